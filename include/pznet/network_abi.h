@@ -1,0 +1,100 @@
+/* network_abi.h: the contract between a network file and whoever loads it.
+ *
+ * A network file is an ELF shared object that needs libc and libm alone. It exports one symbol,
+ * `pz_network`, which returns a constant description of the network. It starts no threads and allocates
+ * nothing: the host hands it an arena, an executor, and the input and output buffers.
+ *
+ * The manifest (JSON) lies in the ELF section ".pznet.manifest", which is not loaded: it is read from the
+ * file, before the file is loaded, by hosts that want to check ABI version and instruction sets first.
+ */
+#ifndef PZNET_NETWORK_ABI_H
+#define PZNET_NETWORK_ABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PZ_ABI_VERSION 1
+#define PZ_ABI_SYMBOL "pz_network"
+#define PZ_ABI_MANIFEST_SECTION ".pznet.manifest"
+#define PZ_ABI_MAX_RANK 5
+
+/* An input or an output of the network: float32, C order, plain N, C, then spatial dimensions. */
+typedef struct pz_abi_port {
+  const char *name;
+  int32_t rank;
+  int64_t dim[PZ_ABI_MAX_RANK];
+} pz_abi_port;
+
+/* Where a tensor lies while it is alive, so that a host can look at it after the step that made it.
+ * Element (n, c, d, h, w) of the tensor is the float at
+ *   base + offset + n*stride_n + (c/block)*stride_c + d*stride_d + h*stride_h + w*block + c%block
+ * where base is the arena (space PZ_ABI_ARENA), or the caller's output buffer `index` (PZ_ABI_OUTPUT).
+ * Tensors of fewer than three spatial dimensions have d = h = 0 in front. Strides and offset in floats. */
+enum { PZ_ABI_ARENA = 0, PZ_ABI_OUTPUT = 1 };
+typedef struct pz_abi_tensor {
+  const char *name;
+  int32_t rank;
+  int64_t dim[PZ_ABI_MAX_RANK];
+  int32_t space, index, block;
+  int64_t offset, stride_n, stride_c, stride_d, stride_h;
+} pz_abi_tensor;
+
+/* One step of the plan: an operator with the algorithm that was chosen for it. */
+typedef struct pz_abi_step {
+  const char *name;      /* the layer's name */
+  const char *op;        /* the operator's name, as in the graph's text form */
+  const char *algorithm; /* the solver and its schedule, in words */
+  double multiply_adds;  /* of the direct algorithm; 0 where the operator has none */
+  double bytes;          /* read and written once each */
+  int32_t tensor;        /* index of its first output in `tensors`, -1 if it has none there */
+} pz_abi_step;
+
+/* Threads, lent by the host. `run` calls task(arg, worker) once for every worker in 0..workers-1, on
+ * distinct threads that run concurrently, and returns when all have returned. `barrier` is called by all
+ * workers, from inside a task. */
+typedef struct pz_abi_executor {
+  void *host;
+  int32_t workers;
+  void (*run)(void *host, void (*task)(void *arg, int32_t worker), void *arg);
+  void (*barrier)(void *host, int32_t worker);
+} pz_abi_executor;
+
+/* One run of the network. All pointers belong to the caller and outlive the call.
+ * arena: at least arena_bytes + workers*worker_bytes, aligned to arena_align; its contents do not matter.
+ * inputs[i], outputs[i]: as the ports say; outputs must not overlap inputs.
+ * executor: NULL runs everything on the calling thread.
+ * step_ns: NULL, or n_steps entries to which the wall time of each step is added, in nanoseconds.
+ * observe: NULL, or called by worker 0 after each step while the other workers wait. */
+typedef struct pz_abi_call {
+  void *arena;
+  const float *const *inputs;
+  float *const *outputs;
+  const pz_abi_executor *executor;
+  int64_t *step_ns;
+  void (*observe)(void *host, int32_t step);
+  void *observe_host;
+} pz_abi_call;
+
+typedef struct pz_abi_network {
+  uint32_t abi_version; /* PZ_ABI_VERSION; the fields below hold for this version only */
+  uint32_t struct_bytes;
+  uint64_t arena_bytes;  /* shared by all workers */
+  uint64_t worker_bytes; /* for each worker, after the shared part */
+  uint64_t arena_align;
+  int32_t n_inputs, n_outputs, n_tensors, n_steps;
+  const pz_abi_port *inputs, *outputs;
+  const pz_abi_tensor *tensors;
+  const pz_abi_step *steps;
+  int32_t (*run)(const pz_abi_call *call); /* 0; there is nothing that can fail */
+} pz_abi_network;
+
+/* The one exported function. The result is constant and lives as long as the library is loaded. */
+typedef const pz_abi_network *(*pz_abi_entry)(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

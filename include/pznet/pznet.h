@@ -1,0 +1,175 @@
+/* pznet.h: the public C API of pznet.
+ *
+ * Three things can be done: a trained network is compiled into a network file (pz_compile), a network file is
+ * opened and run on patches (pz_net_*), and applied to a volume of any size (pz_infer).
+ *
+ * libpznet-runtime has pz_net_* and pz_infer and needs no compiler; libpznet has all of it.
+ *
+ * Every function that can fail returns a pz_status; the message of the last failure *of the calling thread* is
+ * pz_last_message(): one line that names the place and what to do. The library never exits, aborts or prints.
+ * Unless said otherwise, strings and arrays in option structs belong to the caller and need to live for the
+ * call only. Option structs are initialised with their PZ_..._OPTIONS initialiser, so that later fields are 0.
+ * Functions may be called from several threads at once; one pz_net runs one patch at a time (a second caller
+ * waits).
+ */
+#ifndef PZNET_PZNET_H
+#define PZNET_PZNET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PZ_VERSION "0.1.0"
+
+/* Values are the exit statuses of the command. */
+typedef enum pz_status {
+  PZ_OK = 0,
+  PZ_ERROR_RUN = 1,    /* a failure while running: reading, writing, a full disk, a verification that failed */
+  PZ_ERROR_USAGE = 2,  /* wrong arguments */
+  PZ_ERROR_INPUT = 3,  /* a bad model, network file or volume */
+  PZ_ERROR_MEMORY = 4, /* out of memory, or over the limit that was given (the command exits with 1) */
+  PZ_INTERRUPTED = 130 /* the caller's interrupt flag was set */
+} pz_status;
+
+const char *pz_version(void);
+/* The message of the calling thread's last failure; "" when there was none. Valid until its next call. */
+const char *pz_last_message(void);
+
+/* Progress of long work: `done` of `total` units (steps of compiling, patches of inference). May be called from
+ * any thread, never from two at once. `what` says the current step. Seconds since the start. */
+typedef void (*pz_progress)(void *host, const char *what, int64_t done, int64_t total, double seconds);
+
+/* ------------------------------------------------------------------ compile */
+
+typedef struct pz_compile_options {
+  const char *weights; /* path of a .caffemodel or .caffemodel.h5, or "init:SEED" */
+  const char *isa;     /* "native" (default), "avx512", "avx2", "sse4" */
+  const char *cc;      /* C compiler; default: $CC, else gcc, else clang */
+  const char *emit_c;  /* folder to keep the generated source in, made if needed; default: none */
+  const char *disable; /* comma-separated names of passes to switch off */
+  const char *const *input_shapes; /* "name=1x1x18x160x160", replacing the model's; n_input_shapes of them */
+  int32_t n_input_shapes;
+  int32_t vector_block; /* S of the blocked layout; 0: the planner chooses */
+  pz_progress progress; /* or NULL */
+  void *progress_host;
+  const volatile int *interrupt; /* work ends soon after *interrupt becomes non-zero; or NULL */
+} pz_compile_options;
+#define PZ_COMPILE_OPTIONS {0}
+
+/* Compiles the model (a Caffe prototxt) into the network file `output`, which appears whole or not at all.
+ * summary (may be NULL) receives a JSON text: the manifest plus timings; free it with pz_free. */
+pz_status pz_compile(const char *model, const char *output, const pz_compile_options *options, char **summary);
+
+/* What `inspect` shows: of a model (imported and optimised as `options` say), or of a network file.
+ * format: "table", "json", "dot", "dot-before", "text" (the graph's text form after the passes), "text-before".
+ * *out is a text that the caller frees with pz_free. */
+pz_status pz_inspect(const char *model_or_network, const pz_compile_options *options, const char *format, char **out);
+
+void pz_free(void *memory); /* frees what this header says is freed with pz_free; NULL is fine */
+
+/* ------------------------------------------------------------------ network files */
+
+typedef struct pz_net pz_net;
+
+typedef enum pz_dtype { PZ_F32 = 0, PZ_U8, PZ_U16, PZ_I16 } pz_dtype; /* networks: PZ_F32 only, for now */
+
+/* An input or output, described. `name` lives as long as the net. dim: N, C, then spatial (z, y, x). */
+typedef struct pz_port {
+  const char *name;
+  pz_dtype dtype;
+  int32_t rank;
+  int64_t dim[5];
+  int64_t elements;
+} pz_port;
+
+typedef struct pz_net_options {
+  int32_t threads; /* 0: the cores that this process may use (affinity mask and cgroup quota) */
+  bool no_pin;     /* threads are bound to cores unless set */
+} pz_net_options;
+#define PZ_NET_OPTIONS {0}
+
+/* Opens a network file: checks it (ELF, manifest, ABI version, instruction sets) before any of its code runs,
+ * and takes all the memory that running needs. options may be NULL. On success the caller closes *net with
+ * pz_net_close; on failure *net is NULL. */
+pz_status pz_net_open(const char *path, const pz_net_options *options, pz_net **net);
+void pz_net_close(pz_net *net); /* NULL is fine */
+
+int32_t pz_net_inputs(const pz_net *net);
+int32_t pz_net_outputs(const pz_net *net);
+pz_status pz_net_input(const pz_net *net, int32_t index, pz_port *port);
+pz_status pz_net_output(const pz_net *net, int32_t index, pz_port *port);
+int32_t pz_net_threads(const pz_net *net);
+const char *pz_net_manifest(const pz_net *net); /* JSON; lives as long as the net */
+/* Bytes that the net holds for running (arena and workers' scratch), without its code and weights. */
+int64_t pz_net_memory(const pz_net *net);
+
+/* Runs the network once. inputs[i] and outputs[i] are dense C-order float32 of the ports' shapes, owned by the
+ * caller, any alignment; an output must not overlap an input. Allocates nothing. Same bits for any number of
+ * threads. */
+pz_status pz_net_run(pz_net *net, const float *const *inputs, float *const *outputs);
+
+/* One step of the network's plan and what it took. Strings live as long as the net. */
+typedef struct pz_step_profile {
+  const char *name, *op, *algorithm;
+  double multiply_adds, bytes; /* a run; the direct algorithm's */
+  double seconds;              /* median over the profiled runs */
+} pz_step_profile;
+/* Runs the network `runs` times on the given inputs and fills steps[0..pz_net_steps()-1]. */
+int32_t pz_net_steps(const pz_net *net);
+pz_status pz_net_profile(pz_net *net, const float *const *inputs, float *const *outputs, int32_t runs,
+                         pz_step_profile *steps);
+
+/* Times the network: warm-up runs, then timed runs, on a seeded random input. *json receives a report (medians, spread,
+ * effective GFLOP/s, the multiply-add peak measured in the same run, a row for each step); free with pz_free. */
+pz_status pz_bench(const char *network, int32_t threads, int32_t runs, int32_t warmup, char **json);
+
+/* The stored golden input through the network file, compared with the stored result. With `model` (may be NULL; `options` as
+ * when compiling) every tensor is compared with the double-precision reference, layer by layer. *report: JSON, also
+ * where the comparison failed (PZ_ERROR_RUN); free with pz_free. */
+pz_status pz_verify(const char *network, const char *model, const pz_compile_options *options, int32_t threads,
+                    char **report);
+
+/* ------------------------------------------------------------------ volumes */
+
+typedef enum pz_blend { PZ_BLEND_CONSTANT, PZ_BLEND_GAUSSIAN, PZ_BLEND_BUMP } pz_blend;
+typedef enum pz_normalize { PZ_NORMALIZE_AUTO, PZ_NORMALIZE_NONE, PZ_NORMALIZE_UNIT, PZ_NORMALIZE_ZSCORE } pz_normalize;
+typedef enum pz_border { PZ_BORDER_MIRROR, PZ_BORDER_ZERO } pz_border;
+typedef enum pz_nan { PZ_NAN_ERROR, PZ_NAN_PROPAGATE, PZ_NAN_ZERO } pz_nan;
+typedef enum pz_store { PZ_STORE_F32, PZ_STORE_U8, PZ_STORE_ARGMAX } pz_store;
+
+typedef struct pz_infer_options {
+  int32_t overlap[3];  /* z, y, x: voxels that neighbouring output patches share; each less than the output patch */
+  pz_blend blend;
+  pz_normalize normalize; /* AUTO: UNIT for u8, else NONE */
+  pz_border border;    /* beyond the volume, for networks whose output is smaller than their input and for small volumes */
+  pz_nan nan;
+  pz_store store;      /* F32; U8: probabilities times 255, rounded and clipped; ARGMAX: index of the greatest channel, u8 */
+  bool skip_zero;      /* patches whose input is all zero are not run; their output is 0 */
+  bool resume;         /* go on from the finished work beside the output, if there is any */
+  int64_t memory;      /* bytes for everything; 0: no limit. Refused with the number needed when it does not suffice */
+  int32_t threads;     /* 0: as pz_net_open */
+  pz_progress progress;
+  void *progress_host;
+  const volatile int *interrupt; /* ends within one patch, keeps what is finished for resume, PZ_INTERRUPTED */
+  void (*planned)(void *host, const char *json); /* called once before work starts: patches, shapes, estimated peak bytes */
+  void *planned_host;
+} pz_infer_options;
+#define PZ_INFER_OPTIONS {{0}}
+
+/* Applies a network file (one input, one output, batch 1) to a volume. input and output: "stack.tif", "stack.h5:/dataset",
+ * "stack.nii.gz", "stack.npy"; a network of C input channels takes a volume [C, z, y, x] (or [z, y, x] for C = 1). The
+ * output is [K, z, y, x] ([z, y, x] for K = 1 or ARGMAX) and appears under its name only when it is whole.
+ * *report (may be NULL): JSON with counts, times and peak memory; free with pz_free. */
+pz_status pz_infer(const char *network, const char *input, const char *output, const pz_infer_options *options,
+                   char **report);
+
+/* A volume as pz_volume_describe sees it: JSON with format, dtype, shape, voxel size; free with pz_free. */
+pz_status pz_volume_describe(const char *path, char **json);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,36 @@
+/* cpu.h: what this machine and this process have. */
+#ifndef PZ_BASE_CPU_H
+#define PZ_BASE_CPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Instruction sets that pznet generates code for, weakest first; rows of isa.inc. */
+typedef enum pz_isa { PZ_ISA_SSE4, PZ_ISA_AVX2, PZ_ISA_AVX512, PZ_ISA_COUNT } pz_isa;
+
+typedef struct pz_isa_traits {
+  const char *name;   /* "sse4", "avx2", "avx512": the spelling of --isa and of the manifest */
+  const char *title;  /* "SSE4.2", "AVX2", "AVX-512": the spelling in messages */
+  int vector_width;   /* S, floats in a register */
+  int registers;      /* vector registers */
+  const char *cflags; /* for gcc and clang */
+} pz_isa_traits;
+
+const pz_isa_traits *pz_isa_get(pz_isa isa);
+bool pz_isa_parse(const char *name, pz_isa *isa); /* "native" too */
+bool pz_isa_supported(pz_isa isa);                /* by this CPU and its operating system */
+pz_isa pz_isa_native(void);                       /* the strongest that is supported */
+
+/* The CPU's model name, "unknown CPU" where it cannot be told. Constant for the process. */
+void pz_cpu_model(char *out, int size);
+
+/* Cache sizes in bytes, with safe defaults (32 KiB, 512 KiB, 8 MiB) where the system does not say. */
+typedef struct pz_cache_sizes {
+  int64_t l1d, l2, l3;
+} pz_cache_sizes;
+pz_cache_sizes pz_cpu_caches(void);
+
+/* Cores that this process may really use: its affinity mask and the cgroup quota (v1 and v2), at least 1. */
+int pz_cpu_usable(void);
+
+#endif

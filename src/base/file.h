@@ -1,0 +1,28 @@
+/* file.h: whole files in, whole files out. */
+#ifndef PZ_BASE_FILE_H
+#define PZ_BASE_FILE_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include <stdio.h>
+
+/* A read-only mapping of a regular file. Release with pz_file_unmap. */
+typedef struct pz_mapping {
+  const uint8_t *data;
+  size_t size;
+} pz_mapping;
+pz_status pz_file_map(const char *path, pz_mapping *mapping, pz_error *err);
+void pz_file_unmap(pz_mapping *mapping);
+
+/* Reads a file of at most `limit` bytes into the arena, with a NUL behind it. */
+pz_status pz_file_read(pz_arena *arena, const char *path, size_t limit, char **data, size_t *size, pz_error *err);
+
+/* Writes a file so that it appears under its name whole or not at all: a temporary in the same folder, fsync,
+ * rename. */
+pz_status pz_file_write(const char *path, const void *data, size_t size, pz_error *err);
+
+/* Fails, naming the path and the reason, when a file could not be created or replaced at `path`. Leaves
+ * nothing behind. Called before long work. */
+pz_status pz_file_check_writable(const char *path, pz_error *err);
+
+#endif

@@ -1,0 +1,22 @@
+/* import.h: bytes to graph. Importers never optimise, and treat every byte as hostile. */
+#ifndef PZ_IMPORT_IMPORT_H
+#define PZ_IMPORT_IMPORT_H
+
+#include "graph/graph.h"
+
+/* A shape that replaces the one the model gives for an input (--input data=1x3x224x224). */
+typedef struct pz_import_shape {
+  const char *input;
+  pz_shape shape;
+} pz_import_shape;
+
+typedef struct pz_import_options {
+  const char *weights; /* path of .caffemodel or .caffemodel.h5, "init:SEED", or NULL: only if no layer has weights */
+  const pz_import_shape *shapes;
+  int32_t n_shapes;
+} pz_import_options;
+
+/* Caffe's prototxt (phase TEST). The graph is verified. The caller frees it with pz_graph_free. */
+pz_status pz_import_caffe(const char *prototxt, const pz_import_options *options, pz_graph **graph, pz_error *err);
+
+#endif

@@ -1,0 +1,34 @@
+/* view.h: a tensor in memory as kernels see it: constants, so that the C compiler specialises.
+ *
+ * Blocked layout (PZnet 2.2): N x ceil(C/S) x D x H x W x S, S = PZ_S floats, the vector width; or plain layout
+ * (block 1): N x C x D x H x W. A pointer that goes with a view points at element (0,0,0,0,0); the zero border
+ * around the spatial dimensions lies before and behind it. Strides in floats, so that a crop, a slice of maps
+ * at a multiple of the block, and every s-th point are views too.
+ *
+ * Invariants of every stored tensor:
+ *  - lanes of the last block behind the last map ("padding lanes") are zero;
+ *  - the border is zero. Kernels write the inside; pz_border_zero (kernels/copy/border.h) writes the border,
+ *    called by the generated code in the same step.
+ * Blocked tensors that own their memory are aligned to 64 bytes; every view's element is aligned to the vector.
+ */
+#ifndef PZ_KERNELS_VIEW_H
+#define PZ_KERNELS_VIEW_H
+
+#include <stdint.h>
+
+typedef struct pz_view {
+  int32_t n, c, d, h, w; /* sizes without border; c counts maps, not blocks; c = 0: there is no such tensor */
+  int32_t block;         /* PZ_S or 1 */
+  int32_t border_lo[3], border_hi[3]; /* d, h, w: stored zero border that this view's step is to write */
+  int64_t stride_n, stride_c /* from block to block */, stride_d, stride_h, stride_w /* usually block */;
+} pz_view;
+
+/* Splits `total` units of work into `workers` runs whose lengths differ by at most one. */
+static inline void pz_share(int64_t total, int32_t worker, int32_t workers, int64_t *begin, int64_t *end) {
+  *begin = total * worker / workers;
+  *end = total * (worker + 1) / workers;
+}
+
+#define PZ_INLINE static inline __attribute__((always_inline))
+
+#endif

@@ -1,0 +1,33 @@
+/* runtime.h: a network file, opened. The public pz_net_* functions are thin shells around this. */
+#ifndef PZ_RUNTIME_RUNTIME_H
+#define PZ_RUNTIME_RUNTIME_H
+
+#include "base/arena.h"
+#include "base/pool.h"
+#include "base/status.h"
+#include "pznet/network_abi.h"
+
+/* Reads the manifest of a network file without loading it. Everything in the file is hostile: bounds are
+ * checked. *json is NUL-terminated in the arena. The size of the section is at most 64 MiB. */
+pz_status pz_manifest_read(pz_arena *arena, const char *path, char **json, pz_error *err);
+
+struct pz_net { /* opaque to users of the public header */
+  pz_arena *arena;
+  void *library; /* dlopen handle */
+  const pz_abi_network *abi;
+  const char *manifest;
+  pz_pool *pool;
+  void *memory; /* the run arena, as large as abi says */
+  int64_t memory_bytes;
+  struct pz_net_private *more;
+};
+
+pz_status pz_runtime_open(const char *path, const struct pz_net_options *options, struct pz_net **net, pz_error *err);
+void pz_runtime_close(struct pz_net *net);
+/* call.arena and call.executor are filled in here; inputs, outputs and the hooks come from the caller. */
+pz_status pz_runtime_run(struct pz_net *net, pz_abi_call *call, pz_error *err);
+
+/* The public functions' shared shell: keeps err's message for pz_last_message and gives its status. */
+pz_status pz_public_status(const pz_error *err);
+
+#endif

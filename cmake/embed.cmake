@@ -1,0 +1,23 @@
+# pz_embed(out_var DIR root FILES a.h b.h SYMBOL name): an assembler source with the files' bytes and the table
+# `const pz_embedded name[]`, `const int name_count` (here: pz_embedded_headers, pz_embedded_header_count).
+function(pz_embed_headers output)
+  set(asm "/* made by CMake */\n.section .rodata\n")
+  set(table "/* made by CMake */\n#include \"emit/emit.h\"\n\n")
+  set(rows "")
+  set(index 0)
+  foreach(pair ${ARGN})
+    string(REPLACE "=" ";" pair "${pair}")
+    list(GET pair 0 name)
+    list(GET pair 1 file)
+    string(APPEND asm ".global pz_embedded_${index}_begin\n.hidden pz_embedded_${index}_begin\npz_embedded_${index}_begin:\n.incbin \"${file}\"\n"
+      ".global pz_embedded_${index}_end\n.hidden pz_embedded_${index}_end\npz_embedded_${index}_end:\n.byte 0\n")
+    string(APPEND table "extern const char pz_embedded_${index}_begin[], pz_embedded_${index}_end[];\n")
+    string(APPEND rows "    {\"${name}\", pz_embedded_${index}_begin, pz_embedded_${index}_end},\n")
+    math(EXPR index "${index} + 1")
+  endforeach()
+  string(APPEND asm ".section .note.GNU-stack,\"\",@progbits\n")
+  string(APPEND table "\nconst pz_embedded pz_embedded_headers[] = {\n${rows}};\nconst int pz_embedded_header_count = ${index};\n")
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/headers.S CONTENT "${asm}" @ONLY)
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/headers.c CONTENT "${table}" @ONLY)
+  set(${output} ${CMAKE_CURRENT_BINARY_DIR}/headers.S ${CMAKE_CURRENT_BINARY_DIR}/headers.c PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,33 @@
+/* instances.c: which kernel calls are the same specialised function. */
+#include "emit/emit.h"
+
+#include <string.h>
+
+static bool same_instance(const pz_call *a, const pz_call *b) {
+  if (strcmp(a->function, b->function) || strcmp(a->shape, b->shape) || a->n_args != b->n_args) return false;
+  for (int32_t i = 0; i < a->n_args; i++) {
+    if (strcmp(a->args[i].name, b->args[i].name) || a->args[i].written != b->args[i].written) return false;
+    if ((a->args[i].at.space == PZ_SPACE_NULL) != (b->args[i].at.space == PZ_SPACE_NULL)) return false;
+  }
+  return true;
+}
+
+static int32_t find_or_add(pz_instances *all, const pz_call *call) {
+  for (int32_t i = 0; i < all->count; i++)
+    if (same_instance(all->first[i], call)) return i;
+  all->first[all->count] = call;
+  return all->count++;
+}
+
+pz_status pz_emit_instances(const pz_plan *plan, pz_arena *arena, pz_instances *out, pz_error *err) {
+  size_t calls = 0;
+  for (int32_t i = 0; i < plan->n_steps; i++) calls += (size_t)plan->steps[i].n_calls;
+  *out = (pz_instances){.first = PZ_NEW(arena, const pz_call *, calls + 1),
+                        .of_call = PZ_NEW(arena, int32_t, calls + 1)};
+  if (!out->first || !out->of_call) return pz_fail_memory(err, "the generated source", calls * 16);
+  int32_t n = 0;
+  for (int32_t i = 0; i < plan->n_steps; i++)
+    for (int32_t c = 0; c < plan->steps[i].n_calls; c++)
+      out->of_call[n++] = find_or_add(out, &plan->steps[i].calls[c]);
+  return PZ_OK;
+}

@@ -1,0 +1,83 @@
+/* manifest.c: what a network file says of itself, as JSON in a section that is read without loading it. */
+#include "base/file.h"
+#include "emit/emit.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *shape_json(const pz_shape *s) {
+  json_t *dims = json_array();
+  for (int i = 0; i < s->rank; i++) json_array_append_new(dims, json_integer(s->dim[i]));
+  return dims;
+}
+
+static json_t *ports_json(const pz_graph *g, const pz_tensor_id *ids, int32_t n) {
+  json_t *all = json_array();
+  for (int32_t i = 0; i < n; i++) {
+    json_t *port = json_object();
+    json_object_set_new(port, "name", json_string(g->tensors[ids[i]].name));
+    json_object_set_new(port, "dtype", json_string("float32"));
+    json_object_set_new(port, "shape", shape_json(&g->tensors[ids[i]].shape));
+    json_array_append_new(all, port);
+  }
+  return all;
+}
+
+static json_t *plan_json(const pz_plan *plan) {
+  json_t *all = json_array();
+  for (int32_t i = 0; i < plan->n_steps; i++) {
+    const pz_step *s = &plan->steps[i];
+    json_t *step = json_object();
+    json_object_set_new(step, "layer", json_string(s->name));
+    json_object_set_new(step, "op", json_string(s->op));
+    json_object_set_new(step, "algorithm", json_string(s->algorithm));
+    json_object_set_new(step, "multiply_adds", json_integer((json_int_t)s->multiply_adds));
+    json_object_set_new(step, "bytes", json_integer((json_int_t)s->bytes));
+    if (s->storage >= 0)
+      json_object_set_new(step, "output",
+                          shape_json(&plan->graph->tensors[plan->storages[s->storage].tensor].shape));
+    json_array_append_new(all, step);
+  }
+  return all;
+}
+
+static json_t *manifest_json(const pz_plan *plan, const pz_emit_options *o, const char *golden) {
+  json_t *m = json_object();
+  json_object_set_new(m, "pznet_version", json_string(PZ_VERSION));
+  json_object_set_new(m, "abi_version", json_integer(1));
+  json_object_set_new(m, "isa", json_string(pz_isa_get(plan->isa)->name));
+  json_object_set_new(m, "vector_block", json_integer(plan->block));
+  json_object_set_new(m, "name", json_string(plan->graph->name ? plan->graph->name : ""));
+  json_object_set_new(m, "model", json_string(o->model));
+  json_object_set_new(m, "model_sha256", json_string(o->model_digest));
+  json_object_set_new(m, "compiler", json_string(pz_emit_compiler(o)));
+  json_object_set_new(m, "disabled_passes", json_string(o->disabled ? o->disabled : ""));
+  json_object_set_new(m, "inputs", ports_json(plan->graph, plan->graph->inputs, plan->graph->n_inputs));
+  json_object_set_new(m, "outputs", ports_json(plan->graph, plan->graph->outputs, plan->graph->n_outputs));
+  json_object_set_new(m, "multiply_adds", json_integer((json_int_t)plan->multiply_adds));
+  json_object_set_new(m, "weights_bytes", json_integer(plan->n_weights * 4));
+  json_object_set_new(m, "arena_bytes", json_integer(pz_emit_arena_bytes(plan)));
+  json_object_set_new(m, "golden", golden ? json_loads(golden, 0, NULL) : json_null());
+  json_object_set_new(m, "plan", plan_json(plan));
+  return m;
+}
+
+static const char section_text[] = "/* The manifest lies in a section that is not loaded. */\n"
+                                   "__asm__(\".section .pznet.manifest,\\\"\\\",@progbits\\n.incbin "
+                                   "\\\"manifest.json\\\"\\n.byte 0\\n.previous\\n\");\n";
+
+pz_status pz_emit_manifest(const pz_plan *plan, const pz_emit_options *options, const char *golden,
+                           const char *folder, const char **json, pz_error *err) {
+  json_t *m = manifest_json(plan, options, golden);
+  char *text = m ? json_dumps(m, JSON_INDENT(1)) : NULL;
+  json_decref(m);
+  const char *kept = text ? pz_arena_strdup(plan->arena, text) : NULL;
+  free(text);
+  const char *path = pz_arena_printf(plan->arena, "%s/manifest.json", folder);
+  const char *source = pz_arena_printf(plan->arena, "%s/manifest.c", folder);
+  if (!kept || !path || !source) return pz_fail_memory(err, "the manifest", 4096);
+  if (json) *json = kept;
+  PZ_TRY(pz_file_write(path, kept, strlen(kept), err));
+  return pz_file_write(source, section_text, sizeof section_text - 1, err);
+}

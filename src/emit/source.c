@@ -1,0 +1,293 @@
+/* source.c: the generated C. network.c is a list of steps that call kernels by name; kernels_NN.c hold the
+ * kernels, each specialised by its shape; network.h declares them. */
+#include "base/file.h"
+#include "emit/emit.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct writer {
+  const pz_plan *plan;
+  const pz_emit_options *options;
+  const char *folder;
+  pz_arena *arena;
+  pz_instances instances;
+} writer;
+
+int64_t pz_emit_arena_bytes(const pz_plan *plan) {
+  return plan->arena_floats * (int64_t)sizeof(float) + 64; /* 64: never empty */
+}
+
+static pz_status write_text(const writer *w, const char *name, pz_text *text, pz_error *err) {
+  const char *path = name ? pz_arena_printf(w->arena, "%s/%s", w->folder, name) : NULL;
+  pz_status status = text->failed || !path ? pz_fail_memory(err, "the generated source", text->capacity)
+                                           : pz_file_write(path, text->data, text->size, err);
+  pz_text_free(text);
+  return status;
+}
+
+static void front_matter(const writer *w, pz_text *t, const char *what) {
+  const pz_plan *p = w->plan;
+  pz_text_printf(t,
+                 "/* %s\n * Made by pznet %s from %s\n * model SHA-256 %s\n * %s, blocks of %d maps; %.0f "
+                 "multiply-adds, "
+                 "%lld bytes of weights, %lld bytes of memory a run\n */\n",
+                 what, PZ_VERSION, w->options->model, w->options->model_digest, pz_isa_get(p->isa)->title,
+                 p->block, p->multiply_adds, (long long)p->n_weights * 4, (long long)pz_emit_arena_bytes(p));
+}
+
+static void prototype(pz_text *t, const pz_call *c, int32_t index) {
+  pz_text_printf(t, "void k%d_%s(", index, c->function + 3); /* without "pz_" */
+  for (int32_t i = 0; i < c->n_args; i++)
+    if (c->args[i].at.space != PZ_SPACE_NULL)
+      pz_text_printf(t, "%sfloat *%s, ", c->args[i].written ? "" : "const ", c->args[i].name);
+  pz_text_append(t, "int32_t worker, int32_t workers)");
+}
+
+static void kernel(pz_text *t, const pz_call *c, int32_t index) {
+  prototype(t, c, index);
+  pz_text_printf(t, " {\n  %s((%s_shape){%s},\n      ", c->function, c->function, c->shape);
+  for (int32_t i = 0; i < c->n_args; i++)
+    pz_text_printf(t, "%s, ", c->args[i].at.space == PZ_SPACE_NULL ? "0" : c->args[i].name);
+  pz_text_append(t, "worker, workers);\n}\n\n");
+}
+
+static pz_status write_kernels(const writer *w, int32_t file, pz_error *err) {
+  pz_text t = {0};
+  front_matter(w, &t, "Kernels, specialised");
+  pz_text_printf(&t, "#define PZ_S %d\n#include \"network.h\"\n", w->plan->block);
+  const int32_t begin = file * PZ_EMIT_PER_FILE;
+  const int32_t end =
+      begin + PZ_EMIT_PER_FILE < w->instances.count ? begin + PZ_EMIT_PER_FILE : w->instances.count;
+  for (int32_t i = begin; i < end; i++) {
+    bool seen = false;
+    for (int32_t k = begin; k < i; k++)
+      seen |= !strcmp(w->instances.first[k]->header, w->instances.first[i]->header);
+    if (!seen) pz_text_printf(&t, "#include \"%s\"\n", w->instances.first[i]->header);
+  }
+  pz_text_append(&t, "\n");
+  for (int32_t i = begin; i < end; i++) kernel(&t, w->instances.first[i], i);
+  return write_text(w, pz_arena_printf(w->arena, "kernels_%02d.c", file), &t, err);
+}
+
+static pz_status write_header(const writer *w, pz_error *err) {
+  pz_text t = {0};
+  pz_text_append(
+      &t,
+      "#ifndef NETWORK_H\n#define NETWORK_H\n\n#include <stdint.h>\n\n#pragma GCC visibility push(hidden)\n");
+  for (int32_t i = 0; i < w->instances.count; i++) {
+    prototype(&t, w->instances.first[i], i);
+    pz_text_append(&t, ";\n");
+  }
+  pz_text_append(&t, "#pragma GCC visibility pop\n\n#endif\n");
+  return write_text(w, "network.h", &t, err);
+}
+
+/* ---- network.c ---- */
+
+static void pointer(pz_text *t, const pz_plan *p, const pz_pointer *at) {
+  const long long offset = at->offset + (at->space == PZ_SPACE_ARENA ? p->buffers[at->index].offset : 0);
+  if (at->space == PZ_SPACE_ARENA) pz_text_printf(t, "ARENA(%lld), ", offset);
+  else if (at->space == PZ_SPACE_WEIGHTS) pz_text_printf(t, "WEIGHTS(%lld), ", offset);
+  else
+    pz_text_printf(t, "%s(%d, %lld), ", at->space == PZ_SPACE_INPUT ? "INPUT" : "OUTPUT", at->index, offset);
+}
+
+static void step_function(const writer *w, pz_text *t, int32_t index, int32_t *call_number) {
+  const pz_step *s = &w->plan->steps[index];
+  pz_text_printf(
+      t, "/* %s %s: %s */\nstatic void step_%d(const pz_abi_call *r, int32_t worker, int32_t workers) {\n",
+      s->op, s->name, s->algorithm, index);
+  for (int32_t c = 0; c < s->n_calls; c++) {
+    const int32_t instance = w->instances.of_call[(*call_number)++];
+    pz_text_printf(t, "  k%d_%s(", instance, s->calls[c].function + 3);
+    for (int32_t a = 0; a < s->calls[c].n_args; a++)
+      if (s->calls[c].args[a].at.space != PZ_SPACE_NULL) pointer(t, w->plan, &s->calls[c].args[a].at);
+    pz_text_append(t, "worker, workers);\n");
+  }
+  pz_text_append(t, "  (void)r;\n}\n\n");
+}
+
+/* Layer names come from files: what C would read differently in a string or a comment is left out. */
+static const char *quoted(pz_arena *arena, const char *s) {
+  char *copy = pz_arena_strdup(arena, s ? s : "");
+  for (char *c = copy; c && *c; c++)
+    if (*c == '"' || *c == '\\' || *c == '*' || *c == '?' || (unsigned char)*c < 32) *c = '_';
+  return copy ? copy : "";
+}
+
+static void shape_fields(pz_text *t, const pz_shape *s) {
+  pz_text_printf(t, "%d, {", s->rank);
+  for (int i = 0; i < s->rank; i++) pz_text_printf(t, "%s%lld", i ? ", " : "", (long long)s->dim[i]);
+  pz_text_append(t, s->rank ? "}" : "0}");
+}
+
+static void ports(const writer *w, pz_text *t, const char *name, const pz_tensor_id *ids, int32_t n) {
+  pz_text_printf(t, "static const pz_abi_port %s[] = {\n", name);
+  for (int32_t i = 0; i < n; i++) {
+    const pz_tensor *tensor = &w->plan->graph->tensors[ids[i]];
+    pz_text_printf(t, "    {\"%s\", ", quoted(w->arena, tensor->name));
+    shape_fields(t, &tensor->shape);
+    pz_text_append(t, "},\n");
+  }
+  pz_text_append(t, "};\n\n");
+}
+
+static bool observable(const pz_plan *p, const pz_step *s) {
+  return s->storage >= 0 && p->storages[s->storage].view.stride_w == p->storages[s->storage].view.block &&
+         (p->storages[s->storage].at.space == PZ_SPACE_ARENA ||
+          p->storages[s->storage].at.space == PZ_SPACE_OUTPUT);
+}
+
+static int32_t tensor_table(const writer *w, pz_text *t) {
+  const pz_plan *p = w->plan;
+  int32_t n = 0;
+  pz_text_append(t, "/* where each step's result lies */\nstatic const pz_abi_tensor tensors[] = {\n");
+  for (int32_t i = 0; i < p->n_steps; i++) {
+    if (!observable(p, &p->steps[i])) continue;
+    const pz_storage *s = &p->storages[p->steps[i].storage];
+    const pz_tensor *tensor = &p->graph->tensors[s->tensor];
+    const bool arena = s->at.space == PZ_SPACE_ARENA;
+    pz_text_printf(t, "    {\"%s\", ", quoted(w->arena, tensor->name));
+    shape_fields(t, &tensor->shape);
+    pz_text_printf(t, ", %s, %d, %d, %lld, %lld, %lld, %lld, %lld},\n",
+                   arena ? "PZ_ABI_ARENA" : "PZ_ABI_OUTPUT", arena ? 0 : s->at.index, s->view.block,
+                   (long long)(s->at.offset + (arena ? p->buffers[s->at.index].offset : 0)),
+                   (long long)s->view.stride_n, (long long)s->view.stride_c, (long long)s->view.stride_d,
+                   (long long)s->view.stride_h);
+    n++;
+  }
+  pz_text_append(t, n ? "};\n\n" : "    {\"\", 0, {0}, 0, 0, 1, 0, 0, 0, 0, 0}};\n\n");
+  return n;
+}
+
+static void step_table(const writer *w, pz_text *t) {
+  const pz_plan *p = w->plan;
+  int32_t tensor = 0;
+  pz_text_append(t, "static const pz_abi_step steps[] = {\n");
+  for (int32_t i = 0; i < p->n_steps; i++) {
+    const pz_step *s = &p->steps[i];
+    pz_text_printf(t, "    {\"%s\", \"%s\", \"%s\", %.0f, %.0f, %d},\n", quoted(w->arena, s->name), s->op,
+                   quoted(w->arena, s->algorithm), s->multiply_adds, s->bytes,
+                   observable(p, s) ? tensor++ : -1);
+  }
+  pz_text_append(t, p->n_steps ? "};\n\n" : "    {\"\", \"\", \"\", 0, 0, -1}};\n\n");
+  pz_text_append(t, "static void (*const functions[])(const pz_abi_call *, int32_t, int32_t) = {\n   ");
+  for (int32_t i = 0; i < p->n_steps; i++) pz_text_printf(t, " step_%d,%s", i, i % 8 == 7 ? "\n   " : "");
+  pz_text_append(t, p->n_steps ? "};\n\n" : " 0};\n\n");
+}
+
+/* The loop over the steps. Denormals are flushed while the network runs: they never matter to a result of
+ * single precision and cost a hundred cycles each. */
+static const char *const run_text =
+    "static int64_t now(void) {\n"
+    "  struct timespec t;\n"
+    "  clock_gettime(CLOCK_MONOTONIC, &t);\n"
+    "  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;\n"
+    "}\n\n"
+    "static void wait_for_all(const pz_abi_executor *e, int32_t worker) {\n"
+    "  if (e) e->barrier(e->host, worker);\n"
+    "}\n\n"
+    "static void run_steps(const pz_abi_call *r, int32_t worker, int32_t workers) {\n"
+    "  int64_t before = r->step_ns && worker == 0 ? now() : 0;\n"
+    "  for (int32_t i = 0; i < STEPS; i++) {\n"
+    "    functions[i](r, worker, workers);\n"
+    "    wait_for_all(r->executor, worker);\n"
+    "    if (r->step_ns && worker == 0) {\n"
+    "      const int64_t after = now();\n"
+    "      r->step_ns[i] += after - before;\n"
+    "      before = after;\n"
+    "    }\n"
+    "    if (r->observe) {\n"
+    "      if (worker == 0) r->observe(r->observe_host, i);\n"
+    "      wait_for_all(r->executor, worker);\n"
+    "    }\n"
+    "  }\n"
+    "}\n\n"
+    "static void work(void *arg, int32_t worker) {\n"
+    "  const pz_abi_call *r = arg;\n"
+    "#ifdef __SSE__\n"
+    "  const uint32_t mode = __builtin_ia32_stmxcsr();\n"
+    "  __builtin_ia32_ldmxcsr(mode | 0x8040); /* flush denormal results and operands to zero */\n"
+    "#endif\n"
+    "  run_steps(r, worker, r->executor ? r->executor->workers : 1);\n"
+    "#ifdef __SSE__\n"
+    "  __builtin_ia32_ldmxcsr(mode);\n"
+    "#endif\n"
+    "}\n\n"
+    "static int32_t run(const pz_abi_call *r) {\n"
+    "  if (r->executor) r->executor->run(r->executor->host, work, (void *)r);\n"
+    "  else work((void *)r, 0);\n"
+    "  return 0;\n"
+    "}\n\n";
+
+static pz_status write_network(const writer *w, pz_error *err) {
+  const pz_plan *p = w->plan;
+  pz_text t = {0};
+  front_matter(w, &t, quoted(w->arena, p->graph->name));
+  pz_text_printf(
+      &t,
+      "#include \"network.h\"\n#include \"network_abi.h\"\n#include <time.h>\n\n#define STEPS %d\n"
+      "#define ARENA(at) ((float *)r->arena + (at))\n#define WEIGHTS(at) (weights + (at))\n"
+      "#define INPUT(i, at) (r->inputs[i] + (at))\n#define OUTPUT(i, at) (r->outputs[i] + (at))\n\n"
+      "extern const float weights[] __attribute__((visibility(\"hidden\")));\n"
+      "__asm__(\".section .rodata.weights,\\\"a\\\",@progbits\\n.balign 4096\\n.global weights\\n.hidden "
+      "weights\\n\"\n"
+      "        \"weights:\\n.incbin \\\"weights.bin\\\"\\n.zero 64\\n.previous\\n\");\n\n",
+      p->n_steps);
+  int32_t call_number = 0;
+  for (int32_t i = 0; i < p->n_steps; i++) step_function(w, &t, i, &call_number);
+  ports(w, &t, "inputs", p->graph->inputs, p->graph->n_inputs);
+  ports(w, &t, "outputs", p->graph->outputs, p->graph->n_outputs);
+  const int32_t tensors = tensor_table(w, &t);
+  step_table(w, &t);
+  pz_text_append(&t, run_text);
+  pz_text_printf(
+      &t,
+      "static const pz_abi_network network = {PZ_ABI_VERSION, sizeof(pz_abi_network), %lld, 0, 64,\n"
+      "    %d, %d, %d, STEPS, inputs, outputs, tensors, steps, run};\n\n"
+      "__attribute__((visibility(\"default\"))) const pz_abi_network *pz_network(void);\n"
+      "const pz_abi_network *pz_network(void) { return &network; }\n",
+      (long long)pz_emit_arena_bytes(p), p->graph->n_inputs, p->graph->n_outputs, tensors);
+  return write_text(w, "network.c", &t, err);
+}
+
+/* ---- the folder ---- */
+
+static pz_status make_folder(const char *path, pz_error *err) {
+  if (!path) return pz_fail_memory(err, "a path", 64);
+  if (mkdir(path, 0777) && errno != EEXIST)
+    return pz_fail(err, PZ_ERROR_RUN, "%s: cannot make this folder: %s", path, strerror(errno));
+  return PZ_OK;
+}
+
+static pz_status write_embedded(const writer *w, const pz_embedded *file, pz_error *err) {
+  for (const char *slash = strchr(file->path, '/'); slash; slash = strchr(slash + 1, '/'))
+    PZ_TRY(make_folder(pz_arena_printf(w->arena, "%s/%.*s", w->folder, (int)(slash - file->path), file->path),
+                       err));
+  const char *path = pz_arena_printf(w->arena, "%s/%s", w->folder, file->path);
+  if (!path) return pz_fail_memory(err, "a path", 64);
+  return pz_file_write(path, file->begin, (size_t)(file->end - file->begin), err);
+}
+
+static pz_status write_all(writer *w, pz_error *err) {
+  PZ_TRY(make_folder(w->folder, err));
+  PZ_TRY(pz_emit_instances(w->plan, w->arena, &w->instances, err));
+  for (int i = 0; i < pz_embedded_header_count; i++) PZ_TRY(write_embedded(w, &pz_embedded_headers[i], err));
+  for (int32_t i = 0; i < pz_emit_files(&w->instances); i++) PZ_TRY(write_kernels(w, i, err));
+  PZ_TRY(write_header(w, err));
+  PZ_TRY(write_network(w, err));
+  const char *path = pz_arena_printf(w->arena, "%s/weights.bin", w->folder);
+  if (!path) return pz_fail_memory(err, "a path", 64);
+  return pz_file_write(path, w->plan->weights ? (const void *)w->plan->weights : "",
+                       (size_t)w->plan->n_weights * sizeof(float), err);
+}
+
+pz_status pz_emit_source(const pz_plan *plan, const pz_emit_options *options, const char *folder,
+                         pz_error *err) {
+  writer w = {.plan = plan, .options = options, .folder = folder, .arena = pz_arena_new()};
+  pz_status status = w.arena ? write_all(&w, err) : pz_fail_memory(err, "the generated source", 64);
+  pz_arena_free(w.arena);
+  return status;
+}

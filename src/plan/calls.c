@@ -1,0 +1,91 @@
+/* calls.c: kernel calls, packed weights and their texts, for solvers. */
+#include "plan/solver.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+pz_status pz_add_weights(pz_plan *plan, int64_t floats, pz_pointer *at, float **data, pz_error *err) {
+  const int64_t rounded = (floats + 15) / 16 * 16, needed = plan->n_weights + rounded;
+  if (needed > plan->cap_weights) {
+    int64_t capacity = needed + needed / 2;
+    float *bigger = realloc(plan->weights, (size_t)capacity * sizeof(float));
+    if (!bigger) return pz_fail_memory(err, "packed weights", (unsigned long long)capacity * 4);
+    plan->weights = bigger;
+    plan->cap_weights = capacity;
+  }
+  *at = (pz_pointer){PZ_SPACE_WEIGHTS, 0, plan->n_weights};
+  *data = plan->weights + plan->n_weights;
+  memset(*data, 0, (size_t)rounded * sizeof(float));
+  plan->n_weights = needed;
+  return PZ_OK;
+}
+
+pz_status pz_add_channel_vector(pz_plan *plan, pz_tensor_id id, int64_t c, pz_pointer *at, pz_error *err) {
+  *at = (pz_pointer){PZ_SPACE_NULL, 0, 0};
+  if (id == PZ_NONE) return PZ_OK;
+  const pz_tensor *t = &plan->graph->tensors[id];
+  const bool shared = pz_shape_elements(&t->shape) == 1;
+  float *data;
+  PZ_TRY(pz_add_weights(plan, pz_blocks(c, plan->block) * plan->block, at, &data, err));
+  for (int64_t i = 0; i < c; i++) data[i] = t->data[shared ? 0 : i];
+  return PZ_OK;
+}
+
+pz_status pz_add_call(pz_plan *plan, pz_step *step, const char *header, const char *function, pz_text *shape,
+                      const pz_arg *args, int32_t n_args, pz_error *err) {
+  if (step->n_calls == step->cap_calls) {
+    const int32_t capacity = step->cap_calls ? 2 * step->cap_calls : 4;
+    pz_call *bigger = PZ_NEW(plan->arena, pz_call, (size_t)capacity);
+    if (bigger && step->n_calls) memcpy(bigger, step->calls, (size_t)step->n_calls * sizeof *bigger);
+    if (bigger) step->calls = bigger, step->cap_calls = capacity;
+  }
+  const char *text = shape->failed ? NULL : pz_arena_strdup(plan->arena, shape->data ? shape->data : "");
+  pz_text_free(shape);
+  if (!text || step->n_calls == step->cap_calls) return pz_fail_memory(err, "a kernel call", sizeof(pz_call));
+  pz_call *call = &step->calls[step->n_calls++];
+  *call = (pz_call){.header = header, .function = function, .shape = text, .n_args = n_args};
+  memcpy(call->args, args, (size_t)n_args * sizeof *args);
+  return PZ_OK;
+}
+
+pz_status pz_add_border_call(pz_plan *plan, pz_step *step, const pz_storage *s, pz_error *err) {
+  bool any = false;
+  for (int i = 0; i < PZ_SPATIAL; i++) any |= s->view.border_lo[i] || s->view.border_hi[i];
+  if (!any) return PZ_OK;
+  pz_text shape = {0};
+  pz_text_view(&shape, "out", &s->view);
+  const pz_arg args[] = {{"out", true, s->at}};
+  return pz_add_call(plan, step, "kernels/copy/border.h", "pz_border_zero", &shape, args, 1, err);
+}
+
+pz_status pz_set_algorithm(pz_plan *plan, pz_step *step, pz_error *err, const char *format, ...) {
+  char line[256];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(line, sizeof line, format, list);
+  va_end(list);
+  step->algorithm = pz_arena_strdup(plan->arena, line);
+  return step->algorithm ? PZ_OK : pz_fail_memory(err, "the plan's text", sizeof line);
+}
+
+void pz_text_view(pz_text *text, const char *name, const pz_view *v) {
+  pz_text_printf(
+      text, ".%s = {%d, %d, %d, %d, %d, %d, {%d, %d, %d}, {%d, %d, %d}, %lld, %lld, %lld, %lld, %lld}, ",
+      name, v->n, v->c, v->d, v->h, v->w, v->block, v->border_lo[0], v->border_lo[1], v->border_lo[2],
+      v->border_hi[0], v->border_hi[1], v->border_hi[2], (long long)v->stride_n, (long long)v->stride_c,
+      (long long)v->stride_d, (long long)v->stride_h, (long long)v->stride_w);
+}
+
+void pz_text_ints(pz_text *text, const char *name, const int32_t *values, int32_t n) {
+  pz_text_printf(text, ".%s = {", name);
+  for (int32_t i = 0; i < n; i++) pz_text_printf(text, "%s%d", i ? ", " : "", values[i]);
+  pz_text_append(text, "}, ");
+}
+
+void pz_text_float(pz_text *text, const char *name, float value) {
+  if (isnan(value)) pz_text_printf(text, ".%s = __builtin_nanf(\"\"), ", name);
+  else if (isinf(value)) pz_text_printf(text, ".%s = %s__builtin_inff(), ", name, value < 0 ? "-" : "");
+  else pz_text_printf(text, ".%s = %af, ", name, (double)value);
+}

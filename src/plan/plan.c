@@ -1,0 +1,208 @@
+/* plan.c: the planner's main line. */
+#include "plan/solver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static pz_status new_step(pz_plan *plan, const char *name, const char *op, pz_node_id node, pz_step **step,
+                          pz_error *err) {
+  if (plan->n_steps == plan->cap_steps) {
+    const int32_t capacity = plan->cap_steps ? 2 * plan->cap_steps : 64;
+    pz_step *bigger = PZ_NEW(plan->arena, pz_step, (size_t)capacity);
+    if (!bigger) return pz_fail_memory(err, "the plan", (unsigned long long)capacity * sizeof *bigger);
+    if (plan->n_steps) memcpy(bigger, plan->steps, (size_t)plan->n_steps * sizeof *bigger);
+    plan->steps = bigger;
+    plan->cap_steps = capacity;
+  }
+  *step = &plan->steps[plan->n_steps++];
+  **step = (pz_step){.name = name, .op = op, .algorithm = "", .node = node, .storage = -1};
+  return PZ_OK;
+}
+
+/* ---- conversions between layouts ---- */
+
+typedef struct conversion {
+  const char *header, *function, *algorithm;
+} conversion;
+/* [from][to], PZ_PLAIN and PZ_BLOCKED */
+static const conversion conversions[2][2] = {
+    {{"kernels/copy/copy.h", "pz_copy", "copy"},
+     {"kernels/copy/to_blocked.h", "pz_to_blocked", "plain to blocked"}},
+    {{"kernels/copy/to_plain.h", "pz_to_plain", "blocked to plain"},
+     {"kernels/copy/copy.h", "pz_copy", "copy"}}};
+
+pz_status pz_add_copy_call(pz_plan *plan, pz_step *step, const pz_storage *from, const pz_storage *to,
+                           pz_error *err) {
+  const conversion *c = &conversions[from->view.block > 1][to->view.block > 1];
+  pz_text shape = {0};
+  pz_text_view(&shape, "in", &from->view);
+  pz_text_view(&shape, "out", &to->view);
+  const pz_arg args[] = {{"in", false, from->at}, {"out", true, to->at}};
+  PZ_TRY(pz_add_call(plan, step, c->header, c->function, &shape, args, 2, err));
+  if (!step->algorithm[0]) step->algorithm = c->algorithm;
+  return PZ_OK;
+}
+
+static pz_status add_conversion(pz_plan *plan, pz_tensor_id id, const pz_storage *from, const pz_storage *to,
+                                int32_t index, pz_error *err) {
+  pz_step *step;
+  PZ_TRY(new_step(plan, plan->graph->tensors[id].name, "layout", PZ_NONE, &step, err));
+  step->storage = index;
+  step->bytes = 8.0 * (double)pz_shape_elements(&plan->graph->tensors[id].shape);
+  PZ_TRY(pz_add_copy_call(plan, step, from, to, err));
+  return pz_add_border_call(plan, step, to, err);
+}
+
+static bool border_suffices(const pz_plan *plan, pz_tensor_id id, const pz_view *v) {
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (v->border_lo[i] < plan->border_lo[id][i] || v->border_hi[i] < plan->border_hi[id][i]) return false;
+  return true;
+}
+
+/* A constant that is read as if it were computed lies in the weights, plain and dense. */
+static pz_status place_constant(pz_plan *plan, pz_tensor_id id, pz_error *err) {
+  const pz_tensor *t = &plan->graph->tensors[id];
+  pz_storage s = pz_port_storage(plan, id, PZ_SPACE_WEIGHTS, 0);
+  float *data;
+  PZ_TRY(pz_add_weights(plan, pz_shape_elements(&t->shape), &s.at, &data, err));
+  memcpy(data, t->data, (size_t)pz_shape_elements(&t->shape) * sizeof(float));
+  return pz_keep_storage(plan, PZ_PLAIN, &s, err);
+}
+
+static pz_status ensure_layout(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_error *err) {
+  if (plan->graph->tensors[id].data && plan->plain[id] < 0) PZ_TRY(place_constant(plan, id, err));
+  const int32_t known = layout == PZ_BLOCKED ? plan->blocked[id] : plan->plain[id];
+  if (known >= 0 && border_suffices(plan, id, &plan->storages[known].view)) return PZ_OK;
+  const int32_t other = layout == PZ_BLOCKED ? plan->plain[id] : plan->blocked[id];
+  const pz_storage from = plan->storages[known >= 0 ? known : other];
+  pz_storage to;
+  PZ_TRY(pz_fresh_storage(plan, id, layout, &to, err));
+  return add_conversion(plan, id, &from, &to, plan->n_storages - 1, err);
+}
+
+static pz_status ensure_output(pz_plan *plan, int32_t port, pz_error *err) {
+  const pz_tensor_id id = plan->graph->outputs[port];
+  if (plan->graph->tensors[id].data && plan->plain[id] < 0) PZ_TRY(place_constant(plan, id, err));
+  const int32_t plain = plan->plain[id], from = plain >= 0 ? plain : plan->blocked[id];
+  const pz_storage *s = &plan->storages[from];
+  if (s->at.space == PZ_SPACE_OUTPUT && s->at.index == port) return PZ_OK;
+  const pz_storage to = pz_port_storage(plan, id, PZ_SPACE_OUTPUT, port);
+  pz_storage copy = *s;
+  return add_conversion(plan, id, &copy, &to, -1, err);
+}
+
+/* ---- the main line ---- */
+
+/* Which inputs of a node are computed tensors to be read in the solver's layout; the other ones are weights that
+ * the solver packs. */
+static bool is_weight_slot(const pz_graph *g, const pz_node *node, int32_t i) {
+  switch (node->op) {
+  case PZ_OP_CONV:
+  case PZ_OP_DECONV: return i != PZ_CONV_X && i != PZ_CONV_BASE;
+  case PZ_OP_BATCH_NORM:
+  case PZ_OP_ACTIVATION: return i > 0;
+  case PZ_OP_SCALE: return i > 0 && g->tensors[node->in[i]].data;
+  default: return false;
+  }
+}
+
+static pz_status ensure_inputs(pz_plan *plan, pz_node_id n, pz_error *err) {
+  const pz_node *node = &plan->graph->nodes[n];
+  const bool pads = node->op == PZ_OP_PAD; /* reads whatever there is */
+  for (int32_t i = 0; i < node->n_in; i++) {
+    const pz_tensor_id id = node->in[i];
+    if (id == PZ_NONE || is_weight_slot(plan->graph, node, i)) continue;
+    if (pads && (plan->plain[id] >= 0 || plan->blocked[id] >= 0)) continue;
+    /* the sum that a convolution starts from is read in the layout of its result */
+    const bool base = (node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV) && i == PZ_CONV_BASE;
+    PZ_TRY(ensure_layout(plan, id, base ? plan->chosen[n]->out : plan->chosen[n]->in, err));
+  }
+  return PZ_OK;
+}
+
+static pz_status add_borders(pz_plan *plan, const pz_node *node, pz_step *step, pz_layout layout,
+                             pz_error *err) {
+  for (int32_t i = 0; i < node->n_out; i++) {
+    const int32_t s = layout == PZ_BLOCKED ? plan->blocked[node->out[i]] : plan->plain[node->out[i]];
+    if (s >= 0 && step->n_calls && plan->storages[s].at.space == PZ_SPACE_ARENA)
+      PZ_TRY(pz_add_border_call(plan, step, &plan->storages[s], err));
+  }
+  return PZ_OK;
+}
+
+static pz_status plan_node(pz_plan *plan, pz_node_id n, pz_error *err) {
+  const pz_node *node = &plan->graph->nodes[n];
+  PZ_TRY(ensure_inputs(plan, n, err));
+  pz_step *step;
+  PZ_TRY(new_step(plan, node->name, pz_op_name(node->op), n, &step, err));
+  step->multiply_adds = pz_node_multiply_adds(plan->graph, node);
+  step->bytes = pz_node_bytes(plan->graph, node);
+  PZ_TRY(plan->chosen[n]->build(plan, node, step, err));
+  const pz_layout layout = plan->chosen[n]->out;
+  PZ_TRY(add_borders(plan, node, step, layout, err));
+  step->storage = layout == PZ_BLOCKED ? plan->blocked[node->out[0]] : plan->plain[node->out[0]];
+  if (!step->n_calls) plan->n_steps--; /* a view: nothing to run */
+  else if (!step->algorithm[0]) step->algorithm = plan->chosen[n]->name;
+  for (int32_t i = 0; i < plan->graph->n_outputs; i++)
+    for (int32_t k = 0; k < node->n_out; k++)
+      if (plan->graph->outputs[i] == node->out[k]) PZ_TRY(ensure_output(plan, i, err));
+  return PZ_OK;
+}
+
+static pz_status plan_all(pz_plan *plan, pz_error *err) {
+  const pz_graph *g = plan->graph;
+  for (int32_t i = 0; i < g->n_inputs; i++) {
+    const pz_storage s = pz_port_storage(plan, g->inputs[i], PZ_SPACE_INPUT, i);
+    PZ_TRY(pz_keep_storage(plan, PZ_PLAIN, &s, err));
+  }
+  for (pz_node_id n = 0; n < g->n_nodes; n++) PZ_TRY(plan_node(plan, n, err));
+  for (int32_t i = 0; i < g->n_outputs; i++)
+    if (pz_graph_producer(g, g->outputs[i]) == PZ_NONE) PZ_TRY(ensure_output(plan, i, err));
+  for (int32_t i = 0; i < plan->n_steps; i++) plan->multiply_adds += plan->steps[i].multiply_adds;
+  return pz_memory_plan(plan, err);
+}
+
+static pz_status allocate(pz_plan *plan, pz_error *err) {
+  const size_t tensors = (size_t)plan->graph->n_tensors, nodes = (size_t)plan->graph->n_nodes;
+  plan->chosen = PZ_NEW(plan->arena, const pz_solver *, nodes);
+  plan->plain = PZ_NEW(plan->arena, int32_t, tensors);
+  plan->blocked = PZ_NEW(plan->arena, int32_t, tensors);
+  plan->alias_parent = PZ_NEW(plan->arena, pz_tensor_id, tensors);
+  plan->alias_channel = PZ_NEW(plan->arena, int64_t, tensors);
+  plan->border_lo = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_lo);
+  plan->border_hi = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_hi);
+  if (!plan->chosen || !plan->plain || !plan->blocked || !plan->alias_parent || !plan->alias_channel ||
+      !plan->border_lo || !plan->border_hi)
+    return pz_fail_memory(err, "the plan", tensors * 64);
+  for (size_t i = 0; i < tensors; i++) {
+    plan->plain[i] = plan->blocked[i] = -1;
+    plan->alias_parent[i] = PZ_NONE;
+    memcpy(plan->border_lo[i], plan->graph->tensors[i].border_lo, sizeof plan->border_lo[i]);
+    memcpy(plan->border_hi[i], plan->graph->tensors[i].border_hi, sizeof plan->border_hi[i]);
+  }
+  return PZ_OK;
+}
+
+pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_plan **out, pz_error *err) {
+  *out = NULL;
+  pz_plan *plan = calloc(1, sizeof *plan);
+  if (!plan) return pz_fail_memory(err, "the plan", sizeof *plan);
+  plan->graph = graph;
+  plan->isa = options->isa;
+  plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
+  plan->arena = pz_arena_new();
+  pz_status status = plan->arena ? allocate(plan, err) : pz_fail_memory(err, "the plan", 64);
+  if (status == PZ_OK) status = pz_choose_solvers(plan, err);
+  if (status == PZ_OK) status = pz_decide_aliases(plan, err);
+  if (status == PZ_OK) status = plan_all(plan, err);
+  if (status == PZ_OK) *out = plan;
+  else pz_plan_free(plan);
+  return status;
+}
+
+void pz_plan_free(pz_plan *plan) {
+  if (!plan) return;
+  free(plan->weights);
+  pz_arena_free(plan->arena);
+  free(plan);
+}

@@ -1,0 +1,102 @@
+/* plan.h: from an optimised graph to a plan: layouts, the algorithm of each node, packed weights, the calls of
+ * the kernels, and one arena with lifetimes and offsets. The plan is all that src/emit needs.
+ *
+ *   graph --choose--> a solver for each node (solver.h)
+ *         --storage--> where each tensor lies: blocked or plain, aliased into a concatenation, in place
+ *         --plan each node--> steps, each a list of kernel calls on views; weights packed as the kernels want
+ *         --memory--> offsets of all buffers in one arena
+ */
+#ifndef PZ_PLAN_PLAN_H
+#define PZ_PLAN_PLAN_H
+
+#include "base/cpu.h"
+#include "graph/graph.h"
+#include "kernels/view.h"
+
+typedef enum pz_layout { PZ_PLAIN, PZ_BLOCKED } pz_layout;
+
+/* What a pointer argument of a kernel call points into. WEIGHTS: an offset in the packed weights. */
+typedef enum pz_space {
+  PZ_SPACE_NULL,
+  PZ_SPACE_ARENA,
+  PZ_SPACE_INPUT,
+  PZ_SPACE_OUTPUT,
+  PZ_SPACE_WEIGHTS
+} pz_space;
+typedef struct pz_pointer {
+  pz_space space;
+  int32_t index;  /* ARENA: buffer; INPUT, OUTPUT: port */
+  int64_t offset; /* floats from the start of the buffer, port or weights to the view's element (0,0,0,0,0) */
+} pz_pointer;
+
+/* Where a tensor lies in one of its layouts. */
+typedef struct pz_storage {
+  pz_tensor_id tensor;
+  pz_pointer at;
+  pz_view view;
+  bool owner; /* the buffer was made for this tensor and holds nothing else */
+} pz_storage;
+
+/* A stretch of the arena and the steps (first to last, inclusive) during which it must keep its contents. */
+typedef struct pz_buffer {
+  int64_t floats, offset;
+  int32_t first, last;
+} pz_buffer;
+
+typedef struct pz_arg {
+  const char *name; /* the kernel's parameter: "in", "weights", "out", ... */
+  bool written;
+  pz_pointer at;
+} pz_arg;
+#define PZ_CALL_ARGS 12
+/* One call of a kernel: `function((function_shape){shape}, args..., worker, workers)`. Calls with the same
+ * function, shape and arguments' names share one specialised instance in the generated code. */
+typedef struct pz_call {
+  const char *header, *function, *shape;
+  pz_arg args[PZ_CALL_ARGS];
+  int32_t n_args;
+} pz_call;
+
+/* One operator of the plan; all workers pass a barrier behind it. */
+typedef struct pz_step {
+  const char *name, *op, *algorithm;
+  pz_node_id node; /* PZ_NONE for conversions of inputs and outputs */
+  int32_t storage; /* of its first output; -1 where that is the caller's input */
+  double multiply_adds, bytes;
+  bool scalar; /* falls back to a scalar loop, and `algorithm` says so */
+  pz_call *calls;
+  int32_t n_calls, cap_calls;
+} pz_step;
+
+typedef struct pz_plan_options {
+  pz_isa isa;
+  int32_t block; /* S; 0: the instruction set's vector width */
+} pz_plan_options;
+
+typedef struct pz_plan {
+  pz_arena *arena; /* owned */
+  const pz_graph *graph;
+  pz_isa isa;
+  int32_t block;                   /* S */
+  const struct pz_solver **chosen; /* by node */
+  pz_storage *storages;
+  int32_t n_storages, cap_storages;
+  int32_t *plain, *blocked;   /* by tensor: index of its storage in that layout, -1: none yet */
+  pz_tensor_id *alias_parent; /* by tensor: the concatenation it is written into, PZ_NONE */
+  int64_t *alias_channel;     /* the first map of its slice there */
+  int32_t (*border_lo)[PZ_SPATIAL], (*border_hi)[PZ_SPATIAL]; /* by tensor; parent's and parts' are equal */
+  pz_buffer *buffers;
+  int32_t n_buffers, cap_buffers;
+  pz_step *steps;
+  int32_t n_steps, cap_steps;
+  float *weights; /* packed; malloc'ed, owned */
+  int64_t n_weights, cap_weights;
+  int64_t arena_floats;
+  double multiply_adds;
+} pz_plan;
+
+/* The graph must outlive the plan. The caller frees it with pz_plan_free (NULL is fine). */
+pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_plan **plan, pz_error *err);
+void pz_plan_free(pz_plan *plan);
+
+#endif

@@ -1,0 +1,70 @@
+/* solver.h: problem, solver, plan. A solver is one algorithm for one or more operators: it says whether it
+ * applies to a node, what it is expected to cost, in which layouts it reads and writes, and makes the calls. */
+#ifndef PZ_PLAN_SOLVER_H
+#define PZ_PLAN_SOLVER_H
+
+#include "plan/plan.h"
+
+typedef struct pz_solver {
+  const char *name;
+  pz_op op;
+  pz_layout in, out; /* of the computed inputs, and of the outputs */
+  bool (*applies)(const pz_plan *plan, const pz_node *node);
+  /* Expected cost in multiply-adds of vectors; only compared among the solvers of one node. NULL: 0 */
+  double (*cost)(const pz_plan *plan, const pz_node *node);
+  /* Adds the calls to the step that the framework has begun for the node. */
+  pz_status (*build)(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err);
+} pz_solver;
+
+/* ---- for the framework (plan.c) ---- */
+pz_status pz_choose_solvers(pz_plan *plan, pz_error *err); /* choose.c */
+pz_status pz_decide_aliases(pz_plan *plan, pz_error *err); /* storage.c */
+pz_status pz_memory_plan(pz_plan *plan, pz_error *err);    /* memory.c */
+
+pz_storage pz_port_storage(const pz_plan *plan, pz_tensor_id id, pz_space space, int32_t port);
+pz_status pz_keep_storage(pz_plan *plan, pz_layout layout, const pz_storage *storage, pz_error *err);
+
+/* ---- for solvers ---- */
+
+/* A buffer of its own for the tensor, with its border; becomes the tensor's storage in that layout. */
+pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_storage *storage,
+                           pz_error *err);
+/* The call that copies or converts between two storages of equal sizes, whatever their layouts. */
+pz_status pz_add_copy_call(pz_plan *plan, pz_step *step, const pz_storage *from, const pz_storage *to,
+                           pz_error *err);
+
+/* The storage of a tensor in a layout. pz_input_storage: it must exist (the framework converted it).
+ * pz_output_storage: made where it is not there yet. */
+const pz_storage *pz_input_storage(const pz_plan *plan, pz_tensor_id id, pz_layout layout);
+pz_status pz_output_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_storage *storage,
+                            pz_error *err);
+/* Makes the tensor `to` a view in the storage `from` (a crop, a slice, a reshape: no step writes it). */
+pz_status pz_make_view(pz_plan *plan, pz_tensor_id to, pz_layout layout, const pz_storage *view,
+                       pz_error *err);
+/* Gives `to` the very storage of `from` (in place), when from has no other use and the same shape and border:
+ * *done says whether it was possible. */
+pz_status pz_make_in_place(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, pz_layout layout, bool *done,
+                           pz_error *err);
+
+/* Room for `floats` packed weights, zeroed, 64-byte aligned; *data is valid until the next call. */
+pz_status pz_add_weights(pz_plan *plan, int64_t floats, pz_pointer *at, float **data, pz_error *err);
+/* A vector over maps (bias, slope, ...), padded with zeros to whole blocks, as packed weights; PZ_SPACE_NULL
+ * where the tensor is PZ_NONE. One value is spread over all `c` maps. */
+pz_status pz_add_channel_vector(pz_plan *plan, pz_tensor_id id, int64_t c, pz_pointer *at, pz_error *err);
+
+/* A call; `shape` is the text between the braces of the kernel's shape struct. The text is taken over and freed. */
+pz_status pz_add_call(pz_plan *plan, pz_step *step, const char *header, const char *function, pz_text *shape,
+                      const pz_arg *args, int32_t n_args, pz_error *err);
+/* Adds the call that zeroes the border of `s`, if it has any. The framework does so for each output of a node. */
+pz_status pz_add_border_call(pz_plan *plan, pz_step *step, const pz_storage *s, pz_error *err);
+pz_status pz_set_algorithm(pz_plan *plan, pz_step *step, pz_error *err, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* ".name = {n, c, ...}, " */
+void pz_text_view(pz_text *text, const char *name, const pz_view *view);
+void pz_text_ints(pz_text *text, const char *name, const int32_t *values, int32_t n);
+/* A float so that C reads the same bits back: hexadecimal, or NAN, INFINITY. */
+void pz_text_float(pz_text *text, const char *name, float value);
+
+static inline int64_t pz_blocks(int64_t c, int64_t block) { return (c + block - 1) / block; }
+
+#endif

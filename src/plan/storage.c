@@ -1,0 +1,211 @@
+/* storage.c: where each tensor lies: a buffer of its own, a slice of a concatenation, a view, in place, or the
+ * caller's memory. */
+#include "plan/solver.h"
+
+#include <string.h>
+
+static pz_status grow(pz_plan *plan, void **items, int32_t *capacity, int32_t count, size_t size,
+                      pz_error *err) {
+  if (count < *capacity) return PZ_OK;
+  int32_t wanted = *capacity ? 2 * *capacity : 64;
+  void *bigger = pz_arena_alloc(plan->arena, (size_t)wanted, size);
+  if (!bigger) return pz_fail_memory(err, "the plan", (unsigned long long)wanted * size);
+  if (count) memcpy(bigger, *items, (size_t)count * size);
+  *items = bigger;
+  *capacity = wanted;
+  return PZ_OK;
+}
+
+static pz_view dense_view(const pz_plan *plan, pz_tensor_id id, pz_layout layout, bool bordered) {
+  const pz_shape5 s = pz_shape_as5(&plan->graph->tensors[id].shape);
+  pz_view v = {
+      .n = (int32_t)s.n, .c = (int32_t)s.c, .d = (int32_t)s.s[0], .h = (int32_t)s.s[1], .w = (int32_t)s.s[2]};
+  v.block = layout == PZ_BLOCKED ? plan->block : 1;
+  for (int i = 0; i < PZ_SPATIAL && bordered; i++) {
+    v.border_lo[i] = plan->border_lo[id][i];
+    v.border_hi[i] = plan->border_hi[id][i];
+  }
+  v.stride_w = v.block;
+  v.stride_h = v.stride_w * (v.border_lo[2] + v.w + v.border_hi[2]);
+  /* Rows a multiple of 4 KiB apart would compete for the same few sets of the first-level cache. */
+  if (layout == PZ_BLOCKED && v.h > 1 && v.stride_h * 4 % 4096 == 0) v.stride_h += v.block;
+  v.stride_d = v.stride_h * (v.border_lo[1] + v.h + v.border_hi[1]);
+  v.stride_c = v.stride_d * (v.border_lo[0] + v.d + v.border_hi[0]);
+  v.stride_n = v.stride_c * pz_blocks(v.c, v.block);
+  return v;
+}
+
+static int64_t first_element(const pz_view *v) {
+  return v->border_lo[0] * v->stride_d + v->border_lo[1] * v->stride_h + v->border_lo[2] * v->stride_w;
+}
+
+static int32_t *slot(pz_plan *plan, pz_tensor_id id, pz_layout layout) {
+  return layout == PZ_BLOCKED ? &plan->blocked[id] : &plan->plain[id];
+}
+
+static pz_status keep(pz_plan *plan, pz_layout layout, const pz_storage *storage, pz_error *err) {
+  PZ_TRY(
+      grow(plan, (void **)&plan->storages, &plan->cap_storages, plan->n_storages, sizeof(pz_storage), err));
+  plan->storages[plan->n_storages] = *storage;
+  *slot(plan, storage->tensor, layout) = plan->n_storages++;
+  return PZ_OK;
+}
+
+static pz_status new_buffer(pz_plan *plan, int64_t floats, int32_t *index, pz_error *err) {
+  PZ_TRY(grow(plan, (void **)&plan->buffers, &plan->cap_buffers, plan->n_buffers, sizeof(pz_buffer), err));
+  plan->buffers[plan->n_buffers] = (pz_buffer){.floats = floats, .first = INT32_MAX, .last = -1};
+  *index = plan->n_buffers++;
+  return PZ_OK;
+}
+
+pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_storage *storage,
+                           pz_error *err) {
+  pz_storage s = {.tensor = id, .view = dense_view(plan, id, layout, true), .owner = true};
+  s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view)};
+  PZ_TRY(new_buffer(plan, s.view.stride_n * s.view.n, &s.at.index, err));
+  PZ_TRY(keep(plan, layout, &s, err));
+  *storage = s;
+  return PZ_OK;
+}
+
+static bool has_border(const pz_plan *plan, pz_tensor_id id) {
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (plan->border_lo[id][i] || plan->border_hi[id][i]) return true;
+  return false;
+}
+
+/* The caller's buffer, where the tensor is an output of the graph that can be written there as it is. */
+static int32_t output_port(const pz_plan *plan, pz_tensor_id id) {
+  for (int32_t i = 0; i < plan->graph->n_outputs; i++)
+    if (plan->graph->outputs[i] == id) return i;
+  return -1;
+}
+
+pz_storage pz_port_storage(const pz_plan *plan, pz_tensor_id id, pz_space space, int32_t port) {
+  return (pz_storage){
+      .tensor = id, .at = {space, port, 0}, .view = dense_view(plan, id, PZ_PLAIN, false), .owner = false};
+}
+
+static pz_status slice_of_parent(pz_plan *plan, pz_tensor_id id, pz_storage *storage, pz_error *err) {
+  pz_storage parent;
+  PZ_TRY(pz_output_storage(plan, plan->alias_parent[id], PZ_BLOCKED, &parent, err));
+  *storage = parent;
+  storage->tensor = id;
+  storage->owner = false;
+  storage->at.offset += plan->alias_channel[id] / plan->block * parent.view.stride_c;
+  storage->view.c = (int32_t)pz_shape_as5(&plan->graph->tensors[id].shape).c;
+  return keep(plan, PZ_BLOCKED, storage, err);
+}
+
+pz_status pz_output_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_storage *storage,
+                            pz_error *err) {
+  const int32_t known = *slot(plan, id, layout);
+  if (known >= 0) {
+    *storage = plan->storages[known];
+    return PZ_OK;
+  }
+  if (layout == PZ_BLOCKED && plan->alias_parent[id] != PZ_NONE)
+    return slice_of_parent(plan, id, storage, err);
+  const int32_t port = output_port(plan, id);
+  if (layout == PZ_PLAIN && port >= 0 && !has_border(plan, id)) {
+    *storage = pz_port_storage(plan, id, PZ_SPACE_OUTPUT, port);
+    return keep(plan, PZ_PLAIN, storage, err);
+  }
+  return pz_fresh_storage(plan, id, layout, storage, err);
+}
+
+const pz_storage *pz_input_storage(const pz_plan *plan, pz_tensor_id id, pz_layout layout) {
+  return &plan->storages[layout == PZ_BLOCKED ? plan->blocked[id] : plan->plain[id]];
+}
+
+pz_status pz_make_view(pz_plan *plan, pz_tensor_id to, pz_layout layout, const pz_storage *view,
+                       pz_error *err) {
+  pz_storage s = *view;
+  s.tensor = to;
+  s.owner = false;
+  memset(s.view.border_lo, 0, sizeof s.view.border_lo);
+  memset(s.view.border_hi, 0, sizeof s.view.border_hi);
+  return keep(plan, layout, &s, err);
+}
+
+/* A concatenation's buffer holds its parts too, which others may still read. */
+static bool holds_parts(const pz_plan *plan, pz_tensor_id id) {
+  for (int32_t i = 0; i < plan->graph->n_tensors; i++)
+    if (plan->alias_parent[i] == id) return true;
+  return false;
+}
+
+pz_status pz_make_in_place(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, pz_layout layout, bool *done,
+                           pz_error *err) {
+  const pz_storage *s = pz_input_storage(plan, from, layout);
+  *done = s->owner && !holds_parts(plan, from) && plan->alias_parent[to] == PZ_NONE &&
+          *slot(plan, to, layout) < 0 && pz_graph_count_uses(plan->graph, from) == 1 &&
+          pz_shape_equal(&plan->graph->tensors[from].shape, &plan->graph->tensors[to].shape) &&
+          !memcmp(plan->border_lo[from], plan->border_lo[to], sizeof plan->border_lo[to]) &&
+          !memcmp(plan->border_hi[from], plan->border_hi[to], sizeof plan->border_hi[to]);
+  if (!*done) return PZ_OK;
+  pz_storage same = *s;
+  same.tensor = to;
+  return keep(plan, layout, &same, err);
+}
+
+pz_status pz_keep_storage(pz_plan *plan, pz_layout layout, const pz_storage *storage, pz_error *err) {
+  return keep(plan, layout, storage, err);
+}
+
+/* ---- concatenation without copying ---- */
+
+static bool is_view_op(pz_op op) { return op == PZ_OP_CROP || op == PZ_OP_SLICE || op == PZ_OP_RESHAPE; }
+
+static bool can_alias(const pz_plan *plan, const pz_node *concat, int32_t part, int64_t channel) {
+  const pz_tensor_id id = concat->in[part];
+  const pz_node_id maker = pz_graph_producer(plan->graph, id);
+  if (maker == PZ_NONE || channel % plan->block || plan->alias_parent[id] != PZ_NONE) return false;
+  if (plan->chosen[maker]->out != PZ_BLOCKED || is_view_op(plan->graph->nodes[maker].op)) return false;
+  /* a part whose last block has padding lanes must be the last: its lanes are the next part's maps */
+  if (part + 1 < concat->n_in && plan->graph->tensors[id].shape.dim[1] % plan->block) return false;
+  for (int32_t i = 0; i < concat->n_in; i++)
+    if (i != part && concat->in[i] == id) return false;
+  return true;
+}
+
+static void widen(int32_t *to, const int32_t *from) {
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (from[i] > to[i]) to[i] = from[i];
+}
+
+static void alias_parts(pz_plan *plan, const pz_node *concat) {
+  const pz_tensor_id parent = concat->out[0];
+  int64_t channel = 0;
+  for (int32_t i = 0; i < concat->n_in; i++) {
+    const pz_tensor_id id = concat->in[i];
+    if (can_alias(plan, concat, i, channel)) {
+      plan->alias_parent[id] = parent;
+      plan->alias_channel[id] = channel;
+      widen(plan->border_lo[parent], plan->border_lo[id]);
+      widen(plan->border_hi[parent], plan->border_hi[id]);
+    }
+    channel += plan->graph->tensors[id].shape.dim[1];
+  }
+}
+
+/* Borders go up to the parents first (consumers come later in the order, so parents are final when all of
+ * the nodes were seen once), and then down to all parts. */
+pz_status pz_decide_aliases(pz_plan *plan, pz_error *err) {
+  (void)err;
+  const pz_graph *g = plan->graph;
+  for (pz_node_id n = 0; n < g->n_nodes; n++) {
+    const pz_node *node = &g->nodes[n];
+    if (node->op == PZ_OP_CONCAT && node->attr.concat.axis == 1 && node->attr.concat.in_place &&
+        plan->chosen[n]->out == PZ_BLOCKED)
+      alias_parts(plan, node);
+  }
+  for (pz_node_id n = g->n_nodes - 1; n >= 0; n--)
+    for (int32_t i = 0; g->nodes[n].op == PZ_OP_CONCAT && i < g->nodes[n].n_in; i++) {
+      const pz_tensor_id id = g->nodes[n].in[i];
+      if (plan->alias_parent[id] != g->nodes[n].out[0]) continue;
+      memcpy(plan->border_lo[id], plan->border_lo[g->nodes[n].out[0]], sizeof plan->border_lo[id]);
+      memcpy(plan->border_hi[id], plan->border_hi[g->nodes[n].out[0]], sizeof plan->border_hi[id]);
+    }
+  return PZ_OK;
+}

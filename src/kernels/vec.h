@@ -1,0 +1,233 @@
+/* vec.h: vectors of PZ_S floats by the compiler's vector extensions: 4 (SSE4, NEON), 8 (AVX2), 16 (AVX-512).
+ *
+ * Contract. Everything is exact IEEE single precision without reassociation: the same source gives the same bits for
+ * one instruction set, whatever the flags (-O level, -ffp-contract), as long as -ffast-math is off. Products and sums
+ * that are to be fused are written pz_v_fma, those that are not with operators on separate values.
+ * Intrinsics stand only where vector extensions have no word for it (fused multiply-add, min, max, blend).
+ *
+ * NaN: arithmetic propagates it. pz_v_max(a, b) and pz_v_min(a, b) are b where the two are unordered, so a NaN in b
+ * propagates and one in a does not: write max(constant, x). pz_v_max_nan propagates both. Comparisons in
+ * pz_v_select_gt are false for NaN. exp, expm1, tanh, sigmoid of NaN are NaN. */
+#ifndef PZ_KERNELS_VEC_H
+#define PZ_KERNELS_VEC_H
+
+#include "kernels/view.h"
+
+#include <string.h>
+
+#if defined(__SSE4_1__)
+#include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
+
+#ifndef PZ_S
+#if defined(__AVX512F__)
+#define PZ_S 16
+#elif defined(__AVX__)
+#define PZ_S 8
+#else
+#define PZ_S 4
+#endif
+#endif
+#if PZ_S != 4 && PZ_S != 8 && PZ_S != 16
+#error "PZ_S, the vector width in floats, must be 4, 8 or 16"
+#endif
+
+typedef float pz_v __attribute__((vector_size(4 * PZ_S)));
+typedef int32_t pz_vi __attribute__((vector_size(4 * PZ_S)));
+typedef uint32_t pz_vbits __attribute__((vector_size(4 * PZ_S)));
+/* The same in memory among floats: aligned to the vector, or to a float. */
+typedef float pz_v_aligned __attribute__((vector_size(4 * PZ_S), may_alias));
+typedef float pz_v_anywhere __attribute__((vector_size(4 * PZ_S), aligned(4), may_alias));
+
+/* ---- memory ---- */
+
+PZ_INLINE pz_v pz_v_load(const float *p) { return *(const pz_v_aligned *)p; }
+PZ_INLINE pz_v pz_v_loadu(const float *p) { return *(const pz_v_anywhere *)p; }
+PZ_INLINE void pz_v_store(float *p, pz_v x) { *(pz_v_aligned *)p = x; }
+PZ_INLINE void pz_v_storeu(float *p, pz_v x) { *(pz_v_anywhere *)p = x; }
+
+/* ---- making ---- */
+
+PZ_INLINE pz_v pz_v_zero(void) { return (pz_v){0}; }
+PZ_INLINE pz_v pz_v_set1(float x) {
+#if PZ_S == 16
+  return (pz_v){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x};
+#elif PZ_S == 8
+  return (pz_v){x, x, x, x, x, x, x, x};
+#else
+  return (pz_v){x, x, x, x};
+#endif
+}
+PZ_INLINE pz_v pz_v_broadcast(const float *p) { return pz_v_set1(*p); }
+PZ_INLINE pz_vi pz_vi_set1(int32_t x) { return (pz_vi){0} + x; }
+/* 0, 1, 2, ... */
+PZ_INLINE pz_vi pz_vi_lanes(void) {
+#if PZ_S == 16
+  return (pz_vi){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#elif PZ_S == 8
+  return (pz_vi){0, 1, 2, 3, 4, 5, 6, 7};
+#else
+  return (pz_vi){0, 1, 2, 3};
+#endif
+}
+
+/* ---- bits ---- */
+
+PZ_INLINE pz_v pz_v_from_bits(pz_vi x) { return (pz_v)x; }
+PZ_INLINE pz_vi pz_v_bits(pz_v x) { return (pz_vi)x; }
+/* Lanes whose mask is all ones from a, those whose mask is zero from b. */
+PZ_INLINE pz_v pz_v_select(pz_vi mask, pz_v a, pz_v b) {
+  return (pz_v)((mask & (pz_vi)a) | (~mask & (pz_vi)b));
+}
+/* The first n lanes of x, zero in the others. */
+PZ_INLINE pz_v pz_v_first(pz_v x, int32_t n) {
+  return n >= PZ_S ? x : (pz_v)((pz_vi)x & (pz_vi)(pz_vi_lanes() < pz_vi_set1(n)));
+}
+PZ_INLINE pz_v pz_v_abs(pz_v x) { return (pz_v)((pz_vi)x & 0x7fffffff); }
+/* |x| with the sign of s. */
+PZ_INLINE pz_v pz_v_copysign(pz_v x, pz_v s) {
+  return (pz_v)(((pz_vi)x & 0x7fffffff) | ((pz_vi)s & INT32_MIN));
+}
+
+/* ---- arithmetic (sum, difference, product, quotient: the operators) ---- */
+
+/* One row an instruction set: a*b + c (fused where the set has it), larger, smaller, a > b ? x : y. */
+#if PZ_S == 16 && defined(__AVX512F__)
+PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
+  return (pz_v)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+}
+PZ_INLINE pz_v pz_v_max(pz_v a, pz_v b) { return (pz_v)_mm512_max_ps((__m512)a, (__m512)b); }
+PZ_INLINE pz_v pz_v_min(pz_v a, pz_v b) { return (pz_v)_mm512_min_ps((__m512)a, (__m512)b); }
+PZ_INLINE pz_v pz_v_select_gt(pz_v a, pz_v b, pz_v x, pz_v y) {
+  return (pz_v)_mm512_mask_blend_ps(_mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ), (__m512)y,
+                                    (__m512)x);
+}
+#elif PZ_S == 8 && defined(__AVX__)
+#ifdef __FMA__
+PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
+  return (pz_v)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
+#endif
+PZ_INLINE pz_v pz_v_max(pz_v a, pz_v b) { return (pz_v)_mm256_max_ps((__m256)a, (__m256)b); }
+PZ_INLINE pz_v pz_v_min(pz_v a, pz_v b) { return (pz_v)_mm256_min_ps((__m256)a, (__m256)b); }
+PZ_INLINE pz_v pz_v_select_gt(pz_v a, pz_v b, pz_v x, pz_v y) {
+  return (pz_v)_mm256_blendv_ps((__m256)y, (__m256)x, _mm256_cmp_ps((__m256)a, (__m256)b, _CMP_GT_OQ));
+}
+#elif PZ_S == 4 && defined(__SSE4_1__)
+#ifdef __FMA__
+PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
+  return (pz_v)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
+}
+#endif
+PZ_INLINE pz_v pz_v_max(pz_v a, pz_v b) { return (pz_v)_mm_max_ps((__m128)a, (__m128)b); }
+PZ_INLINE pz_v pz_v_min(pz_v a, pz_v b) { return (pz_v)_mm_min_ps((__m128)a, (__m128)b); }
+PZ_INLINE pz_v pz_v_select_gt(pz_v a, pz_v b, pz_v x, pz_v y) {
+  return (pz_v)_mm_blendv_ps((__m128)y, (__m128)x, _mm_cmpgt_ps((__m128)a, (__m128)b));
+}
+#else
+PZ_INLINE pz_v pz_v_select_gt(pz_v a, pz_v b, pz_v x, pz_v y) { return pz_v_select((pz_vi)(a > b), x, y); }
+PZ_INLINE pz_v pz_v_max(pz_v a, pz_v b) { return pz_v_select_gt(a, b, a, b); }
+PZ_INLINE pz_v pz_v_min(pz_v a, pz_v b) { return pz_v_select_gt(b, a, a, b); }
+#endif
+
+#if defined(__ARM_NEON) && PZ_S == 4
+PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
+  return (pz_v)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+}
+#elif !defined(__FMA__) && !(PZ_S == 16 && defined(__AVX512F__))
+PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
+  pz_v product = a * b;
+  return product + c;
+}
+#elif defined(__FMA__) && ((PZ_S == 16 && !defined(__AVX512F__)))
+#error "PZ_S is wider than this instruction set's vectors"
+#endif
+
+/* The larger; NaN where one of the two is. */
+PZ_INLINE pz_v pz_v_max_nan(pz_v a, pz_v b) { return pz_v_select((pz_vi)(a == a), pz_v_max(a, b), a); }
+
+/* Sum of all lanes, in a fixed order: the upper half onto the lower, until one is left. */
+PZ_INLINE float pz_v_sum(pz_v x) {
+#if defined(__SSE4_1__)
+#if PZ_S == 16
+  __m512d wide = _mm512_castps_pd((__m512)x);
+  __m256 y = _mm256_add_ps(_mm256_castpd_ps(_mm512_castpd512_pd256(wide)),
+                           _mm256_castpd_ps(_mm512_extractf64x4_pd(wide, 1)));
+#elif PZ_S == 8
+  __m256 y = (__m256)x;
+#endif
+#if PZ_S >= 8
+  __m128 z = _mm_add_ps(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));
+#else
+  __m128 z = (__m128)x;
+#endif
+  z = _mm_add_ps(z, _mm_movehl_ps(z, z));
+  return _mm_cvtss_f32(_mm_add_ss(z, _mm_movehdup_ps(z)));
+#else
+  for (int n = PZ_S / 2; n; n /= 2)
+    for (int i = 0; i < n; ++i) x[i] += x[i + n];
+  return x[0];
+#endif
+}
+
+/* ---- elementary functions ---- */
+
+/* exp(x) = 2^n * (1 + tail), n the integer nearest to x/ln 2; |tail| <= 0.42, good to 3e-8 of 1 and, near 0, of itself.
+ * The caller keeps |x| below 2^21. */
+typedef struct pz_v_exp_parts {
+  pz_v tail;
+  pz_vi n;
+} pz_v_exp_parts;
+
+PZ_INLINE pz_v_exp_parts pz_v_exp_split(pz_v x) {
+  const pz_v magic =
+      pz_v_set1(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer, held in the low bits */
+  pz_v shifted = pz_v_fma(x, pz_v_set1(1.44269504f), magic);
+  pz_v n = shifted - magic;
+  /* ln 2 in two parts; the first has 10 bits, so that its product with n is exact without fused multiply-add */
+  pz_v r = pz_v_fma(n, pz_v_set1(-0.693359375f), x);
+  r = pz_v_fma(n, pz_v_set1(2.12194440e-4f), r);
+  /* (exp(r) - 1 - r) / r^2 for |r| <= ln(2)/2: the Taylor sum to r^7/7!, error 3e-9 relative to exp */
+  pz_v p = pz_v_set1(1.0f / 5040);
+  p = pz_v_fma(p, r, pz_v_set1(1.0f / 720));
+  p = pz_v_fma(p, r, pz_v_set1(1.0f / 120));
+  p = pz_v_fma(p, r, pz_v_set1(1.0f / 24));
+  p = pz_v_fma(p, r, pz_v_set1(1.0f / 6));
+  p = pz_v_fma(p, r, pz_v_set1(0.5f));
+  pz_v square = r * r;
+  return (pz_v_exp_parts){pz_v_fma(p, square, r), (pz_vi)((pz_vbits)shifted - (pz_vbits)magic)};
+}
+
+/* 2^n for -127 < n < 128; 0 for n = -127. */
+PZ_INLINE pz_v pz_v_pow2(pz_vi n) { return (pz_v)(((pz_vbits)n + 127u) << 23); }
+
+/* exp(x), relative error at most 1e-7 where the result is normal; subnormal results are rounded once more;
+ * 0 for -inf, inf above 88.73. */
+PZ_INLINE pz_v pz_v_exp(pz_v x) {
+  pz_v clamped = pz_v_min(pz_v_set1(89.0f), pz_v_max(pz_v_set1(-104.5f), x));
+  pz_v_exp_parts e = pz_v_exp_split(clamped);
+  pz_vi half = e.n >> 1; /* two factors: 2^n alone may be out of range */
+  pz_v factor = pz_v_pow2(half);
+  pz_v first = pz_v_fma(e.tail, factor, factor);
+  return first * pz_v_pow2(e.n - half);
+}
+
+/* exp(x) - 1 for x <= 0, relative error at most 3e-7 near 0 too. */
+PZ_INLINE pz_v pz_v_expm1_negative(pz_v x) {
+  pz_v_exp_parts e = pz_v_exp_split(pz_v_max(pz_v_set1(-87.5f), x));
+  pz_v scale = pz_v_pow2(e.n);
+  pz_v rest = scale - 1.0f;
+  return pz_v_fma(e.tail, scale, rest);
+}
+
+PZ_INLINE pz_v pz_v_tanh(pz_v x) {
+  pz_v a = pz_v_abs(x);
+  pz_v e = pz_v_expm1_negative(a * -2.0f);
+  return pz_v_copysign(e / (e + 2.0f), x);
+}
+
+PZ_INLINE pz_v pz_v_sigmoid(pz_v x) { return 1.0f / (pz_v_exp(-x) + 1.0f); }
+
+#endif

@@ -1,0 +1,157 @@
+/* infer_conv.c: convolution, deconvolution and pooling. Sizes are at most 2^31-1 and attributes are int32_t, so all
+ * sums and products of two of them fit into int64_t. */
+#include "graph/internal.h"
+#include <string.h>
+
+static int64_t extent(const pz_attr_conv *a, int32_t i) {
+  return (int64_t)a->dilation[i] * (a->kernel[i] - 1) + 1;
+}
+
+static pz_status check_attributes(const pz_node *node, int32_t first, pz_error *err) {
+  const pz_attr_conv *a = &node->attr.conv;
+  PZ_TRY(pz_infer_entries(node, "kernel", a->kernel, first, 1, 1, err));
+  PZ_TRY(pz_infer_entries(node, "stride", a->stride, first, 1, 1, err));
+  PZ_TRY(pz_infer_entries(node, "dilation", a->dilation, first, 1, 1, err));
+  PZ_TRY(pz_infer_entries(node, "padding", a->pad_lo, first, 0, 0, err));
+  PZ_TRY(pz_infer_entries(node, "high padding", a->pad_hi, first, 0, 0, err));
+  PZ_TRY(pz_infer_entries(node, "output padding", a->output_pad, first, 0, 0, err));
+  if (a->group < 1) return pz_fail_node(err, node, "group %d: must be at least 1", (int)a->group);
+  return pz_infer_activation(node, &a->act, PZ_CONV_SLOPE, err);
+}
+
+/* Weight [K, C/group, ...] or, transposed, [C, K/group, ...]; *maps is K. */
+static pz_status check_weight(const pz_graph *g, const pz_node *node, const pz_shape *x, int64_t *maps,
+                              pz_error *err) {
+  const pz_attr_conv *a = &node->attr.conv;
+  const pz_shape *w = &pz_in(g, node, PZ_CONV_WEIGHT)->shape;
+  bool transposed = node->op == PZ_OP_DECONV;
+  if (w->rank != x->rank)
+    return pz_fail_node(err, node,
+                        "its weights are %s, its input %s: they must have the same number of dimensions",
+                        PZ_SHAPE(w), PZ_SHAPE(x));
+  int64_t in_maps = transposed ? w->dim[0] : w->dim[1] * a->group;
+  *maps = transposed ? w->dim[1] * a->group : w->dim[0];
+  if (in_maps != x->dim[1])
+    return pz_fail_node(err, node, "its weights %s with group %d take %lld maps, but its input is %s",
+                        PZ_SHAPE(w), (int)a->group, (long long)in_maps, PZ_SHAPE(x));
+  if (x->dim[1] % a->group || *maps % a->group)
+    return pz_fail_node(err, node, "group %d does not divide its %lld input maps and %lld output maps",
+                        (int)a->group, (long long)x->dim[1], (long long)*maps);
+  for (int32_t i = 2; i < w->rank; i++)
+    if (w->dim[i] != a->kernel[PZ_SPATIAL - w->rank + i])
+      return pz_fail_node(err, node, "its weights are %s, but its kernel is %d,%d,%d", PZ_SHAPE(w),
+                          (int)a->kernel[0], (int)a->kernel[1], (int)a->kernel[2]);
+  return PZ_OK;
+}
+
+static pz_status check_operands(const pz_graph *g, const pz_node *node, const pz_shape *out, pz_error *err) {
+  int64_t maps = out->dim[1];
+  PZ_TRY(pz_infer_vector(g, node, PZ_CONV_BIAS, maps, "bias", err));
+  PZ_TRY(pz_infer_vector(g, node, PZ_CONV_BASE_SCALE, maps, "scale of the base", err));
+  PZ_TRY(pz_infer_vector(g, node, PZ_CONV_SLOPE, maps, "slope", err));
+  const pz_tensor *base = pz_in(g, node, PZ_CONV_BASE);
+  if (!base && pz_in(g, node, PZ_CONV_BASE_SCALE))
+    return pz_fail_node(err, node, "it scales a base that it does not have");
+  if (base && !pz_shape_equal(&base->shape, out))
+    return pz_fail_node(err, node, "its base '%s' is %s, but its result is %s", base->name,
+                        PZ_SHAPE(&base->shape), PZ_SHAPE(out));
+  return PZ_OK;
+}
+
+static pz_status conv_size(const pz_node *node, const pz_shape *x, int32_t i, int64_t *out, pz_error *err) {
+  const pz_attr_conv *a = &node->attr.conv;
+  int64_t in = x->dim[x->rank - PZ_SPATIAL + i], padded = in + a->pad_lo[i] + a->pad_hi[i];
+  if (a->output_pad[i]) return pz_fail_node(err, node, "output padding is for deconv only");
+  if (extent(a, i) > padded)
+    return pz_fail_node(err, node,
+                        "its kernel spans %lld along %c, larger than its input %s with padding: %lld",
+                        (long long)extent(a, i), "zyx"[i], PZ_SHAPE(x), (long long)padded);
+  *out = (padded - extent(a, i)) / a->stride[i] + 1;
+  return PZ_OK;
+}
+
+static pz_status deconv_size(const pz_node *node, const pz_shape *x, int32_t i, int64_t *out, pz_error *err) {
+  const pz_attr_conv *a = &node->attr.conv;
+  int64_t in = x->dim[x->rank - PZ_SPATIAL + i];
+  int32_t limit = a->stride[i] > a->dilation[i] ? a->stride[i] : a->dilation[i];
+  if (a->output_pad[i] >= limit)
+    return pz_fail_node(err, node, "output padding %d must be less than its stride or its dilation",
+                        (int)a->output_pad[i]);
+  int64_t full;
+  if (!pz_mul_i64(a->stride[i], in - 1, &full) || !pz_add_i64(full, extent(a, i), &full))
+    return pz_fail_node(err, node, "the size of its result along %c is too large", "zyx"[i]);
+  int64_t pad = (int64_t)a->pad_lo[i] + a->pad_hi[i];
+  *out = full - pad + a->output_pad[i];
+  if (*out < 1)
+    return pz_fail_node(err, node, "its padding takes %lld of %lld points along %c, nothing is left",
+                        (long long)pad, (long long)full, "zyx"[i]);
+  return PZ_OK;
+}
+
+typedef pz_status (*size_rule)(const pz_node *node, const pz_shape *x, int32_t i, int64_t *out,
+                               pz_error *err);
+
+static pz_status infer_any(const pz_graph *g, const pz_node *node, size_rule size, pz_shape *out,
+                           pz_error *err) {
+  const pz_shape *x = &pz_in(g, node, PZ_CONV_X)->shape;
+  int32_t first = 0;
+  int64_t maps = 0;
+  PZ_TRY(pz_infer_spatial(node, x, &first, err));
+  PZ_TRY(check_attributes(node, first, err));
+  PZ_TRY(check_weight(g, node, x, &maps, err));
+  *out = (pz_shape){x->rank, {x->dim[0], maps}};
+  for (int32_t i = first; i < PZ_SPATIAL; i++)
+    PZ_TRY(size(node, x, i, &out->dim[x->rank - PZ_SPATIAL + i], err));
+  return check_operands(g, node, out, err);
+}
+
+pz_status pz_infer_CONV(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
+  return infer_any(g, node, conv_size, out, err);
+}
+
+pz_status pz_infer_DECONV(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
+  return infer_any(g, node, deconv_size, out, err);
+}
+
+/* ---- pool ---- */
+
+static pz_status check_pool(const pz_node *node, int32_t first, pz_error *err) {
+  const pz_attr_pool *a = &node->attr.pool;
+  if ((unsigned)a->kind > PZ_POOL_AVE) return pz_fail_node(err, node, "unknown kind %d", (int)a->kind);
+  if ((unsigned)a->divisor > PZ_DIVISOR_KERNEL)
+    return pz_fail_node(err, node, "unknown divisor %d", (int)a->divisor);
+  PZ_TRY(pz_infer_entries(node, "kernel", a->kernel, first, 1, 1, err));
+  PZ_TRY(pz_infer_entries(node, "stride", a->stride, first, 1, 1, err));
+  PZ_TRY(pz_infer_entries(node, "padding", a->pad_lo, first, 0, 0, err));
+  PZ_TRY(pz_infer_entries(node, "high padding", a->pad_hi, first, 0, 0, err));
+  for (int32_t i = 0; i < PZ_SPATIAL; i++)
+    if (a->pad_lo[i] >= a->kernel[i] || a->pad_hi[i] >= a->kernel[i])
+      return pz_fail_node(err, node, "its padding %d:%d along %c must be less than its kernel %d",
+                          (int)a->pad_lo[i], (int)a->pad_hi[i], "zyx"[i], (int)a -> kernel[i]);
+  return PZ_OK;
+}
+
+/* Rounding up, a last window may begin in the high padding or beyond it: it is dropped. One is enough: the window
+ * before it begins below in + pad_lo + pad_hi - kernel, which is below in + pad_lo. */
+static pz_status pool_size(const pz_node *node, const pz_shape *x, int32_t i, int64_t *out, pz_error *err) {
+  const pz_attr_pool *a = &node->attr.pool;
+  int64_t in = x->dim[x->rank - PZ_SPATIAL + i], padded = in + a->pad_lo[i] + a->pad_hi[i];
+  if (a->kernel[i] > padded)
+    return pz_fail_node(err, node, "its kernel is %d along %c, larger than its input %s with padding: %lld",
+                        (int)a->kernel[i], "zyx"[i], PZ_SHAPE(x), (long long)padded);
+  int64_t rounding = a->ceil ? a->stride[i] - 1 : 0;
+  *out = (padded - a->kernel[i] + rounding) / a->stride[i] + 1;
+  if (a->ceil && (*out - 1) * a->stride[i] >= in + a->pad_lo[i]) --*out;
+  return PZ_OK;
+}
+
+pz_status pz_infer_POOL(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
+  const pz_shape *x = &pz_in(g, node, 0)->shape;
+  int32_t first = 0;
+  PZ_TRY(pz_infer_spatial(node, x, &first, err));
+  PZ_TRY(check_pool(node, first, err));
+  *out = *x;
+  for (int32_t i = first; i < PZ_SPATIAL; i++)
+    PZ_TRY(pool_size(node, x, i, &out->dim[x->rank - PZ_SPATIAL + i], err));
+  return PZ_OK;
+}

@@ -24,8 +24,12 @@ char *pz_arena_strndup(pz_arena *arena, const char *s, size_t n);
 char *pz_arena_printf(pz_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Checked arithmetic on sizes that come from files: false when the result does not fit. */
-static inline bool pz_mul_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
-static inline bool pz_add_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
+static inline bool pz_mul_i64(int64_t a, int64_t b, int64_t *out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool pz_add_i64(int64_t a, int64_t b, int64_t *out) {
+  return !__builtin_add_overflow(a, b, out);
+}
 
 /* A growing byte string, for texts that are printed piece by piece. Zero-initialise. `failed` is sticky:
  * after a failed allocation all appends do nothing, and the writer checks once at the end. */

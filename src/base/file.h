@@ -15,7 +15,8 @@ pz_status pz_file_map(const char *path, pz_mapping *mapping, pz_error *err);
 void pz_file_unmap(pz_mapping *mapping);
 
 /* Reads a file of at most `limit` bytes into the arena, with a NUL behind it. */
-pz_status pz_file_read(pz_arena *arena, const char *path, size_t limit, char **data, size_t *size, pz_error *err);
+pz_status pz_file_read(pz_arena *arena, const char *path, size_t limit, char **data, size_t *size,
+                       pz_error *err);
 
 /* Writes a file so that it appears under its name whole or not at all: a temporary in the same folder, fsync,
  * rename. */

@@ -1,0 +1,44 @@
+/* Not sysconf(_SC_LEVEL3_CACHE_SIZE): glibc multiplies the third level of some AMD processors by the number of threads
+ * (335 MB for 32 MB were seen). */
+#include "base/caches.h"
+#include <stdio.h>
+#include <string.h>
+
+static bool read_word(const char *folder, int index, const char *name, char word[32]) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/index%d/%s", folder, index, name);
+  FILE *file = fopen(path, "re");
+  if (!file) return false;
+  bool ok = fscanf(file, "%31s", word) == 1;
+  fclose(file);
+  return ok;
+}
+
+/* "32K", "1024K", "2M". */
+static int64_t parse_size(const char *word) {
+  long long n = 0;
+  char unit = 0;
+  if (sscanf(word, "%9lld%c", &n, &unit) < 1 || n <= 0) return 0;
+  return unit == 'K' ? n << 10 : unit == 'M' ? n << 20 : unit == 'G' ? n << 30 : n;
+}
+
+static void keep(pz_cache_sizes *sizes, char level, const char *type, int64_t size) {
+  if (size <= 0 || !strcmp(type, "Instruction")) return;
+  if (level == '1') sizes->l1d = size;
+  if (level == '2') sizes->l2 = size;
+  if (level == '3') sizes->l3 = size;
+}
+
+void pz_caches_read(const char *folder, pz_cache_sizes *sizes) {
+  char level[32], type[32], size[32];
+  for (int i = 0; i < 8; i++)
+    if (read_word(folder, i, "level", level) && read_word(folder, i, "type", type) &&
+        read_word(folder, i, "size", size))
+      keep(sizes, level[0], type, parse_size(size));
+}
+
+pz_cache_sizes pz_cpu_caches(void) {
+  pz_cache_sizes sizes = {.l1d = 32 << 10, .l2 = 512 << 10, .l3 = 8 << 20};
+  pz_caches_read("/sys/devices/system/cpu/cpu0/cache", &sizes);
+  return sizes;
+}

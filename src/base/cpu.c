@@ -1,0 +1,81 @@
+#include "base/cpu.h"
+#include <stdio.h>
+#include <string.h>
+
+#ifdef __x86_64__
+#include <cpuid.h>
+
+static bool has_sse42(void) { return __builtin_cpu_supports("sse4.2"); }
+static bool has_avx2(void) { return __builtin_cpu_supports("avx2"); }
+static bool has_fma(void) { return __builtin_cpu_supports("fma"); }
+static bool has_avx512(void) {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+}
+
+/* clang 14 has no __builtin_cpu_supports("f16c"). The instructions are VEX-encoded, so the system's support is AVX's. */
+static bool has_f16c(void) {
+  unsigned a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) && __builtin_cpu_supports("avx");
+}
+
+/* The brand string: leaves 0x80000002..4, 16 bytes each in eax, ebx, ecx, edx. */
+static bool brand(char text[49]) {
+  if ((unsigned)__get_cpuid_max(0x80000000u, NULL) < 0x80000004u) return false;
+  for (unsigned i = 0; i < 3; i++) {
+    unsigned r[4];
+    __cpuid(0x80000002u + i, r[0], r[1], r[2], r[3]);
+    memcpy(text + 16 * i, r, 16);
+  }
+  text[48] = 0;
+  return true;
+}
+#else
+static bool has_sse42(void) { return false; }
+static bool has_avx2(void) { return false; }
+static bool has_fma(void) { return false; }
+static bool has_avx512(void) { return false; }
+static bool has_f16c(void) { return false; }
+static bool brand(char text[49]) { return text[0] = 0, false; }
+#endif
+
+static const pz_isa_traits isas[PZ_ISA_COUNT] = {
+#define ISA(id, name, title, width, registers, cflags, supported)                                            \
+  [PZ_ISA_##id] = {name, title, width, registers, cflags},
+#include "base/isa.inc"
+#undef ISA
+};
+
+const pz_isa_traits *pz_isa_get(pz_isa isa) { return &isas[isa]; }
+
+bool pz_isa_supported(pz_isa isa) {
+  switch (isa) {
+#define ISA(id, name, title, width, registers, cflags, supported)                                            \
+  case PZ_ISA_##id:                                                                                          \
+    return supported;
+#include "base/isa.inc"
+#undef ISA
+  default: return false;
+  }
+}
+
+pz_isa pz_isa_native(void) {
+  int isa = PZ_ISA_COUNT - 1;
+  while (isa > 0 && !pz_isa_supported((pz_isa)isa)) isa--;
+  return (pz_isa)isa;
+}
+
+bool pz_isa_parse(const char *name, pz_isa *isa) {
+  if (!strcmp(name, "native")) return *isa = pz_isa_native(), true;
+  for (int i = 0; i < PZ_ISA_COUNT; i++)
+    if (!strcmp(name, isas[i].name)) return *isa = (pz_isa)i, true;
+  return false;
+}
+
+void pz_cpu_model(char *out, int size) {
+  char text[49];
+  const char *model = brand(text) ? text : "";
+  while (*model == ' ') model++;
+  snprintf(out, (size_t)size, "%s", *model ? model : "unknown CPU");
+  for (size_t n = strlen(out); n > 0 && out[n - 1] == ' ';) out[--n] = 0;
+}

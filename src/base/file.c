@@ -1,0 +1,72 @@
+#include "base/file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A pipe must not block the open, so O_NONBLOCK; it does nothing to regular files. */
+static pz_status open_regular(const char *path, int *fd, size_t *size, pz_error *err) {
+  struct stat st;
+  *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (*fd < 0) return pz_fail(err, PZ_ERROR_INPUT, "%s: cannot be opened: %m", path);
+  pz_status status = PZ_OK;
+  if (fstat(*fd, &st)) status = pz_fail(err, PZ_ERROR_INPUT, "%s: cannot be examined: %m", path);
+  else if (S_ISDIR(st.st_mode))
+    status = pz_fail(err, PZ_ERROR_INPUT, "%s: is a folder, expected a file", path);
+  else if (!S_ISREG(st.st_mode)) status = pz_fail(err, PZ_ERROR_INPUT, "%s: is not a regular file", path);
+  if (status != PZ_OK) close(*fd);
+  *size = (size_t)st.st_size;
+  return status;
+}
+
+pz_status pz_file_map(const char *path, pz_mapping *mapping, pz_error *err) {
+  int fd;
+  size_t size;
+  *mapping = (pz_mapping){(const uint8_t *)"", 0};
+  PZ_TRY(open_regular(path, &fd, &size, err));
+  pz_status status = PZ_OK;
+  if (size > 0) {
+    void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED)
+      status =
+          pz_fail(err, errno == ENOMEM ? PZ_ERROR_MEMORY : PZ_ERROR_RUN, "%s: cannot be mapped: %m", path);
+    else *mapping = (pz_mapping){data, size};
+  }
+  close(fd);
+  return status;
+}
+
+void pz_file_unmap(pz_mapping *mapping) {
+  if (mapping->size > 0) munmap((void *)(uintptr_t)mapping->data, mapping->size);
+  *mapping = (pz_mapping){NULL, 0};
+}
+
+static pz_status read_all(int fd, const char *path, char *data, size_t size, pz_error *err) {
+  for (size_t done = 0; done < size;) {
+    ssize_t n = read(fd, data + done, size - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return pz_fail(err, PZ_ERROR_RUN, "%s: cannot be read: %m", path);
+    if (n == 0) return pz_fail(err, PZ_ERROR_RUN, "%s: became shorter while it was read", path);
+    done += (size_t)n;
+  }
+  return PZ_OK;
+}
+
+pz_status pz_file_read(pz_arena *arena, const char *path, size_t limit, char **data, size_t *size,
+                       pz_error *err) {
+  int fd;
+  size_t bytes;
+  PZ_TRY(open_regular(path, &fd, &bytes, err));
+  pz_status status = PZ_OK;
+  char *text = NULL;
+  if (bytes > limit)
+    status = pz_fail(err, PZ_ERROR_INPUT, "%s: has %zu bytes, at most %zu are accepted", path, bytes, limit);
+  else if (!(text = pz_arena_alloc(arena, bytes + 1, 1))) status = pz_fail_memory(err, path, bytes);
+  else status = read_all(fd, path, text, bytes, err);
+  close(fd);
+  if (status != PZ_OK) return status;
+  *data = text;
+  *size = bytes;
+  return PZ_OK;
+}

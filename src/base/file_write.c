@@ -1,0 +1,95 @@
+/* Files that appear under their name whole or not at all. */
+#include "base/file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Where the bytes go first: in the folder of the file that will be replaced, which is what a link points to. */
+typedef struct pending {
+  char target[PATH_MAX], folder[PATH_MAX], temporary[PATH_MAX + 32];
+  int fd;
+} pending;
+
+static pz_status resolve(const char *path, pending *p, pz_error *err) {
+  struct stat st;
+  if (!realpath(path, p->target)) {
+    if (errno != ENOENT) return pz_fail(err, PZ_ERROR_RUN, "%s: cannot be written: %m", path);
+    if (strlen(path) >= sizeof p->target) return pz_fail(err, PZ_ERROR_RUN, "%s: the path is too long", path);
+    strcpy(p->target, path);
+  } else if (stat(p->target, &st) == 0 && !S_ISREG(st.st_mode)) {
+    return pz_fail(err, PZ_ERROR_RUN, "%s: is %s, expected a file to replace", path,
+                   S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
+  }
+  const char *slash = strrchr(p->target, '/');
+  if (!*path || (slash && !slash[1]))
+    return pz_fail(err, PZ_ERROR_RUN, "'%s': expected the name of a file", path);
+  size_t n = slash ? (size_t)(slash - p->target) + 1 : 2;
+  memcpy(p->folder, slash ? p->target : "./", n);
+  p->folder[n] = 0;
+  return PZ_OK;
+}
+
+/* Not mkstemp: its files are for the owner alone, and the mask that others' rights follow from cannot be read without
+ * changing it for all threads. */
+static int create_temporary(pending *p) {
+  for (int attempt = 0; attempt < 16; attempt++) {
+    uint64_t number;
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) return -1;
+    snprintf(p->temporary, sizeof p->temporary, "%s.pznet-%016llx", p->folder, (unsigned long long)number);
+    int fd = open(p->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return -1;
+}
+
+static pz_status begin(const char *path, pending *p, pz_error *err) {
+  PZ_TRY(resolve(path, p, err));
+  p->fd = create_temporary(p);
+  if (p->fd < 0) return pz_fail(err, PZ_ERROR_RUN, "%s: cannot be created: %m", path);
+  return PZ_OK;
+}
+
+static int write_all(int fd, const char *data, size_t size) {
+  while (size > 0) {
+    ssize_t n = write(fd, data, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return -1;
+    data += n;
+    size -= (size_t)n;
+  }
+  return 0;
+}
+
+/* Makes the new name durable; a file system that cannot is no reason to fail, the file is complete. */
+static void sync_folder(const char *folder) {
+  int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  (void)!fsync(fd);
+  close(fd);
+}
+
+pz_status pz_file_write(const char *path, const void *data, size_t size, pz_error *err) {
+  pending p;
+  PZ_TRY(begin(path, &p, err));
+  bool written = write_all(p.fd, data, size) == 0 && fsync(p.fd) == 0;
+  int reason = errno;
+  if (close(p.fd) && written) written = false, reason = errno;
+  if (written && rename(p.temporary, p.target)) written = false, reason = errno;
+  if (written) return sync_folder(p.folder), PZ_OK;
+  unlink(p.temporary);
+  errno = reason;
+  return pz_fail(err, PZ_ERROR_RUN, "%s: cannot be written: %m", path);
+}
+
+pz_status pz_file_check_writable(const char *path, pz_error *err) {
+  pending p;
+  PZ_TRY(begin(path, &p, err));
+  close(p.fd);
+  unlink(p.temporary);
+  return PZ_OK;
+}

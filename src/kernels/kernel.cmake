@@ -1,0 +1,26 @@
+# Tests and benchmarks of kernels: one source, compiled for each vector width. Programs say "skipped" and return 77
+# where the CPU lacks the instructions.
+include_guard()
+
+set(PZ_KERNEL_FLAGS_4 -msse4.2)
+set(PZ_KERNEL_FLAGS_8 -mavx2 -mfma)
+set(PZ_KERNEL_FLAGS_16 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma)
+
+# pz_kernel_test(pool): test_kernel_pool_s4, _s8, _s16 from test_pool.c
+function(pz_kernel_test name)
+  foreach(width 4 8 16)
+    pz_test(kernel_${name}_s${width} SOURCES test_${name}.c FLAGS ${PZ_KERNEL_FLAGS_${width}} -DPZ_S=${width})
+  endforeach()
+endfunction()
+
+# pz_kernel_bench(pool): bench_kernel_pool_s4, _s8, _s16 from bench_pool.c, optimised as generated code is
+function(pz_kernel_bench name)
+  if(NOT PZ_TESTS)
+    return()
+  endif()
+  foreach(width 4 8 16)
+    add_executable(bench_kernel_${name}_s${width} bench_${name}.c)
+    target_link_libraries(bench_kernel_${name}_s${width} PRIVATE pz_options m)
+    target_compile_options(bench_kernel_${name}_s${width} PRIVATE -O3 ${PZ_KERNEL_FLAGS_${width}} -DPZ_S=${width})
+  endforeach()
+endfunction()

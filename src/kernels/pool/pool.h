@@ -1,0 +1,132 @@
+/* pool.h: maximum and average over windows, any kernel, stride and padding; global pooling is a window of the input's
+ * size.
+ *
+ * Layouts: `in` and `out` blocked, any strides, same n and c; they may not overlap. Reads the inside of `in` alone:
+ * windows are clipped at its edge, whatever border is stored. Writes the inside of `out`. No window may be empty after
+ * clipping (pad < kernel, and the last window starts inside the input). Unit of work: a row of `out`.
+ *
+ *   maximum:  out = max of the window; NaN where the window has a NaN. Exact.
+ *   average:  out = (sum of the window) * (1/count), count by `divisor`:
+ *             CAFFE   positions of the window inside the padded input (Caffe's pooling_layer.cpp)
+ *             VALID   positions inside the input
+ *             KERNEL  kernel[0]*kernel[1]*kernel[2]
+ *   The sum runs over d, h, w in this order; relative error at most (positions + 1) * 2^-24 of the sum of magnitudes.
+ *
+ * Where no window is clipped (as in U-Nets: 2x2x2 or 1x2x2, stride = kernel, no padding) and the shape is constant,
+ * the window's loops have constant bounds and unroll. The enumerators' values are those of pz_pool_kind and
+ * pz_pool_divisor in graph/graph.h. */
+#ifndef PZ_KERNELS_POOL_POOL_H
+#define PZ_KERNELS_POOL_POOL_H
+
+#include "kernels/rows.h"
+#include "kernels/vec.h"
+
+enum { PZ_POOLING_MAX, PZ_POOLING_AVE };
+enum { PZ_POOLING_CAFFE, PZ_POOLING_VALID, PZ_POOLING_KERNEL };
+
+typedef struct pz_pooling_shape {
+  pz_view in, out;
+  int32_t kind, divisor;
+  int32_t kernel[3], stride[3], pad_lo[3], pad_hi[3];
+} pz_pooling_shape;
+
+/* One axis of a window: positions begin .. begin+count of the input, and those that an average counts. */
+typedef struct pz_pooling_span {
+  int32_t begin, count, divisor;
+} pz_pooling_span;
+
+PZ_INLINE pz_pooling_span pz_pooling_clip(const pz_pooling_shape *s, int axis, int32_t size, int32_t at) {
+  int32_t from = at * s->stride[axis] - s->pad_lo[axis], to = from + s->kernel[axis];
+  int32_t padded = (to < size + s->pad_hi[axis] ? to : size + s->pad_hi[axis]) - from;
+  int32_t begin = from > 0 ? from : 0, end = to < size ? to : size;
+  int32_t divisor = s->divisor == PZ_POOLING_CAFFE   ? padded
+                    : s->divisor == PZ_POOLING_VALID ? end - begin
+                                                     : s->kernel[axis];
+  return (pz_pooling_span){begin, end - begin, divisor};
+}
+
+/* No window along this axis is clipped. */
+PZ_INLINE int pz_pooling_whole(const pz_pooling_shape *s, int axis, int32_t in, int32_t out) {
+  return s->pad_lo[axis] == 0 && (out - 1) * s->stride[axis] + s->kernel[axis] <= in;
+}
+
+PZ_INLINE pz_v pz_pooling_max(const pz_view *v, const float *p, int32_t kd, int32_t kh, int32_t kw) {
+  pz_v most = pz_v_load(p);
+  pz_vi nan =
+      (pz_vi)(most !=
+              most); /* a comparison for each point is cheaper than a maximum that keeps NaN from both sides */
+  for (int32_t d = 0; d < kd; ++d)
+    for (int32_t h = 0; h < kh; ++h)
+      for (int32_t w = 0; w < kw; ++w) {
+        pz_v x = pz_v_load(p + d * v->stride_d + h * v->stride_h + w * v->stride_w);
+        most = pz_v_max(most, x);
+        nan |= (pz_vi)(x != x);
+      }
+  return pz_v_select(nan, pz_v_set1(__builtin_nanf("")), most);
+}
+
+PZ_INLINE pz_v pz_pooling_sum(const pz_view *v, const float *p, int32_t kd, int32_t kh, int32_t kw) {
+  pz_v sum = pz_v_set1(0.0f);
+  for (int32_t d = 0; d < kd; ++d)
+    for (int32_t h = 0; h < kh; ++h)
+      for (int32_t w = 0; w < kw; ++w)
+        sum += pz_v_load(p + d * v->stride_d + h * v->stride_h + w * v->stride_w);
+  return sum;
+}
+
+/* Points from..to of a row whose windows have kd x kh x kw points; `in` is the window's corner at w = 0. */
+PZ_INLINE void pz_pooling_points(const pz_pooling_shape *s, const float *in, float *out, int32_t from,
+                                 int32_t to, int32_t kd, int32_t kh, int32_t kw, int32_t divisor) {
+  float scale = 1.0f / (float)divisor;
+  for (int32_t w = from; w < to; ++w) {
+    const float *p = in + ((int64_t)w * s->stride[2] - s->pad_lo[2]) * s->in.stride_w;
+    pz_v x = s->kind == PZ_POOLING_MAX ? pz_pooling_max(&s->in, p, kd, kh, kw)
+                                       : pz_pooling_sum(&s->in, p, kd, kh, kw) * pz_v_set1(scale);
+    pz_v_store(out + w * s->out.stride_w, x);
+  }
+}
+
+/* Points from..to, each with its own clipped window along w. */
+PZ_INLINE void pz_pooling_edge(const pz_pooling_shape *s, const float *in, float *out, int32_t from,
+                               int32_t to, int32_t kd, int32_t kh, int32_t divisor) {
+  for (int32_t w = from; w < to; ++w) {
+    pz_pooling_span span = pz_pooling_clip(s, 2, s->in.w, w);
+    const float *p = in + (span.begin - ((int64_t)w * s->stride[2] - s->pad_lo[2])) * s->in.stride_w;
+    pz_pooling_points(s, p, out, w, w + 1, kd, kh, span.count, divisor * span.divisor);
+  }
+}
+
+/* A row with clipped windows along w: both edges, and the points between them with the whole kernel. */
+PZ_INLINE void pz_pooling_row(const pz_pooling_shape *s, const float *in, float *out, int32_t kd, int32_t kh,
+                              int32_t divisor) {
+  int32_t first = (s->pad_lo[2] + s->stride[2] - 1) / s->stride[2];
+  int32_t room = s->in.w + s->pad_lo[2] - s->kernel[2], last = room < 0 ? 0 : room / s->stride[2] + 1;
+  if (last > s->out.w) last = s->out.w;
+  if (first > last) first = last;
+  pz_pooling_edge(s, in, out, 0, first, kd, kh, divisor);
+  pz_pooling_points(s, in, out, first, last, kd, kh, s->kernel[2], divisor * s->kernel[2]);
+  pz_pooling_edge(s, in, out, last, s->out.w, kd, kh, divisor);
+}
+
+PZ_INLINE void pz_pooling(const pz_pooling_shape s, const float *in, float *out, int32_t worker,
+                          int32_t workers) {
+  const int whole = pz_pooling_whole(&s, 0, s.in.d, s.out.d) && pz_pooling_whole(&s, 1, s.in.h, s.out.h) &&
+                    pz_pooling_whole(&s, 2, s.in.w, s.out.w);
+  PZ_EACH_ROW(&s.out, row, worker, workers) {
+    float *to = out + pz_row_offset(&s.out, row);
+    const float *from = in + row.n * s.in.stride_n + row.b * s.in.stride_c;
+    if (whole) {
+      from += (int64_t)row.d * s.stride[0] * s.in.stride_d + (int64_t)row.h * s.stride[1] * s.in.stride_h;
+      pz_pooling_points(&s, from, to, 0, s.out.w, s.kernel[0], s.kernel[1], s.kernel[2],
+                        s.kernel[0] * s.kernel[1] * s.kernel[2]);
+      continue;
+    }
+    pz_pooling_span d = pz_pooling_clip(&s, 0, s.in.d, row.d), h = pz_pooling_clip(&s, 1, s.in.h, row.h);
+    from += d.begin * s.in.stride_d + h.begin * s.in.stride_h;
+    if (d.count == s.kernel[0] && h.count == s.kernel[1]) /* bounds that are constants */
+      pz_pooling_row(&s, from, to, s.kernel[0], s.kernel[1], d.divisor * h.divisor);
+    else pz_pooling_row(&s, from, to, d.count, h.count, d.divisor * h.divisor);
+  }
+}
+
+#endif

@@ -21,6 +21,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define PZ_VERSION "0.1.0"
 
@@ -169,6 +170,7 @@ pz_status pz_infer(const char *network, const char *input, const char *output, c
 /* A volume as pz_volume_describe sees it: JSON with format, dtype, shape, voxel size; free with pz_free. */
 pz_status pz_volume_describe(const char *path, char **json);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

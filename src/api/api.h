@@ -1,0 +1,51 @@
+/* api.h: what the public functions that join the rooms share. The public functions: import, optimise, plan,
+ * emit, run. The only room that includes both the compiler half and the runtime. */
+#ifndef PZ_API_API_H
+#define PZ_API_API_H
+
+#include "graph/graph.h"
+#include "plan/plan.h"
+#include <jansson.h>
+
+/* A model, imported and optimised. Free with pz_model_free. */
+typedef struct pz_model {
+  pz_arena *arena;
+  pz_graph *before, *after; /* as imported; as optimised */
+  char digest[65];          /* SHA-256 of the model file, its weights file or seed, in hexadecimal */
+  json_t *passes;           /* [{"name", "changes"}] */
+} pz_model;
+
+pz_status pz_model_load(const char *path, const pz_compile_options *options, pz_model *model, pz_error *err);
+void pz_model_free(pz_model *model);
+
+/* The instruction set and block that the options ask for. */
+pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wanted, pz_error *err);
+
+/* The golden run: the network file on its seeded input. JSON: seed, and for each output its SHA-256, its L2 norm
+ * and sampled values. Free *json with free. */
+pz_status pz_golden_run(pz_net *net, char **json, pz_error *err);
+/* Compares a golden text with another: bits_equal where all digests are equal; difference: the greatest
+ * relative difference of the samples. */
+pz_status pz_golden_compare(const char *stored, const char *now, bool *bits_equal, double *difference,
+                            pz_error *err);
+
+/* Buffers for all inputs (seeded, uniform in [-1, 1)) and outputs of a network. Free with pz_patch_free. */
+typedef struct pz_patch {
+  int32_t n_inputs, n_outputs;
+  float **inputs, **outputs;
+} pz_patch;
+#define PZ_GOLDEN_SEED 20181
+pz_status pz_patch_new(const pz_net *net, uint64_t seed, pz_patch *patch, pz_error *err);
+void pz_patch_free(pz_patch *patch);
+
+/* Ends a public function: keeps the message for pz_last_message. */
+pz_status pz_public_end(pz_status status, const pz_error *err);
+
+/* A JSON text as the caller gets it (pz_free), or a memory error. The object is released. */
+pz_status pz_json_out(json_t *object, char **text, pz_error *err);
+
+/* The multiply-add peak of `threads` threads in GFLOP/s (2 a multiply-add): independent fused multiply-adds on
+ * registers with the strongest instruction set of this CPU (peak.c). */
+double pz_measure_peak(int threads, double seconds);
+
+#endif

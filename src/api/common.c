@@ -1,0 +1,16 @@
+/* common.c: how public functions end. */
+#include "api/api.h"
+#include "runtime/runtime.h"
+
+#include <stdlib.h>
+
+pz_status pz_public_end(pz_status status, const pz_error *err) {
+  if (status != PZ_OK) pz_public_status(err);
+  return status;
+}
+
+pz_status pz_json_out(json_t *object, char **text, pz_error *err) {
+  *text = object ? json_dumps(object, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+  json_decref(object);
+  return *text ? PZ_OK : pz_fail_memory(err, "a report", 4096);
+}

@@ -1,0 +1,180 @@
+/* compile.c: pz_compile: model file in, network file out. */
+#include "api/api.h"
+#include "base/file.h"
+#include "emit/emit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct build {
+  const char *path, *output, *folder;
+  const pz_compile_options *options;
+  pz_model model;
+  pz_plan *plan;
+  pz_emit_options emit;
+  pz_arena *arena;
+  double start, last;
+  json_t *seconds;
+  const char *manifest;
+} build;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+enum { STAGES = 5 };
+static pz_status stage(build *b, const char *what, int done, pz_error *err) {
+  const double t = now();
+  if (b->options->progress) b->options->progress(b->options->progress_host, what, done, STAGES, t - b->start);
+  if (b->options->interrupt && *b->options->interrupt)
+    return pz_fail(err, PZ_INTERRUPTED, "interrupted while compiling");
+  return PZ_OK;
+}
+
+static void timed(build *b, const char *what) {
+  const double t = now();
+  json_object_set_new(b->seconds, what, json_real(t - b->last));
+  b->last = t;
+}
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+static pz_status make_plan(build *b, pz_error *err) {
+  pz_plan_options wanted;
+  PZ_TRY(pz_plan_wanted(b->options, &wanted, err));
+  PZ_TRY(stage(b, "reading the model", 0, err));
+  PZ_TRY(pz_model_load(b->path, b->options, &b->model, err));
+  timed(b, "import_and_optimise");
+  PZ_TRY(stage(b, "planning", 1, err));
+  PZ_TRY(pz_plan_new(b->model.after, &wanted, &b->plan, err));
+  timed(b, "plan");
+  b->emit = (pz_emit_options){.cc = b->options->cc,
+                              .model = base_name(b->path),
+                              .model_digest = b->model.digest,
+                              .disabled = b->options->disable,
+                              .interrupt = b->options->interrupt};
+  return PZ_OK;
+}
+
+/* Runs the new network once and stores what came out in its manifest. */
+static pz_status add_golden(build *b, const char *network, pz_error *err) {
+  if (!pz_isa_supported(b->plan->isa)) return PZ_OK;
+  pz_net *net;
+  if (pz_net_open(network, NULL, &net) != PZ_OK)
+    return pz_fail(err, PZ_ERROR_RUN, "the network that was just compiled does not open: %s",
+                   pz_last_message());
+  char *golden = NULL;
+  pz_status status = pz_golden_run(net, &golden, err);
+  pz_net_close(net);
+  if (status == PZ_OK) status = pz_emit_manifest(b->plan, &b->emit, golden, b->folder, &b->manifest, err);
+  if (status == PZ_OK) status = pz_emit_link(b->plan, &b->emit, b->folder, "network.so", err);
+  free(golden);
+  return status;
+}
+
+static pz_status move_into_place(build *b, const char *network, pz_error *err) {
+  pz_mapping file;
+  PZ_TRY(pz_file_map(network, &file, err));
+  const pz_status status = pz_file_write(b->output, file.data, file.size, err);
+  pz_file_unmap(&file);
+  return status;
+}
+
+static pz_status make_network(build *b, pz_error *err) {
+  const char *network = pz_arena_printf(b->arena, "%s/network.so", b->folder);
+  if (!network) return pz_fail_memory(err, "a path", 64);
+  PZ_TRY(stage(b, "writing C", 2, err));
+  PZ_TRY(pz_emit_source(b->plan, &b->emit, b->folder, err));
+  PZ_TRY(pz_emit_manifest(b->plan, &b->emit, NULL, b->folder, &b->manifest, err));
+  timed(b, "emit");
+  PZ_TRY(stage(b, "compiling C", 3, err));
+  PZ_TRY(pz_emit_compile(b->plan, &b->emit, b->folder, err));
+  PZ_TRY(pz_emit_link(b->plan, &b->emit, b->folder, "network.so", err));
+  timed(b, "compile");
+  PZ_TRY(stage(b, "golden run", 4, err));
+  PZ_TRY(add_golden(b, network, err));
+  PZ_TRY(move_into_place(b, network, err));
+  timed(b, "golden_run");
+  return stage(b, "done", STAGES, err);
+}
+
+/* ---- the folder that the source is made in ---- */
+
+static void remove_tree(const char *path) {
+  DIR *dir = opendir(path);
+  for (struct dirent *e; dir && (e = readdir(dir));) {
+    char child[4096];
+    if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
+    if (snprintf(child, sizeof child, "%s/%s", path, e->d_name) >= (int)sizeof child) continue;
+    if (unlink(child)) remove_tree(child);
+  }
+  if (dir) closedir(dir);
+  rmdir(path);
+}
+
+static void remove_objects(const char *folder) {
+  DIR *dir = opendir(folder);
+  for (struct dirent *e; dir && (e = readdir(dir));) {
+    const char *dot = strrchr(e->d_name, '.');
+    char child[4096];
+    if (!dot || (strcmp(dot, ".o") && strcmp(dot, ".log") && strcmp(e->d_name, "network.so"))) continue;
+    if (snprintf(child, sizeof child, "%s/%s", folder, e->d_name) < (int)sizeof child) unlink(child);
+  }
+  if (dir) closedir(dir);
+}
+
+static pz_status choose_folder(build *b, pz_error *err) {
+  if (b->options->emit_c) {
+    b->folder = b->options->emit_c;
+    return PZ_OK;
+  }
+  const char *parent = getenv("TMPDIR");
+  char *folder = pz_arena_printf(b->arena, "%s/pznet-XXXXXX", parent && *parent ? parent : "/tmp");
+  if (!folder) return pz_fail_memory(err, "a path", 64);
+  if (!mkdtemp(folder))
+    return pz_fail(err, PZ_ERROR_RUN, "%s: cannot make a temporary folder: %s", folder, strerror(errno));
+  b->folder = folder;
+  return PZ_OK;
+}
+
+static pz_status run_build(build *b, char **summary, pz_error *err) {
+  PZ_TRY(pz_file_check_writable(b->output, err));
+  PZ_TRY(make_plan(b, err));
+  PZ_TRY(choose_folder(b, err));
+  PZ_TRY(make_network(b, err));
+  if (!summary) return PZ_OK;
+  json_t *all = json_loads(b->manifest, 0, NULL);
+  json_object_set(all, "passes", b->model.passes);
+  json_object_set(all, "seconds", b->seconds);
+  return pz_json_out(all, summary, err);
+}
+
+pz_status pz_compile(const char *model, const char *output, const pz_compile_options *options,
+                     char **summary) {
+  static const pz_compile_options defaults = PZ_COMPILE_OPTIONS;
+  pz_error err = {0};
+  build b = {.path = model, .output = output, .options = options ? options : &defaults, .start = now()};
+  b.last = b.start;
+  b.arena = pz_arena_new();
+  b.seconds = json_object();
+  if (summary) *summary = NULL;
+  const pz_status status =
+      b.arena && b.seconds ? run_build(&b, summary, &err) : pz_fail_memory(&err, "compiling", 64);
+  if (b.folder && !b.options->emit_c) remove_tree(b.folder);
+  else if (b.folder) remove_objects(b.folder);
+  pz_plan_free(b.plan);
+  pz_model_free(&b.model);
+  json_decref(b.seconds);
+  pz_arena_free(b.arena);
+  return pz_public_end(status, &err);
+}

@@ -1,0 +1,125 @@
+/* golden.c: a stored run, so that a network file can be checked where it is used. */
+#include "api/api.h"
+#include "base/digest.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SAMPLES 32
+
+/* splitmix64 (Steele, Lea, Flood 2014), to floats uniform in [-1, 1). */
+static float next_uniform(uint64_t *state) {
+  uint64_t z = *state += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  z ^= z >> 31;
+  return (float)(int32_t)(z >> 40) * (1.0f / 8388608.0f) - 1.0f;
+}
+
+static pz_status new_buffers(int32_t n, float ***list, pz_error *err) {
+  *list = calloc((size_t)n + 1, sizeof **list);
+  return *list ? PZ_OK : pz_fail_memory(err, "a patch", 64);
+}
+
+static pz_status fill(const pz_net *net, uint64_t seed, pz_patch *p, pz_error *err) {
+  PZ_TRY(new_buffers(p->n_inputs, &p->inputs, err));
+  PZ_TRY(new_buffers(p->n_outputs, &p->outputs, err));
+  uint64_t state = seed;
+  for (int32_t i = 0; i < p->n_inputs + p->n_outputs; i++) {
+    const bool input = i < p->n_inputs;
+    pz_port port;
+    PZ_TRY(input ? pz_net_input(net, i, &port) : pz_net_output(net, i - p->n_inputs, &port));
+    float *data = aligned_alloc(64, ((size_t)port.elements * 4 + 63) / 64 * 64);
+    if (!data) return pz_fail_memory(err, "a patch", (unsigned long long)port.elements * 4);
+    *(input ? &p->inputs[i] : &p->outputs[i - p->n_inputs]) = data;
+    for (int64_t k = 0; k < port.elements; k++) data[k] = input ? next_uniform(&state) : 0;
+  }
+  return PZ_OK;
+}
+
+pz_status pz_patch_new(const pz_net *net, uint64_t seed, pz_patch *patch, pz_error *err) {
+  *patch = (pz_patch){.n_inputs = pz_net_inputs(net), .n_outputs = pz_net_outputs(net)};
+  const pz_status status = fill(net, seed, patch, err);
+  if (status != PZ_OK) pz_patch_free(patch);
+  return status;
+}
+
+void pz_patch_free(pz_patch *patch) {
+  for (int32_t i = 0; patch->inputs && i < patch->n_inputs; i++) free(patch->inputs[i]);
+  for (int32_t i = 0; patch->outputs && i < patch->n_outputs; i++) free(patch->outputs[i]);
+  free(patch->inputs);
+  free(patch->outputs);
+  *patch = (pz_patch){0};
+}
+
+static json_t *describe(const float *values, int64_t n) {
+  char digest[65];
+  pz_digest hash;
+  pz_digest_begin(&hash);
+  pz_digest_add(&hash, values, (size_t)n * sizeof *values);
+  pz_digest_end_text(&hash, digest);
+  double squares = 0;
+  for (int64_t i = 0; i < n; i++) squares += (double)values[i] * values[i];
+  json_t *samples = json_array();
+  for (int i = 0; i < SAMPLES; i++) {
+    const double v = values[(n - 1) * i / (SAMPLES - 1)];
+    json_array_append_new(samples, isfinite(v) ? json_real(v) : json_null());
+  }
+  return json_pack("{s:s, s:o, s:o}", "sha256", digest, "l2",
+                   isfinite(squares) ? json_real(sqrt(squares)) : json_null(), "samples", samples);
+}
+
+pz_status pz_golden_run(pz_net *net, char **json, pz_error *err) {
+  pz_patch patch;
+  PZ_TRY(pz_patch_new(net, PZ_GOLDEN_SEED, &patch, err));
+  pz_status status = pz_net_run(net, (const float *const *)patch.inputs, patch.outputs);
+  if (status != PZ_OK) pz_fail(err, status, "%s", pz_last_message());
+  json_t *outputs = json_array();
+  for (int32_t i = 0; status == PZ_OK && i < patch.n_outputs; i++) {
+    pz_port port;
+    pz_net_output(net, i, &port);
+    json_array_append_new(outputs, describe(patch.outputs[i], port.elements));
+  }
+  pz_patch_free(&patch);
+  json_t *golden = json_pack("{s:i, s:o}", "seed", PZ_GOLDEN_SEED, "outputs", outputs);
+  if (status != PZ_OK) json_decref(golden);
+  return status != PZ_OK ? status : pz_json_out(golden, json, err);
+}
+
+static double sample_difference(const json_t *a, const json_t *b) {
+  const double scale = json_number_value(json_object_get(a, "l2"));
+  const json_t *x = json_object_get(a, "samples"), *y = json_object_get(b, "samples");
+  double worst = json_array_size(x) == json_array_size(y) && json_array_size(x) ? 0 : INFINITY;
+  for (size_t i = 0; i < json_array_size(x) && i < json_array_size(y); i++) {
+    const double difference =
+        fabs(json_number_value(json_array_get(x, i)) - json_number_value(json_array_get(y, i)));
+    const double relative =
+        difference / fmax(fabs(json_number_value(json_array_get(x, i))), 1e-3 * fmax(scale, 1e-30));
+    if (relative > worst) worst = relative;
+  }
+  return worst;
+}
+
+pz_status pz_golden_compare(const char *stored, const char *now, bool *bits_equal, double *difference,
+                            pz_error *err) {
+  json_t *a = json_loads(stored, 0, NULL), *b = json_loads(now, 0, NULL);
+  const json_t *x = json_object_get(a, "outputs"), *y = json_object_get(b, "outputs");
+  const bool fits = json_is_array(x) && json_is_array(y) && json_array_size(x) == json_array_size(y);
+  *bits_equal = fits;
+  *difference = 0;
+  for (size_t i = 0; fits && i < json_array_size(x); i++) {
+    const json_t *p = json_array_get(x, i), *q = json_array_get(y, i);
+    const char *s = json_string_value(json_object_get(p, "sha256")),
+               *t = json_string_value(json_object_get(q, "sha256"));
+    if (!s || !t || strcmp(s, t)) {
+      *bits_equal = false;
+      *difference = fmax(*difference, sample_difference(p, q));
+    }
+  }
+  json_decref(a);
+  json_decref(b);
+  return fits ? PZ_OK
+              : pz_fail(err, PZ_ERROR_INPUT,
+                        "the manifest's golden run is damaged; compile the network again");
+}

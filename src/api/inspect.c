@@ -1,0 +1,224 @@
+/* inspect.c: pz_inspect: a model before and after the passes, with its plan; or what a network file says. */
+#include "api/api.h"
+#include "base/file.h"
+#include "emit/emit.h"
+#include "runtime/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct view {
+  const char *path;
+  const pz_compile_options *options;
+  pz_model model;
+  pz_plan *plan;
+} view;
+
+/* ---- a model ---- */
+
+static void border_text(const pz_tensor *t, char *out, size_t size) {
+  *out = 0;
+  bool any = false;
+  for (int i = 0; i < PZ_SPATIAL; i++) any |= t->border_lo[i] || t->border_hi[i];
+  if (any)
+    snprintf(out, size, " +%d,%d,%d:%d,%d,%d", t->border_lo[0], t->border_lo[1], t->border_lo[2],
+             t->border_hi[0], t->border_hi[1], t->border_hi[2]);
+}
+
+static void graph_table(const pz_graph *g, const char *title, pz_text *out) {
+  double multiply_adds = 0, bytes = 0;
+  pz_text_printf(out, "%s: %d layers\n%-28s %-14s %-30s %12s %12s\n", title, g->n_nodes, "layer", "operator",
+                 "output", "MMAC", "MB");
+  for (int32_t i = 0; i < g->n_nodes; i++) {
+    const pz_node *n = &g->nodes[i];
+    char shape[PZ_SHAPE_TEXT], border[64], both[PZ_SHAPE_TEXT + 64];
+    pz_shape_text(&g->tensors[n->out[0]].shape, shape);
+    border_text(&g->tensors[n->out[0]], border, sizeof border);
+    snprintf(both, sizeof both, "%s%s", shape, border);
+    pz_text_printf(out, "%-28s %-14s %-30s %12.3f %12.3f\n", n->name, pz_op_name(n->op), both,
+                   1e-6 * pz_node_multiply_adds(g, n), 1e-6 * pz_node_bytes(g, n));
+    multiply_adds += pz_node_multiply_adds(g, n);
+    bytes += pz_node_bytes(g, n);
+  }
+  pz_text_printf(out, "%-28s %-14s %-30s %12.3f %12.3f\n\n", "total", "", "", 1e-6 * multiply_adds,
+                 1e-6 * bytes);
+}
+
+static void plan_table(const pz_plan *p, pz_text *out) {
+  pz_text_printf(out, "plan: %d steps for %s, blocks of %d maps\n%-28s %-14s %s\n", p->n_steps,
+                 pz_isa_get(p->isa)->title, p->block, "layer", "operator", "algorithm");
+  for (int32_t i = 0; i < p->n_steps; i++)
+    pz_text_printf(out, "%-28s %-14s %s\n", p->steps[i].name, p->steps[i].op, p->steps[i].algorithm);
+  pz_text_printf(out, "\nweights %.3f MB packed, memory for a run (peak of the arena) %.3f MB\n",
+                 4e-6 * (double)p->n_weights, 1e-6 * (double)pz_emit_arena_bytes(p));
+}
+
+static json_t *graph_json(const pz_graph *g) {
+  json_t *all = json_array();
+  for (int32_t i = 0; i < g->n_nodes; i++) {
+    const pz_node *n = &g->nodes[i];
+    char shape[PZ_SHAPE_TEXT];
+    json_array_append_new(all, json_pack("{s:s, s:s, s:s, s:f, s:f}", "layer", n->name, "op",
+                                         pz_op_name(n->op), "output",
+                                         pz_shape_text(&g->tensors[n->out[0]].shape, shape), "multiply_adds",
+                                         pz_node_multiply_adds(g, n), "bytes", pz_node_bytes(g, n)));
+  }
+  return all;
+}
+
+static pz_status make_plan(view *v, pz_error *err) {
+  pz_plan_options wanted;
+  PZ_TRY(pz_plan_wanted(v->options, &wanted, err));
+  return pz_plan_new(v->model.after, &wanted, &v->plan, err);
+}
+
+static pz_status as_json(view *v, pz_text *out, pz_error *err) {
+  PZ_TRY(make_plan(v, err));
+  json_t *steps = json_array();
+  for (int32_t i = 0; i < v->plan->n_steps; i++)
+    json_array_append_new(steps, json_pack("{s:s, s:s, s:s}", "layer", v->plan->steps[i].name, "op",
+                                           v->plan->steps[i].op, "algorithm", v->plan->steps[i].algorithm));
+  json_t *all = json_pack("{s:o, s:O, s:o, s:o, s:I, s:I}", "before", graph_json(v->model.before), "passes",
+                          v->model.passes, "after", graph_json(v->model.after), "plan", steps,
+                          "weights_bytes", (json_int_t)(v->plan->n_weights * 4), "arena_bytes",
+                          (json_int_t)pz_emit_arena_bytes(v->plan));
+  char *text;
+  PZ_TRY(pz_json_out(all, &text, err));
+  pz_text_append(out, text);
+  free(text);
+  return PZ_OK;
+}
+
+static pz_status as_table(view *v, pz_text *out, pz_error *err) {
+  PZ_TRY(make_plan(v, err));
+  graph_table(v->model.before, "as imported", out);
+  pz_text_append(out, "passes:");
+  for (size_t i = 0; i < json_array_size(v->model.passes); i++) {
+    const json_t *row = json_array_get(v->model.passes, i);
+    pz_text_printf(out, " %s %d", json_string_value(json_object_get(row, "name")),
+                   (int)json_integer_value(json_object_get(row, "changes")));
+  }
+  pz_text_append(out, "\n\n");
+  graph_table(v->model.after, "after the passes", out);
+  plan_table(v->plan, out);
+  return PZ_OK;
+}
+
+static pz_status as_dot(view *v, pz_text *out, pz_error *err) {
+  (void)err;
+  return pz_graph_print_dot(v->model.after, out);
+}
+static pz_status as_dot_before(view *v, pz_text *out, pz_error *err) {
+  (void)err;
+  return pz_graph_print_dot(v->model.before, out);
+}
+static pz_status as_text(view *v, pz_text *out, pz_error *err) {
+  (void)err;
+  return pz_graph_print(v->model.after, false, out);
+}
+static pz_status as_text_before(view *v, pz_text *out, pz_error *err) {
+  (void)err;
+  return pz_graph_print(v->model.before, false, out);
+}
+
+static const struct {
+  const char *name;
+  pz_status (*print)(view *v, pz_text *out, pz_error *err);
+} formats[] = {{"table", as_table},           {"json", as_json}, {"dot", as_dot},
+               {"dot-before", as_dot_before}, {"text", as_text}, {"text-before", as_text_before}};
+
+static pz_status inspect_model(view *v, const char *format, pz_text *out, pz_error *err) {
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+    if (strcmp(formats[i].name, format)) continue;
+    PZ_TRY(pz_model_load(v->path, v->options, &v->model, err));
+    return formats[i].print(v, out, err);
+  }
+  return pz_fail(err, PZ_ERROR_USAGE,
+                 "--format %s: expected table, json, dot, dot-before, text or text-before", format);
+}
+
+/* ---- a network file ---- */
+
+static const char *text_of(const json_t *m, const char *key) {
+  const char *s = json_string_value(json_object_get(m, key));
+  return s ? s : "?";
+}
+
+static void shape_line(const json_t *ports, const char *title, pz_text *out) {
+  for (size_t i = 0; i < json_array_size(ports); i++) {
+    const json_t *p = json_array_get(ports, i), *dims = json_object_get(p, "shape");
+    pz_text_printf(out, "%-14s %s ", title, text_of(p, "name"));
+    for (size_t k = 0; k < json_array_size(dims); k++)
+      pz_text_printf(out, "%s%lld", k ? "x" : "", (long long)json_integer_value(json_array_get(dims, k)));
+    pz_text_append(out, " float32\n");
+  }
+}
+
+static void manifest_table(const json_t *m, pz_text *out) {
+  pz_text_printf(out, "%-14s %s (%s)\n%-14s pznet %s, %s, blocks of %d maps, %s\n", "network",
+                 text_of(m, "name"), text_of(m, "model"), "compiled by", text_of(m, "pznet_version"),
+                 text_of(m, "isa"), (int)json_integer_value(json_object_get(m, "vector_block")),
+                 text_of(m, "compiler"));
+  pz_text_printf(out, "%-14s %s\n", "model SHA-256", text_of(m, "model_sha256"));
+  shape_line(json_object_get(m, "inputs"), "input", out);
+  shape_line(json_object_get(m, "outputs"), "output", out);
+  pz_text_printf(
+      out, "%-14s %.3f G multiply-adds, %.3f MB of weights, %.3f MB of memory\n\n%-28s %-14s %-44s %12s\n",
+      "a run", 1e-9 * json_number_value(json_object_get(m, "multiply_adds")),
+      1e-6 * json_number_value(json_object_get(m, "weights_bytes")),
+      1e-6 * json_number_value(json_object_get(m, "arena_bytes")), "layer", "operator", "algorithm", "MMAC");
+  const json_t *plan = json_object_get(m, "plan");
+  for (size_t i = 0; i < json_array_size(plan); i++) {
+    const json_t *s = json_array_get(plan, i);
+    pz_text_printf(out, "%-28s %-14s %-44s %12.3f\n", text_of(s, "layer"), text_of(s, "op"),
+                   text_of(s, "algorithm"), 1e-6 * json_number_value(json_object_get(s, "multiply_adds")));
+  }
+}
+
+static pz_status inspect_network(view *v, const char *format, pz_text *out, pz_error *err) {
+  char *json;
+  pz_arena *arena = pz_arena_new();
+  if (!arena) return pz_fail_memory(err, "the manifest", 64);
+  pz_status status = pz_manifest_read(arena, v->path, &json, err);
+  if (status == PZ_OK && !strcmp(format, "json")) pz_text_printf(out, "%s\n", json);
+  else if (status == PZ_OK && !strcmp(format, "table")) {
+    json_t *m = json_loads(json, 0, NULL);
+    if (m) manifest_table(m, out);
+    else status = pz_fail(err, PZ_ERROR_INPUT, "%s: its manifest is damaged", v->path);
+    json_decref(m);
+  } else if (status == PZ_OK)
+    status = pz_fail(err, PZ_ERROR_USAGE,
+                     "--format %s: a network file is shown as table or json; give the model", format);
+  pz_arena_free(arena);
+  return status;
+}
+
+static pz_status is_network(const char *path, bool *network, pz_error *err) {
+  pz_mapping file;
+  PZ_TRY(pz_file_map(path, &file, err));
+  *network = file.size >= 4 && !memcmp(file.data, "\177ELF", 4);
+  pz_file_unmap(&file);
+  return PZ_OK;
+}
+
+static pz_status inspect(view *v, const char *format, pz_text *out, pz_error *err) {
+  bool network;
+  PZ_TRY(is_network(v->path, &network, err));
+  PZ_TRY(network ? inspect_network(v, format, out, err) : inspect_model(v, format, out, err));
+  return out->failed ? pz_fail_memory(err, "the text", out->capacity) : PZ_OK;
+}
+
+pz_status pz_inspect(const char *model_or_network, const pz_compile_options *options, const char *format,
+                     char **out) {
+  static const pz_compile_options defaults = PZ_COMPILE_OPTIONS;
+  pz_error err = {0};
+  view v = {.path = model_or_network, .options = options ? options : &defaults};
+  pz_text text = {0};
+  *out = NULL;
+  const pz_status status = inspect(&v, format ? format : "table", &text, &err);
+  pz_plan_free(v.plan);
+  if (v.model.arena) pz_model_free(&v.model);
+  if (status == PZ_OK) *out = text.data;
+  else pz_text_free(&text);
+  return pz_public_end(status, &err);
+}

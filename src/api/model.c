@@ -1,0 +1,112 @@
+/* model.c: a model file, imported and optimised. */
+#include "api/api.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "import/import.h"
+#include "optimise/optimise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static pz_status usage_shape(const char *text, pz_error *err) {
+  return pz_fail(err, PZ_ERROR_USAGE, "--input %s: expected NAME=SHAPE such as data=1x1x18x160x160", text);
+}
+
+static pz_status parse_dims(const char *at, const char *whole, pz_shape *shape, pz_error *err) {
+  shape->rank = 0;
+  do {
+    char *end;
+    const long long dim = strtoll(at, &end, 10);
+    if (end == at || dim < 1 || dim > INT32_MAX || shape->rank == PZ_MAX_RANK) return usage_shape(whole, err);
+    shape->dim[shape->rank++] = dim;
+    at = end;
+  } while (*at == 'x' && at++);
+  return *at ? usage_shape(whole, err) : PZ_OK;
+}
+
+static pz_status parse_shapes(pz_arena *arena, const pz_compile_options *o, pz_import_options *import,
+                              pz_error *err) {
+  pz_import_shape *shapes = PZ_NEW(arena, pz_import_shape, (size_t)o->n_input_shapes + 1);
+  if (!shapes) return pz_fail_memory(err, "input shapes", sizeof *shapes);
+  for (int32_t i = 0; i < o->n_input_shapes; i++) {
+    const char *equals = strrchr(o->input_shapes[i], '=');
+    if (!equals || equals == o->input_shapes[i]) return usage_shape(o->input_shapes[i], err);
+    shapes[i].input = pz_arena_strndup(arena, o->input_shapes[i], (size_t)(equals - o->input_shapes[i]));
+    if (!shapes[i].input) return pz_fail_memory(err, "input shapes", 64);
+    PZ_TRY(parse_dims(equals + 1, o->input_shapes[i], &shapes[i].shape, err));
+  }
+  import->shapes = shapes;
+  import->n_shapes = o->n_input_shapes;
+  return PZ_OK;
+}
+
+static pz_status digest_file(pz_digest *hash, const char *path, pz_error *err) {
+  pz_mapping file;
+  PZ_TRY(pz_file_map(path, &file, err));
+  pz_digest_add(hash, file.data, file.size);
+  pz_file_unmap(&file);
+  return PZ_OK;
+}
+
+static pz_status digest_model(const char *path, const char *weights, char *out, pz_error *err) {
+  pz_digest hash;
+  pz_digest_begin(&hash);
+  PZ_TRY(digest_file(&hash, path, err));
+  if (weights && !strncmp(weights, "init:", 5)) pz_digest_add(&hash, weights, strlen(weights));
+  else if (weights) PZ_TRY(digest_file(&hash, weights, err));
+  pz_digest_end_text(&hash, out);
+  return PZ_OK;
+}
+
+static void note_pass(void *host, const pz_pass *pass, int changes, const pz_graph *g) {
+  (void)g;
+  json_t *passes = host;
+  for (size_t i = 0; i < json_array_size(passes); i++) {
+    json_t *row = json_array_get(passes, i);
+    if (strcmp(json_string_value(json_object_get(row, "name")), pass->name)) continue;
+    json_object_set_new(row, "changes",
+                        json_integer(json_integer_value(json_object_get(row, "changes")) + changes));
+    return;
+  }
+  json_array_append_new(
+      passes, json_pack("{s:s, s:s, s:i}", "name", pass->name, "title", pass->title, "changes", changes));
+}
+
+static pz_status load(const char *path, const pz_compile_options *options, pz_model *m, pz_error *err) {
+  pz_import_options import = {.weights = options->weights};
+  PZ_TRY(parse_shapes(m->arena, options, &import, err));
+  PZ_TRY(pz_import_caffe(path, &import, &m->before, err));
+  PZ_TRY(digest_model(path, options->weights, m->digest, err));
+  PZ_TRY(pz_graph_copy(m->before, &m->after, err));
+  return pz_optimise(m->after, options->disable, note_pass, m->passes, err);
+}
+
+pz_status pz_model_load(const char *path, const pz_compile_options *options, pz_model *model, pz_error *err) {
+  *model = (pz_model){.arena = pz_arena_new(), .passes = json_array()};
+  const pz_status status =
+      model->arena && model->passes ? load(path, options, model, err) : pz_fail_memory(err, "the model", 64);
+  if (status != PZ_OK) pz_model_free(model);
+  return status;
+}
+
+void pz_model_free(pz_model *model) {
+  pz_graph_free(model->before);
+  pz_graph_free(model->after);
+  json_decref(model->passes);
+  pz_arena_free(model->arena);
+  *model = (pz_model){0};
+}
+
+pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wanted, pz_error *err) {
+  const char *isa = options->isa ? options->isa : "native";
+  *wanted = (pz_plan_options){.block = options->vector_block};
+  if (!pz_isa_parse(isa, &wanted->isa))
+    return pz_fail(err, PZ_ERROR_USAGE, "--isa %s: expected native, avx512, avx2 or sse4", isa);
+  const int width = pz_isa_get(wanted->isa)->vector_width;
+  if (wanted->block && wanted->block != 4 && wanted->block != 8 && wanted->block != 16)
+    return pz_fail(err, PZ_ERROR_USAGE, "--vector-block %d: expected 4, 8 or 16", wanted->block);
+  if (wanted->block > width)
+    return pz_fail(err, PZ_ERROR_USAGE, "--vector-block %d: %s has vectors of %d floats", wanted->block,
+                   pz_isa_get(wanted->isa)->title, width);
+  return PZ_OK;
+}

@@ -1,0 +1,211 @@
+/* verify.c: pz_verify: the golden run, and every tensor beside the double-precision reference. */
+#include "api/api.h"
+#include "reference/reference.h"
+#include "runtime/runtime.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Error allowed against the reference for the default precision (DESIGN: 1e-5 at the output); the same for
+ * every tensor. */
+#define LARGEST_ERROR 1e-5
+
+/* ---- golden ---- */
+
+static pz_status check_golden(pz_net *net, json_t *report, bool *good, pz_error *err) {
+  json_t *manifest = json_loads(pz_net_manifest(net), 0, NULL);
+  char *stored = json_dumps(json_object_get(manifest, "golden"), 0), *now = NULL;
+  json_decref(manifest);
+  if (!stored || !strcmp(stored, "null")) {
+    free(stored);
+    json_object_set_new(report, "golden",
+                        json_string("none stored: compiled on a machine that could not run it"));
+    return PZ_OK;
+  }
+  bool equal = false;
+  double difference = 0;
+  pz_status status = pz_golden_run(net, &now, err);
+  if (status == PZ_OK) status = pz_golden_compare(stored, now, &equal, &difference, err);
+  free(stored);
+  free(now);
+  PZ_TRY(status);
+  *good &= equal || difference <= 1e-4;
+  json_object_set_new(report, "golden",
+                      json_string(equal   ? "equal, bit by bit"
+                                  : *good ? "equal within 1e-4"
+                                          : "different"));
+  if (!equal)
+    json_object_set_new(report, "golden_difference",
+                        isfinite(difference) ? json_real(difference) : json_null());
+  return PZ_OK;
+}
+
+/* ---- every tensor: the network's results are kept step by step, then compared as the reference makes them ---- */
+
+typedef struct kept {
+  const pz_abi_tensor *tensor;
+  float *values; /* dense */
+  double error;
+  bool seen;
+} kept;
+
+typedef struct comparison {
+  pz_net *net;
+  pz_patch patch;
+  kept *kept; /* by step */
+  int32_t n;
+  pz_error *err;
+} comparison;
+
+static int64_t elements(const pz_abi_tensor *t) {
+  int64_t n = 1;
+  for (int i = 0; i < t->rank; i++) n *= t->dim[i];
+  return n;
+}
+
+static float *gather(const pz_abi_tensor *t, const float *base) {
+  float *out = malloc((size_t)elements(t) * sizeof *out);
+  if (!out) return NULL;
+  pz_shape shape = {.rank = t->rank};
+  memcpy(shape.dim, t->dim, sizeof shape.dim);
+  const pz_shape5 s = pz_shape_as5(&shape);
+  float *at = out;
+  for (int64_t n = 0; n < s.n; n++)
+    for (int64_t c = 0; c < s.c; c++)
+      for (int64_t d = 0; d < s.s[0]; d++)
+        for (int64_t h = 0; h < s.s[1]; h++) {
+          const float *row = base + t->offset + n * t->stride_n + c / t->block * t->stride_c +
+                             d * t->stride_d + h * t->stride_h + c % t->block;
+          for (int64_t w = 0; w < s.s[2]; w++) *at++ = row[w * t->block];
+        }
+  return out;
+}
+
+static void keep_step(void *host, int32_t step) {
+  comparison *c = host;
+  const pz_abi_network *abi = c->net->abi;
+  const int32_t index = abi->steps[step].tensor;
+  if (index < 0) return;
+  const pz_abi_tensor *t = &abi->tensors[index];
+  const float *base = t->space == PZ_ABI_ARENA ? (const float *)c->net->memory : c->patch.outputs[t->index];
+  c->kept[step] = (kept){.tensor = t, .values = gather(t, base), .error = NAN};
+  if (!c->kept[step].values)
+    pz_fail_memory(c->err, "a tensor to compare", (unsigned long long)elements(t) * 4);
+}
+
+static pz_status compare_tensor(void *host, const pz_graph *g, pz_tensor_id id, const double *values) {
+  comparison *c = host;
+  for (int32_t i = 0; i < c->n; i++) {
+    kept *k = &c->kept[i];
+    if (!k->values || k->seen || strcmp(k->tensor->name, g->tensors[id].name) ||
+        elements(k->tensor) != pz_shape_elements(&g->tensors[id].shape))
+      continue;
+    k->error = pz_relative_error(k->values, values, elements(k->tensor));
+    k->seen = true;
+  }
+  return PZ_OK;
+}
+
+static pz_status run_and_keep(comparison *c, pz_error *err) {
+  pz_abi_call call = {.inputs = (const float *const *)c->patch.inputs,
+                      .outputs = c->patch.outputs,
+                      .observe = keep_step,
+                      .observe_host = c};
+  PZ_TRY(pz_runtime_run(c->net, &call, err));
+  return err->status;
+}
+
+static json_t *rows(const comparison *c, double *worst, int32_t *compared) {
+  json_t *all = json_array();
+  for (int32_t i = 0; i < c->n; i++) {
+    const kept *k = &c->kept[i];
+    if (!k->seen) continue;
+    ++*compared;
+    if (!(k->error <= *worst)) *worst = k->error;
+    const pz_abi_step *s = &c->net->abi->steps[i];
+    json_array_append_new(all, json_pack("{s:s, s:s, s:s, s:s, s:o}", "layer", s->name, "op", s->op, "tensor",
+                                         k->tensor->name, "algorithm", s->algorithm, "relative_error",
+                                         isfinite(k->error) ? json_real(k->error) : json_null()));
+  }
+  return all;
+}
+
+static pz_status check_ports(const pz_net *net, const pz_graph *g, pz_error *err) {
+  bool fits = pz_net_inputs(net) == g->n_inputs && pz_net_outputs(net) == g->n_outputs;
+  for (int32_t i = 0; fits && i < g->n_inputs + g->n_outputs; i++) {
+    const bool input = i < g->n_inputs;
+    pz_port port;
+    const pz_status s = input ? pz_net_input(net, i, &port) : pz_net_output(net, i - g->n_inputs, &port);
+    const pz_shape *shape = &g->tensors[input ? g->inputs[i] : g->outputs[i - g->n_inputs]].shape;
+    fits = s == PZ_OK && port.rank == shape->rank &&
+           !memcmp(port.dim, shape->dim, sizeof(int64_t) * (size_t)port.rank);
+  }
+  return fits ? PZ_OK
+              : pz_fail(err, PZ_ERROR_INPUT,
+                        "the network file was not made from this model: inputs or outputs differ");
+}
+
+static pz_status compare(comparison *c, const pz_graph *g, json_t *report, bool *good, pz_error *err) {
+  c->n = c->net->abi->n_steps;
+  c->kept = calloc((size_t)c->n + 1, sizeof *c->kept);
+  if (!c->kept) return pz_fail_memory(err, "tensors to compare", 64);
+  PZ_TRY(check_ports(c->net, g, err));
+  PZ_TRY(pz_patch_new(c->net, PZ_GOLDEN_SEED, &c->patch, err));
+  PZ_TRY(run_and_keep(c, err));
+  PZ_TRY(pz_reference_run(g, (const float *const *)c->patch.inputs, NULL, compare_tensor, c, err));
+  double worst = 0;
+  int32_t compared = 0;
+  json_object_set_new(report, "layers", rows(c, &worst, &compared));
+  json_object_set_new(report, "compared", json_integer(compared));
+  json_object_set_new(report, "largest_relative_error", isfinite(worst) ? json_real(worst) : json_null());
+  json_object_set_new(report, "allowed_relative_error", json_real(LARGEST_ERROR));
+  *good &= worst <= LARGEST_ERROR && compared > 0;
+  return PZ_OK;
+}
+
+static pz_status check_model(pz_net *net, const char *path, const pz_compile_options *options, json_t *report,
+                             bool *good, pz_error *err) {
+  static const pz_compile_options defaults = PZ_COMPILE_OPTIONS;
+  pz_model model;
+  PZ_TRY(pz_model_load(path, options ? options : &defaults, &model, err));
+  comparison c = {.net = net, .err = err};
+  const pz_status status = compare(&c, model.before, report, good, err);
+  for (int32_t i = 0; c.kept && i < c.n; i++) free(c.kept[i].values);
+  free(c.kept);
+  pz_patch_free(&c.patch);
+  pz_model_free(&model);
+  return status;
+}
+
+static pz_status verify(const char *network, const char *model, const pz_compile_options *options,
+                        int32_t threads, json_t *report, pz_error *err) {
+  const pz_net_options net_options = {.threads = threads};
+  pz_net *net;
+  pz_status status = pz_net_open(network, &net_options, &net);
+  if (status != PZ_OK) return pz_fail(err, status, "%s", pz_last_message());
+  bool good = true;
+  status = check_golden(net, report, &good, err);
+  if (status == PZ_OK && model) status = check_model(net, model, options, report, &good, err);
+  pz_net_close(net);
+  json_object_set_new(report, "passed", json_boolean(status == PZ_OK && good));
+  if (status != PZ_OK || good) return status;
+  return pz_fail(err, PZ_ERROR_RUN, "%s: its results differ from the %s; compile it again", network,
+                 model ? "reference" : "stored golden run");
+}
+
+pz_status pz_verify(const char *network, const char *model, const pz_compile_options *options,
+                    int32_t threads, char **report) {
+  pz_error err = {0};
+  json_t *json = json_object();
+  if (report) *report = NULL;
+  pz_status status =
+      json ? verify(network, model, options, threads, json, &err) : pz_fail_memory(&err, "a report", 64);
+  if (report && json && (status == PZ_OK || status == PZ_ERROR_RUN)) {
+    const pz_status out = pz_json_out(json, report, &err);
+    if (status == PZ_OK) status = out;
+  } else {
+    json_decref(json);
+  }
+  return pz_public_end(status, &err);
+}

@@ -1,0 +1,51 @@
+/* pool.c: maximum and average over windows. */
+#include "reference/ops.h"
+
+/* The window at output position o, along one axis: clipped to the input, and its length before that, which
+ * Caffe clips to the padded input. */
+typedef struct window {
+  int64_t begin, end, padded;
+} window;
+
+static window window_at(const pz_attr_pool *a, int axis, int64_t o, int64_t n) {
+  int64_t begin = o * a->stride[axis] - a->pad_lo[axis], end = begin + a->kernel[axis];
+  int64_t limit = n + a->pad_hi[axis];
+  window w = {begin < 0 ? 0 : begin, end > n ? n : end, (end > limit ? limit : end) - begin};
+  return w;
+}
+
+static double divisor(const pz_attr_pool *a, const window w[PZ_SPATIAL]) {
+  double product = 1;
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    product *= (double)(a->divisor == PZ_DIVISOR_CAFFE   ? w[i].padded
+                        : a->divisor == PZ_DIVISOR_VALID ? w[i].end - w[i].begin
+                                                         : a->kernel[i]);
+  return product;
+}
+
+static double pool_window(const pz_attr_pool *a, const double *x, const pz_shape5 *size,
+                          const window w[PZ_SPATIAL]) {
+  double sum = 0, most = -__builtin_inf();
+  for (int64_t d = w[0].begin; d < w[0].end; d++)
+    for (int64_t h = w[1].begin; h < w[1].end; h++)
+      for (int64_t i = w[2].begin; i < w[2].end; i++) {
+        double v = x[(d * size->s[1] + h) * size->s[2] + i];
+        sum += v;
+        if (v > most || v != v) most = v; /* a NaN stays */
+      }
+  return a->kind == PZ_POOL_MAX ? most : sum / divisor(a, w);
+}
+
+void pz_reference_POOL(const pz_reference_call *call) {
+  const pz_attr_pool *a = &call->node->attr.pool;
+  pz_shape5 x = pz_shape_as5(reference_in_shape(call, 0)), y = pz_shape_as5(reference_out_shape(call, 0));
+  double *out = call->out[0];
+  for (int64_t map = 0; map < y.n * y.c; map++)
+    for (int64_t d = 0; d < y.s[0]; d++)
+      for (int64_t h = 0; h < y.s[1]; h++)
+        for (int64_t w = 0; w < y.s[2]; w++) {
+          window windows[PZ_SPATIAL] = {window_at(a, 0, d, x.s[0]), window_at(a, 1, h, x.s[1]),
+                                        window_at(a, 2, w, x.s[2])};
+          *out++ = pool_window(a, call->in[0] + map * x.s[0] * x.s[1] * x.s[2], &x, windows);
+        }
+}

@@ -19,4 +19,8 @@ const pz_pass *pz_passes(int *count);
 typedef void (*pz_pass_observe)(void *host, const pz_pass *pass, int changes, const pz_graph *g);
 pz_status pz_optimise(pz_graph *g, const char *disable, pz_pass_observe observe, void *host, pz_error *err);
 
+/* What holds after the passes: the input of every conv and deconv is stored with the border that it needs
+ * (pz_node_input_border), also where it lies in a concatenation in place, whose border holds then. See border.c. */
+bool pz_borders_sufficient(const pz_graph *g);
+
 #endif

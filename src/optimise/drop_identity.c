@@ -1,0 +1,71 @@
+/* drop_identity.c: removes layers that change nothing, and the first of two reshapes in a row. */
+#include "optimise/rewrite.h"
+
+static bool always(const pz_graph *g, const pz_node *node) { return (void)g, (void)node, true; }
+
+static bool all_equal(const pz_graph *g, pz_tensor_id t, float value) {
+  if (t == PZ_NONE) return true;
+  if (!g->tensors[t].data) return false;
+  int64_t n = pz_shape_elements(&g->tensors[t].shape);
+  for (int64_t i = 0; i < n; i++)
+    if (g->tensors[t].data[i] != value) return false;
+  return true;
+}
+
+static bool idle_scale(const pz_graph *g, const pz_node *node) {
+  return all_equal(g, pz_node_input(node, 1), 1) && all_equal(g, pz_node_input(node, 2), 0);
+}
+
+static bool idle_activation(const pz_graph *g, const pz_node *node) {
+  const pz_activation *act = &node->attr.activation.act;
+  return (void)g, act->kind == PZ_ACT_NONE || (act->kind == PZ_ACT_RELU && act->alpha == 1);
+}
+
+static bool idle_power(const pz_graph *g, const pz_node *node) {
+  const pz_attr_power *a = &node->attr.power;
+  return (void)g, a->power == 1 && a->scale == 1 && a->shift == 0;
+}
+
+static bool idle_concat(const pz_graph *g, const pz_node *node) { return (void)g, node->n_in == 1; }
+static bool idle_slice(const pz_graph *g, const pz_node *node) { return (void)g, node->n_out == 1; }
+
+static bool same_shape(const pz_graph *g, const pz_node *node) {
+  return pz_shape_equal(&g->tensors[node->in[0]].shape, &g->tensors[node->out[0]].shape);
+}
+
+static bool idle_permute(const pz_graph *g, const pz_node *node) {
+  for (int i = 0; i < g->tensors[node->in[0]].shape.rank; i++)
+    if (node->attr.permute.order[i] != i) return false;
+  return true;
+}
+
+/* Windows of one point, all of them inside. */
+static bool idle_pool(const pz_graph *g, const pz_node *node) {
+  const pz_attr_pool *a = &node->attr.pool;
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (a->kernel[i] != 1 || a->pad_lo[i] != 0 || a->pad_hi[i] != 0) return false;
+  return same_shape(g, node);
+}
+
+static bool (*const does_nothing[PZ_OP_COUNT])(const pz_graph *g, const pz_node *node) = {
+    [PZ_OP_IDENTITY] = always,  [PZ_OP_SCALE] = idle_scale,   [PZ_OP_ACTIVATION] = idle_activation,
+    [PZ_OP_POWER] = idle_power, [PZ_OP_CONCAT] = idle_concat, [PZ_OP_SLICE] = idle_slice,
+    [PZ_OP_CROP] = same_shape,  [PZ_OP_RESHAPE] = same_shape, [PZ_OP_PERMUTE] = idle_permute,
+    [PZ_OP_POOL] = idle_pool,
+};
+
+static pz_status visit(pz_rewriter *rw, pz_node_id id) {
+  pz_node *node = &rw->g->nodes[id];
+  if (does_nothing[node->op] && does_nothing[node->op](rw->g, node) && pz_rewrite_bypass(rw, id))
+    return PZ_OK;
+  if (node->op != PZ_OP_RESHAPE) return PZ_OK;
+  pz_node_id before = rw->producer[node->in[0]];
+  if (before == PZ_NONE || rw->g->nodes[before].op != PZ_OP_RESHAPE) return PZ_OK;
+  node->in[0] = rw->g->nodes[before].in[0];
+  rw->changes++;
+  return PZ_OK;
+}
+
+pz_status pz_pass_drop_identity(pz_graph *g, int *changes, pz_error *err) {
+  return pz_rewrite_each(g, visit, changes, err);
+}

@@ -1,0 +1,98 @@
+/* common.c: failures, Ctrl-C, progress, and the options that verbs share. */
+#include "tool.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+int tool_fail(pz_status status) {
+  fprintf(stderr, "pznet: %s\n", pz_last_message());
+  return status == PZ_ERROR_MEMORY ? PZ_ERROR_RUN : (int)status;
+}
+
+/* ---- Ctrl-C ---- */
+
+static volatile int interrupted; /* written by the signal handler alone */
+
+static void on_signal(int number) {
+  (void)number;
+  if (interrupted) _exit(PZ_INTERRUPTED);
+  interrupted = 1;
+}
+
+const volatile int *tool_interrupt(void) {
+  struct sigaction action = {.sa_handler = on_signal};
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+  return &interrupted;
+}
+
+/* ---- progress ---- */
+
+static void duration(double seconds, char *out, size_t size) {
+  const long s = (long)(seconds + 0.5);
+  if (s < 3600) snprintf(out, size, "%ld:%02ld", s / 60, s % 60);
+  else snprintf(out, size, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+}
+
+static void print_bar(const tool_progress *p, const char *what, int64_t done, int64_t total, double seconds,
+                      bool terminal) {
+  enum { WIDTH = 24 };
+  char bar[WIDTH + 1], left[32] = "", rate[48] = "";
+  const int filled = total > 0 ? (int)(WIDTH * done / total) : 0;
+  for (int i = 0; i < WIDTH; i++) bar[i] = i < filled ? '#' : '.';
+  bar[WIDTH] = 0;
+  if (done > 0 && done < total) {
+    duration(seconds / (double)done * (double)(total - done), left, sizeof left);
+    strncat(left, " left", sizeof left - strlen(left) - 1);
+  } else if (done >= total) duration(seconds, left, sizeof left);
+  if (p->voxels > 0 && seconds > 0)
+    snprintf(rate, sizeof rate, "  %.2f Mvoxels/s", 1e-6 * p->voxels * (double)done / seconds);
+  fprintf(stderr, terminal ? "\r\033[K[%s] %lld/%lld %s%s  %s  %s" : "[%s] %lld/%lld %s%s  %s  %s\n", bar,
+          (long long)done, (long long)total, p->unit, rate, left, what);
+  fflush(stderr);
+}
+
+void tool_progress_show(void *host, const char *what, int64_t done, int64_t total, double seconds) {
+  tool_progress *p = host;
+  if (p->quiet) return;
+  const bool terminal = isatty(2);
+  const bool first = p->shown == 0, last = done >= total;
+  if (!first && !last && seconds - p->shown < (terminal ? 0.1 : 5)) return;
+  p->shown = seconds > 0 ? seconds : 1e-9;
+  print_bar(p, what, done, total, seconds, terminal);
+  p->open = terminal;
+}
+
+void tool_progress_end(tool_progress *progress) {
+  if (progress->open) fputc('\n', stderr);
+  progress->open = false;
+}
+
+const char *tool_size(double bytes, char *out) {
+  static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+  int unit = 0;
+  for (; bytes >= 999.95 && unit < 4; unit++) bytes /= 1000;
+  snprintf(out, 16, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+  return out;
+}
+
+/* ---- a model's options ---- */
+
+bool tool_model_set(tool_model *m, const char *name, const char *value, bool *good) {
+  pz_compile_options *o = &m->options;
+  *good = true;
+  if (!strcmp(name, "weights")) o->weights = value;
+  else if (!strcmp(name, "isa")) o->isa = value;
+  else if (!strcmp(name, "disable")) o->disable = value;
+  else if (!strcmp(name, "vector-block")) *good = tool_int(name, value, 4, 16, &o->vector_block);
+  else if (!strcmp(name, "input")) {
+    *good = o->n_input_shapes < TOOL_MAX_INPUTS;
+    if (*good) m->inputs[o->n_input_shapes++] = value;
+    else fprintf(stderr, "pznet: more than %d --input\n", TOOL_MAX_INPUTS);
+    o->input_shapes = m->inputs;
+  } else return false;
+  return true;
+}

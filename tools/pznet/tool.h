@@ -1,0 +1,77 @@
+/* tool.h: what the verbs of the command share. The command uses the public header only, and so tests it. */
+#ifndef PZNET_TOOL_H
+#define PZNET_TOOL_H
+
+#include "pznet/pznet.h"
+
+/* One option of a verb. `value` NULL: a flag. The help text is printed from these rows. */
+typedef struct tool_option {
+  const char *name;  /* long name, without dashes */
+  char letter;       /* 0: none */
+  const char *value; /* what stands for its value in the help, or NULL */
+  const char *help;
+} tool_option;
+
+typedef struct tool_verb {
+  const char *name, *arguments, *summary, *details;
+  const tool_option *options; /* ends with a row without a name */
+  int (*run)(const struct tool_verb *verb, int argc, char **argv);
+} tool_verb;
+
+extern const tool_verb verb_compile, verb_inspect, verb_run, verb_infer, verb_verify, verb_bench;
+
+/* Reads options and arguments of a verb in any order. Calls set(host, name, value) for each option; gives the
+ * arguments in args[0..*n_args-1]. Prints a line and returns false on wrong usage; prints the help and exits with
+ * 0 on --help. */
+typedef bool (*tool_set)(void *host, const char *name, const char *value);
+bool tool_parse(const tool_verb *verb, int argc, char **argv, tool_set set, void *host, const char **args,
+                int max_args, int *n_args);
+int tool_usage(const tool_verb *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void tool_print_help(const tool_verb *verb);
+
+/* Values: print a line on stderr and return false when they are not what is expected. */
+bool tool_int(const char *name, const char *value, long least, long most, int32_t *out);
+bool tool_triple(const char *name, const char *value, int32_t out[3]); /* "4,32,32" or "16" for all */
+bool tool_bytes(const char *name, const char *value, int64_t *out);    /* "4G", "512M", "1000000" */
+bool tool_choice(const char *name, const char *value, const char *const *names,
+                 int *out); /* names end with NULL */
+
+/* Prints pz_last_message() and gives the exit status. */
+int tool_fail(pz_status status);
+
+/* Ctrl-C and SIGTERM set this flag; a second one ends the process at once. */
+const volatile int *tool_interrupt(void);
+
+/* A progress bar on a terminal, a line every few seconds elsewhere, nothing when quiet. */
+typedef struct tool_progress {
+  bool quiet;
+  const char *unit; /* "patches" */
+  double voxels;    /* a unit, for voxels/s; 0: not shown */
+  double shown;     /* when the last line was printed */
+  bool open;        /* a bar is on the screen without its newline */
+} tool_progress;
+void tool_progress_show(void *host, const char *what, int64_t done, int64_t total, double seconds);
+void tool_progress_end(tool_progress *progress);
+
+/* "12.3 MB" into out (at least 16 bytes). */
+const char *tool_size(double bytes, char *out);
+
+/* Options that `compile`, `inspect` and `verify` share. */
+#define TOOL_MAX_INPUTS 32
+typedef struct tool_model {
+  pz_compile_options options;
+  const char *inputs[TOOL_MAX_INPUTS];
+} tool_model;
+#define TOOL_MODEL_OPTIONS                                                                                   \
+  {"weights", 'w', "FILE",                                                                                   \
+   "weights: a .caffemodel, a .caffemodel.h5, or init:SEED to fill them as the model says"},                 \
+      {"isa", 0, "SET", "instruction set: native (default), avx512, avx2, sse4"},                            \
+      {"disable", 0, "PASSES",                                                                               \
+       "comma-separated passes to leave out, e.g. fuse-add,fold-linear,fuse-activation,pad-outputs"},        \
+      {"input", 0, "NAME=SHAPE", "replace an input's shape, e.g. data=1x1x18x160x160"}, {                    \
+    "vector-block", 0, "S", "maps in a block of the layout; default: the width of a vector"                  \
+  }
+/* True when the option was one of these; *good says whether its value was right. */
+bool tool_model_set(tool_model *model, const char *name, const char *value, bool *good);
+
+#endif

@@ -1,0 +1,80 @@
+/* verb_compile.c: pznet compile. */
+#include "tool.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct state {
+  tool_model model;
+  const char *output;
+  bool json, quiet;
+} state;
+
+static bool set(void *host, const char *name, const char *value) {
+  state *s = host;
+  bool good;
+  if (tool_model_set(&s->model, name, value, &good)) return good;
+  if (!strcmp(name, "output")) s->output = value;
+  else if (!strcmp(name, "cc")) s->model.options.cc = value;
+  else if (!strcmp(name, "emit-c")) s->model.options.emit_c = value;
+  else if (!strcmp(name, "json")) s->json = true;
+  else if (!strcmp(name, "quiet")) s->quiet = true;
+  return true;
+}
+
+static const json_t *get(const json_t *o, const char *key) { return json_object_get(o, key); }
+
+static void print_summary(const char *output, const json_t *m) {
+  char weights[16], memory[16];
+  double seconds = 0;
+  const char *key;
+  json_t *value;
+  json_object_foreach((json_t *)(uintptr_t)get(m, "seconds"), key, value) seconds += json_number_value(value);
+  printf("%s: %zu steps for %s, %.3f G multiply-adds a run, %s of weights, %s of memory a run, compiled in "
+         "%.1f s\n",
+         output, json_array_size(get(m, "plan")), json_string_value(get(m, "isa")),
+         1e-9 * json_number_value(get(m, "multiply_adds")),
+         tool_size(json_number_value(get(m, "weights_bytes")), weights),
+         tool_size(json_number_value(get(m, "arena_bytes")), memory), seconds);
+}
+
+static int run(const tool_verb *verb, int argc, char **argv) {
+  state s = {.model.options = PZ_COMPILE_OPTIONS};
+  const char *args[1];
+  int n;
+  if (!tool_parse(verb, argc, argv, set, &s, args, 1, &n)) return PZ_ERROR_USAGE;
+  if (n != 1) return tool_usage(verb, "name the model");
+  if (!s.output) return tool_usage(verb, "name the network file to write with -o");
+  tool_progress progress = {.quiet = s.quiet || s.json, .unit = "stages"};
+  s.model.options.progress = tool_progress_show;
+  s.model.options.progress_host = &progress;
+  s.model.options.interrupt = tool_interrupt();
+  char *summary;
+  const pz_status status = pz_compile(args[0], s.output, &s.model.options, &summary);
+  tool_progress_end(&progress);
+  if (status != PZ_OK) return tool_fail(status);
+  json_t *m = json_loads(summary, 0, NULL);
+  if (s.json) puts(summary);
+  else if (!s.quiet) print_summary(s.output, m);
+  json_decref(m);
+  pz_free(summary);
+  return 0;
+}
+
+static const tool_option options[] = {
+    {"output", 'o', "FILE", "the network file to write"},
+    TOOL_MODEL_OPTIONS,
+    {"cc", 0, "COMMAND", "C compiler; default: $CC, else gcc, else clang"},
+    {"emit-c", 0, "FOLDER", "keep the generated source there"},
+    {"json", 0, NULL, "print the manifest and the timings as JSON"},
+    {"quiet", 'q', NULL, "print errors only"},
+    {0},
+};
+const tool_verb verb_compile = {
+    "compile",
+    "NET.prototxt --weights FILE -o NET.so [options]",
+    "turn a trained network into a network file",
+    "Compiles a Caffe network into a network file: a small shared library that runs it.\n",
+    options,
+    run};

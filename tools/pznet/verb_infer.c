@@ -1,0 +1,137 @@
+/* verb_infer.c: pznet infer. */
+#include "tool.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct state {
+  pz_infer_options options;
+  tool_progress progress;
+  const char *json;
+  bool argmax, dtype_u8;
+} state;
+
+static const char *const blends[] = {"constant", "gaussian", "bump", NULL};
+static const char *const normalizes[] = {"auto", "none", "unit", "zscore", NULL};
+static const char *const borders[] = {"mirror", "zero", NULL};
+static const char *const nans[] = {"error", "propagate", "zero", NULL};
+static const char *const dtypes[] = {"f32", "u8", NULL};
+
+static bool set(void *host, const char *name, const char *value) {
+  state *s = host;
+  pz_infer_options *o = &s->options;
+  int choice = 0;
+  bool good = true;
+  if (!strcmp(name, "overlap")) return tool_triple(name, value, o->overlap);
+  if (!strcmp(name, "memory")) return tool_bytes(name, value, &o->memory);
+  if (!strcmp(name, "threads")) return tool_int(name, value, 0, 4096, &o->threads);
+  if (!strcmp(name, "blend")) good = tool_choice(name, value, blends, &choice), o->blend = (pz_blend)choice;
+  else if (!strcmp(name, "normalize"))
+    good = tool_choice(name, value, normalizes, &choice), o->normalize = (pz_normalize)choice;
+  else if (!strcmp(name, "border"))
+    good = tool_choice(name, value, borders, &choice), o->border = (pz_border)choice;
+  else if (!strcmp(name, "nan")) good = tool_choice(name, value, nans, &choice), o->nan = (pz_nan)choice;
+  else if (!strcmp(name, "dtype"))
+    good = tool_choice(name, value, dtypes, &choice), s->dtype_u8 = choice == 1;
+  else if (!strcmp(name, "argmax")) s->argmax = true;
+  else if (!strcmp(name, "skip-zero")) o->skip_zero = true;
+  else if (!strcmp(name, "resume")) o->resume = true;
+  else if (!strcmp(name, "quiet")) s->progress.quiet = true;
+  else if (!strcmp(name, "json")) s->json = value;
+  return good;
+}
+
+static void print_dims(const json_t *dims) {
+  for (size_t i = 0; i < json_array_size(dims); i++)
+    fprintf(stderr, "%s%lld", i ? " x " : "", (long long)json_integer_value(json_array_get(dims, i)));
+}
+
+/* What is about to be done, before it starts: shapes, patches, memory. */
+static void planned(void *host, const char *text) {
+  state *s = host;
+  json_t *p = json_loads(text, 0, NULL);
+  char memory[16];
+  s->progress.voxels = json_number_value(json_object_get(p, "voxels_per_patch"));
+  if (!s->progress.quiet) {
+    fprintf(stderr, "volume ");
+    print_dims(json_object_get(p, "input_shape"));
+    fprintf(stderr, ", output ");
+    print_dims(json_object_get(p, "output_shape"));
+    fprintf(stderr, ", %lld patches, peak memory about %s\n",
+            (long long)json_integer_value(json_object_get(p, "patches")),
+            tool_size(json_number_value(json_object_get(p, "peak_bytes")), memory));
+  }
+  json_decref(p);
+}
+
+static int write_report(const state *s, const char *report) {
+  FILE *file = !strcmp(s->json, "-") ? stdout : fopen(s->json, "w");
+  const bool written = file && fputs(report, file) >= 0 && fputc('\n', file) >= 0 && !fflush(file);
+  if (file && file != stdout) fclose(file);
+  if (!written) fprintf(stderr, "pznet: %s: cannot write the report\n", s->json);
+  return written ? 0 : PZ_ERROR_RUN;
+}
+
+static void print_report(const char *output, const char *report) {
+  json_t *r = json_loads(report, 0, NULL);
+  const double seconds = json_number_value(json_object_get(r, "seconds"));
+  fprintf(stderr, "%s: %lld patches in %.1f s, %.2f Mvoxels/s\n", output,
+          (long long)json_integer_value(json_object_get(r, "patches")), seconds,
+          1e-6 * json_number_value(json_object_get(r, "voxels_per_second")));
+  json_decref(r);
+}
+
+static int run(const tool_verb *verb, int argc, char **argv) {
+  state s = {.options = PZ_INFER_OPTIONS, .progress = {.unit = "patches"}};
+  const char *args[3];
+  int n;
+  if (!tool_parse(verb, argc, argv, set, &s, args, 3, &n)) return PZ_ERROR_USAGE;
+  if (n != 3) return tool_usage(verb, "name the network file, the volume and the output");
+  if (s.argmax && s.dtype_u8)
+    return tool_usage(verb, "--argmax and --dtype u8 exclude each other: labels are u8 already");
+  s.options.store = s.argmax ? PZ_STORE_ARGMAX : s.dtype_u8 ? PZ_STORE_U8 : PZ_STORE_F32;
+  s.options.progress = tool_progress_show;
+  s.options.progress_host = &s.progress;
+  s.options.interrupt = tool_interrupt();
+  s.options.planned = planned;
+  s.options.planned_host = &s;
+  char *report = NULL;
+  const pz_status status = pz_infer(args[0], args[1], args[2], &s.options, &report);
+  tool_progress_end(&s.progress);
+  if (status != PZ_OK) {
+    pz_free(report);
+    return tool_fail(status);
+  }
+  if (!s.progress.quiet) print_report(args[2], report);
+  const int written = s.json ? write_report(&s, report) : 0;
+  pz_free(report);
+  return written;
+}
+
+static const tool_option options[] = {
+    {"overlap", 0, "Z,Y,X", "voxels that neighbouring output patches share; default 0,0,0"},
+    {"blend", 0, "HOW", "weights of overlapping patches: constant (default), gaussian, bump"},
+    {"normalize", 0, "HOW",
+     "auto (default: unit for integers of 8 bits), none, unit (0..1), zscore (over the whole volume)"},
+    {"border", 0, "HOW", "beyond the volume: mirror (default) or zero"},
+    {"nan", 0, "WHAT", "NaN in the input: error (default), propagate, zero"},
+    {"dtype", 0, "TYPE", "of the output: f32 (default) or u8 (probabilities times 255)"},
+    {"argmax", 0, NULL, "write the index of the greatest channel, u8"},
+    {"skip-zero", 0, NULL, "do not run patches whose input is all zero; their output is 0"},
+    {"memory", 0, "SIZE", "a limit such as 4G: obeyed, or refused with the number needed"},
+    {"threads", 't', "N", "threads; default: the cores that this process may use"},
+    {"resume", 0, NULL, "go on from the work that an interrupted run finished"},
+    {"json", 0, "FILE", "write a report as JSON (- for standard output)"},
+    {"quiet", 'q', NULL, "print errors only"},
+    {0},
+};
+const tool_verb verb_infer = {
+    "infer",
+    "NET.so VOLUME OUTPUT [options]",
+    "apply a network file to a volume of any size",
+    "Applies a network patch by patch to a volume and blends the results. VOLUME and OUTPUT: stack.tif, "
+    "file.h5:/dataset,\n"
+    "scan.nii, scan.nii.gz or array.npy. The output appears under its name only when it is whole.\n",
+    options,
+    run};

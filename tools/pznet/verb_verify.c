@@ -1,0 +1,77 @@
+/* verb_verify.c: pznet verify. */
+#include "tool.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct state {
+  tool_model model;
+  const char *path;
+  int32_t threads;
+  bool json, quiet;
+} state;
+
+static bool set(void *host, const char *name, const char *value) {
+  state *s = host;
+  bool good;
+  if (tool_model_set(&s->model, name, value, &good)) return good;
+  if (!strcmp(name, "model")) s->path = value;
+  else if (!strcmp(name, "threads")) return tool_int(name, value, 0, 4096, &s->threads);
+  else if (!strcmp(name, "json")) s->json = true;
+  else s->quiet = true;
+  return true;
+}
+
+static void print_report(const char *network, const char *report) {
+  json_t *r = json_loads(report, 0, NULL), *layers = json_object_get(r, "layers"), *row;
+  size_t i;
+  if (layers) printf("%-28s %-14s %-44s %s\n", "layer", "operator", "algorithm", "relative error");
+  json_array_foreach(layers, i, row) {
+    const json_t *e = json_object_get(row, "relative_error");
+    printf("%-28s %-14s %-44s %.2e\n", json_string_value(json_object_get(row, "layer")),
+           json_string_value(json_object_get(row, "op")),
+           json_string_value(json_object_get(row, "algorithm")),
+           json_is_real(e) ? json_real_value(e) : (double)__builtin_nanf(""));
+  }
+  printf("%s: golden run %s", network, json_string_value(json_object_get(r, "golden")));
+  if (layers)
+    printf("; %d tensors compared with the reference, largest relative error %.2e (allowed %.0e)",
+           (int)json_integer_value(json_object_get(r, "compared")),
+           json_number_value(json_object_get(r, "largest_relative_error")),
+           json_number_value(json_object_get(r, "allowed_relative_error")));
+  printf("\n");
+  json_decref(r);
+}
+
+static int run(const tool_verb *verb, int argc, char **argv) {
+  state s = {.model.options = PZ_COMPILE_OPTIONS};
+  const char *args[1];
+  int n;
+  if (!tool_parse(verb, argc, argv, set, &s, args, 1, &n)) return PZ_ERROR_USAGE;
+  if (n != 1) return tool_usage(verb, "name the network file");
+  char *report;
+  const pz_status status = pz_verify(args[0], s.path, &s.model.options, s.threads, &report);
+  if (report && s.json) puts(report);
+  else if (report && !s.quiet) print_report(args[0], report);
+  pz_free(report);
+  return status == PZ_OK ? 0 : tool_fail(status);
+}
+
+static const tool_option options[] = {
+    {"model", 'm', "NET.prototxt", "compare every tensor with the double-precision reference of this model"},
+    TOOL_MODEL_OPTIONS,
+    {"threads", 't', "N", "threads; default: the cores that this process may use"},
+    {"json", 0, NULL, "print the report as JSON"},
+    {"quiet", 'q', NULL, "print errors only"},
+    {0},
+};
+const tool_verb verb_verify = {"verify",
+                               "NET.so [--model NET.prototxt --weights FILE] [options]",
+                               "check a network file against its golden run and its model",
+                               "Runs the stored golden input through the network file and compares the "
+                               "result with the stored one. With the\n"
+                               "model, every tensor is compared with the double-precision reference, layer "
+                               "by layer (slow for large networks).\n",
+                               options,
+                               run};

@@ -302,11 +302,13 @@ pz_status pz_graph_verify(const pz_graph *g, pz_error *err);
 
 /* ---- text form: printed and parsed, for tests and for `inspect` ---- */
 
-/* The text form is one node a line; see doc/graph-text.md. Constants print as `const name shape seed(..)` or, with
- * values, as lists; parse(print(g)) gives an equal graph (constants above 16 elements are printed as a digest
- * unless with_data, and a digest cannot be parsed back). */
+/* The text form is one node a line; see doc/graph-text.md. parse(print(g)) gives an equal graph. Constants of more than
+ * 16 elements are printed as a digest unless with_data; a digest cannot be parsed back. Printing appends to *out, and
+ * fails only when out of memory (out->failed). A parsed graph is verified; file (may be NULL) is for messages and places. */
 pz_status pz_graph_print(const pz_graph *g, bool with_data, pz_text *out);
 pz_status pz_graph_parse(const char *text, size_t size, const char *file, pz_graph **graph, pz_error *err);
 pz_status pz_graph_print_dot(const pz_graph *g, pz_text *out);
+/* The values of `seed S scale A` in the text form: n numbers in [-scale, scale) from splitmix64 started at `seed`. */
+void pz_graph_random(uint64_t seed, float scale, int64_t n, float *out);
 
 #endif

@@ -5,6 +5,7 @@
 #define PZ_BASE_POOL_H
 
 #include "base/status.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct pz_pool pz_pool;
@@ -14,6 +15,10 @@ typedef struct pz_pool pz_pool;
 pz_status pz_pool_new(int threads, bool pin, pz_pool **pool, pz_error *err);
 void pz_pool_free(pz_pool *pool);
 int pz_pool_threads(const pz_pool *pool);
+
+/* False in a process that was forked from the one that made the pool: the threads are not there, and a run would wait
+ * for them for ever. Freeing works. */
+bool pz_pool_usable(const pz_pool *pool);
 
 /* Calls task(arg, worker) on every worker and returns when all have returned. One run at a time: a second
  * caller waits. */

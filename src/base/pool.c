@@ -1,0 +1,147 @@
+/* A run is one gate that lets the workers in and one barrier where all meet at its end; the barrier inside a run is the
+ * same one. It is a counter and a gate: the last to arrive resets the counter and opens the gate. A tree of counters
+ * would scale better beyond some tens of threads; up to there the arrivals' one shared line is cheaper than its levels. */
+#include "base/pool.h"
+#include "base/affinity.h"
+#include "base/cpu.h"
+#include "base/gate.h"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_THREADS 1024
+
+/* Looks at a gate before a thread sleeps on it. A look with its pause takes 20 to 70 ns: about as long as a thread needs
+ * to be woken (50 to 100 us), the point where having waited costs at most twice the better of the two choices. Where
+ * threads outnumber cores the one that is waited for may itself wait for this core. */
+#define SPINS         2000
+#define SPINS_CROWDED 20
+
+typedef struct worker {
+  pz_pool *pool;
+  pthread_t thread;
+  int32_t index;
+} worker;
+
+struct pz_pool {
+  pz_gate start;   /* opened for each run */
+  pz_gate barrier; /* opened when all have arrived */
+  _Alignas(128) _Atomic int32_t arrived;
+  _Alignas(128) void (*task)(void *arg, int32_t worker); /* NULL: the workers end */
+  void *arg;
+  int32_t threads, started; /* started: created so far, worker 0 (the caller) included */
+  int spins;
+  pid_t process;
+  pthread_mutex_t one_run;
+  worker *workers;
+};
+
+void pz_pool_barrier(pz_pool *pool, int32_t index) {
+  (void)index;
+  if (pool->threads == 1) return;
+  /* Read before arriving: the gate cannot open until this thread has arrived. */
+  uint32_t seen = atomic_load_explicit(&pool->barrier.value, memory_order_relaxed);
+  if (atomic_fetch_add_explicit(&pool->arrived, 1, memory_order_acq_rel) + 1 < pool->threads) {
+    pz_gate_wait(&pool->barrier, seen, pool->spins);
+    return;
+  }
+  atomic_store_explicit(&pool->arrived, 0, memory_order_relaxed);
+  pz_gate_open(&pool->barrier);
+}
+
+static void *work(void *arg) {
+  const worker *w = arg;
+  pz_pool *pool = w->pool;
+  for (uint32_t seen = 0;; seen++) {
+    pz_gate_wait(&pool->start, seen, pool->spins);
+    if (!pool->task) return NULL;
+    pool->task(pool->arg, w->index);
+    pz_pool_barrier(pool, w->index);
+  }
+}
+
+void pz_pool_run(pz_pool *pool, void (*task)(void *arg, int32_t worker), void *arg) {
+  pthread_mutex_lock(&pool->one_run);
+  pool->task = task;
+  pool->arg = arg;
+  if (pool->threads > 1) pz_gate_open(&pool->start);
+  task(arg, 0);
+  pz_pool_barrier(pool, 0);
+  pthread_mutex_unlock(&pool->one_run);
+}
+
+int pz_pool_threads(const pz_pool *pool) { return pool->threads; }
+
+/* A process that was forked from the owner has the pool's memory, but not its threads. */
+void pz_pool_free(pz_pool *pool) {
+  if (!pool) return;
+  if (pool->process == getpid()) {
+    pool->task = NULL;
+    if (pool->started > 1) pz_gate_open(&pool->start);
+    for (int32_t i = 1; i < pool->started; i++) pthread_join(pool->workers[i].thread, NULL);
+    pthread_mutex_destroy(&pool->one_run);
+  }
+  free(pool->workers);
+  free(pool);
+}
+
+bool pz_pool_usable(const pz_pool *pool) { return pool->process == getpid(); }
+
+static void bind_workers(pz_pool *pool) {
+  int cores[MAX_THREADS];
+  int n = pz_affinity_cores(cores, MAX_THREADS);
+  if (n > MAX_THREADS) n = MAX_THREADS;
+  for (int32_t i = 1; n > 0 && i < pool->threads; i++)
+    (void)pz_affinity_bind(pool->workers[i].thread, cores[i % n]);
+}
+
+/* Signals are the host's business: workers block them all, so that its handlers run in its own threads. */
+static pz_status start_workers(pz_pool *pool, pz_error *err) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int reason = 0;
+  for (; pool->started < pool->threads && !reason; pool->started += !reason) {
+    worker *w = &pool->workers[pool->started];
+    *w = (worker){.pool = pool, .index = pool->started};
+    reason = pthread_create(&w->thread, NULL, work, w);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (!reason) return PZ_OK;
+  errno = reason;
+  return pz_fail(err, PZ_ERROR_RUN, "thread %d of %d cannot be started: %m: ask for fewer threads",
+                 (int)pool->started + 1, (int)pool->threads);
+}
+
+static pz_pool *allocate(int threads) {
+  pz_pool *pool = NULL;
+  if (posix_memalign((void **)&pool, _Alignof(pz_pool), sizeof *pool)) return NULL;
+  memset(pool, 0, sizeof *pool);
+  pool->workers = calloc((size_t)threads, sizeof *pool->workers);
+  if (!pool->workers) return free(pool), NULL;
+  pool->threads = threads;
+  pool->started = 1;
+  pool->process = getpid();
+  pthread_mutex_init(&pool->one_run, NULL);
+  return pool;
+}
+
+pz_status pz_pool_new(int threads, bool pin, pz_pool **out, pz_error *err) {
+  *out = NULL;
+  int usable = pz_cpu_usable();
+  if (threads < 0 || threads > MAX_THREADS)
+    return pz_fail(err, PZ_ERROR_USAGE, "%d threads: expected 1 to %d, or 0 for all cores", threads,
+                   MAX_THREADS);
+  if (threads == 0) threads = usable < MAX_THREADS ? usable : MAX_THREADS;
+  pz_pool *pool = allocate(threads);
+  if (!pool) return pz_fail_memory(err, "the thread pool", sizeof *pool + (size_t)threads * sizeof(worker));
+  pool->spins = threads > usable ? SPINS_CROWDED : SPINS;
+  pz_status status = start_workers(pool, err);
+  if (status != PZ_OK) return pz_pool_free(pool), status;
+  if (pin) bind_workers(pool);
+  *out = pool;
+  return PZ_OK;
+}

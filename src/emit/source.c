@@ -48,8 +48,12 @@ static void prototype(pz_text *t, const pz_call *c, int32_t index) {
 static void kernel(pz_text *t, const pz_call *c, int32_t index) {
   prototype(t, c, index);
   pz_text_printf(t, " {\n  %s((%s_shape){%s},\n      ", c->function, c->function, c->shape);
-  for (int32_t i = 0; i < c->n_args; i++)
-    pz_text_printf(t, "%s, ", c->args[i].at.space == PZ_SPACE_NULL ? "0" : c->args[i].name);
+  for (int32_t i = 0; i < c->n_args; i++) {
+    const pz_arg *a = &c->args[i];
+    if (a->listed && (i == 0 || !a[-1].listed)) pz_text_append(t, "(const float *const[]){");
+    pz_text_append(t, a->at.space == PZ_SPACE_NULL ? "0" : a->name);
+    pz_text_append(t, a->listed && (i + 1 == c->n_args || !a[1].listed) ? "}, " : ", ");
+  }
   pz_text_append(t, "worker, workers);\n}\n\n");
 }
 

@@ -28,7 +28,7 @@ pz_status pz_add_channel_vector(pz_plan *plan, pz_tensor_id id, int64_t c, pz_po
   const pz_tensor *t = &plan->graph->tensors[id];
   const bool shared = pz_shape_elements(&t->shape) == 1;
   float *data;
-  PZ_TRY(pz_add_weights(plan, pz_blocks(c, plan->block) * plan->block, at, &data, err));
+  PZ_TRY(pz_add_weights(plan, pz_block_count(c, plan->block) * plan->block, at, &data, err));
   for (int64_t i = 0; i < c; i++) data[i] = t->data[shared ? 0 : i];
   return PZ_OK;
 }
@@ -56,7 +56,7 @@ pz_status pz_add_border_call(pz_plan *plan, pz_step *step, const pz_storage *s, 
   if (!any) return PZ_OK;
   pz_text shape = {0};
   pz_text_view(&shape, "out", &s->view);
-  const pz_arg args[] = {{"out", true, s->at}};
+  const pz_arg args[] = {{.name = "out", .written = true, .at = s->at}};
   return pz_add_call(plan, step, "kernels/copy/border.h", "pz_border_zero", &shape, args, 1, err);
 }
 

@@ -37,7 +37,7 @@ pz_status pz_add_copy_call(pz_plan *plan, pz_step *step, const pz_storage *from,
   pz_text shape = {0};
   pz_text_view(&shape, "in", &from->view);
   pz_text_view(&shape, "out", &to->view);
-  const pz_arg args[] = {{"in", false, from->at}, {"out", true, to->at}};
+  const pz_arg args[] = {{.name = "in", .at = from->at}, {.name = "out", .written = true, .at = to->at}};
   PZ_TRY(pz_add_call(plan, step, c->header, c->function, &shape, args, 2, err));
   if (!step->algorithm[0]) step->algorithm = c->algorithm;
   return PZ_OK;
@@ -101,9 +101,17 @@ static bool is_weight_slot(const pz_graph *g, const pz_node *node, int32_t i) {
   case PZ_OP_DECONV: return i != PZ_CONV_X && i != PZ_CONV_BASE;
   case PZ_OP_BATCH_NORM:
   case PZ_OP_ACTIVATION: return i > 0;
-  case PZ_OP_SCALE: return i > 0 && g->tensors[node->in[i]].data;
+  case PZ_OP_SCALE: return i > 0 && pz_scale_of_maps(g, node);
   default: return false;
   }
+}
+
+/* The sum that a convolution starts from is read in the layout of its result, factors of a scale are read plain. */
+static pz_layout wanted_layout(const pz_plan *plan, pz_node_id n, int32_t slot) {
+  const pz_op op = plan->graph->nodes[n].op;
+  if ((op == PZ_OP_CONV || op == PZ_OP_DECONV) && slot == PZ_CONV_BASE) return plan->chosen[n]->out;
+  if (op == PZ_OP_SCALE && slot > 0) return PZ_PLAIN;
+  return plan->chosen[n]->in;
 }
 
 static pz_status ensure_inputs(pz_plan *plan, pz_node_id n, pz_error *err) {
@@ -113,9 +121,7 @@ static pz_status ensure_inputs(pz_plan *plan, pz_node_id n, pz_error *err) {
     const pz_tensor_id id = node->in[i];
     if (id == PZ_NONE || is_weight_slot(plan->graph, node, i)) continue;
     if (pads && (plan->plain[id] >= 0 || plan->blocked[id] >= 0)) continue;
-    /* the sum that a convolution starts from is read in the layout of its result */
-    const bool base = (node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV) && i == PZ_CONV_BASE;
-    PZ_TRY(ensure_layout(plan, id, base ? plan->chosen[n]->out : plan->chosen[n]->in, err));
+    PZ_TRY(ensure_layout(plan, id, wanted_layout(plan, n, i), err));
   }
   return PZ_OK;
 }

@@ -47,8 +47,9 @@ typedef struct pz_arg {
   const char *name; /* the kernel's parameter: "in", "weights", "out", ... */
   bool written;
   pz_pointer at;
+  bool listed; /* neighbours that are listed reach the kernel as one array of pointers */
 } pz_arg;
-#define PZ_CALL_ARGS 12
+#define PZ_CALL_ARGS 16
 /* One call of a kernel: `function((function_shape){shape}, args..., worker, workers)`. Calls with the same
  * function, shape and arguments' names share one specialised instance in the generated code. */
 typedef struct pz_call {

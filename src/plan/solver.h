@@ -65,6 +65,9 @@ void pz_text_ints(pz_text *text, const char *name, const int32_t *values, int32_
 /* A float so that C reads the same bits back: hexadecimal, or NAN, INFINITY. */
 void pz_text_float(pz_text *text, const char *name, float value);
 
-static inline int64_t pz_blocks(int64_t c, int64_t block) { return (c + block - 1) / block; }
+/* A scale whose factors are constants of a map, so that it packs them itself (solve_pointwise.c). */
+bool pz_scale_of_maps(const pz_graph *g, const pz_node *node);
+
+static inline int64_t pz_block_count(int64_t c, int64_t block) { return (c + block - 1) / block; }
 
 #endif

@@ -31,7 +31,7 @@ static pz_view dense_view(const pz_plan *plan, pz_tensor_id id, pz_layout layout
   if (layout == PZ_BLOCKED && v.h > 1 && v.stride_h * 4 % 4096 == 0) v.stride_h += v.block;
   v.stride_d = v.stride_h * (v.border_lo[1] + v.h + v.border_hi[1]);
   v.stride_c = v.stride_d * (v.border_lo[0] + v.d + v.border_hi[0]);
-  v.stride_n = v.stride_c * pz_blocks(v.c, v.block);
+  v.stride_n = v.stride_c * pz_block_count(v.c, v.block);
   return v;
 }
 

@@ -30,3 +30,13 @@ bool pz_affinity_bind(pthread_t thread, int core) {
   m.bits[core / BITS] = 1ul << core % BITS;
   return pthread_setaffinity_np(thread, sizeof m, m.set) == 0;
 }
+
+void pz_affinity_move(int core) {
+  mask before, one;
+  memset(&one, 0, sizeof one);
+  memset(&before, 0, sizeof before);
+  if (core < 0 || core >= (int)(8 * sizeof one) || sched_getaffinity(0, sizeof before, before.set)) return;
+  one.bits[core / BITS] = before.bits[core / BITS] & 1ul << core % BITS;
+  if (!one.bits[core / BITS] || sched_setaffinity(0, sizeof one, one.set)) return;
+  (void)sched_setaffinity(0, sizeof before, before.set);
+}

@@ -12,4 +12,7 @@ int pz_affinity_cores(int *cores, int size);
 /* Binds a thread to one core; false where the system refuses. */
 bool pz_affinity_bind(pthread_t thread, int core);
 
+/* Moves the calling thread to a core of its mask. The mask stays as it is, so the thread is not bound there. */
+void pz_affinity_move(int core);
+
 #endif

@@ -7,6 +7,7 @@
 #include "base/gate.h"
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ typedef struct worker {
   pz_pool *pool;
   pthread_t thread;
   int32_t index;
+  int core; /* bound to it; -1: to none */
 } worker;
 
 struct pz_pool {
@@ -34,6 +36,7 @@ struct pz_pool {
   void *arg;
   int32_t threads, started; /* started: created so far, worker 0 (the caller) included */
   int spins;
+  int home; /* the core that is left to the caller; -1: workers are not bound, or share it */
   pid_t process;
   pthread_mutex_t one_run;
   worker *workers;
@@ -63,8 +66,18 @@ static void *work(void *arg) {
   }
 }
 
+/* The caller is not bound, so it may be on a worker's core when a run begins, and the scheduler would let the two take
+ * turns for milliseconds. */
+static void step_aside(const pz_pool *pool) {
+  if (pool->home < 0) return;
+  int here = sched_getcpu();
+  for (int32_t i = 1; i < pool->threads; i++)
+    if (pool->workers[i].core == here) return pz_affinity_move(pool->home);
+}
+
 void pz_pool_run(pz_pool *pool, void (*task)(void *arg, int32_t worker), void *arg) {
   pthread_mutex_lock(&pool->one_run);
+  step_aside(pool);
   pool->task = task;
   pool->arg = arg;
   if (pool->threads > 1) pz_gate_open(&pool->start);
@@ -95,7 +108,8 @@ static void bind_workers(pz_pool *pool) {
   int n = pz_affinity_cores(cores, MAX_THREADS);
   if (n > MAX_THREADS) n = MAX_THREADS;
   for (int32_t i = 1; n > 0 && i < pool->threads; i++)
-    (void)pz_affinity_bind(pool->workers[i].thread, cores[i % n]);
+    if (pz_affinity_bind(pool->workers[i].thread, cores[i % n])) pool->workers[i].core = cores[i % n];
+  if (n >= pool->threads) pool->home = cores[0];
 }
 
 /* Signals are the host's business: workers block them all, so that its handlers run in its own threads. */
@@ -106,7 +120,7 @@ static pz_status start_workers(pz_pool *pool, pz_error *err) {
   int reason = 0;
   for (; pool->started < pool->threads && !reason; pool->started += !reason) {
     worker *w = &pool->workers[pool->started];
-    *w = (worker){.pool = pool, .index = pool->started};
+    *w = (worker){.pool = pool, .index = pool->started, .core = -1};
     reason = pthread_create(&w->thread, NULL, work, w);
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -125,6 +139,7 @@ static pz_pool *allocate(int threads) {
   pool->threads = threads;
   pool->started = 1;
   pool->process = getpid();
+  pool->home = -1;
   pthread_mutex_init(&pool->one_run, NULL);
   return pool;
 }

@@ -132,7 +132,7 @@ static void one_run_at_a_time(void **state) {
 }
 
 typedef struct seen {
-  int cores[16], first[16];
+  int cores[16], first[16], here[16];
   pthread_t thread[16];
   bool blocked[16];
 } seen;
@@ -140,6 +140,7 @@ typedef struct seen {
 static void look(void *arg, int32_t worker) {
   seen *s = arg;
   sigset_t mask;
+  s->here[worker] = sched_getcpu();
   s->cores[worker] = pz_affinity_cores(&s->first[worker], 1);
   s->thread[worker] = pthread_self();
   pthread_sigmask(SIG_SETMASK, NULL, &mask);
@@ -162,6 +163,26 @@ static void workers_are_bound_and_the_caller_is_not(void **state) {
     assert_int_equal(s.first[i], cores[i % (n < 64 ? n : 64)]);
     assert_true(s.blocked[i]);
   }
+}
+
+static void caller_leaves_a_workers_core(void **state) {
+  (void)state;
+  int cores[64], n = pz_affinity_cores(cores, 64);
+  if (n < 2) skip();
+  pz_pool *pool;
+  assert_int_equal(pz_pool_new(2, true, &pool, NULL), PZ_OK);
+  seen s = {0};
+  bool aside = false; /* on a busy machine the scheduler may move the caller once more: several attempts */
+  for (int i = 0; i < 20 && !aside; i++) {
+    pz_affinity_move(cores[1]);
+    assert_int_equal(pz_affinity_cores(NULL, 0), n); /* moved, not bound */
+    pz_pool_run(pool, look, &s);
+    assert_int_equal(s.here[1], cores[1]);
+    assert_int_equal(s.cores[0], n);
+    aside = s.here[0] == cores[0];
+  }
+  pz_pool_free(pool);
+  assert_true(aside);
 }
 
 static void default_is_the_usable_cores(void **state) {
@@ -237,6 +258,7 @@ int main(void) {
       cmocka_unit_test(sleepers_are_woken),
       cmocka_unit_test(one_run_at_a_time),
       cmocka_unit_test(workers_are_bound_and_the_caller_is_not),
+      cmocka_unit_test(caller_leaves_a_workers_core),
       cmocka_unit_test(default_is_the_usable_cores),
       cmocka_unit_test(wrong_numbers_of_threads),
       cmocka_unit_test(threads_that_do_not_start),

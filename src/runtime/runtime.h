@@ -22,7 +22,8 @@ struct pz_net { /* opaque to users of the public header */
   struct pz_net_private *more;
 };
 
-pz_status pz_runtime_open(const char *path, const struct pz_net_options *options, struct pz_net **net, pz_error *err);
+pz_status pz_runtime_open(const char *path, const struct pz_net_options *options, struct pz_net **net,
+                          pz_error *err);
 void pz_runtime_close(struct pz_net *net);
 /* call.arena and call.executor are filled in here; inputs, outputs and the hooks come from the caller. */
 pz_status pz_runtime_run(struct pz_net *net, pz_abi_call *call, pz_error *err);

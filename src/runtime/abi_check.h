@@ -1,0 +1,15 @@
+/* abi_check.h: a network's description of itself, before anything relies on it. */
+#ifndef PZ_RUNTIME_ABI_CHECK_H
+#define PZ_RUNTIME_ABI_CHECK_H
+
+#include "base/status.h"
+#include "pznet/network_abi.h"
+
+/* Counts, ranks, sizes and offsets are in their bounds, products do not overflow, every tensor lies inside its space.
+ * Pointers can only be checked for NULL. */
+pz_status pz_abi_check(const pz_abi_network *network, const char *path, pz_error *err);
+
+/* Elements of a port that was checked. */
+int64_t pz_abi_port_elements(const pz_abi_port *port);
+
+#endif

@@ -1,0 +1,90 @@
+/* The public functions of open networks: each is a check of its arguments around one function of the runtime. */
+#include "pznet/pznet.h"
+#include "runtime/abi_check.h"
+#include "runtime/profile.h"
+#include "runtime/runtime.h"
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local char last_message[sizeof((pz_error *)0)->message];
+
+const char *pz_version(void) { return PZ_VERSION; }
+const char *pz_last_message(void) { return last_message; }
+void pz_free(void *memory) { free(memory); }
+
+pz_status pz_public_status(const pz_error *err) {
+  if (err->status != PZ_OK) memcpy(last_message, err->message, sizeof last_message);
+  return err->status;
+}
+
+static pz_status wrong_use(const char *what) {
+  pz_error err = {0};
+  pz_fail(&err, PZ_ERROR_USAGE, "%s", what);
+  return pz_public_status(&err);
+}
+
+pz_status pz_net_open(const char *path, const pz_net_options *options, pz_net **net) {
+  if (!net) return wrong_use("pz_net_open: net is NULL");
+  *net = NULL;
+  if (!path) return wrong_use("pz_net_open: path is NULL");
+  pz_error err = {0};
+  pz_runtime_open(path, options, net, &err);
+  return pz_public_status(&err);
+}
+
+void pz_net_close(pz_net *net) { pz_runtime_close(net); }
+
+int32_t pz_net_inputs(const pz_net *net) { return net->abi->n_inputs; }
+int32_t pz_net_outputs(const pz_net *net) { return net->abi->n_outputs; }
+int32_t pz_net_threads(const pz_net *net) { return pz_pool_threads(net->pool); }
+const char *pz_net_manifest(const pz_net *net) { return net->manifest; }
+int64_t pz_net_memory(const pz_net *net) { return net->memory_bytes; }
+int32_t pz_net_steps(const pz_net *net) { return net->abi->n_steps; }
+
+static pz_status describe(const pz_abi_port *ports, int32_t n, int32_t index, const char *what,
+                          pz_port *port) {
+  pz_error err = {0};
+  if (index < 0 || index >= n)
+    return pz_fail(&err, PZ_ERROR_USAGE, "%s %d: the network has %d", what, (int)index, (int)n),
+           pz_public_status(&err);
+  const pz_abi_port *p = &ports[index];
+  *port = (pz_port){.name = p->name, .dtype = PZ_F32, .rank = p->rank, .elements = pz_abi_port_elements(p)};
+  memcpy(port->dim, p->dim, sizeof p->dim[0] * (size_t)p->rank);
+  return PZ_OK;
+}
+
+pz_status pz_net_input(const pz_net *net, int32_t index, pz_port *port) {
+  return describe(net->abi->inputs, net->abi->n_inputs, index, "input", port);
+}
+
+pz_status pz_net_output(const pz_net *net, int32_t index, pz_port *port) {
+  return describe(net->abi->outputs, net->abi->n_outputs, index, "output", port);
+}
+
+static bool all_there(const void *const *buffers, int32_t n) {
+  for (int32_t i = 0; buffers && i < n; i++)
+    if (!buffers[i]) return false;
+  return buffers != NULL;
+}
+
+static bool buffers_are_there(const pz_net *net, const float *const *inputs, float *const *outputs) {
+  return all_there((const void *const *)inputs, net->abi->n_inputs) &&
+         all_there((const void *const *)outputs, net->abi->n_outputs);
+}
+
+pz_status pz_net_run(pz_net *net, const float *const *inputs, float *const *outputs) {
+  if (!buffers_are_there(net, inputs, outputs)) return wrong_use("pz_net_run: an input or output is NULL");
+  pz_error err = {0};
+  pz_abi_call call = {.inputs = inputs, .outputs = outputs};
+  pz_runtime_run(net, &call, &err);
+  return pz_public_status(&err);
+}
+
+pz_status pz_net_profile(pz_net *net, const float *const *inputs, float *const *outputs, int32_t runs,
+                         pz_step_profile *steps) {
+  if (!buffers_are_there(net, inputs, outputs))
+    return wrong_use("pz_net_profile: an input or output is NULL");
+  pz_error err = {0};
+  pz_runtime_profile(net, inputs, outputs, runs, steps, &err);
+  return pz_public_status(&err);
+}

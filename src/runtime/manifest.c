@@ -1,0 +1,83 @@
+#include "runtime/manifest.h"
+#include "base/cpu.h"
+#include "pznet/network_abi.h"
+#include "runtime/runtime.h"
+#include <jansson.h>
+#include <string.h>
+
+#define LIMIT ((size_t)64 << 20)
+
+static pz_status check_text(const pz_elf *elf, const uint8_t *data, size_t size, pz_error *err) {
+  if (!data)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: is not a pznet network file: it has no section %s", elf->path,
+                   PZ_ABI_MANIFEST_SECTION);
+  if (size > LIMIT)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: the manifest has %zu bytes, at most %zu are accepted", elf->path,
+                   size, LIMIT);
+  if (memchr(data, 0, size)) return pz_elf_damaged(elf, "text of the manifest", err);
+  return PZ_OK;
+}
+
+pz_status pz_manifest_extract(pz_arena *arena, const pz_elf *elf, char **json, pz_error *err) {
+  const uint8_t *data;
+  size_t size = 0;
+  PZ_TRY(pz_elf_find(elf, PZ_ABI_MANIFEST_SECTION, &data, &size, err));
+  while (data && size > 0 && data[size - 1] == 0) size--; /* the assembler's, of .asciz or for alignment */
+  PZ_TRY(check_text(elf, data, size, err));
+  *json = pz_arena_strndup(arena, (const char *)data, size);
+  return *json ? PZ_OK : pz_fail_memory(err, "the manifest", size);
+}
+
+pz_status pz_manifest_read(pz_arena *arena, const char *path, char **json, pz_error *err) {
+  pz_mapping file;
+  pz_elf elf;
+  PZ_TRY(pz_file_map(path, &file, err));
+  pz_status status = pz_elf_open(&file, path, &elf, err);
+  if (status == PZ_OK) status = pz_manifest_extract(arena, &elf, json, err);
+  pz_file_unmap(&file);
+  return status;
+}
+
+static pz_status check_abi(const json_t *manifest, const char *path, pz_error *err) {
+  const json_t *version = json_object_get(manifest, "abi_version");
+  if (!json_is_integer(version))
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: manifest: abi_version: expected an integer", path);
+  if (json_integer_value(version) == PZ_ABI_VERSION) return PZ_OK;
+  const char *by = json_string_value(json_object_get(manifest, "pznet_version"));
+  return pz_fail(err, PZ_ERROR_INPUT,
+                 "%s: has network ABI %lld (made by pznet %.40s), this pznet reads ABI %d: compile it again",
+                 path, (long long)json_integer_value(version), by ? by : "of unknown version",
+                 PZ_ABI_VERSION);
+}
+
+static pz_status check_isa(const json_t *manifest, const char *path, pz_error *err) {
+  const char *name = json_string_value(json_object_get(manifest, "isa"));
+  pz_isa isa, native = pz_isa_native();
+  if (!name || !strcmp(name, "native") || !pz_isa_parse(name, &isa))
+    return pz_fail(
+        err, PZ_ERROR_INPUT,
+        "%s: manifest: isa: '%.40s' is not an instruction set that this pznet knows: compile it again", path,
+        name ? name : "");
+  if (pz_isa_supported(isa)) return PZ_OK;
+  const pz_isa_traits *wanted = pz_isa_get(isa), *here = pz_isa_get(native);
+  if (!pz_isa_supported(native))
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: was compiled for %s, and this machine does not even have %s",
+                   path, wanted->title, here->title);
+  return pz_fail(err, PZ_ERROR_INPUT,
+                 "%s: was compiled for %s, this machine has %s: compile it again with --isa %s", path,
+                 wanted->title, here->title, here->name);
+}
+
+pz_status pz_manifest_check(const char *json, const char *path, pz_error *err) {
+  json_error_t error;
+  json_t *manifest = json_loads(json, JSON_REJECT_DUPLICATES, &error);
+  if (!manifest && json_error_code(&error) == json_error_out_of_memory)
+    return pz_fail_memory(err, "the manifest", strlen(json));
+  if (!manifest)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: manifest: line %d, column %d: %s", path, error.line,
+                   error.column, error.text);
+  pz_status status = check_abi(manifest, path, err);
+  if (status == PZ_OK) status = check_isa(manifest, path, err);
+  json_decref(manifest);
+  return status;
+}

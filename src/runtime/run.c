@@ -1,0 +1,40 @@
+#include "runtime/float_state.h"
+#include "runtime/private.h"
+
+typedef struct task {
+  void (*function)(void *arg, int32_t worker);
+  void *arg;
+} task;
+
+static void run_task(void *arg, int32_t worker) {
+  const task *t = arg;
+  pz_float_state before = pz_float_enter();
+  t->function(t->arg, worker);
+  pz_float_leave(before);
+}
+
+static void executor_run(void *host, void (*function)(void *arg, int32_t worker), void *arg) {
+  pz_pool_run(host, run_task, &(task){function, arg});
+}
+
+static void executor_barrier(void *host, int32_t worker) { pz_pool_barrier(host, worker); }
+
+void pz_runtime_executor(pz_pool *pool, pz_abi_executor *executor) {
+  *executor = (pz_abi_executor){
+      .host = pool, .workers = pz_pool_threads(pool), .run = executor_run, .barrier = executor_barrier};
+}
+
+pz_status pz_runtime_run(struct pz_net *net, pz_abi_call *call, pz_error *err) {
+  if (!pz_pool_usable(net->pool))
+    return pz_fail(err, PZ_ERROR_RUN,
+                   "%s: was opened by the process that this one was forked from: open it here",
+                   net->more->path);
+  pthread_mutex_lock(&net->more->one_run);
+  call->arena = net->memory;
+  call->executor = &net->more->executor;
+  int32_t result = net->abi->run(call);
+  pthread_mutex_unlock(&net->more->one_run);
+  if (result == 0) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_RUN, "%s: the network failed with %d: compile it again", net->more->path,
+                 (int)result);
+}

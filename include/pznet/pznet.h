@@ -123,6 +123,12 @@ int32_t pz_net_steps(const pz_net *net);
 pz_status pz_net_profile(pz_net *net, const float *const *inputs, float *const *outputs, int32_t runs,
                          pz_step_profile *steps);
 
+/* Runs a network file once on arrays in .npy files: inputs[i] for its i-th input (C order, float32, or u8, u16, i16,
+ * which are converted; of the input's shape, leading dimensions of 1 may be missing), outputs[i] receives its i-th
+ * output in float32. Outputs appear whole or not at all. Numbers of files must be those of the network. */
+pz_status pz_run_files(const char *network, int32_t threads, const char *const *inputs, int32_t n_inputs,
+                       const char *const *outputs, int32_t n_outputs);
+
 /* Times the network: warm-up runs, then timed runs, on a seeded random input. *json receives a report (medians, spread,
  * effective GFLOP/s, the multiply-add peak measured in the same run, a row for each step); free with pz_free. */
 pz_status pz_bench(const char *network, int32_t threads, int32_t runs, int32_t warmup, char **json);

@@ -54,15 +54,19 @@ static bool (*const does_nothing[PZ_OP_COUNT])(const pz_graph *g, const pz_node 
     [PZ_OP_POOL] = idle_pool,
 };
 
+static void skip_reshapes(pz_rewriter *rw, pz_node *reshape) {
+  for (;;) {
+    pz_node_id before = rw->producer[reshape->in[0]];
+    if (before == PZ_NONE || rw->g->nodes[before].op != PZ_OP_RESHAPE) return;
+    reshape->in[0] = rw->g->nodes[before].in[0];
+    rw->changes++;
+  }
+}
+
 static pz_status visit(pz_rewriter *rw, pz_node_id id) {
   pz_node *node = &rw->g->nodes[id];
-  if (does_nothing[node->op] && does_nothing[node->op](rw->g, node) && pz_rewrite_bypass(rw, id))
-    return PZ_OK;
-  if (node->op != PZ_OP_RESHAPE) return PZ_OK;
-  pz_node_id before = rw->producer[node->in[0]];
-  if (before == PZ_NONE || rw->g->nodes[before].op != PZ_OP_RESHAPE) return PZ_OK;
-  node->in[0] = rw->g->nodes[before].in[0];
-  rw->changes++;
+  if (node->op == PZ_OP_RESHAPE) skip_reshapes(rw, node);
+  if (does_nothing[node->op] && does_nothing[node->op](rw->g, node)) pz_rewrite_bypass(rw, id);
   return PZ_OK;
 }
 

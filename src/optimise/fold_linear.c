@@ -52,16 +52,27 @@ static pz_node_id conv_that_folds(const pz_rewriter *rw, pz_tensor_id x) {
   return fixed ? id : PZ_NONE;
 }
 
-static pz_status fold_into_conv(pz_rewriter *rw, pz_node_id conv, const pz_linear *l) {
-  float *bias, *scale;
-  bool shift_only = pz_linear_shifts(l);
-  if (!shift_only) PZ_TRY(pz_rewrite_scale_weights(rw, conv, l->multiply));
+static pz_status fold_bias(pz_rewriter *rw, pz_node_id conv, const pz_linear *l) {
+  float *bias;
+  if (pz_node_input(&rw->g->nodes[conv], PZ_CONV_BIAS) == PZ_NONE && !pz_linear_shifts(l)) return PZ_OK;
   PZ_TRY(pz_rewrite_own_vector(rw, conv, PZ_CONV_BIAS, "bias", l->maps, 0, &bias));
   for (int64_t c = 0; c < l->maps; c++) bias[c] = (float)(bias[c] * l->multiply[c] + l->add[c]);
-  if (shift_only || pz_node_input(&rw->g->nodes[conv], PZ_CONV_BASE) == PZ_NONE) return PZ_OK;
+  return PZ_OK;
+}
+
+static pz_status fold_base_scale(pz_rewriter *rw, pz_node_id conv, const pz_linear *l) {
+  float *scale;
+  if (pz_node_input(&rw->g->nodes[conv], PZ_CONV_BASE) == PZ_NONE) return PZ_OK;
   PZ_TRY(pz_rewrite_own_vector(rw, conv, PZ_CONV_BASE_SCALE, "base_scale", l->maps, 1, &scale));
   for (int64_t c = 0; c < l->maps; c++) scale[c] = (float)(scale[c] * l->multiply[c]);
   return PZ_OK;
+}
+
+static pz_status fold_into_conv(pz_rewriter *rw, pz_node_id conv, const pz_linear *l) {
+  PZ_TRY(fold_bias(rw, conv, l));
+  if (!pz_linear_scales(l)) return PZ_OK;
+  PZ_TRY(fold_base_scale(rw, conv, l));
+  return pz_rewrite_scale_weights(rw, conv, l->multiply);
 }
 
 /* The last layer of the run becomes the scale. */

@@ -4,7 +4,8 @@
  * argument Base, when
  *  1. E is the only consumer of L1's output, and
  *  2. a topological order exists in which L1 comes after L2, that is, L2's result does not depend on L1;
- * and L1 has no activation and no Base yet. Coefficients go into L1's weights and into base_scale. Where both are
+ * and L1 has no activation and no Base yet. In a graph without cycles 2 follows from 1: a path from L1 to L2 would
+ * begin with E, and E reads L2. Sorting the graph behind the pass finds that order, and would find a cycle. Coefficients go into L1's weights and into base_scale. Where both are
  * candidates, the later one is L1: the earlier result is ready when it begins. A sum of more than two is
  * taken apart pair by pair. */
 #include "optimise/rewrite.h"
@@ -25,21 +26,16 @@ static pz_node_id candidate(const pz_rewriter *rw, const pz_node *sum, int32_t k
   return fixed || coefficient(sum, k) == 1 ? id : PZ_NONE;
 }
 
-/* The operand that `conv` can take as Base, or PZ_NONE; one that is no candidate itself is preferred, so that as many
+/* Another operand that can be the Base, or PZ_NONE; one that is no candidate itself is preferred, so that as many
  * operands as possible disappear. */
-static pz_status find_base(pz_rewriter *rw, const pz_node *sum, int32_t operand, pz_node_id conv,
-                           int32_t *base) {
-  *base = PZ_NONE;
+static int32_t find_base(const pz_rewriter *rw, const pz_node *sum, int32_t operand) {
+  int32_t base = PZ_NONE;
   for (int32_t k = 0; k < sum->n_in; k++) {
     if (k == operand || rw->g->tensors[sum->in[k]].data) continue;
-    bool depends, last_resort = candidate(rw, sum, k) != PZ_NONE;
-    if (last_resort && *base != PZ_NONE) continue;
-    PZ_TRY(pz_rewrite_depends(rw, sum->in[k], conv, &depends));
-    if (depends) continue;
-    *base = k;
-    if (!last_resort) break;
+    if (candidate(rw, sum, k) == PZ_NONE) return k;
+    if (base == PZ_NONE) base = k;
   }
-  return PZ_OK;
+  return base;
 }
 
 static pz_status scale_conv(pz_rewriter *rw, pz_node_id conv, int64_t maps, float factor) {
@@ -100,22 +96,17 @@ static pz_status fuse(pz_rewriter *rw, pz_node_id id, int32_t operand, pz_node_i
   return PZ_OK;
 }
 
-/* One pair, the latest convolution first. */
+/* One pair, with the latest convolution. */
 static pz_status fuse_pair(pz_rewriter *rw, pz_node_id id) {
   const pz_node *sum = &rw->g->nodes[id];
-  pz_node_id limit = rw->g->n_nodes;
-  for (;;) {
-    pz_node_id latest = PZ_NONE;
-    int32_t operand = PZ_NONE, base;
-    for (int32_t k = 0; k < sum->n_in; k++) {
-      pz_node_id conv = candidate(rw, sum, k);
-      if (conv < limit && conv > latest) latest = conv, operand = k;
-    }
-    if (latest == PZ_NONE) return PZ_OK;
-    PZ_TRY(find_base(rw, sum, operand, latest, &base));
-    if (base != PZ_NONE) return fuse(rw, id, operand, latest, base);
-    limit = latest;
+  pz_node_id latest = PZ_NONE;
+  int32_t operand = PZ_NONE;
+  for (int32_t k = 0; k < sum->n_in; k++) {
+    pz_node_id conv = candidate(rw, sum, k);
+    if (conv > latest) latest = conv, operand = k;
   }
+  int32_t base = latest == PZ_NONE ? PZ_NONE : find_base(rw, sum, operand);
+  return base == PZ_NONE ? PZ_OK : fuse(rw, id, operand, latest, base);
 }
 
 static bool is_sum(const pz_node *node) {

@@ -69,8 +69,14 @@ bool pz_linear_fits(const pz_linear *l) {
   return true;
 }
 
+bool pz_linear_scales(const pz_linear *l) {
+  for (int64_t c = 0; c < l->maps; c++)
+    if (l->multiply[c] != 1) return true;
+  return false;
+}
+
 bool pz_linear_shifts(const pz_linear *l) {
   for (int64_t c = 0; c < l->maps; c++)
-    if (l->multiply[c] != 1) return false;
-  return true;
+    if (l->add[c] != 0) return true;
+  return false;
 }

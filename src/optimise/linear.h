@@ -13,7 +13,8 @@ bool pz_linear_is(const pz_graph *g, const pz_node *node); /* with constants, on
 pz_status pz_linear_new(pz_linear *l, int64_t maps, pz_error *err); /* the identity; caller: pz_linear_free */
 void pz_linear_free(pz_linear *l);
 void pz_linear_then(pz_linear *l, const pz_graph *g, const pz_node *node); /* l becomes node after l */
-bool pz_linear_shifts(const pz_linear *l);                                 /* all factors are 1 */
+bool pz_linear_scales(const pz_linear *l);                                 /* some factor is not 1 */
+bool pz_linear_shifts(const pz_linear *l);                                 /* some offset is not 0 */
 bool pz_linear_fits(const pz_linear *l);                                   /* all numbers are finite floats */
 
 #endif

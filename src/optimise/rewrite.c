@@ -1,6 +1,5 @@
 /* rewrite.c: looking around in the graph and small changes that passes are made of. */
 #include "optimise/rewrite.h"
-#include <stdlib.h>
 #include <string.h>
 
 bool pz_rewrite_is_conv(const pz_node *node) { return node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV; }
@@ -31,34 +30,6 @@ pz_node_id pz_rewrite_conv_before(const pz_rewriter *rw, pz_tensor_id t) {
     id = pz_rewrite_sole_producer(rw, g->nodes[id].in[0]);
   if (id == PZ_NONE || !pz_rewrite_is_conv(&g->nodes[id])) return PZ_NONE;
   return g->nodes[id].attr.conv.act.kind == PZ_ACT_NONE ? id : PZ_NONE;
-}
-
-pz_status pz_rewrite_depends(const pz_rewriter *rw, pz_tensor_id t, pz_node_id node, bool *depends) {
-  size_t n = (size_t)rw->g->n_nodes;
-  bool *seen = calloc(n, sizeof *seen);
-  pz_node_id *stack = malloc(n * sizeof *stack), top = 0;
-  if (!seen || !stack) {
-    free(seen);
-    free(stack);
-    return pz_fail_memory(rw->err, "the search for a path", n * (sizeof *seen + sizeof *stack));
-  }
-  if (rw->producer[t] != PZ_NONE) {
-    stack[top++] = rw->producer[t];
-    seen[rw->producer[t]] = true;
-  }
-  while (top > 0 && !seen[node]) {
-    const pz_node *from = &rw->g->nodes[stack[--top]];
-    for (int32_t k = 0; k < from->n_in; k++) {
-      pz_node_id next = from->in[k] == PZ_NONE ? PZ_NONE : rw->producer[from->in[k]];
-      if (next == PZ_NONE || seen[next]) continue;
-      seen[next] = true;
-      stack[top++] = next;
-    }
-  }
-  *depends = seen[node];
-  free(seen);
-  free(stack);
-  return PZ_OK;
 }
 
 const char *pz_rewrite_name(const pz_rewriter *rw, const char *base, const char *suffix) {

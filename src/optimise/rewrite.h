@@ -45,8 +45,6 @@ pz_node_id pz_rewrite_sole_producer(const pz_rewriter *rw, pz_tensor_id t);
 /* The conv or deconv that ends in t: it makes t, or a tensor that reaches t through reshapes that keep N and C;
  * nothing else uses t or what lies between, and it has no activation. Else PZ_NONE. */
 pz_node_id pz_rewrite_conv_before(const pz_rewriter *rw, pz_tensor_id t);
-/* Whether t's values depend on what `node` makes. */
-pz_status pz_rewrite_depends(const pz_rewriter *rw, pz_tensor_id t, pz_node_id node, bool *depends);
 
 /* ---- changing ---- */
 

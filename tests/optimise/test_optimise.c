@@ -1,0 +1,246 @@
+/* test_optimise.c: the list of passes and the loop over it; failing allocations; passes that need each other. */
+#include "compare.h"
+#include "optimise/optimise.h"
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* ---- every allocation fails in turn: malloc, calloc and realloc of this program are these ---- */
+
+static int fail_at, calls; /* the call with this number fails, counted from 1; 0: none does */
+static bool fails(void) { return fail_at && ++calls == fail_at; }
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size) { return fails() ? NULL : __real_malloc(size); }
+void *__wrap_calloc(size_t count, size_t size) { return fails() ? NULL : __real_calloc(count, size); }
+void *__wrap_realloc(void *p, size_t size) { return fails() ? NULL : __real_realloc(p, size); }
+
+/* All passes have something to do here. */
+static const char network[] = "graph \"all\"\n"
+                              "input %x 1x2x6x6\n"
+                              "const %w1 2x2x3x3 = seed 1\n"
+                              "const %mean 2 = [0.1 0.2]\n"
+                              "const %variance 2 = [1 2]\n"
+                              "const %slope 1 = [0.25]\n"
+                              "%a = conv \"conv1\" %x, %w1 kernel 1,3,3 pad 0,1,1:0,1,1\n"
+                              "%s = eltwise \"sum\" %a, %x coeff 2,3\n"
+                              "%n = batch_norm \"norm\" %s, %mean, %variance\n"
+                              "%r = activation \"prelu\" %n, %slope act prelu\n"
+                              "%d = identity \"dropout\" %r\n"
+                              "const %w2 2x2x3x3 = seed 2\n"
+                              "%b = conv \"conv2\" %d, %w2 kernel 1,3,3 pad 0,1,1:0,1,1\n"
+                              "%c = concat \"concat\" %d, %b\n"
+                              "%left, %right = slice \"slice\" %c begin 0,1,4\n"
+                              "const %w3 1x3x3x3 = seed 3\n"
+                              "%e = conv \"conv3\" %right, %w3 kernel 1,3,3 pad 0,1,1:0,1,1\n"
+                              "const %w4 2x36 = seed 4\n"
+                              "const %gamma 2 = [2 3]\n"
+                              "%f = inner_product \"fc\" %e, %w4\n"
+                              "%g = scale \"scale\" %f, %gamma\n"
+                              "%y = activation \"relu\" %g act relu\n"
+                              "%dead = softmax \"dead\" %left\n"
+                              "output %y\n";
+
+static pz_graph *parse(const char *text) {
+  pz_graph *g = NULL;
+  pz_error err = {0};
+  if (pz_graph_parse(text, strlen(text), "test", &g, &err) != PZ_OK) fail_msg("%s", err.message);
+  return g;
+}
+
+static void expect_text(const pz_graph *g, const char *expected) {
+  pz_text text = {0};
+  assert_int_equal(pz_graph_print(g, false, &text), PZ_OK);
+  assert_string_equal(text.data, expected);
+  pz_text_free(&text);
+}
+
+static void remember(void *host, const pz_pass *pass, int changes, const pz_graph *g) {
+  char *names = host;
+  assert_true(changes > 0);
+  assert_true(g->n_nodes > 0);
+  strcat(strcat(names, pass->name), " ");
+}
+
+static void runs_all_to_a_fixed_point(void **state) {
+  (void)state;
+  pz_graph *before = parse(network), *g = parse(network);
+  pz_error err = {0};
+  char first[2000] = "", second[2000] = "";
+  assert_int_equal(pz_optimise(g, NULL, remember, first, &err), PZ_OK);
+  int n;
+  const pz_pass *passes = pz_passes(&n);
+  for (int i = 0; i < n; i++)
+    if (!strstr(first, passes[i].name)) fail_msg("%s found nothing to do: %s", passes[i].name, first);
+  assert_int_equal(pz_optimise(g, NULL, remember, second, &err), PZ_OK);
+  assert_string_equal(second, "");
+  assert_true(pz_borders_sufficient(g));
+  assert_true(compare_graphs(before, g, 1, NULL) < 1e-6);
+  /* conv1, conv2, concat, slice, a padded copy of the slice, conv3, fc and its reshape */
+  assert_int_equal(g->n_nodes, 8);
+  pz_graph_free(before);
+  pz_graph_free(g);
+}
+
+/* The epilogue of an inner product ends in its convolution, across the reshape; the reshapes between two cancel. */
+static void inner_products_in_a_row(void **state) {
+  (void)state;
+  pz_graph *g =
+      parse("graph \"fc\"\ninput %x 1x2\nconst %w 2x2 = [1 2 3 4]\nconst %v 1x2 = [5 6]\n"
+            "const %mean 2 = [0 1]\nconst %variance 2 = [4 16]\n"
+            "%a = inner_product \"fc1\" %x, %w\n%b = batch_norm \"norm\" %a, %mean, %variance eps 0\n"
+            "%c = activation \"relu\" %b act relu\n%y = inner_product \"fc2\" %c, %v\noutput %y\n");
+  pz_error err = {0};
+  assert_int_equal(pz_optimise(g, NULL, NULL, NULL, &err), PZ_OK);
+  expect_text(g, "graph \"fc\"\n"
+                 "input %x 1x2\n"
+                 "%x/flat 1x2x1x1 = reshape \"fc1/flatten\" %x shape 1x2x1x1\n"
+                 "const %w 2x2x1x1 = [0.5 1 0.75 1]\n"
+                 "const %fc1/bias 2 = [0 -0.25]\n"
+                 "%a/conv/fused/fused 1x2x1x1 = conv \"fc1\" %x/flat, %w, %fc1/bias act relu\n"
+                 "const %v 1x2x1x1 = [5 6]\n"
+                 "%y/conv 1x1x1x1 = conv \"fc2\" %a/conv/fused/fused, %v\n"
+                 "%y 1x1 = reshape \"fc2/reshape\" %y/conv shape 1x1\n"
+                 "output %y\n");
+  pz_graph_free(g);
+}
+
+static void switches_off(void **state) {
+  (void)state;
+  char all[512] = "";
+  int n;
+  const pz_pass *passes = pz_passes(&n);
+  for (int i = 0; i < n; i++)
+    if (!passes[i].required) strcat(strcat(all, passes[i].name), " , ");
+  pz_graph *g = parse(network);
+  pz_error err = {0};
+  char names[2000] = "";
+  assert_int_equal(pz_optimise(g, all, remember, names, &err), PZ_OK);
+  assert_string_equal(names, "lower-inner-product pad-inputs ");
+  assert_true(pz_borders_sufficient(g));
+  pz_graph_free(g);
+}
+
+static void refuse(const char *disable, const char *name) {
+  pz_graph *g = parse(network);
+  int32_t before = g->n_nodes;
+  pz_error err = {0};
+  assert_int_equal(pz_optimise(g, disable, NULL, NULL, &err), PZ_ERROR_USAGE);
+  assert_non_null(strstr(err.message, name));
+  assert_non_null(strstr(err.message, "fold-linear"));
+  assert_null(strstr(err.message, ": pad-inputs"));
+  assert_int_equal(g->n_nodes, before);
+  pz_graph_free(g);
+}
+
+static void refuses_unknown_and_required(void **state) {
+  (void)state;
+  refuse("fuse-add,fuse-all", "fuse-all");
+  refuse("fuse", "fuse");
+  refuse("fuse-addition", "fuse-addition");
+  refuse("pad-inputs", "pad-inputs");
+  refuse(" lower-inner-product ", "lower-inner-product");
+}
+
+static void disable_may_be_empty(void **state) {
+  (void)state;
+  const char *const texts[] = {"", ",", " , ", "fuse-add,", NULL};
+  for (int i = 0; texts[i]; i++) {
+    pz_graph *g = parse(network);
+    pz_error err = {0};
+    assert_int_equal(pz_optimise(g, texts[i], NULL, NULL, &err), PZ_OK);
+    pz_graph_free(g);
+  }
+}
+
+static void borders(void **state) {
+  (void)state;
+  const char *const too_narrow[] = {
+      "input %x 1x1x8 border 0,0,1:0,0,0\nconst %w 1x1x3 = [1 2 3]\n"
+      "%y = conv \"c\" %x, %w kernel 1,1,3 pad 0,0,1:0,0,1\noutput %y\n",
+      "input %x 1x1x8\n%a 1x1x8 border 0,0,1:0,0,1 = identity \"i\" %x\nconst %w 1x1x3 = [1 2 3]\n"
+      "%y = conv \"c\" %a, %w kernel 1,1,3 pad 0,0,1:0,0,1\noutput %y\n",
+      "input %x 1x1x8\n%a 1x1x8 border 0,0,1:0,0,1 = softmax \"s\" %x\n%b = softmax \"t\" %x\n"
+      "%c = concat \"concat\" %a, %b in_place\nconst %w 1x1x3 = [1 2 3]\n"
+      "%y = conv \"c\" %a, %w kernel 1,1,3 pad 0,0,1:0,0,1\noutput %y\noutput %c\n"};
+  for (int i = 0; i < 3; i++) {
+    char text[600] = "graph \"g\"\n";
+    pz_graph *g = parse(strcat(text, too_narrow[i]));
+    pz_error err = {0};
+    assert_false(pz_borders_sufficient(g));
+    assert_int_equal(pz_optimise(g, NULL, NULL, NULL, &err), PZ_OK);
+    assert_true(pz_borders_sufficient(g));
+    pz_graph_free(g);
+  }
+}
+
+static void computed_weights(void **state) {
+  (void)state;
+  pz_graph *g =
+      parse("graph \"g\"\ninput %x 1x2\ninput %w 3x2\n%y = inner_product \"fc\" %x, %w\noutput %y\n");
+  pz_error err = {0};
+  assert_int_equal(pz_optimise(g, NULL, NULL, NULL, &err), PZ_ERROR_INPUT);
+  assert_non_null(strstr(err.message, "fc"));
+  pz_graph_free(g);
+}
+
+/* A chain of n layers of each kind that is folded away takes no more than linear work for each pass, nor stack. */
+static void long_chain(void **state) {
+  (void)state;
+  pz_text text = {0};
+  pz_text_append(&text, "graph \"long\"\ninput %t0 1x1x1\nconst %g 1 = [1.001]\n");
+  enum { LENGTH = 3000 };
+  for (int i = 0; i < LENGTH; i++) pz_text_printf(&text, "%%t%d = scale \"s%d\" %%t%d, %%g\n", i + 1, i, i);
+  pz_text_printf(&text, "output %%t%d\n", LENGTH);
+  pz_graph *g = parse(text.data);
+  pz_error err = {0};
+  assert_int_equal(pz_optimise(g, NULL, NULL, NULL, &err), PZ_OK);
+  assert_int_equal(g->n_nodes, 1);
+  pz_text_free(&text);
+  pz_graph_free(g);
+}
+
+static void survives_failing_allocations(void **state) {
+  (void)state;
+  int failures = 0;
+  for (int at = 1;; at++) {
+    pz_graph *g = parse(network);
+    pz_error err = {0};
+    calls = 0;
+    fail_at = at;
+    pz_status status = pz_optimise(g, NULL, NULL, NULL, &err);
+    bool reached = calls >= fail_at;
+    fail_at = 0;
+    pz_graph_free(g);
+    if (!reached) {
+      assert_int_equal(status, PZ_OK);
+      break;
+    }
+    assert_int_equal(status, PZ_ERROR_MEMORY);
+    assert_true(err.message[0] != 0);
+    failures++;
+  }
+  assert_true(failures > 30);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(runs_all_to_a_fixed_point),
+      cmocka_unit_test(inner_products_in_a_row),
+      cmocka_unit_test(switches_off),
+      cmocka_unit_test(refuses_unknown_and_required),
+      cmocka_unit_test(disable_may_be_empty),
+      cmocka_unit_test(borders),
+      cmocka_unit_test(computed_weights),
+      cmocka_unit_test(long_chain),
+      cmocka_unit_test(survives_failing_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

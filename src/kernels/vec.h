@@ -41,6 +41,31 @@ typedef uint32_t pz_vbits __attribute__((vector_size(4 * PZ_S)));
 typedef float pz_v_aligned __attribute__((vector_size(4 * PZ_S), may_alias));
 typedef float pz_v_anywhere __attribute__((vector_size(4 * PZ_S), aligned(4), may_alias));
 
+/* ---- loops, and what keeps compilers from moving things ---- */
+
+/* In front of a loop with constant bounds: unroll it wholly; never unroll it. */
+#if defined(__clang__)
+#define PZ_UNROLL _Pragma("clang loop unroll(full)")
+#define PZ_ROLL   _Pragma("clang loop unroll(disable)")
+#else
+#define PZ_UNROLL _Pragma("GCC unroll 65534")
+#define PZ_ROLL   _Pragma("GCC unroll 1")
+#endif
+
+/* Emits nothing: x has to be in a register here; no load or store may move across. */
+#if defined(__AVX512VL__) || (PZ_S == 16 && defined(__AVX512F__))
+#define PZ_V_PIN(x) __asm__ volatile("" : "+v"(x))
+#elif defined(__SSE__)
+#define PZ_V_PIN(x) __asm__ volatile("" : "+x"(x))
+#elif defined(__aarch64__)
+#define PZ_V_PIN(x) __asm__ volatile("" : "+w"(x))
+#else
+#define PZ_V_PIN(x) ((void)(x))
+#endif
+#define PZ_MEMORY_PIN() __asm__ volatile("" ::: "memory")
+/* What a pointer was made from is forgotten: addresses near it are it plus a displacement, not pointers of their own. */
+#define PZ_POINTER_PIN(p) __asm__ volatile("" : "+r"(p))
+
 /* ---- memory ---- */
 
 PZ_INLINE pz_v pz_v_load(const float *p) { return *(const pz_v_aligned *)p; }

@@ -1,0 +1,234 @@
+/* direct.h: the direct convolution, register-blocked over out maps and points, weights streaming from cache.
+ *
+ * Contract: shape.h. Weights packed by pack.h; bias, base_scale, slope over out maps padded with zeros to whole
+ * blocks; pointers that the shape does not ask for may be NULL. All but a plain `in` aligned to the vector. Writes the
+ * inside of out and nothing else; its padding lanes become zero. Any number of workers gives the same bits: a tile is
+ * summed by one worker in one order, (input block, kd, kh, kw, map). Inputs that are not finite meet the zeros that
+ * fill up grouped weights and padding lanes, so they may spread NaN to other groups.
+ *
+ * The tile. In each step one input map of one tap is broadcast at rw points and multiplied with kb vectors of weights:
+ * kb*rw fused multiply-adds for kb + rw loads. Compilers lose up to half of the speed here by moving loads of later
+ * steps up until registers spill, so an empty asm statement pins the accumulators after each step. Figures and what
+ * was tried: doc/kernels-conv.md. */
+#ifndef PZ_KERNELS_CONV_DIRECT_H
+#define PZ_KERNELS_CONV_DIRECT_H
+
+#include "kernels/activation.h"
+#include "kernels/conv/shape.h"
+
+#define PZ_CONV_ACCUMULATORS 32
+
+/* One call as a tile sees it: the operands at the tile's first point and first outer block. */
+typedef struct pz_conv_tile {
+  const float *in, *weights, *bias, *base, *base_scale, *slope;
+  float *out;
+  int32_t outer;       /* the first outer block */
+  int32_t full;        /* whole input blocks in this pass */
+  int32_t rest;        /* whether the last input block, which is not whole, is in this pass */
+  int32_t first, last; /* whether this is the first, the last pass */
+} pz_conv_tile;
+
+/* Point r of a tile that is rw points wide. */
+PZ_INLINE int64_t pz_conv_point(const pz_view *v, const int32_t stride[3], int32_t rw, int32_t r) {
+  return (int64_t)(r / rw) * stride[1] * v->stride_h + (int64_t)(r % rw) * stride[2] * v->stride_w;
+}
+static const int32_t pz_conv_unit[3] = {1, 1, 1};
+
+/* From a group's first outer block to its j-th, in a view of the out maps; also from block 0 to j. */
+PZ_INLINE int64_t pz_conv_block_offset(const pz_conv_direct_shape *s, const pz_view *v, int32_t j) {
+  return s->phases == 1 ? j * v->stride_c
+                        : j / s->phases * v->stride_c + j % s->phases * (v->stride_w / s->phases);
+}
+
+/* One step: every accumulator gets weight[k] * in[point]. The fewer operands wait in registers. */
+PZ_INLINE void pz_conv_step(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, const float *in,
+                            const float *weights, pz_v *acc) {
+  const int32_t points = rw * s->rh;
+  if (kb <= points) {
+    pz_v held[PZ_CONV_ACCUMULATORS];
+    PZ_UNROLL for (int32_t k = 0; k < kb; ++k) held[k] = pz_v_load(weights + k * PZ_S);
+    PZ_UNROLL for (int32_t r = 0; r < points; ++r) {
+      pz_v x = pz_v_broadcast(in + pz_conv_point(&s->in, s->stride, rw, r));
+      PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[k * points + r] =
+          pz_v_fma(held[k], x, acc[k * points + r]);
+    }
+  } else {
+    pz_v held[PZ_CONV_ACCUMULATORS];
+    PZ_UNROLL for (int32_t r = 0; r < points; ++r) held[r] =
+        pz_v_broadcast(in + pz_conv_point(&s->in, s->stride, rw, r));
+    PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+      pz_v x = pz_v_load(weights + k * PZ_S);
+      PZ_UNROLL for (int32_t r = 0; r < points; ++r) acc[k * points + r] =
+          pz_v_fma(held[r], x, acc[k * points + r]);
+    }
+  }
+  PZ_UNROLL for (int32_t i = 0; i < kb * points; ++i) PZ_V_PIN(acc[i]);
+  PZ_MEMORY_PIN();
+}
+
+/* `blocks` input blocks of `maps` maps each, all taps. Unrolled are a block's maps, or kw where the input is plain. */
+PZ_INLINE const float *pz_conv_sum(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t maps,
+                                   int32_t blocks, const float *in, const float *weights, pz_v *acc) {
+  const int plain = s->in.block == 1;
+  const int32_t steps = plain ? s->kernel[2] : maps, across = plain ? 1 : s->kernel[2];
+  const int64_t tap = s->dilation[2] * s->in.stride_w, step = plain ? tap : 1;
+  PZ_ROLL for (int32_t b = 0; b < blocks; ++b) {
+    PZ_ROLL for (int32_t d = 0; d < s->kernel[0]; ++d) {
+      PZ_ROLL for (int32_t h = 0; h < s->kernel[1]; ++h) {
+        const float *x = in + b * s->in.stride_c + d * s->dilation[0] * s->in.stride_d +
+                         h * s->dilation[1] * s->in.stride_h;
+        PZ_ROLL for (int32_t w = 0; w < across; ++w) {
+          PZ_POINTER_PIN(x);
+          PZ_POINTER_PIN(weights);
+          PZ_UNROLL for (int32_t i = 0; i < steps; ++i)
+              pz_conv_step(s, kb, rw, x + i * step, weights + i * kb * PZ_S, acc);
+          x += tap;
+          weights += steps * kb * PZ_S;
+        }
+      }
+    }
+  }
+  return weights;
+}
+
+/* What the sums start from: bias and Base (PZnet 3.1), or what the pass before has left in out. */
+PZ_INLINE void pz_conv_begin(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, const pz_conv_tile *t,
+                             pz_v *acc) {
+  const int32_t points = rw * s->rh;
+  PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+    const int32_t map = (t->outer + k) / s->phases * PZ_S;
+    pz_v bias = s->has_bias && t->first ? pz_v_load(t->bias + map) : pz_v_zero();
+    pz_v scale = s->has_base_scale && t->first ? pz_v_load(t->base_scale + map) : pz_v_set1(1.0f);
+    PZ_UNROLL for (int32_t r = 0; r < points; ++r) {
+      pz_v start = bias;
+      if (!t->first) {
+        start = pz_v_load(t->out + pz_conv_block_offset(s, &s->out, k) +
+                          pz_conv_point(&s->out, pz_conv_unit, rw, r));
+      } else if (s->base.c) {
+        const float *at =
+            t->base + pz_conv_block_offset(s, &s->base, k) + pz_conv_point(&s->base, pz_conv_unit, rw, r);
+        start = s->has_base_scale ? pz_v_fma(pz_v_load(at), scale, bias) : pz_v_load(at) + bias;
+      }
+      acc[k * points + r] = start;
+    }
+  }
+}
+
+PZ_INLINE pz_v pz_conv_finish(const pz_conv_direct_shape *s, int32_t block, pz_v slope, pz_v x) {
+  pz_v y = pz_activate(s->act, s->alpha, slope, x);
+  return s->out.c % PZ_S == 0 || pz_k_act_zero_at_zero(s->act) ? y : pz_v_first(y, s->out.c - block * PZ_S);
+}
+
+PZ_INLINE void pz_conv_end(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, const pz_conv_tile *t,
+                           const pz_v *acc) {
+  const int32_t points = rw * s->rh;
+  PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+    const int32_t block = (t->outer + k) / s->phases;
+    pz_v slope = s->act == PZ_K_ACT_PRELU ? pz_v_load(t->slope + block * PZ_S) : pz_v_zero();
+    PZ_UNROLL for (int32_t r = 0; r < points; ++r) {
+      pz_v x = acc[k * points + r];
+      float *at = t->out + pz_conv_block_offset(s, &s->out, k) + pz_conv_point(&s->out, pz_conv_unit, rw, r);
+      pz_v_store(at, t->last ? pz_conv_finish(s, block, slope, x) : x);
+    }
+  }
+}
+
+PZ_INLINE void pz_conv_one_tile(const pz_conv_direct_shape *s, int32_t kb, int32_t rw,
+                                const pz_conv_tile *t) {
+  pz_v acc[PZ_CONV_ACCUMULATORS];
+  const int32_t rest = s->in.c % s->in.block;
+  pz_conv_begin(s, kb, rw, t, acc);
+  const float *weights = pz_conv_sum(s, kb, rw, s->in.block, t->full, t->in, t->weights, acc);
+  if (rest && t->rest) pz_conv_sum(s, kb, rw, rest, 1, t->in + t->full * s->in.stride_c, weights, acc);
+  pz_conv_end(s, kb, rw, t, acc);
+}
+
+PZ_INLINE void pz_conv_tiles(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t count,
+                             pz_conv_tile *t) {
+  PZ_ROLL for (int32_t i = 0; i < count; ++i) {
+    pz_conv_one_tile(s, kb, rw, t);
+    t->in += rw * s->stride[2] * s->in.stride_w;
+    t->out += rw * s->out.stride_w;
+    if (s->base.c) t->base += rw * s->base.stride_w;
+  }
+}
+
+/* Where a pass works: outer group, input blocks, rows. */
+typedef struct pz_conv_pass {
+  int32_t group, begin, end, first, last;
+  int64_t row, row_end;
+} pz_conv_pass;
+
+/* Rows row .. row_end (counted over n, d, h/rh) of one outer group of kb blocks. */
+PZ_INLINE void pz_conv_rows(const pz_conv_direct_shape *s, int32_t kb, const pz_conv_pass *p,
+                            pz_conv_tile t) {
+  const pz_conv_split tiles = pz_conv_split_of(s->out.w, s->rw);
+  const pz_conv_tile origin = t;
+  const int32_t rows = s->out.h / s->rh;
+  PZ_ROLL for (int64_t i = p->row; i < p->row_end; ++i) {
+    const int64_t h = i % rows * s->rh, d = i / rows % s->out.d, n = i / rows / s->out.d;
+    t.in = origin.in + n * s->in.stride_n + p->begin * s->in.stride_c +
+           (d * s->stride[0] - s->pad[0]) * s->in.stride_d + (h * s->stride[1] - s->pad[1]) * s->in.stride_h -
+           s->pad[2] * s->in.stride_w;
+    t.out = origin.out + n * s->out.stride_n + pz_conv_block_offset(s, &s->out, t.outer) +
+            d * s->out.stride_d + h * s->out.stride_h;
+    if (s->base.c)
+      t.base = origin.base + n * s->base.stride_n + pz_conv_block_offset(s, &s->base, t.outer) +
+               d * s->base.stride_d + h * s->base.stride_h;
+    pz_conv_tiles(s, kb, tiles.size, tiles.large, &t);
+    if (tiles.large < tiles.count) pz_conv_tiles(s, kb, tiles.size - 1, tiles.count - tiles.large, &t);
+  }
+}
+
+/* All passes over a strip of rows of one outer group: chunk after chunk of input blocks. */
+PZ_INLINE void pz_conv_strip(const pz_conv_direct_shape *s, pz_conv_pass p, pz_conv_tile t) {
+  const pz_conv_split outer = pz_conv_outer_groups(s);
+  const int32_t kb = pz_conv_split_size(outer, p.group), whole = s->in.c / s->in.block;
+  const pz_conv_range sees = pz_conv_sees(s, t.outer, kb);
+  PZ_ROLL for (p.begin = sees.begin; p.begin < sees.end; p.begin = p.end) {
+    p.end = p.begin + s->c_chunk < sees.end ? p.begin + s->c_chunk : sees.end;
+    t.first = p.begin == sees.begin, t.last = p.end == sees.end;
+    t.full = (p.end < whole ? p.end : whole) - p.begin, t.rest = p.end > whole;
+    if (p.group < outer.large) pz_conv_rows(s, outer.size, &p, t);
+    else if (outer.large < outer.count) pz_conv_rows(s, outer.size - 1, &p, t);
+    t.weights += (int64_t)kb * PZ_S * pz_conv_taps(s) * pz_conv_maps_in(s, p.begin, p.end);
+  }
+}
+
+PZ_INLINE void pz_conv_group(const pz_conv_direct_shape *s, pz_conv_pass p, pz_conv_tile t) {
+  const int64_t end = p.row_end;
+  t.outer = pz_conv_split_begin(pz_conv_outer_groups(s), p.group);
+  t.weights += pz_conv_weights_before(s, p.group);
+  PZ_ROLL for (; p.row < end; p.row = p.row_end) {
+    p.row_end = p.row + s->strip < end ? p.row + s->strip : end;
+    pz_conv_strip(s, p, t);
+  }
+}
+
+/* Fewer rows than this are shared among workers together with the outer groups, else alone: all workers then use the
+ * same weights at about the same time, and each its own part of the input for all outer groups. */
+#define PZ_CONV_MANY_ROWS 64
+
+PZ_INLINE void pz_conv_direct(const pz_conv_direct_shape s, const float *in, const float *weights,
+                              const float *bias, const float *base, const float *base_scale,
+                              const float *slope, float *out, int32_t worker, int32_t workers) {
+  const int64_t rows = (int64_t)s.out.n * s.out.d * (s.out.h / s.rh);
+  const int32_t groups = pz_conv_outer_groups(&s).count, many = rows >= PZ_CONV_MANY_ROWS;
+  const pz_conv_tile t = {.in = in,
+                          .weights = weights,
+                          .bias = bias,
+                          .base = base,
+                          .base_scale = base_scale,
+                          .slope = slope,
+                          .out = out};
+  int64_t begin, end;
+  pz_share(many ? rows : rows * groups, worker, workers, &begin, &end);
+  PZ_ROLL for (int32_t g = 0; g < groups; ++g) {
+    const int64_t skip = many ? 0 : g * rows;
+    pz_conv_pass p = {
+        .group = g, .row = begin > skip ? begin - skip : 0, .row_end = end - skip < rows ? end - skip : rows};
+    if (p.row < p.row_end) pz_conv_group(&s, p, t);
+  }
+}
+
+#endif

@@ -1,0 +1,272 @@
+/* gen_conv: prints specialised instances of the convolution kernels: `gen_conv KIND S REGISTERS [COUNT SEED]`.
+ * KIND: a row of `kinds` below. Tests and benchmarks include what it prints. */
+#include "kernels/activation.h"
+#include "kernels/conv/instance.h"
+#include "kernels/conv/schedule.h"
+#include "kernels/testing.h"
+
+typedef struct generator {
+  int32_t s;
+  pz_conv_machine machine;
+  pz_test_random random;
+} generator;
+
+/* ---- printing ---- */
+
+static void print_ints(const char *name, const int32_t v[3]) {
+  printf(".%s = {%d, %d, %d}, ", name, v[0], v[1], v[2]);
+}
+
+static void print_view(const char *name, const pz_view *v) {
+  if (!v->c) return;
+  printf("\n  .%s = {%d, %d, %d, %d, %d, %d, {%d, %d, %d}, {%d, %d, %d}, %lld, %lld, %lld, %lld, %lld},",
+         name, v->n, v->c, v->d, v->h, v->w, v->block, v->border_lo[0], v->border_lo[1], v->border_lo[2],
+         v->border_hi[0], v->border_hi[1], v->border_hi[2], (long long)v->stride_n, (long long)v->stride_c,
+         (long long)v->stride_d, (long long)v->stride_h, (long long)v->stride_w);
+}
+
+static void print_shape(const pz_conv_direct_shape *s) {
+  printf("{.groups = %d, .phases = %d, .act = %d, .alpha = %af, .has_bias = %d, .has_base_scale = %d, ",
+         s->groups, s->phases, s->act, (double)s->alpha, s->has_bias, s->has_base_scale);
+  printf(".kb = %d, .rw = %d, .rh = %d, .c_chunk = %d, .strip = %d,\n  ", s->kb, s->rw, s->rh, s->c_chunk,
+         s->strip);
+  print_ints("kernel", s->kernel), print_ints("stride", s->stride);
+  print_ints("dilation", s->dilation), print_ints("pad", s->pad);
+  print_view("in", &s->in), print_view("out", &s->out), print_view("base", &s->base);
+  printf("}");
+}
+
+static void print_run(int32_t index, const char *kernel, const pz_conv_direct_shape *s) {
+  printf("static __attribute__((noinline)) void run_%d(const conv_operands *o, int32_t worker, int32_t "
+         "workers) {\n",
+         index);
+  printf("  %s((pz_conv_direct_shape)", kernel);
+  print_shape(s);
+  printf(",\n  o->in, o->weights, o->bias, o->base, o->base_scale, o->slope, o->out, worker, workers);\n}\n");
+}
+
+typedef struct problem {
+  char name[64];
+  pz_conv_direct_shape shape;
+  conv_room room[CONV_TENSORS];
+} problem;
+
+static void print_all(const char *kernel, const problem *p, int32_t count) {
+  for (int32_t i = 0; i < count; ++i) print_run(i, kernel, &p[i].shape);
+  printf("static const conv_instance instances[] = {\n");
+  for (int32_t i = 0; i < count; ++i) {
+    printf("{\"%s\", ", p[i].name);
+    print_shape(&p[i].shape);
+    printf(", {");
+    for (int32_t t = 0; t < CONV_TENSORS; ++t)
+      printf("{%lld, %lld}, ", (long long)p[i].room[t].floats, (long long)p[i].room[t].origin);
+    printf("}, run_%d},\n", i);
+  }
+  printf("};\n");
+}
+
+/* ---- storage ---- */
+
+/* Strides for storage with the view's border, `around` more points and blocks on either side, and points that lie
+ * `spread` blocks apart. */
+static conv_room place(pz_view *v, const int32_t lo[4], const int32_t hi[4], int32_t spread) {
+  int64_t size[3] = {v->d, v->h, v->w};
+  if (!v->c) return (conv_room){0, 0};
+  for (int i = 0; i < 3; ++i) size[i] += v->border_lo[i] + v->border_hi[i] + lo[i + 1] + hi[i + 1];
+  v->stride_w = (int64_t)v->block * spread, v->stride_h = v->stride_w * size[2];
+  v->stride_d = v->stride_h * size[1], v->stride_c = v->stride_d * size[0];
+  v->stride_n = v->stride_c * (pz_test_blocks(v) + lo[0] + hi[0]);
+  int64_t origin = lo[0] * v->stride_c;
+  origin += (v->border_lo[0] + lo[1]) * v->stride_d + (v->border_lo[1] + lo[2]) * v->stride_h;
+  return (conv_room){v->stride_n * v->n, origin + (v->border_lo[2] + lo[3]) * v->stride_w};
+}
+
+static conv_room place_dense(pz_view *v) {
+  const int32_t none[4] = {0};
+  return place(v, none, none, 1);
+}
+
+static conv_room place_random(generator *g, pz_view *v, int32_t spread) {
+  int32_t lo[4] = {0}, hi[4] = {0};
+  for (int i = 0; i < 4; ++i)
+    lo[i] = pz_test_int(&g->random, 0, 3) / 3, hi[i] = pz_test_int(&g->random, 0, 2);
+  return place(v, lo, hi, spread);
+}
+
+/* The zero border that the windows need, and `more` of it. */
+static void border_for(pz_conv_direct_shape *s, const int32_t out[3], int32_t more) {
+  int32_t size[3] = {s->in.d, s->in.h, s->in.w};
+  for (int i = 0; i < 3; ++i) {
+    int32_t last = (out[i] - 1) * s->stride[i] + (s->kernel[i] - 1) * s->dilation[i] - s->pad[i];
+    s->in.border_lo[i] = s->pad[i] + more;
+    s->in.border_hi[i] = (last >= size[i] ? last - size[i] + 1 : 0) + more;
+  }
+}
+
+/* ---- benchmark ---- */
+
+typedef struct bench_row {
+  const char *name;
+  int32_t c, k, size[3], kernel[3];
+} bench_row;
+
+static const bench_row bench_rows[] = {
+    {"3x3x3 16 48^3", 16, 16, {48, 48, 48}, {3, 3, 3}},
+    {"3x3x3 28 48^3", 28, 28, {48, 48, 48}, {3, 3, 3}},
+    {"3x3x3 32 48^3", 32, 32, {48, 48, 48}, {3, 3, 3}},
+    {"3x3x3 36 48^3", 36, 36, {48, 48, 48}, {3, 3, 3}},
+    {"3x3x3 48 48^3", 48, 48, {48, 48, 48}, {3, 3, 3}},
+    {"3x3x3 64 48^3", 64, 64, {48, 48, 48}, {3, 3, 3}},
+    {"3x3x3 80 48^3", 80, 80, {48, 48, 48}, {3, 3, 3}},
+    {"3x3x3 128 24^3", 128, 128, {24, 24, 24}, {3, 3, 3}},
+    {"3x3x3 28 18x160^2", 28, 28, {18, 160, 160}, {3, 3, 3}},
+    {"3x3x3 36 18x80^2", 36, 36, {18, 80, 80}, {3, 3, 3}},
+    {"3x3x3 48 18x40^2", 48, 48, {18, 40, 40}, {3, 3, 3}},
+    {"3x3x3 64 18x20^2", 64, 64, {18, 20, 20}, {3, 3, 3}},
+    {"3x3x3 80 18x10^2", 80, 80, {18, 10, 10}, {3, 3, 3}},
+    {"1x3x3 28 18x160^2", 28, 28, {18, 160, 160}, {1, 3, 3}},
+    {"1x3x3 36 18x80^2", 36, 36, {18, 80, 80}, {1, 3, 3}},
+    {"1x5x5 1-28 18x160^2", 1, 28, {18, 160, 160}, {1, 5, 5}},
+    {"1x1x1 28 18x160^2", 28, 28, {18, 160, 160}, {1, 1, 1}},
+    {"1x1x1 64 24^3", 64, 64, {24, 24, 24}, {1, 1, 1}},
+    {"1x1 512 7^2", 512, 512, {1, 7, 7}, {1, 1, 1}},
+    {"1x3x3 256 14^2", 256, 256, {1, 14, 14}, {1, 3, 3}},
+    {"1x3x3 512 7^2", 512, 512, {1, 7, 7}, {1, 3, 3}},
+    {"product 2048-1000", 2048, 1000, {1, 1, 1}, {1, 1, 1}},
+};
+
+static problem bench_problem(const generator *g, const bench_row *row) {
+  problem p = {.shape = {.groups = 1, .phases = 1, .act = PZ_K_ACT_RELU, .has_bias = 1}};
+  pz_conv_direct_shape *s = &p.shape;
+  snprintf(p.name, sizeof p.name, "%s", row->name);
+  for (int i = 0; i < 3; ++i)
+    s->kernel[i] = row->kernel[i], s->stride[i] = s->dilation[i] = 1, s->pad[i] = row->kernel[i] / 2;
+  s->in = (pz_view){.n = 1, .c = row->c, .d = row->size[0], .h = row->size[1], .w = row->size[2]};
+  s->out = s->in;
+  s->in.block = row->c < g->s ? 1 : g->s, s->out.block = g->s, s->out.c = row->k;
+  border_for(s, row->size, 0);
+  p.room[CONV_IN] = place_dense(&s->in), p.room[CONV_OUT] = place_dense(&s->out);
+  pz_conv_direct_schedule(s, &g->machine);
+  return p;
+}
+
+static int32_t make_bench(generator *g, problem *p, int32_t count) {
+  int32_t rows = (int32_t)(sizeof bench_rows / sizeof *bench_rows);
+  (void)count;
+  for (int32_t i = 0; i < rows; ++i) p[i] = bench_problem(g, &bench_rows[i]);
+  return rows;
+}
+
+/* ---- random problems ---- */
+
+static int32_t odd_maps(generator *g) {
+  static const int32_t some[] = {1, 3, 4, 7, 8, 9, 12, 15, 16, 17, 24, 28, 32, 36, 40};
+  return some[pz_test_int(&g->random, 0, (int32_t)(sizeof some / sizeof *some) - 1)];
+}
+
+/* Mostly 1, else up to `most`. */
+static int32_t seldom(generator *g, int32_t most) {
+  return pz_test_int(&g->random, 0, 2) ? 1 : pz_test_int(&g->random, 1, most);
+}
+
+static int32_t span(const pz_conv_direct_shape *s, int i) { return (s->kernel[i] - 1) * s->dilation[i] + 1; }
+
+/* Kernel, stride, dilation, padding; sizes of in and out that go with them. */
+static void random_windows(generator *g, pz_conv_direct_shape *s) {
+  pz_test_random *r = &g->random;
+  int32_t out[3], in[3];
+  for (int i = 0; i < 3; ++i) {
+    s->kernel[i] = pz_test_int(r, 0, 1) ? 3 : pz_test_int(r, 1, i ? 5 : 3);
+    s->stride[i] = seldom(g, 3), s->dilation[i] = seldom(g, 2);
+    s->pad[i] = pz_test_int(r, 0, span(s, i) / 2);
+    out[i] = pz_test_int(r, 1, i == 2 ? 19 : 5);
+    in[i] = (out[i] - 1) * s->stride[i] + span(s, i) - s->pad[i] - pz_test_int(r, 0, s->pad[i]);
+    if (in[i] < 1) in[i] = 1;
+  }
+  s->in.d = in[0], s->in.h = in[1], s->in.w = in[2];
+  s->out.d = out[0], s->out.h = out[1], s->out.w = out[2];
+  border_for(s, out, pz_test_int(r, 0, 2));
+}
+
+static void random_point(generator *g, pz_conv_direct_shape *s) {
+  for (int i = 0; i < 3; ++i) s->kernel[i] = s->stride[i] = s->dilation[i] = 1, s->pad[i] = 0;
+  s->out.d = pz_test_int(&g->random, 1, 3), s->out.h = pz_test_int(&g->random, 1, 7);
+  s->out.w = pz_test_int(&g->random, 1, 19);
+  s->in.d = s->out.d, s->in.h = s->out.h, s->in.w = s->out.w;
+}
+
+static void random_epilogue(generator *g, pz_conv_direct_shape *s) {
+  pz_test_random *r = &g->random;
+  s->act = pz_test_int(r, 0, PZ_K_ACT_COUNT - 1);
+  s->alpha = pz_test_int(r, 0, 1) ? pz_test_float(r, 0, 1.5f) : 0.0f;
+  s->has_bias = pz_test_int(r, 0, 3) > 0;
+  if (pz_test_int(r, 0, 1)) s->base = s->out, s->has_base_scale = pz_test_int(r, 0, 1);
+}
+
+static void place_all(generator *g, problem *p, int32_t spread) {
+  pz_conv_direct_shape *s = &p->shape;
+  bool dense = pz_test_int(&g->random, 0, 3) == 0 && spread == 1;
+  p->room[CONV_IN] = dense ? place_dense(&s->in) : place_random(g, &s->in, 1);
+  p->room[CONV_OUT] = dense ? place_dense(&s->out) : place_random(g, &s->out, spread);
+  p->room[CONV_BASE] = dense ? place_dense(&s->base) : place_random(g, &s->base, spread);
+}
+
+static void name_it(problem *p, int32_t index) {
+  const pz_conv_direct_shape *s = &p->shape;
+  snprintf(p->name, sizeof p->name, "%d: %d-%d /%d %dx%dx%d", index, s->in.c, s->out.c, s->groups,
+           s->kernel[0], s->kernel[1], s->kernel[2]);
+}
+
+static problem random_start(generator *g, int32_t in_block, int32_t out_block) {
+  problem p = {.shape = {.groups = 1, .phases = 1}};
+  p.shape.in = (pz_view){.n = seldom(g, 3), .c = odd_maps(g), .block = in_block};
+  p.shape.out = (pz_view){.n = p.shape.in.n, .c = odd_maps(g), .block = out_block};
+  return p;
+}
+
+/* Dense and grouped; blocked and plain inputs; phases side by side; points that lie apart. */
+static int32_t make_direct(generator *g, problem *p, int32_t count) {
+  for (int32_t i = 0; i < count; ++i) {
+    p[i] = random_start(g, g->s, g->s);
+    pz_conv_direct_shape *s = &p[i].shape;
+    if (i % 4 == 1) s->in.block = 1, s->in.c = pz_test_int(&g->random, 1, 5);
+    if (i % 4 == 2) s->groups = pz_test_int(&g->random, 2, 4);
+    s->in.c = i % 4 == 2 ? s->in.c / 2 * s->groups + s->groups : s->in.c;
+    s->out.c = i % 4 == 2 ? s->out.c / 2 * s->groups + s->groups : s->out.c;
+    if (i % 8 == 3) s->phases = pz_test_int(&g->random, 2, 3);
+    if (i % 3) random_windows(g, s);
+    else random_point(g, s);
+    random_epilogue(g, s);
+    place_all(g, &p[i], s->phases > 1 ? s->phases : seldom(g, 2));
+    pz_conv_direct_schedule(s, &g->machine);
+    if (i % 2) s->c_chunk = pz_test_int(&g->random, 1, s->c_chunk), s->strip = pz_test_int(&g->random, 1, 9);
+    name_it(&p[i], i);
+  }
+  return count;
+}
+
+/* ---- kinds ---- */
+
+typedef struct kind {
+  const char *name, *kernel;
+  int32_t (*make)(generator *g, problem *p, int32_t count);
+} kind;
+
+static const kind kinds[] = {
+    {"bench", "pz_conv_direct", make_bench},
+    {"direct", "pz_conv_direct", make_direct},
+};
+
+int main(int argc, char **argv) {
+  static problem problems[256];
+  generator g = {.machine = {.l1 = 32 << 10, .l2 = 1 << 20}};
+  if (argc < 4) return fprintf(stderr, "usage: gen_conv KIND S REGISTERS [COUNT SEED]\n"), 2;
+  g.s = atoi(argv[2]), g.machine.registers = atoi(argv[3]);
+  g.random.state = argc > 5 ? (uint64_t)atoi(argv[5]) * 2654435761u + 1 : 1;
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+    if (strcmp(argv[1], kinds[i].name)) continue;
+    print_all(kinds[i].kernel, problems, kinds[i].make(&g, problems, argc > 4 ? atoi(argv[4]) : 0));
+    return 0;
+  }
+  return fprintf(stderr, "gen_conv: no such kind: %s\n", argv[1]), 2;
+}

@@ -1,0 +1,95 @@
+/* shape.h: what a direct convolution is, and what follows from it. Plain C: the compiler half includes it too.
+ *
+ *   out[k, o] = act(bias[k] + base_scale[k] * base[k, o] + sum over c, j of weight[k, c, j] * in[c, o*stride - pad + j*dilation])
+ *
+ * in: block S, or 1 (few input maps). Its storage has a zero border wherever a window reaches out of it: nothing is
+ * checked. out: block S; stride_w may be a multiple of the block (one phase of a strided deconvolution). base: sizes
+ * of out; it may be the very storage of out. S is out.block.
+ *
+ * Outer blocks. `phases` p > 1 makes each block of out maps into p outer blocks, which lie beside each other along w:
+ * out.stride_w = p*S, and outer block j writes map block j/p at offset (j%p)*S. All phases read the same inputs, with
+ * weights of their own: a deconvolution whose kernel along w is its stride writes its rows once. kb then divides p or is
+ * a multiple of it, and divides the number of outer blocks.
+ *
+ * Schedule. Outer blocks are cut into groups of kb or kb-1, rows into tiles of rw or rw-1 points, so that no short
+ * rest is left; a tile's group x points accumulators are held in registers ("sub-image primitive", PZnet 3.1). rh > 1:
+ * a tile spans rh rows; rh divides h. c_chunk input blocks are summed in one pass over a strip of `strip` rows (of rh
+ * rows each), so that their weights stay in level 1; the first pass starts from bias and base, the last one applies
+ * the activation; the strip's sums wait in out between passes. */
+#ifndef PZ_KERNELS_CONV_SHAPE_H
+#define PZ_KERNELS_CONV_SHAPE_H
+
+#include "kernels/view.h"
+
+typedef struct pz_conv_direct_shape {
+  pz_view in, out, base; /* base.c = 0: none */
+  int32_t kernel[3], stride[3], dilation[3], pad[3];
+  int32_t groups; /* out maps of a group see in maps of the same group alone */
+  int32_t phases;
+  int32_t act; /* pz_k_act; PReLU reads slope */
+  float alpha;
+  int32_t has_bias, has_base_scale;
+  int32_t kb, rw, rh, c_chunk, strip; /* schedule.h */
+} pz_conv_direct_shape;
+
+/* A length cut into `count` parts, the first `large` of them of `size`, the others of size - 1. */
+typedef struct pz_conv_split {
+  int32_t size, count, large;
+} pz_conv_split;
+
+PZ_INLINE pz_conv_split pz_conv_split_of(int32_t length, int32_t size) {
+  int32_t count = (length + size - 1) / size, most = (length + count - 1) / count;
+  return (pz_conv_split){most, count, length - count * (most - 1)};
+}
+PZ_INLINE int32_t pz_conv_split_begin(pz_conv_split s, int32_t part) {
+  return part * s.size - (part > s.large ? part - s.large : 0);
+}
+PZ_INLINE int32_t pz_conv_split_size(pz_conv_split s, int32_t part) { return s.size - (part >= s.large); }
+
+PZ_INLINE int32_t pz_conv_taps(const pz_conv_direct_shape *s) {
+  return s->kernel[0] * s->kernel[1] * s->kernel[2];
+}
+PZ_INLINE int32_t pz_conv_in_blocks(const pz_conv_direct_shape *s) {
+  return (s->in.c + s->in.block - 1) / s->in.block;
+}
+PZ_INLINE int32_t pz_conv_outer_blocks(const pz_conv_direct_shape *s) {
+  return (s->out.c + s->out.block - 1) / s->out.block * s->phases;
+}
+PZ_INLINE pz_conv_split pz_conv_outer_groups(const pz_conv_direct_shape *s) {
+  return pz_conv_split_of(pz_conv_outer_blocks(s), s->kb);
+}
+
+/* The input blocks that outer blocks first .. first+count-1 see. */
+typedef struct pz_conv_range {
+  int32_t begin, end;
+} pz_conv_range;
+
+PZ_INLINE pz_conv_range pz_conv_sees(const pz_conv_direct_shape *s, int32_t first, int32_t count) {
+  if (s->groups == 1) return (pz_conv_range){0, pz_conv_in_blocks(s)};
+  int32_t maps_in = s->in.c / s->groups, maps_out = s->out.c / s->groups, block = s->out.block;
+  int32_t low = first / s->phases * block, high = ((first + count - 1) / s->phases + 1) * block;
+  int32_t group_low = low / maps_out, group_high = ((high < s->out.c ? high : s->out.c) - 1) / maps_out;
+  int32_t end = (group_high + 1) * maps_in;
+  return (pz_conv_range){group_low * maps_in / s->in.block, (end + s->in.block - 1) / s->in.block};
+}
+
+/* Maps in the input blocks of the range; the lanes behind the last map are skipped. */
+PZ_INLINE int32_t pz_conv_maps_in(const pz_conv_direct_shape *s, int32_t begin, int32_t end) {
+  int32_t stop = end * s->in.block;
+  return (stop < s->in.c ? stop : s->in.c) - begin * s->in.block;
+}
+
+/* Floats of packed weights in front of outer group `group`; of all of them where group is their count. */
+PZ_INLINE int64_t pz_conv_weights_before(const pz_conv_direct_shape *s, int32_t group) {
+  pz_conv_split outer = pz_conv_outer_groups(s);
+  int64_t lanes = (int64_t)s->out.block * pz_conv_taps(s), floats = 0;
+  if (s->groups == 1) return pz_conv_split_begin(outer, group) * lanes * s->in.c;
+  for (int32_t g = 0; g < group; ++g) {
+    int32_t size = pz_conv_split_size(outer, g);
+    pz_conv_range sees = pz_conv_sees(s, pz_conv_split_begin(outer, g), size);
+    floats += size * lanes * pz_conv_maps_in(s, sees.begin, sees.end);
+  }
+  return floats;
+}
+
+#endif

@@ -66,13 +66,13 @@ static bool part_is_sound(const pz_elf *elf, const Elf64_Phdr *p) {
          p->p_offset - load.p_offset == p->p_vaddr - load.p_vaddr;
 }
 
-/* Read-only after relocation: the front of a writable segment, up to the end of a page. */
+/* Read-only after relocation: the front of a writable segment. It may be rounded up to the end of a page, not further:
+ * what comes behind is written to. */
 static bool relro_is_sound(const pz_elf *elf, const Elf64_Phdr *p) {
   Elf64_Phdr load;
-  if (!find_load(elf, p->p_vaddr, 1, &load) || p->p_vaddr != load.p_vaddr || p->p_offset != load.p_offset)
-    return false;
-  uint64_t last_page = (load.p_vaddr + load.p_memsz + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-  return (load.p_flags & PF_W) && p->p_memsz <= last_page - p->p_vaddr;
+  return find_load(elf, p->p_vaddr, p->p_filesz, &load) && (load.p_flags & PF_W) &&
+         p->p_vaddr == load.p_vaddr && p->p_offset == load.p_offset && p->p_memsz >= p->p_filesz &&
+         p->p_memsz - p->p_filesz < PAGE;
 }
 
 static bool segment_is_sound(const pz_elf *elf, const Elf64_Phdr *p, uint64_t *end) {

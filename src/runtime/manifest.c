@@ -2,6 +2,7 @@
 #include "base/cpu.h"
 #include "pznet/network_abi.h"
 #include "runtime/runtime.h"
+#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -70,8 +71,9 @@ static pz_status check_isa(const json_t *manifest, const char *path, pz_error *e
 
 pz_status pz_manifest_check(const char *json, const char *path, pz_error *err) {
   json_error_t error;
+  errno = 0;
   json_t *manifest = json_loads(json, JSON_REJECT_DUPLICATES, &error);
-  if (!manifest && json_error_code(&error) == json_error_out_of_memory)
+  if (!manifest && errno == ENOMEM) /* jansson reports some failed allocations as errors of syntax */
     return pz_fail_memory(err, "the manifest", strlen(json));
   if (!manifest)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: manifest: line %d, column %d: %s", path, error.line,

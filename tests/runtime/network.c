@@ -1,0 +1,107 @@
+/* A network file written by hand: output = SCALE * input * input + 1, of shape 1x1x5x7, by way of the arena and of a
+ * barrier. Compiled several times, with the defects that the definitions ask for. */
+#include "pznet/network_abi.h"
+#include <stddef.h>
+
+#define TEXT_(x) #x
+#define TEXT(x)  TEXT_(x)
+
+#ifndef SCALE
+#define SCALE 2
+#endif
+#ifndef MANIFEST_ABI
+#define MANIFEST_ABI 1
+#endif
+#ifndef MANIFEST_ISA
+#define MANIFEST_ISA sse4
+#endif
+#ifndef STRUCT_ABI
+#define STRUCT_ABI PZ_ABI_VERSION
+#endif
+#ifndef RESULT
+#define RESULT 0
+#endif
+#if defined(MANIFEST_IS_NOT_JSON)
+#define MANIFEST "{,"
+#elif defined(MANIFEST_IS_EMPTY)
+#define MANIFEST ""
+#else
+#define MANIFEST                                                                                             \
+  "{\\\"pznet_version\\\": \\\"0.0.9\\\", \\\"abi_version\\\": " TEXT(                                       \
+      MANIFEST_ABI) ", \\\"isa\\\": \\\"" TEXT(MANIFEST_ISA) "\\\"}"
+#endif
+
+#ifndef NO_MANIFEST
+__asm__(".section .pznet.manifest,\"\",@progbits\n.ascii \"" MANIFEST "\"\n.byte 0\n.previous\n");
+#endif
+
+#define N 35
+static const pz_abi_port input = {"data", 4, {1, 1, 5, 7}}, output = {"prob", 4, {1, 1, 5, 7}};
+static const pz_abi_tensor tensors[] = {
+    {"square", 4, {1, 1, 5, 7}, PZ_ABI_ARENA, 0, 1, 0, N, N, N, 7},
+    {"prob", 4, {1, 1, 5, 7}, PZ_ABI_OUTPUT, 0, 1, 0, N, N, N, 7},
+};
+static const pz_abi_step steps[] = {
+    {"square", "power", "by hand", N, 2 * N * sizeof(float), 0},
+    {"prob", "power", "by hand", 0, 2 * N * sizeof(float), 1},
+};
+
+/* Each worker takes a share, and reads what the others wrote. */
+static void work(void *arg, int32_t worker) {
+  const pz_abi_call *call = arg;
+  const pz_abi_executor *ex = call->executor;
+  int32_t workers = ex ? ex->workers : 1;
+  float *square = call->arena;
+  char *scratch = (char *)call->arena + N * sizeof(float) + 64 * (size_t)worker;
+  for (int i = 0; i < 64; i++) scratch[i] = (char)worker;
+  for (int i = worker; i < N; i += workers) square[i] = call->inputs[0][i] * call->inputs[0][i];
+  if (ex) ex->barrier(ex->host, worker);
+  if (worker == 0 && call->step_ns) call->step_ns[0] += 3000;
+  if (worker == 0 && call->observe) call->observe(call->observe_host, 0);
+  for (int i = worker; i < N; i += workers) call->outputs[0][N - 1 - i] = SCALE * square[N - 1 - i] + 1;
+  for (int i = 0; i < 64; i++)
+    if (scratch[i] != (char)worker) call->outputs[0][0] = -1;
+  if (worker == 0 && call->step_ns) call->step_ns[1] += 5000 + (int64_t)call->inputs[0][0];
+}
+
+static int32_t run(const pz_abi_call *call) {
+  if (call->executor) call->executor->run(call->executor->host, work, (void *)(uintptr_t)call);
+  else work((void *)(uintptr_t)call, 0);
+  return RESULT;
+}
+
+static const pz_abi_network network = {
+    .abi_version = STRUCT_ABI,
+    .struct_bytes = sizeof(pz_abi_network),
+    .arena_bytes = N * sizeof(float),
+    .worker_bytes = 64,
+    .arena_align = 64,
+    .n_inputs = 1,
+    .n_outputs = 1,
+    .n_tensors = 2,
+    .n_steps = 2,
+    .inputs = &input,
+    .outputs = &output,
+    .tensors = tensors,
+    .steps = steps,
+    .run = run,
+};
+
+#ifdef MISSING_SYMBOL
+int a_function_that_is_nowhere(void);
+#endif
+
+const pz_abi_network *pz_network(void);
+#ifdef OTHER_NAME
+#define pz_network pz_other_name
+const pz_abi_network *pz_network(void);
+#endif
+__attribute__((visibility("default"))) const pz_abi_network *pz_network(void) {
+#ifdef MISSING_SYMBOL
+  if (a_function_that_is_nowhere()) return NULL;
+#endif
+#ifdef DESCRIBES_NOTHING
+  return NULL;
+#endif
+  return &network;
+}

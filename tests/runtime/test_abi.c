@@ -1,0 +1,149 @@
+/* A network's description with one thing wrong at a time. */
+#include "unit.h"
+#include "runtime/abi_check.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct fixture {
+  pz_abi_network net;
+  pz_abi_port in, out;
+  pz_abi_tensor tensor[2];
+  pz_abi_step step;
+} fixture;
+
+static int32_t run(const pz_abi_call *call) { return (void)call, 0; }
+
+/* Tensor 0: 1x20x2x3x4 in blocks of 8 in an arena that just holds it; tensor 1: the output itself. */
+static void sound(fixture *f) {
+  memset(f, 0, sizeof *f);
+  f->in = (pz_abi_port){"in", 5, {1, 1, 2, 3, 4}};
+  f->out = (pz_abi_port){"out", 5, {1, 2, 2, 3, 4}};
+  f->tensor[0] = (pz_abi_tensor){"t", 5, {1, 20, 2, 3, 4}, PZ_ABI_ARENA, 0, 8, 16, 576, 192, 96, 32};
+  f->tensor[1] = (pz_abi_tensor){"out", 5, {1, 2, 2, 3, 4}, PZ_ABI_OUTPUT, 0, 1, 0, 48, 24, 12, 4};
+  f->step = (pz_abi_step){"s", "conv", "direct", 10, 20, 1};
+  f->net = (pz_abi_network){.abi_version = PZ_ABI_VERSION,
+                            .struct_bytes = sizeof f->net,
+                            .arena_bytes = (16 + 576) * 4,
+                            .worker_bytes = 64,
+                            .arena_align = 64,
+                            .n_inputs = 1,
+                            .n_outputs = 1,
+                            .n_tensors = 2,
+                            .n_steps = 1,
+                            .inputs = &f->in,
+                            .outputs = &f->out,
+                            .tensors = f->tensor,
+                            .steps = &f->step,
+                            .run = run};
+}
+
+/* CASE(what the message says, the damage) */
+#define CASES                                                                                                \
+  CASE("has network ABI 2", f->net.abi_version = 2)                                                          \
+  CASE("has network ABI 1", f->net.struct_bytes--)                                                           \
+  CASE("sizes or counts", f->net.run = NULL)                                                                 \
+  CASE("sizes or counts", f->net.arena_bytes = UINT64_MAX)                                                   \
+  CASE("sizes or counts", f->net.worker_bytes = UINT64_C(1) << 50)                                           \
+  CASE("sizes or counts", f->net.arena_align = 0)                                                            \
+  CASE("sizes or counts", f->net.arena_align = 48)                                                           \
+  CASE("sizes or counts", f->net.arena_align = UINT64_C(1) << 40)                                            \
+  CASE("sizes or counts", f->net.n_inputs = 0)                                                               \
+  CASE("sizes or counts", f->net.n_inputs = -1)                                                              \
+  CASE("sizes or counts", f->net.n_outputs = INT32_MAX)                                                      \
+  CASE("sizes or counts", f->net.inputs = NULL)                                                              \
+  CASE("sizes or counts", f->net.outputs = NULL)                                                             \
+  CASE("sizes or counts", f->net.n_tensors = INT32_MIN)                                                      \
+  CASE("sizes or counts", f->net.n_steps = INT32_MAX)                                                        \
+  CASE("sizes or counts", f->net.steps = NULL)                                                               \
+  CASE("input 0", f->in.name = NULL)                                                                         \
+  CASE("input 0", f->in.rank = 0)                                                                            \
+  CASE("input 0", f->in.rank = 6)                                                                            \
+  CASE("input 0", f->in.dim[0] = 0)                                                                          \
+  CASE("input 0", f->in.dim[4] = -4)                                                                         \
+  CASE("input 0", f->in.dim[4] = INT64_MAX)                                                                  \
+  CASE("output 0", f->out.rank = -1)                                                                         \
+  CASE("output 0", f->out.dim[1] = f->out.dim[2] = f->out.dim[3] = INT64_C(0x7fffffff))                      \
+  CASE("tensor 0", f->tensor[0].name = NULL)                                                                 \
+  CASE("tensor 0", f->tensor[0].space = 2)                                                                   \
+  CASE("tensor 0", f->tensor[0].block = 0)                                                                   \
+  CASE("tensor 0", f->tensor[0].block = 65)                                                                  \
+  CASE("tensor 0", f->tensor[0].offset = -1)                                                                 \
+  CASE("tensor 0", f->tensor[0].offset = INT64_MAX)                                                          \
+  CASE("tensor 0", f->tensor[0].offset += 5) /* the last block is used up to its fourth channel */           \
+  CASE("tensor 0", f->tensor[0].stride_h = -32)                                                              \
+  CASE("tensor 0", f->tensor[0].stride_d = INT64_MAX)                                                        \
+  CASE("tensor 0", f->tensor[0].stride_c += 3)                                                               \
+  CASE("tensor 1", f->tensor[1].index = 1)                                                                   \
+  CASE("tensor 1", f->tensor[1].index = -1)                                                                  \
+  CASE("tensor 1", f->tensor[1].offset = 1)                                                                  \
+  CASE("step 0", f->step.name = NULL)                                                                        \
+  CASE("step 0", f->step.op = NULL)                                                                          \
+  CASE("step 0", f->step.algorithm = NULL)                                                                   \
+  CASE("step 0", f->step.multiply_adds = -1)                                                                 \
+  CASE("step 0", f->step.bytes = NAN)                                                                        \
+  CASE("step 0", f->step.tensor = 2)                                                                         \
+  CASE("step 0", f->step.tensor = -2)
+
+static void damage(fixture *f, int number) {
+  int i = 0;
+#define CASE(words, change)                                                                                  \
+  if (i++ == number) change;
+  CASES
+#undef CASE
+}
+
+static const char *const expected[] = {
+#define CASE(words, change) words,
+    CASES
+#undef CASE
+};
+
+static void every_defect_is_named(void **state) {
+  (void)state;
+  for (int i = 0; i < (int)(sizeof expected / sizeof *expected); i++) {
+    fixture f;
+    pz_error err = {0};
+    sound(&f);
+    damage(&f, i);
+    pz_status status = pz_abi_check(&f.net, "net.so", &err);
+    if (status != PZ_ERROR_INPUT || !strstr(err.message, expected[i]))
+      fail_msg("case %d: status %d, '%s', expected '%s'", i, status, err.message, expected[i]);
+  }
+}
+
+static void sound_networks_pass(void **state) {
+  (void)state;
+  fixture f;
+  pz_error err = {0};
+  sound(&f);
+  assert_int_equal(pz_abi_check(&f.net, "net.so", &err), PZ_OK);
+  assert_int_equal(pz_abi_port_elements(&f.out), 48);
+  f.tensor[0].offset += 4; /* the last float of the arena is the tensor's last element */
+  assert_int_equal(pz_abi_check(&f.net, "net.so", &err), PZ_OK);
+  f.net.n_tensors = f.net.n_steps = 0;
+  f.net.tensors = NULL, f.net.steps = NULL;
+  assert_int_equal(pz_abi_check(&f.net, "net.so", &err), PZ_OK);
+  assert_int_equal(pz_abi_check(NULL, "net.so", &err), PZ_ERROR_INPUT);
+}
+
+/* Ranks below five: the spatial dimensions are the last ones. */
+static void flat_tensors(void **state) {
+  (void)state;
+  fixture f;
+  pz_error err = {0};
+  sound(&f);
+  f.tensor[0] = (pz_abi_tensor){"flat", 4, {1, 3, 5, 7}, PZ_ABI_ARENA, 0, 1, 0, 105, 35, 35, 7};
+  f.net.arena_bytes = 105 * 4;
+  assert_int_equal(pz_abi_check(&f.net, "net.so", &err), PZ_OK);
+  f.net.arena_bytes = 104 * 4;
+  assert_int_equal(pz_abi_check(&f.net, "net.so", &err), PZ_ERROR_INPUT);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_defect_is_named),
+      cmocka_unit_test(sound_networks_pass),
+      cmocka_unit_test(flat_tensors),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -7,12 +7,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* All computed tensors of the graph before, by its tensor ids. */
+/* All tensors of the graph before, by its tensor ids. */
 typedef struct record {
   const pz_graph *before;
   double **values;
-  double error;
-  const char *worst;
+  comparison result;
 } record;
 
 static uint64_t mix(uint64_t *state) {
@@ -32,39 +31,83 @@ static float **make_inputs(const pz_graph *g, uint64_t seed) {
   return inputs;
 }
 
+static double *copy(const double *values, const float *floats, int64_t n) {
+  double *to = malloc((size_t)n * sizeof *to);
+  for (int64_t i = 0; i < n; i++) to[i] = values ? values[i] : floats[i];
+  return to;
+}
+
+static double norm(const double *v, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += isfinite(v[i]) ? v[i] * v[i] : 0;
+  return sqrt(sum);
+}
+
+/* ||a - b||, infinity where one has a NaN or an infinity that the other has not. */
+static double distance(const double *a, const double *b, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) {
+    if (a[i] == b[i] || (isnan(a[i]) && isnan(b[i]))) continue;
+    if (!isfinite(a[i]) || !isfinite(b[i])) return INFINITY;
+    sum += (a[i] - b[i]) * (a[i] - b[i]);
+  }
+  return sqrt(sum);
+}
+
+/* The node without its activation; false for operators that are no sum of products. */
+static bool bare_sum(const pz_node *node, pz_node *bare) {
+  *bare = *node;
+  if (node->op == PZ_OP_INNER_PRODUCT) bare->attr.inner_product.act.kind = PZ_ACT_NONE;
+  else if (node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV) bare->attr.conv.act.kind = PZ_ACT_NONE;
+  else return false;
+  return true;
+}
+
+/* The norm of a layer on the absolute values of its operands; 0 where it is no sum of products. */
+static double norm_of_terms(const record *r, pz_tensor_id t) {
+  const pz_graph *g = r->before;
+  pz_node_id id = pz_graph_producer(g, t);
+  pz_node bare;
+  if (id == PZ_NONE || !bare_sum(&g->nodes[id], &bare)) return 0;
+  double *in[PZ_CONV_INPUTS] = {NULL};
+  for (int32_t k = 0; k < bare.n_in; k++) {
+    if (bare.in[k] == PZ_NONE) continue;
+    const pz_tensor *operand = &g->tensors[bare.in[k]];
+    int64_t n = pz_shape_elements(&operand->shape);
+    in[k] = copy(r->values[bare.in[k]], operand->data, n);
+    for (int64_t i = 0; i < n; i++) in[k][i] = fabs(in[k][i]);
+  }
+  int64_t n = pz_shape_elements(&g->tensors[t].shape);
+  double *out = malloc((size_t)n * sizeof *out);
+  assert_int_equal(pz_reference_node(g, &bare, (const double *const *)in, &out, NULL), PZ_OK);
+  double result = norm(out, n);
+  for (int32_t k = 0; k < bare.n_in; k++) free(in[k]);
+  free(out);
+  return result;
+}
+
 static pz_status keep(void *host, const pz_graph *g, pz_tensor_id id, const double *values) {
   record *r = host;
-  size_t bytes = (size_t)pz_shape_elements(&g->tensors[id].shape) * sizeof *values;
-  r->values[id] = memcpy(malloc(bytes), values, bytes);
+  r->values[id] = copy(values, NULL, pz_shape_elements(&g->tensors[id].shape));
   return PZ_OK;
 }
 
-static double difference(const double *a, const double *b, int64_t n) {
-  double sum = 0, norm = 0;
-  for (int64_t i = 0; i < n; i++) {
-    if (a[i] == b[i] || (isnan(a[i]) && isnan(b[i]))) {
-      norm += isfinite(b[i]) ? b[i] * b[i] : 0;
-      continue;
-    }
-    if (!isfinite(a[i]) || !isfinite(b[i])) return INFINITY;
-    sum += (a[i] - b[i]) * (a[i] - b[i]);
-    norm += b[i] * b[i];
-  }
-  return norm > 0 ? sqrt(sum / norm) : sqrt(sum);
-}
+static double relative(double error, double size) { return size > 0 ? error / size : error; }
 
 static pz_status check(void *host, const pz_graph *g, pz_tensor_id id, const double *values) {
   record *r = host;
   pz_tensor_id old = pz_graph_find_tensor(r->before, g->tensors[id].name);
   if (old == PZ_NONE) return PZ_OK;
-  const pz_shape *a = &g->tensors[id].shape, *b = &r->before->tensors[old].shape;
-  double error = !r->values[old] || !pz_shape_equal(a, b)
-                     ? INFINITY
-                     : difference(values, r->values[old], pz_shape_elements(a));
-  if (error > r->error) {
-    r->error = error;
-    r->worst = g->tensors[id].name;
-  }
+  int64_t n = pz_shape_elements(&g->tensors[id].shape);
+  bool fits = r->values[old] && pz_shape_equal(&g->tensors[id].shape, &r->before->tensors[old].shape);
+  double error = fits ? distance(values, r->values[old], n) : INFINITY,
+         size = fits ? norm(r->values[old], n) : 0;
+  double terms = error > 0 ? norm_of_terms(r, old) : 0;
+  double of_terms = relative(error, terms > size ? terms : size);
+  if (of_terms > r->result.error_terms) r->result.error_terms = of_terms;
+  if (relative(error, size) <= r->result.error) return PZ_OK;
+  r->result.error = relative(error, size);
+  r->result.worst = g->tensors[id].name;
   return PZ_OK;
 }
 
@@ -82,17 +125,24 @@ static bool same_ports(const pz_graph *a, const pz_graph *b) {
   return same;
 }
 
-double compare_graphs(const pz_graph *before, const pz_graph *after, uint64_t seed, const char **worst) {
-  if (!same_ports(before, after)) return INFINITY;
-  record r = {.before = before, .values = calloc((size_t)before->n_tensors, sizeof *r.values)};
+static pz_status run_both(record *r, const pz_graph *after, const float *const *inputs) {
+  const pz_graph *g = r->before;
+  for (int32_t i = 0; i < g->n_inputs; i++)
+    r->values[g->inputs[i]] = copy(NULL, inputs[i], pz_shape_elements(&g->tensors[g->inputs[i]].shape));
+  PZ_TRY(pz_reference_run(g, inputs, NULL, keep, r, NULL));
+  return pz_reference_run(after, inputs, NULL, check, r, NULL);
+}
+
+comparison compare_graphs(const pz_graph *before, const pz_graph *after, uint64_t seed) {
+  record r = {.before = before, .result = {.worst = ""}};
+  if (!same_ports(before, after)) return (comparison){INFINITY, INFINITY, ""};
+  r.values = calloc((size_t)before->n_tensors, sizeof *r.values);
   float **inputs = make_inputs(before, seed);
-  pz_error err = {0};
-  pz_status status = pz_reference_run(before, (const float *const *)inputs, NULL, keep, &r, &err);
-  if (status == PZ_OK) status = pz_reference_run(after, (const float *const *)inputs, NULL, check, &r, &err);
+  if (run_both(&r, after, (const float *const *)inputs) != PZ_OK)
+    r.result.error = r.result.error_terms = INFINITY;
   for (int32_t i = 0; i < before->n_inputs; i++) free(inputs[i]);
   for (int32_t i = 0; i < before->n_tensors; i++) free(r.values[i]);
   free(inputs);
   free(r.values);
-  if (worst) *worst = r.worst;
-  return status == PZ_OK ? r.error : INFINITY;
+  return r.result;
 }

@@ -68,9 +68,8 @@ static void check_case(const pz_pass *pass, const char *file, char *text, size_t
   char *is = print(g), *expected = print(after);
   compare_text(file, is, expected);
   if ((changes == 0) != unchanged) fail_msg("%s: the pass counted %d changes", file, changes);
-  const char *worst = "";
-  double error = compare_graphs(before, g, 1, &worst);
-  if (!(error <= tolerance)) fail_msg("%s: relative error %g of %%%s", file, error, worst);
+  comparison c = compare_graphs(before, g, 1);
+  if (!(c.error <= tolerance)) fail_msg("%s: relative error %g of %%%s", file, c.error, c.worst);
   if (apply(pass, g, file) != 0) fail_msg("%s: the pass does not come to rest", file);
   free(is);
   free(expected);

@@ -67,7 +67,7 @@ static void barrier_separates_rounds(void **state) {
   (void)state;
   static const int sizes[] = {1, 2, 3, 5, 8};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    shared s = {.pool = make(sizes[i]), .workers = sizes[i], .rounds = sizes[i] <= 2 ? 20000 : 500};
+    shared s = {.pool = make(sizes[i]), .workers = sizes[i], .rounds = sizes[i] <= 2 ? 4000 : 500};
     for (int run = 0; run < 3; run++) pz_pool_run(s.pool, rounds, &s);
     assert_int_equal(s.wrong, 0);
     pz_pool_free(s.pool);

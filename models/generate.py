@@ -6,6 +6,7 @@ and of the example network `membrane`. Needs the standard library only.
     python3 models/generate.py symmetric --maps 16,32,64 --patch 32,32,32 -o small.prototxt
     python3 models/generate.py block --maps 16       the basic block with 16 feature maps
     python3 models/generate.py --table               layer counts, parameters and GFLOP as a Markdown table
+    python3 models/generate.py --check               are the files what this would write?
 """
 import argparse
 import math
@@ -255,6 +256,7 @@ def arguments():
     parser.add_argument("--levels", type=int, help="number of levels")
     parser.add_argument("--activation", choices=ACTIVATIONS, default="elu")
     parser.add_argument("--table", action="store_true", help="print what the networks cost, write nothing")
+    parser.add_argument("--check", action="store_true", help="compare the files with what would be written, write nothing")
     parser.add_argument("-o", "--output", help="file to write; - for standard output")
     options = parser.parse_args()
     if options.patch and len(options.patch) != AXES:
@@ -275,8 +277,21 @@ def write(name, options):
     print(f"{path}: {net.layers} layers, {net.parameters:,} parameters, {2e-9 * net.multiply_adds:.1f} GFLOP")
 
 
+def check():
+    """Status 1 where a file is not what would be written; the same for the table of README.md."""
+    stale = [str(row[-1]) for name, row in NETWORKS.items()
+             if not row[-1].exists() or row[-1].read_text() != prototxt(build(name))]
+    if table() not in (HERE / "README.md").read_text():
+        stale.append(f"{HERE / 'README.md'} (its table)")
+    for path in stale:
+        print(f"generate.py: {path} is out of date: run models/generate.py", file=sys.stderr)
+    return 1 if stale else 0
+
+
 def main():
     options = arguments()
+    if options.check:
+        sys.exit(check())
     if options.table:
         print(table())
         return

@@ -102,7 +102,7 @@ static void each_one_alone(void **state) {
     const pz_pass *pass = &passes[seed / 2 % (uint64_t)n];
     pz_graph *before = random_graph(seed), *g;
     pz_error err = {0};
-    int changes, again;
+    int changes = 0, again = 0;
     assert_int_equal(pz_graph_copy(before, &g, &err), PZ_OK);
     if (pass->rewrite(g, &changes, &err) != PZ_OK || pz_graph_verify(g, &err) != PZ_OK ||
         pass->rewrite(g, &again, &err) != PZ_OK)

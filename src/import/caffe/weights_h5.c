@@ -1,0 +1,224 @@
+/* weights_h5.c: a .caffemodel.h5: datasets /data/<layer>/<index>. HDF5 follows whatever a file says, to other files if
+ * need be; here only what lies in this file is read: hard links, plain storage, the library's own filters. */
+#include "import/caffe/weights.h"
+#include <hdf5.h>
+#include <string.h>
+
+typedef struct h5 {
+  hid_t file;
+} h5;
+
+/* HDF5 prints its errors unless told not to; its setting is put back afterwards. */
+typedef struct quiet {
+  H5E_auto2_t handler;
+  void *data;
+} quiet;
+
+static quiet quiet_begin(void) {
+  quiet q = {NULL, NULL};
+  H5Eget_auto2(H5E_DEFAULT, &q.handler, &q.data);
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  return q;
+}
+
+static void quiet_end(quiet q) { H5Eset_auto2(H5E_DEFAULT, q.handler, q.data); }
+
+/* ---- looking for an object ---- */
+
+static bool is_hard_link(hid_t at, const char *name) {
+  H5L_info_t info;
+  return H5Lexists(at, name, H5P_DEFAULT) > 0 && H5Lget_info(at, name, &info, H5P_DEFAULT) >= 0 &&
+         info.type == H5L_TYPE_HARD;
+}
+
+/* Opens the object at a path of hard links; names of layers may have slashes in them. Negative where there is none. */
+static hid_t open_path(hid_t file, char *path) {
+  hid_t at = H5Oopen(file, "/", H5P_DEFAULT);
+  char *rest = NULL;
+  for (char *name = strtok_r(path, "/", &rest); name && at >= 0; name = strtok_r(NULL, "/", &rest)) {
+    bool group = H5Iget_type(at) == H5I_GROUP && strcmp(name, ".");
+    hid_t next = group && is_hard_link(at, name) ? H5Oopen(at, name, H5P_DEFAULT) : H5I_INVALID_HID;
+    H5Oclose(at);
+    at = next;
+  }
+  return at;
+}
+
+static pz_status open_blob(pz_caffe_weights *w, pz_caffe_weight_key key, hid_t *object, pz_error *err) {
+  const h5 *state = w->state;
+  char *path = *key.layer ? pz_arena_printf(w->arena, "data/%s/%d", key.layer, (int)key.blob) : NULL;
+  *object = H5I_INVALID_HID;
+  if (*key.layer && !path) return pz_fail_memory(err, key.layer, strlen(key.layer));
+  if (path) *object = open_path(state->file, path);
+  return PZ_OK;
+}
+
+static bool h5_has_layer(pz_caffe_weights *w, const char *layer) {
+  const h5 *state = w->state;
+  quiet q = quiet_begin();
+  char *path = *layer ? pz_arena_printf(w->arena, "data/%s", layer) : NULL;
+  hid_t group = path ? open_path(state->file, path) : H5I_INVALID_HID;
+  if (group >= 0) H5Oclose(group);
+  quiet_end(q);
+  return group >= 0;
+}
+
+/* ---- a dataset ---- */
+
+static bool filters_known(hid_t list) {
+  for (int i = 0, n = H5Pget_nfilters(list); i < n; i++) {
+    unsigned flags = 0;
+    size_t n_values = 0;
+    H5Z_filter_t filter = H5Pget_filter2(list, (unsigned)i, &flags, &n_values, NULL, 0, NULL, NULL);
+    if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_FLETCHER32)
+      return false;
+  }
+  return true;
+}
+
+/* Chunks no larger than the dataset, so that reading takes no more memory than its values do. */
+static bool chunks_bounded(hid_t list, const pz_caffe_file_shape *shape) {
+  hsize_t chunk[PZ_CAFFE_FILE_RANK];
+  if (H5Pget_chunk(list, shape->rank, chunk) != shape->rank) return false;
+  for (int32_t i = 0; i < shape->rank; i++)
+    if (chunk[i] > (hsize_t)shape->dim[i]) return false;
+  return true;
+}
+
+/* NULL, or what is wrong with how the dataset is stored. */
+static const char *storage_problem(hid_t dataset, const pz_caffe_file_shape *shape) {
+  hid_t list = H5Dget_create_plist(dataset);
+  if (list < 0) return "cannot be read";
+  H5D_layout_t layout = H5Pget_layout(list);
+  const char *problem = NULL;
+  if (layout != H5D_COMPACT && layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED)
+    problem = "is no plain dataset";
+  else if (H5Pget_external_count(list) != 0) problem = "has its values in another file";
+  else if (layout == H5D_CHUNKED && !filters_known(list))
+    problem = "is stored by a filter that is not accepted";
+  else if (layout == H5D_CHUNKED && !chunks_bounded(list, shape)) problem = "has chunks larger than itself";
+  H5Pclose(list);
+  return problem;
+}
+
+static const char *type_problem(hid_t dataset) {
+  hid_t type = H5Dget_type(dataset);
+  H5T_class_t kind = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
+  size_t size = type < 0 ? 0 : H5Tget_size(type);
+  if (type >= 0) H5Tclose(type);
+  return (kind == H5T_FLOAT || kind == H5T_INTEGER) && size >= 1 && size <= 8 ? NULL : "has no numbers in it";
+}
+
+static const char *shape_problem(hid_t dataset, pz_caffe_file_shape *shape) {
+  hsize_t dims[H5S_MAX_RANK];
+  hid_t space = H5Dget_space(dataset);
+  int rank = space < 0 || H5Sget_simple_extent_type(space) == H5S_NULL
+                 ? -1
+                 : H5Sget_simple_extent_dims(space, dims, NULL);
+  if (space >= 0) H5Sclose(space);
+  if (rank < 0 || rank > PZ_CAFFE_FILE_RANK) return "has no shape, or more than 8 dimensions";
+  shape->rank = rank;
+  for (int i = 0; i < rank; i++) {
+    if (dims[i] > INT64_MAX) return "has a size that is too large";
+    shape->dim[i] = (int64_t)dims[i];
+  }
+  return NULL;
+}
+
+static const char *dataset_problem(hid_t object, pz_caffe_file_shape *shape) {
+  if (H5Iget_type(object) != H5I_DATASET) return "is no dataset";
+  const char *problem = shape_problem(object, shape);
+  if (!problem) problem = type_problem(object);
+  return problem ? problem : storage_problem(object, shape);
+}
+
+static pz_status fail_blob(const pz_caffe_weights *w, pz_caffe_weight_key key, const char *problem,
+                           pz_error *err) {
+  return pz_fail(err, PZ_ERROR_INPUT, "%s: /data/%.200s/%d: %s", w->name, key.layer, (int)key.blob, problem);
+}
+
+static pz_status find_quietly(pz_caffe_weights *w, pz_caffe_weight_key key, pz_caffe_file_shape *shape,
+                              bool *found, pz_error *err) {
+  hid_t object;
+  PZ_TRY(open_blob(w, key, &object, err));
+  *found = object >= 0;
+  if (object < 0) return PZ_OK;
+  const char *problem = dataset_problem(object, shape);
+  H5Oclose(object);
+  return problem ? fail_blob(w, key, problem, err) : PZ_OK;
+}
+
+static pz_status h5_find(pz_caffe_weights *w, pz_caffe_weight_key key, pz_caffe_file_shape *shape,
+                         bool *found, pz_error *err) {
+  quiet q = quiet_begin();
+  pz_status status = find_quietly(w, key, shape, found, err);
+  quiet_end(q);
+  return status;
+}
+
+static pz_status read_quietly(pz_caffe_weights *w, pz_caffe_weight_key key, float *out, pz_error *err) {
+  hid_t object;
+  PZ_TRY(open_blob(w, key, &object, err));
+  herr_t got = object < 0 ? -1 : H5Dread(object, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
+  if (object >= 0) H5Oclose(object);
+  return got < 0 ? fail_blob(w, key, "cannot be read: truncated or damaged", err) : PZ_OK;
+}
+
+static pz_status h5_read(pz_caffe_weights *w, pz_caffe_weight_key key, int64_t elements, float *out,
+                         pz_error *err) {
+  quiet q = quiet_begin();
+  pz_status status = read_quietly(w, key, out, err);
+  quiet_end(q);
+  (void)elements; /* find gave the dataset's own shape */
+  return status;
+}
+
+static void h5_close(pz_caffe_weights *w) {
+  const h5 *state = w->state;
+  quiet q = quiet_begin();
+  H5Fclose(state->file);
+  quiet_end(q);
+}
+
+/* ---- opening ---- */
+
+/* Read only, without locks (a folder that cannot be written is fine), and closing it closes all that is open in it. */
+static hid_t open_file(const char *path) {
+  hid_t list = H5Pcreate(H5P_FILE_ACCESS);
+  if (list < 0) return list;
+  H5Pset_fclose_degree(list, H5F_CLOSE_STRONG);
+  H5Pset_file_locking(list, false, true);
+  hid_t file = H5Fopen(path, H5F_ACC_RDONLY, list);
+  H5Pclose(list);
+  return file;
+}
+
+static const pz_caffe_weights_source source = {h5_has_layer, h5_find, h5_read, h5_close};
+
+static pz_status check_data(pz_caffe_weights *w, pz_error *err) {
+  const h5 *state = w->state;
+  char path[] = "data";
+  hid_t group = open_path(state->file, path);
+  if (group >= 0) H5Oclose(group);
+  if (group < 0)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: has no group /data, expected a .caffemodel.h5", w->name);
+  return PZ_OK;
+}
+
+pz_status pz_caffe_open_h5(pz_caffe_weights *w, pz_error *err) {
+  h5 *state = PZ_NEW(w->arena, h5, 1);
+  if (!state) return pz_fail_memory(err, w->name, sizeof *state);
+  quiet q = quiet_begin();
+  pz_status status = PZ_OK;
+  state->file = open_file(w->name);
+  if (state->file < 0)
+    status =
+        pz_fail(err, PZ_ERROR_INPUT, "%s: is no HDF5 file that can be read: truncated or damaged", w->name);
+  else {
+    w->state = state;
+    w->source = &source; /* from here on it is closed */
+    status = check_data(w, err);
+  }
+  quiet_end(q);
+  return status;
+}

@@ -89,6 +89,56 @@ static void runs_all_to_a_fixed_point(void **state) {
   pz_graph_free(g);
 }
 
+/* PZnet, figure 1, on a piece of its Residual network: a block around a residual sum, down, another convolution, up,
+ * an additive skip. Nothing is left but convolutions, deconvolutions and pooling; no padding is explicit. */
+static const char residual[] =
+    "graph \"residual\"\ninput %x 1x1x4x8x8\n"
+    "const %w1 4x1x1x5x5 = seed 1\nconst %w2 4x4x1x3x3 = seed 2 scale 0.2\nconst %w3 4x4x3x3x3 = seed 3 "
+    "scale 0.1\n"
+    "const %wd 4x1x1x2x2 = seed 4\nconst %w4 4x4x3x3x3 = seed 5 scale 0.1\nconst %w5 2x4x1x5x5 = seed 6 "
+    "scale 0.1\n"
+    "const %mean 4 = [0.1 -0.2 0.3 0]\nconst %var 4 = [1 2 0.5 1]\nconst %gamma 4 = [1 2 0.5 -1]\n"
+    "const %beta 4 = [0 0.1 -0.1 0.2]\n"
+    "%c1 = conv \"c1\" %x, %w1 kernel 1,5,5 pad 0,2,2:0,2,2\n"
+    "%n1 = batch_norm \"n1\" %c1, %mean, %var\n%s1 = scale \"s1\" %n1, %gamma, %beta\n"
+    "%e1 = activation \"e1\" %s1 act elu 1\n"
+    "%c2 = conv \"c2\" %e1, %w2 kernel 1,3,3 pad 0,1,1:0,1,1\n"
+    "%n2 = batch_norm \"n2\" %c2, %mean, %var\n%s2 = scale \"s2\" %n2, %gamma, %beta\n"
+    "%e2 = activation \"e2\" %s2 act elu 1\n"
+    "%c3 = conv \"c3\" %e2, %w3 kernel 3,3,3 pad 1,1,1:1,1,1\n%sum = eltwise \"sum\" %e1, %c3\n"
+    "%n3 = batch_norm \"n3\" %sum, %mean, %var\n%s3 = scale \"s3\" %n3, %gamma, %beta\n"
+    "%e3 = activation \"e3\" %s3 act elu 1\n"
+    "%p = pool \"pool\" %e3 kernel 1,2,2 stride 1,2,2\n"
+    "%c4 = conv \"c4\" %p, %w4 kernel 3,3,3 pad 1,1,1:1,1,1\n%e4 = activation \"e4\" %c4 act elu 1\n"
+    "%u = deconv \"up\" %e4, %wd kernel 1,2,2 stride 1,2,2 group 4\n%skip = eltwise \"skip\" %u, %e3\n"
+    "%n5 = batch_norm \"n5\" %skip, %mean, %var\n%s5 = scale \"s5\" %n5, %gamma, %beta\n"
+    "%e5 = activation \"e5\" %s5 act elu 1\n"
+    "%c5 = conv \"c5\" %e5, %w5 kernel 1,5,5 pad 0,2,2:0,2,2\n%y = activation \"y\" %c5 act sigmoid\noutput "
+    "%y\n";
+
+static void residual_network(void **state) {
+  (void)state;
+  pz_graph *before = parse(residual), *g = parse(residual);
+  pz_error err = {0};
+  assert_int_equal(pz_optimise(g, NULL, NULL, NULL, &err), PZ_OK);
+  const char *const left[] = {"c1", "c2", "c3", "pool", "c4", "up", "c5"};
+  assert_int_equal(g->n_nodes, 7);
+  for (int i = 0; i < 7; i++) {
+    assert_string_equal(g->nodes[i].name, left[i]);
+    if (g->nodes[i].op == PZ_OP_POOL) continue;
+    assert_int_not_equal(g->nodes[i].attr.conv.act.kind, PZ_ACT_NONE);
+    bool summed = i == 2 || i == 5;
+    assert_true((pz_node_input(&g->nodes[i], PZ_CONV_BASE) != PZ_NONE) == summed);
+    assert_true((pz_node_input(&g->nodes[i], PZ_CONV_BASE_SCALE) != PZ_NONE) == summed);
+  }
+  /* the base keeps its values: it is what the activation before the block made */
+  assert_string_equal(g->tensors[g->nodes[2].in[PZ_CONV_BASE]].name, "e1");
+  assert_true(pz_borders_sufficient(g));
+  assert_true(compare_graphs(before, g, 1).error < 1e-6);
+  pz_graph_free(before);
+  pz_graph_free(g);
+}
+
 /* The epilogue of an inner product ends in its convolution, across the reshape; the reshapes between two cancel. */
 static void inner_products_in_a_row(void **state) {
   (void)state;
@@ -234,6 +284,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(runs_all_to_a_fixed_point),
       cmocka_unit_test(inner_products_in_a_row),
+      cmocka_unit_test(residual_network),
       cmocka_unit_test(switches_off),
       cmocka_unit_test(refuses_unknown_and_required),
       cmocka_unit_test(disable_may_be_empty),

@@ -197,20 +197,29 @@ def initialise(net, seed):
 
 
 def blobs(net):
-    """(layer name, type, arrays) in Caffe's order and shapes."""
-    array = lambda t: t.detach().float().contiguous().numpy()
+    """(layer name, type, tensors) in Caffe's order and shapes."""
     for name, layer in net.layers.items():
         if isinstance(layer, (nn.Conv3d, nn.ConvTranspose3d)):
             kind = "Convolution" if isinstance(layer, nn.Conv3d) else "Deconvolution"
-            yield name, kind, [array(t) for t in (layer.weight, layer.bias) if t is not None]
+            yield name, kind, [t for t in (layer.weight, layer.bias) if t is not None]
         elif isinstance(layer, nn.BatchNorm3d):
-            one = torch.ones(1)
-            yield name, "BatchNorm", [array(t) for t in (layer.running_mean, layer.running_var, one)]
-            yield net.scales[name], "Scale", [array(t) for t in (layer.weight, layer.bias)]
+            yield name, "BatchNorm", [layer.running_mean, layer.running_var, torch.ones(1)]
+            yield net.scales[name], "Scale", [layer.weight, layer.bias]
 
 
 def write_caffemodel(net, path, name="net"):
-    caffemodel.write(path, name, blobs(net))
+    array = lambda t: t.detach().float().contiguous().numpy()
+    caffemodel.write(path, name, [(layer, kind, [array(t) for t in tensors]) for layer, kind, tensors in blobs(net)])
+
+
+@torch.no_grad()
+def read_caffemodel(net, path):
+    """Weights that write_caffemodel wrote, into the net."""
+    stored = caffemodel.read(path)
+    for name, _, tensors in blobs(net):
+        for tensor, array in zip(tensors, stored[name], strict=True):
+            tensor.copy_(torch.from_numpy(array.copy()))
+    return net
 
 
 def fold_normalisation(net):

@@ -212,7 +212,10 @@ def train(options):
     image, labels = read_stack(options.data)
     held_out = image[TRAINING_SLICES:], labels[TRAINING_SLICES:]
     crops = Crops(image[:TRAINING_SLICES], labels[:TRAINING_SLICES], options.crop, options.seed)
-    net = without_sigmoid(torch_nets.initialise(torch_nets.load(EXAMPLE / "membrane.prototxt"), options.seed))
+    net = torch_nets.initialise(torch_nets.load(EXAMPLE / "membrane.prototxt"), options.seed)
+    if options.start:
+        torch_nets.read_caffemodel(net, options.start)
+    net = without_sigmoid(net)
     training = Training(options, net)
     iterations = training.run(crops, held_out)
     settle_statistics(net, crops, 100, options.batch)
@@ -230,6 +233,7 @@ def arguments():
                         help="folder with train-volume.tif and train-labels.tif")
     parser.add_argument("--output", type=pathlib.Path, default=EXAMPLE)
     parser.add_argument("--checkpoint", type=pathlib.Path, default=pathlib.Path("membrane.pt"))
+    parser.add_argument("--start", type=pathlib.Path, help="go on from the weights of this caffemodel")
     parser.add_argument("--iterations", type=int, default=5000)
     parser.add_argument("--minutes", type=float, default=60, help="end by then, with the rate at zero all the same")
     parser.add_argument("--crop", type=lambda t: [int(v) for v in t.split(",")], default=[8, 112, 112])

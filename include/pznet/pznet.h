@@ -164,7 +164,7 @@ typedef struct pz_infer_options {
   void (*planned)(void *host, const char *json); /* called once before work starts: patches, shapes, estimated peak bytes */
   void *planned_host;
 } pz_infer_options;
-#define PZ_INFER_OPTIONS {{0}}
+#define PZ_INFER_OPTIONS {0}
 
 /* Applies a network file (one input, one output, batch 1) to a volume. input and output: "stack.tif", "stack.h5:/dataset",
  * "stack.nii.gz", "stack.npy"; a network of C input channels takes a volume [C, z, y, x] (or [z, y, x] for C = 1). The

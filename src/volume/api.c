@@ -1,0 +1,109 @@
+/* api.c: pz_infer and pz_volume_describe of the public header: a network file bound to the engine. */
+#include "base/digest.h"
+#include "base/file.h"
+#include "runtime/runtime.h"
+#include "volume/engine.h"
+#include "volume/report.h"
+
+static pz_status run_net(void *net, const float *in, float *out, pz_error *err) {
+  if (pz_net_run(net, &in, &out) == PZ_OK) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_RUN, "%s", pz_last_message());
+}
+
+/* A 2D network is a 3D one whose patches are one plane thick. */
+static pz_status spatial(const char *path, const char *what, const pz_port *port, int32_t *channels,
+                         int64_t size[3], pz_error *err) {
+  if ((port->rank != 4 && port->rank != 5) || port->dim[0] != 1 || port->dim[1] > PZ_VOLUME_MAX_CHANNELS)
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: the %s \"%s\" has rank %d and batch %lld; expected [1, channels, (z,) y, x]", path,
+                   what, port->name, port->rank, (long long)port->dim[0]);
+  *channels = (int32_t)port->dim[1];
+  size[0] = port->rank == 5 ? port->dim[2] : 1;
+  size[1] = port->dim[port->rank - 2];
+  size[2] = port->dim[port->rank - 1];
+  return PZ_OK;
+}
+
+static pz_status bind_ports(const char *path, pz_net *net, pz_patch_function *f, pz_error *err) {
+  pz_port in, out;
+  if (pz_net_inputs(net) != 1 || pz_net_outputs(net) != 1)
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: %d inputs and %d outputs; infer needs a network with one of each", path,
+                   pz_net_inputs(net), pz_net_outputs(net));
+  if (pz_net_input(net, 0, &in) != PZ_OK || pz_net_output(net, 0, &out) != PZ_OK)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s", pz_last_message());
+  PZ_TRY(spatial(path, "input", &in, &f->channels_in, f->in, err));
+  PZ_TRY(spatial(path, "output", &out, &f->channels_out, f->out, err));
+  if (in.rank != out.rank)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: an input of rank %d and an output of rank %d; expected the same",
+                   path, in.rank, out.rank);
+  return PZ_OK;
+}
+
+static pz_status with_volume(const pz_patch_function *f, const char *input, const char *output,
+                             const pz_infer_options *options, char **report, pz_error *err) {
+  pz_volume *volume;
+  PZ_TRY(pz_volume_open(input, &volume, err));
+  const pz_status status = pz_engine_run(f, volume, output, options, NULL, report, err);
+  pz_volume_close(volume);
+  return status;
+}
+
+static pz_status with_net(const char *network, pz_net *net, const char *input, const char *output,
+                          const pz_infer_options *options, char **report, pz_error *err) {
+  pz_patch_function f = {.run = run_net, .host = net, .pool = net->pool};
+  pz_mapping file;
+  char digest[PZ_DIGEST_TEXT];
+  PZ_TRY(bind_ports(network, net, &f, err));
+  PZ_TRY(pz_file_map(network, &file, err));
+  pz_digest_text(file.data, file.size, digest);
+  f.digest = digest;
+  f.memory = pz_net_memory(net) + (int64_t)file.size; /* code and weights are mapped */
+  pz_file_unmap(&file);
+  return with_volume(&f, input, output, options, report, err);
+}
+
+/* What an enumeration holds comes from the caller and indexes tables. */
+static pz_status check_options(const pz_infer_options *o, pz_error *err) {
+  if ((unsigned)o->blend > PZ_BLEND_BUMP || (unsigned)o->normalize > PZ_NORMALIZE_ZSCORE ||
+      (unsigned)o->border > PZ_BORDER_ZERO || (unsigned)o->nan > PZ_NAN_ZERO ||
+      (unsigned)o->store > PZ_STORE_ARGMAX)
+    return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: an option is none of the values of its enumeration");
+  if (o->memory < 0)
+    return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: a negative limit on memory; expected bytes");
+  return PZ_OK;
+}
+
+static pz_status infer(const char *network, const char *input, const char *output,
+                       const pz_infer_options *options, char **report, pz_error *err) {
+  const pz_net_options net_options = {.threads = options->threads};
+  pz_net *net;
+  PZ_TRY(check_options(options, err));
+  PZ_TRY(pz_runtime_open(network, &net_options, &net, err));
+  const pz_status status = with_net(network, net, input, output, options, report, err);
+  pz_runtime_close(net);
+  return status;
+}
+
+pz_status pz_infer(const char *network, const char *input, const char *output,
+                   const pz_infer_options *options, char **report) {
+  static const pz_infer_options defaults = {.memory = 0};
+  pz_error err = {0};
+  if (report) *report = NULL;
+  if (!network || !input || !output)
+    pz_fail(&err, PZ_ERROR_USAGE, "pz_infer: network, input and output must be given");
+  else infer(network, input, output, options ? options : &defaults, report, &err);
+  return pz_public_status(&err);
+}
+
+pz_status pz_volume_describe(const char *path, char **json) {
+  pz_error err = {0};
+  pz_volume *volume = NULL;
+  *json = NULL;
+  if (pz_volume_open(path, &volume, &err) == PZ_OK) {
+    *json = pz_report_volume(volume);
+    if (!*json) pz_fail_memory(&err, "a description", 4096);
+  }
+  pz_volume_close(volume);
+  return pz_public_status(&err);
+}

@@ -1,0 +1,146 @@
+/* arrange.c: the memory of a run, known before it is taken. */
+#include "volume/arrange.h"
+#include "volume/blend.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The planes that row k needs first: mirrored planes at the end of the volume make the last row reach back, and
+ * what it reaches back for must not have been given up before. */
+int64_t pz_row_first(const pz_axis *z, int64_t k, bool mirror) {
+  int64_t last, first = pz_axis_needs(z, k, mirror, &last);
+  const int64_t at_end = pz_axis_needs(z, z->count - 1, mirror, &last);
+  return first < at_end ? first : at_end;
+}
+
+static int64_t row_last(const pz_axis *z, int64_t k, bool mirror) {
+  int64_t last;
+  pz_axis_needs(z, k, mirror, &last);
+  return last;
+}
+
+/* The least and the most planes of input that are of use: those of one row, and those of the next as well. */
+static void ring_limits(const pz_axis *z, bool mirror, int64_t *least, int64_t *most) {
+  *least = *most = 1;
+  for (int64_t k = 0; k < z->count; k++) {
+    const int64_t first = pz_row_first(z, k, mirror), next = k + 1 < z->count ? k + 1 : k;
+    const int64_t one = row_last(z, k, mirror) - first + 1, two = row_last(z, next, mirror) - first + 1;
+    if (one > *least) *least = one;
+    if (two > *most) *most = two;
+  }
+}
+
+/* Sums and products that stay at INT64_MAX instead of wrapping. */
+static int64_t times(int64_t a, int64_t b) {
+  int64_t r;
+  return pz_mul_i64(a, b, &r) ? r : INT64_MAX;
+}
+static int64_t plus(int64_t a, int64_t b) {
+  int64_t r;
+  return pz_add_i64(a, b, &r) ? r : INT64_MAX;
+}
+static int64_t volume_of(const int64_t size[3]) { return times(times(size[0], size[1]), size[2]); }
+
+/* Threads' stacks, the C library, HDF5's and SQLite's own caches, the code of all of them. */
+enum { PROCESS_BYTES = 24 << 20 };
+
+static void count_bytes(const pz_patch_function *f, const pz_volume *input, pz_arrangement *a) {
+  const int64_t x = a->result.shape[2], yx = times(a->result.shape[1], x);
+  const int64_t sum = times(f->channels_out, a->wide ? 8 : 4), out = volume_of(f->out);
+  a->bytes.input = times(times(a->ring, f->channels_in), pz_volume_plane_bytes(&input->info));
+  a->bytes.sums = times(times(a->depth, yx), sum);
+  a->bytes.patches = plus(times(volume_of(f->in), f->channels_in * 4),
+                          times(a->buffers, times(out, f->channels_out * INT64_C(4))));
+  a->bytes.weights = times(out, 4);
+  a->bytes.stores =
+      times(a->stores, times(times(a->store_planes, a->result.channels), pz_volume_plane_bytes(&a->result)));
+  a->bytes.scratch = times(a->workers, times(x, 12));
+  a->bytes.reader = input->memory;
+  a->bytes.network = f->memory;
+  a->bytes.process = PROCESS_BYTES;
+  const int64_t parts[] = {a->bytes.input,   a->bytes.sums,    a->bytes.patches,
+                           a->bytes.weights, a->bytes.stores,  a->bytes.scratch,
+                           a->bytes.reader,  a->bytes.network, a->bytes.process};
+  a->bytes.total = 0;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) a->bytes.total = plus(a->bytes.total, parts[i]);
+}
+
+static int64_t machine_memory(void) {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? times(pages, size) : INT64_MAX;
+}
+
+static void human(int64_t bytes, char out[32]) {
+  const double mib = (double)bytes / (1 << 20);
+  snprintf(out, 32, mib < 10000 ? "%.0f MiB" : "%.1f GiB", mib < 10000 ? mib + 0.5 : mib / 1024);
+}
+
+static pz_status too_little(int64_t limit, bool given, const pz_arrangement *a, pz_error *err) {
+  char need[32], have[32];
+  human(a->bytes.total, need);
+  human(limit, have);
+  return pz_fail(
+      err, PZ_ERROR_MEMORY,
+      "%s of memory are needed (%lld bytes), %s %s; %s smaller in y and x, or a network with smaller patches",
+      need, (long long)a->bytes.total, given ? "the limit is" : "this machine has", have,
+      given ? "raise --memory, or use a volume" : "use a volume");
+}
+
+/* Fits the ring between its limits into what the rest leaves. */
+static bool fits(const pz_patch_function *f, const pz_volume *input, int64_t limit, int64_t least,
+                 int64_t most, pz_arrangement *a) {
+  a->ring = most;
+  count_bytes(f, input, a);
+  if (a->bytes.total <= limit) return true;
+  const int64_t plane = times(f->channels_in, pz_volume_plane_bytes(&input->info));
+  const int64_t over = a->bytes.total == INT64_MAX ? most : (a->bytes.total - limit + plane - 1) / plane;
+  a->ring = most - over > least ? most - over : least;
+  count_bytes(f, input, a);
+  return a->bytes.total <= limit;
+}
+
+static void describe_result(const pz_patch_function *f, const pz_volume *input, pz_store store,
+                            pz_volume_info *r) {
+  *r = input->info;
+  r->dtype = store == PZ_STORE_F32 ? PZ_F32 : PZ_U8;
+  r->channels = store == PZ_STORE_ARGMAX ? 1 : f->channels_out;
+  r->has_channels = r->channels > 1;
+}
+
+static void comfortable(const pz_engine_tuning *tuning, pz_arrangement *a) {
+  const int64_t wanted = tuning && tuning->store_bytes ? tuning->store_bytes : 4 << 20;
+  a->store_planes = wanted / times(a->result.channels, pz_volume_plane_bytes(&a->result));
+  if (a->store_planes < 1) a->store_planes = 1;
+  if (a->store_planes > a->depth) a->store_planes = a->depth;
+  a->buffers = a->stores = 2;
+}
+
+/* From comfortable to thin: less reading ahead, one buffer for what is written, no cache in the reader. */
+pz_status pz_arrange(const pz_patch_function *f, pz_volume *input, const pz_infer_options *options,
+                     const pz_engine_tuning *tuning, pz_arrangement *a, pz_error *err) {
+  int64_t least, most;
+  memset(a, 0, sizeof *a);
+  PZ_TRY(pz_grid_make(input->info.shape, f->in, f->out, options->overlap, &a->grid, err));
+  const pz_axis *axis = a->grid.axis;
+  ring_limits(&axis[0], options->border == PZ_BORDER_MIRROR, &least, &most);
+  describe_result(f, input, options->store, &a->result);
+  PZ_TRY(pz_volume_check_info("the result", &a->result, err));
+  a->rows = axis[0].count, a->row_patches = axis[1].count * axis[2].count;
+  a->depth = pz_axis_inside(&axis[0]);
+  const int64_t coverage =
+      times(times(pz_axis_coverage(&axis[0]), pz_axis_coverage(&axis[1])), pz_axis_coverage(&axis[2]));
+  a->wide = !pz_blend_float_suffices(coverage);
+  a->workers = f->pool ? pz_pool_threads(f->pool) : 1;
+  a->cached = true;
+  comfortable(tuning, a);
+  const int64_t machine = machine_memory();
+  const bool given = options->memory > 0 && options->memory < machine;
+  const int64_t limit = given ? options->memory : machine;
+  if (fits(f, input, limit, least, most, a)) return PZ_OK;
+  a->buffers = a->stores = a->store_planes = 1;
+  if (fits(f, input, limit, least, most, a)) return PZ_OK;
+  a->cached = input->cache_memory == 0;
+  PZ_TRY(pz_volume_uncached(input, err));
+  return fits(f, input, limit, least, most, a) ? PZ_OK : too_little(limit, given, a, err);
+}

@@ -1,0 +1,74 @@
+/* engine.h: a network applied to a volume, patch by patch, in slabs along z.
+ *
+ * Patches of equal z are a row. Rows are computed from low to high z; within a row y, then x. Kept in memory are
+ * the input planes that a row reads (a ring, in the volume's own dtype, with room to read ahead), and the
+ * planes of sums that the row writes. When a row is done, the planes before the next row are final: they are
+ * normalised, stored and written, and their room is used again. So memory depends on y and x and not on z.
+ *
+ * Three things go on at once: a thread reads, the caller's thread computes (with the network's pool, which also gathers
+ * patches and sums them), a thread writes.
+ *
+ * The sums of a voxel are added in the order of the patches, by one worker: the same bits for any number of threads, and
+ * for a run that was interrupted and resumed.
+ */
+#ifndef PZ_VOLUME_ENGINE_H
+#define PZ_VOLUME_ENGINE_H
+
+#include "base/pool.h"
+#include "volume/grid.h"
+#include "volume/volume.h"
+
+/* What is applied to a patch. */
+typedef struct pz_patch_function {
+  int64_t in[3], out[3]; /* z, y, x */
+  int32_t channels_in, channels_out;
+  /* in: [channels_in][z][y][x], out: [channels_out][z][y][x]. Deterministic. */
+  pz_status (*run)(void *host, const float *in, float *out, pz_error *err);
+  void *host;
+  pz_pool *pool;      /* for the work around `run`; NULL: the calling thread alone */
+  int64_t memory;     /* bytes that it holds */
+  const char *digest; /* its identity */
+} pz_patch_function;
+
+/* What depends on taste or on a test. 0 is the default. */
+typedef struct pz_engine_tuning {
+  double record_seconds; /* finished patches are recorded at least this often; 5 */
+  double journal_speed;  /* bytes per second that the disk is trusted to take in the background; 200e6 */
+  int64_t store_bytes;   /* finished planes are handed to the writer in portions of about this size; 4 MiB */
+  int64_t read_bytes;    /* and planes read in such portions; 4 MiB */
+} pz_engine_tuning;
+
+/* How the memory is laid out; made before any of it is taken. */
+typedef struct pz_arrangement {
+  pz_grid grid;
+  pz_volume_info result;
+  int64_t rows, row_patches;
+  int64_t ring, depth; /* planes of input; planes of sums */
+  int64_t
+      buffers; /* of patches that the network has written; 2 where one is recorded while the next is made */
+  int64_t stores, store_planes;
+  bool wide;   /* sums in double */
+  bool cached; /* the reader keeps its cache */
+  int workers;
+  struct {
+    int64_t input, sums, patches, weights, stores, scratch, reader, network, process, total;
+  } bytes;
+} pz_arrangement;
+
+/* PZ_ERROR_MEMORY, with the number needed, when options->memory (or the machine's memory) does not suffice. May take the
+ * reader's cache away. */
+pz_status pz_arrange(const pz_patch_function *function, pz_volume *input, const pz_infer_options *options,
+                     const pz_engine_tuning *tuning, pz_arrangement *out, pz_error *err);
+
+/* What was done, for the report. Seconds: `wait` is what the computation waited for reading and writing. */
+typedef struct pz_engine_counts {
+  int64_t patches, run, skipped, replayed;
+  double seconds, statistics, read, compute, write, wait, finish;
+} pz_engine_counts;
+
+/* `output` as the user wrote it. *report (may be NULL) is a JSON text for pz_free. */
+pz_status pz_engine_run(const pz_patch_function *function, pz_volume *input, const char *output,
+                        const pz_infer_options *options, const pz_engine_tuning *tuning, char **report,
+                        pz_error *err);
+
+#endif

@@ -1,0 +1,29 @@
+/* facts.h: what the bits of a result depend on, in words, so that a job that is resumed can be held to them. The number of
+ * threads, the limit on memory and the like are not among them. */
+#ifndef PZ_VOLUME_FACTS_H
+#define PZ_VOLUME_FACTS_H
+
+#include "volume/engine.h"
+#include "volume/job.h"
+
+enum { PZ_MAX_FACTS = 24 };
+
+typedef struct pz_facts {
+  pz_job_fact fact[PZ_MAX_FACTS];
+  int n;
+} pz_facts;
+
+/* Strings live in the arena. The volume's identity is its path, size, time of change, and a digest of 64 blocks of 64 KiB
+ * that are spread over the file (all of it when it is no larger). */
+pz_status pz_facts_collect(pz_arena *arena, const pz_patch_function *function, const pz_volume *input,
+                           const char *dataset_out, const pz_infer_options *options, pz_normalize normalize,
+                           pz_facts *facts, pz_error *err);
+
+/* The names that the command uses for the values of an enumeration. */
+const char *pz_blend_name(pz_blend blend);
+const char *pz_normalize_name(pz_normalize normalize);
+const char *pz_border_name(pz_border border);
+const char *pz_nan_name(pz_nan nan);
+const char *pz_store_name(pz_store store);
+
+#endif

@@ -1,0 +1,392 @@
+/* hdf5.c: a dataset of an HDF5 file. Reading goes through the HDF5 library, with a chunk cache that holds one layer of
+ * chunks, so that no chunk is decompressed twice. Writing lays the file out with one contiguous dataset, whose
+ * place in the file the library tells; the planes are then written there like those of any raw format. */
+#include "volume/io.h"
+#include "volume/volume.h"
+
+#include <fcntl.h>
+#include <hdf5.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_DATASET "/main"
+#define VOXEL_ATTRIBUTE                                                                                      \
+  "element_size_um" /* z, y, x in micrometres, as ilastik and the HDF5 plug-in of Fiji write it */
+
+enum { MAX_CHUNK = 1 << 30, MAX_DATASETS = 1024 };
+
+typedef struct h5 {
+  hid_t file, data, space, type;
+  int rank;
+  hsize_t chunk[4]; /* 0: not chunked */
+} h5;
+
+/* The library's printing of errors is switched off around every use of it, for the calling thread only. */
+typedef struct quiet {
+  H5E_auto2_t print;
+  void *data;
+} quiet;
+static quiet hush(void) {
+  quiet q = {NULL, NULL};
+  H5Eget_auto2(H5E_DEFAULT, &q.print, &q.data);
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  H5Eclear2(H5E_DEFAULT);
+  return q;
+}
+static void unhush(quiet q) {
+  H5Eclear2(H5E_DEFAULT);
+  H5Eset_auto2(H5E_DEFAULT, q.print, q.data);
+}
+
+typedef struct reason {
+  char text[200];
+  bool memory, system;
+} reason;
+
+/* Keeps the innermost description, where the failure began. */
+static herr_t innermost(unsigned n, const H5E_error2_t *error, void *host) {
+  reason *r = host;
+  if (error->min_num == H5E_NOSPACE || error->min_num == H5E_CANTALLOC) r->memory = true;
+  if (n == 0 && error->desc) snprintf(r->text, sizeof r->text, "%s", error->desc);
+  for (char *c = r->text; *c; c++)
+    if (*c == '\n' || *c == '\r') *c = ' ';
+  return 0;
+}
+
+static pz_status fail(pz_error *err, const char *path, const char *dataset, const char *what) {
+  reason r = {.text = "no reason given"};
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, &r);
+  return pz_fail(err, PZ_ERROR_INPUT, "%s%s%s: %s: %s", path, dataset ? ":" : "", dataset ? dataset : "",
+                 what, r.text);
+}
+
+static hid_t native(pz_dtype dtype) {
+  switch (dtype) {
+  case PZ_U8: return H5T_NATIVE_UINT8;
+  case PZ_U16: return H5T_NATIVE_UINT16;
+  case PZ_I16: return H5T_NATIVE_INT16;
+  default: return H5T_NATIVE_FLOAT;
+  }
+}
+
+/* ------------------------------------------------------------------ finding the dataset */
+
+typedef struct search {
+  char name[256];
+  int found, seen;
+} search;
+
+static herr_t visit(hid_t group, const char *name, const H5O_info_t *info, void *host) {
+  (void)group;
+  search *s = host;
+  if (++s->seen > MAX_DATASETS) return 1;
+  if (info->type != H5O_TYPE_DATASET) return 0;
+  if (s->found++ == 0) snprintf(s->name, sizeof s->name, "/%s", name);
+  return s->found > 1;
+}
+
+/* Without a name, the file's only dataset is meant. */
+static pz_status find_dataset(pz_volume *v, pz_error *err) {
+  const h5 *h = v->state;
+  search s = {.found = 0};
+  if (v->dataset) return PZ_OK;
+  if (H5Ovisit2(h->file, H5_INDEX_NAME, H5_ITER_NATIVE, visit, &s, H5O_INFO_BASIC) < 0)
+    return fail(err, v->path, NULL, "cannot list the datasets");
+  if (s.found != 1 || strlen(s.name) == sizeof s.name - 1)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: holds %s dataset; name the one to use, as in %s:/main", v->path,
+                   s.found ? "more than one" : "no", v->path);
+  v->dataset = pz_arena_strdup(v->arena, s.name);
+  return v->dataset ? PZ_OK : pz_fail_memory(err, "a dataset's name", sizeof s.name);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static pz_status dtype_of(pz_volume *v, pz_error *err) {
+  h5 *h = v->state;
+  h->type = H5Dget_type(h->data);
+  if (h->type < 0) return fail(err, v->path, v->dataset, "cannot read the type");
+  const H5T_class_t class = H5Tget_class(h->type);
+  const size_t size = H5Tget_size(h->type);
+  const bool integer = class == H5T_INTEGER && H5Tget_precision(h->type) == 8 * size;
+  const bool is_signed = integer && H5Tget_sign(h->type) == H5T_SGN_2;
+  if (class == H5T_FLOAT && size == 4 && H5Tget_precision(h->type) == 32) v->info.dtype = PZ_F32;
+  else if (integer && size == 1 && !is_signed) v->info.dtype = PZ_U8;
+  else if (integer && size == 2) v->info.dtype = is_signed ? PZ_I16 : PZ_U16;
+  else
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s:%s: unknown type of %zu bytes; expected uint8, uint16, int16 or float32", v->path,
+                   v->dataset, size);
+  return PZ_OK;
+}
+
+static pz_status shape_of(pz_volume *v, pz_error *err) {
+  h5 *h = v->state;
+  hsize_t size[H5S_MAX_RANK];
+  int64_t dim[4] = {0};
+  h->space = H5Dget_space(h->data);
+  h->rank = h->space < 0 ? -1 : H5Sget_simple_extent_dims(h->space, size, NULL);
+  if (h->rank < 0) return fail(err, v->path, v->dataset, "cannot read the shape");
+  for (int i = 0; i < h->rank && i < 4; i++) dim[i] = size[i] > INT64_MAX ? INT64_MAX : (int64_t)size[i];
+  return pz_volume_shape(v->path, h->rank, dim, &v->info, err);
+}
+
+/* The bytes of one layer of chunks, the planes that it spans, and whether that is bearable. */
+static pz_status chunked(pz_volume *v, pz_error *err) {
+  h5 *h = v->state;
+  int64_t bytes = pz_dtype_bytes(v->info.dtype), layer = 1, channels = 1;
+  bool fits = true;
+  for (int i = 0; i < h->rank; i++)
+    fits = fits && h->chunk[i] < MAX_CHUNK && pz_mul_i64(bytes, (int64_t)h->chunk[i], &bytes);
+  if (!fits || bytes > MAX_CHUNK)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: chunks of more than 1 GiB; expected smaller ones", v->path,
+                   v->dataset);
+  const hsize_t *yx = h->chunk + h->rank - 2;
+  fits = pz_mul_i64((v->info.shape[1] + (int64_t)yx[0] - 1) / (int64_t)yx[0],
+                    (v->info.shape[2] + (int64_t)yx[1] - 1) / (int64_t)yx[1], &layer) &&
+         pz_mul_i64(layer, bytes, &layer);
+  if (h->rank == 4) channels = (v->info.channels + (int64_t)h->chunk[0] - 1) / (int64_t)h->chunk[0];
+  if (!fits || !pz_mul_i64(layer, channels, &layer))
+    return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: chunks do not fit the size", v->path, v->dataset);
+  if (h->rank > 2) v->step = (int64_t)h->chunk[h->rank - 3];
+  if (v->step > v->info.shape[0]) v->step = v->info.shape[0];
+  /* While a chunk is filtered, a copy of it lives beside the cache. */
+  v->cache_memory = layer;
+  v->memory = layer + 2 * bytes;
+  return PZ_OK;
+}
+
+static pz_status layout_of(pz_volume *v, pz_error *err) {
+  h5 *h = v->state;
+  const hid_t plist = H5Dget_create_plist(h->data);
+  if (plist < 0) return fail(err, v->path, v->dataset, "cannot read the layout");
+  const H5D_layout_t layout = H5Pget_layout(plist);
+  const int external = H5Pget_external_count(plist);
+  const int rank = layout == H5D_CHUNKED ? H5Pget_chunk(plist, 4, h->chunk) : h->rank;
+  H5Pclose(plist);
+  if (external != 0 || layout == H5D_VIRTUAL)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: the data lies in other files; copy it into one", v->path,
+                   v->dataset);
+  if (layout == H5D_CHUNKED && rank == h->rank)
+    for (int i = 0; i < rank; i++)
+      if (h->chunk[i] == 0) return fail(err, v->path, v->dataset, "a chunk of size 0");
+  if (layout == H5D_LAYOUT_ERROR || rank != h->rank)
+    return fail(err, v->path, v->dataset, "cannot read the layout");
+  v->memory = 1 << 20;
+  return layout == H5D_CHUNKED ? chunked(v, err) : PZ_OK;
+}
+
+/* (Re)opens the dataset with a chunk cache of `cache` bytes, 0 for none. */
+static pz_status open_dataset(pz_volume *v, int64_t cache, pz_error *err) {
+  h5 *h = v->state;
+  const hid_t plist = H5Pcreate(H5P_DATASET_ACCESS);
+  if (plist < 0) return fail(err, v->path, v->dataset, "cannot open");
+  if (h->data >= 0) H5Dclose(h->data);
+  h->data = -1;
+  /* 1.0: chunks that were read whole are the first to go */
+  if (H5Pset_chunk_cache(plist, 10007, (size_t)cache, 1.0) >= 0)
+    h->data = H5Dopen2(h->file, v->dataset, plist);
+  H5Pclose(plist);
+  return h->data >= 0 ? PZ_OK : fail(err, v->path, v->dataset, "cannot open the dataset");
+}
+
+static void voxel_size(pz_volume *v) {
+  const h5 *h = v->state;
+  double size[3];
+  if (H5Aexists(h->data, VOXEL_ATTRIBUTE) <= 0) return;
+  const hid_t a = H5Aopen(h->data, VOXEL_ATTRIBUTE, H5P_DEFAULT);
+  if (a < 0) return;
+  const hid_t space = H5Aget_space(a), type = H5Aget_type(a);
+  const bool three =
+      space >= 0 && type >= 0 && H5Sget_simple_extent_npoints(space) == 3 && H5Tget_class(type) == H5T_FLOAT;
+  if (three && H5Aread(a, H5T_NATIVE_DOUBLE, size) >= 0 && size[0] > 0 && size[1] > 0 && size[2] > 0) {
+    memcpy(v->info.voxel, size, sizeof size);
+    strcpy(v->info.unit, "um");
+  }
+  if (type >= 0) H5Tclose(type);
+  if (space >= 0) H5Sclose(space);
+  H5Aclose(a);
+}
+
+static pz_status open_all(pz_volume *v, pz_error *err) {
+  h5 *h = v->state;
+  h->file = H5Fopen(v->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+  if (h->file < 0) return fail(err, v->path, NULL, "cannot open as HDF5");
+  PZ_TRY(find_dataset(v, err));
+  PZ_TRY(open_dataset(v, 0, err));
+  PZ_TRY(dtype_of(v, err));
+  PZ_TRY(shape_of(v, err));
+  PZ_TRY(layout_of(v, err));
+  voxel_size(v);
+  return v->cache_memory ? open_dataset(v, v->cache_memory, err) : PZ_OK;
+}
+
+static pz_status h5_open(pz_volume *v, pz_error *err) {
+  int fd;
+  int64_t size;
+  hbool_t threads = 0;
+  h5 *h = PZ_NEW(v->arena, h5, 1);
+  if (!h) return pz_fail_memory(err, "an HDF5 file", sizeof *h);
+  *h = (h5){.file = -1, .data = -1, .space = -1, .type = -1};
+  v->state = h;
+  PZ_TRY(
+      pz_io_open(v->path, &fd, &size, err)); /* says what is wrong with the file, better than the library */
+  close(fd);
+  if (H5is_library_threadsafe(&threads) < 0 || !threads)
+    return pz_fail(err, PZ_ERROR_RUN,
+                   "%s: the HDF5 library was built without threads; install a thread-safe one", v->path);
+  const quiet q = hush();
+  const pz_status status = open_all(v, err);
+  unhush(q);
+  return status;
+}
+
+static pz_status read_channel(pz_volume *v, int64_t c, int64_t z, int64_t n, void *planes, pz_error *err) {
+  const h5 *h = v->state;
+  const int skip = 4 - h->rank; /* leading axes that the dataset does not have */
+  const hsize_t start[4] = {(hsize_t)c, (hsize_t)z, 0, 0};
+  const hsize_t count[4] = {1, (hsize_t)n, (hsize_t)v->info.shape[1], (hsize_t)v->info.shape[2]};
+  const hid_t memory = H5Screate_simple(h->rank, count + skip, NULL);
+  const bool good =
+      memory >= 0 &&
+      H5Sselect_hyperslab(h->space, H5S_SELECT_SET, start + skip, NULL, count + skip, NULL) >= 0 &&
+      H5Dread(h->data, native(v->info.dtype), memory, h->space, H5P_DEFAULT, planes) >= 0;
+  char what[64];
+  snprintf(what, sizeof what, "cannot read plane %lld", (long long)z);
+  const pz_status status = good ? PZ_OK : fail(err, v->path, v->dataset, what);
+  if (memory >= 0) H5Sclose(memory);
+  return status;
+}
+
+static pz_status h5_read(pz_volume *v, int64_t z, int64_t n, void *planes, int64_t channel_bytes,
+                         pz_error *err) {
+  pz_status status = PZ_OK;
+  const quiet q = hush();
+  for (int64_t c = 0; c < v->info.channels && status == PZ_OK; c++)
+    status = read_channel(v, c, z, n, (char *)planes + c * channel_bytes, err);
+  unhush(q);
+  return status;
+}
+
+static pz_status h5_uncached(pz_volume *v, pz_error *err) {
+  const quiet q = hush();
+  const pz_status status = open_dataset(v, 0, err);
+  unhush(q);
+  return status;
+}
+
+static void h5_close(pz_volume *v) {
+  h5 *h = v->state;
+  if (!h) return;
+  const quiet q = hush();
+  if (h->type >= 0) H5Tclose(h->type);
+  if (h->space >= 0) H5Sclose(h->space);
+  if (h->data >= 0) H5Dclose(h->data);
+  if (h->file >= 0) H5Fclose(h->file);
+  unhush(q);
+}
+
+/* ------------------------------------------------------------------ writing */
+
+/* A result replaces its file whole, so a file that holds anything else is not replaced. */
+static pz_status only_this(const char *path, const char *dataset, pz_error *err) {
+  search s = {.found = 0};
+  const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+  if (file < 0) return fail(err, path, NULL, "exists and is no HDF5 file that could be replaced");
+  H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, visit, &s, H5O_INFO_BASIC);
+  H5Fclose(file);
+  if (s.found == 0 || (s.found == 1 && strcmp(s.name, dataset) == 0)) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_USAGE,
+                 "%s: holds other datasets (%s), which would be lost; give the result a file of its own",
+                 path, s.name);
+}
+
+static pz_status h5_check_output(const char *path, const char *dataset, const pz_volume_info *info,
+                                 pz_error *err) {
+  (void)info;
+  if (access(path, F_OK) != 0) return PZ_OK;
+  const quiet q = hush();
+  const pz_status status = only_this(path, dataset ? dataset : DEFAULT_DATASET, err);
+  unhush(q);
+  return status;
+}
+
+static hid_t make_space(const pz_volume_info *info) {
+  const hsize_t dim[4] = {(hsize_t)info->channels, (hsize_t)info->shape[0], (hsize_t)info->shape[1],
+                          (hsize_t)info->shape[2]};
+  return info->has_channels ? H5Screate_simple(4, dim, NULL) : H5Screate_simple(3, dim + 1, NULL);
+}
+
+static bool put_voxel_size(hid_t data, const pz_volume_info *info) {
+  const double scale = strcmp(info->unit, "nm") == 0   ? 1e-3
+                       : strcmp(info->unit, "um") == 0 ? 1
+                       : strcmp(info->unit, "mm") == 0 ? 1e3
+                       : strcmp(info->unit, "m") == 0  ? 1e6
+                                                       : 0;
+  const double size[3] = {info->voxel[0] * scale, info->voxel[1] * scale, info->voxel[2] * scale};
+  const hsize_t three = 3;
+  if (!(size[0] > 0 && size[1] > 0 && size[2] > 0)) return true;
+  const hid_t space = H5Screate_simple(1, &three, NULL);
+  const hid_t a =
+      space < 0 ? -1 : H5Acreate2(data, VOXEL_ATTRIBUTE, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+  const bool good = a >= 0 && H5Awrite(a, H5T_NATIVE_DOUBLE, size) >= 0;
+  if (a >= 0) H5Aclose(a);
+  if (space >= 0) H5Sclose(space);
+  return good;
+}
+
+/* Early allocation and no fill: the library sets the place in the file aside and leaves it to us. */
+static hid_t make_dataset(hid_t file, const char *name, const pz_volume_info *info, hid_t space, hid_t links,
+                          hid_t create) {
+  if (H5Pset_create_intermediate_group(links, 1) < 0 || H5Pset_layout(create, H5D_CONTIGUOUS) < 0 ||
+      H5Pset_alloc_time(create, H5D_ALLOC_TIME_EARLY) < 0 ||
+      H5Pset_fill_time(create, H5D_FILL_TIME_NEVER) < 0)
+    return -1;
+  return H5Dcreate2(file, name, native(info->dtype), space, links, create, H5P_DEFAULT);
+}
+
+static bool fill_file(hid_t file, const char *name, const pz_volume_info *info, int64_t *offset) {
+  const hid_t space = make_space(info), links = H5Pcreate(H5P_LINK_CREATE),
+              create = H5Pcreate(H5P_DATASET_CREATE);
+  hid_t data = -1;
+  if (space >= 0 && links >= 0 && create >= 0) data = make_dataset(file, name, info, space, links, create);
+  const bool good = data >= 0 && put_voxel_size(data, info);
+  const haddr_t place = good ? H5Dget_offset(data) : HADDR_UNDEF;
+  if (data >= 0) H5Dclose(data);
+  if (create >= 0) H5Pclose(create);
+  if (links >= 0) H5Pclose(links);
+  if (space >= 0) H5Sclose(space);
+  *offset = (int64_t)place;
+  return place != HADDR_UNDEF;
+}
+
+static pz_status lay_out(const char *path, const char *dataset, const pz_volume_info *info, int64_t *offset,
+                         pz_error *err) {
+  const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  bool good = file >= 0 && fill_file(file, dataset, info, offset);
+  pz_status status = good ? PZ_OK : fail(err, path, dataset, "cannot create the dataset");
+  if (file >= 0 && H5Fclose(file) < 0 && good) status = fail(err, path, dataset, "cannot create the file");
+  return status == PZ_OK ? PZ_OK : PZ_ERROR_RUN;
+}
+
+static pz_status h5_lay_out(const char *path, const char *dataset, const pz_volume_info *info,
+                            int64_t *offset, pz_error *err) {
+  const quiet q = hush();
+  const pz_status status = lay_out(path, dataset ? dataset : DEFAULT_DATASET, info, offset, err);
+  unhush(q);
+  if (status != PZ_OK && err) err->status = status;
+  return status;
+}
+
+const pz_volume_format pz_volume_hdf5 = {
+    .name = "hdf5",
+    .suffixes = {".h5", ".hdf5", ".hdf"},
+    .has_dataset = true,
+    .open = h5_open,
+    .read = h5_read,
+    .close = h5_close,
+    .uncached = h5_uncached,
+    .check_output = h5_check_output,
+    .lay_out = h5_lay_out,
+};

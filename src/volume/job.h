@@ -1,0 +1,55 @@
+/* job.h: the folder beside an output, "<output>.pznet-job", in which unfinished work lies.
+ *
+ *   job.db       SQLite: the facts that the result's bits depend on, and how far the work is. A commit is on the disk
+ *                before it returns; SQLite's lock keeps a second process out.
+ *   result.raw   the result's finished planes. For formats that are laid out in advance this is the output itself
+ *                with its header, which is renamed in the end.
+ *   row-K.raw    what the network gave for the patches of row K (patches with the same z), one after the other, float32,
+ *                so that a row that was interrupted is summed again and not computed again.
+ *
+ * Order of writing: data, fsync, then the record in job.db. What is recorded can therefore be relied on after a power
+ * failure; what is not recorded is computed again. */
+#ifndef PZ_VOLUME_JOB_H
+#define PZ_VOLUME_JOB_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+/* Something that must be the same when a job is resumed. */
+typedef struct pz_job_fact {
+  const char *name, *value;
+  bool input; /* a network or a volume, not an option: PZ_ERROR_INPUT instead of PZ_ERROR_USAGE */
+} pz_job_fact;
+
+typedef struct pz_job pz_job;
+
+/* Without `resume`, an old job is thrown away. With it, an old job is gone on with if all facts are the same, refused
+ * (naming the first that differs) if not. On success the caller closes *job. */
+pz_status pz_job_open(const char *output, bool resume, const pz_job_fact *facts, int n, pz_job **job,
+                      pz_error *err);
+bool pz_job_resumed(const pz_job *job);
+void pz_job_close(pz_job *job); /* the work stays; NULL is fine */
+/* Removes the work and closes the job. Files are removed by name: a folder with anything else in it stays. */
+void pz_job_remove(pz_job *job);
+
+/* The path of a file in the folder; NULL when out of memory. Lives as long as the job. */
+const char *pz_job_path(pz_job *job, const char *name);
+bool pz_job_row_path(const pz_job *job, int64_t row, char *out, size_t size); /* false: it does not fit */
+
+/* Numbers and texts that are remembered; false when there is none. */
+bool pz_job_get(pz_job *job, const char *name, char *value, int size);
+pz_status pz_job_set(pz_job *job, const char *name, const char *value, pz_error *err);
+
+/* How far the work is, recorded as one: rows before `row` are finished and their planes written; of the rows
+ * first..row, row k has patches[k - first] recorded in row-k.raw. Recorded rows before `first` are forgotten and
+ * their files removed. */
+typedef struct pz_job_progress {
+  int64_t row, first, rows; /* rows: entries of patches */
+  const int64_t *patches;
+} pz_job_progress;
+pz_status pz_job_record(pz_job *job, const pz_job_progress *progress, pz_error *err);
+/* The row that was recorded last, 0 for a new job; and the recorded patches of a row. */
+int64_t pz_job_row(pz_job *job);
+int64_t pz_job_patches(pz_job *job, int64_t row);
+
+#endif

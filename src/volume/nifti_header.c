@@ -1,0 +1,267 @@
+#include "volume/nifti_header.h"
+
+#include <math.h>
+#include <nifti/nifti1.h>
+#include <nifti/nifti2.h>
+#include <string.h>
+
+_Static_assert(sizeof(nifti_1_header) == PZ_NIFTI1_BYTES, "the struct must be the file's bytes");
+_Static_assert(sizeof(nifti_2_header) == PZ_NIFTI2_BYTES, "the struct must be the file's bytes");
+
+/* Both versions in one form. The order of the fields that are swapped follows the files. */
+typedef struct common {
+  int64_t dim[8];
+  double pixdim[8], offset, slope, inter, quaternion[3], shift[3], affine[3][4];
+  int datatype, bitpix, units, qform, sform;
+} common;
+
+static const struct {
+  int code, bits;
+  pz_dtype dtype;
+} datatypes[] = {{NIFTI_TYPE_UINT8, 8, PZ_U8},
+                 {NIFTI_TYPE_INT16, 16, PZ_I16},
+                 {NIFTI_TYPE_FLOAT32, 32, PZ_F32},
+                 {NIFTI_TYPE_UINT16, 16, PZ_U16}};
+enum { DATATYPES = sizeof datatypes / sizeof *datatypes };
+
+static uint64_t load(const void *at, int bytes, bool swap) {
+  uint64_t v = 0;
+  const uint8_t *b = at;
+  for (int i = 0; i < bytes; i++) v |= (uint64_t)b[swap ? bytes - 1 - i : i] << (8 * i);
+  return v;
+}
+static double load_f32(const void *at, bool swap) {
+  const uint32_t bits = (uint32_t)load(at, 4, swap);
+  float v;
+  memcpy(&v, &bits, 4);
+  return v;
+}
+static double load_f64(const void *at, bool swap) {
+  const uint64_t bits = load(at, 8, swap);
+  double v;
+  memcpy(&v, &bits, 8);
+  return v;
+}
+static int load_i16(const void *at, bool swap) { return (int16_t)load(at, 2, swap); }
+static int load_i32(const void *at, bool swap) { return (int32_t)load(at, 4, swap); }
+
+int pz_nifti_header_bytes(const uint8_t first[4]) {
+  for (int swap = 0; swap < 2; swap++) {
+    const int size = load_i32(first, swap);
+    if (size == PZ_NIFTI1_BYTES || size == PZ_NIFTI2_BYTES) return size;
+  }
+  return 0;
+}
+
+static void from_1(const nifti_1_header *h, bool swap, common *c) {
+  for (int i = 0; i < 8; i++)
+    c->dim[i] = load_i16(&h->dim[i], swap), c->pixdim[i] = load_f32(&h->pixdim[i], swap);
+  c->offset = load_f32(&h->vox_offset, swap);
+  c->slope = load_f32(&h->scl_slope, swap), c->inter = load_f32(&h->scl_inter, swap);
+  const float *q[] = {&h->quatern_b, &h->quatern_c, &h->quatern_d},
+              *s[] = {&h->qoffset_x, &h->qoffset_y, &h->qoffset_z};
+  const float *row[] = {h->srow_x, h->srow_y, h->srow_z};
+  for (int i = 0; i < 3; i++) {
+    c->quaternion[i] = load_f32(q[i], swap), c->shift[i] = load_f32(s[i], swap);
+    for (int j = 0; j < 4; j++) c->affine[i][j] = load_f32(&row[i][j], swap);
+  }
+  c->datatype = load_i16(&h->datatype, swap), c->bitpix = load_i16(&h->bitpix, swap);
+  c->units = (uint8_t)h->xyzt_units;
+  c->qform = load_i16(&h->qform_code, swap), c->sform = load_i16(&h->sform_code, swap);
+}
+
+static void from_2(const nifti_2_header *h, bool swap, common *c) {
+  for (int i = 0; i < 8; i++)
+    c->dim[i] = (int64_t)load(&h->dim[i], 8, swap), c->pixdim[i] = load_f64(&h->pixdim[i], swap);
+  c->offset = (double)(int64_t)load(&h->vox_offset, 8, swap);
+  c->slope = load_f64(&h->scl_slope, swap), c->inter = load_f64(&h->scl_inter, swap);
+  const double *q[] = {&h->quatern_b, &h->quatern_c, &h->quatern_d},
+               *s[] = {&h->qoffset_x, &h->qoffset_y, &h->qoffset_z};
+  const double *row[] = {h->srow_x, h->srow_y, h->srow_z};
+  for (int i = 0; i < 3; i++) {
+    c->quaternion[i] = load_f64(q[i], swap), c->shift[i] = load_f64(s[i], swap);
+    for (int j = 0; j < 4; j++) c->affine[i][j] = load_f64(&row[i][j], swap);
+  }
+  c->datatype = load_i16(&h->datatype, swap), c->bitpix = load_i16(&h->bitpix, swap);
+  c->units = load_i32(&h->xyzt_units, swap) & 255;
+  c->qform = load_i32(&h->qform_code, swap), c->sform = load_i32(&h->sform_code, swap);
+}
+
+/* Dimensions 4 (time) and 5 (vector) both serve as channels in practice; one of them may be above 1. */
+static pz_status shape(const char *path, const common *c, pz_volume_info *info, pz_error *err) {
+  int64_t dim[4] = {1, 1, 1, 1};
+  int channel_axes = 0;
+  if (c->dim[0] < 1 || c->dim[0] > 7)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: dim[0] is %lld; expected 1 to 7", path, (long long)c->dim[0]);
+  for (int i = 1; i <= c->dim[0]; i++) {
+    if (c->dim[i] < 1)
+      return pz_fail(err, PZ_ERROR_INPUT, "%s: dim[%d] is %lld; expected at least 1", path, i,
+                     (long long)c->dim[i]);
+    if (i <= 3) dim[4 - i] = c->dim[i];
+    if (i > 3 && c->dim[i] > 1) dim[0] = c->dim[i], channel_axes++;
+  }
+  if (channel_axes > 1)
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: more than four dimensions; expected x, y, z and at most one more", path);
+  return pz_volume_shape(path, channel_axes ? 4 : 3, dim + !channel_axes, info, err);
+}
+
+static pz_status datatype(const char *path, const common *c, pz_nifti_data *data, pz_error *err) {
+  for (int i = 0; i < DATATYPES; i++)
+    if (datatypes[i].code == c->datatype) {
+      data->stored = datatypes[i].dtype;
+      if (c->bitpix == datatypes[i].bits) return PZ_OK;
+      return pz_fail(err, PZ_ERROR_INPUT, "%s: bitpix is %d; expected %d for %s", path, c->bitpix,
+                     datatypes[i].bits, pz_dtype_name(data->stored));
+    }
+  return pz_fail(err, PZ_ERROR_INPUT,
+                 "%s: datatype %d; expected 2 (uint8), 4 (int16), 16 (float32) or 512 (uint16)", path,
+                 c->datatype);
+}
+
+static void orientation(const common *c, pz_volume_info *info) {
+  static const char *const units[] = {"", "m", "mm", "um"};
+  pz_orientation *o = &info->orientation;
+  o->known = true;
+  o->qform = c->qform, o->sform = c->sform, o->units = c->units, o->qfac = c->pixdim[0];
+  memcpy(o->quaternion, c->quaternion, sizeof o->quaternion);
+  memcpy(o->offset, c->shift, sizeof o->offset);
+  memcpy(o->affine, c->affine, sizeof o->affine);
+  for (int i = 0; i < 3; i++) {
+    const double size = fabs(c->pixdim[1 + i]);
+    o->pixdim[i] = c->pixdim[1 + i];
+    info->voxel[2 - i] = isfinite(size) ? size : 0;
+  }
+  strcpy(info->unit, (c->units & 7) < 4 ? units[c->units & 7] : "");
+}
+
+static pz_status interpret(const char *path, const common *c, int64_t header, pz_volume_info *info,
+                           pz_nifti_data *data, pz_error *err) {
+  PZ_TRY(datatype(path, c, data, err));
+  info->dtype = data->stored;
+  if (!(c->offset >= (double)header + 4 && c->offset < 9e15) || c->offset != floor(c->offset))
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: vox_offset is %g; expected a whole number, at least %d", path,
+                   c->offset, (int)header + 4);
+  data->offset = (int64_t)c->offset;
+  /* A slope of 0 means "no scaling"; so do, to the readers of the field, slopes that are no numbers. */
+  data->scaled = c->slope != 0 && isfinite(c->slope) && (c->slope != 1 || c->inter != 0);
+  if (data->scaled && !isfinite(c->inter))
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: scl_inter is %g; expected a finite number", path, c->inter);
+  data->slope = c->slope, data->inter = c->inter;
+  if (data->scaled) info->dtype = PZ_F32;
+  orientation(c, info);
+  return shape(path, c, info, err);
+}
+
+pz_status pz_nifti_parse(const char *path, const uint8_t *bytes, int count, pz_volume_info *info,
+                         pz_nifti_data *data, pz_error *err) {
+  common c = {0};
+  union {
+    nifti_1_header one;
+    nifti_2_header two;
+  } h;
+  const bool two = count == PZ_NIFTI2_BYTES;
+  memcpy(&h, bytes, (size_t)count);
+  data->swap = load_i32(bytes, false) != count;
+  const char *magic = two ? h.two.magic : h.one.magic;
+  if (memcmp(magic, two ? "ni2" : "ni1", 4) == 0)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: a header of a pair (.hdr, .img); convert it to a single .nii",
+                   path);
+  if (memcmp(magic, two ? "n+2" : "n+1", 4) != 0)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: not a NIfTI file: the magic is not \"%s\"", path,
+                   two ? "n+2" : "n+1");
+  if (two) from_2(&h.two, data->swap, &c);
+  else from_1(&h.one, data->swap, &c);
+  return interpret(path, &c, count, info, data, err);
+}
+
+/* ------------------------------------------------------------------ writing */
+
+/* Voxel sizes of volumes that were not NIfTI: millimetres and micrometres are kept, the rest converted. */
+static void plain_orientation(const pz_volume_info *info, common *c) {
+  const bool nm = strcmp(info->unit, "nm") == 0;
+  c->units = nm || strcmp(info->unit, "um") == 0 ? NIFTI_UNITS_MICRON
+             : strcmp(info->unit, "mm") == 0     ? NIFTI_UNITS_MM
+             : strcmp(info->unit, "m") == 0      ? NIFTI_UNITS_METER
+                                                 : NIFTI_UNITS_UNKNOWN;
+  for (int i = 0; i < 3; i++) {
+    const double size = info->voxel[2 - i] * (nm ? 1e-3 : 1);
+    c->pixdim[1 + i] = size > 0 ? size : 1;
+  }
+  c->pixdim[0] = 1;
+}
+
+static void to_common(const pz_volume_info *info, common *c) {
+  const pz_orientation *o = &info->orientation;
+  c->dim[0] = info->has_channels ? 4 : 3;
+  for (int i = 1; i < 8; i++) c->dim[i] = i <= 3 ? info->shape[3 - i] : 1, c->pixdim[i] = 1;
+  if (info->has_channels) c->dim[4] = info->channels;
+  for (int i = 0; i < DATATYPES; i++)
+    if (datatypes[i].dtype == info->dtype) c->datatype = datatypes[i].code, c->bitpix = datatypes[i].bits;
+  if (!o->known) {
+    plain_orientation(info, c);
+    return;
+  }
+  c->units = o->units, c->qform = o->qform, c->sform = o->sform, c->pixdim[0] = o->qfac;
+  memcpy(c->quaternion, o->quaternion, sizeof o->quaternion);
+  memcpy(c->shift, o->offset, sizeof o->offset);
+  memcpy(c->affine, o->affine, sizeof o->affine);
+  for (int i = 0; i < 3; i++) c->pixdim[1 + i] = o->pixdim[i];
+}
+
+static void to_1(const common *c, nifti_1_header *h) {
+  h->sizeof_hdr = PZ_NIFTI1_BYTES;
+  for (int i = 0; i < 8; i++) h->dim[i] = (short)c->dim[i], h->pixdim[i] = (float)c->pixdim[i];
+  h->vox_offset = PZ_NIFTI1_BYTES + 4;
+  h->scl_slope = 1;
+  h->datatype = (short)c->datatype, h->bitpix = (short)c->bitpix;
+  h->xyzt_units = (char)c->units;
+  h->qform_code = (short)c->qform, h->sform_code = (short)c->sform;
+  float *q[] = {&h->quatern_b, &h->quatern_c, &h->quatern_d},
+        *s[] = {&h->qoffset_x, &h->qoffset_y, &h->qoffset_z};
+  float *row[] = {h->srow_x, h->srow_y, h->srow_z};
+  for (int i = 0; i < 3; i++) {
+    *q[i] = (float)c->quaternion[i], *s[i] = (float)c->shift[i];
+    for (int j = 0; j < 4; j++) row[i][j] = (float)c->affine[i][j];
+  }
+  h->regular = 'r';
+  strcpy(h->descrip, "pznet");
+  memcpy(h->magic, "n+1", 4);
+}
+
+static void to_2(const common *c, nifti_2_header *h) {
+  h->sizeof_hdr = PZ_NIFTI2_BYTES;
+  memcpy(h->magic, "n+2\0\r\n\032\n", 8);
+  for (int i = 0; i < 8; i++) h->dim[i] = c->dim[i], h->pixdim[i] = c->pixdim[i];
+  h->vox_offset = PZ_NIFTI2_BYTES + 4;
+  h->scl_slope = 1;
+  h->datatype = (short)c->datatype, h->bitpix = (short)c->bitpix;
+  h->xyzt_units = c->units;
+  h->qform_code = c->qform, h->sform_code = c->sform;
+  double *q[] = {&h->quatern_b, &h->quatern_c, &h->quatern_d},
+         *s[] = {&h->qoffset_x, &h->qoffset_y, &h->qoffset_z};
+  double *row[] = {h->srow_x, h->srow_y, h->srow_z};
+  for (int i = 0; i < 3; i++) {
+    *q[i] = c->quaternion[i], *s[i] = c->shift[i];
+    memcpy(row[i], c->affine[i], sizeof c->affine[i]);
+  }
+  strcpy(h->descrip, "pznet");
+}
+
+int pz_nifti_print(const pz_volume_info *info, uint8_t out[PZ_NIFTI_MAX_HEADER]) {
+  common c = {0};
+  to_common(info, &c);
+  bool one = true;
+  for (int i = 1; i < 8; i++) one = one && c.dim[i] <= INT16_MAX;
+  memset(out, 0, PZ_NIFTI_MAX_HEADER);
+  if (one) {
+    nifti_1_header h = {0};
+    to_1(&c, &h);
+    memcpy(out, &h, sizeof h);
+    return PZ_NIFTI1_BYTES + 4;
+  }
+  nifti_2_header h = {0};
+  to_2(&c, &h);
+  memcpy(out, &h, sizeof h);
+  return PZ_NIFTI2_BYTES + 4;
+}

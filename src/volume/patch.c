@@ -1,0 +1,235 @@
+#include "volume/patch.h"
+
+#include "volume/blend.h"
+#include "volume/convert.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+static int64_t product(const int64_t n[3]) { return n[0] * n[1] * n[2]; }
+
+/* ------------------------------------------------------------------ memory */
+
+static void *take(pz_slab *s, int64_t bytes, const char *what, pz_error *err) {
+  void *block = pz_arena_alloc(s->arena, (size_t)bytes, 1);
+  if (!block) pz_fail_memory(err, what, (unsigned long long)bytes);
+  return block;
+}
+
+static bool take_all(pz_slab *s, pz_error *err) {
+  const pz_arrangement *p = s->plan;
+  const pz_patch_function *f = s->function;
+  const int64_t in = product(f->in), out = product(f->out), x = p->result.shape[2], workers = p->workers;
+  bool good = (s->ring = take(s, p->bytes.input, "the input planes", err)) &&
+              (s->sums = take(s, p->bytes.sums, "the sums", err)) &&
+              (s->in = take(s, in * f->channels_in * 4, "an input patch", err)) &&
+              (s->weights = take(s, out * 4, "the weights", err)) &&
+              (s->shift = take(s, f->channels_in * 8, "the normalisation", err)) &&
+              (s->inverse = take(s, workers * x * 8, "a row", err)) &&
+              (s->best = take(s, workers * x * 4, "a row", err)) &&
+              (s->source = take(s, (f->in[0] + f->in[1] + f->in[2]) * 8, "indices", err));
+  for (int i = 0; i < p->buffers; i++)
+    good = good && (s->out[i] = take(s, out * f->channels_out * 4, "an output patch", err));
+  for (int i = 0; i < p->stores; i++)
+    good = good && (s->store[i] = take(s, p->bytes.stores / p->stores, "planes of the result", err));
+  return good;
+}
+
+pz_status pz_slab_make(const pz_patch_function *f, const pz_arrangement *plan,
+                       const pz_infer_options *options, const pz_volume_info *input, pz_slab *s,
+                       pz_error *err) {
+  *s = (pz_slab){.function = f, .plan = plan, .options = options, .dtype = input->dtype};
+  s->arena = pz_arena_new();
+  if (!s->arena) return pz_fail_memory(err, "a slab", 0);
+  double *scratch = take(s, (f->out[0] + f->out[1] + f->out[2]) * 8, "the weights", err);
+  if (!scratch || !take_all(s, err)) {
+    pz_slab_free(s);
+    return PZ_ERROR_MEMORY;
+  }
+  s->scale = s->shift + f->channels_in;
+  for (int32_t c = 0; c < f->channels_in; c++) s->shift[c] = 0, s->scale[c] = 1;
+  pz_blend_weights(options->blend, f->out, scratch, s->weights);
+  return PZ_OK;
+}
+
+void pz_slab_free(pz_slab *s) {
+  pz_arena_free(s->arena);
+  memset(s, 0, sizeof *s);
+}
+
+static int64_t row_bytes(const pz_slab *s) { return s->plan->result.shape[2] * pz_dtype_bytes(s->dtype); }
+static int64_t plane_bytes(const pz_slab *s) { return s->plan->result.shape[1] * row_bytes(s); }
+int64_t pz_slab_channel_bytes(const pz_slab *s) { return s->plan->ring * plane_bytes(s); }
+char *pz_slab_plane(const pz_slab *s, int64_t z) { return s->ring + z % s->plan->ring * plane_bytes(s); }
+
+/* ------------------------------------------------------------------ work on the pool */
+
+typedef struct job {
+  pz_slab *slab;
+  const int64_t *k;
+  const float *out;
+  int64_t from, units; /* first plane; rows of voxels, which are what is shared out */
+  int64_t n;
+  int which;
+  void (*unit)(const struct job *job, int64_t i, int32_t worker);
+  atomic_bool found;
+} job;
+
+static void work(void *arg, int32_t worker) {
+  const job *j = arg;
+  const int64_t workers = j->slab->plan->workers;
+  const int64_t begin = j->units * worker / workers, end = j->units * (worker + 1) / workers;
+  for (int64_t i = begin; i < end; i++) j->unit(j, i, worker);
+}
+
+static void run(job *j) {
+  pz_pool *pool = j->slab->function->pool;
+  if (pool) pz_pool_run(pool, work, j);
+  else work(j, 0);
+}
+
+/* ------------------------------------------------------------------ gather */
+
+static int64_t in_start(const pz_axis *a, int64_t k) { return pz_axis_start(a, k) - a->before; }
+
+/* For each voxel of a patch along an axis the voxel of the volume, or -1 for a zero. */
+static void fill_source(const pz_axis *a, int64_t k, bool mirror, int64_t *source) {
+  const int64_t begin = in_start(a, k);
+  for (int64_t i = 0; i < a->in; i++) {
+    const int64_t at = begin + i;
+    source[i] = at >= 0 && at < a->size ? at : mirror ? pz_mirror(at, a->size) : -1;
+  }
+}
+
+/* The part lo..hi-1 of a patch's axis that is inside the volume. */
+static void inside(const pz_axis *a, int64_t k, int64_t *lo, int64_t *hi) {
+  const int64_t begin = in_start(a, k);
+  *lo = begin < 0 ? -begin : 0;
+  *hi = a->size - begin < a->in ? a->size - begin : a->in;
+}
+
+/* A voxel beyond the border, which stands for voxel `at` of the volume: nearly always one of the patch's own. */
+static float beyond(const pz_slab *s, int64_t c, const char *row, const float *out, int64_t at, int64_t begin,
+                    int64_t lo, int64_t hi) {
+  float v = 0;
+  if (at < 0) return 0;
+  if (at - begin >= lo && at - begin < hi) return out[at - begin];
+  pz_convert(s->dtype, row + at * pz_dtype_bytes(s->dtype), 1, s->shift[c], s->scale[c], &v);
+  return v;
+}
+
+/* The middle is converted, what is beyond the border copied from it. */
+static void gather_row(const job *j, int64_t i, int32_t worker) {
+  (void)worker;
+  const pz_slab *s = j->slab;
+  const pz_patch_function *f = s->function;
+  const pz_axis *ax = &s->plan->grid.axis[2];
+  const int64_t c = i / (f->in[0] * f->in[1]), z = i / f->in[1] % f->in[0], y = i % f->in[1];
+  const int64_t *sz = s->source, *sy = sz + f->in[0], *sx = sy + f->in[1];
+  float *out = s->in + i * f->in[2];
+  if (sz[z] < 0 || sy[y] < 0) {
+    memset(out, 0, (size_t)f->in[2] * sizeof *out);
+    return;
+  }
+  const char *row = pz_slab_plane(s, sz[z]) + c * pz_slab_channel_bytes(s) + sy[y] * row_bytes(s);
+  const int64_t begin = in_start(ax, j->k[2]);
+  int64_t lo, hi;
+  inside(ax, j->k[2], &lo, &hi);
+  pz_convert(s->dtype, row + (begin + lo) * pz_dtype_bytes(s->dtype), hi - lo, s->shift[c], s->scale[c],
+             out + lo);
+  for (int64_t x = 0; x < lo; x++) out[x] = beyond(s, c, row, out, sx[x], begin, lo, hi);
+  for (int64_t x = hi; x < f->in[2]; x++) out[x] = beyond(s, c, row, out, sx[x], begin, lo, hi);
+}
+
+void pz_patch_gather(pz_slab *s, const int64_t k[3]) {
+  const pz_patch_function *f = s->function;
+  int64_t *source = s->source;
+  for (int i = 0; i < 3; source += f->in[i], i++)
+    fill_source(&s->plan->grid.axis[i], k[i], s->options->border == PZ_BORDER_MIRROR, source);
+  job j = {.slab = s, .k = k, .units = f->channels_in * f->in[0] * f->in[1], .unit = gather_row};
+  run(&j);
+}
+
+/* ------------------------------------------------------------------ zero? */
+
+static void look_at_row(const job *j, int64_t i, int32_t worker) {
+  (void)worker;
+  const pz_slab *s = j->slab;
+  const pz_axis *a = s->plan->grid.axis;
+  int64_t lo[3], hi[3];
+  if (atomic_load_explicit(&j->found, memory_order_relaxed)) return;
+  for (int d = 0; d < 3; d++) inside(&a[d], j->k[d], &lo[d], &hi[d]);
+  const int64_t rows = hi[1] - lo[1], planes = hi[0] - lo[0];
+  const int64_t c = i / (planes * rows), z = in_start(&a[0], j->k[0]) + lo[0] + i / rows % planes;
+  const int64_t y = in_start(&a[1], j->k[1]) + lo[1] + i % rows, x = in_start(&a[2], j->k[2]) + lo[2];
+  const char *row = pz_slab_plane(s, z) + c * pz_slab_channel_bytes(s) + y * row_bytes(s);
+  if (!pz_all_zero(s->dtype, row + x * pz_dtype_bytes(s->dtype), hi[2] - lo[2]))
+    atomic_store_explicit((atomic_bool *)&j->found, true, memory_order_relaxed);
+}
+
+bool pz_patch_is_zero(pz_slab *s, const int64_t k[3]) {
+  int64_t lo[2], hi[2];
+  for (int d = 0; d < 2; d++) inside(&s->plan->grid.axis[d], k[d], &lo[d], &hi[d]);
+  job j = {.slab = s, .k = k, .unit = look_at_row};
+  j.units = s->function->channels_in * (hi[0] - lo[0]) * (hi[1] - lo[1]);
+  run(&j);
+  return !atomic_load(&j.found);
+}
+
+/* ------------------------------------------------------------------ scatter */
+
+static void scatter_row(const job *j, int64_t i, int32_t worker) {
+  (void)worker;
+  const pz_slab *s = j->slab;
+  const pz_axis *a = s->plan->grid.axis;
+  const int64_t *out = s->function->out;
+  const int64_t high = pz_axis_inside(&a[1]), n = pz_axis_inside(&a[2]),
+                begin = pz_axis_start(&a[0], j->k[0]);
+  const int64_t c = i / (j->n * high), z = j->from - begin + i / high % j->n, y = i % high;
+  const int64_t plane = c * s->plan->depth + (begin + z) % s->plan->depth;
+  const int64_t sum =
+      (plane * a[1].size + pz_axis_start(&a[1], j->k[1]) + y) * a[2].size + pz_axis_start(&a[2], j->k[2]);
+  const int64_t at = (z * out[1] + y) * out[2];
+  const float *value = j->out + c * product(out) + at;
+  if (s->plan->wide) pz_blend_add_f64((double *)s->sums + sum, s->weights + at, value, n);
+  else pz_blend_add_f32((float *)s->sums + sum, s->weights + at, value, n);
+}
+
+void pz_patch_scatter(pz_slab *s, const int64_t k[3], const float *out, int64_t from) {
+  const pz_axis *a = s->plan->grid.axis;
+  const int64_t begin = pz_axis_start(&a[0], k[0]), end = begin + pz_axis_inside(&a[0]);
+  if (from < begin) from = begin;
+  if (from >= end) return;
+  job j = {.slab = s, .k = k, .out = out, .from = from, .n = end - from, .unit = scatter_row};
+  j.units = s->function->channels_out * j.n * pz_axis_inside(&a[1]);
+  run(&j);
+}
+
+/* ------------------------------------------------------------------ store */
+
+static void store_row(const job *j, int64_t i, int32_t worker) {
+  const pz_slab *s = j->slab;
+  const pz_arrangement *p = s->plan;
+  const int64_t high = p->result.shape[1], x = p->result.shape[2], z = j->from + i / high, y = i % high;
+  double *inverse = s->inverse + worker * x;
+  pz_blend_inverse(&p->grid, s->weights, z, y, inverse);
+  const int64_t sum = (z % p->depth * high + y) * x;
+  const pz_blend_row row = {
+      .sum = (char *)s->sums + sum * (p->wide ? 8 : 4),
+      .wide = p->wide,
+      .inverse = inverse,
+      .n = x,
+      .channels = s->function->channels_out,
+      .stride = p->depth * high * x,
+      .out = s->store[j->which] + i * x * pz_dtype_bytes(p->result.dtype),
+      .out_stride = j->n * high * x,
+      .best = s->best + worker * x,
+  };
+  pz_blend_store(s->options->store, &row);
+}
+
+void pz_planes_store(pz_slab *s, int64_t z, int64_t n, int which) {
+  job j = {.slab = s, .from = z, .n = n, .which = which, .unit = store_row};
+  j.units = n * s->plan->result.shape[1];
+  run(&j);
+}

@@ -1,0 +1,42 @@
+/* patch.h: a patch out of the ring of input planes, and its result into the sums. Work is split over the pool by rows of
+ * voxels; each voxel is written by one worker. */
+#ifndef PZ_VOLUME_PATCH_H
+#define PZ_VOLUME_PATCH_H
+
+#include "volume/engine.h"
+
+/* The memory of a run, as the arrangement says. All blocks belong to `arena`. */
+typedef struct pz_slab {
+  pz_arena *arena;
+  const pz_patch_function *function;
+  const pz_arrangement *plan;
+  const pz_infer_options *options;
+  pz_dtype dtype; /* of the ring */
+  char *ring;     /* [channels_in][ring][y][x]; plane z is at z % ring */
+  void *sums; /* [channels_out][depth][y][x], float or double; plane z is at z % depth; zero when unused */
+  float *in, *out[2];
+  float *weights;       /* of an output patch */
+  float *shift, *scale; /* for each input channel */
+  char *store[2];       /* [channels][store_planes][y][x] of the result */
+  double *inverse;      /* for each worker, a row */
+  float *best;          /* for each worker, a row */
+  int64_t *source; /* where the voxels of a patch come from: in[0] + in[1] + in[2] indices, -1 for zero */
+} pz_slab;
+
+pz_status pz_slab_make(const pz_patch_function *function, const pz_arrangement *plan,
+                       const pz_infer_options *options, const pz_volume_info *input, pz_slab *slab,
+                       pz_error *err);
+void pz_slab_free(pz_slab *slab);
+char *pz_slab_plane(const pz_slab *slab, int64_t z); /* of channel 0 in the ring */
+int64_t pz_slab_channel_bytes(const pz_slab *slab);
+
+/* Patch (k[0], k[1], k[2]) into slab->in. */
+void pz_patch_gather(pz_slab *slab, const int64_t k[3]);
+/* Whether its voxels inside the volume are all zero. */
+bool pz_patch_is_zero(pz_slab *slab, const int64_t k[3]);
+/* Adds weight * out for the planes from `from` on. */
+void pz_patch_scatter(pz_slab *slab, const int64_t k[3], const float *out, int64_t from);
+/* Planes z..z+n-1 to slab->store[which]; leaves their sums zero. */
+void pz_planes_store(pz_slab *slab, int64_t z, int64_t n, int which);
+
+#endif

@@ -1,0 +1,114 @@
+#include "volume/report.h"
+
+#include <jansson.h>
+#include <string.h>
+
+/* jansson's _new setters take the value even when it is NULL (and then fail), so failures are gathered in `good`. */
+static bool put(json_t *o, const char *name, json_t *value) {
+  return json_object_set_new(o, name, value) == 0;
+}
+
+static json_t *sizes(const int64_t s[3]) {
+  return json_pack("[I,I,I]", (json_int_t)s[0], (json_int_t)s[1], (json_int_t)s[2]);
+}
+
+/* A path need not be UTF-8, a JSON string must be. */
+static json_t *path_text(const char *path) {
+  json_t *text = json_string(path);
+  return text ? text : json_string("(a name that is not UTF-8)");
+}
+
+static json_t *volume(const pz_volume_info *info) {
+  json_t *o = json_object();
+  bool good = put(o, "dtype", json_string(pz_dtype_name(info->dtype)));
+  good = put(o, "channels", json_integer(info->channels)) && good;
+  good = put(o, "shape", sizes(info->shape)) && good;
+  if (good) return o;
+  json_decref(o);
+  return NULL;
+}
+
+static json_t *bytes(const pz_arrangement *p) {
+  return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "input", (json_int_t)p->bytes.input, "sums",
+                   (json_int_t)p->bytes.sums, "patches", (json_int_t)p->bytes.patches, "weights",
+                   (json_int_t)p->bytes.weights, "result", (json_int_t)p->bytes.stores, "scratch",
+                   (json_int_t)p->bytes.scratch, "reader", (json_int_t)p->bytes.reader, "network",
+                   (json_int_t)p->bytes.network, "process", (json_int_t)p->bytes.process, "total",
+                   (json_int_t)p->bytes.total);
+}
+
+static bool put_plan(json_t *o, const pz_patch_function *f, const pz_volume *input, const char *output,
+                     const pz_arrangement *p) {
+  const pz_axis *a = p->grid.axis;
+  const int64_t counts[3] = {a[0].count, a[1].count, a[2].count};
+  const int64_t overlap[3] = {a[0].overlap, a[1].overlap, a[2].overlap};
+  json_t *in = volume(&input->info), *out = volume(&p->result);
+  bool good = in && out && put(in, "path", path_text(input->path)) && put(out, "path", path_text(output));
+  good = put(o, "input", in) && good;
+  good = put(o, "output", out) && good;
+  good = put(o, "patch_in", sizes(f->in)) && good;
+  good = put(o, "patch_out", sizes(f->out)) && good;
+  good = put(o, "overlap", sizes(overlap)) && good;
+  good = put(o, "grid", sizes(counts)) && good;
+  good = put(o, "patches", json_integer(pz_grid_patches(&p->grid))) && good;
+  good = put(o, "voxels", json_integer(p->result.shape[0] * p->result.shape[1] * p->result.shape[2])) && good;
+  good = put(o, "input_planes", json_integer(p->ring)) && good;
+  good = put(o, "memory", bytes(p)) && good;
+  return put(o, "peak_bytes", json_integer(p->bytes.total)) && good;
+}
+
+static bool put_counts(json_t *o, const pz_arrangement *p, const pz_engine_counts *c) {
+  const double voxels = (double)p->result.shape[0] * (double)p->result.shape[1] * (double)p->result.shape[2];
+  /* Only what this process computed counts for its speed. */
+  const double share = c->patches > 0 ? (double)(c->run + c->skipped) / (double)c->patches : 0;
+  bool good = put(o, "patches_run", json_integer(c->run));
+  good = put(o, "patches_skipped", json_integer(c->skipped)) && good;
+  good = put(o, "patches_resumed", json_integer(c->patches - c->run - c->skipped)) && good;
+  good = put(o, "voxels_per_second", json_real(c->seconds > 0 ? share * voxels / c->seconds : 0)) && good;
+  return put(o, "seconds",
+             json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "total", c->seconds, "statistics", c->statistics,
+                       "read", c->read, "compute", c->compute, "write", c->write, "wait", c->wait, "finish",
+                       c->finish)) &&
+         good;
+}
+
+static bool put_facts(json_t *o, const pz_facts *f) {
+  json_t *facts = json_object();
+  bool good = facts;
+  for (int i = 0; i < f->n && good; i++) good = put(facts, f->fact[i].name, path_text(f->fact[i].value));
+  return put(o, "determined_by", facts) && good;
+}
+
+/* jansson prints with malloc, unless somebody has given it other functions. */
+static char *print(json_t *o, bool good) {
+  char *text = good ? json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+  json_decref(o);
+  return text;
+}
+
+char *pz_report_print(const pz_patch_function *function, const pz_volume *input, const char *output,
+                      const pz_arrangement *plan, const pz_engine_counts *counts, const pz_facts *facts) {
+  json_t *o = json_object();
+  bool good = o && put_plan(o, function, input, output, plan);
+  if (counts) good = good && put_counts(o, plan, counts);
+  if (facts) good = good && put_facts(o, facts);
+  return print(o, good);
+}
+
+char *pz_report_volume(const pz_volume *v) {
+  const pz_volume_info *i = &v->info;
+  json_t *o = volume(i);
+  bool good = o && put(o, "format", json_string(v->format->name)) && put(o, "path", path_text(v->path));
+  if (good && v->dataset) good = put(o, "dataset", path_text(v->dataset));
+  json_t *axes = json_array();
+  if (i->has_channels) json_array_append_new(axes, json_string("c"));
+  for (int d = 0; d < 3; d++)
+    json_array_append_new(axes, json_string((const char *const[]){"z", "y", "x"}[d]));
+  good = good && json_array_size(axes) == (size_t)(3 + i->has_channels);
+  if (!o || !put(o, "axes", axes)) good = false;
+  if (good && i->voxel[0] + i->voxel[1] + i->voxel[2] > 0)
+    good = put(o, "voxel_size", json_pack("[f,f,f]", i->voxel[0], i->voxel[1], i->voxel[2])) &&
+           put(o, "unit", json_string(i->unit));
+  good = good && put(o, "bytes", json_integer(pz_volume_bytes(i)));
+  return print(o, good);
+}

@@ -1,0 +1,366 @@
+#include "volume/stages.h"
+
+#include "volume/convert.h"
+#include "volume/io.h"
+#include "volume/normalize.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef enum kind { PATCH, PLANES, ROW } kind;
+typedef struct item {
+  kind kind;
+  int64_t a, b; /* PATCH: row, index; PLANES: first, count; ROW: row, first row needed */
+  int which;
+} item;
+
+enum { QUEUE = 8 };
+
+struct pz_stages {
+  pz_stages_options o;
+  pthread_t reader, writer;
+  bool reading, writing; /* the threads exist */
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+
+  /* under the lock */
+  bool stop;
+  pz_error error;
+  int64_t have,
+      released; /* input planes before `have` are in the ring, before `released` may be overwritten */
+  item queue[QUEUE];
+  int64_t head, tail;
+  bool patch_busy[2], store_busy[2];
+
+  /* of the reader */
+  double read_seconds;
+
+  /* of the writer */
+  int result, journal; /* files; -1 when closed */
+  int64_t journal_row; /* of `journal` */
+  char journal_path[PATH_MAX];
+  int64_t row, keep; /* rows before `row` are finished, rows before `keep` forgotten */
+  int64_t needed;    /* to resume at `row`, rows from here on are needed */
+  int64_t window;    /* rows keep..keep+window-1 have an entry in ... */
+  int64_t *patches;  /* ... this: how many patches are in their journals; by row % window */
+  int64_t *recent;   /* the same in order, for the record */
+  double write_seconds, recorded;
+  bool unrecorded;
+};
+
+double pz_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void fail_stage(pz_stages *s, const pz_error *e) {
+  pthread_mutex_lock(&s->lock);
+  if (s->error.status == PZ_OK) s->error = *e;
+  s->stop = true;
+  pthread_cond_broadcast(&s->changed);
+  pthread_mutex_unlock(&s->lock);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* What is read next: planes z..z+n-1 that lie together in the ring; 0 at the end. */
+static int64_t next_planes(pz_stages *s, int64_t *z) {
+  const int64_t ring = s->o.slab->plan->ring, end = s->o.input->info.shape[0];
+  int64_t n = 0;
+  pthread_mutex_lock(&s->lock);
+  *z = s->have;
+  while (!s->stop && *z < end && *z >= s->released + ring) pthread_cond_wait(&s->changed, &s->lock);
+  if (!s->stop && *z < end)
+    n = least(least(s->o.read_planes, end - *z), least(s->released + ring - *z, ring - *z % ring));
+  pthread_mutex_unlock(&s->lock);
+  return n;
+}
+
+static pz_status read_planes(pz_stages *s, int64_t z, int64_t n, pz_error *err) {
+  pz_slab *slab = s->o.slab;
+  const double begin = pz_seconds();
+  const int64_t channel = pz_slab_channel_bytes(slab);
+  char *to = pz_slab_plane(slab, z);
+  PZ_TRY(pz_volume_read(s->o.input, z, n, to, channel, err));
+  PZ_TRY(pz_planes_mend(s->o.input, slab->options->nan, z, n, to, channel, err));
+  s->read_seconds += pz_seconds() - begin;
+  return PZ_OK;
+}
+
+static void *read_all(void *arg) {
+  pz_stages *s = arg;
+  pz_error err = {0};
+  int64_t z, n;
+  while ((n = next_planes(s, &z)) > 0) {
+    if (read_planes(s, z, n, &err) != PZ_OK) {
+      fail_stage(s, &err);
+      break;
+    }
+    pthread_mutex_lock(&s->lock);
+    s->have = z + n;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+  }
+  return NULL;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static int64_t record_bytes(const pz_stages *s) {
+  const pz_patch_function *f = s->o.slab->function;
+  return f->out[0] * f->out[1] * f->out[2] * f->channels_out * 4;
+}
+
+/* The journal of a row has room for all its patches from the beginning: what is never written reads as zeros, which is
+ * what a skipped patch gives. */
+static pz_status open_journal(pz_stages *s, int64_t row, pz_error *err) {
+  char *path = s->journal_path;
+  if (s->journal >= 0 && s->journal_row == row) return PZ_OK;
+  if (s->journal >= 0) close(s->journal);
+  s->journal = -1;
+  if (!pz_job_row_path(s->o.job, row, path, PATH_MAX))
+    return pz_fail(err, PZ_ERROR_RUN, "%s: the path is too long", s->o.result_path);
+  s->journal = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (s->journal < 0) return pz_io_fail(err, path, "creating", errno);
+  s->journal_row = row;
+  if (ftruncate(s->journal, record_bytes(s) * s->o.slab->plan->row_patches) != 0)
+    return pz_io_fail(err, path, "growing", errno);
+  return pz_io_sync_folder(path, err);
+}
+
+static pz_status write_patch(pz_stages *s, const item *i, pz_error *err) {
+  PZ_TRY(open_journal(s, i->a, err));
+  const int64_t bytes = record_bytes(s);
+  if (i->which >= 0)
+    PZ_TRY(pz_io_write(s->journal, s->journal_path, s->o.slab->out[i->which], bytes, i->b * bytes, err));
+  s->patches[i->a % s->window] = i->b + 1;
+  return PZ_OK;
+}
+
+static pz_status write_planes(pz_stages *s, const item *i, pz_error *err) {
+  const pz_volume_info *r = &s->o.slab->plan->result;
+  const int64_t plane = pz_volume_plane_bytes(r);
+  const char *from = s->o.slab->store[i->which];
+  for (int64_t c = 0; c < r->channels; c++, from += i->b * plane)
+    PZ_TRY(pz_io_write(s->result, s->o.result_path, from, i->b * plane,
+                       s->o.result_offset + (c * r->shape[0] + i->a) * plane, err));
+  return PZ_OK;
+}
+
+static void forget_rows(pz_stages *s, int64_t keep) {
+  char path[PATH_MAX];
+  for (; s->keep < keep; s->keep++) {
+    if (s->patches[s->keep % s->window] > 0 && pz_job_row_path(s->o.job, s->keep, path, sizeof path))
+      unlink(path);
+    s->patches[s->keep % s->window] = 0;
+  }
+}
+
+/* Data first, then the record of it. Files of rows that are not needed go last. */
+static pz_status record(pz_stages *s, pz_error *err) {
+  const int64_t rows = s->row - s->needed + 1;
+  for (int64_t i = 0; i < rows; i++) s->recent[i] = s->patches[(s->needed + i) % s->window];
+  if (s->journal >= 0 && fdatasync(s->journal) != 0)
+    return pz_io_fail(err, s->journal_path, "syncing", errno);
+  if (fdatasync(s->result) != 0) return pz_io_fail(err, s->o.result_path, "syncing", errno);
+  const pz_job_progress p = {.row = s->row, .first = s->needed, .rows = rows, .patches = s->recent};
+  PZ_TRY(pz_job_record(s->o.job, &p, err));
+  forget_rows(s, s->needed);
+  s->recorded = pz_seconds();
+  s->unrecorded = false;
+  return PZ_OK;
+}
+
+/* A row without a journal was cheap: it is recorded when the time has come, or the window is full. */
+static pz_status end_row(pz_stages *s, const item *i, pz_error *err) {
+  const bool journalled = s->patches[i->a % s->window] > 0;
+  s->row = i->a + 1;
+  s->needed = i->b;
+  return journalled || s->row - s->keep >= s->window - 1 ? record(s, err) : PZ_OK;
+}
+
+static pz_status write_item(pz_stages *s, const item *i, pz_error *err) {
+  static pz_status (*const kinds[])(pz_stages *, const item *, pz_error *) = {
+      [PATCH] = write_patch, [PLANES] = write_planes, [ROW] = end_row};
+  const double begin = pz_seconds();
+  s->unrecorded = true;
+  PZ_TRY(kinds[i->kind](s, i, err));
+  if (s->unrecorded && i->kind != PLANES && begin - s->recorded >= s->o.record_seconds)
+    PZ_TRY(record(s, err));
+  s->write_seconds += pz_seconds() - begin;
+  return PZ_OK;
+}
+
+/* After a stop the queue is still emptied. */
+static bool next_item(pz_stages *s, item *i) {
+  pthread_mutex_lock(&s->lock);
+  while (s->head == s->tail && !s->stop) pthread_cond_wait(&s->changed, &s->lock);
+  const bool any = s->head != s->tail;
+  if (any) *i = s->queue[s->head % QUEUE];
+  pthread_mutex_unlock(&s->lock);
+  return any;
+}
+
+static void item_done(pz_stages *s, const item *i) {
+  pthread_mutex_lock(&s->lock);
+  s->head++;
+  if (i->kind == PATCH && i->which >= 0) s->patch_busy[i->which] = false;
+  if (i->kind == PLANES) s->store_busy[i->which] = false;
+  pthread_cond_broadcast(&s->changed);
+  pthread_mutex_unlock(&s->lock);
+}
+
+static void *write_all(void *arg) {
+  pz_stages *s = arg;
+  pz_error err = {0};
+  item i;
+  while (next_item(s, &i)) {
+    if (err.status == PZ_OK && write_item(s, &i, &err) != PZ_OK) fail_stage(s, &err);
+    item_done(s, &i);
+  }
+  if (err.status == PZ_OK && s->unrecorded && record(s, &err) != PZ_OK) fail_stage(s, &err);
+  return NULL;
+}
+
+/* ------------------------------------------------------------------ for the caller */
+
+typedef bool (*condition)(const pz_stages *s, int64_t which);
+
+static bool input_there(const pz_stages *s, int64_t last) { return s->have > last; }
+static bool patch_free(const pz_stages *s, int64_t which) { return !s->patch_busy[which]; }
+static bool store_free(const pz_stages *s, int64_t which) { return !s->store_busy[which]; }
+static bool queue_free(const pz_stages *s, int64_t which) {
+  (void)which;
+  return s->tail - s->head < QUEUE;
+}
+
+static pz_status wait_for(pz_stages *s, condition met, int64_t which, double *waited, pz_error *err) {
+  const double begin = pz_seconds();
+  pthread_mutex_lock(&s->lock);
+  while (!s->stop && !met(s, which)) pthread_cond_wait(&s->changed, &s->lock);
+  const bool stopped = s->stop;
+  if (stopped && err && err->status == PZ_OK) *err = s->error;
+  pthread_mutex_unlock(&s->lock);
+  if (waited) *waited += pz_seconds() - begin;
+  return !stopped ? PZ_OK : err ? err->status : PZ_ERROR_RUN;
+}
+
+pz_status pz_stages_wait_input(pz_stages *s, int64_t last, double *waited, pz_error *err) {
+  return wait_for(s, input_there, last, waited, err);
+}
+pz_status pz_stages_wait_patch(pz_stages *s, int which, double *waited, pz_error *err) {
+  return wait_for(s, patch_free, which, waited, err);
+}
+pz_status pz_stages_wait_store(pz_stages *s, int which, double *waited, pz_error *err) {
+  return wait_for(s, store_free, which, waited, err);
+}
+
+void pz_stages_release(pz_stages *s, int64_t first) {
+  pthread_mutex_lock(&s->lock);
+  if (first > s->released) s->released = first;
+  pthread_cond_broadcast(&s->changed);
+  pthread_mutex_unlock(&s->lock);
+}
+
+/* When the writer has failed the item is dropped; the next wait says why. */
+static void put(pz_stages *s, item i) {
+  pz_error ignored = {0};
+  if (wait_for(s, queue_free, 0, NULL, &ignored) != PZ_OK) return;
+  pthread_mutex_lock(&s->lock);
+  s->queue[s->tail++ % QUEUE] = i;
+  if (i.kind == PATCH && i.which >= 0) s->patch_busy[i.which] = true;
+  if (i.kind == PLANES) s->store_busy[i.which] = true;
+  pthread_cond_broadcast(&s->changed);
+  pthread_mutex_unlock(&s->lock);
+}
+
+void pz_stages_put_patch(pz_stages *s, int64_t row, int64_t index, int which) {
+  put(s, (item){.kind = PATCH, .a = row, .b = index, .which = which});
+}
+void pz_stages_put_planes(pz_stages *s, int64_t z, int64_t n, int which) {
+  put(s, (item){.kind = PLANES, .a = z, .b = n, .which = which});
+}
+void pz_stages_put_row(pz_stages *s, int64_t row, int64_t needed) {
+  put(s, (item){.kind = ROW, .a = row, .b = needed, .which = -1});
+}
+
+/* ------------------------------------------------------------------ beginning and ending */
+
+/* The rows that are needed to resume at `row`: those whose planes reach behind its first. */
+int64_t pz_rows_needed(const pz_axis *z, int64_t row) {
+  int64_t last;
+  return row < z->count ? pz_axis_covering(z, pz_axis_start(z, row), &last) : z->count;
+}
+
+static void load_journals(pz_stages *s) {
+  const pz_axis *z = &s->o.slab->plan->grid.axis[0];
+  s->row = s->o.first_row;
+  s->needed = s->keep = pz_rows_needed(z, s->row);
+  for (int64_t k = s->keep; k <= s->row && k < z->count; k++)
+    s->patches[k % s->window] = pz_job_patches(s->o.job, k);
+}
+
+static pz_status begin_writing(pz_stages *s, pz_error *err) {
+  const int64_t coverage = pz_axis_coverage(&s->o.slab->plan->grid.axis[0]);
+  s->window = 2 * coverage + 64;
+  s->patches = calloc((size_t)s->window * 2, sizeof *s->patches);
+  if (!s->patches) return pz_fail_memory(err, "the writer", (unsigned long long)s->window * 16);
+  s->recent = s->patches + s->window;
+  load_journals(s);
+  s->recorded = pz_seconds();
+  s->result = open(s->o.result_path, O_WRONLY | O_CLOEXEC);
+  if (s->result < 0) return pz_io_fail(err, s->o.result_path, "opening", errno);
+  s->writing = pthread_create(&s->writer, NULL, write_all, s) == 0;
+  return s->writing ? PZ_OK : pz_fail(err, PZ_ERROR_RUN, "cannot start a thread for writing");
+}
+
+static pz_status begin(pz_stages *s, pz_error *err) {
+  PZ_TRY(begin_writing(s, err));
+  if (s->o.no_input) return PZ_OK;
+  s->reading = pthread_create(&s->reader, NULL, read_all, s) == 0;
+  return s->reading ? PZ_OK : pz_fail(err, PZ_ERROR_RUN, "cannot start a thread for reading");
+}
+
+pz_status pz_stages_start(const pz_stages_options *options, pz_stages **stages, pz_error *err) {
+  *stages = NULL;
+  pz_stages *s = calloc(1, sizeof *s);
+  if (!s) return pz_fail_memory(err, "the stages", sizeof *s);
+  s->o = *options;
+  s->result = s->journal = -1;
+  s->have = s->released = options->first_plane;
+  pthread_mutex_init(&s->lock, NULL);
+  pthread_cond_init(&s->changed, NULL);
+  const pz_status status = begin(s, err);
+  if (status == PZ_OK) *stages = s;
+  else pz_stages_stop(s, NULL, NULL);
+  return status;
+}
+
+pz_status pz_stages_stop(pz_stages *s, pz_engine_counts *counts, pz_error *err) {
+  if (!s) return PZ_OK;
+  pthread_mutex_lock(&s->lock);
+  s->stop = true;
+  pthread_cond_broadcast(&s->changed);
+  pthread_mutex_unlock(&s->lock);
+  if (s->reading) pthread_join(s->reader, NULL);
+  if (s->writing) pthread_join(s->writer, NULL);
+  if (counts) counts->read += s->read_seconds, counts->write += s->write_seconds;
+  const pz_status status = s->error.status;
+  if (err && err->status == PZ_OK) *err = s->error;
+  if (s->journal >= 0) close(s->journal);
+  if (s->result >= 0) close(s->result);
+  pthread_mutex_destroy(&s->lock);
+  pthread_cond_destroy(&s->changed);
+  free(s->patches);
+  free(s);
+  return status;
+}

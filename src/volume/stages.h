@@ -1,0 +1,49 @@
+/* stages.h: the threads that read and write while the caller computes. */
+#ifndef PZ_VOLUME_STAGES_H
+#define PZ_VOLUME_STAGES_H
+
+#include "volume/job.h"
+#include "volume/patch.h"
+
+typedef struct pz_stages pz_stages;
+
+typedef struct pz_stages_options {
+  pz_slab *slab;
+  pz_volume *input;
+  pz_job *job;
+  const char *result_path; /* raw planes go here ... */
+  int64_t result_offset;   /* ... from here on */
+  int64_t first_plane;     /* of the input that is needed */
+  int64_t first_row;       /* recorded as finished */
+  int64_t read_planes;     /* at once */
+  double record_seconds;
+  bool no_input; /* nothing is left to be read */
+} pz_stages_options;
+
+pz_status pz_stages_start(const pz_stages_options *options, pz_stages **stages, pz_error *err);
+/* Ends both threads: lets what was handed to the writer be written and recorded first (also after a failure elsewhere),
+ * frees, and returns the first failure of either thread. `counts` gets their seconds. NULL is fine. */
+pz_status pz_stages_stop(pz_stages *stages, pz_engine_counts *counts, pz_error *err);
+
+/* Waits until input planes up to `last` are in the ring. */
+pz_status pz_stages_wait_input(pz_stages *stages, int64_t last, double *waited, pz_error *err);
+/* Input planes before `first` are not needed any more. */
+void pz_stages_release(pz_stages *stages, int64_t first);
+
+/* Waits until buffer `which` (of slab->out, or of slab->store) may be written to. */
+pz_status pz_stages_wait_patch(pz_stages *stages, int which, double *waited, pz_error *err);
+pz_status pz_stages_wait_store(pz_stages *stages, int which, double *waited, pz_error *err);
+
+/* Hands things to the writer, in the order of the work: patch `index` of a row, whose result is slab->out[which]
+ * (which = -1: it was skipped and is zero); planes z..z+n-1 in slab->store[which]; the end of a row. `needed`: rows
+ * before it are not needed for resuming any more. */
+void pz_stages_put_patch(pz_stages *stages, int64_t row, int64_t index, int which);
+void pz_stages_put_planes(pz_stages *stages, int64_t z, int64_t n, int which);
+void pz_stages_put_row(pz_stages *stages, int64_t row, int64_t needed);
+
+/* The first of the rows that are needed to resume at `row`. */
+int64_t pz_rows_needed(const pz_axis *z, int64_t row);
+
+double pz_seconds(void); /* a monotonic clock */
+
+#endif

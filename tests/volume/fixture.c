@@ -1,0 +1,196 @@
+#include "fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+fx_folder fx_enter(void) {
+  fx_folder f;
+  /* In memory where there is such a place: the tests sync often. */
+  const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+  snprintf(f.path, sizeof f.path, "%s/pznet-volume-XXXXXX", base);
+  assert_non_null(mkdtemp(f.path));
+  return f;
+}
+
+static int drop(const char *path, const struct stat *info, int type, struct FTW *walk) {
+  (void)info, (void)type, (void)walk;
+  return remove(path);
+}
+void fx_leave(const fx_folder *folder) { nftw(folder->path, drop, 16, FTW_DEPTH | FTW_PHYS); }
+
+const char *fx_path(const fx_folder *folder, const char *name) {
+  static char buffers[16][512];
+  static int next;
+  char *out = buffers[next++ % 16];
+  snprintf(out, sizeof buffers[0], "%s/%s", folder->path, name);
+  return out;
+}
+
+uint64_t fx_random(uint64_t *state) {
+  uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+  return z ^ z >> 31;
+}
+int64_t fx_between(uint64_t *state, int64_t low, int64_t high) {
+  return low + (int64_t)(fx_random(state) % (uint64_t)(high - low + 1));
+}
+float fx_unit(uint64_t *state) { return (float)(fx_random(state) >> 40) / (float)(1 << 24); }
+
+pz_volume_info fx_info(pz_dtype dtype, int32_t channels, int64_t z, int64_t y, int64_t x) {
+  return (pz_volume_info){
+      .dtype = dtype, .channels = channels, .has_channels = channels > 1, .shape = {z, y, x}};
+}
+
+void *fx_content(const pz_volume_info *info, uint64_t seed) {
+  const int64_t bytes = pz_volume_bytes(info);
+  uint8_t *data = malloc((size_t)bytes);
+  assert_non_null(data);
+  for (int64_t i = 0; i < bytes && info->dtype != PZ_F32; i++) data[i] = (uint8_t)fx_random(&seed);
+  for (int64_t i = 0; i < bytes / 4 && info->dtype == PZ_F32; i++) ((float *)data)[i] = fx_unit(&seed);
+  return data;
+}
+
+static pz_status save_by(const pz_volume_path *p, const char *raw, const pz_volume_info *info,
+                         const void *data, pz_error *err) {
+  int64_t offset = 0;
+  const char *laid = p->format->lay_out ? p->file : raw;
+  if (p->format->lay_out) PZ_TRY(p->format->lay_out(p->file, p->dataset, info, &offset, err));
+  const int fd = open(laid, O_RDWR | O_CREAT, 0666);
+  assert_true(fd >= 0);
+  assert_int_equal(pwrite(fd, data, (size_t)pz_volume_bytes(info), offset), pz_volume_bytes(info));
+  pz_status status = PZ_OK;
+  pz_volume_source source = {.fd = fd, .path = laid, .info = info};
+  if (p->format->convert) status = p->format->convert(p->file, p->dataset, &source, err);
+  close(fd);
+  unlink(raw);
+  return status;
+}
+
+pz_status fx_try_save(const char *path, const pz_volume_info *info, const void *data, pz_error *err) {
+  pz_arena *arena = pz_arena_new();
+  pz_volume_path parts;
+  char raw[600];
+  pz_status status = pz_volume_parse_path(arena, path, &parts, err);
+  if (status == PZ_OK) {
+    snprintf(raw, sizeof raw, "%s.fixture", parts.file);
+    status = save_by(&parts, raw, info, data, err);
+  }
+  pz_arena_free(arena);
+  return status;
+}
+
+void fx_save(const char *path, const pz_volume_info *info, const void *data) {
+  pz_error err = {0};
+  if (fx_try_save(path, info, data, &err) != PZ_OK) fail_msg("%s", err.message);
+}
+
+void *fx_load(const char *path, pz_volume_info *info) {
+  pz_error err = {0};
+  pz_volume *v;
+  if (pz_volume_open(path, &v, &err) != PZ_OK) fail_msg("%s", err.message);
+  *info = v->info;
+  char *data = malloc((size_t)pz_volume_bytes(info));
+  assert_non_null(data);
+  if (pz_volume_read(v, 0, info->shape[0], data, pz_volume_bytes(info) / info->channels, &err) != PZ_OK)
+    fail_msg("%s", err.message);
+  pz_volume_close(v);
+  return data;
+}
+
+pz_status fx_read_all(const char *path, int64_t portion, pz_error *err) {
+  pz_volume *v;
+  PZ_TRY(pz_volume_open(path, &v, err));
+  const int64_t plane = pz_volume_plane_bytes(&v->info), planes = v->info.shape[0];
+  pz_status status = PZ_OK;
+  /* A damaged header may promise anything: what would not be worked on is not read. */
+  char *data =
+      plane * v->info.channels < (1 << 26) ? malloc((size_t)(plane * v->info.channels * portion)) : NULL;
+  for (int64_t z = 0; data && z < planes && status == PZ_OK; z += portion)
+    status = pz_volume_read(v, z, portion < planes - z ? portion : planes - z, data, plane * portion, err);
+  free(data);
+  pz_volume_close(v);
+  return status;
+}
+
+void *fx_file(const char *path, size_t *size) {
+  struct stat info;
+  assert_int_equal(stat(path, &info), 0);
+  *size = (size_t)info.st_size;
+  void *data = malloc(*size + 1);
+  FILE *f = fopen(path, "rb");
+  assert_true(f && data);
+  assert_int_equal(fread(data, 1, *size, f), *size);
+  fclose(f);
+  return data;
+}
+
+void fx_write_file(const char *path, const void *data, size_t size) {
+  FILE *f = fopen(path, "wb");
+  assert_non_null(f);
+  assert_int_equal(fwrite(data, 1, size, f), size);
+  assert_int_equal(fclose(f), 0);
+}
+
+bool fx_exists(const char *path) { return access(path, F_OK) == 0; }
+
+/* ------------------------------------------------------------------ networks */
+
+/* Mean of the box of voxels whose corner is (z, y, x) of the input and whose size is in - out + 1. */
+static float box(const pz_patch_function *f, const float *in, int64_t z, int64_t y, int64_t x) {
+  const int64_t n[3] = {f->in[0] - f->out[0] + 1, f->in[1] - f->out[1] + 1, f->in[2] - f->out[2] + 1};
+  double sum = 0;
+  for (int64_t i = 0; i < n[0]; i++)
+    for (int64_t j = 0; j < n[1]; j++)
+      for (int64_t k = 0; k < n[2]; k++) sum += in[((z + i) * f->in[1] + y + j) * f->in[2] + x + k];
+  return (float)(sum / (double)(n[0] * n[1] * n[2]));
+}
+
+static float voxel(const fx_net *net, const float *in, int32_t c, int64_t z, int64_t y, int64_t x) {
+  const pz_patch_function *f = &net->function;
+  const int64_t m[3] = {(f->in[0] - f->out[0]) / 2, (f->in[1] - f->out[1]) / 2, (f->in[2] - f->out[2]) / 2};
+  const float *channel = in + c % f->channels_in * f->in[0] * f->in[1] * f->in[2];
+  if (net->kind == FX_BOX) return box(f, channel, z, y, x);
+  const float v = channel[((z + m[0]) * f->in[1] + y + m[1]) * f->in[2] + x + m[2]];
+  return net->kind == FX_RAMP ? v + 0.01f * (float)(c + 1) * (float)(z + 2 * y + 3 * x) : v;
+}
+
+static pz_status apply(void *host, const float *in, float *out, pz_error *err) {
+  fx_net *net = host;
+  const pz_patch_function *f = &net->function;
+  net->runs++;
+  if (net->runs == net->fail_at)
+    return pz_fail(err, PZ_ERROR_RUN, "the network failed, as the test wants it");
+  for (int32_t c = 0; c < f->channels_out; c++)
+    for (int64_t z = 0; z < f->out[0]; z++)
+      for (int64_t y = 0; y < f->out[1]; y++)
+        for (int64_t x = 0; x < f->out[2]; x++) *out++ = voxel(net, in, c, z, y, x);
+  if (net->runs == net->interrupt_at) net->flag = 1;
+  return PZ_OK;
+}
+
+void fx_net_make(fx_net *net, fx_kind kind, int32_t channels_in, int32_t channels_out, const int64_t in[3],
+                 const int64_t out[3]) {
+  memset(net, 0, sizeof *net);
+  net->kind = kind;
+  net->function = (pz_patch_function){
+      .channels_in = channels_in, .channels_out = channels_out, .run = apply, .host = net, .digest = "test"};
+  memcpy(net->function.in, in, sizeof net->function.in);
+  memcpy(net->function.out, out, sizeof net->function.out);
+}
+
+pz_status fx_infer(fx_net *net, const char *input, const char *output, const pz_infer_options *options,
+                   const pz_engine_tuning *tuning, pz_error *err) {
+  pz_volume *v;
+  pz_infer_options o = *options;
+  o.interrupt = &net->flag;
+  PZ_TRY(pz_volume_open(input, &v, err));
+  const pz_status status = pz_engine_run(&net->function, v, output, &o, tuning, NULL, err);
+  pz_volume_close(v);
+  return status;
+}

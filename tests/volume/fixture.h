@@ -1,0 +1,60 @@
+/* fixture.h: volumes and patch functions for the tests. */
+#ifndef PZ_TESTS_VOLUME_FIXTURE_H
+#define PZ_TESTS_VOLUME_FIXTURE_H
+
+#include "unit.h"
+#include "volume/engine.h"
+#include "volume/volume.h"
+
+#include <stdio.h>
+
+/* A folder of the test's own, removed with all it holds by fx_leave. */
+typedef struct fx_folder {
+  char path[256];
+} fx_folder;
+fx_folder fx_enter(void);
+void fx_leave(const fx_folder *folder);
+const char *fx_path(const fx_folder *folder, const char *name); /* one of 16 static buffers, used in turn */
+
+/* splitmix64: the same numbers everywhere */
+uint64_t fx_random(uint64_t *state);
+int64_t fx_between(uint64_t *state, int64_t low, int64_t high);
+float fx_unit(uint64_t *state); /* 0 <= v < 1 */
+
+pz_volume_info fx_info(pz_dtype dtype, int32_t channels, int64_t z, int64_t y, int64_t x);
+/* Random content: floats in 0..1, integers over their whole range. The caller frees it. */
+void *fx_content(const pz_volume_info *info, uint64_t seed);
+
+/* Through the formats' own writers and readers. */
+void fx_save(const char *path, const pz_volume_info *info, const void *data);
+pz_status fx_try_save(const char *path, const pz_volume_info *info, const void *data, pz_error *err);
+void *fx_load(const char *path, pz_volume_info *info); /* the caller frees it */
+/* Reads everything there is, in portions of `portion` planes; for damaged files. */
+pz_status fx_read_all(const char *path, int64_t portion, pz_error *err);
+
+void *fx_file(const char *path, size_t *size); /* bytes; the caller frees them */
+void fx_write_file(const char *path, const void *data, size_t size);
+bool fx_exists(const char *path);
+
+/* A patch function for tests. The output is the input's centre, shifted and weighted by kind. */
+typedef enum fx_kind {
+  FX_IDENTITY, /* channel c of the output is channel c % channels_in of the input's centre */
+  FX_BOX,      /* mean over the neighbourhood that the margin allows: a valid convolution */
+  FX_RAMP, /* what the input is, plus where in the patch: differs between patches, so that blending shows */
+} fx_kind;
+typedef struct fx_net {
+  pz_patch_function function;
+  fx_kind kind;
+  int runs;
+  int interrupt_at; /* sets `flag` in this run; 0: never */
+  int fail_at;      /* fails in this run; 0: never */
+  volatile int flag;
+} fx_net;
+void fx_net_make(fx_net *net, fx_kind kind, int32_t channels_in, int32_t channels_out, const int64_t in[3],
+                 const int64_t out[3]);
+
+/* Runs the engine on files. */
+pz_status fx_infer(fx_net *net, const char *input, const char *output, const pz_infer_options *options,
+                   const pz_engine_tuning *tuning, pz_error *err);
+
+#endif

@@ -236,8 +236,8 @@ static pz_status first_page_metadata(pz_volume *v, pz_error *err) {
   float per[2] = {0, 0};
   t->page_channels = 1;
   if (!TIFFGetField(t->file, TIFFTAG_IMAGEDESCRIPTION, &text) || !text || strncmp(text, "ImageJ=", 7) != 0)
-    return;
-  imagej(v, text);
+    return PZ_OK;
+  PZ_TRY(imagej(v, text, err));
   TIFFGetField(t->file, TIFFTAG_YRESOLUTION, &per[0]);
   TIFFGetField(t->file, TIFFTAG_XRESOLUTION, &per[1]);
   for (int i = 0; i < 2; i++)

@@ -50,12 +50,20 @@ pz_status pz_add_call(pz_plan *plan, pz_step *step, const char *header, const ch
   return PZ_OK;
 }
 
+static void view_fields(pz_text *text, const pz_view *v) {
+  pz_text_printf(text, "%d, %d, %d, %d, %d, %d, {%d, %d, %d}, {%d, %d, %d}, %lld, %lld, %lld, %lld, %lld",
+                 v->n, v->c, v->d, v->h, v->w, v->block, v->border_lo[0], v->border_lo[1], v->border_lo[2],
+                 v->border_hi[0], v->border_hi[1], v->border_hi[2], (long long)v->stride_n,
+                 (long long)v->stride_c, (long long)v->stride_d, (long long)v->stride_h,
+                 (long long)v->stride_w);
+}
+
 pz_status pz_add_border_call(pz_plan *plan, pz_step *step, const pz_storage *s, pz_error *err) {
   bool any = false;
   for (int i = 0; i < PZ_SPATIAL; i++) any |= s->view.border_lo[i] || s->view.border_hi[i];
   if (!any) return PZ_OK;
   pz_text shape = {0};
-  pz_text_view(&shape, "out", &s->view);
+  view_fields(&shape, &s->view);
   const pz_arg args[] = {{.name = "out", .written = true, .at = s->at}};
   return pz_add_call(plan, step, "kernels/copy/border.h", "pz_border_zero", &shape, args, 1, err);
 }
@@ -71,11 +79,9 @@ pz_status pz_set_algorithm(pz_plan *plan, pz_step *step, pz_error *err, const ch
 }
 
 void pz_text_view(pz_text *text, const char *name, const pz_view *v) {
-  pz_text_printf(
-      text, ".%s = {%d, %d, %d, %d, %d, %d, {%d, %d, %d}, {%d, %d, %d}, %lld, %lld, %lld, %lld, %lld}, ",
-      name, v->n, v->c, v->d, v->h, v->w, v->block, v->border_lo[0], v->border_lo[1], v->border_lo[2],
-      v->border_hi[0], v->border_hi[1], v->border_hi[2], (long long)v->stride_n, (long long)v->stride_c,
-      (long long)v->stride_d, (long long)v->stride_h, (long long)v->stride_w);
+  pz_text_printf(text, ".%s = {", name);
+  view_fields(text, v);
+  pz_text_append(text, "}, ");
 }
 
 void pz_text_ints(pz_text *text, const char *name, const int32_t *values, int32_t n) {

@@ -1,63 +1,79 @@
-/* solve_conv.c: the direct convolution (kernels/conv/direct.h): blocked, and with few input maps read plain. */
+/* solve_conv.c: convolution and deconvolution by direct summation, with one of three kernels: outer products of
+ * blocks (kernels/conv/direct.h), few output maps (reduce.h), map by map (depthwise.h). A deconvolution is a
+ * convolution for each phase of its stride (deconv.h). */
+#include "kernels/conv/deconv.h"
 #include "kernels/conv/pack.h"
+#include "kernels/conv/pack_depthwise.h"
+#include "kernels/conv/pack_reduce.h"
 #include "kernels/conv/schedule.h"
-#include "plan/solve_conv.h"
+#include "plan/solver.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-pz_tensor_id pz_conv_operand(const pz_node *node, int32_t slot) {
-  return slot < node->n_in ? node->in[slot] : PZ_NONE;
+/* ---- kernels ---- */
+
+static void schedule_direct(pz_conv_direct_shape *s, const pz_conv_machine *m) {
+  pz_conv_direct_schedule(s, m);
+}
+static void schedule_depthwise(pz_conv_direct_shape *s, const pz_conv_machine *m) {
+  pz_conv_depthwise_schedule(s, m->registers);
+}
+static void schedule_reduce(pz_conv_direct_shape *s, const pz_conv_machine *m) {
+  pz_conv_reduce_schedule(s, m->registers);
 }
 
-pz_status pz_conv_begin(pz_plan *plan, const pz_node *node, pz_layout in, pz_layout out, pz_conv_parts *p,
-                        pz_error *err) {
-  const pz_tensor_id base = pz_conv_operand(node, PZ_CONV_BASE);
+typedef struct method {
+  const char *name, *header, *function;
+  void (*schedule)(pz_conv_direct_shape *s, const pz_conv_machine *m);
+  int64_t (*weight_floats)(const pz_conv_direct_shape *s);
+  void (*pack)(const pz_conv_direct_shape *s, const float *weights, float *packed);
+  bool merges; /* the phases of a deconvolution along w can be one call */
+} method;
+static const method direct = {"direct",
+                              "kernels/conv/direct.h",
+                              "pz_conv_direct",
+                              schedule_direct,
+                              pz_conv_direct_weight_floats,
+                              pz_conv_direct_pack,
+                              true};
+static const method depthwise = {"depthwise",
+                                 "kernels/conv/depthwise.h",
+                                 "pz_conv_depthwise",
+                                 schedule_depthwise,
+                                 pz_conv_depthwise_weight_floats,
+                                 pz_conv_depthwise_pack,
+                                 false};
+static const method reduce = {"direct, lanes over input maps",
+                              "kernels/conv/reduce.h",
+                              "pz_conv_reduce",
+                              schedule_reduce,
+                              pz_conv_reduce_weight_floats,
+                              pz_conv_reduce_pack,
+                              false};
+
+/* ---- the storages and packed vectors of a node; absent ones have PZ_SPACE_NULL and base.tensor PZ_NONE ---- */
+
+typedef struct parts {
+  pz_storage in, base, out;
+  pz_pointer bias, base_scale, slope;
+} parts;
+
+static pz_status begin(pz_plan *plan, const pz_node *node, pz_layout in, pz_layout out, parts *p,
+                       pz_error *err) {
+  const pz_tensor_id base = node->in[PZ_CONV_BASE];
   bool in_place;
   if (base != PZ_NONE) PZ_TRY(pz_make_in_place(plan, base, node->out[0], out, &in_place, err));
   PZ_TRY(pz_output_storage(plan, node->out[0], out, &p->out, err));
   p->in = *pz_input_storage(plan, node->in[PZ_CONV_X], in);
   p->base = (pz_storage){.tensor = PZ_NONE};
   if (base != PZ_NONE) p->base = *pz_input_storage(plan, base, out);
-  const int64_t k = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape).c;
-  PZ_TRY(pz_add_channel_vector(plan, pz_conv_operand(node, PZ_CONV_BIAS), k, &p->bias, err));
-  PZ_TRY(pz_add_channel_vector(plan, pz_conv_operand(node, PZ_CONV_BASE_SCALE), k, &p->base_scale, err));
-  return pz_add_channel_vector(plan, pz_conv_operand(node, PZ_CONV_SLOPE), k, &p->slope, err);
+  PZ_TRY(pz_add_channel_vector(plan, node->in[PZ_CONV_BIAS], p->out.view.c, &p->bias, err));
+  PZ_TRY(pz_add_channel_vector(plan, node->in[PZ_CONV_BASE_SCALE], p->out.view.c, &p->base_scale, err));
+  return pz_add_channel_vector(plan, node->in[PZ_CONV_SLOPE], p->out.view.c, &p->slope, err);
 }
 
-static void shape_text(pz_text *t, const pz_conv_direct_shape *s) {
-  pz_text_view(t, "in", &s->in);
-  pz_text_view(t, "out", &s->out);
-  if (s->base.c) pz_text_view(t, "base", &s->base);
-  pz_text_ints(t, "kernel", s->kernel, 3);
-  pz_text_ints(t, "stride", s->stride, 3);
-  pz_text_ints(t, "dilation", s->dilation, 3);
-  pz_text_ints(t, "pad", s->pad, 3);
-  pz_text_printf(t, ".groups = %d, .phases = %d, .act = %d, ", s->groups, s->phases, s->act);
-  pz_text_float(t, "alpha", s->alpha);
-  pz_text_printf(t, ".has_bias = %d, .has_base_scale = %d, .kb = %d, .rw = %d, .rh = %d, .c_chunk = %d",
-                 s->has_bias, s->has_base_scale, s->kb, s->rw, s->rh, s->c_chunk);
-}
-
-pz_status pz_conv_direct_call(pz_plan *plan, pz_step *step, const pz_conv_direct_shape *s,
-                              const pz_conv_parts *p, pz_pointer weights, pz_error *err) {
-  pz_text shape = {0};
-  shape_text(&shape, s);
-  const pz_arg args[] = {{.name = "in", .at = p->in.at},
-                         {.name = "weights", .at = weights},
-                         {.name = "bias", .at = p->bias},
-                         {.name = "base", .at = p->base.at},
-                         {.name = "base_scale", .at = p->base_scale},
-                         {.name = "slope", .at = p->slope},
-                         {.name = "out", .written = true, .at = p->out.at}};
-  return pz_add_call(plan, step, "kernels/conv/direct.h", "pz_conv_direct", &shape, args, 7, err);
-}
-
-pz_conv_machine pz_conv_this_machine(const pz_plan *plan) {
-  const pz_cache_sizes caches = pz_cpu_caches();
-  return (pz_conv_machine){.registers = pz_isa_get(plan->isa)->registers, .l1 = caches.l1d, .l2 = caches.l2};
-}
-
-static pz_conv_direct_shape direct_shape(const pz_node *node, const pz_conv_parts *p) {
+static pz_conv_direct_shape shape_of(const pz_node *node, const parts *p) {
   const pz_attr_conv *a = &node->attr.conv;
   pz_conv_direct_shape s = {.in = p->in.view,
                             .out = p->out.view,
@@ -75,60 +91,184 @@ static pz_conv_direct_shape direct_shape(const pz_node *node, const pz_conv_part
   return s;
 }
 
-static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_layout in, pz_error *err) {
-  pz_conv_parts parts;
-  PZ_TRY(pz_conv_begin(plan, node, in, PZ_BLOCKED, &parts, err));
-  pz_conv_direct_shape s = direct_shape(node, &parts);
-  const pz_conv_machine machine = pz_conv_this_machine(plan);
-  pz_conv_direct_schedule(&s, &machine);
-  pz_pointer weights;
-  float *packed;
-  PZ_TRY(pz_add_weights(plan, pz_conv_direct_weight_floats(&s), &weights, &packed, err));
-  pz_conv_direct_pack(&s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, packed);
-  PZ_TRY(pz_set_algorithm(plan, step, err,
-                          "direct%s %dx%dx%d, %d blocks x %d points, %d of %d input blocks a pass",
+/* ---- one call ---- */
+
+static void shape_text(pz_text *t, const pz_conv_direct_shape *s) {
+  pz_text_view(t, "in", &s->in);
+  pz_text_view(t, "out", &s->out);
+  if (s->base.c) pz_text_view(t, "base", &s->base);
+  pz_text_ints(t, "kernel", s->kernel, 3);
+  pz_text_ints(t, "stride", s->stride, 3);
+  pz_text_ints(t, "dilation", s->dilation, 3);
+  pz_text_ints(t, "pad", s->pad, 3);
+  pz_text_printf(t, ".groups = %d, .phases = %d, .act = %d, ", s->groups, s->phases, s->act);
+  pz_text_float(t, "alpha", s->alpha);
+  pz_text_printf(
+      t, ".has_bias = %d, .has_base_scale = %d, .kb = %d, .rw = %d, .rh = %d, .strip = %d, .c_chunk = %d",
+      s->has_bias, s->has_base_scale, s->kb, s->rw, s->rh, s->strip, s->c_chunk);
+}
+
+/* The machine that the network is compiled on stands for those that it will run on. */
+static pz_conv_machine this_machine(const pz_plan *plan) {
+  const pz_cache_sizes caches = pz_cpu_caches();
+  return (pz_conv_machine){.registers = pz_isa_get(plan->isa)->registers, .l1 = caches.l1d, .l2 = caches.l2};
+}
+
+/* Schedules `s`, packs its weights [phases, K, C/groups, taps] and adds the call. */
+static pz_status add_conv(pz_plan *plan, pz_step *step, const method *m, pz_conv_direct_shape *s,
+                          const parts *p, const float *weights, pz_error *err) {
+  const pz_conv_machine machine = this_machine(plan);
+  pz_pointer packed;
+  float *data;
+  m->schedule(s, &machine);
+  PZ_TRY(pz_add_weights(plan, m->weight_floats(s), &packed, &data, err));
+  m->pack(s, weights, data);
+  pz_text shape = {0};
+  shape_text(&shape, s);
+  const pz_arg args[] = {{.name = "in", .at = p->in.at},
+                         {.name = "weights", .at = packed},
+                         {.name = "bias", .at = p->bias},
+                         {.name = "base", .at = p->base.at},
+                         {.name = "base_scale", .at = p->base_scale},
+                         {.name = "slope", .at = p->slope},
+                         {.name = "out", .written = true, .at = p->out.at}};
+  return pz_add_call(plan, step, m->header, m->function, &shape, args, 7, err);
+}
+
+/* ---- convolution ---- */
+
+static pz_status build_conv(pz_plan *plan, const pz_node *node, pz_step *step, const method *m, pz_layout in,
+                            pz_layout out, pz_error *err) {
+  parts p;
+  PZ_TRY(begin(plan, node, in, out, &p, err));
+  pz_conv_direct_shape s = shape_of(node, &p);
+  PZ_TRY(add_conv(plan, step, m, &s, &p, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, err));
+  return pz_set_algorithm(plan, step, err, "%s%s %dx%dx%d, %d blocks x %d points", m->name,
                           in == PZ_PLAIN ? " on plain input" : "", s.kernel[0], s.kernel[1], s.kernel[2],
-                          s.kb, s.rw * s.rh, s.c_chunk, pz_conv_in_blocks(&s)));
-  return pz_conv_direct_call(plan, step, &s, &parts, weights, err);
+                          s.kb, s.rw * s.rh);
 }
 
 static pz_status build_direct(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  return build(plan, node, step, PZ_BLOCKED, err);
+  return build_conv(plan, node, step, &direct, PZ_BLOCKED, PZ_BLOCKED, err);
 }
 static pz_status build_few_inputs(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  return build(plan, node, step, PZ_PLAIN, err);
+  return build_conv(plan, node, step, &direct, PZ_PLAIN, PZ_BLOCKED, err);
 }
+static pz_status build_depthwise(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  return build_conv(plan, node, step, &depthwise, PZ_BLOCKED, PZ_BLOCKED, err);
+}
+static pz_status build_reduce(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  return build_conv(plan, node, step, &reduce, PZ_BLOCKED, PZ_PLAIN, err);
+}
+
+/* ---- deconvolution ---- */
+
+static pz_status add_phase(pz_plan *plan, const pz_node *node, pz_step *step, const method *m,
+                           const pz_conv_direct_shape *whole, pz_deconv_phase *phase, const parts *all,
+                           pz_error *err) {
+  parts p = *all;
+  p.out.at.offset += phase->out_offset;
+  p.base.at.offset += phase->base_offset;
+  const int64_t floats = pz_deconv_weight_floats(phase);
+  float *weights = calloc((size_t)floats + 1, sizeof *weights);
+  if (!weights) return pz_fail_memory(err, "weights of a deconvolution", (unsigned long long)floats * 4);
+  pz_deconv_weights(whole, phase, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, weights);
+  const pz_status status = add_conv(plan, step, m, &phase->shape, &p, weights, err);
+  free(weights);
+  return status;
+}
+
+static pz_status build_phases(pz_plan *plan, const pz_node *node, pz_step *step, const method *m,
+                              pz_error *err) {
+  parts p;
+  PZ_TRY(begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
+  const pz_conv_direct_shape s = shape_of(node, &p);
+  const bool merge = m->merges && pz_deconv_merges(&s);
+  const int32_t n = pz_deconv_phases(&s, merge);
+  pz_deconv_phase phase = {.out_offset = 0};
+  for (int32_t i = 0; i < n; i++)
+    if (pz_deconv_phase_of(&s, merge, i, &phase)) PZ_TRY(add_phase(plan, node, step, m, &s, &phase, &p, err));
+  return pz_set_algorithm(plan, step, err, "%s %dx%dx%d in %d phases, %d blocks x %d points", m->name,
+                          s.kernel[0], s.kernel[1], s.kernel[2], n, phase.shape.kb,
+                          phase.shape.rw * phase.shape.rh);
+}
+
+static pz_status build_deconv(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  return build_phases(plan, node, step, &direct, err);
+}
+static pz_status build_deconv_depthwise(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  return build_phases(plan, node, step, &depthwise, err);
+}
+
+/* ---- which applies ---- */
 
 static int64_t maps_in(const pz_plan *plan, const pz_node *node) {
   return pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape).c;
+}
+static int64_t maps_out(const pz_plan *plan, const pz_node *node) {
+  return pz_shape_as5(&plan->graph->tensors[node->out[0]].shape).c;
+}
+
+static bool is_depthwise(const pz_plan *plan, const pz_node *node) {
+  return node->attr.conv.group > 1 && node->attr.conv.group == maps_in(plan, node) &&
+         maps_in(plan, node) == maps_out(plan, node);
 }
 
 /* The maps are read from an input of the network, which is plain already, or from a padded copy of one: nothing has to
  * be converted. */
 static bool comes_plain(const pz_plan *plan, const pz_node *node) {
-  const pz_tensor_id x = node->in[PZ_CONV_X];
-  const pz_node_id maker = pz_graph_producer(plan->graph, x);
+  const pz_node_id maker = pz_graph_producer(plan->graph, node->in[PZ_CONV_X]);
   if (maker == PZ_NONE) return true;
   const pz_node *m = &plan->graph->nodes[maker];
   return m->op == PZ_OP_PAD && pz_graph_producer(plan->graph, m->in[0]) == PZ_NONE;
 }
-
 static bool few_inputs(const pz_plan *plan, const pz_node *node) {
   return comes_plain(plan, node) && 2 * maps_in(plan, node) <= plan->block;
 }
 
-/* Vector multiply-adds, without the rests. */
-double pz_conv_vector_cost(const pz_plan *plan, const pz_node *node) {
-  const pz_shape5 out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
-  const pz_attr_conv *a = &node->attr.conv;
-  return (double)(out.n * out.s[0] * out.s[1] * out.s[2]) * a->kernel[0] * a->kernel[1] * a->kernel[2] *
-         (double)pz_block_count(out.c, plan->block) * (double)(maps_in(plan, node) / a->group);
-}
-static double few_inputs_cost(const pz_plan *plan, const pz_node *node) {
-  return 0.99 * pz_conv_vector_cost(plan, node);
+/* The result leaves the network, and nothing else reads it: plain is what is wanted. */
+static bool few_outputs(const pz_plan *plan, const pz_node *node) {
+  return node->attr.conv.group == 1 && 2 * maps_out(plan, node) <= plan->block &&
+         pz_graph_is_output(plan->graph, node->out[0]) && pz_graph_count_uses(plan->graph, node->out[0]) == 1;
 }
 
-const pz_solver pz_solver_conv_direct = {"direct", PZ_OP_CONV,          PZ_BLOCKED,  PZ_BLOCKED,
-                                         NULL,     pz_conv_vector_cost, build_direct};
+/* Vector multiply-adds, without the rests. */
+static double vectors(const pz_plan *plan, const pz_node *node, int64_t in, int64_t out) {
+  const pz_shape5 s = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
+  const pz_attr_conv *a = &node->attr.conv;
+  return (double)(s.n * s.s[0] * s.s[1] * s.s[2]) * a->kernel[0] * a->kernel[1] * a->kernel[2] *
+         (double)(in * out);
+}
+static double direct_cost(const pz_plan *plan, const pz_node *node) {
+  return vectors(plan, node, maps_in(plan, node), pz_block_count(maps_out(plan, node), plan->block));
+}
+static double few_inputs_cost(const pz_plan *plan, const pz_node *node) {
+  return 0.99 * direct_cost(plan, node);
+}
+/* The sums over lanes at the end cost about as much as eight multiply-adds an output. */
+static double reduce_cost(const pz_plan *plan, const pz_node *node) {
+  return vectors(plan, node, pz_block_count(maps_in(plan, node), plan->block), maps_out(plan, node)) +
+         8 * (double)pz_shape_elements(&plan->graph->tensors[node->out[0]].shape);
+}
+static double depthwise_cost(const pz_plan *plan, const pz_node *node) {
+  return vectors(plan, node, 1, pz_block_count(maps_out(plan, node), plan->block));
+}
+
+const pz_solver pz_solver_conv_direct = {"direct", PZ_OP_CONV,  PZ_BLOCKED,  PZ_BLOCKED,
+                                         NULL,     direct_cost, build_direct};
 const pz_solver pz_solver_conv_direct_few_inputs = {
     "direct on plain input", PZ_OP_CONV, PZ_PLAIN, PZ_BLOCKED, few_inputs, few_inputs_cost, build_few_inputs};
+const pz_solver pz_solver_conv_reduce = {"direct, lanes over input maps",
+                                         PZ_OP_CONV,
+                                         PZ_BLOCKED,
+                                         PZ_PLAIN,
+                                         few_outputs,
+                                         reduce_cost,
+                                         build_reduce};
+const pz_solver pz_solver_conv_depthwise = {"depthwise",  PZ_OP_CONV,     PZ_BLOCKED,     PZ_BLOCKED,
+                                            is_depthwise, depthwise_cost, build_depthwise};
+const pz_solver pz_solver_deconv_phases = {"direct in phases", PZ_OP_DECONV, PZ_BLOCKED, PZ_BLOCKED, NULL,
+                                           direct_cost,        build_deconv};
+const pz_solver pz_solver_deconv_depthwise = {
+    "depthwise in phases", PZ_OP_DECONV,          PZ_BLOCKED, PZ_BLOCKED, is_depthwise,
+    depthwise_cost,        build_deconv_depthwise};

@@ -13,6 +13,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,7 +47,8 @@ static void make(network *t, uint64_t seed, pz_isa isa, const char *disable) {
   assert_int_equal(pz_graph_copy(t->before, &t->after, &t->err), PZ_OK);
   assert_int_equal(pz_optimise(t->after, disable, NULL, NULL, &t->err), PZ_OK);
   const pz_plan_options options = {.isa = isa, .block = isa == PZ_ISA_AVX512 && seed % 3 == 0 ? 8 : 0};
-  if (pz_plan_new(t->after, &options, &t->plan, &t->err) != PZ_OK) fail_msg("seed %llu: %s", (unsigned long long)seed, t->err.message);
+  if (pz_plan_new(t->after, &options, &t->plan, &t->err) != PZ_OK)
+    fail_msg("seed %llu: %s", (unsigned long long)seed, t->err.message);
   strcpy(t->folder, "/tmp/pznet-test-XXXXXX");
   assert_non_null(mkdtemp(t->folder));
   snprintf(t->file, sizeof t->file, "%s/network.so", t->folder);
@@ -89,11 +91,14 @@ static void pool_barrier(void *host, int32_t worker) { pz_pool_barrier(host, wor
 static void run(network *t, int k) {
   pz_pool *pool;
   assert_int_equal(pz_pool_new(k + 1, false, &pool, &t->err), PZ_OK);
-  const size_t bytes = (size_t)(t->abi->arena_bytes + (uint64_t)(k + 1) * t->abi->worker_bytes + 63) / 64 * 64;
+  const size_t bytes =
+      (size_t)(t->abi->arena_bytes + (uint64_t)(k + 1) * t->abi->worker_bytes + 63) / 64 * 64;
   void *arena = aligned_alloc(64, bytes);
   memset(arena, 0xff, bytes);
   const pz_abi_executor executor = {pool, k + 1, pool_run, pool_barrier};
-  const pz_abi_call call = {.arena = arena, .inputs = (const float *const *)t->inputs, .outputs = t->outputs[k],
+  const pz_abi_call call = {.arena = arena,
+                            .inputs = (const float *const *)t->inputs,
+                            .outputs = t->outputs[k],
                             .executor = k ? &executor : NULL};
   assert_int_equal(t->abi->run(&call), 0);
   free(arena);
@@ -106,7 +111,8 @@ static void check(network *t, uint64_t seed, const char *disable, pz_isa isa) {
     const double error = pz_relative_error(t->outputs[0][i], t->expected[i], n);
     if (!(error <= TOLERANCE))
       fail_msg("seed %llu, %s, without %s: output %s: relative error %.3g (%s)", (unsigned long long)seed,
-               pz_isa_get(isa)->name, disable ? disable : "nothing", t->abi->outputs[i].name, error, t->folder);
+               pz_isa_get(isa)->name, disable ? disable : "nothing", t->abi->outputs[i].name, error,
+               t->folder);
     for (int k = 1; k < 3; k++)
       if (memcmp(t->outputs[0][i], t->outputs[k][i], (size_t)n * 4))
         fail_msg("seed %llu: %d threads give other bits than 1", (unsigned long long)seed, k + 1);
@@ -134,7 +140,8 @@ static void one_network(uint64_t seed, pz_isa isa) {
   make(&t, seed, isa, disable);
   fill(&t, seed);
   for (int k = 0; k < 3; k++) run(&t, k);
-  assert_int_equal(pz_reference_run(t.before, (const float *const *)t.inputs, t.expected, NULL, NULL, &t.err), PZ_OK);
+  assert_int_equal(pz_reference_run(t.before, (const float *const *)t.inputs, t.expected, NULL, NULL, &t.err),
+                   PZ_OK);
   check(&t, seed, disable, isa);
   drop(&t);
 }
@@ -143,7 +150,8 @@ static void test_random_networks(void **state) {
   (void)state;
   const char *count = getenv("PZ_TEST_NETWORKS"), *only = getenv("PZ_TEST_SEED");
   const uint64_t n = count ? strtoull(count, NULL, 10) : 40;
-  for (uint64_t seed = only ? strtoull(only, NULL, 10) : 1; seed <= (only ? strtoull(only, NULL, 10) : n); seed++) {
+  for (uint64_t seed = only ? strtoull(only, NULL, 10) : 1; seed <= (only ? strtoull(only, NULL, 10) : n);
+       seed++) {
     pz_isa isa = (pz_isa)(seed % PZ_ISA_COUNT);
     if (!pz_isa_supported(isa)) isa = pz_isa_native();
     one_network(seed, isa);

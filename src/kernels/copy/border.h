@@ -35,7 +35,9 @@ PZ_INLINE void pz_border_sides(const pz_view *v, float *plane) {
   }
 }
 
-PZ_INLINE void pz_border_zero(const pz_view v, float *out, int32_t worker, int32_t workers) {
+typedef pz_view pz_border_zero_shape;
+
+PZ_INLINE void pz_border_zero(const pz_border_zero_shape v, float *out, int32_t worker, int32_t workers) {
   int64_t begin, end, planes = (int64_t)v.border_lo[0] + v.d + v.border_hi[0];
   int64_t left = (int64_t)v.border_lo[2] * v.block, right = (int64_t)v.border_hi[2] * v.block;
   int64_t whole = left + v.w * v.stride_w + right; /* floats of a row with its border */

@@ -43,6 +43,7 @@ typedef struct run {
   pz_engine_counts counts;
   int64_t done; /* patches, for the progress */
   double begun, patch_seconds;
+  bool published; /* the result has its name */
 } run;
 
 static void tell(const run *r, const char *what, int64_t done, int64_t total) {
@@ -368,6 +369,7 @@ static pz_status publish(run *r, pz_error *err) {
   PZ_TRY(pz_io_sync_path(whole, err));
   if (rename(whole, r->output.file) != 0)
     return pz_io_fail(err, r->output.file, "renaming the result to", errno);
+  r->published = true;
   PZ_TRY(pz_io_sync_folder(r->output.file, err));
   r->counts.finish = pz_seconds() - begin;
   return PZ_OK;
@@ -397,7 +399,7 @@ static pz_status prepare(run *r, const char *output, pz_error *err) {
 
 /* Work is kept for --resume after an interruption, a full disk and the like; a volume that is bad is not resumed. */
 static bool worth_keeping(const run *r, pz_status status) {
-  return status != PZ_OK && status != PZ_ERROR_INPUT && status != PZ_ERROR_USAGE &&
+  return status != PZ_OK && status != PZ_ERROR_INPUT && status != PZ_ERROR_USAGE && !r->published &&
          (r->done > 0 || status == PZ_INTERRUPTED || pz_job_resumed(r->job));
 }
 

@@ -88,8 +88,10 @@ static pz_status gz_broken(pz_volume *v, gzFile stream, pz_error *err) {
   const char *text = gzerror(stream, &code);
   if (code == Z_MEM_ERROR) return pz_fail_memory(err, "a gzip stream", GZ_MEMORY);
   if (code == Z_ERRNO) return pz_io_fail(err, v->path, "reading", errno);
-  return pz_fail(err, PZ_ERROR_INPUT, "%s: %s", v->path,
-                 code == Z_OK || code == Z_STREAM_END ? "truncated: the compressed data ends early" : text);
+  if (code != Z_DATA_ERROR)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: truncated: the compressed data ends early", v->path);
+  const char *colon = strrchr(text, ':'); /* zlib puts the path in front */
+  return pz_fail(err, PZ_ERROR_INPUT, "%s: damaged:%s", v->path, colon ? colon + 1 : text);
 }
 
 static pz_status gz_open(pz_volume *v, pz_error *err) {
@@ -116,6 +118,20 @@ static pz_status gz_open(pz_volume *v, pz_error *err) {
   return PZ_OK;
 }
 
+/* Looks one byte behind the data, which makes zlib compare the checksum when the data is all there is. */
+static pz_status gz_check(pz_volume *v, gzFile stream, pz_error *err) {
+  char byte;
+  int code = Z_OK;
+  const int got = gzread(stream, &byte, 1);
+  gzerror(stream, &code);
+  return got >= 0 && (code == Z_OK || code == Z_STREAM_END) ? PZ_OK : gz_broken(v, stream, err);
+}
+
+static int64_t end_of_data(const pz_volume *v) {
+  const nifti *n = v->state;
+  return n->data.offset + v->info.channels * v->info.shape[0] * stored_plane(v);
+}
+
 /* A skip forward is done by reading and throwing away, a skip back by beginning again; both are zlib's. */
 static pz_status gz_fetch(pz_volume *v, int channel, void *to, int64_t bytes, int64_t offset, pz_error *err) {
   nifti *n = v->state;
@@ -126,9 +142,9 @@ static pz_status gz_fetch(pz_volume *v, int channel, void *to, int64_t bytes, in
     const unsigned want = bytes > (1 << 30) ? 1u << 30 : (unsigned)bytes;
     const int got = gzread(stream, at, want);
     if (got <= 0) return gz_broken(v, stream, err);
-    at += got, bytes -= got;
+    at += got, bytes -= got, offset += got;
   }
-  return PZ_OK;
+  return offset == end_of_data(v) ? gz_check(v, stream, err) : PZ_OK;
 }
 
 /* The stored numbers lie at the end of the room for the floats; each is read before a float is written over it. */

@@ -28,6 +28,7 @@ typedef struct tiff {
   char message[256]; /* libtiff's last complaint */
   page page;
   int64_t pages, at;     /* at: the page that is the current directory */
+  uint64_t last_offset;  /* of the last page\'s directory */
   int32_t page_channels; /* channels that are pages of their own */
   void *block;
   int64_t block_bytes;
@@ -163,7 +164,7 @@ static pz_status check_promise(const pz_volume *v, int64_t size, pz_error *err) 
 static pz_status check_last_page(const pz_volume *v, pz_error *err) {
   const tiff *t = v->state;
   const bool big = TIFFIsBigTIFF(t->file);
-  const uint64_t at = TIFFCurrentDirOffset(t->file);
+  const uint64_t at = t->last_offset;
   uint8_t bytes[8] = {0};
   const int width = big ? 8 : 2;
   int fd;
@@ -189,6 +190,7 @@ static pz_status walk_pages(pz_volume *v, pz_error *err) {
     if (++t->pages > MAX_PAGES)
       return pz_fail(err, PZ_ERROR_INPUT, "%s: more than %d pages", v->path, MAX_PAGES);
     t->message[0] = 0;
+    t->last_offset = TIFFCurrentDirOffset(t->file);
   } while (TIFFReadDirectory(t->file));
   if (t->message[0])
     return pz_fail(err, PZ_ERROR_INPUT, "%s: page %lld: %s", v->path, (long long)t->pages, t->message);

@@ -28,8 +28,6 @@ static void cut(void **state) {
       pz_error err = {0};
       fx_write_file(fx_path(&f, names[n]), bytes, keep);
       const pz_status status = fx_read_all(fx_path(&f, names[n]), 2, &err);
-      /* The last bytes of a gzip stream are its checksum, those of our TIFF the list of pages after the data. */
-      if (status == PZ_OK && strcmp(names[n], "a.nii.gz") == 0 && keep + 8 >= size) continue;
       if (status != PZ_ERROR_INPUT)
         fail_msg("%s cut at %zu of %zu: %d %s", names[n], keep, size, status, err.message);
       assert_non_null(strstr(err.message, names[n]));

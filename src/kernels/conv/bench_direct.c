@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "bench_instances.h"
+#include "instances_bench.h"
 
 enum { CHAINS = 12, MOST_THREADS = 64, MOST_REPEATS = 101 };
 

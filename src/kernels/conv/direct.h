@@ -13,8 +13,7 @@
 #ifndef PZ_KERNELS_CONV_DIRECT_H
 #define PZ_KERNELS_CONV_DIRECT_H
 
-#include "kernels/activation.h"
-#include "kernels/conv/shape.h"
+#include "kernels/conv/epilogue.h"
 
 #define PZ_CONV_ACCUMULATORS 32
 
@@ -114,11 +113,6 @@ PZ_INLINE void pz_conv_begin(const pz_conv_direct_shape *s, int32_t kb, int32_t 
   }
 }
 
-PZ_INLINE pz_v pz_conv_finish(const pz_conv_direct_shape *s, int32_t block, pz_v slope, pz_v x) {
-  pz_v y = pz_activate(s->act, s->alpha, slope, x);
-  return s->out.c % PZ_S == 0 || pz_k_act_zero_at_zero(s->act) ? y : pz_v_first(y, s->out.c - block * PZ_S);
-}
-
 PZ_INLINE void pz_conv_end(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, const pz_conv_tile *t,
                            const pz_v *acc) {
   const int32_t points = rw * s->rh;
@@ -196,11 +190,11 @@ PZ_INLINE void pz_conv_strip(const pz_conv_direct_shape *s, pz_conv_pass p, pz_c
 }
 
 PZ_INLINE void pz_conv_group(const pz_conv_direct_shape *s, pz_conv_pass p, pz_conv_tile t) {
-  const int64_t end = p.row_end;
+  const int64_t end = p.row_end, strip = pz_conv_strip_rows(s);
   t.outer = pz_conv_split_begin(pz_conv_outer_groups(s), p.group);
   t.weights += pz_conv_weights_before(s, p.group);
   PZ_ROLL for (; p.row < end; p.row = p.row_end) {
-    p.row_end = p.row + s->strip < end ? p.row + s->strip : end;
+    p.row_end = p.row + strip < end ? p.row + strip : end;
     pz_conv_strip(s, p, t);
   }
 }

@@ -1,7 +1,11 @@
 /* gen_conv: prints specialised instances of the convolution kernels: `gen_conv KIND S REGISTERS [COUNT SEED]`.
  * KIND: a row of `kinds` below. Tests and benchmarks include what it prints. */
 #include "kernels/activation.h"
+#include "kernels/conv/deconv.h"
 #include "kernels/conv/instance.h"
+#include "kernels/conv/pack.h"
+#include "kernels/conv/pack_depthwise.h"
+#include "kernels/conv/pack_reduce.h"
 #include "kernels/conv/schedule.h"
 #include "kernels/testing.h"
 
@@ -36,7 +40,8 @@ static void print_shape(const pz_conv_direct_shape *s) {
   printf("}");
 }
 
-static void print_run(int32_t index, const char *kernel, const pz_conv_direct_shape *s) {
+static void print_run(const generator *g, int32_t index, const char *kernel, const pz_conv_direct_shape *s) {
+  (void)g;
   printf("static __attribute__((noinline)) void run_%d(const conv_operands *o, int32_t worker, int32_t "
          "workers) {\n",
          index);
@@ -51,8 +56,7 @@ typedef struct problem {
   conv_room room[CONV_TENSORS];
 } problem;
 
-static void print_all(const char *kernel, const problem *p, int32_t count) {
-  for (int32_t i = 0; i < count; ++i) print_run(i, kernel, &p[i].shape);
+static void print_table(const problem *p, int32_t count) {
   printf("static const conv_instance instances[] = {\n");
   for (int32_t i = 0; i < count; ++i) {
     printf("{\"%s\", ", p[i].name);
@@ -239,10 +243,123 @@ static int32_t make_direct(generator *g, problem *p, int32_t count) {
     random_epilogue(g, s);
     place_all(g, &p[i], s->phases > 1 ? s->phases : seldom(g, 2));
     pz_conv_direct_schedule(s, &g->machine);
-    if (i % 2) s->c_chunk = pz_test_int(&g->random, 1, s->c_chunk), s->strip = pz_test_int(&g->random, 1, 9);
+    if (i % 2) s->c_chunk = pz_test_int(&g->random, 1, s->c_chunk);
     name_it(&p[i], i);
   }
   return count;
+}
+
+/* Few out maps: a plain output. */
+static int32_t make_reduce(generator *g, problem *p, int32_t count) {
+  for (int32_t i = 0; i < count; ++i) {
+    p[i] = random_start(g, g->s, 1);
+    p[i].shape.out.c = pz_test_int(&g->random, 1, 6);
+    random_windows(g, &p[i].shape);
+    random_epilogue(g, &p[i].shape);
+    place_all(g, &p[i], seldom(g, 2));
+    pz_conv_reduce_schedule(&p[i].shape, g->machine.registers);
+    name_it(&p[i], i);
+  }
+  return count;
+}
+
+static int32_t make_depthwise(generator *g, problem *p, int32_t count) {
+  for (int32_t i = 0; i < count; ++i) {
+    p[i] = random_start(g, g->s, g->s);
+    p[i].shape.out.c = p[i].shape.groups = p[i].shape.in.c;
+    random_windows(g, &p[i].shape);
+    random_epilogue(g, &p[i].shape);
+    place_all(g, &p[i], seldom(g, 2));
+    pz_conv_depthwise_schedule(&p[i].shape, g->machine.registers);
+    name_it(&p[i], i);
+  }
+  return count;
+}
+
+/* ---- deconvolutions ---- */
+
+static void random_deconv(generator *g, pz_conv_direct_shape *s, int32_t index) {
+  pz_test_random *r = &g->random;
+  int32_t in[3], out[3];
+  for (int i = 0; i < 3; ++i) {
+    bool plain = index % 3 == 0; /* kernel = stride */
+    s->stride[i] = pz_test_int(r, 1, 3), s->dilation[i] = plain ? 1 : seldom(g, 3);
+    s->kernel[i] = plain ? s->stride[i] : pz_test_int(r, 1, 5), in[i] = pz_test_int(r, 1, i == 2 ? 12 : 4);
+    int32_t whole = s->stride[i] * (in[i] - 1) + span(s, i);
+    s->pad[i] = plain ? 0 : pz_test_int(r, 0, (whole - 1) / 2 < 3 ? (whole - 1) / 2 : 3);
+    out[i] = whole - s->pad[i] - (plain ? 0 : pz_test_int(r, 0, s->pad[i]));
+    out[i] += plain ? 0 : pz_test_int(r, 0, s->stride[i] - 1);
+  }
+  s->in.d = in[0], s->in.h = in[1], s->in.w = in[2];
+  s->out.d = out[0], s->out.h = out[1], s->out.w = out[2];
+}
+
+/* The border that the phases read, and not a point more. */
+static void border_for_phases(pz_conv_direct_shape *s) {
+  pz_deconv_phase p;
+  for (int32_t i = 0; i < pz_deconv_phases(s, false); ++i) {
+    if (!pz_deconv_phase_of(s, false, i, &p) || !p.shape.kernel[0]) continue;
+    const int32_t out[3] = {p.shape.out.d, p.shape.out.h, p.shape.out.w},
+                  size[3] = {s->in.d, s->in.h, s->in.w};
+    for (int a = 0; a < 3; ++a) {
+      int32_t low = p.shape.pad[a],
+              high = out[a] + (p.shape.kernel[a] - 1) * p.shape.dilation[a] - low - size[a];
+      if (low > s->in.border_lo[a]) s->in.border_lo[a] = low;
+      if (high > s->in.border_hi[a]) s->in.border_hi[a] = high;
+    }
+  }
+}
+
+static int32_t make_deconv(generator *g, problem *p, int32_t count) {
+  for (int32_t i = 0; i < count; ++i) {
+    p[i] = random_start(g, g->s, g->s);
+    if (i % 4 == 1) p[i].shape.groups = 2, p[i].shape.in.c *= 2, p[i].shape.out.c *= 2;
+    random_deconv(g, &p[i].shape, i);
+    border_for_phases(&p[i].shape);
+    random_epilogue(g, &p[i].shape);
+    place_all(g, &p[i], 1);
+    p[i].shape.kb = p[i].shape.rw = p[i].shape.rh = 1;
+    name_it(&p[i], i);
+  }
+  return count;
+}
+
+static int32_t make_deconv_depthwise(generator *g, problem *p, int32_t count) {
+  make_deconv(g, p, count);
+  for (int32_t i = 0; i < count; ++i) {
+    pz_conv_direct_shape *s = &p[i].shape;
+    s->out.c = s->groups = s->in.c, s->base.c = s->base.c ? s->in.c : 0;
+    place_all(g, &p[i], 1);
+    name_it(&p[i], i);
+  }
+  return count;
+}
+
+/* One function for all phases of a deconvolution; their packed weights lie one behind the other. */
+static void print_phases(const generator *g, int32_t index, const char *kernel,
+                         const pz_conv_direct_shape *s) {
+  bool depthwise = strstr(kernel, "depthwise"), merge = !depthwise && pz_deconv_merges(s);
+  int64_t weights = 0;
+  printf("static __attribute__((noinline)) void run_%d(const conv_operands *o, int32_t worker, int32_t "
+         "workers) {\n",
+         index);
+  for (int32_t i = 0; i < pz_deconv_phases(s, merge); ++i) {
+    pz_deconv_phase p;
+    if (!pz_deconv_phase_of(s, merge, i, &p)) continue;
+    if (depthwise) pz_conv_depthwise_schedule(&p.shape, g->machine.registers);
+    else pz_conv_direct_schedule(&p.shape, &g->machine);
+    printf("  %s((pz_conv_direct_shape)", kernel);
+    print_shape(&p.shape);
+    printf(",\n  o->in, o->weights + %lld, o->bias, ", (long long)weights);
+    if (s->base.c) printf("o->base + %lld, ", (long long)p.base_offset);
+    else printf("NULL, ");
+    printf("o->base_scale, o->slope, o->out + %lld, worker, workers);\n", (long long)p.out_offset);
+    weights +=
+        ((depthwise ? pz_conv_depthwise_weight_floats(&p.shape) : pz_conv_direct_weight_floats(&p.shape)) +
+         15) /
+        16 * 16;
+  }
+  printf("}\n");
 }
 
 /* ---- kinds ---- */
@@ -250,11 +367,16 @@ static int32_t make_direct(generator *g, problem *p, int32_t count) {
 typedef struct kind {
   const char *name, *kernel;
   int32_t (*make)(generator *g, problem *p, int32_t count);
+  void (*print)(const generator *g, int32_t index, const char *kernel, const pz_conv_direct_shape *s);
 } kind;
 
 static const kind kinds[] = {
-    {"bench", "pz_conv_direct", make_bench},
-    {"direct", "pz_conv_direct", make_direct},
+    {"bench", "pz_conv_direct", make_bench, print_run},
+    {"direct", "pz_conv_direct", make_direct, print_run},
+    {"reduce", "pz_conv_reduce", make_reduce, print_run},
+    {"depthwise", "pz_conv_depthwise", make_depthwise, print_run},
+    {"deconv", "pz_conv_direct", make_deconv, print_phases},
+    {"deconv_depthwise", "pz_conv_depthwise", make_deconv_depthwise, print_phases},
 };
 
 int main(int argc, char **argv) {
@@ -265,7 +387,9 @@ int main(int argc, char **argv) {
   g.random.state = argc > 5 ? (uint64_t)atoi(argv[5]) * 2654435761u + 1 : 1;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
     if (strcmp(argv[1], kinds[i].name)) continue;
-    print_all(kinds[i].kernel, problems, kinds[i].make(&g, problems, argc > 4 ? atoi(argv[4]) : 0));
+    int32_t count = kinds[i].make(&g, problems, argc > 4 ? atoi(argv[4]) : 0);
+    for (int32_t p = 0; p < count; ++p) kinds[i].print(&g, p, kinds[i].kernel, &problems[p].shape);
+    print_table(problems, count);
     return 0;
   }
   return fprintf(stderr, "gen_conv: no such kind: %s\n", argv[1]), 2;

@@ -84,21 +84,13 @@ static inline int64_t pz_conv_block_bytes(const pz_conv_direct_shape *s) {
   return (int64_t)s->kb * s->out.block * s->in.block * pz_conv_taps(s) * 4;
 }
 
-/* A strip is about this many points: enough to hide that its weights come from level 2 or 3 once for each chunk, few
- * enough that its sums stay in level 2 between the passes. */
-#define PZ_CONV_STRIP_POINTS 512
-
-static inline int32_t pz_conv_strip_rows(const pz_conv_direct_shape *s) {
-  int32_t rows = PZ_CONV_STRIP_POINTS / (s->out.w * s->rh);
-  return rows < 1 ? 1 : rows;
-}
-
 /* As many input blocks as keep their weights in half of level 1, in passes of about equal length; all of them where
  * there is but one tile to use the weights for. */
 static inline int32_t pz_conv_chunk(const pz_conv_direct_shape *s, const pz_conv_machine *m) {
   int32_t blocks = pz_conv_in_blocks(s);
+  if (pz_conv_taps(s) == 0 || (int64_t)s->out.n * s->out.d * s->out.h * s->out.w <= s->rh * s->rw)
+    return blocks;
   int64_t most = m->l1 / 2 / pz_conv_block_bytes(s);
-  if ((int64_t)s->out.n * s->out.d * s->out.h * s->out.w <= s->rh * s->rw) return blocks;
   most = most < 1 ? 1 : most > blocks ? blocks : most;
   return pz_conv_split_of(blocks, (int32_t)most).size;
 }
@@ -131,7 +123,7 @@ static inline void pz_conv_direct_flatten(pz_conv_direct_shape *s) {
   }
 }
 
-/* Fills kb, rw, rh, c_chunk, strip; joins rows where it may. All other fields are set by the caller. */
+/* Fills kb, rw, rh, c_chunk; joins rows where it may. All other fields are set by the caller. */
 static inline void pz_conv_direct_schedule(pz_conv_direct_shape *s, const pz_conv_machine *m) {
   pz_conv_direct_flatten(s);
   pz_conv_direct_shape best = *s;
@@ -145,7 +137,6 @@ static inline void pz_conv_direct_schedule(pz_conv_direct_shape *s, const pz_con
         double cycles = pz_conv_direct_cycles(&try, m);
         if (cycles < least) least = cycles, best = try;
       }
-  best.strip = pz_conv_strip_rows(&best);
   best.c_chunk = pz_conv_chunk(&best, m);
   *s = best;
 }

@@ -13,8 +13,7 @@
  *
  * Schedule. Outer blocks are cut into groups of kb or kb-1, rows into tiles of rw or rw-1 points, so that no short
  * rest is left; a tile's group x points accumulators are held in registers ("sub-image primitive", PZnet 3.1). rh > 1:
- * a tile spans rh rows; rh divides h. c_chunk input blocks are summed in one pass over a strip of `strip` rows (of rh
- * rows each), so that their weights stay in level 1; the first pass starts from bias and base, the last one applies
+ * a tile spans rh rows; rh divides h. c_chunk input blocks are summed in one pass over a strip of rows, so that their weights stay in level 1; the first pass starts from bias and base, the last one applies
  * the activation; the strip's sums wait in out between passes. */
 #ifndef PZ_KERNELS_CONV_SHAPE_H
 #define PZ_KERNELS_CONV_SHAPE_H
@@ -29,7 +28,7 @@ typedef struct pz_conv_direct_shape {
   int32_t act; /* pz_k_act; PReLU reads slope */
   float alpha;
   int32_t has_bias, has_base_scale;
-  int32_t kb, rw, rh, c_chunk, strip; /* schedule.h */
+  int32_t kb, rw, rh, c_chunk; /* schedule.h */
 } pz_conv_direct_shape;
 
 /* A length cut into `count` parts, the first `large` of them of `size`, the others of size - 1. */
@@ -90,6 +89,18 @@ PZ_INLINE int64_t pz_conv_weights_before(const pz_conv_direct_shape *s, int32_t 
     floats += size * lanes * pz_conv_maps_in(s, sees.begin, sees.end);
   }
   return floats;
+}
+
+/* A strip is about this many points: enough to hide that a chunk's weights come from level 2 or 3 once for each strip,
+ * few enough that the strip's sums stay in level 2 between the passes. */
+#ifndef PZ_CONV_STRIP_POINTS
+#define PZ_CONV_STRIP_POINTS 512
+#endif
+
+/* Rows of a strip, in units of rh. */
+PZ_INLINE int32_t pz_conv_strip_rows(const pz_conv_direct_shape *s) {
+  int32_t rows = PZ_CONV_STRIP_POINTS / (s->out.w * s->rh);
+  return rows < 1 ? 1 : rows;
 }
 
 #endif

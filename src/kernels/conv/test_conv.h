@@ -17,6 +17,7 @@
 #define CONV_TOLERANCE 2e-6
 
 typedef struct conv_case {
+  bool transposed;
   const conv_instance *instance;
   pz_test_random random;
   pz_test_tensor tensor[CONV_TENSORS];
@@ -59,9 +60,35 @@ PZ_TEST_INLINE double conv_sum(const conv_case *t, int32_t phase, const int32_t 
   return sum;
 }
 
+/* The position that tap j of a transposed convolution reads for output o; -1: none. */
+PZ_TEST_INLINE int32_t conv_source(const pz_conv_direct_shape *s, int i, int32_t o, int32_t j, int32_t size) {
+  int32_t at = o + s->pad[i] - j * s->dilation[i];
+  return at < 0 || at % s->stride[i] || at / s->stride[i] >= size ? -1 : at / s->stride[i];
+}
+
+/* weights [C, K/groups, kernel] */
+PZ_TEST_INLINE double conv_transposed_sum(const conv_case *t, const int32_t at[5]) {
+  const pz_conv_direct_shape *s = &t->instance->shape;
+  const int32_t maps = s->in.c / s->groups, outs = s->out.c / s->groups, first = at[1] / outs * maps;
+  double sum = 0;
+  for (int32_t c = first; c < first + maps; ++c) {
+    const float *weight = t->plain_weights + ((int64_t)c * outs + at[1] % outs) * pz_conv_taps(s);
+    for (int32_t i = 0; i < s->kernel[0]; ++i)
+      for (int32_t j = 0; j < s->kernel[1]; ++j)
+        for (int32_t k = 0; k < s->kernel[2]; ++k, ++weight) {
+          int32_t d = conv_source(s, 0, at[2], i, s->in.d), h = conv_source(s, 1, at[3], j, s->in.h);
+          int32_t w = conv_source(s, 2, at[4], k, s->in.w);
+          if (d >= 0 && h >= 0 && w >= 0)
+            sum += (double)*weight * (double)*pz_test_at(&t->tensor[CONV_IN], at[0], c, d, h, w);
+        }
+  }
+  return sum;
+}
+
 PZ_TEST_INLINE double conv_want(const conv_case *t, int32_t phase, const int32_t at[5]) {
   const pz_conv_direct_shape *s = &t->instance->shape;
-  double x = conv_sum(t, phase, at) + (s->has_bias ? (double)t->vectors[0][at[1]] : 0);
+  double x = (t->transposed ? conv_transposed_sum(t, at) : conv_sum(t, phase, at)) +
+             (s->has_bias ? (double)t->vectors[0][at[1]] : 0);
   if (s->base.c)
     x += (double)*conv_at(t, CONV_BASE, phase, at) * (s->has_base_scale ? (double)t->vectors[1][at[1]] : 1);
   return conv_activate(s, (double)t->vectors[2][at[1]], x);

@@ -1,4 +1,5 @@
 /* Random convolutions, specialised as the emitter does, against a loop in double precision. */
+#define PZ_CONV_STRIP_POINTS 32 /* several strips even in small tensors */
 #include "kernels/conv/direct.h"
 #include "kernels/conv/test_conv.h"
 

@@ -1,0 +1,137 @@
+/* deconv.h: a transposed convolution as ordinary convolutions, one for each phase of its stride. Plain C, run by the
+ * compiler half.
+ *
+ * y[stride*i + dilation*j - pad] += x[i] * weight[j] along each axis. The outputs o = p + stride*m of phase p, 0 <= p <
+ * stride, see the taps j with dilation*j = p + pad (mod stride): every (stride/gcd)-th of them, gcd that of stride and
+ * dilation. They read i = m + (p + pad - dilation*j)/stride. Turned round, so that i grows with the tap, that is a
+ * convolution of stride 1, dilation dilation/gcd and padding (dilation*last - p - pad)/stride, which writes every
+ * stride-th point; the padding may be negative. A phase without taps is left with bias, Base and activation.
+ *
+ * A deconvolution is described by a pz_conv_direct_shape whose kernel, stride, dilation, pad are its own. Where the
+ * phases along w are alike (kernel = stride, no padding), they are made one convolution of several outer phases
+ * (shape.h), which writes whole rows. */
+#ifndef PZ_KERNELS_CONV_DECONV_H
+#define PZ_KERNELS_CONV_DECONV_H
+
+#include "kernels/conv/shape.h"
+
+#include <stdbool.h>
+
+/* The taps of one phase along one axis: first, first + step, ...; `count` of them. */
+typedef struct pz_deconv_axis {
+  int32_t first, step, count;
+  int32_t pad, dilation; /* of the convolution */
+  int32_t points;        /* outputs of this phase */
+} pz_deconv_axis;
+
+typedef struct pz_deconv_phase {
+  pz_conv_direct_shape shape;      /* without schedule */
+  pz_deconv_axis axis[3];          /* along w that of the first of shape.phases */
+  int64_t out_offset, base_offset; /* floats from the deconvolution's out and base */
+} pz_deconv_phase;
+
+static inline int32_t pz_deconv_gcd(int32_t a, int32_t b) { return b ? pz_deconv_gcd(b, a % b) : a; }
+
+static inline int32_t pz_deconv_out_size(const pz_conv_direct_shape *s, int32_t i) {
+  return i == 0 ? s->out.d : i == 1 ? s->out.h : s->out.w;
+}
+
+static inline pz_deconv_axis pz_deconv_axis_of(const pz_conv_direct_shape *s, int32_t i, int32_t phase) {
+  int32_t stride = s->stride[i], gcd = pz_deconv_gcd(stride, s->dilation[i]),
+          rest = pz_deconv_out_size(s, i) - phase;
+  pz_deconv_axis a = {.step = stride / gcd, .dilation = s->dilation[i] / gcd};
+  a.points = rest > 0 ? (rest + stride - 1) / stride : 0;
+  while (a.first < a.step && (s->dilation[i] * a.first - phase - s->pad[i]) % stride) ++a.first;
+  if (a.first == a.step || a.first >= s->kernel[i]) return a; /* no taps */
+  a.count = (s->kernel[i] - 1 - a.first) / a.step + 1;
+  a.pad = (s->dilation[i] * (a.first + (a.count - 1) * a.step) - phase - s->pad[i]) / stride;
+  return a;
+}
+
+/* Whether all phases along w are convolutions with the same window and the same number of points, into blocks that lie
+ * beside each other, so that they can be one. Not for depthwise.h and reduce.h, which have no outer phases. */
+static inline bool pz_deconv_merges(const pz_conv_direct_shape *s) {
+  pz_deconv_axis a = pz_deconv_axis_of(s, 2, 0);
+  if (s->stride[2] == 1 || s->out.block == 1 || s->out.stride_w != s->out.block) return false;
+  if (s->base.c && s->base.stride_w != s->base.block) return false;
+  for (int32_t phase = 1; phase < s->stride[2]; ++phase) {
+    pz_deconv_axis b = pz_deconv_axis_of(s, 2, phase);
+    if (a.points != b.points || a.count != b.count || a.pad != b.pad) return false;
+  }
+  return true;
+}
+
+/* How many convolutions it is; with `merge` (only where pz_deconv_merges) the phases along w count as one. */
+static inline int32_t pz_deconv_phases(const pz_conv_direct_shape *s, bool merge) {
+  return s->stride[0] * s->stride[1] * (merge ? 1 : s->stride[2]);
+}
+
+/* A view of every stride-th point of `v`, as many as the axes say. */
+static inline pz_view pz_deconv_view(const pz_conv_direct_shape *s, pz_view v, const pz_deconv_axis axis[3]) {
+  if (v.c == 0) return v;
+  v.d = axis[0].points, v.h = axis[1].points, v.w = axis[2].points;
+  v.stride_d *= s->stride[0], v.stride_h *= s->stride[1], v.stride_w *= s->stride[2];
+  for (int i = 0; i < 3; ++i) v.border_lo[i] = v.border_hi[i] = 0;
+  return v;
+}
+
+static inline int64_t pz_deconv_offset(const pz_view *v, const int32_t at[3]) {
+  return v->c ? at[0] * v->stride_d + at[1] * v->stride_h + at[2] * v->stride_w : 0;
+}
+
+/* Convolution `index` of pz_deconv_phases(s, merge). False: it has no output (the stride exceeds what is left). */
+static inline bool pz_deconv_phase_of(const pz_conv_direct_shape *s, bool merge, int32_t index,
+                                      pz_deconv_phase *p) {
+  const int32_t across = merge ? 1 : s->stride[2];
+  const int32_t at[3] = {index / across / s->stride[1], index / across % s->stride[1], index % across};
+  bool any = true, taps = true;
+  *p = (pz_deconv_phase){.shape = *s,
+                         .out_offset = pz_deconv_offset(&s->out, at),
+                         .base_offset = pz_deconv_offset(&s->base, at)};
+  for (int32_t i = 0; i < 3; ++i) {
+    p->axis[i] = pz_deconv_axis_of(s, i, at[i]);
+    any = any && p->axis[i].points > 0, taps = taps && p->axis[i].count > 0;
+  }
+  for (int32_t i = 0; i < 3; ++i) {
+    p->shape.kernel[i] = taps ? p->axis[i].count : 0, p->shape.pad[i] = taps ? p->axis[i].pad : 0;
+    p->shape.stride[i] = 1, p->shape.dilation[i] = taps ? p->axis[i].dilation : 1;
+  }
+  p->shape.out = pz_deconv_view(s, s->out, p->axis), p->shape.base = pz_deconv_view(s, s->base, p->axis);
+  p->shape.phases = merge ? s->stride[2] : 1;
+  return any;
+}
+
+/* Tap (i, j, k) of outer phase `phase` of the convolution, in the deconvolution's kernel. */
+static inline int32_t pz_deconv_tap(const pz_conv_direct_shape *s, const pz_deconv_axis axis[3],
+                                    const int32_t tap[3]) {
+  int32_t at[3];
+  for (int32_t i = 0; i < 3; ++i) at[i] = axis[i].first + (axis[i].count - 1 - tap[i]) * axis[i].step;
+  return (at[0] * s->kernel[1] + at[1]) * s->kernel[2] + at[2];
+}
+
+/* Floats of the plain weights of the phase: [phases, K, C/groups, its taps]. */
+static inline int64_t pz_deconv_weight_floats(const pz_deconv_phase *p) {
+  const pz_conv_direct_shape *s = &p->shape;
+  return (int64_t)s->phases * s->out.c * (s->in.c / s->groups) * pz_conv_taps(s);
+}
+
+/* weights [C, K/groups, kd, kh, kw] of the deconvolution `s` -> those of its phase, which pack.h (or
+ * pack_depthwise.h, pack_reduce.h) packs. */
+static inline void pz_deconv_weights(const pz_conv_direct_shape *s, const pz_deconv_phase *p,
+                                     const float *weights, float *to) {
+  const int32_t maps_in = s->in.c / s->groups, maps_out = s->out.c / s->groups, *kernel = p->shape.kernel;
+  for (int32_t phase = 0; phase < p->shape.phases; ++phase) {
+    pz_deconv_axis axis[3] = {p->axis[0], p->axis[1], p->axis[2]};
+    if (p->shape.phases > 1) axis[2] = pz_deconv_axis_of(s, 2, phase);
+    for (int32_t k = 0; k < s->out.c; ++k)
+      for (int32_t c = k / maps_out * maps_in; c < (k / maps_out + 1) * maps_in; ++c) {
+        const float *map = weights + ((int64_t)c * maps_out + k % maps_out) * pz_conv_taps(s);
+        for (int32_t i = 0; i < kernel[0]; ++i)
+          for (int32_t j = 0; j < kernel[1]; ++j)
+            for (int32_t l = 0; l < kernel[2]; ++l)
+              *to++ = map[pz_deconv_tap(s, axis, (const int32_t[3]){i, j, l})];
+      }
+  }
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* pack_reduce.h: weights and schedule of reduce.h. Plain C, run by the compiler half.
+ * Packed: [group of kb out maps][input block][kd][kh][kw][out map in the group][S lanes of in maps]. */
+#ifndef PZ_KERNELS_CONV_PACK_REDUCE_H
+#define PZ_KERNELS_CONV_PACK_REDUCE_H
+
+#include "kernels/conv/shape.h"
+
+typedef pz_conv_direct_shape pz_conv_reduce_shape;
+
+static inline int64_t pz_conv_reduce_weight_floats(const pz_conv_reduce_shape *s) {
+  return (int64_t)s->out.c * pz_conv_in_blocks(s) * s->in.block * pz_conv_taps(s);
+}
+
+/* One group and one input block; returns where the next one goes. */
+static inline float *pz_conv_reduce_pack_block(const pz_conv_reduce_shape *s, const float *weights,
+                                               int32_t first, int32_t count, int32_t block, float *to) {
+  int32_t taps = pz_conv_taps(s), begin = block * s->in.block;
+  for (int32_t tap = 0; tap < taps; ++tap)
+    for (int32_t k = first; k < first + count; ++k)
+      for (int32_t c = begin; c < begin + s->in.block; ++c)
+        *to++ = c < s->in.c ? weights[((int64_t)k * s->in.c + c) * taps + tap] : 0.0f;
+  return to;
+}
+
+/* weights: [K, C, kd, kh, kw]; packed: pz_conv_reduce_weight_floats(s), aligned to 64 bytes for the kernel. */
+static inline void pz_conv_reduce_pack(const pz_conv_reduce_shape *s, const float *weights, float *packed) {
+  pz_conv_split groups = pz_conv_outer_groups(s);
+  for (int32_t g = 0; g < groups.count; ++g)
+    for (int32_t b = 0; b < pz_conv_in_blocks(s); ++b)
+      packed = pz_conv_reduce_pack_block(s, weights, pz_conv_split_begin(groups, g),
+                                         pz_conv_split_size(groups, g), b, packed);
+}
+
+/* kb maps at a time, at most 4, and as many points as the registers hold besides weights and one point. */
+static inline void pz_conv_reduce_schedule(pz_conv_reduce_shape *s, int32_t registers) {
+  s->kb = pz_conv_split_of(s->out.c, 4).size;
+  int32_t spare = s->in.block == 4 ? 2 : 1; /* without fused multiply-add a product needs a register */
+  s->rw = pz_conv_split_of(s->out.w, (registers - spare - s->kb) / s->kb).size;
+  s->rh = 1, s->c_chunk = pz_conv_in_blocks(s);
+}
+
+#endif

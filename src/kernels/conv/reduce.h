@@ -1,0 +1,128 @@
+/* reduce.h: the direct convolution with few out maps (a network's last layer): vectors run over the in maps.
+ *
+ * Contract: as in shape.h, but: in has block S; out and base have block 1 (plain), any stride_w; one group, one phase;
+ * bias, base_scale, slope hold out.c floats. Of the schedule kb (maps) and rw (points) are used. S vectors of weights
+ * of the direct convolution become K here, so it pays for K < S. Each sum over lanes is made once at the end of a tile,
+ * and bias, Base and activation work on vectors of points. The unit of work is a row (n, d, h): any number of workers
+ * gives the same bits. */
+#ifndef PZ_KERNELS_CONV_REDUCE_H
+#define PZ_KERNELS_CONV_REDUCE_H
+
+#include "kernels/activation.h"
+#include "kernels/conv/pack_reduce.h"
+
+/* Padded to whole vectors of points. */
+#define PZ_REDUCE_POINTS 32
+
+typedef struct pz_reduce_tile {
+  const float *in, *weights, *bias, *base, *base_scale, *slope;
+  float *out;
+  int32_t map; /* the first out map */
+} pz_reduce_tile;
+
+PZ_INLINE void pz_reduce_sum(const pz_conv_reduce_shape *s, int32_t kb, int32_t rw, const pz_reduce_tile *t,
+                             pz_v *acc) {
+  const int32_t blocks = pz_conv_in_blocks(s);
+  const float *weights = t->weights;
+  PZ_ROLL for (int32_t b = 0; b < blocks; ++b) {
+    PZ_ROLL for (int32_t d = 0; d < s->kernel[0]; ++d) {
+      PZ_ROLL for (int32_t h = 0; h < s->kernel[1]; ++h) {
+        const float *x = t->in + b * s->in.stride_c + d * s->dilation[0] * s->in.stride_d +
+                         h * s->dilation[1] * s->in.stride_h;
+        PZ_ROLL for (int32_t w = 0; w < s->kernel[2]; ++w) {
+          PZ_POINTER_PIN(x);
+          PZ_POINTER_PIN(weights);
+          pz_v held[PZ_REDUCE_POINTS];
+          PZ_UNROLL for (int32_t k = 0; k < kb; ++k) held[k] = pz_v_load(weights + k * PZ_S);
+          PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
+            pz_v point = pz_v_load(x + r * s->stride[2] * s->in.stride_w);
+            PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[k * rw + r] =
+                pz_v_fma(held[k], point, acc[k * rw + r]);
+          }
+          PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) PZ_V_PIN(acc[i]);
+          x += s->dilation[2] * s->in.stride_w;
+          weights += kb * PZ_S;
+        }
+      }
+    }
+  }
+}
+
+/* Bias, Base and activation on a vector of `points` sums; only these points are read and written. */
+PZ_INLINE void pz_reduce_finish(const pz_conv_reduce_shape *s, const pz_reduce_tile *t, int32_t k,
+                                int32_t point, int32_t points, pz_v x) {
+  const int32_t map = t->map + k;
+  float value[PZ_S] = {0};
+  if (s->has_bias) x = x + pz_v_broadcast(t->bias + map);
+  if (s->base.c) {
+    const float *at = t->base + k * s->base.stride_c + point * s->base.stride_w;
+    PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) if (i < points) value[i] = at[i * s->base.stride_w];
+    pz_v base = pz_v_loadu(value);
+    x = s->has_base_scale ? pz_v_fma(base, pz_v_broadcast(t->base_scale + map), x) : x + base;
+  }
+  pz_v slope = s->act == PZ_K_ACT_PRELU ? pz_v_broadcast(t->slope + map) : pz_v_zero();
+  float *at = t->out + k * s->out.stride_c + point * s->out.stride_w;
+  pz_v_storeu(value, pz_activate(s->act, s->alpha, slope, x));
+  if (s->out.stride_w == 1) memcpy(at, value, (size_t)points * sizeof *value);
+  else PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) if (i < points) at[i * s->out.stride_w] = value[i];
+}
+
+PZ_INLINE void pz_reduce_one_tile(const pz_conv_reduce_shape *s, int32_t kb, int32_t rw,
+                                  const pz_reduce_tile *t) {
+  pz_v acc[PZ_REDUCE_POINTS];
+  PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] = pz_v_zero();
+  pz_reduce_sum(s, kb, rw, t, acc);
+  PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+    PZ_UNROLL for (int32_t r = 0; r < rw; r += PZ_S) {
+      const int32_t points = rw - r < PZ_S ? rw - r : PZ_S;
+      pz_v sums = pz_v_zero();
+      PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) if (i < points) sums[i] = pz_v_sum(acc[k * rw + r + i]);
+      pz_reduce_finish(s, t, k, r, points, sums);
+    }
+  }
+}
+
+PZ_INLINE void pz_reduce_tiles(const pz_conv_reduce_shape *s, int32_t kb, int32_t rw, int32_t count,
+                               pz_reduce_tile *t) {
+  PZ_ROLL for (int32_t i = 0; i < count; ++i) {
+    pz_reduce_one_tile(s, kb, rw, t);
+    t->in += rw * s->stride[2] * s->in.stride_w;
+    t->out += rw * s->out.stride_w;
+    if (s->base.c) t->base += rw * s->base.stride_w;
+  }
+}
+
+PZ_INLINE void pz_reduce_rows(const pz_conv_reduce_shape *s, int32_t kb, int64_t row, int64_t end,
+                              pz_reduce_tile t) {
+  const pz_conv_split tiles = pz_conv_split_of(s->out.w, s->rw);
+  const pz_reduce_tile origin = t;
+  PZ_ROLL for (; row < end; ++row) {
+    const int64_t h = row % s->out.h, d = row / s->out.h % s->out.d, n = row / s->out.h / s->out.d;
+    t.in = origin.in + n * s->in.stride_n + (d * s->stride[0] - s->pad[0]) * s->in.stride_d +
+           (h * s->stride[1] - s->pad[1]) * s->in.stride_h - s->pad[2] * s->in.stride_w;
+    t.out = origin.out + n * s->out.stride_n + t.map * s->out.stride_c + d * s->out.stride_d +
+            h * s->out.stride_h;
+    if (s->base.c)
+      t.base = origin.base + n * s->base.stride_n + t.map * s->base.stride_c + d * s->base.stride_d +
+               h * s->base.stride_h;
+    pz_reduce_tiles(s, kb, tiles.size, tiles.large, &t);
+    if (tiles.large < tiles.count) pz_reduce_tiles(s, kb, tiles.size - 1, tiles.count - tiles.large, &t);
+  }
+}
+
+PZ_INLINE void pz_conv_reduce(const pz_conv_reduce_shape s, const float *in, const float *weights,
+                              const float *bias, const float *base, const float *base_scale,
+                              const float *slope, float *out, int32_t worker, int32_t workers) {
+  const pz_conv_split groups = pz_conv_outer_groups(&s);
+  const int64_t group_floats = (int64_t)pz_conv_in_blocks(&s) * pz_conv_taps(&s) * PZ_S;
+  pz_reduce_tile t = {in, weights, bias, base, base_scale, slope, out, 0};
+  int64_t begin, end;
+  pz_share((int64_t)s.out.n * s.out.d * s.out.h, worker, workers, &begin, &end);
+  PZ_ROLL for (int32_t g = 0; g < groups.count; ++g) {
+    t.map = pz_conv_split_begin(groups, g), t.weights = weights + t.map * group_floats;
+    if (g < groups.large) pz_reduce_rows(&s, groups.size, begin, end, t);
+    else if (groups.large < groups.count) pz_reduce_rows(&s, groups.size - 1, begin, end, t);
+  }
+}
+
+#endif

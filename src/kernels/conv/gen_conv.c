@@ -32,8 +32,7 @@ static void print_view(const char *name, const pz_view *v) {
 static void print_shape(const pz_conv_direct_shape *s) {
   printf("{.groups = %d, .phases = %d, .act = %d, .alpha = %af, .has_bias = %d, .has_base_scale = %d, ",
          s->groups, s->phases, s->act, (double)s->alpha, s->has_bias, s->has_base_scale);
-  printf(".kb = %d, .rw = %d, .rh = %d, .c_chunk = %d, .strip = %d,\n  ", s->kb, s->rw, s->rh, s->c_chunk,
-         s->strip);
+  printf(".kb = %d, .rw = %d, .rh = %d, .c_chunk = %d,\n  ", s->kb, s->rw, s->rh, s->c_chunk);
   print_ints("kernel", s->kernel), print_ints("stride", s->stride);
   print_ints("dilation", s->dilation), print_ints("pad", s->pad);
   print_view("in", &s->in), print_view("out", &s->out), print_view("base", &s->base);

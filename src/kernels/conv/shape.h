@@ -13,8 +13,9 @@
  *
  * Schedule. Outer blocks are cut into groups of kb or kb-1, rows into tiles of rw or rw-1 points, so that no short
  * rest is left; a tile's group x points accumulators are held in registers ("sub-image primitive", PZnet 3.1). rh > 1:
- * a tile spans rh rows; rh divides h. c_chunk input blocks are summed in one pass over a strip of rows, so that their weights stay in level 1; the first pass starts from bias and base, the last one applies
- * the activation; the strip's sums wait in out between passes. */
+ * a tile spans rh rows; rh divides h. c_chunk input blocks are summed in one pass over a strip of rows, so that their
+ * weights stay in level 1; the first pass starts from bias and base, the last one applies the activation; the strip's
+ * sums wait in out between passes. */
 #ifndef PZ_KERNELS_CONV_SHAPE_H
 #define PZ_KERNELS_CONV_SHAPE_H
 

@@ -1,0 +1,42 @@
+# make         builds build/pznet, the libraries and the Python package
+# make run     compiles the example network and applies it to a volume: network file, segmented stack, preview
+# make check   builds and passes all tests
+# make bench   times pznet beside PyTorch, ONNX Runtime and OpenVINO (bench/README.md)
+# make fuzz    fuzzes the importers and the volume readers (SECONDS each, 600 by default)
+BUILD ?= build
+SECONDS ?= 600
+JOBS ?= $(shell nproc)
+
+.PHONY: all run check bench fuzz format clean dependencies test-dependencies
+
+all: dependencies
+	@cmake -S . -B $(BUILD) -G Ninja -DPZ_TESTS=OFF >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+	@cmake --build $(BUILD) -j $(JOBS)
+
+dependencies:
+	@tools/dependencies.sh
+
+test-dependencies:
+	@tools/dependencies.sh --tests
+
+run: all
+	@examples/membrane/run.sh $(BUILD)
+
+check: test-dependencies
+	@cmake -S . -B $(BUILD)/check -G Ninja -DPZ_TESTS=ON >$(BUILD)-check.log 2>&1 || { cat $(BUILD)-check.log; exit 1; }
+	@rm -f $(BUILD)-check.log
+	@cmake --build $(BUILD)/check -j $(JOBS)
+	@ctest --test-dir $(BUILD)/check --output-on-failure -j $(JOBS)
+
+bench: all
+	@bench/peers
+
+fuzz: test-dependencies
+	@tests/fuzz.sh $(SECONDS)
+
+format:
+	git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	rm -rf $(BUILD) $(BUILD).log $(BUILD)-check.log

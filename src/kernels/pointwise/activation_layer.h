@@ -1,0 +1,34 @@
+/* activation_layer.h: out = activation(x), for activations that stand alone (those behind a convolution are fused into
+ * it, PZnet 3.4).
+ *
+ * Layouts: `in` and `out` blocked, same sizes, any strides; out may be in (same pointer and strides). `slope` (PReLU
+ * alone; else NULL): packed, a float for each lane of each block, aligned to the vector. Reads and writes the inside;
+ * padding lanes of `out` become zero. Formulas and error: kernels/activation.h, kernels/vec.h. NaN gives NaN. Unit of
+ * work: a row. */
+#ifndef PZ_KERNELS_POINTWISE_ACTIVATION_LAYER_H
+#define PZ_KERNELS_POINTWISE_ACTIVATION_LAYER_H
+
+#include "kernels/activation.h"
+#include "kernels/rows.h"
+
+typedef struct pz_activation_layer_shape {
+  pz_view in, out;
+  int32_t kind; /* pz_k_act */
+  float alpha;
+} pz_activation_layer_shape;
+
+PZ_INLINE void pz_activation_layer(const pz_activation_layer_shape s, const float *in, const float *slope,
+                                   float *out, int32_t worker, int32_t workers) {
+  PZ_EACH_ROW(&s.out, row, worker, workers) {
+    const float *from = in + pz_row_offset(&s.in, row);
+    float *to = out + pz_row_offset(&s.out, row);
+    int32_t maps = pz_block_maps(&s.out, row.b);
+    pz_v slopes = s.kind == PZ_K_ACT_PRELU ? pz_v_load(slope + row.b * PZ_S) : pz_v_zero();
+    for (int32_t w = 0; w < s.out.w; ++w) {
+      pz_v x = pz_activate(s.kind, s.alpha, slopes, pz_v_load(from + w * s.in.stride_w));
+      pz_v_store(to + w * s.out.stride_w, pz_v_first(x, maps));
+    }
+  }
+}
+
+#endif

@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
-/* jansson's _new setters take the value even when it is NULL (and then fail), so failures are gathered in `good`. */
+/* jansson's _new setters own the value also when they fail, so every one is called and failures are gathered. */
 static bool put(json_t *o, const char *name, json_t *value) {
   return json_object_set_new(o, name, value) == 0;
 }
@@ -105,7 +105,7 @@ char *pz_report_volume(const pz_volume *v) {
   for (int d = 0; d < 3; d++)
     json_array_append_new(axes, json_string((const char *const[]){"z", "y", "x"}[d]));
   good = good && json_array_size(axes) == (size_t)(3 + i->has_channels);
-  if (!o || !put(o, "axes", axes)) good = false;
+  good = put(o, "axes", axes) && good;
   if (good && i->voxel[0] + i->voxel[1] + i->voxel[2] > 0)
     good = put(o, "voxel_size", json_pack("[f,f,f]", i->voxel[0], i->voxel[1], i->voxel[2])) &&
            put(o, "unit", json_string(i->unit));

@@ -1,8 +1,9 @@
 /* tiff.c: multi-page TIFF through libtiff: strips and tiles, its compressions, BigTIFF.
  *
  * A page is a plane. Channels are the samples of a page (as in RGB), or, in an ImageJ hyperstack, pages: the
- * description of the first page says how many, and the channel varies fastest (page = z * channels + channel). Written
- * is such a hyperstack, uncompressed, as BigTIFF when the file would pass 4 GB. */
+ * description of the first page says how many, and the channel varies fastest (page = z * channels + channel). A
+ * description with channels but without slices is what tifffile gives a stack whose axes it was not told: its pages
+ * are planes. Written is such a hyperstack, uncompressed, as BigTIFF when the file would pass 4 GB. */
 #include "volume/io.h"
 #include "volume/volume.h"
 
@@ -216,7 +217,8 @@ static pz_status imagej(pz_volume *v, const char *text, pz_error *err) {
         err, PZ_ERROR_INPUT,
         "%s: one page, but %ld images: ImageJ's own kind of file above 4 GB; save it as BigTIFF or HDF5",
         v->path, strtol(images, NULL, 10));
-  const char *channels = line(text, "channels"), *spacing = line(text, "spacing"), *unit = line(text, "unit");
+  const char *slices = line(text, "slices"), *channels = slices ? line(text, "channels") : NULL,
+             *spacing = line(text, "spacing"), *unit = line(text, "unit");
   const long count = channels ? strtol(channels, NULL, 10) : 1;
   if (count > 1 && count <= PZ_VOLUME_MAX_CHANNELS && t->pages % count == 0)
     t->page_channels = (int32_t)count;

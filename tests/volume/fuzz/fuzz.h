@@ -1,0 +1,43 @@
+/* fuzz.h: one input of a fuzzer, as a file with the format's suffix, described and read to its end. */
+#ifndef PZ_TESTS_VOLUME_FUZZ_H
+#define PZ_TESTS_VOLUME_FUZZ_H
+
+#include "volume/report.h"
+#include "volume/volume.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { FUZZ_MOST = 1 << 22 }; /* bytes of a plane, and planes, that are worth the fuzzer's time */
+
+static inline void fuzz_planes(pz_volume *v) {
+  const int64_t bytes = pz_volume_plane_bytes(&v->info) * v->info.channels;
+  char *plane = bytes <= FUZZ_MOST ? malloc((size_t)bytes) : NULL;
+  pz_error err = {0};
+  for (int64_t z = 0; plane && z < v->info.shape[0] && z < 64; z++)
+    if (pz_volume_read(v, z, 1, plane, bytes / v->info.channels, &err) != PZ_OK) break;
+  free(plane);
+}
+
+static inline int fuzz_volume(const char *suffix, const uint8_t *data, size_t size) {
+  char path[64];
+  pz_volume *v;
+  pz_error err = {0};
+  snprintf(path, sizeof path, "/dev/shm/pznet-fuzz-%ld%s", (long)getpid(), suffix);
+  FILE *file = fopen(path, "wb");
+  if (!file) return 0;
+  const bool written = fwrite(data, 1, size, file) == size;
+  if (fclose(file) != 0 || !written) return 0;
+  if (pz_volume_open(path, &v, &err) == PZ_OK) {
+    free(pz_report_volume(v));
+    fuzz_planes(v);
+    pz_volume_close(v);
+  } else if (!err.message[0]) abort(); /* a failure without a message is a finding */
+  unlink(path);
+  return 0;
+}
+
+#endif

@@ -1,0 +1,174 @@
+/* softmax.h: out = exp(x - max) / sum of exp(x - max) along one axis.
+ *
+ * pz_softmax: over the maps. Layouts: `in` and `out` blocked, same sizes, any strides; out may be in (same pointer and
+ * strides). Padding lanes of `in` are not looked at; those of `out` become zero. S points of a row are worked on
+ * together: up to S maps are transposed in registers, so that lanes are points and only the maps there are cost an
+ * exp; more maps are summed up block by block. Unit of work: a row (n, d, h) of all maps.
+ *
+ * pz_softmax_plain: over any axis of a dense plain tensor, seen as outer x axis x inner; any address; out may be in.
+ * Lanes are inner positions; where inner is 1, positions of the axis. Unit of work: S inner positions of one outer.
+ *
+ * Subtracting the maximum keeps exp in range; a row with a NaN is NaN, one with +inf too. Relative error at most
+ * (length/S + log2(S) + 4) * 6e-8 + 1e-7 (exp, the sum, the reciprocal, the product). The sum's order depends on the
+ * shape alone. */
+#ifndef PZ_KERNELS_SOFTMAX_SOFTMAX_H
+#define PZ_KERNELS_SOFTMAX_SOFTMAX_H
+
+#include "kernels/copy/transpose.h"
+#include "kernels/rows.h"
+
+typedef struct pz_softmax_shape {
+  pz_view in, out;
+} pz_softmax_shape;
+
+typedef struct pz_softmax_plain_shape {
+  int64_t outer, axis, inner;
+} pz_softmax_plain_shape;
+
+/* Lanes from `maps` on become the smallest: they are never the maximum, and nothing needs their value. */
+PZ_INLINE pz_v pz_softmax_hide(pz_v x, int32_t maps) {
+  if (maps >= PZ_S) return x;
+  return pz_v_select((pz_vi)(pz_vi_lanes() < pz_vi_set1(maps)), x, pz_v_set1(-__builtin_inff()));
+}
+
+/* ---- up to S maps ---- */
+
+PZ_INLINE void pz_softmax_tile(pz_v tile[PZ_S], int32_t maps) {
+  pz_transpose(tile);
+  pz_v most = tile[0], sum = pz_v_zero();
+  for (int i = 1; i < maps; ++i) most = pz_v_max_nan(most, tile[i]);
+  for (int i = 0; i < maps; ++i) tile[i] = pz_v_exp(tile[i] - most), sum += tile[i];
+  pz_v scale = 1.0f / sum;
+  for (int i = 0; i < PZ_S; ++i) tile[i] = i < maps ? tile[i] * scale : pz_v_zero();
+  pz_transpose(tile);
+}
+
+PZ_INLINE void pz_softmax_few(const pz_softmax_shape *s, const float *in, float *out, int32_t points) {
+  pz_v tile[PZ_S];
+  for (int i = 0; i < PZ_S; ++i) tile[i] = i < points ? pz_v_load(in + i * s->in.stride_w) : pz_v_zero();
+  pz_softmax_tile(tile, s->in.c);
+  for (int i = 0; i < PZ_S; ++i)
+    if (i < points) pz_v_store(out + i * s->out.stride_w, tile[i]);
+}
+
+/* ---- more maps ---- */
+
+PZ_INLINE pz_v pz_softmax_lanes_max(pz_v tile[PZ_S]) {
+  pz_transpose(tile);
+  for (int i = 1; i < PZ_S; ++i) tile[0] = pz_v_max_nan(tile[0], tile[i]);
+  return tile[0];
+}
+PZ_INLINE pz_v pz_softmax_lanes_sum(pz_v tile[PZ_S]) {
+  pz_transpose(tile);
+  for (int i = 1; i < PZ_S; ++i) tile[0] += tile[i];
+  return tile[0];
+}
+
+/* Lane i: the largest of point i. */
+PZ_INLINE pz_v pz_softmax_most(const pz_softmax_shape *s, const float *in, int32_t points) {
+  pz_v tile[PZ_S];
+  for (int i = 0; i < PZ_S; ++i) tile[i] = pz_v_set1(-__builtin_inff());
+  for (int32_t b = 0; b < pz_blocks(&s->in); ++b)
+    for (int i = 0; i < points; ++i) {
+      pz_v x = pz_v_load(in + b * s->in.stride_c + i * s->in.stride_w);
+      tile[i] = pz_v_max_nan(tile[i], pz_softmax_hide(x, pz_block_maps(&s->in, b)));
+    }
+  return pz_softmax_lanes_max(tile);
+}
+
+/* out = exp(in - most); lane i: the sum of point i. */
+PZ_INLINE pz_v pz_softmax_exps(const pz_softmax_shape *s, const float *in, float *out, int32_t points,
+                               pz_v most) {
+  pz_v tile[PZ_S];
+  for (int i = 0; i < PZ_S; ++i) tile[i] = pz_v_zero();
+  for (int32_t b = 0; b < pz_blocks(&s->in); ++b)
+    for (int i = 0; i < points; ++i) {
+      pz_v x = pz_v_load(in + b * s->in.stride_c + i * s->in.stride_w);
+      x = pz_v_first(pz_v_exp(x - pz_v_set1(most[i])), pz_block_maps(&s->in, b));
+      pz_v_store(out + b * s->out.stride_c + i * s->out.stride_w, x);
+      tile[i] += x;
+    }
+  return pz_softmax_lanes_sum(tile);
+}
+
+PZ_INLINE void pz_softmax_many(const pz_softmax_shape *s, const float *in, float *out, int32_t points) {
+  pz_v scale = 1.0f / pz_softmax_exps(s, in, out, points, pz_softmax_most(s, in, points));
+  for (int32_t b = 0; b < pz_blocks(&s->out); ++b)
+    for (int i = 0; i < points; ++i) {
+      float *p = out + b * s->out.stride_c + i * s->out.stride_w;
+      /* masked again: a NaN or an infinity times a cleared lane would not be zero */
+      pz_v_store(p, pz_v_first(pz_v_load(p) * pz_v_set1(scale[i]), pz_block_maps(&s->out, b)));
+    }
+}
+
+PZ_INLINE void pz_softmax(const pz_softmax_shape s, const float *in, float *out, int32_t worker,
+                          int32_t workers) {
+  int64_t begin, end;
+  pz_share((int64_t)s.in.n * s.in.d * s.in.h, worker, workers, &begin, &end);
+  for (int64_t i = begin; i < end; ++i) {
+    int32_t h = (int32_t)(i % s.in.h), d = (int32_t)(i / s.in.h % s.in.d), n = (int32_t)(i / s.in.h / s.in.d);
+    const float *from = in + pz_row_offset(&s.in, (pz_row){n, 0, d, h});
+    float *to = out + pz_row_offset(&s.out, (pz_row){n, 0, d, h});
+    for (int32_t w = 0; w < s.in.w; w += PZ_S) {
+      int32_t points = s.in.w - w < PZ_S ? s.in.w - w : PZ_S;
+      if (s.in.c <= PZ_S) pz_softmax_few(&s, from + w * s.in.stride_w, to + w * s.out.stride_w, points);
+      else pz_softmax_many(&s, from + w * s.in.stride_w, to + w * s.out.stride_w, points);
+    }
+  }
+}
+
+/* ---- plain ---- */
+
+/* `count` inner positions, lane by lane. */
+PZ_INLINE void pz_softmax_columns(const pz_softmax_plain_shape *s, const float *in, float *out,
+                                  int32_t count) {
+  pz_v most = pz_load_some(in, count), sum = pz_v_zero();
+  for (int64_t a = 1; a < s->axis; ++a) most = pz_v_max_nan(most, pz_load_some(in + a * s->inner, count));
+  for (int64_t a = 0; a < s->axis; ++a) {
+    pz_v x = pz_v_exp(pz_load_some(in + a * s->inner, count) - most);
+    pz_store_some(out + a * s->inner, x, count);
+    sum += x;
+  }
+  pz_v scale = 1.0f / sum;
+  for (int64_t a = 0; a < s->axis; ++a)
+    pz_store_some(out + a * s->inner, pz_load_some(out + a * s->inner, count) * scale, count);
+}
+
+PZ_INLINE int32_t pz_softmax_rest(int64_t length, int64_t at) {
+  return length - at < PZ_S ? (int32_t)(length - at) : PZ_S;
+}
+
+/* inner = 1: the axis is contiguous. */
+PZ_INLINE void pz_softmax_line(const pz_softmax_plain_shape *s, const float *in, float *out) {
+  pz_v most = pz_v_set1(-__builtin_inff()), sum = pz_v_zero();
+  for (int64_t a = 0; a < s->axis; a += PZ_S) {
+    int32_t count = pz_softmax_rest(s->axis, a);
+    most = pz_v_max_nan(most, pz_softmax_hide(pz_load_some(in + a, count), count));
+  }
+  for (int i = 1; i < PZ_S; ++i) most[0] = most[i] <= most[0] || most[0] != most[0] ? most[0] : most[i];
+  for (int64_t a = 0; a < s->axis; a += PZ_S) {
+    int32_t count = pz_softmax_rest(s->axis, a);
+    pz_v x = pz_v_first(pz_v_exp(pz_load_some(in + a, count) - pz_v_set1(most[0])), count);
+    pz_store_some(out + a, x, count);
+    sum += x;
+  }
+  pz_v scale = pz_v_set1(1.0f / pz_v_sum(sum));
+  for (int64_t a = 0; a < s->axis; a += PZ_S) {
+    int32_t count = pz_softmax_rest(s->axis, a);
+    pz_store_some(out + a, pz_load_some(out + a, count) * scale, count);
+  }
+}
+
+PZ_INLINE void pz_softmax_plain(const pz_softmax_plain_shape s, const float *in, float *out, int32_t worker,
+                                int32_t workers) {
+  int64_t begin, end, groups = (s.inner + PZ_S - 1) / PZ_S;
+  pz_share(s.outer * groups, worker, workers, &begin, &end);
+  for (int64_t i = begin; i < end; ++i) {
+    int64_t first = i % groups * PZ_S, at = i / groups * s.axis * s.inner + first;
+    if (s.inner == 1) pz_softmax_line(&s, in + at, out + at);
+    else if (first + PZ_S <= s.inner) pz_softmax_columns(&s, in + at, out + at, PZ_S);
+    else pz_softmax_columns(&s, in + at, out + at, (int32_t)(s.inner - first));
+  }
+}
+
+#endif

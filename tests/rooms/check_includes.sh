@@ -1,0 +1,36 @@
+#!/bin/sh
+# Holds the rooms to the include rule of doc/design.md. Prints each include that breaks it.
+set -eu
+cd "$(dirname "$0")/../.."
+
+# room: the rooms that it may include beside itself
+rules="base:pznet
+graph:pznet base
+reference:pznet base graph
+import:pznet base graph
+optimise:pznet base graph
+kernels:
+plan:pznet base graph kernels
+emit:pznet base graph kernels plan
+runtime:pznet base
+volume:pznet base runtime
+api:pznet base graph reference import optimise plan emit runtime volume"
+rooms="base graph reference import optimise kernels plan emit runtime volume api pznet"
+
+bad=0
+check() { # folder, allowed rooms
+  found=$(grep -rnE '^ *# *include "[a-z_]+/' "$1" --include='*.c' --include='*.h' | while IFS= read -r line; do
+    room=$(printf '%s\n' "$line" | sed -E 's/.*include "([a-z_]+)\/.*/\1/')
+    case " $rooms " in *" $room "*) ;; *) continue ;; esac
+    case " $2 " in *" $room "*) ;; *) printf '%s\n' "$line" ;; esac
+  done)
+  [ -z "$found" ] && return 0
+  printf '%s may include %s only:\n%s\n' "$1" "$2" "$found"
+  bad=1
+}
+for room in base graph reference import optimise kernels plan emit runtime volume api; do
+  allowed=$(printf '%s\n' "$rules" | sed -n "s/^$room://p")
+  check "src/$room" "$room $allowed"
+done
+for folder in tools/pznet python examples; do check "$folder" pznet; done
+exit $bad

@@ -30,6 +30,8 @@ const char *path_of(const char *name) {
 
 const char *write_file(const char *name, const void *data, size_t size) {
   const char *path = path_of(name);
+  unlink(
+      path); /* some file systems write a file to disk at once when it is cut to nothing and filled again */
   FILE *f = fopen(path, "wb");
   assert_non_null(f);
   assert_int_equal(fwrite(data, 1, size, f), size);

@@ -66,6 +66,13 @@ typedef float pz_v_anywhere __attribute__((vector_size(4 * PZ_S), aligned(4), ma
 /* What a pointer was made from is forgotten: addresses near it are it plus a displacement, not pointers of their own. */
 #define PZ_POINTER_PIN(p) __asm__ volatile("" : "+r"(p))
 
+/* Vector registers of the instruction set. */
+#if defined(__AVX512VL__) || defined(__aarch64__) || (PZ_S == 16 && defined(__AVX512F__))
+#define PZ_V_REGISTERS 32
+#else
+#define PZ_V_REGISTERS 16
+#endif
+
 /* ---- memory ---- */
 
 PZ_INLINE pz_v pz_v_load(const float *p) { return *(const pz_v_aligned *)p; }

@@ -1,6 +1,7 @@
 /* bench_direct [--threads N] [--repeats N] [NAME]: the direct convolution in per cent of the multiply-add peak, which a
  * loop on registers alone measures in the same run, alternating. Prints a row for each instance whose name contains
- * NAME: schedule, GFLOP/s by the median of the runs, peak likewise, per cent of it, and the best run's per cent. */
+ * NAME: schedule; GFLOP/s and peak, medians of the runs; per cent, the median of the pairs; the best run's per cent of
+ * the best peak. Lanes that pad the last block of out maps do not count: 28 maps in blocks of 8 can reach 87.5%. */
 #include "kernels/conv/direct.h"
 #include "kernels/conv/instance.h"
 #include "kernels/conv/pack.h"
@@ -38,15 +39,22 @@ typedef struct job {
   double seconds;
 } job;
 
+/* One thread is timed by its own processor time, so that other processes disturb less. */
+static double seconds(int32_t workers) {
+  struct timespec t;
+  clock_gettime(workers == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static void *work(void *arg) {
   job *j = arg;
   pthread_barrier_wait(j->barrier);
-  double start = pz_test_seconds();
+  double start = seconds(j->workers);
   for (int64_t t = 0; j->instance && t < j->turns; ++t) j->instance->run(&j->operands, j->worker, j->workers);
   volatile float sink = j->instance ? 0 : multiply_adds(j->turns);
   (void)sink;
   pthread_barrier_wait(j->barrier);
-  j->seconds = pz_test_seconds() - start;
+  j->seconds = seconds(j->workers) - start;
   return NULL;
 }
 
@@ -96,25 +104,26 @@ static void bench(const conv_instance *t, int32_t threads, int32_t repeats) {
                                   .weights = weights,
                                   .bias = bias,
                                   .out = out + t->room[CONV_OUT].origin};
-  conv.turns = (int64_t)(2e9 * threads / flops(s)) + 1;
+  conv.turns = (int64_t)(5e8 * threads / flops(s)) + 1;
   job peak = {.turns = 20000000 / CHAINS, .workers = threads};
-  double peaks[MOST_REPEATS], speeds[MOST_REPEATS], ratios[MOST_REPEATS], best = 0;
+  double peaks[MOST_REPEATS], speeds[MOST_REPEATS], ratios[MOST_REPEATS], best = 0, best_peak = 0;
   timed(&conv);
   for (int32_t i = 0; i < repeats; ++i) {
     peaks[i] = 2e-9 * CHAINS * PZ_S * (double)peak.turns * threads / timed(&peak);
     speeds[i] = 1e-9 * flops(s) * (double)conv.turns / timed(&conv);
     ratios[i] = 100 * speeds[i] / peaks[i];
     if (speeds[i] > best) best = speeds[i];
+    if (peaks[i] > best_peak) best_peak = peaks[i];
   }
   double speed = median(speeds, repeats), top = median(peaks, repeats), ratio = median(ratios, repeats);
   printf("%-20s %dx%-2d rh %d chunk %-3d %7.1f of %6.1f  %5.1f%%  best %5.1f%%\n", t->name, s->kb, s->rw,
-         s->rh, s->c_chunk, speed, top, ratio, 100 * best / peaks[repeats - 1]);
+         s->rh, s->c_chunk, speed, top, ratio, 100 * best / best_peak);
   fflush(stdout);
   free(in), free(out), free(weights), free(bias);
 }
 
 int main(int argc, char **argv) {
-  int32_t threads = 1, repeats = 7;
+  int32_t threads = 1, repeats = 15;
   const char *name = "";
   for (int i = 1; i < argc; ++i) {
     if (!strcmp(argv[i], "--threads") && i + 1 < argc) threads = atoi(argv[++i]);

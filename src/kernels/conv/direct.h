@@ -8,8 +8,8 @@
  *
  * The tile. In each step one input map of one tap is broadcast at rw points and multiplied with kb vectors of weights:
  * kb*rw fused multiply-adds for kb + rw loads. Compilers lose up to half of the speed here by moving loads of later
- * steps up until registers spill, so an empty asm statement pins the accumulators after each step. Figures and what
- * was tried: doc/kernels-conv.md. */
+ * steps up until registers spill, so empty asm statements pin the accumulators after each step and the operands that
+ * wait in registers. Figures and what was tried: doc/kernels-conv.md. */
 #ifndef PZ_KERNELS_CONV_DIRECT_H
 #define PZ_KERNELS_CONV_DIRECT_H
 
@@ -39,26 +39,30 @@ PZ_INLINE int64_t pz_conv_block_offset(const pz_conv_direct_shape *s, const pz_v
                         : j / s->phases * v->stride_c + j % s->phases * (v->stride_w / s->phases);
 }
 
-/* One step: every accumulator gets weight[k] * in[point]. The fewer operands wait in registers. */
+/* One step: every accumulator gets weight[k] * in[point]. Accumulator i is that of outer block i % kb, point i / kb. The
+ * fewer operands wait in registers; the accumulators are visited in the order in which the others come. */
 PZ_INLINE void pz_conv_step(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, const float *in,
                             const float *weights, pz_v *acc) {
-  const int32_t points = rw * s->rh;
+  const int32_t points = rw * s->rh, fewer = kb < points ? kb : points;
+  const int pin = kb * points + fewer + 2 <= PZ_V_REGISTERS; /* else compilers spill */
+  pz_v held[PZ_CONV_ACCUMULATORS];
   if (kb <= points) {
-    pz_v held[PZ_CONV_ACCUMULATORS];
-    PZ_UNROLL for (int32_t k = 0; k < kb; ++k) held[k] = pz_v_load(weights + k * PZ_S);
+    PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+      held[k] = pz_v_load(weights + k * PZ_S);
+      if (pin) PZ_V_PIN(held[k]);
+    }
     PZ_UNROLL for (int32_t r = 0; r < points; ++r) {
       pz_v x = pz_v_broadcast(in + pz_conv_point(&s->in, s->stride, rw, r));
-      PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[k * points + r] =
-          pz_v_fma(held[k], x, acc[k * points + r]);
+      PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[r * kb + k] = pz_v_fma(held[k], x, acc[r * kb + k]);
     }
   } else {
-    pz_v held[PZ_CONV_ACCUMULATORS];
-    PZ_UNROLL for (int32_t r = 0; r < points; ++r) held[r] =
-        pz_v_broadcast(in + pz_conv_point(&s->in, s->stride, rw, r));
+    PZ_UNROLL for (int32_t r = 0; r < points; ++r) {
+      held[r] = pz_v_broadcast(in + pz_conv_point(&s->in, s->stride, rw, r));
+      if (pin) PZ_V_PIN(held[r]);
+    }
     PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
       pz_v x = pz_v_load(weights + k * PZ_S);
-      PZ_UNROLL for (int32_t r = 0; r < points; ++r) acc[k * points + r] =
-          pz_v_fma(held[r], x, acc[k * points + r]);
+      PZ_UNROLL for (int32_t r = 0; r < points; ++r) acc[r * kb + k] = pz_v_fma(held[r], x, acc[r * kb + k]);
     }
   }
   PZ_UNROLL for (int32_t i = 0; i < kb * points; ++i) PZ_V_PIN(acc[i]);
@@ -90,51 +94,37 @@ PZ_INLINE const float *pz_conv_sum(const pz_conv_direct_shape *s, int32_t kb, in
   return weights;
 }
 
-/* What the sums start from: bias and Base (PZnet 3.1), or what the pass before has left in out. */
-PZ_INLINE void pz_conv_begin(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, const pz_conv_tile *t,
-                             pz_v *acc) {
-  const int32_t points = rw * s->rh;
-  PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
-    const int32_t map = (t->outer + k) / s->phases * PZ_S;
-    pz_v bias = s->has_bias && t->first ? pz_v_load(t->bias + map) : pz_v_zero();
-    pz_v scale = s->has_base_scale && t->first ? pz_v_load(t->base_scale + map) : pz_v_set1(1.0f);
-    PZ_UNROLL for (int32_t r = 0; r < points; ++r) {
-      pz_v start = bias;
-      if (!t->first) {
-        start = pz_v_load(t->out + pz_conv_block_offset(s, &s->out, k) +
-                          pz_conv_point(&s->out, pz_conv_unit, rw, r));
-      } else if (s->base.c) {
-        const float *at =
-            t->base + pz_conv_block_offset(s, &s->base, k) + pz_conv_point(&s->base, pz_conv_unit, rw, r);
-        start = s->has_base_scale ? pz_v_fma(pz_v_load(at), scale, bias) : pz_v_load(at) + bias;
-      }
-      acc[k * points + r] = start;
-    }
-  }
+/* What accumulator i starts from: bias and Base (PZnet 3.1), or what the pass before has left in out. */
+PZ_INLINE pz_v pz_conv_start(const pz_conv_direct_shape *s, const pz_conv_tile *t, int32_t kb, int32_t rw,
+                             int32_t i) {
+  const int32_t map = (t->outer + i % kb) / s->phases * PZ_S;
+  if (!t->first)
+    return pz_v_load(t->out + pz_conv_block_offset(s, &s->out, i % kb) +
+                     pz_conv_point(&s->out, pz_conv_unit, rw, i / kb));
+  pz_v bias = s->has_bias ? pz_v_load(t->bias + map) : pz_v_zero();
+  if (!s->base.c) return bias;
+  pz_v base = pz_v_load(t->base + pz_conv_block_offset(s, &s->base, i % kb) +
+                        pz_conv_point(&s->base, pz_conv_unit, rw, i / kb));
+  return s->has_base_scale ? pz_v_fma(base, pz_v_load(t->base_scale + map), bias) : base + bias;
 }
 
-PZ_INLINE void pz_conv_end(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, const pz_conv_tile *t,
-                           const pz_v *acc) {
-  const int32_t points = rw * s->rh;
-  PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
-    const int32_t block = (t->outer + k) / s->phases;
-    pz_v slope = s->act == PZ_K_ACT_PRELU ? pz_v_load(t->slope + block * PZ_S) : pz_v_zero();
-    PZ_UNROLL for (int32_t r = 0; r < points; ++r) {
-      pz_v x = acc[k * points + r];
-      float *at = t->out + pz_conv_block_offset(s, &s->out, k) + pz_conv_point(&s->out, pz_conv_unit, rw, r);
-      pz_v_store(at, t->last ? pz_conv_finish(s, block, slope, x) : x);
-    }
-  }
+PZ_INLINE void pz_conv_end(const pz_conv_direct_shape *s, const pz_conv_tile *t, int32_t kb, int32_t rw,
+                           int32_t i, pz_v x) {
+  const int32_t block = (t->outer + i % kb) / s->phases;
+  pz_v slope = s->act == PZ_K_ACT_PRELU ? pz_v_load(t->slope + block * PZ_S) : pz_v_zero();
+  float *at =
+      t->out + pz_conv_block_offset(s, &s->out, i % kb) + pz_conv_point(&s->out, pz_conv_unit, rw, i / kb);
+  pz_v_store(at, t->last ? pz_conv_finish(s, block, slope, x) : x);
 }
 
 PZ_INLINE void pz_conv_one_tile(const pz_conv_direct_shape *s, int32_t kb, int32_t rw,
                                 const pz_conv_tile *t) {
   pz_v acc[PZ_CONV_ACCUMULATORS];
-  const int32_t rest = s->in.c % s->in.block;
-  pz_conv_begin(s, kb, rw, t, acc);
+  const int32_t rest = s->in.c % s->in.block, all = kb * rw * s->rh;
+  PZ_UNROLL for (int32_t i = 0; i < all; ++i) acc[i] = pz_conv_start(s, t, kb, rw, i);
   const float *weights = pz_conv_sum(s, kb, rw, s->in.block, t->full, t->in, t->weights, acc);
   if (rest && t->rest) pz_conv_sum(s, kb, rw, rest, 1, t->in + t->full * s->in.stride_c, weights, acc);
-  pz_conv_end(s, kb, rw, t, acc);
+  PZ_UNROLL for (int32_t i = 0; i < all; ++i) pz_conv_end(s, t, kb, rw, i, acc[i]);
 }
 
 PZ_INLINE void pz_conv_tiles(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t count,
@@ -156,7 +146,7 @@ typedef struct pz_conv_pass {
 /* Rows row .. row_end (counted over n, d, h/rh) of one outer group of kb blocks. */
 PZ_INLINE void pz_conv_rows(const pz_conv_direct_shape *s, int32_t kb, const pz_conv_pass *p,
                             pz_conv_tile t) {
-  const pz_conv_split tiles = pz_conv_split_of(s->out.w, s->rw);
+  const pz_conv_split tiles = pz_conv_row_tiles(s, kb);
   const pz_conv_tile origin = t;
   const int32_t rows = s->out.h / s->rh;
   PZ_ROLL for (int64_t i = p->row; i < p->row_end; ++i) {

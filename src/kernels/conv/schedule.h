@@ -2,10 +2,12 @@
  *
  * Cycles of one step (one input map of one tap) of a tile of kb x p accumulators, all of vectors:
  *   multiply-adds  kb*p / 2        two units
- *   latency        4               an accumulator is added to once a step (8 where the multiply-add is two instructions)
- *   loads          (kb + p) / 2    kb vectors of weights and p broadcasts, two ports
+ *   latency        5               an accumulator is added to once a step: 4 cycles and some slack (9 where the
+ *                                  multiply-add is two instructions)
+ *   loads          (kb + p) * 0.7  kb vectors of weights and p broadcasts; two ports, which are never filled
  *   issue          (kb*p + kb + p) / 6
  *   weights        kb * bytes / 16 from level 2 where a group's weights exceed half of level 1
+ * gcc 12 copies accumulators about where more than two of either kind of operand are held: 4% on the multiply-adds.
  * The step takes the largest of these; a tile takes its steps and a constant, for loading, finishing and storing its
  * accumulators and for the loop. The schedule with the fewest cycles for all tiles of all outer groups is taken; the
  * splits into equal parts make short rests rare. doc/kernels-conv.md compares the model with measurements. */
@@ -32,16 +34,17 @@ static inline double pz_conv_step_cycles(const pz_conv_direct_shape *s, int32_t 
                                          bool near) {
   const bool fused = s->out.block > 4;
   double fma = kb * points * (fused ? 0.5 : 1.0);
-  double loads = (kb + points) * 0.5, issue = (kb * points * (fused ? 1.0 : 2.5) + kb + points) / 6.0;
+  double loads = (kb + points) * 0.7, issue = (kb * points * (fused ? 1.0 : 2.5) + kb + points) / 6.0;
   double stream = near ? 0 : kb * s->out.block * 4 / 16.0;
-  double cycles = pz_conv_larger(pz_conv_larger(fma, fused ? 4.0 : 8.0), pz_conv_larger(loads, issue));
+  if (kb > 2 && points > 2) fma *= 1.04;
+  double cycles = pz_conv_larger(pz_conv_larger(fma, fused ? 5.0 : 9.0), pz_conv_larger(loads, issue));
   return pz_conv_larger(cycles, stream);
 }
 
 /* All tiles of one row of one outer group of kb blocks. */
 static inline double pz_conv_row_cycles(const pz_conv_direct_shape *s, const pz_conv_machine *m, int32_t kb,
                                         int32_t maps) {
-  pz_conv_split tiles = pz_conv_split_of(s->out.w, s->rw);
+  pz_conv_split tiles = pz_conv_row_tiles(s, kb);
   double steps = (double)maps * pz_conv_taps(s), total = 0;
   bool near = steps * kb * s->out.block * 4 <= (double)m->l1 / 2;
   for (int32_t part = 0; part < 2; ++part) {

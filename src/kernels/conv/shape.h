@@ -11,11 +11,11 @@
  * weights of their own: a deconvolution whose kernel along w is its stride writes its rows once. kb then divides p or is
  * a multiple of it, and divides the number of outer blocks.
  *
- * Schedule. Outer blocks are cut into groups of kb or kb-1, rows into tiles of rw or rw-1 points, so that no short
- * rest is left; a tile's group x points accumulators are held in registers ("sub-image primitive", PZnet 3.1). rh > 1:
- * a tile spans rh rows; rh divides h. c_chunk input blocks are summed in one pass over a strip of rows, so that their
- * weights stay in level 1; the first pass starts from bias and base, the last one applies the activation; the strip's
- * sums wait in out between passes. */
+ * Schedule. Outer blocks are cut into groups of kb or kb-1, rows into tiles of rw or rw-1 points (rw*kb/(kb-1) for the
+ * smaller groups), so that no short rest is left; a tile's group x points accumulators are held in registers
+ * ("sub-image primitive", PZnet 3.1). rh > 1: a tile spans rh rows; rh divides h. c_chunk input blocks are summed in one
+ * pass over a strip of rows, so that their weights stay in level 1; the first pass starts from bias and base, the last
+ * one applies the activation; the strip's sums wait in out between passes. */
 #ifndef PZ_KERNELS_CONV_SHAPE_H
 #define PZ_KERNELS_CONV_SHAPE_H
 
@@ -57,6 +57,11 @@ PZ_INLINE int32_t pz_conv_outer_blocks(const pz_conv_direct_shape *s) {
 }
 PZ_INLINE pz_conv_split pz_conv_outer_groups(const pz_conv_direct_shape *s) {
   return pz_conv_split_of(pz_conv_outer_blocks(s), s->kb);
+}
+
+/* Tiles of a row of a group of kb outer blocks: the smaller groups take wider tiles, with as many accumulators. */
+PZ_INLINE pz_conv_split pz_conv_row_tiles(const pz_conv_direct_shape *s, int32_t kb) {
+  return pz_conv_split_of(s->out.w, kb && kb < s->kb ? s->rw * s->kb / kb : s->rw);
 }
 
 /* The input blocks that outer blocks first .. first+count-1 see. */

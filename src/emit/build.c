@@ -107,9 +107,12 @@ static pz_status compile_command(const pz_plan *plan, const pz_emit_options *o, 
   char *object = pz_arena_strdup(plan->arena, source);
   if (!cc || !common || !isa || !object) return pz_fail_memory(err, "the C compiler's command", 512);
   object[strlen(object) - 1] = 'o';
-  add_words(c, cc);
+  char *own = cc + strcspn(cc, " "); /* words behind the compiler's name come last, so that they win: "gcc -O1" */
+  if (*own) *own++ = 0;
+  add(c, cc);
   add_words(c, common);
   add_words(c, isa);
+  add_words(c, own);
   add(c, source);
   add(c, "-o");
   add(c, object);
@@ -141,6 +144,7 @@ static pz_status finish(const pz_plan *plan, const pz_emit_options *o, const cha
   const int pid = j->pid;
   j->pid = 0;
   PZ_TRY(pz_emit_wait(pid, o->interrupt, &code, err));
+  if (code == 128 + SIGINT) return pz_fail(err, PZ_INTERRUPTED, "interrupted while compiling");
   return code ? compiler_failed(plan, o, folder, j->log, code, err) : PZ_OK;
 }
 

@@ -53,12 +53,6 @@ static pz_status add_conversion(pz_plan *plan, pz_tensor_id id, const pz_storage
   return pz_add_border_call(plan, step, to, err);
 }
 
-static bool border_suffices(const pz_plan *plan, pz_tensor_id id, const pz_view *v) {
-  for (int i = 0; i < PZ_SPATIAL; i++)
-    if (v->border_lo[i] < plan->border_lo[id][i] || v->border_hi[i] < plan->border_hi[id][i]) return false;
-  return true;
-}
-
 /* A constant that is read as if it were computed lies in the weights, plain and dense. */
 static pz_status place_constant(pz_plan *plan, pz_tensor_id id, pz_error *err) {
   const pz_tensor *t = &plan->graph->tensors[id];
@@ -72,7 +66,7 @@ static pz_status place_constant(pz_plan *plan, pz_tensor_id id, pz_error *err) {
 static pz_status ensure_layout(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_error *err) {
   if (plan->graph->tensors[id].data && plan->plain[id] < 0) PZ_TRY(place_constant(plan, id, err));
   const int32_t known = layout == PZ_BLOCKED ? plan->blocked[id] : plan->plain[id];
-  if (known >= 0 && border_suffices(plan, id, &plan->storages[known].view)) return PZ_OK;
+  if (known >= 0 && pz_border_suffices(plan, id, layout, &plan->storages[known].view)) return PZ_OK;
   const int32_t other = layout == PZ_BLOCKED ? plan->plain[id] : plan->blocked[id];
   const pz_storage from = plan->storages[known >= 0 ? known : other];
   pz_storage to;

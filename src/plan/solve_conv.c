@@ -103,9 +103,8 @@ static void shape_text(pz_text *t, const pz_conv_direct_shape *s) {
   pz_text_ints(t, "pad", s->pad, 3);
   pz_text_printf(t, ".groups = %d, .phases = %d, .act = %d, ", s->groups, s->phases, s->act);
   pz_text_float(t, "alpha", s->alpha);
-  pz_text_printf(
-      t, ".has_bias = %d, .has_base_scale = %d, .kb = %d, .rw = %d, .rh = %d, .strip = %d, .c_chunk = %d",
-      s->has_bias, s->has_base_scale, s->kb, s->rw, s->rh, s->strip, s->c_chunk);
+  pz_text_printf(t, ".has_bias = %d, .has_base_scale = %d, .kb = %d, .rw = %d, .rh = %d, .c_chunk = %d",
+                 s->has_bias, s->has_base_scale, s->kb, s->rw, s->rh, s->c_chunk);
 }
 
 /* The machine that the network is compiled on stands for those that it will run on. */

@@ -223,6 +223,25 @@ static pz_status build_reshape(pz_plan *plan, const pz_node *node, pz_step *step
 const pz_solver pz_solver_reshape = {"reshape", PZ_OP_RESHAPE, PZ_PLAIN,     PZ_PLAIN,
                                      NULL,      last_choice,   build_reshape};
 
+/* ---- permutation ---- */
+
+static pz_status build_permute(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  const int rank = plan->graph->tensors[node->in[0]].shape.rank;
+  const pz_storage in = *pz_input_storage(plan, node->in[0], PZ_PLAIN);
+  int32_t order[5] = {0, 1, 2, 3, 4};
+  for (int i = 0; i < rank; i++) order[axis5(rank, i)] = axis5(rank, node->attr.permute.order[i]);
+  pz_storage out;
+  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_PLAIN, &out, err));
+  pz_text shape = {0};
+  pz_text_view(&shape, "in", &in.view);
+  pz_text_view(&shape, "out", &out.view);
+  pz_text_ints(&shape, "order", order, 5);
+  const pz_arg args[] = {{.name = "in", .at = in.at}, {.name = "out", .written = true, .at = out.at}};
+  return pz_add_call(plan, step, "kernels/permute/permute.h", "pz_permute", &shape, args, 2, err);
+}
+const pz_solver pz_solver_permute = {"permutation", PZ_OP_PERMUTE, PZ_PLAIN,     PZ_PLAIN,
+                                     NULL,          NULL,          build_permute};
+
 /* ---- copies ---- */
 
 static pz_status build_identity(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {

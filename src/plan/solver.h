@@ -24,6 +24,8 @@ pz_status pz_memory_plan(pz_plan *plan, pz_error *err);    /* memory.c */
 pz_storage pz_port_storage(const pz_plan *plan, pz_tensor_id id, pz_space space, int32_t port);
 pz_status pz_keep_storage(pz_plan *plan, pz_layout layout, const pz_storage *storage, pz_error *err);
 
+bool pz_border_suffices(const pz_plan *plan, pz_tensor_id id, pz_layout layout, const pz_view *view);
+
 /* ---- for solvers ---- */
 
 /* A buffer of its own for the tensor, with its border; becomes the tensor's storage in that layout. */

@@ -35,6 +35,19 @@ static pz_view dense_view(const pz_plan *plan, pz_tensor_id id, pz_layout layout
   return v;
 }
 
+/* Plain tensors keep a border only where a convolution reads them so: inputs of the network and padded copies. */
+static bool keeps_border(const pz_plan *plan, pz_tensor_id id, pz_layout layout) {
+  const pz_node_id maker = pz_graph_producer(plan->graph, id);
+  return layout == PZ_BLOCKED || maker == PZ_NONE || plan->graph->nodes[maker].op == PZ_OP_PAD;
+}
+
+bool pz_border_suffices(const pz_plan *plan, pz_tensor_id id, pz_layout layout, const pz_view *v) {
+  if (!keeps_border(plan, id, layout)) return true;
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (v->border_lo[i] < plan->border_lo[id][i] || v->border_hi[i] < plan->border_hi[id][i]) return false;
+  return true;
+}
+
 static int64_t first_element(const pz_view *v) {
   return v->border_lo[0] * v->stride_d + v->border_lo[1] * v->stride_h + v->border_lo[2] * v->stride_w;
 }
@@ -60,7 +73,8 @@ static pz_status new_buffer(pz_plan *plan, int64_t floats, int32_t *index, pz_er
 
 pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_storage *storage,
                            pz_error *err) {
-  pz_storage s = {.tensor = id, .view = dense_view(plan, id, layout, true), .owner = true};
+  pz_storage s = {
+      .tensor = id, .view = dense_view(plan, id, layout, keeps_border(plan, id, layout)), .owner = true};
   s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view)};
   PZ_TRY(new_buffer(plan, s.view.stride_n * s.view.n, &s.at.index, err));
   PZ_TRY(keep(plan, layout, &s, err));
@@ -107,7 +121,7 @@ pz_status pz_output_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz
   if (layout == PZ_BLOCKED && plan->alias_parent[id] != PZ_NONE)
     return slice_of_parent(plan, id, storage, err);
   const int32_t port = output_port(plan, id);
-  if (layout == PZ_PLAIN && port >= 0 && !has_border(plan, id)) {
+  if (layout == PZ_PLAIN && port >= 0 && (!keeps_border(plan, id, layout) || !has_border(plan, id))) {
     *storage = pz_port_storage(plan, id, PZ_SPACE_OUTPUT, port);
     return keep(plan, PZ_PLAIN, storage, err);
   }

@@ -38,6 +38,11 @@ static int net_init(PyObject *self, PyObject *args, PyObject *kwargs) {
   int threads = 0;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|i", names, PyUnicode_FSConverter, &path, &threads))
     return -1;
+  if (((net_object *)self)->net) {
+    PyErr_SetString(PyExc_ValueError, "this network is open already");
+    Py_DECREF(path);
+    return -1;
+  }
   const pz_net_options options = {.threads = threads};
   pz_net *net = NULL;
   pz_status status;
@@ -49,7 +54,6 @@ static int net_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     raise_last(state_of_type(self), status);
     return -1;
   }
-  pz_net_close(((net_object *)self)->net);
   ((net_object *)self)->net = net;
   return 0;
 }
@@ -272,7 +276,11 @@ static PyObject *run_compile(PyObject *module, compile_args *a) {
   Py_BEGIN_ALLOW_THREADS;
   status = pz_compile(PyBytes_AS_STRING(a->model), PyBytes_AS_STRING(a->output), &a->options, &summary);
   Py_END_ALLOW_THREADS;
-  if (status != PZ_OK) return raise_last(state_of(module), status);
+  if (status != PZ_OK) {
+    /* Ctrl-C reaches the C compiler too, and its failure us, before the signal is looked at. */
+    if (!PyErr_Occurred() && PyErr_CheckSignals()) return NULL;
+    return raise_last(state_of(module), status);
+  }
   PyObject *text = PyUnicode_FromString(summary);
   pz_free(summary);
   return text;

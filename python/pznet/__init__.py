@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Sequence, Union
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _pznet
 from ._pznet import Error
@@ -20,6 +21,8 @@ from ._pznet import Error
 __all__ = ["Error", "Network", "PZNet", "Port", "compile", "load"]
 __version__: str = _pznet.version()
 
+Path = Union[str, "os.PathLike[str]"]
+Array = npt.NDArray[np.float32]
 Progress = Callable[[str, int, int, float], object]
 
 
@@ -30,6 +33,9 @@ class Port(NamedTuple):
     shape: tuple[int, ...]
     dtype: np.dtype[np.float32] = np.dtype(np.float32)
 
+    def __str__(self) -> str:
+        return f"{self.name} {'x'.join(map(str, self.shape))}"
+
 
 class Network:
     """An open network file. Calls run it; one call at a time, others wait.
@@ -37,7 +43,7 @@ class Network:
     Same bits for any number of threads. Raises `Error` when the file is damaged, or made for another CPU.
     """
 
-    def __init__(self, path: str | os.PathLike[str], threads: int | None = None) -> None:
+    def __init__(self, path: Path, threads: int | None = None) -> None:
         self._net = _pznet.Net(path, threads or 0)
         self.path: str = os.fspath(path)
         self.inputs: list[Port] = [Port(*p) for p in self._net.inputs()]
@@ -56,9 +62,10 @@ class Network:
     @property
     def manifest(self) -> dict[str, Any]:
         """What the network file says of itself: model digest, instruction set, plan, memory."""
-        return json.loads(self._net.manifest())
+        manifest: dict[str, Any] = json.loads(self._net.manifest())
+        return manifest
 
-    def _take(self, arrays: Sequence[Any]) -> list[np.ndarray]:
+    def _take(self, arrays: Sequence[npt.ArrayLike]) -> list[Array]:
         if len(arrays) != len(self.inputs):
             names = ", ".join(p.name for p in self.inputs)
             raise ValueError(f"the network has {len(self.inputs)} inputs ({names}), {len(arrays)} were given")
@@ -68,52 +75,58 @@ class Network:
                 raise ValueError(f"input '{port.name}' wants shape {port.shape}, not {a.shape}")
         return taken
 
-    def _give(self, out: Any) -> list[np.ndarray]:
+    def _give(self, out: Any, taken: Sequence[Array]) -> list[Array]:
         if out is None:
             return [np.empty(p.shape, np.float32) for p in self.outputs]
         given = list(out) if isinstance(out, (list, tuple)) else [out]
-        for port, a in zip(self.outputs, given):
-            if a.shape != port.shape or a.dtype != np.float32 or not a.flags.c_contiguous:
-                raise ValueError(f"output '{port.name}' wants a C-contiguous float32 array of shape {port.shape}")
+        if len(given) != len(self.outputs):
+            raise ValueError(f"the network has {len(self.outputs)} outputs, out has {len(given)}")
+        for i, (port, a) in enumerate(zip(self.outputs, given)):
+            wanted = isinstance(a, np.ndarray) and a.shape == port.shape and a.dtype == np.float32
+            if not wanted or not a.flags.c_contiguous or not a.flags.writeable:
+                raise ValueError(f"output '{port.name}' wants a writeable C-contiguous float32 array of shape {port.shape}")
+            if any(np.may_share_memory(a, b) for b in [*taken, *given[:i]]):
+                raise ValueError(f"output '{port.name}' shares memory with an input or another output")
         return given
 
-    def __call__(self, *inputs: Any, out: Any = None) -> Any:
+    def __call__(self, *inputs: npt.ArrayLike, out: Any = None) -> Any:
         """Runs the network once.
 
         inputs: an array for each input, of exactly its shape; C-contiguous float32 is taken without copying.
         out: arrays to write into (one, or a list), C-contiguous float32; made where not given.
         Returns the output, or a tuple of them where there are several.
         """
-        taken, given = self._take(inputs), self._give(out)
+        taken = self._take(inputs)
+        given = self._give(out, taken)
         self._net.run(taken, given)
         return given[0] if len(given) == 1 else tuple(given)
 
-    def profile(self, *inputs: Any, runs: int = 10) -> list[dict[str, Any]]:
+    def profile(self, *inputs: npt.ArrayLike, runs: int = 10) -> list[dict[str, Any]]:
         """Runs the network `runs` times; gives a row for each step: layer, op, algorithm, multiply_adds, bytes and
         seconds (the median). Without inputs, on zeros."""
-        arrays = inputs or [np.zeros(p.shape, np.float32) for p in self.inputs]
-        return self._net.profile(self._take(arrays), self._give(None), runs)
+        taken = self._take(inputs or [np.zeros(p.shape, np.float32) for p in self.inputs])
+        return self._net.profile(taken, self._give(None, taken), runs)
 
     def __repr__(self) -> str:
-        ports = lambda ps: ", ".join(f"{p.name} {'x'.join(map(str, p.shape))}" for p in ps)
-        return f"<pznet.Network {self.path}: {ports(self.inputs)} -> {ports(self.outputs)}, {self.threads} threads>"
+        inputs, outputs = (", ".join(map(str, ports)) for ports in (self.inputs, self.outputs))
+        return f"<pznet.Network {self.path}: {inputs} -> {outputs}, {self.threads} threads>"
 
 
-def load(path: str | os.PathLike[str], threads: int | None = None) -> Network:
+def load(path: Path, threads: int | None = None) -> Network:
     """Opens a network file. threads: None takes the cores that this process may use."""
     return Network(path, threads)
 
 
 def compile(
-    model: str | os.PathLike[str],
-    output: str | os.PathLike[str],
+    model: Path,
+    output: Path,
     *,
-    weights: str | os.PathLike[str] | None = None,
+    weights: Path | None = None,
     isa: str | None = None,
     cc: str | None = None,
-    emit_c: str | os.PathLike[str] | None = None,
+    emit_c: Path | None = None,
     disable: str | Sequence[str] | None = None,
-    inputs: dict[str, Sequence[int]] | None = None,
+    inputs: Mapping[str, Sequence[int]] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Compiles a Caffe network into a network file.
@@ -127,22 +140,25 @@ def compile(
     if disable is not None and not isinstance(disable, str):
         disable = ",".join(disable)
     shapes = [f"{name}=" + "x".join(str(int(d)) for d in shape) for name, shape in (inputs or {}).items()]
-    path = lambda p: None if p is None else os.fspath(p)
-    return json.loads(
-        _pznet.compile(model, output, path(weights), isa, cc, path(emit_c), disable, shapes, progress)
+    weights_path = None if weights is None else os.fspath(weights)
+    emit_path = None if emit_c is None else os.fspath(emit_c)
+    summary: dict[str, Any] = json.loads(
+        _pznet.compile(model, output, weights_path, isa, cc, emit_path, disable, shapes, progress)
     )
+    return summary
 
 
 class PZNet:
     """The class that chunkflow's universal inferencer plug-in calls: one input, one output, five dimensions."""
 
-    def __init__(self, path: str | os.PathLike[str], threads: int | None = None) -> None:
+    def __init__(self, path: Path, threads: int | None = None) -> None:
         self._net = load(path, threads)
         if len(self._net.inputs) != 1 or len(self._net.outputs) != 1:
             raise ValueError(f"{os.fspath(path)}: PZNet wants a network of one input and one output")
         self.in_shape: tuple[int, ...] = self._net.inputs[0].shape
         self.out_shape: tuple[int, ...] = self._net.outputs[0].shape
 
-    def forward(self, array5d: Any) -> np.ndarray:
+    def forward(self, array5d: npt.ArrayLike) -> Array:
         """array5d: [batch, channel, z, y, x] of `in_shape`; returns float32 of `out_shape`."""
-        return self._net(array5d)
+        out: Array = self._net(array5d)
+        return out

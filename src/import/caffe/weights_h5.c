@@ -1,11 +1,14 @@
 /* weights_h5.c: a .caffemodel.h5: datasets /data/<layer>/<index>. HDF5 follows whatever a file says, to other files if
  * need be; here only what lies in this file is read: hard links, plain storage, the library's own filters. */
+#include "import/caffe/h5_screen.h"
 #include "import/caffe/weights.h"
 #include <hdf5.h>
 #include <string.h>
 
 typedef struct h5 {
   hid_t file;
+  pz_mapping map; /* of the same file, for h5_screen.h */
+  uint64_t end;
 } h5;
 
 /* HDF5 prints its errors unless told not to; its setting is put back afterwards. */
@@ -25,39 +28,52 @@ static void quiet_end(quiet q) { H5Eset_auto2(H5E_DEFAULT, q.handler, q.data); }
 
 /* ---- looking for an object ---- */
 
-static bool is_hard_link(hid_t at, const char *name) {
+/* Opens what a hard link leads to; negative where there is none, *damaged where it leads to nothing sound. */
+static hid_t open_link(const h5 *state, hid_t at, const char *name, bool *damaged) {
   H5L_info_t info;
-  return H5Lexists(at, name, H5P_DEFAULT) > 0 && H5Lget_info(at, name, &info, H5P_DEFAULT) >= 0 &&
-         info.type == H5L_TYPE_HARD;
+  if (H5Lexists(at, name, H5P_DEFAULT) <= 0 || H5Lget_info(at, name, &info, H5P_DEFAULT) < 0 ||
+      info.type != H5L_TYPE_HARD)
+    return H5I_INVALID_HID;
+  bool sound = pz_h5_screen_object(&state->map, state->end, info.u.address);
+  hid_t object = sound ? H5Oopen(at, name, H5P_DEFAULT) : H5I_INVALID_HID;
+  *damaged = object < 0;
+  return object;
 }
 
-/* Opens the object at a path of hard links; names of layers may have slashes in them. Negative where there is none. */
-static hid_t open_path(hid_t file, char *path) {
-  hid_t at = H5Oopen(file, "/", H5P_DEFAULT);
+/* Opens the object at a path of hard links; names of layers may have slashes in them. */
+static hid_t open_path(const h5 *state, char *path, bool *damaged) {
+  hid_t at = H5Oopen(state->file, "/", H5P_DEFAULT);
   char *rest = NULL;
   for (char *name = strtok_r(path, "/", &rest); name && at >= 0; name = strtok_r(NULL, "/", &rest)) {
     bool group = H5Iget_type(at) == H5I_GROUP && strcmp(name, ".");
-    hid_t next = group && is_hard_link(at, name) ? H5Oopen(at, name, H5P_DEFAULT) : H5I_INVALID_HID;
+    hid_t next = group ? open_link(state, at, name, damaged) : H5I_INVALID_HID;
     H5Oclose(at);
     at = next;
   }
   return at;
 }
 
+static pz_status fail_blob(const pz_caffe_weights *w, pz_caffe_weight_key key, const char *problem,
+                           pz_error *err) {
+  return pz_fail(err, PZ_ERROR_INPUT, "%s: /data/%.200s/%d: %s", w->name, key.layer, (int)key.blob, problem);
+}
+
+/* *object is negative where there is no such blob. */
 static pz_status open_blob(pz_caffe_weights *w, pz_caffe_weight_key key, hid_t *object, pz_error *err) {
-  const h5 *state = w->state;
-  char *path = *key.layer ? pz_arena_printf(w->arena, "data/%s/%d", key.layer, (int)key.blob) : NULL;
   *object = H5I_INVALID_HID;
-  if (*key.layer && !path) return pz_fail_memory(err, key.layer, strlen(key.layer));
-  if (path) *object = open_path(state->file, path);
-  return PZ_OK;
+  if (!*key.layer) return PZ_OK;
+  bool damaged = false;
+  char *path = pz_arena_printf(w->arena, "data/%s/%d", key.layer, (int)key.blob);
+  if (!path) return pz_fail_memory(err, key.layer, strlen(key.layer));
+  *object = open_path(w->state, path, &damaged);
+  return damaged ? fail_blob(w, key, "cannot be read: damaged", err) : PZ_OK;
 }
 
 static bool h5_has_layer(pz_caffe_weights *w, const char *layer) {
-  const h5 *state = w->state;
+  bool damaged;
   quiet q = quiet_begin();
   char *path = *layer ? pz_arena_printf(w->arena, "data/%s", layer) : NULL;
-  hid_t group = path ? open_path(state->file, path) : H5I_INVALID_HID;
+  hid_t group = path ? open_path(w->state, path, &damaged) : H5I_INVALID_HID;
   if (group >= 0) H5Oclose(group);
   quiet_end(q);
   return group >= 0;
@@ -132,11 +148,6 @@ static const char *dataset_problem(hid_t object, pz_caffe_file_shape *shape) {
   return problem ? problem : storage_problem(object, shape);
 }
 
-static pz_status fail_blob(const pz_caffe_weights *w, pz_caffe_weight_key key, const char *problem,
-                           pz_error *err) {
-  return pz_fail(err, PZ_ERROR_INPUT, "%s: /data/%.200s/%d: %s", w->name, key.layer, (int)key.blob, problem);
-}
-
 static pz_status find_quietly(pz_caffe_weights *w, pz_caffe_weight_key key, pz_caffe_file_shape *shape,
                               bool *found, pz_error *err) {
   hid_t object;
@@ -174,9 +185,10 @@ static pz_status h5_read(pz_caffe_weights *w, pz_caffe_weight_key key, int64_t e
 }
 
 static void h5_close(pz_caffe_weights *w) {
-  const h5 *state = w->state;
+  h5 *state = w->state;
   quiet q = quiet_begin();
-  H5Fclose(state->file);
+  if (state->file >= 0) H5Fclose(state->file);
+  pz_file_unmap(&state->map);
   quiet_end(q);
 }
 
@@ -196,29 +208,35 @@ static hid_t open_file(const char *path) {
 static const pz_caffe_weights_source source = {h5_has_layer, h5_find, h5_read, h5_close};
 
 static pz_status check_data(pz_caffe_weights *w, pz_error *err) {
-  const h5 *state = w->state;
   char path[] = "data";
-  hid_t group = open_path(state->file, path);
+  bool damaged;
+  hid_t group = open_path(w->state, path, &damaged);
   if (group >= 0) H5Oclose(group);
   if (group < 0)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: has no group /data, expected a .caffemodel.h5", w->name);
   return PZ_OK;
 }
 
+/* Screened before the library sees it. */
+static pz_status open_quietly(pz_caffe_weights *w, pz_error *err) {
+  h5 *state = w->state;
+  uint64_t root;
+  if (pz_h5_screen_file(&state->map, &state->end, &root)) state->file = open_file(w->name);
+  if (state->file < 0)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: is no HDF5 file that can be read: truncated or damaged",
+                   w->name);
+  return check_data(w, err);
+}
+
 pz_status pz_caffe_open_h5(pz_caffe_weights *w, pz_error *err) {
   h5 *state = PZ_NEW(w->arena, h5, 1);
   if (!state) return pz_fail_memory(err, w->name, sizeof *state);
+  state->file = H5I_INVALID_HID;
+  PZ_TRY(pz_file_map(w->name, &state->map, err));
+  w->state = state;
+  w->source = &source; /* from here on it is closed */
   quiet q = quiet_begin();
-  pz_status status = PZ_OK;
-  state->file = open_file(w->name);
-  if (state->file < 0)
-    status =
-        pz_fail(err, PZ_ERROR_INPUT, "%s: is no HDF5 file that can be read: truncated or damaged", w->name);
-  else {
-    w->state = state;
-    w->source = &source; /* from here on it is closed */
-    status = check_data(w, err);
-  }
+  pz_status status = open_quietly(w, err);
   quiet_end(q);
   return status;
 }

@@ -249,6 +249,34 @@ static void h5_chunks_and_types(void **state) {
   pz_graph_free(g);
 }
 
+/* The newest format has checksums: it is read, and not with a byte of an object's header changed. */
+static void h5_headers_are_checked(void **state) {
+  (void)state;
+  static const hsize_t dims[4] = {3, 2, 2, 2}, three_long[1] = {3};
+  hid_t access = H5Pcreate(H5P_FILE_ACCESS), parents = H5Pcreate(H5P_LINK_CREATE);
+  H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+  H5Pset_create_intermediate_group(parents, 1);
+  hid_t file = H5Fcreate(path_of("net.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  hid_t group = H5Gcreate2(file, "data/a/conv", parents, H5P_DEFAULT, H5P_DEFAULT);
+  add_set(group, "0", H5T_IEEE_F32LE, H5P_DEFAULT, 4, dims);
+  add_set(group, "1", H5T_IEEE_F32LE, H5P_DEFAULT, 1, three_long);
+  H5Pclose(access), H5Pclose(parents), H5Gclose(group), H5Fclose(file);
+  pz_graph_free(import_text(CONV, path_of("net.h5")));
+  static char data[1 << 16];
+  FILE *f = fopen(path_of("net.h5"), "rb");
+  size_t size = fread(data, 1, sizeof data, f);
+  fclose(f);
+  int headers = 0;
+  for (size_t i = 0; i + 40 < size; i++) {
+    if (memcmp(data + i, "OHDR", 4)) continue;
+    headers++;
+    data[i + 36] ^= 1;
+    import_fails(CONV, write_file("damaged.h5", data, size), PZ_ERROR_INPUT, "damaged.h5: ");
+    data[i + 36] ^= 1;
+  }
+  assert_int_equal(headers, 6); /* the root, data, a, conv, 0, 1 */
+}
+
 /* HDF5's error handler is the host's: silent inside, as it was outside. */
 static herr_t counting_handler(hid_t stack, void *data) {
   (void)stack;
@@ -372,6 +400,7 @@ int main(void) {
       cmocka_unit_test(broken_files),
       cmocka_unit_test(h5_stays_in_its_file),
       cmocka_unit_test(h5_chunks_and_types),
+      cmocka_unit_test(h5_headers_are_checked),
       cmocka_unit_test(h5_handler_is_kept),
       cmocka_unit_test(batch_norm_has_a_factor),
       cmocka_unit_test(scale_with_two_bottoms_has_its_bias_first),

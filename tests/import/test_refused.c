@@ -81,6 +81,9 @@ static const struct refused {
     /* the net */
     {X "layer { name: 'l' type: 'ReLU' bottom: 'nope' top: 'y' }",
      "layer 'l' (ReLU): bottom 'nope' is made by no layer"},
+    {"layer { name: 'd' type: 'Data' top: 'x' include { phase: TRAIN } }\n"
+     "layer { name: 'l' type: 'ReLU' bottom: 'x' top: 'y' }",
+     "bottom 'x' is made only by layer 'd' in line 1, which is not in phase TEST"},
     {X "layer { name: 'l' type: 'ReLU' bottom: 'm' top: 'l' }\nlayer { name: 'm' type: 'ReLU' bottom: 'l' "
        "top: 'm' }",
      "bottom 'm' is made only later, by layer 'm' in line 3: there is a cycle"},

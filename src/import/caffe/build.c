@@ -84,24 +84,28 @@ static pz_status count_writers(pz_caffe *c) {
   return PZ_OK;
 }
 
-/* Who makes a blob that is not there yet, for the message. */
-static const pz_caffe_layer *later_maker(const pz_caffe *c, const char *name) {
-  for (int32_t i = c->index; i < c->net->n_layers; i++)
-    for (size_t k = 0; k < c->net->layers[i].param->n_top && !c->net->excluded[i]; k++)
+/* The first layer from `from` on that makes a blob, among the excluded or the others; for messages. */
+static const pz_caffe_layer *maker_from(const pz_caffe *c, int32_t from, bool excluded, const char *name) {
+  for (int32_t i = from; i < c->net->n_layers; i++)
+    for (size_t k = 0; k < c->net->layers[i].param->n_top && c->net->excluded[i] == excluded; k++)
       if (!strcmp(c->net->layers[i].param->top[k], name)) return &c->net->layers[i];
   return NULL;
 }
 
 static pz_status fail_bottom(pz_caffe *c, const char *name) {
-  const pz_caffe_layer *later = later_maker(c, name);
+  const pz_caffe_layer *later = maker_from(c, c->index, false, name), *out = maker_from(c, 0, true, name);
   if (later == c->layer)
     return pz_caffe_fail(c, "bottom '%.200s' is made by the layer itself: a cycle", name);
   if (later)
     return pz_caffe_fail(
         c,
-        "bottom '%.200s' is made only later, by layer '%.200s' in line %d: there is a cycle, or the "
-        "layers are not in order",
+        "bottom '%.200s' is made only later, by layer '%.200s' in line %d: there is a cycle, or the layers "
+        "are not in order",
         name, later->param->name, (int)later->place.line);
+  if (out)
+    return pz_caffe_fail(
+        c, "bottom '%.200s' is made only by layer '%.200s' in line %d, which is not in phase TEST", name,
+        out->param->name, (int)out->place.line);
   return pz_caffe_fail(c, "bottom '%.200s' is made by no layer", name);
 }
 

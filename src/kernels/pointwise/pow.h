@@ -58,10 +58,16 @@ PZ_INLINE pz_pow_v pz_pow_exp2(pz_pow_v y) {
   return p * (pz_pow_v)((n + 1023) << 52);
 }
 
+/* a where the mask is set, else b. */
+PZ_INLINE pz_pow_v pz_pow_select(pz_pow_bits mask, double a, pz_pow_v b) {
+  pz_pow_v all = (pz_pow_v){0} + a;
+  return (pz_pow_v)((mask & (pz_pow_bits)all) | (~mask & (pz_pow_bits)b));
+}
+
 PZ_INLINE pz_pow_half pz_pow_positive(pz_pow_half x, double p) {
   pz_pow_v y = pz_pow_log2(__builtin_convertvector(x, pz_pow_v)) * p;
-  for (int i = 0; i < PZ_POW_HALF; ++i)
-    y[i] = y[i] > 300 ? 300 : y[i] < -300 ? -300 : y[i]; /* inf and 0 in float */
+  y = pz_pow_select((pz_pow_bits)(y > 300.0), 300, y);   /* infinity in float */
+  y = pz_pow_select((pz_pow_bits)(y < -300.0), -300, y); /* 0 in float */
   return __builtin_convertvector(pz_pow_exp2(y), pz_pow_half);
 }
 

@@ -6,7 +6,7 @@
  * exp; more maps are summed up block by block. Unit of work: a row (n, d, h) of all maps.
  *
  * pz_softmax_plain: over any axis of a dense plain tensor, seen as outer x axis x inner; any address; out may be in.
- * Lanes are inner positions; where inner is 1, positions of the axis. Unit of work: S inner positions of one outer.
+ * Lanes are inner positions; where inner is 1, positions of the axis. Unit of work: 64 inner positions of one outer.
  *
  * Subtracting the maximum keeps exp in range; a row with a NaN is NaN, one with +inf too. Relative error at most
  * (length/S + log2(S) + 4) * 6e-8 + 1e-7 (exp, the sum, the reciprocal, the product). The sum's order depends on the
@@ -14,8 +14,11 @@
 #ifndef PZ_KERNELS_SOFTMAX_SOFTMAX_H
 #define PZ_KERNELS_SOFTMAX_SOFTMAX_H
 
+#include "kernels/copy/shift.h"
 #include "kernels/copy/transpose.h"
 #include "kernels/rows.h"
+
+enum { PZ_SOFTMAX_COLUMNS = 64 };
 
 typedef struct pz_softmax_shape {
   pz_view in, out;
@@ -78,7 +81,7 @@ PZ_INLINE pz_v pz_softmax_most(const pz_softmax_shape *s, const float *in, int32
 
 /* out = exp(in - most); lane i: the sum of point i. */
 PZ_INLINE pz_v pz_softmax_exps(const pz_softmax_shape *s, const float *in, float *out, int32_t points,
-                               pz_v most) {
+                               const float most[PZ_S]) {
   pz_v tile[PZ_S];
   for (int i = 0; i < PZ_S; ++i) tile[i] = pz_v_zero();
   for (int32_t b = 0; b < pz_blocks(&s->in); ++b)
@@ -92,7 +95,9 @@ PZ_INLINE pz_v pz_softmax_exps(const pz_softmax_shape *s, const float *in, float
 }
 
 PZ_INLINE void pz_softmax_many(const pz_softmax_shape *s, const float *in, float *out, int32_t points) {
-  pz_v scale = 1.0f / pz_softmax_exps(s, in, out, points, pz_softmax_most(s, in, points));
+  float most[PZ_S], scale[PZ_S];
+  pz_v_storeu(most, pz_softmax_most(s, in, points));
+  pz_v_storeu(scale, 1.0f / pz_softmax_exps(s, in, out, points, most));
   for (int32_t b = 0; b < pz_blocks(&s->out); ++b)
     for (int i = 0; i < points; ++i) {
       float *p = out + b * s->out.stride_c + i * s->out.stride_w;
@@ -119,54 +124,80 @@ PZ_INLINE void pz_softmax(const pz_softmax_shape s, const float *in, float *out,
 
 /* ---- plain ---- */
 
-/* `count` inner positions, lane by lane. */
-PZ_INLINE void pz_softmax_columns(const pz_softmax_plain_shape *s, const float *in, float *out,
-                                  int32_t count) {
-  pz_v most = pz_load_some(in, count), sum = pz_v_zero();
-  for (int64_t a = 1; a < s->axis; ++a) most = pz_v_max_nan(most, pz_load_some(in + a * s->inner, count));
-  for (int64_t a = 0; a < s->axis; ++a) {
-    pz_v x = pz_v_exp(pz_load_some(in + a * s->inner, count) - most);
-    pz_store_some(out + a * s->inner, x, count);
-    sum += x;
-  }
-  pz_v scale = 1.0f / sum;
-  for (int64_t a = 0; a < s->axis; ++a)
-    pz_store_some(out + a * s->inner, pz_load_some(out + a * s->inner, count) * scale, count);
+/* The first min(rest, S) floats. */
+PZ_INLINE pz_v pz_softmax_load(const float *p, int64_t rest) {
+  return rest >= PZ_S ? pz_v_loadu(p) : pz_load_some(p, (int32_t)rest);
+}
+PZ_INLINE void pz_softmax_store(float *p, pz_v x, int64_t rest) {
+  if (rest >= PZ_S) pz_v_storeu(p, x);
+  else pz_store_some(p, x, (int32_t)rest);
 }
 
-PZ_INLINE int32_t pz_softmax_rest(int64_t length, int64_t at) {
-  return length - at < PZ_S ? (int32_t)(length - at) : PZ_S;
+/* `count` (at most PZ_SOFTMAX_COLUMNS) inner positions, lane by lane; several vectors, so that whole cache lines are
+ * used where the planes lie a multiple of the page apart. */
+PZ_INLINE void pz_softmax_columns(const pz_softmax_plain_shape *s, const float *in, float *out,
+                                  int32_t count) {
+  pz_v most[PZ_SOFTMAX_COLUMNS / PZ_S], sum[PZ_SOFTMAX_COLUMNS / PZ_S];
+  for (int i = 0; i < PZ_SOFTMAX_COLUMNS / PZ_S; ++i)
+    most[i] = pz_v_set1(-__builtin_inff()), sum[i] = pz_v_zero();
+  for (int64_t a = 0; a < s->axis; ++a)
+    for (int32_t i = 0; i < count; i += PZ_S)
+      most[i / PZ_S] = pz_v_max_nan(most[i / PZ_S], pz_softmax_load(in + a * s->inner + i, count - i));
+  for (int64_t a = 0; a < s->axis; ++a)
+    for (int32_t i = 0; i < count; i += PZ_S) {
+      pz_v x = pz_v_exp(pz_softmax_load(in + a * s->inner + i, count - i) - most[i / PZ_S]);
+      pz_softmax_store(out + a * s->inner + i, x, count - i);
+      sum[i / PZ_S] += x;
+    }
+  for (int32_t i = 0; i < count; i += PZ_S) sum[i / PZ_S] = 1.0f / sum[i / PZ_S];
+  for (int64_t a = 0; a < s->axis; ++a)
+    for (int32_t i = 0; i < count; i += PZ_S) {
+      float *p = out + a * s->inner + i;
+      pz_softmax_store(p, pz_softmax_load(p, count - i) * sum[i / PZ_S], count - i);
+    }
+}
+
+/* All lanes: the largest lane; NaN where one is. */
+PZ_INLINE pz_v pz_softmax_spread_max(pz_v x) {
+#if PZ_S >= 16
+  x = pz_v_max_nan(x, PZ_SHIFT(x, x, 8));
+#endif
+#if PZ_S >= 8
+  x = pz_v_max_nan(x, PZ_SHIFT(x, x, 4));
+#endif
+  x = pz_v_max_nan(x, PZ_SHIFT(x, x, 2));
+  return pz_v_max_nan(x, PZ_SHIFT(x, x, 1));
 }
 
 /* inner = 1: the axis is contiguous. */
 PZ_INLINE void pz_softmax_line(const pz_softmax_plain_shape *s, const float *in, float *out) {
   pz_v most = pz_v_set1(-__builtin_inff()), sum = pz_v_zero();
   for (int64_t a = 0; a < s->axis; a += PZ_S) {
-    int32_t count = pz_softmax_rest(s->axis, a);
-    most = pz_v_max_nan(most, pz_softmax_hide(pz_load_some(in + a, count), count));
+    int64_t rest = s->axis - a;
+    most = pz_v_max_nan(most,
+                        pz_softmax_hide(pz_softmax_load(in + a, rest), rest < PZ_S ? (int32_t)rest : PZ_S));
   }
-  for (int i = 1; i < PZ_S; ++i) most[0] = most[i] <= most[0] || most[0] != most[0] ? most[0] : most[i];
+  most = pz_softmax_spread_max(most);
   for (int64_t a = 0; a < s->axis; a += PZ_S) {
-    int32_t count = pz_softmax_rest(s->axis, a);
-    pz_v x = pz_v_first(pz_v_exp(pz_load_some(in + a, count) - pz_v_set1(most[0])), count);
-    pz_store_some(out + a, x, count);
-    sum += x;
+    int64_t rest = s->axis - a;
+    pz_v x = pz_v_exp(pz_softmax_load(in + a, rest) - most);
+    pz_softmax_store(out + a, x, rest);
+    sum += pz_v_first(x, rest < PZ_S ? (int32_t)rest : PZ_S);
   }
   pz_v scale = pz_v_set1(1.0f / pz_v_sum(sum));
-  for (int64_t a = 0; a < s->axis; a += PZ_S) {
-    int32_t count = pz_softmax_rest(s->axis, a);
-    pz_store_some(out + a, pz_load_some(out + a, count) * scale, count);
-  }
+  for (int64_t a = 0; a < s->axis; a += PZ_S)
+    pz_softmax_store(out + a, pz_softmax_load(out + a, s->axis - a) * scale, s->axis - a);
 }
 
 PZ_INLINE void pz_softmax_plain(const pz_softmax_plain_shape s, const float *in, float *out, int32_t worker,
                                 int32_t workers) {
-  int64_t begin, end, groups = (s.inner + PZ_S - 1) / PZ_S;
+  int64_t begin, end, groups = (s.inner + PZ_SOFTMAX_COLUMNS - 1) / PZ_SOFTMAX_COLUMNS;
   pz_share(s.outer * groups, worker, workers, &begin, &end);
   for (int64_t i = begin; i < end; ++i) {
-    int64_t first = i % groups * PZ_S, at = i / groups * s.axis * s.inner + first;
+    int64_t first = i % groups * PZ_SOFTMAX_COLUMNS, at = i / groups * s.axis * s.inner + first;
     if (s.inner == 1) pz_softmax_line(&s, in + at, out + at);
-    else if (first + PZ_S <= s.inner) pz_softmax_columns(&s, in + at, out + at, PZ_S);
+    else if (first + PZ_SOFTMAX_COLUMNS <= s.inner)
+      pz_softmax_columns(&s, in + at, out + at, PZ_SOFTMAX_COLUMNS);
     else pz_softmax_columns(&s, in + at, out + at, (int32_t)(s.inner - first));
   }
 }

@@ -74,11 +74,11 @@ def markdown(report):
             "variant takes part. Peak memory: of that whole process, loading and Python included. Difference: relative "
             "L2 distance from the output of PyTorch in eager mode.", ""]
     body = [case_text(case) for case in report["cases"]] + [sweep_text(s) for s in report["sweeps"]]
-    return "\n".join(head) + "\n\n".join(body) + "\n"
+    return "\n".join(head) + "\n" + "\n\n".join(body) + "\n"
 
 
 def plot(report, path):
-    """One group of bars for each case: speed relative to PyTorch. Without matplotlib there is no picture."""
+    """One group of bars for each case: speed and memory. Without matplotlib there is no picture."""
     try:
         import matplotlib
     except ImportError:
@@ -100,8 +100,11 @@ def plot(report, path):
 def draw(axis, cases, title, value):
     for place, engine in enumerate(ENGINE_NAMES):
         bars = [(i, value(c, e)) for i, c in enumerate(cases) for e in c["engines"] if e["engine"] == engine]
+        if not bars:
+            continue
         axis.bar([i + 0.2 * (place - 1.5) for i, _ in bars], [v for _, v in bars], 0.18, color=COLOURS[engine],
                  label=ENGINE_NAMES[engine])
     axis.set_xticks(range(len(cases)), [f"{c['network']}\n{c['threads']} thr." for c in cases], fontsize=8)
+    axis.set_xlim(-0.6, len(cases) - 0.4)
     axis.set_title(title, fontsize=10)
     axis.spines[["top", "right"]].set_visible(False)

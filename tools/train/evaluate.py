@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""How good a membrane probability map is: pixel error and adapted Rand error against the ISBI 2012 labels.
+r"""How good a membrane probability map is: pixel error and adapted Rand error against the ISBI 2012 labels.
 
-    build/pznet infer membrane.so ../shared/data/isbi2012/train-volume.tif boundaries.h5:/main --overlap 4,32,32
+    build/pznet infer membrane.so ../shared/data/isbi2012/train-volume.tif boundaries.h5:/main \
+        --overlap 4,32,32 --blend bump
     python3 tools/train/evaluate.py boundaries.h5:/main ../shared/data/isbi2012/train-labels.tif
 
 Compared are the last slices (--slices, 10 by default: those that training did not see) of both volumes. Volumes are

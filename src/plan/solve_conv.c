@@ -63,7 +63,8 @@ static pz_status begin(pz_plan *plan, const pz_node *node, pz_layout in, pz_layo
                        pz_error *err) {
   const pz_tensor_id base = node->in[PZ_CONV_BASE];
   bool in_place;
-  if (base != PZ_NONE) PZ_TRY(pz_make_in_place(plan, base, node->out[0], out, &in_place, err));
+  if (base != PZ_NONE && base != node->in[PZ_CONV_X])
+    PZ_TRY(pz_make_in_place(plan, base, node->out[0], out, &in_place, err));
   PZ_TRY(pz_output_storage(plan, node->out[0], out, &p->out, err));
   p->in = *pz_input_storage(plan, node->in[PZ_CONV_X], in);
   p->base = (pz_storage){.tensor = PZ_NONE};

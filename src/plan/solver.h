@@ -43,8 +43,8 @@ pz_status pz_output_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz
 /* Makes the tensor `to` a view in the storage `from` (a crop, a slice, a reshape: no step writes it). */
 pz_status pz_make_view(pz_plan *plan, pz_tensor_id to, pz_layout layout, const pz_storage *view,
                        pz_error *err);
-/* Gives `to` the very storage of `from` (in place), when from has no other use and the same shape and border:
- * *done says whether it was possible. */
+/* Gives `to` the very storage of `from` (in place), when nothing reads `from` behind the node that makes `to`, the shapes are
+ * equal and the border suffices: *done says whether it was possible. */
 pz_status pz_make_in_place(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, pz_layout layout, bool *done,
                            pz_error *err);
 

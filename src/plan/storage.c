@@ -142,6 +142,8 @@ pz_status pz_make_view(pz_plan *plan, pz_tensor_id to, pz_layout layout, const p
   return keep(plan, layout, &s, err);
 }
 
+static bool is_view_op(pz_op op) { return op == PZ_OP_CROP || op == PZ_OP_SLICE || op == PZ_OP_RESHAPE; }
+
 /* A concatenation's buffer holds its parts too, which others may still read. */
 static bool holds_parts(const pz_plan *plan, pz_tensor_id id) {
   for (int32_t i = 0; i < plan->graph->n_tensors; i++)
@@ -149,14 +151,23 @@ static bool holds_parts(const pz_plan *plan, pz_tensor_id id) {
   return false;
 }
 
+/* Nothing reads `id` behind node `last`, and no view of it is left. */
+static bool ends_at(const pz_plan *plan, pz_tensor_id id, pz_node_id last) {
+  const pz_graph *g = plan->graph;
+  if (pz_graph_is_output(g, id)) return false;
+  for (pz_node_id n = 0; n < g->n_nodes; n++)
+    for (int32_t i = 0; i < g->nodes[n].n_in; i++)
+      if (g->nodes[n].in[i] == id && (n > last || is_view_op(g->nodes[n].op))) return false;
+  return true;
+}
+
 pz_status pz_make_in_place(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, pz_layout layout, bool *done,
                            pz_error *err) {
   const pz_storage *s = pz_input_storage(plan, from, layout);
   *done = s->owner && !holds_parts(plan, from) && plan->alias_parent[to] == PZ_NONE &&
-          *slot(plan, to, layout) < 0 && pz_graph_count_uses(plan->graph, from) == 1 &&
+          *slot(plan, to, layout) < 0 && ends_at(plan, from, pz_graph_producer(plan->graph, to)) &&
           pz_shape_equal(&plan->graph->tensors[from].shape, &plan->graph->tensors[to].shape) &&
-          !memcmp(plan->border_lo[from], plan->border_lo[to], sizeof plan->border_lo[to]) &&
-          !memcmp(plan->border_hi[from], plan->border_hi[to], sizeof plan->border_hi[to]);
+          pz_border_suffices(plan, to, layout, &s->view);
   if (!*done) return PZ_OK;
   pz_storage same = *s;
   same.tensor = to;
@@ -168,8 +179,6 @@ pz_status pz_keep_storage(pz_plan *plan, pz_layout layout, const pz_storage *sto
 }
 
 /* ---- concatenation without copying ---- */
-
-static bool is_view_op(pz_op op) { return op == PZ_OP_CROP || op == PZ_OP_SLICE || op == PZ_OP_RESHAPE; }
 
 static bool can_alias(const pz_plan *plan, const pz_node *concat, int32_t part, int64_t channel) {
   const pz_tensor_id id = concat->in[part];

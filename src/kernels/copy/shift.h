@@ -15,8 +15,8 @@
 #define PZ_FROM(r) PZ_FROM_4(r), PZ_FROM_4((r) + 4), PZ_FROM_4((r) + 8), PZ_FROM_4((r) + 12)
 #define PZ_SHIFTS(ROW)                                                                                       \
   ROW(0)                                                                                                     \
-  ROW(1) ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7) ROW(8) ROW(9) ROW(10) ROW(11) ROW(12) ROW(13) ROW(14)     \
-      ROW(15)
+  ROW(1)                                                                                                     \
+  ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7) ROW(8) ROW(9) ROW(10) ROW(11) ROW(12) ROW(13) ROW(14) ROW(15)
 #endif
 
 /* Lane l is lane l + r of (a, b); r is a literal, 0 <= r < S. PZ_SHIFTS(ROW) is one row for each r. */

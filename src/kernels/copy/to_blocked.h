@@ -18,16 +18,15 @@ typedef struct pz_to_blocked_shape {
 PZ_INLINE void pz_to_blocked_tile(const pz_to_blocked_shape *s, const float *in, float *out, int32_t maps,
                                   int32_t points, int whole) {
   pz_v tile[PZ_S];
+  PZ_UNROLL
   for (int i = 0; i < PZ_S; ++i) {
     const float *p = in + i * s->in.stride_c;
     tile[i] = i >= maps ? pz_v_zero() : whole ? pz_v_loadu(p) : pz_load_some(p, points);
   }
   pz_transpose(tile);
-  if (whole)
-    for (int i = 0; i < PZ_S; ++i) pz_v_store(out + i * s->out.stride_w, tile[i]);
-  else
-    for (int i = 0; i < points; ++i) pz_v_store(out + i * s->out.stride_w, tile[i]);
-}
+  if (whole) PZ_UNROLL
+  for (int i = 0; i < PZ_S; ++i) pz_v_store(out + i * s->out.stride_w, tile[i]);
+  else for (int i = 0; i < points; ++i) pz_v_store(out + i * s->out.stride_w, tile[i]); }
 
 PZ_INLINE void pz_to_blocked_row(const pz_to_blocked_shape *s, const float *in, float *out, int32_t maps) {
   int32_t width = s->in.w, w = 0;

@@ -18,8 +18,10 @@ typedef struct pz_to_plain_shape {
 PZ_INLINE void pz_to_plain_tile(const pz_to_plain_shape *s, const float *in, float *out, int32_t maps,
                                 int32_t points, int whole) {
   pz_v tile[PZ_S];
+  PZ_UNROLL
   for (int i = 0; i < PZ_S; ++i) tile[i] = i < points ? pz_v_load(in + i * s->in.stride_w) : pz_v_zero();
   pz_transpose(tile);
+  PZ_UNROLL
   for (int i = 0; i < PZ_S; ++i) {
     if (i >= maps) break;
     if (whole) pz_v_storeu(out + i * s->out.stride_c, tile[i]);

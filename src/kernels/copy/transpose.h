@@ -41,6 +41,7 @@
 
 /* r[i][j] <-> r[j][i] */
 PZ_INLINE void pz_transpose(pz_v r[PZ_S]) {
+  PZ_UNROLL
   for (int i = 0; i < PZ_S; i += 4) {
     PZ_EXCHANGE(r[i], r[i + 1], PZ_LOW32, PZ_HIGH32);
     PZ_EXCHANGE(r[i + 2], r[i + 3], PZ_LOW32, PZ_HIGH32);
@@ -50,10 +51,12 @@ PZ_INLINE void pz_transpose(pz_v r[PZ_S]) {
     r[i + 1] = r[i + 2], r[i + 2] = swap;
   }
 #if PZ_S >= 8
+  PZ_UNROLL
   for (int i = 0; i < PZ_S; ++i)
     if (!(i & 4)) PZ_EXCHANGE(r[i], r[i + 4], PZ_FIRST_OF_4, PZ_SECOND_OF_4);
 #endif
 #if PZ_S >= 16
+  PZ_UNROLL
   for (int i = 0; i < PZ_S; ++i)
     if (!(i & 8)) PZ_EXCHANGE(r[i], r[i + 8], PZ_FIRST_OF_8, PZ_SECOND_OF_8);
 #endif

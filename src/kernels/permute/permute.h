@@ -50,11 +50,13 @@ PZ_INLINE void pz_permute_copy(const pz_permute_axes *a, const float *in, float 
 PZ_INLINE void pz_permute_tile(const float *in, float *out, int64_t stride_in, int64_t stride_out,
                                int32_t across, int32_t along, int whole) {
   pz_v tile[PZ_S];
+  PZ_UNROLL
   for (int i = 0; i < PZ_S; ++i) {
     const float *p = in + i * stride_in;
     tile[i] = whole ? pz_v_loadu(p) : i < along ? pz_load_some(p, across) : pz_v_zero();
   }
   pz_transpose(tile);
+  PZ_UNROLL
   for (int i = 0; i < PZ_S; ++i)
     if (whole) pz_v_storeu(out + i * stride_out, tile[i]);
     else if (i < across) pz_store_some(out + i * stride_out, tile[i], along);

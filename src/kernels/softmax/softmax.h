@@ -42,14 +42,17 @@ PZ_INLINE void pz_softmax_tile(pz_v tile[PZ_S], int32_t maps) {
   for (int i = 1; i < maps; ++i) most = pz_v_max_nan(most, tile[i]);
   for (int i = 0; i < maps; ++i) tile[i] = pz_v_exp(tile[i] - most), sum += tile[i];
   pz_v scale = 1.0f / sum;
+  PZ_UNROLL
   for (int i = 0; i < PZ_S; ++i) tile[i] = i < maps ? tile[i] * scale : pz_v_zero();
   pz_transpose(tile);
 }
 
 PZ_INLINE void pz_softmax_few(const pz_softmax_shape *s, const float *in, float *out, int32_t points) {
   pz_v tile[PZ_S];
+  PZ_UNROLL
   for (int i = 0; i < PZ_S; ++i) tile[i] = i < points ? pz_v_load(in + i * s->in.stride_w) : pz_v_zero();
   pz_softmax_tile(tile, s->in.c);
+  PZ_UNROLL
   for (int i = 0; i < PZ_S; ++i)
     if (i < points) pz_v_store(out + i * s->out.stride_w, tile[i]);
 }
@@ -58,11 +61,13 @@ PZ_INLINE void pz_softmax_few(const pz_softmax_shape *s, const float *in, float 
 
 PZ_INLINE pz_v pz_softmax_lanes_max(pz_v tile[PZ_S]) {
   pz_transpose(tile);
+  PZ_UNROLL
   for (int i = 1; i < PZ_S; ++i) tile[0] = pz_v_max_nan(tile[0], tile[i]);
   return tile[0];
 }
 PZ_INLINE pz_v pz_softmax_lanes_sum(pz_v tile[PZ_S]) {
   pz_transpose(tile);
+  PZ_UNROLL
   for (int i = 1; i < PZ_S; ++i) tile[0] += tile[i];
   return tile[0];
 }
@@ -70,6 +75,7 @@ PZ_INLINE pz_v pz_softmax_lanes_sum(pz_v tile[PZ_S]) {
 /* Lane i: the largest of point i. */
 PZ_INLINE pz_v pz_softmax_most(const pz_softmax_shape *s, const float *in, int32_t points) {
   pz_v tile[PZ_S];
+  PZ_UNROLL
   for (int i = 0; i < PZ_S; ++i) tile[i] = pz_v_set1(-__builtin_inff());
   for (int32_t b = 0; b < pz_blocks(&s->in); ++b)
     for (int i = 0; i < points; ++i) {
@@ -83,6 +89,7 @@ PZ_INLINE pz_v pz_softmax_most(const pz_softmax_shape *s, const float *in, int32
 PZ_INLINE pz_v pz_softmax_exps(const pz_softmax_shape *s, const float *in, float *out, int32_t points,
                                const float most[PZ_S]) {
   pz_v tile[PZ_S];
+  PZ_UNROLL
   for (int i = 0; i < PZ_S; ++i) tile[i] = pz_v_zero();
   for (int32_t b = 0; b < pz_blocks(&s->in); ++b)
     for (int i = 0; i < points; ++i) {

@@ -1,6 +1,8 @@
-/* hdf5.c: a dataset of an HDF5 file. Reading goes through the HDF5 library, with a chunk cache that holds one layer of
- * chunks, so that no chunk is decompressed twice. Writing lays the file out with one contiguous dataset, whose
+/* hdf5.c: a dataset of an HDF5 file. Reading goes through the HDF5 library, one layer of chunks being kept, so that
+ * no chunk is decompressed twice. Writing lays the file out with one contiguous dataset, whose
  * place in the file the library tells; the planes are then written there like those of any raw format. */
+#include "volume/hdf5_check.h"
+#include "volume/hdf5_chunks.h"
 #include "volume/io.h"
 #include "volume/volume.h"
 
@@ -20,7 +22,11 @@ enum { MAX_CHUNK = 1 << 30, MAX_DATASETS = 1024 };
 typedef struct h5 {
   hid_t file, data, space, type;
   int rank;
-  hsize_t chunk[4]; /* 0: not chunked */
+  hsize_t chunk[4];      /* 0: not chunked */
+  bool plain_attributes; /* they can be opened */
+  bool keep;             /* a layer of chunks is kept */
+  bool own;              /* chunks that are decompressed here, and not by the library */
+  pz_hdf5_chunks chunks;
 } h5;
 
 /* The library's printing of errors is switched off around every use of it, for the calling thread only. */
@@ -135,25 +141,27 @@ static pz_status shape_of(pz_volume *v, pz_error *err) {
 /* The bytes of one layer of chunks, the planes that it spans, and whether that is bearable. */
 static pz_status chunked(pz_volume *v, pz_error *err) {
   h5 *h = v->state;
-  int64_t bytes = pz_dtype_bytes(v->info.dtype), layer = 1, channels = 1;
+  pz_hdf5_chunks *k = &h->chunks;
+  const int64_t shape[4] = {v->info.channels, v->info.shape[0], v->info.shape[1], v->info.shape[2]};
+  int64_t bytes = pz_dtype_bytes(v->info.dtype), layer = bytes;
   bool fits = true;
-  for (int i = 0; i < h->rank; i++)
-    fits = fits && h->chunk[i] < MAX_CHUNK && pz_mul_i64(bytes, (int64_t)h->chunk[i], &bytes);
+  k->path = v->path, k->dataset = v->dataset, k->skip = 4 - h->rank;
+  for (int i = 0; i < 4; i++) {
+    const hsize_t size = i < k->skip ? 1 : h->chunk[i - k->skip];
+    fits = fits && size >= 1 && size < MAX_CHUNK && pz_mul_i64(bytes, (int64_t)size, &bytes);
+    k->shape[i] = shape[i], k->chunk[i] = (int64_t)size;
+    /* the library's cache holds whole chunks, ours the part of them inside the volume */
+    const int64_t whole = (shape[i] + (int64_t)size - 1) / (int64_t)size * (int64_t)size;
+    if (fits) fits = pz_mul_i64(layer, i == 1 ? (int64_t)size : whole, &layer);
+  }
   if (!fits || bytes > MAX_CHUNK)
     return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: chunks of more than 1 GiB; expected smaller ones", v->path,
                    v->dataset);
-  const hsize_t *yx = h->chunk + h->rank - 2;
-  fits = pz_mul_i64((v->info.shape[1] + (int64_t)yx[0] - 1) / (int64_t)yx[0],
-                    (v->info.shape[2] + (int64_t)yx[1] - 1) / (int64_t)yx[1], &layer) &&
-         pz_mul_i64(layer, bytes, &layer);
-  if (h->rank == 4) channels = (v->info.channels + (int64_t)h->chunk[0] - 1) / (int64_t)h->chunk[0];
-  if (!fits || !pz_mul_i64(layer, channels, &layer))
-    return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: chunks do not fit the size", v->path, v->dataset);
-  if (h->rank > 2) v->step = (int64_t)h->chunk[h->rank - 3];
-  if (v->step > v->info.shape[0]) v->step = v->info.shape[0];
+  k->bytes = bytes;
+  v->step = k->chunk[1] < shape[1] ? k->chunk[1] : shape[1];
   /* While a chunk is filtered, a copy of it lives beside the cache. */
   v->cache_memory = layer;
-  v->memory = layer + 2 * bytes;
+  v->memory = layer + 3 * bytes + (1 << 20);
   return PZ_OK;
 }
 
@@ -164,13 +172,11 @@ static pz_status layout_of(pz_volume *v, pz_error *err) {
   const H5D_layout_t layout = H5Pget_layout(plist);
   const int external = H5Pget_external_count(plist);
   const int rank = layout == H5D_CHUNKED ? H5Pget_chunk(plist, 4, h->chunk) : h->rank;
+  h->own = layout == H5D_CHUNKED && pz_hdf5_chunks_know(h->data, h->type, plist, v->info.dtype, &h->chunks);
   H5Pclose(plist);
   if (external != 0 || layout == H5D_VIRTUAL)
     return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: the data lies in other files; copy it into one", v->path,
                    v->dataset);
-  if (layout == H5D_CHUNKED && rank == h->rank)
-    for (int i = 0; i < rank; i++)
-      if (h->chunk[i] == 0) return fail(err, v->path, v->dataset, "a chunk of size 0");
   if (layout == H5D_LAYOUT_ERROR || rank != h->rank)
     return fail(err, v->path, v->dataset, "cannot read the layout");
   v->memory = 1 << 20;
@@ -218,8 +224,9 @@ static pz_status open_all(pz_volume *v, pz_error *err) {
   PZ_TRY(dtype_of(v, err));
   PZ_TRY(shape_of(v, err));
   PZ_TRY(layout_of(v, err));
-  voxel_size(v);
-  return v->cache_memory ? open_dataset(v, v->cache_memory, err) : PZ_OK;
+  if (h->plain_attributes) voxel_size(v);
+  h->keep = v->cache_memory > 0;
+  return h->keep && !h->own ? open_dataset(v, v->cache_memory, err) : PZ_OK;
 }
 
 static pz_status h5_open(pz_volume *v, pz_error *err) {
@@ -233,6 +240,7 @@ static pz_status h5_open(pz_volume *v, pz_error *err) {
   PZ_TRY(
       pz_io_open(v->path, &fd, &size, err)); /* says what is wrong with the file, better than the library */
   close(fd);
+  PZ_TRY(pz_hdf5_check(v->path, &h->plain_attributes, err));
   if (H5is_library_threadsafe(&threads) < 0 || !threads)
     return pz_fail(err, PZ_ERROR_RUN,
                    "%s: the HDF5 library was built without threads; install a thread-safe one", v->path);
@@ -262,14 +270,19 @@ static pz_status read_channel(pz_volume *v, int64_t c, int64_t z, int64_t n, voi
 static pz_status h5_read(pz_volume *v, int64_t z, int64_t n, void *planes, int64_t channel_bytes,
                          pz_error *err) {
   pz_status status = PZ_OK;
+  h5 *h = v->state;
   const quiet q = hush();
-  for (int64_t c = 0; c < v->info.channels && status == PZ_OK; c++)
+  if (h->own) status = pz_hdf5_chunks_read(&h->chunks, h->keep, z, n, planes, channel_bytes, err);
+  for (int64_t c = 0; !h->own && c < v->info.channels && status == PZ_OK; c++)
     status = read_channel(v, c, z, n, (char *)planes + c * channel_bytes, err);
   unhush(q);
   return status;
 }
 
 static pz_status h5_uncached(pz_volume *v, pz_error *err) {
+  h5 *h = v->state;
+  h->keep = false;
+  if (h->own) return PZ_OK;
   const quiet q = hush();
   const pz_status status = open_dataset(v, 0, err);
   unhush(q);
@@ -279,6 +292,7 @@ static pz_status h5_uncached(pz_volume *v, pz_error *err) {
 static void h5_close(pz_volume *v) {
   h5 *h = v->state;
   if (!h) return;
+  pz_hdf5_chunks_free(&h->chunks);
   const quiet q = hush();
   if (h->type >= 0) H5Tclose(h->type);
   if (h->space >= 0) H5Sclose(h->space);
@@ -292,6 +306,8 @@ static void h5_close(pz_volume *v) {
 /* A result replaces its file whole, so a file that holds anything else is not replaced. */
 static pz_status only_this(const char *path, const char *dataset, pz_error *err) {
   search s = {.found = 0};
+  bool plain;
+  PZ_TRY(pz_hdf5_check(path, &plain, err));
   const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
   if (file < 0) return fail(err, path, NULL, "exists and is no HDF5 file that could be replaced");
   H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, visit, &s, H5O_INFO_BASIC);

@@ -110,8 +110,8 @@ pz_status fx_read_all(const char *path, int64_t portion, pz_error *err) {
   pz_status status = PZ_OK;
   /* A damaged header may promise anything: what would not be worked on is not read. */
   char *data =
-      plane * v->info.channels < (1 << 26) ? malloc((size_t)(plane * v->info.channels * portion)) : NULL;
-  for (int64_t z = 0; data && z < planes && status == PZ_OK; z += portion)
+      plane * v->info.channels < (1 << 20) ? malloc((size_t)(plane * v->info.channels * portion)) : NULL;
+  for (int64_t z = 0; data && z < planes && z < 64 && status == PZ_OK; z += portion)
     status = pz_volume_read(v, z, portion < planes - z ? portion : planes - z, data, plane * portion, err);
   free(data);
   pz_volume_close(v);

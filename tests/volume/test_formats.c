@@ -383,8 +383,8 @@ static void hdf5_kinds(void **state) {
   for (int cached = 0; cached < 2; cached++) {
     uint16_t back[2 * 5 * 6 * 7];
     assert_int_equal(pz_volume_open(fx_path(&f, "a.h5:chunked"), &v, &err), PZ_OK);
-    assert_true(v->cache_memory == 2 * 2 * 3 * 24 * 2 &&
-                v->step == 2); /* a layer of 2 x 3 chunks of 24, 2 channels */
+    /* a layer of 2 x 3 chunks of 24, 2 channels */
+    assert_true(v->cache_memory == 2 * 2 * 3 * 24 * 2 && v->step == 2);
     const int64_t memory = v->memory;
     if (!cached) assert_int_equal(pz_volume_uncached(v, &err), PZ_OK);
     assert_true(cached || v->memory < memory);

@@ -74,16 +74,23 @@ static void compressed_tiff(const char *path, int compression, int tile, int sam
   TIFFClose(t);
 }
 
-static void chunked_hdf5(const char *path) {
-  const hsize_t dim[3] = {4, 6, 8}, chunk[3] = {2, 4, 4};
-  static uint8_t data[4 * 6 * 8];
-  const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
-              p = H5Pcreate(H5P_DATASET_CREATE);
-  const hid_t space = H5Screate_simple(3, dim, NULL);
-  H5Pset_chunk(p, 3, chunk), H5Pset_shuffle(p), H5Pset_deflate(p, 6);
-  const hid_t d = H5Dcreate2(file, "x", H5T_STD_U8LE, space, H5P_DEFAULT, p, H5P_DEFAULT);
-  if (d < 0 || H5Dwrite(d, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) failures++;
-  H5Dclose(d), H5Sclose(space), H5Pclose(p), H5Fclose(file);
+/* Groups, attributes, both byte orders, the filters that are known; `later`: the format with checksums. */
+static void chunked_hdf5(const char *path, bool later) {
+  const hsize_t dim[3] = {4, 6, 8}, chunk[3] = {2, 4, 4}, three = 3;
+  static const uint16_t data[4 * 6 * 8] = {1, 2, 3};
+  static const double size[3] = {1, 2, 3};
+  const hid_t access = H5Pcreate(H5P_FILE_ACCESS), p = H5Pcreate(H5P_DATASET_CREATE);
+  if (later) H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+  const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  const hid_t space = H5Screate_simple(3, dim, NULL), line = H5Screate_simple(1, &three, NULL);
+  H5Pset_chunk(p, 3, chunk), H5Pset_shuffle(p), H5Pset_deflate(p, 6), H5Pset_fletcher32(p);
+  const hid_t group = H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t d = H5Dcreate2(group, "x", H5T_STD_U16BE, space, H5P_DEFAULT, p, H5P_DEFAULT);
+  const hid_t a = H5Acreate2(d, "element_size_um", H5T_IEEE_F64LE, line, H5P_DEFAULT, H5P_DEFAULT);
+  if (d < 0 || H5Dwrite(d, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) failures++;
+  if (a < 0 || H5Awrite(a, H5T_NATIVE_DOUBLE, size) < 0) failures++;
+  H5Aclose(a), H5Dclose(d), H5Gclose(group), H5Sclose(line), H5Sclose(space), H5Pclose(p), H5Pclose(access);
+  H5Fclose(file);
 }
 
 int main(int argc, char **argv) {
@@ -112,7 +119,9 @@ int main(int argc, char **argv) {
     snprintf(path, sizeof path, "%s/tiff/c%d.tif", argv[1], i);
     compressed_tiff(path, compressions[i % 3], i / 3 % 2, i / 6 ? 3 : 1);
   }
-  snprintf(path, sizeof path, "%s/hdf5/chunked.h5", argv[1]);
-  chunked_hdf5(path);
+  for (int later = 0; later < 2; later++) {
+    snprintf(path, sizeof path, "%s/hdf5/chunked%d.h5", argv[1], later);
+    chunked_hdf5(path, later);
+  }
   return failures != 0;
 }

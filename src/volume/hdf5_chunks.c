@@ -1,0 +1,202 @@
+#include "volume/hdf5_chunks.h"
+
+#include "volume/io.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+static bool known_type(hid_t type, pz_dtype dtype, bool *swap) {
+  const hid_t little[] = {
+      [PZ_F32] = H5T_IEEE_F32LE, [PZ_U8] = H5T_STD_U8LE, [PZ_U16] = H5T_STD_U16LE, [PZ_I16] = H5T_STD_I16LE};
+  const hid_t big[] = {
+      [PZ_F32] = H5T_IEEE_F32BE, [PZ_U8] = H5T_STD_U8BE, [PZ_U16] = H5T_STD_U16BE, [PZ_I16] = H5T_STD_I16BE};
+  *swap = H5Tequal(type, little[dtype]) <= 0;
+  return !*swap || H5Tequal(type, big[dtype]) > 0;
+}
+
+bool pz_hdf5_chunks_know(hid_t data, hid_t type, hid_t plist, pz_dtype dtype, pz_hdf5_chunks *k) {
+  unsigned options = 1, flags;
+  const hid_t native[] = {[PZ_F32] = H5T_NATIVE_FLOAT,
+                          [PZ_U8] = H5T_NATIVE_UINT8,
+                          [PZ_U16] = H5T_NATIVE_UINT16,
+                          [PZ_I16] = H5T_NATIVE_INT16};
+  k->data = data;
+  k->element = pz_dtype_bytes(dtype);
+  k->layer_z = -1;
+  k->filters = H5Pget_nfilters(plist);
+  if (k->filters < 0 || k->filters > 8 || !known_type(type, dtype, &k->swap)) return false;
+  if (H5Pget_chunk_opts(plist, &options) < 0 || options) return false;
+  for (int i = 0; i < k->filters; i++) {
+    size_t values = 0;
+    k->filter[i] = H5Pget_filter2(plist, (unsigned)i, &flags, &values, NULL, 0, NULL, NULL);
+    if (k->filter[i] != H5Z_FILTER_DEFLATE && k->filter[i] != H5Z_FILTER_SHUFFLE &&
+        k->filter[i] != H5Z_FILTER_FLETCHER32)
+      return false;
+  }
+  return H5Pget_fill_value(plist, native[dtype], k->fill) >= 0;
+}
+
+void pz_hdf5_chunks_free(pz_hdf5_chunks *k) {
+  free(k->work[0]);
+  free(k->layer);
+}
+
+/* ------------------------------------------------------------------ one chunk */
+
+static pz_status damaged(const pz_hdf5_chunks *k, const int64_t at[4], const char *what, pz_error *err) {
+  return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: the chunk at z = %lld, y = %lld, x = %lld %s", k->path,
+                 k->dataset, (long long)at[1], (long long)at[2], (long long)at[3], what);
+}
+
+/* Fletcher's checksum as HDF5 stores it: over 16-bit words, high byte first. */
+static uint32_t fletcher(const uint8_t *data, int64_t n) {
+  uint32_t a = 0, b = 0;
+  for (int64_t i = 0; i < n; i += 2) {
+    a += (uint32_t)data[i] << 8 | (i + 1 < n ? data[i + 1] : 0);
+    a = (a & 0xffff) + (a >> 16);
+    b += a;
+    b = (b & 0xffff) + (b >> 16);
+  }
+  a = (a & 0xffff) + (a >> 16);
+  b = (b & 0xffff) + (b >> 16);
+  return b << 16 | a;
+}
+
+static bool same_sum(uint32_t a, uint32_t b) {
+  /* 0 and 65535 are the same remainder */
+  const uint32_t x[2] = {(a & 0xffff) % 65535, (a >> 16) % 65535},
+                 y[2] = {(b & 0xffff) % 65535, (b >> 16) % 65535};
+  return x[0] == y[0] && x[1] == y[1];
+}
+
+static int64_t room(const pz_hdf5_chunks *k) { return k->bytes + k->bytes / 8 + 4096; }
+
+/* Undoes one filter from `from` to `to` (or in place, then *moved is false). False: the data does not fit the filter. */
+static bool undo(const pz_hdf5_chunks *k, int filter, const char *from, char *to, int64_t *size,
+                 bool *moved) {
+  *moved = true;
+  if (filter == H5Z_FILTER_DEFLATE) {
+    uLongf got = (uLongf)(k->bytes + 64);
+    if (uncompress((Bytef *)to, &got, (const Bytef *)from, (uLong)*size) != Z_OK) return false;
+    *size = (int64_t)got;
+    return true;
+  }
+  if (filter == H5Z_FILTER_FLETCHER32) {
+    const uint8_t *sum = (const uint8_t *)from + *size - 4;
+    *moved = false;
+    if ((*size -= 4) < 0) return false;
+    return same_sum(fletcher((const uint8_t *)from, *size),
+                    sum[0] | sum[1] << 8 | sum[2] << 16 | (uint32_t)sum[3] << 24);
+  }
+  /* Shuffling puts first bytes of all elements together, then the second ones; what is left over stays behind. */
+  const int64_t n = *size / k->element;
+  for (int64_t b = 0; b < k->element; b++)
+    for (int64_t i = 0; i < n; i++) to[i * k->element + b] = from[b * n + i];
+  memcpy(to + n * k->element, from + n * k->element, (size_t)(*size - n * k->element));
+  return true;
+}
+
+/* The chunk at `at` into one of the work buffers; NULL when nothing is stored there. */
+static pz_status fetch(const pz_hdf5_chunks *k, const int64_t at[4], char **out, pz_error *err) {
+  hsize_t offset[4], stored = 0;
+  uint32_t skipped = 0;
+  int now = 0;
+  for (int i = 0; i < 4; i++) offset[i] = (hsize_t)at[i];
+  *out = NULL;
+  if (H5Dget_chunk_storage_size(k->data, offset + k->skip, &stored) < 0 || stored == 0) return PZ_OK;
+  if (stored > (hsize_t)room(k)) return damaged(k, at, "is larger than compression makes it", err);
+  if (H5Dread_chunk(k->data, H5P_DEFAULT, offset + k->skip, &skipped, k->work[0]) < 0)
+    return damaged(k, at, "cannot be read: truncated", err);
+  int64_t size = (int64_t)stored;
+  for (int i = k->filters - 1; i >= 0; i--) {
+    bool moved;
+    if (skipped & 1u << i) continue;
+    if (!undo(k, k->filter[i], k->work[now], k->work[!now], &size, &moved))
+      return damaged(k, at, "is damaged: it cannot be decompressed", err);
+    now ^= moved;
+  }
+  if (size != k->bytes) return damaged(k, at, "is damaged: it has the wrong size", err);
+  if (k->swap) pz_io_swap(k->work[now], k->bytes / k->element, k->element);
+  *out = k->work[now];
+  return PZ_OK;
+}
+
+/* ------------------------------------------------------------------ a layer */
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The part of a chunk that is inside of planes z..z+n-1 (and of the volume), to where it belongs. */
+static void place(const pz_hdf5_chunks *k, const char *chunk, const int64_t at[4], int64_t z, int64_t n,
+                  char *planes, int64_t channel_bytes) {
+  const int64_t e = k->element, wide = least(k->chunk[3], k->shape[3] - at[3]);
+  const int64_t last_z = least(at[1] + k->chunk[1], z + n), last_y = least(at[2] + k->chunk[2], k->shape[2]);
+  for (int64_t c = at[0]; c < least(at[0] + k->chunk[0], k->shape[0]); c++)
+    for (int64_t i = at[1] > z ? at[1] : z; i < last_z; i++)
+      for (int64_t y = at[2]; y < last_y; y++) {
+        char *to = planes + c * channel_bytes + (((i - z) * k->shape[2] + y) * k->shape[3] + at[3]) * e;
+        const int64_t from =
+            (((c - at[0]) * k->chunk[1] + i - at[1]) * k->chunk[2] + y - at[2]) * k->chunk[3];
+        if (chunk) memcpy(to, chunk + from * e, (size_t)(wide * e));
+        for (int64_t x = 0; !chunk && x < wide; x++) memcpy(to + x * e, k->fill, (size_t)e);
+      }
+}
+
+/* All chunks of the layer that begins at plane `first`. */
+static pz_status read_layer(const pz_hdf5_chunks *k, int64_t first, int64_t z, int64_t n, char *planes,
+                            int64_t channel_bytes, pz_error *err) {
+  char *chunk;
+  int64_t at[4] = {0, first, 0, 0};
+  for (at[0] = 0; at[0] < k->shape[0]; at[0] += k->chunk[0])
+    for (at[2] = 0; at[2] < k->shape[2]; at[2] += k->chunk[2])
+      for (at[3] = 0; at[3] < k->shape[3]; at[3] += k->chunk[3]) {
+        PZ_TRY(fetch(k, at, &chunk, err));
+        place(k, chunk, at, z, n, planes, channel_bytes);
+      }
+  return PZ_OK;
+}
+
+static int64_t layer_depth(const pz_hdf5_chunks *k) { return least(k->chunk[1], k->shape[1]); }
+
+static pz_status take_memory(pz_hdf5_chunks *k, bool keep, pz_error *err) {
+  const int64_t plane = k->shape[2] * k->shape[3] * k->element;
+  if (!k->work[0] && (k->work[0] = malloc((size_t)room(k) * 2))) k->work[1] = k->work[0] + room(k);
+  if (!k->work[0]) return pz_fail_memory(err, "chunks", (unsigned long long)room(k) * 2);
+  if (keep && !k->layer) k->layer = malloc((size_t)(k->shape[0] * layer_depth(k) * plane));
+  if (keep && !k->layer)
+    return pz_fail_memory(err, "a layer of chunks",
+                          (unsigned long long)(k->shape[0] * layer_depth(k) * plane));
+  return PZ_OK;
+}
+
+static pz_status fill_layer(pz_hdf5_chunks *k, int64_t first, pz_error *err) {
+  const int64_t plane = k->shape[2] * k->shape[3] * k->element,
+                n = least(layer_depth(k), k->shape[1] - first);
+  if (k->layer_z == first) return PZ_OK;
+  k->layer_z = -1;
+  PZ_TRY(read_layer(k, first, first, n, k->layer, layer_depth(k) * plane, err));
+  k->layer_z = first;
+  return PZ_OK;
+}
+
+pz_status pz_hdf5_chunks_read(pz_hdf5_chunks *k, bool keep, int64_t z, int64_t n, void *planes,
+                              int64_t channel_bytes, pz_error *err) {
+  const int64_t plane = k->shape[2] * k->shape[3] * k->element, depth = layer_depth(k);
+  PZ_TRY(take_memory(k, keep, err));
+  for (int64_t done = 0; done < n;) {
+    const int64_t first = (z + done) / k->chunk[1] * k->chunk[1],
+                  now = least(n - done, first + k->chunk[1] - z - done);
+    char *to = (char *)planes + done * plane;
+    /* A whole layer goes where it belongs at once. */
+    if (!keep || (now == least(depth, k->shape[1] - first) && k->layer_z != first))
+      PZ_TRY(read_layer(k, first, z + done, now, to, channel_bytes, err));
+    else {
+      PZ_TRY(fill_layer(k, first, err));
+      for (int64_t c = 0; c < k->shape[0]; c++)
+        memcpy(to + c * channel_bytes, k->layer + (c * depth + z + done - first) * plane,
+               (size_t)(now * plane));
+    }
+    done += now;
+  }
+  return PZ_OK;
+}

@@ -1,0 +1,34 @@
+/* hdf5_chunks.h: chunked HDF5 datasets, decompressed here.
+ *
+ * The library hands out the stored bytes of a chunk; inflating, unshuffling and the checksum are done by us, because the
+ * library (1.10) does not compare what a filter gave with the size of a chunk, and reads behind it when the file lies. It
+ * is also what lets a layer of chunks be decompressed once. */
+#ifndef PZ_VOLUME_HDF5_CHUNKS_H
+#define PZ_VOLUME_HDF5_CHUNKS_H
+
+#include "volume/volume.h"
+
+#include <hdf5.h>
+
+typedef struct pz_hdf5_chunks {
+  hid_t data;
+  const char *path, *dataset;
+  int skip;                   /* axes of channels, z, y, x that the dataset does not have */
+  int64_t shape[4], chunk[4]; /* channels, z, y, x */
+  int64_t element, bytes;     /* of an element, of a chunk */
+  bool swap;
+  int filters, filter[8];
+  uint8_t fill[4];
+  char *work[2];   /* each with room for a chunk, stored or not */
+  char *layer;     /* [channels][chunk depth][y][x]; NULL: not kept */
+  int64_t layer_z; /* its first plane; -1: nothing in it */
+} pz_hdf5_chunks;
+
+/* Whether all of the dataset's filters and its type are ones that are known here; fills the fields but for the layer. */
+bool pz_hdf5_chunks_know(hid_t data, hid_t type, hid_t plist, pz_dtype dtype, pz_hdf5_chunks *chunks);
+/* Planes z..z+n-1 of every channel, as pz_volume_read. Takes `work`, and the layer when `keep` is set. */
+pz_status pz_hdf5_chunks_read(pz_hdf5_chunks *chunks, bool keep, int64_t z, int64_t n, void *planes,
+                              int64_t channel_bytes, pz_error *err);
+void pz_hdf5_chunks_free(pz_hdf5_chunks *chunks);
+
+#endif

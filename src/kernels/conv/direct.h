@@ -17,6 +17,13 @@
 
 #define PZ_CONV_ACCUMULATORS 32
 
+/* With AVX-512, gcc broadcasts from memory in each of the kb multiply-adds, unless told not to; clang spills if told. */
+#if PZ_V_REGISTERS == 32 && !defined(__clang__)
+#define PZ_CONV_PIN_BROADCAST 1
+#else
+#define PZ_CONV_PIN_BROADCAST 0
+#endif
+
 /* One call as a tile sees it: the operands at the tile's first point and first outer block. */
 typedef struct pz_conv_tile {
   const float *in, *weights, *bias, *base, *base_scale, *slope;
@@ -53,6 +60,7 @@ PZ_INLINE void pz_conv_step(const pz_conv_direct_shape *s, int32_t kb, int32_t r
     }
     PZ_UNROLL for (int32_t r = 0; r < points; ++r) {
       pz_v x = pz_v_broadcast(in + pz_conv_point(&s->in, s->stride, rw, r));
+      if (PZ_CONV_PIN_BROADCAST && kb > 1) PZ_V_PIN(x);
       PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[r * kb + k] = pz_v_fma(held[k], x, acc[r * kb + k]);
     }
   } else {

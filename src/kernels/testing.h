@@ -145,6 +145,14 @@ PZ_TEST_INLINE void pz_test_fill(const pz_test_tensor *t, pz_test_random *r, flo
   }
 }
 
+/* Other maps' values behind the last map, as in a slice that ends inside a block. */
+PZ_TEST_INLINE void pz_test_poison_padding(const pz_test_tensor *t) {
+  int32_t lanes = pz_test_blocks(&t->view) * t->view.block;
+  PZ_TEST_EACH(t->view, 0, lanes) {
+    if (c >= t->view.c) pz_test_poison(pz_test_at(t, n, c, d, h, w), 1);
+  }
+}
+
 /* Everything but the inside of the view (and its border where with_border) still holds poison. */
 PZ_TEST_INLINE bool pz_test_untouched(const pz_test_tensor *t, bool with_border) {
   unsigned char *inside = calloc((size_t)t->memory.floats, 1);

@@ -180,6 +180,24 @@ static void test_concat_of_partial_blocks(void **state) {
   pz_test_tensor_free(&in), pz_test_tensor_free(&out);
 }
 
+/* Workers share the rows: what one writes, no other does. */
+static void test_share(void **state) {
+  (void)state;
+  pz_test_tensor in = pz_test_tensor_dense(PZ_S, 2, PZ_S + 1, 1, 3, 2),
+                 out = pz_test_tensor_dense(PZ_S, 2, PZ_S + 1, 1, 3, 2);
+  pz_test_random r = {18};
+  int64_t written = 0;
+  pz_test_fill(&in, &r, 1, 2);
+  for (int32_t worker = 0; worker < 5; ++worker) {
+    pz_slice_maps_shape s = {in.view, out.view, 0};
+    pz_test_poison(out.memory.data, out.memory.floats);
+    pz_slice_maps(s, in.at, out.at, worker, 5);
+    for (int64_t i = 0; i < out.memory.floats; ++i) written += !isnan(out.memory.data[i]);
+  }
+  assert_int_equal(written, out.memory.floats);
+  pz_test_tensor_free(&in), pz_test_tensor_free(&out);
+}
+
 int main(void) {
   if (!pz_test_cpu()) return 77;
   const struct CMUnitTest tests[] = {
@@ -190,6 +208,7 @@ int main(void) {
       cmocka_unit_test(test_concat),
       cmocka_unit_test(test_slice_maps),
       cmocka_unit_test(test_concat_of_partial_blocks),
+      cmocka_unit_test(test_share),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static void test_across(void **state) {
     int32_t c = pz_test_int(&r, 1, 3 * PZ_S + 1), w = pz_test_int(&r, 1, 20), h = pz_test_int(&r, 1, 3);
     pz_test_tensor in = pz_test_tensor_random(&r, PZ_S, 2, c, 1, h, w),
                    out = pz_test_tensor_random(&r, PZ_S, 2, c, 1, h, w);
-    pz_test_fill(&in, &r, -10, 10);
+    pz_test_fill(&in, &r, -10, 10), pz_test_poison_padding(&in);
     pz_lrn_shape s = {in.view,
                       out.view,
                       2 * pz_test_int(&r, 0, round % 8 ? 3 : 20) + 1,
@@ -61,7 +61,7 @@ static void test_within(void **state) {
             z[3] = {pz_test_int(&r, 1, 4), pz_test_int(&r, 1, 5), pz_test_int(&r, 1, 9)};
     pz_test_tensor in = pz_test_tensor_random(&r, PZ_S, 1, c, z[0], z[1], z[2]);
     pz_test_tensor out = pz_test_tensor_random(&r, PZ_S, 1, c, z[0], z[1], z[2]);
-    pz_test_fill(&in, &r, -10, 10);
+    pz_test_fill(&in, &r, -10, 10), pz_test_poison_padding(&in);
     pz_lrn_within_shape s = {.in = in.view,
                              .out = out.view,
                              .alpha = pz_test_float(&r, 0.1f, 2),

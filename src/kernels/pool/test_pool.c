@@ -61,6 +61,7 @@ static void random_windows(pz_test_random *r, pz_pooling_shape *s, const int32_t
     s->pad_lo[i] = global ? 0 : pz_test_int(r, 0, s->kernel[i] - 1);
     s->pad_hi[i] = global ? 0 : pz_test_int(r, 0, s->kernel[i] - 1);
     out[i] = positions(in[i], s->kernel[i], s->stride[i], s->pad_lo[i], s->pad_hi[i], ceil);
+    if (pz_test_int(r, 0, 7) == 0) out[i] = pz_test_int(r, 1, out[i]); /* not all windows are asked for */
   }
 }
 

@@ -212,11 +212,25 @@ static void alias_parts(pz_plan *plan, const pz_node *concat) {
   }
 }
 
+/* A result that may take over the storage of the sum it starts from needs its border there already. */
+static void widen_bases(pz_plan *plan) {
+  const pz_graph *g = plan->graph;
+  for (pz_node_id n = g->n_nodes - 1; n >= 0; n--) {
+    const pz_node *node = &g->nodes[n];
+    if (node->op != PZ_OP_CONV && node->op != PZ_OP_DECONV) continue;
+    const pz_tensor_id base = node->in[PZ_CONV_BASE];
+    if (base == PZ_NONE || pz_graph_producer(g, base) == PZ_NONE || !ends_at(plan, base, n)) continue;
+    widen(plan->border_lo[base], plan->border_lo[node->out[0]]);
+    widen(plan->border_hi[base], plan->border_hi[node->out[0]]);
+  }
+}
+
 /* Borders go up to the parents first (consumers come later in the order, so parents are final when all of
  * the nodes were seen once), and then down to all parts. */
 pz_status pz_decide_aliases(pz_plan *plan, pz_error *err) {
   (void)err;
   const pz_graph *g = plan->graph;
+  widen_bases(plan);
   for (pz_node_id n = 0; n < g->n_nodes; n++) {
     const pz_node *node = &g->nodes[n];
     if (node->op == PZ_OP_CONCAT && node->attr.concat.axis == 1 && node->attr.concat.in_place &&

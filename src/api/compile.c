@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,12 +31,20 @@ static double now(void) {
 }
 
 enum { STAGES = 5 };
-static pz_status stage(build *b, const char *what, int done, pz_error *err) {
-  const double t = now();
-  if (b->options->progress) b->options->progress(b->options->progress_host, what, done, STAGES, t - b->start);
+static void tell(const build *b, const char *what, int done) {
+  if (b->options->progress)
+    b->options->progress(b->options->progress_host, what, done, STAGES, now() - b->start);
+}
+
+static pz_status check_interrupt(const build *b, pz_error *err) {
   if (b->options->interrupt && *b->options->interrupt)
     return pz_fail(err, PZ_INTERRUPTED, "interrupted while compiling");
   return PZ_OK;
+}
+
+static pz_status stage(const build *b, const char *what, int done, pz_error *err) {
+  tell(b, what, done);
+  return check_interrupt(b, err);
 }
 
 static void timed(build *b, const char *what) {
@@ -103,9 +112,11 @@ static pz_status make_network(build *b, pz_error *err) {
   timed(b, "compile");
   PZ_TRY(stage(b, "golden run", 4, err));
   PZ_TRY(add_golden(b, network, err));
+  PZ_TRY(check_interrupt(b, err));
   PZ_TRY(move_into_place(b, network, err));
   timed(b, "golden_run");
-  return stage(b, "done", STAGES, err);
+  tell(b, "done", STAGES);
+  return PZ_OK;
 }
 
 /* ---- the folder that the source is made in ---- */
@@ -122,13 +133,24 @@ static void remove_tree(const char *path) {
   rmdir(path);
 }
 
+/* Of a folder that the caller keeps, what the compiler left there; the caller's own files are not touched. */
+static bool is_left_over(const char *name) {
+  static const char *const ours[] = {"network.so", "objects.txt",   "link.log",      "network.o",
+                                     "manifest.o", "network.c.log", "manifest.c.log"};
+  for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+    if (!strcmp(name, ours[i])) return true;
+  int number, end = 0;
+  sscanf(name, "kernels_%d.%n", &number, &end);
+  return end && (!strcmp(name + end, "o") || !strcmp(name + end, "c.log"));
+}
+
 static void remove_objects(const char *folder) {
   DIR *dir = opendir(folder);
   for (struct dirent *e; dir && (e = readdir(dir));) {
-    const char *dot = strrchr(e->d_name, '.');
     char child[4096];
-    if (!dot || (strcmp(dot, ".o") && strcmp(dot, ".log") && strcmp(e->d_name, "network.so"))) continue;
-    if (snprintf(child, sizeof child, "%s/%s", folder, e->d_name) < (int)sizeof child) unlink(child);
+    if (is_left_over(e->d_name) &&
+        snprintf(child, sizeof child, "%s/%s", folder, e->d_name) < (int)sizeof child)
+      unlink(child);
   }
   if (dir) closedir(dir);
 }
@@ -168,8 +190,14 @@ pz_status pz_compile(const char *model, const char *output, const pz_compile_opt
   b.arena = pz_arena_new();
   b.seconds = json_object();
   if (summary) *summary = NULL;
-  const pz_status status =
-      b.arena && b.seconds ? run_build(&b, summary, &err) : pz_fail_memory(&err, "compiling", 64);
+  pz_status status = !model || !output
+                         ? pz_fail(&err, PZ_ERROR_USAGE, "pz_compile: the model and the output must be named")
+                     : b.arena && b.seconds ? run_build(&b, summary, &err)
+                                            : pz_fail_memory(&err, "compiling", 64);
+  if (status != PZ_OK) { /* Ctrl-C reaches the C compiler too, whose failure is no news then */
+    pz_error interrupted = {0};
+    if (check_interrupt(&b, &interrupted) != PZ_OK) status = interrupted.status, err = interrupted;
+  }
   if (b.folder && !b.options->emit_c) remove_tree(b.folder);
   else if (b.folder) remove_objects(b.folder);
   pz_plan_free(b.plan);

@@ -20,7 +20,7 @@ static void print_summary(FILE *out) {
                "130 after Ctrl-C\n");
 }
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
   if (argc < 2) {
     print_summary(stderr);
     return PZ_ERROR_USAGE;
@@ -37,4 +37,12 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], verbs[i]->name)) return verbs[i]->run(verbs[i], argc - 1, argv + 1);
   fprintf(stderr, "pznet: no verb '%s'; expected compile, inspect, run, infer, verify or bench\n", argv[1]);
   return PZ_ERROR_USAGE;
+}
+
+/* What was printed must have arrived: a full disk is a failure too. */
+int main(int argc, char **argv) {
+  const int status = run(argc, argv);
+  if (!fflush(stdout) && !ferror(stdout)) return status;
+  fprintf(stderr, "pznet: standard output: cannot be written\n");
+  return status ? status : PZ_ERROR_RUN;
 }

@@ -1,6 +1,7 @@
 /* parse.c: options of a verb, from its rows. */
 #include "tool.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -88,14 +89,23 @@ bool tool_int(const char *name, const char *value, long least, long most, int32_
   return true;
 }
 
+/* A number that begins with a digit; *end is what follows. */
+static bool voxels(const char *at, const char **end, int32_t *out) {
+  char *rest;
+  if (!isdigit((unsigned char)*at)) return false;
+  errno = 0;
+  const long v = strtol(at, &rest, 10);
+  *end = rest;
+  *out = (int32_t)v;
+  return !errno && v <= INT32_MAX;
+}
+
 bool tool_triple(const char *name, const char *value, int32_t out[3]) {
-  int end = 0, n = sscanf(value, "%d%n", &out[0], &end);
-  if (n == 1 && !value[end]) {
-    out[1] = out[2] = out[0];
-    return true;
-  }
-  n = sscanf(value, "%d,%d,%d%n", &out[0], &out[1], &out[2], &end);
-  if (n == 3 && !value[end]) return true;
+  const char *at = value;
+  int n = 0;
+  while (voxels(at, &at, &out[n]) && ++n < 3 && *at == ',' && at[1]) at++;
+  if (n == 1) out[1] = out[2] = out[0];
+  if ((n == 1 || n == 3) && !*at) return true;
   fprintf(stderr, "pznet: --%s %s: expected three numbers z,y,x such as 4,32,32, or one for all\n", name,
           value);
   return false;
@@ -106,7 +116,7 @@ bool tool_bytes(const char *name, const char *value, int64_t *out) {
   char *end;
   const double v = strtod(value, &end);
   double scale = 1;
-  const char *unit = *end ? strchr(units, *end & ~32) : NULL;
+  const char *unit = isalpha((unsigned char)*end) ? strchr(units, toupper((unsigned char)*end)) : NULL;
   for (const char *u = units; unit && u <= unit; u++) scale *= 1024;
   if (end == value || !(v > 0) || v * scale > 9e18 ||
       (*end && (!unit || (end[1] && strcmp(end + 1, "iB") && strcmp(end + 1, "B"))))) {

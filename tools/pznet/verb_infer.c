@@ -83,7 +83,8 @@ static void print_report(const char *output, const char *report) {
 }
 
 static int run(const tool_verb *verb, int argc, char **argv) {
-  state s = {.options = PZ_INFER_OPTIONS, .progress = {.unit = "patches"}};
+  state s = {.progress = {.unit = "patches"}};
+  s.options = (pz_infer_options)PZ_INFER_OPTIONS;
   const char *args[3];
   int n;
   if (!tool_parse(verb, argc, argv, set, &s, args, 3, &n)) return PZ_ERROR_USAGE;

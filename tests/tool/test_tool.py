@@ -1,0 +1,355 @@
+"""The command, as a user meets it. usage: test_tool.py PZNET NETWORKS CC [unittest's arguments]
+
+NETWORKS holds tiny.so, compiled from tests/networks/tiny.prototxt with init:1 and CC, and its source in tiny/.
+Standard library only.
+"""
+
+import filecmp
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PZNET, NETWORKS, CC = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
+ROOT = pathlib.Path(__file__).parents[2]
+TINY, MODEL = NETWORKS / "tiny.so", ROOT / "tests/networks/tiny.prototxt"
+VERBS = ["compile", "inspect", "run", "infer", "verify", "bench"]
+
+# Compiles in a second: no convolution.
+QUICK = """
+layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 2 dim: 3 dim: 4 dim: 6 } } }
+layer { name: "act" type: "ReLU" bottom: "data" top: "act" }
+"""
+
+
+def pznet(*arguments, **options):
+    words = [PZNET, *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, **options)
+
+
+def npy(shape, values, descr="<f4"):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header += b" " * (117 - len(header)) + b"\n"
+    return b"\x93NUMPY\x01\0" + struct.pack("<H", len(header)) + header + values
+
+
+def floats(file):
+    return [v for (v,) in struct.iter_unpack("<f", pathlib.Path(file).read_bytes()[128:])]
+
+
+def only(*patterns):
+    """A folder's files that match, by name."""
+    return lambda folder: sorted(p for pattern in patterns for p in pathlib.Path(folder).rglob(pattern) if p.is_file())
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="pznet-test-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def write(self, name, content):
+        path = self.folder / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def assert_fails(self, status, words, *arguments, **options):
+        """Fails with this status and one line that has these words, and nothing on standard output."""
+        result = pznet(*arguments, **options)
+        lines = [line for line in result.stderr.splitlines() if not line.startswith("[")]  # without progress
+        self.assertEqual((result.returncode, len(lines), result.stdout), (status, 1, ""), result.stderr)
+        self.assertTrue(lines[0].startswith("pznet"), lines[0])
+        self.assertIn(words, lines[0])
+
+    def assert_works(self, *arguments, **options):
+        result = pznet(*arguments, **options)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout
+
+
+class Usage(Case):
+    def test_summary(self):
+        for words in ["--help"], ["-h"], ["help"]:
+            out = self.assert_works(*words)
+            for verb in VERBS:
+                self.assertIn(f"\n  {verb} ", out)
+            self.assertIn("exit status", out)
+        self.assertEqual(pznet().returncode, 2)
+        self.assertEqual(pznet().stdout, "")
+        self.assertRegex(self.assert_works("--version"), r"^pznet \d+\.\d+\.\d+\n$")
+
+    def test_help_of_each_verb(self):
+        for verb in VERBS:
+            out = self.assert_works(verb, "--help")
+            self.assertTrue(out.startswith(f"usage: pznet {verb} "))
+            self.assertEqual(out, self.assert_works(verb, "-h"))
+            for line in out.splitlines():
+                self.assertLessEqual(len(line), 130)
+
+    def test_wrong_words(self):
+        self.assert_fails(2, "no verb 'train'", "train")
+        for verb in VERBS:
+            self.assert_fails(2, "no option --nonsense", verb, "--nonsense")
+            self.assert_fails(2, "no option -X", verb, "-X")
+            self.assert_fails(2, "name ", verb)
+            self.assert_fails(2, "argument too many" if verb != "run" else "with -o", verb, *["x"] * 4)
+        self.assert_fails(2, "--output wants a value", "compile", "x", "-o")
+        self.assert_fails(2, "--quiet takes no value", "compile", "x", "--quiet=yes")
+        self.assert_fails(2, "with -o", "compile", MODEL)
+        self.assert_fails(2, "--threads x", "bench", TINY, "--threads", "x")
+        self.assert_fails(2, "--threads -1", "bench", TINY, "-t-1")
+        self.assert_fails(2, "--runs 0", "bench", TINY, "--runs=0")
+        self.assert_fails(2, "--isa mmx", "compile", MODEL, "-w", "init:1", "-o", self.folder / "x.so", "--isa", "mmx")
+        self.assert_fails(2, "--blend soft", "infer", "a", "b", "c", "--blend", "soft")
+        self.assert_fails(2, "exclude each other", "infer", "a", "b", "c", "--argmax", "--dtype", "u8")
+        for memory in "4X", "G", "-1", "4 ", "4Gx", "1e40", "nan":
+            self.assert_fails(2, "expected a size", "infer", "a", "b", "c", "--memory", memory)
+        for overlap in "1,2", "16,", "1,2,3,", "-1", "99999999999", "x":
+            self.assert_fails(2, "expected three numbers", "infer", "a", "b", "c", "--overlap", overlap)
+
+    def test_a_full_standard_output_is_a_failure(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("there is no /dev/full")
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([PZNET, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1))
+
+
+class Compile(Case):
+    def test_the_same_bytes_again(self):
+        again, source = self.folder / "tiny.so", self.folder / "source"
+        out = self.assert_works("compile", MODEL, "-w", "init:1", "-q", "--cc", CC, "--emit-c", source, "-o", again)
+        self.assertEqual(out, "")
+        self.assertTrue(filecmp.cmp(TINY, again, shallow=False), "the network files differ")
+        files = only("*")(source)
+        self.assertEqual([p.relative_to(source) for p in files], [p.relative_to(NETWORKS / "tiny") for p in only("*")(NETWORKS / "tiny")])
+        for file in files:
+            self.assertTrue(filecmp.cmp(file, NETWORKS / "tiny" / file.relative_to(source), shallow=False), str(file))
+
+    def test_the_source_is_readable_and_clean(self):
+        source = NETWORKS / "tiny"
+        sources = only("*.c")(source)
+        self.assertGreaterEqual(len(sources), 2)
+        self.assertEqual(only("*.o", "*.log", "*.so", "objects.txt")(source), [])
+        network = (source / "network.c").read_text()
+        for words in "tiny.prototxt", "SHA-256", "multiply-adds":
+            self.assertIn(words, network[:600])
+        self.assertNotIn(str(self.folder.parent), network)
+        isa = json.loads(pznet("inspect", TINY, "--json").stdout)["isa"]
+        flags = {"avx512": ["-march=skylake-avx512"], "avx2": ["-mavx2", "-mfma"], "sse4": ["-msse4.2"]}[isa]
+        compilers = [c for c in ("gcc", "clang", "clang-14") if shutil.which(c)]
+        self.assertTrue(compilers)
+        for compiler in compilers:
+            words = [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I.", *flags, *sources]
+            result = subprocess.run(words, cwd=source, capture_output=True, text=True)
+            self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_other_files_in_the_folder_stay(self):
+        model, source = self.write("quick.prototxt", QUICK), self.folder / "source"
+        source.mkdir()
+        for name in "mine.o", "mine.log", "kernels_mine.o":
+            (source / name).write_text("mine")
+        self.assert_works("compile", model, "-q", "--emit-c", source, "-o", self.folder / "quick.so")
+        for name in "mine.o", "mine.log", "kernels_mine.o":
+            self.assertEqual((source / name).read_text(), "mine")
+
+    def test_summaries(self):
+        model, net = self.write("quick.prototxt", QUICK), self.folder / "quick.so"
+        result = pznet("compile", model, "-o", net)
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stdout, r"quick\.so: \d+ steps for \w+, ")
+        self.assertIn("5/5 stages", result.stderr)
+        summary = json.loads(self.assert_works("compile", model, "-o", net, "--json"))
+        self.assertEqual(summary["inputs"][0]["shape"], [1, 2, 3, 4, 6])
+        self.assertIn("seconds", summary)
+
+    def test_what_is_refused(self):
+        net = self.folder / "net.so"
+        weights = ["-w", "init:1"]
+        for status, words, arguments in [
+            (3, "none.prototxt", [self.folder / "none.prototxt"]),
+            (3, "bad.prototxt:1:", [self.write("bad.prototxt", "layer { name: ")]),
+            (3, "empty.prototxt", [self.write("empty.prototxt", "")]),
+            (3, "weights", [MODEL, "-w", self.write("bad.caffemodel", b"\x01\x02\x03")]),
+            (2, "--input", [MODEL, *weights, "--input", "data"]),
+            (2, "nobody", [MODEL, *weights, "--input", "nobody=1x1"]),
+            (2, "no-such-pass", [MODEL, *weights, "--disable", "no-such-pass"]),
+            (2, "--vector-block 5", [MODEL, *weights, "--vector-block", "5"]),
+            (1, "no-such-compiler", [MODEL, *weights, "--cc", "no-such-compiler"]),
+            (1, "failed with status 1", [MODEL, *weights, "--cc", "false"]),
+        ]:
+            with self.subTest(words):
+                if words == "weights":
+                    words = "bad.caffemodel"
+                self.assert_fails(status, words, "compile", "-q", *arguments, "-o", net)
+                self.assertFalse(net.exists())
+        self.assert_fails(1, "no/net.so", "compile", MODEL, *weights, "-q", "-o", self.folder / "no/net.so")
+        self.assert_fails(1, "folder", "compile", MODEL, *weights, "-q", "-o", self.folder)
+
+    def interrupt(self, send, number):
+        """Compiles with a C compiler that never ends, and sends a signal while it runs."""
+        started, net, temporary = self.folder / "started", self.folder / "net.so", self.folder / "tmp"
+        temporary.mkdir(exist_ok=True)
+        compiler = self.write("cc.sh", f"#!/bin/sh\necho $$ > {started}.new && mv {started}.new {started}\nexec sleep 60\n")
+        compiler.chmod(0o755)
+        process = subprocess.Popen(
+            [PZNET, "compile", MODEL, "-w", "init:1", "--cc", compiler, "-o", net],
+            start_new_session=True, stderr=subprocess.PIPE, text=True, env=os.environ | {"TMPDIR": str(temporary)},
+        )
+        end = time.monotonic() + 30
+        while not started.exists() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        child = int(started.read_text())
+        begin = time.monotonic()
+        send(process.pid, number)
+        message = process.communicate(timeout=30)[1]
+        self.assertLess(time.monotonic() - begin, 5)
+        self.assertEqual(process.returncode, 130, message)
+        self.assertIn("pznet: interrupted", message)
+        self.assertFalse(net.exists())
+        self.assertEqual(list(temporary.iterdir()), [])
+        with self.assertRaises(ProcessLookupError):
+            os.kill(child, 0)
+        started.unlink()
+
+    def test_ctrl_c(self):
+        self.interrupt(os.kill, signal.SIGINT)
+        self.interrupt(os.killpg, signal.SIGINT)  # as a terminal does: the C compiler gets it too
+        self.interrupt(os.kill, signal.SIGTERM)
+
+
+class Inspect(Case):
+    def test_a_model(self):
+        table = self.assert_works("inspect", MODEL, "-w", "init:1")
+        for words in "as imported: ", "passes:", "fuse-activation 2", "after the passes: ", "plan: ", "1x5x4x12x14":
+            self.assertIn(words, table)
+        report = json.loads(self.assert_works("inspect", MODEL, "-w", "init:1", "--json"))
+        self.assertEqual(sum(layer["multiply_adds"] for layer in report["before"]), (27 * 5 + 5 * 2) * 4 * 12 * 14)
+        self.assertLess(len(report["after"]), len(report["before"]))
+
+    def test_text_forms(self):
+        for form in "text", "text-before":
+            out = self.assert_works("inspect", MODEL, "-w", "init:1", "--format", form)
+            self.assertIn("conv", out)
+        for form in "dot", "dot-before":
+            out = self.assert_works("inspect", MODEL, "-w", "init:1", "--format", form)
+            self.assertTrue(out.startswith("digraph"))
+            if shutil.which("dot"):
+                drawn = subprocess.run(["dot", "-Tsvg"], input=out, capture_output=True, text=True)
+                self.assertEqual((drawn.returncode, drawn.stderr), (0, ""))
+                self.assertIn("</svg>", drawn.stdout)
+
+    def test_a_network_file(self):
+        table = self.assert_works("inspect", TINY)
+        for words in "input", "data 1x1x4x12x14", "prob 1x2x4x12x14", "SHA-256":
+            self.assertIn(words, table)
+        self.assertEqual(json.loads(self.assert_works("inspect", TINY, "--json"))["abi_version"], 1)
+
+    def test_what_is_refused(self):
+        self.assert_fails(2, "--format svg", "inspect", MODEL, "--format", "svg")
+        self.assert_fails(2, "--format dot", "inspect", TINY, "--format", "dot")
+        self.assert_fails(3, "none", "inspect", self.folder / "none")
+        self.assert_fails(3, "cut.so", "inspect", self.write("cut.so", TINY.read_bytes()[:1000]))
+
+
+class Run(Case):
+    def test_the_same_bits_for_any_number_of_threads(self):
+        values = struct.pack("<672f", *(((7 * i) % 31 - 15) / 8 for i in range(672)))
+        data, results = self.write("in.npy", npy("(4, 12, 14)", values)), []
+        for threads in 1, 2, 3:
+            out = self.folder / f"out{threads}.npy"
+            self.assertEqual(self.assert_works("run", TINY, data, "-o", out, "-t", threads), "")
+            results.append(out.read_bytes())
+        self.assertEqual(results, results[:1] * 3)
+        self.assertIn(b"'shape': (1, 2, 4, 12, 14)", results[0])
+        self.assertEqual(len(floats(out)), 2 * 672)
+        self.assertTrue(all(0 < v < 1 for v in floats(out)))
+        self.assertGreater(len(set(floats(out))), 100)
+
+    def test_what_is_refused(self):
+        good, out = self.write("in.npy", npy("(4, 12, 14)", bytes(4 * 672))), self.folder / "out.npy"
+        swapped = self.write("swapped.npy", npy("(14, 12, 4)", bytes(4 * 672)))
+        self.assert_fails(3, '"data" is 1x1x4x12x14', "run", TINY, swapped, "-o", out)
+        self.assert_fails(3, "none.npy", "run", TINY, self.folder / "none.npy", "-o", out)
+        self.assert_fails(3, "in.npy", "run", good, good, "-o", out)
+        self.assert_fails(2, "expected 1 and 1", "run", TINY, good, good, "-o", out)
+        self.assert_fails(1, "no/out.npy", "run", TINY, good, "-o", self.folder / "no/out.npy")
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["in.npy", "swapped.npy"])
+
+    def changed(self, pattern, replace):
+        """The network file with its manifest changed, to the same length."""
+        data = TINY.read_bytes()
+        found = re.search(pattern, data)
+        new = replace(found.group(1))
+        self.assertEqual(len(new), len(found.group(1)))
+        return self.write("changed.so", data[: found.start(1)] + new + data[found.end(1) :])
+
+    def test_networks_for_other_machines(self):
+        good, out = self.write("in.npy", npy("(4, 12, 14)", bytes(4 * 672))), self.folder / "out.npy"
+        other = self.changed(rb'"isa": *"([^"]*)"', lambda isa: b"neon64"[: len(isa)])
+        for arguments in ["run", other, good, "-o", out], ["bench", other], ["verify", other]:
+            self.assert_fails(3, "neon", *arguments)
+        other = self.changed(rb'"abi_version": *(\d)', lambda version: b"7")
+        self.assert_fails(3, "7", "run", other, good, "-o", out)
+        self.assertFalse(out.exists())
+        flags = pathlib.Path("/proc/cpuinfo").read_text()
+        if "avx512f" not in flags:
+            net = self.folder / "avx512.so"
+            self.assert_works("compile", self.write("q.prototxt", QUICK), "-q", "--isa", "avx512", "-o", net)
+            self.assert_fails(3, "compile again with --isa", "run", net, good, "-o", out)
+
+
+class Verify(Case):
+    def test_golden_run(self):
+        self.assertIn("golden run equal, bit by bit", self.assert_works("verify", TINY))
+        report = json.loads(self.assert_works("verify", TINY, "--json", "-t", 3))
+        self.assertEqual((report["passed"], report["golden"]), (True, "equal, bit by bit"))
+        self.assertEqual(self.assert_works("verify", TINY, "-q"), "")
+
+    def test_every_tensor_beside_the_reference(self):
+        report = json.loads(self.assert_works("verify", TINY, "--model", MODEL, "-w", "init:1", "--json"))
+        self.assertTrue(report["passed"])
+        self.assertGreaterEqual(report["compared"], 2)
+        self.assertLessEqual(report["largest_relative_error"], 1e-5)
+        self.assertIn("relative error", self.assert_works("verify", TINY, "--model", MODEL, "-w", "init:1"))
+
+    def test_other_weights_are_found(self):
+        result = pznet("verify", TINY, "--model", MODEL, "-w", "init:2", "--json")
+        self.assertEqual((result.returncode, json.loads(result.stdout)["passed"]), (1, False))
+        self.assertIn("differ from the reference", result.stderr)
+
+    def test_damaged_weights_are_found(self):
+        data, weights = bytearray(TINY.read_bytes()), (NETWORKS / "tiny/weights.bin").read_bytes()
+        at = data.find(weights)
+        self.assertGreater(at, 0)
+        for i in range(0, len(weights), 4):  # the sign of every weight
+            data[at + i + 3] ^= 0x80
+        result = pznet("verify", self.write("damaged.so", bytes(data)))
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("differ from the stored golden run", result.stderr)
+
+
+class Bench(Case):
+    def test_report(self):
+        report = json.loads(self.assert_works("bench", TINY, "--json", "--runs", 5, "--warmup", 1, "-t", 1))
+        self.assertEqual((report["threads"], report["runs"]), (1, 5))
+        self.assertLessEqual(report["min_ms"], report["median_ms"])
+        self.assertLessEqual(report["median_ms"], report["max_ms"])
+        self.assertGreater(report["peak_gflops"], 1)
+        self.assertEqual(report["multiply_adds"], (27 * 5 + 5 * 2) * 4 * 12 * 14)
+        self.assertAlmostEqual(sum(layer["share"] for layer in report["layers"]), 1, places=5)
+
+    def test_table(self):
+        out = self.assert_works("bench", TINY, "--runs", 2, "-t", 1)
+        self.assertRegex(out, r"tiny\.so, 1 threads: median [\d.]+ ms")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

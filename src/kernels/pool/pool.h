@@ -50,19 +50,35 @@ PZ_INLINE int pz_pooling_whole(const pz_pooling_shape *s, int axis, int32_t in, 
   return s->pad_lo[axis] == 0 && (out - 1) * s->stride[axis] + s->kernel[axis] <= in;
 }
 
+/* All ones in the lanes in which a or b is NaN. */
+PZ_INLINE pz_vi pz_pooling_nan(pz_v a, pz_v b) {
+#if PZ_S == 16 && defined(__AVX512DQ__)
+  return (pz_vi)_mm512_movm_epi32(_mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q));
+#elif PZ_S == 8 && defined(__AVX__)
+  return (pz_vi)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_UNORD_Q);
+#elif PZ_S == 4 && defined(__SSE4_1__)
+  return (pz_vi)_mm_cmpunord_ps((__m128)a, (__m128)b);
+#else
+  return (pz_vi)(a != a) | (pz_vi)(b != b);
+#endif
+}
+
+/* The processor's maximum loses a NaN on one side, so NaN are looked for beside it, two points at a time: this loop waits
+ * for memory, and the fewer instructions a point has, the more loads are on their way. */
 PZ_INLINE pz_v pz_pooling_max(const pz_view *v, const float *p, int32_t kd, int32_t kh, int32_t kw) {
   pz_v most = pz_v_load(p);
-  pz_vi nan =
-      (pz_vi)(most !=
-              most); /* a comparison for each point is cheaper than a maximum that keeps NaN from both sides */
+  pz_vi nan = {0};
   for (int32_t d = 0; d < kd; ++d)
-    for (int32_t h = 0; h < kh; ++h)
-      for (int32_t w = 0; w < kw; ++w) {
-        pz_v x = pz_v_load(p + d * v->stride_d + h * v->stride_h + w * v->stride_w);
-        most = pz_v_max(most, x);
-        nan |= (pz_vi)(x != x);
+    for (int32_t h = 0; h < kh; ++h) {
+      const float *row = p + d * v->stride_d + h * v->stride_h;
+      for (int32_t w = 0; w < kw; w += 2) {
+        pz_v x = pz_v_load(row + w * v->stride_w),
+             y = w + 1 < kw ? pz_v_load(row + (w + 1) * v->stride_w) : x;
+        most = pz_v_max(most, pz_v_max(x, y));
+        nan |= pz_pooling_nan(x, y);
       }
-  return pz_v_select(nan, pz_v_set1(__builtin_nanf("")), most);
+    }
+  return pz_v_from_bits(pz_v_bits(most) | nan); /* all ones is a NaN */
 }
 
 PZ_INLINE pz_v pz_pooling_sum(const pz_view *v, const float *p, int32_t kd, int32_t kh, int32_t kw) {

@@ -18,7 +18,7 @@ import tempfile
 import time
 import unittest
 
-PZNET, NETWORKS, CC = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
+PZNET, NETWORKS, CC = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).absolute(), sys.argv[3]
 ROOT = pathlib.Path(__file__).parents[2]
 TINY, MODEL = NETWORKS / "tiny.so", ROOT / "tests/networks/tiny.prototxt"
 VERBS = ["compile", "inspect", "run", "infer", "verify", "bench"]

@@ -292,9 +292,9 @@ class Run(Networks):
 
     def test_other_threads_run_while_a_network_runs(self):
         big = path("big.so")
-        pznet.compile(path("two.prototxt"), big, inputs={"a": (1, 64, 400, 400), "b": (1, 64, 400, 400)})
+        pznet.compile(path("two.prototxt"), big, inputs={"a": (1, 64, 256, 256), "b": (1, 64, 256, 256)})
         net = pznet.load(big, threads=1)
-        x = np.ones((1, 64, 400, 400), np.float32)
+        x = np.ones((1, 64, 256, 256), np.float32)
         out = [np.empty_like(x), np.empty_like(x)]
         spans, ticks, done = [], [], threading.Event()
         ticking = threading.Thread(target=tick, args=(done, ticks, 0.001))
@@ -305,8 +305,9 @@ class Run(Networks):
             spans.append((start, time.monotonic()))
         done.set()
         ticking.join()
-        # With the lock held, a tick falls into a span only where the threads are switched beside the call itself.
-        ticked = sum(any(start < t < end for t in ticks) for start, end in spans)
+        # With the lock held, ticks fall to the ends of a span, where the threads are switched, and never into its middle.
+        quarters = [(start, end, (end - start) / 4) for start, end in spans]
+        ticked = sum(any(start + q < t < end - q for t in ticks) for start, end, q in quarters)
         self.assertGreater(ticked, 5)
 
     def test_threads_may_share_a_network(self):

@@ -1,7 +1,8 @@
 /* hdf5.c: a dataset of an HDF5 file. Reading goes through the HDF5 library, one layer of chunks being kept, so that
  * no chunk is decompressed twice. Writing lays the file out with one contiguous dataset, whose
  * place in the file the library tells; the planes are then written there like those of any raw format. */
-#include "volume/hdf5_check.h"
+#include "base/hdf5_check.h"
+#include "base/hdf5_lock.h"
 #include "volume/hdf5_chunks.h"
 #include "volume/io.h"
 #include "volume/volume.h"
@@ -29,13 +30,14 @@ typedef struct h5 {
   pz_hdf5_chunks chunks;
 } h5;
 
-/* The library's printing of errors is switched off around every use of it, for the calling thread only. */
+/* Around every use of the library: its lock is held, and its printing of errors switched off. */
 typedef struct quiet {
   H5E_auto2_t print;
   void *data;
 } quiet;
 static quiet hush(void) {
   quiet q = {NULL, NULL};
+  pz_hdf5_lock();
   H5Eget_auto2(H5E_DEFAULT, &q.print, &q.data);
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   H5Eclear2(H5E_DEFAULT);
@@ -44,6 +46,7 @@ static quiet hush(void) {
 static void unhush(quiet q) {
   H5Eclear2(H5E_DEFAULT);
   H5Eset_auto2(H5E_DEFAULT, q.print, q.data);
+  pz_hdf5_unlock();
 }
 
 typedef struct reason {
@@ -157,7 +160,7 @@ static pz_status chunked(pz_volume *v, pz_error *err) {
   if (!fits || bytes > MAX_CHUNK)
     return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: chunks of more than 1 GiB; expected smaller ones", v->path,
                    v->dataset);
-  k->bytes = bytes;
+  k->filters.bytes = bytes;
   v->step = k->chunk[1] < shape[1] ? k->chunk[1] : shape[1];
   /* While a chunk is filtered, a copy of it lives beside the cache. */
   v->cache_memory = layer;
@@ -183,6 +186,13 @@ static pz_status layout_of(pz_volume *v, pz_error *err) {
   return layout == H5D_CHUNKED ? chunked(v, err) : PZ_OK;
 }
 
+/* For links that lead to other files, which nobody has checked. */
+static herr_t stay_here(const char *file, const char *group, const char *to, const char *path,
+                        unsigned *flags, hid_t access, void *host) {
+  (void)file, (void)group, (void)to, (void)path, (void)flags, (void)access, (void)host;
+  return -1;
+}
+
 /* (Re)opens the dataset with a chunk cache of `cache` bytes, 0 for none. */
 static pz_status open_dataset(pz_volume *v, int64_t cache, pz_error *err) {
   h5 *h = v->state;
@@ -191,7 +201,8 @@ static pz_status open_dataset(pz_volume *v, int64_t cache, pz_error *err) {
   if (h->data >= 0) H5Dclose(h->data);
   h->data = -1;
   /* 1.0: chunks that were read whole are the first to go */
-  if (H5Pset_chunk_cache(plist, 10007, (size_t)cache, 1.0) >= 0)
+  if (H5Pset_chunk_cache(plist, 10007, (size_t)cache, 1.0) >= 0 &&
+      H5Pset_elink_cb(plist, stay_here, NULL) >= 0)
     h->data = H5Dopen2(h->file, v->dataset, plist);
   H5Pclose(plist);
   return h->data >= 0 ? PZ_OK : fail(err, v->path, v->dataset, "cannot open the dataset");
@@ -232,7 +243,6 @@ static pz_status open_all(pz_volume *v, pz_error *err) {
 static pz_status h5_open(pz_volume *v, pz_error *err) {
   int fd;
   int64_t size;
-  hbool_t threads = 0;
   h5 *h = PZ_NEW(v->arena, h5, 1);
   if (!h) return pz_fail_memory(err, "an HDF5 file", sizeof *h);
   *h = (h5){.file = -1, .data = -1, .space = -1, .type = -1};
@@ -241,9 +251,6 @@ static pz_status h5_open(pz_volume *v, pz_error *err) {
       pz_io_open(v->path, &fd, &size, err)); /* says what is wrong with the file, better than the library */
   close(fd);
   PZ_TRY(pz_hdf5_check(v->path, &h->plain_attributes, err));
-  if (H5is_library_threadsafe(&threads) < 0 || !threads)
-    return pz_fail(err, PZ_ERROR_RUN,
-                   "%s: the HDF5 library was built without threads; install a thread-safe one", v->path);
   const quiet q = hush();
   const pz_status status = open_all(v, err);
   unhush(q);

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 static bool known_type(hid_t type, pz_dtype dtype, bool *swap) {
   const hid_t little[] = {
@@ -22,17 +21,16 @@ bool pz_hdf5_chunks_know(hid_t data, hid_t type, hid_t plist, pz_dtype dtype, pz
                           [PZ_U16] = H5T_NATIVE_UINT16,
                           [PZ_I16] = H5T_NATIVE_INT16};
   k->data = data;
-  k->element = pz_dtype_bytes(dtype);
   k->layer_z = -1;
-  k->filters = H5Pget_nfilters(plist);
-  if (k->filters < 0 || k->filters > 8 || !known_type(type, dtype, &k->swap)) return false;
+  k->filters.element = pz_dtype_bytes(dtype);
+  k->filters.count = H5Pget_nfilters(plist);
+  if (k->filters.count < 0 || k->filters.count > PZ_HDF5_FILTERS || !known_type(type, dtype, &k->swap))
+    return false;
   if (H5Pget_chunk_opts(plist, &options) < 0 || options) return false;
-  for (int i = 0; i < k->filters; i++) {
+  for (int i = 0; i < k->filters.count; i++) {
     size_t values = 0;
-    k->filter[i] = H5Pget_filter2(plist, (unsigned)i, &flags, &values, NULL, 0, NULL, NULL);
-    if (k->filter[i] != H5Z_FILTER_DEFLATE && k->filter[i] != H5Z_FILTER_SHUFFLE &&
-        k->filter[i] != H5Z_FILTER_FLETCHER32)
-      return false;
+    k->filters.id[i] = H5Pget_filter2(plist, (unsigned)i, &flags, &values, NULL, 0, NULL, NULL);
+    if (!pz_hdf5_filter_known(k->filters.id[i])) return false;
   }
   return H5Pget_fill_value(plist, native[dtype], k->fill) >= 0;
 }
@@ -49,76 +47,21 @@ static pz_status damaged(const pz_hdf5_chunks *k, const int64_t at[4], const cha
                  k->dataset, (long long)at[1], (long long)at[2], (long long)at[3], what);
 }
 
-/* Fletcher's checksum as HDF5 stores it: over 16-bit words, high byte first. */
-static uint32_t fletcher(const uint8_t *data, int64_t n) {
-  uint32_t a = 0, b = 0;
-  for (int64_t i = 0; i < n; i += 2) {
-    a += (uint32_t)data[i] << 8 | (i + 1 < n ? data[i + 1] : 0);
-    a = (a & 0xffff) + (a >> 16);
-    b += a;
-    b = (b & 0xffff) + (b >> 16);
-  }
-  a = (a & 0xffff) + (a >> 16);
-  b = (b & 0xffff) + (b >> 16);
-  return b << 16 | a;
-}
-
-static bool same_sum(uint32_t a, uint32_t b) {
-  /* 0 and 65535 are the same remainder */
-  const uint32_t x[2] = {(a & 0xffff) % 65535, (a >> 16) % 65535},
-                 y[2] = {(b & 0xffff) % 65535, (b >> 16) % 65535};
-  return x[0] == y[0] && x[1] == y[1];
-}
-
-static int64_t room(const pz_hdf5_chunks *k) { return k->bytes + k->bytes / 8 + 4096; }
-
-/* Undoes one filter from `from` to `to` (or in place, then *moved is false). False: the data does not fit the filter. */
-static bool undo(const pz_hdf5_chunks *k, int filter, const char *from, char *to, int64_t *size,
-                 bool *moved) {
-  *moved = true;
-  if (filter == H5Z_FILTER_DEFLATE) {
-    uLongf got = (uLongf)(k->bytes + 64);
-    if (uncompress((Bytef *)to, &got, (const Bytef *)from, (uLong)*size) != Z_OK) return false;
-    *size = (int64_t)got;
-    return true;
-  }
-  if (filter == H5Z_FILTER_FLETCHER32) {
-    const uint8_t *sum = (const uint8_t *)from + *size - 4;
-    *moved = false;
-    if ((*size -= 4) < 0) return false;
-    return same_sum(fletcher((const uint8_t *)from, *size),
-                    sum[0] | sum[1] << 8 | sum[2] << 16 | (uint32_t)sum[3] << 24);
-  }
-  /* Shuffling puts first bytes of all elements together, then the second ones; what is left over stays behind. */
-  const int64_t n = *size / k->element;
-  for (int64_t b = 0; b < k->element; b++)
-    for (int64_t i = 0; i < n; i++) to[i * k->element + b] = from[b * n + i];
-  memcpy(to + n * k->element, from + n * k->element, (size_t)(*size - n * k->element));
-  return true;
-}
+static int64_t room(const pz_hdf5_chunks *k) { return pz_hdf5_chunk_room(k->filters.bytes); }
 
 /* The chunk at `at` into one of the work buffers; NULL when nothing is stored there. */
 static pz_status fetch(const pz_hdf5_chunks *k, const int64_t at[4], char **out, pz_error *err) {
   hsize_t offset[4], stored = 0;
   uint32_t skipped = 0;
-  int now = 0;
   for (int i = 0; i < 4; i++) offset[i] = (hsize_t)at[i];
   *out = NULL;
   if (H5Dget_chunk_storage_size(k->data, offset + k->skip, &stored) < 0 || stored == 0) return PZ_OK;
   if (stored > (hsize_t)room(k)) return damaged(k, at, "is larger than compression makes it", err);
   if (H5Dread_chunk(k->data, H5P_DEFAULT, offset + k->skip, &skipped, k->work[0]) < 0)
     return damaged(k, at, "cannot be read: truncated", err);
-  int64_t size = (int64_t)stored;
-  for (int i = k->filters - 1; i >= 0; i--) {
-    bool moved;
-    if (skipped & 1u << i) continue;
-    if (!undo(k, k->filter[i], k->work[now], k->work[!now], &size, &moved))
-      return damaged(k, at, "is damaged: it cannot be decompressed", err);
-    now ^= moved;
-  }
-  if (size != k->bytes) return damaged(k, at, "is damaged: it has the wrong size", err);
-  if (k->swap) pz_io_swap(k->work[now], k->bytes / k->element, k->element);
-  *out = k->work[now];
+  const char *problem = pz_hdf5_unfilter(&k->filters, skipped, (int64_t)stored, k->work, out);
+  if (problem) return damaged(k, at, problem, err);
+  if (k->swap) pz_io_swap(*out, k->filters.bytes / k->filters.element, k->filters.element);
   return PZ_OK;
 }
 
@@ -129,7 +72,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 /* The part of a chunk that is inside of planes z..z+n-1 (and of the volume), to where it belongs. */
 static void place(const pz_hdf5_chunks *k, const char *chunk, const int64_t at[4], int64_t z, int64_t n,
                   char *planes, int64_t channel_bytes) {
-  const int64_t e = k->element, wide = least(k->chunk[3], k->shape[3] - at[3]);
+  const int64_t e = k->filters.element, wide = least(k->chunk[3], k->shape[3] - at[3]);
   const int64_t last_z = least(at[1] + k->chunk[1], z + n), last_y = least(at[2] + k->chunk[2], k->shape[2]);
   for (int64_t c = at[0]; c < least(at[0] + k->chunk[0], k->shape[0]); c++)
     for (int64_t i = at[1] > z ? at[1] : z; i < last_z; i++)
@@ -159,7 +102,7 @@ static pz_status read_layer(const pz_hdf5_chunks *k, int64_t first, int64_t z, i
 static int64_t layer_depth(const pz_hdf5_chunks *k) { return least(k->chunk[1], k->shape[1]); }
 
 static pz_status take_memory(pz_hdf5_chunks *k, bool keep, pz_error *err) {
-  const int64_t plane = k->shape[2] * k->shape[3] * k->element;
+  const int64_t plane = k->shape[2] * k->shape[3] * k->filters.element;
   if (!k->work[0] && (k->work[0] = malloc((size_t)room(k) * 2))) k->work[1] = k->work[0] + room(k);
   if (!k->work[0]) return pz_fail_memory(err, "chunks", (unsigned long long)room(k) * 2);
   if (keep && !k->layer) k->layer = malloc((size_t)(k->shape[0] * layer_depth(k) * plane));
@@ -170,7 +113,7 @@ static pz_status take_memory(pz_hdf5_chunks *k, bool keep, pz_error *err) {
 }
 
 static pz_status fill_layer(pz_hdf5_chunks *k, int64_t first, pz_error *err) {
-  const int64_t plane = k->shape[2] * k->shape[3] * k->element,
+  const int64_t plane = k->shape[2] * k->shape[3] * k->filters.element,
                 n = least(layer_depth(k), k->shape[1] - first);
   if (k->layer_z == first) return PZ_OK;
   k->layer_z = -1;
@@ -181,7 +124,7 @@ static pz_status fill_layer(pz_hdf5_chunks *k, int64_t first, pz_error *err) {
 
 pz_status pz_hdf5_chunks_read(pz_hdf5_chunks *k, bool keep, int64_t z, int64_t n, void *planes,
                               int64_t channel_bytes, pz_error *err) {
-  const int64_t plane = k->shape[2] * k->shape[3] * k->element, depth = layer_depth(k);
+  const int64_t plane = k->shape[2] * k->shape[3] * k->filters.element, depth = layer_depth(k);
   PZ_TRY(take_memory(k, keep, err));
   for (int64_t done = 0; done < n;) {
     const int64_t first = (z + done) / k->chunk[1] * k->chunk[1],

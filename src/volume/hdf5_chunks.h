@@ -1,11 +1,11 @@
 /* hdf5_chunks.h: chunked HDF5 datasets, decompressed here.
  *
- * The library hands out the stored bytes of a chunk; inflating, unshuffling and the checksum are done by us, because the
- * library (1.10) does not compare what a filter gave with the size of a chunk, and reads behind it when the file lies. It
- * is also what lets a layer of chunks be decompressed once. */
+ * The library hands out the stored bytes of a chunk, and base/hdf5_filters.h undoes its filters. It is also what lets a
+ * layer of chunks be decompressed once. */
 #ifndef PZ_VOLUME_HDF5_CHUNKS_H
 #define PZ_VOLUME_HDF5_CHUNKS_H
 
+#include "base/hdf5_filters.h"
 #include "volume/volume.h"
 
 #include <hdf5.h>
@@ -15,9 +15,8 @@ typedef struct pz_hdf5_chunks {
   const char *path, *dataset;
   int skip;                   /* axes of channels, z, y, x that the dataset does not have */
   int64_t shape[4], chunk[4]; /* channels, z, y, x */
-  int64_t element, bytes;     /* of an element, of a chunk */
+  pz_hdf5_filters filters;
   bool swap;
-  int filters, filter[8];
   uint8_t fill[4];
   char *work[2];   /* each with room for a chunk, stored or not */
   char *layer;     /* [channels][chunk depth][y][x]; NULL: not kept */

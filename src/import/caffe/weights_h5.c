@@ -1,17 +1,16 @@
 /* weights_h5.c: a .caffemodel.h5: datasets /data/<layer>/<index>. HDF5 follows whatever a file says, to other files if
  * need be; here only what lies in this file is read: hard links, plain storage, the library's own filters. */
-#include "import/caffe/h5_screen.h"
-#include "import/caffe/weights.h"
-#include <hdf5.h>
+#include "base/hdf5_check.h"
+#include "base/hdf5_lock.h"
+#include "import/caffe/h5_chunks.h"
 #include <string.h>
 
 typedef struct h5 {
   hid_t file;
-  pz_mapping map; /* of the same file, for h5_screen.h */
-  uint64_t end;
+  pz_mapping map; /* of the same file, for pz_hdf5_check_object */
 } h5;
 
-/* HDF5 prints its errors unless told not to; its setting is put back afterwards. */
+/* Around every use of HDF5: its lock is held, and it prints no errors; its setting is put back afterwards. */
 typedef struct quiet {
   H5E_auto2_t handler;
   void *data;
@@ -19,34 +18,40 @@ typedef struct quiet {
 
 static quiet quiet_begin(void) {
   quiet q = {NULL, NULL};
+  pz_hdf5_lock();
   H5Eget_auto2(H5E_DEFAULT, &q.handler, &q.data);
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   return q;
 }
 
-static void quiet_end(quiet q) { H5Eset_auto2(H5E_DEFAULT, q.handler, q.data); }
+static void quiet_end(quiet q) {
+  H5Eset_auto2(H5E_DEFAULT, q.handler, q.data);
+  pz_hdf5_unlock();
+}
 
 /* ---- looking for an object ---- */
 
 /* Opens what a hard link leads to; negative where there is none, *damaged where it leads to nothing sound. */
-static hid_t open_link(const h5 *state, hid_t at, const char *name, bool *damaged) {
+static hid_t open_link(const pz_caffe_weights *w, hid_t at, const char *name, bool *damaged) {
   H5L_info_t info;
   if (H5Lexists(at, name, H5P_DEFAULT) <= 0 || H5Lget_info(at, name, &info, H5P_DEFAULT) < 0 ||
       info.type != H5L_TYPE_HARD)
     return H5I_INVALID_HID;
-  bool sound = pz_h5_screen_object(&state->map, state->end, info.u.address);
+  const h5 *state = w->state;
+  bool sound = pz_hdf5_check_object(&state->map, w->name, info.u.address, NULL) == PZ_OK;
   hid_t object = sound ? H5Oopen(at, name, H5P_DEFAULT) : H5I_INVALID_HID;
   *damaged = object < 0;
   return object;
 }
 
 /* Opens the object at a path of hard links; names of layers may have slashes in them. */
-static hid_t open_path(const h5 *state, char *path, bool *damaged) {
+static hid_t open_path(const pz_caffe_weights *w, char *path, bool *damaged) {
+  const h5 *state = w->state;
   hid_t at = H5Oopen(state->file, "/", H5P_DEFAULT);
   char *rest = NULL;
   for (char *name = strtok_r(path, "/", &rest); name && at >= 0; name = strtok_r(NULL, "/", &rest)) {
     bool group = H5Iget_type(at) == H5I_GROUP && strcmp(name, ".");
-    hid_t next = group ? open_link(state, at, name, damaged) : H5I_INVALID_HID;
+    hid_t next = group ? open_link(w, at, name, damaged) : H5I_INVALID_HID;
     H5Oclose(at);
     at = next;
   }
@@ -65,7 +70,7 @@ static pz_status open_blob(pz_caffe_weights *w, pz_caffe_weight_key key, hid_t *
   bool damaged = false;
   char *path = pz_arena_printf(w->arena, "data/%s/%d", key.layer, (int)key.blob);
   if (!path) return pz_fail_memory(err, key.layer, strlen(key.layer));
-  *object = open_path(w->state, path, &damaged);
+  *object = open_path(w, path, &damaged);
   return damaged ? fail_blob(w, key, "cannot be read: damaged", err) : PZ_OK;
 }
 
@@ -73,33 +78,13 @@ static bool h5_has_layer(pz_caffe_weights *w, const char *layer) {
   bool damaged;
   quiet q = quiet_begin();
   char *path = *layer ? pz_arena_printf(w->arena, "data/%s", layer) : NULL;
-  hid_t group = path ? open_path(w->state, path, &damaged) : H5I_INVALID_HID;
+  hid_t group = path ? open_path(w, path, &damaged) : H5I_INVALID_HID;
   if (group >= 0) H5Oclose(group);
   quiet_end(q);
   return group >= 0;
 }
 
 /* ---- a dataset ---- */
-
-static bool filters_known(hid_t list) {
-  for (int i = 0, n = H5Pget_nfilters(list); i < n; i++) {
-    unsigned flags = 0;
-    size_t n_values = 0;
-    H5Z_filter_t filter = H5Pget_filter2(list, (unsigned)i, &flags, &n_values, NULL, 0, NULL, NULL);
-    if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_FLETCHER32)
-      return false;
-  }
-  return true;
-}
-
-/* Chunks no larger than the dataset, so that reading takes no more memory than its values do. */
-static bool chunks_bounded(hid_t list, const pz_caffe_file_shape *shape) {
-  hsize_t chunk[PZ_CAFFE_FILE_RANK];
-  if (H5Pget_chunk(list, shape->rank, chunk) != shape->rank) return false;
-  for (int32_t i = 0; i < shape->rank; i++)
-    if (chunk[i] > (hsize_t)shape->dim[i]) return false;
-  return true;
-}
 
 /* NULL, or what is wrong with how the dataset is stored. */
 static const char *storage_problem(hid_t dataset, const pz_caffe_file_shape *shape) {
@@ -110,9 +95,7 @@ static const char *storage_problem(hid_t dataset, const pz_caffe_file_shape *sha
   if (layout != H5D_COMPACT && layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED)
     problem = "is no plain dataset";
   else if (H5Pget_external_count(list) != 0) problem = "has its values in another file";
-  else if (layout == H5D_CHUNKED && !filters_known(list))
-    problem = "is stored by a filter that is not accepted";
-  else if (layout == H5D_CHUNKED && !chunks_bounded(list, shape)) problem = "has chunks larger than itself";
+  else if (layout == H5D_CHUNKED) problem = pz_caffe_h5_chunks_problem(list, shape);
   H5Pclose(list);
   return problem;
 }
@@ -167,12 +150,24 @@ static pz_status h5_find(pz_caffe_weights *w, pz_caffe_weight_key key, pz_caffe_
   return status;
 }
 
+static bool is_chunked(hid_t dataset) {
+  hid_t list = H5Dget_create_plist(dataset);
+  bool chunked = list >= 0 && H5Pget_layout(list) == H5D_CHUNKED;
+  if (list >= 0) H5Pclose(list);
+  return chunked;
+}
+
 static pz_status read_quietly(pz_caffe_weights *w, pz_caffe_weight_key key, float *out, pz_error *err) {
+  static const char unreadable[] = "cannot be read: truncated or damaged";
   hid_t object;
+  const char *problem = NULL;
+  pz_status status = PZ_OK;
   PZ_TRY(open_blob(w, key, &object, err));
-  herr_t got = object < 0 ? -1 : H5Dread(object, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, out);
-  if (object >= 0) H5Oclose(object);
-  return got < 0 ? fail_blob(w, key, "cannot be read: truncated or damaged", err) : PZ_OK;
+  if (object < 0) return fail_blob(w, key, unreadable, err);
+  if (is_chunked(object)) status = pz_caffe_h5_chunks_read(object, out, &problem, err);
+  else if (H5Dread(object, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0) problem = unreadable;
+  H5Oclose(object);
+  return problem ? fail_blob(w, key, problem, err) : status;
 }
 
 static pz_status h5_read(pz_caffe_weights *w, pz_caffe_weight_key key, int64_t elements, float *out,
@@ -210,18 +205,16 @@ static const pz_caffe_weights_source source = {h5_has_layer, h5_find, h5_read, h
 static pz_status check_data(pz_caffe_weights *w, pz_error *err) {
   char path[] = "data";
   bool damaged;
-  hid_t group = open_path(w->state, path, &damaged);
+  hid_t group = open_path(w, path, &damaged);
   if (group >= 0) H5Oclose(group);
   if (group < 0)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: has no group /data, expected a .caffemodel.h5", w->name);
   return PZ_OK;
 }
 
-/* Screened before the library sees it. */
 static pz_status open_quietly(pz_caffe_weights *w, pz_error *err) {
   h5 *state = w->state;
-  uint64_t root;
-  if (pz_h5_screen_file(&state->map, &state->end, &root)) state->file = open_file(w->name);
+  state->file = open_file(w->name);
   if (state->file < 0)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: is no HDF5 file that can be read: truncated or damaged",
                    w->name);
@@ -234,7 +227,8 @@ pz_status pz_caffe_open_h5(pz_caffe_weights *w, pz_error *err) {
   state->file = H5I_INVALID_HID;
   PZ_TRY(pz_file_map(w->name, &state->map, err));
   w->state = state;
-  w->source = &source; /* from here on it is closed */
+  w->source = &source;                       /* from here on it is closed */
+  PZ_TRY(pz_hdf5_check(w->name, NULL, err)); /* before the library sees it */
   quiet q = quiet_begin();
   pz_status status = open_quietly(w, err);
   quiet_end(q);

@@ -1,6 +1,6 @@
-#include "volume/hdf5_check.h"
+#include "base/hdf5_check.h"
 
-#include "base/file.h"
+#include "base/hdf5_sum.h"
 
 #include <string.h>
 
@@ -10,22 +10,30 @@ enum {
   TYPE = 3,
   OLD_FILL = 4,
   FILL = 5,
+  LINK = 6,
+  OUTSIDE = 7,
   LAYOUT = 8,
   FILTERS = 11,
   ATTRIBUTE = 12,
   MORE = 16,
-  GROUP = 17
+  GROUP = 17,
+  TREES = 19
 };
 
 typedef struct file {
   const uint8_t *data;
-  uint64_t size;
+  uint64_t size; /* as the superblock says, no more than the real one */
   const char *path;
   uint64_t leaf_k, group_k, chunk_k; /* half the entries of symbol nodes, group trees, chunk trees */
   int64_t objects, nodes;
   bool plain;
+  bool alone; /* objects that one leads to are not looked at */
   pz_error *err;
 } file;
+
+typedef struct block {
+  uint64_t at, size;
+} block;
 
 /* What the messages of one object say of each other. */
 typedef struct object {
@@ -36,6 +44,7 @@ typedef struct object {
   uint64_t layout_size;
   uint64_t tree, heap; /* of a group */
   bool group;
+  int depth;
 } object;
 
 static uint64_t get(const uint8_t *at, int bytes) {
@@ -45,7 +54,7 @@ static uint64_t get(const uint8_t *at, int bytes) {
 }
 
 static pz_status broken(const file *f, uint64_t at, const char *what) {
-  return pz_fail(f->err, PZ_ERROR_INPUT, "%s: damaged HDF5 file: %s at byte %llu", f->path, what,
+  return pz_fail(f->err, PZ_ERROR_INPUT, "%s: truncated or damaged HDF5 file: %s at byte %llu", f->path, what,
                  (unsigned long long)at);
 }
 
@@ -115,6 +124,30 @@ static pz_status check_layout(file *f, const object *o) {
   CHECK(l[1] == 1 && n >= 18, at, "an unknown layout");
   const uint64_t data = get(l + 2, 8), size = get(l + 10, 8);
   CHECK(size >= need && (data == UINT64_MAX || inside(f, data, size)), at, "an array outside of the file");
+  return PZ_OK;
+}
+
+/* ------------------------------------------------------------------ names */
+
+/* The heap of a group's names: inside the file, and its list of free pieces ends. */
+static pz_status check_heap(file *f, uint64_t at, block *names) {
+  CHECK(inside(f, at, 32) && memcmp(f->data + at, "HEAP\0", 5) == 0, at, "no heap of names");
+  *names = (block){get(f->data + at + 24, 8), get(f->data + at + 8, 8)};
+  CHECK(names->size > 0 && inside(f, names->at, names->size), at, "a heap of names outside of the file");
+  uint64_t free = get(f->data + at + 16, 8), steps = 0;
+  while (free != 1 && free != UINT64_MAX) {
+    CHECK(free <= names->size && names->size - free >= 16 && ++steps <= names->size / 16, at,
+          "a bad heap of names");
+    const uint64_t size = get(f->data + names->at + free + 8, 8);
+    CHECK(size >= 16 && size <= names->size - free, at, "a bad heap of names");
+    free = get(f->data + names->at + free, 8);
+  }
+  return PZ_OK;
+}
+
+static pz_status check_name(file *f, const block *names, uint64_t offset, uint64_t at) {
+  CHECK(offset < names->size && memchr(f->data + names->at + offset, 0, names->size - offset), at,
+        "a name without an end");
   return PZ_OK;
 }
 
@@ -200,11 +233,77 @@ static pz_status check_fill(file *f, const uint8_t *m, uint64_t n, uint64_t at) 
   return PZ_OK;
 }
 
+static pz_status check_object(file *f, uint64_t at, int depth);
+
+static pz_status check_old_group(file *f, const uint8_t *m, uint64_t n, uint64_t at, object *o) {
+  CHECK(n >= 16, at, "a short group");
+  o->group = true, o->tree = get(m, 8), o->heap = get(m + 8, 8);
+  return PZ_OK;
+}
+
+/* The value of a link that is not hard. 64: to another file, whose name and path are ended. */
+static pz_status check_link_value(file *f, const uint8_t *m, uint64_t n, uint64_t at, int kind) {
+  CHECK(n >= 2 && get(m, 2) <= n - 2, at, "a short link");
+  const uint64_t size = get(m, 2);
+  const uint8_t *end = kind == 64 && size > 2 ? memchr(m + 3, 0, size - 1) : NULL;
+  CHECK(kind != 64 || (end && end + 1 < m + 2 + size && m[2 + size - 1] == 0), at,
+        "a link's name without an end");
+  return PZ_OK;
+}
+
+/* Version, flags, then kind, order and alphabet where the flags say so, the length of the name, the name. */
+static pz_status check_link(file *f, const uint8_t *m, uint64_t n, uint64_t at, const object *o) {
+  CHECK(n >= 2 && m[0] == 1, at, "a bad link");
+  const uint8_t flags = m[1];
+  const uint64_t width = UINT64_C(1) << (flags & 3);
+  const uint64_t head = 2 + (flags & 8 ? 1 : 0) + (flags & 4 ? 8 : 0) + (flags & 16 ? 1 : 0);
+  CHECK(n >= head + width, at, "a short link");
+  const uint64_t length = get(m + head, (int)width), i = head + width + length;
+  CHECK(length > 0 && length <= n - head - width, at, "a short link");
+  const int kind = flags & 8 ? m[2] : 0;
+  if (kind != 0) return check_link_value(f, m + i, n - i, at, kind);
+  CHECK(n - i >= 8, at, "a short link");
+  return check_object(f, get(m + i, 8), o->depth + 1);
+}
+
+/* Values in other files: the heap of their names, then for each its name's offset, a place and a size. */
+static pz_status check_outside(file *f, const uint8_t *m, uint64_t n, uint64_t at) {
+  block names;
+  CHECK(n >= 16 && m[0] == 1 && get(m + 6, 2) <= get(m + 4, 2) && get(m + 6, 2) <= (n - 16) / 24, at,
+        "a bad list of other files");
+  PZ_TRY(check_heap(f, get(m + 8, 8), &names));
+  for (uint64_t i = 0; i < get(m + 6, 2); i++) PZ_TRY(check_name(f, &names, get(m + 16 + 24 * i, 8), at));
+  return PZ_OK;
+}
+
+/* Half the entries of nodes, where they are not the usual ones. */
+static pz_status check_trees(file *f, const uint8_t *m, uint64_t n, uint64_t at) {
+  CHECK(n >= 7 && m[0] == 0, at, "bad sizes of trees");
+  f->chunk_k = get(m + 1, 2), f->group_k = get(m + 3, 2), f->leaf_k = get(m + 5, 2);
+  return PZ_OK;
+}
+
+/* Of a header with a checksum: what leads on to other objects, or to blocks that have none. */
+static pz_status check_later_message(file *f, int type, const uint8_t *m, uint64_t n, object *o) {
+  const uint64_t at = (uint64_t)(m - f->data);
+  switch (type) {
+  case LINK: return check_link(f, m, n, at, o);
+  case OUTSIDE: return check_outside(f, m, n, at);
+  case GROUP: return check_old_group(f, m, n, at, o);
+  case TREES: return check_trees(f, m, n, at);
+  case FILTERS: o->filtered = true; return PZ_OK;
+  case LAYOUT:
+    if (!o->layout && n >= 4 && m[0] == 3) o->layout = m, o->layout_size = n;
+    return PZ_OK;
+  default: return PZ_OK;
+  }
+}
+
 static pz_status check_message(file *f, int type, const uint8_t *m, uint64_t n, object *o) {
   const uint64_t at = (uint64_t)(m - f->data);
   bool ignored = true;
   /* The library takes the first of two, and we would not know which is looked at where. */
-  if (type < 32 && type != 0 && type != ATTRIBUTE) {
+  if (type < 32 && type != 0 && type != ATTRIBUTE && type != LINK) {
     CHECK(!(o->seen & 1u << type), at, "a message that is there twice");
     o->seen |= 1u << type;
   }
@@ -216,11 +315,10 @@ static pz_status check_message(file *f, int type, const uint8_t *m, uint64_t n, 
   case LAYOUT: o->layout = m, o->layout_size = n; return PZ_OK;
   case FILTERS: o->filtered = true; return check_filters(f, m, n, at);
   case ATTRIBUTE: return check_attribute(f, m, n, at);
-  case GROUP:
-    CHECK(n >= 16, at, "a short group");
-    o->group = true, o->tree = get(m, 8), o->heap = get(m + 8, 8);
-    return PZ_OK;
-  /* bogus, group info, external files, ...: read by nobody; times, comments, links: a version and fixed fields */
+  case GROUP: return check_old_group(f, m, n, at, o);
+  case LINK: return check_link(f, m, n, at, o);
+  case OUTSIDE: return check_outside(f, m, n, at);
+  /* bogus, group info, ...: read by nobody; times, comments: a version and fixed fields */
   default:
     CHECK(type == 0 || type == 10 || type == 18 || type == 14 || type == 2, at, "an unknown message");
     return PZ_OK;
@@ -229,62 +327,85 @@ static pz_status check_message(file *f, int type, const uint8_t *m, uint64_t n, 
 
 /* ------------------------------------------------------------------ objects and groups */
 
-static pz_status check_object(file *f, uint64_t at, int depth);
+/* The blocks of messages of one header; a message may lead to a further block. */
+typedef struct header {
+  int version;
+  uint64_t prefix;   /* bytes in front of a message */
+  uint64_t messages; /* how many are to come; version 2 does not say */
+  block blocks[BLOCKS];
+  int count;
+} header;
 
-typedef struct block {
-  uint64_t at, size;
-} block;
+static pz_status add_block(file *f, header *h, uint64_t at, uint64_t size) {
+  CHECK(inside(f, at, size), at, "an object outside of the file");
+  CHECK(h->count < BLOCKS, at, "an object in too many pieces");
+  h->blocks[h->count++] = (block){at, size};
+  return PZ_OK;
+}
 
-static pz_status check_block(file *f, block b, uint64_t *messages, block *blocks, int *count, object *o) {
-  uint64_t i = b.at;
-  for (; *messages > 0 && b.at + b.size - i >= 8; (*messages)--) {
-    const int type = (int)get(f->data + i, 2), flags = f->data[i + 4];
-    const uint64_t n = get(f->data + i + 2, 2);
-    CHECK(n % 8 == 0 && n <= b.at + b.size - i - 8, i, "a message outside of its block");
-    CHECK(!(flags & 2) || type == ATTRIBUTE, i, "a shared message");
-    if (type == MORE) {
-      CHECK(n >= 16 && *count < BLOCKS, i, "a bad continuation");
-      blocks[(*count)++] = (block){get(f->data + i + 8, 8), get(f->data + i + 16, 8)};
-    } else PZ_TRY(check_message(f, type, f->data + i + 8, n, o));
-    i += 8 + n;
+/* The checksum behind `size` bytes. */
+static bool sums_up(const file *f, uint64_t at, uint64_t size) {
+  return size <= f->size && inside(f, at, size + 4) &&
+         pz_hdf5_lookup3(f->data + at, size) == get(f->data + at + size, 4);
+}
+
+/* Version 2 has a signature in front of a further block and a checksum behind it. */
+static pz_status follow(file *f, header *h, const uint8_t *m, uint64_t n) {
+  CHECK(n >= 16, (uint64_t)(m - f->data), "a bad continuation");
+  const uint64_t at = get(m, 8), size = get(m + 8, 8);
+  CHECK(size >= 8 && inside(f, at, size), at, "an object outside of the file");
+  if (h->version == 1) return add_block(f, h, at, size);
+  CHECK(memcmp(f->data + at, "OCHK", 4) == 0 && sums_up(f, at, size - 4), at, "a wrong checksum");
+  return add_block(f, h, at + 4, size - 8);
+}
+
+static pz_status check_block(file *f, header *h, block b, object *o) {
+  const uint64_t end = b.at + b.size;
+  for (uint64_t i = b.at; h->messages > 0 && end - i >= h->prefix; h->messages--) {
+    const uint8_t *m = f->data + i;
+    const bool old = h->version == 1;
+    const int type = (int)get(m, old ? 2 : 1), flags = m[old ? 4 : 3];
+    const uint64_t n = get(m + (old ? 2 : 1), 2);
+    i += h->prefix;
+    CHECK(n <= end - i && (!old || n % 8 == 0), i, "a message outside of its block");
+    CHECK(!(flags & 2) || !old || type == ATTRIBUTE, i, "a shared message");
+    if (type == MORE) PZ_TRY(follow(f, h, m + h->prefix, n));
+    else if (old) PZ_TRY(check_message(f, type, m + h->prefix, n, o));
+    else if (!(flags & 2)) PZ_TRY(check_later_message(f, type, m + h->prefix, n, o));
+    i += n;
   }
+  return PZ_OK;
+}
+
+/* Version, a reserved byte, the number of messages, of references, the size; messages begin at 16. */
+static pz_status begin_old(file *f, uint64_t at, header *h) {
+  CHECK(f->data[at] == 1, at, "no object");
+  *h = (header){.version = 1, .prefix = 8, .messages = get(f->data + at + 2, 2)};
+  const uint64_t size = get(f->data + at + 8, 4);
+  CHECK(size >= 8, at, "an empty object");
+  return add_block(f, h, at + 16, size);
+}
+
+/* Signature, version, flags, then times and phase changes where the flags say so, then the size. */
+static pz_status begin_later(file *f, uint64_t at, header *h) {
+  const uint8_t flags = f->data[at + 5];
+  const uint64_t head = 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0), width = UINT64_C(1)
+                                                                                      << (flags & 3);
+  CHECK(memcmp(f->data + at, "OHDR\2", 5) == 0, at, "no object");
+  CHECK(inside(f, at, head + width), at, "an object outside of the file");
+  *h = (header){.version = 2, .prefix = flags & 4 ? 6 : 4, .messages = UINT64_MAX};
+  const uint64_t size = get(f->data + at + head, (int)width);
+  PZ_TRY(add_block(f, h, at + head + width, size));
+  CHECK(sums_up(f, at, head + width + size), at, "a wrong checksum");
   return PZ_OK;
 }
 
 static pz_status check_header(file *f, uint64_t at, object *o) {
-  block blocks[BLOCKS];
-  int count = 1;
-  CHECK(inside(f, at, 16) && f->data[at] == 1, at, "no object");
-  uint64_t messages = get(f->data + at + 2, 2);
-  blocks[0] = (block){at + 16, get(f->data + at + 8, 4)};
-  for (int i = 0; i < count; i++) {
-    CHECK(blocks[i].size >= 8 && inside(f, blocks[i].at, blocks[i].size), blocks[i].at,
-          "an object outside of the file");
-    PZ_TRY(check_block(f, blocks[i], &messages, blocks, &count, o));
-  }
-  CHECK(messages == 0, at, "an object with fewer messages than it says");
-  return PZ_OK;
-}
-
-/* The heap of a group's names: inside the file, and its list of free pieces ends. */
-static pz_status check_heap(file *f, uint64_t at, block *names) {
-  CHECK(inside(f, at, 32) && memcmp(f->data + at, "HEAP\0", 5) == 0, at, "no heap of names");
-  *names = (block){get(f->data + at + 24, 8), get(f->data + at + 8, 8)};
-  CHECK(names->size > 0 && inside(f, names->at, names->size), at, "a heap of names outside of the file");
-  uint64_t free = get(f->data + at + 16, 8), steps = 0;
-  while (free != 1 && free != UINT64_MAX) {
-    CHECK(free <= names->size && names->size - free >= 16 && ++steps <= names->size / 16, at,
-          "a bad heap of names");
-    const uint64_t size = get(f->data + names->at + free + 8, 8);
-    CHECK(size >= 16 && size <= names->size - free, at, "a bad heap of names");
-    free = get(f->data + names->at + free, 8);
-  }
-  return PZ_OK;
-}
-
-static pz_status check_name(file *f, const block *names, uint64_t offset, uint64_t at) {
-  CHECK(offset < names->size && memchr(f->data + names->at + offset, 0, names->size - offset), at,
-        "a name without an end");
+  header h;
+  CHECK(inside(f, at, 16), at, "no object");
+  PZ_TRY(f->data[at] == 'O' ? begin_later(f, at, &h) : begin_old(f, at, &h));
+  for (int i = 0; i < h.count; i++) PZ_TRY(check_block(f, &h, h.blocks[i], o));
+  CHECK(h.version == 2 || h.messages == 0, at, "an object with fewer messages than it says");
   return PZ_OK;
 }
 
@@ -296,9 +417,11 @@ static pz_status check_symbols(file *f, uint64_t at, const block *names, int dep
   for (uint64_t i = 0; i < n; i++) {
     const uint8_t *entry = f->data + at + 8 + 40 * i;
     const uint64_t kind = get(entry + 16, 4);
-    CHECK(kind <= 1, at, "a symbolic link or something unknown");
+    CHECK(kind <= 2, at, "an unknown link");
     PZ_TRY(check_name(f, names, get(entry, 8), at));
-    PZ_TRY(check_object(f, get(entry + 8, 8), depth + 1));
+    /* 2: a symbolic link, to a path in the heap */
+    PZ_TRY(kind == 2 ? check_name(f, names, get(entry + 24, 4), at)
+                     : check_object(f, get(entry + 8, 8), depth + 1));
   }
   return PZ_OK;
 }
@@ -328,7 +451,8 @@ static pz_status check_group(file *f, uint64_t tree, uint64_t heap, int depth) {
 }
 
 static pz_status check_object(file *f, uint64_t at, int depth) {
-  object o = {0};
+  object o = {.depth = depth};
+  if (f->alone && depth > 0) return PZ_OK;
   CHECK(depth < DEPTH && ++f->objects < OBJECTS, at, "groups inside of themselves");
   PZ_TRY(check_header(f, at, &o));
   if (o.group) return check_group(f, o.tree, o.heap, depth);
@@ -337,36 +461,72 @@ static pz_status check_object(file *f, uint64_t at, int depth) {
 
 /* ------------------------------------------------------------------ the beginning */
 
-static pz_status check_old(file *f) {
+static pz_status check_tree_sizes(file *f) {
+  const uint64_t k[] = {f->leaf_k, f->group_k, f->chunk_k};
+  for (int i = 0; i < 3; i++) CHECK(k[i] >= 1 && k[i] < 4096, 0, "bad sizes of trees");
+  return PZ_OK;
+}
+
+/* Base address, end of the file: what is behind it is not the library's. */
+static pz_status take_end(file *f, uint64_t base, uint64_t end, uint64_t at) {
+  CHECK(base == 0 && end <= f->size, at, "truncated");
+  f->size = end;
+  return PZ_OK;
+}
+
+static pz_status check_old(file *f, uint64_t *root) {
   const uint8_t *s = f->data;
   const uint64_t at = s[8] == 1 ? 28 : 24; /* version 1 has four bytes more */
   CHECK(inside(f, 0, at + 32 + 40), 0, "truncated");
   CHECK(s[9] == 0 && s[10] == 0 && s[12] == 0 && s[13] == 8 && s[14] == 8, 8, "unknown sizes or versions");
   f->leaf_k = get(s + 16, 2), f->group_k = get(s + 18, 2), f->chunk_k = s[8] == 1 ? get(s + 24, 2) : 32;
-  CHECK(f->leaf_k >= 1 && f->leaf_k < 4096 && f->group_k >= 1 && f->group_k < 4096, 16, "bad sizes of trees");
-  CHECK(f->chunk_k >= 1 && f->chunk_k < 4096, 24, "bad sizes of trees");
-  CHECK(get(s + at, 8) == 0 && get(s + at + 16, 8) <= f->size, at, "truncated");
+  PZ_TRY(check_tree_sizes(f));
+  PZ_TRY(take_end(f, get(s + at, 8), get(s + at + 16, 8), at));
+  CHECK(inside(f, 0, at + 32 + 40), 0, "truncated");
   CHECK(get(s + at + 24, 8) == UINT64_MAX, at, "a driver of its own");
-  const uint8_t *root = s + at + 32;
-  CHECK(get(root + 16, 4) <= 1, at, "a bad root");
-  if (get(root + 16, 4) == 1) PZ_TRY(check_group(f, get(root + 24, 8), get(root + 32, 8), 0));
-  return check_object(f, get(root + 8, 8), 0);
+  const uint8_t *entry = s + at + 32;
+  CHECK(get(entry + 16, 4) <= 1, at, "a bad root");
+  *root = get(entry + 8, 8);
+  return get(entry + 16, 4) == 1 && !f->alone ? check_group(f, get(entry + 24, 8), get(entry + 32, 8), 0)
+                                              : PZ_OK;
 }
 
-static pz_status check_mapped(file *f) {
-  if (f->size < 16 || memcmp(f->data, "\x89HDF\r\n\x1a\n", 8) != 0)
+/* Sizes, flags, base, extension, end, root, checksum. The extension is an object of its own. */
+static pz_status check_later(file *f, uint64_t *root) {
+  const uint8_t *s = f->data;
+  CHECK(inside(f, 0, 48), 0, "truncated");
+  CHECK(s[9] == 8 && s[10] == 8, 8, "unknown sizes");
+  CHECK(sums_up(f, 0, 44), 44, "a wrong checksum");
+  PZ_TRY(take_end(f, get(s + 12, 8), get(s + 28, 8), 12));
+  f->leaf_k = 4, f->group_k = 16, f->chunk_k = 32;
+  if (get(s + 20, 8) != UINT64_MAX) PZ_TRY(check_object(f, get(s + 20, 8), 0));
+  *root = get(s + 36, 8);
+  return check_tree_sizes(f);
+}
+
+static pz_status check_beginning(file *f, uint64_t *root) {
+  if (f->size < 8 || memcmp(f->data, "\x89HDF\r\n\x1a\n", 8) != 0)
     return pz_fail(f->err, PZ_ERROR_INPUT, "%s: not an HDF5 file: it does not begin with \\x89HDF", f->path);
-  if (f->data[8] == 2 || f->data[8] == 3) return PZ_OK;
-  CHECK(f->data[8] < 2, 8, "an unknown version");
-  return check_old(f);
+  CHECK(f->size >= 48, 8, "truncated");
+  CHECK(f->data[8] <= 3, 8, "an unknown version");
+  return f->data[8] < 2 ? check_old(f, root) : check_later(f, root);
 }
 
 pz_status pz_hdf5_check(const char *path, bool *plain_attributes, pz_error *err) {
   pz_mapping map;
+  uint64_t root;
   PZ_TRY(pz_file_map(path, &map, err));
   file f = {.data = map.data, .size = map.size, .path = path, .plain = true, .err = err};
-  const pz_status status = check_mapped(&f);
-  *plain_attributes = f.plain;
+  pz_status status = check_beginning(&f, &root);
+  if (status == PZ_OK) status = check_object(&f, root, 0);
+  if (plain_attributes) *plain_attributes = f.plain;
   pz_file_unmap(&map);
   return status;
+}
+
+pz_status pz_hdf5_check_object(const pz_mapping *map, const char *path, uint64_t address, pz_error *err) {
+  uint64_t root;
+  file f = {.data = map->data, .size = map->size, .path = path, .plain = true, .alone = true, .err = err};
+  PZ_TRY(check_beginning(&f, &root));
+  return check_object(&f, address, 0);
 }

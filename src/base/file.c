@@ -7,7 +7,7 @@
 
 /* A pipe must not block the open, so O_NONBLOCK; it does nothing to regular files. */
 static pz_status open_regular(const char *path, int *fd, size_t *size, pz_error *err) {
-  struct stat st;
+  struct stat st = {0};
   *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (*fd < 0) return pz_fail(err, PZ_ERROR_INPUT, "%s: cannot be opened: %m", path);
   pz_status status = PZ_OK;
@@ -21,8 +21,8 @@ static pz_status open_regular(const char *path, int *fd, size_t *size, pz_error 
 }
 
 pz_status pz_file_map(const char *path, pz_mapping *mapping, pz_error *err) {
-  int fd;
-  size_t size;
+  int fd = -1;
+  size_t size = 0;
   *mapping = (pz_mapping){(const uint8_t *)"", 0};
   PZ_TRY(open_regular(path, &fd, &size, err));
   pz_status status = PZ_OK;
@@ -55,8 +55,8 @@ static pz_status read_all(int fd, const char *path, char *data, size_t size, pz_
 
 pz_status pz_file_read(pz_arena *arena, const char *path, size_t limit, char **data, size_t *size,
                        pz_error *err) {
-  int fd;
-  size_t bytes;
+  int fd = -1;
+  size_t bytes = 0;
   PZ_TRY(open_regular(path, &fd, &bytes, err));
   pz_status status = PZ_OK;
   char *text = NULL;

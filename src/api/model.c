@@ -102,6 +102,10 @@ pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wan
   *wanted = (pz_plan_options){.block = options->vector_block};
   if (!pz_isa_parse(isa, &wanted->isa))
     return pz_fail(err, PZ_ERROR_USAGE, "--isa %s: expected native, avx512, avx2 or sse4", isa);
+  const char *precision = options->precision ? options->precision : "default";
+  if (strcmp(precision, "default") && strcmp(precision, "exact"))
+    return pz_fail(err, PZ_ERROR_USAGE, "--precision %s: expected default or exact", precision);
+  wanted->exact = !strcmp(precision, "exact");
   const int width = pz_isa_get(wanted->isa)->vector_width;
   if (wanted->block && wanted->block != 4 && wanted->block != 8 && wanted->block != 16)
     return pz_fail(err, PZ_ERROR_USAGE, "--vector-block %d: expected 4, 8 or 16", wanted->block);

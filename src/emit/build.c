@@ -107,7 +107,8 @@ static pz_status compile_command(const pz_plan *plan, const pz_emit_options *o, 
   char *object = pz_arena_strdup(plan->arena, source);
   if (!cc || !common || !isa || !object) return pz_fail_memory(err, "the C compiler's command", 512);
   object[strlen(object) - 1] = 'o';
-  char *own = cc + strcspn(cc, " "); /* words behind the compiler's name come last, so that they win: "gcc -O1" */
+  char *own =
+      cc + strcspn(cc, " "); /* words behind the compiler's name come last, so that they win: "gcc -O1" */
   if (*own) *own++ = 0;
   add(c, cc);
   add_words(c, common);

@@ -57,6 +57,7 @@ static json_t *manifest_json(const pz_plan *plan, const pz_emit_options *o, cons
   json_object_set_new(m, "outputs", ports_json(plan->graph, plan->graph->outputs, plan->graph->n_outputs));
   json_object_set_new(m, "multiply_adds", json_integer((json_int_t)plan->multiply_adds));
   json_object_set_new(m, "weights_bytes", json_integer(plan->n_weights * 4));
+  json_object_set_new(m, "worker_bytes", json_integer(plan->worker_floats * 4));
   json_object_set_new(m, "arena_bytes", json_integer(pz_emit_arena_bytes(plan)));
   json_object_set_new(m, "golden", golden ? json_loads(golden, 0, NULL) : json_null());
   json_object_set_new(m, "plan", plan_json(plan));

@@ -94,6 +94,7 @@ static void pointer(pz_text *t, const pz_plan *p, const pz_pointer *at) {
   const long long offset = at->offset + (at->space == PZ_SPACE_ARENA ? p->buffers[at->index].offset : 0);
   if (at->space == PZ_SPACE_ARENA) pz_text_printf(t, "ARENA(%lld), ", offset);
   else if (at->space == PZ_SPACE_WEIGHTS) pz_text_printf(t, "WEIGHTS(%lld), ", offset);
+  else if (at->space == PZ_SPACE_SCRATCH) pz_text_append(t, "SCRATCH, ");
   else
     pz_text_printf(t, "%s(%d, %lld), ", at->space == PZ_SPACE_INPUT ? "INPUT" : "OUTPUT", at->index, offset);
 }
@@ -234,12 +235,13 @@ static pz_status write_network(const writer *w, pz_error *err) {
       &t,
       "#include \"network.h\"\n#include \"network_abi.h\"\n#include <time.h>\n\n#define STEPS %d\n"
       "#define ARENA(at) ((float *)r->arena + (at))\n#define WEIGHTS(at) (weights + (at))\n"
-      "#define INPUT(i, at) (r->inputs[i] + (at))\n#define OUTPUT(i, at) (r->outputs[i] + (at))\n\n"
+      "#define INPUT(i, at) (r->inputs[i] + (at))\n#define OUTPUT(i, at) (r->outputs[i] + (at))\n"
+      "#define SCRATCH ((float *)r->arena + %lld + worker * %lld)\n\n"
       "extern const float weights[] __attribute__((visibility(\"hidden\")));\n"
       "__asm__(\".section .rodata.weights,\\\"a\\\",@progbits\\n.balign 4096\\n.global weights\\n.hidden "
       "weights\\n\"\n"
       "        \"weights:\\n.incbin \\\"weights.bin\\\"\\n.zero 64\\n.previous\\n\");\n\n",
-      p->n_steps);
+      p->n_steps, (long long)pz_emit_arena_bytes(p) / 4, (long long)p->worker_floats);
   int32_t call_number = 0;
   for (int32_t i = 0; i < p->n_steps; i++) step_function(w, &t, i, &call_number);
   ports(w, &t, "inputs", p->graph->inputs, p->graph->n_inputs);
@@ -249,11 +251,12 @@ static pz_status write_network(const writer *w, pz_error *err) {
   pz_text_append(&t, run_text);
   pz_text_printf(
       &t,
-      "static const pz_abi_network network = {PZ_ABI_VERSION, sizeof(pz_abi_network), %lld, 0, 64,\n"
+      "static const pz_abi_network network = {PZ_ABI_VERSION, sizeof(pz_abi_network), %lld, %lld, 64,\n"
       "    %d, %d, %d, STEPS, inputs, outputs, tensors, steps, run};\n\n"
       "__attribute__((visibility(\"default\"))) const pz_abi_network *pz_network(void);\n"
       "const pz_abi_network *pz_network(void) { return &network; }\n",
-      (long long)pz_emit_arena_bytes(p), p->graph->n_inputs, p->graph->n_outputs, tensors);
+      (long long)pz_emit_arena_bytes(p), (long long)p->worker_floats * 4, p->graph->n_inputs,
+      p->graph->n_outputs, tensors);
   return write_text(w, "network.c", &t, err);
 }
 

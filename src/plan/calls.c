@@ -22,6 +22,12 @@ pz_status pz_add_weights(pz_plan *plan, int64_t floats, pz_pointer *at, float **
   return PZ_OK;
 }
 
+pz_pointer pz_add_scratch(pz_plan *plan, int64_t floats) {
+  const int64_t rounded = (floats + 15) / 16 * 16;
+  if (rounded > plan->worker_floats) plan->worker_floats = rounded;
+  return (pz_pointer){PZ_SPACE_SCRATCH, 0, 0};
+}
+
 pz_status pz_add_channel_vector(pz_plan *plan, pz_tensor_id id, int64_t c, pz_pointer *at, pz_error *err) {
   *at = (pz_pointer){PZ_SPACE_NULL, 0, 0};
   if (id == PZ_NONE) return PZ_OK;

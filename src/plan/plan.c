@@ -189,6 +189,7 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   if (!plan) return pz_fail_memory(err, "the plan", sizeof *plan);
   plan->graph = graph;
   plan->isa = options->isa;
+  plan->exact = options->exact;
   plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
   plan->arena = pz_arena_new();
   pz_status status = plan->arena ? allocate(plan, err) : pz_fail_memory(err, "the plan", 64);

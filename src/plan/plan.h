@@ -15,13 +15,15 @@
 
 typedef enum pz_layout { PZ_PLAIN, PZ_BLOCKED } pz_layout;
 
-/* What a pointer argument of a kernel call points into. WEIGHTS: an offset in the packed weights. */
+/* What a pointer argument of a kernel call points into. WEIGHTS: an offset in the packed weights. SCRATCH: each worker's own,
+ * without contents from step to step. */
 typedef enum pz_space {
   PZ_SPACE_NULL,
   PZ_SPACE_ARENA,
   PZ_SPACE_INPUT,
   PZ_SPACE_OUTPUT,
-  PZ_SPACE_WEIGHTS
+  PZ_SPACE_WEIGHTS,
+  PZ_SPACE_SCRATCH
 } pz_space;
 typedef struct pz_pointer {
   pz_space space;
@@ -72,13 +74,15 @@ typedef struct pz_step {
 typedef struct pz_plan_options {
   pz_isa isa;
   int32_t block; /* S; 0: the instruction set's vector width */
+  bool exact;    /* only algorithms with the error of a direct sum */
 } pz_plan_options;
 
 typedef struct pz_plan {
   pz_arena *arena; /* owned */
   const pz_graph *graph;
   pz_isa isa;
-  int32_t block;                   /* S */
+  int32_t block; /* S */
+  bool exact;
   const struct pz_solver **chosen; /* by node */
   pz_storage *storages;
   int32_t n_storages, cap_storages;
@@ -92,7 +96,7 @@ typedef struct pz_plan {
   int32_t n_steps, cap_steps;
   float *weights; /* packed; malloc'ed, owned */
   int64_t n_weights, cap_weights;
-  int64_t arena_floats;
+  int64_t arena_floats, worker_floats; /* shared; scratch of each worker */
   double multiply_adds;
 } pz_plan;
 

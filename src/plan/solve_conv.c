@@ -6,7 +6,7 @@
 #include "kernels/conv/pack_depthwise.h"
 #include "kernels/conv/pack_reduce.h"
 #include "kernels/conv/schedule.h"
-#include "plan/solver.h"
+#include "plan/solve_conv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,15 +52,8 @@ static const method reduce = {"direct, lanes over input maps",
                               pz_conv_reduce_pack,
                               false};
 
-/* ---- the storages and packed vectors of a node; absent ones have PZ_SPACE_NULL and base.tensor PZ_NONE ---- */
-
-typedef struct parts {
-  pz_storage in, base, out;
-  pz_pointer bias, base_scale, slope;
-} parts;
-
-static pz_status begin(pz_plan *plan, const pz_node *node, pz_layout in, pz_layout out, parts *p,
-                       pz_error *err) {
+pz_status pz_conv_begin(pz_plan *plan, const pz_node *node, pz_layout in, pz_layout out, pz_conv_parts *p,
+                        pz_error *err) {
   const pz_tensor_id base = node->in[PZ_CONV_BASE];
   bool in_place;
   if (base != PZ_NONE && base != node->in[PZ_CONV_X])
@@ -74,7 +67,7 @@ static pz_status begin(pz_plan *plan, const pz_node *node, pz_layout in, pz_layo
   return pz_add_channel_vector(plan, node->in[PZ_CONV_SLOPE], p->out.view.c, &p->slope, err);
 }
 
-static pz_conv_direct_shape shape_of(const pz_node *node, const parts *p) {
+pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *p) {
   const pz_attr_conv *a = &node->attr.conv;
   pz_conv_direct_shape s = {.in = p->in.view,
                             .out = p->out.view,
@@ -94,7 +87,7 @@ static pz_conv_direct_shape shape_of(const pz_node *node, const parts *p) {
 
 /* ---- one call ---- */
 
-static void shape_text(pz_text *t, const pz_conv_direct_shape *s) {
+void pz_conv_shape_text(pz_text *t, const pz_conv_direct_shape *s) {
   pz_text_view(t, "in", &s->in);
   pz_text_view(t, "out", &s->out);
   if (s->base.c) pz_text_view(t, "base", &s->base);
@@ -109,22 +102,22 @@ static void shape_text(pz_text *t, const pz_conv_direct_shape *s) {
 }
 
 /* The machine that the network is compiled on stands for those that it will run on. */
-static pz_conv_machine this_machine(const pz_plan *plan) {
+pz_conv_machine pz_conv_this_machine(const pz_plan *plan) {
   const pz_cache_sizes caches = pz_cpu_caches();
   return (pz_conv_machine){.registers = pz_isa_get(plan->isa)->registers, .l1 = caches.l1d, .l2 = caches.l2};
 }
 
 /* Schedules `s`, packs its weights [phases, K, C/groups, taps] and adds the call. */
 static pz_status add_conv(pz_plan *plan, pz_step *step, const method *m, pz_conv_direct_shape *s,
-                          const parts *p, const float *weights, pz_error *err) {
-  const pz_conv_machine machine = this_machine(plan);
+                          const pz_conv_parts *p, const float *weights, pz_error *err) {
+  const pz_conv_machine machine = pz_conv_this_machine(plan);
   pz_pointer packed;
   float *data;
   m->schedule(s, &machine);
   PZ_TRY(pz_add_weights(plan, m->weight_floats(s), &packed, &data, err));
   m->pack(s, weights, data);
   pz_text shape = {0};
-  shape_text(&shape, s);
+  pz_conv_shape_text(&shape, s);
   const pz_arg args[] = {{.name = "in", .at = p->in.at},
                          {.name = "weights", .at = packed},
                          {.name = "bias", .at = p->bias},
@@ -139,9 +132,9 @@ static pz_status add_conv(pz_plan *plan, pz_step *step, const method *m, pz_conv
 
 static pz_status build_conv(pz_plan *plan, const pz_node *node, pz_step *step, const method *m, pz_layout in,
                             pz_layout out, pz_error *err) {
-  parts p;
-  PZ_TRY(begin(plan, node, in, out, &p, err));
-  pz_conv_direct_shape s = shape_of(node, &p);
+  pz_conv_parts p;
+  PZ_TRY(pz_conv_begin(plan, node, in, out, &p, err));
+  pz_conv_direct_shape s = pz_conv_shape_of(node, &p);
   PZ_TRY(add_conv(plan, step, m, &s, &p, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, err));
   return pz_set_algorithm(plan, step, err, "%s%s %dx%dx%d, %d blocks x %d points", m->name,
                           in == PZ_PLAIN ? " on plain input" : "", s.kernel[0], s.kernel[1], s.kernel[2],
@@ -164,9 +157,9 @@ static pz_status build_reduce(pz_plan *plan, const pz_node *node, pz_step *step,
 /* ---- deconvolution ---- */
 
 static pz_status add_phase(pz_plan *plan, const pz_node *node, pz_step *step, const method *m,
-                           const pz_conv_direct_shape *whole, pz_deconv_phase *phase, const parts *all,
-                           pz_error *err) {
-  parts p = *all;
+                           const pz_conv_direct_shape *whole, pz_deconv_phase *phase,
+                           const pz_conv_parts *all, pz_error *err) {
+  pz_conv_parts p = *all;
   p.out.at.offset += phase->out_offset;
   p.base.at.offset += phase->base_offset;
   const int64_t floats = pz_deconv_weight_floats(phase);
@@ -180,9 +173,9 @@ static pz_status add_phase(pz_plan *plan, const pz_node *node, pz_step *step, co
 
 static pz_status build_phases(pz_plan *plan, const pz_node *node, pz_step *step, const method *m,
                               pz_error *err) {
-  parts p;
-  PZ_TRY(begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
-  const pz_conv_direct_shape s = shape_of(node, &p);
+  pz_conv_parts p;
+  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
+  const pz_conv_direct_shape s = pz_conv_shape_of(node, &p);
   const bool merge = m->merges && pz_deconv_merges(&s);
   const int32_t n = pz_deconv_phases(&s, merge);
   pz_deconv_phase phase = {.out_offset = 0};
@@ -239,11 +232,11 @@ static double vectors(const pz_plan *plan, const pz_node *node, int64_t in, int6
   return (double)(s.n * s.s[0] * s.s[1] * s.s[2]) * a->kernel[0] * a->kernel[1] * a->kernel[2] *
          (double)(in * out);
 }
-static double direct_cost(const pz_plan *plan, const pz_node *node) {
+double pz_conv_direct_cost(const pz_plan *plan, const pz_node *node) {
   return vectors(plan, node, maps_in(plan, node), pz_block_count(maps_out(plan, node), plan->block));
 }
 static double few_inputs_cost(const pz_plan *plan, const pz_node *node) {
-  return 0.99 * direct_cost(plan, node);
+  return 0.99 * pz_conv_direct_cost(plan, node);
 }
 /* The sums over lanes at the end cost about as much as eight multiply-adds an output. */
 static double reduce_cost(const pz_plan *plan, const pz_node *node) {
@@ -254,8 +247,8 @@ static double depthwise_cost(const pz_plan *plan, const pz_node *node) {
   return vectors(plan, node, 1, pz_block_count(maps_out(plan, node), plan->block));
 }
 
-const pz_solver pz_solver_conv_direct = {"direct", PZ_OP_CONV,  PZ_BLOCKED,  PZ_BLOCKED,
-                                         NULL,     direct_cost, build_direct};
+const pz_solver pz_solver_conv_direct = {"direct", PZ_OP_CONV,          PZ_BLOCKED,  PZ_BLOCKED,
+                                         NULL,     pz_conv_direct_cost, build_direct};
 const pz_solver pz_solver_conv_direct_few_inputs = {
     "direct on plain input", PZ_OP_CONV, PZ_PLAIN, PZ_BLOCKED, few_inputs, few_inputs_cost, build_few_inputs};
 const pz_solver pz_solver_conv_reduce = {"direct, lanes over input maps",
@@ -267,8 +260,8 @@ const pz_solver pz_solver_conv_reduce = {"direct, lanes over input maps",
                                          build_reduce};
 const pz_solver pz_solver_conv_depthwise = {"depthwise",  PZ_OP_CONV,     PZ_BLOCKED,     PZ_BLOCKED,
                                             is_depthwise, depthwise_cost, build_depthwise};
-const pz_solver pz_solver_deconv_phases = {"direct in phases", PZ_OP_DECONV, PZ_BLOCKED, PZ_BLOCKED, NULL,
-                                           direct_cost,        build_deconv};
+const pz_solver pz_solver_deconv_phases = {"direct in phases",  PZ_OP_DECONV, PZ_BLOCKED, PZ_BLOCKED, NULL,
+                                           pz_conv_direct_cost, build_deconv};
 const pz_solver pz_solver_deconv_depthwise = {
     "depthwise in phases", PZ_OP_DECONV,          PZ_BLOCKED, PZ_BLOCKED, is_depthwise,
     depthwise_cost,        build_deconv_depthwise};

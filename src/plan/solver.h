@@ -50,6 +50,8 @@ pz_status pz_make_in_place(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, pz
 
 /* Room for `floats` packed weights, zeroed, 64-byte aligned; *data is valid until the next call. */
 pz_status pz_add_weights(pz_plan *plan, int64_t floats, pz_pointer *at, float **data, pz_error *err);
+/* Scratch of each worker: all steps share it, so there is as much as the greediest step wants. */
+pz_pointer pz_add_scratch(pz_plan *plan, int64_t floats);
 /* A vector over maps (bias, slope, ...), padded with zeros to whole blocks, as packed weights; PZ_SPACE_NULL
  * where the tensor is PZ_NONE. One value is spread over all `c` maps. */
 pz_status pz_add_channel_vector(pz_plan *plan, pz_tensor_id id, int64_t c, pz_pointer *at, pz_error *err);

@@ -87,6 +87,7 @@ bool tool_model_set(tool_model *m, const char *name, const char *value, bool *go
   if (!strcmp(name, "weights")) o->weights = value;
   else if (!strcmp(name, "isa")) o->isa = value;
   else if (!strcmp(name, "disable")) o->disable = value;
+  else if (!strcmp(name, "precision")) o->precision = value;
   else if (!strcmp(name, "vector-block")) *good = tool_int(name, value, 4, 16, &o->vector_block);
   else if (!strcmp(name, "input")) {
     *good = o->n_input_shapes < TOOL_MAX_INPUTS;

@@ -68,7 +68,9 @@ typedef struct tool_model {
       {"isa", 0, "SET", "instruction set: native (default), avx512, avx2, sse4"},                            \
       {"disable", 0, "PASSES",                                                                               \
        "comma-separated passes to leave out, e.g. fuse-add,fold-linear,fuse-activation,pad-outputs"},        \
-      {"input", 0, "NAME=SHAPE", "replace an input's shape, e.g. data=1x1x18x160x160"}, {                    \
+      {"input", 0, "NAME=SHAPE", "replace an input's shape, e.g. data=1x1x18x160x160"},                      \
+      {"precision", 0, "HOW", "default, or exact: only algorithms with the rounding error of a direct sum"}, \
+  {                                                                                                          \
     "vector-block", 0, "S", "maps in a block of the layout; default: the width of a vector"                  \
   }
 /* True when the option was one of these; *good says whether its value was right. */

@@ -1,0 +1,24 @@
+/* solve_conv.h: what the solvers of convolutions share. */
+#ifndef PZ_PLAN_SOLVE_CONV_H
+#define PZ_PLAN_SOLVE_CONV_H
+
+#include "kernels/conv/schedule.h"
+#include "plan/solver.h"
+
+/* The storages and packed vectors of a node; absent ones have PZ_SPACE_NULL and base.tensor PZ_NONE. */
+typedef struct pz_conv_parts {
+  pz_storage in, base, out;
+  pz_pointer bias, base_scale, slope;
+} pz_conv_parts;
+/* In place of Base where that is possible. */
+pz_status pz_conv_begin(pz_plan *plan, const pz_node *node, pz_layout in, pz_layout out, pz_conv_parts *p,
+                        pz_error *err);
+
+pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *p); /* without schedule */
+void pz_conv_shape_text(pz_text *t, const pz_conv_direct_shape *s);
+/* The machine that the network is compiled on stands for those that it will run on. */
+pz_conv_machine pz_conv_this_machine(const pz_plan *plan);
+/* Vector multiply-adds of the direct algorithm. */
+double pz_conv_direct_cost(const pz_plan *plan, const pz_node *node);
+
+#endif

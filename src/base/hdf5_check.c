@@ -44,6 +44,8 @@ typedef struct object {
   uint64_t layout_size;
   uint64_t tree, heap; /* of a group */
   bool group;
+  bool shaped; /* `points` and `rank` are known */
+  int rank;
   int depth;
 } object;
 
@@ -103,6 +105,7 @@ static pz_status check_chunked(file *f, const object *o, uint64_t at) {
     CHECK(n > 0 && !__builtin_mul_overflow(raw, n, &raw) && raw < UINT64_C(1) << 32, at,
           "chunks of a wrong size");
   }
+  CHECK(!o->shaped || rank == o->rank + 1, at, "chunks of another shape");
   CHECK(o->element == 0 || get(o->layout + 11 + 4 * (rank - 1), 4) == o->element, at,
         "chunks of another type");
   const uint64_t tree = get(o->layout + 3, 8);
@@ -114,6 +117,7 @@ static pz_status check_layout(file *f, const object *o) {
   const uint64_t at = (uint64_t)(l - f->data), n = o->layout_size;
   uint64_t need;
   CHECK(n >= 4 && l[0] == 3, at, "an unknown version of a layout");
+  CHECK(!o->filtered || l[1] == 2, at, "filters without chunks");
   CHECK(!__builtin_mul_overflow(o->points, o->element, &need), at, "an array that is too large");
   if (l[1] == 2) return check_chunked(f, o, at);
   if (l[1] == 0) {
@@ -266,14 +270,11 @@ static pz_status check_link(file *f, const uint8_t *m, uint64_t n, uint64_t at, 
   return check_object(f, get(m + i, 8), o->depth + 1);
 }
 
-/* Values in other files: the heap of their names, then for each its name's offset, a place and a size. */
-static pz_status check_outside(file *f, const uint8_t *m, uint64_t n, uint64_t at) {
-  block names;
-  CHECK(n >= 16 && m[0] == 1 && get(m + 6, 2) <= get(m + 4, 2) && get(m + 6, 2) <= (n - 16) / 24, at,
-        "a bad list of other files");
-  PZ_TRY(check_heap(f, get(m + 8, 8), &names));
-  for (uint64_t i = 0; i < get(m + 6, 2); i++) PZ_TRY(check_name(f, &names, get(m + 16 + 24 * i, 8), at));
-  return PZ_OK;
+/* The library (1.10) loses memory over damaged lists of other files. */
+static pz_status refuse_outside(const file *f, uint64_t at) {
+  return pz_fail(f->err, PZ_ERROR_INPUT,
+                 "%s: a dataset (byte %llu) has its values in another file; copy it into this one", f->path,
+                 (unsigned long long)at);
 }
 
 /* Half the entries of nodes, where they are not the usual ones. */
@@ -288,7 +289,7 @@ static pz_status check_later_message(file *f, int type, const uint8_t *m, uint64
   const uint64_t at = (uint64_t)(m - f->data);
   switch (type) {
   case LINK: return check_link(f, m, n, at, o);
-  case OUTSIDE: return check_outside(f, m, n, at);
+  case OUTSIDE: return refuse_outside(f, at);
   case GROUP: return check_old_group(f, m, n, at, o);
   case TREES: return check_trees(f, m, n, at);
   case FILTERS: o->filtered = true; return PZ_OK;
@@ -303,12 +304,10 @@ static pz_status check_message(file *f, int type, const uint8_t *m, uint64_t n, 
   const uint64_t at = (uint64_t)(m - f->data);
   bool ignored = true;
   /* The library takes the first of two, and we would not know which is looked at where. */
-  if (type < 32 && type != 0 && type != ATTRIBUTE && type != LINK) {
-    CHECK(!(o->seen & 1u << type), at, "a message that is there twice");
-    o->seen |= 1u << type;
-  }
+  const bool many = type >= 32 || type == 0 || type == ATTRIBUTE || type == LINK;
+  CHECK(many || !(o->seen & 1u << type), at, "a message that is there twice");
   switch (type) {
-  case SPACE: return check_space(f, m, n, at, &o->points);
+  case SPACE: o->shaped = true, o->rank = n > 1 ? m[1] : 0; return check_space(f, m, n, at, &o->points);
   case TYPE: return check_type(f, m, n, at, &o->element, &ignored);
   case OLD_FILL: CHECK(n >= 4 && get(m, 4) <= n - 4, at, "a short fill value"); return PZ_OK;
   case FILL: return check_fill(f, m, n, at);
@@ -317,7 +316,7 @@ static pz_status check_message(file *f, int type, const uint8_t *m, uint64_t n, 
   case ATTRIBUTE: return check_attribute(f, m, n, at);
   case GROUP: return check_old_group(f, m, n, at, o);
   case LINK: return check_link(f, m, n, at, o);
-  case OUTSIDE: return check_outside(f, m, n, at);
+  case OUTSIDE: return refuse_outside(f, at);
   /* bogus, group info, ...: read by nobody; times, comments: a version and fixed fields */
   default:
     CHECK(type == 0 || type == 10 || type == 18 || type == 14 || type == 2, at, "an unknown message");
@@ -372,6 +371,7 @@ static pz_status check_block(file *f, header *h, block b, object *o) {
     if (type == MORE) PZ_TRY(follow(f, h, m + h->prefix, n));
     else if (old) PZ_TRY(check_message(f, type, m + h->prefix, n, o));
     else if (!(flags & 2)) PZ_TRY(check_later_message(f, type, m + h->prefix, n, o));
+    if (type < 32) o->seen |= 1u << type;
     i += n;
   }
   return PZ_OK;
@@ -456,6 +456,9 @@ static pz_status check_object(file *f, uint64_t at, int depth) {
   CHECK(depth < DEPTH && ++f->objects < OBJECTS, at, "groups inside of themselves");
   PZ_TRY(check_header(f, at, &o));
   if (o.group) return check_group(f, o.tree, o.heap, depth);
+  /* what has a shape and a type is a dataset for the library, which loses memory without a layout */
+  const uint32_t dataset = 1u << SPACE | 1u << TYPE;
+  CHECK((o.seen & dataset) != dataset || o.seen & 1u << LAYOUT, at, "a dataset without a layout");
   return o.layout ? check_layout(f, &o) : PZ_OK;
 }
 

@@ -209,9 +209,9 @@ static void add_set(hid_t group, const char *name, hid_t type, hid_t list, int r
 static void h5_stays_in_its_file(void **state) {
   (void)state;
   static const hsize_t dims[4] = {3, 2, 2, 2}, three_long[1] = {3};
-  static const char *const messages[] = {
-      "net.h5 has 0", "net.h5 has 0", "/data/a/conv/0: has its values in another file",
-      "/data/a/conv/0: has no numbers in it", "/data/a/conv/0: is no dataset"};
+  static const char *const messages[] = {"net.h5 has 0", "net.h5 has 0", "has its values in another file",
+                                         "/data/a/conv/0: has no numbers in it",
+                                         "/data/a/conv/0: is no dataset"};
   for (int i = 0; i < 5; i++) {
     hid_t group, file = new_h5("net.h5", &group), list = H5Pcreate(H5P_DATASET_CREATE);
     if (i == 0) H5Lcreate_external("other.h5", "/data/a/conv/0", group, "0", H5P_DEFAULT, H5P_DEFAULT);
@@ -275,6 +275,67 @@ static void h5_headers_are_checked(void **state) {
     data[i + 36] ^= 1;
   }
   assert_int_equal(headers, 6); /* the root, data, a, conv, 0, 1 */
+}
+
+/* Groups of many links have no place in their header: what is in them is looked at too. */
+static void h5_many_links(void **state) {
+  (void)state;
+  static const hsize_t dims[4] = {3, 2, 2, 2}, three_long[1] = {3};
+  hid_t access = H5Pcreate(H5P_FILE_ACCESS), parents = H5Pcreate(H5P_LINK_CREATE);
+  H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+  H5Pset_create_intermediate_group(parents, 1);
+  hid_t file = H5Fcreate(path_of("net.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  hid_t group = H5Gcreate2(file, "data/a/conv", parents, H5P_DEFAULT, H5P_DEFAULT);
+  for (char name[2] = "0"; *name <= '9'; name[0]++)
+    add_set(group, name, H5T_IEEE_F32LE, H5P_DEFAULT, *name == '0' ? 4 : 1, *name == '0' ? dims : three_long);
+  H5O_info_t info;
+  assert_true(H5Oget_info_by_name(group, "0", &info, H5P_DEFAULT) >= 0);
+  H5Pclose(access), H5Pclose(parents), H5Gclose(group), H5Fclose(file);
+  static char data[1 << 16];
+  FILE *f = fopen(path_of("net.h5"), "rb");
+  size_t size = fread(data, 1, sizeof data, f);
+  fclose(f);
+  import_fails(CONV, path_of("net.h5"), PZ_ERROR_INPUT, "net.h5 has 10");
+  data[info.addr + 20] ^= 1;
+  import_fails(CONV, write_file("damaged.h5", data, size), PZ_ERROR_INPUT,
+               "/data/a/conv/0: cannot be read: damaged");
+}
+
+/* The library would read behind a chunk that inflates to less than it should. */
+static void h5_chunks_that_lie(void **state) {
+  (void)state;
+  static const hsize_t dims[4] = {3, 2, 2, 2}, chunk[4] = {2, 2, 2, 2}, first[4], three_long[1] = {3};
+  static const uint8_t nothing[] = {0x78, 0x9c, 0x03, 0, 0, 0, 0, 1}; /* zlib's stream of no bytes */
+  hid_t group, file = new_h5("net.h5", &group), list = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(list, 4, chunk);
+  H5Pset_deflate(list, 6);
+  add_set(group, "0", H5T_IEEE_F32LE, list, 4, dims);
+  add_set(group, "1", H5T_IEEE_F32LE, H5P_DEFAULT, 1, three_long);
+  hid_t set = H5Dopen2(group, "0", H5P_DEFAULT);
+  assert_true(H5Dwrite_chunk(set, H5P_DEFAULT, 0, first, sizeof nothing, nothing) >= 0);
+  H5Dclose(set), H5Pclose(list), H5Gclose(group), H5Fclose(file);
+  import_fails(CONV, path_of("net.h5"), PZ_ERROR_INPUT, "/data/a/conv/0: has a chunk that is damaged");
+}
+
+/* Bytes become floats four times as large; chunks that were never written hold the fill value. */
+static void h5_small_types_and_fill(void **state) {
+  (void)state;
+  static const hsize_t dims[4] = {3, 2, 2, 2}, chunk[4] = {2, 2, 2, 2}, first[4], three_long[1] = {3};
+  static const float fill = -7;
+  int8_t stored[16];
+  for (int i = 0; i < 16; i++) stored[i] = (int8_t)(3 * i - 20);
+  hid_t group, file = new_h5("net.h5", &group), list = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(list, 4, chunk);
+  H5Pset_fill_value(list, H5T_NATIVE_FLOAT, &fill);
+  add_set(group, "0", H5T_STD_I8LE, list, 4, dims);
+  add_set(group, "1", H5T_IEEE_F32LE, H5P_DEFAULT, 1, three_long);
+  hid_t set = H5Dopen2(group, "0", H5P_DEFAULT);
+  assert_true(H5Dwrite_chunk(set, H5P_DEFAULT, 0, first, sizeof stored, stored) >= 0);
+  H5Dclose(set), H5Pclose(list), H5Gclose(group), H5Fclose(file);
+  pz_graph *g = import_text(CONV, path_of("net.h5"));
+  for (int i = 0; i < 24; i++)
+    assert_true(constant(g, "a/conv.weight")[i] == (i < 16 ? (float)stored[i] : fill));
+  pz_graph_free(g);
 }
 
 /* HDF5's error handler is the host's: silent inside, as it was outside. */
@@ -401,6 +462,9 @@ int main(void) {
       cmocka_unit_test(h5_stays_in_its_file),
       cmocka_unit_test(h5_chunks_and_types),
       cmocka_unit_test(h5_headers_are_checked),
+      cmocka_unit_test(h5_many_links),
+      cmocka_unit_test(h5_chunks_that_lie),
+      cmocka_unit_test(h5_small_types_and_fill),
       cmocka_unit_test(h5_handler_is_kept),
       cmocka_unit_test(batch_norm_has_a_factor),
       cmocka_unit_test(scale_with_two_bottoms_has_its_bias_first),

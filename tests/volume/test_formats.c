@@ -409,6 +409,45 @@ static void hdf5_kinds(void **state) {
   fx_leave(&f);
 }
 
+/* Symbolic links stay in the file and are followed; what lies in other files is refused, in both formats. */
+static void hdf5_links(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+  const pz_volume_info info = fx_info(PZ_U16, 1, 5, 6, 7);
+  const hsize_t dim[] = {5, 6, 7};
+  uint16_t *data = fx_content(&info, 1);
+  pz_volume_info got;
+  fx_save(fx_path(&f, "other.h5:/main"), &info, data);
+  for (int latest = 0; latest < 2; latest++) {
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS), p = H5Pcreate(H5P_DATASET_CREATE),
+                space = H5Screate_simple(3, dim, NULL);
+    if (latest) H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+    const hid_t file = H5Fcreate(fx_path(&f, "a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    put(file, "real", H5T_NATIVE_UINT16, 3, dim, NULL, data);
+    H5Lcreate_soft("/real", file, "soft", H5P_DEFAULT, H5P_DEFAULT);
+    void *soft = NULL;
+    if (!latest) { /* the kind that lies in a table of symbols, before another link changes the group's */
+      H5Fflush(file, H5F_SCOPE_GLOBAL);
+      soft = fx_load(fx_path(&f, "a.h5:/soft"), &got);
+      assert_memory_equal(soft, data, 5 * 6 * 7 * 2);
+      free(soft);
+    }
+    H5Lcreate_external("other.h5", "/main", file, "external", H5P_DEFAULT, H5P_DEFAULT);
+    H5Fclose(file);
+    soft = fx_load(fx_path(&f, "a.h5:/soft"), &got);
+    assert_memory_equal(soft, data, 5 * 6 * 7 * 2);
+    free(soft);
+    refuse(fx_path(&f, "a.h5:/external"), "cannot open the dataset");
+    const hid_t again = H5Fopen(fx_path(&f, "a.h5"), H5F_ACC_RDWR, access);
+    H5Pset_external(p, fx_path(&f, "raw"), 0, 5 * 6 * 7 * 2);
+    H5Dclose(H5Dcreate2(again, "outside", H5T_NATIVE_UINT16, space, H5P_DEFAULT, p, H5P_DEFAULT));
+    H5Sclose(space), H5Pclose(p), H5Pclose(access), H5Fclose(again);
+    refuse(fx_path(&f, "a.h5:/outside"), "has its values in another file");
+  }
+  free(data);
+  fx_leave(&f);
+}
+
 static void paths(void **state) {
   (void)state;
   const struct {
@@ -442,7 +481,7 @@ int main(void) {
       cmocka_unit_test(round_trip),       cmocka_unit_test(voxel_sizes),   cmocka_unit_test(orientation),
       cmocka_unit_test(big_endian_nifti), cmocka_unit_test(large_nifti),   cmocka_unit_test(npy_headers),
       cmocka_unit_test(tiff_kinds),       cmocka_unit_test(tiff_refusals), cmocka_unit_test(real_stack),
-      cmocka_unit_test(hdf5_kinds),       cmocka_unit_test(paths),
+      cmocka_unit_test(hdf5_kinds),       cmocka_unit_test(hdf5_links),    cmocka_unit_test(paths),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

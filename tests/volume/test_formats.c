@@ -376,6 +376,9 @@ static void hdf5_kinds(void **state) {
   put(file, "double", H5T_IEEE_F64LE, 3, dim + 1, NULL, NULL);
   put(file, "line", H5T_NATIVE_UINT16, 1, dim + 1, NULL, NULL);
   put(file, "plane", H5T_NATIVE_UINT16, 2, dim + 2, NULL, data);
+  const hid_t none = H5Screate(H5S_NULL);
+  H5Dclose(H5Dcreate2(file, "empty", H5T_NATIVE_UINT16, none, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Sclose(none);
   H5Fclose(file);
   pz_volume_info got;
   pz_error err = {0};
@@ -396,6 +399,7 @@ static void hdf5_kinds(void **state) {
   assert_true(got.shape[0] == 1 && got.shape[1] == 6 && got.shape[2] == 7);
   refuse(fx_path(&f, "a.h5:/double"), "unknown type of 8 bytes");
   refuse(fx_path(&f, "a.h5:/line"), "1 dimensions");
+  refuse(fx_path(&f, "a.h5:/empty"), "0 dimensions");
   refuse(fx_path(&f, "a.h5:/missing"), "cannot open the dataset");
   refuse(fx_path(&f, "a.h5"), "more than one dataset");
   /* a result would replace the file, and with it the other datasets */

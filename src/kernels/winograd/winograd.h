@@ -104,20 +104,28 @@ PZ_INLINE void pz_winograd_multiply_group(const pz_conv_direct_shape *g, int32_t
       pz_winograd_multiply_tile(g, kb, tiles.size - 1, in, weights, out);
 }
 
+/* The outer groups of one transformed position; returns where the next position's weights are. */
+PZ_INLINE const float *pz_winograd_multiply_point(const pz_conv_direct_shape *g, const float *in,
+                                                  const float *weights, float *out) {
+  const pz_conv_split outer = pz_conv_outer_groups(g);
+  PZ_ROLL for (int32_t i = 0; i < outer.large; ++i, out += outer.size * g->out.stride_c) {
+    pz_winograd_multiply_group(g, outer.size, in, weights, out);
+    weights += (int64_t)outer.size * PZ_S * g->in.c;
+  }
+  if (outer.large == outer.count) return weights;
+  PZ_ROLL for (int32_t i = outer.large; i < outer.count; ++i, out += (outer.size - 1) * g->out.stride_c) {
+    pz_winograd_multiply_group(g, outer.size - 1, in, weights, out);
+    weights += (int64_t)(outer.size - 1) * PZ_S * g->in.c;
+  }
+  return weights;
+}
+
 PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const float *in, const float *weights,
                                     float *out) {
-  const pz_conv_direct_shape *g = &s->product;
-  const pz_conv_split outer = pz_conv_outer_groups(g);
-  const int64_t in_point = pz_winograd_blocks(g->in.c, PZ_S) * g->in.stride_c;
-  PZ_ROLL for (int32_t p = 0; p < pz_winograd_points(s); ++p, in += in_point) {
-    PZ_ROLL for (int32_t i = 0; i < outer.large; ++i) {
-      pz_winograd_multiply_group(g, outer.size, in, weights, out);
-      weights += (int64_t)outer.size * PZ_S * g->in.c, out += outer.size * g->out.stride_c;
-    }
-    if (outer.large < outer.count) PZ_ROLL for (int32_t i = outer.large; i < outer.count; ++i) {
-        pz_winograd_multiply_group(g, outer.size - 1, in, weights, out);
-        weights += (int64_t)(outer.size - 1) * PZ_S * g->in.c, out += (outer.size - 1) * g->out.stride_c;
-      }
+  PZ_ROLL for (int32_t p = 0; p < pz_winograd_points(s); ++p) {
+    weights = pz_winograd_multiply_point(&s->product, in, weights, out);
+    in += pz_winograd_in_point(s);
+    out += pz_winograd_out_point(s);
   }
 }
 
@@ -177,8 +185,8 @@ PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_ti
   const float *from = in + t->n * c->in.stride_n + (t->at[0] - c->pad[0]) * c->in.stride_d +
                       (t->at[1] - c->pad[1]) * c->in.stride_h + (t->at[2] - c->pad[2]) * c->in.stride_w;
   PZ_ROLL for (int32_t b = 0; b < blocks; ++b, from += c->in.stride_c, to += s->product.in.stride_c) {
-    if (t->whole) pz_winograd_input(s, t, from, 1, to, blocks * s->product.in.stride_c);
-    else pz_winograd_input(s, t, from, 0, to, blocks * s->product.in.stride_c);
+    if (t->whole) pz_winograd_input(s, t, from, 1, to, pz_winograd_in_point(s));
+    else pz_winograd_input(s, t, from, 0, to, pz_winograd_in_point(s));
   }
 }
 
@@ -186,8 +194,8 @@ PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_t
                                  const pz_winograd_ends *e) {
   const int32_t blocks = pz_winograd_blocks(s->conv.out.c, PZ_S);
   PZ_ROLL for (int32_t b = 0; b < blocks; ++b, from += s->product.out.stride_c) {
-    if (t->whole) pz_winograd_output(s, t, from, blocks * s->product.out.stride_c, b, 1, e);
-    else pz_winograd_output(s, t, from, blocks * s->product.out.stride_c, b, 0, e);
+    if (t->whole) pz_winograd_output(s, t, from, pz_winograd_out_point(s), b, 1, e);
+    else pz_winograd_output(s, t, from, pz_winograd_out_point(s), b, 0, e);
   }
 }
 

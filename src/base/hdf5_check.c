@@ -331,13 +331,15 @@ static pz_status check_message(file *f, int type, const uint8_t *m, uint64_t n, 
 typedef struct header {
   int version;
   uint64_t prefix;   /* bytes in front of a message */
-  uint64_t messages; /* how many are to come; version 2 does not say */
+  uint64_t messages; /* how many the header says there are; version 2 does not */
+  uint64_t seen;     /* so far: the library reads all that are in the blocks, whatever their number */
   block blocks[BLOCKS];
   int count;
 } header;
 
 static pz_status add_block(file *f, header *h, uint64_t at, uint64_t size) {
   CHECK(inside(f, at, size), at, "an object outside of the file");
+  CHECK(h->version == 2 || size % 8 == 0, at, "an object of a wrong size");
   CHECK(h->count < BLOCKS, at, "an object in too many pieces");
   h->blocks[h->count++] = (block){at, size};
   return PZ_OK;
@@ -361,7 +363,7 @@ static pz_status follow(file *f, header *h, const uint8_t *m, uint64_t n) {
 
 static pz_status check_block(file *f, header *h, block b, object *o) {
   const uint64_t end = b.at + b.size;
-  for (uint64_t i = b.at; h->messages > 0 && end - i >= h->prefix; h->messages--) {
+  for (uint64_t i = b.at; end - i >= h->prefix; h->seen++) {
     const uint8_t *m = f->data + i;
     const bool old = h->version == 1;
     const int type = (int)get(m, old ? 2 : 1), flags = m[old ? 4 : 3];
@@ -394,7 +396,7 @@ static pz_status begin_later(file *f, uint64_t at, header *h) {
                                                                                       << (flags & 3);
   CHECK(memcmp(f->data + at, "OHDR\2", 5) == 0, at, "no object");
   CHECK(inside(f, at, head + width), at, "an object outside of the file");
-  *h = (header){.version = 2, .prefix = flags & 4 ? 6 : 4, .messages = UINT64_MAX};
+  *h = (header){.version = 2, .prefix = flags & 4 ? 6 : 4};
   const uint64_t size = get(f->data + at + head, (int)width);
   PZ_TRY(add_block(f, h, at + head + width, size));
   CHECK(sums_up(f, at, head + width + size), at, "a wrong checksum");
@@ -406,7 +408,7 @@ static pz_status check_header(file *f, uint64_t at, object *o) {
   CHECK(inside(f, at, 16), at, "no object");
   PZ_TRY(f->data[at] == 'O' ? begin_later(f, at, &h) : begin_old(f, at, &h));
   for (int i = 0; i < h.count; i++) PZ_TRY(check_block(f, &h, h.blocks[i], o));
-  CHECK(h.version == 2 || h.messages == 0, at, "an object with fewer messages than it says");
+  CHECK(h.seen >= h.messages, at, "an object with fewer messages than it says");
   return PZ_OK;
 }
 

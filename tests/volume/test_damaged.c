@@ -155,6 +155,30 @@ static void hdf5_checksum(void **state) {
   fx_leave(&f);
 }
 
+/* The library reads messages behind the last one that a header counts: here the layout, shorter than the shape. */
+static void hdf5_uncounted(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+  const hsize_t dim[3] = {2, 2, 2};
+  const hid_t file = H5Fcreate(fx_path(&f, "a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+              p = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(3, dim, NULL);
+  H5Pset_layout(p, H5D_COMPACT);
+  H5Dclose(H5Dcreate2(file, "x", H5T_STD_U16LE, space, H5P_DEFAULT, p, H5P_DEFAULT));
+  H5O_info_t info;
+  assert_true(H5Oget_info_by_name(file, "x", &info, H5P_DEFAULT) >= 0);
+  H5Sclose(space), H5Pclose(p), H5Fclose(file);
+  size_t size;
+  uint8_t *bytes = fx_file(fx_path(&f, "a.h5"), &size), *header = bytes + info.addr;
+  assert_true(header[16] == 1 && header[16 + 8 + 8] == 2); /* the shape comes first */
+  header[2] = 1, header[16 + 8 + 8] = 200;
+  fx_write_file(fx_path(&f, "a.h5"), bytes, size);
+  pz_error err = {0};
+  assert_int_equal(fx_read_all(fx_path(&f, "a.h5"), 200, &err), PZ_ERROR_INPUT);
+  assert_non_null(strstr(err.message, "shorter than its shape"));
+  free(bytes);
+  fx_leave(&f);
+}
+
 static void no_files(void **state) {
   (void)state;
   const fx_folder f = fx_enter();
@@ -174,6 +198,7 @@ static void no_files(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(cut),           cmocka_unit_test(changed_bytes),
                                      cmocka_unit_test(garbage),       cmocka_unit_test(hdf5),
-                                     cmocka_unit_test(hdf5_checksum), cmocka_unit_test(no_files)};
+                                     cmocka_unit_test(hdf5_checksum), cmocka_unit_test(hdf5_uncounted),
+                                     cmocka_unit_test(no_files)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

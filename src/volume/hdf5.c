@@ -204,8 +204,10 @@ static pz_status open_dataset(pz_volume *v, int64_t cache, pz_error *err) {
   if (H5Pset_chunk_cache(plist, 10007, (size_t)cache, 1.0) >= 0 &&
       H5Pset_elink_cb(plist, stay_here, NULL) >= 0)
     h->data = H5Dopen2(h->file, v->dataset, plist);
+  /* before H5Pclose, which forgets the reason */
+  const pz_status status = h->data >= 0 ? PZ_OK : fail(err, v->path, v->dataset, "cannot open the dataset");
   H5Pclose(plist);
-  return h->data >= 0 ? PZ_OK : fail(err, v->path, v->dataset, "cannot open the dataset");
+  return status;
 }
 
 static void voxel_size(pz_volume *v) {

@@ -199,8 +199,9 @@ pz_status pz_caffe_emit_input(pz_caffe *c, const pz_shape *shape) {
   PZ_TRY(name_top(c, c->n_made, &name));
   if (!pz_shape_valid(shape, NULL)) {
     char text[PZ_SHAPE_TEXT];
-    return pz_caffe_fail(c, "the shape %s of '%.200s' is not possible: sizes are at least 1",
-                         pz_shape_text(shape, text), name);
+    return pz_caffe_fail(
+        c, "the shape %s of '%.200s' is not possible: sizes are 1 to 2^31-1, at most 2^40 elements",
+        pz_shape_text(shape, text), name);
   }
   PZ_TRY(pz_graph_add_input(c->graph, name, shape, &id, c->err));
   finish_top(c, id);

@@ -51,10 +51,16 @@ PZ_INLINE void pz_winograd_back(pz_v *x, int32_t step) {
 
 /* ---- inputs ---- */
 
+/* Points ahead of a tile that are fetched into cache: its sixteen short rows are too many for the hardware to follow. */
+#define PZ_WINOGRAD_AHEAD 12
+
 /* One plane of a tile: a1 x a2 vectors, transformed along h and w. */
 PZ_INLINE void pz_winograd_plane(const pz_winograd_shape *s, const pz_winograd_tile *t, const float *in,
                                  int whole, pz_v *x) {
   const int32_t a1 = pz_winograd_a(s, 1), a2 = pz_winograd_a(s, 2);
+  if (whole)
+    PZ_UNROLL for (int32_t h = 0; h < a1; ++h) PZ_UNROLL for (int32_t w = 0; w < pz_winograd_m(s, 2); ++w)
+        __builtin_prefetch(in + h * s->conv.in.stride_h + (w + PZ_WINOGRAD_AHEAD) * s->conv.in.stride_w);
   PZ_UNROLL for (int32_t h = 0; h < a1; ++h) PZ_UNROLL for (int32_t w = 0; w < a2; ++w) {
     const int there = whole || (h < t->inputs[1] && w < t->inputs[2]);
     x[h * a2 + w] = there ? pz_v_load(in + h * s->conv.in.stride_h + w * s->conv.in.stride_w) : pz_v_zero();

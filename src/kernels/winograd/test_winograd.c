@@ -1,0 +1,174 @@
+/* Convolution by minimal filtering against a plain sum in double precision: random odd sizes, kernels 3x3x3, 1x3x3, 3x3x1
+ * and 3x1x3, borders no wider than needed and right in front of a guard page, poisoned output, bias, Base (also in
+ * place) with and without a scale, activations, partial tiles and batches; 1, 2 and 3 workers give the same bits. Shapes are not
+ * constant here; tests/plan and tests/networks run the kernel as generated code has it. */
+#include "kernels/testing.h"
+#include "kernels/winograd/pack.h"
+#include "kernels/winograd/winograd.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* Sums of up to 27*40 products of values in [-1, 1], whose transforms add up to 4^3 of them: 1e-6 of the sum's size,
+ * which is below 20 here. */
+#define TOLERANCE 2e-5
+
+typedef struct layer {
+  pz_winograd_shape s;
+  pz_test_tensor in, out, base;
+  float *weights, *bias, *scale, *slope;
+  pz_test_memory packed, packed_bias, packed_scale, packed_slope, scratch;
+  bool in_place;
+} layer;
+
+static float *random_floats(pz_test_random *r, int64_t n) {
+  float *p = malloc((size_t)n * sizeof *p + 1);
+  for (int64_t i = 0; i < n; ++i) p[i] = pz_test_float(r, -1, 1);
+  return p;
+}
+
+static pz_test_memory packed_vector(const float *values, int32_t maps) {
+  pz_test_memory m = pz_test_alloc((maps + PZ_S - 1) / PZ_S * PZ_S, false);
+  pz_pack_channels(values, maps, PZ_S, m.data);
+  return m;
+}
+
+/* Storage that ends with the border that a convolution needs, in front of a guard page. */
+static pz_test_tensor bordered(pz_test_random *r, int32_t c, const int32_t size[4], const int32_t pad[3]) {
+  const int32_t none[4] = {0};
+  pz_view v = pz_test_dense(PZ_S, size[0], c, size[1], size[2], size[3]);
+  for (int i = 0; i < 3; ++i) v.border_lo[i] = v.border_hi[i] = pad[i];
+  pz_test_tensor t = pz_test_store(v, none, none, pz_test_int(r, 0, 1));
+  pz_test_fill(&t, r, -1, 1);
+  return t;
+}
+
+static layer random_layer(pz_test_random *r) {
+  static const int32_t kernels[4][3] = {{3, 3, 3}, {1, 3, 3}, {3, 3, 1}, {3, 1, 3}};
+  static const int32_t acts[4] = {PZ_K_ACT_NONE, PZ_K_ACT_ELU, PZ_K_ACT_SIGMOID, PZ_K_ACT_PRELU};
+  layer l = {.in_place = pz_test_int(r, 0, 1)};
+  pz_conv_direct_shape *c = &l.s.conv;
+  const int32_t *kernel = kernels[pz_test_int(r, 0, 3)], maps_in = pz_test_int(r, 1, 40),
+                maps_out = pz_test_int(r, 1, 40);
+  const int32_t size[4] = {pz_test_int(r, 1, 2), pz_test_int(r, 3, 7), pz_test_int(r, 3, 9),
+                           pz_test_int(r, 3, 13)};
+  *c = (pz_conv_direct_shape){.groups = 1,
+                              .phases = 1,
+                              .act = acts[pz_test_int(r, 0, 3)],
+                              .alpha = 0.7f,
+                              .has_bias = pz_test_int(r, 0, 1)};
+  int32_t out[4] = {size[0]};
+  for (int i = 0; i < 3; ++i) {
+    c->kernel[i] = kernel[i], c->stride[i] = c->dilation[i] = 1;
+    c->pad[i] = kernel[i] == 3 ? pz_test_int(r, 0, 1) : 0;
+    out[i + 1] = size[i + 1] + 2 * c->pad[i] - kernel[i] + 1;
+  }
+  l.in = bordered(r, maps_in, size, c->pad);
+  l.out = pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
+  c->in = l.in.view, c->out = l.out.view;
+  if (pz_test_int(r, 0, 1)) {
+    l.base = l.in_place ? l.out : pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
+    c->base = l.base.view, c->has_base_scale = pz_test_int(r, 0, 1);
+  }
+  l.weights = random_floats(r, (int64_t)maps_in * maps_out * 27);
+  l.bias = random_floats(r, maps_out), l.scale = random_floats(r, maps_out),
+  l.slope = random_floats(r, maps_out);
+  return l;
+}
+
+static void pack_layer(layer *l, pz_test_random *r) {
+  const pz_conv_machine machine = {.registers = PZ_V_REGISTERS, .l1 = 32768, .l2 = 524288};
+  const int32_t maps_out = l->s.conv.out.c;
+  pz_winograd_schedule(&l->s, &machine, pz_test_int(r, 1, 24));
+  float *plain = malloc((size_t)l->s.conv.in.c * (size_t)maps_out * sizeof *plain);
+  l->packed = pz_test_alloc(pz_winograd_weight_floats(&l->s), false);
+  pz_winograd_pack(&l->s, l->weights, plain, l->packed.data);
+  free(plain);
+  l->packed_bias = packed_vector(l->bias, maps_out);
+  l->packed_scale = packed_vector(l->scale, maps_out);
+  l->packed_slope = packed_vector(l->slope, maps_out);
+  l->scratch = pz_test_alloc(pz_winograd_scratch(&l->s), false);
+}
+
+static double activated(const layer *l, int32_t k, double x) {
+  switch (l->s.conv.act) {
+  case PZ_K_ACT_ELU: return x > 0 ? x : 0.7f * expm1(x);
+  case PZ_K_ACT_SIGMOID: return 1 / (1 + exp(-x));
+  case PZ_K_ACT_PRELU: return x > 0 ? x : l->slope[k] * x;
+  default: return x;
+  }
+}
+
+static double *expected(const layer *l) {
+  const pz_conv_direct_shape *s = &l->s.conv;
+  double *want = pz_test_doubles(&l->out.view), *to = want;
+  PZ_TEST_EACH(l->out.view, 0, l->out.view.c) {
+    double sum = s->has_bias ? l->bias[c] : 0;
+    for (int32_t m = 0; m < s->in.c; ++m)
+      for (int32_t t = 0; t < pz_conv_taps(s); ++t) {
+        const int32_t i = t / (s->kernel[1] * s->kernel[2]), j = t / s->kernel[2] % s->kernel[1],
+                      k = t % s->kernel[2];
+        sum += (double)l->weights[((int64_t)c * s->in.c + m) * pz_conv_taps(s) + t] *
+               *pz_test_at(&l->in, n, m, d + i - s->pad[0], h + j - s->pad[1], w + k - s->pad[2]);
+      }
+    if (s->base.c)
+      sum += *pz_test_at(&l->base, n, c, d, h, w) * (s->has_base_scale ? (double)l->scale[c] : 1.0);
+    *to++ = activated(l, c, sum);
+  }
+  return want;
+}
+
+static void free_layer(layer *l) {
+  if (l->s.conv.base.c && !l->in_place) pz_test_tensor_free(&l->base);
+  pz_test_tensor_free(&l->in), pz_test_tensor_free(&l->out);
+  pz_test_free(&l->packed), pz_test_free(&l->packed_bias), pz_test_free(&l->packed_scale);
+  pz_test_free(&l->packed_slope), pz_test_free(&l->scratch);
+  free(l->weights), free(l->bias), free(l->scale), free(l->slope);
+}
+
+static void test_random_layers(void **state) {
+  (void)state;
+  pz_test_random r = {.state = 4711};
+  for (int i = 0; i < 60; ++i) {
+    layer l = random_layer(&r);
+    const bool from_base = l.s.conv.base.c > 0;
+    pack_layer(&l, &r);
+    if (from_base) pz_test_fill(&l.base, &r, -1, 1);
+    double *want = expected(&l);
+    bool same;
+    PZ_TEST_WORKERS(same, l.out.memory,
+                    pz_winograd(l.s, l.in.at, l.packed.data, l.packed_bias.data, from_base ? l.base.at : NULL,
+                                l.packed_scale.data, l.packed_slope.data, l.out.at, l.scratch.data, worker,
+                                workers));
+    assert_true(same);
+    assert_true(pz_test_equal(&l.out, want, TOLERANCE));
+    if (!(from_base && l.in_place)) assert_true(pz_test_untouched(&l.out, false));
+    free(want);
+    free_layer(&l);
+  }
+}
+
+/* B^T, G and A^T multiply out to the convolution: on unit vectors, exactly. */
+static void test_transforms(void **state) {
+  (void)state;
+  for (int32_t i = 0; i < 4; ++i)
+    for (int32_t j = 0; j < 3; ++j) {
+      pz_v x[4];
+      double g[3] = {0};
+      for (int32_t k = 0; k < 4; ++k) x[k] = pz_v_set1(k == i);
+      g[j] = 1;
+      pz_winograd_forward(x, 1);
+      for (int32_t k = 0; k < 4; ++k) x[k] = x[k] * pz_v_set1((float)pz_winograd_row(3, k, g, 1));
+      pz_winograd_back(x, 1);
+      for (int32_t o = 0; o < 2; ++o) assert_true(x[o][0] == (o + j == i ? 1.0f : 0.0f));
+    }
+}
+
+int main(void) {
+  if (!pz_test_cpu()) return 77;
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_transforms), cmocka_unit_test(test_random_layers)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

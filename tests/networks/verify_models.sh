@@ -1,11 +1,10 @@
 #!/bin/sh
 # verify_models.sh PZNET FOLDER NAME PROTOTXT INPUT=SHAPE [ISA]: compiles a model with seeded weights and compares every
-# tensor with the reference. The size is reduced where the network allows it; the optimiser is told to hurry, which
-# changes no result. Exit status 77, 'skipped', where the model is missing.
+# tensor with the reference. Exit status 77, 'skipped', where the model is missing.
 set -eu
 pznet=$1 folder=$2 name=$3 model=$4 input=$5 isa=${6:-native}
 [ -f "$model" ] || { echo "skipped: $model is missing"; exit 77; }
 mkdir -p "$folder"
-"$pznet" compile "$model" --weights init:1 --input "$input" --isa "$isa" --cc "gcc -O1" -q -o "$folder/$name.so"
+"$pznet" compile "$model" --weights init:1 --input "$input" --isa "$isa" -q -o "$folder/$name.so"
 "$pznet" verify "$folder/$name.so" --model "$model" --weights init:1 --input "$input" | tail -n 1
 rm -f "$folder/$name.so"

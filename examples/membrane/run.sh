@@ -19,7 +19,7 @@ echo "compiling the example network"
 "$build/pznet" compile "$here/membrane.prototxt" --weights "$here/membrane.caffemodel" -o "$out/membrane.so"
 echo "applying it to $volume"
 "$build/pznet" infer "$out/membrane.so" "$volume" "$out/membranes-$name.tif" --overlap 2,32,32 --blend bump
-"$build/examples/membrane/preview" "$volume" "$out/membranes-$name.tif" 15 "$out/preview-$name.png"
+"$build/examples/membrane/preview" "$volume" "$out/membranes-$name.tif" "$out/preview-$name.png" --slice 15
 echo "timing it"
 "$build/pznet" bench "$out/membrane.so" --runs 10 --warmup 2 | tail -n 2
 echo

@@ -52,12 +52,13 @@ static void planned(void *host, const char *text) {
   state *s = host;
   json_t *p = json_loads(text, 0, NULL);
   char memory[16];
-  s->progress.voxels = json_number_value(json_object_get(p, "voxels_per_patch"));
+  const double patches = json_number_value(json_object_get(p, "patches"));
+  s->progress.voxels = patches > 0 ? json_number_value(json_object_get(p, "voxels")) / patches : 0;
   if (!s->progress.quiet) {
     fprintf(stderr, "volume ");
-    print_dims(json_object_get(p, "input_shape"));
+    print_dims(json_object_get(json_object_get(p, "input"), "shape"));
     fprintf(stderr, ", output ");
-    print_dims(json_object_get(p, "output_shape"));
+    print_dims(json_object_get(json_object_get(p, "output"), "shape"));
     fprintf(stderr, ", %lld patches, peak memory about %s\n",
             (long long)json_integer_value(json_object_get(p, "patches")),
             tool_size(json_number_value(json_object_get(p, "peak_bytes")), memory));
@@ -75,7 +76,7 @@ static int write_report(const state *s, const char *report) {
 
 static void print_report(const char *output, const char *report) {
   json_t *r = json_loads(report, 0, NULL);
-  const double seconds = json_number_value(json_object_get(r, "seconds"));
+  const double seconds = json_number_value(json_object_get(json_object_get(r, "seconds"), "total"));
   fprintf(stderr, "%s: %lld patches in %.1f s, %.2f Mvoxels/s\n", output,
           (long long)json_integer_value(json_object_get(r, "patches")), seconds,
           1e-6 * json_number_value(json_object_get(r, "voxels_per_second")));

@@ -7,7 +7,7 @@
  * In three dimensions 64 products stand for 216, in two 16 for 36. Axes of kernel 1 are left alone. For each of the
  * `points` transformed positions the sum over maps is a matrix product, made by the direct convolution's micro-kernel.
  *
- * Error: transforms add at most four values an axis, so the relative error is 1e-6 where the direct sum has 5e-7
+ * Error: transforms add at most four values an axis, so the error stays of the size of the direct sum's
  * (doc/kernels-winograd.md). */
 #ifndef PZ_KERNELS_WINOGRAD_SHAPE_H
 #define PZ_KERNELS_WINOGRAD_SHAPE_H
@@ -43,7 +43,7 @@ PZ_INLINE int64_t pz_winograd_all_tiles(const pz_winograd_shape *s) {
 PZ_INLINE int32_t pz_winograd_blocks(int32_t maps, int32_t block) { return (maps + block - 1) / block; }
 
 /* From a transformed position to the next one, in floats. A vector more than what lies there: an odd number of cache lines,
- * so that the 64 lines of one tile do not fall on a few sets of the cache (twice the time of the transforms). */
+ * so that the 64 lines of one tile do not fall on a few sets of the cache (doc/kernels-winograd.md). */
 PZ_INLINE int64_t pz_winograd_in_point(const pz_winograd_shape *s) {
   return pz_winograd_blocks(s->conv.in.c, s->conv.in.block) * s->product.in.stride_c + s->conv.in.block;
 }

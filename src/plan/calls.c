@@ -33,7 +33,7 @@ pz_status pz_add_channel_vector(pz_plan *plan, pz_tensor_id id, int64_t c, pz_po
   if (id == PZ_NONE) return PZ_OK;
   const pz_tensor *t = &plan->graph->tensors[id];
   const bool shared = pz_shape_elements(&t->shape) == 1;
-  float *data;
+  float *data = NULL;
   PZ_TRY(pz_add_weights(plan, pz_block_count(c, plan->block) * plan->block, at, &data, err));
   for (int64_t i = 0; i < c; i++) data[i] = t->data[shared ? 0 : i];
   return PZ_OK;

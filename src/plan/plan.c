@@ -45,7 +45,7 @@ pz_status pz_add_copy_call(pz_plan *plan, pz_step *step, const pz_storage *from,
 
 static pz_status add_conversion(pz_plan *plan, pz_tensor_id id, const pz_storage *from, const pz_storage *to,
                                 int32_t index, pz_error *err) {
-  pz_step *step;
+  pz_step *step = NULL;
   PZ_TRY(new_step(plan, plan->graph->tensors[id].name, "layout", PZ_NONE, &step, err));
   step->storage = index;
   step->bytes = 8.0 * (double)pz_shape_elements(&plan->graph->tensors[id].shape);
@@ -133,7 +133,7 @@ static pz_status add_borders(pz_plan *plan, const pz_node *node, pz_step *step, 
 static pz_status plan_node(pz_plan *plan, pz_node_id n, pz_error *err) {
   const pz_node *node = &plan->graph->nodes[n];
   PZ_TRY(ensure_inputs(plan, n, err));
-  pz_step *step;
+  pz_step *step = NULL;
   PZ_TRY(new_step(plan, node->name, pz_op_name(node->op), n, &step, err));
   step->multiply_adds = pz_node_multiply_adds(plan->graph, node);
   step->bytes = pz_node_bytes(plan->graph, node);

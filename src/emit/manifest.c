@@ -33,6 +33,7 @@ static json_t *plan_json(const pz_plan *plan) {
     json_object_set_new(step, "op", json_string(s->op));
     json_object_set_new(step, "algorithm", json_string(s->algorithm));
     json_object_set_new(step, "multiply_adds", json_integer((json_int_t)s->multiply_adds));
+    json_object_set_new(step, "multiply_adds_done", json_integer((json_int_t)s->multiply_adds_done));
     json_object_set_new(step, "bytes", json_integer((json_int_t)s->bytes));
     if (s->storage >= 0)
       json_object_set_new(step, "output",

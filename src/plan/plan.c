@@ -138,6 +138,7 @@ static pz_status plan_node(pz_plan *plan, pz_node_id n, pz_error *err) {
   step->multiply_adds = pz_node_multiply_adds(plan->graph, node);
   step->bytes = pz_node_bytes(plan->graph, node);
   PZ_TRY(plan->chosen[n]->build(plan, node, step, err));
+  if (step->multiply_adds_done <= 0) step->multiply_adds_done = step->multiply_adds;
   const pz_layout layout = plan->chosen[n]->out;
   PZ_TRY(add_borders(plan, node, step, layout, err));
   step->storage = layout == PZ_BLOCKED ? plan->blocked[node->out[0]] : plan->plain[node->out[0]];

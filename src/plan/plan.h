@@ -66,7 +66,8 @@ typedef struct pz_step {
   pz_node_id node; /* PZ_NONE for conversions of inputs and outputs */
   int32_t storage; /* of its first output; -1 where that is the caller's input */
   double multiply_adds, bytes;
-  bool scalar; /* falls back to a scalar loop, and `algorithm` says so */
+  double multiply_adds_done; /* by the chosen algorithm; solvers that leave 0: as many as the direct one */
+  bool scalar;               /* falls back to a scalar loop, and `algorithm` says so */
   pz_call *calls;
   int32_t n_calls, cap_calls;
 } pz_step;

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 import unittest
+import xml.dom.minidom
 
 PZNET, NETWORKS, CC = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).absolute(), sys.argv[3]
 ROOT = pathlib.Path(__file__).parents[2]
@@ -346,9 +347,67 @@ class Bench(Case):
         self.assertEqual(report["multiply_adds"], (27 * 5 + 5 * 2) * 4 * 12 * 14)
         self.assertAlmostEqual(sum(layer["share"] for layer in report["layers"]), 1, places=5)
 
-    def test_table(self):
+    def test_what_the_algorithm_does(self):
+        """The manifest tells each step's own multiply-adds, and the report judges by them."""
+        plan = json.loads(self.assert_works("inspect", TINY, "--json"))["plan"]
+        report = json.loads(self.assert_works("bench", TINY, "--json", "--runs", 3, "--warmup", 1, "-t", 1))
+        self.assertEqual([s["layer"] for s in plan], [r["layer"] for r in report["layers"]])
+        for step, row in zip(plan, report["layers"]):
+            self.assertEqual(step["multiply_adds_done"], row["multiply_adds_done"])
+            self.assertEqual(step["multiply_adds"], row["multiply_adds"])
+            self.assertEqual(row["multiply_adds_done"] > 0, row["multiply_adds"] > 0)
+            rate = 2e-6 * row["multiply_adds_done"] / row["milliseconds"] if row["milliseconds"] else 0
+            self.assertAlmostEqual(row["percent_of_algorithm"], 100 * rate / report["peak_gflops"], places=3)
+
+    def test_summary(self):
         out = self.assert_works("bench", TINY, "--runs", 2, "-t", 1)
-        self.assertRegex(out, r"tiny\.so, 1 threads: median [\d.]+ ms")
+        self.assertRegex(out, r"^\S*tiny\.so, 1 thread: median [\d.]+ ms")
+
+    def test_layers(self):
+        out = self.assert_works("bench", TINY, "--runs", 2, "-t", 1, "--layers")
+        self.assertRegex(out, r"(?m)^conv +conv +.* \d+\.\d%( +[\d.]+){3}$")
+        self.assertRegex(out, r"(?m)^tiny|/tiny\.so, 1 thread")
+
+    def test_layers_that_only_move_data_have_no_rate(self):
+        model, net = self.write("quick.prototxt", QUICK), self.folder / "quick.so"
+        self.assert_works("compile", model, "-q", "-o", net)
+        out = self.assert_works("bench", net, "--runs", 2, "-t", 1, "--layers")
+        self.assertRegex(out, r"(?m)^act +activation .*% +- +- +[\d.]+$")
+
+    def plot(self, net, name):
+        out = self.folder / name
+        self.assert_works("bench", net, "--runs", 2, "-t", 1, "--plot", out)
+        self.assertEqual([p.name for p in self.folder.glob("*.part")], [])
+        return out.read_text()
+
+    def test_plots(self):
+        names = [r["layer"] for r in json.loads(self.assert_works("inspect", TINY, "--json"))["plan"]]
+        svg = xml.dom.minidom.parseString(self.plot(TINY, "profile.svg"))
+        rows = [g for g in svg.getElementsByTagName("g") if g.getAttribute("class") == "row"]
+        self.assertEqual([g.getElementsByTagName("text")[0].firstChild.data for g in rows], names)
+        bars = [float(g.getElementsByTagName("rect")[1].getAttribute("width")) for g in rows]
+        self.assertAlmostEqual(max(bars), 560, delta=1)  # the longest fills the axis
+        self.assertIn("of what the algorithm reaches at peak", rows[names.index("conv")].toxml())
+        page = self.plot(TINY, "profile.HTML")
+        self.assertTrue(page.startswith("<!doctype html>"))
+        self.assertEqual(page.count('class="row"'), len(names))
+        self.assertNotRegex(page, r"(src|href)=|@import|url\(")  # self-contained
+
+    def test_names_in_plots_are_escaped(self):
+        name = '<script>&\x01\u00e9' + "\u00e9" * 60
+        model = self.write("quick.prototxt", QUICK.replace('name: "act"', f'name: "{name}"'))
+        net = self.folder / "quick.so"
+        self.assert_works("compile", model, "-q", "-o", net)
+        svg = xml.dom.minidom.parseString(self.plot(net, "profile.svg"))
+        texts = [t.firstChild.data for t in svg.getElementsByTagName("text") if t.firstChild]
+        self.assertIn("<script>&_" + "\u00e9" * 25 + "\u2026", texts)
+
+    def test_plots_that_cannot_be(self):
+        self.assert_fails(2, "ends with .html or .svg", "bench", TINY, "--plot", "profile.png")
+        self.assert_fails(2, "ends with .html or .svg", "bench", TINY, "--plot", ".svg")
+        result = pznet("bench", TINY, "--runs", 1, "-t", 1, "--plot", self.folder / "no/profile.svg")
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1))
+        self.assertIn("no/profile.svg", result.stderr)
 
 
 if __name__ == "__main__":

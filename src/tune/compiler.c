@@ -1,0 +1,112 @@
+/* compiler.c: which C compiler a measurement is of. */
+#include "tune/tuning.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { MOST_WORDS = 30, MOST_SECONDS = 20 };
+
+typedef struct command {
+  char text[1024];
+  char *words[MOST_WORDS + 2];
+  const char *own; /* the words behind the compiler's name */
+} command;
+
+static pz_status split(const char *cc, command *c, pz_error *err) {
+  int n = 0;
+  char *rest = NULL;
+  if ((size_t)snprintf(c->text, sizeof c->text, "%s", cc) >= sizeof c->text)
+    return pz_fail(err, PZ_ERROR_RUN, "the C compiler's command is too long for the tuning database");
+  for (char *word = strtok_r(c->text, " ", &rest); word && n < MOST_WORDS; word = strtok_r(NULL, " ", &rest))
+    c->words[n++] = word;
+  if (n == 0) return pz_fail(err, PZ_ERROR_RUN, "the C compiler's name is empty");
+  c->words[n++] = "--version";
+  c->words[n] = NULL;
+  cc += strspn(cc, " ");
+  cc += strcspn(cc, " ");
+  c->own = cc + strspn(cc, " ");
+  return PZ_OK;
+}
+
+static pz_status start(const command *c, int *from, pid_t *child, pz_error *err) {
+  int ends[2];
+  posix_spawn_file_actions_t actions;
+  if (pipe2(ends, O_CLOEXEC)) return pz_fail(err, PZ_ERROR_RUN, "a pipe cannot be made: %s", strerror(errno));
+  int failed = posix_spawn_file_actions_init(&actions);
+  if (!failed) {
+    failed = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (!failed) failed = posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    if (!failed) failed = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    if (!failed) failed = posix_spawnp(child, c->words[0], &actions, NULL, c->words, environ);
+    posix_spawn_file_actions_destroy(&actions);
+  }
+  close(ends[1]);
+  *from = ends[0];
+  if (!failed) return PZ_OK;
+  close(ends[0]);
+  return pz_fail(err, PZ_ERROR_RUN, "%s: cannot run this C compiler: %s; name another with --cc", c->words[0],
+                 strerror(failed));
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The beginning of what the compiler prints; the rest is read and dropped, so that it ends by itself. */
+static pz_status listen_to(int from, const volatile int *interrupt, char *out, size_t size, pz_error *err) {
+  const double end = now() + MOST_SECONDS;
+  char piece[512];
+  size_t n = 0;
+  for (;;) {
+    struct pollfd wait = {.fd = from, .events = POLLIN};
+    if (interrupt && *interrupt)
+      return pz_fail(err, PZ_INTERRUPTED, "interrupted while asking the C compiler");
+    if (now() > end) return pz_fail(err, PZ_ERROR_RUN, "it did not end within %d seconds", MOST_SECONDS);
+    if (poll(&wait, 1, 20) <= 0) continue;
+    const ssize_t got = read(from, piece, sizeof piece);
+    if (got < 0 && errno != EINTR) return pz_fail(err, PZ_ERROR_RUN, "%s", strerror(errno));
+    if (got == 0) return out[n] = 0, PZ_OK;
+    for (ssize_t i = 0; i < got && n + 1 < size; i++) out[n++] = piece[i];
+  }
+}
+
+static void identity(const command *c, const char *printed, char out[PZ_TUNING_COMPILER_TEXT]) {
+  snprintf(out, PZ_TUNING_COMPILER_TEXT, "%.*s%s%s", (int)strcspn(printed, "\r\n"), printed,
+           *c->own ? ", " : "", c->own);
+  for (char *at = out; *at; at++)
+    if (*at < 0x20 || *at > 0x7e) *at = '?';
+}
+
+pz_status pz_tuning_compiler(const char *cc, const volatile int *interrupt, char out[PZ_TUNING_COMPILER_TEXT],
+                             pz_error *err) {
+  command c = {.own = ""};
+  char printed[1024] = "";
+  int from = -1, code = 0;
+  pid_t child = 0;
+  out[0] = 0;
+  PZ_TRY(split(cc, &c, err));
+  PZ_TRY(start(&c, &from, &child, err));
+  pz_error problem = {0};
+  const pz_status status = listen_to(from, interrupt, printed, sizeof printed, &problem);
+  close(from);
+  if (status != PZ_OK) kill(child, SIGKILL);
+  while (waitpid(child, &code, 0) < 0 && errno == EINTR) {}
+  if (status == PZ_INTERRUPTED) return pz_fail(err, status, "%s", problem.message);
+  if (status != PZ_OK) return pz_fail(err, status, "%s --version: %s", cc, problem.message);
+  if (!WIFEXITED(code) || WEXITSTATUS(code) || !printed[0] || strchr("\r\n", printed[0]))
+    return pz_fail(err, PZ_ERROR_RUN, "%s --version does not say which C compiler this is", cc);
+  identity(&c, printed, out);
+  return PZ_OK;
+}

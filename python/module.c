@@ -231,7 +231,7 @@ static PyType_Spec net_spec = {"pznet._pznet.Net", sizeof(net_object), 0, Py_TPF
 
 /* ---- functions ---- */
 
-/* The progress callback, with the interpreter lock; Ctrl-C between stages ends the work. */
+/* The progress callback, with the interpreter lock; Ctrl-C is seen there, ten times a second, and ends the work. */
 typedef struct progress_host {
   PyObject *callable; /* or NULL */
   volatile int interrupt;
@@ -277,7 +277,7 @@ static PyObject *run_compile(PyObject *module, compile_args *a) {
   status = pz_compile(PyBytes_AS_STRING(a->model), PyBytes_AS_STRING(a->output), &a->options, &summary);
   Py_END_ALLOW_THREADS;
   if (status != PZ_OK) {
-    /* Ctrl-C reaches the C compiler too, and its failure us, before the signal is looked at. */
+    /* Ctrl-C may come with a failure, before the signal is looked at. */
     if (!PyErr_Occurred() && PyErr_CheckSignals()) return NULL;
     return raise_last(state_of(module), status);
   }

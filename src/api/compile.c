@@ -47,6 +47,9 @@ static pz_status stage(const build *b, const char *what, int done, pz_error *err
   return check_interrupt(b, err);
 }
 
+/* The host hears of the compiler's time as it passes, and can look for Ctrl-C then. */
+static void tick(void *host) { tell(host, "compiling C", 3); }
+
 static void timed(build *b, const char *what) {
   const double t = now();
   json_object_set_new(b->seconds, what, json_real(t - b->last));
@@ -71,7 +74,9 @@ static pz_status make_plan(build *b, pz_error *err) {
                               .model = base_name(b->path),
                               .model_digest = b->model.digest,
                               .disabled = b->options->disable,
-                              .interrupt = b->options->interrupt};
+                              .interrupt = b->options->interrupt,
+                              .tick = b->options->progress ? tick : NULL,
+                              .tick_host = b};
   return PZ_OK;
 }
 
@@ -121,7 +126,17 @@ static pz_status make_network(build *b, pz_error *err) {
 
 /* ---- the folder that the source is made in ---- */
 
+static void remove_entries(const char *path);
+
 static void remove_tree(const char *path) {
+  /* A compiler that was killed may have made one more file: look again. */
+  for (int attempt = 0; attempt < 8; attempt++) {
+    remove_entries(path);
+    if (!rmdir(path) || (errno != ENOTEMPTY && errno != EEXIST)) return;
+  }
+}
+
+static void remove_entries(const char *path) {
   DIR *dir = opendir(path);
   for (struct dirent *e; dir && (e = readdir(dir));) {
     char child[4096];
@@ -130,7 +145,6 @@ static void remove_tree(const char *path) {
     if (unlink(child)) remove_tree(child);
   }
   if (dir) closedir(dir);
-  rmdir(path);
 }
 
 /* Of a folder that the caller keeps, what the compiler left there; the caller's own files are not touched. */
@@ -194,7 +208,7 @@ pz_status pz_compile(const char *model, const char *output, const pz_compile_opt
                          ? pz_fail(&err, PZ_ERROR_USAGE, "pz_compile: the model and the output must be named")
                      : b.arena && b.seconds ? run_build(&b, summary, &err)
                                             : pz_fail_memory(&err, "compiling", 64);
-  if (status != PZ_OK) { /* Ctrl-C reaches the C compiler too, whose failure is no news then */
+  if (status != PZ_OK) { /* what fails after Ctrl-C is no news */
     pz_error interrupted = {0};
     if (check_interrupt(&b, &interrupted) != PZ_OK) status = interrupted.status, err = interrupted;
   }

@@ -17,17 +17,46 @@ extern char **environ;
 
 /* ---- processes ---- */
 
+/* A child starts as a program started by a shell does: the host's threads may block signals, or ignore them. */
+static int set_attributes(posix_spawnattr_t *attributes) {
+  sigset_t none, usual;
+  sigemptyset(&none);
+  sigemptyset(&usual);
+  sigaddset(&usual, SIGINT);
+  sigaddset(&usual, SIGTERM);
+  sigaddset(&usual, SIGHUP);
+  posix_spawnattr_setpgroup(attributes, 0);
+  posix_spawnattr_setsigmask(attributes, &none);
+  posix_spawnattr_setsigdefault(attributes, &usual);
+  return posix_spawnattr_setflags(attributes,
+                                  POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+}
+
+static int spawn(const char *const *argv, const char *folder, const char *log, pid_t *child) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  int failed = posix_spawn_file_actions_init(&actions);
+  if (failed) return failed;
+  failed = posix_spawnattr_init(&attributes);
+  if (!failed) {
+    failed = set_attributes(&attributes);
+    if (!failed) failed = posix_spawn_file_actions_addchdir_np(&actions, folder);
+    if (!failed) failed = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (!failed)
+      failed = posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (!failed) failed = posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    if (!failed)
+      failed = posix_spawnp(child, argv[0], &actions, &attributes, (char *const *)(uintptr_t)argv, environ);
+    posix_spawnattr_destroy(&attributes);
+  }
+  posix_spawn_file_actions_destroy(&actions);
+  return failed;
+}
+
 pz_status pz_emit_spawn(const char *const *argv, const char *folder, const char *log, int *pid,
                         pz_error *err) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addchdir_np(&actions, folder);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
   pid_t child = 0;
-  const int failed = posix_spawnp(&child, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
-  posix_spawn_file_actions_destroy(&actions);
+  const int failed = spawn(argv, folder, log, &child);
   if (failed)
     return pz_fail(err, PZ_ERROR_RUN, "%s: cannot run this C compiler: %s; name another with --cc", argv[0],
                    strerror(failed));
@@ -35,21 +64,38 @@ pz_status pz_emit_spawn(const char *const *argv, const char *folder, const char 
   return PZ_OK;
 }
 
-pz_status pz_emit_wait(int pid, const volatile int *interrupt, int *code, pz_error *err) {
-  for (int status = 0;;) {
-    const pid_t done = waitpid(pid, &status, interrupt ? WNOHANG : 0);
+static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL); }
+
+/* True when the process has ended; it is not reaped, so that its number still names its group. */
+static bool has_ended(int pid) {
+  siginfo_t info = {.si_pid = 0};
+  return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid == pid;
+}
+
+/* The compiler and what it started: cc1, as, ld. It gets two seconds to remove its own temporary files. */
+static void end_group(int pid) {
+  kill(-pid, SIGTERM);
+  for (int i = 0; i < 400 && !has_ended(pid); i++) nap();
+  kill(-pid, SIGKILL);
+  while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
+  for (int i = 0; i < 200 && !kill(-pid, 0); i++) nap(); /* a large process takes a while to go */
+}
+
+pz_status pz_emit_wait(int pid, const pz_emit_options *options, int *code, pz_error *err) {
+  for (int status = 0, naps = 1;; naps++) {
+    const pid_t done = waitpid(pid, &status, options->interrupt || options->tick ? WNOHANG : 0);
     if (done == pid) {
       *code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
       return PZ_OK;
     }
     if (done < 0 && errno != EINTR)
       return pz_fail(err, PZ_ERROR_RUN, "waiting for the C compiler: %s", strerror(errno));
-    if (interrupt && *interrupt) {
-      kill(pid, SIGTERM);
-      waitpid(pid, &status, 0);
+    if (options->tick && naps % 20 == 0) options->tick(options->tick_host);
+    if (options->interrupt && *options->interrupt) {
+      end_group(pid);
       return pz_fail(err, PZ_INTERRUPTED, "interrupted while compiling");
     }
-    if (done == 0) nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    if (done == 0) nap();
   }
 }
 
@@ -144,8 +190,7 @@ static pz_status finish(const pz_plan *plan, const pz_emit_options *o, const cha
   int code = 0;
   const int pid = j->pid;
   j->pid = 0;
-  PZ_TRY(pz_emit_wait(pid, o->interrupt, &code, err));
-  if (code == 128 + SIGINT) return pz_fail(err, PZ_INTERRUPTED, "interrupted while compiling");
+  PZ_TRY(pz_emit_wait(pid, o, &code, err));
   return code ? compiler_failed(plan, o, folder, j->log, code, err) : PZ_OK;
 }
 

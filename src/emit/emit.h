@@ -17,6 +17,8 @@ typedef struct pz_emit_options {
   const char *model_digest; /* SHA-256 in hexadecimal of the model and its weights */
   const char *disabled;     /* passes that were switched off, or NULL */
   const volatile int *interrupt;
+  void (*tick)(void *host); /* called ten times a second while the C compiler runs; or NULL */
+  void *tick_host;
 } pz_emit_options;
 
 pz_status pz_emit_source(const pz_plan *plan, const pz_emit_options *options, const char *folder,
@@ -54,10 +56,12 @@ typedef struct pz_embedded {
 extern const pz_embedded pz_embedded_headers[];
 extern const int pz_embedded_header_count;
 
-/* Runs argv in `folder`; its output goes to `log` there. *code: exit status, 127 when it cannot be started. */
+/* Runs argv in `folder`, in a process group of its own; its output goes to `log` there. A terminal's Ctrl-C does not
+ * reach it: who waits ends the whole group when the interrupt flag is set. *code: exit status, 127 when it cannot be
+ * started, 128 + the signal that ended it. */
 pz_status pz_emit_spawn(const char *const *argv, const char *folder, const char *log, int *pid,
                         pz_error *err);
-pz_status pz_emit_wait(int pid, const volatile int *interrupt, int *code, pz_error *err);
+pz_status pz_emit_wait(int pid, const pz_emit_options *options, int *code, pz_error *err);
 const char *pz_emit_compiler(const pz_emit_options *options);
 
 #endif

@@ -8,6 +8,7 @@ import filecmp
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
@@ -194,36 +195,92 @@ class Compile(Case):
         self.assert_fails(1, "no/net.so", "compile", MODEL, *weights, "-q", "-o", self.folder / "no/net.so")
         self.assert_fails(1, "folder", "compile", MODEL, *weights, "-q", "-o", self.folder)
 
-    def interrupt(self, send, number):
-        """Compiles with a C compiler that never ends, and sends a signal while it runs."""
-        started, net, temporary = self.folder / "started", self.folder / "net.so", self.folder / "tmp"
+    def start_compiler_that_never_ends(self, start):
+        """A C compiler that starts another program, which takes no notice of SIGTERM. Its process group, once both run;
+        start(words, environment) gives the process."""
+        started, temporary = self.folder / "started", self.folder / "tmp"
         temporary.mkdir(exist_ok=True)
-        compiler = self.write("cc.sh", f"#!/bin/sh\necho $$ > {started}.new && mv {started}.new {started}\nexec sleep 60\n")
-        compiler.chmod(0o755)
-        process = subprocess.Popen(
-            [PZNET, "compile", MODEL, "-w", "init:1", "--cc", compiler, "-o", net],
-            start_new_session=True, stderr=subprocess.PIPE, text=True, env=os.environ | {"TMPDIR": str(temporary)},
+        compiler = self.write(
+            "cc.sh",
+            f"""#!/bin/sh
+            sh -c 'trap "" TERM INT HUP; echo $$ > {started}.2; exec sleep 60' &
+            while [ ! -s {started}.2 ]; do sleep 0.01; done
+            echo $$ > {started}.1
+            wait
+            """,
         )
+        compiler.chmod(0o755)
+        process = start(
+            [PZNET, "compile", MODEL, "-w", "init:1", "--cc", compiler, "-o", self.folder / "net.so"],
+            os.environ | {"TMPDIR": str(temporary)},
+        )
+        files = [pathlib.Path(f"{started}.{i}") for i in (1, 2)]
         end = time.monotonic() + 30
-        while not started.exists() and process.poll() is None and time.monotonic() < end:
+        while not all(f.exists() and f.read_text() for f in files) and time.monotonic() < end:
             time.sleep(0.01)
-        child = int(started.read_text())
-        begin = time.monotonic()
-        send(process.pid, number)
-        message = process.communicate(timeout=30)[1]
-        self.assertLess(time.monotonic() - begin, 5)
-        self.assertEqual(process.returncode, 130, message)
-        self.assertIn("pznet: interrupted", message)
-        self.assertFalse(net.exists())
-        self.assertEqual(list(temporary.iterdir()), [])
-        with self.assertRaises(ProcessLookupError):
-            os.kill(child, 0)
-        started.unlink()
+        children = [int(f.read_text()) for f in files]
+        for f in files:
+            f.unlink()
+        return process, children
 
-    def test_ctrl_c(self):
-        self.interrupt(os.kill, signal.SIGINT)
-        self.interrupt(os.killpg, signal.SIGINT)  # as a terminal does: the C compiler gets it too
-        self.interrupt(os.kill, signal.SIGTERM)
+    def assert_nothing_left(self, children):
+        end = time.monotonic() + 5
+        while any(self.runs(child) for child in children) and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertFalse([child for child in children if self.runs(child)])
+        self.assertEqual(sorted(p.name for p in self.folder.rglob("*")), ["cc.sh", "tmp"])
+
+    @staticmethod
+    def runs(process):
+        try:
+            return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+        except FileNotFoundError:
+            return False
+
+    def test_signals(self):
+        def start(words, environment):
+            return subprocess.Popen(words, start_new_session=True, stderr=subprocess.PIPE, text=True, env=environment)
+
+        def both(process, number):  # as `timeout` does
+            os.kill(process, number)
+            os.killpg(process, number)
+
+        for send, number in [
+            (os.kill, signal.SIGINT),
+            (os.killpg, signal.SIGINT),
+            (both, signal.SIGTERM),
+            (os.kill, signal.SIGTERM),
+            (os.kill, signal.SIGHUP),
+        ]:
+            with self.subTest(number):
+                process, children = self.start_compiler_that_never_ends(start)
+                begin = time.monotonic()
+                send(process.pid, number)
+                message = process.communicate(timeout=30)[1]
+                self.assertLess(time.monotonic() - begin, 5)
+                self.assertEqual(process.returncode, 130, message)
+                self.assertIn("pznet: interrupted", message)
+                self.assert_nothing_left(children)
+
+    def test_ctrl_c_on_a_terminal(self):
+        def start(words, environment):
+            process, terminal = pty.fork()
+            if process == 0:
+                os.execve(PZNET, list(map(str, words)), environment)
+            return process, terminal
+
+        (process, terminal), children = self.start_compiler_that_never_ends(start)
+        os.write(terminal, b"\x03")
+        text = b""
+        try:
+            while part := os.read(terminal, 4096):
+                text += part
+        except OSError:  # the other side is closed
+            pass
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), 130, text)
+        self.assertIn(b"pznet: interrupted", text)
+        os.close(terminal)
+        self.assert_nothing_left(children)
 
 
 class Inspect(Case):

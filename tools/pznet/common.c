@@ -1,6 +1,7 @@
 /* common.c: failures, Ctrl-C, progress, and the options that verbs share. */
 #include "tool.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,18 +15,28 @@ int tool_fail(pz_status status) {
 
 /* ---- Ctrl-C ---- */
 
-static volatile int interrupted; /* written by the signal handler alone */
+static volatile int interrupted; /* written by the signal handler alone, as is the time of the first signal */
+static struct timespec since;
 
+/* `timeout` and some shells signal the process and then its group: two signals at once are one. */
 static void on_signal(int number) {
   (void)number;
-  if (interrupted) _exit(PZ_INTERRUPTED);
+  struct timespec now;
+  const int before = errno;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  if (!interrupted) since = now;
+  else if (1e9 * (double)(now.tv_sec - since.tv_sec) + (double)(now.tv_nsec - since.tv_nsec) > 1e9)
+    _exit(PZ_INTERRUPTED);
   interrupted = 1;
+  errno = before;
 }
 
 const volatile int *tool_interrupt(void) {
-  struct sigaction action = {.sa_handler = on_signal};
+  struct sigaction action = {.sa_handler = on_signal}, hangup;
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
+  if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN) /* nohup ignores it */
+    sigaction(SIGHUP, &action, NULL);
   return &interrupted;
 }
 

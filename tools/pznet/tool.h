@@ -39,7 +39,7 @@ bool tool_choice(const char *name, const char *value, const char *const *names,
 /* Prints pz_last_message() and gives the exit status. */
 int tool_fail(pz_status status);
 
-/* Ctrl-C and SIGTERM set this flag; a second one ends the process at once. */
+/* Ctrl-C, SIGTERM and SIGHUP set this flag; another one, more than a second later, ends the process at once. */
 const volatile int *tool_interrupt(void);
 
 /* A progress bar on a terminal, a line every few seconds elsewhere, nothing when quiet. */

@@ -10,16 +10,18 @@
 
 enum { BUSY_MILLISECONDS = 10000 };
 #define APPLICATION_ID 1887071860 /* "pznt" */
+#define VERSION        1
 #define TEXT_(x)       #x
 #define TEXT(x)        TEXT_(x)
 
+#define TABLE                                                                                                \
+  "measurement (problem TEXT NOT NULL, candidate TEXT NOT NULL, cpu TEXT NOT NULL, threads INTEGER NOT "     \
+  "NULL, compiler TEXT NOT NULL, solvers TEXT NOT NULL, seconds REAL NOT NULL, measured INTEGER NOT NULL, "  \
+  "PRIMARY KEY (problem, candidate, cpu, threads, compiler, solvers)) WITHOUT ROWID"
+
 static const char schema[] =
-    "BEGIN IMMEDIATE;"
-    "CREATE TABLE IF NOT EXISTS measurement (problem TEXT NOT NULL, candidate TEXT NOT NULL, cpu TEXT NOT "
-    "NULL, threads INTEGER NOT NULL, compiler TEXT NOT NULL, solvers TEXT NOT NULL, seconds REAL NOT NULL, "
-    "measured INTEGER NOT NULL, PRIMARY KEY (problem, candidate, cpu, threads, compiler, solvers)) WITHOUT "
-    "ROWID;"
-    "PRAGMA application_id = " TEXT(APPLICATION_ID) "; PRAGMA user_version = 1; COMMIT;";
+    "BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS " TABLE ";"
+    "PRAGMA application_id = " TEXT(APPLICATION_ID) "; PRAGMA user_version = " TEXT(VERSION) "; COMMIT;";
 
 /* ---- SQLite ---- */
 
@@ -67,26 +69,27 @@ pz_status pz_tuning_sql_number(pz_tuning *t, const char *text, int64_t *number, 
 
 /* ---- opening ---- */
 
-/* One statement, so that a database that another process is making is seen before or after, never between.
- * 0: ours; 1: empty; 2: of another version; 3: another program's. */
-static const char identity[] = "SELECT CASE WHEN application_id = " TEXT(
-    APPLICATION_ID) " THEN CASE user_version WHEN 1 THEN 0 ELSE 2 END "
-                    "WHEN application_id = 0 AND user_version = 0 AND NOT EXISTS (SELECT * FROM "
-                    "sqlite_master) THEN 1 ELSE 3 "
-                    "END FROM pragma_application_id, pragma_user_version";
+/* One statement, so that a database that another process is making is seen before or after, never between. A table that
+ * is not quite ours, or a trigger beside it, is damage. */
+enum { OURS, EMPTY, OTHER_VERSION, OTHER_TABLES, OTHER_PROGRAM };
+static const char identity[] =
+    "SELECT CASE WHEN application_id = 0 AND user_version = 0 AND NOT EXISTS (SELECT * FROM sqlite_master) "
+    "THEN 1 WHEN application_id <> " TEXT(APPLICATION_ID) " THEN 4 WHEN user_version <> " TEXT(
+        VERSION) " THEN 2 WHEN (SELECT count(*) = 1 AND min(sql) = 'CREATE TABLE " TABLE
+                 "' FROM sqlite_master) THEN 0 ELSE 3 "
+                 "END FROM pragma_application_id, pragma_user_version";
 
 static pz_status identify(pz_tuning *t, pz_tuning_mode mode, pz_error *err) {
   int64_t what;
   PZ_TRY(pz_tuning_sql_number(t, identity, &what, err));
-  if (what == 3) {
-    t->condition = PZ_TUNING_FOREIGN;
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: is another program's database, no tuning database of pznet",
-                   t->path);
-  }
-  if (what == 2) return damaged(t, "another version of pznet wrote it", err);
-  if (what == 1 && mode == PZ_TUNING_READ) t->condition = PZ_TUNING_MISSING;
-  else if (what == 1) PZ_TRY(pz_tuning_sql(t, schema, err));
-  return PZ_OK;
+  if (what == OTHER_VERSION) return damaged(t, "another version of pznet wrote it", err);
+  if (what == OTHER_TABLES) return damaged(t, "its table is not as pznet makes it", err);
+  if (what == EMPTY && mode == PZ_TUNING_READ) t->condition = PZ_TUNING_MISSING;
+  else if (what == EMPTY) PZ_TRY(pz_tuning_sql(t, schema, err));
+  if (what != OTHER_PROGRAM) return PZ_OK;
+  t->condition = PZ_TUNING_FOREIGN;
+  return pz_fail(err, PZ_ERROR_INPUT, "%s: is another program's database, no tuning database of pznet",
+                 t->path);
 }
 
 static pz_status open_file(pz_tuning *t, pz_tuning_mode mode, pz_error *err) {

@@ -140,6 +140,31 @@ pz_status pz_bench(const char *network, int32_t threads, int32_t runs, int32_t w
 pz_status pz_verify(const char *network, const char *model, const pz_compile_options *options, int32_t threads,
                     char **report);
 
+/* ------------------------------------------------------------------ the tuning database */
+
+/* What compiling has measured, so that each candidate is timed once on a machine. `database` is its path; NULL: tuning.sqlite in
+ * $PZNET_CACHE_DIR, else $XDG_CACHE_HOME/pznet, else ~/.cache/pznet, which is empty where it is not there yet. A damaged
+ * database, and one that was named and is not there: PZ_ERROR_INPUT. */
+
+/* *json: the database's path, the signature of this pznet's solvers, and the measurements; those that this pznet does not use,
+ * made by other solvers, are "stale". Free with pz_free. */
+pz_status pz_tune_list(const char *database, char **json);
+
+/* All measurements as JSON lines, an object a line. The file appears whole or not at all. */
+pz_status pz_tune_export(const char *database, const char *file, int64_t *count);
+
+typedef struct pz_tune_counts {
+  int64_t read;   /* measurements in the file */
+  int64_t stored; /* of them, those that were not there or are newer than what was */
+  int64_t stale;  /* of those read, those of other solvers than ours */
+} pz_tune_counts;
+/* Takes in such a file, all of it or nothing; a bad line is PZ_ERROR_INPUT, its message begins with file:line:column. */
+pz_status pz_tune_import(const char *database, const char *file, pz_tune_counts *counts);
+
+/* Removes all measurements, or those that are stale. *removed: how many; -1 where the database was damaged and is removed
+ * whole. */
+pz_status pz_tune_clear(const char *database, bool stale, int64_t *removed);
+
 /* ------------------------------------------------------------------ volumes */
 
 typedef enum pz_blend { PZ_BLEND_CONSTANT, PZ_BLEND_GAUSSIAN, PZ_BLEND_BUMP } pz_blend;

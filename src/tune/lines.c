@@ -52,7 +52,7 @@ typedef struct reader {
   size_t length;
   int64_t now;
   sqlite3_stmt *store;
-  pz_tuning_counts *counts;
+  pz_tune_counts *counts;
 } reader;
 
 static pz_status refuse(const reader *r, size_t column, pz_error *err, const char *format, ...)
@@ -172,14 +172,14 @@ static pz_status read_lines(reader *r, const char *text, size_t size, pz_error *
   return PZ_OK;
 }
 
-pz_status pz_tuning_import(pz_tuning *tuning, const char *file, pz_tuning_counts *counts, pz_error *err) {
-  *counts = (pz_tuning_counts){0};
+pz_status pz_tuning_import(pz_tuning *tuning, const char *file, pz_tune_counts *counts, pz_error *err) {
+  *counts = (pz_tune_counts){0};
   if (!tuning) return pz_fail(err, PZ_ERROR_RUN, "%s: there is no tuning database to import it into", file);
   char *text = NULL;
   size_t size = 0;
   pz_arena *arena = pz_arena_new();
   if (!arena) return pz_fail_memory(err, file, 64);
-  pz_tuning_counts read = {0};
+  pz_tune_counts read = {0};
   reader r = {.tuning = tuning, .file = file, .now = (int64_t)time(NULL), .counts = &read};
   pz_status status = pz_file_read(arena, file, MOST_FILE, &text, &size, err);
   if (status == PZ_OK) status = pz_tuning_sql(tuning, "BEGIN IMMEDIATE", err);

@@ -74,14 +74,9 @@ pz_status pz_tuning_list(pz_tuning *tuning, const pz_tuning_key *filter, pz_tuni
  * solvers, measured. The file appears whole or not at all. *count: lines. */
 pz_status pz_tuning_export(pz_tuning *tuning, const char *file, int64_t *count, pz_error *err);
 
-typedef struct pz_tuning_counts {
-  int64_t read;   /* measurements in the file */
-  int64_t stored; /* of them, those that were not there or are newer than what was */
-  int64_t stale;  /* of those read, those of other solvers than ours */
-} pz_tuning_counts;
 /* What pz_tuning_export wrote, here or elsewhere; all of it or nothing. Where both have a measurement the newer one stays.
  * A bad line: PZ_ERROR_INPUT with file:line:column. */
-pz_status pz_tuning_import(pz_tuning *tuning, const char *file, pz_tuning_counts *counts, pz_error *err);
+pz_status pz_tuning_import(pz_tuning *tuning, const char *file, pz_tune_counts *counts, pz_error *err);
 
 /* Removes all measurements, or those of other solvers than `keep` (NULL: none is kept). *removed: how many, -1 where the
  * database was damaged: it is then removed whole, if it is one by its header or by its name tuning.sqlite; with `keep`

@@ -23,7 +23,7 @@ import xml.dom.minidom
 PZNET, NETWORKS, CC = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).absolute(), sys.argv[3]
 ROOT = pathlib.Path(__file__).parents[2]
 TINY, MODEL = NETWORKS / "tiny.so", ROOT / "tests/networks/tiny.prototxt"
-VERBS = ["compile", "inspect", "run", "infer", "verify", "bench"]
+VERBS = ["compile", "inspect", "run", "infer", "verify", "bench", "tune"]
 
 # Compiles in a second: no convolution.
 QUICK = """
@@ -100,7 +100,8 @@ class Usage(Case):
         for verb in VERBS:
             self.assert_fails(2, "no option --nonsense", verb, "--nonsense")
             self.assert_fails(2, "no option -X", verb, "-X")
-            self.assert_fails(2, "name ", verb)
+            if verb != "tune":
+                self.assert_fails(2, "name ", verb)
             self.assert_fails(2, "argument too many" if verb != "run" else "with -o", verb, *["x"] * 4)
         self.assert_fails(2, "--output wants a value", "compile", "x", "-o")
         self.assert_fails(2, "--quiet takes no value", "compile", "x", "--quiet=yes")

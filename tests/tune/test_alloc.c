@@ -54,7 +54,7 @@ static void importing(void **state) {
   pz_tuning_close(t);
   PZ_FAIL_EACH_ALLOC() {
     pz_error err = {0};
-    pz_tuning_counts counts = {0};
+    pz_tune_counts counts = {0};
     pz_status status = pz_tuning_open("e", PZ_TUNING_WRITE, &t, &err);
     if (status == PZ_OK) status = pz_tuning_import(t, "lines", &counts, &err);
     pz_tuning_close(t);

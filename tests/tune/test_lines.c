@@ -27,7 +27,7 @@ static void out_and_in(void **state) {
       strstr(text, "\"threads\": 2, \"cpu\": \"Some CPU (25.17.1), avx512\", \"compiler\": \"gcc (Debian) "
                    "12.2.0\", \"solvers\": \"0123456789abcdef\", \"measured\": "));
   free(text);
-  pz_tuning_counts counts;
+  pz_tune_counts counts;
   assert_int_equal(pz_tuning_import(other, "lines", &counts, NULL), PZ_OK);
   assert_int_equal(counts.read, 3);
   assert_int_equal(counts.stored, 3);
@@ -45,7 +45,7 @@ static void an_empty_one(void **state) {
   (void)state;
   pz_tuning *t = open_new("d");
   int64_t count = -1;
-  pz_tuning_counts counts;
+  pz_tune_counts counts;
   assert_int_equal(pz_tuning_export(t, "lines", &count, NULL), PZ_OK);
   assert_int_equal(count, 0);
   assert_int_equal(pz_tuning_import(t, "lines", &counts, NULL), PZ_OK);
@@ -68,7 +68,7 @@ static const pz_tuning_key short_key = {
     .problem = "p", .cpu = "u", .compiler = "g", .solvers = "s", .threads = 1};
 
 static void import(pz_tuning *t, const char *text, int stored) {
-  pz_tuning_counts counts;
+  pz_tune_counts counts;
   pz_error err = {0};
   write_words("lines", text);
   if (pz_tuning_import(t, "lines", &counts, &err) != PZ_OK) fail_msg("%s", err.message);
@@ -156,7 +156,7 @@ static void bad_lines(void **state) {
   pz_tuning *t = open_new("d");
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     char text[1024];
-    pz_tuning_counts counts;
+    pz_tune_counts counts;
     pz_error err = {0};
     snprintf(text, sizeof text, LINE("1", "100") "%s\n" LINE("2", "200"), rows[i].line);
     write_words("lines", text);
@@ -175,7 +175,7 @@ static void too_large(void **state) {
   char *text = malloc(SIZE);
   assert_non_null(text);
   pz_tuning *t = open_new("d");
-  pz_tuning_counts counts;
+  pz_tune_counts counts;
   pz_error err = {0};
   memset(text, '[', SIZE);
   write_bytes("lines", text, 1 << 20);
@@ -209,7 +209,7 @@ static void damaged_lines(void **state) {
       text[(random >> 8) % (sizeof good - 1)] ^= (char)(1 << (random >> 29));
     }
     write_bytes("lines", text, sizeof good - 1);
-    pz_tuning_counts counts;
+    pz_tune_counts counts;
     pz_error err = {0};
     const pz_status status = pz_tuning_import(t, "lines", &counts, &err);
     if (status != PZ_OK) assert_refused(status, &err, PZ_ERROR_INPUT, "lines:");

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const tool_verb *const verbs[] = {&verb_compile, &verb_inspect, &verb_run,
-                                         &verb_infer,   &verb_verify,  &verb_bench};
+static const tool_verb *const verbs[] = {&verb_compile, &verb_inspect, &verb_run, &verb_infer,
+                                         &verb_verify,  &verb_bench,   &verb_tune};
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
 static void print_summary(FILE *out) {
@@ -35,7 +35,7 @@ static int run(int argc, char **argv) {
   }
   for (int i = 0; i < VERBS; i++)
     if (!strcmp(argv[1], verbs[i]->name)) return verbs[i]->run(verbs[i], argc - 1, argv + 1);
-  fprintf(stderr, "pznet: no verb '%s'; expected compile, inspect, run, infer, verify or bench\n", argv[1]);
+  fprintf(stderr, "pznet: no verb '%s'; expected compile, inspect, run, infer, verify, bench or tune\n", argv[1]);
   return PZ_ERROR_USAGE;
 }
 

@@ -18,7 +18,8 @@ typedef struct tool_verb {
   int (*run)(const struct tool_verb *verb, int argc, char **argv);
 } tool_verb;
 
-extern const tool_verb verb_compile, verb_inspect, verb_run, verb_infer, verb_verify, verb_bench;
+extern const tool_verb verb_compile, verb_inspect, verb_run, verb_infer, verb_verify, verb_bench,
+    verb_tune;
 
 /* Reads options and arguments of a verb in any order. Calls set(host, name, value) for each option; gives the
  * arguments in args[0..*n_args-1]. Prints a line and returns false on wrong usage; prints the help and exits with

@@ -1,0 +1,82 @@
+/* tune.c: pz_tune_list, _export, _import, _clear: the tuning database, from outside. */
+#include "tune/tuning.h"
+#include "api/api.h"
+
+#include <string.h>
+
+/* "measurements" of the list. */
+static pz_status add_row(void *host, const pz_tuning_entry *e, pz_error *err) {
+  json_t *row = json_pack("{s:s, s:s, s:f, s:i, s:s, s:s, s:s, s:I, s:b}", "problem", e->key.problem,
+                          "candidate", e->candidate, "seconds", e->seconds, "threads", e->key.threads, "cpu",
+                          e->key.cpu, "compiler", e->key.compiler, "solvers", e->key.solvers, "measured",
+                          (json_int_t)e->measured, "stale", strcmp(e->key.solvers, pz_tuning_solvers()) != 0);
+  return json_array_append_new(host, row) == 0 ? PZ_OK : pz_fail_memory(err, "a list of measurements", 1024);
+}
+
+static pz_status path_of(const pz_tuning *t, pz_arena *arena, const char **path, pz_error *err) {
+  if (!arena) return pz_fail_memory(err, "a path", 64);
+  if (!t) return pz_tuning_default_path(arena, path, err);
+  *path = pz_tuning_path(t);
+  return PZ_OK;
+}
+
+/* A path may be any bytes; where they are no UTF-8, those that are not ASCII become question marks. */
+static json_t *path_text(pz_arena *arena, const char *path) {
+  json_t *text = json_string(path);
+  char *copy = text ? NULL : pz_arena_strdup(arena, path);
+  if (!copy) return text;
+  for (char *at = copy; *at; at++)
+    if (*at & 0x80) *at = '?';
+  return json_string(copy);
+}
+
+static pz_status list(pz_tuning *t, char **json, pz_error *err) {
+  const char *path = NULL;
+  pz_arena *arena = pz_arena_new();
+  json_t *rows = json_array();
+  pz_status status = path_of(t, arena, &path, err);
+  if (status == PZ_OK && !rows) status = pz_fail_memory(err, "a list of measurements", 1024);
+  if (status == PZ_OK) status = pz_tuning_list(t, NULL, add_row, rows, err);
+  if (status == PZ_OK)
+    status = pz_json_out(json_pack("{s:o, s:s, s:O}", "database", path_text(arena, path), "solvers",
+                                   pz_tuning_solvers(), "measurements", rows),
+                         json, err);
+  json_decref(rows);
+  pz_arena_free(arena);
+  return status;
+}
+
+pz_status pz_tune_list(const char *database, char **json) {
+  pz_error err = {0};
+  pz_tuning *t;
+  *json = NULL;
+  pz_status status = pz_tuning_open(database, PZ_TUNING_READ, &t, &err);
+  if (status == PZ_OK) status = list(t, json, &err);
+  pz_tuning_close(t);
+  return pz_public_end(status, &err);
+}
+
+pz_status pz_tune_export(const char *database, const char *file, int64_t *count) {
+  pz_error err = {0};
+  pz_tuning *t;
+  *count = 0;
+  pz_status status = pz_tuning_open(database, PZ_TUNING_READ, &t, &err);
+  if (status == PZ_OK) status = pz_tuning_export(t, file, count, &err);
+  pz_tuning_close(t);
+  return pz_public_end(status, &err);
+}
+
+pz_status pz_tune_import(const char *database, const char *file, pz_tune_counts *counts) {
+  pz_error err = {0};
+  pz_tuning *t;
+  *counts = (pz_tune_counts){0};
+  pz_status status = pz_tuning_open(database, PZ_TUNING_WRITE, &t, &err);
+  if (status == PZ_OK) status = pz_tuning_import(t, file, counts, &err);
+  pz_tuning_close(t);
+  return pz_public_end(status, &err);
+}
+
+pz_status pz_tune_clear(const char *database, bool stale, int64_t *removed) {
+  pz_error err = {0};
+  return pz_public_end(pz_tuning_clear(database, stale ? pz_tuning_solvers() : NULL, removed, &err), &err);
+}

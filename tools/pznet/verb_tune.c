@@ -1,0 +1,153 @@
+/* verb_tune.c: pznet tune. */
+#include "tool.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct state {
+  const char *database, *to, *from;
+  bool clear, stale, json;
+} state;
+
+static bool set(void *host, const char *name, const char *value) {
+  state *s = host;
+  if (!strcmp(name, "database")) s->database = value;
+  else if (!strcmp(name, "export")) s->to = value;
+  else if (!strcmp(name, "import")) s->from = value;
+  else if (!strcmp(name, "clear")) s->clear = true;
+  else if (!strcmp(name, "stale")) s->stale = true;
+  else s->json = true;
+  return true;
+}
+
+static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
+
+/* ---- the table ---- */
+
+static const char *text(const json_t *o, const char *key) {
+  return json_string_value(json_object_get(o, key));
+}
+
+static void age(int64_t measured, char *out, size_t size) {
+  static const struct {
+    int64_t seconds;
+    const char *name;
+  } units[] = {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}};
+  int64_t seconds = (int64_t)time(NULL) - measured;
+  if (seconds < 0) seconds = 0;
+  int i = 0;
+  while (i < 3 && seconds < units[i].seconds) i++;
+  snprintf(out, size, "%lld %s", (long long)(seconds / units[i].seconds), units[i].name);
+}
+
+static int width(const json_t *rows, const char *key) {
+  size_t i, most = strlen(key);
+  json_t *row;
+  json_array_foreach(rows, i, row) if (json_string_length(json_object_get(row, key)) > most) most =
+      json_string_length(json_object_get(row, key));
+  return (int)most;
+}
+
+static void print_rows(const json_t *rows, int *stale) {
+  const int problem = width(rows, "problem"), candidate = width(rows, "candidate"), cpu = width(rows, "cpu");
+  size_t i;
+  json_t *row;
+  printf("%-*s  %-*s  %10s  %7s  %-*s  %s\n", problem, "problem", candidate, "candidate", "ms", "threads",
+         cpu, "CPU", "age");
+  json_array_foreach(rows, i, row) {
+    char since[32];
+    const bool old = json_is_true(json_object_get(row, "stale"));
+    age(json_integer_value(json_object_get(row, "measured")), since, sizeof since);
+    printf("%-*s  %-*s  %10.4g  %7d  %-*s  %s%s\n", problem, text(row, "problem"), candidate,
+           text(row, "candidate"), 1e3 * json_number_value(json_object_get(row, "seconds")),
+           (int)json_integer_value(json_object_get(row, "threads")), cpu, text(row, "cpu"), since,
+           old ? ", stale" : "");
+    *stale += old;
+  }
+  printf("\n");
+}
+
+static void print_table(const char *report) {
+  json_t *r = json_loads(report, 0, NULL), *rows = json_object_get(r, "measurements");
+  const int n = (int)json_array_size(rows);
+  int stale = 0;
+  if (n) print_rows(rows, &stale);
+  printf("%d measurement%s in %s", n, plural(n), text(r, "database"));
+  if (stale)
+    printf(
+        "; %d stale: of other solvers than this pznet's, not used; `pznet tune --clear --stale` removes them",
+        stale);
+  printf("\n");
+  json_decref(r);
+}
+
+/* ---- what it does ---- */
+
+static int show(const state *s) {
+  char *report;
+  const pz_status status = pz_tune_list(s->database, &report);
+  if (status != PZ_OK) return tool_fail(status);
+  if (s->json) puts(report);
+  else print_table(report);
+  pz_free(report);
+  return 0;
+}
+
+static int save(const state *s) {
+  int64_t n;
+  const pz_status status = pz_tune_export(s->database, s->to, &n);
+  if (status != PZ_OK) return tool_fail(status);
+  printf("%s: %lld measurement%s\n", s->to, (long long)n, plural(n));
+  return 0;
+}
+
+static int load(const state *s) {
+  pz_tune_counts c;
+  const pz_status status = pz_tune_import(s->database, s->from, &c);
+  if (status != PZ_OK) return tool_fail(status);
+  printf("%s: %lld measurement%s, %lld new or newer", s->from, (long long)c.read, plural(c.read),
+         (long long)c.stored);
+  if (c.stale) printf("; %lld of other solvers than this pznet's, not used", (long long)c.stale);
+  printf("\n");
+  return 0;
+}
+
+static int clear(const state *s) {
+  int64_t n;
+  const pz_status status = pz_tune_clear(s->database, s->stale, &n);
+  if (status != PZ_OK) return tool_fail(status);
+  if (n < 0) printf("the damaged database is removed\n");
+  else printf("%lld measurement%s removed\n", (long long)n, plural(n));
+  return 0;
+}
+
+static int run(const tool_verb *verb, int argc, char **argv) {
+  state s = {.database = NULL};
+  int n;
+  if (!tool_parse(verb, argc, argv, set, &s, NULL, 0, &n)) return PZ_ERROR_USAGE;
+  if ((s.to != NULL) + (s.from != NULL) + s.clear + s.json > 1)
+    return tool_usage(verb, "--export, --import, --clear and --json exclude each other");
+  if (s.stale && !s.clear) return tool_usage(verb, "--stale goes with --clear");
+  return s.to ? save(&s) : s.from ? load(&s) : s.clear ? clear(&s) : show(&s);
+}
+
+static const tool_option options[] = {
+    {"export", 0, "FILE", "write all measurements to a file of JSON lines"},
+    {"import", 0, "FILE", "take in such a file; where both have a measurement the newer one stays"},
+    {"clear", 0, NULL, "remove all measurements, and a database that is damaged"},
+    {"stale", 0, NULL, "with --clear: only those of other solvers than this pznet's, which it does not use"},
+    {"database", 0, "PATH", "the database; default: tuning.sqlite in the cache folder"},
+    {"json", 0, NULL, "print the measurements as JSON"},
+    {0},
+};
+const tool_verb verb_tune = {
+    "tune",
+    "[options]",
+    "show, move or clear what compiling has measured",
+    "Shows the tuning database: what each candidate took for each problem, on which CPU, with how many "
+    "threads.\n"
+    "It lies in $PZNET_CACHE_DIR, else in $XDG_CACHE_HOME/pznet, else in ~/.cache/pznet.\n",
+    options,
+    run};

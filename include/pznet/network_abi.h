@@ -16,10 +16,11 @@
 extern "C" {
 #endif
 
-#define PZ_ABI_VERSION 1
-#define PZ_ABI_SYMBOL "pz_network"
+#define PZ_ABI_VERSION          1
+#define PZ_ABI_SYMBOL           "pz_network"
 #define PZ_ABI_MANIFEST_SECTION ".pznet.manifest"
-#define PZ_ABI_MAX_RANK 5
+#define PZ_ABI_CHECKSUM         "file_checksum" /* in the manifest: of the whole file, put in after linking */
+#define PZ_ABI_MAX_RANK         5
 
 /* An input or an output of the network: float32, C order, plain N, C, then spatial dimensions. */
 typedef struct pz_abi_port {

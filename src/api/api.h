@@ -29,6 +29,9 @@ pz_status pz_golden_run(pz_net *net, char **json, pz_error *err);
 pz_status pz_golden_compare(const char *stored, const char *now, bool *bits_equal, double *difference,
                             pz_error *err);
 
+/* Puts the checksum of a network file that was just linked into its manifest (runtime/seal.h); *seal: its digits. */
+pz_status pz_seal_network(pz_arena *arena, const char *network, const char **seal, pz_error *err);
+
 /* Buffers for all inputs (seeded, uniform in [-1, 1)) and outputs of a network. Free with pz_patch_free. */
 typedef struct pz_patch {
   int32_t n_inputs, n_outputs;

@@ -2,6 +2,7 @@
 #include "api/api.h"
 #include "base/file.h"
 #include "emit/emit.h"
+#include "pznet/network_abi.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +22,7 @@ typedef struct build {
   pz_arena *arena;
   double start, last;
   json_t *seconds;
-  const char *manifest;
+  const char *manifest, *seal;
 } build;
 
 static double now(void) {
@@ -118,6 +119,7 @@ static pz_status make_network(build *b, pz_error *err) {
   PZ_TRY(stage(b, "golden run", 4, err));
   PZ_TRY(add_golden(b, network, err));
   PZ_TRY(check_interrupt(b, err));
+  PZ_TRY(pz_seal_network(b->arena, network, &b->seal, err));
   PZ_TRY(move_into_place(b, network, err));
   timed(b, "golden_run");
   tell(b, "done", STAGES);
@@ -190,6 +192,7 @@ static pz_status run_build(build *b, char **summary, pz_error *err) {
   PZ_TRY(make_network(b, err));
   if (!summary) return PZ_OK;
   json_t *all = json_loads(b->manifest, 0, NULL);
+  json_object_set_new(all, PZ_ABI_CHECKSUM, json_string(b->seal));
   json_object_set(all, "passes", b->model.passes);
   json_object_set(all, "seconds", b->seconds);
   return pz_json_out(all, summary, err);

@@ -25,7 +25,7 @@ pz_status pz_elf_find(const pz_elf *elf, const char *name, const uint8_t **data,
 
 /* Compiled for this machine's processor, and its segments are such that the system's loader, which trusts them, maps
  * what the sections describe: a damaged file is refused here and does not crash the loader. (The contents of the
- * segments are trusted, as code must be.) */
+ * segments are trusted here, as code must be; seal.h finds damage in them.) */
 pz_status pz_elf_check_loadable(const pz_elf *elf, pz_error *err);
 
 /* The failure of a file that ends too early or is damaged; `what` says where. */

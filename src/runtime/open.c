@@ -3,6 +3,7 @@
 #include "runtime/library.h"
 #include "runtime/manifest.h"
 #include "runtime/private.h"
+#include "runtime/seal.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,9 @@ static pz_status check_file(struct pz_net *net, const char *path, pz_error *err)
   pz_status status = pz_elf_open(&file, path, &elf, err);
   if (status == PZ_OK) status = pz_manifest_extract(net->arena, &elf, &manifest, err);
   if (status == PZ_OK) status = pz_elf_check_loadable(&elf, err);
-  pz_file_unmap(&file);
   if (status == PZ_OK) status = pz_manifest_check(manifest, path, err);
+  if (status == PZ_OK) status = pz_seal_check(&elf, err);
+  pz_file_unmap(&file);
   net->manifest = manifest;
   return status;
 }

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import pty
+import random
 import re
 import shutil
 import signal
@@ -41,6 +42,29 @@ def npy(shape, values, descr="<f4"):
     header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
     header += b" " * (117 - len(header)) + b"\n"
     return b"\x93NUMPY\x01\0" + struct.pack("<H", len(header)) + header + values
+
+
+def checksum(data, seed):
+    """pz_checksum of src/base/checksum.h, written a second time."""
+    factor, mask = 0x9E3779B97F4A7C15, (1 << 64) - 1
+
+    def step(lane, word):
+        product = ((lane ^ word) * factor) & mask
+        return (product << 32 | product >> 32) & mask
+
+    total, lanes = step(seed, len(data)), [(i + 1) * factor & mask for i in range(8)]
+    data = bytes(data) + bytes(64 - len(data) % 64)
+    for i, (word,) in enumerate(struct.iter_unpack("<Q", data)):
+        lanes[i % 8] = step(lanes[i % 8], word)
+    for lane in lanes:
+        total = step(total, lane)
+    return step(total, total >> 32)
+
+
+def sealed(data):
+    """A network file with the checksum that it should have."""
+    at = data.index(b'"file_checksum": "') + len('"file_checksum": "')
+    return bytes(data[:at]) + b"%016x" % checksum(data[at + 16 :], checksum(data[:at], 0)) + bytes(data[at + 16 :])
 
 
 def floats(file):
@@ -390,9 +414,37 @@ class Verify(Case):
         self.assertGreater(at, 0)
         for i in range(0, len(weights), 4):  # the sign of every weight
             data[at + i + 3] ^= 0x80
-        result = pznet("verify", self.write("damaged.so", bytes(data)))
+        self.assert_fails(3, "checksum", "verify", self.write("damaged.so", bytes(data)))
+        result = pznet("verify", self.write("sealed.so", sealed(data)))
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertIn("differ from the stored golden run", result.stderr)
+
+
+class Damage(Case):
+    def test_the_checksum(self):
+        self.assertEqual(sealed(TINY.read_bytes()), TINY.read_bytes())
+        manifest = json.loads(pznet("inspect", TINY, "--json").stdout)
+        self.assertRegex(manifest["file_checksum"], "^[0-9a-f]{16}$")
+        self.assertNotEqual(int(manifest["file_checksum"], 16), 0)
+
+    def test_every_damaged_byte_is_found(self):
+        """A byte anywhere, a lost block, a shorter and a longer file: one line, never a crash or other results."""
+        data, good, out = TINY.read_bytes(), self.write("in.npy", npy("(4, 12, 14)", bytes(4 * 672))), self.folder / "o.npy"
+        picks = random.Random(8)
+        damaged = []
+        for _ in range(200):
+            at = picks.randrange(len(data))
+            damaged.append(data[:at] + bytes([data[at] ^ 1 << picks.randrange(8)]) + data[at + 1 :])
+        for _ in range(10):
+            at = picks.randrange(len(data) // 512) * 512
+            if any(data[at : at + 512]):
+                damaged.append(data[:at] + bytes(512) + data[at + 512 :])
+        for size in 0, 1, 4096, len(data) - 1:
+            damaged.append(data[:size])
+        damaged.append(data + b"\0")
+        for content in damaged:
+            self.assert_fails(3, "damaged.so: ", "run", self.write("damaged.so", content), good, "-o", out)
+            self.assertFalse(out.exists())
 
 
 class Bench(Case):

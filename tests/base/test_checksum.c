@@ -1,0 +1,74 @@
+/* Damage that a weak sum would pass: every single bit, pairs of the highest bits, exchanged words, zeros at the end. */
+#include "unit.h"
+#include "base/checksum.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIZE = 400 };
+static unsigned char bytes[SIZE];
+
+static int fill(void **state) {
+  (void)state;
+  srand(3);
+  for (size_t i = 0; i < SIZE; i++) bytes[i] = (unsigned char)rand();
+  return 0;
+}
+
+/* Files carry sums: they stay the same. tests/tool/test_tool.py computes them a second way. */
+static void fixed_values(void **state) {
+  (void)state;
+  const char text[] = "a network file";
+  assert_int_equal(pz_checksum("", 0, 0), UINT64_C(0x52a3d8867b35a9d2));
+  assert_int_equal(pz_checksum(text, sizeof text - 1, 0), UINT64_C(0xb3445630bdd91b7d));
+  assert_int_not_equal(pz_checksum(text, sizeof text - 1, 1), UINT64_C(0xb3445630bdd91b7d));
+}
+
+static void every_bit_counts(void **state) {
+  (void)state;
+  for (size_t n = 0; n <= SIZE; n += n < 140 ? 1 : 37) {
+    const uint64_t sum = pz_checksum(bytes, n, 7);
+    for (size_t bit = 0; bit < 8 * n; bit++) {
+      bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+      assert_int_not_equal(pz_checksum(bytes, n, 7), sum);
+      bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+    }
+  }
+}
+
+static void pairs_do_not_cancel(void **state) {
+  (void)state;
+  const uint64_t sum = pz_checksum(bytes, SIZE, 0);
+  for (size_t bit = 0; bit < 64; bit++)
+    for (size_t i = 0; i < SIZE / 8; i++)
+      for (size_t k = 0; k < i; k++) {
+        const unsigned char mask = (unsigned char)(1 << bit % 8);
+        bytes[8 * i + bit / 8] ^= mask, bytes[8 * k + bit / 8] ^= mask;
+        assert_int_not_equal(pz_checksum(bytes, SIZE, 0), sum);
+        bytes[8 * i + bit / 8] ^= mask, bytes[8 * k + bit / 8] ^= mask;
+      }
+}
+
+static void order_and_length_count(void **state) {
+  (void)state;
+  const uint64_t sum = pz_checksum(bytes, SIZE, 0);
+  unsigned char other[SIZE], zeros[SIZE] = {0};
+  for (size_t i = 0; i < SIZE / 8; i++)
+    for (size_t k = 0; k < i; k++) {
+      memcpy(other, bytes, SIZE);
+      memcpy(other + 8 * i, bytes + 8 * k, 8);
+      memcpy(other + 8 * k, bytes + 8 * i, 8);
+      assert_int_not_equal(pz_checksum(other, SIZE, 0), sum);
+    }
+  for (size_t n = 1; n <= SIZE; n++)
+    for (size_t m = 0; m < n; m++) assert_int_not_equal(pz_checksum(zeros, n, 0), pz_checksum(zeros, m, 0));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(fixed_values),
+      cmocka_unit_test(every_bit_counts),
+      cmocka_unit_test(pairs_do_not_cancel),
+      cmocka_unit_test(order_and_length_count),
+  };
+  return cmocka_run_group_tests(tests, fill, NULL);
+}

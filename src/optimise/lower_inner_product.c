@@ -96,7 +96,7 @@ static pz_status lower(pz_rewriter *rw, pz_node_id id) {
   PZ_TRY(add_node(rw, &conv, pz_rewrite_name(rw, rw->g->tensors[result].name, "conv"), &out));
   rw->g->nodes[id].in[0] = out;
   rw->changes++;
-  return PZ_OK;
+  return pz_rewrite_take_name(rw, out, result);
 }
 
 static pz_status visit(pz_rewriter *rw, pz_node_id id) {

@@ -62,11 +62,20 @@ void pz_rewrite_redirect(pz_rewriter *rw, pz_tensor_id from, pz_tensor_id to) {
     if (node->out[k] == from) node->out[k] = to;
 }
 
+pz_status pz_rewrite_take_name(pz_rewriter *rw, pz_tensor_id t, pz_tensor_id of) {
+  if (pz_graph_is_output(rw->g, of)) return PZ_OK;
+  const char *name = rw->g->tensors[of].name, *other = pz_rewrite_name(rw, name, "reshape");
+  if (!other) return pz_fail_memory(rw->err, "a tensor's name", strlen(name));
+  PZ_TRY(pz_graph_rename_tensor(rw->g, of, other, rw->err));
+  return pz_graph_rename_tensor(rw->g, t, name, rw->err);
+}
+
 pz_status pz_rewrite_absorb(pz_rewriter *rw, pz_node_id conv, pz_tensor_id from, pz_tensor_id to) {
-  for (pz_node_id id = rw->producer[from]; id != conv; id = rw->producer[rw->g->nodes[id].in[0]])
-    PZ_TRY(pz_rewrite_rename(rw, rw->g->nodes[id].in[0]));
+  pz_tensor_id made = PZ_NONE;
+  for (pz_node_id id = rw->producer[from]; id != conv; id = rw->producer[made])
+    PZ_TRY(pz_rewrite_rename(rw, made = rw->g->nodes[id].in[0]));
   pz_rewrite_redirect(rw, from, to);
-  return PZ_OK;
+  return made == PZ_NONE ? PZ_OK : pz_rewrite_take_name(rw, made, to);
 }
 
 static void merge_borders(pz_tensor *into, const pz_tensor *from) {

@@ -1,8 +1,9 @@
 /* rewrite.h: what the passes share.
  *
- * Invariant of every pass: a tensor's name stands for the same values before and after (up to rounding), so that
- * a compiled network can be compared with its model tensor by tensor. A tensor that comes to hold other values
- * gets a new name (pz_rewrite_rename); the names of graph inputs and outputs never change.
+ * Invariant of every pass: a tensor's name stands for the same values in the same order before and after (up to
+ * rounding; a reshape may lie between), so that a compiled network can be compared with its model tensor by tensor.
+ * A tensor that comes to hold other values gets a new name (pz_rewrite_rename); the names of graph inputs and
+ * outputs never change.
  *
  * Pointers to nodes and tensors hold until something is added to the graph; ids hold for the whole pass.
  */
@@ -51,11 +52,15 @@ pz_node_id pz_rewrite_conv_before(const pz_rewriter *rw, pz_tensor_id t);
 /* base/suffix, or base/suffix_2, ...: a name that no node and no tensor has. NULL when out of memory. */
 const char *pz_rewrite_name(const pz_rewriter *rw, const char *base, const char *suffix);
 pz_status pz_rewrite_rename(pz_rewriter *rw, pz_tensor_id t); /* t holds other values from now on */
+/* t, which is reshaped to `of`, takes its name, and `of` gets a new one: so the model's name stays with the layer that
+ * computes the values when the reshape is dropped. Nothing is done where `of` is a graph output. */
+pz_status pz_rewrite_take_name(pz_rewriter *rw, pz_tensor_id t, pz_tensor_id of);
 pz_status pz_rewrite_set_in(pz_rewriter *rw, pz_node_id id, int slot, pz_tensor_id t);
 /* Whoever makes `from` makes `to` instead; `from` must have no other user than the caller's node. */
 void pz_rewrite_redirect(pz_rewriter *rw, pz_tensor_id from, pz_tensor_id to);
 /* A layer behind `conv` (as pz_rewrite_conv_before(from) found it) that reads `from` and makes `to` is now part of
- * conv: `to` takes the place of `from`, what lies between is renamed. */
+ * conv: `to` takes the place of `from`. Where reshapes lie between, conv's own result takes the name of `to`
+ * (pz_rewrite_take_name), the others get new ones. */
 pz_status pz_rewrite_absorb(pz_rewriter *rw, pz_node_id conv, pz_tensor_id from, pz_tensor_id to);
 /* Removes a node whose only output equals its first input; false (nothing changed) where an output's name would
  * be lost: both are graph outputs, or a graph input or constant is passed to a graph output. */

@@ -99,7 +99,7 @@ static pz_status check(void *host, const pz_graph *g, pz_tensor_id id, const dou
   pz_tensor_id old = pz_graph_find_tensor(r->before, g->tensors[id].name);
   if (old == PZ_NONE) return PZ_OK;
   int64_t n = pz_shape_elements(&g->tensors[id].shape);
-  bool fits = r->values[old] && pz_shape_equal(&g->tensors[id].shape, &r->before->tensors[old].shape);
+  bool fits = r->values[old] && n == pz_shape_elements(&r->before->tensors[old].shape);
   double error = fits ? distance(values, r->values[old], n) : INFINITY,
          size = fits ? norm(r->values[old], n) : 0;
   double terms = error > 0 ? norm_of_terms(r, old) : 0;

@@ -154,9 +154,9 @@ static void inner_products_in_a_row(void **state) {
                  "%x/flat 1x2x1x1 = reshape \"fc1/flatten\" %x shape 1x2x1x1\n"
                  "const %w 2x2x1x1 = [0.5 1 0.75 1]\n"
                  "const %fc1/bias 2 = [0 -0.25]\n"
-                 "%a/conv/fused/fused 1x2x1x1 = conv \"fc1\" %x/flat, %w, %fc1/bias act relu\n"
+                 "%c 1x2x1x1 = conv \"fc1\" %x/flat, %w, %fc1/bias act relu\n"
                  "const %v 1x2x1x1 = [5 6]\n"
-                 "%y/conv 1x1x1x1 = conv \"fc2\" %a/conv/fused/fused, %v\n"
+                 "%y/conv 1x1x1x1 = conv \"fc2\" %c, %v\n"
                  "%y 1x1 = reshape \"fc2/reshape\" %y/conv shape 1x1\n"
                  "output %y\n");
   pz_graph_free(g);

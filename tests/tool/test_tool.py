@@ -403,6 +403,20 @@ class Verify(Case):
         self.assertLessEqual(report["largest_relative_error"], 1e-5)
         self.assertIn("relative error", self.assert_works("verify", TINY, "--model", MODEL, "-w", "init:1"))
 
+    def test_inner_products_are_compared_too(self):
+        model = self.write("dense.prototxt", """
+            layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 dim: 3 dim: 4 dim: 4 } } }
+            layer { name: "a" type: "InnerProduct" bottom: "x" top: "a"
+              inner_product_param { num_output: 20 weight_filler { type: "xavier" } } }
+            layer { name: "relu" type: "ReLU" bottom: "a" top: "a" }
+            layer { name: "b" type: "InnerProduct" bottom: "a" top: "b"
+              inner_product_param { num_output: 6 weight_filler { type: "xavier" } } }
+            layer { name: "prob" type: "Softmax" bottom: "b" top: "prob" }""")
+        net = self.folder / "dense.so"
+        self.assert_works("compile", model, "-q", "-w", "init:1", "-o", net)
+        report = json.loads(self.assert_works("verify", net, "--model", model, "-w", "init:1", "--json"))
+        self.assertEqual([row["layer"] for row in report["layers"]], ["a", "b", "prob"])
+
     def test_other_weights_are_found(self):
         result = pznet("verify", TINY, "--model", MODEL, "-w", "init:2", "--json")
         self.assertEqual((result.returncode, json.loads(result.stdout)["passed"]), (1, False))

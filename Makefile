@@ -1,7 +1,7 @@
 # make         builds build/pznet, the libraries and the Python package
 # make run     compiles the example network and applies it to a volume: network file, segmented stack, preview
 # make check   builds and passes all tests
-# make bench   times pznet beside PyTorch, ONNX Runtime and OpenVINO (bench/README.md)
+# make bench   times pznet beside other engines and repeats the papers' experiments (bench/README.md)
 # make fuzz    fuzzes the importers and the volume readers (SECONDS each, 600 by default)
 BUILD ?= build
 SECONDS ?= 600

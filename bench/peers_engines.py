@@ -2,8 +2,9 @@
 
     python3 peers_engines.py VARIANT FOLDER THREADS
 
-FOLDER holds net.prototxt, net.pt, net.onnx, net.so and input.npy. A line on standard input is one order, a line of
-JSON on standard output the answer: "run" {"seconds"}; "output PATH" writes the output; "memory" {"peak_bytes"}.
+FOLDER holds net.prototxt, net.pt, net.onnx, net.so and input.npy; the variant "pznet:NAME" runs NAME.so. A line on
+standard input is one order, a line of JSON on standard output the answer: "run" {"seconds"}; "output PATH" writes the
+output; "memory" {"peak_bytes"}.
 Each engine imports what it needs and nothing more: the peak memory is that of a process that does this only.
 """
 import json
@@ -17,11 +18,11 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 # ---------------------------------------------------------------- pznet
 
-def pznet_package(folder, threads):
+def pznet_package(folder, threads, name="net"):
     """The Python package of the build folder that PZNET_BUILD names, or an installed one."""
     sys.path.insert(0, os.path.join(os.environ.get("PZNET_BUILD", ""), "python"))
     import pznet
-    return pznet.load(folder / "net.so", threads=threads)
+    return pznet.load(folder / f"{name}.so", threads=threads)
 
 
 # ---------------------------------------------------------------- PyTorch
@@ -147,7 +148,8 @@ def main():
         import numpy
         x = numpy.load(folder / "input.npy")
         start = time.perf_counter()
-        call = VARIANTS[variant](folder, threads)
+        engine, *name = variant.split(":")
+        call = VARIANTS[engine](folder, threads, *name)
         answer({"load_seconds": time.perf_counter() - start})
     except Exception as error:
         answer({"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]})

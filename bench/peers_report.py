@@ -1,110 +1,236 @@
-"""What bench/peers measured, as Markdown and as a plot."""
+"""What bench/peers measured: its JSON and its Markdown."""
+import importlib.metadata
+import json
 import pathlib
 import statistics
+import time
+
+from peers_run import ENGINES, quartiles
 
 ENGINE_NAMES = {"pznet": "pznet", "torch": "PyTorch", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
-COLOURS = {"pznet": "#d95f02", "torch": "#7570b3", "onnxruntime": "#1b9e77", "openvino": "#66a61e"}
+FUSION_NAMES = {"fuse-add": "addition", "fold-linear": "linear", "fuse-activation": "activation", "pad-outputs": "padding"}
+LISTS = ("cases", "table2", "figure6", "sweeps")
 
 
-def summary(times):
-    quarters = statistics.quantiles(times, n=4) if len(times) > 1 else times * 3
-    return {"median": statistics.median(times), "low": quarters[0], "high": quarters[2], "best": min(times)}
+# ---------------------------------------------------------------- JSON
+
+def cpu_model():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.lower().startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return "unknown CPU"
+
+
+def versions():
+    found = {}
+    for package in ("torch", "onnxruntime", "openvino", "numpy"):
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = "missing"
+    return found
+
+
+def new(options, kept=None):
+    """An empty report, or one that begins with what is kept of an earlier one on the same CPU."""
+    report = {"cpu": cpu_model(), "date": time.strftime("%Y-%m-%d"), "warmup": options.warmup, "quick": options.quick,
+              "versions": versions(), "left_out": [], "pool": None, **{name: [] for name in LISTS}}
+    if kept and kept.get("cpu") == report["cpu"]:
+        report.update({name: kept[name] for name in (*LISTS, "pool") if kept.get(name)})
+    return report
+
+
+def read_json(path):
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def write_json(report, path):
+    path.write_text(json.dumps(report, indent=1) + "\n")
+
+
+# ---------------------------------------------------------------- the U-Nets in all engines
+
+def count(n, word):
+    return f"{n} {word}{'s' * (n != 1)}"
+
+
+def when(report, part):
+    """Said where a part is of another day than the report."""
+    return f" Measured on {part['date']}." if part.get("date", report["date"]) != report["date"] else ""
+
+
+def median(entry):
+    return statistics.median(entry["seconds"])
+
+
+def fastest(case, engine):
+    """The entry of an engine's fastest variant, or None."""
+    return min((e for e in case["engines"] if e["engine"] == engine), key=median, default=None)
 
 
 def row(case, entry, pznet):
-    s = summary(entry["seconds"])
-    gflops = 2e-9 * case["multiply_adds"] / s["median"]
-    ratio = f"{s['median'] / pznet:.2f}" if pznet else "-"
+    low, middle, high = quartiles(entry["seconds"])
+    middle = median(entry)
+    ratio = f"{middle / median(pznet):.2f}" if pznet else "-"
     error = f"{entry['difference']:.1e}" if entry.get("difference") is not None else "-"
-    return (f"| {ENGINE_NAMES[entry['engine']]} | {entry['variant']} | {1e3 * s['median']:.1f} "
-            f"| {1e3 * s['low']:.1f} to {1e3 * s['high']:.1f} | {gflops:.1f} | {ratio} "
-            f"| {entry['peak_bytes'] / 2**20:.0f} | {error} |")
-
-
-def median_of(case, engine):
-    times = [e["seconds"] for e in case["engines"] if e["engine"] == engine]
-    return statistics.median(times[0]) if times else None
+    return (f"| {ENGINE_NAMES[entry['engine']]} | {entry['variant']} | {1e3 * middle:.1f} "
+            f"| {1e3 * low:.1f} to {1e3 * high:.1f} | {len(entry['seconds'])} "
+            f"| {2e-9 * case['multiply_adds'] / middle:.1f} | {ratio} | {entry['peak_bytes'] / 2**20:.0f} | {error} |")
 
 
 def verdict(case):
-    """The issue's two goals: 1.5 times the faster of PyTorch and ONNX Runtime, and less memory than both."""
-    pznet, rivals = median_of(case, "pznet"), [median_of(case, e) for e in ("torch", "onnxruntime")]
-    rivals = [r for r in rivals if r]
+    """The two goals: 1.5 times the faster of PyTorch and ONNX Runtime, and less memory than both."""
+    pznet, rivals = fastest(case, "pznet"), [e for e in (fastest(case, n) for n in ("torch", "onnxruntime")) if e]
     if not pznet or not rivals:
         return "No verdict: pznet and at least one of PyTorch and ONNX Runtime must have run."
-    memory = {e["engine"]: e["peak_bytes"] for e in case["engines"]}
-    less = all(memory["pznet"] < memory[e] for e in ("torch", "onnxruntime") if e in memory)
-    return (f"pznet runs {min(rivals) / pznet:.2f} times as fast as the faster of PyTorch and ONNX Runtime; its peak "
-            f"memory is {'below' if less else 'not below'} both.")
+    less = all(pznet["peak_bytes"] < e["peak_bytes"] for e in rivals)
+    return (f"pznet runs {min(map(median, rivals)) / median(pznet):.2f} times as fast as the faster of PyTorch and ONNX "
+            f"Runtime; its peak memory is {'below' if less else 'not below'} both.")
 
 
-def case_text(case):
-    lines = [f"### {case['network']}, {case['threads']} thread{'s' * (case['threads'] > 1)}", "",
-             f"Input {' x '.join(map(str, case['input']))}, {2e-9 * case['multiply_adds']:.1f} GFLOP.", "",
-             "| engine | variant | median ms | quartiles ms | GFLOP/s | time / pznet's | peak MiB | difference |",
-             "| --- | --- | --- | --- | --- | --- | --- | --- |"]
-    pznet = median_of(case, "pznet")
-    lines += [row(case, e, pznet) for e in sorted(case["engines"], key=lambda e: statistics.median(e["seconds"]))]
+def case_text(report, case):
+    lines = [f"### {case['network']}, {count(case['threads'], 'thread')}", "",
+             f"Input {' x '.join(map(str, case['input']))}, {2e-9 * case['multiply_adds']:.1f} GFLOP; load average at the "
+             f"start {case.get('load', report.get('load', 0)):.2f}.{when(report, case)}", "",
+             "| engine | variant | median ms | quartiles ms | rounds | GFLOP/s | time / pznet's | peak MiB | difference |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    pznet = fastest(case, "pznet")
+    lines += [row(case, e, pznet) for e in sorted(case["engines"], key=median)]
     lines += ["", verdict(case)]
-    if case.get("compile_seconds"):
+    if case.get("compile_seconds") and case.get("open_seconds") is not None:
         lines += [f"Compiled in {case['compile_seconds']:.1f} s; opened in {1e3 * case['open_seconds']:.0f} ms."]
     lines += [f"Not run: {variant}: {why}" for variant, why in case["failures"].items()]
-    lines += ["", "All variants, one after the other before the alternating runs: " + ", ".join(
+    lines += ["", "Tried before, one after the other: " + ", ".join(
         f"{v} {1e3 * s:.0f} ms" for v, s in sorted(case["scouted"].items(), key=lambda i: i[1])) + "."]
     return "\n".join(lines)
 
 
-def sweep_text(sweep):
+def peers_text(report):
+    head = ["## The U-Nets in all engines", "",
+            "Same weights, same input, one run each in turn; of each engine the fastest variants take part. Peak memory: of "
+            "that whole process, loading and Python included. Difference: relative L2 distance from the output of PyTorch "
+            "in eager mode. GFLOP/s: of the direct algorithm."]
+    return "\n\n".join(["\n".join(head)] + [case_text(report, case) for case in report["cases"]])
+
+
+# ---------------------------------------------------------------- Table 2
+
+def gain(table, setting):
+    """How much faster than without all four, in per cent; None where it was not measured."""
+    times = table["settings"]
+    return 100 * (statistics.median(times["none"]) / statistics.median(times[setting]) - 1) if setting in times else None
+
+
+def table2_row(table):
+    times = {name: 1e3 * statistics.median(t) for name, t in table["settings"].items()}
+    gains = [gain(table, s) for s in ("all", *FUSION_NAMES)]
+    cells = " | ".join("-" if g is None else f"{g:+.1f}%" for g in gains)
+    return (f"| {table['network']}, {count(table['threads'], 'thread')} | {times['none']:.1f} | {times['all']:.1f} "
+            f"| {cells} | {table['difference']:.1e} |")
+
+
+def table2_text(report):
+    lines = ["## Table 2: the optimisations", "",
+             "How much faster than with `--disable " + ",".join(FUSION_NAMES) + "`: with all four, and with each alone (the "
+             "other three disabled). -: changes nothing in this network. Sums are fused first for the sake of the others "
+             "(PZnet 4.5), so alone they may win little. Difference: relative L2 distance between the outputs of all and none."
+             + "".join({when(report, t) for t in report["table2"]}), "",
+             "| network | none, ms | all, ms | all | " + " | ".join(f"{n} alone" for n in FUSION_NAMES.values())
+             + " | difference |", "| --- " * (5 + len(FUSION_NAMES)) + "|"]
+    return "\n".join(lines + [table2_row(t) for t in report["table2"]])
+
+
+# ---------------------------------------------------------------- figure 6
+
+def figure6_text(report):
+    engines = [e for e in ENGINES if any(fastest(p, e) for p in report["figure6"])]
+    points = sorted(report["figure6"], key=lambda p: p["maps"])
+    lines = ["## Figure 6: the basic block with few feature maps", "",
+             f"Two padded 3x3x3 convolutions and a 1x1x1, patch {' x '.join(map(str, points[0]['input'][2:]))}, "
+             f"{count(points[0]['threads'], 'thread')}; medians in ms, and pznet's effective GFLOP/s. The other engines with "
+             "the variant that was fastest at the first point measured." + "".join({when(report, p) for p in points}), "",
+             "| feature maps | " + " | ".join(ENGINE_NAMES[e] for e in engines)
+             + " | GFLOP/s | the fastest other one / pznet | greatest difference |", "| --- " * (4 + len(engines)) + "|"]
+    return "\n".join(lines + [figure6_row(p, engines) for p in points])
+
+
+def figure6_row(point, engines):
+    entries = {e: fastest(point, e) for e in engines}
+    pznet, others = entries.get("pznet"), [e for name, e in entries.items() if e and name != "pznet"]
+    rate = f"{2e-9 * point['multiply_adds'] / median(pznet):.1f}" if pznet else "-"
+    ratio = f"{min(map(median, others)) / median(pznet):.2f}" if pznet and others else "-"
+    errors = [e["difference"] for e in entries.values() if e and e["difference"] is not None]
+    cells = " | ".join(f"{1e3 * median(e):.1f}" if e else "-" for e in entries.values())
+    return f"| {point['maps']} | {cells} | {rate} | {ratio} | {max(errors):.1e} |" if errors else \
+        f"| {point['maps']} | {cells} | {rate} | {ratio} | - |"
+
+
+# ---------------------------------------------------------------- the thread pool
+
+def pool_medians(part):
+    """{threads: {name: {"region_us", "barrier_us", "network_ms", "curve": {regions: ms}, "barrier_curve"}}}: medians of
+    the processes' medians."""
+    threads = {}
+    for run in part["runs"]:
+        threads.setdefault(run["threads"], {}).setdefault(run["name"], []).append(run)
+    return {n: {name: pool_median(runs) for name, runs in names.items()} for n, names in threads.items()}
+
+
+def pool_median(runs):
+    middle = lambda value: statistics.median(value(r) for r in runs)
+    curve = lambda key: {r["count"]: middle(lambda run, i=i: run["regions"][i][key])
+                         for i, r in enumerate(runs[0]["regions"])}
+    return {"region_us": middle(lambda r: r["region_us"]), "barrier_us": middle(lambda r: r["barrier_us"]),
+            "network_ms": middle(lambda r: r["network"]["milliseconds"]), "steps": runs[0]["network"]["steps"],
+            "curve": curve("milliseconds"), "barrier_curve": curve("barrier_milliseconds")}
+
+
+def pool_text(report):
+    part = report["pool"]
+    medians = pool_medians(part)
+    some = next(iter(next(iter(medians.values())).values()))
+    lines = ["## The thread pool beside OpenMP (NeoCPU, figure 4)", "",
+             "OpenMP of GCC, threads bound to cores; active: OMP_WAIT_POLICY=active. Each executor in processes of its own, "
+             f"in turn. A region is forked and joined; network files run as one region with a barrier behind each step. "
+             f"Network: {part['network']}, {some['steps']} steps, with this executor.{when(report, part)}", "",
+             "| threads | executor | a region, us | a barrier, us | network, ms | runs / s |",
+             "| --- | --- | --- | --- | --- | --- |"]
+    for threads, names in medians.items():
+        lines += [f"| {threads} | {name} | {m['region_us']:.2f} | {m['barrier_us']:.2f} | {m['network_ms']:.3f} "
+                  f"| {1e3 / m['network_ms']:.1f} |" for name, m in names.items()]
+    counts = list(some["curve"])
+    lines += ["", "The same work cut into more and more regions, ms:", "",
+              "| threads | executor | " + " | ".join(map(str, counts)) + " |", "| --- " * (2 + len(counts)) + "|"]
+    for threads, names in medians.items():
+        for name, m in names.items():
+            for title, curve in ((name, m["curve"]), (f"{name}, barriers", m["barrier_curve"])):
+                lines.append(f"| {threads} | {title} | " + " | ".join(f"{curve[c]:.2f}" for c in counts) + " |")
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------- the direct convolution
+
+def sweep_text(report, sweep):
     if not sweep["rows"]:
-        return f"### Direct convolution\n\nNot run: {sweep['why']}."
-    lines = [f"### Direct convolution, {sweep['threads']} thread{'s' * (sweep['threads'] > 1)}", "",
-             "Per cent of the multiply-add peak that is measured in the same run.", "",
+        return f"## Direct convolution\n\nNot run: {sweep['why']}."
+    lines = [f"## Direct convolution, {count(sweep['threads'], 'thread')}", "",
+             f"Per cent of the multiply-add peak that is measured in the same run.{when(report, sweep)}", "",
              "| convolution | GFLOP/s | peak | per cent | best run |", "| --- | --- | --- | --- | --- |"]
     lines += [f"| {r['name']} | {r['gflops']:.1f} | {r['peak']:.1f} | {r['percent']:.1f} | {r['best']:.1f} |"
               for r in sweep["rows"]]
     return "\n".join(lines)
 
 
+# ---------------------------------------------------------------- all of it
+
 def markdown(report):
-    head = ["# pznet and its peers", "",
-            f"{report['cpu']}, {report['date']}; {report['rounds']} alternating rounds after {report['warmup']} "
-            f"of warm-up; load of the machine at the start {report['load']:.2f}.",
-            "Versions: " + ", ".join(f"{k} {v}" for k, v in report["versions"].items()) + ".",
-            "Every engine runs in a process of its own, with the same weights and the same input; of each, its fastest "
-            "variant takes part. Peak memory: of that whole process, loading and Python included. Difference: relative "
-            "L2 distance from the output of PyTorch in eager mode.", ""]
-    body = [case_text(case) for case in report["cases"]] + [sweep_text(s) for s in report["sweeps"]]
-    return "\n".join(head) + "\n" + "\n\n".join(body) + "\n"
-
-
-def plot(report, path):
-    """One group of bars for each case: speed and memory. Without matplotlib there is no picture."""
-    try:
-        import matplotlib
-    except ImportError:
-        return None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-    cases = [c for c in report["cases"] if c["engines"]]
-    if not cases:
-        return None
-    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
-    draw(axes[0], cases, "GFLOP/s, effective", lambda c, e: 2e-9 * c["multiply_adds"] / statistics.median(e["seconds"]))
-    draw(axes[1], cases, "peak memory, MiB", lambda c, e: e["peak_bytes"] / 2**20)
-    axes[0].legend(frameon=False, fontsize=8)
-    figure.suptitle(report["cpu"], fontsize=9)
-    figure.savefig(path, dpi=130)
-    return pathlib.Path(path)
-
-
-def draw(axis, cases, title, value):
-    for place, engine in enumerate(ENGINE_NAMES):
-        bars = [(i, value(c, e)) for i, c in enumerate(cases) for e in c["engines"] if e["engine"] == engine]
-        if not bars:
-            continue
-        axis.bar([i + 0.2 * (place - 1.5) for i, _ in bars], [v for _, v in bars], 0.18, color=COLOURS[engine],
-                 label=ENGINE_NAMES[engine])
-    axis.set_xticks(range(len(cases)), [f"{c['network']}\n{c['threads']} thr." for c in cases], fontsize=8)
-    axis.set_xlim(-0.6, len(cases) - 0.4)
-    axis.set_title(title, fontsize=10)
-    axis.spines[["top", "right"]].set_visible(False)
+    versions = ", ".join(f"{k} {v}" for k, v in report["versions"].items())
+    parts = [f"# pznet and its peers\n\n{report['cpu']}, {report['date']}; medians of alternating rounds after "
+             f"{report['warmup']} of warm-up.\nVersions: {versions}."]
+    parts += [peers_text(report)] if report["cases"] else []
+    parts += [table2_text(report)] if report["table2"] else []
+    parts += [figure6_text(report)] if report["figure6"] else []
+    parts += [pool_text(report)] if report["pool"] else []
+    parts += [sweep_text(report, s) for s in report["sweeps"]]
+    parts += ["Left out:\n\n" + "\n".join(f"- {line}" for line in report["left_out"])] if report["left_out"] else []
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,224 @@
+/* bench_pool.c: what a parallel region costs in pznet's thread pool and in OpenMP (NeoCPU 3.1.2 and figure 4).
+ *
+ *   bench_pool pool|openmp THREADS [NET.so]
+ *
+ * prints one line of JSON: microseconds for a parallel region (fork and join) and for a barrier within one; milliseconds
+ * for the same work cut into more and more regions; and runs per second of a network file with this executor. One
+ * executor a process: idle OpenMP threads spin and would take the cores from the pool. OpenMP's own settings come from
+ * its environment variables. Status 77: compiled without OpenMP. */
+#include "base/pool.h"
+#include "pznet/network_abi.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+enum { MAX_THREADS = 256, REPEATS = 9, WARMUP = 2, EMPTY = 2000, MOST_REGIONS = 16384 };
+#define WORK ((int64_t)1 << 21) /* dependent multiply-adds, some milliseconds of a core */
+
+typedef void (*work_task)(void *arg, int32_t worker);
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+static _Noreturn void fail(int status, const char *message) {
+  fprintf(stderr, "bench_pool: %s\n", message);
+  exit(status);
+}
+
+/* ---- the two executors, as network files see them: host, run, barrier ---- */
+
+static void pool_run(void *host, work_task task, void *arg) { pz_pool_run(host, task, arg); }
+static void pool_barrier(void *host, int32_t worker) { pz_pool_barrier(host, worker); }
+
+#ifdef _OPENMP
+static void openmp_run(void *host, work_task task, void *arg) {
+  const int threads = *(const int *)host;
+#pragma omp parallel num_threads(threads)
+  task(arg, omp_get_thread_num());
+}
+static void openmp_barrier(void *host, int32_t worker) {
+  (void)host, (void)worker;
+#pragma omp barrier
+}
+#endif
+
+static pz_abi_executor executor_named(const char *name, int *threads) {
+  if (!strcmp(name, "pool")) {
+    pz_pool *pool;
+    pz_error err = {0};
+    if (pz_pool_new(*threads, true, &pool, &err) != PZ_OK) fail(1, err.message);
+    return (pz_abi_executor){pool, *threads, pool_run, pool_barrier};
+  }
+  if (strcmp(name, "openmp")) fail(2, "the executor is pool or openmp");
+#ifdef _OPENMP
+  omp_set_dynamic(0);
+  return (pz_abi_executor){threads, *threads, openmp_run, openmp_barrier};
+#else
+  fail(77, "compiled without OpenMP");
+#endif
+}
+
+/* ---- the same work in more and more regions ---- */
+
+typedef struct slot { /* a worker's, on cache lines of its own */
+  _Alignas(128) double sum;
+  int64_t done, seen;
+} slot;
+
+typedef struct job {
+  const pz_abi_executor *executor;
+  int64_t work;    /* of a region, all workers together */
+  int64_t regions; /* that a task passes through, with a barrier behind each; 0: one, without */
+  slot slots[MAX_THREADS];
+} job;
+
+static double chain(double x, int64_t n) {
+  for (int64_t i = 0; i < n; i++) x = x * 0.999999 + 1e-6;
+  return x;
+}
+
+static void share(job *j, int32_t worker) {
+  const int64_t workers = j->executor->workers;
+  const int64_t n = j->work * (worker + 1) / workers - j->work * worker / workers;
+  slot *s = &j->slots[worker];
+  s->sum = chain(s->sum, n);
+  s->done += n;
+}
+
+static void region_task(void *arg, int32_t worker) { share(arg, worker); }
+static void barriers_task(void *arg, int32_t worker) {
+  job *j = arg;
+  for (int64_t r = 0; r < j->regions; r++) {
+    share(j, worker);
+    j->executor->barrier(j->executor->host, worker);
+  }
+}
+
+/* `regions` regions of work/regions each, as so many calls of run, or as one with barriers. */
+static double once(job *j, int64_t work, int64_t regions, bool barriers) {
+  j->work = work / regions;
+  j->regions = barriers ? regions : 0;
+  const double start = now();
+  if (barriers) j->executor->run(j->executor->host, barriers_task, j);
+  for (int64_t r = 0; !barriers && r < regions; r++) j->executor->run(j->executor->host, region_task, j);
+  return now() - start;
+}
+
+static double median(job *j, int64_t work, int64_t regions, bool barriers) {
+  double seconds[REPEATS];
+  for (int i = 0; i < WARMUP; i++) once(j, work, regions, barriers);
+  for (int i = 0; i < REPEATS; i++) seconds[i] = once(j, work, regions, barriers);
+  qsort(seconds, REPEATS, sizeof *seconds, ascending);
+  return seconds[REPEATS / 2];
+}
+
+/* Did every worker do its share of every region, no more and no less? */
+static void check_work(job *j) {
+  memset(j->slots, 0, sizeof j->slots);
+  for (int barriers = 0; barriers < 2; barriers++) once(j, 1 << 12, 1 << 6, barriers);
+  int64_t done = 0;
+  for (int32_t i = 0; i < j->executor->workers; i++) done += j->slots[i].done;
+  if (done != 2 << 12) fail(1, "the workers did not do all the work once");
+}
+
+/* Behind a barrier every worker must see what all have written before it. */
+static void checking_task(void *arg, int32_t worker) {
+  job *j = arg;
+  const pz_abi_executor *e = j->executor;
+  for (int64_t r = 1; r <= j->regions; r++) {
+    __atomic_store_n(&j->slots[worker].seen, r, __ATOMIC_RELAXED);
+    e->barrier(e->host, worker);
+    for (int32_t i = 0; i < e->workers; i++)
+      if (__atomic_load_n(&j->slots[i].seen, __ATOMIC_RELAXED) != r)
+        fail(1, "a barrier let a worker through");
+    e->barrier(e->host, worker);
+  }
+}
+
+static void check_barriers(job *j) {
+  j->regions = 100;
+  j->executor->run(j->executor->host, checking_task, j);
+  for (int32_t i = 0; i < j->executor->workers; i++)
+    if (j->slots[i].seen != j->regions) fail(1, "fewer workers ran than were asked for");
+}
+
+static void print_regions(job *j) {
+  printf(", \"regions\": [");
+  for (int64_t regions = 1; regions <= MOST_REGIONS; regions *= 4)
+    printf("%s{\"count\": %lld, \"milliseconds\": %.6f, \"barrier_milliseconds\": %.6f}",
+           regions > 1 ? ", " : "", (long long)regions, 1e3 * median(j, WORK, regions, false),
+           1e3 * median(j, WORK, regions, true));
+  printf("]");
+}
+
+/* ---- a network file ---- */
+
+static void *take(uint64_t bytes) {
+  void *memory = NULL;
+  if (posix_memalign(&memory, 4096, bytes + 4096)) fail(1, "out of memory");
+  memset(memory, 0, bytes + 4096);
+  return memory;
+}
+
+static float **take_ports(const pz_abi_port *ports, int32_t n) {
+  float **all = take((uint64_t)n * sizeof *all);
+  for (int32_t i = 0; i < n; i++) {
+    int64_t elements = 1;
+    for (int k = 0; k < ports[i].rank; k++) elements *= ports[i].dim[k];
+    all[i] = take((uint64_t)elements * sizeof(float));
+    for (int64_t k = 0; k < elements; k++) all[i][k] = (float)(k % 17) / 16;
+  }
+  return all;
+}
+
+static void print_network(const char *path, const pz_abi_executor *executor) {
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) fail(1, dlerror());
+  const pz_abi_entry entry = (pz_abi_entry)dlsym(library, PZ_ABI_SYMBOL);
+  if (!entry || entry()->abi_version != PZ_ABI_VERSION) fail(1, "not a network file of this version");
+  const pz_abi_network *net = entry();
+  const pz_abi_call call = {.arena = take(net->arena_bytes + (uint64_t)executor->workers * net->worker_bytes),
+                            .inputs = (const float *const *)take_ports(net->inputs, net->n_inputs),
+                            .outputs = take_ports(net->outputs, net->n_outputs),
+                            .executor = executor};
+  enum { RUNS = 101 };
+  double seconds[RUNS];
+  for (int i = 0; i < WARMUP + RUNS; i++) {
+    const double start = now();
+    net->run(&call);
+    if (i >= WARMUP) seconds[i - WARMUP] = now() - start;
+  }
+  qsort(seconds, RUNS, sizeof *seconds, ascending);
+  printf(", \"network\": {\"steps\": %d, \"milliseconds\": %.6f}", (int)net->n_steps,
+         1e3 * seconds[RUNS / 2]);
+}
+
+int main(int argc, char **argv) {
+  int threads = argc == 3 || argc == 4 ? atoi(argv[2]) : 0;
+  if (threads < 1 || threads > MAX_THREADS) fail(2, "usage: bench_pool pool|openmp THREADS [NET.so]");
+  const pz_abi_executor executor = executor_named(argv[1], &threads);
+  static job j;
+  j.executor = &executor;
+  check_work(&j);
+  check_barriers(&j);
+  printf("{\"executor\": \"%s\", \"threads\": %d, \"region_us\": %.4f, \"barrier_us\": %.4f", argv[1],
+         threads, 1e6 * median(&j, 0, EMPTY, false) / EMPTY, 1e6 * median(&j, 0, EMPTY, true) / EMPTY);
+  print_regions(&j);
+  if (argc == 4) print_network(argv[3], &executor);
+  puts("}");
+  return 0;
+}

@@ -31,6 +31,7 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Reading and planning are not told: a model that is refused gives its error alone. */
 enum { STAGES = 5 };
 static void tell(const build *b, const char *what, int done) {
   if (b->options->progress)
@@ -65,10 +66,9 @@ static const char *base_name(const char *path) {
 static pz_status make_plan(build *b, pz_error *err) {
   pz_plan_options wanted;
   PZ_TRY(pz_plan_wanted(b->options, &wanted, err));
-  PZ_TRY(stage(b, "reading the model", 0, err));
   PZ_TRY(pz_model_load(b->path, b->options, &b->model, err));
   timed(b, "import_and_optimise");
-  PZ_TRY(stage(b, "planning", 1, err));
+  PZ_TRY(check_interrupt(b, err));
   PZ_TRY(pz_plan_new(b->model.after, &wanted, &b->plan, err));
   timed(b, "plan");
   b->emit = (pz_emit_options){.cc = b->options->cc,

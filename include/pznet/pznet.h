@@ -28,10 +28,11 @@ extern "C" {
 /* Values are the exit statuses of the command. */
 typedef enum pz_status {
   PZ_OK = 0,
-  PZ_ERROR_RUN = 1,    /* a failure while running: reading, writing, a full disk, a verification that failed */
+  PZ_ERROR_RUN = 1,    /* a failure while running: the C compiler, reading, a verification that failed */
   PZ_ERROR_USAGE = 2,  /* wrong arguments */
   PZ_ERROR_INPUT = 3,  /* a bad model, network file or volume */
   PZ_ERROR_MEMORY = 4, /* out of memory, or over the limit that was given (the command exits with 1) */
+  PZ_ERROR_OUTPUT = 5, /* an output that cannot be written, a full disk (the command exits with 3) */
   PZ_INTERRUPTED = 130 /* the caller's interrupt flag was set */
 } pz_status;
 

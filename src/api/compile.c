@@ -180,13 +180,32 @@ static pz_status choose_folder(build *b, pz_error *err) {
   char *folder = pz_arena_printf(b->arena, "%s/pznet-XXXXXX", parent && *parent ? parent : "/tmp");
   if (!folder) return pz_fail_memory(err, "a path", 64);
   if (!mkdtemp(folder))
-    return pz_fail(err, PZ_ERROR_RUN, "%s: cannot make a temporary folder: %s", folder, strerror(errno));
+    return pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot make a temporary folder: %s", folder, strerror(errno));
   b->folder = folder;
+  return PZ_OK;
+}
+
+/* Made later, when the model is known to be good. */
+static pz_status check_emit_folder(const char *path, pz_error *err) {
+  struct stat st;
+  char parent[4096] = ".";
+  const char *slash = strrchr(path, '/');
+  if (stat(path, &st) == 0) {
+    if (!S_ISDIR(st.st_mode))
+      return pz_fail(err, PZ_ERROR_OUTPUT, "%s: is a file, expected a folder for the source", path);
+    return access(path, W_OK | X_OK) ? pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot be written: %m", path)
+                                     : PZ_OK;
+  }
+  if (slash && slash[1])
+    snprintf(parent, sizeof parent, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+  if (!(slash && !slash[1]) && access(parent, W_OK | X_OK))
+    return pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot make this folder: %m", path);
   return PZ_OK;
 }
 
 static pz_status run_build(build *b, char **summary, pz_error *err) {
   PZ_TRY(pz_file_check_writable(b->output, err));
+  if (b->options->emit_c) PZ_TRY(check_emit_folder(b->options->emit_c, err));
   PZ_TRY(make_plan(b, err));
   PZ_TRY(choose_folder(b, err));
   PZ_TRY(make_network(b, err));

@@ -34,5 +34,6 @@ pz_status pz_seal_network(pz_arena *arena, const char *network, const char **sea
   const bool written = fd >= 0 && pwrite(fd, digits, PZ_SEAL_DIGITS, at) == PZ_SEAL_DIGITS;
   const int reason = errno;
   if (fd >= 0) close(fd);
-  return written ? PZ_OK : pz_fail(err, PZ_ERROR_RUN, "%s: cannot be written: %s", network, strerror(reason));
+  return written ? PZ_OK
+                 : pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot be written: %s", network, strerror(reason));
 }

@@ -18,16 +18,17 @@ typedef struct pending {
 static pz_status resolve(const char *path, pending *p, pz_error *err) {
   struct stat st;
   if (!realpath(path, p->target)) {
-    if (errno != ENOENT) return pz_fail(err, PZ_ERROR_RUN, "%s: cannot be written: %m", path);
-    if (strlen(path) >= sizeof p->target) return pz_fail(err, PZ_ERROR_RUN, "%s: the path is too long", path);
+    if (errno != ENOENT) return pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot be written: %m", path);
+    if (strlen(path) >= sizeof p->target)
+      return pz_fail(err, PZ_ERROR_OUTPUT, "%s: the path is too long", path);
     strcpy(p->target, path);
   } else if (stat(p->target, &st) == 0 && !S_ISREG(st.st_mode)) {
-    return pz_fail(err, PZ_ERROR_RUN, "%s: is %s, expected a file to replace", path,
+    return pz_fail(err, PZ_ERROR_OUTPUT, "%s: is %s, expected a file to replace", path,
                    S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
   }
   const char *slash = strrchr(p->target, '/');
   if (!*path || (slash && !slash[1]))
-    return pz_fail(err, PZ_ERROR_RUN, "'%s': expected the name of a file", path);
+    return pz_fail(err, PZ_ERROR_OUTPUT, "'%s': expected the name of a file", path);
   size_t n = slash ? (size_t)(slash - p->target) + 1 : 2;
   memcpy(p->folder, slash ? p->target : "./", n);
   p->folder[n] = 0;
@@ -47,10 +48,20 @@ static int create_temporary(pending *p) {
   return -1;
 }
 
+/* Immutable or append-only: what would be found by the renaming only. */
+static bool is_fixed(const char *path) {
+  const uint64_t fixed = STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND;
+  struct statx st;
+  return statx(AT_FDCWD, path, 0, 0, &st) == 0 && (st.stx_attributes & fixed);
+}
+
 static pz_status begin(const char *path, pending *p, pz_error *err) {
   PZ_TRY(resolve(path, p, err));
+  if (is_fixed(p->target) || is_fixed(p->folder))
+    return pz_fail(err, PZ_ERROR_OUTPUT,
+                   "%s: cannot be written: the file or its folder is immutable (chattr)", path);
   p->fd = create_temporary(p);
-  if (p->fd < 0) return pz_fail(err, PZ_ERROR_RUN, "%s: cannot be created: %m", path);
+  if (p->fd < 0) return pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot be created: %m", path);
   return PZ_OK;
 }
 
@@ -83,7 +94,7 @@ pz_status pz_file_write(const char *path, const void *data, size_t size, pz_erro
   if (written) return sync_folder(p.folder), PZ_OK;
   unlink(p.temporary);
   errno = reason;
-  return pz_fail(err, PZ_ERROR_RUN, "%s: cannot be written: %m", path);
+  return pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot be written: %m", path);
 }
 
 pz_status pz_file_check_writable(const char *path, pz_error *err) {

@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -176,6 +177,11 @@ static pz_status compiler_failed(const pz_plan *plan, const pz_emit_options *o, 
   const char *line = text ? strstr(text, "error") : NULL;
   while (line && line > text && line[-1] != '\n') line--;
   if (!line) line = text ? text : "";
+  struct statvfs disk;
+  if (strstr(line, "No space left") || strstr(line, "File too large") || strstr(line, "File size limit") ||
+      (!statvfs(folder, &disk) && disk.f_blocks && !disk.f_bavail))
+    return pz_fail(err, PZ_ERROR_OUTPUT,
+                   "%s: no room on the disk for the C compiler's files; TMPDIR names another", folder);
   return pz_fail(err, PZ_ERROR_RUN, "%s failed with status %d: %.*s", pz_emit_compiler(o), code,
                  (int)strcspn(line, "\n"), line);
 }

@@ -265,7 +265,7 @@ static pz_status write_network(const writer *w, pz_error *err) {
 static pz_status make_folder(const char *path, pz_error *err) {
   if (!path) return pz_fail_memory(err, "a path", 64);
   if (mkdir(path, 0777) && errno != EEXIST)
-    return pz_fail(err, PZ_ERROR_RUN, "%s: cannot make this folder: %s", path, strerror(errno));
+    return pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot make this folder: %s", path, strerror(errno));
   return PZ_OK;
 }
 

@@ -106,7 +106,7 @@ static pz_status reserve(const run *r, int fd, pz_error *err) {
   const int64_t bytes = r->result_offset + pz_volume_bytes(&r->plan.result);
   if (fallocate(fd, 0, 0, bytes) != 0) {
     if (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)
-      return pz_fail(err, PZ_ERROR_RUN, "%s: no room on the disk for the result of %lld bytes",
+      return pz_fail(err, PZ_ERROR_OUTPUT, "%s: no room on the disk for the result of %lld bytes",
                      r->output.file, (long long)bytes);
     if (ftruncate(fd, bytes) != 0) return pz_io_fail(err, r->result_path, "growing", errno);
   }

@@ -7,10 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static bool writes(const char *doing) {
+  return strcmp(doing, "reading") && strcmp(doing, "opening") && strcmp(doing, "looking at");
+}
+
 pz_status pz_io_fail(pz_error *err, const char *path, const char *doing, int code) {
   const bool full = code == ENOSPC || code == EDQUOT || code == EFBIG;
   char text[128];
-  return pz_fail(err, PZ_ERROR_RUN, "%s: %s: %s%s", path, doing, strerror_r(code, text, sizeof text),
+  return pz_fail(err, writes(doing) ? PZ_ERROR_OUTPUT : PZ_ERROR_RUN, "%s: %s: %s%s", path, doing,
+                 strerror_r(code, text, sizeof text),
                  full ? "; make room on the disk and run the same command with --resume" : "");
 }
 

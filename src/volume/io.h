@@ -6,11 +6,12 @@
 
 /* Opens a regular file for reading. PZ_ERROR_INPUT when that cannot be done. */
 pz_status pz_io_open(const char *path, int *fd, int64_t *size, pz_error *err);
-/* A short read is PZ_ERROR_INPUT ("ends after ... bytes"), any other failure PZ_ERROR_RUN. */
+/* A short read is PZ_ERROR_INPUT ("ends after ... bytes"), any other failure PZ_ERROR_RUN; of writing PZ_ERROR_OUTPUT. */
 pz_status pz_io_read(int fd, const char *path, void *data, int64_t bytes, int64_t offset, pz_error *err);
 pz_status pz_io_write(int fd, const char *path, const void *data, int64_t bytes, int64_t offset,
                       pz_error *err);
-/* The message for errno `code` while `doing` ("writing", "syncing") a file: says what to do about a full disk. */
+/* The message for errno `code` while `doing` ("writing", "syncing") a file: says what to do about a full disk. While
+ * "reading", "opening" or "looking at" it PZ_ERROR_RUN, otherwise PZ_ERROR_OUTPUT. */
 pz_status pz_io_fail(pz_error *err, const char *path, const char *doing, int code);
 pz_status pz_io_sync_path(const char *path, pz_error *err);   /* a file */
 pz_status pz_io_sync_folder(const char *path, pz_error *err); /* the folder that holds `path` */

@@ -15,7 +15,7 @@ struct pz_job {
   pz_arena *arena;
   const char *output, *folder;
   sqlite3 *db;
-  bool resumed;
+  bool resumed, made; /* made: the folder was not there before */
 };
 
 #define HOW_TO_BEGIN_ANEW "run without --resume to begin anew"
@@ -40,8 +40,13 @@ static pz_status sql_fail(pz_job *job, pz_error *err) {
   if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR)
     return pz_fail(err, PZ_ERROR_RUN, "%s/job.db: damaged (%s); " HOW_TO_BEGIN_ANEW, job->folder,
                    sqlite3_errmsg(job->db));
+  const int reason = code == SQLITE_IOERR ? sqlite3_system_errno(job->db) : 0;
+  if (reason) return pz_io_fail(err, job->folder, "recording progress", reason);
   if (code == SQLITE_FULL) return pz_io_fail(err, job->folder, "recording progress", ENOSPC);
-  return pz_fail(err, PZ_ERROR_RUN, "%s/job.db: %s", job->folder, sqlite3_errmsg(job->db));
+  const bool unwritable =
+      code == SQLITE_IOERR || code == SQLITE_CANTOPEN || code == SQLITE_READONLY || code == SQLITE_PERM;
+  return pz_fail(err, unwritable ? PZ_ERROR_OUTPUT : PZ_ERROR_RUN, "%s/job.db: %s", job->folder,
+                 sqlite3_errmsg(job->db));
 }
 
 static pz_status sql(pz_job *job, const char *text, pz_error *err) {
@@ -135,7 +140,8 @@ static void close_database(pz_job *job) {
 }
 
 static pz_status make_folder(pz_job *job, pz_error *err) {
-  if (mkdir(job->folder, 0777) == 0 || errno == EEXIST) return pz_io_sync_folder(job->folder, err);
+  job->made = mkdir(job->folder, 0777) == 0;
+  if (job->made || errno == EEXIST) return pz_io_sync_folder(job->folder, err);
   return pz_io_fail(err, job->folder, "creating", errno);
 }
 
@@ -154,7 +160,7 @@ static pz_status clear_folder(pz_job *job, pz_error *err) {
   }
   remove_files(job);
   if (lstat(job->folder, &info) != 0) return PZ_OK;
-  return pz_fail(err, PZ_ERROR_RUN,
+  return pz_fail(err, PZ_ERROR_OUTPUT,
                  "%s: cannot be removed; it holds files that are not pznet's: move them away", job->folder);
 }
 
@@ -213,6 +219,7 @@ pz_status pz_job_open(const char *output, bool resume, const pz_job_fact *facts,
   }
   const pz_status status = open_in(j, resume, facts, n, err);
   if (status == PZ_OK) *job = j;
+  else if (j->made && sqlite3_errcode(j->db) != SQLITE_BUSY) pz_job_remove(j); /* nothing is in it yet */
   else pz_job_close(j);
   return status;
 }

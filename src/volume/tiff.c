@@ -430,7 +430,7 @@ static pz_status write_pages(const char *path, tiff *t, pz_volume_source *source
     PZ_TRY(pz_volume_source_plane(source, i % info->channels, i / info->channels, plane, err));
     set_fields(t->file, info, i == 0, (uint32_t)rows);
     if (!write_page(t->file, plane, row_bytes, height, rows))
-      return pz_fail(err, PZ_ERROR_RUN, "%s: writing page %lld: %s", path, (long long)i, why(t));
+      return pz_fail(err, PZ_ERROR_OUTPUT, "%s: writing page %lld: %s", path, (long long)i, why(t));
   }
   return PZ_OK;
 }
@@ -458,8 +458,8 @@ static pz_status tiff_convert(const char *path, const char *dataset, pz_volume_s
     t.message[0] = 0;
     TIFFClose(t.file);
     if (status == PZ_OK && t.message[0])
-      status = pz_fail(err, PZ_ERROR_RUN, "%s: writing: %s", path, t.message);
-  } else status = pz_fail(err, PZ_ERROR_RUN, "%s: creating: %s", path, why(&t));
+      status = pz_fail(err, PZ_ERROR_OUTPUT, "%s: writing: %s", path, t.message);
+  } else status = pz_fail(err, PZ_ERROR_OUTPUT, "%s: creating: %s", path, why(&t));
   free(plane);
   return status;
 }

@@ -152,7 +152,7 @@ static void wrong_use_is_refused(void **state) {
   assert_int_equal(pz_run_files(NULL, 1, ins, 1, outs, 1), PZ_ERROR_USAGE);
   assert_int_equal(pz_run_files(in, 1, ins, 1, outs, 1), PZ_ERROR_INPUT); /* not a network file */
   assert_false(fx_exists(out));
-  assert_refused(in, fx_path(&f, "no/such/folder.npy"), PZ_ERROR_RUN, "folder.npy");
+  assert_refused(in, fx_path(&f, "no/such/folder.npy"), PZ_ERROR_OUTPUT, "folder.npy");
   fx_leave(&f);
 }
 

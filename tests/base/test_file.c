@@ -168,19 +168,19 @@ static void unwritable(void **state) {
   assert_int_equal(pz_file_write("plain", "", 0, NULL), PZ_OK);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     pz_error err = {0};
-    assert_refused(pz_file_write(rows[i].path, "x", 1, &err), &err, PZ_ERROR_RUN, rows[i].words);
+    assert_refused(pz_file_write(rows[i].path, "x", 1, &err), &err, PZ_ERROR_OUTPUT, rows[i].words);
     err = (pz_error){0};
-    assert_refused(pz_file_check_writable(rows[i].path, &err), &err, PZ_ERROR_RUN, rows[i].words);
+    assert_refused(pz_file_check_writable(rows[i].path, &err), &err, PZ_ERROR_OUTPUT, rows[i].words);
   }
   char longer[2 * PATH_MAX];
   memset(longer, 'x', sizeof longer);
   longer[sizeof longer - 1] = 0;
   pz_error err = {0};
-  assert_refused(pz_file_write(longer, "x", 1, &err), &err, PZ_ERROR_RUN,
+  assert_refused(pz_file_write(longer, "x", 1, &err), &err, PZ_ERROR_OUTPUT,
                  "xxx"); /* the path fills the message */
   err = (pz_error){0};
   longer[NAME_MAX + 1] = 0;
-  assert_refused(pz_file_write(longer, "x", 1, &err), &err, PZ_ERROR_RUN,
+  assert_refused(pz_file_write(longer, "x", 1, &err), &err, PZ_ERROR_OUTPUT,
                  "xx: cannot be written: File name too long");
   unlink("fifo"), unlink("plain");
   assert_int_equal(entries(), 0);
@@ -211,7 +211,7 @@ static void every_step_of_writing_fails(void **state) {
     assert_holds("d", status == PZ_OK ? "new text" : "old");
     assert_int_equal(entries(), 1);
     if (status != PZ_OK)
-      assert_refused(status, &err, PZ_ERROR_RUN, "d: cannot be written: No space left on device");
+      assert_refused(status, &err, PZ_ERROR_OUTPUT, "d: cannot be written: No space left on device");
     failures += status != PZ_OK;
     if (done) break;
   }

@@ -11,6 +11,7 @@ import pathlib
 import pty
 import random
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -146,7 +147,7 @@ class Usage(Case):
             self.skipTest("there is no /dev/full")
         with open("/dev/full", "w") as full:
             result = subprocess.run([PZNET, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
-        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1))
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (3, 1))
 
 
 class Compile(Case):
@@ -218,8 +219,8 @@ class Compile(Case):
                 quiet = ["-q"] if status == 1 else []  # no progress is told of a model that is refused
                 self.assert_fails(status, words, "compile", *quiet, *arguments, "-o", net)
                 self.assertFalse(net.exists())
-        self.assert_fails(1, "no/net.so", "compile", MODEL, *weights, "-q", "-o", self.folder / "no/net.so")
-        self.assert_fails(1, "folder", "compile", MODEL, *weights, "-q", "-o", self.folder)
+        self.assert_fails(3, "no/net.so", "compile", MODEL, *weights, "-q", "-o", self.folder / "no/net.so")
+        self.assert_fails(3, "folder", "compile", MODEL, *weights, "-q", "-o", self.folder)
 
     def start_compiler_that_never_ends(self, start):
         """A C compiler that starts another program, which takes no notice of SIGTERM. Its process group, once both run;
@@ -364,7 +365,7 @@ class Run(Case):
         self.assert_fails(3, "none.npy", "run", TINY, self.folder / "none.npy", "-o", out)
         self.assert_fails(3, "in.npy", "run", good, good, "-o", out)
         self.assert_fails(2, "expected 1 and 1", "run", TINY, good, good, "-o", out)
-        self.assert_fails(1, "no/out.npy", "run", TINY, good, "-o", self.folder / "no/out.npy")
+        self.assert_fails(3, "no/out.npy", "run", TINY, good, "-o", self.folder / "no/out.npy")
         self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["in.npy", "swapped.npy"])
 
     def changed(self, pattern, replace):
@@ -388,6 +389,75 @@ class Run(Case):
             net = self.folder / "avx512.so"
             self.assert_works("compile", self.write("q.prototxt", QUICK), "-q", "--isa", "avx512", "-o", net)
             self.assert_fails(3, "compile again with --isa", "run", net, good, "-o", out)
+
+
+class Output(Case):
+    """Outputs that cannot be written: one line, status 3, nothing left behind."""
+
+    def setUp(self):
+        super().setUp()
+        self.input = self.write("in.npy", npy("(4, 12, 14)", bytes(4 * 672)))
+        self.model = self.write("quick.prototxt", QUICK)
+
+    def writers(self, folder):
+        """Each verb that writes, with its output in this folder."""
+        return [
+            ["compile", self.model, "-q", "-o", folder / "net.so"],
+            ["run", TINY, self.input, "-o", folder / "out.npy"],
+            ["infer", TINY, self.input, folder / "out.npy", "-q"],
+            ["infer", TINY, self.input, folder / "out.tif", "-q"],
+            ["infer", TINY, self.input, folder / "out.nii.gz", "-q"],
+            ["infer", TINY, self.input, folder / "out.h5:/main", "-q"],
+        ]
+
+    def test_paths(self):
+        taken, missing = self.folder / "taken", self.folder / "missing"
+        for name in "net.so", "out.npy", "out.tif", "out.nii.gz", "out.h5":
+            (taken / name).mkdir(parents=True)
+        cases = [(taken, "folder"), (missing, "No such file"), (pathlib.Path("/proc"), "proc")]
+        if os.getuid():
+            closed = self.folder / "closed"
+            closed.mkdir(mode=0o555)
+            cases.append((closed, "Permission denied"))
+        for folder, words in cases:
+            for arguments in self.writers(folder):
+                with self.subTest(arguments):
+                    # a C compiler that cannot be started, a network that cannot be run: found before the work
+                    work = ["--cc", "no-such-compiler"] if arguments[0] == "compile" else []
+                    self.assert_fails(3, words, *arguments, *work)
+        self.assertFalse(missing.exists())
+        self.assert_fails(3, "regular", "run", TINY, self.input, "-o", "/dev/full")
+        report = self.folder / "missing" / "report.json"
+        self.assert_fails(3, "report", "infer", TINY, self.input, self.folder / "out.npy", "-q", "--json", report)
+        self.assertFalse((self.folder / "out.npy").exists())
+        for source in self.model, missing / "source":
+            arguments = ["compile", self.model, "-q", "-o", self.folder / "net.so", "--emit-c", source]
+            self.assert_fails(3, str(source), *arguments, "--cc", "no-such-compiler")
+
+    def test_immutable_folder(self):
+        fixed = self.folder / "fixed"
+        fixed.mkdir()
+        try:
+            subprocess.run(["chattr", "+i", fixed], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            self.skipTest("chattr +i is not possible here")
+        self.addCleanup(subprocess.run, ["chattr", "-i", fixed])
+        for arguments in self.writers(fixed):
+            self.assert_fails(3, "fixed", *arguments)
+
+    def test_files_that_cannot_grow(self):
+        """As a full disk: writing fails somewhere on the way."""
+        temporary, out = self.folder / "tmp", self.folder / "out"
+        temporary.mkdir()
+        out.mkdir()
+        environment = os.environ | {"TMPDIR": str(temporary)}
+        for bytes_ in 0, 512, 4096:
+            for arguments in self.writers(out):
+                with self.subTest(bytes_=bytes_, arguments=arguments):
+                    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, bytes_))
+                    self.assert_fails(3, "", *arguments, preexec_fn=limit, env=environment)
+                    self.assertEqual(list(temporary.iterdir()), [])
+                    self.assertEqual(list(out.iterdir()), [])
 
 
 class Verify(Case):
@@ -531,7 +601,7 @@ class Bench(Case):
         self.assert_fails(2, "ends with .html or .svg", "bench", TINY, "--plot", "profile.png")
         self.assert_fails(2, "ends with .html or .svg", "bench", TINY, "--plot", ".svg")
         result = pznet("bench", TINY, "--runs", 1, "-t", 1, "--plot", self.folder / "no/profile.svg")
-        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1))
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (3, 1))
         self.assertIn("no/profile.svg", result.stderr)
 
 

@@ -253,7 +253,7 @@ static void refusals(void **state) {
       {{.store = PZ_STORE_ARGMAX}, 2, 257, "out.npy", "at most 256", PZ_ERROR_USAGE},
       {{.memory = 0}, 2, 1, "in.npy", "the output is the input", PZ_ERROR_USAGE},
       {{.memory = 0}, 2, 1, "out.xyz", "unknown kind", PZ_ERROR_USAGE},
-      {{.memory = 0}, 2, 1, "nowhere/out.npy", "nowhere", PZ_ERROR_RUN},
+      {{.memory = 0}, 2, 1, "nowhere/out.npy", "nowhere", PZ_ERROR_OUTPUT},
       {{.memory = 1000}, 2, 1, "out.npy", "the limit is", PZ_ERROR_MEMORY},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -91,7 +91,7 @@ static void every_call(void **state) {
         unlink(out);
         continue;
       }
-      if (status != PZ_ERROR_RUN) fail_msg("call %ld: %d %s", n, status, err.message);
+      if (status != PZ_ERROR_OUTPUT) fail_msg("call %ld: %d %s", n, status, err.message);
       assert_true(strlen(err.message) > 10);
       if (fx_exists(out)) expect_bytes(out, want, size); /* the failure came after the renaming */
       unlink(out);
@@ -142,7 +142,7 @@ static int on_a_small_disk(const fx_folder *f, const char *name) {
     const pz_status status = go(in, out, true, &err);
     if (status == PZ_OK) break;
     failures++;
-    if (status != PZ_ERROR_RUN || fx_exists(out)) return 3;
+    if (status != PZ_ERROR_OUTPUT || fx_exists(out)) return 3;
     if (!strstr(err.message, "disk") && !strstr(err.message, "space") && !strstr(err.message, "full")) {
       fprintf(stderr, "%d KiB: %s\n", kib, err.message);
       return 4;
@@ -188,14 +188,14 @@ static void unwritable(void **state) {
     fx_net_make(&net, FX_RAMP, 1, 2, patch, patch);
     err = (pz_error){0};
     assert_int_equal(fx_infer(&net, fx_path(&f, "in.npy"), fx_path(&f, outs[i]), &o, &eager, &err),
-                     PZ_ERROR_RUN);
+                     PZ_ERROR_OUTPUT);
     assert_non_null(strstr(err.message, outs[i]));
     assert_int_equal(net.runs, 0); /* found before the work */
   }
   /* a job's folder with something in it that is not a job's */
   assert_int_equal(mkdir(fx_path(&f, "out.npy.pznet-job"), 0777), 0);
   fx_write_file(fx_path(&f, "out.npy.pznet-job/thesis.txt"), "x", 1);
-  assert_int_equal(go(fx_path(&f, "in.npy"), fx_path(&f, "out.npy"), false, &err), PZ_ERROR_RUN);
+  assert_int_equal(go(fx_path(&f, "in.npy"), fx_path(&f, "out.npy"), false, &err), PZ_ERROR_OUTPUT);
   assert_non_null(strstr(err.message, "not pznet's"));
   assert_true(fx_exists(fx_path(&f, "out.npy.pznet-job/thesis.txt")));
   fx_leave(&f);

@@ -10,7 +10,7 @@
 
 int tool_fail(pz_status status) {
   fprintf(stderr, "pznet: %s\n", pz_last_message());
-  return status == PZ_ERROR_MEMORY ? PZ_ERROR_RUN : (int)status;
+  return status == PZ_ERROR_MEMORY ? PZ_ERROR_RUN : status == PZ_ERROR_OUTPUT ? PZ_ERROR_INPUT : (int)status;
 }
 
 /* ---- Ctrl-C ---- */

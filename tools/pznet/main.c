@@ -1,6 +1,7 @@
 /* main.c: pznet, the command: a table of verbs. */
 #include "tool.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ static void print_summary(FILE *out) {
   fprintf(out, "\n`pznet VERB --help` tells more.\n"
                "exit status: 0 success, 1 a failure while running, 2 wrong usage, 3 a bad model, network "
                "file or volume,\n"
-               "130 after Ctrl-C\n");
+               "or an output that cannot be written (a full disk too), 130 after Ctrl-C\n");
 }
 
 static int run(int argc, char **argv) {
@@ -35,14 +36,16 @@ static int run(int argc, char **argv) {
   }
   for (int i = 0; i < VERBS; i++)
     if (!strcmp(argv[1], verbs[i]->name)) return verbs[i]->run(verbs[i], argc - 1, argv + 1);
-  fprintf(stderr, "pznet: no verb '%s'; expected compile, inspect, run, infer, verify, bench or tune\n", argv[1]);
+  fprintf(stderr, "pznet: no verb '%s'; expected compile, inspect, run, infer, verify, bench or tune\n",
+          argv[1]);
   return PZ_ERROR_USAGE;
 }
 
 /* What was printed must have arrived: a full disk is a failure too. */
 int main(int argc, char **argv) {
+  signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error of writing, not the end of the process */
   const int status = run(argc, argv);
   if (!fflush(stdout) && !ferror(stdout)) return status;
   fprintf(stderr, "pznet: standard output: cannot be written\n");
-  return status ? status : PZ_ERROR_RUN;
+  return status ? status : PZ_ERROR_INPUT;
 }

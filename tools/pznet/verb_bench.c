@@ -70,7 +70,7 @@ static int show(const state *s, const char *network, const char *text_of_report)
   if (s->json) puts(text_of_report);
   if (!s->json && s->layers) print_layers(report);
   if (!s->json) print_summary(network, report);
-  if (s->plot && !tool_plot_layers(s->plot, network, report)) status = PZ_ERROR_RUN;
+  if (s->plot && !tool_plot_layers(s->plot, network, report)) status = PZ_ERROR_INPUT;
   json_decref(report);
   return status;
 }

@@ -1,9 +1,12 @@
 /* verb_infer.c: pznet infer. */
 #include "tool.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct state {
   pz_infer_options options;
@@ -68,10 +71,28 @@ static void planned(void *host, const char *text) {
 
 static int write_report(const state *s, const char *report) {
   FILE *file = !strcmp(s->json, "-") ? stdout : fopen(s->json, "w");
-  const bool written = file && fputs(report, file) >= 0 && fputc('\n', file) >= 0 && !fflush(file);
-  if (file && file != stdout) fclose(file);
+  bool written = file && fputs(report, file) >= 0 && fputc('\n', file) >= 0 && !fflush(file);
+  struct stat st;
+  if (file && file != stdout) {
+    if (!written && !fstat(fileno(file), &st) && S_ISREG(st.st_mode)) unlink(s->json); /* not half of one */
+    if (fclose(file)) written = false;
+  }
   if (!written) fprintf(stderr, "pznet: %s: cannot write the report\n", s->json);
-  return written ? 0 : PZ_ERROR_RUN;
+  return written ? 0 : PZ_ERROR_INPUT;
+}
+
+/* Found before the work; the file is not touched. */
+static bool report_is_writable(const char *path) {
+  char folder[4096] = ".";
+  const char *slash = strrchr(path, '/');
+  struct stat st;
+  if (!strcmp(path, "-")) return true;
+  if (slash) snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+  const bool there = stat(path, &st) == 0;
+  if (there && S_ISDIR(st.st_mode)) errno = EISDIR;
+  else if (!access(there ? path : folder, there ? W_OK : W_OK | X_OK)) return true;
+  fprintf(stderr, "pznet: %s: cannot write the report: %s\n", path, strerror(errno));
+  return false;
 }
 
 static void print_report(const char *output, const char *report) {
@@ -98,6 +119,7 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   s.options.interrupt = tool_interrupt();
   s.options.planned = planned;
   s.options.planned_host = &s;
+  if (s.json && !report_is_writable(s.json)) return PZ_ERROR_INPUT;
   char *report = NULL;
   const pz_status status = pz_infer(args[0], args[1], args[2], &s.options, &report);
   tool_progress_end(&s.progress);

@@ -1,5 +1,6 @@
 /* compile.c: pz_compile: model file in, network file out. */
 #include "api/api.h"
+#include "base/cpu.h"
 #include "base/file.h"
 #include "emit/emit.h"
 #include "pznet/network_abi.h"
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -63,6 +65,51 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
+/* ---- memory ---- */
+
+static int64_t plus(int64_t a, int64_t b) {
+  int64_t sum;
+  return pz_add_i64(a, b, &sum) ? sum : INT64_MAX;
+}
+static int64_t times(int64_t a, int64_t b) {
+  int64_t product;
+  return pz_mul_i64(a, b, &product) ? product : INT64_MAX;
+}
+
+static int64_t ports_bytes(const pz_graph *g, const pz_tensor_id *ids, int32_t n) {
+  int64_t bytes = 0;
+  for (int32_t i = 0; i < n; i++) bytes = plus(bytes, times(4, pz_shape_elements(&g->tensors[ids[i]].shape)));
+  return bytes;
+}
+
+/* What this machine, or the limit that this process was given, has for the golden run; of a network for other
+ * machines only what opening refuses everywhere. */
+static int64_t memory_limit(const pz_plan *plan) {
+  const int64_t everywhere = INT64_C(1) << 46;
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  struct rlimit given;
+  if (!pz_isa_supported(plan->isa)) return everywhere;
+  int64_t limit = pages > 0 && size > 0 ? times(pages, size) : everywhere;
+  if (!getrlimit(RLIMIT_AS, &given) && given.rlim_cur < (rlim_t)limit) limit = (int64_t)given.rlim_cur;
+  return limit;
+}
+
+/* The network is run once when it is compiled. */
+static pz_status check_memory(const build *b, pz_error *err) {
+  const pz_plan *p = b->plan;
+  const int64_t weights = times(4, p->n_weights), limit = memory_limit(p);
+  const int64_t arena = plus(times(4, p->arena_floats), times(times(4, p->worker_floats), pz_cpu_usable()));
+  const int64_t ports = plus(ports_bytes(p->graph, p->graph->inputs, p->graph->n_inputs),
+                             ports_bytes(p->graph, p->graph->outputs, p->graph->n_outputs));
+  const int64_t need = plus(plus(weights, arena), ports);
+  if (need <= limit) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_INPUT,
+                 "%s: running the network needs %lld bytes of memory (activations %lld, weights %lld, inputs "
+                 "and outputs %lld), %lld are there: make its input smaller with --input",
+                 b->path, (long long)need, (long long)arena, (long long)weights, (long long)ports,
+                 (long long)limit);
+}
+
 static pz_status make_plan(build *b, pz_error *err) {
   pz_plan_options wanted;
   PZ_TRY(pz_plan_wanted(b->options, &wanted, err));
@@ -70,6 +117,7 @@ static pz_status make_plan(build *b, pz_error *err) {
   timed(b, "import_and_optimise");
   PZ_TRY(check_interrupt(b, err));
   PZ_TRY(pz_plan_new(b->model.after, &wanted, &b->plan, err));
+  PZ_TRY(check_memory(b, err));
   timed(b, "plan");
   b->emit = (pz_emit_options){.cc = b->options->cc,
                               .model = base_name(b->path),

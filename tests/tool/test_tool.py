@@ -222,6 +222,37 @@ class Compile(Case):
         self.assert_fails(3, "no/net.so", "compile", MODEL, *weights, "-q", "-o", self.folder / "no/net.so")
         self.assert_fails(3, "folder", "compile", MODEL, *weights, "-q", "-o", self.folder)
 
+    def test_more_memory_than_there_is(self):
+        """Refused before the C compiler is called, with the bytes that it needs."""
+        started, net = self.folder / "started", self.folder / "net.so"
+        compiler = self.write("cc.sh", f"#!/bin/sh\ntouch {started}\nexec false\n")
+        compiler.chmod(0o755)
+        arguments = ["compile", MODEL, "-w", "init:1", "--cc", compiler, "-o", net, "--input"]
+        gibibyte = 1 << 30
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (gibibyte, gibibyte))
+        result = pznet(*arguments, "data=1x1x400x400x400", preexec_fn=limit)
+        self.assertEqual((result.returncode, result.stdout), (3, ""), result.stderr)
+        self.assertRegex(result.stderr, r"^pznet: .*tiny.prototxt: running the network needs \d+ bytes .*\n$")
+        found = [int(n) for n in re.findall(r"(\d{6,})", result.stderr)]
+        self.assertGreater(found[0], gibibyte)
+        self.assertGreaterEqual(found[0], (1 + 2) * 4 * 400**3)  # its input and output alone
+        self.assertEqual(found[-1], gibibyte)
+        self.assert_fails(3, "bytes of memory", *arguments, "data=1x1x4000x4000x4000")
+        self.assertFalse(started.exists())
+        self.assert_fails(1, "failed with status 1", *arguments, "data=1x1x8x8x8", "-q")
+        self.assertTrue(started.exists())
+        self.assertFalse(net.exists())
+
+    def test_limits_of_memory_when_inferring(self):
+        data, out = self.write("in.npy", npy("(4, 12, 14)", bytes(4 * 672))), self.folder / "out.npy"
+        result = pznet("infer", TINY, data, out, "-q", "--memory", "1M")
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
+        need = int(re.search(r"\((\d+) bytes\)", result.stderr).group(1))
+        self.assertFalse(out.exists())
+        self.assert_fails(1, "memory", "infer", TINY, data, out, "-q", "--memory", need - 1)
+        self.assertEqual(self.assert_works("infer", TINY, data, out, "-q", "--memory", need), "")
+        self.assertTrue(out.exists())
+
     def start_compiler_that_never_ends(self, start):
         """A C compiler that starts another program, which takes no notice of SIGTERM. Its process group, once both run;
         start(words, environment) gives the process."""

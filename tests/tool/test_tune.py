@@ -119,7 +119,7 @@ class Tune(unittest.TestCase):
         self.fails(3, "none: cannot be opened", "--import", "none")
         self.fails(3, "none: there is no such tuning database", "--database", "none")
         self.fails(3, "none: there is no such tuning database", "--database", "none", "--clear")
-        self.fails(1, "none/lines: ", "--export", "none/lines")
+        self.fails(3, "none/lines: ", "--export", "none/lines")
         self.fails(1, "cannot be made", "--import", "bad", PZNET_CACHE_DIR=str(self.folder / "bad/below"))
 
     def test_a_damaged_database(self):

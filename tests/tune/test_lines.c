@@ -56,7 +56,7 @@ static void an_empty_one(void **state) {
   err = (pz_error){0};
   assert_refused(pz_tuning_import(t, "none", &counts, &err), &err, PZ_ERROR_INPUT, "none: cannot be opened");
   err = (pz_error){0};
-  assert_refused(pz_tuning_export(t, "none/lines", &count, &err), &err, PZ_ERROR_RUN, "none/lines: ");
+  assert_refused(pz_tuning_export(t, "none/lines", &count, &err), &err, PZ_ERROR_OUTPUT, "none/lines: ");
   pz_tuning_close(t);
 }
 

@@ -13,12 +13,13 @@ from peers_run import ENGINES, Engine, Failure, alternate, candidates, relative_
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
-PARTS = ["peers", "table2", "figure6", "pool", "sweep"]
+PARTS = ["peers", "table2", "pool", "figure6", "sweep"]
 
 # (feature maps, patch) of --quick
 QUICK = {"original": ("16,32,64,128", "92,92,92"), "symmetric": ("16,32,64,128", "32,32,32"),
          "residual": ("28,36,48,64,80", "8,64,64")}
-BLOCK_MAPS = ["32", "8", "16", "24", "48", "64"]  # of figure 6; variants are tried at the first
+ORDER = {network: i for i, network in enumerate(QUICK)}
+BLOCK_MAPS = ["32", "8", "16", "24", "64"]  # of figure 6; variants are tried at the first
 FUSIONS = ["fuse-add", "fold-linear", "fuse-activation", "pad-outputs"]
 SWEEP_ROW = re.compile(r"^(.+?)\s+\d+x\d+\s+rh.*?([\d.]+) of\s+([\d.]+)\s+([\d.]+)%\s+best\s+([\d.]+)%")
 # The environment of OpenMP as NeoCPU 4.2.4 has it, with idle threads that sleep soon (the default) or spin
@@ -180,6 +181,8 @@ def changes_of(options, folder):
 
 
 def table2(options, network, folder):
+    if "pznet" not in options.engines:
+        raise Failure("pznet is not among --engines")
     threads = options.threads[-1]
     changes = changes_of(options, folder)
     settings = settings_of(changes)
@@ -320,12 +323,14 @@ class Run:
             return
         rows = self.report[part]
         rows[:] = [r for r in rows if any(r[k] != new[k] for k in keys)] + [new]
+        rows.sort(key=lambda r: (ORDER.get(r.get("network"), 0), r["threads"], r.get("maps", 0)))
         self.save()
 
     def peers(self):
+        """Most threads first: there trying all variants takes the least time."""
         for network in self.options.networks:
             chosen = None
-            for threads in self.options.threads:
+            for threads in sorted(self.options.threads, reverse=True):
                 def work(network=network, threads=threads, chosen=chosen):
                     folder = self.scratch / network
                     return Case(self.options, network, threads, folder, prepared(self.options, network, folder), chosen)

@@ -171,8 +171,10 @@ class Report(unittest.TestCase):
         self.assertEqual(peers_report.new(settings, {**old, "cpu": "another"})["cases"], [])
         run = peers_parts.Run(types.SimpleNamespace(minutes=0), kept, None, lambda: None)
         run.put("cases", case(load=9), "network", "threads")
-        run.put("cases", case("residual"), "network", "threads")
-        self.assertEqual([(c["network"], c["load"]) for c in kept["cases"]], [("symmetric", 9), ("residual", 0.5)])
+        for network, threads in ("residual", 2), ("residual", 1):
+            run.put("cases", case(network, threads), "network", "threads")
+        self.assertEqual([(c["network"], c["threads"], c["load"]) for c in kept["cases"]],
+                         [("symmetric", 1, 9), ("residual", 1, 0.5), ("residual", 2, 0.5)])
 
     def test_parts_that_fail_or_come_too_late_are_noted(self):
         some = report()

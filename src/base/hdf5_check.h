@@ -1,24 +1,38 @@
 /* hdf5_check.h: an HDF5 file held to its structure before the HDF5 library follows its pointers.
  *
- * The library (1.10) crashes on files that were damaged in the right places, and loses memory on others: sizes and addresses
- * are believed. Files in the format that it writes by default (superblock 0 and 1: groups as version 1 B-trees with local
- * heaps, object headers of version 1) have no checksums, so what can be reached from the root is walked here: every block
- * inside the file, every count inside its block, every name ended, no cycles, chunks as large as they must be. Headers of the
- * later format (version 2, and superblocks 2 and 3) carry checksums, which are compared here; of their messages those are
- * looked at that lead to further objects, or to blocks without checksums. Groups of many links (fractal heaps) are not
- * walked: what the library finds in them is shown to pz_hdf5_check_object before it is opened.
+ * The library (1.10) was made for files that it wrote itself: it believes counts, sizes and addresses. So no object is
+ * opened by it that was not checked here before, with all that the library reads for it: header, messages, types, the names
+ * of a group, the links and attributes that lie in heaps, the index of chunks. Every block is inside the file, every count
+ * inside its block, every name ended; sizes fit each other, version and type. What is not known to be sound is refused. Of
+ * what a link leads to nothing is known until that is checked itself.
  *
- * Neither calls the HDF5 library. After the HDF5 file format specification 3.0. */
+ * Left to the library are the blocks of one index of chunks in the later format, that of datasets with one unlimited axis
+ * (an "extensible array"); they carry checksums, their sizes follow from the header, which is checked. Attributes that are
+ * not sound are no reason to refuse their object, since nothing else leads the library to them.
+ *
+ * Calls nothing of the HDF5 library. After the HDF5 file format specification 3.0. */
 #ifndef PZ_BASE_HDF5_CHECK_H
 #define PZ_BASE_HDF5_CHECK_H
 
 #include "base/file.h"
 
-/* *plain_attributes: no attribute of any object has a type that takes more than its size to describe; others are not to
- * be opened. May be NULL. */
-pz_status pz_hdf5_check(const char *path, bool *plain_attributes, pz_error *err);
+typedef enum pz_hdf5_kind {
+  PZ_HDF5_OTHER, /* not to be opened: a committed type, ... */
+  PZ_HDF5_GROUP,
+  PZ_HDF5_DATASET
+} pz_hdf5_kind;
 
-/* The object whose header is at `address` in a file that passed pz_hdf5_check, without those that it leads to. */
-pz_status pz_hdf5_check_object(const pz_mapping *map, const char *path, uint64_t address, pz_error *err);
+typedef struct pz_hdf5_about {
+  pz_hdf5_kind kind;
+  bool plain_attributes; /* false: some are not known to be sound, none is to be opened */
+} pz_hdf5_about;
+
+/* What opening the file leads the library to: the superblock, its extension, the root (*root is its address), which is a
+ * group. `label` stands in front of messages. */
+pz_status pz_hdf5_check(const pz_mapping *map, const char *label, uint64_t *root, pz_error *err);
+
+/* The object whose header is at `address` in a file that passed pz_hdf5_check. */
+pz_status pz_hdf5_check_object(const pz_mapping *map, const char *label, uint64_t address,
+                               pz_hdf5_about *about, pz_error *err);
 
 #endif

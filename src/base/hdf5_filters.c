@@ -9,7 +9,8 @@ bool pz_hdf5_filter_known(int id) {
   return id == PZ_HDF5_DEFLATE || id == PZ_HDF5_SHUFFLE || id == PZ_HDF5_FLETCHER32;
 }
 
-int64_t pz_hdf5_chunk_room(int64_t bytes) { return bytes + bytes / 8 + 4096; }
+/* A multiple of 16: one buffer behind another is aligned. */
+int64_t pz_hdf5_chunk_room(int64_t bytes) { return (bytes + bytes / 8 + 4096) / 16 * 16; }
 
 /* Behind the data, the low byte first; 0 and 65535 are the same remainder. */
 static bool sum_fits(const uint8_t *data, int64_t *size) {

@@ -1,9 +1,10 @@
-/* hdf5.c: a dataset of an HDF5 file. Reading goes through the HDF5 library, one layer of chunks being kept, so that
- * no chunk is decompressed twice. Writing lays the file out with one contiguous dataset, whose
+/* hdf5.c: a dataset of an HDF5 file. Reading goes through the HDF5 library, but for filters of chunks, which are undone here;
+ * one layer of chunks is kept, so that no chunk is decompressed twice. Writing lays the file out with one contiguous dataset, whose
  * place in the file the library tells; the planes are then written there like those of any raw format. */
 #include "base/hdf5_check.h"
 #include "base/hdf5_lock.h"
 #include "volume/hdf5_chunks.h"
+#include "volume/hdf5_find.h"
 #include "volume/io.h"
 #include "volume/volume.h"
 
@@ -18,15 +19,14 @@
 #define VOXEL_ATTRIBUTE                                                                                      \
   "element_size_um" /* z, y, x in micrometres, as ilastik and the HDF5 plug-in of Fiji write it */
 
-enum { MAX_CHUNK = 1 << 30, MAX_DATASETS = 1024 };
+enum { MAX_CHUNK = 1 << 30 };
 
 typedef struct h5 {
   hid_t file, data, space, type;
   int rank;
-  hsize_t chunk[4];      /* 0: not chunked */
-  bool plain_attributes; /* they can be opened */
-  bool keep;             /* a layer of chunks is kept */
-  bool own;              /* chunks that are decompressed here, and not by the library */
+  hsize_t chunk[4];
+  bool chunked;
+  bool keep; /* a layer of chunks is kept */
   pz_hdf5_chunks chunks;
 } h5;
 
@@ -82,32 +82,17 @@ static hid_t native(pz_dtype dtype) {
 
 /* ------------------------------------------------------------------ finding the dataset */
 
-typedef struct search {
-  char name[256];
-  int found, seen;
-} search;
-
-static herr_t visit(hid_t group, const char *name, const H5O_info_t *info, void *host) {
-  (void)group;
-  search *s = host;
-  if (++s->seen > MAX_DATASETS) return 1;
-  if (info->type != H5O_TYPE_DATASET) return 0;
-  if (s->found++ == 0) snprintf(s->name, sizeof s->name, "/%s", name);
-  return s->found > 1;
-}
-
 /* Without a name, the file's only dataset is meant. */
-static pz_status find_dataset(pz_volume *v, pz_error *err) {
-  const h5 *h = v->state;
-  search s = {.found = 0};
+static pz_status find_dataset(pz_volume *v, const pz_hdf5_search *search, pz_error *err) {
+  char name[256];
+  int found;
   if (v->dataset) return PZ_OK;
-  if (H5Ovisit2(h->file, H5_INDEX_NAME, H5_ITER_NATIVE, visit, &s, H5O_INFO_BASIC) < 0)
-    return fail(err, v->path, NULL, "cannot list the datasets");
-  if (s.found != 1 || strlen(s.name) == sizeof s.name - 1)
+  PZ_TRY(pz_hdf5_count_datasets(search, &found, name));
+  if (found != 1)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: holds %s dataset; name the one to use, as in %s:/main", v->path,
-                   s.found ? "more than one" : "no", v->path);
-  v->dataset = pz_arena_strdup(v->arena, s.name);
-  return v->dataset ? PZ_OK : pz_fail_memory(err, "a dataset's name", sizeof s.name);
+                   found ? "more than one" : "no", v->path);
+  v->dataset = pz_arena_strdup(v->arena, name);
+  return v->dataset ? PZ_OK : pz_fail_memory(err, "a dataset's name", sizeof name);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -116,17 +101,10 @@ static pz_status dtype_of(pz_volume *v, pz_error *err) {
   h5 *h = v->state;
   h->type = H5Dget_type(h->data);
   if (h->type < 0) return fail(err, v->path, v->dataset, "cannot read the type");
-  const H5T_class_t class = H5Tget_class(h->type);
-  const size_t size = H5Tget_size(h->type);
-  const bool integer = class == H5T_INTEGER && H5Tget_precision(h->type) == 8 * size;
-  const bool is_signed = integer && H5Tget_sign(h->type) == H5T_SGN_2;
-  if (class == H5T_FLOAT && size == 4 && H5Tget_precision(h->type) == 32) v->info.dtype = PZ_F32;
-  else if (integer && size == 1 && !is_signed) v->info.dtype = PZ_U8;
-  else if (integer && size == 2) v->info.dtype = is_signed ? PZ_I16 : PZ_U16;
-  else
+  if (!pz_hdf5_known_type(h->type, &v->info.dtype, &h->chunks.swap))
     return pz_fail(err, PZ_ERROR_INPUT,
                    "%s:%s: unknown type of %zu bytes; expected uint8, uint16, int16 or float32", v->path,
-                   v->dataset, size);
+                   v->dataset, H5Tget_size(h->type));
   return PZ_OK;
 }
 
@@ -153,7 +131,6 @@ static pz_status chunked(pz_volume *v, pz_error *err) {
     const hsize_t size = i < k->skip ? 1 : h->chunk[i - k->skip];
     fits = fits && size >= 1 && size < MAX_CHUNK && pz_mul_i64(bytes, (int64_t)size, &bytes);
     k->shape[i] = shape[i], k->chunk[i] = (int64_t)size;
-    /* the library's cache holds whole chunks, ours the part of them inside the volume */
     const int64_t whole = (shape[i] + (int64_t)size - 1) / (int64_t)size * (int64_t)size;
     if (fits) fits = pz_mul_i64(layer, i == 1 ? (int64_t)size : whole, &layer);
   }
@@ -175,39 +152,22 @@ static pz_status layout_of(pz_volume *v, pz_error *err) {
   const H5D_layout_t layout = H5Pget_layout(plist);
   const int external = H5Pget_external_count(plist);
   const int rank = layout == H5D_CHUNKED ? H5Pget_chunk(plist, 4, h->chunk) : h->rank;
-  h->own = layout == H5D_CHUNKED && pz_hdf5_chunks_know(h->data, h->type, plist, v->info.dtype, &h->chunks);
+  h->chunked = layout == H5D_CHUNKED;
+  const bool known = !h->chunked || pz_hdf5_chunks_know(h->data, plist, v->info.dtype, &h->chunks);
   H5Pclose(plist);
   if (external != 0 || layout == H5D_VIRTUAL)
     return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: the data lies in other files; copy it into one", v->path,
                    v->dataset);
   if (layout == H5D_LAYOUT_ERROR || rank != h->rank)
     return fail(err, v->path, v->dataset, "cannot read the layout");
+  if (!known)
+    return pz_fail(
+        err, PZ_ERROR_INPUT,
+        "%s:%s: its chunks are stored by a filter that is not read here; expected deflate (gzip), shuffle "
+        "and fletcher32, as h5repack -f GZIP=4 makes them",
+        v->path, v->dataset);
   v->memory = 1 << 20;
-  return layout == H5D_CHUNKED ? chunked(v, err) : PZ_OK;
-}
-
-/* For links that lead to other files, which nobody has checked. */
-static herr_t stay_here(const char *file, const char *group, const char *to, const char *path,
-                        unsigned *flags, hid_t access, void *host) {
-  (void)file, (void)group, (void)to, (void)path, (void)flags, (void)access, (void)host;
-  return -1;
-}
-
-/* (Re)opens the dataset with a chunk cache of `cache` bytes, 0 for none. */
-static pz_status open_dataset(pz_volume *v, int64_t cache, pz_error *err) {
-  h5 *h = v->state;
-  const hid_t plist = H5Pcreate(H5P_DATASET_ACCESS);
-  if (plist < 0) return fail(err, v->path, v->dataset, "cannot open");
-  if (h->data >= 0) H5Dclose(h->data);
-  h->data = -1;
-  /* 1.0: chunks that were read whole are the first to go */
-  if (H5Pset_chunk_cache(plist, 10007, (size_t)cache, 1.0) >= 0 &&
-      H5Pset_elink_cb(plist, stay_here, NULL) >= 0)
-    h->data = H5Dopen2(h->file, v->dataset, plist);
-  /* before H5Pclose, which forgets the reason */
-  const pz_status status = h->data >= 0 ? PZ_OK : fail(err, v->path, v->dataset, "cannot open the dataset");
-  H5Pclose(plist);
-  return status;
+  return h->chunked ? chunked(v, err) : PZ_OK;
 }
 
 static void voxel_size(pz_volume *v) {
@@ -228,23 +188,35 @@ static void voxel_size(pz_volume *v) {
   H5Aclose(a);
 }
 
-static pz_status open_all(pz_volume *v, pz_error *err) {
+static pz_status open_all(pz_volume *v, const pz_mapping *map, uint64_t root, pz_error *err) {
   h5 *h = v->state;
+  bool plain_attributes;
   h->file = H5Fopen(v->path, H5F_ACC_RDONLY, H5P_DEFAULT);
   if (h->file < 0) return fail(err, v->path, NULL, "cannot open as HDF5");
-  PZ_TRY(find_dataset(v, err));
-  PZ_TRY(open_dataset(v, 0, err));
+  const pz_hdf5_search search = {h->file, map, root, v->path, err};
+  PZ_TRY(find_dataset(v, &search, err));
+  PZ_TRY(pz_hdf5_open_dataset(&search, v->dataset, &h->data, &plain_attributes));
   PZ_TRY(dtype_of(v, err));
   PZ_TRY(shape_of(v, err));
   PZ_TRY(layout_of(v, err));
-  if (h->plain_attributes) voxel_size(v);
+  if (plain_attributes) voxel_size(v);
   h->keep = v->cache_memory > 0;
-  return h->keep && !h->own ? open_dataset(v, v->cache_memory, err) : PZ_OK;
+  return PZ_OK;
+}
+
+static pz_status open_checked(pz_volume *v, const pz_mapping *map, pz_error *err) {
+  uint64_t root;
+  PZ_TRY(pz_hdf5_check(map, v->path, &root, err));
+  const quiet q = hush();
+  const pz_status status = open_all(v, map, root, err);
+  unhush(q);
+  return status;
 }
 
 static pz_status h5_open(pz_volume *v, pz_error *err) {
   int fd;
   int64_t size;
+  pz_mapping map;
   h5 *h = PZ_NEW(v->arena, h5, 1);
   if (!h) return pz_fail_memory(err, "an HDF5 file", sizeof *h);
   *h = (h5){.file = -1, .data = -1, .space = -1, .type = -1};
@@ -252,10 +224,9 @@ static pz_status h5_open(pz_volume *v, pz_error *err) {
   PZ_TRY(
       pz_io_open(v->path, &fd, &size, err)); /* says what is wrong with the file, better than the library */
   close(fd);
-  PZ_TRY(pz_hdf5_check(v->path, &h->plain_attributes, err));
-  const quiet q = hush();
-  const pz_status status = open_all(v, err);
-  unhush(q);
+  PZ_TRY(pz_file_map(v->path, &map, err));
+  const pz_status status = open_checked(v, &map, err);
+  pz_file_unmap(&map);
   return status;
 }
 
@@ -281,8 +252,8 @@ static pz_status h5_read(pz_volume *v, int64_t z, int64_t n, void *planes, int64
   pz_status status = PZ_OK;
   h5 *h = v->state;
   const quiet q = hush();
-  if (h->own) status = pz_hdf5_chunks_read(&h->chunks, h->keep, z, n, planes, channel_bytes, err);
-  for (int64_t c = 0; !h->own && c < v->info.channels && status == PZ_OK; c++)
+  if (h->chunked) status = pz_hdf5_chunks_read(&h->chunks, h->keep, z, n, planes, channel_bytes, err);
+  for (int64_t c = 0; !h->chunked && c < v->info.channels && status == PZ_OK; c++)
     status = read_channel(v, c, z, n, (char *)planes + c * channel_bytes, err);
   unhush(q);
   return status;
@@ -290,12 +261,9 @@ static pz_status h5_read(pz_volume *v, int64_t z, int64_t n, void *planes, int64
 
 static pz_status h5_uncached(pz_volume *v, pz_error *err) {
   h5 *h = v->state;
+  (void)err;
   h->keep = false;
-  if (h->own) return PZ_OK;
-  const quiet q = hush();
-  const pz_status status = open_dataset(v, 0, err);
-  unhush(q);
-  return status;
+  return PZ_OK;
 }
 
 static void h5_close(pz_volume *v) {
@@ -312,19 +280,30 @@ static void h5_close(pz_volume *v) {
 
 /* ------------------------------------------------------------------ writing */
 
-/* A result replaces its file whole, so a file that holds anything else is not replaced. */
-static pz_status only_this(const char *path, const char *dataset, pz_error *err) {
-  search s = {.found = 0};
-  bool plain;
-  PZ_TRY(pz_hdf5_check(path, &plain, err));
+static pz_status count(const char *path, const pz_mapping *map, int *found, char name[256], pz_error *err) {
+  uint64_t root;
+  PZ_TRY(pz_hdf5_check(map, path, &root, err));
   const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
   if (file < 0) return fail(err, path, NULL, "exists and is no HDF5 file that could be replaced");
-  H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, visit, &s, H5O_INFO_BASIC);
+  const pz_hdf5_search search = {file, map, root, path, err};
+  const pz_status status = pz_hdf5_count_datasets(&search, found, name);
   H5Fclose(file);
-  if (s.found == 0 || (s.found == 1 && strcmp(s.name, dataset) == 0)) return PZ_OK;
+  return status;
+}
+
+/* A result replaces its file whole, so a file that holds anything else is not replaced. */
+static pz_status only_this(const char *path, const char *dataset, pz_error *err) {
+  pz_mapping map;
+  char name[256];
+  int found;
+  PZ_TRY(pz_file_map(path, &map, err));
+  const pz_status status = count(path, &map, &found, name, err);
+  pz_file_unmap(&map);
+  PZ_TRY(status);
+  if (found == 0 || (found == 1 && strcmp(name, dataset) == 0)) return PZ_OK;
   return pz_fail(err, PZ_ERROR_USAGE,
                  "%s: holds other datasets (%s), which would be lost; give the result a file of its own",
-                 path, s.name);
+                 path, name);
 }
 
 static pz_status h5_check_output(const char *path, const char *dataset, const pz_volume_info *info,

@@ -5,34 +5,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool known_type(hid_t type, pz_dtype dtype, bool *swap) {
-  const hid_t little[] = {
-      [PZ_F32] = H5T_IEEE_F32LE, [PZ_U8] = H5T_STD_U8LE, [PZ_U16] = H5T_STD_U16LE, [PZ_I16] = H5T_STD_I16LE};
-  const hid_t big[] = {
-      [PZ_F32] = H5T_IEEE_F32BE, [PZ_U8] = H5T_STD_U8BE, [PZ_U16] = H5T_STD_U16BE, [PZ_I16] = H5T_STD_I16BE};
-  *swap = H5Tequal(type, little[dtype]) <= 0;
-  return !*swap || H5Tequal(type, big[dtype]) > 0;
+bool pz_hdf5_known_type(hid_t type, pz_dtype *dtype, bool *swap) {
+  const struct {
+    pz_dtype dtype;
+    hid_t little, big;
+  } known[] = {{PZ_F32, H5T_IEEE_F32LE, H5T_IEEE_F32BE},
+               {PZ_U8, H5T_STD_U8LE, H5T_STD_U8BE},
+               {PZ_U16, H5T_STD_U16LE, H5T_STD_U16BE},
+               {PZ_I16, H5T_STD_I16LE, H5T_STD_I16BE}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    *dtype = known[i].dtype;
+    *swap = H5Tequal(type, known[i].little) <= 0;
+    if (!*swap || H5Tequal(type, known[i].big) > 0) return true;
+  }
+  return false;
 }
 
-bool pz_hdf5_chunks_know(hid_t data, hid_t type, hid_t plist, pz_dtype dtype, pz_hdf5_chunks *k) {
-  unsigned options = 1, flags;
+/* Zeros where a value that chunks are filled with is not defined. */
+static void take_fill(hid_t plist, pz_dtype dtype, uint8_t fill[4]) {
   const hid_t native[] = {[PZ_F32] = H5T_NATIVE_FLOAT,
                           [PZ_U8] = H5T_NATIVE_UINT8,
                           [PZ_U16] = H5T_NATIVE_UINT16,
                           [PZ_I16] = H5T_NATIVE_INT16};
+  memset(fill, 0, 4);
+  if (H5Pget_fill_value(plist, native[dtype], fill) < 0) memset(fill, 0, 4);
+}
+
+bool pz_hdf5_chunks_know(hid_t data, hid_t plist, pz_dtype dtype, pz_hdf5_chunks *k) {
+  unsigned options = 1, flags;
   k->data = data;
   k->layer_z = -1;
   k->filters.element = pz_dtype_bytes(dtype);
   k->filters.count = H5Pget_nfilters(plist);
-  if (k->filters.count < 0 || k->filters.count > PZ_HDF5_FILTERS || !known_type(type, dtype, &k->swap))
-    return false;
+  if (k->filters.count < 0 || k->filters.count > PZ_HDF5_FILTERS) return false;
   if (H5Pget_chunk_opts(plist, &options) < 0 || options) return false;
   for (int i = 0; i < k->filters.count; i++) {
     size_t values = 0;
     k->filters.id[i] = H5Pget_filter2(plist, (unsigned)i, &flags, &values, NULL, 0, NULL, NULL);
     if (!pz_hdf5_filter_known(k->filters.id[i])) return false;
   }
-  return H5Pget_fill_value(plist, native[dtype], k->fill) >= 0;
+  take_fill(plist, dtype, k->fill);
+  return true;
 }
 
 void pz_hdf5_chunks_free(pz_hdf5_chunks *k) {

@@ -23,8 +23,11 @@ typedef struct pz_hdf5_chunks {
   int64_t layer_z; /* its first plane; -1: nothing in it */
 } pz_hdf5_chunks;
 
-/* Whether all of the dataset's filters and its type are ones that are known here; fills the fields but for the layer. */
-bool pz_hdf5_chunks_know(hid_t data, hid_t type, hid_t plist, pz_dtype dtype, pz_hdf5_chunks *chunks);
+/* Whether it is one of the types of volumes, to the last bit, and the other byte order. */
+bool pz_hdf5_known_type(hid_t type, pz_dtype *dtype, bool *swap);
+/* Whether all of the dataset's filters are ones that are undone here; fills the fields but for swap and the layer. Others are
+ * not left to the library, which reads behind what a filter gives when the file lies. */
+bool pz_hdf5_chunks_know(hid_t data, hid_t plist, pz_dtype dtype, pz_hdf5_chunks *chunks);
 /* Planes z..z+n-1 of every channel, as pz_volume_read. Takes `work`, and the layer when `keep` is set. */
 pz_status pz_hdf5_chunks_read(pz_hdf5_chunks *chunks, bool keep, int64_t z, int64_t n, void *planes,
                               int64_t channel_bytes, pz_error *err);

@@ -298,7 +298,7 @@ static void h5_many_links(void **state) {
   import_fails(CONV, path_of("net.h5"), PZ_ERROR_INPUT, "net.h5 has 10");
   data[info.addr + 20] ^= 1;
   import_fails(CONV, write_file("damaged.h5", data, size), PZ_ERROR_INPUT,
-               "/data/a/conv/0: cannot be read: damaged");
+               "/data/a/conv/0: cannot be read: truncated or damaged");
 }
 
 /* The library would read behind a chunk that inflates to less than it should. */

@@ -7,7 +7,7 @@
 
 typedef struct h5 {
   hid_t file;
-  pz_mapping map; /* of the same file, for pz_hdf5_check_object */
+  pz_mapping map; /* of the same file: no object is opened that was not checked in it */
 } h5;
 
 /* Around every use of HDF5: its lock is held, and it prints no errors; its setting is put back afterwards. */
@@ -31,31 +31,36 @@ static void quiet_end(quiet q) {
 
 /* ---- looking for an object ---- */
 
-/* Opens what a hard link leads to; negative where there is none, *damaged where it leads to nothing sound. */
-static hid_t open_link(const pz_caffe_weights *w, hid_t at, const char *name, bool *damaged) {
+/* Opens what a hard link leads to; negative where there is none. `label` stands in front of what is wrong with it. */
+static pz_status open_link(const h5 *state, hid_t at, const char *name, const char *label, hid_t *object,
+                           pz_error *err) {
   H5L_info_t info;
+  pz_hdf5_about about;
+  *object = H5I_INVALID_HID;
   if (H5Lexists(at, name, H5P_DEFAULT) <= 0 || H5Lget_info(at, name, &info, H5P_DEFAULT) < 0 ||
       info.type != H5L_TYPE_HARD)
-    return H5I_INVALID_HID;
-  const h5 *state = w->state;
-  bool sound = pz_hdf5_check_object(&state->map, w->name, info.u.address, NULL) == PZ_OK;
-  hid_t object = sound ? H5Oopen(at, name, H5P_DEFAULT) : H5I_INVALID_HID;
-  *damaged = object < 0;
-  return object;
+    return PZ_OK;
+  PZ_TRY(pz_hdf5_check_object(&state->map, label, info.u.address, &about, err));
+  if (about.kind != PZ_HDF5_OTHER) *object = H5Oopen(at, name, H5P_DEFAULT);
+  return *object >= 0 ? PZ_OK : pz_fail(err, PZ_ERROR_INPUT, "%s: damaged", label);
 }
 
 /* Opens the object at a path of hard links; names of layers may have slashes in them. */
-static hid_t open_path(const pz_caffe_weights *w, char *path, bool *damaged) {
+static pz_status open_path(const pz_caffe_weights *w, char *path, const char *label, hid_t *object,
+                           pz_error *err) {
   const h5 *state = w->state;
+  pz_status status = PZ_OK;
   hid_t at = H5Oopen(state->file, "/", H5P_DEFAULT);
   char *rest = NULL;
   for (char *name = strtok_r(path, "/", &rest); name && at >= 0; name = strtok_r(NULL, "/", &rest)) {
-    bool group = H5Iget_type(at) == H5I_GROUP && strcmp(name, ".");
-    hid_t next = group ? open_link(w, at, name, damaged) : H5I_INVALID_HID;
+    hid_t next = H5I_INVALID_HID;
+    if (H5Iget_type(at) == H5I_GROUP && strcmp(name, "."))
+      status = open_link(state, at, name, label, &next, err);
     H5Oclose(at);
     at = next;
   }
-  return at;
+  *object = at;
+  return status;
 }
 
 static pz_status fail_blob(const pz_caffe_weights *w, pz_caffe_weight_key key, const char *problem,
@@ -67,18 +72,18 @@ static pz_status fail_blob(const pz_caffe_weights *w, pz_caffe_weight_key key, c
 static pz_status open_blob(pz_caffe_weights *w, pz_caffe_weight_key key, hid_t *object, pz_error *err) {
   *object = H5I_INVALID_HID;
   if (!*key.layer) return PZ_OK;
-  bool damaged = false;
   char *path = pz_arena_printf(w->arena, "data/%s/%d", key.layer, (int)key.blob);
-  if (!path) return pz_fail_memory(err, key.layer, strlen(key.layer));
-  *object = open_path(w, path, &damaged);
-  return damaged ? fail_blob(w, key, "cannot be read: damaged", err) : PZ_OK;
+  char *label =
+      pz_arena_printf(w->arena, "%s: /data/%.200s/%d: cannot be read", w->name, key.layer, (int)key.blob);
+  if (!path || !label) return pz_fail_memory(err, key.layer, strlen(key.layer));
+  return open_path(w, path, label, object, err);
 }
 
 static bool h5_has_layer(pz_caffe_weights *w, const char *layer) {
-  bool damaged;
   quiet q = quiet_begin();
   char *path = *layer ? pz_arena_printf(w->arena, "data/%s", layer) : NULL;
-  hid_t group = path ? open_path(w, path, &damaged) : H5I_INVALID_HID;
+  hid_t group = H5I_INVALID_HID;
+  if (path) open_path(w, path, w->name, &group, NULL);
   if (group >= 0) H5Oclose(group);
   quiet_end(q);
   return group >= 0;
@@ -204,8 +209,8 @@ static const pz_caffe_weights_source source = {h5_has_layer, h5_find, h5_read, h
 
 static pz_status check_data(pz_caffe_weights *w, pz_error *err) {
   char path[] = "data";
-  bool damaged;
-  hid_t group = open_path(w, path, &damaged);
+  hid_t group;
+  PZ_TRY(open_path(w, path, w->name, &group, err));
   if (group >= 0) H5Oclose(group);
   if (group < 0)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: has no group /data, expected a .caffemodel.h5", w->name);
@@ -227,8 +232,9 @@ pz_status pz_caffe_open_h5(pz_caffe_weights *w, pz_error *err) {
   state->file = H5I_INVALID_HID;
   PZ_TRY(pz_file_map(w->name, &state->map, err));
   w->state = state;
-  w->source = &source;                       /* from here on it is closed */
-  PZ_TRY(pz_hdf5_check(w->name, NULL, err)); /* before the library sees it */
+  w->source = &source; /* from here on it is closed */
+  uint64_t root;
+  PZ_TRY(pz_hdf5_check(&state->map, w->name, &root, err)); /* before the library sees it */
   quiet q = quiet_begin();
   pz_status status = open_quietly(w, err);
   quiet_end(q);

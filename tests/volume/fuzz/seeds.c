@@ -93,6 +93,41 @@ static void chunked_hdf5(const char *path, bool later) {
   H5Fclose(file);
 }
 
+/* A type that differs from one of volumes in its padding alone, whose chunk inflates to less than it should: the library must
+ * not be asked for its values. Beside it attributes of types that hold others, a fill value, a compact array. */
+static void odd_hdf5(const char *path, bool later) {
+  static const uint8_t nothing[] = {0x78, 0x9c, 0x03, 0, 0, 0, 0, 1}; /* zlib's stream of no bytes */
+  const hsize_t dim[3] = {2, 3, 4}, most[3] = {H5S_UNLIMITED, H5S_UNLIMITED, 4}, first[3] = {0}, two = 2;
+  const uint16_t fill = 7;
+  const hid_t access = H5Pcreate(H5P_FILE_ACCESS), p = H5Pcreate(H5P_DATASET_CREATE),
+              compact = H5Pcreate(H5P_DATASET_CREATE);
+  if (later) H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+  const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  const hid_t space = H5Screate_simple(3, dim, most), line = H5Screate_simple(1, &two, NULL),
+              type = H5Tcopy(H5T_STD_I16BE), list = H5Tcopy(H5T_C_S1),
+              array = H5Tarray_create2(list, 1, &two), both = H5Tcreate(H5T_COMPOUND, 48),
+              choice = H5Tenum_create(H5T_STD_I8LE);
+  H5Tset_pad(type, H5T_PAD_ONE, H5T_PAD_ZERO), H5Tset_size(list, H5T_VARIABLE);
+  H5Tinsert(both, "name", 0, list), H5Tinsert(both, "number", 16, H5T_IEEE_F64BE);
+  H5Tinsert(both, "bits", 24, H5T_STD_B16LE), H5Tinsert(both, "what", 32, H5T_STD_REF_OBJ);
+  H5Tenum_insert(choice, "no", &(int8_t){0}), H5Tenum_insert(choice, "yes", &(int8_t){1});
+  H5Pset_chunk(p, 3, dim), H5Pset_deflate(p, 6), H5Pset_layout(compact, H5D_COMPACT);
+  H5Pset_fill_value(p, H5T_NATIVE_UINT16, &fill), H5Pset_fill_value(compact, H5T_NATIVE_UINT16, &fill);
+  const hid_t d = H5Dcreate2(file, "d", type, space, H5P_DEFAULT, p, H5P_DEFAULT);
+  if (d < 0 || H5Dwrite_chunk(d, H5P_DEFAULT, 0, first, sizeof nothing, nothing) < 0) failures++;
+  const hid_t types[] = {list, array, both, choice, H5T_NATIVE_LDOUBLE};
+  static const char *const names[] = {"list", "array", "both", "choice", "long double"};
+  for (int i = 0; i < 5; i++) H5Aclose(H5Acreate2(d, names[i], types[i], line, H5P_DEFAULT, H5P_DEFAULT));
+  const hid_t plain = H5Screate_simple(3, dim, NULL);
+  H5Dclose(H5Dcreate2(file, "c", H5T_STD_U16LE, plain, H5P_DEFAULT, compact, H5P_DEFAULT));
+  H5Ldelete(file, later ? "d" : "c", H5P_DEFAULT); /* without a name, there is to be one dataset */
+  H5Lcreate_soft("/d", file, "link", H5P_DEFAULT, H5P_DEFAULT);
+  H5Tclose(type), H5Tclose(array), H5Tclose(both), H5Tclose(choice), H5Tclose(list);
+  H5Sclose(space), H5Sclose(plain), H5Sclose(line), H5Pclose(p), H5Pclose(compact), H5Pclose(access),
+      H5Dclose(d);
+  H5Fclose(file);
+}
+
 int main(int argc, char **argv) {
   static const char *const folders[] = {"npy", "hdf5", "tiff", "nifti"};
   static const char *const files[] = {"npy/%d.npy", "hdf5/%d.h5", "tiff/%d.tif", "nifti/%d.nii",
@@ -122,6 +157,8 @@ int main(int argc, char **argv) {
   for (int later = 0; later < 2; later++) {
     snprintf(path, sizeof path, "%s/hdf5/chunked%d.h5", argv[1], later);
     chunked_hdf5(path, later);
+    snprintf(path, sizeof path, "%s/hdf5/odd%d.h5", argv[1], later);
+    odd_hdf5(path, later);
   }
   return failures != 0;
 }

@@ -55,6 +55,7 @@ typedef struct pz_compile_options {
   const char *const *input_shapes; /* "name=1x1x18x160x160", replacing the model's; n_input_shapes of them */
   int32_t n_input_shapes;
   const char *precision; /* "default", or "exact": only algorithms with the rounding error of a direct sum */
+  double max_error; /* relative L2 error that fast convolutions may add to the result; 0: 1e-5. Smaller: fewer and smaller tiles */
   int32_t vector_block; /* S of the blocked layout; 0: the planner chooses */
   pz_progress progress; /* or NULL */
   void *progress_host;

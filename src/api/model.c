@@ -106,6 +106,9 @@ pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wan
   if (strcmp(precision, "default") && strcmp(precision, "exact"))
     return pz_fail(err, PZ_ERROR_USAGE, "--precision %s: expected default or exact", precision);
   wanted->exact = !strcmp(precision, "exact");
+  if (!(options->max_error >= 0) || options->max_error > 1)
+    return pz_fail(err, PZ_ERROR_USAGE, "--max-error %g: expected a number from 0 to 1", options->max_error);
+  wanted->max_error = options->max_error;
   const int width = pz_isa_get(wanted->isa)->vector_width;
   if (wanted->block && wanted->block != 4 && wanted->block != 8 && wanted->block != 16)
     return pz_fail(err, PZ_ERROR_USAGE, "--vector-block %d: expected 4, 8 or 16", wanted->block);

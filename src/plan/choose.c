@@ -12,21 +12,25 @@ static const pz_solver *const solvers[] = {
 #undef SOLVER
 };
 
-static const pz_solver *cheapest(const pz_plan *plan, const pz_node *node) {
+/* NULL: none applies. */
+static const pz_solver *cheapest(const pz_plan *plan, const pz_node *node, int32_t *variant) {
   const pz_solver *best = NULL;
+  int32_t chosen = 0;
   double least = 0;
-  for (size_t i = 0; i < sizeof solvers / sizeof *solvers; i++) {
-    if (solvers[i]->op != node->op || (solvers[i]->applies && !solvers[i]->applies(plan, node))) continue;
-    const double cost = solvers[i]->cost ? solvers[i]->cost(plan, node) : 0;
-    if (!best || cost < least) best = solvers[i], least = cost;
-  }
+  for (size_t i = 0; i < sizeof solvers / sizeof *solvers; i++)
+    for (*variant = 0; *variant == 0 || *variant < solvers[i]->variants; ++*variant) {
+      if (solvers[i]->op != node->op || (solvers[i]->applies && !solvers[i]->applies(plan, node))) continue;
+      const double cost = solvers[i]->cost ? solvers[i]->cost(plan, node) : 0;
+      if (!best || cost < least) best = solvers[i], chosen = *variant, least = cost;
+    }
+  *variant = chosen;
   return best;
 }
 
 pz_status pz_choose_solvers(pz_plan *plan, pz_error *err) {
   for (pz_node_id n = plan->graph->n_nodes - 1; n >= 0; n--) {
     const pz_node *node = &plan->graph->nodes[n];
-    plan->chosen[n] = cheapest(plan, node);
+    plan->chosen[n] = cheapest(plan, node, &plan->variant[n]);
     if (!plan->chosen[n])
       return pz_fail(
           err, PZ_ERROR_INPUT, "%s:%d: layer '%s' (%s): no algorithm of this version can run it in this form",

@@ -1,6 +1,7 @@
 /* plan.c: the planner's main line. */
 #include "plan/solver.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,14 +167,15 @@ static pz_status plan_all(pz_plan *plan, pz_error *err) {
 static pz_status allocate(pz_plan *plan, pz_error *err) {
   const size_t tensors = (size_t)plan->graph->n_tensors, nodes = (size_t)plan->graph->n_nodes;
   plan->chosen = PZ_NEW(plan->arena, const pz_solver *, nodes);
+  plan->variant = PZ_NEW(plan->arena, int32_t, nodes);
   plan->plain = PZ_NEW(plan->arena, int32_t, tensors);
   plan->blocked = PZ_NEW(plan->arena, int32_t, tensors);
   plan->alias_parent = PZ_NEW(plan->arena, pz_tensor_id, tensors);
   plan->alias_channel = PZ_NEW(plan->arena, int64_t, tensors);
   plan->border_lo = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_lo);
   plan->border_hi = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_hi);
-  if (!plan->chosen || !plan->plain || !plan->blocked || !plan->alias_parent || !plan->alias_channel ||
-      !plan->border_lo || !plan->border_hi)
+  if (!plan->chosen || !plan->variant || !plan->plain || !plan->blocked || !plan->alias_parent ||
+      !plan->alias_channel || !plan->border_lo || !plan->border_hi)
     return pz_fail_memory(err, "the plan", tensors * 64);
   for (size_t i = 0; i < tensors; i++) {
     plan->plain[i] = plan->blocked[i] = -1;
@@ -184,13 +186,26 @@ static pz_status allocate(pz_plan *plan, pz_error *err) {
   return PZ_OK;
 }
 
+/* Errors of layers are independent and add up by their squares. */
+static double layer_error(const pz_graph *graph, double network) {
+  int64_t layers = 0;
+  for (pz_node_id n = 0; n < graph->n_nodes; n++) {
+    const pz_node *node = &graph->nodes[n];
+    if (node->op != PZ_OP_CONV) continue;
+    const pz_attr_conv *a = &node->attr.conv;
+    layers += a->kernel[0] * a->kernel[1] * a->kernel[2] > 1;
+  }
+  return network / sqrt((double)(layers ? layers : 1));
+}
+
 pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_plan **out, pz_error *err) {
   *out = NULL;
   pz_plan *plan = calloc(1, sizeof *plan);
   if (!plan) return pz_fail_memory(err, "the plan", sizeof *plan);
   plan->graph = graph;
   plan->isa = options->isa;
-  plan->exact = options->exact;
+  plan->layer_error =
+      options->exact ? 0 : layer_error(graph, options->max_error > 0 ? options->max_error : PZ_MAX_ERROR);
   plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
   plan->arena = pz_arena_new();
   pz_status status = plan->arena ? allocate(plan, err) : pz_fail_memory(err, "the plan", 64);

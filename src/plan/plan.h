@@ -72,19 +72,24 @@ typedef struct pz_step {
   int32_t n_calls, cap_calls;
 } pz_step;
 
+/* The default: ten times below what networks of 8-bit images can tell apart. */
+#define PZ_MAX_ERROR 1e-5
+
 typedef struct pz_plan_options {
   pz_isa isa;
-  int32_t block; /* S; 0: the instruction set's vector width */
-  bool exact;    /* only algorithms with the error of a direct sum */
+  int32_t block;    /* S; 0: the instruction set's vector width */
+  bool exact;       /* only algorithms with the error of a direct sum */
+  double max_error; /* relative L2 error that the network may have beyond a direct sum's; 0: PZ_MAX_ERROR */
 } pz_plan_options;
 
 typedef struct pz_plan {
   pz_arena *arena; /* owned */
   const pz_graph *graph;
   pz_isa isa;
-  int32_t block; /* S */
-  bool exact;
+  int32_t block;                   /* S */
+  double layer_error;              /* a layer's share of max_error; 0: only direct sums */
   const struct pz_solver **chosen; /* by node */
+  int32_t *variant;                /* by node: of the chosen solver */
   pz_storage *storages;
   int32_t n_storages, cap_storages;
   int32_t *plain, *blocked;   /* by tensor: index of its storage in that layout, -1: none yet */

@@ -30,8 +30,12 @@ static pz_status build_softmax(pz_plan *plan, const pz_node *node, pz_step *step
   in_and_out(&shape, &in, &out);
   return add(plan, step, "kernels/softmax/softmax.h", "pz_softmax", &shape, &in, &out, err);
 }
-const pz_solver pz_solver_softmax = {"softmax over maps", PZ_OP_SOFTMAX, PZ_BLOCKED,   PZ_BLOCKED,
-                                     over_maps,           NULL,          build_softmax};
+const pz_solver pz_solver_softmax = {.name = "softmax over maps",
+                                     .op = PZ_OP_SOFTMAX,
+                                     .in = PZ_BLOCKED,
+                                     .out = PZ_BLOCKED,
+                                     .applies = over_maps,
+                                     .build = build_softmax};
 
 static bool without_border(const pz_plan *plan, const pz_node *node) {
   for (int i = 0; i < PZ_SPATIAL; i++)
@@ -53,8 +57,12 @@ static pz_status build_softmax_plain(pz_plan *plan, const pz_node *node, pz_step
                  (long long)s->dim[node->attr.softmax.axis], (long long)inner);
   return add(plan, step, "kernels/softmax/softmax.h", "pz_softmax_plain", &shape, &in, &out, err);
 }
-const pz_solver pz_solver_softmax_plain = {
-    "softmax, plain layout", PZ_OP_SOFTMAX, PZ_PLAIN, PZ_PLAIN, without_border, NULL, build_softmax_plain};
+const pz_solver pz_solver_softmax_plain = {.name = "softmax, plain layout",
+                                           .op = PZ_OP_SOFTMAX,
+                                           .in = PZ_PLAIN,
+                                           .out = PZ_PLAIN,
+                                           .applies = without_border,
+                                           .build = build_softmax_plain};
 
 /* ---- local response normalisation ---- */
 
@@ -76,4 +84,5 @@ static pz_status build_lrn(pz_plan *plan, const pz_node *node, pz_step *step, pz
   return add(plan, step, "kernels/lrn/lrn.h", a->within_channel ? "pz_lrn_within" : "pz_lrn", &shape, &in,
              &out, err);
 }
-const pz_solver pz_solver_lrn = {"normalisation", PZ_OP_LRN, PZ_BLOCKED, PZ_BLOCKED, NULL, NULL, build_lrn};
+const pz_solver pz_solver_lrn = {
+    .name = "normalisation", .op = PZ_OP_LRN, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .build = build_lrn};

@@ -247,21 +247,43 @@ static double depthwise_cost(const pz_plan *plan, const pz_node *node) {
   return vectors(plan, node, 1, pz_block_count(maps_out(plan, node), plan->block));
 }
 
-const pz_solver pz_solver_conv_direct = {"direct", PZ_OP_CONV,          PZ_BLOCKED,  PZ_BLOCKED,
-                                         NULL,     pz_conv_direct_cost, build_direct};
-const pz_solver pz_solver_conv_direct_few_inputs = {
-    "direct on plain input", PZ_OP_CONV, PZ_PLAIN, PZ_BLOCKED, few_inputs, few_inputs_cost, build_few_inputs};
-const pz_solver pz_solver_conv_reduce = {"direct, lanes over input maps",
-                                         PZ_OP_CONV,
-                                         PZ_BLOCKED,
-                                         PZ_PLAIN,
-                                         few_outputs,
-                                         reduce_cost,
-                                         build_reduce};
-const pz_solver pz_solver_conv_depthwise = {"depthwise",  PZ_OP_CONV,     PZ_BLOCKED,     PZ_BLOCKED,
-                                            is_depthwise, depthwise_cost, build_depthwise};
-const pz_solver pz_solver_deconv_phases = {"direct in phases",  PZ_OP_DECONV, PZ_BLOCKED, PZ_BLOCKED, NULL,
-                                           pz_conv_direct_cost, build_deconv};
-const pz_solver pz_solver_deconv_depthwise = {
-    "depthwise in phases", PZ_OP_DECONV,          PZ_BLOCKED, PZ_BLOCKED, is_depthwise,
-    depthwise_cost,        build_deconv_depthwise};
+const pz_solver pz_solver_conv_direct = {.name = "direct",
+                                         .op = PZ_OP_CONV,
+                                         .in = PZ_BLOCKED,
+                                         .out = PZ_BLOCKED,
+                                         .cost = pz_conv_direct_cost,
+                                         .build = build_direct};
+const pz_solver pz_solver_conv_direct_few_inputs = {.name = "direct on plain input",
+                                                    .op = PZ_OP_CONV,
+                                                    .in = PZ_PLAIN,
+                                                    .out = PZ_BLOCKED,
+                                                    .applies = few_inputs,
+                                                    .cost = few_inputs_cost,
+                                                    .build = build_few_inputs};
+const pz_solver pz_solver_conv_reduce = {.name = "direct, lanes over input maps",
+                                         .op = PZ_OP_CONV,
+                                         .in = PZ_BLOCKED,
+                                         .out = PZ_PLAIN,
+                                         .applies = few_outputs,
+                                         .cost = reduce_cost,
+                                         .build = build_reduce};
+const pz_solver pz_solver_conv_depthwise = {.name = "depthwise",
+                                            .op = PZ_OP_CONV,
+                                            .in = PZ_BLOCKED,
+                                            .out = PZ_BLOCKED,
+                                            .applies = is_depthwise,
+                                            .cost = depthwise_cost,
+                                            .build = build_depthwise};
+const pz_solver pz_solver_deconv_phases = {.name = "direct in phases",
+                                           .op = PZ_OP_DECONV,
+                                           .in = PZ_BLOCKED,
+                                           .out = PZ_BLOCKED,
+                                           .cost = pz_conv_direct_cost,
+                                           .build = build_deconv};
+const pz_solver pz_solver_deconv_depthwise = {.name = "depthwise in phases",
+                                              .op = PZ_OP_DECONV,
+                                              .in = PZ_BLOCKED,
+                                              .out = PZ_BLOCKED,
+                                              .applies = is_depthwise,
+                                              .cost = depthwise_cost,
+                                              .build = build_deconv_depthwise};

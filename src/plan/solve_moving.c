@@ -77,7 +77,8 @@ static pz_status build_slice(pz_plan *plan, const pz_node *node, pz_step *step, 
   }
   return PZ_OK;
 }
-const pz_solver pz_solver_slice = {"slice", PZ_OP_SLICE, PZ_BLOCKED, PZ_BLOCKED, NULL, NULL, build_slice};
+const pz_solver pz_solver_slice = {
+    .name = "slice", .op = PZ_OP_SLICE, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .build = build_slice};
 
 static pz_status build_crop(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
   const int rank = plan->graph->tensors[node->in[0]].shape.rank;
@@ -85,7 +86,8 @@ static pz_status build_crop(pz_plan *plan, const pz_node *node, pz_step *step, p
   for (int i = 0; i < rank; i++) offset[axis5(rank, i)] = node->attr.crop.offset[i];
   return build_window(plan, step, node->in[0], node->out[0], offset, err);
 }
-const pz_solver pz_solver_crop = {"crop", PZ_OP_CROP, PZ_BLOCKED, PZ_BLOCKED, NULL, NULL, build_crop};
+const pz_solver pz_solver_crop = {
+    .name = "crop", .op = PZ_OP_CROP, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .build = build_crop};
 
 /* ---- concatenation ---- */
 
@@ -150,8 +152,12 @@ static pz_status build_concat(pz_plan *plan, const pz_node *node, pz_step *step,
   if (!parts_fit_blocks(plan, node)) return join_lanes(plan, node, step, &out, err);
   return copy_parts(plan, node, step, &out, PZ_BLOCKED, err);
 }
-const pz_solver pz_solver_concat = {"concat",       PZ_OP_CONCAT, PZ_BLOCKED,  PZ_BLOCKED,
-                                    can_join_lanes, NULL,         build_concat};
+const pz_solver pz_solver_concat = {.name = "concat",
+                                    .op = PZ_OP_CONCAT,
+                                    .in = PZ_BLOCKED,
+                                    .out = PZ_BLOCKED,
+                                    .applies = can_join_lanes,
+                                    .build = build_concat};
 
 static bool other_axis(const pz_plan *plan, const pz_node *node) { return !channels_only(plan, node); }
 static pz_status build_concat_other_axis(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
@@ -159,9 +165,12 @@ static pz_status build_concat_other_axis(pz_plan *plan, const pz_node *node, pz_
   PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &out, err));
   return copy_parts(plan, node, step, &out, PZ_BLOCKED, err);
 }
-const pz_solver pz_solver_concat_other_axis = {
-    "concat along another axis", PZ_OP_CONCAT, PZ_BLOCKED, PZ_BLOCKED, other_axis, NULL,
-    build_concat_other_axis};
+const pz_solver pz_solver_concat_other_axis = {.name = "concat along another axis",
+                                               .op = PZ_OP_CONCAT,
+                                               .in = PZ_BLOCKED,
+                                               .out = PZ_BLOCKED,
+                                               .applies = other_axis,
+                                               .build = build_concat_other_axis};
 
 static double last_choice(const pz_plan *plan, const pz_node *node) {
   (void)plan;
@@ -173,8 +182,12 @@ static pz_status build_concat_plain(pz_plan *plan, const pz_node *node, pz_step 
   PZ_TRY(pz_output_storage(plan, node->out[0], PZ_PLAIN, &out, err));
   return copy_parts(plan, node, step, &out, PZ_PLAIN, err);
 }
-const pz_solver pz_solver_concat_plain = {
-    "concat, plain layout", PZ_OP_CONCAT, PZ_PLAIN, PZ_PLAIN, NULL, last_choice, build_concat_plain};
+const pz_solver pz_solver_concat_plain = {.name = "concat, plain layout",
+                                          .op = PZ_OP_CONCAT,
+                                          .in = PZ_PLAIN,
+                                          .out = PZ_PLAIN,
+                                          .cost = last_choice,
+                                          .build = build_concat_plain};
 
 /* ---- reshape ---- */
 
@@ -187,8 +200,12 @@ static pz_status build_same(pz_plan *plan, const pz_node *node, pz_step *step, p
   (void)step;
   return pz_make_view(plan, node->out[0], PZ_BLOCKED, pz_input_storage(plan, node->in[0], PZ_BLOCKED), err);
 }
-const pz_solver pz_solver_reshape_units = {
-    "reshape of unit sizes", PZ_OP_RESHAPE, PZ_BLOCKED, PZ_BLOCKED, same_as_five, NULL, build_same};
+const pz_solver pz_solver_reshape_units = {.name = "reshape of unit sizes",
+                                           .op = PZ_OP_RESHAPE,
+                                           .in = PZ_BLOCKED,
+                                           .out = PZ_BLOCKED,
+                                           .applies = same_as_five,
+                                           .build = build_same};
 
 static bool is_dense(const pz_view *v) {
   return v->stride_w == 1 && v->stride_h == v->w && v->stride_d == v->stride_h * v->h &&
@@ -220,8 +237,12 @@ static pz_status build_reshape(pz_plan *plan, const pz_node *node, pz_step *step
   const pz_storage to = seen_as(&out, &in.view);
   return pz_add_copy_call(plan, step, &in, &to, err);
 }
-const pz_solver pz_solver_reshape = {"reshape", PZ_OP_RESHAPE, PZ_PLAIN,     PZ_PLAIN,
-                                     NULL,      last_choice,   build_reshape};
+const pz_solver pz_solver_reshape = {.name = "reshape",
+                                     .op = PZ_OP_RESHAPE,
+                                     .in = PZ_PLAIN,
+                                     .out = PZ_PLAIN,
+                                     .cost = last_choice,
+                                     .build = build_reshape};
 
 /* ---- permutation ---- */
 
@@ -239,8 +260,8 @@ static pz_status build_permute(pz_plan *plan, const pz_node *node, pz_step *step
   const pz_arg args[] = {{.name = "in", .at = in.at}, {.name = "out", .written = true, .at = out.at}};
   return pz_add_call(plan, step, "kernels/permute/permute.h", "pz_permute", &shape, args, 2, err);
 }
-const pz_solver pz_solver_permute = {"permutation", PZ_OP_PERMUTE, PZ_PLAIN,     PZ_PLAIN,
-                                     NULL,          NULL,          build_permute};
+const pz_solver pz_solver_permute = {
+    .name = "permutation", .op = PZ_OP_PERMUTE, .in = PZ_PLAIN, .out = PZ_PLAIN, .build = build_permute};
 
 /* ---- copies ---- */
 
@@ -250,8 +271,8 @@ static pz_status build_identity(pz_plan *plan, const pz_node *node, pz_step *ste
   PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &out, err));
   return pz_add_copy_call(plan, step, &in, &out, err);
 }
-const pz_solver pz_solver_identity = {"copy", PZ_OP_IDENTITY, PZ_BLOCKED,    PZ_BLOCKED,
-                                      NULL,   NULL,           build_identity};
+const pz_solver pz_solver_identity = {
+    .name = "copy", .op = PZ_OP_IDENTITY, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .build = build_identity};
 
 /* A padded copy takes the layout in which it is read, from whichever layout there is. */
 static bool read_plain(const pz_plan *plan, const pz_node *node) {
@@ -283,7 +304,15 @@ static pz_status build_pad_blocked(pz_plan *plan, const pz_node *node, pz_step *
 static pz_status build_pad_plain(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
   return build_pad(plan, node, step, PZ_PLAIN, err);
 }
-const pz_solver pz_solver_pad_blocked = {"padded copy", PZ_OP_PAD, PZ_BLOCKED,       PZ_BLOCKED,
-                                         read_blocked,  NULL,      build_pad_blocked};
-const pz_solver pz_solver_pad_plain = {"padded copy", PZ_OP_PAD, PZ_PLAIN,       PZ_PLAIN,
-                                       read_plain,    NULL,      build_pad_plain};
+const pz_solver pz_solver_pad_blocked = {.name = "padded copy",
+                                         .op = PZ_OP_PAD,
+                                         .in = PZ_BLOCKED,
+                                         .out = PZ_BLOCKED,
+                                         .applies = read_blocked,
+                                         .build = build_pad_blocked};
+const pz_solver pz_solver_pad_plain = {.name = "padded copy",
+                                       .op = PZ_OP_PAD,
+                                       .in = PZ_PLAIN,
+                                       .out = PZ_PLAIN,
+                                       .applies = read_plain,
+                                       .build = build_pad_plain};

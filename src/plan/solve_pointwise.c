@@ -54,13 +54,12 @@ static pz_status build_batch_norm(pz_plan *plan, const pz_node *node, pz_step *s
 static bool constant_statistics(const pz_plan *plan, const pz_node *node) {
   return plan->graph->tensors[node->in[1]].data && plan->graph->tensors[node->in[2]].data;
 }
-const pz_solver pz_solver_batch_norm = {"scale and shift of each map",
-                                        PZ_OP_BATCH_NORM,
-                                        PZ_BLOCKED,
-                                        PZ_BLOCKED,
-                                        constant_statistics,
-                                        NULL,
-                                        build_batch_norm};
+const pz_solver pz_solver_batch_norm = {.name = "scale and shift of each map",
+                                        .op = PZ_OP_BATCH_NORM,
+                                        .in = PZ_BLOCKED,
+                                        .out = PZ_BLOCKED,
+                                        .applies = constant_statistics,
+                                        .build = build_batch_norm};
 
 bool pz_scale_of_maps(const pz_graph *g, const pz_node *node) {
   if (node->attr.scale.axis != 1) return false;
@@ -80,8 +79,12 @@ static pz_status build_scale(pz_plan *plan, const pz_node *node, pz_step *step, 
   PZ_TRY(pz_add_channel_vector(plan, operand(node, 2), c, &beta, err));
   return add_scale(plan, node, step, gamma, beta, err);
 }
-const pz_solver pz_solver_scale = {
-    "scale and shift of each map", PZ_OP_SCALE, PZ_BLOCKED, PZ_BLOCKED, of_maps, NULL, build_scale};
+const pz_solver pz_solver_scale = {.name = "scale and shift of each map",
+                                   .op = PZ_OP_SCALE,
+                                   .in = PZ_BLOCKED,
+                                   .out = PZ_BLOCKED,
+                                   .applies = of_maps,
+                                   .build = build_scale};
 
 /* A factor that is computed, or a constant of other dimensions than the maps: read in the plain layout, with strides
  * of zero in the dimensions that it does not have. */
@@ -128,8 +131,11 @@ static pz_status build_scale_computed(pz_plan *plan, const pz_node *node, pz_ste
   args[3] = (pz_arg){.name = "out", .written = true, .at = out.at};
   return pz_add_call(plan, step, "kernels/pointwise/scale.h", "pz_scale_by", &shape, args, 4, err);
 }
-const pz_solver pz_solver_scale_computed = {
-    "scale by a tensor", PZ_OP_SCALE, PZ_BLOCKED, PZ_BLOCKED, NULL, NULL, build_scale_computed};
+const pz_solver pz_solver_scale_computed = {.name = "scale by a tensor",
+                                            .op = PZ_OP_SCALE,
+                                            .in = PZ_BLOCKED,
+                                            .out = PZ_BLOCKED,
+                                            .build = build_scale_computed};
 
 /* ---- functions of one value ---- */
 
@@ -154,8 +160,12 @@ static pz_status build_activation(pz_plan *plan, const pz_node *node, pz_step *s
 static bool constant_slope(const pz_plan *plan, const pz_node *node) {
   return operand(node, 1) == PZ_NONE || plan->graph->tensors[node->in[1]].data;
 }
-const pz_solver pz_solver_activation = {
-    "activation", PZ_OP_ACTIVATION, PZ_BLOCKED, PZ_BLOCKED, constant_slope, NULL, build_activation};
+const pz_solver pz_solver_activation = {.name = "activation",
+                                        .op = PZ_OP_ACTIVATION,
+                                        .in = PZ_BLOCKED,
+                                        .out = PZ_BLOCKED,
+                                        .applies = constant_slope,
+                                        .build = build_activation};
 
 static pz_status build_power(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
   const pz_storage in = *pz_input_storage(plan, node->in[0], PZ_BLOCKED);
@@ -169,7 +179,8 @@ static pz_status build_power(pz_plan *plan, const pz_node *node, pz_step *step, 
   const pz_arg args[] = {{.name = "in", .at = in.at}, {.name = "out", .written = true, .at = out.at}};
   return pz_add_call(plan, step, "kernels/pointwise/power.h", "pz_power", &shape, args, 2, err);
 }
-const pz_solver pz_solver_power = {"power", PZ_OP_POWER, PZ_BLOCKED, PZ_BLOCKED, NULL, NULL, build_power};
+const pz_solver pz_solver_power = {
+    .name = "power", .op = PZ_OP_POWER, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .build = build_power};
 
 /* ---- functions of several tensors ---- */
 
@@ -230,5 +241,8 @@ static pz_status build_eltwise(pz_plan *plan, const pz_node *node, pz_step *step
   }
   return PZ_OK;
 }
-const pz_solver pz_solver_eltwise = {"element by element", PZ_OP_ELTWISE, PZ_BLOCKED, PZ_BLOCKED, NULL, NULL,
-                                     build_eltwise};
+const pz_solver pz_solver_eltwise = {.name = "element by element",
+                                     .op = PZ_OP_ELTWISE,
+                                     .in = PZ_BLOCKED,
+                                     .out = PZ_BLOCKED,
+                                     .build = build_eltwise};

@@ -19,4 +19,5 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
                           a->kernel[0], a->kernel[1], a->kernel[2]));
   return pz_add_call(plan, step, "kernels/pool/pool.h", "pz_pooling", &shape, args, 2, err);
 }
-const pz_solver pz_solver_pool = {"pooling", PZ_OP_POOL, PZ_BLOCKED, PZ_BLOCKED, NULL, NULL, build};
+const pz_solver pz_solver_pool = {
+    .name = "pooling", .op = PZ_OP_POOL, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .build = build};

@@ -1,21 +1,55 @@
-/* solve_winograd.c: convolution by minimal filtering, F(2,3) along each axis of kernel 3 (kernels/winograd). */
+/* solve_winograd.c: convolution by minimal filtering (kernels/winograd). Variants: the outputs of a tile along each axis, and
+ * how many tiles make a batch. */
 #include "kernels/winograd/pack.h"
 #include "plan/solve_conv.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-/* Tiles of a batch: a multiple of the points that the product holds in registers, few enough that a batch's transformed
- * inputs and products stay in level 2 for up to 64 maps. Fewer where the whole tensor has not many more. */
-#define BATCH 24
+/* ---- variants ---- */
 
-static pz_winograd_shape shape_for(const pz_plan *plan, const pz_conv_direct_shape *conv) {
-  pz_winograd_shape s = {.conv = *conv};
+static const int32_t outputs_of_tile[] = {2, 4, 6};
+static const int32_t batches[] = {12, 24, 48};
+enum { OUTPUTS = 3, BATCHES = 3, VARIANTS = OUTPUTS * OUTPUTS * OUTPUTS * BATCHES };
+
+typedef struct variant {
+  int32_t m[3], batch;
+} variant;
+
+/* An axis of kernel 1 has one choice: the first stands for it. */
+static bool variant_of(const pz_plan *plan, const pz_node *node, variant *v) {
+  int32_t rest = pz_variant_of(plan, node);
+  v->batch = batches[rest % BATCHES];
+  rest /= BATCHES;
+  for (int i = 2; i >= 0; i--, rest /= OUTPUTS) {
+    const bool filtered = node->attr.conv.kernel[i] > 1;
+    if (!filtered && rest % OUTPUTS) return false;
+    v->m[i] = filtered ? outputs_of_tile[rest % OUTPUTS] : 1;
+  }
+  return true;
+}
+
+/* Relative L2 error of a layer of random values: that of a short sum times a factor for each axis (doc/kernels-winograd.md). */
+static double error_of(const pz_node *node, const int32_t m[3]) {
+  double error = 1.3e-7;
+  for (int i = 0; i < PZ_SPATIAL; i++) {
+    const bool three = node->attr.conv.kernel[i] == 3;
+    if (m[i] == 2) error *= three ? 1.3 : 2.3;
+    if (m[i] == 4) error *= three ? 2.2 : 4.2;
+    if (m[i] == 6) error *= three ? 4.5 : 12;
+  }
+  return error;
+}
+
+static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
+                                   const pz_conv_direct_shape *conv) {
+  variant v = {0};
+  variant_of(plan, node, &v);
+  pz_winograd_shape s = {.conv = *conv, .m = {v.m[0], v.m[1], v.m[2]}};
   const pz_conv_machine machine = pz_conv_this_machine(plan);
   const int64_t tiles = pz_winograd_all_tiles(&s);
-  pz_winograd_schedule(&s, &machine,
-                       tiles >= 4 * BATCH  ? BATCH
-                       : tiles > BATCH / 2 ? BATCH / 2
-                                           : (int32_t)tiles);
+  pz_winograd_schedule(&s, &machine, tiles < v.batch ? (int32_t)tiles : v.batch);
   return s;
 }
 
@@ -36,7 +70,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   pz_pointer weights, scratch;
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
   const pz_conv_direct_shape conv = pz_conv_shape_of(node, &p);
-  const pz_winograd_shape s = shape_for(plan, &conv);
+  const pz_winograd_shape s = shape_for(plan, node, &conv);
   PZ_TRY(pack(plan, node, &s, &weights, err));
   scratch = pz_add_scratch(plan, pz_winograd_scratch(&s));
   pz_text shape = {0};
@@ -44,7 +78,8 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   pz_conv_shape_text(&shape, &s.conv);
   pz_text_append(&shape, "}, .product = {");
   pz_conv_shape_text(&shape, &s.product);
-  pz_text_append(&shape, "}");
+  pz_text_append(&shape, "}, ");
+  pz_text_ints(&shape, "m", s.m, 3);
   const pz_arg args[] = {{.name = "in", .at = p.in.at},
                          {.name = "weights", .at = weights},
                          {.name = "bias", .at = p.bias},
@@ -53,9 +88,10 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
                          {.name = "slope", .at = p.slope},
                          {.name = "out", .written = true, .at = p.out.at},
                          {.name = "scratch", .written = true, .at = scratch}};
+  step->multiply_adds_done =
+      (double)pz_winograd_all_tiles(&s) * pz_winograd_points(&s) * s.conv.in.c * s.conv.out.c;
   PZ_TRY(pz_set_algorithm(plan, step, err, "Winograd F(%d,%d,%d), batches of %d, %d blocks x %d tiles",
-                          pz_winograd_m(&s, 0), pz_winograd_m(&s, 1), pz_winograd_m(&s, 2), s.product.out.w,
-                          s.product.kb, s.product.rw));
+                          s.m[0], s.m[1], s.m[2], s.product.out.w, s.product.kb, s.product.rw));
   return pz_add_call(plan, step, "kernels/winograd/winograd.h", "pz_winograd", &shape, args, 8, err);
 }
 
@@ -63,27 +99,67 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
 
 static bool applies(const pz_plan *plan, const pz_node *node) {
   const pz_attr_conv *a = &node->attr.conv;
-  int threes = 0;
+  const pz_shape5 out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
+  variant v;
+  int filtered = 0;
+  if (a->group != 1 || !variant_of(plan, node, &v)) return false;
   for (int i = 0; i < PZ_SPATIAL; i++) {
-    if (a->stride[i] != 1 || a->dilation[i] != 1 || (a->kernel[i] != 1 && a->kernel[i] != 3)) return false;
-    threes += a->kernel[i] == 3;
+    const int64_t r = a->kernel[i];
+    if (a->stride[i] != 1 || a->dilation[i] != 1 || (r != 1 && r != 3 && r != 5)) return false;
+    if (r > 1 && v.m[i] > 2 && out.s[i] < v.m[i]) return false;
+    filtered += r > 1;
   }
-  return !plan->exact && threes >= 2 && a->group == 1;
+#ifdef PZ_WINOGRAD_FORCE
+  const char *f = getenv("PZ_WINO");
+  if (f) {
+    int a0, b, c, d;
+    if (sscanf(f, "%d,%d,%d,%d", &a0, &b, &c, &d) == 4) {
+      if ((v.m[0] != 1 && v.m[0] != a0) || v.m[1] != b || v.m[2] != c || v.batch != d) return false;
+    }
+  }
+#endif
+  return filtered >= 2 && error_of(node, v.m) <= plan->layer_error;
 }
 
-/* The products of all tiles, and about four operations for each transformed value on either side. */
+/* In vector multiply-adds at peak, from bench_winograd on a core with AVX-512 (doc/kernels-winograd.md): what one vector costs
+ * on its way through a transform (input, output; more where a batch is larger than level 2), and one vector of weights that
+ * comes from level 3 or from memory while products wait for it. */
+#define INPUT_VECTOR   16.0
+#define OUTPUT_VECTOR  13.0
+#define OUTSIDE_LEVEL2 1.3
+#define LEVEL3_WEIGHTS 6.0
+#define MEMORY_WEIGHTS 40.0
+#define MANY_WEIGHTS   (16 << 20) /* bytes that do not stay in level 3 from run to run */
+#define PRODUCT        1.15
+
 static double cost(const pz_plan *plan, const pz_node *node) {
   const pz_shape5 in = pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape);
   const pz_shape5 out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
   const double blocks_in = (double)pz_block_count(in.c, plan->block),
-               blocks_out = (double)pz_block_count(out.c, plan->block);
+               blocks_out = (double)pz_block_count(out.c, plan->block), vector = 4.0 * plan->block;
+  const double l2 = (double)pz_conv_this_machine(plan).l2;
   double tiles = (double)out.n, points = 1;
+  variant v;
+  if (!variant_of(plan, node, &v)) return 0;
   for (int i = 0; i < PZ_SPATIAL; i++) {
-    const bool three = node->attr.conv.kernel[i] == 3;
-    tiles *= (double)(three ? (out.s[i] + 1) / 2 : out.s[i]);
-    points *= three ? 4 : 1;
+    tiles *= (double)((out.s[i] + v.m[i] - 1) / v.m[i]);
+    points *= v.m[i] + (double)node->attr.conv.kernel[i] - 1;
   }
-  return tiles * points * ((double)in.c * blocks_out + 4 * (blocks_in + blocks_out));
+  const double batch = tiles < v.batch ? tiles : v.batch, batches = ceil(tiles / batch);
+  const double weights = (double)in.c * blocks_out, bytes = weights * points * vector;
+  const double slots = points * batch * (blocks_in > blocks_out ? blocks_in : blocks_out) * vector;
+  const double stream = bytes > MANY_WEIGHTS ? MEMORY_WEIGHTS : bytes + slots > l2 ? LEVEL3_WEIGHTS : 1;
+  const double product = PRODUCT * batch, each = product > stream ? product : stream;
+  const double transforms =
+      (blocks_in * INPUT_VECTOR + blocks_out * OUTPUT_VECTOR) * (slots > l2 ? OUTSIDE_LEVEL2 : 1);
+  return points * (tiles * transforms + batches * weights * each);
 }
 
-const pz_solver pz_solver_winograd = {"Winograd", PZ_OP_CONV, PZ_BLOCKED, PZ_BLOCKED, applies, cost, build};
+const pz_solver pz_solver_winograd = {.name = "Winograd",
+                                      .op = PZ_OP_CONV,
+                                      .in = PZ_BLOCKED,
+                                      .out = PZ_BLOCKED,
+                                      .applies = applies,
+                                      .cost = cost,
+                                      .build = build,
+                                      .variants = VARIANTS};

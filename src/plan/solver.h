@@ -1,5 +1,7 @@
 /* solver.h: problem, solver, plan. A solver is one algorithm for one or more operators: it says whether it
- * applies to a node, what it is expected to cost, in which layouts it reads and writes, and makes the calls. */
+ * applies to a node, what it is expected to cost, in which layouts it reads and writes, and makes the calls.
+ * An algorithm with parameters has variants, numbered from 0: while one is considered or built, plan->variant holds its
+ * number for the node (pz_variant_of). */
 #ifndef PZ_PLAN_SOLVER_H
 #define PZ_PLAN_SOLVER_H
 
@@ -10,10 +12,11 @@ typedef struct pz_solver {
   pz_op op;
   pz_layout in, out; /* of the computed inputs, and of the outputs */
   bool (*applies)(const pz_plan *plan, const pz_node *node);
-  /* Expected cost in multiply-adds of vectors; only compared among the solvers of one node. NULL: 0 */
+  /* Expected cost in multiply-adds of vectors at peak; only compared among the solvers of one node. NULL: 0 */
   double (*cost)(const pz_plan *plan, const pz_node *node);
   /* Adds the calls to the step that the framework has begun for the node. */
   pz_status (*build)(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err);
+  int32_t variants; /* 0: one */
 } pz_solver;
 
 /* ---- for the framework (plan.c) ---- */
@@ -27,6 +30,10 @@ pz_status pz_keep_storage(pz_plan *plan, pz_layout layout, const pz_storage *sto
 bool pz_border_suffices(const pz_plan *plan, pz_tensor_id id, pz_layout layout, const pz_view *view);
 
 /* ---- for solvers ---- */
+
+static inline int32_t pz_variant_of(const pz_plan *plan, const pz_node *node) {
+  return plan->variant[node - plan->graph->nodes];
+}
 
 /* A buffer of its own for the tensor, with its border; becomes the tensor's storage in that layout. */
 pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_storage *storage,

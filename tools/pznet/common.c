@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -99,7 +100,13 @@ bool tool_model_set(tool_model *m, const char *name, const char *value, bool *go
   else if (!strcmp(name, "isa")) o->isa = value;
   else if (!strcmp(name, "disable")) o->disable = value;
   else if (!strcmp(name, "precision")) o->precision = value;
-  else if (!strcmp(name, "vector-block")) *good = tool_int(name, value, 4, 16, &o->vector_block);
+  else if (!strcmp(name, "max-error")) {
+    char *end;
+    o->max_error = strtod(value, &end);
+    *good = *value && !*end && o->max_error > 0 && o->max_error <= 1;
+    if (!*good)
+      fprintf(stderr, "pznet: --max-error %s: expected a number above 0, up to 1, such as 1e-5\n", value);
+  } else if (!strcmp(name, "vector-block")) *good = tool_int(name, value, 4, 16, &o->vector_block);
   else if (!strcmp(name, "input")) {
     *good = o->n_input_shapes < TOOL_MAX_INPUTS;
     if (*good) m->inputs[o->n_input_shapes++] = value;

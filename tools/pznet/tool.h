@@ -18,8 +18,7 @@ typedef struct tool_verb {
   int (*run)(const struct tool_verb *verb, int argc, char **argv);
 } tool_verb;
 
-extern const tool_verb verb_compile, verb_inspect, verb_run, verb_infer, verb_verify, verb_bench,
-    verb_tune;
+extern const tool_verb verb_compile, verb_inspect, verb_run, verb_infer, verb_verify, verb_bench, verb_tune;
 
 /* Reads options and arguments of a verb in any order. Calls set(host, name, value) for each option; gives the
  * arguments in args[0..*n_args-1]. Prints a line and returns false on wrong usage; prints the help and exits with
@@ -71,6 +70,8 @@ typedef struct tool_model {
        "comma-separated passes to leave out, e.g. fuse-add,fold-linear,fuse-activation,pad-outputs"},        \
       {"input", 0, "NAME=SHAPE", "replace an input's shape, e.g. data=1x1x18x160x160"},                      \
       {"precision", 0, "HOW", "default, or exact: only algorithms with the rounding error of a direct sum"}, \
+      {"max-error", 0, "E",                                                                                  \
+       "relative error that fast convolutions may add to the result (default 1e-5); smaller is slower"},     \
   {                                                                                                          \
     "vector-block", 0, "S", "maps in a block of the layout; default: the width of a vector"                  \
   }

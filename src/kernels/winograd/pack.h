@@ -5,9 +5,10 @@
 
 #include "kernels/conv/pack.h"
 #include "kernels/conv/schedule.h"
+#include "kernels/winograd/points.h"
 #include "kernels/winograd/shape.h"
 
-/* Fills `product` for batches of `tiles` tiles. `conv` is set. */
+/* Fills `product` for batches of `tiles` tiles. `conv` and `m` are set. */
 static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_machine *m, int32_t tiles) {
   const int32_t block = s->conv.out.block;
   const pz_view row = {.n = 1,
@@ -29,23 +30,37 @@ static inline int64_t pz_winograd_weight_floats(const pz_winograd_shape *s) {
   return pz_winograd_points(s) * pz_conv_direct_weight_floats(&s->product);
 }
 
-/* Row `i` of G applied to three weights that lie `step` apart; an axis of kernel 1 keeps its weight. */
-static inline double pz_winograd_row(int32_t kernel, int32_t i, const double *g, int32_t step) {
-  if (kernel == 1) return g[0];
-  if (i == 0) return g[0];
-  if (i == 3) return g[2 * step];
-  return 0.5 * (g[0] + (i == 1 ? g[step] : -g[step]) + g[2 * step]);
+/* G of each axis, [a, r]. */
+typedef struct pz_winograd_factors {
+  double g[3][PZ_WINOGRAD_MOST_A][PZ_WINOGRAD_MOST_R];
+} pz_winograd_factors;
+
+static inline pz_winograd_factors pz_winograd_factors_of(const pz_winograd_shape *s) {
+  pz_winograd_factors f = {0};
+  for (int32_t axis = 0; axis < 3; ++axis)
+    for (int32_t i = 0; i < pz_winograd_a(s, axis); ++i) {
+      pz_rational row[PZ_WINOGRAD_MOST_R];
+      pz_winograd_weight_row(s->m[axis], s->conv.kernel[axis], i, row);
+      for (int32_t k = 0; k < s->conv.kernel[axis]; ++k) f.g[axis][i][k] = pz_rational_value(row[k]);
+    }
+  return f;
 }
 
 /* The weights of one pair of maps, [kd, kh, kw], at transformed position (i, j, l). */
-static inline double pz_winograd_weight(const pz_winograd_shape *s, const float *w, int32_t i, int32_t j,
-                                        int32_t l) {
-  const int32_t *k = s->conv.kernel;
-  double rows[9], columns[3], taps[27];
-  for (int32_t t = 0; t < k[0] * k[1] * k[2]; ++t) taps[t] = w[t];
-  for (int32_t t = 0; t < k[1] * k[2]; ++t) rows[t] = pz_winograd_row(k[0], i, taps + t, k[1] * k[2]);
-  for (int32_t t = 0; t < k[2]; ++t) columns[t] = pz_winograd_row(k[1], j, rows + t, k[2]);
-  return pz_winograd_row(k[2], l, columns, 1);
+static inline double pz_winograd_weight(const pz_winograd_shape *s, const pz_winograd_factors *f,
+                                        const float *w, int32_t i, int32_t j, int32_t l) {
+  const int32_t *r = s->conv.kernel;
+  double sum = 0;
+  for (int32_t x = 0; x < r[0]; ++x) {
+    double plane = 0;
+    for (int32_t y = 0; y < r[1]; ++y) {
+      double row = 0;
+      for (int32_t z = 0; z < r[2]; ++z) row += f->g[2][l][z] * (double)w[(x * r[1] + y) * r[2] + z];
+      plane += f->g[1][j][y] * row;
+    }
+    sum += f->g[0][i][x] * plane;
+  }
+  return sum;
 }
 
 /* weights: [K, C, kd, kh, kw]; plain: room for K*C floats; packed: pz_winograd_weight_floats(s), aligned to 64 bytes
@@ -54,10 +69,11 @@ static inline void pz_winograd_pack(const pz_winograd_shape *s, const float *wei
                                     float *packed) {
   const int64_t pairs = (int64_t)s->conv.in.c * s->conv.out.c,
                 each = pz_conv_direct_weight_floats(&s->product);
+  const pz_winograd_factors f = pz_winograd_factors_of(s);
   const int32_t a1 = pz_winograd_a(s, 1), a2 = pz_winograd_a(s, 2), taps = pz_conv_taps(&s->conv);
   for (int32_t p = 0; p < pz_winograd_points(s); ++p) {
     for (int64_t i = 0; i < pairs; ++i)
-      plain[i] = (float)pz_winograd_weight(s, weights + i * taps, p / (a1 * a2), p / a2 % a1, p % a2);
+      plain[i] = (float)pz_winograd_weight(s, &f, weights + i * taps, p / (a1 * a2), p / a2 % a1, p % a2);
     pz_conv_direct_pack(&s->product, plain, packed + p * each);
   }
 }

@@ -10,78 +10,120 @@
 #define PZ_KERNELS_WINOGRAD_WINOGRAD_H
 
 #include "kernels/conv/direct.h"
+#include "kernels/winograd/points.h"
 #include "kernels/winograd/shape.h"
+#include "kernels/winograd/transforms.h"
+
+/* What loops are unrolled by, apart from the shape: gcc must see each as a constant before it has cleared away the
+ * transforms that are not taken. */
+typedef struct pz_winograd_sizes {
+  int32_t m0, m1, m2, r0, r1, r2, a0, a1, a2;
+  int64_t slot;
+} pz_winograd_sizes;
+
+PZ_INLINE pz_winograd_sizes pz_winograd_sizes_of(const pz_winograd_shape *s) {
+  return (pz_winograd_sizes){.m0 = s->m[0],
+                             .m1 = s->m[1],
+                             .m2 = s->m[2],
+                             .r0 = s->conv.kernel[0],
+                             .r1 = s->conv.kernel[1],
+                             .r2 = s->conv.kernel[2],
+                             .a0 = pz_winograd_a(s, 0),
+                             .a1 = pz_winograd_a(s, 1),
+                             .a2 = pz_winograd_a(s, 2),
+                             .slot = pz_winograd_slot(s)};
+}
 
 /* Where a tile lies: image, first output along each axis; how many inputs and outputs it has there. */
 typedef struct pz_winograd_tile {
   int32_t n, at[3], inputs[3], outputs[3];
-  int whole; /* nothing is cut off */
 } pz_winograd_tile;
 
+/* The axis along which tiles follow each other: depth, so that a tile keeps the planes that it shares with the one before;
+ * else width. */
+PZ_INLINE int32_t pz_winograd_along(const pz_winograd_shape *s) { return s->conv.kernel[0] > 1 ? 0 : 2; }
+
 PZ_INLINE pz_winograd_tile pz_winograd_tile_at(const pz_winograd_shape *s, int64_t index) {
-  pz_winograd_tile t = {.whole = 1};
-  for (int32_t axis = 2; axis >= 0; --axis) {
-    const int32_t m = pz_winograd_m(s, axis), tiles = pz_winograd_tiles(s, axis);
+  pz_winograd_tile t = {0};
+  const int32_t deep = pz_winograd_along(s) == 0;
+  for (int32_t i = 0; i < 3; ++i) {
+    const int32_t axis = deep ? (i == 0 ? 0 : 3 - i) : 2 - i; /* d, w, h or w, h, d from fastest to slowest */
+    const int32_t m = s->m[axis], tiles = pz_winograd_tiles(s, axis);
     t.at[axis] = (int32_t)(index % tiles) * m;
     index /= tiles;
     const int32_t left = pz_winograd_size(s, axis) - t.at[axis];
     t.outputs[axis] = left < m ? left : m;
     t.inputs[axis] = t.outputs[axis] + s->conv.kernel[axis] - 1;
-    t.whole &= left >= m;
   }
   t.n = (int32_t)index;
   return t;
 }
 
-/* ---- transforms along one axis, in place, of values that lie `step` apart ---- */
-
-PZ_INLINE void pz_winograd_forward(pz_v *x, int32_t step) {
-  const pz_v d0 = x[0], d1 = x[step], d2 = x[2 * step], d3 = x[3 * step];
-  x[0] = d0 - d2;
-  x[step] = d1 + d2;
-  x[2 * step] = d2 - d1;
-  x[3 * step] = d1 - d3;
-}
-
-PZ_INLINE void pz_winograd_back(pz_v *x, int32_t step) {
-  const pz_v m0 = x[0], m1 = x[step], m2 = x[2 * step], m3 = x[3 * step];
-  x[0] = m0 + m1 + m2;
-  x[step] = m1 - m2 - m3;
-}
-
 /* ---- inputs ---- */
 
-/* Points ahead of a tile that are fetched into cache: its sixteen short rows are too many for the hardware to follow. */
-#define PZ_WINOGRAD_AHEAD 12
+#ifndef PZ_WINOGRAD_AHEAD
+#define PZ_WINOGRAD_AHEAD 0
+#endif
+#define PZ_WINOGRAD_PLANE (PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A)
 
-/* One plane of a tile: a1 x a2 vectors, transformed along h and w. */
-PZ_INLINE void pz_winograd_plane(const pz_winograd_shape *s, const pz_winograd_tile *t, const float *in,
-                                 int whole, pz_v *x) {
-  const int32_t a1 = pz_winograd_a(s, 1), a2 = pz_winograd_a(s, 2);
-  if (whole)
-    PZ_UNROLL for (int32_t h = 0; h < a1; ++h) PZ_UNROLL for (int32_t w = 0; w < pz_winograd_m(s, 2); ++w)
-        __builtin_prefetch(in + h * s->conv.in.stride_h + (w + PZ_WINOGRAD_AHEAD) * s->conv.in.stride_w);
-  PZ_UNROLL for (int32_t h = 0; h < a1; ++h) PZ_UNROLL for (int32_t w = 0; w < a2; ++w) {
-    const int there = whole || (h < t->inputs[1] && w < t->inputs[2]);
-    x[h * a2 + w] = there ? pz_v_load(in + h * s->conv.in.stride_h + w * s->conv.in.stride_w) : pz_v_zero();
+/* One plane of a tile, a1 x a2 vectors, transformed along w and h. */
+PZ_INLINE void pz_winograd_plane(const pz_winograd_sizes z, const float *in, int64_t stride_h, pz_v *to) {
+  pz_v x[PZ_WINOGRAD_PLANE];
+  PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) {
+    PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) x[h * z.a2 + w] = pz_v_load(in + w * PZ_S);
+    in += stride_h;
+    PZ_POINTER_PIN(in);
+    pz_winograd_forward(z.m2, z.r2, x + h * z.a2, 1);
   }
-  if (a2 == 4) PZ_UNROLL for (int32_t h = 0; h < a1; ++h) pz_winograd_forward(x + h * a2, 1);
-  if (a1 == 4) PZ_UNROLL for (int32_t w = 0; w < a2; ++w) pz_winograd_forward(x + w, a2);
+  PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) pz_winograd_forward(z.m1, z.r1, x + w, z.a2);
+  PZ_UNROLL for (int32_t i = 0; i < z.a1 * z.a2; ++i) to[i] = x[i];
 }
 
-PZ_INLINE void pz_winograd_input(const pz_winograd_shape *s, const pz_winograd_tile *t, const float *in,
-                                 int whole, float *to, int64_t point) {
-  const int32_t a0 = pz_winograd_a(s, 0), plane = pz_winograd_a(s, 1) * pz_winograd_a(s, 2);
-  pz_v x[64];
-  PZ_ROLL for (int32_t d = 0; d < a0; ++d) {
-    if (whole || d < t->inputs[0])
-      pz_winograd_plane(s, t, in + d * s->conv.in.stride_d, whole, x + d * plane);
-    else
-      for (int32_t i = 0; i < plane; ++i) x[d * plane + i] = pz_v_zero();
+/* Fetches the points that the next tile along w reads in this plane and this one does not: the short rows of tiles are
+ * too many for the hardware to follow. */
+PZ_INLINE void pz_winograd_fetch(const pz_winograd_shape *s, const pz_winograd_sizes z, const float *in) {
+  PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w)
+      __builtin_prefetch(in + h * s->conv.in.stride_h + (z.a2 + PZ_WINOGRAD_AHEAD + w) * PZ_S);
+}
+
+/* A plane of a tile that is cut off, filled up with zeros: a1 x a2 vectors. */
+PZ_INLINE void pz_winograd_fill(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                const pz_winograd_tile *t, int32_t d, const float *in, pz_v *to) {
+  PZ_ROLL for (int32_t h = 0; h < z.a1; ++h) PZ_ROLL for (int32_t w = 0; w < z.a2; ++w) {
+    const int there = d < t->inputs[0] && h < t->inputs[1] && w < t->inputs[2];
+    *to++ = there ? pz_v_load(in + h * s->conv.in.stride_h + w * PZ_S) : pz_v_zero();
   }
-  PZ_ROLL for (int32_t i = 0; i < plane; ++i) {
-    if (a0 == 4) pz_winograd_forward(x + i, plane);
-    PZ_UNROLL for (int32_t d = 0; d < a0; ++d) pz_v_store(to + (d * plane + i) * point, x[d * plane + i]);
+}
+
+/* The planes of a tile, transformed along w and h: plane d lies at (first + d) % a0 of a ring. */
+typedef struct pz_winograd_ring {
+  int32_t first, kept; /* the first `kept` planes are those of the tile before */
+  pz_v planes[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_PLANE];
+} pz_winograd_ring;
+
+/* One tile of one block of maps. `in`: its first input. */
+PZ_INLINE void pz_winograd_input(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                 const pz_winograd_tile *t, const float *in, pz_winograd_ring *ring,
+                                 float *to) {
+  const int32_t size = z.a1 * z.a2, whole = t->inputs[1] == z.a1 && t->inputs[2] == z.a2;
+  pz_v patch[PZ_WINOGRAD_PLANE];
+  const pz_v *planes[PZ_WINOGRAD_MOST_A];
+  PZ_ROLL for (int32_t d = ring->kept; d < z.a0; ++d) {
+    const float *plane = in + d * s->conv.in.stride_d;
+    int64_t stride_h = s->conv.in.stride_h;
+    if (whole && d < t->inputs[0]) pz_winograd_fetch(s, z, plane);
+    else {
+      pz_winograd_fill(s, z, t, d, plane, patch);
+      plane = (const float *)patch, stride_h = z.a2 * PZ_S;
+    }
+    pz_winograd_plane(z, plane, stride_h, ring->planes + (ring->first + d) % z.a0 * size);
+  }
+  PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) planes[d] = ring->planes + (ring->first + d) % z.a0 * size;
+  PZ_ROLL for (int32_t i = 0; i < size; ++i) {
+    pz_v y[PZ_WINOGRAD_MOST_A];
+    PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) y[d] = planes[d][i];
+    pz_winograd_forward(z.m0, z.r0, y, 1);
+    PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) pz_v_store(to + (d * size + i) * z.slot, y[d]);
   }
 }
 
@@ -126,12 +168,12 @@ PZ_INLINE const float *pz_winograd_multiply_point(const pz_conv_direct_shape *g,
   return weights;
 }
 
-PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const float *in, const float *weights,
-                                    float *out) {
-  PZ_ROLL for (int32_t p = 0; p < pz_winograd_points(s); ++p) {
-    weights = pz_winograd_multiply_point(&s->product, in, weights, out);
-    in += pz_winograd_in_point(s);
-    out += pz_winograd_out_point(s);
+/* Products of slot p+1 into slot p. */
+PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                    const float *weights, float *slots) {
+  PZ_ROLL for (int32_t p = 0; p < z.a0 * z.a1 * z.a2; ++p) {
+    weights = pz_winograd_multiply_point(&s->product, slots + z.slot, weights, slots);
+    slots += z.slot;
   }
 }
 
@@ -154,55 +196,65 @@ PZ_INLINE void pz_winograd_end(const pz_conv_direct_shape *s, const pz_winograd_
   pz_v_store(e->out + out, pz_conv_finish(s, block, slope, x));
 }
 
-PZ_INLINE int64_t pz_winograd_place(const pz_view *v, const pz_winograd_tile *t, int32_t block, int32_t d,
-                                    int32_t h, int32_t w) {
-  return t->n * v->stride_n + block * v->stride_c + (t->at[0] + d) * v->stride_d +
-         (t->at[1] + h) * v->stride_h + (t->at[2] + w) * v->stride_w;
+PZ_INLINE int64_t pz_winograd_place(const pz_view *v, const pz_winograd_tile *t, int32_t block, int32_t h,
+                                    int32_t w) {
+  return t->n * v->stride_n + block * v->stride_c + t->at[0] * v->stride_d + (t->at[1] + h) * v->stride_h +
+         (t->at[2] + w) * v->stride_w;
 }
 
-PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_tile *t, const float *from,
-                                  int64_t point, int32_t block, int whole, const pz_winograd_ends *e) {
-  const int32_t a0 = pz_winograd_a(s, 0), a1 = pz_winograd_a(s, 1), a2 = pz_winograd_a(s, 2), plane = a1 * a2;
-  const int32_t m0 = pz_winograd_m(s, 0), m1 = pz_winograd_m(s, 1), m2 = pz_winograd_m(s, 2);
-  pz_v x[64];
-  PZ_ROLL for (int32_t i = 0; i < plane; ++i) {
-    PZ_UNROLL for (int32_t d = 0; d < a0; ++d) x[d * plane + i] = pz_v_load(from + (d * plane + i) * point);
-    if (a0 == 4) pz_winograd_back(x + i, plane);
-  }
-  PZ_ROLL for (int32_t d = 0; d < m0; ++d) {
-    if (!whole && d >= t->outputs[0]) break;
-    pz_v *y = x + d * plane;
-    if (a1 == 4) PZ_UNROLL for (int32_t w = 0; w < a2; ++w) pz_winograd_back(y + w, a2);
-    if (a2 == 4) PZ_UNROLL for (int32_t h = 0; h < m1; ++h) pz_winograd_back(y + h * a2, 1);
-    PZ_UNROLL for (int32_t h = 0; h < m1; ++h) PZ_UNROLL for (int32_t w = 0; w < m2; ++w) {
-      if (!whole && (h >= t->outputs[1] || w >= t->outputs[2])) continue;
-      pz_winograd_end(&s->conv, e, block, pz_winograd_place(&s->conv.out, t, block, d, h, w),
-                      pz_winograd_place(&s->conv.base, t, block, d, h, w), y[h * a2 + w]);
+PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                  const pz_winograd_tile *t, const float *from, int32_t block,
+                                  const pz_winograd_ends *e) {
+  pz_v y[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_M * PZ_WINOGRAD_MOST_M];
+  PZ_ROLL for (int32_t d = 0; d < z.a0; ++d, from += z.a1 * z.a2 * z.slot) {
+    pz_v x[PZ_WINOGRAD_PLANE];
+    PZ_POINTER_PIN(from);
+    PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) {
+      PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) x[h * z.a2 + w] =
+          pz_v_load(from + (h * z.a2 + w) * z.slot);
+      pz_winograd_back(z.m1, z.r1, x + w, z.a2);
     }
+    PZ_UNROLL for (int32_t h = 0; h < z.m1; ++h) {
+      pz_winograd_back(z.m2, z.r2, x + h * z.a2, 1);
+      PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) y[(d * z.m1 + h) * z.m2 + w] = x[h * z.a2 + w];
+    }
+  }
+  PZ_ROLL for (int32_t h = 0; h < t->outputs[1]; ++h) PZ_ROLL for (int32_t w = 0; w < t->outputs[2]; ++w) {
+    const int64_t out = pz_winograd_place(&s->conv.out, t, block, h, w),
+                  base = pz_winograd_place(&s->conv.base, t, block, h, w);
+    pz_v v[PZ_WINOGRAD_MOST_A];
+    PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) v[d] = y[(d * z.m1 + h) * z.m2 + w];
+    pz_winograd_back(z.m0, z.r0, v, 1);
+    PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) if (d < t->outputs[0]) pz_winograd_end(
+        &s->conv, e, block, out + d * s->conv.out.stride_d, base + d * s->conv.base.stride_d, v[d]);
   }
 }
 
 /* ---- batches ---- */
 
-PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_tile *t, const float *in,
-                                float *to) {
-  const pz_conv_direct_shape *c = &s->conv;
-  const int32_t blocks = pz_winograd_blocks(c->in.c, PZ_S);
-  const float *from = in + t->n * c->in.stride_n + (t->at[0] - c->pad[0]) * c->in.stride_d +
-                      (t->at[1] - c->pad[1]) * c->in.stride_h + (t->at[2] - c->pad[2]) * c->in.stride_w;
-  PZ_ROLL for (int32_t b = 0; b < blocks; ++b, from += c->in.stride_c, to += s->product.in.stride_c) {
-    if (t->whole) pz_winograd_input(s, t, from, 1, to, pz_winograd_in_point(s));
-    else pz_winograd_input(s, t, from, 0, to, pz_winograd_in_point(s));
+/* Transformed inputs of tiles first .. first + count - 1, into the batch's places from the first on. */
+PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
+                                int32_t count, const float *in, float *to) {
+  const pz_view *v = &s->conv.in;
+  const int32_t *pad = s->conv.pad;
+  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(v->c, PZ_S); ++b) {
+    pz_winograd_ring ring;
+    ring.first = ring.kept = 0;
+    PZ_ROLL for (int32_t k = 0; k < count; ++k) {
+      const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
+      const float *from = in + t.n * v->stride_n + b * v->stride_c + (t.at[0] - pad[0]) * v->stride_d +
+                          (t.at[1] - pad[1]) * v->stride_h + (t.at[2] - pad[2]) * v->stride_w;
+      if (pz_winograd_along(s) == 2 || t.at[0] == 0) ring.kept = 0;
+      pz_winograd_input(s, z, &t, from, &ring, to + b * s->product.in.stride_c + k * PZ_S);
+      ring.first = (ring.first + z.m0) % z.a0, ring.kept = z.a0 - z.m0;
+    }
   }
 }
 
-PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_tile *t, const float *from,
-                                 const pz_winograd_ends *e) {
-  const int32_t blocks = pz_winograd_blocks(s->conv.out.c, PZ_S);
-  PZ_ROLL for (int32_t b = 0; b < blocks; ++b, from += s->product.out.stride_c) {
-    if (t->whole) pz_winograd_output(s, t, from, pz_winograd_out_point(s), b, 1, e);
-    else pz_winograd_output(s, t, from, pz_winograd_out_point(s), b, 0, e);
-  }
+PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                 const pz_winograd_tile *t, const float *from, const pz_winograd_ends *e) {
+  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.out.c, PZ_S); ++b)
+      pz_winograd_output(s, z, t, from + b * s->product.out.stride_c, b, e);
 }
 
 PZ_INLINE void pz_winograd(const pz_winograd_shape s, const float *in, const float *weights,
@@ -211,19 +263,16 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, const float *in, const flo
   const int64_t tiles = pz_winograd_all_tiles(&s);
   const int32_t batch = s.product.out.w;
   const pz_winograd_ends ends = {bias, base, base_scale, slope, out};
-  float *products = scratch + pz_winograd_inputs(&s);
+  const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   int64_t begin, end;
   pz_share((tiles + batch - 1) / batch, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const int32_t count = tiles - i * batch < batch ? (int32_t)(tiles - i * batch) : batch;
+    pz_winograd_load(&s, z, i * batch, count, in, scratch + z.slot);
+    pz_winograd_multiply(&s, z, weights, scratch);
     PZ_ROLL for (int32_t k = 0; k < count; ++k) {
       const pz_winograd_tile t = pz_winograd_tile_at(&s, i * batch + k);
-      pz_winograd_load(&s, &t, in, scratch + k * PZ_S);
-    }
-    pz_winograd_multiply(&s, scratch, weights, products);
-    PZ_ROLL for (int32_t k = 0; k < count; ++k) {
-      const pz_winograd_tile t = pz_winograd_tile_at(&s, i * batch + k);
-      pz_winograd_store(&s, &t, products + k * PZ_S, &ends);
+      pz_winograd_store(&s, z, &t, scratch + k * PZ_S, &ends);
     }
   }
 }

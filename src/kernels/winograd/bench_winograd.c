@@ -1,0 +1,159 @@
+/* bench_winograd: times the three stages of minimal filtering, batch after batch, as generated code has them. The shape is
+ * constant: -DMAPS=32 -DSIZE=48 -DM0=4 -DM1=4 -DM2=4 -DBATCH=12 -DKD=3 (the others 3). Prints, for each stage, the fiftieth
+ * percentile over batches in nanoseconds a tile, and cycles' worth of products at peak to compare with. */
+#include "kernels/testing.h"
+#include "kernels/winograd/pack.h"
+#include "kernels/winograd/winograd.h"
+
+#include <time.h>
+
+#ifndef MAPS
+#define MAPS 32
+#endif
+#ifndef MAPS_OUT
+#define MAPS_OUT MAPS
+#endif
+#ifndef SIZE
+#define SIZE 48
+#endif
+#ifndef M0
+#define M0 4
+#define M1 4
+#define M2 4
+#endif
+#ifndef BATCH
+#define BATCH 12
+#endif
+#ifndef KD
+#define KD 3
+#endif
+#ifndef KB
+#define KB 2
+#endif
+#ifndef RW
+#define RW (PZ_S == 16 ? 12 : 6)
+#endif
+#define WIDE (SIZE + 2)
+
+static const pz_winograd_shape shape =
+    {.conv = {.in = {1,
+                     MAPS,
+                     SIZE,
+                     SIZE,
+                     SIZE,
+                     PZ_S,
+                     {KD / 2, 1, 1},
+                     {KD / 2, 1, 1},
+                     0,
+                     (int64_t)PZ_S *WIDE *WIDE *WIDE,
+                     PZ_S *WIDE *WIDE,
+                     PZ_S *WIDE,
+                     PZ_S},
+              .out = {1,
+                      MAPS_OUT,
+                      SIZE,
+                      SIZE,
+                      SIZE,
+                      PZ_S,
+                      {1, 1, 1},
+                      {1, 1, 1},
+                      0,
+                      (int64_t)PZ_S *WIDE *WIDE *WIDE,
+                      PZ_S *WIDE *WIDE,
+                      PZ_S *WIDE,
+                      PZ_S},
+              .kernel = {KD, 3, 3},
+              .stride = {1, 1, 1},
+              .dilation = {1, 1, 1},
+              .pad = {KD / 2, 1, 1},
+              .groups = 1,
+              .phases = 1,
+              .act = PZ_K_ACT_ELU,
+              .alpha = 1,
+              .has_bias = 1},
+     .product =
+         {.in = {1, MAPS, 1, 1, BATCH, PZ_S, {0}, {0}, 0, BATCH *PZ_S, BATCH *PZ_S, BATCH *PZ_S, PZ_S},
+          .out = {1, MAPS_OUT, 1, 1, BATCH, PZ_S, {0}, {0}, 0, BATCH *PZ_S, BATCH *PZ_S, BATCH *PZ_S, PZ_S},
+          .kernel = {1, 1, 1},
+          .stride = {1, 1, 1},
+          .dilation = {1, 1, 1},
+          .groups = 1,
+          .phases = 1,
+          .kb = KB,
+          .rw = RW,
+          .rh = 1,
+          .c_chunk = 64},
+     .m = {KD > 1 ? M0 : 1, M1, M2}};
+
+typedef struct operands {
+  float *in, *weights, *bias, *out, *scratch;
+} operands;
+
+__attribute__((noinline)) static void input(const operands *o, int64_t batch) {
+  const pz_winograd_shape s = shape;
+  const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
+  pz_winograd_load(&s, z, batch * BATCH, BATCH, o->in, o->scratch + z.slot);
+}
+__attribute__((noinline)) static void multiply(const operands *o, int64_t batch) {
+  (void)batch;
+  const pz_winograd_shape s = shape;
+  pz_winograd_multiply(&s, pz_winograd_sizes_of(&s), o->weights, o->scratch);
+}
+__attribute__((noinline)) static void output(const operands *o, int64_t batch) {
+  const pz_winograd_shape s = shape;
+  const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
+  const pz_winograd_ends e = {o->bias, NULL, NULL, NULL, o->out};
+  PZ_ROLL for (int32_t k = 0; k < BATCH; ++k) {
+    const pz_winograd_tile t = pz_winograd_tile_at(&s, batch * BATCH + k);
+    pz_winograd_store(&s, z, &t, o->scratch + k * PZ_S, &e);
+  }
+}
+
+static float *room(int64_t floats) {
+  float *p = aligned_alloc(64, (size_t)(floats * 4 + 63) / 64 * 64);
+  for (int64_t i = 0; i < floats; ++i) p[i] = (float)((i * 7919 % 2001) - 1000) / 1000;
+  return p;
+}
+static int compare(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+int main(int argc, char **argv) {
+  static void (*const stages[3])(const operands *, int64_t) = {input, multiply, output};
+  const int64_t batches = pz_winograd_all_tiles(&shape) / BATCH, rounds = argc > 1 ? atoi(argv[1]) : 5;
+  const int64_t blocks = pz_winograd_blocks(MAPS, PZ_S), blocks_out = pz_winograd_blocks(MAPS_OUT, PZ_S);
+  operands o = {.in = room(blocks * shape.conv.in.stride_c),
+                .out = room(blocks_out * shape.conv.out.stride_c),
+                .weights = room(pz_winograd_weight_floats(&shape)),
+                .bias = room(MAPS_OUT + PZ_S),
+                .scratch = room(pz_winograd_scratch(&shape))};
+  const int64_t inside = ((KD / 2) * WIDE * WIDE + WIDE + 1) * PZ_S;
+  o.in += inside, o.out += (WIDE * WIDE + WIDE + 1) * PZ_S;
+  double *times[3];
+  for (int i = 0; i < 3; ++i) times[i] = malloc((size_t)(batches * rounds) * sizeof **times);
+  for (int64_t r = 0; r < rounds; ++r)
+    for (int64_t b = 0; b < batches; ++b)
+      for (int i = 0; i < 3; ++i) {
+        const double start = now();
+        stages[i](&o, b);
+        times[i][r * batches + b] = now() - start;
+      }
+  const double macs = (double)pz_winograd_points(&shape) * MAPS * (double)blocks_out;
+  double total = 0, at[3];
+  for (int i = 0; i < 3; ++i) {
+    qsort(times[i], (size_t)(batches * rounds), sizeof **times, compare);
+    at[i] = times[i][batches * rounds / 50] / BATCH;
+    total += at[i];
+  }
+  const double flops = 2.0 * MAPS * MAPS_OUT * KD * 9 * shape.m[0] * M1 * M2;
+  printf("F(%d,%d,%d) %d maps, batch %d: input %.0f, products %.0f (%.0f vector products, %.2f a ns), output "
+         "%.0f ns a tile; %.0f GFLOP/s effective\n",
+         shape.m[0], M1, M2, MAPS, BATCH, at[0], at[1], macs, macs / at[1], at[2], flops / total);
+  return 0;
+}

@@ -1,0 +1,150 @@
+/* gen_transforms: prints transforms.h: B^T and A^T of points.h as code, one function for each. A pair of points +-p shares
+ * its sums over even and over odd positions. */
+#include "kernels/winograd/points.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A constant as C; it must be a float without rounding. */
+static void print_constant(pz_rational x) {
+  const double value = pz_rational_value(x);
+  if ((double)(float)value != value) {
+    fprintf(stderr, "gen_transforms: %lld/%lld is not a float\n", (long long)x.num, (long long)x.den);
+    exit(1);
+  }
+  printf("pz_v_set1(%#.9gf)", value);
+}
+static bool is(pz_rational x, int64_t num) { return x.num == num && x.den == 1; }
+
+/* name = sum of c[j] d_j over every second j up to the highest, whose c is 1. */
+static void print_chain(const char *name, const pz_rational *c, int32_t highest) {
+  printf("  %s = d%d;\n", name, highest);
+  for (int32_t j = highest - 2; j >= 0; j -= 2) {
+    if (is(c[j], 0)) continue;
+    if (is(c[j], 1)) printf("  %s = %s + d%d;\n", name, name, j);
+    else if (is(c[j], -1)) printf("  %s = %s - d%d;\n", name, name, j);
+    else {
+      printf("  %s = pz_v_fma(", name);
+      print_constant(c[j]);
+      printf(", d%d, %s);\n", j, name);
+    }
+  }
+}
+
+static void print_point(const char *base, int32_t i) {
+  if (i == 0) printf("%s[0]", base);
+  else if (i == 1) printf("%s[step]", base);
+  else printf("%s[%d * step]", base, i);
+}
+
+static void print_forward(int32_t a) {
+  pz_rational c[PZ_WINOGRAD_MOST_A];
+  printf("\nPZ_INLINE void pz_winograd_forward_%d(pz_v *x, int32_t step) {\n  const pz_v ", a);
+  for (int32_t i = 0; i < a; ++i) {
+    printf("%sd%d = ", i ? ", " : "", i);
+    print_point("x", i);
+  }
+  printf(";\n  pz_v even, odd;\n");
+  for (int32_t k = 0; k < a / 2 - 1; ++k) {
+    /* M/(x-p) = x (x+p) Q(x^2): even part x^2 Q, odd part p x Q. */
+    const pz_rational p = pz_winograd_pair(a, k), unit = {1, 1};
+    pz_rational odd[PZ_WINOGRAD_MOST_A];
+    pz_winograd_input_row(a - 2, 3, 2 * k + 1, c);
+    for (int32_t j = 0; j < a; ++j) odd[j] = pz_rational_div(c[j], p);
+    print_chain("even", c, a - 2);
+    print_chain("odd", odd, a - 3);
+    for (int32_t sign = 0; sign < 2; ++sign) {
+      printf("  ");
+      print_point("x", 2 * k + 1 + sign);
+      if (is(p, 1)) printf(" = even %c odd;\n", sign ? '-' : '+');
+      else {
+        printf(" = pz_v_fma(");
+        print_constant(sign ? pz_rational_sub((pz_rational){0, 1}, pz_rational_mul(p, unit)) : p);
+        printf(", odd, even);\n");
+      }
+    }
+  }
+  pz_winograd_input_row(a - 2, 3, 0, c);
+  print_chain("even", c, a - 2);
+  printf("  x[0] = even;\n");
+  pz_winograd_input_row(a - 2, 3, a - 1, c);
+  print_chain("odd", c, a - 1);
+  printf("  ");
+  print_point("x", a - 1);
+  printf(" = odd;\n}\n");
+}
+
+static void print_back(int32_t m, int32_t r) {
+  const int32_t a = m + r - 1, pairs = a / 2 - 1;
+  printf("\nPZ_INLINE void pz_winograd_back_%d_%d(pz_v *x, int32_t step) {\n", m, r);
+  for (int32_t k = 0; k < pairs; ++k)
+    for (int32_t sign = 0; sign < 2; ++sign) {
+      printf("  const pz_v %s%d = ", sign ? "odd" : "even", k);
+      print_point("x", 2 * k + 1);
+      printf(" %c ", sign ? '-' : '+');
+      print_point("x", 2 * k + 2);
+      printf(";\n");
+    }
+  printf("  const pz_v last = ");
+  print_point("x", a - 1);
+  printf(";\n");
+  for (int32_t o = 0; o < m; ++o) {
+    pz_rational c[PZ_WINOGRAD_MOST_A];
+    const char *part = o % 2 ? "odd" : "even";
+    pz_winograd_output_row(m, r, o, c);
+    /* innermost: a term with factor 1, or what is added without one */
+    const char *start = o == 0 ? "x[0]" : o == m - 1 ? "last" : NULL;
+    printf("  ");
+    print_point("x", o);
+    printf(" = ");
+    int32_t open = 0;
+    for (int32_t k = 0; k < pairs; ++k) {
+      const bool final = !start && k == pairs - 1;
+      const pz_rational f = c[2 * k + 1];
+      if (is(f, 1)) printf(final ? "%s%d" : "%s%d + (", part, k), open += !final;
+      else if (final) {
+        print_constant(f);
+        printf(" * %s%d", part, k);
+      } else {
+        printf("pz_v_fma(");
+        print_constant(f);
+        printf(", %s%d, ", part, k), ++open;
+      }
+    }
+    if (start) printf("%s", start);
+    while (open--) printf(")");
+    printf(";\n");
+  }
+  printf("}\n");
+}
+
+int main(void) {
+  static const int32_t filters[][2] = {{2, 3}, {4, 3}, {6, 3}, {2, 5}, {4, 5}, {6, 5}};
+  printf("/* transforms.h: written by gen_transforms.c, not by hand (the test kernel_winograd_transforms "
+         "compares). Along one\n"
+         " * axis, in place, of values that lie `step` apart: B^T for a inputs; A^T of F(m, r). */\n"
+         "#ifndef PZ_KERNELS_WINOGRAD_TRANSFORMS_H\n#define PZ_KERNELS_WINOGRAD_TRANSFORMS_H\n\n"
+         "#include \"kernels/vec.h\"\n");
+  for (int32_t a = 4; a <= PZ_WINOGRAD_MOST_A; a += 2) print_forward(a);
+  for (size_t i = 0; i < sizeof filters / sizeof *filters; ++i) print_back(filters[i][0], filters[i][1]);
+  printf("\n/* a = m + r - 1; m = 1: the values themselves, and their sum. */\n"
+         "PZ_INLINE void pz_winograd_forward(int32_t m, int32_t r, pz_v *x, int32_t step) {\n"
+         "  if (m == 1 || r == 1) return;\n"
+         "  switch (m + r - 1) {\n");
+  for (int32_t a = 4; a <= PZ_WINOGRAD_MOST_A; a += 2)
+    printf("  case %d: pz_winograd_forward_%d(x, step); return;\n", a, a);
+  printf("  default: __builtin_unreachable();\n  }\n}\n\n"
+         "PZ_INLINE void pz_winograd_back(int32_t m, int32_t r, pz_v *x, int32_t step) {\n"
+         "  if (r == 1) return;\n"
+         "  if (m == 1) {\n"
+         "    PZ_UNROLL for (int32_t i = 1; i < r; ++i) x[0] = x[0] + x[i * step];\n"
+         "    return;\n"
+         "  }\n"
+         "  switch (10 * m + r) {\n");
+  for (size_t i = 0; i < sizeof filters / sizeof *filters; ++i)
+    printf("  case %d: pz_winograd_back_%d_%d(x, step); return;\n", 10 * filters[i][0] + filters[i][1],
+           filters[i][0], filters[i][1]);
+  printf("  default: __builtin_unreachable();\n  }\n}\n\n#endif\n");
+  return 0;
+}

@@ -95,7 +95,8 @@ void pz_conv_shape_text(pz_text *t, const pz_conv_direct_shape *s) {
   pz_text_ints(t, "stride", s->stride, 3);
   pz_text_ints(t, "dilation", s->dilation, 3);
   pz_text_ints(t, "pad", s->pad, 3);
-  pz_text_printf(t, ".groups = %d, .phases = %d, .act = %d, ", s->groups, s->phases, s->act);
+  pz_text_printf(t, ".groups = %d, .phases = %d, .phases_h = %d, .phases_d = %d, .act = %d, ", s->groups,
+                 s->phases, pz_conv_phases_h(s), pz_conv_phases_d(s), s->act);
   pz_text_float(t, "alpha", s->alpha);
   pz_text_printf(t, ".has_bias = %d, .has_base_scale = %d, .kb = %d, .rw = %d, .rh = %d, .c_chunk = %d",
                  s->has_bias, s->has_base_scale, s->kb, s->rw, s->rh, s->c_chunk);
@@ -176,7 +177,7 @@ static pz_status build_phases(pz_plan *plan, const pz_node *node, pz_step *step,
   pz_conv_parts p;
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
   const pz_conv_direct_shape s = pz_conv_shape_of(node, &p);
-  const bool merge = m->merges && pz_deconv_merges(&s);
+  const pz_deconv_merge merge = m->merges ? pz_deconv_merges(&s) : PZ_DECONV_EACH;
   const int32_t n = pz_deconv_phases(&s, merge);
   pz_deconv_phase phase = {.out_offset = 0};
   for (int32_t i = 0; i < n; i++)

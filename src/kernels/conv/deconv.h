@@ -9,7 +9,7 @@
  *
  * A deconvolution is described by a pz_conv_direct_shape whose kernel, stride, dilation, pad are its own. Where the
  * phases along w are alike (kernel = stride, no padding), they are made one convolution of several outer phases
- * (shape.h), which writes whole rows. */
+ * (shape.h), which writes whole rows; where those along all axes are, the whole is one. */
 #ifndef PZ_KERNELS_CONV_DECONV_H
 #define PZ_KERNELS_CONV_DECONV_H
 
@@ -26,7 +26,7 @@ typedef struct pz_deconv_axis {
 
 typedef struct pz_deconv_phase {
   pz_conv_direct_shape shape;      /* without schedule */
-  pz_deconv_axis axis[3];          /* along w that of the first of shape.phases */
+  pz_deconv_axis axis[3];          /* those of the first of shape.phases */
   int64_t out_offset, base_offset; /* floats from the deconvolution's out and base */
 } pz_deconv_phase;
 
@@ -48,21 +48,30 @@ static inline pz_deconv_axis pz_deconv_axis_of(const pz_conv_direct_shape *s, in
   return a;
 }
 
-/* Whether all phases along w are convolutions with the same window and the same number of points, into blocks that lie
- * beside each other, so that they can be one. Not for depthwise.h and reduce.h, which have no outer phases. */
-static inline bool pz_deconv_merges(const pz_conv_direct_shape *s) {
-  pz_deconv_axis a = pz_deconv_axis_of(s, 2, 0);
-  if (s->stride[2] == 1 || s->out.block == 1 || s->out.stride_w != s->out.block) return false;
-  if (s->base.c && s->base.stride_w != s->base.block) return false;
-  for (int32_t phase = 1; phase < s->stride[2]; ++phase) {
-    pz_deconv_axis b = pz_deconv_axis_of(s, 2, phase);
+/* Whether all phases along an axis are convolutions with the same window and the same number of points. */
+static inline bool pz_deconv_alike(const pz_conv_direct_shape *s, int32_t i) {
+  pz_deconv_axis a = pz_deconv_axis_of(s, i, 0);
+  for (int32_t phase = 1; phase < s->stride[i]; ++phase) {
+    pz_deconv_axis b = pz_deconv_axis_of(s, i, phase);
     if (a.points != b.points || a.count != b.count || a.pad != b.pad) return false;
   }
   return true;
 }
 
-/* How many convolutions it is; with `merge` (only where pz_deconv_merges) the phases along w count as one. */
-static inline int32_t pz_deconv_phases(const pz_conv_direct_shape *s, bool merge) {
+/* Which phases can be one convolution: those along w, if they are alike and write blocks that lie beside each other; all, if
+ * those along h and d are alike too. Not for depthwise.h and reduce.h, which have no outer phases. */
+typedef enum pz_deconv_merge { PZ_DECONV_EACH, PZ_DECONV_ROWS, PZ_DECONV_ALL } pz_deconv_merge;
+
+static inline pz_deconv_merge pz_deconv_merges(const pz_conv_direct_shape *s) {
+  if (s->out.block == 1 || s->out.stride_w != s->out.block || !pz_deconv_alike(s, 2)) return PZ_DECONV_EACH;
+  if (s->base.c && s->base.stride_w != s->base.block) return PZ_DECONV_EACH;
+  if (pz_deconv_alike(s, 0) && pz_deconv_alike(s, 1)) return PZ_DECONV_ALL;
+  return s->stride[2] == 1 ? PZ_DECONV_EACH : PZ_DECONV_ROWS;
+}
+
+/* How many convolutions it is, of which `merge` (at most pz_deconv_merges) says what counts as one. */
+static inline int32_t pz_deconv_phases(const pz_conv_direct_shape *s, pz_deconv_merge merge) {
+  if (merge == PZ_DECONV_ALL) return 1;
   return s->stride[0] * s->stride[1] * (merge ? 1 : s->stride[2]);
 }
 
@@ -80,7 +89,7 @@ static inline int64_t pz_deconv_offset(const pz_view *v, const int32_t at[3]) {
 }
 
 /* Convolution `index` of pz_deconv_phases(s, merge). False: it has no output (the stride exceeds what is left). */
-static inline bool pz_deconv_phase_of(const pz_conv_direct_shape *s, bool merge, int32_t index,
+static inline bool pz_deconv_phase_of(const pz_conv_direct_shape *s, pz_deconv_merge merge, int32_t index,
                                       pz_deconv_phase *p) {
   const int32_t across = merge ? 1 : s->stride[2];
   const int32_t at[3] = {index / across / s->stride[1], index / across % s->stride[1], index % across};
@@ -97,7 +106,9 @@ static inline bool pz_deconv_phase_of(const pz_conv_direct_shape *s, bool merge,
     p->shape.stride[i] = 1, p->shape.dilation[i] = taps ? p->axis[i].dilation : 1;
   }
   p->shape.out = pz_deconv_view(s, s->out, p->axis), p->shape.base = pz_deconv_view(s, s->base, p->axis);
-  p->shape.phases = merge ? s->stride[2] : 1;
+  p->shape.phases_d = merge == PZ_DECONV_ALL ? s->stride[0] : 1;
+  p->shape.phases_h = merge == PZ_DECONV_ALL ? s->stride[1] : 1;
+  p->shape.phases = p->shape.phases_d * p->shape.phases_h * (merge ? s->stride[2] : 1);
   return any;
 }
 
@@ -121,8 +132,11 @@ static inline void pz_deconv_weights(const pz_conv_direct_shape *s, const pz_dec
                                      const float *weights, float *to) {
   const int32_t maps_in = s->in.c / s->groups, maps_out = s->out.c / s->groups, *kernel = p->shape.kernel;
   for (int32_t phase = 0; phase < p->shape.phases; ++phase) {
-    pz_deconv_axis axis[3] = {p->axis[0], p->axis[1], p->axis[2]};
-    if (p->shape.phases > 1) axis[2] = pz_deconv_axis_of(s, 2, phase);
+    const int32_t across = pz_conv_phases_w(&p->shape), down = pz_conv_phases_h(&p->shape);
+    const int32_t at[3] = {phase / across / down, phase / across % down, phase % across};
+    const bool merged[3] = {pz_conv_phases_d(&p->shape) > 1, down > 1, across > 1};
+    pz_deconv_axis axis[3];
+    for (int32_t i = 0; i < 3; ++i) axis[i] = merged[i] ? pz_deconv_axis_of(s, i, at[i]) : p->axis[i];
     for (int32_t k = 0; k < s->out.c; ++k)
       for (int32_t c = k / maps_out * maps_in; c < (k / maps_out + 1) * maps_in; ++c) {
         const float *map = weights + ((int64_t)c * maps_out + k % maps_out) * pz_conv_taps(s);

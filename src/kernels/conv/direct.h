@@ -42,8 +42,11 @@ static const int32_t pz_conv_unit[3] = {1, 1, 1};
 
 /* From a group's first outer block to its j-th, in a view of the out maps; also from block 0 to j. */
 PZ_INLINE int64_t pz_conv_block_offset(const pz_conv_direct_shape *s, const pz_view *v, int32_t j) {
-  return s->phases == 1 ? j * v->stride_c
-                        : j / s->phases * v->stride_c + j % s->phases * (v->stride_w / s->phases);
+  if (s->phases == 1) return j * v->stride_c;
+  const int32_t across = pz_conv_phases_w(s), down = pz_conv_phases_h(s), phase = j % s->phases;
+  return j / s->phases * v->stride_c + phase % across * (v->stride_w / across) +
+         phase / across % down * (v->stride_h / down) +
+         phase / across / down * (v->stride_d / pz_conv_phases_d(s));
 }
 
 /* One step: every accumulator gets weight[k] * in[point]. Accumulator i is that of outer block i % kb, point i / kb. The
@@ -187,6 +190,7 @@ PZ_INLINE void pz_conv_strip(const pz_conv_direct_shape *s, pz_conv_pass p, pz_c
   }
 }
 
+/* Rows p.row .. p.row_end of one outer group, strip after strip. */
 PZ_INLINE void pz_conv_group(const pz_conv_direct_shape *s, pz_conv_pass p, pz_conv_tile t) {
   const int64_t end = p.row_end, strip = pz_conv_strip_rows(s);
   t.outer = pz_conv_split_begin(pz_conv_outer_groups(s), p.group);
@@ -194,6 +198,16 @@ PZ_INLINE void pz_conv_group(const pz_conv_direct_shape *s, pz_conv_pass p, pz_c
   PZ_ROLL for (; p.row < end; p.row = p.row_end) {
     p.row_end = p.row + strip < end ? p.row + strip : end;
     pz_conv_strip(s, p, t);
+  }
+}
+
+/* A product: all outer groups of a strip before the next strip, whose inputs then come from level 2 for all but the first. */
+PZ_INLINE void pz_conv_strips(const pz_conv_direct_shape *s, int64_t row, int64_t end, pz_conv_tile t) {
+  const int64_t strip = pz_conv_strip_rows(s);
+  PZ_ROLL for (int64_t stop; row < end; row = stop) {
+    stop = row + strip < end ? row + strip : end;
+    PZ_ROLL for (int32_t g = 0; g < pz_conv_outer_groups(s).count; ++g)
+        pz_conv_group(s, (pz_conv_pass){.group = g, .row = row, .row_end = stop}, t);
   }
 }
 
@@ -215,6 +229,10 @@ PZ_INLINE void pz_conv_direct(const pz_conv_direct_shape s, const float *in, con
                           .out = out};
   int64_t begin, end;
   pz_share(many ? rows : rows * groups, worker, workers, &begin, &end);
+  if (many && pz_conv_taps(&s) == 1) {
+    pz_conv_strips(&s, begin, end, t);
+    return;
+  }
   PZ_ROLL for (int32_t g = 0; g < groups; ++g) {
     const int64_t skip = many ? 0 : g * rows;
     pz_conv_pass p = {

@@ -30,8 +30,10 @@ static void print_view(const char *name, const pz_view *v) {
 }
 
 static void print_shape(const pz_conv_direct_shape *s) {
-  printf("{.groups = %d, .phases = %d, .act = %d, .alpha = %af, .has_bias = %d, .has_base_scale = %d, ",
-         s->groups, s->phases, s->act, (double)s->alpha, s->has_bias, s->has_base_scale);
+  printf("{.groups = %d, .phases = %d, .phases_h = %d, .phases_d = %d, .act = %d, .alpha = %af, .has_bias = "
+         "%d, .has_base_scale = %d, ",
+         s->groups, s->phases, s->phases_h, s->phases_d, s->act, (double)s->alpha, s->has_bias,
+         s->has_base_scale);
   printf(".kb = %d, .rw = %d, .rh = %d, .c_chunk = %d,\n  ", s->kb, s->rw, s->rh, s->c_chunk);
   print_ints("kernel", s->kernel), print_ints("stride", s->stride);
   print_ints("dilation", s->dilation), print_ints("pad", s->pad);
@@ -284,6 +286,7 @@ static void random_deconv(generator *g, pz_conv_direct_shape *s, int32_t index) 
     bool plain = index % 3 == 0; /* kernel = stride */
     s->stride[i] = pz_test_int(r, 1, 3), s->dilation[i] = plain ? 1 : seldom(g, 3);
     s->kernel[i] = plain ? s->stride[i] : pz_test_int(r, 1, 5), in[i] = pz_test_int(r, 1, i == 2 ? 12 : 4);
+    if (index % 6 == 3 && i < 2) in[i] = 8 + i; /* more than PZ_CONV_MANY_ROWS */
     int32_t whole = s->stride[i] * (in[i] - 1) + span(s, i);
     s->pad[i] = plain ? 0 : pz_test_int(r, 0, (whole - 1) / 2 < 3 ? (whole - 1) / 2 : 3);
     out[i] = whole - s->pad[i] - (plain ? 0 : pz_test_int(r, 0, s->pad[i]));
@@ -296,8 +299,8 @@ static void random_deconv(generator *g, pz_conv_direct_shape *s, int32_t index) 
 /* The border that the phases read, and not a point more. */
 static void border_for_phases(pz_conv_direct_shape *s) {
   pz_deconv_phase p;
-  for (int32_t i = 0; i < pz_deconv_phases(s, false); ++i) {
-    if (!pz_deconv_phase_of(s, false, i, &p) || !p.shape.kernel[0]) continue;
+  for (int32_t i = 0; i < pz_deconv_phases(s, PZ_DECONV_EACH); ++i) {
+    if (!pz_deconv_phase_of(s, PZ_DECONV_EACH, i, &p) || !p.shape.kernel[0]) continue;
     const int32_t out[3] = {p.shape.out.d, p.shape.out.h, p.shape.out.w},
                   size[3] = {s->in.d, s->in.h, s->in.w};
     for (int a = 0; a < 3; ++a) {
@@ -337,7 +340,8 @@ static int32_t make_deconv_depthwise(generator *g, problem *p, int32_t count) {
 /* One function for all phases of a deconvolution; their packed weights lie one behind the other. */
 static void print_phases(const generator *g, int32_t index, const char *kernel,
                          const pz_conv_direct_shape *s) {
-  bool depthwise = strstr(kernel, "depthwise"), merge = !depthwise && pz_deconv_merges(s);
+  const bool depthwise = strstr(kernel, "depthwise");
+  const pz_deconv_merge merge = depthwise ? PZ_DECONV_EACH : pz_deconv_merges(s);
   int64_t weights = 0;
   printf("static __attribute__((noinline)) void run_%d(const conv_operands *o, int32_t worker, int32_t "
          "workers) {\n",

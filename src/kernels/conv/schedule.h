@@ -73,12 +73,23 @@ static inline double pz_conv_direct_cycles(const pz_conv_direct_shape *s, const 
   return total * s->out.n * s->out.d * (s->out.h / s->rh);
 }
 
+/* Adding a group's block to its first one moves within a row of phases, or by whole rows, planes, maps. */
+static inline bool pz_conv_phases_fit(const pz_conv_direct_shape *s) {
+  const int32_t sizes[3] = {pz_conv_phases_w(s), pz_conv_phases_w(s) * pz_conv_phases_h(s), s->phases};
+  if (s->phases == 1) return true;
+  if (pz_conv_outer_blocks(s) % s->kb) return false;
+  for (int i = 0; i < 3; ++i) {
+    if (sizes[i] % s->kb == 0) return true;
+    if (s->kb % sizes[i]) return false;
+  }
+  return true;
+}
+
 /* kb, rw, rh are the sizes that they stand for (no other gives the same split), and fit. */
 static inline bool pz_conv_schedule_fits(const pz_conv_direct_shape *s, const pz_conv_machine *m) {
-  int32_t outer = pz_conv_outer_blocks(s);
   if (pz_conv_outer_groups(s).size != s->kb || pz_conv_split_of(s->out.w, s->rw).size != s->rw) return false;
   if (s->out.h % s->rh || (s->rh > 1 && s->rw != s->out.w)) return false;
-  if (s->phases > 1 && (outer % s->kb || (s->kb % s->phases && s->phases % s->kb))) return false;
+  if (!pz_conv_phases_fit(s)) return false;
   return pz_conv_registers(s, s->kb, s->rw * s->rh) <= m->registers;
 }
 

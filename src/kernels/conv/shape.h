@@ -8,8 +8,9 @@
  *
  * Outer blocks. `phases` p > 1 makes each block of out maps into p outer blocks, which lie beside each other along w:
  * out.stride_w = p*S, and outer block j writes map block j/p at offset (j%p)*S. All phases read the same inputs, with
- * weights of their own: a deconvolution whose kernel along w is its stride writes its rows once. kb then divides p or is
- * a multiple of it, and divides the number of outer blocks.
+ * weights of their own: a deconvolution whose kernel along w is its stride writes its rows once. phases_h and phases_d of them
+ * (0: one) may lie along h and d in the same way, j counting (d, h, w): a deconvolution whose kernel is its stride is then one
+ * product. A group's blocks are whole rows, planes of phases, or parts of a row (pz_conv_phases_fit).
  *
  * Schedule. Outer blocks are cut into groups of kb or kb-1, rows into tiles of rw or rw-1 points (rw*kb/(kb-1) for the
  * smaller groups), so that no short rest is left; a tile's group x points accumulators are held in registers
@@ -25,7 +26,7 @@ typedef struct pz_conv_direct_shape {
   pz_view in, out, base; /* base.c = 0: none */
   int32_t kernel[3], stride[3], dilation[3], pad[3];
   int32_t groups; /* out maps of a group see in maps of the same group alone */
-  int32_t phases;
+  int32_t phases, phases_h, phases_d;
   int32_t act; /* pz_k_act; PReLU reads slope */
   float alpha;
   int32_t has_bias, has_base_scale;
@@ -45,6 +46,12 @@ PZ_INLINE int32_t pz_conv_split_begin(pz_conv_split s, int32_t part) {
   return part * s.size - (part > s.large ? part - s.large : 0);
 }
 PZ_INLINE int32_t pz_conv_split_size(pz_conv_split s, int32_t part) { return s.size - (part >= s.large); }
+
+PZ_INLINE int32_t pz_conv_phases_d(const pz_conv_direct_shape *s) { return s->phases_d ? s->phases_d : 1; }
+PZ_INLINE int32_t pz_conv_phases_h(const pz_conv_direct_shape *s) { return s->phases_h ? s->phases_h : 1; }
+PZ_INLINE int32_t pz_conv_phases_w(const pz_conv_direct_shape *s) {
+  return s->phases / (pz_conv_phases_d(s) * pz_conv_phases_h(s));
+}
 
 PZ_INLINE int32_t pz_conv_taps(const pz_conv_direct_shape *s) {
   return s->kernel[0] * s->kernel[1] * s->kernel[2];

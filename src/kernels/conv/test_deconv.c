@@ -15,7 +15,7 @@
 /* All phases, each scheduled as the generator did, packed one behind the other; packed may be NULL. */
 static int64_t pack_phases(const pz_conv_direct_shape *s, const float *weights, float *packed) {
   const pz_conv_machine machine = {.registers = REGISTERS, .l1 = 32 << 10, .l2 = 1 << 20};
-  const bool merge = pz_deconv_merges(s);
+  const pz_deconv_merge merge = pz_deconv_merges(s);
   int64_t floats = 0;
   for (int32_t i = 0; i < pz_deconv_phases(s, merge); ++i) {
     pz_deconv_phase p;

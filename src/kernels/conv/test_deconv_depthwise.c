@@ -13,7 +13,7 @@
 
 /* All phases, each scheduled as the generator did, packed one behind the other; packed may be NULL. */
 static int64_t pack_phases(const pz_conv_direct_shape *s, const float *weights, float *packed) {
-  const bool merge = false;
+  const pz_deconv_merge merge = PZ_DECONV_EACH;
   int64_t floats = 0;
   for (int32_t i = 0; i < pz_deconv_phases(s, merge); ++i) {
     pz_deconv_phase p;

@@ -168,14 +168,15 @@ static pz_status allocate(pz_plan *plan, pz_error *err) {
   const size_t tensors = (size_t)plan->graph->n_tensors, nodes = (size_t)plan->graph->n_nodes;
   plan->chosen = PZ_NEW(plan->arena, const pz_solver *, nodes);
   plan->variant = PZ_NEW(plan->arena, int32_t, nodes);
+  plan->choices = PZ_NEW(plan->arena, pz_choice, nodes);
   plan->plain = PZ_NEW(plan->arena, int32_t, tensors);
   plan->blocked = PZ_NEW(plan->arena, int32_t, tensors);
   plan->alias_parent = PZ_NEW(plan->arena, pz_tensor_id, tensors);
   plan->alias_channel = PZ_NEW(plan->arena, int64_t, tensors);
   plan->border_lo = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_lo);
   plan->border_hi = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_hi);
-  if (!plan->chosen || !plan->variant || !plan->plain || !plan->blocked || !plan->alias_parent ||
-      !plan->alias_channel || !plan->border_lo || !plan->border_hi)
+  if (!plan->chosen || !plan->variant || !plan->choices || !plan->plain || !plan->blocked ||
+      !plan->alias_parent || !plan->alias_channel || !plan->border_lo || !plan->border_hi)
     return pz_fail_memory(err, "the plan", tensors * 64);
   for (size_t i = 0; i < tensors; i++) {
     plan->plain[i] = plan->blocked[i] = -1;
@@ -209,7 +210,7 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
   plan->arena = pz_arena_new();
   pz_status status = plan->arena ? allocate(plan, err) : pz_fail_memory(err, "the plan", 64);
-  if (status == PZ_OK) status = pz_choose_solvers(plan, err);
+  if (status == PZ_OK) status = pz_choose_solvers(plan, options, err);
   if (status == PZ_OK) status = pz_decide_aliases(plan, err);
   if (status == PZ_OK) status = plan_all(plan, err);
   if (status == PZ_OK) *out = plan;

@@ -75,14 +75,37 @@ typedef struct pz_step {
 /* The default: ten times below what networks of 8-bit images can tell apart. */
 #define PZ_MAX_ERROR 1e-5
 
+typedef struct pz_plan pz_plan;
+
+/* One way to run a node: a solver with its variant. Texts are in the plan's arena. */
+typedef struct pz_candidate {
+  const struct pz_solver *solver;
+  int32_t variant;
+  double cost;       /* expected: multiply-adds of vectors at peak */
+  double error;      /* expected relative L2 error that the layer adds; 0: not known */
+  double seconds;    /* of one run, as the chooser knows it; 0: not measured */
+  const char *label; /* "Winograd F(4,4,4), batches of 24"; differs among the candidates of a node */
+} pz_candidate;
+/* The candidates of a node, the cheapest first. Nodes that read a result have chosen in which layout, so those of other
+ * layouts than the cheapest one's are no candidates. */
+typedef struct pz_choice {
+  pz_candidate *candidates;
+  int32_t n, chosen;
+} pz_choice;
+/* Asked for each convolution and deconvolution: which of the n candidates, 0 for the cheapest; may set their seconds. */
+typedef int32_t (*pz_choose)(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *candidates,
+                             int32_t n);
+
 typedef struct pz_plan_options {
   pz_isa isa;
   int32_t block;    /* S; 0: the instruction set's vector width */
   bool exact;       /* only algorithms with the error of a direct sum */
   double max_error; /* relative L2 error that the network may have beyond a direct sum's; 0: PZ_MAX_ERROR */
+  pz_choose choose; /* NULL: the cheapest */
+  void *choose_host;
 } pz_plan_options;
 
-typedef struct pz_plan {
+struct pz_plan {
   pz_arena *arena; /* owned */
   const pz_graph *graph;
   pz_isa isa;
@@ -90,6 +113,7 @@ typedef struct pz_plan {
   double layer_error;              /* a layer's share of max_error; 0: only direct sums */
   const struct pz_solver **chosen; /* by node */
   int32_t *variant;                /* by node: of the chosen solver */
+  pz_choice *choices;              /* by node */
   pz_storage *storages;
   int32_t n_storages, cap_storages;
   int32_t *plain, *blocked;   /* by tensor: index of its storage in that layout, -1: none yet */
@@ -104,10 +128,22 @@ typedef struct pz_plan {
   int64_t n_weights, cap_weights;
   int64_t arena_floats, worker_floats; /* shared; scratch of each worker */
   double multiply_adds;
-} pz_plan;
+};
 
 /* The graph must outlive the plan. The caller frees it with pz_plan_free (NULL is fine). */
 pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_plan **plan, pz_error *err);
 void pz_plan_free(pz_plan *plan);
+
+/* The candidate that was chosen for a node. */
+static inline const pz_candidate *pz_plan_candidate(const pz_plan *plan, pz_node_id node) {
+  return &plan->choices[node].candidates[plan->choices[node].chosen];
+}
+
+/* What decides how fast a convolution or deconvolution runs with a candidate, as text: equal texts need one measurement. The
+ * layouts are those of the candidate's solver. */
+pz_status pz_problem_text(const pz_plan *plan, const pz_node *node, const pz_candidate *candidate,
+                          pz_text *out, pz_error *err);
+/* The input is stored with the zero border that the kernel needs (the passes pad-inputs and pad-outputs). */
+bool pz_problem_is_padded(const pz_graph *graph, const pz_node *node);
 
 #endif

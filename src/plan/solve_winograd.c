@@ -155,6 +155,17 @@ static double cost(const pz_plan *plan, const pz_node *node) {
   return points * (tiles * transforms + batches * weights * each);
 }
 
+static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {
+  const pz_shape5 out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
+  int64_t tiles = out.n;
+  variant v = {0};
+  variant_of(plan, node, &v);
+  for (int i = 0; i < PZ_SPATIAL; i++) tiles *= (out.s[i] + v.m[i] - 1) / v.m[i];
+  snprintf(label, PZ_LABEL_TEXT, "Winograd F(%d,%d,%d), batches of %d", v.m[0], v.m[1], v.m[2],
+           tiles < v.batch ? (int)tiles : v.batch);
+  *error = error_of(node, v.m);
+}
+
 const pz_solver pz_solver_winograd = {.name = "Winograd",
                                       .op = PZ_OP_CONV,
                                       .in = PZ_BLOCKED,
@@ -162,4 +173,5 @@ const pz_solver pz_solver_winograd = {.name = "Winograd",
                                       .applies = applies,
                                       .cost = cost,
                                       .build = build,
-                                      .variants = VARIANTS};
+                                      .variants = VARIANTS,
+                                      .describe = describe};

@@ -7,6 +7,9 @@
 
 #include "plan/plan.h"
 
+#define PZ_LABEL_TEXT 128
+#define PZ_SUM_ERROR  1.3e-7 /* a short sum of random values (doc/kernels-winograd.md) */
+
 typedef struct pz_solver {
   const char *name;
   pz_op op;
@@ -17,12 +20,14 @@ typedef struct pz_solver {
   /* Adds the calls to the step that the framework has begun for the node. */
   pz_status (*build)(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err);
   int32_t variants; /* 0: one */
+  /* The label of the node's variant, and the relative L2 error that it adds. NULL: the name; a short sum's. */
+  void (*describe)(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error);
 } pz_solver;
 
 /* ---- for the framework (plan.c) ---- */
-pz_status pz_choose_solvers(pz_plan *plan, pz_error *err); /* choose.c */
-pz_status pz_decide_aliases(pz_plan *plan, pz_error *err); /* storage.c */
-pz_status pz_memory_plan(pz_plan *plan, pz_error *err);    /* memory.c */
+pz_status pz_choose_solvers(pz_plan *plan, const pz_plan_options *options, pz_error *err); /* choose.c */
+pz_status pz_decide_aliases(pz_plan *plan, pz_error *err);                                 /* storage.c */
+pz_status pz_memory_plan(pz_plan *plan, pz_error *err);                                    /* memory.c */
 
 pz_storage pz_port_storage(const pz_plan *plan, pz_tensor_id id, pz_space space, int32_t port);
 pz_status pz_keep_storage(pz_plan *plan, pz_layout layout, const pz_storage *storage, pz_error *err);

@@ -1,0 +1,146 @@
+/* The candidates of a convolution, what the chooser sees and decides, and the texts of problems. */
+#include "graph/graph.h"
+#include "plan/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Two convolutions that are one problem, one without its activation, and a pooling that nobody asks about. */
+static const char network[] = "graph \"test\"\n"
+                              "input %x 1x32x8x16x16\n"
+                              "const %w 32x32x3x3x3 = seed 1 scale 0.05\n"
+                              "const %b 32 = seed 2 scale 0.05\n"
+                              "%a = conv \"first\" %x, %w, %b kernel 3,3,3 pad 1,1,1:1,1,1 act relu\n"
+                              "%c = conv \"second\" %a, %w, %b kernel 3,3,3 pad 1,1,1:1,1,1 act relu\n"
+                              "%p = pool \"pool\" %c kernel 1,2,2 stride 1,2,2\n"
+                              "%y = conv \"third\" %p, %w, %b kernel 3,3,3 pad 1,1,1:1,1,1\n"
+                              "output %y\n";
+
+typedef struct asked {
+  const char *want; /* a label; NULL: the cheapest */
+  int calls, found;
+  bool sorted, distinct;
+} asked;
+
+static int32_t choose(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
+  asked *a = host;
+  int32_t pick = 0;
+  (void)plan;
+  a->calls++;
+  assert_int_equal(node->op, PZ_OP_CONV);
+  for (int32_t i = 0; i < n; i++) {
+    if (i && c[i].cost < c[i - 1].cost) a->sorted = false;
+    for (int32_t k = 0; k < i; k++)
+      if (!strcmp(c[i].label, c[k].label)) a->distinct = false;
+    assert_true(c[i].seconds == 0 && c[i].error > 0);
+    c[i].seconds = 0.5 + i;
+    if (a->want && !strcmp(c[i].label, a->want)) pick = i, a->found++;
+  }
+  return pick;
+}
+
+static pz_graph *graph(void) {
+  pz_graph *g = NULL;
+  pz_error err = {0};
+  assert_int_equal(pz_graph_parse(network, sizeof network - 1, "test", &g, &err), PZ_OK);
+  return g;
+}
+
+static pz_plan *plan_with(const pz_graph *g, pz_plan_options options, asked *a) {
+  pz_plan *plan = NULL;
+  pz_error err = {0};
+  *a = (asked){.want = a->want, .sorted = true, .distinct = true};
+  options.choose = choose;
+  options.choose_host = a;
+  assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
+  assert_int_equal(a->calls, 3);
+  assert_true(a->sorted && a->distinct);
+  return plan;
+}
+
+static void test_cheapest(void **state) {
+  (void)state;
+  pz_graph *g = graph();
+  pz_plan *plain = NULL;
+  pz_error err = {0};
+  asked a = {.want = NULL};
+  pz_plan *plan = plan_with(g, (pz_plan_options){.isa = PZ_ISA_SSE4}, &a);
+  assert_int_equal(pz_plan_new(g, &(pz_plan_options){.isa = PZ_ISA_SSE4}, &plain, &err), PZ_OK);
+  assert_int_equal(plan->n_steps, plain->n_steps);
+  for (int32_t i = 0; i < plan->n_steps; i++)
+    assert_string_equal(plan->steps[i].algorithm, plain->steps[i].algorithm);
+  pz_plan_free(plan);
+  pz_plan_free(plain);
+  pz_graph_free(g);
+}
+
+static void test_chosen_is_built(void **state) {
+  (void)state;
+  pz_graph *g = graph();
+  asked a = {.want = "Winograd F(2,4,2), batches of 24"};
+  pz_plan *plan = plan_with(g, (pz_plan_options){.isa = PZ_ISA_SSE4}, &a);
+  assert_int_equal(a.found, 3);
+  for (int32_t i = 0; i < plan->n_steps; i++) {
+    if (plan->steps[i].node == PZ_NONE || strcmp(plan->steps[i].op, "conv")) continue;
+    const pz_candidate *c = pz_plan_candidate(plan, plan->steps[i].node);
+    assert_string_equal(c->label, a.want);
+    assert_true(c->seconds >= 0.5);
+    assert_non_null(strstr(plan->steps[i].algorithm, "Winograd F(2,4,2), batches of 24"));
+  }
+  pz_plan_free(plan);
+  pz_graph_free(g);
+}
+
+static void test_exact_leaves_direct_sums(void **state) {
+  (void)state;
+  pz_graph *g = graph();
+  asked a = {.want = NULL};
+  pz_plan *plan = plan_with(g, (pz_plan_options){.isa = PZ_ISA_SSE4, .exact = true}, &a);
+  for (pz_node_id n = 0; n < g->n_nodes; n++)
+    for (int32_t i = 0; i < plan->choices[n].n; i++)
+      assert_null(strstr(plan->choices[n].candidates[i].label, "Winograd"));
+  pz_plan_free(plan);
+  pz_graph_free(g);
+}
+
+static char *text_of(const pz_plan *plan, const char *layer) {
+  pz_text text = {0};
+  pz_error err = {0};
+  const pz_node_id n = pz_graph_find_node(plan->graph, layer);
+  assert_int_equal(
+      pz_problem_text(plan, &plan->graph->nodes[n], &plan->choices[n].candidates[0], &text, &err), PZ_OK);
+  return text.data;
+}
+
+static void test_problems(void **state) {
+  (void)state;
+  pz_graph *g = graph();
+  asked a = {.want = NULL};
+  pz_plan *plan = plan_with(g, (pz_plan_options){.isa = PZ_ISA_SSE4}, &a);
+  char *first = text_of(plan, "first"), *second = text_of(plan, "second"), *third = text_of(plan, "third");
+  assert_string_equal(first, second);
+  assert_string_equal(first, "conv 1x32x8x16x16 blocked to 1x32x8x16x16 blocked, blocks of 4, kernel 3,3,3 "
+                             "pad 1,1,1 no-border bias relu");
+  assert_string_equal(third, "conv 1x32x8x8x8 blocked to 1x32x8x8x8 blocked, blocks of 4, kernel 3,3,3 "
+                             "pad 1,1,1 no-border bias");
+  free(first);
+  free(second);
+  free(third);
+  pz_plan_free(plan);
+  pz_graph_free(g);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_cheapest),
+      cmocka_unit_test(test_chosen_is_built),
+      cmocka_unit_test(test_exact_leaves_direct_sums),
+      cmocka_unit_test(test_problems),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -82,6 +82,21 @@ PZ_INLINE pz_v pz_v_loadu(const float *p) { return *(const pz_v_anywhere *)p; }
 PZ_INLINE void pz_v_store(float *p, pz_v x) { *(pz_v_aligned *)p = x; }
 PZ_INLINE void pz_v_storeu(float *p, pz_v x) { *(pz_v_anywhere *)p = x; }
 
+/* A store past the caches, and what must follow before another thread may read. */
+#if PZ_S == 16 && defined(__AVX512F__)
+PZ_INLINE void pz_v_stream(float *p, pz_v x) { _mm512_stream_ps(p, (__m512)x); }
+PZ_INLINE void pz_v_stream_end(void) { _mm_sfence(); }
+#elif PZ_S == 8 && defined(__AVX__)
+PZ_INLINE void pz_v_stream(float *p, pz_v x) { _mm256_stream_ps(p, (__m256)x); }
+PZ_INLINE void pz_v_stream_end(void) { _mm_sfence(); }
+#elif PZ_S == 4 && defined(__SSE4_1__)
+PZ_INLINE void pz_v_stream(float *p, pz_v x) { _mm_stream_ps(p, (__m128)x); }
+PZ_INLINE void pz_v_stream_end(void) { _mm_sfence(); }
+#else
+PZ_INLINE void pz_v_stream(float *p, pz_v x) { pz_v_store(p, x); }
+PZ_INLINE void pz_v_stream_end(void) {}
+#endif
+
 /* ---- making ---- */
 
 PZ_INLINE pz_v pz_v_zero(void) { return (pz_v){0}; }

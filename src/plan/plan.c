@@ -1,7 +1,6 @@
 /* plan.c: the planner's main line. */
 #include "plan/solver.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,26 +186,13 @@ static pz_status allocate(pz_plan *plan, pz_error *err) {
   return PZ_OK;
 }
 
-/* Errors of layers are independent and add up by their squares. */
-static double layer_error(const pz_graph *graph, double network) {
-  int64_t layers = 0;
-  for (pz_node_id n = 0; n < graph->n_nodes; n++) {
-    const pz_node *node = &graph->nodes[n];
-    if (node->op != PZ_OP_CONV) continue;
-    const pz_attr_conv *a = &node->attr.conv;
-    layers += a->kernel[0] * a->kernel[1] * a->kernel[2] > 1;
-  }
-  return network / sqrt((double)(layers ? layers : 1));
-}
-
 pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_plan **out, pz_error *err) {
   *out = NULL;
   pz_plan *plan = calloc(1, sizeof *plan);
   if (!plan) return pz_fail_memory(err, "the plan", sizeof *plan);
   plan->graph = graph;
   plan->isa = options->isa;
-  plan->layer_error =
-      options->exact ? 0 : layer_error(graph, options->max_error > 0 ? options->max_error : PZ_MAX_ERROR);
+  plan->layer_error = options->exact ? 0 : (options->max_error > 0 ? options->max_error : PZ_MAX_ERROR) / 2;
   plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
   plan->arena = pz_arena_new();
   pz_status status = plan->arena ? allocate(plan, err) : pz_fail_memory(err, "the plan", 64);

@@ -100,7 +100,7 @@ typedef struct pz_plan_options {
   pz_isa isa;
   int32_t block;    /* S; 0: the instruction set's vector width */
   bool exact;       /* only algorithms with the error of a direct sum */
-  double max_error; /* relative L2 error that the network may have beyond a direct sum's; 0: PZ_MAX_ERROR */
+  double max_error; /* relative L2 error that fast convolutions may add to the result; 0: PZ_MAX_ERROR */
   pz_choose choose; /* NULL: the cheapest */
   void *choose_host;
 } pz_plan_options;
@@ -110,7 +110,8 @@ struct pz_plan {
   const pz_graph *graph;
   pz_isa isa;
   int32_t block;                   /* S */
-  double layer_error;              /* a layer's share of max_error; 0: only direct sums */
+  double layer_error;              /* what a layer may have: half of max_error, as results have
+                                      less than their layers (doc/kernels-winograd.md); 0: only direct sums */
   const struct pz_solver **chosen; /* by node */
   int32_t *variant;                /* by node: of the chosen solver */
   pz_choice *choices;              /* by node */
@@ -138,6 +139,11 @@ void pz_plan_free(pz_plan *plan);
 static inline const pz_candidate *pz_plan_candidate(const pz_plan *plan, pz_node_id node) {
   return &plan->choices[node].candidates[plan->choices[node].chosen];
 }
+
+typedef struct pz_solver_layouts {
+  pz_layout in, out;
+} pz_solver_layouts;
+pz_solver_layouts pz_candidate_layouts(const pz_candidate *candidate);
 
 /* What decides how fast a convolution or deconvolution runs with a candidate, as text: equal texts need one measurement. The
  * layouts are those of the candidate's solver. */

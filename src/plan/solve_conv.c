@@ -82,6 +82,8 @@ pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *
   memcpy(s.stride, a->stride, sizeof s.stride);
   memcpy(s.dilation, a->dilation, sizeof s.dilation);
   memcpy(s.pad, a->pad_lo, sizeof s.pad);
+  const pz_view *out = &s.out;
+  s.stream = 4 * (int64_t)out->n * out->c * out->d * out->h * out->w > pz_cpu_caches().l3 / 2;
   return s;
 }
 
@@ -98,8 +100,9 @@ void pz_conv_shape_text(pz_text *t, const pz_conv_direct_shape *s) {
   pz_text_printf(t, ".groups = %d, .phases = %d, .phases_h = %d, .phases_d = %d, .act = %d, ", s->groups,
                  s->phases, pz_conv_phases_h(s), pz_conv_phases_d(s), s->act);
   pz_text_float(t, "alpha", s->alpha);
-  pz_text_printf(t, ".has_bias = %d, .has_base_scale = %d, .kb = %d, .rw = %d, .rh = %d, .c_chunk = %d",
-                 s->has_bias, s->has_base_scale, s->kb, s->rw, s->rh, s->c_chunk);
+  pz_text_printf(
+      t, ".has_bias = %d, .has_base_scale = %d, .stream = %d, .kb = %d, .rw = %d, .rh = %d, .c_chunk = %d",
+      s->has_bias, s->has_base_scale, s->stream, s->kb, s->rw, s->rh, s->c_chunk);
 }
 
 /* The machine that the network is compiled on stands for those that it will run on. */

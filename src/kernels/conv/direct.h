@@ -125,7 +125,9 @@ PZ_INLINE void pz_conv_end(const pz_conv_direct_shape *s, const pz_conv_tile *t,
   pz_v slope = s->act == PZ_K_ACT_PRELU ? pz_v_load(t->slope + block * PZ_S) : pz_v_zero();
   float *at =
       t->out + pz_conv_block_offset(s, &s->out, i % kb) + pz_conv_point(&s->out, pz_conv_unit, rw, i / kb);
-  pz_v_store(at, t->last ? pz_conv_finish(s, block, slope, x) : x);
+  if (t->last) x = pz_conv_finish(s, block, slope, x);
+  if (t->last && s->stream) pz_v_stream(at, x);
+  else pz_v_store(at, x);
 }
 
 PZ_INLINE void pz_conv_one_tile(const pz_conv_direct_shape *s, int32_t kb, int32_t rw,
@@ -231,7 +233,7 @@ PZ_INLINE void pz_conv_direct(const pz_conv_direct_shape s, const float *in, con
   pz_share(many ? rows : rows * groups, worker, workers, &begin, &end);
   if (many && pz_conv_taps(&s) == 1) {
     pz_conv_strips(&s, begin, end, t);
-    return;
+    begin = end;
   }
   PZ_ROLL for (int32_t g = 0; g < groups; ++g) {
     const int64_t skip = many ? 0 : g * rows;
@@ -239,6 +241,7 @@ PZ_INLINE void pz_conv_direct(const pz_conv_direct_shape s, const float *in, con
         .group = g, .row = begin > skip ? begin - skip : 0, .row_end = end - skip < rows ? end - skip : rows};
     if (p.row < p.row_end) pz_conv_group(&s, p, t);
   }
+  if (s.stream) pz_v_stream_end();
 }
 
 #endif

@@ -31,9 +31,9 @@ static void print_view(const char *name, const pz_view *v) {
 
 static void print_shape(const pz_conv_direct_shape *s) {
   printf("{.groups = %d, .phases = %d, .phases_h = %d, .phases_d = %d, .act = %d, .alpha = %af, .has_bias = "
-         "%d, .has_base_scale = %d, ",
+         "%d, .has_base_scale = %d, .stream = %d, ",
          s->groups, s->phases, s->phases_h, s->phases_d, s->act, (double)s->alpha, s->has_bias,
-         s->has_base_scale);
+         s->has_base_scale, s->stream);
   printf(".kb = %d, .rw = %d, .rh = %d, .c_chunk = %d,\n  ", s->kb, s->rw, s->rh, s->c_chunk);
   print_ints("kernel", s->kernel), print_ints("stride", s->stride);
   print_ints("dilation", s->dilation), print_ints("pad", s->pad);
@@ -204,7 +204,7 @@ static void random_epilogue(generator *g, pz_conv_direct_shape *s) {
   pz_test_random *r = &g->random;
   s->act = pz_test_int(r, 0, PZ_K_ACT_COUNT - 1);
   s->alpha = pz_test_int(r, 0, 1) ? pz_test_float(r, 0, 1.5f) : 0.0f;
-  s->has_bias = pz_test_int(r, 0, 3) > 0;
+  s->has_bias = pz_test_int(r, 0, 3) > 0, s->stream = pz_test_int(r, 0, 3) == 0;
   if (pz_test_int(r, 0, 1)) s->base = s->out, s->has_base_scale = pz_test_int(r, 0, 1);
 }
 

@@ -35,7 +35,9 @@ static inline void pz_conv_reduce_pack(const pz_conv_reduce_shape *s, const floa
 static inline void pz_conv_reduce_schedule(pz_conv_reduce_shape *s, int32_t registers) {
   s->kb = pz_conv_split_of(s->out.c, 4).size;
   int32_t spare = s->in.block == 4 ? 2 : 1; /* without fused multiply-add a product needs a register */
-  s->rw = pz_conv_split_of(s->out.w, (registers - spare - s->kb) / s->kb).size;
+  const int32_t free =
+      registers > 16 ? 22 : registers - spare - s->kb; /* gcc 12 spills where more of 32 are in use */
+  s->rw = pz_conv_split_of(s->out.w, free / s->kb).size;
   s->rh = 1, s->c_chunk = pz_conv_in_blocks(s);
 }
 

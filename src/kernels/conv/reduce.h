@@ -72,14 +72,10 @@ PZ_INLINE void pz_reduce_one_tile(const pz_conv_reduce_shape *s, int32_t kb, int
   pz_v acc[PZ_REDUCE_POINTS];
   PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] = pz_v_zero();
   pz_reduce_sum(s, kb, rw, t, acc);
-  PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
-    PZ_UNROLL for (int32_t r = 0; r < rw; r += PZ_S) {
-      const int32_t points = rw - r < PZ_S ? rw - r : PZ_S;
-      pz_v sums = pz_v_zero();
-      PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) if (i < points) sums[i] = pz_v_sum(acc[k * rw + r + i]);
-      pz_reduce_finish(s, t, k, r, points, sums);
-    }
-  }
+  float sums[PZ_REDUCE_POINTS + PZ_S] = {0}; /* gcc keeps acc in registers only if this loop is not nested */
+  PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) sums[i] = pz_v_sum(acc[i]);
+  PZ_ROLL for (int32_t k = 0; k < kb; ++k) PZ_ROLL for (int32_t r = 0; r < rw; r += PZ_S)
+      pz_reduce_finish(s, t, k, r, rw - r < PZ_S ? rw - r : PZ_S, pz_v_loadu(sums + k * rw + r));
 }
 
 PZ_INLINE void pz_reduce_tiles(const pz_conv_reduce_shape *s, int32_t kb, int32_t rw, int32_t count,

@@ -18,7 +18,11 @@
 #endif
 #ifndef M0
 #define M0 4
+#endif
+#ifndef M1
 #define M1 4
+#endif
+#ifndef M2
 #define M2 4
 #endif
 #ifndef BATCH
@@ -33,57 +37,63 @@
 #ifndef RW
 #define RW (PZ_S == 16 ? 12 : 6)
 #endif
+#ifndef DEPTH
+#define DEPTH SIZE
+#endif
 #define WIDE (SIZE + 2)
+#define DEEP (DEPTH + 2)
 
-static const pz_winograd_shape shape =
-    {.conv = {.in = {1,
-                     MAPS,
+static const pz_winograd_shape shape = {
+    .conv = {.in = {1,
+                    MAPS,
+                    SIZE,
+                    SIZE,
+                    SIZE,
+                    PZ_S,
+                    {KD / 2, 1, 1},
+                    {KD / 2, 1, 1},
+                    0,
+                    (int64_t)PZ_S *WIDE *WIDE *WIDE,
+                    PZ_S *WIDE *WIDE,
+                    PZ_S *WIDE,
+                    PZ_S},
+             .out = {1,
+                     MAPS_OUT,
                      SIZE,
                      SIZE,
                      SIZE,
                      PZ_S,
-                     {KD / 2, 1, 1},
-                     {KD / 2, 1, 1},
+                     {1, 1, 1},
+                     {1, 1, 1},
                      0,
                      (int64_t)PZ_S *WIDE *WIDE *WIDE,
                      PZ_S *WIDE *WIDE,
                      PZ_S *WIDE,
                      PZ_S},
-              .out = {1,
-                      MAPS_OUT,
-                      SIZE,
-                      SIZE,
-                      SIZE,
-                      PZ_S,
-                      {1, 1, 1},
-                      {1, 1, 1},
-                      0,
-                      (int64_t)PZ_S *WIDE *WIDE *WIDE,
-                      PZ_S *WIDE *WIDE,
-                      PZ_S *WIDE,
-                      PZ_S},
-              .kernel = {KD, 3, 3},
-              .stride = {1, 1, 1},
-              .dilation = {1, 1, 1},
-              .pad = {KD / 2, 1, 1},
-              .groups = 1,
-              .phases = 1,
-              .act = PZ_K_ACT_ELU,
-              .alpha = 1,
-              .has_bias = 1},
-     .product =
-         {.in = {1, MAPS, 1, 1, BATCH, PZ_S, {0}, {0}, 0, BATCH *PZ_S, BATCH *PZ_S, BATCH *PZ_S, PZ_S},
-          .out = {1, MAPS_OUT, 1, 1, BATCH, PZ_S, {0}, {0}, 0, BATCH *PZ_S, BATCH *PZ_S, BATCH *PZ_S, PZ_S},
-          .kernel = {1, 1, 1},
-          .stride = {1, 1, 1},
-          .dilation = {1, 1, 1},
-          .groups = 1,
-          .phases = 1,
-          .kb = KB,
-          .rw = RW,
-          .rh = 1,
-          .c_chunk = 64},
-     .m = {KD > 1 ? M0 : 1, M1, M2}};
+             .kernel = {KD, 3, 3},
+             .stride = {1, 1, 1},
+             .dilation = {1, 1, 1},
+             .pad = {KD / 2, 1, 1},
+             .groups = 1,
+             .phases = 1,
+             .act = PZ_K_ACT_ELU,
+             .alpha = 1,
+             .has_bias = 1,
+             .stream = (int64_t)MAPS_OUT * DEPTH * SIZE * SIZE * 4 > 24 << 20},
+    .product =
+        {.in = {1, MAPS, 1, 1, BATCH, PZ_S, {0}, {0}, 0, BATCH *PZ_S, BATCH *PZ_S, BATCH *PZ_S, PZ_S},
+         .out = {1, MAPS_OUT, 1, 1, BATCH, PZ_S, {0}, {0}, 0, BATCH *PZ_S, BATCH *PZ_S, BATCH *PZ_S, PZ_S},
+         .kernel = {1, 1, 1},
+         .stride = {1, 1, 1},
+         .dilation = {1, 1, 1},
+         .groups = 1,
+         .phases = 1,
+         .kb = KB,
+         .rw = RW,
+         .rh = 1,
+         .c_chunk = 64},
+    .m = {KD > 1 ? M0 : 1, M1, M2},
+    .stream = (int64_t)MAPS_OUT * DEPTH * SIZE * SIZE * 4 > 24 << 20};
 
 typedef struct operands {
   float *in, *weights, *bias, *out, *scratch;
@@ -95,9 +105,10 @@ __attribute__((noinline)) static void input(const operands *o, int64_t batch) {
   pz_winograd_load(&s, z, batch * BATCH, BATCH, o->in, o->scratch + z.slot);
 }
 __attribute__((noinline)) static void multiply(const operands *o, int64_t batch) {
-  (void)batch;
   const pz_winograd_shape s = shape;
-  pz_winograd_multiply(&s, pz_winograd_sizes_of(&s), o->weights, o->scratch);
+  const pz_winograd_batch b = {batch * BATCH, BATCH,
+                               batch + 1 < pz_winograd_all_tiles(&s) / BATCH ? BATCH : 0};
+  pz_winograd_multiply(&s, pz_winograd_sizes_of(&s), &b, o->in, o->weights, o->scratch);
 }
 __attribute__((noinline)) static void output(const operands *o, int64_t batch) {
   const pz_winograd_shape s = shape;

@@ -66,7 +66,8 @@ static layer random_layer(pz_test_random *r) {
                               .phases = 1,
                               .act = acts[pz_test_int(r, 0, 3)],
                               .alpha = 0.7f,
-                              .has_bias = pz_test_int(r, 0, 1)};
+                              .has_bias = pz_test_int(r, 0, 1),
+                              .stream = pz_test_int(r, 0, 1)};
   int32_t out[4] = {size[0]};
   for (int i = 0; i < 3; ++i) {
     c->kernel[i] = kernel[i], c->stride[i] = c->dilation[i] = 1;

@@ -59,11 +59,26 @@ PZ_INLINE pz_winograd_tile pz_winograd_tile_at(const pz_winograd_shape *s, int64
   return t;
 }
 
+/* What is done with a sum, and where results go. */
+typedef struct pz_winograd_ends {
+  const float *bias, *base, *base_scale, *slope;
+  float *out;
+} pz_winograd_ends;
+
+PZ_INLINE int64_t pz_winograd_place(const pz_view *v, const pz_winograd_tile *t, int32_t block, int32_t h,
+                                    int32_t w) {
+  return t->n * v->stride_n + block * v->stride_c + t->at[0] * v->stride_d + (t->at[1] + h) * v->stride_h +
+         (t->at[2] + w) * v->stride_w;
+}
+
+/* The first input of a tile in a block of maps. */
+PZ_INLINE int64_t pz_winograd_origin(const pz_winograd_shape *s, const pz_winograd_tile *t, int32_t block) {
+  const int32_t *pad = s->conv.pad;
+  return pz_winograd_place(&s->conv.in, t, block, -pad[1], -pad[2]) - pad[0] * s->conv.in.stride_d;
+}
+
 /* ---- inputs ---- */
 
-#ifndef PZ_WINOGRAD_AHEAD
-#define PZ_WINOGRAD_AHEAD 0
-#endif
 #define PZ_WINOGRAD_PLANE (PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A)
 
 /* One plane of a tile, a1 x a2 vectors, transformed along w and h. */
@@ -77,13 +92,6 @@ PZ_INLINE void pz_winograd_plane(const pz_winograd_sizes z, const float *in, int
   }
   PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) pz_winograd_forward(z.m1, z.r1, x + w, z.a2);
   PZ_UNROLL for (int32_t i = 0; i < z.a1 * z.a2; ++i) to[i] = x[i];
-}
-
-/* Fetches the points that the next tile along w reads in this plane and this one does not: the short rows of tiles are
- * too many for the hardware to follow. */
-PZ_INLINE void pz_winograd_fetch(const pz_winograd_shape *s, const pz_winograd_sizes z, const float *in) {
-  PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w)
-      __builtin_prefetch(in + h * s->conv.in.stride_h + (z.a2 + PZ_WINOGRAD_AHEAD + w) * PZ_S);
 }
 
 /* A plane of a tile that is cut off, filled up with zeros: a1 x a2 vectors. */
@@ -111,8 +119,7 @@ PZ_INLINE void pz_winograd_input(const pz_winograd_shape *s, const pz_winograd_s
   PZ_ROLL for (int32_t d = ring->kept; d < z.a0; ++d) {
     const float *plane = in + d * s->conv.in.stride_d;
     int64_t stride_h = s->conv.in.stride_h;
-    if (whole && d < t->inputs[0]) pz_winograd_fetch(s, z, plane);
-    else {
+    if (!whole || d >= t->inputs[0]) {
       pz_winograd_fill(s, z, t, d, plane, patch);
       plane = (const float *)patch, stride_h = z.a2 * PZ_S;
     }
@@ -168,21 +175,7 @@ PZ_INLINE const float *pz_winograd_multiply_point(const pz_conv_direct_shape *g,
   return weights;
 }
 
-/* Products of slot p+1 into slot p. */
-PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                    const float *weights, float *slots) {
-  PZ_ROLL for (int32_t p = 0; p < z.a0 * z.a1 * z.a2; ++p) {
-    weights = pz_winograd_multiply_point(&s->product, slots + z.slot, weights, slots);
-    slots += z.slot;
-  }
-}
-
 /* ---- outputs ---- */
-
-typedef struct pz_winograd_ends {
-  const float *bias, *base, *base_scale, *slope;
-  float *out;
-} pz_winograd_ends;
 
 PZ_INLINE void pz_winograd_end(const pz_conv_direct_shape *s, const pz_winograd_ends *e, int32_t block,
                                int64_t out, int64_t base, pz_v x) {
@@ -193,13 +186,9 @@ PZ_INLINE void pz_winograd_end(const pz_conv_direct_shape *s, const pz_winograd_
     x = s->has_base_scale ? pz_v_fma(from, pz_v_load(e->base_scale + map), x) : x + from;
   }
   pz_v slope = s->act == PZ_K_ACT_PRELU ? pz_v_load(e->slope + map) : pz_v_zero();
-  pz_v_store(e->out + out, pz_conv_finish(s, block, slope, x));
-}
-
-PZ_INLINE int64_t pz_winograd_place(const pz_view *v, const pz_winograd_tile *t, int32_t block, int32_t h,
-                                    int32_t w) {
-  return t->n * v->stride_n + block * v->stride_c + t->at[0] * v->stride_d + (t->at[1] + h) * v->stride_h +
-         (t->at[2] + w) * v->stride_w;
+  x = pz_conv_finish(s, block, slope, x);
+  if (s->stream) pz_v_stream(e->out + out, x);
+  else pz_v_store(e->out + out, x);
 }
 
 PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_sizes z,
@@ -230,20 +219,68 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
   }
 }
 
+/* ---- fetching ----
+ * Tiles are short rows in many places: too many for the hardware to follow. While the products keep the core busy, rows of
+ * the next batch are fetched into cache, a few for each transformed position. */
+
+/* The next row: h of plane d of a block of tile `index`; d < 0: the tile has not been looked at. */
+typedef struct pz_winograd_cursor {
+  int64_t index, plane; /* where plane d begins */
+  int32_t block, d, h;
+} pz_winograd_cursor;
+
+/* Fetches one row, of the planes and points that its tile does not share with those before. */
+PZ_INLINE void pz_winograd_fetch_row(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                     pz_winograd_cursor *c, const float *in) {
+  const pz_view *v = &s->conv.in;
+  if (c->d < 0) {
+    const pz_winograd_tile t = pz_winograd_tile_at(s, c->index);
+    c->d = pz_winograd_along(s) == 0 && t.at[0] > 0 ? z.a0 - z.m0 : 0;
+    c->plane = pz_winograd_origin(s, &t, c->block) + c->d * v->stride_d;
+  }
+  in += c->plane + c->h * v->stride_h;
+  PZ_UNROLL for (int32_t w = z.a2 - z.m2; w < z.a2; ++w) __builtin_prefetch(in + w * PZ_S);
+  if (++c->h < z.a1) return;
+  c->h = 0, c->plane += v->stride_d;
+  if (++c->d < z.a0) return;
+  c->d = -1;
+  if (++c->block == pz_winograd_blocks(v->c, PZ_S)) c->block = 0, ++c->index;
+}
+
 /* ---- batches ---- */
+
+/* Tiles first .. first + count - 1, and the batch behind it. */
+typedef struct pz_winograd_batch {
+  int64_t first;
+  int32_t count, next;
+} pz_winograd_batch;
+
+/* Products of slot p+1 into slot p. */
+PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                    const pz_winograd_batch *b, const float *in, const float *weights,
+                                    float *slots) {
+  const int32_t points = z.a0 * z.a1 * z.a2;
+  const int32_t rows = b->next * pz_winograd_blocks(s->conv.in.c, PZ_S) * z.a0 * z.a1; /* at most */
+  pz_winograd_cursor ahead = {.index = b->first + b->count, .d = -1};
+  int32_t row = 0;
+  PZ_ROLL for (int32_t p = 0; p < points; ++p) {
+    weights = pz_winograd_multiply_point(&s->product, slots + z.slot, weights, slots);
+    slots += z.slot;
+    PZ_ROLL for (const int32_t stop = (int32_t)((int64_t)rows * (p + 1) / points); row < stop; ++row) {
+      if (ahead.index < b->first + b->count + b->next) pz_winograd_fetch_row(s, z, &ahead, in);
+    }
+  }
+}
 
 /* Transformed inputs of tiles first .. first + count - 1, into the batch's places from the first on. */
 PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
                                 int32_t count, const float *in, float *to) {
-  const pz_view *v = &s->conv.in;
-  const int32_t *pad = s->conv.pad;
-  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(v->c, PZ_S); ++b) {
+  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) {
     pz_winograd_ring ring;
     ring.first = ring.kept = 0;
     PZ_ROLL for (int32_t k = 0; k < count; ++k) {
       const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
-      const float *from = in + t.n * v->stride_n + b * v->stride_c + (t.at[0] - pad[0]) * v->stride_d +
-                          (t.at[1] - pad[1]) * v->stride_h + (t.at[2] - pad[2]) * v->stride_w;
+      const float *from = in + pz_winograd_origin(s, &t, b);
       if (pz_winograd_along(s) == 2 || t.at[0] == 0) ring.kept = 0;
       pz_winograd_input(s, z, &t, from, &ring, to + b * s->product.in.stride_c + k * PZ_S);
       ring.first = (ring.first + z.m0) % z.a0, ring.kept = z.a0 - z.m0;
@@ -267,14 +304,18 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, const float *in, const flo
   int64_t begin, end;
   pz_share((tiles + batch - 1) / batch, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
-    const int32_t count = tiles - i * batch < batch ? (int32_t)(tiles - i * batch) : batch;
-    pz_winograd_load(&s, z, i * batch, count, in, scratch + z.slot);
-    pz_winograd_multiply(&s, z, weights, scratch);
+    const int64_t left = tiles - i * batch;
+    const int32_t count = left < batch ? (int32_t)left : batch;
+    const int32_t next = i + 1 == end ? 0 : left - batch < batch ? (int32_t)(left - batch) : batch;
+    const pz_winograd_batch b = {i * batch, count, next};
+    pz_winograd_load(&s, z, b.first, count, in, scratch + z.slot);
+    pz_winograd_multiply(&s, z, &b, in, weights, scratch);
     PZ_ROLL for (int32_t k = 0; k < count; ++k) {
       const pz_winograd_tile t = pz_winograd_tile_at(&s, i * batch + k);
       pz_winograd_store(&s, z, &t, scratch + k * PZ_S, &ends);
     }
   }
+  if (s.conv.stream) pz_v_stream_end();
 }
 
 #endif

@@ -30,7 +30,7 @@ one() {
   esac
   [ "${1#caffemodel}" = "$1" ] || extra="$build/seeds-import/$1"
   # shellcheck disable=SC2086
-  if nice -n 19 "$binary" -max_total_time="$seconds" -rss_limit_mb=3000 -malloc_limit_mb=0 -timeout=20 -artifact_prefix=$build/findings/"$1"- \
+  if nice -n 19 "$binary" -max_total_time="$seconds" -rss_limit_mb=3000 -malloc_limit_mb=0 -timeout=60 -artifact_prefix=$build/findings/"$1"- \
     $build/corpus/"$1" $extra >$build/"$1".log 2>&1; then
     echo "$1: no finding; $(tail -n 1 $build/"$1".log)"
   else

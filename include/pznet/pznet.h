@@ -57,6 +57,11 @@ typedef struct pz_compile_options {
   const char *precision; /* "default", or "exact": only algorithms with the rounding error of a direct sum */
   double max_error; /* relative L2 error that fast convolutions may add to the result; 0: 1e-5. Smaller: fewer and smaller tiles */
   int32_t vector_block; /* S of the blocked layout; 0: the planner chooses */
+  const char *effort;   /* how algorithms are chosen: "estimate": by a cost model; "measure" (default): the likely ones of each
+                           distinct convolution are timed on this machine, once; "exhaustive": all of them, which may take hours */
+  const char *tuning;   /* the database of times: its path, or "none"; NULL: the one of pz_tune_list. One that cannot be used is no
+                           failure: the summary's "tuning" has a "note" */
+  int32_t threads;      /* that times are taken with; 0: the cores that this process may use */
   pz_progress progress; /* or NULL */
   void *progress_host;
   const volatile int *interrupt; /* work ends soon after *interrupt becomes non-zero; or NULL */
@@ -64,7 +69,7 @@ typedef struct pz_compile_options {
 #define PZ_COMPILE_OPTIONS {0}
 
 /* Compiles the model (a Caffe prototxt) into the network file `output`, which appears whole or not at all.
- * summary (may be NULL) receives a JSON text: the manifest plus timings; free it with pz_free. */
+ * summary (may be NULL) receives a JSON text: the manifest, timings, and what was measured ("tuning"); free it with pz_free. */
 pz_status pz_compile(const char *model, const char *output, const pz_compile_options *options, char **summary);
 
 /* What `inspect` shows: of a model (imported and optimised as `options` say), or of a network file.

@@ -128,6 +128,9 @@ def compile(
     disable: str | Sequence[str] | None = None,
     inputs: Mapping[str, Sequence[int]] | None = None,
     progress: Progress | None = None,
+    effort: str | None = None,
+    tuning: Path | None = None,
+    threads: int | None = None,
 ) -> dict[str, Any]:
     """Compiles a Caffe network into a network file.
 
@@ -135,6 +138,8 @@ def compile(
     weights: a .caffemodel, a .caffemodel.h5, or "init:SEED". isa: "native", "avx512", "avx2", "sse4".
     cc: the C compiler. emit_c: a folder to keep the generated source in. disable: passes to switch off.
     inputs: shapes that replace the model's. progress: called with (what, done, total, seconds).
+    effort: how algorithms are chosen, "estimate", "measure" (default: times the likely ones on this machine, once) or
+    "exhaustive". tuning: the database of times, or "none". threads: to measure with; None: the cores of this process.
     Returns the manifest with the timings. Raises `Error`, ValueError or MemoryError.
     """
     if disable is not None and not isinstance(disable, str):
@@ -142,9 +147,9 @@ def compile(
     shapes = [f"{name}=" + "x".join(str(int(d)) for d in shape) for name, shape in (inputs or {}).items()]
     weights_path = None if weights is None else os.fspath(weights)
     emit_path = None if emit_c is None else os.fspath(emit_c)
-    summary: dict[str, Any] = json.loads(
-        _pznet.compile(model, output, weights_path, isa, cc, emit_path, disable, shapes, progress)
-    )
+    tuning_path = None if tuning is None else os.fspath(tuning)
+    options = (weights_path, isa, cc, emit_path, disable, shapes, progress, effort, tuning_path, threads or 0)
+    summary: dict[str, Any] = json.loads(_pznet.compile(model, output, *options))
     return summary
 
 

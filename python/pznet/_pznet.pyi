@@ -23,5 +23,8 @@ def compile(
     disable: str | None,
     inputs: Sequence[str],
     progress: Callable[[str, int, int, float], object] | None,
+    effort: str | None,
+    tuning: str | None,
+    threads: int,
 ) -> str: ...
 def version() -> str: ...

@@ -1,5 +1,5 @@
 /* compile.c: pz_compile: model file in, network file out. */
-#include "api/api.h"
+#include "api/tuner.h"
 #include "base/cpu.h"
 #include "base/file.h"
 #include "emit/emit.h"
@@ -20,6 +20,7 @@ typedef struct build {
   const pz_compile_options *options;
   pz_model model;
   pz_plan *plan;
+  pz_tuner tuner;
   pz_emit_options emit;
   pz_arena *arena;
   double start, last;
@@ -110,15 +111,36 @@ static pz_status check_memory(const build *b, pz_error *err) {
                  (long long)limit);
 }
 
+static void tell_measuring(void *host, const char *what) { tell(host, what, 1); }
+
+/* With what was measured there may be a better plan. */
+static pz_status measure(build *b, const pz_plan_options *wanted, pz_error *err) {
+  b->tuner.tell = tell_measuring;
+  b->tuner.tell_host = b;
+  PZ_TRY(pz_tuner_measure(&b->tuner, b->plan, err));
+  timed(b, "measure");
+  if (!b->tuner.measured) return PZ_OK;
+  pz_plan_free(b->plan);
+  b->plan = NULL;
+  PZ_TRY(pz_plan_new(b->model.after, wanted, &b->plan, err));
+  PZ_TRY(check_memory(b, err));
+  timed(b, "plan_again");
+  return PZ_OK;
+}
+
 static pz_status make_plan(build *b, pz_error *err) {
   pz_plan_options wanted;
   PZ_TRY(pz_plan_wanted(b->options, &wanted, err));
   PZ_TRY(pz_model_load(b->path, b->options, &b->model, err));
   timed(b, "import_and_optimise");
   PZ_TRY(check_interrupt(b, err));
+  PZ_TRY(pz_tuner_open(&b->tuner, b->options, &wanted, true, err));
+  wanted.choose = pz_tuner_choose;
+  wanted.choose_host = &b->tuner;
   PZ_TRY(pz_plan_new(b->model.after, &wanted, &b->plan, err));
   PZ_TRY(check_memory(b, err));
   timed(b, "plan");
+  PZ_TRY(measure(b, &wanted, err));
   b->emit = (pz_emit_options){.cc = b->options->cc,
                               .model = base_name(b->path),
                               .model_digest = b->model.digest,
@@ -176,27 +198,6 @@ static pz_status make_network(build *b, pz_error *err) {
 
 /* ---- the folder that the source is made in ---- */
 
-static void remove_entries(const char *path);
-
-static void remove_tree(const char *path) {
-  /* A compiler that was killed may have made one more file: look again. */
-  for (int attempt = 0; attempt < 8; attempt++) {
-    remove_entries(path);
-    if (!rmdir(path) || (errno != ENOTEMPTY && errno != EEXIST)) return;
-  }
-}
-
-static void remove_entries(const char *path) {
-  DIR *dir = opendir(path);
-  for (struct dirent *e; dir && (e = readdir(dir));) {
-    char child[4096];
-    if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
-    if (snprintf(child, sizeof child, "%s/%s", path, e->d_name) >= (int)sizeof child) continue;
-    if (unlink(child)) remove_tree(child);
-  }
-  if (dir) closedir(dir);
-}
-
 /* Of a folder that the caller keeps, what the compiler left there; the caller's own files are not touched. */
 static bool is_left_over(const char *name) {
   static const char *const ours[] = {"network.so", "objects.txt",   "link.log",      "network.o",
@@ -224,13 +225,7 @@ static pz_status choose_folder(build *b, pz_error *err) {
     b->folder = b->options->emit_c;
     return PZ_OK;
   }
-  const char *parent = getenv("TMPDIR");
-  char *folder = pz_arena_printf(b->arena, "%s/pznet-XXXXXX", parent && *parent ? parent : "/tmp");
-  if (!folder) return pz_fail_memory(err, "a path", 64);
-  if (!mkdtemp(folder))
-    return pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot make a temporary folder: %s", folder, strerror(errno));
-  b->folder = folder;
-  return PZ_OK;
+  return pz_temporary_folder(b->arena, &b->folder, err);
 }
 
 /* Made later, when the model is known to be good. */
@@ -262,6 +257,7 @@ static pz_status run_build(build *b, char **summary, pz_error *err) {
   json_object_set_new(all, PZ_ABI_CHECKSUM, json_string(b->seal));
   json_object_set(all, "passes", b->model.passes);
   json_object_set(all, "seconds", b->seconds);
+  json_object_set_new(all, "tuning", pz_tuner_json(&b->tuner));
   return pz_json_out(all, summary, err);
 }
 
@@ -282,9 +278,10 @@ pz_status pz_compile(const char *model, const char *output, const pz_compile_opt
     pz_error interrupted = {0};
     if (check_interrupt(&b, &interrupted) != PZ_OK) status = interrupted.status, err = interrupted;
   }
-  if (b.folder && !b.options->emit_c) remove_tree(b.folder);
+  if (b.folder && !b.options->emit_c) pz_remove_tree(b.folder);
   else if (b.folder) remove_objects(b.folder);
   pz_plan_free(b.plan);
+  pz_tuner_close(&b.tuner);
   pz_model_free(&b.model);
   json_decref(b.seconds);
   pz_arena_free(b.arena);

@@ -1,5 +1,5 @@
 /* inspect.c: pz_inspect: a model before and after the passes, with its plan; or what a network file says. */
-#include "api/api.h"
+#include "api/tuner.h"
 #include "base/file.h"
 #include "emit/emit.h"
 #include "runtime/runtime.h"
@@ -12,6 +12,7 @@ typedef struct view {
   const pz_compile_options *options;
   pz_model model;
   pz_plan *plan;
+  pz_tuner tuner;
 } view;
 
 /* ---- a model ---- */
@@ -53,6 +54,61 @@ static void plan_table(const pz_plan *p, pz_text *out) {
                  4e-6 * (double)p->n_weights, 1e-6 * (double)pz_emit_arena_bytes(p));
 }
 
+static bool is_convolution(const pz_node *n) { return n->op == PZ_OP_CONV || n->op == PZ_OP_DECONV; }
+
+/* In the table: what the effort would time, what has a time, and the choice. */
+static bool is_shown(const view *v, const pz_choice *choice, int32_t i) {
+  return i == choice->chosen || choice->candidates[i].seconds > 0 ||
+         pz_tuner_wants(v->tuner.asked, choice->candidates, i);
+}
+
+static void candidate_line(const pz_choice *choice, int32_t i, pz_text *out) {
+  const pz_candidate *c = &choice->candidates[i];
+  char ms[32] = "-";
+  if (c->seconds > 0) snprintf(ms, sizeof ms, "%.4g", 1e3 * c->seconds);
+  pz_text_printf(out, "%s %-42s %10s %10.2f %14.1e\n", i == choice->chosen ? "*" : " ", c->label, ms,
+                 choice->candidates[0].cost > 0 ? c->cost / choice->candidates[0].cost : 1, c->error);
+}
+
+static void choice_table(const view *v, pz_text *out) {
+  const pz_graph *g = v->plan->graph;
+  pz_text_printf(
+      out,
+      "\ncandidates of convolutions; * is chosen; the time that this machine measured, the estimated "
+      "cost beside the cheapest one's\n  %-42s %10s %10s %14s\n",
+      "", "ms", "cost", "expected error");
+  for (int32_t n = 0; n < g->n_nodes; n++) {
+    const pz_choice *choice = &v->plan->choices[n];
+    if (!is_convolution(&g->nodes[n])) continue;
+    pz_text_printf(out, "%s\n", g->nodes[n].name);
+    for (int32_t i = 0; i < choice->n; i++)
+      if (is_shown(v, choice, i)) candidate_line(choice, i, out);
+  }
+  if (v->tuner.note[0]) pz_text_printf(out, "%s\n", v->tuner.note);
+}
+
+static json_t *choice_json(const pz_choice *choice) {
+  json_t *all = json_array();
+  for (int32_t i = 0; i < choice->n; i++) {
+    const pz_candidate *c = &choice->candidates[i];
+    json_array_append_new(all,
+                          json_pack("{s:s, s:o, s:f, s:f, s:b}", "algorithm", c->label, "measured_ms",
+                                    c->seconds > 0 ? json_real(1e3 * c->seconds) : json_null(), "cost",
+                                    choice->candidates[0].cost > 0 ? c->cost / choice->candidates[0].cost : 1,
+                                    "expected_error", c->error, "chosen", i == choice->chosen));
+  }
+  return all;
+}
+
+static json_t *choices_json(const pz_plan *plan) {
+  json_t *all = json_array();
+  for (int32_t n = 0; n < plan->graph->n_nodes; n++)
+    if (is_convolution(&plan->graph->nodes[n]))
+      json_array_append_new(all, json_pack("{s:s, s:o}", "layer", plan->graph->nodes[n].name, "candidates",
+                                           choice_json(&plan->choices[n])));
+  return all;
+}
+
 static json_t *graph_json(const pz_graph *g) {
   json_t *all = json_array();
   for (int32_t i = 0; i < g->n_nodes; i++) {
@@ -69,6 +125,9 @@ static json_t *graph_json(const pz_graph *g) {
 static pz_status make_plan(view *v, pz_error *err) {
   pz_plan_options wanted;
   PZ_TRY(pz_plan_wanted(v->options, &wanted, err));
+  PZ_TRY(pz_tuner_open(&v->tuner, v->options, &wanted, false, err));
+  wanted.choose = pz_tuner_choose;
+  wanted.choose_host = &v->tuner;
   return pz_plan_new(v->model.after, &wanted, &v->plan, err);
 }
 
@@ -78,10 +137,10 @@ static pz_status as_json(view *v, pz_text *out, pz_error *err) {
   for (int32_t i = 0; i < v->plan->n_steps; i++)
     json_array_append_new(steps, json_pack("{s:s, s:s, s:s}", "layer", v->plan->steps[i].name, "op",
                                            v->plan->steps[i].op, "algorithm", v->plan->steps[i].algorithm));
-  json_t *all = json_pack("{s:o, s:O, s:o, s:o, s:I, s:I}", "before", graph_json(v->model.before), "passes",
-                          v->model.passes, "after", graph_json(v->model.after), "plan", steps,
-                          "weights_bytes", (json_int_t)(v->plan->n_weights * 4), "arena_bytes",
-                          (json_int_t)pz_emit_arena_bytes(v->plan));
+  json_t *all = json_pack(
+      "{s:o, s:O, s:o, s:o, s:o, s:I, s:I}", "before", graph_json(v->model.before), "passes", v->model.passes,
+      "after", graph_json(v->model.after), "plan", steps, "choices", choices_json(v->plan), "weights_bytes",
+      (json_int_t)(v->plan->n_weights * 4), "arena_bytes", (json_int_t)pz_emit_arena_bytes(v->plan));
   char *text;
   PZ_TRY(pz_json_out(all, &text, err));
   pz_text_append(out, text);
@@ -101,6 +160,7 @@ static pz_status as_table(view *v, pz_text *out, pz_error *err) {
   pz_text_append(out, "\n\n");
   graph_table(v->model.after, "after the passes", out);
   plan_table(v->plan, out);
+  choice_table(v, out);
   return PZ_OK;
 }
 
@@ -219,6 +279,7 @@ pz_status pz_inspect(const char *model_or_network, const pz_compile_options *opt
     return pz_public_end(pz_fail(&err, PZ_ERROR_USAGE, "pz_inspect: name a model or a network"), &err);
   const pz_status status = inspect(&v, format ? format : "table", &text, &err);
   pz_plan_free(v.plan);
+  pz_tuner_close(&v.tuner);
   if (v.model.arena) pz_model_free(&v.model);
   if (status == PZ_OK) *out = text.data;
   else pz_text_free(&text);

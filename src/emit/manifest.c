@@ -25,6 +25,13 @@ static json_t *ports_json(const pz_graph *g, const pz_tensor_id *ids, int32_t n)
   return all;
 }
 
+/* What the planner expected of the algorithm that it chose for a convolution. */
+static void add_candidate(const pz_plan *plan, const pz_step *s, json_t *step) {
+  const pz_candidate *c = s->node == PZ_NONE ? NULL : pz_plan_candidate(plan, s->node);
+  if (c && c->error > 0) json_object_set_new(step, "expected_error", json_real(c->error));
+  if (c && c->seconds > 0) json_object_set_new(step, "measured_ms", json_real(1e3 * c->seconds));
+}
+
 static json_t *plan_json(const pz_plan *plan) {
   json_t *all = json_array();
   for (int32_t i = 0; i < plan->n_steps; i++) {
@@ -39,6 +46,7 @@ static json_t *plan_json(const pz_plan *plan) {
     if (s->storage >= 0)
       json_object_set_new(step, "output",
                           shape_json(&plan->graph->tensors[plan->storages[s->storage].tensor].shape));
+    add_candidate(plan, s, step);
     json_array_append_new(all, step);
   }
   return all;

@@ -192,6 +192,7 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   if (!plan) return pz_fail_memory(err, "the plan", sizeof *plan);
   plan->graph = graph;
   plan->isa = options->isa;
+  plan->unpacked = options->unpacked;
   plan->layer_error = options->exact ? 0 : (options->max_error > 0 ? options->max_error : PZ_MAX_ERROR) / 2;
   plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
   plan->arena = pz_arena_new();

@@ -101,6 +101,7 @@ typedef struct pz_plan_options {
   int32_t block;    /* S; 0: the instruction set's vector width */
   bool exact;       /* only algorithms with the error of a direct sum */
   double max_error; /* relative L2 error that fast convolutions may add to the result; 0: PZ_MAX_ERROR */
+  bool unpacked;    /* weights of convolutions stay zero: for plans that are only timed */
   pz_choose choose; /* NULL: the cheapest */
   void *choose_host;
 } pz_plan_options;
@@ -109,7 +110,8 @@ struct pz_plan {
   pz_arena *arena; /* owned */
   const pz_graph *graph;
   pz_isa isa;
-  int32_t block;                   /* S */
+  int32_t block; /* S */
+  bool unpacked;
   double layer_error;              /* what a layer may have: half of max_error, as results have
                                       less than their layers (doc/kernels-winograd.md); 0: only direct sums */
   const struct pz_solver **chosen; /* by node */

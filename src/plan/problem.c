@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+pz_solver_layouts pz_candidate_layouts(const pz_candidate *candidate) {
+  return (pz_solver_layouts){candidate->solver->in, candidate->solver->out};
+}
+
 bool pz_problem_is_padded(const pz_graph *graph, const pz_node *node) {
   const pz_tensor *x = &graph->tensors[node->in[PZ_CONV_X]];
   int32_t lo[PZ_SPATIAL], hi[PZ_SPATIAL];

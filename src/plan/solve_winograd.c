@@ -59,7 +59,7 @@ static pz_status pack(pz_plan *plan, const pz_node *node, const pz_winograd_shap
   float *packed, *plain = malloc((size_t)pairs * sizeof *plain);
   if (!plain) return pz_fail_memory(err, "transformed weights", (unsigned long long)pairs * 4);
   const pz_status status = pz_add_weights(plan, pz_winograd_weight_floats(s), weights, &packed, err);
-  if (status == PZ_OK)
+  if (status == PZ_OK && !plan->unpacked)
     pz_winograd_pack(s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, plain, packed);
   free(plain);
   return status;

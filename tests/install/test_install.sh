@@ -49,7 +49,7 @@ if readelf -d "$lib/libpznet-runtime.so" | grep NEEDED | grep protobuf; then fai
 if readelf -p .rodata "$lib/libpznet-runtime.so" | grep -e fold-linear -e prototxt; then fail "the runtime holds the compiler half"; fi
 
 # ---- the command ----
-"$prefix/bin/pznet" compile "$folder/tiny.prototxt" -w init:1 -q -o "$folder/tiny.so" || fail "compile"
+"$prefix/bin/pznet" compile "$folder/tiny.prototxt" --effort estimate -w init:1 -q -o "$folder/tiny.so" || fail "compile"
 "$prefix/bin/pznet" verify "$folder/tiny.so" | grep -q 'golden run' || fail "verify"
 
 # ---- a program of the user's, by pkg-config ----

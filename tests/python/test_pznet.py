@@ -88,11 +88,12 @@ class Networks(unittest.TestCase):
             pathlib.Path(path("conv.so")),
             weights=path("conv.caffemodel"),
             progress=lambda *stage: Networks.stages.append(stage),
+            effort="estimate",
         )
         Networks.end = time.monotonic()
         done.set()
         ticking.join()
-        pznet.compile(write("two.prototxt", TWO), path("two.so"))
+        pznet.compile(write("two.prototxt", TWO), path("two.so"), effort="estimate")
 
 
 def tick(done, ticks, seconds):
@@ -133,7 +134,7 @@ class Compile(Networks):
         for change, error, words in cases:
             arguments = dict(model=path("conv.prototxt"), output=path("out.so"), weights="init:1") | change
             with self.subTest(change), self.assertRaises(error) as caught:
-                pznet.compile(arguments.pop("model"), arguments.pop("output"), **arguments)
+                pznet.compile(arguments.pop("model"), arguments.pop("output"), **({"effort": "estimate"} | arguments))
             self.assertIn(words, str(caught.exception))
             self.assertNotIn("\n", str(caught.exception))
             self.assertFalse(os.path.exists(path("out.so")))
@@ -143,11 +144,12 @@ class Compile(Networks):
             raise ZeroDivisionError(stage)
 
         with self.assertRaises(ZeroDivisionError):
-            pznet.compile(path("conv.prototxt"), path("out.so"), weights="init:1", progress=fail)
+            pznet.compile(path("conv.prototxt"), path("out.so"), weights="init:1", progress=fail, effort="estimate")
         self.assertFalse(os.path.exists(path("out.so")))
 
     def test_wrong_types(self):
-        for arguments in [dict(weights=3), dict(inputs={"data": "abc"}), dict(progress=3), dict(isa=b"avx2")]:
+        for arguments in [dict(weights=3), dict(inputs={"data": "abc"}), dict(progress=3), dict(isa=b"avx2"),
+                          dict(effort="hard"), dict(effort=1), dict(threads="two")]:
             with self.subTest(arguments), self.assertRaises((TypeError, ValueError)):
                 pznet.compile(path("conv.prototxt"), path("out.so"), **({"weights": "init:1"} | arguments))
 
@@ -292,7 +294,8 @@ class Run(Networks):
 
     def test_other_threads_run_while_a_network_runs(self):
         big = path("big.so")
-        pznet.compile(path("two.prototxt"), big, inputs={"a": (1, 64, 256, 256), "b": (1, 64, 256, 256)})
+        shapes = {"a": (1, 64, 256, 256), "b": (1, 64, 256, 256)}
+        pznet.compile(path("two.prototxt"), big, inputs=shapes, effort="estimate")
         net = pznet.load(big, threads=1)
         x = np.ones((1, 64, 256, 256), np.float32)
         out = [np.empty_like(x), np.empty_like(x)]

@@ -27,6 +27,9 @@ ROOT = pathlib.Path(__file__).parents[2]
 TINY, MODEL = NETWORKS / "tiny.so", ROOT / "tests/networks/tiny.prototxt"
 VERBS = ["compile", "inspect", "run", "infer", "verify", "bench", "tune"]
 
+# Nothing is measured, and the user's tuning database is not touched; test_effort.py tests what is.
+ESTIMATE = ["--effort", "estimate"]
+
 # Compiles in a second: no convolution.
 QUICK = """
 layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 2 dim: 3 dim: 4 dim: 6 } } }
@@ -36,6 +39,8 @@ layer { name: "act" type: "ReLU" bottom: "data" top: "act" }
 
 def pznet(*arguments, **options):
     words = [PZNET, *map(str, arguments)]
+    if "compile" in words[1:2] or "inspect" in words[1:2]:
+        words[2:2] = ESTIMATE
     return subprocess.run(words, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, **options)
 
 
@@ -269,7 +274,7 @@ class Compile(Case):
         )
         compiler.chmod(0o755)
         process = start(
-            [PZNET, "compile", MODEL, "-w", "init:1", "--cc", compiler, "-o", self.folder / "net.so"],
+            [PZNET, "compile", MODEL, *ESTIMATE, "-w", "init:1", "--cc", compiler, "-o", self.folder / "net.so"],
             os.environ | {"TMPDIR": str(temporary)},
         )
         files = [pathlib.Path(f"{started}.{i}") for i in (1, 2)]

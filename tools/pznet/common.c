@@ -115,3 +115,14 @@ bool tool_model_set(tool_model *m, const char *name, const char *value, bool *go
   } else return false;
   return true;
 }
+
+bool tool_tuning_set(tool_model *m, const char *name, const char *value, bool *good) {
+  pz_compile_options *o = &m->options;
+  *good = true;
+  if (!strcmp(name, "effort")) o->effort = value;
+  else if (!strcmp(name, "tuning")) o->tuning = value;
+  else if (!strcmp(name, "cc")) o->cc = value;
+  else if (!strcmp(name, "threads")) *good = tool_int(name, value, 0, 4096, &o->threads);
+  else return false;
+  return true;
+}

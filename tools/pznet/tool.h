@@ -75,6 +75,14 @@ typedef struct tool_model {
   {                                                                                                          \
     "vector-block", 0, "S", "maps in a block of the layout; default: the width of a vector"                  \
   }
+/* Options that `compile` and `inspect` share. */
+#define TOOL_TUNING_OPTIONS                                                                                  \
+  {"effort", 0, "HOW", "how algorithms are chosen: estimate, measure (default) or exhaustive"},              \
+      {"tuning", 0, "FILE", "the database of measured times, or none; default: see pznet tune"},             \
+      {"threads", 't', "N", "threads to measure with; default: the cores that this process may use"}, {      \
+    "cc", 0, "COMMAND", "C compiler; default: $CC, else gcc, else clang"                                     \
+  }
+bool tool_tuning_set(tool_model *model, const char *name, const char *value, bool *good);
 /* True when the option was one of these; *good says whether its value was right. */
 bool tool_model_set(tool_model *model, const char *name, const char *value, bool *good);
 

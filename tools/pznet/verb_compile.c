@@ -14,9 +14,9 @@ typedef struct state {
 static bool set(void *host, const char *name, const char *value) {
   state *s = host;
   bool good;
-  if (tool_model_set(&s->model, name, value, &good)) return good;
+  if (tool_model_set(&s->model, name, value, &good) || tool_tuning_set(&s->model, name, value, &good))
+    return good;
   if (!strcmp(name, "output")) s->output = value;
-  else if (!strcmp(name, "cc")) s->model.options.cc = value;
   else if (!strcmp(name, "emit-c")) s->model.options.emit_c = value;
   else if (!strcmp(name, "json")) s->json = true;
   else if (!strcmp(name, "quiet")) s->quiet = true;
@@ -39,6 +39,18 @@ static void print_summary(const char *output, const json_t *m) {
          tool_size(json_number_value(get(m, "arena_bytes")), memory), seconds);
 }
 
+/* Whatever was measured, and what kept it from being so. */
+static void print_tuning(const json_t *tuning) {
+  const char *note = json_string_value(get(tuning, "note"));
+  const int measured = (int)json_integer_value(get(tuning, "measured"));
+  if (measured)
+    printf("%d of %d distinct convolutions measured, %d candidates in %.1f s\n", measured,
+           (int)json_integer_value(get(tuning, "problems")),
+           (int)json_integer_value(get(tuning, "candidates")), json_number_value(get(tuning, "seconds")));
+  fflush(stdout);
+  if (note && *note) fprintf(stderr, "pznet: warning: %s\n", note);
+}
+
 static int run(const tool_verb *verb, int argc, char **argv) {
   state s = {.model.options = PZ_COMPILE_OPTIONS};
   const char *args[1];
@@ -56,7 +68,7 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   if (status != PZ_OK) return tool_fail(status);
   json_t *m = json_loads(summary, 0, NULL);
   if (s.json) puts(summary);
-  else if (!s.quiet) print_summary(s.output, m);
+  else if (!s.quiet) print_summary(s.output, m), print_tuning(get(m, "tuning"));
   json_decref(m);
   pz_free(summary);
   return 0;
@@ -65,16 +77,18 @@ static int run(const tool_verb *verb, int argc, char **argv) {
 static const tool_option options[] = {
     {"output", 'o', "FILE", "the network file to write"},
     TOOL_MODEL_OPTIONS,
-    {"cc", 0, "COMMAND", "C compiler; default: $CC, else gcc, else clang"},
+    TOOL_TUNING_OPTIONS,
     {"emit-c", 0, "FOLDER", "keep the generated source there"},
     {"json", 0, NULL, "print the manifest and the timings as JSON"},
     {"quiet", 'q', NULL, "print errors only"},
     {0},
 };
-const tool_verb verb_compile = {
-    "compile",
-    "NET.prototxt --weights FILE -o NET.so [options]",
-    "turn a trained network into a network file",
-    "Compiles a Caffe network into a network file: a small shared library that runs it.\n",
-    options,
-    run};
+const tool_verb verb_compile = {"compile",
+                                "NET.prototxt --weights FILE -o NET.so [options]",
+                                "turn a trained network into a network file",
+                                "Compiles a Caffe network into a network file: a small shared library that "
+                                "runs it. The likely algorithms of each\n"
+                                "distinct convolution are timed on this machine, once; --effort estimate "
+                                "takes a cost model's word instead.\n",
+                                options,
+                                run};

@@ -12,7 +12,8 @@ typedef struct state {
 static bool set(void *host, const char *name, const char *value) {
   state *s = host;
   bool good;
-  if (tool_model_set(&s->model, name, value, &good)) return good;
+  if (tool_model_set(&s->model, name, value, &good) || tool_tuning_set(&s->model, name, value, &good))
+    return good;
   s->format = !strcmp(name, "json") ? "json" : value;
   return true;
 }
@@ -35,13 +36,16 @@ static const tool_option options[] = {
     {"format", 'f', "FORMAT", "table (default), json, dot (after the passes), dot-before, text, text-before"},
     {"json", 0, NULL, "the same as --format json"},
     TOOL_MODEL_OPTIONS,
+    TOOL_TUNING_OPTIONS,
     {0},
 };
-const tool_verb verb_inspect = {"inspect",
-                                "NET.prototxt [--weights FILE] [options]  |  NET.so [--json]",
-                                "show a model's graph and plan, or what a network file says",
-                                "Shows a model before and after the optimisations, with shapes, "
-                                "multiply-adds, bytes and the plan; or the manifest\n"
-                                "of a network file. --format dot | dot -Tsvg draws the graph.\n",
-                                options,
-                                run};
+const tool_verb verb_inspect = {
+    "inspect",
+    "NET.prototxt [--weights FILE] [options]  |  NET.so [--json]",
+    "show a model's graph and plan, or what a network file says",
+    "Shows a model before and after the optimisations, with shapes, "
+    "multiply-adds, bytes, the plan and the candidates of\n"
+    "each convolution, with the times that compiling has measured; or the manifest\n"
+    "of a network file. --format dot | dot -Tsvg draws the graph.\n",
+    options,
+    run};

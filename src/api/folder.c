@@ -1,0 +1,38 @@
+/* folder.c: folders that networks are compiled in. */
+#include "api/api.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+pz_status pz_temporary_folder(pz_arena *arena, const char **folder, pz_error *err) {
+  const char *parent = getenv("TMPDIR");
+  char *path = pz_arena_printf(arena, "%s/pznet-XXXXXX", parent && *parent ? parent : "/tmp");
+  if (!path) return pz_fail_memory(err, "a path", 64);
+  if (!mkdtemp(path))
+    return pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot make a temporary folder: %s", path, strerror(errno));
+  *folder = path;
+  return PZ_OK;
+}
+
+static void remove_entries(const char *path) {
+  DIR *dir = opendir(path);
+  for (struct dirent *e; dir && (e = readdir(dir));) {
+    char child[4096];
+    if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
+    if (snprintf(child, sizeof child, "%s/%s", path, e->d_name) >= (int)sizeof child) continue;
+    if (unlink(child)) pz_remove_tree(child);
+  }
+  if (dir) closedir(dir);
+}
+
+void pz_remove_tree(const char *path) {
+  /* A compiler that was killed may have made one more file: look again. */
+  for (int attempt = 0; attempt < 8; attempt++) {
+    remove_entries(path);
+    if (!rmdir(path) || (errno != ENOTEMPTY && errno != EEXIST)) return;
+  }
+}

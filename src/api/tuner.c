@@ -1,0 +1,159 @@
+/* tuner.c: times of candidates, from the tuning database and from measuring, and the choice by them. */
+#include "api/tuner.h"
+#include "emit/emit.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const efforts[] = {"estimate", "measure", "exhaustive"};
+const char *pz_effort_name(pz_effort effort) { return efforts[effort]; }
+
+/* The first note is the cause. */
+void pz_tuner_note(pz_tuner *tuner, const char *format, ...) {
+  va_list list;
+  if (tuner->note[0]) return;
+  va_start(list, format);
+  vsnprintf(tuner->note, sizeof tuner->note, format, list);
+  va_end(list);
+}
+
+static pz_status parse_effort(const char *text, pz_effort *effort, pz_error *err) {
+  *effort = PZ_EFFORT_MEASURE;
+  if (!text) return PZ_OK;
+  for (size_t i = 0; i < sizeof efforts / sizeof *efforts; i++)
+    if (!strcmp(text, efforts[i])) return *effort = (pz_effort)i, PZ_OK;
+  return pz_fail(err, PZ_ERROR_USAGE, "--effort %s: expected estimate, measure or exhaustive", text);
+}
+
+/* ---- opening ---- */
+
+/* A cache is no reason to fail. */
+static void without_database(pz_tuner *t, const pz_error *why) {
+  pz_tuner_note(t, "times of candidates are not kept: %s", why->message);
+  pz_tuning_close(t->database);
+  t->database = NULL;
+}
+
+static pz_status open_database(pz_tuner *t, bool measures, pz_error *err) {
+  const pz_compile_options *o = t->options;
+  const char *cc = pz_emit_compiler(&(pz_emit_options){.cc = o->cc});
+  pz_error why = {0};
+  if (o->tuning && !strcmp(o->tuning, "none")) return PZ_OK;
+  pz_status status = pz_tuning_compiler(cc, o->interrupt, t->compiler, &why);
+  if (status == PZ_INTERRUPTED) return pz_fail(err, status, "%s", why.message);
+  if (status == PZ_OK)
+    status = pz_tuning_open(o->tuning, measures ? PZ_TUNING_WRITE : PZ_TUNING_READ, &t->database, &why);
+  if (status != PZ_OK) without_database(t, &why);
+  return PZ_OK;
+}
+
+pz_status pz_tuner_open(pz_tuner *t, const pz_compile_options *options, const pz_plan_options *wanted,
+                        bool measures, pz_error *err) {
+  *t = (pz_tuner){.options = options, .times = json_object()};
+  if (!t->times) return pz_fail_memory(err, "times of candidates", 64);
+  PZ_TRY(parse_effort(options->effort, &t->asked, err));
+  if (options->threads < 0 || options->threads > PZ_TUNING_MOST_THREADS)
+    return pz_fail(err, PZ_ERROR_USAGE, "--threads %d: expected a number from 0 to %d", options->threads,
+                   PZ_TUNING_MOST_THREADS);
+  t->effort = t->asked;
+  if (t->effort == PZ_EFFORT_ESTIMATE) return PZ_OK;
+  if (!pz_isa_supported(wanted->isa)) {
+    t->effort = PZ_EFFORT_ESTIMATE;
+    pz_tuner_note(t, "this machine cannot run %s, so nothing is measured: the cost model chooses",
+                  pz_isa_get(wanted->isa)->title);
+    return PZ_OK;
+  }
+  pz_tuning_cpu(wanted->isa, t->cpu);
+  t->key = (pz_tuning_key){.cpu = t->cpu,
+                           .compiler = t->compiler,
+                           .solvers = pz_tuning_solvers(),
+                           .threads = options->threads ? options->threads : pz_cpu_usable()};
+  return open_database(t, measures, err);
+}
+
+void pz_tuner_close(pz_tuner *t) {
+  pz_tuning_close(t->database);
+  json_decref(t->times);
+  t->database = NULL;
+  t->times = NULL;
+}
+
+/* ---- times ---- */
+
+void pz_tuner_keep(pz_tuner *t, const char *problem, const char *candidate, double seconds) {
+  pz_error why = {0};
+  json_t *row = json_object_get(t->times, problem);
+  if (!row && !json_object_set_new(t->times, problem, json_object()))
+    row = json_object_get(t->times, problem);
+  json_object_set_new(row, candidate, json_real(seconds));
+  t->key.problem = problem;
+  if (t->database && pz_tuning_store(t->database, &t->key, candidate, seconds, &why) != PZ_OK)
+    without_database(t, &why);
+}
+
+static pz_status add_time(void *host, const pz_tuning_entry *e, pz_error *err) {
+  return json_object_set_new(host, e->candidate, json_real(e->seconds)) == 0
+             ? PZ_OK
+             : pz_fail_memory(err, "times of candidates", 64);
+}
+
+/* {candidate: seconds}, or NULL when out of memory. */
+static const json_t *times_of(pz_tuner *t, const char *problem) {
+  json_t *row = json_object_get(t->times, problem);
+  pz_error why = {0};
+  if (row || json_object_set_new(t->times, problem, json_object())) return row;
+  row = json_object_get(t->times, problem);
+  t->key.problem = problem;
+  if (t->database && pz_tuning_list(t->database, &t->key, add_time, row, &why) != PZ_OK)
+    without_database(t, &why);
+  return row;
+}
+
+/* ---- which candidates ---- */
+
+static const struct {
+  double cost; /* times the cheapest one's */
+  int32_t most;
+} bounds[] = {
+    [PZ_EFFORT_ESTIMATE] = {0, 0}, [PZ_EFFORT_MEASURE] = {1.7, 6}, [PZ_EFFORT_EXHAUSTIVE] = {4, INT32_MAX}};
+
+bool pz_tuner_wants(pz_effort effort, const pz_candidate *c, int32_t i) {
+  return i < bounds[effort].most && c[i].cost <= bounds[effort].cost * c[0].cost;
+}
+
+int32_t pz_tuner_count(pz_effort effort, const pz_candidate *c, int32_t n, bool *complete) {
+  int32_t wanted = 0;
+  *complete = true;
+  for (int32_t i = 0; i < n; i++) {
+    if (!pz_tuner_wants(effort, c, i)) continue;
+    wanted++;
+    *complete &= c[i].seconds > 0;
+  }
+  return wanted;
+}
+
+int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
+  pz_tuner *t = host;
+  pz_text problem = {0};
+  int32_t best = 0;
+  bool complete = false;
+  if (t->effort == PZ_EFFORT_ESTIMATE) return 0;
+  if (pz_problem_text(plan, node, &c[0], &problem, NULL) == PZ_OK) {
+    const json_t *times = times_of(t, problem.data);
+    for (int32_t i = 0; i < n; i++) c[i].seconds = json_number_value(json_object_get(times, c[i].label));
+    pz_tuner_count(t->effort, c, n, &complete);
+  }
+  pz_text_free(&problem);
+  for (int32_t i = 0; complete && i < n; i++)
+    if (c[i].seconds > 0 && !(c[best].seconds > 0 && c[best].seconds <= c[i].seconds)) best = i;
+  return best;
+}
+
+/* ---- what is told ---- */
+
+json_t *pz_tuner_json(const pz_tuner *t) {
+  return json_pack("{s:s, s:i, s:i, s:i, s:i, s:f, s:s}", "effort", pz_effort_name(t->effort), "threads",
+                   t->key.threads, "problems", t->problems, "measured", t->measured, "candidates",
+                   t->candidates, "seconds", t->seconds, "note", t->note);
+}

@@ -1,0 +1,53 @@
+/* tuner.h: effort of compiling: which candidates of a plan are timed, what they took, and the choice by that.
+ *
+ *   pz_tuner_open --> pz_plan_new with pz_tuner_choose: times from the database
+ *                 --> pz_tuner_measure: the problems without times, on this machine, into the database
+ *                 --> pz_plan_new again, where anything was measured
+ */
+#ifndef PZ_API_TUNER_H
+#define PZ_API_TUNER_H
+
+#include "api/api.h"
+#include "tune/tuning.h"
+
+typedef enum pz_effort { PZ_EFFORT_ESTIMATE, PZ_EFFORT_MEASURE, PZ_EFFORT_EXHAUSTIVE } pz_effort;
+const char *pz_effort_name(pz_effort effort);
+
+typedef struct pz_tuner {
+  const pz_compile_options *options;
+  pz_effort asked, effort; /* effort: what is left of it where this machine cannot measure */
+  pz_tuning *database;     /* NULL: nothing is found and kept but in `times` */
+  pz_tuning_key key;       /* its problem is set for each look-up */
+  char cpu[PZ_TUNING_CPU_TEXT], compiler[PZ_TUNING_COMPILER_TEXT];
+  json_t *times; /* {problem: {candidate: seconds}} */
+  void (*tell)(void *host, const char *what);
+  void *tell_host;
+  int32_t problems, measured, candidates; /* distinct ones; of them measured now; with so many candidates */
+  double seconds;                         /* spent on measuring */
+  char note[512];                         /* one line: why something was not measured or not kept; "" */
+} pz_tuner;
+
+/* Opens the database, to write where `measures`. What stops it ends in the note, and the estimate is left; only wrong usage,
+ * an interrupt and missing memory are failures. Close it in any case. */
+pz_status pz_tuner_open(pz_tuner *tuner, const pz_compile_options *options, const pz_plan_options *wanted,
+                        bool measures, pz_error *err);
+void pz_tuner_close(pz_tuner *tuner);
+
+/* A pz_choose; host is the tuner. The fastest of those with times, where all that the effort asks for have one; else the
+ * cheapest. */
+int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *candidates,
+                        int32_t n);
+/* True where the effort asks for a time of candidate i. */
+bool pz_tuner_wants(pz_effort effort, const pz_candidate *candidates, int32_t i);
+/* How many of them it asks for, and whether all have times. */
+int32_t pz_tuner_count(pz_effort effort, const pz_candidate *candidates, int32_t n, bool *complete);
+
+/* Times the candidates of all problems of the plan that have no times yet (measure.c). Fails only when interrupted. */
+pz_status pz_tuner_measure(pz_tuner *tuner, const pz_plan *plan, pz_error *err);
+void pz_tuner_keep(pz_tuner *tuner, const char *problem, const char *candidate, double seconds);
+void pz_tuner_note(pz_tuner *tuner, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "tuning" of a summary; NULL when out of memory. */
+json_t *pz_tuner_json(const pz_tuner *tuner);
+
+#endif

@@ -1,0 +1,182 @@
+"""pznet compile --effort. usage: test_effort.py PZNET CC [unittest's arguments]. Standard library only."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PZNET, CC = os.path.abspath(sys.argv[1]), sys.argv[2]
+
+# Two convolutions that are one problem.
+CONV = """
+layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 32 dim: 24 dim: 24 } } }
+layer { name: "first" type: "Convolution" bottom: "data" top: "first" convolution_param {
+  num_output: 32 kernel_size: 3 pad: 1 weight_filler { type: "xavier" } } }
+layer { name: "second" type: "Convolution" bottom: "first" top: "second" convolution_param {
+  num_output: 32 kernel_size: 3 pad: 1 weight_filler { type: "xavier" } } }
+"""
+
+
+def npy(shape, values):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header += b" " * (117 - len(header)) + b"\n"
+    return b"\x93NUMPY\x01\0" + struct.pack("<H", len(header)) + header + values
+
+
+class Effort(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="pznet-test-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.model, cls.net = cls.folder / "conv.prototxt", cls.folder / "conv.so"
+        cls.database, cls.temporary = cls.folder / "cache/tuning.sqlite", cls.folder / "tmp"
+        cls.model.write_text(CONV)
+        cls.temporary.mkdir()
+        cls.environment = os.environ | {"PZNET_CACHE_DIR": str(cls.folder / "cache"), "TMPDIR": str(cls.temporary)}
+        cls.first = cls.compile("--json")
+
+    @classmethod
+    def pznet(cls, *words):
+        return subprocess.run([PZNET, *map(str, words)], capture_output=True, text=True, timeout=300, env=cls.environment)
+
+    @classmethod
+    def words(cls, *words):
+        return ["compile", cls.model, "-w", "init:1", "--cc", CC, "-o", cls.net, *words]
+
+    @classmethod
+    def compile(cls, *words):
+        result = cls.pznet(*cls.words(*words))
+        assert (result.returncode, result.stderr) == (0, ""), result.stderr
+        return json.loads(result.stdout)
+
+    def inspect(self, *words):
+        result = self.pznet("inspect", self.model, "-w", "init:1", "--cc", CC, "--json", *words)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return {row["layer"]: row["candidates"] for row in json.loads(result.stdout)["choices"]}
+
+    def convolutions(self, manifest):
+        return [step for step in manifest["plan"] if step["op"] == "conv"]
+
+    def test_measures_each_problem(self):
+        tuning = self.first["tuning"]
+        self.assertEqual((tuning["effort"], tuning["problems"], tuning["measured"], tuning["note"]), ("measure", 1, 1, ""))
+        self.assertGreater(tuning["candidates"], 1)
+        steps = self.convolutions(self.first)
+        self.assertEqual(len(steps), 2)
+        for step in steps:
+            self.assertGreater(step["measured_ms"], 0)
+            self.assertTrue(0 < step["expected_error"] < 1e-5)
+        self.assertEqual(steps[0]["algorithm"], steps[1]["algorithm"])
+        rows = json.loads(self.pznet("tune", "--json").stdout)["measurements"]
+        self.assertEqual(len(rows), tuning["candidates"])
+        self.assertEqual({row["problem"] for row in rows}, {rows[0]["problem"]})
+        self.assertAlmostEqual(1e3 * min(row["seconds"] for row in rows), steps[0]["measured_ms"])
+        self.assertEqual(list(self.temporary.iterdir()), [])
+
+    def test_does_not_measure_again(self):
+        again = self.compile("--json")
+        self.assertEqual((again["tuning"]["problems"], again["tuning"]["measured"]), (1, 0))
+        self.assertEqual(again["plan"], self.first["plan"])
+        result = self.pznet(*self.words())
+        self.assertEqual(result.returncode, 0)
+        self.assertNotIn("measured", result.stdout)
+
+    def test_inspect_shows_times(self):
+        for layer, candidates in self.inspect().items():
+            timed = [c for c in candidates if c["measured_ms"] is not None]
+            chosen = [c for c in candidates if c["chosen"]]
+            self.assertEqual(len(timed), self.first["tuning"]["candidates"], layer)
+            self.assertEqual(chosen, [min(timed, key=lambda c: c["measured_ms"])])
+            self.assertEqual([c["cost"] for c in candidates], sorted(c["cost"] for c in candidates))
+        table = self.pznet("inspect", self.model, "-w", "init:1", "--cc", CC).stdout
+        self.assertIn("expected error", table)
+        self.assertEqual(table.count("\n* "), 2)
+
+    def assert_no_times(self, choices):
+        for candidates in choices.values():
+            self.assertEqual({c["measured_ms"] for c in candidates}, {None})
+            self.assertTrue(candidates[0]["chosen"])
+
+    def test_other_keys_are_not_used(self):
+        threads = self.first["tuning"]["threads"]
+        self.assertNotEqual(self.inspect("--threads", threads), self.inspect("--threads", threads + 1))
+        self.assert_no_times(self.inspect("--threads", threads + 1))
+        self.assert_no_times(self.inspect("--effort", "estimate"))
+        self.assert_no_times(self.inspect("--tuning", "none"))
+        stale = self.folder / "stale.sqlite"
+        for column, value in [("solvers", "0123456789abcdef"), ("cpu", "another"), ("compiler", "cc 1")]:
+            with self.subTest(column):
+                shutil.copy(self.database, stale)
+                self.assertNotEqual(self.inspect("--tuning", stale), self.inspect("--effort", "estimate"))
+                with sqlite3.connect(stale) as changed:
+                    self.assertGreater(changed.execute(f"UPDATE measurement SET {column} = ?", [value]).rowcount, 0)
+                changed.close()
+                self.assert_no_times(self.inspect("--tuning", stale))
+
+    def test_exhaustive_wants_more(self):
+        self.assert_no_choice_by_time(self.inspect("--effort", "exhaustive"))
+
+    def assert_no_choice_by_time(self, choices):
+        for candidates in choices.values():
+            if any(c["measured_ms"] is None and c["cost"] <= 4 for c in candidates):
+                self.assertTrue(candidates[0]["chosen"])
+
+    def test_same_bits_with_any_number_of_threads(self):
+        values = struct.pack(f"<{32 * 24 * 24}f", *((i * 37 % 101) / 50 - 1 for i in range(32 * 24 * 24)))
+        (self.folder / "in.npy").write_bytes(npy((32, 24, 24), values))
+        outputs = []
+        for threads in 1, 2, 3:
+            out = self.folder / f"out{threads}.npy"
+            self.assertEqual(self.pznet("run", self.net, self.folder / "in.npy", "-o", out, "-t", threads).returncode, 0)
+            outputs.append(out.read_bytes())
+        self.assertEqual(outputs, [outputs[0]] * 3)
+
+    def test_failures_leave_the_estimate(self):
+        # the first call of the C compiler that is not --version fails
+        compiler = self.folder / "cc.sh"
+        compiler.write_text(f'#!/bin/sh\n[ "$*" = --version ] || mkdir "$0.failed" 2>&- && [ "$*" != --version ] && exit 1\nexec {CC} "$@"\n')
+        compiler.chmod(0o755)
+        other = self.folder / "other.so"
+        words = ["compile", self.model, "-w", "init:1", "--cc", compiler, "--tuning", "none", "-o", other]
+        result = self.pznet(*words)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("pznet: warning: not all could be measured", result.stderr)
+        damaged = self.folder / "damaged.sqlite"
+        damaged.write_bytes(b"SQLite format 3\0" + bytes(5000))
+        summary = self.compile("--json", "--tuning", damaged)
+        self.assertIn("not kept", summary["tuning"]["note"])
+        self.assertEqual(summary["tuning"]["measured"], 1)
+
+    def test_wrong_words(self):
+        for words, message in [(["--effort", "hard"], "--effort hard"), (["--threads", "-1"], "--threads -1")]:
+            result = self.pznet(*self.words(*words))
+            self.assertEqual((result.returncode, len(result.stderr.splitlines())), (2, 1))
+            self.assertIn(message, result.stderr)
+
+    def test_interrupt(self):
+        compiler = self.folder / "slow.sh"
+        compiler.write_text(f'#!/bin/sh\n[ "$*" = --version ] && exec {CC} --version\n: > "$0.started"\nsleep 600\n')
+        compiler.chmod(0o755)
+        words = [PZNET, *map(str, self.words("--cc", compiler, "--tuning", "none"))]
+        process = subprocess.Popen(words, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        end = time.monotonic() + 60
+        while not pathlib.Path(f"{compiler}.started").exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertIn("interrupted", err)
+        self.assertIn("measuring 1 of 1", err)
+        self.assertEqual(list(self.temporary.iterdir()), [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)

@@ -15,12 +15,14 @@
 
 enum { MOST_NODES = 40, RUNS = 5 };
 #define MOST_BYTES   (INT64_C(1) << 30) /* of a graph with several problems */
+#define SMALL_SHARE  0.02               /* of the convolutions' cost: what takes less is not worth timing */
 #define LONG_SECONDS 20.0               /* of timed runs, after which two of them do */
 
 typedef struct problem {
   const char *text;
   pz_node_id node; /* one of the network's that has it */
-  int32_t wanted;  /* candidates to time */
+  int32_t wanted;  /* candidates to time; 0: all have times */
+  double cost;     /* of all nodes that have it, with their cheapest candidates */
 } problem;
 
 typedef struct timed {
@@ -69,10 +71,10 @@ static pz_status check_interrupt(const session *s, pz_error *err) {
 
 /* ---- which problems ---- */
 
-static bool is_known(const session *s, const char *text) {
+static problem *find(const session *s, const char *text) {
   for (int32_t i = 0; i < s->n; i++)
-    if (!strcmp(s->problems[i].text, text)) return true;
-  return false;
+    if (!strcmp(s->problems[i].text, text)) return &s->problems[i];
+  return NULL;
 }
 
 static pz_status add_problem(session *s, pz_node_id n, pz_error *err) {
@@ -84,27 +86,42 @@ static pz_status add_problem(session *s, pz_node_id n, pz_error *err) {
   if (wanted < 2 || l.in != PZ_BLOCKED || l.out != PZ_BLOCKED) return PZ_OK;
   pz_text text = {0};
   pz_status status = pz_problem_text(s->plan, node, &choice->candidates[0], &text, err);
-  if (status == PZ_OK && !is_known(s, text.data)) {
+  problem *p = status == PZ_OK ? find(s, text.data) : NULL;
+  if (status == PZ_OK && !p) {
     const char *kept = pz_arena_strdup(s->arena, text.data);
     if (!kept) status = pz_fail_memory(err, "a problem's text", text.size);
-    else s->problems[s->n++] = (problem){kept, n, complete ? 0 : wanted};
+    else *(p = &s->problems[s->n++]) = (problem){.text = kept, .node = n, .wanted = complete ? 0 : wanted};
   }
+  if (p) p->cost += choice->candidates[0].cost;
   pz_text_free(&text);
   return status;
 }
 
-/* Those without times; the tuner counts them all. */
+static bool is_convolution(const pz_node *n) { return n->op == PZ_OP_CONV || n->op == PZ_OP_DECONV; }
+
+/* Those that are worth timing; of them those without times are left, the tuner counts all. */
+static void sift(session *s, double all) {
+  const double least = s->tuner->effort == PZ_EFFORT_MEASURE ? SMALL_SHARE * all : 0;
+  int32_t left = 0;
+  for (int32_t i = 0; i < s->n; i++) {
+    if (s->problems[i].cost < least) continue;
+    s->tuner->problems++;
+    if (s->problems[i].wanted) s->problems[left++] = s->problems[i];
+  }
+  s->n = left;
+}
+
 static pz_status find_problems(session *s, pz_error *err) {
   const pz_graph *g = s->plan->graph;
+  double all = 0;
   s->problems = PZ_NEW(s->arena, problem, (size_t)g->n_nodes + 1);
   if (!s->problems) return pz_fail_memory(err, "problems to measure", (size_t)g->n_nodes * sizeof(problem));
-  for (pz_node_id n = 0; n < g->n_nodes; n++)
-    if (g->nodes[n].op == PZ_OP_CONV || g->nodes[n].op == PZ_OP_DECONV) PZ_TRY(add_problem(s, n, err));
-  s->tuner->problems = s->n;
-  int32_t left = 0;
-  for (int32_t i = 0; i < s->n; i++)
-    if (s->problems[i].wanted) s->problems[left++] = s->problems[i];
-  s->n = left;
+  for (pz_node_id n = 0; n < g->n_nodes; n++) {
+    if (!is_convolution(&g->nodes[n])) continue;
+    all += s->plan->choices[n].candidates[0].cost;
+    PZ_TRY(add_problem(s, n, err));
+  }
+  sift(s, all);
   return PZ_OK;
 }
 

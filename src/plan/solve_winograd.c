@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* ---- variants ---- */
 
@@ -49,20 +48,9 @@ static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
   pz_winograd_shape s = {.conv = *conv, .m = {v.m[0], v.m[1], v.m[2]}};
   const pz_conv_machine machine = pz_conv_this_machine(plan);
   const int64_t tiles = pz_winograd_all_tiles(&s);
-  pz_winograd_schedule(&s, &machine, tiles < v.batch ? (int32_t)tiles : v.batch);
+  const int64_t half = (tiles + 1) / 2; /* work for two at least */
+  pz_winograd_schedule(&s, &machine, half < v.batch ? (int32_t)half : v.batch);
   return s;
-}
-
-static pz_status pack(pz_plan *plan, const pz_node *node, const pz_winograd_shape *s, pz_pointer *weights,
-                      pz_error *err) {
-  const int64_t pairs = (int64_t)s->conv.in.c * s->conv.out.c;
-  float *packed, *plain = malloc((size_t)pairs * sizeof *plain);
-  if (!plain) return pz_fail_memory(err, "transformed weights", (unsigned long long)pairs * 4);
-  const pz_status status = pz_add_weights(plan, pz_winograd_weight_floats(s), weights, &packed, err);
-  if (status == PZ_OK && !plan->unpacked)
-    pz_winograd_pack(s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, plain, packed);
-  free(plain);
-  return status;
 }
 
 static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
@@ -71,7 +59,9 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
   const pz_conv_direct_shape conv = pz_conv_shape_of(node, &p);
   const pz_winograd_shape s = shape_for(plan, node, &conv);
-  PZ_TRY(pack(plan, node, &s, &weights, err));
+  float *packed;
+  PZ_TRY(pz_add_weights(plan, pz_winograd_weight_floats(&s), &weights, &packed, err));
+  pz_winograd_pack(&s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, packed);
   scratch = pz_add_scratch(plan, pz_winograd_scratch(&s));
   pz_text shape = {0};
   pz_text_append(&shape, ".conv = {");
@@ -109,15 +99,6 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
     if (r > 1 && v.m[i] > 2 && out.s[i] < v.m[i]) return false;
     filtered += r > 1;
   }
-#ifdef PZ_WINOGRAD_FORCE
-  const char *f = getenv("PZ_WINO");
-  if (f) {
-    int a0, b, c, d;
-    if (sscanf(f, "%d,%d,%d,%d", &a0, &b, &c, &d) == 4) {
-      if ((v.m[0] != 1 && v.m[0] != a0) || v.m[1] != b || v.m[2] != c || v.batch != d) return false;
-    }
-  }
-#endif
   return filtered >= 2 && error_of(node, v.m) <= plan->layer_error;
 }
 
@@ -145,7 +126,7 @@ static double cost(const pz_plan *plan, const pz_node *node) {
     tiles *= (double)((out.s[i] + v.m[i] - 1) / v.m[i]);
     points *= v.m[i] + (double)node->attr.conv.kernel[i] - 1;
   }
-  const double batch = tiles < v.batch ? tiles : v.batch, batches = ceil(tiles / batch);
+  const double half = ceil(tiles / 2), batch = half < v.batch ? half : v.batch, batches = ceil(tiles / batch);
   const double weights = (double)in.c * blocks_out, bytes = weights * points * vector;
   const double slots = points * batch * (blocks_in > blocks_out ? blocks_in : blocks_out) * vector;
   const double stream = bytes > MANY_WEIGHTS ? MEMORY_WEIGHTS : bytes + slots > l2 ? LEVEL3_WEIGHTS : 1;

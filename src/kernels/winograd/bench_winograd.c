@@ -92,8 +92,7 @@ static const pz_winograd_shape shape = {
          .rw = RW,
          .rh = 1,
          .c_chunk = 64},
-    .m = {KD > 1 ? M0 : 1, M1, M2},
-    .stream = (int64_t)MAPS_OUT * DEPTH * SIZE * SIZE * 4 > 24 << 20};
+    .m = {KD > 1 ? M0 : 1, M1, M2}};
 
 typedef struct operands {
   float *in, *weights, *bias, *out, *scratch;

@@ -46,35 +46,46 @@ static inline pz_winograd_factors pz_winograd_factors_of(const pz_winograd_shape
   return f;
 }
 
-/* The weights of one pair of maps, [kd, kh, kw], at transformed position (i, j, l). */
-static inline double pz_winograd_weight(const pz_winograd_shape *s, const pz_winograd_factors *f,
-                                        const float *w, int32_t i, int32_t j, int32_t l) {
-  const int32_t *r = s->conv.kernel;
-  double sum = 0;
-  for (int32_t x = 0; x < r[0]; ++x) {
-    double plane = 0;
-    for (int32_t y = 0; y < r[1]; ++y) {
-      double row = 0;
-      for (int32_t z = 0; z < r[2]; ++z) row += f->g[2][l][z] * (double)w[(x * r[1] + y) * r[2] + z];
-      plane += f->g[1][j][y] * row;
-    }
-    sum += f->g[0][i][x] * plane;
-  }
-  return sum;
+/* G applied along one axis: from [before, r, after] to [before, a, after]. */
+static inline void pz_winograd_apply(const double g[PZ_WINOGRAD_MOST_A][PZ_WINOGRAD_MOST_R], int32_t r,
+                                     int32_t a, int32_t before, int32_t after, const double *from,
+                                     double *to) {
+  for (int32_t x = 0; x < before; ++x)
+    for (int32_t i = 0; i < a; ++i)
+      for (int32_t y = 0; y < after; ++y) {
+        double sum = 0;
+        for (int32_t k = 0; k < r; ++k) sum += g[i][k] * from[(x * r + k) * after + y];
+        to[(x * a + i) * after + y] = sum;
+      }
 }
 
-/* weights: [K, C, kd, kh, kw]; plain: room for K*C floats; packed: pz_winograd_weight_floats(s), aligned to 64 bytes
- * for the kernel. */
-static inline void pz_winograd_pack(const pz_winograd_shape *s, const float *weights, float *plain,
-                                    float *packed) {
-  const int64_t pairs = (int64_t)s->conv.in.c * s->conv.out.c,
-                each = pz_conv_direct_weight_floats(&s->product);
+/* The weights of one pair of maps, [kd, kh, kw], at all transformed positions. */
+static inline void pz_winograd_weights(const pz_winograd_shape *s, const pz_winograd_factors *f,
+                                       const float *w, double *to) {
+  enum { R = PZ_WINOGRAD_MOST_R, A = PZ_WINOGRAD_MOST_A };
+  const int32_t *r = s->conv.kernel, a[3] = {pz_winograd_a(s, 0), pz_winograd_a(s, 1), pz_winograd_a(s, 2)};
+  double taps[R * R * R], rows[R * R * A], planes[R * A * A];
+  for (int32_t i = 0; i < pz_conv_taps(&s->conv); ++i) taps[i] = (double)w[i];
+  pz_winograd_apply(f->g[2], r[2], a[2], r[0] * r[1], 1, taps, rows);
+  pz_winograd_apply(f->g[1], r[1], a[1], r[0], a[2], rows, planes);
+  pz_winograd_apply(f->g[0], r[0], a[0], 1, a[1] * a[2], planes, to);
+}
+
+/* weights: [K, C, kd, kh, kw]; packed: pz_winograd_weight_floats(s), zeroed, aligned to 64 bytes for the kernel. */
+static inline void pz_winograd_pack(const pz_winograd_shape *s, const float *weights, float *packed) {
   const pz_winograd_factors f = pz_winograd_factors_of(s);
-  const int32_t a1 = pz_winograd_a(s, 1), a2 = pz_winograd_a(s, 2), taps = pz_conv_taps(&s->conv);
-  for (int32_t p = 0; p < pz_winograd_points(s); ++p) {
-    for (int64_t i = 0; i < pairs; ++i)
-      plain[i] = (float)pz_winograd_weight(s, &f, weights + i * taps, p / (a1 * a2), p / a2 % a1, p % a2);
-    pz_conv_direct_pack(&s->product, plain, packed + p * each);
+  const pz_conv_split outer = pz_conv_outer_groups(&s->product);
+  const int64_t each = pz_conv_direct_weight_floats(&s->product);
+  const int32_t block = s->conv.out.block, maps = s->conv.in.c, points = pz_winograd_points(s);
+  double at[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A];
+  for (int32_t g = 0; g < outer.count; ++g) {
+    const int32_t first = pz_conv_split_begin(outer, g) * block, lanes = pz_conv_split_size(outer, g) * block;
+    float *group = packed + pz_conv_weights_before(&s->product, g);
+    for (int32_t c = 0; c < maps; ++c)
+      for (int32_t k = 0; k < lanes && first + k < s->conv.out.c; ++k) {
+        pz_winograd_weights(s, &f, weights + ((int64_t)(first + k) * maps + c) * pz_conv_taps(&s->conv), at);
+        for (int32_t p = 0; p < points; ++p) group[p * each + (int64_t)c * lanes + k] = (float)at[p];
+      }
   }
 }
 

@@ -92,10 +92,9 @@ static void pack_layer(layer *l, pz_test_random *r) {
   const pz_conv_machine machine = {.registers = PZ_V_REGISTERS, .l1 = 32768, .l2 = 524288};
   const int32_t maps_out = l->s.conv.out.c;
   pz_winograd_schedule(&l->s, &machine, pz_test_int(r, 1, 24));
-  float *plain = malloc((size_t)l->s.conv.in.c * (size_t)maps_out * sizeof *plain);
   l->packed = pz_test_alloc(pz_winograd_weight_floats(&l->s), false);
-  pz_winograd_pack(&l->s, l->weights, plain, l->packed.data);
-  free(plain);
+  memset(l->packed.data, 0, (size_t)pz_winograd_weight_floats(&l->s) * sizeof(float));
+  pz_winograd_pack(&l->s, l->weights, l->packed.data);
   l->packed_bias = packed_vector(l->bias, maps_out);
   l->packed_scale = packed_vector(l->scale, maps_out);
   l->packed_slope = packed_vector(l->slope, maps_out);

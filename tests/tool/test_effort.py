@@ -24,6 +24,12 @@ layer { name: "second" type: "Convolution" bottom: "first" top: "second" convolu
   num_output: 32 kernel_size: 3 pad: 1 weight_filler { type: "xavier" } } }
 """
 
+# The second convolution has a sum, a bias and an activation fused to it.
+SUM = CONV + """
+layer { name: "sum" type: "Eltwise" bottom: "data" bottom: "second" top: "sum" }
+layer { name: "relu" type: "ReLU" bottom: "sum" top: "sum" }
+"""
+
 
 def npy(shape, values):
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".encode()
@@ -80,6 +86,24 @@ class Effort(unittest.TestCase):
         self.assertEqual({row["problem"] for row in rows}, {rows[0]["problem"]})
         self.assertAlmostEqual(1e3 * min(row["seconds"] for row in rows), steps[0]["measured_ms"])
         self.assertEqual(list(self.temporary.iterdir()), [])
+
+    def test_is_right(self):
+        result = self.pznet("verify", self.net, "--model", self.model, "-w", "init:1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_sum_fused_to_a_convolution(self):
+        model, net = self.folder / "sum.prototxt", self.folder / "sum.so"
+        model.write_text(SUM)
+        words = ["compile", model, "-w", "init:1", "--cc", CC, "--tuning", self.folder / "sum.sqlite", "-o", net, "--json"]
+        result = self.pznet(*words)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        summary = json.loads(result.stdout)
+        self.assertEqual(summary["tuning"]["measured"], 2)
+        self.assertEqual(len([step for step in self.convolutions(summary) if step.get("measured_ms", 0) > 0]), 2)
+        rows = json.loads(self.pznet("tune", "--json", "--database", self.folder / "sum.sqlite").stdout)["measurements"]
+        self.assertTrue(any(row["problem"].endswith(" bias base relu") for row in rows), rows)
+        result = self.pznet("verify", net, "--model", model, "-w", "init:1")
+        self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_does_not_measure_again(self):
         again = self.compile("--json")

@@ -121,7 +121,9 @@ __attribute__((noinline)) static void output(const operands *o, int64_t batch) {
 
 static float *room(int64_t floats) {
   float *p = aligned_alloc(64, (size_t)(floats * 4 + 63) / 64 * 64);
-  for (int64_t i = 0; i < floats; ++i) p[i] = (float)((i * 7919 % 2001) - 1000) / 1000;
+  static uint32_t random = 12345;
+  for (int64_t i = 0; i < floats; ++i)
+    random = random * 1664525 + 1013904223, p[i] = (float)(int32_t)random * 0x1p-31f;
   return p;
 }
 static int compare(const void *a, const void *b) {
@@ -132,6 +134,31 @@ static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* Relative L2 error of `samples` outputs against sums in double precision. */
+static double error_of(const operands *o, const float *plain, int32_t samples) {
+  const pz_conv_direct_shape *c = &shape.conv;
+  double wrong = 0, size = 0;
+  uint32_t random = 1;
+  for (int32_t i = 0; i < samples; ++i) {
+    int32_t at[4];
+    const int32_t most[4] = {MAPS_OUT, DEPTH, SIZE, SIZE};
+    for (int a = 0; a < 4; ++a)
+      random = random * 1664525 + 1013904223, at[a] = (int32_t)((random >> 8) % (uint32_t)most[a]);
+    double sum = (double)o->bias[at[0]];
+    for (int32_t m = 0; m < MAPS; ++m)
+      for (int32_t t = 0; t < KD * 9; ++t)
+        sum +=
+            (double)plain[((int64_t)at[0] * MAPS + m) * KD * 9 + t] *
+            (double)o->in[m / PZ_S * c->in.stride_c + (at[1] + t / 9 - KD / 2) * c->in.stride_d +
+                          (at[2] + t / 3 % 3 - 1) * c->in.stride_h + (at[3] + t % 3 - 1) * PZ_S + m % PZ_S];
+    sum = sum > 0 ? sum : expm1(sum);
+    const double got = (double)o->out[at[0] / PZ_S * c->out.stride_c + at[1] * c->out.stride_d +
+                                      at[2] * c->out.stride_h + at[3] * PZ_S + at[0] % PZ_S];
+    wrong += (got - sum) * (got - sum), size += sum * sum;
+  }
+  return sqrt(wrong / size);
 }
 
 int main(int argc, char **argv) {
@@ -145,6 +172,11 @@ int main(int argc, char **argv) {
                 .scratch = room(pz_winograd_scratch(&shape))};
   const int64_t inside = ((KD / 2) * WIDE * WIDE + WIDE + 1) * PZ_S;
   o.in += inside, o.out += (WIDE * WIDE + WIDE + 1) * PZ_S;
+  float *plain = room((int64_t)MAPS * MAPS_OUT * KD * 9);
+  memset(o.weights, 0, (size_t)pz_winograd_weight_floats(&shape) * sizeof *plain);
+  pz_winograd_pack(&shape, plain, o.weights);
+  pz_winograd(shape, o.in, o.weights, o.bias, NULL, NULL, NULL, o.out, o.scratch, 0, 1);
+  const double error = error_of(&o, plain, 4000);
   double *times[3];
   for (int i = 0; i < 3; ++i) times[i] = malloc((size_t)(batches * rounds) * sizeof **times);
   for (int64_t r = 0; r < rounds; ++r)
@@ -163,7 +195,7 @@ int main(int argc, char **argv) {
   }
   const double flops = 2.0 * MAPS * MAPS_OUT * KD * 9 * shape.m[0] * M1 * M2;
   printf("F(%d,%d,%d) %d maps, batch %d: input %.0f, products %.0f (%.0f vector products, %.2f a ns), output "
-         "%.0f ns a tile; %.0f GFLOP/s effective\n",
-         shape.m[0], M1, M2, MAPS, BATCH, at[0], at[1], macs, macs / at[1], at[2], flops / total);
+         "%.0f ns a tile; %.0f GFLOP/s effective, error %.1e\n",
+         shape.m[0], M1, M2, MAPS, BATCH, at[0], at[1], macs, macs / at[1], at[2], flops / total, error);
   return 0;
 }

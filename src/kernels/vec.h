@@ -197,6 +197,30 @@ PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
 /* The larger; NaN where one of the two is. */
 PZ_INLINE pz_v pz_v_max_nan(pz_v a, pz_v b) { return pz_v_select((pz_vi)(a == a), pz_v_max(a, b), a); }
 
+/* Lanes 2i and 2i+1 of a and b added up: those of a in the lower half. */
+PZ_INLINE pz_v pz_v_pairs(pz_v a, pz_v b) {
+#if PZ_S == 16
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +
+         __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+#elif PZ_S == 8
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14) +
+         __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+#else
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6) + __builtin_shufflevector(a, b, 1, 3, 5, 7);
+#endif
+}
+
+/* Lane i: the sum of all lanes of x[i]; S vectors, which are overwritten. */
+PZ_INLINE pz_v pz_v_sums(pz_v *x) {
+#if PZ_S >= 16
+  PZ_UNROLL for (int32_t i = 0; i < 8; ++i) x[i] = pz_v_pairs(x[2 * i], x[2 * i + 1]);
+#endif
+#if PZ_S >= 8
+  PZ_UNROLL for (int32_t i = 0; i < 4; ++i) x[i] = pz_v_pairs(x[2 * i], x[2 * i + 1]);
+#endif
+  return pz_v_pairs(pz_v_pairs(x[0], x[1]), pz_v_pairs(x[2], x[3]));
+}
+
 /* Sum of all lanes, in a fixed order: the upper half onto the lower, until one is left. */
 PZ_INLINE float pz_v_sum(pz_v x) {
 #if defined(__SSE4_1__)

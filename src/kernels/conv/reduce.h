@@ -70,10 +70,12 @@ PZ_INLINE void pz_reduce_finish(const pz_conv_reduce_shape *s, const pz_reduce_t
 PZ_INLINE void pz_reduce_one_tile(const pz_conv_reduce_shape *s, int32_t kb, int32_t rw,
                                   const pz_reduce_tile *t) {
   pz_v acc[PZ_REDUCE_POINTS];
-  PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] = pz_v_zero();
+  float sums[PZ_REDUCE_POINTS + PZ_S] = {
+      0}; /* gcc keeps acc in registers only if no loop over it is nested */
+  PZ_UNROLL for (int32_t i = 0; i < PZ_REDUCE_POINTS; ++i) acc[i] = pz_v_zero();
   pz_reduce_sum(s, kb, rw, t, acc);
-  float sums[PZ_REDUCE_POINTS + PZ_S] = {0}; /* gcc keeps acc in registers only if this loop is not nested */
-  PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) sums[i] = pz_v_sum(acc[i]);
+  PZ_UNROLL for (int32_t i = 0; i < PZ_REDUCE_POINTS; i += PZ_S) if (i < kb * rw)
+      pz_v_storeu(sums + i, pz_v_sums(acc + i));
   PZ_ROLL for (int32_t k = 0; k < kb; ++k) PZ_ROLL for (int32_t r = 0; r < rw; r += PZ_S)
       pz_reduce_finish(s, t, k, r, rw - r < PZ_S ? rw - r : PZ_S, pz_v_loadu(sums + k * rw + r));
 }

@@ -80,10 +80,19 @@ static void test_lanes(void **state) {
   for (int n = 0; n <= PZ_S; ++n) assert_true(pz_v_sum(pz_v_first(x, n)) == (float)((1 << n) - 1));
 }
 
+static void test_sums(void **state) {
+  (void)state;
+  pz_v x[PZ_S], sums;
+  for (int i = 0; i < PZ_S; ++i)
+    for (int j = 0; j < PZ_S; ++j) x[i][j] = (float)(i * (j + 1));
+  sums = pz_v_sums(x);
+  for (int i = 0; i < PZ_S; ++i) assert_true(sums[i] == (float)(i * PZ_S * (PZ_S + 1) / 2));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_activations),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),       cmocka_unit_test(test_activations),
                                      cmocka_unit_test(test_not_finite), cmocka_unit_test(test_exp),
-                                     cmocka_unit_test(test_lanes)};
+                                     cmocka_unit_test(test_lanes),      cmocka_unit_test(test_sums)};
   if (!pz_test_cpu()) return 77;
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

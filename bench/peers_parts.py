@@ -3,7 +3,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -135,8 +134,9 @@ def prepare(options, network, folder, sizes=()):
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def compile_for_pznet(options, folder, name="net", disable=()):
-    """Seconds that it took; None where pznet takes no part."""
+def compile_for_pznet(options, folder, name="net", disable=(), effort="estimate"):
+    """Seconds that it took; None where pznet takes no part. Only `peers` has algorithms measured: what other parts compare are
+    the same algorithms."""
     command = options.build / "pznet"
     if "pznet" not in options.engines:
         return None
@@ -144,7 +144,7 @@ def compile_for_pznet(options, folder, name="net", disable=()):
         raise Failure(f"{command} is not there: run make, or name the build folder with --build")
     start = time.perf_counter()
     words = [command, "compile", folder / "net.prototxt", "--weights", folder / "net.caffemodel", "-o",
-             folder / f"{name}.so", "--quiet"]
+             folder / f"{name}.so", "--effort", effort, "--quiet"]
     done = subprocess.run(words + (["--disable", ",".join(disable)] if disable else []), capture_output=True, text=True)
     if done.returncode:
         raise Failure(f"pznet compile failed: {done.stderr.strip()}")
@@ -157,7 +157,7 @@ def prepared(options, network, folder):
     if not stored.exists():
         say(f"{network}: preparing")
         facts = prepare(options, network, folder, QUICK[network] if options.quick else ())
-        facts["compile_seconds"] = compile_for_pznet(options, folder)
+        facts["compile_seconds"] = compile_for_pznet(options, folder, effort="measure")
         stored.write_text(json.dumps(facts))
     return json.loads(stored.read_text())
 
@@ -186,8 +186,7 @@ def table2(options, network, folder):
     threads = options.threads[-1]
     changes = changes_of(options, folder)
     settings = settings_of(changes)
-    shutil.copyfile(folder / "net.so", folder / "all.so")
-    for name, disabled in list(settings.items())[1:]:
+    for name, disabled in settings.items():
         seconds = compile_for_pznet(options, folder, name, disabled)
         say(f"  {name}: compiled in {seconds:.0f} s")
     engines, outputs = [], {}
@@ -239,7 +238,7 @@ def pool_network(options, folder):
     model, net = folder / "small.prototxt", folder / "small.so"
     for words in ([sys.executable, ROOT / "models/generate.py", "symmetric", "--maps", "16,32,64,128", "--patch",
                    "16,16,16", "-o", model],
-                  [options.build / "pznet", "compile", model, "--weights", "init:1", "--quiet", "-o", net]):
+                  [options.build / "pznet", "compile", model, "--weights", "init:1", "--effort", "estimate", "--quiet", "-o", net]):
         done = subprocess.run(words, capture_output=True, text=True)
         if done.returncode:
             raise Failure(f"{words[1]}: {done.stderr.strip()}")

@@ -43,18 +43,24 @@ typedef struct pz_winograd_tile {
  * else width. */
 PZ_INLINE int32_t pz_winograd_along(const pz_winograd_shape *s) { return s->conv.kernel[0] > 1 ? 0 : 2; }
 
+PZ_INLINE int64_t pz_winograd_tile_along(const pz_winograd_shape *s, pz_winograd_tile *t, int32_t axis,
+                                         int64_t index) {
+  const int32_t m = s->m[axis], tiles = pz_winograd_tiles(s, axis);
+  t->at[axis] = (int32_t)(index % tiles) * m;
+  const int32_t left = pz_winograd_size(s, axis) - t->at[axis];
+  t->outputs[axis] = left < m ? left : m;
+  t->inputs[axis] = t->outputs[axis] + s->conv.kernel[axis] - 1;
+  return index / tiles;
+}
+
+/* Axes are constants here: clang keeps a shape in memory that is indexed by anything else. */
 PZ_INLINE pz_winograd_tile pz_winograd_tile_at(const pz_winograd_shape *s, int64_t index) {
   pz_winograd_tile t = {0};
   const int32_t deep = pz_winograd_along(s) == 0;
-  for (int32_t i = 0; i < 3; ++i) {
-    const int32_t axis = deep ? (i == 0 ? 0 : 3 - i) : 2 - i; /* d, w, h or w, h, d from fastest to slowest */
-    const int32_t m = s->m[axis], tiles = pz_winograd_tiles(s, axis);
-    t.at[axis] = (int32_t)(index % tiles) * m;
-    index /= tiles;
-    const int32_t left = pz_winograd_size(s, axis) - t.at[axis];
-    t.outputs[axis] = left < m ? left : m;
-    t.inputs[axis] = t.outputs[axis] + s->conv.kernel[axis] - 1;
-  }
+  if (deep) index = pz_winograd_tile_along(s, &t, 0, index);
+  index = pz_winograd_tile_along(s, &t, 2, index);
+  index = pz_winograd_tile_along(s, &t, 1, index);
+  if (!deep) index = pz_winograd_tile_along(s, &t, 0, index);
   t.n = (int32_t)index;
   return t;
 }

@@ -19,6 +19,7 @@ extern "C" {
 #define PZ_ABI_VERSION          1
 #define PZ_ABI_SYMBOL           "pz_network"
 #define PZ_ABI_MANIFEST_SECTION ".pznet.manifest"
+#define PZ_ABI_WEIGHTS_SECTION  ".pznet.weights"
 #define PZ_ABI_CHECKSUM         "file_checksum" /* in the manifest: of the whole file, put in after linking */
 #define PZ_ABI_MAX_RANK         5
 

@@ -16,10 +16,8 @@ static pz_status compute(const char *network, char digits[PZ_SEAL_DIGITS + 1], o
   pz_status status = pz_elf_open(&file, network, &elf, err);
   if (status == PZ_OK) status = pz_seal_find(&elf, &place, err);
   if (status == PZ_OK && !place) status = pz_elf_damaged(&elf, "no place for a checksum", err);
-  if (status == PZ_OK) {
-    pz_seal_compute(&elf, place, digits);
-    *at = place - elf.data;
-  }
+  if (status == PZ_OK) status = pz_seal_compute(&elf, place, digits, err);
+  if (status == PZ_OK) *at = place - elf.data;
   pz_file_unmap(&file);
   return status;
 }

@@ -2,6 +2,7 @@
  * kernels, each specialised by its shape; network.h declares them. */
 #include "base/file.h"
 #include "emit/emit.h"
+#include "pznet/network_abi.h"
 
 #include <errno.h>
 #include <string.h>
@@ -231,17 +232,17 @@ static pz_status write_network(const writer *w, pz_error *err) {
   const pz_plan *p = w->plan;
   pz_text t = {0};
   front_matter(w, &t, quoted(w->arena, p->graph->name));
-  pz_text_printf(
-      &t,
-      "#include \"network.h\"\n#include \"network_abi.h\"\n#include <time.h>\n\n#define STEPS %d\n"
-      "#define ARENA(at) ((float *)r->arena + (at))\n#define WEIGHTS(at) (weights + (at))\n"
-      "#define INPUT(i, at) (r->inputs[i] + (at))\n#define OUTPUT(i, at) (r->outputs[i] + (at))\n"
-      "#define SCRATCH ((float *)r->arena + %lld + worker * %lld)\n\n"
-      "extern const float weights[] __attribute__((visibility(\"hidden\")));\n"
-      "__asm__(\".section .rodata.weights,\\\"a\\\",@progbits\\n.balign 4096\\n.global weights\\n.hidden "
-      "weights\\n\"\n"
-      "        \"weights:\\n.incbin \\\"weights.bin\\\"\\n.zero 64\\n.previous\\n\");\n\n",
-      p->n_steps, (long long)pz_emit_arena_bytes(p) / 4, (long long)p->worker_floats);
+  pz_text_printf(&t,
+                 "#include \"network.h\"\n#include \"network_abi.h\"\n#include <time.h>\n\n#define STEPS %d\n"
+                 "#define ARENA(at) ((float *)r->arena + (at))\n#define WEIGHTS(at) (weights + (at))\n"
+                 "#define INPUT(i, at) (r->inputs[i] + (at))\n#define OUTPUT(i, at) (r->outputs[i] + (at))\n"
+                 "#define SCRATCH ((float *)r->arena + %lld + worker * %lld)\n\n"
+                 "extern const float weights[] __attribute__((visibility(\"hidden\")));\n"
+                 "__asm__(\".section " PZ_ABI_WEIGHTS_SECTION
+                 ",\\\"a\\\",@progbits\\n.balign 4096\\n.global weights\\n.hidden "
+                 "weights\\n\"\n"
+                 "        \"weights:\\n.incbin \\\"weights.bin\\\"\\n.zero 64\\n.previous\\n\");\n\n",
+                 p->n_steps, (long long)pz_emit_arena_bytes(p) / 4, (long long)p->worker_floats);
   int32_t call_number = 0;
   for (int32_t i = 0; i < p->n_steps; i++) step_function(w, &t, i, &call_number);
   ports(w, &t, "inputs", p->graph->inputs, p->graph->n_inputs);

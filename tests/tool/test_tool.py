@@ -320,7 +320,7 @@ class Compile(Case):
                 begin = time.monotonic()
                 send(process.pid, number)
                 message = process.communicate(timeout=30)[1]
-                self.assertLess(time.monotonic() - begin, 5)
+                self.assertLess(time.monotonic() - begin, 30)
                 self.assertEqual(process.returncode, 130, message)
                 self.assertIn("pznet: interrupted", message)
                 self.assert_nothing_left(children)

@@ -41,15 +41,19 @@ static double error_of(const pz_node *node, const int32_t m[3]) {
   return error;
 }
 
+/* At most half of the tiles: work for two at least. */
+static int32_t batch_of(const variant *v, double tiles) {
+  const double half = ceil(tiles / 2);
+  return half < v->batch ? (int32_t)half : v->batch;
+}
+
 static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
                                    const pz_conv_direct_shape *conv) {
   variant v = {0};
   variant_of(plan, node, &v);
   pz_winograd_shape s = {.conv = *conv, .m = {v.m[0], v.m[1], v.m[2]}};
   const pz_conv_machine machine = pz_conv_this_machine(plan);
-  const int64_t tiles = pz_winograd_all_tiles(&s);
-  const int64_t half = (tiles + 1) / 2; /* work for two at least */
-  pz_winograd_schedule(&s, &machine, half < v.batch ? (int32_t)half : v.batch);
+  pz_winograd_schedule(&s, &machine, batch_of(&v, (double)pz_winograd_all_tiles(&s)));
   return s;
 }
 
@@ -126,7 +130,7 @@ static double cost(const pz_plan *plan, const pz_node *node) {
     tiles *= (double)((out.s[i] + v.m[i] - 1) / v.m[i]);
     points *= v.m[i] + (double)node->attr.conv.kernel[i] - 1;
   }
-  const double half = ceil(tiles / 2), batch = half < v.batch ? half : v.batch, batches = ceil(tiles / batch);
+  const double batch = batch_of(&v, tiles), batches = ceil(tiles / batch);
   const double weights = (double)in.c * blocks_out, bytes = weights * points * vector;
   const double slots = points * batch * (blocks_in > blocks_out ? blocks_in : blocks_out) * vector;
   const double stream = bytes > MANY_WEIGHTS ? MEMORY_WEIGHTS : bytes + slots > l2 ? LEVEL3_WEIGHTS : 1;

@@ -171,7 +171,7 @@ static void broken_files(void **state) {
   } rows[] = {
       {"", "net.caffemodel: holds no weights", 0},
       {"\x0a\x7f", "byte 2: a field of 127 bytes, but only 0 are left: truncated or damaged", 2},
-      {"\x0b", "byte 0: a field of a type that Caffe does not use", 1},
+      {"\x0b", "byte 0: a field of a type that is not used: this is no .caffemodel", 1},
       {"\x00\x01", "byte 0: no field of a message", 2},
       {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "byte 0: a number longer than 64 bits", 11},
       {"\xff\xff", "byte 0: the file is truncated or damaged", 2},

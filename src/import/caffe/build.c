@@ -27,18 +27,18 @@ static bool node_taken(const pz_caffe *c, const char *name) {
 
 /* Blobs that are still to come will want their plain names. */
 static bool tensor_taken(const pz_caffe *c, const char *name) {
-  return pz_graph_find_tensor(c->graph, name) != PZ_NONE || pz_caffe_names_find(&c->blob_index, name) >= 0;
+  return pz_graph_find_tensor(c->graph, name) != PZ_NONE || pz_import_names_find(&c->blob_index, name) >= 0;
 }
 
 /* stem, stem_2, stem_3, ...: the first that is not taken; NULL when out of memory. Where many share a stem, the search
  * goes on from where it ended. */
 static const char *fresh(pz_caffe *c, is_taken taken, const char *stem) {
   if (!stem || !taken(c, stem)) return stem;
-  int32_t k = pz_caffe_names_find(&c->suffixes, stem);
+  int32_t k = pz_import_names_find(&c->suffixes, stem);
   const char *name = stem;
   for (k = k < 2 ? 2 : k; name && taken(c, name); k++)
     name = pz_arena_printf(c->arena, "%s_%d", stem, (int)k);
-  return pz_caffe_names_put(&c->suffixes, stem, k) ? name : NULL;
+  return pz_import_names_put(&c->suffixes, stem, k) ? name : NULL;
 }
 
 static const char *layer_name(const pz_caffe *c) { return *c->p->name ? c->p->name : c->p->type; }
@@ -58,11 +58,11 @@ static const char *node_name(pz_caffe *c) {
 static bool makes_inputs(const char *type) { return !strcmp(type, "Input") || !strcmp(type, "DummyData"); }
 
 static pz_status count_writer(pz_caffe *c, const char *name, bool input) {
-  int32_t i = pz_caffe_names_find(&c->blob_index, name);
+  int32_t i = pz_import_names_find(&c->blob_index, name);
   if (i < 0) {
     i = c->n_blobs++;
     c->blobs[i] = (pz_caffe_blob){.name = name, .tensor = PZ_NONE};
-    if (!pz_caffe_names_put(&c->blob_index, name, i)) return no_memory(c);
+    if (!pz_import_names_put(&c->blob_index, name, i)) return no_memory(c);
   }
   c->blobs[i].writers++;
   c->blobs[i].input |= input;
@@ -114,7 +114,7 @@ static pz_status resolve_bottoms(pz_caffe *c) {
   c->in = PZ_NEW(c->arena, pz_tensor_id, c->n_in);
   if (!c->in) return no_memory(c);
   for (int32_t i = 0; i < c->n_in; i++) {
-    int32_t b = pz_caffe_names_find(&c->blob_index, c->p->bottom[i]);
+    int32_t b = pz_import_names_find(&c->blob_index, c->p->bottom[i]);
     if (b < 0 || c->blobs[b].tensor == PZ_NONE) return fail_bottom(c, c->p->bottom[i]);
     c->blobs[b].consumed = true;
     c->in[i] = c->blobs[b].tensor;
@@ -139,7 +139,7 @@ static const char *version_name(pz_caffe *c, const pz_caffe_blob *blob) {
 
 static pz_status name_top(pz_caffe *c, int32_t top, const char **name) {
   if ((size_t)top >= c->p->n_top) return pz_caffe_fail(c, "has %zu tops, makes more", c->p->n_top);
-  const pz_caffe_blob *blob = &c->blobs[pz_caffe_names_find(&c->blob_index, c->p->top[top])];
+  const pz_caffe_blob *blob = &c->blobs[pz_import_names_find(&c->blob_index, c->p->top[top])];
   if (blob->tensor != PZ_NONE && !in_place(c, top)) {
     const pz_caffe_layer *maker = &c->net->layers[blob->maker];
     return pz_caffe_fail(c, "top '%.200s' is already made by layer '%.200s' in line %d", blob->name,
@@ -150,7 +150,7 @@ static pz_status name_top(pz_caffe *c, int32_t top, const char **name) {
 }
 
 static void finish_top(pz_caffe *c, pz_tensor_id tensor) {
-  int32_t b = pz_caffe_names_find(&c->blob_index, c->p->top[c->n_made++]);
+  int32_t b = pz_import_names_find(&c->blob_index, c->p->top[c->n_made++]);
   pz_caffe_blob *blob = &c->blobs[b];
   blob->writers--;
   blob->tensor = tensor;
@@ -223,7 +223,7 @@ static pz_status fail_override(pz_caffe *c, const char *input) {
 
 static pz_status check_overrides(pz_caffe *c) {
   for (int32_t i = 0; i < c->options->n_shapes; i++) {
-    int32_t b = pz_caffe_names_find(&c->blob_index, c->options->shapes[i].input);
+    int32_t b = pz_import_names_find(&c->blob_index, c->options->shapes[i].input);
     if (b < 0 || !c->blobs[b].input) return fail_override(c, c->options->shapes[i].input);
   }
   return PZ_OK;

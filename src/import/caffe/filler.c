@@ -3,7 +3,7 @@
  * Numbers come from splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014). Each blob
  * has a stream of its own whose start is a hash of seed, layer and index, so that a layer's weights do not depend on
  * what else is in the network. Uniform numbers are the upper 24 bits; normal ones by Box and Muller. */
-#include "import/caffe/names.h"
+#include "import/names.h"
 #include "import/caffe/weights.h"
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static uint64_t next(uint64_t *state) {
 }
 
 static uint64_t stream(uint64_t seed, pz_caffe_weight_key key) {
-  uint64_t state = seed, layer = pz_caffe_hash(PZ_CAFFE_HASH, key.layer);
+  uint64_t state = seed, layer = pz_import_hash(PZ_IMPORT_HASH, key.layer);
   state = next(&state) ^ layer;
   state = next(&state) ^ (uint64_t)key.blob;
   return next(&state);

@@ -12,7 +12,7 @@
 #define PZ_IMPORT_CAFFE_NET_H
 
 #include "caffe.pb-c.h"
-#include "import/caffe/names.h"
+#include "import/names.h"
 #include "import/caffe/text.h"
 #include "import/caffe/weights.h"
 #include "import/import.h"
@@ -69,10 +69,10 @@ typedef struct pz_caffe {
   pz_graph *graph;
   pz_caffe_weights *weights; /* NULL: none were given */
   int64_t parameters, max_parameters;
-  pz_caffe_names blob_index; /* name to blobs */
-  pz_caffe_names shared;     /* name of shared weights to owners */
-  pz_caffe_names weighted;   /* layers that have weights */
-  pz_caffe_names suffixes;   /* for names that must differ */
+  pz_import_names blob_index; /* name to blobs */
+  pz_import_names shared;     /* name of shared weights to owners */
+  pz_import_names weighted;   /* layers that have weights */
+  pz_import_names suffixes;   /* for names that must differ */
   pz_caffe_blob *blobs;
   int32_t n_blobs;
   pz_caffe_version *versions; /* in order of production */

@@ -29,12 +29,12 @@ static pz_status find_owner(pz_caffe *c, int32_t blob, pz_caffe_weight_key *key)
   const char *name = shared_name(c, blob);
   *key = (pz_caffe_weight_key){c->p->name, blob};
   if (!name) return PZ_OK;
-  int32_t i = pz_caffe_names_find(&c->shared, name);
+  int32_t i = pz_import_names_find(&c->shared, name);
   if (i >= 0) {
     *key = c->owners[i];
     return PZ_OK;
   }
-  if (!grow_owners(c) || !pz_caffe_names_put(&c->shared, name, c->n_owners))
+  if (!grow_owners(c) || !pz_import_names_put(&c->shared, name, c->n_owners))
     return pz_fail_memory(c->err, "shared weights", sizeof *key);
   c->owners[c->n_owners++] = *key;
   return PZ_OK;
@@ -76,14 +76,14 @@ static pz_status fail_count(pz_caffe *c, int32_t count) {
 }
 
 static pz_status note_weighted(pz_caffe *c) {
-  int32_t before = pz_caffe_names_find(&c->weighted, c->p->name);
+  int32_t before = pz_import_names_find(&c->weighted, c->p->name);
   if (before >= 0)
     return pz_caffe_fail(
         c,
         "the layer in line %d has weights and the same name, so the weights of the two cannot be told "
         "apart",
         (int)c->net->layers[before].place.line);
-  if (!pz_caffe_names_put(&c->weighted, c->p->name, c->index)) return pz_fail_memory(c->err, c->p->name, 16);
+  if (!pz_import_names_put(&c->weighted, c->p->name, c->index)) return pz_fail_memory(c->err, c->p->name, 16);
   return PZ_OK;
 }
 

@@ -83,12 +83,12 @@ static void list_type(const pz_caffe_net *net, int32_t i, int32_t most, pz_text 
 
 static void list_missing(const pz_caffe_net *net, int32_t most, pz_text *out) {
   const char *last = NULL;
-  pz_caffe_names listed = {.arena = net->arena};
+  pz_import_names listed = {.arena = net->arena};
   for (int32_t i = 0; i < net->n_layers && out->size < LONGEST_LIST; i++) {
     const char *type = net->layers[i].param->type;
-    if (!is_missing(net, i) || pz_caffe_names_find(&listed, type) >= 0) continue;
+    if (!is_missing(net, i) || pz_import_names_find(&listed, type) >= 0) continue;
     if (listed.used) pz_text_append(out, ", ");
-    if (!pz_caffe_names_put(&listed, type, i)) out->failed = true;
+    if (!pz_import_names_put(&listed, type, i)) out->failed = true;
     list_type(net, i, most, out);
   }
   for (int32_t i = 0; i < net->n_layers && out->size < LONGEST_LIST; i++) {

@@ -5,9 +5,9 @@
  * LayerParameter   name 1, blobs 7;  V1LayerParameter  name 4, blobs 6
  * BlobProto        num 1, channels 2, height 3, width 4, data 5, shape 7, double_data 8;  BlobShape  dim 1 */
 #include "base/file.h"
-#include "import/caffe/names.h"
+#include "import/names.h"
 #include "import/caffe/weights.h"
-#include "import/caffe/wire.h"
+#include "import/wire.h"
 #include <string.h>
 
 #define MAX_LAYERS (1 << 18)
@@ -31,7 +31,7 @@ typedef struct stored_layer {
 
 typedef struct binary {
   pz_mapping map;
-  pz_caffe_names names;
+  pz_import_names names;
   stored_layer *layers;
   stored_blob *blobs;
   int32_t n_layers, n_blobs;
@@ -94,7 +94,7 @@ static pz_status note_field(const pz_wire *wire, const pz_wire_field *f, blob_fa
 
 static pz_wire wire_of(const pz_caffe_weights *w, const uint8_t *bytes, size_t size) {
   const binary *b = w->state;
-  return (pz_wire){bytes, bytes + size, b->map.data, w->name};
+  return (pz_wire){bytes, bytes + size, b->map.data, w->name, ".caffemodel"};
 }
 
 static pz_status blob_learn(const pz_caffe_weights *w, const stored_blob *blob, blob_facts *facts,
@@ -110,14 +110,14 @@ static pz_status blob_learn(const pz_caffe_weights *w, const stored_blob *blob, 
 
 static const stored_blob *blob_at(const pz_caffe_weights *w, pz_caffe_weight_key key) {
   const binary *b = w->state;
-  int32_t layer = pz_caffe_names_find(&b->names, key.layer);
+  int32_t layer = pz_import_names_find(&b->names, key.layer);
   if (layer < 0 || key.blob >= b->layers[layer].count) return NULL;
   return &b->blobs[b->layers[layer].first + key.blob];
 }
 
 static bool binary_has_layer(pz_caffe_weights *w, const char *layer) {
   const binary *b = w->state;
-  return pz_caffe_names_find(&b->names, layer) >= 0;
+  return pz_import_names_find(&b->names, layer) >= 0;
 }
 
 /* The shape's product must be the number of values, so that what is found can be read. */
@@ -202,7 +202,7 @@ static pz_status add_layer(pz_caffe_weights *w, const char *name, int32_t first,
   if (b->n_layers >= MAX_LAYERS)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: more than %d layers", w->name, MAX_LAYERS);
   if (!name || !grow(w->arena, (void **)&b->layers, b->n_layers, sizeof *b->layers) ||
-      !pz_caffe_names_put(&b->names, name, b->n_layers))
+      !pz_import_names_put(&b->names, name, b->n_layers))
     return pz_fail_memory(err, w->name, (unsigned long long)b->n_layers * sizeof *b->layers);
   b->layers[b->n_layers++] = (stored_layer){first, b->n_blobs - first};
   return PZ_OK;

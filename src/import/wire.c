@@ -1,7 +1,13 @@
-#include "import/caffe/wire.h"
+#include "import/wire.h"
 
 pz_status pz_wire_fail(const pz_wire *wire, const uint8_t *at, const char *what, pz_error *err) {
   return pz_fail(err, PZ_ERROR_INPUT, "%s: byte %zu: %s", wire->file, (size_t)(at - wire->begin), what);
+}
+
+/* The same, and that the file may be of another kind. */
+static pz_status wrong_format(const pz_wire *wire, const uint8_t *at, const char *what, pz_error *err) {
+  return pz_fail(err, PZ_ERROR_INPUT, "%s: byte %zu: %s: this is no %s, or it is damaged", wire->file,
+                 (size_t)(at - wire->begin), what, wire->format);
 }
 
 pz_status pz_wire_varint(pz_wire *wire, uint64_t *value, pz_error *err) {
@@ -13,8 +19,7 @@ pz_status pz_wire_varint(pz_wire *wire, uint64_t *value, pz_error *err) {
     *value |= (uint64_t)(byte & 0x7f) << shift;
     if (byte < 0x80) return PZ_OK;
   }
-  return pz_wire_fail(wire, at, "a number longer than 64 bits: this is no .caffemodel, or it is damaged",
-                      err);
+  return wrong_format(wire, at, "a number longer than 64 bits", err);
 }
 
 static pz_status take_bytes(pz_wire *wire, uint64_t size, pz_wire_field *field, pz_error *err) {
@@ -37,18 +42,16 @@ pz_status pz_wire_next(pz_wire *wire, pz_wire_field *field, pz_error *err) {
   PZ_TRY(pz_wire_varint(wire, &tag, err));
   field->number = (uint32_t)(tag >> 3 & 0x1fffffff);
   field->type = (pz_wire_type)(tag & 7);
-  if (tag >> 32 || !field->number)
-    return pz_wire_fail(wire, at, "no field of a message: this is no .caffemodel, or it is damaged", err);
+  if (tag >> 32 || !field->number) return wrong_format(wire, at, "no field of a message", err);
   switch (field->type) {
   case PZ_WIRE_VARINT: return pz_wire_varint(wire, &field->value, err);
   case PZ_WIRE_64: return take_bytes(wire, 8, field, err);
   case PZ_WIRE_32: return take_bytes(wire, 4, field, err);
   case PZ_WIRE_BYTES: PZ_TRY(pz_wire_varint(wire, &size, err)); return take_bytes(wire, size, field, err);
   }
-  return pz_wire_fail(
-      wire, at, "a field of a type that Caffe does not use: this is no .caffemodel, or it is damaged", err);
+  return wrong_format(wire, at, "a field of a type that is not used", err);
 }
 
 pz_wire pz_wire_inside(const pz_wire *wire, const pz_wire_field *field) {
-  return (pz_wire){field->bytes, field->bytes + field->size, wire->begin, wire->file};
+  return (pz_wire){field->bytes, field->bytes + field->size, wire->begin, wire->file, wire->format};
 }

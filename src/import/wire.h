@@ -1,6 +1,6 @@
 /* wire.h: protobuf's wire format, read in place with every bound checked: nothing is allocated or copied. */
-#ifndef PZ_IMPORT_CAFFE_WIRE_H
-#define PZ_IMPORT_CAFFE_WIRE_H
+#ifndef PZ_IMPORT_WIRE_H
+#define PZ_IMPORT_WIRE_H
 
 #include "base/status.h"
 #include <stddef.h>
@@ -18,6 +18,7 @@ typedef struct pz_wire {
   const uint8_t *next, *end;
   const uint8_t *begin; /* of the file, for messages */
   const char *file;
+  const char *format; /* what the file should be: ".caffemodel", "ONNX model" */
 } pz_wire;
 
 typedef struct pz_wire_field {

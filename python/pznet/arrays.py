@@ -1,0 +1,63 @@
+"""Arrays as they come and go: NumPy's, PyTorch's, and of any other library that speaks DLPack or the buffer protocol."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float32]
+Give = Callable[[Array], Any]
+
+
+def is_tensor(value: object) -> bool:
+    """Whether it is a PyTorch tensor. PyTorch is not imported for that."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def tensor_view(tensor: Any, name: str) -> npt.NDArray[Any]:
+    """A PyTorch tensor on the CPU as an array over the same memory; of float32 where NumPy lacks its dtype."""
+    torch = sys.modules["torch"]
+    if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+        raise ValueError(f"'{name}' is a {tensor.layout} tensor on {tensor.device}: give a dense one on the CPU, as by .cpu()")
+    plain = tensor.detach().as_subclass(torch.Tensor)
+    if plain.dtype in (torch.bfloat16, torch.float16):
+        plain = plain.to(torch.float32)
+    view: npt.NDArray[Any] = plain.resolve_neg().numpy()
+    return view
+
+
+def take(value: Any, name: str) -> Array:
+    """The value as a float32 array in C order, over the same memory where it is one already. name: the port's, for errors."""
+    if is_tensor(value):
+        value = tensor_view(value, name)
+    elif not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
+        value = np.from_dlpack(value)
+    if np.iscomplexobj(value):
+        raise ValueError(f"'{name}' wants real values, not {np.asarray(value).dtype}")
+    return np.ascontiguousarray(value, dtype=np.float32)
+
+
+def same_kind(values: tuple[Any, ...]) -> Give:
+    """What turns a result into the kind of array that came in: a PyTorch tensor, an array of another library of the array
+    API standard, or NumPy's own. The result shares the array's memory. The first one of a foreign kind decides."""
+    for value in values:
+        if is_tensor(value):
+            give: Give = sys.modules["torch"].from_numpy
+            return give
+        if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__") and hasattr(value, "__array_namespace__"):
+            give = value.__array_namespace__().from_dlpack
+            return give
+    return lambda array: array
+
+
+def writable(value: Any) -> npt.NDArray[Any] | None:
+    """The array or PyTorch tensor as an array over the same memory; None where it is neither, or not on the CPU."""
+    if isinstance(value, np.ndarray):
+        return value
+    if is_tensor(value) and value.device.type == "cpu" and value.dtype == sys.modules["torch"].float32:
+        return tensor_view(value, "out")
+    return None

@@ -1,0 +1,102 @@
+"""Models to network files: Caffe's, ONNX files, PyTorch modules."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import tempfile
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, TypedDict, overload
+
+from . import _pznet, export
+from .network import Network, Path, load
+
+if TYPE_CHECKING:
+    import torch
+    from typing_extensions import Unpack
+
+Progress = Callable[[str, int, int, float], object]
+
+
+class Options(TypedDict, total=False):
+    """The keywords of `compile`, described there."""
+
+    weights: Path | None
+    isa: str | None
+    cc: str | None
+    emit_c: Path | None
+    disable: str | Sequence[str] | None
+    inputs: Mapping[str, Sequence[int]] | None
+    progress: Progress | None
+    effort: str | None
+    tuning: Path | None
+    threads: int | None
+
+
+def network_file(model: Path, output: Path, options: Options) -> dict[str, Any]:
+    """A model file to a network file. Returns the manifest with the timings."""
+    unknown = options.keys() - Options.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"compile has no option {', '.join(sorted(unknown))}")
+    disable = options.get("disable")
+    if disable is not None and not isinstance(disable, str):
+        disable = ",".join(disable)
+    shapes = [f"{name}=" + "x".join(str(int(d)) for d in shape) for name, shape in (options.get("inputs") or {}).items()]
+    paths = (options.get("weights"), options.get("emit_c"), options.get("tuning"))
+    weights, emit_c, tuning = (p if p is None else os.fspath(p) for p in paths)
+    summary: dict[str, Any] = json.loads(
+        _pznet.compile(model, output, weights, options.get("isa"), options.get("cc"), emit_c, disable, shapes,
+                       options.get("progress"), options.get("effort"), tuning, options.get("threads") or 0)
+    )
+    return summary
+
+
+def opened(model: Path, folder: str, options: Options) -> Network:
+    """The model, compiled into the folder and opened; the open network needs the file no more."""
+    path = os.path.join(folder, pathlib.Path(model).stem + ".so")
+    network_file(model, path, options)
+    return load(path, options.get("threads"))
+
+
+@overload
+def compile(model: Path, output: Path, **options: Unpack[Options]) -> dict[str, Any]: ...
+@overload
+def compile(model: Path, **options: Unpack[Options]) -> Network: ...
+@overload
+def compile(
+    model: torch.nn.Module, example: Any, output: Path, *, exporter: str | None = None, **options: Unpack[Options]
+) -> dict[str, Any]: ...
+@overload
+def compile(model: torch.nn.Module, example: Any, *, exporter: str | None = None, **options: Unpack[Options]) -> Network: ...
+
+
+def compile(
+    model: Any, second: Any = None, output: Path | None = None, *, exporter: str | None = None, **options: Unpack[Options]
+) -> dict[str, Any] | Network:
+    """Compiles a network: compile("net.onnx", "net.so"), compile("net.onnx"), compile(module, example, ...).
+
+    model: an ONNX file, a Caffe prototxt, or a PyTorch module, which is exported into a temporary ONNX file first.
+    second: of a file, where to write the network file; of a module, an example input (or a tuple of them), whose shape
+    the network will have. output: the network file to write; it appears whole or not at all. Without one the network is
+    compiled into a temporary file and comes back open.
+    exporter: PyTorch's, "dynamo" (the package onnxscript is needed) or "torchscript"; None: the first that is there.
+
+    options, all of them keywords:
+    weights: a .caffemodel, a .caffemodel.h5, or "init:SEED". isa: "native", "avx512", "avx2", "sse4".
+    cc: the C compiler. emit_c: a folder to keep the generated source in. disable: passes to switch off.
+    inputs: shapes that replace the model's. progress: called with (what, done, total, seconds).
+    effort: how algorithms are chosen, "estimate", "measure" (default: times the likely ones on this machine, once) or
+    "exhaustive". tuning: the database of times, or "none". threads: to measure with; None: the cores of this process.
+    Returns the manifest with the timings, or the open network. Raises `Error`, ValueError or MemoryError.
+    """
+    module = export.is_module(model)
+    if module and second is None:
+        raise ValueError(f"compile wants an example input beside {type(model).__name__}: its shape is the network's")
+    if not module and second is not None:
+        if output is not None:
+            raise ValueError("compile was given two outputs; an example input belongs to a PyTorch module only")
+        output = second
+    with tempfile.TemporaryDirectory(prefix="pznet-") as folder:
+        if module:
+            model = export.to_onnx(model, second, os.path.join(folder, f"{type(model).__name__}.onnx"), exporter)
+        return opened(model, folder, options) if output is None else network_file(model, output, options)

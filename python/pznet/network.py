@@ -1,0 +1,159 @@
+"""Open network files."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, NamedTuple, Sequence, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _pznet, arrays
+from .arrays import Array
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class Port(NamedTuple):
+    """An input or output of a network: its name, its shape (N, C, then z, y, x) and its dtype."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[np.float32] = np.dtype(np.float32)
+
+    def __str__(self) -> str:
+        return f"{self.name} {'x'.join(map(str, self.shape))}"
+
+
+class Network:
+    """An open network file. Calls run it; one call at a time, others wait.
+
+    Same bits for any number of threads. Raises `Error` when the file is damaged, or made for another CPU.
+    """
+
+    def __init__(self, path: Path, threads: int | None = None) -> None:
+        self._net = _pznet.Net(path, threads or 0)
+        self.path: str = os.fspath(path)
+        self.inputs: list[Port] = [Port(*p) for p in self._net.inputs()]
+        self.outputs: list[Port] = [Port(*p) for p in self._net.outputs()]
+
+    @property
+    def threads(self) -> int:
+        """How many threads run the network."""
+        return self._net.threads()
+
+    @property
+    def memory(self) -> int:
+        """Bytes held for running, without code and weights."""
+        return self._net.memory()
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the network file says of itself: model digest, instruction set, plan, memory."""
+        manifest: dict[str, Any] = json.loads(self._net.manifest())
+        return manifest
+
+    @property
+    def batch(self) -> int | None:
+        """N, where the first dimension of all inputs and outputs is the same; else None."""
+        sizes = {p.shape[0] if p.shape else None for p in [*self.inputs, *self.outputs]}
+        return sizes.pop() if len(sizes) == 1 else None
+
+    def _take(self, values: Sequence[Any]) -> list[Array]:
+        if len(values) != len(self.inputs):
+            names = ", ".join(p.name for p in self.inputs)
+            raise ValueError(f"the network has {len(self.inputs)} inputs ({names}), {len(values)} were given")
+        taken = [arrays.take(value, port.name) for port, value in zip(self.inputs, values)]
+        count = len(taken[0]) if self.batch and taken and taken[0].ndim else 0
+        for port, a in zip(self.inputs, taken):
+            if a.shape != self._shape(port, count):
+                raise ValueError(f"input '{port.name}' wants shape {port.shape}, not {a.shape}")
+        return taken
+
+    @staticmethod
+    def _shape(port: Port, count: int) -> tuple[int, ...]:
+        """The shape of `count` samples; of the network's own batch where count is 0."""
+        return (count, *port.shape[1:]) if count else port.shape
+
+    def _give(self, out: Any, taken: Sequence[Array], count: int) -> list[Array]:
+        shapes = [self._shape(p, count) for p in self.outputs]
+        if out is None:
+            return [np.empty(shape, np.float32) for shape in shapes]
+        given = [arrays.writable(o) for o in (out if isinstance(out, (list, tuple)) else [out])]
+        if len(given) != len(self.outputs):
+            raise ValueError(f"the network has {len(self.outputs)} outputs, out has {len(given)}")
+        checked: list[Array] = []
+        for port, shape, a in zip(self.outputs, shapes, given):
+            if a is None or a.shape != shape or a.dtype != np.float32 or not a.flags.c_contiguous or not a.flags.writeable:
+                raise ValueError(f"output '{port.name}' wants a writeable C-contiguous float32 array of shape {shape}")
+            if any(np.may_share_memory(a, b) for b in [*taken, *checked]):
+                raise ValueError(f"output '{port.name}' shares memory with an input or another output")
+            checked.append(a)
+        return checked
+
+    def _run(self, taken: Sequence[Array], given: Sequence[Array], count: int) -> None:
+        """One run, or as many as `count` samples need. Those that the last run is short of are zeros."""
+        size = self.batch or 0
+        if count in (0, size):
+            return self._net.run(taken, given)
+        for start in range(0, count, size):
+            part = [a[start : start + size] for a in taken]
+            into = [a[start : start + size] for a in given]
+            if start + size <= count:
+                self._net.run(part, into)
+                continue
+            whole = [np.empty(p.shape, np.float32) for p in self.outputs]
+            self._net.run([np.concatenate([a, np.zeros((size - len(a), *a.shape[1:]), np.float32)]) for a in part], whole)
+            for a, b in zip(into, whole):
+                a[...] = b[: len(a)]
+
+    def __call__(self, *inputs: Any, out: Any = None) -> Any:
+        """Runs the network once, or once for each batch.
+
+        inputs: for each input an array of its shape: NumPy's, a PyTorch tensor on the CPU, or anything that NumPy takes,
+        as by DLPack or the buffer protocol. float32 in C order is taken without copying. Where the network's inputs and
+        outputs have the same N, another number of samples is fine: it runs batch after batch.
+        out: arrays or tensors to write into (one, or a list), C-contiguous float32; made where not given.
+        Returns the output, or a tuple of them where there are several: tensors where a tensor came in, else arrays.
+        """
+        taken = self._take(inputs)
+        count = len(taken[0]) if self.batch and taken else 0
+        given = self._give(out, taken, count)
+        self._run(taken, given, count)
+        if out is not None:
+            results = list(out) if isinstance(out, (list, tuple)) else [out]
+        else:
+            results = list(map(arrays.same_kind(inputs), given))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def profile(self, *inputs: Any, runs: int = 10) -> list[dict[str, Any]]:
+        """Runs the network `runs` times; gives a row for each step: layer, op, algorithm, multiply_adds, bytes and
+        seconds (the median). Without inputs, on zeros; with inputs, exactly one batch of them."""
+        taken = self._take(inputs or [np.zeros(p.shape, np.float32) for p in self.inputs])
+        return self._net.profile(taken, self._give(None, taken, 0), runs)
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(str, ports)) for ports in (self.inputs, self.outputs))
+        return f"<pznet.Network {self.path}: {inputs} -> {outputs}, {self.threads} threads>"
+
+
+def load(path: Path, threads: int | None = None) -> Network:
+    """Opens a network file. threads: None takes the cores that this process may use."""
+    return Network(path, threads)
+
+
+class PZNet:
+    """The class that chunkflow's universal inferencer plug-in calls: one input, one output, five dimensions."""
+
+    def __init__(self, path: Path, threads: int | None = None) -> None:
+        self._net = load(path, threads)
+        if len(self._net.inputs) != 1 or len(self._net.outputs) != 1:
+            raise ValueError(f"{os.fspath(path)}: PZNet wants a network of one input and one output")
+        self.in_shape: tuple[int, ...] = self._net.inputs[0].shape
+        self.out_shape: tuple[int, ...] = self._net.outputs[0].shape
+
+    def forward(self, array5d: npt.ArrayLike) -> Array:
+        """array5d: [batch, channel, z, y, x] of `in_shape`; returns float32 of `out_shape`."""
+        out: Array = self._net(array5d)
+        return out

@@ -22,11 +22,11 @@ static const pz_op_traits ops[PZ_OP_COUNT] = {
 
 static const struct {
   const char *name;
-  bool uses_alpha, uses_slope, zero_at_zero;
+  bool uses_alpha, uses_beta, uses_slope, zero_at_zero;
 } activations[PZ_ACT_COUNT] = {
-    {"none", false, false, true},
-#define ACTIVATION(id, name, uses_alpha, uses_slope, zero_at_zero)                                           \
-  {name, uses_alpha, uses_slope, zero_at_zero},
+    {"none", false, false, false, true},
+#define ACTIVATION(id, name, uses_alpha, uses_beta, uses_slope, zero_at_zero)                                \
+  {name, uses_alpha, uses_beta, uses_slope, zero_at_zero},
 #include "graph/activations.inc"
 #undef ACTIVATION
 };
@@ -39,15 +39,24 @@ static pz_activation_kind known(pz_activation_kind kind) {
 }
 const char *pz_activation_name(pz_activation_kind kind) { return activations[known(kind)].name; }
 bool pz_activation_uses_alpha(pz_activation_kind kind) { return activations[known(kind)].uses_alpha; }
+bool pz_activation_uses_beta(pz_activation_kind kind) { return activations[known(kind)].uses_beta; }
 bool pz_activation_uses_slope(pz_activation_kind kind) { return activations[known(kind)].uses_slope; }
 bool pz_activation_zero_at_zero(pz_activation_kind kind) { return activations[known(kind)].zero_at_zero; }
 
 const char *const *pz_attr_enum_names(pz_attr_kind kind) {
   static const char *const pool[] = {"max", "ave", NULL};
   static const char *const divisor[] = {"caffe", "valid", "kernel", NULL};
-  static const char *const eltwise[] = {"sum", "prod", "max", "div", NULL};
+  static const char *const eltwise[] = {"sum", "prod", "max", "div", "min", "pow", NULL};
+  static const char *const resize[] = {"nearest", "linear", NULL};
+  static const char *const coordinate[] = {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
+                                           NULL};
+  static const char *const rounding[] = {"prefer_floor", "prefer_ceil", "floor", "ceil", NULL};
+  static const char *const reduce[] = {"mean", "sum", "max", "min", NULL};
+  static const char *const extend[] = {"constant", "edge", "reflect", "wrap", NULL};
   static const char *const *const names[PZ_ATTR_KINDS] = {
-      [PZ_ATTR_POOL] = pool, [PZ_ATTR_DIVISOR] = divisor, [PZ_ATTR_ELTWISE] = eltwise};
+      [PZ_ATTR_POOL] = pool,         [PZ_ATTR_DIVISOR] = divisor, [PZ_ATTR_ELTWISE] = eltwise,
+      [PZ_ATTR_RESIZE] = resize,     [PZ_ATTR_REDUCE] = reduce,   [PZ_ATTR_COORDINATE] = coordinate,
+      [PZ_ATTR_ROUNDING] = rounding, [PZ_ATTR_EXTEND] = extend};
   return names[kind];
 }
 
@@ -60,6 +69,7 @@ const pz_attr_field *pz_attr_fields(pz_op op) {
 void pz_attr_preset(pz_node *node, const pz_attr_field *field) {
   void *at = (char *)node + field->offset;
   int32_t *whole = at;
+  int64_t *dims = at;
   float *real = at;
   int32_t entries = field->kind == PZ_ATTR_PADS ? 2 * PZ_SPATIAL : PZ_SPATIAL;
   switch (field->kind) {
@@ -68,6 +78,9 @@ void pz_attr_preset(pz_node *node, const pz_attr_field *field) {
   case PZ_ATTR_SIZES:
   case PZ_ATTR_PADS:
     for (int32_t i = 0; i < entries; i++) whole[i] = (int32_t)field->preset;
+    break;
+  case PZ_ATTR_DIMS:
+    for (int32_t i = 0; i < PZ_MAX_RANK; i++) dims[i] = (int64_t)field->preset;
     break;
   case PZ_ATTR_ORDER:
     for (int32_t i = 0; i < PZ_MAX_RANK; i++) whole[i] = i;

@@ -1,7 +1,7 @@
 /* graph.h: the network as nodes in topological order over tensors.
  *
- * A tensor has a dtype, a rank and its dimensions (N, C, then spatial; up to three spatial dimensions; 2D is
- * not a special case), and optionally data (a constant: weights). Tensors and nodes are named by their index
+ * A tensor has a rank and its dimensions (N, C, then spatial; up to three spatial dimensions; 2D is not a special
+ * case), 32-bit floats, and optionally data (a constant: weights). Tensors and nodes are named by their index
  * in the graph (pz_tensor_id, pz_node_id); indices stay valid until pz_graph_compact.
  *
  * Spatial attributes (kernel, stride, pad, ...) always have three entries in the order d, h, w. A network of
@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 
-#define PZ_MAX_RANK 5
+#define PZ_MAX_RANK 8 /* more than 5: only on the way through reshapes, permutes and functions of one value */
 #define PZ_SPATIAL  3
 
 typedef int32_t pz_tensor_id;
@@ -35,13 +35,14 @@ int64_t pz_shape_elements(const pz_shape *s);
 /* Rank, every dimension and the product within the limits; *elements (may be NULL) is the product. */
 bool pz_shape_valid(const pz_shape *s, int64_t *elements);
 bool pz_shape_equal(const pz_shape *a, const pz_shape *b);
-/* The shape as five sizes n, c, d, h, w: dimensions that are not there are 1 (in front of the spatial ones). */
+/* The shape as five sizes n, c, d, h, w: dimensions that are not there are 1 (in front of the spatial ones). More than
+ * five dimensions are 1, 1, 1, 1, elements. */
 typedef struct pz_shape5 {
   int64_t n, c, s[PZ_SPATIAL];
 } pz_shape5;
 pz_shape5 pz_shape_as5(const pz_shape *s);
 /* "1x32x18x160x160" into out (at least PZ_SHAPE_TEXT bytes); returns out. */
-#define PZ_SHAPE_TEXT 112
+#define PZ_SHAPE_TEXT 176
 const char *pz_shape_text(const pz_shape *s, char *out); /* "scalar" for rank 0 */
 
 /* Where in the source model something came from; for messages. file may be NULL. */
@@ -59,17 +60,17 @@ typedef struct pz_tensor {
   int32_t border_lo[PZ_SPATIAL], border_hi[PZ_SPATIAL];
 } pz_tensor;
 
-/* Activations are rows of activations.inc; PZ_ACT_NONE is the identity. */
+/* Functions of one value, the rows of activations.inc; PZ_ACT_NONE is the identity. */
 typedef enum pz_activation_kind {
   PZ_ACT_NONE,
-#define ACTIVATION(id, name, uses_alpha, uses_slope, zero_at_zero) PZ_ACT_##id,
+#define ACTIVATION(id, name, uses_alpha, uses_beta, uses_slope, zero_at_zero) PZ_ACT_##id,
 #include "graph/activations.inc"
 #undef ACTIVATION
   PZ_ACT_COUNT
 } pz_activation_kind;
 typedef struct pz_activation {
   pz_activation_kind kind;
-  float alpha; /* relu: negative slope; elu: alpha; 0 where the row says it is not used */
+  float alpha, beta; /* as the row's formula says; 0 where it says that they are not used */
 } pz_activation;
 
 /* ---- attributes: a typed struct for each operator that has any ---- */
@@ -101,13 +102,15 @@ typedef struct pz_attr_conv {
 typedef enum pz_pool_kind { PZ_POOL_MAX, PZ_POOL_AVE } pz_pool_kind;
 /* Which positions an average counts. CAFFE: those inside the padded input (Caffe's border rule). */
 typedef enum pz_pool_divisor { PZ_DIVISOR_CAFFE, PZ_DIVISOR_VALID, PZ_DIVISOR_KERNEL } pz_pool_divisor;
-/* pool: x. Output size: (in + pad_lo + pad_hi - kernel)/stride + 1, rounded down, or up where `ceil`; with
- * `ceil` the last window must start inside the input or its low padding, else it is dropped. */
+/* pool: x. Output size: (in + pad_lo + pad_hi - (dilation*(kernel-1)+1)) / stride + 1, rounded down, or up where `ceil`;
+ * with `ceil` the last window must start inside the input or its low padding, else it is dropped. Every window has a
+ * position inside the input. */
 typedef struct pz_attr_pool {
   pz_pool_kind kind;
   pz_pool_divisor divisor;
   bool ceil;
-  int32_t kernel[PZ_SPATIAL], stride[PZ_SPATIAL], pad_lo[PZ_SPATIAL], pad_hi[PZ_SPATIAL];
+  int32_t kernel[PZ_SPATIAL], stride[PZ_SPATIAL], dilation[PZ_SPATIAL], pad_lo[PZ_SPATIAL],
+      pad_hi[PZ_SPATIAL];
 } pz_attr_pool;
 
 typedef struct pz_attr_batch_norm { /* x, mean [C], variance [C]: (x - mean) / sqrt(variance + eps) */
@@ -124,8 +127,17 @@ typedef struct pz_attr_activation { /* x, slope [C] ([1] where shared) or none *
 typedef struct pz_attr_power { /* x: (shift + scale*x)^power */
   float power, scale, shift;
 } pz_attr_power;
-typedef enum pz_eltwise_kind { PZ_ELT_SUM, PZ_ELT_PROD, PZ_ELT_MAX, PZ_ELT_DIV } pz_eltwise_kind;
-typedef struct pz_attr_eltwise { /* two or more of equal shape (DIV: exactly two) */
+typedef enum pz_eltwise_kind {
+  PZ_ELT_SUM,
+  PZ_ELT_PROD,
+  PZ_ELT_MAX,
+  PZ_ELT_DIV,
+  PZ_ELT_MIN,
+  PZ_ELT_POW
+} pz_eltwise_kind;
+/* eltwise: two or more of one rank (DIV, POW: exactly two, x/y, x^y). Each dimension of each input is the output's or 1,
+ * and then its values are repeated along it (NumPy's broadcasting of equal ranks). Inputs may be constants. */
+typedef struct pz_attr_eltwise {
   pz_eltwise_kind kind;
   const float *coeff; /* SUM: n_in coefficients, or NULL for all 1; owned by the graph's arena */
 } pz_attr_eltwise;
@@ -137,11 +149,14 @@ typedef struct pz_attr_slice { /* x -> n_out outputs; output i holds begin[i] ..
   int32_t axis;
   const int64_t *begin; /* n_out + 1 entries, from 0 to dim[axis]; owned by the graph's arena */
 } pz_attr_slice;
-typedef struct pz_attr_crop { /* x: a window of each dimension, offset[i] .. offset[i]+size[i] */
-  int64_t offset[PZ_MAX_RANK], size[PZ_MAX_RANK];
+/* crop: x. Along dimension i entry j of the result is x[offset[i] + j*step[i]], j < size[i]; a negative step goes from the
+ * offset downwards. Entries behind x's rank: 0, 0, 1. */
+typedef struct pz_attr_crop {
+  int64_t offset[PZ_MAX_RANK], size[PZ_MAX_RANK], step[PZ_MAX_RANK];
 } pz_attr_crop;
-typedef struct pz_attr_softmax {
+typedef struct pz_attr_softmax { /* x: exp(x) / sum of exp(x) along the axis; its logarithm where `log` */
   int32_t axis;
+  bool log;
 } pz_attr_softmax;
 /* lrn, as Caffe: x / (k + alpha/size * sum x^2)^beta; within_channel: average over a size^s window. size is odd. */
 typedef struct pz_attr_lrn {
@@ -162,6 +177,79 @@ typedef struct pz_attr_reshape { /* x: same elements, C order, other shape */
 typedef struct pz_attr_permute { /* output dimension i is input dimension order[i] */
   int32_t order[PZ_MAX_RANK];
 } pz_attr_permute;
+
+/* group_norm: x [N, C, ...], gamma [C] or none, beta [C] or none, slope [C] or none (PReLU's).
+ * y = act((x - mean) / sqrt(variance + eps) * gamma + beta), mean and biased variance over the C/groups maps of a group
+ * and all spatial positions, for each n and group. groups 1: layer normalisation, groups C: instance normalisation. */
+enum { PZ_GROUP_NORM_X, PZ_GROUP_NORM_GAMMA, PZ_GROUP_NORM_BETA, PZ_GROUP_NORM_SLOPE, PZ_GROUP_NORM_INPUTS };
+typedef struct pz_attr_group_norm {
+  int32_t groups;
+  float eps;
+  pz_activation act;
+} pz_attr_group_norm;
+
+typedef enum pz_resize_kind { PZ_RESIZE_NEAREST, PZ_RESIZE_LINEAR } pz_resize_kind;
+typedef enum pz_coordinate {
+  PZ_COORDINATE_HALF_PIXEL,
+  PZ_COORDINATE_PYTORCH_HALF_PIXEL,
+  PZ_COORDINATE_ALIGN_CORNERS,
+  PZ_COORDINATE_ASYMMETRIC
+} pz_coordinate;
+typedef enum pz_rounding {
+  PZ_ROUND_PREFER_FLOOR,
+  PZ_ROUND_PREFER_CEIL,
+  PZ_ROUND_FLOOR,
+  PZ_ROUND_CEIL
+} pz_rounding;
+/* resize: x [N, C, spatial], to `size` (ONNX Resize-19). Position o of an axis of `size` outputs and `in` inputs looks at
+ * the input position, with s the scale, or size/in where the scale is 0,
+ *   half_pixel          (o + 0.5)/s - 0.5
+ *   pytorch_half_pixel  the same, 0 where size is 1
+ *   align_corners       o*(in-1)/(size-1), 0 where size is 1
+ *   asymmetric          o/s
+ * clamped to 0..in-1. `nearest` takes the value there, rounded as `rounding` says (the prefer_ ones: to the nearest,
+ * halves down or up); `linear` interpolates between the two neighbours along each axis. */
+typedef struct pz_attr_resize {
+  pz_resize_kind kind;
+  pz_coordinate coordinate;
+  pz_rounding rounding; /* nearest only */
+  int32_t size[PZ_SPATIAL];
+  float scale[PZ_SPATIAL]; /* output to input, for the coordinates; 0: size/in */
+} pz_attr_resize;
+
+typedef enum pz_reduce_kind { PZ_REDUCE_MEAN, PZ_REDUCE_SUM, PZ_REDUCE_MAX, PZ_REDUCE_MIN } pz_reduce_kind;
+typedef struct pz_attr_reduce { /* x, over the dimensions whose axis is set (one at least): they become 1 */
+  pz_reduce_kind kind;
+  bool axis[PZ_MAX_RANK];
+} pz_attr_reduce;
+
+typedef enum pz_extend_kind {
+  PZ_EXTEND_CONSTANT, /* `value` */
+  PZ_EXTEND_EDGE,     /* the nearest value of x */
+  PZ_EXTEND_REFLECT,  /* x mirrored at its first and last value, which are not repeated: lo, hi < dim */
+  PZ_EXTEND_WRAP      /* x repeated with its size as the period */
+} pz_extend_kind;
+typedef struct pz_attr_extend { /* x, with lo[i] values in front of dimension i and hi[i] behind it */
+  pz_extend_kind kind;
+  float value; /* constant only */
+  int64_t lo[PZ_MAX_RANK], hi[PZ_MAX_RANK];
+} pz_attr_extend;
+
+/* depth_to_space: x [N, C, spatial]. Maps become the positions of blocks: with b the block, C' = C / (b0*b1*b2) and
+ * (i, j, k) the position in the block, out[n, c, z*b0+i, y*b1+j, x*b2+k] = in[n, m, z, y, x] with map
+ *   m = ((c*b0 + i)*b1 + j)*b2 + k     where columns_first (ONNX CRD, pixel shuffle),
+ *   m = ((i*b1 + j)*b2 + k)*C' + c     otherwise (ONNX DCR).
+ * inverse: space to depth, the same with in and out exchanged. */
+typedef struct pz_attr_depth_to_space {
+  int32_t block[PZ_SPATIAL];
+  bool columns_first, inverse;
+} pz_attr_depth_to_space;
+/* argmax: x. The index along `axis` of the greatest value (of equal ones the first, or the last where `last`; a NaN is
+ * greater than any number), as a whole number in a float; the axis becomes 1 and has at most 2^24 entries. */
+typedef struct pz_attr_argmax {
+  int32_t axis;
+  bool last;
+} pz_attr_argmax;
 
 typedef enum pz_op {
 #define OP(id, name, min_in, max_in, attr_type) PZ_OP_##id,
@@ -192,6 +280,12 @@ typedef struct pz_node {
     pz_attr_inner_product inner_product;
     pz_attr_reshape reshape;
     pz_attr_permute permute;
+    pz_attr_group_norm group_norm;
+    pz_attr_resize resize;
+    pz_attr_reduce reduce;
+    pz_attr_extend extend;
+    pz_attr_depth_to_space depth_to_space;
+    pz_attr_argmax argmax;
   } attr;
 } pz_node;
 
@@ -251,6 +345,7 @@ const pz_op_traits *pz_op_get(pz_op op);
 const char *pz_op_name(pz_op op);
 const char *pz_activation_name(pz_activation_kind kind); /* "none" for PZ_ACT_NONE */
 bool pz_activation_uses_alpha(pz_activation_kind kind);
+bool pz_activation_uses_beta(pz_activation_kind kind);
 bool pz_activation_uses_slope(pz_activation_kind kind);
 bool pz_activation_zero_at_zero(pz_activation_kind kind); /* true for PZ_ACT_NONE */
 /* Input i of a node, PZ_NONE where it is absent or the node has not that many. */
@@ -272,6 +367,10 @@ double pz_node_bytes(const pz_graph *g, const pz_node *node);
  * phases read outside of x. Zero for all other operators. */
 void pz_node_input_border(const pz_graph *g, const pz_node *node, int32_t lo[PZ_SPATIAL],
                           int32_t hi[PZ_SPATIAL]);
+
+/* resize: the position of an axis of `in` inputs that output o looks at, clamped to 0..in-1; rounded for nearest. */
+double pz_resize_position(const pz_attr_resize *a, int32_t axis, int64_t in, int64_t o);
+int64_t pz_resize_nearest(const pz_attr_resize *a, int32_t axis, int64_t in, int64_t o);
 
 /* ---- changing (for passes) ---- */
 

@@ -1,5 +1,5 @@
 /* infer.c: shape inference and the verifier of attributes: what all operators share. One function for each row of
- * ops.inc stands in infer_conv.c, infer_pointwise.c, infer_joining.c and infer_moving.c. */
+ * ops.inc stands in infer_conv.c, infer_pointwise.c, infer_joining.c, infer_reducing.c and infer_moving.c. */
 #include "graph/internal.h"
 #include <math.h>
 #include <stdarg.h>
@@ -82,13 +82,27 @@ pz_status pz_infer_finite(const pz_node *node, const char *what, double value, p
   return isfinite(value) ? PZ_OK : pz_fail_node(err, node, "%s is not a finite number", what);
 }
 
+static pz_status check_parameters(const pz_node *node, const pz_activation *act, pz_error *err) {
+  const char *name = pz_activation_name(act->kind);
+  if (act->kind == PZ_ACT_CLIP) { /* so that the result is finite where x is */
+    if (act->alpha <= act->beta && act->alpha < INFINITY && act->beta > -INFINITY) return PZ_OK;
+    return pz_fail_node(err, node, "clip from %g to %g: the first must not be greater", (double)act->alpha,
+                        (double)act->beta);
+  }
+  PZ_TRY(pz_infer_finite(node, "alpha", act->alpha, err));
+  PZ_TRY(pz_infer_finite(node, "beta", act->beta, err));
+  if (act->alpha != 0 && !pz_activation_uses_alpha(act->kind))
+    return pz_fail_node(err, node, "activation %s has no alpha, but it is %g", name, (double)act->alpha);
+  if (act->beta != 0 && !pz_activation_uses_beta(act->kind))
+    return pz_fail_node(err, node, "activation %s has no beta, but it is %g", name, (double)act->beta);
+  return PZ_OK;
+}
+
 pz_status pz_infer_activation(const pz_node *node, const pz_activation *act, int32_t slope, pz_error *err) {
   if ((unsigned)act->kind >= PZ_ACT_COUNT)
     return pz_fail_node(err, node, "unknown activation %d", (int)act->kind);
   const char *name = pz_activation_name(act->kind);
-  PZ_TRY(pz_infer_finite(node, "alpha", act->alpha, err));
-  if (act->alpha != 0 && !pz_activation_uses_alpha(act->kind))
-    return pz_fail_node(err, node, "activation %s has no alpha, but it is %g", name, (double)act->alpha);
+  PZ_TRY(check_parameters(node, act, err));
   bool has = pz_node_input(node, slope) != PZ_NONE, needs = pz_activation_uses_slope(act->kind);
   if (needs && !has) return pz_fail_node(err, node, "activation %s needs a slope", name);
   if (has && !needs) return pz_fail_node(err, node, "activation %s takes no slope", name);

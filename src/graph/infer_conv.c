@@ -115,6 +115,10 @@ pz_status pz_infer_DECONV(const pz_graph *g, const pz_node *node, pz_shape *out,
 
 /* ---- pool ---- */
 
+static int64_t pool_extent(const pz_attr_pool *a, int32_t i) {
+  return (int64_t)a->dilation[i] * (a->kernel[i] - 1) + 1;
+}
+
 static pz_status check_pool(const pz_node *node, int32_t first, pz_error *err) {
   const pz_attr_pool *a = &node->attr.pool;
   if ((unsigned)a->kind > PZ_POOL_AVE) return pz_fail_node(err, node, "unknown kind %d", (int)a->kind);
@@ -122,25 +126,31 @@ static pz_status check_pool(const pz_node *node, int32_t first, pz_error *err) {
     return pz_fail_node(err, node, "unknown divisor %d", (int)a->divisor);
   PZ_TRY(pz_infer_entries(node, "kernel", a->kernel, first, 1, 1, err));
   PZ_TRY(pz_infer_entries(node, "stride", a->stride, first, 1, 1, err));
+  PZ_TRY(pz_infer_entries(node, "dilation", a->dilation, first, 1, 1, err));
   PZ_TRY(pz_infer_entries(node, "padding", a->pad_lo, first, 0, 0, err));
   PZ_TRY(pz_infer_entries(node, "high padding", a->pad_hi, first, 0, 0, err));
   for (int32_t i = 0; i < PZ_SPATIAL; i++)
-    if (a->pad_lo[i] >= a->kernel[i] || a->pad_hi[i] >= a->kernel[i])
-      return pz_fail_node(err, node, "its padding %d:%d along %c must be less than its kernel %d",
-                          (int)a->pad_lo[i], (int)a->pad_hi[i], "zyx"[i], (int)a -> kernel[i]);
+    if (a->pad_lo[i] >= pool_extent(a, i) || a->pad_hi[i] >= pool_extent(a, i))
+      return pz_fail_node(err, node, "its padding %d:%d along %c must be less than its kernel spans, %lld",
+                          (int)a->pad_lo[i], (int)a->pad_hi[i], "zyx"[i], (long long)pool_extent(a, i));
   return PZ_OK;
 }
 
 /* Rounding up, a last window may begin in the high padding or beyond it: it is dropped. One is enough: the window
- * before it begins below in + pad_lo + pad_hi - kernel, which is below in + pad_lo. */
+ * before it begins below in + pad_lo + pad_hi - extent, which is below in + pad_lo. So every window begins at or before
+ * the last input and ends at or behind the first; steps of at most the input's size cannot pass over it. */
 static pz_status pool_size(const pz_node *node, const pz_shape *x, int32_t i, int64_t *out, pz_error *err) {
   const pz_attr_pool *a = &node->attr.pool;
   int64_t in = x->dim[x->rank - PZ_SPATIAL + i], padded = in + a->pad_lo[i] + a->pad_hi[i];
-  if (a->kernel[i] > padded)
-    return pz_fail_node(err, node, "its kernel is %d along %c, larger than its input %s with padding: %lld",
-                        (int)a->kernel[i], "zyx"[i], PZ_SHAPE(x), (long long)padded);
+  if (pool_extent(a, i) > padded)
+    return pz_fail_node(err, node,
+                        "its kernel spans %lld along %c, larger than its input %s with padding: %lld",
+                        (long long)pool_extent(a, i), "zyx"[i], PZ_SHAPE(x), (long long)padded);
+  if (a->kernel[i] > 1 && a->dilation[i] > in)
+    return pz_fail_node(err, node, "its dilation %d along %c is larger than its input %s",
+                        (int)a->dilation[i], "zyx"[i], PZ_SHAPE(x));
   int64_t rounding = a->ceil ? a->stride[i] - 1 : 0;
-  *out = (padded - a->kernel[i] + rounding) / a->stride[i] + 1;
+  *out = (padded - pool_extent(a, i) + rounding) / a->stride[i] + 1;
   if (a->ceil && (*out - 1) * a->stride[i] >= in + a->pad_lo[i]) --*out;
   return PZ_OK;
 }

@@ -9,20 +9,31 @@ static pz_status check_coeff(const pz_node *node, pz_error *err) {
   return PZ_OK;
 }
 
+/* Takes t's dimensions that are not 1 into *out; false where one of them is another one. */
+static bool join(const pz_shape *t, pz_shape *out) {
+  if (t->rank != out->rank) return false;
+  for (int32_t i = 0; i < t->rank; i++) {
+    if (out->dim[i] == 1) out->dim[i] = t->dim[i];
+    if (t->dim[i] != 1 && t->dim[i] != out->dim[i]) return false;
+  }
+  return true;
+}
+
 pz_status pz_infer_ELTWISE(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
   const pz_attr_eltwise *a = &node->attr.eltwise;
   const pz_tensor *first = pz_in(g, node, 0);
-  if ((unsigned)a->kind > PZ_ELT_DIV) return pz_fail_node(err, node, "unknown kind %d", (int)a->kind);
-  if (a->kind == PZ_ELT_DIV && node->n_in != 2)
-    return pz_fail_node(err, node, "a division has two inputs, not %d", (int)node->n_in);
+  if ((unsigned)a->kind > PZ_ELT_POW) return pz_fail_node(err, node, "unknown kind %d", (int)a->kind);
+  if ((a->kind == PZ_ELT_DIV || a->kind == PZ_ELT_POW) && node->n_in != 2)
+    return pz_fail_node(err, node, "a %s has two inputs, not %d",
+                        a->kind == PZ_ELT_DIV ? "division" : "power", (int)node->n_in);
   PZ_TRY(check_coeff(node, err));
+  *out = first->shape;
   for (int32_t i = 1; i < node->n_in; i++) {
     const pz_tensor *t = pz_in(g, node, i);
-    if (!pz_shape_equal(&first->shape, &t->shape))
+    if (!join(&t->shape, out))
       return pz_fail_node(err, node, "inputs '%s' %s and '%s' %s differ; sizes under pooling must divide",
                           first->name, PZ_SHAPE(&first->shape), t->name, PZ_SHAPE(&t->shape));
   }
-  *out = first->shape;
   return PZ_OK;
 }
 

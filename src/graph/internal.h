@@ -20,20 +20,27 @@ void pz_names_rebuild(const pz_graph *g, pz_name_index *names, pz_name_of name_o
 /* ---- attributes.c: the table of attributes.inc ---- */
 
 typedef enum pz_attr_kind {
-  PZ_ATTR_INT,     /* int32_t */
-  PZ_ATTR_SIZES,   /* int32_t[PZ_SPATIAL] */
-  PZ_ATTR_PADS,    /* int32_t[2][PZ_SPATIAL]: low, high */
-  PZ_ATTR_FLAG,    /* bool */
-  PZ_ATTR_FLOAT,   /* float */
-  PZ_ATTR_ACT,     /* pz_activation */
-  PZ_ATTR_POOL,    /* pz_pool_kind */
-  PZ_ATTR_DIVISOR, /* pz_pool_divisor */
-  PZ_ATTR_ELTWISE, /* pz_eltwise_kind */
-  PZ_ATTR_FLOATS,  /* const float *, one for each input, or NULL */
-  PZ_ATTR_SPLITS,  /* const int64_t *, n_out + 1 */
-  PZ_ATTR_DIMS,    /* int64_t[PZ_MAX_RANK], as many as x has dimensions */
-  PZ_ATTR_ORDER,   /* int32_t[PZ_MAX_RANK], as many as x has dimensions */
-  PZ_ATTR_SHAPE,   /* pz_shape */
+  PZ_ATTR_INT,   /* int32_t */
+  PZ_ATTR_SIZES, /* int32_t[PZ_SPATIAL] */
+  PZ_ATTR_PADS,  /* int32_t[2][PZ_SPATIAL]: low, high */
+  PZ_ATTR_FLAG,  /* bool */
+  PZ_ATTR_FLOAT, /* float */
+  PZ_ATTR_ACT,   /* pz_activation */
+  PZ_ATTR_POOL,  /* pz_pool_kind, and so on: enums */
+  PZ_ATTR_DIVISOR,
+  PZ_ATTR_ELTWISE,
+  PZ_ATTR_RESIZE,
+  PZ_ATTR_COORDINATE,
+  PZ_ATTR_ROUNDING,
+  PZ_ATTR_REDUCE,
+  PZ_ATTR_EXTEND,
+  PZ_ATTR_SCALES, /* float[PZ_SPATIAL] */
+  PZ_ATTR_AXES,   /* bool[PZ_MAX_RANK]; a list of those that are set */
+  PZ_ATTR_FLOATS, /* const float *, one for each input, or NULL */
+  PZ_ATTR_SPLITS, /* const int64_t *, n_out + 1 */
+  PZ_ATTR_DIMS,   /* int64_t[PZ_MAX_RANK], as many as x has dimensions */
+  PZ_ATTR_ORDER,  /* int32_t[PZ_MAX_RANK], as many as x has dimensions */
+  PZ_ATTR_SHAPE,  /* pz_shape */
   PZ_ATTR_KINDS
 } pz_attr_kind;
 
@@ -51,7 +58,7 @@ void pz_attr_preset(pz_node *node, const pz_attr_field *field);
 /* Copies the lists that attributes point to into the arena. False when out of memory. */
 bool pz_attr_own(pz_arena *arena, pz_node *node);
 
-/* Names of an enum's values, NULL-ended; kinds POOL, DIVISOR, ELTWISE; NULL for the others. */
+/* Names of an enum's values, NULL-ended; NULL for kinds that are no enums. */
 const char *const *pz_attr_enum_names(pz_attr_kind kind);
 
 /* ---- infer*.c ---- */
@@ -82,7 +89,7 @@ static inline const pz_tensor *pz_in(const pz_graph *g, const pz_node *node, int
 /* Fails unless the optional input i is absent or has rank 1 and `count` entries. `what` names it. */
 pz_status pz_infer_vector(const pz_graph *g, const pz_node *node, int32_t i, int64_t count, const char *what,
                           pz_error *err);
-/* Checks kind and alpha, and that PReLU, and only it, has its slope at input i. */
+/* Checks kind, alpha and beta, and that PReLU, and only it, has its slope at input i. */
 pz_status pz_infer_activation(const pz_node *node, const pz_activation *act, int32_t slope, pz_error *err);
 pz_status pz_infer_axis(const pz_node *node, int32_t axis, int32_t rank, pz_error *err);
 pz_status pz_infer_finite(const pz_node *node, const char *what, double value, pz_error *err);

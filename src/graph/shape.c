@@ -31,6 +31,10 @@ bool pz_shape_equal(const pz_shape *a, const pz_shape *b) {
 
 pz_shape5 pz_shape_as5(const pz_shape *s) {
   pz_shape5 five = {1, 1, {1, 1, 1}};
+  if (s->rank > 2 + PZ_SPATIAL) {
+    five.s[PZ_SPATIAL - 1] = pz_shape_elements(s);
+    return five;
+  }
   if (s->rank > 0) five.n = s->dim[0];
   if (s->rank > 1) five.c = s->dim[1];
   for (int32_t i = 2; i < s->rank; i++) five.s[PZ_SPATIAL - s->rank + i] = s->dim[i];

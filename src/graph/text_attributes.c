@@ -49,12 +49,32 @@ static void print_floats(const field *f, pz_text *out) {
   }
 }
 
+static void print_scales(const field *f, pz_text *out) {
+  for (int32_t i = 0; i < f->count; i++) {
+    pz_text_append(out, i ? "," : " ");
+    pz_text_print_float(out, ((const float *)f->at)[i]);
+  }
+}
+
+static void print_axes(const field *f, pz_text *out) {
+  const char *before = " ";
+  for (int32_t i = 0; i < PZ_MAX_RANK; i++) {
+    if (!((const bool *)f->at)[i]) continue;
+    pz_text_printf(out, "%s%d", before, (int)i);
+    before = ",";
+  }
+}
+
 static void print_act(const field *f, pz_text *out) {
   const pz_activation *act = f->at;
   pz_text_printf(out, " %s", pz_activation_name(act->kind));
-  if (act->alpha == 0 && !signbit(act->alpha)) return;
+  bool both = pz_activation_uses_beta(act->kind) || act->beta != 0 || signbit(act->beta);
+  if (!both && act->alpha == 0 && !signbit(act->alpha)) return;
   pz_text_append(out, " ");
   pz_text_print_float(out, act->alpha);
+  if (!both) return;
+  pz_text_append(out, " ");
+  pz_text_print_float(out, act->beta);
 }
 
 static void print_enum(const field *f, pz_text *out) {
@@ -120,6 +140,28 @@ static bool starts_number(const pz_lexer *lexer) {
   return lexer->token.kind == PZ_TOKEN_ATOM && strchr("0123456789+-.", lexer->token.text[0]);
 }
 
+static pz_status parse_scales(pz_lexer *lexer, field *f) {
+  for (int32_t i = 0; i < f->count; i++) {
+    if (i) PZ_TRY(pz_lex_take(lexer, ","));
+    PZ_TRY(pz_lex_float(lexer, (float *)f->at + i));
+  }
+  return PZ_OK;
+}
+
+static pz_status parse_axes(pz_lexer *lexer, field *f) {
+  for (bool more = true; more;) {
+    pz_token token = lexer->token;
+    int32_t axis = 0;
+    PZ_TRY(pz_lex_i32(lexer, &axis));
+    if (axis < 0 || axis >= PZ_MAX_RANK || ((bool *)f->at)[axis])
+      return pz_lex_fail(lexer, &token, "'%s' is no dimension, or is named twice", token.text);
+    ((bool *)f->at)[axis] = true;
+    more = pz_lex_is(lexer, ",");
+    if (more) PZ_TRY(pz_lex_next(lexer));
+  }
+  return PZ_OK;
+}
+
 static pz_status parse_act(pz_lexer *lexer, field *f) {
   pz_activation *act = f->at;
   int32_t kind = 0;
@@ -127,7 +169,9 @@ static pz_status parse_act(pz_lexer *lexer, field *f) {
   if (kind == PZ_ACT_COUNT) return pz_lex_expected(lexer, "an activation");
   act->kind = (pz_activation_kind)kind;
   PZ_TRY(pz_lex_next(lexer));
-  return starts_number(lexer) ? pz_lex_float(lexer, &act->alpha) : PZ_OK;
+  bool both = pz_activation_uses_beta(act->kind);
+  if (both || starts_number(lexer)) PZ_TRY(pz_lex_float(lexer, &act->alpha));
+  return both || starts_number(lexer) ? pz_lex_float(lexer, &act->beta) : PZ_OK;
 }
 
 static pz_status parse_enum(pz_lexer *lexer, field *f) {
@@ -170,6 +214,13 @@ static const struct {
     [PZ_ATTR_POOL] = {sizeof(pz_pool_kind), one, print_enum, parse_enum},
     [PZ_ATTR_DIVISOR] = {sizeof(pz_pool_divisor), one, print_enum, parse_enum},
     [PZ_ATTR_ELTWISE] = {sizeof(pz_eltwise_kind), one, print_enum, parse_enum},
+    [PZ_ATTR_RESIZE] = {sizeof(pz_resize_kind), one, print_enum, parse_enum},
+    [PZ_ATTR_COORDINATE] = {sizeof(pz_coordinate), one, print_enum, parse_enum},
+    [PZ_ATTR_ROUNDING] = {sizeof(pz_rounding), one, print_enum, parse_enum},
+    [PZ_ATTR_REDUCE] = {sizeof(pz_reduce_kind), one, print_enum, parse_enum},
+    [PZ_ATTR_EXTEND] = {sizeof(pz_extend_kind), one, print_enum, parse_enum},
+    [PZ_ATTR_SCALES] = {sizeof(float[PZ_SPATIAL]), spatial, print_scales, parse_scales},
+    [PZ_ATTR_AXES] = {sizeof(bool[PZ_MAX_RANK]), one, print_axes, parse_axes},
     [PZ_ATTR_FLOATS] = {sizeof(const float *), inputs, print_floats, parse_floats},
     [PZ_ATTR_SPLITS] = {sizeof(const int64_t *), splits, print_i64s, parse_i64s},
     [PZ_ATTR_DIMS] = {sizeof(int64_t[PZ_MAX_RANK]), rank, print_i64s, parse_i64s},
@@ -177,7 +228,9 @@ static const struct {
     [PZ_ATTR_SHAPE] = {sizeof(pz_shape), one, print_shape, parse_shape},
 };
 _Static_assert(sizeof(pz_pool_kind) == sizeof(int32_t) && sizeof(pz_pool_divisor) == sizeof(int32_t) &&
-                   sizeof(pz_eltwise_kind) == sizeof(int32_t),
+                   sizeof(pz_eltwise_kind) == sizeof(int32_t) && sizeof(pz_resize_kind) == sizeof(int32_t) &&
+                   sizeof(pz_coordinate) == sizeof(int32_t) && sizeof(pz_rounding) == sizeof(int32_t) &&
+                   sizeof(pz_reduce_kind) == sizeof(int32_t) && sizeof(pz_extend_kind) == sizeof(int32_t),
                "print_enum and parse_enum take enums as int32_t");
 
 static field field_of(const pz_graph *g, pz_node *node, const pz_attr_field *row) {

@@ -193,7 +193,7 @@ static bool read_shape(const char *text, pz_shape *shape) {
 
 pz_status pz_lex_shape(pz_lexer *lexer, pz_shape *shape) {
   if (lexer->token.kind != PZ_TOKEN_ATOM || !read_shape(lexer->token.text, shape))
-    return pz_lex_expected(lexer, "a shape of at most five sizes, such as 1x3x24x24");
+    return pz_lex_expected(lexer, "a shape of at most eight sizes, such as 1x3x24x24");
   return pz_lex_next(lexer);
 }
 

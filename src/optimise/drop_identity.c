@@ -33,6 +33,13 @@ static bool same_shape(const pz_graph *g, const pz_node *node) {
   return pz_shape_equal(&g->tensors[node->in[0]].shape, &g->tensors[node->out[0]].shape);
 }
 
+/* The sizes do not change, and no step goes backwards. */
+static bool idle_crop(const pz_graph *g, const pz_node *node) {
+  for (int i = 0; i < PZ_MAX_RANK; i++)
+    if (node->attr.crop.step[i] < 0) return false;
+  return same_shape(g, node);
+}
+
 static bool idle_permute(const pz_graph *g, const pz_node *node) {
   for (int i = 0; i < g->tensors[node->in[0]].shape.rank; i++)
     if (node->attr.permute.order[i] != i) return false;
@@ -50,7 +57,7 @@ static bool idle_pool(const pz_graph *g, const pz_node *node) {
 static bool (*const does_nothing[PZ_OP_COUNT])(const pz_graph *g, const pz_node *node) = {
     [PZ_OP_IDENTITY] = always,  [PZ_OP_SCALE] = idle_scale,   [PZ_OP_ACTIVATION] = idle_activation,
     [PZ_OP_POWER] = idle_power, [PZ_OP_CONCAT] = idle_concat, [PZ_OP_SLICE] = idle_slice,
-    [PZ_OP_CROP] = same_shape,  [PZ_OP_RESHAPE] = same_shape, [PZ_OP_PERMUTE] = idle_permute,
+    [PZ_OP_CROP] = idle_crop,   [PZ_OP_RESHAPE] = same_shape, [PZ_OP_PERMUTE] = idle_permute,
     [PZ_OP_POOL] = idle_pool,
 };
 

@@ -15,10 +15,15 @@ static float coefficient(const pz_node *sum, int32_t k) {
   return sum->attr.eltwise.coeff ? sum->attr.eltwise.coeff[k] : 1;
 }
 
+/* It is not repeated along any dimension. */
+static bool whole(const pz_graph *g, const pz_node *sum, int32_t k) {
+  return pz_shape_equal(&g->tensors[sum->in[k]].shape, &g->tensors[sum->out[0]].shape);
+}
+
 static pz_node_id candidate(const pz_rewriter *rw, const pz_node *sum, int32_t k) {
   const pz_graph *g = rw->g;
   pz_node_id id = pz_rewrite_sole_producer(rw, sum->in[k]);
-  if (id == PZ_NONE || !pz_rewrite_is_conv(&g->nodes[id])) return PZ_NONE;
+  if (id == PZ_NONE || !pz_rewrite_is_conv(&g->nodes[id]) || !whole(g, sum, k)) return PZ_NONE;
   const pz_node *conv = &g->nodes[id];
   if (conv->attr.conv.act.kind != PZ_ACT_NONE || pz_node_input(conv, PZ_CONV_BASE) != PZ_NONE) return PZ_NONE;
   bool fixed = pz_rewrite_fixed_or_absent(g, conv->in[PZ_CONV_WEIGHT]) &&
@@ -31,7 +36,7 @@ static pz_node_id candidate(const pz_rewriter *rw, const pz_node *sum, int32_t k
 static int32_t find_base(const pz_rewriter *rw, const pz_node *sum, int32_t operand) {
   int32_t base = PZ_NONE;
   for (int32_t k = 0; k < sum->n_in; k++) {
-    if (k == operand || rw->g->tensors[sum->in[k]].data) continue;
+    if (k == operand || rw->g->tensors[sum->in[k]].data || !whole(rw->g, sum, k)) continue;
     if (candidate(rw, sum, k) == PZ_NONE) return k;
     if (base == PZ_NONE) base = k;
   }

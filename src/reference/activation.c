@@ -2,18 +2,46 @@
 #include "reference/ops.h"
 #include <math.h>
 
-static double act_RELU(double x, double alpha, double slope) { return (void)slope, x > 0 ? x : alpha * x; }
-static double act_PRELU(double x, double alpha, double slope) { return (void)alpha, x > 0 ? x : slope * x; }
-static double act_ELU(double x, double alpha, double slope) {
-  return (void)slope, x > 0 ? x : alpha * expm1(x);
-}
-static double act_SIGMOID(double x, double alpha, double slope) {
-  return (void)alpha, (void)slope, 1 / (1 + exp(-x));
-}
-static double act_TANH(double x, double alpha, double slope) { return (void)alpha, (void)slope, tanh(x); }
+/* A NaN gives NaN in every row: the comparisons are so that it falls through to x. */
+typedef struct parameters {
+  double alpha, beta, slope;
+} parameters;
 
-static double (*const formulas[PZ_ACT_COUNT])(double x, double alpha, double slope) = {
-#define ACTIVATION(id, name, uses_alpha, uses_slope, zero_at_zero) [PZ_ACT_##id] = act_##id,
+static double clip(double x, double least, double most) { return x < least ? least : x > most ? most : x; }
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+static double softplus(double x) { return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)); }
+
+#define FORMULA(id, value)                                                                                   \
+  static double act_##id(double x, parameters p) { return (void)p, (value); }
+FORMULA(RELU, x > 0 ? x : p.alpha * x)
+FORMULA(PRELU, x > 0 ? x : p.slope * x)
+FORMULA(ELU, x > 0 ? x : p.alpha * expm1(x))
+FORMULA(SIGMOID, sigmoid(x))
+FORMULA(TANH, tanh(x))
+FORMULA(SELU, act_ELU(x, p) * p.beta)
+FORMULA(HARD_SIGMOID, clip(x *p.alpha + p.beta, 0, 1))
+FORMULA(HARD_SWISH, clip(x / 6 + 0.5, 0, 1) * x)
+FORMULA(SILU, sigmoid(x) * x)
+FORMULA(MISH, tanh(softplus(x)) * x)
+FORMULA(SOFTPLUS, softplus(x))
+FORMULA(GELU, 0.5 * x * erfc(-x * M_SQRT1_2))
+FORMULA(GELU_TANH, 0.5 * x * (1 + tanh(sqrt(M_2_PI) * (x + 0.044715 * x * x * x))))
+FORMULA(CLIP, clip(x, p.alpha, p.beta))
+FORMULA(ABS, fabs(x))
+FORMULA(EXP, exp(x))
+FORMULA(LOG, log(x))
+FORMULA(SQRT, sqrt(x))
+FORMULA(ERF, erf(x))
+FORMULA(ROUND, nearbyint(x))
+FORMULA(FLOOR, floor(x))
+FORMULA(CEIL, ceil(x))
+FORMULA(SIGN, x > 0 ? 1 : x < 0 ? -1 : x)
+FORMULA(RECIPROCAL, 1 / x)
+FORMULA(THRESHOLDED_RELU, x <= p.alpha ? 0 : x)
+FORMULA(SOFTSIGN, x / (1 + fabs(x)))
+
+static double (*const formulas[PZ_ACT_COUNT])(double x, parameters p) = {
+#define ACTIVATION(id, name, uses_alpha, uses_beta, uses_slope, zero_at_zero) [PZ_ACT_##id] = act_##id,
 #include "graph/activations.inc"
 #undef ACTIVATION
 };
@@ -21,11 +49,11 @@ static double (*const formulas[PZ_ACT_COUNT])(double x, double alpha, double slo
 void pz_reference_activate(const pz_activation *act, const double *slope, int64_t n_slopes, pz_axis_view view,
                            double *values) {
   if (act->kind == PZ_ACT_NONE) return;
-  double (*formula)(double, double, double) = formulas[act->kind];
+  double (*formula)(double, parameters) = formulas[act->kind];
   for (int64_t row = 0; row < view.outer * view.size; row++) {
-    double s = !slope ? 0 : n_slopes == 1 ? slope[0] : slope[row % view.size];
+    parameters p = {act->alpha, act->beta, !slope ? 0 : n_slopes == 1 ? slope[0] : slope[row % view.size]};
     double *y = values + row * view.inner;
-    for (int64_t i = 0; i < view.inner; i++) y[i] = formula(y[i], act->alpha, s);
+    for (int64_t i = 0; i < view.inner; i++) y[i] = formula(y[i], p);
   }
 }
 

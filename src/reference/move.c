@@ -1,8 +1,9 @@
-/* move.c: operators that move values: crop and permute by index, reshape, identity and pad as they are. */
+/* move.c: operators that move values: crop, permute, extend and depth_to_space by index, reshape, identity and pad as
+ * they are. */
 #include "reference/ops.h"
 #include <string.h>
 
-static void strides_of(const pz_shape *s, int64_t stride[PZ_MAX_RANK]) {
+void pz_reference_strides(const pz_shape *s, int64_t stride[PZ_MAX_RANK]) {
   int64_t product = 1;
   for (int i = s->rank - 1; i >= 0; i--) {
     stride[i] = product;
@@ -10,31 +11,90 @@ static void strides_of(const pz_shape *s, int64_t stride[PZ_MAX_RANK]) {
   }
 }
 
-/* y[index] = x[sum of index[i]*stride[i]] for every index of y's shape. */
-static void gather(const pz_shape *y, const double *x, const int64_t stride[PZ_MAX_RANK], double *out) {
-  int64_t n = pz_shape_elements(y), index[PZ_MAX_RANK] = {0};
-  for (int64_t i = 0; i < n; i++) {
-    int64_t at = 0;
-    for (int k = 0; k < y->rank; k++) at += index[k] * stride[k];
-    out[i] = x[at];
-    for (int k = y->rank - 1; k >= 0 && ++index[k] == y->dim[k]; k--) index[k] = 0;
-  }
+pz_reference_cursor pz_reference_repeated(const pz_shape *x, const pz_shape *y) {
+  pz_reference_cursor c = {.shape = y};
+  pz_reference_strides(x, c.stride);
+  for (int i = 0; i < x->rank; i++)
+    if (x->dim[i] == 1) c.stride[i] = 0;
+  return c;
+}
+
+/* y[i] = x[the cursor's i-th place] */
+static void gather(const pz_reference_call *call, pz_reference_cursor c) {
+  int64_t n = pz_shape_elements(c.shape);
+  for (int64_t i = 0; i < n; i++) call->out[0][i] = call->in[0][pz_reference_next(&c)];
 }
 
 void pz_reference_CROP(const pz_reference_call *call) {
+  const pz_attr_crop *a = &call->node->attr.crop;
   const pz_shape *x = reference_in_shape(call, 0);
-  int64_t stride[PZ_MAX_RANK], begin = 0;
-  strides_of(x, stride);
-  for (int i = 0; i < x->rank; i++) begin += call->node->attr.crop.offset[i] * stride[i];
-  gather(reference_out_shape(call, 0), call->in[0] + begin, stride, call->out[0]);
+  pz_reference_cursor c = {.shape = reference_out_shape(call, 0)};
+  pz_reference_strides(x, c.stride);
+  for (int i = 0; i < x->rank; i++) {
+    c.at += a->offset[i] * c.stride[i];
+    c.stride[i] *= a->step[i];
+  }
+  gather(call, c);
 }
 
 void pz_reference_PERMUTE(const pz_reference_call *call) {
   const pz_shape *x = reference_in_shape(call, 0);
-  int64_t stride[PZ_MAX_RANK], permuted[PZ_MAX_RANK];
-  strides_of(x, stride);
-  for (int i = 0; i < x->rank; i++) permuted[i] = stride[call->node->attr.permute.order[i]];
-  gather(reference_out_shape(call, 0), call->in[0], permuted, call->out[0]);
+  int64_t stride[PZ_MAX_RANK];
+  pz_reference_cursor c = {.shape = reference_out_shape(call, 0)};
+  pz_reference_strides(x, stride);
+  for (int i = 0; i < x->rank; i++) c.stride[i] = stride[call->node->attr.permute.order[i]];
+  gather(call, c);
+}
+
+/* The entry of an axis of n that position i, counted from its first entry, shows; -1: none. */
+static int64_t source(pz_extend_kind kind, int64_t i, int64_t n) {
+  if (i >= 0 && i < n) return i;
+  switch (kind) {
+  case PZ_EXTEND_CONSTANT: return -1;
+  case PZ_EXTEND_EDGE: return i < 0 ? 0 : n - 1;
+  case PZ_EXTEND_REFLECT: return i < 0 ? -i : 2 * (n - 1) - i;
+  case PZ_EXTEND_WRAP: return (i % n + n) % n;
+  }
+  return -1;
+}
+
+void pz_reference_EXTEND(const pz_reference_call *call) {
+  const pz_attr_extend *a = &call->node->attr.extend;
+  const pz_shape *x = reference_in_shape(call, 0), *y = reference_out_shape(call, 0);
+  int64_t n = pz_shape_elements(y), stride[PZ_MAX_RANK], out[PZ_MAX_RANK];
+  pz_reference_strides(x, stride);
+  pz_reference_strides(y, out);
+  for (int64_t i = 0; i < n; i++) {
+    int64_t at = 0;
+    bool outside = false;
+    for (int k = 0; k < y->rank; k++) {
+      int64_t from = source(a->kind, i / out[k] % y->dim[k] - a->lo[k], x->dim[k]);
+      outside |= from < 0;
+      at += from * stride[k];
+    }
+    call->out[0][i] = outside ? (double)a->value : call->in[0][at];
+  }
+}
+
+/* With `deep` the tensor of more maps and `wide` that of more positions: deep as [n, c, i, j, k, z, y, x], or
+ * [n, i, j, k, c, z, y, x], is wide as [n, c, z, i, y, j, x, k]. */
+void pz_reference_DEPTH_TO_SPACE(const pz_reference_call *call) {
+  const pz_attr_depth_to_space *a = &call->node->attr.depth_to_space;
+  pz_shape5 in = pz_shape_as5(reference_in_shape(call, 0)), out = pz_shape_as5(reference_out_shape(call, 0));
+  pz_shape5 deep = a->inverse ? out : in, wide = a->inverse ? in : out;
+  const int64_t b0 = a->block[0], b1 = a->block[1], b2 = a->block[2];
+  pz_shape split = {8, {deep.n, wide.c, deep.s[0], b0, deep.s[1], b1, deep.s[2], b2}};
+  int64_t plane = deep.s[1] * deep.s[2], map = deep.s[0] * plane;
+  int64_t points = b0 * b1 * b2, k = (a->columns_first ? 1 : wide.c) * map;
+  pz_reference_cursor to_deep = {.shape = &split,
+                                 .stride = {deep.c * map, (a->columns_first ? points : 1) * map, plane,
+                                            b1 * b2 * k, deep.s[2], b2 * k, 1, k}};
+  int64_t n = pz_shape_elements(&split);
+  for (int64_t i = 0; i < n; i++) {
+    int64_t at = pz_reference_next(&to_deep);
+    if (a->inverse) call->out[0][at] = call->in[0][i];
+    else call->out[0][i] = call->in[0][at];
+  }
 }
 
 static void copy(const pz_reference_call *call) {

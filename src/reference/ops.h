@@ -41,6 +41,26 @@ static inline pz_axis_view reference_axis(const pz_shape *s, int axis) {
   return (pz_axis_view){reference_product(s, 0, axis), s->dim[axis], reference_product(s, axis + 1, s->rank)};
 }
 
+/* Walks over the indices of a shape in C order: each call gives begin + the sum of index[i]*stride[i]. */
+typedef struct pz_reference_cursor {
+  const pz_shape *shape;
+  int64_t at, stride[PZ_MAX_RANK], index[PZ_MAX_RANK];
+} pz_reference_cursor;
+static inline int64_t pz_reference_next(pz_reference_cursor *c) {
+  int64_t at = c->at;
+  for (int k = c->shape->rank - 1; k >= 0; k--) {
+    c->at += c->stride[k];
+    if (++c->index[k] < c->shape->dim[k]) break;
+    c->at -= c->stride[k] * c->shape->dim[k];
+    c->index[k] = 0;
+  }
+  return at;
+}
+/* The strides of a dense tensor. */
+void pz_reference_strides(const pz_shape *s, int64_t stride[PZ_MAX_RANK]);
+/* Goes over `y` and gives the elements of a dense x of the same rank, repeated along dimensions where x has 1. */
+pz_reference_cursor pz_reference_repeated(const pz_shape *x, const pz_shape *y);
+
 /* Applies an activation in place; the slopes (NULL unless it has any) go along the view's axis. */
 void pz_reference_activate(const pz_activation *act, const double *slope, int64_t n_slopes, pz_axis_view view,
                            double *values);

@@ -1,16 +1,26 @@
 /* pool.c: maximum and average over windows. */
 #include "reference/ops.h"
 
-/* The window at output position o, along one axis: clipped to the input, and its length before that, which
- * Caffe clips to the padded input. */
+/* The window at output position o, along one axis: positions begin, begin + dilation, ... that are before end, of which
+ * `inside` lie in the input and `padded` in the padded input. */
 typedef struct window {
-  int64_t begin, end, padded;
+  int64_t begin, end, inside, padded;
 } window;
 
+/* How many of n positions from `begin` on lie in 0..end-1, or with `low` from below 0 on. */
+static int64_t count(int64_t begin, int64_t n, int64_t step, bool low, int64_t end) {
+  int64_t k = 0;
+  for (int64_t i = 0, at = begin; i < n; i++, at += step) k += (low || at >= 0) && at < end;
+  return k;
+}
+
 static window window_at(const pz_attr_pool *a, int axis, int64_t o, int64_t n) {
-  int64_t begin = o * a->stride[axis] - a->pad_lo[axis], end = begin + a->kernel[axis];
-  int64_t limit = n + a->pad_hi[axis];
-  window w = {begin < 0 ? 0 : begin, end > n ? n : end, (end > limit ? limit : end) - begin};
+  int64_t step = a->dilation[axis], kernel = a->kernel[axis];
+  int64_t begin = o * a->stride[axis] - a->pad_lo[axis], last = begin + (kernel - 1) * step;
+  window w = {.inside = count(begin, kernel, step, false, n),
+              .padded = count(begin, kernel, step, true, n + a->pad_hi[axis])};
+  w.begin = begin >= 0 ? begin : begin + (-begin + step - 1) / step * step;
+  w.end = last < n ? last + 1 : n;
   return w;
 }
 
@@ -18,7 +28,7 @@ static double divisor(const pz_attr_pool *a, const window w[PZ_SPATIAL]) {
   double product = 1;
   for (int i = 0; i < PZ_SPATIAL; i++)
     product *= (double)(a->divisor == PZ_DIVISOR_CAFFE   ? w[i].padded
-                        : a->divisor == PZ_DIVISOR_VALID ? w[i].end - w[i].begin
+                        : a->divisor == PZ_DIVISOR_VALID ? w[i].inside
                                                          : a->kernel[i]);
   return product;
 }
@@ -26,9 +36,9 @@ static double divisor(const pz_attr_pool *a, const window w[PZ_SPATIAL]) {
 static double pool_window(const pz_attr_pool *a, const double *x, const pz_shape5 *size,
                           const window w[PZ_SPATIAL]) {
   double sum = 0, most = -__builtin_inf();
-  for (int64_t d = w[0].begin; d < w[0].end; d++)
-    for (int64_t h = w[1].begin; h < w[1].end; h++)
-      for (int64_t i = w[2].begin; i < w[2].end; i++) {
+  for (int64_t d = w[0].begin; d < w[0].end; d += a->dilation[0])
+    for (int64_t h = w[1].begin; h < w[1].end; h += a->dilation[1])
+      for (int64_t i = w[2].begin; i < w[2].end; i += a->dilation[2]) {
         double v = x[(d * size->s[1] + h) * size->s[2] + i];
         sum += v;
         if (v > most || v != v) most = v; /* a NaN stays */

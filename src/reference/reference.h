@@ -6,8 +6,8 @@
 
 /* Evaluates one node: in[i] and out[i] are dense C-order doubles of the tensors' shapes (in[i] NULL where the
  * optional input is absent). out is allocated by the caller. */
-pz_status pz_reference_node(const pz_graph *g, const pz_node *node, const double *const *in, double *const *out,
-                            pz_error *err);
+pz_status pz_reference_node(const pz_graph *g, const pz_node *node, const double *const *in,
+                            double *const *out, pz_error *err);
 
 /* Called after each node with its tensor; a status other than PZ_OK stops the evaluation and is returned. */
 typedef pz_status (*pz_reference_visit)(void *host, const pz_graph *g, pz_tensor_id id, const double *values);

@@ -1,12 +1,12 @@
-/* softmax.c: exp(x - max) / sum of them, along an axis. */
+/* softmax.c: exp(x - max) / sum of them, or its logarithm, along an axis. */
 #include "reference/ops.h"
 #include <math.h>
 
-static void softmax_line(const double *x, double *y, int64_t n, int64_t step) {
+static void softmax_line(const double *x, double *y, int64_t n, int64_t step, bool logarithm) {
   double most = x[0], sum = 0;
   for (int64_t i = 1; i < n; i++) most = x[i * step] > most ? x[i * step] : most;
   for (int64_t i = 0; i < n; i++) sum += y[i * step] = exp(x[i * step] - most);
-  for (int64_t i = 0; i < n; i++) y[i * step] /= sum;
+  for (int64_t i = 0; i < n; i++) y[i * step] = logarithm ? x[i * step] - most - log(sum) : y[i * step] / sum;
 }
 
 void pz_reference_SOFTMAX(const pz_reference_call *call) {
@@ -14,6 +14,6 @@ void pz_reference_SOFTMAX(const pz_reference_call *call) {
   for (int64_t o = 0; o < x.outer; o++)
     for (int64_t i = 0; i < x.inner; i++) {
       int64_t at = o * x.size * x.inner + i;
-      softmax_line(call->in[0] + at, call->out[0] + at, x.size, x.inner);
+      softmax_line(call->in[0] + at, call->out[0] + at, x.size, x.inner, call->node->attr.softmax.log);
     }
 }

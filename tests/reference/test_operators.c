@@ -10,6 +10,7 @@ static void pool_case(pz_attr_pool a, pz_shape x, const float *data, pz_shape sh
   for (int i = 0; i < PZ_SPATIAL; i++) {
     if (a.kernel[i] == 0) a.kernel[i] = 1;
     if (a.stride[i] == 0) a.stride[i] = 1;
+    if (a.dilation[i] == 0) a.dilation[i] = 1;
   }
   f.node.attr.pool = a;
   fixture_run(&f, 1);
@@ -128,14 +129,15 @@ static void activation_case(pz_activation act, const double *expected) {
 
 static void activations(void **state) {
   (void)state;
-  activation_case((pz_activation){PZ_ACT_NONE, 0}, DOUBLES(-2, 0, 1, -1));
-  activation_case((pz_activation){PZ_ACT_RELU, 0}, DOUBLES(0, 0, 1, 0));
-  activation_case((pz_activation){PZ_ACT_RELU, 0.5f}, DOUBLES(-1, 0, 1, -0.5));
-  activation_case((pz_activation){PZ_ACT_PRELU, 0}, DOUBLES(-0.5, 0, 1, 3));
-  activation_case((pz_activation){PZ_ACT_ELU, 2},
+  activation_case((pz_activation){PZ_ACT_NONE, 0, 0}, DOUBLES(-2, 0, 1, -1));
+  activation_case((pz_activation){PZ_ACT_RELU, 0, 0}, DOUBLES(0, 0, 1, 0));
+  activation_case((pz_activation){PZ_ACT_RELU, 0.5f, 0}, DOUBLES(-1, 0, 1, -0.5));
+  activation_case((pz_activation){PZ_ACT_PRELU, 0, 0}, DOUBLES(-0.5, 0, 1, 3));
+  activation_case((pz_activation){PZ_ACT_ELU, 2, 0},
                   DOUBLES(2 * (0.1353352832 - 1), 0, 1, 2 * (0.3678794412 - 1)));
-  activation_case((pz_activation){PZ_ACT_SIGMOID, 0}, DOUBLES(0.1192029220, 0.5, 0.7310585786, 0.2689414214));
-  activation_case((pz_activation){PZ_ACT_TANH, 0}, DOUBLES(-0.9640275801, 0, 0.7615941560, -0.7615941560));
+  activation_case((pz_activation){PZ_ACT_SIGMOID, 0, 0},
+                  DOUBLES(0.1192029220, 0.5, 0.7310585786, 0.2689414214));
+  activation_case((pz_activation){PZ_ACT_TANH, 0, 0}, DOUBLES(-0.9640275801, 0, 0.7615941560, -0.7615941560));
 }
 
 static void shared_slope(void **state) {
@@ -238,7 +240,7 @@ static void crop(void **state) {
   fixture f;
   fixture_begin(&f, PZ_OP_CROP);
   fixture_input(&f, 0, SHAPE(2, 2, 3), FLOATS(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12));
-  f.node.attr.crop = (pz_attr_crop){.offset = {1, 0, 1}, .size = {1, 2, 2}};
+  f.node.attr.crop = (pz_attr_crop){.offset = {1, 0, 1}, .size = {1, 2, 2}, .step = {1, 1, 1, 1, 1, 1, 1, 1}};
   fixture_run(&f, 1);
   fixture_expect(&f, 0, SHAPE(1, 2, 2), DOUBLES(8, 9, 11, 12));
   fixture_end(&f);

@@ -7,7 +7,9 @@
 #define SAME(field)         (!memcmp(&a->field, &b->field, sizeof a->field))
 #define SAME_LIST(field, n) (!memcmp(a->field, b->field, (size_t)(n) * sizeof *a->field))
 
-static bool act_equal(const pz_activation *a, const pz_activation *b) { return SAME(kind) && SAME(alpha); }
+static bool act_equal(const pz_activation *a, const pz_activation *b) {
+  return SAME(kind) && SAME(alpha) && SAME(beta);
+}
 
 static bool conv_equal(const pz_attr_conv *a, const pz_attr_conv *b) {
   return SAME(group) && SAME(kernel) && SAME(stride) && SAME(dilation) && SAME(pad_lo) && SAME(pad_hi) &&
@@ -15,8 +17,20 @@ static bool conv_equal(const pz_attr_conv *a, const pz_attr_conv *b) {
 }
 
 static bool pool_equal(const pz_attr_pool *a, const pz_attr_pool *b) {
-  return SAME(kind) && SAME(divisor) && SAME(ceil) && SAME(kernel) && SAME(stride) && SAME(pad_lo) &&
-         SAME(pad_hi);
+  return SAME(kind) && SAME(divisor) && SAME(ceil) && SAME(kernel) && SAME(stride) && SAME(dilation) &&
+         SAME(pad_lo) && SAME(pad_hi);
+}
+
+static bool resize_equal(const pz_attr_resize *a, const pz_attr_resize *b) {
+  return SAME(kind) && SAME(coordinate) && SAME(rounding) && SAME(size) && SAME(scale);
+}
+
+static bool extend_equal(const pz_attr_extend *a, const pz_attr_extend *b) {
+  return SAME(kind) && SAME(value) && SAME(lo) && SAME(hi);
+}
+
+static bool group_norm_equal(const pz_attr_group_norm *a, const pz_attr_group_norm *b) {
+  return SAME(groups) && SAME(eps) && act_equal(&a->act, &b->act);
 }
 
 static bool coeff_equal(const pz_attr_eltwise *a, const pz_attr_eltwise *b, int32_t n) {
@@ -45,12 +59,20 @@ static bool attributes_equal(const pz_node *a, const pz_node *b, int32_t rank) {
     return SAME(attr.eltwise.kind) && coeff_equal(&a->attr.eltwise, &b->attr.eltwise, a->n_in);
   case PZ_OP_CONCAT: return SAME(attr.concat.axis) && SAME(attr.concat.in_place);
   case PZ_OP_SLICE: return SAME(attr.slice.axis) && SAME_LIST(attr.slice.begin, a->n_out + 1);
-  case PZ_OP_CROP: return SAME_LIST(attr.crop.offset, rank) && SAME_LIST(attr.crop.size, rank);
-  case PZ_OP_SOFTMAX: return SAME(attr.softmax.axis);
+  case PZ_OP_CROP: return SAME(attr.crop.offset) && SAME(attr.crop.size) && SAME(attr.crop.step);
+  case PZ_OP_SOFTMAX: return SAME(attr.softmax.axis) && SAME(attr.softmax.log);
   case PZ_OP_LRN: return lrn_equal(&a->attr.lrn, &b->attr.lrn);
   case PZ_OP_INNER_PRODUCT: return inner_equal(&a->attr.inner_product, &b->attr.inner_product);
   case PZ_OP_RESHAPE: return pz_shape_equal(&a->attr.reshape.shape, &b->attr.reshape.shape);
   case PZ_OP_PERMUTE: return SAME_LIST(attr.permute.order, rank);
+  case PZ_OP_GROUP_NORM: return group_norm_equal(&a->attr.group_norm, &b->attr.group_norm);
+  case PZ_OP_RESIZE: return resize_equal(&a->attr.resize, &b->attr.resize);
+  case PZ_OP_REDUCE: return SAME(attr.reduce.kind) && SAME(attr.reduce.axis);
+  case PZ_OP_EXTEND: return extend_equal(&a->attr.extend, &b->attr.extend);
+  case PZ_OP_DEPTH_TO_SPACE:
+    return SAME(attr.depth_to_space.block) && SAME(attr.depth_to_space.columns_first) &&
+           SAME(attr.depth_to_space.inverse);
+  case PZ_OP_ARGMAX: return SAME(attr.argmax.axis) && SAME(attr.argmax.last);
   case PZ_OP_IDENTITY:
   case PZ_OP_PAD: return true;
   case PZ_OP_NONE:

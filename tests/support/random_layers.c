@@ -51,9 +51,12 @@ static pz_tensor_id weights(maker *m, const pz_node *node, const pz_shape *x, in
   return constant(m, "weight", &w, (float)sqrt(4.5 / (fan_in < 1 ? 1 : fan_in)), 0);
 }
 
+/* The kinds up to here are in random networks. */
+#define LAST_KIND PZ_ACT_TANH
+
 static pz_activation activation_of(maker *m, pz_activation_kind kind) {
   static const float alphas[] = {0, 0.1f, 0.5f, 1};
-  pz_activation act = {kind, 0};
+  pz_activation act = {.kind = kind};
   if (pz_activation_uses_alpha(kind)) act.alpha = kind == PZ_ACT_ELU ? 1 : ONE_OF(m, alphas);
   return act;
 }
@@ -64,7 +67,7 @@ static pz_tensor_id add_conv(maker *m, pz_node *node, pz_tensor_id x, int64_t ma
   pz_tensor_id in[PZ_CONV_INPUTS] = {x, weights(m, node, &shape, maps), PZ_NONE, base, PZ_NONE, PZ_NONE};
   if (chance(m, 70)) in[PZ_CONV_BIAS] = vector(m, "bias", maps, 0.5f, 0);
   if (base != PZ_NONE && chance(m, 30)) in[PZ_CONV_BASE_SCALE] = vector(m, "base_scale", maps, 1, 0);
-  if (chance(m, 10)) node->attr.conv.act = activation_of(m, (pz_activation_kind)pick(m, 1, PZ_ACT_COUNT - 1));
+  if (chance(m, 10)) node->attr.conv.act = activation_of(m, (pz_activation_kind)pick(m, 1, LAST_KIND));
   if (pz_activation_uses_slope(node->attr.conv.act.kind))
     in[PZ_CONV_SLOPE] = vector(m, "slope", maps, 0.3f, 0);
   return add(m, node, node->op == PZ_OP_CONV ? "conv" : "deconv", PZ_CONV_INPUTS, in);
@@ -190,7 +193,7 @@ pz_tensor_id activation(maker *m, pz_tensor_id x, pz_activation_kind kind) {
 }
 
 pz_tensor_id random_activation(maker *m, pz_tensor_id x) {
-  return activation(m, x, (pz_activation_kind)pick(m, 1, PZ_ACT_COUNT - 1));
+  return activation(m, x, (pz_activation_kind)pick(m, 1, LAST_KIND));
 }
 
 pz_tensor_id batch_norm(maker *m, pz_tensor_id x) {

@@ -3,7 +3,7 @@
 
 static pz_status emit(pz_caffe *c, pz_activation_kind kind, float alpha) {
   pz_node node = pz_node_new(PZ_OP_ACTIVATION);
-  node.attr.activation.act = (pz_activation){kind, alpha};
+  node.attr.activation.act = (pz_activation){.kind = kind, .alpha = alpha};
   return pz_caffe_emit_simple(c, &node);
 }
 

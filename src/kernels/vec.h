@@ -7,7 +7,7 @@
  *
  * NaN: arithmetic propagates it. pz_v_max(a, b) and pz_v_min(a, b) are b where the two are unordered, so a NaN in b
  * propagates and one in a does not: write max(constant, x). pz_v_max_nan propagates both. Comparisons in
- * pz_v_select_gt are false for NaN. exp, expm1, tanh, sigmoid of NaN are NaN. */
+ * pz_v_select_gt are false for NaN. */
 #ifndef PZ_KERNELS_VEC_H
 #define PZ_KERNELS_VEC_H
 
@@ -244,63 +244,5 @@ PZ_INLINE float pz_v_sum(pz_v x) {
   return x[0];
 #endif
 }
-
-/* ---- elementary functions ---- */
-
-/* exp(x) = 2^n * (1 + tail), n the integer nearest to x/ln 2; |tail| <= 0.42, good to 3e-8 of 1 and, near 0, of itself.
- * The caller keeps |x| below 2^21. */
-typedef struct pz_v_exp_parts {
-  pz_v tail;
-  pz_vi n;
-} pz_v_exp_parts;
-
-PZ_INLINE pz_v_exp_parts pz_v_exp_split(pz_v x) {
-  const pz_v magic =
-      pz_v_set1(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer, held in the low bits */
-  pz_v shifted = pz_v_fma(x, pz_v_set1(1.44269504f), magic);
-  pz_v n = shifted - magic;
-  /* ln 2 in two parts; the first has 10 bits, so that its product with n is exact without fused multiply-add */
-  pz_v r = pz_v_fma(n, pz_v_set1(-0.693359375f), x);
-  r = pz_v_fma(n, pz_v_set1(2.12194440e-4f), r);
-  /* (exp(r) - 1 - r) / r^2 for |r| <= ln(2)/2: the Taylor sum to r^7/7!, error 3e-9 relative to exp */
-  pz_v p = pz_v_set1(1.0f / 5040);
-  p = pz_v_fma(p, r, pz_v_set1(1.0f / 720));
-  p = pz_v_fma(p, r, pz_v_set1(1.0f / 120));
-  p = pz_v_fma(p, r, pz_v_set1(1.0f / 24));
-  p = pz_v_fma(p, r, pz_v_set1(1.0f / 6));
-  p = pz_v_fma(p, r, pz_v_set1(0.5f));
-  pz_v square = r * r;
-  return (pz_v_exp_parts){pz_v_fma(p, square, r), (pz_vi)((pz_vbits)shifted - (pz_vbits)magic)};
-}
-
-/* 2^n for -127 < n < 128; 0 for n = -127. */
-PZ_INLINE pz_v pz_v_pow2(pz_vi n) { return (pz_v)(((pz_vbits)n + 127u) << 23); }
-
-/* exp(x), relative error at most 1e-7 where the result is normal; subnormal results are rounded once more;
- * 0 for -inf, inf above 88.73. */
-PZ_INLINE pz_v pz_v_exp(pz_v x) {
-  pz_v clamped = pz_v_min(pz_v_set1(89.0f), pz_v_max(pz_v_set1(-104.5f), x));
-  pz_v_exp_parts e = pz_v_exp_split(clamped);
-  pz_vi half = e.n >> 1; /* two factors: 2^n alone may be out of range */
-  pz_v factor = pz_v_pow2(half);
-  pz_v first = pz_v_fma(e.tail, factor, factor);
-  return first * pz_v_pow2(e.n - half);
-}
-
-/* exp(x) - 1 for x <= 0, relative error at most 3e-7 near 0 too. */
-PZ_INLINE pz_v pz_v_expm1_negative(pz_v x) {
-  pz_v_exp_parts e = pz_v_exp_split(pz_v_max(pz_v_set1(-87.5f), x));
-  pz_v scale = pz_v_pow2(e.n);
-  pz_v rest = scale - 1.0f;
-  return pz_v_fma(e.tail, scale, rest);
-}
-
-PZ_INLINE pz_v pz_v_tanh(pz_v x) {
-  pz_v a = pz_v_abs(x);
-  pz_v e = pz_v_expm1_negative(a * -2.0f);
-  return pz_v_copysign(e / (e + 2.0f), x);
-}
-
-PZ_INLINE pz_v pz_v_sigmoid(pz_v x) { return 1.0f / (pz_v_exp(-x) + 1.0f); }
 
 #endif

@@ -75,6 +75,7 @@ pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *
                             .phases = 1,
                             .act = (int32_t)a->act.kind,
                             .alpha = a->act.alpha,
+                            .beta = a->act.beta,
                             .has_bias = p->bias.space != PZ_SPACE_NULL,
                             .has_base_scale = p->base_scale.space != PZ_SPACE_NULL};
   if (p->base.tensor != PZ_NONE) s.base = p->base.view;
@@ -100,6 +101,7 @@ void pz_conv_shape_text(pz_text *t, const pz_conv_direct_shape *s) {
   pz_text_printf(t, ".groups = %d, .phases = %d, .phases_h = %d, .phases_d = %d, .act = %d, ", s->groups,
                  s->phases, pz_conv_phases_h(s), pz_conv_phases_d(s), s->act);
   pz_text_float(t, "alpha", s->alpha);
+  pz_text_float(t, "beta", s->beta);
   pz_text_printf(
       t, ".has_bias = %d, .has_base_scale = %d, .stream = %d, .kb = %d, .rw = %d, .rh = %d, .c_chunk = %d",
       s->has_bias, s->has_base_scale, s->stream, s->kb, s->rw, s->rh, s->c_chunk);

@@ -150,6 +150,7 @@ static pz_status build_activation(pz_plan *plan, const pz_node *node, pz_step *s
   in_and_out(&shape, &in, &out);
   pz_text_printf(&shape, ".kind = %d, ", act->kind);
   pz_text_float(&shape, "alpha", act->alpha);
+  pz_text_float(&shape, "beta", act->beta);
   const pz_arg args[] = {{.name = "in", .at = in.at},
                          {.name = "slope", .at = slope},
                          {.name = "out", .written = true, .at = out.at}};

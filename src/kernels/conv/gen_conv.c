@@ -1,12 +1,12 @@
 /* gen_conv: prints specialised instances of the convolution kernels: `gen_conv KIND S REGISTERS [COUNT SEED]`.
  * KIND: a row of `kinds` below. Tests and benchmarks include what it prints. */
-#include "kernels/activation.h"
 #include "kernels/conv/deconv.h"
 #include "kernels/conv/instance.h"
 #include "kernels/conv/pack.h"
 #include "kernels/conv/pack_depthwise.h"
 #include "kernels/conv/pack_reduce.h"
 #include "kernels/conv/schedule.h"
+#include "kernels/test_activation.h"
 #include "kernels/testing.h"
 
 typedef struct generator {
@@ -30,10 +30,10 @@ static void print_view(const char *name, const pz_view *v) {
 }
 
 static void print_shape(const pz_conv_direct_shape *s) {
-  printf("{.groups = %d, .phases = %d, .phases_h = %d, .phases_d = %d, .act = %d, .alpha = %af, .has_bias = "
-         "%d, .has_base_scale = %d, .stream = %d, ",
-         s->groups, s->phases, s->phases_h, s->phases_d, s->act, (double)s->alpha, s->has_bias,
-         s->has_base_scale, s->stream);
+  printf("{.groups = %d, .phases = %d, .phases_h = %d, .phases_d = %d, .act = %d, .alpha = %af, .beta = %af, "
+         ".has_bias = %d, .has_base_scale = %d, .stream = %d, ",
+         s->groups, s->phases, s->phases_h, s->phases_d, s->act, (double)s->alpha, (double)s->beta,
+         s->has_bias, s->has_base_scale, s->stream);
   printf(".kb = %d, .rw = %d, .rh = %d, .c_chunk = %d,\n  ", s->kb, s->rw, s->rh, s->c_chunk);
   print_ints("kernel", s->kernel), print_ints("stride", s->stride);
   print_ints("dilation", s->dilation), print_ints("pad", s->pad);
@@ -202,8 +202,10 @@ static void random_point(generator *g, pz_conv_direct_shape *s) {
 
 static void random_epilogue(generator *g, pz_conv_direct_shape *s) {
   pz_test_random *r = &g->random;
-  s->act = pz_test_int(r, 0, PZ_K_ACT_COUNT - 1);
+  do s->act = pz_test_int(r, 0, PZ_K_ACT_COUNT - 1);
+  while (!pz_test_smooth(s->act));
   s->alpha = pz_test_int(r, 0, 1) ? pz_test_float(r, 0, 1.5f) : 0.0f;
+  s->beta = s->alpha + pz_test_float(r, 0, 1.5f);
   s->has_bias = pz_test_int(r, 0, 3) > 0, s->stream = pz_test_int(r, 0, 3) == 0;
   if (pz_test_int(r, 0, 1)) s->base = s->out, s->has_base_scale = pz_test_int(r, 0, 1);
 }

@@ -62,7 +62,7 @@ PZ_INLINE void pz_reduce_finish(const pz_conv_reduce_shape *s, const pz_reduce_t
   }
   pz_v slope = s->act == PZ_K_ACT_PRELU ? pz_v_broadcast(t->slope + map) : pz_v_zero();
   float *at = t->out + k * s->out.stride_c + point * s->out.stride_w;
-  pz_v_storeu(value, pz_activate(s->act, s->alpha, slope, x));
+  pz_v_storeu(value, pz_activate(s->act, s->alpha, s->beta, slope, x));
   if (s->out.stride_w == 1) memcpy(at, value, (size_t)points * sizeof *value);
   else PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) if (i < points) at[i * s->out.stride_w] = value[i];
 }

@@ -28,7 +28,7 @@ typedef struct pz_conv_direct_shape {
   int32_t groups; /* out maps of a group see in maps of the same group alone */
   int32_t phases, phases_h, phases_d;
   int32_t act; /* pz_k_act; PReLU reads slope */
-  float alpha;
+  float alpha, beta;
   int32_t has_bias, has_base_scale;
   int32_t stream;              /* results go past the caches: there are more of them than level 3 holds */
   int32_t kb, rw, rh, c_chunk; /* schedule.h */

@@ -2,9 +2,9 @@
 #ifndef PZ_KERNELS_CONV_TEST_CONV_H
 #define PZ_KERNELS_CONV_TEST_CONV_H
 
-#include "kernels/activation.h"
 #include "kernels/conv/instance.h"
 #include "kernels/conv/pack.h"
+#include "kernels/test_activation.h"
 #include "kernels/testing.h"
 
 #include <setjmp.h>
@@ -26,14 +26,7 @@ typedef struct conv_case {
 } conv_case;
 
 PZ_TEST_INLINE double conv_activate(const pz_conv_direct_shape *s, double slope, double x) {
-  switch (s->act) {
-  case PZ_K_ACT_RELU: return x > 0 ? x : s->alpha * x;
-  case PZ_K_ACT_PRELU: return x > 0 ? x : slope * x;
-  case PZ_K_ACT_ELU: return x > 0 ? x : s->alpha * expm1(x);
-  case PZ_K_ACT_SIGMOID: return 1 / (1 + exp(-x));
-  case PZ_K_ACT_TANH: return tanh(x);
-  default: return x;
-  }
+  return pz_test_activate(s->act, (double)s->alpha, (double)s->beta, slope, x);
 }
 
 /* Phase `phase` of the view of out or base. */

@@ -14,7 +14,7 @@
 typedef struct pz_activation_layer_shape {
   pz_view in, out;
   int32_t kind; /* pz_k_act */
-  float alpha;
+  float alpha, beta;
 } pz_activation_layer_shape;
 
 PZ_INLINE void pz_activation_layer(const pz_activation_layer_shape s, const float *in, const float *slope,
@@ -25,7 +25,7 @@ PZ_INLINE void pz_activation_layer(const pz_activation_layer_shape s, const floa
     int32_t maps = pz_block_maps(&s.out, row.b);
     pz_v slopes = s.kind == PZ_K_ACT_PRELU ? pz_v_load(slope + row.b * PZ_S) : pz_v_zero();
     for (int32_t w = 0; w < s.out.w; ++w) {
-      pz_v x = pz_activate(s.kind, s.alpha, slopes, pz_v_load(from + w * s.in.stride_w));
+      pz_v x = pz_activate(s.kind, s.alpha, s.beta, slopes, pz_v_load(from + w * s.in.stride_w));
       pz_v_store(to + w * s.out.stride_w, pz_v_first(x, maps));
     }
   }

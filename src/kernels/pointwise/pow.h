@@ -1,4 +1,4 @@
-/* pow.h: square root and general power on vectors.
+/* pow.h: general power on vectors.
  *
  * pz_v_pow(x, p), p finite and the same in all lanes: as C's pow with |x| as its base, relative error at most 1e-7
  * (tested), computed in double: x = 2^e * m with sqrt(1/2) <= m < sqrt(2); with t = (m-1)/(m+1),
@@ -10,28 +10,13 @@
 #ifndef PZ_KERNELS_POINTWISE_POW_H
 #define PZ_KERNELS_POINTWISE_POW_H
 
-#include "kernels/vec.h"
+#include "kernels/elementary.h"
 
 /* Half of a vector's lanes, in double: a register wide. */
 enum { PZ_POW_HALF = PZ_S / 2 };
 typedef float pz_pow_half __attribute__((vector_size(4 * PZ_POW_HALF)));
 typedef double pz_pow_v __attribute__((vector_size(8 * PZ_POW_HALF)));
 typedef uint64_t pz_pow_bits __attribute__((vector_size(8 * PZ_POW_HALF)));
-
-PZ_INLINE pz_v pz_v_sqrt(pz_v x) {
-#if PZ_S == 16 && defined(__AVX512F__)
-  return (pz_v)_mm512_sqrt_ps((__m512)x);
-#elif PZ_S == 8 && defined(__AVX__)
-  return (pz_v)_mm256_sqrt_ps((__m256)x);
-#elif PZ_S == 4 && defined(__SSE4_1__)
-  return (pz_v)_mm_sqrt_ps((__m128)x);
-#elif PZ_S == 4 && defined(__ARM_NEON) && defined(__aarch64__)
-  return (pz_v)vsqrtq_f32((float32x4_t)x);
-#else
-  for (int i = 0; i < PZ_S; ++i) x[i] = __builtin_sqrtf(x[i]);
-  return x;
-#endif
-}
 
 /* log2 of positive finite numbers. */
 PZ_INLINE pz_pow_v pz_pow_log2(pz_pow_v x) {

@@ -5,6 +5,7 @@
 #include "kernels/pointwise/eltwise.h"
 #include "kernels/pointwise/power.h"
 #include "kernels/pointwise/scale.h"
+#include "kernels/test_activation.h"
 #include "kernels/testing.h"
 
 #include <stdarg.h>
@@ -154,16 +155,6 @@ static void test_scale_by(void **state) {
   }
 }
 
-static double activated(int kind, double alpha, double slope, double x) {
-  switch (kind) {
-  case PZ_K_ACT_RELU: return x > 0 ? x : isnan(x) ? x : alpha * x;
-  case PZ_K_ACT_PRELU: return x > 0 ? x : slope * x;
-  case PZ_K_ACT_ELU: return x > 0 ? x : alpha * expm1(x);
-  case PZ_K_ACT_SIGMOID: return 1 / (1 + exp(-x));
-  case PZ_K_ACT_TANH: return tanh(x);
-  default: return x;
-  }
-}
 static void test_activation_layer(void **state) {
   (void)state;
   pz_test_random r = {34};
@@ -173,12 +164,13 @@ static void test_activation_layer(void **state) {
     pz_test_tensor in = make(&r, z), out = make(&r, z), *target = in_place ? &in : &out;
     pz_test_memory slope = packed(&r, z.c);
     pz_activation_layer_shape s = {in.view, target->view, pz_test_int(&r, 0, PZ_K_ACT_COUNT - 1),
-                                   pz_test_int(&r, 0, 1) ? 0.0f : pz_test_float(&r, 0, 1)};
-    pz_test_fill(&in, &r, -9, 9);
+                                   pz_test_int(&r, 0, 1) ? 0.0f : pz_test_float(&r, 0, 1), 1.5f};
+    const bool positive = s.kind == PZ_K_ACT_LOG || s.kind == PZ_K_ACT_SQRT;
+    pz_test_fill(&in, &r, positive ? 0.1f : -9, 9);
     *pz_test_at(&in, 0, z.c - 1, 0, 0, 0) = NAN;
     double *want = pz_test_doubles(&z), *next = want;
     PZ_TEST_EACH(z, 0, z.c)
-    *next++ = activated(s.kind, s.alpha, slope.data[c], *pz_test_at(&in, n, c, d, h, w));
+    *next++ = pz_test_activate(s.kind, s.alpha, s.beta, slope.data[c], *pz_test_at(&in, n, c, d, h, w));
     PZ_TEST_WORKERS(same, target->memory,
                     pz_activation_layer(s, in.at, s.kind == PZ_K_ACT_PRELU ? slope.data : NULL, target->at,
                                         worker, workers));

@@ -16,6 +16,7 @@
 
 #include "kernels/copy/shift.h"
 #include "kernels/copy/transpose.h"
+#include "kernels/elementary.h"
 #include "kernels/rows.h"
 
 enum { PZ_SOFTMAX_COLUMNS = 64 };

@@ -2,6 +2,7 @@
  * tiles of 1, 2, 4 and 6 outputs an axis, borders no wider than needed and right in front of a guard page, poisoned output,
  * bias, Base (also in place) with and without a scale, activations, partial tiles and batches; 1, 2 and 3 workers give the
  * same bits. Shapes are not constant here; tests/plan and tests/networks run the kernel as generated code has it. */
+#include "kernels/test_activation.h"
 #include "kernels/testing.h"
 #include "kernels/winograd/pack.h"
 #include "kernels/winograd/winograd.h"
@@ -55,7 +56,8 @@ static layer random_layer(pz_test_random *r) {
   static const int32_t kernels[][3] = {{3, 3, 3}, {3, 3, 3}, {1, 3, 3}, {3, 3, 1},
                                        {3, 1, 3}, {1, 5, 5}, {5, 5, 1}, {3, 5, 3}};
   static const int32_t outputs[4] = {1, 2, 4, 6};
-  static const int32_t acts[4] = {PZ_K_ACT_NONE, PZ_K_ACT_ELU, PZ_K_ACT_SIGMOID, PZ_K_ACT_PRELU};
+  static const int32_t acts[5] = {PZ_K_ACT_NONE, PZ_K_ACT_ELU, PZ_K_ACT_SIGMOID, PZ_K_ACT_PRELU,
+                                  PZ_K_ACT_HARD_SIGMOID};
   layer l = {.in_place = pz_test_int(r, 0, 1)};
   pz_conv_direct_shape *c = &l.s.conv;
   const int32_t *kernel = kernels[pz_test_int(r, 0, 7)], maps_in = pz_test_int(r, 1, 40),
@@ -64,8 +66,9 @@ static layer random_layer(pz_test_random *r) {
                            pz_test_int(r, 5, 15)};
   *c = (pz_conv_direct_shape){.groups = 1,
                               .phases = 1,
-                              .act = acts[pz_test_int(r, 0, 3)],
+                              .act = acts[pz_test_int(r, 0, 4)],
                               .alpha = 0.7f,
+                              .beta = 0.3f,
                               .has_bias = pz_test_int(r, 0, 1),
                               .stream = pz_test_int(r, 0, 1)};
   int32_t out[4] = {size[0]};
@@ -102,12 +105,8 @@ static void pack_layer(layer *l, pz_test_random *r) {
 }
 
 static double activated(const layer *l, int32_t k, double x) {
-  switch (l->s.conv.act) {
-  case PZ_K_ACT_ELU: return x > 0 ? x : 0.7f * expm1(x);
-  case PZ_K_ACT_SIGMOID: return 1 / (1 + exp(-x));
-  case PZ_K_ACT_PRELU: return x > 0 ? x : l->slope[k] * x;
-  default: return x;
-  }
+  const pz_conv_direct_shape *s = &l->s.conv;
+  return pz_test_activate(s->act, (double)s->alpha, (double)s->beta, (double)l->slope[k], x);
 }
 
 static double *expected(const layer *l) {

@@ -17,12 +17,21 @@ static module_state *state_of_type(PyObject *self) {
   return PyModule_GetState(PyType_GetModule(Py_TYPE(self)));
 }
 
+/* pznet.Error with the last message; .status says which of pz_status. */
+static void set_error(PyObject *type, pz_status status) {
+  PyObject *error = PyObject_CallFunction(type, "s", pz_last_message());
+  PyObject *number = error ? PyLong_FromLong(status) : NULL;
+  if (number && PyObject_SetAttrString(error, "status", number) == 0) PyErr_SetObject(type, error);
+  Py_XDECREF(number);
+  Py_XDECREF(error);
+}
+
 static PyObject *raise_last(module_state *state, pz_status status) {
   if (PyErr_Occurred()) return NULL;
   if (status == PZ_ERROR_MEMORY) PyErr_SetString(PyExc_MemoryError, pz_last_message());
   else if (status == PZ_INTERRUPTED) PyErr_SetString(PyExc_KeyboardInterrupt, pz_last_message());
   else if (status == PZ_ERROR_USAGE) PyErr_SetString(PyExc_ValueError, pz_last_message());
-  else PyErr_SetString(state->error, pz_last_message());
+  else set_error(state->error, status);
   return NULL;
 }
 
@@ -320,8 +329,10 @@ static PyMethodDef functions[] = {{"compile", (PyCFunction)(void (*)(void))compi
 
 static int module_exec(PyObject *module) {
   module_state *state = state_of(module);
+  PyObject *attributes = Py_BuildValue("{s:i}", "status", PZ_ERROR_RUN);
   state->error = PyErr_NewExceptionWithDoc(
-      "pznet.Error", "A model, network file or volume is bad, or a run failed.", PyExc_RuntimeError, NULL);
+      "pznet.Error", "A model, network file or volume is bad, or a run failed.", PyExc_RuntimeError, attributes);
+  Py_XDECREF(attributes);
   state->net_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &net_spec, NULL);
   if (!state->error || !state->net_type) return -1;
   return PyModule_AddObjectRef(module, "Error", state->error) ||

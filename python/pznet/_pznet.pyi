@@ -1,7 +1,8 @@
 from os import PathLike
 from typing import Any, Callable, Sequence
 
-class Error(RuntimeError): ...
+class Error(RuntimeError):
+    status: int  # of pznet's own failures: 1 while running, 3 a bad model, network file or volume, 5 an output not written
 
 class Net:
     def __init__(self, path: str | PathLike[str], threads: int = 0) -> None: ...

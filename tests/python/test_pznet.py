@@ -287,6 +287,7 @@ class Run(Networks):
             with self.assertRaises(pznet.Error) as caught:
                 pznet.load(path(name))
             self.assertIn(name, str(caught.exception))
+            self.assertEqual(caught.exception.status, 3)
         with self.assertRaises(ValueError):
             pznet.load(path("conv.so"), threads=-1)
         with self.assertRaises(TypeError):

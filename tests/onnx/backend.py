@@ -61,12 +61,11 @@ class Test:
         if len(self.model.graph.node) == 1:
             return self.model.graph.node[0].op_type
         words = self.name.removeprefix("test_").replace("_", "")
-        named = [o for o in OPERATORS if words.startswith(o.lower())]
-        return max(named, key=len) if named else max(self.types & OPERATORS or {"?"})
+        return max((o for o in OPERATORS | HELPERS if words.startswith(o.lower())), key=len, default="?")
 
     def wanted(self):
-        return self.operator in OPERATORS or (self.kind != "node" and bool(self.types & OPERATORS)
-                                              and self.types <= OPERATORS | HELPERS)
+        return self.operator in OPERATORS or self.kind == "light" or (
+            self.kind != "node" and bool(self.types & OPERATORS) and self.types <= OPERATORS | HELPERS)
 
 
 def stored_data(case):

@@ -100,6 +100,20 @@ static bool is_weight_slot(const pz_graph *g, const pz_node *node, int32_t i) {
   }
 }
 
+/* Weights are packed when the network is compiled: the network cannot compute them. */
+static pz_status check_weights(const pz_graph *g, pz_error *err) {
+  for (pz_node_id n = 0; n < g->n_nodes; n++)
+    for (int32_t i = 0; i < g->nodes[n].n_in; i++) {
+      const pz_tensor_id id = g->nodes[n].in[i];
+      if (id != PZ_NONE && is_weight_slot(g, &g->nodes[n], i) && !g->tensors[id].data)
+        return pz_fail_node(
+            err, &g->nodes[n],
+            "its input %d, '%s', must be a constant: weights cannot be computed by the network", (int)i,
+            g->tensors[id].name);
+    }
+  return PZ_OK;
+}
+
 /* The sum that a convolution starts from is read in the layout of its result, factors of a scale are read plain. */
 static pz_layout wanted_layout(const pz_plan *plan, pz_node_id n, int32_t slot) {
   const pz_op op = plan->graph->nodes[n].op;
@@ -197,6 +211,7 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
   plan->arena = pz_arena_new();
   pz_status status = plan->arena ? allocate(plan, err) : pz_fail_memory(err, "the plan", 64);
+  if (status == PZ_OK) status = check_weights(graph, err);
   if (status == PZ_OK) status = pz_choose_solvers(plan, options, err);
   if (status == PZ_OK) status = pz_decide_aliases(plan, err);
   if (status == PZ_OK) status = plan_all(plan, err);

@@ -10,6 +10,7 @@ static const char canonical[] =
     "graph \"a \\\"net\\\"\"\n"
     "input %data 1x2x4x6x6\n"
     "input %\"odd name\\\\\\x01\" 1x3x4x3x3\n"
+    "input %rows 1x2x10\n"
     "const %w 3x2x1x1x1 = [1 -2.5 3e-07 nan inf -inf]\n"
     "const %b 3 = [0 -0 0.1]\n"
     "%conv1 1x3x4x6x6 border 1,1,1:1,2,2 = conv \"conv1\" %data, %w, %b, _, _, %b act prelu\n"
@@ -23,9 +24,24 @@ static const char canonical[] =
     "%l 1x2x2x3x1 = lrn \"l\" %pow size 3 k 2 within_channel\n"
     "%perm 1x2x3x1x2 = permute \"perm\" %l order 0,1,3,4,2\n"
     "%r 1x12 = reshape \"r\" %perm shape 1x12\n"
+    "%st 1x1x6 = crop \"st\" %rows offset 0,1,9 size 1,1,6 step 1,1,-1\n"
+    "%d 1x2x5 = pool \"d\" %rows kernel 1,1,3 dilation 1,1,3 pad 0,0,0:0,0,1\n"
+    "%gn 1x2x10 = group_norm \"gn\" %rows groups 2 eps 0.5 act clip -inf 6\n"
+    "%rs 1x2x5 = resize \"rs\" %gn size 1,1,5 coordinate asymmetric rounding ceil scale 0,0,0.3\n"
+    "%rl 1x2x7 = resize \"rl\" %gn kind linear size 1,1,7 coordinate align_corners\n"
+    "%rd 1x2x1 = reduce \"rd\" %rl kind min axis 0,2\n"
+    "%ex 1x2x3 = extend \"ex\" %rd lo 0,0,2 value -inf\n"
+    "%er 1x3x3 = extend \"er\" %ex kind reflect hi 0,1,0\n"
+    "%ds 1x1x9 = depth_to_space \"ds\" %er block 1,1,3 columns_first\n"
+    "%sd 1x3x3 = depth_to_space \"sd\" %ds block 1,1,3 inverse\n"
+    "%ls 1x3x3 = softmax \"ls\" %sd axis 2 log\n"
+    "%am 1x3x1 = argmax \"am\" %ls axis 2 last\n"
+    "%ma 1x3x3 = eltwise \"ma\" %am, %ls kind pow\n"
+    "%ac 1x3x3 = activation \"ac\" %ma act hard_sigmoid 0.2 0\n"
     "const %unused 17 = [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17]\n"
     "output %r\n"
-    "output %s1\n";
+    "output %s1\n"
+    "output %ac\n";
 
 static void prints_what_it_parsed(void **state) {
   (void)state;
@@ -34,7 +50,7 @@ static void prints_what_it_parsed(void **state) {
   assert_string_equal(text, canonical);
   free(text);
   assert_true(isnan(g->tensors[pz_graph_find_tensor(g, "w")].data[3]));
-  assert_int_equal(g->nodes[0].place.line, 6);
+  assert_int_equal(g->nodes[0].place.line, 7);
   assert_string_equal(g->nodes[0].place.file, "t");
   assert_int_equal(g->tensors[pz_graph_find_tensor(g, "conv1")].border_hi[1], 2);
   pz_text out = {0};
@@ -135,6 +151,13 @@ static void says_where(void **state) {
        "t:3: layer 'y' (identity): there already is a tensor named 'x'"},
       {"graph \"g\"\ninput %x 1\n%y = eltwise \"y\" %x, %x coeff 1\n",
        "t:3:32: expected ',', found the end of the line"},
+      {"graph \"g\"\ninput %x 1x2\n%y = reduce \"y\" %x axis 1,1\n",
+       "t:3:27: '1' is no dimension, or is named twice"},
+      {"graph \"g\"\ninput %x 1x2\n%y = reduce \"y\" %x axis 8\n", "t:3:25: '8' is no dimension"},
+      {"graph \"g\"\ninput %x 1x2\n%y = activation \"y\" %x act clip 1\n",
+       "t:3:35: expected a number, found the end of the line"},
+      {"graph \"g\"\ninput %x 1x2x3\n%y = resize \"y\" %x scale 1,2\n",
+       "t:3:30: expected ',', found the end of the line"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) parse_fails(rows[i].text, rows[i].message);
 }

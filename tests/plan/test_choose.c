@@ -135,12 +135,39 @@ static void test_problems(void **state) {
   pz_graph_free(g);
 }
 
+/* What cannot be compiled is refused with the layer's name. */
+static void test_refuses(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *message;
+  } rows[] = {
+      {"graph \"g\"\ninput %x 1x8x4x4\ninput %w 8x8x1x1\n%y = conv \"c\" %x, %w\noutput %y\n",
+       "t:4: layer 'c' (conv): its input 1, 'w', must be a constant"},
+      {"graph \"g\"\ninput %x 1x8x4\ninput %s 8\n%y = activation \"a\" %x, %s act prelu\noutput %y\n",
+       "t:4: layer 'a' (activation): its input 1, 's', must be a constant"},
+      {"graph \"g\"\ninput %x 1x2x1x3x1x2\n%y = concat \"a\" %x, %x axis 2\noutput %y\n",
+       "t:3: layer 'a' (concat): no algorithm of this version can run it in this form"},
+  };
+  const pz_plan_options options = {.isa = PZ_ISA_SSE4};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    pz_graph *g = NULL;
+    pz_plan *plan = NULL;
+    pz_error err = {0};
+    assert_int_equal(pz_graph_parse(rows[i].text, strlen(rows[i].text), "t", &g, &err), PZ_OK);
+    assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_ERROR_INPUT);
+    assert_null(plan);
+    if (!strstr(err.message, rows[i].message)) fail_msg("%s", err.message);
+    pz_graph_free(g);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cheapest),
       cmocka_unit_test(test_chosen_is_built),
       cmocka_unit_test(test_exact_leaves_direct_sums),
       cmocka_unit_test(test_problems),
+      cmocka_unit_test(test_refuses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,7 +155,7 @@ static void says_where(void **state) {
        "t:3:27: '1' is no dimension, or is named twice"},
       {"graph \"g\"\ninput %x 1x2\n%y = reduce \"y\" %x axis 8\n", "t:3:25: '8' is no dimension"},
       {"graph \"g\"\ninput %x 1x2\n%y = activation \"y\" %x act clip 1\n",
-       "t:3:35: expected a number, found the end of the line"},
+       "t:3:34: expected a number, found the end of the line"},
       {"graph \"g\"\ninput %x 1x2x3\n%y = resize \"y\" %x scale 1,2\n",
        "t:3:30: expected ',', found the end of the line"},
   };

@@ -37,6 +37,9 @@
 typedef float pz_v __attribute__((vector_size(4 * PZ_S)));
 typedef int32_t pz_vi __attribute__((vector_size(4 * PZ_S)));
 typedef uint32_t pz_vbits __attribute__((vector_size(4 * PZ_S)));
+/* Half of a vector's lanes, and the same as doubles: a register wide. */
+typedef float pz_vh __attribute__((vector_size(2 * PZ_S)));
+typedef double pz_vd __attribute__((vector_size(4 * PZ_S)));
 /* The same in memory among floats: aligned to the vector, or to a float. */
 typedef float pz_v_aligned __attribute__((vector_size(4 * PZ_S), may_alias));
 typedef float pz_v_anywhere __attribute__((vector_size(4 * PZ_S), aligned(4), may_alias));
@@ -81,6 +84,37 @@ PZ_INLINE pz_v pz_v_load(const float *p) { return *(const pz_v_aligned *)p; }
 PZ_INLINE pz_v pz_v_loadu(const float *p) { return *(const pz_v_anywhere *)p; }
 PZ_INLINE void pz_v_store(float *p, pz_v x) { *(pz_v_aligned *)p = x; }
 PZ_INLINE void pz_v_storeu(float *p, pz_v x) { *(pz_v_anywhere *)p = x; }
+
+/* The first n lanes, n at most S, from and to memory; what lies behind them is not touched. The other lanes loaded are 0. */
+#if PZ_S == 16 && defined(__AVX512F__)
+PZ_INLINE pz_v pz_v_load_first(const float *p, int32_t n) {
+  return (pz_v)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
+}
+PZ_INLINE void pz_v_store_first(float *p, pz_v x, int32_t n) {
+  _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)x);
+}
+#elif PZ_S == 8 && defined(__AVX__)
+PZ_INLINE __m256i pz_v_mask_first(int32_t n) {
+  return (__m256i)((pz_vi){0, 1, 2, 3, 4, 5, 6, 7} < (pz_vi){0} + n);
+}
+PZ_INLINE pz_v pz_v_load_first(const float *p, int32_t n) {
+  return (pz_v)_mm256_maskload_ps(p, pz_v_mask_first(n));
+}
+PZ_INLINE void pz_v_store_first(float *p, pz_v x, int32_t n) {
+  _mm256_maskstore_ps(p, pz_v_mask_first(n), (__m256)x);
+}
+#else
+PZ_INLINE pz_v pz_v_load_first(const float *p, int32_t n) {
+  pz_v x = {0};
+  for (int32_t i = 0; i < PZ_S; ++i)
+    if (i < n) x[i] = p[i];
+  return x;
+}
+PZ_INLINE void pz_v_store_first(float *p, pz_v x, int32_t n) {
+  for (int32_t i = 0; i < PZ_S; ++i)
+    if (i < n) p[i] = x[i];
+}
+#endif
 
 /* A store past the caches, and what must follow before another thread may read. */
 #if PZ_S == 16 && defined(__AVX512F__)
@@ -138,6 +172,15 @@ PZ_INLINE pz_v pz_v_abs(pz_v x) { return (pz_v)((pz_vi)x & 0x7fffffff); }
 /* |x| with the sign of s. */
 PZ_INLINE pz_v pz_v_copysign(pz_v x, pz_v s) {
   return (pz_v)(((pz_vi)x & 0x7fffffff) | ((pz_vi)s & INT32_MIN));
+}
+
+/* Lanes 0 .. S/2-1 (half 0) or S/2 .. S-1 (half 1) as doubles. */
+PZ_INLINE pz_vd pz_v_double(pz_v x, int half) {
+  union {
+    pz_v whole;
+    pz_vh half[2];
+  } u = {x};
+  return __builtin_convertvector(u.half[half], pz_vd);
 }
 
 /* ---- arithmetic (sum, difference, product, quotient: the operators) ---- */

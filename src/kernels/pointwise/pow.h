@@ -12,48 +12,44 @@
 
 #include "kernels/elementary.h"
 
-/* Half of a vector's lanes, in double: a register wide. */
-enum { PZ_POW_HALF = PZ_S / 2 };
-typedef float pz_pow_half __attribute__((vector_size(4 * PZ_POW_HALF)));
-typedef double pz_pow_v __attribute__((vector_size(8 * PZ_POW_HALF)));
-typedef uint64_t pz_pow_bits __attribute__((vector_size(8 * PZ_POW_HALF)));
+typedef uint64_t pz_pow_bits __attribute__((vector_size(4 * PZ_S)));
 
 /* log2 of positive finite numbers. */
-PZ_INLINE pz_pow_v pz_pow_log2(pz_pow_v x) {
+PZ_INLINE pz_vd pz_pow_log2(pz_vd x) {
   const uint64_t root = 0x3fe6a09e667f3bcdull, one = 1023ull << 52; /* sqrt(1/2); exponent of 1 */
   pz_pow_bits bits = (pz_pow_bits)x, biased = (bits - root + one) >> 52;
-  pz_pow_v m = (pz_pow_v)(bits - (biased << 52) + one);
+  pz_vd m = (pz_vd)(bits - (biased << 52) + one);
   /* as the low bits of 2^52, an integer becomes a double without a conversion */
-  pz_pow_v e = (pz_pow_v)(biased | 0x4330000000000000ull) - (0x1p52 + 1023);
-  pz_pow_v t = (m - 1.0) / (m + 1.0), u = t * t;
-  pz_pow_v sum = u * (1.0 / 13) + 1.0 / 11;
+  pz_vd e = (pz_vd)(biased | 0x4330000000000000ull) - (0x1p52 + 1023);
+  pz_vd t = (m - 1.0) / (m + 1.0), u = t * t;
+  pz_vd sum = u * (1.0 / 13) + 1.0 / 11;
   sum = sum * u + 1.0 / 9, sum = sum * u + 1.0 / 7, sum = sum * u + 1.0 / 5, sum = sum * u + 1.0 / 3;
   sum = sum * u + 1.0;
   return e + t * sum * 2.88539008177792681472; /* 2/ln 2 */
 }
 
 /* 2^y for |y| <= 1000. */
-PZ_INLINE pz_pow_v pz_pow_exp2(pz_pow_v y) {
-  const pz_pow_v magic = (pz_pow_v){0} + 0x1.8p52; /* adding it rounds to an integer, held in the low bits */
-  pz_pow_v shifted = y + magic, r = (y - (shifted - magic)) * 0.69314718055994530942;
+PZ_INLINE pz_vd pz_pow_exp2(pz_vd y) {
+  const pz_vd magic = (pz_vd){0} + 0x1.8p52; /* adding it rounds to an integer, held in the low bits */
+  pz_vd shifted = y + magic, r = (y - (shifted - magic)) * 0.69314718055994530942;
   pz_pow_bits n = (pz_pow_bits)shifted - (pz_pow_bits)magic;
-  pz_pow_v p = r * (1.0 / 362880) + 1.0 / 40320;
+  pz_vd p = r * (1.0 / 362880) + 1.0 / 40320;
   p = p * r + 1.0 / 5040, p = p * r + 1.0 / 720, p = p * r + 1.0 / 120, p = p * r + 1.0 / 24;
   p = p * r + 1.0 / 6, p = p * r + 0.5, p = p * r + 1.0, p = p * r + 1.0;
-  return p * (pz_pow_v)((n + 1023) << 52);
+  return p * (pz_vd)((n + 1023) << 52);
 }
 
 /* a where the mask is set, else b. */
-PZ_INLINE pz_pow_v pz_pow_select(pz_pow_bits mask, double a, pz_pow_v b) {
-  pz_pow_v all = (pz_pow_v){0} + a;
-  return (pz_pow_v)((mask & (pz_pow_bits)all) | (~mask & (pz_pow_bits)b));
+PZ_INLINE pz_vd pz_pow_select(pz_pow_bits mask, double a, pz_vd b) {
+  pz_vd all = (pz_vd){0} + a;
+  return (pz_vd)((mask & (pz_pow_bits)all) | (~mask & (pz_pow_bits)b));
 }
 
-PZ_INLINE pz_pow_half pz_pow_positive(pz_pow_half x, double p) {
-  pz_pow_v y = pz_pow_log2(__builtin_convertvector(x, pz_pow_v)) * p;
+PZ_INLINE pz_vh pz_pow_positive(pz_vh x, double p) {
+  pz_vd y = pz_pow_log2(__builtin_convertvector(x, pz_vd)) * p;
   y = pz_pow_select((pz_pow_bits)(y > 300.0), 300, y);   /* infinity in float */
   y = pz_pow_select((pz_pow_bits)(y < -300.0), -300, y); /* 0 in float */
-  return __builtin_convertvector(pz_pow_exp2(y), pz_pow_half);
+  return __builtin_convertvector(pz_pow_exp2(y), pz_vh);
 }
 
 /* What zero (to 0) or infinity (to 1) become. */
@@ -67,7 +63,7 @@ PZ_INLINE pz_v pz_v_pow(pz_v x, float p) {
   if (p == 0.0f) return pz_v_set1(1.0f);
   union {
     pz_v whole;
-    pz_pow_half half[2];
+    pz_vh half[2];
   } a = {pz_v_abs(x)};
   pz_v base = a.whole;
   a.half[0] = pz_pow_positive(a.half[0], p), a.half[1] = pz_pow_positive(a.half[1], p);

@@ -1,0 +1,246 @@
+/* group_norm.h: out = act((x - mean) / sqrt(variance + eps) * gamma + beta), mean and biased variance of each sample's groups
+ * of in.c/groups maps over all positions (Wu, He 2018); groups = c: instance normalisation, 1: layer normalisation.
+ *
+ * pz_group_statistics, a barrier, pz_group_norm: for large groups. The first writes the moments of units (some rows of a
+ * block, fixed by the view) into `statistics`, the second has each worker join those that its rows need, and normalises.
+ * pz_group_norm_whole: one call; a worker does all of a span, the fewest blocks that hold whole groups, so that span should
+ * fit level 2. It applies where pz_norm_span is not 0.
+ *
+ * Layouts: `in` and `out` blocked, same sizes, any strides; out may be in (same pointer and strides). gamma, beta (either may be
+ * absent: has_gamma, has_beta), slope (PReLU alone): packed, a float for each lane of each block, aligned to the vector.
+ * statistics: pz_norm_floats(&in) floats, aligned to the vector. Padding lanes of `in` are not looked at; those of `out` become
+ * zero. Units of work: a unit and a row; a span. The bits do not depend on the workers.
+ *
+ * Error: moments.h. x - mean is taken first, from the float nearest to the mean, where it is exact if the two are near; so
+ * results are good to 1e-6 of the deviation even where the mean is 1e5 deviations. */
+#ifndef PZ_KERNELS_NORM_GROUP_NORM_H
+#define PZ_KERNELS_NORM_GROUP_NORM_H
+
+#include "kernels/activation.h"
+#include "kernels/norm/moments.h"
+
+enum { PZ_NORM_UNIT = 4096 }; /* points of a unit, about */
+
+typedef struct pz_group_statistics_shape {
+  pz_view in;
+} pz_group_statistics_shape;
+
+typedef struct pz_group_norm_shape {
+  pz_view in, out;
+  int32_t groups, has_gamma, has_beta;
+  float eps;
+  int32_t act; /* pz_k_act; PReLU reads slope */
+  float act_alpha, act_beta;
+} pz_group_norm_shape;
+typedef pz_group_norm_shape pz_group_norm_whole_shape;
+
+/* ---- what follows from the shape; plain C ---- */
+
+PZ_INLINE int64_t pz_norm_block_rows(const pz_view *v) { return (int64_t)v->d * v->h; }
+/* Rows of a unit, whole pieces; units of a block. */
+PZ_INLINE int64_t pz_norm_unit_rows(const pz_view *v) {
+  const int32_t rows = pz_norm_piece_rows(v),
+                pieces = PZ_NORM_UNIT / (rows * (v->w < PZ_NORM_UNIT ? v->w : PZ_NORM_UNIT));
+  return (int64_t)rows * (pieces > 1 ? pieces : 1);
+}
+PZ_INLINE int64_t pz_norm_units(const pz_view *v) {
+  return (pz_norm_block_rows(v) + pz_norm_unit_rows(v) - 1) / pz_norm_unit_rows(v);
+}
+/* Blocks of a span; 0 where groups lie across blocks in such a way that none but all of them would do. */
+PZ_INLINE int32_t pz_norm_span(const pz_view *v, int32_t groups) {
+  const int32_t maps = v->c / groups;
+  if (v->block % maps == 0) return 1;
+  if (groups == 1) return pz_blocks(v);
+  return maps % v->block == 0 ? maps / v->block : 0;
+}
+
+/* ---- statistics of units ---- */
+
+/* Of unit `unit`, counted over n, block, unit. */
+enum { PZ_NORM_LANES_FLOATS = 4 * PZ_S };
+PZ_INLINE int64_t pz_norm_floats(const pz_view *v) {
+  return (int64_t)v->n * pz_blocks(v) * pz_norm_units(v) * PZ_NORM_LANES_FLOATS;
+}
+PZ_INLINE void pz_norm_store(float *statistics, int64_t unit, const pz_norm_lanes *lanes) {
+  float *to = statistics + unit * PZ_NORM_LANES_FLOATS;
+  memcpy(to, lanes->mean, sizeof lanes->mean);
+  memcpy(to + 2 * PZ_S, lanes->squares, sizeof lanes->squares);
+}
+PZ_INLINE pz_norm_lanes pz_norm_load(const float *statistics, int64_t unit, double count) {
+  const float *from = statistics + unit * PZ_NORM_LANES_FLOATS;
+  pz_norm_lanes lanes = {.count = count, .mean = {{0}}, .squares = {{0}}};
+  memcpy(lanes.mean, from, sizeof lanes.mean);
+  memcpy(lanes.squares, from + 2 * PZ_S, sizeof lanes.squares);
+  return lanes;
+}
+
+PZ_INLINE void pz_group_statistics(const pz_group_statistics_shape s, const float *in, float *statistics,
+                                   int32_t worker, int32_t workers) {
+  const int64_t units = pz_norm_units(&s.in), rows = pz_norm_unit_rows(&s.in),
+                all = pz_norm_block_rows(&s.in);
+  int64_t begin, end;
+  pz_share((int64_t)s.in.n * pz_blocks(&s.in) * units, worker, workers, &begin, &end);
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t block = i / units, first = i % units * rows;
+    const float *from =
+        in + block / pz_blocks(&s.in) * s.in.stride_n + block % pz_blocks(&s.in) * s.in.stride_c;
+    const pz_norm_lanes lanes = pz_norm_region(&s.in, from, first, first + rows < all ? first + rows : all);
+    pz_norm_store(statistics, i, &lanes);
+  }
+}
+
+/* All units of a block, counted over n, block. */
+PZ_INLINE pz_norm_lanes pz_norm_of_block(const pz_view *v, const float *statistics, int64_t block) {
+  const int64_t units = pz_norm_units(v), rows = pz_norm_unit_rows(v), all = pz_norm_block_rows(v);
+  pz_norm_lanes lanes = {.count = 0, .mean = {{0}}, .squares = {{0}}};
+  for (int64_t i = 0; i < units; ++i) {
+    const int64_t now = i + 1 < units ? rows : all - i * rows;
+    const pz_norm_lanes unit = pz_norm_load(statistics, block * units + i, (double)now * v->w);
+    if (i) pz_norm_join_lanes(&lanes, &unit);
+    else lanes = unit;
+  }
+  return lanes;
+}
+
+/* ---- from moments to factors ---- */
+
+/* The groups first .. last of sample n: their moments; the float nearest to the mean, what is left of it, and
+ * 1/sqrt(variance + eps). */
+typedef struct pz_norm_groups {
+  int32_t n, first, last;
+  pz_norm_moments group[PZ_S];
+  float center[PZ_S], rest[PZ_S], scale[PZ_S];
+} pz_norm_groups;
+
+PZ_INLINE void pz_norm_finish(pz_norm_groups *g, float eps) {
+  for (int32_t i = 0; i <= g->last - g->first; ++i) {
+    const pz_norm_moments *m = &g->group[i];
+    const double variance = m->squares / m->count;
+    g->center[i] = (float)m->mean, g->rest[i] = (float)((double)g->center[i] - m->mean);
+    g->scale[i] = (float)(1 / __builtin_sqrt((variance < 0 ? 0 : variance) + (double)eps));
+  }
+}
+
+/* Adds the lanes of a block whose first map is `map` to their groups of `maps` maps: those of maps begin .. end. */
+PZ_INLINE void pz_norm_add_lanes(pz_norm_groups *g, const pz_norm_lanes *lanes, int32_t map, int32_t begin,
+                                 int32_t end, int32_t maps) {
+  for (int32_t from = begin > map ? begin : map, to; from < end && from < map + PZ_S; from = to) {
+    const int32_t group = from / maps - g->first, stop = (from / maps + 1) * maps;
+    to = stop < map + PZ_S ? stop : map + PZ_S;
+    const pz_norm_moments part = pz_norm_of_lanes(lanes, from - map, to - map);
+    if (g->group[group].count > 0) pz_norm_join(&g->group[group], &part);
+    else g->group[group] = part;
+  }
+}
+
+PZ_INLINE void pz_norm_groups_of_block(const pz_group_norm_shape *s, const float *statistics, int32_t n,
+                                       int32_t b, pz_norm_groups *g) {
+  const int32_t maps = s->in.c / s->groups, end = b * PZ_S + PZ_S < s->in.c ? b * PZ_S + PZ_S : s->in.c;
+  const int32_t first = b * PZ_S / maps, last = (end - 1) / maps;
+  if (g->n == n && g->first == first && g->last == last) return;
+  g->n = n, g->first = first, g->last = last;
+  for (int32_t i = 0; i <= last - first; ++i) g->group[i].count = 0;
+  for (int32_t k = first * maps / PZ_S; k * PZ_S < (last + 1) * maps; ++k) {
+    const pz_norm_lanes lanes = pz_norm_of_block(&s->in, statistics, (int64_t)n * pz_blocks(&s->in) + k);
+    pz_norm_add_lanes(g, &lanes, k * PZ_S, first * maps, (last + 1) * maps, maps);
+  }
+  pz_norm_finish(g, s->eps);
+}
+
+/* act((x - center)*factor + term) */
+typedef struct pz_norm_factors {
+  pz_v center, factor, term, slope;
+} pz_norm_factors;
+
+/* values[i] of the group of each of block b's lanes. */
+PZ_INLINE pz_v pz_norm_spread(const pz_group_norm_shape *s, const pz_norm_groups *g, int32_t b,
+                              const float values[PZ_S]) {
+  const int32_t maps = s->in.c / s->groups, lanes = pz_block_maps(&s->in, b);
+  if (maps == 1) return pz_v_loadu(values);
+  if (g->first == g->last) return pz_v_set1(values[0]);
+  pz_v x = pz_v_zero();
+  for (int32_t i = 0; i < lanes; ++i) x[i] = values[(b * PZ_S + i) / maps - g->first];
+  return x;
+}
+
+PZ_INLINE pz_norm_factors pz_norm_factors_of(const pz_group_norm_shape *s, const pz_norm_groups *g, int32_t b,
+                                             const float *gamma, const float *beta, const float *slope) {
+  pz_norm_factors f = {.center = pz_norm_spread(s, g, b, g->center),
+                       .factor = pz_norm_spread(s, g, b, g->scale),
+                       .term = pz_norm_spread(s, g, b, g->rest)};
+  if (s->has_gamma) f.factor *= pz_v_load(gamma + b * PZ_S);
+  f.term *= f.factor;
+  if (s->has_beta) f.term += pz_v_load(beta + b * PZ_S);
+  f.slope = s->act == PZ_K_ACT_PRELU ? pz_v_load(slope + b * PZ_S) : pz_v_zero();
+  return f;
+}
+
+PZ_INLINE void pz_norm_row(const pz_group_norm_shape *s, const pz_norm_factors *f, const float *in,
+                           float *out, int32_t maps) {
+  for (int32_t w = 0; w < s->out.w; ++w) {
+    pz_v x = pz_v_load(in + w * s->in.stride_w) - f->center;
+    x = pz_activate(s->act, s->act_alpha, s->act_beta, f->slope, pz_v_fma(x, f->factor, f->term));
+    pz_v_store(out + w * s->out.stride_w, pz_v_first(x, maps));
+  }
+}
+
+PZ_INLINE void pz_group_norm(const pz_group_norm_shape s, const float *in, const float *statistics,
+                             const float *gamma, const float *beta, const float *slope, float *out,
+                             int32_t worker, int32_t workers) {
+  pz_norm_groups groups = {.n = -1};
+  pz_norm_factors factors = {pz_v_zero(), pz_v_zero(), pz_v_zero(), pz_v_zero()};
+  int32_t n = -1, b = -1;
+  PZ_EACH_ROW(&s.out, row, worker, workers) {
+    if (row.n != n || row.b != b) {
+      n = row.n, b = row.b;
+      pz_norm_groups_of_block(&s, statistics, n, b, &groups);
+      factors = pz_norm_factors_of(&s, &groups, b, gamma, beta, slope);
+    }
+    pz_norm_row(&s, &factors, in + pz_row_offset(&s.in, row), out + pz_row_offset(&s.out, row),
+                pz_block_maps(&s.out, row.b));
+  }
+}
+
+/* ---- spans ---- */
+
+/* The groups of the span that begins with block b: its whole blocks are one region; a last block with padding lanes has fewer
+ * maps. */
+PZ_INLINE pz_norm_groups pz_norm_groups_of_span(const pz_group_norm_shape *s, const float *in, int32_t b) {
+  const int32_t maps = s->in.c / s->groups, span = pz_norm_span(&s->in, s->groups);
+  const int32_t rest = s->in.c % PZ_S,
+                whole = span > 1 && b + span == pz_blocks(&s->in) && rest ? span - 1 : span;
+  const int32_t lanes = span > 1 ? PZ_S : pz_block_maps(&s->in, b), begin = b * PZ_S;
+  const int64_t rows = pz_norm_block_rows(&s->in);
+  pz_norm_groups g = {.first = begin / maps, .last = (begin + lanes - 1) / maps};
+  const pz_norm_lanes first = pz_norm_region(&s->in, in, 0, whole * rows);
+  pz_norm_add_lanes(&g, &first, begin, begin, begin + lanes, maps);
+  if (whole < span) {
+    const pz_norm_lanes last = pz_norm_region(&s->in, in, whole * rows, span * rows);
+    const pz_norm_moments part = pz_norm_of_lanes(&last, 0, rest);
+    pz_norm_join(&g.group[0], &part);
+  }
+  pz_norm_finish(&g, s->eps);
+  return g;
+}
+
+PZ_INLINE void pz_group_norm_whole(const pz_group_norm_whole_shape s, const float *in, const float *gamma,
+                                   const float *beta, const float *slope, float *out, int32_t worker,
+                                   int32_t workers) {
+  const int32_t span = pz_norm_span(&s.in, s.groups), blocks = pz_blocks(&s.in), spans = blocks / span;
+  int64_t begin, end;
+  pz_share((int64_t)s.in.n * spans, worker, workers, &begin, &end);
+  for (int64_t i = begin; i < end; ++i) {
+    pz_row row = {.n = (int32_t)(i / spans), .b = (int32_t)(i % spans) * span};
+    const int32_t stop = row.b + span;
+    const pz_norm_groups groups = pz_norm_groups_of_span(&s, in + pz_row_offset(&s.in, row), row.b);
+    for (; row.b < stop; ++row.b) {
+      const pz_norm_factors factors = pz_norm_factors_of(&s, &groups, row.b, gamma, beta, slope);
+      for (row.d = 0; row.d < s.in.d; ++row.d)
+        for (row.h = 0; row.h < s.in.h; ++row.h)
+          pz_norm_row(&s, &factors, in + pz_row_offset(&s.in, row), out + pz_row_offset(&s.out, row),
+                      pz_block_maps(&s.out, row.b));
+    }
+  }
+}
+
+#endif

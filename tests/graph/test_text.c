@@ -157,7 +157,7 @@ static void says_where(void **state) {
       {"graph \"g\"\ninput %x 1x2\n%y = activation \"y\" %x act clip 1\n",
        "t:3:34: expected a number, found the end of the line"},
       {"graph \"g\"\ninput %x 1x2x3\n%y = resize \"y\" %x scale 1,2\n",
-       "t:3:30: expected ',', found the end of the line"},
+       "t:3:29: expected ',', found the end of the line"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) parse_fails(rows[i].text, rows[i].message);
 }

@@ -179,6 +179,13 @@ typedef enum pz_normalize { PZ_NORMALIZE_AUTO, PZ_NORMALIZE_NONE, PZ_NORMALIZE_U
 typedef enum pz_border { PZ_BORDER_MIRROR, PZ_BORDER_ZERO } pz_border;
 typedef enum pz_nan { PZ_NAN_ERROR, PZ_NAN_PROPAGATE, PZ_NAN_ZERO } pz_nan;
 typedef enum pz_store { PZ_STORE_F32, PZ_STORE_U8, PZ_STORE_ARGMAX } pz_store;
+/* Whose result is reproduced: where patches lie, their weights, what is beyond the volume (doc/volumes.md). */
+typedef enum pz_tiling { PZ_TILING_PZNET, PZ_TILING_MONAI, PZ_TILING_NNUNET, PZ_TILING_CHUNKFLOW } pz_tiling;
+/* What overlapping patches are summed in. AUTO: floats that suffice; half precision for nnU-Net, which sums so. */
+typedef enum pz_sums { PZ_SUMS_AUTO, PZ_SUMS_FLOAT, PZ_SUMS_HALF } pz_sums;
+
+/* Of pz_infer_options, what counts instead of the tiling's own value. With PZ_TILING_PZNET all of them always count. */
+enum { PZ_GIVEN_OVERLAP = 1, PZ_GIVEN_BLEND = 2, PZ_GIVEN_BORDER = 4, PZ_GIVEN_CROP = 8 };
 
 typedef struct pz_infer_options {
   int32_t overlap[3];  /* z, y, x: voxels that neighbouring output patches share; each less than the output patch */
@@ -196,6 +203,13 @@ typedef struct pz_infer_options {
   const volatile int *interrupt; /* ends within one patch, keeps what is finished for resume, PZ_INTERRUPTED */
   void (*planned)(void *host, const char *json); /* called once before work starts: patches, shapes, estimated peak bytes */
   void *planned_host;
+  pz_tiling tiling;
+  uint32_t given;         /* PZ_GIVEN_... */
+  double overlap_part[3]; /* where above 0: the overlap as a part of the output patch, below 1, instead of `overlap` */
+  int32_t crop[3];        /* voxels at each end of z, y, x that the result is without */
+  uint32_t mirror_axes;   /* test-time augmentation: the mean over all combinations of flips of these axes of the network;
+                             bit i: its i-th spatial axis */
+  pz_sums sums;
 } pz_infer_options;
 #define PZ_INFER_OPTIONS {0}
 
@@ -205,6 +219,31 @@ typedef struct pz_infer_options {
  * *report (may be NULL): JSON with counts, times and peak memory; free with pz_free. */
 pz_status pz_infer(const char *network, const char *input, const char *output, const pz_infer_options *options,
                    char **report);
+
+/* A volume that is read plane by plane through a callback, or a path. The callback is called from one thread, not the
+ * caller's: planes z..z+n-1 of every channel, in the order of z, once (twice with PZ_NORMALIZE_ZSCORE, the first time in the
+ * caller's thread); channel c goes to planes + c * channel_bytes. False: pz_net_infer ends with PZ_ERROR_RUN. */
+typedef struct pz_volume_reader {
+  const char *path; /* or NULL: the rest counts */
+  pz_dtype dtype;
+  int32_t channels;
+  int64_t shape[3]; /* z, y, x */
+  bool (*read)(void *host, int64_t z, int64_t n, void *planes, int64_t channel_bytes);
+  void *host;
+} pz_volume_reader;
+
+/* Where a result goes: a callback, or a path. The callback is called from one thread, not the caller's, with each plane once, in
+ * the order of z; float32, or u8 as options->store says. */
+typedef struct pz_volume_writer {
+  const char *path; /* or NULL */
+  bool (*write)(void *host, int64_t z, int64_t n, const void *planes, int64_t channel_bytes);
+  void *host;
+} pz_volume_writer;
+
+/* pz_infer with an open network, whose threads count, and volumes that need not be files. options->resume wants both to be
+ * files. */
+pz_status pz_net_infer(pz_net *net, const pz_volume_reader *input, const pz_volume_writer *output,
+                       const pz_infer_options *options, char **report);
 
 /* A volume as pz_volume_describe sees it: JSON with format, dtype, shape, voxel size; free with pz_free. */
 pz_status pz_volume_describe(const char *path, char **json);

@@ -60,6 +60,8 @@ static pz_status prepare(struct pz_net *net, const char *path, const pz_net_opti
   return take_memory(net, err);
 }
 
+const char *pz_runtime_path(const struct pz_net *net) { return net->more->path; }
+
 pz_status pz_runtime_open(const char *path, const pz_net_options *options, struct pz_net **out,
                           pz_error *err) {
   static const pz_net_options defaults = PZ_NET_OPTIONS;

@@ -1,9 +1,13 @@
-/* api.c: pz_infer and pz_volume_describe of the public header: a network file bound to the engine. */
+/* api.c: pz_infer, pz_net_infer and pz_volume_describe of the public header: a network file bound to the engine. */
 #include "base/digest.h"
 #include "base/file.h"
 #include "runtime/runtime.h"
+#include "volume/calls.h"
 #include "volume/engine.h"
 #include "volume/report.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
 
 static pz_status run_net(void *net, const float *in, float *out, pz_error *err) {
   if (pz_net_run(net, &in, &out) == PZ_OK) return PZ_OK;
@@ -37,29 +41,51 @@ static pz_status bind_ports(const char *path, pz_net *net, pz_patch_function *f,
   if (in.rank != out.rank)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: an input of rank %d and an output of rank %d; expected the same",
                    path, in.rank, out.rank);
+  f->planar = in.rank == 4;
   return PZ_OK;
 }
 
-static pz_status with_volume(const pz_patch_function *f, const char *input, const char *output,
-                             const pz_infer_options *options, char **report, pz_error *err) {
+static pz_status with_volume(const pz_patch_function *f, const pz_volume_reader *input,
+                             const pz_volume_writer *output, const pz_infer_options *options, char **report,
+                             pz_error *err) {
   pz_volume *volume;
-  PZ_TRY(pz_volume_open(input, &volume, err));
+  PZ_TRY(input->path ? pz_volume_open(input->path, &volume, err) : pz_volume_from_calls(input, &volume, err));
   const pz_status status = pz_engine_run(f, volume, output, options, NULL, report, err);
   pz_volume_close(volume);
   return status;
 }
 
-static pz_status with_net(const char *network, pz_net *net, const char *input, const char *output,
-                          const pz_infer_options *options, char **report, pz_error *err) {
-  pz_patch_function f = {.run = run_net, .host = net, .pool = net->pool};
+static pz_status check_pool(const pz_net *net, pz_error *err) {
+  if (pz_pool_usable(net->pool)) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_RUN,
+                 "%s: was opened by the process that this one was forked from: open it here",
+                 pz_runtime_path(net));
+}
+
+/* A job needs the network's identity. The file's size counts as memory: code and weights are mapped. */
+static pz_status identify(const char *path, bool job, char digest[PZ_DIGEST_TEXT], int64_t *bytes,
+                          pz_error *err) {
+  struct stat info;
   pz_mapping file;
-  char digest[PZ_DIGEST_TEXT];
-  PZ_TRY(bind_ports(network, net, &f, err));
-  PZ_TRY(pz_file_map(network, &file, err));
+  snprintf(digest, PZ_DIGEST_TEXT, "none");
+  *bytes = stat(path, &info) == 0 ? (int64_t)info.st_size : 0;
+  if (!job) return PZ_OK;
+  PZ_TRY(pz_file_map(path, &file, err));
   pz_digest_text(file.data, file.size, digest);
-  f.digest = digest;
-  f.memory = pz_net_memory(net) + (int64_t)file.size; /* code and weights are mapped */
   pz_file_unmap(&file);
+  return PZ_OK;
+}
+
+static pz_status with_net(pz_net *net, const pz_volume_reader *input, const pz_volume_writer *output,
+                          const pz_infer_options *options, char **report, pz_error *err) {
+  const char *path = pz_runtime_path(net);
+  char digest[PZ_DIGEST_TEXT];
+  int64_t bytes;
+  PZ_TRY(check_pool(net, err));
+  PZ_TRY(identify(path, output->path, digest, &bytes, err));
+  pz_patch_function f = {
+      .run = run_net, .host = net, .pool = net->pool, .digest = digest, .memory = pz_net_memory(net) + bytes};
+  PZ_TRY(bind_ports(path, net, &f, err));
   return with_volume(&f, input, output, options, report, err);
 }
 
@@ -67,7 +93,8 @@ static pz_status with_net(const char *network, pz_net *net, const char *input, c
 static pz_status check_options(const pz_infer_options *o, pz_error *err) {
   if ((unsigned)o->blend > PZ_BLEND_BUMP || (unsigned)o->normalize > PZ_NORMALIZE_ZSCORE ||
       (unsigned)o->border > PZ_BORDER_ZERO || (unsigned)o->nan > PZ_NAN_ZERO ||
-      (unsigned)o->store > PZ_STORE_ARGMAX)
+      (unsigned)o->store > PZ_STORE_ARGMAX || (unsigned)o->tiling > PZ_TILING_CHUNKFLOW ||
+      (unsigned)o->sums > PZ_SUMS_HALF)
     return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: an option is none of the values of its enumeration");
   if (o->memory < 0)
     return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: a negative limit on memory; expected bytes");
@@ -77,22 +104,37 @@ static pz_status check_options(const pz_infer_options *o, pz_error *err) {
 static pz_status infer(const char *network, const char *input, const char *output,
                        const pz_infer_options *options, char **report, pz_error *err) {
   const pz_net_options net_options = {.threads = options->threads};
+  const pz_volume_reader reader = {.path = input};
+  const pz_volume_writer writer = {.path = output};
   pz_net *net;
   PZ_TRY(check_options(options, err));
   PZ_TRY(pz_runtime_open(network, &net_options, &net, err));
-  const pz_status status = with_net(network, net, input, output, options, report, err);
+  const pz_status status = with_net(net, &reader, &writer, options, report, err);
   pz_runtime_close(net);
   return status;
 }
 
+static const pz_infer_options defaults = PZ_INFER_OPTIONS;
+
 pz_status pz_infer(const char *network, const char *input, const char *output,
                    const pz_infer_options *options, char **report) {
-  static const pz_infer_options defaults = {.memory = 0};
   pz_error err = {0};
   if (report) *report = NULL;
   if (!network || !input || !output)
     pz_fail(&err, PZ_ERROR_USAGE, "pz_infer: network, input and output must be given");
   else infer(network, input, output, options ? options : &defaults, report, &err);
+  return pz_public_status(&err);
+}
+
+pz_status pz_net_infer(pz_net *net, const pz_volume_reader *input, const pz_volume_writer *output,
+                       const pz_infer_options *options, char **report) {
+  pz_error err = {0};
+  if (report) *report = NULL;
+  if (!options) options = &defaults;
+  if (!net || !input || !output || (!input->path && !input->read) || (!output->path && !output->write))
+    pz_fail(&err, PZ_ERROR_USAGE,
+            "pz_net_infer: net, input and output must be given, each with a path or a function");
+  else if (check_options(options, &err) == PZ_OK) with_net(net, input, output, options, report, &err);
   return pz_public_status(&err);
 }
 

@@ -2,6 +2,7 @@
 #include "volume/arrange.h"
 #include "volume/blend.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,11 +48,12 @@ enum { PROCESS_BYTES = 24 << 20 };
 
 static void count_bytes(const pz_patch_function *f, const pz_volume *input, pz_arrangement *a) {
   const int64_t x = a->result.shape[2], yx = times(a->result.shape[1], x);
-  const int64_t sum = times(f->channels_out, a->wide ? 8 : 4), out = volume_of(f->out);
+  const int64_t sum = times(f->channels_out, pz_sum_bytes(a->sum)), out = volume_of(f->out);
   a->bytes.input = times(times(a->ring, f->channels_in), pz_volume_plane_bytes(&input->info));
   a->bytes.sums = times(times(a->depth, yx), sum);
-  a->bytes.patches = plus(times(volume_of(f->in), f->channels_in * 4),
-                          times(a->buffers, times(out, f->channels_out * INT64_C(4))));
+  const int64_t flipped = a->tiling.flips > 1;
+  a->bytes.patches = plus(times(1 + flipped, times(volume_of(f->in), f->channels_in * INT64_C(4))),
+                          times(a->buffers + flipped, times(out, f->channels_out * INT64_C(4))));
   a->bytes.weights = times(out, 4);
   a->bytes.stores =
       times(a->stores, times(times(a->store_planes, a->result.channels), pz_volume_plane_bytes(&a->result)));
@@ -100,9 +102,27 @@ static bool fits(const pz_patch_function *f, const pz_volume *input, int64_t lim
   return a->bytes.total <= limit;
 }
 
+/* Where the first voxel of a cropped result lies. NIfTI's axes are x, y, z; qfac is the sign of its third (NIfTI-1, method 2). */
+static void move_origin(const pz_axis *axis, pz_orientation *o) {
+  const double b = o->quaternion[0], c = o->quaternion[1], d = o->quaternion[2];
+  const double a = sqrt(fmax(0, 1 - b * b - c * c - d * d));
+  const double rotation[3][3] = {{a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c)},
+                                 {2 * (b * c + a * d), a * a + c * c - b * b - d * d, 2 * (c * d - a * b)},
+                                 {2 * (b * d - a * c), 2 * (c * d + a * b), a * a + d * d - b * b - c * c}};
+  for (int i = 0; i < 3; i++)
+    for (int j = 0; j < 3; j++) {
+      const double voxels = (double)axis[2 - j].origin, sign = j == 2 && o->qfac < 0 ? -1 : 1;
+      o->affine[i][3] += o->affine[i][j] * voxels;
+      o->offset[i] += rotation[i][j] * o->pixdim[j] * sign * voxels;
+    }
+}
+
 static void describe_result(const pz_patch_function *f, const pz_volume *input, pz_store store,
-                            pz_volume_info *r) {
+                            const pz_grid *grid, pz_volume_info *r) {
   *r = input->info;
+  for (int i = 0; i < 3; i++) r->shape[i] = grid->axis[i].result;
+  if (grid->axis[0].origin || grid->axis[1].origin || grid->axis[2].origin)
+    move_origin(grid->axis, &r->orientation);
   r->dtype = store == PZ_STORE_F32 ? PZ_F32 : PZ_U8;
   r->channels = store == PZ_STORE_ARGMAX ? 1 : f->channels_out;
   r->has_channels = r->channels > 1;
@@ -121,16 +141,17 @@ pz_status pz_arrange(const pz_patch_function *f, pz_volume *input, const pz_infe
                      const pz_engine_tuning *tuning, pz_arrangement *a, pz_error *err) {
   int64_t least, most;
   memset(a, 0, sizeof *a);
-  PZ_TRY(pz_grid_make(input->info.shape, f->in, f->out, options->overlap, &a->grid, err));
+  PZ_TRY(pz_tiling_resolve(options, f->in, f->out, f->planar, &a->tiling, err));
+  PZ_TRY(pz_grid_make(input->info.shape, f->in, f->out, &a->tiling.grid, &a->grid, err));
   const pz_axis *axis = a->grid.axis;
-  ring_limits(&axis[0], options->border == PZ_BORDER_MIRROR, &least, &most);
-  describe_result(f, input, options->store, &a->result);
+  ring_limits(&axis[0], a->tiling.mirror, &least, &most);
+  describe_result(f, input, options->store, &a->grid, &a->result);
   PZ_TRY(pz_volume_check_info("the result", &a->result, err));
   a->rows = axis[0].count, a->row_patches = axis[1].count * axis[2].count;
-  a->depth = pz_axis_inside(&axis[0]);
+  a->depth = axis[0].out < axis[0].result ? axis[0].out : axis[0].result;
   const int64_t coverage =
       times(times(pz_axis_coverage(&axis[0]), pz_axis_coverage(&axis[1])), pz_axis_coverage(&axis[2]));
-  a->wide = !pz_blend_float_suffices(coverage);
+  a->sum = a->tiling.half ? PZ_SUM_HALF : pz_blend_float_suffices(coverage) ? PZ_SUM_FLOAT : PZ_SUM_DOUBLE;
   a->workers = f->pool ? pz_pool_threads(f->pool) : 1;
   a->cached = true;
   comfortable(tuning, a);

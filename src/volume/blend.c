@@ -6,66 +6,164 @@
 #define GAUSSIAN_FLOOR 1e-3
 #define BUMP_FLOOR     1e-30
 
-/* Logarithms, so that a product over axes does not underflow before its floor. */
-static void log_constant(int64_t n, double *w) { memset(w, 0, (size_t)n * sizeof *w); }
+/* The nearest number of 11 significant bits, halves to even; below 2^-14 the nearest multiple of 2^-24, which is what adding
+ * 0.75 leaves. There is no overflow: where half precision would be infinite the number keeps its size. */
+static inline float round_half(float v) {
+  union {
+    float f;
+    uint32_t u;
+  } bits = {.f = v}, magnitude;
+  const uint32_t sign = bits.u & 0x80000000u;
+  magnitude.u = bits.u ^ sign;
+  const float small = magnitude.f + 0.75f - 0.75f;
+  const bool is_small = magnitude.u < 0x38800000u, is_number = magnitude.u < 0x7f800000u;
+  magnitude.u = is_number ? (magnitude.u + 0xfffu + (magnitude.u >> 13 & 1)) & ~0x1fffu : magnitude.u;
+  magnitude.f = is_small ? small : magnitude.f;
+  bits.u = magnitude.u | sign;
+  return bits.f;
+}
 
-static void log_gaussian(int64_t n, double *w) {
-  const double sigma = (double)n / 8, centre = (double)(n - 1) / 2;
+/* ------------------------------------------------------------------ weights */
+
+typedef struct factors {
+  int64_t n[3];
+  double *axis[3]; /* a number for each place along z, y, x */
+  const double *step;
+} factors;
+
+/* Logarithms, so that a product over axes does not underflow before its floor. */
+static void log_gaussian(int64_t n, double centre, double *w) {
+  const double sigma = (double)n / 8;
   for (int64_t i = 0; i < n; i++) w[i] = -((double)i - centre) * ((double)i - centre) / (2 * sigma * sigma);
 }
 
-static void log_bump(int64_t n, double *w) {
+/* t = (2i + 1 + inset) / (n + inset) - 1 */
+static void log_bump(int64_t n, int inset, double *w) {
   for (int64_t i = 0; i < n; i++) {
-    const double t = (double)(2 * i + 1) / (double)n - 1;
+    const double t = (double)(2 * i + 1 + inset) / (double)(n + inset) - 1;
     w[i] = -1 / (1 - t * t);
   }
 }
 
-static const struct {
-  void (*log_weight)(int64_t n, double *w);
-  double floor;
-} blends[] = {[PZ_BLEND_CONSTANT] = {log_constant, 1},
-              [PZ_BLEND_GAUSSIAN] = {log_gaussian, GAUSSIAN_FLOOR},
-              [PZ_BLEND_BUMP] = {log_bump, BUMP_FLOOR}};
+typedef double (*weight_at)(const factors *f, int64_t z, int64_t y, int64_t x);
 
-/* Relative to its greatest, which is in the middle. */
-static void axis_weights(pz_blend blend, int64_t n, double *w) {
-  blends[blend].log_weight(n, w);
-  const double greatest = w[n / 2];
-  for (int64_t i = 0; i < n; i++) w[i] -= greatest;
+static void for_all(const factors *f, weight_at at, float *weights) {
+  for (int64_t z = 0; z < f->n[0]; z++)
+    for (int64_t y = 0; y < f->n[1]; y++)
+      for (int64_t x = 0; x < f->n[2]; x++) *weights++ = (float)at(f, z, y, x);
 }
 
-void pz_blend_weights(pz_blend blend, const int64_t out[3], double *scratch, float *weights) {
-  double *wz = scratch, *wy = wz + out[0], *wx = wy + out[1];
-  const double floor = blends[blend].floor;
-  axis_weights(blend, out[0], wz);
-  axis_weights(blend, out[1], wy);
-  axis_weights(blend, out[2], wx);
-  for (int64_t z = 0; z < out[0]; z++)
-    for (int64_t y = 0; y < out[1]; y++)
-      for (int64_t x = 0; x < out[2]; x++) {
-        const double w = exp(wz[z] + wy[y] + wx[x]);
-        *weights++ = (float)(w > floor ? w : floor);
-      }
+static double product_at(const factors *f, int64_t z, int64_t y, int64_t x) {
+  return exp(f->axis[0][z] + f->axis[1][y] + f->axis[2][x]);
 }
 
-void pz_blend_add_f32(float *restrict sum, const float *restrict weight, const float *restrict value,
+static double constant_at(const factors *f, int64_t z, int64_t y, int64_t x) {
+  (void)f, (void)z, (void)y, (void)x;
+  return 1;
+}
+static void constant(const factors *f, float *weights) { for_all(f, constant_at, weights); }
+
+static double gaussian_at(const factors *f, int64_t z, int64_t y, int64_t x) {
+  return fmax(product_at(f, z, y, x), GAUSSIAN_FLOOR);
+}
+static void gaussian(const factors *f, float *weights) {
+  for (int i = 0; i < 3; i++) log_gaussian(f->n[i], (double)(f->n[i] - 1) / 2, f->axis[i]);
+  for_all(f, gaussian_at, weights);
+}
+
+static double bump_at(const factors *f, int64_t z, int64_t y, int64_t x) {
+  return fmax(product_at(f, z, y, x), BUMP_FLOOR);
+}
+static void bump(const factors *f, float *weights) {
+  for (int i = 0; i < 3; i++) {
+    log_bump(f->n[i], 0, f->axis[i]);
+    const double greatest = f->axis[i][f->n[i] / 2];
+    for (int64_t k = 0; k < f->n[i]; k++) f->axis[i][k] -= greatest;
+  }
+  for_all(f, bump_at, weights);
+}
+
+static double nnunet_at(const factors *f, int64_t z, int64_t y, int64_t x) {
+  return (double)round_half((float)(10 * product_at(f, z, y, x)));
+}
+static void nnunet(const factors *f, float *weights) {
+  const int64_t n = f->n[0] * f->n[1] * f->n[2];
+  float least = 10;
+  for (int i = 0; i < 3; i++) log_gaussian(f->n[i], (double)(f->n[i] / 2), f->axis[i]);
+  for_all(f, nnunet_at, weights);
+  for (int64_t i = 0; i < n; i++) least = weights[i] > 0 && weights[i] < least ? weights[i] : least;
+  for (int64_t i = 0; i < n; i++) weights[i] = weights[i] > 0 ? weights[i] : least;
+}
+
+/* The bump from 1 to 1e6, or 0 outside the patch. */
+static double mapped_bump(const factors *f, int64_t z, int64_t y, int64_t x) {
+  const int64_t *n = f->n;
+  if (z < 0 || z >= n[0] || y < 0 || y >= n[1] || x < 0 || x >= n[2]) return 0;
+  const double least = f->axis[0][0] * f->axis[1][0] * f->axis[2][0];
+  const double most = f->axis[0][n[0] / 2] * f->axis[1][n[1] / 2] * f->axis[2][n[2] / 2];
+  const double b = f->axis[0][z] * f->axis[1][y] * f->axis[2][x];
+  return most > least ? 1 + (b - least) / (most - least) * (1e6 - 1) : 1;
+}
+static double chunkflow_at(const factors *f, int64_t z, int64_t y, int64_t x) {
+  double sum = 0;
+  for (int i = 0; i < 27; i++) {
+    const int64_t to[3] = {i / 9 - 1, i / 3 % 3 - 1, i % 3 - 1};
+    sum += mapped_bump(f, z + to[0] * (int64_t)f->step[0], y + to[1] * (int64_t)f->step[1],
+                       x + to[2] * (int64_t)f->step[2]);
+  }
+  return mapped_bump(f, z, y, x) / sum;
+}
+static void chunkflow(const factors *f, float *weights) {
+  for (int i = 0; i < 3; i++) {
+    log_bump(f->n[i], 1, f->axis[i]);
+    for (int64_t k = 0; k < f->n[i]; k++) f->axis[i][k] = exp(f->axis[i][k]);
+  }
+  for_all(f, chunkflow_at, weights);
+}
+
+void pz_blend_weights(pz_weights kind, const int64_t out[3], const double step[3], double *scratch,
+                      float *weights) {
+  static void (*const kinds[])(const factors *, float *) = {[PZ_WEIGHTS_CONSTANT] = constant,
+                                                            [PZ_WEIGHTS_GAUSSIAN] = gaussian,
+                                                            [PZ_WEIGHTS_BUMP] = bump,
+                                                            [PZ_WEIGHTS_NNUNET] = nnunet,
+                                                            [PZ_WEIGHTS_CHUNKFLOW] = chunkflow};
+  const factors f = {{out[0], out[1], out[2]}, {scratch, scratch + out[0], scratch + out[0] + out[1]}, step};
+  kinds[kind](&f, weights);
+}
+
+/* ------------------------------------------------------------------ sums */
+
+static void add_float(float *restrict sum, const float *restrict weight, const float *restrict value,
                       int64_t n) {
   for (int64_t i = 0; i < n; i++) sum[i] += weight[i] * value[i];
 }
-
-void pz_blend_add_f64(double *restrict sum, const float *restrict weight, const float *restrict value,
-                      int64_t n) {
+static void add_double(double *restrict sum, const float *restrict weight, const float *restrict value,
+                       int64_t n) {
   for (int64_t i = 0; i < n; i++) sum[i] += (double)weight[i] * (double)value[i];
 }
-
-static void add_weights(double *restrict sum, const float *restrict weight, int64_t n) {
-  for (int64_t i = 0; i < n; i++) sum[i] += (double)weight[i];
+static void add_half(float *restrict sum, const float *restrict weight, const float *restrict value,
+                     int64_t n) {
+  for (int64_t i = 0; i < n; i++) sum[i] = round_half(sum[i] + weight[i] * value[i]);
 }
 
-void pz_blend_inverse(const pz_grid *grid, const float *weights, int64_t z, int64_t y, double *inverse) {
+void pz_blend_add(pz_sum kind, void *sum, int64_t at, const float *weight, const float *value, int64_t n) {
+  if (kind == PZ_SUM_DOUBLE) add_double((double *)sum + at, weight, value, n);
+  else if (kind == PZ_SUM_HALF) add_half((float *)sum + at, weight, value, n);
+  else add_float((float *)sum + at, weight, value, n);
+}
+
+static void add_weights(pz_sum kind, double *restrict sum, const float *restrict weight, int64_t n) {
+  if (kind == PZ_SUM_HALF)
+    for (int64_t i = 0; i < n; i++) sum[i] = (double)round_half((float)sum[i] + weight[i]);
+  else
+    for (int64_t i = 0; i < n; i++) sum[i] += (double)weight[i];
+}
+
+void pz_blend_inverse(pz_sum kind, const pz_grid *grid, const float *weights, int64_t z, int64_t y,
+                      double *inverse) {
   const pz_axis *az = &grid->axis[0], *ay = &grid->axis[1], *ax = &grid->axis[2];
-  const int64_t n = ax->size, wide = pz_axis_inside(ax);
+  const int64_t n = ax->result;
   int64_t last_z, last_y;
   const int64_t first_z = pz_axis_covering(az, z, &last_z), first_y = pz_axis_covering(ay, y, &last_y);
   memset(inverse, 0, (size_t)n * sizeof *inverse);
@@ -73,7 +171,10 @@ void pz_blend_inverse(const pz_grid *grid, const float *weights, int64_t z, int6
     for (int64_t ky = first_y; ky <= last_y; ky++) {
       const float *row =
           weights + ((z - pz_axis_start(az, kz)) * ay->out + y - pz_axis_start(ay, ky)) * ax->out;
-      for (int64_t kx = 0; kx < ax->count; kx++) add_weights(inverse + pz_axis_start(ax, kx), row, wide);
+      for (int64_t kx = 0; kx < ax->count; kx++) {
+        const int64_t begin = pz_axis_begin(ax, kx);
+        add_weights(kind, inverse + begin, row + begin - pz_axis_start(ax, kx), pz_axis_end(ax, kx) - begin);
+      }
     }
   for (int64_t i = 0; i < n; i++) inverse[i] = 1 / inverse[i];
 }
@@ -87,27 +188,27 @@ static inline uint8_t to_u8(double v) {
   return (uint8_t)(v < 255 ? v : 255);
 }
 
-/* The same loops for sums in float and in double. */
-#define DEFINE_STORES(T)                                                                                          \
-  static void store_f32_##T(const pz_blend_row *r) {                                                              \
+/* The same loops for the three kinds of sums. FINISH: the value that is stored. */
+#define DEFINE_STORES(KIND, T, FINISH)                                                                            \
+  static void store_f32_##KIND(const pz_blend_row *r) {                                                           \
     for (int64_t c = 0; c < r->channels; c++) {                                                                   \
       T *restrict sum = (T *)r->sum + c * r->stride;                                                              \
       float *restrict out = (float *)r->out + c * r->out_stride;                                                  \
       const double *restrict inverse = r->inverse;                                                                \
-      for (int64_t i = 0; i < r->n; i++) out[i] = (float)((double)sum[i] * inverse[i]), sum[i] = 0;               \
+      for (int64_t i = 0; i < r->n; i++) out[i] = FINISH((float)((double)sum[i] * inverse[i])), sum[i] = 0;       \
     }                                                                                                             \
   }                                                                                                               \
-  static void store_u8_##T(const pz_blend_row *r) {                                                               \
+  static void store_u8_##KIND(const pz_blend_row *r) {                                                            \
     for (int64_t c = 0; c < r->channels; c++) {                                                                   \
       T *restrict sum = (T *)r->sum + c * r->stride;                                                              \
       uint8_t *restrict out = (uint8_t *)r->out + c * r->out_stride;                                              \
       const double *restrict inverse = r->inverse;                                                                \
-      for (int64_t i = 0; i < r->n; i++) out[i] = to_u8((double)sum[i] * inverse[i]), sum[i] = 0;                 \
+      for (int64_t i = 0; i < r->n; i++) out[i] = to_u8(FINISH((double)sum[i] * inverse[i])), sum[i] = 0;         \
     }                                                                                                             \
   }                                                                                                               \
   /* The index of the greatest channel, the first of equals.                                                    \
    */ \
-  static void store_argmax_##T(const pz_blend_row *r) {                                                           \
+  static void store_argmax_##KIND(const pz_blend_row *r) {                                                        \
     uint8_t *restrict out = r->out;                                                                               \
     float *restrict best = r->best;                                                                               \
     for (int64_t i = 0; i < r->n; i++) best[i] = -INFINITY;                                                       \
@@ -115,7 +216,7 @@ static inline uint8_t to_u8(double v) {
     for (int64_t c = 0; c < r->channels; c++) {                                                                   \
       T *restrict sum = (T *)r->sum + c * r->stride;                                                              \
       for (int64_t i = 0; i < r->n; i++) {                                                                        \
-        const float v = (float)((double)sum[i] * r->inverse[i]);                                                  \
+        const float v = FINISH((float)((double)sum[i] * r->inverse[i]));                                          \
         out[i] = v > best[i] ? (uint8_t)c : out[i];                                                               \
         best[i] = v > best[i] ? v : best[i];                                                                      \
         sum[i] = 0;                                                                                               \
@@ -123,13 +224,16 @@ static inline uint8_t to_u8(double v) {
     }                                                                                                             \
   }
 
-DEFINE_STORES(float)
-DEFINE_STORES(double)
+#define AS_IT_IS(v) (v)
+#define TO_HALF(v)  round_half((float)(v))
+DEFINE_STORES(float, float, AS_IT_IS)
+DEFINE_STORES(double, double, AS_IT_IS)
+DEFINE_STORES(half, float, TO_HALF)
 
 void pz_blend_store(pz_store store, const pz_blend_row *row) {
-  static void (*const stores[][2])(const pz_blend_row *) = {
-      [PZ_STORE_F32] = {store_f32_float, store_f32_double},
-      [PZ_STORE_U8] = {store_u8_float, store_u8_double},
-      [PZ_STORE_ARGMAX] = {store_argmax_float, store_argmax_double}};
-  stores[store][row->wide](row);
+  static void (*const stores[][3])(const pz_blend_row *) = {
+      [PZ_STORE_F32] = {store_f32_float, store_f32_double, store_f32_half},
+      [PZ_STORE_U8] = {store_u8_float, store_u8_double, store_u8_half},
+      [PZ_STORE_ARGMAX] = {store_argmax_float, store_argmax_double, store_argmax_half}};
+  stores[store][row->kind](row);
 }

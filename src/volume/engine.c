@@ -28,6 +28,7 @@ typedef struct run {
   pz_volume *input;
   const pz_infer_options *options;
   pz_engine_tuning tuning;
+  const pz_volume_writer *sink; /* takes the result; NULL: a file, through a job */
   pz_volume_path output;
   const char *output_name; /* as the user wrote it */
   pz_normalize normalize;
@@ -53,7 +54,7 @@ static void tell(const run *r, const char *what, int64_t done, int64_t total) {
 
 static bool interrupted(const run *r) { return r->options->interrupt && *r->options->interrupt; }
 
-static bool mirror(const run *r) { return r->options->border == PZ_BORDER_MIRROR; }
+static bool mirror(const run *r) { return r->plan.tiling.mirror; }
 
 static int64_t read_planes(const run *r) {
   const int64_t plane = r->input->info.channels * pz_volume_plane_bytes(&r->input->info);
@@ -84,7 +85,8 @@ static bool same_file(const char *a, const char *b) {
 
 static pz_status check_output(const run *r, pz_error *err) {
   const pz_volume_path *o = &r->output;
-  if (same_file(r->input->path, o->file))
+  if (r->sink) return PZ_OK;
+  if (!r->input->calls && same_file(r->input->path, o->file))
     return pz_fail(err, PZ_ERROR_USAGE, "%s: the output is the input; give the result another name", o->file);
   PZ_TRY(pz_file_check_writable(o->file, err));
   return o->format->check_output ? o->format->check_output(o->file, o->dataset, &r->plan.result, err) : PZ_OK;
@@ -151,7 +153,7 @@ static pz_status open_result(run *r, pz_error *err) {
     PZ_TRY(find_result(r, offset, err));
   else PZ_TRY(make_result(r, err));
   const pz_axis *z = &r->plan.grid.axis[0];
-  r->from = r->first_row < r->plan.rows ? pz_axis_start(z, r->first_row) : z->size;
+  r->from = r->first_row < r->plan.rows ? pz_axis_begin(z, r->first_row) : z->result;
   return PZ_OK;
 }
 
@@ -185,11 +187,11 @@ static pz_status remember(run *r, pz_error *err) {
 }
 
 static pz_status normalise(run *r, pz_error *err) {
-  if (r->normalize == PZ_NORMALIZE_ZSCORE && recall(r)) return PZ_OK;
+  if (r->normalize == PZ_NORMALIZE_ZSCORE && r->job && recall(r)) return PZ_OK;
   const double begin = pz_seconds();
   PZ_TRY(pz_normalize_prepare(r->normalize, r->input, &r->slab, read_planes(r), statistics_step, r, err));
   r->counts.statistics = pz_seconds() - begin;
-  return r->normalize == PZ_NORMALIZE_ZSCORE ? remember(r, err) : PZ_OK;
+  return r->normalize == PZ_NORMALIZE_ZSCORE && r->job ? remember(r, err) : PZ_OK;
 }
 
 /* ------------------------------------------------------------------ the work */
@@ -211,6 +213,7 @@ static bool worth_recording(const run *r) {
 static pz_status begin_row(const run *r, int64_t k, row *w, pz_error *err) {
   char path[PATH_MAX];
   *w = (row){.k = k, .journal = -1};
+  if (!r->job) return PZ_OK;
   if (k <= r->first_row) w->recorded = pz_job_patches(r->job, k);
   if (w->recorded < 0 || w->recorded > r->plan.row_patches) return damaged(r, err);
   w->recording = k > r->first_row ? worth_recording(r) : k == r->first_row;
@@ -237,7 +240,7 @@ static pz_status compute(run *r, row *w, const int64_t k[3], float *out, bool *s
   *skipped = r->options->skip_zero && pz_patch_is_zero(&r->slab, k);
   if (!*skipped) {
     pz_patch_gather(&r->slab, k);
-    PZ_TRY(r->function->run(r->function->host, r->slab.in, out, err));
+    PZ_TRY(pz_patch_apply(&r->slab, out, err));
     r->patch_seconds = pz_seconds() - begin;
   }
   r->counts.run += !*skipped, r->counts.skipped += *skipped;
@@ -252,10 +255,9 @@ static pz_status one_patch(run *r, row *w, int64_t index, pz_error *err) {
   bool skipped = false;
   float *out = r->slab.out[which];
   if (interrupted(r))
-    return pz_fail(
-        err, PZ_INTERRUPTED,
-        "interrupted: %d%% done (%lld of %lld patches); run the same command with --resume to go on",
-        (int)(100 * r->done / r->counts.patches), (long long)r->done, (long long)r->counts.patches);
+    return pz_fail(err, PZ_INTERRUPTED, "interrupted: %d%% done (%lld of %lld patches)%s",
+                   (int)(100 * r->done / r->counts.patches), (long long)r->done, (long long)r->counts.patches,
+                   r->job ? "; run the same command with --resume to go on" : "");
   PZ_TRY(pz_stages_wait_patch(r->stages, which, &r->counts.wait, err));
   PZ_TRY(known ? replay(r, w, index, out, err) : compute(r, w, k, out, &skipped, err));
   const double begin = pz_seconds();
@@ -285,7 +287,7 @@ static pz_status end_row(run *r, int64_t k, pz_error *err) {
   const bool last = k + 1 == z->count;
   pz_stages_release(r->stages, last ? z->size : pz_row_first(z, k + 1, mirror(r)));
   if (k < r->first_row) return PZ_OK;
-  PZ_TRY(store_planes(r, pz_axis_start(z, k), last ? z->size : pz_axis_start(z, k + 1), err));
+  PZ_TRY(store_planes(r, pz_axis_begin(z, k), last ? z->result : pz_axis_begin(z, k + 1), err));
   pz_stages_put_row(r->stages, k, pz_rows_needed(z, k + 1));
   return PZ_OK;
 }
@@ -310,6 +312,7 @@ static pz_status all_rows(run *r, pz_error *err) {
 /* The first row of which something must be computed: before it no input is read. */
 static int64_t first_hungry_row(const run *r) {
   int64_t k = pz_rows_needed(&r->plan.grid.axis[0], r->first_row);
+  if (!r->job) return k;
   while (k < r->plan.rows && k <= r->first_row && pz_job_patches(r->job, k) >= r->plan.row_patches) k++;
   return k;
 }
@@ -323,6 +326,7 @@ static pz_status work(run *r, pz_error *err) {
   pz_stages_options o = {.slab = &r->slab,
                          .input = r->input,
                          .job = r->job,
+                         .sink = r->sink,
                          .result_path = r->result_path,
                          .result_offset = r->result_offset,
                          .first_row = r->first_row,
@@ -375,43 +379,62 @@ static pz_status publish(run *r, pz_error *err) {
   return PZ_OK;
 }
 
-static pz_status with_job(run *r, pz_error *err) {
-  PZ_TRY(open_result(r, err));
+static pz_status all_work(run *r, pz_error *err) {
   PZ_TRY(pz_slab_make(r->function, &r->plan, r->options, &r->input->info, &r->slab, err));
   PZ_TRY(normalise(r, err));
-  PZ_TRY(work(r, err));
+  return work(r, err);
+}
+
+static pz_status with_job(run *r, pz_error *err) {
+  PZ_TRY(open_result(r, err));
+  PZ_TRY(all_work(r, err));
   return publish(r, err);
 }
 
-static pz_status prepare(run *r, const char *output, pz_error *err) {
-  r->output_name = output;
-  PZ_TRY(pz_volume_parse_path(r->arena, output, &r->output, err));
+/* What a job cannot find again cannot be resumed. */
+static pz_status choose_output(run *r, const pz_volume_writer *output, pz_error *err) {
+  r->sink = output->path ? NULL : output;
+  r->output_name = output->path ? output->path : "the result";
+  if (r->options->resume && (r->sink || r->input->calls))
+    return pz_fail(err, PZ_ERROR_USAGE, "resume needs an input and an output that are files");
+  if (r->sink) return PZ_OK;
+  PZ_TRY(pz_volume_parse_path(r->arena, output->path, &r->output, err));
   if (r->output.format->has_dataset && !r->output.dataset) r->output.dataset = "/main";
+  return PZ_OK;
+}
+
+static pz_status prepare(run *r, const pz_volume_writer *output, pz_error *err) {
+  PZ_TRY(choose_output(r, output, err));
   PZ_TRY(check_channels(r, err));
-  PZ_TRY(pz_normalize_choose(r->options->normalize, r->input, &r->normalize, err));
   PZ_TRY(pz_arrange(r->function, r->input, r->options, &r->tuning, &r->plan, err));
+  PZ_TRY(pz_normalize_choose(r->options->normalize, r->plan.tiling.divided, r->input, &r->normalize, err));
   r->counts.patches = pz_grid_patches(&r->plan.grid);
   PZ_TRY(check_output(r, err));
-  PZ_TRY(pz_facts_collect(r->arena, r->function, r->input, r->output.dataset, r->options, r->normalize,
-                          &r->facts, err));
+  PZ_TRY(pz_facts_collect(r->arena, r->function, r->input, &r->plan, r->output.dataset, r->options,
+                          r->normalize, &r->facts, err));
   return announce(r, err);
 }
 
 /* Work is kept for --resume after an interruption, a full disk and the like; a volume that is bad is not resumed. */
 static bool worth_keeping(const run *r, pz_status status) {
-  return status != PZ_OK && status != PZ_ERROR_INPUT && status != PZ_ERROR_USAGE && !r->published &&
-         (r->done > 0 || status == PZ_INTERRUPTED || pz_job_resumed(r->job));
+  return !r->input->calls && status != PZ_OK && status != PZ_ERROR_INPUT && status != PZ_ERROR_USAGE &&
+         !r->published && (r->done > 0 || status == PZ_INTERRUPTED || pz_job_resumed(r->job));
 }
 
-static pz_status whole_run(run *r, const char *output, char **report, pz_error *err) {
-  PZ_TRY(prepare(r, output, err));
+static pz_status to_file(run *r, pz_error *err) {
   PZ_TRY(pz_job_open(r->output.file, r->options->resume, r->facts.fact, r->facts.n, &r->job, err));
   const pz_status status = with_job(r, err);
   if (worth_keeping(r, status)) pz_job_close(r->job);
   else pz_job_remove(r->job);
+  return status;
+}
+
+static pz_status whole_run(run *r, const pz_volume_writer *output, char **report, pz_error *err) {
+  PZ_TRY(prepare(r, output, err));
+  const pz_status status = r->sink ? all_work(r, err) : to_file(r, err);
   if (status != PZ_OK || !report) return status;
   r->counts.seconds = pz_seconds() - r->begun;
-  *report = pz_report_print(r->function, r->input, output, &r->plan, &r->counts, &r->facts);
+  *report = pz_report_print(r->function, r->input, r->output_name, &r->plan, &r->counts, &r->facts);
   return *report ? PZ_OK : pz_fail_memory(err, "the report", 4096);
 }
 
@@ -424,7 +447,7 @@ static void use_defaults(const pz_engine_tuning *given, pz_engine_tuning *t) {
   if (given->read_bytes) t->read_bytes = given->read_bytes;
 }
 
-pz_status pz_engine_run(const pz_patch_function *function, pz_volume *input, const char *output,
+pz_status pz_engine_run(const pz_patch_function *function, pz_volume *input, const pz_volume_writer *output,
                         const pz_infer_options *options, const pz_engine_tuning *tuning, char **report,
                         pz_error *err) {
   run r = {.function = function, .input = input, .options = options, .begun = pz_seconds()};

@@ -15,7 +15,7 @@
 #define PZ_VOLUME_ENGINE_H
 
 #include "base/pool.h"
-#include "volume/grid.h"
+#include "volume/tiling.h"
 #include "volume/volume.h"
 
 /* What is applied to a patch. */
@@ -28,6 +28,7 @@ typedef struct pz_patch_function {
   pz_pool *pool;      /* for the work around `run`; NULL: the calling thread alone */
   int64_t memory;     /* bytes that it holds */
   const char *digest; /* its identity */
+  bool planar;        /* a 2D network: its axes are y and x */
 } pz_patch_function;
 
 /* What depends on taste or on a test. 0 is the default. */
@@ -40,6 +41,7 @@ typedef struct pz_engine_tuning {
 
 /* How the memory is laid out; made before any of it is taken. */
 typedef struct pz_arrangement {
+  pz_tiling_rules tiling;
   pz_grid grid;
   pz_volume_info result;
   int64_t rows, row_patches;
@@ -47,7 +49,7 @@ typedef struct pz_arrangement {
   int64_t
       buffers; /* of patches that the network has written; 2 where one is recorded while the next is made */
   int64_t stores, store_planes;
-  bool wide;   /* sums in double */
+  pz_sum sum;
   bool cached; /* the reader keeps its cache */
   int workers;
   struct {
@@ -66,8 +68,8 @@ typedef struct pz_engine_counts {
   double seconds, statistics, read, compute, write, wait, finish;
 } pz_engine_counts;
 
-/* `output` as the user wrote it. *report (may be NULL) is a JSON text for pz_free. */
-pz_status pz_engine_run(const pz_patch_function *function, pz_volume *input, const char *output,
+/* output: a path as the user wrote it, or a callback, which leaves nothing to resume. *report (may be NULL) is a JSON text for pz_free. */
+pz_status pz_engine_run(const pz_patch_function *function, pz_volume *input, const pz_volume_writer *output,
                         const pz_infer_options *options, const pz_engine_tuning *tuning, char **report,
                         pz_error *err);
 

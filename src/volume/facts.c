@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +17,12 @@ const char *pz_normalize_name(pz_normalize v) {
 }
 const char *pz_border_name(pz_border v) { return (const char *const[]){"mirror", "zero"}[v]; }
 const char *pz_nan_name(pz_nan v) { return (const char *const[]){"error", "propagate", "zero"}[v]; }
+const char *pz_tiling_name(pz_tiling v) {
+  return (const char *const[]){"pznet", "monai", "nnunet", "chunkflow"}[v];
+}
+static const char *weights_name(pz_weights v) {
+  return (const char *const[]){"constant", "gaussian", "bump", "nnU-Net's gaussian", "chunkflow's bump"}[v];
+}
 const char *pz_store_name(pz_store v) { return (const char *const[]){"f32", "u8", "argmax"}[v]; }
 
 enum { BLOCKS = 64, BLOCK = 64 << 10 };
@@ -68,23 +75,43 @@ static char *sizes(pz_arena *a, int64_t c, const int64_t s[3]) {
                          (long long)s[2]);
 }
 
+/* How patches are placed, weighted and summed. */
+static void tiling_facts(pz_arena *a, const int64_t out[3], const pz_tiling_rules *t, pz_facts *f) {
+  const pz_grid_rule *g = &t->grid;
+  char flips[8 * 2 + 1] = "";
+  add(f, "placement", false,
+      g->even           ? "even"
+      : g->whole_inputs ? "whole inputs"
+      : g->centred      ? "centred"
+                        : "flush");
+  add(f, "overlap", false,
+      pz_arena_printf(a, "%.9g,%.9g,%.9g", (double)out[0] - g->step[0], (double)out[1] - g->step[1],
+                      (double)out[2] - g->step[2]));
+  add(f, "crop", false,
+      pz_arena_printf(a, "%lld,%lld,%lld", (long long)g->crop[0], (long long)g->crop[1],
+                      (long long)g->crop[2]));
+  add(f, "blending", false, weights_name(t->weights));
+  add(f, "border", false, pz_border_name(t->mirror ? PZ_BORDER_MIRROR : PZ_BORDER_ZERO));
+  add(f, "sums", false, t->half ? "half" : "float");
+  for (int i = 1; i < t->flips; i++) flips[2 * i - 2] = ' ', flips[2 * i - 1] = (char)('0' + t->flip[i]);
+  add(f, "flips", false, pz_arena_printf(a, "%s", t->flips > 1 ? flips + 1 : "none"));
+}
+
 pz_status pz_facts_collect(pz_arena *a, const pz_patch_function *function, const pz_volume *input,
-                           const char *dataset_out, const pz_infer_options *o, pz_normalize normalize,
-                           pz_facts *f, pz_error *err) {
+                           const pz_arrangement *plan, const char *dataset_out, const pz_infer_options *o,
+                           pz_normalize normalize, pz_facts *f, pz_error *err) {
   f->n = 0;
   add(f, "pznet", false, PZ_VERSION);
   add(f, "network", true, function->digest);
   add(f, "network's input", true, sizes(a, function->channels_in, function->in));
   add(f, "network's output", true, sizes(a, function->channels_out, function->out));
-  PZ_TRY(file_facts(a, input->path, f, err));
+  if (!input->calls) PZ_TRY(file_facts(a, input->path, f, err));
   add(f, "input dataset", true, input->dataset ? input->dataset : "none");
   add(f, "volume's shape", true, sizes(a, input->info.channels, input->info.shape));
   add(f, "volume's dtype", true, pz_dtype_name(input->info.dtype));
   add(f, "output dataset", false, dataset_out ? dataset_out : "none");
-  add(f, "overlap", false, pz_arena_printf(a, "%d,%d,%d", o->overlap[0], o->overlap[1], o->overlap[2]));
-  add(f, "blending", false, pz_blend_name(o->blend));
+  tiling_facts(a, function->out, &plan->tiling, f);
   add(f, "normalisation", false, pz_normalize_name(normalize));
-  add(f, "border", false, pz_border_name(o->border));
   add(f, "treatment of not-a-numbers", false, pz_nan_name(o->nan));
   add(f, "kind of output", false, pz_store_name(o->store));
   add(f, "skipping of zero patches", false, o->skip_zero ? "on" : "off");

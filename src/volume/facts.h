@@ -6,7 +6,7 @@
 #include "volume/engine.h"
 #include "volume/job.h"
 
-enum { PZ_MAX_FACTS = 24 };
+enum { PZ_MAX_FACTS = 28 };
 
 typedef struct pz_facts {
   pz_job_fact fact[PZ_MAX_FACTS];
@@ -14,10 +14,11 @@ typedef struct pz_facts {
 } pz_facts;
 
 /* Strings live in the arena. The volume's identity is its path, size, time of change, and a digest of 64 blocks of 64 KiB
- * that are spread over the file (all of it when it is no larger). */
+ * that are spread over the file (all of it when it is no larger); one that is no file has none. */
 pz_status pz_facts_collect(pz_arena *arena, const pz_patch_function *function, const pz_volume *input,
-                           const char *dataset_out, const pz_infer_options *options, pz_normalize normalize,
-                           pz_facts *facts, pz_error *err);
+                           const pz_arrangement *plan, const char *dataset_out,
+                           const pz_infer_options *options, pz_normalize normalize, pz_facts *facts,
+                           pz_error *err);
 
 /* The names that the command uses for the values of an enumeration. */
 const char *pz_blend_name(pz_blend blend);
@@ -25,5 +26,6 @@ const char *pz_normalize_name(pz_normalize normalize);
 const char *pz_border_name(pz_border border);
 const char *pz_nan_name(pz_nan nan);
 const char *pz_store_name(pz_store store);
+const char *pz_tiling_name(pz_tiling tiling);
 
 #endif

@@ -31,10 +31,15 @@ pz_status pz_planes_mend(const pz_volume *v, pz_nan nan, int64_t z, int64_t n, v
   return PZ_OK;
 }
 
-pz_status pz_normalize_choose(pz_normalize wanted, const pz_volume *v, pz_normalize *chosen, pz_error *err) {
+pz_status pz_normalize_choose(pz_normalize wanted, bool divided, const pz_volume *v, pz_normalize *chosen,
+                              pz_error *err) {
   const pz_dtype dtype = v->info.dtype;
   *chosen = wanted;
-  if (wanted == PZ_NORMALIZE_AUTO) *chosen = dtype == PZ_U8 ? PZ_NORMALIZE_UNIT : PZ_NORMALIZE_NONE;
+  if (wanted == PZ_NORMALIZE_AUTO) {
+    const bool unit = divided ? dtype != PZ_F32 : dtype == PZ_U8;
+    *chosen = unit ? PZ_NORMALIZE_UNIT : PZ_NORMALIZE_NONE;
+    return PZ_OK;
+  }
   if (*chosen != PZ_NORMALIZE_UNIT || dtype == PZ_U8 || dtype == PZ_U16) return PZ_OK;
   return pz_fail(err, PZ_ERROR_USAGE,
                  "%s: normalising to 0..1 needs u8 or u16, this is %s; use zscore or none", v->path,
@@ -73,9 +78,10 @@ static pz_status use_moments(const pz_volume *v, const pz_moments *m, float *shi
 
 pz_status pz_normalize_prepare(pz_normalize normalize, pz_volume *v, pz_slab *s, int64_t portion,
                                pz_normalize_step step, void *host, pz_error *err) {
+  static const float greatest[] = {[PZ_F32] = 1, [PZ_U8] = 255, [PZ_U16] = 65535, [PZ_I16] = 32767};
   const int32_t channels = v->info.channels;
   for (int32_t c = 0; c < channels; c++)
-    s->scale[c] = normalize == PZ_NORMALIZE_UNIT ? v->info.dtype == PZ_U8 ? 255 : 65535 : 1;
+    s->scale[c] = normalize == PZ_NORMALIZE_UNIT ? greatest[v->info.dtype] : 1;
   if (normalize != PZ_NORMALIZE_ZSCORE) return PZ_OK;
   pz_moments *moments = PZ_NEW(s->arena, pz_moments, channels);
   if (!moments) return pz_fail_memory(err, "statistics", (unsigned long long)channels * sizeof *moments);

@@ -9,9 +9,9 @@
 pz_status pz_planes_mend(const pz_volume *volume, pz_nan nan, int64_t z, int64_t n, void *planes,
                          int64_t channel_bytes, pz_error *err);
 
-/* AUTO resolved; refuses what makes no sense for the dtype. */
-pz_status pz_normalize_choose(pz_normalize wanted, const pz_volume *volume, pz_normalize *chosen,
-                              pz_error *err);
+/* AUTO resolved; refuses what makes no sense for the dtype. divided: AUTO divides all integers by their greatest value. */
+pz_status pz_normalize_choose(pz_normalize wanted, bool divided, const pz_volume *volume,
+                              pz_normalize *chosen, pz_error *err);
 
 /* Fills slab->shift and slab->scale. For ZSCORE this reads the whole volume through the ring, each channel on its own;
  * `step` is called with planes done and returns false to interrupt. A channel without spread is only shifted. */

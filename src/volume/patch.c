@@ -20,6 +20,7 @@ static bool take_all(pz_slab *s, pz_error *err) {
   const pz_arrangement *p = s->plan;
   const pz_patch_function *f = s->function;
   const int64_t in = product(f->in), out = product(f->out), x = p->result.shape[2], workers = p->workers;
+  const bool flips = p->tiling.flips > 1;
   bool good = (s->ring = take(s, p->bytes.input, "the input planes", err)) &&
               (s->sums = take(s, p->bytes.sums, "the sums", err)) &&
               (s->in = take(s, in * f->channels_in * 4, "an input patch", err)) &&
@@ -28,6 +29,9 @@ static bool take_all(pz_slab *s, pz_error *err) {
               (s->inverse = take(s, workers * x * 8, "a row", err)) &&
               (s->best = take(s, workers * x * 4, "a row", err)) &&
               (s->source = take(s, (f->in[0] + f->in[1] + f->in[2]) * 8, "indices", err));
+  if (flips)
+    good = good && (s->flipped_in = take(s, in * f->channels_in * 4, "a flipped patch", err)) &&
+           (s->flipped_out = take(s, out * f->channels_out * 4, "a flipped patch", err));
   for (int i = 0; i < p->buffers; i++)
     good = good && (s->out[i] = take(s, out * f->channels_out * 4, "an output patch", err));
   for (int i = 0; i < p->stores; i++)
@@ -41,6 +45,7 @@ pz_status pz_slab_make(const pz_patch_function *f, const pz_arrangement *plan,
   *s = (pz_slab){.function = f, .plan = plan, .options = options, .dtype = input->dtype};
   s->arena = pz_arena_new();
   if (!s->arena) return pz_fail_memory(err, "a slab", 0);
+  memcpy(s->shape, input->shape, sizeof s->shape);
   double *scratch = take(s, (f->out[0] + f->out[1] + f->out[2]) * 8, "the weights", err);
   if (!scratch || !take_all(s, err)) {
     pz_slab_free(s);
@@ -48,7 +53,7 @@ pz_status pz_slab_make(const pz_patch_function *f, const pz_arrangement *plan,
   }
   s->scale = s->shift + f->channels_in;
   for (int32_t c = 0; c < f->channels_in; c++) s->shift[c] = 0, s->scale[c] = 1;
-  pz_blend_weights(options->blend, f->out, scratch, s->weights);
+  pz_blend_weights(plan->tiling.weights, f->out, plan->tiling.grid.step, scratch, s->weights);
   return PZ_OK;
 }
 
@@ -57,8 +62,8 @@ void pz_slab_free(pz_slab *s) {
   memset(s, 0, sizeof *s);
 }
 
-static int64_t row_bytes(const pz_slab *s) { return s->plan->result.shape[2] * pz_dtype_bytes(s->dtype); }
-static int64_t plane_bytes(const pz_slab *s) { return s->plan->result.shape[1] * row_bytes(s); }
+static int64_t row_bytes(const pz_slab *s) { return s->shape[2] * pz_dtype_bytes(s->dtype); }
+static int64_t plane_bytes(const pz_slab *s) { return s->shape[1] * row_bytes(s); }
 int64_t pz_slab_channel_bytes(const pz_slab *s) { return s->plan->ring * plane_bytes(s); }
 char *pz_slab_plane(const pz_slab *s, int64_t z) { return s->ring + z % s->plan->ring * plane_bytes(s); }
 
@@ -68,6 +73,7 @@ typedef struct job {
   pz_slab *slab;
   const int64_t *k;
   const float *out;
+  float *sum;
   int64_t from, units; /* first plane; rows of voxels, which are what is shared out */
   int64_t n;
   int which;
@@ -90,11 +96,9 @@ static void run(job *j) {
 
 /* ------------------------------------------------------------------ gather */
 
-static int64_t in_start(const pz_axis *a, int64_t k) { return pz_axis_start(a, k) - a->before; }
-
 /* For each voxel of a patch along an axis the voxel of the volume, or -1 for a zero. */
 static void fill_source(const pz_axis *a, int64_t k, bool mirror, int64_t *source) {
-  const int64_t begin = in_start(a, k);
+  const int64_t begin = pz_axis_input(a, k);
   for (int64_t i = 0; i < a->in; i++) {
     const int64_t at = begin + i;
     source[i] = at >= 0 && at < a->size ? at : mirror ? pz_mirror(at, a->size) : -1;
@@ -103,7 +107,7 @@ static void fill_source(const pz_axis *a, int64_t k, bool mirror, int64_t *sourc
 
 /* The part lo..hi-1 of a patch's axis that is inside the volume. */
 static void inside(const pz_axis *a, int64_t k, int64_t *lo, int64_t *hi) {
-  const int64_t begin = in_start(a, k);
+  const int64_t begin = pz_axis_input(a, k);
   *lo = begin < 0 ? -begin : 0;
   *hi = a->size - begin < a->in ? a->size - begin : a->in;
 }
@@ -132,7 +136,7 @@ static void gather_row(const job *j, int64_t i, int32_t worker) {
     return;
   }
   const char *row = pz_slab_plane(s, sz[z]) + c * pz_slab_channel_bytes(s) + sy[y] * row_bytes(s);
-  const int64_t begin = in_start(ax, j->k[2]);
+  const int64_t begin = pz_axis_input(ax, j->k[2]);
   int64_t lo, hi;
   inside(ax, j->k[2], &lo, &hi);
   pz_convert(s->dtype, row + (begin + lo) * pz_dtype_bytes(s->dtype), hi - lo, s->shift[c], s->scale[c],
@@ -145,7 +149,7 @@ void pz_patch_gather(pz_slab *s, const int64_t k[3]) {
   const pz_patch_function *f = s->function;
   int64_t *source = s->source;
   for (int i = 0; i < 3; source += f->in[i], i++)
-    fill_source(&s->plan->grid.axis[i], k[i], s->options->border == PZ_BORDER_MIRROR, source);
+    fill_source(&s->plan->grid.axis[i], k[i], s->plan->tiling.mirror, source);
   job j = {.slab = s, .k = k, .units = f->channels_in * f->in[0] * f->in[1], .unit = gather_row};
   run(&j);
 }
@@ -160,8 +164,9 @@ static void look_at_row(const job *j, int64_t i, int32_t worker) {
   if (atomic_load_explicit(&j->found, memory_order_relaxed)) return;
   for (int d = 0; d < 3; d++) inside(&a[d], j->k[d], &lo[d], &hi[d]);
   const int64_t rows = hi[1] - lo[1], planes = hi[0] - lo[0];
-  const int64_t c = i / (planes * rows), z = in_start(&a[0], j->k[0]) + lo[0] + i / rows % planes;
-  const int64_t y = in_start(&a[1], j->k[1]) + lo[1] + i % rows, x = in_start(&a[2], j->k[2]) + lo[2];
+  const int64_t c = i / (planes * rows), z = pz_axis_input(&a[0], j->k[0]) + lo[0] + i / rows % planes;
+  const int64_t y = pz_axis_input(&a[1], j->k[1]) + lo[1] + i % rows,
+                x = pz_axis_input(&a[2], j->k[2]) + lo[2];
   const char *row = pz_slab_plane(s, z) + c * pz_slab_channel_bytes(s) + y * row_bytes(s);
   if (!pz_all_zero(s->dtype, row + x * pz_dtype_bytes(s->dtype), hi[2] - lo[2]))
     atomic_store_explicit((atomic_bool *)&j->found, true, memory_order_relaxed);
@@ -176,6 +181,49 @@ bool pz_patch_is_zero(pz_slab *s, const int64_t k[3]) {
   return !atomic_load(&j.found);
 }
 
+/* ------------------------------------------------------------------ flips */
+
+/* Row i of [channels][z][y][x] and of its mirror image. */
+static int64_t flipped_row(int64_t i, const int64_t n[3], int flip) {
+  const int64_t c = i / (n[0] * n[1]), z = i / n[1] % n[0], y = i % n[1];
+  return (c * n[0] + (flip & 1 ? n[0] - 1 - z : z)) * n[1] + (flip & 2 ? n[1] - 1 - y : y);
+}
+
+static void flip_row(const job *j, int64_t i, int32_t worker) {
+  (void)worker;
+  const pz_slab *s = j->slab;
+  const int64_t *n = s->function->in;
+  const float *from = s->in + flipped_row(i, n, j->which) * n[2];
+  float *to = s->flipped_in + i * n[2];
+  for (int64_t x = 0; x < n[2]; x++) to[x] = from[j->which & 4 ? n[2] - 1 - x : x];
+}
+
+/* Adds the result of a flipped patch, flipped back; after the last one the sum is divided. */
+static void add_flipped_row(const job *j, int64_t i, int32_t worker) {
+  (void)worker;
+  const pz_slab *s = j->slab;
+  const int64_t *n = s->function->out;
+  const float *from = s->flipped_out + flipped_row(i, n, j->which) * n[2];
+  const float divide = (float)j->n;
+  float *to = j->sum + i * n[2];
+  for (int64_t x = 0; x < n[2]; x++) to[x] = (to[x] + from[j->which & 4 ? n[2] - 1 - x : x]) / divide;
+}
+
+pz_status pz_patch_apply(pz_slab *s, float *out, pz_error *err) {
+  const pz_patch_function *f = s->function;
+  const pz_tiling_rules *t = &s->plan->tiling;
+  PZ_TRY(f->run(f->host, s->in, out, err));
+  for (int i = 1; i < t->flips; i++) {
+    job j = {.slab = s, .which = t->flip[i], .units = f->channels_in * f->in[0] * f->in[1], .unit = flip_row};
+    run(&j);
+    PZ_TRY(f->run(f->host, s->flipped_in, s->flipped_out, err));
+    j.units = f->channels_out * f->out[0] * f->out[1], j.unit = add_flipped_row;
+    j.sum = out, j.n = i + 1 == t->flips ? t->flips : 1;
+    run(&j);
+  }
+  return PZ_OK;
+}
+
 /* ------------------------------------------------------------------ scatter */
 
 static void scatter_row(const job *j, int64_t i, int32_t worker) {
@@ -183,25 +231,24 @@ static void scatter_row(const job *j, int64_t i, int32_t worker) {
   const pz_slab *s = j->slab;
   const pz_axis *a = s->plan->grid.axis;
   const int64_t *out = s->function->out;
-  const int64_t high = pz_axis_inside(&a[1]), n = pz_axis_inside(&a[2]),
-                begin = pz_axis_start(&a[0], j->k[0]);
-  const int64_t c = i / (j->n * high), z = j->from - begin + i / high % j->n, y = i % high;
-  const int64_t plane = c * s->plan->depth + (begin + z) % s->plan->depth;
-  const int64_t sum =
-      (plane * a[1].size + pz_axis_start(&a[1], j->k[1]) + y) * a[2].size + pz_axis_start(&a[2], j->k[2]);
-  const int64_t at = (z * out[1] + y) * out[2];
-  const float *value = j->out + c * product(out) + at;
-  if (s->plan->wide) pz_blend_add_f64((double *)s->sums + sum, s->weights + at, value, n);
-  else pz_blend_add_f32((float *)s->sums + sum, s->weights + at, value, n);
+  const int64_t begin[3] = {j->from, pz_axis_begin(&a[1], j->k[1]), pz_axis_begin(&a[2], j->k[2])};
+  const int64_t high = pz_axis_end(&a[1], j->k[1]) - begin[1], n = pz_axis_end(&a[2], j->k[2]) - begin[2];
+  const int64_t c = i / (j->n * high), z = begin[0] + i / high % j->n, y = begin[1] + i % high, x = begin[2];
+  const int64_t plane = c * s->plan->depth + z % s->plan->depth;
+  const int64_t sum = (plane * a[1].result + y) * a[2].result + x;
+  const int64_t in_patch[3] = {z - pz_axis_start(&a[0], j->k[0]), y - pz_axis_start(&a[1], j->k[1]),
+                               x - pz_axis_start(&a[2], j->k[2])};
+  const int64_t at = (in_patch[0] * out[1] + in_patch[1]) * out[2] + in_patch[2];
+  pz_blend_add(s->plan->sum, s->sums, sum, s->weights + at, j->out + c * product(out) + at, n);
 }
 
 void pz_patch_scatter(pz_slab *s, const int64_t k[3], const float *out, int64_t from) {
   const pz_axis *a = s->plan->grid.axis;
-  const int64_t begin = pz_axis_start(&a[0], k[0]), end = begin + pz_axis_inside(&a[0]);
+  const int64_t begin = pz_axis_begin(&a[0], k[0]), end = pz_axis_end(&a[0], k[0]);
   if (from < begin) from = begin;
   if (from >= end) return;
   job j = {.slab = s, .k = k, .out = out, .from = from, .n = end - from, .unit = scatter_row};
-  j.units = s->function->channels_out * j.n * pz_axis_inside(&a[1]);
+  j.units = s->function->channels_out * j.n * (pz_axis_end(&a[1], k[1]) - pz_axis_begin(&a[1], k[1]));
   run(&j);
 }
 
@@ -212,11 +259,11 @@ static void store_row(const job *j, int64_t i, int32_t worker) {
   const pz_arrangement *p = s->plan;
   const int64_t high = p->result.shape[1], x = p->result.shape[2], z = j->from + i / high, y = i % high;
   double *inverse = s->inverse + worker * x;
-  pz_blend_inverse(&p->grid, s->weights, z, y, inverse);
+  pz_blend_inverse(p->sum, &p->grid, s->weights, z, y, inverse);
   const int64_t sum = (z % p->depth * high + y) * x;
   const pz_blend_row row = {
-      .sum = (char *)s->sums + sum * (p->wide ? 8 : 4),
-      .wide = p->wide,
+      .sum = (char *)s->sums + sum * pz_sum_bytes(p->sum),
+      .kind = p->sum,
       .inverse = inverse,
       .n = x,
       .channels = s->function->channels_out,

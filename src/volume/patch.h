@@ -21,6 +21,8 @@ typedef struct pz_slab {
   double *inverse;      /* for each worker, a row */
   float *best;          /* for each worker, a row */
   int64_t *source; /* where the voxels of a patch come from: in[0] + in[1] + in[2] indices, -1 for zero */
+  float *flipped_in, *flipped_out; /* for test-time augmentation */
+  int64_t shape[3];                /* of the volume */
 } pz_slab;
 
 pz_status pz_slab_make(const pz_patch_function *function, const pz_arrangement *plan,
@@ -34,6 +36,8 @@ int64_t pz_slab_channel_bytes(const pz_slab *slab);
 void pz_patch_gather(pz_slab *slab, const int64_t k[3]);
 /* Whether its voxels inside the volume are all zero. */
 bool pz_patch_is_zero(pz_slab *slab, const int64_t k[3]);
+/* The network's result for slab->in: its mean over the flips of the tiling. */
+pz_status pz_patch_apply(pz_slab *slab, float *out, pz_error *err);
 /* Adds weight * out for the planes from `from` on. */
 void pz_patch_scatter(pz_slab *slab, const int64_t k[3], const float *out, int64_t from);
 /* Planes z..z+n-1 to slab->store[which]; leaves their sums zero. */

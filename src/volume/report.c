@@ -41,7 +41,9 @@ static bool put_plan(json_t *o, const pz_patch_function *f, const pz_volume *inp
                      const pz_arrangement *p) {
   const pz_axis *a = p->grid.axis;
   const int64_t counts[3] = {a[0].count, a[1].count, a[2].count};
-  const int64_t overlap[3] = {a[0].overlap, a[1].overlap, a[2].overlap};
+  int64_t overlap[3];
+  for (int i = 0; i < 3; i++)
+    overlap[i] = a[i].out - (int64_t)p->tiling.grid.step[i]; /* the least of neighbours */
   json_t *in = volume(&input->info), *out = volume(&p->result);
   bool good = in && out && put(in, "path", path_text(input->path)) && put(out, "path", path_text(output));
   good = put(o, "input", in) && good;

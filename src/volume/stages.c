@@ -146,7 +146,16 @@ static pz_status write_patch(pz_stages *s, const item *i, pz_error *err) {
   return PZ_OK;
 }
 
+static pz_status hand_over(pz_stages *s, const item *i, pz_error *err) {
+  const pz_volume_writer *sink = s->o.sink;
+  const int64_t channel = i->b * pz_volume_plane_bytes(&s->o.slab->plan->result);
+  if (sink->write(sink->host, i->a, i->b, s->o.slab->store[i->which], channel)) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_RUN, "the result: its writer failed at planes %lld to %lld", (long long)i->a,
+                 (long long)(i->a + i->b - 1));
+}
+
 static pz_status write_planes(pz_stages *s, const item *i, pz_error *err) {
+  if (s->o.sink) return hand_over(s, i, err);
   const pz_volume_info *r = &s->o.slab->plan->result;
   const int64_t plane = pz_volume_plane_bytes(r);
   const char *from = s->o.slab->store[i->which];
@@ -167,6 +176,7 @@ static void forget_rows(pz_stages *s, int64_t keep) {
 
 /* Data first, then the record of it. Files of rows that are not needed go last. */
 static pz_status record(pz_stages *s, pz_error *err) {
+  if (!s->o.job) return PZ_OK;
   const int64_t rows = s->row - s->needed + 1;
   for (int64_t i = 0; i < rows; i++) s->recent[i] = s->patches[(s->needed + i) % s->window];
   if (s->journal >= 0 && fdatasync(s->journal) != 0)
@@ -185,6 +195,7 @@ static pz_status end_row(pz_stages *s, const item *i, pz_error *err) {
   const bool journalled = s->patches[i->a % s->window] > 0;
   s->row = i->a + 1;
   s->needed = i->b;
+  if (!s->o.job) return PZ_OK;
   return journalled || s->row - s->keep >= s->window - 1 ? record(s, err) : PZ_OK;
 }
 
@@ -298,7 +309,7 @@ void pz_stages_put_row(pz_stages *s, int64_t row, int64_t needed) {
 /* The rows that are needed to resume at `row`: those whose planes reach behind its first. */
 int64_t pz_rows_needed(const pz_axis *z, int64_t row) {
   int64_t last;
-  return row < z->count ? pz_axis_covering(z, pz_axis_start(z, row), &last) : z->count;
+  return row < z->count ? pz_axis_covering(z, pz_axis_begin(z, row), &last) : z->count;
 }
 
 static void load_journals(pz_stages *s) {
@@ -315,10 +326,10 @@ static pz_status begin_writing(pz_stages *s, pz_error *err) {
   s->patches = calloc((size_t)s->window * 2, sizeof *s->patches);
   if (!s->patches) return pz_fail_memory(err, "the writer", (unsigned long long)s->window * 16);
   s->recent = s->patches + s->window;
-  load_journals(s);
+  if (s->o.job) load_journals(s);
   s->recorded = pz_seconds();
-  s->result = open(s->o.result_path, O_WRONLY | O_CLOEXEC);
-  if (s->result < 0) return pz_io_fail(err, s->o.result_path, "opening", errno);
+  if (s->o.job) s->result = open(s->o.result_path, O_WRONLY | O_CLOEXEC);
+  if (s->o.job && s->result < 0) return pz_io_fail(err, s->o.result_path, "opening", errno);
   s->writing = pthread_create(&s->writer, NULL, write_all, s) == 0;
   return s->writing ? PZ_OK : pz_fail(err, PZ_ERROR_RUN, "cannot start a thread for writing");
 }

@@ -11,11 +11,12 @@ typedef struct pz_stages_options {
   pz_slab *slab;
   pz_volume *input;
   pz_job *job;
-  const char *result_path; /* raw planes go here ... */
-  int64_t result_offset;   /* ... from here on */
-  int64_t first_plane;     /* of the input that is needed */
-  int64_t first_row;       /* recorded as finished */
-  int64_t read_planes;     /* at once */
+  const pz_volume_writer *sink; /* takes the planes; NULL: the job's files do, as follows */
+  const char *result_path;      /* raw planes go here ... */
+  int64_t result_offset;        /* ... from here on */
+  int64_t first_plane;          /* of the input that is needed */
+  int64_t first_row;            /* recorded as finished */
+  int64_t read_planes;          /* at once */
   double record_seconds;
   bool no_input; /* nothing is left to be read */
 } pz_stages_options;

@@ -46,6 +46,7 @@ typedef struct pz_volume {
       cache_memory; /* of these, what pz_volume_uncached gives back; 0 where there is nothing to give back */
   int64_t step;     /* planes that are best read at once */
   void *state;      /* the format's own */
+  const pz_volume_reader *calls; /* what reads it; NULL: a file */
 } pz_volume;
 
 /* The finished result, for formats that are written at the end: raw planes [channels, z, y, x] in a file. */

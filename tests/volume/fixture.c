@@ -157,6 +157,7 @@ static float voxel(const fx_net *net, const float *in, int32_t c, int64_t z, int
   const float *channel = in + c % f->channels_in * f->in[0] * f->in[1] * f->in[2];
   if (net->kind == FX_BOX) return box(f, channel, z, y, x);
   const float v = channel[((z + m[0]) * f->in[1] + y + m[1]) * f->in[2] + x + m[2]];
+  if (net->kind == FX_STEPS) return (v + (float)(z + 2 * y + 3 * x) / 16) / 256;
   return net->kind == FX_RAMP ? v + 0.01f * (float)(c + 1) * (float)(z + 2 * y + 3 * x) : v;
 }
 
@@ -190,7 +191,8 @@ pz_status fx_infer(fx_net *net, const char *input, const char *output, const pz_
   pz_infer_options o = *options;
   o.interrupt = &net->flag;
   PZ_TRY(pz_volume_open(input, &v, err));
-  const pz_status status = pz_engine_run(&net->function, v, output, &o, tuning, NULL, err);
+  const pz_status status =
+      pz_engine_run(&net->function, v, &(pz_volume_writer){.path = output}, &o, tuning, NULL, err);
   pz_volume_close(v);
   return status;
 }

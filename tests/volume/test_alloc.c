@@ -62,7 +62,8 @@ static void whole_runs(void **state) {
       char *report = NULL;
       fx_net_make(&net, FX_RAMP, 1, 2, in, out);
       pz_status status = pz_volume_open(from, &v, &err);
-      if (status == PZ_OK) status = pz_engine_run(&net.function, v, to, &o, &eager, &report, &err);
+      if (status == PZ_OK)
+        status = pz_engine_run(&net.function, v, &(pz_volume_writer){.path = to}, &o, &eager, &report, &err);
       pz_volume_close(v);
       const bool failed = pz_fail_alloc_end();
       /* SQLite can do without some of its allocations, and reports some failures as an error of its own. */

@@ -107,6 +107,7 @@ static void step_function(const writer *w, pz_text *t, int32_t index, int32_t *c
       s->op, s->name, s->algorithm, index);
   for (int32_t c = 0; c < s->n_calls; c++) {
     const int32_t instance = w->instances.of_call[(*call_number)++];
+    if (s->calls[c].after_all) pz_text_append(t, "  wait_for_all(r->executor, worker);\n");
     pz_text_printf(t, "  k%d_%s(", instance, s->calls[c].function + 3);
     for (int32_t a = 0; a < s->calls[c].n_args; a++)
       if (s->calls[c].args[a].at.space != PZ_SPACE_NULL) pointer(t, w->plan, &s->calls[c].args[a].at);
@@ -192,9 +193,6 @@ static const char *const run_text =
     "  clock_gettime(CLOCK_MONOTONIC, &t);\n"
     "  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;\n"
     "}\n\n"
-    "static void wait_for_all(const pz_abi_executor *e, int32_t worker) {\n"
-    "  if (e) e->barrier(e->host, worker);\n"
-    "}\n\n"
     "static void run_steps(const pz_abi_call *r, int32_t worker, int32_t workers) {\n"
     "  int64_t before = r->step_ns && worker == 0 ? now() : 0;\n"
     "  for (int32_t i = 0; i < STEPS; i++) {\n"
@@ -237,6 +235,9 @@ static pz_status write_network(const writer *w, pz_error *err) {
                  "#define ARENA(at) ((float *)r->arena + (at))\n#define WEIGHTS(at) (weights + (at))\n"
                  "#define INPUT(i, at) (r->inputs[i] + (at))\n#define OUTPUT(i, at) (r->outputs[i] + (at))\n"
                  "#define SCRATCH ((float *)r->arena + %lld + worker * %lld)\n\n"
+                 "static void wait_for_all(const pz_abi_executor *e, int32_t worker) {\n"
+                 "  if (e) e->barrier(e->host, worker);\n"
+                 "}\n\n"
                  "extern const float weights[] __attribute__((visibility(\"hidden\")));\n"
                  "__asm__(\".section " PZ_ABI_WEIGHTS_SECTION
                  ",\\\"a\\\",@progbits\\n.balign 4096\\n.global weights\\n.hidden "

@@ -56,6 +56,8 @@ pz_status pz_add_call(pz_plan *plan, pz_step *step, const char *header, const ch
   return PZ_OK;
 }
 
+void pz_call_after_all(pz_step *step) { step->calls[step->n_calls - 1].after_all = true; }
+
 static void view_fields(pz_text *text, const pz_view *v) {
   pz_text_printf(text, "%d, %d, %d, %d, %d, %d, {%d, %d, %d}, {%d, %d, %d}, %lld, %lld, %lld, %lld, %lld",
                  v->n, v->c, v->d, v->h, v->w, v->block, v->border_lo[0], v->border_lo[1], v->border_lo[2],

@@ -58,9 +58,10 @@ typedef struct pz_call {
   const char *header, *function, *shape;
   pz_arg args[PZ_CALL_ARGS];
   int32_t n_args;
+  bool after_all; /* begins when all workers have finished the step's calls before it */
 } pz_call;
 
-/* One operator of the plan; all workers pass a barrier behind it. */
+/* One operator of the plan; all workers pass a barrier behind it, and in front of calls that say so. */
 typedef struct pz_step {
   const char *name, *op, *algorithm;
   pz_node_id node; /* PZ_NONE for conversions of inputs and outputs */

@@ -43,6 +43,8 @@ static inline int32_t pz_variant_of(const pz_plan *plan, const pz_node *node) {
 /* A buffer of its own for the tensor, with its border; becomes the tensor's storage in that layout. */
 pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_storage *storage,
                            pz_error *err);
+/* A stretch of the arena, 64-byte aligned, that belongs to the steps whose calls are given it. */
+pz_status pz_add_buffer(pz_plan *plan, int64_t floats, pz_pointer *at, pz_error *err);
 /* The call that copies or converts between two storages of equal sizes, whatever their layouts. */
 pz_status pz_add_copy_call(pz_plan *plan, pz_step *step, const pz_storage *from, const pz_storage *to,
                            pz_error *err);
@@ -71,6 +73,8 @@ pz_status pz_add_channel_vector(pz_plan *plan, pz_tensor_id id, int64_t c, pz_po
 /* A call; `shape` is the text between the braces of the kernel's shape struct. The text is taken over and freed. */
 pz_status pz_add_call(pz_plan *plan, pz_step *step, const char *header, const char *function, pz_text *shape,
                       const pz_arg *args, int32_t n_args, pz_error *err);
+/* The call that was added last begins when all workers have finished those before it. */
+void pz_call_after_all(pz_step *step);
 /* Adds the call that zeroes the border of `s`, if it has any. The framework does so for each output of a node. */
 pz_status pz_add_border_call(pz_plan *plan, pz_step *step, const pz_storage *s, pz_error *err);
 pz_status pz_set_algorithm(pz_plan *plan, pz_step *step, pz_error *err, const char *format, ...)

@@ -71,6 +71,11 @@ static pz_status new_buffer(pz_plan *plan, int64_t floats, int32_t *index, pz_er
   return PZ_OK;
 }
 
+pz_status pz_add_buffer(pz_plan *plan, int64_t floats, pz_pointer *at, pz_error *err) {
+  *at = (pz_pointer){PZ_SPACE_ARENA, 0, 0};
+  return new_buffer(plan, floats, &at->index, err);
+}
+
 pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_storage *storage,
                            pz_error *err) {
   pz_storage s = {

@@ -18,49 +18,12 @@
 
 #include "kernels/activation.h"
 #include "kernels/norm/moments.h"
-
-enum { PZ_NORM_UNIT = 4096 }; /* points of a unit, about */
-
-typedef struct pz_group_statistics_shape {
-  pz_view in;
-} pz_group_statistics_shape;
-
-typedef struct pz_group_norm_shape {
-  pz_view in, out;
-  int32_t groups, has_gamma, has_beta;
-  float eps;
-  int32_t act; /* pz_k_act; PReLU reads slope */
-  float act_alpha, act_beta;
-} pz_group_norm_shape;
-typedef pz_group_norm_shape pz_group_norm_whole_shape;
-
-/* ---- what follows from the shape; plain C ---- */
-
-PZ_INLINE int64_t pz_norm_block_rows(const pz_view *v) { return (int64_t)v->d * v->h; }
-/* Rows of a unit, whole pieces; units of a block. */
-PZ_INLINE int64_t pz_norm_unit_rows(const pz_view *v) {
-  const int32_t rows = pz_norm_piece_rows(v),
-                pieces = PZ_NORM_UNIT / (rows * (v->w < PZ_NORM_UNIT ? v->w : PZ_NORM_UNIT));
-  return (int64_t)rows * (pieces > 1 ? pieces : 1);
-}
-PZ_INLINE int64_t pz_norm_units(const pz_view *v) {
-  return (pz_norm_block_rows(v) + pz_norm_unit_rows(v) - 1) / pz_norm_unit_rows(v);
-}
-/* Blocks of a span; 0 where groups lie across blocks in such a way that none but all of them would do. */
-PZ_INLINE int32_t pz_norm_span(const pz_view *v, int32_t groups) {
-  const int32_t maps = v->c / groups;
-  if (v->block % maps == 0) return 1;
-  if (groups == 1) return pz_blocks(v);
-  return maps % v->block == 0 ? maps / v->block : 0;
-}
+#include "kernels/norm/shape.h"
 
 /* ---- statistics of units ---- */
 
 /* Of unit `unit`, counted over n, block, unit. */
 enum { PZ_NORM_LANES_FLOATS = 4 * PZ_S };
-PZ_INLINE int64_t pz_norm_floats(const pz_view *v) {
-  return (int64_t)v->n * pz_blocks(v) * pz_norm_units(v) * PZ_NORM_LANES_FLOATS;
-}
 PZ_INLINE void pz_norm_store(float *statistics, int64_t unit, const pz_norm_lanes *lanes) {
   float *to = statistics + unit * PZ_NORM_LANES_FLOATS;
   memcpy(to, lanes->mean, sizeof lanes->mean);

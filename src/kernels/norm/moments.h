@@ -10,10 +10,10 @@
 #ifndef PZ_KERNELS_NORM_MOMENTS_H
 #define PZ_KERNELS_NORM_MOMENTS_H
 
-#include "kernels/rows.h"
+#include "kernels/norm/shape.h"
 #include "kernels/vec.h"
 
-enum { PZ_NORM_PIECE = 256, PZ_NORM_SUMS = 4 };
+enum { PZ_NORM_SUMS = 4 };
 
 /* Of each lane: how many points, their mean, and the sum of the squares of their deviations from it. */
 typedef struct pz_norm_lanes {
@@ -116,10 +116,6 @@ PZ_INLINE pz_norm_moments pz_norm_of_lanes(const pz_norm_lanes *lanes, int32_t b
 }
 
 /* ---- a region ---- */
-
-PZ_INLINE int32_t pz_norm_piece_rows(const pz_view *v) {
-  return v->w < PZ_NORM_PIECE ? PZ_NORM_PIECE / v->w : 1;
-}
 
 /* `in`: the first point of the block that rows count from; first < end. */
 PZ_INLINE pz_norm_lanes pz_norm_region(const pz_view *v, const float *in, int64_t first, int64_t end) {

@@ -1,0 +1,50 @@
+/* shape.h: what a group normalisation is, and what follows from it. Plain C: the compiler half includes it too. */
+#ifndef PZ_KERNELS_NORM_SHAPE_H
+#define PZ_KERNELS_NORM_SHAPE_H
+
+#include "kernels/rows.h"
+
+enum { PZ_NORM_PIECE = 256 /* points at most */, PZ_NORM_UNIT = 4096 /* points, about */ };
+
+typedef struct pz_group_statistics_shape {
+  pz_view in;
+} pz_group_statistics_shape;
+
+typedef struct pz_group_norm_shape {
+  pz_view in, out;
+  int32_t groups, has_gamma, has_beta;
+  float eps;
+  int32_t act; /* pz_k_act; PReLU reads slope */
+  float act_alpha, act_beta;
+} pz_group_norm_shape;
+typedef pz_group_norm_shape pz_group_norm_whole_shape;
+
+/* Rows of a piece. */
+PZ_INLINE int32_t pz_norm_piece_rows(const pz_view *v) {
+  return v->w < PZ_NORM_PIECE ? PZ_NORM_PIECE / v->w : 1;
+}
+
+PZ_INLINE int64_t pz_norm_block_rows(const pz_view *v) { return (int64_t)v->d * v->h; }
+/* Rows of a unit, whole pieces; units of a block. */
+PZ_INLINE int64_t pz_norm_unit_rows(const pz_view *v) {
+  const int32_t rows = pz_norm_piece_rows(v),
+                pieces = PZ_NORM_UNIT / (rows * (v->w < PZ_NORM_UNIT ? v->w : PZ_NORM_UNIT));
+  return (int64_t)rows * (pieces > 1 ? pieces : 1);
+}
+PZ_INLINE int64_t pz_norm_units(const pz_view *v) {
+  return (pz_norm_block_rows(v) + pz_norm_unit_rows(v) - 1) / pz_norm_unit_rows(v);
+}
+/* Blocks of a span; 0 where groups lie across blocks in such a way that none but all of them would do. */
+PZ_INLINE int32_t pz_norm_span(const pz_view *v, int32_t groups) {
+  const int32_t maps = v->c / groups;
+  if (v->block % maps == 0) return 1;
+  if (groups == 1) return pz_blocks(v);
+  return maps % v->block == 0 ? maps / v->block : 0;
+}
+
+/* Floats of the statistics: two doubles for each lane of each unit. */
+PZ_INLINE int64_t pz_norm_floats(const pz_view *v) {
+  return (int64_t)v->n * pz_blocks(v) * pz_norm_units(v) * 4 * v->block;
+}
+
+#endif

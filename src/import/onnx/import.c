@@ -1,0 +1,125 @@
+/* import.c: an ONNX model to a graph. */
+#include "import/onnx/onnx.h"
+#include <unistd.h>
+
+/* An eighth of this machine's memory, in floats: importing, folding and packing each hold a copy for a while. */
+static int64_t machine_elements(void) {
+  int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0 ? pages / 8 * (page / (int64_t)sizeof(float)) : INT64_C(1) << 31;
+}
+
+static pz_status check_model(const pz_onnx *c) {
+  const pz_onnx_model *m = &c->model;
+  if (!m->has_graph)
+    return pz_fail(c->err, PZ_ERROR_INPUT, "%s: holds no graph, expected an ONNX model", c->file);
+  if (m->opset < PZ_ONNX_OLDEST_OPSET || m->opset > PZ_ONNX_NEWEST_OPSET)
+    return pz_fail(c->err, PZ_ERROR_INPUT,
+                   "%s: needs opset %lld, %d to %d are read: convert it with onnx.version_converter", c->file,
+                   (long long)m->opset, PZ_ONNX_OLDEST_OPSET, PZ_ONNX_NEWEST_OPSET);
+  return PZ_OK;
+}
+
+static pz_status read_model(pz_onnx *c, const pz_mapping *map) {
+  const pz_onnx_reader reader = {c->arena, c->err};
+  const pz_wire wire = {map->data, map->data + map->size, map->data, c->file, "ONNX model"};
+  PZ_TRY(pz_onnx_read_model(&reader, wire, &c->model));
+  return check_model(c);
+}
+
+/* A result that is known here becomes a constant that an identity gives the output's name. */
+static pz_status add_known_output(pz_onnx *c, pz_onnx_value *v) {
+  const char *output[] = {v->name};
+  const pz_onnx_node node = {.name = v->name, .op = "Constant", .domain = "", .in = output, .n_in = 1};
+  const char *name = pz_arena_printf(c->arena, "%s.value", v->name);
+  c->node = &node;
+  c->node_name = v->name;
+  name = name ? pz_onnx_fresh_name(c, name) : NULL;
+  if (!name) return pz_onnx_no_memory(c);
+  pz_tensor_id id;
+  PZ_TRY(pz_onnx_tensor_in(c, 0, &id));
+  PZ_TRY(pz_graph_rename_tensor(c->graph, id, name, c->err));
+  pz_node identity = pz_node_new(PZ_OP_IDENTITY);
+  PZ_TRY(pz_onnx_apply(c, &identity, "result", &id));
+  v->tensor = id;
+  return pz_graph_rename_tensor(c->graph, id, v->name, c->err);
+}
+
+static pz_status add_output(pz_onnx *c, const char *name) {
+  const int32_t i = pz_onnx_find_value(c, name);
+  if (i < 0 || c->values[i].state != PZ_ONNX_READY)
+    return pz_fail(c->err, PZ_ERROR_INPUT, "%s: output '%.200s' is made by no node", c->file, name);
+  if (c->values[i].known) PZ_TRY(add_known_output(c, &c->values[i]));
+  if (pz_graph_is_output(c->graph, c->values[i].tensor))
+    return pz_fail(c->err, PZ_ERROR_INPUT, "%s: output '%.200s' is listed twice", c->file, name);
+  return pz_graph_add_output(c->graph, c->values[i].tensor, c->err);
+}
+
+static pz_status add_outputs(pz_onnx *c) {
+  const pz_onnx_graph *g = &c->model.graph;
+  for (int32_t i = 0; i < g->n_outputs; i++) PZ_TRY(add_output(c, g->outputs[i].name));
+  if (!c->graph->n_inputs) return pz_fail(c->err, PZ_ERROR_INPUT, "%s: the model has no input", c->file);
+  if (!c->graph->n_outputs) return pz_fail(c->err, PZ_ERROR_INPUT, "%s: the model has no output", c->file);
+  return PZ_OK;
+}
+
+/* What is not supported is the news, even where building could not go on to the end for another reason. */
+static pz_status build_nodes(pz_onnx *c, const bool *needed) {
+  pz_error *err = c->err, own = {0};
+  c->err = &own;
+  const pz_status status = pz_onnx_build_nodes(c, &c->model.graph, needed);
+  c->err = err;
+  if (c->n_refusals && status != PZ_ERROR_MEMORY) return pz_onnx_fail_refused(c, err);
+  return status == PZ_OK ? PZ_OK : pz_fail(err, status, "%s", own.message);
+}
+
+static pz_status build(pz_onnx *c) {
+  bool *needed;
+  PZ_TRY(pz_graph_new(c->model.graph.name, &c->graph, c->err));
+  PZ_TRY(pz_onnx_declare(c, &c->model.graph));
+  PZ_TRY(pz_onnx_add_inputs(c));
+  PZ_TRY(pz_onnx_find_needed(c, &needed));
+  PZ_TRY(build_nodes(c, needed));
+  PZ_TRY(add_outputs(c));
+  PZ_TRY(pz_graph_compact(c->graph, c->err));
+  return pz_graph_verify(c->graph, c->err);
+}
+
+static pz_status import(pz_onnx *c) {
+  pz_mapping map;
+  if (c->options->weights)
+    return pz_fail(c->err, PZ_ERROR_USAGE, "%s: an ONNX model has its weights within: leave out --weights",
+                   c->file);
+  PZ_TRY(pz_file_map(c->file, &map, c->err));
+  pz_status status = read_model(c, &map);
+  if (status == PZ_OK) status = build(c);
+  pz_onnx_files_close(&c->files);
+  pz_file_unmap(&map);
+  if (status == PZ_OK) return PZ_OK;
+  pz_graph_free(c->graph);
+  c->graph = NULL;
+  return status;
+}
+
+pz_status pz_onnx_import_within(const char *path, const pz_import_options *options, int64_t max_elements,
+                                pz_graph **graph, pz_error *err) {
+  static const pz_import_options none = {0};
+  pz_arena *arena = pz_arena_new();
+  *graph = NULL;
+  if (!arena) return pz_fail_memory(err, path, sizeof(pz_onnx));
+  pz_onnx c = {.file = path,
+               .arena = arena,
+               .options = options ? options : &none,
+               .max_elements = max_elements,
+               .err = err,
+               .files = {.arena = arena, .model = path},
+               .index = {.arena = arena}};
+  const pz_status status = import(&c);
+  pz_arena_free(arena);
+  *graph = c.graph;
+  return status;
+}
+
+pz_status pz_import_onnx(const char *path, const pz_import_options *options, pz_graph **graph,
+                         pz_error *err) {
+  return pz_onnx_import_within(path, options, machine_elements(), graph, err);
+}

@@ -1,0 +1,219 @@
+/* onnx.h: an ONNX model on its way from the file to the graph.
+ *
+ *   model.h         the model as it stands in the file
+ *   import.c        the whole
+ *   inputs.c        inputs of the model and their shapes
+ *   build.c         nodes in their order, each by its row of operators.inc
+ *   values.c        names to values; constants
+ *   emit.c          nodes and constants of the graph
+ *   attributes.c    attributes of the current node
+ *   refuse.c        what is not supported, all of it in one message
+ *   ops/            what operators become in the graph
+ *   fold/           what operators do to constants
+ *
+ * A value of the model is a tensor of the graph or a constant that is known here: an initialiser, or what was computed
+ * from constants and shapes. Constants have integers (or booleans) or floats; the graph has floats alone.
+ */
+#ifndef PZ_IMPORT_ONNX_ONNX_H
+#define PZ_IMPORT_ONNX_ONNX_H
+
+#include "import/import.h"
+#include "import/names.h"
+#include "import/onnx/model.h"
+
+#define PZ_ONNX_OLDEST_OPSET 7
+#define PZ_ONNX_NEWEST_OPSET 28
+#define PZ_ONNX_MAX_DEPTH    8 /* of graphs in graphs */
+
+typedef struct pz_onnx_constant {
+  pz_onnx_type type;
+  pz_shape shape; /* sizes may be 0 */
+  int64_t elements;
+  const float *floats; /* of floating-point types, else NULL */
+  const int64_t *ints; /* of the others, else NULL */
+} pz_onnx_constant;
+
+typedef enum pz_onnx_state {
+  PZ_ONNX_LATER, /* what makes it was not reached yet */
+  PZ_ONNX_READY,
+  PZ_ONNX_REFUSED /* what makes it is not supported */
+} pz_onnx_state;
+
+typedef struct pz_onnx_value {
+  const char *name;
+  pz_onnx_state state;
+  pz_onnx_type type;
+  pz_tensor_id tensor;          /* also of a constant that the graph needed; else PZ_NONE */
+  bool known;                   /* a constant: */
+  const pz_onnx_tensor *stored; /* that was not decoded yet */
+  const pz_onnx_constant *constant;
+} pz_onnx_value;
+
+typedef struct pz_onnx_refusal {
+  const char *op, *name, *reason; /* reason "": the operator is not known */
+} pz_onnx_refusal;
+
+typedef struct pz_onnx_operator pz_onnx_operator;
+typedef struct pz_onnx {
+  const char *file;
+  pz_arena *arena; /* for the time of the import */
+  const pz_import_options *options;
+  pz_error *err;
+  pz_graph *graph;
+  pz_onnx_model model;
+  pz_onnx_files files;
+  pz_import_names index; /* names to values */
+  pz_onnx_value *values;
+  int32_t n_values, cap_values;
+  pz_onnx_refusal *refusals;
+  int32_t n_refusals;
+  int64_t elements, max_elements; /* of constants */
+  int32_t depth;
+  /* the node that is being built */
+  const pz_onnx_node *node;
+  const pz_onnx_operator *row;
+  const char *node_name;
+  pz_tensor_id first_tensor; /* tensors from here on are the node's */
+} pz_onnx;
+
+/* As pz_import_onnx, with a limit for the elements of all constants together. */
+pz_status pz_onnx_import_within(const char *path, const pz_import_options *options, int64_t max_elements,
+                                pz_graph **graph, pz_error *err);
+
+/* ---- the table of operators ---- */
+
+typedef pz_status (*pz_onnx_builder)(pz_onnx *c);
+typedef enum pz_onnx_types {
+  PZ_ONNX_FLOATS, /* computes with floating-point values */
+  PZ_ONNX_ANY,    /* moves values of any type */
+  PZ_ONNX_SHAPES  /* looks at the shapes of its inputs alone: always folded */
+} pz_onnx_types;
+struct pz_onnx_operator { /* a row of operators.inc */
+  const char *op;
+  int32_t since, min_in, max_in; /* max_in -1: any number */
+  pz_onnx_types types;
+  pz_onnx_builder build, fold; /* NULL: none */
+};
+/* NULL for operators that are not supported. */
+const pz_onnx_operator *pz_onnx_find_operator(const pz_onnx_node *node);
+#define OPERATOR(op, since, min_in, max_in, types, build, fold)                                              \
+  pz_status pz_onnx_op_##build(pz_onnx *c);                                                                  \
+  pz_status pz_onnx_op_##fold(pz_onnx *c);
+#include "import/onnx/operators.inc"
+#undef OPERATOR
+
+/* ---- inputs.c, build.c ---- */
+
+pz_status pz_onnx_add_inputs(pz_onnx *c);
+/* Declares the values of a graph: initialisers and results of nodes. */
+pz_status pz_onnx_declare(pz_onnx *c, const pz_onnx_graph *g);
+/* Builds the nodes of a graph; those whose `needed` (may be NULL: all) is false are left out. */
+pz_status pz_onnx_build_nodes(pz_onnx *c, const pz_onnx_graph *g, const bool *needed);
+/* Which nodes the outputs of the model depend on. */
+pz_status pz_onnx_find_needed(pz_onnx *c, bool **needed);
+
+/* ---- messages ---- */
+
+/* Fails with "model.onnx: node 'name' (Conv): " in front. */
+pz_status pz_onnx_fail(pz_onnx *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The node is valid, but not supported: notes it, with what about it is not, for one message about all such nodes. */
+pz_status pz_onnx_refuse(pz_onnx *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+pz_status pz_onnx_note_refusal(pz_onnx *c, const pz_onnx_node *node, const char *name, const char *reason);
+/* The message. */
+pz_status pz_onnx_fail_refused(pz_onnx *c, pz_error *err);
+pz_status pz_onnx_no_memory(pz_onnx *c);
+/* The name of a node; of those without one the operator with the node's number. */
+const char *pz_onnx_node_name(pz_onnx *c, const pz_onnx_node *node, int32_t number);
+
+/* ---- values ---- */
+
+int32_t pz_onnx_find_value(const pz_onnx *c, const char *name); /* -1 */
+/* Adds a name; fails where it is there. */
+pz_status pz_onnx_add_value(pz_onnx *c, const char *name, int32_t *index);
+
+/* Input i of the current node; NULL where it is absent. Valid until values are added. */
+pz_onnx_value *pz_onnx_in(const pz_onnx *c, int32_t i);
+static inline bool pz_onnx_has(const pz_onnx *c, int32_t i) { return pz_onnx_in(c, i) != NULL; }
+bool pz_onnx_is_known(const pz_onnx *c, int32_t i); /* there, and a constant */
+/* The shape of an input that is there. */
+const pz_shape *pz_onnx_in_shape(const pz_onnx *c, int32_t i);
+/* The constant at input i; refuses where it is not one. */
+pz_status pz_onnx_constant_in(pz_onnx *c, int32_t i, const pz_onnx_constant **constant);
+/* The same, integers: of rank 0 or 1. */
+pz_status pz_onnx_ints_in(pz_onnx *c, int32_t i, const int64_t **ints, int32_t *count);
+/* The same, a single number. */
+pz_status pz_onnx_number_in(pz_onnx *c, int32_t i, double *number);
+/* Input i as a tensor of the graph; constants are added to the graph when first needed. */
+pz_status pz_onnx_tensor_in(pz_onnx *c, int32_t i, pz_tensor_id *id);
+
+/* A constant with room for its values, which count for the limit; *floats or *ints is where they go. */
+typedef struct pz_onnx_space {
+  pz_onnx_constant *constant;
+  float *floats;
+  int64_t *ints;
+} pz_onnx_space;
+pz_status pz_onnx_new_constant(pz_onnx *c, pz_onnx_type type, const pz_shape *shape, pz_onnx_space *space);
+/* The product of the sizes, some of which may be 0; saturates. */
+int64_t pz_onnx_elements(const pz_shape *shape);
+/* All values of a constant are this number. */
+bool pz_onnx_is_uniform(const pz_onnx_constant *k, double *number);
+static inline double pz_onnx_number(const pz_onnx_constant *k, int64_t i) {
+  return k->floats ? (double)k->floats[i] : (double)k->ints[i];
+}
+
+/* Gives output i of the current node its value. An absent output is left out. */
+pz_status pz_onnx_give(pz_onnx *c, int32_t i, pz_tensor_id id, pz_onnx_type type);
+pz_status pz_onnx_give_constant(pz_onnx *c, int32_t i, const pz_onnx_constant *constant);
+bool pz_onnx_wants(const pz_onnx *c, int32_t i); /* output i has a name */
+/* The type of input 0. */
+pz_onnx_type pz_onnx_type_in(const pz_onnx *c);
+
+/* ---- nodes of the graph ---- */
+
+static inline const pz_shape *pz_onnx_shape(const pz_onnx *c, pz_tensor_id id) {
+  return &c->graph->tensors[id].shape;
+}
+/* Adds a node for the current one; the first has its name, the others "name.part". */
+pz_status pz_onnx_add(pz_onnx *c, pz_node *node, const char *part, int32_t n_in, const pz_tensor_id *in,
+                      pz_tensor_id *out);
+pz_status pz_onnx_add_many(pz_onnx *c, pz_node *node, const char *part, pz_tensor_id in, int32_t n_out,
+                           pz_tensor_id *out);
+/* The same with one input: *x becomes the output. */
+pz_status pz_onnx_apply(pz_onnx *c, pz_node *node, const char *part, pz_tensor_id *x);
+/* A constant of the graph, "name.part", that is no value of the model; data NULL: zeros. */
+pz_status pz_onnx_add_constant(pz_onnx *c, const char *part, const pz_shape *shape, const float *data,
+                               pz_tensor_id *id);
+/* Adds a node of one input that is the current node's input 0, and gives its result. */
+pz_status pz_onnx_simple(pz_onnx *c, pz_node *node);
+/* Steps that many operators need; nothing is added where nothing would change. */
+pz_status pz_onnx_reshape_to(pz_onnx *c, const pz_shape *shape, pz_tensor_id *x);
+pz_status pz_onnx_power(pz_onnx *c, double scale, double shift, pz_tensor_id *x); /* scale*x + shift */
+pz_status pz_onnx_activate(pz_onnx *c, pz_activation act, const char *part, pz_tensor_id *x);
+/* A name that no node and no tensor of the graph has, nor any value of the model; NULL when out of memory. */
+const char *pz_onnx_fresh_name(pz_onnx *c, const char *stem);
+
+/* ---- attributes of the current node ---- */
+
+bool pz_onnx_has_attr(pz_onnx *c, const char *name);
+const pz_onnx_attribute *pz_onnx_attr(pz_onnx *c, const char *name); /* NULL where it is absent */
+pz_status pz_onnx_attr_int(pz_onnx *c, const char *name, int64_t preset, int64_t *out);
+pz_status pz_onnx_attr_flag(pz_onnx *c, const char *name, bool preset, bool *out);
+pz_status pz_onnx_attr_float(pz_onnx *c, const char *name, double preset, float *out);
+pz_status pz_onnx_attr_text(pz_onnx *c, const char *name, const char *preset, const char **out);
+/* NULL and 0 where it is absent. */
+pz_status pz_onnx_attr_ints(pz_onnx *c, const char *name, const int64_t **ints, int32_t *count);
+/* Axis `axis`, counted from the end where negative, of `rank`. */
+pz_status pz_onnx_axis(pz_onnx *c, int64_t axis, int32_t rank, int32_t *out);
+/* The attribute "axis" of input 0. */
+pz_status pz_onnx_attr_axis(pz_onnx *c, int64_t preset, int32_t rank, int32_t *out);
+/* A list of integers that older opsets have as an attribute, those from `since` on as input i. *count -1: it is absent. */
+pz_status pz_onnx_list(pz_onnx *c, const char *name, int32_t i, int64_t since, const int64_t **ints,
+                       int32_t *count);
+/* Marks the axes of a list (absent: none). */
+pz_status pz_onnx_mark_axes(pz_onnx *c, const int64_t *axes, int32_t count, int32_t rank,
+                            bool marks[PZ_MAX_RANK]);
+/* An attribute with an entry for each of x's spatial dimensions; entry i of `out` is for dimension d, h, w. */
+pz_status pz_onnx_attr_spatial(pz_onnx *c, const char *name, int32_t spatial, int64_t preset, int64_t least,
+                               int32_t out[PZ_SPATIAL]);
+
+#endif

@@ -1,0 +1,39 @@
+/* ops.h: what the files of ops/ and fold/ share. */
+#ifndef PZ_IMPORT_ONNX_OPS_H
+#define PZ_IMPORT_ONNX_OPS_H
+
+#include "import/onnx/onnx.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- ops/spatial.c: windows that slide over the spatial dimensions ---- */
+
+typedef struct pz_onnx_window {
+  int32_t spatial; /* dimensions; entries of absent ones are 1, or 0 in pads */
+  int32_t kernel[PZ_SPATIAL], stride[PZ_SPATIAL], dilation[PZ_SPATIAL];
+  int32_t lo[PZ_SPATIAL], hi[PZ_SPATIAL];
+  enum { PZ_ONNX_NOTSET, PZ_ONNX_VALID, PZ_ONNX_SAME_UPPER, PZ_ONNX_SAME_LOWER } automatic;
+} pz_onnx_window;
+/* Input 0 has `spatial` dimensions behind N and C, one to three. */
+pz_status pz_onnx_spatial(pz_onnx *c, int32_t *spatial);
+/* kernel_shape (that of `weight`, where it is not NULL), strides, dilations, pads, auto_pad. With `automatic` SAME_... pads
+ * are not set yet. */
+pz_status pz_onnx_read_window(pz_onnx *c, const pz_shape *weight, pz_onnx_window *w);
+/* Sets the pads of SAME_...: a result for every stride-th position, what is odd goes to the high side where UPPER. */
+void pz_onnx_pad_same(const pz_shape *x, pz_onnx_window *w);
+
+/* ---- ops/broadcast.c: NumPy's broadcasting ---- */
+
+/* The shape that n shapes broadcast to. */
+pz_status pz_onnx_broadcast(pz_onnx *c, const pz_shape *const *shapes, int32_t n, pz_shape *out);
+/* `shape` with 1s in front, so that it has `rank` dimensions. */
+pz_shape pz_onnx_widen(const pz_shape *shape, int32_t rank);
+/* The element of a value of shape `in` that broadcasting puts at element i of one of shape `out`. */
+int64_t pz_onnx_source(const pz_shape *out, const pz_shape *in, int64_t i);
+/* Adds an element-wise node over the n inputs, which get equal ranks first. */
+pz_status pz_onnx_eltwise(pz_onnx *c, pz_eltwise_kind kind, const float *coeff, int32_t n, pz_tensor_id *in,
+                          pz_tensor_id *out);
+/* Whether a constant broadcast to `x` has one value for each map (entry of dimension 1). */
+bool pz_onnx_is_per_map(const pz_shape *x, const pz_shape *constant);
+
+#endif

@@ -1,0 +1,121 @@
+/* norm.c: normalisations. */
+#include "import/onnx/ops.h"
+
+static pz_status no_statistics(pz_onnx *c) {
+  for (int32_t i = 1; i < c->node->n_out; i++)
+    if (pz_onnx_wants(c, i)) return pz_onnx_refuse(c, "statistics as outputs (training)");
+  return PZ_OK;
+}
+
+pz_status pz_onnx_op_batch_normalization(pz_onnx *c) {
+  bool training, spatial;
+  pz_tensor_id x, in[5], scaled[3];
+  pz_node norm = pz_node_new(PZ_OP_BATCH_NORM), scale = pz_node_new(PZ_OP_SCALE);
+  PZ_TRY(pz_onnx_attr_float(c, "epsilon", 1e-5, &norm.attr.batch_norm.eps));
+  PZ_TRY(pz_onnx_attr_flag(c, "training_mode", false, &training));
+  PZ_TRY(pz_onnx_attr_flag(c, "spatial", true, &spatial));
+  if (training) return pz_onnx_refuse(c, "training_mode");
+  if (!spatial) return pz_onnx_refuse(c, "spatial = 0");
+  PZ_TRY(no_statistics(c));
+  for (int32_t i = 0; i < 5; i++) PZ_TRY(pz_onnx_tensor_in(c, i, &in[i]));
+  PZ_TRY(pz_onnx_add(c, &norm, "norm", 3, (pz_tensor_id[]){in[0], in[3], in[4]}, &x));
+  memcpy(scaled, (pz_tensor_id[]){x, in[1], in[2]}, sizeof scaled);
+  PZ_TRY(pz_onnx_add(c, &scale, "scale", 3, scaled, &x));
+  return pz_onnx_give(c, 0, x, pz_onnx_type_in(c));
+}
+
+/* Adds a group_norm over maps (or what was reshaped to be maps) to *x; in[1] and in[2] may be PZ_NONE. */
+static pz_status group_norm(pz_onnx *c, int64_t groups, pz_tensor_id gamma, pz_tensor_id beta,
+                            pz_tensor_id *x) {
+  pz_node node = pz_node_new(PZ_OP_GROUP_NORM);
+  const pz_tensor_id in[3] = {*x, gamma, beta};
+  if (groups < 1 || groups > INT32_MAX) return pz_onnx_fail(c, "%lld groups", (long long)groups);
+  node.attr.group_norm.groups = (int32_t)groups;
+  PZ_TRY(pz_onnx_attr_float(c, "epsilon", 1e-5, &node.attr.group_norm.eps));
+  return pz_onnx_add(c, &node, "norm", 3, in, x);
+}
+
+pz_status pz_onnx_op_instance_normalization(pz_onnx *c) {
+  pz_tensor_id in[3];
+  const pz_shape *x = pz_onnx_in_shape(c, 0);
+  if (x->rank < 3) return pz_onnx_fail(c, "its input has %d dimensions, expected N, C, ...", (int)x->rank);
+  const int64_t maps = x->dim[1];
+  for (int32_t i = 0; i < 3; i++) PZ_TRY(pz_onnx_tensor_in(c, i, &in[i]));
+  PZ_TRY(group_norm(c, maps, in[1], in[2], &in[0]));
+  return pz_onnx_give(c, 0, in[0], pz_onnx_type_in(c));
+}
+
+/* Input i, broadcast from what it has to `n` values in a row; `repeat`: each value that often instead. */
+static pz_status spread(pz_onnx *c, int32_t i, const pz_shape *over, int64_t repeat, pz_tensor_id *id) {
+  const pz_onnx_constant *k;
+  PZ_TRY(pz_onnx_constant_in(c, i, &k));
+  if (!k->floats) return pz_onnx_fail(c, "its input %d must be of floats", (int)i);
+  const pz_shape line = {1, {pz_onnx_elements(over)}};
+  pz_onnx_space space;
+  PZ_TRY(pz_onnx_new_constant(c, PZ_ONNX_FLOAT, &line, &space));
+  for (int64_t n = 0; n < line.dim[0]; n++)
+    space.floats[n] = k->floats[repeat ? n / repeat : pz_onnx_source(over, &k->shape, n)];
+  return pz_onnx_add_constant(c, i == 1 ? "gamma" : "beta", &line, space.floats, id);
+}
+
+/* Before opset 21 scale and bias have a value for each group. */
+pz_status pz_onnx_op_group_normalization(pz_onnx *c) {
+  int64_t groups;
+  pz_tensor_id in[3];
+  const pz_shape x = *pz_onnx_in_shape(c, 0);
+  PZ_TRY(pz_onnx_attr_int(c, "num_groups", 0, &groups));
+  if (x.rank < 2 || groups < 1 || x.dim[1] % groups)
+    return pz_onnx_fail(c, "its %lld groups do not divide its maps", (long long)groups);
+  const pz_shape maps = {1, {x.dim[1]}};
+  for (int32_t i = 0; i < 3; i++) {
+    const pz_shape *s = pz_onnx_in_shape(c, i);
+    if (i && c->model.opset < 21 && pz_onnx_elements(s) != x.dim[1]) {
+      if (s->rank != 1 || s->dim[0] != groups)
+        return pz_onnx_fail(c, "its input %d must have a value for each of %lld groups", (int)i,
+                            (long long)groups);
+      PZ_TRY(spread(c, i, &maps, x.dim[1] / groups, &in[i]));
+    } else PZ_TRY(pz_onnx_tensor_in(c, i, &in[i]));
+  }
+  PZ_TRY(group_norm(c, groups, in[1], in[2], &in[0]));
+  return pz_onnx_give(c, 0, in[0], pz_onnx_type_in(c));
+}
+
+/* The dimensions from `axis` on become maps of one group. */
+pz_status pz_onnx_op_layer_normalization(pz_onnx *c) {
+  const pz_shape shape = *pz_onnx_in_shape(c, 0);
+  pz_shape inner = {0}, rows = {2, {1, 1}};
+  pz_tensor_id x, in[3] = {PZ_NONE, PZ_NONE, PZ_NONE};
+  int32_t axis;
+  PZ_TRY(pz_onnx_attr_axis(c, -1, shape.rank, &axis));
+  PZ_TRY(no_statistics(c));
+  for (int32_t d = 0; d < shape.rank; d++) rows.dim[d >= axis] *= shape.dim[d];
+  for (int32_t d = axis; d < shape.rank; d++) inner.dim[inner.rank++] = shape.dim[d];
+  for (int32_t i = 1; i < 3; i++) {
+    if (!pz_onnx_has(c, i)) continue;
+    const pz_shape *both[2] = {&inner, pz_onnx_in_shape(c, i)};
+    pz_shape out;
+    PZ_TRY(pz_onnx_broadcast(c, both, 2, &out));
+    if (!pz_shape_equal(&out, &inner))
+      return pz_onnx_fail(c, "its input %d does not fit the dimensions that are normalised", (int)i);
+    PZ_TRY(spread(c, i, &inner, 0, &in[i]));
+  }
+  PZ_TRY(pz_onnx_tensor_in(c, 0, &x));
+  PZ_TRY(pz_onnx_reshape_to(c, &rows, &x));
+  PZ_TRY(group_norm(c, 1, in[1], in[2], &x));
+  PZ_TRY(pz_onnx_reshape_to(c, &shape, &x));
+  return pz_onnx_give(c, 0, x, pz_onnx_type_in(c));
+}
+
+pz_status pz_onnx_op_lrn(pz_onnx *c) {
+  pz_node node = pz_node_new(PZ_OP_LRN);
+  pz_attr_lrn *a = &node.attr.lrn;
+  int64_t size;
+  PZ_TRY(pz_onnx_attr_int(c, "size", 0, &size));
+  PZ_TRY(pz_onnx_attr_float(c, "alpha", 1e-4, &a->alpha));
+  PZ_TRY(pz_onnx_attr_float(c, "beta", 0.75, &a->beta));
+  PZ_TRY(pz_onnx_attr_float(c, "bias", 1, &a->k));
+  if (size < 1 || size > INT32_MAX) return pz_onnx_fail(c, "a size of %lld", (long long)size);
+  if (size % 2 == 0) return pz_onnx_refuse(c, "an even size");
+  a->size = (int32_t)size;
+  return pz_onnx_simple(c, &node);
+}

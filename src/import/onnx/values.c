@@ -1,0 +1,243 @@
+/* values.c: names to values; constants and their room. */
+#include "import/onnx/onnx.h"
+#include <string.h>
+
+/* ---- names ---- */
+
+int32_t pz_onnx_find_value(const pz_onnx *c, const char *name) {
+  return pz_import_names_find(&c->index, name);
+}
+
+static bool grow(pz_onnx *c) {
+  if (c->n_values < c->cap_values) return true;
+  const int32_t room = c->cap_values ? 2 * c->cap_values : 256;
+  pz_onnx_value *moved = PZ_NEW(c->arena, pz_onnx_value, room);
+  if (!moved) return false;
+  if (c->n_values) memcpy(moved, c->values, (size_t)c->n_values * sizeof *moved);
+  c->values = moved;
+  c->cap_values = room;
+  return true;
+}
+
+pz_status pz_onnx_add_value(pz_onnx *c, const char *name, int32_t *index) {
+  if (pz_onnx_find_value(c, name) >= 0)
+    return pz_fail(c->err, PZ_ERROR_INPUT, "%s: two values are named '%.200s'", c->file, name);
+  if (c->n_values >= PZ_MAX_TENSORS)
+    return pz_fail(c->err, PZ_ERROR_INPUT, "%s: more than %d values", c->file, PZ_MAX_TENSORS);
+  if (!grow(c) || !pz_import_names_put(&c->index, name, c->n_values)) return pz_onnx_no_memory(c);
+  *index = c->n_values++;
+  c->values[*index] = (pz_onnx_value){.name = name, .tensor = PZ_NONE};
+  return PZ_OK;
+}
+
+/* ---- inputs of the current node ---- */
+
+pz_onnx_value *pz_onnx_in(const pz_onnx *c, int32_t i) {
+  if (i >= c->node->n_in || !*c->node->in[i]) return NULL;
+  const int32_t at = pz_onnx_find_value(c, c->node->in[i]);
+  return at < 0 ? NULL : &c->values[at];
+}
+
+bool pz_onnx_is_known(const pz_onnx *c, int32_t i) {
+  const pz_onnx_value *v = pz_onnx_in(c, i);
+  return v && v->known;
+}
+
+pz_onnx_type pz_onnx_type_in(const pz_onnx *c) {
+  const pz_onnx_value *v = pz_onnx_in(c, 0);
+  return v ? v->type : PZ_ONNX_FLOAT;
+}
+
+const pz_shape *pz_onnx_in_shape(const pz_onnx *c, int32_t i) {
+  const pz_onnx_value *v = pz_onnx_in(c, i);
+  if (!v->known) return pz_onnx_shape(c, v->tensor);
+  return v->stored ? &v->stored->shape : &v->constant->shape;
+}
+
+/* ---- constants ---- */
+
+int64_t pz_onnx_elements(const pz_shape *shape) {
+  int64_t product = 1;
+  bool zero = false;
+  for (int32_t i = 0; i < shape->rank; i++) zero |= shape->dim[i] == 0;
+  for (int32_t i = 0; i < shape->rank && !zero; i++)
+    if (!pz_mul_i64(product, shape->dim[i], &product)) return INT64_MAX;
+  return zero ? 0 : product;
+}
+
+/* Every constant that is made counts, for a small file can ask for large ones. */
+static pz_status take_elements(pz_onnx *c, const char *name, int64_t elements) {
+  if (elements <= c->max_elements - c->elements) {
+    c->elements += elements;
+    return PZ_OK;
+  }
+  return pz_fail(
+      c->err, PZ_ERROR_INPUT,
+      "%s: '%.200s': the constants up to here have more than %lld elements, too many for this machine",
+      c->file, name, (long long)c->max_elements);
+}
+
+static pz_status make_constant(pz_onnx *c, const char *name, pz_onnx_type type, const pz_shape *shape,
+                               pz_onnx_space *space) {
+  const int64_t elements = pz_onnx_elements(shape);
+  PZ_TRY(take_elements(c, name, elements));
+  pz_onnx_constant *k = PZ_NEW(c->arena, pz_onnx_constant, 1);
+  *space = (pz_onnx_space){.constant = k};
+  if (k && pz_onnx_is_floating(type)) space->floats = PZ_NEW(c->arena, float, elements);
+  else if (k) space->ints = PZ_NEW(c->arena, int64_t, elements);
+  if (!space->floats && !space->ints) return pz_onnx_no_memory(c);
+  *k = (pz_onnx_constant){type, *shape, elements, space->floats, space->ints};
+  return PZ_OK;
+}
+
+pz_status pz_onnx_new_constant(pz_onnx *c, pz_onnx_type type, const pz_shape *shape, pz_onnx_space *space) {
+  return make_constant(c, c->node_name, type, shape, space);
+}
+
+static pz_status stored_raw(pz_onnx *c, const pz_onnx_tensor *t, const char *label, pz_onnx_raw *raw,
+                            bool *is_raw) {
+  *raw = (pz_onnx_raw){t->raw, t->raw_size};
+  *is_raw = t->raw != NULL || t->external;
+  if (!t->external) return PZ_OK;
+  const pz_mapping *map;
+  bool opened;
+  PZ_TRY(pz_onnx_files_get(&c->files, t->location, label, &map, &opened, c->err));
+  if (opened && c->options->digest) pz_digest_add(c->options->digest, map->data, map->size);
+  const int64_t size = (int64_t)map->size, left = t->offset <= size ? size - t->offset : -1;
+  const int64_t length = t->length < 0 ? left : t->length;
+  if (left < 0 || length > left)
+    return pz_fail(c->err, PZ_ERROR_INPUT,
+                   "%s: its data is at bytes %lld to %lld of '%.200s', which has %lld bytes", label,
+                   (long long)t->offset, (long long)t->offset + (length < 0 ? 0 : length), t->location,
+                   (long long)size);
+  *raw = (pz_onnx_raw){map->data + t->offset, (size_t)length};
+  return PZ_OK;
+}
+
+/* Into `floats` or `ints`, as its type is. */
+static pz_status decode_stored(pz_onnx *c, const char *name, const pz_onnx_tensor *t, float *floats,
+                               int64_t *ints) {
+  char label[512];
+  pz_onnx_raw raw;
+  bool is_raw;
+  snprintf(label, sizeof label, "%.200s: tensor '%.200s'", c->file, name);
+  PZ_TRY(stored_raw(c, t, label, &raw, &is_raw));
+  return pz_onnx_decode(t, is_raw ? &raw : NULL, label, floats, ints, c->err);
+}
+
+static pz_status check_stored(pz_onnx *c, const pz_onnx_value *v) {
+  if (pz_onnx_type_get(v->stored->type)) return PZ_OK;
+  return pz_fail(c->err, PZ_ERROR_INPUT,
+                 "%s: tensor '%.200s' is of ONNX's data type %lld, which is not supported", c->file, v->name,
+                 (long long)v->stored->type);
+}
+
+static pz_status read_value(pz_onnx *c, pz_onnx_value *v) {
+  if (!v->stored) return PZ_OK;
+  pz_onnx_space space;
+  PZ_TRY(check_stored(c, v));
+  PZ_TRY(make_constant(c, v->name, (pz_onnx_type)v->stored->type, &v->stored->shape, &space));
+  PZ_TRY(decode_stored(c, v->name, v->stored, space.floats, space.ints));
+  v->constant = space.constant;
+  v->stored = NULL;
+  return PZ_OK;
+}
+
+pz_status pz_onnx_constant_in(pz_onnx *c, int32_t i, const pz_onnx_constant **constant) {
+  pz_onnx_value *v = pz_onnx_in(c, i);
+  if (!v) return pz_onnx_fail(c, "its input %d is missing", (int)i);
+  if (!v->known) return pz_onnx_refuse(c, "a computed input %d; it must be a constant", (int)i);
+  PZ_TRY(read_value(c, v));
+  *constant = v->constant;
+  return PZ_OK;
+}
+
+pz_status pz_onnx_ints_in(pz_onnx *c, int32_t i, const int64_t **ints, int32_t *count) {
+  const pz_onnx_constant *k;
+  PZ_TRY(pz_onnx_constant_in(c, i, &k));
+  if (!k->ints || k->shape.rank > 1 || k->elements > PZ_ONNX_MAX_LIST)
+    return pz_onnx_fail(c, "its input %d must be a list of integers", (int)i);
+  *ints = k->ints;
+  *count = (int32_t)k->elements;
+  return PZ_OK;
+}
+
+pz_status pz_onnx_number_in(pz_onnx *c, int32_t i, double *number) {
+  const pz_onnx_constant *k;
+  PZ_TRY(pz_onnx_constant_in(c, i, &k));
+  if (k->elements != 1) return pz_onnx_fail(c, "its input %d must be a single number", (int)i);
+  *number = pz_onnx_number(k, 0);
+  return PZ_OK;
+}
+
+bool pz_onnx_is_uniform(const pz_onnx_constant *k, double *number) {
+  if (k->elements < 1) return false;
+  *number = pz_onnx_number(k, 0);
+  for (int64_t i = 1; i < k->elements; i++)
+    if (k->floats ? k->floats[i] != k->floats[0] : k->ints[i] != k->ints[0]) return false;
+  return *number == *number;
+}
+
+/* ---- constants as tensors of the graph ---- */
+
+/* An initialiser that nothing else has read goes straight from the file into the graph. */
+static pz_status fill_tensor(pz_onnx *c, pz_onnx_value *v, pz_tensor_id id) {
+  float *data = pz_graph_constant_data(c->graph, id);
+  if (v->stored && pz_onnx_is_floating((pz_onnx_type)v->stored->type)) {
+    PZ_TRY(take_elements(c, v->name, v->stored->elements));
+    return decode_stored(c, v->name, v->stored, data, NULL);
+  }
+  PZ_TRY(read_value(c, v));
+  for (int64_t i = 0; i < v->constant->elements; i++) data[i] = (float)pz_onnx_number(v->constant, i);
+  return PZ_OK;
+}
+
+pz_status pz_onnx_tensor_in(pz_onnx *c, int32_t i, pz_tensor_id *id) {
+  pz_onnx_value *v = pz_onnx_in(c, i);
+  if (!v) return pz_onnx_fail(c, "its input %d is missing", (int)i);
+  if (v->tensor == PZ_NONE) {
+    if (v->stored) PZ_TRY(check_stored(c, v));
+    const pz_shape *shape = pz_onnx_in_shape(c, i);
+    if (!pz_onnx_elements(shape)) return pz_onnx_fail(c, "its input '%.200s' is empty", v->name);
+    if (pz_onnx_elements(shape) > c->max_elements) return take_elements(c, v->name, c->max_elements);
+    pz_tensor_id made;
+    PZ_TRY(pz_graph_add_constant(c->graph, v->name, shape, NULL, &made, c->err));
+    PZ_TRY(fill_tensor(c, v, made));
+    v->tensor = made;
+  }
+  *id = v->tensor;
+  return PZ_OK;
+}
+
+/* ---- outputs of the current node ---- */
+
+bool pz_onnx_wants(const pz_onnx *c, int32_t i) { return i < c->node->n_out && *c->node->out[i]; }
+
+static pz_onnx_value *output(const pz_onnx *c, int32_t i) {
+  return &c->values[pz_onnx_find_value(c, c->node->out[i])];
+}
+
+pz_status pz_onnx_give_constant(pz_onnx *c, int32_t i, const pz_onnx_constant *constant) {
+  if (!pz_onnx_wants(c, i)) return PZ_OK;
+  pz_onnx_value *v = output(c, i);
+  v->state = PZ_ONNX_READY;
+  v->known = true;
+  v->constant = constant;
+  v->type = constant->type;
+  return PZ_OK;
+}
+
+/* What the node made gets the value's name; what it was given is passed on by an identity. */
+pz_status pz_onnx_give(pz_onnx *c, int32_t i, pz_tensor_id id, pz_onnx_type type) {
+  if (!pz_onnx_wants(c, i)) return PZ_OK;
+  if (id < c->first_tensor || c->graph->tensors[id].data) {
+    pz_node node = pz_node_new(PZ_OP_IDENTITY);
+    PZ_TRY(pz_onnx_apply(c, &node, "result", &id));
+  }
+  PZ_TRY(pz_graph_rename_tensor(c->graph, id, c->node->out[i], c->err));
+  pz_onnx_value *v = output(c, i);
+  v->state = PZ_ONNX_READY;
+  v->type = type;
+  v->tensor = id;
+  return PZ_OK;
+}

@@ -47,12 +47,12 @@ typedef void (*pz_progress)(void *host, const char *what, int64_t done, int64_t 
 /* ------------------------------------------------------------------ compile */
 
 typedef struct pz_compile_options {
-  const char *weights; /* path of a .caffemodel or .caffemodel.h5, or "init:SEED" */
+  const char *weights; /* of a Caffe network: path of a .caffemodel or .caffemodel.h5, or "init:SEED"; else NULL */
   const char *isa;     /* "native" (default), "avx512", "avx2", "sse4" */
   const char *cc;      /* C compiler; default: $CC, else gcc, else clang */
   const char *emit_c;  /* folder to keep the generated source in, made if needed; default: none */
   const char *disable; /* comma-separated names of passes to switch off */
-  const char *const *input_shapes; /* "name=1x1x18x160x160", replacing the model's; n_input_shapes of them */
+  const char *const *input_shapes; /* "name=1x1x18x160x160", replacing the model's, fixing symbolic sizes; n_input_shapes of them */
   int32_t n_input_shapes;
   const char *precision; /* "default", or "exact": only algorithms with the rounding error of a direct sum */
   double max_error; /* relative L2 error that fast convolutions may add to the result; 0: 1e-5. Smaller: fewer and smaller tiles */
@@ -68,8 +68,9 @@ typedef struct pz_compile_options {
 } pz_compile_options;
 #define PZ_COMPILE_OPTIONS {0}
 
-/* Compiles the model (a Caffe prototxt) into the network file `output`, which appears whole or not at all.
- * summary (may be NULL) receives a JSON text: the manifest, timings, and what was measured ("tuning"); free it with pz_free. */
+/* Compiles the model (an ONNX model, or a Caffe prototxt) into the network file `output`, which appears whole or not at all.
+ * summary (may be NULL) receives a JSON text: the manifest, timings, what was measured ("tuning"), and "notes" where there
+ * are any, lines that the user should see; free it with pz_free. */
 pz_status pz_compile(const char *model, const char *output, const pz_compile_options *options, char **summary);
 
 /* What `inspect` shows: of a model (imported and optimised as `options` say), or of a network file.

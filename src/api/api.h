@@ -13,6 +13,7 @@ typedef struct pz_model {
   pz_graph *before, *after; /* as imported; as optimised */
   char digest[65];          /* SHA-256 of the model file, its weights file or seed, in hexadecimal */
   json_t *passes;           /* [{"name", "changes"}] */
+  pz_text notes;            /* lines of the importer that the user should see */
 } pz_model;
 
 pz_status pz_model_load(const char *path, const pz_compile_options *options, pz_model *model, pz_error *err);

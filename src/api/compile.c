@@ -257,6 +257,7 @@ static pz_status run_build(build *b, char **summary, pz_error *err) {
   json_object_set_new(all, PZ_ABI_CHECKSUM, json_string(b->seal));
   json_object_set(all, "passes", b->model.passes);
   json_object_set(all, "seconds", b->seconds);
+  if (b->model.notes.size) json_object_set_new(all, "notes", json_string(b->model.notes.data));
   json_object_set_new(all, "tuning", pz_tuner_json(&b->tuner));
   return pz_json_out(all, summary, err);
 }

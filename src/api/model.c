@@ -40,6 +40,17 @@ static pz_status parse_shapes(pz_arena *arena, const pz_compile_options *o, pz_i
   return PZ_OK;
 }
 
+/* ONNX files begin with the field ir_version, a byte that no text has. */
+static bool is_onnx(const char *path) {
+  const char *dot = strrchr(path, '.');
+  if (dot && !strcmp(dot, ".onnx")) return true;
+  pz_mapping file;
+  const bool there = pz_file_map(path, &file, NULL) == PZ_OK;
+  const bool begins = there && file.size && file.data[0] == 8;
+  if (there) pz_file_unmap(&file);
+  return begins;
+}
+
 static pz_status digest_file(pz_digest *hash, const char *path, pz_error *err) {
   pz_mapping file;
   PZ_TRY(pz_file_map(path, &file, err));
@@ -48,13 +59,11 @@ static pz_status digest_file(pz_digest *hash, const char *path, pz_error *err) {
   return PZ_OK;
 }
 
-static pz_status digest_model(const char *path, const char *weights, char *out, pz_error *err) {
-  pz_digest hash;
-  pz_digest_begin(&hash);
-  PZ_TRY(digest_file(&hash, path, err));
-  if (weights && !strncmp(weights, "init:", 5)) pz_digest_add(&hash, weights, strlen(weights));
-  else if (weights) PZ_TRY(digest_file(&hash, weights, err));
-  pz_digest_end_text(&hash, out);
+/* After the import, which refuses what is no model, such as a pipe. `digest` has what the model refers to. */
+static pz_status digest_model(const char *path, const char *weights, pz_digest *digest, pz_error *err) {
+  PZ_TRY(digest_file(digest, path, err));
+  if (weights && !strncmp(weights, "init:", 5)) pz_digest_add(digest, weights, strlen(weights));
+  else if (weights) PZ_TRY(digest_file(digest, weights, err));
   return PZ_OK;
 }
 
@@ -73,10 +82,14 @@ static void note_pass(void *host, const pz_pass *pass, int changes, const pz_gra
 }
 
 static pz_status load(const char *path, const pz_compile_options *options, pz_model *m, pz_error *err) {
-  pz_import_options import = {.weights = options->weights};
+  pz_digest digest;
+  pz_import_options import = {.weights = options->weights, .notes = &m->notes, .digest = &digest};
+  pz_digest_begin(&digest);
   PZ_TRY(parse_shapes(m->arena, options, &import, err));
-  PZ_TRY(pz_import_caffe(path, &import, &m->before, err));
-  PZ_TRY(digest_model(path, options->weights, m->digest, err));
+  PZ_TRY((is_onnx(path) ? pz_import_onnx : pz_import_caffe)(path, &import, &m->before, err));
+  PZ_TRY(digest_model(path, options->weights, &digest, err));
+  pz_digest_end_text(&digest, m->digest);
+  if (m->notes.failed) return pz_fail_memory(err, "notes", 64);
   PZ_TRY(pz_graph_copy(m->before, &m->after, err));
   return pz_optimise(m->after, options->disable, note_pass, m->passes, err);
 }
@@ -93,6 +106,7 @@ void pz_model_free(pz_model *model) {
   pz_graph_free(model->before);
   pz_graph_free(model->after);
   json_decref(model->passes);
+  pz_text_free(&model->notes);
   pz_arena_free(model->arena);
   *model = (pz_model){0};
 }

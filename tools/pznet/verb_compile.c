@@ -67,6 +67,8 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   tool_progress_end(&progress);
   if (status != PZ_OK) return tool_fail(status);
   json_t *m = json_loads(summary, 0, NULL);
+  const char *notes = json_string_value(get(m, "notes"));
+  if (notes && !s.quiet) fprintf(stderr, "pznet: note: %s", notes);
   if (s.json) puts(summary);
   else if (!s.quiet) print_summary(s.output, m), print_tuning(get(m, "tuning"));
   json_decref(m);
@@ -83,12 +85,13 @@ static const tool_option options[] = {
     {"quiet", 'q', NULL, "print errors only"},
     {0},
 };
-const tool_verb verb_compile = {"compile",
-                                "NET.prototxt --weights FILE -o NET.so [options]",
-                                "turn a trained network into a network file",
-                                "Compiles a Caffe network into a network file: a small shared library that "
-                                "runs it. The likely algorithms of each\n"
-                                "distinct convolution are timed on this machine, once; --effort estimate "
-                                "takes a cost model's word instead.\n",
-                                options,
-                                run};
+const tool_verb verb_compile = {
+    "compile",
+    "NET.onnx|NET.prototxt [--weights FILE] -o NET.so [options]",
+    "turn a trained network into a network file",
+    "Compiles a network (ONNX, or Caffe with its weights) into a network file: a small "
+    "shared library that runs it. The likely algorithms of each\n"
+    "distinct convolution are timed on this machine, once; --effort estimate "
+    "takes a cost model's word instead.\n",
+    options,
+    run};

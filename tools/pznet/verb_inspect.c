@@ -41,7 +41,7 @@ static const tool_option options[] = {
 };
 const tool_verb verb_inspect = {
     "inspect",
-    "NET.prototxt [--weights FILE] [options]  |  NET.so [--json]",
+    "NET.onnx|NET.prototxt [--weights FILE] [options]  |  NET.so [--json]",
     "show a model's graph and plan, or what a network file says",
     "Shows a model before and after the optimisations, with shapes, "
     "multiply-adds, bytes, the plan and the candidates of\n"

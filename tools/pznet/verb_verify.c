@@ -59,7 +59,7 @@ static int run(const tool_verb *verb, int argc, char **argv) {
 }
 
 static const tool_option options[] = {
-    {"model", 'm', "NET.prototxt", "compare every tensor with the double-precision reference of this model"},
+    {"model", 'm', "MODEL", "compare every tensor with the double-precision reference of this model"},
     TOOL_MODEL_OPTIONS,
     {"threads", 't', "N", "threads; default: the cores that this process may use"},
     {"json", 0, NULL, "print the report as JSON"},
@@ -67,7 +67,7 @@ static const tool_option options[] = {
     {0},
 };
 const tool_verb verb_verify = {"verify",
-                               "NET.so [--model NET.prototxt --weights FILE] [options]",
+                               "NET.so [--model NET.onnx|NET.prototxt [--weights FILE]] [options]",
                                "check a network file against its golden run and its model",
                                "Runs the stored golden input through the network file and compares the "
                                "result with the stored one. With the\n"

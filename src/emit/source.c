@@ -124,10 +124,22 @@ static const char *quoted(pz_arena *arena, const char *s) {
   return copy ? copy : "";
 }
 
-static void shape_fields(pz_text *t, const pz_shape *s) {
+/* A tensor of more dimensions than the ABI knows is told as it lies: one row. */
+static void shape_fields(pz_text *t, const pz_shape *shape) {
+  const pz_shape row = {5, {1, 1, 1, 1, pz_shape_elements(shape)}};
+  const pz_shape *s = shape->rank > PZ_ABI_MAX_RANK ? &row : shape;
   pz_text_printf(t, "%d, {", s->rank);
   for (int i = 0; i < s->rank; i++) pz_text_printf(t, "%s%lld", i ? ", " : "", (long long)s->dim[i]);
   pz_text_append(t, s->rank ? "}" : "0}");
+}
+
+static pz_status check_port(const writer *w, pz_tensor_id id, pz_error *err) {
+  const pz_tensor *tensor = &w->plan->graph->tensors[id];
+  if (tensor->shape.rank <= PZ_ABI_MAX_RANK) return PZ_OK;
+  return pz_fail(
+      err, PZ_ERROR_INPUT,
+      "'%s' has %d dimensions: an input or output of a network file has %d at most; reshape it in the model",
+      tensor->name, tensor->shape.rank, PZ_ABI_MAX_RANK);
 }
 
 static void ports(const writer *w, pz_text *t, const char *name, const pz_tensor_id *ids, int32_t n) {
@@ -281,6 +293,9 @@ static pz_status write_embedded(const writer *w, const pz_embedded *file, pz_err
 }
 
 static pz_status write_all(writer *w, pz_error *err) {
+  const pz_graph *g = w->plan->graph;
+  for (int32_t i = 0; i < g->n_inputs; i++) PZ_TRY(check_port(w, g->inputs[i], err));
+  for (int32_t i = 0; i < g->n_outputs; i++) PZ_TRY(check_port(w, g->outputs[i], err));
   PZ_TRY(make_folder(w->folder, err));
   PZ_TRY(pz_emit_instances(w->plan, w->arena, &w->instances, err));
   for (int i = 0; i < pz_embedded_header_count; i++) PZ_TRY(write_embedded(w, &pz_embedded_headers[i], err));

@@ -33,12 +33,12 @@ static bool equal_shapes(const pz_graph *g, const pz_node *node) {
 /* Forms of operators that no solver knows yet: who teaches one takes its line away. */
 static bool unknown_form(const pz_plan *plan, const pz_node *node) {
   const pz_graph *g = plan->graph;
-  for (int32_t i = 0; i < node->n_in; i++)
+  const bool any_rank = node->op == PZ_OP_RESHAPE || node->op == PZ_OP_PERMUTE || node->op == PZ_OP_EXTEND ||
+                        node->op == PZ_OP_CROP;
+  for (int32_t i = 0; i < node->n_in && !any_rank; i++)
     if (node->in[i] != PZ_NONE && g->tensors[node->in[i]].shape.rank > 5) return true;
-  for (int32_t i = 0; i < node->n_out; i++)
+  for (int32_t i = 0; i < node->n_out && !any_rank; i++)
     if (g->tensors[node->out[i]].shape.rank > 5) return true;
-  for (int32_t i = 0; node->op == PZ_OP_CROP && i < PZ_MAX_RANK; i++)
-    if (node->attr.crop.step[i] != 1) return true;
   for (int32_t i = 0; node->op == PZ_OP_POOL && i < PZ_SPATIAL; i++)
     if (node->attr.pool.dilation[i] != 1) return true;
   if (node->op == PZ_OP_ELTWISE) return node->attr.eltwise.kind > PZ_ELT_DIV || !equal_shapes(g, node);

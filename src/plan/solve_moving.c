@@ -1,13 +1,10 @@
-/* solve_moving.c: operators that move values and change none: concatenation, slice, crop, reshape, permutation,
- * identity, and the explicit copies into storage with a border. Most of them are views that cost nothing. */
-#include "plan/solver.h"
+/* solve_moving.c: operators that move values and change none: concatenation, slice, crop, reshape, identity,
+ * and the explicit copies into storage with a border. Most of them are views that cost nothing. */
+#include "plan/axes.h"
 
 #include <string.h>
 
 /* ---- windows: crops and slices as views ---- */
-
-/* Dimension `axis` of a tensor of that rank, as an index in n, c, d, h, w. */
-static int axis5(int rank, int axis) { return axis < 2 ? axis : 5 - (rank - axis); }
 
 static void get5(const pz_view *v, int32_t size[5], int64_t stride[5]) {
   const int32_t sizes[5] = {v->n, v->c, v->d, v->h, v->w};
@@ -72,7 +69,7 @@ static pz_status build_slice(pz_plan *plan, const pz_node *node, pz_step *step, 
   const int rank = plan->graph->tensors[node->in[0]].shape.rank;
   for (int32_t i = 0; i < node->n_out; i++) {
     int64_t offset[5] = {0};
-    offset[axis5(rank, node->attr.slice.axis)] = node->attr.slice.begin[i];
+    offset[pz_axis5(rank, node->attr.slice.axis)] = node->attr.slice.begin[i];
     PZ_TRY(build_window(plan, step, node->in[0], node->out[i], offset, err));
   }
   return PZ_OK;
@@ -83,11 +80,21 @@ const pz_solver pz_solver_slice = {
 static pz_status build_crop(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
   const int rank = plan->graph->tensors[node->in[0]].shape.rank;
   int64_t offset[5] = {0};
-  for (int i = 0; i < rank; i++) offset[axis5(rank, i)] = node->attr.crop.offset[i];
+  for (int i = 0; i < rank; i++) offset[pz_axis5(rank, i)] = node->attr.crop.offset[i];
   return build_window(plan, step, node->in[0], node->out[0], offset, err);
 }
-const pz_solver pz_solver_crop = {
-    .name = "crop", .op = PZ_OP_CROP, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .build = build_crop};
+static bool crops_window(const pz_plan *plan, const pz_node *node) {
+  const pz_attr_crop *a = &node->attr.crop;
+  for (int i = 0; i < PZ_MAX_RANK; i++)
+    if (a->size[i] > 1 && a->step[i] != 1) return false;
+  return plan->graph->tensors[node->in[0]].shape.rank <= 5;
+}
+const pz_solver pz_solver_crop = {.name = "crop",
+                                  .op = PZ_OP_CROP,
+                                  .in = PZ_BLOCKED,
+                                  .out = PZ_BLOCKED,
+                                  .applies = crops_window,
+                                  .build = build_crop};
 
 /* ---- concatenation ---- */
 
@@ -115,7 +122,7 @@ static pz_status copy_parts(pz_plan *plan, const pz_node *node, pz_step *step, c
   for (int32_t i = 0; i < node->n_in; i++) {
     const pz_shape5 s = pz_shape_as5(&plan->graph->tensors[node->in[i]].shape);
     const int64_t size[5] = {s.n, s.c, s.s[0], s.s[1], s.s[2]};
-    const int axis = axis5(rank, node->attr.concat.axis);
+    const int axis = pz_axis5(rank, node->attr.concat.axis);
     const pz_storage to = window(out, offset, size);
     offset[axis] += size[axis];
     if (layout == PZ_BLOCKED && plan->alias_parent[node->in[i]] == node->out[0]) continue;
@@ -194,6 +201,8 @@ const pz_solver pz_solver_concat_plain = {.name = "concat, plain layout",
 static bool same_as_five(const pz_plan *plan, const pz_node *node) {
   const pz_shape5 a = pz_shape_as5(&plan->graph->tensors[node->in[0]].shape);
   const pz_shape5 b = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
+  if (plan->graph->tensors[node->in[0]].shape.rank > 5 || plan->graph->tensors[node->out[0]].shape.rank > 5)
+    return false;
   return a.n == b.n && a.c == b.c && !memcmp(a.s, b.s, sizeof a.s);
 }
 static pz_status build_same(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
@@ -243,25 +252,6 @@ const pz_solver pz_solver_reshape = {.name = "reshape",
                                      .out = PZ_PLAIN,
                                      .cost = last_choice,
                                      .build = build_reshape};
-
-/* ---- permutation ---- */
-
-static pz_status build_permute(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  const int rank = plan->graph->tensors[node->in[0]].shape.rank;
-  const pz_storage in = *pz_input_storage(plan, node->in[0], PZ_PLAIN);
-  int32_t order[5] = {0, 1, 2, 3, 4};
-  for (int i = 0; i < rank; i++) order[axis5(rank, i)] = axis5(rank, node->attr.permute.order[i]);
-  pz_storage out;
-  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_PLAIN, &out, err));
-  pz_text shape = {0};
-  pz_text_view(&shape, "in", &in.view);
-  pz_text_view(&shape, "out", &out.view);
-  pz_text_ints(&shape, "order", order, 5);
-  const pz_arg args[] = {{.name = "in", .at = in.at}, {.name = "out", .written = true, .at = out.at}};
-  return pz_add_call(plan, step, "kernels/permute/permute.h", "pz_permute", &shape, args, 2, err);
-}
-const pz_solver pz_solver_permute = {
-    .name = "permutation", .op = PZ_OP_PERMUTE, .in = PZ_PLAIN, .out = PZ_PLAIN, .build = build_permute};
 
 /* ---- copies ---- */
 

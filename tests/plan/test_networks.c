@@ -1,39 +1,22 @@
-/* Random networks, planned, generated, compiled, loaded with plain dlopen and run, against the reference: with all
- * passes on, and with each one off in turn; on every instruction set that this machine has; with 1, 2 and 3 threads
- * to the same bits. PZ_TEST_NETWORKS=300 test_plan_networks runs more of them; PZ_TEST_SEED=n one. */
+/* Random networks, compiled and run against the reference: with all passes on, and with each one off in turn; on every
+ * instruction set that this machine has; with 1, 2 and 3 threads to the same bits. PZ_TEST_NETWORKS=300 test_plan_networks
+ * runs more of them; PZ_TEST_SEED=n one. */
 #include "base/cpu.h"
-#include "base/pool.h"
-#include "emit/emit.h"
 #include "optimise/optimise.h"
-#include "pznet/network_abi.h"
-#include "reference/reference.h"
+#include "support/compiled.h"
 #include "support/random_graph.h"
 
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 /* Relative L2 error of an output. The design promises 1e-5 for the default precision; random networks divide,
  * take powers and normalise, which multiplies the error of what they start from. */
 #define TOLERANCE 2e-5
-
-typedef struct network {
-  pz_graph *before, *after;
-  pz_plan *plan;
-  char folder[64], file[96];
-  void *library;
-  const pz_abi_network *abi;
-  float *inputs[16], *outputs[3][16];
-  double *expected[16];
-  pz_error err;
-} network;
 
 static const char *pass_off(uint64_t seed) {
   int n;
@@ -42,108 +25,20 @@ static const char *pass_off(uint64_t seed) {
   return pick < n && !passes[pick].required ? passes[pick].name : NULL;
 }
 
-static void make(network *t, uint64_t seed, pz_isa isa, const char *disable) {
-  assert_int_equal(pz_random_graph(seed, &t->before, &t->err), PZ_OK);
-  assert_int_equal(pz_graph_copy(t->before, &t->after, &t->err), PZ_OK);
-  assert_int_equal(pz_optimise(t->after, disable, NULL, NULL, &t->err), PZ_OK);
-  const pz_plan_options options = {.isa = isa, .block = isa == PZ_ISA_AVX512 && seed % 3 == 0 ? 8 : 0};
-  if (pz_plan_new(t->after, &options, &t->plan, &t->err) != PZ_OK)
-    fail_msg("seed %llu: %s", (unsigned long long)seed, t->err.message);
-  strcpy(t->folder, "/tmp/pznet-test-XXXXXX");
-  assert_non_null(mkdtemp(t->folder));
-  snprintf(t->file, sizeof t->file, "%s/network.so", t->folder);
-  const pz_emit_options emit = {.model = "random", .model_digest = "0"};
-  pz_status status = pz_emit_source(t->plan, &emit, t->folder, &t->err);
-  if (status == PZ_OK) status = pz_emit_manifest(t->plan, &emit, NULL, t->folder, NULL, &t->err);
-  if (status == PZ_OK) status = pz_emit_compile(t->plan, &emit, t->folder, &t->err);
-  if (status == PZ_OK) status = pz_emit_link(t->plan, &emit, t->folder, "network.so", &t->err);
-  if (status != PZ_OK) fail_msg("seed %llu: %s (%s)", (unsigned long long)seed, t->err.message, t->folder);
-  t->library = dlopen(t->file, RTLD_NOW | RTLD_LOCAL);
-  if (!t->library) fail_msg("%s", dlerror());
-  t->abi = ((pz_abi_entry)dlsym(t->library, PZ_ABI_SYMBOL))();
-}
-
-static int64_t elements(const pz_abi_port *p) {
-  int64_t n = 1;
-  for (int i = 0; i < p->rank; i++) n *= p->dim[i];
-  return n;
-}
-
-static void fill(network *t, uint64_t seed) {
-  for (int32_t i = 0; i < t->abi->n_inputs; i++) {
-    t->inputs[i] = malloc((size_t)elements(&t->abi->inputs[i]) * 4);
-    pz_random_values(seed + 77 * (uint64_t)i, elements(&t->abi->inputs[i]), t->inputs[i]);
-  }
-  for (int32_t i = 0; i < t->abi->n_outputs; i++) {
-    const size_t n = (size_t)elements(&t->abi->outputs[i]);
-    t->expected[i] = malloc(n * sizeof(double));
-    for (int k = 0; k < 3; k++) {
-      t->outputs[k][i] = malloc(n * 4);
-      memset(t->outputs[k][i], 0xff, n * 4); /* NaN */
-    }
-  }
-}
-
-static void pool_run(void *host, void (*task)(void *, int32_t), void *arg) { pz_pool_run(host, task, arg); }
-static void pool_barrier(void *host, int32_t worker) { pz_pool_barrier(host, worker); }
-
-/* k + 1 threads; the arena is poisoned, so that nothing can depend on what it held. */
-static void run(network *t, int k) {
-  pz_pool *pool;
-  assert_int_equal(pz_pool_new(k + 1, false, &pool, &t->err), PZ_OK);
-  const size_t bytes =
-      (size_t)(t->abi->arena_bytes + (uint64_t)(k + 1) * t->abi->worker_bytes + 63) / 64 * 64;
-  void *arena = aligned_alloc(64, bytes);
-  memset(arena, 0xff, bytes);
-  const pz_abi_executor executor = {pool, k + 1, pool_run, pool_barrier};
-  const pz_abi_call call = {.arena = arena,
-                            .inputs = (const float *const *)t->inputs,
-                            .outputs = t->outputs[k],
-                            .executor = k ? &executor : NULL};
-  assert_int_equal(t->abi->run(&call), 0);
-  free(arena);
-  pz_pool_free(pool);
-}
-
-static void check(network *t, uint64_t seed, const char *disable, pz_isa isa) {
-  for (int32_t i = 0; i < t->abi->n_outputs; i++) {
-    const int64_t n = elements(&t->abi->outputs[i]);
-    const double error = pz_relative_error(t->outputs[0][i], t->expected[i], n);
-    if (!(error <= TOLERANCE))
-      fail_msg("seed %llu, %s, without %s: output %s: relative error %.3g (%s)", (unsigned long long)seed,
-               pz_isa_get(isa)->name, disable ? disable : "nothing", t->abi->outputs[i].name, error,
-               t->folder);
-    for (int k = 1; k < 3; k++)
-      if (memcmp(t->outputs[0][i], t->outputs[k][i], (size_t)n * 4))
-        fail_msg("seed %llu: %d threads give other bits than 1", (unsigned long long)seed, k + 1);
-  }
-}
-
-static void drop(network *t) {
-  char command[128];
-  for (int i = 0; i < 16; i++) {
-    free(t->inputs[i]);
-    free(t->expected[i]);
-    for (int k = 0; k < 3; k++) free(t->outputs[k][i]);
-  }
-  dlclose(t->library);
-  pz_plan_free(t->plan);
-  pz_graph_free(t->before);
-  pz_graph_free(t->after);
-  snprintf(command, sizeof command, "rm -rf %s", t->folder);
-  assert_int_equal(system(command), 0);
-}
-
 static void one_network(uint64_t seed, pz_isa isa) {
-  network t = {0};
-  const char *disable = pass_off(seed);
-  make(&t, seed, isa, disable);
-  fill(&t, seed);
-  for (int k = 0; k < 3; k++) run(&t, k);
-  assert_int_equal(pz_reference_run(t.before, (const float *const *)t.inputs, t.expected, NULL, NULL, &t.err),
-                   PZ_OK);
-  check(&t, seed, disable, isa);
-  drop(&t);
+  char name[32];
+  pz_graph *graph;
+  pz_error err;
+  snprintf(name, sizeof name, "seed %llu", (unsigned long long)seed);
+  assert_int_equal(pz_random_graph(seed, &graph, &err), PZ_OK);
+  const pz_compiled_options options = {
+      .name = name,
+      .seed = seed,
+      .plan = {.isa = isa, .block = isa == PZ_ISA_AVX512 && seed % 3 == 0 ? 8 : 0},
+      .disable = pass_off(seed),
+      .tolerance = TOLERANCE};
+  pz_test_compiled(graph, &options);
+  pz_graph_free(graph);
 }
 
 static void test_random_networks(void **state) {

@@ -1,101 +1,125 @@
-/* permute.h: dimension i of `out` is dimension order[i] of `in`, dimensions being n, c, d, h, w.
+/* permute.h: the axes of a plain tensor in another order.
  *
- * Layouts: both plain (block 1) with stride_w 1, other strides as they come, any address; they may not overlap. Reads
- * the inside of `in`, writes the inside of `out`. Where the last dimension stays, rows are copied. Else S x S tiles of
- * the two dimensions that are contiguous on either side are transposed in registers, along w of `out`, so that each
- * cache line of `out` is finished while it is in cache. Unit of work: a row of `out`, or S rows of it. Exact.
- * A reshape of a dense plain tensor needs no kernel: it is a view. */
+ * Layouts: plain, up to 8 axes, in the order of `out`: their sizes, strides in `out` and in `in`, out[last] = 1; any
+ * address; they may not overlap. `across`: the axis along which `in` is contiguous (in[across] = 1), the last one
+ * where rows stay rows; where there is none, any other than the last. Reads those elements of `in`, writes those of
+ * `out`.
+ *
+ * Rows that stay rows are copied. Else S x S tiles of the last axis and of `across` are transposed in registers, so
+ * that each cache line is used whole on either side while it is in the first-level cache. Where one of the two is
+ * shorter than half a vector (the colours of an image, the blocks of depth-to-space), or in[across] is not 1, a loop
+ * moves single elements, the shorter axis inside: it moves as many bytes as a core gets from memory
+ * (doc/kernels-other.md). Exact. A reshape of a dense plain tensor needs no kernel: it is a view. */
 #ifndef PZ_KERNELS_PERMUTE_PERMUTE_H
 #define PZ_KERNELS_PERMUTE_PERMUTE_H
 
 #include "kernels/copy/transpose.h"
-#include "kernels/rows.h"
+
+enum { PZ_PERMUTE_AXES = 8, PZ_PERMUTE_CHUNK = 8 * PZ_S };
 
 typedef struct pz_permute_shape {
-  pz_view in, out;
-  int32_t order[5];
+  int32_t axes, across, size[PZ_PERMUTE_AXES];
+  int64_t in[PZ_PERMUTE_AXES], out[PZ_PERMUTE_AXES];
 } pz_permute_shape;
 
-/* Sizes of `out`, strides of `out` and of `in`, all in the order of the dimensions of `out`. */
-typedef struct pz_permute_axes {
-  int32_t size[5];
-  int64_t in[5], out[5];
-} pz_permute_axes;
+/* Where piece `index` of the tensor begins, `step` elements of each axis making a piece. */
+typedef struct pz_permute_place {
+  int64_t in, out;
+  int32_t at[PZ_PERMUTE_AXES];
+} pz_permute_place;
 
-PZ_INLINE pz_permute_axes pz_permute_plan(const pz_permute_shape *s) {
-  const int64_t strides[5] = {s->in.stride_n, s->in.stride_c, s->in.stride_d, s->in.stride_h, s->in.stride_w};
-  pz_permute_axes a = {
-      {s->out.n, s->out.c, s->out.d, s->out.h, s->out.w},
-      {0},
-      {s->out.stride_n, s->out.stride_c, s->out.stride_d, s->out.stride_h, s->out.stride_w},
-  };
-  for (int i = 0; i < 5; ++i) a.in[i] = strides[s->order[i]];
-  return a;
+PZ_INLINE int64_t pz_permute_pieces(const pz_permute_shape *s, const int32_t step[PZ_PERMUTE_AXES]) {
+  int64_t pieces = 1;
+  for (int32_t a = 0; a < s->axes; ++a) pieces *= ((int64_t)s->size[a] + step[a] - 1) / step[a];
+  return pieces;
 }
 
-PZ_INLINE void pz_permute_copy(const pz_permute_axes *a, const float *in, float *out, int32_t worker,
-                               int32_t workers) {
-  int64_t begin, end;
-  pz_share((int64_t)a->size[0] * a->size[1] * a->size[2] * a->size[3], worker, workers, &begin, &end);
-  for (int64_t i = begin; i < end; ++i) {
-    int64_t rest = i, from = 0, to = 0;
-    for (int axis = 3; axis >= 0; rest /= a->size[axis], --axis)
-      from += rest % a->size[axis] * a->in[axis], to += rest % a->size[axis] * a->out[axis];
-    memcpy(out + to, in + from, (size_t)a->size[4] * sizeof *in);
+/* `across` runs fastest: neighbouring pieces share the cache lines of the input. */
+PZ_INLINE pz_permute_place pz_permute_piece(const pz_permute_shape *s, const int32_t step[PZ_PERMUTE_AXES],
+                                            int64_t index) {
+  pz_permute_place p = {0};
+  for (int32_t i = s->axes; i >= 0; --i) { /* `across`, then the others from the last */
+    const int32_t a = i == s->axes ? s->across : i;
+    if (i == s->across) continue;
+    const int64_t pieces = ((int64_t)s->size[a] + step[a] - 1) / step[a];
+    p.at[a] = (int32_t)(index % pieces * step[a]);
+    p.in += p.at[a] * s->in[a], p.out += p.at[a] * s->out[a];
+    index /= pieces;
   }
+  return p;
 }
 
-/* `across` points along the input's last dimension (stride_out apart in `out`), `along` points of a row of `out`
- * (stride_in apart in `in`); each at most S. whole: both are S. */
-PZ_INLINE void pz_permute_tile(const float *in, float *out, int64_t stride_in, int64_t stride_out,
-                               int32_t across, int32_t along, int whole) {
+/* `across` elements along that axis, `along` along the last one; each at most S. whole: both are S. */
+PZ_INLINE void pz_permute_tile(const pz_permute_shape *s, const float *in, float *out, int32_t across,
+                               int32_t along, int whole) {
   pz_v tile[PZ_S];
   PZ_UNROLL
   for (int i = 0; i < PZ_S; ++i) {
-    const float *p = in + i * stride_in;
+    const float *p = in + i * s->in[s->axes - 1];
     tile[i] = whole ? pz_v_loadu(p) : i < along ? pz_load_some(p, across) : pz_v_zero();
   }
   pz_transpose(tile);
   PZ_UNROLL
   for (int i = 0; i < PZ_S; ++i)
-    if (whole) pz_v_storeu(out + i * stride_out, tile[i]);
-    else if (i < across) pz_store_some(out + i * stride_out, tile[i], along);
+    if (whole) pz_v_storeu(out + i * s->out[s->across], tile[i]);
+    else if (i < across) pz_store_some(out + i * s->out[s->across], tile[i], along);
 }
 
-/* across: the dimension of `out` that is the input's last one, not 4. */
-PZ_INLINE void pz_permute_transpose(const pz_permute_axes *a, int across, const float *in, float *out,
-                                    int32_t worker, int32_t workers) {
-  int64_t begin, end, units = 1;
-  int32_t counts[4];
-  for (int i = 0; i < 4; ++i) {
-    counts[i] = i == across ? (a->size[i] + PZ_S - 1) / PZ_S : a->size[i];
-    units *= counts[i];
+PZ_INLINE int32_t pz_permute_least(int32_t a, int32_t b) { return a < b ? a : b; }
+
+PZ_INLINE void pz_permute_tiles(const pz_permute_shape *s, const float *in, float *out, pz_permute_place p) {
+  const int32_t last = s->axes - 1, across = pz_permute_least(s->size[s->across] - p.at[s->across], PZ_S);
+  const int32_t points = pz_permute_least(s->size[last] - p.at[last], PZ_PERMUTE_CHUNK);
+  in += p.in, out += p.out;
+  for (int32_t i = 0; i < points; i += PZ_S) {
+    const int32_t along = pz_permute_least(points - i, PZ_S);
+    if (along == PZ_S && across == PZ_S) pz_permute_tile(s, in + i * s->in[last], out + i, PZ_S, PZ_S, 1);
+    else pz_permute_tile(s, in + i * s->in[last], out + i, across, along, 0);
   }
-  pz_share(units, worker, workers, &begin, &end);
-  for (int64_t i = begin; i < end; ++i) {
-    int64_t rest = i, from = 0, to = 0, first = 0;
-    for (int axis = 3; axis >= 0; rest /= counts[axis], --axis) {
-      int64_t at = rest % counts[axis] * (axis == across ? PZ_S : 1);
-      if (axis == across) first = at;
-      from += at * a->in[axis], to += at * a->out[axis];
-    }
-    int32_t lanes = a->size[across] - first < PZ_S ? (int32_t)(a->size[across] - first) : PZ_S;
-    for (int32_t w = 0; w < a->size[4]; w += PZ_S) {
-      int32_t along = a->size[4] - w < PZ_S ? a->size[4] - w : PZ_S;
-      if (lanes == PZ_S && along == PZ_S)
-        pz_permute_tile(in + from + w * a->in[4], out + to + w, a->in[4], a->out[across], PZ_S, PZ_S, 1);
-      else pz_permute_tile(in + from + w * a->in[4], out + to + w, a->in[4], a->out[across], lanes, along, 0);
-    }
+}
+
+/* The elements of `across` from p on, `count` of them, and all of the last axis. */
+PZ_INLINE void pz_permute_elements(const pz_permute_shape *s, const float *restrict in, float *restrict out,
+                                   pz_permute_place p, int32_t count) {
+  const int32_t last = s->axes - 1, a = s->across;
+  in += p.in, out += p.out;
+  if (s->size[a] >= s->size[last]) {
+    for (int32_t i = 0; i < count; ++i)
+      for (int32_t j = 0; j < s->size[last]; ++j) out[i * s->out[a] + j] = in[i * s->in[a] + j * s->in[last]];
+  } else {
+    for (int32_t j = 0; j < s->size[last]; ++j)
+      for (int32_t i = 0; i < count; ++i) out[i * s->out[a] + j] = in[i * s->in[a] + j * s->in[last]];
+  }
+}
+
+/* Rows from p on along the axis before the last, `count` of them. */
+PZ_INLINE void pz_permute_rows(const pz_permute_shape *s, const float *in, float *out, pz_permute_place p,
+                               int32_t count) {
+  const int32_t last = s->axes - 1;
+  in += p.in, out += p.out;
+  for (int32_t i = 0; i < count; ++i) {
+    memcpy(out, in, (size_t)s->size[last] * sizeof *in);
+    if (last) in += s->in[last - 1], out += s->out[last - 1];
   }
 }
 
 PZ_INLINE void pz_permute(const pz_permute_shape s, const float *in, float *out, int32_t worker,
                           int32_t workers) {
-  const pz_permute_axes a = pz_permute_plan(&s);
-  int across = 0;
-  while (s.order[across] != 4) ++across;
-  if (across == 4) pz_permute_copy(&a, in, out, worker, workers);
-  else pz_permute_transpose(&a, across, in, out, worker, workers);
+  const int32_t last = s.axes - 1, rows = s.across == last, a = rows && last ? last - 1 : s.across;
+  const int tiles = !rows && s.in[a] == 1 && s.size[a] >= PZ_S / 2 && s.size[last] >= PZ_S / 2;
+  int32_t step[PZ_PERMUTE_AXES];
+  int64_t begin, end;
+  for (int32_t i = 0; i < PZ_PERMUTE_AXES; ++i) step[i] = 1;
+  step[a] = tiles ? PZ_S : PZ_PERMUTE_CHUNK;
+  step[last] = tiles ? PZ_PERMUTE_CHUNK : s.size[last];
+  pz_share(pz_permute_pieces(&s, step), worker, workers, &begin, &end);
+  for (int64_t i = begin; i < end; ++i) {
+    const pz_permute_place p = pz_permute_piece(&s, step, i);
+    const int32_t count = pz_permute_least(s.size[a] - p.at[a], step[a]);
+    if (tiles) pz_permute_tiles(&s, in, out, p);
+    else if (rows) pz_permute_rows(&s, in, out, p, last ? count : 1);
+    else pz_permute_elements(&s, in, out, p, count);
+  }
 }
 
 #endif

@@ -36,7 +36,7 @@ int main(void) {
   PZ_BENCH("memcpy 32x32x96x96", 2.0 * all, memcpy(b, a, 32 * POINTS * sizeof *a));
 #define LINEAR(name, from, to, bytes, past, doubles)                                                         \
   do {                                                                                                       \
-    static const pz_resize_shape s = {from, to, past, doubles};                                              \
+    static const pz_resize_linear_shape s = {from, to, past, doubles};                                       \
     axis(axis(axis(tables, (from).d, (to).d), (from).h, (to).h), (from).w, (to).w);                          \
     PZ_BENCH(name, bytes, pz_resize_linear(s, a, tables, scratch, b, 0, 1));                                 \
   } while (0)

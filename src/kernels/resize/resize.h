@@ -21,10 +21,10 @@
 #include "kernels/rows.h"
 #include "kernels/vec.h"
 
-typedef struct pz_resize_shape {
+typedef struct pz_resize_linear_shape {
   pz_view in, out;
   int32_t stream, doubles;
-} pz_resize_shape;
+} pz_resize_linear_shape;
 
 static inline int64_t pz_resize_scratch(const pz_view *in) { return (int64_t)in->w * in->block; }
 
@@ -56,7 +56,7 @@ PZ_INLINE pz_v pz_resize_mix(const pz_resize_rows *r, int32_t count, int64_t at)
   return pz_v_fma(pz_v_load(r->row[3] + at), r->weight[3], x);
 }
 
-PZ_INLINE void pz_resize_put(const pz_resize_shape *s, float *out, pz_v x) {
+PZ_INLINE void pz_resize_put(const pz_resize_linear_shape *s, float *out, pz_v x) {
   if (s->stream) pz_v_stream(out, x);
   else pz_v_store(out, x);
 }
@@ -67,7 +67,7 @@ PZ_INLINE pz_v pz_resize_between(pz_v x, pz_v y, float weight_x, float weight_y)
 }
 
 /* Any positions along w; rows that are combined are so in scratch. */
-PZ_INLINE void pz_resize_row(const pz_resize_shape *s, const pz_resize_rows *r, int32_t count,
+PZ_INLINE void pz_resize_row(const pz_resize_linear_shape *s, const pz_resize_rows *r, int32_t count,
                              const float *table, float *scratch, float *out) {
   const float *row = count == 1 ? r->row[0] : scratch;
   const int64_t stride = count == 1 ? s->in.stride_w : PZ_S;
@@ -83,7 +83,7 @@ PZ_INLINE void pz_resize_row(const pz_resize_shape *s, const pz_resize_rows *r, 
 }
 
 /* The common case, whole in registers. */
-PZ_INLINE void pz_resize_doubled(const pz_resize_shape *s, const pz_resize_rows *r, int32_t count,
+PZ_INLINE void pz_resize_doubled(const pz_resize_linear_shape *s, const pz_resize_rows *r, int32_t count,
                                  float *out) {
   pz_v x = pz_resize_mix(r, count, 0);
   pz_resize_put(s, out, x);
@@ -118,14 +118,14 @@ PZ_INLINE pz_resize_rows pz_resize_rows_of(const pz_view *in, const float *corne
 }
 
 /* count: r->count as a constant. */
-PZ_INLINE void pz_resize_line(const pz_resize_shape *s, const pz_resize_rows *r, int32_t count,
+PZ_INLINE void pz_resize_line(const pz_resize_linear_shape *s, const pz_resize_rows *r, int32_t count,
                               const float *table, float *scratch, float *out) {
   if (s->doubles) pz_resize_doubled(s, r, count, out);
   else pz_resize_row(s, r, count, table, scratch, out);
 }
 
-PZ_INLINE void pz_resize_linear(const pz_resize_shape s, const float *in, const float *tables, float *scratch,
-                                float *out, int32_t worker, int32_t workers) {
+PZ_INLINE void pz_resize_linear(const pz_resize_linear_shape s, const float *in, const float *tables,
+                                float *scratch, float *out, int32_t worker, int32_t workers) {
   const float *table_h = tables + 4 * (int64_t)s.out.d, *table_w = table_h + 4 * (int64_t)s.out.h;
   PZ_EACH_ROW(&s.out, row, worker, workers) {
     const pz_resize_taps d = pz_resize_at(tables, s.out.d, row.d), h = pz_resize_at(table_h, s.out.h, row.h);

@@ -64,7 +64,7 @@ static void one(pz_test_random *r, const int32_t size[3], const int32_t o[3], bo
   pz_test_fill(&in, r, -1, 1);
   if (pz_test_int(r, 0, 3) == 0) *pz_test_at(&in, 0, 0, 0, 0, 0) = INFINITY;
   pz_test_memory tables = pz_test_alloc(4 * (o[0] + o[1] + o[2]), false);
-  const pz_resize_shape s = {in.view, out.view, pz_test_int(r, 0, 1), doubles};
+  const pz_resize_linear_shape s = {in.view, out.view, pz_test_int(r, 0, 1), doubles};
   pz_test_memory scratch = pz_test_alloc(pz_resize_scratch(&in.view), false);
   float *table = tables.data;
   taps *along_d = random_axis(r, size[0], o[0], pz_test_int(r, 0, 1), &table);

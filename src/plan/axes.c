@@ -1,0 +1,56 @@
+/* axes.c: a plain tensor's dimensions as axes with strides. */
+#include "plan/axes.h"
+
+void pz_plain_strides(const pz_shape *shape, const pz_view *view, int64_t stride[PZ_MAX_RANK]) {
+  const int64_t of5[5] = {view->stride_n, view->stride_c, view->stride_d, view->stride_h, view->stride_w};
+  int64_t product = 1;
+  for (int i = shape->rank - 1; i >= 0; product *= shape->dim[i], i--)
+    stride[i] = shape->rank > 5 ? product : of5[pz_axis5(shape->rank, i)];
+}
+
+static void put(pz_axes *a, int32_t at, int64_t size, int64_t in, int64_t out) {
+  a->size[at] = size, a->in[at] = in, a->out[at] = out;
+}
+
+static void sort(pz_axes *a) {
+  for (int32_t i = 1; i < a->n; i++)
+    for (int32_t k = i; k > 0 && a->out[k - 1] < a->out[k]; k--) {
+      const int64_t size = a->size[k], in = a->in[k], out = a->out[k];
+      put(a, k, a->size[k - 1], a->in[k - 1], a->out[k - 1]);
+      put(a, k - 1, size, in, out);
+    }
+}
+
+void pz_axes_simplify(pz_axes *a) {
+  int32_t n = 0, kept = 0;
+  for (int32_t i = 0; i < a->n; i++)
+    if (a->size[i] > 1) put(a, n++, a->size[i], a->in[i], a->out[i]);
+  a->n = n;
+  sort(a);
+  for (int32_t i = 0; i < n; i++) {
+    const int64_t size = a->size[i];
+    if (kept && a->in[kept - 1] == size * a->in[i] && a->out[kept - 1] == size * a->out[i] &&
+        a->size[kept - 1] * size <= PZ_MAX_DIM)
+      put(a, kept - 1, a->size[kept - 1] * size, a->in[i], a->out[i]);
+    else put(a, kept++, size, a->in[i], a->out[i]);
+  }
+  if (!kept) put(a, kept++, 1, 1, 1);
+  a->n = kept;
+}
+
+static void list(pz_text *text, const char *name, const int64_t *values, int32_t n) {
+  pz_text_printf(text, ".%s = {", name);
+  for (int32_t i = 0; i < n; i++) pz_text_printf(text, "%s%lld", i ? ", " : "", (long long)values[i]);
+  pz_text_append(text, "}, ");
+}
+
+void pz_text_axes(pz_text *text, const pz_axes *a) {
+  pz_text_printf(text, ".axes = %d, ", a->n);
+  list(text, "size", a->size, a->n);
+  list(text, "in", a->in, a->n);
+  list(text, "out", a->out, a->n);
+}
+
+bool pz_passes_caches(const pz_view *v) {
+  return 4 * v->n * pz_block_count(v->c, v->block) * v->block * v->d * v->h * v->w > pz_cpu_caches().l3 / 2;
+}

@@ -1,0 +1,77 @@
+/* solve_permute.c: permutation of any dimensions, and depth to space as one, both in the plain layout. */
+#include "plan/axes.h"
+
+static pz_status add_permute(pz_plan *plan, pz_step *step, pz_axes *axes, const pz_storage *in,
+                             const pz_storage *out, pz_error *err) {
+  pz_axes_simplify(axes);
+  const int32_t last = axes->n - 1;
+  int32_t across = last;
+  for (int32_t i = 0; i < axes->n && axes->in[across] != 1; i++) across = i;
+  if (axes->in[across] != 1) across = last ? 0 : PZ_NONE;
+  if (across == PZ_NONE) { /* one axis with gaps: rows of one element */
+    *axes = (pz_axes){2, {1, axes->size[0]}, {1, axes->in[0]}, {1, 1}};
+    across = 0;
+  }
+  pz_text shape = {0};
+  pz_text_axes(&shape, axes);
+  pz_text_printf(&shape, ".across = %d", across);
+  const pz_arg args[] = {{.name = "in", .at = in->at}, {.name = "out", .written = true, .at = out->at}};
+  return pz_add_call(plan, step, "kernels/permute/permute.h", "pz_permute", &shape, args, 2, err);
+}
+
+static pz_status build_permute(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  const pz_shape *x = &plan->graph->tensors[node->in[0]].shape;
+  const pz_shape *y = &plan->graph->tensors[node->out[0]].shape;
+  const pz_storage in = *pz_input_storage(plan, node->in[0], PZ_PLAIN);
+  int64_t stride[PZ_MAX_RANK];
+  pz_axes axes = {.n = y->rank};
+  pz_storage out;
+  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_PLAIN, &out, err));
+  pz_plain_strides(x, &in.view, stride);
+  pz_plain_strides(y, &out.view, axes.out);
+  for (int i = 0; i < y->rank; i++)
+    axes.size[i] = y->dim[i], axes.in[i] = stride[node->attr.permute.order[i]];
+  return add_permute(plan, step, &axes, &in, &out, err);
+}
+const pz_solver pz_solver_permute = {
+    .name = "permutation", .op = PZ_OP_PERMUTE, .in = PZ_PLAIN, .out = PZ_PLAIN, .build = build_permute};
+
+/* The axes n, c, z, i, y, j, x, k of the tensor of more maps, and of that of more positions (graph.h). */
+static void strides_of_deep(const pz_attr_depth_to_space *a, const pz_view *v, int64_t maps, int64_t to[8]) {
+  const int64_t points = (int64_t)a->block[0] * a->block[1] * a->block[2];
+  const int64_t c = a->columns_first ? points * v->stride_c : v->stride_c;
+  const int64_t k = a->columns_first ? v->stride_c : maps * v->stride_c;
+  const int64_t strides[8] = {
+      v->stride_n, c, v->stride_d, a->block[1] * a->block[2] * k, v->stride_h, a->block[2] * k,
+      v->stride_w, k};
+  for (int i = 0; i < 8; i++) to[i] = strides[i];
+}
+static void strides_of_wide(const pz_attr_depth_to_space *a, const pz_view *v, int64_t to[8]) {
+  const int64_t strides[8] = {v->stride_n,
+                              v->stride_c,
+                              a->block[0] * v->stride_d,
+                              v->stride_d,
+                              a->block[1] * v->stride_h,
+                              v->stride_h,
+                              a->block[2] * v->stride_w,
+                              v->stride_w};
+  for (int i = 0; i < 8; i++) to[i] = strides[i];
+}
+
+static pz_status build_depth_to_space(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  const pz_attr_depth_to_space *a = &node->attr.depth_to_space;
+  const pz_storage in = *pz_input_storage(plan, node->in[0], PZ_PLAIN);
+  pz_storage out;
+  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_PLAIN, &out, err));
+  const pz_view *deep = a->inverse ? &out.view : &in.view, *wide = a->inverse ? &in.view : &out.view;
+  pz_axes axes = {
+      8, {deep->n, wide->c, deep->d, a->block[0], deep->h, a->block[1], deep->w, a->block[2]}, {0}, {0}};
+  strides_of_deep(a, deep, wide->c, a->inverse ? axes.out : axes.in);
+  strides_of_wide(a, wide, a->inverse ? axes.in : axes.out);
+  return add_permute(plan, step, &axes, &in, &out, err);
+}
+const pz_solver pz_solver_depth_to_space = {.name = "permutation of blocks",
+                                            .op = PZ_OP_DEPTH_TO_SPACE,
+                                            .in = PZ_PLAIN,
+                                            .out = PZ_PLAIN,
+                                            .build = build_depth_to_space};

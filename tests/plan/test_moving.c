@@ -1,0 +1,98 @@
+/* Operators that move values, resize and pool, in odd shapes, on every instruction set of this machine. They round a
+ * few times at most: a relative error of 1e-6 is enough. */
+#include "base/cpu.h"
+#include "support/compiled.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void check(const char *text) {
+  for (int isa = 0; isa < PZ_ISA_COUNT; isa++) {
+    if (!pz_isa_supported((pz_isa)isa)) continue;
+    pz_graph *graph = NULL;
+    pz_error err;
+    if (pz_graph_parse(text, strlen(text), "test_moving.c", &graph, &err) != PZ_OK)
+      fail_msg("%s", err.message);
+    const pz_compiled_options options = {
+        .name = graph->name, .seed = 5, .plan = {.isa = (pz_isa)isa, .exact = true}, .tolerance = 1e-6};
+    pz_test_compiled(graph, &options);
+    pz_graph_free(graph);
+  }
+}
+
+static void test_resize(void **state) {
+  (void)state;
+  check("graph \"resize\"\n"
+        "input %x 2x19x3x5x7\n"
+        "input %line 1x3x9\n"
+        "const %w 5x38x3x3x3 = seed 1 scale 0.05\n"
+        "%a = resize \"a\" %x kind linear size 6,10,14\n"
+        "%b = resize \"b\" %x kind linear size 5,4,9 coordinate align_corners\n"
+        "%c = resize \"c\" %x kind linear size 3,10,14 coordinate pytorch_half_pixel\n"
+        "%d = resize \"d\" %x kind linear size 1,3,8 coordinate asymmetric scale 0.5,0.7,1.3\n"
+        "%e = resize \"e\" %x size 6,10,14 coordinate asymmetric rounding floor\n"
+        "%f = resize \"f\" %x size 4,7,5 rounding prefer_ceil\n"
+        "%g = resize \"g\" %line kind linear size 1,1,18\n"
+        "%h = concat \"h\" %a, %e\n" /* written in place where blocks allow, and read with a border */
+        "%i = conv \"i\" %h, %w kernel 3,3,3 pad 1,1,1:1,1,1\n"
+        "output %b\noutput %c\noutput %d\noutput %f\noutput %g\noutput %i\n");
+}
+
+static void test_extend(void **state) {
+  (void)state;
+  check("graph \"extend\"\n"
+        "input %x 2x19x3x5x7\n"
+        "input %m 5x33\n"
+        "const %w 5x19x3x3x3 = seed 1 scale 0.05\n"
+        "%a = extend \"a\" %x kind constant value 0.5 lo 0,0,1,0,2 hi 0,0,0,3,1\n"
+        "%b = extend \"b\" %x kind reflect lo 0,0,2,4,6 hi 1,0,1,3,2\n"
+        "%c = extend \"c\" %x kind edge lo 0,2,0,0,3 hi 0,0,0,0,20\n"
+        "%d = extend \"d\" %x kind wrap lo 0,0,0,0,8 hi 2,19,0,0,14\n"
+        "%e = extend \"e\" %m kind constant value -1 lo 1,0 hi 0,3\n"
+        "%f = conv \"f\" %a, %w kernel 3,3,3 pad 1,1,1:1,1,1\n"
+        "%g = reshape \"g\" %x shape 2x19x3x5x7x1\n"
+        "%h = extend \"h\" %g kind wrap hi 0,0,0,0,0,2\n"
+        "%i = reshape \"i\" %h shape 2x19x3x5x21\n"
+        "output %b\noutput %c\noutput %d\noutput %e\noutput %f\noutput %i\n");
+}
+
+static void test_steps(void **state) {
+  (void)state;
+  check("graph \"steps\"\n"
+        "input %x 2x19x3x5x70\n"
+        "%a = crop \"a\" %x offset 0,0,2,0,69 size 2,19,3,3,70 step 1,1,-1,2,-1\n"
+        "%b = crop \"b\" %x offset 1,18,1,0,3 size 2,7,1,5,12 step -1,-2,1,1,5\n"
+        "%c = reshape \"c\" %x shape 2x19x3x5x7x10\n"
+        "%d = crop \"d\" %c offset 0,3,0,0,0,9 size 1,2,3,5,7,10 step 1,9,1,1,1,-1\n"
+        "%e = crop \"e\" %x offset 0,1,0,0,0 size 2,16,3,5,70\n"
+        "%f = reshape \"f\" %d shape 6x5x70\n"
+        "output %a\noutput %b\noutput %e\noutput %f\n");
+}
+
+static void test_permute(void **state) {
+  (void)state;
+  check("graph \"permute\"\n"
+        "input %x 2x24x3x4x6\n"
+        "input %colours 1x17x23x3\n"
+        "%a = permute \"a\" %x order 0,2,3,4,1\n"
+        "%b = permute \"b\" %x order 4,1,0,3,2\n"
+        "%c = permute \"c\" %colours order 0,3,1,2\n"
+        "%d = reshape \"d\" %x shape 2x2x12x3x2x2x3x2\n"
+        "%e = permute \"e\" %d order 0,2,1,3,6,4,7,5\n"
+        "%f = reshape \"f\" %e shape 2x24x3x24\n"
+        "%g = depth_to_space \"g\" %x block 2,1,3 columns_first\n"
+        "%h = depth_to_space \"h\" %x block 1,2,2\n"
+        "%i = depth_to_space \"i\" %x block 1,2,3 inverse\n"
+        "%j = depth_to_space \"j\" %x block 3,4,2 inverse columns_first\n"
+        "output %a\noutput %b\noutput %c\noutput %f\noutput %g\noutput %h\noutput %i\noutput %j\n");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_resize), cmocka_unit_test(test_extend),
+                                     cmocka_unit_test(test_steps), cmocka_unit_test(test_permute)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,20 @@
+/* compiled.h: a graph, optimised, planned, generated, compiled, loaded with plain dlopen and run with 1, 2 and 3
+ * threads, against the reference. */
+#ifndef PZ_TESTS_SUPPORT_COMPILED_H
+#define PZ_TESTS_SUPPORT_COMPILED_H
+
+#include "plan/plan.h"
+
+typedef struct pz_compiled_options {
+  const char *name; /* for messages */
+  uint64_t seed;    /* of the input's values */
+  pz_plan_options plan;
+  const char *disable; /* a pass, or NULL */
+  double tolerance;    /* relative L2 error of each output */
+} pz_compiled_options;
+
+/* A cmocka test fails where the network does not compile, an output is further from the reference than that, or
+ * other numbers of threads give other bits. */
+void pz_test_compiled(const pz_graph *graph, const pz_compiled_options *options);
+
+#endif

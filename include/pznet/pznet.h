@@ -187,6 +187,7 @@ typedef enum pz_sums { PZ_SUMS_AUTO, PZ_SUMS_FLOAT, PZ_SUMS_HALF } pz_sums;
 
 /* Of pz_infer_options, what counts instead of the tiling's own value. With PZ_TILING_PZNET all of them always count. */
 enum { PZ_GIVEN_OVERLAP = 1, PZ_GIVEN_BLEND = 2, PZ_GIVEN_BORDER = 4, PZ_GIVEN_CROP = 8 };
+#define PZ_MIRROR_ALL UINT32_MAX
 
 typedef struct pz_infer_options {
   int32_t overlap[3];  /* z, y, x: voxels that neighbouring output patches share; each less than the output patch */
@@ -209,7 +210,7 @@ typedef struct pz_infer_options {
   double overlap_part[3]; /* where above 0: the overlap as a part of the output patch, below 1, instead of `overlap` */
   int32_t crop[3];        /* voxels at each end of z, y, x that the result is without */
   uint32_t mirror_axes;   /* test-time augmentation: the mean over all combinations of flips of these axes of the network;
-                             bit i: its i-th spatial axis */
+                             bit i: its i-th spatial axis; PZ_MIRROR_ALL: all of them */
   pz_sums sums;
 } pz_infer_options;
 #define PZ_INFER_OPTIONS {0}

@@ -76,12 +76,12 @@ static pz_status step_of(const pz_infer_options *o, const preset *p, int i, int6
 static pz_status choose_flips(const pz_infer_options *o, const int64_t in[3], const int64_t out[3],
                               bool planar, pz_tiling_rules *r, pz_error *err) {
   static const uint8_t subsets[] = {0, 1, 2, 4, 3, 5, 6, 7};
-  const uint32_t known = planar ? 3 : 7;
-  if (o->mirror_axes & ~known)
+  const uint32_t known = planar ? 3 : 7, wanted = o->mirror_axes == PZ_MIRROR_ALL ? known : o->mirror_axes;
+  if (wanted & ~known)
     return pz_fail(err, PZ_ERROR_USAGE,
                    "augment: a mirrored axis that the network does not have; expected 0 to %d",
                    planar ? 1 : 2);
-  const uint8_t axes = (uint8_t)(o->mirror_axes << planar);
+  const uint8_t axes = (uint8_t)(wanted << planar);
   for (int i = 0; i < 3; i++)
     if (axes >> i & 1 && (in[i] - out[i]) % 2)
       return pz_fail(

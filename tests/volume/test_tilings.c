@@ -220,7 +220,7 @@ static void contradictions(void **state) {
 static void flips(void **state) {
   (void)state;
   const int64_t in[3] = {1, 6, 8};
-  const pz_infer_options o = {.mirror_axes = 3};
+  const pz_infer_options o = {.mirror_axes = PZ_MIRROR_ALL};
   pz_tiling_rules rules;
   assert_int_equal(pz_tiling_resolve(&o, in, in, true, &rules, NULL), PZ_OK);
   assert_int_equal(rules.flips, 4);

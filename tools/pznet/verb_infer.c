@@ -20,21 +20,66 @@ static const char *const normalizes[] = {"auto", "none", "unit", "zscore", NULL}
 static const char *const borders[] = {"mirror", "zero", NULL};
 static const char *const nans[] = {"error", "propagate", "zero", NULL};
 static const char *const dtypes[] = {"f32", "u8", NULL};
+static const char *const tilings[] = {"pznet", "monai", "nnunet", "chunkflow", NULL};
+static const char *const sums[] = {"auto", "float", "half", NULL};
+
+/* Voxels such as 4,32,32, or parts of the output patch such as 0.25 or 0.25,0.5,0.5: those have a point. */
+static bool overlap(const char *value, pz_infer_options *o) {
+  double *part = o->overlap_part;
+  int end = 0;
+  o->given |= PZ_GIVEN_OVERLAP;
+  for (int i = 0; i < 3; i++) o->overlap[i] = 0, part[i] = 0;
+  if (!strchr(value, '.')) return tool_triple("overlap", value, o->overlap);
+  const int n = sscanf(value, "%lf%n,%lf,%lf%n", &part[0], &end, &part[1], &part[2], &end);
+  if (n == 1) part[1] = part[2] = part[0];
+  bool good = (n == 1 || n == 3) && !value[end];
+  for (int i = 0; i < 3; i++) good = good && part[i] >= 0 && part[i] < 1;
+  if (!good)
+    fprintf(stderr,
+            "pznet: --overlap %s: expected voxels such as 4,32,32, or parts of the patch from 0.0 to below 1 "
+            "such as "
+            "0.25 or 0.25,0.5,0.5\n",
+            value);
+  return good;
+}
+
+/* mirror, or mirror:0,1 */
+static bool augment(const char *value, pz_infer_options *o) {
+  uint32_t axes = 0;
+  const char *at = value + strlen("mirror");
+  bool good = !strncmp(value, "mirror", strlen("mirror"));
+  if (good && !*at) return o->mirror_axes = PZ_MIRROR_ALL, true;
+  for (bool more = good && *at == ':'; more; more = good && *at == ',') {
+    good = at[1] >= '0' && at[1] <= '2' && !(axes >> (at[1] - '0') & 1);
+    if (good) axes |= 1u << (at[1] - '0'), at += 2;
+  }
+  if (good && !*at) return o->mirror_axes = axes, true;
+  fprintf(stderr, "pznet: --augment %s: expected mirror, or axes of the network as in mirror:0,1\n", value);
+  return false;
+}
 
 static bool set(void *host, const char *name, const char *value) {
   state *s = host;
   pz_infer_options *o = &s->options;
   int choice = 0;
   bool good = true;
-  if (!strcmp(name, "overlap")) return tool_triple(name, value, o->overlap);
+  if (!strcmp(name, "overlap")) return overlap(value, o);
+  if (!strcmp(name, "crop")) return o->given |= PZ_GIVEN_CROP, tool_triple(name, value, o->crop);
+  if (!strcmp(name, "augment")) return augment(value, o);
   if (!strcmp(name, "memory")) return tool_bytes(name, value, &o->memory);
   if (!strcmp(name, "threads")) return tool_int(name, value, 0, 4096, &o->threads);
-  if (!strcmp(name, "blend")) good = tool_choice(name, value, blends, &choice), o->blend = (pz_blend)choice;
+  if (!strcmp(name, "blend")) {
+    good = tool_choice(name, value, blends, &choice), o->blend = (pz_blend)choice;
+    o->given |= PZ_GIVEN_BLEND;
+  } else if (!strcmp(name, "tiling"))
+    good = tool_choice(name, value, tilings, &choice), o->tiling = (pz_tiling)choice;
+  else if (!strcmp(name, "sums")) good = tool_choice(name, value, sums, &choice), o->sums = (pz_sums)choice;
   else if (!strcmp(name, "normalize"))
     good = tool_choice(name, value, normalizes, &choice), o->normalize = (pz_normalize)choice;
-  else if (!strcmp(name, "border"))
+  else if (!strcmp(name, "border")) {
     good = tool_choice(name, value, borders, &choice), o->border = (pz_border)choice;
-  else if (!strcmp(name, "nan")) good = tool_choice(name, value, nans, &choice), o->nan = (pz_nan)choice;
+    o->given |= PZ_GIVEN_BORDER;
+  } else if (!strcmp(name, "nan")) good = tool_choice(name, value, nans, &choice), o->nan = (pz_nan)choice;
   else if (!strcmp(name, "dtype"))
     good = tool_choice(name, value, dtypes, &choice), s->dtype_u8 = choice == 1;
   else if (!strcmp(name, "argmax")) s->argmax = true;
@@ -134,11 +179,21 @@ static int run(const tool_verb *verb, int argc, char **argv) {
 }
 
 static const tool_option options[] = {
-    {"overlap", 0, "Z,Y,X", "voxels that neighbouring output patches share; default 0,0,0"},
-    {"blend", 0, "HOW", "weights of overlapping patches: constant (default), gaussian, bump"},
+    {"tiling", 0, "NAME",
+     "place and weight patches as pznet (default), monai, nnunet or chunkflow do; other options override it"},
+    {"overlap", 0, "Z,Y,X",
+     "what neighbouring output patches share: voxels (4,32,32), or parts of the patch (0.25); default 0,\n"
+     "                               monai 0.25, nnunet 0.5, chunkflow 0.5"},
+    {"blend", 0, "HOW",
+     "weights of overlapping patches: constant (default), gaussian, bump; tilings have their own"},
     {"normalize", 0, "HOW",
      "auto (default: unit for integers of 8 bits), none, unit (0..1), zscore (over the whole volume)"},
-    {"border", 0, "HOW", "beyond the volume: mirror (default) or zero"},
+    {"border", 0, "HOW", "beyond the volume: mirror (default) or zero (monai's and nnunet's default)"},
+    {"crop", 0, "Z,Y,X",
+     "voxels at each end that the output is without; default 0, chunkflow: what the network loses"},
+    {"augment", 0, "HOW",
+     "mirror: mean over the network's results for all flips; mirror:0,1: of these of its spatial axes"},
+    {"sums", 0, "HOW", "auto (default: nnunet in half precision, as nnU-Net), float, half"},
     {"nan", 0, "WHAT", "NaN in the input: error (default), propagate, zero"},
     {"dtype", 0, "TYPE", "of the output: f32 (default) or u8 (probabilities times 255)"},
     {"argmax", 0, NULL, "write the index of the greatest channel, u8"},

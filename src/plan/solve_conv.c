@@ -1,13 +1,15 @@
 /* solve_conv.c: convolution and deconvolution by direct summation, with one of three kernels: outer products of
- * blocks (kernels/conv/direct.h), few output maps (reduce.h), map by map (depthwise.h). A deconvolution is a
- * convolution for each phase of its stride (deconv.h). */
+ * blocks (kernels/conv/direct.h), few output maps (reduce.h; also those behind the last whole block, tail.h), map by map
+ * (depthwise.h). A deconvolution is a convolution for each phase of its stride (deconv.h). */
 #include "kernels/conv/deconv.h"
 #include "kernels/conv/pack.h"
 #include "kernels/conv/pack_depthwise.h"
 #include "kernels/conv/pack_reduce.h"
 #include "kernels/conv/schedule.h"
+#include "kernels/conv/tail.h"
 #include "plan/solve_conv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,8 +85,7 @@ pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *
   memcpy(s.stride, a->stride, sizeof s.stride);
   memcpy(s.dilation, a->dilation, sizeof s.dilation);
   memcpy(s.pad, a->pad_lo, sizeof s.pad);
-  const pz_view *out = &s.out;
-  s.stream = 4 * (int64_t)out->n * out->c * out->d * out->h * out->w > pz_cpu_caches().l3 / 2;
+  s.stream = 4 * s.out.n * s.out.stride_n > pz_cpu_caches().l3 / 2; /* the whole buffer: rows of it may be all that is seen */
   return s;
 }
 
@@ -121,7 +122,7 @@ static pz_status add_conv(pz_plan *plan, pz_step *step, const method *m, pz_conv
   float *data;
   m->schedule(s, &machine);
   PZ_TRY(pz_add_weights(plan, m->weight_floats(s), &packed, &data, err));
-  if (!plan->unpacked) m->pack(s, weights, data);
+  if (!plan->unpacked && !plan->dry) m->pack(s, weights, data);
   pz_text shape = {0};
   pz_conv_shape_text(&shape, s);
   const pz_arg args[] = {{.name = "in", .at = p->in.at},
@@ -136,15 +137,40 @@ static pz_status add_conv(pz_plan *plan, pz_step *step, const method *m, pz_conv
 
 /* ---- convolution ---- */
 
+static void advance(pz_pointer *p, int64_t floats) {
+  if (p->space != PZ_SPACE_NULL) p->offset += floats;
+}
+
+/* The parts of the whole convolution as its tail sees them. */
+static pz_conv_parts parts_of_tail(const pz_conv_parts *whole, const pz_conv_tail *tail) {
+  pz_conv_parts p = *whole;
+  advance(&p.out.at, tail->out_offset);
+  advance(&p.base.at, tail->base_offset);
+  advance(&p.bias, tail->first);
+  advance(&p.base_scale, tail->first);
+  advance(&p.slope, tail->first);
+  return p;
+}
+
 static pz_status build_conv(pz_plan *plan, const pz_node *node, pz_step *step, const method *m, pz_layout in,
                             pz_layout out, pz_error *err) {
+  const float *weights = plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data;
+  char rest[48] = "";
   pz_conv_parts p;
+  pz_conv_tail tail;
   PZ_TRY(pz_conv_begin(plan, node, in, out, &p, err));
   pz_conv_direct_shape s = pz_conv_shape_of(node, &p);
-  PZ_TRY(add_conv(plan, step, m, &s, &p, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, err));
-  return pz_set_algorithm(plan, step, err, "%s%s %dx%dx%d, %d blocks x %d points", m->name,
+  const bool cut = pz_conv_cut_tail(&s, &tail);
+  if (cut && s.out.c) {
+    const pz_conv_parts q = parts_of_tail(&p, &tail);
+    const float *behind = weights ? weights + tail.weights_offset : NULL;
+    PZ_TRY(add_conv(plan, step, &reduce, &tail.shape, &q, behind, err));
+    snprintf(rest, sizeof rest, ", %d maps over lanes", tail.shape.out.c);
+  } else if (cut) s = tail.shape, m = &reduce;
+  PZ_TRY(add_conv(plan, step, m, &s, &p, weights, err));
+  return pz_set_algorithm(plan, step, err, "%s%s %dx%dx%d, %d blocks x %d points%s", m->name,
                           in == PZ_PLAIN ? " on plain input" : "", s.kernel[0], s.kernel[1], s.kernel[2],
-                          s.kb, s.rw * s.rh);
+                          s.kb, s.rw * s.rh, rest);
 }
 
 static pz_status build_direct(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
@@ -239,7 +265,13 @@ static double vectors(const pz_plan *plan, const pz_node *node, int64_t in, int6
          (double)(in * out);
 }
 double pz_conv_direct_cost(const pz_plan *plan, const pz_node *node) {
-  return vectors(plan, node, maps_in(plan, node), pz_block_count(maps_out(plan, node), plan->block));
+  const pz_attr_conv *a = &node->attr.conv;
+  const int32_t in = (int32_t)maps_in(plan, node), out = (int32_t)maps_out(plan, node);
+  const int32_t taps = a->kernel[0] * a->kernel[1] * a->kernel[2];
+  const bool cuts = node->op == PZ_OP_CONV && a->group == 1;
+  const int32_t tail = cuts ? pz_conv_tail_maps(out, in, plan->block, taps) : 0;
+  return vectors(plan, node, in, pz_block_count(out - tail, plan->block)) +
+         vectors(plan, node, 1, 1) / taps * pz_conv_tail_cost(tail, in, plan->block, taps);
 }
 static double few_inputs_cost(const pz_plan *plan, const pz_node *node) {
   return 0.99 * pz_conv_direct_cost(plan, node);

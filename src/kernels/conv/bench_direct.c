@@ -5,6 +5,7 @@
 #include "kernels/conv/direct.h"
 #include "kernels/conv/instance.h"
 #include "kernels/conv/pack.h"
+#include "kernels/conv/reduce.h"
 #include "kernels/testing.h"
 
 #include <pthread.h>
@@ -98,7 +99,8 @@ static double flops(const pz_conv_direct_shape *s) {
 static void bench(const conv_instance *t, int32_t threads, int32_t repeats) {
   const pz_conv_direct_shape *s = &t->shape;
   float *in = filled(t->room[CONV_IN].floats), *out = filled(t->room[CONV_OUT].floats);
-  float *weights = filled(pz_conv_direct_weight_floats(s)), *bias = filled(s->out.c + 16);
+  float *weights = filled(pz_conv_direct_weight_floats(s) + pz_conv_reduce_weight_floats(s)),
+        *bias = filled(s->out.c + 16);
   job conv = {.instance = t, .turns = 1, .workers = threads};
   conv.operands = (conv_operands){.in = in + t->room[CONV_IN].origin,
                                   .weights = weights,

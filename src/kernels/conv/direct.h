@@ -3,7 +3,8 @@
  * Contract: shape.h. Weights packed by pack.h; bias, base_scale, slope over out maps padded with zeros to whole
  * blocks; pointers that the shape does not ask for may be NULL. All but a plain `in` aligned to the vector. Writes the
  * inside of out and nothing else; its padding lanes become zero. Any number of workers gives the same bits: a tile is
- * summed by one worker in one order, (input block, kd, kh, kw, map). Inputs that are not finite meet the zeros that
+ * summed by one worker in one order, (input block, kd, kh, kw, map), or (input block, kd, kh, map, kw) in tiles of one
+ * outer block. Inputs that are not finite meet the zeros that
  * fill up grouped weights and padding lanes, so they may spread NaN to other groups.
  *
  * The tile. In each step one input map of one tap is broadcast at rw points and multiplied with kb vectors of weights:
@@ -14,6 +15,7 @@
 #define PZ_KERNELS_CONV_DIRECT_H
 
 #include "kernels/conv/epilogue.h"
+#include "kernels/conv/fetch.h"
 
 #define PZ_CONV_ACCUMULATORS 32
 
@@ -80,25 +82,69 @@ PZ_INLINE void pz_conv_step(const pz_conv_direct_shape *s, int32_t kb, int32_t r
   PZ_MEMORY_PIN();
 }
 
-/* `blocks` input blocks of `maps` maps each, all taps. Unrolled are a block's maps, or kw where the input is plain. */
-PZ_INLINE const float *pz_conv_sum(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t maps,
-                                   int32_t blocks, const float *in, const float *weights, pz_v *acc) {
+/* A tile of one outer block: kw steps at once. An input point is broadcast once for all outputs that it reaches, else
+ * there were as many loads as multiply-adds. weights: of tap 0; those of the next tap lie `maps` vectors behind. */
+PZ_INLINE void pz_conv_row_step(const pz_conv_direct_shape *s, int32_t rw, int32_t maps, const float *in,
+                                const float *weights, pz_v *acc) {
+  const int32_t kw = s->kernel[2], stride = s->stride[2], dilation = s->dilation[2];
+  const int32_t reach = (rw - 1) * stride + (kw - 1) * dilation + 1;
+  pz_v held[PZ_CONV_ACCUMULATORS];
+  PZ_UNROLL for (int32_t w = 0; w < kw; ++w) {
+    held[w] = pz_v_load(weights + w * maps * PZ_S);
+    PZ_V_PIN(held[w]);
+  }
+  PZ_UNROLL for (int32_t p = 0; p < reach; ++p) {
+    pz_v x = pz_v_broadcast(in + p * s->in.stride_w);
+    PZ_V_PIN(x);
+    PZ_UNROLL for (int32_t w = 0; w < kw; ++w) {
+      const int32_t r = (p - w * dilation) / stride;
+      if (p >= w * dilation && r < rw && p == w * dilation + r * stride)
+        acc[r] = pz_v_fma(held[w], x, acc[r]);
+    }
+  }
+  PZ_UNROLL for (int32_t r = 0; r < rw; ++r) PZ_V_PIN(acc[r]);
+  PZ_MEMORY_PIN();
+}
+
+/* `maps` maps, the taps along w. */
+PZ_INLINE void pz_conv_row(const pz_conv_direct_shape *s, int32_t rw, int32_t maps, const float *in,
+                           const float *weights, pz_v *acc) {
+  const float *end = in + maps;
+  PZ_ROLL for (; in != end; ++in, weights += PZ_S) {
+    PZ_POINTER_PIN(in);
+    PZ_POINTER_PIN(weights);
+    pz_conv_row_step(s, rw, maps, in, weights, acc);
+  }
+}
+
+/* `maps` maps of each of the taps along w, tap by tap. Unrolled are a block's maps, or kw where the input is plain. */
+PZ_INLINE void pz_conv_taps_of_row(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t maps,
+                                   const float *in, const float *weights, pz_v *acc) {
   const int plain = s->in.block == 1;
   const int32_t steps = plain ? s->kernel[2] : maps, across = plain ? 1 : s->kernel[2];
   const int64_t tap = s->dilation[2] * s->in.stride_w, step = plain ? tap : 1;
+  PZ_ROLL for (int32_t w = 0; w < across; ++w) {
+    PZ_POINTER_PIN(in);
+    PZ_POINTER_PIN(weights);
+    PZ_UNROLL for (int32_t i = 0; i < steps; ++i)
+        pz_conv_step(s, kb, rw, in + i * step, weights + i * kb * PZ_S, acc);
+    in += tap;
+    weights += steps * kb * PZ_S;
+  }
+}
+
+/* `blocks` input blocks of `maps` maps each, all taps. */
+PZ_INLINE const float *pz_conv_sum(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t maps,
+                                   int32_t blocks, const float *in, const float *weights, pz_v *acc) {
   PZ_ROLL for (int32_t b = 0; b < blocks; ++b) {
     PZ_ROLL for (int32_t d = 0; d < s->kernel[0]; ++d) {
       PZ_ROLL for (int32_t h = 0; h < s->kernel[1]; ++h) {
         const float *x = in + b * s->in.stride_c + d * s->dilation[0] * s->in.stride_d +
                          h * s->dilation[1] * s->in.stride_h;
-        PZ_ROLL for (int32_t w = 0; w < across; ++w) {
-          PZ_POINTER_PIN(x);
-          PZ_POINTER_PIN(weights);
-          PZ_UNROLL for (int32_t i = 0; i < steps; ++i)
-              pz_conv_step(s, kb, rw, x + i * step, weights + i * kb * PZ_S, acc);
-          x += tap;
-          weights += steps * kb * PZ_S;
-        }
+        pz_conv_fetch(s, rw, h, x);
+        if (pz_conv_takes_rows(s, kb, rw, PZ_V_REGISTERS)) pz_conv_row(s, rw, maps, x, weights, acc);
+        else pz_conv_taps_of_row(s, kb, rw, maps, x, weights, acc);
+        weights += s->kernel[2] * maps * kb * PZ_S;
       }
     }
   }

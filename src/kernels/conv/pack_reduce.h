@@ -7,6 +7,11 @@
 
 typedef pz_conv_direct_shape pz_conv_reduce_shape;
 
+/* kb maps at a time. */
+PZ_INLINE pz_conv_split pz_conv_reduce_groups(const pz_conv_reduce_shape *s) {
+  return pz_conv_split_of(s->out.c, s->kb);
+}
+
 static inline int64_t pz_conv_reduce_weight_floats(const pz_conv_reduce_shape *s) {
   return (int64_t)s->out.c * pz_conv_in_blocks(s) * s->in.block * pz_conv_taps(s);
 }
@@ -24,20 +29,23 @@ static inline float *pz_conv_reduce_pack_block(const pz_conv_reduce_shape *s, co
 
 /* weights: [K, C, kd, kh, kw]; packed: pz_conv_reduce_weight_floats(s), aligned to 64 bytes for the kernel. */
 static inline void pz_conv_reduce_pack(const pz_conv_reduce_shape *s, const float *weights, float *packed) {
-  pz_conv_split groups = pz_conv_outer_groups(s);
+  pz_conv_split groups = pz_conv_reduce_groups(s);
   for (int32_t g = 0; g < groups.count; ++g)
     for (int32_t b = 0; b < pz_conv_in_blocks(s); ++b)
       packed = pz_conv_reduce_pack_block(s, weights, pz_conv_split_begin(groups, g),
                                          pz_conv_split_size(groups, g), b, packed);
 }
 
-/* kb maps at a time, at most 4, and as many points as the registers hold besides weights and one point. */
+/* kb maps at a time, at most 4, and as many points as the registers hold besides weights and one point; where a result is
+ * blocked, no more than one vector of sums, as their number is not rounded up then. */
 static inline void pz_conv_reduce_schedule(pz_conv_reduce_shape *s, int32_t registers) {
   s->kb = pz_conv_split_of(s->out.c, 4).size;
   int32_t spare = s->in.block == 4 ? 2 : 1; /* without fused multiply-add a product needs a register */
   const int32_t free =
       registers > 16 ? 22 : registers - spare - s->kb; /* gcc 12 spills where more of 32 are in use */
-  s->rw = pz_conv_split_of(s->out.w, free / s->kb).size;
+  int32_t most = free / s->kb;
+  if (s->out.block > 4 && most * s->kb > s->out.block) most = s->out.block / s->kb;
+  s->rw = pz_conv_split_of(s->out.w, most).size;
   s->rh = 1, s->c_chunk = pz_conv_in_blocks(s);
 }
 

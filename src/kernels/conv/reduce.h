@@ -1,14 +1,15 @@
 /* reduce.h: the direct convolution with few out maps (a network's last layer): vectors run over the in maps.
  *
- * Contract: as in shape.h, but: in has block S; out and base have block 1 (plain), any stride_w; one group, one phase;
- * bias, base_scale, slope hold out.c floats. Of the schedule kb (maps) and rw (points) are used. S vectors of weights
- * of the direct convolution become K here, so it pays for K < S. Each sum over lanes is made once at the end of a tile,
- * and bias, Base and activation work on vectors of points. The unit of work is a row (n, d, h): any number of workers
- * gives the same bits. */
+ * Contract: as in shape.h, but: in has block S; one group, one phase; out and base have block 1 (plain), any stride_w, or
+ * are one block of S, whose padding lanes become zero; bias, base_scale, slope hold out.c floats. Of the schedule kb (maps) and
+ * rw (points) are used. S vectors of weights of the direct convolution become K here, so it pays for K < S. Each sum over
+ * lanes is made once at the end of a tile, and bias, Base and activation work on vectors of points, or on a point's maps
+ * where out is blocked. The unit of work is a row (n, d, h): any number of workers gives the same bits. */
 #ifndef PZ_KERNELS_CONV_REDUCE_H
 #define PZ_KERNELS_CONV_REDUCE_H
 
 #include "kernels/activation.h"
+#include "kernels/conv/fetch.h"
 #include "kernels/conv/pack_reduce.h"
 
 /* Padded to whole vectors of points. */
@@ -20,6 +21,15 @@ typedef struct pz_reduce_tile {
   int32_t map; /* the first out map */
 } pz_reduce_tile;
 
+/* The accumulator of map k at point r: what a finishing vector takes lies together. */
+PZ_INLINE int32_t pz_reduce_index(const pz_conv_reduce_shape *s, int32_t kb, int32_t rw, int32_t k,
+                                  int32_t r) {
+  return s->out.block == 1 ? k * rw + r : r * kb + k;
+}
+
+/* Elements from the first out map to map k of a view. */
+PZ_INLINE int64_t pz_reduce_map(const pz_view *v, int32_t k) { return v->block == 1 ? k * v->stride_c : k; }
+
 PZ_INLINE void pz_reduce_sum(const pz_conv_reduce_shape *s, int32_t kb, int32_t rw, const pz_reduce_tile *t,
                              pz_v *acc) {
   const int32_t blocks = pz_conv_in_blocks(s);
@@ -29,6 +39,7 @@ PZ_INLINE void pz_reduce_sum(const pz_conv_reduce_shape *s, int32_t kb, int32_t 
       PZ_ROLL for (int32_t h = 0; h < s->kernel[1]; ++h) {
         const float *x = t->in + b * s->in.stride_c + d * s->dilation[0] * s->in.stride_d +
                          h * s->dilation[1] * s->in.stride_h;
+        pz_conv_fetch(s, rw, h, x);
         PZ_ROLL for (int32_t w = 0; w < s->kernel[2]; ++w) {
           PZ_POINTER_PIN(x);
           PZ_POINTER_PIN(weights);
@@ -36,8 +47,10 @@ PZ_INLINE void pz_reduce_sum(const pz_conv_reduce_shape *s, int32_t kb, int32_t 
           PZ_UNROLL for (int32_t k = 0; k < kb; ++k) held[k] = pz_v_load(weights + k * PZ_S);
           PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
             pz_v point = pz_v_load(x + r * s->stride[2] * s->in.stride_w);
-            PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[k * rw + r] =
-                pz_v_fma(held[k], point, acc[k * rw + r]);
+            PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+              const int32_t i = pz_reduce_index(s, kb, rw, k, r);
+              acc[i] = pz_v_fma(held[k], point, acc[i]);
+            }
           }
           PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) PZ_V_PIN(acc[i]);
           x += s->dilation[2] * s->in.stride_w;
@@ -67,6 +80,22 @@ PZ_INLINE void pz_reduce_finish(const pz_conv_reduce_shape *s, const pz_reduce_t
   else PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) if (i < points) at[i * s->out.stride_w] = value[i];
 }
 
+/* The same on the kb sums of one point of a blocked result; the last maps' vector brings the zeros of the padding lanes. */
+PZ_INLINE void pz_reduce_finish_point(const pz_conv_reduce_shape *s, const pz_reduce_tile *t, int32_t kb,
+                                      int32_t point, const float *sums) {
+  const int32_t map = t->map, lanes = map + kb < s->out.c ? kb : PZ_S - map;
+  pz_v x = pz_v_load_first(sums, kb);
+  if (s->has_bias) x = x + pz_v_load_first(t->bias + map, kb);
+  if (s->base.c) {
+    pz_v base = pz_v_load_first(t->base + point * s->base.stride_w, kb);
+    x = s->has_base_scale ? pz_v_fma(base, pz_v_load_first(t->base_scale + map, kb), x) : x + base;
+  }
+  pz_v slope = s->act == PZ_K_ACT_PRELU ? pz_v_load_first(t->slope + map, kb) : pz_v_zero();
+  x = pz_activate(s->act, s->alpha, s->beta, slope, x);
+  if (!pz_k_act_zero_at_zero(s->act)) x = pz_v_first(x, kb);
+  pz_v_store_first(t->out + point * s->out.stride_w, x, lanes);
+}
+
 PZ_INLINE void pz_reduce_one_tile(const pz_conv_reduce_shape *s, int32_t kb, int32_t rw,
                                   const pz_reduce_tile *t) {
   pz_v acc[PZ_REDUCE_POINTS];
@@ -76,8 +105,12 @@ PZ_INLINE void pz_reduce_one_tile(const pz_conv_reduce_shape *s, int32_t kb, int
   pz_reduce_sum(s, kb, rw, t, acc);
   PZ_UNROLL for (int32_t i = 0; i < PZ_REDUCE_POINTS; i += PZ_S) if (i < kb * rw)
       pz_v_storeu(sums + i, pz_v_sums(acc + i));
-  PZ_ROLL for (int32_t k = 0; k < kb; ++k) PZ_ROLL for (int32_t r = 0; r < rw; r += PZ_S)
-      pz_reduce_finish(s, t, k, r, rw - r < PZ_S ? rw - r : PZ_S, pz_v_loadu(sums + k * rw + r));
+  if (s->out.block == 1) {
+    PZ_ROLL for (int32_t k = 0; k < kb; ++k) PZ_ROLL for (int32_t r = 0; r < rw; r += PZ_S)
+        pz_reduce_finish(s, t, k, r, rw - r < PZ_S ? rw - r : PZ_S, pz_v_loadu(sums + k * rw + r));
+  } else {
+    PZ_ROLL for (int32_t r = 0; r < rw; ++r) pz_reduce_finish_point(s, t, kb, r, sums + r * kb);
+  }
 }
 
 PZ_INLINE void pz_reduce_tiles(const pz_conv_reduce_shape *s, int32_t kb, int32_t rw, int32_t count,
@@ -98,28 +131,38 @@ PZ_INLINE void pz_reduce_rows(const pz_conv_reduce_shape *s, int32_t kb, int64_t
     const int64_t h = row % s->out.h, d = row / s->out.h % s->out.d, n = row / s->out.h / s->out.d;
     t.in = origin.in + n * s->in.stride_n + (d * s->stride[0] - s->pad[0]) * s->in.stride_d +
            (h * s->stride[1] - s->pad[1]) * s->in.stride_h - s->pad[2] * s->in.stride_w;
-    t.out = origin.out + n * s->out.stride_n + t.map * s->out.stride_c + d * s->out.stride_d +
+    t.out = origin.out + n * s->out.stride_n + pz_reduce_map(&s->out, t.map) + d * s->out.stride_d +
             h * s->out.stride_h;
     if (s->base.c)
-      t.base = origin.base + n * s->base.stride_n + t.map * s->base.stride_c + d * s->base.stride_d +
+      t.base = origin.base + n * s->base.stride_n + pz_reduce_map(&s->base, t.map) + d * s->base.stride_d +
                h * s->base.stride_h;
     pz_reduce_tiles(s, kb, tiles.size, tiles.large, &t);
     if (tiles.large < tiles.count) pz_reduce_tiles(s, kb, tiles.size - 1, tiles.count - tiles.large, &t);
   }
 }
 
+/* All maps of rows row .. end. */
+PZ_INLINE void pz_reduce_strip(const pz_conv_reduce_shape *s, int64_t row, int64_t end, pz_reduce_tile t) {
+  const pz_conv_split groups = pz_conv_reduce_groups(s);
+  const float *weights = t.weights;
+  PZ_ROLL for (int32_t g = 0; g < groups.count; ++g) {
+    t.map = pz_conv_split_begin(groups, g);
+    t.weights = weights + (int64_t)t.map * pz_conv_in_blocks(s) * pz_conv_taps(s) * PZ_S;
+    if (g < groups.large) pz_reduce_rows(s, groups.size, row, end, t);
+    else if (groups.large < groups.count) pz_reduce_rows(s, groups.size - 1, row, end, t);
+  }
+}
+
 PZ_INLINE void pz_conv_reduce(const pz_conv_reduce_shape s, const float *in, const float *weights,
                               const float *bias, const float *base, const float *base_scale,
                               const float *slope, float *out, int32_t worker, int32_t workers) {
-  const pz_conv_split groups = pz_conv_outer_groups(&s);
-  const int64_t group_floats = (int64_t)pz_conv_in_blocks(&s) * pz_conv_taps(&s) * PZ_S;
-  pz_reduce_tile t = {in, weights, bias, base, base_scale, slope, out, 0};
+  const pz_reduce_tile t = {in, weights, bias, base, base_scale, slope, out, 0};
+  const int64_t strip = pz_conv_strip_rows(&s);
   int64_t begin, end;
   pz_share((int64_t)s.out.n * s.out.d * s.out.h, worker, workers, &begin, &end);
-  PZ_ROLL for (int32_t g = 0; g < groups.count; ++g) {
-    t.map = pz_conv_split_begin(groups, g), t.weights = weights + t.map * group_floats;
-    if (g < groups.large) pz_reduce_rows(&s, groups.size, begin, end, t);
-    else if (groups.large < groups.count) pz_reduce_rows(&s, groups.size - 1, begin, end, t);
+  PZ_ROLL for (int64_t stop; begin < end; begin = stop) {
+    stop = begin + strip < end ? begin + strip : end;
+    pz_reduce_strip(&s, begin, stop, t);
   }
 }
 

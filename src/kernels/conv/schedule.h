@@ -8,6 +8,8 @@
  *   issue          (kb*p + kb + p) / 6
  *   weights        kb * bytes / 16 from level 2 where a group's weights exceed half of level 1
  * gcc 12 copies accumulators about where more than two of either kind of operand are held: 4% on the multiply-adds.
+ * A tile of one outer block takes the kw taps of a row together (pz_conv_takes_rows), which saves loads: kw weights and
+ * a broadcast for each input point. More groups read the input more often: 4% too.
  * The step takes the largest of these; a tile takes its steps and a constant, for loading, finishing and storing its
  * accumulators and for the loop. The schedule with the fewest cycles for all tiles of all outer groups is taken; the
  * splits into equal parts make short rests rare. doc/kernels-conv.md compares the model with measurements. */
@@ -30,13 +32,14 @@ static inline int32_t pz_conv_registers(const pz_conv_direct_shape *s, int32_t k
   return kb * points + (kb < points ? kb : points) + (s->out.block == 4 ? 2 : 1);
 }
 
-static inline double pz_conv_step_cycles(const pz_conv_direct_shape *s, int32_t kb, int32_t points,
-                                         bool near) {
+static inline double pz_conv_step_cycles(const pz_conv_direct_shape *s, int32_t kb, int32_t points, bool near,
+                                         bool rows) {
   const bool fused = s->out.block > 4;
   double fma = kb * points * (fused ? 0.5 : 1.0);
   double loads = (kb + points) * 0.7, issue = (kb * points * (fused ? 1.0 : 2.5) + kb + points) / 6.0;
   double stream = near ? 0 : kb * s->out.block * 4 / 16.0;
-  if (kb > 2 && points > 2) fma *= 1.04;
+  if ((kb > 2 && points > 2) || rows) fma *= 1.04;
+  if (rows) loads = (points * s->stride[2] + 2 * s->kernel[2]) * 0.7 / s->kernel[2];
   double cycles = pz_conv_larger(pz_conv_larger(fma, fused ? 5.0 : 9.0), pz_conv_larger(loads, issue));
   return pz_conv_larger(cycles, stream);
 }
@@ -49,7 +52,9 @@ static inline double pz_conv_row_cycles(const pz_conv_direct_shape *s, const pz_
   bool near = steps * kb * s->out.block * 4 <= (double)m->l1 / 2;
   for (int32_t part = 0; part < 2; ++part) {
     int32_t points = (tiles.size - part) * s->rh, count = part ? tiles.count - tiles.large : tiles.large;
-    if (count) total += count * (steps * pz_conv_step_cycles(s, kb, points, near) + kb * points * 2 + 20);
+    bool rows = pz_conv_takes_rows(s, kb, tiles.size - part, m->registers);
+    if (count)
+      total += count * (steps * pz_conv_step_cycles(s, kb, points, near, rows) + kb * points * 2 + 20);
   }
   return total;
 }

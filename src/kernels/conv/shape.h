@@ -72,6 +72,12 @@ PZ_INLINE pz_conv_split pz_conv_row_tiles(const pz_conv_direct_shape *s, int32_t
   return pz_conv_split_of(s->out.w, kb && kb < s->kb ? s->rw * s->kb / kb : s->rw);
 }
 
+/* Whether a tile of one outer block takes the taps along w in one step: their weights wait in registers, of which compilers want
+ * one in 16 for themselves. */
+PZ_INLINE int pz_conv_takes_rows(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t registers) {
+  return kb == 1 && s->rh == 1 && s->kernel[2] > 1 && rw + s->kernel[2] + 1 <= registers - registers / 16;
+}
+
 /* The input blocks that outer blocks first .. first+count-1 see. */
 typedef struct pz_conv_range {
   int32_t begin, end;

@@ -24,12 +24,6 @@ static void insert(pz_choice *choice, const pz_candidate *c) {
   choice->candidates[at] = *c;
 }
 
-static bool equal_shapes(const pz_graph *g, const pz_node *node) {
-  for (int32_t i = 0; i < node->n_in; i++)
-    if (!pz_shape_equal(&g->tensors[node->in[i]].shape, &g->tensors[node->out[0]].shape)) return false;
-  return true;
-}
-
 /* Forms of operators that no solver knows yet: who teaches one takes its line away. */
 static bool unknown_form(const pz_plan *plan, const pz_node *node) {
   const pz_graph *g = plan->graph;
@@ -39,9 +33,6 @@ static bool unknown_form(const pz_plan *plan, const pz_node *node) {
     if (node->in[i] != PZ_NONE && g->tensors[node->in[i]].shape.rank > 5) return true;
   for (int32_t i = 0; i < node->n_out && !any_rank; i++)
     if (g->tensors[node->out[i]].shape.rank > 5) return true;
-  for (int32_t i = 0; node->op == PZ_OP_POOL && i < PZ_SPATIAL; i++)
-    if (node->attr.pool.dilation[i] != 1) return true;
-  if (node->op == PZ_OP_ELTWISE) return node->attr.eltwise.kind > PZ_ELT_DIV || !equal_shapes(g, node);
   return node->op == PZ_OP_SOFTMAX && node->attr.softmax.log;
 }
 

@@ -1,23 +1,37 @@
 /* solve_pool.c: maximum and average over windows. */
+#include "kernels/pool/pool.h"
 #include "plan/solver.h"
+
+/* Windows that overlap, and have so many points that adding up columns first saves a third. */
+static bool is_separable(const pz_attr_pool *a) {
+  const int64_t column = (int64_t)a->kernel[0] * a->kernel[1];
+  return 2 * column * a->kernel[2] > 3 * (column * a->stride[2] + a->kernel[2] + 1);
+}
 
 static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
   const pz_attr_pool *a = &node->attr.pool;
   const pz_storage in = *pz_input_storage(plan, node->in[0], PZ_BLOCKED);
   pz_storage out;
   PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &out, err));
+  const bool apart = is_separable(a) && a->kernel[2] < in.view.w;
+  pz_pointer scratch = {PZ_SPACE_NULL, 0, 0};
+  if (apart) scratch = pz_add_scratch(plan, pz_pooling_scratch(&in.view));
   pz_text shape = {0};
   pz_text_view(&shape, "in", &in.view);
   pz_text_view(&shape, "out", &out.view);
   pz_text_printf(&shape, ".kind = %d, .divisor = %d, ", a->kind, a->divisor);
   pz_text_ints(&shape, "kernel", a->kernel, 3);
   pz_text_ints(&shape, "stride", a->stride, 3);
+  pz_text_ints(&shape, "dilation", a->dilation, 3);
   pz_text_ints(&shape, "pad_lo", a->pad_lo, 3);
   pz_text_ints(&shape, "pad_hi", a->pad_hi, 3);
-  const pz_arg args[] = {{.name = "in", .at = in.at}, {.name = "out", .written = true, .at = out.at}};
-  PZ_TRY(pz_set_algorithm(plan, step, err, "%s of %dx%dx%d", a->kind == PZ_POOL_MAX ? "maximum" : "average",
-                          a->kernel[0], a->kernel[1], a->kernel[2]));
-  return pz_add_call(plan, step, "kernels/pool/pool.h", "pz_pooling", &shape, args, 2, err);
+  pz_text_printf(&shape, ".separable = %d", apart);
+  const pz_arg args[] = {{.name = "in", .at = in.at},
+                         {.name = "scratch", .written = true, .at = scratch},
+                         {.name = "out", .written = true, .at = out.at}};
+  PZ_TRY(pz_set_algorithm(plan, step, err, "%s of %dx%dx%d%s", a->kind == PZ_POOL_MAX ? "maximum" : "average",
+                          a->kernel[0], a->kernel[1], a->kernel[2], apart ? ", columns first" : ""));
+  return pz_add_call(plan, step, "kernels/pool/pool.h", "pz_pooling", &shape, args, 3, err);
 }
 const pz_solver pz_solver_pool = {
     .name = "pooling", .op = PZ_OP_POOL, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .build = build};

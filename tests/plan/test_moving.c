@@ -91,8 +91,25 @@ static void test_permute(void **state) {
         "output %a\noutput %b\noutput %c\noutput %f\noutput %g\noutput %h\noutput %i\noutput %j\n");
 }
 
+static void test_pool(void **state) {
+  (void)state;
+  check("graph \"pool\"\n"
+        "input %x 2x19x6x15x17\n"
+        "input %line 2x5x31\n"
+        "%a = pool \"a\" %x kernel 2,3,3 stride 1,2,1 dilation 2,1,3 pad 1,1,2:0,1,3\n"
+        "%b = pool \"b\" %x kind ave divisor valid kernel 2,3,3 stride 2,2,2 dilation 1,2,2 pad 0,1,2:1,1,2 "
+        "ceil\n"
+        "%c = pool \"c\" %x kind ave kernel 2,3,3 stride 1,2,3 pad 0,1,1:0,1,1 ceil\n"
+        "%d = pool \"d\" %x kind ave divisor kernel kernel 1,7,7 pad 0,3,3:0,3,3\n"
+        "%e = pool \"e\" %x kernel 3,5,5 stride 2,1,1 pad 0,2,2:0,2,2\n"
+        "%f = pool \"f\" %x kind ave kernel 6,15,17\n"
+        "%g = pool \"g\" %line kernel 1,1,5 stride 1,1,2 pad 0,0,2:0,0,2 ceil\n"
+        "output %a\noutput %b\noutput %c\noutput %d\noutput %e\noutput %f\noutput %g\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_resize), cmocka_unit_test(test_extend),
-                                     cmocka_unit_test(test_steps), cmocka_unit_test(test_permute)};
+                                     cmocka_unit_test(test_steps), cmocka_unit_test(test_permute),
+                                     cmocka_unit_test(test_pool)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,8 +10,8 @@
 
 enum { ROUNDS = 300 };
 
-static int32_t positions(int32_t in, int32_t kernel, int32_t stride, int32_t lo, int32_t hi, bool ceil) {
-  int32_t out = (in + lo + hi - kernel + (ceil ? stride - 1 : 0)) / stride + 1;
+static int32_t positions(int32_t in, int32_t reach, int32_t stride, int32_t lo, int32_t hi, bool ceil) {
+  int32_t out = (in + lo + hi - reach + (ceil ? stride - 1 : 0)) / stride + 1;
   if (ceil && (out - 1) * stride >= in + lo) --out;
   return out;
 }
@@ -19,24 +19,26 @@ static int32_t positions(int32_t in, int32_t kernel, int32_t stride, int32_t lo,
 /* One window, from the definition in graph.h. */
 static double window(const pz_pooling_shape *s, const pz_test_tensor *in, int32_t n, int32_t c,
                      const int32_t at[3]) {
-  int32_t size[3] = {s->in.d, s->in.h, s->in.w}, from[3], to[3];
-  double sum = 0, most = -INFINITY, inside = 1, padded = 1, kernel = 1;
+  const int32_t size[3] = {s->in.d, s->in.h, s->in.w};
+  double sum = 0, most = -INFINITY, inside = 0, padded = 0,
+         kernel = s->kernel[0] * s->kernel[1] * s->kernel[2];
   bool nan = false;
-  for (int i = 0; i < 3; ++i) {
-    from[i] = at[i] * s->stride[i] - s->pad_lo[i], to[i] = from[i] + s->kernel[i];
-    kernel *= s->kernel[i];
-    if (to[i] > size[i] + s->pad_hi[i]) to[i] = size[i] + s->pad_hi[i];
-    padded *= to[i] - from[i];
-    if (from[i] < 0) from[i] = 0;
-    if (to[i] > size[i]) to[i] = size[i];
-    inside *= to[i] - from[i];
+  for (int32_t k = 0; k < (int32_t)kernel; ++k) {
+    const int32_t tap[3] = {k / s->kernel[2] / s->kernel[1], k / s->kernel[2] % s->kernel[1],
+                            k % s->kernel[2]};
+    int32_t p[3];
+    bool is_inside = true, is_padded = true;
+    for (int i = 0; i < 3; ++i) {
+      p[i] = at[i] * s->stride[i] - s->pad_lo[i] + tap[i] * s->dilation[i];
+      is_inside = is_inside && p[i] >= 0 && p[i] < size[i];
+      is_padded = is_padded && p[i] < size[i] + s->pad_hi[i];
+    }
+    inside += is_inside, padded += is_padded;
+    if (!is_inside) continue;
+    double x = *pz_test_at(in, n, c, p[0], p[1], p[2]);
+    sum += x, nan = nan || isnan(x), most = x > most ? x : most;
   }
-  for (int32_t d = from[0]; d < to[0]; ++d)
-    for (int32_t h = from[1]; h < to[1]; ++h)
-      for (int32_t w = from[2]; w < to[2]; ++w) {
-        double x = *pz_test_at(in, n, c, d, h, w);
-        sum += x, nan = nan || isnan(x), most = x > most ? x : most;
-      }
+  assert_true(inside > 0);
   if (s->kind == PZ_POOLING_MAX) return nan ? (double)NAN : most;
   const double divisor[] = {
       [PZ_POOLING_CAFFE] = padded, [PZ_POOLING_VALID] = inside, [PZ_POOLING_KERNEL] = kernel};
@@ -52,15 +54,18 @@ static void compare(const pz_pooling_shape *s, const pz_test_tensor *in, pz_test
   free(want);
 }
 
+/* No window is empty: less padding than the reach, and dilated windows have a position in each half of it. */
 static void random_windows(pz_test_random *r, pz_pooling_shape *s, const int32_t in[3], int32_t out[3]) {
   bool ceil = pz_test_int(r, 0, 1), global = pz_test_int(r, 0, 7) == 0;
-  s->kind = pz_test_int(r, 0, 1), s->divisor = pz_test_int(r, 0, 2);
+  s->kind = pz_test_int(r, 0, 1), s->divisor = pz_test_int(r, 0, 2), s->separable = pz_test_int(r, 0, 1);
   for (int i = 0; i < 3; ++i) {
     s->kernel[i] = global ? in[i] : pz_test_int(r, 1, in[i] < 5 ? in[i] : 5);
     s->stride[i] = pz_test_int(r, 1, 3);
-    s->pad_lo[i] = global ? 0 : pz_test_int(r, 0, s->kernel[i] - 1);
-    s->pad_hi[i] = global ? 0 : pz_test_int(r, 0, s->kernel[i] - 1);
-    out[i] = positions(in[i], s->kernel[i], s->stride[i], s->pad_lo[i], s->pad_hi[i], ceil);
+    s->dilation[i] = global || s->kernel[i] == 1 ? 1 : pz_test_int(r, 1, (in[i] - 1) / (s->kernel[i] - 1));
+    const int32_t reach = (s->kernel[i] - 1) * s->dilation[i] + 1,
+                  most = s->dilation[i] > 1 ? reach / 2 : reach - 1;
+    s->pad_lo[i] = global ? 0 : pz_test_int(r, 0, most), s->pad_hi[i] = global ? 0 : pz_test_int(r, 0, most);
+    out[i] = positions(in[i], reach, s->stride[i], s->pad_lo[i], s->pad_hi[i], ceil && s->dilation[i] == 1);
     if (pz_test_int(r, 0, 7) == 0) out[i] = pz_test_int(r, 1, out[i]); /* not all windows are asked for */
   }
 }
@@ -80,8 +85,10 @@ static void test_random(void **state) {
     if (pz_test_int(&r, 0, 3) == 0) *pz_test_at(&in, 0, c - 1, size[0] - 1, size[1] - 1, size[2] / 2) = NAN;
     if (pz_test_int(&r, 0, 3) == 0) *pz_test_at(&in, n - 1, 0, 0, size[1] / 2, 0) = NAN;
     s.in = in.view, s.out = out.view;
-    PZ_TEST_WORKERS(same, out.memory, pz_pooling(s, in.at, out.at, worker, workers));
+    pz_test_memory scratch = pz_test_alloc(pz_pooling_scratch(&s.in), false);
+    PZ_TEST_WORKERS(same, out.memory, pz_pooling(s, in.at, scratch.data, out.at, worker, workers));
     compare(&s, &in, &out, same);
+    pz_test_free(&scratch);
     pz_test_tensor_free(&in), pz_test_tensor_free(&out);
   }
 }
@@ -103,8 +110,9 @@ static void test_random(void **state) {
         .kind = pool_kind,                                                                                   \
         .divisor = PZ_POOLING_CAFFE,                                                                         \
         .kernel = {kd, 2, 2},                                                                                \
-        .stride = {kd, 2, 2}};                                                                               \
-    PZ_TEST_WORKERS(same, out.memory, pz_pooling(s, in.at, out.at, worker, workers));                        \
+        .stride = {kd, 2, 2},                                                                                \
+        .dilation = {1, 1, 1}};                                                                              \
+    PZ_TEST_WORKERS(same, out.memory, pz_pooling(s, in.at, NULL, out.at, worker, workers));                  \
     compare(&s, &in, &out, same);                                                                            \
     pz_test_tensor_free(&in), pz_test_tensor_free(&out);                                                     \
   }

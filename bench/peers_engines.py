@@ -2,7 +2,7 @@
 
     python3 peers_engines.py VARIANT FOLDER THREADS
 
-FOLDER holds net.prototxt, net.pt, net.onnx, net.so and input.npy; the variant "pznet:NAME" runs NAME.so. A line on
+FOLDER holds net.onnx, net.so, input.npy and, for PyTorch, net.prototxt and net.pt, or net.module; the variant "pznet:NAME" runs NAME.so. A line on
 standard input is one order, a line of JSON on standard output the answer: "run" {"seconds"}; "output PATH" writes the
 output; "memory" {"peak_bytes"}.
 Each engine imports what it needs and nothing more: the peak memory is that of a process that does this only.
@@ -27,14 +27,20 @@ def pznet_package(folder, threads, name="net"):
 
 # ---------------------------------------------------------------- PyTorch
 
-def torch_net(folder, threads, channels_last):
-    import torch
+def torch_module(torch, folder):
+    if (folder / "net.module").exists():
+        return torch.load(folder / "net.module", weights_only=False)
     sys.path.insert(0, str(HERE.parent / "models"))
     import torch_nets
-    torch.set_num_threads(threads)
     net = torch_nets.load(folder / "net.prototxt")
     net.load_state_dict(torch.load(folder / "net.pt"))
-    net = torch_nets.fold_normalisation(net.eval())
+    return torch_nets.fold_normalisation(net.eval())
+
+
+def torch_net(folder, threads, channels_last):
+    import torch
+    torch.set_num_threads(threads)
+    net = torch_module(torch, folder)
     layout = torch.channels_last_3d if channels_last else torch.contiguous_format
     return torch, net.to(memory_format=layout), layout
 
@@ -52,11 +58,16 @@ def torch_eager(channels_last):
     return load
 
 
+def example_of(folder):
+    import numpy
+    return numpy.load(folder / "input.npy")
+
+
 def torch_frozen(channels_last):
     def load(folder, threads):
         torch, net, layout = torch_net(folder, threads, channels_last)
         with torch.inference_mode():
-            example = torch.rand(net.input_shape).contiguous(memory_format=layout)
+            example = torch.from_numpy(example_of(folder)).contiguous(memory_format=layout)
             frozen = torch.jit.optimize_for_inference(torch.jit.freeze(torch.jit.trace(net, example)))
         return torch_call(torch, frozen, layout)
     return load
@@ -68,8 +79,7 @@ def torch_compiled(channels_last):
         import torch._inductor.config
         torch._inductor.config.freezing = True
         call = torch_call(torch, torch.compile(net), layout)
-        import numpy
-        call(numpy.zeros(net.input_shape, numpy.float32))
+        call(example_of(folder))
         return call
     return load
 

@@ -17,7 +17,9 @@ PARTS = ["peers", "table2", "pool", "figure6", "sweep"]
 # (feature maps, patch) of --quick
 QUICK = {"original": ("16,32,64,128", "92,92,92"), "symmetric": ("16,32,64,128", "32,32,32"),
          "residual": ("28,36,48,64,80", "8,64,64")}
-ORDER = {network: i for i, network in enumerate(QUICK)}
+QUICK_ONNX = {"basicunet": ("8,8,16,32,32,8", "32,32,32"), "dynunet": ("8,16,32,32,32", "32,32,32"),
+              "segresnet": ("8", "32,32,32"), "residualencoderunet": ("8,16,32,32,32,32", "64,64,64")}
+ORDER = {network: i for i, network in enumerate([*QUICK, *QUICK_ONNX])}
 BLOCK_MAPS = ["32", "8", "16", "24", "64"]  # of figure 6; variants are tried at the first
 FUSIONS = ["fuse-add", "fold-linear", "fuse-activation", "pad-outputs"]
 SWEEP_ROW = re.compile(r"^(.+?)\s+\d+x\d+\s+rh.*?([\d.]+) of\s+([\d.]+)\s+([\d.]+)%\s+best\s+([\d.]+)%")
@@ -134,6 +136,12 @@ def prepare(options, network, folder, sizes=()):
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def model_of(folder):
+    """The words that name the network to the command."""
+    model = folder / "net.prototxt"
+    return [model, "--weights", folder / "net.caffemodel"] if model.exists() else [folder / "net.onnx"]
+
+
 def compile_for_pznet(options, folder, name="net", disable=(), effort="estimate"):
     """Seconds that it took; None where pznet takes no part. Only `peers` has algorithms measured: what other parts compare are
     the same algorithms."""
@@ -143,8 +151,7 @@ def compile_for_pznet(options, folder, name="net", disable=(), effort="estimate"
     if not command.exists():
         raise Failure(f"{command} is not there: run make, or name the build folder with --build")
     start = time.perf_counter()
-    words = [command, "compile", folder / "net.prototxt", "--weights", folder / "net.caffemodel", "-o",
-             folder / f"{name}.so", "--effort", effort, "--quiet"]
+    words = [command, "compile", *model_of(folder), "-o", folder / f"{name}.so", "--effort", effort, "--quiet"]
     done = subprocess.run(words + (["--disable", ",".join(disable)] if disable else []), capture_output=True, text=True)
     if done.returncode:
         raise Failure(f"pznet compile failed: {done.stderr.strip()}")
@@ -156,7 +163,7 @@ def prepared(options, network, folder):
     stored = folder / "facts.json"
     if not stored.exists():
         say(f"{network}: preparing")
-        facts = prepare(options, network, folder, QUICK[network] if options.quick else ())
+        facts = prepare(options, network, folder, {**QUICK, **QUICK_ONNX}[network] if options.quick else ())
         facts["compile_seconds"] = compile_for_pznet(options, folder, effort="measure")
         stored.write_text(json.dumps(facts))
     return json.loads(stored.read_text())
@@ -173,8 +180,7 @@ def settings_of(changes):
 
 
 def changes_of(options, folder):
-    done = subprocess.run([options.build / "pznet", "inspect", folder / "net.prototxt", "--weights",
-                           folder / "net.caffemodel", "--json"], capture_output=True, text=True)
+    done = subprocess.run([options.build / "pznet", "inspect", *model_of(folder), "--json"], capture_output=True, text=True)
     if done.returncode:
         raise Failure(f"pznet inspect failed: {done.stderr.strip()}")
     return {p["name"]: p["changes"] for p in json.loads(done.stdout)["passes"]}

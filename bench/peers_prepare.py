@@ -1,4 +1,5 @@
-"""Writes one network for all engines, with the same weights: net.prototxt, net.pt, net.caffemodel, net.onnx, input.npy.
+"""Writes one network for all engines, with the same weights: net.onnx, input.npy, and of the U-Nets of models/ net.prototxt,
+net.pt and net.caffemodel, of those that come as ONNX files (peers_onnx.py) net.module, a pickled PyTorch module.
 
     python3 peers_prepare.py NAME FOLDER SEED [MAPS PATCH]
 
@@ -17,8 +18,8 @@ import generate  # noqa: E402
 import torch_nets  # noqa: E402
 
 
-def export_onnx(net, path):
-    example = torch.rand(net.input_shape)
+def export_onnx(net, shape, path):
+    example = torch.rand(shape)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(net, example, path, input_names=["input"], output_names=["output"], opset_version=17,
@@ -27,14 +28,28 @@ def export_onnx(net, path):
 
 def prepare(name, folder, seed, maps, patch):
     folder.mkdir(parents=True, exist_ok=True)
+    facts = (prepare_unet if name in generate.NETWORKS else prepare_module)(name, folder, seed, maps, patch)
+    x = numpy.random.default_rng(seed).random(facts["input"], dtype=numpy.float32)
+    numpy.save(folder / "input.npy", x)
+    return facts
+
+
+def prepare_module(name, folder, seed, maps, patch):
+    import peers_onnx
+    net, shape = peers_onnx.build(name, seed, maps, patch)
+    torch.save(net, folder / "net.module")
+    export_onnx(net, shape, folder / "net.onnx")
+    return {"multiply_adds": peers_onnx.multiply_adds(net, torch.rand(shape)),
+            "parameters": sum(p.numel() for p in net.parameters()), "input": list(shape)}
+
+
+def prepare_unet(name, folder, seed, maps, patch):
     network = generate.build(name, maps, patch)
     (folder / "net.prototxt").write_text(generate.prototxt(network))
     net = torch_nets.initialise(torch_nets.load(folder / "net.prototxt"), seed).eval()
     torch.save(net.state_dict(), folder / "net.pt")
     torch_nets.write_caffemodel(net, folder / "net.caffemodel", name)
-    export_onnx(net, folder / "net.onnx")
-    x = numpy.random.default_rng(seed).random(net.input_shape, dtype=numpy.float32)
-    numpy.save(folder / "input.npy", x)
+    export_onnx(net, net.input_shape, folder / "net.onnx")
     return {"multiply_adds": network.multiply_adds, "parameters": network.parameters, "input": list(net.input_shape)}
 
 

@@ -99,4 +99,8 @@ def compile(
     with tempfile.TemporaryDirectory(prefix="pznet-") as folder:
         if module:
             model = export.to_onnx(model, second, os.path.join(folder, f"{type(model).__name__}.onnx"), exporter)
-        return opened(model, folder, options) if output is None else network_file(model, output, options)
+        try:
+            return opened(model, folder, options) if output is None else network_file(model, output, options)
+        except _pznet.Error as error:
+            error.args = (str(error).replace(folder + os.sep, ""),)  # which is gone when the message is read
+            raise

@@ -108,7 +108,7 @@ NETWORKS = {
     "U-Net 2D": ("own", UNet2D, IMAGE),
     "ResNet-18": ("torchvision", torchvision("resnet18"), IMAGE),
     "ResNet-50": ("torchvision", torchvision("resnet50"), IMAGE),
-    "VGG-16": ("torchvision", torchvision("vgg16"), IMAGE),
+    "VGG-16": ("torchvision", torchvision("vgg16"), (1, 3, 224, 224)),
     "DenseNet-121": ("torchvision", torchvision("densenet121"), IMAGE),
     "Inception-v3": ("torchvision", torchvision("inception_v3", aux_logits=False, init_weights=False), (1, 3, 96, 96)),
     "MobileNet-v2": ("torchvision", torchvision("mobilenet_v2"), IMAGE),

@@ -117,6 +117,11 @@ class Modules(unittest.TestCase):
             self.assertIn(f"{exporter} exporter failed for Odd", str(caught.exception))
             self.assertNotIn("\n", str(caught.exception))
 
+        with self.assertRaises(pznet.Error) as caught:
+            pznet.compile(torch.nn.MultiheadAttention(4, 1), (torch.rand(2, 1, 4),) * 3, exporter="torchscript")
+        self.assertRegex(str(caught.exception), "^MultiheadAttention.onnx: ")
+        self.assertEqual(caught.exception.status, 3)
+
     @unittest.skipUnless(there("monai"), "MONAI is missing")
     def test_sliding_window_of_monai(self):
         from monai.data import MetaTensor

@@ -237,8 +237,9 @@ PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
 #error "PZ_S is wider than this instruction set's vectors"
 #endif
 
-/* The larger; NaN where one of the two is. */
+/* The larger, the smaller; NaN where one of the two is. */
 PZ_INLINE pz_v pz_v_max_nan(pz_v a, pz_v b) { return pz_v_select((pz_vi)(a == a), pz_v_max(a, b), a); }
+PZ_INLINE pz_v pz_v_min_nan(pz_v a, pz_v b) { return pz_v_select((pz_vi)(a == a), pz_v_min(a, b), a); }
 
 /* Lanes 2i and 2i+1 of a and b added up: those of a in the lower half. */
 PZ_INLINE pz_v pz_v_pairs(pz_v a, pz_v b) {

@@ -194,10 +194,17 @@ static void eltwise_input(pz_text *shape, int32_t i, const pz_view *view) {
   pz_text_free(&one);
 }
 
+static bool broadcasts(const pz_plan *plan, const pz_node *node) {
+  const pz_graph *g = plan->graph;
+  for (int32_t i = 0; i < node->n_in; i++)
+    if (!pz_shape_equal(&g->tensors[node->in[i]].shape, &g->tensors[node->out[0]].shape)) return true;
+  return false;
+}
+
 static pz_status add_eltwise(pz_plan *plan, const pz_node *node, pz_step *step, const pz_storage *const *in,
                              const float *coeff, int32_t n, const pz_storage *out, pz_error *err) {
   static const char *const names[MOST_INPUTS] = {"in0", "in1", "in2", "in3", "in4", "in5", "in6", "in7"};
-  static const char *const kinds[] = {"sum", "product", "maximum", "quotient"};
+  static const char *const kinds[] = {"sum", "product", "maximum", "quotient", "minimum", "power"};
   pz_arg args[MOST_INPUTS + 1];
   pz_text shape = {0};
   pz_text_append(&shape, ".in = {");
@@ -211,14 +218,42 @@ static pz_status add_eltwise(pz_plan *plan, const pz_node *node, pz_step *step, 
   pz_text_view(&shape, "out", &out->view);
   pz_text_printf(&shape, ".inputs = %d, .kind = %d", n, node->attr.eltwise.kind);
   args[n] = (pz_arg){.name = "out", .written = true, .at = out->at};
-  step->algorithm = kinds[node->attr.eltwise.kind];
+  PZ_TRY(pz_set_algorithm(plan, step, err, "%s%s", kinds[node->attr.eltwise.kind],
+                          broadcasts(plan, node) ? ", broadcast" : ""));
   return pz_add_call(plan, step, "kernels/pointwise/eltwise.h", "pz_eltwise", &shape, args, n + 1, err);
+}
+
+/* A constant in the blocked layout, packed. */
+static pz_status pack_constant(pz_plan *plan, pz_tensor_id id, pz_storage *s, pz_error *err) {
+  const pz_tensor *t = &plan->graph->tensors[id];
+  const int32_t block = plan->block;
+  float *to;
+  *s = pz_port_storage(plan, id, PZ_SPACE_WEIGHTS, 0); /* the sizes */
+  pz_view *v = &s->view;
+  const int64_t points = (int64_t)v->d * v->h * v->w;
+  v->block = block, v->stride_w = block, v->stride_h = (int64_t)block * v->w,
+  v->stride_d = v->stride_h * v->h;
+  v->stride_c = block * points, v->stride_n = v->stride_c * pz_block_count(v->c, block);
+  PZ_TRY(pz_add_weights(plan, v->stride_n * v->n, &s->at, &to, err));
+  for (int64_t i = 0; i < v->n * v->c * points; i++) {
+    const int64_t c = i / points % v->c;
+    to[i / points / v->c * v->stride_n + c / block * v->stride_c + i % points * block + c % block] =
+        t->data[i];
+  }
+  return PZ_OK;
+}
+
+static pz_status eltwise_storage(pz_plan *plan, pz_tensor_id id, pz_storage *s, pz_error *err) {
+  if (plan->graph->tensors[id].data) return pack_constant(plan, id, s, err);
+  *s = *pz_input_storage(plan, id, PZ_BLOCKED);
+  return PZ_OK;
 }
 
 static pz_status eltwise_output(pz_plan *plan, const pz_node *node, pz_storage *out, pz_error *err) {
   bool done = false;
   for (int32_t i = 0; i < node->n_in && !done; i++)
-    PZ_TRY(pz_make_in_place(plan, node->in[i], node->out[0], PZ_BLOCKED, &done, err));
+    if (!plan->graph->tensors[node->in[i]].data)
+      PZ_TRY(pz_make_in_place(plan, node->in[i], node->out[0], PZ_BLOCKED, &done, err));
   return pz_output_storage(plan, node->out[0], PZ_BLOCKED, out, err);
 }
 
@@ -234,7 +269,7 @@ static pz_status build_eltwise(pz_plan *plan, const pz_node *node, pz_step *step
     int32_t n = 0;
     if (done) inputs[n] = out, coeff[n++] = 1;
     for (; done < node->n_in && n < MOST_INPUTS; done++, n++) {
-      inputs[n] = *pz_input_storage(plan, node->in[done], PZ_BLOCKED);
+      PZ_TRY(eltwise_storage(plan, node->in[done], &inputs[n], err));
       coeff[n] = given ? given[done] : 1;
     }
     for (int32_t i = 0; i < n; i++) in[i] = &inputs[i];

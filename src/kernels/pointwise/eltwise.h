@@ -1,22 +1,24 @@
-/* eltwise.h: sum, product, maximum of two to eight inputs, and the quotient of two (PZnet's `operation: DIV`).
+/* eltwise.h: sum, product, maximum, minimum of two to eight inputs, quotient and power of two, with broadcasting.
  *
  *   SUM   out = coeff[0]*x0 + coeff[1]*x1 + ..., in this order, fused multiply-adds where the set has them
  *   PROD  out = x0*x1*...
- *   MAX   out = the largest; NaN where one is NaN
+ *   MAX   out = the largest; NaN where one is NaN; MIN the smallest
  *   DIV   out = x0/x1
- * Layouts: all blocked, same sizes, each with its own strides; out may be one or several of the inputs (same pointer
- * and strides), and may overlap them in no other way. Reads and writes the inside; padding lanes of `out` become zero.
- * More than eight inputs: chain, the first input of a following call being the output of the one before. Error: inputs
- * times 2^-24 of the sum of magnitudes; MAX exact; DIV correctly rounded. Unit of work: a row. The enumerators' values
- * are those of pz_eltwise_kind in graph/graph.h. */
+ *   POW   out = x0^x1 (kernels/pointwise/pow.h)
+ * Layouts: all blocked, each with its own strides. Each size of an input is that of out, or 1: its values then serve for all
+ * positions of that dimension; where the maps are 1, lane 0 for all lanes. out may be one or several of the inputs of its own
+ * sizes (same pointer and strides), and may overlap inputs in no other way. Reads and writes the inside; padding lanes of `out`
+ * become zero. More than eight inputs: chain, the first input of a following call being the output of the one before. Error:
+ * inputs times 2^-24 of the sum of magnitudes; MAX and MIN exact; DIV correctly rounded; POW 1e-7. Unit of work: a row. The
+ * enumerators' values are those of pz_eltwise_kind in graph/graph.h. */
 #ifndef PZ_KERNELS_POINTWISE_ELTWISE_H
 #define PZ_KERNELS_POINTWISE_ELTWISE_H
 
+#include "kernels/pointwise/pow.h"
 #include "kernels/rows.h"
-#include "kernels/vec.h"
 
 enum { PZ_ELTWISE_INPUTS = 8 };
-enum { PZ_ELTWISE_SUM, PZ_ELTWISE_PROD, PZ_ELTWISE_MAX, PZ_ELTWISE_DIV };
+enum { PZ_ELTWISE_SUM, PZ_ELTWISE_PROD, PZ_ELTWISE_MAX, PZ_ELTWISE_DIV, PZ_ELTWISE_MIN, PZ_ELTWISE_POW };
 
 typedef struct pz_eltwise_shape {
   pz_view in[PZ_ELTWISE_INPUTS], out;
@@ -29,17 +31,36 @@ PZ_INLINE pz_v pz_eltwise_join(int32_t kind, float coeff, pz_v a, pz_v x) {
   case PZ_ELTWISE_SUM: return coeff == 1.0f ? a + x : pz_v_fma(x, pz_v_set1(coeff), a);
   case PZ_ELTWISE_PROD: return a * x;
   case PZ_ELTWISE_MAX: return pz_v_max_nan(a, x);
+  case PZ_ELTWISE_MIN: return pz_v_min_nan(a, x);
+  case PZ_ELTWISE_POW: return pz_v_pow_by(a, x);
   default: return a / x;
   }
 }
 
+/* Where input i begins in a row of out. */
+PZ_INLINE const float *pz_eltwise_begin(const pz_view *v, const float *in, pz_row row) {
+  const pz_row at = {v->n > 1 ? row.n : 0, v->c > 1 ? row.b : 0, v->d > 1 ? row.d : 0, v->h > 1 ? row.h : 0};
+  return in + pz_row_offset(v, at);
+}
+
+PZ_INLINE pz_v pz_eltwise_load(const pz_eltwise_shape *s, int32_t i, const float *p) {
+  return s->in[i].c == 1 && s->out.c > 1 ? pz_v_set1(*p) : pz_v_load(p);
+}
+
 PZ_INLINE void pz_eltwise_row(const pz_eltwise_shape *s, const float *const *in, float *out, int32_t maps) {
+  /* of inputs of width 1: the compiler cannot know that writing out does not change them */
+  pz_v same[PZ_ELTWISE_INPUTS] = {{0}};
+#pragma GCC unroll 8
+  for (int32_t i = 0; i < s->inputs; ++i)
+    if (s->in[i].w == 1) same[i] = pz_eltwise_load(s, i, in[i]);
   for (int32_t w = 0; w < s->out.w; ++w) {
-    pz_v a = pz_v_load(in[0] + w * s->in[0].stride_w);
+    pz_v a = s->in[0].w == 1 ? same[0] : pz_eltwise_load(s, 0, in[0] + w * s->in[0].stride_w);
     if (s->kind == PZ_ELTWISE_SUM && s->coeff[0] != 1.0f) a *= pz_v_set1(s->coeff[0]);
 #pragma GCC unroll 8
-    for (int32_t i = 1; i < s->inputs; ++i)
-      a = pz_eltwise_join(s->kind, s->coeff[i], a, pz_v_load(in[i] + w * s->in[i].stride_w));
+    for (int32_t i = 1; i < s->inputs; ++i) {
+      pz_v x = s->in[i].w == 1 ? same[i] : pz_eltwise_load(s, i, in[i] + w * s->in[i].stride_w);
+      a = pz_eltwise_join(s->kind, s->coeff[i], a, x);
+    }
     pz_v_store(out + w * s->out.stride_w, pz_v_first(a, maps));
   }
 }
@@ -49,7 +70,7 @@ PZ_INLINE void pz_eltwise(const pz_eltwise_shape s, const float *const *in, floa
   PZ_EACH_ROW(&s.out, row, worker, workers) {
     const float *from[PZ_ELTWISE_INPUTS] = {0};
 #pragma GCC unroll 8
-    for (int32_t i = 0; i < s.inputs; ++i) from[i] = in[i] + pz_row_offset(&s.in[i], row);
+    for (int32_t i = 0; i < s.inputs; ++i) from[i] = pz_eltwise_begin(&s.in[i], in[i], row);
     pz_eltwise_row(&s, from, out + pz_row_offset(&s.out, row), pz_block_maps(&s.out, row.b));
   }
 }

@@ -1,5 +1,5 @@
 /* Tolerances, of (1 + |want|), against double: sums of at most 8 terms below 2 in magnitude: 8 roundings of at most
- * 16*2^-24, 1e-5 relative to small results, so 8e-6 absolute; products and quotients: 1e-6; activations as vec.h says,
+ * 16*2^-24, 1e-5 relative to small results, so 8e-6 absolute; products, quotients and powers: 1e-6; activations as vec.h says,
  * with margin: 1e-6; powers: 3e-7, the rounding of the base included for bases of at least 0.25 and powers to 3. */
 #include "kernels/pointwise/activation_layer.h"
 #include "kernels/pointwise/eltwise.h"
@@ -53,46 +53,62 @@ static double joined(const pz_eltwise_shape *s, const double *x) {
     if (s->kind == PZ_ELTWISE_SUM) a += x[i] * s->coeff[i];
     if (s->kind == PZ_ELTWISE_PROD) a *= x[i];
     if (s->kind == PZ_ELTWISE_MAX) a = isnan(a) || isnan(x[i]) ? (double)NAN : x[i] > a ? x[i] : a;
+    if (s->kind == PZ_ELTWISE_MIN) a = isnan(a) || isnan(x[i]) ? (double)NAN : x[i] < a ? x[i] : a;
     if (s->kind == PZ_ELTWISE_DIV) a /= x[i];
+    if (s->kind == PZ_ELTWISE_POW) a = pow(a, x[i]);
   }
   return a;
+}
+
+/* An input of the sizes of z, some of them 1 where `broadcast`. */
+static pz_test_tensor eltwise_input(pz_test_random *r, pz_view z, bool broadcast) {
+  int32_t *sizes[] = {&z.n, &z.c, &z.d, &z.h, &z.w};
+  for (int i = 0; i < 5 && broadcast; ++i)
+    if (pz_test_int(r, 0, 1)) *sizes[i] = 1;
+  return make(r, z);
+}
+static double eltwise_value(const pz_test_tensor *t, int32_t n, int32_t c, int32_t d, int32_t h, int32_t w) {
+  const pz_view *v = &t->view;
+  return *pz_test_at(t, n % v->n, c % v->c, d % v->d, h % v->h, w % v->w);
 }
 
 static void eltwise_round(pz_test_random *r, bool in_place) {
   bool same;
   pz_view z = random_sizes(r);
-  pz_eltwise_shape s = {.kind = pz_test_int(r, 0, 3)};
-  s.inputs = s.kind == PZ_ELTWISE_DIV ? 2 : pz_test_int(r, 2, PZ_ELTWISE_INPUTS);
+  pz_eltwise_shape s = {.kind = pz_test_int(r, 0, PZ_ELTWISE_POW)};
+  const bool two = s.kind == PZ_ELTWISE_DIV || s.kind == PZ_ELTWISE_POW, plain = pz_test_int(r, 0, 1),
+             nan = s.kind == PZ_ELTWISE_MAX || s.kind == PZ_ELTWISE_MIN;
+  s.inputs = two ? 2 : pz_test_int(r, 2, PZ_ELTWISE_INPUTS);
+  const int32_t whole = pz_test_int(r, 0, s.inputs - 1);
   pz_test_tensor in[PZ_ELTWISE_INPUTS], out = make(r, z);
   const float *at[PZ_ELTWISE_INPUTS];
-  bool plain = pz_test_int(r, 0, 1);
   for (int i = 0; i < s.inputs; ++i) {
-    in[i] = make(r, z), s.coeff[i] = plain ? 1.0f : pz_test_float(r, -2, 2);
-    pz_test_fill(&in[i], r, s.kind == PZ_ELTWISE_DIV ? 0.5f : -1.5f, 1.5f);
+    in[i] = eltwise_input(r, z, i != whole && pz_test_int(r, 0, 1)),
+    s.coeff[i] = plain ? 1.0f : pz_test_float(r, -2, 2);
+    pz_test_fill(&in[i], r, two ? 0.5f : -1.5f, 1.5f);
     s.in[i] = in[i].view, at[i] = in[i].at;
   }
-  if (s.kind == PZ_ELTWISE_MAX)
-    *pz_test_at(&in[s.inputs - 1], 0, 0, 0, 0, 0) = NAN, *pz_test_at(&in[0], 0, z.c - 1, 0, 0, z.w - 1) = NAN;
+  if (nan)
+    *pz_test_at(&in[s.inputs - 1], 0, 0, 0, 0, 0) = NAN,
+                                               *pz_test_at(&in[0], 0, in[0].view.c - 1, 0, 0, 0) = NAN;
   double *want = pz_test_doubles(&z), *next = want;
   PZ_TEST_EACH(z, 0, z.c) {
     double x[PZ_ELTWISE_INPUTS];
-    for (int i = 0; i < s.inputs; ++i) x[i] = *pz_test_at(&in[i], n, c, d, h, w);
+    for (int i = 0; i < s.inputs; ++i) x[i] = eltwise_value(&in[i], n, c, d, h, w);
     *next++ = joined(&s, x);
   }
-  pz_test_tensor *target = in_place ? &in[pz_test_int(r, 0, s.inputs - 1)] : &out;
+  for (int i = 0; i < s.inputs; ++i) pz_test_poison_padding(&in[i]);
+  pz_test_tensor *target = in_place ? &in[whole] : &out;
   s.out = target->view;
   PZ_TEST_WORKERS(same, target->memory, pz_eltwise(s, at, target->at, worker, workers));
-  (in_place ? check_in_place : check)(target, want, same,
-                                      s.kind == PZ_ELTWISE_SUM   ? 8e-6
-                                      : s.kind == PZ_ELTWISE_MAX ? 0
-                                                                 : 1e-6);
+  (in_place ? check_in_place : check)(target, want, same, s.kind == PZ_ELTWISE_SUM ? 8e-6 : nan ? 0 : 1e-6);
   for (int i = 0; i < s.inputs; ++i) pz_test_tensor_free(&in[i]);
   pz_test_tensor_free(&out);
 }
 static void test_eltwise(void **state) {
   (void)state;
   pz_test_random r = {31};
-  for (int round = 0; round < 2 * ROUNDS; ++round) eltwise_round(&r, round % 2);
+  for (int round = 0; round < 4 * ROUNDS; ++round) eltwise_round(&r, round % 2);
 }
 
 static void test_scale(void **state) {
@@ -227,10 +243,35 @@ static void test_pow(void **state) {
   }
 }
 
+/* The same with an exponent of each lane, infinite and NaN ones too. */
+static void test_pow_by(void **state) {
+  (void)state;
+  pz_test_random r = {37};
+  const float special[] = {0.0f,  -0.0f, INFINITY, -INFINITY, NAN,   1.0f, -1.0f,  2.0f,
+                           -2.0f, 0.5f,  -3.0f,    1e-42f,    3e38f, 2.5f, 0x1p25f};
+  const int count = sizeof special / sizeof *special;
+  for (int i = 0; i < count * count; ++i) {
+    const float x = special[i / count], p = special[i % count], want = (float)pow(x, p),
+                got = pz_v_pow_by(pz_v_set1(x), pz_v_set1(p))[PZ_S - 1];
+    bool fine = isnan(want)                ? isnan(got)
+                : isinf(want) || want == 0 ? got == want && signbit(got) == signbit(want)
+                                           : fabsf(got - want) <= 1e-7f * fabsf(want) + 0x1p-149f;
+    if (!fine) fail_msg("pow(%g, %g) = %g, want %g", (double)x, (double)p, (double)got, (double)want);
+  }
+  for (int i = 0; i < 50000; ++i) {
+    const float x = ldexpf(pz_test_float(&r, 1, 2), pz_test_int(&r, -40, 40)), p = pz_test_float(&r, -3, 3);
+    const double want = pow(x, p), got = pz_v_pow_by(pz_v_set1(x), pz_v_set1(p))[i % PZ_S];
+    if (want > 3e38 || want < 1.2e-38) continue;
+    if (fabs(got - want) > 1e-7 * want)
+      fail_msg("pow(%a, %a) = %.9g, want %.9g", (double)x, (double)p, got, want);
+  }
+}
+
 int main(void) {
   if (!pz_test_cpu()) return 77;
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_eltwise),  cmocka_unit_test(test_scale),
                                      cmocka_unit_test(test_scale_by), cmocka_unit_test(test_activation_layer),
-                                     cmocka_unit_test(test_power),    cmocka_unit_test(test_pow)};
+                                     cmocka_unit_test(test_power),    cmocka_unit_test(test_pow),
+                                     cmocka_unit_test(test_pow_by)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

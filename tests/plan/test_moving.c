@@ -1,28 +1,14 @@
 /* Operators that move values, resize and pool, in odd shapes, on every instruction set of this machine. They round a
  * few times at most: a relative error of 1e-6 is enough. */
-#include "base/cpu.h"
 #include "support/compiled.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
 
 #include <cmocka.h>
 
-static void check(const char *text) {
-  for (int isa = 0; isa < PZ_ISA_COUNT; isa++) {
-    if (!pz_isa_supported((pz_isa)isa)) continue;
-    pz_graph *graph = NULL;
-    pz_error err;
-    if (pz_graph_parse(text, strlen(text), "test_moving.c", &graph, &err) != PZ_OK)
-      fail_msg("%s", err.message);
-    const pz_compiled_options options = {
-        .name = graph->name, .seed = 5, .plan = {.isa = (pz_isa)isa, .exact = true}, .tolerance = 1e-6};
-    pz_test_compiled(graph, &options);
-    pz_graph_free(graph);
-  }
-}
+static void check(const char *text) { pz_test_compiled_text(text, 1e-6); }
 
 static void test_resize(void **state) {
   (void)state;

@@ -107,6 +107,14 @@ static void check(network *t) {
   }
 }
 
+static void sum_bits(const network *t) {
+  uint64_t sum = 0xcbf29ce484222325; /* FNV-1a */
+  for (int32_t i = 0; i < t->abi->n_outputs; i++)
+    for (int64_t k = 0; k < 4 * elements(&t->abi->outputs[i]); k++)
+      sum = (sum ^ ((const uint8_t *)t->outputs[0][i])[k]) * 0x100000001b3;
+  *t->options->bits = sum;
+}
+
 static void drop(network *t) {
   char command[128];
   for (int i = 0; i < 16; i++) {
@@ -129,5 +137,19 @@ void pz_test_compiled(const pz_graph *graph, const pz_compiled_options *options)
   assert_int_equal(pz_reference_run(graph, (const float *const *)t.inputs, t.expected, NULL, NULL, &t.err),
                    PZ_OK);
   check(&t);
+  if (options->bits) sum_bits(&t);
   drop(&t);
+}
+
+void pz_test_compiled_text(const char *text, double tolerance) {
+  for (int isa = 0; isa < PZ_ISA_COUNT; isa++) {
+    if (!pz_isa_supported((pz_isa)isa)) continue;
+    pz_graph *graph = NULL;
+    pz_error err;
+    if (pz_graph_parse(text, strlen(text), NULL, &graph, &err) != PZ_OK) fail_msg("%s", err.message);
+    const pz_compiled_options options = {
+        .name = graph->name, .seed = 5, .plan = {.isa = (pz_isa)isa, .exact = true}, .tolerance = tolerance};
+    pz_test_compiled(graph, &options);
+    pz_graph_free(graph);
+  }
 }

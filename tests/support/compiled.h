@@ -11,10 +11,14 @@ typedef struct pz_compiled_options {
   pz_plan_options plan;
   const char *disable; /* a pass, or NULL */
   double tolerance;    /* relative L2 error of each output */
+  uint64_t *bits;      /* receives a checksum of all outputs; or NULL */
 } pz_compiled_options;
 
 /* A cmocka test fails where the network does not compile, an output is further from the reference than that, or
  * other numbers of threads give other bits. */
 void pz_test_compiled(const pz_graph *graph, const pz_compiled_options *options);
+/* The same with a graph's text form (doc/graph-text.md), on every instruction set of this machine, with direct sums
+ * alone. */
+void pz_test_compiled_text(const char *text, double tolerance);
 
 #endif

@@ -36,4 +36,19 @@ pz_status pz_onnx_eltwise(pz_onnx *c, pz_eltwise_kind kind, const float *coeff, 
 /* Whether a constant broadcast to `x` has one value for each map (entry of dimension 1). */
 bool pz_onnx_is_per_map(const pz_shape *x, const pz_shape *constant);
 
+/* ---- fold/move.c: constants whose values are those of another ---- */
+
+/* Element (j0, j1, ...) of `shape` is element offset + j0*stride[0] + j1*stride[1] + ... of a constant. */
+typedef struct pz_onnx_view {
+  pz_shape shape;
+  int64_t offset, stride[PZ_MAX_RANK];
+} pz_onnx_view;
+/* The view that is all of a constant. */
+pz_onnx_view pz_onnx_whole(const pz_shape *shape);
+pz_status pz_onnx_give_view(pz_onnx *c, int32_t output, const pz_onnx_constant *k, const pz_onnx_view *view);
+/* The same values in another shape of as many elements. */
+pz_status pz_onnx_give_shaped(pz_onnx *c, int32_t output, const pz_onnx_constant *k, const pz_shape *shape);
+/* A list of integers. */
+pz_status pz_onnx_give_ints(pz_onnx *c, const pz_shape *shape, const int64_t *ints);
+
 #endif

@@ -1,0 +1,138 @@
+/* make.c: constants out of nothing, or out of shapes: Constant, ConstantOfShape, Shape, Size, Range. */
+#include "import/onnx/ops.h"
+
+/* ---- Constant ---- */
+
+/* A tensor in an attribute becomes a value like an initialiser. */
+static pz_status give_tensor(pz_onnx *c, const pz_onnx_tensor *t) {
+  if (!pz_onnx_wants(c, 0)) return PZ_OK;
+  if (!pz_onnx_type_get(t->type))
+    return pz_onnx_refuse(c, "a tensor of ONNX's data type %lld", (long long)t->type);
+  pz_onnx_value *v = &c->values[pz_onnx_find_value(c, c->node->out[0])];
+  v->state = PZ_ONNX_READY;
+  v->known = true;
+  v->stored = t;
+  v->type = (pz_onnx_type)t->type;
+  return PZ_OK;
+}
+
+static pz_status give_floats(pz_onnx *c, const pz_shape *shape, const float *floats) {
+  pz_onnx_space space;
+  PZ_TRY(pz_onnx_new_constant(c, PZ_ONNX_FLOAT, shape, &space));
+  if (space.constant->elements)
+    memcpy(space.floats, floats, (size_t)space.constant->elements * sizeof *floats);
+  return pz_onnx_give_constant(c, 0, space.constant);
+}
+
+pz_status pz_onnx_op_constant(pz_onnx *c) {
+  static const pz_shape scalar = {0};
+  const pz_onnx_attribute *a;
+  if ((a = pz_onnx_attr(c, "value")) && a->tensor) return give_tensor(c, a->tensor);
+  if ((a = pz_onnx_attr(c, "value_float"))) return give_floats(c, &scalar, &a->f);
+  if ((a = pz_onnx_attr(c, "value_int"))) return pz_onnx_give_ints(c, &scalar, &a->i);
+  if ((a = pz_onnx_attr(c, "value_floats"))) return give_floats(c, &(pz_shape){1, {a->n_floats}}, a->floats);
+  if ((a = pz_onnx_attr(c, "value_ints"))) return pz_onnx_give_ints(c, &(pz_shape){1, {a->n_ints}}, a->ints);
+  return pz_onnx_refuse(c, "a value that is no dense tensor of numbers");
+}
+
+/* ---- shapes ---- */
+
+static int64_t clamp(int64_t v, int32_t rank) {
+  if (v < 0) v += rank;
+  return v < 0 ? 0 : v > rank ? rank : v;
+}
+
+pz_status pz_onnx_op_shape(pz_onnx *c) {
+  const pz_shape x = *pz_onnx_in_shape(c, 0);
+  int64_t start, end;
+  PZ_TRY(pz_onnx_attr_int(c, "start", 0, &start));
+  PZ_TRY(pz_onnx_attr_int(c, "end", x.rank, &end));
+  start = clamp(start, x.rank);
+  end = clamp(end, x.rank);
+  const pz_shape list = {1, {end > start ? end - start : 0}};
+  return pz_onnx_give_ints(c, &list, x.dim + start);
+}
+
+pz_status pz_onnx_op_size(pz_onnx *c) {
+  static const pz_shape scalar = {0};
+  const int64_t elements = pz_onnx_elements(pz_onnx_in_shape(c, 0));
+  return pz_onnx_give_ints(c, &scalar, &elements);
+}
+
+static pz_status read_fill(pz_onnx *c, pz_onnx_type *type, float *f, int64_t *i) {
+  const pz_onnx_attribute *a = pz_onnx_attr(c, "value");
+  *type = PZ_ONNX_FLOAT;
+  *f = 0;
+  *i = 0;
+  if (!a) return PZ_OK;
+  if (!a->tensor || a->tensor->elements != 1 || a->tensor->external || !pz_onnx_type_get(a->tensor->type))
+    return pz_onnx_fail(c, "its attribute 'value' must be one number");
+  const pz_onnx_raw raw = {a->tensor->raw, a->tensor->raw_size};
+  *type = (pz_onnx_type)a->tensor->type;
+  return pz_onnx_decode(a->tensor, a->tensor->raw ? &raw : NULL, c->file, f, i, c->err);
+}
+
+pz_status pz_onnx_op_constant_of_shape(pz_onnx *c) {
+  const int64_t *sizes;
+  int32_t count;
+  pz_shape shape = {0};
+  pz_onnx_type type;
+  pz_onnx_space space;
+  float f;
+  int64_t i;
+  PZ_TRY(pz_onnx_ints_in(c, 0, &sizes, &count));
+  PZ_TRY(read_fill(c, &type, &f, &i));
+  if (count > PZ_MAX_RANK) return pz_onnx_refuse(c, "%d dimensions", (int)count);
+  for (int32_t d = 0; d < count; d++) {
+    if (sizes[d] < 0 || sizes[d] > PZ_MAX_DIM) return pz_onnx_fail(c, "a size of %lld", (long long)sizes[d]);
+    shape.dim[shape.rank++] = sizes[d];
+  }
+  PZ_TRY(pz_onnx_new_constant(c, type, &shape, &space));
+  for (int64_t n = 0; n < space.constant->elements; n++) {
+    if (space.floats) space.floats[n] = f;
+    else space.ints[n] = i;
+  }
+  return pz_onnx_give_constant(c, 0, space.constant);
+}
+
+pz_status pz_onnx_op_range(pz_onnx *c) {
+  double start, limit, delta;
+  pz_onnx_space space;
+  PZ_TRY(pz_onnx_number_in(c, 0, &start));
+  PZ_TRY(pz_onnx_number_in(c, 1, &limit));
+  PZ_TRY(pz_onnx_number_in(c, 2, &delta));
+  const double count = delta != 0 ? ceil((limit - start) / delta) : -1;
+  if (!(fabs(count) <= (double)PZ_MAX_DIM) || delta == 0)
+    return pz_onnx_fail(c, "from %g to %g in steps of %g", start, limit, delta);
+  const pz_shape shape = {1, {count > 0 ? (int64_t)count : 0}};
+  PZ_TRY(pz_onnx_new_constant(c, pz_onnx_type_in(c), &shape, &space));
+  for (int64_t i = 0; i < space.constant->elements; i++) {
+    if (space.floats) space.floats[i] = (float)(start + (double)i * delta);
+    else space.ints[i] = (int64_t)start + i * (int64_t)delta;
+  }
+  return pz_onnx_give_constant(c, 0, space.constant);
+}
+
+/* ---- NonZero ---- */
+
+/* The positions of what is not zero, a column for each. */
+pz_status pz_onnx_op_non_zero(pz_onnx *c) {
+  const pz_onnx_constant *k;
+  pz_onnx_space space;
+  int64_t count = 0, column = 0;
+  PZ_TRY(pz_onnx_constant_in(c, 0, &k));
+  for (int64_t i = 0; i < k->elements; i++) count += pz_onnx_number(k, i) != 0;
+  const int32_t rank = k->shape.rank ? k->shape.rank : 1;
+  const pz_shape shape = {2, {rank, count}};
+  PZ_TRY(pz_onnx_new_constant(c, PZ_ONNX_INT64, &shape, &space));
+  for (int64_t i = 0; i < k->elements; i++) {
+    if (pz_onnx_number(k, i) == 0) continue;
+    int64_t rest = i;
+    for (int32_t d = k->shape.rank - 1; d >= 0; d--) {
+      space.ints[d * count + column] = rest % k->shape.dim[d];
+      rest /= k->shape.dim[d];
+    }
+    column++;
+  }
+  return pz_onnx_give_constant(c, 0, space.constant);
+}

@@ -1,0 +1,97 @@
+/* product.c: matrix products with a constant right side: Gemm and MatMul. */
+#include "import/onnx/ops.h"
+
+/* x [..., K] times a constant matrix, [K, N] or, `rows`, [N, K]; bias may be PZ_NONE. */
+static pz_status multiply(pz_onnx *c, pz_tensor_id weight, bool rows, pz_tensor_id bias, pz_tensor_id *x) {
+  pz_node node = pz_node_new(PZ_OP_INNER_PRODUCT);
+  node.attr.inner_product.axis = pz_onnx_shape(c, *x)->rank - 1;
+  node.attr.inner_product.transpose = !rows;
+  return pz_onnx_add(c, &node, "product", 3, (pz_tensor_id[]){*x, weight, bias}, x);
+}
+
+/* Input i times a factor, in a shape of as many elements; NULL: its own. */
+static pz_status scaled(pz_onnx *c, int32_t i, double factor, const pz_shape *shape, const char *part,
+                        pz_tensor_id *id) {
+  const pz_onnx_constant *k;
+  if (factor == 1 && (!shape || pz_shape_equal(shape, pz_onnx_in_shape(c, i))))
+    return pz_onnx_tensor_in(c, i, id);
+  PZ_TRY(pz_onnx_constant_in(c, i, &k));
+  if (!k->floats || !k->elements) return pz_onnx_fail(c, "its input %d must be of floats", (int)i);
+  PZ_TRY(pz_onnx_add_constant(c, part, shape ? shape : &k->shape, k->floats, id));
+  float *data = pz_graph_constant_data(c->graph, *id);
+  for (int64_t n = 0; n < k->elements && factor != 1; n++) data[n] *= (float)factor;
+  return PZ_OK;
+}
+
+/* A bias for each column: constant, one value or N of them. */
+static pz_status column_bias(pz_onnx *c, double beta, int64_t columns, pz_tensor_id *id) {
+  const pz_onnx_constant *k;
+  const pz_shape line = {1, {columns}};
+  PZ_TRY(pz_onnx_constant_in(c, 2, &k));
+  if (!k->floats) return pz_onnx_fail(c, "its input 2 must be of floats");
+  PZ_TRY(pz_onnx_add_constant(c, "bias", &line, NULL, id));
+  float *data = pz_graph_constant_data(c->graph, *id);
+  for (int64_t i = 0; i < columns; i++) data[i] = (float)(beta * (double)k->floats[k->elements == 1 ? 0 : i]);
+  return PZ_OK;
+}
+
+static pz_status add_bias(pz_onnx *c, double beta, pz_tensor_id *x) {
+  pz_tensor_id both[2] = {*x, PZ_NONE};
+  const float coeff[2] = {1, (float)beta};
+  PZ_TRY(pz_onnx_tensor_in(c, 2, &both[1]));
+  return pz_onnx_eltwise(c, PZ_ELT_SUM, beta == 1 ? NULL : coeff, 2, both, x);
+}
+
+pz_status pz_onnx_op_gemm(pz_onnx *c) {
+  float alpha, beta;
+  bool turn_a, turn_b;
+  pz_tensor_id x, weight, bias = PZ_NONE;
+  PZ_TRY(pz_onnx_attr_float(c, "alpha", 1, &alpha));
+  PZ_TRY(pz_onnx_attr_float(c, "beta", 1, &beta));
+  PZ_TRY(pz_onnx_attr_flag(c, "transA", false, &turn_a));
+  PZ_TRY(pz_onnx_attr_flag(c, "transB", false, &turn_b));
+  const pz_shape a = *pz_onnx_in_shape(c, 0), b = *pz_onnx_in_shape(c, 1);
+  if (a.rank != 2 || b.rank != 2) return pz_onnx_fail(c, "its inputs must be matrices");
+  if (!pz_onnx_is_known(c, 1)) return pz_onnx_refuse(c, "a computed right side");
+  const int64_t columns = b.dim[turn_b ? 0 : 1];
+  PZ_TRY(pz_onnx_tensor_in(c, 0, &x));
+  PZ_TRY(scaled(c, 1, (double)alpha, NULL, "weight", &weight));
+  if (turn_a) {
+    pz_node node = pz_node_new(PZ_OP_PERMUTE);
+    node.attr.permute.order[0] = 1;
+    node.attr.permute.order[1] = 0;
+    PZ_TRY(pz_onnx_apply(c, &node, "transpose", &x));
+  }
+  const pz_shape *s = pz_onnx_has(c, 2) && beta != 0 ? pz_onnx_in_shape(c, 2) : NULL;
+  const int64_t n = s ? pz_onnx_elements(s) : 0;
+  const bool column = s && pz_onnx_is_known(c, 2) && s->rank <= 2 &&
+                      (n == 1 || (n == columns && s->dim[s->rank - 1] == columns));
+  if (column) PZ_TRY(column_bias(c, (double)beta, columns, &bias));
+  PZ_TRY(multiply(c, weight, turn_b, bias, &x));
+  if (s && !column) PZ_TRY(add_bias(c, (double)beta, &x));
+  return pz_onnx_give(c, 0, x, pz_onnx_type_in(c));
+}
+
+/* A right side of more than two dimensions has 1s in front; those may raise the result's rank. Vectors get a dimension of
+ * 1, which the result has not. */
+pz_status pz_onnx_op_mat_mul(pz_onnx *c) {
+  const pz_shape a = *pz_onnx_in_shape(c, 0), b = *pz_onnx_in_shape(c, 1);
+  pz_tensor_id x, weight;
+  pz_shape matrix = {2, {1, 1}}, left = a, out = {0};
+  if (a.rank < 1 || b.rank < 1) return pz_onnx_fail(c, "its inputs must have a dimension");
+  if (!pz_onnx_is_known(c, 1)) return pz_onnx_refuse(c, "a computed right side");
+  for (int32_t d = 0; d < b.rank - 2; d++)
+    if (b.dim[d] != 1) return pz_onnx_refuse(c, "several matrices on the right side");
+  matrix.dim[0] = b.dim[b.rank > 1 ? b.rank - 2 : 0];
+  if (b.rank > 1) matrix.dim[1] = b.dim[b.rank - 1];
+  if (a.rank == 1) left = pz_onnx_widen(&a, 2);
+  for (int32_t d = a.rank; d < b.rank && a.rank > 1; d++) out.dim[out.rank++] = 1;
+  for (int32_t d = 0; d < a.rank - 1; d++) out.dim[out.rank++] = a.dim[d];
+  if (b.rank > 1) out.dim[out.rank++] = matrix.dim[1];
+  PZ_TRY(pz_onnx_tensor_in(c, 0, &x));
+  PZ_TRY(pz_onnx_reshape_to(c, &left, &x));
+  PZ_TRY(scaled(c, 1, 1, &matrix, "weight", &weight));
+  PZ_TRY(multiply(c, weight, false, PZ_NONE, &x));
+  PZ_TRY(pz_onnx_reshape_to(c, &out, &x));
+  return pz_onnx_give(c, 0, x, pz_onnx_type_in(c));
+}

@@ -57,6 +57,7 @@ typedef struct pz_compile_options {
   const char *precision; /* "default", or "exact": only algorithms with the rounding error of a direct sum */
   double max_error; /* relative L2 error that fast convolutions may add to the result; 0: 1e-5. Smaller: fewer and smaller tiles */
   int32_t vector_block; /* S of the blocked layout; 0: the planner chooses */
+  const char *slabs;    /* chains of layers run slab by slab: "auto" (default): where that saves memory; "never"; "always" */
   const char *effort;   /* how algorithms are chosen: "estimate": by a cost model; "measure" (default): the likely ones of each
                            distinct convolution are timed on this machine, once; "exhaustive": all of them, which may take hours */
   const char *tuning;   /* the database of times: its path, or "none"; NULL: the one of pz_tune_list. One that cannot be used is no
@@ -77,6 +78,12 @@ pz_status pz_compile(const char *model, const char *output, const pz_compile_opt
  * format: "table", "json", "dot", "dot-before", "text" (the graph's text form after the passes), "text-before".
  * *out is a text that the caller frees with pz_free. */
 pz_status pz_inspect(const char *model_or_network, const pz_compile_options *options, const char *format, char **out);
+
+/* The same as a page for a browser, one HTML file that needs nothing else: the graph before and after the passes, the steps of the
+ * plan with shapes, algorithms and shares, the arena over the steps. runs: the network is run so often and its steps are
+ * timed, on options->threads threads (a model is compiled for that, and forgotten); 0: shares are those of the expected cost. The file
+ * `output` appears whole or not at all. */
+pz_status pz_inspect_page(const char *model_or_network, const pz_compile_options *options, int32_t runs, const char *output);
 
 void pz_free(void *memory); /* frees what this header says is freed with pz_free; NULL is fine */
 

@@ -123,6 +123,11 @@ pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wan
   if (!(options->max_error >= 0) || options->max_error > 1)
     return pz_fail(err, PZ_ERROR_USAGE, "--max-error %g: expected a number from 0 to 1", options->max_error);
   wanted->max_error = options->max_error;
+  const char *slabs = options->slabs ? options->slabs : "auto";
+  if (!strcmp(slabs, "auto")) wanted->slabs = PZ_SLABS_AUTO;
+  else if (!strcmp(slabs, "always")) wanted->slabs = PZ_SLABS_ALWAYS;
+  else if (strcmp(slabs, "never"))
+    return pz_fail(err, PZ_ERROR_USAGE, "--slabs %s: expected auto, never or always", slabs);
   const int width = pz_isa_get(wanted->isa)->vector_width;
   if (wanted->block && wanted->block != 4 && wanted->block != 8 && wanted->block != 16)
     return pz_fail(err, PZ_ERROR_USAGE, "--vector-block %d: expected 4, 8 or 16", wanted->block);

@@ -1,11 +1,11 @@
 /* plan.c: the planner's main line. */
-#include "plan/solver.h"
+#include "plan/slabs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static pz_status new_step(pz_plan *plan, const char *name, const char *op, pz_node_id node, pz_step **step,
-                          pz_error *err) {
+pz_status pz_new_step(pz_plan *plan, const char *name, const char *op, pz_node_id node, pz_step **step,
+                      pz_error *err) {
   if (plan->n_steps == plan->cap_steps) {
     const int32_t capacity = plan->cap_steps ? 2 * plan->cap_steps : 64;
     pz_step *bigger = PZ_NEW(plan->arena, pz_step, (size_t)capacity);
@@ -46,7 +46,7 @@ pz_status pz_add_copy_call(pz_plan *plan, pz_step *step, const pz_storage *from,
 static pz_status add_conversion(pz_plan *plan, pz_tensor_id id, const pz_storage *from, const pz_storage *to,
                                 int32_t index, pz_error *err) {
   pz_step *step = NULL;
-  PZ_TRY(new_step(plan, plan->graph->tensors[id].name, "layout", PZ_NONE, &step, err));
+  PZ_TRY(pz_new_step(plan, plan->graph->tensors[id].name, "layout", PZ_NONE, &step, err));
   step->storage = index;
   step->bytes = 8.0 * (double)pz_shape_elements(&plan->graph->tensors[id].shape);
   PZ_TRY(pz_add_copy_call(plan, step, from, to, err));
@@ -63,7 +63,7 @@ static pz_status place_constant(pz_plan *plan, pz_tensor_id id, pz_error *err) {
   return pz_keep_storage(plan, PZ_PLAIN, &s, err);
 }
 
-static pz_status ensure_layout(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_error *err) {
+pz_status pz_ensure_layout(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_error *err) {
   if (plan->graph->tensors[id].data && plan->plain[id] < 0) PZ_TRY(place_constant(plan, id, err));
   const int32_t known = layout == PZ_BLOCKED ? plan->blocked[id] : plan->plain[id];
   if (known >= 0 && pz_border_suffices(plan, id, layout, &plan->storages[known].view)) return PZ_OK;
@@ -117,7 +117,7 @@ static pz_status check_weights(const pz_graph *g, pz_error *err) {
 }
 
 /* The sum that a convolution starts from is read in the layout of its result, factors of a scale are read plain. */
-static pz_layout wanted_layout(const pz_plan *plan, pz_node_id n, int32_t slot) {
+pz_layout pz_wanted_layout(const pz_plan *plan, pz_node_id n, int32_t slot) {
   const pz_op op = plan->graph->nodes[n].op;
   if ((op == PZ_OP_CONV || op == PZ_OP_DECONV) && slot == PZ_CONV_BASE) return plan->chosen[n]->out;
   if (op == PZ_OP_SCALE && slot > 0) return PZ_PLAIN;
@@ -131,7 +131,7 @@ static pz_status ensure_inputs(pz_plan *plan, pz_node_id n, pz_error *err) {
     const pz_tensor_id id = node->in[i];
     if (id == PZ_NONE || is_weight_slot(plan->graph, node, i)) continue;
     if (pads && (plan->plain[id] >= 0 || plan->blocked[id] >= 0)) continue;
-    PZ_TRY(ensure_layout(plan, id, wanted_layout(plan, n, i), err));
+    PZ_TRY(pz_ensure_layout(plan, id, pz_wanted_layout(plan, n, i), err));
   }
   return PZ_OK;
 }
@@ -146,11 +146,18 @@ static pz_status add_borders(pz_plan *plan, const pz_node *node, pz_step *step, 
   return PZ_OK;
 }
 
+static pz_status ensure_outputs(pz_plan *plan, const pz_node *node, pz_error *err) {
+  for (int32_t i = 0; i < plan->graph->n_outputs; i++)
+    for (int32_t k = 0; k < node->n_out; k++)
+      if (plan->graph->outputs[i] == node->out[k]) PZ_TRY(ensure_output(plan, i, err));
+  return PZ_OK;
+}
+
 static pz_status plan_node(pz_plan *plan, pz_node_id n, pz_error *err) {
   const pz_node *node = &plan->graph->nodes[n];
   PZ_TRY(ensure_inputs(plan, n, err));
   pz_step *step = NULL;
-  PZ_TRY(new_step(plan, node->name, pz_op_name(node->op), n, &step, err));
+  PZ_TRY(pz_new_step(plan, node->name, pz_op_name(node->op), n, &step, err));
   step->multiply_adds = pz_node_multiply_adds(plan->graph, node);
   step->bytes = pz_node_bytes(plan->graph, node);
   PZ_TRY(plan->chosen[n]->build(plan, node, step, err));
@@ -160,9 +167,15 @@ static pz_status plan_node(pz_plan *plan, pz_node_id n, pz_error *err) {
   step->storage = layout == PZ_BLOCKED ? plan->blocked[node->out[0]] : plan->plain[node->out[0]];
   if (!step->n_calls) plan->n_steps--; /* a view: nothing to run */
   else if (!step->algorithm[0]) step->algorithm = plan->chosen[n]->name;
-  for (int32_t i = 0; i < plan->graph->n_outputs; i++)
-    for (int32_t k = 0; k < node->n_out; k++)
-      if (plan->graph->outputs[i] == node->out[k]) PZ_TRY(ensure_output(plan, i, err));
+  return ensure_outputs(plan, node, err);
+}
+
+static pz_status plan_chain(pz_plan *plan, pz_slab_chain *chain, bool *done, pz_error *err) {
+  PZ_TRY(pz_slabs_build(plan, chain, err));
+  for (int32_t i = 0; i < chain->n; i++) {
+    done[chain->members[i].node] = true;
+    PZ_TRY(ensure_outputs(plan, pz_slab_node(chain, i), err));
+  }
   return PZ_OK;
 }
 
@@ -172,11 +185,79 @@ static pz_status plan_all(pz_plan *plan, pz_error *err) {
     const pz_storage s = pz_port_storage(plan, g->inputs[i], PZ_SPACE_INPUT, i);
     PZ_TRY(pz_keep_storage(plan, PZ_PLAIN, &s, err));
   }
-  for (pz_node_id n = 0; n < g->n_nodes; n++) PZ_TRY(plan_node(plan, n, err));
+  bool *done = PZ_NEW(plan->arena, bool, (size_t)g->n_nodes);
+  if (!done) return pz_fail_memory(err, "the plan", (unsigned long long)g->n_nodes);
+  for (pz_node_id n = 0; n < g->n_nodes; n++) {
+    for (int32_t i = 0; i < plan->n_chains; i++)
+      if (plan->chains[i].first == n && plan->chains[i].wanted)
+        PZ_TRY(plan_chain(plan, &plan->chains[i], done, err));
+    if (!done[n]) PZ_TRY(plan_node(plan, n, err));
+  }
   for (int32_t i = 0; i < g->n_outputs; i++)
     if (pz_graph_producer(g, g->outputs[i]) == PZ_NONE) PZ_TRY(ensure_output(plan, i, err));
   for (int32_t i = 0; i < plan->n_steps; i++) plan->multiply_adds += plan->steps[i].multiply_adds;
   return pz_memory_plan(plan, err);
+}
+
+/* ---- slabs ---- */
+
+#define SLABS_WORTH 20 /* slabs save this part of all memory, weights included */
+
+/* Forgets what plan_all has made; texts and lists stay in the arena. */
+static void plan_nothing(pz_plan *plan) {
+  plan->n_storages = plan->n_buffers = plan->n_steps = 0;
+  plan->n_weights = plan->arena_floats = plan->worker_floats = 0;
+  plan->multiply_adds = 0;
+  for (int32_t i = 0; i < plan->graph->n_tensors; i++) plan->plain[i] = plan->blocked[i] = -1;
+}
+
+static pz_status find_chains(pz_plan *plan, pz_error *err) {
+  plan->chains = PZ_NEW(plan->arena, pz_slab_chain, (size_t)plan->graph->n_nodes);
+  if (!plan->chains) return pz_fail_memory(err, "slabs", sizeof(pz_slab_chain));
+  for (pz_node_id n = 0; n < plan->graph->n_nodes;) {
+    pz_slab_chain *chain = &plan->chains[plan->n_chains];
+    PZ_TRY(pz_slabs_find(plan, n, chain, err));
+    plan->n_chains += chain->n > 0;
+    n += chain->n ? chain->layers : 1;
+  }
+  return PZ_OK;
+}
+
+/* Floats of a run and of weights. */
+static pz_status dry_floats(pz_plan *plan, int64_t *floats, pz_error *err) {
+  PZ_TRY(plan_all(plan, err));
+  *floats = plan->arena_floats + plan->n_weights;
+  plan_nothing(plan);
+  return PZ_OK;
+}
+
+static void want_all(pz_plan *plan, bool wanted) {
+  for (int32_t i = 0; i < plan->n_chains; i++) plan->chains[i].wanted = wanted;
+}
+
+/* All chains that could, less those, one after the other, without which the network needs about as much: several of them
+ * may have to be slabs before the peak is lower. None, where that saves too little. */
+static pz_status choose_slabs(pz_plan *plan, pz_error *err) {
+  int64_t none, all, floats;
+  PZ_TRY(find_chains(plan, err));
+  if (!plan->n_chains) return PZ_OK;
+  want_all(plan, true);
+  if (plan->slabs == PZ_SLABS_ALWAYS) return PZ_OK;
+  plan->dry = true;
+  PZ_TRY(dry_floats(plan, &all, err)); /* packs all weights, whose sizes pz_slabs_cost knows then */
+  want_all(plan, false);
+  PZ_TRY(dry_floats(plan, &none, err));
+  for (int32_t i = 0; i < plan->n_chains; i++) plan->chains[i].wanted = !pz_slabs_cost(&plan->chains[i]);
+  PZ_TRY(dry_floats(plan, &all, err));
+  for (int32_t i = 0; i < plan->n_chains; i++) {
+    if (!plan->chains[i].wanted) continue;
+    plan->chains[i].wanted = false;
+    PZ_TRY(dry_floats(plan, &floats, err));
+    plan->chains[i].wanted = floats > all + all / SLABS_WORTH;
+  }
+  if (all + all / SLABS_WORTH > none - none / SLABS_WORTH) want_all(plan, false);
+  plan->dry = false;
+  return PZ_OK;
 }
 
 static pz_status allocate(pz_plan *plan, pz_error *err) {
@@ -209,6 +290,7 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   plan->graph = graph;
   plan->isa = options->isa;
   plan->unpacked = options->unpacked;
+  plan->slabs = options->slabs;
   plan->layer_error = options->exact ? 0 : (options->max_error > 0 ? options->max_error : PZ_MAX_ERROR) / 2;
   plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
   plan->arena = pz_arena_new();
@@ -216,6 +298,7 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   if (status == PZ_OK) status = check_weights(graph, err);
   if (status == PZ_OK) status = pz_choose_solvers(plan, options, err);
   if (status == PZ_OK) status = pz_decide_aliases(plan, err);
+  if (status == PZ_OK && plan->slabs) status = choose_slabs(plan, err);
   if (status == PZ_OK) status = plan_all(plan, err);
   if (status == PZ_OK) *out = plan;
   else pz_plan_free(plan);

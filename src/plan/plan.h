@@ -97,12 +97,16 @@ typedef struct pz_choice {
 typedef int32_t (*pz_choose)(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *candidates,
                              int32_t n);
 
+/* Chains of layers run slab by slab: where that saves memory and no time is lost; or wherever they can, in the smallest slabs. */
+typedef enum pz_slabs { PZ_SLABS_NEVER, PZ_SLABS_AUTO, PZ_SLABS_ALWAYS } pz_slabs;
+
 typedef struct pz_plan_options {
   pz_isa isa;
   int32_t block;    /* S; 0: the instruction set's vector width */
   bool exact;       /* only algorithms with the error of a direct sum */
   double max_error; /* relative L2 error that fast convolutions may add to the result; 0: PZ_MAX_ERROR */
   bool unpacked;    /* weights of convolutions stay zero: for plans that are only timed */
+  pz_slabs slabs;
   pz_choose choose; /* NULL: the cheapest */
   void *choose_host;
 } pz_plan_options;
@@ -112,7 +116,8 @@ struct pz_plan {
   const pz_graph *graph;
   pz_isa isa;
   int32_t block; /* S */
-  bool unpacked;
+  bool unpacked, dry; /* dry: nothing is packed, while alternatives are compared */
+  pz_slabs slabs;
   double layer_error;              /* what a layer may have: half of max_error, as results have
                                       less than their layers (doc/kernels-winograd.md); 0: only direct sums */
   const struct pz_solver **chosen; /* by node */
@@ -124,6 +129,8 @@ struct pz_plan {
   pz_tensor_id *alias_parent; /* by tensor: the concatenation it is written into, PZ_NONE */
   int64_t *alias_channel;     /* the first map of its slice there */
   int32_t (*border_lo)[PZ_SPATIAL], (*border_hi)[PZ_SPATIAL]; /* by tensor; parent's and parts' are equal */
+  struct pz_slab_chain *chains;                               /* that could run slab by slab (slabs.h) */
+  int32_t n_chains;
   pz_buffer *buffers;
   int32_t n_buffers, cap_buffers;
   pz_step *steps;

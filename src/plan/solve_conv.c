@@ -122,7 +122,7 @@ static pz_status add_conv(pz_plan *plan, pz_step *step, const method *m, pz_conv
   float *data;
   m->schedule(s, &machine);
   PZ_TRY(pz_add_weights(plan, m->weight_floats(s), &packed, &data, err));
-  if (!plan->unpacked) m->pack(s, weights, data);
+  if (!plan->unpacked && !plan->dry) m->pack(s, weights, data);
   pz_text shape = {0};
   pz_conv_shape_text(&shape, s);
   const pz_arg args[] = {{.name = "in", .at = p->in.at},

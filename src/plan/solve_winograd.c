@@ -65,7 +65,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   const pz_winograd_shape s = shape_for(plan, node, &conv);
   float *packed;
   PZ_TRY(pz_add_weights(plan, pz_winograd_weight_floats(&s), &weights, &packed, err));
-  pz_winograd_pack(&s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, packed);
+  if (!plan->dry) pz_winograd_pack(&s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, packed);
   scratch = pz_add_scratch(plan, pz_winograd_scratch(&s));
   pz_text shape = {0};
   pz_text_append(&shape, ".conv = {");
@@ -151,6 +151,12 @@ static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LAB
   *error = error_of(node, v.m);
 }
 
+static int32_t tile_rows(const pz_plan *plan, const pz_node *node) {
+  variant v = {0};
+  variant_of(plan, node, &v);
+  return v.m[1];
+}
+
 const pz_solver pz_solver_winograd = {.name = "Winograd",
                                       .op = PZ_OP_CONV,
                                       .in = PZ_BLOCKED,
@@ -159,4 +165,5 @@ const pz_solver pz_solver_winograd = {.name = "Winograd",
                                       .cost = cost,
                                       .build = build,
                                       .variants = VARIANTS,
-                                      .describe = describe};
+                                      .describe = describe,
+                                      .tile_rows = tile_rows};

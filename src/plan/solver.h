@@ -22,12 +22,19 @@ typedef struct pz_solver {
   int32_t variants; /* 0: one */
   /* The label of the node's variant, and the relative L2 error that it adds. NULL: the name; a short sum's. */
   void (*describe)(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error);
+  /* Rows of the result along the height come from tiles of so many. NULL: 1 */
+  int32_t (*tile_rows)(const pz_plan *plan, const pz_node *node);
 } pz_solver;
 
 /* ---- for the framework (plan.c) ---- */
 pz_status pz_choose_solvers(pz_plan *plan, const pz_plan_options *options, pz_error *err); /* choose.c */
 pz_status pz_decide_aliases(pz_plan *plan, pz_error *err);                                 /* storage.c */
 pz_status pz_memory_plan(pz_plan *plan, pz_error *err);                                    /* memory.c */
+pz_status pz_new_step(pz_plan *plan, const char *name, const char *op, pz_node_id node, pz_step **step,
+                      pz_error *err);
+/* The layout in which node n reads the computed tensor at that slot; a conversion is added where it is not there in it. */
+pz_layout pz_wanted_layout(const pz_plan *plan, pz_node_id n, int32_t slot);
+pz_status pz_ensure_layout(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_error *err);
 
 pz_storage pz_port_storage(const pz_plan *plan, pz_tensor_id id, pz_space space, int32_t port);
 pz_status pz_keep_storage(pz_plan *plan, pz_layout layout, const pz_storage *storage, pz_error *err);
@@ -43,6 +50,9 @@ static inline int32_t pz_variant_of(const pz_plan *plan, const pz_node *node) {
 /* A buffer of its own for the tensor, with its border; becomes the tensor's storage in that layout. */
 pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_storage *storage,
                            pz_error *err);
+/* A buffer for `rows` rows of the tensor along its height (border rows among them), with its border along depth and width;
+ * becomes its storage in that layout; the view's element is the first of these rows. */
+pz_status pz_window_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, int64_t rows, pz_error *err);
 /* A stretch of the arena, 64-byte aligned, that belongs to the steps whose calls are given it. */
 pz_status pz_add_buffer(pz_plan *plan, int64_t floats, pz_pointer *at, pz_error *err);
 /* The call that copies or converts between two storages of equal sizes, whatever their layouts. */

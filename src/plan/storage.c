@@ -16,6 +16,16 @@ static pz_status grow(pz_plan *plan, void **items, int32_t *capacity, int32_t co
   return PZ_OK;
 }
 
+/* Dense, around the border. Rows a multiple of 4 KiB apart would compete for the same few sets of the first-level cache. */
+static void set_strides(pz_view *v) {
+  v->stride_w = v->block;
+  v->stride_h = v->stride_w * (v->border_lo[2] + v->w + v->border_hi[2]);
+  if (v->block > 1 && v->h > 1 && v->stride_h * 4 % 4096 == 0) v->stride_h += v->block;
+  v->stride_d = v->stride_h * (v->border_lo[1] + v->h + v->border_hi[1]);
+  v->stride_c = v->stride_d * (v->border_lo[0] + v->d + v->border_hi[0]);
+  v->stride_n = v->stride_c * pz_block_count(v->c, v->block);
+}
+
 static pz_view dense_view(const pz_plan *plan, pz_tensor_id id, pz_layout layout, bool bordered) {
   const pz_shape5 s = pz_shape_as5(&plan->graph->tensors[id].shape);
   pz_view v = {
@@ -25,13 +35,7 @@ static pz_view dense_view(const pz_plan *plan, pz_tensor_id id, pz_layout layout
     v.border_lo[i] = plan->border_lo[id][i];
     v.border_hi[i] = plan->border_hi[id][i];
   }
-  v.stride_w = v.block;
-  v.stride_h = v.stride_w * (v.border_lo[2] + v.w + v.border_hi[2]);
-  /* Rows a multiple of 4 KiB apart would compete for the same few sets of the first-level cache. */
-  if (layout == PZ_BLOCKED && v.h > 1 && v.stride_h * 4 % 4096 == 0) v.stride_h += v.block;
-  v.stride_d = v.stride_h * (v.border_lo[1] + v.h + v.border_hi[1]);
-  v.stride_c = v.stride_d * (v.border_lo[0] + v.d + v.border_hi[0]);
-  v.stride_n = v.stride_c * pz_block_count(v.c, v.block);
+  set_strides(&v);
   return v;
 }
 
@@ -85,6 +89,16 @@ pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_
   PZ_TRY(keep(plan, layout, &s, err));
   *storage = s;
   return PZ_OK;
+}
+
+pz_status pz_window_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, int64_t rows, pz_error *err) {
+  pz_storage s = {.tensor = id, .view = dense_view(plan, id, layout, true), .owner = true};
+  s.view.border_lo[1] = s.view.border_hi[1] = 0;
+  s.view.h = (int32_t)rows;
+  set_strides(&s.view);
+  s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view)};
+  PZ_TRY(new_buffer(plan, s.view.stride_n * s.view.n, &s.at.index, err));
+  return keep(plan, layout, &s, err);
 }
 
 static bool has_border(const pz_plan *plan, pz_tensor_id id) {

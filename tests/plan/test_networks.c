@@ -31,12 +31,13 @@ static void one_network(uint64_t seed, pz_isa isa) {
   pz_error err;
   snprintf(name, sizeof name, "seed %llu", (unsigned long long)seed);
   assert_int_equal(pz_random_graph(seed, &graph, &err), PZ_OK);
-  const pz_compiled_options options = {
-      .name = name,
-      .seed = seed,
-      .plan = {.isa = isa, .block = isa == PZ_ISA_AVX512 && seed % 3 == 0 ? 8 : 0},
-      .disable = pass_off(seed),
-      .tolerance = TOLERANCE};
+  const pz_compiled_options options = {.name = name,
+                                       .seed = seed,
+                                       .plan = {.isa = isa,
+                                                .block = isa == PZ_ISA_AVX512 && seed % 3 == 0 ? 8 : 0,
+                                                .slabs = seed % 2 ? PZ_SLABS_ALWAYS : PZ_SLABS_AUTO},
+                                       .disable = pass_off(seed),
+                                       .tolerance = TOLERANCE};
   pz_test_compiled(graph, &options);
   pz_graph_free(graph);
 }

@@ -72,6 +72,8 @@ typedef struct tool_model {
       {"precision", 0, "HOW", "default, or exact: only algorithms with the rounding error of a direct sum"}, \
       {"max-error", 0, "E",                                                                                  \
        "relative error that fast convolutions may add to the result (default 1e-5); smaller is slower"},     \
+      {"slabs", 0, "HOW",                                                                                    \
+       "chains of layers run slab by slab: auto (default): where that saves memory; never; always"},               \
   {                                                                                                          \
     "vector-block", 0, "S", "maps in a block of the layout; default: the width of a vector"                  \
   }

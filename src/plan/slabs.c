@@ -1,0 +1,296 @@
+/* slabs.c: chains of layers run slab by slab along the height, so that what lies between them is never whole.
+ *
+ * A slab chain is a run of convolutions, deconvolutions with stride = kernel and pooling without padding along the height, and the
+ * crops of their results. A tensor that only the chain reads keeps a window: the rows that its readers still need, and those
+ * made now. Before each slab the rows of the one before that are needed again move to the window's start. Rows come in whole
+ * tiles of a layer's algorithm, so that each value is summed as it would be without slabs: the same bits.
+ *
+ *   end[v][k]    rows of layer v that are made when slab k is done: what its readers need for theirs, up to whole tiles
+ *   start[t][k]  the first row that window t holds during slab k: the first one that a reader of slab k or later needs
+ *
+ * Rows are counted in the output of each layer; row -1 and such are the zero border. */
+#include "plan/slabs.h"
+
+typedef pz_slab_chain chain;
+typedef pz_slab_member member;
+
+#define NEVER      INT64_MAX
+#define FEWEST     3         /* slabs that are worth their barriers */
+#define MANY_BYTES (8 << 20) /* of a result's rows in one slab: some of them stay in level 3 */
+
+static const pz_node *node_of(const chain *c, int32_t i) { return pz_slab_node(c, i); }
+static int64_t height(const pz_plan *plan, pz_tensor_id id) { return pz_slab_height(plan, id); }
+static int64_t height_of(const chain *c, int32_t i) { return height(c->plan, node_of(c, i)->out[0]); }
+
+/* ---- which layers can ---- */
+
+/* A window in space, of all maps. */
+static bool is_spatial_crop(const pz_plan *plan, pz_node_id n) {
+  const pz_node *node = &plan->graph->nodes[n];
+  if (node->op != PZ_OP_CROP || plan->chosen[n]->out != PZ_BLOCKED) return false;
+  const pz_attr_crop *a = &node->attr.crop;
+  const pz_shape *x = &plan->graph->tensors[node->in[0]].shape;
+  for (int i = 0; i < x->rank; i++)
+    if (a->step[i] != 1) return false;
+  return x->rank > 3 && a->size[0] == x->dim[0] && a->size[1] == x->dim[1];
+}
+
+static bool is_eligible(const pz_plan *plan, pz_node_id n) {
+  const pz_node *node = &plan->graph->nodes[n];
+  const pz_shape *x = node->n_in ? &plan->graph->tensors[node->in[0]].shape : NULL;
+  if (!x || x->rank < 4) return false;
+  switch (node->op) {
+  case PZ_OP_CONV: return true;
+  case PZ_OP_DECONV:
+    return node->attr.conv.kernel[1] == node->attr.conv.stride[1] && !node->attr.conv.pad_lo[1] &&
+           !node->attr.conv.pad_hi[1] && !node->attr.conv.output_pad[1];
+  case PZ_OP_POOL: {
+    const pz_attr_pool *a = &node->attr.pool;
+    return !a->pad_lo[1] &&
+           (height(plan, node->out[0]) - 1) * a->stride[1] + a->kernel[1] <= height(plan, node->in[0]);
+  }
+  default: return false;
+  }
+}
+
+/* The tensors that a layer reads row by row. */
+static int32_t rows_read(const pz_node *node, pz_tensor_id read[2]) {
+  int32_t n = 0;
+  read[n++] = node->in[0];
+  if ((node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV) && node->in[PZ_CONV_BASE] != PZ_NONE)
+    read[n++] = node->in[PZ_CONV_BASE];
+  return n;
+}
+
+/* ---- which rows of slot `slot` (0: x, 1: Base) a layer needs ---- */
+
+/* Rows of x behind the last one that is needed for its first `rows` rows. */
+static int64_t need_end(const chain *c, int32_t i, int32_t slot, int64_t rows) {
+  const pz_node *node = node_of(c, i);
+  const pz_attr_conv *a = &node->attr.conv;
+  int64_t end = rows;
+  if (rows == 0) return 0;
+  if (slot == 0 && node->op == PZ_OP_CONV)
+    end = (rows - 1) * a->stride[1] + (a->kernel[1] - 1) * a->dilation[1] + 1 - a->pad_lo[1];
+  if (slot == 0 && node->op == PZ_OP_DECONV) end = (rows + a->stride[1] - 1) / a->stride[1];
+  if (slot == 0 && node->op == PZ_OP_POOL)
+    end = (rows - 1) * node->attr.pool.stride[1] + node->attr.pool.kernel[1];
+  const int64_t all = height(c->plan, slot ? node->in[PZ_CONV_BASE] : node->in[0]);
+  return end < 0 ? 0 : end < all ? end : all;
+}
+
+/* The first row that is needed for row `row` and those behind it. */
+static int64_t need_start(const chain *c, int32_t i, int32_t slot, int64_t row) {
+  const pz_node *node = node_of(c, i);
+  const pz_attr_conv *a = &node->attr.conv;
+  if (row == height_of(c, i)) return NEVER;
+  if (slot) return row;
+  if (node->op == PZ_OP_CONV) return row * a->stride[1] - a->pad_lo[1];
+  if (node->op == PZ_OP_DECONV) return row / a->stride[1];
+  if (node->op == PZ_OP_POOL) return row * node->attr.pool.stride[1];
+  return row + node->attr.crop.offset[c->plan->graph->tensors[node->in[0]].shape.rank - 2];
+}
+
+/* ---- the schedule ---- */
+
+/* The reader `i` of tensor `id` and its slot, from *i on; false: there is none left. */
+static bool next_reader(const chain *c, pz_tensor_id id, int32_t *i, int32_t *slot) {
+  for (; *i < c->n; ++*i, *slot = 0)
+    for (; *slot < 2; ++*slot) {
+      pz_tensor_id read[2];
+      if (*slot < rows_read(node_of(c, *i), read) && read[*slot] == id) return true;
+    }
+  return false;
+}
+
+static int64_t multiple(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+/* Of a crop: whatever is there. */
+static int64_t cropped_end(const chain *c, int32_t i, int32_t k) {
+  const pz_tensor_id x = node_of(c, i)->in[0];
+  for (int32_t v = 0; v < i; v++)
+    if (node_of(c, v)->out[0] == x) {
+      const int64_t there = c->members[v].end[k] - need_start(c, i, 0, 0), all = height_of(c, i);
+      return there < 0 ? 0 : there < all ? there : all;
+    }
+  return height_of(c, i);
+}
+
+static void schedule_end(const chain *c, int32_t i, int32_t k) {
+  member *m = &c->members[i];
+  const int64_t all = height_of(c, i);
+  const pz_tensor_id made = node_of(c, i)->out[0];
+  int64_t end = 0;
+  bool read = false;
+  for (int32_t r = 0, slot = 0; next_reader(c, made, &r, &slot); slot++) {
+    if (node_of(c, r)->op == PZ_OP_CROP) continue;
+    const int64_t need = need_end(c, r, slot, c->members[r].end[k]);
+    if (need > end) end = need;
+    read = true;
+  }
+  if (!read) end = all * c->rows * (k + 1) / height_of(c, c->layers - 1); /* in step with the last layer */
+  end = multiple(end, m->unit);
+  m->end[k] = k + 1 == c->slabs || end > all ? all : end;
+}
+
+/* Windows: what is needed by slab k and those behind it; rows move only where they do not overlap. */
+static void schedule_start(const chain *c, int32_t i, int32_t k) {
+  member *m = &c->members[i];
+  const pz_tensor_id made = node_of(c, i)->out[0];
+  const int64_t all = height_of(c, i), hi = c->plan->border_hi[made][1], lo = c->plan->border_lo[made][1];
+  if (k == 0) m->start[0] = -lo;
+  else {
+    const int64_t before = m->start[k - 1], there = m->end[k - 1];
+    int64_t first = there;
+    for (int32_t r = 0, slot = 0; next_reader(c, made, &r, &slot); slot++) {
+      const int64_t need = need_start(c, r, slot, c->members[r].end[k - 1]);
+      if (need < first) first = need;
+    }
+    m->start[k] = there < all && there - first <= first - before ? first : before;
+  }
+  const int64_t room = m->end[k] + (m->end[k] == all ? hi : 0) - m->start[k];
+  if (room > m->room) m->room = room;
+}
+
+static void schedule(const chain *c) {
+  for (int32_t k = 0; k < c->slabs; k++) {
+    for (int32_t i = c->n - 1; i >= 0; i--)
+      if (node_of(c, i)->op != PZ_OP_CROP) schedule_end(c, i, k);
+    for (int32_t i = 0; i < c->n; i++)
+      if (node_of(c, i)->op == PZ_OP_CROP) c->members[i].end[k] = cropped_end(c, i, k);
+    for (int32_t i = 0; i < c->n; i++)
+      if (c->members[i].windowed) schedule_start(c, i, k);
+  }
+}
+
+/* ---- finding chains ---- */
+
+static bool shrinks(const pz_node *node) {
+  return node->op == PZ_OP_POOL || (node->op == PZ_OP_CONV && node->attr.conv.stride[1] > 1);
+}
+
+/* Reads something from the chain, all of it in the layout that it is written in. */
+static bool continues(const chain *c, pz_node_id n) {
+  const pz_node *node = &c->plan->graph->nodes[n];
+  pz_tensor_id read[2];
+  bool any = false;
+  for (int32_t i = rows_read(node, read) - 1; i >= 0; i--) {
+    const int32_t maker = pz_slab_maker(c, read[i]);
+    if (maker < 0) continue;
+    if (pz_wanted_layout(c->plan, n, i ? PZ_CONV_BASE : 0) != c->members[maker].layout) return false;
+    any = true;
+  }
+  return any;
+}
+
+static void add_member(chain *c, pz_node_id n) {
+  const pz_solver *solver = c->plan->chosen[n];
+  const pz_node *node = &c->plan->graph->nodes[n];
+  int32_t unit = solver->tile_rows ? solver->tile_rows(c->plan, node) : 1;
+  if (node->op == PZ_OP_DECONV) unit = node->attr.conv.stride[1];
+  c->members[c->n++] = (member){.node = n, .unit = unit, .layout = solver->out};
+}
+
+/* Nothing outside of the chain reads it. */
+static bool stays_inside(const chain *c, pz_tensor_id id) {
+  int32_t readers = 0;
+  for (int32_t i = 0, slot = 0; next_reader(c, id, &i, &slot); slot++) readers++;
+  return readers > 0 && readers == pz_graph_count_uses(c->plan->graph, id) &&
+         c->plan->alias_parent[id] == PZ_NONE;
+}
+
+static double bytes_of(const pz_plan *plan, pz_tensor_id id) {
+  return 4.0 * (double)pz_shape_elements(&plan->graph->tensors[id].shape);
+}
+
+/* Rows of a result for each row of the last layer's. */
+static int64_t scale_of(const chain *c, int32_t i) {
+  int64_t scale = 1;
+  for (int32_t v = i; v + 1 != c->layers;) {
+    int32_t r = 0, slot = 0;
+    while (next_reader(c, node_of(c, v)->out[0], &r, &slot) && (slot || node_of(c, r)->op == PZ_OP_CROP))
+      slot++;
+    if (r >= c->n) return scale;
+    const pz_node *reader = node_of(c, r);
+    if (reader->op == PZ_OP_CONV) scale *= reader->attr.conv.stride[1];
+    if (reader->op == PZ_OP_POOL) scale *= reader->attr.pool.stride[1];
+    v = r;
+  }
+  return scale;
+}
+
+/* The fewest rows of the last layer that are whole tiles of all layers, times what keeps slabs large. */
+static void choose_rows(chain *c) {
+  const int32_t last = c->layers - 1;
+  int64_t rows = 0, most = 0;
+  for (bool whole = false; !whole && rows < 64;) {
+    whole = true, rows++;
+    for (int32_t i = 0; i <= last; i++) whole &= rows * scale_of(c, i) % c->members[i].unit == 0;
+  }
+  for (int32_t i = 0; i <= last; i++) {
+    if (!c->members[i].windowed) continue;
+    const pz_tensor_id id = node_of(c, i)->out[0];
+    const double bytes =
+        bytes_of(c->plan, id) / (double)height(c->plan, id) * (double)(rows * scale_of(c, i));
+    const int64_t fit = (int64_t)(MANY_BYTES / bytes);
+    if (most == 0 || fit < most) most = fit < 1 || c->plan->slabs == PZ_SLABS_ALWAYS ? 1 : fit;
+  }
+  c->rows = (int32_t)(rows * most);
+  c->slabs = (int32_t)((height_of(c, last) + c->rows - 1) / c->rows);
+  for (int32_t i = 0; i < c->n; i++)
+    c->members[i].run = c->rows * (i <= last ? scale_of(c, i) : height_of(c, i));
+}
+
+static pz_status allocate(chain *c, pz_error *err) {
+  for (int32_t i = 0; i < c->n; i++) {
+    member *m = &c->members[i];
+    m->end = PZ_NEW(c->plan->arena, int64_t, (size_t)c->slabs);
+    m->start = PZ_NEW(c->plan->arena, int64_t, (size_t)c->slabs);
+    if (!m->end || !m->start) return pz_fail_memory(err, "slabs", (unsigned long long)c->slabs * 16);
+  }
+  return PZ_OK;
+}
+
+/* The layers from c->first on, as far as they follow each other at about one size, and the crops of their results. */
+static void find_members(chain *c) {
+  const pz_plan *plan = c->plan;
+  const pz_graph *g = plan->graph;
+  pz_node_id next = c->first;
+  if (!is_eligible(plan, next)) return;
+  add_member(c, next++);
+  while (next < g->n_nodes && g->nodes[next].op != PZ_OP_DECONV && is_eligible(plan, next) &&
+         !shrinks(node_of(c, c->n - 1)) && continues(c, next))
+    add_member(c, next++);
+  c->layers = c->n;
+  for (; next < g->n_nodes; next++) {
+    const int32_t maker = is_spatial_crop(plan, next) ? pz_slab_maker(c, g->nodes[next].in[0]) : -1;
+    if (maker >= 0 && c->members[maker].layout == PZ_BLOCKED) add_member(c, next);
+  }
+}
+
+pz_status pz_slabs_find(pz_plan *plan, pz_node_id first, pz_slab_chain *c, pz_error *err) {
+  const size_t nodes = (size_t)plan->graph->n_nodes;
+  *c = (chain){.plan = plan, .first = first, .members = PZ_NEW(plan->arena, member, nodes)};
+  if (!c->members) return pz_fail_memory(err, "slabs", nodes * sizeof(member));
+  find_members(c);
+  bool any = false;
+  for (int32_t i = 0; i + 1 < c->layers; i++)
+    any |= c->members[i].windowed = stays_inside(c, node_of(c, i)->out[0]);
+  if (any) choose_rows(c);
+  if (!any || c->slabs < FEWEST) {
+    c->n = c->layers = 0;
+    return PZ_OK;
+  }
+  PZ_TRY(allocate(c, err));
+  schedule(c);
+  return PZ_OK;
+}
+
+bool pz_slabs_cost(const pz_slab_chain *c) {
+  double weights = 0, between = 0;
+  for (int32_t i = 0; i < c->n; i++) {
+    weights += 4.0 * (double)c->members[i].weight_floats;
+    if (c->members[i].windowed) between += bytes_of(c->plan, node_of(c, i)->out[0]);
+  }
+  return weights * c->slabs > 2 * between;
+}

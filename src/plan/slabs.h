@@ -1,0 +1,52 @@
+/* slabs.h: chains of layers that run slab by slab (slabs.c: which and when; slabs_build.c: their steps). */
+#ifndef PZ_PLAN_SLABS_H
+#define PZ_PLAN_SLABS_H
+
+#include "plan/solver.h"
+
+/* A layer of a chain. Rows are counted along the height of its result. */
+typedef struct pz_slab_member {
+  pz_node_id node;
+  int32_t unit;   /* rows come in multiples of this */
+  bool windowed;  /* only the rows of the result that are needed are kept */
+  int64_t *end;   /* by slab: so many rows are made when it is done */
+  int64_t *start; /* windows, by slab: the first row that is held; below 0: zero border */
+  int64_t room;   /* windows: rows that there is room for */
+  int64_t run;    /* a solver is asked for so many rows at a time, and then for the rest of them */
+  pz_layout layout;
+  int32_t storage;                /* of the whole result or of the window */
+  int64_t weights, weight_floats; /* as packed for the first run; -1: not yet */
+} pz_slab_member;
+
+typedef struct pz_slab_chain {
+  bool wanted;
+  pz_plan *plan;
+  pz_node_id first;
+  pz_slab_member
+      *members; /* `layers` of neighbouring nodes, then crops of their results, which stand anywhere behind */
+  int32_t layers, n;
+  int32_t slabs, rows; /* rows of the last layer in a slab */
+} pz_slab_chain;
+
+/* The chain that begins with node `first`, with its schedule; n is 0 where there is none that keeps less. */
+pz_status pz_slabs_find(pz_plan *plan, pz_node_id first, pz_slab_chain *chain, pz_error *err);
+/* Reading a chain's weights once a slab costs more than not writing and reading what lies between its layers saves. Known when
+ * its steps have been built. */
+bool pz_slabs_cost(const pz_slab_chain *chain);
+/* The steps of all members. */
+pz_status pz_slabs_build(pz_plan *plan, pz_slab_chain *chain, pz_error *err);
+
+static inline const pz_node *pz_slab_node(const pz_slab_chain *c, int32_t i) {
+  return &c->plan->graph->nodes[c->members[i].node];
+}
+/* The member that makes `id`, -1: none of them. */
+static inline int32_t pz_slab_maker(const pz_slab_chain *c, pz_tensor_id id) {
+  for (int32_t i = 0; i < c->n; i++)
+    if (pz_slab_node(c, i)->out[0] == id) return i;
+  return -1;
+}
+static inline int64_t pz_slab_height(const pz_plan *plan, pz_tensor_id id) {
+  return pz_shape_as5(&plan->graph->tensors[id].shape).s[1];
+}
+
+#endif

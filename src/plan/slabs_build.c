@@ -1,0 +1,230 @@
+/* slabs_build.c: the steps of a chain that runs slab by slab. A layer's solver is asked to build once for each run of rows, while the
+ * storages of its tensors stand for these rows alone. */
+#include "plan/slabs.h"
+
+#include <string.h>
+
+typedef pz_slab_chain chain;
+typedef pz_slab_member member;
+
+static int32_t *slot_of(pz_plan *plan, pz_tensor_id id, pz_layout layout) {
+  return layout == PZ_BLOCKED ? &plan->blocked[id] : &plan->plain[id];
+}
+
+/* ---- storages ---- */
+
+/* A sum that the chain does not make, and that ends here, may be overwritten by what is added to it. */
+static pz_status whole_result(pz_plan *plan, const chain *c, int32_t i, pz_error *err) {
+  const pz_node *node = pz_slab_node(c, i);
+  member *m = &c->members[i];
+  const bool sums = node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV;
+  const pz_tensor_id id = node->out[0], base = sums ? node->in[PZ_CONV_BASE] : PZ_NONE;
+  pz_storage s;
+  bool done;
+  if (node->op == PZ_OP_CROP) PZ_TRY(pz_fresh_storage(plan, id, m->layout, &s, err));
+  if (base != PZ_NONE && base != node->in[PZ_CONV_X] && pz_slab_maker(c, base) < 0)
+    PZ_TRY(pz_make_in_place(plan, base, id, m->layout, &done, err));
+  PZ_TRY(pz_output_storage(plan, id, m->layout, &s, err));
+  return PZ_OK;
+}
+
+/* What the chain reads and does not make, in the layouts that it is read in. */
+static pz_status ensure_inputs(pz_plan *plan, const chain *c, pz_error *err) {
+  for (int32_t i = 0; i < c->n; i++) {
+    const pz_node *node = pz_slab_node(c, i);
+    const bool sums = node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV;
+    for (int32_t slot = 0; slot <= (sums ? PZ_CONV_BASE : 0); slot += PZ_CONV_BASE)
+      if (node->in[slot] != PZ_NONE && pz_slab_maker(c, node->in[slot]) < 0)
+        PZ_TRY(pz_ensure_layout(plan, node->in[slot], pz_wanted_layout(plan, c->members[i].node, slot), err));
+  }
+  return PZ_OK;
+}
+
+static pz_status place_members(pz_plan *plan, chain *c, pz_error *err) {
+  for (int32_t i = 0; i < c->n; i++) {
+    member *m = &c->members[i];
+    const pz_tensor_id id = pz_slab_node(c, i)->out[0];
+    m->weights = -1;
+    if (!m->windowed) PZ_TRY(whole_result(plan, c, i, err));
+    else PZ_TRY(pz_window_storage(plan, id, m->layout, m->room, err));
+    m->storage = *slot_of(plan, id, m->layout);
+  }
+  return PZ_OK;
+}
+
+/* Rows first .. first + rows - 1 of a storage whose first row is row `base` of the tensor. */
+static pz_storage rows_of(const pz_storage *of, int64_t base, int64_t first, int64_t rows) {
+  pz_storage s = *of;
+  s.at.offset += (first - base) * s.view.stride_h;
+  s.view.h = (int32_t)rows;
+  s.view.border_lo[1] = s.view.border_hi[1] = 0;
+  s.owner = false;
+  return s;
+}
+
+/* The rows of a tensor in slab k, which the chain makes or not. */
+static pz_storage tensor_rows(const pz_plan *plan, const chain *c, pz_tensor_id id, pz_layout layout,
+                              int32_t k, int64_t first, int64_t rows) {
+  const pz_storage *whole = pz_input_storage(plan, id, layout);
+  int64_t base = 0;
+  for (int32_t i = 0; i < c->n; i++) {
+    if (pz_slab_node(c, i)->out[0] != id) continue;
+    whole = &plan->storages[c->members[i].storage];
+    base = c->members[i].windowed ? c->members[i].start[k] : 0;
+  }
+  return rows_of(whole, base, first, rows);
+}
+
+/* ---- one run of rows ---- */
+
+typedef struct rows_run {
+  const chain *c;
+  int32_t member, slab;
+  int64_t first, rows;
+  pz_storage in[2], out; /* x and Base */
+  int32_t n_in;
+} rows_run;
+
+/* Rows of x that `rows` rows of the result come from, the border not counted. */
+static int64_t rows_of_x(const pz_node *node, int64_t rows) {
+  const pz_attr_conv *a = &node->attr.conv;
+  const pz_attr_pool *p = &node->attr.pool;
+  int64_t n = rows;
+  if (node->op == PZ_OP_POOL) n = (rows - 1) * p->stride[1] + (p->kernel[1] - 1) * p->dilation[1] + 1;
+  if (node->op == PZ_OP_DECONV) n = rows / a->stride[1];
+  if (node->op == PZ_OP_CONV)
+    n = (rows - 1) * a->stride[1] + (a->kernel[1] - 1) * a->dilation[1] + 1 - a->pad_lo[1] - a->pad_hi[1];
+  return n < 1 ? 1 : n;
+}
+static int64_t first_of_x(const pz_node *node, int64_t first) {
+  if (node->op == PZ_OP_POOL) return first * node->attr.pool.stride[1];
+  if (node->op == PZ_OP_DECONV) return first / node->attr.conv.stride[1];
+  if (node->op == PZ_OP_CONV) return first * node->attr.conv.stride[1];
+  return first;
+}
+
+static void find_storages(pz_plan *plan, rows_run *r) {
+  const pz_slab_member *m = &r->c->members[r->member];
+  const pz_node *node = pz_slab_node(r->c, r->member);
+  r->in[0] = tensor_rows(plan, r->c, node->in[0], plan->chosen[m->node]->in, r->slab,
+                         first_of_x(node, r->first), rows_of_x(node, r->rows));
+  r->n_in = 1;
+  if ((node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV) && node->in[PZ_CONV_BASE] != PZ_NONE)
+    r->in[r->n_in++] = tensor_rows(plan, r->c, node->in[PZ_CONV_BASE], m->layout, r->slab, r->first, r->rows);
+  r->out = tensor_rows(plan, r->c, node->out[0], m->layout, r->slab, r->first, r->rows);
+}
+
+/* Weights that were packed again for other rows of the same layer and came out the same are dropped, and the calls changed. */
+static void share_weights(pz_plan *plan, pz_step *step, int32_t first_call, int64_t begin, int64_t known,
+                          int64_t floats) {
+  if (known < 0 || plan->n_weights - begin != floats ||
+      memcmp(plan->weights + known, plan->weights + begin, (size_t)floats * sizeof(float)))
+    return;
+  for (int32_t i = first_call; i < step->n_calls; i++)
+    for (int32_t a = 0; a < step->calls[i].n_args; a++) {
+      pz_pointer *at = &step->calls[i].args[a].at;
+      if (at->space == PZ_SPACE_WEIGHTS && at->offset >= begin) at->offset += known - begin;
+    }
+  plan->n_weights = begin;
+}
+
+static pz_status crop_rows(pz_plan *plan, const pz_node *node, pz_step *step, rows_run *r, pz_error *err) {
+  const int rank = plan->graph->tensors[node->in[0]].shape.rank;
+  pz_storage from = r->in[0];
+  from.at.offset += node->attr.crop.offset[rank - 2] * from.view.stride_h +
+                    node->attr.crop.offset[rank - 1] * from.view.stride_w +
+                    (rank == 5 ? node->attr.crop.offset[2] * from.view.stride_d : 0);
+  from.view.d = r->out.view.d, from.view.h = r->out.view.h, from.view.w = r->out.view.w;
+  step->algorithm = "copy";
+  return pz_add_copy_call(plan, step, &from, &r->out, err);
+}
+
+/* While a solver builds, each tensor's storage is that of the run's rows. */
+static pz_status build_rows(pz_plan *plan, rows_run *r, pz_step *step, pz_error *err) {
+  const pz_slab_member *m = &r->c->members[r->member];
+  const pz_node *node = pz_slab_node(r->c, r->member);
+  const pz_layout in = plan->chosen[m->node]->in;
+  find_storages(plan, r);
+  if (node->op == PZ_OP_CROP) return crop_rows(plan, node, step, r, err);
+  int32_t *slots[3] = {slot_of(plan, node->in[0], in), NULL, slot_of(plan, node->out[0], m->layout)};
+  if (r->n_in > 1) slots[1] = slot_of(plan, node->in[PZ_CONV_BASE], m->layout);
+  int32_t before[3] = {0};
+  for (int i = 0; i < 3; i++) before[i] = slots[i] ? *slots[i] : -1;
+  for (int i = 0; i < 3; i++)
+    if (slots[i]) PZ_TRY(pz_keep_storage(plan, i == 0 ? in : m->layout, i < 2 ? &r->in[i] : &r->out, err));
+  PZ_TRY(plan->chosen[m->node]->build(plan, node, step, err));
+  for (int i = 0; i < 3; i++)
+    if (slots[i]) *slots[i] = before[i];
+  return PZ_OK;
+}
+
+/* ---- a layer's rows of one slab ---- */
+
+static pz_status add_border(pz_plan *plan, pz_step *step, const chain *c, int32_t i, int32_t k, int64_t first,
+                            pz_error *err) {
+  const member *m = &c->members[i];
+  const pz_tensor_id id = pz_slab_node(c, i)->out[0];
+  pz_storage s = tensor_rows(plan, c, id, m->layout, k, first, m->end[k] - first);
+  if (s.at.space != PZ_SPACE_ARENA) return PZ_OK;
+  const pz_view *whole = &plan->storages[m->storage].view;
+  const bool bordered = m->windowed || whole->border_lo[1] || whole->border_hi[1];
+  if (bordered && first == 0) s.view.border_lo[1] = plan->border_lo[id][1];
+  if (bordered && m->end[k] == pz_slab_height(plan, id)) s.view.border_hi[1] = plan->border_hi[id][1];
+  return pz_add_border_call(plan, step, &s, err);
+}
+
+static pz_status build_member(pz_plan *plan, const chain *c, int32_t i, int32_t k, pz_error *err) {
+  member *m = &c->members[i];
+  const pz_node *node = pz_slab_node(c, i);
+  const int64_t begin = k ? m->end[k - 1] : 0, all = pz_slab_height(plan, node->out[0]);
+  const double part = (double)(m->end[k] - begin) / (double)all;
+  pz_step *step = NULL;
+  if (m->end[k] == begin) return PZ_OK;
+  PZ_TRY(pz_new_step(plan, node->name, pz_op_name(node->op), m->node, &step, err));
+  step->multiply_adds = part * pz_node_multiply_adds(plan->graph, node);
+  step->bytes = part * pz_node_bytes(plan->graph, node);
+  for (int64_t first = begin; first < m->end[k];) {
+    const int64_t left = m->end[k] - first, rows = left < m->run ? left : m->run;
+    rows_run r = {.c = c, .member = i, .slab = k, .first = first, .rows = rows};
+    const int64_t weights = plan->n_weights;
+    const int32_t call = step->n_calls;
+    PZ_TRY(build_rows(plan, &r, step, err));
+    if (m->weights < 0) m->weights = weights, m->weight_floats = plan->n_weights - weights;
+    else share_weights(plan, step, call, weights, m->weights, m->weight_floats);
+    first += rows;
+  }
+  if (step->multiply_adds_done <= 0) step->multiply_adds_done = step->multiply_adds;
+  if (!step->algorithm[0]) step->algorithm = plan->chosen[m->node]->name;
+  PZ_TRY(pz_set_algorithm(plan, step, err, "%s, %d slabs", step->algorithm, c->slabs));
+  if (!m->windowed && m->end[k] == all) step->storage = m->storage;
+  return add_border(plan, step, c, i, k, begin, err);
+}
+
+/* ---- windows ---- */
+
+/* What slab k needs of the rows before it moves to the start of the windows. */
+static pz_status move_windows(pz_plan *plan, const chain *c, int32_t k, pz_error *err) {
+  pz_step *step = NULL;
+  for (int32_t i = 0; i < c->n; i++) {
+    const member *m = &c->members[i];
+    const int64_t keep = m->windowed ? m->end[k - 1] - m->start[k] : 0;
+    if (keep <= 0 || m->start[k] == m->start[k - 1]) continue;
+    const pz_storage *window = &plan->storages[m->storage];
+    const pz_storage from = rows_of(window, m->start[k - 1], m->start[k], keep),
+                     to = rows_of(window, 0, 0, keep);
+    if (!step) PZ_TRY(pz_new_step(plan, pz_slab_node(c, i)->name, "layout", PZ_NONE, &step, err));
+    PZ_TRY(pz_add_copy_call(plan, step, &from, &to, err));
+    step->algorithm = "moving rows of slabs";
+  }
+  return PZ_OK;
+}
+
+pz_status pz_slabs_build(pz_plan *plan, pz_slab_chain *c, pz_error *err) {
+  PZ_TRY(ensure_inputs(plan, c, err));
+  PZ_TRY(place_members(plan, c, err));
+  for (int32_t k = 0; k < c->slabs; k++) {
+    if (k) PZ_TRY(move_windows(plan, c, k, err));
+    for (int32_t i = 0; i < c->n; i++) PZ_TRY(build_member(plan, c, i, k, err));
+  }
+  return PZ_OK;
+}

@@ -2,6 +2,7 @@
 #include "api/api.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static double now(void) {
@@ -36,15 +37,35 @@ static json_t *step_row(const pz_step_profile *s, double done, double total, dou
                    "multiply_adds_done", done, "gbytes_per_second", rate(s->bytes, s->seconds));
 }
 
-static json_t *step_rows(const pz_net *net, const pz_step_profile *steps, int32_t n, double peak) {
+/* The steps of a layer that runs slab by slab become its first one; returns how many there are then. */
+static int32_t join_slabs(pz_step_profile *steps, double *done, int32_t n) {
+  int32_t rows = 0;
+  for (int32_t i = 0; i < n; i++) {
+    int32_t k = 0;
+    while (k < rows && (strcmp(steps[k].name, steps[i].name) || strcmp(steps[k].op, steps[i].op))) k++;
+    if (k == rows) {
+      steps[rows] = steps[i], done[rows++] = done[i];
+      continue;
+    }
+    steps[k].seconds += steps[i].seconds, steps[k].bytes += steps[i].bytes;
+    steps[k].multiply_adds += steps[i].multiply_adds, done[k] += done[i];
+  }
+  return rows;
+}
+
+static json_t *step_rows(const pz_net *net, pz_step_profile *steps, int32_t n, double peak) {
+  double *done = calloc((size_t)n + 1, sizeof *done), total = 0;
+  if (!done) return NULL;
   json_t *rows = json_array(), *manifest = json_loads(pz_net_manifest(net), 0, NULL);
   const json_t *plan = json_object_get(manifest, "plan");
-  double total = 0;
-  for (int32_t i = 0; i < n; i++) total += steps[i].seconds;
-  for (int32_t i = 0; i < n; i++)
-    json_array_append_new(
-        rows, step_row(&steps[i], multiply_adds_done(plan, i, steps[i].multiply_adds), total, peak));
+  for (int32_t i = 0; i < n; i++) {
+    total += steps[i].seconds;
+    done[i] = multiply_adds_done(plan, i, steps[i].multiply_adds);
+  }
+  const int32_t joined = join_slabs(steps, done, n);
+  for (int32_t i = 0; i < joined; i++) json_array_append_new(rows, step_row(&steps[i], done[i], total, peak));
   json_decref(manifest);
+  free(done);
   return rows;
 }
 

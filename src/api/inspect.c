@@ -48,8 +48,12 @@ static void graph_table(const pz_graph *g, const char *title, pz_text *out) {
 static void plan_table(const pz_plan *p, pz_text *out) {
   pz_text_printf(out, "plan: %d steps for %s, blocks of %d maps\n%-28s %-14s %s\n", p->n_steps,
                  pz_isa_get(p->isa)->title, p->block, "layer", "operator", "algorithm");
-  for (int32_t i = 0; i < p->n_steps; i++)
-    pz_text_printf(out, "%-28s %-14s %s\n", p->steps[i].name, p->steps[i].op, p->steps[i].algorithm);
+  for (int32_t i = 0; i < p->n_steps; i++) {
+    int32_t first = 0; /* of the steps of a layer that runs slab by slab */
+    while (strcmp(p->steps[first].name, p->steps[i].name) || strcmp(p->steps[first].op, p->steps[i].op)) first++;
+    if (first == i)
+      pz_text_printf(out, "%-28s %-14s %s\n", p->steps[i].name, p->steps[i].op, p->steps[i].algorithm);
+  }
   pz_text_printf(out, "\nweights %.3f MB packed, memory for a run (peak of the arena) %.3f MB\n",
                  4e-6 * (double)p->n_weights, 1e-6 * (double)pz_emit_arena_bytes(p));
 }
@@ -214,6 +218,21 @@ static void shape_line(const json_t *ports, const char *title, pz_text *out) {
   }
 }
 
+/* Multiply-adds of all steps of step i's layer, which are several where it runs slab by slab; -1: step i is not the first. */
+static double layer_multiply_adds(const json_t *plan, size_t i) {
+  const json_t *step = json_array_get(plan, i);
+  double sum = 0;
+  for (size_t k = 0; k < json_array_size(plan); k++) {
+    const json_t *other = json_array_get(plan, k);
+    if (strcmp(text_of(other, "layer"), text_of(step, "layer")) ||
+        strcmp(text_of(other, "op"), text_of(step, "op")))
+      continue;
+    if (k < i) return -1;
+    sum += json_number_value(json_object_get(other, "multiply_adds"));
+  }
+  return sum;
+}
+
 static void manifest_table(const json_t *m, pz_text *out) {
   pz_text_printf(out, "%-14s %s (%s)\n%-14s pznet %s, %s, blocks of %d maps, %s\n", "network",
                  text_of(m, "name"), text_of(m, "model"), "compiled by", text_of(m, "pznet_version"),
@@ -230,8 +249,10 @@ static void manifest_table(const json_t *m, pz_text *out) {
   const json_t *plan = json_object_get(m, "plan");
   for (size_t i = 0; i < json_array_size(plan); i++) {
     const json_t *s = json_array_get(plan, i);
-    pz_text_printf(out, "%-28s %-14s %-44s %12.3f\n", text_of(s, "layer"), text_of(s, "op"),
-                   text_of(s, "algorithm"), 1e-6 * json_number_value(json_object_get(s, "multiply_adds")));
+    const double multiply_adds = layer_multiply_adds(plan, i);
+    if (multiply_adds >= 0)
+      pz_text_printf(out, "%-28s %-14s %-44s %12.3f\n", text_of(s, "layer"), text_of(s, "op"),
+                     text_of(s, "algorithm"), 1e-6 * multiply_adds);
   }
 }
 
@@ -253,7 +274,7 @@ static pz_status inspect_network(view *v, const char *format, pz_text *out, pz_e
   return status;
 }
 
-static pz_status is_network(const char *path, bool *network, pz_error *err) {
+pz_status pz_is_network(const char *path, bool *network, pz_error *err) {
   pz_mapping file;
   PZ_TRY(pz_file_map(path, &file, err));
   *network = file.size >= 4 && !memcmp(file.data, "\177ELF", 4);
@@ -263,7 +284,7 @@ static pz_status is_network(const char *path, bool *network, pz_error *err) {
 
 static pz_status inspect(view *v, const char *format, pz_text *out, pz_error *err) {
   bool network;
-  PZ_TRY(is_network(v->path, &network, err));
+  PZ_TRY(pz_is_network(v->path, &network, err));
   PZ_TRY(network ? inspect_network(v, format, out, err) : inspect_model(v, format, out, err));
   return out->failed ? pz_fail_memory(err, "the text", out->capacity) : PZ_OK;
 }

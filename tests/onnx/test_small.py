@@ -1,0 +1,172 @@
+"""Small ONNX models, as PyTorch's exporters and nnU-Net write them, against NumPy in double. Exits with 77 without NumPy."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+try:
+    import numpy as np
+except ImportError:
+    print("skipped: NumPy is missing")
+    sys.exit(77)
+
+import pznet
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import writer
+
+RNG = np.random.default_rng(11)
+
+
+def floats(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+# ---------------------------------------------------------------- operators in NumPy
+
+def convolution(x, weight, bias, stride=1, pad=0):
+    """Every tap is a shifted product; any number of spatial axes."""
+    rank = weight.ndim - 2
+    padded = np.pad(x.astype(np.float64), [(0, 0)] * 2 + [(pad, pad)] * rank)
+    size = [(padded.shape[2 + i] - weight.shape[2 + i]) // stride + 1 for i in range(rank)]
+    out = np.zeros((x.shape[0], weight.shape[0], *size)) + bias.reshape(-1, *[1] * rank)
+    for tap in np.ndindex(weight.shape[2:]):
+        cut = tuple(slice(t, t + stride * (n - 1) + 1, stride) for t, n in zip(tap, size))
+        out += np.einsum("oc,nc...->no...", weight[(slice(None), slice(None), *tap)].astype(np.float64), padded[(..., *cut)])
+    return out
+
+
+def upsampling(x, weight, bias):
+    """Transposed convolution whose stride is its kernel; weight [in, out, ...]."""
+    steps = weight.shape[2:]
+    out = np.zeros((x.shape[0], weight.shape[1], *(n * s for n, s in zip(x.shape[2:], steps))))
+    for tap in np.ndindex(steps):
+        cut = tuple(slice(t, None, s) for t, s in zip(tap, steps))
+        out[(..., *cut)] = np.einsum("co,nc...->no...", weight[(slice(None), slice(None), *tap)].astype(np.float64), x)
+    return out + bias.reshape(-1, *[1] * len(steps))
+
+
+def along_maps(values, x):
+    return values.reshape(-1, *[1] * (x.ndim - 2))
+
+
+def instance_norm(x, scale, shift, eps):
+    axes = tuple(range(2, x.ndim))
+    middle, spread = x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
+    return (x - middle) / np.sqrt(spread + eps) * along_maps(scale, x) + along_maps(shift, x)
+
+
+def leaky(x, slope):
+    return np.where(x > 0, x, slope * x)
+
+
+def softmax(x, axis):
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+# ---------------------------------------------------------------- the models
+
+class Small(unittest.TestCase):
+    def check(self, model, outputs, inputs, opset=18):
+        """Compiles, runs, and compares with {name: expected}: 1e-5 is the promise of the whole."""
+        with tempfile.TemporaryDirectory(prefix="pznet-test-") as folder:
+            path = pathlib.Path(folder, "model.onnx")
+            path.write_bytes(model.content({name: e.shape for name, e in outputs.items()}, opset))
+            net = pznet.compile(path, effort="estimate")
+        self.assertEqual([p.name for p in net.outputs], list(outputs))
+        found = net(*inputs)
+        for name, y in zip(outputs, found if isinstance(found, tuple) else (found,)):
+            self.assertEqual(y.shape, outputs[name].shape)
+            distance = np.linalg.norm(y - outputs[name]) / np.linalg.norm(outputs[name])
+            self.assertLess(distance, 1e-5, name)
+
+    def test_u_net_of_nnunet(self):
+        """Convolution, instance norm, leaky ReLU; a step down and up; a skip; softmax."""
+        x = floats(1, 1, 6, 8, 10)
+        shapes = {"a": (4, 1, 3, 3, 3), "b": (6, 4, 3, 3, 3), "c": (4, 8, 3, 3, 3), "d": (3, 4, 1, 1, 1)}
+        w = {name: (floats(*shape), floats(shape[0])) for name, shape in shapes.items()}
+        up = floats(6, 4, 2, 2, 2), floats(4)
+        norms = {name: (floats(shapes[name][0]), floats(shapes[name][0])) for name in "abc"}
+        model = writer.Model(x=x.shape)
+
+        def block(name, x, y, stride):
+            model.add(f"{name}0", "Conv", x, *w[name], kernel_shape=[3] * 3, strides=[stride] * 3, pads=[1] * 6)
+            model.add(f"{name}1", "InstanceNormalization", f"{name}0", *norms[name], epsilon=1e-5)
+            model.add(name, "LeakyRelu", f"{name}1", alpha=0.01)
+            return leaky(instance_norm(convolution(y, *w[name], stride, 1), *norms[name], 1e-5), 0.01)
+
+        a = block("a", "x", x, 1)
+        b = block("b", "a", a, 2)
+        model.add("up", "ConvTranspose", "b", *up, kernel_shape=[2] * 3, strides=[2] * 3)
+        model.add("cat", "Concat", "up", "a", axis=1)
+        c = block("c", "cat", np.concatenate([upsampling(b, *up), a], 1), 1)
+        model.add("d", "Conv", "c", *w["d"], kernel_shape=[1] * 3)
+        model.add("prob", "Softmax", "d", axis=1)
+        self.check(model, {"prob": softmax(convolution(c, *w["d"]), 1)}, [x])
+
+    def test_classifier(self):
+        """Convolution with stride, batch norm, ReLU, pooling, a fully connected layer."""
+        x, weight, bias = floats(2, 3, 12, 14), floats(5, 3, 3, 3), floats(5)
+        scale, shift, middle, spread = floats(5), floats(5), floats(5), np.abs(floats(5)) + 0.5
+        matrix, offset = floats(4, 5), floats(4)
+        model = writer.Model(x=x.shape)
+        model.add("conv", "Conv", "x", weight, bias, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+        model.add("norm", "BatchNormalization", "conv", scale, shift, middle, spread, epsilon=1e-3)
+        model.add("relu", "Relu", "norm")
+        model.add("pool", "MaxPool", "relu", kernel_shape=[2, 2], strides=[2, 2])
+        model.add("mean", "GlobalAveragePool", "pool")
+        model.add("flat", "Flatten", "mean", axis=1)
+        model.add("y", "Gemm", "flat", matrix, offset, transB=1)
+        y = convolution(x, weight, bias, 2, 1)
+        y = (y - along_maps(middle, y)) / np.sqrt(along_maps(spread, y) + 1e-3) * along_maps(scale, y) + along_maps(shift, y)
+        y = np.maximum(y, 0)[:, :, :6, :6].reshape(2, 5, 3, 2, 3, 2).max((3, 5)).mean((2, 3))
+        self.check(model, {"y": y @ matrix.T.astype(np.float64) + offset}, [x])
+
+    def test_shapes_computed_in_the_graph(self):
+        """As TorchScript writes group norm and view: Shape, Gather, Concat, Reshape; constants by nodes."""
+        x, scale, shift = floats(1, 6, 4, 5), floats(6, 1, 1), floats(6, 1, 1)
+        model = writer.Model(x=x.shape)
+        model.add("groups", "Constant", value=ints(0, 2, -1))
+        model.add("grouped", "Reshape", "x", "groups")
+        model.add("normed", "InstanceNormalization", "grouped", np.ones(2, np.float32), np.zeros(2, np.float32), epsilon=1e-5)
+        model.add("shape", "Shape", "x")
+        model.add("back", "Reshape", "normed", "shape")
+        model.add("scaled", "Mul", "back", scale)
+        model.add("shifted", "Add", "scaled", shift)
+        model.add("width", "Gather", "shape", ints(3), axis=0)
+        model.add("flat", "Concat", ints(1, 6), "width", ints(-1), axis=0)
+        model.add("y", "Reshape", "shifted", "flat")
+        y = instance_norm(x.astype(np.float64).reshape(1, 2, -1), np.ones(2), np.zeros(2), 1e-5).reshape(x.shape)
+        self.check(model, {"y": (y * scale + shift).reshape(1, 6, 5, 4)}, [x])
+
+    def test_moves_and_arithmetic(self):
+        """Two inputs, broadcasting, slices, transposition, nearest upsampling, padding; two outputs."""
+        a, b = floats(2, 3, 4, 6), floats(1, 3, 1, 6)
+        model = writer.Model(a=a.shape, b=b.shape)
+        model.add("sum", "Add", "a", "b")
+        model.add("part", "Slice", "sum", ints(1), ints(5), ints(3), ints(2))
+        model.add("turned", "Transpose", "part", perm=[0, 2, 1, 3])
+        model.add("big", "Resize", "sum", "", np.array([1, 1, 2, 2], np.float32), mode="nearest", nearest_mode="floor",
+                  coordinate_transformation_mode="asymmetric")
+        model.add("edge", "Pad", "big", ints(0, 0, 1, 2, 0, 0, 0, 3), mode="reflect")
+        y = a.astype(np.float64) + b
+        big = np.pad(y.repeat(2, 2).repeat(2, 3), [(0, 0), (0, 0), (1, 0), (2, 3)], mode="reflect")
+        self.check(model, {"turned": y[..., 1:5:2].transpose(0, 2, 1, 3), "edge": big}, [a, b])
+
+    def test_refusals_name_the_node(self):
+        model = writer.Model(x=(1, 2, 4, 4))
+        model.add("odd", "NonMaxSuppression", "x")
+        with self.assertRaises(pznet.Error) as caught:
+            self.check(model, {"odd": np.zeros((1, 2, 4, 4))}, [])
+        self.assertRegex(str(caught.exception), "NonMaxSuppression.*odd")
+        self.assertEqual(caught.exception.status, 3)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

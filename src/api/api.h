@@ -22,6 +22,9 @@ void pz_model_free(pz_model *model);
 /* The instruction set and block that the options ask for. */
 pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wanted, pz_error *err);
 
+/* An ELF file, so no model. */
+pz_status pz_is_network(const char *path, bool *network, pz_error *err);
+
 /* The golden run: the network file on its seeded input. JSON: seed, and for each output its SHA-256, its L2 norm
  * and sampled values. Free *json with free. */
 pz_status pz_golden_run(pz_net *net, char **json, pz_error *err);

@@ -1,0 +1,129 @@
+/* report_text.c: texts, numbers and kinds of operators of the page. */
+#include "api/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const pz_page_kind pz_page_kinds[PZ_PAGE_KINDS] = {
+    {"convolution", "conv", {"conv"}},
+    {"deconvolution", "deconv", {"deconv"}},
+    {"inner product", "dense", {"inner_product", "matmul"}},
+    {"pooling", "pool", {"pool", "reduce"}},
+    {"normalisation", "norm", {"batch_norm", "scale", "lrn", "instance_norm", "layer_norm", "group_norm"}},
+    {"activation", "act", {"activation", "power", "softmax", "unary", "clip"}},
+    {"sum or concatenation", "join", {"eltwise", "concat", "binary"}},
+    {"moving data",
+     "move",
+     {"layout", "slice", "crop", "reshape", "permute", "identity", "pad", "resize", "gather", "tile"}},
+    {"other", "other", {NULL}},
+};
+
+int pz_page_kind_of(const char *op) {
+  for (int k = 0; k < PZ_PAGE_KINDS - 1; k++)
+    for (size_t i = 0; i < sizeof pz_page_kinds[k].ops / sizeof *pz_page_kinds[k].ops; i++)
+      if (pz_page_kinds[k].ops[i] && !strcmp(pz_page_kinds[k].ops[i], op)) return k;
+  return PZ_PAGE_KINDS - 1;
+}
+
+/* ---- letters ---- */
+
+/* One code point of UTF-8 (RFC 3629); *bytes are taken. -1: none begins here, one byte is taken. */
+static int32_t decode(const char *s, int *bytes) {
+  static const int32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  const unsigned char first = (unsigned char)*s;
+  const int n = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
+  int32_t code = n == 1 ? first : first & (0x7F >> n);
+  *bytes = 1;
+  for (int i = 1; i < n; i++) {
+    if (((unsigned char)s[i] & 0xC0) != 0x80) return -1;
+    code = code << 6 | ((unsigned char)s[i] & 0x3F);
+  }
+  if (!n || code < least[n] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return -1;
+  *bytes = n;
+  return code;
+}
+
+/* Controls, noncharacters, and marks that turn the direction of what follows. */
+static bool is_shown(int32_t code) {
+  return code >= 0x20 && !(code >= 0x7F && code < 0xA0) && (code & 0xFFFE) != 0xFFFE &&
+         !(code >= 0xFDD0 && code <= 0xFDEF) && !(code >= 0x200E && code <= 0x200F) &&
+         !(code >= 0x2028 && code <= 0x202E) && !(code >= 0x2066 && code <= 0x2069);
+}
+
+static bool is_wide(int32_t code) {
+  return (code >= 0x1100 && code <= 0x115F) || (code >= 0x2E80 && code <= 0xA4CF) ||
+         (code >= 0xAC00 && code <= 0xD7A3) || (code >= 0xF900 && code <= 0xFAFF) ||
+         (code >= 0xFE30 && code <= 0xFE6F) || (code >= 0xFF00 && code <= 0xFF60) || code >= 0x1F300;
+}
+
+static size_t count_letters(const char *s) {
+  size_t n = 0;
+  for (int bytes; *s; s += bytes, n++) (void)decode(s, &bytes);
+  return n;
+}
+
+static void put_letter(pz_text *out, const char *s, int bytes, int32_t code) {
+  if (!is_shown(code)) pz_text_append(out, "?");
+  else if (code == '&') pz_text_append(out, "&amp;");
+  else if (code == '<') pz_text_append(out, "&lt;");
+  else if (code == '>') pz_text_append(out, "&gt;");
+  else if (code == '"') pz_text_append(out, "&quot;");
+  else if (code == '\'') pz_text_append(out, "&#39;");
+  else pz_text_append_bytes(out, s, (size_t)bytes);
+}
+
+void pz_page_text(pz_text *out, const char *s, size_t most) {
+  const bool cut = count_letters(s) > most;
+  int bytes;
+  for (size_t n = 0; *s && n + cut < most; n++, s += bytes) {
+    const int32_t code = decode(s, &bytes);
+    put_letter(out, s, bytes, code);
+  }
+  if (cut) pz_text_append(out, "\xE2\x80\xA6");
+}
+
+int pz_page_letters(const char *s, size_t most) {
+  int n = 0, bytes;
+  for (size_t i = 0; *s && i < most; i++, s += bytes) n += is_wide(decode(s, &bytes)) ? 2 : 1;
+  return n;
+}
+
+/* ---- numbers and shapes ---- */
+
+const char *pz_page_amount(double amount, const char *unit, char *out) {
+  static const char *const prefix[] = {"", "k", "M", "G", "T", "P"};
+  size_t i = 0;
+  for (; amount >= 999.5 && i + 1 < sizeof prefix / sizeof *prefix; i++) amount /= 1000;
+  snprintf(out, 32, "%.3g %s%s", amount, prefix[i], unit);
+  return out;
+}
+
+double pz_json_number(const json_t *o, const char *key) { return json_number_value(json_object_get(o, key)); }
+const char *pz_json_text(const json_t *o, const char *key) {
+  const char *s = json_string_value(json_object_get(o, key));
+  return s ? s : "?";
+}
+
+const char *pz_page_shape(const pz_shape *s, char *out) {
+  const int first = s->rank > 1 && s->dim[0] == 1;
+  size_t n = 0;
+  snprintf(out, PZ_SHAPE_TEXT, "%s", s->rank ? "" : "scalar");
+  for (int i = first; i < s->rank; i++)
+    n += (size_t)snprintf(out + n, PZ_SHAPE_TEXT * 2 - n, "%s%lld", i > first ? "\xC3\x97" : "",
+                          (long long)s->dim[i]);
+  return out;
+}
+
+bool pz_page_shape_of(const json_t *dims, pz_shape *shape) {
+  const size_t rank = json_array_size(dims);
+  *shape = (pz_shape){.rank = (int32_t)rank};
+  if (!rank || rank > PZ_MAX_RANK) return false;
+  for (size_t i = 0; i < rank; i++) shape->dim[i] = json_integer_value(json_array_get(dims, i));
+  return pz_shape_valid(shape, NULL);
+}
+
+int32_t pz_page_link(pz_page *page, const char *layer) {
+  const json_t *known = json_object_get(page->links, layer);
+  if (known) return (int32_t)json_integer_value(known);
+  return json_object_set_new(page->links, layer, json_integer(page->n_links)) ? -1 : page->n_links++;
+}

@@ -57,6 +57,7 @@ typedef struct pz_compile_options {
   const char *precision; /* "default", or "exact": only algorithms with the rounding error of a direct sum */
   double max_error; /* relative L2 error that fast convolutions may add to the result; 0: 1e-5. Smaller: fewer and smaller tiles */
   int32_t vector_block; /* S of the blocked layout; 0: the planner chooses */
+  int64_t memory;       /* bytes that weights and a run may take together, or compiling fails; 0: any */
   const char *slabs;    /* chains of layers run slab by slab: "auto" (default): where that saves memory; "never"; "always" */
   const char *effort;   /* how algorithms are chosen: "estimate": by a cost model; "measure" (default): the likely ones of each
                            distinct convolution are timed on this machine, once; "exhaustive": all of them, which may take hours */

@@ -124,6 +124,10 @@ pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wan
     return pz_fail(err, PZ_ERROR_USAGE, "--max-error %g: expected a number from 0 to 1", options->max_error);
   wanted->max_error = options->max_error;
   const char *slabs = options->slabs ? options->slabs : "auto";
+  if (options->memory < 0)
+    return pz_fail(err, PZ_ERROR_USAGE, "--memory %lld: expected a number of bytes",
+                   (long long)options->memory);
+  wanted->memory = (double)options->memory;
   if (!strcmp(slabs, "auto")) wanted->slabs = PZ_SLABS_AUTO;
   else if (!strcmp(slabs, "always")) wanted->slabs = PZ_SLABS_ALWAYS;
   else if (strcmp(slabs, "never"))

@@ -133,6 +133,17 @@ int32_t pz_tuner_count(pz_effort effort, const pz_candidate *c, int32_t n, bool 
   return wanted;
 }
 
+/* Of those as fast as can be told apart, the one with the smallest weights. */
+static int32_t smallest_of_fast(const pz_candidate *c, int32_t n, double fastest) {
+  int32_t best = -1;
+  for (int32_t i = 0; i < n; i++)
+    if (c[i].seconds > 0 && c[i].seconds <= 1.03 * fastest &&
+        (best < 0 || c[i].weights < c[best].weights ||
+         (c[i].weights == c[best].weights && c[i].seconds < c[best].seconds)))
+      best = i;
+  return best < 0 ? 0 : best;
+}
+
 int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
   pz_tuner *t = host;
   pz_text problem = {0};
@@ -147,7 +158,7 @@ int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz
   pz_text_free(&problem);
   for (int32_t i = 0; complete && i < n; i++)
     if (c[i].seconds > 0 && !(c[best].seconds > 0 && c[best].seconds <= c[i].seconds)) best = i;
-  return best;
+  return complete ? smallest_of_fast(c, n, c[best].seconds) : best;
 }
 
 /* ---- what is told ---- */

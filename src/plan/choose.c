@@ -33,7 +33,7 @@ static bool unknown_form(const pz_plan *plan, const pz_node *node) {
     if (node->in[i] != PZ_NONE && g->tensors[node->in[i]].shape.rank > 5) return true;
   for (int32_t i = 0; i < node->n_out && !any_rank; i++)
     if (g->tensors[node->out[i]].shape.rank > 5) return true;
-  return node->op == PZ_OP_SOFTMAX && node->attr.softmax.log;
+  return false;
 }
 
 /* Of several variants with one label the first stands for all. */
@@ -49,6 +49,7 @@ static pz_status consider(pz_plan *plan, const pz_node *node, const pz_solver *s
   char text[PZ_LABEL_TEXT];
   pz_candidate c = {.solver = solver, .variant = pz_variant_of(plan, node), .label = solver->name};
   if (solver->applies && !solver->applies(plan, node)) return PZ_OK;
+  if (solver->weight_floats) c.weights = solver->weight_floats(plan, node);
   if (solver->cost) c.cost = solver->cost(plan, node);
   if (is_convolution(node)) c.error = PZ_SUM_ERROR;
   if (solver->describe) {

@@ -223,10 +223,11 @@ static pz_status find_chains(pz_plan *plan, pz_error *err) {
   return PZ_OK;
 }
 
-/* Floats of a run and of weights. */
-static pz_status dry_floats(pz_plan *plan, int64_t *floats, pz_error *err) {
+static pz_status dry_size(pz_plan *plan, pz_plan_size *size, pz_error *err) {
+  plan->dry = true;
   PZ_TRY(plan_all(plan, err));
-  *floats = plan->arena_floats + plan->n_weights;
+  plan->dry = false;
+  *size = (pz_plan_size){.run = plan->arena_floats, .weights = plan->n_weights};
   plan_nothing(plan);
   return PZ_OK;
 }
@@ -235,29 +236,36 @@ static void want_all(pz_plan *plan, bool wanted) {
   for (int32_t i = 0; i < plan->n_chains; i++) plan->chains[i].wanted = wanted;
 }
 
-/* All chains that could, less those, one after the other, without which the network needs about as much: several of them
+/* All chains but those that cost time, less those, one after the other, without which the network needs about as much: several
  * may have to be slabs before the peak is lower. None, where that saves too little. */
-static pz_status choose_slabs(pz_plan *plan, pz_error *err) {
-  int64_t none, all, floats;
-  PZ_TRY(find_chains(plan, err));
-  if (!plan->n_chains) return PZ_OK;
+static pz_status choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) {
+  pz_plan_size none, without;
   want_all(plan, true);
-  if (plan->slabs == PZ_SLABS_ALWAYS) return PZ_OK;
-  plan->dry = true;
-  PZ_TRY(dry_floats(plan, &all, err)); /* packs all weights, whose sizes pz_slabs_cost knows then */
+  PZ_TRY(dry_size(plan, size, err)); /* packs all weights, whose sizes pz_slabs_cost knows then */
   want_all(plan, false);
-  PZ_TRY(dry_floats(plan, &none, err));
+  PZ_TRY(dry_size(plan, &none, err));
   for (int32_t i = 0; i < plan->n_chains; i++) plan->chains[i].wanted = !pz_slabs_cost(&plan->chains[i]);
-  PZ_TRY(dry_floats(plan, &all, err));
+  PZ_TRY(dry_size(plan, size, err));
+  const double enough = pz_plan_bytes(size) * (1 + 1.0 / SLABS_WORTH);
   for (int32_t i = 0; i < plan->n_chains; i++) {
     if (!plan->chains[i].wanted) continue;
     plan->chains[i].wanted = false;
-    PZ_TRY(dry_floats(plan, &floats, err));
-    plan->chains[i].wanted = floats > all + all / SLABS_WORTH;
+    PZ_TRY(dry_size(plan, &without, err));
+    plan->chains[i].wanted = pz_plan_bytes(&without) > enough;
+    if (!plan->chains[i].wanted) *size = without;
   }
-  if (all + all / SLABS_WORTH > none - none / SLABS_WORTH) want_all(plan, false);
-  plan->dry = false;
+  if (enough <= pz_plan_bytes(&none) * (1 - 1.0 / SLABS_WORTH)) return PZ_OK;
+  want_all(plan, false);
+  *size = none;
   return PZ_OK;
+}
+
+pz_status pz_choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) {
+  plan->n_chains = 0;
+  if (plan->slabs) PZ_TRY(find_chains(plan, err));
+  if (plan->n_chains && plan->slabs == PZ_SLABS_AUTO) return choose_slabs(plan, size, err);
+  want_all(plan, true);
+  return plan->memory > 0 ? dry_size(plan, size, err) : PZ_OK;
 }
 
 static pz_status allocate(pz_plan *plan, pz_error *err) {
@@ -291,6 +299,7 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   plan->isa = options->isa;
   plan->unpacked = options->unpacked;
   plan->slabs = options->slabs;
+  plan->memory = options->memory;
   plan->layer_error = options->exact ? 0 : (options->max_error > 0 ? options->max_error : PZ_MAX_ERROR) / 2;
   plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
   plan->arena = pz_arena_new();
@@ -298,7 +307,7 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   if (status == PZ_OK) status = check_weights(graph, err);
   if (status == PZ_OK) status = pz_choose_solvers(plan, options, err);
   if (status == PZ_OK) status = pz_decide_aliases(plan, err);
-  if (status == PZ_OK && plan->slabs) status = choose_slabs(plan, err);
+  if (status == PZ_OK) status = pz_meet_memory(plan, err);
   if (status == PZ_OK) status = plan_all(plan, err);
   if (status == PZ_OK) *out = plan;
   else pz_plan_free(plan);

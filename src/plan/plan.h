@@ -84,6 +84,7 @@ typedef struct pz_candidate {
   int32_t variant;
   double cost;       /* expected: multiply-adds of vectors at peak */
   double error;      /* expected relative L2 error that the layer adds; 0: not known */
+  double weights;    /* floats, packed; 0: all that the node could have are as large */
   double seconds;    /* of one run, as the chooser knows it; 0: not measured */
   const char *label; /* "Winograd F(4,4,4), batches of 24"; differs among the candidates of a node */
 } pz_candidate;
@@ -107,6 +108,7 @@ typedef struct pz_plan_options {
   double max_error; /* relative L2 error that fast convolutions may add to the result; 0: PZ_MAX_ERROR */
   bool unpacked;    /* weights of convolutions stay zero: for plans that are only timed */
   pz_slabs slabs;
+  double memory;    /* bytes that packed weights and a run may take together; 0: any */
   pz_choose choose; /* NULL: the cheapest */
   void *choose_host;
 } pz_plan_options;
@@ -118,6 +120,7 @@ struct pz_plan {
   int32_t block; /* S */
   bool unpacked, dry; /* dry: nothing is packed, while alternatives are compared */
   pz_slabs slabs;
+  double memory;
   double layer_error;              /* what a layer may have: half of max_error, as results have
                                       less than their layers (doc/kernels-winograd.md); 0: only direct sums */
   const struct pz_solver **chosen; /* by node */

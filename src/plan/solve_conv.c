@@ -264,6 +264,14 @@ static double vectors(const pz_plan *plan, const pz_node *node, int64_t in, int6
   return (double)(s.n * s.s[0] * s.s[1] * s.s[2]) * a->kernel[0] * a->kernel[1] * a->kernel[2] *
          (double)(in * out);
 }
+double pz_conv_weight_pairs(const pz_plan *plan, const pz_node *node) {
+  return (double)maps_in(plan, node) / node->attr.conv.group *
+         (double)(pz_block_count(maps_out(plan, node), plan->block) * plan->block);
+}
+static double weight_floats(const pz_plan *plan, const pz_node *node) {
+  const int32_t *k = node->attr.conv.kernel;
+  return (double)k[0] * k[1] * k[2] * pz_conv_weight_pairs(plan, node);
+}
 double pz_conv_direct_cost(const pz_plan *plan, const pz_node *node) {
   const pz_attr_conv *a = &node->attr.conv;
   const int32_t in = (int32_t)maps_in(plan, node), out = (int32_t)maps_out(plan, node);
@@ -276,10 +284,12 @@ double pz_conv_direct_cost(const pz_plan *plan, const pz_node *node) {
 static double few_inputs_cost(const pz_plan *plan, const pz_node *node) {
   return 0.99 * pz_conv_direct_cost(plan, node);
 }
-/* The sums over lanes at the end cost about as much as eight multiply-adds an output. */
+/* As the tail of a direct convolution, and then nothing is left to be converted. */
 static double reduce_cost(const pz_plan *plan, const pz_node *node) {
-  return vectors(plan, node, pz_block_count(maps_in(plan, node), plan->block), maps_out(plan, node)) +
-         8 * (double)pz_shape_elements(&plan->graph->tensors[node->out[0]].shape);
+  const pz_attr_conv *a = &node->attr.conv;
+  const int32_t in = (int32_t)maps_in(plan, node), out = (int32_t)maps_out(plan, node);
+  const int32_t taps = a->kernel[0] * a->kernel[1] * a->kernel[2];
+  return 0.99 * vectors(plan, node, 1, 1) / taps * pz_conv_tail_cost(out, in, plan->block, taps);
 }
 static double depthwise_cost(const pz_plan *plan, const pz_node *node) {
   return vectors(plan, node, 1, pz_block_count(maps_out(plan, node), plan->block));
@@ -290,6 +300,7 @@ const pz_solver pz_solver_conv_direct = {.name = "direct",
                                          .in = PZ_BLOCKED,
                                          .out = PZ_BLOCKED,
                                          .cost = pz_conv_direct_cost,
+                                         .weight_floats = weight_floats,
                                          .build = build_direct};
 const pz_solver pz_solver_conv_direct_few_inputs = {.name = "direct on plain input",
                                                     .op = PZ_OP_CONV,

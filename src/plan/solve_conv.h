@@ -18,6 +18,8 @@ pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *
 void pz_conv_shape_text(pz_text *t, const pz_conv_direct_shape *s);
 /* The machine that the network is compiled on stands for those that it will run on. */
 pz_conv_machine pz_conv_this_machine(const pz_plan *plan);
+/* Weights of one position of the kernel, blocks filled up. */
+double pz_conv_weight_pairs(const pz_plan *plan, const pz_node *node);
 /* Vector multiply-adds of the direct algorithm. */
 double pz_conv_direct_cost(const pz_plan *plan, const pz_node *node);
 

@@ -24,12 +24,22 @@ typedef struct pz_solver {
   void (*describe)(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error);
   /* Rows of the result along the height come from tiles of so many. NULL: 1 */
   int32_t (*tile_rows)(const pz_plan *plan, const pz_node *node);
+  /* Of packed weights; NULL: no other solver of the operator has fewer. */
+  double (*weight_floats)(const pz_plan *plan, const pz_node *node);
 } pz_solver;
 
 /* ---- for the framework (plan.c) ---- */
 pz_status pz_choose_solvers(pz_plan *plan, const pz_plan_options *options, pz_error *err); /* choose.c */
 pz_status pz_decide_aliases(pz_plan *plan, pz_error *err);                                 /* storage.c */
-pz_status pz_memory_plan(pz_plan *plan, pz_error *err);                                    /* memory.c */
+/* Which chains run slab by slab (plan.c), and algorithms with smaller weights where more memory is needed than allowed (budget.c). */
+typedef struct pz_plan_size {
+  int64_t run, weights; /* floats */
+} pz_plan_size;
+static inline double pz_plan_bytes(const pz_plan_size *s) { return 4.0 * (double)(s->run + s->weights); }
+pz_status pz_choose_slabs(pz_plan *plan, pz_plan_size *size,
+                          pz_error *err); /* *size: where anything depends on it */
+pz_status pz_meet_memory(pz_plan *plan, pz_error *err);
+pz_status pz_memory_plan(pz_plan *plan, pz_error *err); /* memory.c */
 pz_status pz_new_step(pz_plan *plan, const char *name, const char *op, pz_node_id node, pz_step **step,
                       pz_error *err);
 /* The layout in which node n reads the computed tensor at that slot; a conversion is added where it is not there in it. */

@@ -161,6 +161,30 @@ static void test_refuses(void **state) {
   }
 }
 
+/* A bound on memory is obeyed by algorithms with smaller weights; what cannot be is refused with the number. */
+static void test_memory(void **state) {
+  (void)state;
+  pz_graph *g = graph();
+  pz_plan *plan = NULL;
+  pz_error err = {0};
+  pz_plan_options options = {.isa = PZ_ISA_SSE4};
+  assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
+  const double run = 4.0 * (double)plan->arena_floats, weights = 4.0 * (double)plan->n_weights;
+  pz_plan_free(plan);
+  options.memory = run + weights;
+  assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
+  assert_true(4.0 * (double)plan->n_weights == weights);
+  pz_plan_free(plan);
+  options.memory = run + weights / 2;
+  assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
+  assert_true(4.0 * (double)(plan->arena_floats + plan->n_weights) <= options.memory);
+  pz_plan_free(plan);
+  options.memory = run / 2;
+  assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_ERROR_INPUT);
+  assert_non_null(strstr(err.message, "MB of memory at least"));
+  pz_graph_free(g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cheapest),
@@ -168,6 +192,7 @@ int main(void) {
       cmocka_unit_test(test_exact_leaves_direct_sums),
       cmocka_unit_test(test_problems),
       cmocka_unit_test(test_refuses),
+      cmocka_unit_test(test_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,6 +101,7 @@ bool tool_model_set(tool_model *m, const char *name, const char *value, bool *go
   else if (!strcmp(name, "disable")) o->disable = value;
   else if (!strcmp(name, "precision")) o->precision = value;
   else if (!strcmp(name, "slabs")) o->slabs = value;
+  else if (!strcmp(name, "memory")) *good = tool_bytes(name, value, &o->memory);
   else if (!strcmp(name, "max-error")) {
     char *end;
     o->max_error = strtod(value, &end);

@@ -64,7 +64,8 @@ typedef struct tool_model {
 } tool_model;
 #define TOOL_MODEL_OPTIONS                                                                                   \
   {"weights", 'w', "FILE",                                                                                   \
-   "weights of a Caffe network: a .caffemodel, a .caffemodel.h5, or init:SEED to fill them as the model says"},                \
+   "weights of a Caffe network: a .caffemodel, a .caffemodel.h5, or init:SEED to fill them as the model "    \
+   "says"},                                                                                                  \
       {"isa", 0, "SET", "instruction set: native (default), avx512, avx2, sse4"},                            \
       {"disable", 0, "PASSES",                                                                               \
        "comma-separated passes to leave out, e.g. fuse-add,fold-linear,fuse-activation,pad-outputs"},        \
@@ -72,8 +73,10 @@ typedef struct tool_model {
       {"precision", 0, "HOW", "default, or exact: only algorithms with the rounding error of a direct sum"}, \
       {"max-error", 0, "E",                                                                                  \
        "relative error that fast convolutions may add to the result (default 1e-5); smaller is slower"},     \
+      {"memory", 0, "SIZE",                                                                                  \
+       "a limit such as 500M for weights and a run together: obeyed, or refused with the size needed"},      \
       {"slabs", 0, "HOW",                                                                                    \
-       "chains of layers run slab by slab: auto (default): where that saves memory; never; always"},               \
+       "chains of layers run slab by slab: auto (default): where that saves memory; never; always"},         \
   {                                                                                                          \
     "vector-block", 0, "S", "maps in a block of the layout; default: the width of a vector"                  \
   }

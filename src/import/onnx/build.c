@@ -78,18 +78,19 @@ pz_status pz_onnx_find_needed(pz_onnx *c, bool **needed) {
 
 /* ---- one node ---- */
 
-/* What every node may have and what means nothing to what is computed here. */
-static bool is_harmless(const char *attribute) {
+/* What means nothing to what is computed here. Opset 6 has is_test = 1 where later ones train by other means, and says
+ * that shapes broadcast, which later ones do anyway. */
+static bool is_harmless(const pz_onnx *c, const pz_onnx_attribute *a) {
   static const char *const names[] = {"momentum", "seed", "stash_type", "storage_order", "cubic_coeff_a"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (!strcmp(names[i], attribute)) return true;
-  return false;
+    if (!strcmp(names[i], a->name)) return true;
+  return c->model.opset == 6 && ((!strcmp(a->name, "is_test") && a->i == 1) || !strcmp(a->name, "broadcast"));
 }
 
 static pz_status check_attributes(pz_onnx *c) {
   for (int32_t i = 0; i < c->node->n_attributes; i++) {
     const pz_onnx_attribute *a = &c->node->attributes[i];
-    if (!a->used && !is_harmless(a->name)) return pz_onnx_refuse(c, "attribute '%.60s'", a->name);
+    if (!a->used && !is_harmless(c, a)) return pz_onnx_refuse(c, "attribute '%.60s'", a->name);
   }
   return PZ_OK;
 }
@@ -109,7 +110,7 @@ static pz_status check_count(pz_onnx *c) {
 
 static pz_status check_outputs(pz_onnx *c) {
   for (int32_t i = 0; i < c->node->n_out; i++)
-    if (pz_onnx_wants(c, i) && c->values[pz_onnx_find_value(c, c->node->out[i])].state != PZ_ONNX_READY)
+    if (pz_onnx_wants(c, i) && c->values[pz_onnx_find_value(c, c->node->out[i])].state == PZ_ONNX_LATER)
       return pz_onnx_refuse(c, "its output %d", (int)i);
   return PZ_OK;
 }

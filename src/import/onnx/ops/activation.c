@@ -100,7 +100,10 @@ static pz_status general_prelu(pz_onnx *c, pz_tensor_id x, pz_tensor_id slope) {
 pz_status pz_onnx_op_prelu(pz_onnx *c) {
   const pz_shape *x = pz_onnx_in_shape(c, 0), *s = pz_onnx_in_shape(c, 1);
   const int64_t n = pz_onnx_elements(s);
-  const bool fast = pz_onnx_is_known(c, 1) && s->rank <= x->rank && (n == 1 || pz_onnx_is_per_map(x, s));
+  const bool line =
+      c->model.opset < 7 && x->rank > 1 && s->rank == 1 && n == x->dim[1]; /* one a map, there */
+  const bool fast =
+      pz_onnx_is_known(c, 1) && s->rank <= x->rank && (n == 1 || line || pz_onnx_is_per_map(x, s));
   pz_tensor_id in[2], y;
   PZ_TRY(pz_onnx_tensor_in(c, 0, &in[0]));
   if (!fast) {
@@ -108,10 +111,10 @@ pz_status pz_onnx_op_prelu(pz_onnx *c) {
     return general_prelu(c, in[0], in[1]);
   }
   const pz_onnx_constant *k;
-  const pz_shape line = {1, {n}};
+  const pz_shape maps = {1, {n}};
   PZ_TRY(pz_onnx_constant_in(c, 1, &k));
   if (!k->floats) return pz_onnx_fail(c, "its slope must be of floats");
-  PZ_TRY(pz_onnx_add_constant(c, "slope", &line, k->floats, &in[1]));
+  PZ_TRY(pz_onnx_add_constant(c, "slope", &maps, k->floats, &in[1]));
   pz_node node = pz_node_new(PZ_OP_ACTIVATION);
   node.attr.activation.act.kind = PZ_ACT_PRELU;
   PZ_TRY(pz_onnx_add(c, &node, "prelu", 2, in, &y));

@@ -80,6 +80,25 @@ pz_status pz_onnx_op_group_normalization(pz_onnx *c) {
   return pz_onnx_give(c, 0, in[0], pz_onnx_type_in(c));
 }
 
+/* Outputs 1 and 2: the mean over the dimensions from `axis` on, and 1 / sqrt(variance + epsilon). */
+static pz_status give_statistics(pz_onnx *c, int32_t axis, pz_tensor_id x) {
+  static const float minus[2] = {1, -1};
+  pz_node mean = pz_node_new(PZ_OP_REDUCE), square = pz_node_new(PZ_OP_POWER), root = square;
+  pz_tensor_id both[2] = {x, x}, difference;
+  if (!pz_onnx_wants(c, 1) && !pz_onnx_wants(c, 2)) return PZ_OK;
+  for (int32_t d = axis; d < pz_onnx_shape(c, x)->rank; d++) mean.attr.reduce.axis[d] = true;
+  square.attr.power = (pz_attr_power){.power = 2, .scale = 1};
+  root.attr.power = (pz_attr_power){.power = -0.5F, .scale = 1};
+  PZ_TRY(pz_onnx_attr_float(c, "epsilon", 1e-5, &root.attr.power.shift));
+  PZ_TRY(pz_onnx_apply(c, &mean, "mean", &both[1]));
+  PZ_TRY(pz_onnx_eltwise(c, PZ_ELT_SUM, minus, 2, both, &difference));
+  PZ_TRY(pz_onnx_apply(c, &square, "square", &difference));
+  PZ_TRY(pz_onnx_apply(c, &mean, "variance", &difference));
+  PZ_TRY(pz_onnx_apply(c, &root, "root", &difference));
+  PZ_TRY(pz_onnx_give(c, 1, both[1], PZ_ONNX_FLOAT));
+  return pz_onnx_give(c, 2, difference, PZ_ONNX_FLOAT);
+}
+
 /* The dimensions from `axis` on become maps of one group. */
 pz_status pz_onnx_op_layer_normalization(pz_onnx *c) {
   const pz_shape shape = *pz_onnx_in_shape(c, 0);
@@ -87,7 +106,6 @@ pz_status pz_onnx_op_layer_normalization(pz_onnx *c) {
   pz_tensor_id x, in[3] = {PZ_NONE, PZ_NONE, PZ_NONE};
   int32_t axis;
   PZ_TRY(pz_onnx_attr_axis(c, -1, shape.rank, &axis));
-  PZ_TRY(no_statistics(c));
   for (int32_t d = 0; d < shape.rank; d++) rows.dim[d >= axis] *= shape.dim[d];
   for (int32_t d = axis; d < shape.rank; d++) inner.dim[inner.rank++] = shape.dim[d];
   for (int32_t i = 1; i < 3; i++) {
@@ -100,10 +118,12 @@ pz_status pz_onnx_op_layer_normalization(pz_onnx *c) {
     PZ_TRY(spread(c, i, &inner, 0, &in[i]));
   }
   PZ_TRY(pz_onnx_tensor_in(c, 0, &x));
+  const pz_tensor_id source = x;
   PZ_TRY(pz_onnx_reshape_to(c, &rows, &x));
   PZ_TRY(group_norm(c, 1, in[1], in[2], &x));
   PZ_TRY(pz_onnx_reshape_to(c, &shape, &x));
-  return pz_onnx_give(c, 0, x, pz_onnx_type_in(c));
+  PZ_TRY(pz_onnx_give(c, 0, x, pz_onnx_type_in(c)));
+  return give_statistics(c, axis, source);
 }
 
 pz_status pz_onnx_op_lrn(pz_onnx *c) {

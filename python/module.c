@@ -1,10 +1,7 @@
 /* module.c: pznet._pznet, the C extension over the public C API. Buffers come and go through the buffer protocol,
  * so that arrays are neither copied nor is NumPy needed to build; pznet/__init__.py gives them their shapes. The
  * interpreter lock is released while networks are compiled, opened and run. */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
-#include "pznet/pznet.h"
+#include "module.h"
 
 typedef struct module_state {
   PyObject *error; /* pznet.Error(RuntimeError), with .status */
@@ -33,6 +30,10 @@ static PyObject *raise_last(module_state *state, pz_status status) {
   else if (status == PZ_ERROR_USAGE) PyErr_SetString(PyExc_ValueError, pz_last_message());
   else set_error(state->error, status);
   return NULL;
+}
+
+PyObject *pznet_raise_last(PyObject *self, pz_status status) {
+  return raise_last(state_of_type(self), status);
 }
 
 /* ---- Net ---- */
@@ -117,6 +118,8 @@ static PyObject *net_memory(PyObject *self, PyObject *unused) {
   (void)unused;
   return net_of(self) ? PyLong_FromLongLong(pz_net_memory(net_of(self))) : NULL;
 }
+
+pz_net *pznet_net_of(PyObject *self) { return net_of(self); }
 
 /* The buffers of one run. */
 typedef struct buffers {
@@ -232,6 +235,7 @@ static PyMethodDef net_methods[] = {
     {"memory", net_memory, METH_NOARGS, "bytes held for running"},
     {"run", net_run, METH_VARARGS, "run(inputs, outputs): sequences of C-contiguous float32 buffers"},
     {"profile", net_profile, METH_VARARGS, "profile(inputs, outputs, runs): a row for each step"},
+    {"infer", pznet_net_infer, METH_VARARGS, "see pznet.infer"},
     {NULL, NULL, 0, NULL}};
 static PyType_Slot net_slots[] = {{Py_tp_doc, "An open network file."}, {Py_tp_init, net_init},
                                   {Py_tp_new, PyType_GenericNew},       {Py_tp_dealloc, net_dealloc},
@@ -240,13 +244,7 @@ static PyType_Spec net_spec = {"pznet._pznet.Net", sizeof(net_object), 0, Py_TPF
 
 /* ---- functions ---- */
 
-/* The progress callback, with the interpreter lock; Ctrl-C is seen there, ten times a second, and ends the work. */
-typedef struct progress_host {
-  PyObject *callable; /* or NULL */
-  volatile int interrupt;
-} progress_host;
-
-static void on_progress(void *host, const char *what, int64_t done, int64_t total, double seconds) {
+void pznet_on_progress(void *host, const char *what, int64_t done, int64_t total, double seconds) {
   progress_host *h = host;
   PyGILState_STATE gil = PyGILState_Ensure();
   if (!PyErr_Occurred() && h->callable) {
@@ -279,7 +277,7 @@ static PyObject *run_compile(PyObject *module, compile_args *a) {
   progress_host host = {.callable = a->progress == Py_None ? NULL : a->progress};
   char *summary = NULL;
   pz_status status;
-  a->options.progress = on_progress;
+  a->options.progress = pznet_on_progress;
   a->options.progress_host = &host;
   a->options.interrupt = &host.interrupt;
   Py_BEGIN_ALLOW_THREADS;
@@ -330,8 +328,9 @@ static PyMethodDef functions[] = {{"compile", (PyCFunction)(void (*)(void))compi
 static int module_exec(PyObject *module) {
   module_state *state = state_of(module);
   PyObject *attributes = Py_BuildValue("{s:i}", "status", PZ_ERROR_RUN);
-  state->error = PyErr_NewExceptionWithDoc(
-      "pznet.Error", "A model, network file or volume is bad, or a run failed.", PyExc_RuntimeError, attributes);
+  state->error =
+      PyErr_NewExceptionWithDoc("pznet.Error", "A model, network file or volume is bad, or a run failed.",
+                                PyExc_RuntimeError, attributes);
   Py_XDECREF(attributes);
   state->net_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &net_spec, NULL);
   if (!state->error || !state->net_type) return -1;

@@ -9,7 +9,8 @@
 from . import _pznet
 from ._pznet import Error
 from .compiling import compile
+from .inferring import infer
 from .network import Network, Port, PZNet, load
 
-__all__ = ["Error", "Network", "PZNet", "Port", "compile", "load"]
+__all__ = ["Error", "Network", "PZNet", "Port", "compile", "infer", "load"]
 __version__: str = _pznet.version()

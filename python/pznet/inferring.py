@@ -1,0 +1,259 @@
+"""Networks applied to volumes of any size: files, or arrays that can be sliced."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any, Callable, Sequence, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import arrays
+from .network import Network, Path
+
+Progress = Callable[[str, int, int, float], object]
+Triple = Union[int, float, Sequence[int], Sequence[float]]
+
+# In the order of the C enumerations.
+DTYPES = [np.dtype(t) for t in (np.float32, np.uint8, np.uint16, np.int16)]
+CONVERTED = {np.dtype(np.float64): 0, np.dtype(np.float16): 0, np.dtype(np.int8): 3}
+CHOICES = {
+    "tiling": ["pznet", "monai", "nnunet", "chunkflow"],
+    "blend": ["constant", "gaussian", "bump"],
+    "normalize": ["auto", "none", "unit", "zscore"],
+    "border": ["mirror", "zero"],
+    "nan": ["error", "propagate", "zero"],
+    "dtype": ["f32", "u8"],
+    "sums": ["auto", "float", "half"],
+}
+GIVEN = {"overlap": 1, "blend": 2, "border": 4, "crop": 8}
+MIRROR_ALL = 0xFFFFFFFF
+
+
+def choose(name: str, value: str | None) -> int:
+    if value is None:
+        return 0
+    if value not in CHOICES[name]:
+        raise ValueError(f"{name} {value!r}: expected {', '.join(CHOICES[name][:-1])} or {CHOICES[name][-1]}")
+    return CHOICES[name].index(value)
+
+
+def triple(name: str, value: Any) -> tuple[Any, Any, Any]:
+    values = tuple(value) if isinstance(value, (Sequence, np.ndarray)) else (value,) * 3
+    if len(values) != 3 or any(isinstance(v, (bool, str)) or not hasattr(v, "__index__") and not isinstance(v, float) for v in values):
+        raise ValueError(f"{name} {value!r}: expected a number, or three of them for z, y, x")
+    return values
+
+
+def overlaps(value: Any) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Whole numbers are voxels, floats are parts of the output patch."""
+    values = triple("overlap", 0 if value is None else value)
+    return (
+        tuple(0 if isinstance(v, float) else int(v) for v in values),
+        tuple(float(v) if isinstance(v, float) else 0.0 for v in values),
+    )
+
+
+def mirrored(augment: str | Sequence[int] | None) -> int:
+    """The bits of the network's spatial axes that are mirrored."""
+    if augment is None or augment == "mirror":
+        return MIRROR_ALL if augment else 0
+    axes: Any = augment
+    if isinstance(augment, str):
+        head, _, tail = augment.partition(":")
+        axes = [int(a) for a in tail.split(",")] if head == "mirror" and tail.replace(",", "").isdecimal() and "" not in tail.split(",") else []
+    if not len(axes) or any(a not in (0, 1, 2) for a in axes):
+        raise ValueError(f"augment {augment!r}: expected 'mirror', or axes of the network as in 'mirror:0,1' or (0, 1)")
+    return sum({1 << int(a) for a in axes})
+
+
+class Bar:
+    """What the command shows: a bar on a terminal, a line every few seconds elsewhere."""
+
+    WIDTH = 24
+
+    def __init__(self) -> None:
+        self.shown = 0.0
+        self.open = False
+        self.voxels = 0.0  # a patch
+
+    def __call__(self, what: str, done: int, total: int, seconds: float) -> None:
+        terminal = sys.stderr.isatty()
+        now = time.monotonic()
+        if self.shown and done < total and now - self.shown < (0.1 if terminal else 5):
+            return
+        self.shown = now
+        filled = self.WIDTH * done // total if total else 0
+        left = f"{self.duration(seconds / done * (total - done))} left" if 0 < done < total else self.duration(seconds)
+        rate = f"  {1e-6 * self.voxels * done / seconds:.2f} Mvoxels/s" if self.voxels and seconds > 0 and done else ""
+        line = f"[{'#' * filled:.<{self.WIDTH}}] {done}/{total} patches{rate}  {left}  {what}"
+        sys.stderr.write(f"\r\033[K{line}" if terminal else f"{line}\n")
+        sys.stderr.flush()
+        self.open = terminal
+
+    @staticmethod
+    def duration(seconds: float) -> str:
+        s = round(seconds)
+        return f"{s // 60}:{s % 60:02}" if s < 3600 else f"{s // 3600}:{s // 60 % 60:02}:{s % 60:02}"
+
+    def close(self) -> None:
+        if self.open:
+            sys.stderr.write("\n")
+
+
+def is_path(value: object) -> bool:
+    return isinstance(value, (str, os.PathLike))
+
+
+def view(value: Any, name: str) -> Any:
+    """PyTorch's tensors as arrays over the same memory; the rest as it is."""
+    return arrays.tensor_view(value, name) if arrays.is_tensor(value) else value
+
+
+class Source:
+    """A volume [z, y, x] or [channels, z, y, x] that is sliced along z."""
+
+    def __init__(self, volume: Any) -> None:
+        self.volume = view(volume, "volume")
+        shape = tuple(int(n) for n in getattr(self.volume, "shape", ()))
+        if len(shape) not in (3, 4):
+            raise ValueError(f"the volume has shape {shape}: expected [z, y, x] or [channels, z, y, x]")
+        self.channels = shape[0] if len(shape) == 4 else 1
+        self.shape = shape[-3:]
+        self.stacked = len(shape) == 4
+        self.code = self.dtype_code(np.dtype(self.volume.dtype))
+
+    @staticmethod
+    def dtype_code(dtype: np.dtype[Any]) -> int:
+        dtype = dtype.newbyteorder("=")
+        if dtype in DTYPES:
+            return DTYPES.index(dtype)
+        if dtype in CONVERTED:
+            return CONVERTED[dtype]
+        raise ValueError(f"the volume is of {dtype}: expected uint8, uint16, int16 or a float; convert it, as by .astype('float32')")
+
+    def read(self, z: int, n: int, memory: memoryview, channel_bytes: int) -> None:
+        dtype = DTYPES[self.code]
+        y, x = self.shape[1:]
+        strides = (channel_bytes, y * x * dtype.itemsize, x * dtype.itemsize, dtype.itemsize)
+        to: npt.NDArray[Any] = np.ndarray((self.channels, n, y, x), dtype, memory, strides=strides)
+        to[...] = self.volume[:, z : z + n] if self.stacked else self.volume[z : z + n]
+
+    def arguments(self) -> tuple[Any, ...]:
+        return (self.read, self.code, self.channels, *self.shape)
+
+
+class Sink:
+    """Where the result goes: an array that takes slices along z, made when the plan is known where there is none."""
+
+    def __init__(self, out: Any) -> None:
+        self.out = None if out is None else view(out, "out")
+        self.given = out
+
+    def plan(self, output: dict[str, Any]) -> None:
+        self.channels: int = output["channels"]
+        self.shape = tuple(output["shape"])
+        self.dtype = np.dtype(np.uint8 if output["dtype"] == "u8" else np.float32)
+        wanted = self.shape if self.channels == 1 else (self.channels, *self.shape)
+        if self.out is None:
+            self.out = np.empty(wanted, self.dtype)
+        shape = tuple(int(n) for n in getattr(self.out, "shape", wanted))
+        self.stacked = len(shape) == 4
+        if shape != wanted and shape != (self.channels, *self.shape):
+            raise ValueError(f"out has shape {shape}: expected {wanted}")
+        dtype = np.dtype(getattr(self.out, "dtype", self.dtype))
+        if dtype != self.dtype and not (dtype.kind == "f" and self.dtype.kind == "f"):
+            raise ValueError(f"out is of {dtype}, the result of {self.dtype}: expected the same, or choose with dtype=")
+
+    def write(self, z: int, n: int, memory: memoryview, channel_bytes: int) -> None:
+        assert self.out is not None
+        planes: npt.NDArray[Any] = np.ndarray((self.channels, n, *self.shape[1:]), self.dtype, memory)
+        if self.stacked:
+            self.out[:, z : z + n] = planes
+        else:
+            self.out[z : z + n] = planes[0]
+
+
+def infer(
+    volume: Any,
+    net: Network | Path,
+    out: Any = None,
+    *,
+    tiling: str = "pznet",
+    overlap: Triple | None = None,
+    blend: str | None = None,
+    border: str | None = None,
+    crop: int | Sequence[int] | None = None,
+    augment: str | Sequence[int] | None = None,
+    normalize: str = "auto",
+    nan: str = "error",
+    dtype: str = "f32",
+    argmax: bool = False,
+    sums: str = "auto",
+    skip_zero: bool = False,
+    resume: bool = False,
+    memory: int = 0,
+    threads: int | None = None,
+    progress: bool | Progress = True,
+) -> Any:
+    """Applies a network to a volume patch by patch, as `pznet infer` does; doc/volumes.md says what the options mean.
+
+    volume: [z, y, x] or [channels, z, y, x]; anything that is sliced, as a NumPy array, np.memmap, h5py dataset, Zarr array or
+    PyTorch tensor on the CPU; or the path of a volume. It is read slab by slab.
+    net: an open network, or the path of a network file. threads: of a network that is opened here.
+    out: takes slices likewise, or a path; default: a new array, [z, y, x] or [channels, z, y, x], of float32 (uint8 with
+    argmax or dtype="u8").
+    tiling: "pznet", "monai", "nnunet" or "chunkflow". overlap: voxels (int) or a part of the output patch (float), or three.
+    augment: "mirror", or the network's axes as in "mirror:0,1" or (0, 1). memory: a limit in bytes. resume: for paths.
+    progress: True shows a bar, a callable is called with (what, done, total, seconds).
+    Returns out. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
+    """
+    if argmax and dtype != "f32":
+        raise ValueError("argmax and dtype exclude each other: labels are uint8 already")
+    net = net if isinstance(net, Network) else Network(net, threads)
+    given = {"overlap": overlap, "blend": blend, "border": border, "crop": crop}
+    voxels, parts = overlaps(overlap)
+    source = None if is_path(volume) else Source(volume)
+    sink = None if is_path(out) else Sink(out)
+    bar = Bar() if progress is True else None
+
+    def planned(text: str) -> int:
+        plan = json.loads(text)
+        if bar:
+            bar.voxels = plan["voxels"] / plan["patches"]
+        if sink:
+            sink.plan(plan["output"])
+        return int(plan["output"]["channels"])
+
+    try:
+        net._net.infer(
+            source.arguments() if source else os.fspath(volume),
+            sink.write if sink else os.fspath(out),
+            voxels,
+            parts,
+            tuple(int(v) for v in triple("crop", 0 if crop is None else crop)),
+            sum(GIVEN[name] for name, value in given.items() if value is not None),
+            mirrored(augment),
+            choose("tiling", tiling),
+            choose("blend", blend),
+            choose("normalize", normalize),
+            choose("border", border),
+            choose("nan", nan),
+            2 if argmax else choose("dtype", dtype),
+            choose("sums", sums),
+            skip_zero,
+            resume,
+            memory,
+            bar or (progress if callable(progress) else None),
+            planned,
+        )
+    finally:
+        if bar:
+            bar.close()
+    if sink is None or out is not None:
+        return out
+    result: Any = sink.out
+    return arrays.same_kind((volume,))(result) if result.dtype == np.float32 else result

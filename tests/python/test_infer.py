@@ -1,0 +1,260 @@
+"""pznet.infer: arrays that are sliced, files, exceptions, Ctrl-C, progress. Exits with 77 without NumPy."""
+
+import contextlib
+import importlib.util
+import io
+import os
+import signal
+import sys
+import tempfile
+import threading
+import unittest
+
+try:
+    import numpy as np
+except ImportError:
+    print("skipped: NumPy is missing")
+    sys.exit(77)
+
+import pznet
+
+MODEL = """
+name: "small"
+layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: %d dim: 6 dim: 10 dim: 12 } } }
+layer { name: "a" type: "Convolution" bottom: "data" top: "a" convolution_param {
+  num_output: 4 kernel_size: 3 pad: 1 axis: 1 weight_filler { type: "xavier" } } }
+layer { name: "r" type: "ReLU" bottom: "a" top: "a" }
+layer { name: "y" type: "Convolution" bottom: "a" top: "y" convolution_param {
+  num_output: %d kernel_size: 3 pad: 1 axis: 1 weight_filler { type: "xavier" } } }
+"""
+
+
+def compiled(folder, channels_in=1, channels_out=2):
+    path = os.path.join(folder, f"net{channels_in}{channels_out}")
+    with open(path + ".prototxt", "w") as f:
+        f.write(MODEL % (channels_in, channels_out))
+    pznet.compile(path + ".prototxt", path + ".so", weights="init:3", effort="estimate")
+    return path + ".so"
+
+
+class Slices:
+    """The least that a volume must be."""
+
+    def __init__(self, array, fail_at=None):
+        self.array, self.shape, self.dtype, self.fail_at, self.asked = array, array.shape, array.dtype, fail_at, []
+
+    def check(self, key):
+        z = key[1] if isinstance(key, tuple) else key
+        self.asked.append((z.start, z.stop))
+        if self.fail_at is not None and z.stop > self.fail_at:
+            raise KeyError(f"plane {self.fail_at} is lost")
+
+    def __getitem__(self, key):
+        self.check(key)
+        return self.array[key]
+
+    def __setitem__(self, key, value):
+        self.check(key)
+        self.array[key] = value
+
+
+class Infer(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="pznet-test-")
+        cls.folder = cls.temporary.name
+        cls.path = compiled(cls.folder)
+        cls.net = pznet.load(cls.path, threads=2)
+        cls.volume = np.random.default_rng(1).random((23, 25, 31), np.float32)
+        cls.file = os.path.join(cls.folder, "in.npy")
+        np.save(cls.file, cls.volume)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def infer(self, *args, **options):
+        options.setdefault("progress", False)
+        return pznet.infer(*args, **options)
+
+    def test_arrays_give_the_bits_of_files(self):
+        out = os.path.join(self.folder, "out.npy")
+        for options in (
+            {"overlap": (2, 3, 4), "blend": "bump"},
+            {"tiling": "monai", "normalize": "zscore"},
+            {"tiling": "nnunet", "augment": "mirror:0,1"},
+            {"tiling": "chunkflow", "crop": (1, 2, 3)},
+            {"overlap": 0.5, "argmax": True},
+        ):
+            with self.subTest(**options):
+                self.assertEqual(self.infer(self.file, self.path, out, threads=1, **options), out)
+                want = np.load(out)
+                got = self.infer(Slices(self.volume), self.net, **options)
+                self.assertEqual(got.dtype, want.dtype)
+                self.assertTrue(np.array_equal(got, want))
+                mixed = self.infer(self.file, self.net, **options)
+                self.assertTrue(np.array_equal(mixed, want))
+                self.infer(self.volume, self.net, out, **options)
+                self.assertTrue(np.array_equal(np.load(out), want))
+
+    def test_a_patch_is_what_the_network_gives(self):
+        patch = self.volume[:6, :10, :12]
+        self.assertTrue(np.array_equal(self.infer(patch, self.net), self.net(patch[None, None])[0]))
+
+    def test_planes_are_read_once_and_in_order(self):
+        volume, out = Slices(self.volume), Slices(np.full((2, 23, 25, 31), np.nan, np.float32))
+        self.assertIs(self.infer(volume, self.net, out, overlap=2), out)
+        for asked in volume.asked, out.asked:
+            self.assertEqual([z for begin, end in asked for z in range(begin, end)], list(range(23)))
+        self.assertFalse(np.isnan(out.array).any())
+
+    def test_dtypes_and_channels(self):
+        path = compiled(self.folder, 2, 1)
+        rng = np.random.default_rng(2)
+        for dtype, factor in ((np.uint8, 255), (np.uint16, 1), (np.int16, 1), (">f4", 1), (np.float64, 1), (np.int8, 1)):
+            volume = (rng.random((2, 9, 11, 13)) * 100).astype(dtype)
+            got = self.infer(volume, path)
+            self.assertEqual(got.shape, (9, 11, 13))
+            want = self.infer(volume.astype(np.float32) / np.float32(factor), path)
+            self.assertTrue(np.array_equal(got, want), dtype)
+        half = np.empty((1, 9, 11, 13), np.float16)
+        self.infer(volume, path, half)
+        self.assertLess(np.abs(half[0] - want).max(), 1e-3 * np.abs(want).max())
+        labels = np.zeros((9, 11, 13), np.uint8)
+        self.assertIs(self.infer(volume, path, labels, argmax=True), labels)
+
+    def test_libraries(self):
+        want = self.infer(self.volume, self.net, tiling="monai")
+        memmap = np.memmap(os.path.join(self.folder, "raw"), np.float32, "w+", shape=want.shape)
+        self.infer(np.load(self.file, mmap_mode="r"), self.net, memmap, tiling="monai")
+        self.assertTrue(np.array_equal(memmap, want))
+        for library in "h5py", "zarr", "torch":
+            if importlib.util.find_spec(library) is None:
+                print(f"skipped: {library} is missing")
+                continue
+            with self.subTest(library=library):
+                getattr(self, library)(want)
+
+    def h5py(self, want):
+        import h5py
+
+        with h5py.File(os.path.join(self.folder, "volume.h5"), "w") as f:
+            f["in"] = self.volume
+            self.infer(f["in"], self.net, f.create_dataset("out", want.shape, "f4"), tiling="monai")
+            self.assertTrue(np.array_equal(f["out"][:], want))
+
+    def zarr(self, want):
+        import zarr
+
+        volume = zarr.create_array(os.path.join(self.folder, "in.zarr"), shape=self.volume.shape, chunks=(4, 8, 8), dtype="f4")
+        volume[:] = self.volume
+        out = zarr.create_array(os.path.join(self.folder, "out.zarr"), shape=want.shape, chunks=(1, 4, 8, 8), dtype="f4")
+        self.infer(volume, self.net, out, tiling="monai")
+        self.assertTrue(np.array_equal(out[:], want))
+
+    def torch(self, want):
+        import torch
+
+        got = self.infer(torch.from_numpy(self.volume), self.net, tiling="monai")
+        self.assertIs(type(got), torch.Tensor)
+        self.assertTrue(np.array_equal(got.numpy(), want))
+        out = torch.empty(got.shape)
+        self.assertIs(self.infer(self.volume, self.net, out, tiling="monai"), out)
+        self.assertTrue(torch.equal(out, got))
+
+    def test_what_slicing_raises_comes_out(self):
+        with self.assertRaisesRegex(KeyError, "plane 20 is lost"):
+            self.infer(Slices(self.volume, 20), self.net)
+        with self.assertRaisesRegex(KeyError, "plane 3 is lost"):
+            self.infer(self.volume, self.net, Slices(np.empty((2, 23, 25, 31), np.float32), 3))
+        self.infer(self.volume, self.net)
+
+    def test_ctrl_c_and_resume(self):
+        out = os.path.join(self.folder, "resumed.npy")
+        want = self.infer(self.volume, self.net, overlap=1)
+        for target in (None, out):
+
+            def interrupt(what, done, total, seconds):
+                if done == 7:
+                    os.kill(os.getpid(), signal.SIGINT)
+
+            with self.assertRaises(KeyboardInterrupt):
+                self.infer(self.file, self.net, target, overlap=1, progress=interrupt)
+        self.assertTrue(os.path.exists(out + ".pznet-job"))
+        done = []
+        self.infer(self.file, self.net, out, overlap=1, resume=True, progress=lambda *a: done.append(a[1]))
+        self.assertTrue(np.array_equal(np.load(out), want))
+        with self.assertRaisesRegex(ValueError, "resume needs"):
+            self.infer(self.volume, self.net, resume=True)
+
+    def test_progress(self):
+        seen = []
+        self.infer(self.volume, self.net, progress=lambda *a: seen.append(a))
+        self.assertEqual([s[1] for s in seen], list(range(1, len(seen) + 1)))
+        self.assertEqual(seen[-1][:3], ("patches", 4 * 3 * 3, 4 * 3 * 3))
+        with self.assertRaises(ZeroDivisionError):
+            self.infer(self.volume, self.net, progress=lambda *a: 1 / 0)
+        with contextlib.redirect_stderr(io.StringIO()) as shown:
+            self.infer(self.volume, self.net, progress=True)
+        self.assertIn("[########################] 36/36 patches", shown.getvalue())
+        with contextlib.redirect_stderr(io.StringIO()) as shown:
+            self.infer(self.volume, self.net)
+        self.assertEqual(shown.getvalue(), "")
+
+    def test_other_threads_run_meanwhile(self):
+        stop, count = threading.Event(), [0]
+
+        def count_up():
+            while not stop.wait(1e-4):
+                count[0] += 1
+
+        other = threading.Thread(target=count_up)
+        other.start()
+        before = count[0]
+        self.infer(np.tile(self.volume, (4, 2, 2)), self.net, overlap=3)
+        after = count[0]
+        stop.set()
+        other.join()
+        self.assertGreater(after - before, 3)
+
+    def test_refusals(self):
+        for options, says in (
+            ({"tiling": "mona"}, "tiling 'mona': expected pznet, monai, nnunet or chunkflow"),
+            ({"tiling": "monai", "blend": "bump"}, "blends with gaussian or constant, not bump"),
+            ({"overlap": 10}, "overlap 10 along z"),
+            ({"overlap": 1.0}, "overlap 1 along z"),
+            ({"overlap": (1, 2)}, "overlap"),
+            ({"overlap": "4"}, "overlap"),
+            ({"augment": "mirror:3"}, "augment 'mirror:3'"),
+            ({"augment": "mirror:0,,1"}, "augment"),
+            ({"augment": "flip"}, "augment"),
+            ({"crop": 12}, "crop 12 along z leaves nothing"),
+            ({"argmax": True, "dtype": "u8"}, "exclude each other"),
+            ({"out": np.empty((23, 25, 31), np.float32)}, r"out has shape \(23, 25, 31\): expected \(2, 23, 25, 31\)"),
+            ({"out": np.empty((2, 23, 25, 31), np.uint8)}, "out is of uint8, the result of float32"),
+        ):
+            with self.subTest(**{k: str(v) for k, v in options.items() if k != "out"}):
+                with self.assertRaisesRegex(ValueError, says) as caught:
+                    self.infer(self.volume, self.net, **options)
+                self.assertNotIn("\n", str(caught.exception))
+        for volume, says in (
+            (self.volume[0], "shape"),
+            (self.volume.astype(np.int32), "the volume is of int32"),
+            (None, "shape"),
+        ):
+            with self.assertRaisesRegex(ValueError, says):
+                self.infer(volume, self.net)
+        with self.assertRaisesRegex(pznet.Error, "the volume: 3 channels, the network takes 1"):
+            self.infer(np.zeros((3, 8, 8, 8), np.float32), self.net)
+        with self.assertRaisesRegex(pznet.Error, "not a number at z = 2"):
+            bad = self.volume.copy()
+            bad[2, 3, 4] = np.nan
+            self.infer(bad, self.net)
+        with self.assertRaisesRegex(pznet.Error, "missing.so"):
+            self.infer(self.volume, "missing.so")
+        with self.assertRaisesRegex(MemoryError, "the limit is"):
+            self.infer(self.volume, self.net, memory=1000)
+
+
+if __name__ == "__main__":
+    unittest.main()

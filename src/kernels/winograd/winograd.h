@@ -253,6 +253,16 @@ PZ_INLINE void pz_winograd_fetch_row(const pz_winograd_shape *s, const pz_winogr
   if (++c->block == pz_winograd_blocks(v->c, PZ_S)) c->block = 0, ++c->index;
 }
 
+/* Row i of those that the sums of tiles first .. start from (Base). */
+PZ_INLINE void pz_winograd_fetch_base(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
+                                      int32_t i, const float *base) {
+  const int32_t blocks = pz_winograd_blocks(s->conv.out.c, PZ_S), row = i % (z.m0 * z.m1);
+  const pz_winograd_tile t = pz_winograd_tile_at(s, first + i / (z.m0 * z.m1) / blocks);
+  base += pz_winograd_place(&s->conv.base, &t, i / (z.m0 * z.m1) % blocks, row % z.m1, 0) +
+          row / z.m1 * s->conv.base.stride_d;
+  PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) __builtin_prefetch(base + w * PZ_S);
+}
+
 /* ---- batches ---- */
 
 /* Tiles first .. first + count - 1, and the batch behind it. */
@@ -264,17 +274,21 @@ typedef struct pz_winograd_batch {
 /* Products of slot p+1 into slot p. */
 PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                     const pz_winograd_batch *b, const float *in, const float *weights,
-                                    float *slots) {
+                                    const float *base, float *slots) {
   const int32_t points = z.a0 * z.a1 * z.a2;
   const int32_t rows = b->next * pz_winograd_blocks(s->conv.in.c, PZ_S) * z.a0 * z.a1; /* at most */
   pz_winograd_cursor ahead = {.index = b->first + b->count, .d = -1};
-  int32_t row = 0;
+  const int32_t base_rows =
+      s->conv.base.c ? b->count * pz_winograd_blocks(s->conv.out.c, PZ_S) * z.m0 * z.m1 : 0;
+  int32_t row = 0, base_row = 0;
   PZ_ROLL for (int32_t p = 0; p < points; ++p) {
     weights = pz_winograd_multiply_point(&s->product, slots + z.slot, weights, slots);
     slots += z.slot;
     PZ_ROLL for (const int32_t stop = (int32_t)((int64_t)rows * (p + 1) / points); row < stop; ++row) {
       if (ahead.index < b->first + b->count + b->next) pz_winograd_fetch_row(s, z, &ahead, in);
     }
+    PZ_ROLL for (const int32_t stop = (int32_t)((int64_t)base_rows * (p + 1) / points); base_row < stop; ++base_row)
+        pz_winograd_fetch_base(s, z, b->first, base_row, base);
   }
 }
 
@@ -315,7 +329,7 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, const float *in, const flo
     const int32_t next = i + 1 == end ? 0 : left - batch < batch ? (int32_t)(left - batch) : batch;
     const pz_winograd_batch b = {i * batch, count, next};
     pz_winograd_load(&s, z, b.first, count, in, scratch + z.slot);
-    pz_winograd_multiply(&s, z, &b, in, weights, scratch);
+    pz_winograd_multiply(&s, z, &b, in, weights, base, scratch);
     PZ_ROLL for (int32_t k = 0; k < count; ++k) {
       const pz_winograd_tile t = pz_winograd_tile_at(&s, i * batch + k);
       pz_winograd_store(&s, z, &t, scratch + k * PZ_S, &ends);

@@ -28,6 +28,8 @@ static pz_status build_softmax(pz_plan *plan, const pz_node *node, pz_step *step
   pz_text shape = {0};
   PZ_TRY(begin(plan, node, &in, &out, err));
   in_and_out(&shape, &in, &out);
+  pz_text_printf(&shape, ".log = %d", node->attr.softmax.log);
+  if (node->attr.softmax.log) step->algorithm = "logarithm of softmax over maps";
   return add(plan, step, "kernels/softmax/softmax.h", "pz_softmax", &shape, &in, &out, err);
 }
 const pz_solver pz_solver_softmax = {.name = "softmax over maps",
@@ -53,8 +55,9 @@ static pz_status build_softmax_plain(pz_plan *plan, const pz_node *node, pz_step
   pz_storage out;
   PZ_TRY(pz_output_storage(plan, node->out[0], PZ_PLAIN, &out, err));
   pz_text shape = {0};
-  pz_text_printf(&shape, ".outer = %lld, .axis = %lld, .inner = %lld", (long long)outer,
-                 (long long)s->dim[node->attr.softmax.axis], (long long)inner);
+  pz_text_printf(&shape, ".outer = %lld, .axis = %lld, .inner = %lld, .log = %d", (long long)outer,
+                 (long long)s->dim[node->attr.softmax.axis], (long long)inner, node->attr.softmax.log);
+  if (node->attr.softmax.log) step->algorithm = "logarithm of softmax, plain layout";
   return add(plan, step, "kernels/softmax/softmax.h", "pz_softmax_plain", &shape, &in, &out, err);
 }
 const pz_solver pz_solver_softmax_plain = {.name = "softmax, plain layout",

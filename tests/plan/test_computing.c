@@ -111,8 +111,31 @@ static void test_eltwise(void **state) {
         "output %a2\noutput %b\noutput %e\noutput %f\noutput %h\noutput %i\noutput %j\n");
 }
 
+/* Over positions in slices, over maps, over all, over samples; argmax; logarithms of softmax. */
+static void test_reduce(void **state) {
+  (void)state;
+  check("graph \"reduce\"\n"
+        "input %x 2x19x3x50x37\n"
+        "input %r 5x70\n"
+        "%a = reduce \"a\" %x axis 2,3,4\n"
+        "%b = reduce \"b\" %x kind max axis 1\n"
+        "%c = reduce \"c\" %x kind sum axis 3\n"
+        "%d = reduce \"d\" %x kind min axis 0,1,2,3,4\n"
+        "%e = reduce \"e\" %x axis 1,4\n"
+        "%f = reduce \"f\" %r axis 1\n"
+        "%g = eltwise \"g\" %x, %a, %b kind prod\n"
+        "%h = argmax \"h\" %x axis 1\n"
+        "%i = argmax \"i\" %x axis 3 last\n"
+        "%j = argmax \"j\" %r axis 1\n"
+        "%k = softmax \"k\" %x axis 1 log\n"
+        "%l = softmax \"l\" %x axis 4 log\n"
+        "%m = softmax \"m\" %r axis 1 log\n"
+        "output %c\noutput %d\noutput %e\noutput %f\noutput %g\noutput %h\noutput %i\noutput %j\n"
+        "output %k\noutput %l\noutput %m\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_group_norm), cmocka_unit_test(test_functions),
-                                     cmocka_unit_test(test_eltwise)};
+                                     cmocka_unit_test(test_eltwise), cmocka_unit_test(test_reduce)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* softmax.h: out = exp(x - max) / sum of exp(x - max) along one axis.
+/* softmax.h: out = exp(x - max) / sum of exp(x - max) along one axis, or where `log` its logarithm, x - max - log(sum).
  *
  * pz_softmax: over the maps. Layouts: `in` and `out` blocked, same sizes, any strides; out may be in (same pointer and
  * strides). Padding lanes of `in` are not looked at; those of `out` become zero. S points of a row are worked on
@@ -9,8 +9,8 @@
  * Lanes are inner positions; where inner is 1, positions of the axis. Unit of work: 64 inner positions of one outer.
  *
  * Subtracting the maximum keeps exp in range; a row with a NaN is NaN, one with +inf too. Relative error at most
- * (length/S + log2(S) + 4) * 6e-8 + 1e-7 (exp, the sum, the reciprocal, the product). The sum's order depends on the
- * shape alone. */
+ * (length/S + log2(S) + 4) * 6e-8 + 1e-7 (exp, the sum, the reciprocal, the product); that is the absolute error of the
+ * logarithm, beside 1e-7 of max - x. The sum's order depends on the shape alone. */
 #ifndef PZ_KERNELS_SOFTMAX_SOFTMAX_H
 #define PZ_KERNELS_SOFTMAX_SOFTMAX_H
 
@@ -23,10 +23,12 @@ enum { PZ_SOFTMAX_COLUMNS = 64 };
 
 typedef struct pz_softmax_shape {
   pz_view in, out;
+  int32_t log;
 } pz_softmax_shape;
 
 typedef struct pz_softmax_plain_shape {
   int64_t outer, axis, inner;
+  int32_t log;
 } pz_softmax_plain_shape;
 
 /* Lanes from `maps` on become the smallest: they are never the maximum, and nothing needs their value. */
@@ -37,14 +39,21 @@ PZ_INLINE pz_v pz_softmax_hide(pz_v x, int32_t maps) {
 
 /* ---- up to S maps ---- */
 
-PZ_INLINE void pz_softmax_tile(pz_v tile[PZ_S], int32_t maps) {
+/* The last step. `x`: exp(in - most), or in - most where `log`; `scale`: what pz_softmax_scale makes of the sum. */
+PZ_INLINE pz_v pz_softmax_scale(int32_t log, pz_v sum) { return log ? pz_v_log(sum) : 1.0f / sum; }
+PZ_INLINE pz_v pz_softmax_end(int32_t log, pz_v x, pz_v scale) { return log ? x - scale : x * scale; }
+
+PZ_INLINE void pz_softmax_tile(int32_t log, pz_v tile[PZ_S], int32_t maps) {
   pz_transpose(tile);
   pz_v most = tile[0], sum = pz_v_zero();
   for (int i = 1; i < maps; ++i) most = pz_v_max_nan(most, tile[i]);
-  for (int i = 0; i < maps; ++i) tile[i] = pz_v_exp(tile[i] - most), sum += tile[i];
-  pz_v scale = 1.0f / sum;
+  for (int i = 0; i < maps; ++i) {
+    const pz_v x = tile[i] - most, e = pz_v_exp(x);
+    tile[i] = log ? x : e, sum += e;
+  }
+  pz_v scale = pz_softmax_scale(log, sum);
   PZ_UNROLL
-  for (int i = 0; i < PZ_S; ++i) tile[i] = i < maps ? tile[i] * scale : pz_v_zero();
+  for (int i = 0; i < PZ_S; ++i) tile[i] = i < maps ? pz_softmax_end(log, tile[i], scale) : pz_v_zero();
   pz_transpose(tile);
 }
 
@@ -52,7 +61,7 @@ PZ_INLINE void pz_softmax_few(const pz_softmax_shape *s, const float *in, float 
   pz_v tile[PZ_S];
   PZ_UNROLL
   for (int i = 0; i < PZ_S; ++i) tile[i] = i < points ? pz_v_load(in + i * s->in.stride_w) : pz_v_zero();
-  pz_softmax_tile(tile, s->in.c);
+  pz_softmax_tile(s->log, tile, s->in.c);
   PZ_UNROLL
   for (int i = 0; i < PZ_S; ++i)
     if (i < points) pz_v_store(out + i * s->out.stride_w, tile[i]);
@@ -86,7 +95,7 @@ PZ_INLINE pz_v pz_softmax_most(const pz_softmax_shape *s, const float *in, int32
   return pz_softmax_lanes_max(tile);
 }
 
-/* out = exp(in - most); lane i: the sum of point i. */
+/* out = exp(in - most), or in - most where `log`; lane i: the sum of exp of point i. */
 PZ_INLINE pz_v pz_softmax_exps(const pz_softmax_shape *s, const float *in, float *out, int32_t points,
                                const float most[PZ_S]) {
   pz_v tile[PZ_S];
@@ -95,9 +104,10 @@ PZ_INLINE pz_v pz_softmax_exps(const pz_softmax_shape *s, const float *in, float
   for (int32_t b = 0; b < pz_blocks(&s->in); ++b)
     for (int i = 0; i < points; ++i) {
       pz_v x = pz_v_load(in + b * s->in.stride_c + i * s->in.stride_w);
-      x = pz_v_first(pz_v_exp(x - pz_v_set1(most[i])), pz_block_maps(&s->in, b));
-      pz_v_store(out + b * s->out.stride_c + i * s->out.stride_w, x);
-      tile[i] += x;
+      x -= pz_v_set1(most[i]);
+      const pz_v e = pz_v_first(pz_v_exp(x), pz_block_maps(&s->in, b));
+      pz_v_store(out + b * s->out.stride_c + i * s->out.stride_w, s->log ? x : e);
+      tile[i] += e;
     }
   return pz_softmax_lanes_sum(tile);
 }
@@ -105,12 +115,13 @@ PZ_INLINE pz_v pz_softmax_exps(const pz_softmax_shape *s, const float *in, float
 PZ_INLINE void pz_softmax_many(const pz_softmax_shape *s, const float *in, float *out, int32_t points) {
   float most[PZ_S], scale[PZ_S];
   pz_v_storeu(most, pz_softmax_most(s, in, points));
-  pz_v_storeu(scale, 1.0f / pz_softmax_exps(s, in, out, points, most));
+  pz_v_storeu(scale, pz_softmax_scale(s->log, pz_softmax_exps(s, in, out, points, most)));
   for (int32_t b = 0; b < pz_blocks(&s->out); ++b)
     for (int i = 0; i < points; ++i) {
       float *p = out + b * s->out.stride_c + i * s->out.stride_w;
       /* masked again: a NaN or an infinity times a cleared lane would not be zero */
-      pz_v_store(p, pz_v_first(pz_v_load(p) * pz_v_set1(scale[i]), pz_block_maps(&s->out, b)));
+      const pz_v y = pz_softmax_end(s->log, pz_v_load(p), pz_v_set1(scale[i]));
+      pz_v_store(p, pz_v_first(y, pz_block_maps(&s->out, b)));
     }
 }
 
@@ -153,15 +164,15 @@ PZ_INLINE void pz_softmax_columns(const pz_softmax_plain_shape *s, const float *
       most[i / PZ_S] = pz_v_max_nan(most[i / PZ_S], pz_softmax_load(in + a * s->inner + i, count - i));
   for (int64_t a = 0; a < s->axis; ++a)
     for (int32_t i = 0; i < count; i += PZ_S) {
-      pz_v x = pz_v_exp(pz_softmax_load(in + a * s->inner + i, count - i) - most[i / PZ_S]);
-      pz_softmax_store(out + a * s->inner + i, x, count - i);
-      sum[i / PZ_S] += x;
+      const pz_v x = pz_softmax_load(in + a * s->inner + i, count - i) - most[i / PZ_S], e = pz_v_exp(x);
+      pz_softmax_store(out + a * s->inner + i, s->log ? x : e, count - i);
+      sum[i / PZ_S] += e;
     }
-  for (int32_t i = 0; i < count; i += PZ_S) sum[i / PZ_S] = 1.0f / sum[i / PZ_S];
+  for (int32_t i = 0; i < count; i += PZ_S) sum[i / PZ_S] = pz_softmax_scale(s->log, sum[i / PZ_S]);
   for (int64_t a = 0; a < s->axis; ++a)
     for (int32_t i = 0; i < count; i += PZ_S) {
       float *p = out + a * s->inner + i;
-      pz_softmax_store(p, pz_softmax_load(p, count - i) * sum[i / PZ_S], count - i);
+      pz_softmax_store(p, pz_softmax_end(s->log, pz_softmax_load(p, count - i), sum[i / PZ_S]), count - i);
     }
 }
 
@@ -188,13 +199,14 @@ PZ_INLINE void pz_softmax_line(const pz_softmax_plain_shape *s, const float *in,
   most = pz_softmax_spread_max(most);
   for (int64_t a = 0; a < s->axis; a += PZ_S) {
     int64_t rest = s->axis - a;
-    pz_v x = pz_v_exp(pz_softmax_load(in + a, rest) - most);
-    pz_softmax_store(out + a, x, rest);
-    sum += pz_v_first(x, rest < PZ_S ? (int32_t)rest : PZ_S);
+    const pz_v x = pz_softmax_load(in + a, rest) - most, e = pz_v_exp(x);
+    pz_softmax_store(out + a, s->log ? x : e, rest);
+    sum += pz_v_first(e, rest < PZ_S ? (int32_t)rest : PZ_S);
   }
-  pz_v scale = pz_v_set1(1.0f / pz_v_sum(sum));
+  pz_v scale = pz_softmax_scale(s->log, pz_v_set1(pz_v_sum(sum)));
   for (int64_t a = 0; a < s->axis; a += PZ_S)
-    pz_softmax_store(out + a, pz_softmax_load(out + a, s->axis - a) * scale, s->axis - a);
+    pz_softmax_store(out + a, pz_softmax_end(s->log, pz_softmax_load(out + a, s->axis - a), scale),
+                     s->axis - a);
 }
 
 PZ_INLINE void pz_softmax_plain(const pz_softmax_plain_shape s, const float *in, float *out, int32_t worker,

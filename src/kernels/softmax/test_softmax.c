@@ -10,13 +10,15 @@
 
 enum { ROUNDS = 150 };
 
-static void softmax_of(const double *x, double *y, int32_t count, int64_t stride) {
+static void softmax_of(const double *x, double *y, int32_t count, int64_t stride, bool logarithm) {
   double most = x[0], sum = 0;
   for (int32_t i = 0; i < count; ++i)
     most = isnan(x[i * stride]) || x[i * stride] > most ? x[i * stride] : most;
   for (int32_t i = 0; i < count; ++i) sum += exp(x[i * stride] - most);
   for (int32_t i = 0; i < count; ++i)
-    y[i * stride] = isnan(sum) ? (double)NAN : exp(x[i * stride] - most) / sum;
+    y[i * stride] = isnan(sum)  ? (double)NAN
+                    : logarithm ? x[i * stride] - most - log(sum)
+                                : exp(x[i * stride] - most) / sum;
 }
 
 static void test_maps(void **state) {
@@ -37,9 +39,9 @@ static void test_maps(void **state) {
     PZ_TEST_EACH(z, 0, z.c) *next++ = *pz_test_at(&in, n, c, d, h, w);
     for (int64_t i = 0; i < z.n * points; ++i) {
       int64_t at = i / points * z.c * points + i % points;
-      softmax_of(x + at, want + at, z.c, points);
+      softmax_of(x + at, want + at, z.c, points, round % 3 == 1);
     }
-    pz_softmax_shape s = {in.view, target->view};
+    pz_softmax_shape s = {in.view, target->view, round % 3 == 1};
     PZ_TEST_WORKERS(same, target->memory, pz_softmax(s, in.at, target->at, worker, workers));
     assert_true(same);
     assert_true(pz_test_equal(target, want, 2e-6));
@@ -55,7 +57,7 @@ static void test_plain(void **state) {
   for (int round = 0; round < 2 * ROUNDS; ++round) {
     bool same, in_place = round % 2;
     pz_softmax_plain_shape s = {pz_test_int(&r, 1, 4), pz_test_int(&r, 1, 60),
-                                pz_test_int(&r, 0, 2) ? pz_test_int(&r, 1, 150) : 1};
+                                pz_test_int(&r, 0, 2) ? pz_test_int(&r, 1, 150) : 1, round % 3 == 1};
     int64_t count = s.outer * s.axis * s.inner;
     pz_test_memory in = pz_test_alloc(count, round % 3 == 0), out = pz_test_alloc(count, round % 5 == 0);
     double *x = calloc((size_t)count, sizeof *x), *want = calloc((size_t)count, sizeof *x);
@@ -64,7 +66,7 @@ static void test_plain(void **state) {
     for (int64_t i = 0; i < count; ++i) x[i] = in.data[i];
     for (int64_t i = 0; i < s.outer * s.inner; ++i) {
       int64_t at = i / s.inner * s.axis * s.inner + i % s.inner;
-      softmax_of(x + at, want + at, (int32_t)s.axis, s.inner);
+      softmax_of(x + at, want + at, (int32_t)s.axis, s.inner, s.log);
     }
     pz_test_memory *target = in_place ? &in : &out;
     PZ_TEST_WORKERS(same, *target, pz_softmax_plain(s, in.data, target->data, worker, workers));
@@ -78,7 +80,7 @@ static void test_plain(void **state) {
 /* Large values of either sign neither overflow nor vanish. */
 static void test_range(void **state) {
   (void)state;
-  const pz_softmax_plain_shape s = {1, 3, 1};
+  const pz_softmax_plain_shape s = {1, 3, 1, 0};
   const float in[3] = {3e38f, 3e38f, -3e38f};
   float out[3];
   pz_softmax_plain(s, in, out, 0, 1);

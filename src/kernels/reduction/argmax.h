@@ -1,0 +1,74 @@
+/* argmax.h: the index along one dimension of the greatest value, as a whole number in a float; of equal ones the first, or the
+ * last; NaN counts as greatest. The dimension becomes 1.
+ *
+ * Layouts: `in` and `out` blocked, any strides, sizes of out as those of in but for `axis` (0 .. 4: n, c, d, h, w), where it is 1;
+ * they do not overlap. Padding lanes of `in` are not looked at; those of `out` become zero, and where the axis is the maps so do
+ * all lanes but the first. Over maps S points are worked on together, transposed in registers. Unit of work: a row of out. */
+#ifndef PZ_KERNELS_REDUCTION_ARGMAX_H
+#define PZ_KERNELS_REDUCTION_ARGMAX_H
+
+#include "kernels/copy/transpose.h"
+#include "kernels/rows.h"
+#include "kernels/vec.h"
+
+typedef struct pz_argmax_shape {
+  pz_view in, out;
+  int32_t axis, last;
+} pz_argmax_shape;
+
+/* The greatest value so far and its index. */
+typedef struct pz_argmax_best {
+  pz_v value, index;
+} pz_argmax_best;
+
+PZ_INLINE void pz_argmax_try(int32_t last, pz_argmax_best *best, pz_v x, int32_t index) {
+  pz_vi known = (pz_vi)(best->value == best->value), nan = (pz_vi)(x != x);
+  pz_vi better = (pz_vi)(last ? x >= best->value : x > best->value) | (nan & known);
+  if (last) better |= nan;
+  best->value = pz_v_select(better, x, best->value);
+  best->index = pz_v_select(better, pz_v_set1((float)index), best->index);
+}
+
+PZ_INLINE void pz_argmax_load(const pz_argmax_shape *s, const float *in, int32_t points, pz_v tile[PZ_S]) {
+  PZ_UNROLL for (int i = 0; i < PZ_S; ++i) tile[i] =
+      i < points ? pz_v_load(in + i * s->in.stride_w) : pz_v_zero();
+  pz_transpose(tile);
+}
+
+/* `points` (at most S) points from `in` on, over all maps. */
+PZ_INLINE void pz_argmax_maps(const pz_argmax_shape *s, const float *in, float *out, int32_t points) {
+  pz_v tile[PZ_S];
+  pz_argmax_best best = {pz_v_zero(), pz_v_zero()};
+  PZ_ROLL for (int32_t b = 0; b < pz_blocks(&s->in); ++b) {
+    pz_argmax_load(s, in + b * s->in.stride_c, points, tile);
+    if (b == 0) best = (pz_argmax_best){tile[0], pz_v_zero()};
+    PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) if (i < pz_block_maps(&s->in, b))
+        pz_argmax_try(s->last, &best, tile[i], b * PZ_S + i);
+  }
+  tile[0] = best.index;
+  PZ_UNROLL for (int i = 1; i < PZ_S; ++i) tile[i] = pz_v_zero();
+  pz_transpose(tile);
+  PZ_UNROLL for (int i = 0; i < PZ_S; ++i) if (i < points) pz_v_store(out + i * s->out.stride_w, tile[i]);
+}
+
+PZ_INLINE void pz_argmax(const pz_argmax_shape s, const float *in, float *out, int32_t worker,
+                         int32_t workers) {
+  const int64_t steps[5] = {s.in.stride_n, 0, s.in.stride_d, s.in.stride_h, s.in.stride_w};
+  const int32_t sizes[5] = {s.in.n, s.in.c, s.in.d, s.in.h, s.in.w};
+  PZ_EACH_ROW(&s.out, row, worker, workers) {
+    const float *from = in + pz_row_offset(&s.in, row);
+    float *to = out + pz_row_offset(&s.out, row);
+    for (int32_t w = 0; s.axis == 1 && w < s.out.w; w += PZ_S)
+      pz_argmax_maps(&s, from + w * s.in.stride_w, to + w * s.out.stride_w,
+                     s.out.w - w < PZ_S ? s.out.w - w : PZ_S);
+    for (int32_t w = 0; s.axis != 1 && w < s.out.w; ++w) {
+      const float *p = from + w * s.in.stride_w;
+      pz_argmax_best best = {pz_v_load(p), pz_v_zero()};
+      for (int32_t i = 1; i < sizes[s.axis]; ++i)
+        pz_argmax_try(s.last, &best, pz_v_load(p + i * steps[s.axis]), i);
+      pz_v_store(to + w * s.out.stride_w, pz_v_first(best.index, pz_block_maps(&s.out, row.b)));
+    }
+  }
+}
+
+#endif

@@ -19,8 +19,8 @@ static bool count_is_sound(int32_t n, int32_t least, int32_t most, const void *a
   return n >= least && n <= most && (n == 0 || array);
 }
 
-static bool dims_are_sound(int32_t rank, int32_t least_rank, const int64_t *dim) {
-  if (rank < least_rank || rank > PZ_ABI_MAX_RANK) return false;
+static bool dims_are_sound(int32_t rank, const int64_t *dim) {
+  if (rank < 0 || rank > PZ_ABI_MAX_RANK) return false;
   int64_t elements = 1;
   for (int i = 0; i < rank; i++)
     if (dim[i] < 1 || dim[i] > MAX_DIM || !pz_mul_i64(elements, dim[i], &elements) || elements > MAX_ELEMENTS)
@@ -51,7 +51,7 @@ static bool last_element(const pz_abi_tensor *t, int64_t *offset) {
 }
 
 static bool tensor_is_sound(const pz_abi_network *net, const pz_abi_tensor *t) {
-  if (!t->name || !dims_are_sound(t->rank, 0, t->dim) || t->block < 1 || t->block > MAX_BLOCK) return false;
+  if (!t->name || !dims_are_sound(t->rank, t->dim) || t->block < 1 || t->block > MAX_BLOCK) return false;
   int64_t last, size;
   if (t->space == PZ_ABI_ARENA) size = (int64_t)(net->arena_bytes / sizeof(float));
   else if (t->space == PZ_ABI_OUTPUT && t->index >= 0 && t->index < net->n_outputs)
@@ -82,7 +82,7 @@ static bool counts_are_sound(const pz_abi_network *net) {
 static pz_status check_ports(const pz_abi_port *ports, int32_t n, const char *path, const char *what,
                              pz_error *err) {
   for (int32_t i = 0; i < n; i++)
-    if (!ports[i].name || !dims_are_sound(ports[i].rank, 1, ports[i].dim)) return bad(path, what, i, err);
+    if (!ports[i].name || !dims_are_sound(ports[i].rank, ports[i].dim)) return bad(path, what, i, err);
   return PZ_OK;
 }
 

@@ -56,7 +56,7 @@ static void sound(fixture *f) {
   CASE("sizes or counts", f->net.n_steps = INT32_MAX)                                                        \
   CASE("sizes or counts", f->net.steps = NULL)                                                               \
   CASE("input 0", f->in.name = NULL)                                                                         \
-  CASE("input 0", f->in.rank = 0)                                                                            \
+  CASE("input 0", f->in.rank = -1)                                                                           \
   CASE("input 0", f->in.rank = 6)                                                                            \
   CASE("input 0", f->in.dim[0] = 0)                                                                          \
   CASE("input 0", f->in.dim[4] = -4)                                                                         \

@@ -160,8 +160,10 @@ PZ_INLINE pz_v pz_conv_start(const pz_conv_direct_shape *s, const pz_conv_tile *
                      pz_conv_point(&s->out, pz_conv_unit, rw, i / kb));
   pz_v bias = s->has_bias ? pz_v_load(t->bias + map) : pz_v_zero();
   if (!s->base.c) return bias;
-  pz_v base = pz_v_load(t->base + pz_conv_block_offset(s, &s->base, i % kb) +
-                        pz_conv_point(&s->base, pz_conv_unit, rw, i / kb));
+  const float *at = t->base + pz_conv_block_offset(s, &s->base, i % kb) +
+                    pz_conv_point(&s->base, pz_conv_unit, rw, i / kb);
+  pz_v base = pz_v_load(at);
+  __builtin_prefetch(at + rw * s->base.stride_w); /* the next tile's: sums cannot begin without it */
   return s->has_base_scale ? pz_v_fma(base, pz_v_load(t->base_scale + map), bias) : base + bias;
 }
 

@@ -85,37 +85,6 @@ PZ_INLINE pz_v pz_v_loadu(const float *p) { return *(const pz_v_anywhere *)p; }
 PZ_INLINE void pz_v_store(float *p, pz_v x) { *(pz_v_aligned *)p = x; }
 PZ_INLINE void pz_v_storeu(float *p, pz_v x) { *(pz_v_anywhere *)p = x; }
 
-/* The first n lanes, n at most S, from and to memory; what lies behind them is not touched. The other lanes loaded are 0. */
-#if PZ_S == 16 && defined(__AVX512F__)
-PZ_INLINE pz_v pz_v_load_first(const float *p, int32_t n) {
-  return (pz_v)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
-}
-PZ_INLINE void pz_v_store_first(float *p, pz_v x, int32_t n) {
-  _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)x);
-}
-#elif PZ_S == 8 && defined(__AVX__)
-PZ_INLINE __m256i pz_v_mask_first(int32_t n) {
-  return (__m256i)((pz_vi){0, 1, 2, 3, 4, 5, 6, 7} < (pz_vi){0} + n);
-}
-PZ_INLINE pz_v pz_v_load_first(const float *p, int32_t n) {
-  return (pz_v)_mm256_maskload_ps(p, pz_v_mask_first(n));
-}
-PZ_INLINE void pz_v_store_first(float *p, pz_v x, int32_t n) {
-  _mm256_maskstore_ps(p, pz_v_mask_first(n), (__m256)x);
-}
-#else
-PZ_INLINE pz_v pz_v_load_first(const float *p, int32_t n) {
-  pz_v x = {0};
-  for (int32_t i = 0; i < PZ_S; ++i)
-    if (i < n) x[i] = p[i];
-  return x;
-}
-PZ_INLINE void pz_v_store_first(float *p, pz_v x, int32_t n) {
-  for (int32_t i = 0; i < PZ_S; ++i)
-    if (i < n) p[i] = x[i];
-}
-#endif
-
 /* A store past the caches, and what must follow before another thread may read. */
 #if PZ_S == 16 && defined(__AVX512F__)
 PZ_INLINE void pz_v_stream(float *p, pz_v x) { _mm512_stream_ps(p, (__m512)x); }
@@ -183,6 +152,35 @@ PZ_INLINE pz_vd pz_v_double(pz_v x, int half) {
   return __builtin_convertvector(u.half[half], pz_vd);
 }
 
+/* Lanes first .. first+n-1, constants, from and to p[first] ..: nothing else is read or written. The other lanes loaded are 0. */
+#if PZ_S == 16 && defined(__AVX512F__)
+#define PZ_V_LANES(first, n) ((__mmask16)(((1u << (n)) - 1) << (first)))
+PZ_INLINE pz_v pz_v_load_lanes(const float *p, int32_t first, int32_t n) {
+  return (pz_v)_mm512_maskz_loadu_ps(PZ_V_LANES(first, n), p);
+}
+PZ_INLINE void pz_v_store_lanes(float *p, pz_v x, int32_t first, int32_t n) {
+  _mm512_mask_storeu_ps(p, PZ_V_LANES(first, n), (__m512)x);
+}
+#elif PZ_S == 8 && defined(__AVX__)
+#define PZ_V_LANES(first, n)                                                                                 \
+  ((__m256i)((pz_vi_lanes() >= pz_vi_set1(first)) & (pz_vi_lanes() < pz_vi_set1((first) + (n)))))
+PZ_INLINE pz_v pz_v_load_lanes(const float *p, int32_t first, int32_t n) {
+  return (pz_v)_mm256_maskload_ps(p, PZ_V_LANES(first, n));
+}
+PZ_INLINE void pz_v_store_lanes(float *p, pz_v x, int32_t first, int32_t n) {
+  _mm256_maskstore_ps(p, PZ_V_LANES(first, n), (__m256)x);
+}
+#else
+PZ_INLINE pz_v pz_v_load_lanes(const float *p, int32_t first, int32_t n) {
+  pz_v x = {0};
+  PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) if (i >= first && i < first + n) x[i] = p[i];
+  return x;
+}
+PZ_INLINE void pz_v_store_lanes(float *p, pz_v x, int32_t first, int32_t n) {
+  PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) if (i >= first && i < first + n) p[i] = x[i];
+}
+#endif
+
 /* ---- arithmetic (sum, difference, product, quotient: the operators) ---- */
 
 /* One row an instruction set: a*b + c (fused where the set has it), larger, smaller, a > b ? x : y. */
@@ -241,28 +239,43 @@ PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
 PZ_INLINE pz_v pz_v_max_nan(pz_v a, pz_v b) { return pz_v_select((pz_vi)(a == a), pz_v_max(a, b), a); }
 PZ_INLINE pz_v pz_v_min_nan(pz_v a, pz_v b) { return pz_v_select((pz_vi)(a == a), pz_v_min(a, b), a); }
 
-/* Lanes 2i and 2i+1 of a and b added up: those of a in the lower half. */
+/* Of each four lanes: those of a added up in pairs, then those of b. */
 PZ_INLINE pz_v pz_v_pairs(pz_v a, pz_v b) {
 #if PZ_S == 16
-  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +
-         __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+  return __builtin_shufflevector(a, b, 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30) +
+         __builtin_shufflevector(a, b, 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
 #elif PZ_S == 8
-  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14) +
-         __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+  return __builtin_shufflevector(a, b, 0, 2, 8, 10, 4, 6, 12, 14) +
+         __builtin_shufflevector(a, b, 1, 3, 9, 11, 5, 7, 13, 15);
 #else
   return __builtin_shufflevector(a, b, 0, 2, 4, 6) + __builtin_shufflevector(a, b, 1, 3, 5, 7);
 #endif
 }
 
+/* Fours of lanes 2i and 2i+1 of a and b added up: those of a in the lower half. */
+PZ_INLINE pz_v pz_v_fours(pz_v a, pz_v b) {
+#if PZ_S == 16
+  return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) +
+         __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+#elif PZ_S == 8
+  return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
+         __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+#else
+  return a + b; /* never needed */
+#endif
+}
+
 /* Lane i: the sum of all lanes of x[i]; S vectors, which are overwritten. */
 PZ_INLINE pz_v pz_v_sums(pz_v *x) {
-#if PZ_S >= 16
-  PZ_UNROLL for (int32_t i = 0; i < 8; ++i) x[i] = pz_v_pairs(x[2 * i], x[2 * i + 1]);
+  PZ_UNROLL for (int32_t i = 0; i < PZ_S / 2; ++i) x[i] = pz_v_pairs(x[2 * i], x[2 * i + 1]);
+  PZ_UNROLL for (int32_t i = 0; i < PZ_S / 4; ++i) x[i] = pz_v_pairs(x[2 * i], x[2 * i + 1]);
+#if PZ_S == 16
+  return pz_v_fours(pz_v_fours(x[0], x[1]), pz_v_fours(x[2], x[3]));
+#elif PZ_S == 8
+  return pz_v_fours(x[0], x[1]);
+#else
+  return x[0];
 #endif
-#if PZ_S >= 8
-  PZ_UNROLL for (int32_t i = 0; i < 4; ++i) x[i] = pz_v_pairs(x[2 * i], x[2 * i + 1]);
-#endif
-  return pz_v_pairs(pz_v_pairs(x[0], x[1]), pz_v_pairs(x[2], x[3]));
 }
 
 /* Sum of all lanes, in a fixed order: the upper half onto the lower, until one is left. */

@@ -36,16 +36,20 @@ static inline void pz_conv_reduce_pack(const pz_conv_reduce_shape *s, const floa
                                          pz_conv_split_size(groups, g), b, packed);
 }
 
-/* kb maps at a time, at most 4, and as many points as the registers hold besides weights and one point; where a result is
- * blocked, no more than one vector of sums, as their number is not rounded up then. */
+/* Points of a tile of kb maps: accumulators, the fewer operands and one more in registers (without fused multiply-add a product
+ * needs one too), 24 accumulators at most. gcc 12 needs one to spare. */
+static inline int32_t pz_conv_reduce_most(const pz_conv_reduce_shape *s, int32_t registers) {
+  const int32_t spare = s->in.block == 4 ? 3 : 2;
+  int32_t points = 1;
+  for (int32_t more = 2; more * s->kb <= 24; ++more)
+    if (more * s->kb + (more < s->kb ? more : s->kb) + spare <= registers) points = more;
+  return points;
+}
+
+/* At most 6 maps at a time. */
 static inline void pz_conv_reduce_schedule(pz_conv_reduce_shape *s, int32_t registers) {
-  s->kb = pz_conv_split_of(s->out.c, 4).size;
-  int32_t spare = s->in.block == 4 ? 2 : 1; /* without fused multiply-add a product needs a register */
-  const int32_t free =
-      registers > 16 ? 22 : registers - spare - s->kb; /* gcc 12 spills where more of 32 are in use */
-  int32_t most = free / s->kb;
-  if (s->out.block > 4 && most * s->kb > s->out.block) most = s->out.block / s->kb;
-  s->rw = pz_conv_split_of(s->out.w, most).size;
+  s->kb = pz_conv_split_of(s->out.c, 6).size;
+  s->rw = pz_conv_split_of(s->out.w, pz_conv_reduce_most(s, registers)).size;
   s->rh = 1, s->c_chunk = pz_conv_in_blocks(s);
 }
 

@@ -30,6 +30,40 @@ PZ_INLINE int32_t pz_reduce_index(const pz_conv_reduce_shape *s, int32_t kb, int
 /* Elements from the first out map to map k of a view. */
 PZ_INLINE int64_t pz_reduce_map(const pz_view *v, int32_t k) { return v->block == 1 ? k * v->stride_c : k; }
 
+/* One tap of one input block. The fewer operands wait in registers; pinned as in direct.h, or gcc 12 spills. */
+PZ_INLINE void pz_reduce_step(const pz_conv_reduce_shape *s, int32_t kb, int32_t rw, const float *in,
+                              const float *weights, pz_v *acc) {
+  const int64_t step = s->stride[2] * s->in.stride_w;
+  pz_v held[PZ_REDUCE_POINTS];
+  if (kb <= rw) {
+    PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+      held[k] = pz_v_load(weights + k * PZ_S);
+      PZ_V_PIN(held[k]);
+    }
+    PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
+      pz_v x = pz_v_load(in + r * step);
+      PZ_V_PIN(x);
+      PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+        const int32_t i = pz_reduce_index(s, kb, rw, k, r);
+        acc[i] = pz_v_fma(held[k], x, acc[i]);
+      }
+    }
+  } else {
+    PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
+      held[r] = pz_v_load(in + r * step);
+      PZ_V_PIN(held[r]);
+    }
+    PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+      pz_v x = pz_v_load(weights + k * PZ_S);
+      PZ_V_PIN(x);
+      PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
+        const int32_t i = pz_reduce_index(s, kb, rw, k, r);
+        acc[i] = pz_v_fma(held[r], x, acc[i]);
+      }
+    }
+  }
+}
+
 PZ_INLINE void pz_reduce_sum(const pz_conv_reduce_shape *s, int32_t kb, int32_t rw, const pz_reduce_tile *t,
                              pz_v *acc) {
   const int32_t blocks = pz_conv_in_blocks(s);
@@ -43,15 +77,7 @@ PZ_INLINE void pz_reduce_sum(const pz_conv_reduce_shape *s, int32_t kb, int32_t 
         PZ_ROLL for (int32_t w = 0; w < s->kernel[2]; ++w) {
           PZ_POINTER_PIN(x);
           PZ_POINTER_PIN(weights);
-          pz_v held[PZ_REDUCE_POINTS];
-          PZ_UNROLL for (int32_t k = 0; k < kb; ++k) held[k] = pz_v_load(weights + k * PZ_S);
-          PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
-            pz_v point = pz_v_load(x + r * s->stride[2] * s->in.stride_w);
-            PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
-              const int32_t i = pz_reduce_index(s, kb, rw, k, r);
-              acc[i] = pz_v_fma(held[k], point, acc[i]);
-            }
-          }
+          pz_reduce_step(s, kb, rw, x, weights, acc);
           PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) PZ_V_PIN(acc[i]);
           x += s->dilation[2] * s->in.stride_w;
           weights += kb * PZ_S;
@@ -80,20 +106,43 @@ PZ_INLINE void pz_reduce_finish(const pz_conv_reduce_shape *s, const pz_reduce_t
   else PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) if (i < points) at[i * s->out.stride_w] = value[i];
 }
 
-/* The same on the kb sums of one point of a blocked result; the last maps' vector brings the zeros of the padding lanes. */
-PZ_INLINE void pz_reduce_finish_point(const pz_conv_reduce_shape *s, const pz_reduce_tile *t, int32_t kb,
-                                      int32_t point, const float *sums) {
-  const int32_t map = t->map, lanes = map + kb < s->out.c ? kb : PZ_S - map;
-  pz_v x = pz_v_load_first(sums, kb);
-  if (s->has_bias) x = x + pz_v_load_first(t->bias + map, kb);
-  if (s->base.c) {
-    pz_v base = pz_v_load_first(t->base + point * s->base.stride_w, kb);
-    x = s->has_base_scale ? pz_v_fma(base, pz_v_load_first(t->base_scale + map, kb), x) : x + base;
+/* Of a blocked result: what vector v of a tile's sums holds of the point's maps, as lanes. */
+typedef struct pz_reduce_piece {
+  int32_t first, lanes; /* in the vector */
+  int64_t shift;        /* of the point's first map from lane 0 */
+} pz_reduce_piece;
+
+PZ_INLINE pz_reduce_piece pz_reduce_piece_of(int32_t kb, int32_t point, int32_t v) {
+  const int32_t at = point * kb - v * PZ_S, first = at < 0 ? 0 : at, end = at + kb < PZ_S ? at + kb : PZ_S;
+  return (pz_reduce_piece){first, end - first, at};
+}
+
+PZ_INLINE pz_v pz_reduce_base(const pz_conv_reduce_shape *s, const pz_reduce_tile *t, int32_t kb, int32_t rw,
+                              int32_t v) {
+  pz_vi bits = {0};
+  PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
+    const pz_reduce_piece p = pz_reduce_piece_of(kb, r, v);
+    if (p.lanes > 0)
+      bits |= pz_v_bits(pz_v_load_lanes(t->base + r * s->base.stride_w - p.shift, p.first, p.lanes));
   }
-  pz_v slope = s->act == PZ_K_ACT_PRELU ? pz_v_load_first(t->slope + map, kb) : pz_v_zero();
+  return pz_v_from_bits(bits);
+}
+
+/* Bias, Base and activation on vector v of the sums of a blocked result. */
+PZ_INLINE void pz_reduce_finish_lanes(const pz_conv_reduce_shape *s, const pz_reduce_tile *t, int32_t kb,
+                                      int32_t rw, int32_t v, pz_v x) {
+  if (s->has_bias) x = x + pz_v_loadu(t->bias + v * PZ_S);
+  if (s->base.c) {
+    pz_v base = pz_reduce_base(s, t, kb, rw, v);
+    x = s->has_base_scale ? pz_v_fma(base, pz_v_loadu(t->base_scale + v * PZ_S), x) : x + base;
+  }
+  pz_v slope = s->act == PZ_K_ACT_PRELU ? pz_v_loadu(t->slope + v * PZ_S) : pz_v_zero();
   x = pz_activate(s->act, s->alpha, s->beta, slope, x);
-  if (!pz_k_act_zero_at_zero(s->act)) x = pz_v_first(x, kb);
-  pz_v_store_first(t->out + point * s->out.stride_w, x, lanes);
+  PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
+    const pz_reduce_piece p = pz_reduce_piece_of(kb, r, v);
+    float *at = t->out + r * s->out.stride_w;
+    if (p.lanes > 0) pz_v_store_lanes(at - p.shift, x, p.first, p.lanes);
+  }
 }
 
 PZ_INLINE void pz_reduce_one_tile(const pz_conv_reduce_shape *s, int32_t kb, int32_t rw,
@@ -103,14 +152,18 @@ PZ_INLINE void pz_reduce_one_tile(const pz_conv_reduce_shape *s, int32_t kb, int
       0}; /* gcc keeps acc in registers only if no loop over it is nested */
   PZ_UNROLL for (int32_t i = 0; i < PZ_REDUCE_POINTS; ++i) acc[i] = pz_v_zero();
   pz_reduce_sum(s, kb, rw, t, acc);
+  if (s->out.block != 1) {
+    PZ_UNROLL for (int32_t v = 0; v < PZ_REDUCE_POINTS / PZ_S; ++v) if (v * PZ_S < kb * rw)
+        pz_reduce_finish_lanes(s, t, kb, rw, v, pz_v_sums(acc + v * PZ_S));
+    if (t->map + kb == s->out.c)
+      PZ_UNROLL for (int32_t r = 0; r < rw; ++r) pz_v_store_lanes(
+          t->out + r * s->out.stride_w - (s->out.c - kb), pz_v_zero(), s->out.c, PZ_S - s->out.c);
+    return;
+  }
   PZ_UNROLL for (int32_t i = 0; i < PZ_REDUCE_POINTS; i += PZ_S) if (i < kb * rw)
       pz_v_storeu(sums + i, pz_v_sums(acc + i));
-  if (s->out.block == 1) {
-    PZ_ROLL for (int32_t k = 0; k < kb; ++k) PZ_ROLL for (int32_t r = 0; r < rw; r += PZ_S)
-        pz_reduce_finish(s, t, k, r, rw - r < PZ_S ? rw - r : PZ_S, pz_v_loadu(sums + k * rw + r));
-  } else {
-    PZ_ROLL for (int32_t r = 0; r < rw; ++r) pz_reduce_finish_point(s, t, kb, r, sums + r * kb);
-  }
+  PZ_ROLL for (int32_t k = 0; k < kb; ++k) PZ_ROLL for (int32_t r = 0; r < rw; r += PZ_S)
+      pz_reduce_finish(s, t, k, r, rw - r < PZ_S ? rw - r : PZ_S, pz_v_loadu(sums + k * rw + r));
 }
 
 PZ_INLINE void pz_reduce_tiles(const pz_conv_reduce_shape *s, int32_t kb, int32_t rw, int32_t count,
@@ -141,6 +194,23 @@ PZ_INLINE void pz_reduce_rows(const pz_conv_reduce_shape *s, int32_t kb, int64_t
   }
 }
 
+/* The kb values from `map` on again and again, as the sums of a blocked result lie; what is read of a plain one. */
+PZ_INLINE const float *pz_reduce_lanes(const pz_conv_reduce_shape *s, int32_t kb, const float *values,
+                                       int32_t map, float lanes[PZ_REDUCE_POINTS]) {
+  if (!values || s->out.block == 1) return values;
+  PZ_ROLL for (int32_t i = 0; i < PZ_REDUCE_POINTS; ++i) lanes[i] = values[map + i % kb];
+  return lanes;
+}
+
+PZ_INLINE void pz_reduce_group(const pz_conv_reduce_shape *s, int32_t kb, int64_t row, int64_t end,
+                               pz_reduce_tile t) {
+  float lanes[3][PZ_REDUCE_POINTS];
+  t.bias = pz_reduce_lanes(s, kb, t.bias, t.map, lanes[0]);
+  t.base_scale = pz_reduce_lanes(s, kb, t.base_scale, t.map, lanes[1]);
+  t.slope = pz_reduce_lanes(s, kb, t.slope, t.map, lanes[2]);
+  pz_reduce_rows(s, kb, row, end, t);
+}
+
 /* All maps of rows row .. end. */
 PZ_INLINE void pz_reduce_strip(const pz_conv_reduce_shape *s, int64_t row, int64_t end, pz_reduce_tile t) {
   const pz_conv_split groups = pz_conv_reduce_groups(s);
@@ -148,8 +218,8 @@ PZ_INLINE void pz_reduce_strip(const pz_conv_reduce_shape *s, int64_t row, int64
   PZ_ROLL for (int32_t g = 0; g < groups.count; ++g) {
     t.map = pz_conv_split_begin(groups, g);
     t.weights = weights + (int64_t)t.map * pz_conv_in_blocks(s) * pz_conv_taps(s) * PZ_S;
-    if (g < groups.large) pz_reduce_rows(s, groups.size, row, end, t);
-    else if (groups.large < groups.count) pz_reduce_rows(s, groups.size - 1, row, end, t);
+    if (g < groups.large) pz_reduce_group(s, groups.size, row, end, t);
+    else if (groups.large < groups.count) pz_reduce_group(s, groups.size - 1, row, end, t);
   }
 }
 

@@ -2,7 +2,7 @@
  * C, run by the compiler half.
  *
  * A block that holds t of S maps costs in.c multiply-adds of vectors a tap like a whole one; sums over lanes cost t for each
- * block of in maps, 8% more for the shorter tile and 3.5 for each result's sum at the end. 36 maps in blocks of 16 take 84
+ * block of in maps, 8% more for the shorter tile and 4 for each result's sum at the end. 36 maps in blocks of 16 take 84
  * instead of 108, 28 take 52 instead of 56. */
 #ifndef PZ_KERNELS_CONV_TAIL_H
 #define PZ_KERNELS_CONV_TAIL_H
@@ -13,7 +13,7 @@
 
 /* In vector multiply-adds for each point, of `maps` maps of the result. */
 static inline double pz_conv_tail_cost(int32_t maps, int32_t maps_in, int32_t block, int32_t taps) {
-  return maps * (1.08 * taps * ((maps_in + block - 1) / block) + 3.5);
+  return maps * (1.08 * taps * ((maps_in + block - 1) / block) + 4);
 }
 
 /* How many maps are to be the tail; 0: none. */

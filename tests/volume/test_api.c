@@ -42,6 +42,84 @@ static void infer(void **state) {
   fx_leave(&f);
 }
 
+/* A volume in memory behind callbacks, which notice planes out of order and may fail. */
+typedef struct memory {
+  const pz_volume_info *info;
+  char *data;
+  int64_t next, fail_at;
+} memory;
+
+static bool turn(memory *m, int64_t z, int64_t n) {
+  assert_int_equal(z, m->next);
+  m->next = z + n;
+  return m->next <= m->fail_at;
+}
+
+static bool read_memory(void *host, int64_t z, int64_t n, void *planes, int64_t channel_bytes) {
+  memory *m = host;
+  const int64_t plane = pz_volume_plane_bytes(m->info);
+  for (int64_t c = 0; c < m->info->channels; c++)
+    memcpy((char *)planes + c * channel_bytes, m->data + (c * m->info->shape[0] + z) * plane,
+           (size_t)(n * plane));
+  return turn(m, z, n);
+}
+
+static bool write_memory(void *host, int64_t z, int64_t n, const void *planes, int64_t channel_bytes) {
+  memory *m = host;
+  const int64_t plane = pz_volume_plane_bytes(m->info);
+  for (int64_t c = 0; c < m->info->channels; c++)
+    memcpy(m->data + (c * m->info->shape[0] + z) * plane, (const char *)planes + c * channel_bytes,
+           (size_t)(n * plane));
+  return turn(m, z, n);
+}
+
+static void callbacks(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+  const pz_volume_info info = fx_info(PZ_U8, 1, 40, 13, 17), result = fx_info(PZ_F32, 1, 40, 13, 17);
+  const pz_infer_options o = {.overlap = {0, 2, 3}, .blend = PZ_BLEND_BUMP};
+  uint8_t *data = fx_content(&info, 1);
+  float *out = calloc((size_t)pz_volume_bytes(&result), 1);
+  char in_path[600], out_path[600], *report = NULL;
+  snprintf(in_path, sizeof in_path, "%s", fx_path(&f, "in.npy"));
+  snprintf(out_path, sizeof out_path, "%s", fx_path(&f, "out.npy"));
+  fx_save(in_path, &info, data);
+  assert_int_equal(pz_infer(NETWORK, in_path, out_path, &o, NULL), PZ_OK);
+  pz_volume_info got;
+  float *want = fx_load(out_path, &got);
+
+  pz_net *net;
+  memory from = {&info, (char *)data, 0, 40}, to = {&result, (char *)out, 0, 40};
+  pz_volume_reader reader = {
+      .dtype = PZ_U8, .channels = 1, .shape = {40, 13, 17}, .read = read_memory, .host = &from};
+  const pz_volume_writer writer = {.write = write_memory, .host = &to}, file = {.path = out_path};
+  assert_int_equal(pz_net_open(NETWORK, NULL, &net), PZ_OK);
+  if (pz_net_infer(net, &reader, &writer, &o, &report) != PZ_OK) fail_msg("%s", pz_last_message());
+  assert_memory_equal(out, want, (size_t)pz_volume_bytes(&result));
+  assert_true(from.next == 40 && to.next == 40);
+  assert_non_null(strstr(report, "\"path\": \"the volume\""));
+  pz_free(report);
+
+  from.next = 0, from.fail_at = 30;
+  assert_int_equal(pz_net_infer(net, &reader, &file, &o, NULL), PZ_ERROR_RUN);
+  assert_non_null(strstr(pz_last_message(), "its reader failed at planes"));
+  assert_false(fx_exists(fx_path(&f, "out.npy.pznet-job")));
+  from.next = to.next = 0, from.fail_at = 40, to.fail_at = 20;
+  assert_int_equal(pz_net_infer(net, &reader, &writer, &o, NULL), PZ_ERROR_RUN);
+  assert_non_null(strstr(pz_last_message(), "its writer failed at planes"));
+  from.next = 0;
+  const pz_infer_options resume = {.resume = true};
+  assert_int_equal(pz_net_infer(net, &reader, &file, &resume, NULL), PZ_ERROR_USAGE);
+  reader.shape[1] = 0;
+  assert_int_equal(pz_net_infer(net, &reader, &file, &o, NULL), PZ_ERROR_INPUT);
+  reader.dtype = (pz_dtype)9;
+  assert_int_equal(pz_net_infer(net, &reader, &file, &o, NULL), PZ_ERROR_USAGE);
+  assert_int_equal(pz_net_infer(net, &(pz_volume_reader){0}, &file, &o, NULL), PZ_ERROR_USAGE);
+  pz_net_close(net);
+  free(data), free(out), free(want);
+  fx_leave(&f);
+}
+
 static void refusals(void **state) {
   (void)state;
   const fx_folder f = fx_enter();
@@ -59,6 +137,8 @@ static void refusals(void **state) {
       {{.memory = 0}, "/nowhere/net.so", "in.tif", PZ_ERROR_INPUT, "/nowhere/net.so"},
       {{.memory = -1}, NETWORK, "in.tif", PZ_ERROR_USAGE, "negative"},
       {{.blend = (pz_blend)9}, NETWORK, "in.tif", PZ_ERROR_USAGE, "enumeration"},
+      {{.tiling = (pz_tiling)9}, NETWORK, "in.tif", PZ_ERROR_USAGE, "enumeration"},
+      {{.sums = (pz_sums)9}, NETWORK, "in.tif", PZ_ERROR_USAGE, "enumeration"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char *report = NULL;
@@ -78,6 +158,7 @@ static void refusals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(infer), cmocka_unit_test(refusals)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(infer), cmocka_unit_test(callbacks),
+                                     cmocka_unit_test(refusals)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,7 +158,12 @@ static pz_status build_activation(pz_plan *plan, const pz_node *node, pz_step *s
   return pz_add_call(plan, step, "kernels/pointwise/activation_layer.h", "pz_activation_layer", &shape, args,
                      3, err);
 }
+/* solve_plain.c has the others. */
+static bool few_dimensions(const pz_plan *plan, const pz_node *node) {
+  return plan->graph->tensors[node->out[0]].shape.rank <= 5;
+}
 static bool constant_slope(const pz_plan *plan, const pz_node *node) {
+  if (!few_dimensions(plan, node)) return false;
   return operand(node, 1) == PZ_NONE || plan->graph->tensors[node->in[1]].data;
 }
 const pz_solver pz_solver_activation = {.name = "activation",
@@ -180,8 +185,12 @@ static pz_status build_power(pz_plan *plan, const pz_node *node, pz_step *step, 
   const pz_arg args[] = {{.name = "in", .at = in.at}, {.name = "out", .written = true, .at = out.at}};
   return pz_add_call(plan, step, "kernels/pointwise/power.h", "pz_power", &shape, args, 2, err);
 }
-const pz_solver pz_solver_power = {
-    .name = "power", .op = PZ_OP_POWER, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .build = build_power};
+const pz_solver pz_solver_power = {.name = "power",
+                                   .op = PZ_OP_POWER,
+                                   .in = PZ_BLOCKED,
+                                   .out = PZ_BLOCKED,
+                                   .applies = few_dimensions,
+                                   .build = build_power};
 
 /* ---- functions of several tensors ---- */
 
@@ -281,4 +290,5 @@ const pz_solver pz_solver_eltwise = {.name = "element by element",
                                      .op = PZ_OP_ELTWISE,
                                      .in = PZ_BLOCKED,
                                      .out = PZ_BLOCKED,
+                                     .applies = few_dimensions,
                                      .build = build_eltwise};

@@ -134,8 +134,29 @@ static void test_reduce(void **state) {
         "output %k\noutput %l\noutput %m\n");
 }
 
+/* Tensors of six dimensions and more. */
+static void test_many_dimensions(void **state) {
+  (void)state;
+  check("graph \"dimensions\"\n"
+        "input %x 2x19x3x5x7\n"
+        "const %k 1x1x19x1x5x7 = seed 1\n"
+        "const %one 1x1x1x1x1x1 = [0.5]\n"
+        "%a = reshape \"a\" %x shape 2x1x19x3x5x7\n"
+        "%b = activation \"b\" %a act gelu\n"
+        "%c = power \"c\" %a scale 0.3 shift 1 power -2\n"
+        "%d = reduce \"d\" %x axis 2\n"
+        "%e = reshape \"e\" %d shape 2x1x19x1x5x7\n"
+        "%f = eltwise \"f\" %b, %c, %e, %k, %one coeff 1,-1,2,0.5,1\n"
+        "%g = eltwise \"g\" %f, %e, %c, %b, %a, %e, %one, %k, %c, %c kind max\n"
+        "%h = eltwise \"h\" %g, %c kind div\n"
+        "%i = reshape \"i\" %h shape 2x19x3x5x7\n"
+        "%j = reshape \"j\" %e shape 2x19x5x7\n"
+        "output %i\noutput %j\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_group_norm), cmocka_unit_test(test_functions),
-                                     cmocka_unit_test(test_eltwise), cmocka_unit_test(test_reduce)};
+                                     cmocka_unit_test(test_eltwise), cmocka_unit_test(test_reduce),
+                                     cmocka_unit_test(test_many_dimensions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

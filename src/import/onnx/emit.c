@@ -1,6 +1,6 @@
 /* emit.c: nodes and constants of the graph. */
 #include "import/onnx/onnx.h"
-#include <math.h>
+#include <string.h>
 
 static bool taken(const pz_onnx *c, const char *name) {
   return pz_graph_find_node(c->graph, name) != PZ_NONE || pz_graph_find_tensor(c->graph, name) != PZ_NONE ||
@@ -32,7 +32,7 @@ static const char *tensor_name(pz_onnx *c, const char *part, int32_t i) {
 
 static pz_status add(pz_onnx *c, pz_node *node, const char *part, int32_t n_out, pz_tensor_id *out) {
   const char **names = PZ_NEW(c->arena, const char *, n_out);
-  const bool first = c->graph->n_nodes == 0 || pz_graph_find_node(c->graph, c->node_name) == PZ_NONE;
+  const bool first = strcmp(part, "reshape") && pz_graph_find_node(c->graph, c->node_name) == PZ_NONE;
   const char *stem = first ? c->node_name : pz_arena_printf(c->arena, "%s.%s", c->node_name, part);
   node->name = stem ? fresh_node(c, stem) : NULL;
   if (!names || !node->name) return pz_onnx_no_memory(c);
@@ -76,7 +76,9 @@ pz_status pz_onnx_simple(pz_onnx *c, pz_node *node) {
 }
 
 pz_status pz_onnx_reshape_to(pz_onnx *c, const pz_shape *shape, pz_tensor_id *x) {
+  const float *data = c->graph->tensors[*x].data;
   if (pz_shape_equal(pz_onnx_shape(c, *x), shape)) return PZ_OK;
+  if (data) return pz_onnx_add_constant(c, "constant", shape, data, x);
   pz_node node = pz_node_new(PZ_OP_RESHAPE);
   node.attr.reshape.shape = *shape;
   return pz_onnx_apply(c, &node, "reshape", x);

@@ -173,7 +173,7 @@ pz_onnx_type pz_onnx_type_in(const pz_onnx *c);
 static inline const pz_shape *pz_onnx_shape(const pz_onnx *c, pz_tensor_id id) {
   return &c->graph->tensors[id].shape;
 }
-/* Adds a node for the current one; the first has its name, the others "name.part". */
+/* Adds a node for the current one; the first that is no "reshape" has its name, the others "name.part". */
 pz_status pz_onnx_add(pz_onnx *c, pz_node *node, const char *part, int32_t n_in, const pz_tensor_id *in,
                       pz_tensor_id *out);
 pz_status pz_onnx_add_many(pz_onnx *c, pz_node *node, const char *part, pz_tensor_id in, int32_t n_out,

@@ -78,7 +78,7 @@ static pz_status shift(pz_onnx *c, const quantisation *q, float factor, pz_tenso
   if (pz_onnx_is_uniform(q->zero, &zero)) return pz_onnx_power(c, 1, (double)factor * zero, x);
   pz_tensor_id both[2] = {*x, PZ_NONE};
   PZ_TRY(operand(c, q, q->zero, "zero", &both[1]));
-  return pz_onnx_eltwise(c, PZ_ELT_SUM, coeff, 2, both, x);
+  return pz_onnx_eltwise(c, PZ_ELT_SUM, factor == 1 ? NULL : coeff, 2, both, x);
 }
 
 /* The range of the quantised type. */

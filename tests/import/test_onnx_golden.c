@@ -1,0 +1,104 @@
+/* Models of data/onnx (make_onnx.py) become the graphs of data/onnx/NAME.text, which were checked by hand, and compute what
+ * ONNX Runtime does: data/onnx/NAME.out has the outputs for the inputs of pz_graph_random(1), (2).
+ *
+ * test_import_onnx_golden print NAME    prints the graph */
+#include "fixture.h"
+#include "reference/reference.h"
+#include <math.h>
+
+static char *slurp(const char *name, const char *suffix, size_t *size) {
+  char path[256];
+  snprintf(path, sizeof path, "tests/import/data/onnx/%s%s", name, suffix);
+  FILE *f = fopen(path, "rb");
+  if (!f) fail_msg("%s cannot be opened", path);
+  char *text = calloc(1, 1 << 20);
+  *size = fread(text, 1, (1 << 20) - 1, f);
+  fclose(f);
+  return text;
+}
+
+static pz_graph *import_onnx(const char *name) {
+  char path[256];
+  pz_graph *g;
+  pz_error err = {0};
+  snprintf(path, sizeof path, "tests/import/data/onnx/%s.onnx", name);
+  if (pz_import_onnx(path, NULL, &g, &err) != PZ_OK) fail_msg("%s", err.message);
+  return g;
+}
+
+/* The outputs of the graph, one behind the other. */
+static double *evaluate(const pz_graph *g, int64_t *n) {
+  float *in[4];
+  double *out[128], *all;
+  pz_error err = {0};
+  *n = 0;
+  assert_true(g->n_inputs <= 4 && g->n_outputs <= 128);
+  for (int32_t i = 0; i < g->n_inputs; i++) {
+    const int64_t elements = pz_shape_elements(&g->tensors[g->inputs[i]].shape);
+    in[i] = malloc((size_t)elements * sizeof(float));
+    pz_graph_random((uint64_t)i + 1, 1, elements, in[i]);
+  }
+  for (int32_t i = 0; i < g->n_outputs; i++) *n += pz_shape_elements(&g->tensors[g->outputs[i]].shape);
+  all = calloc((size_t)*n, sizeof *all);
+  for (int32_t i = 0, at = 0; i < g->n_outputs; i++) {
+    out[i] = all + at;
+    at += (int32_t)pz_shape_elements(&g->tensors[g->outputs[i]].shape);
+  }
+  if (pz_reference_run(g, (const float *const *)in, out, NULL, NULL, &err) != PZ_OK)
+    fail_msg("%s", err.message);
+  for (int32_t i = 0; i < g->n_inputs; i++) free(in[i]);
+  return all;
+}
+
+/* ONNX Runtime computes with floats, so values differ by their rounding. */
+static void computes(const char *name, const pz_graph *g) {
+  size_t size;
+  int64_t n, at = 0;
+  double *got = evaluate(g, &n);
+  float *expected = (float *)(void *)slurp(name, ".out", &size);
+  assert_int_equal(size, (size_t)n * sizeof(float));
+  for (int32_t i = 0; i < g->n_outputs; i++) {
+    const pz_tensor *t = &g->tensors[g->outputs[i]];
+    for (int64_t end = at + pz_shape_elements(&t->shape); at < end; at++)
+      if (!(fabs(got[at] - (double)expected[at]) <= 2e-5 + 2e-5 * fabs((double)expected[at])))
+        fail_msg("%s: output '%s': %g, expected %g", name, t->name, got[at], (double)expected[at]);
+  }
+  free(got);
+  free(expected);
+}
+
+static void becomes(void **state) {
+  const char *name = *state;
+  size_t size;
+  pz_text got = {0};
+  pz_graph *g = import_onnx(name);
+  computes(name, g);
+  assert_int_equal(pz_graph_print(g, false, &got), PZ_OK);
+  char *text = slurp(name, ".text", &size);
+  assert_string_equal(got.data, text);
+  free(text);
+  pz_text_free(&got);
+  pz_graph_free(g);
+}
+
+static int print(const char *name) {
+  pz_text text = {0};
+  pz_graph *g = import_onnx(name);
+  pz_graph_print(g, false, &text);
+  fputs(text.data, stdout);
+  pz_text_free(&text);
+  pz_graph_free(g);
+  return 0;
+}
+
+#define MODEL(name)                                                                                          \
+  { #name, becomes, NULL, NULL, #name }
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      MODEL(convolutions), MODEL(pools),     MODEL(normalisations), MODEL(group_norm_18), MODEL(functions),
+      MODEL(arithmetic),   MODEL(moving),    MODEL(resizing),       MODEL(products),      MODEL(shapes),
+      MODEL(constants),    MODEL(quantised), MODEL(opset_7),        MODEL(opset_10),      MODEL(external),
+  };
+  if (argc == 3 && !strcmp(argv[1], "print")) return print(argv[2]);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

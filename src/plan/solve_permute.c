@@ -1,4 +1,5 @@
-/* solve_permute.c: permutation of any dimensions, and depth to space as one, both in the plain layout. */
+/* solve_permute.c: permutation of any dimensions; depth to space in the blocked layout, or as a permutation. */
+#include "kernels/shuffle/depth_to_space.h"
 #include "plan/axes.h"
 
 static pz_status add_permute(pz_plan *plan, pz_step *step, pz_axes *axes, const pz_storage *in,
@@ -36,6 +37,38 @@ static pz_status build_permute(pz_plan *plan, const pz_node *node, pz_step *step
 const pz_solver pz_solver_permute = {
     .name = "permutation", .op = PZ_OP_PERMUTE, .in = PZ_PLAIN, .out = PZ_PLAIN, .build = build_permute};
 
+/* ---- depth to space ---- */
+
+/* What the kernel for blocks can do. */
+static bool keeps_blocks(const pz_plan *plan, const pz_node *node) {
+  const pz_attr_depth_to_space *a = &node->attr.depth_to_space;
+  const int64_t points = (int64_t)a->block[0] * a->block[1] * a->block[2];
+  const int64_t wide = plan->graph->tensors[a->inverse ? node->in[0] : node->out[0]].shape.dim[1];
+  if (a->columns_first) return points <= PZ_DEPTH_TO_SPACE_MOST && (points & (points - 1)) == 0;
+  return wide % plan->block == 0;
+}
+
+static pz_status build_depth_to_space(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  const pz_attr_depth_to_space *a = &node->attr.depth_to_space;
+  const pz_storage in = *pz_input_storage(plan, node->in[0], PZ_BLOCKED);
+  pz_storage out;
+  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &out, err));
+  pz_text shape = {0};
+  pz_text_view(&shape, "in", &in.view);
+  pz_text_view(&shape, "out", &out.view);
+  pz_text_ints(&shape, "block", a->block, 3);
+  pz_text_printf(&shape, ".columns_first = %d, .inverse = %d", a->columns_first, a->inverse);
+  const pz_arg args[] = {{.name = "in", .at = in.at}, {.name = "out", .written = true, .at = out.at}};
+  return pz_add_call(plan, step, "kernels/shuffle/depth_to_space.h", "pz_depth_to_space", &shape, args, 2,
+                     err);
+}
+const pz_solver pz_solver_depth_to_space = {.name = "lanes to positions",
+                                            .op = PZ_OP_DEPTH_TO_SPACE,
+                                            .in = PZ_BLOCKED,
+                                            .out = PZ_BLOCKED,
+                                            .applies = keeps_blocks,
+                                            .build = build_depth_to_space};
+
 /* The axes n, c, z, i, y, j, x, k of the tensor of more maps, and of that of more positions (graph.h). */
 static void strides_of_deep(const pz_attr_depth_to_space *a, const pz_view *v, int64_t maps, int64_t to[8]) {
   const int64_t points = (int64_t)a->block[0] * a->block[1] * a->block[2];
@@ -58,7 +91,8 @@ static void strides_of_wide(const pz_attr_depth_to_space *a, const pz_view *v, i
   for (int i = 0; i < 8; i++) to[i] = strides[i];
 }
 
-static pz_status build_depth_to_space(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+static pz_status build_depth_to_space_plain(pz_plan *plan, const pz_node *node, pz_step *step,
+                                            pz_error *err) {
   const pz_attr_depth_to_space *a = &node->attr.depth_to_space;
   const pz_storage in = *pz_input_storage(plan, node->in[0], PZ_PLAIN);
   pz_storage out;
@@ -70,8 +104,14 @@ static pz_status build_depth_to_space(pz_plan *plan, const pz_node *node, pz_ste
   strides_of_wide(a, wide, a->inverse ? axes.in : axes.out);
   return add_permute(plan, step, &axes, &in, &out, err);
 }
-const pz_solver pz_solver_depth_to_space = {.name = "permutation of blocks",
-                                            .op = PZ_OP_DEPTH_TO_SPACE,
-                                            .in = PZ_PLAIN,
-                                            .out = PZ_PLAIN,
-                                            .build = build_depth_to_space};
+static double last_choice(const pz_plan *plan, const pz_node *node) {
+  (void)plan;
+  (void)node;
+  return 1;
+}
+const pz_solver pz_solver_depth_to_space_plain = {.name = "permutation of blocks",
+                                                  .op = PZ_OP_DEPTH_TO_SPACE,
+                                                  .in = PZ_PLAIN,
+                                                  .out = PZ_PLAIN,
+                                                  .cost = last_choice,
+                                                  .build = build_depth_to_space_plain};

@@ -74,6 +74,11 @@ static void test_permute(void **state) {
         "%h = depth_to_space \"h\" %x block 1,2,2\n"
         "%i = depth_to_space \"i\" %x block 1,2,3 inverse\n"
         "%j = depth_to_space \"j\" %x block 3,4,2 inverse columns_first\n"
+        "input %deep 1x256x1x3x5\n"
+        "%k = depth_to_space \"k\" %deep block 2,2,2 columns_first\n"
+        "%l = depth_to_space \"l\" %deep block 1,2,2\n" /* whole blocks of maps */
+        "%m = depth_to_space \"m\" %k block 1,2,2 inverse columns_first\n"
+        "output %k\noutput %l\noutput %m\n"
         "output %a\noutput %b\noutput %c\noutput %f\noutput %g\noutput %h\noutput %i\noutput %j\n");
 }
 

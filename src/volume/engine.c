@@ -2,14 +2,11 @@
 
 #include "base/file.h"
 #include "volume/arrange.h"
-#include "volume/facts.h"
 #include "volume/io.h"
-#include "volume/job.h"
 #include "volume/normalize.h"
 #include "volume/report.h"
-#include "volume/stages.h"
+#include "volume/run.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -21,42 +18,16 @@
 static const pz_engine_tuning defaults = {
     .record_seconds = 5, .journal_speed = 200e6, .store_bytes = 4 << 20, .read_bytes = 4 << 20};
 
-/* Everything a run is about. */
-typedef struct run {
-  pz_arena *arena;
-  const pz_patch_function *function;
-  pz_volume *input;
-  const pz_infer_options *options;
-  pz_engine_tuning tuning;
-  const pz_volume_writer *sink; /* takes the result; NULL: a file, through a job */
-  pz_volume_path output;
-  const char *output_name; /* as the user wrote it */
-  pz_normalize normalize;
-  pz_arrangement plan;
-  pz_facts facts;
-  pz_job *job;
-  pz_slab slab;
-  pz_stages *stages;
-  const char *result_path; /* where the raw planes are collected */
-  int64_t result_offset;
-  int64_t first_row; /* rows before it are finished and recorded */
-  int64_t from;      /* planes before it are written */
-  pz_engine_counts counts;
-  int64_t done; /* patches, for the progress */
-  double begun, patch_seconds;
-  bool published; /* the result has its name */
-} run;
-
-static void tell(const run *r, const char *what, int64_t done, int64_t total) {
+void pz_run_tell(const pz_run *r, const char *what, int64_t done, int64_t total) {
   if (r->options->progress)
     r->options->progress(r->options->progress_host, what, done, total, pz_seconds() - r->begun);
 }
 
-static bool interrupted(const run *r) { return r->options->interrupt && *r->options->interrupt; }
+bool pz_run_interrupted(const pz_run *r) { return r->options->interrupt && *r->options->interrupt; }
 
-static bool mirror(const run *r) { return r->plan.tiling.mirror; }
+static bool mirror(const pz_run *r) { return r->plan.tiling.mirror; }
 
-static int64_t read_planes(const run *r) {
+static int64_t read_planes(const pz_run *r) {
   const int64_t plane = r->input->info.channels * pz_volume_plane_bytes(&r->input->info);
   const int64_t n = r->tuning.read_bytes / plane;
   return n > r->input->step ? n : r->input->step;
@@ -64,7 +35,7 @@ static int64_t read_planes(const run *r) {
 
 /* ------------------------------------------------------------------ before the work */
 
-static pz_status check_channels(const run *r, pz_error *err) {
+static pz_status check_channels(const pz_run *r, pz_error *err) {
   const int32_t have = r->input->info.channels, want = r->function->channels_in;
   if (have != want)
     return pz_fail(
@@ -83,7 +54,7 @@ static bool same_file(const char *a, const char *b) {
   return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static pz_status check_output(const run *r, pz_error *err) {
+static pz_status check_output(const pz_run *r, pz_error *err) {
   const pz_volume_path *o = &r->output;
   if (r->sink) return PZ_OK;
   if (!r->input->calls && same_file(r->input->path, o->file))
@@ -92,7 +63,7 @@ static pz_status check_output(const run *r, pz_error *err) {
   return o->format->check_output ? o->format->check_output(o->file, o->dataset, &r->plan.result, err) : PZ_OK;
 }
 
-static pz_status announce(const run *r, pz_error *err) {
+static pz_status announce(const pz_run *r, pz_error *err) {
   if (!r->options->planned) return PZ_OK;
   char *text = pz_report_print(r->function, r->input, r->output_name, &r->plan, NULL, NULL);
   if (!text) return pz_fail_memory(err, "the plan in words", 4096);
@@ -101,72 +72,16 @@ static pz_status announce(const run *r, pz_error *err) {
   return PZ_OK;
 }
 
-/* ------------------------------------------------------------------ the job's files */
-
-/* Takes the room on the disk now, where the file system can: a disk that is too small is found before the work. */
-static pz_status reserve(const run *r, int fd, pz_error *err) {
-  const int64_t bytes = r->result_offset + pz_volume_bytes(&r->plan.result);
-  if (fallocate(fd, 0, 0, bytes) != 0) {
-    if (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)
-      return pz_fail(err, PZ_ERROR_OUTPUT, "%s: no room on the disk for the result of %lld bytes",
-                     r->output.file, (long long)bytes);
-    if (ftruncate(fd, bytes) != 0) return pz_io_fail(err, r->result_path, "growing", errno);
-  }
-  return fsync(fd) == 0 ? PZ_OK : pz_io_fail(err, r->result_path, "syncing", errno);
-}
-
-static pz_status make_result(run *r, pz_error *err) {
-  const pz_volume_format *format = r->output.format;
-  char text[32];
-  if (format->lay_out)
-    PZ_TRY(format->lay_out(r->result_path, r->output.dataset, &r->plan.result, &r->result_offset, err));
-  const int fd = open(r->result_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0) return pz_io_fail(err, r->result_path, "creating", errno);
-  const pz_status status = reserve(r, fd, err);
-  close(fd);
-  if (status != PZ_OK) return status;
-  PZ_TRY(pz_io_sync_folder(r->result_path, err));
-  snprintf(text, sizeof text, "%lld", (long long)r->result_offset);
-  return pz_job_set(r->job, "offset", text, err);
-}
-
-static pz_status damaged(const run *r, pz_error *err) {
-  return pz_fail(err, PZ_ERROR_RUN, "%s.pznet-job: damaged; run without --resume to begin anew",
-                 r->output.file);
-}
-
-static pz_status find_result(run *r, const char *offset, pz_error *err) {
-  struct stat info;
-  r->result_offset = strtoll(offset, NULL, 10);
-  r->first_row = pz_job_row(r->job);
-  const bool sound = r->first_row >= 0 && r->first_row <= r->plan.rows && r->result_offset >= 0 &&
-                     r->result_offset < 1 << 20 && stat(r->result_path, &info) == 0 &&
-                     info.st_size >= r->result_offset + pz_volume_bytes(&r->plan.result);
-  return sound ? PZ_OK : damaged(r, err);
-}
-
-static pz_status open_result(run *r, pz_error *err) {
-  char offset[32];
-  r->result_path = pz_job_path(r->job, "result.raw");
-  if (!r->result_path) return pz_fail_memory(err, "a path", 0);
-  if (pz_job_resumed(r->job) && pz_job_get(r->job, "offset", offset, sizeof offset))
-    PZ_TRY(find_result(r, offset, err));
-  else PZ_TRY(make_result(r, err));
-  const pz_axis *z = &r->plan.grid.axis[0];
-  r->from = r->first_row < r->plan.rows ? pz_axis_begin(z, r->first_row) : z->result;
-  return PZ_OK;
-}
-
 /* ------------------------------------------------------------------ normalisation */
 
 static bool statistics_step(void *host, int64_t planes) {
-  const run *r = host;
-  tell(r, "mean and deviation", planes, r->input->info.shape[0]);
-  return !interrupted(r);
+  const pz_run *r = host;
+  pz_run_tell(r, "mean and deviation", planes, r->input->info.shape[0]);
+  return !pz_run_interrupted(r);
 }
 
 /* The numbers are remembered bit by bit, so that a resumed job need not read the volume again. */
-static bool recall(run *r) {
+static bool recall(pz_run *r) {
   char name[32], text[64];
   for (int32_t c = 0; c < r->function->channels_in; c++) {
     snprintf(name, sizeof name, "normalisation.%d", (int)c);
@@ -176,7 +91,7 @@ static bool recall(run *r) {
   return true;
 }
 
-static pz_status remember(run *r, pz_error *err) {
+static pz_status remember(pz_run *r, pz_error *err) {
   char name[32], text[64];
   for (int32_t c = 0; c < r->function->channels_in; c++) {
     snprintf(name, sizeof name, "normalisation.%d", (int)c);
@@ -186,7 +101,7 @@ static pz_status remember(run *r, pz_error *err) {
   return PZ_OK;
 }
 
-static pz_status normalise(run *r, pz_error *err) {
+static pz_status normalise(pz_run *r, pz_error *err) {
   if (r->normalize == PZ_NORMALIZE_ZSCORE && r->job && recall(r)) return PZ_OK;
   const double begin = pz_seconds();
   PZ_TRY(pz_normalize_prepare(r->normalize, r->input, &r->slab, read_planes(r), statistics_step, r, err));
@@ -204,32 +119,32 @@ typedef struct row {
 } row;
 
 /* A journal pays when writing a patch's result takes a small part of the time that computing it takes. */
-static bool worth_recording(const run *r) {
+static bool worth_recording(const pz_run *r) {
   const int64_t *out = r->function->out;
   const double bytes = 4.0 * (double)(out[0] * out[1] * out[2]) * r->function->channels_out;
   return r->patch_seconds == 0 || bytes / r->tuning.journal_speed < r->patch_seconds / 10;
 }
 
-static pz_status begin_row(const run *r, int64_t k, row *w, pz_error *err) {
+static pz_status begin_row(const pz_run *r, int64_t k, row *w, pz_error *err) {
   char path[PATH_MAX];
   *w = (row){.k = k, .journal = -1};
   if (!r->job) return PZ_OK;
   if (k <= r->first_row) w->recorded = pz_job_patches(r->job, k);
-  if (w->recorded < 0 || w->recorded > r->plan.row_patches) return damaged(r, err);
+  if (w->recorded < 0 || w->recorded > r->plan.row_patches) return pz_run_damaged(r, err);
   w->recording = k > r->first_row ? worth_recording(r) : k == r->first_row;
   if (!w->recorded) return PZ_OK;
-  if (!pz_job_row_path(r->job, k, path, sizeof path)) return damaged(r, err);
+  if (!pz_job_row_path(r->job, k, path, sizeof path)) return pz_run_damaged(r, err);
   w->journal = open(path, O_RDONLY | O_CLOEXEC);
-  return w->journal >= 0 ? PZ_OK : damaged(r, err);
+  return w->journal >= 0 ? PZ_OK : pz_run_damaged(r, err);
 }
 
-static pz_status replay(run *r, const row *w, int64_t index, float *out, pz_error *err) {
+static pz_status replay(pz_run *r, const row *w, int64_t index, float *out, pz_error *err) {
   const int64_t *size = r->function->out, bytes = size[0] * size[1] * size[2] * r->function->channels_out * 4;
   r->counts.replayed++;
   return pz_io_read(w->journal, r->result_path, out, bytes, index * bytes, err);
 }
 
-static pz_status compute(run *r, row *w, const int64_t k[3], float *out, bool *skipped, pz_error *err) {
+static pz_status compute(pz_run *r, row *w, const int64_t k[3], float *out, bool *skipped, pz_error *err) {
   if (!w->fed) {
     int64_t last;
     pz_axis_needs(&r->plan.grid.axis[0], w->k, mirror(r), &last);
@@ -248,13 +163,13 @@ static pz_status compute(run *r, row *w, const int64_t k[3], float *out, bool *s
   return PZ_OK;
 }
 
-static pz_status one_patch(run *r, row *w, int64_t index, pz_error *err) {
+static pz_status one_patch(pz_run *r, row *w, int64_t index, pz_error *err) {
   const int64_t columns = r->plan.grid.axis[2].count, k[3] = {w->k, index / columns, index % columns};
   const int which = (int)(r->done % r->plan.buffers);
   const bool known = index < w->recorded;
   bool skipped = false;
   float *out = r->slab.out[which];
-  if (interrupted(r))
+  if (pz_run_interrupted(r))
     return pz_fail(err, PZ_INTERRUPTED, "interrupted: %d%% done (%lld of %lld patches)%s",
                    (int)(100 * r->done / r->counts.patches), (long long)r->done, (long long)r->counts.patches,
                    r->job ? "; run the same command with --resume to go on" : "");
@@ -264,12 +179,12 @@ static pz_status one_patch(run *r, row *w, int64_t index, pz_error *err) {
   if (!skipped) pz_patch_scatter(&r->slab, k, out, r->from);
   r->counts.compute += pz_seconds() - begin;
   if (w->recording && !known) pz_stages_put_patch(r->stages, w->k, index, skipped ? -1 : which);
-  tell(r, "patches", ++r->done, r->counts.patches);
+  pz_run_tell(r, "patches", ++r->done, r->counts.patches);
   return PZ_OK;
 }
 
 /* Planes that no later row adds to. */
-static pz_status store_planes(run *r, int64_t begin, int64_t end, pz_error *err) {
+static pz_status store_planes(pz_run *r, int64_t begin, int64_t end, pz_error *err) {
   for (int64_t z = begin, which = 0; z < end; which = (which + 1) % r->plan.stores) {
     const int64_t n = r->plan.store_planes < end - z ? r->plan.store_planes : end - z;
     PZ_TRY(pz_stages_wait_store(r->stages, (int)which, &r->counts.wait, err));
@@ -282,7 +197,7 @@ static pz_status store_planes(run *r, int64_t begin, int64_t end, pz_error *err)
   return PZ_OK;
 }
 
-static pz_status end_row(run *r, int64_t k, pz_error *err) {
+static pz_status end_row(pz_run *r, int64_t k, pz_error *err) {
   const pz_axis *z = &r->plan.grid.axis[0];
   const bool last = k + 1 == z->count;
   pz_stages_release(r->stages, last ? z->size : pz_row_first(z, k + 1, mirror(r)));
@@ -292,7 +207,7 @@ static pz_status end_row(run *r, int64_t k, pz_error *err) {
   return PZ_OK;
 }
 
-static pz_status one_row(run *r, int64_t k, pz_error *err) {
+static pz_status one_row(pz_run *r, int64_t k, pz_error *err) {
   row w;
   PZ_TRY(begin_row(r, k, &w, err));
   pz_status status = PZ_OK;
@@ -302,7 +217,7 @@ static pz_status one_row(run *r, int64_t k, pz_error *err) {
 }
 
 /* Begins with the rows that reach into the first unfinished one. */
-static pz_status all_rows(run *r, pz_error *err) {
+static pz_status all_rows(pz_run *r, pz_error *err) {
   const int64_t first = pz_rows_needed(&r->plan.grid.axis[0], r->first_row);
   r->done = first * r->plan.row_patches;
   for (int64_t k = first; k < r->plan.rows; k++) PZ_TRY(one_row(r, k, err));
@@ -310,14 +225,14 @@ static pz_status all_rows(run *r, pz_error *err) {
 }
 
 /* The first row of which something must be computed: before it no input is read. */
-static int64_t first_hungry_row(const run *r) {
+static int64_t first_hungry_row(const pz_run *r) {
   int64_t k = pz_rows_needed(&r->plan.grid.axis[0], r->first_row);
   if (!r->job) return k;
   while (k < r->plan.rows && k <= r->first_row && pz_job_patches(r->job, k) >= r->plan.row_patches) k++;
   return k;
 }
 
-static pz_status work(run *r, pz_error *err) {
+static pz_status work(pz_run *r, pz_error *err) {
   const int64_t hungry = first_hungry_row(r);
   if (r->first_row == r->plan.rows) {
     r->done = r->counts.patches;
@@ -340,59 +255,20 @@ static pz_status work(run *r, pz_error *err) {
   return status != PZ_OK ? status : stopped;
 }
 
-/* ------------------------------------------------------------------ after the work */
-
-static bool finish_step(void *host, int64_t plane) {
-  const run *r = host;
-  tell(r, "writing", plane, r->plan.result.channels * r->plan.result.shape[0]);
-  return !interrupted(r);
-}
-
-static pz_status convert(run *r, const char *path, pz_error *err) {
-  pz_volume_source source = {
-      .path = r->result_path, .info = &r->plan.result, .go_on = finish_step, .host = r};
-  source.fd = open(r->result_path, O_RDONLY | O_CLOEXEC);
-  if (source.fd < 0) return pz_io_fail(err, r->result_path, "opening", errno);
-  const pz_status status = r->output.format->convert(path, r->output.dataset, &source, err);
-  close(source.fd);
-  if (status == PZ_INTERRUPTED && err)
-    snprintf(err->message, sizeof err->message,
-             "interrupted while writing the finished result; run the same command with --resume to go on");
-  return status;
-}
-
-/* The result takes its name in one step, after all of it is on the disk. */
-static pz_status publish(run *r, pz_error *err) {
-  const double begin = pz_seconds();
-  const char *whole = r->result_path;
-  if (r->output.format->convert) {
-    whole = pz_job_path(r->job, "result.out");
-    if (!whole) return pz_fail_memory(err, "a path", 0);
-    PZ_TRY(convert(r, whole, err));
-  }
-  PZ_TRY(pz_io_sync_path(whole, err));
-  if (rename(whole, r->output.file) != 0)
-    return pz_io_fail(err, r->output.file, "renaming the result to", errno);
-  r->published = true;
-  PZ_TRY(pz_io_sync_folder(r->output.file, err));
-  r->counts.finish = pz_seconds() - begin;
-  return PZ_OK;
-}
-
-static pz_status all_work(run *r, pz_error *err) {
+static pz_status all_work(pz_run *r, pz_error *err) {
   PZ_TRY(pz_slab_make(r->function, &r->plan, r->options, &r->input->info, &r->slab, err));
   PZ_TRY(normalise(r, err));
   return work(r, err);
 }
 
-static pz_status with_job(run *r, pz_error *err) {
-  PZ_TRY(open_result(r, err));
+static pz_status with_job(pz_run *r, pz_error *err) {
+  PZ_TRY(pz_run_open_result(r, err));
   PZ_TRY(all_work(r, err));
-  return publish(r, err);
+  return pz_run_publish(r, err);
 }
 
 /* What a job cannot find again cannot be resumed. */
-static pz_status choose_output(run *r, const pz_volume_writer *output, pz_error *err) {
+static pz_status choose_output(pz_run *r, const pz_volume_writer *output, pz_error *err) {
   r->sink = output->path ? NULL : output;
   r->output_name = output->path ? output->path : "the result";
   if (r->options->resume && (r->sink || r->input->calls))
@@ -403,7 +279,7 @@ static pz_status choose_output(run *r, const pz_volume_writer *output, pz_error 
   return PZ_OK;
 }
 
-static pz_status prepare(run *r, const pz_volume_writer *output, pz_error *err) {
+static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *err) {
   PZ_TRY(choose_output(r, output, err));
   PZ_TRY(check_channels(r, err));
   PZ_TRY(pz_arrange(r->function, r->input, r->options, &r->tuning, &r->plan, err));
@@ -416,12 +292,12 @@ static pz_status prepare(run *r, const pz_volume_writer *output, pz_error *err) 
 }
 
 /* Work is kept for --resume after an interruption, a full disk and the like; a volume that is bad is not resumed. */
-static bool worth_keeping(const run *r, pz_status status) {
+static bool worth_keeping(const pz_run *r, pz_status status) {
   return !r->input->calls && status != PZ_OK && status != PZ_ERROR_INPUT && status != PZ_ERROR_USAGE &&
          !r->published && (r->done > 0 || status == PZ_INTERRUPTED || pz_job_resumed(r->job));
 }
 
-static pz_status to_file(run *r, pz_error *err) {
+static pz_status to_file(pz_run *r, pz_error *err) {
   PZ_TRY(pz_job_open(r->output.file, r->options->resume, r->facts.fact, r->facts.n, &r->job, err));
   const pz_status status = with_job(r, err);
   if (worth_keeping(r, status)) pz_job_close(r->job);
@@ -429,7 +305,7 @@ static pz_status to_file(run *r, pz_error *err) {
   return status;
 }
 
-static pz_status whole_run(run *r, const pz_volume_writer *output, char **report, pz_error *err) {
+static pz_status whole_run(pz_run *r, const pz_volume_writer *output, char **report, pz_error *err) {
   PZ_TRY(prepare(r, output, err));
   const pz_status status = r->sink ? all_work(r, err) : to_file(r, err);
   if (status != PZ_OK || !report) return status;
@@ -450,7 +326,7 @@ static void use_defaults(const pz_engine_tuning *given, pz_engine_tuning *t) {
 pz_status pz_engine_run(const pz_patch_function *function, pz_volume *input, const pz_volume_writer *output,
                         const pz_infer_options *options, const pz_engine_tuning *tuning, char **report,
                         pz_error *err) {
-  run r = {.function = function, .input = input, .options = options, .begun = pz_seconds()};
+  pz_run r = {.function = function, .input = input, .options = options, .begun = pz_seconds()};
   if (report) *report = NULL;
   use_defaults(tuning, &r.tuning);
   r.arena = pz_arena_new();

@@ -1,0 +1,100 @@
+/* result.c: from the job's files to the output. */
+#include "volume/io.h"
+#include "volume/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Takes the room on the disk now, where the file system can: a disk that is too small is found before the work. */
+static pz_status reserve(const pz_run *r, int fd, pz_error *err) {
+  const int64_t bytes = r->result_offset + pz_volume_bytes(&r->plan.result);
+  if (fallocate(fd, 0, 0, bytes) != 0) {
+    if (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)
+      return pz_fail(err, PZ_ERROR_OUTPUT, "%s: no room on the disk for the result of %lld bytes",
+                     r->output.file, (long long)bytes);
+    if (ftruncate(fd, bytes) != 0) return pz_io_fail(err, r->result_path, "growing", errno);
+  }
+  return fsync(fd) == 0 ? PZ_OK : pz_io_fail(err, r->result_path, "syncing", errno);
+}
+
+static pz_status make_result(pz_run *r, pz_error *err) {
+  const pz_volume_format *format = r->output.format;
+  char text[32];
+  if (format->lay_out)
+    PZ_TRY(format->lay_out(r->result_path, r->output.dataset, &r->plan.result, &r->result_offset, err));
+  const int fd = open(r->result_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return pz_io_fail(err, r->result_path, "creating", errno);
+  const pz_status status = reserve(r, fd, err);
+  close(fd);
+  if (status != PZ_OK) return status;
+  PZ_TRY(pz_io_sync_folder(r->result_path, err));
+  snprintf(text, sizeof text, "%lld", (long long)r->result_offset);
+  return pz_job_set(r->job, "offset", text, err);
+}
+
+pz_status pz_run_damaged(const pz_run *r, pz_error *err) {
+  return pz_fail(err, PZ_ERROR_RUN, "%s.pznet-job: damaged; run without --resume to begin anew",
+                 r->output.file);
+}
+
+static pz_status find_result(pz_run *r, const char *offset, pz_error *err) {
+  struct stat info;
+  r->result_offset = strtoll(offset, NULL, 10);
+  r->first_row = pz_job_row(r->job);
+  const bool sound = r->first_row >= 0 && r->first_row <= r->plan.rows && r->result_offset >= 0 &&
+                     r->result_offset < 1 << 20 && stat(r->result_path, &info) == 0 &&
+                     info.st_size >= r->result_offset + pz_volume_bytes(&r->plan.result);
+  return sound ? PZ_OK : pz_run_damaged(r, err);
+}
+
+pz_status pz_run_open_result(pz_run *r, pz_error *err) {
+  char offset[32];
+  r->result_path = pz_job_path(r->job, "result.raw");
+  if (!r->result_path) return pz_fail_memory(err, "a path", 0);
+  if (pz_job_resumed(r->job) && pz_job_get(r->job, "offset", offset, sizeof offset))
+    PZ_TRY(find_result(r, offset, err));
+  else PZ_TRY(make_result(r, err));
+  const pz_axis *z = &r->plan.grid.axis[0];
+  r->from = r->first_row < r->plan.rows ? pz_axis_begin(z, r->first_row) : z->result;
+  return PZ_OK;
+}
+
+static bool finish_step(void *host, int64_t plane) {
+  const pz_run *r = host;
+  pz_run_tell(r, "writing", plane, r->plan.result.channels * r->plan.result.shape[0]);
+  return !pz_run_interrupted(r);
+}
+
+static pz_status convert(pz_run *r, const char *path, pz_error *err) {
+  pz_volume_source source = {
+      .path = r->result_path, .info = &r->plan.result, .go_on = finish_step, .host = r};
+  source.fd = open(r->result_path, O_RDONLY | O_CLOEXEC);
+  if (source.fd < 0) return pz_io_fail(err, r->result_path, "opening", errno);
+  const pz_status status = r->output.format->convert(path, r->output.dataset, &source, err);
+  close(source.fd);
+  if (status == PZ_INTERRUPTED && err)
+    snprintf(err->message, sizeof err->message,
+             "interrupted while writing the finished result; run the same command with --resume to go on");
+  return status;
+}
+
+pz_status pz_run_publish(pz_run *r, pz_error *err) {
+  const double begin = pz_seconds();
+  const char *whole = r->result_path;
+  if (r->output.format->convert) {
+    whole = pz_job_path(r->job, "result.out");
+    if (!whole) return pz_fail_memory(err, "a path", 0);
+    PZ_TRY(convert(r, whole, err));
+  }
+  PZ_TRY(pz_io_sync_path(whole, err));
+  if (rename(whole, r->output.file) != 0)
+    return pz_io_fail(err, r->output.file, "renaming the result to", errno);
+  r->published = true;
+  PZ_TRY(pz_io_sync_folder(r->output.file, err));
+  r->counts.finish = pz_seconds() - begin;
+  return PZ_OK;
+}

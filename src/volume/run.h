@@ -1,0 +1,45 @@
+/* run.h: one run of the engine, and its result's files. */
+#ifndef PZ_VOLUME_RUN_H
+#define PZ_VOLUME_RUN_H
+
+#include "volume/facts.h"
+#include "volume/job.h"
+#include "volume/stages.h"
+
+/* Everything a run is about. */
+typedef struct pz_run {
+  pz_arena *arena;
+  const pz_patch_function *function;
+  pz_volume *input;
+  const pz_infer_options *options;
+  pz_engine_tuning tuning;
+  const pz_volume_writer *sink; /* takes the result; NULL: a file, through a job */
+  pz_volume_path output;
+  const char *output_name; /* as the user wrote it */
+  pz_normalize normalize;
+  pz_arrangement plan;
+  pz_facts facts;
+  pz_job *job;
+  pz_slab slab;
+  pz_stages *stages;
+  const char *result_path; /* where the raw planes are collected */
+  int64_t result_offset;
+  int64_t first_row; /* rows before it are finished and recorded */
+  int64_t from;      /* planes before it are written */
+  pz_engine_counts counts;
+  int64_t done; /* patches, for the progress */
+  double begun, patch_seconds;
+  bool published; /* the result has its name */
+} pz_run;
+
+/* For the host: progress, and whether it wants an end. */
+void pz_run_tell(const pz_run *r, const char *what, int64_t done, int64_t total);
+bool pz_run_interrupted(const pz_run *r);
+
+/* Makes the file of finished planes, or finds that of the job that is resumed. */
+pz_status pz_run_open_result(pz_run *r, pz_error *err);
+/* The result takes its name in one step, after all of it is on the disk. */
+pz_status pz_run_publish(pz_run *r, pz_error *err);
+pz_status pz_run_damaged(const pz_run *r, pz_error *err);
+
+#endif

@@ -38,7 +38,7 @@ def take(value: Any, name: str) -> Array:
         value = np.from_dlpack(value)
     if np.iscomplexobj(value):
         raise ValueError(f"'{name}' wants real values, not {np.asarray(value).dtype}")
-    return np.ascontiguousarray(value, dtype=np.float32)
+    return np.asarray(value, dtype=np.float32, order="C")
 
 
 def same_kind(values: tuple[Any, ...]) -> Give:

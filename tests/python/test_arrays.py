@@ -120,6 +120,9 @@ class Arrays(unittest.TestCase):
         self.assertTrue(np.shares_memory(pznet.arrays.take(view, "a"), np.asarray(view)))
         self.check(self.net(view, self.b), self.a, self.b)
 
+    def test_scalars_stay_scalars(self):
+        self.assertEqual(pznet.arrays.take(3, "a").shape, ())
+
     def test_values_that_are_not_real(self):
         with self.assertRaisesRegex(ValueError, "'a' wants real values, not complex64"):
             self.net(self.a.astype(np.complex64), self.b)

@@ -1,4 +1,4 @@
-/* drop_identity.c: removes layers that change nothing, and the first of two reshapes in a row. */
+/* drop_identity.c: removes layers that change nothing, and the first of two reshapes, permutations or crops in a row. */
 #include "optimise/rewrite.h"
 
 static bool always(const pz_graph *g, const pz_node *node) { return (void)g, (void)node, true; }
@@ -54,11 +54,35 @@ static bool idle_pool(const pz_graph *g, const pz_node *node) {
   return same_shape(g, node);
 }
 
+static bool idle_extend(const pz_graph *g, const pz_node *node) { return same_shape(g, node); }
+
+/* At the scale of the sizes, or 1, every output looks at its own input. */
+static bool idle_resize(const pz_graph *g, const pz_node *node) {
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (node->attr.resize.scale[i] != 0 && node->attr.resize.scale[i] != 1) return false;
+  return same_shape(g, node);
+}
+
+static bool idle_depth_to_space(const pz_graph *g, const pz_node *node) {
+  const int32_t *block = node->attr.depth_to_space.block;
+  return (void)g, block[0] == 1 && block[1] == 1 && block[2] == 1;
+}
+
 static bool (*const does_nothing[PZ_OP_COUNT])(const pz_graph *g, const pz_node *node) = {
-    [PZ_OP_IDENTITY] = always,  [PZ_OP_SCALE] = idle_scale,   [PZ_OP_ACTIVATION] = idle_activation,
-    [PZ_OP_POWER] = idle_power, [PZ_OP_CONCAT] = idle_concat, [PZ_OP_SLICE] = idle_slice,
-    [PZ_OP_CROP] = idle_crop,   [PZ_OP_RESHAPE] = same_shape, [PZ_OP_PERMUTE] = idle_permute,
+    [PZ_OP_IDENTITY] = always,
+    [PZ_OP_SCALE] = idle_scale,
+    [PZ_OP_ACTIVATION] = idle_activation,
+    [PZ_OP_POWER] = idle_power,
+    [PZ_OP_CONCAT] = idle_concat,
+    [PZ_OP_SLICE] = idle_slice,
+    [PZ_OP_CROP] = idle_crop,
+    [PZ_OP_RESHAPE] = same_shape,
+    [PZ_OP_PERMUTE] = idle_permute,
     [PZ_OP_POOL] = idle_pool,
+    [PZ_OP_EXTEND] = idle_extend,
+    [PZ_OP_RESIZE] = idle_resize,
+    [PZ_OP_REDUCE] = same_shape,
+    [PZ_OP_DEPTH_TO_SPACE] = idle_depth_to_space,
 };
 
 static void skip_reshapes(pz_rewriter *rw, pz_node *reshape) {
@@ -70,9 +94,38 @@ static void skip_reshapes(pz_rewriter *rw, pz_node *reshape) {
   }
 }
 
+/* y[i..] = x[order of the second], of which dimension k is dimension first[k] of what the first reads. */
+static void skip_permute(pz_rewriter *rw, pz_node *permute) {
+  pz_node_id id = rw->producer[permute->in[0]];
+  if (id == PZ_NONE || rw->g->nodes[id].op != PZ_OP_PERMUTE) return;
+  const pz_node *before = &rw->g->nodes[id];
+  int32_t *order = permute->attr.permute.order;
+  for (int i = 0; i < rw->g->tensors[permute->in[0]].shape.rank; i++)
+    order[i] = before->attr.permute.order[order[i]];
+  permute->in[0] = before->in[0];
+  rw->changes++;
+}
+
+static void skip_crop(pz_rewriter *rw, pz_node *crop) {
+  pz_node_id id = rw->producer[crop->in[0]];
+  if (id == PZ_NONE || rw->g->nodes[id].op != PZ_OP_CROP) return;
+  const pz_attr_crop *before = &rw->g->nodes[id].attr.crop;
+  pz_attr_crop *a = &crop->attr.crop, both = *a;
+  for (int i = 0; i < rw->g->tensors[crop->in[0]].shape.rank; i++) {
+    both.offset[i] = before->offset[i] + a->offset[i] * before->step[i];
+    both.step[i] = a->step[i] * before->step[i];
+    if (both.step[i] > PZ_MAX_DIM || both.step[i] < -PZ_MAX_DIM) return;
+  }
+  *a = both;
+  crop->in[0] = rw->g->nodes[id].in[0];
+  rw->changes++;
+}
+
 static pz_status visit(pz_rewriter *rw, pz_node_id id) {
   pz_node *node = &rw->g->nodes[id];
   if (node->op == PZ_OP_RESHAPE) skip_reshapes(rw, node);
+  if (node->op == PZ_OP_PERMUTE) skip_permute(rw, node);
+  if (node->op == PZ_OP_CROP) skip_crop(rw, node);
   if (does_nothing[node->op] && does_nothing[node->op](rw->g, node)) pz_rewrite_bypass(rw, id);
   return PZ_OK;
 }

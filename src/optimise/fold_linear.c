@@ -1,7 +1,8 @@
 /* fold_linear.c: linear transformation fusion (PZnet 3.3).
  *
  * A run of linear layers is one linear layer y = x*M + A, composed in double. Behind a convolution it goes into the
- * weights: K' = K*M, B' = B*M + A, and with a Base (3.1) into base_scale; each number is rounded once.
+ * weights: K' = K*M, B' = B*M + A, and with a Base (3.1) into base_scale; each number is rounded once. Behind a group_norm
+ * it goes into gamma and beta.
  * Elsewhere two or more, or a BatchNorm, become one scale layer. */
 #include "optimise/linear.h"
 
@@ -42,10 +43,15 @@ static void kill_run(pz_rewriter *rw, const run *r) {
   for (pz_node_id id = r->first; id != PZ_NONE; id = next_of(rw, r, id)) pz_graph_kill_node(rw->g, id);
 }
 
-static pz_node_id conv_that_folds(const pz_rewriter *rw, pz_tensor_id x) {
-  pz_node_id id = pz_rewrite_conv_before(rw, x);
+static pz_node_id layer_that_folds(const pz_rewriter *rw, pz_tensor_id x) {
+  pz_node_id id = pz_rewrite_open_before(rw, x);
   if (id == PZ_NONE) return PZ_NONE;
   const pz_node *conv = &rw->g->nodes[id];
+  if (conv->op == PZ_OP_GROUP_NORM)
+    return pz_rewrite_fixed_or_absent(rw->g, pz_node_input(conv, PZ_GROUP_NORM_GAMMA)) &&
+                   pz_rewrite_fixed_or_absent(rw->g, pz_node_input(conv, PZ_GROUP_NORM_BETA))
+               ? id
+               : PZ_NONE;
   bool fixed = pz_rewrite_fixed_or_absent(rw->g, conv->in[PZ_CONV_WEIGHT]) &&
                pz_rewrite_fixed_or_absent(rw->g, pz_node_input(conv, PZ_CONV_BIAS)) &&
                pz_rewrite_fixed_or_absent(rw->g, pz_node_input(conv, PZ_CONV_BASE_SCALE));
@@ -68,7 +74,20 @@ static pz_status fold_base_scale(pz_rewriter *rw, pz_node_id conv, const pz_line
   return PZ_OK;
 }
 
-static pz_status fold_into_conv(pz_rewriter *rw, pz_node_id conv, const pz_linear *l) {
+static pz_status fold_into_norm(pz_rewriter *rw, pz_node_id norm, const pz_linear *l) {
+  float *gamma, *beta;
+  if (pz_linear_scales(l)) {
+    PZ_TRY(pz_rewrite_own_vector(rw, norm, PZ_GROUP_NORM_GAMMA, "gamma", l->maps, 1, &gamma));
+    for (int64_t c = 0; c < l->maps; c++) gamma[c] = (float)(gamma[c] * l->multiply[c]);
+  }
+  if (pz_node_input(&rw->g->nodes[norm], PZ_GROUP_NORM_BETA) == PZ_NONE && !pz_linear_shifts(l)) return PZ_OK;
+  PZ_TRY(pz_rewrite_own_vector(rw, norm, PZ_GROUP_NORM_BETA, "beta", l->maps, 0, &beta));
+  for (int64_t c = 0; c < l->maps; c++) beta[c] = (float)(beta[c] * l->multiply[c] + l->add[c]);
+  return PZ_OK;
+}
+
+static pz_status fold_into_layer(pz_rewriter *rw, pz_node_id conv, const pz_linear *l) {
+  if (rw->g->nodes[conv].op == PZ_OP_GROUP_NORM) return fold_into_norm(rw, conv, l);
   PZ_TRY(fold_bias(rw, conv, l));
   if (!pz_linear_scales(l)) return PZ_OK;
   PZ_TRY(fold_base_scale(rw, conv, l));
@@ -100,7 +119,7 @@ static pz_status replace_run(pz_rewriter *rw, const run *r, pz_node_id conv, con
   pz_tensor_id x = rw->g->nodes[r->first].in[0], y = rw->g->nodes[r->last].out[0];
   rw->changes++;
   if (conv == PZ_NONE) return make_scale(rw, r, x, l);
-  PZ_TRY(fold_into_conv(rw, conv, l));
+  PZ_TRY(fold_into_layer(rw, conv, l));
   kill_run(rw, r);
   return pz_rewrite_absorb(rw, conv, x, y);
 }
@@ -110,7 +129,7 @@ static pz_status visit(pz_rewriter *rw, pz_node_id id) {
   if (!pz_linear_is(g, &g->nodes[id]) || goes_on(rw, id)) return PZ_OK;
   run r = find_run(rw, id);
   pz_tensor_id x = g->nodes[r.first].in[0];
-  pz_node_id conv = conv_that_folds(rw, x);
+  pz_node_id conv = layer_that_folds(rw, x);
   if (conv == PZ_NONE && r.length == 1 && g->nodes[id].op != PZ_OP_BATCH_NORM) return PZ_OK;
   pz_linear l;
   PZ_TRY(pz_linear_new(&l, g->tensors[x].shape.dim[1], rw->err));

@@ -23,13 +23,17 @@ static bool keeps_maps(const pz_graph *g, const pz_node *reshape) {
   return x->rank >= 2 && y->rank >= 2 && x->dim[0] == y->dim[0] && x->dim[1] == y->dim[1];
 }
 
-pz_node_id pz_rewrite_conv_before(const pz_rewriter *rw, pz_tensor_id t) {
+static bool is_open(const pz_node *node) {
+  if (node->op == PZ_OP_GROUP_NORM) return node->attr.group_norm.act.kind == PZ_ACT_NONE;
+  return pz_rewrite_is_conv(node) && node->attr.conv.act.kind == PZ_ACT_NONE;
+}
+
+pz_node_id pz_rewrite_open_before(const pz_rewriter *rw, pz_tensor_id t) {
   const pz_graph *g = rw->g;
   pz_node_id id = pz_rewrite_sole_producer(rw, t);
   while (id != PZ_NONE && g->nodes[id].op == PZ_OP_RESHAPE && keeps_maps(g, &g->nodes[id]))
     id = pz_rewrite_sole_producer(rw, g->nodes[id].in[0]);
-  if (id == PZ_NONE || !pz_rewrite_is_conv(&g->nodes[id])) return PZ_NONE;
-  return g->nodes[id].attr.conv.act.kind == PZ_ACT_NONE ? id : PZ_NONE;
+  return id != PZ_NONE && is_open(&g->nodes[id]) ? id : PZ_NONE;
 }
 
 const char *pz_rewrite_name(const pz_rewriter *rw, const char *base, const char *suffix) {
@@ -41,6 +45,20 @@ pz_status pz_rewrite_rename(pz_rewriter *rw, pz_tensor_id t) {
   const char *name = pz_rewrite_name(rw, rw->g->tensors[t].name, "fused");
   if (!name) return pz_fail_memory(rw->err, "a tensor's name", strlen(rw->g->tensors[t].name));
   return pz_graph_rename_tensor(rw->g, t, name, rw->err);
+}
+
+pz_status pz_rewrite_become(pz_rewriter *rw, pz_node_id id, const pz_node *as) {
+  int32_t most = pz_op_get(as->op)->max_in, n_in = most < 0 ? as->n_in : most;
+  pz_tensor_id *in = PZ_NEW(rw->g->arena, pz_tensor_id, n_in);
+  if (!in) return pz_fail_memory(rw->err, "a layer's inputs", (size_t)n_in * sizeof *in);
+  for (int32_t k = 0; k < n_in; k++) in[k] = pz_node_input(as, k);
+  pz_node *node = &rw->g->nodes[id];
+  node->op = as->op;
+  node->attr = as->attr;
+  node->in = in;
+  node->n_in = n_in;
+  rw->changes++;
+  return PZ_OK;
 }
 
 pz_status pz_rewrite_set_in(pz_rewriter *rw, pz_node_id id, int slot, pz_tensor_id t) {

@@ -43,9 +43,10 @@ bool pz_rewrite_is_view(pz_op op);
 bool pz_rewrite_fixed_or_absent(const pz_graph *g, pz_tensor_id t);
 /* The producer of t when t has exactly one use and is no graph output; else PZ_NONE. */
 pz_node_id pz_rewrite_sole_producer(const pz_rewriter *rw, pz_tensor_id t);
-/* The conv or deconv that ends in t: it makes t, or a tensor that reaches t through reshapes that keep N and C;
- * nothing else uses t or what lies between, and it has no activation. Else PZ_NONE. */
-pz_node_id pz_rewrite_conv_before(const pz_rewriter *rw, pz_tensor_id t);
+/* The conv, deconv or group_norm, which all end with an activation, that ends in t: it makes t, or a tensor that reaches
+ * t through reshapes that keep N and C; nothing else uses t or what lies between, and it has no activation yet. Else
+ * PZ_NONE. */
+pz_node_id pz_rewrite_open_before(const pz_rewriter *rw, pz_tensor_id t);
 
 /* ---- changing ---- */
 
@@ -55,10 +56,12 @@ pz_status pz_rewrite_rename(pz_rewriter *rw, pz_tensor_id t); /* t holds other v
 /* t, which is reshaped to `of`, takes its name, and `of` gets a new one: so the model's name stays with the layer that
  * computes the values when the reshape is dropped. Nothing is done where `of` is a graph output. */
 pz_status pz_rewrite_take_name(pz_rewriter *rw, pz_tensor_id t, pz_tensor_id of);
+/* The node becomes what `as` is (operator, attributes, n_in and in); its name, place and outputs stay. Counts a change. */
+pz_status pz_rewrite_become(pz_rewriter *rw, pz_node_id id, const pz_node *as);
 pz_status pz_rewrite_set_in(pz_rewriter *rw, pz_node_id id, int slot, pz_tensor_id t);
 /* Whoever makes `from` makes `to` instead; `from` must have no other user than the caller's node. */
 void pz_rewrite_redirect(pz_rewriter *rw, pz_tensor_id from, pz_tensor_id to);
-/* A layer behind `conv` (as pz_rewrite_conv_before(from) found it) that reads `from` and makes `to` is now part of
+/* A layer behind `conv` (as pz_rewrite_open_before(from) found it) that reads `from` and makes `to` is now part of
  * conv: `to` takes the place of `from`. Where reshapes lie between, conv's own result takes the name of `to`
  * (pz_rewrite_take_name), the others get new ones. */
 pz_status pz_rewrite_absorb(pz_rewriter *rw, pz_node_id conv, pz_tensor_id from, pz_tensor_id to);

@@ -54,9 +54,14 @@ static double distance(const double *a, const double *b, int64_t n) {
   return sqrt(sum);
 }
 
-/* The node without its activation; false for operators that are no sum of products. */
+/* The node without its activation and signs; false for operators that are no sums. */
 static bool bare_sum(const pz_node *node, pz_node *bare) {
   *bare = *node;
+  if (node->op == PZ_OP_REDUCE) return node->attr.reduce.kind <= PZ_REDUCE_SUM;
+  if (node->op == PZ_OP_ELTWISE) {
+    bare->attr.eltwise.coeff = NULL;
+    return node->attr.eltwise.kind == PZ_ELT_SUM;
+  }
   if (node->op == PZ_OP_INNER_PRODUCT) bare->attr.inner_product.act.kind = PZ_ACT_NONE;
   else if (node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV) bare->attr.conv.act.kind = PZ_ACT_NONE;
   else return false;
@@ -70,6 +75,7 @@ static double norm_of_terms(const record *r, pz_tensor_id t) {
   pz_node bare;
   if (id == PZ_NONE || !bare_sum(&g->nodes[id], &bare)) return 0;
   double *in[PZ_CONV_INPUTS] = {NULL};
+  if (bare.n_in > PZ_CONV_INPUTS) return 0;
   for (int32_t k = 0; k < bare.n_in; k++) {
     if (bare.in[k] == PZ_NONE) continue;
     const pz_tensor *operand = &g->tensors[bare.in[k]];

@@ -46,7 +46,23 @@ static const char network[] = "graph \"all\"\n"
                               "%g = scale \"scale\" %f, %gamma\n"
                               "%y = activation \"relu\" %g act relu\n"
                               "%dead = softmax \"dead\" %left\n"
-                              "output %y\n";
+                              "output %y\n"
+                              "input %z 1x4x2x2\n"
+                              "const %half 1x1x1x1 = [0.25]\n"
+                              "%c1 = activation \"root\" %half act sqrt\n"
+                              "%z1 = eltwise \"shift\" %z, %c1\n"
+                              "%gate = activation \"gate\" %z1 act sigmoid\n"
+                              "%z2 = eltwise \"swish\" %z1, %gate kind prod\n"
+                              "%z3 = reshape \"to_groups\" %z2 shape 1x2x8\n"
+                              "%z4 = group_norm \"norm2\" %z3 groups 2\n"
+                              "%z5 = reshape \"from_groups\" %z4 shape 1x4x2x2\n"
+                              "%z6 = reshape \"split\" %z5 shape 1x1x2x2x2x2\n"
+                              "%z7 = permute \"permute\" %z6 order 0,1,4,2,5,3\n"
+                              "%z8 = reshape \"join\" %z7 shape 1x1x4x4\n"
+                              "%z9 = extend \"zeros\" %z8 lo 0,0,1,1 hi 0,0,1,1\n"
+                              "const %w5 1x1x3x3 = seed 5\n"
+                              "%v = conv \"conv4\" %z9, %w5 kernel 1,3,3\n"
+                              "output %v\n";
 
 static pz_graph *parse(const char *text) {
   pz_graph *g = NULL;
@@ -83,8 +99,8 @@ static void runs_all_to_a_fixed_point(void **state) {
   assert_string_equal(second, "");
   assert_true(pz_borders_sufficient(g));
   assert_true(compare_graphs(before, g, 1).error < 1e-6);
-  /* conv1, conv2, concat, slice, a padded copy of the slice, conv3, fc and its reshape */
-  assert_int_equal(g->n_nodes, 8);
+  /* conv1, conv2, concat, slice, a padded copy of the slice, conv3, fc and its reshape; shift, swish, norm2, join, conv4 */
+  assert_int_equal(g->n_nodes, 13);
   pz_graph_free(before);
   pz_graph_free(g);
 }

@@ -52,7 +52,9 @@ static void check_promises(const pz_graph *g, const char *disable, uint64_t seed
 static pz_graph *random_graph(uint64_t seed) {
   pz_graph *g = NULL;
   pz_error err = {0};
-  if (pz_random_graph(seed, &g, &err) != PZ_OK) fail_msg("seed %d: %s", (int)seed, err.message);
+  bool exported = seed % 2;
+  if ((exported ? pz_random_exported_graph : pz_random_graph)(seed, &g, &err) != PZ_OK)
+    fail_msg("seed %d: %s", (int)seed, err.message);
   return g;
 }
 

@@ -9,7 +9,7 @@ tune:pznet base
 graph:pznet base
 reference:pznet base graph
 import:pznet base graph
-optimise:pznet base graph
+optimise:pznet base graph reference
 kernels:
 plan:pznet base graph kernels tune
 emit:pznet base graph kernels plan

@@ -12,7 +12,8 @@ typedef struct maker {
   pz_error *err;
   uint64_t state;
   int32_t spatial; /* dimensions */
-  double budget;   /* multiply-adds that are left */
+  bool exported;
+  double budget; /* multiply-adds that are left */
   jmp_buf failed;
 } maker;
 
@@ -58,6 +59,7 @@ pz_tensor_id eltwise(maker *m, pz_eltwise_kind kind, int32_t n, const pz_tensor_
 /* ---- random_blocks.c: several layers ---- */
 
 pz_tensor_id random_block(maker *m, pz_tensor_id x);
+pz_tensor_id random_exported_block(maker *m, pz_tensor_id x);       /* random_exported.c */
 pz_tensor_id random_join(maker *m, pz_tensor_id a, pz_tensor_id b); /* of equal shape */
 
 #endif

@@ -43,7 +43,7 @@ static void make(maker *m) {
   m->spatial = chance(m, 6) ? 1 : pick(m, 2, 3);
   pz_tensor_id x = begin(m), extra = PZ_NONE;
   for (int32_t blocks = pick(m, 1, 6); blocks > 0; blocks--) {
-    x = random_block(m, x);
+    x = m->exported ? random_exported_block(m, x) : random_block(m, x);
     if (chance(m, 8)) extra = x;
   }
   x = end(m, x);
@@ -52,9 +52,11 @@ static void make(maker *m) {
   if (extra != PZ_NONE) add_output(m, extra);
 }
 
-pz_status pz_random_graph(uint64_t seed, pz_graph **g, pz_error *err) {
-  maker m = {
-      .err = err, .state = seed * UINT64_C(0xd1342543de82ef95) + 1, .budget = PZ_RANDOM_GRAPH_MULTIPLY_ADDS};
+static pz_status random_graph(uint64_t seed, bool exported, pz_graph **g, pz_error *err) {
+  maker m = {.err = err,
+             .state = seed * UINT64_C(0xd1342543de82ef95) + 1,
+             .budget = PZ_RANDOM_GRAPH_MULTIPLY_ADDS,
+             .exported = exported};
   char name[40];
   *g = NULL;
   snprintf(name, sizeof name, "random %llu", (unsigned long long)seed);
@@ -69,4 +71,12 @@ pz_status pz_random_graph(uint64_t seed, pz_graph **g, pz_error *err) {
   if (status == PZ_OK) *g = m.g;
   else pz_graph_free(m.g);
   return status;
+}
+
+pz_status pz_random_graph(uint64_t seed, pz_graph **g, pz_error *err) {
+  return random_graph(seed, false, g, err);
+}
+
+pz_status pz_random_exported_graph(uint64_t seed, pz_graph **g, pz_error *err) {
+  return random_graph(seed, true, g, err);
 }

@@ -65,6 +65,7 @@ pz_status pz_onnx_add_constant(pz_onnx *c, const char *part, const pz_shape *sha
                                pz_tensor_id *id) {
   const char *name = tensor_name(c, part, 0);
   if (!name) return pz_onnx_no_memory(c);
+  PZ_TRY(pz_onnx_take_elements(c, name, pz_onnx_elements(shape)));
   return pz_graph_add_constant(c->graph, name, shape, data, id, c->err);
 }
 

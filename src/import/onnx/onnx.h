@@ -153,6 +153,8 @@ typedef struct pz_onnx_space {
   int64_t *ints;
 } pz_onnx_space;
 pz_status pz_onnx_new_constant(pz_onnx *c, pz_onnx_type type, const pz_shape *shape, pz_onnx_space *space);
+/* Every constant that is made counts, for a small file can ask for large ones. `name` is for the message. */
+pz_status pz_onnx_take_elements(pz_onnx *c, const char *name, int64_t elements);
 /* The product of the sizes, some of which may be 0; saturates. */
 int64_t pz_onnx_elements(const pz_shape *shape);
 /* All values of a constant are this number. */

@@ -65,8 +65,7 @@ int64_t pz_onnx_elements(const pz_shape *shape) {
   return zero ? 0 : product;
 }
 
-/* Every constant that is made counts, for a small file can ask for large ones. */
-static pz_status take_elements(pz_onnx *c, const char *name, int64_t elements) {
+pz_status pz_onnx_take_elements(pz_onnx *c, const char *name, int64_t elements) {
   if (elements <= c->max_elements - c->elements) {
     c->elements += elements;
     return PZ_OK;
@@ -80,7 +79,7 @@ static pz_status take_elements(pz_onnx *c, const char *name, int64_t elements) {
 static pz_status make_constant(pz_onnx *c, const char *name, pz_onnx_type type, const pz_shape *shape,
                                pz_onnx_space *space) {
   const int64_t elements = pz_onnx_elements(shape);
-  PZ_TRY(take_elements(c, name, elements));
+  PZ_TRY(pz_onnx_take_elements(c, name, elements));
   pz_onnx_constant *k = PZ_NEW(c->arena, pz_onnx_constant, 1);
   *space = (pz_onnx_space){.constant = k};
   if (k && pz_onnx_is_floating(type)) space->floats = PZ_NEW(c->arena, float, elements);
@@ -184,7 +183,7 @@ bool pz_onnx_is_uniform(const pz_onnx_constant *k, double *number) {
 static pz_status fill_tensor(pz_onnx *c, pz_onnx_value *v, pz_tensor_id id) {
   float *data = pz_graph_constant_data(c->graph, id);
   if (v->stored && pz_onnx_is_floating((pz_onnx_type)v->stored->type)) {
-    PZ_TRY(take_elements(c, v->name, v->stored->elements));
+    PZ_TRY(pz_onnx_take_elements(c, v->name, v->stored->elements));
     return decode_stored(c, v->name, v->stored, data, NULL);
   }
   PZ_TRY(read_value(c, v));
@@ -199,7 +198,8 @@ pz_status pz_onnx_tensor_in(pz_onnx *c, int32_t i, pz_tensor_id *id) {
     if (v->stored) PZ_TRY(check_stored(c, v));
     const pz_shape *shape = pz_onnx_in_shape(c, i);
     if (!pz_onnx_elements(shape)) return pz_onnx_fail(c, "its input '%.200s' is empty", v->name);
-    if (pz_onnx_elements(shape) > c->max_elements) return take_elements(c, v->name, c->max_elements);
+    if (pz_onnx_elements(shape) > c->max_elements)
+      return pz_onnx_take_elements(c, v->name, pz_onnx_elements(shape));
     pz_tensor_id made;
     PZ_TRY(pz_graph_add_constant(c->graph, v->name, shape, NULL, &made, c->err));
     PZ_TRY(fill_tensor(c, v, made));

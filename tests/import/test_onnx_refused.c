@@ -1,0 +1,415 @@
+/* ONNX models that must be refused, with a line that says what is wrong where. */
+#include "onnx_fixture.h"
+#include <sys/stat.h>
+#include <unistd.h>
+
+static pz_status import(const char *path, const pz_import_options *options, pz_error *err) {
+  pz_graph *g;
+  const pz_status status = pz_onnx_import_within(path, options, 100000, &g, err);
+  if (status == PZ_OK) assert_int_equal(pz_graph_verify(g, err), PZ_OK);
+  else assert_null(g);
+  pz_graph_free(g);
+  return status;
+}
+
+static void refuses_file(const char *path, const pz_import_options *options, pz_status status,
+                         const char *message) {
+  pz_error err = {0};
+  const pz_status got = import(path, options, &err);
+  if (got != status || !strstr(err.message, message) || strchr(err.message, '\n'))
+    fail_msg("got %d '%s', expected %d '%s'", got, err.message, status, message);
+}
+
+/* `graph` is freed. */
+static void refuses(pz_text *graph, const char *message) {
+  refuses_file(write_model("net.onnx", 17, graph), NULL, PZ_ERROR_INPUT, message);
+}
+static void accepts(pz_text *graph) {
+  pz_error err = {0};
+  if (import(write_model("net.onnx", 17, graph), NULL, &err) != PZ_OK) fail_msg("%s", err.message);
+}
+
+/* A graph with input x of a shape and an output. */
+static pz_text graph_of(const char *shape, const char *output) {
+  pz_text g = {0};
+  put_input(&g, "x", shape);
+  put_output(&g, output);
+  return g;
+}
+
+/* ---- the file ---- */
+
+static void no_models(void **state) {
+  (void)state;
+  pz_text empty = {0}, twice = {0}, graph = {0};
+  refuses_file(write_file("net.onnx", "", 0), NULL, PZ_ERROR_INPUT, "holds no graph");
+  refuses_file(write_file("net.onnx", "\xff\xff\xff", 3), NULL, PZ_ERROR_INPUT, "byte 0: ");
+  refuses_file(write_file("net.onnx", "name: 'x'", 9), NULL, PZ_ERROR_INPUT, "this is no ONNX model");
+  refuses_file(path_of("nothing.onnx"), NULL, PZ_ERROR_INPUT, "cannot be opened");
+  put_message(&twice, 7, &empty);
+  put_message(&twice, 7, &empty);
+  refuses_file(write_text("net.onnx", &twice), NULL, PZ_ERROR_INPUT, "a second graph");
+  refuses_file(write_model("net.onnx", 5, &graph), NULL, PZ_ERROR_INPUT, "needs opset 5, 6 to 28 are read");
+  refuses_file(write_model("net.onnx", 99, &graph), NULL, PZ_ERROR_INPUT, "needs opset 99");
+  refuses(&graph, "the model has no input");
+}
+
+static void weights_are_within(void **state) {
+  (void)state;
+  pz_text g = graph_of("1x2", "y");
+  put_node(&g, "r", "Relu", "x", "y", NULL);
+  const pz_import_options options = {.weights = "init:1"};
+  refuses_file(write_model("net.onnx", 17, &g), &options, PZ_ERROR_USAGE, "leave out --weights");
+}
+
+/* ---- names and order ---- */
+
+static void names(void **state) {
+  (void)state;
+  pz_text g = graph_of("1x2", "y");
+  put_node(&g, "a", "Relu", "x", "y", NULL);
+  put_node(&g, "b", "Relu", "x", "y", NULL);
+  refuses(&g, "two values are named 'y'");
+  g = graph_of("1x2", "y");
+  put_input(&g, "x", "1x2");
+  put_node(&g, "a", "Relu", "x", "y", NULL);
+  refuses(&g, "two values are named 'x'");
+  g = graph_of("1x2", "y");
+  refuses(&g, "output 'y' is made by no node");
+  g = graph_of("1x2", "y");
+  put_node(&g, "a", "Relu", "what\x01", "y", NULL);
+  refuses(&g, "node 'a' (Relu): its input 'what ' is made by no node");
+  g = graph_of("1x2", "y");
+  put_node(&g, "a", "Add", "x z", "y", NULL);
+  put_node(&g, "b", "Relu", "y", "z", NULL);
+  refuses(&g, "node 'a' (Add): its input 'z' is made only later: there is a cycle");
+  g = graph_of("1x2", "y");
+  put_output(&g, "y");
+  put_node(&g, "a", "Relu", "x", "y", NULL);
+  refuses(&g, "output 'y' is listed twice");
+  g = graph_of("1x2", "y");
+  put_node(&g, "a", "Add", "x", "y", NULL);
+  refuses(&g, "node 'a' (Add): has 1 inputs, expected at least 2");
+  g = graph_of("1x2", "y");
+  put_node(&g, "same", "Relu", "x", "z", NULL);
+  put_node(&g, "same", "Relu", "z", "y", NULL); /* many exporters do that */
+  accepts(&g);
+}
+
+/* ---- what is not supported: all of it at once ---- */
+
+static void all_at_once(void **state) {
+  (void)state;
+  pz_text g = graph_of("1x2x8x8", "y"), cubic = {0}, odd = {0};
+  put_output(&g, "z");
+  put_floats(&g, "s", 1, (const int64_t[]){4}, (const float[]){1, 1, 2, 2}, 4);
+  put_attr_text(&cubic, "mode", "cubic");
+  put_attr_int(&odd, "odd", 1);
+  put_node(&g, "d1", "Det", "x", "a", NULL);
+  put_node(&g, "up", "Resize", "x _ s", "b", &cubic);
+  put_node(&g, "sum", "Sum", "a b", "c", NULL);
+  put_node(&g, "d2", "Det", "c", "d", NULL);
+  put_node(&g, "own", "com.acme::Relu", "x", "e", NULL);
+  put_node(&g, "odd", "Relu", "x", "f", &odd);
+  put_node(&g, "", "Sum", "d e f", "y", NULL);
+  put_node(&g, "fine", "Relu", "x", "z", NULL);
+  put_node(&g, "unused", "Einsum", "x", "u", NULL);
+  refuses(&g, "net.onnx: 5 nodes are not supported: Det ('d1', 'd2'), Resize with mode = cubic ('up'), "
+              "com.acme::Relu ('own'), Relu with attribute 'odd' ('odd')");
+  g = graph_of("1x2", "y");
+  put_node(&g, "g", "Gelu", "x", "y", NULL);
+  refuses(&g, "Gelu with opset 17, which does not have it ('g')");
+}
+
+static void many(void **state) {
+  (void)state;
+  pz_text g = graph_of("1x2", "y");
+  char name[64], before[16] = "x", after[16];
+  for (int i = 0; i < 300; i++) {
+    snprintf(name, sizeof name, "a-rather-long-name-of-a-node-%d", i);
+    snprintf(after, sizeof after, i == 299 ? "y" : "v%d", i);
+    put_node(&g, name, "Einsum", before, after, NULL);
+    memcpy(before, after, sizeof before);
+  }
+  refuses(&g, "300 nodes are not supported: Einsum ('a-rather-long-name-of-a-node-0'");
+}
+
+static void functions(void **state) {
+  (void)state;
+  pz_text g = graph_of("1x2", "y"), model = {0}, function = {0};
+  put_node(&g, "f", "pkg::Twice", "x", "y", NULL);
+  put_model(&model, 17, &g);
+  put_string(&function, 1, "Twice");
+  put_message(&model, 25, &function);
+  refuses_file(write_text("net.onnx", &model), NULL, PZ_ERROR_INPUT,
+               "pkg::Twice ('f'); the model has functions of its own: inline them");
+}
+
+/* ---- shapes of inputs ---- */
+
+static void symbolic_shapes(void **state) {
+  (void)state;
+  pz_text g = graph_of("Nx1xDxHx?", "y"), notes = {0};
+  put_node(&g, "r", "Relu", "x", "y", NULL);
+  const char *path = write_model("net.onnx", 17, &g);
+  refuses_file(path, NULL, PZ_ERROR_INPUT, "input 'x' is Nx1xDxHx?, fix its sizes with --input x=1x1xDxHx?");
+  pz_import_shape shape = {"x", {5, {1, 1, 4, 4, 4}}};
+  pz_import_options options = {.shapes = &shape, .n_shapes = 1, .notes = &notes};
+  pz_error err = {0};
+  assert_int_equal(import(path, &options, &err), PZ_OK);
+  shape.shape.rank = 4;
+  refuses_file(path, &options, PZ_ERROR_USAGE, "input 'x' has 5 dimensions, --input gives it 4");
+  shape.input = "y";
+  refuses_file(path, &options, PZ_ERROR_USAGE, "has no input 'y'; its inputs are 'x'");
+  assert_null(notes.data);
+  g = graph_of("batchx3x4x4", "y");
+  put_node(&g, "r", "Relu", "x", "y", NULL);
+  options.n_shapes = 0;
+  assert_int_equal(import(write_model("net.onnx", 17, &g), &options, &err), PZ_OK);
+  assert_non_null(strstr(notes.data, "input 'x' is batchx3x4x4: batch was set to 1"));
+  pz_text_free(&notes);
+}
+
+/* A symbol that --input gives for one input holds for the others. */
+static void shared_symbols(void **state) {
+  (void)state;
+  pz_text g = graph_of("NxCxHxW", "y");
+  put_input(&g, "z", "NxCx1xW");
+  put_node(&g, "a", "Add", "x z", "y", NULL);
+  const char *path = write_model("net.onnx", 17, &g);
+  refuses_file(path, NULL, PZ_ERROR_INPUT, "--input x=1xCxHxW; input 'z' is NxCx1xW");
+  pz_import_shape shape = {"x", {4, {2, 3, 4, 5}}};
+  pz_import_options options = {.shapes = &shape, .n_shapes = 1};
+  pz_graph *graph;
+  pz_error err = {0};
+  char text[PZ_SHAPE_TEXT];
+  assert_int_equal(pz_import_onnx(path, &options, &graph, &err), PZ_OK);
+  assert_string_equal(shape_of(graph, "z", text), "2x3x1x5");
+  pz_graph_free(graph);
+}
+
+static void odd_inputs(void **state) {
+  (void)state;
+  pz_text g = graph_of(NULL, "y");
+  put_node(&g, "r", "Relu", "x", "y", NULL);
+  refuses(&g, "input 'x' is of unknown shape, fix its sizes with --input x=SHAPE");
+  g = graph_of("1x2x3x4x5x6x7x8x9", "y");
+  refuses(&g, "a shape of more than 8 dimensions");
+  g = graph_of("1x-5", "y");
+  refuses(&g, "input 'x' is 1x?");
+  g = (pz_text){0};
+  put_info(&g, 11, "x", 8, "1x2");
+  put_output(&g, "y");
+  put_node(&g, "r", "Relu", "x", "y", NULL);
+  refuses(&g, "input 'x' is not a tensor of numbers");
+  g = graph_of("2147483648x2", "y");
+  refuses(&g, "bad shape");
+}
+
+/* ---- tensors ---- */
+
+static void tensor(int type, int rank, const int64_t *dims, size_t bytes, const char *message) {
+  pz_text g = graph_of("1x2", "y"), t = {0};
+  static const char zeros[64];
+  put_tensor_head(&t, "w", type, rank, dims);
+  if (bytes) put_bytes(&t, 9, zeros, bytes);
+  put_message(&g, 5, &t);
+  put_node(&g, "a", "Add", "x w", "y", NULL);
+  if (message) refuses(&g, message);
+  else accepts(&g);
+}
+#define DIMS(...)                                                                                            \
+  (const int64_t[]) { __VA_ARGS__ }
+
+static void tensors(void **state) {
+  (void)state;
+  tensor(1, 2, DIMS(1, 2), 8, NULL);
+  tensor(1, 2, DIMS(1, 2), 4, "tensor 'w': has 4 bytes of data, expected 8 for 2 elements of float");
+  tensor(1, 2, DIMS(1, 2), 0, "tensor 'w': has 0 values, but its shape has 2 elements");
+  tensor(1, 2, DIMS(1, -2), 8, "a tensor's size is not 0 to 2^31-1");
+  tensor(1, 2, DIMS(1, INT64_MAX), 8, "a tensor's size is not 0 to 2^31-1");
+  tensor(1, 3, DIMS(1 << 30, 1 << 30, 2), 8, "a tensor of more than 2^40 elements");
+  tensor(1, 2, DIMS(1 << 20, 1 << 10), 8, "more than 100000 elements, too many for this machine");
+  tensor(1, 9, DIMS(1, 1, 1, 1, 1, 1, 1, 1, 2), 8, "a tensor of more than 8 dimensions");
+  tensor(8, 2, DIMS(1, 2), 8, "tensor 'w' is of ONNX's data type 8, which is not supported");
+  tensor(17, 2, DIMS(1, 2), 2, "tensor 'w' is of ONNX's data type 17, which is not supported");
+  tensor(1, 2, DIMS(1, 0), 0, "(Add): its input 'w' is empty");
+  pz_text g = graph_of("1x2", "y"), t = {0};
+  put_tensor_head(&t, "w", 1, 1, DIMS(2));
+  put_bytes(&t, 4, "1234567", 7);
+  put_message(&g, 5, &t);
+  put_node(&g, "a", "Add", "x w", "y", NULL);
+  refuses(&g, "a tensor's data is cut off");
+}
+
+/* ---- external data ---- */
+
+static void put_entry(pz_text *t, const char *key, const char *value) {
+  pz_text entry = {0};
+  put_string(&entry, 1, key);
+  put_string(&entry, 2, value);
+  put_message(t, 13, &entry);
+}
+
+static pz_text external(const char *location, const char *offset, const char *length) {
+  pz_text g = graph_of("1x2", "y"), t = {0};
+  put_tensor_head(&t, "w", 1, 1, DIMS(2));
+  put_entry(&t, "location", location);
+  if (offset) put_entry(&t, "offset", offset);
+  if (length) put_entry(&t, "length", length);
+  put_number(&t, 14, 1);
+  put_message(&g, 5, &t);
+  put_node(&g, "a", "Add", "x w", "y", NULL);
+  return g;
+}
+static void refuses_external(const char *location, const char *offset, const char *length,
+                             const char *message) {
+  pz_text g = external(location, offset, length);
+  if (message) refuses(&g, message);
+  else accepts(&g);
+}
+
+static void external_data(void **state) {
+  (void)state;
+  char folder[4096], link[4200];
+  write_file("w.bin", "0123456789abcdef", 16);
+  snprintf(folder, sizeof folder, "%s", path_of("w.bin"));
+  refuses_external("w.bin", "8", "8", NULL);
+  refuses_external("./w.bin", "8", NULL, NULL);
+  refuses_external("w.bin", NULL, NULL, "tensor 'w': has 16 bytes of data, expected 8");
+  refuses_external("w.bin", "12", "8", "is at bytes 12 to 20 of 'w.bin', which has 16 bytes");
+  refuses_external("w.bin", "17", NULL, "which has 16 bytes");
+  refuses_external("w.bin", "9223372036854775807", "9223372036854775807", "which has 16 bytes");
+  refuses_external("w.bin", "-1", NULL, "the offset or length of external data is no number");
+  refuses_external("w.bin", "99999999999999999999", NULL, "is no number");
+  refuses_external("", NULL, NULL, "its data file '' has no name");
+  refuses_external("nothing", NULL, NULL, "its data file 'nothing' cannot be opened");
+  refuses_external("/dev/zero", NULL, NULL, "is an absolute path; data is read from the model's folder only");
+  refuses_external("../w.bin", NULL, NULL, "leaves the model's folder");
+  refuses_external("sub/../w.bin", NULL, NULL, "leaves the model's folder");
+  refuses_external(".", NULL, NULL, "is not a regular file");
+  snprintf(link, sizeof link, "%s", path_of("link.bin"));
+  assert_int_equal(symlink("w.bin", link), 0);
+  refuses_external("link.bin", "8", "8", "is a link, or lies behind one");
+  unlink(link);
+  snprintf(link, sizeof link, "%s", path_of("folder"));
+  assert_int_equal(symlink(".", link), 0);
+  refuses_external("folder/w.bin", "8", "8", "is a link, or lies behind one");
+  unlink(link);
+  snprintf(link, sizeof link, "%s", path_of("pipe"));
+  assert_int_equal(mkfifo(link, 0600), 0);
+  refuses_external("pipe", NULL, NULL, "is not a regular file");
+  unlink(link);
+}
+
+/* ---- operators ---- */
+
+typedef struct op_case {
+  const char *op, *in, *attr;
+  int n;
+  int64_t ints[6];
+  const char *message;
+} op_case;
+
+static void operators(void **state) {
+  (void)state;
+  static const op_case cases[] = {
+      {"Conv", "x w", "pads", 4, {0, 0, 0, -1}, "Conv with negative pads ('node')"},
+      {"Conv", "x w", "pads", 2, {1, 1}, "(Conv): its attribute 'pads' has 2 entries, expected 4"},
+      {"Conv", "x w", "kernel_shape", 2, {3, 5}, "its attribute 'kernel_shape' is not that of its weights"},
+      {"Conv", "x w", "strides", 2, {0, 1}, "its attribute 'strides' holds 0, expected at least 1"},
+      {"Conv", "x w", "strides", 2, {1, INT64_MAX}, "expected at least 1"},
+      {"Conv", "x two", NULL, 0, {0}, "its weights have 1 dimensions, its input has 4"},
+      {"MaxPool", "x", NULL, 0, {0}, "its attribute 'kernel_shape' is missing"},
+      {"MaxPool", "x", "kernel_shape", 2, {100, 1}, "larger than its input"},
+      {"Reshape",
+       "x two",
+       NULL,
+       0,
+       {0},
+       "1x2x8x8 cannot become 5x7: the number of elements must be the same"},
+      {"Reshape", "x x", NULL, 0, {0}, "Reshape with a computed input 1; it must be a constant ('node')"},
+      {"Reshape", "x w", NULL, 0, {0}, "its input 1 must be a list of integers"},
+      {"Expand", "x two", NULL, 0, {0}, "do not broadcast"},
+      {"Tile", "x two", NULL, 0, {0}, "has 2 repeats, expected 4"},
+      {"Transpose", "x", "perm", 4, {0, 1, 1, 2}, "its attribute 'perm' is no permutation"},
+      {"Transpose", "x", "perm", 4, {0, 1, 2, 4}, "axis 4 is not one of the 4 dimensions"},
+      {"Slice", "x two two two two", NULL, 0, {0}, "axis 5 is not one of the 4 dimensions"},
+      {"Slice", "x zero zero zero zero", NULL, 0, {0}, "a step of 0"},
+      {"Split", "x two", NULL, 0, {0}, "has 2 parts for 1 outputs"},
+      {"Gather", "x two", NULL, 0, {0}, "its index 5 is not one of 1 entries"},
+      {"Concat", "x x", NULL, 0, {0}, "its attribute 'axis' is missing"},
+      {"MatMul", "x x", NULL, 0, {0}, "MatMul with a computed right side ('node')"},
+      {"ConstantOfShape", "huge", NULL, 0, {0}, "more than 100000 elements, too many for this machine"},
+      {"ConstantOfShape", "minus", NULL, 0, {0}, "a size of -5"},
+      {"Unsqueeze", "x zeros", NULL, 0, {0}, "axis 0 is named twice"},
+      {"Squeeze", "x one", NULL, 0, {0}, "dimension 1 has 2 entries, not one"},
+      {"Range", "zero one zero", NULL, 0, {0}, "in steps of 0"},
+      {"Div", "one zero", NULL, 0, {0}, "a division by zero"},
+      {"Where", "x x x", NULL, 0, {0}, "Where with computed inputs; they must be constants ('node')"},
+      {"Loop", "x", NULL, 0, {0}, "1 node is not supported: Loop ('node')"},
+  };
+  static const float w[2 * 2 * 9];
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    pz_text g = graph_of("1x2x8x8", "y"), attributes = {0};
+    put_floats(&g, "w", 4, DIMS(2, 2, 3, 3), w, 36);
+    put_ints(&g, "two", 2, DIMS(5, 7));
+    put_ints(&g, "zero", 1, DIMS(0));
+    put_ints(&g, "zeros", 2, DIMS(0, 0));
+    put_ints(&g, "one", 1, DIMS(1));
+    put_ints(&g, "huge", 2, DIMS(1 << 30, 1 << 30));
+    put_ints(&g, "minus", 1, DIMS(-5));
+    if (cases[i].attr) put_attr_ints(&attributes, cases[i].attr, cases[i].n, cases[i].ints);
+    put_node(&g, "node", cases[i].op, cases[i].in, "y", &attributes);
+    refuses(&g, cases[i].message);
+  }
+}
+
+/* Branches in branches: as deep as the importer goes, and deeper. */
+static pz_text nested(int depth) {
+  pz_text branch = {0}, attributes = {0}, a = {0};
+  char name[16];
+  snprintf(name, sizeof name, "y%d", depth);
+  put_output(&branch, name);
+  if (!depth) {
+    put_node(&branch, "", "Relu", "x", name, NULL);
+    return branch;
+  }
+  pz_text inner = nested(depth - 1);
+  put_string(&a, 1, "then_branch");
+  put_number(&a, 20, 5);
+  put_message(&a, 6, &inner);
+  put_message(&attributes, 5, &a);
+  put_node(&branch, "", "If", "one", name, &attributes);
+  return branch;
+}
+
+static void branches(void **state) {
+  (void)state;
+  for (int depth = 8; depth <= 9; depth++) {
+    pz_text g = nested(depth);
+    put_input(&g, "x", "1x2");
+    put_ints(&g, "one", 1, DIMS(1));
+    if (depth == 8) accepts(&g);
+    else refuses(&g, "If with more than 8 graphs in graphs ('If_0')");
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(no_models),
+      cmocka_unit_test(weights_are_within),
+      cmocka_unit_test(names),
+      cmocka_unit_test(all_at_once),
+      cmocka_unit_test(many),
+      cmocka_unit_test(functions),
+      cmocka_unit_test(symbolic_shapes),
+      cmocka_unit_test(shared_symbols),
+      cmocka_unit_test(odd_inputs),
+      cmocka_unit_test(tensors),
+      cmocka_unit_test(external_data),
+      cmocka_unit_test(operators),
+      cmocka_unit_test(branches),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -94,6 +94,21 @@ static void skip_reshapes(pz_rewriter *rw, pz_node *reshape) {
   }
 }
 
+/* A permutation that leaves the dimensions of more than one entry in their order is a reshape, a view. */
+static void turn_into_reshape(pz_rewriter *rw, pz_node *permute) {
+  const pz_shape *x = &rw->g->tensors[permute->in[0]].shape;
+  const int32_t *order = permute->attr.permute.order;
+  int32_t last = -1;
+  for (int32_t i = 0; i < x->rank; i++) {
+    if (x->dim[order[i]] == 1) continue;
+    if (order[i] < last) return;
+    last = order[i];
+  }
+  permute->op = PZ_OP_RESHAPE;
+  permute->attr.reshape.shape = rw->g->tensors[permute->out[0]].shape;
+  rw->changes++;
+}
+
 /* y[i..] = x[order of the second], of which dimension k is dimension first[k] of what the first reads. */
 static void skip_permute(pz_rewriter *rw, pz_node *permute) {
   pz_node_id id = rw->producer[permute->in[0]];
@@ -123,8 +138,9 @@ static void skip_crop(pz_rewriter *rw, pz_node *crop) {
 
 static pz_status visit(pz_rewriter *rw, pz_node_id id) {
   pz_node *node = &rw->g->nodes[id];
-  if (node->op == PZ_OP_RESHAPE) skip_reshapes(rw, node);
   if (node->op == PZ_OP_PERMUTE) skip_permute(rw, node);
+  if (node->op == PZ_OP_PERMUTE && !idle_permute(rw->g, node)) turn_into_reshape(rw, node);
+  if (node->op == PZ_OP_RESHAPE) skip_reshapes(rw, node);
   if (node->op == PZ_OP_CROP) skip_crop(rw, node);
   if (does_nothing[node->op] && does_nothing[node->op](rw->g, node)) pz_rewrite_bypass(rw, id);
   return PZ_OK;

@@ -58,9 +58,13 @@ PZ_INLINE void pz_norm_deviation(pz_v x, pz_v mean, pz_v *sum, pz_v *squares) {
 PZ_INLINE void pz_norm_deviate_row(const float *p, int64_t stride, int32_t points, pz_v mean, pz_v *sum,
                                    pz_v *squares) {
   int32_t i = 0;
-  for (; i + PZ_NORM_SUMS <= points; i += PZ_NORM_SUMS)
+  for (; i + PZ_NORM_SUMS <= points; i += PZ_NORM_SUMS) {
+    /* about where the next piece is: memory would rest while this one is read again */
+    PZ_UNROLL for (int32_t k = 0; k < PZ_NORM_SUMS * PZ_S; k += 16)
+        __builtin_prefetch(p + (i + PZ_NORM_PIECE) * stride + k);
     PZ_UNROLL for (int32_t k = 0; k < PZ_NORM_SUMS; ++k)
         pz_norm_deviation(pz_v_load(p + (i + k) * stride), mean, &sum[k], &squares[k]);
+  }
   for (; i < points; ++i) pz_norm_deviation(pz_v_load(p + i * stride), mean, &sum[0], &squares[0]);
 }
 

@@ -285,7 +285,7 @@ def sweep(options, threads):
         program = built(options, f"bench_direct_s{width}")
         if not program:
             continue
-        done = subprocess.run([program, "--threads", str(threads), "--repeats", str(min(options.rounds, 11) | 1),
+        done = subprocess.run([program, "--threads", str(threads), "--repeats", str(min(4 * options.rounds, 61) | 1),
                                "3x3x3"], capture_output=True, text=True)
         report["rows"] = [sweep_row(m) for m in map(SWEEP_ROW.match, done.stdout.splitlines()) if m]
         if report["rows"]:

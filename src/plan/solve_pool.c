@@ -1,6 +1,6 @@
-/* solve_pool.c: maximum and average over windows. */
+/* solve_pool.c: maximum and average over windows; over the whole image as a reduction. */
 #include "kernels/pool/pool.h"
-#include "plan/solver.h"
+#include "plan/reduction.h"
 
 /* Windows that overlap, and have so many points that adding up columns first saves a third. */
 static bool is_separable(const pz_attr_pool *a) {
@@ -35,3 +35,25 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
 }
 const pz_solver pz_solver_pool = {
     .name = "pooling", .op = PZ_OP_POOL, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .build = build};
+
+/* One window, and it is the input: many workers can share it. */
+static bool is_global(const pz_plan *plan, const pz_node *node) {
+  const pz_attr_pool *a = &node->attr.pool;
+  const pz_shape5 x = pz_shape_as5(&plan->graph->tensors[node->in[0]].shape);
+  const pz_shape5 y = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
+  for (int i = 0; i < PZ_SPATIAL; i++) {
+    const bool dilated = a->kernel[i] > 1 && a->dilation[i] > 1;
+    if (y.s[i] != 1 || a->kernel[i] != x.s[i] || dilated || a->pad_lo[i] || a->pad_hi[i]) return false;
+  }
+  return true;
+}
+static pz_status build_global(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  const pz_reduce_kind kind = node->attr.pool.kind == PZ_POOL_MAX ? PZ_REDUCE_MAX : PZ_REDUCE_MEAN;
+  return pz_add_reduction(plan, node, step, kind, (const int32_t[5]){0, 0, 1, 1, 1}, err);
+}
+const pz_solver pz_solver_pool_global = {.name = "reduction of the whole image",
+                                         .op = PZ_OP_POOL,
+                                         .in = PZ_BLOCKED,
+                                         .out = PZ_BLOCKED,
+                                         .applies = is_global,
+                                         .build = build_global};

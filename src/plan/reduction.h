@@ -1,0 +1,11 @@
+/* reduction.h: what solvers of several operators use of the reductions. */
+#ifndef PZ_PLAN_REDUCTION_H
+#define PZ_PLAN_REDUCTION_H
+
+#include "plan/solver.h"
+
+/* The calls that reduce the node's blocked input to its blocked output, over those of n, c, d, h, w that are set. */
+pz_status pz_add_reduction(pz_plan *plan, const pz_node *node, pz_step *step, pz_reduce_kind kind,
+                           const int32_t over[5], pz_error *err);
+
+#endif

@@ -5,9 +5,9 @@
 
 /* A worker's share of the second-level cache, so that a span is read from memory once. */
 #define WHOLE_BYTES (256 << 10)
-/* So many spans keep all workers busy; a tensor smaller than this is done before workers have met. */
-#define MANY_SPANS  32
-#define SMALL_BYTES (512 << 10)
+/* So many spans keep workers busy; a tensor smaller than this is done before they have met. */
+#define MANY_SPANS  8
+#define SMALL_BYTES (64 << 10)
 
 typedef struct parts {
   pz_storage in, out;

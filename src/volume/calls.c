@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+/* What a callback is expected to hold while it fills a portion: a copy of it. */
+enum { SLAB_BYTES = 4 << 20 };
+
 static pz_status calls_read(pz_volume *v, int64_t z, int64_t n, void *planes, int64_t channel_bytes,
                             pz_error *err) {
   const pz_volume_reader *r = v->calls;
@@ -24,7 +27,10 @@ static pz_status fill(pz_volume *v, const pz_volume_reader *r, pz_error *err) {
   if (!r->read || (unsigned)r->dtype > PZ_I16)
     return pz_fail(err, PZ_ERROR_USAGE,
                    "pz_net_infer: a reader wants a function and a dtype of the enumeration");
-  return pz_volume_check_info(v->path, &v->info, err);
+  PZ_TRY(pz_volume_check_info(v->path, &v->info, err));
+  const int64_t plane = v->info.channels * pz_volume_plane_bytes(&v->info);
+  v->memory = plane > SLAB_BYTES ? plane : SLAB_BYTES;
+  return PZ_OK;
 }
 
 pz_status pz_volume_from_calls(const pz_volume_reader *reader, pz_volume **volume, pz_error *err) {

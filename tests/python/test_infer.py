@@ -5,6 +5,7 @@ import importlib.util
 import io
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -254,6 +255,33 @@ class Infer(unittest.TestCase):
             self.infer(self.volume, "missing.so")
         with self.assertRaisesRegex(MemoryError, "the limit is"):
             self.infer(self.volume, self.net, memory=1000)
+
+    @unittest.skipUnless("PZNET" in os.environ, "PZNET does not name the command")
+    def test_the_command_refuses_contradictions(self):
+        out = os.path.join(self.folder, "refused.npy")
+        for options, says in (
+            (["--tiling", "tile"], "expected pznet, monai, nnunet or chunkflow"),
+            (["--tiling", "monai", "--blend", "bump"], "blends with gaussian or constant, not bump"),
+            (["--tiling", "chunkflow", "--blend", "gaussian"], "blends with bump, not gaussian"),
+            (["--tiling", "chunkflow", "--border", "zero"], "a border has no meaning"),
+            (["--overlap", "1.0"], "below 1"),
+            (["--overlap", "0.5,0.5"], "expected voxels"),
+            (["--overlap", "0.5,,0.5"], "expected voxels"),
+            (["--overlap", "nan.0"], "expected voxels"),
+            (["--augment", "mirror:"], "expected mirror"),
+            (["--augment", "mirror:0,0"], "expected mirror"),
+            (["--augment", "mirror:3"], "expected mirror"),
+            (["--augment", "rotate"], "expected mirror"),
+            (["--crop", "1,2"], "expected three numbers"),
+            (["--crop", "12"], "crop 12 along z leaves nothing"),
+            (["--sums", "double"], "expected auto, float or half"),
+        ):
+            with self.subTest(" ".join(options)):
+                command = [os.environ["PZNET"], "infer", self.path, self.file, out, "-q", *options]
+                done = subprocess.run(command, capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+                self.assertIn(says, done.stderr)
+                self.assertEqual([f for f in os.listdir(self.folder) if f.startswith("refused")], [])
 
 
 if __name__ == "__main__":

@@ -96,6 +96,15 @@ class Tilings(unittest.TestCase):
             want = sliding_window_inference(data, patch, 1, net, **arguments)[0].numpy()
             self.compare("monai", net, volume, want, "--tiling", "monai", *options)
 
+    @unittest.skipUnless(THERE["monai"], "monai is missing")
+    def test_the_example_with_monai(self):
+        example = os.path.join(os.path.dirname(__file__), "..", "..", "examples", "monai_sliding_window.py")
+        net, volume = self.net((8, 16, 20)), np.random.default_rng(4).random((11, 37, 29), np.float32)
+        files = [os.path.join(self.folder, name) for name in ("volume.npy", "result.npy")]
+        np.save(files[0], volume)
+        subprocess.run([sys.executable, example, net.path, *files], check=True, stderr=subprocess.DEVNULL)
+        self.compare("example", net, volume, np.load(files[1]), "--tiling", "monai")
+
     @unittest.skipUnless(THERE["nnunetv2"], "nnunetv2 is missing")
     def test_nnunet(self):
         import torch

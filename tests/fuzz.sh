@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-600}
 [ $# -gt 0 ] && shift
-harnesses=${*:-prototxt caffemodel caffemodel_h5 volume_npy volume_hdf5 volume_tiff volume_nifti}
+harnesses=${*:-prototxt caffemodel caffemodel_h5 onnx volume_npy volume_hdf5 volume_tiff volume_nifti}
 build=build-fuzz
 
 clang=$(command -v clang || command -v clang-14)
@@ -26,6 +26,7 @@ one() {
   extra=""
   case $1 in
   prototxt) extra="-dict=$top/tests/import/fuzz/prototxt.dict $top/tests/import/data" ;;
+  onnx) extra="$top/tests/import/data/onnx" ;;
   volume_*) extra="$build/seeds-volume/${1#volume_}" ;;
   esac
   [ "${1#caffemodel}" = "$1" ] || extra="$build/seeds-import/$1"

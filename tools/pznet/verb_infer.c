@@ -180,9 +180,9 @@ static int run(const tool_verb *verb, int argc, char **argv) {
 
 static const tool_option options[] = {
     {"tiling", 0, "NAME",
-     "place and weight patches as pznet (default), monai, nnunet or chunkflow do; other options override it"},
+     "pznet (default), monai, nnunet, chunkflow: patches as that package has them; options override"},
     {"overlap", 0, "Z,Y,X",
-     "what neighbouring output patches share: voxels (4,32,32), or parts of the patch (0.25); default 0,\n"
+     "what neighbouring patches share: voxels (4,32,32), or a part of the patch (0.25); default 0,\n"
      "                               monai 0.25, nnunet 0.5, chunkflow 0.5"},
     {"blend", 0, "HOW",
      "weights of overlapping patches: constant (default), gaussian, bump; tilings have their own"},
@@ -190,9 +190,9 @@ static const tool_option options[] = {
      "auto (default: unit for integers of 8 bits), none, unit (0..1), zscore (over the whole volume)"},
     {"border", 0, "HOW", "beyond the volume: mirror (default) or zero (monai's and nnunet's default)"},
     {"crop", 0, "Z,Y,X",
-     "voxels at each end that the output is without; default 0, chunkflow: what the network loses"},
+     "voxels at each end that the output is without; default 0; chunkflow: what the network loses"},
     {"augment", 0, "HOW",
-     "mirror: mean over the network's results for all flips; mirror:0,1: of these of its spatial axes"},
+     "mirror: mean over the results for all flips; mirror:0,1: of these of the network's spatial axes"},
     {"sums", 0, "HOW", "auto (default: nnunet in half precision, as nnU-Net), float, half"},
     {"nan", 0, "WHAT", "NaN in the input: error (default), propagate, zero"},
     {"dtype", 0, "TYPE", "of the output: f32 (default) or u8 (probabilities times 255)"},

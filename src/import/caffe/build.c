@@ -256,8 +256,7 @@ pz_status pz_caffe_int32(pz_caffe *c, const char *field, int64_t value, int64_t 
 
 pz_status pz_caffe_shape(pz_caffe *c, const Caffe__BlobShape *from, pz_shape *out) {
   if (from->n_dim > PZ_MAX_RANK)
-    return pz_caffe_fail(c, "a shape of %zu dimensions, at most %d are supported (N, C and three spatial)",
-                         from->n_dim, PZ_MAX_RANK);
+    return pz_caffe_fail(c, "a shape of %zu dimensions, at most %d are supported", from->n_dim, PZ_MAX_RANK);
   *out = (pz_shape){.rank = (int32_t)from->n_dim};
   for (size_t i = 0; i < from->n_dim; i++) out->dim[i] = from->dim[i];
   return PZ_OK;

@@ -28,5 +28,7 @@ def compile(
     effort: str | None,
     tuning: str | None,
     threads: int,
+    precision: str | None,
+    max_error: float,
 ) -> str: ...
 def version() -> str: ...

@@ -26,6 +26,8 @@ class Options(TypedDict, total=False):
     cc: str | None
     emit_c: Path | None
     disable: str | Sequence[str] | None
+    precision: str | None
+    max_error: float | None
     inputs: Mapping[str, Sequence[int]] | None
     progress: Progress | None
     effort: str | None
@@ -46,7 +48,8 @@ def network_file(model: Path, output: Path, options: Options) -> dict[str, Any]:
     weights, emit_c, tuning = (p if p is None else os.fspath(p) for p in paths)
     summary: dict[str, Any] = json.loads(
         _pznet.compile(model, output, weights, options.get("isa"), options.get("cc"), emit_c, disable, shapes,
-                       options.get("progress"), options.get("effort"), tuning, options.get("threads") or 0)
+                       options.get("progress"), options.get("effort"), tuning, options.get("threads") or 0,
+                       options.get("precision"), options.get("max_error") or 0.0)
     )
     return summary
 
@@ -84,6 +87,7 @@ def compile(
     options, all of them keywords:
     weights: a .caffemodel, a .caffemodel.h5, or "init:SEED". isa: "native", "avx512", "avx2", "sse4".
     cc: the C compiler. emit_c: a folder to keep the generated source in. disable: passes to switch off.
+    precision: "exact" for the rounding of direct sums alone. max_error: what fast convolutions may add, 1e-5 unless given.
     inputs: shapes that replace the model's. progress: called with (what, done, total, seconds).
     effort: how algorithms are chosen, "estimate", "measure" (default: times the likely ones on this machine, once) or
     "exhaustive". tuning: the database of times, or "none". threads: to measure with; None: the cores of this process.

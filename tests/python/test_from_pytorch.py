@@ -36,7 +36,7 @@ class Page(unittest.TestCase):
     def expected(self):
         with torch.no_grad():
             x = torch.from_numpy(self.volume).float()[None, None] / 255
-            return sliding_window_inference(x, (16, 48, 48), 1, self.module, overlap=0.25)
+            return sliding_window_inference(x, (16, 48, 48), 1, self.module, overlap=0.25, mode="gaussian")
 
     def test_blocks(self):
         blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)

@@ -125,6 +125,8 @@ class Compile(Networks):
             (dict(model=bad), pznet.Error, "bad.prototxt"),
             (dict(model=path("none.prototxt")), pznet.Error, "none.prototxt"),
             (dict(isa="mmx"), ValueError, "mmx"),
+            (dict(precision="low"), ValueError, "low"),
+            (dict(max_error=-1.0), ValueError, "max-error"),
             (dict(disable=["no-such-pass"]), ValueError, "no-such-pass"),
             (dict(inputs={"nobody": (1, 2, 3)}), ValueError, "nobody"),
             (dict(cc="/nonexistent/cc"), pznet.Error, "/nonexistent/cc"),

@@ -2,6 +2,13 @@
 #include "kernels/shuffle/depth_to_space.h"
 #include "plan/axes.h"
 
+/* As kernels/permute/permute.h decides. */
+static bool moves_elements(const pz_plan *plan, const pz_axes *axes, int32_t across) {
+  const int32_t last = axes->n - 1;
+  if (across == last) return false;
+  return axes->in[across] != 1 || 2 * axes->size[across] < plan->block || 2 * axes->size[last] < plan->block;
+}
+
 static pz_status add_permute(pz_plan *plan, pz_step *step, pz_axes *axes, const pz_storage *in,
                              const pz_storage *out, pz_error *err) {
   pz_axes_simplify(axes);
@@ -13,6 +20,9 @@ static pz_status add_permute(pz_plan *plan, pz_step *step, pz_axes *axes, const 
     *axes = (pz_axes){2, {1, axes->size[0]}, {1, axes->in[0]}, {1, 1}};
     across = 0;
   }
+  step->scalar = moves_elements(plan, axes, across);
+  PZ_TRY(pz_set_algorithm(plan, step, err, "%s%s", plan->chosen[step->node]->name,
+                          step->scalar ? " (scalar: short runs)" : ""));
   pz_text shape = {0};
   pz_text_axes(&shape, axes);
   pz_text_printf(&shape, ".across = %d", across);

@@ -229,6 +229,7 @@ static void tensors(void **state) {
   tensor(1, 2, DIMS(1, -2), 8, "a tensor's size is not 0 to 2^31-1");
   tensor(1, 2, DIMS(1, INT64_MAX), 8, "a tensor's size is not 0 to 2^31-1");
   tensor(1, 3, DIMS(1 << 30, 1 << 30, 2), 8, "a tensor of more than 2^40 elements");
+  tensor(1, 4, DIMS(0, 1 << 30, 1 << 30, 1 << 30), 0, "a tensor of more than 2^40 elements");
   tensor(1, 2, DIMS(1 << 20, 1 << 10), 8, "more than 100000 elements, too many for this machine");
   tensor(1, 9, DIMS(1, 1, 1, 1, 1, 1, 1, 1, 2), 8, "a tensor of more than 8 dimensions");
   tensor(8, 2, DIMS(1, 2), 8, "tensor 'w' is of ONNX's data type 8, which is not supported");
@@ -336,11 +337,16 @@ static void operators(void **state) {
       {"Transpose", "x", "perm", 4, {0, 1, 2, 4}, "axis 4 is not one of the 4 dimensions"},
       {"Slice", "x two two two two", NULL, 0, {0}, "axis 5 is not one of the 4 dimensions"},
       {"Slice", "x zero zero zero zero", NULL, 0, {0}, "a step of 0"},
+      {"Slice", "none minus zero zero minus", NULL, 0, {0}, "'y' is empty"},
+      {"Range", "zero most one", NULL, 0, {0}, "(Range): from 0 to 9.22337e+18 in steps of 1"},
+      {"ConvTranspose", "x w", "output_shape", 2, {INT64_MIN, 8}, "an output_shape of -9223372036854775808"},
+      {"ConvTranspose", "x w", "output_shape", 2, {INT64_MAX, 8}, "an output_shape of 9223372036854775807"},
       {"Split", "x two", NULL, 0, {0}, "has 2 parts for 1 outputs"},
       {"Gather", "x two", NULL, 0, {0}, "its index 5 is not one of 1 entries"},
       {"Concat", "x x", NULL, 0, {0}, "its attribute 'axis' is missing"},
       {"MatMul", "x x", NULL, 0, {0}, "MatMul with a computed right side ('node')"},
-      {"ConstantOfShape", "huge", NULL, 0, {0}, "more than 100000 elements, too many for this machine"},
+      {"ConstantOfShape", "huge", NULL, 0, {0}, "'node' has more than 2^40 elements"},
+      {"ConstantOfShape", "large", NULL, 0, {0}, "more than 100000 elements, too many for this machine"},
       {"ConstantOfShape", "minus", NULL, 0, {0}, "a size of -5"},
       {"Unsqueeze", "x zeros", NULL, 0, {0}, "axis 0 is named twice"},
       {"Squeeze", "x one", NULL, 0, {0}, "dimension 1 has 2 entries, not one"},
@@ -358,7 +364,10 @@ static void operators(void **state) {
     put_ints(&g, "zeros", 2, DIMS(0, 0));
     put_ints(&g, "one", 1, DIMS(1));
     put_ints(&g, "huge", 2, DIMS(1 << 30, 1 << 30));
+    put_ints(&g, "large", 1, DIMS(1 << 20));
     put_ints(&g, "minus", 1, DIMS(-5));
+    put_ints(&g, "none", 0, NULL);
+    put_ints(&g, "most", 1, DIMS(INT64_MAX));
     if (cases[i].attr) put_attr_ints(&attributes, cases[i].attr, cases[i].n, cases[i].ints);
     put_node(&g, "node", cases[i].op, cases[i].in, "y", &attributes);
     refuses(&g, cases[i].message);

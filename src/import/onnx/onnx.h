@@ -153,6 +153,8 @@ typedef struct pz_onnx_space {
   int64_t *ints;
 } pz_onnx_space;
 pz_status pz_onnx_new_constant(pz_onnx *c, pz_onnx_type type, const pz_shape *shape, pz_onnx_space *space);
+/* The sizes that are not 0 have a product of at most 2^40, so that strides do not overflow in empty constants either. */
+pz_status pz_onnx_check_shape(pz_onnx *c, const char *name, const pz_shape *shape);
 /* Every constant that is made counts, for a small file can ask for large ones. `name` is for the message. */
 pz_status pz_onnx_take_elements(pz_onnx *c, const char *name, int64_t elements);
 /* The product of the sizes, some of which may be 0; saturates. */

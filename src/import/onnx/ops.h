@@ -48,6 +48,8 @@ pz_onnx_view pz_onnx_whole(const pz_shape *shape);
 pz_status pz_onnx_give_view(pz_onnx *c, int32_t output, const pz_onnx_constant *k, const pz_onnx_view *view);
 /* The same values in another shape of as many elements. */
 pz_status pz_onnx_give_shaped(pz_onnx *c, int32_t output, const pz_onnx_constant *k, const pz_shape *shape);
+/* Towards zero; what no integer holds becomes the nearest one, not-a-number 0. */
+int64_t pz_onnx_to_int(double v);
 /* A list of integers. */
 pz_status pz_onnx_give_ints(pz_onnx *c, const pz_shape *shape, const int64_t *ints);
 

@@ -100,8 +100,13 @@ pz_status pz_onnx_read_tensor(const pz_onnx_reader *r, pz_wire wire, pz_onnx_ten
     if (!f.number) break;
     PZ_TRY(read_part(r, &wire, &f, t));
   }
-  for (int32_t i = 0; i < t->shape.rank; i++)
-    if (!pz_mul_i64(t->elements, t->shape.dim[i], &t->elements) || t->elements > PZ_MAX_ELEMENTS)
+  bool empty = false;
+  for (int32_t i = 0; i < t->shape.rank; i++) { /* sizes beside a 0 count too: nothing is to overflow */
+    empty |= t->shape.dim[i] == 0;
+    if (t->shape.dim[i] &&
+        (!pz_mul_i64(t->elements, t->shape.dim[i], &t->elements) || t->elements > PZ_MAX_ELEMENTS))
       return pz_wire_fail(&t->message, t->message.next, "a tensor of more than 2^40 elements", r->err);
+  }
+  if (empty) t->elements = 0;
   return PZ_OK;
 }

@@ -65,6 +65,14 @@ int64_t pz_onnx_elements(const pz_shape *shape) {
   return zero ? 0 : product;
 }
 
+pz_status pz_onnx_check_shape(pz_onnx *c, const char *name, const pz_shape *shape) {
+  int64_t product = 1;
+  for (int32_t i = 0; i < shape->rank; i++)
+    if (shape->dim[i] && (!pz_mul_i64(product, shape->dim[i], &product) || product > PZ_MAX_ELEMENTS))
+      return pz_fail(c->err, PZ_ERROR_INPUT, "%s: '%.200s' has more than 2^40 elements", c->file, name);
+  return PZ_OK;
+}
+
 pz_status pz_onnx_take_elements(pz_onnx *c, const char *name, int64_t elements) {
   if (elements <= c->max_elements - c->elements) {
     c->elements += elements;
@@ -79,6 +87,7 @@ pz_status pz_onnx_take_elements(pz_onnx *c, const char *name, int64_t elements) 
 static pz_status make_constant(pz_onnx *c, const char *name, pz_onnx_type type, const pz_shape *shape,
                                pz_onnx_space *space) {
   const int64_t elements = pz_onnx_elements(shape);
+  PZ_TRY(pz_onnx_check_shape(c, name, shape));
   PZ_TRY(pz_onnx_take_elements(c, name, elements));
   pz_onnx_constant *k = PZ_NEW(c->arena, pz_onnx_constant, 1);
   *space = (pz_onnx_space){.constant = k};

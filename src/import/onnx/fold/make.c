@@ -107,8 +107,9 @@ pz_status pz_onnx_op_range(pz_onnx *c) {
   const pz_shape shape = {1, {count > 0 ? (int64_t)count : 0}};
   PZ_TRY(pz_onnx_new_constant(c, pz_onnx_type_in(c), &shape, &space));
   for (int64_t i = 0; i < space.constant->elements; i++) {
-    if (space.floats) space.floats[i] = (float)(start + (double)i * delta);
-    else space.ints[i] = (int64_t)start + i * (int64_t)delta;
+    const double value = start + (double)i * delta; /* exact for what shapes are made of */
+    if (space.floats) space.floats[i] = (float)value;
+    else space.ints[i] = pz_onnx_to_int(value);
   }
   return pz_onnx_give_constant(c, 0, space.constant);
 }

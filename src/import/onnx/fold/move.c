@@ -31,6 +31,7 @@ pz_status pz_onnx_give_view(pz_onnx *c, int32_t output, const pz_onnx_constant *
 
 pz_status pz_onnx_give_shaped(pz_onnx *c, int32_t output, const pz_onnx_constant *k, const pz_shape *shape) {
   pz_onnx_constant *copy = PZ_NEW(c->arena, pz_onnx_constant, 1);
+  PZ_TRY(pz_onnx_check_shape(c, c->node_name, shape));
   if (!copy) return pz_onnx_no_memory(c);
   *copy = *k;
   copy->shape = *shape;

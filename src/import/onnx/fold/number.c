@@ -10,8 +10,7 @@ static int64_t wrap(pz_onnx_type type, int64_t v) {
                                          : (int64_t)((uint64_t)v << shift >> shift);
 }
 
-/* Towards zero; what no integer holds becomes the nearest one, not-a-number 0. */
-static int64_t to_int(double v) {
+int64_t pz_onnx_to_int(double v) {
   if (v != v) return 0;
   if (v >= 9.2e18) return INT64_MAX;
   return v <= -9.2e18 ? INT64_MIN : (int64_t)v;
@@ -19,7 +18,7 @@ static int64_t to_int(double v) {
 
 static void put(const pz_onnx_space *space, int64_t i, double number) {
   if (space->floats) space->floats[i] = (float)number;
-  else space->ints[i] = wrap(space->constant->type, to_int(number));
+  else space->ints[i] = wrap(space->constant->type, pz_onnx_to_int(number));
 }
 
 /* ---- two values ---- */
@@ -47,7 +46,7 @@ static bool int_mod(int64_t a, int64_t b, int64_t *out) { /* the sign is the div
   return b != 0;
 }
 static bool int_pow(int64_t a, int64_t b, int64_t *out) {
-  *out = to_int(pow((double)a, (double)b));
+  *out = pz_onnx_to_int(pow((double)a, (double)b));
   return true;
 }
 FLOATS(add, a + b)

@@ -33,8 +33,8 @@ pz_status pz_onnx_op_conv(pz_onnx *c) {
  * than that is padding on the result's high side. */
 static pz_status pad_to(pz_onnx *c, int64_t in, int64_t size, int32_t i, pz_onnx_window *w, int32_t *more) {
   const int64_t full = w->stride[i] * (in - 1) + *more + (int64_t)w->dilation[i] * (w->kernel[i] - 1) + 1;
-  const int64_t total = full - size;
-  if (size < 1 || total > INT32_MAX || total < -INT32_MAX / 2)
+  const int64_t total = size < 1 ? 0 : full - size;
+  if (size < 1 || total > INT32_MAX || *more - total > INT32_MAX)
     return pz_onnx_fail(c, "an output_shape of %lld along a size of %lld", (long long)size, (long long)in);
   w->lo[i] = w->hi[i] = 0;
   if (total < 0) {

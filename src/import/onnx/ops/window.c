@@ -156,6 +156,7 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high) { return v < low ? lo
 
 /* The specification's rule: negative positions count from the end, then all are clamped to the dimension. */
 static void cut(int64_t size, int64_t start, int64_t end, int64_t step, int32_t d, pz_attr_crop *w) {
+  if (!size) return; /* of constants; the window is empty already */
   if (start < 0) start += size;
   if (end < 0) end += size;
   step = clamp(step, -PZ_MAX_DIM - 1, PZ_MAX_DIM + 1);

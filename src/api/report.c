@@ -86,6 +86,8 @@ static void release(report *r) {
   json_decref(r->manifest);
   json_decref(r->bench);
   json_decref(r->page.links);
+  json_decref(r->page.rows);
+  json_decref(r->page.times);
   pz_text_free(&r->page.out);
   pz_arena_free(r->page.arena);
 }

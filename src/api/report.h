@@ -17,9 +17,16 @@ typedef struct pz_page {
   const char *note;               /* of the tuner; "" */
   json_t *links;   /* {layer's name: number}: elements of one number are shown together; owned by report.c */
   int32_t n_links; /* numbers given */
-  double *shares;  /* by step: of the time, or of the expected cost; add up to 1 */
+  json_t *rows;    /* the plan's steps, those of one layer as one; "from" are rows, inputs as -1 - index */
+  json_t *
+      times; /* by row: as the bench's "layers"; NULL where nothing was measured. Both are owned by report.c */
+  int32_t *row_of_step, n_steps;
+  double *shares; /* by row: of the time, or of the expected cost; add up to 1 */
   double largest_share;
 } pz_page;
+
+/* rows, times, row_of_step and shares, from the manifest and the bench (report_rows.c). */
+pz_status pz_page_find_rows(pz_page *page, pz_error *err);
 
 /* Writes the whole page to page->out. */
 pz_status pz_page_write(pz_page *page, pz_error *err);
@@ -62,8 +69,9 @@ int pz_page_kind_of(const char *op);
 
 typedef struct pz_sketch_node {
   const char *name, *line, *tip; /* tip: more lines for who points at it */
-  int32_t kind, level;           /* level: how far its result is reduced in space, from 0 */
-  int32_t link, step;            /* step of the plan; -1: none */
+  int32_t kind, level;           /* level: how often its result is halved in space, from 0 */
+  pz_shape5 size;                /* of its result; n is 0 where it is not known */
+  int32_t link, row;             /* row: -1: none */
   bool port, gone;               /* an input or output; not there after the passes */
 } pz_sketch_node;
 typedef struct pz_sketch {

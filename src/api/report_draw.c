@@ -26,8 +26,8 @@ static double width_of(const pz_sketch_node *n) {
 
 static void put_heat(const pz_page *page, const pz_sketch_node *n, double left, double top, double width,
                      pz_text *out) {
-  if (n->step < 0 || !(page->largest_share > 0)) return;
-  const double length = (width - STRIPE - 2) * page->shares[n->step] / page->largest_share;
+  if (n->row < 0 || !(page->largest_share > 0)) return;
+  const double length = (width - STRIPE - 2) * page->shares[n->row] / page->largest_share;
   if (length < 0.5) return;
   pz_text_printf(out, "<rect class=\"heat\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"3\" rx=\"1\"/>",
                  left + STRIPE + 1, top + BOX - 4, length);

@@ -1,9 +1,7 @@
-/* report_layers.c: the table of the plan's steps, and the shares of kinds of operators. */
+/* report_layers.c: the table of the plan's layers, and the shares of kinds of operators. */
 #include "api/report.h"
 
 #include <string.h>
-
-static const json_t *plan_of(const pz_page *page) { return json_object_get(page->manifest, "plan"); }
 
 /* ---- shares by kind: one bar ---- */
 
@@ -12,7 +10,7 @@ static void put_kind_shares(pz_page *page) {
   pz_text *out = &page->out;
   const json_t *s;
   size_t i;
-  json_array_foreach(plan_of(page), i, s) sum[pz_page_kind_of(pz_json_text(s, "op"))] += page->shares[i];
+  json_array_foreach(page->rows, i, s) sum[pz_page_kind_of(pz_json_text(s, "op"))] += page->shares[i];
   pz_text_append(out, "<div class=\"stack\">");
   for (int k = 0; k < PZ_PAGE_KINDS; k++)
     if (sum[k] > 0)
@@ -116,12 +114,13 @@ static void put_share(pz_page *page, const json_t *s, const json_t *t, double va
   (void)t;
   const double length = page->largest_share > 0 ? 100 * value / page->largest_share : 0;
   pz_text_printf(&page->out,
-                 "<span class=\"bar\"><span class=\"%s\" style=\"width:%.2f%%\"></span></span>%.1f %%",
+                 "<span class=\"bar\"><span class=\"%s\" style=\"width:%.2f%%\"></span></span><span "
+                 "class=\"value\">%.1f %%</span>",
                  pz_page_kinds[pz_page_kind_of(pz_json_text(s, "op"))].name, length, 100 * value);
 }
 
 static const column columns[] = {
-    {"#", "the step's number in the plan", true, false, put_index, number_of_step},
+    {"#", "its place in the plan", true, false, put_index, number_of_step},
     {"layer", "", false, false, put_layer, NULL},
     {"operator", "", false, false, put_operator, NULL},
     {"output", "channels, then space; the batch first where it is not 1", false, false, put_output, NULL},
@@ -152,7 +151,7 @@ static void put_head(pz_page *page) {
 }
 
 static void put_row(pz_page *page, const json_t *step, size_t i) {
-  const json_t *times = json_array_get(json_object_get(page->bench, "layers"), i);
+  const json_t *times = json_array_get(page->times, i);
   const char *layer = json_string_value(json_object_get(step, "layer"));
   const int32_t link = layer ? pz_page_link(page, layer) : -1;
   pz_text_append(&page->out, "<tr");
@@ -176,13 +175,13 @@ void pz_page_layers(pz_page *page) {
       &page->out, "<section class=\"panel\"><header><h2>%s</h2><span class=\"soft\">%s</span></header>\n",
       page->bench ? "Where the time goes" : "Where the cost is expected",
       page->bench
-          ? "median times of the steps of the plan"
+          ? "median times of the layers of the plan"
           : "not measured: a layer counts the multiply-adds that its algorithm is expected to cost, or "
             "four for each byte it moves where that is more; --runs 20 measures");
   put_kind_shares(page);
   pz_text_append(&page->out, "<div class=\"scroll table\"><table>\n");
   put_head(page);
   pz_text_append(&page->out, "<tbody>\n");
-  json_array_foreach(plan_of(page), i, step) put_row(page, step, i);
+  json_array_foreach(page->rows, i, step) put_row(page, step, i);
   pz_text_append(&page->out, "</tbody></table></div></section>\n");
 }

@@ -143,9 +143,7 @@ pz_status pz_page_memory(pz_page *page, pz_error *err) {
   chart c = {.page = page, .plan = json_object_get(page->manifest, "plan")};
   const json_t *buffers = json_object_get(page->manifest, "buffers");
   const double arena_bytes = pz_json_number(page->manifest, "arena_bytes");
-  if (json_array_size(c.plan) > PZ_MAX_TENSORS)
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: its manifest is damaged", page->path);
-  c.n_steps = (int32_t)json_array_size(c.plan);
+  c.n_steps = page->n_steps;
   PZ_TRY(read_buffers(&c, buffers, arena_bytes > 0 && arena_bytes < 1e18 ? arena_bytes : 0, err));
   if (!c.n || !c.n_steps) return PZ_OK;
   put_head(&c, arena_bytes);

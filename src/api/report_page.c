@@ -1,7 +1,6 @@
 /* report_page.c: the page as a whole: head, facts, and the parts in their order. */
 #include "api/report.h"
 
-#include <math.h>
 #include <string.h>
 
 /* report.css and report.js (embedded by CMakeLists.txt) */
@@ -135,37 +134,8 @@ static void put_head(pz_page *page) {
                  page->after ? "a model, its plan on this machine" : "a network file", PZ_VERSION);
 }
 
-/* ---- shares ---- */
-
-/* Times; else what the algorithm is expected to cost, in multiply-adds, and 4 a byte where the layer only moves data: about
- * what a core multiplies while it fetches one from memory. */
-static double weight_of(const pz_page *page, const json_t *step, size_t i) {
-  if (page->bench)
-    return pz_json_number(json_array_get(json_object_get(page->bench, "layers"), i), "milliseconds");
-  const double cost = pz_json_number(step, "cost"), done = pz_json_number(step, "multiply_adds_done");
-  return fmax(cost > 0 ? cost : done, 4 * pz_json_number(step, "bytes"));
-}
-
-static pz_status find_shares(pz_page *page, pz_error *err) {
-  const json_t *plan = json_object_get(page->manifest, "plan"), *step;
-  double sum = 0;
-  size_t i;
-  page->shares = PZ_NEW(page->arena, double, json_array_size(plan) + 1);
-  if (!page->shares) return pz_fail_memory(err, "the page", json_array_size(plan) * 8);
-  json_array_foreach(plan, i, step) {
-    const double weight = weight_of(page, step, i);
-    page->shares[i] = weight > 0 && weight < 1e18 ? weight : 0;
-    sum += page->shares[i];
-  }
-  json_array_foreach(plan, i, step) {
-    if (sum > 0) page->shares[i] /= sum;
-    page->largest_share = fmax(page->largest_share, page->shares[i]);
-  }
-  return PZ_OK;
-}
-
 pz_status pz_page_write(pz_page *page, pz_error *err) {
-  PZ_TRY(find_shares(page, err));
+  PZ_TRY(pz_page_find_rows(page, err));
   put_head(page);
   put_facts(page);
   put_passes(page);

@@ -28,8 +28,10 @@ static json_t *ports_json(const pz_graph *g, const pz_tensor_id *ids, int32_t n)
 /* What the planner expected of the algorithm that it chose for a convolution. */
 static void add_candidate(const pz_plan *plan, const pz_step *s, json_t *step) {
   const pz_candidate *c = s->node == PZ_NONE ? NULL : pz_plan_candidate(plan, s->node);
-  if (c && c->cost > 0) /* in multiply-adds */
-    json_object_set_new(step, "cost", json_integer((json_int_t)(c->cost * plan->block)));
+  const double all = c ? pz_node_multiply_adds(plan->graph, &plan->graph->nodes[s->node]) : 0;
+  if (c && c->cost > 0 && all > 0) /* the step's part, in multiply-adds */
+    json_object_set_new(step, "cost",
+                        json_integer((json_int_t)(c->cost * plan->block * s->multiply_adds / all)));
   if (c && c->error > 0) json_object_set_new(step, "expected_error", json_real(c->error));
   if (c && c->seconds > 0) json_object_set_new(step, "measured_ms", json_real(1e3 * c->seconds));
 }
@@ -65,9 +67,11 @@ static json_t *plan_json(const pz_plan *plan, const pz_sources *from) {
     json_object_set_new(step, "multiply_adds", json_integer((json_int_t)s->multiply_adds));
     json_object_set_new(step, "multiply_adds_done", json_integer((json_int_t)s->multiply_adds_done));
     json_object_set_new(step, "bytes", json_integer((json_int_t)s->bytes));
-    if (s->storage >= 0)
-      json_object_set_new(step, "output",
-                          shape_json(&plan->graph->tensors[plan->storages[s->storage].tensor].shape));
+    const pz_tensor_id output = s->storage >= 0      ? plan->storages[s->storage].tensor
+                                : s->node != PZ_NONE ? plan->graph->nodes[s->node].out[0]
+                                                     : PZ_NONE;
+    if (output != PZ_NONE)
+      json_object_set_new(step, "output", shape_json(&plan->graph->tensors[output].shape));
     json_object_set_new(step, "from", sources_json(&from[i]));
     add_candidate(plan, s, step);
     json_array_append_new(all, step);

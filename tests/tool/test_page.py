@@ -280,6 +280,27 @@ class Page(unittest.TestCase):
                 text, _ = self.page(ROOT / f"models/{model}.prototxt", "-w", "init:1", "--input", f"input={size}")
                 self.assert_apart(text)
 
+    def test_slabs_are_one_row(self):
+        words = ["-w", "init:1", "--input", "input=1x1x92x92x92", "--slabs", "always"]
+        _, page = self.page(ROOT / "models/original.prototxt", *words)
+        rows = [(row[1], row[2]) for row in page.rows[1:]]
+        self.assertTrue(any("slabs" in row[4] for row in page.rows))
+        self.assertEqual(len(rows), len(set(rows)))
+
+    def test_levels_of_a_unet(self):
+        """Halved sizes are indented, what is merged stands under its skip connection's end, crops are of the level they cut."""
+        text, _ = self.page(ROOT / "models/original.prototxt", "-w", "init:1", "--input", "input=1x1x92x92x92")
+        after = re.findall(r'<svg class="graph".*?</svg>', text, re.S)[1]
+        left = {}
+        for group in re.findall(r'<g class="n .*?</g>', after, re.S):
+            x, w = (float(re.search(rf'class="box"[^>]* {k}="([-\d.]+)"', group)[1]) for k in ("x", "width"))
+            left[re.search(r"<title>(\S+)", group)[1]] = x + w / 2
+        for a, b in ("down0_conv2", "down1_conv2"), ("down1_conv2", "down2_conv2"), ("down2_conv2", "down3_conv2"):
+            self.assertLess(left[a] + 50, left[b])
+        self.assertAlmostEqual(left["down3_conv1"], left["down3_conv2"])
+        self.assertLess(left["up0_conv2"] + 50, left["up1_conv2"])
+        self.assertLess(left["up0_merge.crop"], left["pool0"])
+
     def test_deterministic(self):
         self.assertEqual(self.page(self.unet())[0], self.page(self.unet())[0])
 

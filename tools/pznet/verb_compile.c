@@ -51,6 +51,12 @@ static void print_tuning(const json_t *tuning) {
   if (note && *note) fprintf(stderr, "pznet: warning: %s\n", note);
 }
 
+/* Lines; NULL: none. */
+static void print_notes(const char *notes) {
+  for (const char *line = notes; line && *line; line += strcspn(line, "\n") + 1)
+    fprintf(stderr, "pznet: note: %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
 static int run(const tool_verb *verb, int argc, char **argv) {
   state s = {.model.options = PZ_COMPILE_OPTIONS};
   const char *args[1];
@@ -67,8 +73,7 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   tool_progress_end(&progress);
   if (status != PZ_OK) return tool_fail(status);
   json_t *m = json_loads(summary, 0, NULL);
-  const char *notes = json_string_value(get(m, "notes"));
-  if (notes && !s.quiet) fprintf(stderr, "pznet: note: %s", notes);
+  if (!s.quiet) print_notes(json_string_value(get(m, "notes")));
   if (s.json) puts(summary);
   else if (!s.quiet) print_summary(s.output, m), print_tuning(get(m, "tuning"));
   json_decref(m);

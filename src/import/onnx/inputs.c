@@ -76,12 +76,16 @@ static void note_open(const pz_onnx_value_info *info, pz_text *open) {
 }
 
 static void note_batch(pz_onnx *c, const pz_onnx_value_info *info) {
-  if (!c->options->notes) return;
+  pz_text *notes = c->options->notes;
+  if (!notes) return;
   const char *symbol = info->symbol[0] && *info->symbol[0] ? info->symbol[0] : "the batch size";
-  pz_text_printf(c->options->notes, "input '%.100s' is ", info->name);
-  print_shape(info, false, c->options->notes);
-  pz_text_printf(c->options->notes, ": %.40s was set to 1; --input %.100s=SHAPE gives another\n", symbol,
-                 info->name);
+  const size_t begin = notes->size;
+  pz_text_printf(notes, "input '%.100s' is ", info->name);
+  print_shape(info, false, notes);
+  pz_text_printf(notes, ": %.40s was set to 1; --input %.100s=SHAPE gives another", symbol, info->name);
+  for (size_t i = begin; i < notes->size; i++) /* names come from the file */
+    if ((unsigned char)notes->data[i] < 0x20 || notes->data[i] == 0x7f) notes->data[i] = ' ';
+  pz_text_append(notes, "\n");
 }
 
 /* *fixed: all sizes are known. */

@@ -64,8 +64,7 @@ typedef struct tool_model {
 } tool_model;
 #define TOOL_MODEL_OPTIONS                                                                                   \
   {"weights", 'w', "FILE",                                                                                   \
-   "weights of a Caffe network: a .caffemodel, a .caffemodel.h5, or init:SEED to fill them as the model "    \
-   "says"},                                                                                                  \
+   "Caffe's weights: a .caffemodel, a .caffemodel.h5, or init:SEED to fill them as the model says"},         \
       {"isa", 0, "SET", "instruction set: native (default), avx512, avx2, sse4"},                            \
       {"disable", 0, "PASSES",                                                                               \
        "comma-separated passes to leave out, e.g. fuse-add,fold-linear,fuse-activation,pad-outputs"},        \

@@ -94,9 +94,8 @@ const tool_verb verb_compile = {
     "compile",
     "NET.onnx|NET.prototxt [--weights FILE] -o NET.so [options]",
     "turn a trained network into a network file",
-    "Compiles a network (ONNX, or Caffe with its weights) into a network file: a small "
-    "shared library that runs it. The likely algorithms of each\n"
-    "distinct convolution are timed on this machine, once; --effort estimate "
-    "takes a cost model's word instead.\n",
+    "Compiles a network (ONNX, or Caffe with its weights) into a network file: a small shared library that\n"
+    "runs it. The likely algorithms of each distinct convolution are timed on this machine, once; --effort\n"
+    "estimate takes a cost model's word instead.\n",
     options,
     run};

@@ -26,6 +26,8 @@ typedef struct build {
   double start, last;
   json_t *seconds;
   const char *manifest, *seal;
+  const char *stage; /* what is told, and how many are done */
+  int done;
 } build;
 
 static double now(void) {
@@ -47,13 +49,19 @@ static pz_status check_interrupt(const build *b, pz_error *err) {
   return PZ_OK;
 }
 
-static pz_status stage(const build *b, const char *what, int done, pz_error *err) {
+static pz_status stage(build *b, const char *what, int done, pz_error *err) {
+  b->stage = what;
+  b->done = done;
   tell(b, what, done);
   return check_interrupt(b, err);
 }
 
-/* The host hears of the compiler's time as it passes, and can look for Ctrl-C then. */
-static void tick(void *host) { tell(host, "compiling C", 3); }
+/* The host hears of the compiler's time as it passes, and can look for Ctrl-C then. Linking anew after the golden run is of
+ * that stage. */
+static void tick(void *host) {
+  const build *b = host;
+  tell(b, b->stage, b->done);
+}
 
 static void timed(build *b, const char *what) {
   const double t = now();

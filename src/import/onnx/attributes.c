@@ -81,7 +81,7 @@ pz_status pz_onnx_mark_axes(pz_onnx *c, const int64_t *axes, int32_t count, int3
                             bool marks[PZ_MAX_RANK]) {
   memset(marks, 0, PZ_MAX_RANK * sizeof *marks);
   for (int32_t i = 0; i < count; i++) {
-    int32_t axis;
+    int32_t axis = 0;
     PZ_TRY(pz_onnx_axis(c, axes[i], rank, &axis));
     if (marks[axis]) return pz_onnx_fail(c, "axis %d is named twice", (int)axis);
     marks[axis] = true;

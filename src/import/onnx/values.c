@@ -161,7 +161,7 @@ pz_status pz_onnx_constant_in(pz_onnx *c, int32_t i, const pz_onnx_constant **co
 }
 
 pz_status pz_onnx_ints_in(pz_onnx *c, int32_t i, const int64_t **ints, int32_t *count) {
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   PZ_TRY(pz_onnx_constant_in(c, i, &k));
   if (!k->ints || k->shape.rank > 1 || k->elements > PZ_ONNX_MAX_LIST)
     return pz_onnx_fail(c, "its input %d must be a list of integers", (int)i);
@@ -171,7 +171,7 @@ pz_status pz_onnx_ints_in(pz_onnx *c, int32_t i, const int64_t **ints, int32_t *
 }
 
 pz_status pz_onnx_number_in(pz_onnx *c, int32_t i, double *number) {
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   PZ_TRY(pz_onnx_constant_in(c, i, &k));
   if (k->elements != 1) return pz_onnx_fail(c, "its input %d must be a single number", (int)i);
   *number = pz_onnx_number(k, 0);

@@ -118,7 +118,7 @@ pz_status pz_onnx_op_range(pz_onnx *c) {
 
 /* The positions of what is not zero, a column for each. */
 pz_status pz_onnx_op_non_zero(pz_onnx *c) {
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   pz_onnx_space space;
   int64_t count = 0, column = 0;
   PZ_TRY(pz_onnx_constant_in(c, 0, &k));

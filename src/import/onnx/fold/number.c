@@ -144,7 +144,7 @@ static const struct unary {
 
 /* Integers beyond 2^53 would lose digits in a double; shapes have none. */
 pz_status pz_onnx_op_fold_unary(pz_onnx *c) {
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   const struct unary *u = unaries;
   pz_onnx_space space;
   while (strcmp(u->op, c->node->op)) u++;
@@ -157,7 +157,7 @@ pz_status pz_onnx_op_fold_unary(pz_onnx *c) {
 /* ---- Cast, Where ---- */
 
 static pz_status cast(pz_onnx *c, int64_t to) {
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   pz_onnx_space space;
   PZ_TRY(pz_onnx_constant_in(c, 0, &k));
   if (!pz_onnx_type_get(to)) return pz_onnx_refuse(c, "ONNX's data type %lld", (long long)to);
@@ -239,7 +239,7 @@ static pz_status join_all(pz_onnx *c, const pz_onnx_constant *k, const pz_shape 
 }
 
 pz_status pz_onnx_op_fold_reduce(pz_onnx *c) {
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   pz_onnx_space space;
   pz_shape kept, shape = {0};
   bool keep, marks[PZ_MAX_RANK];

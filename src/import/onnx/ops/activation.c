@@ -110,7 +110,7 @@ pz_status pz_onnx_op_prelu(pz_onnx *c) {
     PZ_TRY(pz_onnx_tensor_in(c, 1, &in[1]));
     return general_prelu(c, in[0], in[1]);
   }
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   const pz_shape maps = {1, {n}};
   PZ_TRY(pz_onnx_constant_in(c, 1, &k));
   if (!k->floats) return pz_onnx_fail(c, "its slope must be of floats");

@@ -40,7 +40,7 @@ static pz_status with_maps(pz_onnx *c, operation op, const pz_onnx_constant *k, 
 static pz_status try_constant(pz_onnx *c, operation op, bool *done) {
   const bool swapped = pz_onnx_is_known(c, 0);
   const int32_t k_in = swapped ? 0 : 1;
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   const pz_shape x_shape = *pz_onnx_in_shape(c, 1 - k_in), k_shape = *pz_onnx_in_shape(c, k_in);
   const bool one = pz_onnx_elements(&k_shape) == 1 && k_shape.rank <= x_shape.rank;
   *done = false;

@@ -47,7 +47,7 @@ pz_status pz_onnx_op_instance_normalization(pz_onnx *c) {
 
 /* Input i, broadcast from what it has to `n` values in a row; `repeat`: each value that often instead. */
 static pz_status spread(pz_onnx *c, int32_t i, const pz_shape *over, int64_t repeat, pz_tensor_id *id) {
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   PZ_TRY(pz_onnx_constant_in(c, i, &k));
   if (!k->floats) return pz_onnx_fail(c, "its input %d must be of floats", (int)i);
   const pz_shape line = {1, {pz_onnx_elements(over)}};

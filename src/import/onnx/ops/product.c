@@ -12,7 +12,7 @@ static pz_status multiply(pz_onnx *c, pz_tensor_id weight, bool rows, pz_tensor_
 /* Input i times a factor, in a shape of as many elements; NULL: its own. */
 static pz_status scaled(pz_onnx *c, int32_t i, double factor, const pz_shape *shape, const char *part,
                         pz_tensor_id *id) {
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   if (factor == 1 && (!shape || pz_shape_equal(shape, pz_onnx_in_shape(c, i))))
     return pz_onnx_tensor_in(c, i, id);
   PZ_TRY(pz_onnx_constant_in(c, i, &k));
@@ -25,7 +25,7 @@ static pz_status scaled(pz_onnx *c, int32_t i, double factor, const pz_shape *sh
 
 /* A bias for each column: constant, one value or N of them. */
 static pz_status column_bias(pz_onnx *c, double beta, int64_t columns, pz_tensor_id *id) {
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   const pz_shape line = {1, {columns}};
   PZ_TRY(pz_onnx_constant_in(c, 2, &k));
   if (!k->floats) return pz_onnx_fail(c, "its input 2 must be of floats");

@@ -102,7 +102,7 @@ static pz_status find_type(pz_onnx *c, const quantisation *q, pz_onnx_type *type
 /* round(x / scale) + zero, within the type's range. Divided, not multiplied by 1 / scale, which could round otherwise. */
 pz_status pz_onnx_op_quantize_linear(pz_onnx *c) {
   quantisation q;
-  pz_onnx_type type;
+  pz_onnx_type type = PZ_ONNX_UNDEFINED;
   pz_activation clip;
   pz_tensor_id both[2], x;
   PZ_TRY(read_parameters(c, &q));

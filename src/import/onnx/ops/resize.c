@@ -95,7 +95,7 @@ static pz_status read_axes(pz_onnx *c, int32_t rank, int32_t axes[PZ_MAX_RANK], 
 /* Inputs `scales` and `sizes` (-1: none); an empty one is as none. */
 static pz_status read_target(pz_onnx *c, int32_t scales, int32_t sizes, target *t) {
   const bool has_sizes = sizes >= 0 && pz_onnx_has(c, sizes) && pz_onnx_elements(pz_onnx_in_shape(c, sizes));
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   int32_t axes[PZ_MAX_RANK], n;
   PZ_TRY(read_axes(c, t->size.rank, axes, &n));
   PZ_TRY(pz_onnx_constant_in(c, has_sizes ? sizes : scales, &k));

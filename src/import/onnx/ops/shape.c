@@ -9,7 +9,7 @@ static pz_status give_shaped(pz_onnx *c, const pz_shape *shape) {
     return pz_onnx_fail(c, "%s cannot become %s: the number of elements must be the same",
                         pz_shape_text(x, from), pz_shape_text(shape, to));
   if (pz_onnx_is_known(c, 0)) {
-    const pz_onnx_constant *k;
+    const pz_onnx_constant *k = NULL;
     PZ_TRY(pz_onnx_constant_in(c, 0, &k));
     return pz_onnx_give_shaped(c, 0, k, shape);
   }
@@ -130,7 +130,7 @@ pz_status pz_onnx_op_transpose(pz_onnx *c) {
   if (!pz_onnx_is_known(c, 0)) return pz_onnx_simple(c, &node);
   const pz_onnx_view whole = pz_onnx_whole(&x);
   pz_onnx_view view = whole;
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   PZ_TRY(pz_onnx_constant_in(c, 0, &k));
   for (int32_t i = 0; i < x.rank; i++) {
     view.shape.dim[i] = x.dim[order[i]];
@@ -193,7 +193,7 @@ pz_status pz_onnx_op_expand(pz_onnx *c) {
   if (!pz_onnx_is_known(c, 0)) return repeat(c, &to);
   const pz_shape wide = pz_onnx_widen(&x, to.rank);
   pz_onnx_view view = pz_onnx_whole(&wide);
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   PZ_TRY(pz_onnx_constant_in(c, 0, &k));
   for (int32_t i = 0; i < to.rank; i++)
     if (wide.dim[i] == 1) view.stride[i] = 0;
@@ -202,7 +202,7 @@ pz_status pz_onnx_op_expand(pz_onnx *c) {
 }
 
 static pz_status tile_constant(pz_onnx *c, const pz_shape *x, const pz_shape *to) {
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   pz_onnx_space space;
   PZ_TRY(pz_onnx_constant_in(c, 0, &k));
   PZ_TRY(pz_onnx_new_constant(c, k->type, to, &space));

@@ -5,7 +5,7 @@
 
 static pz_status concat_constants(pz_onnx *c, int32_t axis, const pz_shape *to) {
   pz_onnx_space space;
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   int64_t outer = 1, row = 1, begin = 0;
   PZ_TRY(pz_onnx_new_constant(c, pz_onnx_type_in(c), to, &space));
   for (int32_t d = 0; d < to->rank; d++) *(d < axis ? &outer : &row) *= to->dim[d];
@@ -90,7 +90,7 @@ static pz_status read_split(pz_onnx *c, int64_t size, int64_t *begin) {
 }
 
 static pz_status split_constant(pz_onnx *c, int32_t axis, const int64_t *begin) {
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   PZ_TRY(pz_onnx_constant_in(c, 0, &k));
   for (int32_t i = 0; i < c->node->n_out; i++) {
     pz_onnx_view view = pz_onnx_whole(&k->shape);
@@ -129,7 +129,7 @@ static pz_status give_window(pz_onnx *c, const pz_attr_crop *w) {
   pz_node crop = pz_node_new(PZ_OP_CROP), identity = pz_node_new(PZ_OP_IDENTITY);
   bool all = true;
   if (pz_onnx_is_known(c, 0)) {
-    const pz_onnx_constant *k;
+    const pz_onnx_constant *k = NULL;
     pz_onnx_view view = pz_onnx_whole(&x);
     PZ_TRY(pz_onnx_constant_in(c, 0, &k));
     for (int32_t d = 0; d < x.rank; d++) {
@@ -196,7 +196,7 @@ pz_status pz_onnx_op_slice(pz_onnx *c) {
 
 static pz_status gather_constant(pz_onnx *c, int32_t axis, const pz_onnx_constant *index,
                                  const pz_shape *to) {
-  const pz_onnx_constant *k;
+  const pz_onnx_constant *k = NULL;
   pz_onnx_space space;
   int64_t inner = 1, at = 0;
   PZ_TRY(pz_onnx_constant_in(c, 0, &k));

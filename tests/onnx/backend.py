@@ -269,6 +269,13 @@ def reasons(rows):
             for text, names in sorted(groups.items(), key=lambda g: -len(g[1]))]
 
 
+def page(rows):
+    import onnx
+    return (f"# The ONNX backend tests\n\n{len(rows)} tests of onnx {onnx.__version__}, {time.strftime('%Y-%m-%d')}. "
+            "`tests/onnx/backend.py --write doc/onnx-backend.md` makes this page;\nits beginning says what the columns "
+            f"mean.\n\n{table(rows)}")
+
+
 def options_of(words):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     package.add_option(parser)
@@ -309,7 +316,7 @@ def main(words=None):
     text = table(list(rows.values()))
     print(text)
     if options.write:
-        options.write.write_text(f"{len(rows)} tests of onnx {__import__('onnx').__version__}, {time.strftime('%Y-%m-%d')}\n\n{text}")
+        options.write.write_text(page(list(rows.values())))
     return any(r["state"] == "failed" for r in rows.values())
 
 

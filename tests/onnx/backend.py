@@ -312,7 +312,7 @@ def main(words=None):
             forked.progress(f"{name}: failed: {result['detail']}")
         if done % 50 == 0 or done == len(tests):
             forked.progress(f"{done} of {len(tests)}")
-            options.json.write_text(json.dumps(list(rows.values()), indent=1) + "\n")
+        options.json.write_text(json.dumps(list(rows.values()), indent=1) + "\n")
     text = table(list(rows.values()))
     print(text)
     if options.write:

@@ -107,16 +107,16 @@ def versions():
     return ", ".join(found)
 
 
-def markdown(rows):
-    names = list(dict.fromkeys(r["name"] for r in rows))
+def markdown(rows, networks):
+    """A line for each of the networks {name: (library, ...)}."""
     found = {(r["name"], r["exporter"]): r for r in rows}
     lines = [INTRODUCTION, f"{time.strftime('%Y-%m-%d')}, {versions()}:", "",
              "| network | library | input | parameters | " + " | ".join(EXPORTERS) + " |", "| --- " * (4 + len(EXPORTERS)) + "|"]
-    for name in names:
+    for name, (library, *_) in networks.items():
         both = [found.get((name, e)) for e in EXPORTERS]
         some = next((r for r in both if r and "input" in r), None)
         size = f"{'x'.join(map(str, some['input']))} | {some['parameters'] / 1e6:.2f} M" if some else "- | -"
-        lines.append(f"| {name} | {next(r for r in both if r)['library']} | {size} | {' | '.join(map(cell, both))} |")
+        lines.append(f"| {name} | {library} | {size} | {' | '.join(map(cell, both))} |")
     told = [f"- {r['name']}, {r['exporter']}: {r['state']}: {r['detail']}" for r in rows if r["detail"]]
     return "\n".join(lines + ([""] + told if told else [])) + "\n"
 
@@ -152,13 +152,13 @@ def main(words=None):
     for key, result in forked.run(run_network, tasks, options.jobs, options.limit):
         name, exporter = tasks[key]
         result = {"state": "failed", "detail": result["crash"]} if "crash" in result else result
-        rows[key] = {"name": name, "exporter": exporter, "library": zoo_networks.NETWORKS[name][0], **result}
+        rows[key] = {"name": name, "exporter": exporter, **result}
         forked.progress(f"{key}: {cell(rows[key])} {result['detail']}")
         order = {n: i for i, n in enumerate(zoo_networks.NETWORKS)}
         known = sorted((r for r in rows.values() if r["name"] in order), key=lambda r: (order[r["name"]], r["exporter"]))
         options.json.write_text(json.dumps(known, indent=1) + "\n")
         if options.write:
-            options.write.write_text(markdown(known))
+            options.write.write_text(markdown(known, zoo_networks.NETWORKS))
     return any(rows[key]["state"] not in ("works", "not exported") for key in tasks)
 
 

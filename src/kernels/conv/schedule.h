@@ -94,6 +94,8 @@ static inline bool pz_conv_phases_fit(const pz_conv_direct_shape *s) {
 static inline bool pz_conv_schedule_fits(const pz_conv_direct_shape *s, const pz_conv_machine *m) {
   if (pz_conv_outer_groups(s).size != s->kb || pz_conv_split_of(s->out.w, s->rw).size != s->rw) return false;
   if (s->out.h % s->rh || (s->rh > 1 && s->rw != s->out.w)) return false;
+  /* tiles of rows sum in an order of their own: which tiles there are must not depend on the height (slabs, same bits) */
+  if (s->rh > 1 && s->kernel[2] > 1) return false;
   if (!pz_conv_phases_fit(s)) return false;
   return pz_conv_registers(s, s->kb, s->rw * s->rh) <= m->registers;
 }

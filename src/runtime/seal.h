@@ -8,7 +8,7 @@
 #include "runtime/elf_file.h"
 
 #define PZ_SEAL_DIGITS       16
-#define PZ_SEAL_MOST_WEIGHTS (64 << 20)
+#define PZ_SEAL_MOST_WEIGHTS (32 << 20)
 
 /* Where the digits stand in the file; *digits is NULL where there are none. */
 pz_status pz_seal_find(const pz_elf *elf, const uint8_t **digits, pz_error *err);

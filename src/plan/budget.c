@@ -35,7 +35,7 @@ static bool change_one(pz_plan *plan, double *saved) {
 static pz_status too_small(const pz_plan *plan, const pz_plan_size *size, pz_error *err) {
   return pz_fail(
       err, PZ_ERROR_INPUT,
-      "%s needs %.1f MB of memory at least (%.1f of weights, %.1f for a run), more than the %.1f MB allowed",
+      "%s needs %.4g MB of memory at least (%.4g of weights, %.4g for a run), more than the %.4g MB allowed",
       plan->graph->name, 1e-6 * pz_plan_bytes(size), 4e-6 * (double)size->weights, 4e-6 * (double)size->run,
       1e-6 * plan->memory);
 }

@@ -35,6 +35,11 @@ static bool is_spatial_crop(const pz_plan *plan, pz_node_id n) {
   return x->rank > 3 && a->size[0] == x->dim[0] && a->size[1] == x->dim[1];
 }
 
+/* Rows that the first `rows` windows along the height reach over. */
+static int64_t pooled_rows(const pz_attr_pool *a, int64_t rows) {
+  return (rows - 1) * a->stride[1] + (int64_t)(a->kernel[1] - 1) * a->dilation[1] + 1;
+}
+
 static bool is_eligible(const pz_plan *plan, pz_node_id n) {
   const pz_node *node = &plan->graph->nodes[n];
   const pz_shape *x = node->n_in ? &plan->graph->tensors[node->in[0]].shape : NULL;
@@ -42,12 +47,11 @@ static bool is_eligible(const pz_plan *plan, pz_node_id n) {
   switch (node->op) {
   case PZ_OP_CONV: return true;
   case PZ_OP_DECONV:
-    return node->attr.conv.kernel[1] == node->attr.conv.stride[1] && !node->attr.conv.pad_lo[1] &&
-           !node->attr.conv.pad_hi[1] && !node->attr.conv.output_pad[1];
+    return node->attr.conv.kernel[1] == node->attr.conv.stride[1] && node->attr.conv.dilation[1] == 1 &&
+           !node->attr.conv.pad_lo[1] && !node->attr.conv.pad_hi[1] && !node->attr.conv.output_pad[1];
   case PZ_OP_POOL: {
     const pz_attr_pool *a = &node->attr.pool;
-    return !a->pad_lo[1] &&
-           (height(plan, node->out[0]) - 1) * a->stride[1] + a->kernel[1] <= height(plan, node->in[0]);
+    return !a->pad_lo[1] && pooled_rows(a, height(plan, node->out[0])) <= height(plan, node->in[0]);
   }
   default: return false;
   }
@@ -73,8 +77,7 @@ static int64_t need_end(const chain *c, int32_t i, int32_t slot, int64_t rows) {
   if (slot == 0 && node->op == PZ_OP_CONV)
     end = (rows - 1) * a->stride[1] + (a->kernel[1] - 1) * a->dilation[1] + 1 - a->pad_lo[1];
   if (slot == 0 && node->op == PZ_OP_DECONV) end = (rows + a->stride[1] - 1) / a->stride[1];
-  if (slot == 0 && node->op == PZ_OP_POOL)
-    end = (rows - 1) * node->attr.pool.stride[1] + node->attr.pool.kernel[1];
+  if (slot == 0 && node->op == PZ_OP_POOL) end = pooled_rows(&node->attr.pool, rows);
   const int64_t all = height(c->plan, slot ? node->in[PZ_CONV_BASE] : node->in[0]);
   return end < 0 ? 0 : end < all ? end : all;
 }

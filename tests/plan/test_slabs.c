@@ -114,8 +114,23 @@ static void test_shapes(void **state) {
         PZ_ISA_SSE4, true, false);
 }
 
+/* Windows of a pooling that lie apart, and a deconvolution whose rows do, which no chain begins with. */
+static void test_dilated(void **state) {
+  (void)state;
+  check("graph \"dilated\"\n"
+        "input %x 1x18x61x9\n"
+        "const %w1 18x17x2x2 = seed 1 scale 0.2\n"
+        "const %w2 17x17x3x3 = seed 2 scale 0.1\n"
+        "%a = deconv \"a\" %x, %w1 kernel 1,2,2 stride 1,2,2 dilation 1,3,1\n"
+        "%b = conv \"b\" %a, %w2 kernel 1,3,3 pad 0,1,1:0,1,1\n"
+        "%c = conv \"c\" %b, %w2 kernel 1,3,3\n"
+        "%p = pool \"p\" %c kernel 1,3,2 stride 1,2,2 dilation 1,4,1\n"
+        "output %p\n",
+        PZ_ISA_SSE4, true, true);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_valid), cmocka_unit_test(test_padded),
-                                     cmocka_unit_test(test_shapes)};
+                                     cmocka_unit_test(test_shapes), cmocka_unit_test(test_dilated)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,8 @@ def torchvision(name, **keywords):
         # Networks need none of torchvision's compiled operators, which fail to load beside a PyTorch for CPUs; it only
         # wants these two to exist.
         if not OPERATORS:
-            OPERATORS.append(torch.library.Library("torchvision", "FRAGMENT"))
+            from torch import library
+            OPERATORS.append(library.Library("torchvision", "FRAGMENT"))
             for operator in "nms", "qnms":
                 try:
                     OPERATORS[0].define(operator + "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")

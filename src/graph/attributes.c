@@ -46,7 +46,8 @@ bool pz_activation_zero_at_zero(pz_activation_kind kind) { return activations[kn
 const char *const *pz_attr_enum_names(pz_attr_kind kind) {
   static const char *const pool[] = {"max", "ave", NULL};
   static const char *const divisor[] = {"caffe", "valid", "kernel", NULL};
-  static const char *const eltwise[] = {"sum", "prod", "max", "div", "min", "pow", NULL};
+  static const char *const eltwise[] = {"sum",  "prod",       "max",   "div",    "min", "pow",
+                                        "less", "less_equal", "equal", "select", NULL};
   static const char *const resize[] = {"nearest", "linear", NULL};
   static const char *const coordinate[] = {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
                                            NULL};
@@ -111,5 +112,8 @@ bool pz_attr_own(pz_arena *arena, pz_node *node) {
     return own_list(arena, (const void **)&node->attr.eltwise.coeff, (size_t)node->n_in, sizeof(float));
   if (node->op == PZ_OP_SLICE)
     return own_list(arena, (const void **)&node->attr.slice.begin, (size_t)node->n_out + 1, sizeof(int64_t));
+  if (node->op == PZ_OP_GATHER)
+    return own_list(arena, (const void **)&node->attr.gather.index.entries, (size_t)node->attr.gather.index.n,
+                    sizeof(int64_t));
   return true;
 }

@@ -133,10 +133,14 @@ typedef enum pz_eltwise_kind {
   PZ_ELT_MAX,
   PZ_ELT_DIV,
   PZ_ELT_MIN,
-  PZ_ELT_POW
+  PZ_ELT_POW,
+  PZ_ELT_LESS, /* comparisons: 1 where true, else 0 */
+  PZ_ELT_LESS_EQUAL,
+  PZ_ELT_EQUAL,
+  PZ_ELT_SELECT
 } pz_eltwise_kind;
-/* eltwise: two or more of one rank (DIV, POW: exactly two, x/y, x^y). Each dimension of each input is the output's or 1,
- * and then its values are repeated along it (NumPy's broadcasting of equal ranks). Inputs may be constants. */
+/* eltwise: two or more of one rank (DIV, POW, comparisons: exactly two, x/y, x^y, x < y; SELECT: three, y where x is not 0,
+ * else z). Each dimension of each input is the output's or 1, and then its values are repeated along it (NumPy's broadcasting of equal ranks). Inputs may be constants. */
 typedef struct pz_attr_eltwise {
   pz_eltwise_kind kind;
   const float *coeff; /* SUM: n_in coefficients, or NULL for all 1; owned by the graph's arena */
@@ -250,6 +254,15 @@ typedef struct pz_attr_argmax {
   int32_t axis;
   bool last;
 } pz_attr_argmax;
+/* gather: x. Entry j of `axis` of the result is entry index[j] of x's, from 0 on; any order, left out or repeated. */
+typedef struct pz_index_list {
+  int32_t n;
+  const int64_t *entries; /* owned by the graph's arena */
+} pz_index_list;
+typedef struct pz_attr_gather {
+  int32_t axis;
+  pz_index_list index;
+} pz_attr_gather;
 
 typedef enum pz_op {
 #define OP(id, name, min_in, max_in, attr_type) PZ_OP_##id,
@@ -286,6 +299,7 @@ typedef struct pz_node {
     pz_attr_extend extend;
     pz_attr_depth_to_space depth_to_space;
     pz_attr_argmax argmax;
+    pz_attr_gather gather;
   } attr;
 } pz_node;
 

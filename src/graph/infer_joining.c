@@ -19,13 +19,20 @@ static bool join(const pz_shape *t, pz_shape *out) {
   return true;
 }
 
+static pz_status check_count(const pz_node *node, pz_error *err) {
+  const pz_eltwise_kind kind = node->attr.eltwise.kind;
+  const bool any = kind == PZ_ELT_SUM || kind == PZ_ELT_PROD || kind == PZ_ELT_MAX || kind == PZ_ELT_MIN;
+  const int32_t wanted = kind == PZ_ELT_SELECT ? 3 : 2;
+  if (any || node->n_in == wanted) return PZ_OK;
+  return pz_fail_node(err, node, "kind %s has %s inputs, not %d", pz_attr_enum_names(PZ_ATTR_ELTWISE)[kind],
+                      wanted == 2 ? "two" : "three", (int)node->n_in);
+}
+
 pz_status pz_infer_ELTWISE(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
   const pz_attr_eltwise *a = &node->attr.eltwise;
   const pz_tensor *first = pz_in(g, node, 0);
-  if ((unsigned)a->kind > PZ_ELT_POW) return pz_fail_node(err, node, "unknown kind %d", (int)a->kind);
-  if ((a->kind == PZ_ELT_DIV || a->kind == PZ_ELT_POW) && node->n_in != 2)
-    return pz_fail_node(err, node, "a %s has two inputs, not %d",
-                        a->kind == PZ_ELT_DIV ? "division" : "power", (int)node->n_in);
+  if ((unsigned)a->kind > PZ_ELT_SELECT) return pz_fail_node(err, node, "unknown kind %d", (int)a->kind);
+  PZ_TRY(check_count(node, err));
   PZ_TRY(check_coeff(node, err));
   *out = first->shape;
   for (int32_t i = 1; i < node->n_in; i++) {

@@ -1,4 +1,4 @@
-/* infer_moving.c: operators that only move values: slice, crop, extend, reshape, permute,
+/* infer_moving.c: operators that only move values: slice, crop, gather, extend, reshape, permute,
  * depth_to_space. */
 #include "graph/internal.h"
 
@@ -43,6 +43,21 @@ pz_status pz_infer_CROP(const pz_graph *g, const pz_node *node, pz_shape *out, p
   for (int32_t i = x->rank; i < PZ_MAX_RANK; i++)
     if (a->offset[i] || a->size[i] || a->step[i] != 1)
       return pz_fail_node(err, node, "its window has more dimensions than its input %s", PZ_SHAPE(x));
+  return PZ_OK;
+}
+
+pz_status pz_infer_GATHER(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
+  const pz_attr_gather *a = &node->attr.gather;
+  const pz_shape *x = &pz_in(g, node, 0)->shape;
+  PZ_TRY(pz_infer_axis(node, a->axis, x->rank, err));
+  if (a->index.n < 1 || !a->index.entries) return pz_fail_node(err, node, "its list of entries is empty");
+  for (int32_t i = 0; i < a->index.n; i++)
+    if (a->index.entries[i] < 0 || a->index.entries[i] >= x->dim[a->axis])
+      return pz_fail_node(err, node, "its entry %lld is not one of the %lld along axis %d of its input %s",
+                          (long long)a->index.entries[i], (long long)x->dim[a->axis], (int)a->axis,
+                          PZ_SHAPE(x));
+  *out = *x;
+  out->dim[a->axis] = a->index.n;
   return PZ_OK;
 }
 

@@ -38,6 +38,7 @@ typedef enum pz_attr_kind {
   PZ_ATTR_AXES,   /* bool[PZ_MAX_RANK]; a list of those that are set */
   PZ_ATTR_FLOATS, /* const float *, one for each input, or NULL */
   PZ_ATTR_SPLITS, /* const int64_t *, n_out + 1 */
+  PZ_ATTR_LIST,   /* pz_index_list */
   PZ_ATTR_DIMS,   /* int64_t[PZ_MAX_RANK], as many as x has dimensions */
   PZ_ATTR_ORDER,  /* int32_t[PZ_MAX_RANK], as many as x has dimensions */
   PZ_ATTR_SHAPE,  /* pz_shape */

@@ -29,6 +29,11 @@ static void print_i64s(const field *f, pz_text *out) {
   for (int32_t i = 0; i < f->count; i++) pz_text_printf(out, "%s%" PRId64, i ? "," : " ", list[i]);
 }
 
+static void print_list(const field *f, pz_text *out) {
+  const pz_index_list *list = f->at;
+  for (int32_t i = 0; i < list->n; i++) pz_text_printf(out, "%s%" PRId64, i ? "," : " ", list->entries[i]);
+}
+
 static void print_pads(const field *f, pz_text *out) {
   pz_text_append(out, " ");
   pz_text_print_border(out, f->at, (int32_t *)f->at + PZ_SPATIAL);
@@ -110,6 +115,25 @@ static pz_status parse_i64s(pz_lexer *lexer, field *f) {
     if (i) PZ_TRY(pz_lex_take(lexer, ","));
     PZ_TRY(pz_lex_i64(lexer, &list[i]));
   }
+  return PZ_OK;
+}
+
+/* As long as there are commas; room doubles. */
+static pz_status parse_list(pz_lexer *lexer, field *f) {
+  int64_t *list = NULL;
+  int32_t n = 0;
+  for (bool more = true; more; n++) {
+    if (!(n & (n - 1))) {
+      int64_t *moved = n < (1 << 28) ? PZ_NEW(lexer->scratch, int64_t, n ? 2 * n : 1) : NULL;
+      if (!moved) return pz_fail_memory(lexer->err, "a list", sizeof *list * 2 * (unsigned long long)n);
+      if (n) memcpy(moved, list, sizeof *list * (size_t)n);
+      list = moved;
+    }
+    PZ_TRY(pz_lex_i64(lexer, &list[n]));
+    more = pz_lex_is(lexer, ",");
+    if (more) PZ_TRY(pz_lex_next(lexer));
+  }
+  *(pz_index_list *)f->at = (pz_index_list){n, list};
   return PZ_OK;
 }
 
@@ -223,6 +247,7 @@ static const struct {
     [PZ_ATTR_AXES] = {sizeof(bool[PZ_MAX_RANK]), one, print_axes, parse_axes},
     [PZ_ATTR_FLOATS] = {sizeof(const float *), inputs, print_floats, parse_floats},
     [PZ_ATTR_SPLITS] = {sizeof(const int64_t *), splits, print_i64s, parse_i64s},
+    [PZ_ATTR_LIST] = {sizeof(pz_index_list), one, print_list, parse_list},
     [PZ_ATTR_DIMS] = {sizeof(int64_t[PZ_MAX_RANK]), rank, print_i64s, parse_i64s},
     [PZ_ATTR_ORDER] = {sizeof(int32_t[PZ_MAX_RANK]), rank, print_i32s, parse_i32s},
     [PZ_ATTR_SHAPE] = {sizeof(pz_shape), one, print_shape, parse_shape},

@@ -40,6 +40,13 @@ static bool idle_crop(const pz_graph *g, const pz_node *node) {
   return same_shape(g, node);
 }
 
+static bool idle_gather(const pz_graph *g, const pz_node *node) {
+  const pz_index_list *index = &node->attr.gather.index;
+  for (int32_t i = 0; i < index->n; i++)
+    if (index->entries[i] != i) return false;
+  return same_shape(g, node);
+}
+
 static bool idle_permute(const pz_graph *g, const pz_node *node) {
   for (int i = 0; i < g->tensors[node->in[0]].shape.rank; i++)
     if (node->attr.permute.order[i] != i) return false;
@@ -76,6 +83,7 @@ static bool (*const does_nothing[PZ_OP_COUNT])(const pz_graph *g, const pz_node 
     [PZ_OP_CONCAT] = idle_concat,
     [PZ_OP_SLICE] = idle_slice,
     [PZ_OP_CROP] = idle_crop,
+    [PZ_OP_GATHER] = idle_gather,
     [PZ_OP_RESHAPE] = same_shape,
     [PZ_OP_PERMUTE] = idle_permute,
     [PZ_OP_POOL] = idle_pool,

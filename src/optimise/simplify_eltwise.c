@@ -45,8 +45,8 @@ static pz_node with_number(const pz_node *node, int32_t x, float c) {
     if (c == 0) clip.attr.activation.act = (pz_activation){.kind = PZ_ACT_RELU};
     return clip;
   case PZ_ELT_MIN: clip.attr.activation.act.beta = c; return clip;
+  default: return none;
   }
-  return none;
 }
 
 static bool finite_power(const pz_attr_power *a) {

@@ -29,7 +29,7 @@ static bool unknown_form(const pz_plan *plan, const pz_node *node) {
   const pz_graph *g = plan->graph;
   const bool any_rank = node->op == PZ_OP_RESHAPE || node->op == PZ_OP_PERMUTE || node->op == PZ_OP_EXTEND ||
                         node->op == PZ_OP_CROP || node->op == PZ_OP_ACTIVATION || node->op == PZ_OP_POWER ||
-                        node->op == PZ_OP_ELTWISE;
+                        node->op == PZ_OP_ELTWISE || node->op == PZ_OP_GATHER;
   for (int32_t i = 0; i < node->n_in && !any_rank; i++)
     if (node->in[i] != PZ_NONE && g->tensors[node->in[i]].shape.rank > 5) return true;
   for (int32_t i = 0; i < node->n_out && !any_rank; i++)

@@ -1,5 +1,5 @@
 /* gather.h: operators whose result has each entry from one place of the input that can be told dimension by
- * dimension: extension, steps, nearest neighbours. */
+ * dimension: extension, steps, lists of entries, nearest neighbours. */
 #ifndef PZ_PLAN_GATHER_H
 #define PZ_PLAN_GATHER_H
 

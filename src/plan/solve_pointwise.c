@@ -213,7 +213,8 @@ static bool broadcasts(const pz_plan *plan, const pz_node *node) {
 static pz_status add_eltwise(pz_plan *plan, const pz_node *node, pz_step *step, const pz_storage *const *in,
                              const float *coeff, int32_t n, const pz_storage *out, pz_error *err) {
   static const char *const names[MOST_INPUTS] = {"in0", "in1", "in2", "in3", "in4", "in5", "in6", "in7"};
-  static const char *const kinds[] = {"sum", "product", "maximum", "quotient", "minimum", "power"};
+  static const char *const kinds[] = {"sum",   "product", "maximum",       "quotient", "minimum",
+                                      "power", "less",    "less or equal", "equal",    "selection"};
   pz_arg args[MOST_INPUTS + 1];
   pz_text shape = {0};
   pz_text_append(&shape, ".in = {");

@@ -1,4 +1,4 @@
-/* move.c: operators that move values: crop, permute, extend and depth_to_space by index, reshape, identity and pad as
+/* move.c: operators that move values: crop, gather, permute, extend and depth_to_space by index, reshape, identity and pad as
  * they are. */
 #include "reference/ops.h"
 #include <string.h>
@@ -35,6 +35,15 @@ void pz_reference_CROP(const pz_reference_call *call) {
     c.stride[i] *= a->step[i];
   }
   gather(call, c);
+}
+
+void pz_reference_GATHER(const pz_reference_call *call) {
+  const pz_index_list *index = &call->node->attr.gather.index;
+  pz_axis_view x = reference_axis(reference_in_shape(call, 0), call->node->attr.gather.axis);
+  double *to = call->out[0];
+  for (int64_t o = 0; o < x.outer; o++)
+    for (int32_t i = 0; i < index->n; i++, to += x.inner)
+      memcpy(to, call->in[0] + (o * x.size + index->entries[i]) * x.inner, (size_t)x.inner * sizeof *to);
 }
 
 void pz_reference_PERMUTE(const pz_reference_call *call) {

@@ -38,10 +38,12 @@ static const char canonical[] =
     "%am 1x3x1 = argmax \"am\" %ls axis 2 last\n"
     "%ma 1x3x3 = eltwise \"ma\" %am, %ls kind pow\n"
     "%ac 1x3x3 = activation \"ac\" %ma act hard_sigmoid 0.2 0\n"
+    "%ga 1x3x5 = gather \"ga\" %ac axis 2 index 2,0,0,1,2\n"
+    "%gb 1x1x5 = gather \"gb\" %ga index 2\n"
     "const %unused 17 = [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17]\n"
     "output %r\n"
     "output %s1\n"
-    "output %ac\n";
+    "output %gb\n";
 
 static void prints_what_it_parsed(void **state) {
   (void)state;

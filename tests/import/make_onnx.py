@@ -180,6 +180,40 @@ def moving():
     m.save()
 
 
+def gathering():
+    """Indices that are no window: repeated, in any order, of several axes; an adaptive average by parts."""
+    m = Model("gathering", 18, x=[2, 3, 5, 4])
+    ints = m.ints
+    m.out(m("Gather", "x", ints(0, 0, 2, -1), axis=2), m("Gather", "x", m.constant([[3, 0], [1, -2]], np.int64), axis=3))
+    m.out(m("GatherND", "x", m.constant([[1, 2], [0, -1], [1, 0]], np.int64)))
+    m.out(m("GatherND", "x", m.constant([[[2], [0]], [[1], [1]]], np.int64), batch_dims=1))
+    rows, columns = np.array([[0, 1], [1, 2], [3, 4]]), np.array([[0, 1], [1, 2], [2, 3]])
+    both = np.stack(np.broadcast_arrays(rows[:, :, None, None], columns), -1)
+    spread = m("GatherND", m("Transpose", "x", perm=[2, 3, 0, 1]), m.constant(both, np.int64))
+    spread = m("Transpose", spread, perm=[4, 5, 0, 1, 2, 3])
+    m.out(m("ReduceMean", spread, ints(-3, -1), keepdims=0), m("ReduceMax", spread, ints(-1)))
+    m.out(m("Reshape", "x", m("GatherND", ints(7, 6, 20), m.constant([[1], [2]], np.int64))))
+    m.save()
+
+
+def comparing():
+    """Truth values of computed tensors, what is chosen by them, and casts."""
+    m = Model("comparing", 18, x=[1, 3, 4, 5], y=[3, 1, 5])
+    half, number = m.constant(0.5, np.float32), lambda v: m("Cast", v, to=T.FLOAT)
+    rounded = m("Round", m("Mul", "x", m.constant(2, np.float32)))
+    less, greater = m("Less", "x", "y"), m("Greater", "x", half)
+    m.out(number(less), number(greater), number(m("LessOrEqual", rounded, m.constant(1, np.float32))))
+    m.out(number(m("GreaterOrEqual", half, "y")), number(m("Equal", rounded, m.constant([[0], [1], [-1], [2]], np.float32))))
+    for op in "And Or Xor".split():
+        m.out(number(m(op, less, greater)))
+    m.out(m("Where", m("Not", less), "x", m.constant(7, np.float32)), m("Where", m("Cast", rounded, to=T.BOOL), "y", "x"))
+    m.out(m("Where", m.constant([True, False, False, True, True]), "x", half))
+    m.out(number(m("Cast", m("Mul", "x", m.constant(3, np.float32)), to=T.INT64)))
+    low = m("ReduceMin", "y", keepdims=0)
+    m.out(m("Clip", "x", low, half), m("Clip", "x", "", m("Neg", low)), m("Clip", "x", half, low))
+    m.save()
+
+
 def resizing():
     m = Model("resizing", 19, x=[1, 2, 4, 5])
     half, sizes = m.constant([1, 1, 0.5, 2.5], np.float32), m.ints(1, 2, 7, 3)
@@ -272,6 +306,11 @@ def quantised():
     bias = m.constant([100, -200], np.int32)
     m.out(m("Conv", "x", m("DequantizeLinear", weight, *scale, axis=0), m("DequantizeLinear", bias, m.constant(0.001, np.float32))))
     m.save()
+    m = Model("quantised_blocks", 21, x=[2, 5, 3])
+    scale = m.constant(m.random.integers(1, 9, (2, 3, 3)) / 32, np.float32)
+    blocks = scale, m.constant(m.random.integers(-9, 9, (2, 3, 3)), np.int8)
+    m.out(m("DequantizeLinear", m("QuantizeLinear", "x", *blocks, axis=1, block_size=2), *blocks, axis=1, block_size=2))
+    m.save()
 
 
 def old():
@@ -300,5 +339,5 @@ def external():
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "external.bin").unlink(missing_ok=True)
-    for make in convolutions, normalisations, functions, arithmetic, moving, resizing, products, shapes, constants, quantised, old, external:
+    for make in convolutions, normalisations, functions, arithmetic, moving, gathering, comparing, resizing, products, shapes, constants, quantised, old, external:
         make()

@@ -3,9 +3,9 @@
 #include "fail_alloc.h"
 #include "onnx_fixture.h"
 
-static const char *const models[] = {"convolutions", "pools",     "normalisations", "functions",
-                                     "arithmetic",   "moving",    "shapes",         "resizing",
-                                     "products",     "constants", "quantised",      "opset_7"};
+static const char *const models[] = {"convolutions", "pools",     "normalisations", "functions", "arithmetic",
+                                     "moving",       "gathering", "shapes",         "resizing",  "products",
+                                     "constants",    "quantised", "opset_7"};
 enum { MODELS = sizeof models / sizeof *models };
 
 /* splitmix64 */

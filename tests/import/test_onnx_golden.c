@@ -113,14 +113,25 @@ static int print(const char *name) {
   { #name, becomes, NULL, NULL, #name }
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      MODEL(convolutions),   MODEL(pools),
-      MODEL(normalisations), MODEL(group_norm_18),
-      MODEL(functions),      MODEL(arithmetic),
-      MODEL(moving),         MODEL(resizing),
-      MODEL(products),       MODEL(shapes),
-      MODEL(constants),      MODEL(quantised),
-      MODEL(opset_7),        MODEL(opset_10),
-      MODEL(external),       cmocka_unit_test(other_files_are_digested),
+      MODEL(convolutions),
+      MODEL(pools),
+      MODEL(normalisations),
+      MODEL(group_norm_18),
+      MODEL(functions),
+      MODEL(arithmetic),
+      MODEL(moving),
+      MODEL(resizing),
+      MODEL(products),
+      MODEL(shapes),
+      MODEL(constants),
+      MODEL(quantised),
+      MODEL(opset_7),
+      MODEL(opset_10),
+      MODEL(external),
+      MODEL(gathering),
+      MODEL(comparing),
+      MODEL(quantised_blocks),
+      cmocka_unit_test(other_files_are_digested),
   };
   if (argc == 3 && !strcmp(argv[1], "print")) return print(argv[2]);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -352,7 +352,10 @@ static void operators(void **state) {
       {"Squeeze", "x one", NULL, 0, {0}, "dimension 1 has 2 entries, not one"},
       {"Range", "zero one zero", NULL, 0, {0}, "in steps of 0"},
       {"Div", "one zero", NULL, 0, {0}, "a division by zero"},
-      {"Where", "x x x", NULL, 0, {0}, "Where with computed inputs; they must be constants ('node')"},
+      {"NonZero", "x", NULL, 0, {0}, "NonZero with computed inputs; they must be constants ('node')"},
+      {"Where", "x one x", NULL, 0, {0}, "its inputs 1 and 2 differ in type"},
+      {"GatherND", "x x", NULL, 0, {0}, "a computed input 1; it must be a constant"},
+      {"GatherND", "x one", NULL, 0, {0}, "its index 1 is not one of 1 entries"},
       {"Loop", "x", NULL, 0, {0}, "1 node is not supported: Loop ('node')"},
   };
   static const float w[2 * 2 * 9];

@@ -7,8 +7,8 @@
     tests/onnx/backend.py --again              those that did not pass the last time
 
 A network file has float32 inputs and outputs of fixed shape, and its weights inside. So a test's inputs of integers and truth
-values (shapes, axes) become constants of the model; where pznet refuses the model then, all inputs but the first do too
-(weights, slopes, bounds). Results are compared as numbers with the test's tolerances, whatever their type.
+values (shapes, axes) become constants of the model; where pznet refuses the model then, or nothing is left, all inputs but the
+first do (weights, slopes, bounds, zero points). What is left is given as float32, whatever its type. Results are compared as numbers with the test's tolerances, whatever their type.
 A test is *not supported* where compiling refuses the model with a line that says why; anything else that is not the
 expected result (a crash, a failure of the C compiler, other numbers) is *failed*, and the exit status then 1.
 
@@ -40,6 +40,7 @@ ReduceMax Cast Tile Expand QuantizeLinear DequantizeLinear""".split())
 HELPERS = set("""
 Constant ConstantOfShape Shape Size Gather CastLike Where Range Floor Ceil Log Erf Reciprocal Equal Less Greater Not And Or
 ReduceSumSquare ReduceProd Mod Round Sign""".split())
+INTEGERS = ["int4", "uint4", "int2", "uint2"]  # that NumPy does not know as such
 KINDS = {"node": "node", "light": "real", "converted": "pytorch-converted", "operator": "pytorch-operator", "simple": "simple"}
 SHOWN = {"passed": "passed", "constants": "passed, parameters constant", "refused": "not supported", "failed": "failed"}
 
@@ -169,11 +170,12 @@ def ways(test, inputs):
     known = {i.name for i in test.model.graph.initializer}
     names = [i.name for i in test.model.graph.input if i.name not in known]
     named = dict(zip(names, inputs))
-    others = {n: v for n, v in named.items() if numpy.asarray(v).dtype != numpy.float32}
-    yield "passed", others
-    floats = [n for n in named if n not in others]
-    if len(floats) > 1:
-        yield "constants", {n: v for n, v in named.items() if n != floats[0]}
+    whole = {n: v for n, v in named.items() if numpy.asarray(v).dtype.kind in "biu" or numpy.asarray(v).dtype.name in INTEGERS}
+    first = {n: v for n, v in named.items() if n != names[0]}
+    if len(whole) < len(named) or not named:
+        yield "passed", whole
+    if named and first != whole:
+        yield "constants" if first else "passed", first
 
 
 def differences(test, found, expected):
@@ -195,6 +197,7 @@ def differences(test, found, expected):
 
 def attempt(test, pznet, folder, inputs, outputs, chosen):
     """(state, detail) of one way; state None: passed."""
+    import numpy
     content, left = with_constants(test, inputs, chosen)
     path = pathlib.Path(folder, "model.onnx")
     path.write_bytes(content)
@@ -205,7 +208,7 @@ def attempt(test, pznet, folder, inputs, outputs, chosen):
     unknown = [p.name for p in net.inputs if p.name not in left]
     if unknown:
         return "failed", f"the network has an input '{unknown[0]}', the model has none"
-    results = net(*[left[p.name] for p in net.inputs])
+    results = net(*[numpy.asarray(left[p.name]).astype(numpy.float32) for p in net.inputs])
     wrong = differences(test, results if isinstance(results, tuple) else (results,), outputs)
     return ("failed", wrong) if wrong else (None, "")
 

@@ -114,6 +114,13 @@ static void test_eltwise(void **state) {
         "%h = eltwise \"h\" %g, %y kind pow\n"
         "%i = eltwise \"i\" %k2, %g kind div\n"
         "%j = eltwise \"j\" %g, %k2 kind pow\n"
+        "%r = activation \"r\" %x act round\n"
+        "%lt = eltwise \"lt\" %r, %k kind less\n"
+        "%le = eltwise \"le\" %k2, %g kind less_equal\n"
+        "%eq = eltwise \"eq\" %r, %y kind equal\n"
+        "%se = eltwise \"se\" %lt, %y, %k kind select\n"
+        "%sf = eltwise \"sf\" %r, %le, %k2 kind select\n"
+        "output %eq\noutput %se\noutput %sf\n"
         "output %a2\noutput %b\noutput %e\noutput %f\noutput %h\noutput %i\noutput %j\n");
 }
 
@@ -154,7 +161,9 @@ static void test_many_dimensions(void **state) {
         "%e = reshape \"e\" %d shape 2x1x19x1x5x7\n"
         "%f = eltwise \"f\" %b, %c, %e, %k, %one coeff 1,-1,2,0.5,1\n"
         "%g = eltwise \"g\" %f, %e, %c, %b, %a, %e, %one, %k, %c, %c kind max\n"
-        "%h = eltwise \"h\" %g, %c kind div\n"
+        "%h0 = eltwise \"h0\" %g, %c kind div\n"
+        "%l = eltwise \"l\" %k, %b kind less\n"
+        "%h = eltwise \"h\" %l, %h0, %one kind select\n"
         "%i = reshape \"i\" %h shape 2x19x3x5x7\n"
         "%j = reshape \"j\" %e shape 2x19x5x7\n"
         "output %i\noutput %j\n");

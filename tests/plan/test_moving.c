@@ -59,6 +59,22 @@ static void test_steps(void **state) {
         "output %a\noutput %b\noutput %e\noutput %f\n");
 }
 
+static void test_gather(void **state) {
+  (void)state;
+  check("graph \"gather\"\n"
+        "input %x 2x19x3x5x7\n"
+        "input %m 5x33\n"
+        "%a = gather \"a\" %x axis 4 index 0,1,1,2,2,3,6,5,4,0\n"
+        "%b = gather \"b\" %a axis 3 index 4,0,0\n"
+        "%c = gather \"c\" %x axis 1 index 18,3,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,0\n"
+        "%d = gather \"d\" %m axis 0 index 3,3,0\n"
+        "%e = gather \"e\" %m axis 1 index 5,7,9,11,2,32,31\n"
+        "%f = reshape \"f\" %x shape 2x19x3x5x7x1\n"
+        "%g = gather \"g\" %f axis 3 index 1,0,4,4\n"
+        "%h = reshape \"h\" %g shape 2x19x3x28\n"
+        "output %b\noutput %c\noutput %d\noutput %e\noutput %h\n");
+}
+
 static void test_permute(void **state) {
   (void)state;
   check("graph \"permute\"\n"
@@ -100,7 +116,7 @@ static void test_pool(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_resize), cmocka_unit_test(test_extend),
-                                     cmocka_unit_test(test_steps), cmocka_unit_test(test_permute),
-                                     cmocka_unit_test(test_pool)};
+                                     cmocka_unit_test(test_steps),  cmocka_unit_test(test_permute),
+                                     cmocka_unit_test(test_pool),   cmocka_unit_test(test_gather)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* crop with steps, extend, depth_to_space, and moving tensors of more than five dimensions. */
+/* crop with steps, gather, extend, depth_to_space, and moving tensors of more than five dimensions. */
 #include "fixture.h"
 #include <string.h>
 
@@ -11,6 +11,17 @@ static void crop_steps(void **state) {
   f.node.attr.crop.offset[1] = 0, f.node.attr.crop.size[1] = 3, f.node.attr.crop.step[1] = 2;
   fixture_run(&f, 1);
   fixture_expect(&f, 0, SHAPE(2, 3), DOUBLES(5, 7, 9, 0, 2, 4));
+  fixture_end(&f);
+}
+
+static void gather(void **state) {
+  (void)state;
+  fixture f;
+  fixture_begin(&f, PZ_OP_GATHER);
+  fixture_input(&f, 0, SHAPE(2, 3, 2), FLOATS(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+  f.node.attr.gather = (pz_attr_gather){1, {4, (const int64_t[]){2, 0, 0, 1}}};
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, SHAPE(2, 4, 2), DOUBLES(4, 5, 0, 1, 0, 1, 2, 3, 10, 11, 6, 7, 6, 7, 8, 9));
   fixture_end(&f);
 }
 
@@ -118,6 +129,7 @@ int main(void) {
       cmocka_unit_test(crop_steps),     cmocka_unit_test(extends),
       cmocka_unit_test(extend_tiles),   cmocka_unit_test(depth_to_space),
       cmocka_unit_test(permute_of_six), cmocka_unit_test(depth_to_space_is_its_definition),
+      cmocka_unit_test(gather),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,6 +188,9 @@ static void eltwise(void **state) {
   eltwise_case(PZ_ELT_PROD, NULL, DOUBLES(4, 16, 15));
   eltwise_case(PZ_ELT_MAX, NULL, DOUBLES(4, 8, -3));
   eltwise_case(PZ_ELT_DIV, NULL, DOUBLES(0.25, 4, 0.6));
+  eltwise_case(PZ_ELT_LESS, NULL, DOUBLES(1, 0, 0));
+  eltwise_case(PZ_ELT_LESS_EQUAL, NULL, DOUBLES(1, 0, 0));
+  eltwise_case(PZ_ELT_EQUAL, NULL, DOUBLES(0, 0, 0));
 }
 
 static void eltwise_of_three(void **state) {
@@ -199,6 +202,19 @@ static void eltwise_of_three(void **state) {
   f.node.attr.eltwise = (pz_attr_eltwise){PZ_ELT_SUM, FLOATS(1, 2, 3)};
   fixture_run(&f, 1);
   fixture_expect(&f, 0, SHAPE(2), DOUBLES(6, 60));
+  fixture_end(&f);
+}
+
+static void eltwise_selects(void **state) {
+  (void)state;
+  fixture f;
+  fixture_begin(&f, PZ_OP_ELTWISE);
+  fixture_input(&f, 0, SHAPE(2, 3), FLOATS(1, 0, -2, 0, 0, 0.5f));
+  fixture_input(&f, 1, SHAPE(1, 3), FLOATS(4, INFINITY, -5));
+  fixture_input(&f, 2, SHAPE(1, 1), FLOATS(7));
+  f.node.attr.eltwise.kind = PZ_ELT_SELECT;
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, SHAPE(2, 3), DOUBLES(4, 7, -5, 7, 7, -5));
   fixture_end(&f);
 }
 
@@ -358,6 +374,7 @@ int main(void) {
       cmocka_unit_test(powers),
       cmocka_unit_test(eltwise),
       cmocka_unit_test(eltwise_of_three),
+      cmocka_unit_test(eltwise_selects),
       cmocka_unit_test(concat),
       cmocka_unit_test(slice),
       cmocka_unit_test(crop),

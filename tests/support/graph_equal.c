@@ -72,6 +72,9 @@ static bool attributes_equal(const pz_node *a, const pz_node *b, int32_t rank) {
   case PZ_OP_DEPTH_TO_SPACE:
     return SAME(attr.depth_to_space.block) && SAME(attr.depth_to_space.columns_first) &&
            SAME(attr.depth_to_space.inverse);
+  case PZ_OP_GATHER:
+    return SAME(attr.gather.axis) && SAME(attr.gather.index.n) &&
+           SAME_LIST(attr.gather.index.entries, a->attr.gather.index.n);
   case PZ_OP_ARGMAX: return SAME(attr.argmax.axis) && SAME(attr.argmax.last);
   case PZ_OP_IDENTITY:
   case PZ_OP_PAD: return true;

@@ -211,9 +211,23 @@ static pz_tensor_id shuffled(maker *m, pz_tensor_id x) {
   return exported_function(m, same_conv(m, x, pick(m, 1, 6), PZ_NONE));
 }
 
+/* Entries of an axis, not that of the samples, in any order. */
+static pz_tensor_id gathered(maker *m, pz_tensor_id x) {
+  pz_node node = pz_node_new(PZ_OP_GATHER);
+  pz_shape shape = shape_of(m, x);
+  int64_t entries[12];
+  pz_attr_gather *a = &node.attr.gather;
+  a->axis = pick(m, 1, shape.rank - 1);
+  a->index.n = pick(m, 1, shape.dim[a->axis] < 6 ? 6 : 12);
+  a->index.entries = entries;
+  for (int32_t i = 0; i < a->index.n; i++) entries[i] = pick(m, 0, (int32_t)shape.dim[a->axis] - 1);
+  return add(m, &node, "gathered", 1, &x);
+}
+
 static pz_tensor_id stepped(maker *m, pz_tensor_id x) {
   pz_node node = pz_node_new(PZ_OP_CROP);
   pz_shape shape = shape_of(m, x);
+  if (chance(m, 30)) return gathered(m, x);
   for (int32_t i = 0; i < shape.rank; i++) {
     int32_t step = i > 1 ? pick(m, 1, 2) : 1, n = (int32_t)shape.dim[i];
     bool back = i > 0 && chance(m, 30);

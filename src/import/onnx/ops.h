@@ -36,6 +36,11 @@ pz_status pz_onnx_eltwise(pz_onnx *c, pz_eltwise_kind kind, const float *coeff, 
 /* Whether a constant broadcast to `x` has one value for each map (entry of dimension 1). */
 bool pz_onnx_is_per_map(const pz_shape *x, const pz_shape *constant);
 
+/* ---- ops/cast.c ---- */
+
+/* The type that Cast or CastLike casts to; reads all attributes. */
+pz_status pz_onnx_cast_target(pz_onnx *c, int64_t *to);
+
 /* ---- fold/move.c: constants whose values are those of another ---- */
 
 /* Element (j0, j1, ...) of `shape` is element offset + j0*stride[0] + j1*stride[1] + ... of a constant. */
@@ -52,5 +57,18 @@ pz_status pz_onnx_give_shaped(pz_onnx *c, int32_t output, const pz_onnx_constant
 int64_t pz_onnx_to_int(double v);
 /* A list of integers. */
 pz_status pz_onnx_give_ints(pz_onnx *c, const pz_shape *shape, const int64_t *ints);
+
+/* ---- fold/quantize.c: values of x that share a scale ---- */
+
+/* All of x (strides 0), each entry of an axis, or each block of `size` entries of an axis. */
+typedef struct pz_onnx_blocks {
+  pz_onnx_view view; /* from positions of x, divided by size, to scales */
+  int64_t size[PZ_MAX_RANK];
+} pz_onnx_blocks;
+/* By the attributes axis and block_size; zero (may be NULL) must have as many values as scale. */
+pz_status pz_onnx_find_blocks(pz_onnx *c, const pz_shape *x, const pz_onnx_constant *scale,
+                              const pz_onnx_constant *zero, pz_onnx_blocks *b);
+/* The scale of element i of x, or of a shape that has 1 where the strides are 0. */
+int64_t pz_onnx_block_of(const pz_onnx_blocks *b, const pz_shape *x, int64_t i);
 
 #endif

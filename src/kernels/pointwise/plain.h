@@ -80,9 +80,13 @@ PZ_INLINE void pz_eltwise_plain_row(const pz_eltwise_plain_shape *s, const float
   for (int64_t i = 0; i < count; i += PZ_S) {
     pz_v a = pz_eltwise_plain_load(s, 0, in[0], i);
     if (s->kind == PZ_ELTWISE_SUM && s->coeff[0] != 1.0f) a *= pz_v_set1(s->coeff[0]);
+    if (s->kind == PZ_ELTWISE_SELECT)
+      a = pz_eltwise_chosen(a, pz_eltwise_plain_load(s, 1, in[1], i), pz_eltwise_plain_load(s, 2, in[2], i));
+    else {
 #pragma GCC unroll 8
-    for (int32_t k = 1; k < s->inputs; ++k)
-      a = pz_eltwise_join(s->kind, s->coeff[k], a, pz_eltwise_plain_load(s, k, in[k], i));
+      for (int32_t k = 1; k < s->inputs; ++k)
+        a = pz_eltwise_join(s->kind, s->coeff[k], a, pz_eltwise_plain_load(s, k, in[k], i));
+    }
     pz_plain_store(out + i, a, count - i);
   }
 }

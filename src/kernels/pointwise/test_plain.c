@@ -41,8 +41,8 @@ static void test_one_value(void **state) {
   }
 }
 
-/* Dense inputs that have random dimensions of out. */
-static pz_test_memory random_input(pz_test_random *r, const pz_eltwise_plain_shape *s, bool whole,
+/* Dense inputs that have random dimensions of out; of 0 and 1 where `truth`. */
+static pz_test_memory random_input(pz_test_random *r, const pz_eltwise_plain_shape *s, bool whole, bool truth,
                                    int64_t stride[PZ_PLAIN_RANK]) {
   int64_t count = 1;
   for (int32_t k = s->n - 1; k >= 0; --k) {
@@ -50,7 +50,9 @@ static pz_test_memory random_input(pz_test_random *r, const pz_eltwise_plain_sha
     stride[k] = has ? count : 0;
     if (has) count *= s->size[k];
   }
-  return random_values(r, count, 0.5f, 1.5f);
+  pz_test_memory values = random_values(r, count, 0.5f, 1.5f);
+  for (int64_t i = 0; truth && i < count; ++i) values.data[i] = values.data[i] < 1;
+  return values;
 }
 
 static double joined(const pz_eltwise_plain_shape *s, const double *x) {
@@ -62,17 +64,21 @@ static double joined(const pz_eltwise_plain_shape *s, const double *x) {
     if (s->kind == PZ_ELTWISE_MIN) a = fmin(a, x[i]);
     if (s->kind == PZ_ELTWISE_DIV) a /= x[i];
     if (s->kind == PZ_ELTWISE_POW) a = pow(a, x[i]);
+    if (s->kind == PZ_ELTWISE_LESS) a = a < x[i];
+    if (s->kind == PZ_ELTWISE_LESS_EQUAL) a = a <= x[i];
+    if (s->kind == PZ_ELTWISE_EQUAL) a = a == x[i];
   }
-  return a;
+  return s->kind == PZ_ELTWISE_SELECT ? x[x[0] != 0 ? 1 : 2] : a;
 }
 
 static void test_eltwise(void **state) {
   (void)state;
   pz_test_random r = {72};
   for (int round = 0; round < 2 * ROUNDS; ++round) {
-    pz_eltwise_plain_shape s = {.n = pz_test_int(&r, 1, 6), .kind = pz_test_int(&r, 0, PZ_ELTWISE_POW)};
-    const bool two = s.kind == PZ_ELTWISE_DIV || s.kind == PZ_ELTWISE_POW;
-    s.inputs = two ? 2 : pz_test_int(&r, 2, 4);
+    pz_eltwise_plain_shape s = {.n = pz_test_int(&r, 1, 6), .kind = pz_test_int(&r, 0, PZ_ELTWISE_SELECT)};
+    const bool compares = s.kind >= PZ_ELTWISE_LESS,
+               two = s.kind == PZ_ELTWISE_DIV || s.kind == PZ_ELTWISE_POW || compares;
+    s.inputs = s.kind == PZ_ELTWISE_SELECT ? 3 : two ? 2 : pz_test_int(&r, 2, 4);
     int64_t count = 1;
     for (int32_t k = 0; k < s.n; ++k) {
       s.size[k] = k == s.n - 1 ? pz_test_int(&r, 1, 2 * PZ_S + 3) : pz_test_int(&r, 1, 3);
@@ -82,7 +88,7 @@ static void test_eltwise(void **state) {
     pz_test_memory in[PZ_ELTWISE_INPUTS], out = random_values(&r, count, 0, 0);
     const float *at[PZ_ELTWISE_INPUTS];
     for (int32_t i = 0; i < s.inputs; ++i) {
-      in[i] = random_input(&r, &s, i == whole, s.stride[i]);
+      in[i] = random_input(&r, &s, i == whole, compares, s.stride[i]);
       at[i] = in[i].data, s.coeff[i] = pz_test_float(&r, -2, 2);
     }
     double *want = calloc((size_t)count, sizeof *want);

@@ -56,8 +56,11 @@ static double joined(const pz_eltwise_shape *s, const double *x) {
     if (s->kind == PZ_ELTWISE_MIN) a = isnan(a) || isnan(x[i]) ? (double)NAN : x[i] < a ? x[i] : a;
     if (s->kind == PZ_ELTWISE_DIV) a /= x[i];
     if (s->kind == PZ_ELTWISE_POW) a = pow(a, x[i]);
+    if (s->kind == PZ_ELTWISE_LESS) a = a < x[i];
+    if (s->kind == PZ_ELTWISE_LESS_EQUAL) a = a <= x[i];
+    if (s->kind == PZ_ELTWISE_EQUAL) a = a == x[i];
   }
-  return a;
+  return s->kind == PZ_ELTWISE_SELECT ? x[x[0] != 0 ? 1 : 2] : a;
 }
 
 /* An input of the sizes of z, some of them 1 where `broadcast`. */
@@ -72,20 +75,26 @@ static double eltwise_value(const pz_test_tensor *t, int32_t n, int32_t c, int32
   return *pz_test_at(t, n % v->n, c % v->c, d % v->d, h % v->h, w % v->w);
 }
 
+static void make_whole(pz_test_tensor *t) {
+  PZ_TEST_EACH(t->view, 0, t->view.c) * pz_test_at(t, n, c, d, h, w) = roundf(*pz_test_at(t, n, c, d, h, w));
+}
+
 static void eltwise_round(pz_test_random *r, bool in_place) {
   bool same;
   pz_view z = random_sizes(r);
-  pz_eltwise_shape s = {.kind = pz_test_int(r, 0, PZ_ELTWISE_POW)};
-  const bool two = s.kind == PZ_ELTWISE_DIV || s.kind == PZ_ELTWISE_POW, plain = pz_test_int(r, 0, 1),
-             nan = s.kind == PZ_ELTWISE_MAX || s.kind == PZ_ELTWISE_MIN;
-  s.inputs = two ? 2 : pz_test_int(r, 2, PZ_ELTWISE_INPUTS);
+  pz_eltwise_shape s = {.kind = pz_test_int(r, 0, PZ_ELTWISE_SELECT)};
+  const bool positive = s.kind == PZ_ELTWISE_DIV || s.kind == PZ_ELTWISE_POW, plain = pz_test_int(r, 0, 1),
+             compares = s.kind >= PZ_ELTWISE_LESS, two = positive || compares,
+             nan = s.kind == PZ_ELTWISE_MAX || s.kind == PZ_ELTWISE_MIN || compares;
+  s.inputs = s.kind == PZ_ELTWISE_SELECT ? 3 : two ? 2 : pz_test_int(r, 2, PZ_ELTWISE_INPUTS);
   const int32_t whole = pz_test_int(r, 0, s.inputs - 1);
   pz_test_tensor in[PZ_ELTWISE_INPUTS], out = make(r, z);
   const float *at[PZ_ELTWISE_INPUTS];
   for (int i = 0; i < s.inputs; ++i) {
     in[i] = eltwise_input(r, z, i != whole && pz_test_int(r, 0, 1)),
     s.coeff[i] = plain ? 1.0f : pz_test_float(r, -2, 2);
-    pz_test_fill(&in[i], r, two ? 0.5f : -1.5f, 1.5f);
+    pz_test_fill(&in[i], r, positive ? 0.5f : -1.5f, 1.5f);
+    if (compares) make_whole(&in[i]);
     s.in[i] = in[i].view, at[i] = in[i].at;
   }
   if (nan)

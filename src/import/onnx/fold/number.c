@@ -156,9 +156,11 @@ pz_status pz_onnx_op_fold_unary(pz_onnx *c) {
 
 /* ---- Cast, Where ---- */
 
-static pz_status cast(pz_onnx *c, int64_t to) {
+pz_status pz_onnx_op_fold_cast(pz_onnx *c) {
   const pz_onnx_constant *k = NULL;
   pz_onnx_space space;
+  int64_t to;
+  PZ_TRY(pz_onnx_cast_target(c, &to));
   PZ_TRY(pz_onnx_constant_in(c, 0, &k));
   if (!pz_onnx_type_get(to)) return pz_onnx_refuse(c, "ONNX's data type %lld", (long long)to);
   PZ_TRY(pz_onnx_new_constant(c, (pz_onnx_type)to, &k->shape, &space));
@@ -171,21 +173,7 @@ static pz_status cast(pz_onnx *c, int64_t to) {
   return pz_onnx_give_constant(c, 0, space.constant);
 }
 
-pz_status pz_onnx_op_fold_cast(pz_onnx *c) {
-  int64_t to;
-  PZ_TRY(pz_onnx_attr_int(c, "to", 0, &to));
-  pz_onnx_attr(c, "saturate");
-  pz_onnx_attr(c, "round_mode");
-  return cast(c, to);
-}
-
-pz_status pz_onnx_op_fold_cast_like(pz_onnx *c) {
-  pz_onnx_attr(c, "saturate");
-  pz_onnx_attr(c, "round_mode");
-  return cast(c, pz_onnx_in(c, 1)->type);
-}
-
-pz_status pz_onnx_op_where(pz_onnx *c) {
+pz_status pz_onnx_op_fold_where(pz_onnx *c) {
   const pz_onnx_constant *k[3];
   pz_shape shape;
   pz_onnx_space space;

@@ -1,18 +1,21 @@
-/* quantize.c: DequantizeLinear of constants, which are quantised weights. */
+/* quantize.c: which values share a scale; DequantizeLinear of constants, which are quantised weights. */
 #include "import/onnx/ops.h"
 
-typedef struct blocks {
-  pz_onnx_view view;         /* from positions of x to scales */
-  int64_t size[PZ_MAX_RANK]; /* entries of x that share a scale */
-} blocks;
+static pz_status check_scales(pz_onnx *c, const pz_onnx_constant *scale, const pz_onnx_constant *zero) {
+  if (!scale->floats) return pz_onnx_refuse(c, "scales of type %s", pz_onnx_type_name(scale->type));
+  if (scale->elements < 1) return pz_onnx_fail(c, "has no scales");
+  if (!zero || zero->elements == scale->elements) return PZ_OK;
+  return pz_onnx_fail(c, "has %lld scales, but %lld zero points", (long long)scale->elements,
+                      (long long)zero->elements);
+}
 
-/* One scale, one for each entry of an axis, or one for each block of entries of the axis. */
-static pz_status find_blocks(pz_onnx *c, const pz_shape *x, const pz_onnx_constant *scale, blocks *b) {
+pz_status pz_onnx_find_blocks(pz_onnx *c, const pz_shape *x, const pz_onnx_constant *scale,
+                              const pz_onnx_constant *zero, pz_onnx_blocks *b) {
   int64_t block;
   int32_t axis = 0;
-  *b = (blocks){0};
+  *b = (pz_onnx_blocks){0};
+  PZ_TRY(check_scales(c, scale, zero));
   PZ_TRY(pz_onnx_attr_int(c, "block_size", 0, &block));
-  pz_onnx_attr(c, "output_dtype");
   for (int32_t d = 0; d < PZ_MAX_RANK; d++) b->size[d] = 1;
   if (scale->elements == 1) {
     pz_onnx_attr(c, "axis");
@@ -32,7 +35,7 @@ static pz_status find_blocks(pz_onnx *c, const pz_shape *x, const pz_onnx_consta
   return PZ_OK;
 }
 
-static int64_t scale_of(const blocks *b, const pz_shape *x, int64_t i) {
+int64_t pz_onnx_block_of(const pz_onnx_blocks *b, const pz_shape *x, int64_t i) {
   int64_t at = 0;
   for (int32_t d = x->rank - 1; d >= 0; d--) {
     at += i % x->dim[d] / b->size[d] * b->view.stride[d];
@@ -44,18 +47,15 @@ static int64_t scale_of(const blocks *b, const pz_shape *x, int64_t i) {
 pz_status pz_onnx_op_fold_dequantize(pz_onnx *c) {
   const pz_onnx_constant *x, *scale, *zero = NULL;
   pz_onnx_space space;
-  blocks b;
+  pz_onnx_blocks b;
   PZ_TRY(pz_onnx_constant_in(c, 0, &x));
   PZ_TRY(pz_onnx_constant_in(c, 1, &scale));
   if (pz_onnx_has(c, 2)) PZ_TRY(pz_onnx_constant_in(c, 2, &zero));
-  if (!scale->floats || scale->elements < 1) return pz_onnx_fail(c, "its scales must be floats");
-  if (zero && zero->elements != scale->elements)
-    return pz_onnx_fail(c, "has %lld scales, but %lld zero points", (long long)scale->elements,
-                        (long long)zero->elements);
-  PZ_TRY(find_blocks(c, &x->shape, scale, &b));
+  PZ_TRY(pz_onnx_find_blocks(c, &x->shape, scale, zero, &b));
+  pz_onnx_attr(c, "output_dtype");
   PZ_TRY(pz_onnx_new_constant(c, scale->type, &x->shape, &space));
   for (int64_t i = 0; i < x->elements; i++) {
-    const int64_t at = scale_of(&b, &x->shape, i);
+    const int64_t at = pz_onnx_block_of(&b, &x->shape, i);
     const double offset = zero ? pz_onnx_number(zero, at) : 0;
     space.floats[i] = (float)((pz_onnx_number(x, i) - offset) * (double)scale->floats[at]);
   }

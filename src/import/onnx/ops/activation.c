@@ -121,6 +121,19 @@ pz_status pz_onnx_op_prelu(pz_onnx *c) {
   return pz_onnx_give(c, 0, y, pz_onnx_type_in(c));
 }
 
+static pz_status clip_by_values(pz_onnx *c) {
+  pz_tensor_id both[2];
+  PZ_TRY(pz_onnx_tensor_in(c, 0, &both[0]));
+  for (int32_t i = 1; i < 3; i++) {
+    if (!pz_onnx_has(c, i)) continue;
+    if (pz_onnx_elements(pz_onnx_in_shape(c, i)) != 1)
+      return pz_onnx_fail(c, "its input %d must be a single number", (int)i);
+    PZ_TRY(pz_onnx_tensor_in(c, i, &both[1]));
+    PZ_TRY(pz_onnx_eltwise(c, i == 1 ? PZ_ELT_MAX : PZ_ELT_MIN, NULL, 2, both, &both[0]));
+  }
+  return pz_onnx_give(c, 0, both[0], pz_onnx_type_in(c));
+}
+
 /* Below opset 11 the bounds are attributes. Where they cross, everything becomes the upper one. */
 pz_status pz_onnx_op_clip(pz_onnx *c) {
   pz_activation act = {PZ_ACT_CLIP, -INFINITY, INFINITY};
@@ -129,6 +142,8 @@ pz_status pz_onnx_op_clip(pz_onnx *c) {
     PZ_TRY(pz_onnx_attr_float(c, "min", low, &act.alpha));
     PZ_TRY(pz_onnx_attr_float(c, "max", high, &act.beta));
   } else {
+    if ((pz_onnx_has(c, 1) && !pz_onnx_is_known(c, 1)) || (pz_onnx_has(c, 2) && !pz_onnx_is_known(c, 2)))
+      return clip_by_values(c);
     if (pz_onnx_has(c, 1)) PZ_TRY(pz_onnx_number_in(c, 1, &low));
     if (pz_onnx_has(c, 2)) PZ_TRY(pz_onnx_number_in(c, 2, &high));
     act.alpha = (float)low;

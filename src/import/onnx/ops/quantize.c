@@ -1,72 +1,29 @@
-/* quantize.c: Cast, QuantizeLinear and DequantizeLinear. The graph computes with floats: quantised values are whole numbers
+/* quantize.c: QuantizeLinear and DequantizeLinear. The graph computes with floats: quantised values are whole numbers
  * in floats, within the range of their type. */
 #include "import/onnx/ops.h"
 
-/* ---- Cast ---- */
-
-/* Floats stay what they are, and whole numbers become floats; what would have to cut off a fraction is refused. */
-static pz_status cast(pz_onnx *c, int64_t to) {
-  const pz_onnx_type from = pz_onnx_type_in(c);
-  pz_node node = pz_node_new(PZ_OP_IDENTITY);
-  pz_tensor_id x;
-  if (!pz_onnx_type_get(to) || (!pz_onnx_is_floating((pz_onnx_type)to) && to != (int64_t)from))
-    return pz_onnx_refuse(c, "computed values cast from %s to %s", pz_onnx_type_name(from),
-                          pz_onnx_type_name((pz_onnx_type)to));
-  PZ_TRY(pz_onnx_tensor_in(c, 0, &x));
-  PZ_TRY(pz_onnx_apply(c, &node, "cast", &x));
-  return pz_onnx_give(c, 0, x, (pz_onnx_type)to);
-}
-
-pz_status pz_onnx_op_cast(pz_onnx *c) {
-  int64_t to;
-  PZ_TRY(pz_onnx_attr_int(c, "to", 0, &to));
-  pz_onnx_attr(c, "saturate");
-  pz_onnx_attr(c, "round_mode");
-  return cast(c, to);
-}
-
-pz_status pz_onnx_op_cast_like(pz_onnx *c) {
-  pz_onnx_attr(c, "saturate");
-  pz_onnx_attr(c, "round_mode");
-  return cast(c, pz_onnx_in(c, 1)->type);
-}
-
-/* ---- quantisation ---- */
-
 typedef struct quantisation {
   const pz_onnx_constant *scale, *zero; /* zero may be NULL: 0 */
-  int32_t axis;                         /* of x; scale has one value, or one for each entry of it */
+  pz_onnx_blocks blocks;
 } quantisation;
 
 static pz_status read_parameters(pz_onnx *c, quantisation *q) {
-  const pz_shape *x = pz_onnx_in_shape(c, 0);
-  int64_t block;
-  q->axis = 0;
   q->zero = NULL;
   PZ_TRY(pz_onnx_constant_in(c, 1, &q->scale));
   if (pz_onnx_has(c, 2)) PZ_TRY(pz_onnx_constant_in(c, 2, &q->zero));
-  PZ_TRY(pz_onnx_attr_int(c, "block_size", 0, &block));
-  const bool one = q->scale->elements == 1;
-  if (block && !one) return pz_onnx_refuse(c, "block_size");
-  if (!one) PZ_TRY(pz_onnx_attr_axis(c, 1, x->rank, &q->axis));
-  else pz_onnx_attr(c, "axis");
-  if (!q->scale->floats) return pz_onnx_refuse(c, "scales of type %s", pz_onnx_type_name(q->scale->type));
-  if (!one && (q->scale->shape.rank != 1 || q->scale->elements != x->dim[q->axis]))
-    return pz_onnx_fail(c, "its scales do not fit its input");
-  if (!q->zero || q->zero->elements == q->scale->elements) return PZ_OK;
-  return pz_onnx_fail(c, "has %lld scales, but %lld zero points", (long long)q->scale->elements,
-                      (long long)q->zero->elements);
+  return pz_onnx_find_blocks(c, pz_onnx_in_shape(c, 0), q->scale, q->zero, &q->blocks);
 }
 
-/* Scales or zero points (times a factor) as a constant that broadcasts with x. */
+/* Scales or zero points as a constant that broadcasts with x. */
 static pz_status operand(pz_onnx *c, const quantisation *q, const pz_onnx_constant *k, const char *part,
                          pz_tensor_id *id) {
-  const pz_shape *x = pz_onnx_in_shape(c, 0);
-  pz_shape shape = {.rank = x->rank};
-  for (int32_t d = 0; d < x->rank; d++) shape.dim[d] = d == q->axis ? k->elements : 1;
+  const pz_shape x = *pz_onnx_in_shape(c, 0);
+  pz_shape shape = {.rank = x.rank};
+  for (int32_t d = 0; d < x.rank; d++) shape.dim[d] = q->blocks.view.stride[d] ? x.dim[d] : 1;
   PZ_TRY(pz_onnx_add_constant(c, part, &shape, NULL, id));
-  for (int64_t i = 0; i < k->elements; i++)
-    pz_graph_constant_data(c->graph, *id)[i] = (float)pz_onnx_number(k, i);
+  float *data = pz_graph_constant_data(c->graph, *id);
+  const int64_t n = pz_onnx_elements(&shape);
+  for (int64_t i = 0; i < n; i++) data[i] = (float)pz_onnx_number(k, pz_onnx_block_of(&q->blocks, &shape, i));
   return PZ_OK;
 }
 

@@ -22,6 +22,29 @@ static pz_shape without(const pz_shape *x, const bool marks[PZ_MAX_RANK]) {
   return out;
 }
 
+/* Neighbours that are reduced, or are not, are one dimension, those of one entry none: most tensors of more than five
+ * dimensions have five at most then. */
+static pz_status apply_reduce(pz_onnx *c, pz_node *node, pz_tensor_id *x) {
+  const pz_shape shape = *pz_onnx_shape(c, *x);
+  const pz_attr_reduce *all = &node->attr.reduce;
+  pz_node joined = pz_node_new(PZ_OP_REDUCE);
+  pz_shape as = {0}, kept = shape;
+  bool last = false, any = false;
+  if (shape.rank <= 5) return pz_onnx_apply(c, node, "reduce", x);
+  joined.attr.reduce.kind = all->kind;
+  for (int32_t d = 0; d < shape.rank; d++) {
+    if (all->axis[d]) kept.dim[d] = 1;
+    if (shape.dim[d] == 1) continue;
+    if (as.rank && last == all->axis[d]) as.dim[as.rank - 1] *= shape.dim[d];
+    else as.dim[as.rank++] = shape.dim[d];
+    last = joined.attr.reduce.axis[as.rank - 1] = all->axis[d];
+    any |= last;
+  }
+  PZ_TRY(pz_onnx_reshape_to(c, &as, x));
+  if (any) PZ_TRY(pz_onnx_apply(c, &joined, "reduce", x));
+  return pz_onnx_reshape_to(c, &kept, x);
+}
+
 static pz_status reduce(pz_onnx *c, pz_reduce_kind kind, int64_t since, const pz_activation *before,
                         double power, const pz_activation *after) {
   const pz_shape x = *pz_onnx_in_shape(c, 0);
@@ -35,7 +58,7 @@ static pz_status reduce(pz_onnx *c, pz_reduce_kind kind, int64_t since, const pz
   if (before) PZ_TRY(pz_onnx_activate(c, *before, "each", &id));
   if (power != 1) PZ_TRY(pz_onnx_apply(c, &square, "square", &id));
   node.attr.reduce.kind = kind;
-  if (!none && x.rank) PZ_TRY(pz_onnx_apply(c, &node, "reduce", &id));
+  if (!none && x.rank) PZ_TRY(apply_reduce(c, &node, &id));
   if (after) PZ_TRY(pz_onnx_activate(c, *after, "root", &id));
   const pz_shape less = without(&x, node.attr.reduce.axis);
   if (!keep) PZ_TRY(pz_onnx_reshape_to(c, &less, &id));

@@ -33,9 +33,10 @@ static pz_status give_mask(pz_onnx *c) {
 }
 
 pz_status pz_onnx_op_dropout(pz_onnx *c) {
-  double training = 0;
+  double training = 0, ratio = 0.5;
   if (pz_onnx_has(c, 2)) PZ_TRY(pz_onnx_number_in(c, 2, &training));
-  if (training != 0) return pz_onnx_refuse(c, "training_mode");
+  if (training != 0 && pz_onnx_has(c, 1)) PZ_TRY(pz_onnx_number_in(c, 1, &ratio));
+  if (training != 0 && ratio != 0) return pz_onnx_refuse(c, "training_mode");
   pz_onnx_attr(c, "ratio");
   PZ_TRY(give_mask(c));
   return pz_onnx_op_identity(c);

@@ -1,4 +1,4 @@
-/* window.c: parts of values, and values from parts: Concat, Split, Slice, Gather. Each works on constants too. */
+/* window.c: parts of values, and values from parts: Concat, Split, Slice. Each works on constants too. */
 #include "import/onnx/ops.h"
 
 /* ---- Concat ---- */
@@ -190,70 +190,4 @@ pz_status pz_onnx_op_slice(pz_onnx *c) {
     cut(x.dim[d], starts[i], ends[i], step, d, &w);
   }
   return give_window(c, &w);
-}
-
-/* ---- Gather ---- */
-
-static pz_status gather_constant(pz_onnx *c, int32_t axis, const pz_onnx_constant *index,
-                                 const pz_shape *to) {
-  const pz_onnx_constant *k = NULL;
-  pz_onnx_space space;
-  int64_t inner = 1, at = 0;
-  PZ_TRY(pz_onnx_constant_in(c, 0, &k));
-  PZ_TRY(pz_onnx_new_constant(c, k->type, to, &space));
-  const int64_t size = k->shape.dim[axis];
-  for (int32_t d = axis + 1; d < k->shape.rank; d++) inner *= k->shape.dim[d];
-  const int64_t row = inner * size, outer = row ? k->elements / row : 0;
-  for (int64_t o = 0; o < outer; o++)
-    for (int64_t i = 0; i < index->elements; i++)
-      for (int64_t n = 0; n < inner; n++, at++) {
-        const int64_t from = (o * size + index->ints[i] + (index->ints[i] < 0 ? size : 0)) * inner + n;
-        if (k->floats) space.floats[at] = k->floats[from];
-        else space.ints[at] = k->ints[from];
-      }
-  return pz_onnx_give_constant(c, 0, space.constant);
-}
-
-/* Of computed values: one index, or indices at equal distances. */
-static pz_status gather_computed(pz_onnx *c, int32_t axis, const pz_onnx_constant *index,
-                                 const pz_shape *to) {
-  const pz_shape x = *pz_onnx_in_shape(c, 0);
-  pz_node crop = pz_node_new(PZ_OP_CROP);
-  pz_attr_crop *w = &crop.attr.crop;
-  pz_tensor_id id;
-  const int64_t n = index->elements, size = x.dim[axis];
-  const int64_t first = n ? index->ints[0] + (index->ints[0] < 0 ? size : 0) : 0;
-  const int64_t second = n > 1 ? index->ints[1] + (index->ints[1] < 0 ? size : 0) : first + 1;
-  const int64_t step = second - first;
-  for (int64_t i = 0; i < n; i++)
-    if (step == 0 || index->ints[i] + (index->ints[i] < 0 ? size : 0) != first + i * step)
-      return pz_onnx_refuse(c, "indices that are not at equal distances");
-  whole_window(&x, w);
-  w->offset[axis] = first;
-  w->size[axis] = n;
-  w->step[axis] = n > 1 ? step : 1;
-  PZ_TRY(pz_onnx_tensor_in(c, 0, &id));
-  PZ_TRY(pz_onnx_apply(c, &crop, "crop", &id));
-  PZ_TRY(pz_onnx_reshape_to(c, to, &id));
-  return pz_onnx_give(c, 0, id, pz_onnx_type_in(c));
-}
-
-pz_status pz_onnx_op_gather(pz_onnx *c) {
-  const pz_shape x = *pz_onnx_in_shape(c, 0);
-  const pz_onnx_constant *index;
-  pz_shape to = {0};
-  int32_t axis;
-  PZ_TRY(pz_onnx_attr_axis(c, 0, x.rank, &axis));
-  PZ_TRY(pz_onnx_constant_in(c, 1, &index));
-  if (!index->ints) return pz_onnx_fail(c, "its indices must be integers");
-  if (x.rank - 1 + index->shape.rank > PZ_MAX_RANK)
-    return pz_onnx_refuse(c, "%d dimensions", (int)(x.rank - 1 + index->shape.rank));
-  for (int64_t i = 0; i < index->elements; i++)
-    if (index->ints[i] < -x.dim[axis] || index->ints[i] >= x.dim[axis])
-      return pz_onnx_fail(c, "its index %lld is not one of %lld entries", (long long)index->ints[i],
-                          (long long)x.dim[axis]);
-  for (int32_t d = 0; d < axis; d++) to.dim[to.rank++] = x.dim[d];
-  for (int32_t d = 0; d < index->shape.rank; d++) to.dim[to.rank++] = index->shape.dim[d];
-  for (int32_t d = axis + 1; d < x.rank; d++) to.dim[to.rank++] = x.dim[d];
-  return pz_onnx_is_known(c, 0) ? gather_constant(c, axis, index, &to) : gather_computed(c, axis, index, &to);
 }

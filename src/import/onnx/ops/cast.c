@@ -1,0 +1,61 @@
+/* cast.c: Cast and CastLike of computed values. */
+#include "import/onnx/ops.h"
+
+pz_status pz_onnx_cast_target(pz_onnx *c, int64_t *to) {
+  pz_onnx_attr(c, "saturate");
+  pz_onnx_attr(c, "round_mode");
+  if (strcmp(c->node->op, "CastLike")) return pz_onnx_attr_int(c, "to", 0, to);
+  *to = pz_onnx_in(c, 1)->type;
+  return PZ_OK;
+}
+
+static bool is_whole(const pz_onnx_type_traits *t) { return t && t->class != PZ_ONNX_FLOATING; }
+
+/* Every value of `from` is one of `to`, as far as floats tell: 24 bits are exact. */
+static bool holds(const pz_onnx_type_traits *to, const pz_onnx_type_traits *from) {
+  if (!is_whole(to)) return true;
+  if (!is_whole(from)) return false;
+  if (from->type == to->type || from->type == PZ_ONNX_BOOL) return true;
+  const bool sign = from->class == PZ_ONNX_UNSIGNED || to->class == PZ_ONNX_SIGNED;
+  const int32_t bits = to->bits - (to->class == PZ_ONNX_SIGNED && from->class == PZ_ONNX_UNSIGNED);
+  return sign && (bits >= from->bits || bits > 24);
+}
+
+/* not (x == 0) */
+static pz_status is_true(pz_onnx *c, pz_tensor_id *x) {
+  pz_shape one = {.rank = pz_onnx_shape(c, *x)->rank};
+  pz_tensor_id both[2] = {*x, PZ_NONE};
+  for (int32_t d = 0; d < one.rank; d++) one.dim[d] = 1;
+  PZ_TRY(pz_onnx_add_constant(c, "zero", &one, NULL, &both[1]));
+  PZ_TRY(pz_onnx_eltwise(c, PZ_ELT_EQUAL, NULL, 2, both, x));
+  return pz_onnx_power(c, -1, 1, x);
+}
+
+/* Towards zero: sign(x) * floor(|x|) */
+static pz_status cut_off(pz_onnx *c, pz_tensor_id *x) {
+  pz_tensor_id both[2] = {*x, *x};
+  PZ_TRY(pz_onnx_activate(c, (pz_activation){PZ_ACT_SIGN, 0, 0}, "sign", &both[0]));
+  PZ_TRY(pz_onnx_activate(c, (pz_activation){PZ_ACT_ABS, 0, 0}, "abs", &both[1]));
+  PZ_TRY(pz_onnx_activate(c, (pz_activation){PZ_ACT_FLOOR, 0, 0}, "floor", &both[1]));
+  return pz_onnx_eltwise(c, PZ_ELT_PROD, NULL, 2, both, x);
+}
+
+/* Floats of other widths stay what they are. What would have to wrap around is refused. */
+pz_status pz_onnx_op_cast(pz_onnx *c) {
+  const pz_onnx_type type = pz_onnx_type_in(c);
+  pz_node identity = pz_node_new(PZ_OP_IDENTITY);
+  pz_tensor_id x;
+  int64_t wanted;
+  PZ_TRY(pz_onnx_cast_target(c, &wanted));
+  const pz_onnx_type_traits *from = pz_onnx_type_get(type), *to = pz_onnx_type_get(wanted);
+  const bool truth = to && to->type == PZ_ONNX_BOOL && type != PZ_ONNX_BOOL;
+  const bool cut = is_whole(to) && !is_whole(from) && to->class == PZ_ONNX_SIGNED && to->bits >= 32;
+  if (!to || !(truth || cut || holds(to, from)))
+    return pz_onnx_refuse(c, "computed values cast from %s to %s", pz_onnx_type_name(type),
+                          pz_onnx_type_name((pz_onnx_type)wanted));
+  PZ_TRY(pz_onnx_tensor_in(c, 0, &x));
+  if (truth) PZ_TRY(is_true(c, &x));
+  else if (cut) PZ_TRY(cut_off(c, &x));
+  else PZ_TRY(pz_onnx_apply(c, &identity, "cast", &x));
+  return pz_onnx_give(c, 0, x, to->type);
+}

@@ -208,7 +208,10 @@ static void plan_nothing(pz_plan *plan) {
   plan->n_storages = plan->n_buffers = plan->n_steps = 0;
   plan->n_weights = plan->arena_floats = plan->worker_floats = 0;
   plan->multiply_adds = 0;
-  for (int32_t i = 0; i < plan->graph->n_tensors; i++) plan->plain[i] = plan->blocked[i] = -1;
+  for (int32_t i = 0; i < plan->graph->n_tensors; i++) {
+    plan->plain[i] = plan->blocked[i] = -1;
+    plan->gathered[i].units = 0;
+  }
 }
 
 static pz_status find_chains(pz_plan *plan, pz_error *err) {
@@ -275,12 +278,13 @@ static pz_status allocate(pz_plan *plan, pz_error *err) {
   plan->choices = PZ_NEW(plan->arena, pz_choice, nodes);
   plan->plain = PZ_NEW(plan->arena, int32_t, tensors);
   plan->blocked = PZ_NEW(plan->arena, int32_t, tensors);
+  plan->gathered = PZ_NEW(plan->arena, pz_gathered, tensors);
   plan->alias_parent = PZ_NEW(plan->arena, pz_tensor_id, tensors);
   plan->alias_channel = PZ_NEW(plan->arena, int64_t, tensors);
   plan->border_lo = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_lo);
   plan->border_hi = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_hi);
   if (!plan->chosen || !plan->variant || !plan->choices || !plan->plain || !plan->blocked ||
-      !plan->alias_parent || !plan->alias_channel || !plan->border_lo || !plan->border_hi)
+      !plan->gathered || !plan->alias_parent || !plan->alias_channel || !plan->border_lo || !plan->border_hi)
     return pz_fail_memory(err, "the plan", tensors * 64);
   for (size_t i = 0; i < tensors; i++) {
     plan->plain[i] = plan->blocked[i] = -1;

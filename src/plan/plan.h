@@ -39,6 +39,12 @@ typedef struct pz_storage {
   bool owner; /* the buffer was made for this tensor and holds nothing else */
 } pz_storage;
 
+/* Moments of a tensor, gathered by the convolution that makes it (kernels/norm); units 0: they are not. */
+typedef struct pz_gathered {
+  pz_pointer at;
+  int32_t units; /* of each block */
+} pz_gathered;
+
 /* A stretch of the arena and the steps (first to last, inclusive) during which it must keep its contents. */
 typedef struct pz_buffer {
   int64_t floats, offset;
@@ -129,6 +135,7 @@ struct pz_plan {
   pz_storage *storages;
   int32_t n_storages, cap_storages;
   int32_t *plain, *blocked;   /* by tensor: index of its storage in that layout, -1: none yet */
+  pz_gathered *gathered;      /* by tensor */
   pz_tensor_id *alias_parent; /* by tensor: the concatenation it is written into, PZ_NONE */
   int64_t *alias_channel;     /* the first map of its slice there */
   int32_t (*border_lo)[PZ_SPATIAL], (*border_hi)[PZ_SPATIAL]; /* by tensor; parent's and parts' are equal */

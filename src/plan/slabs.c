@@ -1,7 +1,7 @@
 /* slabs.c: chains of layers run slab by slab along the height, so that what lies between them is never whole.
  *
  * A slab chain is a run of convolutions, deconvolutions with stride = kernel and pooling without padding along the height, and the
- * crops of their results. A tensor that only the chain reads keeps a window: the rows that its readers still need, and those
+ * crops of their results; not those whose results are to be normalised, as their moments are gathered over all rows. A tensor that only the chain reads keeps a window: the rows that its readers still need, and those
  * made now. Before each slab the rows of the one before that are needed again move to the window's start. Rows come in whole
  * tiles of a layer's algorithm, so that each value is summed as it would be without slabs: the same bits.
  *
@@ -43,7 +43,7 @@ static int64_t pooled_rows(const pz_attr_pool *a, int64_t rows) {
 static bool is_eligible(const pz_plan *plan, pz_node_id n) {
   const pz_node *node = &plan->graph->nodes[n];
   const pz_shape *x = node->n_in ? &plan->graph->tensors[node->in[0]].shape : NULL;
-  if (!x || x->rank < 4) return false;
+  if (!x || x->rank < 4 || pz_wants_moments(plan, node)) return false;
   switch (node->op) {
   case PZ_OP_CONV: return true;
   case PZ_OP_DECONV:

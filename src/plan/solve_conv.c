@@ -7,6 +7,7 @@
 #include "kernels/conv/pack_reduce.h"
 #include "kernels/conv/schedule.h"
 #include "kernels/conv/tail.h"
+#include "kernels/norm/shape.h"
 #include "plan/solve_conv.h"
 
 #include <stdio.h>
@@ -30,7 +31,8 @@ typedef struct method {
   void (*schedule)(pz_conv_direct_shape *s, const pz_conv_machine *m);
   int64_t (*weight_floats)(const pz_conv_direct_shape *s);
   void (*pack)(const pz_conv_direct_shape *s, const float *weights, float *packed);
-  bool merges; /* the phases of a deconvolution along w can be one call */
+  bool merges;  /* the phases of a deconvolution along w can be one call */
+  bool gathers; /* moments of results */
 } method;
 static const method direct = {"direct",
                               "kernels/conv/direct.h",
@@ -38,6 +40,7 @@ static const method direct = {"direct",
                               schedule_direct,
                               pz_conv_direct_weight_floats,
                               pz_conv_direct_pack,
+                              true,
                               true};
 static const method depthwise = {"depthwise",
                                  "kernels/conv/depthwise.h",
@@ -45,6 +48,7 @@ static const method depthwise = {"depthwise",
                                  schedule_depthwise,
                                  pz_conv_depthwise_weight_floats,
                                  pz_conv_depthwise_pack,
+                                 false,
                                  false};
 static const method reduce = {"direct, lanes over input maps",
                               "kernels/conv/reduce.h",
@@ -52,6 +56,7 @@ static const method reduce = {"direct, lanes over input maps",
                               schedule_reduce,
                               pz_conv_reduce_weight_floats,
                               pz_conv_reduce_pack,
+                              false,
                               false};
 
 pz_status pz_conv_begin(pz_plan *plan, const pz_node *node, pz_layout in, pz_layout out, pz_conv_parts *p,
@@ -63,6 +68,7 @@ pz_status pz_conv_begin(pz_plan *plan, const pz_node *node, pz_layout in, pz_lay
   PZ_TRY(pz_output_storage(plan, node->out[0], out, &p->out, err));
   p->in = *pz_input_storage(plan, node->in[PZ_CONV_X], in);
   p->base = (pz_storage){.tensor = PZ_NONE};
+  p->statistics = (pz_pointer){PZ_SPACE_NULL, 0, 0};
   if (base != PZ_NONE) p->base = *pz_input_storage(plan, base, out);
   PZ_TRY(pz_add_channel_vector(plan, node->in[PZ_CONV_BIAS], p->out.view.c, &p->bias, err));
   PZ_TRY(pz_add_channel_vector(plan, node->in[PZ_CONV_BASE_SCALE], p->out.view.c, &p->base_scale, err));
@@ -103,9 +109,10 @@ void pz_conv_shape_text(pz_text *t, const pz_conv_direct_shape *s) {
                  s->phases, pz_conv_phases_h(s), pz_conv_phases_d(s), s->act);
   pz_text_float(t, "alpha", s->alpha);
   pz_text_float(t, "beta", s->beta);
-  pz_text_printf(
-      t, ".has_bias = %d, .has_base_scale = %d, .stream = %d, .kb = %d, .rw = %d, .rh = %d, .c_chunk = %d",
-      s->has_bias, s->has_base_scale, s->stream, s->kb, s->rw, s->rh, s->c_chunk);
+  pz_text_printf(t,
+                 ".has_bias = %d, .has_base_scale = %d, .stream = %d, .gathers = %d, .kb = %d, .rw = %d, .rh "
+                 "= %d, .c_chunk = %d",
+                 s->has_bias, s->has_base_scale, s->stream, s->gathers, s->kb, s->rw, s->rh, s->c_chunk);
 }
 
 /* The machine that the network is compiled on stands for those that it will run on. */
@@ -131,8 +138,25 @@ static pz_status add_conv(pz_plan *plan, pz_step *step, const method *m, pz_conv
                          {.name = "base", .at = p->base.at},
                          {.name = "base_scale", .at = p->base_scale},
                          {.name = "slope", .at = p->slope},
-                         {.name = "out", .written = true, .at = p->out.at}};
-  return pz_add_call(plan, step, m->header, m->function, &shape, args, 7, err);
+                         {.name = "out", .written = true, .at = p->out.at},
+                         {.name = "statistics", .written = true, .at = p->statistics}};
+  return pz_add_call(plan, step, m->header, m->function, &shape, args, m->gathers ? 8 : 7, err);
+}
+
+/* ---- moments of the result ---- */
+
+/* What a call for `s` will gather of each block. */
+static int32_t units_of(const pz_plan *plan, const method *m, pz_conv_direct_shape s) {
+  const pz_conv_machine machine = pz_conv_this_machine(plan);
+  s.gathers = 1;
+  m->schedule(&s, &machine);
+  return pz_conv_units(&s);
+}
+/* All calls together gather s->gathers units. */
+static pz_status gather(pz_plan *plan, const pz_node *node, const pz_conv_direct_shape *s, pz_conv_parts *p,
+                        pz_error *err) {
+  if (!s->gathers) return PZ_OK;
+  return pz_gather_moments(plan, node, &p->out.view, s->gathers, &p->statistics, err);
 }
 
 /* ---- convolution ---- */
@@ -167,6 +191,8 @@ static pz_status build_conv(pz_plan *plan, const pz_node *node, pz_step *step, c
     PZ_TRY(add_conv(plan, step, &reduce, &tail.shape, &q, behind, err));
     snprintf(rest, sizeof rest, ", %d maps over lanes", tail.shape.out.c);
   } else if (cut) s = tail.shape, m = &reduce;
+  else if (m->gathers && pz_wants_moments(plan, node)) s.gathers = units_of(plan, m, s);
+  PZ_TRY(gather(plan, node, &s, &p, err));
   PZ_TRY(add_conv(plan, step, m, &s, &p, weights, err));
   return pz_set_algorithm(plan, step, err, "%s%s %dx%dx%d, %d blocks x %d points%s", m->name,
                           in == PZ_PLAIN ? " on plain input" : "", s.kernel[0], s.kernel[1], s.kernel[2],
@@ -189,8 +215,8 @@ static pz_status build_reduce(pz_plan *plan, const pz_node *node, pz_step *step,
 /* ---- deconvolution ---- */
 
 static pz_status add_phase(pz_plan *plan, const pz_node *node, pz_step *step, const method *m,
-                           const pz_conv_direct_shape *whole, pz_deconv_phase *phase,
-                           const pz_conv_parts *all, pz_error *err) {
+                           const pz_conv_direct_shape *whole, pz_deconv_phase *phase, pz_conv_parts *all,
+                           pz_error *err) {
   pz_conv_parts p = *all;
   p.out.at.offset += phase->out_offset;
   p.base.at.offset += phase->base_offset;
@@ -199,6 +225,8 @@ static pz_status add_phase(pz_plan *plan, const pz_node *node, pz_step *step, co
   if (!weights) return pz_fail_memory(err, "weights of a deconvolution", (unsigned long long)floats * 4);
   pz_deconv_weights(whole, phase, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, weights);
   const pz_status status = add_conv(plan, step, m, &phase->shape, &p, weights, err);
+  if (phase->shape.gathers)
+    advance(&all->statistics, pz_conv_units(&phase->shape) * pz_norm_record(&all->out.view));
   free(weights);
   return status;
 }
@@ -207,10 +235,14 @@ static pz_status build_phases(pz_plan *plan, const pz_node *node, pz_step *step,
                               pz_error *err) {
   pz_conv_parts p;
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
-  const pz_conv_direct_shape s = pz_conv_shape_of(node, &p);
+  pz_conv_direct_shape s = pz_conv_shape_of(node, &p);
   const pz_deconv_merge merge = m->merges ? pz_deconv_merges(&s) : PZ_DECONV_EACH;
   const int32_t n = pz_deconv_phases(&s, merge);
   pz_deconv_phase phase = {.out_offset = 0};
+  const bool gathers = m->gathers && pz_wants_moments(plan, node);
+  for (int32_t i = 0; i < n && gathers; i++)
+    if (pz_deconv_phase_of(&s, merge, i, &phase)) s.gathers += units_of(plan, m, phase.shape);
+  PZ_TRY(gather(plan, node, &s, &p, err));
   for (int32_t i = 0; i < n; i++)
     if (pz_deconv_phase_of(&s, merge, i, &phase)) PZ_TRY(add_phase(plan, node, step, m, &s, &phase, &p, err));
   return pz_set_algorithm(plan, step, err, "%s %dx%dx%d in %d phases, %d blocks x %d points", m->name,

@@ -8,7 +8,7 @@
 /* The storages and packed vectors of a node; absent ones have PZ_SPACE_NULL and base.tensor PZ_NONE. */
 typedef struct pz_conv_parts {
   pz_storage in, base, out;
-  pz_pointer bias, base_scale, slope;
+  pz_pointer bias, base_scale, slope, statistics;
 } pz_conv_parts;
 /* In place of Base where that is possible. */
 pz_status pz_conv_begin(pz_plan *plan, const pz_node *node, pz_layout in, pz_layout out, pz_conv_parts *p,

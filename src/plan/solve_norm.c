@@ -53,20 +53,21 @@ static pz_status begin(pz_plan *plan, const pz_node *node, parts *p, pz_error *e
 }
 
 static pz_status add_norm(pz_plan *plan, const pz_node *node, pz_step *step, const parts *p,
-                          const char *function, pz_pointer statistics, pz_error *err) {
+                          const char *function, const pz_gathered *statistics, pz_error *err) {
   const pz_attr_group_norm *a = &node->attr.group_norm;
   pz_text shape = {0};
   pz_arg args[6] = {{.name = "in", .at = p->in.at}};
   int32_t n = 1;
   pz_text_view(&shape, "in", &p->in.view);
   pz_text_view(&shape, "out", &p->out.view);
+  if (statistics) pz_text_printf(&shape, ".units = %d, ", statistics->units);
   pz_text_printf(&shape, ".groups = %d, .has_gamma = %d, .has_beta = %d, ", a->groups,
                  p->gamma.space != PZ_SPACE_NULL, p->beta.space != PZ_SPACE_NULL);
   pz_text_float(&shape, "eps", a->eps);
   pz_text_printf(&shape, ".act = %d, ", (int)a->act.kind);
   pz_text_float(&shape, "act_alpha", a->act.alpha);
   pz_text_float(&shape, "act_beta", a->act.beta);
-  if (statistics.space != PZ_SPACE_NULL) args[n++] = (pz_arg){.name = "statistics", .at = statistics};
+  if (statistics) args[n++] = (pz_arg){.name = "statistics", .at = statistics->at};
   args[n++] = (pz_arg){.name = "gamma", .at = p->gamma};
   args[n++] = (pz_arg){.name = "beta", .at = p->beta};
   args[n++] = (pz_arg){.name = "slope", .at = p->slope};
@@ -76,21 +77,44 @@ static pz_status add_norm(pz_plan *plan, const pz_node *node, pz_step *step, con
 
 /* ---- statistics, then results ---- */
 
+extern const pz_solver pz_solver_group_norm;
+
+bool pz_wants_moments(const pz_plan *plan, const pz_node *node) {
+  const pz_graph *g = plan->graph;
+  for (pz_node_id n = 0; n < g->n_nodes; n++)
+    if (plan->chosen[n] == &pz_solver_group_norm && g->nodes[n].in[0] == node->out[0]) return true;
+  return false;
+}
+
+pz_status pz_gather_moments(pz_plan *plan, const pz_node *node, const pz_view *out, int32_t units,
+                            pz_pointer *at, pz_error *err) {
+  PZ_TRY(pz_add_buffer(plan, pz_norm_floats(out, units), at, err));
+  plan->gathered[node->out[0]] = (pz_gathered){*at, units};
+  return PZ_OK;
+}
+
+/* A pass over the tensor. */
+static pz_status add_statistics(pz_plan *plan, pz_step *step, const parts *p, pz_gathered *to,
+                                pz_error *err) {
+  to->units = (int32_t)pz_norm_units(&p->in.view);
+  PZ_TRY(pz_add_buffer(plan, pz_norm_floats(&p->in.view, to->units), &to->at, err));
+  const pz_arg args[] = {{.name = "in", .at = p->in.at},
+                         {.name = "statistics", .written = true, .at = to->at}};
+  pz_text shape = {0};
+  pz_text_view(&shape, "in", &p->in.view);
+  return pz_add_call(plan, step, "kernels/norm/group_norm.h", "pz_group_statistics", &shape, args, 2, err);
+}
+
 static pz_status build_group_norm(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
   parts p;
-  pz_pointer statistics;
   PZ_TRY(begin(plan, node, &p, err));
-  PZ_TRY(pz_add_buffer(plan, pz_norm_floats(&p.in.view), &statistics, err));
-  pz_text shape = {0};
-  pz_text_view(&shape, "in", &p.in.view);
-  const pz_arg args[] = {{.name = "in", .at = p.in.at},
-                         {.name = "statistics", .written = true, .at = statistics}};
-  PZ_TRY(pz_add_call(plan, step, "kernels/norm/group_norm.h", "pz_group_statistics", &shape, args, 2, err));
-  PZ_TRY(add_norm(plan, node, step, &p, "pz_group_norm", statistics, err));
-  pz_call_after_all(step);
-  return pz_set_algorithm(plan, step, err, "statistics of %lld units, then %d groups",
-                          (long long)(pz_norm_floats(&p.in.view) / (4 * plan->block)),
-                          node->attr.group_norm.groups);
+  pz_gathered statistics = plan->gathered[node->in[0]];
+  const bool gathered = statistics.units > 0;
+  if (!gathered) PZ_TRY(add_statistics(plan, step, &p, &statistics, err));
+  PZ_TRY(add_norm(plan, node, step, &p, "pz_group_norm", &statistics, err));
+  if (!gathered) pz_call_after_all(step);
+  return pz_set_algorithm(plan, step, err, "statistics of %d units a block%s, %d groups", statistics.units,
+                          gathered ? ", gathered by the convolution" : "", node->attr.group_norm.groups);
 }
 static double last_choice(const pz_plan *plan, const pz_node *node) {
   (void)plan;
@@ -110,7 +134,7 @@ const pz_solver pz_solver_group_norm = {.name = "group normalisation",
 static pz_status build_group_norm_whole(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
   parts p;
   PZ_TRY(begin(plan, node, &p, err));
-  return add_norm(plan, node, step, &p, "pz_group_norm_whole", (pz_pointer){PZ_SPACE_NULL, 0, 0}, err);
+  return add_norm(plan, node, step, &p, "pz_group_norm_whole", NULL, err);
 }
 const pz_solver pz_solver_group_norm_whole = {.name = "whole groups, one after the other",
                                               .op = PZ_OP_GROUP_NORM,

@@ -90,6 +90,12 @@ pz_pointer pz_add_scratch(pz_plan *plan, int64_t floats);
  * where the tensor is PZ_NONE. One value is spread over all `c` maps. */
 pz_status pz_add_channel_vector(pz_plan *plan, pz_tensor_id id, int64_t c, pz_pointer *at, pz_error *err);
 
+/* Whether a normalisation reads the moments of a node's result. A convolution that gathers them while it makes it, at `out`, asks for
+ * a buffer of records (kernels/norm/moments.h), `units` of each block. solve_norm.c */
+bool pz_wants_moments(const pz_plan *plan, const pz_node *node);
+pz_status pz_gather_moments(pz_plan *plan, const pz_node *node, const pz_view *out, int32_t units,
+                            pz_pointer *at, pz_error *err);
+
 /* A call; `shape` is the text between the braces of the kernel's shape struct. The text is taken over and freed. */
 pz_status pz_add_call(pz_plan *plan, pz_step *step, const char *header, const char *function, pz_text *shape,
                       const pz_arg *args, int32_t n_args, pz_error *err);

@@ -4,7 +4,8 @@
  * blocks; pointers that the shape does not ask for may be NULL. All but a plain `in` aligned to the vector. Writes the
  * inside of out and nothing else; its padding lanes become zero. Any number of workers gives the same bits: a tile is
  * summed by one worker in one order, (input block, kd, kh, kw, map), or (input block, kd, kh, map, kw) in tiles of one
- * outer block. Inputs that are not finite meet the zeros that
+ * outer block. If the shape says so, the moments of the results are gathered on the way: statistics holds records
+ * (norm/moments.h) over n, block of maps, unit; strips are its units, cut at the ends of samples. Inputs that are not finite meet the zeros that
  * fill up grouped weights and padding lanes, so they may spread NaN to other groups.
  *
  * The tile. In each step one input map of one tap is broadcast at rw points and multiplied with kb vectors of weights:
@@ -16,6 +17,7 @@
 
 #include "kernels/conv/epilogue.h"
 #include "kernels/conv/fetch.h"
+#include "kernels/norm/moments.h"
 
 #define PZ_CONV_ACCUMULATORS 32
 
@@ -29,11 +31,11 @@
 /* One call as a tile sees it: the operands at the tile's first point and first outer block. */
 typedef struct pz_conv_tile {
   const float *in, *weights, *bias, *base, *base_scale, *slope;
-  float *out;
-  int32_t outer;       /* the first outer block */
-  int32_t full;        /* whole input blocks in this pass */
-  int32_t rest;        /* whether the last input block, which is not whole, is in this pass */
-  int32_t first, last; /* whether this is the first, the last pass */
+  float *out, *statistics; /* the latter: of this strip */
+  int32_t outer;           /* the first outer block */
+  int32_t full;            /* whole input blocks in this pass */
+  int32_t rest;            /* whether the last input block, which is not whole, is in this pass */
+  int32_t first, last;     /* whether this is the first, the last pass */
 } pz_conv_tile;
 
 /* Point r of a tile that is rw points wide. */
@@ -160,14 +162,14 @@ PZ_INLINE pz_v pz_conv_start(const pz_conv_direct_shape *s, const pz_conv_tile *
                      pz_conv_point(&s->out, pz_conv_unit, rw, i / kb));
   pz_v bias = s->has_bias ? pz_v_load(t->bias + map) : pz_v_zero();
   if (!s->base.c) return bias;
-  const float *at = t->base + pz_conv_block_offset(s, &s->base, i % kb) +
-                    pz_conv_point(&s->base, pz_conv_unit, rw, i / kb);
+  const float *at =
+      t->base + pz_conv_block_offset(s, &s->base, i % kb) + pz_conv_point(&s->base, pz_conv_unit, rw, i / kb);
   pz_v base = pz_v_load(at);
   __builtin_prefetch(at + rw * s->base.stride_w); /* the next tile's: sums cannot begin without it */
   return s->has_base_scale ? pz_v_fma(base, pz_v_load(t->base_scale + map), bias) : base + bias;
 }
 
-PZ_INLINE void pz_conv_end(const pz_conv_direct_shape *s, const pz_conv_tile *t, int32_t kb, int32_t rw,
+PZ_INLINE pz_v pz_conv_end(const pz_conv_direct_shape *s, const pz_conv_tile *t, int32_t kb, int32_t rw,
                            int32_t i, pz_v x) {
   const int32_t block = (t->outer + i % kb) / s->phases;
   pz_v slope = s->act == PZ_K_ACT_PRELU ? pz_v_load(t->slope + block * PZ_S) : pz_v_zero();
@@ -176,7 +178,32 @@ PZ_INLINE void pz_conv_end(const pz_conv_direct_shape *s, const pz_conv_tile *t,
   if (t->last) x = pz_conv_finish(s, block, slope, x);
   if (t->last && s->stream) pz_v_stream(at, x);
   else pz_v_store(at, x);
+  return x;
 }
+
+/* ---- moments of results ---- */
+
+/* Of block j of the group, in this strip. */
+PZ_INLINE float *pz_conv_record(const pz_conv_direct_shape *s, const pz_conv_tile *t, int32_t j) {
+  const int32_t outer = t->outer + j;
+  return t->statistics + ((int64_t)(outer / s->phases) * s->gathers + outer % s->phases) * PZ_NORM_RECORD;
+}
+PZ_INLINE void pz_conv_gather(const pz_conv_direct_shape *s, const pz_conv_tile *t, int32_t kb,
+                              int32_t points, const pz_v *acc) {
+  PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+    const pz_norm_lanes lanes = pz_norm_of_vectors(acc + k, kb, points);
+    pz_norm_gather(pz_conv_record(s, t, k), &lanes);
+  }
+}
+/* The strip that begins at row `row`: where its first unit is, empty. */
+PZ_INLINE void pz_conv_begin_strip(const pz_conv_direct_shape *s, int32_t kb, int64_t row, pz_conv_tile *t) {
+  const int64_t rows = pz_conv_sample_rows(s), blocks = pz_conv_outer_blocks(s) / s->phases,
+                strip = row % rows / pz_conv_strip_rows(s);
+  t->statistics += (row / rows * blocks * s->gathers + strip * s->phases) * PZ_NORM_RECORD;
+  PZ_ROLL for (int32_t k = 0; k < kb; ++k) pz_norm_clear(pz_conv_record(s, t, k));
+}
+
+/* ---- tiles, rows, strips ---- */
 
 PZ_INLINE void pz_conv_one_tile(const pz_conv_direct_shape *s, int32_t kb, int32_t rw,
                                 const pz_conv_tile *t) {
@@ -185,7 +212,8 @@ PZ_INLINE void pz_conv_one_tile(const pz_conv_direct_shape *s, int32_t kb, int32
   PZ_UNROLL for (int32_t i = 0; i < all; ++i) acc[i] = pz_conv_start(s, t, kb, rw, i);
   const float *weights = pz_conv_sum(s, kb, rw, s->in.block, t->full, t->in, t->weights, acc);
   if (rest && t->rest) pz_conv_sum(s, kb, rw, rest, 1, t->in + t->full * s->in.stride_c, weights, acc);
-  PZ_UNROLL for (int32_t i = 0; i < all; ++i) pz_conv_end(s, t, kb, rw, i, acc[i]);
+  PZ_UNROLL for (int32_t i = 0; i < all; ++i) acc[i] = pz_conv_end(s, t, kb, rw, i, acc[i]);
+  if (s->gathers && t->last) pz_conv_gather(s, t, kb, rw * s->rh, acc);
 }
 
 PZ_INLINE void pz_conv_tiles(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t count,
@@ -230,6 +258,7 @@ PZ_INLINE void pz_conv_strip(const pz_conv_direct_shape *s, pz_conv_pass p, pz_c
   const pz_conv_split outer = pz_conv_outer_groups(s);
   const int32_t kb = pz_conv_split_size(outer, p.group), whole = s->in.c / s->in.block;
   const pz_conv_range sees = pz_conv_sees(s, t.outer, kb);
+  if (s->gathers) pz_conv_begin_strip(s, kb, p.row, &t);
   PZ_ROLL for (p.begin = sees.begin; p.begin < sees.end; p.begin = p.end) {
     p.end = p.begin + s->c_chunk < sees.end ? p.begin + s->c_chunk : sees.end;
     t.first = p.begin == sees.begin, t.last = p.end == sees.end;
@@ -240,54 +269,69 @@ PZ_INLINE void pz_conv_strip(const pz_conv_direct_shape *s, pz_conv_pass p, pz_c
   }
 }
 
+PZ_INLINE int64_t pz_conv_strip_end(const pz_conv_direct_shape *s, int64_t row, int64_t end) {
+  const int64_t rows = pz_conv_sample_rows(s), sample = s->gathers ? (row / rows + 1) * rows : end,
+                stop = row + pz_conv_strip_rows(s);
+  end = sample < end ? sample : end;
+  return stop < end ? stop : end;
+}
+
 /* Rows p.row .. p.row_end of one outer group, strip after strip. */
 PZ_INLINE void pz_conv_group(const pz_conv_direct_shape *s, pz_conv_pass p, pz_conv_tile t) {
-  const int64_t end = p.row_end, strip = pz_conv_strip_rows(s);
+  const int64_t end = p.row_end;
   t.outer = pz_conv_split_begin(pz_conv_outer_groups(s), p.group);
   t.weights += pz_conv_weights_before(s, p.group);
   PZ_ROLL for (; p.row < end; p.row = p.row_end) {
-    p.row_end = p.row + strip < end ? p.row + strip : end;
+    p.row_end = pz_conv_strip_end(s, p.row, end);
     pz_conv_strip(s, p, t);
   }
 }
 
 /* A product: all outer groups of a strip before the next strip, whose inputs then come from level 2 for all but the first. */
-PZ_INLINE void pz_conv_strips(const pz_conv_direct_shape *s, int64_t row, int64_t end, pz_conv_tile t) {
-  const int64_t strip = pz_conv_strip_rows(s);
+PZ_INLINE void pz_conv_all_groups(const pz_conv_direct_shape *s, int64_t row, int64_t end, pz_conv_tile t) {
   PZ_ROLL for (int64_t stop; row < end; row = stop) {
-    stop = row + strip < end ? row + strip : end;
+    stop = pz_conv_strip_end(s, row, end);
     PZ_ROLL for (int32_t g = 0; g < pz_conv_outer_groups(s).count; ++g)
         pz_conv_group(s, (pz_conv_pass){.group = g, .row = row, .row_end = stop}, t);
   }
 }
 
-/* Fewer rows than this are shared among workers together with the outer groups, else alone: all workers then use the
- * same weights at about the same time, and each its own part of the input for all outer groups. */
-#define PZ_CONV_MANY_ROWS 64
+/* The row that share `share` of all samples begins with: a row is one, or a strip where its moments are gathered. */
+PZ_INLINE int64_t pz_conv_share_row(const pz_conv_direct_shape *s, int64_t share) {
+  if (!s->gathers) return share;
+  const int64_t strips = pz_conv_strips(s);
+  return share / strips * pz_conv_sample_rows(s) + share % strips * pz_conv_strip_rows(s);
+}
 
 PZ_INLINE void pz_conv_direct(const pz_conv_direct_shape s, const float *in, const float *weights,
                               const float *bias, const float *base, const float *base_scale,
-                              const float *slope, float *out, int32_t worker, int32_t workers) {
-  const int64_t rows = (int64_t)s.out.n * s.out.d * (s.out.h / s.rh);
-  const int32_t groups = pz_conv_outer_groups(&s).count, many = rows >= PZ_CONV_MANY_ROWS;
+                              const float *slope, float *out, float *statistics, int32_t worker,
+                              int32_t workers) {
+  const int64_t shares = s.out.n * (s.gathers ? pz_conv_strips(&s) : pz_conv_sample_rows(&s));
+  const int32_t groups = pz_conv_outer_groups(&s).count, many = shares >= PZ_CONV_MANY_ROWS;
   const pz_conv_tile t = {.in = in,
                           .weights = weights,
                           .bias = bias,
                           .base = base,
                           .base_scale = base_scale,
                           .slope = slope,
-                          .out = out};
+                          .out = out,
+                          .statistics = statistics};
   int64_t begin, end;
-  pz_share(many ? rows : rows * groups, worker, workers, &begin, &end);
+  pz_share(many ? shares : shares * groups, worker, workers, &begin, &end);
   if (many && pz_conv_taps(&s) == 1) {
-    pz_conv_strips(&s, begin, end, t);
+    pz_conv_all_groups(&s, pz_conv_share_row(&s, begin), pz_conv_share_row(&s, end), t);
     begin = end;
   }
   PZ_ROLL for (int32_t g = 0; g < groups; ++g) {
-    const int64_t skip = many ? 0 : g * rows;
-    pz_conv_pass p = {
-        .group = g, .row = begin > skip ? begin - skip : 0, .row_end = end - skip < rows ? end - skip : rows};
-    if (p.row < p.row_end) pz_conv_group(&s, p, t);
+    const int64_t skip = many ? 0 : g * shares, first = begin > skip ? begin - skip : 0,
+                  stop = end - skip < shares ? end - skip : shares;
+    if (first < stop)
+      pz_conv_group(&s,
+                    (pz_conv_pass){.group = g,
+                                   .row = pz_conv_share_row(&s, first),
+                                   .row_end = pz_conv_share_row(&s, stop)},
+                    t);
   }
   if (s.stream) pz_v_stream_end();
 }

@@ -1,5 +1,6 @@
 /* gen_conv: prints specialised instances of the convolution kernels: `gen_conv KIND S REGISTERS [COUNT SEED]`.
  * KIND: a row of `kinds` below. Tests and benchmarks include what it prints. */
+#define PZ_CONV_STRIP_POINTS 32 /* as the tests have it: several strips even in small tensors */
 #include "kernels/conv/deconv.h"
 #include "kernels/conv/instance.h"
 #include "kernels/conv/pack.h"
@@ -18,6 +19,11 @@ typedef struct generator {
 
 /* ---- printing ---- */
 
+/* The direct kernel alone gathers moments, into records from unit `unit` on. */
+static void print_statistics(const char *kernel, int32_t unit) {
+  if (!strcmp(kernel, "pz_conv_direct")) printf("o->statistics + %d * 5 * PZ_S, ", unit);
+}
+
 static void print_ints(const char *name, const int32_t v[3]) {
   printf(".%s = {%d, %d, %d}, ", name, v[0], v[1], v[2]);
 }
@@ -32,9 +38,9 @@ static void print_view(const char *name, const pz_view *v) {
 
 static void print_shape(const pz_conv_direct_shape *s) {
   printf("{.groups = %d, .phases = %d, .phases_h = %d, .phases_d = %d, .act = %d, .alpha = %af, .beta = %af, "
-         ".has_bias = %d, .has_base_scale = %d, .stream = %d, ",
+         ".has_bias = %d, .has_base_scale = %d, .stream = %d, .gathers = %d, ",
          s->groups, s->phases, s->phases_h, s->phases_d, s->act, (double)s->alpha, (double)s->beta,
-         s->has_bias, s->has_base_scale, s->stream);
+         s->has_bias, s->has_base_scale, s->stream, s->gathers);
   printf(".kb = %d, .rw = %d, .rh = %d, .c_chunk = %d,\n  ", s->kb, s->rw, s->rh, s->c_chunk);
   print_ints("kernel", s->kernel), print_ints("stride", s->stride);
   print_ints("dilation", s->dilation), print_ints("pad", s->pad);
@@ -49,7 +55,9 @@ static void print_run(const generator *g, int32_t index, const char *kernel, con
          index);
   printf("  %s((pz_conv_direct_shape)", kernel);
   print_shape(s);
-  printf(",\n  o->in, o->weights, o->bias, o->base, o->base_scale, o->slope, o->out, worker, workers);\n}\n");
+  printf(",\n  o->in, o->weights, o->bias, o->base, o->base_scale, o->slope, o->out, ");
+  print_statistics(kernel, 0);
+  printf("worker, workers);\n}\n");
 }
 
 /* As the solver does: two calls where a tail is cut off, its packed weights behind the others. */
@@ -66,7 +74,7 @@ static void print_cut(const generator *g, int32_t index, const char *kernel, con
          "workers) {\n  %s((pz_conv_direct_shape)",
          index, kernel);
   print_shape(&whole);
-  printf(",\n  o->in, o->weights, o->bias, NULL, NULL, NULL, o->out, worker, workers);\n"
+  printf(",\n  o->in, o->weights, o->bias, NULL, NULL, NULL, o->out, NULL, worker, workers);\n"
          "  pz_conv_reduce((pz_conv_direct_shape)");
   print_shape(&tail.shape);
   printf(
@@ -250,6 +258,7 @@ static int32_t make_direct(generator *g, problem *p, int32_t count) {
     place_all(g, &p[i], s->phases > 1 ? s->phases : seldom(g, 2));
     pz_conv_direct_schedule(s, &g->machine);
     if (i % 2) s->c_chunk = pz_test_int(&g->random, 1, s->c_chunk);
+    if (i % 3 != 1) s->gathers = 1, s->gathers = pz_conv_units(s);
     name_it(&p[i], i);
   }
   return count;
@@ -317,6 +326,19 @@ static void border_for_phases(pz_conv_direct_shape *s) {
   }
 }
 
+/* That all phases gather. */
+static int32_t units_of_phases(const generator *g, const pz_conv_direct_shape *s) {
+  int32_t units = 0;
+  pz_deconv_phase p;
+  for (int32_t i = 0; i < pz_deconv_phases(s, pz_deconv_merges(s)); ++i) {
+    if (!pz_deconv_phase_of(s, pz_deconv_merges(s), i, &p)) continue;
+    p.shape.gathers = 1;
+    pz_conv_direct_schedule(&p.shape, &g->machine);
+    units += pz_conv_units(&p.shape);
+  }
+  return units;
+}
+
 static int32_t make_deconv(generator *g, problem *p, int32_t count) {
   for (int32_t i = 0; i < count; ++i) {
     p[i] = random_start(g, g->s, g->s);
@@ -326,6 +348,7 @@ static int32_t make_deconv(generator *g, problem *p, int32_t count) {
     random_epilogue(g, &p[i].shape);
     place_all(g, &p[i], 1);
     p[i].shape.kb = p[i].shape.rw = p[i].shape.rh = 1;
+    if (i % 2) p[i].shape.gathers = units_of_phases(g, &p[i].shape);
     name_it(&p[i], i);
   }
   return count;
@@ -335,7 +358,7 @@ static int32_t make_deconv_depthwise(generator *g, problem *p, int32_t count) {
   make_deconv(g, p, count);
   for (int32_t i = 0; i < count; ++i) {
     pz_conv_direct_shape *s = &p[i].shape;
-    s->out.c = s->groups = s->in.c, s->base.c = s->base.c ? s->in.c : 0;
+    s->out.c = s->groups = s->in.c, s->base.c = s->base.c ? s->in.c : 0, s->gathers = 0;
     place_all(g, &p[i], 1);
     name_it(&p[i], i);
   }
@@ -348,6 +371,7 @@ static void print_phases(const generator *g, int32_t index, const char *kernel,
   const bool depthwise = strstr(kernel, "depthwise");
   const pz_deconv_merge merge = depthwise ? PZ_DECONV_EACH : pz_deconv_merges(s);
   int64_t weights = 0;
+  int32_t unit = 0;
   printf("static __attribute__((noinline)) void run_%d(const conv_operands *o, int32_t worker, int32_t "
          "workers) {\n",
          index);
@@ -361,7 +385,10 @@ static void print_phases(const generator *g, int32_t index, const char *kernel,
     printf(",\n  o->in, o->weights + %lld, o->bias, ", (long long)weights);
     if (s->base.c) printf("o->base + %lld, ", (long long)p.base_offset);
     else printf("NULL, ");
-    printf("o->base_scale, o->slope, o->out + %lld, worker, workers);\n", (long long)p.out_offset);
+    printf("o->base_scale, o->slope, o->out + %lld, ", (long long)p.out_offset);
+    print_statistics(kernel, unit);
+    printf("worker, workers);\n");
+    unit += p.shape.gathers ? pz_conv_units(&p.shape) : 0;
     weights +=
         ((depthwise ? pz_conv_depthwise_weight_floats(&p.shape) : pz_conv_direct_weight_floats(&p.shape)) +
          15) /

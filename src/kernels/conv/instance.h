@@ -7,7 +7,7 @@
 
 typedef struct conv_operands {
   const float *in, *weights, *bias, *base, *base_scale, *slope;
-  float *out;
+  float *out, *statistics;
 } conv_operands;
 
 enum { CONV_IN, CONV_OUT, CONV_BASE, CONV_TENSORS };

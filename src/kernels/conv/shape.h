@@ -30,7 +30,8 @@ typedef struct pz_conv_direct_shape {
   int32_t act; /* pz_k_act; PReLU reads slope */
   float alpha, beta;
   int32_t has_bias, has_base_scale;
-  int32_t stream;              /* results go past the caches: there are more of them than level 3 holds */
+  int32_t stream;  /* results go past the caches: there are more of them than level 3 holds */
+  int32_t gathers; /* units of each block in `statistics`, this call's among them; 0: none are gathered */
   int32_t kb, rw, rh, c_chunk; /* schedule.h */
 } pz_conv_direct_shape;
 
@@ -117,10 +118,28 @@ PZ_INLINE int64_t pz_conv_weights_before(const pz_conv_direct_shape *s, int32_t 
 #define PZ_CONV_STRIP_POINTS 512
 #endif
 
-/* Rows of a strip, in units of rh. */
+/* Fewer rows than this are shared among workers together with the outer groups, else alone: all workers then use the
+ * same weights at about the same time, and each its own part of the input for all outer groups. */
+#define PZ_CONV_MANY_ROWS 64
+
+/* Of one sample, in units of rh. */
+PZ_INLINE int64_t pz_conv_sample_rows(const pz_conv_direct_shape *s) {
+  return (int64_t)s->out.d * (s->out.h / s->rh);
+}
+/* Rows of a strip, in units of rh. Where moments are gathered, workers share strips. */
 PZ_INLINE int32_t pz_conv_strip_rows(const pz_conv_direct_shape *s) {
   int32_t rows = PZ_CONV_STRIP_POINTS / (s->out.w * s->rh);
+  const int64_t most = pz_conv_sample_rows(s) / PZ_CONV_MANY_ROWS;
+  if (s->gathers && rows > most) rows = (int32_t)most;
   return rows < 1 ? 1 : rows;
+}
+/* Of a sample. */
+PZ_INLINE int64_t pz_conv_strips(const pz_conv_direct_shape *s) {
+  return (pz_conv_sample_rows(s) + pz_conv_strip_rows(s) - 1) / pz_conv_strip_rows(s);
+}
+/* Units of moments that a convolution gathers of each block of maps: a strip and phase. */
+PZ_INLINE int32_t pz_conv_units(const pz_conv_direct_shape *s) {
+  return (int32_t)pz_conv_strips(s) * s->phases;
 }
 
 #endif

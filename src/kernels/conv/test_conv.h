@@ -4,6 +4,7 @@
 
 #include "kernels/conv/instance.h"
 #include "kernels/conv/pack.h"
+#include "kernels/norm/test_gathered.h"
 #include "kernels/test_activation.h"
 #include "kernels/testing.h"
 
@@ -22,7 +23,7 @@ typedef struct conv_case {
   pz_test_random random;
   pz_test_tensor tensor[CONV_TENSORS];
   float *plain_weights, *vectors[3]; /* bias, base_scale, slope */
-  pz_test_memory weights, packed_vectors[3];
+  pz_test_memory weights, packed_vectors[3], statistics;
 } conv_case;
 
 PZ_TEST_INLINE double conv_activate(const pz_conv_direct_shape *s, double slope, double x) {
@@ -124,9 +125,12 @@ PZ_TEST_INLINE void conv_open(conv_case *t, const conv_instance *instance, uint6
       conv_random(&t->random, (int64_t)s->phases * s->out.c * (s->in.c / s->groups) * pz_conv_taps(s));
   t->weights = pz_test_alloc(weight_floats(s), false);
   pack(s, t->plain_weights, t->weights.data);
+  t->statistics = pz_test_alloc(pz_norm_floats(&s->out, s->gathers), false);
   for (int i = 0; i < 3; ++i) {
     t->vectors[i] = conv_random(&t->random, s->out.c);
     t->packed_vectors[i] = pz_test_alloc((s->out.c + s->out.block - 1) / s->out.block * s->out.block, false);
+    if (i == 0 && s->gathers && seed % 3 == 0)
+      for (int32_t k = 0; k < s->out.c; ++k) t->vectors[0][k] += 3e3f; /* means far from zero */
     pz_pack_channels(t->vectors[i], s->out.c, s->out.block, t->packed_vectors[i].data);
   }
 }
@@ -134,7 +138,7 @@ PZ_TEST_INLINE void conv_open(conv_case *t, const conv_instance *instance, uint6
 PZ_TEST_INLINE void conv_close(conv_case *t) {
   for (int i = 0; i < CONV_TENSORS; ++i) pz_test_tensor_free(&t->tensor[i]);
   for (int i = 0; i < 3; ++i) free(t->vectors[i]), pz_test_free(&t->packed_vectors[i]);
-  free(t->plain_weights), pz_test_free(&t->weights);
+  free(t->plain_weights), pz_test_free(&t->weights), pz_test_free(&t->statistics);
 }
 
 PZ_TEST_INLINE conv_operands conv_operands_of(const conv_case *t) {
@@ -145,7 +149,8 @@ PZ_TEST_INLINE conv_operands conv_operands_of(const conv_case *t) {
                          .base = s->base.c ? t->tensor[CONV_BASE].at : NULL,
                          .base_scale = s->has_base_scale ? t->packed_vectors[1].data : NULL,
                          .slope = s->act == PZ_K_ACT_PRELU ? t->packed_vectors[2].data : NULL,
-                         .out = t->tensor[CONV_OUT].at};
+                         .out = t->tensor[CONV_OUT].at,
+                         .statistics = s->gathers ? t->statistics.data : NULL};
 }
 
 /* Relative L2 error of the whole output; padding lanes zero; all checked floats are poisoned again, so that what is
@@ -179,6 +184,11 @@ PZ_TEST_INLINE bool conv_run(conv_case *t) {
   conv_operands o = conv_operands_of(t);
   bool same;
   PZ_TEST_WORKERS(same, t->tensor[CONV_OUT].memory, t->instance->run(&o, worker, workers));
+  const pz_conv_direct_shape *s = &t->instance->shape;
+  if (same && s->gathers) {
+    PZ_TEST_WORKERS(same, t->statistics, t->instance->run(&o, worker, workers));
+    same &= pz_test_gathered(&t->tensor[CONV_OUT], t->statistics.data, s->gathers, s->phases);
+  }
   return conv_check(t) && same;
 }
 

@@ -1,4 +1,5 @@
 /* Random deconvolutions, made of phases and specialised as the emitter does, against a loop in double precision. */
+#define PZ_CONV_STRIP_POINTS 32 /* as gen_conv */
 #include "kernels/conv/deconv.h"
 #include "kernels/conv/direct.h"
 #include "kernels/conv/schedule.h"

@@ -12,9 +12,10 @@ int main(void) {
   float *a = pz_bench_alloc(32 * POINTS), *b = pz_bench_alloc(32 * POINTS), *c = pz_bench_alloc(1 << 20);
   const double floats = 32.0 * POINTS * 4, few = 256.0 * 8 * 16 * 16 * 4, many = 4096.0 * 768 * 4;
   PZ_BENCH("memcpy 32x18x160x160", 2 * floats, memcpy(b, a, 32 * POINTS * sizeof *a));
-  const pz_group_norm_shape instance = {v, v, 32, 1, 1, 1e-5f, PZ_K_ACT_NONE, 0, 0},
-                            relu = {v, v, 32, 1, 1, 1e-5f, PZ_K_ACT_RELU, 0.01f, 0},
-                            group = {v, v, 8, 1, 1, 1e-5f, PZ_K_ACT_NONE, 0, 0};
+  const int32_t units = (int32_t)pz_norm_units(&v);
+  const pz_group_norm_shape instance = {v, v, units, 32, 1, 1, 1e-5f, PZ_K_ACT_NONE, 0, 0},
+                            relu = {v, v, units, 32, 1, 1, 1e-5f, PZ_K_ACT_RELU, 0.01f, 0},
+                            group = {v, v, units, 8, 1, 1, 1e-5f, PZ_K_ACT_NONE, 0, 0};
   const pz_group_statistics_shape statistics = {v};
   PZ_BENCH("statistics", floats, pz_group_statistics(statistics, a, c, 0, 1));
   PZ_BENCH("instance norm, from statistics", 2 * floats, pz_group_norm(instance, a, c, a, a, NULL, b, 0, 1));
@@ -24,8 +25,8 @@ int main(void) {
            pz_group_norm(relu, a, c, b, b, NULL, a, 0, 1));
   PZ_BENCH("both, 8 groups", 3 * floats, pz_group_statistics(statistics, a, c, 0, 1);
            pz_group_norm(group, a, c, a, a, NULL, b, 0, 1));
-  const pz_group_norm_shape low = {small, small, 256, 1, 1, 1e-5f, PZ_K_ACT_NONE, 0, 0},
-                            layer = {tokens, tokens, 1, 1, 1, 1e-5f, PZ_K_ACT_NONE, 0, 0};
+  const pz_group_norm_shape low = {small, small, 0, 256, 1, 1, 1e-5f, PZ_K_ACT_NONE, 0, 0},
+                            layer = {tokens, tokens, 0, 1, 1, 1, 1e-5f, PZ_K_ACT_NONE, 0, 0};
   PZ_BENCH("instance norm of 256x8x16x16, whole", 3 * few, pz_group_norm_whole(low, a, a, a, NULL, b, 0, 1));
   PZ_BENCH("layer norm of 4096 x 768, whole", 3 * many, pz_group_norm_whole(layer, a, a, a, NULL, b, 0, 1));
   free(a), free(b), free(c);

@@ -3,12 +3,13 @@
  *
  * pz_group_statistics, a barrier, pz_group_norm: for large groups. The first writes the moments of units (some rows of a
  * block, fixed by the view) into `statistics`, the second has each worker join those that its rows need, and normalises.
+ * A convolution that makes `in` may gather the statistics instead, in units of its own (conv/direct.h, winograd/winograd.h).
  * pz_group_norm_whole: one call; a worker does all of a span, the fewest blocks that hold whole groups, so that span should
  * fit level 2. It applies where pz_norm_span is not 0.
  *
  * Layouts: `in` and `out` blocked, same sizes, any strides; out may be in (same pointer and strides). gamma, beta (either may be
  * absent: has_gamma, has_beta), slope (PReLU alone): packed, a float for each lane of each block, aligned to the vector.
- * statistics: pz_norm_floats(&in) floats, aligned to the vector. Padding lanes of `in` are not looked at; those of `out` become
+ * statistics: pz_norm_floats(&in, units) floats, aligned to the vector; pz_group_statistics has pz_norm_units(&in) units. Padding lanes of `in` are not looked at; those of `out` become
  * zero. Units of work: a unit and a row; a span. The bits do not depend on the workers.
  *
  * Error: moments.h. x - mean is taken first, from the float nearest to the mean, where it is exact if the two are near; so
@@ -22,21 +23,6 @@
 
 /* ---- statistics of units ---- */
 
-/* Of unit `unit`, counted over n, block, unit. */
-enum { PZ_NORM_LANES_FLOATS = 4 * PZ_S };
-PZ_INLINE void pz_norm_store(float *statistics, int64_t unit, const pz_norm_lanes *lanes) {
-  float *to = statistics + unit * PZ_NORM_LANES_FLOATS;
-  memcpy(to, lanes->mean, sizeof lanes->mean);
-  memcpy(to + 2 * PZ_S, lanes->squares, sizeof lanes->squares);
-}
-PZ_INLINE pz_norm_lanes pz_norm_load(const float *statistics, int64_t unit, double count) {
-  const float *from = statistics + unit * PZ_NORM_LANES_FLOATS;
-  pz_norm_lanes lanes = {.count = count, .mean = {{0}}, .squares = {{0}}};
-  memcpy(lanes.mean, from, sizeof lanes.mean);
-  memcpy(lanes.squares, from + 2 * PZ_S, sizeof lanes.squares);
-  return lanes;
-}
-
 PZ_INLINE void pz_group_statistics(const pz_group_statistics_shape s, const float *in, float *statistics,
                                    int32_t worker, int32_t workers) {
   const int64_t units = pz_norm_units(&s.in), rows = pz_norm_unit_rows(&s.in),
@@ -48,19 +34,17 @@ PZ_INLINE void pz_group_statistics(const pz_group_statistics_shape s, const floa
     const float *from =
         in + block / pz_blocks(&s.in) * s.in.stride_n + block % pz_blocks(&s.in) * s.in.stride_c;
     const pz_norm_lanes lanes = pz_norm_region(&s.in, from, first, first + rows < all ? first + rows : all);
-    pz_norm_store(statistics, i, &lanes);
+    pz_norm_store(statistics + i * PZ_NORM_RECORD, &lanes);
   }
 }
 
 /* All units of a block, counted over n, block. */
-PZ_INLINE pz_norm_lanes pz_norm_of_block(const pz_view *v, const float *statistics, int64_t block) {
-  const int64_t units = pz_norm_units(v), rows = pz_norm_unit_rows(v), all = pz_norm_block_rows(v);
-  pz_norm_lanes lanes = {.count = 0, .mean = {{0}}, .squares = {{0}}};
-  for (int64_t i = 0; i < units; ++i) {
-    const int64_t now = i + 1 < units ? rows : all - i * rows;
-    const pz_norm_lanes unit = pz_norm_load(statistics, block * units + i, (double)now * v->w);
-    if (i) pz_norm_join_lanes(&lanes, &unit);
-    else lanes = unit;
+PZ_INLINE pz_norm_lanes pz_norm_of_block(const float *statistics, int64_t units, int64_t block) {
+  const float *record = statistics + block * units * PZ_NORM_RECORD;
+  pz_norm_lanes lanes = pz_norm_load(record);
+  for (int64_t i = 1; i < units; ++i) {
+    const pz_norm_lanes unit = pz_norm_load(record + i * PZ_NORM_RECORD);
+    pz_norm_join_lanes(&lanes, &unit);
   }
   return lanes;
 }
@@ -104,7 +88,7 @@ PZ_INLINE void pz_norm_groups_of_block(const pz_group_norm_shape *s, const float
   g->n = n, g->first = first, g->last = last;
   for (int32_t i = 0; i <= last - first; ++i) g->group[i].count = 0;
   for (int32_t k = first * maps / PZ_S; k * PZ_S < (last + 1) * maps; ++k) {
-    const pz_norm_lanes lanes = pz_norm_of_block(&s->in, statistics, (int64_t)n * pz_blocks(&s->in) + k);
+    const pz_norm_lanes lanes = pz_norm_of_block(statistics, s->units, (int64_t)n * pz_blocks(&s->in) + k);
     pz_norm_add_lanes(g, &lanes, k * PZ_S, first * maps, (last + 1) * maps, maps);
   }
   pz_norm_finish(g, s->eps);

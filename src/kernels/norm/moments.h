@@ -70,6 +70,17 @@ PZ_INLINE void pz_norm_deviate_row(const float *p, int64_t stride, int32_t point
 
 PZ_INLINE pz_v pz_norm_total(const pz_v *sum) { return (sum[0] + sum[1]) + (sum[2] + sum[3]); }
 
+/* From the float nearest to the mean, and the sums of what is left of the points and of its squares. */
+PZ_INLINE pz_norm_lanes pz_norm_finished(pz_v mean, const pz_v *rest, const pz_v *squares, double count) {
+  pz_norm_lanes lanes = {.count = count};
+  for (int i = 0; i < 2; ++i) {
+    pz_vd off = pz_v_double(pz_norm_total(rest), i) * (1 / count);
+    lanes.mean[i] = pz_v_double(mean, i) + off;
+    lanes.squares[i] = pz_v_double(pz_norm_total(squares), i) - off * off * count;
+  }
+  return lanes;
+}
+
 /* `points` points from w on of `rows` rows. */
 PZ_INLINE pz_norm_lanes pz_norm_piece(const pz_view *v, pz_norm_place at, int32_t rows, int32_t w,
                                       int32_t points) {
@@ -80,13 +91,17 @@ PZ_INLINE pz_norm_lanes pz_norm_piece(const pz_view *v, pz_norm_place at, int32_
   pz_v mean = pz_norm_total(sum) * (1.0f / ((float)rows * (float)points));
   for (int32_t r = 0; r < rows; ++r, pz_norm_next_row(v, &again))
     pz_norm_deviate_row(again.row + w * v->stride_w, v->stride_w, points, mean, rest, squares);
-  pz_norm_lanes lanes = {.count = (double)rows * points};
-  for (int i = 0; i < 2; ++i) {
-    pz_vd off = pz_v_double(pz_norm_total(rest), i) * (1 / lanes.count);
-    lanes.mean[i] = pz_v_double(mean, i) + off;
-    lanes.squares[i] = pz_v_double(pz_norm_total(squares), i) - off * off * lanes.count;
-  }
-  return lanes;
+  return pz_norm_finished(mean, rest, squares, (double)rows * points);
+}
+
+/* x[0], x[step], ...: `points` of them, a small constant. */
+PZ_INLINE pz_norm_lanes pz_norm_of_vectors(const pz_v *x, int32_t step, int32_t points) {
+  pz_v sum[PZ_NORM_SUMS] = {{0}}, rest[PZ_NORM_SUMS] = {{0}}, squares[PZ_NORM_SUMS] = {{0}};
+  PZ_UNROLL for (int32_t i = 0; i < points; ++i) sum[i % PZ_NORM_SUMS] += x[i * step];
+  pz_v mean = pz_norm_total(sum) * (1.0f / (float)points);
+  PZ_UNROLL for (int32_t i = 0; i < points; ++i)
+      pz_norm_deviation(x[i * step], mean, &rest[i % PZ_NORM_SUMS], &squares[i % PZ_NORM_SUMS]);
+  return pz_norm_finished(mean, rest, squares, points);
 }
 
 /* ---- joining ---- */
@@ -117,6 +132,32 @@ PZ_INLINE pz_norm_moments pz_norm_of_lanes(const pz_norm_lanes *lanes, int32_t b
   for (int32_t i = begin; i < end; ++i)
     square += squares[i] + (mean[i] - sum) * (mean[i] - sum) * lanes->count;
   return (pz_norm_moments){lanes->count * (end - begin), sum, square};
+}
+
+/* ---- records: moments in memory, 5*S floats, aligned to the vector ---- */
+
+enum { PZ_NORM_RECORD = 5 * PZ_S };
+
+PZ_INLINE void pz_norm_store(float *record, const pz_norm_lanes *lanes) {
+  memcpy(record, lanes->mean, sizeof lanes->mean);
+  memcpy(record + 2 * PZ_S, lanes->squares, sizeof lanes->squares);
+  memcpy(record + 4 * PZ_S, &lanes->count, sizeof lanes->count);
+}
+PZ_INLINE pz_norm_lanes pz_norm_load(const float *record) {
+  pz_norm_lanes lanes;
+  memcpy(lanes.mean, record, sizeof lanes.mean);
+  memcpy(lanes.squares, record + 2 * PZ_S, sizeof lanes.squares);
+  memcpy(&lanes.count, record + 4 * PZ_S, sizeof lanes.count);
+  return lanes;
+}
+
+/* For a kernel that gathers the moments of what it makes: a record of nothing, and more points in it. */
+PZ_INLINE void pz_norm_clear(float *record) { memset(record + 4 * PZ_S, 0, sizeof(double)); }
+PZ_INLINE void pz_norm_gather(float *record, const pz_norm_lanes *more) {
+  pz_norm_lanes lanes = pz_norm_load(record);
+  if (lanes.count > 0) pz_norm_join_lanes(&lanes, more);
+  else lanes = *more;
+  pz_norm_store(record, &lanes);
 }
 
 /* ---- a region ---- */

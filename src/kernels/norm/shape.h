@@ -12,6 +12,7 @@ typedef struct pz_group_statistics_shape {
 
 typedef struct pz_group_norm_shape {
   pz_view in, out;
+  int32_t units; /* of each block's statistics; pz_group_norm_whole has none */
   int32_t groups, has_gamma, has_beta;
   float eps;
   int32_t act; /* pz_k_act; PReLU reads slope */
@@ -42,9 +43,11 @@ PZ_INLINE int32_t pz_norm_span(const pz_view *v, int32_t groups) {
   return maps % v->block == 0 ? maps / v->block : 0;
 }
 
-/* Floats of the statistics: two doubles for each lane of each unit. */
-PZ_INLINE int64_t pz_norm_floats(const pz_view *v) {
-  return (int64_t)v->n * pz_blocks(v) * pz_norm_units(v) * 4 * v->block;
+/* Floats of a unit's moments (moments.h): two doubles for each lane, and the count. */
+PZ_INLINE int64_t pz_norm_record(const pz_view *v) { return 5 * v->block; }
+/* Floats of the statistics: records, counted over n, block, unit. */
+PZ_INLINE int64_t pz_norm_floats(const pz_view *v, int64_t units) {
+  return v->n * pz_blocks(v) * units * pz_norm_record(v);
 }
 
 #endif

@@ -102,7 +102,8 @@ static void check(problem *p, const double *want, bool whole, bool in_place) {
     PZ_TEST_WORKERS(same, target->memory,
                     pz_group_norm_whole(s, p->in.at, gamma, beta, slope, target->at, worker, workers));
   } else {
-    pz_test_memory statistics = pz_test_alloc(pz_norm_floats(&s.in), false);
+    s.units = (int32_t)pz_norm_units(&s.in);
+    pz_test_memory statistics = pz_test_alloc(pz_norm_floats(&s.in, s.units), false);
     PZ_TEST_WORKERS(
         same, statistics,
         pz_group_statistics((pz_group_statistics_shape){s.in}, p->in.at, statistics.data, worker, workers));

@@ -1,0 +1,89 @@
+/* Normalisation behind convolutions: whether the convolution gathers the statistics, or a pass does; results against the
+ * reference, on 1, 2 and 3 threads to the same bits. */
+#include "base/cpu.h"
+#include "optimise/optimise.h"
+#include "support/compiled.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static pz_graph *parse(const char *text) {
+  pz_graph *graph = NULL;
+  pz_error err = {0};
+  if (pz_graph_parse(text, strlen(text), "test_norm.c", &graph, &err) != PZ_OK) fail_msg("%s", err.message);
+  return graph;
+}
+
+/* Passes over memory for statistics; *gathered: normalisations whose convolution gathers them. */
+static int passes_of(const char *text, const pz_plan_options *options, int *gathered) {
+  pz_graph *graph = parse(text);
+  pz_error err = {0};
+  pz_plan *plan;
+  int passes = 0;
+  *gathered = 0;
+  assert_int_equal(pz_optimise(graph, NULL, NULL, NULL, &err), PZ_OK);
+  assert_int_equal(pz_plan_new(graph, options, &plan, &err), PZ_OK);
+  for (int32_t i = 0; i < plan->n_steps; i++) {
+    const pz_step *step = &plan->steps[i];
+    *gathered += strstr(step->algorithm, "gathered by the convolution") != NULL;
+    for (int32_t c = 0; c < step->n_calls; c++)
+      passes += !strcmp(step->calls[c].function, "pz_group_statistics");
+  }
+  pz_plan_free(plan);
+  pz_graph_free(graph);
+  return passes;
+}
+
+typedef struct expected {
+  int passes, gathered; /* the latter at least: with shorter vectors more normalisations do whole groups */
+} expected;
+
+static void check(const char *text, pz_plan_options options, expected want) {
+  int gathered;
+  assert_int_equal(passes_of(text, &options, &gathered), want.passes);
+  assert_true(gathered >= want.gathered);
+  pz_graph *graph = parse(text);
+  const pz_compiled_options compiled = {
+      .name = graph->name, .seed = 5, .plan = options, .tolerance = options.exact ? 1e-5 : 2e-5};
+  pz_test_compiled(graph, &compiled);
+  pz_graph_free(graph);
+}
+
+/* Several samples, few of them whole strips; kernels of 3 and 1, strides, groups of maps, plain input, padding lanes; a
+ * normalisation of several blocks; two of one result, which is used otherwise too; transposed with phases alike and not. */
+static const char direct[] = "graph \"direct\"\n"
+                             "input %x 2x3x9x33x35\n"
+                             "const %w1 20x3x3x3x3 = seed 1 scale 0.2\n"
+                             "const %b1 20 = seed 2 scale 5\n"
+                             "const %w2 48x20x3x3x3 = seed 3 scale 0.1\n"
+                             "const %w3 48x12x1x3x3 = seed 4 scale 0.1\n"
+                             "const %w4 24x48x1x1x1 = seed 5 scale 0.2\n"
+                             "const %w5 24x20x2x2x2 = seed 6 scale 0.2\n"
+                             "const %w6 20x20x3x3x3 = seed 7 scale 0.2\n"
+                             "%a = conv \"a\" %x, %w1, %b1 kernel 3,3,3 pad 1,1,1:1,1,1\n"
+                             "%an = group_norm \"an\" %a groups 20 act relu 0.01\n"
+                             "%b = conv \"b\" %an, %w2 kernel 3,3,3 pad 1,1,1:1,1,1 stride 1,2,1 act elu 1\n"
+                             "%bn = group_norm \"bn\" %b groups 1\n"
+                             "%bm = group_norm \"bm\" %b groups 2\n"
+                             "%c = conv \"c\" %bn, %w3 kernel 1,3,3 pad 0,1,1:0,1,1 group 4\n"
+                             "%d = eltwise \"d\" %b, %bm, %c\n"
+                             "%e = conv \"e\" %d, %w4 kernel 1,1,1\n"
+                             "%en = group_norm \"en\" %e groups 3\n"
+                             "%f = deconv \"f\" %en, %w5 kernel 2,2,2 stride 2,2,2\n"
+                             "%fn = group_norm \"fn\" %f groups 20 act relu\n"
+                             "%g = deconv \"g\" %fn, %w6 kernel 3,3,3 stride 1,2,1 pad 1,1,1:1,1,1\n"
+                             "%gn = group_norm \"gn\" %g groups 5\n"
+                             "output %gn\n";
+static void test_direct(void **state) {
+  (void)state;
+  check(direct, (pz_plan_options){.isa = pz_isa_native(), .exact = true}, (expected){0, 3});
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_direct)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

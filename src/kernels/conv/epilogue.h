@@ -11,4 +11,25 @@ PZ_INLINE pz_v pz_conv_finish(const pz_conv_direct_shape *s, int32_t block, pz_v
   return s->out.c % PZ_S == 0 || pz_k_act_zero_at_zero(s->act) ? y : pz_v_first(y, s->out.c - block * PZ_S);
 }
 
+/* What is done with a sum of products, and where results go. */
+typedef struct pz_conv_ends {
+  const float *bias, *base, *base_scale, *slope;
+  float *out;
+} pz_conv_ends;
+
+/* Bias, Base, activation; out, base: offsets of the point in map block `block`. */
+PZ_INLINE void pz_conv_store_sum(const pz_conv_direct_shape *s, const pz_conv_ends *e, int32_t block,
+                                 int64_t out, int64_t base, pz_v x) {
+  const int32_t map = block * PZ_S;
+  if (s->has_bias) x = x + pz_v_load(e->bias + map);
+  if (s->base.c) {
+    pz_v from = pz_v_load(e->base + base);
+    x = s->has_base_scale ? pz_v_fma(from, pz_v_load(e->base_scale + map), x) : x + from;
+  }
+  pz_v slope = s->act == PZ_K_ACT_PRELU ? pz_v_load(e->slope + map) : pz_v_zero();
+  x = pz_conv_finish(s, block, slope, x);
+  if (s->stream) pz_v_stream(e->out + out, x);
+  else pz_v_store(e->out + out, x);
+}
+
 #endif

@@ -51,7 +51,7 @@ PZ_INLINE int pz_k_act_zero_at_zero(int kind) {
 PZ_INLINE pz_v pz_k_leak(pz_v slope, pz_v x) { return pz_v_select_gt(x, pz_v_zero(), x, slope * x); }
 
 PZ_INLINE pz_v pz_k_elu(float alpha, pz_v x) {
-  return pz_v_select_gt(x, pz_v_zero(), x, alpha * pz_v_expm1_negative(pz_v_min(pz_v_zero(), x)));
+  return pz_v_select_gt(x, pz_v_zero(), x, alpha * pz_v_expm1_negative(x));
 }
 
 /* max(low, min(high, x)), NaN for NaN. */

@@ -48,12 +48,23 @@ PZ_INLINE pz_v pz_v_exp(pz_v x) {
   return first * pz_v_pow2(e.n - half);
 }
 
-/* exp(x) - 1 for x <= 0, relative error at most 3e-7 near 0 too. */
+/* exp(x) - 1 for x <= 0, relative error at most 2e-7 near 0 too; above 0 anything. With t = x/ln 2 = n + f, |f| <= 1/2:
+ * 2^n (2^f - 1) + (2^n - 1). What t lacks is relative to x, and |x| exp(x) is below |exp(x) - 1|: one product is enough. */
 PZ_INLINE pz_v pz_v_expm1_negative(pz_v x) {
-  pz_v_exp_parts e = pz_v_exp_split(pz_v_max(pz_v_set1(-87.5f), x));
-  pz_v scale = pz_v_pow2(e.n);
-  pz_v rest = scale - 1.0f;
-  return pz_v_fma(e.tail, scale, rest);
+  const pz_v per_ln2 = pz_v_set1(1.44269504f);
+  /* 1.5 * 2^23 + 127: adding it rounds to an integer, held with the exponent's bias in the low bits */
+  const pz_v magic = pz_v_set1(12583039.0f);
+  x = pz_v_max(pz_v_set1(-87.5f), x);
+  pz_v shifted = pz_v_fma(x, per_ln2, magic);
+  pz_v f = pz_v_fma(x, per_ln2, magic - shifted), scale = (pz_v)((pz_vbits)shifted << 23);
+  /* (2^f - 1)/f: the polynomial with the least relative error, 1.1e-8 */
+  pz_v p = pz_v_set1(1.54035128e-4f);
+  p = pz_v_fma(p, f, pz_v_set1(1.33907355e-3f));
+  p = pz_v_fma(p, f, pz_v_set1(9.61823749e-3f));
+  p = pz_v_fma(p, f, pz_v_set1(5.55035743e-2f));
+  p = pz_v_fma(p, f, pz_v_set1(0.240226498f));
+  p = pz_v_fma(p, f, pz_v_set1(0.693147188f));
+  return pz_v_fma(p * f, scale, scale - 1.0f);
 }
 
 /* Relative error at most 3e-7. */

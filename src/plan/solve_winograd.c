@@ -1,5 +1,5 @@
 /* solve_winograd.c: convolution by minimal filtering (kernels/winograd). Variants: the outputs of a tile along each axis, and
- * how many tiles make a batch. */
+ * how many tiles make a batch; or all tiles at once, by position. */
 #include "kernels/winograd/pack.h"
 #include "plan/solve_conv.h"
 
@@ -9,17 +9,21 @@
 /* ---- variants ---- */
 
 static const int32_t outputs_of_tile[] = {2, 4, 6};
-static const int32_t batches[] = {12, 24, 48};
-enum { OUTPUTS = 3, BATCHES = 3, VARIANTS = OUTPUTS * OUTPUTS * OUTPUTS * BATCHES };
+/* The last: all tiles, workers share positions (by_position.h). */
+static const int32_t batches[] = {12, 24, 36, 192};
+enum { OUTPUTS = 3, BATCHES = 4, VARIANTS = OUTPUTS * OUTPUTS * OUTPUTS * BATCHES };
 
 typedef struct variant {
-  int32_t m[3], batch;
+  int32_t m[3], batch, smaller; /* smaller: the batch before */
+  bool by_position;
 } variant;
 
 /* An axis of kernel 1 has one choice: the first stands for it. */
 static bool variant_of(const pz_plan *plan, const pz_node *node, variant *v) {
   int32_t rest = pz_variant_of(plan, node);
-  v->batch = batches[rest % BATCHES];
+  const int32_t i_batch = rest % BATCHES;
+  v->batch = batches[i_batch], v->smaller = i_batch ? batches[i_batch - 1] : 0;
+  v->by_position = i_batch == BATCHES - 1;
   rest /= BATCHES;
   for (int i = 2; i >= 0; i--, rest /= OUTPUTS) {
     const bool filtered = node->attr.conv.kernel[i] > 1;
@@ -41,10 +45,36 @@ static double error_of(const pz_node *node, const int32_t m[3]) {
   return error;
 }
 
+/* Transformed positions. */
+static double points_of(const pz_node *node, const variant *v) {
+  double points = 1;
+  for (int i = 0; i < PZ_SPATIAL; i++) points *= v->m[i] + (double)node->attr.conv.kernel[i] - 1;
+  return points;
+}
+
 /* At most half of the tiles: work for two at least. */
 static int32_t batch_of(const variant *v, double tiles) {
-  const double half = ceil(tiles / 2);
-  return half < v->batch ? (int32_t)half : v->batch;
+  const double most = v->by_position ? tiles : ceil(tiles / 2);
+  return most < v->batch ? (int32_t)most : v->batch;
+}
+
+static double tiles_of(const pz_plan *plan, const pz_node *node, const variant *v) {
+  const pz_shape5 out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
+  double tiles = (double)out.n;
+  for (int i = 0; i < PZ_SPATIAL; i++) tiles *= (double)((out.s[i] + v->m[i] - 1) / v->m[i]);
+  return tiles;
+}
+
+#define MOST_SLOTS (16 << 20) /* bytes of transformed inputs or products that workers share in level 3 */
+
+/* Not where a smaller batch holds half of the tiles already, nor where tiles are too many to be one batch. */
+static bool batch_applies(const pz_plan *plan, const pz_node *node, const variant *v) {
+  const double tiles = tiles_of(plan, node, v);
+  if (!v->by_position) return ceil(tiles / 2) > v->smaller;
+  const double in = (double)plan->graph->tensors[node->in[PZ_CONV_X]].shape.dim[1],
+               out = (double)plan->graph->tensors[node->out[0]].shape.dim[1];
+  return tiles >= 2 && tiles <= v->batch &&
+         4 * points_of(node, v) * tiles * (in > out ? in : out) <= MOST_SLOTS;
 }
 
 static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
@@ -57,36 +87,86 @@ static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
   return s;
 }
 
-static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  pz_conv_parts p;
-  pz_pointer weights, scratch;
-  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
-  const pz_conv_direct_shape conv = pz_conv_shape_of(node, &p);
-  const pz_winograd_shape s = shape_for(plan, node, &conv);
-  float *packed;
-  PZ_TRY(pz_add_weights(plan, pz_winograd_weight_floats(&s), &weights, &packed, err));
-  if (!plan->dry) pz_winograd_pack(&s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, packed);
-  scratch = pz_add_scratch(plan, pz_winograd_scratch(&s));
+/* ---- calls ---- */
+
+typedef struct parts {
+  pz_conv_parts conv;
+  pz_winograd_shape shape;
+  pz_pointer weights;
+} parts;
+
+static void shape_text(const parts *p, pz_text *shape) {
+  const pz_winograd_shape *s = &p->shape;
+  pz_text_append(shape, ".conv = {");
+  pz_conv_shape_text(shape, &s->conv);
+  pz_text_append(shape, "}, .product = {");
+  pz_conv_shape_text(shape, &s->product);
+  pz_text_append(shape, "}, ");
+  pz_text_ints(shape, "m", s->m, 3);
+}
+
+/* The operands of the ends from args[n] on; returns their number. */
+static int32_t add_ends(const parts *p, pz_arg *args, int32_t n) {
+  args[n++] = (pz_arg){.name = "bias", .at = p->conv.bias};
+  args[n++] = (pz_arg){.name = "base", .at = p->conv.base.at};
+  args[n++] = (pz_arg){.name = "base_scale", .at = p->conv.base_scale};
+  args[n++] = (pz_arg){.name = "slope", .at = p->conv.slope};
+  args[n++] = (pz_arg){.name = "out", .written = true, .at = p->conv.out.at};
+  return n;
+}
+
+static pz_status add_batches(pz_plan *plan, pz_step *step, const parts *p, pz_error *err) {
+  pz_arg args[8] = {{.name = "in", .at = p->conv.in.at}, {.name = "weights", .at = p->weights}};
   pz_text shape = {0};
-  pz_text_append(&shape, ".conv = {");
-  pz_conv_shape_text(&shape, &s.conv);
-  pz_text_append(&shape, "}, .product = {");
-  pz_conv_shape_text(&shape, &s.product);
-  pz_text_append(&shape, "}, ");
-  pz_text_ints(&shape, "m", s.m, 3);
-  const pz_arg args[] = {{.name = "in", .at = p.in.at},
-                         {.name = "weights", .at = weights},
-                         {.name = "bias", .at = p.bias},
-                         {.name = "base", .at = p.base.at},
-                         {.name = "base_scale", .at = p.base_scale},
-                         {.name = "slope", .at = p.slope},
-                         {.name = "out", .written = true, .at = p.out.at},
-                         {.name = "scratch", .written = true, .at = scratch}};
+  int32_t n = add_ends(p, args, 2);
+  args[n++] = (pz_arg){
+      .name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_winograd_scratch(&p->shape))};
+  shape_text(p, &shape);
+  return pz_add_call(plan, step, "kernels/winograd/winograd.h", "pz_winograd", &shape, args, n, err);
+}
+
+static pz_status add_stage(pz_plan *plan, pz_step *step, const parts *p, const char *function,
+                           const pz_arg *args, int32_t n, pz_error *err) {
+  pz_text shape = {0};
+  shape_text(p, &shape);
+  return pz_add_call(plan, step, "kernels/winograd/by_position.h", function, &shape, args, n, err);
+}
+
+static pz_status add_positions(pz_plan *plan, pz_step *step, const parts *p, pz_error *err) {
+  pz_pointer slots, products;
+  PZ_TRY(pz_add_buffer(plan, pz_winograd_slots(&p->shape), &slots, err));
+  PZ_TRY(pz_add_buffer(plan, pz_winograd_slots(&p->shape), &products, err));
+  const pz_arg inputs[] = {{.name = "in", .at = p->conv.in.at},
+                           {.name = "slots", .written = true, .at = slots}};
+  const pz_arg positions[] = {{.name = "slots", .at = slots},
+                              {.name = "weights", .at = p->weights},
+                              {.name = "products", .written = true, .at = products}};
+  pz_arg outputs[6] = {{.name = "products", .at = products}};
+  const int32_t n = add_ends(p, outputs, 1);
+  PZ_TRY(add_stage(plan, step, p, "pz_winograd_inputs", inputs, 2, err));
+  PZ_TRY(add_stage(plan, step, p, "pz_winograd_positions", positions, 3, err));
+  pz_call_after_all(step);
+  PZ_TRY(add_stage(plan, step, p, "pz_winograd_outputs", outputs, n, err));
+  pz_call_after_all(step);
+  return PZ_OK;
+}
+
+static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  parts p;
+  variant v = {0};
+  float *packed;
+  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p.conv, err));
+  const pz_conv_direct_shape conv = pz_conv_shape_of(node, &p.conv);
+  const pz_winograd_shape s = p.shape = shape_for(plan, node, &conv);
+  variant_of(plan, node, &v);
+  PZ_TRY(pz_add_weights(plan, pz_winograd_weight_floats(&s), &p.weights, &packed, err));
+  if (!plan->dry) pz_winograd_pack(&s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, packed);
   step->multiply_adds_done =
       (double)pz_winograd_all_tiles(&s) * pz_winograd_points(&s) * s.conv.in.c * s.conv.out.c;
-  PZ_TRY(pz_set_algorithm(plan, step, err, "Winograd F(%d,%d,%d), batches of %d, %d blocks x %d tiles",
-                          s.m[0], s.m[1], s.m[2], s.product.out.w, s.product.kb, s.product.rw));
-  return pz_add_call(plan, step, "kernels/winograd/winograd.h", "pz_winograd", &shape, args, 8, err);
+  PZ_TRY(pz_set_algorithm(plan, step, err, "Winograd F(%d,%d,%d), %s %d%s, %d blocks x %d tiles", s.m[0],
+                          s.m[1], s.m[2], v.by_position ? "all" : "batches of", s.product.out.w,
+                          v.by_position ? " tiles by position" : "", s.product.kb, s.product.rw));
+  return v.by_position ? add_positions(plan, step, &p, err) : add_batches(plan, step, &p, err);
 }
 
 /* ---- which applies ---- */
@@ -103,7 +183,7 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
     if (r > 1 && v.m[i] > 2 && out.s[i] < v.m[i]) return false;
     filtered += r > 1;
   }
-  return filtered >= 2 && error_of(node, v.m) <= plan->layer_error;
+  return filtered >= 2 && error_of(node, v.m) <= plan->layer_error && batch_applies(plan, node, &v);
 }
 
 /* In vector multiply-adds at peak, from bench_winograd on a core with AVX-512 (doc/kernels-winograd.md): what one vector costs
@@ -123,13 +203,9 @@ static double cost(const pz_plan *plan, const pz_node *node) {
   const double blocks_in = (double)pz_block_count(in.c, plan->block),
                blocks_out = (double)pz_block_count(out.c, plan->block), vector = 4.0 * plan->block;
   const double l2 = (double)pz_conv_this_machine(plan).l2;
-  double tiles = (double)out.n, points = 1;
   variant v;
   if (!variant_of(plan, node, &v)) return 0;
-  for (int i = 0; i < PZ_SPATIAL; i++) {
-    tiles *= (double)((out.s[i] + v.m[i] - 1) / v.m[i]);
-    points *= v.m[i] + (double)node->attr.conv.kernel[i] - 1;
-  }
+  const double tiles = tiles_of(plan, node, &v), points = points_of(node, &v);
   const double batch = batch_of(&v, tiles), batches = ceil(tiles / batch);
   const double weights = (double)in.c * blocks_out, bytes = weights * points * vector;
   const double slots = points * batch * (blocks_in > blocks_out ? blocks_in : blocks_out) * vector;
@@ -141,13 +217,11 @@ static double cost(const pz_plan *plan, const pz_node *node) {
 }
 
 static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {
-  const pz_shape5 out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
-  int64_t tiles = out.n;
   variant v = {0};
   variant_of(plan, node, &v);
-  for (int i = 0; i < PZ_SPATIAL; i++) tiles *= (out.s[i] + v.m[i] - 1) / v.m[i];
-  snprintf(label, PZ_LABEL_TEXT, "Winograd F(%d,%d,%d), batches of %d", v.m[0], v.m[1], v.m[2],
-           tiles < v.batch ? (int)tiles : v.batch);
+  snprintf(label, PZ_LABEL_TEXT,
+           v.by_position ? "Winograd F(%d,%d,%d), all %d by position" : "Winograd F(%d,%d,%d), batches of %d",
+           v.m[0], v.m[1], v.m[2], batch_of(&v, tiles_of(plan, node, &v)));
   *error = error_of(node, v.m);
 }
 

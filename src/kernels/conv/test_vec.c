@@ -46,6 +46,7 @@ static double allowed(int kind, int i, double x, double w) {
   case PZ_K_ACT_HARD_SWISH:
   case PZ_K_ACT_GELU:
   case PZ_K_ACT_GELU_TANH: return 3e-7 * (fabs(x) + fabs(w));
+  case PZ_K_ACT_ELU: return 3e-7 * fabs(w);
   default: return 5e-7 * fabs(w);
   }
 }

@@ -8,6 +8,10 @@
 #include "kernels/winograd/points.h"
 #include "kernels/winograd/shape.h"
 
+/* Registers that products use at most: with few accumulators a batch is multiplied some tiles at a time, and a position's weights
+ * have a while to arrive (doc/kernels-winograd.md). */
+#define PZ_WINOGRAD_REGISTERS 20
+
 /* Fills `product` for batches of `tiles` tiles. `conv` and `m` are set. */
 static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_machine *m, int32_t tiles) {
   const int32_t block = s->conv.out.block;
@@ -23,7 +27,9 @@ static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_mach
   s->product = (pz_conv_direct_shape){.in = row, .out = row, .groups = 1, .phases = 1};
   s->product.in.c = s->conv.in.c, s->product.out.c = s->conv.out.c;
   for (int i = 0; i < 3; ++i) s->product.kernel[i] = s->product.stride[i] = s->product.dilation[i] = 1;
-  pz_conv_direct_schedule(&s->product, m);
+  pz_conv_machine few = *m;
+  if (few.registers > PZ_WINOGRAD_REGISTERS) few.registers = PZ_WINOGRAD_REGISTERS;
+  pz_conv_direct_schedule(&s->product, &few);
 }
 
 static inline int64_t pz_winograd_weight_floats(const pz_winograd_shape *s) {

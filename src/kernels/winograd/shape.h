@@ -45,9 +45,14 @@ PZ_INLINE int64_t pz_winograd_slot(const pz_winograd_shape *s) {
   return pz_winograd_blocks(maps, block) * s->product.out.stride_c + block;
 }
 
-/* Floats of scratch that a worker needs. */
+/* Floats of the slots of all positions. */
+PZ_INLINE int64_t pz_winograd_slots(const pz_winograd_shape *s) {
+  return pz_winograd_points(s) * pz_winograd_slot(s);
+}
+
+/* Floats of scratch that a worker needs: inputs lie a slot behind products. */
 PZ_INLINE int64_t pz_winograd_scratch(const pz_winograd_shape *s) {
-  return (pz_winograd_points(s) + 1) * pz_winograd_slot(s);
+  return pz_winograd_slots(s) + pz_winograd_slot(s);
 }
 
 #endif

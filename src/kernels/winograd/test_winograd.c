@@ -1,11 +1,11 @@
 /* Convolution by minimal filtering against a plain sum in double precision: random odd sizes, kernels of 1, 3 and 5 an axis,
  * tiles of 1, 2, 4 and 6 outputs an axis, borders no wider than needed and right in front of a guard page, poisoned output,
  * bias, Base (also in place) with and without a scale, activations, partial tiles and batches; 1, 2 and 3 workers give the
- * same bits. Shapes are not constant here; tests/plan and tests/networks run the kernel as generated code has it. */
+ * same bits, sharing tiles or positions. Shapes are not constant here; tests/plan and tests/networks run the kernel as generated code has it. */
 #include "kernels/test_activation.h"
 #include "kernels/testing.h"
+#include "kernels/winograd/by_position.h"
 #include "kernels/winograd/pack.h"
-#include "kernels/winograd/winograd.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,8 +26,8 @@ typedef struct layer {
   pz_winograd_shape s;
   pz_test_tensor in, out, base;
   float *weights, *bias, *scale, *slope;
-  pz_test_memory packed, packed_bias, packed_scale, packed_slope, scratch;
-  bool in_place;
+  pz_test_memory packed, packed_bias, packed_scale, packed_slope, scratch, products;
+  bool in_place, by_position;
 } layer;
 
 static float *random_floats(pz_test_random *r, int64_t n) {
@@ -58,7 +58,7 @@ static layer random_layer(pz_test_random *r) {
   static const int32_t outputs[4] = {1, 2, 4, 6};
   static const int32_t acts[5] = {PZ_K_ACT_NONE, PZ_K_ACT_ELU, PZ_K_ACT_SIGMOID, PZ_K_ACT_PRELU,
                                   PZ_K_ACT_HARD_SIGMOID};
-  layer l = {.in_place = pz_test_int(r, 0, 1)};
+  layer l = {.in_place = pz_test_int(r, 0, 1), .by_position = pz_test_int(r, 0, 2) == 0};
   pz_conv_direct_shape *c = &l.s.conv;
   const int32_t *kernel = kernels[pz_test_int(r, 0, 7)], maps_in = pz_test_int(r, 1, 40),
                 maps_out = pz_test_int(r, 1, 40);
@@ -94,7 +94,8 @@ static layer random_layer(pz_test_random *r) {
 static void pack_layer(layer *l, pz_test_random *r) {
   const pz_conv_machine machine = {.registers = PZ_V_REGISTERS, .l1 = 32768, .l2 = 524288};
   const int32_t maps_out = l->s.conv.out.c;
-  pz_winograd_schedule(&l->s, &machine, pz_test_int(r, 1, 24));
+  pz_winograd_schedule(&l->s, &machine,
+                       l->by_position ? (int32_t)pz_winograd_all_tiles(&l->s) : pz_test_int(r, 1, 24));
   l->packed = pz_test_alloc(pz_winograd_weight_floats(&l->s), false);
   memset(l->packed.data, 0, (size_t)pz_winograd_weight_floats(&l->s) * sizeof(float));
   pz_winograd_pack(&l->s, l->weights, l->packed.data);
@@ -102,6 +103,7 @@ static void pack_layer(layer *l, pz_test_random *r) {
   l->packed_scale = packed_vector(l->scale, maps_out);
   l->packed_slope = packed_vector(l->slope, maps_out);
   l->scratch = pz_test_alloc(pz_winograd_scratch(&l->s), false);
+  l->products = pz_test_alloc(pz_winograd_slots(&l->s), false);
 }
 
 static double activated(const layer *l, int32_t k, double x) {
@@ -132,24 +134,38 @@ static void free_layer(layer *l) {
   if (l->s.conv.base.c && !l->in_place) pz_test_tensor_free(&l->base);
   pz_test_tensor_free(&l->in), pz_test_tensor_free(&l->out);
   pz_test_free(&l->packed), pz_test_free(&l->packed_bias), pz_test_free(&l->packed_scale);
-  pz_test_free(&l->packed_slope), pz_test_free(&l->scratch);
+  pz_test_free(&l->packed_slope), pz_test_free(&l->scratch), pz_test_free(&l->products);
   free(l->weights), free(l->bias), free(l->scale), free(l->slope);
+}
+
+/* Worker `worker` of pz_winograd; or, with the last worker, all of them one stage after the other. */
+static void run_layer(const layer *l, int32_t worker, int32_t workers) {
+  const float *base = l->s.conv.base.c ? l->base.at : NULL;
+  if (!l->by_position) {
+    pz_winograd(l->s, l->in.at, l->packed.data, l->packed_bias.data, base, l->packed_scale.data,
+                l->packed_slope.data, l->out.at, l->scratch.data, worker, workers);
+    return;
+  }
+  if (worker + 1 < workers) return;
+  for (int32_t i = 0; i < workers; ++i) pz_winograd_inputs(l->s, l->in.at, l->scratch.data, i, workers);
+  for (int32_t i = workers - 1; i >= 0; --i)
+    pz_winograd_positions(l->s, l->scratch.data, l->packed.data, l->products.data, i, workers);
+  for (int32_t i = 0; i < workers; ++i)
+    pz_winograd_outputs(l->s, l->products.data, l->packed_bias.data, base, l->packed_scale.data,
+                        l->packed_slope.data, l->out.at, i, workers);
 }
 
 static void test_random_layers(void **state) {
   (void)state;
   pz_test_random r = {.state = 4711};
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 90; ++i) {
     layer l = random_layer(&r);
     const bool from_base = l.s.conv.base.c > 0;
     pack_layer(&l, &r);
     if (from_base) pz_test_fill(&l.base, &r, -1, 1);
     double *want = expected(&l);
     bool same;
-    PZ_TEST_WORKERS(same, l.out.memory,
-                    pz_winograd(l.s, l.in.at, l.packed.data, l.packed_bias.data, from_base ? l.base.at : NULL,
-                                l.packed_scale.data, l.packed_slope.data, l.out.at, l.scratch.data, worker,
-                                workers));
+    PZ_TEST_WORKERS(same, l.out.memory, run_layer(&l, worker, workers));
     assert_true(same);
     if (!pz_test_equal(&l.out, want, tolerance(&l.s)))
       fail_msg("F(%d,%d,%d) of %dx%dx%d", l.s.m[0], l.s.m[1], l.s.m[2], l.s.conv.kernel[0],

@@ -142,6 +142,8 @@ PZ_INLINE void pz_winograd_input(const pz_winograd_shape *s, const pz_winograd_s
 
 /* ---- products ---- */
 
+#define PZ_WINOGRAD_LINE 16 /* floats of a cache line */
+
 PZ_INLINE void pz_winograd_multiply_tile(const pz_conv_direct_shape *g, int32_t kb, int32_t rw,
                                          const float *in, const float *weights, float *out) {
   pz_v acc[PZ_CONV_ACCUMULATORS];
@@ -153,16 +155,22 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_conv_direct_shape *g, int32_t 
       pz_v_store(out + i % kb * g->out.stride_c + i / kb * PZ_S, acc[i]);
 }
 
-/* All tiles of the batch by the weights of one outer group of kb blocks. */
+/* All tiles of the batch by the weights of one outer group of kb blocks, some tiles at a time. The weights behind these, of the
+ * next group, are fetched meanwhile: they come from level 3 or from memory. (Behind the last ones nothing is fetched that
+ * matters.) */
 PZ_INLINE void pz_winograd_multiply_group(const pz_conv_direct_shape *g, int32_t kb, const float *in,
                                           const float *weights, float *out) {
   const pz_conv_split tiles = pz_conv_row_tiles(g, kb);
-  PZ_ROLL for (int32_t i = 0; i < tiles.large; ++i, in += tiles.size * PZ_S, out += tiles.size * PZ_S)
-      pz_winograd_multiply_tile(g, kb, tiles.size, in, weights, out);
-  if (tiles.large == tiles.count) return;
-  PZ_ROLL for (int32_t i = tiles.large; i < tiles.count;
-               ++i, in += (tiles.size - 1) * PZ_S, out += (tiles.size - 1) * PZ_S)
-      pz_winograd_multiply_tile(g, kb, tiles.size - 1, in, weights, out);
+  const int64_t floats = (int64_t)kb * PZ_S * g->in.c,
+                each = (floats / PZ_WINOGRAD_LINE + tiles.count - 1) / tiles.count * PZ_WINOGRAD_LINE;
+  const float *next = weights + floats;
+  PZ_ROLL for (int32_t i = 0; i < tiles.count; ++i, next += each) {
+    const int32_t size = i < tiles.large ? tiles.size : tiles.size - 1;
+    PZ_ROLL for (int64_t line = 0; line < each; line += PZ_WINOGRAD_LINE) __builtin_prefetch(next + line);
+    if (i < tiles.large) pz_winograd_multiply_tile(g, kb, tiles.size, in, weights, out);
+    else pz_winograd_multiply_tile(g, kb, tiles.size - 1, in, weights, out);
+    in += size * PZ_S, out += size * PZ_S;
+  }
 }
 
 /* The outer groups of one transformed position; returns where the next position's weights are. */
@@ -197,9 +205,20 @@ PZ_INLINE void pz_winograd_end(const pz_conv_direct_shape *s, const pz_winograd_
   else pz_v_store(e->out + out, x);
 }
 
+/* The lines that will be written are fetched while a tile is transformed. */
+PZ_INLINE void pz_winograd_fetch_out(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                     const pz_winograd_tile *t, int32_t block, const float *out) {
+  if (s->conv.stream) return;
+  PZ_ROLL for (int32_t d = 0; d < t->outputs[0]; ++d) PZ_ROLL for (int32_t h = 0; h < t->outputs[1]; ++h) {
+    const float *row = out + pz_winograd_place(&s->conv.out, t, block, h, 0) + d * s->conv.out.stride_d;
+    PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) __builtin_prefetch(row + w * PZ_S, 1);
+  }
+}
+
 PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                   const pz_winograd_tile *t, const float *from, int32_t block,
                                   const pz_winograd_ends *e) {
+  pz_winograd_fetch_out(s, z, t, block, e->out);
   pz_v y[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_M * PZ_WINOGRAD_MOST_M];
   PZ_ROLL for (int32_t d = 0; d < z.a0; ++d, from += z.a1 * z.a2 * z.slot) {
     pz_v x[PZ_WINOGRAD_PLANE];
@@ -287,25 +306,29 @@ PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winogra
     PZ_ROLL for (const int32_t stop = (int32_t)((int64_t)rows * (p + 1) / points); row < stop; ++row) {
       if (ahead.index < b->first + b->count + b->next) pz_winograd_fetch_row(s, z, &ahead, in);
     }
-    PZ_ROLL for (const int32_t stop = (int32_t)((int64_t)base_rows * (p + 1) / points); base_row < stop; ++base_row)
-        pz_winograd_fetch_base(s, z, b->first, base_row, base);
+    PZ_ROLL for (const int32_t stop = (int32_t)((int64_t)base_rows * (p + 1) / points); base_row < stop;
+                 ++base_row) pz_winograd_fetch_base(s, z, b->first, base_row, base);
   }
 }
 
-/* Transformed inputs of tiles first .. first + count - 1, into the batch's places from the first on. */
+/* Transformed inputs of block b of tiles first .. first + count - 1, into places from `to` on. */
+PZ_INLINE void pz_winograd_load_block(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t b,
+                                      int64_t first, int32_t count, const float *in, float *to) {
+  pz_winograd_ring ring;
+  ring.first = ring.kept = 0;
+  PZ_ROLL for (int32_t k = 0; k < count; ++k) {
+    const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
+    const float *from = in + pz_winograd_origin(s, &t, b);
+    if (pz_winograd_along(s) == 2 || t.at[0] == 0) ring.kept = 0;
+    pz_winograd_input(s, z, &t, from, &ring, to + k * PZ_S);
+    ring.first = (ring.first + z.m0) % z.a0, ring.kept = z.a0 - z.m0;
+  }
+}
+
 PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
                                 int32_t count, const float *in, float *to) {
-  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) {
-    pz_winograd_ring ring;
-    ring.first = ring.kept = 0;
-    PZ_ROLL for (int32_t k = 0; k < count; ++k) {
-      const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
-      const float *from = in + pz_winograd_origin(s, &t, b);
-      if (pz_winograd_along(s) == 2 || t.at[0] == 0) ring.kept = 0;
-      pz_winograd_input(s, z, &t, from, &ring, to + b * s->product.in.stride_c + k * PZ_S);
-      ring.first = (ring.first + z.m0) % z.a0, ring.kept = z.a0 - z.m0;
-    }
-  }
+  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b)
+      pz_winograd_load_block(s, z, b, first, count, in, to + b * s->product.in.stride_c);
 }
 
 PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_sizes z,

@@ -1,0 +1,65 @@
+/* by_position.h: minimal filtering of a layer with few tiles. All tiles are one batch; workers share the transformed positions
+ * and outer groups, so that each reads its part of the weights alone, and there is work for as many as there are of those.
+ * Three calls, each after all of the one before: inputs, positions, outputs.
+ *
+ * Contract: that of winograd.h; product.out.w is the number of all tiles. slots, products: pz_winograd_slots floats each,
+ * shared by the workers, aligned to the vector. The bits are those of pz_winograd and do not depend on the workers. */
+#ifndef PZ_KERNELS_WINOGRAD_BY_POSITION_H
+#define PZ_KERNELS_WINOGRAD_BY_POSITION_H
+
+#include "kernels/winograd/winograd.h"
+
+typedef pz_winograd_shape pz_winograd_inputs_shape, pz_winograd_positions_shape, pz_winograd_outputs_shape;
+
+/* Unit: a tile of a block of maps in. */
+PZ_INLINE void pz_winograd_inputs(const pz_winograd_inputs_shape s, const float *in, float *slots,
+                                  int32_t worker, int32_t workers) {
+  const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
+  const int64_t tiles = pz_winograd_all_tiles(&s);
+  int64_t begin, end;
+  pz_share(tiles * pz_winograd_blocks(s.conv.in.c, PZ_S), worker, workers, &begin, &end);
+  PZ_ROLL for (int64_t stop; begin < end; begin = stop) {
+    const int64_t b = begin / tiles, first = begin % tiles;
+    stop = (b + 1) * tiles < end ? (b + 1) * tiles : end;
+    pz_winograd_load_block(&s, z, (int32_t)b, first, (int32_t)(stop - begin), in,
+                           slots + b * s.product.in.stride_c + first * PZ_S);
+  }
+}
+
+/* Unit: an outer group of a position. */
+PZ_INLINE void pz_winograd_positions(const pz_winograd_positions_shape s, const float *slots,
+                                     const float *weights, float *products, int32_t worker, int32_t workers) {
+  const pz_conv_direct_shape *g = &s.product;
+  const pz_conv_split outer = pz_conv_outer_groups(g);
+  const int64_t slot = pz_winograd_slot(&s), block = (int64_t)PZ_S * g->in.c,
+                each = block * pz_winograd_blocks(g->out.c, PZ_S);
+  int64_t begin, end;
+  pz_share((int64_t)pz_winograd_points(&s) * outer.count, worker, workers, &begin, &end);
+  PZ_ROLL for (int64_t i = begin; i < end; ++i) {
+    const int64_t p = i / outer.count;
+    const int32_t group = (int32_t)(i % outer.count), first = pz_conv_split_begin(outer, group);
+    const float *in = slots + p * slot, *w = weights + p * each + first * block;
+    float *out = products + p * slot + first * g->out.stride_c;
+    if (group < outer.large) pz_winograd_multiply_group(g, outer.size, in, w, out);
+    else if (outer.large < outer.count) pz_winograd_multiply_group(g, outer.size - 1, in, w, out);
+  }
+}
+
+/* Unit: a tile of a block of maps out. */
+PZ_INLINE void pz_winograd_outputs(const pz_winograd_outputs_shape s, const float *products,
+                                   const float *bias, const float *base, const float *base_scale,
+                                   const float *slope, float *out, int32_t worker, int32_t workers) {
+  const pz_winograd_ends ends = {bias, base, base_scale, slope, out};
+  const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
+  const int32_t blocks = pz_winograd_blocks(s.conv.out.c, PZ_S);
+  int64_t begin, end;
+  pz_share(pz_winograd_all_tiles(&s) * blocks, worker, workers, &begin, &end);
+  PZ_ROLL for (int64_t i = begin; i < end; ++i) {
+    const pz_winograd_tile t = pz_winograd_tile_at(&s, i / blocks);
+    const int32_t b = (int32_t)(i % blocks);
+    pz_winograd_output(&s, z, &t, products + i / blocks * PZ_S + b * s.product.out.stride_c, b, &ends);
+  }
+  if (s.conv.stream) pz_v_stream_end();
+}
+
+#endif

@@ -6,8 +6,10 @@ target_compile_options(pz_options INTERFACE -Wall -Wextra -Wvla -Wstrict-prototy
   -fvisibility=hidden -fno-math-errno)
 target_compile_definitions(pz_options INTERFACE _GNU_SOURCE $<$<CONFIG:Debug>:PZ_DEBUG=1>)
 if(PZ_SANITIZE)
-  target_compile_options(pz_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_compile_options(pz_options INTERFACE -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
+    -fno-omit-frame-pointer)
   target_link_options(pz_options INTERFACE -fsanitize=address,undefined)
+  target_compile_definitions(pz_options INTERFACE "PZ_INLINE=static inline" PZ_UNROLL=) # kernels/view.h, vec.h
 endif()
 
 # pz_room(base SOURCES a.c b.c LIBS m): the static library pz_base.

@@ -47,7 +47,9 @@ typedef float pz_v_anywhere __attribute__((vector_size(4 * PZ_S), aligned(4), ma
 /* ---- loops, and what keeps compilers from moving things ---- */
 
 /* In front of a loop with constant bounds: unroll it wholly; never unroll it. */
-#if defined(__clang__)
+#if defined(PZ_UNROLL) /* as nothing, by a build with sanitizers */
+#define PZ_ROLL
+#elif defined(__clang__)
 #define PZ_UNROLL _Pragma("clang loop unroll(full)")
 #define PZ_ROLL   _Pragma("clang loop unroll(disable)")
 #else

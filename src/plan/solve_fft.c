@@ -1,0 +1,173 @@
+/* solve_fft.c: convolution by Fourier transforms of tiles (kernels/fft). Variants: the size of a tile, one for all axes, and how
+ * many tiles make a batch. */
+#include "kernels/fft/pack.h"
+#include "plan/solve_conv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- variants ---- */
+
+static const int32_t sizes[] = {8, 12, 16, 24, 32, 64}, batches[] = {12, 24};
+enum { SIZES = 6, BATCHES = 2, VARIANTS = SIZES * BATCHES };
+
+#define LEAST_KERNEL 5          /* along one axis at least; smaller ones are minimal filtering's */
+#define MOST_SLOTS   (64 << 20) /* bytes of a batch's transformed inputs */
+
+/* The smallest size that holds a whole row, but no more than `most`. */
+static int32_t size_of(int32_t most, int64_t row) {
+  int32_t i = 0;
+  while (sizes[i] < most && sizes[i] < row) i++;
+  return sizes[i];
+}
+
+/* A shape with what costs depend on; the views have sizes alone. False: there is no such variant. */
+static bool outline(const pz_plan *plan, const pz_node *node, pz_fft_shape *s) {
+  const pz_shape5 in = pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape),
+                  out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
+  const int32_t variant = pz_variant_of(plan, node), *kernel = node->attr.conv.kernel;
+  *s = (pz_fft_shape){.conv = {.phases = 1, .groups = 1}};
+  s->conv.in = (pz_view){.c = (int32_t)in.c, .block = plan->block};
+  s->conv.out = (pz_view){.n = (int32_t)out.n,
+                          .c = (int32_t)out.c,
+                          .d = (int32_t)out.s[0],
+                          .h = (int32_t)out.s[1],
+                          .w = (int32_t)out.s[2],
+                          .block = plan->block};
+  for (int i = 0; i < PZ_SPATIAL; i++) {
+    s->conv.kernel[i] = kernel[i];
+    s->size[i] = kernel[i] > 1 ? size_of(sizes[variant / BATCHES], out.s[i] + kernel[i] - 1) : 1;
+    if (kernel[i] > 1 && s->size[i] <= kernel[i]) return false;
+  }
+  const int64_t half = (pz_fft_all_tiles(s) + 1) / 2; /* work for two at least */
+  const int32_t batch = batches[variant % BATCHES];
+  pz_fft_schedule(s, pz_conv_this_machine(plan).registers, half < batch ? (int32_t)half : batch);
+  return true;
+}
+
+/* ---- calls ---- */
+
+static pz_status pack(const pz_fft_shape *s, const float *weights, float *packed, pz_error *err) {
+  const size_t bytes = (size_t)pz_fft_pack_doubles(s) * sizeof(double);
+  double *work = malloc(bytes);
+  if (!work) return pz_fail_memory(err, "transformed weights", bytes);
+  pz_fft_pack(s, weights, work, packed);
+  free(work);
+  return PZ_OK;
+}
+
+static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  pz_conv_parts p;
+  pz_fft_shape s;
+  pz_pointer weights;
+  float *packed;
+  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
+  outline(plan, node, &s);
+  const int32_t kb = s.conv.kb, rw = s.conv.rw;
+  s.conv = pz_conv_shape_of(node, &p);
+  s.conv.kb = kb, s.conv.rw = rw;
+  PZ_TRY(pz_add_weights(plan, pz_fft_weight_floats(&s), &weights, &packed, err));
+  if (!plan->unpacked && !plan->dry)
+    PZ_TRY(pack(&s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, packed, err));
+  const pz_pointer scratch = pz_add_scratch(plan, pz_fft_scratch(&s));
+  pz_text shape = {0};
+  pz_text_append(&shape, ".conv = {");
+  pz_conv_shape_text(&shape, &s.conv);
+  pz_text_append(&shape, "}, ");
+  pz_text_ints(&shape, "size", s.size, 3);
+  pz_text_ints(&shape, "batch", &s.batch, 1);
+  const pz_arg args[] = {{.name = "in", .at = p.in.at},
+                         {.name = "weights", .at = weights},
+                         {.name = "bias", .at = p.bias},
+                         {.name = "base", .at = p.base.at},
+                         {.name = "base_scale", .at = p.base_scale},
+                         {.name = "slope", .at = p.slope},
+                         {.name = "out", .written = true, .at = p.out.at},
+                         {.name = "scratch", .written = true, .at = scratch}};
+  step->multiply_adds_done =
+      4.0 * (double)pz_fft_all_tiles(&s) * pz_fft_frequencies(&s) * s.conv.in.c * s.conv.out.c;
+  PZ_TRY(pz_set_algorithm(plan, step, err, "FFT, tiles of %dx%dx%d, batches of %d, %d blocks x %d tiles",
+                          s.size[0], s.size[1], s.size[2], s.batch, kb, rw));
+  return pz_add_call(plan, step, "kernels/fft/fft.h", "pz_fft", &shape, args, 8, err);
+}
+
+/* ---- which applies ---- */
+
+/* Of a layer of random values (doc/kernels-fft.md). */
+#define ERROR 3e-7
+
+static double slot_bytes(const pz_fft_shape *s) {
+  return 4.0 * (double)pz_fft_slot(s) * s->size[0] * s->size[1] * pz_fft_half(s);
+}
+
+static bool applies(const pz_plan *plan, const pz_node *node) {
+  const pz_attr_conv *a = &node->attr.conv;
+  bool large = false;
+  pz_fft_shape s;
+  if (a->group != 1 || a->kernel[1] == 1 || a->kernel[2] == 1) return false;
+  for (int i = 0; i < PZ_SPATIAL; i++) {
+    if (a->stride[i] != 1 || a->dilation[i] != 1) return false;
+    large |= a->kernel[i] >= LEAST_KERNEL;
+  }
+  return large && ERROR <= plan->layer_error && outline(plan, node, &s) && slot_bytes(&s) <= MOST_SLOTS;
+}
+
+/* In vector multiply-adds at peak, from bench_fft on a core with AVX-512 (doc/kernels-fft.md): what a complex vector costs on
+ * its way in, and out, for each round of transforms in registers; a product; a vector of weights that comes from level 3 or from
+ * memory while products wait for it. */
+#define INPUT_ROUND    15.0
+#define OUTPUT_ROUND   11.0
+#define PRODUCT        1.05
+#define OUTSIDE_LEVEL2 1.2
+#define LEVEL3_WEIGHTS 6.0
+#define MEMORY_WEIGHTS 38.0
+#define MANY_WEIGHTS   (16 << 20) /* bytes that do not stay in level 3 from run to run */
+
+static double cost(const pz_plan *plan, const pz_node *node) {
+  pz_fft_shape s;
+  if (!outline(plan, node, &s)) return 0;
+  const double in = pz_fft_blocks(s.conv.in.c, plan->block), out = pz_fft_blocks(s.conv.out.c, plan->block);
+  const double frequencies = (double)s.size[0] * s.size[1] * pz_fft_half(&s),
+               tiles = (double)pz_fft_all_tiles(&s);
+  const double vectors = 2.0 * s.conv.in.c * out * frequencies, bytes = 4.0 * plan->block * vectors;
+  const bool outside = bytes + slot_bytes(&s) > (double)pz_conv_this_machine(plan).l2;
+  double rounds = 0;
+  for (int i = 0; i < PZ_SPATIAL; i++) rounds += s.size[i] == 1 ? 0 : pz_fft_factor(s.size[i]) == 1 ? 1 : 2;
+  const double stream = bytes > MANY_WEIGHTS ? MEMORY_WEIGHTS : outside ? LEVEL3_WEIGHTS : 0;
+  const double product = 2.0 * s.batch * PRODUCT * (outside ? OUTSIDE_LEVEL2 : 1);
+  const double passes = (double)((pz_fft_all_tiles(&s) + s.batch - 1) / s.batch);
+  return tiles * frequencies * rounds * (in * INPUT_ROUND + out * OUTPUT_ROUND) +
+         passes * vectors * (product > stream ? product : stream);
+}
+
+static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {
+  pz_fft_shape s;
+  outline(plan, node, &s);
+  snprintf(label, PZ_LABEL_TEXT, "FFT, tiles of %dx%dx%d, batches of %d", s.size[0], s.size[1], s.size[2],
+           s.batch);
+  *error = ERROR;
+}
+
+static int32_t tile_rows(const pz_plan *plan, const pz_node *node) {
+  pz_fft_shape s;
+  outline(plan, node, &s);
+  return pz_fft_outputs(&s, 1);
+}
+
+static double weight_floats(const pz_plan *plan, const pz_node *node) {
+  pz_fft_shape s;
+  outline(plan, node, &s);
+  return 2.0 * pz_conv_weight_pairs(plan, node) * s.size[0] * s.size[1] * pz_fft_half(&s);
+}
+
+const pz_solver pz_solver_fft = {.name = "FFT",
+                                 .op = PZ_OP_CONV,
+                                 .in = PZ_BLOCKED,
+                                 .out = PZ_BLOCKED,
+                                 .applies = applies,
+                                 .cost = cost,
+                                 .build = build,
+                                 .variants = VARIANTS,
+                                 .describe = describe,
+                                 .tile_rows = tile_rows,
+                                 .weight_floats = weight_floats};

@@ -2,8 +2,9 @@
  *
  * A slab chain is a run of convolutions, deconvolutions with stride = kernel and pooling without padding along the height, and the
  * crops of their results; not those whose results are to be normalised: statistics are gathered over all rows at once. A tensor
- * that only the chain reads keeps a window: the rows that its readers still need, and those made now. Before each slab the rows of the one before that are needed again move to the window's start. Rows come in whole
- * tiles of a layer's algorithm, so that each value is summed as it would be without slabs: the same bits.
+ * that only the chain reads keeps a window: the rows that its readers still need, and those made now. Before each slab the rows
+ * of the one before that are needed again move to the window's start. Rows come in whole tiles of a layer's algorithm, so that
+ * each value is summed as it would be without slabs: the same bits.
  *
  *   end[v][k]    rows of layer v that are made when slab k is done: what its readers need for theirs, up to whole tiles
  *   start[t][k]  the first row that window t holds during slab k: the first one that a reader of slab k or later needs

@@ -116,9 +116,10 @@ static int32_t add_ends(const parts *p, pz_arg *args, int32_t n) {
 }
 
 static pz_status add_batches(pz_plan *plan, pz_step *step, const parts *p, pz_error *err) {
-  pz_arg args[8] = {{.name = "in", .at = p->conv.in.at}, {.name = "weights", .at = p->weights}};
+  pz_arg args[9] = {{.name = "in", .at = p->conv.in.at}, {.name = "weights", .at = p->weights}};
   pz_text shape = {0};
   int32_t n = add_ends(p, args, 2);
+  args[n++] = (pz_arg){.name = "statistics", .written = true, .at = p->conv.statistics};
   args[n++] = (pz_arg){
       .name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_winograd_scratch(&p->shape))};
   shape_text(p, &shape);
@@ -151,6 +152,13 @@ static pz_status add_positions(pz_plan *plan, pz_step *step, const parts *p, pz_
   return PZ_OK;
 }
 
+/* By position there are few points: statistics are a pass of their own. */
+static pz_status gather(pz_plan *plan, const pz_node *node, parts *p, pz_error *err) {
+  p->shape.conv.gathers = 1;
+  p->shape.conv.gathers = pz_winograd_batches(&p->shape);
+  return pz_gather_moments(plan, node, &p->conv.out.view, p->shape.conv.gathers, &p->conv.statistics, err);
+}
+
 static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
   parts p;
   variant v = {0};
@@ -159,6 +167,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   const pz_conv_direct_shape conv = pz_conv_shape_of(node, &p.conv);
   const pz_winograd_shape s = p.shape = shape_for(plan, node, &conv);
   variant_of(plan, node, &v);
+  if (!v.by_position && pz_wants_moments(plan, node)) PZ_TRY(gather(plan, node, &p, err));
   PZ_TRY(pz_add_weights(plan, pz_winograd_weight_floats(&s), &p.weights, &packed, err));
   if (!plan->dry) pz_winograd_pack(&s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, packed);
   step->multiply_adds_done =

@@ -175,7 +175,7 @@ int main(int argc, char **argv) {
   float *plain = room((int64_t)MAPS * MAPS_OUT * KD * 9);
   memset(o.weights, 0, (size_t)pz_winograd_weight_floats(&shape) * sizeof *plain);
   pz_winograd_pack(&shape, plain, o.weights);
-  pz_winograd(shape, o.in, o.weights, o.bias, NULL, NULL, NULL, o.out, o.scratch, 0, 1);
+  pz_winograd(shape, o.in, o.weights, o.bias, NULL, NULL, NULL, o.out, NULL, o.scratch, 0, 1);
   const double error = error_of(&o, plain, 4000);
   double *times[3];
   for (int i = 0; i < 3; ++i) times[i] = malloc((size_t)(batches * rounds) * sizeof **times);

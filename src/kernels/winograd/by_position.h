@@ -57,7 +57,7 @@ PZ_INLINE void pz_winograd_outputs(const pz_winograd_outputs_shape s, const floa
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_winograd_tile t = pz_winograd_tile_at(&s, i / blocks);
     const int32_t b = (int32_t)(i % blocks);
-    pz_winograd_output(&s, z, &t, products + i / blocks * PZ_S + b * s.product.out.stride_c, b, &ends);
+    pz_winograd_output(&s, z, &t, products + i / blocks * PZ_S + b * s.product.out.stride_c, b, &ends, NULL);
   }
   if (s.conv.stream) pz_v_stream_end();
 }

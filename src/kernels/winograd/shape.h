@@ -36,6 +36,14 @@ PZ_INLINE int32_t pz_winograd_tiles(const pz_winograd_shape *s, int32_t axis) {
 PZ_INLINE int64_t pz_winograd_all_tiles(const pz_winograd_shape *s) {
   return (int64_t)s->conv.out.n * pz_winograd_tiles(s, 0) * pz_winograd_tiles(s, 1) * pz_winograd_tiles(s, 2);
 }
+/* Tiles that are cut into batches: all of them, or, where moments are gathered, those of one sample after the other. */
+PZ_INLINE int64_t pz_winograd_run(const pz_winograd_shape *s) {
+  return s->conv.gathers ? pz_winograd_all_tiles(s) / s->conv.out.n : pz_winograd_all_tiles(s);
+}
+/* Batches of a run: units of moments. */
+PZ_INLINE int32_t pz_winograd_batches(const pz_winograd_shape *s) {
+  return (int32_t)((pz_winograd_run(s) + s->product.out.w - 1) / s->product.out.w);
+}
 PZ_INLINE int32_t pz_winograd_blocks(int32_t maps, int32_t block) { return (maps + block - 1) / block; }
 
 /* From a slot to the next one, in floats. A vector more than what lies there: an odd number of cache lines, so that the

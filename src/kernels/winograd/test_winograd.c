@@ -2,6 +2,7 @@
  * tiles of 1, 2, 4 and 6 outputs an axis, borders no wider than needed and right in front of a guard page, poisoned output,
  * bias, Base (also in place) with and without a scale, activations, partial tiles and batches; 1, 2 and 3 workers give the
  * same bits, sharing tiles or positions. Shapes are not constant here; tests/plan and tests/networks run the kernel as generated code has it. */
+#include "kernels/norm/test_gathered.h"
 #include "kernels/test_activation.h"
 #include "kernels/testing.h"
 #include "kernels/winograd/by_position.h"
@@ -26,7 +27,7 @@ typedef struct layer {
   pz_winograd_shape s;
   pz_test_tensor in, out, base;
   float *weights, *bias, *scale, *slope;
-  pz_test_memory packed, packed_bias, packed_scale, packed_slope, scratch, products;
+  pz_test_memory packed, packed_bias, packed_scale, packed_slope, scratch, products, statistics;
   bool in_place, by_position;
 } layer;
 
@@ -96,6 +97,10 @@ static void pack_layer(layer *l, pz_test_random *r) {
   const int32_t maps_out = l->s.conv.out.c;
   pz_winograd_schedule(&l->s, &machine,
                        l->by_position ? (int32_t)pz_winograd_all_tiles(&l->s) : pz_test_int(r, 1, 24));
+  if (!l->by_position && pz_test_int(r, 0, 1))
+    l->s.conv.gathers = 1, l->s.conv.gathers = pz_winograd_batches(&l->s);
+  for (int32_t k = 0; k < maps_out && l->s.conv.gathers; ++k) l->bias[k] += 1e3f; /* means far from zero */
+  l->statistics = pz_test_alloc(pz_norm_floats(&l->s.conv.out, l->s.conv.gathers), false);
   l->packed = pz_test_alloc(pz_winograd_weight_floats(&l->s), false);
   memset(l->packed.data, 0, (size_t)pz_winograd_weight_floats(&l->s) * sizeof(float));
   pz_winograd_pack(&l->s, l->weights, l->packed.data);
@@ -135,6 +140,7 @@ static void free_layer(layer *l) {
   pz_test_tensor_free(&l->in), pz_test_tensor_free(&l->out);
   pz_test_free(&l->packed), pz_test_free(&l->packed_bias), pz_test_free(&l->packed_scale);
   pz_test_free(&l->packed_slope), pz_test_free(&l->scratch), pz_test_free(&l->products);
+  pz_test_free(&l->statistics);
   free(l->weights), free(l->bias), free(l->scale), free(l->slope);
 }
 
@@ -143,7 +149,8 @@ static void run_layer(const layer *l, int32_t worker, int32_t workers) {
   const float *base = l->s.conv.base.c ? l->base.at : NULL;
   if (!l->by_position) {
     pz_winograd(l->s, l->in.at, l->packed.data, l->packed_bias.data, base, l->packed_scale.data,
-                l->packed_slope.data, l->out.at, l->scratch.data, worker, workers);
+                l->packed_slope.data, l->out.at, l->s.conv.gathers ? l->statistics.data : NULL,
+                l->scratch.data, worker, workers);
     return;
   }
   if (worker + 1 < workers) return;
@@ -170,6 +177,11 @@ static void test_random_layers(void **state) {
     if (!pz_test_equal(&l.out, want, tolerance(&l.s)))
       fail_msg("F(%d,%d,%d) of %dx%dx%d", l.s.m[0], l.s.m[1], l.s.m[2], l.s.conv.kernel[0],
                l.s.conv.kernel[1], l.s.conv.kernel[2]);
+    if (l.s.conv.gathers && !(from_base && l.in_place)) {
+      PZ_TEST_WORKERS(same, l.statistics, run_layer(&l, worker, workers));
+      assert_true(same);
+      assert_true(pz_test_gathered(&l.out, l.statistics.data, l.s.conv.gathers, 1));
+    }
     if (!(from_base && l.in_place)) assert_true(pz_test_untouched(&l.out, false));
     free(want);
     free_layer(&l);

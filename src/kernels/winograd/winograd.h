@@ -5,7 +5,8 @@
  * block S, base may be the very storage of out. Reads `in` only as far as the direct convolution would: what a tile at
  * the edge would read beyond is zero. Writes the inside of out; padding lanes become zero. scratch: pz_winograd_scratch
  * floats of this worker's own. The unit of work is a batch; a tile's sums do not depend on the others of its batch, so
- * any number of workers gives the same bits. */
+ * any number of workers gives the same bits. If the shape says so, the moments of the results are gathered: statistics holds
+ * records (norm/moments.h) over n, block of maps, batch. */
 #ifndef PZ_KERNELS_WINOGRAD_WINOGRAD_H
 #define PZ_KERNELS_WINOGRAD_WINOGRAD_H
 
@@ -191,7 +192,7 @@ PZ_INLINE const float *pz_winograd_multiply_point(const pz_conv_direct_shape *g,
 
 /* ---- outputs ---- */
 
-PZ_INLINE void pz_winograd_end(const pz_conv_direct_shape *s, const pz_winograd_ends *e, int32_t block,
+PZ_INLINE pz_v pz_winograd_end(const pz_conv_direct_shape *s, const pz_winograd_ends *e, int32_t block,
                                int64_t out, int64_t base, pz_v x) {
   const int32_t map = block * PZ_S;
   if (s->has_bias) x = x + pz_v_load(e->bias + map);
@@ -203,6 +204,21 @@ PZ_INLINE void pz_winograd_end(const pz_conv_direct_shape *s, const pz_winograd_
   x = pz_conv_finish(s, block, slope, x);
   if (s->stream) pz_v_stream(e->out + out, x);
   else pz_v_store(e->out + out, x);
+  return x;
+}
+
+/* y: the results of a tile. */
+PZ_INLINE void pz_winograd_gather(const pz_winograd_sizes z, const pz_winograd_tile *t, const pz_v *y,
+                                  float *record) {
+  const pz_view v = {.d = t->outputs[0],
+                     .h = t->outputs[1],
+                     .w = t->outputs[2],
+                     .stride_w = PZ_S,
+                     .stride_h = z.m2 * PZ_S,
+                     .stride_d = z.m1 * z.m2 * PZ_S};
+  const pz_norm_place first = {.row = (const float *)y};
+  const pz_norm_lanes lanes = pz_norm_piece(&v, first, v.d * v.h, 0, v.w);
+  pz_norm_gather(record, &lanes);
 }
 
 /* The lines that will be written are fetched while a tile is transformed. */
@@ -215,9 +231,10 @@ PZ_INLINE void pz_winograd_fetch_out(const pz_winograd_shape *s, const pz_winogr
   }
 }
 
+/* record: of moments that those of the results are added to; or NULL. */
 PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                   const pz_winograd_tile *t, const float *from, int32_t block,
-                                  const pz_winograd_ends *e) {
+                                  const pz_winograd_ends *e, float *record) {
   pz_winograd_fetch_out(s, z, t, block, e->out);
   pz_v y[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_M * PZ_WINOGRAD_MOST_M];
   PZ_ROLL for (int32_t d = 0; d < z.a0; ++d, from += z.a1 * z.a2 * z.slot) {
@@ -239,9 +256,11 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
     pz_v v[PZ_WINOGRAD_MOST_A];
     PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) v[d] = y[(d * z.m1 + h) * z.m2 + w];
     pz_winograd_back(z.m0, z.r0, v, 1);
-    PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) if (d < t->outputs[0]) pz_winograd_end(
-        &s->conv, e, block, out + d * s->conv.out.stride_d, base + d * s->conv.base.stride_d, v[d]);
+    PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) if (d < t->outputs[0]) y[(d * z.m1 + h) * z.m2 + w] =
+        pz_winograd_end(&s->conv, e, block, out + d * s->conv.out.stride_d, base + d * s->conv.base.stride_d,
+                        v[d]);
   }
+  if (record) pz_winograd_gather(z, t, y, record);
 }
 
 /* ---- fetching ----
@@ -332,30 +351,46 @@ PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_si
 }
 
 PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                 const pz_winograd_tile *t, const float *from, const pz_winograd_ends *e) {
+                                 const pz_winograd_tile *t, const float *from, const pz_winograd_ends *e,
+                                 float *record) {
   PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.out.c, PZ_S); ++b)
-      pz_winograd_output(s, z, t, from + b * s->product.out.stride_c, b, e);
+      pz_winograd_output(s, z, t, from + b * s->product.out.stride_c, b, e,
+                         s->conv.gathers ? record + (int64_t)b * s->conv.gathers * PZ_NORM_RECORD : NULL);
+}
+
+/* Without `next`. */
+PZ_INLINE pz_winograd_batch pz_winograd_batch_at(const pz_winograd_shape *s, int64_t i) {
+  const int64_t run = pz_winograd_run(s), first = i % pz_winograd_batches(s) * s->product.out.w,
+                left = run - first;
+  return (pz_winograd_batch){.first = i / pz_winograd_batches(s) * run + first,
+                             .count = left < s->product.out.w ? (int32_t)left : s->product.out.w};
+}
+
+/* Of batch i in block 0; those of all blocks are made empty. */
+PZ_INLINE float *pz_winograd_begin_records(const pz_winograd_shape *s, float *statistics, int64_t i) {
+  const int64_t units = s->conv.gathers, blocks = pz_winograd_blocks(s->conv.out.c, PZ_S);
+  float *record = statistics + (i / units * blocks * units + i % units) * PZ_NORM_RECORD;
+  PZ_ROLL for (int64_t b = 0; b < blocks; ++b) pz_norm_clear(record + b * units * PZ_NORM_RECORD);
+  return record;
 }
 
 PZ_INLINE void pz_winograd(const pz_winograd_shape s, const float *in, const float *weights,
                            const float *bias, const float *base, const float *base_scale, const float *slope,
-                           float *out, float *scratch, int32_t worker, int32_t workers) {
-  const int64_t tiles = pz_winograd_all_tiles(&s);
-  const int32_t batch = s.product.out.w;
+                           float *out, float *statistics, float *scratch, int32_t worker, int32_t workers) {
   const pz_winograd_ends ends = {bias, base, base_scale, slope, out};
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   int64_t begin, end;
-  pz_share((tiles + batch - 1) / batch, worker, workers, &begin, &end);
+  pz_share(pz_winograd_all_tiles(&s) / pz_winograd_run(&s) * pz_winograd_batches(&s), worker, workers, &begin,
+           &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
-    const int64_t left = tiles - i * batch;
-    const int32_t count = left < batch ? (int32_t)left : batch;
-    const int32_t next = i + 1 == end ? 0 : left - batch < batch ? (int32_t)(left - batch) : batch;
-    const pz_winograd_batch b = {i * batch, count, next};
-    pz_winograd_load(&s, z, b.first, count, in, scratch + z.slot);
+    pz_winograd_batch b = pz_winograd_batch_at(&s, i);
+    if (i + 1 < end) b.next = pz_winograd_batch_at(&s, i + 1).count;
+    pz_winograd_load(&s, z, b.first, b.count, in, scratch + z.slot);
     pz_winograd_multiply(&s, z, &b, in, weights, base, scratch);
-    PZ_ROLL for (int32_t k = 0; k < count; ++k) {
-      const pz_winograd_tile t = pz_winograd_tile_at(&s, i * batch + k);
-      pz_winograd_store(&s, z, &t, scratch + k * PZ_S, &ends);
+    float *record = s.conv.gathers ? pz_winograd_begin_records(&s, statistics, i) : NULL;
+    PZ_ROLL for (int32_t k = 0; k < b.count; ++k) {
+      const pz_winograd_tile t = pz_winograd_tile_at(&s, b.first + k);
+      pz_winograd_store(&s, z, &t, scratch + k * PZ_S, &ends, record);
     }
   }
   if (s.conv.stream) pz_v_stream_end();

@@ -75,7 +75,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   pz_conv_shape_text(&shape, &s.conv);
   pz_text_append(&shape, "}, ");
   pz_text_ints(&shape, "size", s.size, 3);
-  pz_text_ints(&shape, "batch", &s.batch, 1);
+  pz_text_printf(&shape, ".batch = %d", s.batch);
   const pz_arg args[] = {{.name = "in", .at = p.in.at},
                          {.name = "weights", .at = weights},
                          {.name = "bias", .at = p.bias},

@@ -1,5 +1,4 @@
-/* solve_fft.c: convolution by Fourier transforms of tiles (kernels/fft). Variants: the size of a tile, one for all axes, and how
- * many tiles make a batch. */
+/* solve_fft.c: convolution by Fourier transforms of tiles (kernels/fft). Variants: the size of a tile, one for all axes. */
 #include "kernels/fft/pack.h"
 #include "plan/solve_conv.h"
 
@@ -8,10 +7,11 @@
 
 /* ---- variants ---- */
 
-static const int32_t sizes[] = {8, 12, 16, 24, 32, 64}, batches[] = {12, 24};
-enum { SIZES = 6, BATCHES = 2, VARIANTS = SIZES * BATCHES };
+static const int32_t sizes[] = {8, 12, 16, 24, 32, 64};
+enum { VARIANTS = 6 };
 
 #define LEAST_KERNEL 5          /* along one axis at least; smaller ones are minimal filtering's */
+#define BATCH        12         /* tiles; larger ones leave the caches (doc/kernels-fft.md) */
 #define MOST_SLOTS   (64 << 20) /* bytes of a batch's transformed inputs */
 
 /* The smallest size that holds a whole row, but no more than `most`. */
@@ -25,7 +25,7 @@ static int32_t size_of(int32_t most, int64_t row) {
 static bool outline(const pz_plan *plan, const pz_node *node, pz_fft_shape *s) {
   const pz_shape5 in = pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape),
                   out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
-  const int32_t variant = pz_variant_of(plan, node), *kernel = node->attr.conv.kernel;
+  const int32_t *kernel = node->attr.conv.kernel;
   *s = (pz_fft_shape){.conv = {.phases = 1, .groups = 1}};
   s->conv.in = (pz_view){.c = (int32_t)in.c, .block = plan->block};
   s->conv.out = (pz_view){.n = (int32_t)out.n,
@@ -36,12 +36,11 @@ static bool outline(const pz_plan *plan, const pz_node *node, pz_fft_shape *s) {
                           .block = plan->block};
   for (int i = 0; i < PZ_SPATIAL; i++) {
     s->conv.kernel[i] = kernel[i];
-    s->size[i] = kernel[i] > 1 ? size_of(sizes[variant / BATCHES], out.s[i] + kernel[i] - 1) : 1;
+    s->size[i] = kernel[i] > 1 ? size_of(sizes[pz_variant_of(plan, node)], out.s[i] + kernel[i] - 1) : 1;
     if (kernel[i] > 1 && s->size[i] <= kernel[i]) return false;
   }
   const int64_t half = (pz_fft_all_tiles(s) + 1) / 2; /* work for two at least */
-  const int32_t batch = batches[variant % BATCHES];
-  pz_fft_schedule(s, pz_conv_this_machine(plan).registers, half < batch ? (int32_t)half : batch);
+  pz_fft_schedule(s, pz_conv_this_machine(plan).registers, half < BATCH ? (int32_t)half : BATCH);
   return true;
 }
 

@@ -9,7 +9,7 @@ const pz_page_kind pz_page_kinds[PZ_PAGE_KINDS] = {
     {"deconvolution", "deconv", {"deconv"}},
     {"inner product", "dense", {"inner_product", "matmul"}},
     {"pooling", "pool", {"pool", "reduce"}},
-    {"normalisation", "norm", {"batch_norm", "scale", "lrn", "instance_norm", "layer_norm", "group_norm"}},
+    {"normalisation", "norm", {"batch_norm", "scale", "lrn", "instance_norm", "channel_norm", "group_norm"}},
     {"activation", "act", {"activation", "power", "softmax", "unary", "clip"}},
     {"sum or concatenation", "join", {"eltwise", "concat", "binary"}},
     {"moving data",

@@ -191,6 +191,11 @@ typedef struct pz_attr_group_norm {
   float eps;
   pz_activation act;
 } pz_attr_group_norm;
+/* channel_norm: the same inputs and the same formula, mean and variance over the maps of each position. */
+typedef struct pz_attr_channel_norm {
+  float eps;
+  pz_activation act;
+} pz_attr_channel_norm;
 
 typedef enum pz_resize_kind { PZ_RESIZE_NEAREST, PZ_RESIZE_LINEAR } pz_resize_kind;
 typedef enum pz_coordinate {
@@ -294,6 +299,7 @@ typedef struct pz_node {
     pz_attr_reshape reshape;
     pz_attr_permute permute;
     pz_attr_group_norm group_norm;
+    pz_attr_channel_norm channel_norm;
     pz_attr_resize resize;
     pz_attr_reduce reduce;
     pz_attr_extend extend;

@@ -84,6 +84,24 @@ pz_status pz_infer_SOFTMAX(const pz_graph *g, const pz_node *node, pz_shape *out
   return pz_infer_axis(node, node->attr.softmax.axis, keep(g, node, out)->rank, err);
 }
 
+/* eps, the vectors of a norm over `maps` maps, and its activation. */
+static pz_status check_norm(const pz_graph *g, const pz_node *node, float eps, const pz_activation *act,
+                            int64_t maps, pz_error *err) {
+  PZ_TRY(pz_infer_finite(node, "eps", eps, err));
+  if (eps < 0) return pz_fail_node(err, node, "eps %g is negative", (double)eps);
+  PZ_TRY(pz_infer_vector(g, node, PZ_GROUP_NORM_GAMMA, maps, "factor", err));
+  PZ_TRY(pz_infer_vector(g, node, PZ_GROUP_NORM_BETA, maps, "bias", err));
+  PZ_TRY(pz_infer_vector(g, node, PZ_GROUP_NORM_SLOPE, maps, "slope", err));
+  return pz_infer_activation(node, act, PZ_GROUP_NORM_SLOPE, err);
+}
+
+pz_status pz_infer_CHANNEL_NORM(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
+  const pz_attr_channel_norm *a = &node->attr.channel_norm;
+  int64_t maps = 0;
+  PZ_TRY(maps_of(node, keep(g, node, out), &maps, err));
+  return check_norm(g, node, a->eps, &a->act, maps, err);
+}
+
 pz_status pz_infer_GROUP_NORM(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
   const pz_attr_group_norm *a = &node->attr.group_norm;
   int64_t maps = 0;
@@ -91,12 +109,7 @@ pz_status pz_infer_GROUP_NORM(const pz_graph *g, const pz_node *node, pz_shape *
   if (a->groups < 1 || maps % a->groups)
     return pz_fail_node(err, node, "%d groups: they must divide its input's %lld maps", (int)a->groups,
                         (long long)maps);
-  PZ_TRY(pz_infer_finite(node, "eps", a->eps, err));
-  if (a->eps < 0) return pz_fail_node(err, node, "eps %g is negative", (double)a->eps);
-  PZ_TRY(pz_infer_vector(g, node, PZ_GROUP_NORM_GAMMA, maps, "factor", err));
-  PZ_TRY(pz_infer_vector(g, node, PZ_GROUP_NORM_BETA, maps, "bias", err));
-  PZ_TRY(pz_infer_vector(g, node, PZ_GROUP_NORM_SLOPE, maps, "slope", err));
-  return pz_infer_activation(node, &a->act, PZ_GROUP_NORM_SLOPE, err);
+  return check_norm(g, node, a->eps, &a->act, maps, err);
 }
 
 pz_status pz_infer_LRN(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {

@@ -47,7 +47,7 @@ static pz_node_id layer_that_folds(const pz_rewriter *rw, pz_tensor_id x) {
   pz_node_id id = pz_rewrite_open_before(rw, x);
   if (id == PZ_NONE) return PZ_NONE;
   const pz_node *conv = &rw->g->nodes[id];
-  if (conv->op == PZ_OP_GROUP_NORM)
+  if (pz_rewrite_is_norm(conv))
     return pz_rewrite_fixed_or_absent(rw->g, pz_node_input(conv, PZ_GROUP_NORM_GAMMA)) &&
                    pz_rewrite_fixed_or_absent(rw->g, pz_node_input(conv, PZ_GROUP_NORM_BETA))
                ? id
@@ -87,7 +87,7 @@ static pz_status fold_into_norm(pz_rewriter *rw, pz_node_id norm, const pz_linea
 }
 
 static pz_status fold_into_layer(pz_rewriter *rw, pz_node_id conv, const pz_linear *l) {
-  if (rw->g->nodes[conv].op == PZ_OP_GROUP_NORM) return fold_into_norm(rw, conv, l);
+  if (pz_rewrite_is_norm(&rw->g->nodes[conv])) return fold_into_norm(rw, conv, l);
   PZ_TRY(fold_bias(rw, conv, l));
   if (!pz_linear_scales(l)) return PZ_OK;
   PZ_TRY(fold_base_scale(rw, conv, l));

@@ -16,6 +16,7 @@ static pz_status set_slope(pz_rewriter *rw, pz_node_id conv, pz_tensor_id slope,
 
 static void set_activation(pz_node *node, pz_activation act) {
   if (pz_rewrite_is_conv(node)) node->attr.conv.act = act;
+  else if (node->op == PZ_OP_CHANNEL_NORM) node->attr.channel_norm.act = act;
   else node->attr.group_norm.act = act;
 }
 

@@ -1,7 +1,7 @@
 /* restore_norm.c: normalisations that exporters take apart are put together again. Two forms:
  *
  *  1. (x - m) / sqrt(mean((x - m)^2) + eps), m the mean of x, both means over all spatial axes: instance
- *     normalisation; over the maps too: layer normalisation.
+ *     normalisation; over the maps too: layer normalisation; over the maps alone: channel_norm.
  *  2. a reshape to other groups, a group_norm without factors, a reshape back: the group_norm of as many groups of what
  *     the first reshape reads. In C order a group is an n-th of each image's elements, whatever the shape, so that n
  *     alone decides. The reshape behind it then changes nothing, or another shape than it did.
@@ -72,12 +72,19 @@ static int64_t groups_of(const pz_shape *x, const bool *axis) {
   return axis[1] ? 1 : x->dim[1];
 }
 
+static bool over_maps_alone(const pz_shape *x, const bool *axis) {
+  for (int i = 0; i < x->rank; i++)
+    if (i != 1 && axis[i] && x->dim[i] > 1) return false;
+  return x->rank >= 2 && axis[1];
+}
+
+/* groups 0: a channel_norm */
 static pz_status become_norm(pz_rewriter *rw, pz_node_id id, pz_tensor_id x, int64_t groups, float eps) {
-  pz_node node = pz_node_new(PZ_OP_GROUP_NORM);
+  pz_node node = pz_node_new(groups ? PZ_OP_GROUP_NORM : PZ_OP_CHANNEL_NORM);
   node.n_in = 1;
   node.in = &x;
-  node.attr.group_norm.groups = (int32_t)groups;
-  node.attr.group_norm.eps = eps;
+  if (groups) node.attr.group_norm.groups = (int32_t)groups;
+  *(groups ? &node.attr.group_norm.eps : &node.attr.channel_norm.eps) = eps;
   return pz_rewrite_become(rw, id, &node);
 }
 
@@ -87,9 +94,12 @@ static pz_status try_quotient(pz_rewriter *rw, pz_node_id id, pz_tensor_id above
   centred c;
   double found;
   if (!match_centred(rw, above, &c)) return PZ_OK;
-  int64_t groups = groups_of(&rw->g->tensors[c.x].shape, c.axis);
+  const pz_shape *shape = &rw->g->tensors[c.x].shape;
+  int64_t groups = groups_of(shape, c.axis);
   pz_affine a = match_root(rw, root, &found);
-  if (groups == 0 || found != exponent || a.scale != 1 || !(a.shift >= 0)) return PZ_OK;
+  if ((groups == 0 && !over_maps_alone(shape, c.axis)) || found != exponent || a.scale != 1 ||
+      !(a.shift >= 0))
+    return PZ_OK;
   if (!match_variance(rw, a.x, &c)) return PZ_OK;
   return become_norm(rw, id, c.x, groups, (float)a.shift);
 }

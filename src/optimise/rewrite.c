@@ -23,8 +23,13 @@ static bool keeps_maps(const pz_graph *g, const pz_node *reshape) {
   return x->rank >= 2 && y->rank >= 2 && x->dim[0] == y->dim[0] && x->dim[1] == y->dim[1];
 }
 
+bool pz_rewrite_is_norm(const pz_node *node) {
+  return node->op == PZ_OP_GROUP_NORM || node->op == PZ_OP_CHANNEL_NORM;
+}
+
 static bool is_open(const pz_node *node) {
   if (node->op == PZ_OP_GROUP_NORM) return node->attr.group_norm.act.kind == PZ_ACT_NONE;
+  if (node->op == PZ_OP_CHANNEL_NORM) return node->attr.channel_norm.act.kind == PZ_ACT_NONE;
   return pz_rewrite_is_conv(node) && node->attr.conv.act.kind == PZ_ACT_NONE;
 }
 

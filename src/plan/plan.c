@@ -95,6 +95,7 @@ static bool is_weight_slot(const pz_graph *g, const pz_node *node, int32_t i) {
   case PZ_OP_DECONV: return i != PZ_CONV_X && i != PZ_CONV_BASE;
   case PZ_OP_BATCH_NORM:
   case PZ_OP_GROUP_NORM:
+  case PZ_OP_CHANNEL_NORM:
   case PZ_OP_ACTIVATION: return i > 0;
   case PZ_OP_SCALE: return i > 0 && pz_scale_of_maps(g, node);
   case PZ_OP_ELTWISE: return g->tensors[node->in[i]].data;

@@ -80,6 +80,7 @@ static const row shapes[] = {
     {"1x3x4x12", "%y = depth_to_space \"y\" %x block 1,2,4 inverse", "1x24x2x3"},
     {"2x3x4", "%y = argmax \"y\" %x axis 2 last", "2x3x1"},
     {"2x3x4", "%y = gather \"y\" %x index 2,0,0,1", "2x4x4"},
+    {"2x6x3", "const %g 6 = seed 1\n%y = channel_norm \"y\" %x, %g, _, %g eps 0 act prelu", "2x6x3"},
 };
 
 static void gives_shapes(void **state) {
@@ -224,6 +225,9 @@ static const row errors[] = {
     {"2x4", "%y = resize \"y\" %x", "expected N x C and one to three spatial dimensions"},
     {"2x4", "%y = reduce \"y\" %x", "it names no dimension to reduce"},
     {"2x4", "%y = reduce \"y\" %x axis 2", "axis 2 is not one of its input's 2 dimensions"},
+    {"6", "%y = channel_norm \"y\" %x", "its input is 6, expected N x C x ..."},
+    {"2x4", "%y = channel_norm \"y\" %x eps -1", "eps -1 is negative"},
+    {"2x4", "const %g 3 = seed 1\n%y = channel_norm \"y\" %x, %g", "its factor 'g' is 3, expected 4"},
     {"2x4", "%y = gather \"y\" %x", "its list of entries is empty"},
     {"2x4", "%y = gather \"y\" %x axis 2 index 0", "axis 2 is not one of its input's 2 dimensions"},
     {"2x4", "%y = gather \"y\" %x axis 0 index 0,2",

@@ -147,6 +147,23 @@ static void test_reduce(void **state) {
         "output %k\noutput %l\noutput %m\n");
 }
 
+static void test_channel_norm(void **state) {
+  (void)state;
+  check("graph \"channels\"\n"
+        "input %x 2x19x3x5x7\n"
+        "input %line 1x70x9\n"
+        "input %point 5x33\n"
+        "const %g 19 = seed 1 scale 0.5\n"
+        "const %h 33 = seed 2\n"
+        "const %w 4x19x3x3x3 = seed 3 scale 0.1\n"
+        "%a = channel_norm \"a\" %x, %g, %g\n"
+        "%b = conv \"b\" %a, %w kernel 3,3,3 pad 1,1,1:1,1,1\n"
+        "%c = channel_norm \"c\" %b eps 0.01 act relu 0.1\n"
+        "%d = channel_norm \"d\" %line act gelu\n"
+        "%e = channel_norm \"e\" %point, _, %h, %h act prelu\n"
+        "output %a\noutput %c\noutput %d\noutput %e\n");
+}
+
 /* Tensors of six dimensions and more. */
 static void test_many_dimensions(void **state) {
   (void)state;
@@ -170,8 +187,9 @@ static void test_many_dimensions(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_group_norm), cmocka_unit_test(test_functions),
-                                     cmocka_unit_test(test_eltwise), cmocka_unit_test(test_reduce),
-                                     cmocka_unit_test(test_many_dimensions)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_group_norm),   cmocka_unit_test(test_functions),
+      cmocka_unit_test(test_eltwise),      cmocka_unit_test(test_reduce),
+      cmocka_unit_test(test_channel_norm), cmocka_unit_test(test_many_dimensions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

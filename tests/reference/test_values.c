@@ -121,6 +121,22 @@ static void group_norm(void **state) {
                   DOUBLES(-3 / s8, -1 / s8, 1 / s8, 3 / s8, -51.5 / t, -49.5 / t, 48.5 / t, 52.5 / t));
 }
 
+static void channel_norm(void **state) {
+  (void)state; /* positions (1, 5), (3, 7), (0, 100), (2, 104): variances 4, 4, 2500, 2601 */
+  const double s7 = sqrt(7), a = 50 / sqrt(2503), b = 51 / sqrt(2604);
+  fixture f;
+  fixture_begin(&f, PZ_OP_CHANNEL_NORM);
+  fixture_input(&f, 0, SHAPE(2, 2, 2), FLOATS(1, 3, 5, 7, 0, 2, 100, 104));
+  fixture_constant(&f, PZ_GROUP_NORM_GAMMA, SHAPE(2), FLOATS(2, 10));
+  fixture_constant(&f, PZ_GROUP_NORM_BETA, SHAPE(2), FLOATS(0, 1));
+  fixture_constant(&f, PZ_GROUP_NORM_SLOPE, SHAPE(2), FLOATS(0.5f, 3));
+  f.node.attr.channel_norm = (pz_attr_channel_norm){3, {PZ_ACT_PRELU, 0, 0}};
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, SHAPE(2, 2, 2),
+                 DOUBLES(-2 / s7, -2 / s7, 1 + 20 / s7, 1 + 20 / s7, -a, -b, 1 + 10 * a, 1 + 10 * b));
+  fixture_end(&f);
+}
+
 static void log_softmax(void **state) {
   (void)state;
   fixture f;
@@ -259,6 +275,7 @@ int main(void) {
       cmocka_unit_test(nan_stays),
       cmocka_unit_test(broadcasts),
       cmocka_unit_test(group_norm),
+      cmocka_unit_test(channel_norm),
       cmocka_unit_test(log_softmax),
       cmocka_unit_test(reductions),
       cmocka_unit_test(argmax),

@@ -66,6 +66,8 @@ static bool attributes_equal(const pz_node *a, const pz_node *b, int32_t rank) {
   case PZ_OP_RESHAPE: return pz_shape_equal(&a->attr.reshape.shape, &b->attr.reshape.shape);
   case PZ_OP_PERMUTE: return SAME_LIST(attr.permute.order, rank);
   case PZ_OP_GROUP_NORM: return group_norm_equal(&a->attr.group_norm, &b->attr.group_norm);
+  case PZ_OP_CHANNEL_NORM:
+    return SAME(attr.channel_norm.eps) && act_equal(&a->attr.channel_norm.act, &b->attr.channel_norm.act);
   case PZ_OP_RESIZE: return resize_equal(&a->attr.resize, &b->attr.resize);
   case PZ_OP_REDUCE: return SAME(attr.reduce.kind) && SAME(attr.reduce.axis);
   case PZ_OP_EXTEND: return extend_equal(&a->attr.extend, &b->attr.extend);

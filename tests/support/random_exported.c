@@ -105,17 +105,18 @@ static pz_tensor_id factors(maker *m, pz_tensor_id x) {
   return pair(m, PZ_ELT_SUM, x, constant(m, "beta", &c, 0.5f, 0), NULL);
 }
 
-static pz_tensor_id mean(maker *m, pz_tensor_id x, int32_t first) {
+static pz_tensor_id mean(maker *m, pz_tensor_id x, int32_t first, bool rest) {
   pz_node node = pz_node_new(PZ_OP_REDUCE);
-  for (int32_t i = first; i < shape_of(m, x).rank; i++) node.attr.reduce.axis[i] = true;
+  for (int32_t i = first; i < (rest ? shape_of(m, x).rank : first + 1); i++) node.attr.reduce.axis[i] = true;
   return add(m, &node, "mean", 1, &x);
 }
 
 static pz_tensor_id norm_in_parts(maker *m, pz_tensor_id x) {
-  int32_t first = chance(m, 70) ? 2 : 1;
-  pz_tensor_id d = pair(m, PZ_ELT_SUM, x, mean(m, x, first), (float[]){1, -1});
+  int32_t first = chance(m, 60) ? 2 : 1;
+  bool rest = first == 2 || chance(m, 50); /* or over the maps alone */
+  pz_tensor_id d = pair(m, PZ_ELT_SUM, x, mean(m, x, first, rest), (float[]){1, -1});
   pz_tensor_id square = chance(m, 50) ? raised(m, d, 2, 0) : product(m, d, d);
-  pz_tensor_id variance = mean(m, square, first);
+  pz_tensor_id variance = mean(m, square, first, rest);
   if (chance(m, 50)) return factors(m, product(m, d, raised(m, variance, -0.5f, 0.1f)));
   pz_tensor_id root = function(m, affine(m, variance, 1, 0.1f), (pz_activation){.kind = PZ_ACT_SQRT});
   return factors(m, pair(m, PZ_ELT_DIV, d, root, NULL));
@@ -134,9 +135,34 @@ static pz_tensor_id group_norm(maker *m, pz_tensor_id x, int32_t groups) {
   return add(m, &node, "group_norm", 1, &x);
 }
 
+static pz_tensor_id channel_norm(maker *m, pz_tensor_id x) {
+  pz_node node = pz_node_new(PZ_OP_CHANNEL_NORM);
+  node.attr.channel_norm.eps = 0.1f;
+  return add(m, &node, "channel_norm", 1, &x);
+}
+
+/* Dimension `from` becomes dimension `to`. */
+static pz_tensor_id turned(maker *m, pz_tensor_id x, int32_t from, int32_t to) {
+  pz_node node = pz_node_new(PZ_OP_PERMUTE);
+  int32_t step = from < to ? 1 : -1;
+  for (int32_t i = from; i != to; i += step) node.attr.permute.order[i] = i + step;
+  node.attr.permute.order[to] = from;
+  return add(m, &node, "turned", 1, &x);
+}
+
+/* Maps as the last dimension, normalised row by row. */
+static pz_tensor_id layer_norm(maker *m, pz_tensor_id x) {
+  pz_shape shape = shape_of(m, x), rows = {2, {pz_shape_elements(&shape) / shape.dim[1], shape.dim[1]}};
+  x = turned(m, x, 1, shape.rank - 1);
+  shape = shape_of(m, x);
+  x = reshaped(m, group_norm(m, reshaped(m, x, &rows), 1), &shape);
+  return turned(m, x, shape.rank - 1, 1);
+}
+
 static pz_tensor_id group_norm_exported(maker *m, pz_tensor_id x) {
   pz_shape shape = shape_of(m, x);
   int32_t groups = shape.dim[1] % 3 == 0 ? 3 : shape.dim[1] % 2 == 0 ? 2 : 1;
+  if (chance(m, 15)) return whole_function(m, channel_norm(m, x));
   if (chance(m, 30))
     return whole_function(m, group_norm(m, x, chance(m, 50) ? groups : (int32_t)shape.dim[1]));
   pz_shape split = {3, {shape.dim[0], groups, pz_shape_elements(&shape) / shape.dim[0] / groups}};
@@ -300,6 +326,7 @@ static pz_tensor_id log_softmax(maker *m, pz_tensor_id x) {
 
 static pz_tensor_id conv_norm(maker *m, pz_tensor_id x) {
   x = same_conv(m, x, pick(m, 1, 9), PZ_NONE);
+  if (chance(m, 25)) return layer_norm(m, x);
   return chance(m, 50) ? norm_in_parts(m, x) : group_norm_exported(m, x);
 }
 

@@ -140,7 +140,8 @@ typedef enum pz_eltwise_kind {
   PZ_ELT_SELECT
 } pz_eltwise_kind;
 /* eltwise: two or more of one rank (DIV, POW, comparisons: exactly two, x/y, x^y, x < y; SELECT: three, y where x is not 0,
- * else z). Each dimension of each input is the output's or 1, and then its values are repeated along it (NumPy's broadcasting of equal ranks). Inputs may be constants. */
+ * else z). Each dimension of each input is the output's or 1, and then its values are repeated along it (NumPy's
+ * broadcasting of equal ranks). Inputs may be constants. */
 typedef struct pz_attr_eltwise {
   pz_eltwise_kind kind;
   const float *coeff; /* SUM: n_in coefficients, or NULL for all 1; owned by the graph's arena */

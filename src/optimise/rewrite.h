@@ -44,9 +44,9 @@ bool pz_rewrite_is_view(pz_op op);
 bool pz_rewrite_fixed_or_absent(const pz_graph *g, pz_tensor_id t);
 /* The producer of t when t has exactly one use and is no graph output; else PZ_NONE. */
 pz_node_id pz_rewrite_sole_producer(const pz_rewriter *rw, pz_tensor_id t);
-/* The conv, deconv, group_norm or channel_norm, which all end with an activation, that ends in t: it makes t, or a tensor that reaches
- * t through reshapes that keep N and C; nothing else uses t or what lies between, and it has no activation yet. Else
- * PZ_NONE. */
+/* The conv, deconv, group_norm or channel_norm, which all end with an activation, that ends in t: it makes t, or a
+ * tensor that reaches t through reshapes that keep N and C; nothing else uses t or what lies between, and it has no
+ * activation yet. Else PZ_NONE. */
 pz_node_id pz_rewrite_open_before(const pz_rewriter *rw, pz_tensor_id t);
 
 /* ---- changing ---- */

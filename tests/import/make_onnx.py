@@ -240,6 +240,16 @@ def products():
     m.save()
 
 
+def matrices():
+    """Several constant matrices on the right side; broadcasting of opset 6."""
+    m = Model("matrices", 18, x=[2, 1, 3, 4], y=[4])
+    m.out(m("MatMul", "x", m.weights(2, 3, 4, 5)), m("MatMul", "x", m.weights(3, 4, 2)), m("MatMul", "y", m.weights(3, 4, 2)))
+    m.save()
+    m = Model("opset_6", 6, x=[2, 3, 4], y=[3, 4])
+    m.out(m("Add", "x", "y", axis=1, broadcast=1), m("Mul", "x", m.weights(4), axis=-1, broadcast=1), m("Sub", "x", "x"))
+    m.save()
+
+
 def shapes():
     """What exporters make of x.view(x.size(0), -1), interpolate to another's size, F.pad with a list, torch.arange, ..."""
     m = Model("shapes", 17, x=["N", 4, 6, 8], y=[1, 4, 3, 4])
@@ -339,5 +349,5 @@ def external():
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "external.bin").unlink(missing_ok=True)
-    for make in convolutions, normalisations, functions, arithmetic, moving, gathering, comparing, resizing, products, shapes, constants, quantised, old, external:
+    for make in convolutions, normalisations, functions, arithmetic, moving, gathering, comparing, resizing, products, matrices, shapes, constants, quantised, old, external:
         make()

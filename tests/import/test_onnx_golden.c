@@ -129,6 +129,8 @@ int main(int argc, char **argv) {
       MODEL(opset_10),
       MODEL(external),
       MODEL(gathering),
+      MODEL(matrices),
+      MODEL(opset_6),
       MODEL(comparing),
       MODEL(quantised_blocks),
       cmocka_unit_test(other_files_are_digested),

@@ -21,7 +21,7 @@
 #include "import/names.h"
 #include "import/onnx/model.h"
 
-#define PZ_ONNX_OLDEST_OPSET 6 /* but without its broadcasting along an axis */
+#define PZ_ONNX_OLDEST_OPSET 6 /* but without its broadcasting along axes that are not the last */
 #define PZ_ONNX_NEWEST_OPSET 28
 #define PZ_ONNX_MAX_DEPTH    8 /* of graphs in graphs */
 

@@ -63,11 +63,22 @@ static pz_status give_eltwise(pz_onnx *c, pz_eltwise_kind kind, const float *coe
   return pz_onnx_give(c, 0, out, pz_onnx_type_in(c));
 }
 
+/* Opset 6 says where the second input's dimensions begin; only at the end is that NumPy's broadcasting. */
+static pz_status check_axis(pz_onnx *c) {
+  int64_t axis;
+  const int32_t rank = pz_onnx_in_shape(c, 0)->rank, begin = rank - pz_onnx_in_shape(c, 1)->rank;
+  if (c->model.opset > 6 || !pz_onnx_has_attr(c, "axis")) return PZ_OK;
+  PZ_TRY(pz_onnx_attr_int(c, "axis", begin, &axis));
+  if (axis == begin || axis + rank == begin) return PZ_OK;
+  return pz_onnx_refuse(c, "broadcasting along axis %lld, not the last ones", (long long)axis);
+}
+
 static pz_status arithmetic(pz_onnx *c, operation op) {
   static const pz_eltwise_kind kinds[] = {
       [ADD] = PZ_ELT_SUM, [SUB] = PZ_ELT_SUM, [MUL] = PZ_ELT_PROD, [DIV] = PZ_ELT_DIV};
   static const float minus[2] = {1, -1};
   bool done;
+  PZ_TRY(check_axis(c));
   PZ_TRY(try_constant(c, op, &done));
   return done ? PZ_OK : give_eltwise(c, kinds[op], op == SUB ? minus : NULL, 2);
 }

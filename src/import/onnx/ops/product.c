@@ -72,6 +72,61 @@ pz_status pz_onnx_op_gemm(pz_onnx *c) {
   return pz_onnx_give(c, 0, x, pz_onnx_type_in(c));
 }
 
+/* ---- several matrices ---- */
+
+#define MOST_MATRICES 256
+
+/* The product of matrix `left` of x [A, M, K] and matrix `right` of the constant. */
+static pz_status multiply_one(pz_onnx *c, const pz_onnx_constant *k, const pz_shape *matrix, int64_t left,
+                              int64_t right, pz_tensor_id *x) {
+  const pz_shape shape = *pz_onnx_shape(c, *x);
+  pz_node crop = pz_node_new(PZ_OP_CROP);
+  pz_tensor_id weight;
+  crop.attr.crop.offset[0] = left;
+  for (int32_t d = 0; d < 3; d++) crop.attr.crop.size[d] = d ? shape.dim[d] : 1;
+  if (shape.dim[0] > 1) PZ_TRY(pz_onnx_apply(c, &crop, "matrix", x));
+  PZ_TRY(pz_onnx_add_constant(c, "weight", matrix, k->floats + right * matrix->dim[0] * matrix->dim[1],
+                              &weight));
+  return multiply(c, weight, false, PZ_NONE, x);
+}
+
+/* All but the last two dimensions. */
+static pz_shape batch_of(const pz_shape *s) {
+  pz_shape batch = *s;
+  batch.rank = s->rank > 2 ? s->rank - 2 : 0;
+  return batch;
+}
+
+/* Each product by itself, one behind the other. */
+static pz_status multiply_many(pz_onnx *c, const pz_shape *matrix) {
+  const pz_shape a = *pz_onnx_in_shape(c, 0), b = *pz_onnx_in_shape(c, 1), of_a = batch_of(&a),
+                 of_b = batch_of(&b);
+  const pz_onnx_constant *k = NULL;
+  pz_shape batch, out,
+      stacked = {3, {pz_onnx_elements(&of_a), a.rank > 1 ? a.dim[a.rank - 2] : 1, a.dim[a.rank - 1]}};
+  pz_tensor_id x, parts[MOST_MATRICES];
+  pz_node concat = pz_node_new(PZ_OP_CONCAT);
+  PZ_TRY(pz_onnx_broadcast(c, (const pz_shape *[]){&of_a, &of_b}, 2, &batch));
+  const int64_t n = pz_onnx_elements(&batch);
+  if (n > MOST_MATRICES) return pz_onnx_refuse(c, "%lld products of matrices", (long long)n);
+  PZ_TRY(pz_onnx_constant_in(c, 1, &k));
+  if (!k->floats || !k->elements) return pz_onnx_fail(c, "its input 1 must be of floats");
+  PZ_TRY(pz_onnx_tensor_in(c, 0, &x));
+  PZ_TRY(pz_onnx_reshape_to(c, &stacked, &x));
+  for (int64_t i = 0; i < n; i++) {
+    parts[i] = x;
+    PZ_TRY(multiply_one(c, k, matrix, pz_onnx_source(&batch, &of_a, i), pz_onnx_source(&batch, &of_b, i),
+                        &parts[i]));
+  }
+  concat.attr.concat.axis = 0;
+  PZ_TRY(pz_onnx_add(c, &concat, "concat", (int32_t)n, parts, &x));
+  out = batch;
+  if (a.rank > 1) out.dim[out.rank++] = stacked.dim[1];
+  out.dim[out.rank++] = matrix->dim[1];
+  PZ_TRY(pz_onnx_reshape_to(c, &out, &x));
+  return pz_onnx_give(c, 0, x, pz_onnx_type_in(c));
+}
+
 /* A right side of more than two dimensions has 1s in front; those may raise the result's rank. Vectors get a dimension of
  * 1, which the result has not. */
 pz_status pz_onnx_op_mat_mul(pz_onnx *c) {
@@ -80,10 +135,10 @@ pz_status pz_onnx_op_mat_mul(pz_onnx *c) {
   pz_shape matrix = {2, {1, 1}}, left = a, out = {0};
   if (a.rank < 1 || b.rank < 1) return pz_onnx_fail(c, "its inputs must have a dimension");
   if (!pz_onnx_is_known(c, 1)) return pz_onnx_refuse(c, "a computed right side");
-  for (int32_t d = 0; d < b.rank - 2; d++)
-    if (b.dim[d] != 1) return pz_onnx_refuse(c, "several matrices on the right side");
   matrix.dim[0] = b.dim[b.rank > 1 ? b.rank - 2 : 0];
   if (b.rank > 1) matrix.dim[1] = b.dim[b.rank - 1];
+  for (int32_t d = 0; d < b.rank - 2; d++)
+    if (b.dim[d] != 1) return multiply_many(c, &matrix);
   if (a.rank == 1) left = pz_onnx_widen(&a, 2);
   for (int32_t d = a.rank; d < b.rank && a.rank > 1; d++) out.dim[out.rank++] = 1;
   for (int32_t d = 0; d < a.rank - 1; d++) out.dim[out.rank++] = a.dim[d];

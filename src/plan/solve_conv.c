@@ -152,10 +152,11 @@ static int32_t units_of(const pz_plan *plan, const method *m, pz_conv_direct_sha
   m->schedule(&s, &machine);
   return pz_conv_units(&s);
 }
-/* All calls together gather s->gathers units. */
-static pz_status gather(pz_plan *plan, const pz_node *node, const pz_conv_direct_shape *s, pz_conv_parts *p,
+/* All calls together gather s->gathers units, from results that are in cache. */
+static pz_status gather(pz_plan *plan, const pz_node *node, pz_conv_direct_shape *s, pz_conv_parts *p,
                         pz_error *err) {
   if (!s->gathers) return PZ_OK;
+  s->stream = 0;
   return pz_gather_moments(plan, node, &p->out.view, s->gathers, &p->statistics, err);
 }
 

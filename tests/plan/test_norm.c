@@ -3,10 +3,12 @@
 #include "base/cpu.h"
 #include "optimise/optimise.h"
 #include "support/compiled.h"
+#include "support/random_graph.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
 #include <string.h>
 
 #include <cmocka.h>
@@ -18,9 +20,8 @@ static pz_graph *parse(const char *text) {
   return graph;
 }
 
-/* Passes over memory for statistics; *gathered: normalisations whose convolution gathers them. */
-static int passes_of(const char *text, const pz_plan_options *options, int *gathered) {
-  pz_graph *graph = parse(text);
+/* Passes over memory for statistics; *gathered: normalisations whose convolution gathers them. Frees the graph. */
+static int passes_of(pz_graph *graph, const pz_plan_options *options, int *gathered) {
   pz_error err = {0};
   pz_plan *plan;
   int passes = 0;
@@ -44,7 +45,7 @@ typedef struct expected {
 
 static void check_plan(const char *text, const pz_plan_options *options, expected want) {
   int gathered;
-  assert_int_equal(passes_of(text, options, &gathered), want.passes);
+  assert_int_equal(passes_of(parse(text), options, &gathered), want.passes);
   assert_true(gathered >= want.gathered);
 }
 
@@ -111,7 +112,23 @@ static void test_filtered(void **state) {
              (expected){2, 2});
 }
 
+/* The random networks of test_networks.c have such normalisations. */
+static void test_random(void **state) {
+  (void)state;
+  int all = 0, gathered;
+  for (uint64_t seed = 3; seed <= 30; seed++) {
+    pz_graph *graph;
+    pz_error err;
+    if (seed % 5 < 3) continue;
+    assert_int_equal(pz_random_exported_graph(seed, &graph, &err), PZ_OK);
+    passes_of(graph, &(pz_plan_options){.isa = (pz_isa)(seed % PZ_ISA_COUNT)}, &gathered);
+    all += gathered;
+  }
+  assert_true(all > 0);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_direct), cmocka_unit_test(test_filtered)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_direct), cmocka_unit_test(test_filtered),
+                                     cmocka_unit_test(test_random)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

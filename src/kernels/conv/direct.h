@@ -31,11 +31,11 @@
 /* One call as a tile sees it: the operands at the tile's first point and first outer block. */
 typedef struct pz_conv_tile {
   const float *in, *weights, *bias, *base, *base_scale, *slope;
-  float *out, *statistics; /* the latter: of this strip */
-  int32_t outer;           /* the first outer block */
-  int32_t full;            /* whole input blocks in this pass */
-  int32_t rest;            /* whether the last input block, which is not whole, is in this pass */
-  int32_t first, last;     /* whether this is the first, the last pass */
+  float *out, *statistics;
+  int32_t outer;       /* the first outer block */
+  int32_t full;        /* whole input blocks in this pass */
+  int32_t rest;        /* whether the last input block, which is not whole, is in this pass */
+  int32_t first, last; /* whether this is the first, the last pass */
 } pz_conv_tile;
 
 /* Point r of a tile that is rw points wide. */
@@ -169,7 +169,7 @@ PZ_INLINE pz_v pz_conv_start(const pz_conv_direct_shape *s, const pz_conv_tile *
   return s->has_base_scale ? pz_v_fma(base, pz_v_load(t->base_scale + map), bias) : base + bias;
 }
 
-PZ_INLINE pz_v pz_conv_end(const pz_conv_direct_shape *s, const pz_conv_tile *t, int32_t kb, int32_t rw,
+PZ_INLINE void pz_conv_end(const pz_conv_direct_shape *s, const pz_conv_tile *t, int32_t kb, int32_t rw,
                            int32_t i, pz_v x) {
   const int32_t block = (t->outer + i % kb) / s->phases;
   pz_v slope = s->act == PZ_K_ACT_PRELU ? pz_v_load(t->slope + block * PZ_S) : pz_v_zero();
@@ -178,32 +178,7 @@ PZ_INLINE pz_v pz_conv_end(const pz_conv_direct_shape *s, const pz_conv_tile *t,
   if (t->last) x = pz_conv_finish(s, block, slope, x);
   if (t->last && s->stream) pz_v_stream(at, x);
   else pz_v_store(at, x);
-  return x;
 }
-
-/* ---- moments of results ---- */
-
-/* Of block j of the group, in this strip. */
-PZ_INLINE float *pz_conv_record(const pz_conv_direct_shape *s, const pz_conv_tile *t, int32_t j) {
-  const int32_t outer = t->outer + j;
-  return t->statistics + ((int64_t)(outer / s->phases) * s->gathers + outer % s->phases) * PZ_NORM_RECORD;
-}
-PZ_INLINE void pz_conv_gather(const pz_conv_direct_shape *s, const pz_conv_tile *t, int32_t kb,
-                              int32_t points, const pz_v *acc) {
-  PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
-    const pz_norm_lanes lanes = pz_norm_of_vectors(acc + k, kb, points);
-    pz_norm_gather(pz_conv_record(s, t, k), &lanes);
-  }
-}
-/* The strip that begins at row `row`: where its first unit is, empty. */
-PZ_INLINE void pz_conv_begin_strip(const pz_conv_direct_shape *s, int32_t kb, int64_t row, pz_conv_tile *t) {
-  const int64_t rows = pz_conv_sample_rows(s), blocks = pz_conv_outer_blocks(s) / s->phases,
-                strip = row % rows / pz_conv_strip_rows(s);
-  t->statistics += (row / rows * blocks * s->gathers + strip * s->phases) * PZ_NORM_RECORD;
-  PZ_ROLL for (int32_t k = 0; k < kb; ++k) pz_norm_clear(pz_conv_record(s, t, k));
-}
-
-/* ---- tiles, rows, strips ---- */
 
 PZ_INLINE void pz_conv_one_tile(const pz_conv_direct_shape *s, int32_t kb, int32_t rw,
                                 const pz_conv_tile *t) {
@@ -212,8 +187,7 @@ PZ_INLINE void pz_conv_one_tile(const pz_conv_direct_shape *s, int32_t kb, int32
   PZ_UNROLL for (int32_t i = 0; i < all; ++i) acc[i] = pz_conv_start(s, t, kb, rw, i);
   const float *weights = pz_conv_sum(s, kb, rw, s->in.block, t->full, t->in, t->weights, acc);
   if (rest && t->rest) pz_conv_sum(s, kb, rw, rest, 1, t->in + t->full * s->in.stride_c, weights, acc);
-  PZ_UNROLL for (int32_t i = 0; i < all; ++i) acc[i] = pz_conv_end(s, t, kb, rw, i, acc[i]);
-  if (s->gathers && t->last) pz_conv_gather(s, t, kb, rw * s->rh, acc);
+  PZ_UNROLL for (int32_t i = 0; i < all; ++i) pz_conv_end(s, t, kb, rw, i, acc[i]);
 }
 
 PZ_INLINE void pz_conv_tiles(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t count,
@@ -253,12 +227,26 @@ PZ_INLINE void pz_conv_rows(const pz_conv_direct_shape *s, int32_t kb, const pz_
   }
 }
 
+/* The moments of a strip of kb blocks, whose results are in level 2 still. In the tiles' registers they would cost more: compilers
+ * then spill sums. */
+PZ_INLINE void pz_conv_gather(const pz_conv_direct_shape *s, int32_t kb, const pz_conv_pass *p,
+                              const pz_conv_tile *t) {
+  const int64_t rows = pz_conv_sample_rows(s), n = p->row / rows, first = p->row % rows,
+                blocks = pz_conv_outer_blocks(s) / s->phases, strip = first / pz_conv_strip_rows(s);
+  PZ_ROLL for (int32_t k = t->outer; k < t->outer + kb; ++k) {
+    const float *out = t->out + n * s->out.stride_n + pz_conv_block_offset(s, &s->out, k);
+    const pz_norm_lanes lanes =
+        pz_norm_region(&s->out, out, first * s->rh, (first + p->row_end - p->row) * s->rh);
+    const int64_t unit = (n * blocks + k / s->phases) * s->gathers + strip * s->phases + k % s->phases;
+    pz_norm_store(t->statistics + unit * PZ_NORM_RECORD, &lanes);
+  }
+}
+
 /* All passes over a strip of rows of one outer group: chunk after chunk of input blocks. */
 PZ_INLINE void pz_conv_strip(const pz_conv_direct_shape *s, pz_conv_pass p, pz_conv_tile t) {
   const pz_conv_split outer = pz_conv_outer_groups(s);
   const int32_t kb = pz_conv_split_size(outer, p.group), whole = s->in.c / s->in.block;
   const pz_conv_range sees = pz_conv_sees(s, t.outer, kb);
-  if (s->gathers) pz_conv_begin_strip(s, kb, p.row, &t);
   PZ_ROLL for (p.begin = sees.begin; p.begin < sees.end; p.begin = p.end) {
     p.end = p.begin + s->c_chunk < sees.end ? p.begin + s->c_chunk : sees.end;
     t.first = p.begin == sees.begin, t.last = p.end == sees.end;
@@ -267,6 +255,7 @@ PZ_INLINE void pz_conv_strip(const pz_conv_direct_shape *s, pz_conv_pass p, pz_c
     else if (outer.large < outer.count) pz_conv_rows(s, outer.size - 1, &p, t);
     t.weights += (int64_t)kb * PZ_S * pz_conv_taps(s) * pz_conv_maps_in(s, p.begin, p.end);
   }
+  if (s->gathers) pz_conv_gather(s, kb, &p, &t);
 }
 
 PZ_INLINE int64_t pz_conv_strip_end(const pz_conv_direct_shape *s, int64_t row, int64_t end) {

@@ -15,10 +15,10 @@
 
 enum { PZ_NORM_SUMS = 4 };
 
-/* Of each lane: how many points, their mean, and the sum of the squares of their deviations from it. */
+/* Of each lane: how many points, the same for all; their mean, and the sum of the squares of their deviations from it. Whole
+ * vectors: a scalar count would be followed by a gap, and copies of both would wait for its store. */
 typedef struct pz_norm_lanes {
-  double count;
-  pz_vd mean[2], squares[2];
+  pz_vd count, mean[2], squares[2];
 } pz_norm_lanes;
 
 /* The same of a group of maps. */
@@ -55,12 +55,12 @@ PZ_INLINE void pz_norm_deviation(pz_v x, pz_v mean, pz_v *sum, pz_v *squares) {
   *squares = pz_v_fma(difference, difference, *squares);
 }
 
-PZ_INLINE void pz_norm_deviate_row(const float *p, int64_t stride, int32_t points, pz_v mean, pz_v *sum,
-                                   pz_v *squares) {
+PZ_INLINE void pz_norm_deviate_row(const float *p, int64_t stride, int32_t points, int32_t fetch, pz_v mean,
+                                   pz_v *sum, pz_v *squares) {
   int32_t i = 0;
   for (; i + PZ_NORM_SUMS <= points; i += PZ_NORM_SUMS) {
     /* about where the next piece is: memory would rest while this one is read again */
-    PZ_UNROLL for (int32_t k = 0; k < PZ_NORM_SUMS * PZ_S; k += 16)
+    PZ_UNROLL for (int32_t k = 0; k < fetch * PZ_NORM_SUMS * PZ_S; k += 16)
         __builtin_prefetch(p + (i + PZ_NORM_PIECE) * stride + k);
     PZ_UNROLL for (int32_t k = 0; k < PZ_NORM_SUMS; ++k)
         pz_norm_deviation(pz_v_load(p + (i + k) * stride), mean, &sum[k], &squares[k]);
@@ -70,9 +70,18 @@ PZ_INLINE void pz_norm_deviate_row(const float *p, int64_t stride, int32_t point
 
 PZ_INLINE pz_v pz_norm_total(const pz_v *sum) { return (sum[0] + sum[1]) + (sum[2] + sum[3]); }
 
-/* From the float nearest to the mean, and the sums of what is left of the points and of its squares. */
-PZ_INLINE pz_norm_lanes pz_norm_finished(pz_v mean, const pz_v *rest, const pz_v *squares, double count) {
-  pz_norm_lanes lanes = {.count = count};
+/* `points` points from w on of `rows` rows; fetch: 1 where more of them follow, and memory is far. */
+PZ_INLINE pz_norm_lanes pz_norm_piece(const pz_view *v, pz_norm_place at, int32_t rows, int32_t w,
+                                      int32_t points, int32_t fetch) {
+  pz_v sum[PZ_NORM_SUMS] = {{0}}, rest[PZ_NORM_SUMS] = {{0}}, squares[PZ_NORM_SUMS] = {{0}};
+  pz_norm_place again = at;
+  for (int32_t r = 0; r < rows; ++r, pz_norm_next_row(v, &at))
+    pz_norm_add_row(at.row + w * v->stride_w, v->stride_w, points, sum);
+  pz_v mean = pz_norm_total(sum) * (1.0f / ((float)rows * (float)points));
+  for (int32_t r = 0; r < rows; ++r, pz_norm_next_row(v, &again))
+    pz_norm_deviate_row(again.row + w * v->stride_w, v->stride_w, points, fetch, mean, rest, squares);
+  const double count = (double)rows * points;
+  pz_norm_lanes lanes = {.count = (pz_vd){0} + count};
   for (int i = 0; i < 2; ++i) {
     pz_vd off = pz_v_double(pz_norm_total(rest), i) * (1 / count);
     lanes.mean[i] = pz_v_double(mean, i) + off;
@@ -81,33 +90,10 @@ PZ_INLINE pz_norm_lanes pz_norm_finished(pz_v mean, const pz_v *rest, const pz_v
   return lanes;
 }
 
-/* `points` points from w on of `rows` rows. */
-PZ_INLINE pz_norm_lanes pz_norm_piece(const pz_view *v, pz_norm_place at, int32_t rows, int32_t w,
-                                      int32_t points) {
-  pz_v sum[PZ_NORM_SUMS] = {{0}}, rest[PZ_NORM_SUMS] = {{0}}, squares[PZ_NORM_SUMS] = {{0}};
-  pz_norm_place again = at;
-  for (int32_t r = 0; r < rows; ++r, pz_norm_next_row(v, &at))
-    pz_norm_add_row(at.row + w * v->stride_w, v->stride_w, points, sum);
-  pz_v mean = pz_norm_total(sum) * (1.0f / ((float)rows * (float)points));
-  for (int32_t r = 0; r < rows; ++r, pz_norm_next_row(v, &again))
-    pz_norm_deviate_row(again.row + w * v->stride_w, v->stride_w, points, mean, rest, squares);
-  return pz_norm_finished(mean, rest, squares, (double)rows * points);
-}
-
-/* x[0], x[step], ...: `points` of them, a small constant. */
-PZ_INLINE pz_norm_lanes pz_norm_of_vectors(const pz_v *x, int32_t step, int32_t points) {
-  pz_v sum[PZ_NORM_SUMS] = {{0}}, rest[PZ_NORM_SUMS] = {{0}}, squares[PZ_NORM_SUMS] = {{0}};
-  PZ_UNROLL for (int32_t i = 0; i < points; ++i) sum[i % PZ_NORM_SUMS] += x[i * step];
-  pz_v mean = pz_norm_total(sum) * (1.0f / (float)points);
-  PZ_UNROLL for (int32_t i = 0; i < points; ++i)
-      pz_norm_deviation(x[i * step], mean, &rest[i % PZ_NORM_SUMS], &squares[i % PZ_NORM_SUMS]);
-  return pz_norm_finished(mean, rest, squares, points);
-}
-
 /* ---- joining ---- */
 
 PZ_INLINE void pz_norm_join_lanes(pz_norm_lanes *a, const pz_norm_lanes *b) {
-  const double count = a->count + b->count, part = b->count / count, weight = a->count * part;
+  const pz_vd count = a->count + b->count, part = b->count / count, weight = a->count * part;
   for (int i = 0; i < 2; ++i) {
     pz_vd apart = b->mean[i] - a->mean[i];
     a->mean[i] += apart * part;
@@ -130,8 +116,8 @@ PZ_INLINE pz_norm_moments pz_norm_of_lanes(const pz_norm_lanes *lanes, int32_t b
   for (int32_t i = begin; i < end; ++i) sum += mean[i];
   sum /= end - begin;
   for (int32_t i = begin; i < end; ++i)
-    square += squares[i] + (mean[i] - sum) * (mean[i] - sum) * lanes->count;
-  return (pz_norm_moments){lanes->count * (end - begin), sum, square};
+    square += squares[i] + (mean[i] - sum) * (mean[i] - sum) * lanes->count[0];
+  return (pz_norm_moments){lanes->count[0] * (end - begin), sum, square};
 }
 
 /* ---- records: moments in memory, 5*S floats, aligned to the vector ---- */
@@ -139,23 +125,19 @@ PZ_INLINE pz_norm_moments pz_norm_of_lanes(const pz_norm_lanes *lanes, int32_t b
 enum { PZ_NORM_RECORD = 5 * PZ_S };
 
 PZ_INLINE void pz_norm_store(float *record, const pz_norm_lanes *lanes) {
-  memcpy(record, lanes->mean, sizeof lanes->mean);
-  memcpy(record + 2 * PZ_S, lanes->squares, sizeof lanes->squares);
-  memcpy(record + 4 * PZ_S, &lanes->count, sizeof lanes->count);
+  memcpy(record, lanes, sizeof *lanes);
 }
 PZ_INLINE pz_norm_lanes pz_norm_load(const float *record) {
   pz_norm_lanes lanes;
-  memcpy(lanes.mean, record, sizeof lanes.mean);
-  memcpy(lanes.squares, record + 2 * PZ_S, sizeof lanes.squares);
-  memcpy(&lanes.count, record + 4 * PZ_S, sizeof lanes.count);
+  memcpy(&lanes, record, sizeof lanes);
   return lanes;
 }
 
 /* For a kernel that gathers the moments of what it makes: a record of nothing, and more points in it. */
-PZ_INLINE void pz_norm_clear(float *record) { memset(record + 4 * PZ_S, 0, sizeof(double)); }
+PZ_INLINE void pz_norm_clear(float *record) { memset(record, 0, sizeof(pz_vd)); }
 PZ_INLINE void pz_norm_gather(float *record, const pz_norm_lanes *more) {
   pz_norm_lanes lanes = pz_norm_load(record);
-  if (lanes.count > 0) pz_norm_join_lanes(&lanes, more);
+  if (lanes.count[0] > 0) pz_norm_join_lanes(&lanes, more);
   else lanes = *more;
   pz_norm_store(record, &lanes);
 }
@@ -168,13 +150,13 @@ PZ_INLINE pz_norm_lanes pz_norm_region(const pz_view *v, const float *in, int64_
   const int64_t plane = first / v->h;
   pz_norm_place at = {.d = (int32_t)(plane % v->d), .h = (int32_t)(first % v->h)};
   at.row = in + plane / v->d * v->stride_c + at.d * v->stride_d + at.h * v->stride_h;
-  pz_norm_lanes all = {.count = 0, .mean = {{0}}, .squares = {{0}}};
+  pz_norm_lanes all = {.count = {0}};
   for (int64_t r = first; r < end; r += rows) {
     const int32_t now = end - r < rows ? (int32_t)(end - r) : rows;
     for (int32_t w = 0; w < v->w; w += PZ_NORM_PIECE) {
       const int32_t points = v->w - w < PZ_NORM_PIECE ? v->w - w : PZ_NORM_PIECE;
-      const pz_norm_lanes piece = pz_norm_piece(v, at, now, w, points);
-      if (all.count > 0) pz_norm_join_lanes(&all, &piece);
+      const pz_norm_lanes piece = pz_norm_piece(v, at, now, w, points, 1);
+      if (all.count[0] > 0) pz_norm_join_lanes(&all, &piece);
       else all = piece;
     }
     for (int32_t i = 0; i < now; ++i) pz_norm_next_row(v, &at);

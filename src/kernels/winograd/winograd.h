@@ -210,14 +210,14 @@ PZ_INLINE pz_v pz_winograd_end(const pz_conv_direct_shape *s, const pz_winograd_
 /* y: the results of a tile. */
 PZ_INLINE void pz_winograd_gather(const pz_winograd_sizes z, const pz_winograd_tile *t, const pz_v *y,
                                   float *record) {
-  const pz_view v = {.d = t->outputs[0],
-                     .h = t->outputs[1],
-                     .w = t->outputs[2],
-                     .stride_w = PZ_S,
-                     .stride_h = z.m2 * PZ_S,
-                     .stride_d = z.m1 * z.m2 * PZ_S};
+  const int32_t whole = t->outputs[0] == z.m0 && t->outputs[1] == z.m1 && t->outputs[2] == z.m2;
+  pz_view v = {.d = 1, .h = 1, .w = z.m0 * z.m1 * z.m2, .stride_w = PZ_S};
+  if (!whole) {
+    v.d = t->outputs[0], v.h = t->outputs[1], v.w = t->outputs[2];
+    v.stride_h = z.m2 * PZ_S, v.stride_d = z.m1 * v.stride_h;
+  }
   const pz_norm_place first = {.row = (const float *)y};
-  const pz_norm_lanes lanes = pz_norm_piece(&v, first, v.d * v.h, 0, v.w);
+  const pz_norm_lanes lanes = pz_norm_piece(&v, first, v.d * v.h, 0, v.w, 0);
   pz_norm_gather(record, &lanes);
 }
 

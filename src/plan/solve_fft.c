@@ -2,6 +2,7 @@
 #include "kernels/fft/pack.h"
 #include "plan/solve_conv.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,9 +11,10 @@
 static const int32_t sizes[] = {8, 12, 16, 24, 32, 64};
 enum { VARIANTS = 6 };
 
-#define LEAST_KERNEL 5          /* along one axis at least; smaller ones are minimal filtering's */
-#define BATCH        12         /* tiles; larger ones leave the caches (doc/kernels-fft.md) */
-#define MOST_SLOTS   (64 << 20) /* bytes of a batch's transformed inputs */
+#define LEAST_KERNEL 5           /* along one axis at least; smaller ones are minimal filtering's */
+#define BATCH        12          /* tiles; larger ones leave the caches (doc/kernels-fft.md) */
+#define MOST_SLOTS   (64 << 20)  /* bytes of a batch's transformed inputs */
+#define MOST_WEIGHTS (256 << 20) /* bytes of transformed weights */
 
 /* The smallest size that holds a whole row, but no more than `most`. */
 static int32_t size_of(int32_t most, int64_t row) {
@@ -92,8 +94,14 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
 
 /* ---- which applies ---- */
 
-/* Of a layer of random values (doc/kernels-fft.md). */
-#define ERROR 3e-7
+/* Relative L2 error of a layer of random values: of the transforms, and of sums over maps (doc/kernels-fft.md). */
+static double error_of(const pz_fft_shape *s) { return 1e-7 * sqrt(3.3 + 0.05 * s->conv.in.c); }
+
+static double weight_floats(const pz_plan *plan, const pz_node *node) {
+  pz_fft_shape s;
+  outline(plan, node, &s);
+  return 2.0 * pz_conv_weight_pairs(plan, node) * s.size[0] * s.size[1] * pz_fft_half(&s);
+}
 
 static double slot_bytes(const pz_fft_shape *s) {
   return 4.0 * (double)pz_fft_slot(s) * s->size[0] * s->size[1] * pz_fft_half(s);
@@ -108,34 +116,41 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
     if (a->stride[i] != 1 || a->dilation[i] != 1) return false;
     large |= a->kernel[i] >= LEAST_KERNEL;
   }
-  return large && ERROR <= plan->layer_error && outline(plan, node, &s) && slot_bytes(&s) <= MOST_SLOTS;
+  return large && outline(plan, node, &s) && error_of(&s) <= plan->layer_error &&
+         slot_bytes(&s) <= MOST_SLOTS && 4 * weight_floats(plan, node) <= MOST_WEIGHTS;
 }
 
 /* In vector multiply-adds at peak, from bench_fft on a core with AVX-512 (doc/kernels-fft.md): what a complex vector costs on
- * its way in, and out, for each round of transforms in registers; a product; a vector of weights that comes from level 3 or from
- * memory while products wait for it. */
-#define INPUT_ROUND    15.0
-#define OUTPUT_ROUND   11.0
+ * its way in along an axis of each size, and in parts of that on its way out; a product; all of them where a batch and its
+ * weights do not stay near level 2; a vector of weights that comes from level 3 or from memory while products wait for it. */
+static const double along[] = {12, 24, 26, 29, 31, 36};
+#define OUTPUT         0.75
 #define PRODUCT        1.05
-#define OUTSIDE_LEVEL2 1.2
-#define LEVEL3_WEIGHTS 6.0
-#define MEMORY_WEIGHTS 38.0
+#define OUTSIDE        1.25
+#define LEVEL3_WEIGHTS 14.0
+#define MEMORY_WEIGHTS 24.0
 #define MANY_WEIGHTS   (16 << 20) /* bytes that do not stay in level 3 from run to run */
+
+/* Of a complex vector through all axes. */
+static double way_in(const pz_fft_shape *s) {
+  double cost = 0;
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    for (int k = 0; k < VARIANTS; k++)
+      if (sizes[k] == s->size[i]) cost += along[k];
+  return cost;
+}
 
 static double cost(const pz_plan *plan, const pz_node *node) {
   pz_fft_shape s;
   if (!outline(plan, node, &s)) return 0;
   const double in = pz_fft_blocks(s.conv.in.c, plan->block), out = pz_fft_blocks(s.conv.out.c, plan->block);
   const double frequencies = (double)s.size[0] * s.size[1] * pz_fft_half(&s),
-               tiles = (double)pz_fft_all_tiles(&s);
+               tiles = (double)pz_fft_all_tiles(&s), passes = ceil(tiles / s.batch);
   const double vectors = 2.0 * s.conv.in.c * out * frequencies, bytes = 4.0 * plan->block * vectors;
-  const bool outside = bytes + slot_bytes(&s) > (double)pz_conv_this_machine(plan).l2;
-  double rounds = 0;
-  for (int i = 0; i < PZ_SPATIAL; i++) rounds += s.size[i] == 1 ? 0 : pz_fft_factor(s.size[i]) == 1 ? 1 : 2;
+  const bool outside = bytes + slot_bytes(&s) > 2.0 * (double)pz_conv_this_machine(plan).l2;
+  const double far = outside ? OUTSIDE : 1, product = 2.0 * s.batch * PRODUCT * far;
   const double stream = bytes > MANY_WEIGHTS ? MEMORY_WEIGHTS : outside ? LEVEL3_WEIGHTS : 0;
-  const double product = 2.0 * s.batch * PRODUCT * (outside ? OUTSIDE_LEVEL2 : 1);
-  const double passes = (double)((pz_fft_all_tiles(&s) + s.batch - 1) / s.batch);
-  return tiles * frequencies * rounds * (in * INPUT_ROUND + out * OUTPUT_ROUND) +
+  return tiles * frequencies * way_in(&s) * (in + out * OUTPUT) * far +
          passes * vectors * (product > stream ? product : stream);
 }
 
@@ -144,19 +159,13 @@ static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LAB
   outline(plan, node, &s);
   snprintf(label, PZ_LABEL_TEXT, "FFT, tiles of %dx%dx%d, batches of %d", s.size[0], s.size[1], s.size[2],
            s.batch);
-  *error = ERROR;
+  *error = error_of(&s);
 }
 
 static int32_t tile_rows(const pz_plan *plan, const pz_node *node) {
   pz_fft_shape s;
   outline(plan, node, &s);
   return pz_fft_outputs(&s, 1);
-}
-
-static double weight_floats(const pz_plan *plan, const pz_node *node) {
-  pz_fft_shape s;
-  outline(plan, node, &s);
-  return 2.0 * pz_conv_weight_pairs(plan, node) * s.size[0] * s.size[1] * pz_fft_half(&s);
 }
 
 const pz_solver pz_solver_fft = {.name = "FFT",

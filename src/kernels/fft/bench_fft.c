@@ -62,6 +62,8 @@ static const pz_fft_shape shape = {.conv = {.in = VIEW,
                                    .size = {TD, T, T},
                                    .batch = BATCH};
 
+_Static_assert(BATCH % RW == 0, "BATCH must be a multiple of RW");
+
 typedef struct operands {
   float *in, *weights, *bias, *out, *scratch;
 } operands;

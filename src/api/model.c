@@ -111,6 +111,8 @@ void pz_model_free(pz_model *model) {
   *model = (pz_model){0};
 }
 
+#define SPARE 0.03 /* of the convolutions' time for smaller weights (doc/memory.md) */
+
 pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wanted, pz_error *err) {
   const char *isa = options->isa ? options->isa : "native";
   *wanted = (pz_plan_options){.block = options->vector_block};
@@ -128,6 +130,7 @@ pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wan
     return pz_fail(err, PZ_ERROR_USAGE, "--memory %lld: expected a number of bytes",
                    (long long)options->memory);
   wanted->memory = (double)options->memory;
+  wanted->spare = SPARE;
   if (!strcmp(slabs, "auto")) wanted->slabs = PZ_SLABS_AUTO;
   else if (!strcmp(slabs, "always")) wanted->slabs = PZ_SLABS_ALWAYS;
   else if (strcmp(slabs, "never"))

@@ -114,12 +114,24 @@ static const json_t *times_of(pz_tuner *t, const char *problem) {
 
 static const struct {
   double cost; /* times the cheapest one's */
-  int32_t most;
-} bounds[] = {
-    [PZ_EFFORT_ESTIMATE] = {0, 0}, [PZ_EFFORT_MEASURE] = {1.7, 6}, [PZ_EFFORT_EXHAUSTIVE] = {4, INT32_MAX}};
+  int32_t most,
+      alike; /* in all; with weights of one size: tiles with their axes in another order, other batches */
+} bounds[] = {[PZ_EFFORT_ESTIMATE] = {0, 0, 0},
+              [PZ_EFFORT_MEASURE] = {1.7, 6, 3},
+              [PZ_EFFORT_EXHAUSTIVE] = {4, INT32_MAX, INT32_MAX}};
+
+/* Few enough of those before it have weights of its size. */
+static bool is_unlike(pz_effort effort, const pz_candidate *c, int32_t i) {
+  int32_t alike = 0;
+  for (int32_t k = 0; k < i; k++) alike += c[k].weights == c[i].weights;
+  return alike < bounds[effort].alike;
+}
 
 bool pz_tuner_wants(pz_effort effort, const pz_candidate *c, int32_t i) {
-  return i < bounds[effort].most && c[i].cost <= bounds[effort].cost * c[0].cost;
+  if (c[i].cost > bounds[effort].cost * c[0].cost || !is_unlike(effort, c, i)) return false;
+  int32_t before = 0;
+  for (int32_t k = 0; k < i && before < bounds[effort].most; k++) before += is_unlike(effort, c, k);
+  return before < bounds[effort].most;
 }
 
 int32_t pz_tuner_count(pz_effort effort, const pz_candidate *c, int32_t n, bool *complete) {
@@ -131,17 +143,6 @@ int32_t pz_tuner_count(pz_effort effort, const pz_candidate *c, int32_t n, bool 
     *complete &= c[i].seconds > 0;
   }
   return wanted;
-}
-
-/* Of those as fast as can be told apart, the one with the smallest weights. */
-static int32_t smallest_of_fast(const pz_candidate *c, int32_t n, double fastest) {
-  int32_t best = -1;
-  for (int32_t i = 0; i < n; i++)
-    if (c[i].seconds > 0 && c[i].seconds <= 1.03 * fastest &&
-        (best < 0 || c[i].weights < c[best].weights ||
-         (c[i].weights == c[best].weights && c[i].seconds < c[best].seconds)))
-      best = i;
-  return best < 0 ? 0 : best;
 }
 
 int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
@@ -158,7 +159,7 @@ int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz
   pz_text_free(&problem);
   for (int32_t i = 0; complete && i < n; i++)
     if (c[i].seconds > 0 && !(c[best].seconds > 0 && c[best].seconds <= c[i].seconds)) best = i;
-  return complete ? smallest_of_fast(c, n, c[best].seconds) : best;
+  return best;
 }
 
 /* ---- what is told ---- */

@@ -305,6 +305,7 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   plan->unpacked = options->unpacked;
   plan->slabs = options->slabs;
   plan->memory = options->memory;
+  plan->spare = options->spare;
   plan->layer_error = options->exact ? 0 : (options->max_error > 0 ? options->max_error : PZ_MAX_ERROR) / 2;
   plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
   plan->arena = pz_arena_new();

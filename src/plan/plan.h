@@ -115,6 +115,7 @@ typedef struct pz_plan_options {
   bool unpacked;    /* weights of convolutions stay zero: for plans that are only timed */
   pz_slabs slabs;
   double memory;    /* bytes that packed weights and a run may take together; 0: any */
+  double spare;     /* the part of all convolutions' time that may be given for smaller weights */
   pz_choose choose; /* NULL: the cheapest */
   void *choose_host;
 } pz_plan_options;
@@ -123,10 +124,10 @@ struct pz_plan {
   pz_arena *arena; /* owned */
   const pz_graph *graph;
   pz_isa isa;
-  int32_t block; /* S */
+  int32_t block;      /* S */
   bool unpacked, dry; /* dry: nothing is packed, while alternatives are compared */
   pz_slabs slabs;
-  double memory;
+  double memory, spare;
   double layer_error;              /* what a layer may have: half of max_error, as results have
                                       less than their layers (doc/kernels-winograd.md); 0: only direct sums */
   const struct pz_solver **chosen; /* by node */

@@ -196,15 +196,16 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
 }
 
 /* In vector multiply-adds at peak, from bench_winograd on a core with AVX-512 (doc/kernels-winograd.md): what one vector costs
- * on its way through a transform (input, output; more where a batch is larger than level 2), and one vector of weights that
- * comes from level 3 or from memory while products wait for it. */
-#define INPUT_VECTOR   16.0
-#define OUTPUT_VECTOR  13.0
+ * on its way through a transform (input, output; more where a batch is larger than level 2), what a multiply-add does, and
+ * how long a batch waits for one vector of weights that comes from level 2, from level 3 or from memory. */
+#define INPUT_VECTOR   14.0
+#define OUTPUT_VECTOR  12.0
 #define OUTSIDE_LEVEL2 1.3
-#define LEVEL3_WEIGHTS 6.0
-#define MEMORY_WEIGHTS 40.0
+#define PRODUCT        1.1
+#define LEVEL2_WEIGHTS 1.0
+#define LEVEL3_WEIGHTS 2.5
+#define MEMORY_WEIGHTS 12.0
 #define MANY_WEIGHTS   (16 << 20) /* bytes that do not stay in level 3 from run to run */
-#define PRODUCT        1.15
 
 static double cost(const pz_plan *plan, const pz_node *node) {
   const pz_shape5 in = pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape);
@@ -218,8 +219,10 @@ static double cost(const pz_plan *plan, const pz_node *node) {
   const double batch = batch_of(&v, tiles), batches = ceil(tiles / batch);
   const double weights = (double)in.c * blocks_out, bytes = weights * points * vector;
   const double slots = points * batch * (blocks_in > blocks_out ? blocks_in : blocks_out) * vector;
-  const double stream = bytes > MANY_WEIGHTS ? MEMORY_WEIGHTS : bytes + slots > l2 ? LEVEL3_WEIGHTS : 1;
-  const double product = PRODUCT * batch, each = product > stream ? product : stream;
+  const double stream = bytes > MANY_WEIGHTS ? MEMORY_WEIGHTS
+                        : bytes + slots > l2 ? LEVEL3_WEIGHTS
+                                             : LEVEL2_WEIGHTS;
+  const double each = PRODUCT * batch + stream;
   const double transforms =
       (blocks_in * INPUT_VECTOR + blocks_out * OUTPUT_VECTOR) * (slots > l2 ? OUTSIDE_LEVEL2 : 1);
   return points * (tiles * transforms + batches * weights * each);

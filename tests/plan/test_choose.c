@@ -179,19 +179,43 @@ static void test_memory(void **state) {
   assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
   assert_true(4.0 * (double)(plan->arena_floats + plan->n_weights) <= options.memory);
   pz_plan_free(plan);
-  options.memory = run / 2;
+  options.memory = run / 8;
   assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_ERROR_INPUT);
   assert_non_null(strstr(err.message, "MB of memory at least"));
   pz_graph_free(g);
 }
 
+static double cost_of(const pz_plan *plan) {
+  double cost = 0;
+  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
+    if (plan->choices[n].n) cost += pz_plan_candidate(plan, n)->cost;
+  return cost;
+}
+
+/* Weights become smaller for the part of the time that may be given, and no more of it is taken. */
+static void test_spare(void **state) {
+  (void)state;
+  pz_graph *g = graph();
+  pz_error err = {0};
+  double cost[3] = {0};
+  int64_t weights[3] = {0};
+  for (int i = 0; i < 3; i++) {
+    pz_plan *plan = NULL;
+    const pz_plan_options options = {.isa = PZ_ISA_SSE4, .spare = 0.1 * i};
+    assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
+    cost[i] = cost_of(plan), weights[i] = plan->n_weights;
+    assert_true(cost[i] <= (1 + options.spare) * cost[0]);
+    pz_plan_free(plan);
+  }
+  assert_true(weights[1] < weights[0] && weights[2] < weights[1]);
+  pz_graph_free(g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_cheapest),
-      cmocka_unit_test(test_chosen_is_built),
-      cmocka_unit_test(test_exact_leaves_direct_sums),
-      cmocka_unit_test(test_problems),
-      cmocka_unit_test(test_refuses),
+      cmocka_unit_test(test_spare),           cmocka_unit_test(test_cheapest),
+      cmocka_unit_test(test_chosen_is_built), cmocka_unit_test(test_exact_leaves_direct_sums),
+      cmocka_unit_test(test_problems),        cmocka_unit_test(test_refuses),
       cmocka_unit_test(test_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@ static const int32_t sizes[] = {8, 12, 16, 24, 32, 64};
 enum { VARIANTS = 6 };
 
 #define LEAST_KERNEL 5           /* along one axis at least; smaller ones are minimal filtering's */
-#define BATCH        12          /* tiles; larger ones leave the caches (doc/kernels-fft.md) */
+#define BATCH        12          /* tiles at most; more leave the caches (doc/kernels-fft.md) */
 #define MOST_SLOTS   (64 << 20)  /* bytes of a batch's transformed inputs */
 #define MOST_WEIGHTS (256 << 20) /* bytes of transformed weights */
 
@@ -41,8 +41,9 @@ static bool outline(const pz_plan *plan, const pz_node *node, pz_fft_shape *s) {
     s->size[i] = kernel[i] > 1 ? size_of(sizes[pz_variant_of(plan, node)], out.s[i] + kernel[i] - 1) : 1;
     if (kernel[i] > 1 && s->size[i] <= kernel[i]) return false;
   }
-  const int64_t half = (pz_fft_all_tiles(s) + 1) / 2; /* work for two at least */
-  pz_fft_schedule(s, pz_conv_this_machine(plan).registers, half < BATCH ? (int32_t)half : BATCH);
+  /* an even number of equal batches: work for two */
+  const int64_t tiles = pz_fft_all_tiles(s), batches = (tiles + 2 * BATCH - 1) / (2 * BATCH) * 2;
+  pz_fft_schedule(s, pz_conv_this_machine(plan).registers, (int32_t)((tiles + batches - 1) / batches));
   return true;
 }
 

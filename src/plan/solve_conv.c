@@ -152,11 +152,15 @@ static int32_t units_of(const pz_plan *plan, const method *m, pz_conv_direct_sha
   m->schedule(&s, &machine);
   return pz_conv_units(&s);
 }
-/* All calls together gather s->gathers units, from results that are in cache. */
-static pz_status gather(pz_plan *plan, const pz_node *node, pz_conv_direct_shape *s, pz_conv_parts *p,
+/* Results that go past the caches would have to be read again: a pass of its own costs no more. */
+static bool gathers(const pz_plan *plan, const pz_node *node, const method *m,
+                    const pz_conv_direct_shape *s) {
+  return m->gathers && !s->stream && pz_wants_moments(plan, node);
+}
+/* All calls together gather s->gathers units. */
+static pz_status gather(pz_plan *plan, const pz_node *node, const pz_conv_direct_shape *s, pz_conv_parts *p,
                         pz_error *err) {
   if (!s->gathers) return PZ_OK;
-  s->stream = 0;
   return pz_gather_moments(plan, node, &p->out.view, s->gathers, &p->statistics, err);
 }
 
@@ -192,7 +196,7 @@ static pz_status build_conv(pz_plan *plan, const pz_node *node, pz_step *step, c
     PZ_TRY(add_conv(plan, step, &reduce, &tail.shape, &q, behind, err));
     snprintf(rest, sizeof rest, ", %d maps over lanes", tail.shape.out.c);
   } else if (cut) s = tail.shape, m = &reduce;
-  else if (m->gathers && pz_wants_moments(plan, node)) s.gathers = units_of(plan, m, s);
+  else if (gathers(plan, node, m, &s)) s.gathers = units_of(plan, m, s);
   PZ_TRY(gather(plan, node, &s, &p, err));
   PZ_TRY(add_conv(plan, step, m, &s, &p, weights, err));
   return pz_set_algorithm(plan, step, err, "%s%s %dx%dx%d, %d blocks x %d points%s", m->name,
@@ -240,8 +244,8 @@ static pz_status build_phases(pz_plan *plan, const pz_node *node, pz_step *step,
   const pz_deconv_merge merge = m->merges ? pz_deconv_merges(&s) : PZ_DECONV_EACH;
   const int32_t n = pz_deconv_phases(&s, merge);
   pz_deconv_phase phase = {.out_offset = 0};
-  const bool gathers = m->gathers && pz_wants_moments(plan, node);
-  for (int32_t i = 0; i < n && gathers; i++)
+  const bool wanted = gathers(plan, node, m, &s);
+  for (int32_t i = 0; i < n && wanted; i++)
     if (pz_deconv_phase_of(&s, merge, i, &phase)) s.gathers += units_of(plan, m, phase.shape);
   PZ_TRY(gather(plan, node, &s, &p, err));
   for (int32_t i = 0; i < n; i++)

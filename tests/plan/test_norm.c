@@ -61,7 +61,7 @@ static void check(const char *text, pz_plan_options options, expected want) {
 /* Several samples, few of them whole strips; kernels of 3 and 1, strides, groups of maps, plain input, padding lanes; a
  * normalisation of several blocks; two of one result, which is used otherwise too; transposed with phases alike and not. */
 static const char direct[] = "graph \"direct\"\n"
-                             "input %x 2x3x9x33x35\n"
+                             "input %x 2x3x4x11x13\n"
                              "const %w1 20x3x3x3x3 = seed 1 scale 0.2\n"
                              "const %b1 20 = seed 2 scale 5\n"
                              "const %w2 48x20x3x3x3 = seed 3 scale 0.1\n"

@@ -207,9 +207,9 @@ PZ_INLINE pz_v pz_winograd_end(const pz_conv_direct_shape *s, const pz_winograd_
   return x;
 }
 
-/* y: the results of a tile. */
-PZ_INLINE void pz_winograd_gather(const pz_winograd_sizes z, const pz_winograd_tile *t, const pz_v *y,
-                                  float *record) {
+/* y: the results of a tile. Not inlined: the transforms around it would have fewer registers. */
+static __attribute__((noinline, unused)) void
+pz_winograd_gather(const pz_winograd_sizes z, const pz_winograd_tile *t, const pz_v *y, float *record) {
   const int32_t whole = t->outputs[0] == z.m0 && t->outputs[1] == z.m1 && t->outputs[2] == z.m2;
   pz_view v = {.d = 1, .h = 1, .w = z.m0 * z.m1 * z.m2, .stride_w = PZ_S};
   if (!whole) {

@@ -29,7 +29,11 @@ def pznet_package(folder, threads, name="net"):
 
 def torch_module(torch, folder):
     if (folder / "net.module").exists():
-        return torch.load(folder / "net.module", weights_only=False)
+        import peers_onnx
+        kept = torch.load(folder / "net.module")
+        net = peers_onnx.build(*kept["build"])[0]
+        net.load_state_dict(kept["weights"])
+        return net
     sys.path.insert(0, str(HERE.parent / "models"))
     import torch_nets
     net = torch_nets.load(folder / "net.prototxt")

@@ -1,5 +1,5 @@
 """Writes one network for all engines, with the same weights: net.onnx, input.npy, and of the U-Nets of models/ net.prototxt,
-net.pt and net.caffemodel, of those that come as ONNX files (peers_onnx.py) net.module, a pickled PyTorch module.
+net.pt and net.caffemodel, of those that come as ONNX files (peers_onnx.py) net.module: how to build it, and its weights.
 
     python3 peers_prepare.py NAME FOLDER SEED [MAPS PATCH]
 
@@ -37,7 +37,7 @@ def prepare(name, folder, seed, maps, patch):
 def prepare_module(name, folder, seed, maps, patch):
     import peers_onnx
     net, shape = peers_onnx.build(name, seed, maps, patch)
-    torch.save(net, folder / "net.module")
+    torch.save({"build": (name, seed, maps, patch), "weights": net.state_dict()}, folder / "net.module")
     export_onnx(net, shape, folder / "net.onnx")
     return {"multiply_adds": peers_onnx.multiply_adds(net, torch.rand(shape)),
             "parameters": sum(p.numel() for p in net.parameters()), "input": list(shape)}

@@ -208,7 +208,11 @@ def attempt(test, pznet, folder, inputs, outputs, chosen):
     unknown = [p.name for p in net.inputs if p.name not in left]
     if unknown:
         return "failed", f"the network has an input '{unknown[0]}', the model has none"
-    results = net(*[numpy.asarray(left[p.name]).astype(numpy.float32) for p in net.inputs])
+    with numpy.errstate(over="ignore"):
+        given = [numpy.asarray(left[p.name]).astype(numpy.float32) for p in net.inputs]
+    if any(numpy.isinf(g).any() and not numpy.isinf(numpy.asarray(left[p.name])).any() for p, g in zip(net.inputs, given)):
+        return "refused", "inputs are beyond the range of float32"
+    results = net(*given)
     wrong = differences(test, results if isinstance(results, tuple) else (results,), outputs)
     return ("failed", wrong) if wrong else (None, "")
 
@@ -267,6 +271,7 @@ def reasons(rows):
     groups = collections.defaultdict(list)
     for row in rows:
         text = re.sub(r"^\S*model\.onnx(:[^ ]*)?:? ", "", row["detail"])
+        text = re.sub(r"of type u?int\d+", "of integers", re.sub(r"data type \d+", "data type ...", text))
         groups[re.sub(r"'[^']*'", "'...'", text)].append(row["name"].removeprefix("test_"))
     return [f"- {text}: {', '.join(sorted(names)[:6])}{f' and {len(names) - 6} more' if len(names) > 6 else ''}"
             for text, names in sorted(groups.items(), key=lambda g: -len(g[1]))]

@@ -280,7 +280,8 @@ static void external_data(void **state) {
   refuses_external("w.bin", NULL, NULL, "tensor 'w': has 16 bytes of data, expected 8");
   refuses_external("w.bin", "12", "8", "is at bytes 12 to 20 of 'w.bin', which has 16 bytes");
   refuses_external("w.bin", "17", NULL, "which has 16 bytes");
-  refuses_external("w.bin", "9223372036854775807", "9223372036854775807", "which has 16 bytes");
+  refuses_external("w.bin", "9223372036854775807", "9223372036854775807",
+                   "is at bytes 9223372036854775807 to 18446744073709551614 of 'w.bin', which has 16 bytes");
   refuses_external("w.bin", "-1", NULL, "the offset or length of external data is no number");
   refuses_external("w.bin", "99999999999999999999", NULL, "is no number");
   refuses_external("", NULL, NULL, "its data file '' has no name");

@@ -115,9 +115,9 @@ static pz_status stored_raw(pz_onnx *c, const pz_onnx_tensor *t, const char *lab
   const int64_t length = t->length < 0 ? left : t->length;
   if (left < 0 || length > left)
     return pz_fail(c->err, PZ_ERROR_INPUT,
-                   "%s: its data is at bytes %lld to %lld of '%.200s', which has %lld bytes", label,
-                   (long long)t->offset, (long long)t->offset + (length < 0 ? 0 : length), t->location,
-                   (long long)size);
+                   "%s: its data is at bytes %lld to %llu of '%.200s', which has %lld bytes", label,
+                   (long long)t->offset, (unsigned long long)t->offset + (uint64_t)(length < 0 ? 0 : length),
+                   t->location, (long long)size);
   *raw = (pz_onnx_raw){map->data + t->offset, (size_t)length};
   return PZ_OK;
 }

@@ -20,8 +20,10 @@ typedef struct generator {
 /* ---- printing ---- */
 
 /* The direct kernel alone gathers moments, into records from unit `unit` on. */
-static void print_statistics(const char *kernel, int32_t unit) {
-  if (!strcmp(kernel, "pz_conv_direct")) printf("o->statistics + %d * 5 * PZ_S, ", unit);
+static void print_statistics(const char *kernel, const pz_conv_direct_shape *s, int32_t unit) {
+  if (strcmp(kernel, "pz_conv_direct")) return;
+  if (s->gathers) printf("o->statistics + %d * 5 * PZ_S, ", unit);
+  else printf("NULL, ");
 }
 
 static void print_ints(const char *name, const int32_t v[3]) {
@@ -56,7 +58,7 @@ static void print_run(const generator *g, int32_t index, const char *kernel, con
   printf("  %s((pz_conv_direct_shape)", kernel);
   print_shape(s);
   printf(",\n  o->in, o->weights, o->bias, o->base, o->base_scale, o->slope, o->out, ");
-  print_statistics(kernel, 0);
+  print_statistics(kernel, s, 0);
   printf("worker, workers);\n}\n");
 }
 
@@ -386,7 +388,7 @@ static void print_phases(const generator *g, int32_t index, const char *kernel,
     if (s->base.c) printf("o->base + %lld, ", (long long)p.base_offset);
     else printf("NULL, ");
     printf("o->base_scale, o->slope, o->out + %lld, ", (long long)p.out_offset);
-    print_statistics(kernel, unit);
+    print_statistics(kernel, &p.shape, unit);
     printf("worker, workers);\n");
     unit += p.shape.gathers ? pz_conv_units(&p.shape) : 0;
     weights +=

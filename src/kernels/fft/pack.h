@@ -53,7 +53,7 @@ typedef struct pz_fft_circle {
 } pz_fft_circle;
 
 static inline pz_fft_circle pz_fft_circle_of(int32_t n) {
-  pz_fft_circle c;
+  pz_fft_circle c = {{0}, {0}};
   for (int32_t j = 0; j < n; ++j) c.re[j] = cos(PZ_FFT_TURN * j / n), c.im[j] = sin(PZ_FFT_TURN * j / n);
   return c;
 }

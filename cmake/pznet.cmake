@@ -9,7 +9,7 @@ if(PZ_SANITIZE)
   target_compile_options(pz_options INTERFACE -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
     -fno-omit-frame-pointer)
   target_link_options(pz_options INTERFACE -fsanitize=address,undefined)
-  target_compile_definitions(pz_options INTERFACE "PZ_INLINE=static inline" PZ_UNROLL=) # kernels/view.h, vec.h
+  target_compile_definitions(pz_options INTERFACE "PZ_INLINE=static inline" PZ_UNROLL=PZ_ROLL) # kernels/view.h, vec.h
 endif()
 
 # pz_room(base SOURCES a.c b.c LIBS m): the static library pz_base.

@@ -46,17 +46,20 @@ typedef float pz_v_anywhere __attribute__((vector_size(4 * PZ_S), aligned(4), ma
 
 /* ---- loops, and what keeps compilers from moving things ---- */
 
-/* In front of a loop with constant bounds: unroll it wholly; never unroll it. */
-#if defined(PZ_UNROLL) /* as nothing, by a build with sanitizers */
-#define PZ_ROLL
-#elif defined(__clang__)
+/* In front of a loop with constant bounds: unroll it wholly; never unroll it. A build with sanitizers says that the first is
+ * the second. */
+#if defined(__clang__)
+#define PZ_ROLL _Pragma("clang loop unroll(disable)")
+#ifndef PZ_UNROLL
 #define PZ_UNROLL _Pragma("clang loop unroll(full)")
-#define PZ_ROLL   _Pragma("clang loop unroll(disable)")
+#endif
 #else
+#define PZ_ROLL _Pragma("GCC unroll 1")
+#ifndef PZ_UNROLL
 /* More than any loop here has. Where gcc does not see that the bounds are constant (at -O1), it copies the body as often
  * as this says; 65534 took it minutes. */
 #define PZ_UNROLL _Pragma("GCC unroll 128")
-#define PZ_ROLL   _Pragma("GCC unroll 1")
+#endif
 #endif
 
 /* Emits nothing: x has to be in a register here; no load or store may move across. */

@@ -40,8 +40,9 @@ PZ_INLINE void pz_winograd_positions(const pz_winograd_positions_shape s, const 
     const int32_t group = (int32_t)(i % outer.count), first = pz_conv_split_begin(outer, group);
     const float *in = slots + p * slot, *w = weights + p * each + first * block;
     float *out = products + p * slot + first * g->out.stride_c;
-    if (group < outer.large) pz_winograd_multiply_group(g, outer.size, in, w, out);
-    else if (outer.large < outer.count) pz_winograd_multiply_group(g, outer.size - 1, in, w, out);
+    if (group < outer.large) pz_winograd_multiply_group(g, outer.size, pz_winograd_far(&s), in, w, out);
+    else if (outer.large < outer.count)
+      pz_winograd_multiply_group(g, outer.size - 1, pz_winograd_far(&s), in, w, out);
   }
 }
 

@@ -156,18 +156,24 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_conv_direct_shape *g, int32_t 
       pz_v_store(out + i % kb * g->out.stride_c + i / kb * PZ_S, acc[i]);
 }
 
-/* All tiles of the batch by the weights of one outer group of kb blocks, some tiles at a time. The weights behind these, of the
- * next group, are fetched meanwhile: they come from level 3 or from memory. (Behind the last ones nothing is fetched that
- * matters.) */
-PZ_INLINE void pz_winograd_multiply_group(const pz_conv_direct_shape *g, int32_t kb, const float *in,
-                                          const float *weights, float *out) {
+/* Whether weights come from level 3 or from memory, and are fetched early. */
+PZ_INLINE int32_t pz_winograd_far(const pz_winograd_shape *s) {
+  const pz_conv_direct_shape *g = &s->product;
+  return (int64_t)pz_winograd_points(s) * g->in.c * pz_winograd_blocks(g->out.c, PZ_S) * PZ_S * 4 > 512 << 10;
+}
+
+/* All tiles of the batch by the weights of one outer group of kb blocks, some tiles at a time. far: the weights behind these, of
+ * the next group, are fetched meanwhile. (Behind the last ones nothing is fetched that matters.) */
+PZ_INLINE void pz_winograd_multiply_group(const pz_conv_direct_shape *g, int32_t kb, int32_t far,
+                                          const float *in, const float *weights, float *out) {
   const pz_conv_split tiles = pz_conv_row_tiles(g, kb);
   const int64_t floats = (int64_t)kb * PZ_S * g->in.c,
                 each = (floats / PZ_WINOGRAD_LINE + tiles.count - 1) / tiles.count * PZ_WINOGRAD_LINE;
   const float *next = weights + floats;
   PZ_ROLL for (int32_t i = 0; i < tiles.count; ++i, next += each) {
     const int32_t size = i < tiles.large ? tiles.size : tiles.size - 1;
-    PZ_ROLL for (int64_t line = 0; line < each; line += PZ_WINOGRAD_LINE) __builtin_prefetch(next + line);
+    PZ_ROLL for (int64_t line = 0; far && line < each; line += PZ_WINOGRAD_LINE)
+        __builtin_prefetch(next + line);
     if (i < tiles.large) pz_winograd_multiply_tile(g, kb, tiles.size, in, weights, out);
     else pz_winograd_multiply_tile(g, kb, tiles.size - 1, in, weights, out);
     in += size * PZ_S, out += size * PZ_S;
@@ -175,16 +181,16 @@ PZ_INLINE void pz_winograd_multiply_group(const pz_conv_direct_shape *g, int32_t
 }
 
 /* The outer groups of one transformed position; returns where the next position's weights are. */
-PZ_INLINE const float *pz_winograd_multiply_point(const pz_conv_direct_shape *g, const float *in,
+PZ_INLINE const float *pz_winograd_multiply_point(const pz_conv_direct_shape *g, int32_t far, const float *in,
                                                   const float *weights, float *out) {
   const pz_conv_split outer = pz_conv_outer_groups(g);
   PZ_ROLL for (int32_t i = 0; i < outer.large; ++i, out += outer.size * g->out.stride_c) {
-    pz_winograd_multiply_group(g, outer.size, in, weights, out);
+    pz_winograd_multiply_group(g, outer.size, far, in, weights, out);
     weights += (int64_t)outer.size * PZ_S * g->in.c;
   }
   if (outer.large == outer.count) return weights;
   PZ_ROLL for (int32_t i = outer.large; i < outer.count; ++i, out += (outer.size - 1) * g->out.stride_c) {
-    pz_winograd_multiply_group(g, outer.size - 1, in, weights, out);
+    pz_winograd_multiply_group(g, outer.size - 1, far, in, weights, out);
     weights += (int64_t)(outer.size - 1) * PZ_S * g->in.c;
   }
   return weights;
@@ -256,9 +262,12 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
     pz_v v[PZ_WINOGRAD_MOST_A];
     PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) v[d] = y[(d * z.m1 + h) * z.m2 + w];
     pz_winograd_back(z.m0, z.r0, v, 1);
-    PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) if (d < t->outputs[0]) y[(d * z.m1 + h) * z.m2 + w] =
-        pz_winograd_end(&s->conv, e, block, out + d * s->conv.out.stride_d, base + d * s->conv.base.stride_d,
-                        v[d]);
+    PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) if (d < t->outputs[0]) {
+      v[d] = pz_winograd_end(&s->conv, e, block, out + d * s->conv.out.stride_d,
+                             base + d * s->conv.base.stride_d, v[d]);
+      if (s->conv.gathers)
+        y[(d * z.m1 + h) * z.m2 + w] = v[d]; /* else gcc 12 stores it too: 17% of the stage */
+    }
   }
   if (record) pz_winograd_gather(z, t, y, record);
 }
@@ -320,7 +329,7 @@ PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winogra
       s->conv.base.c ? b->count * pz_winograd_blocks(s->conv.out.c, PZ_S) * z.m0 * z.m1 : 0;
   int32_t row = 0, base_row = 0;
   PZ_ROLL for (int32_t p = 0; p < points; ++p) {
-    weights = pz_winograd_multiply_point(&s->product, slots + z.slot, weights, slots);
+    weights = pz_winograd_multiply_point(&s->product, pz_winograd_far(s), slots + z.slot, weights, slots);
     slots += z.slot;
     PZ_ROLL for (const int32_t stop = (int32_t)((int64_t)rows * (p + 1) / points); row < stop; ++row) {
       if (ahead.index < b->first + b->count + b->next) pz_winograd_fetch_row(s, z, &ahead, in);

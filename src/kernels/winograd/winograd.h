@@ -172,8 +172,9 @@ PZ_INLINE void pz_winograd_multiply_group(const pz_conv_direct_shape *g, int32_t
   const float *next = weights + floats;
   PZ_ROLL for (int32_t i = 0; i < tiles.count; ++i, next += each) {
     const int32_t size = i < tiles.large ? tiles.size : tiles.size - 1;
-    PZ_ROLL for (int64_t line = 0; far && line < each; line += PZ_WINOGRAD_LINE)
-        __builtin_prefetch(next + line);
+    if (far) {
+      PZ_ROLL for (int64_t line = 0; line < each; line += PZ_WINOGRAD_LINE) __builtin_prefetch(next + line);
+    }
     if (i < tiles.large) pz_winograd_multiply_tile(g, kb, tiles.size, in, weights, out);
     else pz_winograd_multiply_tile(g, kb, tiles.size - 1, in, weights, out);
     in += size * PZ_S, out += size * PZ_S;

@@ -50,7 +50,8 @@ static void plan_table(const pz_plan *p, pz_text *out) {
                  pz_isa_get(p->isa)->title, p->block, "layer", "operator", "algorithm");
   for (int32_t i = 0; i < p->n_steps; i++) {
     int32_t first = 0; /* of the steps of a layer that runs slab by slab */
-    while (strcmp(p->steps[first].name, p->steps[i].name) || strcmp(p->steps[first].op, p->steps[i].op)) first++;
+    while (strcmp(p->steps[first].name, p->steps[i].name) || strcmp(p->steps[first].op, p->steps[i].op))
+      first++;
     if (first == i)
       pz_text_printf(out, "%-28s %-14s %s\n", p->steps[i].name, p->steps[i].op, p->steps[i].algorithm);
   }
@@ -70,8 +71,9 @@ static void candidate_line(const pz_choice *choice, int32_t i, pz_text *out) {
   const pz_candidate *c = &choice->candidates[i];
   char ms[32] = "-";
   if (c->seconds > 0) snprintf(ms, sizeof ms, "%.4g", 1e3 * c->seconds);
-  pz_text_printf(out, "%s %-42s %10s %10.2f %14.1e\n", i == choice->chosen ? "*" : " ", c->label, ms,
-                 choice->candidates[0].cost > 0 ? c->cost / choice->candidates[0].cost : 1, c->error);
+  pz_text_printf(out, "%s %-42s %10s %10.2f %11.3f %14.1e\n", i == choice->chosen ? "*" : " ", c->label, ms,
+                 choice->candidates[0].cost > 0 ? c->cost / choice->candidates[0].cost : 1, 4e-6 * c->weights,
+                 c->error);
 }
 
 static void choice_table(const view *v, pz_text *out) {
@@ -79,8 +81,8 @@ static void choice_table(const view *v, pz_text *out) {
   pz_text_printf(
       out,
       "\ncandidates of convolutions; * is chosen; the time that this machine measured, the estimated "
-      "cost beside the cheapest one's\n  %-42s %10s %10s %14s\n",
-      "", "ms", "cost", "expected error");
+      "cost beside the cheapest one's, weights\n  %-42s %10s %10s %11s %14s\n",
+      "", "ms", "cost", "weights MB", "expected error");
   for (int32_t n = 0; n < g->n_nodes; n++) {
     const pz_choice *choice = &v->plan->choices[n];
     if (!is_convolution(&g->nodes[n])) continue;
@@ -96,10 +98,11 @@ static json_t *choice_json(const pz_choice *choice) {
   for (int32_t i = 0; i < choice->n; i++) {
     const pz_candidate *c = &choice->candidates[i];
     json_array_append_new(all,
-                          json_pack("{s:s, s:o, s:f, s:f, s:b}", "algorithm", c->label, "measured_ms",
+                          json_pack("{s:s, s:o, s:f, s:f, s:f, s:b}", "algorithm", c->label, "measured_ms",
                                     c->seconds > 0 ? json_real(1e3 * c->seconds) : json_null(), "cost",
                                     choice->candidates[0].cost > 0 ? c->cost / choice->candidates[0].cost : 1,
-                                    "expected_error", c->error, "chosen", i == choice->chosen));
+                                    "weights_bytes", 4 * c->weights, "expected_error", c->error, "chosen",
+                                    i == choice->chosen));
   }
   return all;
 }

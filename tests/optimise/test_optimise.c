@@ -56,7 +56,13 @@ static const char network[] = "graph \"all\"\n"
                               "%z3 = reshape \"to_groups\" %z2 shape 1x2x8\n"
                               "%z4 = group_norm \"norm2\" %z3 groups 2\n"
                               "%z5 = reshape \"from_groups\" %z4 shape 1x4x2x2\n"
-                              "%z6 = reshape \"split\" %z5 shape 1x1x2x2x2x2\n"
+                              "const %gamma4 4 = [1 2 3 4]\n"
+                              "%q1 = permute \"maps_last\" %z5 order 0,2,3,1\n"
+                              "%q2 = reshape \"rows\" %q1 shape 4x4\n"
+                              "%q3 = group_norm \"norm3\" %q2, %gamma4, %gamma4\n"
+                              "%q4 = reshape \"back\" %q3 shape 1x2x2x4\n"
+                              "%q5 = permute \"maps_first\" %q4 order 0,3,1,2\n"
+                              "%z6 = reshape \"split\" %q5 shape 1x1x2x2x2x2\n"
                               "%z7 = permute \"permute\" %z6 order 0,1,4,2,5,3\n"
                               "%z8 = reshape \"join\" %z7 shape 1x1x4x4\n"
                               "%z9 = extend \"zeros\" %z8 lo 0,0,1,1 hi 0,0,1,1\n"
@@ -99,8 +105,8 @@ static void runs_all_to_a_fixed_point(void **state) {
   assert_string_equal(second, "");
   assert_true(pz_borders_sufficient(g));
   assert_true(compare_graphs(before, g, 1).error < 1e-6);
-  /* conv1, conv2, concat, slice, a padded copy of the slice, conv3, fc and its reshape; shift, swish, norm2, join, conv4 */
-  assert_int_equal(g->n_nodes, 13);
+  /* conv1, conv2, concat, slice, a padded copy of the slice, conv3, fc and its reshape; shift, swish, norm2, norm3, join, conv4 */
+  assert_int_equal(g->n_nodes, 14);
   pz_graph_free(before);
   pz_graph_free(g);
 }

@@ -80,11 +80,13 @@ class Effort(unittest.TestCase):
         for step in steps:
             self.assertGreater(step["measured_ms"], 0)
             self.assertTrue(0 < step["expected_error"] < 1e-5)
-        self.assertEqual(steps[0]["algorithm"], steps[1]["algorithm"])
         rows = json.loads(self.pznet("tune", "--json").stdout)["measurements"]
         self.assertEqual(len(rows), tuning["candidates"])
         self.assertEqual({row["problem"] for row in rows}, {rows[0]["problem"]})
-        self.assertAlmostEqual(1e3 * min(row["seconds"] for row in rows), steps[0]["measured_ms"])
+        fastest = 1e3 * min(row["seconds"] for row in rows)
+        for step in steps:  # 3% of both may be given for smaller weights of one
+            self.assertTrue(0.999 * fastest < step["measured_ms"] < 1.061 * fastest, (fastest, step))
+            self.assertTrue(any(abs(1e3 * row["seconds"] - step["measured_ms"]) < 1e-6 for row in rows), step)
         self.assertEqual(list(self.temporary.iterdir()), [])
 
     def test_is_right(self):
@@ -118,7 +120,11 @@ class Effort(unittest.TestCase):
             timed = [c for c in candidates if c["measured_ms"] is not None]
             chosen = [c for c in candidates if c["chosen"]]
             self.assertEqual(len(timed), self.first["tuning"]["candidates"], layer)
-            self.assertEqual(chosen, [min(timed, key=lambda c: c["measured_ms"])])
+            self.assertEqual(len(chosen), 1)
+            fastest = min(timed, key=lambda c: c["measured_ms"])
+            # 3% of the time of both layers may be given for smaller weights, to one of them too
+            self.assertTrue(chosen[0] == fastest or chosen[0]["weights_bytes"] < fastest["weights_bytes"])
+            self.assertLessEqual(chosen[0]["measured_ms"], 1.061 * fastest["measured_ms"])
             self.assertEqual([c["cost"] for c in candidates], sorted(c["cost"] for c in candidates))
         table = self.pznet("inspect", self.model, "-w", "init:1", "--cc", CC).stdout
         self.assertIn("expected error", table)
@@ -151,7 +157,8 @@ class Effort(unittest.TestCase):
     def assert_no_choice_by_time(self, choices):
         for candidates in choices.values():
             if any(c["measured_ms"] is None and c["cost"] <= 4 for c in candidates):
-                self.assertTrue(candidates[0]["chosen"])
+                chosen = next(c for c in candidates if c["chosen"])
+                self.assertTrue(chosen == candidates[0] or chosen["weights_bytes"] < candidates[0]["weights_bytes"])
 
     def test_same_bits_with_any_number_of_threads(self):
         values = struct.pack(f"<{32 * 24 * 24}f", *((i * 37 % 101) / 50 - 1 for i in range(32 * 24 * 24)))

@@ -26,23 +26,23 @@ static float *nearest(float *table, int32_t in, int32_t out) {
 
 int main(void) {
   if (!pz_test_cpu()) return 77;
-  static const pz_view out = PZ_BENCH_VIEW(PZ_S, 1, 32, D, H, W),
-                       half = PZ_BENCH_VIEW(PZ_S, 1, 32, D / 2, H / 2, W / 2),
-                       flat = PZ_BENCH_VIEW(PZ_S, 1, 32, D, H / 2, W / 2),
-                       small = PZ_BENCH_VIEW(PZ_S, 1, 32, D / 4, H / 4, W / 4);
+  const pz_view out = PZ_BENCH_VIEW(PZ_S, 1, 32, D, H, W),
+                half = PZ_BENCH_VIEW(PZ_S, 1, 32, D / 2, H / 2, W / 2),
+                flat = PZ_BENCH_VIEW(PZ_S, 1, 32, D, H / 2, W / 2),
+                small = PZ_BENCH_VIEW(PZ_S, 1, 32, D / 4, H / 4, W / 4);
   float *a = pz_bench_alloc(32 * POINTS), *b = pz_bench_alloc(32 * POINTS);
   float *tables = pz_bench_alloc(4 * (D + H + W)), *scratch = pz_bench_alloc(W * PZ_S);
   const double all = 32.0 * POINTS * 4;
   PZ_BENCH("memcpy 32x32x96x96", 2.0 * all, memcpy(b, a, 32 * POINTS * sizeof *a));
 #define LINEAR(name, from, to, bytes, past, doubles)                                                         \
   do {                                                                                                       \
-    static const pz_resize_linear_shape s = {from, to, past, doubles};                                       \
+    const pz_resize_linear_shape s = {from, to, past, doubles};                                              \
     axis(axis(axis(tables, (from).d, (to).d), (from).h, (to).h), (from).w, (to).w);                          \
     PZ_BENCH(name, bytes, pz_resize_linear(s, a, tables, scratch, b, 0, 1));                                 \
   } while (0)
 #define NEAREST(name, from, to, bytes, past)                                                                 \
   do {                                                                                                       \
-    static const pz_gather_points_shape s = {from, to, past, 0, 0.0f};                                       \
+    const pz_gather_points_shape s = {from, to, past, 0, 0.0f};                                              \
     nearest(nearest(nearest(nearest(tables, 1, 1), (from).d, (to).d), (from).h, (to).h), (from).w, (to).w);  \
     PZ_BENCH(name, bytes, pz_gather_points(s, a, tables, b, 0, 1));                                          \
   } while (0)

@@ -5,6 +5,7 @@
 #include "kernels/winograd/pack.h"
 #include "kernels/winograd/winograd.h"
 
+#include <sys/mman.h>
 #include <time.h>
 
 #ifndef MAPS
@@ -119,8 +120,11 @@ __attribute__((noinline)) static void output(const operands *o, int64_t batch) {
   }
 }
 
+/* In huge pages, as the runtime's memory is. */
 static float *room(int64_t floats) {
-  float *p = aligned_alloc(64, (size_t)(floats * 4 + 63) / 64 * 64);
+  const size_t huge = (size_t)2 << 20, bytes = ((size_t)floats * 4 + huge - 1) / huge * huge;
+  float *p = aligned_alloc(huge, bytes);
+  (void)madvise(p, bytes, MADV_HUGEPAGE);
   static uint32_t random = 12345;
   for (int64_t i = 0; i < floats; ++i)
     random = random * 1664525 + 1013904223, p[i] = (float)(int32_t)random * 0x1p-31f;

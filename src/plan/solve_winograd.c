@@ -245,10 +245,8 @@ static int32_t tile_rows(const pz_plan *plan, const pz_node *node) {
 
 static double weight_floats(const pz_plan *plan, const pz_node *node) {
   variant v = {0};
-  double points = 1;
   variant_of(plan, node, &v);
-  for (int i = 0; i < PZ_SPATIAL; i++) points *= v.m[i] + node->attr.conv.kernel[i] - 1;
-  return points * pz_conv_weight_pairs(plan, node);
+  return points_of(node, &v) * pz_conv_weight_pairs(plan, node);
 }
 
 const pz_solver pz_solver_winograd = {.name = "Winograd",

@@ -17,8 +17,8 @@ typedef struct pz_conv_ends {
   float *out;
 } pz_conv_ends;
 
-/* Bias, Base, activation; out, base: offsets of the point in map block `block`. */
-PZ_INLINE void pz_conv_store_sum(const pz_conv_direct_shape *s, const pz_conv_ends *e, int32_t block,
+/* Bias, Base, activation; out, base: offsets of the point in map block `block`. Returns what it stores. */
+PZ_INLINE pz_v pz_conv_store_sum(const pz_conv_direct_shape *s, const pz_conv_ends *e, int32_t block,
                                  int64_t out, int64_t base, pz_v x) {
   const int32_t map = block * PZ_S;
   if (s->has_bias) x = x + pz_v_load(e->bias + map);
@@ -30,6 +30,7 @@ PZ_INLINE void pz_conv_store_sum(const pz_conv_direct_shape *s, const pz_conv_en
   x = pz_conv_finish(s, block, slope, x);
   if (s->stream) pz_v_stream(e->out + out, x);
   else pz_v_store(e->out + out, x);
+  return x;
 }
 
 #endif

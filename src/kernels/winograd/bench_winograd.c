@@ -113,7 +113,7 @@ __attribute__((noinline)) static void multiply(const operands *o, int64_t batch)
 __attribute__((noinline)) static void output(const operands *o, int64_t batch) {
   const pz_winograd_shape s = shape;
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
-  const pz_winograd_ends e = {o->bias, NULL, NULL, NULL, o->out};
+  const pz_conv_ends e = {o->bias, NULL, NULL, NULL, o->out};
   PZ_ROLL for (int32_t k = 0; k < BATCH; ++k) {
     const pz_winograd_tile t = pz_winograd_tile_at(&s, batch * BATCH + k);
     pz_winograd_store(&s, z, &t, o->scratch + k * PZ_S, &e, NULL);

@@ -66,12 +66,6 @@ PZ_INLINE pz_winograd_tile pz_winograd_tile_at(const pz_winograd_shape *s, int64
   return t;
 }
 
-/* What is done with a sum, and where results go. */
-typedef struct pz_winograd_ends {
-  const float *bias, *base, *base_scale, *slope;
-  float *out;
-} pz_winograd_ends;
-
 PZ_INLINE int64_t pz_winograd_place(const pz_view *v, const pz_winograd_tile *t, int32_t block, int32_t h,
                                     int32_t w) {
   return t->n * v->stride_n + block * v->stride_c + t->at[0] * v->stride_d + (t->at[1] + h) * v->stride_h +
@@ -199,21 +193,6 @@ PZ_INLINE const float *pz_winograd_multiply_point(const pz_conv_direct_shape *g,
 
 /* ---- outputs ---- */
 
-PZ_INLINE pz_v pz_winograd_end(const pz_conv_direct_shape *s, const pz_winograd_ends *e, int32_t block,
-                               int64_t out, int64_t base, pz_v x) {
-  const int32_t map = block * PZ_S;
-  if (s->has_bias) x = x + pz_v_load(e->bias + map);
-  if (s->base.c) {
-    pz_v from = pz_v_load(e->base + base);
-    x = s->has_base_scale ? pz_v_fma(from, pz_v_load(e->base_scale + map), x) : x + from;
-  }
-  pz_v slope = s->act == PZ_K_ACT_PRELU ? pz_v_load(e->slope + map) : pz_v_zero();
-  x = pz_conv_finish(s, block, slope, x);
-  if (s->stream) pz_v_stream(e->out + out, x);
-  else pz_v_store(e->out + out, x);
-  return x;
-}
-
 /* y: the results of a tile. Not inlined: the transforms around it would have fewer registers. */
 static __attribute__((noinline, unused)) void
 pz_winograd_gather(const pz_winograd_sizes z, const pz_winograd_tile *t, const pz_v *y, float *record) {
@@ -241,7 +220,7 @@ PZ_INLINE void pz_winograd_fetch_out(const pz_winograd_shape *s, const pz_winogr
 /* record: of moments that those of the results are added to; or NULL. */
 PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                   const pz_winograd_tile *t, const float *from, int32_t block,
-                                  const pz_winograd_ends *e, float *record) {
+                                  const pz_conv_ends *e, float *record) {
   pz_winograd_fetch_out(s, z, t, block, e->out);
   pz_v y[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_M * PZ_WINOGRAD_MOST_M];
   PZ_ROLL for (int32_t d = 0; d < z.a0; ++d, from += z.a1 * z.a2 * z.slot) {
@@ -264,8 +243,8 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
     PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) v[d] = y[(d * z.m1 + h) * z.m2 + w];
     pz_winograd_back(z.m0, z.r0, v, 1);
     PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) if (d < t->outputs[0]) {
-      v[d] = pz_winograd_end(&s->conv, e, block, out + d * s->conv.out.stride_d,
-                             base + d * s->conv.base.stride_d, v[d]);
+      v[d] = pz_conv_store_sum(&s->conv, e, block, out + d * s->conv.out.stride_d,
+                               base + d * s->conv.base.stride_d, v[d]);
       if (s->conv.gathers)
         y[(d * z.m1 + h) * z.m2 + w] = v[d]; /* else gcc 12 stores it too: 17% of the stage */
     }
@@ -361,7 +340,7 @@ PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_si
 }
 
 PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                 const pz_winograd_tile *t, const float *from, const pz_winograd_ends *e,
+                                 const pz_winograd_tile *t, const float *from, const pz_conv_ends *e,
                                  float *record) {
   PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.out.c, PZ_S); ++b)
       pz_winograd_output(s, z, t, from + b * s->product.out.stride_c, b, e,
@@ -387,7 +366,7 @@ PZ_INLINE float *pz_winograd_begin_records(const pz_winograd_shape *s, float *st
 PZ_INLINE void pz_winograd(const pz_winograd_shape s, const float *in, const float *weights,
                            const float *bias, const float *base, const float *base_scale, const float *slope,
                            float *out, float *statistics, float *scratch, int32_t worker, int32_t workers) {
-  const pz_winograd_ends ends = {bias, base, base_scale, slope, out};
+  const pz_conv_ends ends = {bias, base, base_scale, slope, out};
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   int64_t begin, end;
   pz_share(pz_winograd_all_tiles(&s) / pz_winograd_run(&s) * pz_winograd_batches(&s), worker, workers, &begin,

@@ -1,5 +1,5 @@
-/* pool.h: the executor: pinned threads, static schedules, one cheap barrier between operators.
- * NeoCPU section 3.1.2 (own thread pool), ZNN's static scheduling as in PZnet. Workers spin briefly, then
+/* pool.h: the executor: pinned threads, one cheap barrier between operators.
+ * NeoCPU section 3.1.2 (own thread pool). Workers spin briefly, then
  * sleep on a futex. The calling thread is worker 0. */
 #ifndef PZ_BASE_POOL_H
 #define PZ_BASE_POOL_H

@@ -108,10 +108,14 @@ static void step_function(const writer *w, pz_text *t, int32_t index, int32_t *c
   for (int32_t c = 0; c < s->n_calls; c++) {
     const int32_t instance = w->instances.of_call[(*call_number)++];
     if (s->calls[c].after_all) pz_text_append(t, "  wait_for_all(r->executor, worker);\n");
+    const bool turns = s->calls[c].turn >= 0;
+    if (turns)
+      pz_text_printf(t, "  for (int32_t part; (part = next_part(r, %d, worker, workers)) >= 0;)\n  ",
+                     s->calls[c].turn);
     pz_text_printf(t, "  k%d_%s(", instance, s->calls[c].function + 3);
     for (int32_t a = 0; a < s->calls[c].n_args; a++)
       if (s->calls[c].args[a].at.space != PZ_SPACE_NULL) pointer(t, w->plan, &s->calls[c].args[a].at);
-    pz_text_append(t, "worker, workers);\n");
+    pz_text_append(t, turns ? "part, PARTS(workers));\n" : "worker, workers);\n");
   }
   pz_text_append(t, "  (void)r;\n}\n\n");
 }
@@ -197,6 +201,30 @@ static void step_table(const writer *w, pz_text *t) {
   pz_text_append(t, p->n_steps ? "};\n\n" : " 0};\n\n");
 }
 
+/* A long call is cut into parts. A worker takes its own, one after the other, then those that others have not begun: one that is
+ * held up (another process on its core) does less. Which worker makes a part does not change its bits. */
+static void turns(const pz_plan *p, pz_text *t) {
+  pz_text_printf(
+      t,
+      "#define PARTS(workers) (workers > 1 ? 8 * workers : 1)\n"
+      "#define TAKEN(worker) ((_Atomic int32_t *)((float *)r->arena + %lld + (worker) * %lld))\n\n"
+      "static inline int32_t next_part(const pz_abi_call *r, int32_t call, int32_t worker, int32_t workers) "
+      "{\n"
+      "  const int32_t each = PARTS(workers) / workers;\n"
+      "  for (int32_t i = 0, w = worker; i < workers; i++, w = w + 1 < workers ? w + 1 : 0) {\n"
+      "    if (atomic_load_explicit(TAKEN(w) + call, memory_order_relaxed) >= each) continue;\n"
+      "    const int32_t part = atomic_fetch_add_explicit(TAKEN(w) + call, 1, memory_order_relaxed);\n"
+      "    if (part < each) return w * each + part;\n"
+      "  }\n"
+      "  return -1;\n"
+      "}\n\n"
+      "static void begin_turns(const pz_abi_call *r, int32_t workers) {\n"
+      "  for (int32_t w = 0; w < workers; w++)\n"
+      "    for (int32_t i = 0; i < %d; i++) atomic_store_explicit(TAKEN(w) + i, 0, memory_order_relaxed);\n"
+      "}\n\n",
+      (long long)(pz_emit_arena_bytes(p) / 4 + p->turns), (long long)p->worker_floats, p->n_turns);
+}
+
 /* The loop over the steps. Denormals are flushed while the network runs: they never matter to a result of
  * single precision and cost a hundred cycles each. */
 static const char *const run_text =
@@ -233,6 +261,7 @@ static const char *const run_text =
     "#endif\n"
     "}\n\n"
     "static int32_t run(const pz_abi_call *r) {\n"
+    "  begin_turns(r, r->executor ? r->executor->workers : 1);\n"
     "  if (r->executor) r->executor->run(r->executor->host, work, (void *)r);\n"
     "  else work((void *)r, 0);\n"
     "  return 0;\n"
@@ -243,7 +272,8 @@ static pz_status write_network(const writer *w, pz_error *err) {
   pz_text t = {0};
   front_matter(w, &t, quoted(w->arena, p->graph->name));
   pz_text_printf(&t,
-                 "#include \"network.h\"\n#include \"network_abi.h\"\n#include <time.h>\n\n#define STEPS %d\n"
+                 "#include \"network.h\"\n#include \"network_abi.h\"\n#include <stdatomic.h>\n#include "
+                 "<time.h>\n\n#define STEPS %d\n"
                  "#define ARENA(at) ((float *)r->arena + (at))\n#define WEIGHTS(at) (weights + (at))\n"
                  "#define INPUT(i, at) (r->inputs[i] + (at))\n#define OUTPUT(i, at) (r->outputs[i] + (at))\n"
                  "#define SCRATCH ((float *)r->arena + %lld + worker * %lld)\n\n"
@@ -256,6 +286,7 @@ static pz_status write_network(const writer *w, pz_error *err) {
                  "weights\\n\"\n"
                  "        \"weights:\\n.incbin \\\"weights.bin\\\"\\n.zero 64\\n.previous\\n\");\n\n",
                  p->n_steps, (long long)pz_emit_arena_bytes(p) / 4, (long long)p->worker_floats);
+  turns(p, &t);
   int32_t call_number = 0;
   for (int32_t i = 0; i < p->n_steps; i++) step_function(w, &t, i, &call_number);
   ports(w, &t, "inputs", p->graph->inputs, p->graph->n_inputs);

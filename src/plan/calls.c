@@ -51,7 +51,7 @@ pz_status pz_add_call(pz_plan *plan, pz_step *step, const char *header, const ch
   pz_text_free(shape);
   if (!text || step->n_calls == step->cap_calls) return pz_fail_memory(err, "a kernel call", sizeof(pz_call));
   pz_call *call = &step->calls[step->n_calls++];
-  *call = (pz_call){.header = header, .function = function, .shape = text, .n_args = n_args};
+  *call = (pz_call){.header = header, .function = function, .shape = text, .n_args = n_args, .turn = -1};
   memcpy(call->args, args, (size_t)n_args * sizeof *args);
   return PZ_OK;
 }

@@ -180,6 +180,17 @@ static pz_status plan_chain(pz_plan *plan, pz_slab_chain *chain, bool *done, pz_
   return PZ_OK;
 }
 
+#define LONG 2e7 /* multiply-adds: a tenth of a millisecond and more */
+
+/* Workers take the parts of long steps in turn (emit/source.c). The counters lie behind the scratch. */
+static void take_turns(pz_plan *plan) {
+  plan->turns = plan->worker_floats, plan->n_turns = 0;
+  for (int32_t i = 0; i < plan->n_steps; i++)
+    for (int32_t k = 0; k < plan->steps[i].n_calls && plan->steps[i].multiply_adds >= LONG; k++)
+      plan->steps[i].calls[k].turn = plan->n_turns++;
+  plan->worker_floats += (plan->n_turns + 15) / 16 * 16;
+}
+
 static pz_status plan_all(pz_plan *plan, pz_error *err) {
   const pz_graph *g = plan->graph;
   for (int32_t i = 0; i < g->n_inputs; i++) {
@@ -197,6 +208,7 @@ static pz_status plan_all(pz_plan *plan, pz_error *err) {
   for (int32_t i = 0; i < g->n_outputs; i++)
     if (pz_graph_producer(g, g->outputs[i]) == PZ_NONE) PZ_TRY(ensure_output(plan, i, err));
   for (int32_t i = 0; i < plan->n_steps; i++) plan->multiply_adds += plan->steps[i].multiply_adds;
+  take_turns(plan);
   return pz_memory_plan(plan, err);
 }
 

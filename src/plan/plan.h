@@ -65,6 +65,8 @@ typedef struct pz_call {
   pz_arg args[PZ_CALL_ARGS];
   int32_t n_args;
   bool after_all; /* begins when all workers have finished the step's calls before it */
+  int32_t
+      turn; /* workers take its parts in turn: index of its counter in a worker's scratch; -1: each does its share */
 } pz_call;
 
 /* One operator of the plan; all workers pass a barrier behind it, and in front of calls that say so. */
@@ -149,6 +151,8 @@ struct pz_plan {
   float *weights; /* packed; malloc'ed, owned */
   int64_t n_weights, cap_weights;
   int64_t arena_floats, worker_floats; /* shared; scratch of each worker */
+  int64_t turns;                       /* where in it the counters of `turn` lie, 32 bits each */
+  int32_t n_turns;
   double multiply_adds;
 };
 

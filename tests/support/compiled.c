@@ -3,7 +3,6 @@
 #include "base/pool.h"
 #include "emit/emit.h"
 #include "optimise/optimise.h"
-#include "pznet/network_abi.h"
 #include "reference/reference.h"
 #include "support/random_graph.h"
 
@@ -71,8 +70,22 @@ static void fill(network *t) {
   }
 }
 
-static void pool_run(void *host, void (*task)(void *, int32_t), void *arg) { pz_pool_run(host, task, arg); }
-static void pool_barrier(void *host, int32_t worker) { pz_pool_barrier(host, worker); }
+typedef struct threads {
+  const network *network;
+  const float *arena;
+  pz_pool *pool;
+} threads;
+
+static void pool_run(void *host, void (*task)(void *, int32_t), void *arg) {
+  pz_pool_run(((threads *)host)->pool, task, arg);
+}
+static void pool_barrier(void *host, int32_t worker) {
+  const threads *t = host;
+  const pz_compiled_options *o = t->network->options;
+  if (o->at_barrier) o->at_barrier(t->network->abi, t->arena, worker, false);
+  pz_pool_barrier(t->pool, worker);
+  if (o->at_barrier) o->at_barrier(t->network->abi, t->arena, worker, true);
+}
 
 /* k + 1 threads; the arena is poisoned, so that nothing can depend on what it held. */
 static void run(network *t, int k) {
@@ -82,7 +95,8 @@ static void run(network *t, int k) {
       (size_t)(t->abi->arena_bytes + (uint64_t)(k + 1) * t->abi->worker_bytes + 63) / 64 * 64;
   void *arena = aligned_alloc(64, bytes);
   memset(arena, 0xff, bytes);
-  const pz_abi_executor executor = {pool, k + 1, pool_run, pool_barrier};
+  threads host = {t, arena, pool};
+  const pz_abi_executor executor = {&host, k + 1, pool_run, pool_barrier};
   const pz_abi_call call = {.arena = arena,
                             .inputs = (const float *const *)t->inputs,
                             .outputs = t->outputs[k],

@@ -4,6 +4,7 @@
 #define PZ_TESTS_SUPPORT_COMPILED_H
 
 #include "plan/plan.h"
+#include "pznet/network_abi.h"
 
 typedef struct pz_compiled_options {
   const char *name; /* for messages */
@@ -12,6 +13,8 @@ typedef struct pz_compiled_options {
   const char *disable; /* a pass, or NULL */
   double tolerance;    /* relative L2 error of each output */
   uint64_t *bits;      /* receives a checksum of all outputs; or NULL */
+  /* Called by each of two threads and more in front of a barrier and behind it; or NULL. */
+  void (*at_barrier)(const pz_abi_network *network, const float *arena, int32_t worker, bool behind);
 } pz_compiled_options;
 
 /* A cmocka test fails where the network does not compile, an output is further from the reference than that, or

@@ -369,11 +369,11 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, const float *in, const flo
   const pz_conv_ends ends = {bias, base, base_scale, slope, out};
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   int64_t begin, end;
-  pz_share(pz_winograd_all_tiles(&s) / pz_winograd_run(&s) * pz_winograd_batches(&s), worker, workers, &begin,
-           &end);
+  const int64_t batches = pz_winograd_all_tiles(&s) / pz_winograd_run(&s) * pz_winograd_batches(&s);
+  pz_share(batches, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     pz_winograd_batch b = pz_winograd_batch_at(&s, i);
-    if (i + 1 < end) b.next = pz_winograd_batch_at(&s, i + 1).count;
+    if (i + 1 < batches) b.next = pz_winograd_batch_at(&s, i + 1).count;
     pz_winograd_load(&s, z, b.first, b.count, in, scratch + z.slot);
     pz_winograd_multiply(&s, z, &b, in, weights, base, scratch);
     float *record = s.conv.gathers ? pz_winograd_begin_records(&s, statistics, i) : NULL;

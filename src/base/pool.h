@@ -1,6 +1,5 @@
 /* pool.h: the executor: pinned threads, one cheap barrier between operators.
- * NeoCPU section 3.1.2 (own thread pool). Workers spin briefly, then
- * sleep on a futex. The calling thread is worker 0. */
+ * NeoCPU section 3.1.2 (own thread pool). Workers spin briefly, then sleep on a futex. The calling thread is worker 0. */
 #ifndef PZ_BASE_POOL_H
 #define PZ_BASE_POOL_H
 

@@ -208,7 +208,8 @@ static void turns(const pz_plan *p, pz_text *t) {
       t,
       "#define PARTS(workers) (workers > 1 ? 8 * workers : 1)\n"
       "#define TAKEN(worker) ((_Atomic int32_t *)((float *)r->arena + %lld + (worker) * %lld))\n\n"
-      "static inline int32_t next_part(const pz_abi_call *r, int32_t call, int32_t worker, int32_t workers) "
+      "__attribute__((unused)) static int32_t next_part(const pz_abi_call *r, int32_t call, int32_t worker, "
+      "int32_t workers) "
       "{\n"
       "  const int32_t each = PARTS(workers) / workers;\n"
       "  for (int32_t i = 0, w = worker; i < workers; i++, w = w + 1 < workers ? w + 1 : 0) {\n"

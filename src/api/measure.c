@@ -13,10 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_NODES = 40, RUNS = 5 };
+enum { MOST_NODES = 40, LEAST_RUNS = 5, MOST_RUNS = 25 };
 #define MOST_BYTES   (INT64_C(1) << 30) /* of a graph with several problems */
 #define SMALL_SHARE  0.02               /* of the convolutions' cost: what takes less is not worth timing */
-#define LONG_SECONDS 20.0               /* of timed runs, after which two of them do */
+#define SECONDS      2.0 /* of timed runs, if there are LEAST_RUNS: other work on the machine comes and goes */
+#define LONG_SECONDS 20.0 /* after which two of them do */
 
 typedef struct problem {
   const char *text;
@@ -273,13 +274,18 @@ static pz_status compile(session *s, batch *b, pz_error *err) {
   return pz_patch_new(b->net, PZ_GOLDEN_SEED, &b->patch, err);
 }
 
-/* Each candidate's least time; the first run warms up. */
+/* After `runs`, the first of which warmed up. */
+static bool enough(int32_t runs, double seconds) {
+  return runs > MOST_RUNS || (runs > LEAST_RUNS && seconds > SECONDS) || (runs > 2 && seconds > LONG_SECONDS);
+}
+
+/* Each candidate's least time. */
 static pz_status run(session *s, batch *b, pz_error *err) {
   const int32_t n = pz_net_steps(b->net);
   pz_step_profile *steps = PZ_NEW(b->arena, pz_step_profile, (size_t)n + 1);
   if (!steps) return pz_fail_memory(err, "times of candidates", (size_t)n * sizeof *steps);
   const double start = now();
-  for (int32_t r = 0; r <= RUNS && !(r > 2 && now() - start > LONG_SECONDS); r++) {
+  for (int32_t r = 0; !enough(r, now() - start); r++) {
     tick(s);
     PZ_TRY(check_interrupt(s, err));
     const pz_status status =

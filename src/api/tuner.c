@@ -2,6 +2,7 @@
 #include "api/tuner.h"
 #include "emit/emit.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,17 +114,16 @@ static const json_t *times_of(pz_tuner *t, const char *problem) {
 /* ---- which candidates ---- */
 
 static const struct {
-  double cost; /* times the cheapest one's */
-  int32_t most,
-      alike; /* in all; with weights of one size: tiles with their axes in another order, other batches */
+  double cost;         /* times the cheapest one's */
+  int32_t most, alike; /* in all; with one error: tiles with their axes in another order, other batches */
 } bounds[] = {[PZ_EFFORT_ESTIMATE] = {0, 0, 0},
               [PZ_EFFORT_MEASURE] = {1.7, 6, 3},
               [PZ_EFFORT_EXHAUSTIVE] = {4, INT32_MAX, INT32_MAX}};
 
-/* Few enough of those before it have weights of its size. */
+/* Few enough of those before it have its error. */
 static bool is_unlike(pz_effort effort, const pz_candidate *c, int32_t i) {
   int32_t alike = 0;
-  for (int32_t k = 0; k < i; k++) alike += c[k].weights == c[i].weights;
+  for (int32_t k = 0; k < i; k++) alike += c[k].error == c[i].error;
   return alike < bounds[effort].alike;
 }
 
@@ -145,10 +145,25 @@ int32_t pz_tuner_count(pz_effort effort, const pz_candidate *c, int32_t n, bool 
   return wanted;
 }
 
+/* Times that differ by less are taken for equal: the smaller error decides, then the smaller weights. */
+#define EQUAL 1.02
+
+/* Of those with times the fastest, or what is as good and better otherwise. */
+static int32_t best_of(const pz_candidate *c, int32_t n) {
+  int32_t best = 0;
+  double least = INFINITY;
+  for (int32_t i = 0; i < n; i++)
+    if (c[i].seconds > 0 && c[i].seconds < least) least = c[best = i].seconds;
+  for (int32_t i = 0; i < n; i++)
+    if (c[i].seconds > 0 && c[i].seconds <= EQUAL * least &&
+        (c[i].error < c[best].error || (c[i].error <= c[best].error && c[i].weights < c[best].weights)))
+      best = i;
+  return best;
+}
+
 int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
   pz_tuner *t = host;
   pz_text problem = {0};
-  int32_t best = 0;
   bool complete = false;
   if (t->effort == PZ_EFFORT_ESTIMATE) return 0;
   if (pz_problem_text(plan, node, &c[0], &problem, NULL) == PZ_OK) {
@@ -157,9 +172,7 @@ int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz
     pz_tuner_count(t->effort, c, n, &complete);
   }
   pz_text_free(&problem);
-  for (int32_t i = 0; complete && i < n; i++)
-    if (c[i].seconds > 0 && !(c[best].seconds > 0 && c[best].seconds <= c[i].seconds)) best = i;
-  return best;
+  return complete ? best_of(c, n) : 0;
 }
 
 /* ---- what is told ---- */

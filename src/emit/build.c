@@ -141,11 +141,12 @@ static void add_words(command *c, char *text) {
 }
 
 /* -ffp-contract=off: only the kernels' own fused operations, so that every compiler gives the same bits.
- * -O2 with full unrolling by pragmas: -O3 brings nothing here and compiles a third longer.
+ * -O2 with full unrolling by pragmas: -O3 brings nothing here and compiles a third longer. Loops at cache lines: where they lie
+ * by chance costs up to 8% (doc/kernels-winograd.md).
  * -Wno-pass-failed: clang counts a loop that it does not unroll as a warning; gcc ignores the flag. */
-static const char *const common_flags =
-    "-std=gnu11 -O2 -fPIC -fvisibility=hidden -fno-math-errno -fno-trapping-math -ffp-contract=off "
-    "-Wall -Wextra -Werror -Wno-pass-failed -I. -c";
+static const char *const common_flags = "-std=gnu11 -O2 -falign-loops=64 -fPIC -fvisibility=hidden "
+                                        "-fno-math-errno -fno-trapping-math -ffp-contract=off "
+                                        "-Wall -Wextra -Werror -Wno-pass-failed -I. -c";
 
 static pz_status compile_command(const pz_plan *plan, const pz_emit_options *o, const char *source,
                                  command *c, pz_error *err) {

@@ -18,16 +18,17 @@ static double gain(const pz_candidate *now, const pz_candidate *then) {
   return saved / (slower > least ? slower : least);
 }
 
-/* A change costs `most` at most; if `sure`, it is neither from a measured time to a guess nor to other layouts. */
+/* A change costs `most` at most and saves `worth` floats at least for each unit of time; if `sure`, it is neither from a measured
+ * time to a guess nor to other layouts. */
 typedef struct limits {
-  double most;
+  double most, worth;
   bool sure;
 } limits;
 
 static bool allowed(const limits *l, const pz_candidate *now, const pz_candidate *then) {
   const pz_solver_layouts a = pz_candidate_layouts(now), b = pz_candidate_layouts(then);
   const bool unsure = (now->seconds > 0 && then->seconds <= 0) || a.in != b.in || a.out != b.out;
-  return slowdown(now, then) <= l->most && !(l->sure && unsure);
+  return slowdown(now, then) <= l->most && gain(now, then) >= l->worth && !(l->sure && unsure);
 }
 
 /* The best of all changes; what it saves in floats and costs. False: there is none left. */
@@ -50,12 +51,19 @@ static bool change_one(pz_plan *plan, const limits *l, double *saved, double *sl
   return true;
 }
 
-/* Gives a part of all convolutions' time for smaller weights, where it buys most. */
+#define WORTH 3.0 /* per cent of the weights for one of the time */
+
+/* Gives a part of all convolutions' time for smaller weights, where it buys most, as long as it is worth it. */
 static void spare_weights(pz_plan *plan) {
-  double left = 0, saved, slower;
-  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
-    if (plan->choices[n].n) left += plan->spare * pz_plan_candidate(plan, n)->cost;
-  while (left > 0 && change_one(plan, &(limits){left, true}, &saved, &slower))
+  double cost = 0, weights = 0, saved, slower;
+  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++) {
+    if (!plan->choices[n].n) continue;
+    const pz_candidate *now = pz_plan_candidate(plan, n);
+    cost += now->cost, weights += now->weights;
+  }
+  const double worth = cost > 0 ? WORTH * weights / cost : 0;
+  double left = plan->spare * cost;
+  while (left > 0 && change_one(plan, &(limits){left, worth, true}, &saved, &slower))
     left -= slower > 0 ? slower : 0;
 }
 
@@ -68,7 +76,7 @@ static pz_status too_small(const pz_plan *plan, const pz_plan_size *size, pz_err
 }
 
 pz_status pz_meet_memory(pz_plan *plan, pz_error *err) {
-  const limits any = {INFINITY, false};
+  const limits any = {INFINITY, 0, false};
   pz_plan_size size;
   if (plan->spare > 0) spare_weights(plan);
   PZ_TRY(pz_choose_slabs(plan, &size, err));

@@ -15,9 +15,10 @@
 typedef pz_slab_chain chain;
 typedef pz_slab_member member;
 
-#define NEVER      INT64_MAX
-#define FEWEST     3         /* slabs that are worth their barriers */
-#define MANY_BYTES (8 << 20) /* of a result's rows in one slab: some of them stay in level 3 */
+#define NEVER  INT64_MAX
+#define FEWEST 3 /* slabs that are worth their barriers */
+/* Of a result's rows in one slab: fewer make short calls, more do not stay in cache (doc/memory.md). */
+#define MANY_BYTES (24 << 20)
 
 static const pz_node *node_of(const chain *c, int32_t i) { return pz_slab_node(c, i); }
 static int64_t height(const pz_plan *plan, pz_tensor_id id) { return pz_slab_height(plan, id); }
@@ -296,5 +297,5 @@ bool pz_slabs_cost(const pz_slab_chain *c) {
     weights += 4.0 * (double)c->members[i].weight_floats;
     if (c->members[i].windowed) between += bytes_of(c->plan, node_of(c, i)->out[0]);
   }
-  return weights * c->slabs > 2 * between;
+  return weights * c->slabs > between;
 }

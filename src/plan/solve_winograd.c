@@ -52,6 +52,14 @@ static double points_of(const pz_node *node, const variant *v) {
   return points;
 }
 
+/* Of the transformed weights, what is packed (kernels/winograd/shape.h, late). */
+static double packed_part(const pz_plan *plan, const pz_node *node, const variant *v) {
+  const int late = v->m[0] > 1 ? 0 : 1, r = (int)node->attr.conv.kernel[late];
+  const bool many =
+      4 * points_of(node, v) * pz_conv_weight_pairs(plan, node) >= (double)PZ_WINOGRAD_MANY_WEIGHTS;
+  return many && v->m[late] > 1 ? (double)r / (v->m[late] + r - 1) : 1;
+}
+
 /* At most half of the tiles: work for two at least. */
 static int32_t batch_of(const variant *v, double tiles) {
   const double most = v->by_position ? tiles : ceil(tiles / 2);
@@ -103,6 +111,7 @@ static void shape_text(const parts *p, pz_text *shape) {
   pz_conv_shape_text(shape, &s->product);
   pz_text_append(shape, "}, ");
   pz_text_ints(shape, "m", s->m, 3);
+  pz_text_printf(shape, ".late = %d", s->late);
 }
 
 /* The operands of the ends from args[n] on; returns their number. */
@@ -134,6 +143,7 @@ static pz_status add_stage(pz_plan *plan, pz_step *step, const parts *p, const c
 }
 
 static pz_status add_positions(pz_plan *plan, pz_step *step, const parts *p, pz_error *err) {
+  const pz_pointer scratch = pz_add_scratch(plan, pz_winograd_fresh(&p->shape));
   pz_pointer slots, products;
   PZ_TRY(pz_add_buffer(plan, pz_winograd_slots(&p->shape), &slots, err));
   PZ_TRY(pz_add_buffer(plan, pz_winograd_slots(&p->shape), &products, err));
@@ -141,11 +151,12 @@ static pz_status add_positions(pz_plan *plan, pz_step *step, const parts *p, pz_
                            {.name = "slots", .written = true, .at = slots}};
   const pz_arg positions[] = {{.name = "slots", .at = slots},
                               {.name = "weights", .at = p->weights},
-                              {.name = "products", .written = true, .at = products}};
+                              {.name = "products", .written = true, .at = products},
+                              {.name = "scratch", .written = true, .at = scratch}};
   pz_arg outputs[6] = {{.name = "products", .at = products}};
   const int32_t n = add_ends(p, outputs, 1);
   PZ_TRY(add_stage(plan, step, p, "pz_winograd_inputs", inputs, 2, err));
-  PZ_TRY(add_stage(plan, step, p, "pz_winograd_positions", positions, 3, err));
+  PZ_TRY(add_stage(plan, step, p, "pz_winograd_positions", positions, 4, err));
   pz_call_after_all(step);
   PZ_TRY(add_stage(plan, step, p, "pz_winograd_outputs", outputs, n, err));
   pz_call_after_all(step);
@@ -196,8 +207,9 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
 }
 
 /* In vector multiply-adds at peak, from bench_winograd on a core with AVX-512 (doc/kernels-winograd.md): what one vector costs
- * on its way through a transform (input, output; more where a batch is larger than level 2), what a multiply-add does, and
- * how long a batch waits for one vector of weights that comes from level 2, from level 3 or from memory. */
+ * on its way through a transform (input, output; more where a batch is larger than level 2), what a multiply-add does, how
+ * long a batch waits for one vector of packed weights that comes from level 2, from level 3 or from memory, and for one
+ * that is made of those. */
 #define INPUT_VECTOR   14.0
 #define OUTPUT_VECTOR  12.0
 #define OUTSIDE_LEVEL2 1.3
@@ -205,6 +217,7 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
 #define LEVEL2_WEIGHTS 1.0
 #define LEVEL3_WEIGHTS 2.5
 #define MEMORY_WEIGHTS 12.0
+#define LATE_WEIGHTS   1.5
 #define MANY_WEIGHTS   (16 << 20) /* bytes that do not stay in level 3 from run to run */
 
 static double cost(const pz_plan *plan, const pz_node *node) {
@@ -217,12 +230,13 @@ static double cost(const pz_plan *plan, const pz_node *node) {
   if (!variant_of(plan, node, &v)) return 0;
   const double tiles = tiles_of(plan, node, &v), points = points_of(node, &v);
   const double batch = batch_of(&v, tiles), batches = ceil(tiles / batch);
-  const double weights = (double)in.c * blocks_out, bytes = weights * points * vector;
+  const double weights = (double)in.c * blocks_out, packed = packed_part(plan, node, &v),
+               bytes = weights * points * packed * vector;
   const double slots = points * batch * (blocks_in > blocks_out ? blocks_in : blocks_out) * vector;
   const double stream = bytes > MANY_WEIGHTS ? MEMORY_WEIGHTS
                         : bytes + slots > l2 ? LEVEL3_WEIGHTS
                                              : LEVEL2_WEIGHTS;
-  const double each = PRODUCT * batch + stream;
+  const double each = PRODUCT * batch + stream * packed + (packed < 1 ? LATE_WEIGHTS : 0);
   const double transforms =
       (blocks_in * INPUT_VECTOR + blocks_out * OUTPUT_VECTOR) * (slots > l2 ? OUTSIDE_LEVEL2 : 1);
   return points * (tiles * transforms + batches * weights * each);
@@ -246,7 +260,7 @@ static int32_t tile_rows(const pz_plan *plan, const pz_node *node) {
 static double weight_floats(const pz_plan *plan, const pz_node *node) {
   variant v = {0};
   variant_of(plan, node, &v);
-  return points_of(node, &v) * pz_conv_weight_pairs(plan, node);
+  return points_of(node, &v) * packed_part(plan, node, &v) * pz_conv_weight_pairs(plan, node);
 }
 
 const pz_solver pz_solver_winograd = {.name = "Winograd",

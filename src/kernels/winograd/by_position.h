@@ -1,5 +1,6 @@
 /* by_position.h: minimal filtering of a layer with few tiles. All tiles are one batch; workers share the transformed positions
- * and outer groups, so that each reads its part of the weights alone, and there is work for as many as there are of those.
+ * (those along the late axis together) and outer groups, so that each reads its part of the weights alone, and there is
+ * work for as many as there are of those.
  * Three calls, each after all of the one before: inputs, positions, outputs.
  *
  * Contract: that of winograd.h; product.out.w is the number of all tiles. slots, products: pz_winograd_slots floats each,
@@ -26,23 +27,26 @@ PZ_INLINE void pz_winograd_inputs(const pz_winograd_inputs_shape s, const float 
   }
 }
 
-/* Unit: an outer group of a position. */
+/* Unit: an outer group of the positions along the late axis. scratch: pz_winograd_fresh floats of this worker's own. */
 PZ_INLINE void pz_winograd_positions(const pz_winograd_positions_shape s, const float *slots,
-                                     const float *weights, float *products, int32_t worker, int32_t workers) {
+                                     const float *weights, float *products, float *scratch, int32_t worker,
+                                     int32_t workers) {
   const pz_conv_direct_shape *g = &s.product;
+  const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   const pz_conv_split outer = pz_conv_outer_groups(g);
-  const int64_t slot = pz_winograd_slot(&s), block = (int64_t)PZ_S * g->in.c,
-                each = block * pz_winograd_blocks(g->out.c, PZ_S);
+  const int64_t step = z.together * z.slot,
+                each = z.planes * pz_winograd_group(&s, pz_winograd_blocks(g->out.c, PZ_S));
   int64_t begin, end;
-  pz_share((int64_t)pz_winograd_points(&s) * outer.count, worker, workers, &begin, &end);
+  pz_share(pz_winograd_points(&s) / z.together * outer.count, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
-    const int64_t p = i / outer.count;
+    const int64_t column = i / outer.count;
     const int32_t group = (int32_t)(i % outer.count), first = pz_conv_split_begin(outer, group);
-    const float *in = slots + p * slot, *w = weights + p * each + first * block;
-    float *out = products + p * slot + first * g->out.stride_c;
-    if (group < outer.large) pz_winograd_multiply_group(g, outer.size, pz_winograd_far(&s), in, w, out);
+    const float *in = slots + column * step,
+                *w = weights + column * each + z.planes * pz_winograd_group(&s, first);
+    float *out = products + column * step + first * g->out.stride_c;
+    if (group < outer.large) pz_winograd_multiply_column(&s, z, outer.size, in, w, scratch, NULL, out);
     else if (outer.large < outer.count)
-      pz_winograd_multiply_group(g, outer.size - 1, pz_winograd_far(&s), in, w, out);
+      pz_winograd_multiply_column(&s, z, outer.size - 1, in, w, scratch, NULL, out);
   }
 }
 

@@ -119,15 +119,52 @@ static void print_back(int32_t m, int32_t r) {
   printf("}\n");
 }
 
+/* A coefficient of weights: rounded, they are sums of products in floats anyway. */
+static void print_rounded(pz_rational x) { printf("pz_v_set1(%#.9gf)", pz_rational_value(x)); }
+
+/* The sum over every second k from `first` on of row[k] g[k], the highest innermost. */
+static void print_weights_sum(const char *name, const pz_rational *row, int32_t r, int32_t first) {
+  const int32_t highest = r - 1 - (r - 1 - first) % 2;
+  printf("  %s = ", name);
+  for (int32_t k = first; k < highest; k += 2) {
+    printf("pz_v_fma(");
+    print_rounded(row[k]);
+    printf(", g[%d], ", k);
+  }
+  print_rounded(row[highest]);
+  printf(" * g[%d]", highest);
+  for (int32_t k = first; k < highest; k += 2) printf(")");
+  printf(";\n");
+}
+
+static void print_spread(int32_t m, int32_t r) {
+  const int32_t a = m + r - 1;
+  pz_rational zero[PZ_WINOGRAD_MOST_R], row[PZ_WINOGRAD_MOST_R];
+  pz_winograd_weight_row(m, r, 0, zero);
+  printf("\nPZ_INLINE void pz_winograd_spread_%d_%d(const pz_v *g, pz_v *x) {\n  pz_v even, odd;\n", m, r);
+  for (int32_t k = 0; k < a / 2 - 1; ++k) {
+    pz_winograd_weight_row(m, r, 2 * k + 1, row);
+    row[0] = pz_rational_div(row[0], zero[0]);
+    print_weights_sum("even", row, r, 0);
+    print_weights_sum("odd", row, r, 1);
+    printf("  x[%d] = even + odd;\n  x[%d] = even - odd;\n", 2 * k + 1, 2 * k + 2);
+  }
+  printf("}\n");
+}
+
 int main(void) {
   static const int32_t filters[][2] = {{2, 3}, {4, 3}, {6, 3}, {2, 5}, {4, 5}, {6, 5}};
   printf("/* transforms.h: written by gen_transforms.c, not by hand (the test kernel_winograd_transforms "
          "compares). Along one\n"
-         " * axis, in place, of values that lie `step` apart: B^T for a inputs; A^T of F(m, r). */\n"
+         " * axis, in place, of values that lie `step` apart: B^T for a inputs; A^T of F(m, r). G of F(m, "
+         "r), but for its first and\n"
+         " * last row: of weights g whose first is multiplied by the first row's factor already (pack.h, "
+         "late). */\n"
          "#ifndef PZ_KERNELS_WINOGRAD_TRANSFORMS_H\n#define PZ_KERNELS_WINOGRAD_TRANSFORMS_H\n\n"
          "#include \"kernels/vec.h\"\n");
   for (int32_t a = 4; a <= PZ_WINOGRAD_MOST_A; a += 2) print_forward(a);
   for (size_t i = 0; i < sizeof filters / sizeof *filters; ++i) print_back(filters[i][0], filters[i][1]);
+  for (size_t i = 0; i < sizeof filters / sizeof *filters; ++i) print_spread(filters[i][0], filters[i][1]);
   printf("\n/* a = m + r - 1; m = 1: the values themselves, and their sum. */\n"
          "PZ_INLINE void pz_winograd_forward(int32_t m, int32_t r, pz_v *x, int32_t step) {\n"
          "  if (m == 1 || r == 1) return;\n"
@@ -144,6 +181,12 @@ int main(void) {
          "  switch (10 * m + r) {\n");
   for (size_t i = 0; i < sizeof filters / sizeof *filters; ++i)
     printf("  case %d: pz_winograd_back_%d_%d(x, step); return;\n", 10 * filters[i][0] + filters[i][1],
+           filters[i][0], filters[i][1]);
+  printf("  default: __builtin_unreachable();\n  }\n}\n\n"
+         "PZ_INLINE void pz_winograd_spread(int32_t m, int32_t r, const pz_v *g, pz_v *x) {\n"
+         "  switch (10 * m + r) {\n");
+  for (size_t i = 0; i < sizeof filters / sizeof *filters; ++i)
+    printf("  case %d: pz_winograd_spread_%d_%d(g, x); return;\n", 10 * filters[i][0] + filters[i][1],
            filters[i][0], filters[i][1]);
   printf("  default: __builtin_unreachable();\n  }\n}\n\n#endif\n");
   return 0;

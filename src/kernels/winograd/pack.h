@@ -1,5 +1,6 @@
 /* pack.h: transformed weights, and the product's shape. Plain C, run by the compiler half.
- * Packed: [transformed position][as conv/pack.h packs a 1x1x1 convolution]. */
+ * Packed: [transformed position of the other axes][outer group][plane along the late axis][map in][lane]; the first plane as
+ * the first position needs it, with that row's factor of G, the last as the last one does. */
 #ifndef PZ_KERNELS_WINOGRAD_PACK_H
 #define PZ_KERNELS_WINOGRAD_PACK_H
 
@@ -11,6 +12,9 @@
 /* Registers that products use at most: with few accumulators a batch is multiplied some tiles at a time, and a position's weights
  * have a while to arrive (doc/kernels-winograd.md). */
 #define PZ_WINOGRAD_REGISTERS 20
+
+/* Bytes of weights at all positions from which on they are packed late (doc/kernels-winograd.md). */
+#define PZ_WINOGRAD_MANY_WEIGHTS (3 << 20)
 
 /* Fills `product` for batches of `tiles` tiles. `conv` and `m` are set. */
 static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_machine *m, int32_t tiles) {
@@ -30,10 +34,12 @@ static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_mach
   pz_conv_machine few = *m;
   if (few.registers > PZ_WINOGRAD_REGISTERS) few.registers = PZ_WINOGRAD_REGISTERS;
   pz_conv_direct_schedule(&s->product, &few);
+  s->late = 4 * pz_winograd_points(s) * pz_conv_direct_weight_floats(&s->product) >= PZ_WINOGRAD_MANY_WEIGHTS;
 }
 
 static inline int64_t pz_winograd_weight_floats(const pz_winograd_shape *s) {
-  return pz_winograd_points(s) * pz_conv_direct_weight_floats(&s->product);
+  return pz_winograd_points(s) / pz_winograd_together(s) * pz_winograd_planes(s) *
+         pz_conv_direct_weight_floats(&s->product);
 }
 
 /* G of each axis, [a, r]. */
@@ -65,11 +71,20 @@ static inline void pz_winograd_apply(const double g[PZ_WINOGRAD_MOST_A][PZ_WINOG
       }
 }
 
-/* The weights of one pair of maps, [kd, kh, kw], at all transformed positions. */
+/* G of the late axis, but for the factor of its first row, waits for the kernel: a unit matrix here. */
+static inline void pz_winograd_leave_late(const pz_winograd_shape *s, pz_winograd_factors *f) {
+  const int32_t late = pz_winograd_late(s);
+  if (late < 0) return;
+  const double first = f->g[late][0][0];
+  for (int32_t i = 0; i < PZ_WINOGRAD_MOST_R; ++i)
+    for (int32_t k = 0; k < PZ_WINOGRAD_MOST_R; ++k) f->g[late][i][k] = i == k ? (i ? 1 : first) : 0;
+}
+
+/* The weights of one pair of maps, [kd, kh, kw], at all positions, `a` along each axis. */
 static inline void pz_winograd_weights(const pz_winograd_shape *s, const pz_winograd_factors *f,
-                                       const float *w, double *to) {
+                                       const int32_t a[3], const float *w, double *to) {
   enum { R = PZ_WINOGRAD_MOST_R, A = PZ_WINOGRAD_MOST_A };
-  const int32_t *r = s->conv.kernel, a[3] = {pz_winograd_a(s, 0), pz_winograd_a(s, 1), pz_winograd_a(s, 2)};
+  const int32_t *r = s->conv.kernel;
   double taps[R * R * R], rows[R * R * A], planes[R * A * A];
   for (int32_t i = 0; i < pz_conv_taps(&s->conv); ++i) taps[i] = (double)w[i];
   pz_winograd_apply(f->g[2], r[2], a[2], r[0] * r[1], 1, taps, rows);
@@ -79,18 +94,35 @@ static inline void pz_winograd_weights(const pz_winograd_shape *s, const pz_wino
 
 /* weights: [K, C, kd, kh, kw]; packed: pz_winograd_weight_floats(s), zeroed, aligned to 64 bytes for the kernel. */
 static inline void pz_winograd_pack(const pz_winograd_shape *s, const float *weights, float *packed) {
-  const pz_winograd_factors f = pz_winograd_factors_of(s);
   const pz_conv_split outer = pz_conv_outer_groups(&s->product);
   const int64_t each = pz_conv_direct_weight_floats(&s->product);
-  const int32_t block = s->conv.out.block, maps = s->conv.in.c, points = pz_winograd_points(s);
+  const int32_t block = s->conv.out.block, maps = s->conv.in.c, late = pz_winograd_late(s),
+                planes = pz_winograd_planes(s);
+  int32_t a[3];
+  pz_winograd_factors f = pz_winograd_factors_of(s);
+  pz_winograd_leave_late(s, &f);
+  for (int32_t i = 0; i < 3; ++i) a[i] = i == late ? planes : pz_winograd_a(s, i);
   double at[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A];
   for (int32_t g = 0; g < outer.count; ++g) {
     const int32_t first = pz_conv_split_begin(outer, g) * block, lanes = pz_conv_split_size(outer, g) * block;
-    float *group = packed + pz_conv_weights_before(&s->product, g);
+    const int64_t before = pz_conv_weights_before(&s->product, g), floats = (int64_t)lanes * maps;
     for (int32_t c = 0; c < maps; ++c)
       for (int32_t k = 0; k < lanes && first + k < s->conv.out.c; ++k) {
-        pz_winograd_weights(s, &f, weights + ((int64_t)(first + k) * maps + c) * pz_conv_taps(&s->conv), at);
-        for (int32_t p = 0; p < points; ++p) group[p * each + (int64_t)c * lanes + k] = (float)at[p];
+        const double *from = at;
+        pz_winograd_weights(s, &f, a, weights + ((int64_t)(first + k) * maps + c) * pz_conv_taps(&s->conv),
+                            at);
+        for (int32_t d = 0; d < a[0]; ++d)
+          for (int32_t h = 0; h < a[1]; ++h)
+            for (int32_t w = 0; w < a[2]; ++w) {
+              const int64_t plane = late == 0   ? d
+                                    : late == 1 ? h
+                                                : 0,
+                            other = late == 0   ? h * a[2] + w
+                                    : late == 1 ? d * a[2] + w
+                                                : (d * a[1] + h) * a[2] + w;
+              packed[planes * (other * each + before) + plane * floats + (int64_t)c * lanes + k] =
+                  (float)*from++;
+            }
       }
   }
 }

@@ -5,8 +5,14 @@
  * F(4,4,4) of 3x3x3 takes 216 where the sum itself takes 1728. For each of the `points` transformed positions the sum over
  * maps is a matrix product, made by the direct convolution's micro-kernel.
  *
- * Scratch of a worker. Slot p+1 holds the transformed inputs of position p, [block][tile of the batch][lane]; its products go
- * to slot p, whose inputs nothing reads any more: one buffer for both. */
+ * Late weights are packed before G of one axis, the first that is filtered: kernel planes instead of up to eight. It is
+ * applied when they are used, once for a batch. That is quicker than to wait for all of them where they come from level 3
+ * or from memory, and takes less of it.
+ *
+ * Positions are numbered so that those of the late axis follow each other. Scratch of a worker: slot p +
+ * pz_winograd_together holds the transformed inputs of position p, [block][tile of the batch][lane]; its products go to
+ * slot p, whose inputs nothing reads any more: one buffer for both. Behind the slots are the weights of one outer group that
+ * are made at a time. */
 #ifndef PZ_KERNELS_WINOGRAD_SHAPE_H
 #define PZ_KERNELS_WINOGRAD_SHAPE_H
 
@@ -18,6 +24,7 @@ typedef struct pz_winograd_shape {
   /* Of one transformed position: 1x1x1, in.c -> out.c maps, w = tiles of a batch. */
   pz_conv_direct_shape product;
   int32_t m[3]; /* outputs of a tile along each axis; 1 where the kernel is 1 */
+  int32_t late; /* 1: weights are packed before G of one axis, which follows when they are used */
 } pz_winograd_shape;
 
 /* Inputs of a tile along an axis. */
@@ -58,9 +65,45 @@ PZ_INLINE int64_t pz_winograd_slots(const pz_winograd_shape *s) {
   return pz_winograd_points(s) * pz_winograd_slot(s);
 }
 
-/* Floats of scratch that a worker needs: inputs lie a slot behind products. */
+/* The axis along which G is applied late; -1: none. */
+PZ_INLINE int32_t pz_winograd_late(const pz_winograd_shape *s) {
+  return !s->late ? -1 : s->m[0] > 1 ? 0 : s->m[1] > 1 ? 1 : -1;
+}
+
+/* Positions along the late axis: those that are multiplied together. */
+PZ_INLINE int32_t pz_winograd_together(const pz_winograd_shape *s) {
+  const int32_t late = pz_winograd_late(s);
+  return late < 0 ? 1 : pz_winograd_a(s, late < 0 ? 0 : late);
+}
+/* Planes of packed weights that they are made from. */
+PZ_INLINE int32_t pz_winograd_planes(const pz_winograd_shape *s) {
+  const int32_t late = pz_winograd_late(s);
+  return late < 0 ? 1 : s->conv.kernel[late < 0 ? 0 : late];
+}
+
+/* From a position's number to the next one's along an axis. */
+PZ_INLINE int32_t pz_winograd_step(const pz_winograd_shape *s, int32_t axis) {
+  const int32_t late = pz_winograd_late(s), together = pz_winograd_together(s);
+  if (axis == late) return 1;
+  if (axis == 2) return together;
+  if (axis == 1) return together * pz_winograd_a(s, 2);
+  return pz_winograd_a(s, 1) * pz_winograd_a(s, 2);
+}
+
+/* Floats of one position's weights in an outer group of kb blocks. */
+PZ_INLINE int64_t pz_winograd_group(const pz_winograd_shape *s, int32_t kb) {
+  return (int64_t)kb * s->conv.out.block * s->conv.in.c;
+}
+
+/* Floats of the weights that are made at a time: the first and the last position have planes for theirs. */
+PZ_INLINE int64_t pz_winograd_fresh(const pz_winograd_shape *s) {
+  const int32_t together = pz_winograd_together(s);
+  return together > 2 ? (together - 2) * pz_winograd_group(s, s->product.kb) : 0;
+}
+
+/* Floats of scratch that a worker needs. */
 PZ_INLINE int64_t pz_winograd_scratch(const pz_winograd_shape *s) {
-  return pz_winograd_slots(s) + pz_winograd_slot(s);
+  return pz_winograd_slots(s) + pz_winograd_together(s) * pz_winograd_slot(s) + pz_winograd_fresh(s);
 }
 
 #endif

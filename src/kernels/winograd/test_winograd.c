@@ -27,7 +27,7 @@ typedef struct layer {
   pz_winograd_shape s;
   pz_test_tensor in, out, base;
   float *weights, *bias, *scale, *slope;
-  pz_test_memory packed, packed_bias, packed_scale, packed_slope, scratch, products, statistics;
+  pz_test_memory packed, packed_bias, packed_scale, packed_slope, scratch, products, statistics, fresh;
   bool in_place, by_position;
 } layer;
 
@@ -97,6 +97,7 @@ static void pack_layer(layer *l, pz_test_random *r) {
   const int32_t maps_out = l->s.conv.out.c;
   pz_winograd_schedule(&l->s, &machine,
                        l->by_position ? (int32_t)pz_winograd_all_tiles(&l->s) : pz_test_int(r, 1, 24));
+  l->s.late = pz_test_int(r, 0, 1);
   if (!l->by_position && pz_test_int(r, 0, 1))
     l->s.conv.gathers = 1, l->s.conv.gathers = pz_winograd_batches(&l->s);
   for (int32_t k = 0; k < maps_out && l->s.conv.gathers; ++k) l->bias[k] += 1e3f; /* means far from zero */
@@ -109,6 +110,7 @@ static void pack_layer(layer *l, pz_test_random *r) {
   l->packed_slope = packed_vector(l->slope, maps_out);
   l->scratch = pz_test_alloc(pz_winograd_scratch(&l->s), false);
   l->products = pz_test_alloc(pz_winograd_slots(&l->s), false);
+  l->fresh = pz_test_alloc(pz_winograd_fresh(&l->s), false);
 }
 
 static double activated(const layer *l, int32_t k, double x) {
@@ -140,7 +142,7 @@ static void free_layer(layer *l) {
   pz_test_tensor_free(&l->in), pz_test_tensor_free(&l->out);
   pz_test_free(&l->packed), pz_test_free(&l->packed_bias), pz_test_free(&l->packed_scale);
   pz_test_free(&l->packed_slope), pz_test_free(&l->scratch), pz_test_free(&l->products);
-  pz_test_free(&l->statistics);
+  pz_test_free(&l->statistics), pz_test_free(&l->fresh);
   free(l->weights), free(l->bias), free(l->scale), free(l->slope);
 }
 
@@ -156,7 +158,7 @@ static void run_layer(const layer *l, int32_t worker, int32_t workers) {
   if (worker + 1 < workers) return;
   for (int32_t i = 0; i < workers; ++i) pz_winograd_inputs(l->s, l->in.at, l->scratch.data, i, workers);
   for (int32_t i = workers - 1; i >= 0; --i)
-    pz_winograd_positions(l->s, l->scratch.data, l->packed.data, l->products.data, i, workers);
+    pz_winograd_positions(l->s, l->scratch.data, l->packed.data, l->products.data, l->fresh.data, i, workers);
   for (int32_t i = 0; i < workers; ++i)
     pz_winograd_outputs(l->s, l->products.data, l->packed_bias.data, base, l->packed_scale.data,
                         l->packed_slope.data, l->out.at, i, workers);
@@ -234,9 +236,29 @@ static void test_transforms(void **state) {
     }
 }
 
+/* And G's rows but the first and the last, in floats, of weights whose first has the first row's factor already. */
+static void test_spread(void **state) {
+  (void)state;
+  for (int32_t m = 2; m <= 6; m += 2)
+    for (int32_t r = 3; r <= 5; r += 2)
+      for (int32_t k = 0; k < r; ++k) {
+        pz_v g[PZ_WINOGRAD_MOST_R], x[PZ_WINOGRAD_MOST_A];
+        pz_rational row[PZ_WINOGRAD_MOST_R];
+        pz_winograd_weight_row(m, r, 0, row);
+        for (int32_t i = 0; i < r; ++i)
+          g[i] = pz_v_set1(i != k ? 0 : k ? 1 : (float)pz_rational_value(row[0]));
+        pz_winograd_spread(m, r, g, x);
+        for (int32_t i = 1; i < m + r - 2; ++i) {
+          pz_winograd_weight_row(m, r, i, row);
+          const double want = pz_rational_value(row[k]);
+          assert_true(fabs((double)x[i][0] - want) <= 1.3e-7 * fabs(want));
+        }
+      }
+}
+
 int main(void) {
   if (!pz_test_cpu()) return 77;
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_factors), cmocka_unit_test(test_transforms),
-                                     cmocka_unit_test(test_random_layers)};
+                                     cmocka_unit_test(test_spread), cmocka_unit_test(test_random_layers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

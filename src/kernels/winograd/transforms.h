@@ -1,5 +1,6 @@
 /* transforms.h: written by gen_transforms.c, not by hand (the test kernel_winograd_transforms compares). Along one
- * axis, in place, of values that lie `step` apart: B^T for a inputs; A^T of F(m, r). */
+ * axis, in place, of values that lie `step` apart: B^T for a inputs; A^T of F(m, r). G of F(m, r), but for its first and
+ * last row: of weights g whose first is multiplied by the first row's factor already (pack.h, late). */
 #ifndef PZ_KERNELS_WINOGRAD_TRANSFORMS_H
 #define PZ_KERNELS_WINOGRAD_TRANSFORMS_H
 
@@ -234,6 +235,99 @@ PZ_INLINE void pz_winograd_back_6_5(pz_v *x, int32_t step) {
                pz_v_fma(pz_v_set1(3.05175781f), odd2, pz_v_fma(pz_v_set1(32.0000000f), odd3, last))));
 }
 
+PZ_INLINE void pz_winograd_spread_2_3(const pz_v *g, pz_v *x) {
+  pz_v even, odd;
+  even = pz_v_fma(pz_v_set1(-0.500000000f), g[0], pz_v_set1(0.500000000f) * g[2]);
+  odd = pz_v_set1(0.500000000f) * g[1];
+  x[1] = even + odd;
+  x[2] = even - odd;
+}
+
+PZ_INLINE void pz_winograd_spread_4_3(const pz_v *g, pz_v *x) {
+  pz_v even, odd;
+  even = pz_v_fma(pz_v_set1(-0.605042017f), g[0], pz_v_set1(-0.268907563f) * g[2]);
+  odd = pz_v_set1(-0.430252101f) * g[1];
+  x[1] = even + odd;
+  x[2] = even - odd;
+  even = pz_v_fma(pz_v_set1(0.105042017f), g[0], pz_v_set1(0.268907563f) * g[2]);
+  odd = pz_v_set1(0.179271709f) * g[1];
+  x[3] = even + odd;
+  x[4] = even - odd;
+}
+
+PZ_INLINE void pz_winograd_spread_6_3(const pz_v *g, pz_v *x) {
+  pz_v even, odd;
+  even = pz_v_fma(pz_v_set1(-0.711111111f), g[0], pz_v_set1(0.177777778f) * g[2]);
+  odd = pz_v_set1(0.355555556f) * g[1];
+  x[1] = even + odd;
+  x[2] = even - odd;
+  even = pz_v_fma(pz_v_set1(0.222222222f), g[0], pz_v_set1(-0.222222222f) * g[2]);
+  odd = pz_v_set1(-0.222222222f) * g[1];
+  x[3] = even + odd;
+  x[4] = even - odd;
+  even = pz_v_fma(pz_v_set1(-0.0111111111f), g[0], pz_v_set1(0.0444444444f) * g[2]);
+  odd = pz_v_set1(0.0222222222f) * g[1];
+  x[5] = even + odd;
+  x[6] = even - odd;
+}
+
+PZ_INLINE void pz_winograd_spread_2_5(const pz_v *g, pz_v *x) {
+  pz_v even, odd;
+  even = pz_v_fma(pz_v_set1(-0.605042017f), g[0],
+                  pz_v_fma(pz_v_set1(-0.268907563f), g[2], pz_v_set1(-0.105042017f) * g[4]));
+  odd = pz_v_fma(pz_v_set1(-0.430252101f), g[1], pz_v_set1(-0.168067227f) * g[3]);
+  x[1] = even + odd;
+  x[2] = even - odd;
+  even = pz_v_fma(pz_v_set1(0.105042017f), g[0],
+                  pz_v_fma(pz_v_set1(0.268907563f), g[2], pz_v_set1(0.605042017f) * g[4]));
+  odd = pz_v_fma(pz_v_set1(0.179271709f), g[1], pz_v_set1(0.403361345f) * g[3]);
+  x[3] = even + odd;
+  x[4] = even - odd;
+}
+
+PZ_INLINE void pz_winograd_spread_4_5(const pz_v *g, pz_v *x) {
+  pz_v even, odd;
+  even = pz_v_fma(pz_v_set1(-0.711111111f), g[0],
+                  pz_v_fma(pz_v_set1(0.177777778f), g[2], pz_v_set1(0.0444444444f) * g[4]));
+  odd = pz_v_fma(pz_v_set1(0.355555556f), g[1], pz_v_set1(0.0888888889f) * g[3]);
+  x[1] = even + odd;
+  x[2] = even - odd;
+  even = pz_v_fma(pz_v_set1(0.222222222f), g[0],
+                  pz_v_fma(pz_v_set1(-0.222222222f), g[2], pz_v_set1(-0.222222222f) * g[4]));
+  odd = pz_v_fma(pz_v_set1(-0.222222222f), g[1], pz_v_set1(-0.222222222f) * g[3]);
+  x[3] = even + odd;
+  x[4] = even - odd;
+  even = pz_v_fma(pz_v_set1(-0.0111111111f), g[0],
+                  pz_v_fma(pz_v_set1(0.0444444444f), g[2], pz_v_set1(0.177777778f) * g[4]));
+  odd = pz_v_fma(pz_v_set1(0.0222222222f), g[1], pz_v_set1(0.0888888889f) * g[3]);
+  x[5] = even + odd;
+  x[6] = even - odd;
+}
+
+PZ_INLINE void pz_winograd_spread_6_5(const pz_v *g, pz_v *x) {
+  pz_v even, odd;
+  even = pz_v_fma(pz_v_set1(-1.14285714f), g[0],
+                  pz_v_fma(pz_v_set1(-0.325079365f), g[2], pz_v_set1(-0.0812698413f) * g[4]));
+  odd = pz_v_fma(pz_v_set1(-0.650158730f), g[1], pz_v_set1(-0.162539683f) * g[3]);
+  x[1] = even + odd;
+  x[2] = even - odd;
+  even = pz_v_fma(pz_v_set1(0.727272727f), g[0],
+                  pz_v_fma(pz_v_set1(0.465454545f), g[2], pz_v_set1(0.261818182f) * g[4]));
+  odd = pz_v_fma(pz_v_set1(0.620606061f), g[1], pz_v_set1(0.349090909f) * g[3]);
+  x[3] = even + odd;
+  x[4] = even - odd;
+  even = pz_v_fma(pz_v_set1(-0.0879120879f), g[0],
+                  pz_v_fma(pz_v_set1(-0.156288156f), g[2], pz_v_set1(-0.244200244f) * g[4]));
+  odd = pz_v_fma(pz_v_set1(-0.125030525f), g[1], pz_v_set1(-0.195360195f) * g[3]);
+  x[5] = even + odd;
+  x[6] = even - odd;
+  even = pz_v_fma(pz_v_set1(0.00349650350f), g[0],
+                  pz_v_fma(pz_v_set1(0.0159129759f), g[2], pz_v_set1(0.0636519037f) * g[4]));
+  odd = pz_v_fma(pz_v_set1(0.00795648796f), g[1], pz_v_set1(0.0318259518f) * g[3]);
+  x[7] = even + odd;
+  x[8] = even - odd;
+}
+
 /* a = m + r - 1; m = 1: the values themselves, and their sum. */
 PZ_INLINE void pz_winograd_forward(int32_t m, int32_t r, pz_v *x, int32_t step) {
   if (m == 1 || r == 1) return;
@@ -259,6 +353,18 @@ PZ_INLINE void pz_winograd_back(int32_t m, int32_t r, pz_v *x, int32_t step) {
   case 25: pz_winograd_back_2_5(x, step); return;
   case 45: pz_winograd_back_4_5(x, step); return;
   case 65: pz_winograd_back_6_5(x, step); return;
+  default: __builtin_unreachable();
+  }
+}
+
+PZ_INLINE void pz_winograd_spread(int32_t m, int32_t r, const pz_v *g, pz_v *x) {
+  switch (10 * m + r) {
+  case 23: pz_winograd_spread_2_3(g, x); return;
+  case 43: pz_winograd_spread_4_3(g, x); return;
+  case 63: pz_winograd_spread_6_3(g, x); return;
+  case 25: pz_winograd_spread_2_5(g, x); return;
+  case 45: pz_winograd_spread_4_5(g, x); return;
+  case 65: pz_winograd_spread_6_5(g, x); return;
   default: __builtin_unreachable();
   }
 }

@@ -19,10 +19,12 @@
  * transforms that are not taken. */
 typedef struct pz_winograd_sizes {
   int32_t m0, m1, m2, r0, r1, r2, a0, a1, a2;
-  int64_t slot;
+  int32_t late_m, planes, together;
+  int64_t p0, p1, p2, slot; /* floats between positions along each axis, and between position p and p + 1 */
 } pz_winograd_sizes;
 
 PZ_INLINE pz_winograd_sizes pz_winograd_sizes_of(const pz_winograd_shape *s) {
+  const int64_t slot = pz_winograd_slot(s);
   return (pz_winograd_sizes){.m0 = s->m[0],
                              .m1 = s->m[1],
                              .m2 = s->m[2],
@@ -32,7 +34,13 @@ PZ_INLINE pz_winograd_sizes pz_winograd_sizes_of(const pz_winograd_shape *s) {
                              .a0 = pz_winograd_a(s, 0),
                              .a1 = pz_winograd_a(s, 1),
                              .a2 = pz_winograd_a(s, 2),
-                             .slot = pz_winograd_slot(s)};
+                             .late_m = pz_winograd_together(s) - pz_winograd_planes(s) + 1,
+                             .planes = pz_winograd_planes(s),
+                             .together = pz_winograd_together(s),
+                             .p0 = pz_winograd_step(s, 0) * slot,
+                             .p1 = pz_winograd_step(s, 1) * slot,
+                             .p2 = pz_winograd_step(s, 2) * slot,
+                             .slot = slot};
 }
 
 /* Where a tile lies: image, first output along each axis; how many inputs and outputs it has there. */
@@ -127,12 +135,77 @@ PZ_INLINE void pz_winograd_input(const pz_winograd_shape *s, const pz_winograd_s
     pz_winograd_plane(z, plane, stride_h, ring->planes + (ring->first + d) % z.a0 * size);
   }
   PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) planes[d] = ring->planes + (ring->first + d) % z.a0 * size;
-  PZ_ROLL for (int32_t i = 0; i < size; ++i) {
+  const int64_t turn = z.p1 - z.a2 * z.p2; /* from behind a row to the next one */
+  PZ_ROLL for (int32_t i = 0; i < size; ++i, to += z.p2) {
     pz_v y[PZ_WINOGRAD_MOST_A];
+    if (turn && i && i % z.a2 == 0) to += turn;
     PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) y[d] = planes[d][i];
     pz_winograd_forward(z.m0, z.r0, y, 1);
-    PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) pz_v_store(to + (d * size + i) * z.slot, y[d]);
+    PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) pz_v_store(to + d * z.p0, y[d]);
   }
+}
+
+/* ---- fetching ----
+ * Tiles are short rows in many places: too many for the hardware to follow. While the products keep the core busy, rows of
+ * the next batch are fetched into cache, a few for each transformed position. */
+
+/* Tiles first .. first + count - 1, and the batch behind it. */
+typedef struct pz_winograd_batch {
+  int64_t first;
+  int32_t count, next;
+} pz_winograd_batch;
+
+/* The next row: h of plane d of a block of tile `index`; d < 0: the tile has not been looked at. */
+typedef struct pz_winograd_cursor {
+  int64_t index, plane; /* where plane d begins */
+  int32_t block, d, h;
+} pz_winograd_cursor;
+
+/* Fetches one row, of the planes and points that its tile does not share with those before. */
+PZ_INLINE void pz_winograd_fetch_row(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                     pz_winograd_cursor *c, const float *in) {
+  const pz_view *v = &s->conv.in;
+  if (c->d < 0) {
+    const pz_winograd_tile t = pz_winograd_tile_at(s, c->index);
+    c->d = pz_winograd_along(s) == 0 && t.at[0] > 0 ? z.a0 - z.m0 : 0;
+    c->plane = pz_winograd_origin(s, &t, c->block) + c->d * v->stride_d;
+  }
+  in += c->plane + c->h * v->stride_h;
+  PZ_UNROLL for (int32_t w = z.a2 - z.m2; w < z.a2; ++w) __builtin_prefetch(in + w * PZ_S);
+  if (++c->h < z.a1) return;
+  c->h = 0, c->plane += v->stride_d;
+  if (++c->d < z.a0) return;
+  c->d = -1;
+  if (++c->block == pz_winograd_blocks(v->c, PZ_S)) c->block = 0, ++c->index;
+}
+
+/* Row i of those that the sums of tiles first .. start from (Base). */
+PZ_INLINE void pz_winograd_fetch_base(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
+                                      int32_t i, const float *base) {
+  const int32_t blocks = pz_winograd_blocks(s->conv.out.c, PZ_S), row = i % (z.m0 * z.m1);
+  const pz_winograd_tile t = pz_winograd_tile_at(s, first + i / (z.m0 * z.m1) / blocks);
+  base += pz_winograd_place(&s->conv.base, &t, i / (z.m0 * z.m1) % blocks, row % z.m1, 0) +
+          row / z.m1 * s->conv.base.stride_d;
+  PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) __builtin_prefetch(base + w * PZ_S);
+}
+
+/* What is fetched while a batch is multiplied: `rows` of the next batch and `base_rows` of this one's Base, evenly over `calls`,
+ * the outer groups of all positions. */
+typedef struct pz_winograd_ahead {
+  const float *in, *base;
+  int64_t first, end; /* of the batch that is multiplied; behind the one that is fetched */
+  int32_t calls, rows, due, base_rows, base_due, base_row;
+  pz_winograd_cursor cursor;
+} pz_winograd_ahead;
+
+PZ_INLINE void pz_winograd_fetch(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                 pz_winograd_ahead *a) {
+  a->due += a->rows, a->base_due += a->base_rows;
+  PZ_ROLL for (; a->due >= a->calls; a->due -= a->calls) {
+    if (a->cursor.index < a->end) pz_winograd_fetch_row(s, z, &a->cursor, a->in);
+  }
+  PZ_ROLL for (; a->base_due >= a->calls; a->base_due -= a->calls)
+      pz_winograd_fetch_base(s, z, a->first, a->base_row++, a->base);
 }
 
 /* ---- products ---- */
@@ -152,41 +225,81 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_conv_direct_shape *g, int32_t 
 
 /* Whether weights come from level 3 or from memory, and are fetched early. */
 PZ_INLINE int32_t pz_winograd_far(const pz_winograd_shape *s) {
-  const pz_conv_direct_shape *g = &s->product;
-  return (int64_t)pz_winograd_points(s) * g->in.c * pz_winograd_blocks(g->out.c, PZ_S) * PZ_S * 4 > 512 << 10;
+  const int32_t blocks = pz_winograd_blocks(s->conv.out.c, PZ_S);
+  return pz_winograd_points(s) / pz_winograd_together(s) * pz_winograd_planes(s) *
+             pz_winograd_group(s, blocks) * 4 >
+         256 << 10;
 }
 
-/* All tiles of the batch by the weights of one outer group of kb blocks, some tiles at a time. far: the weights behind these, of
- * the next group, are fetched meanwhile. (Behind the last ones nothing is fetched that matters.) */
-PZ_INLINE void pz_winograd_multiply_group(const pz_conv_direct_shape *g, int32_t kb, int32_t far,
+/* Weights that are needed soon, `floats` from `at` on; 0: none are fetched. */
+typedef struct pz_winograd_soon {
+  const float *at;
+  int64_t floats;
+} pz_winograd_soon;
+
+/* All tiles of the batch by the weights of one outer group of kb blocks, some tiles at a time, while others are fetched, and what
+ * is `ahead` (NULL: nothing). (Behind the last ones nothing is fetched that matters.) */
+PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t kb,
+                                          const pz_winograd_soon soon, pz_winograd_ahead *ahead,
                                           const float *in, const float *weights, float *out) {
+  const pz_conv_direct_shape *g = &s->product;
   const pz_conv_split tiles = pz_conv_row_tiles(g, kb);
-  const int64_t floats = (int64_t)kb * PZ_S * g->in.c,
-                each = (floats / PZ_WINOGRAD_LINE + tiles.count - 1) / tiles.count * PZ_WINOGRAD_LINE;
-  const float *next = weights + floats;
+  const int64_t each = (soon.floats / PZ_WINOGRAD_LINE + tiles.count - 1) / tiles.count * PZ_WINOGRAD_LINE;
+  const float *next = soon.at;
   PZ_ROLL for (int32_t i = 0; i < tiles.count; ++i, next += each) {
     const int32_t size = i < tiles.large ? tiles.size : tiles.size - 1;
-    if (far) {
+    if (soon.floats) {
       PZ_ROLL for (int64_t line = 0; line < each; line += PZ_WINOGRAD_LINE) __builtin_prefetch(next + line);
     }
     if (i < tiles.large) pz_winograd_multiply_tile(g, kb, tiles.size, in, weights, out);
     else pz_winograd_multiply_tile(g, kb, tiles.size - 1, in, weights, out);
     in += size * PZ_S, out += size * PZ_S;
   }
+  if (ahead) pz_winograd_fetch(s, z, ahead);
 }
 
-/* The outer groups of one transformed position; returns where the next position's weights are. */
-PZ_INLINE const float *pz_winograd_multiply_point(const pz_conv_direct_shape *g, int32_t far, const float *in,
-                                                  const float *weights, float *out) {
+/* What G along the late axis makes of its planes of `floats` weights each, but for its first and last row. */
+PZ_INLINE void pz_winograd_make(const pz_winograd_sizes z, int64_t floats, const float *planes,
+                                float *fresh) {
+  const float *end = planes + floats;
+  PZ_ROLL for (; planes != end; planes += PZ_S, fresh += PZ_S) {
+    pz_v g[PZ_WINOGRAD_MOST_R], x[PZ_WINOGRAD_MOST_A];
+    PZ_UNROLL for (int32_t k = 0; k < z.planes; ++k) g[k] = pz_v_load(planes + k * floats);
+    pz_winograd_spread(z.late_m, z.planes, g, x);
+    PZ_UNROLL for (int32_t i = 1; i < z.together - 1; ++i) pz_v_store(fresh + (i - 1) * floats, x[i]);
+  }
+}
+
+/* Positions along the late axis by the weights of an outer group of kb blocks. */
+PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t kb,
+                                           const float *in, const float *weights, float *fresh,
+                                           pz_winograd_ahead *ahead, float *out) {
+  const int64_t floats = pz_winograd_group(s, kb),
+                lines = (z.planes * floats / z.together + PZ_WINOGRAD_LINE - 1) / PZ_WINOGRAD_LINE;
+  const float *last = weights + (z.planes - 1) * floats;
+  pz_winograd_soon soon = {last + floats, pz_winograd_far(s) ? lines * PZ_WINOGRAD_LINE : 0};
+  if (z.together > 1) pz_winograd_make(z, floats, weights, fresh);
+  PZ_ROLL for (int32_t i = 0; i < z.together; ++i) {
+    const float *w = i == 0 ? weights : i == z.together - 1 ? last : fresh + (i - 1) * floats;
+    pz_winograd_multiply_group(s, z, kb, soon, ahead, in, w, out);
+    in += z.slot, out += z.slot, soon.at += soon.floats;
+  }
+}
+
+/* All outer groups; returns where the weights behind them are. */
+PZ_INLINE const float *pz_winograd_multiply_columns(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                                    const float *in, const float *weights, float *fresh,
+                                                    pz_winograd_ahead *ahead, float *out) {
+  const pz_conv_direct_shape *g = &s->product;
   const pz_conv_split outer = pz_conv_outer_groups(g);
   PZ_ROLL for (int32_t i = 0; i < outer.large; ++i, out += outer.size * g->out.stride_c) {
-    pz_winograd_multiply_group(g, outer.size, far, in, weights, out);
-    weights += (int64_t)outer.size * PZ_S * g->in.c;
+    pz_winograd_multiply_column(s, z, outer.size, in, weights, fresh, ahead, out);
+    weights += z.planes * pz_winograd_group(s, outer.size);
   }
   if (outer.large == outer.count) return weights;
   PZ_ROLL for (int32_t i = outer.large; i < outer.count; ++i, out += (outer.size - 1) * g->out.stride_c) {
-    pz_winograd_multiply_group(g, outer.size - 1, far, in, weights, out);
-    weights += (int64_t)(outer.size - 1) * PZ_S * g->in.c;
+    pz_winograd_multiply_column(s, z, outer.size - 1, in, weights, fresh, ahead, out);
+    weights += z.planes * pz_winograd_group(s, outer.size - 1);
   }
   return weights;
 }
@@ -223,12 +336,11 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
                                   const pz_conv_ends *e, float *record) {
   pz_winograd_fetch_out(s, z, t, block, e->out);
   pz_v y[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_M * PZ_WINOGRAD_MOST_M];
-  PZ_ROLL for (int32_t d = 0; d < z.a0; ++d, from += z.a1 * z.a2 * z.slot) {
+  PZ_ROLL for (int32_t d = 0; d < z.a0; ++d, from += z.p0) {
     pz_v x[PZ_WINOGRAD_PLANE];
     PZ_POINTER_PIN(from);
     PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) {
-      PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) x[h * z.a2 + w] =
-          pz_v_load(from + (h * z.a2 + w) * z.slot);
+      PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) x[h * z.a2 + w] = pz_v_load(from + h * z.p1 + w * z.p2);
       pz_winograd_back(z.m1, z.r1, x + w, z.a2);
     }
     PZ_UNROLL for (int32_t h = 0; h < z.m1; ++h) {
@@ -252,71 +364,25 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
   if (record) pz_winograd_gather(z, t, y, record);
 }
 
-/* ---- fetching ----
- * Tiles are short rows in many places: too many for the hardware to follow. While the products keep the core busy, rows of
- * the next batch are fetched into cache, a few for each transformed position. */
-
-/* The next row: h of plane d of a block of tile `index`; d < 0: the tile has not been looked at. */
-typedef struct pz_winograd_cursor {
-  int64_t index, plane; /* where plane d begins */
-  int32_t block, d, h;
-} pz_winograd_cursor;
-
-/* Fetches one row, of the planes and points that its tile does not share with those before. */
-PZ_INLINE void pz_winograd_fetch_row(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                     pz_winograd_cursor *c, const float *in) {
-  const pz_view *v = &s->conv.in;
-  if (c->d < 0) {
-    const pz_winograd_tile t = pz_winograd_tile_at(s, c->index);
-    c->d = pz_winograd_along(s) == 0 && t.at[0] > 0 ? z.a0 - z.m0 : 0;
-    c->plane = pz_winograd_origin(s, &t, c->block) + c->d * v->stride_d;
-  }
-  in += c->plane + c->h * v->stride_h;
-  PZ_UNROLL for (int32_t w = z.a2 - z.m2; w < z.a2; ++w) __builtin_prefetch(in + w * PZ_S);
-  if (++c->h < z.a1) return;
-  c->h = 0, c->plane += v->stride_d;
-  if (++c->d < z.a0) return;
-  c->d = -1;
-  if (++c->block == pz_winograd_blocks(v->c, PZ_S)) c->block = 0, ++c->index;
-}
-
-/* Row i of those that the sums of tiles first .. start from (Base). */
-PZ_INLINE void pz_winograd_fetch_base(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
-                                      int32_t i, const float *base) {
-  const int32_t blocks = pz_winograd_blocks(s->conv.out.c, PZ_S), row = i % (z.m0 * z.m1);
-  const pz_winograd_tile t = pz_winograd_tile_at(s, first + i / (z.m0 * z.m1) / blocks);
-  base += pz_winograd_place(&s->conv.base, &t, i / (z.m0 * z.m1) % blocks, row % z.m1, 0) +
-          row / z.m1 * s->conv.base.stride_d;
-  PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) __builtin_prefetch(base + w * PZ_S);
-}
-
 /* ---- batches ---- */
 
-/* Tiles first .. first + count - 1, and the batch behind it. */
-typedef struct pz_winograd_batch {
-  int64_t first;
-  int32_t count, next;
-} pz_winograd_batch;
-
-/* Products of slot p+1 into slot p. */
+/* Products of slot p + together into slot p. */
 PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                     const pz_winograd_batch *b, const float *in, const float *weights,
                                     const float *base, float *slots) {
-  const int32_t points = z.a0 * z.a1 * z.a2;
-  const int32_t rows = b->next * pz_winograd_blocks(s->conv.in.c, PZ_S) * z.a0 * z.a1; /* at most */
-  pz_winograd_cursor ahead = {.index = b->first + b->count, .d = -1};
-  const int32_t base_rows =
-      s->conv.base.c ? b->count * pz_winograd_blocks(s->conv.out.c, PZ_S) * z.m0 * z.m1 : 0;
-  int32_t row = 0, base_row = 0;
-  PZ_ROLL for (int32_t p = 0; p < points; ++p) {
-    weights = pz_winograd_multiply_point(&s->product, pz_winograd_far(s), slots + z.slot, weights, slots);
-    slots += z.slot;
-    PZ_ROLL for (const int32_t stop = (int32_t)((int64_t)rows * (p + 1) / points); row < stop; ++row) {
-      if (ahead.index < b->first + b->count + b->next) pz_winograd_fetch_row(s, z, &ahead, in);
-    }
-    PZ_ROLL for (const int32_t stop = (int32_t)((int64_t)base_rows * (p + 1) / points); base_row < stop;
-                 ++base_row) pz_winograd_fetch_base(s, z, b->first, base_row, base);
-  }
+  const int64_t next = b->first + b->count, step = z.together * z.slot;
+  pz_winograd_ahead ahead = {
+      .in = in,
+      .base = base,
+      .first = b->first,
+      .end = next + b->next,
+      .calls = pz_winograd_points(s) * pz_conv_outer_groups(&s->product).count,
+      .rows = b->next * pz_winograd_blocks(s->conv.in.c, PZ_S) * z.a0 * z.a1, /* at most */
+      .base_rows = s->conv.base.c ? b->count * pz_winograd_blocks(s->conv.out.c, PZ_S) * z.m0 * z.m1 : 0,
+      .cursor = {.index = next, .d = -1}};
+  float *fresh = slots + pz_winograd_slots(s) + step;
+  PZ_ROLL for (int32_t i = pz_winograd_points(s) / z.together; i; --i, slots += step) weights =
+      pz_winograd_multiply_columns(s, z, slots + step, weights, fresh, &ahead, slots);
 }
 
 /* Transformed inputs of block b of tiles first .. first + count - 1, into places from `to` on. */
@@ -374,7 +440,7 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, const float *in, const flo
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     pz_winograd_batch b = pz_winograd_batch_at(&s, i);
     if (i + 1 < batches) b.next = pz_winograd_batch_at(&s, i + 1).count;
-    pz_winograd_load(&s, z, b.first, b.count, in, scratch + z.slot);
+    pz_winograd_load(&s, z, b.first, b.count, in, scratch + z.together * z.slot);
     pz_winograd_multiply(&s, z, &b, in, weights, base, scratch);
     float *record = s.conv.gathers ? pz_winograd_begin_records(&s, statistics, i) : NULL;
     PZ_ROLL for (int32_t k = 0; k < b.count; ++k) {

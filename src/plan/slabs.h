@@ -30,8 +30,8 @@ typedef struct pz_slab_chain {
 
 /* The chain that begins with node `first`, with its schedule; n is 0 where there is none that keeps less. */
 pz_status pz_slabs_find(pz_plan *plan, pz_node_id first, pz_slab_chain *chain, pz_error *err);
-/* Reading a chain's weights once a slab costs more than not writing and reading what lies between its layers saves. Known when
- * its steps have been built. */
+/* Reading a chain's weights once a slab costs more than half of what is saved by not writing and reading what lies between
+ * its layers. Known when its steps have been built. */
 bool pz_slabs_cost(const pz_slab_chain *chain);
 /* The steps of all members. */
 pz_status pz_slabs_build(pz_plan *plan, pz_slab_chain *chain, pz_error *err);

@@ -91,8 +91,9 @@ pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *
   memcpy(s.stride, a->stride, sizeof s.stride);
   memcpy(s.dilation, a->dilation, sizeof s.dilation);
   memcpy(s.pad, a->pad_lo, sizeof s.pad);
-  /* The whole buffer: rows of it may be all that is seen. */
-  s.stream = 4 * s.out.n * s.out.stride_n > pz_cpu_caches().l3 / 2;
+  /* The whole buffer: rows of it may be all that is seen. Not a sum, whose lines are in cache already, nor the phases of a
+   * deconvolution, which write every other line (doc/kernels-winograd.md). */
+  s.stream = node->op == PZ_OP_CONV && !s.base.c && 4 * s.out.n * s.out.stride_n > pz_cpu_caches().l3 / 2;
   return s;
 }
 

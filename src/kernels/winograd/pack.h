@@ -9,12 +9,27 @@
 #include "kernels/winograd/points.h"
 #include "kernels/winograd/shape.h"
 
-/* Registers that products use at most: with few accumulators a batch is multiplied some tiles at a time, and a position's weights
- * have a while to arrive (doc/kernels-winograd.md). */
+/* Registers that products with far weights use at most: with few accumulators a batch is multiplied some tiles at a time, and a
+ * position's weights have a while to arrive (doc/kernels-winograd.md). */
 #define PZ_WINOGRAD_REGISTERS 20
 
 /* Bytes of weights at all positions from which on they are packed late (doc/kernels-winograd.md). */
 #define PZ_WINOGRAD_MANY_WEIGHTS (3 << 20)
+
+static inline int64_t pz_winograd_weight_floats(const pz_winograd_shape *s) {
+  return pz_winograd_points(s) / pz_winograd_together(s) * pz_winograd_planes(s) *
+         pz_conv_direct_weight_floats(&s->product);
+}
+
+/* Bytes of weights that a batch leaves in level 2 beside its slots, whatever its size. */
+#define PZ_WINOGRAD_NEAR_WEIGHTS (256 << 10)
+
+/* Whether level 2 does not hold weights from batch to batch. A single batch uses each of them once. */
+static inline int32_t pz_winograd_far(const pz_winograd_shape *s, const pz_conv_machine *m) {
+  const int64_t weights = 4 * pz_winograd_weight_floats(s), batch = 4 * pz_winograd_scratch(s);
+  const bool once = s->product.out.w >= pz_winograd_all_tiles(s);
+  return weights > PZ_WINOGRAD_NEAR_WEIGHTS && (once || weights + batch > m->l2);
+}
 
 /* Fills `product` for batches of `tiles` tiles. `conv` and `m` are set. */
 static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_machine *m, int32_t tiles) {
@@ -31,15 +46,13 @@ static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_mach
   s->product = (pz_conv_direct_shape){.in = row, .out = row, .groups = 1, .phases = 1};
   s->product.in.c = s->conv.in.c, s->product.out.c = s->conv.out.c;
   for (int i = 0; i < 3; ++i) s->product.kernel[i] = s->product.stride[i] = s->product.dilation[i] = 1;
+  pz_conv_direct_schedule(&s->product, m);
+  s->late = 4 * pz_winograd_points(s) * pz_conv_direct_weight_floats(&s->product) >= PZ_WINOGRAD_MANY_WEIGHTS;
+  s->far = pz_winograd_far(s, m);
+  if (!s->far) return;
   pz_conv_machine few = *m;
   if (few.registers > PZ_WINOGRAD_REGISTERS) few.registers = PZ_WINOGRAD_REGISTERS;
   pz_conv_direct_schedule(&s->product, &few);
-  s->late = 4 * pz_winograd_points(s) * pz_conv_direct_weight_floats(&s->product) >= PZ_WINOGRAD_MANY_WEIGHTS;
-}
-
-static inline int64_t pz_winograd_weight_floats(const pz_winograd_shape *s) {
-  return pz_winograd_points(s) / pz_winograd_together(s) * pz_winograd_planes(s) *
-         pz_conv_direct_weight_floats(&s->product);
 }
 
 /* G of each axis, [a, r]. */

@@ -25,6 +25,7 @@ typedef struct pz_winograd_shape {
   pz_conv_direct_shape product;
   int32_t m[3]; /* outputs of a tile along each axis; 1 where the kernel is 1 */
   int32_t late; /* 1: weights are packed before G of one axis, which follows when they are used */
+  int32_t far;  /* 1: weights come from level 3 or from memory, and are fetched early */
 } pz_winograd_shape;
 
 /* Inputs of a tile along an axis. */

@@ -48,10 +48,6 @@ typedef struct pz_winograd_tile {
   int32_t n, at[3], inputs[3], outputs[3];
 } pz_winograd_tile;
 
-/* The axis along which tiles follow each other: depth, so that a tile keeps the planes that it shares with the one before;
- * else width. */
-PZ_INLINE int32_t pz_winograd_along(const pz_winograd_shape *s) { return s->conv.kernel[0] > 1 ? 0 : 2; }
-
 PZ_INLINE int64_t pz_winograd_tile_along(const pz_winograd_shape *s, pz_winograd_tile *t, int32_t axis,
                                          int64_t index) {
   const int32_t m = s->m[axis], tiles = pz_winograd_tiles(s, axis);
@@ -62,15 +58,14 @@ PZ_INLINE int64_t pz_winograd_tile_along(const pz_winograd_shape *s, pz_winograd
   return index / tiles;
 }
 
-/* Axes are constants here: clang keeps a shape in memory that is indexed by anything else. */
+/* Tiles follow each other along the width, so that rows of memory are read and written from end to end and a tile keeps the
+ * slices that it shares with the one before; then along the depth. (Axes are constants here: clang keeps a shape in memory
+ * that is indexed by anything else.) */
 PZ_INLINE pz_winograd_tile pz_winograd_tile_at(const pz_winograd_shape *s, int64_t index) {
   pz_winograd_tile t = {0};
-  const int32_t deep = pz_winograd_along(s) == 0;
-  if (deep) index = pz_winograd_tile_along(s, &t, 0, index);
   index = pz_winograd_tile_along(s, &t, 2, index);
-  index = pz_winograd_tile_along(s, &t, 1, index);
-  if (!deep) index = pz_winograd_tile_along(s, &t, 0, index);
-  t.n = (int32_t)index;
+  index = pz_winograd_tile_along(s, &t, 0, index);
+  t.n = (int32_t)pz_winograd_tile_along(s, &t, 1, index);
   return t;
 }
 
@@ -90,58 +85,59 @@ PZ_INLINE int64_t pz_winograd_origin(const pz_winograd_shape *s, const pz_winogr
 
 #define PZ_WINOGRAD_PLANE (PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A)
 
-/* One plane of a tile, a1 x a2 vectors, transformed along w and h. */
-PZ_INLINE void pz_winograd_plane(const pz_winograd_sizes z, const float *in, int64_t stride_h, pz_v *to) {
+/* One slice of a tile, a0 x a1 vectors at one place along w, transformed along d and h. */
+PZ_INLINE void pz_winograd_slice(const pz_winograd_sizes z, const float *in, int64_t stride_d,
+                                 int64_t stride_h, pz_v *to) {
   pz_v x[PZ_WINOGRAD_PLANE];
-  PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) {
-    PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) x[h * z.a2 + w] = pz_v_load(in + w * PZ_S);
-    in += stride_h;
+  PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) {
+    PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) x[d * z.a1 + h] = pz_v_load(in + h * stride_h);
+    in += stride_d;
     PZ_POINTER_PIN(in);
-    pz_winograd_forward(z.m2, z.r2, x + h * z.a2, 1);
+    pz_winograd_forward(z.m1, z.r1, x + d * z.a1, 1);
   }
-  PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) pz_winograd_forward(z.m1, z.r1, x + w, z.a2);
-  PZ_UNROLL for (int32_t i = 0; i < z.a1 * z.a2; ++i) to[i] = x[i];
+  PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) pz_winograd_forward(z.m0, z.r0, x + h, z.a1);
+  PZ_UNROLL for (int32_t i = 0; i < z.a0 * z.a1; ++i) to[i] = x[i];
 }
 
-/* A plane of a tile that is cut off, filled up with zeros: a1 x a2 vectors. */
+/* Slice w of a tile that is cut off, filled up with zeros: a0 x a1 vectors. */
 PZ_INLINE void pz_winograd_fill(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                const pz_winograd_tile *t, int32_t d, const float *in, pz_v *to) {
-  PZ_ROLL for (int32_t h = 0; h < z.a1; ++h) PZ_ROLL for (int32_t w = 0; w < z.a2; ++w) {
+                                const pz_winograd_tile *t, int32_t w, const float *in, pz_v *to) {
+  PZ_ROLL for (int32_t d = 0; d < z.a0; ++d) PZ_ROLL for (int32_t h = 0; h < z.a1; ++h) {
     const int there = d < t->inputs[0] && h < t->inputs[1] && w < t->inputs[2];
-    *to++ = there ? pz_v_load(in + h * s->conv.in.stride_h + w * PZ_S) : pz_v_zero();
+    *to++ = there ? pz_v_load(in + d * s->conv.in.stride_d + h * s->conv.in.stride_h) : pz_v_zero();
   }
 }
 
-/* The planes of a tile, transformed along w and h: plane d lies at (first + d) % a0 of a ring. */
+/* The slices of a tile, transformed along d and h: slice w lies at (first + w) % a2 of a ring. */
 typedef struct pz_winograd_ring {
-  int32_t first, kept; /* the first `kept` planes are those of the tile before */
-  pz_v planes[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_PLANE];
+  int32_t first, kept; /* the first `kept` slices are those of the tile before */
+  pz_v slices[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_PLANE];
 } pz_winograd_ring;
 
 /* One tile of one block of maps. `in`: its first input. */
 PZ_INLINE void pz_winograd_input(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                  const pz_winograd_tile *t, const float *in, pz_winograd_ring *ring,
                                  float *to) {
-  const int32_t size = z.a1 * z.a2, whole = t->inputs[1] == z.a1 && t->inputs[2] == z.a2;
+  const int32_t size = z.a0 * z.a1, whole = t->inputs[0] == z.a0 && t->inputs[1] == z.a1;
   pz_v patch[PZ_WINOGRAD_PLANE];
-  const pz_v *planes[PZ_WINOGRAD_MOST_A];
-  PZ_ROLL for (int32_t d = ring->kept; d < z.a0; ++d) {
-    const float *plane = in + d * s->conv.in.stride_d;
-    int64_t stride_h = s->conv.in.stride_h;
-    if (!whole || d >= t->inputs[0]) {
-      pz_winograd_fill(s, z, t, d, plane, patch);
-      plane = (const float *)patch, stride_h = z.a2 * PZ_S;
+  const pz_v *slices[PZ_WINOGRAD_MOST_A];
+  PZ_ROLL for (int32_t w = ring->kept; w < z.a2; ++w) {
+    const float *slice = in + w * PZ_S;
+    int64_t stride_d = s->conv.in.stride_d, stride_h = s->conv.in.stride_h;
+    if (!whole || w >= t->inputs[2]) {
+      pz_winograd_fill(s, z, t, w, slice, patch);
+      slice = (const float *)patch, stride_d = z.a1 * PZ_S, stride_h = PZ_S;
     }
-    pz_winograd_plane(z, plane, stride_h, ring->planes + (ring->first + d) % z.a0 * size);
+    pz_winograd_slice(z, slice, stride_d, stride_h, ring->slices + (ring->first + w) % z.a2 * size);
   }
-  PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) planes[d] = ring->planes + (ring->first + d) % z.a0 * size;
-  const int64_t turn = z.p1 - z.a2 * z.p2; /* from behind a row to the next one */
-  PZ_ROLL for (int32_t i = 0; i < size; ++i, to += z.p2) {
+  PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) slices[w] = ring->slices + (ring->first + w) % z.a2 * size;
+  const int64_t turn = z.p0 - z.a1 * z.p1; /* from behind a plane to the next one */
+  PZ_ROLL for (int32_t i = 0; i < size; ++i, to += z.p1) {
     pz_v y[PZ_WINOGRAD_MOST_A];
-    if (turn && i && i % z.a2 == 0) to += turn;
-    PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) y[d] = planes[d][i];
-    pz_winograd_forward(z.m0, z.r0, y, 1);
-    PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) pz_v_store(to + d * z.p0, y[d]);
+    if (turn && i && i % z.a1 == 0) to += turn;
+    PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) y[w] = slices[w][i];
+    pz_winograd_forward(z.m2, z.r2, y, 1);
+    PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) pz_v_store(to + w * z.p2, y[w]);
   }
 }
 
@@ -161,13 +157,14 @@ typedef struct pz_winograd_cursor {
   int32_t block, d, h;
 } pz_winograd_cursor;
 
-/* Fetches one row, of the planes and points that its tile does not share with those before. */
+/* Fetches one row: the points that its tile does not share with the one before, of the planes that it does not share with the
+ * one before it along the depth. */
 PZ_INLINE void pz_winograd_fetch_row(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                      pz_winograd_cursor *c, const float *in) {
   const pz_view *v = &s->conv.in;
   if (c->d < 0) {
     const pz_winograd_tile t = pz_winograd_tile_at(s, c->index);
-    c->d = pz_winograd_along(s) == 0 && t.at[0] > 0 ? z.a0 - z.m0 : 0;
+    c->d = t.at[0] > 0 ? z.a0 - z.m0 : 0;
     c->plane = pz_winograd_origin(s, &t, c->block) + c->d * v->stride_d;
   }
   in += c->plane + c->h * v->stride_h;
@@ -223,14 +220,6 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_conv_direct_shape *g, int32_t 
       pz_v_store(out + i % kb * g->out.stride_c + i / kb * PZ_S, acc[i]);
 }
 
-/* Whether weights come from level 3 or from memory, and are fetched early. */
-PZ_INLINE int32_t pz_winograd_far(const pz_winograd_shape *s) {
-  const int32_t blocks = pz_winograd_blocks(s->conv.out.c, PZ_S);
-  return pz_winograd_points(s) / pz_winograd_together(s) * pz_winograd_planes(s) *
-             pz_winograd_group(s, blocks) * 4 >
-         256 << 10;
-}
-
 /* Weights that are needed soon, `floats` from `at` on; 0: none are fetched. */
 typedef struct pz_winograd_soon {
   const float *at;
@@ -277,7 +266,7 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
   const int64_t floats = pz_winograd_group(s, kb),
                 lines = (z.planes * floats / z.together + PZ_WINOGRAD_LINE - 1) / PZ_WINOGRAD_LINE;
   const float *last = weights + (z.planes - 1) * floats;
-  pz_winograd_soon soon = {last + floats, pz_winograd_far(s) ? lines * PZ_WINOGRAD_LINE : 0};
+  pz_winograd_soon soon = {last + floats, s->far ? lines * PZ_WINOGRAD_LINE : 0};
   if (z.together > 1) pz_winograd_make(z, floats, weights, fresh);
   PZ_ROLL for (int32_t i = 0; i < z.together; ++i) {
     const float *w = i == 0 ? weights : i == z.together - 1 ? last : fresh + (i - 1) * floats;
@@ -393,9 +382,9 @@ PZ_INLINE void pz_winograd_load_block(const pz_winograd_shape *s, const pz_winog
   PZ_ROLL for (int32_t k = 0; k < count; ++k) {
     const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
     const float *from = in + pz_winograd_origin(s, &t, b);
-    if (pz_winograd_along(s) == 2 || t.at[0] == 0) ring.kept = 0;
+    if (t.at[2] == 0) ring.kept = 0;
     pz_winograd_input(s, z, &t, from, &ring, to + k * PZ_S);
-    ring.first = (ring.first + z.m0) % z.a0, ring.kept = z.a0 - z.m0;
+    ring.first = (ring.first + z.m2) % z.a2, ring.kept = z.a2 - z.m2;
   }
 }
 

@@ -10,8 +10,8 @@
 
 static const int32_t outputs_of_tile[] = {2, 4, 6};
 /* The last: all tiles, workers share positions (by_position.h). */
-static const int32_t batches[] = {12, 24, 36, 192};
-enum { OUTPUTS = 3, BATCHES = 4, VARIANTS = OUTPUTS * OUTPUTS * OUTPUTS * BATCHES };
+static const int32_t batches[] = {12, 16, 24, 36, 192};
+enum { OUTPUTS = 3, BATCHES = 5, VARIANTS = OUTPUTS * OUTPUTS * OUTPUTS * BATCHES };
 
 typedef struct variant {
   int32_t m[3], batch, smaller; /* smaller: the batch before */
@@ -206,16 +206,18 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
   return filtered >= 2 && error_of(node, v.m) <= plan->layer_error && batch_applies(plan, node, &v);
 }
 
-/* In vector multiply-adds at peak, from bench_winograd on a core with AVX-512 (doc/kernels-winograd.md): what one vector costs
- * on its way through a transform (input, output; more where a batch is larger than level 2), what a multiply-add does, how
- * long a batch waits for one vector of packed weights that comes from level 2, from level 3 or from memory, and for one
- * that is made of those. */
+/* In vector multiply-adds at peak, from bench_winograd on cores with AVX-512 (doc/kernels-winograd.md): what one vector costs
+ * on its way through a transform (input, output; more where a batch is larger than half of level 2, which it shares with the
+ * weights; less so where all tiles are one batch, which is written and read once), what a multiply-add does, how long a batch
+ * waits for one vector of packed weights that comes from level 2, from level 3 or from memory, and for one that is made of
+ * those. */
 #define INPUT_VECTOR   14.0
 #define OUTPUT_VECTOR  12.0
-#define OUTSIDE_LEVEL2 1.3
+#define OUTSIDE_LEVEL2 2.0
+#define ONCE_OUTSIDE   1.3
 #define PRODUCT        1.1
 #define LEVEL2_WEIGHTS 1.0
-#define LEVEL3_WEIGHTS 2.5
+#define LEVEL3_WEIGHTS 4.0
 #define MEMORY_WEIGHTS 12.0
 #define LATE_WEIGHTS   1.5
 #define MANY_WEIGHTS   (16 << 20) /* bytes that do not stay in level 3 from run to run */
@@ -237,8 +239,9 @@ static double cost(const pz_plan *plan, const pz_node *node) {
                         : bytes + slots > l2 ? LEVEL3_WEIGHTS
                                              : LEVEL2_WEIGHTS;
   const double each = PRODUCT * batch + stream * packed + (packed < 1 ? LATE_WEIGHTS : 0);
+  const double outside = v.by_position ? ONCE_OUTSIDE : OUTSIDE_LEVEL2;
   const double transforms =
-      (blocks_in * INPUT_VECTOR + blocks_out * OUTPUT_VECTOR) * (slots > l2 ? OUTSIDE_LEVEL2 : 1);
+      (blocks_in * INPUT_VECTOR + blocks_out * OUTPUT_VECTOR) * (slots > l2 / 2 ? outside : 1);
   return points * (tiles * transforms + batches * weights * each);
 }
 

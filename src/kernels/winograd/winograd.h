@@ -142,8 +142,9 @@ PZ_INLINE void pz_winograd_input(const pz_winograd_shape *s, const pz_winograd_s
 }
 
 /* ---- fetching ----
- * Tiles are short rows in many places: too many for the hardware to follow. While the products keep the core busy, rows of
- * the next batch are fetched into cache, a few for each transformed position. */
+ * Tiles are short rows in many places: too many for the hardware to follow. While the products keep the core busy, what the
+ * next batch reads and what this one's sums start from is fetched, a few lines for each transformed position. Tiles that
+ * follow each other along the width are a run: a row of all of them is fetched from end to end, and the hardware runs ahead. */
 
 /* Tiles first .. first + count - 1, and the batch behind it. */
 typedef struct pz_winograd_batch {
@@ -151,58 +152,53 @@ typedef struct pz_winograd_batch {
   int32_t count, next;
 } pz_winograd_batch;
 
-/* The next row: h of plane d of a block of tile `index`; d < 0: the tile has not been looked at. */
+/* The next lines: those of tile k of a run in row h of plane d; d < 0: the run has not been looked at. */
 typedef struct pz_winograd_cursor {
-  int64_t index, plane; /* where plane d begins */
-  int32_t block, d, h;
+  int64_t index, end, plane; /* the run's first tile; behind the last one; where plane d begins */
+  int32_t run, k, block, d, h;
 } pz_winograd_cursor;
 
-/* Fetches one row: the points that its tile does not share with the one before, of the planes that it does not share with the
- * one before it along the depth. */
-PZ_INLINE void pz_winograd_fetch_row(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                     pz_winograd_cursor *c, const float *in) {
-  const pz_view *v = &s->conv.in;
+/* Fetches m2 points of `from`, laid out as v: a tile's inputs, but for those that it shares with a tile before along the width
+ * or the depth, or what its outputs start from (Base). */
+PZ_INLINE void pz_winograd_fetch_lines(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                       const pz_view *v, int32_t inputs, pz_winograd_cursor *c,
+                                       const float *from) {
+  if (c->index >= c->end) return;
   if (c->d < 0) {
     const pz_winograd_tile t = pz_winograd_tile_at(s, c->index);
-    c->d = t.at[0] > 0 ? z.a0 - z.m0 : 0;
-    c->plane = pz_winograd_origin(s, &t, c->block) + c->d * v->stride_d;
+    const int64_t row = pz_winograd_tiles(s, 2) - t.at[2] / z.m2, left = c->end - c->index;
+    c->run = inputs ? 1 : (int32_t)(left < row ? left : row);
+    c->d = inputs && t.at[0] > 0 ? z.a0 - z.m0 : 0;
+    c->plane = inputs ? pz_winograd_origin(s, &t, c->block) + (z.a2 - z.m2) * PZ_S
+                      : pz_winograd_place(v, &t, c->block, 0, 0);
+    c->plane += c->d * v->stride_d;
   }
-  in += c->plane + c->h * v->stride_h;
-  PZ_UNROLL for (int32_t w = z.a2 - z.m2; w < z.a2; ++w) __builtin_prefetch(in + w * PZ_S);
-  if (++c->h < z.a1) return;
+  from += c->plane + c->h * v->stride_h + c->k * z.m2 * PZ_S;
+  PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) __builtin_prefetch(from + w * PZ_S, 0, 2);
+  if (++c->k < c->run) return;
+  c->k = 0;
+  if (++c->h < (inputs ? z.a1 : z.m1)) return;
   c->h = 0, c->plane += v->stride_d;
-  if (++c->d < z.a0) return;
+  if (++c->d < (inputs ? z.a0 : z.m0)) return;
   c->d = -1;
-  if (++c->block == pz_winograd_blocks(v->c, PZ_S)) c->block = 0, ++c->index;
+  if (++c->block == pz_winograd_blocks(v->c, PZ_S)) c->block = 0, c->index += c->run;
 }
 
-/* Row i of those that the sums of tiles first .. start from (Base). */
-PZ_INLINE void pz_winograd_fetch_base(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
-                                      int32_t i, const float *base) {
-  const int32_t blocks = pz_winograd_blocks(s->conv.out.c, PZ_S), row = i % (z.m0 * z.m1);
-  const pz_winograd_tile t = pz_winograd_tile_at(s, first + i / (z.m0 * z.m1) / blocks);
-  base += pz_winograd_place(&s->conv.base, &t, i / (z.m0 * z.m1) % blocks, row % z.m1, 0) +
-          row / z.m1 * s->conv.base.stride_d;
-  PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) __builtin_prefetch(base + w * PZ_S);
-}
-
-/* What is fetched while a batch is multiplied: `rows` of the next batch and `base_rows` of this one's Base, evenly over `calls`,
- * the outer groups of all positions. */
+/* What is fetched while a batch is multiplied: lines `rows` times of the next batch and `base_rows` times of this one's Base,
+ * evenly over `calls`, the outer groups of all positions. */
 typedef struct pz_winograd_ahead {
   const float *in, *base;
-  int64_t first, end; /* of the batch that is multiplied; behind the one that is fetched */
-  int32_t calls, rows, due, base_rows, base_due, base_row;
-  pz_winograd_cursor cursor;
+  int32_t calls, rows, due, base_rows, base_due;
+  pz_winograd_cursor next, sums;
 } pz_winograd_ahead;
 
 PZ_INLINE void pz_winograd_fetch(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                  pz_winograd_ahead *a) {
   a->due += a->rows, a->base_due += a->base_rows;
-  PZ_ROLL for (; a->due >= a->calls; a->due -= a->calls) {
-    if (a->cursor.index < a->end) pz_winograd_fetch_row(s, z, &a->cursor, a->in);
-  }
+  PZ_ROLL for (; a->due >= a->calls; a->due -= a->calls)
+      pz_winograd_fetch_lines(s, z, &s->conv.in, 1, &a->next, a->in);
   PZ_ROLL for (; a->base_due >= a->calls; a->base_due -= a->calls)
-      pz_winograd_fetch_base(s, z, a->first, a->base_row++, a->base);
+      pz_winograd_fetch_lines(s, z, &s->conv.base, 0, &a->sums, a->base);
 }
 
 /* ---- products ---- */
@@ -363,12 +359,11 @@ PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winogra
   pz_winograd_ahead ahead = {
       .in = in,
       .base = base,
-      .first = b->first,
-      .end = next + b->next,
       .calls = pz_winograd_points(s) * pz_conv_outer_groups(&s->product).count,
       .rows = b->next * pz_winograd_blocks(s->conv.in.c, PZ_S) * z.a0 * z.a1, /* at most */
       .base_rows = s->conv.base.c ? b->count * pz_winograd_blocks(s->conv.out.c, PZ_S) * z.m0 * z.m1 : 0,
-      .cursor = {.index = next, .d = -1}};
+      .next = {.index = next, .end = next + b->next, .d = -1},
+      .sums = {.index = b->first, .end = next, .d = -1}};
   float *fresh = slots + pz_winograd_slots(s) + step;
   PZ_ROLL for (int32_t i = pz_winograd_points(s) / z.together; i; --i, slots += step) weights =
       pz_winograd_multiply_columns(s, z, slots + step, weights, fresh, &ahead, slots);

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from . import _pznet, arrays
 from .arrays import Array
+from .results import Results
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -34,6 +35,7 @@ class Network:
 
     def __init__(self, path: Path, threads: int | None = None) -> None:
         self._net = _pznet.Net(path, threads or 0)
+        self._results = Results()
         self.path: str = os.fspath(path)
         self.inputs: list[Port] = [Port(*p) for p in self._net.inputs()]
         self.outputs: list[Port] = [Port(*p) for p in self._net.outputs()]
@@ -79,7 +81,7 @@ class Network:
     def _give(self, out: Any, taken: Sequence[Array], count: int) -> list[Array]:
         shapes = [self._shape(p, count) for p in self.outputs]
         if out is None:
-            return [np.empty(shape, np.float32) for shape in shapes]
+            return [self._results.empty(shape) for shape in shapes]
         given = [arrays.writable(o) for o in (out if isinstance(out, (list, tuple)) else [out])]
         if len(given) != len(self.outputs):
             raise ValueError(f"the network has {len(self.outputs)} outputs, out has {len(given)}")
@@ -103,7 +105,7 @@ class Network:
             if start + size <= count:
                 self._net.run(part, into)
                 continue
-            whole = [np.empty(p.shape, np.float32) for p in self.outputs]
+            whole = [self._results.empty(p.shape) for p in self.outputs]
             self._net.run([np.concatenate([a, np.zeros((size - len(a), *a.shape[1:]), np.float32)]) for a in part], whole)
             for a, b in zip(into, whole):
                 a[...] = b[: len(a)]

@@ -16,6 +16,7 @@ except ImportError:
 import pznet
 import pznet.arrays
 import pznet.compiling
+import pznet.results
 
 MODEL = """
 name: "two"
@@ -135,6 +136,45 @@ class Arrays(unittest.TestCase):
         with self.assertRaisesRegex(pznet.Error, "none.onnx"):
             pznet.compile("none.onnx")
         self.assertLessEqual(pznet.compiling.Options.__annotations__.keys(), set(pznet.compile.__doc__.replace(":", "").split()))
+
+
+class Memory(unittest.TestCase):
+    def setUp(self):
+        self.results = pznet.results.Results()
+        self.shape = (1, 2, 256, 1024)
+
+    def test_what_it_makes(self):
+        for shape in (self.shape, (3,), (0, 5), ()):
+            a = self.results.empty(shape)
+            self.assertEqual((a.shape, a.dtype), (shape, np.float32))
+            self.assertTrue(a.flags.c_contiguous and a.flags.writeable)
+            a[...] = 1
+            self.assertEqual(a.sum(), a.size)
+
+    def test_held_memory_is_nobody_elses(self):
+        first, second = self.results.empty(self.shape), self.results.empty(self.shape)
+        first[...] = 1
+        view, plain = first[0, 1, ::2], memoryview(second)
+        second[...] = 2
+        del first, second
+        for _ in range(2 * pznet.results.KEPT):
+            self.results.empty(self.shape)[...] = 3
+        self.assertTrue((view == 1).all())
+        self.assertTrue((np.asarray(plain) == 2).all())
+
+    def test_memory_that_nobody_holds_is_used_again(self):
+        held = [self.results.empty(self.shape) for _ in range(pznet.results.KEPT)]
+        places = {a.ctypes.data for a in held}
+        del held
+        held = [self.results.empty(self.shape) for _ in range(pznet.results.KEPT + 1)]
+        self.assertEqual(len(places & {a.ctypes.data for a in held}), pznet.results.KEPT)
+        self.assertEqual(len({a.ctypes.data for a in held}), pznet.results.KEPT + 1)
+
+    def test_results_outlive_what_made_them(self):
+        a = self.results.empty(self.shape)
+        a[...] = 4
+        del self.results
+        self.assertTrue((a == 4).all())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,107 @@
+/* bench_machine: what one core allows, for the bounds of doc/kernels-winograd.md. Prints vector multiply-adds a nanosecond, from
+ * registers alone and with the loads of a product's inner loop (2 blocks of maps by 8 points, operands in level 1), and
+ * GB/s of reading, writing and writing past the caches, by the size of what is gone through. Best of many. */
+#include "kernels/vec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { BLOCKS = 2, POINTS = 8, STEPS = 16, CHAINS = 16, ROUNDS = 1000, TRIES = 300 };
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static volatile float sink;
+
+static double registers(void) {
+  double best = 1e18;
+  for (int try = 0; try < TRIES; try++) {
+    pz_v acc[CHAINS], x = pz_v_set1(0.5f);
+    PZ_UNROLL for (int i = 0; i < CHAINS; i++) acc[i] = pz_v_set1((float)i);
+    const double start = now();
+    for (int r = 0; r < ROUNDS; r++) {
+      PZ_UNROLL for (int i = 0; i < CHAINS; i++) acc[i] = pz_v_fma(acc[i], x, x);
+      PZ_UNROLL for (int i = 0; i < CHAINS; i++) PZ_V_PIN(acc[i]);
+    }
+    const double took = now() - start;
+    PZ_UNROLL for (int i = 1; i < CHAINS; i++) acc[0] = acc[0] + acc[i];
+    sink = acc[0][0];
+    if (took < best) best = took;
+  }
+  return ROUNDS * CHAINS / best;
+}
+
+static double product(const float *in, const float *weights) {
+  double best = 1e18;
+  for (int try = 0; try < TRIES; try++) {
+    pz_v acc[BLOCKS * POINTS];
+    PZ_UNROLL for (int i = 0; i < BLOCKS * POINTS; i++) acc[i] = pz_v_zero();
+    const double start = now();
+    for (int r = 0; r < ROUNDS; r++) {
+      PZ_UNROLL for (int c = 0; c < STEPS; c++) {
+        pz_v held[BLOCKS];
+        PZ_UNROLL for (int k = 0; k < BLOCKS; k++) {
+          held[k] = pz_v_load(weights + (c * BLOCKS + k) * PZ_S);
+          PZ_V_PIN(held[k]);
+        }
+        PZ_UNROLL for (int p = 0; p < POINTS; p++) {
+          pz_v x = pz_v_broadcast(in + p * STEPS + c);
+          PZ_V_PIN(x);
+          PZ_UNROLL for (int k = 0; k < BLOCKS; k++) acc[p * BLOCKS + k] =
+              pz_v_fma(held[k], x, acc[p * BLOCKS + k]);
+        }
+        PZ_UNROLL for (int i = 0; i < BLOCKS * POINTS; i++) PZ_V_PIN(acc[i]);
+      }
+    }
+    const double took = now() - start;
+    PZ_UNROLL for (int i = 1; i < BLOCKS * POINTS; i++) acc[0] = acc[0] + acc[i];
+    sink = acc[0][0];
+    if (took < best) best = took;
+  }
+  return (double)ROUNDS * STEPS * BLOCKS * POINTS / best;
+}
+
+static __attribute__((noinline)) void go_through(int kind, float *p, size_t floats) {
+  pz_v sum[4] = {pz_v_zero(), pz_v_zero(), pz_v_zero(), pz_v_zero()};
+  for (size_t i = 0; i < floats; i += 4 * PZ_S) PZ_UNROLL for (size_t k = 0; k < 4; k++) {
+      if (kind == 0) sum[k] = sum[k] + pz_v_load(p + i + k * PZ_S);
+      if (kind == 1) pz_v_store(p + i + k * PZ_S, sum[k]);
+      if (kind == 2) pz_v_stream(p + i + k * PZ_S, sum[k]);
+    }
+  sum[0] = sum[0] + sum[1] + (sum[2] + sum[3]);
+  sink = sum[0][0];
+}
+
+static double gigabytes(int kind, float *p, size_t bytes) {
+  const int times = (int)(((size_t)256 << 20) / bytes) + 1;
+  double best = 1e18;
+  for (int try = 0; try < 5; try++) {
+    const double start = now();
+    for (int i = 0; i < times; i++) go_through(kind, p, bytes / sizeof *p);
+    const double took = (now() - start) / times;
+    if (took < best) best = took;
+  }
+  return (double)bytes / best;
+}
+
+int main(void) {
+  const size_t most = (size_t)64 << 20;
+  float *p = aligned_alloc((size_t)2 << 20, most);
+  if (!p) return 1;
+  (void)madvise(p, most, MADV_HUGEPAGE); /* as the runtime's memory */
+  memset(p, 0, most);
+  printf("multiply-adds of %d lanes a ns: %.2f from registers, %.2f in a product\n", PZ_S, registers(),
+         product(p, p + 4096));
+  printf("KiB: GB/s read, written, written past the caches\n");
+  for (size_t bytes = 16 << 10; bytes <= most; bytes *= 4)
+    printf("%zu: %.0f, %.0f, %.0f\n", bytes >> 10, gigabytes(0, p, bytes), gigabytes(1, p, bytes),
+           gigabytes(2, p, bytes));
+  free(p);
+  return 0;
+}

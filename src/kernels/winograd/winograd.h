@@ -143,8 +143,8 @@ PZ_INLINE void pz_winograd_input(const pz_winograd_shape *s, const pz_winograd_s
 
 /* ---- fetching ----
  * Tiles are short rows in many places: too many for the hardware to follow. While the products keep the core busy, what the
- * next batch reads and what this one's sums start from is fetched, a few lines for each transformed position. Tiles that
- * follow each other along the width are a run: a row of all of them is fetched from end to end, and the hardware runs ahead. */
+ * next batch reads and what this one's sums start from is fetched, a few lines for each transformed position: inputs tile by
+ * tile; what sums start from row by row over a run, the tiles that follow each other along the width (doc/kernels-winograd.md). */
 
 /* Tiles first .. first + count - 1, and the batch behind it. */
 typedef struct pz_winograd_batch {

@@ -1,11 +1,9 @@
-/* memory.c: one arena for all buffers: those whose lifetimes overlap lie apart, the others share.
+/* memory.c: one arena for all buffers: those whose lifetimes overlap lie apart, but for anchored ones; the others share.
  * Greedy by size: the largest buffer first, each at the lowest offset that is free during its lifetime. This is
  * within a few percent of the lower bound (the largest sum of buffers alive at once) on U-Nets. */
 #include "plan/solver.h"
 
 #include <stdlib.h>
-
-#define ALIGN_FLOATS 16 /* 64 bytes */
 
 static void touch(pz_plan *plan, const pz_call *call, int32_t step) {
   for (int32_t i = 0; i < call->n_args; i++) {
@@ -27,40 +25,73 @@ static bool overlap_in_time(const pz_buffer *a, const pz_buffer *b) {
   return a->first <= b->last && b->first <= a->last;
 }
 
-/* The lowest offset at which `b` meets none of the placed buffers that live when it does. */
-static int64_t lowest_free(const pz_plan *plan, const int32_t *placed, int32_t n, const pz_buffer *b) {
-  int64_t offset = 0;
+/* The buffer that b's place hangs on; *from: b's distance from it. */
+static int32_t root_of(const pz_plan *plan, int32_t b, int64_t *from) {
+  for (*from = 0; plan->buffers[b].anchor >= 0; b = plan->buffers[b].anchor)
+    *from += plan->buffers[b].from_anchor;
+  return b;
+}
+
+/* Where the root of buffer `i` can lie at the lowest so that `i` meets none of the n placed buffers that live when it does,
+ * if not below `root`. */
+static int64_t lowest_free(const pz_plan *plan, const int32_t *placed, int32_t n, int32_t i, int64_t root) {
+  const pz_buffer *b = &plan->buffers[i];
+  int64_t from;
+  root_of(plan, i, &from);
+  if (root + from < 0) root = -from;
   for (bool moved = true; moved;) {
     moved = false;
-    for (int32_t i = 0; i < n; i++) {
-      const pz_buffer *p = &plan->buffers[placed[i]];
-      if (!overlap_in_time(p, b) || offset >= p->offset + p->floats || p->offset >= offset + b->floats)
+    for (int32_t k = 0; k < n; k++) {
+      const pz_buffer *p = &plan->buffers[placed[k]];
+      if (!overlap_in_time(p, b) || root + from >= p->offset + p->floats ||
+          p->offset >= root + from + b->floats)
         continue;
-      offset = p->offset + p->floats;
+      root = p->offset + p->floats - from;
       moved = true;
     }
   }
-  return offset;
+  return root;
+}
+
+/* All buffers with one root; they are used, and follow the n placed ones. */
+static int32_t place(pz_plan *plan, const int32_t *order, int32_t *placed, int32_t n, int32_t root) {
+  int64_t at = INT64_MIN / 2, from;
+  int32_t all = n;
+  for (int64_t before = at - 1; before != at;) {
+    before = at;
+    for (int32_t i = 0; i < plan->n_buffers; i++)
+      if (plan->buffers[i].last >= 0 && root_of(plan, i, &from) == root)
+        at = lowest_free(plan, placed, n, i, at);
+  }
+  for (int32_t i = 0; i < plan->n_buffers; i++) {
+    pz_buffer *b = &plan->buffers[order[i]];
+    if (b->last < 0 || root_of(plan, order[i], &from) != root) continue;
+    b->offset = at + from;
+    placed[all++] = order[i];
+    if (b->offset + b->floats > plan->arena_floats) plan->arena_floats = b->offset + b->floats;
+  }
+  return all;
 }
 
 pz_status pz_memory_plan(pz_plan *plan, pz_error *err) {
   for (int32_t i = 0; i < plan->n_steps; i++)
     for (int32_t c = 0; c < plan->steps[i].n_calls; c++) touch(plan, &plan->steps[i].calls[c], i);
-  int32_t *order = PZ_NEW(plan->arena, int32_t, (size_t)plan->n_buffers + 1);
-  if (!order) return pz_fail_memory(err, "the memory plan", (unsigned long long)plan->n_buffers * 4);
+  int32_t *order = PZ_NEW(plan->arena, int32_t, 2 * (size_t)plan->n_buffers + 1);
+  if (!order) return pz_fail_memory(err, "the memory plan", (unsigned long long)plan->n_buffers * 8);
   for (int32_t i = 0; i < plan->n_buffers; i++) {
     order[i] = i;
-    plan->buffers[i].floats = (plan->buffers[i].floats + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
+    plan->buffers[i].offset = -1;
+    plan->buffers[i].floats =
+        (plan->buffers[i].floats + PZ_ALIGN_FLOATS - 1) / PZ_ALIGN_FLOATS * PZ_ALIGN_FLOATS;
   }
   qsort_r(order, (size_t)plan->n_buffers, sizeof *order, larger_first, plan->buffers);
   plan->arena_floats = 0;
   int32_t placed = 0;
   for (int32_t i = 0; i < plan->n_buffers; i++) {
-    pz_buffer *b = &plan->buffers[order[i]];
-    if (b->last < 0) continue; /* no call uses it */
-    b->offset = lowest_free(plan, order, placed, b);
-    order[placed++] = order[i];
-    if (b->offset + b->floats > plan->arena_floats) plan->arena_floats = b->offset + b->floats;
+    const pz_buffer *b = &plan->buffers[order[i]];
+    int64_t from;
+    if (b->last < 0 || b->offset >= 0) continue; /* no call uses it, or it is placed */
+    placed = place(plan, order, order + plan->n_buffers, placed, root_of(plan, order[i], &from));
   }
   return PZ_OK;
 }

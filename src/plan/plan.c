@@ -172,7 +172,10 @@ static pz_status plan_node(pz_plan *plan, pz_node_id n, pz_error *err) {
 }
 
 static pz_status plan_chain(pz_plan *plan, pz_slab_chain *chain, bool *done, pz_error *err) {
-  PZ_TRY(pz_slabs_build(plan, chain, err));
+  bool built = true;
+  if (chain->shift) PZ_TRY(pz_slide_build(plan, chain, &built, err));
+  else PZ_TRY(pz_slabs_build(plan, chain, err));
+  if (!built) return PZ_OK;
   for (int32_t i = 0; i < chain->n; i++) {
     done[chain->members[i].node] = true;
     PZ_TRY(ensure_outputs(plan, pz_slab_node(chain, i), err));
@@ -193,6 +196,7 @@ static void take_turns(pz_plan *plan) {
 
 static pz_status plan_all(pz_plan *plan, pz_error *err) {
   const pz_graph *g = plan->graph;
+  pz_slide_rooms(plan);
   for (int32_t i = 0; i < g->n_inputs; i++) {
     const pz_storage s = pz_port_storage(plan, g->inputs[i], PZ_SPACE_INPUT, i);
     PZ_TRY(pz_keep_storage(plan, PZ_PLAIN, &s, err));
@@ -214,7 +218,8 @@ static pz_status plan_all(pz_plan *plan, pz_error *err) {
 
 /* ---- slabs ---- */
 
-#define SLABS_WORTH 20 /* slabs save this part of all memory, weights included */
+#define SLABS_WORTH 0.05 /* slabs save this part of all memory, weights included */
+#define SLIDE_WORTH 0.01 /* those of one layer, which take no time */
 
 /* Forgets what plan_all has made; texts and lists stay in the arena. */
 static void plan_nothing(pz_plan *plan) {
@@ -227,7 +232,9 @@ static void plan_nothing(pz_plan *plan) {
   }
 }
 
-static pz_status find_chains(pz_plan *plan, pz_error *err) {
+static pz_status find_chains(pz_plan *plan, bool compact, pz_error *err) {
+  plan->compact = compact;
+  plan->n_chains = 0;
   plan->chains = PZ_NEW(plan->arena, pz_slab_chain, (size_t)plan->graph->n_nodes);
   if (!plan->chains) return pz_fail_memory(err, "slabs", sizeof(pz_slab_chain));
   for (pz_node_id n = 0; n < plan->graph->n_nodes;) {
@@ -255,6 +262,7 @@ static void want_all(pz_plan *plan, bool wanted) {
 /* All chains but those that cost time, less those, one after the other, without which the network needs about as much: several
  * may have to be slabs before the peak is lower. None, where that saves too little. */
 static pz_status choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) {
+  const double worth = plan->compact ? SLIDE_WORTH : SLABS_WORTH;
   pz_plan_size none, without;
   want_all(plan, true);
   PZ_TRY(dry_size(plan, size, err)); /* packs all weights, whose sizes pz_slabs_cost knows then */
@@ -262,26 +270,43 @@ static pz_status choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) 
   PZ_TRY(dry_size(plan, &none, err));
   for (int32_t i = 0; i < plan->n_chains; i++) plan->chains[i].wanted = !pz_slabs_cost(&plan->chains[i]);
   PZ_TRY(dry_size(plan, size, err));
-  const double enough = pz_plan_bytes(size) * (1 + 1.0 / SLABS_WORTH);
+  double least = pz_plan_bytes(size);
   for (int32_t i = 0; i < plan->n_chains; i++) {
     if (!plan->chains[i].wanted) continue;
     plan->chains[i].wanted = false;
     PZ_TRY(dry_size(plan, &without, err));
-    plan->chains[i].wanted = pz_plan_bytes(&without) > enough;
+    plan->chains[i].wanted = pz_plan_bytes(&without) > (1 + worth) * least;
     if (!plan->chains[i].wanted) *size = without;
+    if (pz_plan_bytes(&without) < least) least = pz_plan_bytes(&without);
   }
-  if (enough <= pz_plan_bytes(&none) * (1 - 1.0 / SLABS_WORTH)) return PZ_OK;
+  if ((1 + worth) * least <= (1 - worth) * pz_plan_bytes(&none)) return PZ_OK;
   want_all(plan, false);
   *size = none;
   return PZ_OK;
 }
 
-pz_status pz_choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) {
-  plan->n_chains = 0;
-  if (plan->slabs) PZ_TRY(find_chains(plan, err));
+/* The chains, all in the smallest slabs or those that are worth it, and what the network needs with them. */
+static pz_status try_slabs(pz_plan *plan, bool compact, pz_plan_size *size, pz_error *err) {
+  PZ_TRY(find_chains(plan, compact, err));
   if (plan->n_chains && plan->slabs == PZ_SLABS_AUTO) return choose_slabs(plan, size, err);
   want_all(plan, true);
-  return plan->memory > 0 ? dry_size(plan, size, err) : PZ_OK;
+  return dry_size(plan, size, err);
+}
+
+/* Compact, or with chains as long as they can be: what needs less. */
+pz_status pz_choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) {
+  plan->n_chains = 0;
+  if (!plan->slabs) return plan->memory > 0 ? dry_size(plan, size, err) : PZ_OK;
+  pz_plan_size other;
+  PZ_TRY(try_slabs(plan, false, &other, err));
+  pz_slab_chain *const chains = plan->chains;
+  const int32_t n_chains = plan->n_chains;
+  PZ_TRY(try_slabs(plan, true, size, err));
+  if (pz_plan_bytes(size) < (1 - SLIDE_WORTH) * pz_plan_bytes(&other)) return PZ_OK;
+  plan->compact = false;
+  plan->chains = chains, plan->n_chains = n_chains;
+  *size = other;
+  return PZ_OK;
 }
 
 static pz_status allocate(pz_plan *plan, pz_error *err) {
@@ -296,8 +321,10 @@ static pz_status allocate(pz_plan *plan, pz_error *err) {
   plan->alias_channel = PZ_NEW(plan->arena, int64_t, tensors);
   plan->border_lo = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_lo);
   plan->border_hi = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_hi);
+  plan->rooms = PZ_NEW(plan->arena, pz_room, tensors);
   if (!plan->chosen || !plan->variant || !plan->choices || !plan->plain || !plan->blocked ||
-      !plan->gathered || !plan->alias_parent || !plan->alias_channel || !plan->border_lo || !plan->border_hi)
+      !plan->gathered || !plan->alias_parent || !plan->alias_channel || !plan->border_lo ||
+      !plan->border_hi || !plan->rooms)
     return pz_fail_memory(err, "the plan", tensors * 64);
   for (size_t i = 0; i < tensors; i++) {
     plan->plain[i] = plan->blocked[i] = -1;

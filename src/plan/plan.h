@@ -31,12 +31,21 @@ typedef struct pz_pointer {
   int64_t offset; /* floats from the start of the buffer, port or weights to the view's element (0,0,0,0,0) */
 } pz_pointer;
 
+/* What a blocked storage has room for: points in front of the tensor's first and behind its last one along depth, height and width,
+ * border included, and blocks of maps. Rows first: each row of the height, of all blocks and planes, in one piece. */
+typedef struct pz_room {
+  int32_t lo[PZ_SPATIAL], hi[PZ_SPATIAL];
+  int64_t blocks;
+  bool rows_first;
+} pz_room;
+
 /* Where a tensor lies in one of its layouts. */
 typedef struct pz_storage {
   pz_tensor_id tensor;
   pz_pointer at;
   pz_view view;
-  bool owner; /* the buffer was made for this tensor and holds nothing else */
+  bool owner;   /* the buffer was made for this tensor, or for one that it replaces, and holds nothing else */
+  pz_room room; /* of owners */
 } pz_storage;
 
 /* Moments of a tensor, gathered by the convolution that makes it (kernels/norm); units 0: they are not. */
@@ -45,10 +54,12 @@ typedef struct pz_gathered {
   int32_t units; /* of each block */
 } pz_gathered;
 
-/* A stretch of the arena and the steps (first to last, inclusive) during which it must keep its contents. */
+/* A stretch of the arena and the steps (first to last, inclusive) during which it must keep its contents. With an anchor, another
+ * buffer or -1, it lies `from_anchor` floats from that one, whose contents it may overwrite. */
 typedef struct pz_buffer {
   int64_t floats, offset;
-  int32_t first, last;
+  int32_t first, last, anchor;
+  int64_t from_anchor;
 } pz_buffer;
 
 typedef struct pz_arg {
@@ -141,8 +152,10 @@ struct pz_plan {
   pz_tensor_id *alias_parent; /* by tensor: the concatenation it is written into, PZ_NONE */
   int64_t *alias_channel;     /* the first map of its slice there */
   int32_t (*border_lo)[PZ_SPATIAL], (*border_hi)[PZ_SPATIAL]; /* by tensor; parent's and parts' are equal */
-  struct pz_slab_chain *chains;                               /* that could run slab by slab (slabs.h) */
+  pz_room *rooms;               /* by tensor: what the blocked storage made for it is to have (slide.c) */
+  struct pz_slab_chain *chains; /* that could run slab by slab (slabs.h) */
   int32_t n_chains;
+  bool compact; /* memory first: convolutions slide over their inputs, those by position run in parts */
   pz_buffer *buffers;
   int32_t n_buffers, cap_buffers;
   pz_step *steps;

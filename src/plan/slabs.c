@@ -18,7 +18,8 @@ typedef pz_slab_member member;
 #define NEVER  INT64_MAX
 #define FEWEST 3 /* slabs that are worth their barriers */
 /* Of a result's rows in one slab: fewer make short calls, more do not stay in cache (doc/memory.md). */
-#define MANY_BYTES (24 << 20)
+#define MANY_BYTES    (24 << 20)
+#define COMPACT_BYTES (6 << 20) /* where memory is what matters */
 
 static const pz_node *node_of(const chain *c, int32_t i) { return pz_slab_node(c, i); }
 static int64_t height(const pz_plan *plan, pz_tensor_id id) { return pz_slab_height(plan, id); }
@@ -168,6 +169,26 @@ static void schedule(const chain *c) {
   }
 }
 
+/* ---- results that overwrite the sum they start from ---- */
+
+/* That sum is not the chain's, and ends here. */
+static bool may_replace(const chain *c, int32_t i) {
+  const pz_node *node = node_of(c, i);
+  const bool sums = node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV;
+  const pz_tensor_id base = sums ? node->in[PZ_CONV_BASE] : PZ_NONE;
+  return base != PZ_NONE && base != node->in[PZ_CONV_X] && pz_slab_maker(c, base) < 0 &&
+         pz_may_replace(c->plan, base, node->out[0]);
+}
+
+/* Whatever else the chain reads of the sum, it reads before it is overwritten. */
+static bool replaces_late(const chain *c, int32_t i) {
+  const pz_tensor_id base = node_of(c, i)->in[PZ_CONV_BASE];
+  for (int32_t k = 0; k + 1 < c->slabs; k++)
+    for (int32_t r = 0, slot = 0; next_reader(c, base, &r, &slot); slot++)
+      if (r != i && need_start(c, r, slot, c->members[r].end[k]) < c->members[i].end[k]) return false;
+  return true;
+}
+
 /* ---- finding chains ---- */
 
 static bool shrinks(const pz_node *node) {
@@ -237,7 +258,7 @@ static void choose_rows(chain *c) {
     const pz_tensor_id id = node_of(c, i)->out[0];
     const double bytes =
         bytes_of(c->plan, id) / (double)height(c->plan, id) * (double)(rows * scale_of(c, i));
-    const int64_t fit = (int64_t)(MANY_BYTES / bytes);
+    const int64_t fit = (int64_t)((c->plan->compact ? COMPACT_BYTES : MANY_BYTES) / bytes);
     if (most == 0 || fit < most) most = fit < 1 || c->plan->slabs == PZ_SLABS_ALWAYS ? 1 : fit;
   }
   c->rows = (int32_t)(rows * most);
@@ -264,7 +285,7 @@ static void find_members(chain *c) {
   if (!is_eligible(plan, next)) return;
   add_member(c, next++);
   while (next < g->n_nodes && g->nodes[next].op != PZ_OP_DECONV && is_eligible(plan, next) &&
-         !shrinks(node_of(c, c->n - 1)) && continues(c, next))
+         !(plan->compact && pz_slides(plan, next)) && !shrinks(node_of(c, c->n - 1)) && continues(c, next))
     add_member(c, next++);
   c->layers = c->n;
   for (; next < g->n_nodes; next++) {
@@ -273,16 +294,27 @@ static void find_members(chain *c) {
   }
 }
 
-pz_status pz_slabs_find(pz_plan *plan, pz_node_id first, pz_slab_chain *c, pz_error *err) {
-  const size_t nodes = (size_t)plan->graph->n_nodes;
-  *c = (chain){.plan = plan, .first = first, .members = PZ_NEW(plan->arena, member, nodes)};
-  if (!c->members) return pz_fail_memory(err, "slabs", nodes * sizeof(member));
-  find_members(c);
-  bool any = false;
-  for (int32_t i = 0; i + 1 < c->layers; i++)
-    any |= c->members[i].windowed = stays_inside(c, node_of(c, i)->out[0]);
-  if (any) choose_rows(c);
-  if (!any || c->slabs < FEWEST) {
+/* Which results overwrite the sums they start from, and which are windows. */
+static void choose_windows(chain *c, bool replacing) {
+  for (int32_t i = 0; i < c->n; i++) {
+    member *m = &c->members[i];
+    m->replaces = replacing && may_replace(c, i);
+    m->windowed = i + 1 < c->layers && !m->replaces && stays_inside(c, node_of(c, i)->out[0]);
+    m->room = 0;
+  }
+}
+
+static bool has_windows(const chain *c) {
+  for (int32_t i = 0; i < c->n; i++)
+    if (c->members[i].windowed) return true;
+  return false;
+}
+
+static pz_status find_slabs(chain *c, bool replacing, pz_error *err) {
+  choose_windows(c, replacing);
+  c->slabs = 0;
+  if (has_windows(c)) choose_rows(c);
+  if (c->slabs < FEWEST) {
     c->n = c->layers = 0;
     return PZ_OK;
   }
@@ -291,8 +323,25 @@ pz_status pz_slabs_find(pz_plan *plan, pz_node_id first, pz_slab_chain *c, pz_er
   return PZ_OK;
 }
 
+pz_status pz_slabs_find(pz_plan *plan, pz_node_id first, pz_slab_chain *c, pz_error *err) {
+  const size_t nodes = (size_t)plan->graph->n_nodes;
+  *c = (chain){.plan = plan, .first = first, .members = PZ_NEW(plan->arena, member, nodes)};
+  if (!c->members) return pz_fail_memory(err, "slabs", nodes * sizeof(member));
+  if (plan->compact && pz_slides(plan, first)) {
+    add_member(c, first);
+    pz_slide_find(c);
+    return PZ_OK;
+  }
+  find_members(c);
+  PZ_TRY(find_slabs(c, true, err));
+  for (int32_t i = 0; i < c->n; i++)
+    if (c->members[i].replaces && !replaces_late(c, i)) return find_slabs(c, false, err);
+  return PZ_OK;
+}
+
 bool pz_slabs_cost(const pz_slab_chain *c) {
   double weights = 0, between = 0;
+  if (c->shift) return false;
   for (int32_t i = 0; i < c->n; i++) {
     weights += 4.0 * (double)c->members[i].weight_floats;
     if (c->members[i].windowed) between += bytes_of(c->plan, node_of(c, i)->out[0]);

@@ -9,6 +9,7 @@ typedef struct pz_slab_member {
   pz_node_id node;
   int32_t unit;   /* rows come in multiples of this */
   bool windowed;  /* only the rows of the result that are needed are kept */
+  bool replaces;  /* the result overwrites the sum that it starts from */
   int64_t *end;   /* by slab: so many rows are made when it is done */
   int64_t *start; /* windows, by slab: the first row that is held; below 0: zero border */
   int64_t room;   /* windows: rows that there is room for */
@@ -20,6 +21,7 @@ typedef struct pz_slab_member {
 
 typedef struct pz_slab_chain {
   bool wanted;
+  int64_t shift; /* not 0: one convolution, whose result lies over its input, so many rows away (slide.c) */
   pz_plan *plan;
   pz_node_id first;
   pz_slab_member
@@ -35,6 +37,19 @@ pz_status pz_slabs_find(pz_plan *plan, pz_node_id first, pz_slab_chain *chain, p
 bool pz_slabs_cost(const pz_slab_chain *chain);
 /* The steps of all members. */
 pz_status pz_slabs_build(pz_plan *plan, pz_slab_chain *chain, pz_error *err);
+/* The calls of member i that make `rows` rows of its result from row `first` on, in slab k. Weights that come out as those of
+ * the run before are kept once. */
+pz_status pz_slabs_build_rows(pz_plan *plan, pz_slab_chain *chain, int32_t i, int32_t k, int64_t first,
+                              int64_t rows, pz_step *step, pz_error *err);
+
+/* Whether node n's result could lie in the memory of its input. */
+bool pz_slides(const pz_plan *plan, pz_node_id n);
+/* Sets rows and slabs of a chain of one convolution that does so; n is 0 where it is too small to be worth it. */
+void pz_slide_find(pz_slab_chain *chain);
+/* What the storages made for tensors are to have, so that those that replace them fit: plan->rooms. */
+void pz_slide_rooms(pz_plan *plan);
+/* Its step; *done: there was room. */
+pz_status pz_slide_build(pz_plan *plan, pz_slab_chain *chain, bool *done, pz_error *err);
 
 static inline const pz_node *pz_slab_node(const pz_slab_chain *c, int32_t i) {
   return &c->plan->graph->nodes[c->members[i].node];

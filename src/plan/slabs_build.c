@@ -13,17 +13,14 @@ static int32_t *slot_of(pz_plan *plan, pz_tensor_id id, pz_layout layout) {
 
 /* ---- storages ---- */
 
-/* A sum that the chain does not make, and that ends here, may be overwritten by what is added to it. */
 static pz_status whole_result(pz_plan *plan, const chain *c, int32_t i, pz_error *err) {
   const pz_node *node = pz_slab_node(c, i);
   member *m = &c->members[i];
-  const bool sums = node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV;
-  const pz_tensor_id id = node->out[0], base = sums ? node->in[PZ_CONV_BASE] : PZ_NONE;
+  const pz_tensor_id id = node->out[0];
   pz_storage s;
   bool done;
   if (node->op == PZ_OP_CROP) PZ_TRY(pz_fresh_storage(plan, id, m->layout, &s, err));
-  if (base != PZ_NONE && base != node->in[PZ_CONV_X] && pz_slab_maker(c, base) < 0)
-    PZ_TRY(pz_make_in_place(plan, base, id, m->layout, &done, err));
+  if (m->replaces) PZ_TRY(pz_make_in_place(plan, node->in[PZ_CONV_BASE], id, m->layout, &done, err));
   PZ_TRY(pz_output_storage(plan, id, m->layout, &s, err));
   return PZ_OK;
 }
@@ -115,15 +112,17 @@ static void find_storages(pz_plan *plan, rows_run *r) {
 }
 
 /* Weights that were packed again for other rows of the same layer and came out the same are dropped, and the calls changed. */
-static void share_weights(pz_plan *plan, pz_step *step, int32_t first_call, int64_t begin, int64_t known,
-                          int64_t floats) {
-  if (known < 0 || plan->n_weights - begin != floats ||
-      memcmp(plan->weights + known, plan->weights + begin, (size_t)floats * sizeof(float)))
+static void share_weights(pz_plan *plan, member *m, pz_step *step, int32_t first_call, int64_t begin) {
+  const int64_t floats = plan->n_weights - begin;
+  if (m->weights < 0 || floats != m->weight_floats ||
+      memcmp(plan->weights + m->weights, plan->weights + begin, (size_t)floats * sizeof(float))) {
+    m->weights = begin, m->weight_floats = floats;
     return;
+  }
   for (int32_t i = first_call; i < step->n_calls; i++)
     for (int32_t a = 0; a < step->calls[i].n_args; a++) {
       pz_pointer *at = &step->calls[i].args[a].at;
-      if (at->space == PZ_SPACE_WEIGHTS && at->offset >= begin) at->offset += known - begin;
+      if (at->space == PZ_SPACE_WEIGHTS && at->offset >= begin) at->offset += m->weights - begin;
     }
   plan->n_weights = begin;
 }
@@ -158,6 +157,16 @@ static pz_status build_rows(pz_plan *plan, rows_run *r, pz_step *step, pz_error 
   return PZ_OK;
 }
 
+pz_status pz_slabs_build_rows(pz_plan *plan, pz_slab_chain *c, int32_t i, int32_t k, int64_t first,
+                              int64_t rows, pz_step *step, pz_error *err) {
+  rows_run r = {.c = c, .member = i, .slab = k, .first = first, .rows = rows};
+  const int64_t weights = plan->n_weights;
+  const int32_t call = step->n_calls;
+  PZ_TRY(build_rows(plan, &r, step, err));
+  share_weights(plan, &c->members[i], step, call, weights);
+  return PZ_OK;
+}
+
 /* ---- a layer's rows of one slab ---- */
 
 static pz_status add_border(pz_plan *plan, pz_step *step, const chain *c, int32_t i, int32_t k, int64_t first,
@@ -173,7 +182,7 @@ static pz_status add_border(pz_plan *plan, pz_step *step, const chain *c, int32_
   return pz_add_border_call(plan, step, &s, err);
 }
 
-static pz_status build_member(pz_plan *plan, const chain *c, int32_t i, int32_t k, pz_error *err) {
+static pz_status build_member(pz_plan *plan, chain *c, int32_t i, int32_t k, pz_error *err) {
   member *m = &c->members[i];
   const pz_node *node = pz_slab_node(c, i);
   const int64_t begin = k ? m->end[k - 1] : 0, all = pz_slab_height(plan, node->out[0]);
@@ -185,12 +194,7 @@ static pz_status build_member(pz_plan *plan, const chain *c, int32_t i, int32_t 
   step->bytes = part * pz_node_bytes(plan->graph, node);
   for (int64_t first = begin; first < m->end[k];) {
     const int64_t left = m->end[k] - first, rows = left < m->run ? left : m->run;
-    rows_run r = {.c = c, .member = i, .slab = k, .first = first, .rows = rows};
-    const int64_t weights = plan->n_weights;
-    const int32_t call = step->n_calls;
-    PZ_TRY(build_rows(plan, &r, step, err));
-    if (m->weights < 0) m->weights = weights, m->weight_floats = plan->n_weights - weights;
-    else share_weights(plan, step, call, weights, m->weights, m->weight_floats);
+    PZ_TRY(pz_slabs_build_rows(plan, c, i, k, first, rows, step, err));
     first += rows;
   }
   if (step->multiply_adds_done <= 0) step->multiply_adds_done = step->multiply_adds;

@@ -142,11 +142,10 @@ static pz_status add_stage(pz_plan *plan, pz_step *step, const parts *p, const c
   return pz_add_call(plan, step, "kernels/winograd/by_position.h", function, &shape, args, n, err);
 }
 
-static pz_status add_positions(pz_plan *plan, pz_step *step, const parts *p, pz_error *err) {
+/* slots, products: shared by the workers. What makes inputs of these tiles may begin while products of those before are read. */
+static pz_status add_stages(pz_plan *plan, pz_step *step, const parts *p, pz_pointer slots,
+                            pz_pointer products, pz_error *err) {
   const pz_pointer scratch = pz_add_scratch(plan, pz_winograd_fresh(&p->shape));
-  pz_pointer slots, products;
-  PZ_TRY(pz_add_buffer(plan, pz_winograd_slots(&p->shape), &slots, err));
-  PZ_TRY(pz_add_buffer(plan, pz_winograd_slots(&p->shape), &products, err));
   const pz_arg inputs[] = {{.name = "in", .at = p->conv.in.at},
                            {.name = "slots", .written = true, .at = slots}};
   const pz_arg positions[] = {{.name = "slots", .at = slots},
@@ -163,6 +162,54 @@ static pz_status add_positions(pz_plan *plan, pz_step *step, const parts *p, pz_
   return PZ_OK;
 }
 
+static pz_status add_weights(pz_plan *plan, const pz_node *node, parts *p, pz_error *err) {
+  float *packed;
+  PZ_TRY(pz_add_weights(plan, pz_winograd_weight_floats(&p->shape), &p->weights, &packed, err));
+  if (!plan->dry) pz_winograd_pack(&p->shape, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, packed);
+  return PZ_OK;
+}
+
+#define PART_SLOTS (4 << 20) /* bytes of transformed inputs of a part, where memory comes first */
+
+/* Rows of the result of one part: whole tiles. */
+static int32_t rows_of_part(const pz_plan *plan, const pz_winograd_shape *s) {
+  const int64_t parts = plan->compact ? (4 * pz_winograd_slots(s) + PART_SLOTS - 1) / PART_SLOTS : 1;
+  return (int32_t)((pz_winograd_tiles(s, 1) + parts - 1) / parts * s->m[1]);
+}
+
+static void take_rows(pz_storage *s, int32_t first, int32_t rows) {
+  s->at.offset += first * s->view.stride_h;
+  s->view.h = rows;
+}
+
+/* All tiles by position; one part after the other has them where they would take much memory. */
+static pz_status add_positions(pz_plan *plan, const pz_node *node, pz_step *step, const parts *p,
+                               pz_error *err) {
+  const pz_view in = p->conv.in.view, out = p->conv.out.view;
+  const int32_t rows = rows_of_part(plan, &p->shape);
+  pz_pointer slots, products;
+  parts before = *p;
+  for (int32_t first = 0; first < out.h; first += rows) {
+    const int32_t n = rows < out.h - first ? rows : out.h - first;
+    parts part = *p;
+    take_rows(&part.conv.in, first, n + in.h - out.h);
+    take_rows(&part.conv.out, first, n);
+    if (part.conv.base.tensor != PZ_NONE) take_rows(&part.conv.base, first, n);
+    const pz_conv_direct_shape conv = pz_conv_shape_of(node, &part.conv);
+    part.shape = shape_for(plan, node, &conv);
+    part.weights = before.weights;
+    if (first == 0) {
+      PZ_TRY(pz_add_buffer(plan, pz_winograd_slots(&part.shape), &slots, err));
+      PZ_TRY(pz_add_buffer(plan, pz_winograd_slots(&part.shape), &products, err));
+    }
+    if (first == 0 || part.shape.product.kb != before.shape.product.kb)
+      PZ_TRY(add_weights(plan, node, &part, err));
+    PZ_TRY(add_stages(plan, step, &part, slots, products, err));
+    before = part;
+  }
+  return PZ_OK;
+}
+
 /* By position there are few points: statistics are a pass of their own. */
 static pz_status gather(pz_plan *plan, const pz_node *node, parts *p, pz_error *err) {
   p->shape.conv.gathers = 1;
@@ -173,20 +220,19 @@ static pz_status gather(pz_plan *plan, const pz_node *node, parts *p, pz_error *
 static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
   parts p;
   variant v = {0};
-  float *packed;
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p.conv, err));
   const pz_conv_direct_shape conv = pz_conv_shape_of(node, &p.conv);
   const pz_winograd_shape s = p.shape = shape_for(plan, node, &conv);
   variant_of(plan, node, &v);
   if (!v.by_position && pz_wants_moments(plan, node)) PZ_TRY(gather(plan, node, &p, err));
-  PZ_TRY(pz_add_weights(plan, pz_winograd_weight_floats(&s), &p.weights, &packed, err));
-  if (!plan->dry) pz_winograd_pack(&s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, packed);
   step->multiply_adds_done =
       (double)pz_winograd_all_tiles(&s) * pz_winograd_points(&s) * s.conv.in.c * s.conv.out.c;
   PZ_TRY(pz_set_algorithm(plan, step, err, "Winograd F(%d,%d,%d), %s %d%s, %d blocks x %d tiles", s.m[0],
                           s.m[1], s.m[2], v.by_position ? "all" : "batches of", s.product.out.w,
                           v.by_position ? " tiles by position" : "", s.product.kb, s.product.rw));
-  return v.by_position ? add_positions(plan, step, &p, err) : add_batches(plan, step, &p, err);
+  if (v.by_position) return add_positions(plan, node, step, &p, err);
+  PZ_TRY(add_weights(plan, node, &p, err));
+  return add_batches(plan, step, &p, err);
 }
 
 /* ---- which applies ---- */

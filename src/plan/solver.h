@@ -10,6 +10,8 @@
 #define PZ_LABEL_TEXT 128
 #define PZ_SUM_ERROR  1.3e-7 /* a short sum of random values (doc/kernels-winograd.md) */
 
+#define PZ_ALIGN_FLOATS 16 /* 64 bytes: buffers of the arena */
+
 typedef struct pz_solver {
   const char *name;
   pz_op op;
@@ -81,6 +83,13 @@ pz_status pz_make_view(pz_plan *plan, pz_tensor_id to, pz_layout layout, const p
  * equal and the border suffices: *done says whether it was possible. */
 pz_status pz_make_in_place(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, pz_layout layout, bool *done,
                            pz_error *err);
+
+/* `from` may leave its blocked storage to `to`: it is computed, nothing reads it behind the node that makes `to`, and neither is
+ * part of a concatenation. */
+bool pz_may_replace(const pz_plan *plan, pz_tensor_id from, pz_tensor_id to);
+/* Gives `to` blocked storage over that of `from`, which lies rows first: row r where row r + `rows` of `from` lies. *done: it fits. */
+pz_status pz_shifted_storage(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, int64_t rows, bool *done,
+                             pz_error *err);
 
 /* Room for `floats` packed weights, zeroed, 64-byte aligned; *data is valid until the next call. */
 pz_status pz_add_weights(pz_plan *plan, int64_t floats, pz_pointer *at, float **data, pz_error *err);

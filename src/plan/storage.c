@@ -16,14 +16,36 @@ static pz_status grow(pz_plan *plan, void **items, int32_t *capacity, int32_t co
   return PZ_OK;
 }
 
-/* Dense, around the border. Rows a multiple of 4 KiB apart would compete for the same few sets of the first-level cache. */
-static void set_strides(pz_view *v) {
+/* Rows a multiple of 4 KiB apart would compete for the same few sets of the first-level cache. */
+static int64_t apart(int64_t stride, int32_t rows, int32_t more) {
+  return more > 1 && rows > 1 && stride * 4 % 4096 == 0 ? stride + more : stride;
+}
+
+/* Dense, around the room. */
+static void set_strides(pz_view *v, const pz_room *room) {
+  const int64_t depth = room->lo[0] + v->d + room->hi[0], height = room->lo[1] + v->h + room->hi[1];
   v->stride_w = v->block;
-  v->stride_h = v->stride_w * (v->border_lo[2] + v->w + v->border_hi[2]);
-  if (v->block > 1 && v->h > 1 && v->stride_h * 4 % 4096 == 0) v->stride_h += v->block;
-  v->stride_d = v->stride_h * (v->border_lo[1] + v->h + v->border_hi[1]);
-  v->stride_c = v->stride_d * (v->border_lo[0] + v->d + v->border_hi[0]);
-  v->stride_n = v->stride_c * pz_block_count(v->c, v->block);
+  const int64_t row = v->stride_w * (room->lo[2] + v->w + room->hi[2]);
+  if (room->rows_first) {
+    v->stride_d = apart(row, v->d, v->block);
+    v->stride_c = v->stride_d * depth;
+    const int64_t whole = v->stride_c * room->blocks + PZ_ALIGN_FLOATS - 1;
+    v->stride_h = apart(whole / PZ_ALIGN_FLOATS * PZ_ALIGN_FLOATS, v->h, PZ_ALIGN_FLOATS);
+    v->stride_n = v->stride_h * height;
+    return;
+  }
+  v->stride_h = apart(row, v->h, v->block);
+  v->stride_d = v->stride_h * height;
+  v->stride_c = v->stride_d * depth;
+  v->stride_n = v->stride_c * room->blocks;
+}
+
+/* The border and nothing else. */
+static pz_room room_of(const pz_view *v) {
+  pz_room room = {.blocks = pz_block_count(v->c, v->block)};
+  memcpy(room.lo, v->border_lo, sizeof room.lo);
+  memcpy(room.hi, v->border_hi, sizeof room.hi);
+  return room;
 }
 
 static pz_view dense_view(const pz_plan *plan, pz_tensor_id id, pz_layout layout, bool bordered) {
@@ -35,7 +57,8 @@ static pz_view dense_view(const pz_plan *plan, pz_tensor_id id, pz_layout layout
     v.border_lo[i] = plan->border_lo[id][i];
     v.border_hi[i] = plan->border_hi[id][i];
   }
-  set_strides(&v);
+  const pz_room room = room_of(&v);
+  set_strides(&v, &room);
   return v;
 }
 
@@ -52,8 +75,8 @@ bool pz_border_suffices(const pz_plan *plan, pz_tensor_id id, pz_layout layout, 
   return true;
 }
 
-static int64_t first_element(const pz_view *v) {
-  return v->border_lo[0] * v->stride_d + v->border_lo[1] * v->stride_h + v->border_lo[2] * v->stride_w;
+static int64_t first_element(const pz_view *v, const int32_t *lo) {
+  return lo[0] * v->stride_d + lo[1] * v->stride_h + lo[2] * v->stride_w;
 }
 
 static int32_t *slot(pz_plan *plan, pz_tensor_id id, pz_layout layout) {
@@ -70,7 +93,8 @@ static pz_status keep(pz_plan *plan, pz_layout layout, const pz_storage *storage
 
 static pz_status new_buffer(pz_plan *plan, int64_t floats, int32_t *index, pz_error *err) {
   PZ_TRY(grow(plan, (void **)&plan->buffers, &plan->cap_buffers, plan->n_buffers, sizeof(pz_buffer), err));
-  plan->buffers[plan->n_buffers] = (pz_buffer){.floats = floats, .first = INT32_MAX, .last = -1};
+  plan->buffers[plan->n_buffers] =
+      (pz_buffer){.floats = floats, .first = INT32_MAX, .last = -1, .anchor = -1};
   *index = plan->n_buffers++;
   return PZ_OK;
 }
@@ -84,7 +108,9 @@ pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_
                            pz_error *err) {
   pz_storage s = {
       .tensor = id, .view = dense_view(plan, id, layout, keeps_border(plan, id, layout)), .owner = true};
-  s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view)};
+  s.room = layout == PZ_BLOCKED ? plan->rooms[id] : room_of(&s.view);
+  set_strides(&s.view, &s.room);
+  s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view, s.room.lo)};
   PZ_TRY(new_buffer(plan, s.view.stride_n * s.view.n, &s.at.index, err));
   PZ_TRY(keep(plan, layout, &s, err));
   *storage = s;
@@ -95,8 +121,9 @@ pz_status pz_window_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, in
   pz_storage s = {.tensor = id, .view = dense_view(plan, id, layout, true), .owner = true};
   s.view.border_lo[1] = s.view.border_hi[1] = 0;
   s.view.h = (int32_t)rows;
-  set_strides(&s.view);
-  s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view)};
+  s.room = room_of(&s.view);
+  set_strides(&s.view, &s.room);
+  s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view, s.room.lo)};
   PZ_TRY(new_buffer(plan, s.view.stride_n * s.view.n, &s.at.index, err));
   return keep(plan, layout, &s, err);
 }
@@ -180,6 +207,12 @@ static bool ends_at(const pz_plan *plan, pz_tensor_id id, pz_node_id last) {
   return true;
 }
 
+bool pz_may_replace(const pz_plan *plan, pz_tensor_id from, pz_tensor_id to) {
+  return pz_graph_producer(plan->graph, from) != PZ_NONE && !holds_parts(plan, from) &&
+         plan->alias_parent[from] == PZ_NONE && plan->alias_parent[to] == PZ_NONE &&
+         ends_at(plan, from, pz_graph_producer(plan->graph, to));
+}
+
 pz_status pz_make_in_place(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, pz_layout layout, bool *done,
                            pz_error *err) {
   const pz_storage *s = pz_input_storage(plan, from, layout);
@@ -191,6 +224,30 @@ pz_status pz_make_in_place(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, pz
   pz_storage same = *s;
   same.tensor = to;
   return keep(plan, layout, &same, err);
+}
+
+pz_status pz_shifted_storage(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, int64_t rows, bool *done,
+                             pz_error *err) {
+  const pz_storage x = *pz_input_storage(plan, from, PZ_BLOCKED);
+  pz_storage y = {
+      .tensor = to, .view = dense_view(plan, to, PZ_BLOCKED, true), .owner = true, .room = x.room};
+  const int32_t less[PZ_SPATIAL] = {x.view.d - y.view.d, 0, x.view.w - y.view.w};
+  *done = x.owner && x.room.rows_first && plan->blocked[to] < 0 && x.view.n == 1 &&
+          x.room.blocks >= pz_block_count(y.view.c, y.view.block);
+  for (int i = 0; i < PZ_SPATIAL; i += 2) {
+    y.room.hi[i] += less[i];
+    *done &= y.room.lo[i] >= y.view.border_lo[i] && y.room.hi[i] >= y.view.border_hi[i];
+  }
+  if (!*done) return PZ_OK;
+  y.room.lo[1] = y.view.border_lo[1], y.room.hi[1] = y.view.border_hi[1];
+  y.view.stride_c = x.view.stride_c, y.view.stride_d = x.view.stride_d, y.view.stride_h = x.view.stride_h;
+  y.view.stride_n = y.view.stride_h * (y.room.lo[1] + y.view.h + y.room.hi[1]);
+  y.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&y.view, y.room.lo)};
+  PZ_TRY(new_buffer(plan, y.view.stride_n, &y.at.index, err));
+  pz_buffer *buffer = &plan->buffers[y.at.index];
+  buffer->anchor = x.at.index;
+  buffer->from_anchor = (x.room.lo[1] - y.room.lo[1] + rows) * x.view.stride_h;
+  return keep(plan, PZ_BLOCKED, &y, err);
 }
 
 pz_status pz_keep_storage(pz_plan *plan, pz_layout layout, const pz_storage *storage, pz_error *err) {

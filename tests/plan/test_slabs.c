@@ -17,8 +17,8 @@ static pz_graph *parse(const char *text) {
   return graph;
 }
 
-/* Floats of the arena; *steps: whether a chain runs slab by slab. */
-static int64_t floats_of(const char *text, pz_slabs slabs, bool exact, bool *steps) {
+/* Floats of the arena; *steps: how many algorithms' names have `what` in them. */
+static int64_t floats_of(const char *text, pz_slabs slabs, bool exact, const char *what, int32_t *steps) {
   pz_graph *graph = parse(text);
   pz_error err = {0};
   pz_plan *plan;
@@ -26,8 +26,8 @@ static int64_t floats_of(const char *text, pz_slabs slabs, bool exact, bool *ste
   assert_int_equal(pz_optimise(graph, NULL, NULL, NULL, &err), PZ_OK);
   assert_int_equal(pz_plan_new(graph, &options, &plan, &err), PZ_OK);
   const int64_t floats = plan->arena_floats;
-  *steps = false;
-  for (int32_t i = 0; i < plan->n_steps; i++) *steps |= strstr(plan->steps[i].algorithm, " slabs") != NULL;
+  *steps = 0;
+  for (int32_t i = 0; i < plan->n_steps; i++) *steps += strstr(plan->steps[i].algorithm, what) != NULL;
   pz_plan_free(plan);
   pz_graph_free(graph);
   return floats;
@@ -50,11 +50,22 @@ static void check_as(const char *text, pz_isa isa, bool exact) {
 }
 
 static void check(const char *text, pz_isa isa, bool exact, bool saves) {
-  bool slabs;
-  const int64_t plain = floats_of(text, PZ_SLABS_NEVER, exact, &slabs);
-  assert_false(slabs);
-  assert_true(floats_of(text, PZ_SLABS_ALWAYS, exact, &slabs) < plain || !saves);
-  assert_true(slabs);
+  int32_t slabs;
+  const int64_t plain = floats_of(text, PZ_SLABS_NEVER, exact, " slabs", &slabs);
+  assert_int_equal(slabs, 0);
+  assert_true(floats_of(text, PZ_SLABS_ALWAYS, exact, " slabs", &slabs) < plain || !saves);
+  assert_true(slabs > 0);
+  check_as(text, isa, exact);
+}
+
+/* So many convolutions have their results over their inputs, and the arena is at most `part` of the plain one. */
+static void check_slides(const char *text, pz_isa isa, bool exact, int32_t slides, double part) {
+  int32_t found;
+  const int64_t plain = floats_of(text, PZ_SLABS_NEVER, exact, "over its input", &found);
+  assert_int_equal(found, 0);
+  const int64_t floats = floats_of(text, PZ_SLABS_ALWAYS, exact, "over its input", &found);
+  assert_int_equal(found, slides);
+  assert_true((double)floats <= part * (double)plain);
   check_as(text, isa, exact);
 }
 
@@ -129,8 +140,89 @@ static void test_dilated(void **state) {
         PZ_ISA_SSE4, true, true);
 }
 
+/* What a sum starts from is read by a taller kernel than the sum's: it is not overwritten while that one needs it. */
+static void test_tall(void **state) {
+  (void)state;
+  check("graph \"tall\"\n"
+        "input %x 1x16x4x83x11\n"
+        "const %w1 16x16x1x1x1 = seed 1 scale 0.2\n"
+        "const %w2 16x16x1x9x3 = seed 2 scale 0.05\n"
+        "const %w3 16x16x1x3x3 = seed 3 scale 0.08\n"
+        "%p = pool \"p\" %x kernel 1,3,3 stride 1,1,1 pad 0,1,1:0,1,1\n"
+        "%a = conv \"a\" %p, %w2 kernel 1,9,3 pad 0,4,1:0,4,1\n"
+        "%b = conv \"b\" %a, %w3, _, %p kernel 1,3,3 pad 0,1,1:0,1,1\n"
+        "%c = conv \"c\" %b, %w1 kernel 1,1,1\n"
+        "output %c\n",
+        PZ_ISA_SSE4, true, true);
+}
+
+/* Down, up and down again, with more and with fewer maps, and a border that grows. */
+static const char sliding[] = "graph \"sliding\"\n"
+                              "input %x 1x2x4x55x22\n"
+                              "const %w0 2x20x1x4x4 = seed 7 scale 0.3\n"
+                              "const %w1 20x20x3x3x3 = seed 1 scale 0.05\n"
+                              "const %w2 20x20x3x3x3 = seed 2 scale 0.05\n"
+                              "const %w3 16x20x1x5x1 = seed 3 scale 0.1\n"
+                              "const %w4 20x16x1x3x3 = seed 4 scale 0.1\n"
+                              "const %b1 20 = seed 5 scale 0.2\n"
+                              "%p = deconv \"p\" %x, %w0 kernel 1,4,4 stride 1,2,2 pad 0,1,1:0,1,1\n"
+                              "%a = conv \"a\" %p, %w1, %b1 kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
+                              "%b = conv \"b\" %a, %w2 kernel 3,3,3 pad 1,1,1:1,1,1\n"
+                              "%c = conv \"c\" %b, %w3 kernel 1,5,1 pad 0,2,0:0,2,0 act relu\n"
+                              "%d = conv \"d\" %c, %w4 kernel 1,3,3 pad 0,1,1:0,1,1\n"
+                              "%q = pool \"q\" %d kernel 3,3,3 stride 2,2,2 pad 1,1,1:1,1,1\n"
+                              "output %q\n";
+static void test_sliding(void **state) {
+  (void)state;
+  check_slides(sliding, pz_isa_native(), false, 4, 0.65);
+  check_slides(sliding, PZ_ISA_SSE4, true, 4, 0.65);
+}
+
+/* Results smaller than their inputs, pads of one side, a dilated kernel, and a sum that a slide's result ends in. */
+static void test_sliding_shapes(void **state) {
+  (void)state;
+  check_slides("graph \"sliding\"\n"
+               "input %x 1x1x1x90x12\n"
+               "const %w0 17x1x1x1x1 = seed 7\n"
+               "const %w1 17x17x1x3x3 = seed 1 scale 0.1\n"
+               "const %w2 17x17x1x2x1 = seed 2 scale 0.2\n"
+               "const %w4 17x17x1x2x2 = seed 4 scale 0.2\n"
+               "%p = conv \"p\" %x, %w0 kernel 1,1,1\n"
+               "%a = conv \"a\" %p, %w1 kernel 1,3,3\n"
+               "%b = conv \"b\" %a, %w1 kernel 1,3,3 dilation 1,4,1 pad 0,5,1:0,3,1\n"
+               "%c = conv \"c\" %b, %w2 kernel 1,2,1 pad 0,1,0:0,0,0\n"
+               "%q = pool \"q\" %c kernel 1,3,3 stride 1,2,2 pad 0,1,1:0,1,1\n"
+               "%d = deconv \"d\" %q, %w4, _, %c kernel 1,2,2 stride 1,2,2\n"
+               "%e = conv \"e\" %d, %w1 kernel 1,3,3 pad 0,1,1:0,1,1\n"
+               "%r = pool \"r\" %e kernel 1,3,3 stride 1,2,2 pad 0,1,1:0,1,1\n"
+               "output %r\n",
+               pz_isa_native(), false, 4, 0.7);
+}
+
+/* A residual module: its first convolution slides, the other two run slab by slab and end where the first one's result lay. */
+static void test_residual(void **state) {
+  (void)state;
+  const char text[] = "graph \"residual\"\n"
+                      "input %x 1x1x5x96x12\n"
+                      "const %w0 16x1x1x1x1 = seed 7\n"
+                      "const %w1 16x16x1x3x3 = seed 1 scale 0.1\n"
+                      "const %w2 16x16x3x3x3 = seed 2 scale 0.05\n"
+                      "%p = conv \"p\" %x, %w0 kernel 1,1,1\n"
+                      "%a = conv \"a\" %p, %w1 kernel 1,3,3 pad 0,1,1:0,1,1 act elu 1\n"
+                      "%b = conv \"b\" %a, %w2 kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
+                      "%c = conv \"c\" %b, %w2, _, %a kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
+                      "%q = pool \"q\" %c kernel 1,3,3 stride 1,2,2 pad 0,1,1:0,1,1\n"
+                      "output %q\n";
+  int32_t chains;
+  floats_of(text, PZ_SLABS_ALWAYS, false, " slabs", &chains);
+  assert_true(chains > 3);
+  check_slides(text, pz_isa_native(), false, 1, 0.4);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_valid), cmocka_unit_test(test_padded),
-                                     cmocka_unit_test(test_shapes), cmocka_unit_test(test_dilated)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_valid),          cmocka_unit_test(test_padded),
+                                     cmocka_unit_test(test_shapes),         cmocka_unit_test(test_dilated),
+                                     cmocka_unit_test(test_tall),           cmocka_unit_test(test_sliding),
+                                     cmocka_unit_test(test_sliding_shapes), cmocka_unit_test(test_residual)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

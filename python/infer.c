@@ -1,4 +1,4 @@
-/* infer.c: Net.infer, a network applied to a volume that is read and written by Python callables, or to files. The
+/* infer.c: a network applied to a volume that is read and written by Python callables, or to files. The
  * interpreter lock is released while it works; the engine's reading and writing threads take it for a callable. */
 #include "module.h"
 
@@ -120,7 +120,7 @@ static bool take_options(PyObject *args, PyObject **input, PyObject **output, wo
   return true;
 }
 
-static PyObject *run(PyObject *self, pz_net *net, work *w) {
+static PyObject *run(PyObject *module, pz_net *net, work *w) {
   char *report = NULL;
   pz_status status;
   Py_BEGIN_ALLOW_THREADS;
@@ -132,16 +132,20 @@ static PyObject *run(PyObject *self, pz_net *net, work *w) {
     Py_CLEAR(text);
     PyErr_Restore(w->failed.type, w->failed.value, w->failed.trace);
   } else if (PyErr_Occurred() || (status != PZ_OK && PyErr_CheckSignals())) Py_CLEAR(text);
-  else if (status != PZ_OK) pznet_raise_last(self, status);
+  else if (status != PZ_OK) pznet_raise(pznet_error_of(module), status);
   return text;
 }
 
-/* The arguments are those that pznet/inferring.py gives; the report comes back. */
-PyObject *pznet_net_infer(PyObject *self, PyObject *args) {
-  pz_net *net = pznet_net_of(self);
-  PyObject *input, *output;
+/* infer(net, options): net is a pznet._net.Net, options are those that pznet/inferring.py gives; the report comes back. */
+PyObject *pznet_infer(PyObject *module, PyObject *args) {
+  PyObject *opened, *options, *input, *output;
   work w = {.planned = NULL};
-  if (!net || !take_options(args, &input, &output, &w) || !take_input(input, &w) || !take_output(output, &w))
+  if (!PyArg_ParseTuple(args, "OO!", &opened, &PyTuple_Type, &options) ||
+      !take_options(options, &input, &output, &w) || !take_input(input, &w) || !take_output(output, &w))
     return NULL;
-  return run(self, net, &w);
+  PyObject *handle = PyObject_CallMethod(opened, "handle", NULL);
+  pz_net *net = handle ? PyCapsule_GetPointer(handle, PZNET_HANDLE) : NULL;
+  PyObject *report = net ? run(module, net, &w) : NULL;
+  Py_XDECREF(handle);
+  return report;
 }

@@ -1,248 +1,12 @@
-/* module.c: pznet._pznet, the C extension over the public C API. Buffers come and go through the buffer protocol,
- * so that arrays are neither copied nor is NumPy needed to build; pznet/__init__.py gives them their shapes. The
- * interpreter lock is released while networks are compiled, opened and run. */
+/* module.c: pznet._pznet, the rest of the C extension over the public C API: networks are compiled, and applied to volumes
+ * (infer.c). Imported when it is first needed (net.c). */
 #include "module.h"
 
 typedef struct module_state {
-  PyObject *error; /* pznet.Error(RuntimeError), with .status */
-  PyTypeObject *net_type;
+  PyObject *error; /* pznet.Error */
 } module_state;
 
-static struct PyModuleDef module_def;
-static module_state *state_of(PyObject *module) { return PyModule_GetState(module); }
-static module_state *state_of_type(PyObject *self) {
-  return PyModule_GetState(PyType_GetModule(Py_TYPE(self)));
-}
-
-/* pznet.Error with the last message; .status says which of pz_status. */
-static void set_error(PyObject *type, pz_status status) {
-  PyObject *error = PyObject_CallFunction(type, "s", pz_last_message());
-  PyObject *number = error ? PyLong_FromLong(status) : NULL;
-  if (number && PyObject_SetAttrString(error, "status", number) == 0) PyErr_SetObject(type, error);
-  Py_XDECREF(number);
-  Py_XDECREF(error);
-}
-
-static PyObject *raise_last(module_state *state, pz_status status) {
-  if (PyErr_Occurred()) return NULL;
-  if (status == PZ_ERROR_MEMORY) PyErr_SetString(PyExc_MemoryError, pz_last_message());
-  else if (status == PZ_INTERRUPTED) PyErr_SetString(PyExc_KeyboardInterrupt, pz_last_message());
-  else if (status == PZ_ERROR_USAGE) PyErr_SetString(PyExc_ValueError, pz_last_message());
-  else set_error(state->error, status);
-  return NULL;
-}
-
-PyObject *pznet_raise_last(PyObject *self, pz_status status) {
-  return raise_last(state_of_type(self), status);
-}
-
-/* ---- Net ---- */
-
-typedef struct net_object {
-  PyObject_HEAD pz_net *net;
-} net_object;
-
-static int net_init(PyObject *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"path", "threads", NULL};
-  PyObject *path;
-  int threads = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|i", names, PyUnicode_FSConverter, &path, &threads))
-    return -1;
-  if (((net_object *)self)->net) {
-    PyErr_SetString(PyExc_ValueError, "this network is open already");
-    Py_DECREF(path);
-    return -1;
-  }
-  const pz_net_options options = {.threads = threads};
-  pz_net *net = NULL;
-  pz_status status;
-  Py_BEGIN_ALLOW_THREADS;
-  status = pz_net_open(PyBytes_AS_STRING(path), &options, &net);
-  Py_END_ALLOW_THREADS;
-  Py_DECREF(path);
-  if (status != PZ_OK) {
-    raise_last(state_of_type(self), status);
-    return -1;
-  }
-  ((net_object *)self)->net = net;
-  return 0;
-}
-
-static void net_dealloc(PyObject *self) {
-  PyTypeObject *type = Py_TYPE(self);
-  pz_net_close(((net_object *)self)->net);
-  type->tp_free(self);
-  Py_DECREF(type);
-}
-
-static pz_net *net_of(PyObject *self) {
-  pz_net *net = ((net_object *)self)->net;
-  if (!net) PyErr_SetString(PyExc_ValueError, "this network is not open");
-  return net;
-}
-
-static PyObject *port_tuple(const pz_port *p) {
-  PyObject *shape = PyTuple_New(p->rank);
-  for (int32_t i = 0; shape && i < p->rank; i++) PyTuple_SET_ITEM(shape, i, PyLong_FromLongLong(p->dim[i]));
-  return shape ? Py_BuildValue("(sN)", p->name, shape) : NULL;
-}
-
-static PyObject *net_ports(PyObject *self, int32_t n, pz_status (*get)(const pz_net *, int32_t, pz_port *)) {
-  PyObject *list = PyList_New(0);
-  for (int32_t i = 0; list && i < n; i++) {
-    pz_port port;
-    const pz_status status = get(net_of(self), i, &port);
-    PyObject *one = status == PZ_OK ? port_tuple(&port) : raise_last(state_of_type(self), status);
-    if (!one || PyList_Append(list, one)) Py_CLEAR(list);
-    Py_XDECREF(one);
-  }
-  return list;
-}
-static PyObject *net_inputs(PyObject *self, PyObject *unused) {
-  (void)unused;
-  return net_of(self) ? net_ports(self, pz_net_inputs(net_of(self)), pz_net_input) : NULL;
-}
-static PyObject *net_outputs(PyObject *self, PyObject *unused) {
-  (void)unused;
-  return net_of(self) ? net_ports(self, pz_net_outputs(net_of(self)), pz_net_output) : NULL;
-}
-static PyObject *net_manifest(PyObject *self, PyObject *unused) {
-  (void)unused;
-  return net_of(self) ? PyUnicode_FromString(pz_net_manifest(net_of(self))) : NULL;
-}
-static PyObject *net_threads(PyObject *self, PyObject *unused) {
-  (void)unused;
-  return net_of(self) ? PyLong_FromLong(pz_net_threads(net_of(self))) : NULL;
-}
-static PyObject *net_memory(PyObject *self, PyObject *unused) {
-  (void)unused;
-  return net_of(self) ? PyLong_FromLongLong(pz_net_memory(net_of(self))) : NULL;
-}
-
-pz_net *pznet_net_of(PyObject *self) { return net_of(self); }
-
-/* The buffers of one run. */
-typedef struct buffers {
-  Py_buffer *views;
-  float **data;
-  int32_t count, held;
-} buffers;
-
-static void release(buffers *b) {
-  for (int32_t i = 0; i < b->held; i++) PyBuffer_Release(&b->views[i]);
-  PyMem_Free(b->views);
-  PyMem_Free(b->data);
-}
-
-static bool hold(buffers *b, PyObject *sequence, int32_t wanted, int flags, const pz_net *net,
-                 pz_status (*get)(const pz_net *, int32_t, pz_port *), const char *what) {
-  *b = (buffers){.count = wanted};
-  b->views = PyMem_Calloc((size_t)wanted + 1, sizeof *b->views);
-  b->data = PyMem_Calloc((size_t)wanted + 1, sizeof *b->data);
-  if (!b->views || !b->data) return PyErr_NoMemory(), false;
-  if (PySequence_Size(sequence) != wanted)
-    return PyErr_Format(PyExc_ValueError, "the network has %d %ss, %zd were given", wanted, what,
-                        PySequence_Size(sequence)),
-           false;
-  for (; b->held < wanted; b->held++) {
-    PyObject *item = PySequence_GetItem(sequence, b->held);
-    const int failed =
-        !item || PyObject_GetBuffer(item, &b->views[b->held], flags | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
-    Py_XDECREF(item);
-    if (failed) return false;
-    pz_port port;
-    const Py_buffer *view = &b->views[b->held];
-    b->data[b->held] = view->buf;
-    const bool is_float = view->format && (!strcmp(view->format, "f") || !strcmp(view->format, "<f") ||
-                                           !strcmp(view->format, "=f"));
-    if (get(net, b->held, &port) == PZ_OK && is_float && view->len == port.elements * 4) continue;
-    PyErr_Format(PyExc_ValueError, "%s %d ('%s') wants %lld float32 values", what, b->held, port.name,
-                 (long long)port.elements);
-    b->held++;
-    return false;
-  }
-  return true;
-}
-
-typedef struct call {
-  buffers in, out;
-} call;
-
-static bool begin_call(PyObject *self, PyObject *inputs, PyObject *outputs, call *c) {
-  const pz_net *net = net_of(self);
-  *c = (call){0};
-  return net && hold(&c->in, inputs, pz_net_inputs(net), PyBUF_SIMPLE, net, pz_net_input, "input") &&
-         hold(&c->out, outputs, pz_net_outputs(net), PyBUF_WRITABLE, net, pz_net_output, "output");
-}
-
-static PyObject *net_run(PyObject *self, PyObject *args) {
-  PyObject *inputs, *outputs, *result = NULL;
-  if (!PyArg_ParseTuple(args, "OO", &inputs, &outputs)) return NULL;
-  call c;
-  if (begin_call(self, inputs, outputs, &c)) {
-    pz_net *net = net_of(self);
-    pz_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = pz_net_run(net, (const float *const *)c.in.data, c.out.data);
-    Py_END_ALLOW_THREADS;
-    result = status == PZ_OK ? Py_NewRef(Py_None) : raise_last(state_of_type(self), status);
-  }
-  release(&c.in);
-  release(&c.out);
-  return result;
-}
-
-static PyObject *profile_rows(const pz_step_profile *steps, int32_t n) {
-  PyObject *list = PyList_New(0);
-  for (int32_t i = 0; list && i < n; i++) {
-    PyObject *row = Py_BuildValue("{s:s,s:s,s:s,s:d,s:d,s:d}", "layer", steps[i].name, "op", steps[i].op,
-                                  "algorithm", steps[i].algorithm, "multiply_adds", steps[i].multiply_adds,
-                                  "bytes", steps[i].bytes, "seconds", steps[i].seconds);
-    if (!row || PyList_Append(list, row)) Py_CLEAR(list);
-    Py_XDECREF(row);
-  }
-  return list;
-}
-
-static PyObject *net_profile(PyObject *self, PyObject *args) {
-  PyObject *inputs, *outputs, *result = NULL;
-  int runs;
-  if (!PyArg_ParseTuple(args, "OOi", &inputs, &outputs, &runs)) return NULL;
-  call c;
-  if (begin_call(self, inputs, outputs, &c)) {
-    pz_net *net = net_of(self);
-    pz_step_profile *steps = PyMem_Calloc((size_t)pz_net_steps(net) + 1, sizeof *steps);
-    pz_status status = PZ_ERROR_MEMORY;
-    if (steps) {
-      Py_BEGIN_ALLOW_THREADS;
-      status = pz_net_profile(net, (const float *const *)c.in.data, c.out.data, runs, steps);
-      Py_END_ALLOW_THREADS;
-      result =
-          status == PZ_OK ? profile_rows(steps, pz_net_steps(net)) : raise_last(state_of_type(self), status);
-    } else PyErr_NoMemory();
-    PyMem_Free(steps);
-  }
-  release(&c.in);
-  release(&c.out);
-  return result;
-}
-
-static PyMethodDef net_methods[] = {
-    {"inputs", net_inputs, METH_NOARGS, "[(name, shape)] of the inputs"},
-    {"outputs", net_outputs, METH_NOARGS, "[(name, shape)] of the outputs"},
-    {"manifest", net_manifest, METH_NOARGS, "the manifest, a JSON text"},
-    {"threads", net_threads, METH_NOARGS, "how many threads run it"},
-    {"memory", net_memory, METH_NOARGS, "bytes held for running"},
-    {"run", net_run, METH_VARARGS, "run(inputs, outputs): sequences of C-contiguous float32 buffers"},
-    {"profile", net_profile, METH_VARARGS, "profile(inputs, outputs, runs): a row for each step"},
-    {"infer", pznet_net_infer, METH_VARARGS, "see pznet.infer"},
-    {NULL, NULL, 0, NULL}};
-static PyType_Slot net_slots[] = {{Py_tp_doc, "An open network file."}, {Py_tp_init, net_init},
-                                  {Py_tp_new, PyType_GenericNew},       {Py_tp_dealloc, net_dealloc},
-                                  {Py_tp_methods, net_methods},         {0, NULL}};
-static PyType_Spec net_spec = {"pznet._pznet.Net", sizeof(net_object), 0, Py_TPFLAGS_DEFAULT, net_slots};
-
-/* ---- functions ---- */
+PyObject *pznet_error_of(PyObject *module) { return ((module_state *)PyModule_GetState(module))->error; }
 
 void pznet_on_progress(void *host, const char *what, int64_t done, int64_t total, double seconds) {
   progress_host *h = host;
@@ -286,7 +50,7 @@ static PyObject *run_compile(PyObject *module, compile_args *a) {
   if (status != PZ_OK) {
     /* Ctrl-C may come with a failure, before the signal is looked at. */
     if (!PyErr_Occurred() && PyErr_CheckSignals()) return NULL;
-    return raise_last(state_of(module), status);
+    return pznet_raise(pznet_error_of(module), status);
   }
   PyObject *text = PyUnicode_FromString(summary);
   pz_free(summary);
@@ -316,42 +80,25 @@ static PyObject *compile_network(PyObject *module, PyObject *args, PyObject *kwa
   return result;
 }
 
-static PyObject *version(PyObject *module, PyObject *unused) {
-  (void)module;
-  (void)unused;
-  return PyUnicode_FromString(pz_version());
-}
-
 static PyMethodDef functions[] = {{"compile", (PyCFunction)(void (*)(void))compile_network,
                                    METH_VARARGS | METH_KEYWORDS, "see pznet.compile"},
-                                  {"version", version, METH_NOARGS, "the library's version"},
+                                  {"infer", pznet_infer, METH_VARARGS, "see pznet.infer"},
                                   {NULL, NULL, 0, NULL}};
 
 static int module_exec(PyObject *module) {
-  module_state *state = state_of(module);
-  PyObject *attributes = Py_BuildValue("{s:i}", "status", PZ_ERROR_RUN);
-  state->error =
-      PyErr_NewExceptionWithDoc("pznet.Error", "A model, network file or volume is bad, or a run failed.",
-                                PyExc_RuntimeError, attributes);
-  Py_XDECREF(attributes);
-  state->net_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &net_spec, NULL);
-  if (!state->error || !state->net_type) return -1;
-  return PyModule_AddObjectRef(module, "Error", state->error) ||
-                 PyModule_AddObjectRef(module, "Net", (PyObject *)state->net_type)
-             ? -1
-             : 0;
+  module_state *state = PyModule_GetState(module);
+  PyObject *net = PyImport_ImportModule("pznet._net");
+  state->error = net ? PyObject_GetAttrString(net, "Error") : NULL;
+  Py_XDECREF(net);
+  return state->error ? 0 : -1;
 }
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg) {
-  module_state *state = state_of(module);
-  Py_VISIT(state->error);
-  Py_VISIT(state->net_type);
+  Py_VISIT(pznet_error_of(module));
   return 0;
 }
 static int module_clear(PyObject *module) {
-  module_state *state = state_of(module);
-  Py_CLEAR(state->error);
-  Py_CLEAR(state->net_type);
+  Py_CLEAR(((module_state *)PyModule_GetState(module))->error);
   return 0;
 }
 

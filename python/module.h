@@ -1,4 +1,4 @@
-/* module.h: what the files of the extension share. */
+/* module.h: what the files of the two extensions share. */
 #ifndef PZNET_PYTHON_MODULE_H
 #define PZNET_PYTHON_MODULE_H
 
@@ -7,10 +7,16 @@
 
 #include "pznet/pznet.h"
 
-/* Of a Net: the open network; NULL with an exception set where it is not open. */
-pz_net *pznet_net_of(PyObject *self);
-/* Sets the exception for the last failure of a call on a Net, unless one is set; returns NULL. */
-PyObject *pznet_raise_last(PyObject *self, pz_status status);
+/* The name of the capsule in which an open network goes from pznet._net to pznet._pznet: both are built from one source. */
+#define PZNET_HANDLE "pznet.net"
+
+/* Sets the exception for the last failure of a call, unless one is set: `error` (pznet.Error, with .status) or the one of
+ * Python's that says it; returns NULL. raise.c */
+PyObject *pznet_raise(PyObject *error, pz_status status);
+
+/* ---- pznet._pznet ---- */
+
+PyObject *pznet_error_of(PyObject *module);
 
 /* The progress callback, with the interpreter lock; Ctrl-C is seen there and ends the work. */
 typedef struct progress_host {
@@ -19,6 +25,6 @@ typedef struct progress_host {
 } progress_host;
 void pznet_on_progress(void *host, const char *what, int64_t done, int64_t total, double seconds);
 
-PyObject *pznet_net_infer(PyObject *self, PyObject *args);
+PyObject *pznet_infer(PyObject *module, PyObject *args);
 
 #endif

@@ -6,11 +6,11 @@
     >>> y = net(x)                                  # x: a NumPy array or PyTorch tensor of the shape net.inputs[0] says
 """
 
-from . import _pznet
-from ._pznet import Error
+from . import _net
+from ._net import Error
 from .compiling import compile
 from .inferring import infer
 from .network import Network, Port, PZNet, load
 
 __all__ = ["Error", "Network", "PZNet", "Port", "compile", "infer", "load"]
-__version__: str = _pznet.version()
+__version__: str = _net.version()

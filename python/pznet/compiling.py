@@ -8,7 +8,8 @@ import pathlib
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, TypedDict, overload
 
-from . import _pznet, export
+from . import export
+from ._net import Error
 from .network import Network, Path, load
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Options(TypedDict, total=False):
 
 def network_file(model: Path, output: Path, options: Options) -> dict[str, Any]:
     """A model file to a network file. Returns the manifest with the timings."""
+    from . import _pznet  # with its libraries, which running networks does without
+
     unknown = options.keys() - Options.__annotations__.keys()
     if unknown:
         raise TypeError(f"compile has no option {', '.join(sorted(unknown))}")
@@ -105,6 +108,6 @@ def compile(
             model = export.to_onnx(model, second, os.path.join(folder, f"{type(model).__name__}.onnx"), exporter)
         try:
             return opened(model, folder, options) if output is None else network_file(model, output, options)
-        except _pznet.Error as error:
+        except Error as error:
             error.args = (str(error).replace(folder + os.sep, ""),)  # which is gone when the message is read
             raise

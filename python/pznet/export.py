@@ -9,7 +9,7 @@ import warnings
 from contextlib import contextmanager
 from typing import Any, Iterator
 
-from ._pznet import Error
+from ._net import Error
 
 
 def is_module(value: object) -> bool:

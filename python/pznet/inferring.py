@@ -211,6 +211,8 @@ def infer(
     progress: True shows a bar, a callable is called with (what, done, total, seconds).
     Returns out. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
     """
+    from . import _pznet  # with its libraries, which running networks does without
+
     if argmax and dtype != "f32":
         raise ValueError("argmax and dtype exclude each other: labels are uint8 already")
     net = net if isinstance(net, Network) else Network(net, threads)
@@ -229,7 +231,7 @@ def infer(
         return int(plan["output"]["channels"])
 
     try:
-        net._net.infer(
+        options = (
             source.arguments() if source else os.fspath(volume),
             sink.write if sink else os.fspath(out),
             voxels,
@@ -250,6 +252,7 @@ def infer(
             bar or (progress if callable(progress) else None),
             planned,
         )
+        _pznet.infer(net._net, options)
     finally:
         if bar:
             bar.close()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Sequence, Union
 import numpy as np
 import numpy.typing as npt
 
-from . import _pznet, arrays
+from . import _net, arrays
 from .arrays import Array
 from .results import Results
 
@@ -34,7 +34,7 @@ class Network:
     """
 
     def __init__(self, path: Path, threads: int | None = None) -> None:
-        self._net = _pznet.Net(path, threads or 0)
+        self._net = _net.Net(path, threads or 0)
         self._results = Results()
         self.path: str = os.fspath(path)
         self.inputs: list[Port] = [Port(*p) for p in self._net.inputs()]

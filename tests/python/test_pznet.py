@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import threading
@@ -251,7 +252,7 @@ class Run(Networks):
                 two(a, b, out=out)
 
     def test_the_extension_checks_for_itself(self):
-        net = pznet._pznet.Net(path("conv.so"), 1)
+        net = pznet._net.Net(path("conv.so"), 1)
         out = np.empty((1, 3, 5, 9, 11), np.float32)
         for inputs, outputs in [
             ([self.x], []),
@@ -269,7 +270,14 @@ class Run(Networks):
         with self.assertRaises(ValueError):
             net.__init__(path("two.so"))
         with self.assertRaises(ValueError):
-            pznet._pznet.Net.__new__(pznet._pznet.Net).run([], [])
+            pznet._net.Net.__new__(pznet._net.Net).run([], [])
+
+    def test_running_loads_no_libraries_of_volumes(self):
+        code = f"import numpy, pznet; pznet.load({path('conv.so')!r}).profile(); print(open('/proc/self/maps').read())"
+        maps = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        self.assertIn("conv.so", maps)
+        for library in ("hdf5", "tiff", "sqlite", "curl"):
+            self.assertNotIn(library, maps)
 
     def test_profile(self):
         net = pznet.load(path("conv.so"))

@@ -275,9 +275,9 @@ class Run(Networks):
     def test_running_loads_no_libraries_of_volumes(self):
         code = f"import numpy, pznet; pznet.load({path('conv.so')!r}).profile(); print(open('/proc/self/maps').read())"
         maps = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        self.assertIn("conv.so", maps)
-        for library in ("hdf5", "tiff", "sqlite", "curl"):
-            self.assertNotIn(library, maps)
+        loaded = {line.split("/")[-1].split(".")[0] for line in maps.splitlines()}
+        self.assertIn("_net", loaded)
+        self.assertFalse(loaded & {"_pznet", "libhdf5_serial", "libtiff", "libsqlite3", "libcurl"})
 
     def test_profile(self):
         net = pznet.load(path("conv.so"))

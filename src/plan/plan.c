@@ -219,7 +219,7 @@ static pz_status plan_all(pz_plan *plan, pz_error *err) {
 /* ---- slabs ---- */
 
 #define SLABS_WORTH 0.05 /* slabs save this part of all memory, weights included */
-#define SLIDE_WORTH 0.01 /* those of one layer, which take no time */
+#define SLIDE_WORTH 0.01 /* those of compact plans, which take little time */
 
 /* Forgets what plan_all has made; texts and lists stay in the arena. */
 static void plan_nothing(pz_plan *plan) {

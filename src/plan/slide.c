@@ -3,11 +3,12 @@
  * Where an input ends with the convolution that reads it, two whole tensors need not live at a time. The convolution runs slab by slab
  * along the height, and row r of the result lies where a row of the input lay that no later slab reads: `shift` rows in front of
  * the input's row r when slabs come in rising order, so many behind it in falling order. Both lie rows first, so that only
- * these rows are added to what one of them takes. Convolutions that follow each other slide down and up in turn. All workers have
+ * these rows are added to what one of them takes. Convolutions that follow each other slide up and down in turn. All workers have
  * finished a slab before the next one begins; rows come in whole tiles: the bits are those of the plain execution.
  *
- *   input                 | . . . . . . . . . . . . . . |
- *   result, rising order  shift | . . . . . . . . . . . . . . |   (to lower addresses on the left: the result begins there)
+ *   result, rising order    | . . . . . . . . . . . . |
+ *   input                       | . . . . . . . . . . . . |      addresses rise to the right
+ *   result, falling order           | . . . . . . . . . . . . |
  */
 #include "plan/slabs.h"
 

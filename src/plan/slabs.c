@@ -343,7 +343,7 @@ bool pz_slabs_cost(const pz_slab_chain *c) {
   double weights = 0, between = 0;
   if (c->shift) return false;
   for (int32_t i = 0; i < c->n; i++) {
-    weights += 4.0 * (double)c->members[i].weight_floats;
+    weights += 4.0 * (double)c->members[i].weight_floats[0];
     if (c->members[i].windowed) between += bytes_of(c->plan, node_of(c, i)->out[0]);
   }
   return weights * c->slabs > between;

@@ -41,7 +41,7 @@ static pz_status place_members(pz_plan *plan, chain *c, pz_error *err) {
   for (int32_t i = 0; i < c->n; i++) {
     member *m = &c->members[i];
     const pz_tensor_id id = pz_slab_node(c, i)->out[0];
-    m->weights = -1;
+    m->weights[0] = m->weights[1] = -1;
     if (!m->windowed) PZ_TRY(whole_result(plan, c, i, err));
     else PZ_TRY(pz_window_storage(plan, id, m->layout, m->room, err));
     m->storage = *slot_of(plan, id, m->layout);
@@ -111,18 +111,28 @@ static void find_storages(pz_plan *plan, rows_run *r) {
   r->out = tensor_rows(plan, r->c, node->out[0], m->layout, r->slab, r->first, r->rows);
 }
 
+/* Where weights that came out like those from `begin` on lie already; -1: nowhere. */
+static int64_t known_weights(const pz_plan *plan, const member *m, int64_t begin) {
+  const int64_t floats = plan->n_weights - begin;
+  for (int i = 0; i < 2; i++)
+    if (m->weights[i] >= 0 && m->weight_floats[i] == floats &&
+        !memcmp(plan->weights + m->weights[i], plan->weights + begin, (size_t)floats * sizeof(float)))
+      return m->weights[i];
+  return -1;
+}
+
 /* Weights that were packed again for other rows of the same layer and came out the same are dropped, and the calls changed. */
 static void share_weights(pz_plan *plan, member *m, pz_step *step, int32_t first_call, int64_t begin) {
-  const int64_t floats = plan->n_weights - begin;
-  if (m->weights < 0 || floats != m->weight_floats ||
-      memcmp(plan->weights + m->weights, plan->weights + begin, (size_t)floats * sizeof(float))) {
-    m->weights = begin, m->weight_floats = floats;
+  const int64_t known = known_weights(plan, m, begin);
+  if (known < 0) {
+    const int which = m->weights[0] >= 0;
+    m->weights[which] = begin, m->weight_floats[which] = plan->n_weights - begin;
     return;
   }
   for (int32_t i = first_call; i < step->n_calls; i++)
     for (int32_t a = 0; a < step->calls[i].n_args; a++) {
       pz_pointer *at = &step->calls[i].args[a].at;
-      if (at->space == PZ_SPACE_WEIGHTS && at->offset >= begin) at->offset += m->weights - begin;
+      if (at->space == PZ_SPACE_WEIGHTS && at->offset >= begin) at->offset += known - begin;
     }
   plan->n_weights = begin;
 }

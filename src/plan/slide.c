@@ -149,7 +149,7 @@ pz_status pz_slide_build(pz_plan *plan, pz_slab_chain *c, bool *done, pz_error *
   const bool falls = pz_input_storage(plan, x, PZ_BLOCKED)->owner && !is_behind(plan, x);
   PZ_TRY(pz_shifted_storage(plan, x, y, falls ? c->shift : -c->shift, done, err));
   if (!*done) return PZ_OK;
-  m->storage = plan->blocked[y], m->weights = -1;
+  m->storage = plan->blocked[y], m->weights[0] = m->weights[1] = -1;
   PZ_TRY(pz_new_step(plan, node->name, pz_op_name(node->op), m->node, &step, err));
   const int32_t buffers = plan->n_buffers;
   double multiply_adds = 0;

@@ -15,10 +15,8 @@
 #include <string.h>
 
 #define LEAST_BYTES (4 << 20) /* of the result */
-#define MANY_BYTES                                                                                           \
-  (4                                                                                                         \
-   << 20) /* of its rows in a slab: with 8 of 64 rows nothing is slower than without slabs (doc/memory.md) */
-#define FEWEST 4 /* slabs */
+#define MANY_BYTES  (4 << 20) /* of its rows in a slab (doc/memory.md) */
+#define FEWEST      4         /* slabs */
 
 static pz_shape5 shape_of(const pz_plan *plan, pz_tensor_id id) {
   return pz_shape_as5(&plan->graph->tensors[id].shape);

@@ -186,7 +186,7 @@ PZ_INLINE int pz_conv_ends_rolled(const pz_conv_direct_shape *s) {
 }
 
 /* Point by point, from memory: unrolled over all sums, the activation's constants take registers from the sums while these are
- * made (gcc 12: 26 sums with ELU take twice the time). */
+ * made (gcc 12; doc/kernels-conv.md). */
 PZ_INLINE void pz_conv_end_points(const pz_conv_direct_shape *s, const pz_conv_tile *t, int32_t kb,
                                   int32_t rw, const pz_v *acc) {
   pz_v sums[PZ_CONV_ACCUMULATORS];

@@ -22,6 +22,7 @@ extern "C" {
 #define PZ_ABI_WEIGHTS_SECTION  ".pznet.weights"
 #define PZ_ABI_CHECKSUM         "file_checksum" /* in the manifest: of the whole file, put in after linking */
 #define PZ_ABI_MAX_RANK         5
+#define PZ_ABI_NO_TILES         1 /* of run: the system does not let this process use AMX tiles; nothing was run */
 
 /* An input or an output of the network: float32, C order, plain N, C, then spatial dimensions. */
 typedef struct pz_abi_port {
@@ -90,7 +91,7 @@ typedef struct pz_abi_network {
   const pz_abi_port *inputs, *outputs;
   const pz_abi_tensor *tensors;
   const pz_abi_step *steps;
-  int32_t (*run)(const pz_abi_call *call); /* 0; there is nothing that can fail */
+  int32_t (*run)(const pz_abi_call *call); /* 0, or PZ_ABI_NO_TILES: nothing else can fail */
 } pz_abi_network;
 
 /* The one exported function. The result is constant and lives as long as the library is loaded. */

@@ -48,7 +48,7 @@ typedef void (*pz_progress)(void *host, const char *what, int64_t done, int64_t 
 
 typedef struct pz_compile_options {
   const char *weights; /* of a Caffe network: path of a .caffemodel or .caffemodel.h5, or "init:SEED"; else NULL */
-  const char *isa;     /* "native" (default), "avx512", "avx2", "sse4" */
+  const char *isa;     /* "native" (default), "amx", "avx512", "avx2", "sse4" */
   const char *cc;      /* C compiler; default: $CC, else gcc, else clang */
   const char *emit_c;  /* folder to keep the generated source in, made if needed; default: none */
   const char *disable; /* comma-separated names of passes to switch off */

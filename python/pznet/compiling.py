@@ -88,7 +88,7 @@ def compile(
     exporter: PyTorch's, "dynamo" (the package onnxscript is needed) or "torchscript"; None: the first that is there.
 
     options, all of them keywords:
-    weights: a .caffemodel, a .caffemodel.h5, or "init:SEED". isa: "native", "avx512", "avx2", "sse4".
+    weights: a .caffemodel, a .caffemodel.h5, or "init:SEED". isa: "native", "amx", "avx512", "avx2", "sse4".
     cc: the C compiler. emit_c: a folder to keep the generated source in. disable: passes to switch off.
     precision: "exact" for the rounding of direct sums alone. max_error: what fast convolutions may add, 1e-5 unless given.
     inputs: shapes that replace the model's. progress: called with (what, done, total, seconds).

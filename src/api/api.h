@@ -56,7 +56,7 @@ pz_status pz_public_end(pz_status status, const pz_error *err);
 pz_status pz_json_out(json_t *object, char **text, pz_error *err);
 
 /* The multiply-add peak of `threads` threads in GFLOP/s (2 a multiply-add): independent fused multiply-adds on
- * registers with the strongest instruction set of this CPU (peak.c). */
+ * registers with the widest vectors of this CPU (peak.c). */
 double pz_measure_peak(int threads, double seconds);
 
 #endif

@@ -117,7 +117,7 @@ pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wan
   const char *isa = options->isa ? options->isa : "native";
   *wanted = (pz_plan_options){.block = options->vector_block};
   if (!pz_isa_parse(isa, &wanted->isa))
-    return pz_fail(err, PZ_ERROR_USAGE, "--isa %s: expected native, avx512, avx2 or sse4", isa);
+    return pz_fail(err, PZ_ERROR_USAGE, "--isa %s: expected native, amx, avx512, avx2 or sse4", isa);
   const char *precision = options->precision ? options->precision : "default";
   if (strcmp(precision, "default") && strcmp(precision, "exact"))
     return pz_fail(err, PZ_ERROR_USAGE, "--precision %s: expected default or exact", precision);

@@ -4,6 +4,10 @@
 
 #ifdef __x86_64__
 #include <cpuid.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 static bool has_sse42(void) { return __builtin_cpu_supports("sse4.2"); }
 static bool has_avx2(void) { return __builtin_cpu_supports("avx2"); }
@@ -18,6 +22,28 @@ static bool has_f16c(void) {
   unsigned a, b, c, d;
   return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) && __builtin_cpu_supports("avx");
 }
+
+#ifdef __linux__
+/* XGETBV: the registers whose saving the system has switched on, a bit each. */
+static uint32_t saved_registers(void) {
+  uint32_t low, high;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+
+/* AMX-BF16 and AMX-TILE. Linux lets only those processes use tiles that have asked, and refuses where a thread's signal stack
+ * is too small for them. */
+static bool has_amx(void) {
+  const unsigned tiles = 1u << 22 | 1u << 24, states = 1u << 17 | 1u << 18;
+  unsigned a, b, c, d;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return false;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & tiles) != tiles) return false;
+  return (saved_registers() & states) == states &&
+         !syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* XFEATURE_XTILEDATA */);
+}
+#else
+static bool has_amx(void) { return false; }
+#endif
 
 /* The brand string: leaves 0x80000002..4, 16 bytes each in eax, ebx, ecx, edx. */
 static bool brand(char text[49]) {
@@ -36,6 +62,7 @@ static bool has_avx2(void) { return false; }
 static bool has_fma(void) { return false; }
 static bool has_avx512(void) { return false; }
 static bool has_f16c(void) { return false; }
+static bool has_amx(void) { return false; }
 static bool brand(char text[49]) { return text[0] = 0, false; }
 #endif
 

@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 /* Instruction sets that pznet generates code for, weakest first; rows of isa.inc. */
-typedef enum pz_isa { PZ_ISA_SSE4, PZ_ISA_AVX2, PZ_ISA_AVX512, PZ_ISA_COUNT } pz_isa;
+typedef enum pz_isa { PZ_ISA_SSE4, PZ_ISA_AVX2, PZ_ISA_AVX512, PZ_ISA_AMX, PZ_ISA_COUNT } pz_isa;
 
 typedef struct pz_isa_traits {
-  const char *name;   /* "sse4", "avx2", "avx512": the spelling of --isa and of the manifest */
-  const char *title;  /* "SSE4.2", "AVX2", "AVX-512": the spelling in messages */
+  const char *name;   /* "sse4", "avx2", "avx512", "amx": the spelling of --isa and of the manifest */
+  const char *title;  /* "SSE4.2", "AVX2", "AVX-512", "AMX": the spelling in messages */
   int vector_width;   /* S, floats in a register */
   int registers;      /* vector registers */
   const char *cflags; /* for gcc and clang */
@@ -18,8 +18,10 @@ typedef struct pz_isa_traits {
 
 const pz_isa_traits *pz_isa_get(pz_isa isa);
 bool pz_isa_parse(const char *name, pz_isa *isa); /* "native" too */
-bool pz_isa_supported(pz_isa isa);                /* by this CPU and its operating system */
-pz_isa pz_isa_native(void);                       /* the strongest that is supported */
+/* By this CPU and its operating system. Where the CPU has AMX, Linux is asked for it: then all signal stacks of this process
+ * (sigaltstack) must have room for tiles, 8 KiB more. */
+bool pz_isa_supported(pz_isa isa);
+pz_isa pz_isa_native(void); /* the strongest that is supported */
 
 /* The CPU's model name, "unknown CPU" where it cannot be told. Constant for the process. */
 void pz_cpu_model(char *out, int size);

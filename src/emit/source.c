@@ -260,21 +260,40 @@ static const char *const run_text =
     "#ifdef __SSE__\n"
     "  __builtin_ia32_ldmxcsr(mode);\n"
     "#endif\n"
-    "}\n\n"
-    "static int32_t run(const pz_abi_call *r) {\n"
-    "  begin_turns(r, r->executor ? r->executor->workers : 1);\n"
-    "  if (r->executor) r->executor->run(r->executor->host, work, (void *)r);\n"
-    "  else work((void *)r, 0);\n"
-    "  return 0;\n"
     "}\n\n";
+
+/* pznet's runtime has asked when it opened the file; other hosts have not. */
+static const char *const tiles_text =
+    "/* Linux lets only those processes use AMX tiles that have asked. */\n"
+    "static int32_t may_use_tiles(void) {\n"
+    "  static atomic_int asked;\n"
+    "  if (atomic_load_explicit(&asked, memory_order_relaxed)) return 1;\n"
+    "  if (syscall(SYS_arch_prctl, 0x1023, 18)) return 0; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */\n"
+    "  atomic_store_explicit(&asked, 1, memory_order_relaxed);\n"
+    "  return 1;\n"
+    "}\n\n";
+
+static void run_function(pz_text *t, bool tiles) {
+  if (tiles) pz_text_append(t, tiles_text);
+  pz_text_printf(t,
+                 "static int32_t run(const pz_abi_call *r) {\n"
+                 "%s"
+                 "  begin_turns(r, r->executor ? r->executor->workers : 1);\n"
+                 "  if (r->executor) r->executor->run(r->executor->host, work, (void *)r);\n"
+                 "  else work((void *)r, 0);\n"
+                 "  return 0;\n"
+                 "}\n\n",
+                 tiles ? "  if (!may_use_tiles()) return PZ_ABI_NO_TILES;\n" : "");
+}
 
 static pz_status write_network(const writer *w, pz_error *err) {
   const pz_plan *p = w->plan;
+  const bool tiles = p->isa == PZ_ISA_AMX;
   pz_text t = {0};
   front_matter(w, &t, quoted(w->arena, p->graph->name));
   pz_text_printf(&t,
                  "#include \"network.h\"\n#include \"network_abi.h\"\n#include <stdatomic.h>\n#include "
-                 "<time.h>\n\n#define STEPS %d\n"
+                 "<time.h>\n%s\n#define STEPS %d\n"
                  "#define ARENA(at) ((float *)r->arena + (at))\n#define WEIGHTS(at) (weights + (at))\n"
                  "#define INPUT(i, at) (r->inputs[i] + (at))\n#define OUTPUT(i, at) (r->outputs[i] + (at))\n"
                  "#define SCRATCH ((float *)r->arena + %lld + worker * %lld)\n\n"
@@ -286,7 +305,8 @@ static pz_status write_network(const writer *w, pz_error *err) {
                  ",\\\"a\\\",@progbits\\n.balign 4096\\n.global weights\\n.hidden "
                  "weights\\n\"\n"
                  "        \"weights:\\n.incbin \\\"weights.bin\\\"\\n.zero 64\\n.previous\\n\");\n\n",
-                 p->n_steps, (long long)pz_emit_arena_bytes(p) / 4, (long long)p->worker_floats);
+                 tiles ? "#include <sys/syscall.h>\n#include <unistd.h>\n" : "", p->n_steps,
+                 (long long)pz_emit_arena_bytes(p) / 4, (long long)p->worker_floats);
   turns(p, &t);
   int32_t call_number = 0;
   for (int32_t i = 0; i < p->n_steps; i++) step_function(w, &t, i, &call_number);
@@ -295,6 +315,7 @@ static pz_status write_network(const writer *w, pz_error *err) {
   const int32_t tensors = tensor_table(w, &t);
   step_table(w, &t);
   pz_text_append(&t, run_text);
+  run_function(&t, tiles);
   pz_text_printf(
       &t,
       "static const pz_abi_network network = {PZ_ABI_VERSION, sizeof(pz_abi_network), %lld, %lld, 64,\n"

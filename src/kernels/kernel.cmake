@@ -5,12 +5,22 @@ include_guard()
 set(PZ_KERNEL_FLAGS_4 -msse4.2)
 set(PZ_KERNEL_FLAGS_8 -mavx2 -mfma)
 set(PZ_KERNEL_FLAGS_16 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma)
+set(PZ_KERNEL_FLAGS_AMX ${PZ_KERNEL_FLAGS_16} -mamx-tile -mamx-bf16)
+include(CheckCCompilerFlag)
+check_c_compiler_flag("-mamx-tile -mamx-bf16" PZ_COMPILER_HAS_AMX)
 
 # pz_kernel_test(pool): test_kernel_pool_s4, _s8, _s16 from test_pool.c
 function(pz_kernel_test name)
   foreach(width 4 8 16)
     pz_test(kernel_${name}_s${width} SOURCES test_${name}.c FLAGS ${PZ_KERNEL_FLAGS_${width}} -DPZ_S=${width})
   endforeach()
+endfunction()
+
+# pz_kernel_test_amx(conv): test_kernel_conv_amx from test_conv.c, where the compiler knows AMX
+function(pz_kernel_test_amx name)
+  if(PZ_COMPILER_HAS_AMX)
+    pz_test(kernel_${name}_amx SOURCES test_${name}.c FLAGS ${PZ_KERNEL_FLAGS_AMX} -DPZ_S=16)
+  endif()
 endfunction()
 
 # pz_kernel_bench(pool): bench_kernel_pool_s4, _s8, _s16 from bench_pool.c, with the flags of generated code (emit/build.c)

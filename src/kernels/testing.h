@@ -232,6 +232,16 @@ PZ_TEST_INLINE float *pz_test_snapshot(const pz_test_memory *m) {
     free(first_);                                                                                            \
   } while (0)
 
+#if defined(__AMX_BF16__) || defined(__AMXBF16__) /* gcc's name, clang 14's */
+#include <cpuid.h>
+#include <sys/syscall.h>
+PZ_TEST_INLINE bool pz_test_amx(void) {
+  unsigned a, b, c, d;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & 1u << 22) && /* AMX-BF16; Linux looks at tiles */
+         !syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* XFEATURE_XTILEDATA */);
+}
+#endif
+
 /* Whether this CPU has what this file was compiled for; tests begin with: if (!pz_test_cpu()) return 77; */
 PZ_TEST_INLINE bool pz_test_cpu(void) {
   bool has = true;
@@ -247,6 +257,9 @@ PZ_TEST_INLINE bool pz_test_cpu(void) {
 #if defined(__AVX512BW__)
   has = has && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl");
+#endif
+#if defined(__AMX_BF16__) || defined(__AMXBF16__)
+  has = has && pz_test_amx();
 #endif
   if (!has) fprintf(stderr, "skipped: this CPU has not the instructions of this test\n");
   return has;

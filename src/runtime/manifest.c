@@ -53,13 +53,14 @@ static pz_status check_abi(const json_t *manifest, const char *path, pz_error *e
 
 static pz_status check_isa(const json_t *manifest, const char *path, pz_error *err) {
   const char *name = json_string_value(json_object_get(manifest, "isa"));
-  pz_isa isa, native = pz_isa_native();
+  pz_isa isa;
   if (!name || !strcmp(name, "native") || !pz_isa_parse(name, &isa))
     return pz_fail(
         err, PZ_ERROR_INPUT,
         "%s: manifest: isa: '%.40s' is not an instruction set that this pznet knows: compile it again", path,
         name ? name : "");
   if (pz_isa_supported(isa)) return PZ_OK;
+  const pz_isa native = pz_isa_native();
   const pz_isa_traits *wanted = pz_isa_get(isa), *here = pz_isa_get(native);
   if (!pz_isa_supported(native))
     return pz_fail(err, PZ_ERROR_INPUT, "%s: was compiled for %s, and this machine does not even have %s",

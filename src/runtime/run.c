@@ -35,6 +35,10 @@ pz_status pz_runtime_run(struct pz_net *net, pz_abi_call *call, pz_error *err) {
   int32_t result = net->abi->run(call);
   pthread_mutex_unlock(&net->more->one_run);
   if (result == 0) return PZ_OK;
+  if (result == PZ_ABI_NO_TILES)
+    return pz_fail(err, PZ_ERROR_RUN,
+                   "%s: the system does not let this process use AMX: compile it again with --isa avx512",
+                   net->more->path);
   return pz_fail(err, PZ_ERROR_RUN, "%s: the network failed with %d: compile it again", net->more->path,
                  (int)result);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/pznet-test-XXXXXX";
@@ -58,6 +59,7 @@ static void widths(void **state) {
   assert_int_equal(pz_isa_get(PZ_ISA_SSE4)->vector_width, 4);
   assert_int_equal(pz_isa_get(PZ_ISA_AVX2)->vector_width, 8);
   assert_int_equal(pz_isa_get(PZ_ISA_AVX512)->vector_width, 16);
+  assert_int_equal(pz_isa_get(PZ_ISA_AMX)->vector_width, 16);
 }
 
 /* An independent witness: the flags that the kernel lists. */
@@ -77,6 +79,15 @@ static bool kernel_lists(const char *flag) {
   return strstr(flags, word) != NULL;
 }
 
+/* Whether Linux lets this process use tiles. Where it does not, seccomp for instance, AMX is listed and yet not supported. */
+static bool tiles_are_allowed(void) {
+  uint64_t allowed = 0;
+#ifdef SYS_arch_prctl
+  if (syscall(SYS_arch_prctl, 0x1022 /* ARCH_GET_XCOMP_PERM */, &allowed)) return false;
+#endif
+  return allowed >> 18 & 1;
+}
+
 static void support_agrees_with_the_kernel(void **state) {
   (void)state;
 #ifndef __x86_64__
@@ -88,7 +99,14 @@ static void support_agrees_with_the_kernel(void **state) {
   assert_int_equal(pz_isa_supported(PZ_ISA_SSE4), kernel_lists("sse4_2"));
   assert_int_equal(pz_isa_supported(PZ_ISA_AVX2), avx2);
   assert_int_equal(pz_isa_supported(PZ_ISA_AVX512), avx512);
-  assert_int_equal(pz_isa_native(), avx512 ? PZ_ISA_AVX512 : avx2 ? PZ_ISA_AVX2 : PZ_ISA_SSE4);
+  const bool amx = pz_isa_supported(PZ_ISA_AMX); /* asks */
+  assert_int_equal(amx,
+                   avx512 && kernel_lists("amx_tile") && kernel_lists("amx_bf16") && tiles_are_allowed());
+  assert_int_equal(pz_isa_supported(PZ_ISA_AMX), amx);
+  assert_int_equal(pz_isa_native(), amx      ? PZ_ISA_AMX
+                                    : avx512 ? PZ_ISA_AVX512
+                                    : avx2   ? PZ_ISA_AVX2
+                                             : PZ_ISA_SSE4);
 }
 
 static void model_is_trimmed(void **state) {

@@ -35,7 +35,7 @@ static void one_network(uint64_t seed, pz_isa isa) {
   const pz_compiled_options options = {.name = name,
                                        .seed = seed,
                                        .plan = {.isa = isa,
-                                                .block = isa == PZ_ISA_AVX512 && seed % 3 == 0 ? 8 : 0,
+                                                .block = isa >= PZ_ISA_AVX512 && seed % 3 == 0 ? 8 : 0,
                                                 .slabs = seed % 2 ? PZ_SLABS_ALWAYS : PZ_SLABS_AUTO},
                                        .disable = pass_off(seed),
                                        .tolerance = TOLERANCE};

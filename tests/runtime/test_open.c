@@ -60,6 +60,8 @@ static void instruction_sets_are_checked_first(void **state) {
   strongest = PZ_ISA_SSE4;
   assert_refused(NET("avx512"), PZ_ERROR_INPUT,
                  "was compiled for AVX-512, this machine has SSE4.2: compile it again with --isa sse4");
+  assert_refused(NET("amx"), PZ_ERROR_INPUT,
+                 "was compiled for AMX, this machine has SSE4.2: compile it again with --isa sse4");
   strongest = -1;
   assert_refused(NET("good"), PZ_ERROR_INPUT,
                  "was compiled for SSE4.2, and this machine does not even have SSE4.2");

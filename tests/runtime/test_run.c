@@ -139,6 +139,16 @@ static void failure_of_the_network(void **state) {
   pz_net_close(net);
 }
 
+static void tiles_are_refused(void **state) {
+  (void)state;
+  pz_net *net = open_net(NET("no_tiles"), 1);
+  float in[N] = {0}, out[N];
+  assert_int_equal(run_once(net, in, out), PZ_ERROR_RUN);
+  assert_non_null(
+      strstr(pz_last_message(), "does not let this process use AMX: compile it again with --isa avx512"));
+  pz_net_close(net);
+}
+
 static void forked_process_is_told(void **state) {
   (void)state;
   pz_net *net = open_net(NET("good"), 2);
@@ -189,7 +199,7 @@ int main(void) {
       cmocka_unit_test(running_allocates_nothing), cmocka_unit_test(floating_point_state_is_the_networks_own),
       cmocka_unit_test(observer_sees_tensors),     cmocka_unit_test(wrong_buffers),
       cmocka_unit_test(failure_of_the_network),    cmocka_unit_test(forked_process_is_told),
-      cmocka_unit_test(profile_gives_medians),
+      cmocka_unit_test(tiles_are_refused),         cmocka_unit_test(profile_gives_medians),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@ NETWORKS holds tiny.so, compiled from tests/networks/tiny.prototxt with init:1 a
 Standard library only.
 """
 
+import ctypes
 import filecmp
 import json
 import os
@@ -26,6 +27,9 @@ PZNET, NETWORKS, CC = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).ab
 ROOT = pathlib.Path(__file__).parents[2]
 TINY, MODEL = NETWORKS / "tiny.so", ROOT / "tests/networks/tiny.prototxt"
 VERBS = ["compile", "inspect", "run", "infer", "verify", "bench", "tune"]
+
+CPU = pathlib.Path("/proc/cpuinfo").read_text()
+AMX_COMPILER = not subprocess.run([CC, "-mamx-tile", "-mamx-bf16", "-E", "/dev/null"], capture_output=True).returncode
 
 # Nothing is measured, and the user's tuning database is not touched; test_effort.py tests what is.
 ESTIMATE = ["--effort", "estimate"]
@@ -176,7 +180,8 @@ class Compile(Case):
             self.assertIn(words, network[:600])
         self.assertNotIn(str(self.folder.parent), network)
         isa = json.loads(pznet("inspect", TINY, "--json").stdout)["isa"]
-        flags = {"avx512": ["-march=skylake-avx512"], "avx2": ["-mavx2", "-mfma"], "sse4": ["-msse4.2"]}[isa]
+        avx512 = ["-march=skylake-avx512"]
+        flags = {"amx": [*avx512, "-mamx-tile", "-mamx-bf16"], "avx512": avx512, "avx2": ["-mavx2", "-mfma"], "sse4": ["-msse4.2"]}[isa]
         compilers = [c for c in ("gcc", "clang", "clang-14") if shutil.which(c)]
         self.assertTrue(compilers)
         for compiler in compilers:
@@ -417,17 +422,76 @@ class Run(Case):
 
     def test_networks_for_other_machines(self):
         good, out = self.write("in.npy", npy("(4, 12, 14)", bytes(4 * 672))), self.folder / "out.npy"
-        other = self.changed(rb'"isa": *"([^"]*)"', lambda isa: b"neon64"[: len(isa)])
+        other = self.changed(rb'"isa": *"([^"]*)"', lambda isa: b"mmx512"[: len(isa)])
         for arguments in ["run", other, good, "-o", out], ["bench", other], ["verify", other]:
-            self.assert_fails(3, "neon", *arguments)
+            self.assert_fails(3, "'mmx", *arguments)
         other = self.changed(rb'"abi_version": *(\d)', lambda version: b"7")
         self.assert_fails(3, "7", "run", other, good, "-o", out)
         self.assertFalse(out.exists())
-        flags = pathlib.Path("/proc/cpuinfo").read_text()
-        if "avx512f" not in flags:
+        if "avx512f" not in CPU:
             net = self.folder / "avx512.so"
             self.assert_works("compile", self.write("q.prototxt", QUICK), "-q", "--isa", "avx512", "-o", net)
             self.assert_fails(3, "compile again with --isa", "run", net, good, "-o", out)
+
+
+def without_tiles():
+    """From here on Linux refuses AMX to this process: a filter (BPF) answers EPERM to arch_prctl(ARCH_REQ_XCOMP_PERM, ...)."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    allow, refuse, x86_64_arch_prctl = 0x7FFF0000, 0x00050001, 158
+    rows = [(0x20, 0, 0, 0), (0x15, 0, 3, x86_64_arch_prctl), (0x20, 0, 0, 16), (0x15, 0, 1, 0x1023)]
+    rows += [(0x06, 0, 0, refuse), (0x06, 0, 0, allow)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *row) for row in rows))
+    program = struct.pack("HxxxxxxP", len(rows), ctypes.addressof(code))
+    if prctl(38, 1, 0, 0, 0) or prctl(22, 2, program, 0, 0):  # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+@unittest.skipUnless(AMX_COMPILER, "the C compiler does not know AMX")
+class Tiles(Case):
+    """Networks for AMX, where there is AMX and where there is none."""
+
+    def setUp(self):
+        super().setUp()
+        self.net, self.input = self.folder / "amx.so", self.write("in.npy", npy("(4, 12, 14)", bytes(4 * 672)))
+
+    def compile(self, isa, **options):
+        words = ["compile", MODEL, "-w", "init:1", "-q", "--json", "--cc", CC, "--isa", isa, "-o", self.net]
+        return json.loads(self.assert_works(*words, **options))["isa"]
+
+    def plain(self, **options):
+        program = self.folder / "plain"
+        subprocess.run([CC, "-I", ROOT / "include", ROOT / "examples/plain_dlopen.c", "-o", program, "-ldl"], check=True)
+        return subprocess.run([program, self.net], capture_output=True, text=True, **options)
+
+    def assert_refused(self, **options):
+        out = self.folder / "out.npy"
+        for arguments in ["run", self.net, self.input, "-o", out], ["verify", self.net]:
+            self.assert_fails(3, "was compiled for AMX, this machine has ", *arguments, **options)
+        self.assertFalse(out.exists())
+
+    def test_a_network_for_amx(self):
+        self.assertEqual(self.compile("amx"), "amx")
+        if pznet("bench", self.net, "--runs", "1").returncode:
+            return self.assert_refused()
+        self.assertIn("amx_bf16", CPU)
+        self.assert_works("verify", self.net, "--model", MODEL, "-w", "init:1", "-q")
+        self.assert_works("run", self.net, self.input, "-o", self.folder / "out.npy")
+        first = floats(self.folder / "out.npy")[0]
+        self.assertAlmostEqual(float(self.plain().stdout.split()[-1]), first, places=5)
+
+    def test_where_tiles_are_refused(self):
+        """As on a machine without AMX; and a plain host of the network file is told by its status."""
+        try:
+            subprocess.run(["true"], preexec_fn=without_tiles, check=True)
+        except subprocess.SubprocessError:
+            self.skipTest("no system call can be filtered here")
+        self.assertEqual(self.compile("amx", preexec_fn=without_tiles), "amx")
+        self.assert_refused(preexec_fn=without_tiles)
+        if "avx512f" in CPU:
+            result = self.plain(preexec_fn=without_tiles)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertNotEqual(self.compile("native", preexec_fn=without_tiles), "amx")
+        self.assert_works("run", self.net, self.input, "-o", self.folder / "out.npy", preexec_fn=without_tiles)
 
 
 class Output(Case):

@@ -65,7 +65,7 @@ typedef struct tool_model {
 #define TOOL_MODEL_OPTIONS                                                                                   \
   {"weights", 'w', "FILE",                                                                                   \
    "Caffe's weights: a .caffemodel, a .caffemodel.h5, or init:SEED to fill them as the model says"},         \
-      {"isa", 0, "SET", "instruction set: native (default), avx512, avx2, sse4"},                            \
+      {"isa", 0, "SET", "instruction set: native (default), amx, avx512, avx2, sse4"},                       \
       {"disable", 0, "PASSES",                                                                               \
        "comma-separated passes to leave out, e.g. fuse-add,fold-linear,fuse-activation,pad-outputs"},        \
       {"input", 0, "NAME=SHAPE", "replace an input's shape, e.g. data=1x1x18x160x160"},                      \

@@ -169,6 +169,14 @@ static pz_status compile_command(const pz_plan *plan, const pz_emit_options *o, 
   return PZ_OK;
 }
 
+/* The first of the instruction set's flags that the line names, or NULL: what a compiler that is too old says. */
+static const char *refused_flag(const pz_plan *plan, const char *line) {
+  char *rest = NULL, *flags = pz_arena_strdup(plan->arena, pz_isa_get(plan->isa)->cflags);
+  char *flag = flags ? strtok_r(flags, " ", &rest) : NULL;
+  while (flag && !strstr(line, flag)) flag = strtok_r(NULL, " ", &rest);
+  return flag;
+}
+
 /* The first line of a compiler's output that names an error, for the message. */
 static pz_status compiler_failed(const pz_plan *plan, const pz_emit_options *o, const char *folder,
                                  const char *log, int code, pz_error *err) {
@@ -184,8 +192,15 @@ static pz_status compiler_failed(const pz_plan *plan, const pz_emit_options *o, 
       (!statvfs(folder, &disk) && disk.f_blocks && !disk.f_bavail))
     return pz_fail(err, PZ_ERROR_OUTPUT,
                    "%s: no room on the disk for the C compiler's files; TMPDIR names another", folder);
-  return pz_fail(err, PZ_ERROR_RUN, "%s failed with status %d: %.*s", pz_emit_compiler(o), code,
-                 (int)strcspn(line, "\n"), line);
+  const int length = (int)strcspn(line, "\n");
+  char *shown = pz_arena_strndup(plan->arena, line, (size_t)length);
+  const char *flag = shown && plan->isa > 0 ? refused_flag(plan, shown) : NULL;
+  if (flag)
+    return pz_fail(err, PZ_ERROR_RUN,
+                   "%s does not know %s: compile with --isa %s, or name another compiler with --cc",
+                   pz_emit_compiler(o), flag, pz_isa_get(plan->isa - 1)->name);
+  return pz_fail(err, PZ_ERROR_RUN, "%s failed with status %d: %.*s", pz_emit_compiler(o), code, length,
+                 line);
 }
 
 typedef struct job {

@@ -493,6 +493,17 @@ class Tiles(Case):
         self.assertNotEqual(self.compile("native", preexec_fn=without_tiles), "amx")
         self.assert_works("run", self.net, self.input, "-o", self.folder / "out.npy", preexec_fn=without_tiles)
 
+    def test_a_compiler_without_amx(self):
+        compiler = self.write("old.sh", f"""#!/bin/sh
+case "$*" in *-mamx*) echo "old.sh: error: unrecognized option '-mamx-tile'"; exit 1;; esac
+exec {CC} "$@"
+""")
+        compiler.chmod(0o755)
+        words = ["compile", MODEL, "-w", "init:1", "-q", "--cc", compiler, "-o", self.net, "--isa"]
+        self.assert_fails(1, "does not know -mamx-tile: compile with --isa avx512, or", *words, "amx")
+        self.assertFalse(self.net.exists())
+        self.assert_works(*words, "avx512")
+
 
 class Output(Case):
     """Outputs that cannot be written: one line, status 3, nothing left behind."""

@@ -1,6 +1,8 @@
 /* bench_machine: what one core allows, for the bounds of doc/kernels-winograd.md. Prints vector multiply-adds a nanosecond, from
  * registers alone and with the loads of a product's inner loop (2 blocks of maps by 8 points, operands in level 1), and
- * GB/s of reading, writing and writing past the caches, by the size of what is gone through. Best of many. */
+ * GB/s of reading, writing and writing past the caches, by the size of what is gone through. With AMX (-march=native says so)
+ * also what products and stores of tiles take (doc/kernels-conv.md). Best of many. */
+#include "kernels/testing.h"
 #include "kernels/vec.h"
 
 #include <stdio.h>
@@ -90,6 +92,72 @@ static double gigabytes(int kind, float *p, size_t bytes) {
   return (double)bytes / best;
 }
 
+#if (defined(__AMX_BF16__) || defined(__AMXBF16__)) && PZ_S == 16
+#include "kernels/conv/halves.h"
+
+/* Products, and loads, of a step; steps of a group; tiles that are gone through, in level 1. */
+enum { LOADS = 4, GROUP = 81, OPERANDS = 16 };
+
+/* Nanoseconds of a group of products, LOADS a step with as many loads: 2 tiles by 2. `often`: steps after which a tile that is not
+ * needed is stored; 0: the sums are not stored either. */
+static double group(const float *p, float *to, int often) {
+  double best = 1e18;
+  for (int try = 0; try < TRIES; try++) {
+    const double start = now();
+    for (int r = 0; r < ROUNDS / 10; r++) {
+      _tile_zero(0);
+      _tile_zero(1);
+      _tile_zero(2);
+      _tile_zero(3);
+      for (int i = 0; i < GROUP; i++) {
+        const float *at = p + i * LOADS % OPERANDS * PZ_HALVES_FLOATS;
+        PZ_HALVES_LOAD(4, at);
+        PZ_HALVES_LOAD(6, at + PZ_HALVES_FLOATS);
+        _tile_dpbf16ps(0, 4, 6);
+        PZ_HALVES_LOAD(7, at + 2 * PZ_HALVES_FLOATS);
+        _tile_dpbf16ps(1, 4, 7);
+        PZ_HALVES_LOAD(5, at + 3 * PZ_HALVES_FLOATS);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+        if (often && (i + 1) % often == 0) _tile_stored(6, to + 4 * PZ_HALVES_FLOATS, 64);
+      }
+      if (!often) continue;
+      _tile_stored(0, to, 64);
+      _tile_stored(1, to + PZ_HALVES_FLOATS, 64);
+      _tile_stored(2, to + 2 * PZ_HALVES_FLOATS, 64);
+      _tile_stored(3, to + 3 * PZ_HALVES_FLOATS, 64);
+    }
+    const double took = (now() - start) / (ROUNDS / 10);
+    if (took < best) best = took;
+  }
+  return best;
+}
+
+/* p: zero. */
+static void tiles(float *p) {
+  const int products = GROUP * LOADS;
+  float *to = p + OPERANDS * PZ_HALVES_FLOATS;
+  pz_test_random r = {.state = 1};
+  if (!pz_test_amx()) return;
+  pz_halves_begin();
+  const double zeros = group(p, to, 0) / products;
+  uint16_t *halves = (uint16_t *)p;
+  for (int i = 0; i < 2 * OPERANDS * PZ_HALVES_FLOATS; i++) {
+    const float x = pz_test_float(&r, -1, 1);
+    memcpy(halves + i, (const char *)&x + 2, 2);
+  }
+  const double random = group(p, to, 0);
+  printf("a product of tiles with a load: %.2f ns of zeros, %.2f of random values\n", zeros,
+         random / products);
+  printf(
+      "four stores after %d products: %.0f ns; where another tile is stored after every 96: %.0f with it\n",
+      products, group(p, to, products) - random, group(p, to, 96 / LOADS) - random);
+  _tile_release();
+}
+#else
+static void tiles(float *p) { (void)p; }
+#endif
+
 int main(void) {
   const size_t most = (size_t)64 << 20;
   float *p = aligned_alloc((size_t)2 << 20, most);
@@ -98,6 +166,7 @@ int main(void) {
   memset(p, 0, most);
   printf("multiply-adds of %d lanes a ns: %.2f from registers, %.2f in a product\n", PZ_S, registers(),
          product(p, p + 4096));
+  tiles(p);
   printf("KiB: GB/s read, written, written past the caches\n");
   for (size_t bytes = 16 << 10; bytes <= most; bytes *= 4)
     printf("%zu: %.0f, %.0f, %.0f\n", bytes >> 10, gigabytes(0, p, bytes), gigabytes(1, p, bytes),

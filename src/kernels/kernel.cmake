@@ -5,9 +5,9 @@ include_guard()
 set(PZ_KERNEL_FLAGS_4 -msse4.2)
 set(PZ_KERNEL_FLAGS_8 -mavx2 -mfma)
 set(PZ_KERNEL_FLAGS_16 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma)
-set(PZ_KERNEL_FLAGS_AMX ${PZ_KERNEL_FLAGS_16} -mamx-tile -mamx-bf16)
+set(PZ_KERNEL_FLAGS_AMX ${PZ_KERNEL_FLAGS_16} -mavx512bf16 -mamx-tile -mamx-bf16)
 include(CheckCCompilerFlag)
-check_c_compiler_flag("-mamx-tile -mamx-bf16" PZ_COMPILER_HAS_AMX)
+check_c_compiler_flag("-mavx512bf16 -mamx-tile -mamx-bf16" PZ_COMPILER_HAS_AMX)
 
 # pz_kernel_test(pool): test_kernel_pool_s4, _s8, _s16 from test_pool.c
 function(pz_kernel_test name)

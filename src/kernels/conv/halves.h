@@ -1,0 +1,405 @@
+/* halves.h: the direct convolution by products of bfloat16 numbers on AMX tiles.
+ *
+ * Contract: halves_shape.h; that of direct.h for the operands but for the weights (pack_halves.h) and statistics, which are not
+ * gathered. scratch: pz_halves_scratch floats of this worker's own. A result is summed by one worker in one order, (kd, kh, kw,
+ * maps), so any number of workers and any strips give the same bits.
+ *
+ * Each factor is the sum of two bfloat16 numbers, the nearest to it and the nearest to what is left, which hold 16 to 17 bits of
+ * its 24; three of the four products of halves are summed in single precision (Henry, Tang, Heinecke 2019, "Leveraging the
+ * bfloat16 artificial intelligence datatype for higher-precision computations": BFLOATx2). Relative L2 error of a layer of random
+ * values: 4e-6, with m = 2 6e-6 (doc/kernels-conv.md). Infinities, and values that round to them, give NaN.
+ *
+ * Tiles of products are made by a unit of the core's own; the vector units are free meanwhile. So between the products of a
+ * group of four tiles of sums, a few vectors at a time, what the next plane reads is split into halves (`pz_halves_split`), and the
+ * group before is finished: bias, Base, activation (`pz_halves_finish`). */
+#ifndef PZ_KERNELS_CONV_HALVES_H
+#define PZ_KERNELS_CONV_HALVES_H
+
+#include "kernels/conv/epilogue.h"
+#include "kernels/conv/halves_shape.h"
+
+/* Positions from the input that is split to the one that is fetched. */
+#define PZ_HALVES_AHEAD 64
+
+/* ---- halves of the inputs ---- */
+
+/* The inputs of a strip that are not split yet: `left` positions of a run; then those of planes `plane` .. `end` - 1 of the ring,
+ * from row `row` of pair of blocks `pair` on. m = 2: the sum of two planes of inputs, the other one times `sign`. */
+typedef struct pz_halves_source {
+  const float *in, *from, *other; /* the strip's first input; the next ones */
+  float *ring, *to;
+  int32_t left, plane, end, pair, row, rows, planes; /* rows and planes of the strip's inputs */
+  float sign;
+} pz_halves_source;
+
+/* Splits of one plane of `rows` rows. */
+PZ_INLINE int64_t pz_halves_splits(const pz_conv_halves_shape *s, int32_t rows) {
+  return (int64_t)rows * pz_halves_pitch(s) * (pz_halves_pairs(s) + pz_halves_single(s));
+}
+
+/* The next run: a row, or, where no gap lies between rows, all of them. False: there is none. B^T of F(2, 3): d2 - d0, d2 + d1,
+ * d2 - d1, d3 - d1; where there is no d3 the second result is not wanted. */
+PZ_INLINE int pz_halves_next_run(const pz_conv_halves_shape *s, pz_halves_source *x) {
+  const int32_t pitch = pz_halves_pitch(s), whole = s->conv.in.stride_h == pitch * PZ_HALVES_TILE;
+  if (x->row == x->rows) x->row = 0, ++x->pair;
+  if (x->pair == pz_halves_pairs(s) + pz_halves_single(s)) x->pair = 0, ++x->plane;
+  if (x->plane >= x->end) return 0;
+  const int64_t at = 2 * x->pair * s->conv.in.stride_c + x->row * s->conv.in.stride_h;
+  const int32_t first = x->plane / 4 * 2, point = x->plane % 4, last = x->planes - 1 - first;
+  if (s->m == 1) x->from = x->other = x->in + x->plane * s->conv.in.stride_d + at;
+  else {
+    x->from = x->in + (first + (point < 3 ? 2 : last < 3 ? last : 3)) * s->conv.in.stride_d + at;
+    x->other = x->in + (first + (point > 0)) * s->conv.in.stride_d + at;
+    x->sign = point == 1 ? 1.0f : -1.0f;
+  }
+  x->to = x->ring + x->plane % pz_halves_ring(s) * pz_halves_plane(s) + 2 * x->pair * pz_halves_piece(s) +
+          (int64_t)x->row * pitch * PZ_HALVES_TILE;
+  x->left = whole ? x->rows * pitch : pitch;
+  x->row = whole ? x->rows : x->row + 1;
+  return 1;
+}
+
+/* bfloat16 numbers as the upper halves of floats. */
+PZ_INLINE __m512 pz_halves_low(__m512i x) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(x)), 16));
+}
+PZ_INLINE __m512 pz_halves_high(__m512i x) {
+  return _mm512_castsi512_ps(
+      _mm512_and_si512(_mm512_permutexvar_epi16(_mm512_set_epi16(31, 31, 30, 30, 29, 29, 28, 28, 27, 27, 26,
+                                                                 26, 25, 25, 24, 24, 23, 23, 22, 22, 21, 21,
+                                                                 20, 20, 19, 19, 18, 18, 17, 17, 16, 16),
+                                                x),
+                       _mm512_set1_epi32((int)0xffff0000)));
+}
+
+/* Block `block` of the pair at the next position. */
+PZ_INLINE __m512 pz_halves_input(const pz_conv_halves_shape *s, const pz_halves_source *x, int32_t block) {
+  const __m512 from = _mm512_load_ps(x->from + block * s->conv.in.stride_c);
+  if (s->m == 1) return from;
+  return _mm512_fmadd_ps(_mm512_load_ps(x->other + block * s->conv.in.stride_c), _mm512_set1_ps(x->sign),
+                         from);
+}
+
+PZ_INLINE void pz_halves_split_pair(const pz_conv_halves_shape *s, const pz_halves_source *x) {
+  const __m512 low = pz_halves_input(s, x, 0), high = pz_halves_input(s, x, 1);
+  const __m512i first = (__m512i)_mm512_cvtne2ps_pbh(high, low);
+  const __m512 rest_low = _mm512_sub_ps(low, pz_halves_low(first)),
+               rest_high = _mm512_sub_ps(high, pz_halves_high(first));
+  _mm512_store_si512(x->to, first);
+  _mm512_store_si512(x->to + pz_halves_piece(s), (__m512i)_mm512_cvtne2ps_pbh(rest_high, rest_low));
+}
+/* Of 16 maps: each map's second half and first half side by side. */
+PZ_INLINE void pz_halves_split_single(const pz_conv_halves_shape *s, const pz_halves_source *x) {
+  const __m512 all = pz_halves_input(s, x, 0);
+  const __m512 first = pz_halves_low(_mm512_castsi256_si512((__m256i)_mm512_cvtneps_pbh(all)));
+  const __m512i rest = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(_mm512_sub_ps(all, first)));
+  _mm512_store_si512(x->to, _mm512_or_si512(_mm512_castps_si512(first), rest));
+}
+
+/* One position. False: there is none. */
+PZ_INLINE int pz_halves_split(const pz_conv_halves_shape *s, pz_halves_source *x) {
+  if (__builtin_expect(!x->left, 0) && !pz_halves_next_run(s, x)) return 0;
+  __builtin_prefetch(x->from + PZ_HALVES_AHEAD * PZ_S, 0, 2);
+  __builtin_prefetch(x->from + PZ_HALVES_AHEAD * PZ_S + s->conv.in.stride_c, 0, 2);
+  if (!pz_halves_single(s) || x->pair < pz_halves_pairs(s)) pz_halves_split_pair(s, x);
+  else pz_halves_split_single(s, x);
+  x->from += PZ_S, x->other += PZ_S, x->to += PZ_HALVES_TILE, --x->left;
+  return 1;
+}
+
+/* ---- results ---- */
+
+/* Sums of a group of tiles that are not finished: 2 tiles x 2 blocks out or 4 tiles x 1, at all points. `left` vectors of a run,
+ * of block out `block` and the strip's plane d + `o`; then from vector `at` of the group on. */
+typedef struct pz_halves_sums {
+  const float *sums, *from;
+  int32_t blocks, first, block, rows;   /* blocks out, the first, the run's; rows of the strip */
+  int32_t left, at, o, planes;          /* planes of results: m, or 1 at the end */
+  int32_t tile, tiles;                  /* the group's first tile; those of the strip's plane */
+  int64_t plane, base_plane, out, base; /* offsets: of the strip's plane d, of the run */
+} pz_halves_sums;
+
+/* First position of tile i in a plane of the ring. */
+PZ_INLINE int32_t pz_halves_tile_at(const pz_conv_halves_shape *s, int32_t i) {
+  const int32_t each = pz_halves_row_tiles(s);
+  return s->flat ? i * PZ_HALVES_TILE : i / each * pz_halves_pitch(s) + i % each * PZ_HALVES_TILE;
+}
+
+/* The next sums of a tile that lie in one row of results. False: there are none. */
+PZ_INLINE int pz_halves_next_results(const pz_conv_halves_shape *s, pz_halves_sums *x) {
+  const pz_conv_direct_shape *c = &s->conv;
+  const int32_t pitch = pz_halves_pitch(s);
+  for (;;) {
+    const int32_t sum = x->at / PZ_HALVES_TILE % 4, rest = x->at % PZ_HALVES_TILE,
+                  tile = x->tile + sum / x->blocks;
+    x->o = x->at / (4 * PZ_HALVES_TILE);
+    if (x->o >= x->planes) return 0;
+    const int32_t at = pz_halves_tile_at(s, tile) + rest, h = at / pitch, w = at % pitch;
+    const int32_t in_tile = PZ_HALVES_TILE - rest, in_row = (w < c->out.w ? c->out.w : pitch) - w,
+                  n = in_tile < in_row || !s->flat ? in_tile : in_row;
+    x->from = x->sums + (sum * PZ_HALVES_TILE + rest) * PZ_S;
+    x->at += n;
+    if (w >= c->out.w || h >= x->rows || tile >= x->tiles) continue;
+    x->left = n < in_row ? n : in_row;
+    x->block = x->first + sum % x->blocks;
+    x->out = x->plane + x->o * c->out.stride_d + h * c->out.stride_h + w * c->out.stride_w +
+             x->block * c->out.stride_c;
+    if (c->base.c)
+      x->base = x->base_plane + x->o * c->base.stride_d + h * c->base.stride_h + w * c->base.stride_w +
+                x->block * c->base.stride_c;
+    return 1;
+  }
+}
+
+/* A^T of F(2, 3): y0 + y1 + y2, y1 - y2 + y3. */
+PZ_INLINE pz_v pz_halves_sum(const pz_conv_halves_shape *s, const pz_halves_sums *x) {
+  const int32_t point = 4 * PZ_HALVES_FLOATS;
+  if (s->m == 1) return pz_v_load(x->from);
+  const pz_v y1 = pz_v_load(x->from + point), y2 = pz_v_load(x->from + 2 * point);
+  return x->o ? y1 - y2 + pz_v_load(x->from + 3 * point) : y1 + y2 + pz_v_load(x->from);
+}
+
+/* One vector. False: there is none. */
+PZ_INLINE int pz_halves_finish(const pz_conv_halves_shape *s, const pz_conv_ends *e, pz_halves_sums *x) {
+  if (__builtin_expect(!x->left, 0) && !pz_halves_next_results(s, x)) return 0;
+  pz_conv_store_sum(&s->conv, e, x->block, x->out, x->base, pz_halves_sum(s, x));
+  x->from += PZ_S, x->out += s->conv.out.stride_w, x->base += s->conv.base.stride_w, --x->left;
+  return 1;
+}
+
+/* ---- products ---- */
+
+/* A tile is stored after so many steps at least. Where none was for 12 steps and more, storing the sums took 240 ns (an Intel Xeon;
+ * doc/kernels-conv.md). */
+#define PZ_HALVES_OFTEN 8
+
+#define PZ_HALVES_LOAD(tile, at) _tile_loadd(tile, at, 64)
+
+/* What is done beside the products: so many vectors after each step of a group. */
+typedef struct pz_halves_beside {
+  pz_halves_source source;
+  pz_halves_sums sums;
+  const pz_conv_ends *ends;
+  int32_t splits, finishes; /* after each step, in parts of 1024 */
+  int32_t due_splits, due_finishes;
+  int32_t steps;
+  float *nobody; /* a tile that is not read */
+} pz_halves_beside;
+
+PZ_INLINE void pz_halves_do_beside(const pz_conv_halves_shape *s, pz_halves_beside *b) {
+  b->due_finishes += b->finishes, b->due_splits += b->splits;
+  PZ_ROLL for (; b->due_finishes >= 1024; b->due_finishes -= 1024) pz_halves_finish(s, b->ends, &b->sums);
+  PZ_ROLL for (; b->due_splits >= 1024; b->due_splits -= 1024) pz_halves_split(s, &b->source);
+}
+
+/* Two products, and what is done beside them. */
+#define PZ_HALVES_PRODUCTS(c, a, b, c2, a2, b2)                                                              \
+  _tile_dpbf16ps(c, a, b);                                                                                   \
+  _tile_dpbf16ps(c2, a2, b2);                                                                                \
+  pz_halves_do_beside(s, b_)
+
+/* Steps of 32 maps in halves: first halves by second, by first, second by first; of 16 maps in both halves: by second, by first.
+ * a: of the first tile; 2 tiles x 2 blocks. */
+PZ_INLINE void pz_halves_step_22(const pz_conv_halves_shape *s, const float *const a[4], int64_t at,
+                                 int64_t second, const float *w, pz_halves_beside *b_) {
+  PZ_HALVES_LOAD(4, a[0] + at);
+  PZ_HALVES_LOAD(6, w);
+  PZ_HALVES_LOAD(7, w + PZ_HALVES_FLOATS);
+  PZ_HALVES_PRODUCTS(0, 4, 6, 1, 4, 7);
+  PZ_HALVES_LOAD(5, a[1] + at);
+  PZ_HALVES_PRODUCTS(2, 5, 6, 3, 5, 7);
+  PZ_HALVES_LOAD(6, w + 2 * PZ_HALVES_FLOATS);
+  PZ_HALVES_LOAD(7, w + 3 * PZ_HALVES_FLOATS);
+  PZ_HALVES_PRODUCTS(0, 4, 6, 1, 4, 7);
+  PZ_HALVES_PRODUCTS(2, 5, 6, 3, 5, 7);
+  if (!second) return;
+  PZ_HALVES_LOAD(4, a[0] + at + second);
+  PZ_HALVES_PRODUCTS(0, 4, 6, 1, 4, 7);
+  PZ_HALVES_LOAD(5, a[1] + at + second);
+  PZ_HALVES_PRODUCTS(2, 5, 6, 3, 5, 7);
+}
+/* 4 tiles x 1 block. */
+PZ_INLINE void pz_halves_step_41(const pz_conv_halves_shape *s, const float *const a[4], int64_t at,
+                                 int64_t second, const float *w, pz_halves_beside *b_) {
+  PZ_HALVES_LOAD(6, w);
+  PZ_HALVES_LOAD(7, w + PZ_HALVES_FLOATS);
+  PZ_HALVES_LOAD(4, a[0] + at);
+  PZ_HALVES_LOAD(5, a[1] + at);
+  PZ_HALVES_PRODUCTS(0, 4, 6, 1, 5, 6);
+  PZ_HALVES_PRODUCTS(0, 4, 7, 1, 5, 7);
+  PZ_HALVES_LOAD(4, a[2] + at);
+  PZ_HALVES_LOAD(5, a[3] + at);
+  PZ_HALVES_PRODUCTS(2, 4, 6, 3, 5, 6);
+  PZ_HALVES_PRODUCTS(2, 4, 7, 3, 5, 7);
+  if (!second) return;
+  PZ_HALVES_LOAD(4, a[0] + at + second);
+  PZ_HALVES_LOAD(5, a[1] + at + second);
+  PZ_HALVES_PRODUCTS(0, 4, 7, 1, 5, 7);
+  PZ_HALVES_LOAD(4, a[2] + at + second);
+  PZ_HALVES_LOAD(5, a[3] + at + second);
+  PZ_HALVES_PRODUCTS(2, 4, 7, 3, 5, 7);
+}
+
+/* The sums of `blocks` blocks out of tiles first, first + 1 (.. first + 3 where it is one block) at one point; plane: the first one
+ * of the ring that they read. */
+PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, int32_t blocks, int32_t first, int32_t tiles,
+                                  const float *ring, int32_t plane, const float *w, float *sums,
+                                  pz_halves_beside *b) {
+  const int64_t piece = pz_halves_piece(s), step = 2 * blocks * PZ_HALVES_FLOATS;
+  const int32_t pairs = pz_halves_pairs(s), *dilation = s->conv.dilation;
+  int64_t at[4];
+  PZ_UNROLL for (int32_t i = 0; i < 4; ++i) at[i] =
+      (int64_t)pz_halves_tile_at(s, first + i < tiles ? first + i : tiles - 1) * PZ_HALVES_TILE;
+  PZ_MEMORY_PIN();
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  PZ_ROLL for (int32_t d = 0; d < pz_halves_taps_d(s); ++d) {
+    const int32_t slot = (plane + d * dilation[0]) % pz_halves_ring(s);
+    PZ_ROLL for (int32_t h = 0; h < s->conv.kernel[1]; ++h)
+        PZ_ROLL for (int32_t k = 0; k < s->conv.kernel[2]; ++k) {
+      const float *x = ring + slot * pz_halves_plane(s) +
+                       ((int64_t)h * dilation[1] * pz_halves_pitch(s) + k * dilation[2]) * PZ_HALVES_TILE;
+      const float *const a[4] = {x + at[0], x + at[1], x + at[2], x + at[3]};
+      PZ_ROLL for (int32_t c = 0; c < pairs + pz_halves_single(s); ++c, w += step) {
+        const int64_t second = c < pairs ? piece : 0;
+        if (blocks == 2) pz_halves_step_22(s, a, 2 * c * piece, second, w, b);
+        else pz_halves_step_41(s, a, 2 * c * piece, second, w, b);
+        if (++b->steps % PZ_HALVES_OFTEN == 0) _tile_stored(6, b->nobody, 64);
+      }
+    }
+  }
+  _tile_stored(0, sums, 64);
+  _tile_stored(1, sums + PZ_HALVES_FLOATS, 64);
+  _tile_stored(2, sums + 2 * PZ_HALVES_FLOATS, 64);
+  _tile_stored(3, sums + 3 * PZ_HALVES_FLOATS, 64);
+  PZ_MEMORY_PIN();
+}
+
+/* ---- strips ---- */
+
+typedef struct pz_halves_strip {
+  int32_t n, d, h, planes, rows, begin, end; /* blocks out */
+} pz_halves_strip;
+
+PZ_INLINE pz_halves_strip pz_halves_strip_at(const pz_conv_halves_shape *s, int64_t i) {
+  const int32_t across = pz_halves_across(s), along = pz_halves_along(s), part = (int32_t)(i % s->parts);
+  i /= s->parts;
+  pz_halves_strip t = {.h = (int32_t)(i % across) * s->rows,
+                       .d = (int32_t)(i / across % along) * s->planes,
+                       .n = (int32_t)(i / across / along)};
+  const int64_t pairs = (pz_halves_out_blocks(s) + 1) / 2;
+  t.begin = (int32_t)(pairs * part / s->parts) * 2, t.end = (int32_t)(pairs * (part + 1) / s->parts) * 2;
+  if (part + 1 == s->parts) t.end = pz_halves_out_blocks(s);
+  t.rows = s->conv.out.h - t.h < s->rows ? s->conv.out.h - t.h : s->rows;
+  t.planes = s->conv.out.d - t.d < s->planes ? s->conv.out.d - t.d : s->planes;
+  return t;
+}
+
+/* Pairs of products of a group. */
+PZ_INLINE int32_t pz_halves_steps(const pz_conv_halves_shape *s) {
+  return pz_halves_points(s) * pz_halves_taps_d(s) * s->conv.kernel[1] * s->conv.kernel[2] *
+         (6 * pz_halves_pairs(s) + 4 * pz_halves_single(s));
+}
+
+PZ_INLINE void pz_halves_finish_all(const pz_conv_halves_shape *s, pz_halves_beside *b) {
+  PZ_ROLL while (pz_halves_finish(s, b->ends, &b->sums)) continue;
+}
+
+/* All tiles of the strip's planes d .. d + m - 1 by the blocks out block .. block + blocks - 1. turn: which buffer of sums is
+ * free. */
+PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_strip *t, int32_t blocks,
+                                int32_t block, int32_t d, const float *ring, const float *weights,
+                                float *sums, int32_t *turn, pz_halves_beside *b) {
+  const int32_t tiles = pz_halves_tiles(s, t->rows), each = 4 / blocks, points = pz_halves_points(s);
+  const int32_t plane = d / s->m * pz_halves_source_step(s);
+  const pz_conv_direct_shape *c = &s->conv;
+  PZ_ROLL for (int32_t i = 0; i < tiles; i += each) {
+    float *to = sums + *turn * points * 4 * PZ_HALVES_FLOATS;
+    PZ_ROLL for (int32_t p = 0; p < points; ++p) pz_halves_multiply(
+        s, blocks, i, tiles, ring, plane + p, weights + p * blocks * pz_halves_point_weights(s),
+        to + p * 4 * PZ_HALVES_FLOATS, b);
+    pz_halves_finish_all(s, b);
+    b->sums = (pz_halves_sums){
+        .sums = to,
+        .blocks = blocks,
+        .first = block,
+        .rows = t->rows,
+        .planes = t->planes - d < s->m ? t->planes - d : s->m,
+        .tile = i,
+        .tiles = tiles,
+        .plane = t->n * c->out.stride_n + (t->d + d) * c->out.stride_d + t->h * c->out.stride_h,
+        .base_plane = t->n * c->base.stride_n + (t->d + d) * c->base.stride_d + t->h * c->base.stride_h};
+    *turn ^= 1;
+  }
+}
+
+/* How often beside each pair of products, in parts of 1024, so that `jobs` are done in `steps`. */
+PZ_INLINE int32_t pz_halves_rate(int64_t jobs, int64_t steps) {
+  return (int32_t)((1024 * jobs + steps - 1) / steps);
+}
+
+PZ_INLINE void pz_halves_run_strip(const pz_conv_halves_shape *s, const pz_halves_strip *t, const float *in,
+                                   const float *weights, const pz_conv_ends *ends, float *ring) {
+  const pz_conv_direct_shape *c = &s->conv;
+  const int32_t outer = t->end - t->begin, rows = t->rows + pz_halves_reach(s, 1);
+  const int32_t step = pz_halves_source_step(s), tiles = pz_halves_tiles(s, t->rows),
+                all = (t->planes + s->m - 1) / s->m * step + pz_halves_sources(s) - step;
+  float *sums = ring + pz_halves_ring(s) * pz_halves_plane(s);
+  const int64_t groups = (int64_t)((tiles + 1) / 2) * (outer / 2) + (int64_t)((tiles + 3) / 4) * (outer % 2);
+  pz_halves_beside b = {.ends = ends,
+                        .sums = {.blocks = 1},
+                        .nobody = sums + 8 * pz_halves_points(s) * PZ_HALVES_FLOATS,
+                        .source = {.in = in + t->n * c->in.stride_n + (t->d - c->pad[0]) * c->in.stride_d +
+                                         (t->h - c->pad[1]) * c->in.stride_h - c->pad[2] * c->in.stride_w,
+                                   .ring = ring,
+                                   .rows = rows,
+                                   .planes = t->planes + pz_halves_reach(s, 0),
+                                   .end = pz_halves_sources(s)}};
+  int32_t turn = 0;
+  PZ_ROLL while (pz_halves_split(s, &b.source)) continue;
+  b.splits = pz_halves_rate(step * pz_halves_splits(s, rows), groups * pz_halves_steps(s));
+  b.finishes = pz_halves_rate(s->m * 4 * PZ_HALVES_TILE, pz_halves_steps(s));
+  PZ_ROLL for (int32_t d = 0; d < t->planes; d += s->m) {
+    b.source.end = b.source.end + step < all ? b.source.end + step : all;
+    const float *w = weights + t->begin * pz_halves_block_weights(s);
+    PZ_ROLL for (int32_t j = t->begin; j + 1 < t->end; j += 2, w += 2 * pz_halves_block_weights(s))
+        pz_halves_blocks(s, t, 2, j, d, ring, w, sums, &turn, &b);
+    if (pz_halves_out_blocks(s) % 2 && outer % 2)
+      pz_halves_blocks(s, t, 1, t->end - 1, d, ring, w, sums, &turn, &b);
+    PZ_ROLL while (pz_halves_split(s, &b.source)) continue;
+  }
+  pz_halves_finish_all(s, &b);
+}
+
+/* All eight tile registers: 16 rows of 64 bytes. (The barrier: gcc 12 says that the first eight bytes are all that is read.) */
+PZ_INLINE void pz_halves_begin(void) {
+  struct {
+    uint8_t palette, start, none[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+  } __attribute__((aligned(64))) config = {.palette = 1};
+  PZ_ROLL for (int32_t i = 0; i < 8; ++i) config.bytes[i] = 64, config.rows[i] = 16;
+  __asm__ volatile("" : : "r"(&config) : "memory");
+  _tile_loadconfig(&config);
+}
+
+PZ_INLINE void pz_conv_halves(const pz_conv_halves_shape s, const float *in, const float *weights,
+                              const float *bias, const float *base, const float *base_scale,
+                              const float *slope, float *out, float *scratch, int32_t worker,
+                              int32_t workers) {
+  const pz_conv_ends ends = {bias, base, base_scale, slope, out};
+  int64_t begin, end;
+  pz_share((int64_t)s.conv.out.n * pz_halves_along(&s) * pz_halves_across(&s) * s.parts, worker, workers,
+           &begin, &end);
+  pz_halves_begin();
+  PZ_ROLL for (int64_t i = begin; i < end; ++i) {
+    const pz_halves_strip t = pz_halves_strip_at(&s, i);
+    pz_halves_run_strip(&s, &t, in, weights, &ends, scratch);
+  }
+  _tile_release();
+  if (s.conv.stream) pz_v_stream_end();
+}
+
+#endif

@@ -1,0 +1,111 @@
+/* halves_shape.h: a direct convolution of stride 1 whose factors are sums of two bfloat16 numbers (halves.h), and what follows
+ * from it. Plain C: the compiler half includes it too.
+ *
+ * Along the depth it is the sum itself (m = 1), or minimal filtering F(2, 3) (m = 2; winograd/points.h), which takes four
+ * planes of inputs, transformed along the depth, for two of results, with products of a 1 x kh x kw kernel each.
+ *
+ * Strips. `rows` rows of results over `planes` planes are a unit of work. A ring holds the planes that results are made of, as
+ * halves: with m = 1 those of the inputs that a plane of results reads, and the next one; with m = 2 the four of two planes
+ * of results, and the next four. Of each position there are lines of 64 bytes, in pieces. A piece is, at all positions of a plane
+ * one behind the other, the first or the second halves of 32 maps (two blocks), or both halves of the 16 of a last block without
+ * a partner. Positions are numbered row by row with the border on the right, `pitch` a row, so that a tap reads those of a tile
+ * at a fixed distance.
+ *
+ * Tiles. 16 positions that follow each other are multiplied with 16 maps out by one instruction for 32 products of halves a
+ * result. Tiles are cut from rows, or, `flat`, from the whole strip (what then lies between rows is thrown away): whichever
+ * makes fewer. */
+#ifndef PZ_KERNELS_CONV_HALVES_SHAPE_H
+#define PZ_KERNELS_CONV_HALVES_SHAPE_H
+
+#include "kernels/conv/shape.h"
+
+enum {
+  PZ_HALVES_TILE = 16,   /* positions, and maps, of a tile of sums; floats of a line */
+  PZ_HALVES_FLOATS = 256 /* of a tile of sums or of weights, 1 KiB */
+};
+
+typedef struct pz_conv_halves_shape {
+  pz_conv_direct_shape
+      conv;  /* stride, groups, phases 1; in and out of block 16; kb, rw, rh, c_chunk are not used */
+  int32_t m; /* 1; or 2, where kernel[0] is 3 and dilation[0] 1: planes of results that are made together */
+  int32_t rows, planes; /* of a strip; planes are a multiple of m */
+  int32_t
+      parts; /* at most as many as pairs of blocks out, which are cut into them: units of work, each with a ring of its own */
+  int32_t flat; /* tiles are cut from the strip, not from its rows */
+} pz_conv_halves_shape;
+
+/* Inputs that a row of results reads beyond its own length, along an axis. */
+PZ_INLINE int32_t pz_halves_reach(const pz_conv_halves_shape *s, int32_t axis) {
+  return (s->conv.kernel[axis] - 1) * s->conv.dilation[axis];
+}
+PZ_INLINE int32_t pz_halves_pitch(const pz_conv_halves_shape *s) {
+  return s->conv.out.w + pz_halves_reach(s, 2);
+}
+PZ_INLINE int32_t pz_halves_row_tiles(const pz_conv_halves_shape *s) {
+  return (s->conv.out.w + PZ_HALVES_TILE - 1) / PZ_HALVES_TILE;
+}
+/* Tiles of `rows` rows. */
+PZ_INLINE int32_t pz_halves_tiles(const pz_conv_halves_shape *s, int32_t rows) {
+  const int32_t all = rows * pz_halves_pitch(s) - pz_halves_reach(s, 2);
+  return s->flat ? (all + PZ_HALVES_TILE - 1) / PZ_HALVES_TILE : rows * pz_halves_row_tiles(s);
+}
+/* Positions of a plane of the ring; tiles may reach beyond the last row. */
+PZ_INLINE int64_t pz_halves_positions(const pz_conv_halves_shape *s) {
+  const int64_t pitch = pz_halves_pitch(s), rows = s->rows + pz_halves_reach(s, 1);
+  return rows * pitch + PZ_HALVES_TILE;
+}
+/* Planes of the ring that m planes of results are made of; those of the next m begin pz_halves_source_step further on. */
+PZ_INLINE int32_t pz_halves_sources(const pz_conv_halves_shape *s) {
+  return s->m == 2 ? 4 : pz_halves_reach(s, 0) + 1;
+}
+PZ_INLINE int32_t pz_halves_source_step(const pz_conv_halves_shape *s) { return s->m == 2 ? 4 : 1; }
+PZ_INLINE int32_t pz_halves_ring(const pz_conv_halves_shape *s) {
+  return pz_halves_sources(s) + pz_halves_source_step(s);
+}
+/* Sums that a result is made of, and the taps of each. */
+PZ_INLINE int32_t pz_halves_points(const pz_conv_halves_shape *s) { return s->m == 2 ? 4 : 1; }
+PZ_INLINE int32_t pz_halves_taps_d(const pz_conv_halves_shape *s) {
+  return s->m == 2 ? 1 : s->conv.kernel[0];
+}
+
+PZ_INLINE int32_t pz_halves_in_blocks(const pz_conv_halves_shape *s) { return (s->conv.in.c + 15) / 16; }
+/* Pairs of blocks, and whether a block is left. */
+PZ_INLINE int32_t pz_halves_pairs(const pz_conv_halves_shape *s) { return pz_halves_in_blocks(s) / 2; }
+PZ_INLINE int32_t pz_halves_single(const pz_conv_halves_shape *s) { return pz_halves_in_blocks(s) % 2; }
+/* Pieces of a plane: two of each pair, one of what is left. */
+PZ_INLINE int32_t pz_halves_pieces(const pz_conv_halves_shape *s) { return pz_halves_in_blocks(s); }
+/* Floats of a piece, of a plane. */
+PZ_INLINE int64_t pz_halves_piece(const pz_conv_halves_shape *s) {
+  return pz_halves_positions(s) * PZ_HALVES_TILE;
+}
+PZ_INLINE int64_t pz_halves_plane(const pz_conv_halves_shape *s) {
+  return pz_halves_pieces(s) * pz_halves_piece(s);
+}
+
+/* Behind the ring: sums of two groups of four tiles at all points, and a tile that is not read. */
+PZ_INLINE int64_t pz_halves_scratch(const pz_conv_halves_shape *s) {
+  return pz_halves_ring(s) * pz_halves_plane(s) + (8 * pz_halves_points(s) + 1) * PZ_HALVES_FLOATS;
+}
+
+/* Floats of the packed weights of one block out: of one point, of all. */
+PZ_INLINE int64_t pz_halves_point_weights(const pz_conv_halves_shape *s) {
+  return (int64_t)pz_halves_taps_d(s) * s->conv.kernel[1] * s->conv.kernel[2] * 2 *
+         (pz_halves_pairs(s) + pz_halves_single(s)) * PZ_HALVES_FLOATS;
+}
+PZ_INLINE int64_t pz_halves_block_weights(const pz_conv_halves_shape *s) {
+  return pz_halves_points(s) * pz_halves_point_weights(s);
+}
+PZ_INLINE int32_t pz_halves_out_blocks(const pz_conv_halves_shape *s) { return (s->conv.out.c + 15) / 16; }
+PZ_INLINE int64_t pz_halves_weight_floats(const pz_conv_halves_shape *s) {
+  return pz_halves_out_blocks(s) * pz_halves_block_weights(s);
+}
+
+/* Strips of a sample across its rows, along its planes. */
+PZ_INLINE int32_t pz_halves_across(const pz_conv_halves_shape *s) {
+  return (s->conv.out.h + s->rows - 1) / s->rows;
+}
+PZ_INLINE int32_t pz_halves_along(const pz_conv_halves_shape *s) {
+  return (s->conv.out.d + s->planes - 1) / s->planes;
+}
+
+#endif

@@ -23,6 +23,11 @@ static bool has_f16c(void) {
   return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) && __builtin_cpu_supports("avx");
 }
 
+static bool has_avx512_bf16(void) {
+  unsigned a, b, c, d;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1u << 5);
+}
+
 #ifdef __linux__
 /* XGETBV: the registers whose saving the system has switched on, a bit each. */
 static uint32_t saved_registers(void) {
@@ -62,6 +67,7 @@ static bool has_avx2(void) { return false; }
 static bool has_fma(void) { return false; }
 static bool has_avx512(void) { return false; }
 static bool has_f16c(void) { return false; }
+static bool has_avx512_bf16(void) { return false; }
 static bool has_amx(void) { return false; }
 static bool brand(char text[49]) { return text[0] = 0, false; }
 #endif

@@ -98,6 +98,7 @@ static json_t *manifest_json(const pz_plan *plan, const pz_emit_options *o, cons
   json_object_set_new(m, "model", json_string(o->model));
   json_object_set_new(m, "model_sha256", json_string(o->model_digest));
   json_object_set_new(m, "compiler", json_string(pz_emit_compiler(o)));
+  json_object_set_new(m, "max_error", json_real(plan->max_error));
   json_object_set_new(m, "disabled_passes", json_string(o->disabled ? o->disabled : ""));
   json_object_set_new(m, "inputs", ports_json(plan->graph, plan->graph->inputs, plan->graph->n_inputs));
   json_object_set_new(m, "outputs", outputs_json(plan, outputs));

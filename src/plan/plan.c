@@ -345,7 +345,8 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   plan->slabs = options->slabs;
   plan->memory = options->memory;
   plan->spare = options->spare;
-  plan->layer_error = options->exact ? 0 : (options->max_error > 0 ? options->max_error : PZ_MAX_ERROR) / 2;
+  plan->max_error = options->exact ? 0 : options->max_error > 0 ? options->max_error : PZ_MAX_ERROR;
+  plan->layer_error = plan->max_error / 2;
   plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
   plan->arena = pz_arena_new();
   pz_status status = plan->arena ? allocate(plan, err) : pz_fail_memory(err, "the plan", 64);
@@ -357,6 +358,14 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   if (status == PZ_OK) *out = plan;
   else pz_plan_free(plan);
   return status;
+}
+
+void pz_plan_spare_tiles(pz_plan *plan) {
+  if (plan->isa != PZ_ISA_AMX) return;
+  for (int32_t i = 0; i < plan->n_steps; i++)
+    for (int32_t c = 0; c < plan->steps[i].n_calls; c++)
+      if (!strcmp(plan->steps[i].calls[c].function, "pz_conv_halves")) return;
+  plan->isa = PZ_ISA_AVX512;
 }
 
 void pz_plan_free(pz_plan *plan) {

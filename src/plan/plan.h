@@ -140,6 +140,7 @@ struct pz_plan {
   bool unpacked, dry; /* dry: nothing is packed, while alternatives are compared */
   pz_slabs slabs;
   double memory, spare;
+  double max_error;                /* of the options; 0: exact */
   double layer_error;              /* what a layer may have: half of max_error, as results have
                                       less than their layers (doc/kernels-winograd.md); 0: only direct sums */
   const struct pz_solver **chosen; /* by node */
@@ -170,6 +171,8 @@ struct pz_plan {
 
 /* The graph must outlive the plan. The caller frees it with pz_plan_free (NULL is fine). */
 pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_plan **plan, pz_error *err);
+/* AVX-512 instead of AMX where no step multiplies tiles: then the network file runs on machines without. */
+void pz_plan_spare_tiles(pz_plan *plan);
 void pz_plan_free(pz_plan *plan);
 
 /* The candidate that was chosen for a node. */

@@ -100,8 +100,8 @@ static void support_agrees_with_the_kernel(void **state) {
   assert_int_equal(pz_isa_supported(PZ_ISA_AVX2), avx2);
   assert_int_equal(pz_isa_supported(PZ_ISA_AVX512), avx512);
   const bool amx = pz_isa_supported(PZ_ISA_AMX); /* asks */
-  assert_int_equal(amx,
-                   avx512 && kernel_lists("amx_tile") && kernel_lists("amx_bf16") && tiles_are_allowed());
+  assert_int_equal(amx, avx512 && kernel_lists("amx_tile") && kernel_lists("amx_bf16") &&
+                            kernel_lists("avx512_bf16") && tiles_are_allowed());
   assert_int_equal(pz_isa_supported(PZ_ISA_AMX), amx);
   assert_int_equal(pz_isa_native(), amx      ? PZ_ISA_AMX
                                     : avx512 ? PZ_ISA_AVX512

@@ -1,0 +1,121 @@
+/* solve_halves.c: convolutions of stride 1 by products of bfloat16 halves on AMX tiles (kernels/conv/halves.h). Variants: 1 or 2
+ * planes of results at a time, by F(2, 3) along the depth. */
+#include "kernels/conv/pack_halves.h"
+#include "plan/solve_conv.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static int32_t m_of(const pz_plan *plan, const pz_node *node) { return 1 + pz_variant_of(plan, node); }
+
+/* Relative L2 error of a layer of random values (doc/kernels-conv.md). */
+static double error_of(int32_t m) { return m == 1 ? 4.4e-6 : 5.8e-6; }
+
+/* Taps that are multiplied for a plane of results. */
+static double taps_of(const int32_t kernel[3], int32_t m) {
+  return (m == 2 ? 2.0 / 3 : 1) * kernel[0] * kernel[1] * kernel[2];
+}
+/* Products of tiles for 16 positions, a block out and a tap: three of each pair of blocks in, two of a block that is left. */
+static double products_of(int32_t blocks) { return blocks / 2 * 3 + blocks % 2 * 2; }
+
+/* The multiply-adds of single precision that take the time of all products of tiles, at both peaks. */
+static double multiply_adds_of(const pz_conv_halves_shape *s) {
+  const double rows = (double)pz_halves_tiles(s, s->rows) / s->rows * s->conv.out.h;
+  return 512 * rows * s->conv.out.n * s->conv.out.d * pz_halves_out_blocks(s) *
+         taps_of(s->conv.kernel, s->m) * products_of(pz_halves_in_blocks(s));
+}
+
+static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  const pz_conv_machine machine = pz_conv_this_machine(plan);
+  pz_conv_parts p;
+  pz_pointer packed;
+  float *data;
+  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
+  pz_conv_halves_shape s = {.conv = pz_conv_shape_of(node, &p), .m = m_of(plan, node)};
+  pz_halves_schedule(&s, &machine);
+  PZ_TRY(pz_add_weights(plan, pz_halves_weight_floats(&s), &packed, &data, err));
+  if (!plan->unpacked && !plan->dry)
+    pz_halves_pack(&s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, data);
+  pz_text shape = {0};
+  pz_text_append(&shape, ".conv = {");
+  pz_conv_shape_text(&shape, &s.conv);
+  pz_text_printf(&shape, "}, .m = %d, .rows = %d, .planes = %d, .parts = %d, .flat = %d", s.m, s.rows,
+                 s.planes, s.parts, s.flat);
+  const pz_arg args[] = {
+      {.name = "in", .at = p.in.at},
+      {.name = "weights", .at = packed},
+      {.name = "bias", .at = p.bias},
+      {.name = "base", .at = p.base.at},
+      {.name = "base_scale", .at = p.base_scale},
+      {.name = "slope", .at = p.slope},
+      {.name = "out", .written = true, .at = p.out.at},
+      {.name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_halves_scratch(&s))}};
+  step->multiply_adds_done = multiply_adds_of(&s);
+  PZ_TRY(pz_set_algorithm(plan, step, err, "bfloat16 halves %dx%dx%d%s, strips of %d rows x %d planes",
+                          s.conv.kernel[0], s.conv.kernel[1], s.conv.kernel[2],
+                          s.m == 2 ? ", F(2,3) along d" : "", s.rows, s.planes));
+  return pz_add_call(plan, step, "kernels/conv/halves.h", "pz_conv_halves", &shape, args, 8, err);
+}
+
+/* ---- which applies ---- */
+
+static pz_shape5 shape_of(const pz_plan *plan, pz_tensor_id id) {
+  return pz_shape_as5(&plan->graph->tensors[id].shape);
+}
+
+#define FEW_MAPS 12 /* fewer leave most of a line empty */
+/* Of the error that a layer may have: networks whose layers all had half of --max-error exceeded it (doc/kernels-conv.md). */
+#define SHARE (2.0 / 3)
+
+static bool applies(const pz_plan *plan, const pz_node *node) {
+  const pz_attr_conv *a = &node->attr.conv;
+  const int32_t m = m_of(plan, node);
+  if (plan->isa != PZ_ISA_AMX || plan->block != 16 || a->group != 1 ||
+      error_of(m) > SHARE * plan->layer_error)
+    return false;
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (a->stride[i] != 1) return false;
+  if (m == 2 && (a->kernel[0] != 3 || a->dilation[0] != 1 || shape_of(plan, node->out[0]).s[0] < 2))
+    return false;
+  return shape_of(plan, node->in[PZ_CONV_X]).c >= FEW_MAPS;
+}
+
+/* In vector multiply-adds at peak: a product of tiles takes the time of 40 (of 32 where factors are zeros); what a vector costs on its
+ * way into the ring and out of the sums (doc/kernels-conv.md). */
+#define PRODUCT      40.0
+#define INPUT_VECTOR 12.0
+#define OUT_VECTOR   12.0
+
+static double cost(const pz_plan *plan, const pz_node *node) {
+  const pz_shape5 y = shape_of(plan, node->out[0]);
+  const int32_t m = m_of(plan, node),
+                in = (int32_t)pz_block_count(shape_of(plan, node->in[PZ_CONV_X]).c, plan->block),
+                out = (int32_t)pz_block_count(y.c, plan->block);
+  const double products = taps_of(node->attr.conv.kernel, m) * out * products_of(in) / 16;
+  return (double)(y.n * y.s[0] * y.s[1] * y.s[2]) *
+         (products * PRODUCT + m * in * INPUT_VECTOR + out * OUT_VECTOR);
+}
+
+static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {
+  const int32_t m = m_of(plan, node);
+  snprintf(label, PZ_LABEL_TEXT, "bfloat16 halves%s", m == 2 ? ", F(2,3) along d" : "");
+  *error = error_of(m);
+}
+
+static double weight_floats(const pz_plan *plan, const pz_node *node) {
+  const int32_t *k = node->attr.conv.kernel;
+  const double in = (double)pz_block_count(shape_of(plan, node->in[PZ_CONV_X]).c, plan->block),
+               out = (double)pz_block_count(shape_of(plan, node->out[0]).c, plan->block);
+  return (m_of(plan, node) == 2 ? 4 : k[0]) * k[1] * k[2] * out * ceil(in / 2) * 2 * PZ_HALVES_FLOATS;
+}
+
+const pz_solver pz_solver_conv_halves = {.name = "bfloat16 halves",
+                                         .op = PZ_OP_CONV,
+                                         .in = PZ_BLOCKED,
+                                         .out = PZ_BLOCKED,
+                                         .applies = applies,
+                                         .cost = cost,
+                                         .build = build,
+                                         .variants = 2,
+                                         .describe = describe,
+                                         .weight_floats = weight_floats};

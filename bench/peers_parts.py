@@ -152,6 +152,8 @@ def compile_for_pznet(options, folder, name="net", disable=(), effort="estimate"
         raise Failure(f"{command} is not there: run make, or name the build folder with --build")
     start = time.perf_counter()
     words = [command, "compile", *model_of(folder), "-o", folder / f"{name}.so", "--effort", effort, "--quiet"]
+    if options.max_error:
+        words += ["--max-error", options.max_error]
     done = subprocess.run(words + (["--disable", ",".join(disable)] if disable else []), capture_output=True, text=True)
     if done.returncode:
         raise Failure(f"pznet compile failed: {done.stderr.strip()}")

@@ -32,10 +32,11 @@ def versions():
 
 
 def new(options, kept=None):
-    """An empty report, or one that begins with what is kept of an earlier one on the same CPU."""
+    """An empty report, or one that begins with what is kept of an earlier one on the same CPU with the same --max-error."""
     report = {"cpu": cpu_model(), "date": time.strftime("%Y-%m-%d"), "warmup": options.warmup, "quick": options.quick,
+              "max_error": options.max_error,
               "versions": versions(), "left_out": [], "pool": None, **{name: [] for name in LISTS}}
-    if kept and kept.get("cpu") == report["cpu"]:
+    if kept and all(kept.get(name) == report[name] for name in ("cpu", "max_error")):
         report.update({name: kept[name] for name in (*LISTS, "pool") if kept.get(name)})
     return report
 
@@ -225,8 +226,9 @@ def sweep_text(report, sweep):
 
 def markdown(report):
     versions = ", ".join(f"{k} {v}" for k, v in report["versions"].items())
+    error = f" pznet compiled with `--max-error {report['max_error']}`." if report.get("max_error") else ""
     parts = [f"# pznet and its peers\n\n{report['cpu']}, {report['date']}; medians of alternating rounds after "
-             f"{report['warmup']} of warm-up.\nVersions: {versions}."]
+             f"{report['warmup']} of warm-up.{error}\nVersions: {versions}."]
     parts += [peers_text(report)] if report["cases"] else []
     parts += [table2_text(report)] if report["table2"] else []
     parts += [figure6_text(report)] if report["figure6"] else []

@@ -158,6 +158,10 @@ class Report(unittest.TestCase):
             self.assertIn(words, text)
         self.assertLess(text.index("| 8 | 500.0"), text.index("| 32 | 500.0"))
 
+    def test_a_larger_error_is_told(self):
+        self.assertIn("pznet compiled with `--max-error 2e-5`.", peers_report.markdown({**report(), "max_error": "2e-5"}))
+        self.assertNotIn("--max-error", peers_report.markdown(report()))
+
     def test_a_report_without_pznet_gives_no_verdict(self):
         some = case()
         some["engines"] = some["engines"][1:]
@@ -165,10 +169,11 @@ class Report(unittest.TestCase):
 
     def test_keep(self):
         old = {**report(), "cpu": peers_report.cpu_model()}
-        settings = types.SimpleNamespace(warmup=2, quick=False)
+        settings = types.SimpleNamespace(warmup=2, quick=False, max_error=None)
         kept = peers_report.new(settings, json.loads(json.dumps(old)))
         self.assertEqual([kept[k] for k in ("cases", "table2", "pool")], [old[k] for k in ("cases", "table2", "pool")])
-        self.assertEqual(peers_report.new(settings, {**old, "cpu": "another"})["cases"], [])
+        for other in {"cpu": "another"}, {"max_error": "2e-5"}:
+            self.assertEqual(peers_report.new(settings, {**old, **other})["cases"], [])
         run = peers_parts.Run(types.SimpleNamespace(minutes=0), kept, None, lambda: None)
         run.put("cases", case(load=9), "network", "threads")
         for network, threads in ("residual", 2), ("residual", 1):

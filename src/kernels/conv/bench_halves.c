@@ -4,10 +4,10 @@
  * the sum), and the relative L2 error. */
 #include "kernels/conv/halves.h"
 #include "kernels/conv/pack_halves.h"
-#include "kernels/testing.h"
+
+#include "kernels/bench.h"
 
 #include <sys/mman.h>
-#include <time.h>
 
 #ifndef MAPS
 #define MAPS 32
@@ -37,42 +37,21 @@
 
 enum { RUNS = 31, CHECKED = 3000 };
 
-static const pz_conv_halves_shape shape = {
-    .conv = {.in = {.n = 1,
-                    .c = MAPS,
-                    .d = DEPTH,
-                    .h = HEIGHT,
-                    .w = WIDTH,
-                    .block = 16,
-                    .stride_n = (int64_t)16 * WIDE * HIGH * DEEP * BLOCKS,
-                    .stride_c = (int64_t)16 * WIDE * HIGH * DEEP,
-                    .stride_d = 16 * WIDE * HIGH,
-                    .stride_h = 16 * WIDE,
-                    .stride_w = 16},
-             .out = {.n = 1,
-                     .c = MAPS,
-                     .d = DEPTH,
-                     .h = HEIGHT,
-                     .w = WIDTH,
-                     .block = 16,
-                     .stride_n = (int64_t)16 * WIDTH * HEIGHT * DEPTH * BLOCKS,
-                     .stride_c = (int64_t)16 * WIDTH * HEIGHT * DEPTH,
-                     .stride_d = 16 * WIDTH * HEIGHT,
-                     .stride_h = 16 * WIDTH,
-                     .stride_w = 16},
-             .kernel = {KD, 3, 3},
-             .stride = {1, 1, 1},
-             .dilation = {1, 1, 1},
-             .pad = {KD / 2, 1, 1},
-             .groups = 1,
-             .phases = 1,
-             .act = PZ_K_ACT_ELU,
-             .alpha = 1,
-             .has_bias = 1},
-    .m = M,
-    .rows = ROWS,
-    .planes = (DEPTH + M - 1) / M * M,
-    .parts = 1};
+static const pz_conv_halves_shape shape = {.conv = {.in = PZ_BENCH_VIEW(16, 1, MAPS, DEEP, HIGH, WIDE),
+                                                    .out = PZ_BENCH_VIEW(16, 1, MAPS, DEPTH, HEIGHT, WIDTH),
+                                                    .kernel = {KD, 3, 3},
+                                                    .stride = {1, 1, 1},
+                                                    .dilation = {1, 1, 1},
+                                                    .pad = {KD / 2, 1, 1},
+                                                    .groups = 1,
+                                                    .phases = 1,
+                                                    .act = PZ_K_ACT_ELU,
+                                                    .alpha = 1,
+                                                    .has_bias = 1},
+                                           .m = M,
+                                           .rows = ROWS,
+                                           .planes = (DEPTH + M - 1) / M * M,
+                                           .parts = 1};
 
 /* In huge pages, where there are any, as a network's memory. */
 static float *memory(int64_t floats) {
@@ -138,11 +117,6 @@ static double error_of(const layer *l, pz_test_random *r) {
   return sqrt(error / norm);
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 static int by_size(const void *a, const void *b) {
   return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
 }
@@ -155,9 +129,9 @@ int main(void) {
   run(&l);
   const double error = error_of(&l, &r), flops = 2.0 * DEPTH * HEIGHT * WIDTH * MAPS * MAPS * KD * 9;
   for (int i = 0; i < RUNS; ++i) {
-    const double start = now();
+    const double start = pz_test_seconds();
     run(&l);
-    seconds[i] = now() - start;
+    seconds[i] = pz_test_seconds() - start;
   }
   qsort(seconds, RUNS, sizeof *seconds, by_size);
   printf("%dx3x3 m %d, %d maps, %dx%dx%d, strips of %d rows: %.2f ms, %.0f GFLOP/s, relative error %.2g\n",

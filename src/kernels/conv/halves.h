@@ -2,7 +2,7 @@
  *
  * Contract: halves_shape.h; that of direct.h for the operands but for the weights (pack_halves.h) and statistics, which are not
  * gathered. scratch: pz_halves_scratch floats of this worker's own. A result is summed by one worker in one order, (kd, kh, kw,
- * maps), so any number of workers and any strips give the same bits.
+ * maps) at each point, so any number of workers and any strips give the same bits.
  *
  * Each factor is the sum of two bfloat16 numbers, the nearest to it and the nearest to what is left, which hold 16 to 17 bits of
  * its 24; three of the four products of halves are summed in single precision (Henry, Tang, Heinecke 2019, "Leveraging the
@@ -175,13 +175,12 @@ PZ_INLINE int pz_halves_finish(const pz_conv_halves_shape *s, const pz_conv_ends
 
 #define PZ_HALVES_LOAD(tile, at) _tile_loadd(tile, at, 64)
 
-/* What is done beside the products: so many vectors after each step of a group. */
+/* What is done beside the products: so many vectors after each two of them, in parts of 1024. */
 typedef struct pz_halves_beside {
   pz_halves_source source;
   pz_halves_sums sums;
   const pz_conv_ends *ends;
-  int32_t splits, finishes; /* after each step, in parts of 1024 */
-  int32_t due_splits, due_finishes;
+  int32_t splits, finishes, due_splits, due_finishes;
   int32_t steps;
   float *nobody; /* a tile that is not read */
 } pz_halves_beside;
@@ -193,15 +192,15 @@ PZ_INLINE void pz_halves_do_beside(const pz_conv_halves_shape *s, pz_halves_besi
 }
 
 /* Two products, and what is done beside them. */
-#define PZ_HALVES_PRODUCTS(c, a, b, c2, a2, b2)                                                              \
-  _tile_dpbf16ps(c, a, b);                                                                                   \
-  _tile_dpbf16ps(c2, a2, b2);                                                                                \
-  pz_halves_do_beside(s, b_)
+#define PZ_HALVES_PRODUCTS(c, x, y, c2, x2, y2)                                                              \
+  _tile_dpbf16ps(c, x, y);                                                                                   \
+  _tile_dpbf16ps(c2, x2, y2);                                                                                \
+  pz_halves_do_beside(s, b)
 
 /* Steps of 32 maps in halves: first halves by second, by first, second by first; of 16 maps in both halves: by second, by first.
  * a: of the first tile; 2 tiles x 2 blocks. */
 PZ_INLINE void pz_halves_step_22(const pz_conv_halves_shape *s, const float *const a[4], int64_t at,
-                                 int64_t second, const float *w, pz_halves_beside *b_) {
+                                 int64_t second, const float *w, pz_halves_beside *b) {
   PZ_HALVES_LOAD(4, a[0] + at);
   PZ_HALVES_LOAD(6, w);
   PZ_HALVES_LOAD(7, w + PZ_HALVES_FLOATS);
@@ -220,7 +219,7 @@ PZ_INLINE void pz_halves_step_22(const pz_conv_halves_shape *s, const float *con
 }
 /* 4 tiles x 1 block. */
 PZ_INLINE void pz_halves_step_41(const pz_conv_halves_shape *s, const float *const a[4], int64_t at,
-                                 int64_t second, const float *w, pz_halves_beside *b_) {
+                                 int64_t second, const float *w, pz_halves_beside *b) {
   PZ_HALVES_LOAD(6, w);
   PZ_HALVES_LOAD(7, w + PZ_HALVES_FLOATS);
   PZ_HALVES_LOAD(4, a[0] + at);
@@ -313,7 +312,7 @@ PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_s
                                 int32_t block, int32_t d, const float *ring, const float *weights,
                                 float *sums, int32_t *turn, pz_halves_beside *b) {
   const int32_t tiles = pz_halves_tiles(s, t->rows), each = 4 / blocks, points = pz_halves_points(s);
-  const int32_t plane = d / s->m * pz_halves_source_step(s);
+  const int32_t plane = d / s->m * points;
   const pz_conv_direct_shape *c = &s->conv;
   PZ_ROLL for (int32_t i = 0; i < tiles; i += each) {
     float *to = sums + *turn * points * 4 * PZ_HALVES_FLOATS;
@@ -344,7 +343,7 @@ PZ_INLINE void pz_halves_run_strip(const pz_conv_halves_shape *s, const pz_halve
                                    const float *weights, const pz_conv_ends *ends, float *ring) {
   const pz_conv_direct_shape *c = &s->conv;
   const int32_t outer = t->end - t->begin, rows = t->rows + pz_halves_reach(s, 1);
-  const int32_t step = pz_halves_source_step(s), tiles = pz_halves_tiles(s, t->rows),
+  const int32_t step = pz_halves_points(s), tiles = pz_halves_tiles(s, t->rows),
                 all = (t->planes + s->m - 1) / s->m * step + pz_halves_sources(s) - step;
   float *sums = ring + pz_halves_ring(s) * pz_halves_plane(s);
   const int64_t groups = (int64_t)((tiles + 1) / 2) * (outer / 2) + (int64_t)((tiles + 3) / 4) * (outer % 2);

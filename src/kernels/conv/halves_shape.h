@@ -54,16 +54,16 @@ PZ_INLINE int64_t pz_halves_positions(const pz_conv_halves_shape *s) {
   const int64_t pitch = pz_halves_pitch(s), rows = s->rows + pz_halves_reach(s, 1);
   return rows * pitch + PZ_HALVES_TILE;
 }
-/* Planes of the ring that m planes of results are made of; those of the next m begin pz_halves_source_step further on. */
+/* Sums that a result is made of; planes of the ring from those that m planes of results are made of to those of the next m. */
+PZ_INLINE int32_t pz_halves_points(const pz_conv_halves_shape *s) { return s->m == 2 ? 4 : 1; }
+/* Planes of the ring that m planes of results are made of. */
 PZ_INLINE int32_t pz_halves_sources(const pz_conv_halves_shape *s) {
   return s->m == 2 ? 4 : pz_halves_reach(s, 0) + 1;
 }
-PZ_INLINE int32_t pz_halves_source_step(const pz_conv_halves_shape *s) { return s->m == 2 ? 4 : 1; }
 PZ_INLINE int32_t pz_halves_ring(const pz_conv_halves_shape *s) {
-  return pz_halves_sources(s) + pz_halves_source_step(s);
+  return pz_halves_sources(s) + pz_halves_points(s);
 }
-/* Sums that a result is made of, and the taps of each. */
-PZ_INLINE int32_t pz_halves_points(const pz_conv_halves_shape *s) { return s->m == 2 ? 4 : 1; }
+/* Taps of each sum along the depth. */
 PZ_INLINE int32_t pz_halves_taps_d(const pz_conv_halves_shape *s) {
   return s->m == 2 ? 1 : s->conv.kernel[0];
 }
@@ -72,14 +72,12 @@ PZ_INLINE int32_t pz_halves_in_blocks(const pz_conv_halves_shape *s) { return (s
 /* Pairs of blocks, and whether a block is left. */
 PZ_INLINE int32_t pz_halves_pairs(const pz_conv_halves_shape *s) { return pz_halves_in_blocks(s) / 2; }
 PZ_INLINE int32_t pz_halves_single(const pz_conv_halves_shape *s) { return pz_halves_in_blocks(s) % 2; }
-/* Pieces of a plane: two of each pair, one of what is left. */
-PZ_INLINE int32_t pz_halves_pieces(const pz_conv_halves_shape *s) { return pz_halves_in_blocks(s); }
-/* Floats of a piece, of a plane. */
+/* Floats of a piece; of a plane, which has two pieces of each pair and one of what is left: as many as blocks. */
 PZ_INLINE int64_t pz_halves_piece(const pz_conv_halves_shape *s) {
   return pz_halves_positions(s) * PZ_HALVES_TILE;
 }
 PZ_INLINE int64_t pz_halves_plane(const pz_conv_halves_shape *s) {
-  return pz_halves_pieces(s) * pz_halves_piece(s);
+  return pz_halves_in_blocks(s) * pz_halves_piece(s);
 }
 
 /* Behind the ring: sums of two groups of four tiles at all points, and a tile that is not read. */

@@ -1,6 +1,6 @@
-/* budget.c: smaller weights for a little time, and a plan within a bound on memory: packed weights and what a run needs.
- * Convolutions give up the algorithm chosen for them for one with smaller weights, first the one that saves most for the
- * time that it costs. */
+/* budget.c: what convolutions give up of their time, or get for it, so that the whole network keeps within bounds: on error; and
+ * on memory, packed weights and what a run needs. First changes the one that saves most for the time that it costs. Smaller
+ * weights are also taken where they cost little. */
 #include "plan/slabs.h"
 
 #include <math.h>
@@ -11,43 +11,117 @@ static double slowdown(const pz_candidate *now, const pz_candidate *then) {
   return timed ? (then->seconds - now->seconds) / now->seconds * now->cost : then->cost - now->cost;
 }
 
-/* Floats saved for each unit of time; 0: nothing. */
-static double gain(const pz_candidate *now, const pz_candidate *then) {
-  const double saved = now->weights - then->weights, slower = slowdown(now, then), least = 1e-6 * now->cost;
-  if (now->weights <= 0 || then->weights <= 0 || saved <= 0) return 0;
-  return saved / (slower > least ? slower : least);
+/* From a measured time to a guess. */
+static bool unmeasured(const pz_candidate *now, const pz_candidate *then) {
+  return now->seconds > 0 && then->seconds <= 0;
 }
 
-/* A change costs `most` at most and saves `worth` floats at least for each unit of time; if `sure`, it is neither from a measured
- * time to a guess nor to other layouts. */
-typedef struct limits {
-  double most, worth;
-  bool sure;
-} limits;
+/* What a change is worth, for the bound `limits` of whoever asks; 0: it is none, or not allowed. */
+typedef double worth_of(const pz_plan *plan, const void *limits, const pz_candidate *now,
+                        const pz_candidate *then);
 
-static bool allowed(const limits *l, const pz_candidate *now, const pz_candidate *then) {
-  const pz_solver_layouts a = pz_candidate_layouts(now), b = pz_candidate_layouts(then);
-  const bool unsure = (now->seconds > 0 && then->seconds <= 0) || a.in != b.in || a.out != b.out;
-  return slowdown(now, then) <= l->most && gain(now, then) >= l->worth && !(l->sure && unsure);
-}
+typedef struct change {
+  const pz_candidate *now, *then;
+} change;
 
-/* The best of all changes; what it saves in floats and costs. False: there is none left. */
-static bool change_one(pz_plan *plan, const limits *l, double *saved, double *slower) {
+/* Makes the change of one convolution that is worth most. False: none is worth anything. */
+static bool change_one(pz_plan *plan, worth_of *worth, const void *limits, change *made) {
   double best = 0;
   pz_node_id at = PZ_NONE;
-  int32_t to = 0;
   for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
     for (int32_t i = 0; i < plan->choices[n].n; i++) {
       const pz_candidate *now = pz_plan_candidate(plan, n), *then = &plan->choices[n].candidates[i];
-      const double g = gain(now, then);
-      if (g > best && allowed(l, now, then)) best = g, at = n, to = i;
+      const double w = worth(plan, limits, now, then);
+      if (w > best) best = w, at = n, *made = (change){now, then};
     }
   if (at == PZ_NONE) return false;
-  const pz_candidate *now = pz_plan_candidate(plan, at), *then = &plan->choices[at].candidates[to];
-  *saved = now->weights - then->weights, *slower = slowdown(now, then);
-  plan->choices[at].chosen = to;
-  plan->chosen[at] = then->solver;
-  plan->variant[at] = then->variant;
+  plan->choices[at].chosen = (int32_t)(made->then - plan->choices[at].candidates);
+  plan->chosen[at] = made->then->solver;
+  plan->variant[at] = made->then->variant;
+  return true;
+}
+
+/* What is saved for each unit of time. */
+static double for_time(double saved, const pz_candidate *now, const pz_candidate *then) {
+  const double slower = slowdown(now, then), least = 1e-6 * now->cost;
+  return saved / (slower > least ? slower : least);
+}
+
+/* ---- error ---- */
+
+/* Errors of layers are independent of each other: their squares add up. */
+static double squares(const pz_candidate *c) { return c->error * c->error; }
+
+/* What may be added to the square of the network's error. Less than 0: it is too large. */
+static double room_for_error(const pz_plan *plan) {
+  double sum = 0;
+  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
+    if (plan->choices[n].n) sum += squares(pz_plan_candidate(plan, n));
+  return plan->max_error * plan->max_error - sum;
+}
+
+/* Time is given for a smaller error. limits: whether it has to be known how much: both were measured; or neither was, and the error is one
+ * of the larger ones, for what saves little is not worth a guess. */
+static double smaller_error(const pz_plan *plan, const void *limits, const pz_candidate *now,
+                            const pz_candidate *then) {
+  const bool sure = *(const bool *)limits;
+  if (then->error >= now->error) return 0;
+  if (sure && (now->seconds > 0 ? then->seconds <= 0 : now->error <= plan->layer_error / 2)) return 0;
+  return for_time(squares(now) - squares(then), now, then);
+}
+
+/* Time that is gained where the error may become larger by limits, the square of one. */
+static double gained_time(const pz_plan *plan, const void *limits, const pz_candidate *now,
+                          const pz_candidate *then) {
+  const double room = *(const double *)limits, gained = -slowdown(now, then);
+  (void)plan;
+  return gained > 0 && !unmeasured(now, then) && squares(then) - squares(now) <= room ? gained : 0;
+}
+
+void pz_meet_error(pz_plan *plan) {
+  static const bool sure = true, guessed = false;
+  double room = room_for_error(plan);
+  change c;
+  if (plan->max_error <= 0 || room >= 0) return;
+  while (room < 0 &&
+         (change_one(plan, smaller_error, &sure, &c) || change_one(plan, smaller_error, &guessed, &c)))
+    room = room_for_error(plan);
+  while (change_one(plan, gained_time, &room, &c)) room = room_for_error(plan);
+}
+
+/* ---- memory ---- */
+
+/* Floats saved for each unit of time; 0: nothing. */
+static double gain(const pz_candidate *now, const pz_candidate *then) {
+  const double saved = now->weights - then->weights;
+  if (now->weights <= 0 || then->weights <= 0 || saved <= 0) return 0;
+  return for_time(saved, now, then);
+}
+
+/* A change costs `most` at most, saves `worth` floats at least for each unit of time, and adds `error` to the square of the network's at
+ * most; if `sure`, it is neither from a measured time to a guess nor to other layouts. */
+typedef struct limits {
+  double most, worth, error;
+  bool sure;
+} limits;
+
+static double smaller_weights(const pz_plan *plan, const void *within, const pz_candidate *now,
+                              const pz_candidate *then) {
+  const limits *l = within;
+  const pz_solver_layouts a = pz_candidate_layouts(now), b = pz_candidate_layouts(then);
+  const bool unsure = unmeasured(now, then) || a.in != b.in || a.out != b.out;
+  const double g = gain(now, then), error = squares(then) - squares(now);
+  (void)plan;
+  if (slowdown(now, then) > l->most || g < l->worth || (l->sure && unsure)) return 0;
+  return error > 0 && error > l->error ? 0 : g;
+}
+
+/* What is saved, in floats, and costs. False: there is no change left. */
+static bool spare_some(pz_plan *plan, limits l, double *saved, double *slower) {
+  change c;
+  l.error = room_for_error(plan);
+  if (!change_one(plan, smaller_weights, &l, &c)) return false;
+  *saved = c.now->weights - c.then->weights, *slower = slowdown(c.now, c.then);
   return true;
 }
 
@@ -63,7 +137,7 @@ static void spare_weights(pz_plan *plan) {
   }
   const double worth = cost > 0 ? WORTH * weights / cost : 0;
   double left = plan->spare * cost;
-  while (left > 0 && change_one(plan, &(limits){left, worth, true}, &saved, &slower))
+  while (left > 0 && spare_some(plan, (limits){.most = left, .worth = worth, .sure = true}, &saved, &slower))
     left -= slower > 0 ? slower : 0;
 }
 
@@ -76,7 +150,7 @@ static pz_status too_small(const pz_plan *plan, const pz_plan_size *size, pz_err
 }
 
 pz_status pz_meet_memory(pz_plan *plan, pz_error *err) {
-  const limits any = {INFINITY, 0, false};
+  const limits any = {.most = INFINITY};
   pz_plan_size size;
   if (plan->spare > 0) spare_weights(plan);
   PZ_TRY(pz_choose_slabs(plan, &size, err));
@@ -87,8 +161,8 @@ pz_status pz_meet_memory(pz_plan *plan, pz_error *err) {
   }
   while (pz_plan_bytes(&size) > plan->memory) {
     double missing = (pz_plan_bytes(&size) - plan->memory) / 4, saved, slower;
-    if (!change_one(plan, &any, &saved, &slower)) return too_small(plan, &size, err);
-    for (missing -= saved; missing > 0 && change_one(plan, &any, &saved, &slower);) missing -= saved;
+    if (!spare_some(plan, any, &saved, &slower)) return too_small(plan, &size, err);
+    for (missing -= saved; missing > 0 && spare_some(plan, any, &saved, &slower);) missing -= saved;
     PZ_TRY(pz_choose_slabs(plan, &size, err)); /* other algorithms have other tiles */
   }
   return PZ_OK;

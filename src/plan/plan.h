@@ -140,9 +140,10 @@ struct pz_plan {
   bool unpacked, dry; /* dry: nothing is packed, while alternatives are compared */
   pz_slabs slabs;
   double memory, spare;
-  double max_error;                /* of the options; 0: exact */
-  double layer_error;              /* what a layer may have: half of max_error, as results have
-                                      less than their layers (doc/kernels-winograd.md); 0: only direct sums */
+  double max_error; /* of the options; 0: exact */
+  double
+      layer_error; /* half of it: what a layer may have where many algorithms apply, so that candidates do not take it
+                                      all; pz_meet_error looks at all layers together; 0: only direct sums */
   const struct pz_solver **chosen; /* by node */
   int32_t *variant;                /* by node: of the chosen solver */
   pz_choice *choices;              /* by node */

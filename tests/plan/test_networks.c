@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -17,8 +18,23 @@
 /* Relative L2 error of an output. The design promises 1e-5 for the default precision; random networks divide,
  * take powers and normalise, which multiplies the error of what they start from. */
 #define TOLERANCE 2e-5
-/* So much lets products of bfloat16 halves in. */
-#define AMX_ERROR 2e-5
+/* Products of bfloat16 halves in every layer. */
+#define AMX_ERROR     1e-4
+#define AMX_TOLERANCE 8e-5
+
+/* On AMX: products of halves wherever they apply, in one of their variants; else what a layer has by default. */
+static int32_t halves(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
+  const uint64_t *seed = host;
+  const char *wanted = *seed % 2 ? "bfloat16 halves" : "bfloat16 halves, F(2,3) along d";
+  int32_t usual = 0, any = -1;
+  (void)plan, (void)node;
+  while (usual < n - 1 && c[usual].error > PZ_MAX_ERROR / 2) usual++;
+  for (int32_t i = 0; i < n; i++) {
+    if (!strcmp(c[i].label, wanted)) return i;
+    if (strstr(c[i].label, "halves")) any = i;
+  }
+  return any >= 0 ? any : usual;
+}
 
 static const char *pass_off(uint64_t seed) {
   int n;
@@ -39,9 +55,11 @@ static void one_network(uint64_t seed, pz_isa isa) {
                                        .plan = {.isa = isa,
                                                 .block = isa >= PZ_ISA_AVX512 && seed % 3 == 0 ? 8 : 0,
                                                 .max_error = isa == PZ_ISA_AMX ? AMX_ERROR : 0,
+                                                .choose = isa == PZ_ISA_AMX ? halves : NULL,
+                                                .choose_host = &seed,
                                                 .slabs = seed % 2 ? PZ_SLABS_ALWAYS : PZ_SLABS_AUTO},
                                        .disable = pass_off(seed),
-                                       .tolerance = isa == PZ_ISA_AMX ? 4 * AMX_ERROR : TOLERANCE};
+                                       .tolerance = isa == PZ_ISA_AMX ? AMX_TOLERANCE : TOLERANCE};
   pz_test_compiled(graph, &options);
   pz_graph_free(graph);
 }

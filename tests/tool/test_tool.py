@@ -480,23 +480,24 @@ class Tiles(Case):
         self.assertAlmostEqual(float(self.plain().stdout.split()[-1]), first, places=5)
 
     def test_halves(self):
-        """Products of bfloat16 halves, where the error that they have is allowed: slab by slab too."""
+        """Products of bfloat16 halves, where the error that they have is allowed to all layers together: slab by slab too."""
         layers = ['input: "data" input_shape { dim: 1 dim: 20 dim: 7 dim: 18 dim: 35 }']
-        for i, maps in enumerate([40, 33, 16]):
+        for i, maps in enumerate([64, 80, 72, 40]):
             layers.append(f'layer {{ name: "c{i}" type: "Convolution" bottom: "{f"c{i - 1}" if i else "data"}" top: "c{i}" '
                           f'convolution_param {{ num_output: {maps} kernel_size: 3 pad: 1 axis: 1 }} }}'
                           f'layer {{ name: "r{i}" type: "ELU" bottom: "c{i}" top: "c{i}" }}')
         model = self.write("net.prototxt", "\n".join(layers).encode())
         native = ["compile", model, "-w", "init:1", "-q", "--cc", CC, "--effort", "estimate", "--json", "-o", self.net]
         words = [*native, "--isa", "amx"]
-        self.assert_works(*words)
+        self.assert_works(*words, "--max-error", "4e-6")
         self.assertNotIn("halves", self.assert_works("inspect", self.net))
-        self.assertNotEqual(json.loads(self.assert_works(*native))["isa"], "amx", "tiles that are not used are not asked for")
+        self.assertNotEqual(json.loads(self.assert_works(*native, "--max-error", "4e-6"))["isa"], "amx",
+                            "tiles that are not used are not asked for")
         for slabs in "auto", "always":
-            self.assert_works(*words, "--max-error", "2e-5", "--slabs", slabs)
-            self.assertIn("bfloat16 halves 3x3x3, F(2,3) along d", self.assert_works("inspect", self.net))
+            self.assert_works(*words, "--slabs", slabs)
+            self.assertEqual(self.assert_works("inspect", self.net).count("bfloat16 halves 3x3x3, F(2,3) along d"), 2)
             if "amx_bf16" in CPU and not pznet("bench", self.net, "--runs", "1").returncode:
-                self.assertEqual(json.loads(self.assert_works(*native, "--max-error", "2e-5", "--slabs", slabs))["isa"], "amx")
+                self.assertEqual(json.loads(self.assert_works(*native, "--slabs", slabs))["isa"], "amx")
                 self.assert_works("verify", self.net, "--model", model, "-w", "init:1", "-q")
 
     def test_where_tiles_are_refused(self):

@@ -21,6 +21,8 @@ void pz_model_free(pz_model *model);
 
 /* The instruction set and block that the options ask for. */
 pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wanted, pz_error *err);
+/* The plan that the network file will have: where the options want the native instruction set, not AMX without need. */
+void pz_plan_settle(const pz_compile_options *options, pz_plan *plan);
 
 /* An ELF file, so no model. */
 pz_status pz_is_network(const char *path, bool *network, pz_error *err);

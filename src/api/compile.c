@@ -149,7 +149,7 @@ static pz_status make_plan(build *b, pz_error *err) {
   PZ_TRY(check_memory(b, err));
   timed(b, "plan");
   PZ_TRY(measure(b, &wanted, err));
-  if (!b->options->isa || !strcmp(b->options->isa, "native")) pz_plan_spare_tiles(b->plan);
+  pz_plan_settle(b->options, b->plan);
   b->emit = (pz_emit_options){.cc = b->options->cc,
                               .model = base_name(b->path),
                               .model_digest = b->model.digest,

@@ -111,10 +111,18 @@ void pz_model_free(pz_model *model) {
   *model = (pz_model){0};
 }
 
+static const char *isa_of(const pz_compile_options *options) {
+  return options->isa ? options->isa : "native";
+}
+
+void pz_plan_settle(const pz_compile_options *options, pz_plan *plan) {
+  if (!strcmp(isa_of(options), "native")) pz_plan_spare_tiles(plan);
+}
+
 #define SPARE 0.03 /* of the convolutions' time for smaller weights (doc/memory.md) */
 
 pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wanted, pz_error *err) {
-  const char *isa = options->isa ? options->isa : "native";
+  const char *isa = isa_of(options);
   *wanted = (pz_plan_options){.block = options->vector_block};
   if (!pz_isa_parse(isa, &wanted->isa))
     return pz_fail(err, PZ_ERROR_USAGE, "--isa %s: expected native, amx, avx512, avx2 or sse4", isa);

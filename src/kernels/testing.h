@@ -68,6 +68,24 @@ PZ_TEST_INLINE pz_test_memory pz_test_alloc(int64_t floats, bool low) {
 }
 PZ_TEST_INLINE void pz_test_free(pz_test_memory *m) { munmap(m->map, m->bytes); }
 
+/* Values in [-1, 1], not behind guard pages. The caller: free. */
+PZ_TEST_INLINE float *pz_test_floats(pz_test_random *r, int64_t n) {
+  float *p = malloc((size_t)n * sizeof *p + 1);
+  if (!p) {
+    perror("testing.h: malloc");
+    exit(1);
+  }
+  for (int64_t i = 0; i < n; ++i) p[i] = pz_test_float(r, -1, 1);
+  return p;
+}
+
+/* A value for each map, padded with zeros to whole blocks, right in front of a guard page. */
+PZ_TEST_INLINE pz_test_memory pz_test_vector(const float *values, int32_t maps, int32_t block) {
+  pz_test_memory m = pz_test_alloc((maps + block - 1) / block * block, false);
+  for (int64_t i = 0; i < m.floats; ++i) m.data[i] = i < maps ? values[i] : 0.0f;
+  return m;
+}
+
 /* ---- tensors ---- */
 
 typedef struct pz_test_tensor {

@@ -60,33 +60,47 @@ static double room_for_error(const pz_plan *plan) {
   return plan->max_error * plan->max_error - sum;
 }
 
-/* Time is given for a smaller error. limits: whether it has to be known how much: both were measured; or neither was, and the error is one
- * of the larger ones, for what saves little is not worth a guess. */
+/* Who gives time for a smaller error, one after the other: of those that were not worth timing the ones with larger errors, for what is
+ * gained there is little and a guess; who was measured with both; all. */
+typedef enum who { UNTIMED, TIMED, ALL } who;
+
 static double smaller_error(const pz_plan *plan, const void *limits, const pz_candidate *now,
                             const pz_candidate *then) {
-  const bool sure = *(const bool *)limits;
+  const who who = *(const enum who *)limits;
   if (then->error >= now->error) return 0;
-  if (sure && (now->seconds > 0 ? then->seconds <= 0 : now->error <= plan->layer_error / 2)) return 0;
+  if (who == UNTIMED && (now->seconds > 0 || now->error <= plan->layer_error / 2)) return 0;
+  if (who == TIMED && (now->seconds <= 0 || then->seconds <= 0)) return 0;
   return for_time(squares(now) - squares(then), now, then);
 }
 
-/* Time that is gained where the error may become larger by limits, the square of one. */
+typedef struct room {
+  double error; /* room_for_error */
+  bool timed;   /* some layer was: where none was, guesses decide */
+} room;
+
+/* Time that is gained for a larger error, where there is room for it. */
 static double gained_time(const pz_plan *plan, const void *limits, const pz_candidate *now,
                           const pz_candidate *then) {
-  const double room = *(const double *)limits, gained = -slowdown(now, then);
+  const room *r = limits;
+  const double gained = -slowdown(now, then);
   (void)plan;
-  return gained > 0 && !unmeasured(now, then) && squares(then) - squares(now) <= room ? gained : 0;
+  if (r->timed && (now->seconds <= 0 || then->seconds <= 0)) return 0;
+  return gained > 0 && squares(then) - squares(now) <= r->error ? gained : 0;
+}
+
+static bool was_timed(const pz_plan *plan) {
+  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
+    if (plan->choices[n].n && pz_plan_candidate(plan, n)->seconds > 0) return true;
+  return false;
 }
 
 void pz_meet_error(pz_plan *plan) {
-  static const bool sure = true, guessed = false;
-  double room = room_for_error(plan);
+  room r = {room_for_error(plan), was_timed(plan)};
   change c;
-  if (plan->max_error <= 0 || room >= 0) return;
-  while (room < 0 &&
-         (change_one(plan, smaller_error, &sure, &c) || change_one(plan, smaller_error, &guessed, &c)))
-    room = room_for_error(plan);
-  while (change_one(plan, gained_time, &room, &c)) room = room_for_error(plan);
+  if (plan->max_error <= 0 || r.error >= 0) return;
+  for (who who = UNTIMED; who <= ALL; who++)
+    while (r.error < 0 && change_one(plan, smaller_error, &who, &c)) r.error = room_for_error(plan);
+  while (change_one(plan, gained_time, &r, &c)) r.error = room_for_error(plan);
 }
 
 /* ---- memory ---- */

@@ -493,6 +493,7 @@ class Tiles(Case):
         self.assertNotIn("halves", self.assert_works("inspect", self.net))
         self.assertNotEqual(json.loads(self.assert_works(*native, "--max-error", "4e-6"))["isa"], "amx",
                             "tiles that are not used are not asked for")
+        self.assertNotIn("AMX", self.assert_works("inspect", model, "-w", "init:1", "--max-error", "4e-6"))
         for slabs in "auto", "always":
             self.assert_works(*words, "--slabs", slabs)
             self.assertEqual(self.assert_works("inspect", self.net).count("bfloat16 halves 3x3x3, F(2,3) along d"), 2)

@@ -26,19 +26,6 @@ typedef struct layer {
   bool in_place;
 } layer;
 
-static float *random_floats(pz_test_random *r, int64_t n) {
-  float *p = malloc((size_t)n * sizeof *p + 1);
-  if (!p) exit(1);
-  for (int64_t i = 0; i < n; ++i) p[i] = pz_test_float(r, -1, 1);
-  return p;
-}
-
-static pz_test_memory packed_vector(const float *values, int32_t maps) {
-  pz_test_memory m = pz_test_alloc((maps + PZ_S - 1) / PZ_S * PZ_S, false);
-  pz_pack_channels(values, maps, PZ_S, m.data);
-  return m;
-}
-
 /* ---- layers ---- */
 
 /* Sizes of results, of at most so many multiply-adds: the sum they are compared with takes about 3 ns for each. */
@@ -87,9 +74,9 @@ static void random_operands(pz_test_random *r, layer *l, pz_conv_direct_shape *c
     c->base = l->base.view, c->has_base_scale = pz_test_int(r, 0, 1);
     pz_test_fill(&l->base, r, -1, 1);
   }
-  l->weights = random_floats(r, (int64_t)c->in.c * maps_out * pz_conv_taps(c));
-  l->bias = random_floats(r, maps_out), l->scale = random_floats(r, maps_out),
-  l->slope = random_floats(r, maps_out);
+  l->weights = pz_test_floats(r, (int64_t)c->in.c * maps_out * pz_conv_taps(c));
+  l->bias = pz_test_floats(r, maps_out), l->scale = pz_test_floats(r, maps_out),
+  l->slope = pz_test_floats(r, maps_out);
 }
 
 static layer random_conv(pz_test_random *r) {
@@ -139,9 +126,9 @@ static void pack_layer(layer *l) {
   const int32_t maps_out = l->s.conv.out.c;
   l->packed = pz_test_alloc(pz_halves_weight_floats(&l->s), false);
   pz_halves_pack(&l->s, l->weights, l->packed.data);
-  l->packed_bias = packed_vector(l->bias, maps_out);
-  l->packed_scale = packed_vector(l->scale, maps_out);
-  l->packed_slope = packed_vector(l->slope, maps_out);
+  l->packed_bias = pz_test_vector(l->bias, maps_out, PZ_S);
+  l->packed_scale = pz_test_vector(l->scale, maps_out, PZ_S);
+  l->packed_slope = pz_test_vector(l->slope, maps_out, PZ_S);
 }
 
 static void free_layer(layer *l) {

@@ -31,18 +31,6 @@ static double tolerance(const pz_conv_direct_shape *s) {
   return 6 * 4e-7 * (1 + sqrt((double)s->in.c * pz_conv_taps(s)) / 3);
 }
 
-static float *random_floats(pz_test_random *r, int64_t n) {
-  float *p = malloc((size_t)n * sizeof *p + 1);
-  for (int64_t i = 0; i < n; ++i) p[i] = pz_test_float(r, -1, 1);
-  return p;
-}
-
-static pz_test_memory packed_vector(const float *values, int32_t maps) {
-  pz_test_memory m = pz_test_alloc((maps + PZ_S - 1) / PZ_S * PZ_S, false);
-  pz_pack_channels(values, maps, PZ_S, m.data);
-  return m;
-}
-
 /* Storage that ends with the border that a convolution needs, in front of a guard page. */
 static pz_test_tensor bordered(pz_test_random *r, int32_t c, const int32_t size[4], const int32_t pad[3]) {
   const int32_t none[4] = {0};
@@ -94,9 +82,9 @@ static layer random_layer(pz_test_random *r) {
     l.base = l.in_place ? l.out : pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
     c->base = l.base.view, c->has_base_scale = pz_test_int(r, 0, 1);
   }
-  l.weights = random_floats(r, (int64_t)maps_in * maps_out * pz_conv_taps(c));
-  l.bias = random_floats(r, maps_out), l.scale = random_floats(r, maps_out),
-  l.slope = random_floats(r, maps_out);
+  l.weights = pz_test_floats(r, (int64_t)maps_in * maps_out * pz_conv_taps(c));
+  l.bias = pz_test_floats(r, maps_out), l.scale = pz_test_floats(r, maps_out),
+  l.slope = pz_test_floats(r, maps_out);
   return l;
 }
 
@@ -109,9 +97,9 @@ static void pack_layer(layer *l, pz_test_random *r) {
   assert_non_null(work);
   pz_fft_pack(&l->s, l->weights, work, l->packed.data);
   free(work);
-  l->packed_bias = packed_vector(l->bias, maps_out);
-  l->packed_scale = packed_vector(l->scale, maps_out);
-  l->packed_slope = packed_vector(l->slope, maps_out);
+  l->packed_bias = pz_test_vector(l->bias, maps_out, PZ_S);
+  l->packed_scale = pz_test_vector(l->scale, maps_out, PZ_S);
+  l->packed_slope = pz_test_vector(l->slope, maps_out, PZ_S);
   l->scratch = pz_test_alloc(pz_fft_scratch(&l->s), false);
 }
 

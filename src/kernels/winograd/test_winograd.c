@@ -31,18 +31,6 @@ typedef struct layer {
   bool in_place, by_position;
 } layer;
 
-static float *random_floats(pz_test_random *r, int64_t n) {
-  float *p = malloc((size_t)n * sizeof *p + 1);
-  for (int64_t i = 0; i < n; ++i) p[i] = pz_test_float(r, -1, 1);
-  return p;
-}
-
-static pz_test_memory packed_vector(const float *values, int32_t maps) {
-  pz_test_memory m = pz_test_alloc((maps + PZ_S - 1) / PZ_S * PZ_S, false);
-  pz_pack_channels(values, maps, PZ_S, m.data);
-  return m;
-}
-
 /* Storage that ends with the border that a convolution needs, in front of a guard page. */
 static pz_test_tensor bordered(pz_test_random *r, int32_t c, const int32_t size[4], const int32_t pad[3]) {
   const int32_t none[4] = {0};
@@ -86,9 +74,9 @@ static layer random_layer(pz_test_random *r) {
     l.base = l.in_place ? l.out : pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
     c->base = l.base.view, c->has_base_scale = pz_test_int(r, 0, 1);
   }
-  l.weights = random_floats(r, (int64_t)maps_in * maps_out * 45);
-  l.bias = random_floats(r, maps_out), l.scale = random_floats(r, maps_out),
-  l.slope = random_floats(r, maps_out);
+  l.weights = pz_test_floats(r, (int64_t)maps_in * maps_out * 45);
+  l.bias = pz_test_floats(r, maps_out), l.scale = pz_test_floats(r, maps_out),
+  l.slope = pz_test_floats(r, maps_out);
   return l;
 }
 
@@ -105,9 +93,9 @@ static void pack_layer(layer *l, pz_test_random *r) {
   l->packed = pz_test_alloc(pz_winograd_weight_floats(&l->s), false);
   memset(l->packed.data, 0, (size_t)pz_winograd_weight_floats(&l->s) * sizeof(float));
   pz_winograd_pack(&l->s, l->weights, l->packed.data);
-  l->packed_bias = packed_vector(l->bias, maps_out);
-  l->packed_scale = packed_vector(l->scale, maps_out);
-  l->packed_slope = packed_vector(l->slope, maps_out);
+  l->packed_bias = pz_test_vector(l->bias, maps_out, PZ_S);
+  l->packed_scale = pz_test_vector(l->scale, maps_out, PZ_S);
+  l->packed_slope = pz_test_vector(l->slope, maps_out, PZ_S);
   l->scratch = pz_test_alloc(pz_winograd_scratch(&l->s), false);
   l->products = pz_test_alloc(pz_winograd_slots(&l->s), false);
   l->fresh = pz_test_alloc(pz_winograd_fresh(&l->s), false);

@@ -16,9 +16,9 @@ static bool is_normalised(const pz_plan *plan, const pz_node *node) {
 }
 
 /* Relative L2 error of a layer of random values: somewhat above what doc/kernels-conv.md measured. A normalisation takes the mean out of
- * the results, which the error is relative to: networks with them had 1.4 times the error. */
+ * the results, which the error is relative to: the factor is a guess on the safe side. */
 static double error_of(const pz_plan *plan, const pz_node *node) {
-  return (m_of(plan, node) == 1 ? 4.4e-6 : 5.8e-6) * (is_normalised(plan, node) ? 1.5 : 1);
+  return (m_of(plan, node) == 1 ? 4.4e-6 : 5.8e-6) * (is_normalised(plan, node) ? 1.8 : 1);
 }
 
 /* Taps that are multiplied for a plane of results. */

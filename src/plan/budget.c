@@ -62,11 +62,11 @@ static double room_for_error(const pz_plan *plan) {
 
 /* Who gives time for a smaller error, one after the other: of those that were not worth timing the ones with larger errors, for what is
  * gained there is little and a guess; who was measured with both; all. */
-typedef enum who { UNTIMED, TIMED, ALL } who;
+typedef enum givers { UNTIMED, TIMED, ALL } givers;
 
 static double smaller_error(const pz_plan *plan, const void *limits, const pz_candidate *now,
                             const pz_candidate *then) {
-  const who who = *(const enum who *)limits;
+  const givers who = *(const givers *)limits;
   if (then->error >= now->error) return 0;
   if (who == UNTIMED && (now->seconds > 0 || now->error <= plan->layer_error / 2)) return 0;
   if (who == TIMED && (now->seconds <= 0 || then->seconds <= 0)) return 0;
@@ -98,7 +98,7 @@ void pz_meet_error(pz_plan *plan) {
   room r = {room_for_error(plan), was_timed(plan)};
   change c;
   if (plan->max_error <= 0 || r.error >= 0) return;
-  for (who who = UNTIMED; who <= ALL; who++)
+  for (givers who = UNTIMED; who <= ALL; who++)
     while (r.error < 0 && change_one(plan, smaller_error, &who, &c)) r.error = room_for_error(plan);
   while (change_one(plan, gained_time, &r, &c)) r.error = room_for_error(plan);
 }

@@ -140,10 +140,8 @@ struct pz_plan {
   bool unpacked, dry; /* dry: nothing is packed, while alternatives are compared */
   pz_slabs slabs;
   double memory, spare;
-  double max_error; /* of the options; 0: exact */
-  double
-      layer_error; /* half of it: what a layer may have where many algorithms apply, so that candidates do not take it
-                                      all; pz_meet_error looks at all layers together; 0: only direct sums */
+  /* layer_error: half of max_error, what one layer may have where many algorithms apply; pz_meet_error looks at all together. */
+  double max_error, layer_error;   /* of the options; 0: exact, only direct sums */
   const struct pz_solver **chosen; /* by node */
   int32_t *variant;                /* by node: of the chosen solver */
   pz_choice *choices;              /* by node */

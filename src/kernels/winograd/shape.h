@@ -96,10 +96,26 @@ PZ_INLINE int64_t pz_winograd_group(const pz_winograd_shape *s, int32_t kb) {
   return (int64_t)kb * s->conv.out.block * s->conv.in.c;
 }
 
-/* Floats of the weights that are made at a time: the first and the last position have planes for theirs. */
+/* Bytes of the weights that are made at a time, where a block of maps in has no more: they are to stay in level 1 until all tiles
+ * of a batch have met them (doc/kernels-winograd.md). */
+#define PZ_WINOGRAD_FRESH (16 << 10)
+
+/* Blocks of maps in whose weights are made at a time. Early weights: all. */
+PZ_INLINE int32_t pz_winograd_part(const pz_winograd_shape *s) {
+  const int32_t block = s->conv.out.block, all = pz_winograd_blocks(s->conv.in.c, block),
+                made = pz_winograd_together(s) - 2,
+                bytes = made * s->product.kb * block * block * (int32_t)sizeof(float),
+                part = made > 0 ? PZ_WINOGRAD_FRESH / bytes : all;
+  return part < 1 ? 1 : part < all ? part : all;
+}
+PZ_INLINE int32_t pz_winograd_parts(const pz_winograd_shape *s) {
+  return pz_winograd_blocks(pz_winograd_blocks(s->conv.in.c, s->conv.out.block), pz_winograd_part(s));
+}
+
+/* Floats of these weights: the first and the last position have planes for theirs. */
 PZ_INLINE int64_t pz_winograd_fresh(const pz_winograd_shape *s) {
-  const int32_t together = pz_winograd_together(s);
-  return together > 2 ? (together - 2) * pz_winograd_group(s, s->product.kb) : 0;
+  const int32_t block = s->conv.out.block, together = pz_winograd_together(s);
+  return together > 2 ? (int64_t)(together - 2) * s->product.kb * block * pz_winograd_part(s) * block : 0;
 }
 
 /* Floats of scratch that a worker needs. */

@@ -205,13 +205,23 @@ PZ_INLINE void pz_winograd_fetch(const pz_winograd_shape *s, const pz_winograd_s
 
 #define PZ_WINOGRAD_LINE 16 /* floats of a cache line */
 
+/* Maps in that are summed at a time: `whole` blocks, and `rest` maps of the last one; first: nothing is summed yet. */
+typedef struct pz_winograd_maps {
+  int32_t first, whole, rest;
+} pz_winograd_maps;
+
 PZ_INLINE void pz_winograd_multiply_tile(const pz_conv_direct_shape *g, int32_t kb, int32_t rw,
-                                         const float *in, const float *weights, float *out) {
+                                         const pz_winograd_maps maps, const float *in, const float *weights,
+                                         float *out) {
   pz_v acc[PZ_CONV_ACCUMULATORS];
-  const int32_t rest = g->in.c % PZ_S, whole = g->in.c / PZ_S;
-  PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] = pz_v_zero();
-  if (whole) weights = pz_conv_sum(g, kb, rw, PZ_S, whole, in, weights, acc);
-  if (rest) pz_conv_sum(g, kb, rw, rest, 1, in + whole * g->in.stride_c, weights, acc);
+  if (maps.first) {
+    PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] = pz_v_zero();
+  } else {
+    PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] =
+        pz_v_load(out + i % kb * g->out.stride_c + i / kb * PZ_S);
+  }
+  if (maps.whole) weights = pz_conv_sum(g, kb, rw, PZ_S, maps.whole, in, weights, acc);
+  if (maps.rest) pz_conv_sum(g, kb, rw, g->in.c % PZ_S, 1, in + maps.whole * g->in.stride_c, weights, acc);
   PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i)
       pz_v_store(out + i % kb * g->out.stride_c + i / kb * PZ_S, acc[i]);
 }
@@ -225,8 +235,9 @@ typedef struct pz_winograd_soon {
 /* All tiles of the batch by the weights of one outer group of kb blocks, some tiles at a time, while others are fetched, and what
  * is `ahead` (NULL: nothing). (Behind the last ones nothing is fetched that matters.) */
 PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t kb,
-                                          const pz_winograd_soon soon, pz_winograd_ahead *ahead,
-                                          const float *in, const float *weights, float *out) {
+                                          const pz_winograd_maps maps, const pz_winograd_soon soon,
+                                          pz_winograd_ahead *ahead, const float *in, const float *weights,
+                                          float *out) {
   const pz_conv_direct_shape *g = &s->product;
   const pz_conv_split tiles = pz_conv_row_tiles(g, kb);
   const int64_t each = (soon.floats / PZ_WINOGRAD_LINE + tiles.count - 1) / tiles.count * PZ_WINOGRAD_LINE;
@@ -234,40 +245,53 @@ PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, const pz_w
   PZ_ROLL for (int32_t i = 0; i < tiles.count; ++i, next += each) {
     const int32_t size = i < tiles.large ? tiles.size : tiles.size - 1;
     if (soon.floats) {
-      PZ_ROLL for (int64_t line = 0; line < each; line += PZ_WINOGRAD_LINE) __builtin_prefetch(next + line);
+      PZ_ROLL for (int64_t line = 0; line < each; line += PZ_WINOGRAD_LINE)
+          __builtin_prefetch(next + line, 0, 2);
     }
-    if (i < tiles.large) pz_winograd_multiply_tile(g, kb, tiles.size, in, weights, out);
-    else pz_winograd_multiply_tile(g, kb, tiles.size - 1, in, weights, out);
+    if (i < tiles.large) pz_winograd_multiply_tile(g, kb, tiles.size, maps, in, weights, out);
+    else pz_winograd_multiply_tile(g, kb, tiles.size - 1, maps, in, weights, out);
     in += size * PZ_S, out += size * PZ_S;
   }
   if (ahead) pz_winograd_fetch(s, z, ahead);
 }
 
-/* What G along the late axis makes of its planes of `floats` weights each, but for its first and last row. */
-PZ_INLINE void pz_winograd_make(const pz_winograd_sizes z, int64_t floats, const float *planes,
+/* What G along the late axis makes of `floats` weights in each of its planes, which lie `plane` floats apart, but for its first and
+ * last row. */
+PZ_INLINE void pz_winograd_make(const pz_winograd_sizes z, int64_t floats, int64_t plane, const float *planes,
                                 float *fresh) {
   const float *end = planes + floats;
   PZ_ROLL for (; planes != end; planes += PZ_S, fresh += PZ_S) {
     pz_v g[PZ_WINOGRAD_MOST_R], x[PZ_WINOGRAD_MOST_A];
-    PZ_UNROLL for (int32_t k = 0; k < z.planes; ++k) g[k] = pz_v_load(planes + k * floats);
+    PZ_UNROLL for (int32_t k = 0; k < z.planes; ++k) g[k] = pz_v_load(planes + k * plane);
     pz_winograd_spread(z.late_m, z.planes, g, x);
     PZ_UNROLL for (int32_t i = 1; i < z.together - 1; ++i) pz_v_store(fresh + (i - 1) * floats, x[i]);
   }
 }
 
-/* Positions along the late axis by the weights of an outer group of kb blocks. */
+/* Positions along the late axis by the weights of an outer group of kb blocks, some blocks of maps in at a time, whose weights
+ * that are made stay in level 1. */
 PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t kb,
                                            const float *in, const float *weights, float *fresh,
                                            pz_winograd_ahead *ahead, float *out) {
-  const int64_t floats = pz_winograd_group(s, kb),
-                lines = (z.planes * floats / z.together + PZ_WINOGRAD_LINE - 1) / PZ_WINOGRAD_LINE;
-  const float *last = weights + (z.planes - 1) * floats;
-  pz_winograd_soon soon = {last + floats, s->far ? lines * PZ_WINOGRAD_LINE : 0};
-  if (z.together > 1) pz_winograd_make(z, floats, weights, fresh);
-  PZ_ROLL for (int32_t i = 0; i < z.together; ++i) {
-    const float *w = i == 0 ? weights : i == z.together - 1 ? last : fresh + (i - 1) * floats;
-    pz_winograd_multiply_group(s, z, kb, soon, ahead, in, w, out);
-    in += z.slot, out += z.slot, soon.at += soon.floats;
+  const pz_conv_direct_shape *g = &s->product;
+  const int32_t part = pz_winograd_part(s), parts = pz_winograd_parts(s), whole = g->in.c / PZ_S;
+  const int64_t plane = pz_winograd_group(s, kb), all = z.planes * plane,
+                each = (all / PZ_WINOGRAD_LINE + z.together * parts - 1) / (z.together * parts);
+  pz_winograd_soon soon = {weights + all, s->far ? each * PZ_WINOGRAD_LINE : 0};
+  PZ_ROLL for (int32_t b = 0; b < g->in.c; b += part * PZ_S) {
+    const int32_t first = b / PZ_S, left = whole - first;
+    const pz_winograd_maps maps = {first == 0, left < part ? left : part, left < part && g->in.c % PZ_S};
+    const int64_t floats =
+        (int64_t)(maps.whole * PZ_S + (maps.rest ? g->in.c % PZ_S : 0)) * kb * s->conv.out.block;
+    if (z.together > 1) pz_winograd_make(z, floats, plane, weights, fresh);
+    PZ_ROLL for (int32_t i = 0; i < z.together; ++i, soon.at += soon.floats) {
+      const float *w = i == 0                ? weights
+                       : i == z.together - 1 ? weights + (z.planes - 1) * plane
+                                             : fresh + (i - 1) * floats;
+      pz_winograd_multiply_group(s, z, kb, maps, soon, ahead, in + first * g->in.stride_c + i * z.slot, w,
+                                 out + i * z.slot);
+    }
+    weights += floats;
   }
 }
 

@@ -48,6 +48,7 @@ typedef struct pz_patch {
   float **inputs, **outputs;
 } pz_patch;
 #define PZ_GOLDEN_SEED 20181
+float pz_next_uniform(uint64_t *state);
 pz_status pz_patch_new(const pz_net *net, uint64_t seed, pz_patch *patch, pz_error *err);
 void pz_patch_free(pz_patch *patch);
 

@@ -1,4 +1,5 @@
 /* compile.c: pz_compile: model file in, network file out. */
+#include "api/sensitivity.h"
 #include "api/tuner.h"
 #include "base/cpu.h"
 #include "base/file.h"
@@ -19,6 +20,7 @@ typedef struct build {
   const char *path, *output, *folder;
   const pz_compile_options *options;
   pz_model model;
+  pz_plan_options wanted;
   pz_plan *plan;
   pz_tuner tuner;
   pz_emit_options emit;
@@ -37,7 +39,7 @@ static double now(void) {
 }
 
 /* Reading and planning are not told: a model that is refused gives its error alone. */
-enum { STAGES = 5 };
+enum { STAGES = 6 };
 static void tell(const build *b, const char *what, int done) {
   if (b->options->progress)
     b->options->progress(b->options->progress_host, what, done, STAGES, now() - b->start);
@@ -122,7 +124,7 @@ static pz_status check_memory(const build *b, pz_error *err) {
 static void tell_measuring(void *host, const char *what) { tell(host, what, 1); }
 
 /* With what was measured there may be a better plan. */
-static pz_status measure(build *b, const pz_plan_options *wanted, pz_error *err) {
+static pz_status measure(build *b, pz_error *err) {
   b->tuner.tell = tell_measuring;
   b->tuner.tell_host = b;
   PZ_TRY(pz_tuner_measure(&b->tuner, b->plan, err));
@@ -130,25 +132,24 @@ static pz_status measure(build *b, const pz_plan_options *wanted, pz_error *err)
   if (!b->tuner.measured) return PZ_OK;
   pz_plan_free(b->plan);
   b->plan = NULL;
-  PZ_TRY(pz_plan_new(b->model.after, wanted, &b->plan, err));
+  PZ_TRY(pz_plan_new(b->model.after, &b->wanted, &b->plan, err));
   PZ_TRY(check_memory(b, err));
   timed(b, "plan_again");
   return PZ_OK;
 }
 
 static pz_status make_plan(build *b, pz_error *err) {
-  pz_plan_options wanted;
-  PZ_TRY(pz_plan_wanted(b->options, &wanted, err));
+  PZ_TRY(pz_plan_wanted(b->options, &b->wanted, err));
   PZ_TRY(pz_model_load(b->path, b->options, &b->model, err));
   timed(b, "import_and_optimise");
   PZ_TRY(check_interrupt(b, err));
-  PZ_TRY(pz_tuner_open(&b->tuner, b->options, &wanted, true, err));
-  wanted.choose = pz_tuner_choose;
-  wanted.choose_host = &b->tuner;
-  PZ_TRY(pz_plan_new(b->model.after, &wanted, &b->plan, err));
+  PZ_TRY(pz_tuner_open(&b->tuner, b->options, &b->wanted, true, err));
+  b->wanted.choose = pz_tuner_choose;
+  b->wanted.choose_host = &b->tuner;
+  PZ_TRY(pz_plan_new(b->model.after, &b->wanted, &b->plan, err));
   PZ_TRY(check_memory(b, err));
   timed(b, "plan");
-  PZ_TRY(measure(b, &wanted, err));
+  PZ_TRY(measure(b, err));
   pz_plan_settle(b->options, b->plan);
   b->emit = (pz_emit_options){.cc = b->options->cc,
                               .model = base_name(b->path),
@@ -184,18 +185,61 @@ static pz_status move_into_place(build *b, const char *network, pz_error *err) {
   return status;
 }
 
+static pz_status write_network(build *b, const char *emitting, const char *compiling, pz_error *err) {
+  PZ_TRY(stage(b, "writing C", b->done + 1, err));
+  PZ_TRY(pz_emit_source(b->plan, &b->emit, b->folder, err));
+  PZ_TRY(pz_emit_manifest(b->plan, &b->emit, NULL, b->folder, &b->manifest, err));
+  timed(b, emitting);
+  PZ_TRY(stage(b, "compiling C", b->done, err));
+  PZ_TRY(pz_emit_compile(b->plan, &b->emit, b->folder, err));
+  PZ_TRY(pz_emit_link(b->plan, &b->emit, b->folder, "network.so", err));
+  timed(b, compiling);
+  return PZ_OK;
+}
+
+/* ---- the error of the result ---- */
+
+static bool same_choices(const pz_plan *a, const pz_plan *b) {
+  for (pz_node_id n = 0; n < a->graph->n_nodes; n++)
+    if (a->choices[n].chosen != b->choices[n].chosen) return false;
+  return a->isa == b->isa;
+}
+
+static pz_status before_run(void *host, pz_error *err) {
+  build *b = host;
+  return stage(b, "measuring errors", b->done, err);
+}
+
+/* The bound on the error is one on the result's, and what becomes of layers' errors there depends on the network. So it is measured
+ * with the network that takes them to add up; where the plan is another one then, that network is made. */
+static pz_status weigh_errors(build *b, const char *network, pz_error *err) {
+  const int32_t n = b->model.after->n_nodes;
+  pz_plan *plan;
+  double *sensitivity = PZ_NEW(b->arena, double, (size_t)n + 1);
+  if (!sensitivity) return pz_fail_memory(err, "errors", (unsigned long long)n * sizeof *sensitivity);
+  if (b->plan->max_error <= 0 || b->tuner.effort == PZ_EFFORT_ESTIMATE || !pz_isa_supported(b->plan->isa))
+    return PZ_OK;
+  PZ_TRY(stage(b, "measuring errors", b->done + 1, err));
+  for (int32_t i = 0; i < n; i++) sensitivity[i] = 1;
+  PZ_TRY(pz_measure_sensitivity(b->plan, &b->wanted, network, before_run, b, sensitivity, err));
+  b->wanted.sensitivity = sensitivity;
+  PZ_TRY(pz_plan_new(b->model.after, &b->wanted, &plan, err));
+  pz_plan_settle(b->options, plan);
+  const bool same = same_choices(b->plan, plan);
+  pz_plan_free(b->plan);
+  b->plan = plan;
+  PZ_TRY(check_memory(b, err));
+  timed(b, "errors");
+  return same ? PZ_OK : write_network(b, "emit_again", "compile_again", err);
+}
+
 static pz_status make_network(build *b, pz_error *err) {
   const char *network = pz_arena_printf(b->arena, "%s/network.so", b->folder);
   if (!network) return pz_fail_memory(err, "a path", 64);
-  PZ_TRY(stage(b, "writing C", 2, err));
-  PZ_TRY(pz_emit_source(b->plan, &b->emit, b->folder, err));
-  PZ_TRY(pz_emit_manifest(b->plan, &b->emit, NULL, b->folder, &b->manifest, err));
-  timed(b, "emit");
-  PZ_TRY(stage(b, "compiling C", 3, err));
-  PZ_TRY(pz_emit_compile(b->plan, &b->emit, b->folder, err));
-  PZ_TRY(pz_emit_link(b->plan, &b->emit, b->folder, "network.so", err));
-  timed(b, "compile");
-  PZ_TRY(stage(b, "golden run", 4, err));
+  b->done = 1;
+  PZ_TRY(write_network(b, "emit", "compile", err));
+  PZ_TRY(weigh_errors(b, network, err));
+  PZ_TRY(stage(b, "golden run", STAGES - 1, err));
   PZ_TRY(add_golden(b, network, err));
   PZ_TRY(check_interrupt(b, err));
   PZ_TRY(pz_seal_network(b->arena, network, &b->seal, err));

@@ -9,7 +9,7 @@
 #define SAMPLES 32
 
 /* splitmix64 (Steele, Lea, Flood 2014), to floats uniform in [-1, 1). */
-static float next_uniform(uint64_t *state) {
+float pz_next_uniform(uint64_t *state) {
   uint64_t z = *state += 0x9e3779b97f4a7c15u;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
   z = (z ^ z >> 27) * 0x94d049bb133111ebu;
@@ -33,7 +33,7 @@ static pz_status fill(const pz_net *net, uint64_t seed, pz_patch *p, pz_error *e
     float *data = aligned_alloc(64, ((size_t)port.elements * 4 + 63) / 64 * 64);
     if (!data) return pz_fail_memory(err, "a patch", (unsigned long long)port.elements * 4);
     *(input ? &p->inputs[i] : &p->outputs[i - p->n_inputs]) = data;
-    for (int64_t k = 0; k < port.elements; k++) data[k] = input ? next_uniform(&state) : 0;
+    for (int64_t k = 0; k < port.elements; k++) data[k] = input ? pz_next_uniform(&state) : 0;
   }
   return PZ_OK;
 }

@@ -33,6 +33,8 @@ static void add_candidate(const pz_plan *plan, const pz_step *s, json_t *step) {
     json_object_set_new(step, "cost",
                         json_integer((json_int_t)(c->cost * plan->block * s->multiply_adds / all)));
   if (c && c->error > 0) json_object_set_new(step, "expected_error", json_real(c->error));
+  if (c && c->error > 0 && plan->sensitivity)
+    json_object_set_new(step, "expected_in_result", json_real(c->added));
   if (c && c->seconds > 0) json_object_set_new(step, "measured_ms", json_real(1e3 * c->seconds));
 }
 

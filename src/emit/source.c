@@ -76,6 +76,13 @@ static pz_status write_kernels(const writer *w, int32_t file, pz_error *err) {
   return write_text(w, pz_arena_printf(w->arena, "kernels_%02d.c", file), &t, err);
 }
 
+/* Those that a plan with more of them, written here before, has left. */
+static void remove_kernels(const writer *w, int32_t first) {
+  const char *path;
+  do path = pz_arena_printf(w->arena, "%s/kernels_%02d.c", w->folder, first++);
+  while (path && unlink(path) == 0);
+}
+
 static pz_status write_header(const writer *w, pz_error *err) {
   pz_text t = {0};
   pz_text_append(
@@ -353,6 +360,7 @@ static pz_status write_all(writer *w, pz_error *err) {
   PZ_TRY(pz_emit_instances(w->plan, w->arena, &w->instances, err));
   for (int i = 0; i < pz_embedded_header_count; i++) PZ_TRY(write_embedded(w, &pz_embedded_headers[i], err));
   for (int32_t i = 0; i < pz_emit_files(&w->instances); i++) PZ_TRY(write_kernels(w, i, err));
+  remove_kernels(w, pz_emit_files(&w->instances));
   PZ_TRY(write_header(w, err));
   PZ_TRY(write_network(w, err));
   const char *path = pz_arena_printf(w->arena, "%s/weights.bin", w->folder);

@@ -50,7 +50,7 @@ static double for_time(double saved, const pz_candidate *now, const pz_candidate
 /* ---- error ---- */
 
 /* Errors of layers are independent of each other: their squares add up. */
-static double squares(const pz_candidate *c) { return c->error * c->error; }
+static double squares(const pz_candidate *c) { return c->added * c->added; }
 
 /* What may be added to the square of the network's error. Less than 0: it is too large. */
 static double room_for_error(const pz_plan *plan) {
@@ -67,8 +67,8 @@ typedef enum givers { UNTIMED, TIMED, ALL } givers;
 static double smaller_error(const pz_plan *plan, const void *limits, const pz_candidate *now,
                             const pz_candidate *then) {
   const givers who = *(const givers *)limits;
-  if (then->error >= now->error) return 0;
-  if (who == UNTIMED && (now->seconds > 0 || now->error <= plan->layer_error / 2)) return 0;
+  if (then->added >= now->added) return 0;
+  if (who == UNTIMED && (now->seconds > 0 || now->added <= plan->layer_error / 2)) return 0;
   if (who == TIMED && (now->seconds <= 0 || then->seconds <= 0)) return 0;
   return for_time(squares(now) - squares(then), now, then);
 }

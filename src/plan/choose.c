@@ -59,6 +59,7 @@ static pz_status consider(pz_plan *plan, const pz_node *node, const pz_solver *s
     c.label = pz_arena_strdup(plan->arena, text);
     if (!c.label) return pz_fail_memory(err, "the plan", sizeof text);
   }
+  c.added = c.error * (plan->sensitivity ? plan->sensitivity[node - plan->graph->nodes] : 1);
   insert(choice, &c);
   return PZ_OK;
 }

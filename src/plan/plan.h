@@ -101,7 +101,8 @@ typedef struct pz_candidate {
   const struct pz_solver *solver;
   int32_t variant;
   double cost;       /* expected: multiply-adds of vectors at peak */
-  double error;      /* expected relative L2 error that the layer adds; 0: not known */
+  double error;      /* expected relative L2 error of the layer's result; 0: not known */
+  double added;      /* what of it the network's result is expected to have */
   double weights;    /* floats, packed; 0: all that the node could have are as large */
   double seconds;    /* of one run, as the chooser knows it; 0: not measured */
   const char *label; /* "Winograd F(4,4,4), batches of 24"; differs among the candidates of a node */
@@ -124,7 +125,9 @@ typedef struct pz_plan_options {
   int32_t block;    /* S; 0: the instruction set's vector width */
   bool exact;       /* only algorithms with the error of a direct sum */
   double max_error; /* relative L2 error that fast convolutions may add to the result; 0: PZ_MAX_ERROR */
-  bool unpacked;    /* weights of convolutions stay zero: for plans that are only timed */
+  const double *
+      sensitivity; /* by node: how much of a layer's relative error the result has; the caller's; NULL: all of it */
+  bool unpacked; /* weights of convolutions stay zero: for plans that are only timed */
   pz_slabs slabs;
   double memory;    /* bytes that packed weights and a run may take together; 0: any */
   double spare;     /* the part of all convolutions' time that may be given for smaller weights */
@@ -142,6 +145,7 @@ struct pz_plan {
   double memory, spare;
   /* layer_error: half of max_error, what one layer may have where many algorithms apply; pz_meet_error looks at all together. */
   double max_error, layer_error;   /* of the options; 0: exact, only direct sums */
+  const double *sensitivity;       /* of the options */
   const struct pz_solver **chosen; /* by node */
   int32_t *variant;                /* by node: of the chosen solver */
   pz_choice *choices;              /* by node */

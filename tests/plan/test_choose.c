@@ -294,15 +294,43 @@ static void test_error(void **state) {
   pz_graph_free(g);
 }
 
+/* Of a layer's error the bound counts what the result has. */
+static void test_sensitivity(void **state) {
+  (void)state;
+  static const struct {
+    double sensitivity[6]; /* of a, b, ... */
+    const char *halves;    /* who takes them by the times above, at 1e-5 */
+  } rows[] = {{{1, 1, 1, 1, 1, 1}, "ce"},
+              {{0.2, 0.2, 0.2, 0.2, 0.2, 0.2}, "abcdef"},
+              {{0.1, 0.1, 2, 0.1, 0.1, 0.1}, "abdef"},
+              {{0.1, 0.1, 1, 0.1, 1, 2}, "abcde"},
+              {{3, 3, 3, 3, 3, 3}, ""}};
+  pz_graph *g = chain();
+  pz_error err = {0};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    pz_plan *plan = NULL;
+    const pz_plan_options options = {
+        .isa = PZ_ISA_AMX, .max_error = 1e-5, .sensitivity = rows[i].sensitivity, .choose = by_time};
+    double sum = 0;
+    assert_int_equal(g->n_nodes, 6);
+    assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
+    for (pz_node_id n = 0; n < g->n_nodes; n++) {
+      const double e = pz_plan_candidate(plan, n)->error * rows[i].sensitivity[n];
+      sum += e * e;
+    }
+    assert_true(sum <= 1e-10);
+    assert_string_equal(halves_of(plan), rows[i].halves);
+    pz_plan_free(plan);
+  }
+  pz_graph_free(g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_error),
-      cmocka_unit_test(test_spare),
-      cmocka_unit_test(test_cheapest),
-      cmocka_unit_test(test_chosen_is_built),
-      cmocka_unit_test(test_exact_leaves_direct_sums),
-      cmocka_unit_test(test_problems),
-      cmocka_unit_test(test_refuses),
+      cmocka_unit_test(test_error),           cmocka_unit_test(test_sensitivity),
+      cmocka_unit_test(test_spare),           cmocka_unit_test(test_cheapest),
+      cmocka_unit_test(test_chosen_is_built), cmocka_unit_test(test_exact_leaves_direct_sums),
+      cmocka_unit_test(test_problems),        cmocka_unit_test(test_refuses),
       cmocka_unit_test(test_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

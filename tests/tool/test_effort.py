@@ -30,6 +30,11 @@ layer { name: "sum" type: "Eltwise" bottom: "data" bottom: "second" top: "sum" }
 layer { name: "relu" type: "ReLU" bottom: "sum" top: "sum" }
 """
 
+# Of what the second convolution makes the result has a hundredth.
+BRANCHES = CONV.replace('bottom: "first"', 'bottom: "data"') + """
+layer { name: "sum" type: "Eltwise" bottom: "first" bottom: "second" top: "sum" eltwise_param { coeff: 1 coeff: 0.01 } }
+"""
+
 
 def npy(shape, values):
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".encode()
@@ -106,6 +111,23 @@ class Effort(unittest.TestCase):
         self.assertTrue(any(row["problem"].endswith(" bias base relu") for row in rows), rows)
         result = self.pznet("verify", net, "--model", model, "-w", "init:1")
         self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_weighs_errors_by_what_the_result_has_of_them(self):
+        model, net = self.folder / "branches.prototxt", self.folder / "branches.so"
+        model.write_text(BRANCHES)
+        words = ["compile", model, "-w", "init:1", "--cc", CC, "-o", net, "--json"]
+        result = self.pznet(*words)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        parts = {s["layer"]: s["expected_in_result"] / s["expected_error"] for s in self.convolutions(json.loads(result.stdout))}
+        self.assertTrue(1.1 < parts["first"] < 2, parts)  # half as much again, for other inputs
+        self.assertTrue(0.011 < parts["second"] < 0.02, parts)
+        result = self.pznet("verify", net, "--model", model, "-w", "init:1")  # its weights are without noise again
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for without in (["--effort", "estimate"], ["--precision", "exact"]):
+            result = self.pznet(*words, *without)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            for step in self.convolutions(json.loads(result.stdout)):
+                self.assertNotIn("expected_in_result", step)
 
     def test_does_not_measure_again(self):
         again = self.compile("--json")

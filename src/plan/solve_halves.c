@@ -95,6 +95,26 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
  * way into the ring and out of the sums makes this what layers of bench/halves took, within a tenth but for the largest one. */
 #define PRODUCT 40.0
 #define VECTOR  30.0
+#define LINE    12.0 /* of weights that comes from level 3 or from memory */
+
+static double weight_floats(const pz_plan *plan, const pz_node *node) {
+  const int32_t *k = node->attr.conv.kernel;
+  const double in = (double)pz_block_count(shape_of(plan, node->in[PZ_CONV_X]).c, plan->block),
+               out = (double)pz_block_count(shape_of(plan, node->out[0]).c, plan->block);
+  return (m_of(plan, node) == 2 ? 4 : k[0]) * k[1] * k[2] * out * ceil(in / 2) * 2 * PZ_HALVES_FLOATS;
+}
+
+/* Where level 2 does not hold all weights, they are read for every m planes of results; where it does not hold those of two blocks
+ * out, for every two tiles of these. */
+static double lines_read(const pz_plan *plan, const pz_node *node) {
+  const pz_shape5 y = shape_of(plan, node->out[0]);
+  const double all = 4 * weight_floats(plan, node), half = (double)pz_conv_this_machine(plan).l2 / 2,
+               pairs = ceil((double)pz_block_count(y.c, plan->block) / 2),
+               planes = (double)y.n * ceil((double)y.s[0] / m_of(plan, node)),
+               tiles = ceil((double)y.s[1] * (double)y.s[2] / PZ_HALVES_TILE);
+  if (all <= half) return 0;
+  return all / 64 * planes * (all / pairs <= half ? 1 : ceil(tiles / 2));
+}
 
 static double cost(const pz_plan *plan, const pz_node *node) {
   const pz_shape5 y = shape_of(plan, node->out[0]);
@@ -102,20 +122,14 @@ static double cost(const pz_plan *plan, const pz_node *node) {
                 in = (int32_t)pz_block_count(shape_of(plan, node->in[PZ_CONV_X]).c, plan->block),
                 out = (int32_t)pz_block_count(y.c, plan->block);
   const double products = taps_of(node->attr.conv.kernel, m) * out * products_of(in) / 16;
-  return (double)(y.n * y.s[0] * y.s[1] * y.s[2]) * (products * PRODUCT + (m * in + out) * VECTOR);
+  return (double)(y.n * y.s[0] * y.s[1] * y.s[2]) * (products * PRODUCT + (m * in + out) * VECTOR) +
+         lines_read(plan, node) * LINE;
 }
 
 static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {
   const int32_t m = m_of(plan, node);
   snprintf(label, PZ_LABEL_TEXT, "bfloat16 halves%s", m == 2 ? ", F(2,3) along d" : "");
   *error = plan->sensitivity ? error_of(plan, node) : guessed_error_of(plan, node);
-}
-
-static double weight_floats(const pz_plan *plan, const pz_node *node) {
-  const int32_t *k = node->attr.conv.kernel;
-  const double in = (double)pz_block_count(shape_of(plan, node->in[PZ_CONV_X]).c, plan->block),
-               out = (double)pz_block_count(shape_of(plan, node->out[0]).c, plan->block);
-  return (m_of(plan, node) == 2 ? 4 : k[0]) * k[1] * k[2] * out * ceil(in / 2) * 2 * PZ_HALVES_FLOATS;
 }
 
 const pz_solver pz_solver_conv_halves = {.name = "bfloat16 halves",

@@ -55,7 +55,7 @@ typedef struct pz_compile_options {
   const char *const *input_shapes; /* "name=1x1x18x160x160", replacing the model's, fixing symbolic sizes; n_input_shapes of them */
   int32_t n_input_shapes;
   const char *precision; /* "default", or "exact": only algorithms with the rounding error of a direct sum */
-  double max_error; /* relative L2 error that fast convolutions may add to the result; 0: 1e-5. Smaller: fewer and smaller tiles */
+  double max_error; /* relative L2 error that fast convolutions may add to the result; 0: 1e-5. Smaller: slower (doc/tuning.md) */
   int32_t vector_block; /* S of the blocked layout; 0: the planner chooses */
   int64_t memory;       /* bytes that weights and a run may take together, or compiling fails; 0: any */
   const char *slabs;    /* chains of layers run slab by slab: "auto" (default): where that saves memory; "never"; "always" */

@@ -91,6 +91,9 @@ static void choice_table(const view *v, pz_text *out) {
       if (is_shown(v, choice, i)) candidate_line(choice, i, out);
   }
   if (v->tuner.note[0]) pz_text_printf(out, "%s\n", v->tuner.note);
+  if (v->tuner.asked != PZ_EFFORT_ESTIMATE && v->plan->max_error > 0)
+    pz_text_append(out, "errors count here in full; compiling measures how much of them the result has, "
+                        "and may choose others by that\n");
 }
 
 static json_t *choice_json(const pz_choice *choice) {

@@ -10,9 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NOISE                                                                                                \
-  0x1p-8 /* of weights: far above rounding errors, and small enough to have its effect in proportion */
-#define MARGIN  1.5 /* what other inputs than the one that is run may make of errors */
+#define NOISE   0x1p-8 /* of weights: far above rounding errors, and its effect still in proportion */
+#define MARGIN  1.5    /* what other inputs than the one that is run may make of errors */
 #define SECONDS 30
 
 typedef struct trial {

@@ -36,8 +36,8 @@ static void print_report(const char *network, const char *report) {
   }
   printf("%s: golden run %s", network, json_string_value(json_object_get(r, "golden")));
   if (layers)
-    printf("; %d tensors compared with the reference, largest relative error %.2e (allowed: in results %.0e, "
-           "before them %.0e)",
+    printf("; %d tensors compared with the reference, largest relative error %.2e (allowed: in results %.1e, "
+           "before them %.1e)",
            (int)json_integer_value(json_object_get(r, "compared")),
            json_number_value(json_object_get(r, "largest_relative_error")),
            json_number_value(json_object_get(r, "allowed_relative_error")),

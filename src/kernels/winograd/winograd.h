@@ -185,7 +185,7 @@ PZ_INLINE void pz_winograd_fetch_lines(const pz_winograd_shape *s, const pz_wino
 }
 
 /* What is fetched while a batch is multiplied: lines `rows` times of the next batch and `base_rows` times of this one's Base,
- * evenly over `calls`, the outer groups of all positions. */
+ * evenly over `calls`, the outer groups of all positions, and their parts. */
 typedef struct pz_winograd_ahead {
   const float *in, *base;
   int32_t calls, rows, due, base_rows, base_due;
@@ -383,7 +383,7 @@ PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winogra
   pz_winograd_ahead ahead = {
       .in = in,
       .base = base,
-      .calls = pz_winograd_points(s) * pz_conv_outer_groups(&s->product).count,
+      .calls = pz_winograd_points(s) * pz_conv_outer_groups(&s->product).count * pz_winograd_parts(s),
       .rows = b->next * pz_winograd_blocks(s->conv.in.c, PZ_S) * z.a0 * z.a1, /* at most */
       .base_rows = s->conv.base.c ? b->count * pz_winograd_blocks(s->conv.out.c, PZ_S) * z.m0 * z.m1 : 0,
       .next = {.index = next, .end = next + b->next, .d = -1},

@@ -24,6 +24,11 @@ pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wan
 /* The plan that the network file will have: where the options want the native instruction set, not AMX without need. */
 void pz_plan_settle(const pz_compile_options *options, pz_plan *plan);
 
+/* What has candidates with errors and times. */
+static inline bool pz_is_convolution(const pz_node *node) {
+  return node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV;
+}
+
 /* An ELF file, so no model. */
 pz_status pz_is_network(const char *path, bool *network, pz_error *err);
 

@@ -59,8 +59,6 @@ static void plan_table(const pz_plan *p, pz_text *out) {
                  4e-6 * (double)p->n_weights, 1e-6 * (double)pz_emit_arena_bytes(p));
 }
 
-static bool is_convolution(const pz_node *n) { return n->op == PZ_OP_CONV || n->op == PZ_OP_DECONV; }
-
 /* In the table: what the effort would time, what has a time, and the choice. */
 static bool is_shown(const view *v, const pz_choice *choice, int32_t i) {
   return i == choice->chosen || choice->candidates[i].seconds > 0 ||
@@ -85,7 +83,7 @@ static void choice_table(const view *v, pz_text *out) {
       "", "ms", "cost", "weights MB", "expected error");
   for (int32_t n = 0; n < g->n_nodes; n++) {
     const pz_choice *choice = &v->plan->choices[n];
-    if (!is_convolution(&g->nodes[n])) continue;
+    if (!pz_is_convolution(&g->nodes[n])) continue;
     pz_text_printf(out, "%s\n", g->nodes[n].name);
     for (int32_t i = 0; i < choice->n; i++)
       if (is_shown(v, choice, i)) candidate_line(choice, i, out);
@@ -113,7 +111,7 @@ static json_t *choice_json(const pz_choice *choice) {
 static json_t *choices_json(const pz_plan *plan) {
   json_t *all = json_array();
   for (int32_t n = 0; n < plan->graph->n_nodes; n++)
-    if (is_convolution(&plan->graph->nodes[n]))
+    if (pz_is_convolution(&plan->graph->nodes[n]))
       json_array_append_new(all, json_pack("{s:s, s:o}", "layer", plan->graph->nodes[n].name, "candidates",
                                            choice_json(&plan->choices[n])));
   return all;

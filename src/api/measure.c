@@ -98,8 +98,6 @@ static pz_status add_problem(session *s, pz_node_id n, pz_error *err) {
   return status;
 }
 
-static bool is_convolution(const pz_node *n) { return n->op == PZ_OP_CONV || n->op == PZ_OP_DECONV; }
-
 /* Those that are worth timing; of them those without times are left, the tuner counts all. */
 static void sift(session *s, double all) {
   const double least = s->tuner->effort == PZ_EFFORT_MEASURE ? SMALL_SHARE * all : 0;
@@ -118,7 +116,7 @@ static pz_status find_problems(session *s, pz_error *err) {
   s->problems = PZ_NEW(s->arena, problem, (size_t)g->n_nodes + 1);
   if (!s->problems) return pz_fail_memory(err, "problems to measure", (size_t)g->n_nodes * sizeof(problem));
   for (pz_node_id n = 0; n < g->n_nodes; n++) {
-    if (!is_convolution(&g->nodes[n])) continue;
+    if (!pz_is_convolution(&g->nodes[n])) continue;
     all += s->plan->choices[n].candidates[0].cost;
     PZ_TRY(add_problem(s, n, err));
   }

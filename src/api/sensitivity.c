@@ -25,12 +25,9 @@ typedef struct trial {
 
 /* ---- the plan with noise ---- */
 
-static bool is_convolution(const pz_node *node) { return node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV; }
-
 static bool has_choice(const pz_plan *plan, pz_node_id n) {
   const pz_choice *c = &plan->choices[n];
   double least = INFINITY, most = 0;
-  if (!is_convolution(&plan->graph->nodes[n])) return false;
   for (int32_t i = 0; i < c->n; i++) {
     least = fmin(least, c->candidates[i].error);
     most = fmax(most, c->candidates[i].error);
@@ -50,7 +47,7 @@ static void add_noise_to_all(pz_graph *g) {
   uint64_t random = PZ_GOLDEN_SEED;
   for (pz_tensor_id t = 0; t < g->n_tensors; t++)
     for (pz_node_id n = 0; n < g->n_nodes; n++)
-      if (is_convolution(&g->nodes[n]) && g->nodes[n].in[PZ_CONV_WEIGHT] == t) {
+      if (pz_is_convolution(&g->nodes[n]) && g->nodes[n].in[PZ_CONV_WEIGHT] == t) {
         add_noise(g, t, &random);
         break;
       }

@@ -9,51 +9,47 @@
  * bfloat16 artificial intelligence datatype for higher-precision computations": BFLOATx2). Relative L2 error of a layer of random
  * values: 4e-6, with m = 2 6e-6 (doc/kernels-conv.md). Infinities, and values that round to them, give NaN.
  *
- * Tiles of products are made by a unit of the core's own; the vector units are free meanwhile. So between the products of a
- * group of four tiles of sums, a few vectors at a time, what the next plane reads is split into halves (`pz_halves_split`), and the
- * group before is finished: bias, Base, activation (`pz_halves_finish`). */
+ * Before the products of a plane of results (of m), the inputs that they alone read are split into halves (`pz_halves_split`).
+ * Tiles of products are made by a unit of the core's own: between those of a group of four tiles of sums, a few vectors at a
+ * time, the group before is finished: bias, Base, activation (`pz_halves_finish`). */
 #ifndef PZ_KERNELS_CONV_HALVES_H
 #define PZ_KERNELS_CONV_HALVES_H
 
 #include "kernels/conv/epilogue.h"
 #include "kernels/conv/halves_shape.h"
+#include "kernels/winograd/transforms.h"
 
 /* Positions from the input that is split to the one that is fetched. */
 #define PZ_HALVES_AHEAD 64
 
 /* ---- halves of the inputs ---- */
 
-/* The inputs of a strip that are not split yet: `left` positions of a run; then those of planes `plane` .. `end` - 1 of the ring,
- * from row `row` of pair of blocks `pair` on. m = 2: the sum of two planes of inputs, the other one times `sign`. */
+/* The inputs of a strip that are not split yet: `left` positions of a run; then those of groups `group` .. `end` - 1, from row
+ * `row` of pair of blocks `pair` on. A group is a plane of inputs and of the ring; with m > 1, the m + 2 planes of inputs that make
+ * m + 2 of the ring. */
 typedef struct pz_halves_source {
-  const float *in, *from, *other; /* the strip's first input; the next ones */
+  const float *in, *from; /* the strip's first input; the next one, in the group's first plane */
   float *ring, *to;
-  int32_t left, plane, end, pair, row, rows, planes; /* rows and planes of the strip's inputs */
-  float sign;
+  int64_t planes_at[PZ_HALVES_MOST_POINTS]; /* from the group's first plane to each */
+  int32_t left, group, end, pair, row;
+  int32_t rows, planes; /* of the strip's inputs */
 } pz_halves_source;
 
-/* Splits of one plane of `rows` rows. */
-PZ_INLINE int64_t pz_halves_splits(const pz_conv_halves_shape *s, int32_t rows) {
-  return (int64_t)rows * pz_halves_pitch(s) * (pz_halves_pairs(s) + pz_halves_single(s));
-}
-
-/* The next run: a row, or, where no gap lies between rows, all of them. False: there is none. B^T of F(2, 3): d2 - d0, d2 + d1,
- * d2 - d1, d3 - d1; where there is no d3 the second result is not wanted. */
+/* The next run: a row, or, where no gap lies between rows, all of them. False: there is none. Of a last group whose last planes
+ * are missing, the last one there is stands for these: results that they alone make are not wanted. */
 PZ_INLINE int pz_halves_next_run(const pz_conv_halves_shape *s, pz_halves_source *x) {
-  const int32_t pitch = pz_halves_pitch(s), whole = s->conv.in.stride_h == pitch * PZ_HALVES_TILE;
+  const int32_t pitch = pz_halves_pitch(s), whole = s->conv.in.stride_h == pitch * PZ_HALVES_TILE,
+                points = pz_halves_points(s);
   if (x->row == x->rows) x->row = 0, ++x->pair;
-  if (x->pair == pz_halves_pairs(s) + pz_halves_single(s)) x->pair = 0, ++x->plane;
-  if (x->plane >= x->end) return 0;
-  const int64_t at = 2 * x->pair * s->conv.in.stride_c + x->row * s->conv.in.stride_h;
-  const int32_t first = x->plane / 4 * 2, point = x->plane % 4, last = x->planes - 1 - first;
-  if (s->m == 1) x->from = x->other = x->in + x->plane * s->conv.in.stride_d + at;
-  else {
-    x->from = x->in + (first + (point < 3 ? 2 : last < 3 ? last : 3)) * s->conv.in.stride_d + at;
-    x->other = x->in + (first + (point > 0)) * s->conv.in.stride_d + at;
-    x->sign = point == 1 ? 1.0f : -1.0f;
-  }
-  x->to = x->ring + x->plane % pz_halves_ring(s) * pz_halves_plane(s) + 2 * x->pair * pz_halves_piece(s) +
-          (int64_t)x->row * pitch * PZ_HALVES_TILE;
+  if (x->pair == pz_halves_pairs(s) + pz_halves_single(s)) x->pair = 0, ++x->group;
+  if (x->group >= x->end) return 0;
+  const int32_t first = x->group * s->m, last = x->planes - 1 - first;
+  PZ_UNROLL for (int32_t i = 0; i < points; ++i) x->planes_at[i] =
+      (i < last ? i : last) * s->conv.in.stride_d;
+  x->from =
+      x->in + first * s->conv.in.stride_d + 2 * x->pair * s->conv.in.stride_c + x->row * s->conv.in.stride_h;
+  x->to = x->ring + x->group * points % pz_halves_ring(s) * pz_halves_plane(s) +
+          2 * x->pair * pz_halves_piece(s) + (int64_t)x->row * pitch * PZ_HALVES_TILE;
   x->left = whole ? x->rows * pitch : pitch;
   x->row = whole ? x->rows : x->row + 1;
   return 1;
@@ -72,49 +68,60 @@ PZ_INLINE __m512 pz_halves_high(__m512i x) {
                        _mm512_set1_epi32((int)0xffff0000)));
 }
 
-/* Block `block` of the pair at the next position. */
-PZ_INLINE __m512 pz_halves_input(const pz_conv_halves_shape *s, const pz_halves_source *x, int32_t block) {
-  const __m512 from = _mm512_load_ps(x->from + block * s->conv.in.stride_c);
-  if (s->m == 1) return from;
-  return _mm512_fmadd_ps(_mm512_load_ps(x->other + block * s->conv.in.stride_c), _mm512_set1_ps(x->sign),
-                         from);
+/* Block `block` of the pair at the next position, in all planes of the group: B^T of F(m, 3) along the depth. */
+PZ_INLINE void pz_halves_inputs(const pz_conv_halves_shape *s, const pz_halves_source *x, int32_t block,
+                                pz_v to[PZ_HALVES_MOST_POINTS]) {
+  PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) to[i] =
+      pz_v_load(x->from + x->planes_at[i] + block * s->conv.in.stride_c);
+  if (s->m > 1) pz_winograd_forward(s->m, 3, to, 1);
 }
 
 PZ_INLINE void pz_halves_split_pair(const pz_conv_halves_shape *s, const pz_halves_source *x) {
-  const __m512 low = pz_halves_input(s, x, 0), high = pz_halves_input(s, x, 1);
-  const __m512i first = (__m512i)_mm512_cvtne2ps_pbh(high, low);
-  const __m512 rest_low = _mm512_sub_ps(low, pz_halves_low(first)),
-               rest_high = _mm512_sub_ps(high, pz_halves_high(first));
-  _mm512_store_si512(x->to, first);
-  _mm512_store_si512(x->to + pz_halves_piece(s), (__m512i)_mm512_cvtne2ps_pbh(rest_high, rest_low));
+  pz_v low[PZ_HALVES_MOST_POINTS], high[PZ_HALVES_MOST_POINTS];
+  pz_halves_inputs(s, x, 0, low);
+  pz_halves_inputs(s, x, 1, high);
+  PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
+    float *to = x->to + i * pz_halves_plane(s);
+    const __m512i first = (__m512i)_mm512_cvtne2ps_pbh((__m512)high[i], (__m512)low[i]);
+    const __m512 rest_low = _mm512_sub_ps((__m512)low[i], pz_halves_low(first)),
+                 rest_high = _mm512_sub_ps((__m512)high[i], pz_halves_high(first));
+    _mm512_store_si512(to, first);
+    _mm512_store_si512(to + pz_halves_piece(s), (__m512i)_mm512_cvtne2ps_pbh(rest_high, rest_low));
+  }
 }
 /* Of 16 maps: each map's second half and first half side by side. */
 PZ_INLINE void pz_halves_split_single(const pz_conv_halves_shape *s, const pz_halves_source *x) {
-  const __m512 all = pz_halves_input(s, x, 0);
-  const __m512 first = pz_halves_low(_mm512_castsi256_si512((__m256i)_mm512_cvtneps_pbh(all)));
-  const __m512i rest = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(_mm512_sub_ps(all, first)));
-  _mm512_store_si512(x->to, _mm512_or_si512(_mm512_castps_si512(first), rest));
+  pz_v all[PZ_HALVES_MOST_POINTS];
+  pz_halves_inputs(s, x, 0, all);
+  PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
+    const __m512 first = pz_halves_low(_mm512_castsi256_si512((__m256i)_mm512_cvtneps_pbh((__m512)all[i])));
+    const __m512i rest =
+        _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(_mm512_sub_ps((__m512)all[i], first)));
+    _mm512_store_si512(x->to + i * pz_halves_plane(s), _mm512_or_si512(_mm512_castps_si512(first), rest));
+  }
 }
 
 /* One position. False: there is none. */
 PZ_INLINE int pz_halves_split(const pz_conv_halves_shape *s, pz_halves_source *x) {
   if (__builtin_expect(!x->left, 0) && !pz_halves_next_run(s, x)) return 0;
-  __builtin_prefetch(x->from + PZ_HALVES_AHEAD * PZ_S, 0, 2);
-  __builtin_prefetch(x->from + PZ_HALVES_AHEAD * PZ_S + s->conv.in.stride_c, 0, 2);
+  PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
+    __builtin_prefetch(x->from + x->planes_at[i] + PZ_HALVES_AHEAD * PZ_S, 0, 2);
+    __builtin_prefetch(x->from + x->planes_at[i] + PZ_HALVES_AHEAD * PZ_S + s->conv.in.stride_c, 0, 2);
+  }
   if (!pz_halves_single(s) || x->pair < pz_halves_pairs(s)) pz_halves_split_pair(s, x);
   else pz_halves_split_single(s, x);
-  x->from += PZ_S, x->other += PZ_S, x->to += PZ_HALVES_TILE, --x->left;
+  x->from += PZ_S, x->to += PZ_HALVES_TILE, --x->left;
   return 1;
 }
 
 /* ---- results ---- */
 
 /* Sums of a group of tiles that are not finished: 2 tiles x 2 blocks out or 4 tiles x 1, at all points. `left` vectors of a run,
- * of block out `block` and the strip's plane d + `o`; then from vector `at` of the group on. */
+ * of block out `block`; then from vector `at` of the group on. */
 typedef struct pz_halves_sums {
   const float *sums, *from;
   int32_t blocks, first, block, rows;   /* blocks out, the first, the run's; rows of the strip */
-  int32_t left, at, o, planes;          /* planes of results: m, or 1 at the end */
+  int32_t left, at, planes;             /* planes of results: m, or fewer at the end */
   int32_t tile, tiles;                  /* the group's first tile; those of the strip's plane */
   int64_t plane, base_plane, out, base; /* offsets: of the strip's plane d, of the run */
 } pz_halves_sums;
@@ -129,11 +136,9 @@ PZ_INLINE int32_t pz_halves_tile_at(const pz_conv_halves_shape *s, int32_t i) {
 PZ_INLINE int pz_halves_next_results(const pz_conv_halves_shape *s, pz_halves_sums *x) {
   const pz_conv_direct_shape *c = &s->conv;
   const int32_t pitch = pz_halves_pitch(s);
-  for (;;) {
-    const int32_t sum = x->at / PZ_HALVES_TILE % 4, rest = x->at % PZ_HALVES_TILE,
+  while (x->at < 4 * PZ_HALVES_TILE && x->planes) {
+    const int32_t sum = x->at / PZ_HALVES_TILE, rest = x->at % PZ_HALVES_TILE,
                   tile = x->tile + sum / x->blocks;
-    x->o = x->at / (4 * PZ_HALVES_TILE);
-    if (x->o >= x->planes) return 0;
     const int32_t at = pz_halves_tile_at(s, tile) + rest, h = at / pitch, w = at % pitch;
     const int32_t in_tile = PZ_HALVES_TILE - rest, in_row = (w < c->out.w ? c->out.w : pitch) - w,
                   n = in_tile < in_row || !s->flat ? in_tile : in_row;
@@ -142,27 +147,26 @@ PZ_INLINE int pz_halves_next_results(const pz_conv_halves_shape *s, pz_halves_su
     if (w >= c->out.w || h >= x->rows || tile >= x->tiles) continue;
     x->left = n < in_row ? n : in_row;
     x->block = x->first + sum % x->blocks;
-    x->out = x->plane + x->o * c->out.stride_d + h * c->out.stride_h + w * c->out.stride_w +
-             x->block * c->out.stride_c;
+    x->out = x->plane + h * c->out.stride_h + w * c->out.stride_w + x->block * c->out.stride_c;
     if (c->base.c)
-      x->base = x->base_plane + x->o * c->base.stride_d + h * c->base.stride_h + w * c->base.stride_w +
-                x->block * c->base.stride_c;
+      x->base = x->base_plane + h * c->base.stride_h + w * c->base.stride_w + x->block * c->base.stride_c;
     return 1;
   }
+  return 0;
 }
 
-/* A^T of F(2, 3): y0 + y1 + y2, y1 - y2 + y3. */
-PZ_INLINE pz_v pz_halves_sum(const pz_conv_halves_shape *s, const pz_halves_sums *x) {
-  const int32_t point = 4 * PZ_HALVES_FLOATS;
-  if (s->m == 1) return pz_v_load(x->from);
-  const pz_v y1 = pz_v_load(x->from + point), y2 = pz_v_load(x->from + 2 * point);
-  return x->o ? y1 - y2 + pz_v_load(x->from + 3 * point) : y1 + y2 + pz_v_load(x->from);
-}
-
-/* One vector. False: there is none. */
+/* One position: m vectors of results, A^T of F(m, 3) along the depth. False: there is none. */
 PZ_INLINE int pz_halves_finish(const pz_conv_halves_shape *s, const pz_conv_ends *e, pz_halves_sums *x) {
+  pz_v y[PZ_HALVES_MOST_POINTS];
   if (__builtin_expect(!x->left, 0) && !pz_halves_next_results(s, x)) return 0;
-  pz_conv_store_sum(&s->conv, e, x->block, x->out, x->base, pz_halves_sum(s, x));
+  PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) y[i] =
+      pz_v_load(x->from + i * 4 * PZ_HALVES_FLOATS);
+  if (s->m > 1) pz_winograd_back(s->m, 3, y, 1);
+  PZ_UNROLL for (int32_t o = 0; o < s->m; ++o) {
+    if (o && o >= x->planes) break;
+    pz_conv_store_sum(&s->conv, e, x->block, x->out + o * s->conv.out.stride_d,
+                      x->base + o * s->conv.base.stride_d, y[o]);
+  }
   x->from += PZ_S, x->out += s->conv.out.stride_w, x->base += s->conv.base.stride_w, --x->left;
   return 1;
 }
@@ -175,20 +179,18 @@ PZ_INLINE int pz_halves_finish(const pz_conv_halves_shape *s, const pz_conv_ends
 
 #define PZ_HALVES_LOAD(tile, at) _tile_loadd(tile, at, 64)
 
-/* What is done beside the products: so many vectors after each two of them, in parts of 1024. */
+/* What is done beside the products: so many positions are finished after each two of them, in parts of 1024. */
 typedef struct pz_halves_beside {
-  pz_halves_source source;
   pz_halves_sums sums;
   const pz_conv_ends *ends;
-  int32_t splits, finishes, due_splits, due_finishes;
+  int32_t finishes, due;
   int32_t steps;
   float *nobody; /* a tile that is not read */
 } pz_halves_beside;
 
 PZ_INLINE void pz_halves_do_beside(const pz_conv_halves_shape *s, pz_halves_beside *b) {
-  b->due_finishes += b->finishes, b->due_splits += b->splits;
-  PZ_ROLL for (; b->due_finishes >= 1024; b->due_finishes -= 1024) pz_halves_finish(s, b->ends, &b->sums);
-  PZ_ROLL for (; b->due_splits >= 1024; b->due_splits -= 1024) pz_halves_split(s, &b->source);
+  b->due += b->finishes;
+  PZ_ROLL for (; b->due >= 1024; b->due -= 1024) pz_halves_finish(s, b->ends, &b->sums);
 }
 
 /* Two products, and what is done beside them. */
@@ -306,13 +308,13 @@ PZ_INLINE void pz_halves_finish_all(const pz_conv_halves_shape *s, pz_halves_bes
   PZ_ROLL while (pz_halves_finish(s, b->ends, &b->sums)) continue;
 }
 
-/* All tiles of the strip's planes d .. d + m - 1 by the blocks out block .. block + blocks - 1. turn: which buffer of sums is
+/* All tiles of the strip's planes d .. d + m - 1, which plane `plane` of the ring and those behind it make, by the blocks out block ..
+ * block + blocks - 1. turn: which buffer of sums is
  * free. */
 PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_strip *t, int32_t blocks,
-                                int32_t block, int32_t d, const float *ring, const float *weights,
-                                float *sums, int32_t *turn, pz_halves_beside *b) {
+                                int32_t block, int32_t d, int32_t plane, const float *ring,
+                                const float *weights, float *sums, int32_t *turn, pz_halves_beside *b) {
   const int32_t tiles = pz_halves_tiles(s, t->rows), each = 4 / blocks, points = pz_halves_points(s);
-  const int32_t plane = d / s->m * points;
   const pz_conv_direct_shape *c = &s->conv;
   PZ_ROLL for (int32_t i = 0; i < tiles; i += each) {
     float *to = sums + *turn * points * 4 * PZ_HALVES_FLOATS;
@@ -334,40 +336,31 @@ PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_s
   }
 }
 
-/* How often beside each pair of products, in parts of 1024, so that `jobs` are done in `steps`. */
-PZ_INLINE int32_t pz_halves_rate(int64_t jobs, int64_t steps) {
-  return (int32_t)((1024 * jobs + steps - 1) / steps);
-}
-
 PZ_INLINE void pz_halves_run_strip(const pz_conv_halves_shape *s, const pz_halves_strip *t, const float *in,
                                    const float *weights, const pz_conv_ends *ends, float *ring) {
   const pz_conv_direct_shape *c = &s->conv;
-  const int32_t outer = t->end - t->begin, rows = t->rows + pz_halves_reach(s, 1);
-  const int32_t step = pz_halves_points(s), tiles = pz_halves_tiles(s, t->rows),
-                all = (t->planes + s->m - 1) / s->m * step + pz_halves_sources(s) - step;
+  const int32_t outer = t->end - t->begin;
   float *sums = ring + pz_halves_ring(s) * pz_halves_plane(s);
-  const int64_t groups = (int64_t)((tiles + 1) / 2) * (outer / 2) + (int64_t)((tiles + 3) / 4) * (outer % 2);
+  pz_halves_source source = {.in = in + t->n * c->in.stride_n + (t->d - c->pad[0]) * c->in.stride_d +
+                                   (t->h - c->pad[1]) * c->in.stride_h - c->pad[2] * c->in.stride_w,
+                             .ring = ring,
+                             .rows = t->rows + pz_halves_reach(s, 1),
+                             .planes = t->planes + pz_halves_reach(s, 0),
+                             .end = s->m == 1 ? pz_halves_reach(s, 0) : 0};
   pz_halves_beside b = {.ends = ends,
                         .sums = {.blocks = 1},
-                        .nobody = sums + 8 * pz_halves_points(s) * PZ_HALVES_FLOATS,
-                        .source = {.in = in + t->n * c->in.stride_n + (t->d - c->pad[0]) * c->in.stride_d +
-                                         (t->h - c->pad[1]) * c->in.stride_h - c->pad[2] * c->in.stride_w,
-                                   .ring = ring,
-                                   .rows = rows,
-                                   .planes = t->planes + pz_halves_reach(s, 0),
-                                   .end = pz_halves_sources(s)}};
+                        .finishes = (4 * PZ_HALVES_TILE * 1024 - 1) / pz_halves_steps(s) + 1,
+                        .nobody = sums + 8 * pz_halves_points(s) * PZ_HALVES_FLOATS};
   int32_t turn = 0;
-  PZ_ROLL while (pz_halves_split(s, &b.source)) continue;
-  b.splits = pz_halves_rate(step * pz_halves_splits(s, rows), groups * pz_halves_steps(s));
-  b.finishes = pz_halves_rate(s->m * 4 * PZ_HALVES_TILE, pz_halves_steps(s));
   PZ_ROLL for (int32_t d = 0; d < t->planes; d += s->m) {
-    b.source.end = b.source.end + step < all ? b.source.end + step : all;
+    const int32_t plane = s->m == 1 ? d : 0;
     const float *w = weights + t->begin * pz_halves_block_weights(s);
+    ++source.end;
+    PZ_ROLL while (pz_halves_split(s, &source)) continue;
     PZ_ROLL for (int32_t j = t->begin; j + 1 < t->end; j += 2, w += 2 * pz_halves_block_weights(s))
-        pz_halves_blocks(s, t, 2, j, d, ring, w, sums, &turn, &b);
+        pz_halves_blocks(s, t, 2, j, d, plane, ring, w, sums, &turn, &b);
     if (pz_halves_out_blocks(s) % 2 && outer % 2)
-      pz_halves_blocks(s, t, 1, t->end - 1, d, ring, w, sums, &turn, &b);
-    PZ_ROLL while (pz_halves_split(s, &b.source)) continue;
+      pz_halves_blocks(s, t, 1, t->end - 1, d, plane, ring, w, sums, &turn, &b);
   }
   pz_halves_finish_all(s, &b);
 }

@@ -1,12 +1,11 @@
 /* halves_shape.h: a direct convolution of stride 1 whose factors are sums of two bfloat16 numbers (halves.h), and what follows
  * from it. Plain C: the compiler half includes it too.
  *
- * Along the depth it is the sum itself (m = 1), or minimal filtering F(2, 3) (m = 2; winograd/points.h), which takes four
- * planes of inputs, transformed along the depth, for two of results, with products of a 1 x kh x kw kernel each.
+ * Along the depth it is the sum itself (m = 1), or minimal filtering F(m, 3) (m = 2 or 4; winograd/points.h), which takes m + 2
+ * planes of inputs, transformed along the depth, for m of results, with products of a 1 x kh x kw kernel each.
  *
  * Strips. `rows` rows of results over `planes` planes are a unit of work. A ring holds the planes that results are made of, as
- * halves: with m = 1 those of the inputs that a plane of results reads, and the next one; with m = 2 the four of two planes
- * of results, and the next four. Of each position there are lines of 64 bytes, in pieces. A piece is, at all positions of a plane
+ * halves: with m = 1 those of the inputs that a plane of results reads, else the m + 2 of m planes of results. Of each position there are lines of 64 bytes, in pieces. A piece is, at all positions of a plane
  * one behind the other, the first or the second halves of 32 maps (two blocks), or both halves of the 16 of a last block without
  * a partner. Positions are numbered row by row with the border on the right, `pitch` a row, so that a tap reads those of a tile
  * at a fixed distance.
@@ -20,14 +19,15 @@
 #include "kernels/conv/shape.h"
 
 enum {
-  PZ_HALVES_TILE = 16,   /* positions, and maps, of a tile of sums; floats of a line */
-  PZ_HALVES_FLOATS = 256 /* of a tile of sums or of weights, 1 KiB */
+  PZ_HALVES_TILE = 16,    /* positions, and maps, of a tile of sums; floats of a line */
+  PZ_HALVES_FLOATS = 256, /* of a tile of sums or of weights, 1 KiB */
+  PZ_HALVES_MOST_POINTS = 6
 };
 
 typedef struct pz_conv_halves_shape {
   pz_conv_direct_shape
       conv;  /* stride, groups, phases 1; in and out of block 16; kb, rw, rh, c_chunk are not used */
-  int32_t m; /* 1; or 2, where kernel[0] is 3 and dilation[0] 1: planes of results that are made together */
+  int32_t m; /* planes of results that are made together: 1; 2 or 4 where kernel[0] is 3 and dilation[0] 1 */
   int32_t rows, planes; /* of a strip; planes are a multiple of m */
   int32_t
       parts; /* at most as many as pairs of blocks out, which are cut into them: units of work, each with a ring of its own */
@@ -54,18 +54,16 @@ PZ_INLINE int64_t pz_halves_positions(const pz_conv_halves_shape *s) {
   const int64_t pitch = pz_halves_pitch(s), rows = s->rows + pz_halves_reach(s, 1);
   return rows * pitch + PZ_HALVES_TILE;
 }
-/* Sums that a result is made of; planes of the ring from those that m planes of results are made of to those of the next m. */
-PZ_INLINE int32_t pz_halves_points(const pz_conv_halves_shape *s) { return s->m == 2 ? 4 : 1; }
-/* Planes of the ring that m planes of results are made of. */
-PZ_INLINE int32_t pz_halves_sources(const pz_conv_halves_shape *s) {
-  return s->m == 2 ? 4 : pz_halves_reach(s, 0) + 1;
-}
+/* Sums that m results are made of. */
+PZ_INLINE int32_t pz_halves_points(const pz_conv_halves_shape *s) { return s->m == 1 ? 1 : s->m + 2; }
+/* Planes of the ring. */
 PZ_INLINE int32_t pz_halves_ring(const pz_conv_halves_shape *s) {
-  return pz_halves_sources(s) + pz_halves_points(s);
+  return s->m == 1 ? pz_halves_reach(s, 0) + 1 : s->m + 2;
 }
+
 /* Taps of each sum along the depth. */
 PZ_INLINE int32_t pz_halves_taps_d(const pz_conv_halves_shape *s) {
-  return s->m == 2 ? 1 : s->conv.kernel[0];
+  return s->m == 1 ? s->conv.kernel[0] : 1;
 }
 
 PZ_INLINE int32_t pz_halves_in_blocks(const pz_conv_halves_shape *s) { return (s->conv.in.c + 15) / 16; }

@@ -32,7 +32,7 @@ static inline uint16_t pz_halves_of(float x, int32_t second) {
   return (uint16_t)(bits >> 16);
 }
 
-/* The weight at tap (d, h, w), or, with F(2, 3) along the depth, at point d: G g, G's rows in points.h. */
+/* The weight at tap (d, h, w), or, with F(m, 3) along the depth, at point d: G g, G's rows in points.h. */
 static inline float pz_halves_weight(const pz_conv_halves_shape *s, const float *weights, int32_t block,
                                      int32_t lane, int32_t c, int32_t d, int32_t hw) {
   const int32_t plane = s->conv.kernel[1] * s->conv.kernel[2];
@@ -40,7 +40,7 @@ static inline float pz_halves_weight(const pz_conv_halves_shape *s, const float 
   double sum = 0;
   if (c >= s->conv.in.c) return 0.0f;
   if (s->m == 1) return pz_conv_weight_at(&s->conv, weights, block, lane, c, d * plane + hw);
-  pz_winograd_weight_row(2, 3, d, row);
+  pz_winograd_weight_row(s->m, 3, d, row);
   for (int32_t k = 0; k < 3; ++k)
     sum += pz_rational_value(row[k]) *
            (double)pz_conv_weight_at(&s->conv, weights, block, lane, c, k * plane + hw);
@@ -82,9 +82,9 @@ static inline void pz_halves_pack(const pz_conv_halves_shape *s, const float *we
 /* So many units of work are wanted, for workers to share. */
 #define PZ_HALVES_UNITS 16
 
-/* Strips whose ring takes half of level 2; all of it where weights would not stay there anyway. */
+/* Strips whose ring takes a third of level 2; where weights would not stay there anyway, more than it, so that they are read less often. */
 static inline void pz_halves_cut_rows(pz_conv_halves_shape *s, const pz_conv_machine *m) {
-  const int64_t far = 4 * pz_halves_weight_floats(s) > m->l2 / 2, most = far ? m->l2 : m->l2 / 2;
+  const int64_t far = 4 * pz_halves_weight_floats(s) > m->l2 / 2, most = far ? 3 * m->l2 : m->l2 / 3;
   s->rows = s->conv.out.h;
   while (s->rows > 1 && 4 * pz_halves_ring(s) * pz_halves_plane(s) > most) --s->rows;
   const int32_t strips = (s->conv.out.h + s->rows - 1) / s->rows;

@@ -20,7 +20,7 @@
 #include "kernels/winograd/transforms.h"
 
 /* Positions from the input that is split to the one that is fetched. */
-#define PZ_HALVES_AHEAD 64
+#define PZ_HALVES_AHEAD 16
 
 /* ---- halves of the inputs ---- */
 
@@ -105,8 +105,8 @@ PZ_INLINE void pz_halves_split_single(const pz_conv_halves_shape *s, const pz_ha
 PZ_INLINE int pz_halves_split(const pz_conv_halves_shape *s, pz_halves_source *x) {
   if (__builtin_expect(!x->left, 0) && !pz_halves_next_run(s, x)) return 0;
   PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
-    __builtin_prefetch(x->from + x->planes_at[i] + PZ_HALVES_AHEAD * PZ_S, 0, 2);
-    __builtin_prefetch(x->from + x->planes_at[i] + PZ_HALVES_AHEAD * PZ_S + s->conv.in.stride_c, 0, 2);
+    __builtin_prefetch(x->from + x->planes_at[i] + PZ_HALVES_AHEAD * PZ_S, 0, 3);
+    __builtin_prefetch(x->from + x->planes_at[i] + PZ_HALVES_AHEAD * PZ_S + s->conv.in.stride_c, 0, 3);
   }
   if (!pz_halves_single(s) || x->pair < pz_halves_pairs(s)) pz_halves_split_pair(s, x);
   else pz_halves_split_single(s, x);

@@ -7,9 +7,10 @@
  * Each factor is the sum of two bfloat16 numbers, the nearest to it and the nearest to what is left, which hold 16 to 17 bits of
  * its 24; three of the four products of halves are summed in single precision (Henry, Tang, Heinecke 2019, "Leveraging the
  * bfloat16 artificial intelligence datatype for higher-precision computations": BFLOATx2). Relative L2 error of a layer of random
- * values: 4e-6, with m = 2 6e-6 (doc/kernels-conv.md). Infinities, and values that round to them, give NaN.
+ * values: 4e-6, with m = 2 6e-6, with m = 4 1e-5 (doc/kernels-conv.md). Infinities, and values that round to them, give NaN.
  *
- * Before the products of a plane of results (of m), the inputs that they alone read are split into halves (`pz_halves_split`).
+ * Before the products of a plane of results the one of inputs that was not read yet is split into halves, with m > 1 all that the m
+ * planes of results read (`pz_halves_split`).
  * Tiles of products are made by a unit of the core's own: between those of a group of four tiles of sums, a few vectors at a
  * time, the group before is finished: bias, Base, activation (`pz_halves_finish`). */
 #ifndef PZ_KERNELS_CONV_HALVES_H
@@ -309,8 +310,7 @@ PZ_INLINE void pz_halves_finish_all(const pz_conv_halves_shape *s, pz_halves_bes
 }
 
 /* All tiles of the strip's planes d .. d + m - 1, which plane `plane` of the ring and those behind it make, by the blocks out block ..
- * block + blocks - 1. turn: which buffer of sums is
- * free. */
+ * block + blocks - 1. turn: which buffer of sums is free. */
 PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_strip *t, int32_t blocks,
                                 int32_t block, int32_t d, int32_t plane, const float *ring,
                                 const float *weights, float *sums, int32_t *turn, pz_halves_beside *b) {

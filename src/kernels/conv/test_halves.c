@@ -263,11 +263,11 @@ static bool sees(const pz_conv_direct_shape *s, int i, int32_t at, int32_t from)
   return tap >= 0 && tap % s->dilation[i] == 0 && tap / s->dilation[i] < s->kernel[i];
 }
 
-/* Whether one of the planes of results that are made together with `at` does. */
+/* Whether one of the planes of results that are made together with `at` does. (F(2, 3) reads for a result what the sum reads.) */
 static bool reaches(const pz_conv_halves_shape *s, int32_t at, int32_t from) {
+  const int32_t together = s->m == 4 ? 4 : 1, first = at / together * together;
   bool any = false;
-  for (int32_t d = at / s->m * s->m; d < at / s->m * s->m + s->m && d < s->conv.out.d; ++d)
-    any |= sees(&s->conv, 0, d, from);
+  for (int32_t d = first; d < first + together && d < s->conv.out.d; ++d) any |= sees(&s->conv, 0, d, from);
   return any;
 }
 

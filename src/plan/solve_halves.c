@@ -86,8 +86,9 @@ static pz_shape5 shape_of(const pz_plan *plan, pz_tensor_id id) {
 }
 
 #define FEW_MAPS 12 /* fewer leave most of a line empty */
-#define ATTENUATED                                                                                           \
-  0.5 /* so much of its error, and less, a result may have: pz_meet_error knows, or takes it out */
+/* Of a layer's error the result may have so much, or less: pz_meet_error knows, or takes the candidate out. */
+#define ATTENUATED 0.5
+
 static bool applies(const pz_plan *plan, const pz_node *node) {
   const pz_attr_conv *a = &node->attr.conv;
   const int32_t m = m_of(plan, node);

@@ -5,7 +5,8 @@
  * planes of inputs, transformed along the depth, for m of results, with products of a 1 x kh x kw kernel each.
  *
  * Strips. `rows` rows of results over `planes` planes are a unit of work. A ring holds the planes that results are made of, as
- * halves: with m = 1 those of the inputs that a plane of results reads, else the m + 2 of m planes of results. Of each position there are lines of 64 bytes, in pieces. A piece is, at all positions of a plane
+ * halves: with m = 1 those of the inputs that a plane of results reads, else the m + 2 of m planes of results. Of each position
+ * there are lines of 64 bytes, in pieces. A piece is, at all positions of a plane
  * one behind the other, the first or the second halves of 32 maps (two blocks), or both halves of the 16 of a last block without
  * a partner. Positions are numbered row by row with the border on the right, `pitch` a row, so that a tap reads those of a tile
  * at a fixed distance.

@@ -133,15 +133,17 @@ static pz_status build_eltwise(pz_plan *plan, const pz_node *node, pz_step *step
   pz_storage out;
   PZ_TRY(pz_output_storage(plan, node->out[0], PZ_PLAIN, &out, err));
   for (int32_t done = 0; done < node->n_in;) {
+    const bool chained = done > 0; /* and cut into other rows: a worker reads what another one wrote */
     operands o = {.n = y->rank};
     memcpy(o.size, y->dim, sizeof o.size);
-    if (done) o.at[0] = out.at, o.coeff[0] = 1, set_strides(&o, o.inputs++, y);
+    if (chained) o.at[0] = out.at, o.coeff[0] = 1, set_strides(&o, o.inputs++, y);
     for (; done < node->n_in && o.inputs < MOST_INPUTS; done++, o.inputs++) {
       PZ_TRY(operand(plan, node->in[done], &o.at[o.inputs], err));
       o.coeff[o.inputs] = given ? given[done] : 1;
       set_strides(&o, o.inputs, &plan->graph->tensors[node->in[done]].shape);
     }
     PZ_TRY(add_eltwise(plan, node, step, &o, out.at, err));
+    if (chained) pz_call_after_all(step);
   }
   return PZ_OK;
 }

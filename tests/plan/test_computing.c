@@ -177,7 +177,7 @@ static void test_many_dimensions(void **state) {
         "%d = reduce \"d\" %x axis 2\n"
         "%e = reshape \"e\" %d shape 2x1x19x1x5x7\n"
         "%f = eltwise \"f\" %b, %c, %e, %k, %one coeff 1,-1,2,0.5,1\n"
-        "%g = eltwise \"g\" %f, %e, %c, %b, %a, %e, %one, %k, %c, %c kind max\n"
+        "%g = eltwise \"g\" %f, %e, %b, %a, %e, %one, %k, %k, %b, %c kind max\n"
         "%h0 = eltwise \"h0\" %g, %c kind div\n"
         "%l = eltwise \"l\" %k, %b kind less\n"
         "%h = eltwise \"h\" %l, %h0, %one kind select\n"

@@ -7,8 +7,10 @@
 #include "support/random_graph.h"
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +18,14 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+/* What runs: with one thread, with more at once, and with more that follow one another between barriers, where it does not
+ * depend on luck whether a worker reads what another one has not made yet. */
+enum { AT_ONCE, FIRST_FIRST, LAST_FIRST };
+static const struct {
+  int workers, order;
+} runs[] = {{1, AT_ONCE}, {2, AT_ONCE}, {3, AT_ONCE}, {2, LAST_FIRST}, {3, FIRST_FIRST}, {3, LAST_FIRST}};
+enum { ALL_AT_ONCE = 3, RUNS = sizeof runs / sizeof *runs };
 
 typedef struct network {
   const pz_compiled_options *options;
@@ -25,8 +35,9 @@ typedef struct network {
   char folder[64], file[96];
   void *library;
   const pz_abi_network *abi;
-  float *inputs[16], *outputs[3][16];
+  float *inputs[16], *outputs[RUNS][16];
   double *expected[16];
+  int n_runs;
   pz_error err;
 } network;
 
@@ -63,7 +74,7 @@ static void fill(network *t) {
   for (int32_t i = 0; i < t->abi->n_outputs; i++) {
     const size_t n = (size_t)elements(&t->abi->outputs[i]);
     t->expected[i] = malloc(n * sizeof(double));
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < t->n_runs; k++) {
       t->outputs[k][i] = malloc(n * 4);
       memset(t->outputs[k][i], 0xff, n * 4); /* NaN */
     }
@@ -74,33 +85,59 @@ typedef struct threads {
   const network *network;
   const float *arena;
   pz_pool *pool;
+  int workers, order;
+  _Atomic int turn; /* whose turn it is, where one follows another */
+  void (*task)(void *, int32_t);
+  void *arg;
 } threads;
 
+static int place(const threads *t, int32_t worker) {
+  return t->order == LAST_FIRST ? t->workers - 1 - worker : worker;
+}
+static void wait_for_turn(const threads *t, int32_t worker) {
+  while (t->order != AT_ONCE && atomic_load(&t->turn) != place(t, worker)) sched_yield();
+}
+/* The last one lets the first go on: it is behind the barrier then, or at the end. */
+static void end_turn(threads *t, int32_t worker) {
+  if (t->order != AT_ONCE) atomic_store(&t->turn, (place(t, worker) + 1) % t->workers);
+}
+
+static void work(void *arg, int32_t worker) {
+  threads *t = arg;
+  wait_for_turn(t, worker);
+  t->task(t->arg, worker);
+  end_turn(t, worker);
+}
 static void pool_run(void *host, void (*task)(void *, int32_t), void *arg) {
-  pz_pool_run(((threads *)host)->pool, task, arg);
+  threads *t = host;
+  t->task = task, t->arg = arg;
+  pz_pool_run(t->pool, work, t);
 }
 static void pool_barrier(void *host, int32_t worker) {
-  const threads *t = host;
+  threads *t = host;
   const pz_compiled_options *o = t->network->options;
   if (o->at_barrier) o->at_barrier(t->network->abi, t->arena, worker, false);
+  end_turn(t, worker);
   pz_pool_barrier(t->pool, worker);
+  wait_for_turn(t, worker);
   if (o->at_barrier) o->at_barrier(t->network->abi, t->arena, worker, true);
 }
 
-/* k + 1 threads; the arena is poisoned, so that nothing can depend on what it held. */
+/* The arena is poisoned, so that nothing can depend on what it held. */
 static void run(network *t, int k) {
   pz_pool *pool;
-  assert_int_equal(pz_pool_new(k + 1, false, &pool, &t->err), PZ_OK);
+  const int workers = runs[k].workers;
+  assert_int_equal(pz_pool_new(workers, false, &pool, &t->err), PZ_OK);
   const size_t bytes =
-      (size_t)(t->abi->arena_bytes + (uint64_t)(k + 1) * t->abi->worker_bytes + 63) / 64 * 64;
+      (size_t)(t->abi->arena_bytes + (uint64_t)workers * t->abi->worker_bytes + 63) / 64 * 64;
   void *arena = aligned_alloc(64, bytes);
   memset(arena, 0xff, bytes);
-  threads host = {t, arena, pool};
-  const pz_abi_executor executor = {&host, k + 1, pool_run, pool_barrier};
+  threads host = {.network = t, .arena = arena, .pool = pool, .workers = workers, .order = runs[k].order};
+  const pz_abi_executor executor = {&host, workers, pool_run, pool_barrier};
   const pz_abi_call call = {.arena = arena,
                             .inputs = (const float *const *)t->inputs,
                             .outputs = t->outputs[k],
-                            .executor = k ? &executor : NULL};
+                            .executor = workers > 1 ? &executor : NULL};
   assert_int_equal(t->abi->run(&call), 0);
   free(arena);
   pz_pool_free(pool);
@@ -115,9 +152,12 @@ static void check(network *t) {
       fail_msg("%s, %s, without %s: output %s: relative error %.3g (%s)", o->name,
                pz_isa_get(o->plan.isa)->name, o->disable ? o->disable : "nothing", t->abi->outputs[i].name,
                error, t->folder);
-    for (int k = 1; k < 3; k++)
+    for (int k = 1; k < t->n_runs; k++)
       if (memcmp(t->outputs[0][i], t->outputs[k][i], (size_t)n * 4))
-        fail_msg("%s: %d threads give other bits than 1", o->name, k + 1);
+        fail_msg("%s: %d threads%s give other bits than 1", o->name, runs[k].workers,
+                 runs[k].order == AT_ONCE       ? ""
+                 : runs[k].order == FIRST_FIRST ? ", one after another,"
+                                                : ", one after another from the last,");
   }
 }
 
@@ -134,7 +174,7 @@ static void drop(network *t) {
   for (int i = 0; i < 16; i++) {
     free(t->inputs[i]);
     free(t->expected[i]);
-    for (int k = 0; k < 3; k++) free(t->outputs[k][i]);
+    for (int k = 0; k < t->n_runs; k++) free(t->outputs[k][i]);
   }
   dlclose(t->library);
   pz_plan_free(t->plan);
@@ -144,10 +184,10 @@ static void drop(network *t) {
 }
 
 void pz_test_compiled(const pz_graph *graph, const pz_compiled_options *options) {
-  network t = {.options = options, .before = graph};
+  network t = {.options = options, .before = graph, .n_runs = options->at_barrier ? ALL_AT_ONCE : RUNS};
   make(&t);
   fill(&t);
-  for (int k = 0; k < 3; k++) run(&t, k);
+  for (int k = 0; k < t.n_runs; k++) run(&t, k);
   assert_int_equal(pz_reference_run(graph, (const float *const *)t.inputs, t.expected, NULL, NULL, &t.err),
                    PZ_OK);
   check(&t);

@@ -1,5 +1,5 @@
 /* compiled.h: a graph, optimised, planned, generated, compiled, loaded with plain dlopen and run with 1, 2 and 3
- * threads, against the reference. */
+ * threads, at once and one after another, against the reference. */
 #ifndef PZ_TESTS_SUPPORT_COMPILED_H
 #define PZ_TESTS_SUPPORT_COMPILED_H
 
@@ -13,12 +13,12 @@ typedef struct pz_compiled_options {
   const char *disable; /* a pass, or NULL */
   double tolerance;    /* relative L2 error of each output */
   uint64_t *bits;      /* receives a checksum of all outputs; or NULL */
-  /* Called by each of two threads and more in front of a barrier and behind it; or NULL. */
+  /* Called by each of two threads and more in front of a barrier and behind it; or NULL. With it threads run at once alone. */
   void (*at_barrier)(const pz_abi_network *network, const float *arena, int32_t worker, bool behind);
 } pz_compiled_options;
 
 /* A cmocka test fails where the network does not compile, an output is further from the reference than that, or
- * other numbers of threads give other bits. */
+ * other numbers of threads, or another order of theirs between barriers, give other bits. */
 void pz_test_compiled(const pz_graph *graph, const pz_compiled_options *options);
 /* The same with a graph's text form (doc/graph-text.md), on every instruction set of this machine, with direct sums
  * alone. */

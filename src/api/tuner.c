@@ -127,16 +127,17 @@ static bool is_unlike(pz_effort effort, const pz_candidate *c, int32_t i) {
   return alike < bounds[effort].alike;
 }
 
-/* The cheapest of its solver: costs of one are known to each other better than to another's. */
-static bool is_first(const pz_candidate *c, int32_t i) {
+/* No candidate of its solver is cheaper and as exact: costs of one are known to each other better than to another's, and the plan may
+ * have no room for larger errors. */
+static bool leads(const pz_candidate *c, int32_t i) {
   for (int32_t k = 0; k < i; k++)
-    if (c[k].solver == c[i].solver) return false;
+    if (c[k].solver == c[i].solver && c[k].error <= c[i].error) return false;
   return true;
 }
 
 bool pz_tuner_wants(pz_effort effort, const pz_candidate *c, int32_t i) {
   if (c[i].cost > bounds[effort].cost * c[0].cost) return false;
-  if (is_first(c, i)) return true;
+  if (leads(c, i)) return true;
   if (!is_unlike(effort, c, i)) return false;
   int32_t before = 0;
   for (int32_t k = 0; k < i && before < bounds[effort].most; k++) before += is_unlike(effort, c, k);

@@ -4,6 +4,7 @@
 #include "plan/slabs.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* What a change costs, in the cost model's units. Times are compared with times, else costs with costs. */
 static double slowdown(const pz_candidate *now, const pz_candidate *then) {
@@ -24,6 +25,12 @@ typedef struct change {
   const pz_candidate *now, *then;
 } change;
 
+static void choose(pz_plan *plan, pz_node_id n, int32_t i) {
+  plan->choices[n].chosen = i;
+  plan->chosen[n] = plan->choices[n].candidates[i].solver;
+  plan->variant[n] = plan->choices[n].candidates[i].variant;
+}
+
 /* Makes the change of one convolution that is worth most. False: none is worth anything. */
 static bool change_one(pz_plan *plan, worth_of *worth, const void *limits, change *made) {
   double best = 0;
@@ -35,9 +42,7 @@ static bool change_one(pz_plan *plan, worth_of *worth, const void *limits, chang
       if (w > best) best = w, at = n, *made = (change){now, then};
     }
   if (at == PZ_NONE) return false;
-  plan->choices[at].chosen = (int32_t)(made->then - plan->choices[at].candidates);
-  plan->chosen[at] = made->then->solver;
-  plan->variant[at] = made->then->variant;
+  choose(plan, at, (int32_t)(made->then - plan->choices[at].candidates));
   return true;
 }
 
@@ -60,47 +65,91 @@ static double room_for_error(const pz_plan *plan) {
   return plan->max_error * plan->max_error - sum;
 }
 
-/* Who gives time for a smaller error, one after the other: of those that were not worth timing the ones with larger errors, for what is
- * gained there is little and a guess; who was measured with both; all. */
-typedef enum givers { UNTIMED, TIMED, ALL } givers;
+/* Each convolution's candidate such that all take the least time and their squares keep within the bound: a multiple-choice
+ * knapsack, by dynamic programming over the squares in STEPS parts of the bound, rounded up. */
+enum { STEPS = 4096 };
 
-static double smaller_error(const pz_plan *plan, const void *limits, const pz_candidate *now,
-                            const pz_candidate *then) {
-  const givers who = *(const givers *)limits;
-  if (then->added >= now->added) return 0;
-  if (who == UNTIMED && (now->seconds > 0 || now->added <= plan->layer_error / 2)) return 0;
-  if (who == TIMED && (now->seconds <= 0 || then->seconds <= 0)) return 0;
-  return for_time(squares(now) - squares(then), now, then);
-}
+typedef struct knapsack {
+  const pz_plan *plan;
+  double rate; /* seconds for each of the cost model's units, of what was timed; 1 where nothing was */
+  double *least,
+      *further; /* [STEPS + 1]: time of the convolutions so far whose squares are so many parts or fewer */
+  uint16_t *picked; /* [convolution][STEPS + 1] */
+} knapsack;
 
-typedef struct room {
-  double error; /* room_for_error */
-  bool timed;   /* some layer was: where none was, guesses decide */
-} room;
-
-/* Time that is gained for a larger error, where there is room for it. */
-static double gained_time(const pz_plan *plan, const void *limits, const pz_candidate *now,
-                          const pz_candidate *then) {
-  const room *r = limits;
-  const double gained = -slowdown(now, then);
-  (void)plan;
-  if (r->timed && (now->seconds <= 0 || then->seconds <= 0)) return 0;
-  return gained > 0 && squares(then) - squares(now) <= r->error ? gained : 0;
-}
-
-static bool was_timed(const pz_plan *plan) {
+static double rate_of(const pz_plan *plan) {
+  double seconds = 0, cost = 0;
   for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
-    if (plan->choices[n].n && pz_plan_candidate(plan, n)->seconds > 0) return true;
-  return false;
+    for (int32_t i = 0; i < plan->choices[n].n; i++) {
+      const pz_candidate *c = &plan->choices[n].candidates[i];
+      if (c->seconds > 0) seconds += c->seconds, cost += c->cost;
+    }
+  return cost > 0 ? seconds / cost : 1;
 }
 
-void pz_meet_error(pz_plan *plan) {
-  room r = {room_for_error(plan), was_timed(plan)};
-  change c;
-  if (plan->max_error <= 0 || r.error >= 0) return;
-  for (givers who = UNTIMED; who <= ALL; who++)
-    while (r.error < 0 && change_one(plan, smaller_error, &who, &c)) r.error = room_for_error(plan);
-  while (change_one(plan, gained_time, &r, &c)) r.error = room_for_error(plan);
+/* Candidates that were not timed where others were: a guess, but slower than those. */
+static double time_of(const knapsack *k, const pz_choice *choice, const pz_candidate *c) {
+  double slowest = 0;
+  if (c->seconds > 0) return c->seconds;
+  for (int32_t i = 0; i < choice->n; i++)
+    if (choice->candidates[i].seconds > slowest) slowest = choice->candidates[i].seconds;
+  return slowest > k->rate * c->cost ? slowest : k->rate * c->cost;
+}
+
+/* Parts of the bound; more than STEPS: too many. */
+static int32_t parts_of(const pz_plan *plan, const pz_candidate *c) {
+  const double parts = ceil(squares(c) / (plan->max_error * plan->max_error) * STEPS);
+  return parts <= STEPS ? (int32_t)parts : STEPS + 1;
+}
+
+static void add_convolution(knapsack *k, const pz_choice *choice, uint16_t *picked) {
+  for (int32_t s = 0; s <= STEPS; s++) k->further[s] = INFINITY, picked[s] = 0;
+  for (int32_t i = 0; i < choice->n && i <= UINT16_MAX; i++) {
+    const double time = time_of(k, choice, &choice->candidates[i]);
+    for (int32_t parts = parts_of(k->plan, &choice->candidates[i]), s = parts; s <= STEPS; s++)
+      if (k->least[s - parts] + time < k->further[s])
+        k->further[s] = k->least[s - parts] + time, picked[s] = (uint16_t)i;
+  }
+  double *swap = k->least;
+  k->least = k->further, k->further = swap;
+}
+
+/* Where no choice keeps within the bound. */
+static void choose_smallest(pz_plan *plan) {
+  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++) {
+    const pz_choice *choice = &plan->choices[n];
+    int32_t best = choice->chosen;
+    for (int32_t i = 0; i < choice->n; i++)
+      if (choice->candidates[i].added < choice->candidates[best].added) best = i;
+    if (choice->n) choose(plan, n, best);
+  }
+}
+
+static void solve(knapsack *k, pz_plan *plan) {
+  uint16_t *picked = k->picked;
+  for (int32_t s = 0; s <= STEPS; s++) k->least[s] = 0;
+  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
+    if (plan->choices[n].n) add_convolution(k, &plan->choices[n], picked), picked += STEPS + 1;
+  if (isinf(k->least[STEPS])) return choose_smallest(plan);
+  for (pz_node_id n = plan->graph->n_nodes - 1, s = STEPS; n >= 0; n--) {
+    if (!plan->choices[n].n) continue;
+    picked -= STEPS + 1;
+    choose(plan, n, picked[s]);
+    s -= parts_of(plan, pz_plan_candidate(plan, n));
+  }
+}
+
+pz_status pz_meet_error(pz_plan *plan, pz_error *err) {
+  size_t convolutions = 0;
+  if (plan->max_error <= 0 || room_for_error(plan) >= 0) return PZ_OK;
+  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++) convolutions += plan->choices[n].n > 0;
+  const size_t bytes = 2 * (STEPS + 1) * sizeof(double) + convolutions * (STEPS + 1) * sizeof(uint16_t);
+  double *rows = malloc(bytes);
+  if (!rows) return pz_fail_memory(err, "the choice of algorithms", bytes);
+  knapsack k = {plan, rate_of(plan), rows, rows + STEPS + 1, (uint16_t *)(rows + 2 * (STEPS + 1))};
+  solve(&k, plan);
+  free(rows);
+  return PZ_OK;
 }
 
 /* ---- memory ---- */

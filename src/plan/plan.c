@@ -353,7 +353,7 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   pz_status status = plan->arena ? allocate(plan, err) : pz_fail_memory(err, "the plan", 64);
   if (status == PZ_OK) status = check_weights(graph, err);
   if (status == PZ_OK) status = pz_choose_solvers(plan, options, err);
-  if (status == PZ_OK) pz_meet_error(plan);
+  if (status == PZ_OK) status = pz_meet_error(plan, err);
   if (status == PZ_OK) status = pz_decide_aliases(plan, err);
   if (status == PZ_OK) status = pz_meet_memory(plan, err);
   if (status == PZ_OK) status = plan_all(plan, err);

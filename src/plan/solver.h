@@ -34,7 +34,7 @@ typedef struct pz_solver {
 pz_status pz_choose_solvers(pz_plan *plan, const pz_plan_options *options, pz_error *err); /* choose.c */
 pz_status pz_decide_aliases(pz_plan *plan, pz_error *err);                                 /* storage.c */
 /* Algorithms with smaller errors where those of all convolutions together exceed max_error (budget.c). */
-void pz_meet_error(pz_plan *plan);
+pz_status pz_meet_error(pz_plan *plan, pz_error *err);
 /* Which chains run slab by slab (plan.c), and algorithms with smaller weights where more memory is needed than allowed (budget.c). */
 typedef struct pz_plan_size {
   int64_t run, weights; /* floats */

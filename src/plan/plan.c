@@ -219,7 +219,9 @@ static pz_status plan_all(pz_plan *plan, pz_error *err) {
 /* ---- slabs ---- */
 
 #define SLABS_WORTH 0.05 /* slabs save this part of all memory, weights included */
-#define SLIDE_WORTH 0.01 /* those of compact plans, which take little time */
+#define SLIDE_WORTH 0.01 /* those of compact plans, which take little time each */
+#define COMPACT_WORTH                                                                                        \
+  0.07 /* compact plans as a whole: slides take as much of the time as chains in cache save */
 
 /* Forgets what plan_all has made; texts and lists stay in the arena. */
 static void plan_nothing(pz_plan *plan) {
@@ -293,7 +295,7 @@ static pz_status try_slabs(pz_plan *plan, bool compact, pz_plan_size *size, pz_e
   return dry_size(plan, size, err);
 }
 
-/* Compact, or with chains as long as they can be: what needs less. */
+/* With chains as long as they can be, or compact, where that needs much less or memory is bound. */
 pz_status pz_choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) {
   plan->n_chains = 0;
   if (!plan->slabs) return plan->memory > 0 ? dry_size(plan, size, err) : PZ_OK;
@@ -302,7 +304,9 @@ pz_status pz_choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) {
   pz_slab_chain *const chains = plan->chains;
   const int32_t n_chains = plan->n_chains;
   PZ_TRY(try_slabs(plan, true, size, err));
-  if (pz_plan_bytes(size) < (1 - SLIDE_WORTH) * pz_plan_bytes(&other)) return PZ_OK;
+  const bool bound =
+      plan->slabs == PZ_SLABS_ALWAYS || (plan->memory > 0 && pz_plan_bytes(&other) > plan->memory);
+  if (pz_plan_bytes(size) < (1 - (bound ? SLIDE_WORTH : COMPACT_WORTH)) * pz_plan_bytes(&other)) return PZ_OK;
   plan->compact = false;
   plan->chains = chains, plan->n_chains = n_chains;
   *size = other;

@@ -17,7 +17,10 @@ typedef pz_slab_member member;
 
 #define NEVER  INT64_MAX
 #define FEWEST 3 /* slabs that are worth their barriers */
-/* Of a result's rows in one slab: fewer make short calls, more do not stay in cache (doc/memory.md). */
+/* A slab has so much of a result: less makes short calls, more does not stay in cache. But so many rows, for some move from slab to
+ * slab and some are transformed twice, up to as much as does not matter any more (doc/memory.md). */
+#define SLAB_BYTES    (19 << 18)
+#define SLAB_ROWS     8
 #define MANY_BYTES    (24 << 20)
 #define COMPACT_BYTES (6 << 20) /* where memory is what matters */
 
@@ -245,7 +248,16 @@ static int64_t scale_of(const chain *c, int32_t i) {
   return scale;
 }
 
-/* The fewest rows of the last layer that are whole tiles of all layers, times what keeps slabs large. */
+/* As many as fit into a slab, where each stands for `rows` of a result's rows, of so many bytes. */
+static int64_t fitting(const pz_plan *plan, int64_t rows, double bytes) {
+  const int64_t most = (int64_t)(MANY_BYTES / bytes / (double)rows), few = (SLAB_ROWS + rows - 1) / rows,
+                least = few < most ? few : most;
+  int64_t fit = (int64_t)((plan->compact ? COMPACT_BYTES : SLAB_BYTES) / bytes / (double)rows);
+  if (!plan->compact && fit < least) fit = least;
+  return fit < 1 || plan->slabs == PZ_SLABS_ALWAYS ? 1 : fit;
+}
+
+/* The fewest rows of the last layer that are whole tiles of all layers, times what keeps slabs large and alike. */
 static void choose_rows(chain *c) {
   const int32_t last = c->layers - 1;
   int64_t rows = 0, most = 0;
@@ -256,12 +268,13 @@ static void choose_rows(chain *c) {
   for (int32_t i = 0; i <= last; i++) {
     if (!c->members[i].windowed) continue;
     const pz_tensor_id id = node_of(c, i)->out[0];
-    const double bytes =
-        bytes_of(c->plan, id) / (double)height(c->plan, id) * (double)(rows * scale_of(c, i));
-    const int64_t fit = (int64_t)((c->plan->compact ? COMPACT_BYTES : MANY_BYTES) / bytes);
-    if (most == 0 || fit < most) most = fit < 1 || c->plan->slabs == PZ_SLABS_ALWAYS ? 1 : fit;
+    const int64_t fit =
+        fitting(c->plan, rows * scale_of(c, i), bytes_of(c->plan, id) / (double)height(c->plan, id));
+    if (most == 0 || fit < most) most = fit;
   }
-  c->rows = (int32_t)(rows * most);
+  const int64_t runs = (height_of(c, last) + rows - 1) / rows;
+  c->slabs = (int32_t)((runs + most - 1) / most);
+  c->rows = (int32_t)(rows * ((runs + c->slabs - 1) / c->slabs));
   c->slabs = (int32_t)((height_of(c, last) + c->rows - 1) / c->rows);
   for (int32_t i = 0; i < c->n; i++)
     c->members[i].run = c->rows * (i <= last ? scale_of(c, i) : height_of(c, i));

@@ -10,6 +10,11 @@ static int32_t m_of(const pz_plan *plan, const pz_node *node) { return 1 << pz_v
 /* Sums that m planes of results are made of, with m > 1. */
 static int32_t points_of(int32_t m) { return m + 2; }
 
+/* Planes at the end that are made two at a time where m is 4: of four, half and more would not be wanted. */
+static int32_t rest_of(int32_t m, int64_t planes) {
+  return m == 4 && planes > 4 && planes % 4 <= 2 ? (int32_t)(planes % 4) : 0;
+}
+
 static bool is_normalised(const pz_plan *plan, const pz_node *node) {
   const pz_graph *g = plan->graph;
   for (pz_node_id n = 0; n < g->n_nodes; n++)
@@ -47,36 +52,62 @@ static const char *along_depth(int32_t m) {
   return m == 1 ? "" : m == 2 ? ", F(2,3) along d" : ", F(4,3) along d";
 }
 
-static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+/* The shape of `planes` planes of results, m at a time. */
+static pz_conv_halves_shape shape_of_planes(const pz_plan *plan, const pz_node *node, const pz_conv_parts *p,
+                                            int32_t m, int32_t planes) {
   const pz_conv_machine machine = pz_conv_this_machine(plan);
-  pz_conv_parts p;
+  pz_conv_halves_shape s = {.conv = pz_conv_shape_of(node, p), .m = m};
+  s.conv.out.d = planes;
+  pz_halves_schedule(&s, &machine);
+  return s;
+}
+
+static pz_pointer later(pz_pointer at, int64_t floats) {
+  at.offset += floats;
+  return at;
+}
+
+/* The call that makes them, from plane `first` on. */
+static pz_status add_planes(pz_plan *plan, const pz_node *node, pz_step *step, const pz_conv_parts *p,
+                            const pz_conv_halves_shape *s, int32_t first, pz_pointer scratch, pz_error *err) {
+  const pz_conv_direct_shape *c = &s->conv;
   pz_pointer packed;
   float *data;
-  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
-  pz_conv_halves_shape s = {.conv = pz_conv_shape_of(node, &p), .m = m_of(plan, node)};
-  pz_halves_schedule(&s, &machine);
-  PZ_TRY(pz_add_weights(plan, pz_halves_weight_floats(&s), &packed, &data, err));
+  PZ_TRY(pz_add_weights(plan, pz_halves_weight_floats(s), &packed, &data, err));
   if (!plan->unpacked && !plan->dry)
-    pz_halves_pack(&s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, data);
+    pz_halves_pack(s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, data);
   pz_text shape = {0};
   pz_text_append(&shape, ".conv = {");
-  pz_conv_shape_text(&shape, &s.conv);
-  pz_text_printf(&shape, "}, .m = %d, .rows = %d, .planes = %d, .parts = %d, .flat = %d", s.m, s.rows,
-                 s.planes, s.parts, s.flat);
+  pz_conv_shape_text(&shape, c);
+  pz_text_printf(&shape, "}, .m = %d, .rows = %d, .planes = %d, .parts = %d, .flat = %d", s->m, s->rows,
+                 s->planes, s->parts, s->flat);
   const pz_arg args[] = {
-      {.name = "in", .at = p.in.at},
+      {.name = "in", .at = later(p->in.at, first * c->in.stride_d)},
       {.name = "weights", .at = packed},
-      {.name = "bias", .at = p.bias},
-      {.name = "base", .at = p.base.at},
-      {.name = "base_scale", .at = p.base_scale},
-      {.name = "slope", .at = p.slope},
-      {.name = "out", .written = true, .at = p.out.at},
-      {.name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_halves_scratch(&s))}};
-  step->multiply_adds_done = multiply_adds_of(&s);
-  PZ_TRY(pz_set_algorithm(plan, step, err, "bfloat16 halves %dx%dx%d%s, strips of %d rows x %d planes",
-                          s.conv.kernel[0], s.conv.kernel[1], s.conv.kernel[2], along_depth(s.m), s.rows,
-                          s.planes));
+      {.name = "bias", .at = p->bias},
+      {.name = "base", .at = c->base.c ? later(p->base.at, first * c->base.stride_d) : p->base.at},
+      {.name = "base_scale", .at = p->base_scale},
+      {.name = "slope", .at = p->slope},
+      {.name = "out", .written = true, .at = later(p->out.at, first * c->out.stride_d)},
+      {.name = "scratch", .written = true, .at = scratch}};
+  step->multiply_adds_done += multiply_adds_of(s);
   return pz_add_call(plan, step, "kernels/conv/halves.h", "pz_conv_halves", &shape, args, 8, err);
+}
+
+static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  pz_conv_parts p;
+  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
+  const int32_t m = m_of(plan, node), rest = rest_of(m, p.out.view.d), most = p.out.view.d - rest;
+  const pz_conv_halves_shape s = shape_of_planes(plan, node, &p, m, most),
+                             end = rest ? shape_of_planes(plan, node, &p, 2, rest) : s;
+  const int64_t floats = pz_halves_scratch(&s), of_end = pz_halves_scratch(&end);
+  const pz_pointer scratch = pz_add_scratch(plan, of_end > floats ? of_end : floats);
+  step->multiply_adds_done = 0;
+  PZ_TRY(pz_set_algorithm(plan, step, err, "bfloat16 halves %dx%dx%d%s%s, strips of %d rows x %d planes",
+                          s.conv.kernel[0], s.conv.kernel[1], s.conv.kernel[2], along_depth(m),
+                          rest ? " and F(2,3) at its end" : "", s.rows, s.planes));
+  PZ_TRY(add_planes(plan, node, step, &p, &s, 0, scratch, err));
+  return rest ? add_planes(plan, node, step, &p, &end, most, scratch, err) : PZ_OK;
 }
 
 /* ---- which applies ---- */
@@ -108,35 +139,46 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
 #define VECTOR  30.0
 #define LINE    12.0 /* of weights that comes from level 3 or from memory */
 
-static double weight_floats(const pz_plan *plan, const pz_node *node) {
+/* Packed for m planes at a time. */
+static double floats_of(const pz_plan *plan, const pz_node *node, int32_t m) {
   const int32_t *k = node->attr.conv.kernel;
   const double in = (double)pz_block_count(shape_of(plan, node->in[PZ_CONV_X]).c, plan->block),
                out = (double)pz_block_count(shape_of(plan, node->out[0]).c, plan->block);
-  const int32_t m = m_of(plan, node);
   return (m == 1 ? k[0] : points_of(m)) * k[1] * k[2] * out * ceil(in / 2) * 2 * PZ_HALVES_FLOATS;
+}
+
+static double weight_floats(const pz_plan *plan, const pz_node *node) {
+  const int32_t m = m_of(plan, node);
+  const bool rest = rest_of(m, shape_of(plan, node->out[0]).s[0]);
+  return floats_of(plan, node, m) + (rest ? floats_of(plan, node, 2) : 0);
 }
 
 /* Where level 2 does not hold all weights, they are read for every m planes of results; where it does not hold those of two blocks
  * out, for every two tiles of these. */
-static double lines_read(const pz_plan *plan, const pz_node *node) {
+static double lines_read(const pz_plan *plan, const pz_node *node, int32_t m, int64_t planes) {
   const pz_shape5 y = shape_of(plan, node->out[0]);
-  const double all = 4 * weight_floats(plan, node), half = (double)pz_conv_this_machine(plan).l2 / 2,
+  const double all = 4 * floats_of(plan, node, m), half = (double)pz_conv_this_machine(plan).l2 / 2,
                pairs = ceil((double)pz_block_count(y.c, plan->block) / 2),
-               planes = (double)y.n * ceil((double)y.s[0] / m_of(plan, node)),
+               times = (double)y.n * ceil((double)planes / m),
                tiles = ceil((double)y.s[1] * (double)y.s[2] / PZ_HALVES_TILE);
   if (all <= half) return 0;
-  return all / 64 * planes * (all / pairs <= half ? 1 : ceil(tiles / 2));
+  return all / 64 * times * (all / pairs <= half ? 1 : ceil(tiles / 2));
+}
+
+static double cost_of(const pz_plan *plan, const pz_node *node, int32_t m, int64_t planes) {
+  const pz_shape5 y = shape_of(plan, node->out[0]);
+  const int32_t in = (int32_t)pz_block_count(shape_of(plan, node->in[PZ_CONV_X]).c, plan->block),
+                out = (int32_t)pz_block_count(y.c, plan->block);
+  const double products = taps_of(node->attr.conv.kernel, m) * out * products_of(in) / 16,
+               made = ceil((double)planes / m) * m, split = m == 1 ? 1 : (double)points_of(m) / m;
+  return (double)(y.n * y.s[1] * y.s[2]) * made * (products * PRODUCT + (split * in + out) * VECTOR) +
+         lines_read(plan, node, m, planes) * LINE;
 }
 
 static double cost(const pz_plan *plan, const pz_node *node) {
-  const pz_shape5 y = shape_of(plan, node->out[0]);
-  const int32_t m = m_of(plan, node),
-                in = (int32_t)pz_block_count(shape_of(plan, node->in[PZ_CONV_X]).c, plan->block),
-                out = (int32_t)pz_block_count(y.c, plan->block);
-  const double products = taps_of(node->attr.conv.kernel, m) * out * products_of(in) / 16,
-               planes = ceil((double)y.s[0] / m) * m, split = m == 1 ? 1 : (double)points_of(m) / m;
-  return (double)(y.n * y.s[1] * y.s[2]) * planes * (products * PRODUCT + (split * in + out) * VECTOR) +
-         lines_read(plan, node) * LINE;
+  const int32_t m = m_of(plan, node);
+  const int64_t planes = shape_of(plan, node->out[0]).s[0], rest = rest_of(m, planes);
+  return cost_of(plan, node, m, planes - rest) + (rest ? cost_of(plan, node, 2, rest) : 0);
 }
 
 static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {

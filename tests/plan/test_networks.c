@@ -25,7 +25,9 @@
 /* On AMX: products of halves wherever they apply, in one of their variants; else what a layer has by default. */
 static int32_t halves(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
   const uint64_t *seed = host;
-  const char *wanted = *seed % 2 ? "bfloat16 halves" : "bfloat16 halves, F(2,3) along d";
+  static const char *const labels[] = {"bfloat16 halves", "bfloat16 halves, F(2,3) along d",
+                                       "bfloat16 halves, F(4,3) along d"};
+  const char *wanted = labels[*seed % 3];
   int32_t usual = 0, any = -1;
   (void)plan, (void)node;
   while (usual < n - 1 && c[usual].error > PZ_MAX_ERROR / 2) usual++;
@@ -76,7 +78,36 @@ static void test_random_networks(void **state) {
   }
 }
 
+/* Four planes at a time, where all depths leave other planes at the end: into a result, a sum in place, and slab by slab. */
+static void test_depths(void **state) {
+  (void)state;
+  const uint64_t four = 2;
+  for (int depth = 4; depth <= 10 && pz_isa_supported(PZ_ISA_AMX); depth++) {
+    char text[512];
+    pz_graph *graph;
+    pz_error err;
+    snprintf(text, sizeof text,
+             "graph \"depth %d\"\ninput %%x 1x20x%dx19x21\nconst %%w1 40x20x3x3x3 = seed 1 scale 0.1\n"
+             "const %%w2 40x40x3x3x3 = seed 2 scale 0.1\n"
+             "%%a = conv \"a\" %%x, %%w1 kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
+             "%%b = conv \"b\" %%a, %%w2, _, %%a kernel 3,3,3 pad 1,1,1:1,1,1\n"
+             "%%c = conv \"c\" %%b, %%w2 kernel 3,3,3\noutput %%c\n",
+             depth, depth);
+    if (pz_graph_parse(text, strlen(text), "test", &graph, &err) != PZ_OK) fail_msg("%s", err.message);
+    pz_test_compiled(graph,
+                     &(pz_compiled_options){.name = graph->name,
+                                            .seed = 7,
+                                            .plan = {.isa = PZ_ISA_AMX,
+                                                     .max_error = AMX_ERROR,
+                                                     .choose = halves,
+                                                     .choose_host = (void *)&four,
+                                                     .slabs = depth % 2 ? PZ_SLABS_ALWAYS : PZ_SLABS_AUTO},
+                                            .tolerance = 3e-5});
+    pz_graph_free(graph);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_networks)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_networks), cmocka_unit_test(test_depths)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

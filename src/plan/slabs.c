@@ -17,8 +17,9 @@ typedef pz_slab_member member;
 
 #define NEVER  INT64_MAX
 #define FEWEST 3 /* slabs that are worth their barriers */
-/* A slab has so much of a result: less makes short calls, more does not stay in cache. But so many rows, for some move from slab to
- * slab and some are transformed twice, up to as much as does not matter any more (doc/memory.md). */
+/* Where products are of AMX tiles, a slab has so much of a result: less makes short calls, more does not stay in cache. But so many
+ * rows, for some move from slab to slab and some are transformed twice, up to as much as does not matter any more, which is what a slab
+ * has elsewhere (doc/memory.md). */
 #define SLAB_BYTES    (19 << 18)
 #define SLAB_ROWS     8
 #define MANY_BYTES    (24 << 20)
@@ -252,7 +253,8 @@ static int64_t scale_of(const chain *c, int32_t i) {
 static int64_t fitting(const pz_plan *plan, int64_t rows, double bytes) {
   const int64_t most = (int64_t)(MANY_BYTES / bytes / (double)rows), few = (SLAB_ROWS + rows - 1) / rows,
                 least = few < most ? few : most;
-  int64_t fit = (int64_t)((plan->compact ? COMPACT_BYTES : SLAB_BYTES) / bytes / (double)rows);
+  const int32_t slab = plan->compact ? COMPACT_BYTES : plan->isa == PZ_ISA_AMX ? SLAB_BYTES : MANY_BYTES;
+  int64_t fit = (int64_t)(slab / bytes / (double)rows);
   if (!plan->compact && fit < least) fit = least;
   return fit < 1 || plan->slabs == PZ_SLABS_ALWAYS ? 1 : fit;
 }

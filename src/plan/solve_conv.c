@@ -296,9 +296,10 @@ static bool few_outputs(const pz_plan *plan, const pz_node *node) {
          pz_graph_is_output(plan->graph, node->out[0]) && pz_graph_count_uses(plan->graph, node->out[0]) == 1;
 }
 
-/* Vector multiply-adds, without the rests. */
+/* Vector multiply-adds, without the rests: a tap is one at each result, of a deconvolution at each input. */
 static double vectors(const pz_plan *plan, const pz_node *node, int64_t in, int64_t out) {
-  const pz_shape5 s = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
+  const pz_tensor_id at = node->op == PZ_OP_DECONV ? node->in[PZ_CONV_X] : node->out[0];
+  const pz_shape5 s = pz_shape_as5(&plan->graph->tensors[at].shape);
   const pz_attr_conv *a = &node->attr.conv;
   return (double)(s.n * s.s[0] * s.s[1] * s.s[2]) * a->kernel[0] * a->kernel[1] * a->kernel[2] *
          (double)(in * out);

@@ -1,10 +1,13 @@
 /* solve_halves.c: convolutions of stride 1 by products of bfloat16 halves on AMX tiles (kernels/conv/halves.h). Variants: 1, 2
- * or 4 planes of results at a time, by F(m, 3) along the depth. */
+ * or 4 planes of results at a time, by F(m, 3) along the depth. Deconvolutions are such convolutions for each phase of their stride,
+ * or for all phases together (kernels/conv/deconv.h). */
+#include "kernels/conv/deconv.h"
 #include "kernels/conv/pack_halves.h"
 #include "plan/solve_conv.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static int32_t m_of(const pz_plan *plan, const pz_node *node) { return 1 << pz_variant_of(plan, node); }
 /* Sums that m planes of results are made of, with m > 1. */
@@ -53,10 +56,10 @@ static const char *along_depth(int32_t m) {
 }
 
 /* The shape of `planes` planes of results, m at a time. */
-static pz_conv_halves_shape shape_of_planes(const pz_plan *plan, const pz_node *node, const pz_conv_parts *p,
-                                            int32_t m, int32_t planes) {
+static pz_conv_halves_shape shape_of_planes(const pz_plan *plan, const pz_conv_direct_shape *conv, int32_t m,
+                                            int32_t planes) {
   const pz_conv_machine machine = pz_conv_this_machine(plan);
-  pz_conv_halves_shape s = {.conv = pz_conv_shape_of(node, p), .m = m};
+  pz_conv_halves_shape s = {.conv = *conv, .m = m};
   s.conv.out.d = planes;
   pz_halves_schedule(&s, &machine);
   return s;
@@ -67,15 +70,15 @@ static pz_pointer later(pz_pointer at, int64_t floats) {
   return at;
 }
 
-/* The call that makes them, from plane `first` on. */
-static pz_status add_planes(pz_plan *plan, const pz_node *node, pz_step *step, const pz_conv_parts *p,
-                            const pz_conv_halves_shape *s, int32_t first, pz_pointer scratch, pz_error *err) {
+/* The call that makes them, from plane `first` on. weights: [phases, K, C, taps], NULL where they are not packed. */
+static pz_status add_planes(pz_plan *plan, pz_step *step, const pz_conv_parts *p,
+                            const pz_conv_halves_shape *s, const float *weights, int32_t first,
+                            pz_pointer scratch, pz_error *err) {
   const pz_conv_direct_shape *c = &s->conv;
   pz_pointer packed;
   float *data;
   PZ_TRY(pz_add_weights(plan, pz_halves_weight_floats(s), &packed, &data, err));
-  if (!plan->unpacked && !plan->dry)
-    pz_halves_pack(s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, data);
+  if (!plan->unpacked && !plan->dry) pz_halves_pack(s, weights, data);
   pz_text shape = {0};
   pz_text_append(&shape, ".conv = {");
   pz_conv_shape_text(&shape, c);
@@ -98,16 +101,56 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   pz_conv_parts p;
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
   const int32_t m = m_of(plan, node), rest = rest_of(m, p.out.view.d), most = p.out.view.d - rest;
-  const pz_conv_halves_shape s = shape_of_planes(plan, node, &p, m, most),
-                             end = rest ? shape_of_planes(plan, node, &p, 2, rest) : s;
+  const float *weights = plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data;
+  const pz_conv_direct_shape conv = pz_conv_shape_of(node, &p);
+  const pz_conv_halves_shape s = shape_of_planes(plan, &conv, m, most),
+                             end = rest ? shape_of_planes(plan, &conv, 2, rest) : s;
   const int64_t floats = pz_halves_scratch(&s), of_end = pz_halves_scratch(&end);
   const pz_pointer scratch = pz_add_scratch(plan, of_end > floats ? of_end : floats);
   step->multiply_adds_done = 0;
   PZ_TRY(pz_set_algorithm(plan, step, err, "bfloat16 halves %dx%dx%d%s%s, strips of %d rows x %d planes",
                           s.conv.kernel[0], s.conv.kernel[1], s.conv.kernel[2], along_depth(m),
                           rest ? " and F(2,3) at its end" : "", s.rows, s.planes));
-  PZ_TRY(add_planes(plan, node, step, &p, &s, 0, scratch, err));
-  return rest ? add_planes(plan, node, step, &p, &end, most, scratch, err) : PZ_OK;
+  PZ_TRY(add_planes(plan, step, &p, &s, weights, 0, scratch, err));
+  return rest ? add_planes(plan, step, &p, &end, weights, most, scratch, err) : PZ_OK;
+}
+
+/* ---- deconvolution ---- */
+
+static pz_status add_phase(pz_plan *plan, const pz_node *node, pz_step *step, const pz_conv_parts *whole,
+                           const pz_conv_direct_shape *deconv, const pz_deconv_phase *phase,
+                           pz_conv_halves_shape *s, pz_error *err) {
+  const int64_t floats = pz_deconv_weight_floats(phase);
+  pz_conv_parts p = *whole;
+  p.out.at = later(p.out.at, phase->out_offset);
+  if (deconv->base.c) p.base.at = later(p.base.at, phase->base_offset);
+  *s = shape_of_planes(plan, &phase->shape, 1, phase->shape.out.d);
+  float *weights = calloc((size_t)floats + 1, sizeof *weights);
+  if (!weights) return pz_fail_memory(err, "weights of a deconvolution", (unsigned long long)floats * 4);
+  pz_deconv_weights(deconv, phase, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, weights);
+  const pz_status status =
+      add_planes(plan, step, &p, s, weights, 0, pz_add_scratch(plan, pz_halves_scratch(s)), err);
+  free(weights);
+  return status;
+}
+
+/* A convolution for each phase of the stride, or one for all of them (deconv.h). */
+static pz_status build_deconv(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  pz_conv_parts p;
+  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
+  const pz_conv_direct_shape conv = pz_conv_shape_of(node, &p);
+  const pz_deconv_merge merge = pz_deconv_merges(&conv);
+  const int32_t n = pz_deconv_phases(&conv, merge);
+  pz_conv_halves_shape s = {.m = 1};
+  step->multiply_adds_done = 0;
+  for (int32_t i = 0; i < n; i++) {
+    pz_deconv_phase phase;
+    if (pz_deconv_phase_of(&conv, merge, i, &phase))
+      PZ_TRY(add_phase(plan, node, step, &p, &conv, &phase, &s, err));
+  }
+  return pz_set_algorithm(plan, step, err,
+                          "bfloat16 halves %dx%dx%d in %d phases, strips of %d rows x %d planes",
+                          conv.kernel[0], conv.kernel[1], conv.kernel[2], n, s.rows, s.planes);
 }
 
 /* ---- which applies ---- */
@@ -196,3 +239,49 @@ const pz_solver pz_solver_conv_halves = {.name = "bfloat16 halves",
                                          .variants = 3,
                                          .describe = describe,
                                          .weight_floats = weight_floats};
+
+/* ---- which applies to deconvolutions ---- */
+
+/* Each phase has a tap. */
+static bool deconv_applies(const pz_plan *plan, const pz_node *node) {
+  const pz_attr_conv *a = &node->attr.conv;
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (a->dilation[i] != 1 || a->kernel[i] < a->stride[i]) return false;
+  return plan->isa == PZ_ISA_AMX && plan->block == 16 && a->group == 1 &&
+         ATTENUATED * error_of(plan, node) <= plan->max_error &&
+         shape_of(plan, node->in[PZ_CONV_X]).c >= FEW_MAPS;
+}
+
+/* Blocks out of all phases, and their taps together: one each where the kernel is the stride. */
+static double deconv_tiles(const pz_plan *plan, const pz_node *node) {
+  const int32_t *k = node->attr.conv.kernel;
+  return (double)pz_block_count(shape_of(plan, node->out[0]).c, plan->block) * k[0] * k[1] * k[2];
+}
+static double deconv_weight_floats(const pz_plan *plan, const pz_node *node) {
+  const double in = (double)pz_block_count(shape_of(plan, node->in[PZ_CONV_X]).c, plan->block);
+  return deconv_tiles(plan, node) * ceil(in / 2) * 2 * PZ_HALVES_FLOATS;
+}
+
+static double deconv_cost(const pz_plan *plan, const pz_node *node) {
+  const pz_shape5 x = shape_of(plan, node->in[PZ_CONV_X]), y = shape_of(plan, node->out[0]);
+  const int32_t in = (int32_t)pz_block_count(x.c, plan->block),
+                out = (int32_t)pz_block_count(y.c, plan->block);
+  const double from = (double)(x.n * x.s[0] * x.s[1] * x.s[2]), to = (double)(y.n * y.s[0] * y.s[1] * y.s[2]);
+  return from * (deconv_tiles(plan, node) * products_of(in) / 16 * PRODUCT + in * VECTOR) + to * out * VECTOR;
+}
+
+static void deconv_describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT],
+                            double *error) {
+  snprintf(label, PZ_LABEL_TEXT, "bfloat16 halves in phases");
+  *error = guessed_error_of(plan, node);
+}
+
+const pz_solver pz_solver_deconv_halves = {.name = "bfloat16 halves in phases",
+                                           .op = PZ_OP_DECONV,
+                                           .in = PZ_BLOCKED,
+                                           .out = PZ_BLOCKED,
+                                           .applies = deconv_applies,
+                                           .cost = deconv_cost,
+                                           .build = build_deconv,
+                                           .describe = deconv_describe,
+                                           .weight_floats = deconv_weight_floats};

@@ -44,15 +44,6 @@ PZ_INLINE int64_t pz_conv_point(const pz_view *v, const int32_t stride[3], int32
 }
 static const int32_t pz_conv_unit[3] = {1, 1, 1};
 
-/* From a group's first outer block to its j-th, in a view of the out maps; also from block 0 to j. */
-PZ_INLINE int64_t pz_conv_block_offset(const pz_conv_direct_shape *s, const pz_view *v, int32_t j) {
-  if (s->phases == 1) return j * v->stride_c;
-  const int32_t across = pz_conv_phases_w(s), down = pz_conv_phases_h(s), phase = j % s->phases;
-  return j / s->phases * v->stride_c + phase % across * (v->stride_w / across) +
-         phase / across % down * (v->stride_h / down) +
-         phase / across / down * (v->stride_d / pz_conv_phases_d(s));
-}
-
 /* One step: every accumulator gets weight[k] * in[point]. Accumulator i is that of outer block i % kb, point i / kb. The
  * fewer operands wait in registers; the accumulators are visited in the order in which the others come. */
 PZ_INLINE void pz_conv_step(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, const float *in,

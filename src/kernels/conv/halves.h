@@ -121,9 +121,10 @@ PZ_INLINE int pz_halves_split(const pz_conv_halves_shape *s, pz_halves_source *x
  * of block out `block`; then from vector `at` of the group on. */
 typedef struct pz_halves_sums {
   const float *sums, *from;
-  int32_t blocks, first, block, rows;   /* blocks out, the first, the run's; rows of the strip */
-  int32_t left, at, planes;             /* planes of results: m, or fewer at the end */
-  int32_t tile, tiles;                  /* the group's first tile; those of the strip's plane */
+  int32_t blocks, first, block,
+      rows;                 /* outer blocks, the first; the run's block of maps; rows of the strip */
+  int32_t left, at, planes; /* planes of results: m, or fewer at the end */
+  int32_t tile, tiles;      /* the group's first tile; those of the strip's plane */
   int64_t plane, base_plane, out, base; /* offsets: of the strip's plane d, of the run */
 } pz_halves_sums;
 
@@ -147,13 +148,22 @@ PZ_INLINE int pz_halves_next_results(const pz_conv_halves_shape *s, pz_halves_su
     x->at += n;
     if (w >= c->out.w || h >= x->rows || tile >= x->tiles) continue;
     x->left = n < in_row ? n : in_row;
-    x->block = x->first + sum % x->blocks;
-    x->out = x->plane + h * c->out.stride_h + w * c->out.stride_w + x->block * c->out.stride_c;
+    const int32_t outer = x->first + sum % x->blocks;
+    x->block = outer / c->phases;
+    x->out = x->plane + h * c->out.stride_h + w * c->out.stride_w + pz_conv_block_offset(c, &c->out, outer);
     if (c->base.c)
-      x->base = x->base_plane + h * c->base.stride_h + w * c->base.stride_w + x->block * c->base.stride_c;
+      x->base = x->base_plane + h * c->base.stride_h + w * c->base.stride_w +
+                pz_conv_block_offset(c, &c->base, outer);
     return 1;
   }
   return 0;
+}
+
+/* From a position of Base to that of the next two tiles, about. The phases of a deconvolution read every other line, of rows that lie
+ * apart: nothing else fetches them. */
+PZ_INLINE int64_t pz_halves_further(const pz_conv_direct_shape *s) {
+  const int32_t positions = 2 * PZ_HALVES_TILE;
+  return positions / s->out.w * s->base.stride_h + positions % s->out.w * s->base.stride_w;
 }
 
 /* One position: m vectors of results, A^T of F(m, 3) along the depth. False: there is none. */
@@ -163,6 +173,8 @@ PZ_INLINE int pz_halves_finish(const pz_conv_halves_shape *s, const pz_conv_ends
   PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) y[i] =
       pz_v_load(x->from + i * 4 * PZ_HALVES_FLOATS);
   if (s->m > 1) pz_winograd_back(s->m, 3, y, 1);
+  if (s->conv.base.c && s->conv.phases > 1)
+    __builtin_prefetch(e->base + x->base + pz_halves_further(&s->conv), 1, 3);
   PZ_UNROLL for (int32_t o = 0; o < s->m; ++o) {
     if (o && o >= x->planes) break;
     pz_conv_store_sum(&s->conv, e, x->block, x->out + o * s->conv.out.stride_d,

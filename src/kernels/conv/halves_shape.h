@@ -13,7 +13,7 @@
  *
  * Tiles. 16 positions that follow each other are multiplied with 16 maps out by one instruction for 32 products of halves a
  * result. Tiles are cut from rows, or, `flat`, from the whole strip (what then lies between rows is thrown away): whichever
- * makes fewer. */
+ * makes fewer. Blocks out are outer blocks (shape.h): the phases of a deconvolution read the same halves. */
 #ifndef PZ_KERNELS_CONV_HALVES_SHAPE_H
 #define PZ_KERNELS_CONV_HALVES_SHAPE_H
 
@@ -26,8 +26,7 @@ enum {
 };
 
 typedef struct pz_conv_halves_shape {
-  pz_conv_direct_shape
-      conv;  /* stride, groups, phases 1; in and out of block 16; kb, rw, rh, c_chunk are not used */
+  pz_conv_direct_shape conv; /* stride, groups 1; in and out of block 16; kb, rw, rh, c_chunk are not used */
   int32_t m; /* planes of results that are made together: 1; 2 or 4 where kernel[0] is 3 and dilation[0] 1 */
   int32_t rows, planes; /* of a strip; planes are a multiple of m */
   int32_t
@@ -92,7 +91,9 @@ PZ_INLINE int64_t pz_halves_point_weights(const pz_conv_halves_shape *s) {
 PZ_INLINE int64_t pz_halves_block_weights(const pz_conv_halves_shape *s) {
   return pz_halves_points(s) * pz_halves_point_weights(s);
 }
-PZ_INLINE int32_t pz_halves_out_blocks(const pz_conv_halves_shape *s) { return (s->conv.out.c + 15) / 16; }
+PZ_INLINE int32_t pz_halves_out_blocks(const pz_conv_halves_shape *s) {
+  return pz_conv_outer_blocks(&s->conv);
+}
 PZ_INLINE int64_t pz_halves_weight_floats(const pz_conv_halves_shape *s) {
   return pz_halves_out_blocks(s) * pz_halves_block_weights(s);
 }

@@ -91,14 +91,15 @@ static inline void pz_halves_cut_rows(pz_conv_halves_shape *s, const pz_conv_mac
   s->rows = (s->conv.out.h + strips - 1) / strips;
 }
 
-/* Fills rows, planes, parts, flat. `conv` and `m` are set. Inputs of many maps are made halves again for each part of the outer
- * blocks: that takes little time beside their products. */
+/* Fills rows, planes, parts, flat. `conv` and `m` are set. Planes that share no inputs are cut first. Inputs of many maps are made halves
+ * again for each part of the outer blocks: that takes little time beside the products of several taps. */
 static inline void pz_halves_schedule(pz_conv_halves_shape *s, const pz_conv_machine *m) {
   const int32_t d = s->conv.out.d, pairs = pz_halves_out_blocks(s) / 2;
   pz_halves_cut_rows(s, m);
   s->parts = 1, s->flat = 0, s->planes = (d + s->m - 1) / s->m * s->m;
   while (s->conv.out.n * pz_halves_across(s) * pz_halves_along(s) * s->parts < PZ_HALVES_UNITS) {
-    if (2 * s->parts <= pairs && s->conv.in.c >= 64) s->parts *= 2;
+    if (pz_halves_reach(s, 0) == 0 && s->planes > 1) s->planes = (s->planes + 1) / 2;
+    else if (2 * s->parts <= pairs && s->conv.in.c >= 64 && pz_conv_taps(&s->conv) > 1) s->parts *= 2;
     else if (s->planes >= 16) s->planes = (s->planes / 2 + s->m - 1) / s->m * s->m;
     else break;
   }

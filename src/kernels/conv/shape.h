@@ -65,6 +65,15 @@ PZ_INLINE int32_t pz_conv_in_blocks(const pz_conv_direct_shape *s) {
 PZ_INLINE int32_t pz_conv_outer_blocks(const pz_conv_direct_shape *s) {
   return (s->out.c + s->out.block - 1) / s->out.block * s->phases;
 }
+/* From a group's first outer block to its j-th, in a view of the out maps; also from block 0 to j. */
+PZ_INLINE int64_t pz_conv_block_offset(const pz_conv_direct_shape *s, const pz_view *v, int32_t j) {
+  if (s->phases == 1) return j * v->stride_c;
+  const int32_t across = pz_conv_phases_w(s), down = pz_conv_phases_h(s), phase = j % s->phases;
+  return j / s->phases * v->stride_c + phase % across * (v->stride_w / across) +
+         phase / across % down * (v->stride_h / down) +
+         phase / across / down * (v->stride_d / pz_conv_phases_d(s));
+}
+
 PZ_INLINE pz_conv_split pz_conv_outer_groups(const pz_conv_direct_shape *s) {
   return pz_conv_split_of(pz_conv_outer_blocks(s), s->kb);
 }

@@ -1,7 +1,8 @@
 /* Convolution by products of bfloat16 halves against a plain sum in double precision: random odd sizes, rows longer than a tile
  * and than two, dilation, borders no wider than needed and right in front of a guard page, inputs inside larger storage,
  * poisoned output and scratch, bias, Base (also in place) with and without a scale, activations, one, two or four planes of
- * results at a time. 1, 2 and 3 workers, and any strips, give the same bits. What is not finite shows where it is seen, and only there. Shapes are not constant here; tests/plan and tests/networks run the kernel as generated code has it. */
+ * results at a time; deconvolutions in phases. 1, 2 and 3 workers, and any strips, give the same bits. What is not finite shows where it is seen, and only there. Shapes are not constant here; tests/plan and tests/networks run the kernel as generated code has it. */
+#include "kernels/conv/deconv.h"
 #include "kernels/conv/halves.h"
 #include "kernels/conv/pack_halves.h"
 #include "kernels/test_activation.h"
@@ -21,9 +22,9 @@
 typedef struct layer {
   pz_conv_halves_shape s;
   pz_test_tensor in, out, base;
-  float *weights, *bias, *scale, *slope; /* weights: [K, C, taps] */
+  float *weights, *bias, *scale, *slope; /* weights: [K, C, taps]; of a deconvolution [C, K, taps] */
   pz_test_memory packed, packed_bias, packed_scale, packed_slope, scratch;
-  bool in_place;
+  bool in_place, transposed;
 } layer;
 
 /* ---- layers ---- */
@@ -177,12 +178,33 @@ static double conv_sum(const layer *l, int32_t n, int32_t c, int32_t d, int32_t 
   return sum;
 }
 
+/* Where tap `tap` of a deconvolution's output `at` reads, along axis i; -1: nowhere. */
+static int32_t source_of(const pz_conv_direct_shape *s, int i, int32_t at, int32_t tap, int32_t size) {
+  const int32_t from = at + s->pad[i] - tap;
+  return from < 0 || from % s->stride[i] || from / s->stride[i] >= size ? -1 : from / s->stride[i];
+}
+
+static double transposed_sum(const layer *l, int32_t n, int32_t c, int32_t d, int32_t h, int32_t w) {
+  const pz_conv_direct_shape *s = &l->s.conv;
+  const int32_t taps = pz_conv_taps(s);
+  double sum = 0;
+  for (int32_t tap = 0; tap < taps; ++tap) {
+    const int32_t x = source_of(s, 2, w, tap % s->kernel[2], s->in.w),
+                  y = source_of(s, 1, h, tap / s->kernel[2] % s->kernel[1], s->in.h),
+                  z = source_of(s, 0, d, tap / s->kernel[2] / s->kernel[1], s->in.d);
+    for (int32_t m = 0; m < s->in.c && x >= 0 && y >= 0 && z >= 0; ++m)
+      sum += (double)l->weights[((int64_t)m * s->out.c + c) * taps + tap] *
+             (double)*pz_test_at(&l->in, n, m, z, y, x);
+  }
+  return sum;
+}
+
 /* norm: that of what activations are given. */
 static double *expected(const layer *l, double *norm) {
   const pz_conv_direct_shape *s = &l->s.conv;
   double *want = pz_test_doubles(&l->out.view), *to = want, squares = 0;
   PZ_TEST_EACH(l->out.view, 0, l->out.view.c) {
-    double sum = conv_sum(l, n, c, d, h, w);
+    double sum = (l->transposed ? transposed_sum : conv_sum)(l, n, c, d, h, w);
     if (s->has_bias) sum += (double)l->bias[c];
     if (s->base.c)
       sum += (double)*pz_test_at(&l->base, n, c, d, h, w) * (s->has_base_scale ? (double)l->scale[c] : 1.0);
@@ -253,6 +275,81 @@ static void test_convolutions(void **state) {
     pack_layer(&l);
     give_schedule(&r, &l, pz_test_int(&r, 0, 1));
     if (!check_layer(&r, &l)) fail_msg("layer %d: %s", i, name_of(&l));
+    free_layer(&l);
+  }
+}
+
+/* ---- deconvolutions ---- */
+
+static layer random_deconv(pz_test_random *r) {
+  layer l = {.transposed = true, .s = {.m = 1}};
+  pz_conv_direct_shape *c = &l.s.conv;
+  const bool whole = pz_test_int(r, 0, 2); /* the kernel is the stride: one convolution of all phases */
+  const int32_t maps_in = pz_test_int(r, 1, 70), maps_out = pz_test_int(r, 1, 40),
+                border[3] = {3, 3, 3}; /* no phase reads further */
+  int32_t size[4], out[4];
+  random_ends(r, c);
+  do {
+    size[0] = out[0] = pz_test_int(r, 1, 2);
+    for (int i = 0; i < 3; ++i) {
+      c->stride[i] = pz_test_int(r, 1, 3), c->kernel[i] = c->stride[i] + (whole ? 0 : pz_test_int(r, 0, 2));
+      c->pad[i] = whole ? 0 : pz_test_int(r, 0, c->kernel[i] - 1);
+      size[i + 1] = pz_test_int(r, 1, i < 2 ? 5 : 20);
+      out[i + 1] = (size[i + 1] - 1) * c->stride[i] + c->kernel[i] - 2 * c->pad[i];
+    }
+  } while (out[1] < 1 || out[2] < 1 || out[3] < 1 ||
+           (double)maps_in * maps_out * pz_conv_taps(c) * size[1] * size[2] * size[3] > 3e6);
+  l.in = bordered(r, maps_in, size, border, border);
+  random_operands(r, &l, c, maps_out, out);
+  l.packed_bias = pz_test_vector(l.bias, maps_out, PZ_S);
+  l.packed_scale = pz_test_vector(l.scale, maps_out, PZ_S);
+  l.packed_slope = pz_test_vector(l.slope, maps_out, PZ_S);
+  return l;
+}
+
+static void run_phase(pz_test_random *r, const layer *deconv, const pz_deconv_phase *phase, int32_t workers) {
+  layer l = *deconv;
+  float *weights = malloc((size_t)pz_deconv_weight_floats(phase) * sizeof *weights);
+  assert_non_null(weights);
+  l.s.conv = phase->shape;
+  l.out.at += phase->out_offset, l.base.at += phase->base_offset;
+  pz_deconv_weights(&deconv->s.conv, phase, deconv->weights, weights);
+  give_schedule(r, &l, pz_test_int(r, 0, 1));
+  l.packed = pz_test_alloc(pz_halves_weight_floats(&l.s), false);
+  pz_halves_pack(&l.s, weights, l.packed.data);
+  for (int32_t worker = 0; worker < workers; ++worker) run_layer(&l, worker, workers);
+  pz_test_free(&l.packed), pz_test_free(&l.scratch);
+  free(weights);
+}
+
+static void run_phases(pz_test_random *r, const layer *l, int32_t workers) {
+  const pz_deconv_merge merge = pz_deconv_merges(&l->s.conv);
+  for (int32_t i = 0; i < pz_deconv_phases(&l->s.conv, merge); ++i) {
+    pz_deconv_phase phase;
+    if (pz_deconv_phase_of(&l->s.conv, merge, i, &phase)) run_phase(r, l, &phase, workers);
+  }
+}
+
+static void test_deconvolutions(void **state) {
+  (void)state;
+  pz_test_random r = {.state = 815};
+  for (int i = 0; i < 100; ++i) {
+    layer l = random_deconv(&r);
+    double norm, *want = expected(&l, &norm);
+    float *before = pz_test_snapshot(&l.out.memory);
+    run_phases(&r, &l, 1);
+    float *first = pz_test_snapshot(&l.out.memory);
+    bool good = near_enough(&l, want, norm) && pz_test_padding_zero(&l.out);
+    for (int32_t workers = 1; workers <= 3 && good; ++workers) {
+      memcpy(l.out.memory.data, before, (size_t)l.out.memory.floats * sizeof *before);
+      run_phases(&r, &l, workers);
+      good = same_bits(&l, first, name_of(&l));
+    }
+    good = good && ((l.s.conv.base.c && l.in_place) || pz_test_untouched(&l.out, false));
+    if (!good)
+      fail_msg("deconvolution %d: %s, stride %d,%d,%d", i, name_of(&l), l.s.conv.stride[0],
+               l.s.conv.stride[1], l.s.conv.stride[2]);
+    free(before), free(first), free(want);
     free_layer(&l);
   }
 }
@@ -356,7 +453,8 @@ static void test_halves(void **state) {
 
 int main(void) {
   if (!pz_test_cpu()) return 77;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_nearest), cmocka_unit_test(test_halves),
-                                     cmocka_unit_test(test_convolutions), cmocka_unit_test(test_not_finite)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_nearest), cmocka_unit_test(test_halves), cmocka_unit_test(test_convolutions),
+      cmocka_unit_test(test_deconvolutions), cmocka_unit_test(test_not_finite)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

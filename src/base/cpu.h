@@ -26,7 +26,7 @@ pz_isa pz_isa_native(void); /* the strongest that is supported */
 /* The CPU's model name, "unknown CPU" where it cannot be told. Constant for the process. */
 void pz_cpu_model(char *out, int size);
 
-/* Cache sizes in bytes, with safe defaults (32 KiB, 512 KiB, 8 MiB) where the system does not say. Level 3: at most 16 MiB for each
+/* Cache sizes in bytes, with safe defaults (32 KiB, 512 KiB, 8 MiB) where the system does not say. Level 3: at most 80 MiB for each
  * usable core. */
 typedef struct pz_cache_sizes {
   int64_t l1d, l2, l3;

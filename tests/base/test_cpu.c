@@ -142,7 +142,7 @@ static void caches_from_the_folder(void **state) {
   assert_int_equal(sizes.l3, 3); /* not given: kept */
   sizes = pz_cpu_caches();
   assert_true(sizes.l1d >= 4096 && sizes.l2 >= sizes.l1d && sizes.l3 > 0);
-  assert_true(sizes.l3 <= pz_cpu_usable() * ((int64_t)16 << 20));
+  assert_true(sizes.l3 <= pz_cpu_usable() * ((int64_t)80 << 20));
 }
 
 static void quota_version_2(void **state) {

@@ -111,7 +111,7 @@ static void shape_text(const parts *p, pz_text *shape) {
   pz_conv_shape_text(shape, &s->product);
   pz_text_append(shape, "}, ");
   pz_text_ints(shape, "m", s->m, 3);
-  pz_text_printf(shape, ".late = %d, .far = %d", s->late, s->far);
+  pz_text_printf(shape, ".late = %d, .far = %d, .apart = %d", s->late, s->far, s->apart);
 }
 
 /* The operands of the ends from args[n] on; returns their number. */

@@ -31,6 +31,14 @@ static inline int32_t pz_winograd_far(const pz_winograd_shape *s, const pz_conv_
   return weights > PZ_WINOGRAD_NEAR_WEIGHTS && (once || weights + batch > m->l2);
 }
 
+/* Whether level 2 cannot keep the inputs of a row of tiles along the width beside the slots: more than half of it. */
+static inline int32_t pz_winograd_apart(const pz_winograd_shape *s, const pz_conv_machine *m) {
+  const int64_t points =
+      (int64_t)pz_winograd_tiles(s, 2) * s->m[2] * pz_winograd_a(s, 0) * pz_winograd_a(s, 1);
+  const int32_t block = s->conv.in.block;
+  return 4 * points * pz_winograd_blocks(s->conv.in.c, block) * block > m->l2 / 2;
+}
+
 /* Fills `product` for batches of `tiles` tiles. `conv` and `m` are set. */
 static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_machine *m, int32_t tiles) {
   const int32_t block = s->conv.out.block;
@@ -49,6 +57,7 @@ static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_mach
   pz_conv_direct_schedule(&s->product, m);
   s->late = 4 * pz_winograd_points(s) * pz_conv_direct_weight_floats(&s->product) >= PZ_WINOGRAD_MANY_WEIGHTS;
   s->far = pz_winograd_far(s, m);
+  s->apart = pz_winograd_apart(s, m);
   if (!s->far) return;
   pz_conv_machine few = *m;
   if (few.registers > PZ_WINOGRAD_REGISTERS) few.registers = PZ_WINOGRAD_REGISTERS;

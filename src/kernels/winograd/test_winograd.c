@@ -86,6 +86,7 @@ static void pack_layer(layer *l, pz_test_random *r) {
   pz_winograd_schedule(&l->s, &machine,
                        l->by_position ? (int32_t)pz_winograd_all_tiles(&l->s) : pz_test_int(r, 1, 24));
   l->s.late = pz_test_int(r, 0, 1), l->s.far = pz_test_int(r, 0, 1);
+  l->s.apart = pz_test_int(r, 0, 1);
   if (!l->by_position && pz_test_int(r, 0, 1))
     l->s.conv.gathers = 1, l->s.conv.gathers = pz_winograd_batches(&l->s);
   for (int32_t k = 0; k < maps_out && l->s.conv.gathers; ++k) l->bias[k] += 1e3f; /* means far from zero */
@@ -245,13 +246,17 @@ static void test_spread(void **state) {
 }
 
 /* Of F(m,m,m) with `maps` maps on 64^3, in batches of `tiles`. */
-static int32_t far_of(int32_t m, int32_t maps, int32_t tiles, int64_t l2) {
+static pz_winograd_shape scheduled(int32_t m, int32_t maps, int32_t tiles, int64_t l2) {
   pz_winograd_shape s = {.m = {m, m, m}};
   s.conv.in = (pz_view){.n = 1, .c = maps, .d = 66, .h = 66, .w = 66, .block = PZ_S};
   s.conv.out = (pz_view){.n = 1, .c = maps, .d = 64, .h = 64, .w = 64, .block = PZ_S};
   for (int i = 0; i < 3; ++i) s.conv.kernel[i] = 3;
   pz_winograd_schedule(&s, &(pz_conv_machine){.registers = PZ_V_REGISTERS, .l1 = 48 << 10, .l2 = l2}, tiles);
-  return s.far;
+  return s;
+}
+
+static int32_t far_of(int32_t m, int32_t maps, int32_t tiles, int64_t l2) {
+  return scheduled(m, maps, tiles, l2).far;
 }
 
 /* Weights of 864 KiB beside slots of 350 KB; few weights; all tiles at once. */
@@ -264,10 +269,18 @@ static void test_far(void **state) {
   assert_int_equal(far_of(4, 32, 4096, (int64_t)1 << 40), 1);
 }
 
+/* A row of 16 tiles of 6 x 6 x 4 points and 32 maps: 288 KiB. */
+static void test_apart(void **state) {
+  (void)state;
+  assert_int_equal(scheduled(4, 32, 12, 1 << 20).apart, 0);
+  assert_int_equal(scheduled(4, 32, 12, 576 << 10).apart, 0);
+  assert_int_equal(scheduled(4, 32, 12, 512 << 10).apart, 1);
+}
+
 int main(void) {
   if (!pz_test_cpu()) return 77;
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_factors), cmocka_unit_test(test_transforms),
-                                     cmocka_unit_test(test_spread), cmocka_unit_test(test_far),
-                                     cmocka_unit_test(test_random_layers)};
+                                     cmocka_unit_test(test_spread),  cmocka_unit_test(test_far),
+                                     cmocka_unit_test(test_apart),   cmocka_unit_test(test_random_layers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,7 +159,7 @@ typedef struct pz_winograd_cursor {
 } pz_winograd_cursor;
 
 /* Fetches m2 points of `from`, laid out as v: a tile's inputs, but for those that it shares with a tile before along the width
- * or the depth, or what its outputs start from (Base). */
+ * or (not `apart`) the depth, or what its outputs start from (Base). */
 PZ_INLINE void pz_winograd_fetch_lines(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                        const pz_view *v, int32_t inputs, pz_winograd_cursor *c,
                                        const float *from) {
@@ -168,7 +168,7 @@ PZ_INLINE void pz_winograd_fetch_lines(const pz_winograd_shape *s, const pz_wino
     const pz_winograd_tile t = pz_winograd_tile_at(s, c->index);
     const int64_t row = pz_winograd_tiles(s, 2) - t.at[2] / z.m2, left = c->end - c->index;
     c->run = inputs ? 1 : (int32_t)(left < row ? left : row);
-    c->d = inputs && t.at[0] > 0 ? z.a0 - z.m0 : 0;
+    c->d = inputs && !s->apart && t.at[0] > 0 ? z.a0 - z.m0 : 0;
     c->plane = inputs ? pz_winograd_origin(s, &t, c->block) + (z.a2 - z.m2) * PZ_S
                       : pz_winograd_place(v, &t, c->block, 0, 0);
     c->plane += c->d * v->stride_d;

@@ -1,11 +1,10 @@
 /* The arena: buffers that live at a time lie apart, anchored ones at their distance, and gaps are used. */
+#include "kernels/testing.h"
 #include "plan/solver.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -62,23 +61,18 @@ static void check(const want *wants, int32_t n, const pz_buffer *b, int64_t aren
 
 static void test_random(void **state) {
   (void)state;
-  uint64_t seed = 7;
+  pz_test_random r = {7};
   for (int32_t round = 0; round < 200; round++) {
     want wants[MOST];
     pz_buffer buffers[MOST];
     int64_t alive[MOST] = {0}, bound = 0;
     const int32_t n = 1 + round % MOST;
     for (int32_t i = 0; i < n; i++) {
-      uint32_t r[4];
-      for (int32_t k = 0; k < 4; k++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        r[k] = (uint32_t)(seed >> 33);
-      }
-      wants[i] = (want){.floats = 1 + r[0] % 5000, .first = (int32_t)(r[1] % 30), .anchor = -1};
-      wants[i].last = wants[i].first + (int32_t)(r[2] % 8);
-      if (i > 0 && r[3] % 4 == 0 && wants[i - 1].anchor < 0) {
+      wants[i] = (want){.floats = pz_test_int(&r, 1, 5000), .first = pz_test_int(&r, 0, 29), .anchor = -1};
+      wants[i].last = wants[i].first + pz_test_int(&r, 0, 7);
+      if (i > 0 && wants[i - 1].anchor < 0 && pz_test_int(&r, 0, 3) == 0) {
         wants[i].anchor = i - 1;
-        wants[i].from_anchor = (int64_t)(r[3] / 4 % 40 - 20) * PZ_ALIGN_FLOATS;
+        wants[i].from_anchor = (int64_t)pz_test_int(&r, -20, 19) * PZ_ALIGN_FLOATS;
       }
     }
     const int64_t arena = planned(wants, n, buffers);

@@ -11,6 +11,12 @@
 #ifndef PZ_KERNELS_VEC_H
 #define PZ_KERNELS_VEC_H
 
+/* gcc's passes that move what is computed, or loaded, out of loops or to other paths find much to move in kernels of constant shapes,
+ * and have no registers for it: vectors then go through the stack (doc/kernels-conv.md). */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-gcse", "no-tree-loop-im", "no-move-loop-invariants", "no-tree-pre")
+#endif
+
 #include "kernels/view.h"
 
 #include <string.h>

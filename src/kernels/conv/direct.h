@@ -32,6 +32,7 @@
 typedef struct pz_conv_tile {
   const float *in, *weights, *bias, *base, *base_scale, *slope;
   float *out, *statistics;
+  int64_t further;     /* from a row of Base to the next one */
   int32_t outer;       /* the first outer block */
   int32_t full;        /* whole input blocks in this pass */
   int32_t rest;        /* whether the last input block, which is not whole, is in this pass */
@@ -156,7 +157,7 @@ PZ_INLINE pz_v pz_conv_start(const pz_conv_direct_shape *s, const pz_conv_tile *
   const float *at =
       t->base + pz_conv_block_offset(s, &s->base, i % kb) + pz_conv_point(&s->base, pz_conv_unit, rw, i / kb);
   pz_v base = pz_v_load(at);
-  __builtin_prefetch(at + rw * s->base.stride_w); /* the next tile's: sums cannot begin without it */
+  __builtin_prefetch(at + t->further); /* sums cannot begin without it */
   return s->has_base_scale ? pz_v_fma(base, pz_v_load(t->base_scale + map), bias) : base + bias;
 }
 
@@ -221,7 +222,14 @@ typedef struct pz_conv_pass {
   int64_t row, row_end;
 } pz_conv_pass;
 
-/* Rows row .. row_end (counted over n, d, h/rh) of one outer group of kb blocks. */
+/* Where a row (counted over n, d, h/rh) begins, from the first one. */
+PZ_INLINE int64_t pz_conv_row_at(const pz_conv_direct_shape *s, const pz_view *v, int64_t row) {
+  const int32_t rows = s->out.h / s->rh;
+  return row / rows / s->out.d * v->stride_n + row / rows % s->out.d * v->stride_d +
+         row % rows * s->rh * v->stride_h;
+}
+
+/* Rows row .. row_end of one outer group of kb blocks. */
 PZ_INLINE void pz_conv_rows(const pz_conv_direct_shape *s, int32_t kb, const pz_conv_pass *p,
                             pz_conv_tile t) {
   const pz_conv_split tiles = pz_conv_row_tiles(s, kb);
@@ -232,11 +240,12 @@ PZ_INLINE void pz_conv_rows(const pz_conv_direct_shape *s, int32_t kb, const pz_
     t.in = origin.in + n * s->in.stride_n + p->begin * s->in.stride_c +
            (d * s->stride[0] - s->pad[0]) * s->in.stride_d + (h * s->stride[1] - s->pad[1]) * s->in.stride_h -
            s->pad[2] * s->in.stride_w;
-    t.out = origin.out + n * s->out.stride_n + pz_conv_block_offset(s, &s->out, t.outer) +
-            d * s->out.stride_d + h * s->out.stride_h;
-    if (s->base.c)
-      t.base = origin.base + n * s->base.stride_n + pz_conv_block_offset(s, &s->base, t.outer) +
-               d * s->base.stride_d + h * s->base.stride_h;
+    t.out = origin.out + pz_conv_block_offset(s, &s->out, t.outer) + pz_conv_row_at(s, &s->out, i);
+    if (s->base.c) {
+      const int64_t at = pz_conv_row_at(s, &s->base, i);
+      t.base = origin.base + pz_conv_block_offset(s, &s->base, t.outer) + at;
+      t.further = pz_conv_row_at(s, &s->base, i + 1) - at;
+    }
     pz_conv_tiles(s, kb, tiles.size, tiles.large, &t);
     if (tiles.large < tiles.count) pz_conv_tiles(s, kb, tiles.size - 1, tiles.count - tiles.large, &t);
   }

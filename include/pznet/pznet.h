@@ -60,7 +60,8 @@ typedef struct pz_compile_options {
   int64_t memory;       /* bytes that weights and a run may take together, or compiling fails; 0: any */
   const char *slabs;    /* chains of layers run slab by slab: "auto" (default): where that saves memory; "never"; "always" */
   const char *effort;   /* how algorithms are chosen: "estimate": by a cost model; "measure" (default): the likely ones of each
-                           distinct convolution are timed on this machine, once; "exhaustive": all of them, which may take hours */
+                           distinct convolution are timed on this machine, once, the best of them in the network itself too; "exhaustive": all of
+                           them, which may take hours */
   const char *tuning;   /* the database of times: its path, or "none"; NULL: the one of pz_tune_list. One that cannot be used is no
                            failure: the summary's "tuning" has a "note" */
   int32_t threads;      /* that times are taken with; 0: the cores that this process may use */

@@ -1,6 +1,6 @@
 /* compile.c: pz_compile: model file in, network file out. */
 #include "api/sensitivity.h"
-#include "api/tuner.h"
+#include "api/trial.h"
 #include "base/cpu.h"
 #include "base/file.h"
 #include "emit/emit.h"
@@ -23,6 +23,7 @@ typedef struct build {
   pz_plan_options wanted;
   pz_plan *plan;
   pz_tuner tuner;
+  pz_trial *trial;
   pz_emit_options emit;
   pz_arena *arena;
   double start, last;
@@ -39,7 +40,7 @@ static double now(void) {
 }
 
 /* Reading and planning are not told: a model that is refused gives its error alone. */
-enum { STAGES = 6 };
+enum { STAGES = 8 };
 static void tell(const build *b, const char *what, int done) {
   if (b->options->progress)
     b->options->progress(b->options->progress_host, what, done, STAGES, now() - b->start);
@@ -205,9 +206,22 @@ static bool same_choices(const pz_plan *a, const pz_plan *b) {
   return a->isa == b->isa;
 }
 
+/* The plan by all times that are known now. */
+static pz_status plan_anew(const build *b, pz_plan **plan, pz_error *err) {
+  PZ_TRY(pz_plan_new(b->model.after, &b->wanted, plan, err));
+  pz_plan_settle(b->options, *plan);
+  return PZ_OK;
+}
+
+/* Goes on with `plan`. */
+static void take(build *b, pz_plan *plan) {
+  pz_plan_free(b->plan);
+  b->plan = plan;
+}
+
 static pz_status before_run(void *host, pz_error *err) {
   build *b = host;
-  return stage(b, "measuring errors", b->done, err);
+  return stage(b, b->stage, b->done, err);
 }
 
 /* The bound on the error is one on the result's, and what becomes of layers' errors there depends on the network. So it is measured
@@ -223,14 +237,52 @@ static pz_status weigh_errors(build *b, const char *network, pz_error *err) {
   for (int32_t i = 0; i < n; i++) sensitivity[i] = 1;
   PZ_TRY(pz_measure_sensitivity(b->plan, &b->wanted, network, before_run, b, sensitivity, err));
   b->wanted.sensitivity = sensitivity;
-  PZ_TRY(pz_plan_new(b->model.after, &b->wanted, &plan, err));
-  pz_plan_settle(b->options, plan);
+  PZ_TRY(plan_anew(b, &plan, err));
   const bool same = same_choices(b->plan, plan);
-  pz_plan_free(b->plan);
-  b->plan = plan;
+  take(b, plan);
   PZ_TRY(check_memory(b, err));
   timed(b, "errors");
   return same ? PZ_OK : write_network(b, "emit_again", "compile_again", err);
+}
+
+/* ---- candidates in the network ---- */
+
+static void end_trial(build *b, pz_trial_keep keep) {
+  pz_trial_end(b->trial, keep);
+  b->trial = NULL;
+}
+
+/* The trial has made another plan: its network, if it is not slower, else the one before. */
+static pz_status compare_plans(build *b, pz_plan *plan, const char *network, pz_error *err) {
+  pz_plan *before = b->plan;
+  bool better = false;
+  b->plan = plan;
+  pz_status status = write_network(b, "emit_tried", "compile_tried", err);
+  if (status == PZ_OK) status = pz_trial_compare(b->trial, network, &better, err);
+  timed(b, "compare");
+  end_trial(b, status != PZ_OK ? PZ_TRIAL_NOTHING : better ? PZ_TRIAL_ALL : PZ_TRIAL_BEFORE);
+  if (better) return pz_plan_free(before), PZ_OK;
+  take(b, before);
+  return status == PZ_OK ? write_network(b, "emit_untried", "compile_untried", err) : status;
+}
+
+/* Not where memory is bound: what layers may take was decided by that. */
+static pz_status try_candidates(build *b, const char *network, pz_error *err) {
+  pz_plan *plan;
+  if (b->tuner.effort == PZ_EFFORT_ESTIMATE || !pz_isa_supported(b->plan->isa) || b->wanted.memory > 0)
+    return PZ_OK;
+  PZ_TRY(stage(b, "trying candidates in the network", b->done + 1, err));
+  PZ_TRY(pz_trial_run(&b->tuner, b->plan, &b->wanted, &b->emit, network, before_run, b, &b->trial, err));
+  timed(b, "try");
+  if (!b->trial) return PZ_OK;
+  PZ_TRY(plan_anew(b, &plan, err));
+  if (!same_choices(b->plan, plan)) {
+    PZ_TRY(compare_plans(b, plan, network, err));
+    PZ_TRY(plan_anew(b, &plan, err)); /* with the times that are kept */
+  } else end_trial(b, PZ_TRIAL_ALL);
+  if (same_choices(b->plan, plan)) take(b, plan);
+  else pz_plan_free(plan);
+  return PZ_OK;
 }
 
 static pz_status make_network(build *b, pz_error *err) {
@@ -239,6 +291,7 @@ static pz_status make_network(build *b, pz_error *err) {
   b->done = 1;
   PZ_TRY(write_network(b, "emit", "compile", err));
   PZ_TRY(weigh_errors(b, network, err));
+  PZ_TRY(try_candidates(b, network, err));
   PZ_TRY(stage(b, "golden run", STAGES - 1, err));
   PZ_TRY(add_golden(b, network, err));
   PZ_TRY(check_interrupt(b, err));
@@ -334,6 +387,7 @@ pz_status pz_compile(const char *model, const char *output, const pz_compile_opt
   }
   if (b.folder && !b.options->emit_c) pz_remove_tree(b.folder);
   else if (b.folder) remove_objects(b.folder);
+  pz_trial_end(b.trial, PZ_TRIAL_NOTHING);
   pz_plan_free(b.plan);
   pz_tuner_close(&b.tuner);
   pz_model_free(&b.model);

@@ -82,12 +82,16 @@ void pz_tuner_close(pz_tuner *t) {
 
 /* ---- times ---- */
 
-void pz_tuner_keep(pz_tuner *t, const char *problem, const char *candidate, double seconds) {
-  pz_error why = {0};
+static void remember(pz_tuner *t, const char *problem, const char *candidate, double seconds) {
   json_t *row = json_object_get(t->times, problem);
   if (!row && !json_object_set_new(t->times, problem, json_object()))
     row = json_object_get(t->times, problem);
   json_object_set_new(row, candidate, json_real(seconds));
+}
+
+void pz_tuner_keep(pz_tuner *t, const char *problem, const char *candidate, double seconds) {
+  pz_error why = {0};
+  remember(t, problem, candidate, seconds);
   t->key.problem = problem;
   if (t->database && pz_tuning_store(t->database, &t->key, candidate, seconds, &why) != PZ_OK)
     without_database(t, &why);
@@ -109,6 +113,83 @@ static const json_t *times_of(pz_tuner *t, const char *problem) {
   if (t->database && pz_tuning_list(t->database, &t->key, add_time, row, &why) != PZ_OK)
     without_database(t, &why);
   return row;
+}
+
+/* ---- times in the network itself ---- */
+
+static void add_shape(pz_digest *digest, const pz_graph *g, pz_tensor_id id) {
+  const pz_shape *s = id == PZ_NONE ? NULL : &g->tensors[id].shape;
+  pz_digest_add(digest, &id, sizeof id);
+  if (s) pz_digest_add(digest, s->dim, (size_t)s->rank * sizeof *s->dim);
+}
+
+/* 16 hexadecimal digits: the operators with their shapes and what they read, and which layers may run slab by slab; no weights. */
+static const char *network_of(pz_tuner *t, const pz_plan *plan) {
+  const pz_graph *g = plan->graph;
+  pz_digest digest;
+  if (t->graph == g) return t->network;
+  pz_digest_begin(&digest);
+  pz_digest_add(&digest, &plan->slabs, sizeof plan->slabs);
+  for (pz_node_id n = 0; n < g->n_nodes; n++) {
+    const pz_node *node = &g->nodes[n];
+    pz_digest_add(&digest, &node->op, sizeof node->op);
+    for (int32_t i = 0; i < node->n_in; i++) add_shape(&digest, g, node->in[i]);
+    for (int32_t i = 0; i < node->n_out; i++) add_shape(&digest, g, node->out[i]);
+  }
+  pz_digest_end_text(&digest, t->network);
+  t->network[16] = 0;
+  t->graph = g;
+  return t->network;
+}
+
+/* The problem of a node in its network. */
+static pz_status tried_text(pz_tuner *t, const pz_plan *plan, const pz_node *node, const pz_candidate *c,
+                            pz_text *out) {
+  PZ_TRY(pz_problem_text(plan, node, c, out, NULL));
+  pz_text_printf(out, ", layer %d of network %s", (int)(node - plan->graph->nodes), network_of(t, plan));
+  return out->failed ? PZ_ERROR_MEMORY : PZ_OK;
+}
+
+bool pz_tuner_tried(pz_tuner *t, const pz_plan *plan, pz_node_id n) {
+  pz_text text = {0};
+  const bool tried =
+      tried_text(t, plan, &plan->graph->nodes[n], plan->choices[n].candidates, &text) == PZ_OK &&
+      json_object_size(times_of(t, text.data)) > 0;
+  pz_text_free(&text);
+  return tried;
+}
+
+void pz_tuner_keep_tried(pz_tuner *t, const pz_plan *plan, pz_node_id n, const char *candidate,
+                         double seconds, bool stored) {
+  pz_text text = {0};
+  if (tried_text(t, plan, &plan->graph->nodes[n], plan->choices[n].candidates, &text) == PZ_OK) {
+    if (stored) pz_tuner_keep(t, text.data, candidate, seconds);
+    else remember(t, text.data, candidate, seconds);
+  }
+  pz_text_free(&text);
+}
+
+void pz_tuner_forget_tried(pz_tuner *t, const pz_plan *plan, pz_node_id n) {
+  pz_text text = {0};
+  if (tried_text(t, plan, &plan->graph->nodes[n], plan->choices[n].candidates, &text) == PZ_OK)
+    json_object_del(t->times, text.data);
+  pz_text_free(&text);
+}
+
+/* Where some have times in the network these count, and those of the others are scaled as theirs were. */
+static void prefer_tried(pz_tuner *t, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
+  pz_text text = {0};
+  const json_t *tried = tried_text(t, plan, node, c, &text) == PZ_OK ? times_of(t, text.data) : NULL;
+  double alone = 0, inside = 0;
+  for (int32_t i = 0; i < n; i++) {
+    const double seconds = json_number_value(json_object_get(tried, c[i].label));
+    if (seconds > 0 && c[i].seconds > 0) alone += c[i].seconds, inside += seconds;
+  }
+  for (int32_t i = 0; i < n && alone > 0; i++) {
+    const double seconds = json_number_value(json_object_get(tried, c[i].label));
+    c[i].seconds = seconds > 0 ? seconds : c[i].seconds * inside / alone;
+  }
+  pz_text_free(&text);
 }
 
 /* ---- which candidates ---- */
@@ -180,6 +261,7 @@ int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz
     const json_t *times = times_of(t, problem.data);
     for (int32_t i = 0; i < n; i++) c[i].seconds = json_number_value(json_object_get(times, c[i].label));
     pz_tuner_count(t->effort, c, n, &complete);
+    if (complete) prefer_tried(t, plan, node, c, n);
   }
   pz_text_free(&problem);
   return complete ? best_of(c, n) : 0;
@@ -188,7 +270,7 @@ int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz
 /* ---- what is told ---- */
 
 json_t *pz_tuner_json(const pz_tuner *t) {
-  return json_pack("{s:s, s:i, s:i, s:i, s:i, s:f, s:s}", "effort", pz_effort_name(t->effort), "threads",
+  return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:f, s:s}", "effort", pz_effort_name(t->effort), "threads",
                    t->key.threads, "problems", t->problems, "measured", t->measured, "candidates",
-                   t->candidates, "seconds", t->seconds, "note", t->note);
+                   t->candidates, "tried", t->tried, "seconds", t->seconds, "note", t->note);
 }

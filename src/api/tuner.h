@@ -3,11 +3,13 @@
  *   pz_tuner_open --> pz_plan_new with pz_tuner_choose: times from the database
  *                 --> pz_tuner_measure: the problems without times, on this machine, into the database
  *                 --> pz_plan_new again, where anything was measured
+ *                 --> candidates that are near each other, timed in the network (trial.h)
  */
 #ifndef PZ_API_TUNER_H
 #define PZ_API_TUNER_H
 
 #include "api/api.h"
+#include "base/digest.h"
 #include "tune/tuning.h"
 
 typedef enum pz_effort { PZ_EFFORT_ESTIMATE, PZ_EFFORT_MEASURE, PZ_EFFORT_EXHAUSTIVE } pz_effort;
@@ -19,11 +21,14 @@ typedef struct pz_tuner {
   pz_tuning *database;     /* NULL: nothing is found and kept but in `times` */
   pz_tuning_key key;       /* its problem is set for each look-up */
   char cpu[PZ_TUNING_CPU_TEXT], compiler[PZ_TUNING_COMPILER_TEXT];
-  json_t *times; /* {problem: {candidate: seconds}} */
+  json_t *times;         /* {problem: {candidate: seconds}} */
+  const pz_graph *graph; /* of the last plan, and its digits (tuner.c) */
+  char network[PZ_DIGEST_TEXT];
   void (*tell)(void *host, const char *what);
   void *tell_host;
   int32_t problems, measured, candidates; /* distinct ones; of them measured now; with so many candidates */
-  double seconds;                         /* spent on measuring */
+  int32_t tried;                          /* layers whose candidates were timed in the network */
+  double seconds;                         /* spent on measuring problems */
   char note[512];                         /* one line: why something was not measured or not kept; "" */
 } pz_tuner;
 
@@ -45,6 +50,12 @@ int32_t pz_tuner_count(pz_effort effort, const pz_candidate *candidates, int32_t
 /* Times the candidates of all problems of the plan that have no times yet (measure.c). Fails only when interrupted. */
 pz_status pz_tuner_measure(pz_tuner *tuner, const pz_plan *plan, pz_error *err);
 void pz_tuner_keep(pz_tuner *tuner, const char *problem, const char *candidate, double seconds);
+/* What a node's candidates took in the plan's network (trial.h): whether any has such a time; a time, into the database where `stored`; none, as
+ * far as the tuner remembers. */
+bool pz_tuner_tried(pz_tuner *tuner, const pz_plan *plan, pz_node_id node);
+void pz_tuner_keep_tried(pz_tuner *tuner, const pz_plan *plan, pz_node_id node, const char *candidate,
+                         double seconds, bool stored);
+void pz_tuner_forget_tried(pz_tuner *tuner, const pz_plan *plan, pz_node_id node);
 void pz_tuner_note(pz_tuner *tuner, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* "tuning" of a summary; NULL when out of memory. */

@@ -35,6 +35,9 @@ BRANCHES = CONV.replace('bottom: "first"', 'bottom: "data"') + """
 layer { name: "sum" type: "Eltwise" bottom: "first" bottom: "second" top: "sum" eltwise_param { coeff: 1 coeff: 0.01 } }
 """
 
+# Large enough for candidates to be tried in the network.
+LARGE = CONV.replace("dim: 32 dim: 24 dim: 24", "dim: 32 dim: 20 dim: 96 dim: 96")
+
 
 def npy(shape, values):
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".encode()
@@ -128,6 +131,84 @@ class Effort(unittest.TestCase):
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             for step in self.convolutions(json.loads(result.stdout)):
                 self.assertNotIn("expected_in_result", step)
+
+    def run_large(self, name, *words, model=LARGE):
+        """Compiled with times from NAME.sqlite, and verified: the summary, and the times in the network, {(layer, candidate): seconds}."""
+        path, net, database = self.folder / "large.prototxt", self.folder / f"{name}.so", self.folder / f"{name}.sqlite"
+        path.write_text(model)
+        result = self.pznet("compile", path, "-w", "init:1", "--tuning", database, "-o", net, "--json", *words)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        verified = self.pznet("verify", net, "--model", path, "-w", "init:1")
+        self.assertEqual(verified.returncode, 0, verified.stderr)
+        self.assertEqual(list(self.temporary.iterdir()), [])
+        rows = json.loads(self.pznet("tune", "--json", "--database", database).stdout)["measurements"]
+        parted = [(row["problem"].partition(", layer ")[2], row) for row in rows]
+        return json.loads(result.stdout), {(int(of.split()[0]), row["candidate"]): row["seconds"] for of, row in parted if of}
+
+    def times_alone(self, name):
+        """A database NAME in which three candidates of LARGE's problem took about as long as each other; its lines, these first; the
+        network's digits."""
+        path, lines = self.folder / "large.prototxt", self.folder / "large.jsonl"
+        if not lines.exists():
+            path.write_text(LARGE)
+            database = self.folder / "alone.sqlite"
+            result = self.pznet("compile", path, "-w", "init:1", "--cc", CC, "--tuning", database, "-o", self.folder / "alone.so")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(self.pznet("tune", "--export", lines, "--database", database).returncode, 0)
+        rows = [json.loads(line) for line in lines.read_text().splitlines()]
+        network = next(row["problem"] for row in rows if ", layer " in row["problem"]).split()[-1]
+        rows = [row for row in rows if ", layer " not in row["problem"]]
+        rows = [row | {"seconds": [0.005, 0.00535, 0.0057, 0.009][min(i, 3)]} for i, row in enumerate(rows)]
+        self.import_rows(name, rows)
+        return rows, network
+
+    def import_rows(self, name, rows):
+        lines = self.folder / f"{name}.jsonl"
+        lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        result = self.pznet("tune", "--import", lines, "--database", self.folder / f"{name}.sqlite")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_tries_candidates_in_the_network(self):
+        alone, _ = self.times_alone("near")
+        near = [row["candidate"] for row in alone[:3]]
+        summary, tried = self.run_large("near", "--cc", CC)
+        self.assertEqual((summary["tuning"]["measured"], summary["tuning"]["tried"], summary["tuning"]["note"]), (0, 2, ""))
+        slower = "emit_untried" in summary["seconds"]  # what the network began with is all that is kept then
+        kept = {(layer, candidate) for layer in (0, 1) for candidate in (near[:1] if slower else near)}
+        self.assertEqual(set(tried), kept)
+        for layer, step in enumerate(self.convolutions(summary)):
+            times = [seconds for (of, _), seconds in tried.items() if of == layer]
+            self.assertTrue(any(abs(1e-3 * step["measured_ms"] - seconds) < 1e-9 for seconds in times), (step, tried))
+            self.assertLess(1e-3 * step["measured_ms"], 1.061 * min(times))
+        again, same = self.run_large("near", "--cc", CC)
+        self.assertEqual((again["tuning"]["tried"], same), (0, tried))
+        plans = [[(step["layer"], step["algorithm"], step.get("measured_ms")) for step in s["plan"]] for s in (summary, again)]
+        self.assertEqual(*plans)
+        third = LARGE[LARGE.index('layer { name: "second"'):].replace("second", "third").replace("first", "second")
+        other, more = self.run_large("near", "--cc", CC, model=LARGE + third)  # the same problem in another network
+        self.assertEqual((other["tuning"]["measured"], other["tuning"]["tried"]), (0, 3))
+        self.assertIn(2, {layer for layer, _ in more})
+
+    def test_chooses_by_times_in_the_network(self):
+        alone, network = self.times_alone("inside")
+        exact = sorted(alone[:3], key=lambda row: row["candidate"])
+        for layer, best in (0, exact[0]), (1, exact[1]):
+            inside = [row | {"problem": f"{row['problem']}, layer {layer} of network {network}"} for row in exact]
+            self.import_rows("inside", [row | {"seconds": 0.003 if row["candidate"] == best["candidate"] else 0.02} for row in inside])
+        summary, _ = self.run_large("inside", "--cc", CC)
+        self.assertEqual((summary["tuning"]["measured"], summary["tuning"]["tried"]), (0, 0))
+        for step, best in zip(self.convolutions(summary), exact):
+            self.assertTrue(step["algorithm"].startswith(best["candidate"]), (step, best))
+            self.assertAlmostEqual(step["measured_ms"], 3)
+
+    def test_trying_that_fails_leaves_the_plan(self):
+        self.times_alone("untried")
+        compiler = self.folder / "cc"
+        compiler.write_text(f'#!/bin/sh\ncase $PWD in */source) exit 1;; esac\nexec {CC} "$@"\n')
+        compiler.chmod(0o755)
+        summary, tried = self.run_large("untried", "--cc", compiler)
+        self.assertEqual((summary["tuning"]["measured"], tried), (0, {}))
+        self.assertIn("not tried in the network", summary["tuning"]["note"])
 
     def test_does_not_measure_again(self):
         again = self.compile("--json")

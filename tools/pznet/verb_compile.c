@@ -42,11 +42,13 @@ static void print_summary(const char *output, const json_t *m) {
 /* Whatever was measured, and what kept it from being so. */
 static void print_tuning(const json_t *tuning) {
   const char *note = json_string_value(get(tuning, "note"));
-  const int measured = (int)json_integer_value(get(tuning, "measured"));
+  const int measured = (int)json_integer_value(get(tuning, "measured")),
+            tried = (int)json_integer_value(get(tuning, "tried"));
   if (measured)
     printf("%d of %d distinct convolutions measured, %d candidates in %.1f s\n", measured,
            (int)json_integer_value(get(tuning, "problems")),
            (int)json_integer_value(get(tuning, "candidates")), json_number_value(get(tuning, "seconds")));
+  if (tried) printf("%d layers' candidates tried in the network itself\n", tried);
   fflush(stdout);
   if (note && *note) fprintf(stderr, "pznet: warning: %s\n", note);
 }
@@ -95,7 +97,7 @@ const tool_verb verb_compile = {
     "NET.onnx|NET.prototxt [--weights FILE] -o NET.so [options]",
     "turn a trained network into a network file",
     "Compiles a network (ONNX, or Caffe with its weights) into a network file: a small shared library that\n"
-    "runs it. The likely algorithms of each distinct convolution are timed on this machine, once; --effort\n"
-    "estimate takes a cost model's word instead.\n",
+    "runs it. The likely algorithms of each distinct convolution are timed on this machine, once, the best\n"
+    "of them in the network itself too; --effort estimate takes a cost model's word instead.\n",
     options,
     run};

@@ -12,6 +12,8 @@
 /* Registers that products with far weights use at most: with few accumulators a batch is multiplied some tiles at a time, and a
  * position's weights have a while to arrive (doc/kernels-winograd.md). */
 #define PZ_WINOGRAD_REGISTERS 20
+/* Fewer, down to these, where the batch is then multiplied in equal parts. */
+#define PZ_WINOGRAD_LEAST_REGISTERS 15
 
 /* Bytes of weights at all positions from which on they are packed late (doc/kernels-winograd.md). */
 #define PZ_WINOGRAD_MANY_WEIGHTS (3 << 20)
@@ -39,6 +41,21 @@ static inline int32_t pz_winograd_apart(const pz_winograd_shape *s, const pz_con
   return 4 * points * pz_winograd_blocks(s->conv.in.c, block) * block > m->l2 / 2;
 }
 
+/* With few accumulators. */
+static inline void pz_winograd_schedule_far(pz_winograd_shape *s, const pz_conv_machine *m) {
+  pz_conv_machine few = *m;
+  if (few.registers > PZ_WINOGRAD_REGISTERS) few.registers = PZ_WINOGRAD_REGISTERS;
+  pz_conv_direct_schedule(&s->product, &few);
+  for (pz_conv_direct_shape equal = s->product; few.registers-- > PZ_WINOGRAD_LEAST_REGISTERS;) {
+    const pz_conv_split tiles = pz_conv_row_tiles(&equal, equal.kb);
+    if (tiles.large == tiles.count) {
+      s->product = equal;
+      return;
+    }
+    pz_conv_direct_schedule(&equal, &few);
+  }
+}
+
 /* Fills `product` for batches of `tiles` tiles. `conv` and `m` are set. */
 static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_machine *m, int32_t tiles) {
   const int32_t block = s->conv.out.block;
@@ -58,10 +75,7 @@ static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_mach
   s->late = 4 * pz_winograd_points(s) * pz_conv_direct_weight_floats(&s->product) >= PZ_WINOGRAD_MANY_WEIGHTS;
   s->far = pz_winograd_far(s, m);
   s->apart = pz_winograd_apart(s, m);
-  if (!s->far) return;
-  pz_conv_machine few = *m;
-  if (few.registers > PZ_WINOGRAD_REGISTERS) few.registers = PZ_WINOGRAD_REGISTERS;
-  pz_conv_direct_schedule(&s->product, &few);
+  if (s->far) pz_winograd_schedule_far(s, m);
 }
 
 /* G of each axis, [a, r]. */

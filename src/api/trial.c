@@ -30,7 +30,7 @@ struct pz_trial {
   pz_arena *arena;
   const char *folder;
   pz_patch patch;
-  file files[MOST_FILES], after; /* after: of the plan by these times */
+  file files[MOST_FILES];
   int32_t n_files, rounds;
 };
 
@@ -68,12 +68,17 @@ static const char *next_of(const pz_trial *t, pz_node_id n) {
   return best ? best->label : NULL;
 }
 
-static pz_status add_file(pz_trial *t, file *f, pz_error *err) {
+static pz_status begin_file(const pz_trial *t, const char *path, file *f, pz_error *err) {
   const size_t nodes = (size_t)t->plan->graph->n_nodes;
+  f->path = path;
   f->label = PZ_NEW(t->arena, const char *, nodes + 1);
   f->seconds = pz_arena_alloc(t->arena, nodes + 1, sizeof *f->seconds);
-  f->path = pz_arena_printf(t->arena, "%s/%d.so", t->folder, t->n_files);
-  return f->label && f->seconds && f->path ? PZ_OK : pz_fail_memory(err, "a trial", nodes * 64);
+  return f->label && f->seconds && path ? PZ_OK : pz_fail_memory(err, "a trial", nodes * 64);
+}
+
+static pz_status add_file(pz_trial *t, pz_error *err) {
+  const char *path = pz_arena_printf(t->arena, "%s/%d.so", t->folder, t->n_files);
+  return begin_file(t, path, &t->files[t->n_files], err);
 }
 
 /* Layers that are worth it, with the candidates that they have. False: there are none. */
@@ -200,7 +205,7 @@ static pz_status run_in_turn(pz_trial *t, file *const *files, int32_t n, pz_erro
   const double start = now();
   for (t->rounds = 0; t->rounds < LEAST_ROUNDS || (t->rounds < MOST_ROUNDS && now() - start < SECONDS);
        t->rounds++)
-    for (int32_t i = 0; i < n; i++) PZ_TRY(open_and_run(t, files[i], err));
+    for (int32_t i = 0; i < n; i++) PZ_TRY(open_and_run(t, files[(t->rounds + i) % n], err));
   return PZ_OK;
 }
 
@@ -222,10 +227,11 @@ static double median(const pz_trial *t, const double *rounds) {
 static void tell_times(const pz_trial *t, int32_t files, bool stored) {
   for (pz_node_id n = 0; n < t->plan->graph->n_nodes; n++) {
     if (t->files[0].label[n]) pz_tuner_forget_tried(t->tuner, t->plan, n);
-    for (int32_t k = 0; k < files; k++)
-      if (t->files[k].label[n])
-        pz_tuner_keep_tried(t->tuner, t->plan, n, t->files[k].label[n], median(t, t->files[k].seconds[n]),
-                            stored);
+    for (int32_t k = 0; k < files; k++) {
+      const double seconds = median(t, t->files[k].seconds[n]);
+      if (t->files[k].label[n] && seconds > 0)
+        pz_tuner_keep_tried(t->tuner, t->plan, n, t->files[k].label[n], seconds, stored);
+    }
   }
 }
 
@@ -233,15 +239,14 @@ static pz_status try_all(pz_trial *t, const char *network, pz_error *err) {
   const int32_t most = t->tuner->effort == PZ_EFFORT_EXHAUSTIVE ? MOST_FILES : 3;
   file *files[MOST_FILES];
   PZ_TRY(pz_temporary_folder(t->arena, &t->folder, err));
-  PZ_TRY(add_file(t, &t->files[0], err));
+  PZ_TRY(add_file(t, err));
   t->n_files = 1;
   if (!begin_with(t)) return t->n_files = 0, PZ_OK;
   PZ_TRY(copy(network, t->files[0].path, err));
   for (; t->n_files < most; t->n_files++) {
-    file *f = &t->files[t->n_files];
-    PZ_TRY(add_file(t, f, err));
-    if (!go_on_with(t, f)) break;
-    PZ_TRY(make(t, f, err));
+    PZ_TRY(add_file(t, err));
+    if (!go_on_with(t, &t->files[t->n_files])) break;
+    PZ_TRY(make(t, &t->files[t->n_files], err));
   }
   for (int32_t i = 0; i < t->n_files; i++) files[i] = &t->files[i];
   PZ_TRY(run_in_turn(t, files, t->n_files, err));
@@ -267,6 +272,7 @@ pz_status pz_trial_run(pz_tuner *tuner, const pz_plan *plan, const pz_plan_optio
   const pz_status status = t->arena ? try_all(t, network, &why) : pz_fail_memory(&why, "a trial", 64);
   if (status == PZ_OK && t->n_files > 1) return *trial = t, PZ_OK;
   free_trial(t);
+  tuner->tried = 0;
   if (status == PZ_INTERRUPTED) return pz_fail(err, status, "%s", why.message);
   if (status != PZ_OK) pz_tuner_note(tuner, "candidates were not tried in the network: %s", why.message);
   return PZ_OK;
@@ -274,14 +280,12 @@ pz_status pz_trial_run(pz_tuner *tuner, const pz_plan *plan, const pz_plan_optio
 
 pz_status pz_trial_compare(pz_trial *t, const char *network, bool *better, pz_error *err) {
   const pz_node_id all = t->plan->graph->n_nodes;
-  file before = {.path = t->files[0].path};
-  PZ_TRY(add_file(t, &t->after, err));
-  before.seconds = pz_arena_alloc(t->arena, (size_t)all + 1, sizeof *before.seconds);
-  if (!before.seconds) return pz_fail_memory(err, "a trial", (size_t)all * sizeof *before.seconds);
   const int32_t rounds = t->rounds;
-  t->after.path = network;
-  const pz_status status = run_in_turn(t, (file *[]){&before, &t->after}, 2, err);
-  *better = status == PZ_OK && median(t, t->after.seconds[all]) <= ALIKE * median(t, before.seconds[all]);
+  file before, after;
+  PZ_TRY(begin_file(t, t->files[0].path, &before, err));
+  PZ_TRY(begin_file(t, network, &after, err));
+  const pz_status status = run_in_turn(t, (file *[]){&before, &after}, 2, err);
+  *better = status == PZ_OK && median(t, after.seconds[all]) <= ALIKE * median(t, before.seconds[all]);
   t->rounds = rounds;
   return status;
 }

@@ -146,8 +146,7 @@ class Effort(unittest.TestCase):
         return json.loads(result.stdout), {(int(of.split()[0]), row["candidate"]): row["seconds"] for of, row in parted if of}
 
     def times_alone(self, name):
-        """A database NAME in which three candidates of LARGE's problem took about as long as each other; its lines, these first; the
-        network's digits."""
+        """A database NAME in which three candidates of LARGE's problem took about as long as each other; its lines, these first."""
         path, lines = self.folder / "large.prototxt", self.folder / "large.jsonl"
         if not lines.exists():
             path.write_text(LARGE)
@@ -156,11 +155,12 @@ class Effort(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(self.pznet("tune", "--export", lines, "--database", database).returncode, 0)
         rows = [json.loads(line) for line in lines.read_text().splitlines()]
-        network = next(row["problem"] for row in rows if ", layer " in row["problem"]).split()[-1]
         rows = [row for row in rows if ", layer " not in row["problem"]]
+        rows.sort(key=lambda row: "bfloat16" in row["candidate"])  # two of them would exceed the bound on the error
         rows = [row | {"seconds": [0.005, 0.00535, 0.0057, 0.009][min(i, 3)]} for i, row in enumerate(rows)]
+        self.assertGreaterEqual(len(rows), 3)
         self.import_rows(name, rows)
-        return rows, network
+        return rows
 
     def import_rows(self, name, rows):
         lines = self.folder / f"{name}.jsonl"
@@ -169,7 +169,7 @@ class Effort(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_tries_candidates_in_the_network(self):
-        alone, _ = self.times_alone("near")
+        alone = self.times_alone("near")
         near = [row["candidate"] for row in alone[:3]]
         summary, tried = self.run_large("near", "--cc", CC)
         self.assertEqual((summary["tuning"]["measured"], summary["tuning"]["tried"], summary["tuning"]["note"]), (0, 2, ""))
@@ -190,7 +190,11 @@ class Effort(unittest.TestCase):
         self.assertIn(2, {layer for layer, _ in more})
 
     def test_chooses_by_times_in_the_network(self):
-        alone, network = self.times_alone("inside")
+        self.times_alone("digits")
+        self.run_large("digits", "--cc", CC)
+        rows = json.loads(self.pznet("tune", "--json", "--database", self.folder / "digits.sqlite").stdout)["measurements"]
+        network = next(row["problem"] for row in rows if ", layer " in row["problem"]).split()[-1]
+        alone = self.times_alone("inside")
         exact = sorted(alone[:3], key=lambda row: row["candidate"])
         for layer, best in (0, exact[0]), (1, exact[1]):
             inside = [row | {"problem": f"{row['problem']}, layer {layer} of network {network}"} for row in exact]

@@ -46,6 +46,8 @@ pz_status pz_seal_network(pz_arena *arena, const char *network, const char **sea
 /* A new folder in $TMPDIR or /tmp; its path in the arena. The caller removes it with pz_remove_tree. */
 pz_status pz_temporary_folder(pz_arena *arena, const char **folder, pz_error *err);
 void pz_remove_tree(const char *path);
+/* `to` appears whole or not at all. */
+pz_status pz_copy_file(const char *from, const char *to, pz_error *err);
 
 /* Buffers for all inputs (seeded, uniform in [-1, 1)) and outputs of a network. Free with pz_patch_free. */
 typedef struct pz_patch {

@@ -178,14 +178,6 @@ static pz_status add_golden(build *b, const char *network, pz_error *err) {
   return status;
 }
 
-static pz_status move_into_place(build *b, const char *network, pz_error *err) {
-  pz_mapping file;
-  PZ_TRY(pz_file_map(network, &file, err));
-  const pz_status status = pz_file_write(b->output, file.data, file.size, err);
-  pz_file_unmap(&file);
-  return status;
-}
-
 static pz_status write_network(build *b, const char *emitting, const char *compiling, pz_error *err) {
   PZ_TRY(stage(b, "writing C", b->done + 1, err));
   PZ_TRY(pz_emit_source(b->plan, &b->emit, b->folder, err));
@@ -296,7 +288,7 @@ static pz_status make_network(build *b, pz_error *err) {
   PZ_TRY(add_golden(b, network, err));
   PZ_TRY(check_interrupt(b, err));
   PZ_TRY(pz_seal_network(b->arena, network, &b->seal, err));
-  PZ_TRY(move_into_place(b, network, err));
+  PZ_TRY(pz_copy_file(network, b->output, err));
   timed(b, "golden_run");
   tell(b, "done", STAGES);
   return PZ_OK;

@@ -1,5 +1,6 @@
-/* folder.c: folders that networks are compiled in. */
+/* folder.c: folders that networks are compiled in, and what leaves them. */
 #include "api/api.h"
+#include "base/file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -35,4 +36,12 @@ void pz_remove_tree(const char *path) {
     remove_entries(path);
     if (!rmdir(path) || (errno != ENOTEMPTY && errno != EEXIST)) return;
   }
+}
+
+pz_status pz_copy_file(const char *from, const char *to, pz_error *err) {
+  pz_mapping whole;
+  PZ_TRY(pz_file_map(from, &whole, err));
+  const pz_status status = pz_file_write(to, whole.data, whole.size, err);
+  pz_file_unmap(&whole);
+  return status;
 }

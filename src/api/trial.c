@@ -1,5 +1,4 @@
 #include "api/trial.h"
-#include "base/file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -143,14 +142,6 @@ static pz_status make(const pz_trial *t, const file *f, pz_error *err) {
   return status;
 }
 
-static pz_status copy(const char *from, const char *to, pz_error *err) {
-  pz_mapping whole;
-  PZ_TRY(pz_file_map(from, &whole, err));
-  const pz_status status = pz_file_write(to, whole.data, whole.size, err);
-  pz_file_unmap(&whole);
-  return status;
-}
-
 /* ---- runs ---- */
 
 static pz_status failed(pz_status status, pz_error *err) {
@@ -242,7 +233,7 @@ static pz_status try_all(pz_trial *t, const char *network, pz_error *err) {
   PZ_TRY(add_file(t, err));
   t->n_files = 1;
   if (!begin_with(t)) return t->n_files = 0, PZ_OK;
-  PZ_TRY(copy(network, t->files[0].path, err));
+  PZ_TRY(pz_copy_file(network, t->files[0].path, err));
   for (; t->n_files < most; t->n_files++) {
     PZ_TRY(add_file(t, err));
     if (!go_on_with(t, &t->files[t->n_files])) break;

@@ -255,7 +255,11 @@ static pz_status compare_plans(build *b, pz_plan *plan, const char *network, pz_
   end_trial(b, status != PZ_OK ? PZ_TRIAL_NOTHING : better ? PZ_TRIAL_ALL : PZ_TRIAL_BEFORE);
   if (better) return pz_plan_free(before), PZ_OK;
   take(b, before);
-  return status == PZ_OK ? write_network(b, "emit_untried", "compile_untried", err) : status;
+  PZ_TRY(status);
+  PZ_TRY(plan_anew(b, &plan, err)); /* the same, with the times that are kept */
+  if (same_choices(before, plan)) take(b, plan);
+  else pz_plan_free(plan);
+  return write_network(b, "emit_untried", "compile_untried", err);
 }
 
 /* Not where memory is bound: what layers may take was decided by that. */
@@ -268,12 +272,9 @@ static pz_status try_candidates(build *b, const char *network, pz_error *err) {
   timed(b, "try");
   if (!b->trial) return PZ_OK;
   PZ_TRY(plan_anew(b, &plan, err));
-  if (!same_choices(b->plan, plan)) {
-    PZ_TRY(compare_plans(b, plan, network, err));
-    PZ_TRY(plan_anew(b, &plan, err)); /* with the times that are kept */
-  } else end_trial(b, PZ_TRIAL_ALL);
-  if (same_choices(b->plan, plan)) take(b, plan);
-  else pz_plan_free(plan);
+  if (!same_choices(b->plan, plan)) return compare_plans(b, plan, network, err);
+  end_trial(b, PZ_TRIAL_ALL);
+  take(b, plan);
   return PZ_OK;
 }
 

@@ -13,7 +13,7 @@
  * position's weights have a while to arrive (doc/kernels-winograd.md). */
 #define PZ_WINOGRAD_REGISTERS 20
 /* Fewer, down to these, where the batch is then multiplied in equal parts. */
-#define PZ_WINOGRAD_LEAST_REGISTERS 15
+#define PZ_WINOGRAD_LEAST_REGISTERS 16
 
 /* Bytes of weights at all positions from which on they are packed late (doc/kernels-winograd.md). */
 #define PZ_WINOGRAD_MANY_WEIGHTS (3 << 20)
@@ -46,13 +46,11 @@ static inline void pz_winograd_schedule_far(pz_winograd_shape *s, const pz_conv_
   pz_conv_machine few = *m;
   if (few.registers > PZ_WINOGRAD_REGISTERS) few.registers = PZ_WINOGRAD_REGISTERS;
   pz_conv_direct_schedule(&s->product, &few);
-  for (pz_conv_direct_shape equal = s->product; few.registers-- > PZ_WINOGRAD_LEAST_REGISTERS;) {
+  pz_conv_direct_shape equal = s->product;
+  for (;; --few.registers, pz_conv_direct_schedule(&equal, &few)) {
     const pz_conv_split tiles = pz_conv_row_tiles(&equal, equal.kb);
-    if (tiles.large == tiles.count) {
-      s->product = equal;
-      return;
-    }
-    pz_conv_direct_schedule(&equal, &few);
+    if (tiles.large == tiles.count) s->product = equal;
+    if (tiles.large == tiles.count || few.registers <= PZ_WINOGRAD_LEAST_REGISTERS) return;
   }
 }
 

@@ -60,10 +60,15 @@ static double packed_part(const pz_plan *plan, const pz_node *node, const varian
   return many && v->m[late] > 1 ? (double)r / (v->m[late] + r - 1) : 1;
 }
 
-/* At most half of the tiles: work for two at least. */
+/* Tiles of a batch, `most` at most: batches are of one size, for a shorter one is multiplied as if it were full, and of an even
+ * number, for two workers. */
+static int32_t even_batch(double tiles, int32_t most) {
+  const double pairs = ceil(tiles / (2 * most));
+  return (int32_t)ceil(tiles / (2 * pairs));
+}
+
 static int32_t batch_of(const variant *v, double tiles) {
-  const double most = v->by_position ? tiles : ceil(tiles / 2);
-  return most < v->batch ? (int32_t)most : v->batch;
+  return v->by_position ? (int32_t)tiles : even_batch(tiles, v->batch);
 }
 
 static double tiles_of(const pz_plan *plan, const pz_node *node, const variant *v) {
@@ -75,10 +80,10 @@ static double tiles_of(const pz_plan *plan, const pz_node *node, const variant *
 
 #define MOST_SLOTS (16 << 20) /* bytes of transformed inputs or products that workers share in level 3 */
 
-/* Not where a smaller batch holds half of the tiles already, nor where tiles are too many to be one batch. */
+/* Not where batches are as large as those that hold less, nor where tiles are too many to be one batch. */
 static bool batch_applies(const pz_plan *plan, const pz_node *node, const variant *v) {
   const double tiles = tiles_of(plan, node, v);
-  if (!v->by_position) return ceil(tiles / 2) > v->smaller;
+  if (!v->by_position) return !v->smaller || even_batch(tiles, v->batch) > even_batch(tiles, v->smaller);
   const double in = (double)plan->graph->tensors[node->in[PZ_CONV_X]].shape.dim[1],
                out = (double)plan->graph->tensors[node->out[0]].shape.dim[1];
   return tiles >= 2 && tiles <= v->batch &&

@@ -82,7 +82,7 @@ static void test_cheapest(void **state) {
 static void test_chosen_is_built(void **state) {
   (void)state;
   pz_graph *g = graph();
-  asked a = {.want = "Winograd F(2,4,2), batches of 12"};
+  asked a = {.want = "Winograd F(2,2,2), batches of 16"};
   pz_plan *plan = plan_with(g, (pz_plan_options){.isa = PZ_ISA_SSE4}, &a);
   assert_int_equal(a.found, 3);
   for (int32_t i = 0; i < plan->n_steps; i++) {
@@ -90,8 +90,22 @@ static void test_chosen_is_built(void **state) {
     const pz_candidate *c = pz_plan_candidate(plan, plan->steps[i].node);
     assert_string_equal(c->label, a.want);
     assert_true(c->seconds >= 0.5);
-    assert_non_null(strstr(plan->steps[i].algorithm, "Winograd F(2,4,2), batches of 12"));
+    assert_non_null(strstr(plan->steps[i].algorithm, "Winograd F(2,2,2), batches of 16"));
   }
+  pz_plan_free(plan);
+  pz_graph_free(g);
+}
+
+/* 128 tiles, 12 at a time at most: 12 batches of 11, not 10 of 12 and one of 8. */
+static void test_equal_batches(void **state) {
+  (void)state;
+  pz_graph *g = graph();
+  asked a = {.want = "Winograd F(2,4,2), batches of 11"};
+  pz_plan *plan = plan_with(g, (pz_plan_options){.isa = PZ_ISA_SSE4}, &a);
+  assert_int_equal(a.found, 2);
+  int built = 0;
+  for (int32_t i = 0; i < plan->n_steps; i++) built += strstr(plan->steps[i].algorithm, a.want) != NULL;
+  assert_int_equal(built, 2);
   pz_plan_free(plan);
   pz_graph_free(g);
 }
@@ -328,10 +342,15 @@ static void test_sensitivity(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_error),           cmocka_unit_test(test_sensitivity),
-      cmocka_unit_test(test_spare),           cmocka_unit_test(test_cheapest),
-      cmocka_unit_test(test_chosen_is_built), cmocka_unit_test(test_exact_leaves_direct_sums),
-      cmocka_unit_test(test_problems),        cmocka_unit_test(test_refuses),
+      cmocka_unit_test(test_error),
+      cmocka_unit_test(test_sensitivity),
+      cmocka_unit_test(test_spare),
+      cmocka_unit_test(test_cheapest),
+      cmocka_unit_test(test_chosen_is_built),
+      cmocka_unit_test(test_equal_batches),
+      cmocka_unit_test(test_exact_leaves_direct_sums),
+      cmocka_unit_test(test_problems),
+      cmocka_unit_test(test_refuses),
       cmocka_unit_test(test_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,14 +52,6 @@ static double points_of(const pz_node *node, const variant *v) {
   return points;
 }
 
-/* Of the transformed weights, what is packed (kernels/winograd/shape.h, late). */
-static double packed_part(const pz_plan *plan, const pz_node *node, const variant *v) {
-  const int late = v->m[0] > 1 ? 0 : 1, r = (int)node->attr.conv.kernel[late];
-  const bool many =
-      4 * points_of(node, v) * pz_conv_weight_pairs(plan, node) >= (double)PZ_WINOGRAD_MANY_WEIGHTS;
-  return many && v->m[late] > 1 ? (double)r / (v->m[late] + r - 1) : 1;
-}
-
 /* Tiles of a batch, `most` at most: batches are of one size, for a shorter one is multiplied as if it were full, and of an even
  * number, for two workers. */
 static int32_t even_batch(double tiles, int32_t most) {
@@ -78,6 +70,24 @@ static double tiles_of(const pz_plan *plan, const pz_node *node, const variant *
   return tiles;
 }
 
+/* Bytes of weights at all positions from which on they are packed late; where memory does not come first, those that many batches
+ * use only from MOST_EARLY on: they are made for each batch, what is not made is read from memory once (doc/kernels-winograd.md). */
+#define MANY_WEIGHTS (3 << 20)
+#define MOST_EARLY   (6 << 20)
+#define MANY_BATCHES 64
+
+static bool is_late(const pz_plan *plan, const pz_node *node, const variant *v) {
+  const double bytes = 4 * points_of(node, v) * pz_conv_weight_pairs(plan, node),
+               batches = tiles_of(plan, node, v) / v->batch;
+  return bytes >= (!plan->compact && batches >= MANY_BATCHES ? MOST_EARLY : MANY_WEIGHTS);
+}
+
+/* Of the transformed weights, what is packed (kernels/winograd/shape.h, late). */
+static double packed_part(const pz_plan *plan, const pz_node *node, const variant *v) {
+  const int late = v->m[0] > 1 ? 0 : 1, r = (int)node->attr.conv.kernel[late];
+  return is_late(plan, node, v) && v->m[late] > 1 ? (double)r / (v->m[late] + r - 1) : 1;
+}
+
 #define MOST_SLOTS (16 << 20) /* bytes of transformed inputs or products that workers share in level 3 */
 
 /* Not where batches are as large as those that hold less, nor where tiles are too many to be one batch. */
@@ -94,7 +104,7 @@ static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
                                    const pz_conv_direct_shape *conv) {
   variant v = {0};
   variant_of(plan, node, &v);
-  pz_winograd_shape s = {.conv = *conv, .m = {v.m[0], v.m[1], v.m[2]}};
+  pz_winograd_shape s = {.conv = *conv, .m = {v.m[0], v.m[1], v.m[2]}, .late = is_late(plan, node, &v)};
   const pz_conv_machine machine = pz_conv_this_machine(plan);
   pz_winograd_schedule(&s, &machine, batch_of(&v, (double)pz_winograd_all_tiles(&s)));
   return s;
@@ -116,7 +126,7 @@ static void shape_text(const parts *p, pz_text *shape) {
   pz_conv_shape_text(shape, &s->product);
   pz_text_append(shape, "}, ");
   pz_text_ints(shape, "m", s->m, 3);
-  pz_text_printf(shape, ".late = %d, .far = %d, .apart = %d", s->late, s->far, s->apart);
+  pz_text_printf(shape, ".late = %d, .far = %d, .near = %d", s->late, s->far, s->near);
 }
 
 /* The operands of the ends from args[n] on; returns their number. */
@@ -271,7 +281,7 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
 #define LEVEL3_WEIGHTS 4.0
 #define MEMORY_WEIGHTS 12.0
 #define LATE_WEIGHTS   1.5
-#define MANY_WEIGHTS   (16 << 20) /* bytes that do not stay in level 3 from run to run */
+#define FAR_WEIGHTS    (16 << 20) /* bytes that do not stay in level 3 from run to run */
 
 static double cost(const pz_plan *plan, const pz_node *node) {
   const pz_shape5 in = pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape);
@@ -286,7 +296,7 @@ static double cost(const pz_plan *plan, const pz_node *node) {
   const double weights = (double)in.c * blocks_out, packed = packed_part(plan, node, &v),
                bytes = weights * points * packed * vector;
   const double slots = points * batch * (blocks_in > blocks_out ? blocks_in : blocks_out) * vector;
-  const double stream = bytes > MANY_WEIGHTS ? MEMORY_WEIGHTS
+  const double stream = bytes > FAR_WEIGHTS  ? MEMORY_WEIGHTS
                         : bytes + slots > l2 ? LEVEL3_WEIGHTS
                                              : LEVEL2_WEIGHTS;
   const double each = PRODUCT * batch + stream * packed + (packed < 1 ? LATE_WEIGHTS : 0);

@@ -44,9 +44,9 @@ PZ_INLINE void pz_winograd_positions(const pz_winograd_positions_shape s, const 
     const float *in = slots + column * step,
                 *w = weights + column * each + z.planes * pz_winograd_group(&s, first);
     float *out = products + column * step + first * g->out.stride_c;
-    if (group < outer.large) pz_winograd_multiply_column(&s, z, outer.size, in, w, scratch, NULL, out);
+    if (group < outer.large) pz_winograd_multiply_column(&s, z, outer.size, in, w, scratch, out);
     else if (outer.large < outer.count)
-      pz_winograd_multiply_column(&s, z, outer.size - 1, in, w, scratch, NULL, out);
+      pz_winograd_multiply_column(&s, z, outer.size - 1, in, w, scratch, out);
   }
 }
 

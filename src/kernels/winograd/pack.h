@@ -15,9 +15,6 @@
 /* Fewer, down to these, where the batch is then multiplied in equal parts. */
 #define PZ_WINOGRAD_LEAST_REGISTERS 16
 
-/* Bytes of weights at all positions from which on they are packed late (doc/kernels-winograd.md). */
-#define PZ_WINOGRAD_MANY_WEIGHTS (3 << 20)
-
 static inline int64_t pz_winograd_weight_floats(const pz_winograd_shape *s) {
   return pz_winograd_points(s) / pz_winograd_together(s) * pz_winograd_planes(s) *
          pz_conv_direct_weight_floats(&s->product);
@@ -33,12 +30,11 @@ static inline int32_t pz_winograd_far(const pz_winograd_shape *s, const pz_conv_
   return weights > PZ_WINOGRAD_NEAR_WEIGHTS && (once || weights + batch > m->l2);
 }
 
-/* Whether level 2 cannot keep the inputs of a row of tiles along the width beside the slots: more than half of it. */
-static inline int32_t pz_winograd_apart(const pz_winograd_shape *s, const pz_conv_machine *m) {
-  const int64_t points =
-      (int64_t)pz_winograd_tiles(s, 2) * s->m[2] * pz_winograd_a(s, 0) * pz_winograd_a(s, 1);
-  const int32_t block = s->conv.in.block;
-  return 4 * points * pz_winograd_blocks(s->conv.in.c, block) * block > m->l2 / 2;
+/* Whether the next tile's inputs are best fetched into level 1: it has room for the slices, and for the rows of two tiles, and what
+ * is stored meanwhile does not wait for level 3 (doc/kernels-winograd.md). */
+static inline int32_t pz_winograd_near(const pz_winograd_shape *s, const pz_conv_machine *m) {
+  const int64_t slice = (int64_t)4 * pz_winograd_a(s, 0) * pz_winograd_a(s, 1) * s->conv.in.block;
+  return 4 * pz_winograd_slots(s) <= m->l2 && 6 * slice * (pz_winograd_a(s, 2) + 2 * s->m[2]) <= 5 * m->l1;
 }
 
 /* With few accumulators. */
@@ -54,7 +50,7 @@ static inline void pz_winograd_schedule_far(pz_winograd_shape *s, const pz_conv_
   }
 }
 
-/* Fills `product` for batches of `tiles` tiles. `conv` and `m` are set. */
+/* Fills `product`, `far` and `near` for batches of `tiles` tiles; the rest is set. */
 static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_machine *m, int32_t tiles) {
   const int32_t block = s->conv.out.block;
   const pz_view row = {.n = 1,
@@ -70,9 +66,8 @@ static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_mach
   s->product.in.c = s->conv.in.c, s->product.out.c = s->conv.out.c;
   for (int i = 0; i < 3; ++i) s->product.kernel[i] = s->product.stride[i] = s->product.dilation[i] = 1;
   pz_conv_direct_schedule(&s->product, m);
-  s->late = 4 * pz_winograd_points(s) * pz_conv_direct_weight_floats(&s->product) >= PZ_WINOGRAD_MANY_WEIGHTS;
   s->far = pz_winograd_far(s, m);
-  s->apart = pz_winograd_apart(s, m);
+  s->near = pz_winograd_near(s, m);
   if (s->far) pz_winograd_schedule_far(s, m);
 }
 

@@ -26,8 +26,7 @@ typedef struct pz_winograd_shape {
   int32_t m[3]; /* outputs of a tile along each axis; 1 where the kernel is 1 */
   int32_t late; /* 1: weights are packed before G of one axis, which follows when they are used */
   int32_t far;  /* 1: weights come from level 3 or from memory, and are fetched early */
-  /* 1: by the time of the next tile along the depth, level 2 has lost the inputs that it shares with this one. */
-  int32_t apart;
+  int32_t near; /* 1: the next tile's inputs are fetched into level 1, else into level 2 */
 } pz_winograd_shape;
 
 /* Inputs of a tile along an axis. */

@@ -83,10 +83,11 @@ static layer random_layer(pz_test_random *r) {
 static void pack_layer(layer *l, pz_test_random *r) {
   const pz_conv_machine machine = {.registers = PZ_V_REGISTERS, .l1 = 32768, .l2 = 524288};
   const int32_t maps_out = l->s.conv.out.c;
+  l->s.late = pz_test_int(r, 0, 1);
   pz_winograd_schedule(&l->s, &machine,
                        l->by_position ? (int32_t)pz_winograd_all_tiles(&l->s) : pz_test_int(r, 1, 24));
-  l->s.late = pz_test_int(r, 0, 1), l->s.far = pz_test_int(r, 0, 1);
-  l->s.apart = pz_test_int(r, 0, 1);
+  l->s.far = pz_test_int(r, 0, 1);
+  l->s.near = pz_test_int(r, 0, 1);
   if (!l->by_position && pz_test_int(r, 0, 1))
     l->s.conv.gathers = 1, l->s.conv.gathers = pz_winograd_batches(&l->s);
   for (int32_t k = 0; k < maps_out && l->s.conv.gathers; ++k) l->bias[k] += 1e3f; /* means far from zero */
@@ -269,18 +270,22 @@ static void test_far(void **state) {
   assert_int_equal(far_of(4, 32, 4096, (int64_t)1 << 40), 1);
 }
 
-/* A row of 16 tiles of 6 x 6 x 4 points and 32 maps: 288 KiB. */
-static void test_apart(void **state) {
+/* Slots of 350 KB and of 700; slices and rows of 43,008 bytes, of level 1's 49,152. */
+static void test_near(void **state) {
   (void)state;
-  assert_int_equal(scheduled(4, 32, 12, 1 << 20).apart, 0);
-  assert_int_equal(scheduled(4, 32, 12, 576 << 10).apart, 0);
-  assert_int_equal(scheduled(4, 32, 12, 512 << 10).apart, 1);
+  assert_int_equal(scheduled(4, 32, 12, 512 << 10).near, 1);
+  assert_int_equal(scheduled(4, 32, 24, 512 << 10).near, 0);
+  pz_winograd_shape s = scheduled(4, 32, 12, 512 << 10);
+  s.m[0] = 6;
+  pz_winograd_schedule(&s, &(pz_conv_machine){.registers = PZ_V_REGISTERS, .l1 = 48 << 10, .l2 = 1 << 20},
+                       12);
+  assert_int_equal(s.near, PZ_S < 16);
 }
 
 int main(void) {
   if (!pz_test_cpu()) return 77;
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_factors), cmocka_unit_test(test_transforms),
                                      cmocka_unit_test(test_spread),  cmocka_unit_test(test_far),
-                                     cmocka_unit_test(test_apart),   cmocka_unit_test(test_random_layers)};
+                                     cmocka_unit_test(test_near),    cmocka_unit_test(test_random_layers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

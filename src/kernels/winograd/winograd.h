@@ -85,12 +85,17 @@ PZ_INLINE int64_t pz_winograd_origin(const pz_winograd_shape *s, const pz_winogr
 
 #define PZ_WINOGRAD_PLANE (PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A)
 
-/* One slice of a tile, a0 x a1 vectors at one place along w, transformed along d and h. */
-PZ_INLINE void pz_winograd_slice(const pz_winograd_sizes z, const float *in, int64_t stride_d,
-                                 int64_t stride_h, pz_v *to) {
+/* One slice of a tile, a0 x a1 vectors at one place along w, transformed along d and h. That of the next tile along w is fetched
+ * meanwhile: tiles are short rows in many places, too many for the hardware to follow (doc/kernels-winograd.md). */
+PZ_INLINE void pz_winograd_slice(const pz_winograd_shape *s, const pz_winograd_sizes z, const float *in,
+                                 int64_t stride_d, int64_t stride_h, pz_v *to) {
   pz_v x[PZ_WINOGRAD_PLANE];
   PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) {
-    PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) x[d * z.a1 + h] = pz_v_load(in + h * stride_h);
+    PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) {
+      x[d * z.a1 + h] = pz_v_load(in + h * stride_h);
+      if (s->near) __builtin_prefetch(in + h * stride_h + z.m2 * PZ_S, 0, 3);
+      else __builtin_prefetch(in + h * stride_h + z.m2 * PZ_S, 0, 2);
+    }
     in += stride_d;
     PZ_POINTER_PIN(in);
     pz_winograd_forward(z.m1, z.r1, x + d * z.a1, 1);
@@ -128,7 +133,7 @@ PZ_INLINE void pz_winograd_input(const pz_winograd_shape *s, const pz_winograd_s
       pz_winograd_fill(s, z, t, w, slice, patch);
       slice = (const float *)patch, stride_d = z.a1 * PZ_S, stride_h = PZ_S;
     }
-    pz_winograd_slice(z, slice, stride_d, stride_h, ring->slices + (ring->first + w) % z.a2 * size);
+    pz_winograd_slice(s, z, slice, stride_d, stride_h, ring->slices + (ring->first + w) % z.a2 * size);
   }
   PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) slices[w] = ring->slices + (ring->first + w) % z.a2 * size;
   const int64_t turn = z.p0 - z.a1 * z.p1; /* from behind a plane to the next one */
@@ -139,66 +144,6 @@ PZ_INLINE void pz_winograd_input(const pz_winograd_shape *s, const pz_winograd_s
     pz_winograd_forward(z.m2, z.r2, y, 1);
     PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) pz_v_store(to + w * z.p2, y[w]);
   }
-}
-
-/* ---- fetching ----
- * Tiles are short rows in many places: too many for the hardware to follow. While the products keep the core busy, what the
- * next batch reads and what this one's sums start from is fetched, a few lines for each transformed position: inputs tile by
- * tile; what sums start from row by row over a run, the tiles that follow each other along the width (doc/kernels-winograd.md). */
-
-/* Tiles first .. first + count - 1, and the batch behind it. */
-typedef struct pz_winograd_batch {
-  int64_t first;
-  int32_t count, next;
-} pz_winograd_batch;
-
-/* The next lines: those of tile k of a run in row h of plane d; d < 0: the run has not been looked at. */
-typedef struct pz_winograd_cursor {
-  int64_t index, end, plane; /* the run's first tile; behind the last one; where plane d begins */
-  int32_t run, k, block, d, h;
-} pz_winograd_cursor;
-
-/* Fetches m2 points of `from`, laid out as v: a tile's inputs, but for those that it shares with a tile before along the width
- * or (not `apart`) the depth, or what its outputs start from (Base). */
-PZ_INLINE void pz_winograd_fetch_lines(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                       const pz_view *v, int32_t inputs, pz_winograd_cursor *c,
-                                       const float *from) {
-  if (c->index >= c->end) return;
-  if (c->d < 0) {
-    const pz_winograd_tile t = pz_winograd_tile_at(s, c->index);
-    const int64_t row = pz_winograd_tiles(s, 2) - t.at[2] / z.m2, left = c->end - c->index;
-    c->run = inputs ? 1 : (int32_t)(left < row ? left : row);
-    c->d = inputs && !s->apart && t.at[0] > 0 ? z.a0 - z.m0 : 0;
-    c->plane = inputs ? pz_winograd_origin(s, &t, c->block) + (z.a2 - z.m2) * PZ_S
-                      : pz_winograd_place(v, &t, c->block, 0, 0);
-    c->plane += c->d * v->stride_d;
-  }
-  from += c->plane + c->h * v->stride_h + c->k * z.m2 * PZ_S;
-  PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) __builtin_prefetch(from + w * PZ_S, 0, 2);
-  if (++c->k < c->run) return;
-  c->k = 0;
-  if (++c->h < (inputs ? z.a1 : z.m1)) return;
-  c->h = 0, c->plane += v->stride_d;
-  if (++c->d < (inputs ? z.a0 : z.m0)) return;
-  c->d = -1;
-  if (++c->block == pz_winograd_blocks(v->c, PZ_S)) c->block = 0, c->index += c->run;
-}
-
-/* What is fetched while a batch is multiplied: lines `rows` times of the next batch and `base_rows` times of this one's Base,
- * evenly over `calls`, the outer groups of all positions, and their parts. */
-typedef struct pz_winograd_ahead {
-  const float *in, *base;
-  int32_t calls, rows, due, base_rows, base_due;
-  pz_winograd_cursor next, sums;
-} pz_winograd_ahead;
-
-PZ_INLINE void pz_winograd_fetch(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                 pz_winograd_ahead *a) {
-  a->due += a->rows, a->base_due += a->base_rows;
-  PZ_ROLL for (; a->due >= a->calls; a->due -= a->calls)
-      pz_winograd_fetch_lines(s, z, &s->conv.in, 1, &a->next, a->in);
-  PZ_ROLL for (; a->base_due >= a->calls; a->base_due -= a->calls)
-      pz_winograd_fetch_lines(s, z, &s->conv.base, 0, &a->sums, a->base);
 }
 
 /* ---- products ---- */
@@ -232,11 +177,10 @@ typedef struct pz_winograd_soon {
   int64_t floats;
 } pz_winograd_soon;
 
-/* All tiles of the batch by the weights of one outer group of kb blocks, some tiles at a time, while others are fetched, and what
- * is `ahead` (NULL: nothing). (Behind the last ones nothing is fetched that matters.) */
-PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t kb,
-                                          const pz_winograd_maps maps, const pz_winograd_soon soon,
-                                          pz_winograd_ahead *ahead, const float *in, const float *weights,
+/* All tiles of the batch by the weights of one outer group of kb blocks, some tiles at a time, while others are fetched. (Behind
+ * the last ones nothing is fetched that matters.) */
+PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, int32_t kb, const pz_winograd_maps maps,
+                                          const pz_winograd_soon soon, const float *in, const float *weights,
                                           float *out) {
   const pz_conv_direct_shape *g = &s->product;
   const pz_conv_split tiles = pz_conv_row_tiles(g, kb);
@@ -252,7 +196,6 @@ PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, const pz_w
     else pz_winograd_multiply_tile(g, kb, tiles.size - 1, maps, in, weights, out);
     in += size * PZ_S, out += size * PZ_S;
   }
-  if (ahead) pz_winograd_fetch(s, z, ahead);
 }
 
 /* What G along the late axis makes of `floats` weights in each of its planes, which lie `plane` floats apart, but for its first and
@@ -271,8 +214,7 @@ PZ_INLINE void pz_winograd_make(const pz_winograd_sizes z, int64_t floats, int64
 /* Positions along the late axis by the weights of an outer group of kb blocks, some blocks of maps in at a time, whose weights
  * that are made stay in level 1. */
 PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t kb,
-                                           const float *in, const float *weights, float *fresh,
-                                           pz_winograd_ahead *ahead, float *out) {
+                                           const float *in, const float *weights, float *fresh, float *out) {
   const pz_conv_direct_shape *g = &s->product;
   const int32_t part = pz_winograd_part(s), parts = pz_winograd_parts(s), whole = g->in.c / PZ_S;
   const int64_t plane = pz_winograd_group(s, kb), all = z.planes * plane,
@@ -288,7 +230,7 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
       const float *w = i == 0                ? weights
                        : i == z.together - 1 ? weights + (z.planes - 1) * plane
                                              : fresh + (i - 1) * floats;
-      pz_winograd_multiply_group(s, z, kb, maps, soon, ahead, in + first * g->in.stride_c + i * z.slot, w,
+      pz_winograd_multiply_group(s, kb, maps, soon, in + first * g->in.stride_c + i * z.slot, w,
                                  out + i * z.slot);
     }
     weights += floats;
@@ -298,16 +240,16 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
 /* All outer groups; returns where the weights behind them are. */
 PZ_INLINE const float *pz_winograd_multiply_columns(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                                     const float *in, const float *weights, float *fresh,
-                                                    pz_winograd_ahead *ahead, float *out) {
+                                                    float *out) {
   const pz_conv_direct_shape *g = &s->product;
   const pz_conv_split outer = pz_conv_outer_groups(g);
   PZ_ROLL for (int32_t i = 0; i < outer.large; ++i, out += outer.size * g->out.stride_c) {
-    pz_winograd_multiply_column(s, z, outer.size, in, weights, fresh, ahead, out);
+    pz_winograd_multiply_column(s, z, outer.size, in, weights, fresh, out);
     weights += z.planes * pz_winograd_group(s, outer.size);
   }
   if (outer.large == outer.count) return weights;
   PZ_ROLL for (int32_t i = outer.large; i < outer.count; ++i, out += (outer.size - 1) * g->out.stride_c) {
-    pz_winograd_multiply_column(s, z, outer.size - 1, in, weights, fresh, ahead, out);
+    pz_winograd_multiply_column(s, z, outer.size - 1, in, weights, fresh, out);
     weights += z.planes * pz_winograd_group(s, outer.size - 1);
   }
   return weights;
@@ -377,20 +319,11 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
 
 /* Products of slot p + together into slot p. */
 PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                    const pz_winograd_batch *b, const float *in, const float *weights,
-                                    const float *base, float *slots) {
-  const int64_t next = b->first + b->count, step = z.together * z.slot;
-  pz_winograd_ahead ahead = {
-      .in = in,
-      .base = base,
-      .calls = pz_winograd_points(s) * pz_conv_outer_groups(&s->product).count * pz_winograd_parts(s),
-      .rows = b->next * pz_winograd_blocks(s->conv.in.c, PZ_S) * z.a0 * z.a1, /* at most */
-      .base_rows = s->conv.base.c ? b->count * pz_winograd_blocks(s->conv.out.c, PZ_S) * z.m0 * z.m1 : 0,
-      .next = {.index = next, .end = next + b->next, .d = -1},
-      .sums = {.index = b->first, .end = next, .d = -1}};
+                                    const float *weights, float *slots) {
+  const int64_t step = z.together * z.slot;
   float *fresh = slots + pz_winograd_slots(s) + step;
   PZ_ROLL for (int32_t i = pz_winograd_points(s) / z.together; i; --i, slots += step) weights =
-      pz_winograd_multiply_columns(s, z, slots + step, weights, fresh, &ahead, slots);
+      pz_winograd_multiply_columns(s, z, slots + step, weights, fresh, slots);
 }
 
 /* Transformed inputs of block b of tiles first .. first + count - 1, into places from `to` on. */
@@ -421,7 +354,12 @@ PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_s
                          s->conv.gathers ? record + (int64_t)b * s->conv.gathers * PZ_NORM_RECORD : NULL);
 }
 
-/* Without `next`. */
+/* Tiles first .. first + count - 1. */
+typedef struct pz_winograd_batch {
+  int64_t first;
+  int32_t count;
+} pz_winograd_batch;
+
 PZ_INLINE pz_winograd_batch pz_winograd_batch_at(const pz_winograd_shape *s, int64_t i) {
   const int64_t run = pz_winograd_run(s), first = i % pz_winograd_batches(s) * s->product.out.w,
                 left = run - first;
@@ -446,10 +384,9 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, const float *in, const flo
   const int64_t batches = pz_winograd_all_tiles(&s) / pz_winograd_run(&s) * pz_winograd_batches(&s);
   pz_share(batches, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
-    pz_winograd_batch b = pz_winograd_batch_at(&s, i);
-    if (i + 1 < batches) b.next = pz_winograd_batch_at(&s, i + 1).count;
+    const pz_winograd_batch b = pz_winograd_batch_at(&s, i);
     pz_winograd_load(&s, z, b.first, b.count, in, scratch + z.together * z.slot);
-    pz_winograd_multiply(&s, z, &b, in, weights, base, scratch);
+    pz_winograd_multiply(&s, z, weights, scratch);
     float *record = s.conv.gathers ? pz_winograd_begin_records(&s, statistics, i) : NULL;
     PZ_ROLL for (int32_t k = 0; k < b.count; ++k) {
       const pz_winograd_tile t = pz_winograd_tile_at(&s, b.first + k);

@@ -124,6 +124,30 @@ PZ_INLINE pz_v pz_v_set1(float x) {
 #endif
 }
 PZ_INLINE pz_v pz_v_broadcast(const float *p) { return pz_v_set1(*p); }
+/* p[0] .. p[n-1] again and again; n: 4 or S/4. */
+PZ_INLINE pz_v pz_v_repeat(const float *p, int32_t n) {
+#if PZ_S == 16 && defined(__AVX512F__)
+  (void)n;
+  return (pz_v)_mm512_broadcast_f32x4(_mm_loadu_ps(p));
+#else
+  pz_v x;
+  PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) x[i] = p[i % n];
+  return x;
+#endif
+}
+/* Four floats from each of S/4 places. */
+PZ_INLINE pz_v pz_v_fours_at(const float *const *p) {
+#if PZ_S == 16 && defined(__AVX512F__)
+  const __m256 low = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p[0])), _mm_loadu_ps(p[1]), 1),
+               high = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p[2])), _mm_loadu_ps(p[3]), 1);
+  return (pz_v)_mm512_castpd_ps(
+      _mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(low)), _mm256_castps_pd(high), 1));
+#else
+  pz_v x;
+  PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) x[i] = p[i / 4][i % 4];
+  return x;
+#endif
+}
 PZ_INLINE pz_vi pz_vi_set1(int32_t x) { return (pz_vi){0} + x; }
 /* 0, 1, 2, ... */
 PZ_INLINE pz_vi pz_vi_lanes(void) {
@@ -286,6 +310,36 @@ PZ_INLINE pz_v pz_v_sums(pz_v *x) {
   return pz_v_fours(x[0], x[1]);
 #else
   return x[0];
+#endif
+}
+
+/* Lane 4i + k: the sum of lanes k*S/4 .. of x[i]; S/4 vectors, which are overwritten. */
+PZ_INLINE pz_v pz_v_quarter_sums(pz_v *x) {
+#if PZ_S == 16
+  x[0] = pz_v_pairs(pz_v_pairs(x[0], x[1]), pz_v_pairs(x[2], x[3]));
+  return __builtin_shufflevector(x[0], x[0], 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+#elif PZ_S == 8
+  x[0] = pz_v_pairs(x[0], x[1]);
+  return __builtin_shufflevector(x[0], x[0], 0, 1, 4, 5, 2, 3, 6, 7);
+#else
+  return x[0];
+#endif
+}
+
+/* Lanes 4i .. 4i+3 of x, i constant, then zeros. */
+PZ_INLINE pz_v pz_v_four(pz_v x, int32_t i) {
+#if PZ_S == 16 && defined(__AVX512F__)
+  const __m512 y = (__m512)x;
+  switch (i) {
+  case 0: return (pz_v)_mm512_maskz_mov_ps(15, y);
+  case 1: return (pz_v)_mm512_maskz_shuffle_f32x4(15, y, y, 1);
+  case 2: return (pz_v)_mm512_maskz_shuffle_f32x4(15, y, y, 2);
+  default: return (pz_v)_mm512_maskz_shuffle_f32x4(15, y, y, 3);
+  }
+#else
+  pz_v y = {0};
+  PZ_UNROLL for (int32_t k = 0; k < 4; ++k) y[k] = x[4 * i + k];
+  return y;
 #endif
 }
 

@@ -70,6 +70,25 @@ static double tiles_of(const pz_plan *plan, const pz_node *node, const variant *
   return tiles;
 }
 
+/* Last blocks of four maps and less are short (kernels/winograd/shape.h): not by position, nor where moments are gathered. */
+static bool has_short(const pz_plan *plan, const pz_node *node, const variant *v) {
+  return !v->by_position && plan->block > PZ_WINOGRAD_SHORT && !pz_wants_moments(plan, node);
+}
+
+/* Vectors of `maps` maps at a position of a tile. */
+static double vectors_of(const pz_plan *plan, const pz_node *node, const variant *v, int64_t maps) {
+  const int64_t rest = maps % plan->block;
+  if (!has_short(plan, node, v) || rest == 0 || rest > PZ_WINOGRAD_SHORT)
+    return (double)pz_block_count(maps, plan->block);
+  return (double)(maps / plan->block) + (double)PZ_WINOGRAD_SHORT / plan->block;
+}
+
+/* Pairs of maps, with those that fill up vectors. */
+static double weight_pairs(const pz_plan *plan, const pz_node *node, const variant *v) {
+  const pz_tensor *w = &plan->graph->tensors[node->in[PZ_CONV_WEIGHT]];
+  return (double)w->shape.dim[1] * vectors_of(plan, node, v, w->shape.dim[0]) * plan->block;
+}
+
 /* Bytes of weights at all positions from which on they are packed late; where memory does not come first, those that many batches
  * use only from MOST_EARLY on: they are made for each batch, what is not made is read from memory once (doc/kernels-winograd.md). */
 #define MANY_WEIGHTS (3 << 20)
@@ -77,7 +96,7 @@ static double tiles_of(const pz_plan *plan, const pz_node *node, const variant *
 #define MANY_BATCHES 64
 
 static bool is_late(const pz_plan *plan, const pz_node *node, const variant *v) {
-  const double bytes = 4 * points_of(node, v) * pz_conv_weight_pairs(plan, node),
+  const double bytes = 4 * points_of(node, v) * weight_pairs(plan, node, v),
                batches = tiles_of(plan, node, v) / v->batch;
   return bytes >= (!plan->compact && batches >= MANY_BATCHES ? MOST_EARLY : MANY_WEIGHTS);
 }
@@ -104,7 +123,10 @@ static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
                                    const pz_conv_direct_shape *conv) {
   variant v = {0};
   variant_of(plan, node, &v);
-  pz_winograd_shape s = {.conv = *conv, .m = {v.m[0], v.m[1], v.m[2]}, .late = is_late(plan, node, &v)};
+  pz_winograd_shape s = {.conv = *conv,
+                         .m = {v.m[0], v.m[1], v.m[2]},
+                         .late = is_late(plan, node, &v),
+                         .fours = has_short(plan, node, &v)};
   const pz_conv_machine machine = pz_conv_this_machine(plan);
   pz_winograd_schedule(&s, &machine, batch_of(&v, (double)pz_winograd_all_tiles(&s)));
   return s;
@@ -126,7 +148,7 @@ static void shape_text(const parts *p, pz_text *shape) {
   pz_conv_shape_text(shape, &s->product);
   pz_text_append(shape, "}, ");
   pz_text_ints(shape, "m", s->m, 3);
-  pz_text_printf(shape, ".late = %d, .far = %d, .near = %d", s->late, s->far, s->near);
+  pz_text_printf(shape, ".late = %d, .far = %d, .near = %d, .fours = %d", s->late, s->far, s->near, s->fours);
 }
 
 /* The operands of the ends from args[n] on; returns their number. */
@@ -286,11 +308,10 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
 static double cost(const pz_plan *plan, const pz_node *node) {
   const pz_shape5 in = pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape);
   const pz_shape5 out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
-  const double blocks_in = (double)pz_block_count(in.c, plan->block),
-               blocks_out = (double)pz_block_count(out.c, plan->block), vector = 4.0 * plan->block;
-  const double l2 = (double)pz_conv_this_machine(plan).l2;
   variant v;
   if (!variant_of(plan, node, &v)) return 0;
+  const double blocks_in = vectors_of(plan, node, &v, in.c), blocks_out = vectors_of(plan, node, &v, out.c),
+               vector = 4.0 * plan->block, l2 = (double)pz_conv_this_machine(plan).l2;
   const double tiles = tiles_of(plan, node, &v), points = points_of(node, &v);
   const double batch = batch_of(&v, tiles), batches = ceil(tiles / batch);
   const double weights = (double)in.c * blocks_out, packed = packed_part(plan, node, &v),
@@ -324,7 +345,7 @@ static int32_t tile_rows(const pz_plan *plan, const pz_node *node) {
 static double weight_floats(const pz_plan *plan, const pz_node *node) {
   variant v = {0};
   variant_of(plan, node, &v);
-  return points_of(node, &v) * packed_part(plan, node, &v) * pz_conv_weight_pairs(plan, node);
+  return points_of(node, &v) * packed_part(plan, node, &v) * weight_pairs(plan, node, &v);
 }
 
 const pz_solver pz_solver_winograd = {.name = "Winograd",

@@ -3,7 +3,7 @@
  * work for as many as there are of those.
  * Three calls, each after all of the one before: inputs, positions, outputs.
  *
- * Contract: that of winograd.h; product.out.w is the number of all tiles. slots, products: pz_winograd_slots floats each,
+ * Contract: that of winograd.h; product.out.w is the number of all tiles; no block is short. slots, products: pz_winograd_slots floats each,
  * shared by the workers, aligned to the vector. The bits are those of pz_winograd and do not depend on the workers. */
 #ifndef PZ_KERNELS_WINOGRAD_BY_POSITION_H
 #define PZ_KERNELS_WINOGRAD_BY_POSITION_H
@@ -34,15 +34,14 @@ PZ_INLINE void pz_winograd_positions(const pz_winograd_positions_shape s, const 
   const pz_conv_direct_shape *g = &s.product;
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   const pz_conv_split outer = pz_conv_outer_groups(g);
-  const int64_t step = z.together * z.slot,
-                each = z.planes * pz_winograd_group(&s, pz_winograd_blocks(g->out.c, PZ_S));
+  const int64_t step = z.together * z.slot, block = z.planes * pz_winograd_group(&s, 1);
   int64_t begin, end;
   pz_share(pz_winograd_points(&s) / z.together * outer.count, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const int64_t column = i / outer.count;
     const int32_t group = (int32_t)(i % outer.count), first = pz_conv_split_begin(outer, group);
     const float *in = slots + column * step,
-                *w = weights + column * each + z.planes * pz_winograd_group(&s, first);
+                *w = weights + (column * pz_winograd_blocks(g->out.c, PZ_S) + first) * block;
     float *out = products + column * step + first * g->out.stride_c;
     if (group < outer.large) pz_winograd_multiply_column(&s, z, outer.size, in, w, scratch, out);
     else if (outer.large < outer.count)
@@ -62,7 +61,8 @@ PZ_INLINE void pz_winograd_outputs(const pz_winograd_outputs_shape s, const floa
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_winograd_tile t = pz_winograd_tile_at(&s, i / blocks);
     const int32_t b = (int32_t)(i % blocks);
-    pz_winograd_output(&s, z, &t, products + i / blocks * PZ_S + b * s.product.out.stride_c, b, &ends, NULL);
+    pz_winograd_output(&s, z, &t, NULL, products + i / blocks * PZ_S + b * s.product.out.stride_c, b, &ends,
+                       NULL);
   }
   if (s.conv.stream) pz_v_stream_end();
 }

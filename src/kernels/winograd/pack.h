@@ -1,6 +1,6 @@
 /* pack.h: transformed weights, and the product's shape. Plain C, run by the compiler half.
  * Packed: [transformed position of the other axes][outer group][plane along the late axis][map in][lane]; the first plane as
- * the first position needs it, with that row's factor of G, the last as the last one does. */
+ * the first position needs it, with that row's factor of G, the last as the last one does. The short block is the last group. */
 #ifndef PZ_KERNELS_WINOGRAD_PACK_H
 #define PZ_KERNELS_WINOGRAD_PACK_H
 
@@ -15,9 +15,15 @@
 /* Fewer, down to these, where the batch is then multiplied in equal parts. */
 #define PZ_WINOGRAD_LEAST_REGISTERS 16
 
+/* Floats of one plane of all outer groups at a position. */
+static inline int64_t pz_winograd_plane_floats(const pz_winograd_shape *s) {
+  const int64_t whole = s->product.out.c ? pz_conv_direct_weight_floats(&s->product) : 0;
+  return whole + (pz_winograd_short(s, s->conv.out.c) ? pz_winograd_group(s, 0) : 0);
+}
+
 static inline int64_t pz_winograd_weight_floats(const pz_winograd_shape *s) {
   return pz_winograd_points(s) / pz_winograd_together(s) * pz_winograd_planes(s) *
-         pz_conv_direct_weight_floats(&s->product);
+         pz_winograd_plane_floats(s);
 }
 
 /* Bytes of weights that a batch leaves in level 2 beside its slots, whatever its size. */
@@ -63,12 +69,13 @@ static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_mach
                        .stride_d = tiles * block,
                        .stride_c = tiles * block};
   s->product = (pz_conv_direct_shape){.in = row, .out = row, .groups = 1, .phases = 1};
-  s->product.in.c = s->conv.in.c, s->product.out.c = s->conv.out.c;
+  s->product.in.c = s->conv.in.c;
+  s->product.out.c = s->conv.out.c - pz_winograd_short(s, s->conv.out.c);
   for (int i = 0; i < 3; ++i) s->product.kernel[i] = s->product.stride[i] = s->product.dilation[i] = 1;
-  pz_conv_direct_schedule(&s->product, m);
+  if (s->product.out.c) pz_conv_direct_schedule(&s->product, m);
   s->far = pz_winograd_far(s, m);
   s->near = pz_winograd_near(s, m);
-  if (s->far) pz_winograd_schedule_far(s, m);
+  if (s->far && s->product.out.c) pz_winograd_schedule_far(s, m);
 }
 
 /* G of each axis, [a, r]. */
@@ -121,24 +128,56 @@ static inline void pz_winograd_weights(const pz_winograd_shape *s, const pz_wino
   pz_winograd_apply(f->g[0], r[0], a[0], 1, a[1] * a[2], planes, to);
 }
 
+/* Outer groups, the short block among them. */
+static inline int32_t pz_winograd_groups(const pz_winograd_shape *s) {
+  const int32_t whole = s->product.out.c ? pz_conv_outer_groups(&s->product).count : 0;
+  return whole + (pz_winograd_short(s, s->conv.out.c) > 0);
+}
+
+/* The maps out of an outer group, and its weights in a plane. */
+typedef struct pz_winograd_maps_out {
+  int32_t kb, first, lanes; /* kb = 0: the short block */
+  int64_t before;           /* floats of the groups in front of it */
+} pz_winograd_maps_out;
+
+static inline pz_winograd_maps_out pz_winograd_maps_of(const pz_winograd_shape *s, int32_t group) {
+  const pz_conv_direct_shape *g = &s->product;
+  if (group + 1 == pz_winograd_groups(s) && pz_winograd_short(s, s->conv.out.c))
+    return (pz_winograd_maps_out){.first = g->out.c,
+                                  .lanes = PZ_WINOGRAD_SHORT,
+                                  .before = pz_winograd_plane_floats(s) - pz_winograd_group(s, 0)};
+  const pz_conv_split outer = pz_conv_outer_groups(g);
+  const int32_t kb = pz_conv_split_size(outer, group), block = g->out.block;
+  return (pz_winograd_maps_out){.kb = kb,
+                                .first = pz_conv_split_begin(outer, group) * block,
+                                .lanes = kb * block,
+                                .before = pz_conv_weights_before(g, group)};
+}
+
+/* Where the weight of map in c and the group's map out k lies in a plane. */
+static inline int64_t pz_winograd_weight_at(const pz_winograd_shape *s, const pz_winograd_maps_out *g,
+                                            int32_t c, int32_t k) {
+  const int32_t quarter = pz_winograd_sharing(s);
+  return g->kb ? (int64_t)c * g->lanes + k
+               : (int64_t)(c / quarter * PZ_WINOGRAD_SHORT + k) * quarter + c % quarter;
+}
+
 /* weights: [K, C, kd, kh, kw]; packed: pz_winograd_weight_floats(s), zeroed, aligned to 64 bytes for the kernel. */
 static inline void pz_winograd_pack(const pz_winograd_shape *s, const float *weights, float *packed) {
-  const pz_conv_split outer = pz_conv_outer_groups(&s->product);
-  const int64_t each = pz_conv_direct_weight_floats(&s->product);
-  const int32_t block = s->conv.out.block, maps = s->conv.in.c, late = pz_winograd_late(s),
-                planes = pz_winograd_planes(s);
+  const int64_t each = pz_winograd_plane_floats(s);
+  const int32_t maps = s->conv.in.c, late = pz_winograd_late(s), planes = pz_winograd_planes(s);
   int32_t a[3];
   pz_winograd_factors f = pz_winograd_factors_of(s);
   pz_winograd_leave_late(s, &f);
   for (int32_t i = 0; i < 3; ++i) a[i] = i == late ? planes : pz_winograd_a(s, i);
   double at[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A];
-  for (int32_t g = 0; g < outer.count; ++g) {
-    const int32_t first = pz_conv_split_begin(outer, g) * block, lanes = pz_conv_split_size(outer, g) * block;
-    const int64_t before = pz_conv_weights_before(&s->product, g), floats = (int64_t)lanes * maps;
+  for (int32_t i = 0; i < pz_winograd_groups(s); ++i) {
+    const pz_winograd_maps_out g = pz_winograd_maps_of(s, i);
+    const int64_t floats = pz_winograd_group(s, g.kb);
     for (int32_t c = 0; c < maps; ++c)
-      for (int32_t k = 0; k < lanes && first + k < s->conv.out.c; ++k) {
+      for (int32_t k = 0; k < g.lanes && g.first + k < s->conv.out.c; ++k) {
         const double *from = at;
-        pz_winograd_weights(s, &f, a, weights + ((int64_t)(first + k) * maps + c) * pz_conv_taps(&s->conv),
+        pz_winograd_weights(s, &f, a, weights + ((int64_t)(g.first + k) * maps + c) * pz_conv_taps(&s->conv),
                             at);
         for (int32_t d = 0; d < a[0]; ++d)
           for (int32_t h = 0; h < a[1]; ++h)
@@ -149,8 +188,8 @@ static inline void pz_winograd_pack(const pz_winograd_shape *s, const float *wei
                             other = late == 0   ? h * a[2] + w
                                     : late == 1 ? d * a[2] + w
                                                 : (d * a[1] + h) * a[2] + w;
-              packed[planes * (other * each + before) + plane * floats + (int64_t)c * lanes + k] =
-                  (float)*from++;
+              packed[planes * (other * each + g.before) + plane * floats +
+                     pz_winograd_weight_at(s, &g, c, k)] = (float)*from++;
             }
       }
   }

@@ -12,7 +12,10 @@
  * Positions are numbered so that those of the late axis follow each other. Scratch of a worker: slot p +
  * pz_winograd_together holds the transformed inputs of position p, [block][tile of the batch][lane]; its products go to
  * slot p, whose inputs nothing reads any more: one buffer for both. Behind the slots are the weights of one outer group that
- * are made at a time. */
+ * are made at a time.
+ *
+ * A short block is the last one where it has four maps at most: 36 maps are two blocks of 16 and a short one. S/4 tiles share
+ * vectors of it, [tile][4 lanes], while they are transformed and multiplied; in memory it is a block as any other. */
 #ifndef PZ_KERNELS_WINOGRAD_SHAPE_H
 #define PZ_KERNELS_WINOGRAD_SHAPE_H
 
@@ -21,12 +24,13 @@
 typedef struct pz_winograd_shape {
   /* Kernels up to 5; stride, dilation, groups, phases 1; in and out blocked, stride_w of in is the block. */
   pz_conv_direct_shape conv;
-  /* Of one transformed position: 1x1x1, in.c -> out.c maps, w = tiles of a batch. */
+  /* Of one transformed position: 1x1x1, in.c -> out.c maps, but for those of a short block, w = tiles of a batch. */
   pz_conv_direct_shape product;
-  int32_t m[3]; /* outputs of a tile along each axis; 1 where the kernel is 1 */
-  int32_t late; /* 1: weights are packed before G of one axis, which follows when they are used */
-  int32_t far;  /* 1: weights come from level 3 or from memory, and are fetched early */
-  int32_t near; /* 1: the next tile's inputs are fetched into level 1, else into level 2 */
+  int32_t m[3];  /* outputs of a tile along each axis; 1 where the kernel is 1 */
+  int32_t late;  /* 1: weights are packed before G of one axis, which follows when they are used */
+  int32_t far;   /* 1: weights come from level 3 or from memory, and are fetched early */
+  int32_t near;  /* 1: the next tile's inputs are fetched into level 1, else into level 2 */
+  int32_t fours; /* 1: last blocks of four maps and less are short */
 } pz_winograd_shape;
 
 /* Inputs of a tile along an axis. */
@@ -53,13 +57,38 @@ PZ_INLINE int64_t pz_winograd_run(const pz_winograd_shape *s) {
 PZ_INLINE int32_t pz_winograd_batches(const pz_winograd_shape *s) {
   return (int32_t)((pz_winograd_run(s) + s->product.out.w - 1) / s->product.out.w);
 }
+/* Maps of a short block at most. */
+#define PZ_WINOGRAD_SHORT 4
+
 PZ_INLINE int32_t pz_winograd_blocks(int32_t maps, int32_t block) { return (maps + block - 1) / block; }
 
-/* From a slot to the next one, in floats. A vector more than what lies there: an odd number of cache lines, so that the
- * lines of one tile do not fall on a few sets of the cache (doc/kernels-winograd.md). */
+/* Maps of the short block; 0: there is none. */
+PZ_INLINE int32_t pz_winograd_short(const pz_winograd_shape *s, int32_t maps) {
+  const int32_t rest = maps % s->conv.out.block;
+  return s->fours && rest <= PZ_WINOGRAD_SHORT ? rest : 0;
+}
+/* Blocks but for it. */
+PZ_INLINE int32_t pz_winograd_whole(const pz_winograd_shape *s, int32_t maps) {
+  return pz_winograd_blocks(maps - pz_winograd_short(s, maps), s->conv.out.block);
+}
+
+/* Tiles that share vectors of the short block. */
+PZ_INLINE int32_t pz_winograd_sharing(const pz_winograd_shape *s) {
+  return s->conv.out.block / PZ_WINOGRAD_SHORT;
+}
+
+/* What `maps` maps of all tiles of a batch take at one position, in vectors. */
+PZ_INLINE int32_t pz_winograd_vectors(const pz_winograd_shape *s, int32_t maps) {
+  const int32_t tiles = s->product.out.w, sharing = pz_winograd_sharing(s),
+                few = pz_winograd_short(s, maps) ? (tiles + sharing - 1) / sharing : 0;
+  return pz_winograd_whole(s, maps) * tiles + few;
+}
+
+/* From a slot to the next one, in floats: an odd number of cache lines, so that the lines of one tile do not fall on a few sets of
+ * the cache (doc/kernels-winograd.md). */
 PZ_INLINE int64_t pz_winograd_slot(const pz_winograd_shape *s) {
-  const int32_t maps = s->conv.in.c > s->conv.out.c ? s->conv.in.c : s->conv.out.c, block = s->conv.out.block;
-  return pz_winograd_blocks(maps, block) * s->product.out.stride_c + block;
+  const int32_t in = pz_winograd_vectors(s, s->conv.in.c), out = pz_winograd_vectors(s, s->conv.out.c);
+  return (int64_t)((in > out ? in : out) | 1) * s->conv.out.block;
 }
 
 /* Floats of the slots of all positions. */
@@ -92,9 +121,10 @@ PZ_INLINE int32_t pz_winograd_step(const pz_winograd_shape *s, int32_t axis) {
   return pz_winograd_a(s, 1) * pz_winograd_a(s, 2);
 }
 
-/* Floats of one position's weights in an outer group of kb blocks. */
+/* Floats of one position's weights in an outer group of kb blocks; 0: of the short block, [S/4 maps in][4 maps][S/4]. */
 PZ_INLINE int64_t pz_winograd_group(const pz_winograd_shape *s, int32_t kb) {
-  return (int64_t)kb * s->conv.out.block * s->conv.in.c;
+  const int32_t block = s->conv.out.block, in = s->conv.in.c, quarter = block / PZ_WINOGRAD_SHORT;
+  return kb ? (int64_t)kb * block * in : (int64_t)block * pz_winograd_blocks(in, quarter);
 }
 
 /* Bytes of the weights that are made at a time, where a block of maps in has no more: they are to stay in level 1 until all tiles
@@ -104,8 +134,8 @@ PZ_INLINE int64_t pz_winograd_group(const pz_winograd_shape *s, int32_t kb) {
 /* Blocks of maps in whose weights are made at a time. Early weights: all. */
 PZ_INLINE int32_t pz_winograd_part(const pz_winograd_shape *s) {
   const int32_t block = s->conv.out.block, all = pz_winograd_blocks(s->conv.in.c, block),
-                made = pz_winograd_together(s) - 2,
-                bytes = made * s->product.kb * block * block * (int32_t)sizeof(float),
+                made = pz_winograd_together(s) - 2, kb = s->product.kb ? s->product.kb : 1,
+                bytes = made * kb * block * block * (int32_t)sizeof(float),
                 part = made > 0 ? PZ_WINOGRAD_FRESH / bytes : all;
   return part < 1 ? 1 : part < all ? part : all;
 }
@@ -115,13 +145,16 @@ PZ_INLINE int32_t pz_winograd_parts(const pz_winograd_shape *s) {
 
 /* Floats of these weights: the first and the last position have planes for theirs. */
 PZ_INLINE int64_t pz_winograd_fresh(const pz_winograd_shape *s) {
-  const int32_t block = s->conv.out.block, together = pz_winograd_together(s);
-  return together > 2 ? (int64_t)(together - 2) * s->product.kb * block * pz_winograd_part(s) * block : 0;
+  const int32_t block = s->conv.out.block, together = pz_winograd_together(s),
+                kb = s->product.kb ? s->product.kb : 1;
+  return together > 2 ? (int64_t)(together - 2) * kb * block * pz_winograd_part(s) * block : 0;
 }
 
-/* Floats of scratch that a worker needs. */
+/* Floats of scratch that a worker needs. A short block is multiplied as if its tiles were as many as share vectors: what is read then
+ * lies behind the last one. */
 PZ_INLINE int64_t pz_winograd_scratch(const pz_winograd_shape *s) {
-  return pz_winograd_slots(s) + pz_winograd_together(s) * pz_winograd_slot(s) + pz_winograd_fresh(s);
+  return pz_winograd_slots(s) + pz_winograd_together(s) * pz_winograd_slot(s) + pz_winograd_fresh(s) +
+         (s->fours ? s->conv.out.block * pz_winograd_sharing(s) : 0);
 }
 
 #endif

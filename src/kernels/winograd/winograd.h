@@ -113,24 +113,70 @@ PZ_INLINE void pz_winograd_fill(const pz_winograd_shape *s, const pz_winograd_si
   }
 }
 
+/* Tiles that share vectors of a short block, [tile][PZ_WINOGRAD_SHORT lanes]. */
+#define PZ_WINOGRAD_SHARING (PZ_S / PZ_WINOGRAD_SHORT)
+
+typedef struct pz_winograd_sharers {
+  pz_winograd_tile tile[PZ_WINOGRAD_SHARING];
+} pz_winograd_sharers;
+
+/* Of the `count` tiles from `first` on; those that are missing have no inputs and no outputs. */
+PZ_INLINE pz_winograd_sharers pz_winograd_sharers_at(const pz_winograd_shape *s, int64_t first,
+                                                     int32_t count) {
+  pz_winograd_sharers x;
+  PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
+    pz_winograd_tile t = pz_winograd_tile_at(s, first + (i < count ? i : 0));
+    if (i >= count) t.inputs[0] = t.outputs[0] = 0;
+    x.tile[i] = t;
+  }
+  return x;
+}
+
+static const float pz_winograd_nothing[PZ_WINOGRAD_SHORT];
+
+/* Slice w of tiles that share vectors, a0 x a1 of them; zeros where a tile is cut off. in: map block 0 of all. */
+PZ_INLINE void pz_winograd_fill_short(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                      const pz_winograd_sharers *x, int32_t block, int32_t w, const float *in,
+                                      pz_v *to) {
+  const float *from[PZ_WINOGRAD_SHARING], *at[PZ_WINOGRAD_SHARING];
+  int32_t whole = 1;
+  PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
+    const pz_winograd_tile *t = &x->tile[i];
+    from[i] = in + pz_winograd_origin(s, t, block) + w * PZ_S;
+    whole = whole && t->inputs[0] == z.a0 && t->inputs[1] == z.a1 && w < t->inputs[2];
+  }
+  PZ_ROLL for (int32_t d = 0; d < z.a0; ++d) PZ_ROLL for (int32_t h = 0; h < z.a1; ++h) {
+    const int64_t offset = d * s->conv.in.stride_d + h * s->conv.in.stride_h;
+    PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
+      const pz_winograd_tile *t = &x->tile[i];
+      const int there = whole || (d < t->inputs[0] && h < t->inputs[1] && w < t->inputs[2]);
+      at[i] = there ? from[i] + offset : pz_winograd_nothing;
+      __builtin_prefetch(from[i] + offset + PZ_WINOGRAD_SHARING * z.m2 * PZ_S, 0, 2);
+    }
+    *to++ = pz_v_fours_at(at);
+  }
+}
+
 /* The slices of a tile, transformed along d and h: slice w lies at (first + w) % a2 of a ring. */
 typedef struct pz_winograd_ring {
   int32_t first, kept; /* the first `kept` slices are those of the tile before */
   pz_v slices[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_PLANE];
 } pz_winograd_ring;
 
-/* One tile of one block of maps. `in`: its first input. */
+/* One tile of one block of maps; or, of the short block, those that share its vectors. in: the map block 0 of all. */
 PZ_INLINE void pz_winograd_input(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                 const pz_winograd_tile *t, const float *in, pz_winograd_ring *ring,
-                                 float *to) {
+                                 const pz_winograd_tile *t, const pz_winograd_sharers *sharers, int32_t block,
+                                 const float *in, pz_winograd_ring *ring, float *to) {
   const int32_t size = z.a0 * z.a1, whole = t->inputs[0] == z.a0 && t->inputs[1] == z.a1;
+  const float *first = in + pz_winograd_origin(s, t, block);
   pz_v patch[PZ_WINOGRAD_PLANE];
   const pz_v *slices[PZ_WINOGRAD_MOST_A];
   PZ_ROLL for (int32_t w = ring->kept; w < z.a2; ++w) {
-    const float *slice = in + w * PZ_S;
+    const float *slice = first + w * PZ_S;
     int64_t stride_d = s->conv.in.stride_d, stride_h = s->conv.in.stride_h;
-    if (!whole || w >= t->inputs[2]) {
-      pz_winograd_fill(s, z, t, w, slice, patch);
+    if (sharers || !whole || w >= t->inputs[2]) {
+      if (sharers) pz_winograd_fill_short(s, z, sharers, block, w, in, patch);
+      else pz_winograd_fill(s, z, t, w, slice, patch);
       slice = (const float *)patch, stride_d = z.a1 * PZ_S, stride_h = PZ_S;
     }
     pz_winograd_slice(s, z, slice, stride_d, stride_h, ring->slices + (ring->first + w) % z.a2 * size);
@@ -155,9 +201,12 @@ typedef struct pz_winograd_maps {
   int32_t first, whole, rest;
 } pz_winograd_maps;
 
-PZ_INLINE void pz_winograd_multiply_tile(const pz_conv_direct_shape *g, int32_t kb, int32_t rw,
-                                         const pz_winograd_maps maps, const float *in, const float *weights,
-                                         float *out) {
+/* tile: the first one's place in the batch. */
+PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb, int32_t rw,
+                                         const pz_winograd_maps maps, int32_t tile, const float *in,
+                                         const float *weights, float *out) {
+  const pz_conv_direct_shape *g = &s->product;
+  const int32_t few = pz_winograd_short(s, g->in.c), rest = g->in.c % PZ_S;
   pz_v acc[PZ_CONV_ACCUMULATORS];
   if (maps.first) {
     PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] = pz_v_zero();
@@ -166,9 +215,61 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_conv_direct_shape *g, int32_t 
         pz_v_load(out + i % kb * g->out.stride_c + i / kb * PZ_S);
   }
   if (maps.whole) weights = pz_conv_sum(g, kb, rw, PZ_S, maps.whole, in, weights, acc);
-  if (maps.rest) pz_conv_sum(g, kb, rw, g->in.c % PZ_S, 1, in + maps.whole * g->in.stride_c, weights, acc);
+  if (maps.rest && few) {
+    pz_conv_direct_shape shared = *g;
+    shared.in.stride_w = PZ_WINOGRAD_SHORT;
+    pz_conv_sum(&shared, kb, rw, rest, 1,
+                in + maps.whole * g->in.stride_c - tile * (PZ_S - PZ_WINOGRAD_SHORT), weights, acc);
+  } else if (maps.rest) {
+    pz_conv_sum(g, kb, rw, rest, 1, in + maps.whole * g->in.stride_c, weights, acc);
+  }
   PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i)
       pz_v_store(out + i % kb * g->out.stride_c + i / kb * PZ_S, acc[i]);
+}
+
+/* Tiles whose sums of the short block are made at a time: as many as keep both multiply-add units busy. */
+#define PZ_WINOGRAD_SHORT_TILES 8
+
+/* `sums` quarters of vectors of maps in, of n tiles that lie `stride` apart: acc[tile] gets [map out][map in of S/4]. */
+PZ_INLINE const float *pz_winograd_short_sum(int32_t n, int32_t sums, int32_t stride, const float *in,
+                                             const float *weights, pz_v *acc) {
+  PZ_ROLL for (int32_t i = 0; i < sums; ++i, in += PZ_WINOGRAD_SHARING, weights += PZ_S) {
+    const pz_v w = pz_v_load(weights);
+    PZ_UNROLL for (int32_t k = 0; k < n; ++k) acc[k] =
+        pz_v_fma(pz_v_repeat(in + k * stride, PZ_WINOGRAD_SHARING), w, acc[k]);
+  }
+  return weights;
+}
+
+/* n tiles from `tile` on by the weights of the short block. in, out: of the batch's first tile. */
+PZ_INLINE void pz_winograd_multiply_few(const pz_winograd_shape *s, int32_t n, const pz_winograd_maps maps,
+                                        int32_t tile, const float *in, const float *weights, float *out) {
+  const pz_conv_direct_shape *g = &s->product;
+  const int32_t stride = pz_winograd_short(s, g->in.c) ? PZ_WINOGRAD_SHORT : PZ_S,
+                quarters = PZ_S / PZ_WINOGRAD_SHARING;
+  pz_v acc[PZ_WINOGRAD_SHORT_TILES];
+  PZ_UNROLL for (int32_t k = 0; k < n; ++k) acc[k] = pz_v_zero();
+  PZ_ROLL for (int32_t b = 0; b < maps.whole; ++b) weights =
+      pz_winograd_short_sum(n, quarters, PZ_S, in + b * g->in.stride_c + tile * PZ_S, weights, acc);
+  if (maps.rest)
+    pz_winograd_short_sum(n, pz_winograd_blocks(g->in.c % PZ_S, PZ_WINOGRAD_SHARING), stride,
+                          in + maps.whole * g->in.stride_c + tile * stride, weights, acc);
+  out += tile * PZ_WINOGRAD_SHORT;
+  PZ_UNROLL for (int32_t k = 0; k < n; k += PZ_WINOGRAD_SHARING, out += PZ_S) {
+    const pz_v sum = pz_v_quarter_sums(acc + k);
+    pz_v_store(out, maps.first ? sum : sum + pz_v_load(out));
+  }
+}
+
+/* All tiles of the batch. (Behind the last one lie others' or none's.) */
+PZ_INLINE void pz_winograd_multiply_short(const pz_winograd_shape *s, const pz_winograd_maps maps,
+                                          const float *in, const float *weights, float *out) {
+  const int32_t tiles = pz_winograd_blocks(s->product.out.w, PZ_WINOGRAD_SHARING) * PZ_WINOGRAD_SHARING;
+  int32_t tile = 0;
+  PZ_ROLL for (; tile + PZ_WINOGRAD_SHORT_TILES <= tiles; tile += PZ_WINOGRAD_SHORT_TILES)
+      pz_winograd_multiply_few(s, PZ_WINOGRAD_SHORT_TILES, maps, tile, in, weights, out);
+  PZ_ROLL for (; tile < tiles; tile += PZ_WINOGRAD_SHARING)
+      pz_winograd_multiply_few(s, PZ_WINOGRAD_SHARING, maps, tile, in, weights, out);
 }
 
 /* Weights that are needed soon, `floats` from `at` on; 0: none are fetched. */
@@ -177,24 +278,27 @@ typedef struct pz_winograd_soon {
   int64_t floats;
 } pz_winograd_soon;
 
-/* All tiles of the batch by the weights of one outer group of kb blocks, some tiles at a time, while others are fetched. (Behind
- * the last ones nothing is fetched that matters.) */
+/* All tiles of the batch by the weights of one outer group of kb blocks (0: the short block), some tiles at a time, while others are
+ * fetched. (Behind the last ones nothing is fetched that matters.) */
 PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, int32_t kb, const pz_winograd_maps maps,
                                           const pz_winograd_soon soon, const float *in, const float *weights,
                                           float *out) {
-  const pz_conv_direct_shape *g = &s->product;
-  const pz_conv_split tiles = pz_conv_row_tiles(g, kb);
+  if (kb == 0) {
+    pz_winograd_multiply_short(s, maps, in, weights, out);
+    return;
+  }
+  const pz_conv_split tiles = pz_conv_row_tiles(&s->product, kb);
   const int64_t each = (soon.floats / PZ_WINOGRAD_LINE + tiles.count - 1) / tiles.count * PZ_WINOGRAD_LINE;
   const float *next = soon.at;
-  PZ_ROLL for (int32_t i = 0; i < tiles.count; ++i, next += each) {
+  PZ_ROLL for (int32_t i = 0, tile = 0; i < tiles.count; ++i, next += each) {
     const int32_t size = i < tiles.large ? tiles.size : tiles.size - 1;
     if (soon.floats) {
       PZ_ROLL for (int64_t line = 0; line < each; line += PZ_WINOGRAD_LINE)
           __builtin_prefetch(next + line, 0, 2);
     }
-    if (i < tiles.large) pz_winograd_multiply_tile(g, kb, tiles.size, maps, in, weights, out);
-    else pz_winograd_multiply_tile(g, kb, tiles.size - 1, maps, in, weights, out);
-    in += size * PZ_S, out += size * PZ_S;
+    if (i < tiles.large) pz_winograd_multiply_tile(s, kb, tiles.size, maps, tile, in, weights, out);
+    else pz_winograd_multiply_tile(s, kb, tiles.size - 1, maps, tile, in, weights, out);
+    in += size * PZ_S, out += size * PZ_S, tile += size;
   }
 }
 
@@ -211,6 +315,12 @@ PZ_INLINE void pz_winograd_make(const pz_winograd_sizes z, int64_t floats, int64
   }
 }
 
+/* Weights of these maps in an outer group. */
+PZ_INLINE int64_t pz_winograd_part_floats(int32_t kb, const pz_winograd_maps maps) {
+  const int32_t in = maps.whole * PZ_S + maps.rest;
+  return (int64_t)PZ_S * (kb ? kb * in : pz_winograd_blocks(in, PZ_WINOGRAD_SHARING));
+}
+
 /* Positions along the late axis by the weights of an outer group of kb blocks, some blocks of maps in at a time, whose weights
  * that are made stay in level 1. */
 PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t kb,
@@ -222,9 +332,8 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
   pz_winograd_soon soon = {weights + all, s->far ? each * PZ_WINOGRAD_LINE : 0};
   PZ_ROLL for (int32_t b = 0; b < g->in.c; b += part * PZ_S) {
     const int32_t first = b / PZ_S, left = whole - first;
-    const pz_winograd_maps maps = {first == 0, left < part ? left : part, left < part && g->in.c % PZ_S};
-    const int64_t floats =
-        (int64_t)(maps.whole * PZ_S + (maps.rest ? g->in.c % PZ_S : 0)) * kb * s->conv.out.block;
+    const pz_winograd_maps maps = {first == 0, left < part ? left : part, left < part ? g->in.c % PZ_S : 0};
+    const int64_t floats = pz_winograd_part_floats(kb, maps);
     if (z.together > 1) pz_winograd_make(z, floats, plane, weights, fresh);
     PZ_ROLL for (int32_t i = 0; i < z.together; ++i, soon.at += soon.floats) {
       const float *w = i == 0                ? weights
@@ -242,17 +351,20 @@ PZ_INLINE const float *pz_winograd_multiply_columns(const pz_winograd_shape *s, 
                                                     const float *in, const float *weights, float *fresh,
                                                     float *out) {
   const pz_conv_direct_shape *g = &s->product;
-  const pz_conv_split outer = pz_conv_outer_groups(g);
+  const pz_conv_split outer = g->out.c ? pz_conv_outer_groups(g) : (pz_conv_split){0};
   PZ_ROLL for (int32_t i = 0; i < outer.large; ++i, out += outer.size * g->out.stride_c) {
     pz_winograd_multiply_column(s, z, outer.size, in, weights, fresh, out);
     weights += z.planes * pz_winograd_group(s, outer.size);
   }
-  if (outer.large == outer.count) return weights;
-  PZ_ROLL for (int32_t i = outer.large; i < outer.count; ++i, out += (outer.size - 1) * g->out.stride_c) {
-    pz_winograd_multiply_column(s, z, outer.size - 1, in, weights, fresh, out);
-    weights += z.planes * pz_winograd_group(s, outer.size - 1);
+  if (outer.large < outer.count) {
+    PZ_ROLL for (int32_t i = outer.large; i < outer.count; ++i, out += (outer.size - 1) * g->out.stride_c) {
+      pz_winograd_multiply_column(s, z, outer.size - 1, in, weights, fresh, out);
+      weights += z.planes * pz_winograd_group(s, outer.size - 1);
+    }
   }
-  return weights;
+  if (!pz_winograd_short(s, s->conv.out.c)) return weights;
+  pz_winograd_multiply_column(s, z, 0, in, weights, fresh, out);
+  return weights + z.planes * pz_winograd_group(s, 0);
 }
 
 /* ---- outputs ---- */
@@ -271,6 +383,10 @@ pz_winograd_gather(const pz_winograd_sizes z, const pz_winograd_tile *t, const p
   pz_norm_gather(record, &lanes);
 }
 
+PZ_INLINE int pz_winograd_has(const pz_winograd_tile *t, const int32_t place[3]) {
+  return place[0] < t->outputs[0] && place[1] < t->outputs[1] && place[2] < t->outputs[2];
+}
+
 /* The lines that will be written are fetched while a tile is transformed. */
 PZ_INLINE void pz_winograd_fetch_out(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                      const pz_winograd_tile *t, int32_t block, const float *out) {
@@ -281,11 +397,48 @@ PZ_INLINE void pz_winograd_fetch_out(const pz_winograd_shape *s, const pz_winogr
   }
 }
 
-/* record: of moments that those of the results are added to; or NULL. */
+/* Results of one place of tiles that share vectors, in map block `block`. place: (d, h, w) in a tile. */
+PZ_INLINE void pz_winograd_store_short(const pz_winograd_shape *s, const pz_winograd_sharers *x,
+                                       int32_t block, const int32_t place[3], const pz_conv_ends *e, pz_v y) {
+  const pz_conv_direct_shape *c = &s->conv;
+  const int32_t map = block * PZ_S, few = PZ_WINOGRAD_SHORT;
+  if (c->has_bias) y = y + pz_v_repeat(e->bias + map, few);
+  if (c->base.c) {
+    const float *at[PZ_WINOGRAD_SHARING];
+    PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
+      const pz_winograd_tile *t = &x->tile[i];
+      at[i] = pz_winograd_has(t, place)
+                  ? e->base + pz_winograd_place(&c->base, t, block, place[1], place[2]) +
+                        place[0] * c->base.stride_d
+                  : pz_winograd_nothing;
+    }
+    const pz_v from = pz_v_fours_at(at);
+    y = c->has_base_scale ? pz_v_fma(from, pz_v_repeat(e->base_scale + map, few), y) : y + from;
+  }
+  const pz_v slope = c->act == PZ_K_ACT_PRELU ? pz_v_repeat(e->slope + map, few) : pz_v_zero();
+  y = pz_activate(c->act, c->alpha, c->beta, slope, y);
+  PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
+    if (pz_winograd_has(&x->tile[i], place)) {
+      const pz_v four = pz_v_four(y, i),
+                 mine = pz_k_act_zero_at_zero(c->act) ? four : pz_v_first(four, c->out.c - map);
+      float *to = e->out + pz_winograd_place(&c->out, &x->tile[i], block, place[1], place[2]) +
+                  place[0] * c->out.stride_d;
+      if (c->stream) pz_v_stream(to, mine);
+      else pz_v_store(to, mine);
+    }
+  }
+}
+
+/* A tile's results in one block of maps; or, of the short block, those of tiles that share its vectors. record: of moments that those
+ * of the results are added to; or NULL. */
 PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                  const pz_winograd_tile *t, const float *from, int32_t block,
-                                  const pz_conv_ends *e, float *record) {
-  pz_winograd_fetch_out(s, z, t, block, e->out);
+                                  const pz_winograd_tile *t, const pz_winograd_sharers *sharers,
+                                  const float *from, int32_t block, const pz_conv_ends *e, float *record) {
+  const int32_t rows = sharers ? z.m1 : t->outputs[1], across = sharers ? z.m2 : t->outputs[2];
+  if (!sharers) pz_winograd_fetch_out(s, z, t, block, e->out);
+  else
+    PZ_ROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i)
+        pz_winograd_fetch_out(s, z, &sharers->tile[i], block, e->out);
   pz_v y[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_M * PZ_WINOGRAD_MOST_M];
   PZ_ROLL for (int32_t d = 0; d < z.a0; ++d, from += z.p0) {
     pz_v x[PZ_WINOGRAD_PLANE];
@@ -299,12 +452,18 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
       PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) y[(d * z.m1 + h) * z.m2 + w] = x[h * z.a2 + w];
     }
   }
-  PZ_ROLL for (int32_t h = 0; h < t->outputs[1]; ++h) PZ_ROLL for (int32_t w = 0; w < t->outputs[2]; ++w) {
-    const int64_t out = pz_winograd_place(&s->conv.out, t, block, h, w),
-                  base = pz_winograd_place(&s->conv.base, t, block, h, w);
+  PZ_ROLL for (int32_t h = 0; h < rows; ++h) PZ_ROLL for (int32_t w = 0; w < across; ++w) {
     pz_v v[PZ_WINOGRAD_MOST_A];
     PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) v[d] = y[(d * z.m1 + h) * z.m2 + w];
     pz_winograd_back(z.m0, z.r0, v, 1);
+    if (sharers) {
+      PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) y[(d * z.m1 + h) * z.m2 + w] = v[d];
+      PZ_ROLL for (int32_t d = 0; d < z.m0; ++d) pz_winograd_store_short(
+          s, sharers, block, (const int32_t[3]){d, h, w}, e, y[(d * z.m1 + h) * z.m2 + w]);
+      continue;
+    }
+    const int64_t out = pz_winograd_place(&s->conv.out, t, block, h, w),
+                  base = pz_winograd_place(&s->conv.base, t, block, h, w);
     PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) if (d < t->outputs[0]) {
       v[d] = pz_conv_store_sum(&s->conv, e, block, out + d * s->conv.out.stride_d,
                                base + d * s->conv.base.stride_d, v[d]);
@@ -329,13 +488,15 @@ PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winogra
 /* Transformed inputs of block b of tiles first .. first + count - 1, into places from `to` on. */
 PZ_INLINE void pz_winograd_load_block(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t b,
                                       int64_t first, int32_t count, const float *in, float *to) {
+  const int few = pz_winograd_short(s, s->conv.in.c) && b == pz_winograd_whole(s, s->conv.in.c);
   pz_winograd_ring ring;
+  pz_winograd_sharers sharers;
   ring.first = ring.kept = 0;
-  PZ_ROLL for (int32_t k = 0; k < count; ++k) {
+  PZ_ROLL for (int32_t k = 0; k < count; k += few ? PZ_WINOGRAD_SHARING : 1, to += PZ_S) {
     const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
-    const float *from = in + pz_winograd_origin(s, &t, b);
-    if (t.at[2] == 0) ring.kept = 0;
-    pz_winograd_input(s, z, &t, from, &ring, to + k * PZ_S);
+    if (few) sharers = pz_winograd_sharers_at(s, first + k, count - k);
+    if (few || t.at[2] == 0) ring.kept = 0;
+    pz_winograd_input(s, z, &t, few ? &sharers : NULL, b, in, &ring, to);
     ring.first = (ring.first + z.m2) % z.a2, ring.kept = z.a2 - z.m2;
   }
 }
@@ -346,12 +507,20 @@ PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_si
       pz_winograd_load_block(s, z, b, first, count, in, to + b * s->product.in.stride_c);
 }
 
-PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                 const pz_winograd_tile *t, const float *from, const pz_conv_ends *e,
-                                 float *record) {
-  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.out.c, PZ_S); ++b)
-      pz_winograd_output(s, z, t, from + b * s->product.out.stride_c, b, e,
-                         s->conv.gathers ? record + (int64_t)b * s->conv.gathers * PZ_NORM_RECORD : NULL);
+/* Results of tiles first .. first + count - 1. */
+PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
+                                 int32_t count, const float *from, const pz_conv_ends *e, float *record) {
+  const int32_t whole = pz_winograd_whole(s, s->conv.out.c), few = pz_winograd_short(s, s->conv.out.c) > 0;
+  PZ_ROLL for (int32_t k = 0; k < count; ++k) {
+    const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
+    const int32_t shared = few && k % PZ_WINOGRAD_SHARING == 0;
+    pz_winograd_sharers sharers;
+    if (shared) sharers = pz_winograd_sharers_at(s, first + k, count - k);
+    PZ_ROLL for (int32_t b = 0; b < whole + shared; ++b) pz_winograd_output(
+        s, z, &t, b == whole ? &sharers : NULL,
+        from + b * s->product.out.stride_c + k * (b == whole ? PZ_WINOGRAD_SHORT : PZ_S), b, e,
+        s->conv.gathers ? record + (int64_t)b * s->conv.gathers * PZ_NORM_RECORD : NULL);
+  }
 }
 
 /* Tiles first .. first + count - 1. */
@@ -388,10 +557,7 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, const float *in, const flo
     pz_winograd_load(&s, z, b.first, b.count, in, scratch + z.together * z.slot);
     pz_winograd_multiply(&s, z, weights, scratch);
     float *record = s.conv.gathers ? pz_winograd_begin_records(&s, statistics, i) : NULL;
-    PZ_ROLL for (int32_t k = 0; k < b.count; ++k) {
-      const pz_winograd_tile t = pz_winograd_tile_at(&s, b.first + k);
-      pz_winograd_store(&s, z, &t, scratch + k * PZ_S, &ends, record);
-    }
+    pz_winograd_store(&s, z, b.first, b.count, scratch, &ends, record);
   }
   if (s.conv.stream) pz_v_stream_end();
 }

@@ -254,6 +254,14 @@ static pz_status gather(pz_plan *plan, const pz_node *node, parts *p, pz_error *
   return pz_gather_moments(plan, node, &p->conv.out.view, p->shape.conv.gathers, &p->conv.statistics, err);
 }
 
+/* What products are made at a time: "2 blocks x 6 tiles", "2 blocks x 5 tiles and 4 maps" with those of a short block. */
+static void products_text(const pz_winograd_shape *s, char *text, size_t size) {
+  const int32_t few = pz_winograd_short(s, s->conv.out.c), kb = s->product.kb, tiles = s->product.rw;
+  if (kb && few) snprintf(text, size, "%d blocks x %d tiles and %d maps", kb, tiles, few);
+  else if (kb) snprintf(text, size, "%d blocks x %d tiles", kb, tiles);
+  else snprintf(text, size, "%d maps", few);
+}
+
 static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
   parts p;
   variant v = {0};
@@ -264,9 +272,11 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   if (!v.by_position && pz_wants_moments(plan, node)) PZ_TRY(gather(plan, node, &p, err));
   step->multiply_adds_done =
       (double)pz_winograd_all_tiles(&s) * pz_winograd_points(&s) * s.conv.in.c * s.conv.out.c;
-  PZ_TRY(pz_set_algorithm(plan, step, err, "Winograd F(%d,%d,%d), %s %d%s, %d blocks x %d tiles", s.m[0],
-                          s.m[1], s.m[2], v.by_position ? "all" : "batches of", s.product.out.w,
-                          v.by_position ? " tiles by position" : "", s.product.kb, s.product.rw));
+  char products[64];
+  products_text(&s, products, sizeof products);
+  PZ_TRY(pz_set_algorithm(plan, step, err, "Winograd F(%d,%d,%d), %s %d%s, %s", s.m[0], s.m[1], s.m[2],
+                          v.by_position ? "all" : "batches of", s.product.out.w,
+                          v.by_position ? " tiles by position" : "", products));
   if (v.by_position) return add_positions(plan, node, step, &p, err);
   PZ_TRY(add_weights(plan, node, &p, err));
   return add_batches(plan, step, &p, err);

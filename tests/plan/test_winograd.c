@@ -1,0 +1,97 @@
+/* Minimal filtering in batches as generated code has it, of short last blocks above all (kernels/winograd/shape.h). */
+#include "base/cpu.h"
+#include "support/compiled.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Of the candidates in batches, another for each layer. */
+static int32_t choose_batches(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
+                              int32_t n) {
+  int32_t pick = -1, *seen = host, left = (*seen)++ % 5 + 2;
+  (void)plan;
+  (void)node;
+  for (int32_t i = 0; i < n && left > 0; i++)
+    if (!strncmp(c[i].label, "Winograd", 8) && strstr(c[i].label, "batches")) pick = i, left--;
+  assert_true(pick >= 0);
+  return pick;
+}
+
+static pz_graph *parsed(const char *text) {
+  pz_graph *g = NULL;
+  pz_error err = {0};
+  if (pz_graph_parse(text, strlen(text), "test", &g, &err) != PZ_OK) fail_msg("%s", err.message);
+  return g;
+}
+
+/* Steps whose algorithm has this in it. */
+static int steps_with(const char *text, pz_isa isa, const char *what) {
+  int32_t seen = 0, found = 0;
+  pz_graph *g = parsed(text);
+  pz_plan *plan = NULL;
+  pz_error err = {0};
+  const pz_plan_options options = {.isa = isa, .choose = choose_batches, .choose_host = &seen};
+  assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
+  for (int32_t i = 0; i < plan->n_steps; i++) found += strstr(plan->steps[i].algorithm, what) != NULL;
+  pz_plan_free(plan);
+  pz_graph_free(g);
+  return found;
+}
+
+static uint64_t bits_of(const char *text, pz_isa isa, pz_slabs slabs) {
+  int32_t seen = 0;
+  uint64_t bits = 0;
+  pz_graph *g = parsed(text);
+  const pz_plan_options plan = {.isa = isa, .slabs = slabs, .choose = choose_batches, .choose_host = &seen};
+  const pz_compiled_options options = {
+      .name = g->name, .seed = 3, .plan = plan, .tolerance = 1e-5, .bits = &bits};
+  pz_test_compiled(g, &options);
+  pz_graph_free(g);
+  return bits;
+}
+
+static const char short_blocks[] =
+    "graph \"short blocks\"\n"
+    "input %x 2x20x7x13x17\n"
+    "const %w1 36x20x3x3x3 = seed 1 scale 0.04\n"
+    "const %b1 36 = seed 2 scale 0.1\n"
+    "const %w2 36x36x3x3x3 = seed 3 scale 0.03\n"
+    "const %w3 33x36x1x3x3 = seed 4 scale 0.05\n"
+    "const %s3 33 = seed 5 scale 0.2\n"
+    "const %w4 3x33x1x5x5 = seed 6 scale 0.03\n"
+    "const %b4 3 = seed 7 scale 0.1\n"
+    "%a = conv \"a\" %x, %w1, %b1 kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
+    "%b = conv \"b\" %a, %w2, _, %a kernel 3,3,3 pad 1,1,1:1,1,1 act elu 0.7\n"
+    "%c = conv \"c\" %b, %w3, _, _, _, %s3 kernel 1,3,3 pad 0,1,1:0,1,1 act prelu\n"
+    "%d = conv \"d\" %c, %w4, %b4 kernel 1,5,5 pad 0,2,2:0,2,2 act sigmoid\n"
+    "%p = pool \"p\" %d kernel 1,2,2 stride 1,2,2\n"
+    "output %p\n";
+
+/* On each instruction set, against the reference; in slabs to the same bits as without. */
+static void test_short_blocks(void **state) {
+  (void)state;
+  for (pz_isa isa = 0; isa < PZ_ISA_COUNT; isa++) {
+    if (!pz_isa_supported(isa)) continue;
+    const uint64_t whole = bits_of(short_blocks, isa, PZ_SLABS_NEVER);
+    if (isa == pz_isa_native()) assert_true(bits_of(short_blocks, isa, PZ_SLABS_ALWAYS) == whole);
+  }
+}
+
+/* Where they are, plans say so: 36, 36, 33 and 3 maps in vectors of 16, all but the last in vectors of 8. */
+static void test_named(void **state) {
+  (void)state;
+  assert_int_equal(steps_with(short_blocks, PZ_ISA_AVX512, "tiles and 4 maps"), 2);
+  assert_int_equal(steps_with(short_blocks, PZ_ISA_AVX512, "tiles and 1 maps"), 1);
+  assert_int_equal(steps_with(short_blocks, PZ_ISA_AVX512, ", 3 maps"), 1);
+  assert_int_equal(steps_with(short_blocks, PZ_ISA_AVX2, "tiles and 4 maps"), 2);
+  assert_int_equal(steps_with(short_blocks, PZ_ISA_SSE4, " maps"), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_short_blocks), cmocka_unit_test(test_named)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

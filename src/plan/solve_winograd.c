@@ -70,9 +70,10 @@ static double tiles_of(const pz_plan *plan, const pz_node *node, const variant *
   return tiles;
 }
 
-/* Last blocks of four maps and less are short (kernels/winograd/shape.h): not by position, nor where moments are gathered. */
+/* Last blocks of four maps and less are short (kernels/winograd/shape.h): not by position, nor where moments are gathered. Vectors
+ * of 8, which two tiles would share, lost (doc/kernels-winograd.md). */
 static bool has_short(const pz_plan *plan, const pz_node *node, const variant *v) {
-  return !v->by_position && plan->block > PZ_WINOGRAD_SHORT && !pz_wants_moments(plan, node);
+  return !v->by_position && plan->block >= 4 * PZ_WINOGRAD_SHORT && !pz_wants_moments(plan, node);
 }
 
 /* Vectors of `maps` maps at a position of a tile. */

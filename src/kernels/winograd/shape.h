@@ -154,7 +154,7 @@ PZ_INLINE int64_t pz_winograd_fresh(const pz_winograd_shape *s) {
  * lies behind the last one. */
 PZ_INLINE int64_t pz_winograd_scratch(const pz_winograd_shape *s) {
   return pz_winograd_slots(s) + pz_winograd_together(s) * pz_winograd_slot(s) + pz_winograd_fresh(s) +
-         (s->fours ? s->conv.out.block * pz_winograd_sharing(s) : 0);
+         (pz_winograd_short(s, s->conv.out.c) ? s->conv.out.block * pz_winograd_sharing(s) : 0);
 }
 
 #endif

@@ -168,18 +168,14 @@ static pz_status gather(pz_plan *plan, const pz_node *node, const pz_conv_direct
 
 /* ---- convolution ---- */
 
-static void advance(pz_pointer *p, int64_t floats) {
-  if (p->space != PZ_SPACE_NULL) p->offset += floats;
-}
-
 /* The parts of the whole convolution as its tail sees them. */
 static pz_conv_parts parts_of_tail(const pz_conv_parts *whole, const pz_conv_tail *tail) {
   pz_conv_parts p = *whole;
-  advance(&p.out.at, tail->out_offset);
-  advance(&p.base.at, tail->base_offset);
-  advance(&p.bias, tail->first);
-  advance(&p.base_scale, tail->first);
-  advance(&p.slope, tail->first);
+  p.out.at = pz_pointer_behind(p.out.at, tail->out_offset);
+  p.base.at = pz_pointer_behind(p.base.at, tail->base_offset);
+  p.bias = pz_pointer_behind(p.bias, tail->first);
+  p.base_scale = pz_pointer_behind(p.base_scale, tail->first);
+  p.slope = pz_pointer_behind(p.slope, tail->first);
   return p;
 }
 
@@ -221,20 +217,30 @@ static pz_status build_reduce(pz_plan *plan, const pz_node *node, pz_step *step,
 
 /* ---- deconvolution ---- */
 
+pz_status pz_conv_phase_parts(const pz_plan *plan, const pz_node *node, const pz_conv_direct_shape *whole,
+                              const pz_deconv_phase *phase, const pz_conv_parts *all, pz_conv_parts *p,
+                              float **weights, pz_error *err) {
+  const int64_t floats = pz_deconv_weight_floats(phase);
+  *p = *all;
+  p->out.at = pz_pointer_behind(p->out.at, phase->out_offset);
+  p->base.at = pz_pointer_behind(p->base.at, phase->base_offset);
+  *weights = calloc((size_t)floats + 1, sizeof **weights);
+  if (!*weights) return pz_fail_memory(err, "weights of a deconvolution", (unsigned long long)floats * 4);
+  pz_deconv_weights(whole, phase, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, *weights);
+  return PZ_OK;
+}
+
 static pz_status add_phase(pz_plan *plan, const pz_node *node, pz_step *step, const method *m,
                            const pz_conv_direct_shape *whole, pz_deconv_phase *phase, pz_conv_parts *all,
                            pz_error *err) {
-  pz_conv_parts p = *all;
-  p.out.at.offset += phase->out_offset;
-  p.base.at.offset += phase->base_offset;
-  const int64_t floats = pz_deconv_weight_floats(phase);
-  float *weights = calloc((size_t)floats + 1, sizeof *weights);
-  if (!weights) return pz_fail_memory(err, "weights of a deconvolution", (unsigned long long)floats * 4);
-  pz_deconv_weights(whole, phase, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, weights);
+  pz_conv_parts p;
+  float *weights;
+  PZ_TRY(pz_conv_phase_parts(plan, node, whole, phase, all, &p, &weights, err));
   const pz_status status = add_conv(plan, step, m, &phase->shape, &p, weights, err);
-  if (phase->shape.gathers)
-    advance(&all->statistics, pz_conv_units(&phase->shape) * pz_norm_record(&all->out.view));
   free(weights);
+  if (phase->shape.gathers)
+    all->statistics =
+        pz_pointer_behind(all->statistics, pz_conv_units(&phase->shape) * pz_norm_record(&all->out.view));
   return status;
 }
 

@@ -2,6 +2,7 @@
 #ifndef PZ_PLAN_SOLVE_CONV_H
 #define PZ_PLAN_SOLVE_CONV_H
 
+#include "kernels/conv/deconv.h"
 #include "kernels/conv/schedule.h"
 #include "plan/solver.h"
 
@@ -13,6 +14,17 @@ typedef struct pz_conv_parts {
 /* In place of Base where that is possible. */
 pz_status pz_conv_begin(pz_plan *plan, const pz_node *node, pz_layout in, pz_layout out, pz_conv_parts *p,
                         pz_error *err);
+
+/* `floats` further on; what is nowhere stays there. */
+static inline pz_pointer pz_pointer_behind(pz_pointer at, int64_t floats) {
+  if (at.space != PZ_SPACE_NULL) at.offset += floats;
+  return at;
+}
+
+/* One phase of the deconvolution `whole`: its parts, and its weights, [phases, K, C, taps], which the caller frees. */
+pz_status pz_conv_phase_parts(const pz_plan *plan, const pz_node *node, const pz_conv_direct_shape *whole,
+                              const pz_deconv_phase *phase, const pz_conv_parts *all, pz_conv_parts *p,
+                              float **weights, pz_error *err);
 
 pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *p); /* without schedule */
 void pz_conv_shape_text(pz_text *t, const pz_conv_direct_shape *s);

@@ -65,11 +65,6 @@ static pz_conv_halves_shape shape_of_planes(const pz_plan *plan, const pz_conv_d
   return s;
 }
 
-static pz_pointer later(pz_pointer at, int64_t floats) {
-  at.offset += floats;
-  return at;
-}
-
 /* The call that makes them, from plane `first` on. weights: [phases, K, C, taps], NULL where they are not packed. */
 static pz_status add_planes(pz_plan *plan, pz_step *step, const pz_conv_parts *p,
                             const pz_conv_halves_shape *s, const float *weights, int32_t first,
@@ -85,13 +80,13 @@ static pz_status add_planes(pz_plan *plan, pz_step *step, const pz_conv_parts *p
   pz_text_printf(&shape, "}, .m = %d, .rows = %d, .planes = %d, .parts = %d, .flat = %d", s->m, s->rows,
                  s->planes, s->parts, s->flat);
   const pz_arg args[] = {
-      {.name = "in", .at = later(p->in.at, first * c->in.stride_d)},
+      {.name = "in", .at = pz_pointer_behind(p->in.at, first * c->in.stride_d)},
       {.name = "weights", .at = packed},
       {.name = "bias", .at = p->bias},
-      {.name = "base", .at = c->base.c ? later(p->base.at, first * c->base.stride_d) : p->base.at},
+      {.name = "base", .at = pz_pointer_behind(p->base.at, first * c->base.stride_d)},
       {.name = "base_scale", .at = p->base_scale},
       {.name = "slope", .at = p->slope},
-      {.name = "out", .written = true, .at = later(p->out.at, first * c->out.stride_d)},
+      {.name = "out", .written = true, .at = pz_pointer_behind(p->out.at, first * c->out.stride_d)},
       {.name = "scratch", .written = true, .at = scratch}};
   step->multiply_adds_done += multiply_adds_of(s);
   return pz_add_call(plan, step, "kernels/conv/halves.h", "pz_conv_halves", &shape, args, 8, err);
@@ -120,14 +115,10 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
 static pz_status add_phase(pz_plan *plan, const pz_node *node, pz_step *step, const pz_conv_parts *whole,
                            const pz_conv_direct_shape *deconv, const pz_deconv_phase *phase,
                            pz_conv_halves_shape *s, pz_error *err) {
-  const int64_t floats = pz_deconv_weight_floats(phase);
-  pz_conv_parts p = *whole;
-  p.out.at = later(p.out.at, phase->out_offset);
-  if (deconv->base.c) p.base.at = later(p.base.at, phase->base_offset);
+  pz_conv_parts p;
+  float *weights;
+  PZ_TRY(pz_conv_phase_parts(plan, node, deconv, phase, whole, &p, &weights, err));
   *s = shape_of_planes(plan, &phase->shape, 1, phase->shape.out.d);
-  float *weights = calloc((size_t)floats + 1, sizeof *weights);
-  if (!weights) return pz_fail_memory(err, "weights of a deconvolution", (unsigned long long)floats * 4);
-  pz_deconv_weights(deconv, phase, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, weights);
   const pz_status status =
       add_planes(plan, step, &p, s, weights, 0, pz_add_scratch(plan, pz_halves_scratch(s)), err);
   free(weights);

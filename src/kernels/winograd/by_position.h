@@ -3,8 +3,9 @@
  * work for as many as there are of those.
  * Three calls, each after all of the one before: inputs, positions, outputs.
  *
- * Contract: that of winograd.h; product.out.w is the number of all tiles; no block is short. slots, products: pz_winograd_slots floats each,
- * shared by the workers, aligned to the vector. The bits are those of pz_winograd and do not depend on the workers. */
+ * Contract: that of winograd.h; product.out.w is the number of all tiles; no block is short. slots, products: pz_winograd_slots
+ * floats each, shared by the workers, aligned to the vector. The bits are those of pz_winograd without short blocks and do not depend
+ * on the workers. */
 #ifndef PZ_KERNELS_WINOGRAD_BY_POSITION_H
 #define PZ_KERNELS_WINOGRAD_BY_POSITION_H
 

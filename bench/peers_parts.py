@@ -111,6 +111,7 @@ class Case:
             for variant in variants:
                 engines.append(self.start(variant))
             times = alternate(engines, self.options)
+            self.facts["turn"] = self.options.turn
             for engine in engines:
                 self.finish(engine, times[engine.variant])
         finally:

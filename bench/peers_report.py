@@ -89,10 +89,15 @@ def verdict(case):
             f"Runtime; its peak memory is {'below' if less else 'not below'} both.")
 
 
+def turn_text(case):
+    return (f"A turn: one run that is not timed, then the median of {case['turn']:g} s." if case.get("turn") is not None
+            else "A turn: a single run.")
+
+
 def case_text(report, case):
     lines = [f"### {case['network']}, {count(case['threads'], 'thread')}", "",
              f"Input {' x '.join(map(str, case['input']))}, {2e-9 * case['multiply_adds']:.1f} GFLOP; load average at the "
-             f"start {case.get('load', report.get('load', 0)):.2f}.{when(report, case)}", "",
+             f"start {case.get('load', report.get('load', 0)):.2f}. {turn_text(case)}{when(report, case)}", "",
              "| engine | variant | median ms | quartiles ms | rounds | GFLOP/s | time / pznet's | peak MiB | difference |",
              "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     pznet = fastest(case, "pznet")
@@ -108,7 +113,7 @@ def case_text(report, case):
 
 def peers_text(report):
     head = ["## The U-Nets in all engines", "",
-            "Same weights, same input, one run each in turn; of each engine the fastest variants take part. Peak memory: of "
+            "Same weights, same input, engines in turn; of each engine the fastest variants take part. Peak memory: of "
             "that whole process, loading and Python included. Difference: relative L2 distance from the output of PyTorch "
             "in eager mode. GFLOP/s: of the direct algorithm."]
     return "\n\n".join(["\n".join(head)] + [case_text(report, case) for case in report["cases"]])

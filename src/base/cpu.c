@@ -61,7 +61,18 @@ static bool brand(char text[49]) {
   text[48] = 0;
   return true;
 }
+
+/* The vendor, and the family as its manuals count. */
+static bool family(char vendor[13], unsigned *number) {
+  unsigned a, b, c, d;
+  if (!__get_cpuid(0, &a, &b, &c, &d)) return false;
+  memcpy(vendor, &b, 4), memcpy(vendor + 4, &d, 4), memcpy(vendor + 8, &c, 4), vendor[12] = 0;
+  if (!__get_cpuid(1, &a, &b, &c, &d)) return false;
+  *number = (a >> 8 & 15) + ((a >> 8 & 15) == 15 ? a >> 20 & 255 : 0);
+  return true;
+}
 #else
+static bool family(char vendor[13], unsigned *number) { return (void)number, vendor[0] = 0, false; }
 static bool has_sse42(void) { return false; }
 static bool has_avx2(void) { return false; }
 static bool has_fma(void) { return false; }
@@ -111,4 +122,21 @@ void pz_cpu_model(char *out, int size) {
   while (*model == ' ') model++;
   snprintf(out, (size_t)size, "%s", *model ? model : "unknown CPU");
   for (size_t n = strlen(out); n > 0 && out[n - 1] == ' ';) out[--n] = 0;
+}
+
+static const struct {
+  const char *vendor;
+  unsigned family;
+  pz_core_traits traits;
+} cores[] = {
+    {"AuthenticAMD", 0x19, {.adds_apart = true}}, /* Zen 3 and 4; measured on Zen 4 */
+};
+
+pz_core_traits pz_cpu_core(void) {
+  char vendor[13];
+  unsigned number;
+  if (family(vendor, &number))
+    for (size_t i = 0; i < sizeof cores / sizeof *cores; i++)
+      if (number == cores[i].family && !strcmp(vendor, cores[i].vendor)) return cores[i].traits;
+  return (pz_core_traits){0};
 }

@@ -26,6 +26,13 @@ pz_isa pz_isa_native(void); /* the strongest that is supported */
 /* The CPU's model name, "unknown CPU" where it cannot be told. Constant for the process. */
 void pz_cpu_model(char *out, int size);
 
+/* What kernels are fitted to beside instruction sets and caches; a row a kind of core in cpu.c, false for those that nobody has
+ * measured (doc/kernels-winograd.md). */
+typedef struct pz_core_traits {
+  bool adds_apart; /* products and sums have units of their own, and a store waits for fused ones */
+} pz_core_traits;
+pz_core_traits pz_cpu_core(void);
+
 /* Cache sizes in bytes, with safe defaults (32 KiB, 512 KiB, 8 MiB) where the system does not say. Level 3: at most 80 MiB for each
  * usable core. */
 typedef struct pz_cache_sizes {

@@ -123,6 +123,22 @@ PZ_INLINE pz_v pz_v_set1(float x) {
   return (pz_v){x, x, x, x};
 #endif
 }
+/* In a register from here on, where there are many: a constant that is read from memory takes a load each time. */
+PZ_INLINE pz_v pz_v_constant(float x) {
+  pz_v y = pz_v_set1(x);
+#if PZ_V_REGISTERS >= 32
+  PZ_V_PIN(y);
+#endif
+  return y;
+}
+/* Read once, whatever it is used for. */
+PZ_INLINE pz_v pz_v_load_once(const float *p) {
+  pz_v x = pz_v_load(p);
+#if PZ_V_REGISTERS >= 32
+  PZ_V_PIN(x);
+#endif
+  return x;
+}
 PZ_INLINE pz_v pz_v_broadcast(const float *p) { return pz_v_set1(*p); }
 /* p[0] .. p[n-1] again and again; n: 4 or S/4. */
 PZ_INLINE pz_v pz_v_repeat(const float *p, int32_t n) {

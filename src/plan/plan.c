@@ -350,7 +350,6 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   plan->memory = options->memory;
   plan->spare = options->spare;
   plan->max_error = options->exact ? 0 : options->max_error > 0 ? options->max_error : PZ_MAX_ERROR;
-  plan->layer_error = plan->max_error / 2;
   plan->sensitivity = options->sensitivity;
   plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
   plan->arena = pz_arena_new();

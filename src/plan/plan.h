@@ -143,8 +143,7 @@ struct pz_plan {
   bool unpacked, dry; /* dry: nothing is packed, while alternatives are compared */
   pz_slabs slabs;
   double memory, spare;
-  /* layer_error: half of max_error, what one layer may have where many algorithms apply; pz_meet_error looks at all together. */
-  double max_error, layer_error;   /* of the options; 0: exact, only direct sums */
+  double max_error;                /* of the options; 0: exact, only direct sums */
   const double *sensitivity;       /* of the options */
   const struct pz_solver **chosen; /* by node */
   int32_t *variant;                /* by node: of the chosen solver */

@@ -28,6 +28,11 @@ pz_status pz_conv_phase_parts(const pz_plan *plan, const pz_node *node, const pz
 
 pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *p); /* without schedule */
 void pz_conv_shape_text(pz_text *t, const pz_conv_direct_shape *s);
+/* Whether a layer may have an algorithm of this error: the result has half of it or less; pz_meet_error knows, or takes the
+ * candidate out. */
+static inline bool pz_conv_error_fits(const pz_plan *plan, double error) {
+  return error / 2 <= plan->max_error;
+}
 /* The machine that the network is compiled on stands for those that it will run on. */
 pz_conv_machine pz_conv_this_machine(const pz_plan *plan);
 /* Weights of one position of the kernel, blocks filled up. */

@@ -151,14 +151,12 @@ static pz_shape5 shape_of(const pz_plan *plan, pz_tensor_id id) {
 }
 
 #define FEW_MAPS 12 /* fewer leave most of a line empty */
-/* Of a layer's error the result may have so much, or less: pz_meet_error knows, or takes the candidate out. */
-#define ATTENUATED 0.5
 
 static bool applies(const pz_plan *plan, const pz_node *node) {
   const pz_attr_conv *a = &node->attr.conv;
   const int32_t m = m_of(plan, node);
   if (plan->isa != PZ_ISA_AMX || plan->block != 16 || a->group != 1 ||
-      ATTENUATED * error_of(plan, node) > plan->max_error)
+      !pz_conv_error_fits(plan, error_of(plan, node)))
     return false;
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (a->stride[i] != 1) return false;
@@ -239,8 +237,7 @@ static bool deconv_applies(const pz_plan *plan, const pz_node *node) {
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (a->dilation[i] != 1 || a->kernel[i] < a->stride[i]) return false;
   return plan->isa == PZ_ISA_AMX && plan->block == 16 && a->group == 1 &&
-         ATTENUATED * error_of(plan, node) <= plan->max_error &&
-         shape_of(plan, node->in[PZ_CONV_X]).c >= FEW_MAPS;
+         pz_conv_error_fits(plan, error_of(plan, node)) && shape_of(plan, node->in[PZ_CONV_X]).c >= FEW_MAPS;
 }
 
 /* Blocks out of all phases, and their taps together: one each where the kernel is the stride. */

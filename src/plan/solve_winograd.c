@@ -120,6 +120,11 @@ static bool batch_applies(const pz_plan *plan, const pz_node *node, const varian
          4 * points_of(node, v) * tiles * (in > out ? in : out) <= MOST_SLOTS;
 }
 
+/* Of this machine, if it is the one that the network is for. */
+static pz_core_traits core_of(const pz_plan *plan) {
+  return pz_isa_supported(plan->isa) ? pz_cpu_core() : (pz_core_traits){0};
+}
+
 static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
                                    const pz_conv_direct_shape *conv) {
   variant v = {0};
@@ -130,6 +135,7 @@ static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
                          .fours = has_short(plan, node, &v)};
   const pz_conv_machine machine = pz_conv_this_machine(plan);
   pz_winograd_schedule(&s, &machine, batch_of(&v, (double)pz_winograd_all_tiles(&s)));
+  s.apart = core_of(plan).adds_apart;
   return s;
 }
 
@@ -149,7 +155,8 @@ static void shape_text(const parts *p, pz_text *shape) {
   pz_conv_shape_text(shape, &s->product);
   pz_text_append(shape, "}, ");
   pz_text_ints(shape, "m", s->m, 3);
-  pz_text_printf(shape, ".late = %d, .far = %d, .near = %d, .fours = %d", s->late, s->far, s->near, s->fours);
+  pz_text_printf(shape, ".late = %d, .far = %d, .near = %d, .apart = %d, .fours = %d", s->late, s->far,
+                 s->near, s->apart, s->fours);
 }
 
 /* The operands of the ends from args[n] on; returns their number. */
@@ -297,7 +304,7 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
     if (r > 1 && v.m[i] > 2 && out.s[i] < v.m[i]) return false;
     filtered += r > 1;
   }
-  return filtered >= 2 && error_of(node, v.m) <= plan->layer_error && batch_applies(plan, node, &v);
+  return filtered >= 2 && pz_conv_error_fits(plan, error_of(node, v.m)) && batch_applies(plan, node, &v);
 }
 
 /* In vector multiply-adds at peak, from bench_winograd on cores with AVX-512 (doc/kernels-winograd.md): what one vector costs
@@ -307,6 +314,9 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
  * those. */
 #define INPUT_VECTOR   14.0
 #define OUTPUT_VECTOR  12.0
+#define CROWDED        0.06  /* more of it for each vector of a slice beyond those that stay in registers */
+#define LESS_CROWDED   0.018 /* on cores whose loads and stores go beside their arithmetic */
+#define ROOMY_SLICE    36.0
 #define OUTSIDE_LEVEL2 2.0
 #define ONCE_OUTSIDE   1.3
 #define PRODUCT        1.1
@@ -315,6 +325,12 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
 #define MEMORY_WEIGHTS 12.0
 #define LATE_WEIGHTS   1.5
 #define FAR_WEIGHTS    (16 << 20) /* bytes that do not stay in level 3 from run to run */
+
+static double crowding(const pz_plan *plan, const pz_node *node, const variant *v) {
+  const double slice = points_of(node, v) / (v->m[2] + (double)node->attr.conv.kernel[2] - 1),
+               each = core_of(plan).adds_apart ? LESS_CROWDED : CROWDED;
+  return slice > ROOMY_SLICE ? 1 + each * (slice - ROOMY_SLICE) : 1;
+}
 
 static double cost(const pz_plan *plan, const pz_node *node) {
   const pz_shape5 in = pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape);
@@ -333,8 +349,8 @@ static double cost(const pz_plan *plan, const pz_node *node) {
                                              : LEVEL2_WEIGHTS;
   const double each = PRODUCT * batch + stream * packed + (packed < 1 ? LATE_WEIGHTS : 0);
   const double outside = v.by_position ? ONCE_OUTSIDE : OUTSIDE_LEVEL2;
-  const double transforms =
-      (blocks_in * INPUT_VECTOR + blocks_out * OUTPUT_VECTOR) * (slots > l2 / 2 ? outside : 1);
+  const double transforms = (blocks_in * INPUT_VECTOR + blocks_out * OUTPUT_VECTOR) *
+                            (slots > l2 / 2 ? outside : 1) * crowding(plan, node, &v);
   return points * (tiles * transforms + batches * weights * each);
 }
 

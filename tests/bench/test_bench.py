@@ -39,7 +39,7 @@ class FakeEngine:
 
 
 def options(**changes):
-    return types.SimpleNamespace(**{"rounds": 10, "least_rounds": 5, "seconds": 60, "warmup": 1, **changes})
+    return types.SimpleNamespace(**{"rounds": 10, "least_rounds": 5, "seconds": 60, "warmup": 1, "turn": 0, **changes})
 
 
 class Turns(unittest.TestCase):
@@ -48,19 +48,28 @@ class Turns(unittest.TestCase):
         engines = [FakeEngine("a", a, self.log), FakeEngine("b", b, self.log)]
         return peers_run.alternate(engines, options(**changes), pause=0)
 
-    def test_one_run_each_in_turn_and_warm_up_does_not_count(self):
-        times = self.times([9] + [1] * 5, [9] + [2] * 5)
+    def turns(self, times, warmup=1):
+        """What a fake engine takes so that its turns have these times: one run of a turn does not count."""
+        return [9] * warmup + [t for time in times for t in (9, time)]
+
+    def test_engines_in_turn_and_warm_up_does_not_count(self):
+        times = self.times(self.turns([1] * 5), self.turns([2] * 5))
         self.assertEqual(times, {"a": [1] * 5, "b": [2] * 5})
-        self.assertEqual(self.log, ["a", "b"] * 6)
+        self.assertEqual(self.log, ["a", "b"] + ["a", "a", "b", "b"] * 5)
+
+    def test_a_turn_is_the_median_of_its_runs(self):
+        engine = FakeEngine("a", [9, 1, 2, 3, 4], [])
+        self.assertEqual(peers_run.turn(engine, 7), 2)  # a fourth run would not fit: 1 + 2 + 3 + 1
+        self.assertEqual(engine.times, [4])
 
     def test_rounds_go_on_until_the_medians_are_settled(self):
         noisy = [1, 2] * 10
-        self.assertEqual(len(self.times([0] + noisy, [0] + [1] * 20)["b"]), 10)  # all rounds
+        self.assertEqual(len(self.times(self.turns(noisy), self.turns([1] * 20))["b"]), 10)  # all rounds
         calmed = [1, 2, 1, 2, 1] + [1.5] * 20
-        self.assertTrue(5 < len(self.times([0] + calmed, [0] + [1] * 25, rounds=25)["a"]) < 25)
+        self.assertTrue(5 < len(self.times(self.turns(calmed), self.turns([1] * 25), rounds=25)["a"]) < 25)
 
     def test_time_that_is_up_ends_it_after_the_least_rounds(self):
-        self.assertEqual(len(self.times([0] + [1, 2] * 10, [0] + [1] * 20, seconds=-1)["a"]), 5)
+        self.assertEqual(len(self.times(self.turns([1, 2] * 10), self.turns([1] * 20), seconds=-1)["a"]), 5)
 
     def test_uncertainty_is_the_standard_error_of_the_median(self):
         self.assertEqual(peers_run.uncertainty([2.0] * 5), 0)

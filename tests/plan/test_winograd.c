@@ -9,14 +9,15 @@
 
 #include <cmocka.h>
 
-/* Of the candidates in batches, another for each layer. */
+/* Of the candidates in batches, another for each layer; errors that together keep within the bound. */
 static int32_t choose_batches(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
                               int32_t n) {
   int32_t pick = -1, *seen = host, left = (*seen)++ % 5 + 2;
   (void)plan;
   (void)node;
   for (int32_t i = 0; i < n && left > 0; i++)
-    if (!strncmp(c[i].label, "Winograd", 8) && strstr(c[i].label, "batches")) pick = i, left--;
+    if (!strncmp(c[i].label, "Winograd", 8) && strstr(c[i].label, "batches") && c[i].error <= 5e-6)
+      pick = i, left--;
   assert_true(pick >= 0);
   return pick;
 }

@@ -74,7 +74,10 @@ PZ_INLINE void pz_halves_inputs(const pz_conv_halves_shape *s, const pz_halves_s
                                 pz_v to[PZ_HALVES_MOST_POINTS]) {
   PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) to[i] =
       pz_v_load(x->from + x->planes_at[i] + block * s->conv.in.stride_c);
-  if (s->m > 1) pz_winograd_forward(s->m, 3, to, 1);
+  if (s->m == 1) return;
+  pz_v k[PZ_WINOGRAD_CONSTANTS];
+  pz_winograd_forward_constants(0, s->m, 3, k);
+  pz_winograd_forward(0, s->m, 3, k, to, 1);
 }
 
 PZ_INLINE void pz_halves_split_pair(const pz_conv_halves_shape *s, const pz_halves_source *x) {

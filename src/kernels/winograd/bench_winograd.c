@@ -44,6 +44,15 @@
 #ifndef LATE
 #define LATE (MAPS >= 64)
 #endif
+#ifndef FAR
+#define FAR LATE
+#endif
+#ifndef APART
+#define APART 0
+#endif
+#ifndef NEAR
+#define NEAR 0
+#endif
 #define WIDE (SIZE + 2)
 #define DEEP (DEPTH + 2)
 
@@ -97,7 +106,10 @@ static const pz_winograd_shape shape = {
          .rh = 1,
          .c_chunk = 64},
     .m = {KD > 1 ? M0 : 1, M1, M2},
-    .late = LATE};
+    .late = LATE,
+    .far = FAR,
+    .near = NEAR,
+    .apart = APART};
 
 typedef struct operands {
   float *in, *weights, *bias, *out, *scratch;
@@ -106,7 +118,7 @@ typedef struct operands {
 __attribute__((noinline)) static void input(const operands *o, int64_t batch) {
   const pz_winograd_shape s = shape;
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
-  pz_winograd_load(&s, z, batch * BATCH, BATCH, o->in, o->scratch + z.slot);
+  pz_winograd_load(&s, z, batch * BATCH, BATCH, o->in, o->scratch + z.together * z.slot);
 }
 __attribute__((noinline)) static void multiply(const operands *o, int64_t batch) {
   const pz_winograd_shape s = shape;
@@ -117,10 +129,7 @@ __attribute__((noinline)) static void output(const operands *o, int64_t batch) {
   const pz_winograd_shape s = shape;
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   const pz_conv_ends e = {o->bias, NULL, NULL, NULL, o->out};
-  PZ_ROLL for (int32_t k = 0; k < BATCH; ++k) {
-    const pz_winograd_tile t = pz_winograd_tile_at(&s, batch * BATCH + k);
-    pz_winograd_store(&s, z, &t, o->scratch + k * PZ_S, &e, NULL);
-  }
+  pz_winograd_store(&s, z, batch * BATCH, BATCH, o->scratch, &e, NULL);
 }
 
 /* In huge pages, as the runtime's memory is. */

@@ -26,10 +26,12 @@ typedef struct pz_winograd_shape {
   pz_conv_direct_shape conv;
   /* Of one transformed position: 1x1x1, in.c -> out.c maps, but for those of a short block, w = tiles of a batch. */
   pz_conv_direct_shape product;
-  int32_t m[3];  /* outputs of a tile along each axis; 1 where the kernel is 1 */
-  int32_t late;  /* 1: weights are packed before G of one axis, which follows when they are used */
-  int32_t far;   /* 1: weights come from level 3 or from memory, and are fetched early */
-  int32_t near;  /* 1: the next tile's inputs are fetched into level 1, else into level 2 */
+  int32_t m[3]; /* outputs of a tile along each axis; 1 where the kernel is 1 */
+  int32_t late; /* 1: weights are packed before G of one axis, which follows when they are used */
+  int32_t far;  /* 1: weights come from level 3 or from memory, and are fetched early */
+  int32_t near; /* 1: the next tile's inputs are fetched into level 1, else into level 2 */
+  int32_t
+      apart; /* 1: the inputs' last transform, which stores much, multiplies and adds in operations of their own */
   int32_t fours; /* 1: last blocks of four maps and less are short */
 } pz_winograd_shape;
 

@@ -93,6 +93,7 @@ static void pack_layer(layer *l, pz_test_random *r) {
                        l->by_position ? (int32_t)pz_winograd_all_tiles(&l->s) : pz_test_int(r, 1, 24));
   l->s.far = pz_test_int(r, 0, 1);
   l->s.near = pz_test_int(r, 0, 1);
+  l->s.apart = pz_test_int(r, 0, 1);
   if (!l->by_position && !l->s.fours && pz_test_int(r, 0, 1))
     l->s.conv.gathers = 1, l->s.conv.gathers = pz_winograd_batches(&l->s);
   for (int32_t k = 0; k < maps_out && l->s.conv.gathers; ++k) l->bias[k] += 1e3f; /* means far from zero */
@@ -206,6 +207,20 @@ static void test_factors(void **state) {
     }
 }
 
+/* B^T of one axis does what its matrix says: column j, by values that lie two vectors apart. */
+static void check_forward(int32_t m, int32_t r, int32_t j, int keep, int apart) {
+  const int32_t a = m + r - 1;
+  pz_v x[2 * PZ_WINOGRAD_MOST_A], k[PZ_WINOGRAD_CONSTANTS];
+  pz_rational row[PZ_WINOGRAD_MOST_A];
+  pz_winograd_forward_constants(keep, m, r, k);
+  for (int32_t i = 0; i < a; ++i) x[2 * i] = pz_v_set1(i == j);
+  pz_winograd_forward(apart, m, r, k, x, 2);
+  for (int32_t i = 0; i < a; ++i) {
+    pz_winograd_input_row(m, r, i, row);
+    assert_true((double)x[2 * i][0] == pz_rational_value(row[j]));
+  }
+}
+
 /* The code of transforms.h does what the matrices say. */
 static void test_transforms(void **state) {
   (void)state;
@@ -215,12 +230,7 @@ static void test_transforms(void **state) {
       for (int32_t j = 0; j < a; ++j) {
         pz_v x[2 * PZ_WINOGRAD_MOST_A];
         pz_rational row[PZ_WINOGRAD_MOST_A];
-        for (int32_t i = 0; i < a; ++i) x[2 * i] = pz_v_set1(i == j);
-        pz_winograd_forward(m, r, x, 2);
-        for (int32_t i = 0; i < a; ++i) {
-          pz_winograd_input_row(m, r, i, row);
-          assert_true((double)x[2 * i][0] == pz_rational_value(row[j]));
-        }
+        for (int how = 0; how < 4; ++how) check_forward(m, r, j, how & 1, how >> 1);
         for (int32_t i = 0; i < a; ++i) x[2 * i] = pz_v_set1(i == j);
         pz_winograd_back(m, r, x, 2);
         for (int32_t o = 0; o < m; ++o) {

@@ -19,7 +19,7 @@
  * transforms that are not taken. */
 typedef struct pz_winograd_sizes {
   int32_t m0, m1, m2, r0, r1, r2, a0, a1, a2;
-  int32_t late_m, planes, together;
+  int32_t late_m, planes, together, apart;
   int64_t p0, p1, p2, slot; /* floats between positions along each axis, and between position p and p + 1 */
 } pz_winograd_sizes;
 
@@ -37,6 +37,7 @@ PZ_INLINE pz_winograd_sizes pz_winograd_sizes_of(const pz_winograd_shape *s) {
                              .late_m = pz_winograd_together(s) - pz_winograd_planes(s) + 1,
                              .planes = pz_winograd_planes(s),
                              .together = pz_winograd_together(s),
+                             .apart = s->apart,
                              .p0 = pz_winograd_step(s, 0) * slot,
                              .p1 = pz_winograd_step(s, 1) * slot,
                              .p2 = pz_winograd_step(s, 2) * slot,
@@ -85,23 +86,55 @@ PZ_INLINE int64_t pz_winograd_origin(const pz_winograd_shape *s, const pz_winogr
 
 #define PZ_WINOGRAD_PLANE (PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A)
 
+/* What the transforms along d and h multiply by. */
+typedef struct pz_winograd_constants {
+  pz_v d[PZ_WINOGRAD_CONSTANTS], h[PZ_WINOGRAD_CONSTANTS];
+} pz_winograd_constants;
+
+/* Rows h and `other` of a slice (which may be one), transformed along h, then d: no more values than registers hold. */
+PZ_INLINE void pz_winograd_slice_rows(const pz_winograd_sizes z, const pz_winograd_constants *k, int32_t h,
+                                      int32_t other, const float *in, int64_t stride_d, int64_t stride_h,
+                                      pz_v *to) {
+  const int32_t edge = h == 0; /* the other rows need neither the first input nor the last */
+  const int same = z.a0 == z.a1 && z.m0 == z.m1;
+  pz_v kept[2][PZ_WINOGRAD_MOST_A];
+  PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d, in += stride_d) {
+    pz_v x[PZ_WINOGRAD_MOST_A];
+    PZ_POINTER_PIN(in); /* else rows are kept for the next ones, in memory */
+    PZ_UNROLL for (int32_t i = 0; i < z.a1; ++i) x[i] = (z.m1 == 1 ? i == h : edge || (i > 0 && i + 1 < z.a1))
+                                                            ? pz_v_load_once(in + i * stride_h)
+                                                            : pz_v_zero();
+    pz_winograd_forward(0, z.m1, z.r1, k->h, x, 1);
+    kept[0][d] = x[h], kept[1][d] = x[other];
+  }
+  pz_winograd_forward(0, z.m0, z.r0, same ? k->h : k->d, kept[0], 1);
+  if (other != h) pz_winograd_forward(0, z.m0, z.r0, same ? k->h : k->d, kept[1], 1);
+  PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) {
+    to[d * z.a1 + h] = kept[0][d];
+    if (other != h) to[d * z.a1 + other] = kept[1][d];
+  }
+}
+
 /* One slice of a tile, a0 x a1 vectors at one place along w, transformed along d and h. That of the next tile along w is fetched
  * meanwhile: tiles are short rows in many places, too many for the hardware to follow (doc/kernels-winograd.md). */
 PZ_INLINE void pz_winograd_slice(const pz_winograd_shape *s, const pz_winograd_sizes z, const float *in,
                                  int64_t stride_d, int64_t stride_h, pz_v *to) {
-  pz_v x[PZ_WINOGRAD_PLANE];
-  PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) {
-    PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) {
-      x[d * z.a1 + h] = pz_v_load(in + h * stride_h);
-      if (s->near) __builtin_prefetch(in + h * stride_h + z.m2 * PZ_S, 0, 3);
-      else __builtin_prefetch(in + h * stride_h + z.m2 * PZ_S, 0, 2);
-    }
-    in += stride_d;
-    PZ_POINTER_PIN(in);
-    pz_winograd_forward(z.m1, z.r1, x + d * z.a1, 1);
+  pz_winograd_constants k;
+  pz_winograd_forward_constants(1, z.m0, z.r0, k.d);
+  pz_winograd_forward_constants(1, z.m1, z.r1, k.h);
+  PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) {
+    const float *next = in + d * stride_d + h * stride_h + z.m2 * PZ_S;
+    if (s->near) __builtin_prefetch(next, 0, 3);
+    else __builtin_prefetch(next, 0, 2);
   }
-  PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) pz_winograd_forward(z.m0, z.r0, x + h, z.a1);
-  PZ_UNROLL for (int32_t i = 0; i < z.a0 * z.a1; ++i) to[i] = x[i];
+  if (z.m1 == 1) {
+    PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h)
+        pz_winograd_slice_rows(z, &k, h, h, in, stride_d, stride_h, to);
+    return;
+  }
+  PZ_UNROLL for (int32_t h = 1; h + 1 < z.a1; h += 2)
+      pz_winograd_slice_rows(z, &k, h, h + 1, in, stride_d, stride_h, to);
+  pz_winograd_slice_rows(z, &k, 0, z.a1 - 1, in, stride_d, stride_h, to);
 }
 
 /* Slice w of a tile that is cut off, filled up with zeros: a0 x a1 vectors. */
@@ -183,11 +216,13 @@ PZ_INLINE void pz_winograd_input(const pz_winograd_shape *s, const pz_winograd_s
   }
   PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) slices[w] = ring->slices + (ring->first + w) % z.a2 * size;
   const int64_t turn = z.p0 - z.a1 * z.p1; /* from behind a plane to the next one */
+  pz_v k[PZ_WINOGRAD_CONSTANTS];
+  pz_winograd_forward_constants(1, z.m2, z.r2, k);
   PZ_ROLL for (int32_t i = 0; i < size; ++i, to += z.p1) {
     pz_v y[PZ_WINOGRAD_MOST_A];
     if (turn && i && i % z.a1 == 0) to += turn;
-    PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) y[w] = slices[w][i];
-    pz_winograd_forward(z.m2, z.r2, y, 1);
+    PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) y[w] = pz_v_load_once((const float *)(slices[w] + i));
+    pz_winograd_forward(z.apart, z.m2, z.r2, k, y, 1);
     PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) pz_v_store(to + w * z.p2, y[w]);
   }
 }

@@ -308,16 +308,22 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
 }
 
 /* In vector multiply-adds at peak, from bench_winograd on cores with AVX-512 (doc/kernels-winograd.md): what one vector costs
- * on its way through a transform (input, output; more where a batch is larger than half of level 2, which it shares with the
- * weights; less so where all tiles are one batch, which is written and read once), what a multiply-add does, how long a batch
- * waits for one vector of packed weights that comes from level 2, from level 3 or from memory, and for one that is made of
- * those. */
-#define INPUT_VECTOR   14.0
-#define OUTPUT_VECTOR  12.0
-#define CROWDED        0.06  /* more of it for each vector of a slice beyond those that stay in registers */
-#define LESS_CROWDED   0.018 /* on cores whose loads and stores go beside their arithmetic */
-#define ROOMY_SLICE    36.0
-#define OUTSIDE_LEVEL2 2.0
+ * on its way through a transform (by core; more of it for each of more points than a tile has room for near the core, and where a
+ * batch is larger than half of level 2, which it shares with the weights; less so where all tiles are one batch, which is written and
+ * read once), what a multiply-add does, how long a batch waits for one vector of packed weights that comes from level 2, from
+ * level 3 or from memory, and for one that is made of those. */
+typedef struct transform_cost {
+  double input, output, room, crowded, outside_level2;
+} transform_cost;
+
+static const transform_cost by_core[2] = {
+    {.input = 14, .output = 12, .room = 288, .crowded = 0.0083, .outside_level2 = 2}, /* an Intel Xeon */
+    {.input = 9,
+     .output = 9.6,
+     .room = 216,
+     .crowded = 0.002,
+     .outside_level2 = 1.25}, /* adds_apart: Zen 4 */
+};
 #define ONCE_OUTSIDE   1.3
 #define PRODUCT        1.1
 #define LEVEL2_WEIGHTS 1.0
@@ -325,12 +331,6 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
 #define MEMORY_WEIGHTS 12.0
 #define LATE_WEIGHTS   1.5
 #define FAR_WEIGHTS    (16 << 20) /* bytes that do not stay in level 3 from run to run */
-
-static double crowding(const pz_plan *plan, const pz_node *node, const variant *v) {
-  const double slice = points_of(node, v) / (v->m[2] + (double)node->attr.conv.kernel[2] - 1),
-               each = core_of(plan).adds_apart ? LESS_CROWDED : CROWDED;
-  return slice > ROOMY_SLICE ? 1 + each * (slice - ROOMY_SLICE) : 1;
-}
 
 static double cost(const pz_plan *plan, const pz_node *node) {
   const pz_shape5 in = pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape);
@@ -348,9 +348,11 @@ static double cost(const pz_plan *plan, const pz_node *node) {
                         : bytes + slots > l2 ? LEVEL3_WEIGHTS
                                              : LEVEL2_WEIGHTS;
   const double each = PRODUCT * batch + stream * packed + (packed < 1 ? LATE_WEIGHTS : 0);
-  const double outside = v.by_position ? ONCE_OUTSIDE : OUTSIDE_LEVEL2;
-  const double transforms = (blocks_in * INPUT_VECTOR + blocks_out * OUTPUT_VECTOR) *
-                            (slots > l2 / 2 ? outside : 1) * crowding(plan, node, &v);
+  const transform_cost *t = &by_core[core_of(plan).adds_apart];
+  const double outside = v.by_position ? fmin(ONCE_OUTSIDE, t->outside_level2) : t->outside_level2,
+               crowding = 1 + t->crowded * fmax(0, points - t->room);
+  const double transforms =
+      (blocks_in * t->input + blocks_out * t->output) * (slots > l2 / 2 ? outside : 1) * crowding;
   return points * (tiles * transforms + batches * weights * each);
 }
 

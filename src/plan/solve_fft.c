@@ -117,7 +117,7 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
     if (a->stride[i] != 1 || a->dilation[i] != 1) return false;
     large |= a->kernel[i] >= LEAST_KERNEL;
   }
-  return large && outline(plan, node, &s) && pz_conv_error_fits(plan, error_of(&s)) &&
+  return large && outline(plan, node, &s) && error_of(&s) <= plan->max_error / 2 &&
          slot_bytes(&s) <= MOST_SLOTS && 4 * weight_floats(plan, node) <= MOST_WEIGHTS;
 }
 

@@ -317,7 +317,11 @@ typedef struct transform_cost {
 } transform_cost;
 
 static const transform_cost by_core[2] = {
-    {.input = 14, .output = 12, .room = 288, .crowded = 0.02, .outside_level2 = 2}, /* an Intel Xeon */
+    {.input = 14,
+     .output = 12,
+     .room = 288,
+     .crowded = 0.02,
+     .outside_level2 = 2}, /* an Intel Xeon; larger tiles are kept out */
     {.input = 9,
      .output = 9.6,
      .room = 216,

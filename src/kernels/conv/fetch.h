@@ -1,4 +1,4 @@
-/* fetch.h: the input of the next row of outputs is fetched while this one is summed; not for the phases of a deconvolution whose
+/* fetch.h: the input of the next row of outputs is fetched into level 2 while this one is summed; not for the phases of a deconvolution whose
  * kernel is its stride, where it makes no difference (doc/kernels-conv.md). */
 #ifndef PZ_KERNELS_CONV_FETCH_H
 #define PZ_KERNELS_CONV_FETCH_H
@@ -14,7 +14,7 @@ PZ_INLINE void pz_conv_fetch(const pz_conv_direct_shape *s, int32_t rw, int32_t 
   x += ((s->kernel[1] - 1 - h) * s->dilation[1] + 1) * s->in.stride_h + h * share;
   PZ_UNROLL for (int32_t row = 0; row < s->rh * s->stride[1]; ++row)
       PZ_UNROLL for (int32_t i = 0; i < share; i += line)
-          __builtin_prefetch(x + row * s->in.stride_h + i, 0, 3);
+          __builtin_prefetch(x + row * s->in.stride_h + i, 0, 2);
 }
 
 #endif

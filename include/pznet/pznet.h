@@ -47,45 +47,55 @@ typedef void (*pz_progress)(void *host, const char *what, int64_t done, int64_t 
 /* ------------------------------------------------------------------ compile */
 
 typedef struct pz_compile_options {
-  const char *weights; /* of a Caffe network: path of a .caffemodel or .caffemodel.h5, or "init:SEED"; else NULL */
+  /* of a Caffe network: path of a .caffemodel or .caffemodel.h5, or "init:SEED"; else NULL */
+  const char *weights;
   const char *isa;     /* "native" (default), "amx", "avx512", "avx2", "sse4" */
   const char *cc;      /* C compiler; default: $CC, else gcc, else clang */
   const char *emit_c;  /* folder to keep the generated source in, made if needed; default: none */
   const char *disable; /* comma-separated names of passes to switch off */
-  const char *const *input_shapes; /* "name=1x1x18x160x160", replacing the model's, fixing symbolic sizes; n_input_shapes of them */
+  /* "name=1x1x18x160x160", replacing the model's, fixing symbolic sizes; n_input_shapes of them */
+  const char *const *input_shapes;
   int32_t n_input_shapes;
   const char *precision; /* "default", or "exact": only algorithms with the rounding error of a direct sum */
-  double max_error; /* relative L2 error that fast convolutions may add to the result; 0: 1e-5. Smaller: slower (doc/tuning.md) */
+  /* relative L2 error that fast convolutions may add to the result; 0: 1e-5. Smaller: slower (doc/tuning.md) */
+  double max_error;
   int32_t vector_block; /* S of the blocked layout; 0: the planner chooses */
   int64_t memory;       /* bytes that weights and a run may take together, or compiling fails; 0: any */
-  const char *slabs;    /* chains of layers run slab by slab: "auto" (default): where that saves memory; "never"; "always" */
-  const char *effort;   /* how algorithms are chosen: "estimate": by a cost model; "measure" (default): the likely ones of each
-                           distinct convolution are timed on this machine, once, the best of them in the network itself too; "exhaustive": all of
-                           them, which may take hours */
-  const char *tuning;   /* the database of times: its path, or "none"; NULL: the one of pz_tune_list. One that cannot be used is no
-                           failure: the summary's "tuning" has a "note" */
+  /* chains of layers run slab by slab: "auto" (default): where that saves memory; "never"; "always" */
+  const char *slabs;
+  /* how algorithms are chosen: "estimate": by a cost model; "measure" (default): the likely ones of each
+   * distinct convolution are timed on this machine, once, the best of them in the network itself too; "exhaustive": all of
+   * them, which may take hours */
+  const char *effort;
+  /* the database of times: its path, or "none"; NULL: the one of pz_tune_list. One that cannot be used is no
+   * failure: the summary's "tuning" has a "note" */
+  const char *tuning;
   int32_t threads;      /* that times are taken with; 0: the cores that this process may use */
   pz_progress progress; /* or NULL */
   void *progress_host;
   const volatile int *interrupt; /* work ends soon after *interrupt becomes non-zero; or NULL */
 } pz_compile_options;
-#define PZ_COMPILE_OPTIONS {0}
+#define PZ_COMPILE_OPTIONS                                                                                   \
+  { 0 }
 
 /* Compiles the model (an ONNX model, or a Caffe prototxt) into the network file `output`, which appears whole or not at all.
  * summary (may be NULL) receives a JSON text: the manifest, timings, what was measured ("tuning"), and "notes" where there
  * are any, lines that the user should see; free it with pz_free. */
-pz_status pz_compile(const char *model, const char *output, const pz_compile_options *options, char **summary);
+pz_status pz_compile(const char *model, const char *output, const pz_compile_options *options,
+                     char **summary);
 
 /* What `inspect` shows: of a model (imported and optimised as `options` say), or of a network file.
  * format: "table", "json", "dot", "dot-before", "text" (the graph's text form after the passes), "text-before".
  * *out is a text that the caller frees with pz_free. */
-pz_status pz_inspect(const char *model_or_network, const pz_compile_options *options, const char *format, char **out);
+pz_status pz_inspect(const char *model_or_network, const pz_compile_options *options, const char *format,
+                     char **out);
 
 /* The same as a page for a browser, one HTML file that needs nothing else: the graph before and after the passes, the steps of the
  * plan with shapes, algorithms and shares, the arena over the steps. runs: the network is run so often and its steps are
  * timed, on options->threads threads (a model is compiled for that, and forgotten); 0: shares are those of the expected cost. The file
  * `output` appears whole or not at all. */
-pz_status pz_inspect_page(const char *model_or_network, const pz_compile_options *options, int32_t runs, const char *output);
+pz_status pz_inspect_page(const char *model_or_network, const pz_compile_options *options, int32_t runs,
+                          const char *output);
 
 void pz_free(void *memory); /* frees what this header says is freed with pz_free; NULL is fine */
 
@@ -108,7 +118,8 @@ typedef struct pz_net_options {
   int32_t threads; /* 0: the cores that this process may use (affinity mask and cgroup quota) */
   bool no_pin;     /* threads are bound to cores unless set */
 } pz_net_options;
-#define PZ_NET_OPTIONS {0}
+#define PZ_NET_OPTIONS                                                                                       \
+  { 0 }
 
 /* Opens a network file: checks it (ELF, manifest, ABI version, instruction sets) before any of its code runs,
  * and takes all the memory that running needs. options may be NULL. On success the caller closes *net with
@@ -154,8 +165,8 @@ pz_status pz_bench(const char *network, int32_t threads, int32_t runs, int32_t w
 /* The stored golden input through the network file, compared with the stored result. With `model` (may be NULL; `options` as
  * when compiling) every tensor is compared with the double-precision reference, layer by layer. *report: JSON, also
  * where the comparison failed (PZ_ERROR_RUN); free with pz_free. */
-pz_status pz_verify(const char *network, const char *model, const pz_compile_options *options, int32_t threads,
-                    char **report);
+pz_status pz_verify(const char *network, const char *model, const pz_compile_options *options,
+                    int32_t threads, char **report);
 
 /* ------------------------------------------------------------------ the tuning database */
 
@@ -185,7 +196,12 @@ pz_status pz_tune_clear(const char *database, bool stale, int64_t *removed);
 /* ------------------------------------------------------------------ volumes */
 
 typedef enum pz_blend { PZ_BLEND_CONSTANT, PZ_BLEND_GAUSSIAN, PZ_BLEND_BUMP } pz_blend;
-typedef enum pz_normalize { PZ_NORMALIZE_AUTO, PZ_NORMALIZE_NONE, PZ_NORMALIZE_UNIT, PZ_NORMALIZE_ZSCORE } pz_normalize;
+typedef enum pz_normalize {
+  PZ_NORMALIZE_AUTO,
+  PZ_NORMALIZE_NONE,
+  PZ_NORMALIZE_UNIT,
+  PZ_NORMALIZE_ZSCORE
+} pz_normalize;
 typedef enum pz_border { PZ_BORDER_MIRROR, PZ_BORDER_ZERO } pz_border;
 typedef enum pz_nan { PZ_NAN_ERROR, PZ_NAN_PROPAGATE, PZ_NAN_ZERO } pz_nan;
 typedef enum pz_store { PZ_STORE_F32, PZ_STORE_U8, PZ_STORE_ARGMAX } pz_store;
@@ -199,37 +215,46 @@ enum { PZ_GIVEN_OVERLAP = 1, PZ_GIVEN_BLEND = 2, PZ_GIVEN_BORDER = 4, PZ_GIVEN_C
 #define PZ_MIRROR_ALL UINT32_MAX
 
 typedef struct pz_infer_options {
-  int32_t overlap[3];  /* z, y, x: voxels that neighbouring output patches share; each less than the output patch */
+  /* z, y, x: voxels that neighbouring output patches share; each less than the output patch */
+  int32_t overlap[3];
   pz_blend blend;
   pz_normalize normalize; /* AUTO: UNIT for u8, else NONE */
-  pz_border border;    /* beyond the volume, for networks whose output is smaller than their input and for small volumes */
+  /* beyond the volume, for networks whose output is smaller than their input and for small volumes */
+  pz_border border;
   pz_nan nan;
-  pz_store store;      /* F32; U8: probabilities times 255, rounded and clipped; ARGMAX: index of the greatest channel, u8 */
-  bool skip_zero;      /* patches whose input is all zero are not run; their output is 0 */
-  bool resume;         /* go on from the finished work beside the output, if there is any */
-  int64_t memory;      /* bytes for everything; 0: no limit. Refused with the number needed when it does not suffice */
-  int32_t threads;     /* 0: as pz_net_open */
+  /* F32; U8: probabilities times 255, rounded and clipped; ARGMAX: index of the greatest channel, u8 */
+  pz_store store;
+  bool skip_zero; /* patches whose input is all zero are not run; their output is 0 */
+  bool resume;    /* go on from the finished work beside the output, if there is any */
+  /* bytes for everything; 0: no limit. Refused with the number needed when it does not suffice */
+  int64_t memory;
+  int32_t threads; /* 0: as pz_net_open */
   pz_progress progress;
   void *progress_host;
-  const volatile int *interrupt; /* ends within one patch, keeps what is finished for resume, PZ_INTERRUPTED */
-  void (*planned)(void *host, const char *json); /* called once before work starts: patches, shapes, estimated peak bytes */
+  /* ends within one patch, keeps what is finished for resume, PZ_INTERRUPTED */
+  const volatile int *interrupt;
+  /* called once before work starts: patches, shapes, estimated peak bytes */
+  void (*planned)(void *host, const char *json);
   void *planned_host;
   pz_tiling tiling;
-  uint32_t given;         /* PZ_GIVEN_... */
-  double overlap_part[3]; /* where above 0: the overlap as a part of the output patch, below 1, instead of `overlap` */
-  int32_t crop[3];        /* voxels at each end of z, y, x that the result is without */
-  uint32_t mirror_axes;   /* test-time augmentation: the mean over all combinations of flips of these axes of the network;
-                             bit i: its i-th spatial axis; PZ_MIRROR_ALL: all of them */
+  uint32_t given; /* PZ_GIVEN_... */
+  /* where above 0: the overlap as a part of the output patch, below 1, instead of `overlap` */
+  double overlap_part[3];
+  int32_t crop[3]; /* voxels at each end of z, y, x that the result is without */
+  /* test-time augmentation: the mean over all combinations of flips of these axes of the network;
+   * bit i: its i-th spatial axis; PZ_MIRROR_ALL: all of them */
+  uint32_t mirror_axes;
   pz_sums sums;
 } pz_infer_options;
-#define PZ_INFER_OPTIONS {0}
+#define PZ_INFER_OPTIONS                                                                                     \
+  { 0 }
 
 /* Applies a network file (one input, one output, batch 1) to a volume. input and output: "stack.tif", "stack.h5:/dataset",
  * "stack.nii.gz", "stack.npy"; a network of C input channels takes a volume [C, z, y, x] (or [z, y, x] for C = 1). The
  * output is [K, z, y, x] ([z, y, x] for K = 1 or ARGMAX) and appears under its name only when it is whole.
  * *report (may be NULL): JSON with counts, times and peak memory; free with pz_free. */
-pz_status pz_infer(const char *network, const char *input, const char *output, const pz_infer_options *options,
-                   char **report);
+pz_status pz_infer(const char *network, const char *input, const char *output,
+                   const pz_infer_options *options, char **report);
 
 /* A volume that is read plane by plane through a callback, or a path. The callback is called from one thread, not the
  * caller's: planes z..z+n-1 of every channel, in the order of z, once (twice with PZ_NORMALIZE_ZSCORE, the first time in the

@@ -12,7 +12,8 @@ typedef struct pz_import_shape {
 } pz_import_shape;
 
 typedef struct pz_import_options {
-  const char *weights; /* Caffe: path of .caffemodel or .caffemodel.h5, "init:SEED", or NULL: only if no layer has weights */
+  /* Caffe: path of .caffemodel or .caffemodel.h5, "init:SEED", or NULL: only if no layer has weights */
+  const char *weights;
   const pz_import_shape *shapes;
   int32_t n_shapes;
   pz_text *notes;    /* receives lines that the user should see; or NULL */
@@ -20,7 +21,8 @@ typedef struct pz_import_options {
 } pz_import_options;
 
 /* Caffe's prototxt (phase TEST). The graph is verified. The caller frees it with pz_graph_free. */
-pz_status pz_import_caffe(const char *prototxt, const pz_import_options *options, pz_graph **graph, pz_error *err);
+pz_status pz_import_caffe(const char *prototxt, const pz_import_options *options, pz_graph **graph,
+                          pz_error *err);
 
 /* An ONNX model, with its weights within or in files of its folder. The graph is verified. The caller frees it with
  * pz_graph_free. */

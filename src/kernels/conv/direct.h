@@ -157,8 +157,7 @@ PZ_INLINE pz_v pz_conv_start(const pz_conv_direct_shape *s, const pz_conv_tile *
   const float *at =
       t->base + pz_conv_block_offset(s, &s->base, i % kb) + pz_conv_point(&s->base, pz_conv_unit, rw, i / kb);
   pz_v base = pz_v_load(at);
-  __builtin_prefetch(at + t->further, 0,
-                     2); /* sums cannot begin without it; level 1 would not keep it for a row */
+  __builtin_prefetch(at + t->further, 0, 2); /* sums cannot begin without it */
   return s->has_base_scale ? pz_v_fma(base, pz_v_load(t->base_scale + map), bias) : base + bias;
 }
 

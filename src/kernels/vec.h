@@ -45,6 +45,7 @@ typedef int32_t pz_vi __attribute__((vector_size(4 * PZ_S)));
 typedef uint32_t pz_vbits __attribute__((vector_size(4 * PZ_S)));
 /* Half of a vector's lanes, and the same as doubles: a register wide. */
 typedef float pz_vh __attribute__((vector_size(2 * PZ_S)));
+typedef int32_t pz_vhi __attribute__((vector_size(2 * PZ_S)));
 typedef double pz_vd __attribute__((vector_size(4 * PZ_S)));
 /* The same in memory among floats: aligned to the vector, or to a float. */
 typedef float pz_v_aligned __attribute__((vector_size(4 * PZ_S), may_alias));
@@ -150,6 +151,12 @@ PZ_INLINE pz_v pz_v_repeat(const float *p, int32_t n) {
   PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) x[i] = p[i % n];
   return x;
 #endif
+}
+/* p[0] four times, then p[1] .. p[S/4-1]. */
+PZ_INLINE pz_v pz_v_spread_fours(const float *p) {
+  pz_v x;
+  PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) x[i] = p[i / 4];
+  return x;
 }
 /* Four floats from each of S/4 places. */
 PZ_INLINE pz_v pz_v_fours_at(const float *const *p) {
@@ -286,6 +293,25 @@ PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
 #error "PZ_S is wider than this instruction set's vectors"
 #endif
 
+/* *p + b, *p * b + c, *p in all lanes: the broadcast is part of the operation where the set has that (a compiler makes one load of it for
+ * several, which is slower on some cores: doc/kernels-winograd.md). */
+#if PZ_S == 16 && defined(__AVX512F__)
+PZ_INLINE pz_v pz_v_add_broadcast(const float *p, pz_v b) {
+  pz_v sum;
+  __asm__("vaddps %1%{1to16%}, %2, %0" : "=v"(sum) : "m"(*p), "v"(b));
+  return sum;
+}
+PZ_INLINE pz_v pz_v_fma_broadcast(const float *p, pz_v b, pz_v c) {
+  __asm__("vfmadd231ps %1%{1to16%}, %2, %0" : "+v"(c) : "m"(*p), "v"(b));
+  return c;
+}
+#else
+PZ_INLINE pz_v pz_v_add_broadcast(const float *p, pz_v b) { return pz_v_broadcast(p) + b; }
+PZ_INLINE pz_v pz_v_fma_broadcast(const float *p, pz_v b, pz_v c) {
+  return pz_v_fma(pz_v_broadcast(p), b, c);
+}
+#endif
+
 /* The larger, the smaller; NaN where one of the two is. */
 PZ_INLINE pz_v pz_v_max_nan(pz_v a, pz_v b) { return pz_v_select((pz_vi)(a == a), pz_v_max(a, b), a); }
 PZ_INLINE pz_v pz_v_min_nan(pz_v a, pz_v b) { return pz_v_select((pz_vi)(a == a), pz_v_min(a, b), a); }
@@ -326,6 +352,62 @@ PZ_INLINE pz_v pz_v_sums(pz_v *x) {
   return pz_v_fours(x[0], x[1]);
 #else
   return x[0];
+#endif
+}
+
+/* Half vectors, from anywhere; the first n lanes, zero in the others. */
+PZ_INLINE pz_vh pz_vh_zero(void) { return (pz_vh){0}; }
+PZ_INLINE pz_vh pz_vh_load(const float *p) {
+  pz_vh x;
+  memcpy(&x, p, sizeof x);
+  return x;
+}
+PZ_INLINE pz_vh pz_vh_load_first(const float *p, int32_t n) {
+#if PZ_S == 16 && defined(__AVX512VL__)
+  return (pz_vh)_mm256_maskz_loadu_ps((__mmask8)((1 << n) - 1), p);
+#else
+  pz_vhi mask = {0};
+  PZ_UNROLL for (int32_t i = 0; i < PZ_S / 2; ++i) mask[i] = -(i < n);
+  return (pz_vh)((pz_vhi)pz_vh_load(p) & mask);
+#endif
+}
+/* c - a*b, fused where pz_v_fma is. */
+PZ_INLINE pz_vh pz_vh_less(pz_vh a, pz_vh b, pz_vh c) {
+#if PZ_S == 16 && defined(__FMA__)
+  return (pz_vh)_mm256_fnmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+  const pz_vh product = a * b;
+  return c - product;
+#endif
+}
+PZ_INLINE pz_v pz_vh_join(pz_vh low, pz_vh high) {
+#if PZ_S == 16 && defined(__AVX512F__)
+  return (pz_v)_mm512_castpd_ps(_mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512((__m256)low)),
+                                                   _mm256_castps_pd((__m256)high), 1));
+#else
+  union {
+    pz_vh half[2];
+    pz_v whole;
+  } u = {{low, high}};
+  return u.whole;
+#endif
+}
+/* Lane i: the sum of all lanes of x[i]; S half vectors. */
+PZ_INLINE pz_v pz_vh_sums(const pz_vh *x) {
+  pz_v y[PZ_S / 2];
+  PZ_UNROLL for (int32_t i = 0; i < PZ_S / 2; ++i) {
+#if PZ_S == 4
+    y[i] = pz_vh_join(x[2 * i], x[2 * i + 1]);
+#else
+    y[i] = pz_vh_join(x[i / 4 * 8 + i % 4], x[i / 4 * 8 + i % 4 + 4]);
+#endif
+  }
+  PZ_UNROLL for (int32_t n = PZ_S / 4; n >= (PZ_S + 7) / 8; n /= 2) PZ_UNROLL for (int32_t i = 0; i < n; ++i)
+      y[i] = pz_v_pairs(y[2 * i], y[2 * i + 1]);
+#if PZ_S == 16
+  return pz_v_fours(y[0], y[1]);
+#else
+  return y[0];
 #endif
 }
 

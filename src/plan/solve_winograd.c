@@ -33,9 +33,26 @@ static bool variant_of(const pz_plan *plan, const pz_node *node, variant *v) {
   return true;
 }
 
+/* Of this machine, if it is the one that the network is for. */
+static pz_core_traits core_of(const pz_plan *plan) {
+  return pz_isa_supported(plan->isa) ? pz_cpu_core() : (pz_core_traits){0};
+}
+
+/* Maps are multiplied in pairs (kernels/winograd/pairs.h) where the core adds beside multiply-adds, the vector has 16 lanes, and there is
+ * so much to multiply that sums of squares and of products of inputs are small beside it. */
+#define PAIRS_FROM (24 * 24) /* pairs of maps in and out */
+
+static bool has_pairs(const pz_plan *plan, const pz_node *node) {
+  const pz_tensor *w = &plan->graph->tensors[node->in[PZ_CONV_WEIGHT]];
+  const int64_t out = w->shape.dim[0], in = w->shape.dim[1];
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (node->attr.conv.kernel[i] > 3) return false;
+  return core_of(plan).adds_apart && plan->block == 16 && in >= 16 && out >= 16 && in * out >= PAIRS_FROM;
+}
+
 /* Relative L2 error of a layer of random values: that of a short sum times a factor for each axis (doc/kernels-winograd.md). */
-static double error_of(const pz_node *node, const int32_t m[3]) {
-  double error = 1.3e-7;
+static double error_of(const pz_plan *plan, const pz_node *node, const int32_t m[3]) {
+  double error = has_pairs(plan, node) ? 1.3 * 1.3e-7 : 1.3e-7;
   for (int i = 0; i < PZ_SPATIAL; i++) {
     const bool three = node->attr.conv.kernel[i] == 3;
     if (m[i] == 2) error *= three ? 1.3 : 2.3;
@@ -120,11 +137,6 @@ static bool batch_applies(const pz_plan *plan, const pz_node *node, const varian
          4 * points_of(node, v) * tiles * (in > out ? in : out) <= MOST_SLOTS;
 }
 
-/* Of this machine, if it is the one that the network is for. */
-static pz_core_traits core_of(const pz_plan *plan) {
-  return pz_isa_supported(plan->isa) ? pz_cpu_core() : (pz_core_traits){0};
-}
-
 static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
                                    const pz_conv_direct_shape *conv) {
   variant v = {0};
@@ -132,7 +144,8 @@ static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
   pz_winograd_shape s = {.conv = *conv,
                          .m = {v.m[0], v.m[1], v.m[2]},
                          .late = is_late(plan, node, &v),
-                         .fours = has_short(plan, node, &v)};
+                         .fours = has_short(plan, node, &v),
+                         .pairs = has_pairs(plan, node)};
   const pz_conv_machine machine = pz_conv_this_machine(plan);
   pz_winograd_schedule(&s, &machine, batch_of(&v, (double)pz_winograd_all_tiles(&s)));
   s.apart = core_of(plan).adds_apart;
@@ -144,7 +157,7 @@ static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
 typedef struct parts {
   pz_conv_parts conv;
   pz_winograd_shape shape;
-  pz_pointer weights;
+  pz_pointer weights, taken;
 } parts;
 
 static void shape_text(const parts *p, pz_text *shape) {
@@ -155,8 +168,8 @@ static void shape_text(const parts *p, pz_text *shape) {
   pz_conv_shape_text(shape, &s->product);
   pz_text_append(shape, "}, ");
   pz_text_ints(shape, "m", s->m, 3);
-  pz_text_printf(shape, ".late = %d, .far = %d, .near = %d, .apart = %d, .fours = %d", s->late, s->far,
-                 s->near, s->apart, s->fours);
+  pz_text_printf(shape, ".late = %d, .far = %d, .near = %d, .apart = %d, .fours = %d, .pairs = %d", s->late,
+                 s->far, s->near, s->apart, s->fours, s->pairs);
 }
 
 /* The operands of the ends from args[n] on; returns their number. */
@@ -170,9 +183,11 @@ static int32_t add_ends(const parts *p, pz_arg *args, int32_t n) {
 }
 
 static pz_status add_batches(pz_plan *plan, pz_step *step, const parts *p, pz_error *err) {
-  pz_arg args[9] = {{.name = "in", .at = p->conv.in.at}, {.name = "weights", .at = p->weights}};
+  pz_arg args[10] = {{.name = "in", .at = p->conv.in.at},
+                     {.name = "weights", .at = p->weights},
+                     {.name = "taken", .at = p->taken}};
   pz_text shape = {0};
-  int32_t n = add_ends(p, args, 2);
+  int32_t n = add_ends(p, args, 3);
   args[n++] = (pz_arg){.name = "statistics", .written = true, .at = p->conv.statistics};
   args[n++] = (pz_arg){
       .name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_winograd_scratch(&p->shape))};
@@ -187,20 +202,42 @@ static pz_status add_stage(pz_plan *plan, pz_step *step, const parts *p, const c
   return pz_add_call(plan, step, "kernels/winograd/by_position.h", function, &shape, args, n, err);
 }
 
-/* slots, products: shared by the workers. What makes inputs of these tiles may begin while products of those before are read. */
-static pz_status add_stages(pz_plan *plan, pz_step *step, const parts *p, pz_pointer slots,
-                            pz_pointer products, pz_error *err) {
-  const pz_pointer scratch = pz_add_scratch(plan, pz_winograd_fresh(&p->shape));
+/* What the workers share of all tiles. */
+typedef struct shared {
+  pz_pointer scales, slots, products;
+} shared;
+
+static pz_status add_shared(pz_plan *plan, const pz_winograd_shape *s, shared *to, pz_error *err) {
+  *to = (shared){0};
+  if (s->pairs) PZ_TRY(pz_add_buffer(plan, pz_winograd_scale_floats(s), &to->scales, err));
+  PZ_TRY(pz_add_buffer(plan, pz_winograd_slots(s), &to->slots, err));
+  return pz_add_buffer(plan, pz_winograd_slots(s), &to->products, err);
+}
+
+/* What makes inputs of these tiles may begin while products of those before are read; but for pairs, whose scales their outputs read. */
+static pz_status add_stages(pz_plan *plan, pz_step *step, const parts *p, const shared *all, bool first,
+                            pz_error *err) {
+  const pz_pointer scratch = pz_add_scratch(plan, pz_winograd_position_floats(&p->shape));
+  const pz_arg scales[] = {{.name = "in", .at = p->conv.in.at},
+                           {.name = "taken", .at = p->taken},
+                           {.name = "scales", .written = true, .at = all->scales}};
   const pz_arg inputs[] = {{.name = "in", .at = p->conv.in.at},
-                           {.name = "slots", .written = true, .at = slots}};
-  const pz_arg positions[] = {{.name = "slots", .at = slots},
+                           {.name = "scales", .at = all->scales},
+                           {.name = "slots", .written = true, .at = all->slots}};
+  const pz_arg positions[] = {{.name = "slots", .at = all->slots},
                               {.name = "weights", .at = p->weights},
-                              {.name = "products", .written = true, .at = products},
+                              {.name = "taken", .at = p->taken},
+                              {.name = "products", .written = true, .at = all->products},
                               {.name = "scratch", .written = true, .at = scratch}};
-  pz_arg outputs[6] = {{.name = "products", .at = products}};
-  const int32_t n = add_ends(p, outputs, 1);
-  PZ_TRY(add_stage(plan, step, p, "pz_winograd_inputs", inputs, 2, err));
-  PZ_TRY(add_stage(plan, step, p, "pz_winograd_positions", positions, 4, err));
+  pz_arg outputs[7] = {{.name = "products", .at = all->products}, {.name = "scales", .at = all->scales}};
+  const int32_t n = add_ends(p, outputs, 2);
+  if (p->shape.pairs) {
+    PZ_TRY(add_stage(plan, step, p, "pz_winograd_scales", scales, 3, err));
+    if (!first) pz_call_after_all(step);
+  }
+  PZ_TRY(add_stage(plan, step, p, "pz_winograd_inputs", inputs, 3, err));
+  if (p->shape.pairs) pz_call_after_all(step);
+  PZ_TRY(add_stage(plan, step, p, "pz_winograd_positions", positions, 5, err));
   pz_call_after_all(step);
   PZ_TRY(add_stage(plan, step, p, "pz_winograd_outputs", outputs, n, err));
   pz_call_after_all(step);
@@ -211,6 +248,10 @@ static pz_status add_weights(pz_plan *plan, const pz_node *node, parts *p, pz_er
   float *packed;
   PZ_TRY(pz_add_weights(plan, pz_winograd_weight_floats(&p->shape), &p->weights, &packed, err));
   if (!plan->dry) pz_winograd_pack(&p->shape, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, packed);
+  if (!p->shape.pairs) return PZ_OK;
+  PZ_TRY(pz_add_weights(plan, pz_winograd_taken_floats(&p->shape), &p->taken, &packed, err));
+  if (!plan->dry)
+    pz_winograd_pack_taken(&p->shape, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, packed);
   return PZ_OK;
 }
 
@@ -232,7 +273,7 @@ static pz_status add_positions(pz_plan *plan, const pz_node *node, pz_step *step
                                pz_error *err) {
   const pz_view in = p->conv.in.view, out = p->conv.out.view;
   const int32_t rows = rows_of_part(plan, &p->shape);
-  pz_pointer slots, products;
+  shared all = {0};
   parts before = *p;
   for (int32_t first = 0; first < out.h; first += rows) {
     const int32_t n = rows < out.h - first ? rows : out.h - first;
@@ -242,14 +283,11 @@ static pz_status add_positions(pz_plan *plan, const pz_node *node, pz_step *step
     if (part.conv.base.tensor != PZ_NONE) take_rows(&part.conv.base, first, n);
     const pz_conv_direct_shape conv = pz_conv_shape_of(node, &part.conv);
     part.shape = shape_for(plan, node, &conv);
-    part.weights = before.weights;
-    if (first == 0) {
-      PZ_TRY(pz_add_buffer(plan, pz_winograd_slots(&part.shape), &slots, err));
-      PZ_TRY(pz_add_buffer(plan, pz_winograd_slots(&part.shape), &products, err));
-    }
+    part.weights = before.weights, part.taken = before.taken;
+    if (first == 0) PZ_TRY(add_shared(plan, &part.shape, &all, err));
     if (first == 0 || part.shape.product.kb != before.shape.product.kb)
       PZ_TRY(add_weights(plan, node, &part, err));
-    PZ_TRY(add_stages(plan, step, &part, slots, products, err));
+    PZ_TRY(add_stages(plan, step, &part, &all, first == 0, err));
     before = part;
   }
   return PZ_OK;
@@ -262,16 +300,17 @@ static pz_status gather(pz_plan *plan, const pz_node *node, parts *p, pz_error *
   return pz_gather_moments(plan, node, &p->conv.out.view, p->shape.conv.gathers, &p->conv.statistics, err);
 }
 
-/* What products are made at a time: "2 blocks x 6 tiles", "2 blocks x 5 tiles and 4 maps" with those of a short block. */
+/* What products are made at a time: "2 blocks x 6 tiles", "2 blocks x 5 tiles and 4 maps" with those of a short block; ", in pairs". */
 static void products_text(const pz_winograd_shape *s, char *text, size_t size) {
   const int32_t few = pz_winograd_short(s, s->conv.out.c), kb = s->product.kb, tiles = s->product.rw;
-  if (kb && few) snprintf(text, size, "%d blocks x %d tiles and %d maps", kb, tiles, few);
-  else if (kb) snprintf(text, size, "%d blocks x %d tiles", kb, tiles);
+  const char *how = s->pairs ? ", in pairs" : "";
+  if (kb && few) snprintf(text, size, "%d blocks x %d tiles and %d maps%s", kb, tiles, few, how);
+  else if (kb) snprintf(text, size, "%d blocks x %d tiles%s", kb, tiles, how);
   else snprintf(text, size, "%d maps", few);
 }
 
 static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  parts p;
+  parts p = {0};
   variant v = {0};
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p.conv, err));
   const pz_conv_direct_shape conv = pz_conv_shape_of(node, &p.conv);
@@ -304,7 +343,8 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
     if (r > 1 && v.m[i] > 2 && out.s[i] < v.m[i]) return false;
     filtered += r > 1;
   }
-  return filtered >= 2 && pz_conv_error_fits(plan, error_of(node, v.m)) && batch_applies(plan, node, &v);
+  return filtered >= 2 && pz_conv_error_fits(plan, error_of(plan, node, v.m)) &&
+         batch_applies(plan, node, &v);
 }
 
 /* In vector multiply-adds at peak, from bench_winograd on cores with AVX-512 (doc/kernels-winograd.md): what one vector costs
@@ -322,6 +362,7 @@ static const transform_cost by_core[2] = {
     {.input = 9, .output = 9.6, .room = 216, .crowded = 0.002, .outside_level2 = 1.25}};
 #define ONCE_OUTSIDE   1.3
 #define PRODUCT        1.1
+#define PAIRED         0.8 /* in place of it, in pairs */
 #define LEVEL2_WEIGHTS 1.0
 #define LEVEL3_WEIGHTS 4.0
 #define MEMORY_WEIGHTS 12.0
@@ -343,7 +384,8 @@ static double cost(const pz_plan *plan, const pz_node *node) {
   const double stream = bytes > FAR_WEIGHTS  ? MEMORY_WEIGHTS
                         : bytes + slots > l2 ? LEVEL3_WEIGHTS
                                              : LEVEL2_WEIGHTS;
-  const double each = PRODUCT * batch + stream * packed + (packed < 1 ? LATE_WEIGHTS : 0);
+  const double each =
+      (has_pairs(plan, node) ? PAIRED : PRODUCT) * batch + stream * packed + (packed < 1 ? LATE_WEIGHTS : 0);
   const transform_cost *t = &by_core[core_of(plan).adds_apart];
   const double outside = v.by_position ? fmin(ONCE_OUTSIDE, t->outside_level2) : t->outside_level2,
                crowding = 1 + t->crowded * fmax(0, points - t->room);
@@ -358,7 +400,7 @@ static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LAB
   snprintf(label, PZ_LABEL_TEXT,
            v.by_position ? "Winograd F(%d,%d,%d), all %d by position" : "Winograd F(%d,%d,%d), batches of %d",
            v.m[0], v.m[1], v.m[2], batch_of(&v, tiles_of(plan, node, &v)));
-  *error = error_of(node, v.m);
+  *error = error_of(plan, node, v.m);
 }
 
 static int32_t tile_rows(const pz_plan *plan, const pz_node *node) {

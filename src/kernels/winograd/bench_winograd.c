@@ -53,6 +53,9 @@
 #ifndef NEAR
 #define NEAR 0
 #endif
+#ifndef PAIRS
+#define PAIRS 0
+#endif
 #define WIDE (SIZE + 2)
 #define DEEP (DEPTH + 2)
 
@@ -109,21 +112,22 @@ static const pz_winograd_shape shape = {
     .late = LATE,
     .far = FAR,
     .near = NEAR,
-    .apart = APART};
+    .apart = APART,
+    .pairs = PAIRS};
 
 typedef struct operands {
-  float *in, *weights, *bias, *out, *scratch;
+  float *in, *weights, *taken, *bias, *out, *scratch;
 } operands;
 
 __attribute__((noinline)) static void input(const operands *o, int64_t batch) {
   const pz_winograd_shape s = shape;
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
-  pz_winograd_load(&s, z, batch * BATCH, BATCH, o->in, o->scratch + z.together * z.slot);
+  pz_winograd_load(&s, z, batch * BATCH, BATCH, o->taken, o->in, o->scratch);
 }
 __attribute__((noinline)) static void multiply(const operands *o, int64_t batch) {
   const pz_winograd_shape s = shape;
   (void)batch;
-  pz_winograd_multiply(&s, pz_winograd_sizes_of(&s), o->weights, o->scratch);
+  pz_winograd_multiply(&s, pz_winograd_sizes_of(&s), o->weights, o->taken, o->scratch);
 }
 __attribute__((noinline)) static void output(const operands *o, int64_t batch) {
   const pz_winograd_shape s = shape;
@@ -184,6 +188,7 @@ int main(int argc, char **argv) {
   operands o = {.in = room(blocks * shape.conv.in.stride_c),
                 .out = room(blocks_out * shape.conv.out.stride_c),
                 .weights = room(pz_winograd_weight_floats(&shape)),
+                .taken = room(pz_winograd_taken_floats(&shape) + 1),
                 .bias = room(MAPS_OUT + PZ_S),
                 .scratch = room(pz_winograd_scratch(&shape))};
   const int64_t inside = ((KD / 2) * WIDE * WIDE + WIDE + 1) * PZ_S;
@@ -191,7 +196,9 @@ int main(int argc, char **argv) {
   float *plain = room((int64_t)MAPS * MAPS_OUT * KD * 9);
   memset(o.weights, 0, (size_t)pz_winograd_weight_floats(&shape) * sizeof *plain);
   pz_winograd_pack(&shape, plain, o.weights);
-  pz_winograd(shape, o.in, o.weights, o.bias, NULL, NULL, NULL, o.out, NULL, o.scratch, 0, 1);
+  memset(o.taken, 0, (size_t)pz_winograd_taken_floats(&shape) * sizeof *plain);
+  pz_winograd_pack_taken(&shape, plain, o.taken);
+  pz_winograd(shape, o.in, o.weights, o.taken, o.bias, NULL, NULL, NULL, o.out, NULL, o.scratch, 0, 1);
   const double error = error_of(&o, plain, 4000);
   double *times[3];
   for (int i = 0; i < 3; ++i) times[i] = malloc((size_t)(batches * rounds) * sizeof **times);

@@ -1,21 +1,52 @@
 /* by_position.h: minimal filtering of a layer with few tiles. All tiles are one batch; workers share the transformed positions
  * (those along the late axis together) and outer groups, so that each reads its part of the weights alone, and there is
  * work for as many as there are of those.
- * Three calls, each after all of the one before: inputs, positions, outputs.
+ * Three calls, each after all of the one before: inputs, positions, outputs; of pairs, scales before them.
  *
  * Contract: that of winograd.h; product.out.w is the number of all tiles; no block is short. slots, products: pz_winograd_slots
- * floats each, shared by the workers, aligned to the vector. The bits are those of pz_winograd without short blocks and do not depend
- * on the workers. */
+ * floats each, scales: pz_winograd_scale_floats, of pairs, else NULL; shared by the workers, aligned to the vector. The bits do not
+ * depend on the workers; those without pairs are those of pz_winograd without short blocks. */
 #ifndef PZ_KERNELS_WINOGRAD_BY_POSITION_H
 #define PZ_KERNELS_WINOGRAD_BY_POSITION_H
 
 #include "kernels/winograd/winograd.h"
 
-typedef pz_winograd_shape pz_winograd_inputs_shape, pz_winograd_positions_shape, pz_winograd_outputs_shape;
+typedef pz_winograd_shape pz_winograd_scales_shape, pz_winograd_inputs_shape, pz_winograd_positions_shape,
+    pz_winograd_outputs_shape;
+
+/* The sum of squares of what a tile reads. in: the map block 0 of all. */
+PZ_INLINE float pz_winograd_squares_of(const pz_winograd_shape *s, const pz_winograd_tile *t,
+                                       const float *in) {
+  pz_v sums[2] = {pz_v_zero(), pz_v_zero()};
+  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) {
+    const float *from = in + pz_winograd_origin(s, t, b);
+    PZ_ROLL for (int32_t d = 0; d < t->inputs[0]; ++d) PZ_ROLL for (int32_t h = 0; h < t->inputs[1]; ++h) {
+      const float *row = from + d * s->conv.in.stride_d + h * s->conv.in.stride_h;
+      PZ_ROLL for (int32_t w = 0; w < t->inputs[2]; w += 2) {
+        const pz_v x = pz_v_load(row + w * PZ_S),
+                   y = w + 1 < t->inputs[2] ? pz_v_load(row + (w + 1) * PZ_S) : pz_v_zero();
+        sums[0] = pz_v_fma(x, x, sums[0]), sums[1] = pz_v_fma(y, y, sums[1]);
+      }
+    }
+  }
+  return pz_v_sum(sums[0] + sums[1]);
+}
+
+/* Of pairs. Unit: a tile. scales: [tile] what inputs are multiplied by, then results. taken: packed for pairs. */
+PZ_INLINE void pz_winograd_scales(const pz_winograd_scales_shape s, const float *in, const float *taken,
+                                  float *scales, int32_t worker, int32_t workers) {
+  int64_t begin, end;
+  pz_share(pz_winograd_all_tiles(&s), worker, workers, &begin, &end);
+  PZ_ROLL for (int64_t i = begin; i < end; ++i) {
+    const pz_winograd_tile t = pz_winograd_tile_at(&s, i);
+    pz_winograd_find_scale(&s, pz_winograd_squares_of(&s, &t, in), *taken, scales + i,
+                           scales + pz_winograd_tiles_filled(&s) + i);
+  }
+}
 
 /* Unit: a tile of a block of maps in. */
-PZ_INLINE void pz_winograd_inputs(const pz_winograd_inputs_shape s, const float *in, float *slots,
-                                  int32_t worker, int32_t workers) {
+PZ_INLINE void pz_winograd_inputs(const pz_winograd_inputs_shape s, const float *in, const float *scales,
+                                  float *slots, int32_t worker, int32_t workers) {
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   const int64_t tiles = pz_winograd_all_tiles(&s);
   int64_t begin, end;
@@ -23,17 +54,18 @@ PZ_INLINE void pz_winograd_inputs(const pz_winograd_inputs_shape s, const float 
   PZ_ROLL for (int64_t stop; begin < end; begin = stop) {
     const int64_t b = begin / tiles, first = begin % tiles;
     stop = (b + 1) * tiles < end ? (b + 1) * tiles : end;
-    pz_winograd_load_block(&s, z, (int32_t)b, first, (int32_t)(stop - begin), in,
-                           slots + b * s.product.in.stride_c + first * PZ_S);
+    pz_winograd_load_block(&s, z, (int32_t)b, first, (int32_t)(stop - begin), s.pairs ? scales + first : NULL,
+                           in, slots + b * s.product.in.stride_c + first * PZ_S);
   }
 }
 
-/* Unit: an outer group of the positions along the late axis. scratch: pz_winograd_fresh floats of this worker's own. */
+/* Unit: an outer group of the positions along the late axis. scratch: pz_winograd_position_floats of this worker's own. */
 PZ_INLINE void pz_winograd_positions(const pz_winograd_positions_shape s, const float *slots,
-                                     const float *weights, float *products, float *scratch, int32_t worker,
-                                     int32_t workers) {
+                                     const float *weights, const float *taken, float *products,
+                                     float *scratch, int32_t worker, int32_t workers) {
   const pz_conv_direct_shape *g = &s.product;
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
+  float *inputs = scratch + pz_winograd_fresh(&s); /* what pairs take away of a column */
   const pz_conv_split outer = pz_conv_outer_groups(g);
   const int64_t step = z.together * z.slot, block = z.planes * pz_winograd_group(&s, 1);
   int64_t begin, end;
@@ -44,16 +76,19 @@ PZ_INLINE void pz_winograd_positions(const pz_winograd_positions_shape s, const 
     const float *in = slots + column * step,
                 *w = weights + (column * pz_winograd_blocks(g->out.c, PZ_S) + first) * block;
     float *out = products + column * step + first * g->out.stride_c;
-    if (group < outer.large) pz_winograd_multiply_column(&s, z, outer.size, in, w, scratch, out);
+    const pz_winograd_taken t = {inputs, s.pairs ? taken + pz_winograd_taken_at(&s, column, first) : NULL};
+    if (s.pairs && (i == begin || group == 0)) pz_winograd_take_column(&s, z, in, inputs);
+    if (group < outer.large) pz_winograd_multiply_column(&s, z, outer.size, t, in, w, scratch, out);
     else if (outer.large < outer.count)
-      pz_winograd_multiply_column(&s, z, outer.size - 1, in, w, scratch, out);
+      pz_winograd_multiply_column(&s, z, outer.size - 1, t, in, w, scratch, out);
   }
 }
 
 /* Unit: a tile of a block of maps out. */
 PZ_INLINE void pz_winograd_outputs(const pz_winograd_outputs_shape s, const float *products,
-                                   const float *bias, const float *base, const float *base_scale,
-                                   const float *slope, float *out, int32_t worker, int32_t workers) {
+                                   const float *scales, const float *bias, const float *base,
+                                   const float *base_scale, const float *slope, float *out, int32_t worker,
+                                   int32_t workers) {
   const pz_conv_ends ends = {bias, base, base_scale, slope, out};
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   const int32_t blocks = pz_winograd_blocks(s.conv.out.c, PZ_S);
@@ -62,8 +97,10 @@ PZ_INLINE void pz_winograd_outputs(const pz_winograd_outputs_shape s, const floa
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_winograd_tile t = pz_winograd_tile_at(&s, i / blocks);
     const int32_t b = (int32_t)(i % blocks);
-    pz_winograd_output(&s, z, &t, NULL, products + i / blocks * PZ_S + b * s.product.out.stride_c, b, &ends,
-                       NULL);
+    const pz_v back = s.pairs ? pz_winograd_back_of(&s, scales + pz_winograd_tiles_filled(&s) + i / blocks, b)
+                              : pz_v_zero();
+    pz_winograd_output(&s, z, &t, NULL, back, products + i / blocks * PZ_S + b * s.product.out.stride_c, b,
+                       &ends, NULL);
   }
   if (s.conv.stream) pz_v_stream_end();
 }

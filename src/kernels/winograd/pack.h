@@ -9,6 +9,8 @@
 #include "kernels/winograd/points.h"
 #include "kernels/winograd/shape.h"
 
+#include <math.h>
+
 /* Registers that products with far weights use at most: with few accumulators a batch is multiplied some tiles at a time, and a
  * position's weights have a while to arrive (doc/kernels-winograd.md). */
 #define PZ_WINOGRAD_REGISTERS 20
@@ -56,6 +58,16 @@ static inline void pz_winograd_schedule_far(pz_winograd_shape *s, const pz_conv_
   }
 }
 
+/* Accumulators of pairs, beside three vectors of weights for each block and two sums. */
+static inline void pz_winograd_schedule_pairs(pz_winograd_shape *s, const pz_conv_machine *m) {
+  pz_conv_direct_shape *g = &s->product;
+  const int32_t blocks = pz_winograd_blocks(g->out.c, g->out.block),
+                kb = blocks < PZ_WINOGRAD_MOST_KB ? blocks : PZ_WINOGRAD_MOST_KB,
+                tiles = (m->registers - 2 - 3 * kb) / kb;
+  g->kb = pz_conv_split_of(blocks, kb).size;
+  g->rw = pz_conv_split_of(g->out.w, s->far ? (tiles + 1) / 2 : tiles).size;
+}
+
 /* Fills `product`, `far` and `near` for batches of `tiles` tiles; the rest is set. */
 static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_machine *m, int32_t tiles) {
   const int32_t block = s->conv.out.block;
@@ -75,16 +87,45 @@ static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_mach
   if (s->product.out.c) pz_conv_direct_schedule(&s->product, m);
   s->far = pz_winograd_far(s, m);
   s->near = pz_winograd_near(s, m);
-  if (s->far && s->product.out.c) pz_winograd_schedule_far(s, m);
+  if (!s->product.out.c) return;
+  if (s->pairs) pz_winograd_schedule_pairs(s, m);
+  else if (s->far) pz_winograd_schedule_far(s, m);
 }
 
-/* G of each axis, [a, r]. */
+/* G of each axis, [a, r]; and what all weights are multiplied by, 1 but for pairs. */
 typedef struct pz_winograd_factors {
-  double g[3][PZ_WINOGRAD_MOST_A][PZ_WINOGRAD_MOST_R];
+  double g[3][PZ_WINOGRAD_MOST_A][PZ_WINOGRAD_MOST_R], all;
 } pz_winograd_factors;
 
-static inline pz_winograd_factors pz_winograd_factors_of(const pz_winograd_shape *s) {
-  pz_winograd_factors f = {0};
+/* How much larger B^T makes random inputs than G makes random weights, along an axis: the mean logarithm, of base 2. */
+static inline double pz_winograd_growth(const pz_winograd_shape *s, int32_t axis) {
+  const int32_t m = s->m[axis], r = s->conv.kernel[axis], a = pz_winograd_a(s, axis);
+  double sum = 0;
+  for (int32_t i = 0; i < a; ++i) {
+    pz_rational b[PZ_WINOGRAD_MOST_A], g[PZ_WINOGRAD_MOST_R];
+    double in = 0, weights = 0;
+    pz_winograd_input_row(m, r, i, b);
+    pz_winograd_weight_row(m, r, i, g);
+    for (int32_t k = 0; k < a; ++k) in += pz_rational_value(b[k]) * pz_rational_value(b[k]);
+    for (int32_t k = 0; k < r; ++k) weights += pz_rational_value(g[k]) * pz_rational_value(g[k]);
+    sum += log2(in / weights) / 2;
+  }
+  return sum / a;
+}
+
+/* The power of two that makes transformed weights as large as transformed inputs of 1 to 2 (pairs.h). */
+static inline double pz_winograd_balancing(const pz_winograd_shape *s, const float *weights) {
+  const int64_t n = (int64_t)s->conv.in.c * s->conv.out.c * pz_conv_taps(&s->conv);
+  double squares = 0, exponent = 0.5;
+  for (int64_t i = 0; i < n; ++i) squares += (double)weights[i] * (double)weights[i];
+  if (squares == 0) return 1;
+  exponent -= log2(squares / (double)n) / 2;
+  for (int32_t axis = 0; axis < 3; ++axis) exponent += pz_winograd_growth(s, axis);
+  return exp2(round(fmin(fmax(exponent, -60), 60)));
+}
+
+static inline pz_winograd_factors pz_winograd_factors_of(const pz_winograd_shape *s, const float *weights) {
+  pz_winograd_factors f = {.all = s->pairs ? pz_winograd_balancing(s, weights) : 1};
   for (int32_t axis = 0; axis < 3; ++axis)
     for (int32_t i = 0; i < pz_winograd_a(s, axis); ++i) {
       pz_rational row[PZ_WINOGRAD_MOST_R];
@@ -122,7 +163,7 @@ static inline void pz_winograd_weights(const pz_winograd_shape *s, const pz_wino
   enum { R = PZ_WINOGRAD_MOST_R, A = PZ_WINOGRAD_MOST_A };
   const int32_t *r = s->conv.kernel;
   double taps[R * R * R], rows[R * R * A], planes[R * A * A];
-  for (int32_t i = 0; i < pz_conv_taps(&s->conv); ++i) taps[i] = (double)w[i];
+  for (int32_t i = 0; i < pz_conv_taps(&s->conv); ++i) taps[i] = f->all * (double)w[i];
   pz_winograd_apply(f->g[2], r[2], a[2], r[0] * r[1], 1, taps, rows);
   pz_winograd_apply(f->g[1], r[1], a[1], r[0], a[2], rows, planes);
   pz_winograd_apply(f->g[0], r[0], a[0], 1, a[1] * a[2], planes, to);
@@ -167,7 +208,7 @@ static inline void pz_winograd_pack(const pz_winograd_shape *s, const float *wei
   const int64_t each = pz_winograd_plane_floats(s);
   const int32_t maps = s->conv.in.c, late = pz_winograd_late(s), planes = pz_winograd_planes(s);
   int32_t a[3];
-  pz_winograd_factors f = pz_winograd_factors_of(s);
+  pz_winograd_factors f = pz_winograd_factors_of(s, weights);
   pz_winograd_leave_late(s, &f);
   for (int32_t i = 0; i < 3; ++i) a[i] = i == late ? planes : pz_winograd_a(s, i);
   double at[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A];
@@ -192,6 +233,47 @@ static inline void pz_winograd_pack(const pz_winograd_shape *s, const float *wei
                      pz_winograd_weight_at(s, &g, c, k)] = (float)*from++;
             }
       }
+  }
+}
+
+/* Of one map out: minus the sums of products of its weights that pairs have, at all positions, in their order. */
+static inline void pz_winograd_sum_taken(const pz_winograd_shape *s, const pz_winograd_factors *f,
+                                         const float *weights, double *sums) {
+  enum { A = PZ_WINOGRAD_MOST_A };
+  const int32_t block = s->conv.in.block, pairs = PZ_WINOGRAD_PAIRS_OF(block), taps = pz_conv_taps(&s->conv);
+  const int32_t a[3] = {pz_winograd_a(s, 0), pz_winograd_a(s, 1), pz_winograd_a(s, 2)};
+  double one[A * A * A], two[A * A * A];
+  for (int32_t i = 0; i < pz_winograd_points(s); ++i) sums[i] = 0;
+  for (int32_t b = 0; b + block <= s->conv.in.c; b += block)
+    for (int32_t j = 0; j < pairs; ++j) {
+      pz_winograd_weights(s, f, a, weights + (int64_t)(b + j) * taps, one);
+      pz_winograd_weights(s, f, a, weights + (int64_t)(b + pairs + j) * taps, two);
+      for (int32_t i = 0; i < pz_winograd_points(s); ++i)
+        sums[i] -= (double)(float)one[i] * (double)(float)two[i];
+    }
+}
+
+/* What pairs take away. weights: as above; taken: pz_winograd_taken_floats(s), zeroed. */
+static inline void pz_winograd_pack_taken(const pz_winograd_shape *s, const float *weights, float *taken) {
+  enum { A = PZ_WINOGRAD_MOST_A };
+  if (!s->pairs) return;
+  const pz_winograd_factors f = pz_winograd_factors_of(s, weights);
+  const int32_t block = s->conv.out.block, a1 = pz_winograd_a(s, 1), a2 = pz_winograd_a(s, 2),
+                together = pz_winograd_together(s);
+  const int64_t map = (int64_t)s->conv.in.c * pz_conv_taps(&s->conv);
+  double sums[A * A * A];
+  for (int32_t i = 0; i < block; ++i) taken[i] = (float)(1 / f.all);
+  for (int32_t i = 0; i < pz_winograd_groups(s); ++i) {
+    const pz_winograd_maps_out g = pz_winograd_maps_of(s, i);
+    for (int32_t k = 0; k < g.kb * block && g.first + k < s->conv.out.c; ++k) {
+      pz_winograd_sum_taken(s, &f, weights + (g.first + k) * map, sums);
+      for (int32_t p = 0; p < pz_winograd_points(s); ++p) {
+        const int32_t at = p / (a1 * a2) * pz_winograd_step(s, 0) + p / a2 % a1 * pz_winograd_step(s, 1) +
+                           p % a2 * pz_winograd_step(s, 2);
+        taken[pz_winograd_taken_at(s, at / together, g.first / block) + at % together * g.kb * block + k] =
+            (float)sums[p];
+      }
+    }
   }
 }
 

@@ -7,7 +7,10 @@
  * Points are 0, pairs +-p, and infinity; M(x) is the product of (x - p) over the finite ones. Row i of B^T holds the
  * coefficients of M(x)/(x - p_i), row i of G the powers of p_i over the product of p_i's distances from the others,
  * column i of A^T the powers of p_i. The row of infinity is M(x), (0 .. 0 1), (0 .. 0 1).
- * m = 1: a = r, the filter itself: B and G are unit matrices, A^T is a row of ones. */
+ * m = 1: a = r, the filter itself: B and G are unit matrices, A^T is a row of ones.
+ *
+ * Rows of G may be as many times larger as columns of A^T are smaller: so that, from point to point, inputs and weights differ in size
+ * by about the same, which products of pairs need (pairs.h). */
 #ifndef PZ_KERNELS_WINOGRAD_POINTS_H
 #define PZ_KERNELS_WINOGRAD_POINTS_H
 
@@ -63,6 +66,11 @@ static inline pz_rational pz_winograd_finite(int32_t a, int32_t i) {
   return i % 2 ? p : (pz_rational){-p.num, p.den};
 }
 
+/* What row i of G is multiplied by, column i of A^T divided: a power of two, so that nothing is rounded for it. */
+static inline int64_t pz_winograd_weight_factor(int32_t a, int32_t i) {
+  return a == 8 && (i == 5 || i == 6) ? 8 : 1;
+}
+
 /* Coefficients, from that of x^0, of the product of (x - p) over the finite points but `leave_out` (-1: none). */
 static inline void pz_winograd_polynomial(int32_t a, int32_t leave_out, pz_rational c[PZ_WINOGRAD_MOST_A]) {
   for (int32_t j = 0; j < a; ++j) c[j] = (pz_rational){j == 0, 1};
@@ -90,7 +98,7 @@ static inline void pz_winograd_weight_row(int32_t m, int32_t r, int32_t i,
   for (int32_t k = 0; k < r; ++k) row[k] = (pz_rational){m == 1 ? i == k : k == r - 1, 1};
   if (m == 1 || r == 1 || i == a - 1) return;
   const pz_rational p = pz_winograd_finite(a, i);
-  row[0] = (pz_rational){1, 1};
+  row[0] = (pz_rational){pz_winograd_weight_factor(a, i), 1};
   for (int32_t j = 0; j < a - 1; ++j)
     if (j != i) row[0] = pz_rational_div(row[0], pz_rational_sub(p, pz_winograd_finite(a, j)));
   for (int32_t k = 1; k < r; ++k) row[k] = pz_rational_mul(row[k - 1], p);
@@ -105,6 +113,7 @@ static inline void pz_winograd_output_row(int32_t m, int32_t r, int32_t o,
     if (m == 1 || r == 1 || i == a - 1) continue;
     for (int32_t j = 0; j < o; ++j)
       row[i] = j ? pz_rational_mul(row[i], pz_winograd_finite(a, i)) : pz_winograd_finite(a, i);
+    row[i] = pz_rational_div(row[i], (pz_rational){pz_winograd_weight_factor(a, i), 1});
   }
 }
 

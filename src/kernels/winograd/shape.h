@@ -33,6 +33,7 @@ typedef struct pz_winograd_shape {
   int32_t
       apart; /* 1: the inputs' last transform, which stores much, multiplies and adds in operations of their own */
   int32_t fours; /* 1: last blocks of four maps and less are short */
+  int32_t pairs; /* 1: maps in of whole blocks are multiplied in pairs (pairs.h) */
 } pz_winograd_shape;
 
 /* Inputs of a tile along an axis. */
@@ -132,13 +133,16 @@ PZ_INLINE int64_t pz_winograd_group(const pz_winograd_shape *s, int32_t kb) {
 /* Bytes of the weights that are made at a time, where a block of maps in has no more: they are to stay in level 1 until all tiles
  * of a batch have met them (doc/kernels-winograd.md). */
 #define PZ_WINOGRAD_FRESH (16 << 10)
+/* Of pairs, whose products take fewer steps for each time that sums are put away: in level 2. */
+#define PZ_WINOGRAD_FRESH_PAIRS (64 << 10)
 
 /* Blocks of maps in whose weights are made at a time. Early weights: all. */
 PZ_INLINE int32_t pz_winograd_part(const pz_winograd_shape *s) {
   const int32_t block = s->conv.out.block, all = pz_winograd_blocks(s->conv.in.c, block),
                 made = pz_winograd_together(s) - 2, kb = s->product.kb ? s->product.kb : 1,
                 bytes = made * kb * block * block * (int32_t)sizeof(float),
-                part = made > 0 ? PZ_WINOGRAD_FRESH / bytes : all;
+                most = s->pairs ? PZ_WINOGRAD_FRESH_PAIRS : PZ_WINOGRAD_FRESH,
+                part = made > 0 ? most / bytes : all;
   return part < 1 ? 1 : part < all ? part : all;
 }
 PZ_INLINE int32_t pz_winograd_parts(const pz_winograd_shape *s) {
@@ -152,11 +156,53 @@ PZ_INLINE int64_t pz_winograd_fresh(const pz_winograd_shape *s) {
   return together > 2 ? (int64_t)(together - 2) * kb * block * pz_winograd_part(s) * block : 0;
 }
 
+/* Pairs of maps in a block of so many. */
+#define PZ_WINOGRAD_PAIRS_OF(block) ((block)*5 / 16)
+/* Blocks of maps out that pairs are multiplied for at most: three vectors of weights each wait in registers. */
+#define PZ_WINOGRAD_MOST_KB 2
+
+/* Tiles of a batch that fill whole vectors. */
+PZ_INLINE int32_t pz_winograd_tiles_filled(const pz_winograd_shape *s) {
+  return pz_winograd_blocks(s->product.out.w, s->conv.out.block) * s->conv.out.block;
+}
+/* Floats of scratch that pairs need (pairs.h, pz_winograd_balance). */
+PZ_INLINE int64_t pz_winograd_balance_floats(const pz_winograd_shape *s) {
+  const int64_t blocks = pz_winograd_blocks(s->conv.in.c, s->conv.in.block),
+                slices = blocks * (pz_winograd_points(s) + pz_winograd_a(s, 2)) * s->conv.in.block;
+  return s->pairs ? slices + pz_winograd_tiles_filled(s) * (2 + pz_winograd_together(s)) : 0;
+}
+
+/* Floats of a worker's scratch for positions, and of the scales that workers share, where all tiles are one batch (by_position.h). */
+PZ_INLINE int64_t pz_winograd_position_floats(const pz_winograd_shape *s) {
+  return pz_winograd_fresh(s) +
+         (s->pairs ? (int64_t)pz_winograd_together(s) * pz_winograd_tiles_filled(s) : 0);
+}
+PZ_INLINE int64_t pz_winograd_scale_floats(const pz_winograd_shape *s) {
+  return s->pairs ? (int64_t)2 * pz_winograd_tiles_filled(s) : 0;
+}
+
 /* Floats of scratch that a worker needs. A short block is multiplied as if its tiles were as many as share vectors: what is read then
  * lies behind the last one. */
 PZ_INLINE int64_t pz_winograd_scratch(const pz_winograd_shape *s) {
   return pz_winograd_slots(s) + pz_winograd_together(s) * pz_winograd_slot(s) + pz_winograd_fresh(s) +
-         (pz_winograd_short(s, s->conv.out.c) ? s->conv.out.block * pz_winograd_sharing(s) : 0);
+         (pz_winograd_short(s, s->conv.out.c) ? s->conv.out.block * pz_winograd_sharing(s) : 0) +
+         pz_winograd_balance_floats(s);
+}
+/* Where they lie in it. */
+PZ_INLINE int64_t pz_winograd_balance_place(const pz_winograd_shape *s) {
+  return pz_winograd_scratch(s) - pz_winograd_balance_floats(s);
+}
+
+/* Floats of what pairs take away (pack.h): what undoes the weights' factor, in a vector; then [column of the late axis][outer
+ * group][position][block][lane]. */
+PZ_INLINE int64_t pz_winograd_taken_floats(const pz_winograd_shape *s) {
+  const int32_t block = s->conv.out.block;
+  return s->pairs ? block * (1 + pz_winograd_points(s) * (int64_t)pz_winograd_whole(s, s->conv.out.c)) : 0;
+}
+/* Where those of a column's outer group begin whose first block of maps is `first`. */
+PZ_INLINE int64_t pz_winograd_taken_at(const pz_winograd_shape *s, int64_t column, int32_t first) {
+  return s->conv.out.block *
+         (1 + (column * pz_winograd_whole(s, s->conv.out.c) + first) * pz_winograd_together(s));
 }
 
 #endif

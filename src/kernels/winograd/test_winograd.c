@@ -27,7 +27,8 @@ typedef struct layer {
   pz_winograd_shape s;
   pz_test_tensor in, out, base;
   float *weights, *bias, *scale, *slope;
-  pz_test_memory packed, packed_bias, packed_scale, packed_slope, scratch, products, statistics, fresh;
+  pz_test_memory packed, taken, packed_bias, packed_scale, packed_slope, scratch, products, statistics, fresh,
+      scales;
   bool in_place, by_position;
 } layer;
 
@@ -89,6 +90,7 @@ static void pack_layer(layer *l, pz_test_random *r) {
   const int32_t maps_out = l->s.conv.out.c;
   l->s.late = pz_test_int(r, 0, 1);
   l->s.fours = !l->by_position && pz_test_int(r, 0, 2);
+  l->s.pairs = pz_test_int(r, 0, 1);
   pz_winograd_schedule(&l->s, &machine,
                        l->by_position ? (int32_t)pz_winograd_all_tiles(&l->s) : pz_test_int(r, 1, 24));
   l->s.far = pz_test_int(r, 0, 1);
@@ -101,12 +103,16 @@ static void pack_layer(layer *l, pz_test_random *r) {
   l->packed = pz_test_alloc(pz_winograd_weight_floats(&l->s), false);
   memset(l->packed.data, 0, (size_t)pz_winograd_weight_floats(&l->s) * sizeof(float));
   pz_winograd_pack(&l->s, l->weights, l->packed.data);
+  l->taken = pz_test_alloc(pz_winograd_taken_floats(&l->s), false);
+  memset(l->taken.data, 0, (size_t)pz_winograd_taken_floats(&l->s) * sizeof(float));
+  pz_winograd_pack_taken(&l->s, l->weights, l->taken.data);
   l->packed_bias = pz_test_vector(l->bias, maps_out, PZ_S);
   l->packed_scale = pz_test_vector(l->scale, maps_out, PZ_S);
   l->packed_slope = pz_test_vector(l->slope, maps_out, PZ_S);
   l->scratch = pz_test_alloc(pz_winograd_scratch(&l->s), false);
   l->products = pz_test_alloc(pz_winograd_slots(&l->s), false);
-  l->fresh = pz_test_alloc(pz_winograd_fresh(&l->s), false);
+  l->fresh = pz_test_alloc(pz_winograd_position_floats(&l->s), false);
+  l->scales = pz_test_alloc(pz_winograd_scale_floats(&l->s), false);
 }
 
 static double activated(const layer *l, int32_t k, double x) {
@@ -138,7 +144,7 @@ static void free_layer(layer *l) {
   pz_test_tensor_free(&l->in), pz_test_tensor_free(&l->out);
   pz_test_free(&l->packed), pz_test_free(&l->packed_bias), pz_test_free(&l->packed_scale);
   pz_test_free(&l->packed_slope), pz_test_free(&l->scratch), pz_test_free(&l->products);
-  pz_test_free(&l->statistics), pz_test_free(&l->fresh);
+  pz_test_free(&l->statistics), pz_test_free(&l->fresh), pz_test_free(&l->taken), pz_test_free(&l->scales);
   free(l->weights), free(l->bias), free(l->scale), free(l->slope);
 }
 
@@ -146,18 +152,22 @@ static void free_layer(layer *l) {
 static void run_layer(const layer *l, int32_t worker, int32_t workers) {
   const float *base = l->s.conv.base.c ? l->base.at : NULL;
   if (!l->by_position) {
-    pz_winograd(l->s, l->in.at, l->packed.data, l->packed_bias.data, base, l->packed_scale.data,
-                l->packed_slope.data, l->out.at, l->s.conv.gathers ? l->statistics.data : NULL,
-                l->scratch.data, worker, workers);
+    pz_winograd(l->s, l->in.at, l->packed.data, l->taken.data, l->packed_bias.data, base,
+                l->packed_scale.data, l->packed_slope.data, l->out.at,
+                l->s.conv.gathers ? l->statistics.data : NULL, l->scratch.data, worker, workers);
     return;
   }
   if (worker + 1 < workers) return;
-  for (int32_t i = 0; i < workers; ++i) pz_winograd_inputs(l->s, l->in.at, l->scratch.data, i, workers);
-  for (int32_t i = workers - 1; i >= 0; --i)
-    pz_winograd_positions(l->s, l->scratch.data, l->packed.data, l->products.data, l->fresh.data, i, workers);
+  for (int32_t i = 0; i < workers && l->s.pairs; ++i)
+    pz_winograd_scales(l->s, l->in.at, l->taken.data, l->scales.data, i, workers);
   for (int32_t i = 0; i < workers; ++i)
-    pz_winograd_outputs(l->s, l->products.data, l->packed_bias.data, base, l->packed_scale.data,
-                        l->packed_slope.data, l->out.at, i, workers);
+    pz_winograd_inputs(l->s, l->in.at, l->scales.data, l->scratch.data, i, workers);
+  for (int32_t i = workers - 1; i >= 0; --i)
+    pz_winograd_positions(l->s, l->scratch.data, l->packed.data, l->taken.data, l->products.data,
+                          l->fresh.data, i, workers);
+  for (int32_t i = 0; i < workers; ++i)
+    pz_winograd_outputs(l->s, l->products.data, l->scales.data, l->packed_bias.data, base,
+                        l->packed_scale.data, l->packed_slope.data, l->out.at, i, workers);
 }
 
 static void test_random_layers(void **state) {
@@ -182,6 +192,36 @@ static void test_random_layers(void **state) {
     }
     if (!(from_base && l.in_place)) assert_true(pz_test_untouched(&l.out, false));
     free(want);
+    free_layer(&l);
+  }
+}
+
+/* With pairs or without: inputs that are 2^20 times larger or smaller give results that are, to the bit. */
+static void test_any_size(void **state) {
+  (void)state;
+  pz_test_random r = {.state = 815};
+  for (int i = 0; i < 24; ++i) {
+    layer l = random_layer(&r);
+    pz_conv_direct_shape *c = &l.s.conv;
+    if (c->base.c && !l.in_place) pz_test_tensor_free(&l.base);
+    c->act = PZ_K_ACT_NONE, c->has_bias = c->has_base_scale = 0, c->base.c = 0;
+    pack_layer(&l, &r);
+    float *first = NULL;
+    for (int k = 0; k < 3; ++k) {
+      const float factor = k == 0 ? 1 : k == 1 ? 0x1p20f : 0x1p-40f;
+      for (int64_t j = 0; j < l.in.memory.floats; ++j)
+        if (isfinite(l.in.memory.data[j])) l.in.memory.data[j] *= factor;
+      run_layer(&l, 0, 1);
+      if (!first) first = pz_test_snapshot(&l.out.memory);
+      int32_t different = 0;
+      const float undo = k == 0 ? 1 : k == 1 ? 0x1p-20f : 0x1p20f;
+      PZ_TEST_EACH(l.out.view, 0, l.out.view.c) {
+        const float *at = pz_test_at(&l.out, n, c, d, h, w);
+        different += *at * undo != first[at - l.out.memory.data];
+      }
+      assert_int_equal(different, 0);
+    }
+    free(first);
     free_layer(&l);
   }
 }
@@ -301,6 +341,7 @@ int main(void) {
   if (!pz_test_cpu()) return 77;
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_factors), cmocka_unit_test(test_transforms),
                                      cmocka_unit_test(test_spread),  cmocka_unit_test(test_far),
-                                     cmocka_unit_test(test_near),    cmocka_unit_test(test_random_layers)};
+                                     cmocka_unit_test(test_near),    cmocka_unit_test(test_random_layers),
+                                     cmocka_unit_test(test_any_size)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -230,13 +230,13 @@ PZ_INLINE void pz_winograd_back_6_3(pz_v *x, int32_t step) {
   const pz_v even2 = x[5 * step] + x[6 * step];
   const pz_v odd2 = x[5 * step] - x[6 * step];
   const pz_v last = x[7 * step];
-  x[0] = even0 + (even1 + (even2 + (x[0])));
-  x[step] = pz_v_fma(pz_v_set1(0.500000000f), odd0, odd1 + (pz_v_set1(2.00000000f) * odd2));
-  x[2 * step] = pz_v_fma(pz_v_set1(0.250000000f), even0, even1 + (pz_v_set1(4.00000000f) * even2));
-  x[3 * step] = pz_v_fma(pz_v_set1(0.125000000f), odd0, odd1 + (pz_v_set1(8.00000000f) * odd2));
-  x[4 * step] = pz_v_fma(pz_v_set1(0.0625000000f), even0, even1 + (pz_v_set1(16.0000000f) * even2));
+  x[0] = even0 + (even1 + (pz_v_fma(pz_v_set1(0.125000000f), even2, x[0])));
+  x[step] = pz_v_fma(pz_v_set1(0.500000000f), odd0, odd1 + (pz_v_set1(0.250000000f) * odd2));
+  x[2 * step] = pz_v_fma(pz_v_set1(0.250000000f), even0, even1 + (pz_v_set1(0.500000000f) * even2));
+  x[3 * step] = pz_v_fma(pz_v_set1(0.125000000f), odd0, odd1 + (odd2));
+  x[4 * step] = pz_v_fma(pz_v_set1(0.0625000000f), even0, even1 + (pz_v_set1(2.00000000f) * even2));
   x[5 * step] =
-      pz_v_fma(pz_v_set1(0.0312500000f), odd0, odd1 + (pz_v_fma(pz_v_set1(32.0000000f), odd2, last)));
+      pz_v_fma(pz_v_set1(0.0312500000f), odd0, odd1 + (pz_v_fma(pz_v_set1(4.00000000f), odd2, last)));
 }
 
 PZ_INLINE void pz_winograd_back_2_5(pz_v *x, int32_t step) {
@@ -257,11 +257,10 @@ PZ_INLINE void pz_winograd_back_4_5(pz_v *x, int32_t step) {
   const pz_v even2 = x[5 * step] + x[6 * step];
   const pz_v odd2 = x[5 * step] - x[6 * step];
   const pz_v last = x[7 * step];
-  x[0] = even0 + (even1 + (even2 + (x[0])));
-  x[step] = pz_v_fma(pz_v_set1(0.500000000f), odd0, odd1 + (pz_v_set1(2.00000000f) * odd2));
-  x[2 * step] = pz_v_fma(pz_v_set1(0.250000000f), even0, even1 + (pz_v_set1(4.00000000f) * even2));
-  x[3 * step] =
-      pz_v_fma(pz_v_set1(0.125000000f), odd0, odd1 + (pz_v_fma(pz_v_set1(8.00000000f), odd2, last)));
+  x[0] = even0 + (even1 + (pz_v_fma(pz_v_set1(0.125000000f), even2, x[0])));
+  x[step] = pz_v_fma(pz_v_set1(0.500000000f), odd0, odd1 + (pz_v_set1(0.250000000f) * odd2));
+  x[2 * step] = pz_v_fma(pz_v_set1(0.250000000f), even0, even1 + (pz_v_set1(0.500000000f) * even2));
+  x[3 * step] = pz_v_fma(pz_v_set1(0.125000000f), odd0, odd1 + (odd2 + (last)));
 }
 
 PZ_INLINE void pz_winograd_back_6_5(pz_v *x, int32_t step) {
@@ -323,8 +322,8 @@ PZ_INLINE void pz_winograd_spread_6_3(const pz_v *g, pz_v *x) {
   odd = pz_v_set1(-0.222222222f) * g[1];
   x[3] = even + odd;
   x[4] = even - odd;
-  even = pz_v_fma(pz_v_set1(-0.0111111111f), g[0], pz_v_set1(0.0444444444f) * g[2]);
-  odd = pz_v_set1(0.0222222222f) * g[1];
+  even = pz_v_fma(pz_v_set1(-0.0888888889f), g[0], pz_v_set1(0.355555556f) * g[2]);
+  odd = pz_v_set1(0.177777778f) * g[1];
   x[5] = even + odd;
   x[6] = even - odd;
 }
@@ -355,9 +354,9 @@ PZ_INLINE void pz_winograd_spread_4_5(const pz_v *g, pz_v *x) {
   odd = pz_v_fma(pz_v_set1(-0.222222222f), g[1], pz_v_set1(-0.222222222f) * g[3]);
   x[3] = even + odd;
   x[4] = even - odd;
-  even = pz_v_fma(pz_v_set1(-0.0111111111f), g[0],
-                  pz_v_fma(pz_v_set1(0.0444444444f), g[2], pz_v_set1(0.177777778f) * g[4]));
-  odd = pz_v_fma(pz_v_set1(0.0222222222f), g[1], pz_v_set1(0.0888888889f) * g[3]);
+  even = pz_v_fma(pz_v_set1(-0.0888888889f), g[0],
+                  pz_v_fma(pz_v_set1(0.355555556f), g[2], pz_v_set1(1.42222222f) * g[4]));
+  odd = pz_v_fma(pz_v_set1(0.177777778f), g[1], pz_v_set1(0.711111111f) * g[3]);
   x[5] = even + odd;
   x[6] = even - odd;
 }

@@ -1,7 +1,7 @@
 /* winograd.h: convolution by minimal filtering, batch after batch of tiles: transform the inputs of all tiles of a
  * batch, multiply each transformed position by its weights, transform back with bias, Base and activation.
  *
- * Contract: shape.h; weights packed by pack.h; bias, base_scale, slope padded with zeros to whole blocks; in, out, base of
+ * Contract: shape.h; weights packed by pack.h, and what pairs take away, else NULL; bias, base_scale, slope padded with zeros to whole blocks; in, out, base of
  * block S, base may be the very storage of out. Reads `in` only as far as the direct convolution would: what a tile at
  * the edge would read beyond is zero. Writes the inside of out; padding lanes become zero. scratch: pz_winograd_scratch
  * floats of this worker's own. The unit of work is a batch; a tile's sums do not depend on the others of its batch, so
@@ -11,6 +11,7 @@
 #define PZ_KERNELS_WINOGRAD_WINOGRAD_H
 
 #include "kernels/conv/direct.h"
+#include "kernels/winograd/pairs.h"
 #include "kernels/winograd/points.h"
 #include "kernels/winograd/shape.h"
 #include "kernels/winograd/transforms.h"
@@ -19,7 +20,7 @@
  * transforms that are not taken. */
 typedef struct pz_winograd_sizes {
   int32_t m0, m1, m2, r0, r1, r2, a0, a1, a2;
-  int32_t late_m, planes, together, apart;
+  int32_t late_m, planes, together, apart, pairs;
   int64_t p0, p1, p2, slot; /* floats between positions along each axis, and between position p and p + 1 */
 } pz_winograd_sizes;
 
@@ -38,6 +39,7 @@ PZ_INLINE pz_winograd_sizes pz_winograd_sizes_of(const pz_winograd_shape *s) {
                              .planes = pz_winograd_planes(s),
                              .together = pz_winograd_together(s),
                              .apart = s->apart,
+                             .pairs = s->pairs,
                              .p0 = pz_winograd_step(s, 0) * slot,
                              .p1 = pz_winograd_step(s, 1) * slot,
                              .p2 = pz_winograd_step(s, 2) * slot,
@@ -91,19 +93,23 @@ typedef struct pz_winograd_constants {
   pz_v d[PZ_WINOGRAD_CONSTANTS], h[PZ_WINOGRAD_CONSTANTS];
 } pz_winograd_constants;
 
-/* Rows h and `other` of a slice (which may be one), transformed along h, then d: no more values than registers hold. */
-PZ_INLINE void pz_winograd_slice_rows(const pz_winograd_sizes z, const pz_winograd_constants *k, int32_t h,
+/* Rows h and `other` of a slice (which may be one), transformed along h, then d: no more values than registers hold. Returns the sum
+ * of squares of what the other rows do not read, for pairs. */
+PZ_INLINE pz_v pz_winograd_slice_rows(const pz_winograd_sizes z, const pz_winograd_constants *k, int32_t h,
                                       int32_t other, const float *in, int64_t stride_d, int64_t stride_h,
                                       pz_v *to) {
   const int32_t edge = h == 0; /* the other rows need neither the first input nor the last */
   const int same = z.a0 == z.a1 && z.m0 == z.m1;
-  pz_v kept[2][PZ_WINOGRAD_MOST_A];
+  pz_v kept[2][PZ_WINOGRAD_MOST_A], squares = pz_v_zero();
   PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d, in += stride_d) {
     pz_v x[PZ_WINOGRAD_MOST_A];
     PZ_POINTER_PIN(in); /* else rows are kept for the next ones, in memory */
     PZ_UNROLL for (int32_t i = 0; i < z.a1; ++i) x[i] = (z.m1 == 1 ? i == h : edge || (i > 0 && i + 1 < z.a1))
                                                             ? pz_v_load_once(in + i * stride_h)
                                                             : pz_v_zero();
+    if (z.pairs && (edge || z.m1 == 1))
+      PZ_UNROLL for (int32_t i = 0; i < z.a1; ++i) if (z.m1 > 1 || i == h) squares =
+          pz_v_fma(x[i], x[i], squares);
     pz_winograd_forward(0, z.m1, z.r1, k->h, x, 1);
     kept[0][d] = x[h], kept[1][d] = x[other];
   }
@@ -113,11 +119,13 @@ PZ_INLINE void pz_winograd_slice_rows(const pz_winograd_sizes z, const pz_winogr
     to[d * z.a1 + h] = kept[0][d];
     if (other != h) to[d * z.a1 + other] = kept[1][d];
   }
+  return squares;
 }
 
-/* One slice of a tile, a0 x a1 vectors at one place along w, transformed along d and h. That of the next tile along w is fetched
- * meanwhile: tiles are short rows in many places, too many for the hardware to follow (doc/kernels-winograd.md). */
-PZ_INLINE void pz_winograd_slice(const pz_winograd_shape *s, const pz_winograd_sizes z, const float *in,
+/* One slice of a tile, a0 x a1 vectors at one place along w, transformed along d and h; returns its sum of squares, for pairs. That of
+ * the next tile along w is fetched meanwhile: tiles are short rows in many places, too many for the hardware to follow
+ * (doc/kernels-winograd.md). */
+PZ_INLINE pz_v pz_winograd_slice(const pz_winograd_shape *s, const pz_winograd_sizes z, const float *in,
                                  int64_t stride_d, int64_t stride_h, pz_v *to) {
   pz_winograd_constants k;
   pz_winograd_forward_constants(1, z.m0, z.r0, k.d);
@@ -128,13 +136,14 @@ PZ_INLINE void pz_winograd_slice(const pz_winograd_shape *s, const pz_winograd_s
     else __builtin_prefetch(next, 0, 2);
   }
   if (z.m1 == 1) {
-    PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h)
-        pz_winograd_slice_rows(z, &k, h, h, in, stride_d, stride_h, to);
-    return;
+    pz_v squares = pz_v_zero();
+    PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) squares =
+        squares + pz_winograd_slice_rows(z, &k, h, h, in, stride_d, stride_h, to);
+    return squares;
   }
   PZ_UNROLL for (int32_t h = 1; h + 1 < z.a1; h += 2)
       pz_winograd_slice_rows(z, &k, h, h + 1, in, stride_d, stride_h, to);
-  pz_winograd_slice_rows(z, &k, 0, z.a1 - 1, in, stride_d, stride_h, to);
+  return pz_winograd_slice_rows(z, &k, 0, z.a1 - 1, in, stride_d, stride_h, to);
 }
 
 /* Slice w of a tile that is cut off, filled up with zeros: a0 x a1 vectors. */
@@ -190,30 +199,41 @@ PZ_INLINE void pz_winograd_fill_short(const pz_winograd_shape *s, const pz_winog
   }
 }
 
-/* The slices of a tile, transformed along d and h: slice w lies at (first + w) % a2 of a ring. */
+/* The slices of a tile in a block of maps, transformed along d and h: slice w lies at (first + w) % a2. */
 typedef struct pz_winograd_ring {
-  int32_t first, kept; /* the first `kept` slices are those of the tile before */
-  pz_v slices[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_PLANE];
+  int32_t first, kept;    /* the first `kept` slices are those of the tile before */
+  pz_v *slices, *squares; /* [slice][d][h], [slice] */
 } pz_winograd_ring;
 
-/* One tile of one block of maps; or, of the short block, those that share its vectors. in: the map block 0 of all. */
-PZ_INLINE void pz_winograd_input(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                 const pz_winograd_tile *t, const pz_winograd_sharers *sharers, int32_t block,
-                                 const float *in, pz_winograd_ring *ring, float *to) {
+/* One tile of one block of maps; or, of the short block, those that share its vectors. in: the map block 0 of all. Returns the sum of
+ * squares, for pairs. */
+PZ_INLINE pz_v pz_winograd_slices(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                  const pz_winograd_tile *t, const pz_winograd_sharers *sharers,
+                                  int32_t block, const float *in, const pz_winograd_ring *ring) {
   const int32_t size = z.a0 * z.a1, whole = t->inputs[0] == z.a0 && t->inputs[1] == z.a1;
   const float *first = in + pz_winograd_origin(s, t, block);
-  pz_v patch[PZ_WINOGRAD_PLANE];
-  const pz_v *slices[PZ_WINOGRAD_MOST_A];
+  pz_v patch[PZ_WINOGRAD_PLANE], sum = pz_v_zero();
   PZ_ROLL for (int32_t w = ring->kept; w < z.a2; ++w) {
     const float *slice = first + w * PZ_S;
+    const int32_t place = (ring->first + w) % z.a2;
     int64_t stride_d = s->conv.in.stride_d, stride_h = s->conv.in.stride_h;
     if (sharers || !whole || w >= t->inputs[2]) {
       if (sharers) pz_winograd_fill_short(s, z, sharers, block, w, in, patch);
       else pz_winograd_fill(s, z, t, w, slice, patch);
       slice = (const float *)patch, stride_d = z.a1 * PZ_S, stride_h = PZ_S;
     }
-    pz_winograd_slice(s, z, slice, stride_d, stride_h, ring->slices + (ring->first + w) % z.a2 * size);
+    const pz_v squares = pz_winograd_slice(s, z, slice, stride_d, stride_h, ring->slices + place * size);
+    if (z.pairs) ring->squares[place] = squares;
   }
+  if (z.pairs) PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) sum = sum + ring->squares[w];
+  return sum;
+}
+
+/* Along the width, to the slots. scale: of pairs. */
+PZ_INLINE void pz_winograd_widths(const pz_winograd_sizes z, const pz_winograd_ring *ring, pz_v scale,
+                                  float *to) {
+  const int32_t size = z.a0 * z.a1;
+  const pz_v *slices[PZ_WINOGRAD_MOST_A];
   PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) slices[w] = ring->slices + (ring->first + w) % z.a2 * size;
   const int64_t turn = z.p0 - z.a1 * z.p1; /* from behind a plane to the next one */
   pz_v k[PZ_WINOGRAD_CONSTANTS];
@@ -221,7 +241,9 @@ PZ_INLINE void pz_winograd_input(const pz_winograd_shape *s, const pz_winograd_s
   PZ_ROLL for (int32_t i = 0; i < size; ++i, to += z.p1) {
     pz_v y[PZ_WINOGRAD_MOST_A];
     if (turn && i && i % z.a1 == 0) to += turn;
-    PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) y[w] = pz_v_load_once((const float *)(slices[w] + i));
+    PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) y[w] =
+        z.pairs ? pz_v_load((const float *)(slices[w] + i)) * scale
+                : pz_v_load_once((const float *)(slices[w] + i));
     pz_winograd_forward(z.apart, z.m2, z.r2, k, y, 1);
     PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) pz_v_store(to + w * z.p2, y[w]);
   }
@@ -238,18 +260,23 @@ typedef struct pz_winograd_maps {
 
 /* tile: the first one's place in the batch. */
 PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb, int32_t rw,
-                                         const pz_winograd_maps maps, int32_t tile, const float *in,
-                                         const float *weights, float *out) {
+                                         const pz_winograd_maps maps, const pz_winograd_taken taken,
+                                         int32_t tile, const float *in, const float *weights, float *out) {
   const pz_conv_direct_shape *g = &s->product;
   const int32_t few = pz_winograd_short(s, g->in.c), rest = g->in.c % PZ_S;
   pz_v acc[PZ_CONV_ACCUMULATORS];
-  if (maps.first) {
+  if (maps.first && s->pairs) {
+    PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] =
+        pz_v_add_broadcast(taken.inputs + tile + i / kb, pz_v_load(taken.weights + i % kb * PZ_S));
+  } else if (maps.first) {
     PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] = pz_v_zero();
   } else {
     PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] =
         pz_v_load(out + i % kb * g->out.stride_c + i / kb * PZ_S);
   }
-  if (maps.whole) weights = pz_conv_sum(g, kb, rw, PZ_S, maps.whole, in, weights, acc);
+  if (maps.whole)
+    weights = s->pairs ? pz_winograd_sum_pairs(g, kb, rw, maps.whole, in, weights, acc)
+                       : pz_conv_sum(g, kb, rw, PZ_S, maps.whole, in, weights, acc);
   if (maps.rest && few) {
     pz_conv_direct_shape shared = *g;
     shared.in.stride_w = PZ_WINOGRAD_SHORT;
@@ -316,8 +343,8 @@ typedef struct pz_winograd_soon {
 /* All tiles of the batch by the weights of one outer group of kb blocks (0: the short block), some tiles at a time, while others are
  * fetched. (Behind the last ones nothing is fetched that matters.) */
 PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, int32_t kb, const pz_winograd_maps maps,
-                                          const pz_winograd_soon soon, const float *in, const float *weights,
-                                          float *out) {
+                                          const pz_winograd_taken taken, const pz_winograd_soon soon,
+                                          const float *in, const float *weights, float *out) {
   if (kb == 0) {
     pz_winograd_multiply_short(s, maps, in, weights, out);
     return;
@@ -331,8 +358,8 @@ PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, int32_t kb
       PZ_ROLL for (int64_t line = 0; line < each; line += PZ_WINOGRAD_LINE)
           __builtin_prefetch(next + line, 0, 2);
     }
-    if (i < tiles.large) pz_winograd_multiply_tile(s, kb, tiles.size, maps, tile, in, weights, out);
-    else pz_winograd_multiply_tile(s, kb, tiles.size - 1, maps, tile, in, weights, out);
+    if (i < tiles.large) pz_winograd_multiply_tile(s, kb, tiles.size, maps, taken, tile, in, weights, out);
+    else pz_winograd_multiply_tile(s, kb, tiles.size - 1, maps, taken, tile, in, weights, out);
     in += size * PZ_S, out += size * PZ_S, tile += size;
   }
 }
@@ -357,9 +384,10 @@ PZ_INLINE int64_t pz_winograd_part_floats(int32_t kb, const pz_winograd_maps map
 }
 
 /* Positions along the late axis by the weights of an outer group of kb blocks, some blocks of maps in at a time, whose weights
- * that are made stay in level 1. */
+ * that are made stay in level 1. taken: of the first position. */
 PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t kb,
-                                           const float *in, const float *weights, float *fresh, float *out) {
+                                           const pz_winograd_taken taken, const float *in,
+                                           const float *weights, float *fresh, float *out) {
   const pz_conv_direct_shape *g = &s->product;
   const int32_t part = pz_winograd_part(s), parts = pz_winograd_parts(s), whole = g->in.c / PZ_S;
   const int64_t plane = pz_winograd_group(s, kb), all = z.planes * plane,
@@ -374,31 +402,42 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
       const float *w = i == 0                ? weights
                        : i == z.together - 1 ? weights + (z.planes - 1) * plane
                                              : fresh + (i - 1) * floats;
-      pz_winograd_multiply_group(s, kb, maps, soon, in + first * g->in.stride_c + i * z.slot, w,
+      const pz_winograd_taken here = {s->pairs ? taken.inputs + i * pz_winograd_tiles_filled(s) : NULL,
+                                      s->pairs ? taken.weights + i * kb * PZ_S : NULL};
+      pz_winograd_multiply_group(s, kb, maps, here, soon, in + first * g->in.stride_c + i * z.slot, w,
                                  out + i * z.slot);
     }
     weights += floats;
   }
 }
 
-/* All outer groups; returns where the weights behind them are. */
+/* What pairs take away of the inputs of positions along the late axis. */
+PZ_INLINE void pz_winograd_take_column(const pz_winograd_shape *s, const pz_winograd_sizes z, const float *in,
+                                       float *taken) {
+  PZ_ROLL for (int32_t i = 0; i < z.together; ++i)
+      pz_winograd_take_inputs(s, in + i * z.slot, taken + i * pz_winograd_tiles_filled(s));
+}
+
+/* All outer groups; returns where the weights behind them are. taken: of the first one. */
 PZ_INLINE const float *pz_winograd_multiply_columns(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                                    const float *in, const float *weights, float *fresh,
-                                                    float *out) {
+                                                    pz_winograd_taken taken, const float *in,
+                                                    const float *weights, float *fresh, float *out) {
   const pz_conv_direct_shape *g = &s->product;
   const pz_conv_split outer = g->out.c ? pz_conv_outer_groups(g) : (pz_conv_split){0};
   PZ_ROLL for (int32_t i = 0; i < outer.large; ++i, out += outer.size * g->out.stride_c) {
-    pz_winograd_multiply_column(s, z, outer.size, in, weights, fresh, out);
+    pz_winograd_multiply_column(s, z, outer.size, taken, in, weights, fresh, out);
     weights += z.planes * pz_winograd_group(s, outer.size);
+    if (s->pairs) taken.weights += outer.size * z.together * PZ_S;
   }
   if (outer.large < outer.count) {
     PZ_ROLL for (int32_t i = outer.large; i < outer.count; ++i, out += (outer.size - 1) * g->out.stride_c) {
-      pz_winograd_multiply_column(s, z, outer.size - 1, in, weights, fresh, out);
+      pz_winograd_multiply_column(s, z, outer.size - 1, taken, in, weights, fresh, out);
       weights += z.planes * pz_winograd_group(s, outer.size - 1);
+      if (s->pairs) taken.weights += (outer.size - 1) * z.together * PZ_S;
     }
   }
   if (!pz_winograd_short(s, s->conv.out.c)) return weights;
-  pz_winograd_multiply_column(s, z, 0, in, weights, fresh, out);
+  pz_winograd_multiply_column(s, z, 0, taken, in, weights, fresh, out);
   return weights + z.planes * pz_winograd_group(s, 0);
 }
 
@@ -464,10 +503,10 @@ PZ_INLINE void pz_winograd_store_short(const pz_winograd_shape *s, const pz_wino
   }
 }
 
-/* A tile's results in one block of maps; or, of the short block, those of tiles that share its vectors. record: of moments that those
- * of the results are added to; or NULL. */
+/* A tile's results in one block of maps; or, of the short block, those of tiles that share its vectors. back: of pairs, what results are
+ * multiplied by. record: of moments that those of the results are added to; or NULL. */
 PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                  const pz_winograd_tile *t, const pz_winograd_sharers *sharers,
+                                  const pz_winograd_tile *t, const pz_winograd_sharers *sharers, pz_v back,
                                   const float *from, int32_t block, const pz_conv_ends *e, float *record) {
   const int32_t rows = sharers ? z.m1 : t->outputs[1], across = sharers ? z.m2 : t->outputs[2];
   if (!sharers) pz_winograd_fetch_out(s, z, t, block, e->out);
@@ -491,6 +530,7 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
     pz_v v[PZ_WINOGRAD_MOST_A];
     PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) v[d] = y[(d * z.m1 + h) * z.m2 + w];
     pz_winograd_back(z.m0, z.r0, v, 1);
+    if (z.pairs) PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) v[d] = v[d] * back;
     if (sharers) {
       PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) y[(d * z.m1 + h) * z.m2 + w] = v[d];
       PZ_ROLL for (int32_t d = 0; d < z.m0; ++d) pz_winograd_store_short(
@@ -511,50 +551,115 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
 
 /* ---- batches ---- */
 
-/* Products of slot p + together into slot p. */
+/* Products of slot p + together into slot p. taken: packed for pairs; or NULL. */
 PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                    const float *weights, float *slots) {
+                                    const float *weights, const float *taken, float *slots) {
   const int64_t step = z.together * z.slot;
+  const pz_winograd_balance b = pz_winograd_balance_at(s, slots + pz_winograd_balance_place(s));
   float *fresh = slots + pz_winograd_slots(s) + step;
-  PZ_ROLL for (int32_t i = pz_winograd_points(s) / z.together; i; --i, slots += step) weights =
-      pz_winograd_multiply_columns(s, z, slots + step, weights, fresh, slots);
+  PZ_ROLL for (int32_t i = 0; i < pz_winograd_points(s) / z.together; ++i, slots += step) {
+    const float *in = slots + step;
+    if (z.pairs) pz_winograd_take_column(s, z, in, b.taken);
+    const pz_winograd_taken here = {b.taken, z.pairs ? taken + pz_winograd_taken_at(s, i, 0) : NULL};
+    weights = pz_winograd_multiply_columns(s, z, here, in, weights, fresh, slots);
+  }
 }
 
-/* Transformed inputs of block b of tiles first .. first + count - 1, into places from `to` on. */
+/* The slices of the next tile follow on those of this one. */
+PZ_INLINE void pz_winograd_turn(const pz_winograd_sizes z, pz_winograd_ring *ring) {
+  ring->first = (ring->first + z.m2) % z.a2, ring->kept = z.a2 - z.m2;
+}
+
+/* Transformed inputs of block b of tiles first .. first + count - 1, into places from `to` on. scales: of pairs, else NULL. */
 PZ_INLINE void pz_winograd_load_block(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t b,
-                                      int64_t first, int32_t count, const float *in, float *to) {
+                                      int64_t first, int32_t count, const float *scales, const float *in,
+                                      float *to) {
   const int few = pz_winograd_short(s, s->conv.in.c) && b == pz_winograd_whole(s, s->conv.in.c);
-  pz_winograd_ring ring;
+  pz_v slices[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_PLANE], squares[PZ_WINOGRAD_MOST_A];
+  pz_winograd_ring ring = {.slices = slices, .squares = squares};
   pz_winograd_sharers sharers;
-  ring.first = ring.kept = 0;
   PZ_ROLL for (int32_t k = 0; k < count; k += few ? PZ_WINOGRAD_SHARING : 1, to += PZ_S) {
     const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
     if (few) sharers = pz_winograd_sharers_at(s, first + k, count - k);
     if (few || t.at[2] == 0) ring.kept = 0;
-    pz_winograd_input(s, z, &t, few ? &sharers : NULL, b, in, &ring, to);
-    ring.first = (ring.first + z.m2) % z.a2, ring.kept = z.a2 - z.m2;
+    pz_winograd_slices(s, z, &t, few ? &sharers : NULL, b, in, &ring);
+    pz_winograd_widths(z, &ring, z.pairs ? pz_v_broadcast(scales + k) : pz_v_zero(), to);
+    pz_winograd_turn(z, &ring);
   }
 }
 
+/* Inputs of pairs, tile after tile, for a tile's factor must be known. slots: scratch. */
+PZ_INLINE void pz_winograd_load_pairs(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
+                                      int32_t count, float unscale, const float *in, float *slots) {
+  const pz_winograd_balance p = pz_winograd_balance_at(s, slots + pz_winograd_balance_place(s));
+  const int32_t whole = pz_winograd_whole(s, s->conv.in.c), few = pz_winograd_short(s, s->conv.in.c) > 0;
+  float *to = slots + z.together * z.slot;
+  pz_winograd_ring ring = {0}, last = {0};
+  pz_winograd_sharers sharers;
+  float fours[PZ_S] = {0};
+  PZ_ROLL for (int32_t k = 0; k < count; ++k, to += PZ_S) {
+    const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
+    const int32_t i = k % PZ_WINOGRAD_SHARING;
+    pz_v sum = pz_v_zero();
+    if (t.at[2] == 0) ring.kept = 0;
+    if (few && i == 0) {
+      last = (pz_winograd_ring){.slices = p.slices + whole * pz_winograd_points(s),
+                                .squares = p.squares + whole * z.a2};
+      sharers = pz_winograd_sharers_at(s, first + k, count - k);
+      pz_v_storeu(fours, pz_winograd_slices(s, z, &t, &sharers, whole, in, &last));
+    }
+    PZ_ROLL for (int32_t b = 0; b < whole; ++b) {
+      ring.slices = p.slices + b * pz_winograd_points(s), ring.squares = p.squares + b * z.a2;
+      sum = sum + pz_winograd_slices(s, z, &t, NULL, b, in, &ring);
+    }
+    if (few)
+      PZ_UNROLL for (int32_t j = 0; j < PZ_WINOGRAD_SHORT; ++j) sum[j] += fours[i * PZ_WINOGRAD_SHORT + j];
+    pz_winograd_find_scale(s, pz_v_sum(sum), unscale, p.scale + k, p.back + k);
+    PZ_ROLL for (int32_t b = 0; b < whole; ++b) {
+      ring.slices = p.slices + b * pz_winograd_points(s);
+      pz_winograd_widths(z, &ring, pz_v_broadcast(p.scale + k), to + b * s->product.in.stride_c);
+    }
+    if (few && (i + 1 == PZ_WINOGRAD_SHARING || k + 1 == count))
+      pz_winograd_widths(z, &last, pz_v_spread_fours(p.scale + k - i),
+                         to - k * PZ_S + whole * s->product.in.stride_c + k / PZ_WINOGRAD_SHARING * PZ_S);
+    pz_winograd_turn(z, &ring);
+  }
+}
+
+/* slots: scratch. taken: packed for pairs. */
 PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
-                                int32_t count, const float *in, float *to) {
-  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b)
-      pz_winograd_load_block(s, z, b, first, count, in, to + b * s->product.in.stride_c);
+                                int32_t count, const float *taken, const float *in, float *slots) {
+  if (z.pairs) {
+    pz_winograd_load_pairs(s, z, first, count, *taken, in, slots);
+    return;
+  }
+  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) pz_winograd_load_block(
+      s, z, b, first, count, NULL, in, slots + z.together * z.slot + b * s->product.in.stride_c);
+}
+
+/* What results of pairs are multiplied by in block b, from a tile's own: padding lanes have rounding errors in place of zeros. */
+PZ_INLINE pz_v pz_winograd_back_of(const pz_winograd_shape *s, const float *back, int32_t b) {
+  return pz_v_first(pz_v_broadcast(back), s->conv.out.c - b * PZ_S);
 }
 
 /* Results of tiles first .. first + count - 1. */
 PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
-                                 int32_t count, const float *from, const pz_conv_ends *e, float *record) {
+                                 int32_t count, float *from, const pz_conv_ends *e, float *record) {
+  const float *back = pz_winograd_balance_at(s, from + pz_winograd_balance_place(s)).back;
   const int32_t whole = pz_winograd_whole(s, s->conv.out.c), few = pz_winograd_short(s, s->conv.out.c) > 0;
   PZ_ROLL for (int32_t k = 0; k < count; ++k) {
     const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
     const int32_t shared = few && k % PZ_WINOGRAD_SHARING == 0;
     pz_winograd_sharers sharers;
     if (shared) sharers = pz_winograd_sharers_at(s, first + k, count - k);
-    PZ_ROLL for (int32_t b = 0; b < whole + shared; ++b) pz_winograd_output(
-        s, z, &t, b == whole ? &sharers : NULL,
-        from + b * s->product.out.stride_c + k * (b == whole ? PZ_WINOGRAD_SHORT : PZ_S), b, e,
-        s->conv.gathers ? record + (int64_t)b * s->conv.gathers * PZ_NORM_RECORD : NULL);
+    PZ_ROLL for (int32_t b = 0; b < whole + shared; ++b) {
+      const pz_v factor = !z.pairs     ? pz_v_zero()
+                          : b == whole ? pz_v_spread_fours(back + k)
+                                       : pz_winograd_back_of(s, back + k, b);
+      pz_winograd_output(s, z, &t, b == whole ? &sharers : NULL, factor,
+                         from + b * s->product.out.stride_c + k * (b == whole ? PZ_WINOGRAD_SHORT : PZ_S), b,
+                         e, s->conv.gathers ? record + (int64_t)b * s->conv.gathers * PZ_NORM_RECORD : NULL);
+    }
   }
 }
 
@@ -580,8 +685,9 @@ PZ_INLINE float *pz_winograd_begin_records(const pz_winograd_shape *s, float *st
 }
 
 PZ_INLINE void pz_winograd(const pz_winograd_shape s, const float *in, const float *weights,
-                           const float *bias, const float *base, const float *base_scale, const float *slope,
-                           float *out, float *statistics, float *scratch, int32_t worker, int32_t workers) {
+                           const float *taken, const float *bias, const float *base, const float *base_scale,
+                           const float *slope, float *out, float *statistics, float *scratch, int32_t worker,
+                           int32_t workers) {
   const pz_conv_ends ends = {bias, base, base_scale, slope, out};
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   int64_t begin, end;
@@ -589,8 +695,8 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, const float *in, const flo
   pz_share(batches, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_winograd_batch b = pz_winograd_batch_at(&s, i);
-    pz_winograd_load(&s, z, b.first, b.count, in, scratch + z.together * z.slot);
-    pz_winograd_multiply(&s, z, weights, scratch);
+    pz_winograd_load(&s, z, b.first, b.count, taken, in, scratch);
+    pz_winograd_multiply(&s, z, weights, taken, scratch);
     float *record = s.conv.gathers ? pz_winograd_begin_records(&s, statistics, i) : NULL;
     pz_winograd_store(&s, z, b.first, b.count, scratch, &ends, record);
   }

@@ -1,0 +1,123 @@
+/* pairs.h: sums over maps by pairs, for cores that add beside multiply-adds (Winograd 1968, A new algorithm for inner product):
+ *
+ *   x1 w1 + x2 w2 = (x1 + w2) (x2 + w1) - x1 x2 - w1 w2
+ *
+ * A multiply-add and two sums for two multiply-adds. What is taken away is known beforehand: the weights' part is packed (pack.h), that
+ * of the inputs, the same for all maps out, is summed once for a tile and position. With each pair a third map is multiplied as always,
+ * so that both kinds of units have as much to do: of a block of 16 maps five pairs, j and 5 + j, and six others; 11 steps in place
+ * of 16.
+ *
+ * Rounding: sums are as large as x x + w w, so x and w are to be of one size. Weights are packed times a power of two, for inputs
+ * whose root of the mean square is from 1 to 2; a tile's inputs are multiplied by that which makes them so, its results by what undoes
+ * both. All are exact. A tile's error then is that of multiply-adds, or up to a third more, whatever the size of inputs and
+ * weights; the factor depends on the tile's inputs alone (doc/kernels-winograd.md). Inputs that are all below 1e-18 or above
+ * 1e18 lose what they are further away. */
+#ifndef PZ_KERNELS_WINOGRAD_PAIRS_H
+#define PZ_KERNELS_WINOGRAD_PAIRS_H
+
+#include "kernels/vec.h"
+#include "kernels/winograd/shape.h"
+
+#define PZ_WINOGRAD_PAIRS PZ_WINOGRAD_PAIRS_OF(PZ_S)
+
+/* A worker's scratch for them. */
+typedef struct pz_winograd_balance {
+  pz_v *slices;  /* [block of maps in][slice][d][h]: of a tile */
+  pz_v *squares; /* [block of maps in][slice]: their sums */
+  float *scale;  /* [tile]: what inputs are multiplied by */
+  float *back;   /* [tile]: and results */
+  float *taken;  /* [position along the late axis][tile]: minus the sums of products of inputs */
+} pz_winograd_balance;
+
+PZ_INLINE pz_winograd_balance pz_winograd_balance_at(const pz_winograd_shape *s, float *scratch) {
+  const int32_t tiles = pz_winograd_tiles_filled(s), blocks = pz_winograd_blocks(s->conv.in.c, PZ_S);
+  pz_winograd_balance p = {.slices = (pz_v *)scratch};
+  p.squares = p.slices + blocks * pz_winograd_points(s);
+  p.scale = (float *)(p.squares + blocks * pz_winograd_a(s, 2));
+  p.back = p.scale + tiles, p.taken = p.back + tiles;
+  return p;
+}
+
+/* What sums start from: minus the products of inputs, [tile], and of weights, [block][lane]; at a position, of an outer group. */
+typedef struct pz_winograd_taken {
+  const float *inputs, *weights;
+} pz_winograd_taken;
+
+/* Of a tile, from its inputs' squares. unscale: what undoes the weights' factor. */
+PZ_INLINE void pz_winograd_find_scale(const pz_winograd_shape *s, float squares, float unscale, float *scale,
+                                      float *back) {
+  const float mean = squares / (float)(pz_winograd_points(s) * s->conv.in.c),
+              inside = !(mean > 0x1p-120f)  ? 0x1p-120f
+                       : !(mean < 0x1p120f) ? 0x1p120f
+                                            : mean;
+  int32_t bits;
+  memcpy(&bits, &inside, sizeof bits);
+  const int32_t root = ((bits >> 23) + 127) >> 1,
+                other = 254 - root; /* exponents: of the root, rounded down */
+  const int32_t down = other << 23, up = root << 23;
+  memcpy(scale, &down, sizeof *scale), memcpy(back, &up, sizeof *back);
+  *back *= unscale;
+}
+
+/* At one position, of n tiles, n at most S; in: [block][tile][lane]. Behind the last tile something is read that is not used. */
+PZ_INLINE void pz_winograd_take_some(const pz_conv_direct_shape *g, int32_t n, const float *in,
+                                     float *taken) {
+  pz_vh sums[PZ_S];
+  PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) sums[i] = pz_vh_zero();
+  PZ_ROLL for (int32_t b = 0; b < g->in.c / PZ_S; ++b, in += g->in.stride_c) {
+    PZ_POINTER_PIN(in);
+    PZ_UNROLL for (int32_t i = 0; i < n; ++i) {
+      const float *x = in + i * PZ_S;
+      sums[i] =
+          pz_vh_less(pz_vh_load_first(x + PZ_WINOGRAD_PAIRS, PZ_WINOGRAD_PAIRS), pz_vh_load(x), sums[i]);
+    }
+  }
+  pz_v_store(taken, pz_vh_sums(sums));
+}
+
+/* Of all tiles of the batch. */
+PZ_INLINE void pz_winograd_take_inputs(const pz_winograd_shape *s, const float *in, float *taken) {
+  const int32_t tiles = s->product.out.w, most = tiles / PZ_S * PZ_S, rest = tiles - most;
+  PZ_ROLL for (int32_t t = 0; t < most; t += PZ_S)
+      pz_winograd_take_some(&s->product, PZ_S, in + t * PZ_S, taken + t);
+  if (rest > PZ_S / 2) pz_winograd_take_some(&s->product, PZ_S, in + most * PZ_S, taken + most);
+  else if (rest) pz_winograd_take_some(&s->product, PZ_S / 2, in + most * PZ_S, taken + most);
+}
+
+/* `blocks` blocks of maps in, of rw tiles, into kb blocks of maps out; as pz_conv_sum. */
+PZ_INLINE const float *pz_winograd_sum_pairs(const pz_conv_direct_shape *g, int32_t kb, int32_t rw,
+                                             int32_t blocks, const float *in, const float *weights,
+                                             pz_v *acc) {
+  enum { P = PZ_WINOGRAD_PAIRS };
+  const int32_t row = kb * PZ_S;
+  PZ_ROLL for (int32_t b = 0; b < blocks; ++b, in += g->in.stride_c) {
+    const float *x = in;
+    PZ_ROLL for (int32_t j = 0; j < P; ++j, ++x, weights += row) {
+      pz_v w1[PZ_WINOGRAD_MOST_KB], w2[PZ_WINOGRAD_MOST_KB], w3[PZ_WINOGRAD_MOST_KB];
+      PZ_POINTER_PIN(x);
+      PZ_POINTER_PIN(weights);
+      PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+        w1[k] = pz_v_load(weights + k * PZ_S);
+        w2[k] = pz_v_load(weights + P * row + k * PZ_S);
+        w3[k] = pz_v_load(weights + 2 * P * row + k * PZ_S);
+      }
+      PZ_UNROLL for (int32_t r = 0; r < rw; ++r) PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+        const float *at = x + r * PZ_S;
+        const pz_v one = pz_v_add_broadcast(at, w2[k]), two = pz_v_add_broadcast(at + P, w1[k]);
+        acc[r * kb + k] = pz_v_fma_broadcast(at + 2 * P, w3[k], acc[r * kb + k]);
+        acc[r * kb + k] = pz_v_fma(one, two, acc[r * kb + k]);
+      }
+    }
+    x += 2 * P, weights += 2 * P * row;
+    PZ_UNROLL for (int32_t j = 3 * P; j < PZ_S; ++j, ++x, weights += row) {
+      PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+        const pz_v w = pz_v_load(weights + k * PZ_S);
+        PZ_UNROLL for (int32_t r = 0; r < rw; ++r) acc[r * kb + k] =
+            pz_v_fma_broadcast(x + r * PZ_S, w, acc[r * kb + k]);
+      }
+    }
+  }
+  return weights;
+}
+
+#endif

@@ -152,12 +152,6 @@ PZ_INLINE pz_v pz_v_repeat(const float *p, int32_t n) {
   return x;
 #endif
 }
-/* p[0] four times, then p[1] .. p[S/4-1]. */
-PZ_INLINE pz_v pz_v_spread_fours(const float *p) {
-  pz_v x;
-  PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) x[i] = p[i / 4];
-  return x;
-}
 /* Four floats from each of S/4 places. */
 PZ_INLINE pz_v pz_v_fours_at(const float *const *p) {
 #if PZ_S == 16 && defined(__AVX512F__)

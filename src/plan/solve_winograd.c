@@ -39,15 +39,17 @@ static pz_core_traits core_of(const pz_plan *plan) {
 }
 
 /* Maps are multiplied in pairs (kernels/winograd/pairs.h) where the core adds beside multiply-adds, the vector has 16 lanes, and there is
- * so much to multiply that sums of squares and of products of inputs are small beside it. */
+ * so much to multiply that sums of squares and of products of inputs are small beside it; a short block is not multiplied so. */
 #define PAIRS_FROM (24 * 24) /* pairs of maps in and out */
+static bool is_short(int64_t maps) { return maps % 16 > 0 && maps % 16 <= PZ_WINOGRAD_SHORT; }
 
 static bool has_pairs(const pz_plan *plan, const pz_node *node) {
   const pz_tensor *w = &plan->graph->tensors[node->in[PZ_CONV_WEIGHT]];
   const int64_t out = w->shape.dim[0], in = w->shape.dim[1];
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (node->attr.conv.kernel[i] > 3) return false;
-  return core_of(plan).adds_apart && plan->block == 16 && in >= 16 && out >= 16 && in * out >= PAIRS_FROM;
+  return core_of(plan).adds_apart && plan->block == 16 && in >= 16 && out >= 16 && in * out >= PAIRS_FROM &&
+         !is_short(in) && !is_short(out);
 }
 
 /* Relative L2 error of a layer of random values: that of a short sum times a factor for each axis (doc/kernels-winograd.md). */
@@ -111,12 +113,14 @@ static double weight_pairs(const pz_plan *plan, const pz_node *node, const varia
  * use only from MOST_EARLY on: they are made for each batch, what is not made is read from memory once (doc/kernels-winograd.md). */
 #define MANY_WEIGHTS (3 << 20)
 #define MOST_EARLY   (6 << 20)
+#define PAIRS_EARLY  (8 << 20) /* of pairs, which made weights keep waiting for longer */
 #define MANY_BATCHES 64
 
 static bool is_late(const pz_plan *plan, const pz_node *node, const variant *v) {
   const double bytes = 4 * points_of(node, v) * weight_pairs(plan, node, v),
                batches = tiles_of(plan, node, v) / v->batch;
-  return bytes >= (!plan->compact && batches >= MANY_BATCHES ? MOST_EARLY : MANY_WEIGHTS);
+  const int32_t most = has_pairs(plan, node) ? PAIRS_EARLY : MOST_EARLY;
+  return bytes >= (!plan->compact && batches >= MANY_BATCHES ? most : MANY_WEIGHTS);
 }
 
 /* Of the transformed weights, what is packed (kernels/winograd/shape.h, late). */

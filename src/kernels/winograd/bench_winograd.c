@@ -53,6 +53,9 @@
 #ifndef NEAR
 #define NEAR 0
 #endif
+#ifndef FOURS
+#define FOURS 0
+#endif
 #ifndef PAIRS
 #define PAIRS 0
 #endif
@@ -96,23 +99,35 @@ static const pz_winograd_shape shape = {
              .alpha = 1,
              .has_bias = 1,
              .stream = (int64_t)MAPS_OUT * DEPTH * SIZE * SIZE * 4 > 24 << 20},
-    .product =
-        {.in = {1, MAPS, 1, 1, BATCH, PZ_S, {0}, {0}, 0, BATCH *PZ_S, BATCH *PZ_S, BATCH *PZ_S, PZ_S},
-         .out = {1, MAPS_OUT, 1, 1, BATCH, PZ_S, {0}, {0}, 0, BATCH *PZ_S, BATCH *PZ_S, BATCH *PZ_S, PZ_S},
-         .kernel = {1, 1, 1},
-         .stride = {1, 1, 1},
-         .dilation = {1, 1, 1},
-         .groups = 1,
-         .phases = 1,
-         .kb = KB,
-         .rw = RW,
-         .rh = 1,
-         .c_chunk = 64},
+    .product = {.in = {1, MAPS, 1, 1, BATCH, PZ_S, {0}, {0}, 0, BATCH *PZ_S, BATCH *PZ_S, BATCH *PZ_S, PZ_S},
+                .out = {1,
+                        FOURS ? MAPS_OUT / PZ_S *PZ_S : MAPS_OUT,
+                        1,
+                        1,
+                        BATCH,
+                        PZ_S,
+                        {0},
+                        {0},
+                        0,
+                        BATCH *PZ_S,
+                        BATCH *PZ_S,
+                        BATCH *PZ_S,
+                        PZ_S},
+                .kernel = {1, 1, 1},
+                .stride = {1, 1, 1},
+                .dilation = {1, 1, 1},
+                .groups = 1,
+                .phases = 1,
+                .kb = KB,
+                .rw = RW,
+                .rh = 1,
+                .c_chunk = 64},
     .m = {KD > 1 ? M0 : 1, M1, M2},
     .late = LATE,
     .far = FAR,
     .near = NEAR,
     .apart = APART,
+    .fours = FOURS,
     .pairs = PAIRS};
 
 typedef struct operands {

@@ -14,24 +14,6 @@
 typedef pz_winograd_shape pz_winograd_scales_shape, pz_winograd_inputs_shape, pz_winograd_positions_shape,
     pz_winograd_outputs_shape;
 
-/* The sum of squares of what a tile reads. in: the map block 0 of all. */
-PZ_INLINE float pz_winograd_squares_of(const pz_winograd_shape *s, const pz_winograd_tile *t,
-                                       const float *in) {
-  pz_v sums[2] = {pz_v_zero(), pz_v_zero()};
-  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) {
-    const float *from = in + pz_winograd_origin(s, t, b);
-    PZ_ROLL for (int32_t d = 0; d < t->inputs[0]; ++d) PZ_ROLL for (int32_t h = 0; h < t->inputs[1]; ++h) {
-      const float *row = from + d * s->conv.in.stride_d + h * s->conv.in.stride_h;
-      PZ_ROLL for (int32_t w = 0; w < t->inputs[2]; w += 2) {
-        const pz_v x = pz_v_load(row + w * PZ_S),
-                   y = w + 1 < t->inputs[2] ? pz_v_load(row + (w + 1) * PZ_S) : pz_v_zero();
-        sums[0] = pz_v_fma(x, x, sums[0]), sums[1] = pz_v_fma(y, y, sums[1]);
-      }
-    }
-  }
-  return pz_v_sum(sums[0] + sums[1]);
-}
-
 /* Of pairs. Unit: a tile. scales: [tile] what inputs are multiplied by, then results. taken: packed for pairs. */
 PZ_INLINE void pz_winograd_scales(const pz_winograd_scales_shape s, const float *in, const float *taken,
                                   float *scales, int32_t worker, int32_t workers) {
@@ -39,8 +21,8 @@ PZ_INLINE void pz_winograd_scales(const pz_winograd_scales_shape s, const float 
   pz_share(pz_winograd_all_tiles(&s), worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_winograd_tile t = pz_winograd_tile_at(&s, i);
-    pz_winograd_find_scale(&s, pz_winograd_squares_of(&s, &t, in), *taken, scales + i,
-                           scales + pz_winograd_tiles_filled(&s) + i);
+    scales[i] = pz_winograd_sampled_scale(&s, &t, in, 1);
+    scales[pz_winograd_tiles_filled(&s) + i] = *taken / scales[i];
   }
 }
 
@@ -55,7 +37,7 @@ PZ_INLINE void pz_winograd_inputs(const pz_winograd_inputs_shape s, const float 
     const int64_t b = begin / tiles, first = begin % tiles;
     stop = (b + 1) * tiles < end ? (b + 1) * tiles : end;
     pz_winograd_load_block(&s, z, (int32_t)b, first, (int32_t)(stop - begin), s.pairs ? scales + first : NULL,
-                           in, slots + b * s.product.in.stride_c + first * PZ_S);
+                           NULL, in, slots + b * s.product.in.stride_c + first * PZ_S);
   }
 }
 

@@ -240,17 +240,19 @@ static inline void pz_winograd_pack(const pz_winograd_shape *s, const float *wei
 static inline void pz_winograd_sum_taken(const pz_winograd_shape *s, const pz_winograd_factors *f,
                                          const float *weights, double *sums) {
   enum { A = PZ_WINOGRAD_MOST_A };
-  const int32_t block = s->conv.in.block, pairs = PZ_WINOGRAD_PAIRS_OF(block), taps = pz_conv_taps(&s->conv);
+  const int32_t block = s->conv.in.block, maps = s->conv.in.c, taps = pz_conv_taps(&s->conv);
   const int32_t a[3] = {pz_winograd_a(s, 0), pz_winograd_a(s, 1), pz_winograd_a(s, 2)};
   double one[A * A * A], two[A * A * A];
   for (int32_t i = 0; i < pz_winograd_points(s); ++i) sums[i] = 0;
-  for (int32_t b = 0; b + block <= s->conv.in.c; b += block)
+  for (int32_t b = 0; b < maps; b += block) {
+    const int32_t pairs = PZ_WINOGRAD_PAIRS_OF(maps - b < block ? maps - b : block);
     for (int32_t j = 0; j < pairs; ++j) {
       pz_winograd_weights(s, f, a, weights + (int64_t)(b + j) * taps, one);
       pz_winograd_weights(s, f, a, weights + (int64_t)(b + pairs + j) * taps, two);
       for (int32_t i = 0; i < pz_winograd_points(s); ++i)
         sums[i] -= (double)(float)one[i] * (double)(float)two[i];
     }
+  }
 }
 
 /* What pairs take away. weights: as above; taken: pz_winograd_taken_floats(s), zeroed. */

@@ -5,7 +5,7 @@
  * A multiply-add and two sums for two multiply-adds. What is taken away is known beforehand: the weights' part is packed (pack.h), that
  * of the inputs, the same for all maps out, is summed once for a tile and position. With each pair a third map is multiplied as always,
  * so that both kinds of units have as much to do: of a block of 16 maps five pairs, j and 5 + j, and six others; 11 steps in place
- * of 16.
+ * of 16. Of a last block of n maps n*5/16 are pairs.
  *
  * Rounding: sums are as large as x x + w w, so x and w are to be of one size. Weights are packed times a power of two, for inputs
  * whose root of the mean square is from 1 to 2; a tile's inputs are multiplied by that which makes them so, its results by what undoes
@@ -18,24 +18,17 @@
 #include "kernels/vec.h"
 #include "kernels/winograd/shape.h"
 
-#define PZ_WINOGRAD_PAIRS PZ_WINOGRAD_PAIRS_OF(PZ_S)
-
 /* A worker's scratch for them. */
 typedef struct pz_winograd_balance {
-  pz_v *slices;  /* [block of maps in][slice][d][h]: of a tile */
-  pz_v *squares; /* [block of maps in][slice]: their sums */
-  float *scale;  /* [tile]: what inputs are multiplied by */
-  float *back;   /* [tile]: and results */
-  float *taken;  /* [position along the late axis][tile]: minus the sums of products of inputs */
+  float *scale;   /* [tile]: what inputs are multiplied by */
+  float *back;    /* [tile]: and results */
+  float *squares; /* [tile]: sums of squares of inputs */
+  float *taken;   /* [position along the late axis][tile]: minus the sums of products of inputs */
 } pz_winograd_balance;
 
 PZ_INLINE pz_winograd_balance pz_winograd_balance_at(const pz_winograd_shape *s, float *scratch) {
-  const int32_t tiles = pz_winograd_tiles_filled(s), blocks = pz_winograd_blocks(s->conv.in.c, PZ_S);
-  pz_winograd_balance p = {.slices = (pz_v *)scratch};
-  p.squares = p.slices + blocks * pz_winograd_points(s);
-  p.scale = (float *)(p.squares + blocks * pz_winograd_a(s, 2));
-  p.back = p.scale + tiles, p.taken = p.back + tiles;
-  return p;
+  const int32_t tiles = pz_winograd_tiles_filled(s);
+  return (pz_winograd_balance){scratch, scratch + tiles, scratch + 2 * tiles, scratch + 3 * tiles};
 }
 
 /* What sums start from: minus the products of inputs, [tile], and of weights, [block][lane]; at a position, of an outer group. */
@@ -43,35 +36,41 @@ typedef struct pz_winograd_taken {
   const float *inputs, *weights;
 } pz_winograd_taken;
 
-/* Of a tile, from its inputs' squares. unscale: what undoes the weights' factor. */
-PZ_INLINE void pz_winograd_find_scale(const pz_winograd_shape *s, float squares, float unscale, float *scale,
-                                      float *back) {
-  const float mean = squares / (float)(pz_winograd_points(s) * s->conv.in.c),
-              inside = !(mean > 0x1p-120f)  ? 0x1p-120f
-                       : !(mean < 0x1p120f) ? 0x1p120f
-                                            : mean;
+/* The power of two that makes the root of the mean square of n inputs, whose squares have this sum, one from 1 to 2. */
+PZ_INLINE float pz_winograd_scale_of(float squares, int32_t n) {
+  const float mean = squares / (float)n, inside = !(mean > 0x1p-120f)  ? 0x1p-120f
+                                                  : !(mean < 0x1p120f) ? 0x1p120f
+                                                                       : mean;
   int32_t bits;
+  float scale;
   memcpy(&bits, &inside, sizeof bits);
-  const int32_t root = ((bits >> 23) + 127) >> 1,
-                other = 254 - root; /* exponents: of the root, rounded down */
-  const int32_t down = other << 23, up = root << 23;
-  memcpy(scale, &down, sizeof *scale), memcpy(back, &up, sizeof *back);
-  *back *= unscale;
+  bits = (254 - (((bits >> 23) + 127) >> 1)) << 23; /* minus half of the exponent, rounded down */
+  memcpy(&scale, &bits, sizeof scale);
+  return scale;
+}
+
+/* Of n tiles of `blocks` blocks of `maps` maps: sums less products. */
+PZ_INLINE void pz_winograd_take_blocks(const pz_conv_direct_shape *g, int32_t n, int32_t maps, int32_t blocks,
+                                       const float *in, pz_vh *sums) {
+  const int32_t pairs = PZ_WINOGRAD_PAIRS_OF(maps);
+  if (!pairs) return;
+  PZ_ROLL for (int32_t b = 0; b < blocks; ++b, in += g->in.stride_c) {
+    PZ_POINTER_PIN(in);
+    PZ_UNROLL for (int32_t i = 0; i < n; ++i) {
+      const float *x = in + i * PZ_S;
+      sums[i] = pz_vh_less(pz_vh_load_first(x + pairs, pairs), pz_vh_load(x), sums[i]);
+    }
+  }
 }
 
 /* At one position, of n tiles, n at most S; in: [block][tile][lane]. Behind the last tile something is read that is not used. */
 PZ_INLINE void pz_winograd_take_some(const pz_conv_direct_shape *g, int32_t n, const float *in,
                                      float *taken) {
+  const int32_t whole = g->in.c / PZ_S;
   pz_vh sums[PZ_S];
   PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) sums[i] = pz_vh_zero();
-  PZ_ROLL for (int32_t b = 0; b < g->in.c / PZ_S; ++b, in += g->in.stride_c) {
-    PZ_POINTER_PIN(in);
-    PZ_UNROLL for (int32_t i = 0; i < n; ++i) {
-      const float *x = in + i * PZ_S;
-      sums[i] =
-          pz_vh_less(pz_vh_load_first(x + PZ_WINOGRAD_PAIRS, PZ_WINOGRAD_PAIRS), pz_vh_load(x), sums[i]);
-    }
-  }
+  pz_winograd_take_blocks(g, n, PZ_S, whole, in, sums);
+  pz_winograd_take_blocks(g, n, g->in.c % PZ_S, 1, in + whole * g->in.stride_c, sums);
   pz_v_store(taken, pz_vh_sums(sums));
 }
 
@@ -84,32 +83,32 @@ PZ_INLINE void pz_winograd_take_inputs(const pz_winograd_shape *s, const float *
   else if (rest) pz_winograd_take_some(&s->product, PZ_S / 2, in + most * PZ_S, taken + most);
 }
 
-/* `blocks` blocks of maps in, of rw tiles, into kb blocks of maps out; as pz_conv_sum. */
+/* `blocks` blocks of `maps` maps in, of rw tiles, into kb blocks of maps out; as pz_conv_sum. */
 PZ_INLINE const float *pz_winograd_sum_pairs(const pz_conv_direct_shape *g, int32_t kb, int32_t rw,
-                                             int32_t blocks, const float *in, const float *weights,
-                                             pz_v *acc) {
-  enum { P = PZ_WINOGRAD_PAIRS };
+                                             int32_t maps, int32_t blocks, const float *in,
+                                             const float *weights, pz_v *acc) {
+  const int32_t pairs = PZ_WINOGRAD_PAIRS_OF(maps);
   const int32_t row = kb * PZ_S;
   PZ_ROLL for (int32_t b = 0; b < blocks; ++b, in += g->in.stride_c) {
     const float *x = in;
-    PZ_ROLL for (int32_t j = 0; j < P; ++j, ++x, weights += row) {
+    PZ_ROLL for (int32_t j = 0; j < pairs; ++j, ++x, weights += row) {
       pz_v w1[PZ_WINOGRAD_MOST_KB], w2[PZ_WINOGRAD_MOST_KB], w3[PZ_WINOGRAD_MOST_KB];
       PZ_POINTER_PIN(x);
       PZ_POINTER_PIN(weights);
       PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
         w1[k] = pz_v_load(weights + k * PZ_S);
-        w2[k] = pz_v_load(weights + P * row + k * PZ_S);
-        w3[k] = pz_v_load(weights + 2 * P * row + k * PZ_S);
+        w2[k] = pz_v_load(weights + pairs * row + k * PZ_S);
+        w3[k] = pz_v_load(weights + 2 * pairs * row + k * PZ_S);
       }
       PZ_UNROLL for (int32_t r = 0; r < rw; ++r) PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
         const float *at = x + r * PZ_S;
-        const pz_v one = pz_v_add_broadcast(at, w2[k]), two = pz_v_add_broadcast(at + P, w1[k]);
-        acc[r * kb + k] = pz_v_fma_broadcast(at + 2 * P, w3[k], acc[r * kb + k]);
+        const pz_v one = pz_v_add_broadcast(at, w2[k]), two = pz_v_add_broadcast(at + pairs, w1[k]);
+        acc[r * kb + k] = pz_v_fma_broadcast(at + 2 * pairs, w3[k], acc[r * kb + k]);
         acc[r * kb + k] = pz_v_fma(one, two, acc[r * kb + k]);
       }
     }
-    x += 2 * P, weights += 2 * P * row;
-    PZ_UNROLL for (int32_t j = 3 * P; j < PZ_S; ++j, ++x, weights += row) {
+    x += 2 * pairs, weights += 2 * pairs * row;
+    PZ_UNROLL for (int32_t j = 3 * pairs; j < maps; ++j, ++x, weights += row) {
       PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
         const pz_v w = pz_v_load(weights + k * PZ_S);
         PZ_UNROLL for (int32_t r = 0; r < rw; ++r) acc[r * kb + k] =

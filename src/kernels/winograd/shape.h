@@ -33,7 +33,7 @@ typedef struct pz_winograd_shape {
   int32_t
       apart; /* 1: the inputs' last transform, which stores much, multiplies and adds in operations of their own */
   int32_t fours; /* 1: last blocks of four maps and less are short */
-  int32_t pairs; /* 1: maps in of whole blocks are multiplied in pairs (pairs.h) */
+  int32_t pairs; /* 1: maps in are multiplied in pairs (pairs.h); no block is short */
 } pz_winograd_shape;
 
 /* Inputs of a tile along an axis. */
@@ -156,8 +156,8 @@ PZ_INLINE int64_t pz_winograd_fresh(const pz_winograd_shape *s) {
   return together > 2 ? (int64_t)(together - 2) * kb * block * pz_winograd_part(s) * block : 0;
 }
 
-/* Pairs of maps in a block of so many. */
-#define PZ_WINOGRAD_PAIRS_OF(block) ((block)*5 / 16)
+/* Pairs among so many maps of a block. */
+#define PZ_WINOGRAD_PAIRS_OF(maps) ((maps)*5 / 16)
 /* Blocks of maps out that pairs are multiplied for at most: three vectors of weights each wait in registers. */
 #define PZ_WINOGRAD_MOST_KB 2
 
@@ -167,9 +167,7 @@ PZ_INLINE int32_t pz_winograd_tiles_filled(const pz_winograd_shape *s) {
 }
 /* Floats of scratch that pairs need (pairs.h, pz_winograd_balance). */
 PZ_INLINE int64_t pz_winograd_balance_floats(const pz_winograd_shape *s) {
-  const int64_t blocks = pz_winograd_blocks(s->conv.in.c, s->conv.in.block),
-                slices = blocks * (pz_winograd_points(s) + pz_winograd_a(s, 2)) * s->conv.in.block;
-  return s->pairs ? slices + pz_winograd_tiles_filled(s) * (2 + pz_winograd_together(s)) : 0;
+  return s->pairs ? (int64_t)pz_winograd_tiles_filled(s) * (3 + pz_winograd_together(s)) : 0;
 }
 
 /* Floats of a worker's scratch for positions, and of the scales that workers share, where all tiles are one batch (by_position.h). */

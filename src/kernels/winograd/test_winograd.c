@@ -90,7 +90,7 @@ static void pack_layer(layer *l, pz_test_random *r) {
   const int32_t maps_out = l->s.conv.out.c;
   l->s.late = pz_test_int(r, 0, 1);
   l->s.fours = !l->by_position && pz_test_int(r, 0, 2);
-  l->s.pairs = pz_test_int(r, 0, 1);
+  l->s.pairs = !l->s.fours && pz_test_int(r, 0, 3);
   pz_winograd_schedule(&l->s, &machine,
                        l->by_position ? (int32_t)pz_winograd_all_tiles(&l->s) : pz_test_int(r, 1, 24));
   l->s.far = pz_test_int(r, 0, 1);

@@ -275,13 +275,15 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb,
         pz_v_load(out + i % kb * g->out.stride_c + i / kb * PZ_S);
   }
   if (maps.whole)
-    weights = s->pairs ? pz_winograd_sum_pairs(g, kb, rw, maps.whole, in, weights, acc)
+    weights = s->pairs ? pz_winograd_sum_pairs(g, kb, rw, PZ_S, maps.whole, in, weights, acc)
                        : pz_conv_sum(g, kb, rw, PZ_S, maps.whole, in, weights, acc);
   if (maps.rest && few) {
     pz_conv_direct_shape shared = *g;
     shared.in.stride_w = PZ_WINOGRAD_SHORT;
     pz_conv_sum(&shared, kb, rw, rest, 1,
                 in + maps.whole * g->in.stride_c - tile * (PZ_S - PZ_WINOGRAD_SHORT), weights, acc);
+  } else if (maps.rest && s->pairs) {
+    pz_winograd_sum_pairs(g, kb, rw, rest, 1, in + maps.whole * g->in.stride_c, weights, acc);
   } else if (maps.rest) {
     pz_conv_sum(g, kb, rw, rest, 1, in + maps.whole * g->in.stride_c, weights, acc);
   }
@@ -565,76 +567,82 @@ PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winogra
   }
 }
 
-/* The slices of the next tile follow on those of this one. */
-PZ_INLINE void pz_winograd_turn(const pz_winograd_sizes z, pz_winograd_ring *ring) {
-  ring->first = (ring->first + z.m2) % z.a2, ring->kept = z.a2 - z.m2;
+/* Of one row in this many, when inputs are sampled. */
+#define PZ_WINOGRAD_SAMPLE 8
+
+/* What a tile's inputs are multiplied by, of pairs: from one row in `step`. in: the map block 0 of all. */
+PZ_INLINE float pz_winograd_sampled_scale(const pz_winograd_shape *s, const pz_winograd_tile *t,
+                                          const float *in, int32_t step) {
+  pz_v sums[2] = {pz_v_zero(), pz_v_zero()};
+  int32_t n = 0;
+  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) {
+    const float *from = in + pz_winograd_origin(s, t, b);
+    PZ_ROLL for (int32_t d = 0; d < t->inputs[0]; ++d)
+        PZ_ROLL for (int32_t h = (1 + 5 * d) % step; h < t->inputs[1]; h += step) {
+      const float *row = from + d * s->conv.in.stride_d + h * s->conv.in.stride_h;
+      PZ_ROLL for (int32_t w = 0; w < t->inputs[2]; w += 2) {
+        const pz_v x = pz_v_load(row + w * PZ_S),
+                   y = w + 1 < t->inputs[2] ? pz_v_load(row + (w + 1) * PZ_S) : pz_v_zero();
+        sums[0] = pz_v_fma(x, x, sums[0]), sums[1] = pz_v_fma(y, y, sums[1]);
+      }
+      n += t->inputs[2];
+    }
+  }
+  return pz_winograd_scale_of(pz_v_sum(sums[0] + sums[1]), n * PZ_S);
 }
 
-/* Transformed inputs of block b of tiles first .. first + count - 1, into places from `to` on. scales: of pairs, else NULL. */
+/* Transformed inputs of block b of tiles first .. first + count - 1, into places from `to` on. scales: of pairs, else NULL. squares: of
+ * pairs, what the sums of squares are added to; or NULL. */
 PZ_INLINE void pz_winograd_load_block(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t b,
-                                      int64_t first, int32_t count, const float *scales, const float *in,
-                                      float *to) {
+                                      int64_t first, int32_t count, const float *scales, float *squares,
+                                      const float *in, float *to) {
   const int few = pz_winograd_short(s, s->conv.in.c) && b == pz_winograd_whole(s, s->conv.in.c);
-  pz_v slices[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_PLANE], squares[PZ_WINOGRAD_MOST_A];
-  pz_winograd_ring ring = {.slices = slices, .squares = squares};
+  pz_v slices[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_PLANE], of_slices[PZ_WINOGRAD_MOST_A];
+  pz_winograd_ring ring = {.slices = slices, .squares = of_slices};
   pz_winograd_sharers sharers;
   PZ_ROLL for (int32_t k = 0; k < count; k += few ? PZ_WINOGRAD_SHARING : 1, to += PZ_S) {
     const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
     if (few) sharers = pz_winograd_sharers_at(s, first + k, count - k);
     if (few || t.at[2] == 0) ring.kept = 0;
-    pz_winograd_slices(s, z, &t, few ? &sharers : NULL, b, in, &ring);
+    const pz_v sum = pz_winograd_slices(s, z, &t, few ? &sharers : NULL, b, in, &ring);
+    if (z.pairs && squares) squares[k] += pz_v_sum(sum);
     pz_winograd_widths(z, &ring, z.pairs ? pz_v_broadcast(scales + k) : pz_v_zero(), to);
-    pz_winograd_turn(z, &ring);
+    ring.first = (ring.first + z.m2) % z.a2, ring.kept = z.a2 - z.m2;
   }
 }
 
-/* Inputs of pairs, tile after tile, for a tile's factor must be known. slots: scratch. */
-PZ_INLINE void pz_winograd_load_pairs(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
-                                      int32_t count, float unscale, const float *in, float *slots) {
-  const pz_winograd_balance p = pz_winograd_balance_at(s, slots + pz_winograd_balance_place(s));
-  const int32_t whole = pz_winograd_whole(s, s->conv.in.c), few = pz_winograd_short(s, s->conv.in.c) > 0;
-  float *to = slots + z.together * z.slot;
-  pz_winograd_ring ring = {0}, last = {0};
-  pz_winograd_sharers sharers;
-  float fours[PZ_S] = {0};
-  PZ_ROLL for (int32_t k = 0; k < count; ++k, to += PZ_S) {
-    const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
-    const int32_t i = k % PZ_WINOGRAD_SHARING;
-    pz_v sum = pz_v_zero();
-    if (t.at[2] == 0) ring.kept = 0;
-    if (few && i == 0) {
-      last = (pz_winograd_ring){.slices = p.slices + whole * pz_winograd_points(s),
-                                .squares = p.squares + whole * z.a2};
-      sharers = pz_winograd_sharers_at(s, first + k, count - k);
-      pz_v_storeu(fours, pz_winograd_slices(s, z, &t, &sharers, whole, in, &last));
+/* Of pairs: where all inputs of a tile say that another factor is right than the sample did, which is rare, its transformed inputs
+ * are multiplied once more. */
+PZ_INLINE void pz_winograd_check_scales(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t count,
+                                        float unscale, const pz_winograd_balance *p, float *slots) {
+  PZ_ROLL for (int32_t k = 0; k < count; ++k) {
+    const float scale = pz_winograd_scale_of(p->squares[k], pz_winograd_points(s) * s->conv.in.c);
+    if (scale > 2 * p->scale[k] || 2 * scale < p->scale[k]) {
+      const pz_v again = pz_v_set1(scale / p->scale[k]);
+      PZ_ROLL for (int32_t i = 0; i < pz_winograd_points(s); ++i)
+          PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) {
+        float *at = slots + i * z.slot + b * s->product.in.stride_c + k * PZ_S;
+        pz_v_store(at, pz_v_load(at) * again);
+      }
+      p->scale[k] = scale;
     }
-    PZ_ROLL for (int32_t b = 0; b < whole; ++b) {
-      ring.slices = p.slices + b * pz_winograd_points(s), ring.squares = p.squares + b * z.a2;
-      sum = sum + pz_winograd_slices(s, z, &t, NULL, b, in, &ring);
-    }
-    if (few)
-      PZ_UNROLL for (int32_t j = 0; j < PZ_WINOGRAD_SHORT; ++j) sum[j] += fours[i * PZ_WINOGRAD_SHORT + j];
-    pz_winograd_find_scale(s, pz_v_sum(sum), unscale, p.scale + k, p.back + k);
-    PZ_ROLL for (int32_t b = 0; b < whole; ++b) {
-      ring.slices = p.slices + b * pz_winograd_points(s);
-      pz_winograd_widths(z, &ring, pz_v_broadcast(p.scale + k), to + b * s->product.in.stride_c);
-    }
-    if (few && (i + 1 == PZ_WINOGRAD_SHARING || k + 1 == count))
-      pz_winograd_widths(z, &last, pz_v_spread_fours(p.scale + k - i),
-                         to - k * PZ_S + whole * s->product.in.stride_c + k / PZ_WINOGRAD_SHARING * PZ_S);
-    pz_winograd_turn(z, &ring);
+    p->back[k] = unscale / p->scale[k];
   }
 }
 
-/* slots: scratch. taken: packed for pairs. */
+/* scratch: of the worker; taken: packed for pairs. */
 PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
-                                int32_t count, const float *taken, const float *in, float *slots) {
-  if (z.pairs) {
-    pz_winograd_load_pairs(s, z, first, count, *taken, in, slots);
-    return;
-  }
+                                int32_t count, const float *taken, const float *in, float *scratch) {
+  const pz_winograd_balance p = pz_winograd_balance_at(s, scratch + pz_winograd_balance_place(s));
+  float *slots = scratch + z.together * z.slot;
+  if (z.pairs) PZ_ROLL for (int32_t k = 0; k < count; ++k) {
+      const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
+      p.scale[k] = pz_winograd_sampled_scale(s, &t, in, PZ_WINOGRAD_SAMPLE);
+      p.squares[k] = 0;
+    }
   PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) pz_winograd_load_block(
-      s, z, b, first, count, NULL, in, slots + z.together * z.slot + b * s->product.in.stride_c);
+      s, z, b, first, count, p.scale, p.squares, in, slots + b * s->product.in.stride_c);
+  if (z.pairs) pz_winograd_check_scales(s, z, count, *taken, &p, slots);
 }
 
 /* What results of pairs are multiplied by in block b, from a tile's own: padding lanes have rounding errors in place of zeros. */
@@ -653,9 +661,7 @@ PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_s
     pz_winograd_sharers sharers;
     if (shared) sharers = pz_winograd_sharers_at(s, first + k, count - k);
     PZ_ROLL for (int32_t b = 0; b < whole + shared; ++b) {
-      const pz_v factor = !z.pairs     ? pz_v_zero()
-                          : b == whole ? pz_v_spread_fours(back + k)
-                                       : pz_winograd_back_of(s, back + k, b);
+      const pz_v factor = z.pairs ? pz_winograd_back_of(s, back + k, b) : pz_v_zero();
       pz_winograd_output(s, z, &t, b == whole ? &sharers : NULL, factor,
                          from + b * s->product.out.stride_c + k * (b == whole ? PZ_WINOGRAD_SHORT : PZ_S), b,
                          e, s->conv.gathers ? record + (int64_t)b * s->conv.gathers * PZ_NORM_RECORD : NULL);

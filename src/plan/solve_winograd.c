@@ -40,7 +40,8 @@ static pz_core_traits core_of(const pz_plan *plan) {
 
 /* Maps are multiplied in pairs (kernels/winograd/pairs.h) where the core adds beside multiply-adds, the vector has 16 lanes, and there is
  * so much to multiply that sums of squares and of products of inputs are small beside it; a short block is not multiplied so. */
-#define PAIRS_FROM (24 * 24) /* pairs of maps in and out */
+#define PAIRS_FROM 32 /* maps in, and out */
+
 static bool is_short(int64_t maps) { return maps % 16 > 0 && maps % 16 <= PZ_WINOGRAD_SHORT; }
 
 static bool has_pairs(const pz_plan *plan, const pz_node *node) {
@@ -48,7 +49,7 @@ static bool has_pairs(const pz_plan *plan, const pz_node *node) {
   const int64_t out = w->shape.dim[0], in = w->shape.dim[1];
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (node->attr.conv.kernel[i] > 3) return false;
-  return core_of(plan).adds_apart && plan->block == 16 && in >= 16 && out >= 16 && in * out >= PAIRS_FROM &&
+  return core_of(plan).adds_apart && plan->block == 16 && in >= PAIRS_FROM && out >= PAIRS_FROM &&
          !is_short(in) && !is_short(out);
 }
 
@@ -416,7 +417,10 @@ static int32_t tile_rows(const pz_plan *plan, const pz_node *node) {
 static double weight_floats(const pz_plan *plan, const pz_node *node) {
   variant v = {0};
   variant_of(plan, node, &v);
-  return points_of(node, &v) * packed_part(plan, node, &v) * weight_pairs(plan, node, &v);
+  const double taken = has_pairs(plan, node)
+                           ? points_of(node, &v) * (double)plan->graph->tensors[node->out[0]].shape.dim[1]
+                           : 0;
+  return points_of(node, &v) * packed_part(plan, node, &v) * weight_pairs(plan, node, &v) + taken;
 }
 
 const pz_solver pz_solver_winograd = {.name = "Winograd",

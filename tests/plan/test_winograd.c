@@ -93,7 +93,30 @@ static void test_named(void **state) {
   assert_int_equal(steps_with(short_blocks, PZ_ISA_AVX2, PZ_SLABS_NEVER, " maps"), 0);
 }
 
+static const char paired[] = "graph \"pairs\"\n"
+                             "input %x 2x20x9x13x17\n"
+                             "const %w1 44x20x3x3x3 = seed 1 scale 0.04\n"
+                             "const %b1 44 = seed 2 scale 0.1\n"
+                             "const %w2 48x44x3x3x3 = seed 3 scale 0.03\n"
+                             "const %w3 48x48x1x3x3 = seed 4 scale 0.05\n"
+                             "%a = conv \"a\" %x, %w1, %b1 kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
+                             "%b = conv \"b\" %a, %w2 kernel 3,3,3 pad 1,1,1:1,1,1 act elu 0.7\n"
+                             "%c = conv \"c\" %b, %w3, _, %b kernel 1,3,3 pad 0,1,1:0,1,1 act relu\n"
+                             "%p = pool \"p\" %c kernel 1,2,2 stride 1,2,2\n"
+                             "output %p\n";
+
+/* In pairs where the core is one that they are for: against the reference, in slabs to the same bits. */
+static void test_pairs(void **state) {
+  (void)state;
+  const bool has = pz_isa_supported(PZ_ISA_AVX512) && pz_cpu_core().adds_apart;
+  assert_int_equal(steps_with(paired, PZ_ISA_AVX512, PZ_SLABS_NEVER, ", in pairs"), has ? 2 : 0);
+  assert_int_equal(steps_with(paired, PZ_ISA_AVX2, PZ_SLABS_NEVER, ", in pairs"), 0);
+  assert_true(bits_of(paired, pz_isa_native(), PZ_SLABS_ALWAYS) ==
+              bits_of(paired, pz_isa_native(), PZ_SLABS_NEVER));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_short_blocks), cmocka_unit_test(test_named)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_short_blocks), cmocka_unit_test(test_named),
+                                     cmocka_unit_test(test_pairs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,8 +21,9 @@ PZ_INLINE void pz_winograd_scales(const pz_winograd_scales_shape s, const float 
   pz_share(pz_winograd_all_tiles(&s), worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_winograd_tile t = pz_winograd_tile_at(&s, i);
-    scales[i] = pz_winograd_sampled_scale(&s, &t, in, 1);
-    scales[pz_winograd_tiles_filled(&s) + i] = *taken / scales[i];
+    const float mean = pz_winograd_mean_square(&s, &t, in, 1);
+    scales[i] = pz_winograd_scale_of(mean);
+    scales[pz_winograd_tiles_filled(&s) + i] = pz_winograd_back_from(mean, scales[i], *taken);
   }
 }
 

@@ -36,17 +36,25 @@ typedef struct pz_winograd_taken {
   const float *inputs, *weights;
 } pz_winograd_taken;
 
-/* The power of two that makes the root of the mean square of n inputs, whose squares have this sum, one from 1 to 2. */
-PZ_INLINE float pz_winograd_scale_of(float squares, int32_t n) {
-  const float mean = squares / (float)n, inside = !(mean > 0x1p-120f)  ? 0x1p-120f
-                                                  : !(mean < 0x1p120f) ? 0x1p120f
-                                                                       : mean;
+/* Of a tile's inputs, from the sum of their squares. */
+PZ_INLINE float pz_winograd_mean_of(const pz_winograd_shape *s, float squares) {
+  return squares / (float)(pz_winograd_points(s) * pz_winograd_blocks(s->conv.in.c, PZ_S) * PZ_S);
+}
+
+/* The power of two that makes the root of this mean square one from 1 to 2. */
+PZ_INLINE float pz_winograd_scale_of(float mean) {
+  const float inside = !(mean > 0x1p-120f) ? 0x1p-120f : !(mean < 0x1p120f) ? 0x1p120f : mean;
   int32_t bits;
   float scale;
   memcpy(&bits, &inside, sizeof bits);
   bits = (254 - (((bits >> 23) + 127) >> 1)) << 23; /* minus half of the exponent, rounded down */
   memcpy(&scale, &bits, sizeof scale);
   return scale;
+}
+
+/* What undoes it, and the weights' factor; nothing but rounding errors comes of inputs that are all zero. */
+PZ_INLINE float pz_winograd_back_from(float mean, float scale, float unscale) {
+  return mean == 0 ? 0 : unscale / scale;
 }
 
 /* Of n tiles of `blocks` blocks of `maps` maps: sums less products. */

@@ -570,11 +570,10 @@ PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winogra
 /* Of one row in this many, when inputs are sampled. */
 #define PZ_WINOGRAD_SAMPLE 8
 
-/* What a tile's inputs are multiplied by, of pairs: from one row in `step`. in: the map block 0 of all. */
-PZ_INLINE float pz_winograd_sampled_scale(const pz_winograd_shape *s, const pz_winograd_tile *t,
-                                          const float *in, int32_t step) {
+/* The mean square of a tile's inputs, as one row of `step` has it; what is cut off counts as zeros. in: the map block 0 of all. */
+PZ_INLINE float pz_winograd_mean_square(const pz_winograd_shape *s, const pz_winograd_tile *t,
+                                        const float *in, int32_t step) {
   pz_v sums[2] = {pz_v_zero(), pz_v_zero()};
-  int32_t n = 0;
   PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) {
     const float *from = in + pz_winograd_origin(s, t, b);
     PZ_ROLL for (int32_t d = 0; d < t->inputs[0]; ++d)
@@ -585,10 +584,9 @@ PZ_INLINE float pz_winograd_sampled_scale(const pz_winograd_shape *s, const pz_w
                    y = w + 1 < t->inputs[2] ? pz_v_load(row + (w + 1) * PZ_S) : pz_v_zero();
         sums[0] = pz_v_fma(x, x, sums[0]), sums[1] = pz_v_fma(y, y, sums[1]);
       }
-      n += t->inputs[2];
     }
   }
-  return pz_winograd_scale_of(pz_v_sum(sums[0] + sums[1]), n * PZ_S);
+  return pz_winograd_mean_of(s, pz_v_sum(sums[0] + sums[1]) * (float)step);
 }
 
 /* Transformed inputs of block b of tiles first .. first + count - 1, into places from `to` on. scales: of pairs, else NULL. squares: of
@@ -616,7 +614,7 @@ PZ_INLINE void pz_winograd_load_block(const pz_winograd_shape *s, const pz_winog
 PZ_INLINE void pz_winograd_check_scales(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t count,
                                         float unscale, const pz_winograd_balance *p, float *slots) {
   PZ_ROLL for (int32_t k = 0; k < count; ++k) {
-    const float scale = pz_winograd_scale_of(p->squares[k], pz_winograd_points(s) * s->conv.in.c);
+    const float mean = pz_winograd_mean_of(s, p->squares[k]), scale = pz_winograd_scale_of(mean);
     if (scale > 2 * p->scale[k] || 2 * scale < p->scale[k]) {
       const pz_v again = pz_v_set1(scale / p->scale[k]);
       PZ_ROLL for (int32_t i = 0; i < pz_winograd_points(s); ++i)
@@ -626,7 +624,7 @@ PZ_INLINE void pz_winograd_check_scales(const pz_winograd_shape *s, const pz_win
       }
       p->scale[k] = scale;
     }
-    p->back[k] = unscale / p->scale[k];
+    p->back[k] = pz_winograd_back_from(mean, p->scale[k], unscale);
   }
 }
 
@@ -637,7 +635,7 @@ PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_si
   float *slots = scratch + z.together * z.slot;
   if (z.pairs) PZ_ROLL for (int32_t k = 0; k < count; ++k) {
       const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
-      p.scale[k] = pz_winograd_sampled_scale(s, &t, in, PZ_WINOGRAD_SAMPLE);
+      p.scale[k] = pz_winograd_scale_of(pz_winograd_mean_square(s, &t, in, PZ_WINOGRAD_SAMPLE));
       p.squares[k] = 0;
     }
   PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) pz_winograd_load_block(

@@ -323,7 +323,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   variant_of(plan, node, &v);
   if (!v.by_position && pz_wants_moments(plan, node)) PZ_TRY(gather(plan, node, &p, err));
   step->multiply_adds_done =
-      (double)pz_winograd_all_tiles(&s) * pz_winograd_points(&s) * s.conv.in.c * s.conv.out.c;
+      (double)pz_winograd_all_tiles(&s) * pz_winograd_points(&s) * pz_winograd_steps(&s) * s.conv.out.c;
   char products[64];
   products_text(&s, products, sizeof products);
   PZ_TRY(pz_set_algorithm(plan, step, err, "Winograd F(%d,%d,%d), %s %d%s, %s", s.m[0], s.m[1], s.m[2],

@@ -158,6 +158,11 @@ PZ_INLINE int64_t pz_winograd_fresh(const pz_winograd_shape *s) {
 
 /* Pairs among so many maps of a block. */
 #define PZ_WINOGRAD_PAIRS_OF(maps) ((maps)*5 / 16)
+/* Multiply-adds for all maps in, of one map out: one for each pair. */
+PZ_INLINE int32_t pz_winograd_steps(const pz_winograd_shape *s) {
+  const int32_t maps = s->conv.in.c, block = s->conv.in.block, rest = maps % block;
+  return s->pairs ? maps - maps / block * PZ_WINOGRAD_PAIRS_OF(block) - PZ_WINOGRAD_PAIRS_OF(rest) : maps;
+}
 /* Blocks of maps out that pairs are multiplied for at most: three vectors of weights each wait in registers. */
 #define PZ_WINOGRAD_MOST_KB 2
 

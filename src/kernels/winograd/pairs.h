@@ -57,28 +57,28 @@ PZ_INLINE float pz_winograd_back_from(float mean, float scale, float unscale) {
   return mean == 0 ? 0 : unscale / scale;
 }
 
-/* Of n tiles of `blocks` blocks of `maps` maps: sums less products. */
-PZ_INLINE void pz_winograd_take_blocks(const pz_conv_direct_shape *g, int32_t n, int32_t maps, int32_t blocks,
-                                       const float *in, pz_vh *sums) {
+/* Of `count` tiles of `blocks` blocks of `maps` maps: sums less products; the last one again and again up to n. */
+PZ_INLINE void pz_winograd_take_blocks(const pz_conv_direct_shape *g, int32_t n, int32_t count, int32_t maps,
+                                       int32_t blocks, const float *in, pz_vh *sums) {
   const int32_t pairs = PZ_WINOGRAD_PAIRS_OF(maps);
   if (!pairs) return;
   PZ_ROLL for (int32_t b = 0; b < blocks; ++b, in += g->in.stride_c) {
     PZ_POINTER_PIN(in);
     PZ_UNROLL for (int32_t i = 0; i < n; ++i) {
-      const float *x = in + i * PZ_S;
+      const float *x = in + (i < count ? i : count - 1) * PZ_S;
       sums[i] = pz_vh_less(pz_vh_load_first(x + pairs, pairs), pz_vh_load(x), sums[i]);
     }
   }
 }
 
-/* At one position, of n tiles, n at most S; in: [block][tile][lane]. Behind the last tile something is read that is not used. */
-PZ_INLINE void pz_winograd_take_some(const pz_conv_direct_shape *g, int32_t n, const float *in,
+/* At one position, of `count` tiles, n at most S; in: [block][tile][lane]. */
+PZ_INLINE void pz_winograd_take_some(const pz_conv_direct_shape *g, int32_t n, int32_t count, const float *in,
                                      float *taken) {
   const int32_t whole = g->in.c / PZ_S;
   pz_vh sums[PZ_S];
   PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) sums[i] = pz_vh_zero();
-  pz_winograd_take_blocks(g, n, PZ_S, whole, in, sums);
-  pz_winograd_take_blocks(g, n, g->in.c % PZ_S, 1, in + whole * g->in.stride_c, sums);
+  pz_winograd_take_blocks(g, n, count, PZ_S, whole, in, sums);
+  pz_winograd_take_blocks(g, n, count, g->in.c % PZ_S, 1, in + whole * g->in.stride_c, sums);
   pz_v_store(taken, pz_vh_sums(sums));
 }
 
@@ -86,9 +86,9 @@ PZ_INLINE void pz_winograd_take_some(const pz_conv_direct_shape *g, int32_t n, c
 PZ_INLINE void pz_winograd_take_inputs(const pz_winograd_shape *s, const float *in, float *taken) {
   const int32_t tiles = s->product.out.w, most = tiles / PZ_S * PZ_S, rest = tiles - most;
   PZ_ROLL for (int32_t t = 0; t < most; t += PZ_S)
-      pz_winograd_take_some(&s->product, PZ_S, in + t * PZ_S, taken + t);
-  if (rest > PZ_S / 2) pz_winograd_take_some(&s->product, PZ_S, in + most * PZ_S, taken + most);
-  else if (rest) pz_winograd_take_some(&s->product, PZ_S / 2, in + most * PZ_S, taken + most);
+      pz_winograd_take_some(&s->product, PZ_S, PZ_S, in + t * PZ_S, taken + t);
+  if (rest > PZ_S / 2) pz_winograd_take_some(&s->product, PZ_S, rest, in + most * PZ_S, taken + most);
+  else if (rest) pz_winograd_take_some(&s->product, PZ_S / 2, rest, in + most * PZ_S, taken + most);
 }
 
 /* `blocks` blocks of `maps` maps in, of rw tiles, into kb blocks of maps out; as pz_conv_sum. */

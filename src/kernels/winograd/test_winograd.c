@@ -118,7 +118,7 @@ static void pack_layer(layer *l, pz_test_random *r) {
   l->packed_bias = pz_test_vector(l->bias, maps_out, PZ_S);
   l->packed_scale = pz_test_vector(l->scale, maps_out, PZ_S);
   l->packed_slope = pz_test_vector(l->slope, maps_out, PZ_S);
-  l->scratch = pz_test_alloc(pz_winograd_scratch(&l->s), false);
+  l->scratch = pz_test_alloc(l->by_position ? pz_winograd_slots(&l->s) : pz_winograd_scratch(&l->s), false);
   l->products = pz_test_alloc(pz_winograd_slots(&l->s), false);
   l->fresh = pz_test_alloc(pz_winograd_position_floats(&l->s), false);
   l->scales = pz_test_alloc(pz_winograd_scale_floats(&l->s), false);

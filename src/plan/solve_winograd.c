@@ -38,11 +38,15 @@ static pz_core_traits core_of(const pz_plan *plan) {
   return pz_isa_supported(plan->isa) ? pz_cpu_core() : (pz_core_traits){0};
 }
 
+/* Whether the last block of so many maps has few enough to be short (kernels/winograd/shape.h). */
+static bool is_short(const pz_plan *plan, int64_t maps) {
+  const int64_t rest = maps % plan->block;
+  return rest > 0 && rest <= PZ_WINOGRAD_SHORT;
+}
+
 /* Maps are multiplied in pairs (kernels/winograd/pairs.h) where the core adds beside multiply-adds, the vector has 16 lanes, and there is
  * so much to multiply that sums of squares and of products of inputs are small beside it; a short block is not multiplied so. */
 #define PAIRS_FROM 32 /* maps in, and out */
-
-static bool is_short(int64_t maps) { return maps % 16 > 0 && maps % 16 <= PZ_WINOGRAD_SHORT; }
 
 static bool has_pairs(const pz_plan *plan, const pz_node *node) {
   const pz_tensor *w = &plan->graph->tensors[node->in[PZ_CONV_WEIGHT]];
@@ -50,7 +54,7 @@ static bool has_pairs(const pz_plan *plan, const pz_node *node) {
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (node->attr.conv.kernel[i] > 3) return false;
   return core_of(plan).adds_apart && plan->block == 16 && in >= PAIRS_FROM && out >= PAIRS_FROM &&
-         !is_short(in) && !is_short(out);
+         !is_short(plan, in) && !is_short(plan, out);
 }
 
 /* Relative L2 error of a layer of random values: that of a short sum times a factor for each axis (doc/kernels-winograd.md). */
@@ -98,9 +102,7 @@ static bool has_short(const pz_plan *plan, const pz_node *node, const variant *v
 
 /* Vectors of `maps` maps at a position of a tile. */
 static double vectors_of(const pz_plan *plan, const pz_node *node, const variant *v, int64_t maps) {
-  const int64_t rest = maps % plan->block;
-  if (!has_short(plan, node, v) || rest == 0 || rest > PZ_WINOGRAD_SHORT)
-    return (double)pz_block_count(maps, plan->block);
+  if (!has_short(plan, node, v) || !is_short(plan, maps)) return (double)pz_block_count(maps, plan->block);
   return (double)(maps / plan->block) + (double)PZ_WINOGRAD_SHORT / plan->block;
 }
 
@@ -308,9 +310,8 @@ static pz_status gather(pz_plan *plan, const pz_node *node, parts *p, pz_error *
 /* What products are made at a time: "2 blocks x 6 tiles", "2 blocks x 5 tiles and 4 maps" with those of a short block; ", in pairs". */
 static void products_text(const pz_winograd_shape *s, char *text, size_t size) {
   const int32_t few = pz_winograd_short(s, s->conv.out.c), kb = s->product.kb, tiles = s->product.rw;
-  const char *how = s->pairs ? ", in pairs" : "";
-  if (kb && few) snprintf(text, size, "%d blocks x %d tiles and %d maps%s", kb, tiles, few, how);
-  else if (kb) snprintf(text, size, "%d blocks x %d tiles%s", kb, tiles, how);
+  if (kb && few) snprintf(text, size, "%d blocks x %d tiles and %d maps", kb, tiles, few);
+  else if (kb) snprintf(text, size, "%d blocks x %d tiles%s", kb, tiles, s->pairs ? ", in pairs" : "");
   else snprintf(text, size, "%d maps", few);
 }
 

@@ -258,6 +258,13 @@ typedef struct pz_winograd_maps {
   int32_t first, whole, rest;
 } pz_winograd_maps;
 
+/* `blocks` blocks of `maps` maps in, of rw tiles, into kb blocks of maps out. */
+PZ_INLINE const float *pz_winograd_sum(const pz_winograd_shape *s, int32_t kb, int32_t rw, int32_t maps,
+                                       int32_t blocks, const float *in, const float *weights, pz_v *acc) {
+  return s->pairs ? pz_winograd_sum_pairs(&s->product, kb, rw, maps, blocks, in, weights, acc)
+                  : pz_conv_sum(&s->product, kb, rw, maps, blocks, in, weights, acc);
+}
+
 /* tile: the first one's place in the batch. */
 PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb, int32_t rw,
                                          const pz_winograd_maps maps, const pz_winograd_taken taken,
@@ -274,18 +281,14 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb,
     PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] =
         pz_v_load(out + i % kb * g->out.stride_c + i / kb * PZ_S);
   }
-  if (maps.whole)
-    weights = s->pairs ? pz_winograd_sum_pairs(g, kb, rw, PZ_S, maps.whole, in, weights, acc)
-                       : pz_conv_sum(g, kb, rw, PZ_S, maps.whole, in, weights, acc);
+  if (maps.whole) weights = pz_winograd_sum(s, kb, rw, PZ_S, maps.whole, in, weights, acc);
   if (maps.rest && few) {
     pz_conv_direct_shape shared = *g;
     shared.in.stride_w = PZ_WINOGRAD_SHORT;
     pz_conv_sum(&shared, kb, rw, rest, 1,
                 in + maps.whole * g->in.stride_c - tile * (PZ_S - PZ_WINOGRAD_SHORT), weights, acc);
-  } else if (maps.rest && s->pairs) {
-    pz_winograd_sum_pairs(g, kb, rw, rest, 1, in + maps.whole * g->in.stride_c, weights, acc);
   } else if (maps.rest) {
-    pz_conv_sum(g, kb, rw, rest, 1, in + maps.whole * g->in.stride_c, weights, acc);
+    pz_winograd_sum(s, kb, rw, rest, 1, in + maps.whole * g->in.stride_c, weights, acc);
   }
   PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i)
       pz_v_store(out + i % kb * g->out.stride_c + i / kb * PZ_S, acc[i]);

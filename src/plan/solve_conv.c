@@ -292,7 +292,7 @@ static bool comes_plain(const pz_plan *plan, const pz_node *node) {
   const pz_node *m = &plan->graph->nodes[maker];
   return m->op == PZ_OP_PAD && pz_graph_producer(plan->graph, m->in[0]) == PZ_NONE;
 }
-static bool few_inputs(const pz_plan *plan, const pz_node *node) {
+bool pz_conv_few_inputs(const pz_plan *plan, const pz_node *node) {
   return comes_plain(plan, node) && 2 * maps_in(plan, node) <= plan->block;
 }
 
@@ -352,7 +352,7 @@ const pz_solver pz_solver_conv_direct_few_inputs = {.name = "direct on plain inp
                                                     .op = PZ_OP_CONV,
                                                     .in = PZ_PLAIN,
                                                     .out = PZ_BLOCKED,
-                                                    .applies = few_inputs,
+                                                    .applies = pz_conv_few_inputs,
                                                     .cost = few_inputs_cost,
                                                     .build = build_few_inputs};
 const pz_solver pz_solver_conv_reduce = {.name = "direct, lanes over input maps",

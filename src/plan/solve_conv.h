@@ -33,6 +33,13 @@ void pz_conv_shape_text(pz_text *t, const pz_conv_direct_shape *s);
 static inline bool pz_conv_error_fits(const pz_plan *plan, double error) {
   return error / 2 <= plan->max_error;
 }
+/* What minimal filtering F(m, r) along an axis multiplies the error by, r 3 or 5 (doc/kernels-winograd.md). */
+static inline double pz_winograd_growth_of_error(int32_t r, int32_t m) {
+  const bool three = r == 3;
+  return m == 2 ? (three ? 1.3 : 2.3) : m == 4 ? (three ? 2.2 : 4.2) : m == 6 ? (three ? 4.5 : 12) : 1;
+}
+/* The input is the network's own and has few maps: it is read as it is, plain. */
+bool pz_conv_few_inputs(const pz_plan *plan, const pz_node *node);
 /* The machine that the network is compiled on stands for those that it will run on. */
 pz_conv_machine pz_conv_this_machine(const pz_plan *plan);
 /* Weights of one position of the kernel, blocks filled up. */

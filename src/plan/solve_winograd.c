@@ -60,12 +60,8 @@ static bool has_pairs(const pz_plan *plan, const pz_node *node) {
 /* Relative L2 error of a layer of random values: that of a short sum times a factor for each axis (doc/kernels-winograd.md). */
 static double error_of(const pz_plan *plan, const pz_node *node, const int32_t m[3]) {
   double error = has_pairs(plan, node) ? 1.3 * 1.3e-7 : 1.3e-7;
-  for (int i = 0; i < PZ_SPATIAL; i++) {
-    const bool three = node->attr.conv.kernel[i] == 3;
-    if (m[i] == 2) error *= three ? 1.3 : 2.3;
-    if (m[i] == 4) error *= three ? 2.2 : 4.2;
-    if (m[i] == 6) error *= three ? 4.5 : 12;
-  }
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    error *= pz_winograd_growth_of_error(node->attr.conv.kernel[i], m[i]);
   return error;
 }
 

@@ -30,13 +30,12 @@ static pz_graph *parsed(const char *text) {
 }
 
 /* Steps whose algorithm has this in it. */
-static int steps_with(const char *text, pz_isa isa, pz_slabs slabs, const char *what) {
+static int steps_with(const char *text, pz_isa isa, pz_slabs slabs, pz_choose choose, const char *what) {
   int32_t seen = 0, found = 0;
   pz_graph *g = parsed(text);
   pz_plan *plan = NULL;
   pz_error err = {0};
-  const pz_plan_options options = {
-      .isa = isa, .slabs = slabs, .choose = choose_batches, .choose_host = &seen};
+  const pz_plan_options options = {.isa = isa, .slabs = slabs, .choose = choose, .choose_host = &seen};
   assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
   for (int32_t i = 0; i < plan->n_steps; i++) found += strstr(plan->steps[i].algorithm, what) != NULL;
   pz_plan_free(plan);
@@ -44,11 +43,11 @@ static int steps_with(const char *text, pz_isa isa, pz_slabs slabs, const char *
   return found;
 }
 
-static uint64_t bits_of(const char *text, pz_isa isa, pz_slabs slabs) {
+static uint64_t bits_of(const char *text, pz_isa isa, pz_slabs slabs, pz_choose choose) {
   int32_t seen = 0;
   uint64_t bits = 0;
   pz_graph *g = parsed(text);
-  const pz_plan_options plan = {.isa = isa, .slabs = slabs, .choose = choose_batches, .choose_host = &seen};
+  const pz_plan_options plan = {.isa = isa, .slabs = slabs, .choose = choose, .choose_host = &seen};
   const pz_compiled_options options = {
       .name = g->name, .seed = 3, .plan = plan, .tolerance = 1e-5, .bits = &bits};
   pz_test_compiled(g, &options);
@@ -76,21 +75,24 @@ static const char short_blocks[] =
 /* On each instruction set, against the reference; in slabs to the same bits as without. */
 static void test_short_blocks(void **state) {
   (void)state;
-  assert_true(steps_with(short_blocks, pz_isa_native(), PZ_SLABS_ALWAYS, " slabs") > 0);
+  assert_true(steps_with(short_blocks, pz_isa_native(), PZ_SLABS_ALWAYS, choose_batches, " slabs") > 0);
   for (pz_isa isa = 0; isa < PZ_ISA_COUNT; isa++) {
     if (!pz_isa_supported(isa)) continue;
-    const uint64_t whole = bits_of(short_blocks, isa, PZ_SLABS_NEVER);
-    if (isa == pz_isa_native()) assert_true(bits_of(short_blocks, isa, PZ_SLABS_ALWAYS) == whole);
+    const uint64_t whole = bits_of(short_blocks, isa, PZ_SLABS_NEVER, choose_batches);
+    if (isa == pz_isa_native())
+      assert_true(bits_of(short_blocks, isa, PZ_SLABS_ALWAYS, choose_batches) == whole);
   }
 }
 
 /* Where they are, plans say so: 36, 36, 33 and 3 maps in vectors of 16. */
 static void test_named(void **state) {
   (void)state;
-  assert_int_equal(steps_with(short_blocks, PZ_ISA_AVX512, PZ_SLABS_NEVER, "tiles and 4 maps"), 2);
-  assert_int_equal(steps_with(short_blocks, PZ_ISA_AVX512, PZ_SLABS_NEVER, "tiles and 1 maps"), 1);
-  assert_int_equal(steps_with(short_blocks, PZ_ISA_AVX512, PZ_SLABS_NEVER, ", 3 maps"), 1);
-  assert_int_equal(steps_with(short_blocks, PZ_ISA_AVX2, PZ_SLABS_NEVER, " maps"), 0);
+  assert_int_equal(
+      steps_with(short_blocks, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_batches, "tiles and 4 maps"), 2);
+  assert_int_equal(
+      steps_with(short_blocks, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_batches, "tiles and 1 maps"), 1);
+  assert_int_equal(steps_with(short_blocks, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_batches, ", 3 maps"), 1);
+  assert_int_equal(steps_with(short_blocks, PZ_ISA_AVX2, PZ_SLABS_NEVER, choose_batches, " maps"), 0);
 }
 
 static const char paired[] = "graph \"pairs\"\n"
@@ -109,14 +111,49 @@ static const char paired[] = "graph \"pairs\"\n"
 static void test_pairs(void **state) {
   (void)state;
   const bool has = pz_isa_supported(PZ_ISA_AVX512) && pz_cpu_core().adds_apart;
-  assert_int_equal(steps_with(paired, PZ_ISA_AVX512, PZ_SLABS_NEVER, ", in pairs"), has ? 2 : 0);
-  assert_int_equal(steps_with(paired, PZ_ISA_AVX2, PZ_SLABS_NEVER, ", in pairs"), 0);
-  assert_true(bits_of(paired, pz_isa_native(), PZ_SLABS_ALWAYS) ==
-              bits_of(paired, pz_isa_native(), PZ_SLABS_NEVER));
+  assert_int_equal(steps_with(paired, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_batches, ", in pairs"),
+                   has ? 2 : 0);
+  assert_int_equal(steps_with(paired, PZ_ISA_AVX2, PZ_SLABS_NEVER, choose_batches, ", in pairs"), 0);
+  assert_true(bits_of(paired, pz_isa_native(), PZ_SLABS_ALWAYS, choose_batches) ==
+              bits_of(paired, pz_isa_native(), PZ_SLABS_NEVER, choose_batches));
+}
+
+/* A network's first layer, of few maps, by rows. */
+static int32_t choose_rows(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
+  int32_t pick = 0, *seen = host, left = (*seen)++ % 3 + 1;
+  (void)plan;
+  (void)node;
+  for (int32_t i = 0; i < n && left > 0; i++)
+    if (strstr(c[i].label, "of rows")) pick = i, left--;
+  return pick;
+}
+
+static const char first_layers[] = "graph \"first layers\"\n"
+                                   "input %x 2x1x9x13x23\n"
+                                   "input %y 2x3x9x13x23\n"
+                                   "const %w1 36x1x3x3x3 = seed 1 scale 0.1\n"
+                                   "const %b1 36 = seed 2 scale 0.1\n"
+                                   "const %w2 36x3x1x5x5 = seed 3 scale 0.1\n"
+                                   "const %w3 36x36x1x3x3 = seed 4 scale 0.05\n"
+                                   "%a = conv \"a\" %x, %w1, %b1 kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
+                                   "%b = conv \"b\" %y, %w2, _, %a kernel 1,5,5 pad 0,2,2:0,2,2 act relu\n"
+                                   "%c = conv \"c\" %b, %w3 kernel 1,3,3 pad 0,1,1:0,1,1 act elu 1\n"
+                                   "%p = pool \"p\" %c kernel 1,2,2 stride 1,2,2\n"
+                                   "output %p\n";
+
+static void test_rows(void **state) {
+  (void)state;
+  assert_int_equal(steps_with(first_layers, pz_isa_native(), PZ_SLABS_NEVER, choose_rows, " of rows "), 2);
+  for (pz_isa isa = 0; isa < PZ_ISA_COUNT; isa++) {
+    if (!pz_isa_supported(isa)) continue;
+    const uint64_t whole = bits_of(first_layers, isa, PZ_SLABS_NEVER, choose_rows);
+    if (isa == pz_isa_native())
+      assert_true(bits_of(first_layers, isa, PZ_SLABS_ALWAYS, choose_rows) == whole);
+  }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_short_blocks), cmocka_unit_test(test_named),
-                                     cmocka_unit_test(test_pairs)};
+                                     cmocka_unit_test(test_pairs), cmocka_unit_test(test_rows)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,48 @@
+/* pack_rows.h: what the compiler half does for rows.h: weights, transformed along the width, and the schedule. Plain C. */
+#ifndef PZ_KERNELS_WINOGRAD_PACK_ROWS_H
+#define PZ_KERNELS_WINOGRAD_PACK_ROWS_H
+
+#include "kernels/winograd/points.h"
+#include "kernels/winograd/rows_shape.h"
+
+/* Multiply-adds at peak that a tile's sums wait for: all of them, and loads of their operands, two at a time. Those of tiles that only
+ * fill up count. */
+static inline double pz_winograd_rows_steps(const pz_winograd_rows_shape *s) {
+  const double tiles = (pz_winograd_rows_tiles(s) + s->rw - 1) / s->rw * s->rw;
+  const double sums = s->kb * s->rw, loads = 0.6 * (s->kb + s->rw);
+  return tiles * (loads > sums ? loads / sums : 1 + 0.05 * loads / sums);
+}
+
+/* Fills kb and rw; all else is set. registers: vectors. */
+static inline void pz_winograd_rows_schedule(pz_winograd_rows_shape *s, int32_t registers) {
+  const int32_t a = pz_winograd_rows_a(s), block = s->conv.out.block,
+                blocks = (s->conv.out.c + block - 1) / block;
+  pz_winograd_rows_shape best = *s, try = *s;
+  best.kb = best.rw = 1;
+  for (try.kb = 1; try.kb <= blocks; ++try.kb)
+    for (try.rw = 1; a * try.kb * try.rw + try.kb + 1 <= registers; ++try.rw)
+      if (blocks % try.kb == 0 && pz_winograd_rows_steps(&try) < pz_winograd_rows_steps(&best)) best = try;
+  *s = best;
+}
+
+/* weights [K, C, kd, kh, kw]; packed: pz_winograd_rows_weight_floats, zeroed. */
+static inline void pz_winograd_rows_pack(const pz_winograd_rows_shape *s, const float *weights,
+                                         float *packed) {
+  const pz_conv_direct_shape *c = &s->conv;
+  const int32_t a = pz_winograd_rows_a(s), r = c->kernel[2], rows = c->in.c * c->kernel[0] * c->kernel[1],
+                block = c->out.block;
+  for (int32_t p = 0; p < a; ++p) {
+    pz_rational g[PZ_WINOGRAD_MOST_R];
+    pz_winograd_weight_row(s->m, r, p, g);
+    for (int32_t k = 0; k < c->out.c; ++k)
+      for (int32_t i = 0; i < rows; ++i) {
+        const int32_t b = k / block, group = b / s->kb;
+        double sum = 0;
+        for (int32_t j = 0; j < r; ++j)
+          sum += pz_rational_value(g[j]) * (double)weights[((int64_t)k * rows + i) * r + j];
+        packed[((((int64_t)group * rows + i) * a + p) * s->kb + b % s->kb) * block + k % block] = (float)sum;
+      }
+  }
+}
+
+#endif

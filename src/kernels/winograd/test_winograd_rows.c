@@ -1,0 +1,153 @@
+/* Minimal filtering of rows against a plain sum in double precision: random odd sizes, kernels of 3 and 5 along the width and of 1, 3, 5
+ * along the other axes, tiles of 2, 4 and 6 results, inputs that end in front of a guard page, poisoned output, bias, Base (also in
+ * place) with and without a scale, activations; 1, 2 and 3 workers give the same bits. Shapes are not constant here; tests/plan runs the
+ * kernel as generated code has it. */
+#include "kernels/test_activation.h"
+#include "kernels/testing.h"
+#include "kernels/winograd/pack_rows.h"
+#include "kernels/winograd/rows.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* Sums of up to 8*75 products of values in [-1, 1], below 20 in size, times the error of an axis (doc/kernels-winograd.md). */
+static double tolerance(const pz_winograd_rows_shape *s) {
+  return 1e-5 * (s->conv.kernel[2] == 3 ? 0.7 * s->m : s->m * s->m);
+}
+
+typedef struct layer {
+  pz_winograd_rows_shape s;
+  pz_test_tensor in, out, base;
+  float *weights, *bias, *scale, *slope;
+  pz_test_memory packed, packed_bias, packed_scale, packed_slope, scratch;
+  bool in_place;
+} layer;
+
+/* Plain maps, stored with the border that the kernel needs and no more, right in front of a guard page or behind one. */
+static pz_test_tensor plain_input(pz_test_random *r, int32_t maps, const int32_t size[4],
+                                  const int32_t pad[3]) {
+  const int32_t none[4] = {0};
+  pz_view v = pz_test_dense(1, size[0], maps, size[1], size[2], size[3]);
+  for (int i = 0; i < 3; ++i) v.border_lo[i] = v.border_hi[i] = pad[i];
+  pz_test_tensor t = pz_test_store(v, none, none, pz_test_int(r, 0, 1));
+  pz_test_fill(&t, r, -1, 1);
+  return t;
+}
+
+static layer random_layer(pz_test_random *r) {
+  static const int32_t kernels[][3] = {{3, 3, 3}, {3, 3, 3}, {1, 3, 3}, {1, 5, 5}, {1, 1, 3}, {5, 3, 5}};
+  static const int32_t acts[4] = {PZ_K_ACT_NONE, PZ_K_ACT_ELU, PZ_K_ACT_SIGMOID, PZ_K_ACT_PRELU};
+  layer l = {.in_place = pz_test_int(r, 0, 1), .s.m = 2 * pz_test_int(r, 1, 3)};
+  pz_conv_direct_shape *c = &l.s.conv;
+  const int32_t *kernel = kernels[pz_test_int(r, 0, 5)], maps_in = pz_test_int(r, 1, 8),
+                maps_out = pz_test_int(r, 1, 70);
+  const int32_t size[4] = {pz_test_int(r, 1, 2), pz_test_int(r, 5, 8), pz_test_int(r, 5, 12),
+                           pz_test_int(r, 10, 60)};
+  *c = (pz_conv_direct_shape){.groups = 1,
+                              .phases = 1,
+                              .act = acts[pz_test_int(r, 0, 3)],
+                              .alpha = 0.7f,
+                              .has_bias = pz_test_int(r, 0, 1),
+                              .stream = pz_test_int(r, 0, 1)};
+  int32_t out[4] = {size[0]};
+  for (int i = 0; i < 3; ++i) {
+    c->kernel[i] = kernel[i], c->stride[i] = c->dilation[i] = 1;
+    c->pad[i] = pz_test_int(r, 0, kernel[i] / 2);
+    out[i + 1] = size[i + 1] + 2 * c->pad[i] - kernel[i] + 1;
+  }
+  l.in = plain_input(r, maps_in, size, c->pad);
+  l.out = pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
+  c->in = l.in.view, c->out = l.out.view;
+  if (pz_test_int(r, 0, 1)) {
+    l.base = l.in_place ? l.out : pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
+    c->base = l.base.view, c->has_base_scale = pz_test_int(r, 0, 1);
+  }
+  l.weights = pz_test_floats(r, (int64_t)maps_in * maps_out * pz_conv_taps(c));
+  l.bias = pz_test_floats(r, maps_out), l.scale = pz_test_floats(r, maps_out),
+  l.slope = pz_test_floats(r, maps_out);
+  pz_winograd_rows_schedule(&l.s, PZ_V_REGISTERS);
+  l.packed = pz_test_alloc(pz_winograd_rows_weight_floats(&l.s), false);
+  memset(l.packed.data, 0, (size_t)l.packed.floats * sizeof(float));
+  pz_winograd_rows_pack(&l.s, l.weights, l.packed.data);
+  l.packed_bias = pz_test_vector(l.bias, maps_out, PZ_S);
+  l.packed_scale = pz_test_vector(l.scale, maps_out, PZ_S);
+  l.packed_slope = pz_test_vector(l.slope, maps_out, PZ_S);
+  l.scratch = pz_test_alloc(pz_winograd_rows_scratch(&l.s), false);
+  return l;
+}
+
+static double *expected(const layer *l) {
+  const pz_conv_direct_shape *s = &l->s.conv;
+  double *want = pz_test_doubles(&l->out.view), *to = want;
+  PZ_TEST_EACH(l->out.view, 0, l->out.view.c) {
+    double sum = s->has_bias ? l->bias[c] : 0;
+    for (int32_t m = 0; m < s->in.c; ++m)
+      for (int32_t t = 0; t < pz_conv_taps(s); ++t) {
+        const int32_t i = t / (s->kernel[1] * s->kernel[2]), j = t / s->kernel[2] % s->kernel[1],
+                      k = t % s->kernel[2];
+        sum += (double)l->weights[((int64_t)c * s->in.c + m) * pz_conv_taps(s) + t] *
+               *pz_test_at(&l->in, n, m, d + i - s->pad[0], h + j - s->pad[1], w + k - s->pad[2]);
+      }
+    if (s->base.c)
+      sum += *pz_test_at(&l->base, n, c, d, h, w) * (s->has_base_scale ? (double)l->scale[c] : 1.0);
+    *to++ = pz_test_activate(s->act, (double)s->alpha, (double)s->beta, (double)l->slope[c], sum);
+  }
+  return want;
+}
+
+static void free_layer(layer *l) {
+  if (l->s.conv.base.c && !l->in_place) pz_test_tensor_free(&l->base);
+  pz_test_tensor_free(&l->in), pz_test_tensor_free(&l->out);
+  pz_test_free(&l->packed), pz_test_free(&l->packed_bias), pz_test_free(&l->packed_scale);
+  pz_test_free(&l->packed_slope), pz_test_free(&l->scratch);
+  free(l->weights), free(l->bias), free(l->scale), free(l->slope);
+}
+
+static void run_layer(const layer *l, int32_t worker, int32_t workers) {
+  pz_winograd_rows(l->s, l->in.at, l->packed.data, l->packed_bias.data, l->s.conv.base.c ? l->base.at : NULL,
+                   l->packed_scale.data, l->packed_slope.data, l->out.at, l->scratch.data, worker, workers);
+}
+
+static void test_random_layers(void **state) {
+  (void)state;
+  pz_test_random r = {.state = 2411};
+  for (int i = 0; i < 60; ++i) {
+    layer l = random_layer(&r);
+    const bool from_base = l.s.conv.base.c > 0;
+    if (from_base) pz_test_fill(&l.base, &r, -1, 1);
+    double *want = expected(&l);
+    bool same;
+    PZ_TEST_WORKERS(same, l.out.memory, run_layer(&l, worker, workers));
+    assert_true(same);
+    if (!pz_test_equal(&l.out, want, tolerance(&l.s)))
+      fail_msg("F(%d) of %dx%dx%d, %d blocks x %d tiles", l.s.m, l.s.conv.kernel[0], l.s.conv.kernel[1],
+               l.s.conv.kernel[2], l.s.kb, l.s.rw);
+    if (!(from_base && l.in_place)) assert_true(pz_test_untouched(&l.out, false));
+    free(want);
+    free_layer(&l);
+  }
+}
+
+/* As many sums as registers hold, and blocks in equal groups. */
+static void test_schedule(void **state) {
+  (void)state;
+  for (int32_t m = 2; m <= 6; m += 2)
+    for (int32_t maps = 1; maps <= 80; maps += 13)
+      for (int32_t registers = 16; registers <= 32; registers += 16) {
+        pz_winograd_rows_shape s = {.m = m};
+        s.conv.out = (pz_view){.n = 1, .c = maps, .d = 1, .h = 1, .w = 31, .block = PZ_S};
+        s.conv.kernel[2] = 5;
+        pz_winograd_rows_schedule(&s, registers);
+        assert_true(s.kb >= 1 && s.rw >= 1 && pz_test_blocks(&s.conv.out) % s.kb == 0);
+        assert_true(s.kb * s.rw * pz_winograd_rows_a(&s) < registers);
+      }
+}
+
+int main(void) {
+  if (!pz_test_cpu()) return 77;
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_layers), cmocka_unit_test(test_schedule)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -62,17 +62,23 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
                           s.conv.kernel[0], s.conv.kernel[1], s.conv.kernel[2], s.kb, s.rw);
 }
 
-/* In vector multiply-adds at peak: products, and what a tile's inputs and results take on their way (doc/kernels-winograd.md). */
-#define INPUT  0.5
-#define RESULT 2.0
+/* In vector multiply-adds at peak: products, and what inputs of tiles and results take on their way (doc/kernels-winograd.md). */
+#define INPUT     0.5
+#define RESULT(m) (0.4 + 0.45 * (m))
 
 static double cost(const pz_plan *plan, const pz_node *node) {
   const pz_shape5 out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
-  const int32_t *kernel = node->attr.conv.kernel, m = outputs_of(plan, node), a = m + kernel[2] - 1;
+  const int32_t *kernel = node->attr.conv.kernel;
+  pz_winograd_rows_shape s = {.m = outputs_of(plan, node)};
+  s.conv.out = (pz_view){.c = (int32_t)out.c, .w = (int32_t)out.s[2], .block = plan->block};
+  s.conv.kernel[2] = kernel[2];
+  pz_winograd_rows_schedule(&s, pz_conv_this_machine(plan).registers);
   const double maps = (double)pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape).c,
-               blocks = (double)pz_block_count(out.c, plan->block),
-               tiles = (double)(out.n * out.s[0] * out.s[1] * ((out.s[2] + m - 1) / m));
-  return tiles * (blocks * (maps * kernel[0] * kernel[1] * a + RESULT * m) + maps * kernel[0] * INPUT * a);
+               a = pz_winograd_rows_a(&s), blocks = (double)pz_block_count(out.c, plan->block),
+               products = blocks * maps * kernel[0] * kernel[1] * a * pz_winograd_rows_steps(&s),
+               others =
+                   pz_winograd_rows_tiles(&s) * (blocks * s.m * RESULT(s.m) + maps * kernel[0] * a * INPUT);
+  return (double)(out.n * out.s[0] * out.s[1]) * (products + others);
 }
 
 static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {

@@ -5,12 +5,12 @@
 #include "kernels/winograd/points.h"
 #include "kernels/winograd/rows_shape.h"
 
-/* Multiply-adds at peak that a tile's sums wait for: all of them, and loads of their operands, two at a time. Those of tiles that only
- * fill up count. */
+/* What the sums of a row's tiles wait for at one position, of one block and tap, in multiply-adds at peak: these, or loads. A vector of
+ * weights takes as long as a multiply-add, a broadcast half of that (doc/kernels-winograd.md). Tiles that only fill up count. */
 static inline double pz_winograd_rows_steps(const pz_winograd_rows_shape *s) {
-  const double tiles = (pz_winograd_rows_tiles(s) + s->rw - 1) / s->rw * s->rw;
-  const double sums = s->kb * s->rw, loads = 0.6 * (s->kb + s->rw);
-  return tiles * (loads > sums ? loads / sums : 1 + 0.05 * loads / sums);
+  const double tiles = (pz_winograd_rows_tiles(s) + s->rw - 1) / s->rw * s->rw, sums = s->kb * s->rw,
+               loads = s->kb + 0.6 * s->rw;
+  return tiles * ((loads > sums ? loads : sums) + 0.05 * loads) / sums;
 }
 
 /* Fills kb and rw; all else is set. registers: vectors. */

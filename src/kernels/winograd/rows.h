@@ -62,7 +62,7 @@ PZ_INLINE void pz_winograd_rows_step(const pz_winograd_rows_shape *s, const floa
     pz_v held[PZ_CONV_ACCUMULATORS];
     PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
       held[k] = pz_v_load(weights + (p * kb + k) * PZ_S);
-      if (rw > 1) PZ_V_PIN(held[k]);
+      PZ_V_PIN(held[k]);
     }
     PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
       pz_v x = pz_v_broadcast(in + p * room + r);

@@ -118,6 +118,40 @@ static void test_pairs(void **state) {
               bits_of(paired, pz_isa_native(), PZ_SLABS_NEVER, choose_batches));
 }
 
+/* Those that are in pairs, where there are any. */
+static int32_t choose_pairs(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
+                            int32_t n) {
+  int32_t pick = 0;
+  (void)host;
+  (void)plan;
+  (void)node;
+  for (int32_t i = 0; i < n; i++)
+    if (strstr(c[i].label, "in pairs")) pick = i;
+  return pick;
+}
+
+static const char products[] = "graph \"products\"\n"
+                               "input %x 2x44x4x7x9\n"
+                               "const %w1 44x36x2x2x2 = seed 1 scale 0.1\n"
+                               "const %b1 36 = seed 2 scale 0.1\n"
+                               "const %w2 48x36x1x1x1 = seed 3 scale 0.1\n"
+                               "const %w3 48x48x1x1x1 = seed 4 scale 0.1\n"
+                               "%a = deconv \"a\" %x, %w1, %b1 kernel 2,2,2 stride 2,2,2 act elu 1\n"
+                               "%b = conv \"b\" %a, %w2 kernel 1,1,1 act elu 0.7\n"
+                               "%c = conv \"c\" %b, %w3, _, %b kernel 1,1,1 act relu\n"
+                               "%p = pool \"p\" %c kernel 1,2,2 stride 1,2,2\n"
+                               "output %p\n";
+
+/* 1x1x1, and a deconvolution whose kernel is its stride. */
+static void test_products(void **state) {
+  (void)state;
+  const bool has = pz_isa_supported(PZ_ISA_AVX512) && pz_cpu_core().adds_apart;
+  assert_int_equal(steps_with(products, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_pairs, ", in pairs"),
+                   has ? 3 : 0);
+  assert_true(bits_of(products, pz_isa_native(), PZ_SLABS_ALWAYS, choose_pairs) ==
+              bits_of(products, pz_isa_native(), PZ_SLABS_NEVER, choose_pairs));
+}
+
 /* A network's first layer, of few maps, by rows. */
 static int32_t choose_rows(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
   int32_t pick = 0, *seen = host, left = (*seen)++ % 3 + 1;
@@ -154,6 +188,7 @@ static void test_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_short_blocks), cmocka_unit_test(test_named),
-                                     cmocka_unit_test(test_pairs), cmocka_unit_test(test_rows)};
+                                     cmocka_unit_test(test_pairs), cmocka_unit_test(test_rows),
+                                     cmocka_unit_test(test_products)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

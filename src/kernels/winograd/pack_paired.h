@@ -1,0 +1,52 @@
+/* pack_paired.h: what the compiler half does for paired.h. Plain C. */
+#ifndef PZ_KERNELS_WINOGRAD_PACK_PAIRED_H
+#define PZ_KERNELS_WINOGRAD_PACK_PAIRED_H
+
+#include "kernels/conv/pack.h"
+#include "kernels/winograd/paired_shape.h"
+#include "kernels/winograd/shape.h"
+
+#include <math.h>
+
+/* Fills kb and rw: three vectors of weights for each block and two sums wait beside the accumulators. */
+static inline void pz_winograd_paired_schedule(pz_winograd_paired_shape *s, int32_t registers) {
+  const int32_t blocks = pz_conv_outer_blocks(&s->conv),
+                kb = blocks < PZ_WINOGRAD_MOST_KB ? blocks : PZ_WINOGRAD_MOST_KB,
+                most = PZ_WINOGRAD_MOST_POINTS / PZ_WINOGRAD_STRIP, rw = (registers - 2 - 3 * kb) / kb;
+  s->conv.kb = pz_conv_split_of(blocks, kb).size;
+  s->conv.rw = rw < 1 ? 1 : rw < most ? rw : most;
+  s->conv.rh = 1, s->conv.c_chunk = pz_conv_in_blocks(&s->conv);
+}
+
+/* The power of two that makes weights as large as inputs of 1 to 2. */
+static inline double pz_winograd_paired_factor(const pz_winograd_paired_shape *s, const float *weights) {
+  const int64_t n = (int64_t)s->conv.phases * s->conv.out.c * s->conv.in.c;
+  double squares = 0;
+  for (int64_t i = 0; i < n; ++i) squares += (double)weights[i] * (double)weights[i];
+  if (squares == 0) return 1;
+  return exp2(round(fmin(fmax(0.5 - log2(squares / (double)n) / 2, -60), 60)));
+}
+
+/* weights [phases, K, C]; packed: pz_conv_direct_weight_floats, taken: pz_winograd_paired_taken_floats. */
+static inline void pz_winograd_paired_pack(const pz_winograd_paired_shape *s, const float *weights,
+                                           float *packed, float *taken) {
+  const pz_conv_direct_shape *c = &s->conv;
+  const int32_t block = c->out.block;
+  const double factor = pz_winograd_paired_factor(s, weights);
+  pz_conv_direct_pack(c, weights, packed);
+  for (int64_t i = 0; i < pz_conv_direct_weight_floats(c); ++i) packed[i] *= (float)factor;
+  for (int32_t i = 0; i < block; ++i) *taken++ = (float)(1 / factor);
+  for (int32_t j = 0; j < pz_conv_outer_blocks(c); ++j)
+    for (int32_t lane = 0; lane < block; ++lane) {
+      double sum = 0;
+      for (int32_t b = 0; b < c->in.c; b += block) {
+        const int32_t pairs = PZ_WINOGRAD_PAIRS_OF(c->in.c - b < block ? c->in.c - b : block);
+        for (int32_t i = b; i < b + pairs; ++i)
+          sum -= factor * (double)pz_conv_weight_at(c, weights, j, lane, i, 0) * factor *
+                 (double)pz_conv_weight_at(c, weights, j, lane, i + pairs, 0);
+      }
+      *taken++ = (float)sum;
+    }
+}
+
+#endif

@@ -1,0 +1,167 @@
+/* paired.h: convolutions of 1x1x1 and deconvolutions whose kernel is their stride, with maps in multiplied in pairs.
+ *
+ * Contract: paired_shape.h; weights and taken packed by pack_paired.h; bias, base_scale, slope padded with zeros to whole blocks; base may be
+ * the very storage of out. Reads the inside of in, writes the inside of out; padding lanes become zero. scratch:
+ * pz_winograd_paired_scratch floats of this worker's own, aligned to the vector. The unit of work is a tile; a point's sums depend on its
+ * own inputs alone, so any number of workers gives the same bits. Error: as pairs.h. */
+#ifndef PZ_KERNELS_WINOGRAD_PAIRED_H
+#define PZ_KERNELS_WINOGRAD_PAIRED_H
+
+#include "kernels/conv/direct.h"
+#include "kernels/winograd/paired_shape.h"
+#include "kernels/winograd/pairs.h"
+
+/* A strip: where its points' results and Base begin, of the first block, and its inputs (paired_shape.h). */
+typedef struct pz_winograd_strip {
+  int32_t count;
+  int64_t out[PZ_WINOGRAD_MOST_POINTS], base[PZ_WINOGRAD_MOST_POINTS];
+  float *in, *taken, *back;
+} pz_winograd_strip;
+
+PZ_INLINE int64_t pz_winograd_point_at(const pz_view *v, int64_t n, int64_t d, int64_t h, int64_t w) {
+  return n * v->stride_n + d * v->stride_d + h * v->stride_h + w * v->stride_w;
+}
+
+/* Inputs of one point, scaled: from in to [block][..]. */
+PZ_INLINE void pz_winograd_paired_point(const pz_winograd_paired_shape *s, float unscale, const float *in,
+                                        float *to, float *back) {
+  const int64_t step = (int64_t)pz_winograd_paired_room(s) * PZ_S;
+  const int32_t blocks = pz_conv_in_blocks(&s->conv);
+  pz_v squares = pz_v_zero();
+  PZ_ROLL for (int32_t b = 0; b < blocks; ++b) {
+    const pz_v x = pz_v_load(in + b * s->conv.in.stride_c);
+    squares = pz_v_fma(x, x, squares);
+  }
+  const float mean = pz_v_sum(squares) / (float)s->conv.in.c, scale = pz_winograd_scale_of(mean);
+  PZ_ROLL for (int32_t b = 0; b < blocks; ++b)
+      pz_v_store(to + b * step, pz_v_load(in + b * s->conv.in.stride_c) * pz_v_set1(scale));
+  *back = pz_winograd_back_from(mean, scale, unscale);
+}
+
+/* The strip of `count` points from `first` on. */
+PZ_INLINE void pz_winograd_paired_load(const pz_winograd_paired_shape *s, int64_t first, int32_t count,
+                                       float unscale, const float *in, pz_winograd_strip *strip) {
+  const pz_view *v = &s->conv.in;
+  const int32_t room = pz_winograd_paired_room(s);
+  int64_t w = first % v->w, h = first / v->w % v->h, d = first / v->w / v->h % v->d,
+          n = first / v->w / v->h / v->d;
+  strip->count = count;
+  PZ_ROLL for (int32_t i = 0; i < count; ++i) {
+    strip->out[i] = pz_winograd_point_at(&s->conv.out, n, d, h, w);
+    strip->base[i] = pz_winograd_point_at(&s->conv.base, n, d, h, w);
+    pz_winograd_paired_point(s, unscale, in + pz_winograd_point_at(v, n, d, h, w), strip->in + i * PZ_S,
+                             strip->back + i);
+    if (++w < v->w) continue;
+    w = 0;
+    if (++h < v->h) continue;
+    h = 0;
+    if (++d == v->d) d = 0, ++n;
+  }
+  const pz_conv_direct_shape g = {.in = {.c = v->c, .stride_c = room * PZ_S}};
+  PZ_ROLL for (int32_t t = 0; t < room; t += PZ_S)
+      pz_winograd_take_some(&g, PZ_S, PZ_S, strip->in + t * PZ_S, strip->taken + t);
+}
+
+/* A group of outer blocks: the first; weights; what is taken away; where its blocks lie, from the first one. */
+typedef struct pz_winograd_paired_blocks {
+  int32_t outer;
+  const float *weights, *taken;
+  int64_t out[PZ_WINOGRAD_MOST_KB], base[PZ_WINOGRAD_MOST_KB];
+} pz_winograd_paired_blocks;
+
+/* The sum of block k of the group and a point of the strip becomes a result. */
+PZ_INLINE void pz_winograd_paired_end(const pz_winograd_paired_shape *s, const pz_conv_ends *e,
+                                      const pz_winograd_strip *strip, const pz_winograd_paired_blocks *g,
+                                      int32_t k, int32_t point, pz_v sum) {
+  const pz_conv_direct_shape *c = &s->conv;
+  const int32_t block = (g->outer + k) / c->phases, map = block * PZ_S;
+  const pz_v back = pz_v_first(pz_v_broadcast(strip->back + point), c->out.c - map);
+  pz_v start = c->has_bias ? pz_v_load(e->bias + map) : pz_v_zero();
+  if (c->base.c) {
+    const pz_v base = pz_v_load(e->base + strip->base[point] + g->base[k]);
+    start = c->has_base_scale ? pz_v_fma(base, pz_v_load(e->base_scale + map), start) : base + start;
+  }
+  const pz_v slope = c->act == PZ_K_ACT_PRELU ? pz_v_load(e->slope + map) : pz_v_zero(),
+             x = pz_conv_finish(c, block, slope, pz_v_fma(sum, back, start));
+  float *at = e->out + strip->out[point] + g->out[k];
+  if (c->stream) pz_v_stream(at, x);
+  else pz_v_store(at, x);
+}
+
+/* One tile, from point `point` of the strip on, of kb blocks; all: it is not cut off. */
+PZ_INLINE void pz_winograd_paired_tile(const pz_winograd_paired_shape *s, int32_t kb, int all,
+                                       const pz_winograd_strip *strip, const pz_winograd_paired_blocks *g,
+                                       int32_t point, const pz_conv_ends *e) {
+  const int32_t rw = s->conv.rw, rest = s->conv.in.c % PZ_S, whole = s->conv.in.c / PZ_S,
+                points = all ? rw : strip->count - point;
+  const pz_conv_direct_shape product = {.in = {.stride_c = pz_winograd_paired_room(s) * PZ_S}};
+  const float *in = strip->in + point * PZ_S, *weights = g->weights;
+  pz_v acc[PZ_CONV_ACCUMULATORS], sums[PZ_CONV_ACCUMULATORS];
+  if (s->conv.base.c) { /* what results start from arrives while they are summed */
+    PZ_ROLL for (int32_t r = 0; r < points; ++r) PZ_UNROLL for (int32_t k = 0; k < kb; ++k)
+        __builtin_prefetch(e->base + strip->base[point + r] + g->base[k], 0, 3);
+  }
+  PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] =
+      pz_v_add_broadcast(strip->taken + point + i / kb, pz_v_load(g->taken + i % kb * PZ_S));
+  if (whole) weights = pz_winograd_sum_pairs(&product, kb, rw, PZ_S, whole, in, weights, acc);
+  if (rest) pz_winograd_sum_pairs(&product, kb, rw, rest, 1, in + whole * product.in.stride_c, weights, acc);
+  if (all && !pz_conv_ends_rolled(&s->conv)) {
+    PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i)
+        pz_winograd_paired_end(s, e, strip, g, i % kb, point + i / kb, acc[i]);
+    return;
+  }
+  PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) sums[i] = acc[i];
+  const pz_v *sum = sums; /* from memory: see pz_conv_end_points */
+  PZ_POINTER_PIN(sum);
+  PZ_MEMORY_PIN();
+  PZ_ROLL for (int32_t r = 0; r < points; ++r, sum += kb) {
+    PZ_POINTER_PIN(sum);
+    PZ_UNROLL for (int32_t k = 0; k < kb; ++k) pz_winograd_paired_end(s, e, strip, g, k, point + r, sum[k]);
+  }
+}
+
+/* All tiles of a strip by a group of kb blocks. */
+PZ_INLINE void pz_winograd_paired_group(const pz_winograd_paired_shape *s, int32_t kb,
+                                        const pz_winograd_strip *strip, pz_winograd_paired_blocks g,
+                                        const pz_conv_ends *e) {
+  int32_t p = 0;
+  PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+    g.out[k] = pz_conv_block_offset(&s->conv, &s->conv.out, g.outer + k);
+    g.base[k] = pz_conv_block_offset(&s->conv, &s->conv.base, g.outer + k);
+  }
+  PZ_ROLL for (; p + s->conv.rw <= strip->count; p += s->conv.rw)
+      pz_winograd_paired_tile(s, kb, 1, strip, &g, p, e);
+  if (p < strip->count) pz_winograd_paired_tile(s, kb, 0, strip, &g, p, e);
+}
+
+PZ_INLINE void pz_winograd_paired(const pz_winograd_paired_shape s, const float *in, const float *weights,
+                                  const float *taken, const float *bias, const float *base,
+                                  const float *base_scale, const float *slope, float *out, float *scratch,
+                                  int32_t worker, int32_t workers) {
+  const pz_conv_direct_shape *c = &s.conv;
+  const pz_conv_ends ends = {bias, base, base_scale, slope, out};
+  const pz_conv_split groups = pz_conv_outer_groups(c);
+  const int32_t room = pz_winograd_paired_room(&s), most = PZ_WINOGRAD_STRIP * c->rw;
+  const int64_t points = pz_winograd_paired_points(&s), inputs = (int64_t)room * pz_conv_in_blocks(c) * PZ_S;
+  pz_winograd_strip strip = {.in = scratch, .taken = scratch + inputs, .back = scratch + inputs + room};
+  int64_t begin, end;
+  pz_share((points + c->rw - 1) / c->rw, worker, workers, &begin, &end);
+  begin *= c->rw, end *= c->rw;
+  if (end > points) end = points;
+  memset(scratch, 0, (size_t)pz_winograd_paired_scratch(&s) * sizeof *scratch);
+  PZ_ROLL for (; begin < end; begin += most) {
+    pz_winograd_paired_load(&s, begin, end - begin < most ? (int32_t)(end - begin) : most, *taken, in,
+                            &strip);
+    PZ_ROLL for (int32_t i = 0; i < groups.count; ++i) {
+      const int32_t outer = pz_conv_split_begin(groups, i);
+      const pz_winograd_paired_blocks g = {.outer = outer,
+                                           .weights = weights + (int64_t)outer * PZ_S * c->in.c,
+                                           .taken = taken + (1 + outer) * PZ_S};
+      if (i < groups.large) pz_winograd_paired_group(&s, groups.size, &strip, g, &ends);
+      else if (groups.large < groups.count) pz_winograd_paired_group(&s, groups.size - 1, &strip, g, &ends);
+    }
+  }
+  if (c->stream) pz_v_stream_end();
+}
+
+#endif

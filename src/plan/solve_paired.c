@@ -1,0 +1,119 @@
+/* solve_paired.c: convolutions of 1x1x1, and deconvolutions whose kernel is their stride, with maps multiplied in pairs
+ * (kernels/winograd/paired.h). */
+#include "kernels/winograd/pack_paired.h"
+#include "plan/solve_conv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Relative L2 error of random values: as pairs of minimal filtering have it (doc/kernels-winograd.md). */
+#define ERROR (1.3 * PZ_SUM_ERROR)
+
+/* ---- calls ---- */
+
+/* The product that it is: `conv` scheduled, weights [phases, K, C]. */
+static pz_status add_product(pz_plan *plan, pz_step *step, const pz_conv_direct_shape *conv,
+                             const pz_conv_parts *p, const float *weights, pz_error *err) {
+  pz_winograd_paired_shape s = {.conv = *conv};
+  pz_pointer packed, taken;
+  float *data;
+  pz_winograd_paired_schedule(&s, pz_conv_this_machine(plan).registers);
+  const int64_t floats =
+      (pz_conv_direct_weight_floats(&s.conv) + PZ_ALIGN_FLOATS - 1) / PZ_ALIGN_FLOATS * PZ_ALIGN_FLOATS;
+  PZ_TRY(pz_add_weights(plan, floats + pz_winograd_paired_taken_floats(&s), &packed, &data, err));
+  if (!plan->unpacked && !plan->dry) pz_winograd_paired_pack(&s, weights, data, data + floats);
+  taken = pz_pointer_behind(packed, floats);
+  pz_text shape = {0};
+  pz_text_append(&shape, ".conv = {");
+  pz_conv_shape_text(&shape, &s.conv);
+  pz_text_append(&shape, "}");
+  const pz_arg args[] = {
+      {.name = "in", .at = p->in.at},
+      {.name = "weights", .at = packed},
+      {.name = "taken", .at = taken},
+      {.name = "bias", .at = p->bias},
+      {.name = "base", .at = p->base.at},
+      {.name = "base_scale", .at = p->base_scale},
+      {.name = "slope", .at = p->slope},
+      {.name = "out", .written = true, .at = p->out.at},
+      {.name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_winograd_paired_scratch(&s))}};
+  PZ_TRY(pz_add_call(plan, step, "kernels/winograd/paired.h", "pz_winograd_paired", &shape, args, 9, err));
+  const int32_t in = s.conv.in.c, block = s.conv.in.block,
+                steps = in - in / block * PZ_WINOGRAD_PAIRS_OF(block) - PZ_WINOGRAD_PAIRS_OF(in % block);
+  step->multiply_adds_done +=
+      (double)pz_winograd_paired_points(&s) * steps * s.conv.phases * s.conv.out.c; /* one for a pair */
+  return pz_set_algorithm(plan, step, err, "direct 1x1x1 of %d phases, %d blocks x %d points, in pairs",
+                          s.conv.phases, s.conv.kb, s.conv.rw);
+}
+
+static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  pz_conv_parts p;
+  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
+  const pz_conv_direct_shape s = pz_conv_shape_of(node, &p);
+  return add_product(plan, step, &s, &p, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, err);
+}
+
+static pz_status build_deconv(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  pz_conv_parts all, p;
+  pz_deconv_phase phase;
+  float *weights;
+  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &all, err));
+  const pz_conv_direct_shape s = pz_conv_shape_of(node, &all);
+  pz_deconv_phase_of(&s, PZ_DECONV_ALL, 0, &phase);
+  PZ_TRY(pz_conv_phase_parts(plan, node, &s, &phase, &all, &p, &weights, err));
+  const pz_status status = add_product(plan, step, &phase.shape, &p, weights, err);
+  free(weights);
+  return status;
+}
+
+/* ---- which applies ---- */
+
+#define PAIRS_FROM 32  /* maps in, and out of all phases */
+#define MANY       200 /* points: of fewer, weights are what is waited for */
+
+static pz_shape5 shape_of(const pz_plan *plan, pz_tensor_id id) {
+  return pz_shape_as5(&plan->graph->tensors[id].shape);
+}
+
+/* The core adds beside multiply-adds, vectors have 16 lanes, and nothing gathers the result's moments. */
+static bool applies(const pz_plan *plan, const pz_node *node) {
+  const pz_attr_conv *a = &node->attr.conv;
+  const pz_shape5 x = shape_of(plan, node->in[PZ_CONV_X]), y = shape_of(plan, node->out[0]);
+  int64_t phases = 1;
+  for (int i = 0; i < PZ_SPATIAL; i++) {
+    const int32_t stride = node->op == PZ_OP_DECONV ? a->stride[i] : 1;
+    if (a->kernel[i] != stride || a->stride[i] != stride || a->dilation[i] != 1 || a->pad_lo[i] ||
+        a->pad_hi[i] || a->output_pad[i])
+      return false;
+    phases *= stride;
+  }
+  return a->group == 1 && plan->block == 16 && pz_isa_supported(plan->isa) && pz_cpu_core().adds_apart &&
+         x.c >= PAIRS_FROM && phases * y.c >= PAIRS_FROM && x.n * x.s[0] * x.s[1] * x.s[2] >= MANY &&
+         !pz_wants_moments(plan, node) && pz_conv_error_fits(plan, ERROR);
+}
+
+static double cost(const pz_plan *plan, const pz_node *node) { return 0.8 * pz_conv_direct_cost(plan, node); }
+
+static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {
+  (void)plan;
+  (void)node;
+  snprintf(label, PZ_LABEL_TEXT, "direct, in pairs");
+  *error = ERROR;
+}
+
+const pz_solver pz_solver_conv_paired = {.name = "direct, in pairs",
+                                         .op = PZ_OP_CONV,
+                                         .in = PZ_BLOCKED,
+                                         .out = PZ_BLOCKED,
+                                         .applies = applies,
+                                         .cost = cost,
+                                         .build = build,
+                                         .describe = describe};
+const pz_solver pz_solver_deconv_paired = {.name = "direct, in pairs",
+                                           .op = PZ_OP_DECONV,
+                                           .in = PZ_BLOCKED,
+                                           .out = PZ_BLOCKED,
+                                           .applies = applies,
+                                           .cost = cost,
+                                           .build = build_deconv,
+                                           .describe = describe};

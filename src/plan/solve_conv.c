@@ -297,7 +297,7 @@ bool pz_conv_few_inputs(const pz_plan *plan, const pz_node *node) {
 }
 
 /* The result leaves the network, and nothing else reads it: plain is what is wanted. */
-static bool few_outputs(const pz_plan *plan, const pz_node *node) {
+bool pz_conv_few_outputs(const pz_plan *plan, const pz_node *node) {
   return node->attr.conv.group == 1 && 2 * maps_out(plan, node) <= plan->block &&
          pz_graph_is_output(plan->graph, node->out[0]) && pz_graph_count_uses(plan->graph, node->out[0]) == 1;
 }
@@ -359,7 +359,7 @@ const pz_solver pz_solver_conv_reduce = {.name = "direct, lanes over input maps"
                                          .op = PZ_OP_CONV,
                                          .in = PZ_BLOCKED,
                                          .out = PZ_PLAIN,
-                                         .applies = few_outputs,
+                                         .applies = pz_conv_few_outputs,
                                          .cost = reduce_cost,
                                          .build = build_reduce};
 const pz_solver pz_solver_conv_depthwise = {.name = "depthwise",

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* ---- variants ---- */
 
@@ -60,8 +61,7 @@ static bool has_pairs(const pz_plan *plan, const pz_node *node) {
 /* Relative L2 error of a layer of random values: that of a short sum times a factor for each axis (doc/kernels-winograd.md). */
 static double error_of(const pz_plan *plan, const pz_node *node, const int32_t m[3]) {
   double error = has_pairs(plan, node) ? 1.3 * 1.3e-7 : 1.3e-7;
-  for (int i = 0; i < PZ_SPATIAL; i++)
-    error *= pz_winograd_growth_of_error(node->attr.conv.kernel[i], m[i]);
+  for (int i = 0; i < PZ_SPATIAL; i++) error *= pz_winograd_growth_of_error(node->attr.conv.kernel[i], m[i]);
   return error;
 }
 
@@ -311,10 +311,10 @@ static void products_text(const pz_winograd_shape *s, char *text, size_t size) {
   else snprintf(text, size, "%d maps", few);
 }
 
-static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+static pz_status build_to(pz_plan *plan, const pz_node *node, pz_step *step, pz_layout out, pz_error *err) {
   parts p = {0};
   variant v = {0};
-  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p.conv, err));
+  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, out, &p.conv, err));
   const pz_conv_direct_shape conv = pz_conv_shape_of(node, &p.conv);
   const pz_winograd_shape s = p.shape = shape_for(plan, node, &conv);
   variant_of(plan, node, &v);
@@ -329,6 +329,13 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   if (v.by_position) return add_positions(plan, node, step, &p, err);
   PZ_TRY(add_weights(plan, node, &p, err));
   return add_batches(plan, step, &p, err);
+}
+
+static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  return build_to(plan, node, step, PZ_BLOCKED, err);
+}
+static pz_status build_plain(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  return build_to(plan, node, step, PZ_PLAIN, err);
 }
 
 /* ---- which applies ---- */
@@ -347,6 +354,14 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
   }
   return filtered >= 2 && pz_conv_error_fits(plan, error_of(plan, node, v.m)) &&
          batch_applies(plan, node, &v);
+}
+
+/* All maps are a short block, which leaves the network: plain is what is wanted. */
+static bool applies_plain(const pz_plan *plan, const pz_node *node) {
+  variant v;
+  return variant_of(plan, node, &v) && has_short(plan, node, &v) && pz_conv_few_outputs(plan, node) &&
+         plan->graph->tensors[node->out[0]].shape.dim[1] <= PZ_WINOGRAD_SHORT &&
+         node->in[PZ_CONV_BASE] == PZ_NONE && applies(plan, node);
 }
 
 /* In vector multiply-adds at peak, from bench_winograd on cores with AVX-512 (doc/kernels-winograd.md): what one vector costs
@@ -396,6 +411,9 @@ static double cost(const pz_plan *plan, const pz_node *node) {
   return points * (tiles * transforms + batches * weights * each);
 }
 
+/* Nothing is left to be converted. */
+static double cost_plain(const pz_plan *plan, const pz_node *node) { return 0.98 * cost(plan, node); }
+
 static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {
   variant v = {0};
   variant_of(plan, node, &v);
@@ -403,6 +421,13 @@ static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LAB
            v.by_position ? "Winograd F(%d,%d,%d), all %d by position" : "Winograd F(%d,%d,%d), batches of %d",
            v.m[0], v.m[1], v.m[2], batch_of(&v, tiles_of(plan, node, &v)));
   *error = error_of(plan, node, v.m);
+}
+
+static void describe_plain(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT],
+                           double *error) {
+  describe(plan, node, label, error);
+  const size_t end = strlen(label);
+  snprintf(label + end, PZ_LABEL_TEXT - end, ", to plain");
 }
 
 static int32_t tile_rows(const pz_plan *plan, const pz_node *node) {
@@ -431,3 +456,14 @@ const pz_solver pz_solver_winograd = {.name = "Winograd",
                                       .describe = describe,
                                       .tile_rows = tile_rows,
                                       .weight_floats = weight_floats};
+const pz_solver pz_solver_winograd_plain = {.name = "Winograd to plain",
+                                            .op = PZ_OP_CONV,
+                                            .in = PZ_BLOCKED,
+                                            .out = PZ_PLAIN,
+                                            .applies = applies_plain,
+                                            .cost = cost_plain,
+                                            .build = build_plain,
+                                            .variants = VARIANTS,
+                                            .describe = describe_plain,
+                                            .tile_rows = tile_rows,
+                                            .weight_floats = weight_floats};

@@ -188,7 +188,7 @@ static void test_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_short_blocks), cmocka_unit_test(test_named),
-                                     cmocka_unit_test(test_pairs), cmocka_unit_test(test_rows),
-                                     cmocka_unit_test(test_products)};
+                                     cmocka_unit_test(test_pairs),        cmocka_unit_test(test_rows),
+                                     cmocka_unit_test(test_products),     cmocka_unit_test(test_plain)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

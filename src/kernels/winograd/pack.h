@@ -70,7 +70,7 @@ static inline void pz_winograd_schedule_pairs(pz_winograd_shape *s, const pz_con
 
 /* Fills `product`, `far` and `near` for batches of `tiles` tiles; the rest is set. */
 static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_machine *m, int32_t tiles) {
-  const int32_t block = s->conv.out.block;
+  const int32_t block = s->conv.in.block;
   const pz_view row = {.n = 1,
                        .d = 1,
                        .h = 1,
@@ -260,7 +260,7 @@ static inline void pz_winograd_pack_taken(const pz_winograd_shape *s, const floa
   enum { A = PZ_WINOGRAD_MOST_A };
   if (!s->pairs) return;
   const pz_winograd_factors f = pz_winograd_factors_of(s, weights);
-  const int32_t block = s->conv.out.block, a1 = pz_winograd_a(s, 1), a2 = pz_winograd_a(s, 2),
+  const int32_t block = s->conv.in.block, a1 = pz_winograd_a(s, 1), a2 = pz_winograd_a(s, 2),
                 together = pz_winograd_together(s);
   const int64_t map = (int64_t)s->conv.in.c * pz_conv_taps(&s->conv);
   double sums[A * A * A];

@@ -15,14 +15,16 @@
  * are made at a time.
  *
  * A short block is the last one where it has four maps at most: 36 maps are two blocks of 16 and a short one. S/4 tiles share
- * vectors of it, [tile][4 lanes], while they are transformed and multiplied; in memory it is a block as any other. */
+ * vectors of it, [tile][4 lanes], while they are transformed and multiplied; in memory it is a block as any other, or, where it is all
+ * that comes out, it may be plain maps. */
 #ifndef PZ_KERNELS_WINOGRAD_SHAPE_H
 #define PZ_KERNELS_WINOGRAD_SHAPE_H
 
 #include "kernels/conv/shape.h"
 
 typedef struct pz_winograd_shape {
-  /* Kernels up to 5; stride, dilation, groups, phases 1; in and out blocked, stride_w of in is the block. */
+  /* Kernels up to 5; stride, dilation, groups, phases 1; in and out blocked, stride_w of in is the block. out may be plain where all its
+   * maps are a short block; then there is no base. */
   pz_conv_direct_shape conv;
   /* Of one transformed position: 1x1x1, in.c -> out.c maps, but for those of a short block, w = tiles of a batch. */
   pz_conv_direct_shape product;
@@ -67,17 +69,17 @@ PZ_INLINE int32_t pz_winograd_blocks(int32_t maps, int32_t block) { return (maps
 
 /* Maps of the short block; 0: there is none. */
 PZ_INLINE int32_t pz_winograd_short(const pz_winograd_shape *s, int32_t maps) {
-  const int32_t rest = maps % s->conv.out.block;
+  const int32_t rest = maps % s->conv.in.block;
   return s->fours && rest <= PZ_WINOGRAD_SHORT ? rest : 0;
 }
 /* Blocks but for it. */
 PZ_INLINE int32_t pz_winograd_whole(const pz_winograd_shape *s, int32_t maps) {
-  return pz_winograd_blocks(maps - pz_winograd_short(s, maps), s->conv.out.block);
+  return pz_winograd_blocks(maps - pz_winograd_short(s, maps), s->conv.in.block);
 }
 
 /* Tiles that share vectors of the short block. */
 PZ_INLINE int32_t pz_winograd_sharing(const pz_winograd_shape *s) {
-  return s->conv.out.block / PZ_WINOGRAD_SHORT;
+  return s->conv.in.block / PZ_WINOGRAD_SHORT;
 }
 
 /* What `maps` maps of all tiles of a batch take at one position, in vectors. */
@@ -91,7 +93,7 @@ PZ_INLINE int32_t pz_winograd_vectors(const pz_winograd_shape *s, int32_t maps) 
  * the cache (doc/kernels-winograd.md). */
 PZ_INLINE int64_t pz_winograd_slot(const pz_winograd_shape *s) {
   const int32_t in = pz_winograd_vectors(s, s->conv.in.c), out = pz_winograd_vectors(s, s->conv.out.c);
-  return (int64_t)((in > out ? in : out) | 1) * s->conv.out.block;
+  return (int64_t)((in > out ? in : out) | 1) * s->conv.in.block;
 }
 
 /* Floats of the slots of all positions. */
@@ -126,7 +128,7 @@ PZ_INLINE int32_t pz_winograd_step(const pz_winograd_shape *s, int32_t axis) {
 
 /* Floats of one position's weights in an outer group of kb blocks; 0: of the short block, [S/4 maps in][4 maps][S/4]. */
 PZ_INLINE int64_t pz_winograd_group(const pz_winograd_shape *s, int32_t kb) {
-  const int32_t block = s->conv.out.block, in = s->conv.in.c, quarter = block / PZ_WINOGRAD_SHORT;
+  const int32_t block = s->conv.in.block, in = s->conv.in.c, quarter = block / PZ_WINOGRAD_SHORT;
   return kb ? (int64_t)kb * block * in : (int64_t)block * pz_winograd_blocks(in, quarter);
 }
 
@@ -138,7 +140,7 @@ PZ_INLINE int64_t pz_winograd_group(const pz_winograd_shape *s, int32_t kb) {
 
 /* Blocks of maps in whose weights are made at a time. Early weights: all. */
 PZ_INLINE int32_t pz_winograd_part(const pz_winograd_shape *s) {
-  const int32_t block = s->conv.out.block, all = pz_winograd_blocks(s->conv.in.c, block),
+  const int32_t block = s->conv.in.block, all = pz_winograd_blocks(s->conv.in.c, block),
                 made = pz_winograd_together(s) - 2, kb = s->product.kb ? s->product.kb : 1,
                 bytes = made * kb * block * block * (int32_t)sizeof(float),
                 most = s->pairs ? PZ_WINOGRAD_FRESH_PAIRS : PZ_WINOGRAD_FRESH,
@@ -146,12 +148,12 @@ PZ_INLINE int32_t pz_winograd_part(const pz_winograd_shape *s) {
   return part < 1 ? 1 : part < all ? part : all;
 }
 PZ_INLINE int32_t pz_winograd_parts(const pz_winograd_shape *s) {
-  return pz_winograd_blocks(pz_winograd_blocks(s->conv.in.c, s->conv.out.block), pz_winograd_part(s));
+  return pz_winograd_blocks(pz_winograd_blocks(s->conv.in.c, s->conv.in.block), pz_winograd_part(s));
 }
 
 /* Floats of these weights: the first and the last position have planes for theirs. */
 PZ_INLINE int64_t pz_winograd_fresh(const pz_winograd_shape *s) {
-  const int32_t block = s->conv.out.block, together = pz_winograd_together(s),
+  const int32_t block = s->conv.in.block, together = pz_winograd_together(s),
                 kb = s->product.kb ? s->product.kb : 1;
   return together > 2 ? (int64_t)(together - 2) * kb * block * pz_winograd_part(s) * block : 0;
 }
@@ -168,7 +170,7 @@ PZ_INLINE int32_t pz_winograd_steps(const pz_winograd_shape *s) {
 
 /* Tiles of a batch that fill whole vectors. */
 PZ_INLINE int32_t pz_winograd_tiles_filled(const pz_winograd_shape *s) {
-  return pz_winograd_blocks(s->product.out.w, s->conv.out.block) * s->conv.out.block;
+  return pz_winograd_blocks(s->product.out.w, s->conv.in.block) * s->conv.in.block;
 }
 /* Floats of scratch that pairs need (pairs.h, pz_winograd_balance). */
 PZ_INLINE int64_t pz_winograd_balance_floats(const pz_winograd_shape *s) {
@@ -188,7 +190,7 @@ PZ_INLINE int64_t pz_winograd_scale_floats(const pz_winograd_shape *s) {
  * lies behind the last one. */
 PZ_INLINE int64_t pz_winograd_scratch(const pz_winograd_shape *s) {
   return pz_winograd_slots(s) + pz_winograd_together(s) * pz_winograd_slot(s) + pz_winograd_fresh(s) +
-         (pz_winograd_short(s, s->conv.out.c) ? s->conv.out.block * pz_winograd_sharing(s) : 0) +
+         (pz_winograd_short(s, s->conv.out.c) ? s->conv.in.block * pz_winograd_sharing(s) : 0) +
          pz_winograd_balance_floats(s);
 }
 /* Where they lie in it. */
@@ -199,12 +201,12 @@ PZ_INLINE int64_t pz_winograd_balance_place(const pz_winograd_shape *s) {
 /* Floats of what pairs take away (pack.h): what undoes the weights' factor, in a vector; then [column of the late axis][outer
  * group][position][block][lane]. */
 PZ_INLINE int64_t pz_winograd_taken_floats(const pz_winograd_shape *s) {
-  const int32_t block = s->conv.out.block;
+  const int32_t block = s->conv.in.block;
   return s->pairs ? block * (1 + pz_winograd_points(s) * (int64_t)pz_winograd_whole(s, s->conv.out.c)) : 0;
 }
 /* Where those of a column's outer group begin whose first block of maps is `first`. */
 PZ_INLINE int64_t pz_winograd_taken_at(const pz_winograd_shape *s, int64_t column, int32_t first) {
-  return s->conv.out.block *
+  return s->conv.in.block *
          (1 + (column * pz_winograd_whole(s, s->conv.out.c) + first) * pz_winograd_together(s));
 }
 

@@ -29,7 +29,7 @@ typedef struct layer {
   float *weights, *bias, *scale, *slope;
   pz_test_memory packed, taken, packed_bias, packed_scale, packed_slope, scratch, products, statistics, fresh,
       scales;
-  bool in_place, by_position;
+  bool in_place, by_position, plain; /* plain: a short block comes out as plain maps */
 } layer;
 
 /* Storage that ends with the border that a convolution needs, in front of a guard page. */
@@ -82,9 +82,10 @@ static layer random_layer(pz_test_random *r) {
   }
   l.in = bordered(r, maps_in, size, c->pad);
   if (pz_test_int(r, 0, 3) == 0) thin_out(&l.in, r);
-  l.out = pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
+  l.plain = maps_out <= (PZ_S == 4 ? 3 : 4) && pz_test_int(r, 0, 1);
+  l.out = pz_test_tensor_random(r, l.plain ? 1 : PZ_S, out[0], maps_out, out[1], out[2], out[3]);
   c->in = l.in.view, c->out = l.out.view;
-  if (pz_test_int(r, 0, 1)) {
+  if (!l.plain && pz_test_int(r, 0, 1)) {
     l.base = l.in_place ? l.out : pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
     c->base = l.base.view, c->has_base_scale = pz_test_int(r, 0, 1);
   }
@@ -98,7 +99,8 @@ static void pack_layer(layer *l, pz_test_random *r) {
   const pz_conv_machine machine = {.registers = PZ_V_REGISTERS, .l1 = 32768, .l2 = 524288};
   const int32_t maps_out = l->s.conv.out.c;
   l->s.late = pz_test_int(r, 0, 1);
-  l->s.fours = !l->by_position && pz_test_int(r, 0, 2);
+  l->by_position = l->by_position && !l->plain;
+  l->s.fours = l->plain || (!l->by_position && pz_test_int(r, 0, 2));
   l->s.pairs = !l->s.fours && pz_test_int(r, 0, 3);
   pz_winograd_schedule(&l->s, &machine,
                        l->by_position ? (int32_t)pz_winograd_all_tiles(&l->s) : pz_test_int(r, 1, 24));

@@ -469,10 +469,22 @@ PZ_INLINE int pz_winograd_has(const pz_winograd_tile *t, const int32_t place[3])
 /* The lines that will be written are fetched while a tile is transformed. */
 PZ_INLINE void pz_winograd_fetch_out(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                      const pz_winograd_tile *t, int32_t block, const float *out) {
-  if (s->conv.stream) return;
+  if (s->conv.stream || s->conv.out.block == 1) return;
   PZ_ROLL for (int32_t d = 0; d < t->outputs[0]; ++d) PZ_ROLL for (int32_t h = 0; h < t->outputs[1]; ++h) {
     const float *row = out + pz_winograd_place(&s->conv.out, t, block, h, 0) + d * s->conv.out.stride_d;
     PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) __builtin_prefetch(row + w * PZ_S, 1);
+  }
+}
+
+/* Results of one place of tiles that share vectors, to plain maps. */
+PZ_INLINE void pz_winograd_store_plain(const pz_winograd_shape *s, const pz_winograd_sharers *x,
+                                       const int32_t place[3], pz_v y, float *out) {
+  const pz_view *v = &s->conv.out;
+  PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
+    if (!pz_winograd_has(&x->tile[i], place)) continue;
+    float *to = out + pz_winograd_place(v, &x->tile[i], 0, place[1], place[2]) + place[0] * v->stride_d;
+    PZ_UNROLL for (int32_t k = 0; k < PZ_WINOGRAD_SHORT; ++k) if (k < v->c) to[k * v->stride_c] =
+        y[i * PZ_WINOGRAD_SHORT + k];
   }
 }
 
@@ -496,6 +508,10 @@ PZ_INLINE void pz_winograd_store_short(const pz_winograd_shape *s, const pz_wino
   }
   const pz_v slope = c->act == PZ_K_ACT_PRELU ? pz_v_repeat(e->slope + map, few) : pz_v_zero();
   y = pz_activate(c->act, c->alpha, c->beta, slope, y);
+  if (c->out.block == 1) {
+    pz_winograd_store_plain(s, x, place, y, e->out);
+    return;
+  }
   PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
     if (pz_winograd_has(&x->tile[i], place)) {
       const pz_v four = pz_v_four(y, i),

@@ -302,6 +302,37 @@ bool pz_conv_few_outputs(const pz_plan *plan, const pz_node *node) {
          pz_graph_is_output(plan->graph, node->out[0]) && pz_graph_count_uses(plan->graph, node->out[0]) == 1;
 }
 
+static bool is_one_sided(const pz_activation *act) {
+  switch (act->kind) {
+  case PZ_ACT_RELU: return act->alpha == 0;
+  case PZ_ACT_SIGMOID:
+  case PZ_ACT_HARD_SIGMOID:
+  case PZ_ACT_SOFTPLUS:
+  case PZ_ACT_EXP:
+  case PZ_ACT_ABS: return true;
+  default: return false;
+  }
+}
+bool pz_conv_one_sign(const pz_plan *plan, const pz_node *node) {
+  for (pz_tensor_id id = node->in[PZ_CONV_X];;) {
+    const pz_node_id maker = pz_graph_producer(plan->graph, id);
+    if (maker == PZ_NONE) return false;
+    const pz_node *m = &plan->graph->nodes[maker];
+    switch (m->op) {
+    case PZ_OP_CONV:
+    case PZ_OP_DECONV: return is_one_sided(&m->attr.conv.act);
+    case PZ_OP_ACTIVATION: return is_one_sided(&m->attr.activation.act);
+    case PZ_OP_POOL:
+    case PZ_OP_CONCAT:
+    case PZ_OP_SLICE:
+    case PZ_OP_CROP:
+    case PZ_OP_IDENTITY:
+    case PZ_OP_PAD: id = m->in[0]; break;
+    default: return false;
+    }
+  }
+}
+
 /* Vector multiply-adds, without the rests: a tap is one at each result, of a deconvolution at each input. */
 static double vectors(const pz_plan *plan, const pz_node *node, int64_t in, int64_t out) {
   const pz_tensor_id at = node->op == PZ_OP_DECONV ? node->in[PZ_CONV_X] : node->out[0];

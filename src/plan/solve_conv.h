@@ -42,6 +42,8 @@ static inline double pz_winograd_growth_of_error(int32_t r, int32_t m) {
 bool pz_conv_few_inputs(const pz_plan *plan, const pz_node *node);
 /* The result leaves the network, has few maps, and nothing else reads it: plain is what is wanted. */
 bool pz_conv_few_outputs(const pz_plan *plan, const pz_node *node);
+/* The inputs are known to have one sign, as behind a ReLU: sums of products of pairs then grow with maps (doc/kernels-winograd.md). */
+bool pz_conv_one_sign(const pz_plan *plan, const pz_node *node);
 /* The machine that the network is compiled on stands for those that it will run on. */
 pz_conv_machine pz_conv_this_machine(const pz_plan *plan);
 /* Weights of one position of the kernel, blocks filled up. */

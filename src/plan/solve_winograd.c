@@ -58,11 +58,16 @@ static bool has_pairs(const pz_plan *plan, const pz_node *node) {
          !is_short(plan, in) && !is_short(plan, out);
 }
 
+/* What pairs add for each map in where inputs have one sign: F(2,2,2), the most (doc/kernels-winograd.md). */
+#define ONE_SIGN_ERROR 7e-9
+
 /* Relative L2 error of a layer of random values: that of a short sum times a factor for each axis (doc/kernels-winograd.md). */
 static double error_of(const pz_plan *plan, const pz_node *node, const int32_t m[3]) {
-  double error = has_pairs(plan, node) ? 1.3 * 1.3e-7 : 1.3e-7;
+  double error = PZ_SUM_ERROR;
   for (int i = 0; i < PZ_SPATIAL; i++) error *= pz_winograd_growth_of_error(node->attr.conv.kernel[i], m[i]);
-  return error;
+  if (!has_pairs(plan, node)) return error;
+  const double maps = (double)plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].shape.dim[1];
+  return hypot(1.3 * error, pz_conv_one_sign(plan, node) ? ONE_SIGN_ERROR * maps : 0);
 }
 
 /* Transformed positions. */

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -140,6 +141,45 @@ static int32_t choose_plain(void *host, const pz_plan *plan, const pz_node *node
   return choose_with(c, n, "to plain");
 }
 
+/* Notes the error of F(2,2,2) in layer "b". */
+static int32_t choose_noting(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
+                             int32_t n) {
+  double *error = host;
+  (void)plan;
+  for (int32_t i = 0; i < n; i++)
+    if (!strcmp(node->name, "b") && !strncmp(c[i].label, "Winograd F(2,2,2), ", 19)) *error = c[i].error;
+  return 0;
+}
+static double error_behind(const char *activation) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "graph \"signs\"\ninput %%x 1x64x9x16x16\nconst %%w1 64x64x3x3x3 = seed 1 scale 0.1\n"
+           "const %%w2 64x64x3x3x3 = seed 2 scale 0.1\n"
+           "%%a = conv \"a\" %%x, %%w1 kernel 3,3,3 pad 1,1,1:1,1,1 act %s\n"
+           "%%p = pool \"p\" %%a kernel 1,2,2 stride 1,2,2\n"
+           "%%b = conv \"b\" %%p, %%w2 kernel 3,3,3 pad 1,1,1:1,1,1\noutput %%b\n",
+           activation);
+  double error = 0;
+  pz_graph *g = parsed(text);
+  pz_plan *plan = NULL;
+  pz_error err = {0};
+  const pz_plan_options options = {.isa = PZ_ISA_AVX512, .choose = choose_noting, .choose_host = &error};
+  assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
+  pz_plan_free(plan);
+  pz_graph_free(g);
+  return error;
+}
+
+/* In pairs, inputs of one sign cost precision, which the planner counts; through a pooling too. */
+static void test_one_sign(void **state) {
+  (void)state;
+  const bool has = pz_isa_supported(PZ_ISA_AVX512) && pz_cpu_core().adds_apart;
+  const double elu = error_behind("elu 1"), relu = error_behind("relu");
+  assert_true(elu > 0);
+  if (has) assert_true(relu > 1.3 * elu && relu < 2 * elu);
+  else assert_true(relu == elu);
+}
+
 static const char last_layer[] = "graph \"last layer\"\n"
                                  "input %x 2x20x5x23x17\n"
                                  "const %w1 20x20x3x3x3 = seed 1 scale 0.1\n"
@@ -218,6 +258,7 @@ static void test_rows(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_short_blocks), cmocka_unit_test(test_named),
                                      cmocka_unit_test(test_pairs),        cmocka_unit_test(test_rows),
-                                     cmocka_unit_test(test_products),     cmocka_unit_test(test_plain)};
+                                     cmocka_unit_test(test_products),     cmocka_unit_test(test_plain),
+                                     cmocka_unit_test(test_one_sign)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

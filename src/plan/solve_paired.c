@@ -36,8 +36,7 @@ static pz_status add_product(pz_plan *plan, pz_step *step, const pz_conv_direct_
       {.name = "out", .written = true, .at = p->out.at},
       {.name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_winograd_paired_scratch(&s))}};
   PZ_TRY(pz_add_call(plan, step, "kernels/winograd/paired.h", "pz_winograd_paired", &shape, args, 9, err));
-  const int32_t in = s.conv.in.c, block = s.conv.in.block,
-                steps = in - in / block * PZ_WINOGRAD_PAIRS_OF(block) - PZ_WINOGRAD_PAIRS_OF(in % block);
+  const int32_t steps = pz_winograd_steps_of_pairs(s.conv.in.c, s.conv.in.block);
   step->multiply_adds_done +=
       (double)pz_winograd_paired_points(&s) * steps * s.conv.phases * s.conv.out.c; /* one for a pair */
   return pz_set_algorithm(plan, step, err, "direct 1x1x1 of %d phases, %d blocks x %d points, in pairs",
@@ -76,10 +75,9 @@ static double error_of(const pz_plan *plan, const pz_node *node) {
   return hypot(1.3 * PZ_SUM_ERROR * sqrt(fmax(1, maps / 64)), pz_conv_one_sign(plan, node) ? 1e-9 * maps : 0);
 }
 
-#define PAIRS_FROM 32  /* maps in, and out of all phases */
-#define MANY       200 /* points: of fewer, weights are what is waited for */
+#define MANY 200 /* points: of fewer, weights are what is waited for */
 
-/* The core adds beside multiply-adds, vectors have 16 lanes, and nothing gathers the result's moments. */
+/* Not where the result's moments are gathered. */
 static bool applies(const pz_plan *plan, const pz_node *node) {
   const pz_attr_conv *a = &node->attr.conv;
   const pz_shape5 x = shape_of(plan, node->in[PZ_CONV_X]), y = shape_of(plan, node->out[0]);
@@ -91,9 +89,9 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
       return false;
     phases *= stride;
   }
-  return a->group == 1 && plan->block == 16 && pz_isa_supported(plan->isa) && pz_cpu_core().adds_apart &&
-         x.c >= PAIRS_FROM && phases * y.c >= PAIRS_FROM && x.n * x.s[0] * x.s[1] * x.s[2] >= MANY &&
-         !pz_wants_moments(plan, node) && pz_conv_error_fits(plan, error_of(plan, node));
+  return a->group == 1 && pz_conv_has_pairs(plan, x.c, phases * y.c) &&
+         x.n * x.s[0] * x.s[1] * x.s[2] >= MANY && !pz_wants_moments(plan, node) &&
+         pz_conv_error_fits(plan, error_of(plan, node));
 }
 
 static double cost(const pz_plan *plan, const pz_node *node) { return 0.8 * pz_conv_direct_cost(plan, node); }

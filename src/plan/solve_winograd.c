@@ -45,17 +45,13 @@ static bool is_short(const pz_plan *plan, int64_t maps) {
   return rest > 0 && rest <= PZ_WINOGRAD_SHORT;
 }
 
-/* Maps are multiplied in pairs (kernels/winograd/pairs.h) where the core adds beside multiply-adds, the vector has 16 lanes, and there is
- * so much to multiply that sums of squares and of products of inputs are small beside it; a short block is not multiplied so. */
-#define PAIRS_FROM 32 /* maps in, and out */
-
+/* A short block is not multiplied in pairs, nor are kernels of 5. */
 static bool has_pairs(const pz_plan *plan, const pz_node *node) {
   const pz_tensor *w = &plan->graph->tensors[node->in[PZ_CONV_WEIGHT]];
   const int64_t out = w->shape.dim[0], in = w->shape.dim[1];
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (node->attr.conv.kernel[i] > 3) return false;
-  return core_of(plan).adds_apart && plan->block == 16 && in >= PAIRS_FROM && out >= PAIRS_FROM &&
-         !is_short(plan, in) && !is_short(plan, out);
+  return pz_conv_has_pairs(plan, in, out) && !is_short(plan, in) && !is_short(plan, out);
 }
 
 /* What pairs add for each map in where inputs have one sign: F(2,2,2), the most (doc/kernels-winograd.md). */

@@ -71,10 +71,10 @@ static double cost(const pz_plan *plan, const pz_node *node) {
   const int32_t *kernel = node->attr.conv.kernel;
   pz_winograd_rows_shape s = {.m = outputs_of(plan, node)};
   s.conv.out = (pz_view){.c = (int32_t)out.c, .w = (int32_t)out.s[2], .block = plan->block};
-  s.conv.kernel[2] = kernel[2];
+  s.conv.kernel[2] = kernel[2], s.conv.phases = 1;
   pz_winograd_rows_schedule(&s, pz_conv_this_machine(plan).registers);
   const double maps = (double)pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape).c,
-               a = pz_winograd_rows_a(&s), blocks = (double)pz_block_count(out.c, plan->block),
+               a = pz_winograd_rows_a(&s), blocks = pz_conv_outer_blocks(&s.conv),
                products = blocks * maps * kernel[0] * kernel[1] * a * pz_winograd_rows_steps(&s),
                others =
                    pz_winograd_rows_tiles(&s) * (blocks * s.m * RESULT(s.m) + maps * kernel[0] * a * INPUT);

@@ -6,10 +6,9 @@
 #undef PZ_UNROLL
 #define PZ_UNROLL
 #include "kernels/conv/pack.h"
+#include "kernels/conv/test_expected.h"
 #include "kernels/fft/fft.h"
 #include "kernels/fft/pack.h"
-#include "kernels/test_activation.h"
-#include "kernels/testing.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,22 +103,13 @@ static void pack_layer(layer *l, pz_test_random *r) {
 }
 
 static double *expected(const layer *l) {
-  const pz_conv_direct_shape *s = &l->s.conv;
-  double *want = pz_test_doubles(&l->out.view), *to = want;
-  PZ_TEST_EACH(l->out.view, 0, l->out.view.c) {
-    double sum = s->has_bias ? (double)l->bias[c] : 0;
-    for (int32_t m = 0; m < s->in.c; ++m)
-      for (int32_t t = 0; t < pz_conv_taps(s); ++t) {
-        const int32_t i = t / (s->kernel[1] * s->kernel[2]), j = t / s->kernel[2] % s->kernel[1],
-                      k = t % s->kernel[2];
-        sum += (double)l->weights[((int64_t)c * s->in.c + m) * pz_conv_taps(s) + t] *
-               (double)*pz_test_at(&l->in, n, m, d + i - s->pad[0], h + j - s->pad[1], w + k - s->pad[2]);
-      }
-    if (s->base.c)
-      sum += (double)*pz_test_at(&l->base, n, c, d, h, w) * (s->has_base_scale ? (double)l->scale[c] : 1.0);
-    *to++ = pz_test_activate(s->act, (double)s->alpha, (double)s->beta, (double)l->slope[c], sum);
-  }
-  return want;
+  return pz_test_conv_expected(&l->s.conv, (pz_test_conv){.in = &l->in,
+                                                          .out = &l->out,
+                                                          .base = &l->base,
+                                                          .weights = l->weights,
+                                                          .bias = l->bias,
+                                                          .scale = l->scale,
+                                                          .slope = l->slope});
 }
 
 static void free_layer(layer *l) {

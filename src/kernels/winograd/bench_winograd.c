@@ -56,6 +56,9 @@
 #ifndef FOURS
 #define FOURS 0
 #endif
+#ifndef RELU
+#define RELU 0 /* 1: inputs of one sign */
+#endif
 #ifndef PAIRS
 #define PAIRS 0
 #endif
@@ -206,6 +209,7 @@ int main(int argc, char **argv) {
                 .taken = room(pz_winograd_taken_floats(&shape) + 1),
                 .bias = room(MAPS_OUT + PZ_S),
                 .scratch = room(pz_winograd_scratch(&shape))};
+  for (int64_t i = 0; RELU && i < blocks * shape.conv.in.stride_c; ++i) o.in[i] = o.in[i] > 0 ? o.in[i] : 0;
   const int64_t inside = ((KD / 2) * WIDE * WIDE + WIDE + 1) * PZ_S;
   o.in += inside, o.out += (WIDE * WIDE + WIDE + 1) * PZ_S;
   float *plain = room((int64_t)MAPS * MAPS_OUT * KD * 9);

@@ -58,12 +58,11 @@ static inline void pz_winograd_schedule_far(pz_winograd_shape *s, const pz_conv_
   }
 }
 
-/* Accumulators of pairs, beside three vectors of weights for each block and two sums. */
 static inline void pz_winograd_schedule_pairs(pz_winograd_shape *s, const pz_conv_machine *m) {
   pz_conv_direct_shape *g = &s->product;
   const int32_t blocks = pz_winograd_blocks(g->out.c, g->out.block),
                 kb = blocks < PZ_WINOGRAD_MOST_KB ? blocks : PZ_WINOGRAD_MOST_KB,
-                tiles = (m->registers - 2 - 3 * kb) / kb;
+                tiles = pz_winograd_tiles_of_pairs(m->registers, kb);
   g->kb = pz_conv_split_of(blocks, kb).size;
   g->rw = pz_conv_split_of(g->out.w, s->far ? (tiles + 1) / 2 : tiles).size;
 }
@@ -113,19 +112,24 @@ static inline double pz_winograd_growth(const pz_winograd_shape *s, int32_t axis
   return sum / a;
 }
 
-/* The power of two that makes transformed weights as large as transformed inputs of 1 to 2 (pairs.h). */
-static inline double pz_winograd_balancing(const pz_winograd_shape *s, const float *weights) {
-  const int64_t n = (int64_t)s->conv.in.c * s->conv.out.c * pz_conv_taps(&s->conv);
-  double squares = 0, exponent = 0.5;
+/* The power of two that makes n weights as large as inputs of 1 to 2, where transforms make inputs 2^growth times larger than they
+ * make weights. */
+static inline double pz_winograd_balancing(const float *weights, int64_t n, double growth) {
+  double squares = 0;
   for (int64_t i = 0; i < n; ++i) squares += (double)weights[i] * (double)weights[i];
   if (squares == 0) return 1;
-  exponent -= log2(squares / (double)n) / 2;
-  for (int32_t axis = 0; axis < 3; ++axis) exponent += pz_winograd_growth(s, axis);
-  return exp2(round(fmin(fmax(exponent, -60), 60)));
+  return exp2(round(fmin(fmax(0.5 + growth - log2(squares / (double)n) / 2, -60), 60)));
+}
+
+static inline double pz_winograd_balancing_of(const pz_winograd_shape *s, const float *weights) {
+  double growth = 0;
+  for (int32_t axis = 0; axis < 3; ++axis) growth += pz_winograd_growth(s, axis);
+  return pz_winograd_balancing(weights, (int64_t)s->conv.in.c * s->conv.out.c * pz_conv_taps(&s->conv),
+                               growth);
 }
 
 static inline pz_winograd_factors pz_winograd_factors_of(const pz_winograd_shape *s, const float *weights) {
-  pz_winograd_factors f = {.all = s->pairs ? pz_winograd_balancing(s, weights) : 1};
+  pz_winograd_factors f = {.all = s->pairs ? pz_winograd_balancing_of(s, weights) : 1};
   for (int32_t axis = 0; axis < 3; ++axis)
     for (int32_t i = 0; i < pz_winograd_a(s, axis); ++i) {
       pz_rational row[PZ_WINOGRAD_MOST_R];

@@ -2,29 +2,18 @@
 #ifndef PZ_KERNELS_WINOGRAD_PACK_PAIRED_H
 #define PZ_KERNELS_WINOGRAD_PACK_PAIRED_H
 
-#include "kernels/conv/pack.h"
+#include "kernels/winograd/pack.h"
 #include "kernels/winograd/paired_shape.h"
-#include "kernels/winograd/shape.h"
 
-#include <math.h>
-
-/* Fills kb and rw: three vectors of weights for each block and two sums wait beside the accumulators. */
+/* Fills kb and rw. */
 static inline void pz_winograd_paired_schedule(pz_winograd_paired_shape *s, int32_t registers) {
   const int32_t blocks = pz_conv_outer_blocks(&s->conv),
                 kb = blocks < PZ_WINOGRAD_MOST_KB ? blocks : PZ_WINOGRAD_MOST_KB,
-                most = PZ_WINOGRAD_MOST_POINTS / PZ_WINOGRAD_STRIP, rw = (registers - 2 - 3 * kb) / kb;
+                most = PZ_WINOGRAD_MOST_POINTS / PZ_WINOGRAD_STRIP,
+                rw = pz_winograd_tiles_of_pairs(registers, kb);
   s->conv.kb = pz_conv_split_of(blocks, kb).size;
   s->conv.rw = rw < 1 ? 1 : rw < most ? rw : most;
   s->conv.rh = 1, s->conv.c_chunk = pz_conv_in_blocks(&s->conv);
-}
-
-/* The power of two that makes weights as large as inputs of 1 to 2. */
-static inline double pz_winograd_paired_factor(const pz_winograd_paired_shape *s, const float *weights) {
-  const int64_t n = (int64_t)s->conv.phases * s->conv.out.c * s->conv.in.c;
-  double squares = 0;
-  for (int64_t i = 0; i < n; ++i) squares += (double)weights[i] * (double)weights[i];
-  if (squares == 0) return 1;
-  return exp2(round(fmin(fmax(0.5 - log2(squares / (double)n) / 2, -60), 60)));
 }
 
 /* weights [phases, K, C]; packed: pz_conv_direct_weight_floats, taken: pz_winograd_paired_taken_floats. */
@@ -32,7 +21,7 @@ static inline void pz_winograd_paired_pack(const pz_winograd_paired_shape *s, co
                                            float *packed, float *taken) {
   const pz_conv_direct_shape *c = &s->conv;
   const int32_t block = c->out.block;
-  const double factor = pz_winograd_paired_factor(s, weights);
+  const double factor = pz_winograd_balancing(weights, (int64_t)c->phases * c->out.c * c->in.c, 0);
   pz_conv_direct_pack(c, weights, packed);
   for (int64_t i = 0; i < pz_conv_direct_weight_floats(c); ++i) packed[i] *= (float)factor;
   for (int32_t i = 0; i < block; ++i) *taken++ = (float)(1 / factor);

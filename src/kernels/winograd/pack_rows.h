@@ -15,8 +15,7 @@ static inline double pz_winograd_rows_steps(const pz_winograd_rows_shape *s) {
 
 /* Fills kb and rw; all else is set. registers: vectors. */
 static inline void pz_winograd_rows_schedule(pz_winograd_rows_shape *s, int32_t registers) {
-  const int32_t a = pz_winograd_rows_a(s), block = s->conv.out.block,
-                blocks = (s->conv.out.c + block - 1) / block;
+  const int32_t a = pz_winograd_rows_a(s), blocks = pz_conv_outer_blocks(&s->conv);
   pz_winograd_rows_shape best = *s, try = *s;
   best.kb = best.rw = 1;
   for (try.kb = 1; try.kb <= blocks; ++try.kb)

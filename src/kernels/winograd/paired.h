@@ -38,7 +38,7 @@ PZ_INLINE void pz_winograd_paired_point(const pz_winograd_paired_shape *s, float
   *back = pz_winograd_back_from(mean, scale, unscale);
 }
 
-/* The strip of `count` points from `first` on. */
+/* The strip of `count` points from `first` on. (Behind them lies what was there: no result comes of it.) */
 PZ_INLINE void pz_winograd_paired_load(const pz_winograd_paired_shape *s, int64_t first, int32_t count,
                                        float unscale, const float *in, pz_winograd_strip *strip) {
   const pz_view *v = &s->conv.in;
@@ -69,23 +69,14 @@ typedef struct pz_winograd_paired_blocks {
   int64_t out[PZ_WINOGRAD_MOST_KB], base[PZ_WINOGRAD_MOST_KB];
 } pz_winograd_paired_blocks;
 
-/* The sum of block k of the group and a point of the strip becomes a result. */
+/* The sum of block k of the group and a point of the strip becomes a result. Padding lanes have rounding errors in place of zeros. */
 PZ_INLINE void pz_winograd_paired_end(const pz_winograd_paired_shape *s, const pz_conv_ends *e,
                                       const pz_winograd_strip *strip, const pz_winograd_paired_blocks *g,
                                       int32_t k, int32_t point, pz_v sum) {
   const pz_conv_direct_shape *c = &s->conv;
-  const int32_t block = (g->outer + k) / c->phases, map = block * PZ_S;
-  const pz_v back = pz_v_first(pz_v_broadcast(strip->back + point), c->out.c - map);
-  pz_v start = c->has_bias ? pz_v_load(e->bias + map) : pz_v_zero();
-  if (c->base.c) {
-    const pz_v base = pz_v_load(e->base + strip->base[point] + g->base[k]);
-    start = c->has_base_scale ? pz_v_fma(base, pz_v_load(e->base_scale + map), start) : base + start;
-  }
-  const pz_v slope = c->act == PZ_K_ACT_PRELU ? pz_v_load(e->slope + map) : pz_v_zero(),
-             x = pz_conv_finish(c, block, slope, pz_v_fma(sum, back, start));
-  float *at = e->out + strip->out[point] + g->out[k];
-  if (c->stream) pz_v_stream(at, x);
-  else pz_v_store(at, x);
+  const int32_t block = (g->outer + k) / c->phases;
+  const pz_v back = pz_v_first(pz_v_broadcast(strip->back + point), c->out.c - block * PZ_S);
+  pz_conv_store_sum(c, e, block, strip->out[point] + g->out[k], strip->base[point] + g->base[k], sum * back);
 }
 
 /* One tile, from point `point` of the strip on, of kb blocks; all: it is not cut off. */
@@ -148,7 +139,6 @@ PZ_INLINE void pz_winograd_paired(const pz_winograd_paired_shape s, const float 
   pz_share((points + c->rw - 1) / c->rw, worker, workers, &begin, &end);
   begin *= c->rw, end *= c->rw;
   if (end > points) end = points;
-  memset(scratch, 0, (size_t)pz_winograd_paired_scratch(&s) * sizeof *scratch);
   PZ_ROLL for (; begin < end; begin += most) {
     pz_winograd_paired_load(&s, begin, end - begin < most ? (int32_t)(end - begin) : most, *taken, in,
                             &strip);

@@ -157,7 +157,7 @@ PZ_INLINE void pz_winograd_rows_lines(const pz_winograd_rows_shape *s, int64_t n
                                       int32_t rows, const float *ring, const float *weights,
                                       const pz_conv_ends *e) {
   const pz_view *out = &s->conv.out, *base = &s->conv.base;
-  const int32_t blocks = (out->c + PZ_S - 1) / PZ_S;
+  const int32_t blocks = pz_conv_outer_blocks(&s->conv);
   const int64_t group = pz_winograd_rows_weight_floats(s) / blocks * s->kb;
   PZ_ROLL for (int32_t b = 0; b < blocks; b += s->kb, weights += group) {
     const int64_t to = n * out->stride_n + b * out->stride_c + d * out->stride_d,

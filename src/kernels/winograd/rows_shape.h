@@ -55,8 +55,7 @@ PZ_INLINE int64_t pz_winograd_rows_scratch(const pz_winograd_rows_shape *s) {
 
 /* Floats of packed weights, [group of kb blocks][map in][kd][kh][position][block][lane]. */
 PZ_INLINE int64_t pz_winograd_rows_weight_floats(const pz_winograd_rows_shape *s) {
-  const int32_t block = s->conv.out.block;
-  return (int64_t)(s->conv.out.c + block - 1) / block * block * s->conv.in.c * s->conv.kernel[0] *
+  return (int64_t)pz_conv_outer_blocks(&s->conv) * s->conv.out.block * s->conv.in.c * s->conv.kernel[0] *
          s->conv.kernel[1] * pz_winograd_rows_a(s);
 }
 

@@ -160,13 +160,19 @@ PZ_INLINE int64_t pz_winograd_fresh(const pz_winograd_shape *s) {
 
 /* Pairs among so many maps of a block. */
 #define PZ_WINOGRAD_PAIRS_OF(maps) ((maps)*5 / 16)
-/* Multiply-adds for all maps in, of one map out: one for each pair. */
+/* Multiply-adds for `maps` maps in, of one map out, in pairs: one for each. */
+PZ_INLINE int32_t pz_winograd_steps_of_pairs(int32_t maps, int32_t block) {
+  return maps - maps / block * PZ_WINOGRAD_PAIRS_OF(block) - PZ_WINOGRAD_PAIRS_OF(maps % block);
+}
 PZ_INLINE int32_t pz_winograd_steps(const pz_winograd_shape *s) {
-  const int32_t maps = s->conv.in.c, block = s->conv.in.block, rest = maps % block;
-  return s->pairs ? maps - maps / block * PZ_WINOGRAD_PAIRS_OF(block) - PZ_WINOGRAD_PAIRS_OF(rest) : maps;
+  return s->pairs ? pz_winograd_steps_of_pairs(s->conv.in.c, s->conv.in.block) : s->conv.in.c;
 }
 /* Blocks of maps out that pairs are multiplied for at most: three vectors of weights each wait in registers. */
 #define PZ_WINOGRAD_MOST_KB 2
+/* Tiles that are multiplied in pairs at a time by kb blocks: the weights and two sums wait beside the accumulators. */
+PZ_INLINE int32_t pz_winograd_tiles_of_pairs(int32_t registers, int32_t kb) {
+  return (registers - 2 - 3 * kb) / kb;
+}
 
 /* Tiles of a batch that fill whole vectors. */
 PZ_INLINE int32_t pz_winograd_tiles_filled(const pz_winograd_shape *s) {

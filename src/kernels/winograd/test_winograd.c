@@ -2,9 +2,8 @@
  * tiles of 1, 2, 4 and 6 outputs an axis, borders no wider than needed and right in front of a guard page, poisoned output,
  * bias, Base (also in place) with and without a scale, activations, partial tiles and batches; 1, 2 and 3 workers give the
  * same bits, sharing tiles or positions. Shapes are not constant here; tests/plan and tests/networks run the kernel as generated code has it. */
+#include "kernels/conv/test_expected.h"
 #include "kernels/norm/test_gathered.h"
-#include "kernels/test_activation.h"
-#include "kernels/testing.h"
 #include "kernels/winograd/by_position.h"
 #include "kernels/winograd/pack.h"
 
@@ -126,28 +125,14 @@ static void pack_layer(layer *l, pz_test_random *r) {
   l->scales = pz_test_alloc(pz_winograd_scale_floats(&l->s), false);
 }
 
-static double activated(const layer *l, int32_t k, double x) {
-  const pz_conv_direct_shape *s = &l->s.conv;
-  return pz_test_activate(s->act, (double)s->alpha, (double)s->beta, (double)l->slope[k], x);
-}
-
 static double *expected(const layer *l) {
-  const pz_conv_direct_shape *s = &l->s.conv;
-  double *want = pz_test_doubles(&l->out.view), *to = want;
-  PZ_TEST_EACH(l->out.view, 0, l->out.view.c) {
-    double sum = s->has_bias ? l->bias[c] : 0;
-    for (int32_t m = 0; m < s->in.c; ++m)
-      for (int32_t t = 0; t < pz_conv_taps(s); ++t) {
-        const int32_t i = t / (s->kernel[1] * s->kernel[2]), j = t / s->kernel[2] % s->kernel[1],
-                      k = t % s->kernel[2];
-        sum += (double)l->weights[((int64_t)c * s->in.c + m) * pz_conv_taps(s) + t] *
-               *pz_test_at(&l->in, n, m, d + i - s->pad[0], h + j - s->pad[1], w + k - s->pad[2]);
-      }
-    if (s->base.c)
-      sum += *pz_test_at(&l->base, n, c, d, h, w) * (s->has_base_scale ? (double)l->scale[c] : 1.0);
-    *to++ = activated(l, c, sum);
-  }
-  return want;
+  return pz_test_conv_expected(&l->s.conv, (pz_test_conv){.in = &l->in,
+                                                          .out = &l->out,
+                                                          .base = &l->base,
+                                                          .weights = l->weights,
+                                                          .bias = l->bias,
+                                                          .scale = l->scale,
+                                                          .slope = l->slope});
 }
 
 static void free_layer(layer *l) {

@@ -2,8 +2,7 @@
  * along the other axes, tiles of 2, 4 and 6 results, inputs that end in front of a guard page, poisoned output, bias, Base (also in
  * place) with and without a scale, activations; 1, 2 and 3 workers give the same bits. Shapes are not constant here; tests/plan runs the
  * kernel as generated code has it. */
-#include "kernels/test_activation.h"
-#include "kernels/testing.h"
+#include "kernels/conv/test_expected.h"
 #include "kernels/winograd/pack_rows.h"
 #include "kernels/winograd/rows.h"
 
@@ -80,22 +79,13 @@ static layer random_layer(pz_test_random *r) {
 }
 
 static double *expected(const layer *l) {
-  const pz_conv_direct_shape *s = &l->s.conv;
-  double *want = pz_test_doubles(&l->out.view), *to = want;
-  PZ_TEST_EACH(l->out.view, 0, l->out.view.c) {
-    double sum = s->has_bias ? l->bias[c] : 0;
-    for (int32_t m = 0; m < s->in.c; ++m)
-      for (int32_t t = 0; t < pz_conv_taps(s); ++t) {
-        const int32_t i = t / (s->kernel[1] * s->kernel[2]), j = t / s->kernel[2] % s->kernel[1],
-                      k = t % s->kernel[2];
-        sum += (double)l->weights[((int64_t)c * s->in.c + m) * pz_conv_taps(s) + t] *
-               *pz_test_at(&l->in, n, m, d + i - s->pad[0], h + j - s->pad[1], w + k - s->pad[2]);
-      }
-    if (s->base.c)
-      sum += *pz_test_at(&l->base, n, c, d, h, w) * (s->has_base_scale ? (double)l->scale[c] : 1.0);
-    *to++ = pz_test_activate(s->act, (double)s->alpha, (double)s->beta, (double)l->slope[c], sum);
-  }
-  return want;
+  return pz_test_conv_expected(&l->s.conv, (pz_test_conv){.in = &l->in,
+                                                          .out = &l->out,
+                                                          .base = &l->base,
+                                                          .weights = l->weights,
+                                                          .bias = l->bias,
+                                                          .scale = l->scale,
+                                                          .slope = l->slope});
 }
 
 static void free_layer(layer *l) {
@@ -139,7 +129,7 @@ static void test_schedule(void **state) {
       for (int32_t registers = 16; registers <= 32; registers += 16) {
         pz_winograd_rows_shape s = {.m = m};
         s.conv.out = (pz_view){.n = 1, .c = maps, .d = 1, .h = 1, .w = 31, .block = PZ_S};
-        s.conv.kernel[2] = 5;
+        s.conv.kernel[2] = 5, s.conv.phases = 1;
         pz_winograd_rows_schedule(&s, registers);
         assert_true(s.kb >= 1 && s.rw >= 1 && pz_test_blocks(&s.conv.out) % s.kb == 0);
         assert_true(s.kb * s.rw * pz_winograd_rows_a(&s) < registers);

@@ -1,0 +1,34 @@
+/* test_expected.h: what a convolution of stride 1, without dilation and groups, should give: a plain sum in double precision. */
+#ifndef PZ_KERNELS_CONV_TEST_EXPECTED_H
+#define PZ_KERNELS_CONV_TEST_EXPECTED_H
+
+#include "kernels/conv/shape.h"
+#include "kernels/test_activation.h"
+#include "kernels/testing.h"
+
+/* Operands that are not packed: weights [K, C, kd, kh, kw], bias, scale and slope [K]. */
+typedef struct pz_test_conv {
+  const pz_test_tensor *in, *out, *base;
+  const float *weights, *bias, *scale, *slope;
+} pz_test_conv;
+
+/* N,C,D,H,W, with bias, Base and activation as the shape says. The caller: free. */
+PZ_TEST_INLINE double *pz_test_conv_expected(const pz_conv_direct_shape *s, const pz_test_conv o) {
+  double *want = pz_test_doubles(&o.out->view), *to = want;
+  PZ_TEST_EACH(o.out->view, 0, o.out->view.c) {
+    double sum = s->has_bias ? (double)o.bias[c] : 0;
+    for (int32_t m = 0; m < s->in.c; ++m)
+      for (int32_t t = 0; t < pz_conv_taps(s); ++t) {
+        const int32_t i = t / (s->kernel[1] * s->kernel[2]), j = t / s->kernel[2] % s->kernel[1],
+                      k = t % s->kernel[2];
+        sum += (double)o.weights[((int64_t)c * s->in.c + m) * pz_conv_taps(s) + t] *
+               (double)*pz_test_at(o.in, n, m, d + i - s->pad[0], h + j - s->pad[1], w + k - s->pad[2]);
+      }
+    if (s->base.c)
+      sum += (double)*pz_test_at(o.base, n, c, d, h, w) * (s->has_base_scale ? (double)o.scale[c] : 1.0);
+    *to++ = pz_test_activate(s->act, (double)s->alpha, (double)s->beta, (double)o.slope[c], sum);
+  }
+  return want;
+}
+
+#endif

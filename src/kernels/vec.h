@@ -185,6 +185,14 @@ PZ_INLINE pz_vi pz_v_bits(pz_v x) { return (pz_vi)x; }
 PZ_INLINE pz_v pz_v_select(pz_vi mask, pz_v a, pz_v b) {
   return (pz_v)((mask & (pz_vi)a) | (~mask & (pz_vi)b));
 }
+/* The last lane of x in all lanes. */
+PZ_INLINE pz_v pz_v_last(pz_v x) {
+#if PZ_S == 16 && defined(__AVX512F__)
+  return (pz_v)_mm512_permutexvar_ps(_mm512_set1_epi32(PZ_S - 1), (__m512)x);
+#else
+  return pz_v_set1(x[PZ_S - 1]);
+#endif
+}
 /* The first n lanes of x, zero in the others. */
 PZ_INLINE pz_v pz_v_first(pz_v x, int32_t n) {
   return n >= PZ_S ? x : (pz_v)((pz_vi)x & (pz_vi)(pz_vi_lanes() < pz_vi_set1(n)));

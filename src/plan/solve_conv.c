@@ -302,10 +302,9 @@ bool pz_conv_few_outputs(const pz_plan *plan, const pz_node *node) {
          pz_graph_is_output(plan->graph, node->out[0]) && pz_graph_count_uses(plan->graph, node->out[0]) == 1;
 }
 
-#define PAIRS_FROM 32 /* maps in, and out */
-bool pz_conv_has_pairs(const pz_plan *plan, int64_t in, int64_t out) {
-  return pz_isa_supported(plan->isa) && pz_cpu_core().adds_apart && plan->block == 16 && in >= PAIRS_FROM &&
-         out >= PAIRS_FROM;
+bool pz_conv_has_pairs(const pz_plan *plan, int64_t in, int64_t out, int64_t least) {
+  return pz_isa_supported(plan->isa) && pz_cpu_core().adds_apart && plan->block == 16 && in >= least &&
+         out >= least;
 }
 
 static bool is_one_sided(const pz_activation *act) {

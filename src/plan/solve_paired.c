@@ -89,7 +89,7 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
       return false;
     phases *= stride;
   }
-  return a->group == 1 && pz_conv_has_pairs(plan, x.c, phases * y.c) &&
+  return a->group == 1 && pz_conv_has_pairs(plan, x.c, phases * y.c, PZ_CONV_PAIRS_FROM) &&
          x.n * x.s[0] * x.s[1] * x.s[2] >= MANY && !pz_wants_moments(plan, node) &&
          pz_conv_error_fits(plan, error_of(plan, node));
 }

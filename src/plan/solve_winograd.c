@@ -45,13 +45,17 @@ static bool is_short(const pz_plan *plan, int64_t maps) {
   return rest > 0 && rest <= PZ_WINOGRAD_SHORT;
 }
 
+#define SPARE_PAIRS_FROM 20 /* maps in and out, where the products' sums come with products (pairs.h) */
+
 /* A short block is not multiplied in pairs, nor are kernels of 5. */
 static bool has_pairs(const pz_plan *plan, const pz_node *node) {
   const pz_tensor *w = &plan->graph->tensors[node->in[PZ_CONV_WEIGHT]];
   const int64_t out = w->shape.dim[0], in = w->shape.dim[1];
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (node->attr.conv.kernel[i] > 3) return false;
-  return pz_conv_has_pairs(plan, in, out) && !is_short(plan, in) && !is_short(plan, out);
+  const bool spare = out % plan->block && out <= PZ_WINOGRAD_MOST_KB * plan->block;
+  return pz_conv_has_pairs(plan, in, out, spare ? SPARE_PAIRS_FROM : PZ_CONV_PAIRS_FROM) &&
+         !is_short(plan, in) && !is_short(plan, out);
 }
 
 /* What pairs add for each map in where inputs have one sign: F(2,2,2), the most (doc/kernels-winograd.md). */

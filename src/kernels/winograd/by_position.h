@@ -14,6 +14,24 @@
 typedef pz_winograd_shape pz_winograd_scales_shape, pz_winograd_inputs_shape, pz_winograd_positions_shape,
     pz_winograd_outputs_shape;
 
+/* The mean square of a tile's inputs; what is cut off counts as zeros. in: the map block 0 of all. */
+PZ_INLINE float pz_winograd_mean_square(const pz_winograd_shape *s, const pz_winograd_tile *t,
+                                        const float *in) {
+  pz_v sums[2] = {pz_v_zero(), pz_v_zero()};
+  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) {
+    const float *from = in + pz_winograd_origin(s, t, b);
+    PZ_ROLL for (int32_t d = 0; d < t->inputs[0]; ++d) PZ_ROLL for (int32_t h = 0; h < t->inputs[1]; ++h) {
+      const float *row = from + d * s->conv.in.stride_d + h * s->conv.in.stride_h;
+      PZ_ROLL for (int32_t w = 0; w < t->inputs[2]; w += 2) {
+        const pz_v x = pz_v_load(row + w * PZ_S),
+                   y = w + 1 < t->inputs[2] ? pz_v_load(row + (w + 1) * PZ_S) : pz_v_zero();
+        sums[0] = pz_v_fma(x, x, sums[0]), sums[1] = pz_v_fma(y, y, sums[1]);
+      }
+    }
+  }
+  return pz_winograd_mean_of(s, pz_v_sum(sums[0] + sums[1]));
+}
+
 /* Of pairs. Unit: a tile. scales: [tile] what inputs are multiplied by, then results. taken: packed for pairs. */
 PZ_INLINE void pz_winograd_scales(const pz_winograd_scales_shape s, const float *in, const float *taken,
                                   float *scales, int32_t worker, int32_t workers) {
@@ -21,7 +39,7 @@ PZ_INLINE void pz_winograd_scales(const pz_winograd_scales_shape s, const float 
   pz_share(pz_winograd_all_tiles(&s), worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_winograd_tile t = pz_winograd_tile_at(&s, i);
-    const float mean = pz_winograd_mean_square(&s, &t, in, 1);
+    const float mean = pz_winograd_mean_square(&s, &t, in);
     scales[i] = pz_winograd_scale_of(mean);
     scales[pz_winograd_tiles_filled(&s) + i] = pz_winograd_back_from(mean, scales[i], *taken);
   }
@@ -37,8 +55,9 @@ PZ_INLINE void pz_winograd_inputs(const pz_winograd_inputs_shape s, const float 
   PZ_ROLL for (int64_t stop; begin < end; begin = stop) {
     const int64_t b = begin / tiles, first = begin % tiles;
     stop = (b + 1) * tiles < end ? (b + 1) * tiles : end;
-    pz_winograd_load_block(&s, z, (int32_t)b, first, (int32_t)(stop - begin), s.pairs ? scales + first : NULL,
-                           NULL, in, slots + b * s.product.in.stride_c + first * PZ_S);
+    const pz_winograd_balance known = {.scale = (float *)(s.pairs ? scales + first : scales)};
+    pz_winograd_load_block(&s, z, (int32_t)b, first, (int32_t)(stop - begin), known, in,
+                           slots + b * s.product.in.stride_c + first * PZ_S);
   }
 }
 

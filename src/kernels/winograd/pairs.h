@@ -3,9 +3,10 @@
  *   x1 w1 + x2 w2 = (x1 + w2) (x2 + w1) - x1 x2 - w1 w2
  *
  * A multiply-add and two sums for two multiply-adds. What is taken away is known beforehand: the weights' part is packed (pack.h), that
- * of the inputs, the same for all maps out, is summed once for a tile and position. With each pair a third map is multiplied as always,
+ * of the inputs, the same for all maps out, is summed once for a tile and position; or, where the last block out has a lane without a
+ * map, by the products themselves: there w is 0, and the lane's sum is that of x1 x2. With each pair a third map is multiplied as always,
  * so that both kinds of units have as much to do: of a block of 16 maps five pairs, j and 5 + j, and six others; 11 steps in place
- * of 16. Of a last block of n maps n*5/16 are pairs.
+ * of 16. Of a last block of n maps n/3 are pairs.
  *
  * Rounding: sums are as large as x x + w w, so x and w are to be of one size. Weights are packed times a power of two, for inputs
  * whose root of the mean square is from 1 to 2; a tile's inputs are multiplied by that which makes them so, its results by what undoes

@@ -159,7 +159,7 @@ PZ_INLINE int64_t pz_winograd_fresh(const pz_winograd_shape *s) {
 }
 
 /* Pairs among so many maps of a block. */
-#define PZ_WINOGRAD_PAIRS_OF(maps) ((maps)*5 / 16)
+#define PZ_WINOGRAD_PAIRS_OF(maps) ((maps) / 3)
 /* Multiply-adds for `maps` maps in, of one map out, in pairs: one for each. */
 PZ_INLINE int32_t pz_winograd_steps_of_pairs(int32_t maps, int32_t block) {
   return maps - maps / block * PZ_WINOGRAD_PAIRS_OF(block) - PZ_WINOGRAD_PAIRS_OF(maps % block);
@@ -172,6 +172,13 @@ PZ_INLINE int32_t pz_winograd_steps(const pz_winograd_shape *s) {
 /* Tiles that are multiplied in pairs at a time by kb blocks: the weights and two sums wait beside the accumulators. */
 PZ_INLINE int32_t pz_winograd_tiles_of_pairs(int32_t registers, int32_t kb) {
   return (registers - 2 - 3 * kb) / kb;
+}
+
+/* Whether the last lane of the last block out belongs to no map, and one outer group has all blocks: its weights are zeros, so it sums
+ * up what pairs take away of the inputs, for all lanes. */
+PZ_INLINE int32_t pz_winograd_has_spare(const pz_winograd_shape *s) {
+  const pz_view *out = &s->product.out;
+  return s->pairs && out->c % out->block && pz_winograd_blocks(out->c, out->block) <= s->product.kb;
 }
 
 /* Tiles of a batch that fill whole vectors. */

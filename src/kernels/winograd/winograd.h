@@ -253,9 +253,10 @@ PZ_INLINE void pz_winograd_widths(const pz_winograd_sizes z, const pz_winograd_r
 
 #define PZ_WINOGRAD_LINE 16 /* floats of a cache line */
 
-/* Maps in that are summed at a time: `whole` blocks, and `rest` maps of the last one; first: nothing is summed yet. */
+/* Maps in that are summed at a time: `whole` blocks, and `rest` maps of the last one; first: nothing is summed yet; last: nothing
+ * will be. */
 typedef struct pz_winograd_maps {
-  int32_t first, whole, rest;
+  int32_t first, last, whole, rest;
 } pz_winograd_maps;
 
 /* `blocks` blocks of `maps` maps in, of rw tiles, into kb blocks of maps out. */
@@ -270,11 +271,13 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb,
                                          const pz_winograd_maps maps, const pz_winograd_taken taken,
                                          int32_t tile, const float *in, const float *weights, float *out) {
   const pz_conv_direct_shape *g = &s->product;
-  const int32_t few = pz_winograd_short(s, g->in.c), rest = g->in.c % PZ_S;
+  const int32_t few = pz_winograd_short(s, g->in.c), rest = g->in.c % PZ_S, spare = pz_winograd_has_spare(s);
   pz_v acc[PZ_CONV_ACCUMULATORS];
   if (maps.first && s->pairs) {
-    PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] =
-        pz_v_add_broadcast(taken.inputs + tile + i / kb, pz_v_load(taken.weights + i % kb * PZ_S));
+    PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) {
+      const pz_v w = pz_v_load(taken.weights + i % kb * PZ_S);
+      acc[i] = spare ? w : pz_v_add_broadcast(taken.inputs + tile + i / kb, w);
+    }
   } else if (maps.first) {
     PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] = pz_v_zero();
   } else {
@@ -290,6 +293,11 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb,
   } else if (maps.rest) {
     pz_winograd_sum(s, kb, rw, rest, 1, in + maps.whole * g->in.stride_c, weights, acc);
   }
+  if (maps.last && spare)
+    PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
+      const pz_v inputs = pz_v_last(acc[r * kb + kb - 1]);
+      PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[r * kb + k] = acc[r * kb + k] - inputs;
+    }
   PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i)
       pz_v_store(out + i % kb * g->out.stride_c + i / kb * PZ_S, acc[i]);
 }
@@ -400,7 +408,8 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
   pz_winograd_soon soon = {weights + all, s->far ? each * PZ_WINOGRAD_LINE : 0};
   PZ_ROLL for (int32_t b = 0; b < g->in.c; b += part * PZ_S) {
     const int32_t first = b / PZ_S, left = whole - first;
-    const pz_winograd_maps maps = {first == 0, left < part ? left : part, left < part ? g->in.c % PZ_S : 0};
+    const pz_winograd_maps maps = {first == 0, b + part * PZ_S >= g->in.c, left < part ? left : part,
+                                   left < part ? g->in.c % PZ_S : 0};
     const int64_t floats = pz_winograd_part_floats(kb, maps);
     if (z.together > 1) pz_winograd_make(z, floats, plane, weights, fresh);
     PZ_ROLL for (int32_t i = 0; i < z.together; ++i, soon.at += soon.floats) {
@@ -416,9 +425,10 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
   }
 }
 
-/* What pairs take away of the inputs of positions along the late axis. */
+/* What pairs take away of the inputs of positions along the late axis, where no spare lane has it. */
 PZ_INLINE void pz_winograd_take_column(const pz_winograd_shape *s, const pz_winograd_sizes z, const float *in,
                                        float *taken) {
+  if (pz_winograd_has_spare(s)) return;
   PZ_ROLL for (int32_t i = 0; i < z.together; ++i)
       pz_winograd_take_inputs(s, in + i * z.slot, taken + i * pz_winograd_tiles_filled(s));
 }
@@ -586,32 +596,21 @@ PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winogra
   }
 }
 
-/* Of one row in this many, when inputs are sampled. */
-#define PZ_WINOGRAD_SAMPLE 8
-
-/* The mean square of a tile's inputs, as one row of `step` has it; what is cut off counts as zeros. in: the map block 0 of all. */
-PZ_INLINE float pz_winograd_mean_square(const pz_winograd_shape *s, const pz_winograd_tile *t,
-                                        const float *in, int32_t step) {
-  pz_v sums[2] = {pz_v_zero(), pz_v_zero()};
-  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) {
-    const float *from = in + pz_winograd_origin(s, t, b);
-    PZ_ROLL for (int32_t d = 0; d < t->inputs[0]; ++d)
-        PZ_ROLL for (int32_t h = (1 + 5 * d) % step; h < t->inputs[1]; h += step) {
-      const float *row = from + d * s->conv.in.stride_d + h * s->conv.in.stride_h;
-      PZ_ROLL for (int32_t w = 0; w < t->inputs[2]; w += 2) {
-        const pz_v x = pz_v_load(row + w * PZ_S),
-                   y = w + 1 < t->inputs[2] ? pz_v_load(row + (w + 1) * PZ_S) : pz_v_zero();
-        sums[0] = pz_v_fma(x, x, sums[0]), sums[1] = pz_v_fma(y, y, sums[1]);
-      }
-    }
-  }
-  return pz_winograd_mean_of(s, pz_v_sum(sums[0] + sums[1]) * (float)step);
+/* Of pairs: adds what a tile has of squares in one block to those of the blocks before, and returns its factor, which the first block
+ * that is not all zeros tells (0: those in front of it). */
+PZ_INLINE pz_v pz_winograd_balance_with(const pz_winograd_shape *s, const pz_winograd_balance *p, int32_t tile,
+                                        pz_v squares) {
+  const float sum = pz_v_sum(squares), blocks = (float)pz_winograd_blocks(s->conv.in.c, PZ_S);
+  if (p->squares[tile] == 0)
+    p->scale[tile] = sum == 0 ? 0 : pz_winograd_scale_of(pz_winograd_mean_of(s, sum) * blocks);
+  p->squares[tile] += sum;
+  return pz_v_broadcast(p->scale + tile);
 }
 
-/* Transformed inputs of block b of tiles first .. first + count - 1, into places from `to` on. scales: of pairs, else NULL. squares: of
- * pairs, what the sums of squares are added to; or NULL. */
+/* Transformed inputs of block b of tiles first .. first + count - 1, into places from `to` on. p: of pairs, of these tiles; without
+ * squares, scales are known. */
 PZ_INLINE void pz_winograd_load_block(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t b,
-                                      int64_t first, int32_t count, const float *scales, float *squares,
+                                      int64_t first, int32_t count, const pz_winograd_balance p,
                                       const float *in, float *to) {
   const int few = pz_winograd_short(s, s->conv.in.c) && b == pz_winograd_whole(s, s->conv.in.c);
   pz_v slices[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_PLANE], of_slices[PZ_WINOGRAD_MOST_A];
@@ -621,20 +620,22 @@ PZ_INLINE void pz_winograd_load_block(const pz_winograd_shape *s, const pz_winog
     const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
     if (few) sharers = pz_winograd_sharers_at(s, first + k, count - k);
     if (few || t.at[2] == 0) ring.kept = 0;
-    const pz_v sum = pz_winograd_slices(s, z, &t, few ? &sharers : NULL, b, in, &ring);
-    if (z.pairs && squares) squares[k] += pz_v_sum(sum);
-    pz_winograd_widths(z, &ring, z.pairs ? pz_v_broadcast(scales + k) : pz_v_zero(), to);
+    const pz_v squares = pz_winograd_slices(s, z, &t, few ? &sharers : NULL, b, in, &ring);
+    const pz_v scale = !z.pairs    ? pz_v_zero()
+                       : p.squares ? pz_winograd_balance_with(s, &p, k, squares)
+                                   : pz_v_broadcast(p.scale + k);
+    pz_winograd_widths(z, &ring, scale, to);
     ring.first = (ring.first + z.m2) % z.a2, ring.kept = z.a2 - z.m2;
   }
 }
 
-/* Of pairs: where all inputs of a tile say that another factor is right than the sample did, which is rare, its transformed inputs
- * are multiplied once more. */
+/* Of pairs: where all blocks of a tile say that another factor is right than the first one did, which is rare, its transformed
+ * inputs are multiplied once more. */
 PZ_INLINE void pz_winograd_check_scales(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t count,
                                         float unscale, const pz_winograd_balance *p, float *slots) {
   PZ_ROLL for (int32_t k = 0; k < count; ++k) {
     const float mean = pz_winograd_mean_of(s, p->squares[k]), scale = pz_winograd_scale_of(mean);
-    if (scale > 2 * p->scale[k] || 2 * scale < p->scale[k]) {
+    if (p->squares[k] != 0 && (scale > 2 * p->scale[k] || 2 * scale < p->scale[k])) {
       const pz_v again = pz_v_set1(scale / p->scale[k]);
       PZ_ROLL for (int32_t i = 0; i < pz_winograd_points(s); ++i)
           PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) {
@@ -652,13 +653,9 @@ PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_si
                                 int32_t count, const float *taken, const float *in, float *scratch) {
   const pz_winograd_balance p = pz_winograd_balance_at(s, scratch + pz_winograd_balance_place(s));
   float *slots = scratch + z.together * z.slot;
-  if (z.pairs) PZ_ROLL for (int32_t k = 0; k < count; ++k) {
-      const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
-      p.scale[k] = pz_winograd_scale_of(pz_winograd_mean_square(s, &t, in, PZ_WINOGRAD_SAMPLE));
-      p.squares[k] = 0;
-    }
+  if (z.pairs) PZ_ROLL for (int32_t k = 0; k < count; ++k) p.squares[k] = 0;
   PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) pz_winograd_load_block(
-      s, z, b, first, count, p.scale, p.squares, in, slots + b * s->product.in.stride_c);
+      s, z, b, first, count, p, in, slots + b * s->product.in.stride_c);
   if (z.pairs) pz_winograd_check_scales(s, z, count, *taken, &p, slots);
 }
 

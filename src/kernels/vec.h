@@ -165,6 +165,17 @@ PZ_INLINE pz_v pz_v_fours_at(const float *const *p) {
   return x;
 #endif
 }
+/* p[i] in lanes 4i .. 4i+3. */
+PZ_INLINE pz_v pz_v_four_times(const float *p) {
+  pz_v x;
+#if PZ_S == 16 && defined(__AVX512F__)
+  x = (pz_v)_mm512_broadcast_f32x4(_mm_loadu_ps(p));
+  return __builtin_shufflevector(x, x, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+#else
+  PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) x[i] = p[i / 4];
+  return x;
+#endif
+}
 PZ_INLINE pz_vi pz_vi_set1(int32_t x) { return (pz_vi){0} + x; }
 /* 0, 1, 2, ... */
 PZ_INLINE pz_vi pz_vi_lanes(void) {

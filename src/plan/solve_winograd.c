@@ -47,15 +47,15 @@ static bool is_short(const pz_plan *plan, int64_t maps) {
 
 #define SPARE_PAIRS_FROM 20 /* maps in and out, where the products' sums come with products (pairs.h) */
 
-/* A short block is not multiplied in pairs, nor are kernels of 5. */
+/* Kernels of 5 are not multiplied in pairs. */
 static bool has_pairs(const pz_plan *plan, const pz_node *node) {
   const pz_tensor *w = &plan->graph->tensors[node->in[PZ_CONV_WEIGHT]];
   const int64_t out = w->shape.dim[0], in = w->shape.dim[1];
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (node->attr.conv.kernel[i] > 3) return false;
-  const bool spare = out % plan->block && out <= PZ_WINOGRAD_MOST_KB * plan->block;
-  return pz_conv_has_pairs(plan, in, out, spare ? SPARE_PAIRS_FROM : PZ_CONV_PAIRS_FROM) &&
-         !is_short(plan, in) && !is_short(plan, out);
+  const bool spare =
+      out % plan->block && !is_short(plan, out) && out <= PZ_WINOGRAD_MOST_KB * plan->block;
+  return pz_conv_has_pairs(plan, in, out, spare ? SPARE_PAIRS_FROM : PZ_CONV_PAIRS_FROM);
 }
 
 /* What pairs add for each map in where inputs have one sign: F(2,2,2), the most (doc/kernels-winograd.md). */
@@ -308,12 +308,13 @@ static pz_status gather(pz_plan *plan, const pz_node *node, parts *p, pz_error *
   return pz_gather_moments(plan, node, &p->conv.out.view, p->shape.conv.gathers, &p->conv.statistics, err);
 }
 
-/* What products are made at a time: "2 blocks x 6 tiles", "2 blocks x 5 tiles and 4 maps" with those of a short block; ", in pairs". */
+/* What products are made at a time: "2 blocks x 6 tiles", "2 blocks x 5 tiles and 4 maps, in pairs" with those of a short block. */
 static void products_text(const pz_winograd_shape *s, char *text, size_t size) {
   const int32_t few = pz_winograd_short(s, s->conv.out.c), kb = s->product.kb, tiles = s->product.rw;
-  if (kb && few) snprintf(text, size, "%d blocks x %d tiles and %d maps", kb, tiles, few);
-  else if (kb) snprintf(text, size, "%d blocks x %d tiles%s", kb, tiles, s->pairs ? ", in pairs" : "");
-  else snprintf(text, size, "%d maps", few);
+  char maps[32] = "";
+  if (few) snprintf(maps, sizeof maps, "%s%d maps", kb ? " and " : "", few);
+  if (kb) snprintf(text, size, "%d blocks x %d tiles%s%s", kb, tiles, maps, s->pairs ? ", in pairs" : "");
+  else snprintf(text, size, "%s", maps);
 }
 
 static pz_status build_to(pz_plan *plan, const pz_node *node, pz_step *step, pz_layout out, pz_error *err) {
@@ -325,7 +326,7 @@ static pz_status build_to(pz_plan *plan, const pz_node *node, pz_step *step, pz_
   variant_of(plan, node, &v);
   if (!v.by_position && pz_wants_moments(plan, node)) PZ_TRY(gather(plan, node, &p, err));
   step->multiply_adds_done =
-      (double)pz_winograd_all_tiles(&s) * pz_winograd_points(&s) * pz_winograd_steps(&s) * s.conv.out.c;
+      (double)pz_winograd_all_tiles(&s) * pz_winograd_points(&s) * pz_winograd_all_steps(&s);
   char products[64];
   products_text(&s, products, sizeof products);
   PZ_TRY(pz_set_algorithm(plan, step, err, "Winograd F(%d,%d,%d), %s %d%s, %s", s.m[0], s.m[1], s.m[2],

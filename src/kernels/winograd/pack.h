@@ -244,7 +244,8 @@ static inline void pz_winograd_pack(const pz_winograd_shape *s, const float *wei
 static inline void pz_winograd_sum_taken(const pz_winograd_shape *s, const pz_winograd_factors *f,
                                          const float *weights, double *sums) {
   enum { A = PZ_WINOGRAD_MOST_A };
-  const int32_t block = s->conv.in.block, maps = s->conv.in.c, taps = pz_conv_taps(&s->conv);
+  const int32_t block = s->conv.in.block, maps = s->conv.in.c - pz_winograd_short(s, s->conv.in.c),
+                taps = pz_conv_taps(&s->conv);
   const int32_t a[3] = {pz_winograd_a(s, 0), pz_winograd_a(s, 1), pz_winograd_a(s, 2)};
   double one[A * A * A], two[A * A * A];
   for (int32_t i = 0; i < pz_winograd_points(s); ++i) sums[i] = 0;

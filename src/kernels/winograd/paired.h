@@ -59,7 +59,7 @@ PZ_INLINE void pz_winograd_paired_load(const pz_winograd_paired_shape *s, int64_
   }
   const pz_conv_direct_shape g = {.in = {.c = v->c, .stride_c = room * PZ_S}};
   PZ_ROLL for (int32_t t = 0; t < room; t += PZ_S)
-      pz_winograd_take_some(&g, PZ_S, PZ_S, strip->in + t * PZ_S, strip->taken + t);
+      pz_winograd_take_some(&g, v->c % PZ_S, PZ_S, PZ_S, strip->in + t * PZ_S, strip->taken + t);
 }
 
 /* A group of outer blocks: the first; weights; what is taken away; where its blocks lie, from the first one. */

@@ -6,7 +6,7 @@
  * of the inputs, the same for all maps out, is summed once for a tile and position; or, where the last block out has a lane without a
  * map, by the products themselves: there w is 0, and the lane's sum is that of x1 x2. With each pair a third map is multiplied as always,
  * so that both kinds of units have as much to do: of a block of 16 maps five pairs, j and 5 + j, and six others; 11 steps in place
- * of 16. Of a last block of n maps n/3 are pairs.
+ * of 16. Of a last block of n maps n/3 are pairs, of a short one none.
  *
  * Rounding: sums are as large as x x + w w, so x and w are to be of one size. Weights are packed times a power of two, for inputs
  * whose root of the mean square is from 1 to 2; a tile's inputs are multiplied by that which makes them so, its results by what undoes
@@ -39,7 +39,7 @@ typedef struct pz_winograd_taken {
 
 /* Of a tile's inputs, from the sum of their squares. */
 PZ_INLINE float pz_winograd_mean_of(const pz_winograd_shape *s, float squares) {
-  return squares / (float)(pz_winograd_points(s) * pz_winograd_blocks(s->conv.in.c, PZ_S) * PZ_S);
+  return squares / (float)(pz_winograd_points(s) * s->conv.in.c);
 }
 
 /* The power of two that makes the root of this mean square one from 1 to 2. */
@@ -72,24 +72,26 @@ PZ_INLINE void pz_winograd_take_blocks(const pz_conv_direct_shape *g, int32_t n,
   }
 }
 
-/* At one position, of `count` tiles, n at most S; in: [block][tile][lane]. */
-PZ_INLINE void pz_winograd_take_some(const pz_conv_direct_shape *g, int32_t n, int32_t count, const float *in,
-                                     float *taken) {
+/* At one position, of `count` tiles, n at most S; rest: maps of a last block that is not full; in: [block][tile][lane]. */
+PZ_INLINE void pz_winograd_take_some(const pz_conv_direct_shape *g, int32_t rest, int32_t n, int32_t count,
+                                     const float *in, float *taken) {
   const int32_t whole = g->in.c / PZ_S;
   pz_vh sums[PZ_S];
   PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) sums[i] = pz_vh_zero();
   pz_winograd_take_blocks(g, n, count, PZ_S, whole, in, sums);
-  pz_winograd_take_blocks(g, n, count, g->in.c % PZ_S, 1, in + whole * g->in.stride_c, sums);
+  pz_winograd_take_blocks(g, n, count, rest, 1, in + whole * g->in.stride_c, sums);
   pz_v_store(taken, pz_vh_sums(sums));
 }
 
 /* Of all tiles of the batch. */
 PZ_INLINE void pz_winograd_take_inputs(const pz_winograd_shape *s, const float *in, float *taken) {
-  const int32_t tiles = s->product.out.w, most = tiles / PZ_S * PZ_S, rest = tiles - most;
+  const pz_conv_direct_shape *g = &s->product;
+  const int32_t tiles = g->out.w, most = tiles / PZ_S * PZ_S, left = tiles - most,
+                rest = pz_winograd_short(s, g->in.c) ? 0 : g->in.c % PZ_S;
   PZ_ROLL for (int32_t t = 0; t < most; t += PZ_S)
-      pz_winograd_take_some(&s->product, PZ_S, PZ_S, in + t * PZ_S, taken + t);
-  if (rest > PZ_S / 2) pz_winograd_take_some(&s->product, PZ_S, rest, in + most * PZ_S, taken + most);
-  else if (rest) pz_winograd_take_some(&s->product, PZ_S / 2, rest, in + most * PZ_S, taken + most);
+      pz_winograd_take_some(g, rest, PZ_S, PZ_S, in + t * PZ_S, taken + t);
+  if (left > PZ_S / 2) pz_winograd_take_some(g, rest, PZ_S, left, in + most * PZ_S, taken + most);
+  else if (left) pz_winograd_take_some(g, rest, PZ_S / 2, left, in + most * PZ_S, taken + most);
 }
 
 /* `blocks` blocks of `maps` maps in, of rw tiles, into kb blocks of maps out; as pz_conv_sum. */

@@ -35,7 +35,7 @@ typedef struct pz_winograd_shape {
   int32_t
       apart; /* 1: the inputs' last transform, which stores much, multiplies and adds in operations of their own */
   int32_t fours; /* 1: last blocks of four maps and less are short */
-  int32_t pairs; /* 1: maps in are multiplied in pairs (pairs.h); no block is short */
+  int32_t pairs; /* 1: maps in are multiplied in pairs (pairs.h), but for those of short blocks */
 } pz_winograd_shape;
 
 /* Inputs of a tile along an axis. */
@@ -165,7 +165,13 @@ PZ_INLINE int32_t pz_winograd_steps_of_pairs(int32_t maps, int32_t block) {
   return maps - maps / block * PZ_WINOGRAD_PAIRS_OF(block) - PZ_WINOGRAD_PAIRS_OF(maps % block);
 }
 PZ_INLINE int32_t pz_winograd_steps(const pz_winograd_shape *s) {
-  return s->pairs ? pz_winograd_steps_of_pairs(s->conv.in.c, s->conv.in.block) : s->conv.in.c;
+  const int32_t in = s->conv.in.c, few = pz_winograd_short(s, in);
+  return s->pairs ? pz_winograd_steps_of_pairs(in - few, s->conv.in.block) + few : in;
+}
+/* And for all maps out, at one position of a tile. */
+PZ_INLINE int32_t pz_winograd_all_steps(const pz_winograd_shape *s) {
+  const int32_t few = pz_winograd_short(s, s->conv.out.c);
+  return pz_winograd_steps(s) * (s->conv.out.c - few) + s->conv.in.c * few;
 }
 /* Blocks of maps out that pairs are multiplied for at most: three vectors of weights each wait in registers. */
 #define PZ_WINOGRAD_MOST_KB 2

@@ -596,19 +596,36 @@ PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winogra
   }
 }
 
-/* Of pairs: adds what a tile has of squares in one block to those of the blocks before, and returns its factor, which the first block
- * that is not all zeros tells (0: those in front of it). */
-PZ_INLINE pz_v pz_winograd_balance_with(const pz_winograd_shape *s, const pz_winograd_balance *p, int32_t tile,
-                                        pz_v squares) {
-  const float sum = pz_v_sum(squares), blocks = (float)pz_winograd_blocks(s->conv.in.c, PZ_S);
+/* Of pairs: adds what a tile has of squares in a block of `maps` maps to those of the blocks before. The first block that is not all
+ * zeros tells its factor (0: those in front of it). */
+PZ_INLINE void pz_winograd_balance_with(const pz_winograd_shape *s, const pz_winograd_balance *p,
+                                        int32_t tile, int32_t maps, float squares) {
+  const float part = (float)s->conv.in.c / (float)maps;
   if (p->squares[tile] == 0)
-    p->scale[tile] = sum == 0 ? 0 : pz_winograd_scale_of(pz_winograd_mean_of(s, sum) * blocks);
-  p->squares[tile] += sum;
-  return pz_v_broadcast(p->scale + tile);
+    p->scale[tile] = squares == 0 ? 0 : pz_winograd_scale_of(pz_winograd_mean_of(s, squares) * part);
+  p->squares[tile] += squares;
 }
 
-/* Transformed inputs of block b of tiles first .. first + count - 1, into places from `to` on. p: of pairs, of these tiles; without
- * squares, scales are known. */
+/* What the inputs of a tile in block b are multiplied by, or of those that share its vectors. p: of pairs; without squares, scales are
+ * known. */
+PZ_INLINE pz_v pz_winograd_scale_in(const pz_winograd_shape *s, const pz_winograd_balance *p, int32_t tile,
+                                    int32_t b, int few, pz_v squares) {
+  const int32_t left = s->conv.in.c - b * PZ_S;
+  if (!s->pairs) return pz_v_zero();
+  if (!few) {
+    if (p->squares)
+      pz_winograd_balance_with(s, p, tile, left < PZ_S ? left : PZ_S, pz_v_sum(squares));
+    return pz_v_broadcast(p->scale + tile);
+  }
+  PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
+    float sum = 0;
+    PZ_UNROLL for (int32_t k = 0; k < PZ_WINOGRAD_SHORT; ++k) sum += squares[i * PZ_WINOGRAD_SHORT + k];
+    pz_winograd_balance_with(s, p, tile + i, left, sum);
+  }
+  return pz_v_four_times(p->scale + tile);
+}
+
+/* Transformed inputs of block b of tiles first .. first + count - 1, into places from `to` on. p: of pairs, of these tiles. */
 PZ_INLINE void pz_winograd_load_block(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t b,
                                       int64_t first, int32_t count, const pz_winograd_balance p,
                                       const float *in, float *to) {
@@ -621,27 +638,32 @@ PZ_INLINE void pz_winograd_load_block(const pz_winograd_shape *s, const pz_winog
     if (few) sharers = pz_winograd_sharers_at(s, first + k, count - k);
     if (few || t.at[2] == 0) ring.kept = 0;
     const pz_v squares = pz_winograd_slices(s, z, &t, few ? &sharers : NULL, b, in, &ring);
-    const pz_v scale = !z.pairs    ? pz_v_zero()
-                       : p.squares ? pz_winograd_balance_with(s, &p, k, squares)
-                                   : pz_v_broadcast(p.scale + k);
-    pz_winograd_widths(z, &ring, scale, to);
+    pz_winograd_widths(z, &ring, pz_winograd_scale_in(s, &p, k, b, few, squares), to);
     ring.first = (ring.first + z.m2) % z.a2, ring.kept = z.a2 - z.m2;
   }
 }
 
-/* Of pairs: where all blocks of a tile say that another factor is right than the first one did, which is rare, its transformed
- * inputs are multiplied once more. */
+/* Transformed inputs of a tile, multiplied once more. */
+PZ_INLINE void pz_winograd_scale_again(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t tile,
+                                       float factor, float *slots) {
+  const int32_t whole = pz_winograd_whole(s, s->conv.in.c), few = pz_winograd_short(s, s->conv.in.c);
+  PZ_ROLL for (int32_t i = 0; i < pz_winograd_points(s); ++i, slots += z.slot) {
+    PZ_ROLL for (int32_t b = 0; b < whole; ++b) {
+      float *at = slots + b * s->product.in.stride_c + tile * PZ_S;
+      pz_v_store(at, pz_v_load(at) * pz_v_set1(factor));
+    }
+    if (few) PZ_ROLL for (int32_t k = 0; k < PZ_WINOGRAD_SHORT; ++k)
+        slots[whole * s->product.in.stride_c + tile * PZ_WINOGRAD_SHORT + k] *= factor;
+  }
+}
+
+/* Of pairs: where all blocks of a tile say that another factor is right than the first one did, which is rare. */
 PZ_INLINE void pz_winograd_check_scales(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t count,
                                         float unscale, const pz_winograd_balance *p, float *slots) {
   PZ_ROLL for (int32_t k = 0; k < count; ++k) {
     const float mean = pz_winograd_mean_of(s, p->squares[k]), scale = pz_winograd_scale_of(mean);
     if (p->squares[k] != 0 && (scale > 2 * p->scale[k] || 2 * scale < p->scale[k])) {
-      const pz_v again = pz_v_set1(scale / p->scale[k]);
-      PZ_ROLL for (int32_t i = 0; i < pz_winograd_points(s); ++i)
-          PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) {
-        float *at = slots + i * z.slot + b * s->product.in.stride_c + k * PZ_S;
-        pz_v_store(at, pz_v_load(at) * again);
-      }
+      pz_winograd_scale_again(s, z, k, scale / p->scale[k], slots);
       p->scale[k] = scale;
     }
     p->back[k] = pz_winograd_back_from(mean, p->scale[k], unscale);
@@ -653,7 +675,7 @@ PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_si
                                 int32_t count, const float *taken, const float *in, float *scratch) {
   const pz_winograd_balance p = pz_winograd_balance_at(s, scratch + pz_winograd_balance_place(s));
   float *slots = scratch + z.together * z.slot;
-  if (z.pairs) PZ_ROLL for (int32_t k = 0; k < count; ++k) p.squares[k] = 0;
+  if (z.pairs) PZ_ROLL for (int32_t k = 0; k < pz_winograd_tiles_filled(s); ++k) p.squares[k] = 0;
   PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) pz_winograd_load_block(
       s, z, b, first, count, p, in, slots + b * s->product.in.stride_c);
   if (z.pairs) pz_winograd_check_scales(s, z, count, *taken, &p, slots);
@@ -675,7 +697,9 @@ PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_s
     pz_winograd_sharers sharers;
     if (shared) sharers = pz_winograd_sharers_at(s, first + k, count - k);
     PZ_ROLL for (int32_t b = 0; b < whole + shared; ++b) {
-      const pz_v factor = z.pairs ? pz_winograd_back_of(s, back + k, b) : pz_v_zero();
+      const pz_v factor = !z.pairs     ? pz_v_zero()
+                          : b == whole ? pz_v_four_times(back + k)
+                                       : pz_winograd_back_of(s, back + k, b);
       pz_winograd_output(s, z, &t, b == whole ? &sharers : NULL, factor,
                          from + b * s->product.out.stride_c + k * (b == whole ? PZ_WINOGRAD_SHORT : PZ_S), b,
                          e, s->conv.gathers ? record + (int64_t)b * s->conv.gathers * PZ_NORM_RECORD : NULL);

@@ -64,7 +64,7 @@ static inline void pz_winograd_schedule_pairs(pz_winograd_shape *s, const pz_con
                 kb = blocks < PZ_WINOGRAD_MOST_KB ? blocks : PZ_WINOGRAD_MOST_KB,
                 tiles = pz_winograd_tiles_of_pairs(m->registers, kb);
   g->kb = pz_conv_split_of(blocks, kb).size;
-  g->rw = pz_conv_split_of(g->out.w, s->far ? (tiles + 1) / 2 : tiles).size;
+  g->rw = pz_conv_split_of(g->out.w, tiles).size;
 }
 
 /* Fills `product`, `far` and `near` for batches of `tiles` tiles; the rest is set. */

@@ -17,11 +17,10 @@ typedef struct pz_conv_ends {
   float *out;
 } pz_conv_ends;
 
-/* Bias, Base, activation; out, base: offsets of the point in map block `block`. Returns what it stores. */
-PZ_INLINE pz_v pz_conv_store_sum(const pz_conv_direct_shape *s, const pz_conv_ends *e, int32_t block,
-                                 int64_t out, int64_t base, pz_v x) {
+/* Base, activation; out, base: offsets of the point in map block `block`. Returns what it stores. */
+PZ_INLINE pz_v pz_conv_store_biased(const pz_conv_direct_shape *s, const pz_conv_ends *e, int32_t block,
+                                    int64_t out, int64_t base, pz_v x) {
   const int32_t map = block * PZ_S;
-  if (s->has_bias) x = x + pz_v_load(e->bias + map);
   if (s->base.c) {
     pz_v from = pz_v_load(e->base + base);
     x = s->has_base_scale ? pz_v_fma(from, pz_v_load(e->base_scale + map), x) : x + from;
@@ -31,6 +30,20 @@ PZ_INLINE pz_v pz_conv_store_sum(const pz_conv_direct_shape *s, const pz_conv_en
   if (s->stream) pz_v_stream(e->out + out, x);
   else pz_v_store(e->out + out, x);
   return x;
+}
+
+/* And bias before them. */
+PZ_INLINE pz_v pz_conv_store_sum(const pz_conv_direct_shape *s, const pz_conv_ends *e, int32_t block,
+                                 int64_t out, int64_t base, pz_v x) {
+  if (s->has_bias) x = x + pz_v_load(e->bias + block * PZ_S);
+  return pz_conv_store_biased(s, e, block, out, base, x);
+}
+
+/* Of a sum that is to be multiplied by `factor` first. */
+PZ_INLINE pz_v pz_conv_store_scaled(const pz_conv_direct_shape *s, const pz_conv_ends *e, int32_t block,
+                                    int64_t out, int64_t base, pz_v factor, pz_v x) {
+  x = s->has_bias ? pz_v_fma(x, factor, pz_v_load(e->bias + block * PZ_S)) : x * factor;
+  return pz_conv_store_biased(s, e, block, out, base, x);
 }
 
 #endif

@@ -76,7 +76,7 @@ PZ_INLINE void pz_winograd_paired_end(const pz_winograd_paired_shape *s, const p
   const pz_conv_direct_shape *c = &s->conv;
   const int32_t block = (g->outer + k) / c->phases;
   const pz_v back = pz_v_first(pz_v_broadcast(strip->back + point), c->out.c - block * PZ_S);
-  pz_conv_store_sum(c, e, block, strip->out[point] + g->out[k], strip->base[point] + g->base[k], sum * back);
+  pz_conv_store_scaled(c, e, block, strip->out[point] + g->out[k], strip->base[point] + g->base[k], back, sum);
 }
 
 /* One tile, from point `point` of the strip on, of kb blocks; all: it is not cut off. */

@@ -100,7 +100,7 @@ PZ_INLINE pz_v pz_winograd_slice_rows(const pz_winograd_sizes z, const pz_winogr
                                       pz_v *to) {
   const int32_t edge = h == 0; /* the other rows need neither the first input nor the last */
   const int same = z.a0 == z.a1 && z.m0 == z.m1;
-  pz_v kept[2][PZ_WINOGRAD_MOST_A], squares = pz_v_zero();
+  pz_v kept[2][PZ_WINOGRAD_MOST_A], squares[2] = {pz_v_zero(), pz_v_zero()};
   PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d, in += stride_d) {
     pz_v x[PZ_WINOGRAD_MOST_A];
     PZ_POINTER_PIN(in); /* else rows are kept for the next ones, in memory */
@@ -108,8 +108,8 @@ PZ_INLINE pz_v pz_winograd_slice_rows(const pz_winograd_sizes z, const pz_winogr
                                                             ? pz_v_load_once(in + i * stride_h)
                                                             : pz_v_zero();
     if (z.pairs && (edge || z.m1 == 1))
-      PZ_UNROLL for (int32_t i = 0; i < z.a1; ++i) if (z.m1 > 1 || i == h) squares =
-          pz_v_fma(x[i], x[i], squares);
+      PZ_UNROLL for (int32_t i = 0; i < z.a1; ++i) if (z.m1 > 1 || i == h) squares[i % 2] =
+          pz_v_fma(x[i], x[i], squares[i % 2]);
     pz_winograd_forward(0, z.m1, z.r1, k->h, x, 1);
     kept[0][d] = x[h], kept[1][d] = x[other];
   }
@@ -119,7 +119,7 @@ PZ_INLINE pz_v pz_winograd_slice_rows(const pz_winograd_sizes z, const pz_winogr
     to[d * z.a1 + h] = kept[0][d];
     if (other != h) to[d * z.a1 + other] = kept[1][d];
   }
-  return squares;
+  return squares[0] + squares[1];
 }
 
 /* One slice of a tile, a0 x a1 vectors at one place along w, transformed along d and h; returns its sum of squares, for pairs. That of
@@ -561,9 +561,9 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
     pz_v v[PZ_WINOGRAD_MOST_A];
     PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) v[d] = y[(d * z.m1 + h) * z.m2 + w];
     pz_winograd_back(z.m0, z.r0, v, 1);
-    if (z.pairs) PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) v[d] = v[d] * back;
     if (sharers) {
-      PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) y[(d * z.m1 + h) * z.m2 + w] = v[d];
+      PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) y[(d * z.m1 + h) * z.m2 + w] =
+          z.pairs ? v[d] * back : v[d];
       PZ_ROLL for (int32_t d = 0; d < z.m0; ++d) pz_winograd_store_short(
           s, sharers, block, (const int32_t[3]){d, h, w}, e, y[(d * z.m1 + h) * z.m2 + w]);
       continue;
@@ -571,8 +571,9 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
     const int64_t out = pz_winograd_place(&s->conv.out, t, block, h, w),
                   base = pz_winograd_place(&s->conv.base, t, block, h, w);
     PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) if (d < t->outputs[0]) {
-      v[d] = pz_conv_store_sum(&s->conv, e, block, out + d * s->conv.out.stride_d,
-                               base + d * s->conv.base.stride_d, v[d]);
+      const int64_t to = out + d * s->conv.out.stride_d, from_base = base + d * s->conv.base.stride_d;
+      v[d] = z.pairs ? pz_conv_store_scaled(&s->conv, e, block, to, from_base, back, v[d])
+                     : pz_conv_store_sum(&s->conv, e, block, to, from_base, v[d]);
       if (s->conv.gathers)
         y[(d * z.m1 + h) * z.m2 + w] = v[d]; /* else gcc 12 stores it too: 17% of the stage */
     }

@@ -78,8 +78,8 @@ PZ_INLINE void pz_winograd_positions(const pz_winograd_positions_shape s, const 
     const float *in = slots + column * step,
                 *w = weights + (column * pz_winograd_blocks(g->out.c, PZ_S) + first) * block;
     float *out = products + column * step + first * g->out.stride_c;
-    const pz_winograd_taken t = {inputs, s.pairs ? taken + pz_winograd_taken_at(&s, column, first) : NULL};
-    if (s.pairs && (i == begin || group == 0)) pz_winograd_take_column(&s, z, in, inputs);
+    const pz_winograd_taken t = {inputs, s.pairs ? taken + pz_winograd_taken_at(&s, column, first) : NULL,
+                                 s.pairs && !pz_winograd_has_spare(&s) && (i == begin || group == 0)};
     if (group < outer.large) pz_winograd_multiply_column(&s, z, outer.size, t, in, w, scratch, out);
     else if (outer.large < outer.count)
       pz_winograd_multiply_column(&s, z, outer.size - 1, t, in, w, scratch, out);

@@ -32,9 +32,12 @@ PZ_INLINE pz_winograd_balance pz_winograd_balance_at(const pz_winograd_shape *s,
   return (pz_winograd_balance){scratch, scratch + tiles, scratch + 2 * tiles, scratch + 3 * tiles};
 }
 
-/* What sums start from: minus the products of inputs, [tile], and of weights, [block][lane]; at a position, of an outer group. */
+/* What is taken away, at a position: minus the sums of products of inputs, [tile], and of weights of an outer group, [block][lane].
+ * fresh: those of inputs are not summed yet. */
 typedef struct pz_winograd_taken {
-  const float *inputs, *weights;
+  float *inputs;
+  const float *weights;
+  int32_t fresh;
 } pz_winograd_taken;
 
 /* Of a tile's inputs, from the sum of their squares. */
@@ -80,18 +83,22 @@ PZ_INLINE void pz_winograd_take_some(const pz_conv_direct_shape *g, int32_t rest
   PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) sums[i] = pz_vh_zero();
   pz_winograd_take_blocks(g, n, count, PZ_S, whole, in, sums);
   pz_winograd_take_blocks(g, n, count, rest, 1, in + whole * g->in.stride_c, sums);
-  pz_v_store(taken, pz_vh_sums(sums));
+  pz_v_store_lanes(taken, pz_vh_sums(sums), 0, count);
 }
 
-/* Of all tiles of the batch. */
-PZ_INLINE void pz_winograd_take_inputs(const pz_winograd_shape *s, const float *in, float *taken) {
+/* Of `tiles` tiles. */
+PZ_INLINE void pz_winograd_take_inputs(const pz_winograd_shape *s, int32_t tiles, const float *in,
+                                       float *taken) {
   const pz_conv_direct_shape *g = &s->product;
-  const int32_t tiles = g->out.w, most = tiles / PZ_S * PZ_S, left = tiles - most,
+  const int32_t most = tiles / PZ_S * PZ_S, left = tiles - most,
                 rest = pz_winograd_short(s, g->in.c) ? 0 : g->in.c % PZ_S;
   PZ_ROLL for (int32_t t = 0; t < most; t += PZ_S)
       pz_winograd_take_some(g, rest, PZ_S, PZ_S, in + t * PZ_S, taken + t);
-  if (left > PZ_S / 2) pz_winograd_take_some(g, rest, PZ_S, left, in + most * PZ_S, taken + most);
-  else if (left) pz_winograd_take_some(g, rest, PZ_S / 2, left, in + most * PZ_S, taken + most);
+  in += most * PZ_S, taken += most;
+  if (left > 3 * PZ_S / 4) pz_winograd_take_some(g, rest, PZ_S, left, in, taken);
+  else if (left > PZ_S / 2) pz_winograd_take_some(g, rest, 3 * PZ_S / 4, left, in, taken);
+  else if (left > PZ_S / 4) pz_winograd_take_some(g, rest, PZ_S / 2, left, in, taken);
+  else if (left) pz_winograd_take_some(g, rest, PZ_S / 4, left, in, taken);
 }
 
 /* `blocks` blocks of `maps` maps in, of rw tiles, into kb blocks of maps out; as pz_conv_sum. */

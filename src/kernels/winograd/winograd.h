@@ -273,11 +273,9 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb,
   const pz_conv_direct_shape *g = &s->product;
   const int32_t few = pz_winograd_short(s, g->in.c), rest = g->in.c % PZ_S, spare = pz_winograd_has_spare(s);
   pz_v acc[PZ_CONV_ACCUMULATORS];
+  if (maps.first && taken.fresh) pz_winograd_take_inputs(s, rw, in, taken.inputs + tile);
   if (maps.first && s->pairs) {
-    PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) {
-      const pz_v w = pz_v_load(taken.weights + i % kb * PZ_S);
-      acc[i] = spare ? w : pz_v_add_broadcast(taken.inputs + tile + i / kb, w);
-    }
+    PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] = pz_v_load(taken.weights + i % kb * PZ_S);
   } else if (maps.first) {
     PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] = pz_v_zero();
   } else {
@@ -293,10 +291,12 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb,
   } else if (maps.rest) {
     pz_winograd_sum(s, kb, rw, rest, 1, in + maps.whole * g->in.stride_c, weights, acc);
   }
-  if (maps.last && spare)
+  if (maps.last && s->pairs) /* not first: all sums would wait for it */
     PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
-      const pz_v inputs = pz_v_last(acc[r * kb + kb - 1]);
-      PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[r * kb + k] = acc[r * kb + k] - inputs;
+      const pz_v inputs = spare ? pz_v_last(acc[r * kb + kb - 1]) : pz_v_zero();
+      PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[r * kb + k] =
+          spare ? acc[r * kb + k] - inputs
+                : pz_v_add_broadcast(taken.inputs + tile + r, acc[r * kb + k]);
     }
   PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i)
       pz_v_store(out + i % kb * g->out.stride_c + i / kb * PZ_S, acc[i]);
@@ -417,20 +417,12 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
                        : i == z.together - 1 ? weights + (z.planes - 1) * plane
                                              : fresh + (i - 1) * floats;
       const pz_winograd_taken here = {s->pairs ? taken.inputs + i * pz_winograd_tiles_filled(s) : NULL,
-                                      s->pairs ? taken.weights + i * kb * PZ_S : NULL};
+                                      s->pairs ? taken.weights + i * kb * PZ_S : NULL, taken.fresh};
       pz_winograd_multiply_group(s, kb, maps, here, soon, in + first * g->in.stride_c + i * z.slot, w,
                                  out + i * z.slot);
     }
     weights += floats;
   }
-}
-
-/* What pairs take away of the inputs of positions along the late axis, where no spare lane has it. */
-PZ_INLINE void pz_winograd_take_column(const pz_winograd_shape *s, const pz_winograd_sizes z, const float *in,
-                                       float *taken) {
-  if (pz_winograd_has_spare(s)) return;
-  PZ_ROLL for (int32_t i = 0; i < z.together; ++i)
-      pz_winograd_take_inputs(s, in + i * z.slot, taken + i * pz_winograd_tiles_filled(s));
 }
 
 /* All outer groups; returns where the weights behind them are. taken: of the first one. */
@@ -443,6 +435,7 @@ PZ_INLINE const float *pz_winograd_multiply_columns(const pz_winograd_shape *s, 
     pz_winograd_multiply_column(s, z, outer.size, taken, in, weights, fresh, out);
     weights += z.planes * pz_winograd_group(s, outer.size);
     if (s->pairs) taken.weights += outer.size * z.together * PZ_S;
+    taken.fresh = 0;
   }
   if (outer.large < outer.count) {
     PZ_ROLL for (int32_t i = outer.large; i < outer.count; ++i, out += (outer.size - 1) * g->out.stride_c) {
@@ -591,8 +584,8 @@ PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winogra
   float *fresh = slots + pz_winograd_slots(s) + step;
   PZ_ROLL for (int32_t i = 0; i < pz_winograd_points(s) / z.together; ++i, slots += step) {
     const float *in = slots + step;
-    if (z.pairs) pz_winograd_take_column(s, z, in, b.taken);
-    const pz_winograd_taken here = {b.taken, z.pairs ? taken + pz_winograd_taken_at(s, i, 0) : NULL};
+    const pz_winograd_taken here = {b.taken, z.pairs ? taken + pz_winograd_taken_at(s, i, 0) : NULL,
+                                    z.pairs && !pz_winograd_has_spare(s)};
     weights = pz_winograd_multiply_columns(s, z, here, in, weights, fresh, slots);
   }
 }

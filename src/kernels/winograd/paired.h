@@ -79,6 +79,16 @@ PZ_INLINE void pz_winograd_paired_end(const pz_winograd_paired_shape *s, const p
   pz_conv_store_scaled(c, e, block, strip->out[point] + g->out[k], strip->base[point] + g->base[k], back, sum);
 }
 
+/* What results of points begin .. end - 1 start from arrives while they are summed. All at once would be as many lines as a core waits
+ * for, and inputs would wait behind them. */
+PZ_INLINE void pz_winograd_paired_fetch(const pz_winograd_paired_shape *s, int32_t kb,
+                                        const pz_winograd_strip *strip, const pz_winograd_paired_blocks *g,
+                                        int32_t begin, int32_t end, const pz_conv_ends *e) {
+  if (!s->conv.base.c) return;
+  PZ_ROLL for (int32_t p = begin; p < end; ++p) PZ_UNROLL for (int32_t k = 0; k < kb; ++k)
+      __builtin_prefetch(e->base + strip->base[p] + g->base[k], 0, 3);
+}
+
 /* One tile, from point `point` of the strip on, of kb blocks; all: it is not cut off. */
 PZ_INLINE void pz_winograd_paired_tile(const pz_winograd_paired_shape *s, int32_t kb, int all,
                                        const pz_winograd_strip *strip, const pz_winograd_paired_blocks *g,
@@ -88,13 +98,12 @@ PZ_INLINE void pz_winograd_paired_tile(const pz_winograd_paired_shape *s, int32_
   const pz_conv_direct_shape product = {.in = {.stride_c = pz_winograd_paired_room(s) * PZ_S}};
   const float *in = strip->in + point * PZ_S, *weights = g->weights;
   pz_v acc[PZ_CONV_ACCUMULATORS], sums[PZ_CONV_ACCUMULATORS];
-  if (s->conv.base.c) { /* what results start from arrives while they are summed */
-    PZ_ROLL for (int32_t r = 0; r < points; ++r) PZ_UNROLL for (int32_t k = 0; k < kb; ++k)
-        __builtin_prefetch(e->base + strip->base[point + r] + g->base[k], 0, 3);
-  }
   PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] =
       pz_v_add_broadcast(strip->taken + point + i / kb, pz_v_load(g->taken + i % kb * PZ_S));
-  if (whole) weights = pz_winograd_sum_pairs(&product, kb, rw, PZ_S, whole, in, weights, acc);
+  PZ_ROLL for (int32_t b = 0; b < whole; ++b) {
+    pz_winograd_paired_fetch(s, kb, strip, g, point + b * points / whole, point + (b + 1) * points / whole, e);
+    weights = pz_winograd_sum_pairs(&product, kb, rw, PZ_S, 1, in + b * product.in.stride_c, weights, acc);
+  }
   if (rest) pz_winograd_sum_pairs(&product, kb, rw, rest, 1, in + whole * product.in.stride_c, weights, acc);
   if (all && !pz_conv_ends_rolled(&s->conv)) {
     PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i)

@@ -93,17 +93,18 @@ PZ_INLINE void pz_winograd_paired_fetch(const pz_winograd_paired_shape *s, int32
 PZ_INLINE void pz_winograd_paired_tile(const pz_winograd_paired_shape *s, int32_t kb, int all,
                                        const pz_winograd_strip *strip, const pz_winograd_paired_blocks *g,
                                        int32_t point, const pz_conv_ends *e) {
-  const int32_t rw = s->conv.rw, rest = s->conv.in.c % PZ_S, whole = s->conv.in.c / PZ_S,
+  const int32_t rw = s->conv.rw, rest = s->conv.in.c % PZ_S, whole = s->conv.in.c / PZ_S, half = whole / 2,
                 points = all ? rw : strip->count - point;
   const pz_conv_direct_shape product = {.in = {.stride_c = pz_winograd_paired_room(s) * PZ_S}};
   const float *in = strip->in + point * PZ_S, *weights = g->weights;
   pz_v acc[PZ_CONV_ACCUMULATORS], sums[PZ_CONV_ACCUMULATORS];
   PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] =
       pz_v_add_broadcast(strip->taken + point + i / kb, pz_v_load(g->taken + i % kb * PZ_S));
-  PZ_ROLL for (int32_t b = 0; b < whole; ++b) {
-    pz_winograd_paired_fetch(s, kb, strip, g, point + b * points / whole, point + (b + 1) * points / whole, e);
-    weights = pz_winograd_sum_pairs(&product, kb, rw, PZ_S, 1, in + b * product.in.stride_c, weights, acc);
-  }
+  pz_winograd_paired_fetch(s, kb, strip, g, point, point + points / 2, e);
+  if (half) weights = pz_winograd_sum_pairs(&product, kb, rw, PZ_S, half, in, weights, acc);
+  pz_winograd_paired_fetch(s, kb, strip, g, point + points / 2, point + points, e);
+  if (whole) weights = pz_winograd_sum_pairs(&product, kb, rw, PZ_S, whole - half, in + half * product.in.stride_c,
+                                             weights, acc);
   if (rest) pz_winograd_sum_pairs(&product, kb, rw, rest, 1, in + whole * product.in.stride_c, weights, acc);
   if (all && !pz_conv_ends_rolled(&s->conv)) {
     PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i)

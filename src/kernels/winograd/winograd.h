@@ -122,19 +122,23 @@ PZ_INLINE pz_v pz_winograd_slice_rows(const pz_winograd_sizes z, const pz_winogr
   return squares[0] + squares[1];
 }
 
-/* One slice of a tile, a0 x a1 vectors at one place along w, transformed along d and h; returns its sum of squares, for pairs. That of
- * the next tile along w is fetched meanwhile: tiles are short rows in many places, too many for the hardware to follow
- * (doc/kernels-winograd.md). */
-PZ_INLINE pz_v pz_winograd_slice(const pz_winograd_shape *s, const pz_winograd_sizes z, const float *in,
-                                 int64_t stride_d, int64_t stride_h, pz_v *to) {
-  pz_winograd_constants k;
-  pz_winograd_forward_constants(1, z.m0, z.r0, k.d);
-  pz_winograd_forward_constants(1, z.m1, z.r1, k.h);
+/* The slice of the next tile along w is fetched: tiles are short rows in many places, too many for the hardware to follow
+ * (doc/kernels-winograd.md). in: this tile's. */
+PZ_INLINE void pz_winograd_fetch_slice(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                       const float *in) {
   PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) {
-    const float *next = in + d * stride_d + h * stride_h + z.m2 * PZ_S;
+    const float *next = in + d * s->conv.in.stride_d + h * s->conv.in.stride_h + z.m2 * PZ_S;
     if (s->near) __builtin_prefetch(next, 0, 3);
     else __builtin_prefetch(next, 0, 2);
   }
+}
+
+/* One slice of a tile, a0 x a1 vectors at one place along w, transformed along d and h; returns its sum of squares, for pairs. */
+PZ_INLINE pz_v pz_winograd_slice(const pz_winograd_sizes z, const float *in, int64_t stride_d,
+                                 int64_t stride_h, pz_v *to) {
+  pz_winograd_constants k;
+  pz_winograd_forward_constants(1, z.m0, z.r0, k.d);
+  pz_winograd_forward_constants(1, z.m1, z.r1, k.h);
   if (z.m1 == 1) {
     pz_v squares = pz_v_zero();
     PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) squares =
@@ -215,14 +219,16 @@ PZ_INLINE pz_v pz_winograd_slices(const pz_winograd_shape *s, const pz_winograd_
   pz_v patch[PZ_WINOGRAD_PLANE], sum = pz_v_zero();
   PZ_ROLL for (int32_t w = ring->kept; w < z.a2; ++w) {
     const float *slice = first + w * PZ_S;
-    const int32_t place = (ring->first + w) % z.a2;
-    int64_t stride_d = s->conv.in.stride_d, stride_h = s->conv.in.stride_h;
-    if (sharers || !whole || w >= t->inputs[2]) {
-      if (sharers) pz_winograd_fill_short(s, z, sharers, block, w, in, patch);
-      else pz_winograd_fill(s, z, t, w, slice, patch);
-      slice = (const float *)patch, stride_d = z.a1 * PZ_S, stride_h = PZ_S;
+    const int32_t place = (ring->first + w) % z.a2, filled = sharers || !whole || w >= t->inputs[2];
+    pz_v *to = ring->slices + place * size, squares;
+    if (sharers) pz_winograd_fill_short(s, z, sharers, block, w, in, patch);
+    else {
+      pz_winograd_fetch_slice(s, z, slice);
+      if (filled) pz_winograd_fill(s, z, t, w, slice, patch);
     }
-    const pz_v squares = pz_winograd_slice(s, z, slice, stride_d, stride_h, ring->slices + place * size);
+    /* two copies, with strides that are constants in each */
+    if (filled) squares = pz_winograd_slice(z, (const float *)patch, z.a1 * PZ_S, PZ_S, to);
+    else squares = pz_winograd_slice(z, slice, s->conv.in.stride_d, s->conv.in.stride_h, to);
     if (z.pairs) ring->squares[place] = squares;
   }
   if (z.pairs) PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) sum = sum + ring->squares[w];

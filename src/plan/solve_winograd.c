@@ -53,8 +53,7 @@ static bool has_pairs(const pz_plan *plan, const pz_node *node) {
   const int64_t out = w->shape.dim[0], in = w->shape.dim[1];
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (node->attr.conv.kernel[i] > 3) return false;
-  const bool spare =
-      out % plan->block && !is_short(plan, out) && out <= PZ_WINOGRAD_MOST_KB * plan->block;
+  const bool spare = out % plan->block && !is_short(plan, out) && out <= PZ_WINOGRAD_MOST_KB * plan->block;
   return pz_conv_has_pairs(plan, in, out, spare ? SPARE_PAIRS_FROM : PZ_CONV_PAIRS_FROM);
 }
 

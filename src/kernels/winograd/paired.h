@@ -76,7 +76,8 @@ PZ_INLINE void pz_winograd_paired_end(const pz_winograd_paired_shape *s, const p
   const pz_conv_direct_shape *c = &s->conv;
   const int32_t block = (g->outer + k) / c->phases;
   const pz_v back = pz_v_first(pz_v_broadcast(strip->back + point), c->out.c - block * PZ_S);
-  pz_conv_store_scaled(c, e, block, strip->out[point] + g->out[k], strip->base[point] + g->base[k], back, sum);
+  pz_conv_store_scaled(c, e, block, strip->out[point] + g->out[k], strip->base[point] + g->base[k], back,
+                       sum);
 }
 
 /* What results of points begin .. end - 1 start from arrives while they are summed. All at once would be as many lines as a core waits
@@ -103,8 +104,9 @@ PZ_INLINE void pz_winograd_paired_tile(const pz_winograd_paired_shape *s, int32_
   pz_winograd_paired_fetch(s, kb, strip, g, point, point + points / 2, e);
   if (half) weights = pz_winograd_sum_pairs(&product, kb, rw, PZ_S, half, in, weights, acc);
   pz_winograd_paired_fetch(s, kb, strip, g, point + points / 2, point + points, e);
-  if (whole) weights = pz_winograd_sum_pairs(&product, kb, rw, PZ_S, whole - half, in + half * product.in.stride_c,
-                                             weights, acc);
+  if (whole)
+    weights = pz_winograd_sum_pairs(&product, kb, rw, PZ_S, whole - half, in + half * product.in.stride_c,
+                                    weights, acc);
   if (rest) pz_winograd_sum_pairs(&product, kb, rw, rest, 1, in + whole * product.in.stride_c, weights, acc);
   if (all && !pz_conv_ends_rolled(&s->conv)) {
     PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i)

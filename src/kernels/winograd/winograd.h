@@ -301,8 +301,7 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb,
     PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
       const pz_v inputs = spare ? pz_v_last(acc[r * kb + kb - 1]) : pz_v_zero();
       PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[r * kb + k] =
-          spare ? acc[r * kb + k] - inputs
-                : pz_v_add_broadcast(taken.inputs + tile + r, acc[r * kb + k]);
+          spare ? acc[r * kb + k] - inputs : pz_v_add_broadcast(taken.inputs + tile + r, acc[r * kb + k]);
     }
   PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i)
       pz_v_store(out + i % kb * g->out.stride_c + i / kb * PZ_S, acc[i]);
@@ -613,8 +612,7 @@ PZ_INLINE pz_v pz_winograd_scale_in(const pz_winograd_shape *s, const pz_winogra
   const int32_t left = s->conv.in.c - b * PZ_S;
   if (!s->pairs) return pz_v_zero();
   if (!few) {
-    if (p->squares)
-      pz_winograd_balance_with(s, p, tile, left < PZ_S ? left : PZ_S, pz_v_sum(squares));
+    if (p->squares) pz_winograd_balance_with(s, p, tile, left < PZ_S ? left : PZ_S, pz_v_sum(squares));
     return pz_v_broadcast(p->scale + tile);
   }
   PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
@@ -652,8 +650,9 @@ PZ_INLINE void pz_winograd_scale_again(const pz_winograd_shape *s, const pz_wino
       float *at = slots + b * s->product.in.stride_c + tile * PZ_S;
       pz_v_store(at, pz_v_load(at) * pz_v_set1(factor));
     }
-    if (few) PZ_ROLL for (int32_t k = 0; k < PZ_WINOGRAD_SHORT; ++k)
-        slots[whole * s->product.in.stride_c + tile * PZ_WINOGRAD_SHORT + k] *= factor;
+    if (few)
+      PZ_ROLL for (int32_t k = 0; k < PZ_WINOGRAD_SHORT; ++k)
+          slots[whole * s->product.in.stride_c + tile * PZ_WINOGRAD_SHORT + k] *= factor;
   }
 }
 
@@ -676,8 +675,8 @@ PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_si
   const pz_winograd_balance p = pz_winograd_balance_at(s, scratch + pz_winograd_balance_place(s));
   float *slots = scratch + z.together * z.slot;
   if (z.pairs) PZ_ROLL for (int32_t k = 0; k < pz_winograd_tiles_filled(s); ++k) p.squares[k] = 0;
-  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) pz_winograd_load_block(
-      s, z, b, first, count, p, in, slots + b * s->product.in.stride_c);
+  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b)
+      pz_winograd_load_block(s, z, b, first, count, p, in, slots + b * s->product.in.stride_c);
   if (z.pairs) pz_winograd_check_scales(s, z, count, *taken, &p, slots);
 }
 

@@ -80,12 +80,13 @@ PZ_INLINE void pz_winograd_paired_end(const pz_winograd_paired_shape *s, const p
                        sum);
 }
 
-/* What results of points begin .. end - 1 start from arrives while they are summed. All at once would be as many lines as a core waits
- * for, and inputs would wait behind them. */
+/* What results of points begin .. end - 1 start from is fetched, half a tile at a time and half a tile early. All at once would be as many
+ * lines as a core waits for, and inputs would wait behind them. */
 PZ_INLINE void pz_winograd_paired_fetch(const pz_winograd_paired_shape *s, int32_t kb,
                                         const pz_winograd_strip *strip, const pz_winograd_paired_blocks *g,
                                         int32_t begin, int32_t end, const pz_conv_ends *e) {
   if (!s->conv.base.c) return;
+  if (end > strip->count) end = strip->count;
   PZ_ROLL for (int32_t p = begin; p < end; ++p) PZ_UNROLL for (int32_t k = 0; k < kb; ++k)
       __builtin_prefetch(e->base + strip->base[p] + g->base[k], 0, 3);
 }
@@ -101,9 +102,9 @@ PZ_INLINE void pz_winograd_paired_tile(const pz_winograd_paired_shape *s, int32_
   pz_v acc[PZ_CONV_ACCUMULATORS], sums[PZ_CONV_ACCUMULATORS];
   PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] =
       pz_v_add_broadcast(strip->taken + point + i / kb, pz_v_load(g->taken + i % kb * PZ_S));
-  pz_winograd_paired_fetch(s, kb, strip, g, point, point + points / 2, e);
+  pz_winograd_paired_fetch(s, kb, strip, g, point + rw / 2, point + rw, e);
   if (half) weights = pz_winograd_sum_pairs(&product, kb, rw, PZ_S, half, in, weights, acc);
-  pz_winograd_paired_fetch(s, kb, strip, g, point + points / 2, point + points, e);
+  pz_winograd_paired_fetch(s, kb, strip, g, point + rw, point + rw + rw / 2, e);
   if (whole)
     weights = pz_winograd_sum_pairs(&product, kb, rw, PZ_S, whole - half, in + half * product.in.stride_c,
                                     weights, acc);
@@ -132,6 +133,7 @@ PZ_INLINE void pz_winograd_paired_group(const pz_winograd_paired_shape *s, int32
     g.out[k] = pz_conv_block_offset(&s->conv, &s->conv.out, g.outer + k);
     g.base[k] = pz_conv_block_offset(&s->conv, &s->conv.base, g.outer + k);
   }
+  pz_winograd_paired_fetch(s, kb, strip, &g, 0, s->conv.rw / 2, e);
   PZ_ROLL for (; p + s->conv.rw <= strip->count; p += s->conv.rw)
       pz_winograd_paired_tile(s, kb, 1, strip, &g, p, e);
   if (p < strip->count) pz_winograd_paired_tile(s, kb, 0, strip, &g, p, e);

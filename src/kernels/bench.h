@@ -26,18 +26,21 @@ static inline void pz_bench_print(const char *name, double seconds, double bytes
   printf("S=%-2d %-44s %8.3f ms %7.2f GB/s\n", PZ_S, name, seconds * 1e3, bytes / seconds * 1e-9);
 }
 
-/* Times the statement; one warm-up. */
-#define PZ_BENCH(name, bytes, ...)                                                                           \
-  do {                                                                                                       \
+/* Seconds that the statement takes: the fastest of so many runs, after one that is not timed. */
+#define PZ_BENCH_FASTEST(runs, ...)                                                                          \
+  ({                                                                                                         \
     double fastest_ = 1e30;                                                                                  \
-    for (int run_ = -1; run_ < PZ_BENCH_RUNS; ++run_) {                                                      \
+    for (int run_ = -1; run_ < (runs); ++run_) {                                                             \
       double start_ = pz_test_seconds();                                                                     \
       __VA_ARGS__;                                                                                           \
       __asm__ volatile("" ::: "memory");                                                                     \
       double seconds_ = pz_test_seconds() - start_;                                                          \
       if (run_ >= 0 && seconds_ < fastest_) fastest_ = seconds_;                                             \
     }                                                                                                        \
-    pz_bench_print(name, fastest_, (double)(bytes));                                                         \
-  } while (0)
+    fastest_;                                                                                                \
+  })
+
+#define PZ_BENCH(name, bytes, ...)                                                                           \
+  pz_bench_print(name, PZ_BENCH_FASTEST(PZ_BENCH_RUNS, __VA_ARGS__), (double)(bytes))
 
 #endif

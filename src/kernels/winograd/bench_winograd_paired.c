@@ -54,14 +54,7 @@ static const struct row {
             ROW(256, 128, 8), ROW(512, 512, 6), ROW(512, 512, 5)};
 
 static double fastest(void (*run)(const operands *), const operands *o) {
-  double least = 1e30;
-  for (int i = 0; i < RUNS; ++i) {
-    const double start = pz_test_seconds();
-    run(o);
-    const double seconds = pz_test_seconds() - start;
-    least = seconds < least ? seconds : least;
-  }
-  return least * 1e6;
+  return PZ_BENCH_FASTEST(RUNS, run(o)) * 1e6;
 }
 
 /* Of results at random, onto zeros. weights: [phases, K, C]. */

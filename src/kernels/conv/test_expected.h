@@ -6,27 +6,44 @@
 #include "kernels/test_activation.h"
 #include "kernels/testing.h"
 
-/* Operands that are not packed: weights [K, C, kd, kh, kw], bias, scale and slope [K]. */
+/* What a convolution reads and writes: tensors, base perhaps that of out; weights [K, C, kd, kh, kw], bias, scale and slope [K], and these
+ * three as kernels read them. */
 typedef struct pz_test_conv {
-  const pz_test_tensor *in, *out, *base;
-  const float *weights, *bias, *scale, *slope;
+  pz_test_tensor in, out, base;
+  float *weights, *bias, *scale, *slope;
+  pz_test_memory packed_bias, packed_scale, packed_slope;
 } pz_test_conv;
 
+PZ_TEST_INLINE void pz_test_conv_pack(pz_test_conv *o) {
+  const int32_t maps = o->out.view.c;
+  o->packed_bias = pz_test_vector(o->bias, maps, PZ_S);
+  o->packed_scale = pz_test_vector(o->scale, maps, PZ_S);
+  o->packed_slope = pz_test_vector(o->slope, maps, PZ_S);
+}
+
+/* own_base: it is not that of out. */
+PZ_TEST_INLINE void pz_test_conv_free(pz_test_conv *o, bool own_base) {
+  if (own_base) pz_test_tensor_free(&o->base);
+  pz_test_tensor_free(&o->in), pz_test_tensor_free(&o->out);
+  pz_test_free(&o->packed_bias), pz_test_free(&o->packed_scale), pz_test_free(&o->packed_slope);
+  free(o->weights), free(o->bias), free(o->scale), free(o->slope);
+}
+
 /* N,C,D,H,W, with bias, Base and activation as the shape says. The caller: free. */
-PZ_TEST_INLINE double *pz_test_conv_expected(const pz_conv_direct_shape *s, const pz_test_conv o) {
-  double *want = pz_test_doubles(&o.out->view), *to = want;
-  PZ_TEST_EACH(o.out->view, 0, o.out->view.c) {
-    double sum = s->has_bias ? (double)o.bias[c] : 0;
+PZ_TEST_INLINE double *pz_test_conv_expected(const pz_conv_direct_shape *s, const pz_test_conv *o) {
+  double *want = pz_test_doubles(&o->out.view), *to = want;
+  PZ_TEST_EACH(o->out.view, 0, o->out.view.c) {
+    double sum = s->has_bias ? (double)o->bias[c] : 0;
     for (int32_t m = 0; m < s->in.c; ++m)
       for (int32_t t = 0; t < pz_conv_taps(s); ++t) {
         const int32_t i = t / (s->kernel[1] * s->kernel[2]), j = t / s->kernel[2] % s->kernel[1],
                       k = t % s->kernel[2];
-        sum += (double)o.weights[((int64_t)c * s->in.c + m) * pz_conv_taps(s) + t] *
-               (double)*pz_test_at(o.in, n, m, d + i - s->pad[0], h + j - s->pad[1], w + k - s->pad[2]);
+        sum += (double)o->weights[((int64_t)c * s->in.c + m) * pz_conv_taps(s) + t] *
+               (double)*pz_test_at(&o->in, n, m, d + i - s->pad[0], h + j - s->pad[1], w + k - s->pad[2]);
       }
     if (s->base.c)
-      sum += (double)*pz_test_at(o.base, n, c, d, h, w) * (s->has_base_scale ? (double)o.scale[c] : 1.0);
-    *to++ = pz_test_activate(s->act, (double)s->alpha, (double)s->beta, (double)o.slope[c], sum);
+      sum += (double)*pz_test_at(&o->base, n, c, d, h, w) * (s->has_base_scale ? (double)o->scale[c] : 1.0);
+    *to++ = pz_test_activate(s->act, (double)s->alpha, (double)s->beta, (double)o->slope[c], sum);
   }
   return want;
 }

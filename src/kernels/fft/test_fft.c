@@ -18,9 +18,8 @@
 
 typedef struct layer {
   pz_fft_shape s;
-  pz_test_tensor in, out, base;
-  float *weights, *bias, *scale, *slope;
-  pz_test_memory packed, packed_bias, packed_scale, packed_slope, scratch;
+  pz_test_conv o;
+  pz_test_memory packed, scratch;
   bool in_place;
 } layer;
 
@@ -74,50 +73,35 @@ static layer random_layer(pz_test_random *r) {
     l.s.size[i] = tile_size(r, kernel[i], kernel[0] > 1);
     out[i + 1] = size[i + 1] + 2 * c->pad[i] - kernel[i] + 1;
   }
-  l.in = bordered(r, maps_in, size, c->pad);
-  l.out = pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
-  c->in = l.in.view, c->out = l.out.view;
+  l.o.in = bordered(r, maps_in, size, c->pad);
+  l.o.out = pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
+  c->in = l.o.in.view, c->out = l.o.out.view;
   if (pz_test_int(r, 0, 1)) {
-    l.base = l.in_place ? l.out : pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
-    c->base = l.base.view, c->has_base_scale = pz_test_int(r, 0, 1);
+    l.o.base =
+        l.in_place ? l.o.out : pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
+    c->base = l.o.base.view, c->has_base_scale = pz_test_int(r, 0, 1);
   }
-  l.weights = pz_test_floats(r, (int64_t)maps_in * maps_out * pz_conv_taps(c));
-  l.bias = pz_test_floats(r, maps_out), l.scale = pz_test_floats(r, maps_out),
-  l.slope = pz_test_floats(r, maps_out);
+  l.o.weights = pz_test_floats(r, (int64_t)maps_in * maps_out * pz_conv_taps(c));
+  l.o.bias = pz_test_floats(r, maps_out), l.o.scale = pz_test_floats(r, maps_out),
+  l.o.slope = pz_test_floats(r, maps_out);
   return l;
 }
 
 static void pack_layer(layer *l, pz_test_random *r) {
-  const int32_t maps_out = l->s.conv.out.c;
   pz_fft_schedule(&l->s, PZ_V_REGISTERS, pz_test_int(r, 1, 16));
   l->packed = pz_test_alloc(pz_fft_weight_floats(&l->s), false);
   memset(l->packed.data, 0, (size_t)pz_fft_weight_floats(&l->s) * sizeof(float));
   double *work = malloc((size_t)pz_fft_pack_doubles(&l->s) * sizeof *work);
   assert_non_null(work);
-  pz_fft_pack(&l->s, l->weights, work, l->packed.data);
+  pz_fft_pack(&l->s, l->o.weights, work, l->packed.data);
   free(work);
-  l->packed_bias = pz_test_vector(l->bias, maps_out, PZ_S);
-  l->packed_scale = pz_test_vector(l->scale, maps_out, PZ_S);
-  l->packed_slope = pz_test_vector(l->slope, maps_out, PZ_S);
+  pz_test_conv_pack(&l->o);
   l->scratch = pz_test_alloc(pz_fft_scratch(&l->s), false);
 }
 
-static double *expected(const layer *l) {
-  return pz_test_conv_expected(&l->s.conv, (pz_test_conv){.in = &l->in,
-                                                          .out = &l->out,
-                                                          .base = &l->base,
-                                                          .weights = l->weights,
-                                                          .bias = l->bias,
-                                                          .scale = l->scale,
-                                                          .slope = l->slope});
-}
-
 static void free_layer(layer *l) {
-  if (l->s.conv.base.c && !l->in_place) pz_test_tensor_free(&l->base);
-  pz_test_tensor_free(&l->in), pz_test_tensor_free(&l->out);
-  pz_test_free(&l->packed), pz_test_free(&l->packed_bias), pz_test_free(&l->packed_scale);
-  pz_test_free(&l->packed_slope), pz_test_free(&l->scratch);
-  free(l->weights), free(l->bias), free(l->scale), free(l->slope);
+  pz_test_conv_free(&l->o, l->s.conv.base.c && !l->in_place);
+  pz_test_free(&l->packed), pz_test_free(&l->scratch);
 }
 
 static void test_random_layers(void **state) {
@@ -127,18 +111,18 @@ static void test_random_layers(void **state) {
     layer l = random_layer(&r);
     const bool from_base = l.s.conv.base.c > 0;
     pack_layer(&l, &r);
-    if (from_base) pz_test_fill(&l.base, &r, -1, 1);
-    double *want = expected(&l);
+    if (from_base) pz_test_fill(&l.o.base, &r, -1, 1);
+    double *want = pz_test_conv_expected(&l.s.conv, &l.o);
     bool same;
-    PZ_TEST_WORKERS(same, l.out.memory,
-                    pz_fft(l.s, l.in.at, l.packed.data, l.packed_bias.data, from_base ? l.base.at : NULL,
-                           l.packed_scale.data, l.packed_slope.data, l.out.at, l.scratch.data, worker,
-                           workers));
+    PZ_TEST_WORKERS(same, l.o.out.memory,
+                    pz_fft(l.s, l.o.in.at, l.packed.data, l.o.packed_bias.data,
+                           from_base ? l.o.base.at : NULL, l.o.packed_scale.data, l.o.packed_slope.data,
+                           l.o.out.at, l.scratch.data, worker, workers));
     assert_true(same);
-    if (!pz_test_equal(&l.out, want, tolerance(&l.s.conv)))
+    if (!pz_test_equal(&l.o.out, want, tolerance(&l.s.conv)))
       fail_msg("tiles of %dx%dx%d, kernel %dx%dx%d", l.s.size[0], l.s.size[1], l.s.size[2],
                l.s.conv.kernel[0], l.s.conv.kernel[1], l.s.conv.kernel[2]);
-    if (!(from_base && l.in_place)) assert_true(pz_test_untouched(&l.out, false));
+    if (!(from_base && l.in_place)) assert_true(pz_test_untouched(&l.o.out, false));
     free(want);
     free_layer(&l);
   }

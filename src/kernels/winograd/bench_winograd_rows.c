@@ -116,8 +116,8 @@ static void bench(const struct row *row) {
   const double elu = fastest(row->elu, &o), none = fastest(row->none, &o);
   double *want = pz_test_conv_expected(
              c,
-             (pz_test_conv){
-                 .in = &in, .out = &results, .weights = weights, .bias = bias, .scale = bias, .slope = bias}),
+             &(pz_test_conv){
+                 .in = in, .out = results, .weights = weights, .bias = bias, .scale = bias, .slope = bias}),
          *at = want;
   double wrong = 0, plain = 0, size = 0;
   PZ_TEST_EACH(results.view, 0, results.view.c) {

@@ -24,10 +24,8 @@ static double tolerance(const pz_winograd_shape *s) {
 
 typedef struct layer {
   pz_winograd_shape s;
-  pz_test_tensor in, out, base;
-  float *weights, *bias, *scale, *slope;
-  pz_test_memory packed, taken, packed_bias, packed_scale, packed_slope, scratch, products, statistics, fresh,
-      scales;
+  pz_test_conv o;
+  pz_test_memory packed, taken, scratch, products, statistics, fresh, scales;
   bool in_place, by_position, plain; /* plain: a short block comes out as plain maps */
 } layer;
 
@@ -81,19 +79,20 @@ static layer random_layer(pz_test_random *r) {
     l.s.m[i] = kernel[i] == 1 ? 1 : outputs[pz_test_int(r, 0, 3)];
     out[i + 1] = size[i + 1] + 2 * c->pad[i] - kernel[i] + 1;
   }
-  l.in = bordered(r, maps_in, size, c->pad);
+  l.o.in = bordered(r, maps_in, size, c->pad);
   static const float first[3] = {1, 0, 1e-4f};
-  if (pz_test_int(r, 0, 3) == 0) thin_out(&l.in, first[pz_test_int(r, 0, 2)], r);
+  if (pz_test_int(r, 0, 3) == 0) thin_out(&l.o.in, first[pz_test_int(r, 0, 2)], r);
   l.plain = maps_out <= (PZ_S == 4 ? 3 : 4) && pz_test_int(r, 0, 1);
-  l.out = pz_test_tensor_random(r, l.plain ? 1 : PZ_S, out[0], maps_out, out[1], out[2], out[3]);
-  c->in = l.in.view, c->out = l.out.view;
+  l.o.out = pz_test_tensor_random(r, l.plain ? 1 : PZ_S, out[0], maps_out, out[1], out[2], out[3]);
+  c->in = l.o.in.view, c->out = l.o.out.view;
   if (!l.plain && pz_test_int(r, 0, 1)) {
-    l.base = l.in_place ? l.out : pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
-    c->base = l.base.view, c->has_base_scale = pz_test_int(r, 0, 1);
+    l.o.base =
+        l.in_place ? l.o.out : pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
+    c->base = l.o.base.view, c->has_base_scale = pz_test_int(r, 0, 1);
   }
-  l.weights = pz_test_floats(r, (int64_t)maps_in * maps_out * 45);
-  l.bias = pz_test_floats(r, maps_out), l.scale = pz_test_floats(r, maps_out),
-  l.slope = pz_test_floats(r, maps_out);
+  l.o.weights = pz_test_floats(r, (int64_t)maps_in * maps_out * 45);
+  l.o.bias = pz_test_floats(r, maps_out), l.o.scale = pz_test_floats(r, maps_out),
+  l.o.slope = pz_test_floats(r, maps_out);
   return l;
 }
 
@@ -111,62 +110,47 @@ static void pack_layer(layer *l, pz_test_random *r) {
   l->s.apart = pz_test_int(r, 0, 1);
   if (!l->by_position && !l->s.fours && pz_test_int(r, 0, 1))
     l->s.conv.gathers = 1, l->s.conv.gathers = pz_winograd_batches(&l->s);
-  for (int32_t k = 0; k < maps_out && l->s.conv.gathers; ++k) l->bias[k] += 1e3f; /* means far from zero */
+  for (int32_t k = 0; k < maps_out && l->s.conv.gathers; ++k) l->o.bias[k] += 1e3f; /* means far from zero */
   l->statistics = pz_test_alloc(pz_norm_floats(&l->s.conv.out, l->s.conv.gathers), false);
   l->packed = pz_test_alloc(pz_winograd_weight_floats(&l->s), false);
   memset(l->packed.data, 0, (size_t)pz_winograd_weight_floats(&l->s) * sizeof(float));
-  pz_winograd_pack(&l->s, l->weights, l->packed.data);
+  pz_winograd_pack(&l->s, l->o.weights, l->packed.data);
   l->taken = pz_test_alloc(pz_winograd_taken_floats(&l->s), false);
   memset(l->taken.data, 0, (size_t)pz_winograd_taken_floats(&l->s) * sizeof(float));
-  pz_winograd_pack_taken(&l->s, l->weights, l->taken.data);
-  l->packed_bias = pz_test_vector(l->bias, maps_out, PZ_S);
-  l->packed_scale = pz_test_vector(l->scale, maps_out, PZ_S);
-  l->packed_slope = pz_test_vector(l->slope, maps_out, PZ_S);
+  pz_winograd_pack_taken(&l->s, l->o.weights, l->taken.data);
+  pz_test_conv_pack(&l->o);
   l->scratch = pz_test_alloc(l->by_position ? pz_winograd_slots(&l->s) : pz_winograd_scratch(&l->s), false);
   l->products = pz_test_alloc(pz_winograd_slots(&l->s), false);
   l->fresh = pz_test_alloc(pz_winograd_position_floats(&l->s), false);
   l->scales = pz_test_alloc(pz_winograd_scale_floats(&l->s), false);
 }
 
-static double *expected(const layer *l) {
-  return pz_test_conv_expected(&l->s.conv, (pz_test_conv){.in = &l->in,
-                                                          .out = &l->out,
-                                                          .base = &l->base,
-                                                          .weights = l->weights,
-                                                          .bias = l->bias,
-                                                          .scale = l->scale,
-                                                          .slope = l->slope});
-}
-
 static void free_layer(layer *l) {
-  if (l->s.conv.base.c && !l->in_place) pz_test_tensor_free(&l->base);
-  pz_test_tensor_free(&l->in), pz_test_tensor_free(&l->out);
-  pz_test_free(&l->packed), pz_test_free(&l->packed_bias), pz_test_free(&l->packed_scale);
-  pz_test_free(&l->packed_slope), pz_test_free(&l->scratch), pz_test_free(&l->products);
-  pz_test_free(&l->statistics), pz_test_free(&l->fresh), pz_test_free(&l->taken), pz_test_free(&l->scales);
-  free(l->weights), free(l->bias), free(l->scale), free(l->slope);
+  pz_test_conv_free(&l->o, l->s.conv.base.c && !l->in_place);
+  pz_test_free(&l->packed), pz_test_free(&l->taken), pz_test_free(&l->scratch), pz_test_free(&l->products);
+  pz_test_free(&l->statistics), pz_test_free(&l->fresh), pz_test_free(&l->scales);
 }
 
 /* Worker `worker` of pz_winograd; or, with the last worker, all of them one stage after the other. */
 static void run_layer(const layer *l, int32_t worker, int32_t workers) {
-  const float *base = l->s.conv.base.c ? l->base.at : NULL;
+  const float *base = l->s.conv.base.c ? l->o.base.at : NULL;
   if (!l->by_position) {
-    pz_winograd(l->s, l->in.at, l->packed.data, l->taken.data, l->packed_bias.data, base,
-                l->packed_scale.data, l->packed_slope.data, l->out.at,
+    pz_winograd(l->s, l->o.in.at, l->packed.data, l->taken.data, l->o.packed_bias.data, base,
+                l->o.packed_scale.data, l->o.packed_slope.data, l->o.out.at,
                 l->s.conv.gathers ? l->statistics.data : NULL, l->scratch.data, worker, workers);
     return;
   }
   if (worker + 1 < workers) return;
   for (int32_t i = 0; i < workers && l->s.pairs; ++i)
-    pz_winograd_scales(l->s, l->in.at, l->taken.data, l->scales.data, i, workers);
+    pz_winograd_scales(l->s, l->o.in.at, l->taken.data, l->scales.data, i, workers);
   for (int32_t i = 0; i < workers; ++i)
-    pz_winograd_inputs(l->s, l->in.at, l->scales.data, l->scratch.data, i, workers);
+    pz_winograd_inputs(l->s, l->o.in.at, l->scales.data, l->scratch.data, i, workers);
   for (int32_t i = workers - 1; i >= 0; --i)
     pz_winograd_positions(l->s, l->scratch.data, l->packed.data, l->taken.data, l->products.data,
                           l->fresh.data, i, workers);
   for (int32_t i = 0; i < workers; ++i)
-    pz_winograd_outputs(l->s, l->products.data, l->scales.data, l->packed_bias.data, base,
-                        l->packed_scale.data, l->packed_slope.data, l->out.at, i, workers);
+    pz_winograd_outputs(l->s, l->products.data, l->scales.data, l->o.packed_bias.data, base,
+                        l->o.packed_scale.data, l->o.packed_slope.data, l->o.out.at, i, workers);
 }
 
 static void test_random_layers(void **state) {
@@ -176,20 +160,20 @@ static void test_random_layers(void **state) {
     layer l = random_layer(&r);
     const bool from_base = l.s.conv.base.c > 0;
     pack_layer(&l, &r);
-    if (from_base) pz_test_fill(&l.base, &r, -1, 1);
-    double *want = expected(&l);
+    if (from_base) pz_test_fill(&l.o.base, &r, -1, 1);
+    double *want = pz_test_conv_expected(&l.s.conv, &l.o);
     bool same;
-    PZ_TEST_WORKERS(same, l.out.memory, run_layer(&l, worker, workers));
+    PZ_TEST_WORKERS(same, l.o.out.memory, run_layer(&l, worker, workers));
     assert_true(same);
-    if (!pz_test_equal(&l.out, want, tolerance(&l.s)))
+    if (!pz_test_equal(&l.o.out, want, tolerance(&l.s)))
       fail_msg("F(%d,%d,%d) of %dx%dx%d", l.s.m[0], l.s.m[1], l.s.m[2], l.s.conv.kernel[0],
                l.s.conv.kernel[1], l.s.conv.kernel[2]);
     if (l.s.conv.gathers && !(from_base && l.in_place)) {
       PZ_TEST_WORKERS(same, l.statistics, run_layer(&l, worker, workers));
       assert_true(same);
-      assert_true(pz_test_gathered(&l.out, l.statistics.data, l.s.conv.gathers, 1));
+      assert_true(pz_test_gathered(&l.o.out, l.statistics.data, l.s.conv.gathers, 1));
     }
-    if (!(from_base && l.in_place)) assert_true(pz_test_untouched(&l.out, false));
+    if (!(from_base && l.in_place)) assert_true(pz_test_untouched(&l.o.out, false));
     free(want);
     free_layer(&l);
   }
@@ -202,21 +186,21 @@ static void test_any_size(void **state) {
   for (int i = 0; i < 24; ++i) {
     layer l = random_layer(&r);
     pz_conv_direct_shape *c = &l.s.conv;
-    if (c->base.c && !l.in_place) pz_test_tensor_free(&l.base);
+    if (c->base.c && !l.in_place) pz_test_tensor_free(&l.o.base);
     c->act = PZ_K_ACT_NONE, c->has_bias = c->has_base_scale = 0, c->base.c = 0;
     pack_layer(&l, &r);
     float *first = NULL;
     for (int k = 0; k < 3; ++k) {
       const float factor = k == 0 ? 1 : k == 1 ? 0x1p20f : 0x1p-40f;
-      for (int64_t j = 0; j < l.in.memory.floats; ++j)
-        if (isfinite(l.in.memory.data[j])) l.in.memory.data[j] *= factor;
+      for (int64_t j = 0; j < l.o.in.memory.floats; ++j)
+        if (isfinite(l.o.in.memory.data[j])) l.o.in.memory.data[j] *= factor;
       run_layer(&l, 0, 1);
-      if (!first) first = pz_test_snapshot(&l.out.memory);
+      if (!first) first = pz_test_snapshot(&l.o.out.memory);
       int32_t different = 0;
       const float undo = k == 0 ? 1 : k == 1 ? 0x1p-20f : 0x1p20f;
-      PZ_TEST_EACH(l.out.view, 0, l.out.view.c) {
-        const float *at = pz_test_at(&l.out, n, c, d, h, w);
-        different += *at * undo != first[at - l.out.memory.data];
+      PZ_TEST_EACH(l.o.out.view, 0, l.o.out.view.c) {
+        const float *at = pz_test_at(&l.o.out, n, c, d, h, w);
+        different += *at * undo != first[at - l.o.out.memory.data];
       }
       assert_int_equal(different, 0);
     }

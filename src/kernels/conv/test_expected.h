@@ -14,6 +14,19 @@ typedef struct pz_test_conv {
   pz_test_memory packed_bias, packed_scale, packed_slope;
 } pz_test_conv;
 
+/* Operands for the shape `s` and tensors in and out: a Base, which is out's own storage with in_place, or none; weights and vectors. */
+PZ_TEST_INLINE void pz_test_conv_random(pz_test_conv *o, pz_conv_direct_shape *s, bool in_place,
+                                        pz_test_random *r) {
+  const pz_view *v = &o->out.view;
+  s->in = o->in.view, s->out = *v;
+  if (pz_test_int(r, 0, 1)) {
+    o->base = in_place ? o->out : pz_test_tensor_random(r, v->block, v->n, v->c, v->d, v->h, v->w);
+    s->base = o->base.view, s->has_base_scale = pz_test_int(r, 0, 1);
+  }
+  o->weights = pz_test_floats(r, (int64_t)s->in.c * v->c * pz_conv_taps(s));
+  o->bias = pz_test_floats(r, v->c), o->scale = pz_test_floats(r, v->c), o->slope = pz_test_floats(r, v->c);
+}
+
 PZ_TEST_INLINE void pz_test_conv_pack(pz_test_conv *o) {
   const int32_t maps = o->out.view.c;
   o->packed_bias = pz_test_vector(o->bias, maps, PZ_S);

@@ -58,15 +58,7 @@ static layer random_layer(pz_test_random *r) {
   }
   l.o.in = plain_input(r, maps_in, size, c->pad);
   l.o.out = pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
-  c->in = l.o.in.view, c->out = l.o.out.view;
-  if (pz_test_int(r, 0, 1)) {
-    l.o.base =
-        l.in_place ? l.o.out : pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
-    c->base = l.o.base.view, c->has_base_scale = pz_test_int(r, 0, 1);
-  }
-  l.o.weights = pz_test_floats(r, (int64_t)maps_in * maps_out * pz_conv_taps(c));
-  l.o.bias = pz_test_floats(r, maps_out), l.o.scale = pz_test_floats(r, maps_out),
-  l.o.slope = pz_test_floats(r, maps_out);
+  pz_test_conv_random(&l.o, c, l.in_place, r);
   pz_winograd_rows_schedule(&l.s, PZ_V_REGISTERS);
   l.packed = pz_test_alloc(pz_winograd_rows_weight_floats(&l.s), false);
   memset(l.packed.data, 0, (size_t)l.packed.floats * sizeof(float));

@@ -93,19 +93,37 @@ typedef struct pz_winograd_constants {
   pz_v d[PZ_WINOGRAD_CONSTANTS], h[PZ_WINOGRAD_CONSTANTS];
 } pz_winograd_constants;
 
+/* What the next tile along w reads is fetched, a line with each that this one reads: tiles are short rows in many places, too many for
+ * the hardware to follow, and a core waits for no more than two dozen lines at once (doc/kernels-winograd.md). */
+PZ_INLINE void pz_winograd_fetch(const float *at, int near) {
+  if (near) __builtin_prefetch(at, 0, 3);
+  else __builtin_prefetch(at, 0, 2);
+}
+
+/* Where a slice lies, a0 x a1 vectors, and the same of the next tile; NULL: that is not fetched here. */
+typedef struct pz_winograd_slice_place {
+  const float *at, *next;
+  int64_t stride_d, stride_h;
+  int near;
+} pz_winograd_slice_place;
+
 /* Rows h and `other` of a slice (which may be one), transformed along h, then d: no more values than registers hold. Returns the sum
  * of squares of what the other rows do not read, for pairs. */
 PZ_INLINE pz_v pz_winograd_slice_rows(const pz_winograd_sizes z, const pz_winograd_constants *k, int32_t h,
-                                      int32_t other, const float *in, int64_t stride_d, int64_t stride_h,
-                                      pz_v *to) {
+                                      int32_t other, pz_winograd_slice_place from, pz_v *to) {
   const int32_t edge = h == 0; /* the other rows need neither the first input nor the last */
-  const int same = z.a0 == z.a1 && z.m0 == z.m1;
+  const int same = z.a0 == z.a1 && z.m0 == z.m1, fetches = from.next != NULL;
   pz_v kept[2][PZ_WINOGRAD_MOST_A], squares[2] = {pz_v_zero(), pz_v_zero()};
-  PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d, in += stride_d) {
+  PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d, from.at += from.stride_d) {
     pz_v x[PZ_WINOGRAD_MOST_A];
-    PZ_POINTER_PIN(in); /* else rows are kept for the next ones, in memory */
+    if (fetches) {
+      pz_winograd_fetch(from.next + h * from.stride_h, from.near);
+      if (other != h) pz_winograd_fetch(from.next + other * from.stride_h, from.near);
+      from.next += from.stride_d;
+    }
+    PZ_POINTER_PIN(from.at); /* else rows are kept for the next ones, in memory */
     PZ_UNROLL for (int32_t i = 0; i < z.a1; ++i) x[i] = (z.m1 == 1 ? i == h : edge || (i > 0 && i + 1 < z.a1))
-                                                            ? pz_v_load_once(in + i * stride_h)
+                                                            ? pz_v_load_once(from.at + i * from.stride_h)
                                                             : pz_v_zero();
     if (z.pairs && (edge || z.m1 == 1))
       PZ_UNROLL for (int32_t i = 0; i < z.a1; ++i) if (z.m1 > 1 || i == h) squares[i % 2] =
@@ -122,40 +140,29 @@ PZ_INLINE pz_v pz_winograd_slice_rows(const pz_winograd_sizes z, const pz_winogr
   return squares[0] + squares[1];
 }
 
-/* The slice of the next tile along w is fetched: tiles are short rows in many places, too many for the hardware to follow
- * (doc/kernels-winograd.md). in: this tile's. */
-PZ_INLINE void pz_winograd_fetch_slice(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                       const float *in) {
-  PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) {
-    const float *next = in + d * s->conv.in.stride_d + h * s->conv.in.stride_h + z.m2 * PZ_S;
-    if (s->near) __builtin_prefetch(next, 0, 3);
-    else __builtin_prefetch(next, 0, 2);
-  }
-}
-
 /* One slice of a tile, a0 x a1 vectors at one place along w, transformed along d and h; returns its sum of squares, for pairs. */
-PZ_INLINE pz_v pz_winograd_slice(const pz_winograd_sizes z, const float *in, int64_t stride_d,
-                                 int64_t stride_h, pz_v *to) {
+PZ_INLINE pz_v pz_winograd_slice(const pz_winograd_sizes z, const pz_winograd_slice_place from, pz_v *to) {
   pz_winograd_constants k;
   pz_winograd_forward_constants(1, z.m0, z.r0, k.d);
   pz_winograd_forward_constants(1, z.m1, z.r1, k.h);
   if (z.m1 == 1) {
     pz_v squares = pz_v_zero();
     PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) squares =
-        squares + pz_winograd_slice_rows(z, &k, h, h, in, stride_d, stride_h, to);
+        squares + pz_winograd_slice_rows(z, &k, h, h, from, to);
     return squares;
   }
-  PZ_UNROLL for (int32_t h = 1; h + 1 < z.a1; h += 2)
-      pz_winograd_slice_rows(z, &k, h, h + 1, in, stride_d, stride_h, to);
-  return pz_winograd_slice_rows(z, &k, 0, z.a1 - 1, in, stride_d, stride_h, to);
+  PZ_UNROLL for (int32_t h = 1; h + 1 < z.a1; h += 2) pz_winograd_slice_rows(z, &k, h, h + 1, from, to);
+  return pz_winograd_slice_rows(z, &k, 0, z.a1 - 1, from, to);
 }
 
 /* Slice w of a tile that is cut off, filled up with zeros: a0 x a1 vectors. */
 PZ_INLINE void pz_winograd_fill(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                 const pz_winograd_tile *t, int32_t w, const float *in, pz_v *to) {
   PZ_ROLL for (int32_t d = 0; d < z.a0; ++d) PZ_ROLL for (int32_t h = 0; h < z.a1; ++h) {
+    const float *at = in + d * s->conv.in.stride_d + h * s->conv.in.stride_h;
     const int there = d < t->inputs[0] && h < t->inputs[1] && w < t->inputs[2];
-    *to++ = there ? pz_v_load(in + d * s->conv.in.stride_d + h * s->conv.in.stride_h) : pz_v_zero();
+    *to++ = there ? pz_v_load(at) : pz_v_zero();
+    pz_winograd_fetch(at + z.m2 * PZ_S, s->near);
   }
 }
 
@@ -222,13 +229,13 @@ PZ_INLINE pz_v pz_winograd_slices(const pz_winograd_shape *s, const pz_winograd_
     const int32_t place = (ring->first + w) % z.a2, filled = sharers || !whole || w >= t->inputs[2];
     pz_v *to = ring->slices + place * size, squares;
     if (sharers) pz_winograd_fill_short(s, z, sharers, block, w, in, patch);
-    else {
-      pz_winograd_fetch_slice(s, z, slice);
-      if (filled) pz_winograd_fill(s, z, t, w, slice, patch);
-    }
+    else if (filled) pz_winograd_fill(s, z, t, w, slice, patch);
+    const pz_winograd_slice_place filled_up = {(const float *)patch, NULL, z.a1 * PZ_S, PZ_S, 0},
+                                  there = {slice, slice + z.m2 * PZ_S, s->conv.in.stride_d,
+                                           s->conv.in.stride_h, s->near};
     /* two copies, with strides that are constants in each */
-    if (filled) squares = pz_winograd_slice(z, (const float *)patch, z.a1 * PZ_S, PZ_S, to);
-    else squares = pz_winograd_slice(z, slice, s->conv.in.stride_d, s->conv.in.stride_h, to);
+    if (filled) squares = pz_winograd_slice(z, filled_up, to);
+    else squares = pz_winograd_slice(z, there, to);
     if (z.pairs) ring->squares[place] = squares;
   }
   if (z.pairs) PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) sum = sum + ring->squares[w];

@@ -354,6 +354,9 @@ pz_status pz_slabs_find(pz_plan *plan, pz_node_id first, pz_slab_chain *c, pz_er
   return PZ_OK;
 }
 
+#define NEAR_WEIGHTS (8 << 20) /* bytes that are still in level 3 when the next slab comes */
+#define NEARER       3         /* times as fast is that read as memory (doc/kernels-winograd.md) */
+
 bool pz_slabs_cost(const pz_slab_chain *c) {
   double weights = 0, between = 0;
   if (c->shift) return false;
@@ -361,5 +364,5 @@ bool pz_slabs_cost(const pz_slab_chain *c) {
     weights += 4.0 * (double)c->members[i].weight_floats[0];
     if (c->members[i].windowed) between += bytes_of(c->plan, node_of(c, i)->out[0]);
   }
-  return weights * c->slabs > between;
+  return weights * c->slabs / (weights <= NEAR_WEIGHTS ? NEARER : 1) > between;
 }

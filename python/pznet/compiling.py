@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, TypedDict, overload
 
 from . import export
@@ -103,6 +102,8 @@ def compile(
         if output is not None:
             raise ValueError("compile was given two outputs; an example input belongs to a PyTorch module only")
         output = second
+    import tempfile  # here: what only runs networks goes without it, 0.9 MiB
+
     with tempfile.TemporaryDirectory(prefix="pznet-") as folder:
         if module:
             model = export.to_onnx(model, second, os.path.join(folder, f"{type(model).__name__}.onnx"), exporter)

@@ -75,7 +75,7 @@ static double error_of(const pz_plan *plan, const pz_node *node) {
   return hypot(1.3 * PZ_SUM_ERROR * sqrt(fmax(1, maps / 64)), pz_conv_one_sign(plan, node) ? 1e-9 * maps : 0);
 }
 
-#define MANY 200 /* points: of fewer, weights are what is waited for */
+#define MANY 100 /* points: of fewer, weights are what is waited for */
 
 /* Not where the result's moments are gathered. */
 static bool applies(const pz_plan *plan, const pz_node *node) {

@@ -10,13 +10,13 @@
 /* ---- variants ---- */
 
 static const int32_t outputs_of_tile[] = {2, 4, 6};
-/* The last: all tiles, workers share positions (by_position.h). */
-static const int32_t batches[] = {12, 16, 24, 36, 192};
-enum { OUTPUTS = 3, BATCHES = 5, VARIANTS = OUTPUTS * OUTPUTS * OUTPUTS * BATCHES };
+/* The last two: all tiles, workers share positions (by_position.h); weights are small. */
+static const int32_t batches[] = {12, 16, 24, 36, 192, 192};
+enum { OUTPUTS = 3, BATCHES = 6, VARIANTS = OUTPUTS * OUTPUTS * OUTPUTS * BATCHES };
 
 typedef struct variant {
   int32_t m[3], batch, smaller; /* smaller: the batch before */
-  bool by_position;
+  bool by_position, small;      /* small: G of two axes follows when weights are used */
 } variant;
 
 /* An axis of kernel 1 has one choice: the first stands for it. */
@@ -24,7 +24,7 @@ static bool variant_of(const pz_plan *plan, const pz_node *node, variant *v) {
   int32_t rest = pz_variant_of(plan, node);
   const int32_t i_batch = rest % BATCHES;
   v->batch = batches[i_batch], v->smaller = i_batch ? batches[i_batch - 1] : 0;
-  v->by_position = i_batch == BATCHES - 1;
+  v->by_position = i_batch >= BATCHES - 2, v->small = i_batch == BATCHES - 1;
   rest /= BATCHES;
   for (int i = 2; i >= 0; i--, rest /= OUTPUTS) {
     const bool filtered = node->attr.conv.kernel[i] > 1;
@@ -119,17 +119,23 @@ static double weight_pairs(const pz_plan *plan, const pz_node *node, const varia
 #define PAIRS_EARLY  (8 << 20) /* of pairs, which made weights keep waiting for longer */
 #define MANY_BATCHES 64
 
-static bool is_late(const pz_plan *plan, const pz_node *node, const variant *v) {
+/* How many axes of G follow when weights are used (kernels/winograd/shape.h, late). */
+static int32_t late_axes(const pz_plan *plan, const pz_node *node, const variant *v) {
   const double bytes = 4 * points_of(node, v) * weight_pairs(plan, node, v),
                batches = tiles_of(plan, node, v) / v->batch;
   const int32_t most = has_pairs(plan, node) ? PAIRS_EARLY : MOST_EARLY;
-  return bytes >= (!plan->compact && batches >= MANY_BATCHES ? most : MANY_WEIGHTS);
+  if (bytes < (!plan->compact && batches >= MANY_BATCHES ? most : MANY_WEIGHTS)) return 0;
+  return v->small ? 2 : 1;
 }
 
-/* Of the transformed weights, what is packed (kernels/winograd/shape.h, late). */
+/* Of the transformed weights, what is packed. */
 static double packed_part(const pz_plan *plan, const pz_node *node, const variant *v) {
-  const int late = v->m[0] > 1 ? 0 : 1, r = (int)node->attr.conv.kernel[late];
-  return is_late(plan, node, v) && v->m[late] > 1 ? (double)r / (v->m[late] + r - 1) : 1;
+  const int32_t axes = late_axes(plan, node, v), first = v->m[0] > 1 ? 0 : 1;
+  double part = 1;
+  for (int32_t i = first; i < first + axes; i++)
+    if (v->m[i] > 1)
+      part *= (double)node->attr.conv.kernel[i] / (v->m[i] + (double)node->attr.conv.kernel[i] - 1);
+  return part;
 }
 
 #define MOST_SLOTS (16 << 20) /* bytes of transformed inputs or products that workers share in level 3 */
@@ -141,6 +147,7 @@ static bool batch_applies(const pz_plan *plan, const pz_node *node, const varian
   const double in = (double)plan->graph->tensors[node->in[PZ_CONV_X]].shape.dim[1],
                out = (double)plan->graph->tensors[node->out[0]].shape.dim[1];
   return tiles >= 2 && tiles <= v->batch &&
+         (!v->small || (v->m[0] > 1 && v->m[1] > 1 && late_axes(plan, node, v) == 2)) &&
          4 * points_of(node, v) * tiles * (in > out ? in : out) <= MOST_SLOTS;
 }
 
@@ -150,7 +157,7 @@ static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
   variant_of(plan, node, &v);
   pz_winograd_shape s = {.conv = *conv,
                          .m = {v.m[0], v.m[1], v.m[2]},
-                         .late = is_late(plan, node, &v),
+                         .late = late_axes(plan, node, &v),
                          .fours = has_short(plan, node, &v),
                          .pairs = has_pairs(plan, node)};
   const pz_conv_machine machine = pz_conv_this_machine(plan);
@@ -330,7 +337,10 @@ static pz_status build_to(pz_plan *plan, const pz_node *node, pz_step *step, pz_
   products_text(&s, products, sizeof products);
   PZ_TRY(pz_set_algorithm(plan, step, err, "Winograd F(%d,%d,%d), %s %d%s, %s", s.m[0], s.m[1], s.m[2],
                           v.by_position ? "all" : "batches of", s.product.out.w,
-                          v.by_position ? " tiles by position" : "", products));
+                          !v.by_position ? ""
+                          : v.small      ? " tiles by position, small weights"
+                                         : " tiles by position",
+                          products));
   if (v.by_position) return add_positions(plan, node, step, &p, err);
   PZ_TRY(add_weights(plan, node, &p, err));
   return add_batches(plan, step, &p, err);
@@ -389,6 +399,7 @@ static const transform_cost by_core[2] = {
 #define LEVEL3_WEIGHTS 4.0
 #define MEMORY_WEIGHTS 12.0
 #define LATE_WEIGHTS   1.5
+#define SMALL_WEIGHTS  4.5
 #define FAR_WEIGHTS    (16 << 20) /* bytes that do not stay in level 3 from run to run */
 
 static double cost(const pz_plan *plan, const pz_node *node) {
@@ -406,8 +417,10 @@ static double cost(const pz_plan *plan, const pz_node *node) {
   const double stream = bytes > FAR_WEIGHTS  ? MEMORY_WEIGHTS
                         : bytes + slots > l2 ? LEVEL3_WEIGHTS
                                              : LEVEL2_WEIGHTS;
-  const double each =
-      (has_pairs(plan, node) ? PAIRED : PRODUCT) * batch + stream * packed + (packed < 1 ? LATE_WEIGHTS : 0);
+  const double each = (has_pairs(plan, node) ? PAIRED : PRODUCT) * batch + stream * packed +
+                      (v.small      ? SMALL_WEIGHTS
+                       : packed < 1 ? LATE_WEIGHTS
+                                    : 0);
   const transform_cost *t = &by_core[core_of(plan).adds_apart];
   const double outside = v.by_position ? fmin(ONCE_OUTSIDE, t->outside_level2) : t->outside_level2,
                crowding = 1 + t->crowded * fmax(0, points - t->room);
@@ -423,7 +436,9 @@ static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LAB
   variant v = {0};
   variant_of(plan, node, &v);
   snprintf(label, PZ_LABEL_TEXT,
-           v.by_position ? "Winograd F(%d,%d,%d), all %d by position" : "Winograd F(%d,%d,%d), batches of %d",
+           v.small         ? "Winograd F(%d,%d,%d), all %d by position, small weights"
+           : v.by_position ? "Winograd F(%d,%d,%d), all %d by position"
+                           : "Winograd F(%d,%d,%d), batches of %d",
            v.m[0], v.m[1], v.m[2], batch_of(&v, tiles_of(plan, node, &v)));
   *error = error_of(plan, node, v.m);
 }

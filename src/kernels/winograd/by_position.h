@@ -69,20 +69,22 @@ PZ_INLINE void pz_winograd_positions(const pz_winograd_positions_shape s, const 
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   float *inputs = scratch + pz_winograd_fresh(&s); /* what pairs take away of a column */
   const pz_conv_split outer = pz_conv_outer_groups(g);
-  const int64_t step = z.together * z.slot, block = z.planes * pz_winograd_group(&s, 1);
+  const int64_t step = z.together * z.slot, block = pz_winograd_planes(&s) * pz_winograd_group(&s, 1);
+  const int32_t columns = pz_winograd_columns(&s);
   int64_t begin, end;
   pz_share(pz_winograd_points(&s) / z.together * outer.count, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const int64_t column = i / outer.count;
     const int32_t group = (int32_t)(i % outer.count), first = pz_conv_split_begin(outer, group);
     const float *in = slots + column * step,
-                *w = weights + (column * pz_winograd_blocks(g->out.c, PZ_S) + first) * block;
+                *w = weights + (column / columns * pz_winograd_blocks(g->out.c, PZ_S) + first) * block;
     float *out = products + column * step + first * g->out.stride_c;
     const pz_winograd_taken t = {inputs, s.pairs ? taken + pz_winograd_taken_at(&s, column, first) : NULL,
                                  s.pairs && !pz_winograd_has_spare(&s) && (i == begin || group == 0)};
-    if (group < outer.large) pz_winograd_multiply_column(&s, z, outer.size, t, in, w, scratch, out);
+    const int32_t row = (int32_t)(column % columns);
+    if (group < outer.large) pz_winograd_multiply_column(&s, z, outer.size, row, t, in, w, scratch, out);
     else if (outer.large < outer.count)
-      pz_winograd_multiply_column(&s, z, outer.size - 1, t, in, w, scratch, out);
+      pz_winograd_multiply_column(&s, z, outer.size - 1, row, t, in, w, scratch, out);
   }
 }
 

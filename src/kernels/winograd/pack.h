@@ -1,5 +1,6 @@
 /* pack.h: transformed weights, and the product's shape. Plain C, run by the compiler half.
- * Packed: [transformed position of the other axes][outer group][plane along the late axis][map in][lane]; the first plane as
+ * Packed: [transformed position of the other axes][outer group][plane along the late axis][map in][lane], or, of two late axes,
+ * [position][outer group][map in][block][plane][lane]; the first plane as
  * the first position needs it, with that row's factor of G, the last as the last one does. The short block is the last group. */
 #ifndef PZ_KERNELS_WINOGRAD_PACK_H
 #define PZ_KERNELS_WINOGRAD_PACK_H
@@ -24,7 +25,7 @@ static inline int64_t pz_winograd_plane_floats(const pz_winograd_shape *s) {
 }
 
 static inline int64_t pz_winograd_weight_floats(const pz_winograd_shape *s) {
-  return pz_winograd_points(s) / pz_winograd_together(s) * pz_winograd_planes(s) *
+  return pz_winograd_points(s) / pz_winograd_together(s) / pz_winograd_columns(s) * pz_winograd_planes(s) *
          pz_winograd_plane_floats(s);
 }
 
@@ -152,13 +153,12 @@ static inline void pz_winograd_apply(const double g[PZ_WINOGRAD_MOST_A][PZ_WINOG
       }
 }
 
-/* G of the late axis, but for the factor of its first row, waits for the kernel: a unit matrix here. */
-static inline void pz_winograd_leave_late(const pz_winograd_shape *s, pz_winograd_factors *f) {
-  const int32_t late = pz_winograd_late(s);
-  if (late < 0) return;
-  const double first = f->g[late][0][0];
+/* G of an axis that is late, but for the factor of its first row, waits for the kernel: a unit matrix here. */
+static inline void pz_winograd_leave_late(int32_t axis, pz_winograd_factors *f) {
+  if (axis < 0) return;
+  const double first = f->g[axis][0][0];
   for (int32_t i = 0; i < PZ_WINOGRAD_MOST_R; ++i)
-    for (int32_t k = 0; k < PZ_WINOGRAD_MOST_R; ++k) f->g[late][i][k] = i == k ? (i ? 1 : first) : 0;
+    for (int32_t k = 0; k < PZ_WINOGRAD_MOST_R; ++k) f->g[axis][i][k] = i == k ? (i ? 1 : first) : 0;
 }
 
 /* The weights of one pair of maps, [kd, kh, kw], at all positions, `a` along each axis. */
@@ -210,11 +210,12 @@ static inline int64_t pz_winograd_weight_at(const pz_winograd_shape *s, const pz
 /* weights: [K, C, kd, kh, kw]; packed: pz_winograd_weight_floats(s), zeroed, aligned to 64 bytes for the kernel. */
 static inline void pz_winograd_pack(const pz_winograd_shape *s, const float *weights, float *packed) {
   const int64_t each = pz_winograd_plane_floats(s);
-  const int32_t maps = s->conv.in.c, late = pz_winograd_late(s), planes = pz_winograd_planes(s);
+  const int32_t maps = s->conv.in.c, block = s->conv.in.block, late = pz_winograd_late(s),
+                too = pz_winograd_late_too(s), planes = pz_winograd_planes(s);
   int32_t a[3];
   pz_winograd_factors f = pz_winograd_factors_of(s, weights);
-  pz_winograd_leave_late(s, &f);
-  for (int32_t i = 0; i < 3; ++i) a[i] = i == late ? planes : pz_winograd_a(s, i);
+  pz_winograd_leave_late(late, &f), pz_winograd_leave_late(too, &f);
+  for (int32_t i = 0; i < 3; ++i) a[i] = i == late || i == too ? s->conv.kernel[i] : pz_winograd_a(s, i);
   double at[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A];
   for (int32_t i = 0; i < pz_winograd_groups(s); ++i) {
     const pz_winograd_maps_out g = pz_winograd_maps_of(s, i);
@@ -227,14 +228,18 @@ static inline void pz_winograd_pack(const pz_winograd_shape *s, const float *wei
         for (int32_t d = 0; d < a[0]; ++d)
           for (int32_t h = 0; h < a[1]; ++h)
             for (int32_t w = 0; w < a[2]; ++w) {
-              const int64_t plane = late == 0   ? d
+              const int64_t plane = too == 1    ? d * a[1] + h
+                                    : late == 0 ? d
                                     : late == 1 ? h
                                                 : 0,
-                            other = late == 0   ? h * a[2] + w
+                            other = too == 1    ? w
+                                    : late == 0 ? h * a[2] + w
                                     : late == 1 ? d * a[2] + w
                                                 : (d * a[1] + h) * a[2] + w;
-              packed[planes * (other * each + g.before) + plane * floats +
-                     pz_winograd_weight_at(s, &g, c, k)] = (float)*from++;
+              const int64_t in_plane = pz_winograd_weight_at(s, &g, c, k), lane = in_plane % block,
+                            at_plane = too == 1 ? (in_plane - lane) * planes + plane * block + lane
+                                                : plane * floats + in_plane;
+              packed[planes * (other * each + g.before) + at_plane] = (float)*from++;
             }
       }
   }

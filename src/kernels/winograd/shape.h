@@ -7,9 +7,10 @@
  *
  * Late weights are packed before G of one axis, the first that is filtered: kernel planes instead of up to eight. It is
  * applied when they are used, once for a batch. That is quicker than to wait for all of them where they come from level 3
- * or from memory, and takes less of it.
+ * or from memory, and takes less of it. Where all tiles are one batch they may be packed before G of the height too, so that those
+ * of 3x3x3 and F(4,4,4) are 54 planes instead of 216 (model: 27): each column of positions along the late axis makes its own from all planes.
  *
- * Positions are numbered so that those of the late axis follow each other. Scratch of a worker: slot p +
+ * Positions are numbered so that those of the late axis follow each other, then those of the second one. Scratch of a worker: slot p +
  * pz_winograd_together holds the transformed inputs of position p, [block][tile of the batch][lane]; its products go to
  * slot p, whose inputs nothing reads any more: one buffer for both. Behind the slots are the weights of one outer group that
  * are made at a time.
@@ -29,7 +30,8 @@ typedef struct pz_winograd_shape {
   /* Of one transformed position: 1x1x1, in.c -> out.c maps, but for those of a short block, w = tiles of a batch. */
   pz_conv_direct_shape product;
   int32_t m[3]; /* outputs of a tile along each axis; 1 where the kernel is 1 */
-  int32_t late; /* 1: weights are packed before G of one axis, which follows when they are used */
+  int32_t
+      late; /* axes whose G follows when weights are used, 0 to 2; two: where all tiles are one batch (by_position.h) */
   int32_t far;  /* 1: weights come from level 3 or from memory, and are fetched early */
   int32_t near; /* 1: the next tile's inputs are fetched into level 1, else into level 2 */
   int32_t
@@ -111,17 +113,29 @@ PZ_INLINE int32_t pz_winograd_together(const pz_winograd_shape *s) {
   const int32_t late = pz_winograd_late(s);
   return late < 0 ? 1 : pz_winograd_a(s, late < 0 ? 0 : late);
 }
-/* Planes of packed weights that they are made from. */
+/* The second late axis, the height; -1: none. */
+PZ_INLINE int32_t pz_winograd_late_too(const pz_winograd_shape *s) {
+  return s->late > 1 && s->m[0] > 1 && s->m[1] > 1 ? 1 : -1;
+}
+/* Columns of positions along the late axis that share packed weights. */
+PZ_INLINE int32_t pz_winograd_columns(const pz_winograd_shape *s) {
+  return pz_winograd_late_too(s) < 0 ? 1 : pz_winograd_a(s, 1);
+}
+/* Planes of packed weights that a column's are made from, [late axis][second one]; those of one row of the second one. */
+PZ_INLINE int32_t pz_winograd_row_planes(const pz_winograd_shape *s) {
+  return pz_winograd_late_too(s) < 0 ? 1 : s->conv.kernel[1];
+}
 PZ_INLINE int32_t pz_winograd_planes(const pz_winograd_shape *s) {
   const int32_t late = pz_winograd_late(s);
-  return late < 0 ? 1 : s->conv.kernel[late < 0 ? 0 : late];
+  return late < 0 ? 1 : s->conv.kernel[late < 0 ? 0 : late] * pz_winograd_row_planes(s);
 }
 
 /* From a position's number to the next one's along an axis. */
 PZ_INLINE int32_t pz_winograd_step(const pz_winograd_shape *s, int32_t axis) {
   const int32_t late = pz_winograd_late(s), together = pz_winograd_together(s);
   if (axis == late) return 1;
-  if (axis == 2) return together;
+  if (axis == pz_winograd_late_too(s)) return together;
+  if (axis == 2) return together * pz_winograd_columns(s);
   if (axis == 1) return together * pz_winograd_a(s, 2);
   return pz_winograd_a(s, 1) * pz_winograd_a(s, 2);
 }
@@ -138,10 +152,16 @@ PZ_INLINE int64_t pz_winograd_group(const pz_winograd_shape *s, int32_t kb) {
 /* Of pairs, whose products take fewer steps for each time that sums are put away: in level 2. */
 #define PZ_WINOGRAD_FRESH_PAIRS (64 << 10)
 
+/* Positions of a column whose weights are made: all, or but for the first and the last one, which have planes for theirs. */
+PZ_INLINE int32_t pz_winograd_made(const pz_winograd_shape *s) {
+  const int32_t together = pz_winograd_together(s);
+  return pz_winograd_late_too(s) >= 0 ? together : together > 2 ? together - 2 : 0;
+}
+
 /* Blocks of maps in whose weights are made at a time. Early weights: all. */
 PZ_INLINE int32_t pz_winograd_part(const pz_winograd_shape *s) {
   const int32_t block = s->conv.in.block, all = pz_winograd_blocks(s->conv.in.c, block),
-                made = pz_winograd_together(s) - 2, kb = s->product.kb ? s->product.kb : 1,
+                made = pz_winograd_made(s), kb = s->product.kb ? s->product.kb : 1,
                 bytes = made * kb * block * block * (int32_t)sizeof(float),
                 most = s->pairs ? PZ_WINOGRAD_FRESH_PAIRS : PZ_WINOGRAD_FRESH,
                 part = made > 0 ? most / bytes : all;
@@ -151,11 +171,10 @@ PZ_INLINE int32_t pz_winograd_parts(const pz_winograd_shape *s) {
   return pz_winograd_blocks(pz_winograd_blocks(s->conv.in.c, s->conv.in.block), pz_winograd_part(s));
 }
 
-/* Floats of these weights: the first and the last position have planes for theirs. */
+/* Floats of these weights. */
 PZ_INLINE int64_t pz_winograd_fresh(const pz_winograd_shape *s) {
-  const int32_t block = s->conv.in.block, together = pz_winograd_together(s),
-                kb = s->product.kb ? s->product.kb : 1;
-  return together > 2 ? (int64_t)(together - 2) * kb * block * pz_winograd_part(s) * block : 0;
+  const int32_t block = s->conv.in.block, kb = s->product.kb ? s->product.kb : 1;
+  return (int64_t)pz_winograd_made(s) * kb * block * pz_winograd_part(s) * block;
 }
 
 /* Pairs among so many maps of a block. */

@@ -99,8 +99,8 @@ static layer random_layer(pz_test_random *r) {
 static void pack_layer(layer *l, pz_test_random *r) {
   const pz_conv_machine machine = {.registers = PZ_V_REGISTERS, .l1 = 32768, .l2 = 524288};
   const int32_t maps_out = l->s.conv.out.c;
-  l->s.late = pz_test_int(r, 0, 1);
   l->by_position = l->by_position && !l->plain;
+  l->s.late = l->by_position ? 2 - pz_test_int(r, 0, 3) / 2 : pz_test_int(r, 0, 1);
   l->s.fours = l->plain || (!l->by_position && pz_test_int(r, 0, 2));
   l->s.pairs = pz_test_int(r, 0, 3) > 0;
   pz_winograd_schedule(&l->s, &machine,

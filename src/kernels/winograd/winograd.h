@@ -20,7 +20,7 @@
  * transforms that are not taken. */
 typedef struct pz_winograd_sizes {
   int32_t m0, m1, m2, r0, r1, r2, a0, a1, a2;
-  int32_t late_m, planes, together, apart, pairs;
+  int32_t late_m, planes, row_planes, together, apart, pairs; /* planes: of one row_planes */
   int64_t p0, p1, p2, slot; /* floats between positions along each axis, and between position p and p + 1 */
 } pz_winograd_sizes;
 
@@ -35,8 +35,10 @@ PZ_INLINE pz_winograd_sizes pz_winograd_sizes_of(const pz_winograd_shape *s) {
                              .a0 = pz_winograd_a(s, 0),
                              .a1 = pz_winograd_a(s, 1),
                              .a2 = pz_winograd_a(s, 2),
-                             .late_m = pz_winograd_together(s) - pz_winograd_planes(s) + 1,
-                             .planes = pz_winograd_planes(s),
+                             .late_m = pz_winograd_together(s) -
+                                       pz_winograd_planes(s) / pz_winograd_row_planes(s) + 1,
+                             .planes = pz_winograd_planes(s) / pz_winograd_row_planes(s),
+                             .row_planes = pz_winograd_row_planes(s),
                              .together = pz_winograd_together(s),
                              .apart = s->apart,
                              .pairs = s->pairs,
@@ -402,6 +404,38 @@ PZ_INLINE void pz_winograd_make(const pz_winograd_sizes z, int64_t floats, int64
   }
 }
 
+/* Row `row` of G along the height, for weights whose first has the first row's factor already. */
+PZ_INLINE void pz_winograd_row_of(const pz_winograd_sizes z, int32_t row, pz_v *g) {
+  PZ_UNROLL for (int32_t k = 0; k < z.row_planes; ++k) {
+    pz_v unit[PZ_WINOGRAD_MOST_R], x[PZ_WINOGRAD_MOST_A];
+    PZ_UNROLL for (int32_t i = 0; i < z.row_planes; ++i) unit[i] = pz_v_set1(i == k);
+    pz_winograd_spread(z.m1, z.r1, unit, x);
+    x[0] = unit[0], x[z.a1 - 1] = unit[z.row_planes - 1];
+    g[k] = x[row];
+  }
+}
+
+/* The same of all positions of a column, the `row`-th of those that share packed weights, where G is late along two axes: of each vector
+ * of weights in turn all planes. */
+PZ_INLINE void pz_winograd_make_column(const pz_winograd_sizes z, int32_t row, int64_t floats,
+                                       const float *planes, float *fresh) {
+  const float *end = fresh + floats;
+  pz_v of_row[PZ_WINOGRAD_MOST_R];
+  pz_winograd_row_of(z, row, of_row);
+  PZ_ROLL for (; fresh != end; fresh += PZ_S) {
+    pz_v g[PZ_WINOGRAD_MOST_R], x[PZ_WINOGRAD_MOST_A];
+    PZ_UNROLL for (int32_t i = 0; i < z.planes; ++i) {
+      g[i] = pz_v_load(planes) * of_row[0];
+      PZ_UNROLL for (int32_t k = 1; k < z.row_planes; ++k) g[i] =
+          pz_v_fma(pz_v_load(planes + k * PZ_S), of_row[k], g[i]);
+      planes += z.row_planes * PZ_S;
+    }
+    pz_winograd_spread(z.late_m, z.planes, g, x);
+    x[0] = g[0], x[z.together - 1] = g[z.planes - 1];
+    PZ_UNROLL for (int32_t i = 0; i < z.together; ++i) pz_v_store(fresh + i * floats, x[i]);
+  }
+}
+
 /* Weights of these maps in an outer group. */
 PZ_INLINE int64_t pz_winograd_part_floats(int32_t kb, const pz_winograd_maps maps) {
   const int32_t in = maps.whole * PZ_S + maps.rest;
@@ -409,13 +443,13 @@ PZ_INLINE int64_t pz_winograd_part_floats(int32_t kb, const pz_winograd_maps map
 }
 
 /* Positions along the late axis by the weights of an outer group of kb blocks, some blocks of maps in at a time, whose weights
- * that are made stay in level 1. taken: of the first position. */
+ * that are made stay in level 1. row: the column's, of those that share packed weights; taken: of the first position. */
 PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t kb,
-                                           const pz_winograd_taken taken, const float *in,
+                                           int32_t row, const pz_winograd_taken taken, const float *in,
                                            const float *weights, float *fresh, float *out) {
   const pz_conv_direct_shape *g = &s->product;
   const int32_t part = pz_winograd_part(s), parts = pz_winograd_parts(s), whole = g->in.c / PZ_S;
-  const int64_t plane = pz_winograd_group(s, kb), all = z.planes * plane,
+  const int64_t plane = pz_winograd_group(s, kb), all = pz_winograd_planes(s) * plane,
                 each = (all / PZ_WINOGRAD_LINE + z.together * parts - 1) / (z.together * parts);
   pz_winograd_soon soon = {weights + all, s->far ? each * PZ_WINOGRAD_LINE : 0};
   PZ_ROLL for (int32_t b = 0; b < g->in.c; b += part * PZ_S) {
@@ -423,9 +457,11 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
     const pz_winograd_maps maps = {first == 0, b + part * PZ_S >= g->in.c, left < part ? left : part,
                                    left < part ? g->in.c % PZ_S : 0};
     const int64_t floats = pz_winograd_part_floats(kb, maps);
-    if (z.together > 1) pz_winograd_make(z, floats, plane, weights, fresh);
+    if (z.row_planes > 1) pz_winograd_make_column(z, row, floats, weights, fresh);
+    else if (z.together > 1) pz_winograd_make(z, floats, plane, weights, fresh);
     PZ_ROLL for (int32_t i = 0; i < z.together; ++i, soon.at += soon.floats) {
-      const float *w = i == 0                ? weights
+      const float *w = z.row_planes > 1      ? fresh + i * floats
+                       : i == 0              ? weights
                        : i == z.together - 1 ? weights + (z.planes - 1) * plane
                                              : fresh + (i - 1) * floats;
       const pz_winograd_taken here = {s->pairs ? taken.inputs + i * pz_winograd_tiles_filled(s) : NULL,
@@ -433,7 +469,7 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
       pz_winograd_multiply_group(s, kb, maps, here, soon, in + first * g->in.stride_c + i * z.slot, w,
                                  out + i * z.slot);
     }
-    weights += floats;
+    weights += z.row_planes > 1 ? pz_winograd_planes(s) * floats : floats;
   }
 }
 
@@ -444,20 +480,20 @@ PZ_INLINE const float *pz_winograd_multiply_columns(const pz_winograd_shape *s, 
   const pz_conv_direct_shape *g = &s->product;
   const pz_conv_split outer = g->out.c ? pz_conv_outer_groups(g) : (pz_conv_split){0};
   PZ_ROLL for (int32_t i = 0; i < outer.large; ++i, out += outer.size * g->out.stride_c) {
-    pz_winograd_multiply_column(s, z, outer.size, taken, in, weights, fresh, out);
+    pz_winograd_multiply_column(s, z, outer.size, 0, taken, in, weights, fresh, out);
     weights += z.planes * pz_winograd_group(s, outer.size);
     if (s->pairs) taken.weights += outer.size * z.together * PZ_S;
     taken.fresh = 0;
   }
   if (outer.large < outer.count) {
     PZ_ROLL for (int32_t i = outer.large; i < outer.count; ++i, out += (outer.size - 1) * g->out.stride_c) {
-      pz_winograd_multiply_column(s, z, outer.size - 1, taken, in, weights, fresh, out);
+      pz_winograd_multiply_column(s, z, outer.size - 1, 0, taken, in, weights, fresh, out);
       weights += z.planes * pz_winograd_group(s, outer.size - 1);
       if (s->pairs) taken.weights += (outer.size - 1) * z.together * PZ_S;
     }
   }
   if (!pz_winograd_short(s, s->conv.out.c)) return weights;
-  pz_winograd_multiply_column(s, z, 0, taken, in, weights, fresh, out);
+  pz_winograd_multiply_column(s, z, 0, 0, taken, in, weights, fresh, out);
   return weights + z.planes * pz_winograd_group(s, 0);
 }
 

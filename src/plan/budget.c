@@ -191,15 +191,18 @@ static bool spare_some(pz_plan *plan, limits l, double *saved, double *slower) {
 #define WORTH 1.5 /* per cent of all memory for one of the time */
 
 /* Gives a part of all convolutions' time for smaller weights, where it buys most, as long as it is worth it. size: of the plan
- * before. */
-static void spare_weights(pz_plan *plan, const pz_plan_size *size) {
+ * before. False: nothing was. */
+static bool spare_weights(pz_plan *plan, const pz_plan_size *size) {
   double cost = 0, saved, slower;
   for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
     if (plan->choices[n].n) cost += pz_plan_candidate(plan, n)->cost;
   const double worth = cost > 0 ? WORTH * pz_plan_bytes(size) / sizeof(float) / cost : 0;
   double left = plan->spare * cost;
-  while (left > 0 && spare_some(plan, (limits){.most = left, .worth = worth, .sure = true}, &saved, &slower))
+  bool any = false;
+  for (; left > 0 && spare_some(plan, (limits){.most = left, .worth = worth, .sure = true}, &saved, &slower);
+       any = true)
     left -= slower > 0 ? slower : 0;
+  return any;
 }
 
 static pz_status too_small(const pz_plan *plan, const pz_plan_size *size, pz_error *err) {
@@ -214,10 +217,8 @@ pz_status pz_meet_memory(pz_plan *plan, pz_error *err) {
   const limits any = {.most = INFINITY};
   pz_plan_size size;
   PZ_TRY(pz_choose_slabs(plan, &size, err));
-  if (plan->spare > 0) {
-    spare_weights(plan, &size);
+  if (plan->spare > 0 && spare_weights(plan, &size))
     PZ_TRY(pz_choose_slabs(plan, &size, err)); /* other algorithms have other tiles */
-  }
   if (plan->memory <= 0 || pz_plan_bytes(&size) <= plan->memory) return PZ_OK;
   if (plan->slabs == PZ_SLABS_AUTO) { /* those too that cost time */
     plan->slabs = PZ_SLABS_ALWAYS;

@@ -40,7 +40,8 @@ typedef struct pz_plan_size {
   int64_t run, weights; /* floats */
 } pz_plan_size;
 static inline double pz_plan_bytes(const pz_plan_size *s) { return 4.0 * (double)(s->run + s->weights); }
-pz_status pz_choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err);
+pz_status pz_choose_slabs(pz_plan *plan, pz_plan_size *size,
+                          pz_error *err); /* *size: where anything depends on it */
 pz_status pz_meet_memory(pz_plan *plan, pz_error *err);
 pz_status pz_memory_plan(pz_plan *plan, pz_error *err); /* memory.c */
 pz_status pz_new_step(pz_plan *plan, const char *name, const char *op, pz_node_id node, pz_step **step,

@@ -1,6 +1,6 @@
 /* bench_winograd: times the three stages of minimal filtering, batch after batch, as generated code has them. The shape is
- * constant: -DMAPS=32 -DSIZE=48 -DM0=4 -DM1=4 -DM2=4 -DBATCH=12 -DKD=3 (the others 3). Prints, for each stage, the fiftieth
- * percentile over batches in nanoseconds a tile, and cycles' worth of products at peak to compare with. */
+ * constant: -DMAPS=32 -DSIZE=48 -DM0=4 -DM1=4 -DM2=4 -DBATCH=12 -DKD=3 (the others 3). Prints, for each stage, what one
+ * batch in fifty is below in nanoseconds a tile, and cycles' worth of products at peak to compare with. */
 #include "kernels/testing.h"
 #include "kernels/winograd/pack.h"
 #include "kernels/winograd/winograd.h"

@@ -48,13 +48,12 @@ PZ_INLINE pz_v pz_v_exp(pz_v x) {
   return first * pz_v_pow2(e.n - half);
 }
 
-/* exp(x) - 1 for x <= 0, relative error at most 2e-7 near 0 too; above 0 anything. With t = x/ln 2 = n + f, |f| <= 1/2:
+/* exp(x) - 1 for -87.5 <= x <= 0, relative error at most 2e-7 near 0 too. With t = x/ln 2 = n + f, |f| <= 1/2:
  * 2^n (2^f - 1) + (2^n - 1). What t lacks is relative to x, and |x| exp(x) is below |exp(x) - 1|: one product is enough. */
-PZ_INLINE pz_v pz_v_expm1_negative(pz_v x) {
+PZ_INLINE pz_v pz_v_expm1_within(pz_v x) {
   const pz_v per_ln2 = pz_v_set1(1.44269504f);
   /* 1.5 * 2^23 + 127: adding it rounds to an integer, held with the exponent's bias in the low bits */
   const pz_v magic = pz_v_set1(12583039.0f);
-  x = pz_v_max(pz_v_set1(-87.5f), x);
   pz_v shifted = pz_v_fma(x, per_ln2, magic);
   pz_v f = pz_v_fma(x, per_ln2, magic - shifted), scale = (pz_v)((pz_vbits)shifted << 23);
   /* (2^f - 1)/f: the polynomial with the least relative error, 1.1e-8 */
@@ -66,6 +65,9 @@ PZ_INLINE pz_v pz_v_expm1_negative(pz_v x) {
   p = pz_v_fma(p, f, pz_v_set1(0.693147188f));
   return pz_v_fma(p * f, scale, scale - 1.0f);
 }
+
+/* The same of all x <= 0; above 0 anything. */
+PZ_INLINE pz_v pz_v_expm1_negative(pz_v x) { return pz_v_expm1_within(pz_v_max(pz_v_set1(-87.5f), x)); }
 
 /* Relative error at most 3e-7. */
 PZ_INLINE pz_v pz_v_tanh(pz_v x) {

@@ -306,6 +306,15 @@ PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
 #error "PZ_S is wider than this instruction set's vectors"
 #endif
 
+/* -min(|x|, most); of NaN anything. */
+PZ_INLINE pz_v pz_v_below_zero(pz_v x, float most) {
+#if PZ_S == 16 && defined(__AVX512DQ__)
+  return (pz_v)_mm512_range_ps((__m512)x, (__m512)pz_v_set1(most), 14 /* the smaller of the sizes, with a minus */);
+#else
+  return pz_v_max(pz_v_set1(-most), (pz_v)((pz_vbits)x | 0x80000000u));
+#endif
+}
+
 /* *p + b, *p * b + c, *p in all lanes: the broadcast is part of the operation where the set has that (a compiler makes one load of it for
  * several, which is slower on some cores: doc/kernels-winograd.md). */
 #if PZ_S == 16 && defined(__AVX512F__)

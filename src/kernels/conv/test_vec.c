@@ -26,9 +26,9 @@ static void test_rows(void **state) {
 #undef ACTIVATION
 }
 
-enum { PARAMETERS = 4 };
-static const float alphas[PARAMETERS] = {0.25f, -0.5f, 0.0f, -INFINITY},
-                   betas[PARAMETERS] = {0.75f, 3.0f, 1.0f, 0.5f};
+enum { PARAMETERS = 5 };
+static const float alphas[PARAMETERS] = {0.25f, -0.5f, 0.0f, 1.0f, -INFINITY},
+                   betas[PARAMETERS] = {0.75f, 3.0f, 1.0f, 2.0f, 0.5f};
 
 static float got(int kind, int i, float x) {
   return pz_activate(kind, alphas[i], betas[i], pz_v_set1(-1.5f), pz_v_set1(x))[PZ_S - 1];
@@ -81,7 +81,7 @@ static void test_special(void **state) {
   for (int kind = 0; kind < PZ_K_ACT_COUNT; ++kind)
     for (size_t v = 0; v < sizeof values / sizeof *values; ++v)
       for (int sign = -1; sign <= 1; sign += 2)
-        for (int i = 0; i < 3; ++i) {
+        for (int i = 0; i + 1 < PARAMETERS; ++i) {
           const float x = (float)sign * values[v];
           if (kind == PZ_K_ACT_RECIPROCAL && fabsf(x) < 0x1p-127f && x != 0) continue;
           if (!near(kind, i, x))

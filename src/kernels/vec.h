@@ -309,7 +309,8 @@ PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
 /* -min(|x|, most); of NaN anything. */
 PZ_INLINE pz_v pz_v_below_zero(pz_v x, float most) {
 #if PZ_S == 16 && defined(__AVX512DQ__)
-  return (pz_v)_mm512_range_ps((__m512)x, (__m512)pz_v_set1(most), 14 /* the smaller of the sizes, with a minus */);
+  return (pz_v)_mm512_range_ps((__m512)x, (__m512)pz_v_set1(most),
+                               14 /* the smaller of the sizes, with a minus */);
 #else
   return pz_v_max(pz_v_set1(-most), (pz_v)((pz_vbits)x | 0x80000000u));
 #endif
@@ -461,6 +462,67 @@ PZ_INLINE pz_v pz_v_four(pz_v x, int32_t i) {
   PZ_UNROLL for (int32_t k = 0; k < 4; ++k) y[k] = x[4 * i + k];
   return y;
 #endif
+}
+
+/* The first four lanes of x, to where 16 bytes are aligned. */
+PZ_INLINE void pz_v_store_four(float *p, pz_v x) {
+#if defined(__SSE2__) && PZ_S == 16 && defined(__AVX512F__)
+  _mm_store_ps(p, _mm512_castps512_ps128((__m512)x));
+#elif defined(__SSE2__) && PZ_S == 8 && defined(__AVX__)
+  _mm_store_ps(p, _mm256_castps256_ps128((__m256)x));
+#else
+  PZ_UNROLL for (int32_t i = 0; i < 4; ++i) p[i] = x[i];
+#endif
+}
+
+/* Lanes n, n + 1 and so on of x, n from 1 to 4, then zeros. */
+PZ_INLINE pz_v pz_v_behind(pz_v x, int32_t n) {
+  const pz_v none = {0};
+#if PZ_S == 16
+#define PZ_V_BEHIND(n)                                                                                       \
+  __builtin_shufflevector(x, none, n, (n) + 1, (n) + 2, (n) + 3, (n) + 4, (n) + 5, (n) + 6, (n) + 7,         \
+                          (n) + 8, (n) + 9, (n) + 10, (n) + 11, (n) + 12, (n) + 13, (n) + 14, (n) + 15)
+#elif PZ_S == 8
+#define PZ_V_BEHIND(n)                                                                                       \
+  __builtin_shufflevector(x, none, n, (n) + 1, (n) + 2, (n) + 3, (n) + 4, (n) + 5, (n) + 6, (n) + 7)
+#else
+#define PZ_V_BEHIND(n) __builtin_shufflevector(x, none, n, (n) + 1, (n) + 2, (n) + 3)
+#endif
+  switch (n) {
+  case 1: return PZ_V_BEHIND(1);
+  case 2: return PZ_V_BEHIND(2);
+  case 3: return PZ_V_BEHIND(3);
+  default: return PZ_V_BEHIND(4);
+  }
+#undef PZ_V_BEHIND
+}
+
+/* Every second lane of a, then of b: the first, or the second ones. */
+PZ_INLINE pz_v pz_v_even(pz_v a, pz_v b) {
+#if PZ_S == 16
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+#elif PZ_S == 8
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+#else
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6);
+#endif
+}
+PZ_INLINE pz_v pz_v_odd(pz_v a, pz_v b) {
+#if PZ_S == 16
+  return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+#elif PZ_S == 8
+  return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+#else
+  return __builtin_shufflevector(a, b, 1, 3, 5, 7);
+#endif
+}
+/* Lane i of y[k]: p[4i + k]. */
+PZ_INLINE void pz_v_deal_fours(const float *p, pz_v y[4]) {
+  const pz_v a = pz_v_load(p), b = pz_v_load(p + PZ_S), c = pz_v_load(p + 2 * PZ_S),
+             d = pz_v_load(p + 3 * PZ_S);
+  const pz_v even[2] = {pz_v_even(a, b), pz_v_even(c, d)}, odd[2] = {pz_v_odd(a, b), pz_v_odd(c, d)};
+  y[0] = pz_v_even(even[0], even[1]), y[1] = pz_v_even(odd[0], odd[1]);
+  y[2] = pz_v_odd(even[0], even[1]), y[3] = pz_v_odd(odd[0], odd[1]);
 }
 
 /* Sum of all lanes, in a fixed order: the upper half onto the lower, until one is left. */

@@ -126,20 +126,17 @@ static int32_t choose_with(pz_candidate *c, int32_t n, const char *text) {
     if (strstr(c[i].label, text) && c[i].error <= 5e-6) pick = i;
   return pick;
 }
-static int32_t choose_pairs(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
-                            int32_t n) {
-  (void)host;
-  (void)plan;
-  (void)node;
-  return choose_with(c, n, "in pairs");
-}
-static int32_t choose_plain(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
-                            int32_t n) {
-  (void)host;
-  (void)plan;
-  (void)node;
-  return choose_with(c, n, "to plain");
-}
+#define CHOOSE(name, text)                                                                                   \
+  static int32_t name(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {    \
+    (void)host;                                                                                              \
+    (void)plan;                                                                                              \
+    (void)node;                                                                                              \
+    return choose_with(c, n, text);                                                                          \
+  }
+CHOOSE(choose_pairs, "in pairs")
+CHOOSE(choose_plain, "to plain")
+CHOOSE(choose_columns, "of columns")
+CHOOSE(choose_small, "small weights")
 
 /* Notes the error of F(2,2,2) in layer "b". */
 static int32_t choose_noting(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
@@ -199,6 +196,31 @@ static void test_plain(void **state) {
               bits_of(last_layer, pz_isa_native(), PZ_SLABS_NEVER, choose_plain));
 }
 
+static const char last_of_one_map[] = "graph \"last layer of one map\"\n"
+                                      "input %x 2x20x5x23x17\n"
+                                      "const %w1 20x20x3x3x3 = seed 1 scale 0.1\n"
+                                      "const %w2 1x20x1x5x3 = seed 2 scale 0.1\n"
+                                      "%a = conv \"a\" %x, %w1 kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
+                                      "%b = conv \"b\" %a, %w2 kernel 1,5,3 pad 0,2,1:0,2,1 act elu 1\n"
+                                      "output %b\n";
+
+/* Few maps that leave the network, their taps along the width in the lanes: where these suffice. */
+static void test_columns(void **state) {
+  (void)state;
+  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_columns, " of columns "), 1);
+  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX2, PZ_SLABS_NEVER, choose_columns, " of columns "), 0);
+  assert_int_equal(
+      steps_with(last_of_one_map, pz_isa_native(), PZ_SLABS_NEVER, choose_columns, " of columns "), 1);
+  assert_true(bits_of(last_layer, pz_isa_native(), PZ_SLABS_ALWAYS, choose_columns) ==
+              bits_of(last_layer, pz_isa_native(), PZ_SLABS_NEVER, choose_columns));
+  for (pz_isa isa = 0; isa < PZ_ISA_COUNT; isa++) {
+    if (!pz_isa_supported(isa)) continue;
+    const uint64_t whole = bits_of(last_of_one_map, isa, PZ_SLABS_NEVER, choose_columns);
+    if (isa == pz_isa_native())
+      assert_true(bits_of(last_of_one_map, isa, PZ_SLABS_ALWAYS, choose_columns) == whole);
+  }
+}
+
 static const char products[] = "graph \"products\"\n"
                                "input %x 2x44x4x7x9\n"
                                "const %w1 44x36x2x2x2 = seed 1 scale 0.1\n"
@@ -255,14 +277,6 @@ static void test_rows(void **state) {
   }
 }
 
-static int32_t choose_small(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
-                            int32_t n) {
-  (void)host;
-  (void)plan;
-  (void)node;
-  return choose_with(c, n, "small weights");
-}
-
 static const char few_tiles[] = "graph \"few tiles\"\n"
                                 "input %x 1x96x8x8x8\n"
                                 "const %w1 96x96x3x3x3 = seed 1 scale 0.02\n"
@@ -286,8 +300,10 @@ static void test_small_weights(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_short_blocks), cmocka_unit_test(test_named),        cmocka_unit_test(test_pairs),
-      cmocka_unit_test(test_rows),         cmocka_unit_test(test_products),     cmocka_unit_test(test_plain),
-      cmocka_unit_test(test_one_sign),     cmocka_unit_test(test_small_weights)};
+      cmocka_unit_test(test_short_blocks), cmocka_unit_test(test_named),
+      cmocka_unit_test(test_pairs),        cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_products),     cmocka_unit_test(test_plain),
+      cmocka_unit_test(test_one_sign),     cmocka_unit_test(test_small_weights),
+      cmocka_unit_test(test_columns)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

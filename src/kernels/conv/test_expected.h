@@ -14,6 +14,17 @@ typedef struct pz_test_conv {
   pz_test_memory packed_bias, packed_scale, packed_slope;
 } pz_test_conv;
 
+/* Storage that ends with the border that a convolution needs, in front of a guard page or behind one; random. */
+PZ_TEST_INLINE pz_test_tensor pz_test_bordered(pz_test_random *r, int32_t block, int32_t c,
+                                               const int32_t size[4], const int32_t pad[3]) {
+  const int32_t none[4] = {0};
+  pz_view v = pz_test_dense(block, size[0], c, size[1], size[2], size[3]);
+  for (int i = 0; i < 3; ++i) v.border_lo[i] = v.border_hi[i] = pad[i];
+  pz_test_tensor t = pz_test_store(v, none, none, pz_test_int(r, 0, 1));
+  pz_test_fill(&t, r, -1, 1);
+  return t;
+}
+
 /* Operands for the shape `s` and tensors in and out: a Base, which is out's own storage with in_place, or none; weights and vectors. */
 PZ_TEST_INLINE void pz_test_conv_random(pz_test_conv *o, pz_conv_direct_shape *s, bool in_place,
                                         pz_test_random *r) {

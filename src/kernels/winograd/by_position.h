@@ -70,7 +70,7 @@ PZ_INLINE void pz_winograd_positions(const pz_winograd_positions_shape s, const 
   float *inputs = scratch + pz_winograd_fresh(&s); /* what pairs take away of a column */
   const pz_conv_split outer = pz_conv_outer_groups(g);
   const int64_t step = z.together * z.slot, block = pz_winograd_planes(&s) * pz_winograd_group(&s, 1);
-  const int32_t columns = pz_winograd_columns(&s);
+  const int32_t columns = pz_winograd_late_columns(&s);
   int64_t begin, end;
   pz_share(pz_winograd_points(&s) / z.together * outer.count, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {

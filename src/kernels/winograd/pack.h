@@ -25,8 +25,8 @@ static inline int64_t pz_winograd_plane_floats(const pz_winograd_shape *s) {
 }
 
 static inline int64_t pz_winograd_weight_floats(const pz_winograd_shape *s) {
-  return pz_winograd_points(s) / pz_winograd_together(s) / pz_winograd_columns(s) * pz_winograd_planes(s) *
-         pz_winograd_plane_floats(s);
+  return pz_winograd_points(s) / pz_winograd_together(s) / pz_winograd_late_columns(s) *
+         pz_winograd_planes(s) * pz_winograd_plane_floats(s);
 }
 
 /* Bytes of weights that a batch leaves in level 2 beside its slots, whatever its size. */

@@ -118,7 +118,7 @@ PZ_INLINE int32_t pz_winograd_late_too(const pz_winograd_shape *s) {
   return s->late > 1 && s->m[0] > 1 && s->m[1] > 1 ? 1 : -1;
 }
 /* Columns of positions along the late axis that share packed weights. */
-PZ_INLINE int32_t pz_winograd_columns(const pz_winograd_shape *s) {
+PZ_INLINE int32_t pz_winograd_late_columns(const pz_winograd_shape *s) {
   return pz_winograd_late_too(s) < 0 ? 1 : pz_winograd_a(s, 1);
 }
 /* Planes of packed weights that a column's are made from, [late axis][second one]; those of one row of the second one. */
@@ -135,7 +135,7 @@ PZ_INLINE int32_t pz_winograd_step(const pz_winograd_shape *s, int32_t axis) {
   const int32_t late = pz_winograd_late(s), together = pz_winograd_together(s);
   if (axis == late) return 1;
   if (axis == pz_winograd_late_too(s)) return together;
-  if (axis == 2) return together * pz_winograd_columns(s);
+  if (axis == 2) return together * pz_winograd_late_columns(s);
   if (axis == 1) return together * pz_winograd_a(s, 2);
   return pz_winograd_a(s, 1) * pz_winograd_a(s, 2);
 }

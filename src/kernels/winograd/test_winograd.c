@@ -29,16 +29,6 @@ typedef struct layer {
   bool in_place, by_position, plain; /* plain: a short block comes out as plain maps */
 } layer;
 
-/* Storage that ends with the border that a convolution needs, in front of a guard page. */
-static pz_test_tensor bordered(pz_test_random *r, int32_t c, const int32_t size[4], const int32_t pad[3]) {
-  const int32_t none[4] = {0};
-  pz_view v = pz_test_dense(PZ_S, size[0], c, size[1], size[2], size[3]);
-  for (int i = 0; i < 3; ++i) v.border_lo[i] = v.border_hi[i] = pad[i];
-  pz_test_tensor t = pz_test_store(v, none, none, pz_test_int(r, 0, 1));
-  pz_test_fill(&t, r, -1, 1);
-  return t;
-}
-
 /* All zero but one place of forty, in all maps; and in the first block, which says nothing of the others (pairs.h), `first` times
  * what it was. */
 static void thin_out(pz_test_tensor *t, float first, pz_test_random *r) {
@@ -79,7 +69,7 @@ static layer random_layer(pz_test_random *r) {
     l.s.m[i] = kernel[i] == 1 ? 1 : outputs[pz_test_int(r, 0, 3)];
     out[i + 1] = size[i + 1] + 2 * c->pad[i] - kernel[i] + 1;
   }
-  l.o.in = bordered(r, maps_in, size, c->pad);
+  l.o.in = pz_test_bordered(r, PZ_S, maps_in, size, c->pad);
   static const float first[3] = {1, 0, 1e-4f};
   if (pz_test_int(r, 0, 3) == 0) thin_out(&l.o.in, first[pz_test_int(r, 0, 2)], r);
   l.plain = maps_out <= (PZ_S == 4 ? 3 : 4) && pz_test_int(r, 0, 1);

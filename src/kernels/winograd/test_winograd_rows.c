@@ -24,17 +24,6 @@ typedef struct layer {
   bool in_place;
 } layer;
 
-/* Plain maps, stored with the border that the kernel needs and no more, right in front of a guard page or behind one. */
-static pz_test_tensor plain_input(pz_test_random *r, int32_t maps, const int32_t size[4],
-                                  const int32_t pad[3]) {
-  const int32_t none[4] = {0};
-  pz_view v = pz_test_dense(1, size[0], maps, size[1], size[2], size[3]);
-  for (int i = 0; i < 3; ++i) v.border_lo[i] = v.border_hi[i] = pad[i];
-  pz_test_tensor t = pz_test_store(v, none, none, pz_test_int(r, 0, 1));
-  pz_test_fill(&t, r, -1, 1);
-  return t;
-}
-
 static layer random_layer(pz_test_random *r) {
   static const int32_t kernels[][3] = {{3, 3, 3}, {3, 3, 3}, {1, 3, 3}, {1, 5, 5}, {1, 1, 3}, {5, 3, 5}};
   static const int32_t acts[4] = {PZ_K_ACT_NONE, PZ_K_ACT_ELU, PZ_K_ACT_SIGMOID, PZ_K_ACT_PRELU};
@@ -56,7 +45,7 @@ static layer random_layer(pz_test_random *r) {
     c->pad[i] = pz_test_int(r, 0, kernel[i] / 2);
     out[i + 1] = size[i + 1] + 2 * c->pad[i] - kernel[i] + 1;
   }
-  l.o.in = plain_input(r, maps_in, size, c->pad);
+  l.o.in = pz_test_bordered(r, 1, maps_in, size, c->pad);
   l.o.out = pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
   pz_test_conv_random(&l.o, c, l.in_place, r);
   pz_winograd_rows_schedule(&l.s, PZ_V_REGISTERS);

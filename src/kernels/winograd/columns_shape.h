@@ -1,0 +1,63 @@
+/* columns_shape.h: a convolution to few plain maps by minimal filtering along the height alone, F(m, r) (points.h), its taps along the width
+ * side by side in the lanes of a vector. Plain C: the compiler half includes it too.
+ *
+ * The last layer of a network has next to no maps out, so that transforms of its inputs, which minimal filtering along all axes needs, cost
+ * more than its products, and most lanes of these are empty. Here a product has kw times as many maps out, those of each tap: 3 maps of
+ * 1x5x5 fill 15 of 16 lanes, and F(6, 5) takes 10/6 multiply-adds of vectors for a map in and a result. What the taps of a result have summed
+ * up lies in kw columns; they are added on the way along the width.
+ *
+ * Scratch of a worker: transformed inputs of a strip, [position][block][column][lane]; its products, [position][column][lane]; the results
+ * of a tile, [row][column][PZ_WINOGRAD_FEW maps]. */
+#ifndef PZ_KERNELS_WINOGRAD_COLUMNS_SHAPE_H
+#define PZ_KERNELS_WINOGRAD_COLUMNS_SHAPE_H
+
+#include "kernels/conv/shape.h"
+
+#define PZ_WINOGRAD_FEW 4 /* maps out, at most */
+
+typedef struct pz_winograd_columns_shape {
+  /* Kernel 1 along the depth, 3 or 5 along the height; kernel along the width times maps out not above the lanes; stride, dilation, groups,
+   * phases 1; in blocked, out plain, no Base. */
+  pz_conv_direct_shape conv;
+  int32_t m;  /* rows of results of a tile */
+  int32_t rw; /* columns that are summed at a time: a strip */
+} pz_winograd_columns_shape;
+
+PZ_INLINE int32_t pz_winograd_columns_a(const pz_winograd_columns_shape *s) {
+  return s->m + s->conv.kernel[1] - 1;
+}
+/* Tiles along the height. */
+PZ_INLINE int32_t pz_winograd_columns_tiles(const pz_winograd_columns_shape *s) {
+  return (s->conv.out.h + s->m - 1) / s->m;
+}
+/* Columns of inputs that results are made of. */
+PZ_INLINE int32_t pz_winograd_columns_count(const pz_winograd_columns_shape *s) {
+  return s->conv.out.w + s->conv.kernel[2] - 1;
+}
+PZ_INLINE int32_t pz_winograd_columns_strips(const pz_winograd_columns_shape *s) {
+  return (pz_winograd_columns_count(s) + s->rw - 1) / s->rw;
+}
+
+/* Floats of a strip's transformed inputs; of its products; of a row of results, whole vectors of columns. */
+PZ_INLINE int64_t pz_winograd_columns_slots(const pz_winograd_columns_shape *s) {
+  return (int64_t)pz_winograd_columns_a(s) * pz_conv_in_blocks(&s->conv) * s->rw * s->conv.in.block;
+}
+PZ_INLINE int64_t pz_winograd_columns_products(const pz_winograd_columns_shape *s) {
+  return (int64_t)pz_winograd_columns_a(s) * s->rw * s->conv.in.block;
+}
+PZ_INLINE int64_t pz_winograd_columns_row(const pz_winograd_columns_shape *s) {
+  const int32_t block = s->conv.in.block;
+  return (int64_t)(s->conv.out.w + block - 1) / block * block * PZ_WINOGRAD_FEW;
+}
+
+/* Floats of scratch that a worker needs. */
+PZ_INLINE int64_t pz_winograd_columns_scratch(const pz_winograd_columns_shape *s) {
+  return pz_winograd_columns_slots(s) + pz_winograd_columns_products(s) + s->m * pz_winograd_columns_row(s);
+}
+
+/* Floats of packed weights, [position][map in][lane]; lane: (kernel[2] - 1 - tap) * maps out + map out. */
+PZ_INLINE int64_t pz_winograd_columns_weight_floats(const pz_winograd_columns_shape *s) {
+  return (int64_t)pz_winograd_columns_a(s) * s->conv.in.c * s->conv.in.block;
+}
+
+#endif

@@ -1,0 +1,34 @@
+/* pack_columns.h: what the compiler half does for columns.h: weights, transformed along the height, and the schedule. Plain C. */
+#ifndef PZ_KERNELS_WINOGRAD_PACK_COLUMNS_H
+#define PZ_KERNELS_WINOGRAD_PACK_COLUMNS_H
+
+#include "kernels/winograd/columns_shape.h"
+#include "kernels/winograd/points.h"
+
+/* Fills rw: strips of one size, whose sums leave registers for a vector of weights and what is broadcast. registers: vectors. */
+static inline void pz_winograd_columns_schedule(pz_winograd_columns_shape *s, int32_t registers) {
+  const int32_t columns = pz_winograd_columns_count(s), most = registers * 3 / 4,
+                strips = (columns + most - 1) / most;
+  s->rw = (columns + strips - 1) / strips;
+}
+
+/* weights [K, C, 1, kh, kw]; packed: pz_winograd_columns_weight_floats, zeroed. */
+static inline void pz_winograd_columns_pack(const pz_winograd_columns_shape *s, const float *weights,
+                                            float *packed) {
+  const pz_conv_direct_shape *c = &s->conv;
+  const int32_t kh = c->kernel[1], kw = c->kernel[2];
+  for (int32_t p = 0; p < pz_winograd_columns_a(s); ++p) {
+    pz_rational g[PZ_WINOGRAD_MOST_R];
+    pz_winograd_weight_row(s->m, kh, p, g);
+    for (int32_t i = 0; i < c->in.c; ++i, packed += c->in.block)
+      for (int32_t k = 0; k < c->out.c; ++k)
+        for (int32_t w = 0; w < kw; ++w) {
+          double sum = 0;
+          for (int32_t h = 0; h < kh; ++h)
+            sum += pz_rational_value(g[h]) * (double)weights[(((int64_t)k * c->in.c + i) * kh + h) * kw + w];
+          packed[(kw - 1 - w) * c->out.c + k] = (float)sum;
+        }
+  }
+}
+
+#endif

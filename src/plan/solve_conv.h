@@ -45,7 +45,7 @@ bool pz_conv_few_outputs(const pz_plan *plan, const pz_node *node);
 /* Maps are multiplied in pairs (kernels/winograd/pairs.h) where the core adds beside multiply-adds, vectors have 16 lanes, and there is so
  * much to multiply, `least` maps in and out, that sums of squares and of products of inputs are small beside it. */
 bool pz_conv_has_pairs(const pz_plan *plan, int64_t in, int64_t out, int64_t least);
-#define PZ_CONV_PAIRS_FROM 32
+#define PZ_CONV_PAIRS_FROM 28
 /* The inputs are known to have one sign, as behind a ReLU: sums of products of pairs then grow with maps (doc/kernels-winograd.md). */
 bool pz_conv_one_sign(const pz_plan *plan, const pz_node *node);
 /* The machine that the network is compiled on stands for those that it will run on. */

@@ -163,6 +163,7 @@ static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
   const pz_conv_machine machine = pz_conv_this_machine(plan);
   pz_winograd_schedule(&s, &machine, batch_of(&v, (double)pz_winograd_all_tiles(&s)));
   s.apart = core_of(plan).adds_apart;
+  s.ahead = s.apart && !v.by_position;
   return s;
 }
 
@@ -182,8 +183,9 @@ static void shape_text(const parts *p, pz_text *shape) {
   pz_conv_shape_text(shape, &s->product);
   pz_text_append(shape, "}, ");
   pz_text_ints(shape, "m", s->m, 3);
-  pz_text_printf(shape, ".late = %d, .far = %d, .near = %d, .apart = %d, .fours = %d, .pairs = %d", s->late,
-                 s->far, s->near, s->apart, s->fours, s->pairs);
+  pz_text_printf(shape,
+                 ".late = %d, .far = %d, .near = %d, .ahead = %d, .apart = %d, .fours = %d, .pairs = %d",
+                 s->late, s->far, s->near, s->ahead, s->apart, s->fours, s->pairs);
 }
 
 /* The operands of the ends from args[n] on; returns their number. */

@@ -53,6 +53,9 @@
 #ifndef NEAR
 #define NEAR 0
 #endif
+#ifndef AHEAD
+#define AHEAD 0
+#endif
 #ifndef FOURS
 #define FOURS 0
 #endif
@@ -129,9 +132,12 @@ static const pz_winograd_shape shape = {
     .late = LATE,
     .far = FAR,
     .near = NEAR,
+    .ahead = AHEAD,
     .apart = APART,
     .fours = FOURS,
     .pairs = PAIRS};
+
+#define BATCHES (pz_winograd_all_tiles(&shape) / BATCH)
 
 typedef struct operands {
   float *in, *weights, *taken, *bias, *out, *scratch;
@@ -144,8 +150,10 @@ __attribute__((noinline)) static void input(const operands *o, int64_t batch) {
 }
 __attribute__((noinline)) static void multiply(const operands *o, int64_t batch) {
   const pz_winograd_shape s = shape;
-  (void)batch;
-  pz_winograd_multiply(&s, pz_winograd_sizes_of(&s), o->weights, o->taken, o->scratch);
+  const pz_winograd_ahead next = {.in = o->in,
+                                  .tile = (batch + 1) * BATCH,
+                                  .end = batch + 1 < BATCHES ? (batch + 2) * BATCH : (batch + 1) * BATCH};
+  pz_winograd_multiply(&s, pz_winograd_sizes_of(&s), o->weights, o->taken, next, o->scratch);
 }
 __attribute__((noinline)) static void output(const operands *o, int64_t batch) {
   const pz_winograd_shape s = shape;
@@ -201,7 +209,7 @@ static double error_of(const operands *o, const float *plain, int32_t samples) {
 
 int main(int argc, char **argv) {
   static void (*const stages[3])(const operands *, int64_t) = {input, multiply, output};
-  const int64_t batches = pz_winograd_all_tiles(&shape) / BATCH, rounds = argc > 1 ? atoi(argv[1]) : 5;
+  const int64_t batches = BATCHES, rounds = argc > 1 ? atoi(argv[1]) : 5;
   const int64_t blocks = pz_winograd_blocks(MAPS, PZ_S), blocks_out = pz_winograd_blocks(MAPS_OUT, PZ_S);
   operands o = {.in = room(blocks * shape.conv.in.stride_c),
                 .out = room(blocks_out * shape.conv.out.stride_c),

@@ -82,9 +82,10 @@ PZ_INLINE void pz_winograd_positions(const pz_winograd_positions_shape s, const 
     const pz_winograd_taken t = {inputs, s.pairs ? taken + pz_winograd_taken_at(&s, column, first) : NULL,
                                  s.pairs && !pz_winograd_has_spare(&s) && (i == begin || group == 0)};
     const int32_t row = (int32_t)(column % columns);
-    if (group < outer.large) pz_winograd_multiply_column(&s, z, outer.size, row, t, in, w, scratch, out);
+    if (group < outer.large)
+      pz_winograd_multiply_column(&s, z, outer.size, row, t, NULL, in, w, scratch, out);
     else if (outer.large < outer.count)
-      pz_winograd_multiply_column(&s, z, outer.size - 1, row, t, in, w, scratch, out);
+      pz_winograd_multiply_column(&s, z, outer.size - 1, row, t, NULL, in, w, scratch, out);
   }
 }
 

@@ -32,8 +32,9 @@ typedef struct pz_winograd_shape {
   int32_t m[3]; /* outputs of a tile along each axis; 1 where the kernel is 1 */
   int32_t
       late; /* axes whose G follows when weights are used, 0 to 2; two: where all tiles are one batch (by_position.h) */
-  int32_t far;  /* 1: weights come from level 3 or from memory, and are fetched early */
-  int32_t near; /* 1: the next tile's inputs are fetched into level 1, else into level 2 */
+  int32_t far;   /* 1: weights come from level 3 or from memory, and are fetched early */
+  int32_t near;  /* 1: the next tile's inputs are fetched into level 1, else into level 2 */
+  int32_t ahead; /* 1: the next batch's inputs are fetched into level 2 while this one is multiplied */
   int32_t
       apart; /* 1: the inputs' last transform, which stores much, multiplies and adds in operations of their own */
   int32_t fours; /* 1: last blocks of four maps and less are short */

@@ -97,6 +97,7 @@ static void pack_layer(layer *l, pz_test_random *r) {
                        l->by_position ? (int32_t)pz_winograd_all_tiles(&l->s) : pz_test_int(r, 1, 24));
   l->s.far = pz_test_int(r, 0, 1);
   l->s.near = pz_test_int(r, 0, 1);
+  l->s.ahead = !l->by_position && pz_test_int(r, 0, 1);
   l->s.apart = pz_test_int(r, 0, 1);
   if (!l->by_position && !l->s.fours && pz_test_int(r, 0, 1))
     l->s.conv.gathers = 1, l->s.conv.gathers = pz_winograd_batches(&l->s);

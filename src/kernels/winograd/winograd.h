@@ -361,6 +361,43 @@ PZ_INLINE void pz_winograd_multiply_short(const pz_winograd_shape *s, const pz_w
       pz_winograd_multiply_few(s, PZ_WINOGRAD_SHARING, maps, tile, in, weights, out);
 }
 
+/* Inputs that the worker's next batch will read, fetched into level 2 while this one is multiplied, when memory would have nothing to do:
+ * a row of m2 lines of a tile in a block of maps after the other. in: map block 0 of all; NULL: none are fetched. */
+typedef struct pz_winograd_ahead {
+  const float *in;
+  int64_t tile, end; /* the next tile; behind the last one */
+  int32_t block, d, h, first_d;
+  const float *at; /* of the tile's first input that the one before has not read */
+} pz_winograd_ahead;
+
+PZ_INLINE void pz_winograd_fetch_row(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                     pz_winograd_ahead *a) {
+  if (a->tile == a->end) return;
+  if (a->block + a->d + a->h == 0) {
+    const pz_winograd_tile t = pz_winograd_tile_at(s, a->tile);
+    a->d = a->first_d = t.at[0] ? z.a0 - z.m0 : 0;
+    a->at = a->in + pz_winograd_origin(s, &t, 0) + (z.a2 - z.m2) * PZ_S;
+  }
+  const pz_view *v = &s->conv.in;
+  const float *row = a->at + a->block * v->stride_c + a->d * v->stride_d + a->h * v->stride_h;
+  PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) __builtin_prefetch(row + w * PZ_S, 0, 2);
+  if (++a->h < z.a1) return;
+  a->h = 0;
+  if (++a->d < z.a0) return;
+  a->d = a->first_d;
+  if (++a->block < pz_winograd_blocks(v->c, PZ_S)) return;
+  a->block = a->d = 0, ++a->tile;
+}
+
+/* Rows of a batch's inputs for each time that some of its tiles are multiplied, `tiles` times at a position by part of its weights. */
+PZ_INLINE int32_t pz_winograd_rows_ahead(const pz_winograd_shape *s, int32_t tiles) {
+  const int32_t groups = pz_conv_outer_groups(&s->product).count,
+                times = pz_winograd_points(s) * groups * pz_winograd_parts(s) * tiles,
+                blocks = pz_winograd_blocks(s->conv.in.c, PZ_S),
+                rows = s->product.out.w * blocks * pz_winograd_a(s, 0) * pz_winograd_a(s, 1);
+  return (rows + times - 1) / times;
+}
+
 /* Weights that are needed soon, `floats` from `at` on; 0: none are fetched. */
 typedef struct pz_winograd_soon {
   const float *at;
@@ -369,8 +406,9 @@ typedef struct pz_winograd_soon {
 
 /* All tiles of the batch by the weights of one outer group of kb blocks (0: the short block), some tiles at a time, while others are
  * fetched. (Behind the last ones nothing is fetched that matters.) */
-PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, int32_t kb, const pz_winograd_maps maps,
-                                          const pz_winograd_taken taken, const pz_winograd_soon soon,
+PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t kb,
+                                          const pz_winograd_maps maps, const pz_winograd_taken taken,
+                                          const pz_winograd_soon soon, pz_winograd_ahead *ahead,
                                           const float *in, const float *weights, float *out) {
   if (kb == 0) {
     pz_winograd_multiply_short(s, maps, in, weights, out);
@@ -385,6 +423,9 @@ PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, int32_t kb
       PZ_ROLL for (int64_t line = 0; line < each; line += PZ_WINOGRAD_LINE)
           __builtin_prefetch(next + line, 0, 2);
     }
+    if (s->ahead)
+      PZ_ROLL for (int32_t k = 0; k < pz_winograd_rows_ahead(s, tiles.count); ++k)
+          pz_winograd_fetch_row(s, z, ahead);
     if (i < tiles.large) pz_winograd_multiply_tile(s, kb, tiles.size, maps, taken, tile, in, weights, out);
     else pz_winograd_multiply_tile(s, kb, tiles.size - 1, maps, taken, tile, in, weights, out);
     in += size * PZ_S, out += size * PZ_S, tile += size;
@@ -445,8 +486,9 @@ PZ_INLINE int64_t pz_winograd_part_floats(int32_t kb, const pz_winograd_maps map
 /* Positions along the late axis by the weights of an outer group of kb blocks, some blocks of maps in at a time, whose weights
  * that are made stay in level 1. row: the column's, of those that share packed weights; taken: of the first position. */
 PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t kb,
-                                           int32_t row, const pz_winograd_taken taken, const float *in,
-                                           const float *weights, float *fresh, float *out) {
+                                           int32_t row, const pz_winograd_taken taken,
+                                           pz_winograd_ahead *ahead, const float *in, const float *weights,
+                                           float *fresh, float *out) {
   const pz_conv_direct_shape *g = &s->product;
   const int32_t part = pz_winograd_part(s), parts = pz_winograd_parts(s), whole = g->in.c / PZ_S;
   const int64_t plane = pz_winograd_group(s, kb), all = pz_winograd_planes(s) * plane,
@@ -466,8 +508,8 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
                                              : fresh + (i - 1) * floats;
       const pz_winograd_taken here = {s->pairs ? taken.inputs + i * pz_winograd_tiles_filled(s) : NULL,
                                       s->pairs ? taken.weights + i * kb * PZ_S : NULL, taken.fresh};
-      pz_winograd_multiply_group(s, kb, maps, here, soon, in + first * g->in.stride_c + i * z.slot, w,
-                                 out + i * z.slot);
+      pz_winograd_multiply_group(s, z, kb, maps, here, soon, ahead, in + first * g->in.stride_c + i * z.slot,
+                                 w, out + i * z.slot);
     }
     weights += z.row_planes > 1 ? pz_winograd_planes(s) * floats : floats;
   }
@@ -475,25 +517,26 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
 
 /* All outer groups; returns where the weights behind them are. taken: of the first one. */
 PZ_INLINE const float *pz_winograd_multiply_columns(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                                    pz_winograd_taken taken, const float *in,
-                                                    const float *weights, float *fresh, float *out) {
+                                                    pz_winograd_taken taken, pz_winograd_ahead *ahead,
+                                                    const float *in, const float *weights, float *fresh,
+                                                    float *out) {
   const pz_conv_direct_shape *g = &s->product;
   const pz_conv_split outer = g->out.c ? pz_conv_outer_groups(g) : (pz_conv_split){0};
   PZ_ROLL for (int32_t i = 0; i < outer.large; ++i, out += outer.size * g->out.stride_c) {
-    pz_winograd_multiply_column(s, z, outer.size, 0, taken, in, weights, fresh, out);
+    pz_winograd_multiply_column(s, z, outer.size, 0, taken, ahead, in, weights, fresh, out);
     weights += z.planes * pz_winograd_group(s, outer.size);
     if (s->pairs) taken.weights += outer.size * z.together * PZ_S;
     taken.fresh = 0;
   }
   if (outer.large < outer.count) {
     PZ_ROLL for (int32_t i = outer.large; i < outer.count; ++i, out += (outer.size - 1) * g->out.stride_c) {
-      pz_winograd_multiply_column(s, z, outer.size - 1, 0, taken, in, weights, fresh, out);
+      pz_winograd_multiply_column(s, z, outer.size - 1, 0, taken, ahead, in, weights, fresh, out);
       weights += z.planes * pz_winograd_group(s, outer.size - 1);
       if (s->pairs) taken.weights += (outer.size - 1) * z.together * PZ_S;
     }
   }
   if (!pz_winograd_short(s, s->conv.out.c)) return weights;
-  pz_winograd_multiply_column(s, z, 0, 0, taken, in, weights, fresh, out);
+  pz_winograd_multiply_column(s, z, 0, 0, taken, ahead, in, weights, fresh, out);
   return weights + z.planes * pz_winograd_group(s, 0);
 }
 
@@ -626,7 +669,8 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
 
 /* Products of slot p + together into slot p. taken: packed for pairs; or NULL. */
 PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                    const float *weights, const float *taken, float *slots) {
+                                    const float *weights, const float *taken, pz_winograd_ahead ahead,
+                                    float *slots) {
   const int64_t step = z.together * z.slot;
   const pz_winograd_balance b = pz_winograd_balance_at(s, slots + pz_winograd_balance_place(s));
   float *fresh = slots + pz_winograd_slots(s) + step;
@@ -634,7 +678,7 @@ PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winogra
     const float *in = slots + step;
     const pz_winograd_taken here = {b.taken, z.pairs ? taken + pz_winograd_taken_at(s, i, 0) : NULL,
                                     z.pairs && !pz_winograd_has_spare(s)};
-    weights = pz_winograd_multiply_columns(s, z, here, in, weights, fresh, slots);
+    weights = pz_winograd_multiply_columns(s, z, here, &ahead, in, weights, fresh, slots);
   }
 }
 
@@ -782,7 +826,12 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, const float *in, const flo
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_winograd_batch b = pz_winograd_batch_at(&s, i);
     pz_winograd_load(&s, z, b.first, b.count, taken, in, scratch);
-    pz_winograd_multiply(&s, z, weights, taken, scratch);
+    const pz_winograd_batch next = pz_winograd_batch_at(&s, i + 1 < end ? i + 1 : i);
+    pz_winograd_multiply(&s, z, weights, taken,
+                         (pz_winograd_ahead){.in = in,
+                                             .tile = next.first,
+                                             .end = i + 1 < end ? next.first + next.count : next.first},
+                         scratch);
     float *record = s.conv.gathers ? pz_winograd_begin_records(&s, statistics, i) : NULL;
     pz_winograd_store(&s, z, b.first, b.count, scratch, &ends, record);
   }

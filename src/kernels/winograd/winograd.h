@@ -560,14 +560,22 @@ PZ_INLINE int pz_winograd_has(const pz_winograd_tile *t, const int32_t place[3])
   return place[0] < t->outputs[0] && place[1] < t->outputs[1] && place[2] < t->outputs[2];
 }
 
-/* The lines that will be written are fetched while a tile is transformed. */
-PZ_INLINE void pz_winograd_fetch_out(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                     const pz_winograd_tile *t, int32_t block, const float *out) {
-  if (s->conv.stream || s->conv.out.block == 1) return;
+/* The lines of a tile's results, or of what they start from, are fetched while it is transformed. */
+PZ_INLINE void pz_winograd_fetch_lines(const pz_winograd_sizes z, const pz_winograd_tile *t, const pz_view *v,
+                                       int32_t block, int written, const float *at) {
   PZ_ROLL for (int32_t d = 0; d < t->outputs[0]; ++d) PZ_ROLL for (int32_t h = 0; h < t->outputs[1]; ++h) {
-    const float *row = out + pz_winograd_place(&s->conv.out, t, block, h, 0) + d * s->conv.out.stride_d;
-    PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) __builtin_prefetch(row + w * PZ_S, 1);
+    const float *row = at + pz_winograd_place(v, t, block, h, 0) + d * v->stride_d;
+    PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) {
+      if (written) __builtin_prefetch(row + w * PZ_S, 1);
+      else __builtin_prefetch(row + w * PZ_S, 0, 2);
+    }
   }
+}
+PZ_INLINE void pz_winograd_fetch_ends(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                      const pz_winograd_tile *t, int32_t block, const pz_conv_ends *e) {
+  if (s->conv.base.c) pz_winograd_fetch_lines(z, t, &s->conv.base, block, 0, e->base);
+  if (!s->conv.stream && s->conv.out.block != 1)
+    pz_winograd_fetch_lines(z, t, &s->conv.out, block, 1, e->out);
 }
 
 /* Results of one place of tiles that share vectors, to plain maps. */
@@ -624,10 +632,10 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
                                   const pz_winograd_tile *t, const pz_winograd_sharers *sharers, pz_v back,
                                   const float *from, int32_t block, const pz_conv_ends *e, float *record) {
   const int32_t rows = sharers ? z.m1 : t->outputs[1], across = sharers ? z.m2 : t->outputs[2];
-  if (!sharers) pz_winograd_fetch_out(s, z, t, block, e->out);
+  if (!sharers) pz_winograd_fetch_ends(s, z, t, block, e);
   else
     PZ_ROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i)
-        pz_winograd_fetch_out(s, z, &sharers->tile[i], block, e->out);
+        pz_winograd_fetch_ends(s, z, &sharers->tile[i], block, e);
   pz_v y[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_M * PZ_WINOGRAD_MOST_M];
   PZ_ROLL for (int32_t d = 0; d < z.a0; ++d, from += z.p0) {
     pz_v x[PZ_WINOGRAD_PLANE];

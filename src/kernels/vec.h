@@ -475,28 +475,6 @@ PZ_INLINE void pz_v_store_four(float *p, pz_v x) {
 #endif
 }
 
-/* Lanes n, n + 1 and so on of x, n from 1 to 4, then zeros. */
-PZ_INLINE pz_v pz_v_behind(pz_v x, int32_t n) {
-  const pz_v none = {0};
-#if PZ_S == 16
-#define PZ_V_BEHIND(n)                                                                                       \
-  __builtin_shufflevector(x, none, n, (n) + 1, (n) + 2, (n) + 3, (n) + 4, (n) + 5, (n) + 6, (n) + 7,         \
-                          (n) + 8, (n) + 9, (n) + 10, (n) + 11, (n) + 12, (n) + 13, (n) + 14, (n) + 15)
-#elif PZ_S == 8
-#define PZ_V_BEHIND(n)                                                                                       \
-  __builtin_shufflevector(x, none, n, (n) + 1, (n) + 2, (n) + 3, (n) + 4, (n) + 5, (n) + 6, (n) + 7)
-#else
-#define PZ_V_BEHIND(n) __builtin_shufflevector(x, none, n, (n) + 1, (n) + 2, (n) + 3)
-#endif
-  switch (n) {
-  case 1: return PZ_V_BEHIND(1);
-  case 2: return PZ_V_BEHIND(2);
-  case 3: return PZ_V_BEHIND(3);
-  default: return PZ_V_BEHIND(4);
-  }
-#undef PZ_V_BEHIND
-}
-
 /* Every second lane of a, then of b: the first, or the second ones. */
 PZ_INLINE pz_v pz_v_even(pz_v a, pz_v b) {
 #if PZ_S == 16

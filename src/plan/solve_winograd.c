@@ -151,6 +151,8 @@ static bool batch_applies(const pz_plan *plan, const pz_node *node, const varian
          4 * points_of(node, v) * tiles * (in > out ? in : out) <= MOST_SLOTS;
 }
 
+#define AHEAD_SLOTS 2 /* times level 2: with more, what is fetched for the next batch leaves it again */
+
 static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
                                    const pz_conv_direct_shape *conv) {
   variant v = {0};
@@ -163,7 +165,7 @@ static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
   const pz_conv_machine machine = pz_conv_this_machine(plan);
   pz_winograd_schedule(&s, &machine, batch_of(&v, (double)pz_winograd_all_tiles(&s)));
   s.apart = core_of(plan).adds_apart;
-  s.ahead = s.apart && !v.by_position;
+  s.ahead = s.apart && !v.by_position && 4 * pz_winograd_slots(&s) <= AHEAD_SLOTS * machine.l2;
   return s;
 }
 

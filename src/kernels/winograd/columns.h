@@ -9,6 +9,7 @@
 #define PZ_KERNELS_WINOGRAD_COLUMNS_H
 
 #include "kernels/conv/direct.h"
+#include "kernels/copy/shift.h"
 #include "kernels/winograd/columns_shape.h"
 #include "kernels/winograd/points.h"
 #include "kernels/winograd/transforms.h"
@@ -76,6 +77,17 @@ PZ_INLINE void pz_winograd_columns_multiply(const pz_winograd_columns_shape *s, 
   }
 }
 
+/* What a column has summed up, where the next one takes it: the lanes of each tap are those of the tap before. */
+PZ_INLINE pz_v pz_winograd_columns_pass_on(const pz_winograd_columns_shape *s, pz_v x) {
+  const pz_v none = pz_v_zero();
+  switch (s->conv.out.c) {
+  case 1: return PZ_SHIFT(x, none, 1);
+  case 2: return PZ_SHIFT(x, none, 2);
+  case 3: return PZ_SHIFT(x, none, 3);
+  default: return PZ_SHIFT(x, none, 4);
+  }
+}
+
 /* Products of `count` columns from column `first` on become results. carried: of each row, what the columns before have summed up; lanes of
  * tap k wait for kernel[2] - 1 - k columns more. */
 PZ_INLINE void pz_winograd_columns_store(const pz_winograd_columns_shape *s, int32_t first, int32_t count,
@@ -89,7 +101,7 @@ PZ_INLINE void pz_winograd_columns_store(const pz_winograd_columns_shape *s, int
     PZ_UNROLL for (int32_t i = 0; i < pz_winograd_columns_a(s); ++i) y[i] =
         pz_v_load(products + i * s->rw * PZ_S);
     pz_winograd_back(m, s->conv.kernel[1], y, 1);
-    PZ_UNROLL for (int32_t h = 0; h < m; ++h) z[h] = y[h] + pz_v_behind(z[h], s->conv.out.c);
+    PZ_UNROLL for (int32_t h = 0; h < m; ++h) z[h] = y[h] + pz_winograd_columns_pass_on(s, z[h]);
     if (c >= wait)
       PZ_UNROLL for (int32_t h = 0; h < m; ++h)
           pz_v_store_four(results + h * row + (c - wait) * PZ_WINOGRAD_FEW, z[h]);

@@ -466,9 +466,9 @@ PZ_INLINE pz_v pz_v_four(pz_v x, int32_t i) {
 
 /* The first four lanes of x, to where 16 bytes are aligned. */
 PZ_INLINE void pz_v_store_four(float *p, pz_v x) {
-#if defined(__SSE2__) && PZ_S == 16 && defined(__AVX512F__)
+#if PZ_S == 16 && defined(__AVX512F__)
   _mm_store_ps(p, _mm512_castps512_ps128((__m512)x));
-#elif defined(__SSE2__) && PZ_S == 8 && defined(__AVX__)
+#elif PZ_S == 8 && defined(__AVX__)
   _mm_store_ps(p, _mm256_castps256_ps128((__m256)x));
 #else
   PZ_UNROLL for (int32_t i = 0; i < 4; ++i) p[i] = x[i];
@@ -476,24 +476,17 @@ PZ_INLINE void pz_v_store_four(float *p, pz_v x) {
 }
 
 /* Every second lane of a, then of b: the first, or the second ones. */
-PZ_INLINE pz_v pz_v_even(pz_v a, pz_v b) {
 #if PZ_S == 16
-  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+#define PZ_V_SECONDS(r)                                                                                      \
+  r, (r) + 2, (r) + 4, (r) + 6, (r) + 8, (r) + 10, (r) + 12, (r) + 14, (r) + 16, (r) + 18, (r) + 20,         \
+      (r) + 22, (r) + 24, (r) + 26, (r) + 28, (r) + 30
 #elif PZ_S == 8
-  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+#define PZ_V_SECONDS(r) r, (r) + 2, (r) + 4, (r) + 6, (r) + 8, (r) + 10, (r) + 12, (r) + 14
 #else
-  return __builtin_shufflevector(a, b, 0, 2, 4, 6);
+#define PZ_V_SECONDS(r) r, (r) + 2, (r) + 4, (r) + 6
 #endif
-}
-PZ_INLINE pz_v pz_v_odd(pz_v a, pz_v b) {
-#if PZ_S == 16
-  return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
-#elif PZ_S == 8
-  return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
-#else
-  return __builtin_shufflevector(a, b, 1, 3, 5, 7);
-#endif
-}
+PZ_INLINE pz_v pz_v_even(pz_v a, pz_v b) { return __builtin_shufflevector(a, b, PZ_V_SECONDS(0)); }
+PZ_INLINE pz_v pz_v_odd(pz_v a, pz_v b) { return __builtin_shufflevector(a, b, PZ_V_SECONDS(1)); }
 /* Lane i of y[k]: p[4i + k]. */
 PZ_INLINE void pz_v_deal_fours(const float *p, pz_v y[4]) {
   const pz_v a = pz_v_load(p), b = pz_v_load(p + PZ_S), c = pz_v_load(p + 2 * PZ_S),

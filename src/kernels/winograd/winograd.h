@@ -362,10 +362,10 @@ PZ_INLINE void pz_winograd_multiply_short(const pz_winograd_shape *s, const pz_w
 }
 
 /* Inputs that the worker's next batch will read, fetched into level 2 while this one is multiplied, when memory would have nothing to do:
- * a row of m2 lines of a tile in a block of maps after the other. in: map block 0 of all; NULL: none are fetched. */
+ * a row of m2 lines of a tile in a block of maps after the other. in: map block 0 of all. */
 typedef struct pz_winograd_ahead {
   const float *in;
-  int64_t tile, end; /* the next tile; behind the last one */
+  int64_t tile, end; /* the next tile; behind the last one: nothing is left to fetch where they are equal */
   int32_t block, d, h, first_d;
   const float *at; /* of the tile's first input that the one before has not read */
 } pz_winograd_ahead;

@@ -45,7 +45,8 @@ static double products_of(int32_t blocks) { return blocks / 2 * 3 + blocks % 2 *
 
 /* The multiply-adds of single precision that take the time of all products of tiles, at both peaks. */
 static double multiply_adds_of(const pz_conv_halves_shape *s) {
-  const double rows = (double)pz_halves_tiles(s, s->rows) / s->rows * s->conv.out.h,
+  const int32_t step = pz_halves_step_rows(s);
+  const double rows = (double)pz_halves_tiles(s, step) / step * s->conv.out.h,
                planes = (double)((s->conv.out.d + s->m - 1) / s->m * s->m);
   return 512 * rows * s->conv.out.n * planes * pz_halves_out_blocks(s) * taps_of(s->conv.kernel, s->m) *
          products_of(pz_halves_in_blocks(s));
@@ -77,8 +78,9 @@ static pz_status add_planes(pz_plan *plan, pz_step *step, const pz_conv_parts *p
   pz_text shape = {0};
   pz_text_append(&shape, ".conv = {");
   pz_conv_shape_text(&shape, c);
-  pz_text_printf(&shape, "}, .m = %d, .rows = %d, .planes = %d, .parts = %d, .flat = %d", s->m, s->rows,
-                 s->planes, s->parts, s->flat);
+  pz_text_printf(&shape,
+                 "}, .m = %d, .rows = %d, .planes = %d, .by_row = %d, .step = %d, .slots = %d, .parts = %d, .flat = %d",
+                 s->m, s->rows, s->planes, s->by_row, s->step, s->slots, s->parts, s->flat);
   const pz_arg args[] = {
       {.name = "in", .at = pz_pointer_behind(p->in.at, first * c->in.stride_d)},
       {.name = "weights", .at = packed},

@@ -30,6 +30,15 @@
 #ifndef ROWS
 #define ROWS 8
 #endif
+#ifndef BY_ROW
+#define BY_ROW 1
+#endif
+#ifndef STEP
+#define STEP 1
+#endif
+#ifndef SLOTS
+#define SLOTS (2 * STEP + 2)
+#endif
 #define BLOCKS ((MAPS + 15) / 16)
 #define DEEP   (DEPTH + KD - 1)
 #define HIGH   (HEIGHT + 2)
@@ -50,7 +59,10 @@ static const pz_conv_halves_shape shape = {.conv = {.in = PZ_BENCH_VIEW(16, 1, M
                                                     .has_bias = 1},
                                            .m = M,
                                            .rows = ROWS,
-                                           .planes = (DEPTH + M - 1) / M * M,
+                                           .planes = BY_ROW ? M : (DEPTH + M - 1) / M * M,
+                                           .by_row = BY_ROW,
+                                           .step = STEP,
+                                           .slots = SLOTS,
                                            .parts = 1};
 
 /* In huge pages, where there are any, as a network's memory. */

@@ -9,10 +9,9 @@
  * bfloat16 artificial intelligence datatype for higher-precision computations": BFLOATx2). Relative L2 error of a layer of random
  * values: 4e-6, with m = 2 6e-6, with m = 4 1e-5 (doc/kernels-conv.md). Infinities, and values that round to them, give NaN.
  *
- * Before the products of a plane of results the one of inputs that was not read yet is split into halves, with m > 1 all that the m
- * planes of results read (`pz_halves_split`).
  * Tiles of products are made by a unit of the core's own: between those of a group of four tiles of sums, a few vectors at a
- * time, the group before is finished: bias, Base, activation (`pz_halves_finish`). */
+ * time, the inputs of the steps that follow are split into halves (`pz_halves_split`), and the group before is finished: bias,
+ * Base, activation (`pz_halves_finish`). */
 #ifndef PZ_KERNELS_CONV_HALVES_H
 #define PZ_KERNELS_CONV_HALVES_H
 
@@ -25,34 +24,70 @@
 
 /* ---- halves of the inputs ---- */
 
-/* The inputs of a strip that are not split yet: `left` positions of a run; then those of groups `group` .. `end` - 1, from row
- * `row` of pair of blocks `pair` on. A group is a plane of inputs and of the ring; with m > 1, the m + 2 planes of inputs that make
- * m + 2 of the ring. */
+typedef struct pz_halves_strip {
+  int32_t n, d, h, planes, rows, begin, end; /* blocks out */
+} pz_halves_strip;
+
+PZ_INLINE pz_halves_strip pz_halves_strip_at(const pz_conv_halves_shape *s, int64_t i) {
+  const int32_t across = pz_halves_across(s), along = pz_halves_along(s), part = (int32_t)(i % s->parts);
+  i /= s->parts;
+  pz_halves_strip t = {.h = (int32_t)(i % across) * s->rows,
+                       .d = (int32_t)(i / across % along) * s->planes,
+                       .n = (int32_t)(i / across / along)};
+  const int64_t pairs = (pz_halves_out_blocks(s) + 1) / 2;
+  t.begin = (int32_t)(pairs * part / s->parts) * 2, t.end = (int32_t)(pairs * (part + 1) / s->parts) * 2;
+  if (part + 1 == s->parts) t.end = pz_halves_out_blocks(s);
+  t.rows = s->conv.out.h - t.h < s->rows ? s->conv.out.h - t.h : s->rows;
+  t.planes = s->conv.out.d - t.d < s->planes ? s->conv.out.d - t.d : s->planes;
+  return t;
+}
+
+/* The inputs of strips `unit` .. `units` - 1 that are not split yet: `left` positions of a run; then, from slot `k` of the strip
+ * `at` on, the runs of its planes that are split one by one (of which it has one, or, m = 1 by_row, several), pairs of blocks and
+ * rows. Slots are numbered through all strips; they are filled in front of slot `limit`. With m > 1 a run is one of the m + 2
+ * planes that make m + 2 of the slot. */
 typedef struct pz_halves_source {
-  const float *in, *from; /* the strip's first input; the next one, in the group's first plane */
+  const float *in, *from; /* of the sample's first result's first tap; the next position, in the run's first plane */
   float *ring, *to;
-  int64_t planes_at[PZ_HALVES_MOST_POINTS]; /* from the group's first plane to each */
-  int32_t left, group, end, pair, row;
-  int32_t rows, planes; /* of the strip's inputs */
+  int64_t planes_at[PZ_HALVES_MOST_POINTS]; /* from there to each of its planes */
+  int64_t unit, units;
+  pz_halves_strip at;
+  int32_t left, k, slot, limit, plane, pair, row;
 } pz_halves_source;
 
-/* The next run: a row, or, where no gap lies between rows, all of them. False: there is none. Of a last group whose last planes
- * are missing, the last one there is stands for these: results that they alone make are not wanted. */
+PZ_INLINE int32_t pz_halves_pieces(const pz_conv_halves_shape *s) {
+  return pz_halves_pairs(s) + pz_halves_single(s);
+}
+
+/* Past the runs that are done. */
+PZ_INLINE void pz_halves_skip(const pz_conv_halves_shape *s, pz_halves_source *x) {
+  if (x->row == (s->by_row ? 1 : x->at.rows + pz_halves_reach(s, 1))) x->row = 0, ++x->pair;
+  if (x->pair == pz_halves_pieces(s)) x->pair = 0, ++x->plane;
+  if (x->plane == pz_halves_apart(s)) x->plane = 0, ++x->k, ++x->slot;
+  if (x->k == pz_halves_strip_slots(s, x->at.planes, x->at.rows)) {
+    x->k = 0;
+    if (++x->unit < x->units) x->at = pz_halves_strip_at(s, x->unit);
+  }
+}
+
+/* The next run: a row, or, where no gap lies between the rows of a slot, all of them. False: there is none. Of a last group whose last
+ * planes are missing, the last one there is stands for these: results that they alone make are not wanted. */
 PZ_INLINE int pz_halves_next_run(const pz_conv_halves_shape *s, pz_halves_source *x) {
-  const int32_t pitch = pz_halves_pitch(s), whole = s->conv.in.stride_h == pitch * PZ_HALVES_TILE,
-                points = pz_halves_points(s);
-  if (x->row == x->rows) x->row = 0, ++x->pair;
-  if (x->pair == pz_halves_pairs(s) + pz_halves_single(s)) x->pair = 0, ++x->group;
-  if (x->group >= x->end) return 0;
-  const int32_t first = x->group * s->m, last = x->planes - 1 - first;
-  PZ_UNROLL for (int32_t i = 0; i < points; ++i) x->planes_at[i] =
-      (i < last ? i : last) * s->conv.in.stride_d;
-  x->from =
-      x->in + first * s->conv.in.stride_d + 2 * x->pair * s->conv.in.stride_c + x->row * s->conv.in.stride_h;
-  x->to = x->ring + x->group * points % pz_halves_ring(s) * pz_halves_plane(s) +
+  const pz_view *in = &s->conv.in;
+  const int32_t pitch = pz_halves_pitch(s), points = pz_halves_points(s);
+  pz_halves_skip(s, x);
+  if (x->unit >= x->units || x->slot >= x->limit) return 0;
+  const int32_t rows = x->at.rows + pz_halves_reach(s, 1),
+                whole = !s->by_row && in->stride_h == pitch * PZ_HALVES_TILE,
+                first = s->by_row ? x->plane * s->conv.dilation[0] : x->k * s->m,
+                last = x->at.planes + pz_halves_reach(s, 0) - 1 - first;
+  PZ_UNROLL for (int32_t i = 0; i < points; ++i) x->planes_at[i] = (i < last ? i : last) * in->stride_d;
+  x->from = x->in + x->at.n * in->stride_n + (x->at.d + first) * in->stride_d +
+            (x->at.h + (s->by_row ? x->k : x->row)) * in->stride_h + 2 * x->pair * in->stride_c;
+  x->to = x->ring + x->slot % s->slots * pz_halves_slot(s) + x->plane * pz_halves_plane(s) +
           2 * x->pair * pz_halves_piece(s) + (int64_t)x->row * pitch * PZ_HALVES_TILE;
-  x->left = whole ? x->rows * pitch : pitch;
-  x->row = whole ? x->rows : x->row + 1;
+  x->left = whole ? rows * pitch : pitch;
+  x->row = whole ? rows : x->row + 1;
   return 1;
 }
 
@@ -108,7 +143,7 @@ PZ_INLINE void pz_halves_split_single(const pz_conv_halves_shape *s, const pz_ha
 /* One position. False: there is none. */
 PZ_INLINE int pz_halves_split(const pz_conv_halves_shape *s, pz_halves_source *x) {
   if (__builtin_expect(!x->left, 0) && !pz_halves_next_run(s, x)) return 0;
-  PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
+  if (!s->by_row) PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
     __builtin_prefetch(x->from + x->planes_at[i] + PZ_HALVES_AHEAD * PZ_S, 0, 3);
     __builtin_prefetch(x->from + x->planes_at[i] + PZ_HALVES_AHEAD * PZ_S + s->conv.in.stride_c, 0, 3);
   }
@@ -125,13 +160,13 @@ PZ_INLINE int pz_halves_split(const pz_conv_halves_shape *s, pz_halves_source *x
 typedef struct pz_halves_sums {
   const float *sums, *from;
   int32_t blocks, first, block,
-      rows;                 /* outer blocks, the first; the run's block of maps; rows of the strip */
+      rows;                 /* outer blocks, the first; the run's block of maps; rows of the step */
   int32_t left, at, planes; /* planes of results: m, or fewer at the end */
-  int32_t tile, tiles;      /* the group's first tile; those of the strip's plane */
+  int32_t tile, tiles;      /* the group's first tile; those of the step */
   int64_t plane, base_plane, out, base; /* offsets: of the strip's plane d, of the run */
 } pz_halves_sums;
 
-/* First position of tile i in a plane of the ring. */
+/* First position of tile i in a plane of results, with the border on the right. */
 PZ_INLINE int32_t pz_halves_tile_at(const pz_conv_halves_shape *s, int32_t i) {
   const int32_t each = pz_halves_row_tiles(s);
   return s->flat ? i * PZ_HALVES_TILE : i / each * pz_halves_pitch(s) + i % each * PZ_HALVES_TILE;
@@ -195,18 +230,20 @@ PZ_INLINE int pz_halves_finish(const pz_conv_halves_shape *s, const pz_conv_ends
 
 #define PZ_HALVES_LOAD(tile, at) _tile_loadd(tile, at, 64)
 
-/* What is done beside the products: so many positions are finished after each two of them, in parts of 1024. */
+/* What is done beside the products: so many positions are finished, and split, after each two of them, in parts of 1024. */
 typedef struct pz_halves_beside {
+  pz_halves_source source;
   pz_halves_sums sums;
   const pz_conv_ends *ends;
-  int32_t finishes, due;
+  int32_t finishes, finishes_due, splits, splits_due;
   int32_t steps;
   float *nobody; /* a tile that is not read */
 } pz_halves_beside;
 
 PZ_INLINE void pz_halves_do_beside(const pz_conv_halves_shape *s, pz_halves_beside *b) {
-  b->due += b->finishes;
-  PZ_ROLL for (; b->due >= 1024; b->due -= 1024) pz_halves_finish(s, b->ends, &b->sums);
+  b->finishes_due += b->finishes, b->splits_due += b->splits;
+  PZ_ROLL for (; b->finishes_due >= 1024; b->finishes_due -= 1024) pz_halves_finish(s, b->ends, &b->sums);
+  PZ_ROLL for (; b->splits_due >= 1024; b->splits_due -= 1024) pz_halves_split(s, &b->source);
 }
 
 /* Two products, and what is done beside them. */
@@ -257,28 +294,39 @@ PZ_INLINE void pz_halves_step_41(const pz_conv_halves_shape *s, const float *con
   PZ_HALVES_PRODUCTS(2, 4, 7, 3, 5, 7);
 }
 
-/* The sums of `blocks` blocks out of tiles first, first + 1 (.. first + 3 where it is one block) at one point; plane: the first one
+/* What tap (d, h) of the first position of a tile reads at point p; slot: the window's first; i: the tile. */
+PZ_INLINE const float *pz_halves_tap(const pz_conv_halves_shape *s, const float *ring, int32_t slot,
+                                     int32_t p, int32_t i, int32_t d, int32_t h) {
+  const int32_t each = pz_halves_row_tiles(s), down = h * s->conv.dilation[1];
+  if (s->by_row)
+    return ring + (slot + i / each + down) % s->slots * pz_halves_slot(s) +
+           (s->m == 1 ? d : p) * pz_halves_plane(s) +
+           (int64_t)(i % each * PZ_HALVES_TILE) * PZ_HALVES_TILE;
+  return ring + (slot + (s->m == 1 ? d * s->conv.dilation[0] : 0)) % s->slots * pz_halves_slot(s) +
+         p * pz_halves_plane(s) +
+         ((int64_t)down * pz_halves_pitch(s) + pz_halves_tile_at(s, i)) * PZ_HALVES_TILE;
+}
+
+/* The sums of `blocks` blocks out of tiles first, first + 1 (.. first + 3 where it is one block) at point p; slot: the first one
  * of the ring that they read. */
 PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, int32_t blocks, int32_t first, int32_t tiles,
-                                  const float *ring, int32_t plane, const float *w, float *sums,
+                                  const float *ring, int32_t slot, int32_t p, const float *w, float *sums,
                                   pz_halves_beside *b) {
   const int64_t piece = pz_halves_piece(s), step = 2 * blocks * PZ_HALVES_FLOATS;
-  const int32_t pairs = pz_halves_pairs(s), *dilation = s->conv.dilation;
-  int64_t at[4];
-  PZ_UNROLL for (int32_t i = 0; i < 4; ++i) at[i] =
-      (int64_t)pz_halves_tile_at(s, first + i < tiles ? first + i : tiles - 1) * PZ_HALVES_TILE;
+  const int32_t pairs = pz_halves_pairs(s);
+  int32_t tile[4];
+  PZ_UNROLL for (int32_t i = 0; i < 4; ++i) tile[i] = first + i < tiles ? first + i : tiles - 1;
   PZ_MEMORY_PIN();
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
-  PZ_ROLL for (int32_t d = 0; d < pz_halves_taps_d(s); ++d) {
-    const int32_t slot = (plane + d * dilation[0]) % pz_halves_ring(s);
-    PZ_ROLL for (int32_t h = 0; h < s->conv.kernel[1]; ++h)
-        PZ_ROLL for (int32_t k = 0; k < s->conv.kernel[2]; ++k) {
-      const float *x = ring + slot * pz_halves_plane(s) +
-                       ((int64_t)h * dilation[1] * pz_halves_pitch(s) + k * dilation[2]) * PZ_HALVES_TILE;
-      const float *const a[4] = {x + at[0], x + at[1], x + at[2], x + at[3]};
+  PZ_ROLL for (int32_t d = 0; d < pz_halves_taps_d(s); ++d) PZ_ROLL for (int32_t h = 0; h < s->conv.kernel[1]; ++h) {
+    const float *x[4];
+    PZ_UNROLL for (int32_t i = 0; i < 4; ++i) x[i] = pz_halves_tap(s, ring, slot, p, tile[i], d, h);
+    PZ_ROLL for (int32_t k = 0; k < s->conv.kernel[2]; ++k) {
+      const int64_t right = (int64_t)k * s->conv.dilation[2] * PZ_HALVES_TILE;
+      const float *const a[4] = {x[0] + right, x[1] + right, x[2] + right, x[3] + right};
       PZ_ROLL for (int32_t c = 0; c < pairs + pz_halves_single(s); ++c, w += step) {
         const int64_t second = c < pairs ? piece : 0;
         if (blocks == 2) pz_halves_step_22(s, a, 2 * c * piece, second, w, b);
@@ -296,24 +344,6 @@ PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, int32_t blocks,
 
 /* ---- strips ---- */
 
-typedef struct pz_halves_strip {
-  int32_t n, d, h, planes, rows, begin, end; /* blocks out */
-} pz_halves_strip;
-
-PZ_INLINE pz_halves_strip pz_halves_strip_at(const pz_conv_halves_shape *s, int64_t i) {
-  const int32_t across = pz_halves_across(s), along = pz_halves_along(s), part = (int32_t)(i % s->parts);
-  i /= s->parts;
-  pz_halves_strip t = {.h = (int32_t)(i % across) * s->rows,
-                       .d = (int32_t)(i / across % along) * s->planes,
-                       .n = (int32_t)(i / across / along)};
-  const int64_t pairs = (pz_halves_out_blocks(s) + 1) / 2;
-  t.begin = (int32_t)(pairs * part / s->parts) * 2, t.end = (int32_t)(pairs * (part + 1) / s->parts) * 2;
-  if (part + 1 == s->parts) t.end = pz_halves_out_blocks(s);
-  t.rows = s->conv.out.h - t.h < s->rows ? s->conv.out.h - t.h : s->rows;
-  t.planes = s->conv.out.d - t.d < s->planes ? s->conv.out.d - t.d : s->planes;
-  return t;
-}
-
 /* Pairs of products of a group. */
 PZ_INLINE int32_t pz_halves_steps(const pz_conv_halves_shape *s) {
   return pz_halves_points(s) * pz_halves_taps_d(s) * s->conv.kernel[1] * s->conv.kernel[2] *
@@ -324,58 +354,90 @@ PZ_INLINE void pz_halves_finish_all(const pz_conv_halves_shape *s, pz_halves_bes
   PZ_ROLL while (pz_halves_finish(s, b->ends, &b->sums)) continue;
 }
 
-/* All tiles of the strip's planes d .. d + m - 1, which plane `plane` of the ring and those behind it make, by the blocks out block ..
- * block + blocks - 1. turn: which buffer of sums is free. */
+/* Pairs of products of a step of a whole strip. */
+PZ_INLINE int64_t pz_halves_step_pairs(const pz_conv_halves_shape *s) {
+  const int32_t tiles = pz_halves_tiles(s, pz_halves_step_rows(s)), outer = pz_halves_out_blocks(s) / s->parts;
+  return ((int64_t)(outer / 2) * ((tiles + 1) / 2) + outer % 2 * ((tiles + 3) / 4)) * pz_halves_steps(s);
+}
+/* Positions that are split for all steps of a whole strip. */
+PZ_INLINE int64_t pz_halves_strip_positions(const pz_conv_halves_shape *s) {
+  return (int64_t)pz_halves_strip_slots(s, s->planes, s->rows) * pz_halves_apart(s) * pz_halves_pieces(s) *
+         pz_halves_pitch(s) * (s->by_row ? 1 : s->rows + pz_halves_reach(s, 1));
+}
+
+/* All tiles of step k of strip t, by the blocks out block .. block + blocks - 1; slot: the first one that the step reads. turn:
+ * which buffer of sums is free. */
 PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_strip *t, int32_t blocks,
-                                int32_t block, int32_t d, int32_t plane, const float *ring,
-                                const float *weights, float *sums, int32_t *turn, pz_halves_beside *b) {
-  const int32_t tiles = pz_halves_tiles(s, t->rows), each = 4 / blocks, points = pz_halves_points(s);
+                                int32_t block, int32_t k, int32_t slot, const float *weights, float *sums,
+                                int32_t *turn, pz_halves_beside *b) {
   const pz_conv_direct_shape *c = &s->conv;
+  const int32_t d = s->by_row ? 0 : k * s->m, h = s->by_row ? k * s->step : 0,
+                left = t->rows - h, rows = left < pz_halves_step_rows(s) ? left : pz_halves_step_rows(s);
+  const int32_t tiles = pz_halves_tiles(s, rows), each = 4 / blocks, points = pz_halves_points(s);
   PZ_ROLL for (int32_t i = 0; i < tiles; i += each) {
     float *to = sums + *turn * points * 4 * PZ_HALVES_FLOATS;
     PZ_ROLL for (int32_t p = 0; p < points; ++p) pz_halves_multiply(
-        s, blocks, i, tiles, ring, plane + p, weights + p * blocks * pz_halves_point_weights(s),
+        s, blocks, i, tiles, b->source.ring, slot, p, weights + p * blocks * pz_halves_point_weights(s),
         to + p * 4 * PZ_HALVES_FLOATS, b);
     pz_halves_finish_all(s, b);
     b->sums = (pz_halves_sums){
         .sums = to,
         .blocks = blocks,
         .first = block,
-        .rows = t->rows,
+        .rows = rows,
         .planes = t->planes - d < s->m ? t->planes - d : s->m,
         .tile = i,
         .tiles = tiles,
-        .plane = t->n * c->out.stride_n + (t->d + d) * c->out.stride_d + t->h * c->out.stride_h,
-        .base_plane = t->n * c->base.stride_n + (t->d + d) * c->base.stride_d + t->h * c->base.stride_h};
+        .plane =
+            t->n * c->out.stride_n + (t->d + d) * c->out.stride_d + (t->h + h) * c->out.stride_h,
+        .base_plane =
+            t->n * c->base.stride_n + (t->d + d) * c->base.stride_d + (t->h + h) * c->base.stride_h};
     *turn ^= 1;
   }
 }
 
-PZ_INLINE void pz_halves_run_strip(const pz_conv_halves_shape *s, const pz_halves_strip *t, const float *in,
-                                   const float *weights, const pz_conv_ends *ends, float *ring) {
+/* Step k of strip t. */
+PZ_INLINE void pz_halves_step(const pz_conv_halves_shape *s, const pz_halves_strip *t, int32_t k,
+                              int32_t slot, const float *weights, float *sums, int32_t *turn,
+                              pz_halves_beside *b) {
+  const float *w = weights + t->begin * pz_halves_block_weights(s);
+  PZ_ROLL for (int32_t j = t->begin; j + 1 < t->end; j += 2, w += 2 * pz_halves_block_weights(s))
+      pz_halves_blocks(s, t, 2, j, k, slot, w, sums, turn, b);
+  if (pz_halves_out_blocks(s) % 2 && (t->end - t->begin) % 2)
+    pz_halves_blocks(s, t, 1, t->end - 1, k, slot, w, sums, turn, b);
+}
+
+/* Strips begin .. end - 1. */
+PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, int64_t begin, int64_t end, const float *in,
+                             const float *weights, const pz_conv_ends *ends, float *ring) {
   const pz_conv_direct_shape *c = &s->conv;
-  const int32_t outer = t->end - t->begin;
-  float *sums = ring + pz_halves_ring(s) * pz_halves_plane(s);
-  pz_halves_source source = {.in = in + t->n * c->in.stride_n + (t->d - c->pad[0]) * c->in.stride_d +
-                                   (t->h - c->pad[1]) * c->in.stride_h - c->pad[2] * c->in.stride_w,
-                             .ring = ring,
-                             .rows = t->rows + pz_halves_reach(s, 1),
-                             .planes = t->planes + pz_halves_reach(s, 0),
-                             .end = s->m == 1 ? pz_halves_reach(s, 0) : 0};
-  pz_halves_beside b = {.ends = ends,
-                        .sums = {.blocks = 1},
-                        .finishes = (4 * PZ_HALVES_TILE * 1024 - 1) / pz_halves_steps(s) + 1,
-                        .nobody = sums + 8 * pz_halves_points(s) * PZ_HALVES_FLOATS};
-  int32_t turn = 0;
-  PZ_ROLL for (int32_t d = 0; d < t->planes; d += s->m) {
-    const int32_t plane = s->m == 1 ? d : 0;
-    const float *w = weights + t->begin * pz_halves_block_weights(s);
-    ++source.end;
-    PZ_ROLL while (pz_halves_split(s, &source)) continue;
-    PZ_ROLL for (int32_t j = t->begin; j + 1 < t->end; j += 2, w += 2 * pz_halves_block_weights(s))
-        pz_halves_blocks(s, t, 2, j, d, plane, ring, w, sums, &turn, &b);
-    if (pz_halves_out_blocks(s) % 2 && outer % 2)
-      pz_halves_blocks(s, t, 1, t->end - 1, d, plane, ring, w, sums, &turn, &b);
+  float *sums = ring + s->slots * pz_halves_slot(s);
+  const int64_t pairs = pz_halves_step_pairs(s) * pz_halves_strip_steps(s, s->planes, s->rows);
+  pz_halves_beside b = {
+      .source = {.in = in - c->pad[0] * c->in.stride_d - c->pad[1] * c->in.stride_h - c->pad[2] * c->in.stride_w,
+                 .ring = ring,
+                 .unit = begin,
+                 .units = end,
+                 .at = pz_halves_strip_at(s, begin)},
+      .ends = ends,
+      .sums = {.blocks = 1},
+      .finishes = (4 * PZ_HALVES_TILE * 1024 - 1) / pz_halves_steps(s) + 1,
+      .splits =
+          s->slots > pz_halves_window(s) ? (int32_t)((1024 * pz_halves_strip_positions(s) - 1) / pairs) + 1 : 0,
+      .nobody = sums + 8 * pz_halves_points(s) * PZ_HALVES_FLOATS};
+  int32_t turn = 0, first = 0;
+  PZ_ROLL for (int64_t i = begin; i < end; ++i) {
+    const pz_halves_strip t = pz_halves_strip_at(s, i);
+    const int32_t slots = pz_halves_strip_slots(s, t.planes, t.rows),
+                  steps = pz_halves_strip_steps(s, t.planes, t.rows);
+    PZ_ROLL for (int32_t k = 0; k < steps; ++k) {
+      const int32_t slot = k * pz_halves_advance(s), read = slot + pz_halves_window(s),
+                    needed = first + (read < slots ? read : slots);
+      b.source.limit = first + slot + s->slots;
+      while (b.source.slot < needed && pz_halves_split(s, &b.source)) continue;
+      pz_halves_step(s, &t, k, first + slot, weights, sums, &turn, &b);
+    }
+    first += slots;
   }
   pz_halves_finish_all(s, &b);
 }
@@ -400,11 +462,9 @@ PZ_INLINE void pz_conv_halves(const pz_conv_halves_shape s, const float *in, con
   int64_t begin, end;
   pz_share((int64_t)s.conv.out.n * pz_halves_along(&s) * pz_halves_across(&s) * s.parts, worker, workers,
            &begin, &end);
+  if (begin >= end) return;
   pz_halves_begin();
-  PZ_ROLL for (int64_t i = begin; i < end; ++i) {
-    const pz_halves_strip t = pz_halves_strip_at(&s, i);
-    pz_halves_run_strip(&s, &t, in, weights, &ends, scratch);
-  }
+  pz_halves_run(&s, begin, end, in, weights, &ends, scratch);
   _tile_release();
   if (s.conv.stream) pz_v_stream_end();
 }

@@ -4,16 +4,20 @@
  * Along the depth it is the sum itself (m = 1), or minimal filtering F(m, 3) (m = 2 or 4; winograd/points.h), which takes m + 2
  * planes of inputs, transformed along the depth, for m of results, with products of a 1 x kh x kw kernel each.
  *
- * Strips. `rows` rows of results over `planes` planes are a unit of work. A ring holds the planes that results are made of, as
- * halves: with m = 1 those of the inputs that a plane of results reads, else the m + 2 of m planes of results. Of each position
- * there are lines of 64 bytes, in pieces. A piece is, at all positions of a plane
+ * Strips. `rows` rows of results over `planes` planes are a unit of work. A ring of slots holds what results are made of, as
+ * halves. Where the planes of a strip are short or their weights come from afar a slot is a plane of the strip (m = 1) or the
+ * m + 2 planes that make m of results. Else, `by_row`, strips are m planes deep and a slot is one row of all planes that these
+ * read (m = 1: of the kernel's depth; else m + 2): a strip's rows follow each other through the ring, none of them is split twice.
+ * A step makes `step` rows of results, or m planes, of the slots of a window; the slots behind the window are filled
+ * meanwhile, so there are more than the window has.
+ * Of each position there are lines of 64 bytes, in pieces. A piece is, at all positions of a plane (of a row, by_row)
  * one behind the other, the first or the second halves of 32 maps (two blocks), or both halves of the 16 of a last block without
  * a partner. Positions are numbered row by row with the border on the right, `pitch` a row, so that a tap reads those of a tile
  * at a fixed distance.
  *
  * Tiles. 16 positions that follow each other are multiplied with 16 maps out by one instruction for 32 products of halves a
- * result. Tiles are cut from rows, or, `flat`, from the whole strip (what then lies between rows is thrown away): whichever
- * makes fewer. Blocks out are outer blocks (shape.h): the phases of a deconvolution read the same halves. */
+ * result. Tiles are cut from rows, or, `flat`, from the whole strip (what then lies between rows is thrown away; not by row):
+ * whichever makes fewer. Blocks out are outer blocks (shape.h): the phases of a deconvolution read the same halves. */
 #ifndef PZ_KERNELS_CONV_HALVES_SHAPE_H
 #define PZ_KERNELS_CONV_HALVES_SHAPE_H
 
@@ -28,7 +32,9 @@ enum {
 typedef struct pz_conv_halves_shape {
   pz_conv_direct_shape conv; /* stride, groups 1; in and out of block 16; kb, rw, rh, c_chunk are not used */
   int32_t m; /* planes of results that are made together: 1; 2 or 4 where kernel[0] is 3 and dilation[0] 1 */
-  int32_t rows, planes; /* of a strip; planes are a multiple of m */
+  int32_t rows, planes; /* of a strip; planes are a multiple of m, by_row m */
+  int32_t by_row, step; /* step: rows, of by_row */
+  int32_t slots; /* of the ring: those of a window or more */
   int32_t
       parts; /* at most as many as pairs of blocks out, which are cut into them: units of work, each with a ring of its own */
   int32_t flat; /* tiles are cut from the strip, not from its rows */
@@ -44,21 +50,40 @@ PZ_INLINE int32_t pz_halves_pitch(const pz_conv_halves_shape *s) {
 PZ_INLINE int32_t pz_halves_row_tiles(const pz_conv_halves_shape *s) {
   return (s->conv.out.w + PZ_HALVES_TILE - 1) / PZ_HALVES_TILE;
 }
-/* Tiles of `rows` rows. */
+/* Tiles of `rows` rows of a step. */
 PZ_INLINE int32_t pz_halves_tiles(const pz_conv_halves_shape *s, int32_t rows) {
   const int32_t all = rows * pz_halves_pitch(s) - pz_halves_reach(s, 2);
   return s->flat ? (all + PZ_HALVES_TILE - 1) / PZ_HALVES_TILE : rows * pz_halves_row_tiles(s);
 }
-/* Positions of a plane of the ring; tiles may reach beyond the last row. */
+/* Rows of a step's results. */
+PZ_INLINE int32_t pz_halves_step_rows(const pz_conv_halves_shape *s) { return s->by_row ? s->step : s->rows; }
+/* Positions of a piece; tiles may reach beyond the last row. */
 PZ_INLINE int64_t pz_halves_positions(const pz_conv_halves_shape *s) {
   const int64_t pitch = pz_halves_pitch(s), rows = s->rows + pz_halves_reach(s, 1);
-  return rows * pitch + PZ_HALVES_TILE;
+  return s->by_row ? pz_halves_row_tiles(s) * PZ_HALVES_TILE + pz_halves_reach(s, 2)
+                   : rows * pitch + PZ_HALVES_TILE;
 }
 /* Sums that m results are made of. */
 PZ_INLINE int32_t pz_halves_points(const pz_conv_halves_shape *s) { return s->m == 1 ? 1 : s->m + 2; }
-/* Planes of the ring. */
-PZ_INLINE int32_t pz_halves_ring(const pz_conv_halves_shape *s) {
-  return s->m == 1 ? pz_halves_reach(s, 0) + 1 : s->m + 2;
+/* Planes of a slot; those that are split one by one. */
+PZ_INLINE int32_t pz_halves_slot_planes(const pz_conv_halves_shape *s) {
+  return s->m > 1 ? s->m + 2 : s->by_row ? s->conv.kernel[0] : 1;
+}
+PZ_INLINE int32_t pz_halves_apart(const pz_conv_halves_shape *s) {
+  return s->m > 1 ? 1 : pz_halves_slot_planes(s);
+}
+/* Slots that a step reads, and from a step to the next one. */
+PZ_INLINE int32_t pz_halves_window(const pz_conv_halves_shape *s) {
+  return s->by_row ? s->step + pz_halves_reach(s, 1) : s->m == 1 ? pz_halves_reach(s, 0) + 1 : 1;
+}
+PZ_INLINE int32_t pz_halves_advance(const pz_conv_halves_shape *s) { return s->by_row ? s->step : 1; }
+/* Steps of a strip of so many planes and rows of results, and its slots. */
+PZ_INLINE int32_t pz_halves_strip_steps(const pz_conv_halves_shape *s, int32_t planes, int32_t rows) {
+  return s->by_row ? (rows + s->step - 1) / s->step : (planes + s->m - 1) / s->m;
+}
+PZ_INLINE int32_t pz_halves_strip_slots(const pz_conv_halves_shape *s, int32_t planes, int32_t rows) {
+  return s->by_row ? rows + pz_halves_reach(s, 1)
+                   : (planes + s->m - 1) / s->m + (s->m == 1 ? pz_halves_reach(s, 0) : 0);
 }
 
 /* Taps of each sum along the depth. */
@@ -70,7 +95,7 @@ PZ_INLINE int32_t pz_halves_in_blocks(const pz_conv_halves_shape *s) { return (s
 /* Pairs of blocks, and whether a block is left. */
 PZ_INLINE int32_t pz_halves_pairs(const pz_conv_halves_shape *s) { return pz_halves_in_blocks(s) / 2; }
 PZ_INLINE int32_t pz_halves_single(const pz_conv_halves_shape *s) { return pz_halves_in_blocks(s) % 2; }
-/* Floats of a piece; of a plane, which has two pieces of each pair and one of what is left: as many as blocks. */
+/* Floats of a piece; of a plane of a slot, which has two pieces of each pair and one of what is left: as many as blocks; of a slot. */
 PZ_INLINE int64_t pz_halves_piece(const pz_conv_halves_shape *s) {
   return pz_halves_positions(s) * PZ_HALVES_TILE;
 }
@@ -78,9 +103,13 @@ PZ_INLINE int64_t pz_halves_plane(const pz_conv_halves_shape *s) {
   return pz_halves_in_blocks(s) * pz_halves_piece(s);
 }
 
+PZ_INLINE int64_t pz_halves_slot(const pz_conv_halves_shape *s) {
+  return pz_halves_slot_planes(s) * pz_halves_plane(s);
+}
+
 /* Behind the ring: sums of two groups of four tiles at all points, and a tile that is not read. */
 PZ_INLINE int64_t pz_halves_scratch(const pz_conv_halves_shape *s) {
-  return pz_halves_ring(s) * pz_halves_plane(s) + (8 * pz_halves_points(s) + 1) * PZ_HALVES_FLOATS;
+  return s->slots * pz_halves_slot(s) + (8 * pz_halves_points(s) + 1) * PZ_HALVES_FLOATS;
 }
 
 /* Floats of the packed weights of one block out: of one point, of all. */

@@ -79,24 +79,53 @@ static inline void pz_halves_pack(const pz_conv_halves_shape *s, const float *we
 
 /* ---- strips ---- */
 
-/* So many units of work are wanted, for workers to share. */
-#define PZ_HALVES_UNITS 16
+/* So many units of work are wanted, for workers to share; rows of a strip that is cut by_row for them, at least. */
+#define PZ_HALVES_UNITS      16
+#define PZ_HALVES_FEWEST_ROWS 8
+
+/* Positions that the tiles of `rows` rows multiply, for each of a row's; groups are of two tiles, or two and more are left over. */
+static inline double pz_halves_padding(const pz_conv_halves_shape *s, int32_t rows) {
+  const double tiles = pz_halves_tiles(s, rows);
+  return ceil(tiles / 2) * 2 * PZ_HALVES_TILE / ((double)rows * s->conv.out.w);
+}
+
+/* Sets by_row, step and slots, where that is better: level 2 holds the weights and the ring, tiles fit into rows, and no plane is
+ * split for several planes of results. */
+static inline void pz_halves_cut_by_row(pz_conv_halves_shape *s, const pz_conv_machine *m) {
+  const int64_t weights = 4 * pz_halves_weight_floats(s);
+  s->by_row = s->step = 1;
+  if (pz_halves_padding(s, 2) < pz_halves_padding(s, 1) && s->conv.out.h > 1) s->step = 2;
+  s->slots = pz_halves_window(s) + 1;
+  const int64_t ring = 4 * s->slots * pz_halves_slot(s);
+  if ((s->m > 1 || s->conv.kernel[0] == 1) && weights <= m->l2 / 2 && weights + ring <= m->l2 / 8 * 7 && pz_halves_padding(s, s->step) <= 1.1) return;
+  s->by_row = s->step = 0;
+}
 
 /* Strips whose ring takes a third of level 2; where weights would not stay there anyway, more than it, so that they are read less often. */
 static inline void pz_halves_cut_rows(pz_conv_halves_shape *s, const pz_conv_machine *m) {
   const int64_t far = 4 * pz_halves_weight_floats(s) > m->l2 / 2, most = far ? 3 * m->l2 : m->l2 / 3;
   s->rows = s->conv.out.h;
-  while (s->rows > 1 && 4 * pz_halves_ring(s) * pz_halves_plane(s) > most) --s->rows;
+  s->slots = pz_halves_window(s);
+  while (s->rows > 1 && 4 * s->slots * pz_halves_slot(s) > most) --s->rows;
   const int32_t strips = (s->conv.out.h + s->rows - 1) / s->rows;
   s->rows = (s->conv.out.h + strips - 1) / strips;
 }
 
-/* Fills rows, planes, parts, flat. `conv` and `m` are set. Planes that share no inputs are cut first. Inputs of many maps are made halves
- * again for each part of the outer blocks: that takes little time beside the products of several taps. */
+/* Fills rows, planes, by_row, step, slots, parts, flat. `conv` and `m` are set. Planes that share no inputs are cut first. Inputs of many
+ * maps are made halves again for each part of the outer blocks: that takes little time beside the products of several taps. */
 static inline void pz_halves_schedule(pz_conv_halves_shape *s, const pz_conv_machine *m) {
-  const int32_t d = s->conv.out.d, pairs = pz_halves_out_blocks(s) / 2;
+  const int32_t d = s->conv.out.d, h = s->conv.out.h, pairs = pz_halves_out_blocks(s) / 2;
+  s->parts = 1, s->flat = 0, s->planes = s->m, s->rows = h;
+  pz_halves_cut_by_row(s, m);
+  if (s->by_row) {
+    const int32_t units = s->conv.out.n * pz_halves_along(s), most = h / PZ_HALVES_FEWEST_ROWS;
+    int32_t strips = (PZ_HALVES_UNITS + units - 1) / units;
+    if (strips > most) strips = most > 1 ? most : 1;
+    s->rows = ((h + strips - 1) / strips + s->step - 1) / s->step * s->step;
+    return;
+  }
   pz_halves_cut_rows(s, m);
-  s->parts = 1, s->flat = 0, s->planes = (d + s->m - 1) / s->m * s->m;
+  s->planes = (d + s->m - 1) / s->m * s->m;
   while (s->conv.out.n * pz_halves_across(s) * pz_halves_along(s) * s->parts < PZ_HALVES_UNITS) {
     if (pz_halves_reach(s, 0) == 0 && s->planes > 1) s->planes = (s->planes + 1) / 2;
     else if (2 * s->parts <= pairs && s->conv.in.c >= 64 && pz_conv_taps(&s->conv) > 1) s->parts *= 2;

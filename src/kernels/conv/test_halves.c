@@ -1,7 +1,7 @@
 /* Convolution by products of bfloat16 halves against a plain sum in double precision: random odd sizes, rows longer than a tile
  * and than two, dilation, borders no wider than needed and right in front of a guard page, inputs inside larger storage,
  * poisoned output and scratch, bias, Base (also in place) with and without a scale, activations, one, two or four planes of
- * results at a time; deconvolutions in phases. 1, 2 and 3 workers, and any strips, give the same bits. What is not finite shows where it is seen, and only there. Shapes are not constant here; tests/plan and tests/networks run the kernel as generated code has it. */
+ * results at a time, by planes and by rows; deconvolutions in phases. 1, 2 and 3 workers, and any strips, give the same bits. What is not finite shows where it is seen, and only there. Shapes are not constant here; tests/plan and tests/networks run the kernel as generated code has it. */
 #include "kernels/conv/deconv.h"
 #include "kernels/conv/halves.h"
 #include "kernels/conv/pack_halves.h"
@@ -108,7 +108,11 @@ static void random_schedule(pz_test_random *r, pz_conv_halves_shape *s) {
   s->rows = pz_test_int(r, 1, s->conv.out.h);
   s->planes = s->m * pz_test_int(r, 1, (s->conv.out.d + s->m - 1) / s->m);
   s->parts = pz_test_int(r, 1, (pz_halves_out_blocks(s) + 1) / 2);
-  s->flat = pz_test_int(r, 0, 1);
+  s->by_row = pz_test_int(r, 0, 1);
+  s->step = s->by_row ? pz_test_int(r, 1, 3) : 0;
+  if (s->by_row) s->planes = s->m;
+  s->flat = !s->by_row && pz_test_int(r, 0, 1);
+  s->slots = pz_halves_window(s) + pz_test_int(r, 0, 3);
 }
 static void chosen_schedule(pz_test_random *r, pz_conv_halves_shape *s) {
   const pz_conv_machine machine = {
@@ -150,14 +154,16 @@ static void run_layer(const layer *l, int32_t worker, int32_t workers) {
 }
 
 static const char *name_of(const layer *l) {
-  static char text[200];
+  static char text[240];
   const pz_conv_halves_shape *s = &l->s;
   const pz_conv_direct_shape *c = &s->conv;
   snprintf(
       text, sizeof text,
-      "%dx%dx%d dilation %d,%d,%d, %d to %d maps, %dx%dx%dx%d, m %d, rows %d, planes %d, parts %d, flat %d",
+      "%dx%dx%d dilation %d,%d,%d, %d to %d maps, %dx%dx%dx%d, m %d, rows %d, planes %d, steps of %d, slots %d, parts %d, "
+      "flat %d",
       c->kernel[0], c->kernel[1], c->kernel[2], c->dilation[0], c->dilation[1], c->dilation[2], c->in.c,
-      c->out.c, c->out.n, c->out.d, c->out.h, c->out.w, s->m, s->rows, s->planes, s->parts, s->flat);
+      c->out.c, c->out.n, c->out.d, c->out.h, c->out.w, s->m, s->rows, s->planes, s->step, s->slots,
+      s->parts, s->flat);
   return text;
 }
 

@@ -36,20 +36,21 @@ static double guessed_error_of(const pz_plan *plan, const pz_node *node) {
   return error_of(plan, node) * (!plan->sensitivity && is_normalised(plan, node) ? 1.8 : 1);
 }
 
-/* Taps that are multiplied for a plane of results. */
-static double taps_of(const int32_t kernel[3], int32_t m) {
-  return (m == 1 ? kernel[0] : (double)points_of(m) / m) * kernel[1] * kernel[2];
-}
-/* Products of tiles for 16 positions, a block out and a tap: three of each pair of blocks in, two of a block that is left. */
-static double products_of(int32_t blocks) { return blocks / 2 * 3 + blocks % 2 * 2; }
+/* Products of tiles for 16 positions and a row of taps: three of each pair of blocks in, two of a block that is left. */
+static double products_of(int32_t pairs, int32_t singles) { return 3.0 * pairs + 2.0 * singles; }
 
 /* The multiply-adds of single precision that take the time of all products of tiles, at both peaks. */
 static double multiply_adds_of(const pz_conv_halves_shape *s) {
-  const int32_t step = pz_halves_step_rows(s);
-  const double rows = (double)pz_halves_tiles(s, step) / step * s->conv.out.h,
+  const int32_t rows = pz_halves_step_rows(s);
+  const double points = s->m == 1 ? s->conv.kernel[0] : (double)(s->m + 2) / s->m,
                planes = (double)((s->conv.out.d + s->m - 1) / s->m * s->m);
-  return 512 * rows * s->conv.out.n * planes * pz_halves_out_blocks(s) * taps_of(s->conv.kernel, s->m) *
-         products_of(pz_halves_in_blocks(s));
+  double tiles = 0;
+  for (int32_t few = 0; few < 2; few++) {
+    const int32_t blocks = few ? s->few_out : pz_halves_out_blocks(s) - s->few_out,
+                  each = few ? rows * pz_halves_few_tiles(s) : pz_halves_tiles(s, rows);
+    tiles += (double)blocks * each * products_of(pz_halves_pair_steps(s, few), pz_halves_single_steps(s, few));
+  }
+  return 512 * tiles / rows * s->conv.out.h * s->conv.out.n * planes * points * s->conv.kernel[1];
 }
 
 static const char *along_depth(int32_t m) {
@@ -79,8 +80,10 @@ static pz_status add_planes(pz_plan *plan, pz_step *step, const pz_conv_parts *p
   pz_text_append(&shape, ".conv = {");
   pz_conv_shape_text(&shape, c);
   pz_text_printf(&shape,
-                 "}, .m = %d, .rows = %d, .planes = %d, .by_row = %d, .step = %d, .slots = %d, .parts = %d, .flat = %d",
-                 s->m, s->rows, s->planes, s->by_row, s->step, s->slots, s->parts, s->flat);
+                 "}, .m = %d, .rows = %d, .planes = %d, .by_row = %d, .step = %d, .slots = %d, .few_in = %d, "
+                 ".few_out = %d, .parts = %d, .flat = %d",
+                 s->m, s->rows, s->planes, s->by_row, s->step, s->slots, s->few_in, s->few_out, s->parts,
+                 s->flat);
   const pz_arg args[] = {
       {.name = "in", .at = pz_pointer_behind(p->in.at, first * c->in.stride_d)},
       {.name = "weights", .at = packed},
@@ -173,12 +176,37 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
 #define VECTOR  30.0
 #define LINE    12.0 /* of weights that comes from level 3 or from memory */
 
+/* A layer's blocks, and rows of taps that are multiplied for a plane of results. few_in, few_out: as shape.h's, where it is made by
+ * row. */
+typedef struct halves_layer {
+  int32_t in, out, taps_w, few_in, few_out;
+  double rows;
+} halves_layer;
+
+static halves_layer layer_of(const pz_plan *plan, const pz_node *node, int32_t m) {
+  const pz_attr_conv *a = &node->attr.conv;
+  const int32_t in = (int32_t)shape_of(plan, node->in[PZ_CONV_X]).c, out = (int32_t)shape_of(plan, node->out[0]).c;
+  const bool few = a->kernel[2] == 3 && a->dilation[2] == 1 && (m > 1 || a->kernel[0] == 1);
+  return (halves_layer){.in = (int32_t)pz_block_count(in, plan->block),
+                        .out = (int32_t)pz_block_count(out, plan->block),
+                        .taps_w = a->kernel[2],
+                        .few_in = few && pz_halves_ends_few(in),
+                        .few_out = few && pz_halves_ends_few(out),
+                        .rows = (m == 1 ? a->kernel[0] : (double)points_of(m) / m) * a->kernel[1]};
+}
+/* Pairs of blocks in, and blocks that are left, of all steps of a row of taps. */
+static int32_t pair_steps(const halves_layer *l, bool few) { return (few ? 1 : l->taps_w) * (l->in / 2); }
+static int32_t single_steps(const halves_layer *l, bool few) {
+  return l->few_in ? 1 : (few ? 1 : l->taps_w) * (l->in % 2);
+}
+
 /* Packed for m planes at a time. */
 static double floats_of(const pz_plan *plan, const pz_node *node, int32_t m) {
-  const int32_t *k = node->attr.conv.kernel;
-  const double in = (double)pz_block_count(shape_of(plan, node->in[PZ_CONV_X]).c, plan->block),
-               out = (double)pz_block_count(shape_of(plan, node->out[0]).c, plan->block);
-  return (m == 1 ? k[0] : points_of(m)) * k[1] * k[2] * out * ceil(in / 2) * 2 * PZ_HALVES_FLOATS;
+  const halves_layer l = layer_of(plan, node, m);
+  double steps = 0;
+  for (int32_t few = 0; few < 2; few++)
+    steps += (few ? l.few_out : l.out - l.few_out) * (double)(pair_steps(&l, few) + single_steps(&l, few));
+  return l.rows * m * steps * 2 * PZ_HALVES_FLOATS;
 }
 
 static double weight_floats(const pz_plan *plan, const pz_node *node) {
@@ -201,11 +229,14 @@ static double lines_read(const pz_plan *plan, const pz_node *node, int32_t m, in
 
 static double cost_of(const pz_plan *plan, const pz_node *node, int32_t m, int64_t planes) {
   const pz_shape5 y = shape_of(plan, node->out[0]);
-  const int32_t in = (int32_t)pz_block_count(shape_of(plan, node->in[PZ_CONV_X]).c, plan->block),
-                out = (int32_t)pz_block_count(y.c, plan->block);
-  const double products = taps_of(node->attr.conv.kernel, m) * out * products_of(in) / 16,
-               made = ceil((double)planes / m) * m, split = m == 1 ? 1 : (double)points_of(m) / m;
-  return (double)(y.n * y.s[1] * y.s[2]) * made * (products * PRODUCT + (split * in + out) * VECTOR) +
+  const halves_layer l = layer_of(plan, node, m);
+  const double made = ceil((double)planes / m) * m, split = m == 1 ? 1 : (double)points_of(m) / m;
+  double products = 0;
+  for (int32_t few = 0; few < 2; few++)
+    products += (few ? l.few_out / (double)PZ_HALVES_FEW_TILE : (l.out - l.few_out) / (double)PZ_HALVES_TILE) *
+                products_of(pair_steps(&l, few), single_steps(&l, few));
+  return (double)(y.n * y.s[1] * y.s[2]) * made *
+             (l.rows * products * PRODUCT + (split * l.in + l.out) * VECTOR) +
          lines_read(plan, node, m, planes) * LINE;
 }
 
@@ -257,7 +288,8 @@ static double deconv_cost(const pz_plan *plan, const pz_node *node) {
   const int32_t in = (int32_t)pz_block_count(x.c, plan->block),
                 out = (int32_t)pz_block_count(y.c, plan->block);
   const double from = (double)(x.n * x.s[0] * x.s[1] * x.s[2]), to = (double)(y.n * y.s[0] * y.s[1] * y.s[2]);
-  return from * (deconv_tiles(plan, node) * products_of(in) / 16 * PRODUCT + in * VECTOR) + to * out * VECTOR;
+  return from * (deconv_tiles(plan, node) * products_of(in / 2, in % 2) / 16 * PRODUCT + in * VECTOR) +
+         to * out * VECTOR;
 }
 
 static void deconv_describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT],

@@ -36,6 +36,9 @@
 #ifndef STEP
 #define STEP 1
 #endif
+#ifndef FEW
+#define FEW BY_ROW
+#endif
 #ifndef SLOTS
 #define SLOTS (2 * STEP + 2)
 #endif
@@ -63,6 +66,8 @@ static const pz_conv_halves_shape shape = {.conv = {.in = PZ_BENCH_VIEW(16, 1, M
                                            .by_row = BY_ROW,
                                            .step = STEP,
                                            .slots = SLOTS,
+                                           .few_in = FEW && MAPS % 32 > 0 && MAPS % 32 <= PZ_HALVES_FEW,
+                                           .few_out = FEW && MAPS % 32 > 0 && MAPS % 32 <= PZ_HALVES_FEW,
                                            .parts = 1};
 
 /* In huge pages, where there are any, as a network's memory. */

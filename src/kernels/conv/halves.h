@@ -7,7 +7,8 @@
  * Each factor is the sum of two bfloat16 numbers, the nearest to it and the nearest to what is left, which hold 16 to 17 bits of
  * its 24; three of the four products of halves are summed in single precision (Henry, Tang, Heinecke 2019, "Leveraging the
  * bfloat16 artificial intelligence datatype for higher-precision computations": BFLOATx2). Relative L2 error of a layer of random
- * values: 4e-6, with m = 2 6e-6, with m = 4 1e-5 (doc/kernels-conv.md). Infinities, and values that round to them, give NaN.
+ * values: 4e-6, with m = 2 6e-6, with m = 4 1e-5 (doc/kernels-conv.md). Infinities, and values that round to them, give NaN, with few_in
+ * and few_out in the two results before those that see them too.
  *
  * Tiles of products are made by a unit of the core's own: between those of a group of four tiles of sums, a few vectors at a
  * time, the inputs of the steps that follow are split into halves (`pz_halves_split`), and the group before is finished: bias,
@@ -104,11 +105,20 @@ PZ_INLINE __m512 pz_halves_high(__m512i x) {
                        _mm512_set1_epi32((int)0xffff0000)));
 }
 
+/* Few maps at the next position and at the two behind it, as far as `left` positions of the row go. */
+PZ_INLINE pz_v pz_halves_few(const float *from, int32_t left) {
+  const __m512 first = _mm512_maskz_loadu_ps(0x000f, from),
+               both = _mm512_mask_loadu_ps(first, left > 1 ? 0x00f0 : 0, from + PZ_S - PZ_HALVES_FEW);
+  return (pz_v)_mm512_mask_loadu_ps(both, left > 2 ? 0x0f00 : 0, from + 2 * (PZ_S - PZ_HALVES_FEW));
+}
+
 /* Block `block` of the pair at the next position, in all planes of the group: B^T of F(m, 3) along the depth. */
 PZ_INLINE void pz_halves_inputs(const pz_conv_halves_shape *s, const pz_halves_source *x, int32_t block,
-                                pz_v to[PZ_HALVES_MOST_POINTS]) {
-  PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) to[i] =
-      pz_v_load(x->from + x->planes_at[i] + block * s->conv.in.stride_c);
+                                int32_t few, pz_v to[PZ_HALVES_MOST_POINTS]) {
+  PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
+    const float *from = x->from + x->planes_at[i] + block * s->conv.in.stride_c;
+    to[i] = few ? pz_halves_few(from, x->left) : pz_v_load(from);
+  }
   if (s->m == 1) return;
   pz_v k[PZ_WINOGRAD_CONSTANTS];
   pz_winograd_forward_constants(0, s->m, 3, k);
@@ -117,8 +127,8 @@ PZ_INLINE void pz_halves_inputs(const pz_conv_halves_shape *s, const pz_halves_s
 
 PZ_INLINE void pz_halves_split_pair(const pz_conv_halves_shape *s, const pz_halves_source *x) {
   pz_v low[PZ_HALVES_MOST_POINTS], high[PZ_HALVES_MOST_POINTS];
-  pz_halves_inputs(s, x, 0, low);
-  pz_halves_inputs(s, x, 1, high);
+  pz_halves_inputs(s, x, 0, 0, low);
+  pz_halves_inputs(s, x, 1, 0, high);
   PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
     float *to = x->to + i * pz_halves_plane(s);
     const __m512i first = (__m512i)_mm512_cvtne2ps_pbh((__m512)high[i], (__m512)low[i]);
@@ -131,7 +141,7 @@ PZ_INLINE void pz_halves_split_pair(const pz_conv_halves_shape *s, const pz_halv
 /* Of 16 maps: each map's second half and first half side by side. */
 PZ_INLINE void pz_halves_split_single(const pz_conv_halves_shape *s, const pz_halves_source *x) {
   pz_v all[PZ_HALVES_MOST_POINTS];
-  pz_halves_inputs(s, x, 0, all);
+  pz_halves_inputs(s, x, 0, s->few_in, all);
   PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
     const __m512 first = pz_halves_low(_mm512_castsi256_si512((__m256i)_mm512_cvtneps_pbh((__m512)all[i])));
     const __m512i rest =
@@ -159,17 +169,24 @@ PZ_INLINE int pz_halves_split(const pz_conv_halves_shape *s, pz_halves_source *x
  * of block out `block`; then from vector `at` of the group on. */
 typedef struct pz_halves_sums {
   const float *sums, *from;
-  int32_t blocks, first, block,
+  int32_t blocks, few, first, block,
       rows;                 /* outer blocks, the first; the run's block of maps; rows of the step */
   int32_t left, at, planes; /* planes of results: m, or fewer at the end */
   int32_t tile, tiles;      /* the group's first tile; those of the step */
   int64_t plane, base_plane, out, base; /* offsets: of the strip's plane d, of the run */
 } pz_halves_sums;
 
+/* Row of a step's results that tile i is cut from, its first position in it; not of flat strips. */
+PZ_INLINE int32_t pz_halves_tile_row(const pz_conv_halves_shape *s, int32_t few, int32_t i) {
+  return i / (few ? pz_halves_few_tiles(s) : pz_halves_row_tiles(s));
+}
+PZ_INLINE int32_t pz_halves_tile_in_row(const pz_conv_halves_shape *s, int32_t few, int32_t i) {
+  return few ? i % pz_halves_few_tiles(s) * PZ_HALVES_FEW_TILE : i % pz_halves_row_tiles(s) * PZ_HALVES_TILE;
+}
 /* First position of tile i in a plane of results, with the border on the right. */
-PZ_INLINE int32_t pz_halves_tile_at(const pz_conv_halves_shape *s, int32_t i) {
-  const int32_t each = pz_halves_row_tiles(s);
-  return s->flat ? i * PZ_HALVES_TILE : i / each * pz_halves_pitch(s) + i % each * PZ_HALVES_TILE;
+PZ_INLINE int32_t pz_halves_tile_at(const pz_conv_halves_shape *s, int32_t few, int32_t i) {
+  return s->flat ? i * PZ_HALVES_TILE
+                 : pz_halves_tile_row(s, few, i) * pz_halves_pitch(s) + pz_halves_tile_in_row(s, few, i);
 }
 
 /* The next sums of a tile that lie in one row of results. False: there are none. */
@@ -179,13 +196,14 @@ PZ_INLINE int pz_halves_next_results(const pz_conv_halves_shape *s, pz_halves_su
   while (x->at < 4 * PZ_HALVES_TILE && x->planes) {
     const int32_t sum = x->at / PZ_HALVES_TILE, rest = x->at % PZ_HALVES_TILE,
                   tile = x->tile + sum / x->blocks;
-    const int32_t at = pz_halves_tile_at(s, tile) + rest, h = at / pitch, w = at % pitch;
+    const int32_t at = pz_halves_tile_at(s, x->few, tile) + rest, h = at / pitch, w = at % pitch;
     const int32_t in_tile = PZ_HALVES_TILE - rest, in_row = (w < c->out.w ? c->out.w : pitch) - w,
                   n = in_tile < in_row || !s->flat ? in_tile : in_row;
     x->from = x->sums + (sum * PZ_HALVES_TILE + rest) * PZ_S;
     x->at += n;
     if (w >= c->out.w || h >= x->rows || tile >= x->tiles) continue;
     x->left = n < in_row ? n : in_row;
+    if (x->few && x->left > PZ_HALVES_FEW_TILE) x->left = PZ_HALVES_FEW_TILE;
     const int32_t outer = x->first + sum % x->blocks;
     x->block = outer / c->phases;
     x->out = x->plane + h * c->out.stride_h + w * c->out.stride_w + pz_conv_block_offset(c, &c->out, outer);
@@ -204,12 +222,22 @@ PZ_INLINE int64_t pz_halves_further(const pz_conv_direct_shape *s) {
   return positions / s->out.w * s->base.stride_h + positions % s->out.w * s->base.stride_w;
 }
 
+/* Of few maps out, what a position's three taps are given, from the sums of it and of the next two. */
+PZ_INLINE pz_v pz_halves_few_sum(const float *from) {
+  const __m512 here = _mm512_maskz_mov_ps(0x000f, (__m512)pz_v_load(from)),
+               next = _mm512_maskz_shuffle_f32x4(0x000f, (__m512)pz_v_load(from + PZ_S), (__m512)pz_v_load(from + PZ_S), 1),
+               last = _mm512_maskz_shuffle_f32x4(0x000f, (__m512)pz_v_load(from + 2 * PZ_S), (__m512)pz_v_load(from + 2 * PZ_S), 2);
+  return (pz_v)_mm512_add_ps(_mm512_add_ps(here, next), last);
+}
+
 /* One position: m vectors of results, A^T of F(m, 3) along the depth. False: there is none. */
 PZ_INLINE int pz_halves_finish(const pz_conv_halves_shape *s, const pz_conv_ends *e, pz_halves_sums *x) {
   pz_v y[PZ_HALVES_MOST_POINTS];
   if (__builtin_expect(!x->left, 0) && !pz_halves_next_results(s, x)) return 0;
-  PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) y[i] =
-      pz_v_load(x->from + i * 4 * PZ_HALVES_FLOATS);
+  PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
+    const float *from = x->from + i * 4 * PZ_HALVES_FLOATS;
+    y[i] = s->few_out && x->few ? pz_halves_few_sum(from) : pz_v_load(from);
+  }
   if (s->m > 1) pz_winograd_back(s->m, 3, y, 1);
   if (s->conv.base.c && s->conv.phases > 1)
     __builtin_prefetch(e->base + x->base + pz_halves_further(&s->conv), 1, 3);
@@ -294,26 +322,27 @@ PZ_INLINE void pz_halves_step_41(const pz_conv_halves_shape *s, const float *con
   PZ_HALVES_PRODUCTS(2, 4, 7, 3, 5, 7);
 }
 
-/* What tap (d, h) of the first position of a tile reads at point p; slot: the window's first; i: the tile. */
+/* What tap (d, h) of the first position of tile i reads at point p; slot: the window's first. */
 PZ_INLINE const float *pz_halves_tap(const pz_conv_halves_shape *s, const float *ring, int32_t slot,
-                                     int32_t p, int32_t i, int32_t d, int32_t h) {
-  const int32_t each = pz_halves_row_tiles(s), down = h * s->conv.dilation[1];
+                                     int32_t p, int32_t few, int32_t i, int32_t d, int32_t h) {
+  const int32_t down = h * s->conv.dilation[1];
   if (s->by_row)
-    return ring + (slot + i / each + down) % s->slots * pz_halves_slot(s) +
+    return ring + (slot + pz_halves_tile_row(s, few, i) + down) % s->slots * pz_halves_slot(s) +
            (s->m == 1 ? d : p) * pz_halves_plane(s) +
-           (int64_t)(i % each * PZ_HALVES_TILE) * PZ_HALVES_TILE;
+           (int64_t)pz_halves_tile_in_row(s, few, i) * PZ_HALVES_TILE;
   return ring + (slot + (s->m == 1 ? d * s->conv.dilation[0] : 0)) % s->slots * pz_halves_slot(s) +
          p * pz_halves_plane(s) +
-         ((int64_t)down * pz_halves_pitch(s) + pz_halves_tile_at(s, i)) * PZ_HALVES_TILE;
+         ((int64_t)down * pz_halves_pitch(s) + pz_halves_tile_at(s, 0, i)) * PZ_HALVES_TILE;
 }
 
 /* The sums of `blocks` blocks out of tiles first, first + 1 (.. first + 3 where it is one block) at point p; slot: the first one
- * of the ring that they read. */
-PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, int32_t blocks, int32_t first, int32_t tiles,
-                                  const float *ring, int32_t slot, int32_t p, const float *w, float *sums,
-                                  pz_halves_beside *b) {
+ * of the ring that they read; few: the block out is. */
+PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, int32_t blocks, int32_t few, int32_t first,
+                                  int32_t tiles, const float *ring, int32_t slot, int32_t p, const float *w,
+                                  float *sums, pz_halves_beside *b) {
   const int64_t piece = pz_halves_piece(s), step = 2 * blocks * PZ_HALVES_FLOATS;
-  const int32_t pairs = pz_halves_pairs(s);
+  const int32_t pairs = pz_halves_pairs(s),
+                each = pairs + (s->few_in ? 0 : pz_halves_single(s)), taps = pz_halves_taps_w(s, few);
   int32_t tile[4];
   PZ_UNROLL for (int32_t i = 0; i < 4; ++i) tile[i] = first + i < tiles ? first + i : tiles - 1;
   PZ_MEMORY_PIN();
@@ -323,14 +352,15 @@ PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, int32_t blocks,
   _tile_zero(3);
   PZ_ROLL for (int32_t d = 0; d < pz_halves_taps_d(s); ++d) PZ_ROLL for (int32_t h = 0; h < s->conv.kernel[1]; ++h) {
     const float *x[4];
-    PZ_UNROLL for (int32_t i = 0; i < 4; ++i) x[i] = pz_halves_tap(s, ring, slot, p, tile[i], d, h);
-    PZ_ROLL for (int32_t k = 0; k < s->conv.kernel[2]; ++k) {
-      const int64_t right = (int64_t)k * s->conv.dilation[2] * PZ_HALVES_TILE;
-      const float *const a[4] = {x[0] + right, x[1] + right, x[2] + right, x[3] + right};
-      PZ_ROLL for (int32_t c = 0; c < pairs + pz_halves_single(s); ++c, w += step) {
+    PZ_UNROLL for (int32_t i = 0; i < 4; ++i) x[i] = pz_halves_tap(s, ring, slot, p, few, tile[i], d, h);
+    PZ_ROLL for (int32_t k = 0; k < taps + s->few_in; ++k) {
+      const int32_t all = s->few_in && k == taps, end = all ? pairs + 1 : each;
+      const int64_t right = all ? 0 : (int64_t)k * s->conv.dilation[2] * PZ_HALVES_TILE;
+      const float *const at[4] = {x[0] + right, x[1] + right, x[2] + right, x[3] + right};
+      PZ_ROLL for (int32_t c = all ? pairs : 0; c < end; ++c, w += step) {
         const int64_t second = c < pairs ? piece : 0;
-        if (blocks == 2) pz_halves_step_22(s, a, 2 * c * piece, second, w, b);
-        else pz_halves_step_41(s, a, 2 * c * piece, second, w, b);
+        if (blocks == 2) pz_halves_step_22(s, at, 2 * c * piece, second, w, b);
+        else pz_halves_step_41(s, at, 2 * c * piece, second, w, b);
         if (++b->steps % PZ_HALVES_OFTEN == 0) _tile_stored(6, b->nobody, 64);
       }
     }
@@ -345,19 +375,25 @@ PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, int32_t blocks,
 /* ---- strips ---- */
 
 /* Pairs of products of a group. */
-PZ_INLINE int32_t pz_halves_steps(const pz_conv_halves_shape *s) {
-  return pz_halves_points(s) * pz_halves_taps_d(s) * s->conv.kernel[1] * s->conv.kernel[2] *
-         (6 * pz_halves_pairs(s) + 4 * pz_halves_single(s));
+PZ_INLINE int32_t pz_halves_steps(const pz_conv_halves_shape *s, int32_t few) {
+  return pz_halves_points(s) * pz_halves_taps_d(s) * s->conv.kernel[1] *
+         (6 * pz_halves_pair_steps(s, few) + 4 * pz_halves_single_steps(s, few));
 }
 
 PZ_INLINE void pz_halves_finish_all(const pz_conv_halves_shape *s, pz_halves_beside *b) {
   PZ_ROLL while (pz_halves_finish(s, b->ends, &b->sums)) continue;
 }
 
+/* Tiles of a step of so many rows. */
+PZ_INLINE int32_t pz_halves_step_tiles(const pz_conv_halves_shape *s, int32_t few, int32_t rows) {
+  return few ? rows * pz_halves_few_tiles(s) : pz_halves_tiles(s, rows);
+}
 /* Pairs of products of a step of a whole strip. */
 PZ_INLINE int64_t pz_halves_step_pairs(const pz_conv_halves_shape *s) {
-  const int32_t tiles = pz_halves_tiles(s, pz_halves_step_rows(s)), outer = pz_halves_out_blocks(s) / s->parts;
-  return ((int64_t)(outer / 2) * ((tiles + 1) / 2) + outer % 2 * ((tiles + 3) / 4)) * pz_halves_steps(s);
+  const int32_t rows = pz_halves_step_rows(s), outer = pz_halves_out_blocks(s) / s->parts,
+                tiles = pz_halves_step_tiles(s, 0, rows), last = pz_halves_step_tiles(s, s->few_out, rows);
+  return (int64_t)(outer / 2) * ((tiles + 1) / 2) * pz_halves_steps(s, 0) +
+         (int64_t)(outer % 2) * ((last + 3) / 4) * pz_halves_steps(s, s->few_out);
 }
 /* Positions that are split for all steps of a whole strip. */
 PZ_INLINE int64_t pz_halves_strip_positions(const pz_conv_halves_shape *s) {
@@ -365,24 +401,25 @@ PZ_INLINE int64_t pz_halves_strip_positions(const pz_conv_halves_shape *s) {
          pz_halves_pitch(s) * (s->by_row ? 1 : s->rows + pz_halves_reach(s, 1));
 }
 
-/* All tiles of step k of strip t, by the blocks out block .. block + blocks - 1; slot: the first one that the step reads. turn:
- * which buffer of sums is free. */
+/* All tiles of step k of strip t, by the blocks out block .. block + blocks - 1, few: one that is; slot: the first one that the step
+ * reads. turn: which buffer of sums is free. */
 PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_strip *t, int32_t blocks,
-                                int32_t block, int32_t k, int32_t slot, const float *weights, float *sums,
+                                int32_t few, int32_t block, int32_t k, int32_t slot, const float *weights, float *sums,
                                 int32_t *turn, pz_halves_beside *b) {
   const pz_conv_direct_shape *c = &s->conv;
   const int32_t d = s->by_row ? 0 : k * s->m, h = s->by_row ? k * s->step : 0,
                 left = t->rows - h, rows = left < pz_halves_step_rows(s) ? left : pz_halves_step_rows(s);
-  const int32_t tiles = pz_halves_tiles(s, rows), each = 4 / blocks, points = pz_halves_points(s);
+  const int32_t tiles = pz_halves_step_tiles(s, few, rows), each = 4 / blocks, points = pz_halves_points(s);
   PZ_ROLL for (int32_t i = 0; i < tiles; i += each) {
     float *to = sums + *turn * points * 4 * PZ_HALVES_FLOATS;
     PZ_ROLL for (int32_t p = 0; p < points; ++p) pz_halves_multiply(
-        s, blocks, i, tiles, b->source.ring, slot, p, weights + p * blocks * pz_halves_point_weights(s),
+        s, blocks, few, i, tiles, b->source.ring, slot, p, weights + p * blocks * pz_halves_point_weights(s, few),
         to + p * 4 * PZ_HALVES_FLOATS, b);
     pz_halves_finish_all(s, b);
     b->sums = (pz_halves_sums){
         .sums = to,
         .blocks = blocks,
+        .few = few,
         .first = block,
         .rows = rows,
         .planes = t->planes - d < s->m ? t->planes - d : s->m,
@@ -400,11 +437,11 @@ PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_s
 PZ_INLINE void pz_halves_step(const pz_conv_halves_shape *s, const pz_halves_strip *t, int32_t k,
                               int32_t slot, const float *weights, float *sums, int32_t *turn,
                               pz_halves_beside *b) {
-  const float *w = weights + t->begin * pz_halves_block_weights(s);
-  PZ_ROLL for (int32_t j = t->begin; j + 1 < t->end; j += 2, w += 2 * pz_halves_block_weights(s))
-      pz_halves_blocks(s, t, 2, j, k, slot, w, sums, turn, b);
+  const float *w = weights + t->begin * pz_halves_block_weights(s, 0);
+  PZ_ROLL for (int32_t j = t->begin; j + 1 < t->end; j += 2, w += 2 * pz_halves_block_weights(s, 0))
+      pz_halves_blocks(s, t, 2, 0, j, k, slot, w, sums, turn, b);
   if (pz_halves_out_blocks(s) % 2 && (t->end - t->begin) % 2)
-    pz_halves_blocks(s, t, 1, t->end - 1, k, slot, w, sums, turn, b);
+    pz_halves_blocks(s, t, 1, s->few_out, t->end - 1, k, slot, w, sums, turn, b);
 }
 
 /* Strips begin .. end - 1. */
@@ -421,7 +458,7 @@ PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, int64_t begin, int64
                  .at = pz_halves_strip_at(s, begin)},
       .ends = ends,
       .sums = {.blocks = 1},
-      .finishes = (4 * PZ_HALVES_TILE * 1024 - 1) / pz_halves_steps(s) + 1,
+      .finishes = (4 * PZ_HALVES_TILE * 1024 - 1) / pz_halves_steps(s, s->few_out) + 1,
       .splits =
           s->slots > pz_halves_window(s) ? (int32_t)((1024 * pz_halves_strip_positions(s) - 1) / pairs) + 1 : 0,
       .nobody = sums + 8 * pz_halves_points(s) * PZ_HALVES_FLOATS};

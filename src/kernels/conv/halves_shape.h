@@ -15,6 +15,11 @@
  * a partner. Positions are numbered row by row with the border on the right, `pitch` a row, so that a tap reads those of a tile
  * at a fixed distance.
  *
+ * Few. Where a last block without a partner has four maps or fewer, most of a line, or of a tile of sums, would be empty. By row, and with
+ * three taps along the width, it holds all three of them: `few_in`, a line is the maps at its position and at the next two, and is
+ * multiplied once instead of three times; `few_out`, the sums of a position are what it gives to the three results that read it,
+ * and three rows of sums, 4 lanes apart, are added to a result: a tile of 16 positions has 14 of them.
+ *
  * Tiles. 16 positions that follow each other are multiplied with 16 maps out by one instruction for 32 products of halves a
  * result. Tiles are cut from rows, or, `flat`, from the whole strip (what then lies between rows is thrown away; not by row):
  * whichever makes fewer. Blocks out are outer blocks (shape.h): the phases of a deconvolution read the same halves. */
@@ -26,7 +31,9 @@
 enum {
   PZ_HALVES_TILE = 16,    /* positions, and maps, of a tile of sums; floats of a line */
   PZ_HALVES_FLOATS = 256, /* of a tile of sums or of weights, 1 KiB */
-  PZ_HALVES_MOST_POINTS = 6
+  PZ_HALVES_MOST_POINTS = 6,
+  PZ_HALVES_FEW = 4,      /* maps */
+  PZ_HALVES_FEW_TILE = 14 /* results of a tile of few maps out */
 };
 
 typedef struct pz_conv_halves_shape {
@@ -35,6 +42,7 @@ typedef struct pz_conv_halves_shape {
   int32_t rows, planes; /* of a strip; planes are a multiple of m, by_row m */
   int32_t by_row, step; /* step: rows, of by_row */
   int32_t slots; /* of the ring: those of a window or more */
+  int32_t few_in, few_out; /* of by_row */
   int32_t
       parts; /* at most as many as pairs of blocks out, which are cut into them: units of work, each with a ring of its own */
   int32_t flat; /* tiles are cut from the strip, not from its rows */
@@ -50,6 +58,14 @@ PZ_INLINE int32_t pz_halves_pitch(const pz_conv_halves_shape *s) {
 PZ_INLINE int32_t pz_halves_row_tiles(const pz_conv_halves_shape *s) {
   return (s->conv.out.w + PZ_HALVES_TILE - 1) / PZ_HALVES_TILE;
 }
+/* Whether so many maps end with a block that may be few. */
+PZ_INLINE int32_t pz_halves_ends_few(int32_t maps) {
+  return (maps + 15) / 16 % 2 == 1 && (maps + 15) % 16 < PZ_HALVES_FEW;
+}
+/* Tiles of a row of few maps out. */
+PZ_INLINE int32_t pz_halves_few_tiles(const pz_conv_halves_shape *s) {
+  return (s->conv.out.w + PZ_HALVES_FEW_TILE - 1) / PZ_HALVES_FEW_TILE;
+}
 /* Tiles of `rows` rows of a step. */
 PZ_INLINE int32_t pz_halves_tiles(const pz_conv_halves_shape *s, int32_t rows) {
   const int32_t all = rows * pz_halves_pitch(s) - pz_halves_reach(s, 2);
@@ -60,8 +76,9 @@ PZ_INLINE int32_t pz_halves_step_rows(const pz_conv_halves_shape *s) { return s-
 /* Positions of a piece; tiles may reach beyond the last row. */
 PZ_INLINE int64_t pz_halves_positions(const pz_conv_halves_shape *s) {
   const int64_t pitch = pz_halves_pitch(s), rows = s->rows + pz_halves_reach(s, 1);
-  return s->by_row ? pz_halves_row_tiles(s) * PZ_HALVES_TILE + pz_halves_reach(s, 2)
-                   : rows * pitch + PZ_HALVES_TILE;
+  const int64_t row = pz_halves_row_tiles(s) * PZ_HALVES_TILE + pz_halves_reach(s, 2),
+                few = s->few_out ? pz_halves_few_tiles(s) * PZ_HALVES_FEW_TILE + 2 : 0;
+  return !s->by_row ? rows * pitch + PZ_HALVES_TILE : few > row ? few : row;
 }
 /* Sums that m results are made of. */
 PZ_INLINE int32_t pz_halves_points(const pz_conv_halves_shape *s) { return s->m == 1 ? 1 : s->m + 2; }
@@ -112,19 +129,32 @@ PZ_INLINE int64_t pz_halves_scratch(const pz_conv_halves_shape *s) {
   return s->slots * pz_halves_slot(s) + (8 * pz_halves_points(s) + 1) * PZ_HALVES_FLOATS;
 }
 
-/* Floats of the packed weights of one block out: of one point, of all. */
-PZ_INLINE int64_t pz_halves_point_weights(const pz_conv_halves_shape *s) {
-  return (int64_t)pz_halves_taps_d(s) * s->conv.kernel[1] * s->conv.kernel[2] * 2 *
-         (pz_halves_pairs(s) + pz_halves_single(s)) * PZ_HALVES_FLOATS;
+/* Taps along the width that a block out multiplies one after the other; steps of a row of taps: of pairs of blocks in, of a last block
+ * without a partner. few: of the last block out, where it is few. */
+PZ_INLINE int32_t pz_halves_taps_w(const pz_conv_halves_shape *s, int32_t few) {
+  return few ? 1 : s->conv.kernel[2];
 }
-PZ_INLINE int64_t pz_halves_block_weights(const pz_conv_halves_shape *s) {
-  return pz_halves_points(s) * pz_halves_point_weights(s);
+PZ_INLINE int32_t pz_halves_pair_steps(const pz_conv_halves_shape *s, int32_t few) {
+  return pz_halves_taps_w(s, few) * pz_halves_pairs(s);
 }
+PZ_INLINE int32_t pz_halves_single_steps(const pz_conv_halves_shape *s, int32_t few) {
+  return s->few_in ? 1 : pz_halves_taps_w(s, few) * pz_halves_single(s);
+}
+
 PZ_INLINE int32_t pz_halves_out_blocks(const pz_conv_halves_shape *s) {
   return pz_conv_outer_blocks(&s->conv);
 }
+/* Floats of the packed weights of one block out: of one point, of all. */
+PZ_INLINE int64_t pz_halves_point_weights(const pz_conv_halves_shape *s, int32_t few) {
+  return (int64_t)pz_halves_taps_d(s) * s->conv.kernel[1] * 2 *
+         (pz_halves_pair_steps(s, few) + pz_halves_single_steps(s, few)) * PZ_HALVES_FLOATS;
+}
+PZ_INLINE int64_t pz_halves_block_weights(const pz_conv_halves_shape *s, int32_t few) {
+  return pz_halves_points(s) * pz_halves_point_weights(s, few);
+}
 PZ_INLINE int64_t pz_halves_weight_floats(const pz_conv_halves_shape *s) {
-  return pz_halves_out_blocks(s) * pz_halves_block_weights(s);
+  return (pz_halves_out_blocks(s) - s->few_out) * pz_halves_block_weights(s, 0) +
+         s->few_out * pz_halves_block_weights(s, 1);
 }
 
 /* Strips of a sample across its rows, along its planes. */

@@ -3,7 +3,8 @@
  * Packed: [pair of blocks out][kd, or point][kh][kw][pair of input blocks][second halves, first halves][outer block][tile]; a block out
  * without a partner lies behind the pairs. A tile is 16 rows of 16 maps out, each of which has two maps in side by side: rows go
  * over the pair's 32 maps. Of a last input block without a partner: [first halves, second halves], each twice side by side,
- * rows over its 16 maps. */
+ * rows over its 16 maps; where it is few (halves_shape.h), behind all kw, rows over the four maps of the three taps. Of a block out that is few,
+ * all taps along the width stand in its columns, four maps each. */
 #ifndef PZ_KERNELS_CONV_PACK_HALVES_H
 #define PZ_KERNELS_CONV_PACK_HALVES_H
 
@@ -47,33 +48,69 @@ static inline float pz_halves_weight(const pz_conv_halves_shape *s, const float 
   return (float)sum;
 }
 
-/* Rows of 32 maps in from `first` on, or of 16, each twice. */
-static inline float *pz_halves_pack_tile(const pz_conv_halves_shape *s, const float *weights, int32_t block,
-                                         int32_t d, int32_t hw, int32_t first, int32_t twice, int32_t second,
-                                         float *to) {
+/* Where weights of a tile come from: block out, which may be few; kd or point; kh; kw; the first map in, of 32 or, `twice`, of 16,
+ * few_in: of the last four. */
+typedef struct pz_halves_tile {
+  int32_t block, few, d, h, k, first, twice, few_in;
+} pz_halves_tile;
+
+/* At row `row` of maps and column `lane`. */
+static inline float pz_halves_tile_weight(const pz_conv_halves_shape *s, const float *weights,
+                                          const pz_halves_tile *t, int32_t row, int32_t lane) {
+  int32_t k = t->k;
+  if (t->few_in) {
+    k = row / PZ_HALVES_FEW, row %= PZ_HALVES_FEW;
+    if (t->few && lane >= PZ_HALVES_FEW) return 0;
+  } else if (t->few) {
+    k = lane / PZ_HALVES_FEW, lane %= PZ_HALVES_FEW;
+  }
+  if (k >= s->conv.kernel[2]) return 0;
+  return pz_halves_weight(s, weights, t->block, lane, t->first + row, t->d, t->h * s->conv.kernel[2] + k);
+}
+
+static inline float *pz_halves_pack_tile(const pz_conv_halves_shape *s, const float *weights,
+                                         const pz_halves_tile *t, int32_t second, float *to) {
   for (int32_t row = 0; row < 16; ++row)
     for (int32_t lane = 0; lane < 16; ++lane) {
       uint16_t pair[2];
       for (int32_t i = 0; i < 2; ++i)
         pair[i] = pz_halves_of(
-            pz_halves_weight(s, weights, block, lane, first + (twice ? row : 2 * row + i), d, hw), second);
+            pz_halves_tile_weight(s, weights, t, t->twice ? row : 2 * row + i, lane), second);
       memcpy(to++, pair, 4);
     }
   return to;
 }
 
+/* Of block `t->block`, or of two. */
+static inline float *pz_halves_pack_step(const pz_conv_halves_shape *s, const float *weights, pz_halves_tile t,
+                                         int32_t blocks, float *packed) {
+  for (int32_t half = 0; half < 2; ++half)
+    for (int32_t i = 0; i < blocks; ++i) {
+      pz_halves_tile one = t;
+      one.block += i;
+      packed = pz_halves_pack_tile(s, weights, &one, t.twice ? half : !half, packed);
+    }
+  return packed;
+}
+
 /* weights: [K, C, kd, kh, kw]. packed: pz_halves_weight_floats(s). */
 static inline void pz_halves_pack(const pz_conv_halves_shape *s, const float *weights, float *packed) {
-  const int32_t outer = pz_halves_out_blocks(s), pairs = pz_halves_pairs(s);
+  const int32_t outer = pz_halves_out_blocks(s), pairs = pz_halves_pairs(s),
+                each = pairs + (s->few_in ? 0 : pz_halves_single(s));
   for (int32_t j = 0; j < outer; j += 2) {
-    const int32_t blocks = outer - j < 2 ? 1 : 2;
+    const int32_t blocks = outer - j < 2 ? 1 : 2, few = blocks == 1 && s->few_out;
     for (int32_t d = 0; d < pz_halves_points(s) * pz_halves_taps_d(s); ++d)
-      for (int32_t hw = 0; hw < s->conv.kernel[1] * s->conv.kernel[2]; ++hw)
-        for (int32_t c = 0; c < pairs + pz_halves_single(s); ++c)
-          for (int32_t half = 0; half < 2; ++half)
-            for (int32_t i = 0; i < blocks; ++i)
-              packed = pz_halves_pack_tile(s, weights, j + i, d, hw, 32 * c, c == pairs,
-                                           c == pairs ? half : !half, packed);
+      for (int32_t h = 0; h < s->conv.kernel[1]; ++h) {
+        pz_halves_tile t = {.block = j, .few = few, .d = d, .h = h};
+        for (t.k = 0; t.k < pz_halves_taps_w(s, few); ++t.k)
+          for (int32_t c = 0; c < each; ++c) {
+            t.first = 32 * c, t.twice = c == pairs;
+            packed = pz_halves_pack_step(s, weights, t, blocks, packed);
+          }
+        if (!s->few_in) continue;
+        t.k = 0, t.first = 32 * pairs, t.twice = t.few_in = 1;
+        packed = pz_halves_pack_step(s, weights, t, blocks, packed);
+      }
   }
 }
 
@@ -89,16 +126,24 @@ static inline double pz_halves_padding(const pz_conv_halves_shape *s, int32_t ro
   return ceil(tiles / 2) * 2 * PZ_HALVES_TILE / ((double)rows * s->conv.out.w);
 }
 
-/* Sets by_row, step and slots, where that is better: level 2 holds the weights and the ring, tiles fit into rows, and no plane is
- * split for several planes of results. */
+/* Whether few_in and few_out apply, by row. */
+static inline int32_t pz_halves_may_be_few(const pz_conv_direct_shape *c) {
+  return c->kernel[2] == 3 && c->dilation[2] == 1 && c->phases == 1;
+}
+
+/* Sets by_row, step, slots, few_in and few_out, where that is better: level 2 holds the weights and the ring, tiles fit into rows, and
+ * no plane is split for several planes of results. Says the same of any rows and planes of a layer: few changes the bits. */
 static inline void pz_halves_cut_by_row(pz_conv_halves_shape *s, const pz_conv_machine *m) {
   const int64_t weights = 4 * pz_halves_weight_floats(s);
+  const int32_t may_be_few = pz_halves_may_be_few(&s->conv);
   s->by_row = s->step = 1;
-  if (pz_halves_padding(s, 2) < pz_halves_padding(s, 1) && s->conv.out.h > 1) s->step = 2;
+  s->few_in = may_be_few && pz_halves_ends_few(s->conv.in.c);
+  s->few_out = may_be_few && pz_halves_ends_few(s->conv.out.c);
+  if (pz_halves_padding(s, 2) < pz_halves_padding(s, 1)) s->step = 2;
   s->slots = pz_halves_window(s) + 1;
   const int64_t ring = 4 * s->slots * pz_halves_slot(s);
   if ((s->m > 1 || s->conv.kernel[0] == 1) && weights <= m->l2 / 2 && weights + ring <= m->l2 / 8 * 7 && pz_halves_padding(s, s->step) <= 1.1) return;
-  s->by_row = s->step = 0;
+  s->by_row = s->step = s->few_in = s->few_out = 0;
 }
 
 /* Strips whose ring takes a third of level 2; where weights would not stay there anyway, more than it, so that they are read less often. */
@@ -115,7 +160,7 @@ static inline void pz_halves_cut_rows(pz_conv_halves_shape *s, const pz_conv_mac
  * maps are made halves again for each part of the outer blocks: that takes little time beside the products of several taps. */
 static inline void pz_halves_schedule(pz_conv_halves_shape *s, const pz_conv_machine *m) {
   const int32_t d = s->conv.out.d, h = s->conv.out.h, pairs = pz_halves_out_blocks(s) / 2;
-  s->parts = 1, s->flat = 0, s->planes = s->m, s->rows = h;
+  s->parts = 1, s->flat = s->few_in = s->few_out = 0, s->planes = s->m, s->rows = h;
   pz_halves_cut_by_row(s, m);
   if (s->by_row) {
     const int32_t units = s->conv.out.n * pz_halves_along(s), most = h / PZ_HALVES_FEWEST_ROWS;

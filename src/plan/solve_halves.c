@@ -48,7 +48,8 @@ static double multiply_adds_of(const pz_conv_halves_shape *s) {
   for (int32_t few = 0; few < 2; few++) {
     const int32_t blocks = few ? s->few_out : pz_halves_out_blocks(s) - s->few_out,
                   each = few ? rows * pz_halves_few_tiles(s) : pz_halves_tiles(s, rows);
-    tiles += (double)blocks * each * products_of(pz_halves_pair_steps(s, few), pz_halves_single_steps(s, few));
+    tiles +=
+        (double)blocks * each * products_of(pz_halves_pair_steps(s, few), pz_halves_single_steps(s, few));
   }
   return 512 * tiles / rows * s->conv.out.h * s->conv.out.n * planes * points * s->conv.kernel[1];
 }
@@ -185,7 +186,8 @@ typedef struct halves_layer {
 
 static halves_layer layer_of(const pz_plan *plan, const pz_node *node, int32_t m) {
   const pz_attr_conv *a = &node->attr.conv;
-  const int32_t in = (int32_t)shape_of(plan, node->in[PZ_CONV_X]).c, out = (int32_t)shape_of(plan, node->out[0]).c;
+  const int32_t in = (int32_t)shape_of(plan, node->in[PZ_CONV_X]).c,
+                out = (int32_t)shape_of(plan, node->out[0]).c;
   const bool few = a->kernel[2] == 3 && a->dilation[2] == 1 && (m > 1 || a->kernel[0] == 1);
   return (halves_layer){.in = (int32_t)pz_block_count(in, plan->block),
                         .out = (int32_t)pz_block_count(out, plan->block),
@@ -233,8 +235,9 @@ static double cost_of(const pz_plan *plan, const pz_node *node, int32_t m, int64
   const double made = ceil((double)planes / m) * m, split = m == 1 ? 1 : (double)points_of(m) / m;
   double products = 0;
   for (int32_t few = 0; few < 2; few++)
-    products += (few ? l.few_out / (double)PZ_HALVES_FEW_TILE : (l.out - l.few_out) / (double)PZ_HALVES_TILE) *
-                products_of(pair_steps(&l, few), single_steps(&l, few));
+    products +=
+        (few ? l.few_out / (double)PZ_HALVES_FEW_TILE : (l.out - l.few_out) / (double)PZ_HALVES_TILE) *
+        products_of(pair_steps(&l, few), single_steps(&l, few));
   return (double)(y.n * y.s[1] * y.s[2]) * made *
              (l.rows * products * PRODUCT + (split * l.in + l.out) * VECTOR) +
          lines_read(plan, node, m, planes) * LINE;

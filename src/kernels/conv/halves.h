@@ -48,7 +48,8 @@ PZ_INLINE pz_halves_strip pz_halves_strip_at(const pz_conv_halves_shape *s, int6
  * rows. Slots are numbered through all strips; they are filled in front of slot `limit`. With m > 1 a run is one of the m + 2
  * planes that make m + 2 of the slot. */
 typedef struct pz_halves_source {
-  const float *in, *from; /* of the sample's first result's first tap; the next position, in the run's first plane */
+  const float *in,
+      *from; /* of the sample's first result's first tap; the next position, in the run's first plane */
   float *ring, *to;
   int64_t planes_at[PZ_HALVES_MOST_POINTS]; /* from there to each of its planes */
   int64_t unit, units;
@@ -154,9 +155,9 @@ PZ_INLINE void pz_halves_split_single(const pz_conv_halves_shape *s, const pz_ha
 PZ_INLINE int pz_halves_split(const pz_conv_halves_shape *s, pz_halves_source *x) {
   if (__builtin_expect(!x->left, 0) && !pz_halves_next_run(s, x)) return 0;
   if (!s->by_row) PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
-    __builtin_prefetch(x->from + x->planes_at[i] + PZ_HALVES_AHEAD * PZ_S, 0, 3);
-    __builtin_prefetch(x->from + x->planes_at[i] + PZ_HALVES_AHEAD * PZ_S + s->conv.in.stride_c, 0, 3);
-  }
+      __builtin_prefetch(x->from + x->planes_at[i] + PZ_HALVES_AHEAD * PZ_S, 0, 3);
+      __builtin_prefetch(x->from + x->planes_at[i] + PZ_HALVES_AHEAD * PZ_S + s->conv.in.stride_c, 0, 3);
+    }
   if (!pz_halves_single(s) || x->pair < pz_halves_pairs(s)) pz_halves_split_pair(s, x);
   else pz_halves_split_single(s, x);
   x->from += PZ_S, x->to += PZ_HALVES_TILE, --x->left;
@@ -225,8 +226,10 @@ PZ_INLINE int64_t pz_halves_further(const pz_conv_direct_shape *s) {
 /* Of few maps out, what a position's three taps are given, from the sums of it and of the next two. */
 PZ_INLINE pz_v pz_halves_few_sum(const float *from) {
   const __m512 here = _mm512_maskz_mov_ps(0x000f, (__m512)pz_v_load(from)),
-               next = _mm512_maskz_shuffle_f32x4(0x000f, (__m512)pz_v_load(from + PZ_S), (__m512)pz_v_load(from + PZ_S), 1),
-               last = _mm512_maskz_shuffle_f32x4(0x000f, (__m512)pz_v_load(from + 2 * PZ_S), (__m512)pz_v_load(from + 2 * PZ_S), 2);
+               next = _mm512_maskz_shuffle_f32x4(0x000f, (__m512)pz_v_load(from + PZ_S),
+                                                 (__m512)pz_v_load(from + PZ_S), 1),
+               last = _mm512_maskz_shuffle_f32x4(0x000f, (__m512)pz_v_load(from + 2 * PZ_S),
+                                                 (__m512)pz_v_load(from + 2 * PZ_S), 2);
   return (pz_v)_mm512_add_ps(_mm512_add_ps(here, next), last);
 }
 
@@ -341,8 +344,8 @@ PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, int32_t blocks,
                                   int32_t tiles, const float *ring, int32_t slot, int32_t p, const float *w,
                                   float *sums, pz_halves_beside *b) {
   const int64_t piece = pz_halves_piece(s), step = 2 * blocks * PZ_HALVES_FLOATS;
-  const int32_t pairs = pz_halves_pairs(s),
-                each = pairs + (s->few_in ? 0 : pz_halves_single(s)), taps = pz_halves_taps_w(s, few);
+  const int32_t pairs = pz_halves_pairs(s), each = pairs + (s->few_in ? 0 : pz_halves_single(s)),
+                taps = pz_halves_taps_w(s, few);
   int32_t tile[4];
   PZ_UNROLL for (int32_t i = 0; i < 4; ++i) tile[i] = first + i < tiles ? first + i : tiles - 1;
   PZ_MEMORY_PIN();
@@ -350,7 +353,8 @@ PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, int32_t blocks,
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
-  PZ_ROLL for (int32_t d = 0; d < pz_halves_taps_d(s); ++d) PZ_ROLL for (int32_t h = 0; h < s->conv.kernel[1]; ++h) {
+  PZ_ROLL for (int32_t d = 0; d < pz_halves_taps_d(s); ++d)
+      PZ_ROLL for (int32_t h = 0; h < s->conv.kernel[1]; ++h) {
     const float *x[4];
     PZ_UNROLL for (int32_t i = 0; i < 4; ++i) x[i] = pz_halves_tap(s, ring, slot, p, few, tile[i], d, h);
     PZ_ROLL for (int32_t k = 0; k < taps + s->few_in; ++k) {
@@ -404,17 +408,17 @@ PZ_INLINE int64_t pz_halves_strip_positions(const pz_conv_halves_shape *s) {
 /* All tiles of step k of strip t, by the blocks out block .. block + blocks - 1, few: one that is; slot: the first one that the step
  * reads. turn: which buffer of sums is free. */
 PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_strip *t, int32_t blocks,
-                                int32_t few, int32_t block, int32_t k, int32_t slot, const float *weights, float *sums,
-                                int32_t *turn, pz_halves_beside *b) {
+                                int32_t few, int32_t block, int32_t k, int32_t slot, const float *weights,
+                                float *sums, int32_t *turn, pz_halves_beside *b) {
   const pz_conv_direct_shape *c = &s->conv;
-  const int32_t d = s->by_row ? 0 : k * s->m, h = s->by_row ? k * s->step : 0,
-                left = t->rows - h, rows = left < pz_halves_step_rows(s) ? left : pz_halves_step_rows(s);
+  const int32_t d = s->by_row ? 0 : k * s->m, h = s->by_row ? k * s->step : 0, left = t->rows - h,
+                rows = left < pz_halves_step_rows(s) ? left : pz_halves_step_rows(s);
   const int32_t tiles = pz_halves_step_tiles(s, few, rows), each = 4 / blocks, points = pz_halves_points(s);
   PZ_ROLL for (int32_t i = 0; i < tiles; i += each) {
     float *to = sums + *turn * points * 4 * PZ_HALVES_FLOATS;
     PZ_ROLL for (int32_t p = 0; p < points; ++p) pz_halves_multiply(
-        s, blocks, few, i, tiles, b->source.ring, slot, p, weights + p * blocks * pz_halves_point_weights(s, few),
-        to + p * 4 * PZ_HALVES_FLOATS, b);
+        s, blocks, few, i, tiles, b->source.ring, slot, p,
+        weights + p * blocks * pz_halves_point_weights(s, few), to + p * 4 * PZ_HALVES_FLOATS, b);
     pz_halves_finish_all(s, b);
     b->sums = (pz_halves_sums){
         .sums = to,
@@ -425,8 +429,7 @@ PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_s
         .planes = t->planes - d < s->m ? t->planes - d : s->m,
         .tile = i,
         .tiles = tiles,
-        .plane =
-            t->n * c->out.stride_n + (t->d + d) * c->out.stride_d + (t->h + h) * c->out.stride_h,
+        .plane = t->n * c->out.stride_n + (t->d + d) * c->out.stride_d + (t->h + h) * c->out.stride_h,
         .base_plane =
             t->n * c->base.stride_n + (t->d + d) * c->base.stride_d + (t->h + h) * c->base.stride_h};
     *turn ^= 1;
@@ -450,18 +453,19 @@ PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, int64_t begin, int64
   const pz_conv_direct_shape *c = &s->conv;
   float *sums = ring + s->slots * pz_halves_slot(s);
   const int64_t pairs = pz_halves_step_pairs(s) * pz_halves_strip_steps(s, s->planes, s->rows);
-  pz_halves_beside b = {
-      .source = {.in = in - c->pad[0] * c->in.stride_d - c->pad[1] * c->in.stride_h - c->pad[2] * c->in.stride_w,
-                 .ring = ring,
-                 .unit = begin,
-                 .units = end,
-                 .at = pz_halves_strip_at(s, begin)},
-      .ends = ends,
-      .sums = {.blocks = 1},
-      .finishes = (4 * PZ_HALVES_TILE * 1024 - 1) / pz_halves_steps(s, s->few_out) + 1,
-      .splits =
-          s->slots > pz_halves_window(s) ? (int32_t)((1024 * pz_halves_strip_positions(s) - 1) / pairs) + 1 : 0,
-      .nobody = sums + 8 * pz_halves_points(s) * PZ_HALVES_FLOATS};
+  pz_halves_beside b = {.source = {.in = in - c->pad[0] * c->in.stride_d - c->pad[1] * c->in.stride_h -
+                                         c->pad[2] * c->in.stride_w,
+                                   .ring = ring,
+                                   .unit = begin,
+                                   .units = end,
+                                   .at = pz_halves_strip_at(s, begin)},
+                        .ends = ends,
+                        .sums = {.blocks = 1},
+                        .finishes = (4 * PZ_HALVES_TILE * 1024 - 1) / pz_halves_steps(s, s->few_out) + 1,
+                        .splits = s->slots > pz_halves_window(s)
+                                      ? (int32_t)((1024 * pz_halves_strip_positions(s) - 1) / pairs) + 1
+                                      : 0,
+                        .nobody = sums + 8 * pz_halves_points(s) * PZ_HALVES_FLOATS};
   int32_t turn = 0, first = 0;
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_halves_strip t = pz_halves_strip_at(s, i);

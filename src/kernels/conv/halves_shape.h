@@ -39,9 +39,9 @@ enum {
 typedef struct pz_conv_halves_shape {
   pz_conv_direct_shape conv; /* stride, groups 1; in and out of block 16; kb, rw, rh, c_chunk are not used */
   int32_t m; /* planes of results that are made together: 1; 2 or 4 where kernel[0] is 3 and dilation[0] 1 */
-  int32_t rows, planes; /* of a strip; planes are a multiple of m, by_row m */
-  int32_t by_row, step; /* step: rows, of by_row */
-  int32_t slots; /* of the ring: those of a window or more */
+  int32_t rows, planes;    /* of a strip; planes are a multiple of m, by_row m */
+  int32_t by_row, step;    /* step: rows, of by_row */
+  int32_t slots;           /* of the ring: those of a window or more */
   int32_t few_in, few_out; /* of by_row */
   int32_t
       parts; /* at most as many as pairs of blocks out, which are cut into them: units of work, each with a ring of its own */

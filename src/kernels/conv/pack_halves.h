@@ -74,16 +74,16 @@ static inline float *pz_halves_pack_tile(const pz_conv_halves_shape *s, const fl
     for (int32_t lane = 0; lane < 16; ++lane) {
       uint16_t pair[2];
       for (int32_t i = 0; i < 2; ++i)
-        pair[i] = pz_halves_of(
-            pz_halves_tile_weight(s, weights, t, t->twice ? row : 2 * row + i, lane), second);
+        pair[i] =
+            pz_halves_of(pz_halves_tile_weight(s, weights, t, t->twice ? row : 2 * row + i, lane), second);
       memcpy(to++, pair, 4);
     }
   return to;
 }
 
 /* Of block `t->block`, or of two. */
-static inline float *pz_halves_pack_step(const pz_conv_halves_shape *s, const float *weights, pz_halves_tile t,
-                                         int32_t blocks, float *packed) {
+static inline float *pz_halves_pack_step(const pz_conv_halves_shape *s, const float *weights,
+                                         pz_halves_tile t, int32_t blocks, float *packed) {
   for (int32_t half = 0; half < 2; ++half)
     for (int32_t i = 0; i < blocks; ++i) {
       pz_halves_tile one = t;
@@ -117,7 +117,7 @@ static inline void pz_halves_pack(const pz_conv_halves_shape *s, const float *we
 /* ---- strips ---- */
 
 /* So many units of work are wanted, for workers to share; rows of a strip that is cut by_row for them, at least. */
-#define PZ_HALVES_UNITS      16
+#define PZ_HALVES_UNITS       16
 #define PZ_HALVES_FEWEST_ROWS 8
 
 /* Positions that the tiles of `rows` rows multiply, for each of a row's; groups are of two tiles, or two and more are left over. */
@@ -142,7 +142,9 @@ static inline void pz_halves_cut_by_row(pz_conv_halves_shape *s, const pz_conv_m
   if (pz_halves_padding(s, 2) < pz_halves_padding(s, 1)) s->step = 2;
   s->slots = pz_halves_window(s) + 1;
   const int64_t ring = 4 * s->slots * pz_halves_slot(s);
-  if ((s->m > 1 || s->conv.kernel[0] == 1) && weights <= m->l2 / 2 && weights + ring <= m->l2 / 8 * 7 && pz_halves_padding(s, s->step) <= 1.1) return;
+  if ((s->m > 1 || s->conv.kernel[0] == 1) && weights <= m->l2 / 2 && weights + ring <= m->l2 / 8 * 7 &&
+      pz_halves_padding(s, s->step) <= 1.1)
+    return;
   s->by_row = s->step = s->few_in = s->few_out = 0;
 }
 

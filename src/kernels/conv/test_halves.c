@@ -90,8 +90,7 @@ static layer random_conv(pz_test_random *r) {
                                        {1, 1, 1}, {1, 5, 5}, {3, 1, 3}, {5, 3, 3}};
   layer l = {0};
   pz_conv_direct_shape *c = &l.s.conv;
-  const int32_t *kernel = kernels[pz_test_int(r, 0, 7)], maps_in = random_maps(r),
-                maps_out = random_maps(r);
+  const int32_t *kernel = kernels[pz_test_int(r, 0, 7)], maps_in = random_maps(r), maps_out = random_maps(r);
   int32_t out[4], size[4], lo[3], hi[3];
   random_ends(r, c);
   for (int i = 0; i < 3; ++i) c->kernel[i] = kernel[i], c->dilation[i] = pz_test_int(r, 0, 5) ? 1 : 2;
@@ -168,13 +167,13 @@ static const char *name_of(const layer *l) {
   static char text[240];
   const pz_conv_halves_shape *s = &l->s;
   const pz_conv_direct_shape *c = &s->conv;
-  snprintf(
-      text, sizeof text,
-      "%dx%dx%d dilation %d,%d,%d, %d to %d maps, %dx%dx%dx%d, m %d, rows %d, planes %d, steps of %d, slots %d, parts %d, "
-      "flat %d",
-      c->kernel[0], c->kernel[1], c->kernel[2], c->dilation[0], c->dilation[1], c->dilation[2], c->in.c,
-      c->out.c, c->out.n, c->out.d, c->out.h, c->out.w, s->m, s->rows, s->planes, s->step, s->slots,
-      s->parts, s->flat);
+  snprintf(text, sizeof text,
+           "%dx%dx%d dilation %d,%d,%d, %d to %d maps, %dx%dx%dx%d, m %d, rows %d, planes %d, steps of %d, "
+           "slots %d, parts %d, "
+           "flat %d",
+           c->kernel[0], c->kernel[1], c->kernel[2], c->dilation[0], c->dilation[1], c->dilation[2], c->in.c,
+           c->out.c, c->out.n, c->out.d, c->out.h, c->out.w, s->m, s->rows, s->planes, s->step, s->slots,
+           s->parts, s->flat);
   return text;
 }
 

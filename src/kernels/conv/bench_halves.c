@@ -1,7 +1,7 @@
 /* bench_halves: times the convolution by products of bfloat16 halves as generated code has it, on one core, and compares some
  * results with sums in double precision: uniformly random values, bias, ELU. The shape is constant: -DMAPS=32 -DDEPTH=64
- * -DHEIGHT=64 -DWIDTH=64 -DKD=3 (kernel KD x 3 x 3) -DM=1 -DROWS=8. Prints the median over runs, effective GFLOP/s (the arithmetic of
- * the sum), and the relative L2 error. */
+ * -DHEIGHT=64 -DWIDTH=64 -DKD=3 (kernel KD x 3 x 3) -DM=1; -DBY_ROW=0 -DROWS=8: strips whose slots are planes. Prints the median over runs,
+ * effective GFLOP/s (the arithmetic of the sum), and the relative L2 error. */
 #include "kernels/conv/halves.h"
 #include "kernels/conv/pack_halves.h"
 
@@ -27,20 +27,20 @@
 #ifndef M
 #define M 1
 #endif
-#ifndef ROWS
-#define ROWS 8
-#endif
 #ifndef BY_ROW
-#define BY_ROW 1
+#define BY_ROW (M > 1 || KD == 1)
+#endif
+#ifndef ROWS
+#define ROWS (BY_ROW ? HEIGHT : 8)
 #endif
 #ifndef STEP
-#define STEP 1
-#endif
-#ifndef FEW
-#define FEW BY_ROW
+#define STEP ((WIDTH + 15) / 16 % 2 ? 2 : 1)
 #endif
 #ifndef SLOTS
-#define SLOTS (2 * STEP + 2)
+#define SLOTS (BY_ROW ? STEP + 3 : M == 1 ? KD : 1)
+#endif
+#ifndef FEW
+#define FEW (BY_ROW && MAPS % 32 > 0 && MAPS % 32 <= PZ_HALVES_FEW)
 #endif
 #define BLOCKS ((MAPS + 15) / 16)
 #define DEEP   (DEPTH + KD - 1)
@@ -66,8 +66,8 @@ static const pz_conv_halves_shape shape = {.conv = {.in = PZ_BENCH_VIEW(16, 1, M
                                            .by_row = BY_ROW,
                                            .step = STEP,
                                            .slots = SLOTS,
-                                           .few_in = FEW && MAPS % 32 > 0 && MAPS % 32 <= PZ_HALVES_FEW,
-                                           .few_out = FEW && MAPS % 32 > 0 && MAPS % 32 <= PZ_HALVES_FEW,
+                                           .few_in = FEW,
+                                           .few_out = FEW,
                                            .parts = 1};
 
 /* In huge pages, where there are any, as a network's memory. */
@@ -151,8 +151,8 @@ int main(void) {
     seconds[i] = pz_test_seconds() - start;
   }
   qsort(seconds, RUNS, sizeof *seconds, by_size);
-  printf("%dx3x3 m %d, %d maps, %dx%dx%d, strips of %d rows: %.2f ms, %.0f GFLOP/s, relative error %.2g\n",
-         KD, M, MAPS, DEPTH, HEIGHT, WIDTH, ROWS, 1e3 * seconds[RUNS / 2], 1e-9 * flops / seconds[RUNS / 2],
-         error);
+  printf("%dx3x3 m %d, %d maps, %dx%dx%d, %s: %.2f ms, %.0f GFLOP/s, relative error %.2g\n", KD, M, MAPS,
+         DEPTH, HEIGHT, WIDTH, BY_ROW ? "by row" : "by plane", 1e3 * seconds[RUNS / 2],
+         1e-9 * flops / seconds[RUNS / 2], error);
   return 0;
 }

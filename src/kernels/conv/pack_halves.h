@@ -116,9 +116,9 @@ static inline void pz_halves_pack(const pz_conv_halves_shape *s, const float *we
 
 /* ---- strips ---- */
 
-/* So many units of work are wanted, for workers to share; rows of a strip that is cut by_row for them, at least. */
+/* So many units of work are wanted, for workers to share; a strip that is cut by row for them has so many rows at least. */
 #define PZ_HALVES_UNITS       16
-#define PZ_HALVES_FEWEST_ROWS 8
+#define PZ_HALVES_FEWEST_ROWS 6
 
 /* Positions that the tiles of `rows` rows multiply, for each of a row's; groups are of two tiles, or two and more are left over. */
 static inline double pz_halves_padding(const pz_conv_halves_shape *s, int32_t rows) {
@@ -165,9 +165,10 @@ static inline void pz_halves_schedule(pz_conv_halves_shape *s, const pz_conv_mac
   s->parts = 1, s->flat = s->few_in = s->few_out = 0, s->planes = s->m, s->rows = h;
   pz_halves_cut_by_row(s, m);
   if (s->by_row) {
-    const int32_t units = s->conv.out.n * pz_halves_along(s), most = h / PZ_HALVES_FEWEST_ROWS;
-    int32_t strips = (PZ_HALVES_UNITS + units - 1) / units;
-    if (strips > most) strips = most > 1 ? most : 1;
+    int32_t strips = 1; /* a power of two: as much for each worker, of few strips too */
+    while (s->conv.out.n * pz_halves_along(s) * strips < PZ_HALVES_UNITS &&
+           h >= 2 * strips * PZ_HALVES_FEWEST_ROWS)
+      strips *= 2;
     s->rows = ((h + strips - 1) / strips + s->step - 1) / s->step * s->step;
     return;
   }

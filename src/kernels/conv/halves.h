@@ -2,7 +2,7 @@
  *
  * Contract: halves_shape.h; that of direct.h for the operands but for the weights (pack_halves.h) and statistics, which are not
  * gathered. scratch: pz_halves_scratch floats of this worker's own. A result is summed by one worker in one order, (kd, kh, kw,
- * maps) at each point, so any number of workers and any strips give the same bits.
+ * maps) at each point, few maps in behind all kw, so any number of workers and any strips give the same bits.
  *
  * Each factor is the sum of two bfloat16 numbers, the nearest to it and the nearest to what is left, which hold 16 to 17 bits of
  * its 24; three of the four products of halves are summed in single precision (Henry, Tang, Heinecke 2019, "Leveraging the

@@ -5,11 +5,11 @@
  * planes of inputs, transformed along the depth, for m of results, with products of a 1 x kh x kw kernel each.
  *
  * Strips. `rows` rows of results over `planes` planes are a unit of work. A ring of slots holds what results are made of, as
- * halves. Where the planes of a strip are short or their weights come from afar a slot is a plane of the strip (m = 1) or the
- * m + 2 planes that make m of results. Else, `by_row`, strips are m planes deep and a slot is one row of all planes that these
+ * halves. A slot is a plane of the strip (m = 1) or the m + 2 planes that make m of results. Or, `by_row`
+ * (pack_halves.h says where), strips are m planes deep and a slot is one row of all planes that these
  * read (m = 1: of the kernel's depth; else m + 2): a strip's rows follow each other through the ring, none of them is split twice.
- * A step makes `step` rows of results, or m planes, of the slots of a window; the slots behind the window are filled
- * meanwhile, so there are more than the window has.
+ * A step makes `step` rows of results, or m planes, of the slots of a window; slots that there are beyond it are filled
+ * meanwhile.
  * Of each position there are lines of 64 bytes, in pieces. A piece is, at all positions of a plane (of a row, by_row)
  * one behind the other, the first or the second halves of 32 maps (two blocks), or both halves of the 16 of a last block without
  * a partner. Positions are numbered row by row with the border on the right, `pitch` a row, so that a tap reads those of a tile

@@ -134,14 +134,13 @@ static inline int32_t pz_halves_may_be_few(const pz_conv_direct_shape *c) {
 /* Sets by_row, step, slots, few_in and few_out, where that is better: level 2 holds the weights and the ring, tiles fit into rows, and
  * no plane is split for several planes of results. Says the same of any rows and planes of a layer: few changes the bits. */
 static inline void pz_halves_cut_by_row(pz_conv_halves_shape *s, const pz_conv_machine *m) {
-  const int64_t weights = 4 * pz_halves_weight_floats(s);
   const int32_t may_be_few = pz_halves_may_be_few(&s->conv);
   s->by_row = s->step = 1;
   s->few_in = may_be_few && pz_halves_ends_few(s->conv.in.c);
   s->few_out = may_be_few && pz_halves_ends_few(s->conv.out.c);
   if (pz_halves_padding(s, 2) < pz_halves_padding(s, 1)) s->step = 2;
   s->slots = pz_halves_window(s) + 1;
-  const int64_t ring = 4 * s->slots * pz_halves_slot(s);
+  const int64_t weights = 4 * pz_halves_weight_floats(s), ring = 4 * s->slots * pz_halves_slot(s);
   if ((s->m > 1 || s->conv.kernel[0] == 1) && weights <= m->l2 / 2 && weights + ring <= m->l2 / 8 * 7 &&
       pz_halves_padding(s, s->step) <= 1.1)
     return;
@@ -158,7 +157,7 @@ static inline void pz_halves_cut_rows(pz_conv_halves_shape *s, const pz_conv_mac
   s->rows = (s->conv.out.h + strips - 1) / strips;
 }
 
-/* Fills rows, planes, by_row, step, slots, parts, flat. `conv` and `m` are set. Planes that share no inputs are cut first. Inputs of many
+/* Fills rows, planes, by_row, step, slots, few_in, few_out, parts, flat. `conv` and `m` are set. Planes that share no inputs are cut first. Inputs of many
  * maps are made halves again for each part of the outer blocks: that takes little time beside the products of several taps. */
 static inline void pz_halves_schedule(pz_conv_halves_shape *s, const pz_conv_machine *m) {
   const int32_t d = s->conv.out.d, h = s->conv.out.h, pairs = pz_halves_out_blocks(s) / 2;

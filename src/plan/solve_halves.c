@@ -47,7 +47,7 @@ static double multiply_adds_of(const pz_conv_halves_shape *s) {
   double tiles = 0;
   for (int32_t few = 0; few < 2; few++) {
     const int32_t blocks = few ? s->few_out : pz_halves_out_blocks(s) - s->few_out,
-                  each = few ? rows * pz_halves_few_tiles(s) : pz_halves_tiles(s, rows);
+                  each = pz_halves_step_tiles(s, few, rows);
     tiles +=
         (double)blocks * each * products_of(pz_halves_pair_steps(s, few), pz_halves_single_steps(s, few));
   }

@@ -388,10 +388,6 @@ PZ_INLINE void pz_halves_finish_all(const pz_conv_halves_shape *s, pz_halves_bes
   PZ_ROLL while (pz_halves_finish(s, b->ends, &b->sums)) continue;
 }
 
-/* Tiles of a step of so many rows. */
-PZ_INLINE int32_t pz_halves_step_tiles(const pz_conv_halves_shape *s, int32_t few, int32_t rows) {
-  return few ? rows * pz_halves_few_tiles(s) : pz_halves_tiles(s, rows);
-}
 /* Pairs of products of a step of a whole strip. */
 PZ_INLINE int64_t pz_halves_step_pairs(const pz_conv_halves_shape *s) {
   const int32_t rows = pz_halves_step_rows(s), outer = pz_halves_out_blocks(s) / s->parts,

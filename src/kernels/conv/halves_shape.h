@@ -71,6 +71,10 @@ PZ_INLINE int32_t pz_halves_tiles(const pz_conv_halves_shape *s, int32_t rows) {
   const int32_t all = rows * pz_halves_pitch(s) - pz_halves_reach(s, 2);
   return s->flat ? (all + PZ_HALVES_TILE - 1) / PZ_HALVES_TILE : rows * pz_halves_row_tiles(s);
 }
+/* Tiles of a step of so many rows, of a block out that is few or not. */
+PZ_INLINE int32_t pz_halves_step_tiles(const pz_conv_halves_shape *s, int32_t few, int32_t rows) {
+  return few ? rows * pz_halves_few_tiles(s) : pz_halves_tiles(s, rows);
+}
 /* Rows of a step's results. */
 PZ_INLINE int32_t pz_halves_step_rows(const pz_conv_halves_shape *s) { return s->by_row ? s->step : s->rows; }
 /* Positions of a piece; tiles may reach beyond the last row. */

@@ -66,18 +66,25 @@ static bool has_name(const pz_elf *elf, const Elf64_Shdr *section, const char *n
   return section->sh_name < elf->names.sh_size && !strcmp(names + section->sh_name, name);
 }
 
-pz_status pz_elf_find(const pz_elf *elf, const char *name, const uint8_t **data, size_t *size,
-                      pz_error *err) {
-  *data = NULL;
+pz_status pz_elf_find_section(const pz_elf *elf, const char *name, Elf64_Shdr *section, pz_error *err) {
   for (int i = 1; i < elf->header.e_shnum; i++) {
-    Elf64_Shdr section;
-    PZ_TRY(pz_elf_section(elf, i, &section, err));
-    if (!has_name(elf, &section, name)) continue;
-    if (section.sh_type != SHT_PROGBITS || (section.sh_flags & SHF_COMPRESSED))
+    PZ_TRY(pz_elf_section(elf, i, section, err));
+    if (!has_name(elf, section, name)) continue;
+    if (section->sh_type != SHT_PROGBITS || (section->sh_flags & SHF_COMPRESSED))
       return pz_elf_damaged(elf, "kind of a section", err);
-    *data = elf->data + section.sh_offset;
-    *size = section.sh_size;
     return PZ_OK;
   }
+  memset(section, 0, sizeof *section);
+  return PZ_OK;
+}
+
+pz_status pz_elf_find(const pz_elf *elf, const char *name, const uint8_t **data, size_t *size,
+                      pz_error *err) {
+  Elf64_Shdr section;
+  *data = NULL;
+  PZ_TRY(pz_elf_find_section(elf, name, &section, err));
+  if (section.sh_type == SHT_NULL) return PZ_OK;
+  *data = elf->data + section.sh_offset;
+  *size = section.sh_size;
   return PZ_OK;
 }

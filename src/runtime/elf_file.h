@@ -20,6 +20,9 @@ pz_status pz_elf_open(const pz_mapping *mapping, const char *path, pz_elf *elf, 
 /* Section i of elf->header.e_shnum, with its bytes inside the file. */
 pz_status pz_elf_section(const pz_elf *elf, int i, Elf64_Shdr *section, pz_error *err);
 
+/* The section of this name, of bytes that the file has; its type is SHT_NULL, and all of it 0, where there is none. */
+pz_status pz_elf_find_section(const pz_elf *elf, const char *name, Elf64_Shdr *section, pz_error *err);
+
 /* The bytes of the section of this name; *data is NULL where there is none. */
 pz_status pz_elf_find(const pz_elf *elf, const char *name, const uint8_t **data, size_t *size, pz_error *err);
 

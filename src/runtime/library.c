@@ -48,10 +48,12 @@ static pz_status describe(void *library, const char *path, const pz_abi_network 
 }
 
 pz_status pz_library_load(pz_arena *arena, const char *path, const struct stat *st, void **library,
-                          const pz_abi_network **network, pz_error *err) {
+                          bool *first, const pz_abi_network **network, pz_error *err) {
   const char *name = name_for_loader(arena, path, st);
   if (!name) return pz_fail_memory(err, "the name of the network file", strlen(path));
+  void *before = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   void *loaded = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (before) dlclose(before);
   if (!loaded) {
     const char *reason = dlerror();
     return pz_fail(err, PZ_ERROR_INPUT, "%s: cannot be loaded: %s", path, reason ? reason : "unknown reason");
@@ -59,6 +61,6 @@ pz_status pz_library_load(pz_arena *arena, const char *path, const struct stat *
   pz_status status = check_same_file(path, st, err);
   if (status == PZ_OK) status = describe(loaded, path, network, err);
   if (status != PZ_OK) return dlclose(loaded), status;
-  *library = loaded;
+  *library = loaded, *first = !before;
   return PZ_OK;
 }

@@ -4,6 +4,7 @@
 #include "runtime/manifest.h"
 #include "runtime/private.h"
 #include "runtime/seal.h"
+#include "runtime/weights.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 
 /* Everything that can be known before code of the file runs. */
-static pz_status check_file(struct pz_net *net, const char *path, pz_error *err) {
+static pz_status check_file(struct pz_net *net, const char *path, pz_weights_place *weights, pz_error *err) {
   pz_mapping file;
   pz_elf elf;
   char *manifest = NULL;
@@ -22,16 +23,20 @@ static pz_status check_file(struct pz_net *net, const char *path, pz_error *err)
   if (status == PZ_OK) status = pz_elf_check_loadable(&elf, err);
   if (status == PZ_OK) status = pz_manifest_check(manifest, path, err);
   if (status == PZ_OK) status = pz_seal_check(&elf, err);
+  if (status == PZ_OK) status = pz_weights_find(&elf, weights, err);
   pz_file_unmap(&file);
   net->manifest = manifest;
   return status;
 }
 
-static pz_status load(struct pz_net *net, const char *path, pz_error *err) {
+static pz_status load(struct pz_net *net, const char *path, bool share_weights, pz_error *err) {
   struct stat st;
+  pz_weights_place weights;
+  bool first;
   if (stat(path, &st)) return pz_fail(err, PZ_ERROR_INPUT, "%s: cannot be opened: %m", path);
-  PZ_TRY(check_file(net, path, err));
-  PZ_TRY(pz_library_load(net->arena, path, &st, &net->library, &net->abi, err));
+  PZ_TRY(check_file(net, path, &weights, err));
+  PZ_TRY(pz_library_load(net->arena, path, &st, &net->library, &first, &net->abi, err));
+  if (first && !share_weights) PZ_TRY(pz_weights_to_huge_pages(net->library, &weights, path, err));
   return pz_abi_check(net->abi, path, err);
 }
 
@@ -54,7 +59,7 @@ static pz_status prepare(struct pz_net *net, const char *path, const pz_net_opti
   if (!net->more || !(net->more->path = pz_arena_strdup(net->arena, path)))
     return pz_fail_memory(err, path, sizeof *net->more);
   pthread_mutex_init(&net->more->one_run, NULL);
-  PZ_TRY(load(net, net->more->path, err));
+  PZ_TRY(load(net, net->more->path, options->share_weights, err));
   PZ_TRY(pz_pool_new(options->threads, !options->no_pin, &net->pool, err));
   pz_runtime_executor(net->pool, &net->more->executor);
   return take_memory(net, err);

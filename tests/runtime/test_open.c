@@ -4,6 +4,7 @@
 #include "pznet/pznet.h"
 #include <jansson.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -106,6 +107,62 @@ static void open_network_describes_itself(void **state) {
   pz_net_close(net);
 }
 
+/* Of weights, those that are pages of the file. */
+static size_t bytes_of_file(void) {
+  FILE *maps = fopen("/proc/self/maps", "r");
+  char line[1024], rights[8];
+  size_t bytes = 0;
+  unsigned long begin, end;
+  assert_non_null(maps);
+  while (fgets(line, sizeof line, maps))
+    if (strstr(line, "net_weights.so") && sscanf(line, "%lx-%lx %7s", &begin, &end, rights) == 3 &&
+        !strcmp(rights, "r--p"))
+      bytes += end - begin;
+  fclose(maps);
+  return bytes;
+}
+
+static void assert_right(pz_net *net) {
+  float in[35], out[35] = {0};
+  const float *inputs[] = {in};
+  float *outputs[] = {out};
+  for (int i = 0; i < 35; i++) in[i] = (float)i;
+  assert_int_equal(pz_net_run(net, inputs, outputs), PZ_OK);
+  for (int i = 0; i < 35; i++) assert_true(out[i] == (float)(3 * i * i + 1));
+}
+
+static bool has_huge_pages(void) {
+  FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
+  char text[64] = "[never]";
+  if (file) {
+    (void)!fgets(text, sizeof text, file);
+    fclose(file);
+  }
+  return !strstr(text, "[never]");
+}
+
+static void weights_are_copied_or_shared(void **state) {
+  (void)state;
+  static const size_t all = (size_t)7 << 20,
+                      most = (size_t)4 << 20; /* two huge pages lie among them at least */
+  const pz_net_options share = {.share_weights = true};
+  pz_net *net, *again;
+  assert_int_equal(pz_net_open(NET("weights"), &share, &net), PZ_OK);
+  assert_true(bytes_of_file() >= all);
+  assert_right(net);
+  assert_int_equal(pz_net_open(NET("weights"), NULL, &again), PZ_OK); /* it is loaded: as it is */
+  assert_true(bytes_of_file() >= all);
+  pz_net_close(net), pz_net_close(again);
+  assert_int_equal(bytes_of_file(), 0);
+
+  assert_int_equal(pz_net_open(NET("weights"), NULL, &net), PZ_OK);
+  if (has_huge_pages()) assert_true(bytes_of_file() < most);
+  assert_int_equal(pz_net_open(NET("weights"), NULL, &again), PZ_OK);
+  assert_right(net), assert_right(again);
+  pz_net_close(net), pz_net_close(again);
+  assert_int_equal(bytes_of_file(), 0);
+}
+
 static void *look_at_message(void *arg) {
   (void)arg;
   return pz_last_message()[0] ? (void *)1 : NULL;
@@ -198,6 +255,7 @@ int main(void) {
       cmocka_unit_test(instruction_sets_are_checked_first),
       cmocka_unit_test(wrong_arguments),
       cmocka_unit_test(open_network_describes_itself),
+      cmocka_unit_test(weights_are_copied_or_shared),
       cmocka_unit_test(message_belongs_to_the_thread),
       cmocka_unit_test(file_under_an_old_name_is_the_new_one),
       cmocka_unit_test(name_without_folder),

@@ -1,0 +1,59 @@
+#include "runtime/weights.h"
+#include "pznet/network_abi.h"
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HUGE_PAGE ((uintptr_t)2 << 20)
+
+pz_status pz_weights_find(const pz_elf *elf, pz_weights_place *place, pz_error *err) {
+  Elf64_Shdr section;
+  *place = (pz_weights_place){0, 0};
+  PZ_TRY(pz_elf_find_section(elf, PZ_ABI_WEIGHTS_SECTION, &section, err));
+  if ((section.sh_flags & (SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR)) == SHF_ALLOC)
+    *place = (pz_weights_place){section.sh_addr, section.sh_size};
+  return PZ_OK;
+}
+
+static bool has_huge_pages(void) {
+  char text[64] = "";
+  const int file = open("/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t n = read(file, text, sizeof text - 1);
+  close(file);
+  return n > 0 && !strstr(text, "[never]");
+}
+
+/* Piece by piece, and each piece of the file's pages is given back, so that not both take memory. */
+static void copy(char *to, char *from, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += HUGE_PAGE) {
+    memcpy(to + at, from + at, HUGE_PAGE);
+    (void)madvise(from + at, HUGE_PAGE, MADV_DONTNEED);
+  }
+}
+
+pz_status pz_weights_to_huge_pages(void *library, const pz_weights_place *place, const char *path,
+                                   pz_error *err) {
+  struct link_map *map;
+  if (place->bytes < 2 * HUGE_PAGE || dlinfo(library, RTLD_DI_LINKMAP, &map) || !has_huge_pages())
+    return PZ_OK;
+  const uintptr_t weights = (uintptr_t)map->l_addr + place->address,
+                  begin = (weights + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE,
+                  end = (weights + place->bytes) / HUGE_PAGE * HUGE_PAGE;
+  if (end < begin + 2 * HUGE_PAGE) return PZ_OK;
+  const size_t bytes = end - begin, room = bytes + HUGE_PAGE;
+  char *memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return PZ_OK;
+  char *to = memory + (HUGE_PAGE - (uintptr_t)memory % HUGE_PAGE) % HUGE_PAGE;
+  (void)madvise(to, bytes, MADV_HUGEPAGE);
+  copy(to, (char *)begin, bytes);
+  (void)mprotect(to, bytes, PROT_READ);
+  pz_status status = PZ_OK;
+  if (mremap(to, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)begin) == MAP_FAILED)
+    status = pz_fail(err, PZ_ERROR_MEMORY, "%s: weights find no place in huge pages: %m", path);
+  (void)munmap(memory, room); /* what is left of it */
+  return status;
+}

@@ -117,8 +117,8 @@ typedef struct pz_port {
 typedef struct pz_net_options {
   int32_t threads; /* 0: the cores that this process may use (affinity mask and cgroup quota) */
   bool no_pin;     /* threads are bound to cores unless set */
-  bool
-      share_weights; /* large weights are copied to huge pages, which is faster, unless set: then processes share the file's */
+  /* Weights stay pages of the file, which processes share, instead of being copied to huge pages, which is faster. */
+  bool share_weights;
 } pz_net_options;
 #define PZ_NET_OPTIONS                                                                                       \
   { 0 }

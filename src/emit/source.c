@@ -50,9 +50,11 @@ static void prototype(pz_text *t, const pz_call *c, int32_t index) {
 /* The shape is a constant with a place of its own: what clang copies from there it knows; of a literal it keeps in memory whatever is
  * indexed by more than constants, and a network is seven times slower (doc/kernels-conv.md). */
 static void kernel(pz_text *t, const pz_call *c, int32_t index) {
+  pz_text_printf(t, "static const %s_shape shape_%d = {%s};\n", c->function, index, c->shape);
+  if (c->parts) pz_text_printf(t, "%s(shape_%d)\n", c->parts, index);
   prototype(t, c, index);
-  pz_text_printf(t, " {\n  static const %s_shape shape = {%s};\n  %s(shape, ", c->function, c->shape,
-                 c->function);
+  pz_text_printf(t, " {\n  %s(shape_%d, ", c->function, index);
+  if (c->parts) pz_text_printf(t, "shape_%d_parts, ", index);
   for (int32_t i = 0; i < c->n_args; i++) {
     const pz_arg *a = &c->args[i];
     if (a->listed && (i == 0 || !a[-1].listed)) pz_text_append(t, "(const float *const[]){");

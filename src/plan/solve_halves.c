@@ -95,7 +95,9 @@ static pz_status add_planes(pz_plan *plan, pz_step *step, const pz_conv_parts *p
       {.name = "out", .written = true, .at = pz_pointer_behind(p->out.at, first * c->out.stride_d)},
       {.name = "scratch", .written = true, .at = scratch}};
   step->multiply_adds_done += multiply_adds_of(s);
-  return pz_add_call(plan, step, "kernels/conv/halves.h", "pz_conv_halves", &shape, args, 8, err);
+  PZ_TRY(pz_add_call(plan, step, "kernels/conv/halves.h", "pz_conv_halves", &shape, args, 8, err));
+  step->calls[step->n_calls - 1].parts = "PZ_CONV_HALVES_PARTS";
+  return PZ_OK;
 }
 
 static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {

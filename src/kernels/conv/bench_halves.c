@@ -70,6 +70,8 @@ static const pz_conv_halves_shape shape = {.conv = {.in = PZ_BENCH_VIEW(16, 1, M
                                            .few_out = FEW,
                                            .parts = 1};
 
+PZ_CONV_HALVES_PARTS(shape)
+
 /* In huge pages, where there are any, as a network's memory. */
 static float *memory(int64_t floats) {
   const size_t huge = 2 << 20, bytes = (size_t)floats * 4 + 2 * huge;
@@ -84,7 +86,7 @@ typedef struct layer {
 } layer;
 
 static __attribute__((noinline)) void run(const layer *l) {
-  pz_conv_halves(shape, l->in, l->packed, l->bias, NULL, NULL, NULL, l->out, l->scratch, 0, 1);
+  pz_conv_halves(shape, shape_parts, l->in, l->packed, l->bias, NULL, NULL, NULL, l->out, l->scratch, 0, 1);
 }
 
 static layer new_layer(pz_test_random *r) {

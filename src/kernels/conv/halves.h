@@ -261,32 +261,60 @@ PZ_INLINE int pz_halves_finish(const pz_conv_halves_shape *s, const pz_conv_ends
 
 #define PZ_HALVES_LOAD(tile, at) _tile_loadd(tile, at, 64)
 
+/* With m > 1, splitting and finishing are functions of their own, of each shape, which are called behind every two products. (Inlined there, as
+ * with m = 1, which is up to a quarter faster so: no faster, five times the code, and six times as long to compile.) */
+typedef struct pz_halves_parts {
+  int (*split)(pz_halves_source *);
+  int (*finish)(const pz_conv_ends *, pz_halves_sums *);
+} pz_halves_parts;
+
+/* Of a shape that is a constant outside of functions: NAME_parts. */
+#define PZ_CONV_HALVES_PARTS(name)                                                                           \
+  static __attribute__((noinline)) int name##_split(pz_halves_source *x) {                                   \
+    return pz_halves_split(&name, x);                                                                        \
+  }                                                                                                          \
+  static __attribute__((noinline)) int name##_finish(const pz_conv_ends *e, pz_halves_sums *x) {             \
+    return pz_halves_finish(&name, e, x);                                                                    \
+  }                                                                                                          \
+  static const pz_halves_parts name##_parts = {name##_split, name##_finish};
+
 /* What is done beside the products: so many positions are finished, and split, after each two of them, in parts of 1024. */
 typedef struct pz_halves_beside {
-  pz_halves_source source;
-  pz_halves_sums sums;
+  pz_halves_source *source;
+  pz_halves_sums *sums;
   const pz_conv_ends *ends;
   int32_t finishes, finishes_due, splits, splits_due;
   int32_t steps;
   float *nobody; /* a tile that is not read */
 } pz_halves_beside;
 
-PZ_INLINE void pz_halves_do_beside(const pz_conv_halves_shape *s, pz_halves_beside *b) {
+PZ_INLINE int pz_halves_split_one(const pz_conv_halves_shape *s, const pz_halves_parts *f,
+                                  pz_halves_source *x) {
+  return s->m == 1 ? pz_halves_split(s, x) : f->split(x);
+}
+PZ_INLINE int pz_halves_finish_one(const pz_conv_halves_shape *s, const pz_halves_parts *f,
+                                   pz_halves_beside *b) {
+  return s->m == 1 ? pz_halves_finish(s, b->ends, b->sums) : f->finish(b->ends, b->sums);
+}
+
+PZ_INLINE void pz_halves_do_beside(const pz_conv_halves_shape *s, const pz_halves_parts *f,
+                                   pz_halves_beside *b) {
   b->finishes_due += b->finishes, b->splits_due += b->splits;
-  PZ_ROLL for (; b->finishes_due >= 1024; b->finishes_due -= 1024) pz_halves_finish(s, b->ends, &b->sums);
-  PZ_ROLL for (; b->splits_due >= 1024; b->splits_due -= 1024) pz_halves_split(s, &b->source);
+  PZ_ROLL for (; b->finishes_due >= 1024; b->finishes_due -= 1024) pz_halves_finish_one(s, f, b);
+  PZ_ROLL for (; b->splits_due >= 1024; b->splits_due -= 1024) pz_halves_split_one(s, f, b->source);
 }
 
 /* Two products, and what is done beside them. */
 #define PZ_HALVES_PRODUCTS(c, x, y, c2, x2, y2)                                                              \
   _tile_dpbf16ps(c, x, y);                                                                                   \
   _tile_dpbf16ps(c2, x2, y2);                                                                                \
-  pz_halves_do_beside(s, b)
+  pz_halves_do_beside(s, f, b)
 
 /* Steps of 32 maps in halves: first halves by second, by first, second by first; of 16 maps in both halves: by second, by first.
  * a: of the first tile; 2 tiles x 2 blocks. */
-PZ_INLINE void pz_halves_step_22(const pz_conv_halves_shape *s, const float *const a[4], int64_t at,
-                                 int64_t second, const float *w, pz_halves_beside *b) {
+PZ_INLINE void pz_halves_step_22(const pz_conv_halves_shape *s, const pz_halves_parts *f,
+                                 const float *const a[4], int64_t at, int64_t second, const float *w,
+                                 pz_halves_beside *b) {
   PZ_HALVES_LOAD(4, a[0] + at);
   PZ_HALVES_LOAD(6, w);
   PZ_HALVES_LOAD(7, w + PZ_HALVES_FLOATS);
@@ -304,8 +332,9 @@ PZ_INLINE void pz_halves_step_22(const pz_conv_halves_shape *s, const float *con
   PZ_HALVES_PRODUCTS(2, 5, 6, 3, 5, 7);
 }
 /* 4 tiles x 1 block. */
-PZ_INLINE void pz_halves_step_41(const pz_conv_halves_shape *s, const float *const a[4], int64_t at,
-                                 int64_t second, const float *w, pz_halves_beside *b) {
+PZ_INLINE void pz_halves_step_41(const pz_conv_halves_shape *s, const pz_halves_parts *f,
+                                 const float *const a[4], int64_t at, int64_t second, const float *w,
+                                 pz_halves_beside *b) {
   PZ_HALVES_LOAD(6, w);
   PZ_HALVES_LOAD(7, w + PZ_HALVES_FLOATS);
   PZ_HALVES_LOAD(4, a[0] + at);
@@ -340,9 +369,9 @@ PZ_INLINE const float *pz_halves_tap(const pz_conv_halves_shape *s, const float 
 
 /* The sums of `blocks` blocks out of tiles first, first + 1 (.. first + 3 where it is one block) at point p; slot: the first one
  * of the ring that they read; few: the block out is. */
-PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, int32_t blocks, int32_t few, int32_t first,
-                                  int32_t tiles, const float *ring, int32_t slot, int32_t p, const float *w,
-                                  float *sums, pz_halves_beside *b) {
+PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, const pz_halves_parts *f, int32_t blocks,
+                                  int32_t few, int32_t first, int32_t tiles, const float *ring, int32_t slot,
+                                  int32_t p, const float *w, float *sums, pz_halves_beside *b) {
   const int64_t piece = pz_halves_piece(s), step = 2 * blocks * PZ_HALVES_FLOATS;
   const int32_t pairs = pz_halves_pairs(s), each = pairs + (s->few_in ? 0 : pz_halves_single(s)),
                 taps = pz_halves_taps_w(s, few);
@@ -363,8 +392,8 @@ PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, int32_t blocks,
       const float *const at[4] = {x[0] + right, x[1] + right, x[2] + right, x[3] + right};
       PZ_ROLL for (int32_t c = all ? pairs : 0; c < end; ++c, w += step) {
         const int64_t second = c < pairs ? piece : 0;
-        if (blocks == 2) pz_halves_step_22(s, at, 2 * c * piece, second, w, b);
-        else pz_halves_step_41(s, at, 2 * c * piece, second, w, b);
+        if (blocks == 2) pz_halves_step_22(s, f, at, 2 * c * piece, second, w, b);
+        else pz_halves_step_41(s, f, at, 2 * c * piece, second, w, b);
         if (++b->steps % PZ_HALVES_OFTEN == 0) _tile_stored(6, b->nobody, 64);
       }
     }
@@ -384,8 +413,9 @@ PZ_INLINE int32_t pz_halves_steps(const pz_conv_halves_shape *s, int32_t few) {
          (6 * pz_halves_pair_steps(s, few) + 4 * pz_halves_single_steps(s, few));
 }
 
-PZ_INLINE void pz_halves_finish_all(const pz_conv_halves_shape *s, pz_halves_beside *b) {
-  PZ_ROLL while (pz_halves_finish(s, b->ends, &b->sums)) continue;
+PZ_INLINE void pz_halves_finish_all(const pz_conv_halves_shape *s, const pz_halves_parts *f,
+                                    pz_halves_beside *b) {
+  PZ_ROLL while (pz_halves_finish_one(s, f, b)) continue;
 }
 
 /* Pairs of products of a step of a whole strip. */
@@ -403,9 +433,10 @@ PZ_INLINE int64_t pz_halves_strip_positions(const pz_conv_halves_shape *s) {
 
 /* All tiles of step k of strip t, by the blocks out block .. block + blocks - 1, few: one that is; slot: the first one that the step
  * reads. turn: which buffer of sums is free. */
-PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_strip *t, int32_t blocks,
-                                int32_t few, int32_t block, int32_t k, int32_t slot, const float *weights,
-                                float *sums, int32_t *turn, pz_halves_beside *b) {
+PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_parts *f,
+                                const pz_halves_strip *t, int32_t blocks, int32_t few, int32_t block,
+                                int32_t k, int32_t slot, const float *weights, float *sums, int32_t *turn,
+                                pz_halves_beside *b) {
   const pz_conv_direct_shape *c = &s->conv;
   const int32_t d = s->by_row ? 0 : k * s->m, h = s->by_row ? k * s->step : 0, left = t->rows - h,
                 rows = left < pz_halves_step_rows(s) ? left : pz_halves_step_rows(s);
@@ -413,10 +444,10 @@ PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_s
   PZ_ROLL for (int32_t i = 0; i < tiles; i += each) {
     float *to = sums + *turn * points * 4 * PZ_HALVES_FLOATS;
     PZ_ROLL for (int32_t p = 0; p < points; ++p) pz_halves_multiply(
-        s, blocks, few, i, tiles, b->source.ring, slot, p,
+        s, f, blocks, few, i, tiles, b->source->ring, slot, p,
         weights + p * blocks * pz_halves_point_weights(s, few), to + p * 4 * PZ_HALVES_FLOATS, b);
-    pz_halves_finish_all(s, b);
-    b->sums = (pz_halves_sums){
+    pz_halves_finish_all(s, f, b);
+    *b->sums = (pz_halves_sums){
         .sums = to,
         .blocks = blocks,
         .few = few,
@@ -433,30 +464,33 @@ PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_s
 }
 
 /* Step k of strip t. */
-PZ_INLINE void pz_halves_step(const pz_conv_halves_shape *s, const pz_halves_strip *t, int32_t k,
-                              int32_t slot, const float *weights, float *sums, int32_t *turn,
-                              pz_halves_beside *b) {
+PZ_INLINE void pz_halves_step(const pz_conv_halves_shape *s, const pz_halves_parts *f,
+                              const pz_halves_strip *t, int32_t k, int32_t slot, const float *weights,
+                              float *sums, int32_t *turn, pz_halves_beside *b) {
   const float *w = weights + t->begin * pz_halves_block_weights(s, 0);
   PZ_ROLL for (int32_t j = t->begin; j + 1 < t->end; j += 2, w += 2 * pz_halves_block_weights(s, 0))
-      pz_halves_blocks(s, t, 2, 0, j, k, slot, w, sums, turn, b);
+      pz_halves_blocks(s, f, t, 2, 0, j, k, slot, w, sums, turn, b);
   if (pz_halves_out_blocks(s) % 2 && (t->end - t->begin) % 2)
-    pz_halves_blocks(s, t, 1, s->few_out, t->end - 1, k, slot, w, sums, turn, b);
+    pz_halves_blocks(s, f, t, 1, s->few_out, t->end - 1, k, slot, w, sums, turn, b);
 }
 
 /* Strips begin .. end - 1. */
-PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, int64_t begin, int64_t end, const float *in,
-                             const float *weights, const pz_conv_ends *ends, float *ring) {
+PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, const pz_halves_parts *f, int64_t begin,
+                             int64_t end, const float *in, const float *weights, const pz_conv_ends *ends,
+                             float *ring) {
   const pz_conv_direct_shape *c = &s->conv;
   float *sums = ring + s->slots * pz_halves_slot(s);
   const int64_t pairs = pz_halves_step_pairs(s) * pz_halves_strip_steps(s, s->planes, s->rows);
-  pz_halves_beside b = {.source = {.in = in - c->pad[0] * c->in.stride_d - c->pad[1] * c->in.stride_h -
-                                         c->pad[2] * c->in.stride_w,
-                                   .ring = ring,
-                                   .unit = begin,
-                                   .units = end,
-                                   .at = pz_halves_strip_at(s, begin)},
+  pz_halves_source source = {.in = in - c->pad[0] * c->in.stride_d - c->pad[1] * c->in.stride_h -
+                                   c->pad[2] * c->in.stride_w,
+                             .ring = ring,
+                             .unit = begin,
+                             .units = end,
+                             .at = pz_halves_strip_at(s, begin)};
+  pz_halves_sums unfinished = {.blocks = 1};
+  pz_halves_beside b = {.source = &source,
+                        .sums = &unfinished,
                         .ends = ends,
-                        .sums = {.blocks = 1},
                         .finishes = (4 * PZ_HALVES_TILE * 1024 - 1) / pz_halves_steps(s, s->few_out) + 1,
                         .splits = s->slots > pz_halves_window(s)
                                       ? (int32_t)((1024 * pz_halves_strip_positions(s) - 1) / pairs) + 1
@@ -470,13 +504,13 @@ PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, int64_t begin, int64
     PZ_ROLL for (int32_t k = 0; k < steps; ++k) {
       const int32_t slot = k * pz_halves_advance(s), read = slot + pz_halves_window(s),
                     needed = first + (read < slots ? read : slots);
-      b.source.limit = first + slot + s->slots;
-      while (b.source.slot < needed && pz_halves_split(s, &b.source)) continue;
-      pz_halves_step(s, &t, k, first + slot, weights, sums, &turn, &b);
+      source.limit = first + slot + s->slots;
+      while (source.slot < needed && pz_halves_split_one(s, f, &source)) continue;
+      pz_halves_step(s, f, &t, k, first + slot, weights, sums, &turn, &b);
     }
     first += slots;
   }
-  pz_halves_finish_all(s, &b);
+  pz_halves_finish_all(s, f, &b);
 }
 
 /* All eight tile registers: 16 rows of 64 bytes. (The barrier: gcc 12 says that the first eight bytes are all that is read.) */
@@ -491,17 +525,17 @@ PZ_INLINE void pz_halves_begin(void) {
   _tile_loadconfig(&config);
 }
 
-PZ_INLINE void pz_conv_halves(const pz_conv_halves_shape s, const float *in, const float *weights,
-                              const float *bias, const float *base, const float *base_scale,
-                              const float *slope, float *out, float *scratch, int32_t worker,
-                              int32_t workers) {
+PZ_INLINE void pz_conv_halves(const pz_conv_halves_shape s, const pz_halves_parts f, const float *in,
+                              const float *weights, const float *bias, const float *base,
+                              const float *base_scale, const float *slope, float *out, float *scratch,
+                              int32_t worker, int32_t workers) {
   const pz_conv_ends ends = {bias, base, base_scale, slope, out};
   int64_t begin, end;
   pz_share((int64_t)s.conv.out.n * pz_halves_along(&s) * pz_halves_across(&s) * s.parts, worker, workers,
            &begin, &end);
   if (begin >= end) return;
   pz_halves_begin();
-  pz_halves_run(&s, begin, end, in, weights, &ends, scratch);
+  pz_halves_run(&s, &f, begin, end, in, weights, &ends, scratch);
   _tile_release();
   if (s.conv.stream) pz_v_stream_end();
 }

@@ -154,10 +154,14 @@ static void free_layer(layer *l) {
   free(l->weights), free(l->bias), free(l->scale), free(l->slope);
 }
 
+static pz_conv_halves_shape shape;
+PZ_CONV_HALVES_PARTS(shape)
+
 static void run_layer(const layer *l, int32_t worker, int32_t workers) {
   const pz_conv_direct_shape *c = &l->s.conv;
   pz_test_poison(l->scratch.data, l->scratch.floats);
-  pz_conv_halves(l->s, l->in.at, l->packed.data, c->has_bias ? l->packed_bias.data : NULL,
+  shape = l->s;
+  pz_conv_halves(shape, shape_parts, l->in.at, l->packed.data, c->has_bias ? l->packed_bias.data : NULL,
                  c->base.c ? l->base.at : NULL, c->has_base_scale ? l->packed_scale.data : NULL,
                  c->act == PZ_K_ACT_PRELU ? l->packed_slope.data : NULL, l->out.at, l->scratch.data, worker,
                  workers);

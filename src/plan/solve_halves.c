@@ -68,15 +68,10 @@ static pz_conv_halves_shape shape_of_planes(const pz_plan *plan, const pz_conv_d
   return s;
 }
 
-/* The call that makes them, from plane `first` on. weights: [phases, K, C, taps], NULL where they are not packed. */
-static pz_status add_planes(pz_plan *plan, pz_step *step, const pz_conv_parts *p,
-                            const pz_conv_halves_shape *s, const float *weights, int32_t first,
-                            pz_pointer scratch, pz_error *err) {
+/* The call that makes them, from plane and column `first` on, with weights packed. */
+static pz_status add_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, const pz_conv_halves_shape *s,
+                          pz_pointer packed, const int32_t first[2], pz_pointer scratch, pz_error *err) {
   const pz_conv_direct_shape *c = &s->conv;
-  pz_pointer packed;
-  float *data;
-  PZ_TRY(pz_add_weights(plan, pz_halves_weight_floats(s), &packed, &data, err));
-  if (!plan->unpacked && !plan->dry) pz_halves_pack(s, weights, data);
   pz_text shape = {0};
   pz_text_append(&shape, ".conv = {");
   pz_conv_shape_text(&shape, c);
@@ -86,13 +81,17 @@ static pz_status add_planes(pz_plan *plan, pz_step *step, const pz_conv_parts *p
                  s->m, s->rows, s->planes, s->by_row, s->step, s->slots, s->few_in, s->few_out, s->parts,
                  s->flat);
   const pz_arg args[] = {
-      {.name = "in", .at = pz_pointer_behind(p->in.at, first * c->in.stride_d)},
+      {.name = "in",
+       .at = pz_pointer_behind(p->in.at, first[0] * c->in.stride_d + first[1] * c->in.stride_w)},
       {.name = "weights", .at = packed},
       {.name = "bias", .at = p->bias},
-      {.name = "base", .at = pz_pointer_behind(p->base.at, first * c->base.stride_d)},
+      {.name = "base",
+       .at = pz_pointer_behind(p->base.at, first[0] * c->base.stride_d + first[1] * c->base.stride_w)},
       {.name = "base_scale", .at = p->base_scale},
       {.name = "slope", .at = p->slope},
-      {.name = "out", .written = true, .at = pz_pointer_behind(p->out.at, first * c->out.stride_d)},
+      {.name = "out",
+       .written = true,
+       .at = pz_pointer_behind(p->out.at, first[0] * c->out.stride_d + first[1] * c->out.stride_w)},
       {.name = "scratch", .written = true, .at = scratch}};
   step->multiply_adds_done += multiply_adds_of(s);
   PZ_TRY(pz_add_call(plan, step, "kernels/conv/halves.h", "pz_conv_halves", &shape, args, 8, err));
@@ -100,22 +99,100 @@ static pz_status add_planes(pz_plan *plan, pz_step *step, const pz_conv_parts *p
   return PZ_OK;
 }
 
-static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  pz_conv_parts p;
-  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
-  const int32_t m = m_of(plan, node), rest = rest_of(m, p.out.view.d), most = p.out.view.d - rest;
-  const float *weights = plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data;
-  const pz_conv_direct_shape conv = pz_conv_shape_of(node, &p);
-  const pz_conv_halves_shape s = shape_of_planes(plan, &conv, m, most),
-                             end = rest ? shape_of_planes(plan, &conv, 2, rest) : s;
-  const int64_t floats = pz_halves_scratch(&s), of_end = pz_halves_scratch(&end);
+/* By row, columns are made some a call. */
+static int32_t column_parts(const pz_plan *plan, const pz_conv_halves_shape *s) {
+  const pz_conv_machine machine = pz_conv_this_machine(plan);
+  return s->by_row ? pz_halves_column_parts(s, &machine) : 1;
+}
+static pz_conv_halves_shape columns_of(const pz_plan *plan, const pz_conv_halves_shape *s, int32_t part,
+                                       int32_t *first) {
+  const int32_t parts = column_parts(plan, s);
+  pz_conv_halves_shape columns = *s;
+  *first = parts == 1 ? 0 : pz_halves_take_columns(&columns, part, parts);
+  return columns;
+}
+static int64_t scratch_of(const pz_plan *plan, const pz_conv_halves_shape *s) {
+  int64_t most = 0;
+  for (int32_t i = 0, first; i < column_parts(plan, s); i++) {
+    const pz_conv_halves_shape columns = columns_of(plan, s, i, &first);
+    if (pz_halves_scratch(&columns) > most) most = pz_halves_scratch(&columns);
+  }
+  return most;
+}
+
+/* The planes from `first` on. weights: [phases, K, C, taps], NULL where they are not packed. */
+static pz_status add_planes(pz_plan *plan, pz_step *step, const pz_conv_parts *p,
+                            const pz_conv_halves_shape *s, const float *weights, int32_t first,
+                            pz_pointer scratch, pz_error *err) {
+  pz_pointer packed;
+  float *data;
+  PZ_TRY(pz_add_weights(plan, pz_halves_weight_floats(s), &packed, &data, err));
+  if (!plan->unpacked && !plan->dry) pz_halves_pack(s, weights, data);
+  for (int32_t i = 0; i < column_parts(plan, s); i++) {
+    int32_t at[2] = {first};
+    const pz_conv_halves_shape columns = columns_of(plan, s, i, &at[1]);
+    PZ_TRY(add_call(plan, step, p, &columns, packed, at, scratch, err));
+  }
+  return PZ_OK;
+}
+
+/* Maps out that are made by calls of their own, each of which splits the inputs again: all, or, where level 2 does not hold the weights of
+ * all, as many pairs of blocks as it does hold those of, by row. */
+static int32_t maps_at_once(const pz_plan *plan, const pz_conv_direct_shape *conv, int32_t m) {
+  pz_conv_direct_shape some = *conv;
+  while (some.out.c > 0) {
+    const pz_conv_halves_shape s = shape_of_planes(plan, &some, m, conv->out.d);
+    if (s.by_row) return some.out.c;
+    some.out.c = (some.out.c - 1) / 32 * 32;
+  }
+  return conv->out.c;
+}
+
+/* The parts of maps out `first` and on; first is a multiple of a block's. */
+static pz_conv_parts parts_behind(const pz_plan *plan, const pz_conv_parts *whole, int32_t first) {
+  const int32_t block = first / plan->block;
+  pz_conv_parts p = *whole;
+  p.out.at = pz_pointer_behind(p.out.at, block * p.out.view.stride_c);
+  p.base.at = pz_pointer_behind(p.base.at, block * p.base.view.stride_c);
+  p.bias = pz_pointer_behind(p.bias, first);
+  p.base_scale = pz_pointer_behind(p.base_scale, first);
+  p.slope = pz_pointer_behind(p.slope, first);
+  return p;
+}
+
+/* All planes: m at a time, and the last `rest` of them two at a time. */
+static pz_status add_maps(pz_plan *plan, pz_step *step, const pz_conv_parts *p,
+                          const pz_conv_direct_shape *conv, int32_t m, int32_t rest, const float *weights,
+                          pz_error *err) {
+  const int32_t most = conv->out.d - rest;
+  const pz_conv_halves_shape s = shape_of_planes(plan, conv, m, most),
+                             end = rest ? shape_of_planes(plan, conv, 2, rest) : s;
+  const int64_t floats = scratch_of(plan, &s), of_end = scratch_of(plan, &end);
   const pz_pointer scratch = pz_add_scratch(plan, of_end > floats ? of_end : floats);
-  step->multiply_adds_done = 0;
   PZ_TRY(pz_set_algorithm(plan, step, err, "bfloat16 halves %dx%dx%d%s%s, strips of %d rows x %d planes",
-                          s.conv.kernel[0], s.conv.kernel[1], s.conv.kernel[2], along_depth(m),
+                          conv->kernel[0], conv->kernel[1], conv->kernel[2], along_depth(m),
                           rest ? " and F(2,3) at its end" : "", s.rows, s.planes));
-  PZ_TRY(add_planes(plan, step, &p, &s, weights, 0, scratch, err));
-  return rest ? add_planes(plan, step, &p, &end, weights, most, scratch, err) : PZ_OK;
+  PZ_TRY(add_planes(plan, step, p, &s, weights, 0, scratch, err));
+  return rest ? add_planes(plan, step, p, &end, weights, most, scratch, err) : PZ_OK;
+}
+
+static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  pz_conv_parts whole;
+  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &whole, err));
+  const int32_t m = m_of(plan, node), rest = rest_of(m, whole.out.view.d);
+  const float *weights = plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data;
+  const pz_conv_direct_shape conv = pz_conv_shape_of(node, &whole);
+  const int32_t at_once = maps_at_once(plan, &conv, m);
+  step->multiply_adds_done = 0;
+  for (int32_t first = 0; first < conv.out.c; first += at_once) {
+    const pz_conv_parts p = parts_behind(plan, &whole, first);
+    const int64_t weight = (int64_t)first * conv.in.c * pz_conv_taps(&conv);
+    pz_conv_direct_shape some = conv;
+    some.out.c = conv.out.c - first < at_once ? conv.out.c - first : at_once;
+    if (some.base.c) some.base.c = some.out.c;
+    PZ_TRY(add_maps(plan, step, &p, &some, m, rest, weights ? weights + weight : NULL, err));
+  }
+  return PZ_OK;
 }
 
 /* ---- deconvolution ---- */

@@ -131,18 +131,46 @@ static inline int32_t pz_halves_may_be_few(const pz_conv_direct_shape *c) {
   return c->kernel[2] == 3 && c->dilation[2] == 1 && c->phases == 1;
 }
 
+/* Bytes of the weights and of the ring. */
+static inline int64_t pz_halves_kept(const pz_conv_halves_shape *s) {
+  return 4 * (pz_halves_weight_floats(s) + s->slots * pz_halves_slot(s));
+}
+
+static inline void pz_halves_set_step(pz_conv_halves_shape *s) {
+  s->step = 1;
+  if (pz_halves_padding(s, 2) < pz_halves_padding(s, 1)) s->step = 2;
+  s->slots = pz_halves_window(s) + 1;
+}
+
+/* Part `part` of `parts` of a layer by row: some columns of it, in whole tiles but for the last. Returns the first one. */
+static inline int32_t pz_halves_take_columns(pz_conv_halves_shape *s, int32_t part, int32_t parts) {
+  const int32_t tiles = pz_halves_row_tiles(s), begin = tiles * part / parts * PZ_HALVES_TILE,
+                end = tiles * (part + 1) / parts * PZ_HALVES_TILE;
+  s->conv.out.w = (end < s->conv.out.w ? end : s->conv.out.w) - begin;
+  pz_halves_set_step(s);
+  return begin;
+}
+
+/* Parts of a layer by row: of two or three tiles where weights and ring would take more than five eighths of level 2, which inputs and results
+ * pass through as well. */
+static inline int32_t pz_halves_column_parts(const pz_conv_halves_shape *s, const pz_conv_machine *m) {
+  const int32_t most = pz_halves_row_tiles(s) / 2;
+  return pz_halves_kept(s) <= m->l2 / 8 * 5 || most < 1 ? 1 : most;
+}
+
 /* Sets by_row, step, slots, few_in and few_out, where that is better: level 2 holds the weights and the ring, tiles fit into rows, and
  * no plane is split for several planes of results. Says the same of any rows and planes of a layer: few changes the bits. */
 static inline void pz_halves_cut_by_row(pz_conv_halves_shape *s, const pz_conv_machine *m) {
   const int32_t may_be_few = pz_halves_may_be_few(&s->conv);
-  s->by_row = s->step = 1;
+  s->by_row = 1;
   s->few_in = may_be_few && pz_halves_ends_few(s->conv.in.c);
   s->few_out = may_be_few && pz_halves_ends_few(s->conv.out.c);
-  if (pz_halves_padding(s, 2) < pz_halves_padding(s, 1)) s->step = 2;
-  s->slots = pz_halves_window(s) + 1;
-  const int64_t weights = 4 * pz_halves_weight_floats(s), ring = 4 * s->slots * pz_halves_slot(s);
-  if ((s->m > 1 || s->conv.kernel[0] == 1) && weights <= m->l2 / 2 && weights + ring <= m->l2 / 8 * 7 &&
-      pz_halves_padding(s, s->step) <= 1.1)
+  pz_halves_set_step(s);
+  pz_conv_halves_shape part = *s;
+  const int32_t parts = pz_halves_column_parts(s, m);
+  (void)pz_halves_take_columns(&part, parts - 1, parts);
+  if ((s->m > 1 || s->conv.kernel[0] == 1) && 4 * pz_halves_weight_floats(s) <= m->l2 / 2 &&
+      pz_halves_kept(&part) <= m->l2 / 8 * 7 && pz_halves_padding(s, s->step) <= 1.1)
     return;
   s->by_row = s->step = s->few_in = s->few_out = 0;
 }

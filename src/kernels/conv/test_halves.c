@@ -1,7 +1,7 @@
 /* Convolution by products of bfloat16 halves against a plain sum in double precision: random odd sizes, rows longer than a tile
  * and than two, dilation, borders no wider than needed and right in front of a guard page, inputs inside larger storage,
  * poisoned output and scratch, bias, Base (also in place) with and without a scale, activations, one, two or four planes of
- * results at a time, by planes and by rows; deconvolutions in phases. 1, 2 and 3 workers, and any strips, give the same bits. What is not finite shows where it is seen, and only there. Shapes are not constant here; tests/plan and tests/networks run the kernel as generated code has it. */
+ * results at a time, by planes and by rows, of all columns and of some a call; deconvolutions in phases. 1, 2 and 3 workers, and any strips, give the same bits. What is not finite shows where it is seen, and only there. Shapes are not constant here; tests/plan and tests/networks run the kernel as generated code has it. */
 #include "kernels/conv/deconv.h"
 #include "kernels/conv/halves.h"
 #include "kernels/conv/pack_halves.h"
@@ -25,6 +25,7 @@ typedef struct layer {
   float *weights, *bias, *scale, *slope; /* weights: [K, C, taps]; of a deconvolution [C, K, taps] */
   pz_test_memory packed, packed_bias, packed_scale, packed_slope, scratch;
   bool in_place, transposed;
+  int32_t column_parts; /* calls */
 } layer;
 
 /* ---- layers ---- */
@@ -131,10 +132,21 @@ static void chosen_schedule(pz_test_random *r, pz_conv_halves_shape *s) {
   *s = before;
   random_schedule(r, s);
 }
+static pz_conv_halves_shape columns_of(const layer *l, int32_t part, int32_t *first) {
+  pz_conv_halves_shape s = l->s;
+  *first = l->column_parts == 1 ? 0 : pz_halves_take_columns(&s, part, l->column_parts);
+  return s;
+}
 /* Its scratch depends on it. */
 static void give_schedule(pz_test_random *r, layer *l, bool chosen) {
+  int64_t floats = 0;
   (chosen ? chosen_schedule : random_schedule)(r, &l->s);
-  l->scratch = pz_test_alloc(pz_halves_scratch(&l->s), pz_test_int(r, 0, 1));
+  l->column_parts = l->s.by_row ? pz_test_int(r, 1, pz_halves_row_tiles(&l->s)) : 1;
+  for (int32_t i = 0, first; i < l->column_parts; ++i) {
+    const pz_conv_halves_shape s = columns_of(l, i, &first);
+    if (pz_halves_scratch(&s) > floats) floats = pz_halves_scratch(&s);
+  }
+  l->scratch = pz_test_alloc(floats, pz_test_int(r, 0, 1));
 }
 
 static void pack_layer(layer *l) {
@@ -160,11 +172,15 @@ PZ_CONV_HALVES_PARTS(shape)
 static void run_layer(const layer *l, int32_t worker, int32_t workers) {
   const pz_conv_direct_shape *c = &l->s.conv;
   pz_test_poison(l->scratch.data, l->scratch.floats);
-  shape = l->s;
-  pz_conv_halves(shape, shape_parts, l->in.at, l->packed.data, c->has_bias ? l->packed_bias.data : NULL,
-                 c->base.c ? l->base.at : NULL, c->has_base_scale ? l->packed_scale.data : NULL,
-                 c->act == PZ_K_ACT_PRELU ? l->packed_slope.data : NULL, l->out.at, l->scratch.data, worker,
-                 workers);
+  for (int32_t i = 0, first; i < l->column_parts; ++i) {
+    shape = columns_of(l, i, &first);
+    pz_conv_halves(shape, shape_parts, l->in.at + first * c->in.stride_w, l->packed.data,
+                   c->has_bias ? l->packed_bias.data : NULL,
+                   c->base.c ? l->base.at + first * c->base.stride_w : NULL,
+                   c->has_base_scale ? l->packed_scale.data : NULL,
+                   c->act == PZ_K_ACT_PRELU ? l->packed_slope.data : NULL,
+                   l->out.at + first * c->out.stride_w, l->scratch.data, worker, workers);
+  }
 }
 
 static const char *name_of(const layer *l) {
@@ -173,11 +189,10 @@ static const char *name_of(const layer *l) {
   const pz_conv_direct_shape *c = &s->conv;
   snprintf(text, sizeof text,
            "%dx%dx%d dilation %d,%d,%d, %d to %d maps, %dx%dx%dx%d, m %d, rows %d, planes %d, steps of %d, "
-           "slots %d, parts %d, "
-           "flat %d",
+           "slots %d, parts %d, flat %d, parts of columns %d",
            c->kernel[0], c->kernel[1], c->kernel[2], c->dilation[0], c->dilation[1], c->dilation[2], c->in.c,
            c->out.c, c->out.n, c->out.d, c->out.h, c->out.w, s->m, s->rows, s->planes, s->step, s->slots,
-           s->parts, s->flat);
+           s->parts, s->flat, l->column_parts);
   return text;
 }
 

@@ -296,7 +296,20 @@ static double weight_floats(const pz_plan *plan, const pz_node *node) {
   return floats_of(plan, node, m) + (rest ? floats_of(plan, node, 2) : 0);
 }
 
-/* Where level 2 does not hold all weights, they are read for every m planes of results; where it does not hold those of two blocks
+/* Calls that make some maps out each, whose weights level 2 holds, by row (maps_at_once); 0: by plane, with weights that it does not hold. */
+static double calls_of(const pz_plan *plan, const pz_node *node, int32_t m) {
+  const pz_attr_conv *a = &node->attr.conv;
+  const pz_shape5 y = shape_of(plan, node->out[0]);
+  const double all = 4 * floats_of(plan, node, m), half = (double)pz_conv_this_machine(plan).l2 / 2,
+               pairs = ceil((double)pz_block_count(y.c, plan->block) / 2), width = (double)y.s[2];
+  if (all <= half) return 1;
+  if (all / pairs > half || (m == 1 && a->kernel[0] > 1) ||
+      ceil(width / PZ_HALVES_TILE) * PZ_HALVES_TILE > 1.1 * width)
+    return 0;
+  return ceil(pairs / floor(half / (all / pairs)));
+}
+
+/* By plane, where level 2 does not hold all weights, they are read for every m planes of results; where it does not hold those of two blocks
  * out, for every two tiles of these. */
 static double lines_read(const pz_plan *plan, const pz_node *node, int32_t m, int64_t planes) {
   const pz_shape5 y = shape_of(plan, node->out[0]);
@@ -304,14 +317,14 @@ static double lines_read(const pz_plan *plan, const pz_node *node, int32_t m, in
                pairs = ceil((double)pz_block_count(y.c, plan->block) / 2),
                times = (double)y.n * ceil((double)planes / m),
                tiles = ceil((double)y.s[1] * (double)y.s[2] / PZ_HALVES_TILE);
-  if (all <= half) return 0;
   return all / 64 * times * (all / pairs <= half ? 1 : ceil(tiles / 2));
 }
 
 static double cost_of(const pz_plan *plan, const pz_node *node, int32_t m, int64_t planes) {
   const pz_shape5 y = shape_of(plan, node->out[0]);
   const halves_layer l = layer_of(plan, node, m);
-  const double made = ceil((double)planes / m) * m, split = m == 1 ? 1 : (double)points_of(m) / m;
+  const double made = ceil((double)planes / m) * m, calls = calls_of(plan, node, m),
+               split = (m == 1 ? 1 : (double)points_of(m) / m) * (calls ? calls : 1);
   double products = 0;
   for (int32_t few = 0; few < 2; few++)
     products +=
@@ -319,7 +332,7 @@ static double cost_of(const pz_plan *plan, const pz_node *node, int32_t m, int64
         products_of(pair_steps(&l, few), single_steps(&l, few));
   return (double)(y.n * y.s[1] * y.s[2]) * made *
              (l.rows * products * PRODUCT + (split * l.in + l.out) * VECTOR) +
-         lines_read(plan, node, m, planes) * LINE;
+         (calls ? 0 : lines_read(plan, node, m, planes) * LINE);
 }
 
 static double cost(const pz_plan *plan, const pz_node *node) {

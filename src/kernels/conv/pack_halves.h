@@ -151,11 +151,10 @@ static inline int32_t pz_halves_take_columns(pz_conv_halves_shape *s, int32_t pa
   return begin;
 }
 
-/* Parts of a layer by row: of two or three tiles where weights and ring would take more than five eighths of level 2, which inputs and results
- * pass through as well. */
+/* Parts of a layer by row: of one or two tiles where weights and ring would take more than five eighths of level 2, which inputs and
+ * results pass through as well. */
 static inline int32_t pz_halves_column_parts(const pz_conv_halves_shape *s, const pz_conv_machine *m) {
-  const int32_t most = pz_halves_row_tiles(s) / 2;
-  return pz_halves_kept(s) <= m->l2 / 8 * 5 || most < 1 ? 1 : most;
+  return pz_halves_kept(s) <= m->l2 / 8 * 5 ? 1 : (pz_halves_row_tiles(s) + 1) / 2;
 }
 
 /* Sets by_row, step, slots, few_in and few_out, where that is better: level 2 holds the weights and the ring, tiles fit into rows, and

@@ -20,8 +20,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 def pznet_package(folder, threads, name="net"):
     """The Python package of the build folder that PZNET_BUILD names, or an installed one."""
-    sys.path.insert(0, os.path.join(os.environ.get("PZNET_BUILD", ""), "python"))
+    built = os.path.join(os.environ.get("PZNET_BUILD", ""), "python")
+    sys.path.insert(0, built)
     import pznet
+    if os.path.isdir(os.path.join(built, "pznet")) and not os.path.samefile(
+            pathlib.Path(pznet.__file__).parents[1], built):  # what pip has installed editable comes before any path
+        raise RuntimeError(f"pznet is {pznet.__file__}, not that of {built}: pip uninstall pznet")
     return pznet.load(folder / f"{name}.so", threads=threads)
 
 

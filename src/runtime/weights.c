@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -27,6 +28,8 @@ static bool has_huge_pages(void) {
   return n > 0 && !strstr(text, "[never]");
 }
 
+static char *next_huge_page(char *at) { return at + (HUGE_PAGE - (uintptr_t)at % HUGE_PAGE) % HUGE_PAGE; }
+
 /* Piece by piece, and each piece of the file's pages is given back, so that not both take memory. */
 static void copy(char *to, char *from, size_t bytes) {
   for (size_t at = 0; at < bytes; at += HUGE_PAGE) {
@@ -40,20 +43,21 @@ pz_status pz_weights_to_huge_pages(void *library, const pz_weights_place *place,
   struct link_map *map;
   if (place->bytes < 2 * HUGE_PAGE || dlinfo(library, RTLD_DI_LINKMAP, &map) || !has_huge_pages())
     return PZ_OK;
-  const uintptr_t weights = (uintptr_t)map->l_addr + place->address,
-                  begin = (weights + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE,
-                  end = (weights + place->bytes) / HUGE_PAGE * HUGE_PAGE;
-  if (end < begin + 2 * HUGE_PAGE) return PZ_OK;
-  const size_t bytes = end - begin, room = bytes + HUGE_PAGE;
-  char *memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char *weights = (char *)map->l_addr + place->address, *begin = next_huge_page(weights);
+  const ptrdiff_t bytes = (weights + place->bytes - begin) / (ptrdiff_t)HUGE_PAGE * (ptrdiff_t)HUGE_PAGE;
+  if (bytes < 2 * (ptrdiff_t)HUGE_PAGE) return PZ_OK;
+  char *memory =
+      mmap(NULL, (size_t)bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return PZ_OK;
-  char *to = memory + (HUGE_PAGE - (uintptr_t)memory % HUGE_PAGE) % HUGE_PAGE;
-  (void)madvise(to, bytes, MADV_HUGEPAGE);
-  copy(to, (char *)begin, bytes);
-  (void)mprotect(to, bytes, PROT_READ);
-  pz_status status = PZ_OK;
-  if (mremap(to, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)begin) == MAP_FAILED)
-    status = pz_fail(err, PZ_ERROR_MEMORY, "%s: weights find no place in huge pages: %m", path);
-  (void)munmap(memory, room); /* what is left of it */
-  return status;
+  char *to = next_huge_page(memory), *behind = to + bytes;
+  if (to > memory) (void)munmap(memory, (size_t)(to - memory));
+  if (to < memory + HUGE_PAGE) (void)munmap(behind, (size_t)(memory + HUGE_PAGE - to));
+  (void)madvise(to, (size_t)bytes, MADV_HUGEPAGE);
+  copy(to, begin, (size_t)bytes);
+  (void)mprotect(to, (size_t)bytes, PROT_READ);
+  if (mremap(to, (size_t)bytes, (size_t)bytes, MREMAP_MAYMOVE | MREMAP_FIXED, begin) != MAP_FAILED)
+    return PZ_OK;
+  pz_fail(err, PZ_ERROR_MEMORY, "%s: weights find no place in huge pages: %m", path);
+  (void)munmap(to, (size_t)bytes);
+  return PZ_ERROR_MEMORY;
 }

@@ -76,8 +76,8 @@ typedef struct pz_call {
   pz_arg args[PZ_CALL_ARGS];
   int32_t n_args;
   bool after_all; /* begins when all workers have finished the step's calls before it */
-  const char *
-      parts; /* a macro of the header: makes functions of the shape NAME, which the kernel takes as NAME_parts; or NULL */
+  const char
+      *parts;   /* the header's macro that makes NAME_parts of a shape NAME, behind it an argument; or NULL */
   int32_t turn; /* its counter in a worker's scratch, where workers take its parts in turn; else -1 */
 } pz_call;
 

@@ -75,10 +75,9 @@ typedef struct pz_call {
   const char *header, *function, *shape;
   pz_arg args[PZ_CALL_ARGS];
   int32_t n_args;
-  bool after_all; /* begins when all workers have finished the step's calls before it */
-  const char
-      *parts;   /* the header's macro that makes NAME_parts of a shape NAME, behind it an argument; or NULL */
-  int32_t turn; /* its counter in a worker's scratch, where workers take its parts in turn; else -1 */
+  bool after_all;    /* begins when all workers have finished the step's calls before it */
+  const char *parts; /* the header's macro that makes NAME_parts, an argument, of a shape NAME; or NULL */
+  int32_t turn;      /* its counter in a worker's scratch, where workers take its parts in turn; else -1 */
 } pz_call;
 
 /* One operator of the plan; all workers pass a barrier behind it, and in front of calls that say so. */

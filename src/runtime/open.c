@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define HUGE_PAGE ((size_t)2 << 20)
-
 /* Everything that can be known before code of the file runs. */
 static pz_status check_file(struct pz_net *net, const char *path, pz_weights_place *weights, pz_error *err) {
   pz_mapping file;
@@ -45,12 +43,12 @@ static pz_status take_memory(struct pz_net *net, pz_error *err) {
   uint64_t workers = (uint64_t)pz_pool_threads(net->pool);
   uint64_t bytes = net->abi->arena_bytes + workers * net->abi->worker_bytes; /* at most 2^46 + 2^10 * 2^46 */
   size_t align = net->abi->arena_align < 64 ? 64 : net->abi->arena_align;
-  if (bytes >= 2 * HUGE_PAGE && align < HUGE_PAGE) align = HUGE_PAGE;
+  if (bytes >= 2 * PZ_HUGE_PAGE && align < PZ_HUGE_PAGE) align = PZ_HUGE_PAGE;
   size_t whole = (bytes + align) / align * align;
   net->memory = aligned_alloc(align, whole);
   if (!net->memory) return pz_fail_memory(err, "running the network", bytes);
   net->memory_bytes = (int64_t)bytes;
-  if (align >= HUGE_PAGE) (void)madvise(net->memory, whole, MADV_HUGEPAGE);
+  if (align >= PZ_HUGE_PAGE) (void)madvise(net->memory, whole, MADV_HUGEPAGE);
   return PZ_OK;
 }
 

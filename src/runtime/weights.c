@@ -8,8 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define HUGE_PAGE ((uintptr_t)2 << 20)
-
 pz_status pz_weights_find(const pz_elf *elf, pz_weights_place *place, pz_error *err) {
   Elf64_Shdr section;
   *place = (pz_weights_place){0, 0};
@@ -28,30 +26,33 @@ static bool has_huge_pages(void) {
   return n > 0 && !strstr(text, "[never]");
 }
 
-static char *next_huge_page(char *at) { return at + (HUGE_PAGE - (uintptr_t)at % HUGE_PAGE) % HUGE_PAGE; }
+static char *next_huge_page(char *at) {
+  return at + (PZ_HUGE_PAGE - (uintptr_t)at % PZ_HUGE_PAGE) % PZ_HUGE_PAGE;
+}
 
 /* Piece by piece, and each piece of the file's pages is given back, so that not both take memory. */
 static void copy(char *to, char *from, size_t bytes) {
-  for (size_t at = 0; at < bytes; at += HUGE_PAGE) {
-    memcpy(to + at, from + at, HUGE_PAGE);
-    (void)madvise(from + at, HUGE_PAGE, MADV_DONTNEED);
+  for (size_t at = 0; at < bytes; at += PZ_HUGE_PAGE) {
+    memcpy(to + at, from + at, PZ_HUGE_PAGE);
+    (void)madvise(from + at, PZ_HUGE_PAGE, MADV_DONTNEED);
   }
 }
 
 pz_status pz_weights_to_huge_pages(void *library, const pz_weights_place *place, const char *path,
                                    pz_error *err) {
   struct link_map *map;
-  if (place->bytes < 2 * HUGE_PAGE || dlinfo(library, RTLD_DI_LINKMAP, &map) || !has_huge_pages())
+  if (place->bytes < 2 * PZ_HUGE_PAGE || dlinfo(library, RTLD_DI_LINKMAP, &map) || !has_huge_pages())
     return PZ_OK;
   char *weights = (char *)map->l_addr + place->address, *begin = next_huge_page(weights);
-  const ptrdiff_t bytes = (weights + place->bytes - begin) / (ptrdiff_t)HUGE_PAGE * (ptrdiff_t)HUGE_PAGE;
-  if (bytes < 2 * (ptrdiff_t)HUGE_PAGE) return PZ_OK;
+  const ptrdiff_t bytes =
+      (weights + place->bytes - begin) / (ptrdiff_t)PZ_HUGE_PAGE * (ptrdiff_t)PZ_HUGE_PAGE;
+  if (bytes < 2 * (ptrdiff_t)PZ_HUGE_PAGE) return PZ_OK;
   char *memory =
-      mmap(NULL, (size_t)bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      mmap(NULL, (size_t)bytes + PZ_HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return PZ_OK;
   char *to = next_huge_page(memory), *behind = to + bytes;
   if (to > memory) (void)munmap(memory, (size_t)(to - memory));
-  if (to < memory + HUGE_PAGE) (void)munmap(behind, (size_t)(memory + HUGE_PAGE - to));
+  if (to < memory + PZ_HUGE_PAGE) (void)munmap(behind, (size_t)(memory + PZ_HUGE_PAGE - to));
   (void)madvise(to, (size_t)bytes, MADV_HUGEPAGE);
   copy(to, begin, (size_t)bytes);
   (void)mprotect(to, (size_t)bytes, PROT_READ);

@@ -6,6 +6,8 @@
 #include "base/status.h"
 #include "runtime/elf_file.h"
 
+#define PZ_HUGE_PAGE ((size_t)2 << 20)
+
 /* Where a file's weights will lie, from its first byte in memory; bytes 0: it has none. */
 typedef struct pz_weights_place {
   uint64_t address, bytes;

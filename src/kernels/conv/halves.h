@@ -278,12 +278,15 @@ typedef struct pz_halves_parts {
   }                                                                                                          \
   static const pz_halves_parts name##_parts = {name##_split, name##_finish};
 
-/* What is done beside the products: so many positions are finished, and split, after each two of them, in parts of 1024. */
+/* What is done beside the products, a task at a time: a position is split or finished. `tasks` after eight products, `splits` of eight tasks are
+ * splits. (Two at once are more than the core holds beside products, which then wait; it predicts short patterns:
+ * doc/kernels-conv.md.) */
 typedef struct pz_halves_beside {
   pz_halves_source *source;
   pz_halves_sums *sums;
   const pz_conv_ends *ends;
-  int32_t finishes, finishes_due, splits, splits_due;
+  double splits_of_pair; /* that are needed for each two products */
+  int32_t tasks, splits, tasks_due, splits_due;
   int32_t steps;
   float *nobody; /* a tile that is not read */
 } pz_halves_beside;
@@ -299,9 +302,11 @@ PZ_INLINE int pz_halves_finish_one(const pz_conv_halves_shape *s, const pz_halve
 
 PZ_INLINE void pz_halves_do_beside(const pz_conv_halves_shape *s, const pz_halves_parts *f,
                                    pz_halves_beside *b) {
-  b->finishes_due += b->finishes, b->splits_due += b->splits;
-  PZ_ROLL for (; b->finishes_due >= 1024; b->finishes_due -= 1024) pz_halves_finish_one(s, f, b);
-  PZ_ROLL for (; b->splits_due >= 1024; b->splits_due -= 1024) pz_halves_split_one(s, f, b->source);
+  PZ_ROLL for (b->tasks_due += b->tasks; b->tasks_due >= 4; b->tasks_due -= 4) {
+    b->splits_due += b->splits;
+    if (b->splits_due >= 8) b->splits_due -= 8, pz_halves_split_one(s, f, b->source);
+    else pz_halves_finish_one(s, f, b);
+  }
 }
 
 /* Two products, and what is done beside them. */
@@ -431,6 +436,15 @@ PZ_INLINE int64_t pz_halves_strip_positions(const pz_conv_halves_shape *s) {
          pz_halves_pitch(s) * (s->by_row ? 1 : s->rows + pz_halves_reach(s, 1));
 }
 
+PZ_INLINE int32_t pz_halves_up(double x) { return (int32_t)x + ((int32_t)x < x); }
+/* So that the group before is finished beside a group. */
+PZ_INLINE void pz_halves_set_pace(const pz_conv_halves_shape *s, int32_t few, pz_halves_beside *b) {
+  const double each = 4.0 * PZ_HALVES_TILE / pz_halves_steps(s, few) + b->splits_of_pair;
+  b->tasks = pz_halves_up(4 * each);
+  const int32_t splits = pz_halves_up(8 * b->splits_of_pair / each);
+  b->splits = splits < 7 ? splits : 7;
+}
+
 /* All tiles of step k of strip t, by the blocks out block .. block + blocks - 1, few: one that is; slot: the first one that the step
  * reads. turn: which buffer of sums is free. */
 PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_parts *f,
@@ -441,6 +455,7 @@ PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_p
   const int32_t d = s->by_row ? 0 : k * s->m, h = s->by_row ? k * s->step : 0, left = t->rows - h,
                 rows = left < pz_halves_step_rows(s) ? left : pz_halves_step_rows(s);
   const int32_t tiles = pz_halves_step_tiles(s, few, rows), each = 4 / blocks, points = pz_halves_points(s);
+  pz_halves_set_pace(s, few, b);
   PZ_ROLL for (int32_t i = 0; i < tiles; i += each) {
     float *to = sums + *turn * points * 4 * PZ_HALVES_FLOATS;
     PZ_ROLL for (int32_t p = 0; p < points; ++p) pz_halves_multiply(
@@ -480,7 +495,7 @@ PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, const pz_halves_part
                              float *ring) {
   const pz_conv_direct_shape *c = &s->conv;
   float *sums = ring + s->slots * pz_halves_slot(s);
-  const int64_t pairs = pz_halves_step_pairs(s) * pz_halves_strip_steps(s, s->planes, s->rows);
+  const double pairs = (double)(pz_halves_step_pairs(s) * pz_halves_strip_steps(s, s->planes, s->rows));
   pz_halves_source source = {.in = in - c->pad[0] * c->in.stride_d - c->pad[1] * c->in.stride_h -
                                    c->pad[2] * c->in.stride_w,
                              .ring = ring,
@@ -491,10 +506,8 @@ PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, const pz_halves_part
   pz_halves_beside b = {.source = &source,
                         .sums = &unfinished,
                         .ends = ends,
-                        .finishes = (4 * PZ_HALVES_TILE * 1024 - 1) / pz_halves_steps(s, s->few_out) + 1,
-                        .splits = s->slots > pz_halves_window(s)
-                                      ? (int32_t)((1024 * pz_halves_strip_positions(s) - 1) / pairs) + 1
-                                      : 0,
+                        .splits_of_pair =
+                            s->slots > pz_halves_window(s) ? (double)pz_halves_strip_positions(s) / pairs : 0,
                         .nobody = sums + 8 * pz_halves_points(s) * PZ_HALVES_FLOATS};
   int32_t turn = 0, first = 0;
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {

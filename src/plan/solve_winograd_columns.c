@@ -22,7 +22,7 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (a->stride[i] != 1 || a->dilation[i] != 1) return false;
   return a->kernel[0] == 1 && (a->kernel[1] == 3 || a->kernel[1] == 5) && a->kernel[2] > 1 &&
-         out.c <= PZ_WINOGRAD_FEW && out.c * a->kernel[2] <= plan->block && pz_conv_few_outputs(plan, node) &&
+         out.c <= PZ_CONV_FEW && out.c * a->kernel[2] <= plan->block && pz_conv_few_outputs(plan, node) &&
          node->in[PZ_CONV_BASE] == PZ_NONE && out.s[1] >= outputs_of(plan, node) &&
          pz_conv_error_fits(plan, error_of(plan, node));
 }

@@ -137,6 +137,7 @@ CHOOSE(choose_pairs, "in pairs")
 CHOOSE(choose_plain, "to plain")
 CHOOSE(choose_columns, "of columns")
 CHOOSE(choose_small, "small weights")
+CHOOSE(choose_halves, "to few maps")
 
 /* Notes the error of F(2,2,2) in layer "b". */
 static int32_t choose_noting(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
@@ -218,6 +219,19 @@ static void test_columns(void **state) {
     const uint64_t whole = bits_of(last_of_one_map, isa, PZ_SLABS_NEVER, choose_columns);
     if (isa == pz_isa_native())
       assert_true(bits_of(last_of_one_map, isa, PZ_SLABS_ALWAYS, choose_columns) == whole);
+  }
+}
+
+/* The same on AMX tiles. */
+static void test_halves_few(void **state) {
+  (void)state;
+  const char *const graphs[] = {last_layer, last_of_one_map};
+  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_halves, " to few maps "), 0);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(steps_with(graphs[i], PZ_ISA_AMX, PZ_SLABS_NEVER, choose_halves, " to few maps "), 1);
+    if (pz_isa_supported(PZ_ISA_AMX))
+      assert_true(bits_of(graphs[i], PZ_ISA_AMX, PZ_SLABS_ALWAYS, choose_halves) ==
+                  bits_of(graphs[i], PZ_ISA_AMX, PZ_SLABS_NEVER, choose_halves));
   }
 }
 
@@ -304,6 +318,6 @@ int main(void) {
       cmocka_unit_test(test_pairs),        cmocka_unit_test(test_rows),
       cmocka_unit_test(test_products),     cmocka_unit_test(test_plain),
       cmocka_unit_test(test_one_sign),     cmocka_unit_test(test_small_weights),
-      cmocka_unit_test(test_columns)};
+      cmocka_unit_test(test_columns),      cmocka_unit_test(test_halves_few)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

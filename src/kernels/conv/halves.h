@@ -106,6 +106,21 @@ PZ_INLINE __m512 pz_halves_high(__m512i x) {
                        _mm512_set1_epi32((int)0xffff0000)));
 }
 
+/* Both halves of two blocks at a position, the second ones `piece` floats behind; of one block: each map's second half and first half
+ * side by side. */
+PZ_INLINE void pz_halves_store_pair(pz_v low, pz_v high, float *to, int64_t piece) {
+  const __m512i first = (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
+  const __m512 rest_low = _mm512_sub_ps((__m512)low, pz_halves_low(first)),
+               rest_high = _mm512_sub_ps((__m512)high, pz_halves_high(first));
+  _mm512_store_si512(to, first);
+  _mm512_store_si512(to + piece, (__m512i)_mm512_cvtne2ps_pbh(rest_high, rest_low));
+}
+PZ_INLINE void pz_halves_store_single(pz_v x, float *to) {
+  const __m512 first = pz_halves_low(_mm512_castsi256_si512((__m256i)_mm512_cvtneps_pbh((__m512)x)));
+  const __m512i rest = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(_mm512_sub_ps((__m512)x, first)));
+  _mm512_store_si512(to, _mm512_or_si512(_mm512_castps_si512(first), rest));
+}
+
 /* Few maps at the next position and at the two behind it, as far as `left` positions of the row go. */
 PZ_INLINE pz_v pz_halves_few(const float *from, int32_t left) {
   const __m512 first = _mm512_maskz_loadu_ps(0x000f, from),
@@ -130,25 +145,14 @@ PZ_INLINE void pz_halves_split_pair(const pz_conv_halves_shape *s, const pz_halv
   pz_v low[PZ_HALVES_MOST_POINTS], high[PZ_HALVES_MOST_POINTS];
   pz_halves_inputs(s, x, 0, 0, low);
   pz_halves_inputs(s, x, 1, 0, high);
-  PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
-    float *to = x->to + i * pz_halves_plane(s);
-    const __m512i first = (__m512i)_mm512_cvtne2ps_pbh((__m512)high[i], (__m512)low[i]);
-    const __m512 rest_low = _mm512_sub_ps((__m512)low[i], pz_halves_low(first)),
-                 rest_high = _mm512_sub_ps((__m512)high[i], pz_halves_high(first));
-    _mm512_store_si512(to, first);
-    _mm512_store_si512(to + pz_halves_piece(s), (__m512i)_mm512_cvtne2ps_pbh(rest_high, rest_low));
-  }
+  PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i)
+      pz_halves_store_pair(low[i], high[i], x->to + i * pz_halves_plane(s), pz_halves_piece(s));
 }
-/* Of 16 maps: each map's second half and first half side by side. */
 PZ_INLINE void pz_halves_split_single(const pz_conv_halves_shape *s, const pz_halves_source *x) {
   pz_v all[PZ_HALVES_MOST_POINTS];
   pz_halves_inputs(s, x, 0, s->few_in, all);
-  PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
-    const __m512 first = pz_halves_low(_mm512_castsi256_si512((__m256i)_mm512_cvtneps_pbh((__m512)all[i])));
-    const __m512i rest =
-        _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(_mm512_sub_ps((__m512)all[i], first)));
-    _mm512_store_si512(x->to + i * pz_halves_plane(s), _mm512_or_si512(_mm512_castps_si512(first), rest));
-  }
+  PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i)
+      pz_halves_store_single(all[i], x->to + i * pz_halves_plane(s));
 }
 
 /* One position. False: there is none. */

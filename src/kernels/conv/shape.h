@@ -152,4 +152,11 @@ PZ_INLINE int32_t pz_conv_units(const pz_conv_direct_shape *s) {
   return (int32_t)pz_conv_strips(s) * s->phases;
 }
 
+/* Maps out that few.h takes, at most; floats of a row of their results, in whole vectors of columns. */
+#define PZ_CONV_FEW 4
+PZ_INLINE int64_t pz_conv_few_row(const pz_conv_direct_shape *s) {
+  const int32_t block = s->in.block;
+  return (int64_t)(s->out.w + block - 1) / block * block * PZ_CONV_FEW;
+}
+
 #endif

@@ -9,7 +9,7 @@
 #define PZ_KERNELS_WINOGRAD_COLUMNS_H
 
 #include "kernels/conv/direct.h"
-#include "kernels/copy/shift.h"
+#include "kernels/conv/few.h"
 #include "kernels/winograd/columns_shape.h"
 #include "kernels/winograd/points.h"
 #include "kernels/winograd/transforms.h"
@@ -77,23 +77,12 @@ PZ_INLINE void pz_winograd_columns_multiply(const pz_winograd_columns_shape *s, 
   }
 }
 
-/* What a column has summed up, where the next one takes it: the lanes of each tap are those of the tap before. */
-PZ_INLINE pz_v pz_winograd_columns_pass_on(const pz_winograd_columns_shape *s, pz_v x) {
-  const pz_v none = pz_v_zero();
-  switch (s->conv.out.c) {
-  case 1: return PZ_SHIFT(x, none, 1);
-  case 2: return PZ_SHIFT(x, none, 2);
-  case 3: return PZ_SHIFT(x, none, 3);
-  default: return PZ_SHIFT(x, none, 4);
-  }
-}
-
 /* Products of `count` columns from column `first` on become results. carried: of each row, what the columns before have summed up; lanes of
  * tap k wait for kernel[2] - 1 - k columns more. */
 PZ_INLINE void pz_winograd_columns_store(const pz_winograd_columns_shape *s, int32_t first, int32_t count,
                                          const float *products, pz_v *carried, float *results) {
   const int32_t m = s->m, wait = s->conv.kernel[2] - 1;
-  const int64_t row = pz_winograd_columns_row(s);
+  const int64_t row = pz_conv_few_row(&s->conv);
   pz_v z[PZ_WINOGRAD_MOST_M];
   PZ_UNROLL for (int32_t h = 0; h < m; ++h) z[h] = carried[h];
   PZ_ROLL for (int32_t c = first; c < first + count; ++c, products += PZ_S) {
@@ -101,30 +90,12 @@ PZ_INLINE void pz_winograd_columns_store(const pz_winograd_columns_shape *s, int
     PZ_UNROLL for (int32_t i = 0; i < pz_winograd_columns_a(s); ++i) y[i] =
         pz_v_load(products + i * s->rw * PZ_S);
     pz_winograd_back(m, s->conv.kernel[1], y, 1);
-    PZ_UNROLL for (int32_t h = 0; h < m; ++h) z[h] = y[h] + pz_winograd_columns_pass_on(s, z[h]);
+    PZ_UNROLL for (int32_t h = 0; h < m; ++h) z[h] = y[h] + pz_conv_few_pass_on(&s->conv, z[h]);
     if (c >= wait)
       PZ_UNROLL for (int32_t h = 0; h < m; ++h)
-          pz_v_store_four(results + h * row + (c - wait) * PZ_WINOGRAD_FEW, z[h]);
+          pz_v_store_four(results + h * row + (c - wait) * PZ_CONV_FEW, z[h]);
   }
   PZ_UNROLL for (int32_t h = 0; h < m; ++h) carried[h] = z[h];
-}
-
-/* A row of results, bias and activation to plain maps. out: its first one of map 0. */
-PZ_INLINE void pz_winograd_columns_end(const pz_winograd_columns_shape *s, const float *results,
-                                       const float *bias, const float *slope, float *out) {
-  const pz_conv_direct_shape *c = &s->conv;
-  PZ_ROLL for (int32_t w = 0; w < c->out.w; w += PZ_S, results += PZ_S * PZ_WINOGRAD_FEW) {
-    const int32_t left = c->out.w - w;
-    pz_v y[PZ_WINOGRAD_FEW];
-    pz_v_deal_fours(results, y);
-    PZ_UNROLL for (int32_t k = 0; k < PZ_WINOGRAD_FEW; ++k) if (k < c->out.c) {
-      const pz_v slopes = c->act == PZ_K_ACT_PRELU ? pz_v_broadcast(slope + k) : pz_v_zero();
-      if (c->has_bias) y[k] = y[k] + pz_v_broadcast(bias + k);
-      y[k] = pz_activate(c->act, c->alpha, c->beta, slopes, y[k]);
-      if (left >= PZ_S) pz_v_storeu(out + k * c->out.stride_c + w, y[k]);
-      else pz_v_store_lanes(out + k * c->out.stride_c + w, y[k], 0, left);
-    }
-  }
 }
 
 PZ_INLINE void pz_winograd_columns(const pz_winograd_columns_shape s, const float *in, const float *weights,
@@ -154,8 +125,8 @@ PZ_INLINE void pz_winograd_columns(const pz_winograd_columns_shape s, const floa
       pz_winograd_columns_multiply(&s, scratch, weights, products);
       pz_winograd_columns_store(&s, w, count, products, carried, results);
     }
-    PZ_ROLL for (int32_t h = 0; h < t.rows; ++h) pz_winograd_columns_end(
-        &s, results + h * pz_winograd_columns_row(&s), bias, slope, to + h * c->out.stride_h);
+    PZ_ROLL for (int32_t h = 0; h < t.rows; ++h)
+        pz_conv_few_end(c, results + h * pz_conv_few_row(c), bias, slope, to + h * c->out.stride_h);
   }
 }
 

@@ -7,13 +7,11 @@
  * up lies in kw columns; they are added on the way along the width.
  *
  * Scratch of a worker: transformed inputs of a strip, [position][block][column][lane]; its products, [position][column][lane]; the results
- * of a tile, [row][column][PZ_WINOGRAD_FEW maps]. */
+ * of a tile, [row][column][PZ_CONV_FEW maps]. */
 #ifndef PZ_KERNELS_WINOGRAD_COLUMNS_SHAPE_H
 #define PZ_KERNELS_WINOGRAD_COLUMNS_SHAPE_H
 
 #include "kernels/conv/shape.h"
-
-#define PZ_WINOGRAD_FEW 4 /* maps out, at most */
 
 typedef struct pz_winograd_columns_shape {
   /* Kernel 1 along the depth, 3 or 5 along the height; kernel along the width times maps out not above the lanes; stride, dilation, groups,
@@ -38,21 +36,17 @@ PZ_INLINE int32_t pz_winograd_columns_strips(const pz_winograd_columns_shape *s)
   return (pz_winograd_columns_count(s) + s->rw - 1) / s->rw;
 }
 
-/* Floats of a strip's transformed inputs; of its products; of a row of results, whole vectors of columns. */
+/* Floats of a strip's transformed inputs; of its products. */
 PZ_INLINE int64_t pz_winograd_columns_slots(const pz_winograd_columns_shape *s) {
   return (int64_t)pz_winograd_columns_a(s) * pz_conv_in_blocks(&s->conv) * s->rw * s->conv.in.block;
 }
 PZ_INLINE int64_t pz_winograd_columns_products(const pz_winograd_columns_shape *s) {
   return (int64_t)pz_winograd_columns_a(s) * s->rw * s->conv.in.block;
 }
-PZ_INLINE int64_t pz_winograd_columns_row(const pz_winograd_columns_shape *s) {
-  const int32_t block = s->conv.in.block;
-  return (int64_t)(s->conv.out.w + block - 1) / block * block * PZ_WINOGRAD_FEW;
-}
 
 /* Floats of scratch that a worker needs. */
 PZ_INLINE int64_t pz_winograd_columns_scratch(const pz_winograd_columns_shape *s) {
-  return pz_winograd_columns_slots(s) + pz_winograd_columns_products(s) + s->m * pz_winograd_columns_row(s);
+  return pz_winograd_columns_slots(s) + pz_winograd_columns_products(s) + s->m * pz_conv_few_row(&s->conv);
 }
 
 /* Floats of packed weights, [position][map in][lane]; lane: (kernel[2] - 1 - tap) * maps out + map out. */

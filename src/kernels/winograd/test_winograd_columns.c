@@ -27,7 +27,7 @@ static layer random_layer(pz_test_random *r) {
   static const int32_t acts[4] = {PZ_K_ACT_NONE, PZ_K_ACT_ELU, PZ_K_ACT_SIGMOID, PZ_K_ACT_PRELU};
   layer l = {.s.m = 2 * pz_test_int(r, 1, 3)};
   pz_conv_direct_shape *c = &l.s.conv;
-  const int32_t most = PZ_S / 2 < PZ_WINOGRAD_FEW ? PZ_S / 2 : PZ_WINOGRAD_FEW,
+  const int32_t most = PZ_S / 2 < PZ_CONV_FEW ? PZ_S / 2 : PZ_CONV_FEW,
                 maps_in = pz_test_int(r, 1, 40), maps_out = pz_test_int(r, 1, most),
                 widest = PZ_S / maps_out < 7 ? PZ_S / maps_out : 7;
   const int32_t kernel[3] = {1, 3 + 2 * pz_test_int(r, 0, 1), pz_test_int(r, 2, widest)};

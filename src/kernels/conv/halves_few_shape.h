@@ -1,0 +1,58 @@
+/* halves_few_shape.h: a convolution to few plain maps whose factors are sums of two bfloat16 numbers (halves.h), its taps along the width side
+ * by side in the columns of a tile (few.h). Plain C: the compiler half includes it too.
+ *
+ * A tile of sums is 16 columns of inputs by kernel[2] times as many maps as there are out: 3 maps of 1x5x5 fill 15 of 16. Four rows of results are summed up
+ * together, so that inputs are read half as often. A ring of rows holds their inputs, and those of the next four, as halves, in pieces: both halves of 32 maps (two blocks) one behind the other, or of the
+ * 16 of a last block side by side, each of all columns, in whole tiles. */
+#ifndef PZ_KERNELS_CONV_HALVES_FEW_SHAPE_H
+#define PZ_KERNELS_CONV_HALVES_FEW_SHAPE_H
+
+#include "kernels/conv/halves_shape.h"
+
+enum { PZ_HALVES_FEW_ROWS = 4 };
+
+typedef struct pz_conv_halves_few_shape {
+  /* Kernel 1 along the depth; kernel[2] times maps out at most 16; stride, dilation, groups, phases 1; in of block 16, out plain, no Base. */
+  pz_conv_direct_shape conv;
+  int32_t
+      rows; /* of a strip, which is a unit of work; inputs of kernel[1] - 1 rows are split again for each */
+} pz_conv_halves_few_shape;
+
+/* Columns of inputs that results are made of, and tiles of them. */
+PZ_INLINE int32_t pz_halves_few_columns(const pz_conv_halves_few_shape *s) {
+  return s->conv.out.w + s->conv.kernel[2] - 1;
+}
+PZ_INLINE int32_t pz_halves_few_row_tiles(const pz_conv_halves_few_shape *s) {
+  return (pz_halves_few_columns(s) + PZ_HALVES_TILE - 1) / PZ_HALVES_TILE;
+}
+PZ_INLINE int32_t pz_halves_few_strips(const pz_conv_halves_few_shape *s) {
+  return (s->conv.out.h + s->rows - 1) / s->rows;
+}
+/* Blocks of maps in. */
+PZ_INLINE int32_t pz_halves_few_blocks(const pz_conv_halves_few_shape *s) { return (s->conv.in.c + 15) / 16; }
+
+/* Floats of a piece; of a row of the ring, which has two pieces of each pair and one of what is left: as many as blocks. */
+PZ_INLINE int64_t pz_halves_few_piece(const pz_conv_halves_few_shape *s) {
+  return (int64_t)pz_halves_few_row_tiles(s) * PZ_HALVES_FLOATS;
+}
+PZ_INLINE int64_t pz_halves_few_slot(const pz_conv_halves_few_shape *s) {
+  return pz_halves_few_blocks(s) * pz_halves_few_piece(s);
+}
+/* Rows of inputs that four of results read; those of the ring, where the next ones are split meanwhile. */
+PZ_INLINE int32_t pz_halves_few_window(const pz_conv_halves_few_shape *s) {
+  return PZ_HALVES_FEW_ROWS + s->conv.kernel[1] - 1;
+}
+PZ_INLINE int32_t pz_halves_few_slots(const pz_conv_halves_few_shape *s) {
+  return pz_halves_few_window(s) + PZ_HALVES_FEW_ROWS;
+}
+/* Of a worker: the ring; four tiles of sums; as many rows of results, [column][PZ_CONV_FEW maps]. */
+PZ_INLINE int64_t pz_halves_few_scratch(const pz_conv_halves_few_shape *s) {
+  return pz_halves_few_slots(s) * pz_halves_few_slot(s) +
+         PZ_HALVES_FEW_ROWS * (PZ_HALVES_FLOATS + pz_conv_few_row(&s->conv));
+}
+/* Of packed weights: [kh][block pair][second halves, first halves][tile]; of a last block [kh][first halves, second halves][tile]. */
+PZ_INLINE int64_t pz_halves_few_weight_floats(const pz_conv_halves_few_shape *s) {
+  return (int64_t)s->conv.kernel[1] * ((pz_halves_few_blocks(s) + 1) / 2) * 2 * PZ_HALVES_FLOATS;
+}
+
+#endif

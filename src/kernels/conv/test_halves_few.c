@@ -1,0 +1,93 @@
+/* Convolution to few plain maps by products of bfloat16 halves against a plain sum in double precision: random odd sizes, kernels of 1 to 5 along
+ * the height and as many taps along the width as columns of a tile allow, inputs that end in front of a guard page, poisoned output and
+ * scratch, bias, activations; 1, 2 and 3 workers, and any strips, give the same bits. Shapes are not constant here; tests/plan runs the kernel
+ * as generated code has it. */
+#include "kernels/conv/halves_few.h"
+#include "kernels/conv/pack_halves_few.h"
+#include "kernels/conv/test_expected.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* Sums of up to 70*35 products of values in [-1, 1], whose errors are of about 4e-6 of their usual size (doc/kernels-conv.md), which is
+ * a third of the root of their number. */
+static double tolerance(const pz_conv_direct_shape *c) {
+  return 5 * 4e-6 / 3 * sqrt((double)c->in.c * c->kernel[1] * c->kernel[2]) + 2e-6;
+}
+
+typedef struct layer {
+  pz_conv_halves_few_shape s;
+  pz_test_conv o;
+  pz_test_memory packed, scratch;
+} layer;
+
+static layer random_layer(pz_test_random *r) {
+  static const int32_t acts[4] = {PZ_K_ACT_NONE, PZ_K_ACT_ELU, PZ_K_ACT_SIGMOID, PZ_K_ACT_PRELU};
+  layer l = {0};
+  pz_conv_direct_shape *c = &l.s.conv;
+  const int32_t maps_in = pz_test_int(r, 1, 70), maps_out = pz_test_int(r, 1, PZ_CONV_FEW),
+                widest = PZ_S / maps_out < 7 ? PZ_S / maps_out : 7;
+  const int32_t kernel[3] = {1, pz_test_int(r, 1, 5), pz_test_int(r, 1, widest)};
+  const int32_t size[4] = {pz_test_int(r, 1, 2), pz_test_int(r, 1, 3), pz_test_int(r, 5, 15),
+                           pz_test_int(r, 7, 90)};
+  *c = (pz_conv_direct_shape){.groups = 1,
+                              .phases = 1,
+                              .act = acts[pz_test_int(r, 0, 3)],
+                              .alpha = 0.7f,
+                              .has_bias = pz_test_int(r, 0, 1)};
+  int32_t out[4] = {size[0]};
+  for (int i = 0; i < 3; ++i) {
+    c->kernel[i] = kernel[i], c->stride[i] = c->dilation[i] = 1;
+    c->pad[i] = pz_test_int(r, 0, kernel[i] / 2);
+    out[i + 1] = size[i + 1] + 2 * c->pad[i] - kernel[i] + 1;
+  }
+  l.o.in = pz_test_bordered(r, PZ_S, maps_in, size, c->pad);
+  l.o.out = pz_test_tensor_random(r, 1, out[0], maps_out, out[1], out[2], out[3]);
+  pz_test_conv_random(&l.o, c, true, r);
+  c->base = (pz_view){0}, c->has_base_scale = 0; /* which was that of out */
+  pz_halves_few_schedule(&l.s);
+  l.packed = pz_test_alloc(pz_halves_few_weight_floats(&l.s), false);
+  pz_halves_few_pack(&l.s, l.o.weights, l.packed.data);
+  pz_test_conv_pack(&l.o);
+  l.scratch = pz_test_alloc(pz_halves_few_scratch(&l.s), false);
+  return l;
+}
+
+static void run_layer(const layer *l, int32_t worker, int32_t workers) {
+  pz_conv_halves_few(l->s, l->o.in.at, l->packed.data, l->o.packed_bias.data, l->o.packed_slope.data,
+                     l->o.out.at, l->scratch.data, worker, workers);
+}
+
+static void test_random_layers(void **state) {
+  (void)state;
+  pz_test_random r = {.state = 1126};
+  for (int i = 0; i < 150; ++i) {
+    layer l = random_layer(&r);
+    double *want = pz_test_conv_expected(&l.s.conv, &l.o);
+    bool same;
+    PZ_TEST_WORKERS(same, l.o.out.memory, run_layer(&l, worker, workers));
+    assert_true(same);
+    if (!pz_test_equal(&l.o.out, want, tolerance(&l.s.conv)))
+      fail_msg("1x%dx%d, %d maps to %d", l.s.conv.kernel[1], l.s.conv.kernel[2], l.s.conv.in.c,
+               l.s.conv.out.c);
+    assert_true(pz_test_untouched(&l.o.out, false));
+    const size_t bytes = (size_t)l.o.out.memory.floats * sizeof(float);
+    float *whole = malloc(bytes);
+    memcpy(whole, l.o.out.memory.data, bytes);
+    l.s.rows = pz_test_int(&r, 1, l.s.conv.out.h);
+    run_layer(&l, 0, 1);
+    assert_memory_equal(whole, l.o.out.memory.data, bytes);
+    free(whole), free(want);
+    pz_test_conv_free(&l.o, false);
+    pz_test_free(&l.packed), pz_test_free(&l.scratch);
+  }
+}
+
+int main(void) {
+  if (!pz_test_cpu()) return 77;
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_layers)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

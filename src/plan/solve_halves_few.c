@@ -1,0 +1,87 @@
+/* solve_halves_few.c: convolution to few plain maps by products of bfloat16 halves on AMX tiles, taps along the width as maps
+ * (kernels/conv/halves_few.h). */
+#include "kernels/conv/pack_halves_few.h"
+#include "plan/solve_conv.h"
+
+#include <stdio.h>
+
+#define ERROR     4.4e-6 /* relative L2, of a layer of random values: that of halves.h */
+#define FEWEST_IN 12     /* fewer maps leave most of a line empty */
+
+static bool applies(const pz_plan *plan, const pz_node *node) {
+  const pz_attr_conv *a = &node->attr.conv;
+  const pz_shape5 in = pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape),
+                  out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (a->stride[i] != 1 || a->dilation[i] != 1) return false;
+  return plan->isa == PZ_ISA_AMX && plan->block == PZ_HALVES_TILE && a->kernel[0] == 1 && a->kernel[2] > 1 &&
+         out.c <= PZ_CONV_FEW && out.c * a->kernel[2] <= PZ_HALVES_TILE && in.c >= FEWEST_IN &&
+         pz_conv_few_outputs(plan, node) && node->in[PZ_CONV_BASE] == PZ_NONE &&
+         pz_conv_error_fits(plan, ERROR);
+}
+
+static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  pz_conv_parts p;
+  pz_pointer weights;
+  float *packed;
+  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_PLAIN, &p, err));
+  pz_conv_halves_few_shape s = {.conv = pz_conv_shape_of(node, &p)};
+  pz_halves_few_schedule(&s);
+  PZ_TRY(pz_add_weights(plan, pz_halves_few_weight_floats(&s), &weights, &packed, err));
+  const float *data = plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data;
+  if (!plan->unpacked && !plan->dry) pz_halves_few_pack(&s, data, packed);
+  pz_text shape = {0};
+  pz_text_append(&shape, ".conv = {");
+  pz_conv_shape_text(&shape, &s.conv);
+  pz_text_printf(&shape, "}, .rows = %d", s.rows);
+  const pz_arg args[] = {
+      {.name = "in", .at = p.in.at},
+      {.name = "weights", .at = weights},
+      {.name = "bias", .at = p.bias},
+      {.name = "slope", .at = p.slope},
+      {.name = "out", .written = true, .at = p.out.at},
+      {.name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_halves_few_scratch(&s))}};
+  PZ_TRY(pz_add_call(plan, step, "kernels/conv/halves_few.h", "pz_conv_halves_few", &shape, args, 6, err));
+  return pz_set_algorithm(plan, step, err, "bfloat16 halves to few maps %dx%dx%d, strips of %d rows",
+                          s.conv.kernel[0], s.conv.kernel[1], s.conv.kernel[2], s.rows);
+}
+
+/* In vector multiply-adds at peak: a product of tiles; a vector that is split; a column whose sums are added (doc/kernels-conv.md). */
+#define PRODUCT 40.0
+#define VECTOR  7.0
+#define COLUMN  5.0
+
+static double cost(const pz_plan *plan, const pz_node *node) {
+  const pz_shape5 in = pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape),
+                  out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
+  pz_conv_halves_few_shape s = {.rows = 1};
+  s.conv.in.c = (int32_t)in.c, s.conv.out.w = (int32_t)out.s[2];
+  s.conv.kernel[2] = node->attr.conv.kernel[2];
+  const int32_t blocks = pz_halves_few_blocks(&s), tiles = pz_halves_few_row_tiles(&s);
+  const double products = (double)tiles * node->attr.conv.kernel[1] * (3 * (blocks / 2) + 2 * (blocks % 2)),
+               columns = (double)pz_halves_few_columns(&s);
+  return (double)(out.n * out.s[0] * out.s[1]) * (products * PRODUCT + columns * (blocks * VECTOR + COLUMN));
+}
+
+static double weight_floats(const pz_plan *plan, const pz_node *node) {
+  pz_conv_halves_few_shape s = {.rows = 1};
+  s.conv.in.c = (int32_t)pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape).c;
+  s.conv.kernel[1] = node->attr.conv.kernel[1];
+  return (double)pz_halves_few_weight_floats(&s);
+}
+
+static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {
+  (void)plan, (void)node;
+  snprintf(label, PZ_LABEL_TEXT, "bfloat16 halves to few maps");
+  *error = ERROR;
+}
+
+const pz_solver pz_solver_conv_halves_few = {.name = "bfloat16 halves to few maps",
+                                             .op = PZ_OP_CONV,
+                                             .in = PZ_BLOCKED,
+                                             .out = PZ_PLAIN,
+                                             .applies = applies,
+                                             .cost = cost,
+                                             .build = build,
+                                             .describe = describe,
+                                             .weight_floats = weight_floats};

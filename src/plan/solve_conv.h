@@ -28,6 +28,10 @@ pz_status pz_conv_phase_parts(const pz_plan *plan, const pz_node *node, const pz
 
 pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *p); /* without schedule */
 void pz_conv_shape_text(pz_text *t, const pz_conv_direct_shape *s);
+/* The call of a convolution to few plain maps (kernels/conv/few.h): in, weights, bias, slope, out, scratch. */
+pz_status pz_conv_add_few_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, pz_pointer weights,
+                               const char *header, const char *function, pz_text *shape,
+                               int64_t scratch_floats, pz_error *err);
 /* Whether a layer may have an algorithm of this error: the result has half of it or less; pz_meet_error knows, or takes the
  * candidate out. */
 static inline bool pz_conv_error_fits(const pz_plan *plan, double error) {

@@ -20,6 +20,19 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
          pz_conv_error_fits(plan, ERROR);
 }
 
+/* The shape, as far as the number of products depends on it; products of tiles of a row of results. */
+static pz_conv_halves_few_shape outline_of(const pz_plan *plan, const pz_node *node) {
+  pz_conv_halves_few_shape s = {.rows = 1};
+  s.conv.in.c = (int32_t)pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape).c;
+  s.conv.out.w = (int32_t)pz_shape_as5(&plan->graph->tensors[node->out[0]].shape).s[2];
+  s.conv.kernel[1] = node->attr.conv.kernel[1], s.conv.kernel[2] = node->attr.conv.kernel[2];
+  return s;
+}
+static double products_of(const pz_conv_halves_few_shape *s) {
+  const int32_t blocks = pz_halves_few_blocks(s);
+  return (double)pz_halves_few_row_tiles(s) * s->conv.kernel[1] * (3 * (blocks / 2) + 2 * (blocks % 2));
+}
+
 static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
   pz_conv_parts p;
   pz_pointer weights;
@@ -34,14 +47,10 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   pz_text_append(&shape, ".conv = {");
   pz_conv_shape_text(&shape, &s.conv);
   pz_text_printf(&shape, "}, .rows = %d", s.rows);
-  const pz_arg args[] = {
-      {.name = "in", .at = p.in.at},
-      {.name = "weights", .at = weights},
-      {.name = "bias", .at = p.bias},
-      {.name = "slope", .at = p.slope},
-      {.name = "out", .written = true, .at = p.out.at},
-      {.name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_halves_few_scratch(&s))}};
-  PZ_TRY(pz_add_call(plan, step, "kernels/conv/halves_few.h", "pz_conv_halves_few", &shape, args, 6, err));
+  PZ_TRY(pz_conv_add_few_call(plan, step, &p, weights, "kernels/conv/halves_few.h", "pz_conv_halves_few",
+                              &shape, pz_halves_few_scratch(&s), err));
+  /* those of single precision that take the time of all products of tiles, at both peaks */
+  step->multiply_adds_done += 512 * products_of(&s) * s.conv.out.n * s.conv.out.d * s.conv.out.h;
   return pz_set_algorithm(plan, step, err, "bfloat16 halves to few maps %dx%dx%d, strips of %d rows",
                           s.conv.kernel[0], s.conv.kernel[1], s.conv.kernel[2], s.rows);
 }
@@ -52,21 +61,15 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
 #define COLUMN  5.0
 
 static double cost(const pz_plan *plan, const pz_node *node) {
-  const pz_shape5 in = pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape),
-                  out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
-  pz_conv_halves_few_shape s = {.rows = 1};
-  s.conv.in.c = (int32_t)in.c, s.conv.out.w = (int32_t)out.s[2];
-  s.conv.kernel[2] = node->attr.conv.kernel[2];
-  const int32_t blocks = pz_halves_few_blocks(&s), tiles = pz_halves_few_row_tiles(&s);
-  const double products = (double)tiles * node->attr.conv.kernel[1] * (3 * (blocks / 2) + 2 * (blocks % 2)),
-               columns = (double)pz_halves_few_columns(&s);
-  return (double)(out.n * out.s[0] * out.s[1]) * (products * PRODUCT + columns * (blocks * VECTOR + COLUMN));
+  const pz_shape5 out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
+  const pz_conv_halves_few_shape s = outline_of(plan, node);
+  return (double)(out.n * out.s[0] * out.s[1]) *
+         (products_of(&s) * PRODUCT +
+          (double)pz_halves_few_columns(&s) * (pz_halves_few_blocks(&s) * VECTOR + COLUMN));
 }
 
 static double weight_floats(const pz_plan *plan, const pz_node *node) {
-  pz_conv_halves_few_shape s = {.rows = 1};
-  s.conv.in.c = (int32_t)pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape).c;
-  s.conv.kernel[1] = node->attr.conv.kernel[1];
+  const pz_conv_halves_few_shape s = outline_of(plan, node);
   return (double)pz_halves_few_weight_floats(&s);
 }
 

@@ -47,14 +47,8 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   pz_text_append(&shape, ".conv = {");
   pz_conv_shape_text(&shape, &s.conv);
   pz_text_printf(&shape, "}, .m = %d, .rw = %d", s.m, s.rw);
-  const pz_arg args[] = {
-      {.name = "in", .at = p.in.at},
-      {.name = "weights", .at = weights},
-      {.name = "bias", .at = p.bias},
-      {.name = "slope", .at = p.slope},
-      {.name = "out", .written = true, .at = p.out.at},
-      {.name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_winograd_columns_scratch(&s))}};
-  PZ_TRY(pz_add_call(plan, step, "kernels/winograd/columns.h", "pz_winograd_columns", &shape, args, 6, err));
+  PZ_TRY(pz_conv_add_few_call(plan, step, &p, weights, "kernels/winograd/columns.h", "pz_winograd_columns",
+                              &shape, pz_winograd_columns_scratch(&s), err));
   step->multiply_adds_done += (double)s.conv.out.n * s.conv.out.d * pz_winograd_columns_tiles(&s) *
                               pz_winograd_columns_count(&s) * pz_winograd_columns_a(&s) * s.conv.in.c *
                               s.conv.out.c * s.conv.kernel[2];

@@ -45,6 +45,33 @@ PZ_TEST_INLINE void pz_test_conv_pack(pz_test_conv *o) {
   o->packed_slope = pz_test_vector(o->slope, maps, PZ_S);
 }
 
+/* A layer to one to four plain maps, whose taps along the width fit into lanes beside each other (few.h), and its operands. */
+PZ_TEST_INLINE void pz_test_few_random(pz_test_conv *o, pz_conv_direct_shape *c, int32_t maps_in,
+                                       int32_t kernel_h, pz_test_random *r) {
+  static const int32_t acts[4] = {PZ_K_ACT_NONE, PZ_K_ACT_ELU, PZ_K_ACT_SIGMOID, PZ_K_ACT_PRELU};
+  const int32_t most = PZ_S / 2 < PZ_CONV_FEW ? PZ_S / 2 : PZ_CONV_FEW, maps_out = pz_test_int(r, 1, most),
+                widest = PZ_S / maps_out < 7 ? PZ_S / maps_out : 7;
+  const int32_t kernel[3] = {1, kernel_h, pz_test_int(r, 2, widest)};
+  const int32_t size[4] = {pz_test_int(r, 1, 2), pz_test_int(r, 1, 3), pz_test_int(r, 5, 15),
+                           pz_test_int(r, 7, pz_test_int(r, 0, 1) ? 20 : 90)};
+  *c = (pz_conv_direct_shape){.groups = 1,
+                              .phases = 1,
+                              .act = acts[pz_test_int(r, 0, 3)],
+                              .alpha = 0.7f,
+                              .has_bias = pz_test_int(r, 0, 1)};
+  int32_t out[4] = {size[0]};
+  for (int i = 0; i < 3; ++i) {
+    c->kernel[i] = kernel[i], c->stride[i] = c->dilation[i] = 1;
+    c->pad[i] = pz_test_int(r, 0, kernel[i] / 2);
+    out[i + 1] = size[i + 1] + 2 * c->pad[i] - kernel[i] + 1;
+  }
+  o->in = pz_test_bordered(r, PZ_S, maps_in, size, c->pad);
+  o->out = pz_test_tensor_random(r, 1, out[0], maps_out, out[1], out[2], out[3]);
+  pz_test_conv_random(o, c, true, r);
+  c->base = (pz_view){0}, c->has_base_scale = 0; /* which was that of out */
+  pz_test_conv_pack(o);
+}
+
 /* own_base: it is not that of out. */
 PZ_TEST_INLINE void pz_test_conv_free(pz_test_conv *o, bool own_base) {
   if (own_base) pz_test_tensor_free(&o->base);

@@ -24,35 +24,13 @@ typedef struct layer {
 } layer;
 
 static layer random_layer(pz_test_random *r) {
-  static const int32_t acts[4] = {PZ_K_ACT_NONE, PZ_K_ACT_ELU, PZ_K_ACT_SIGMOID, PZ_K_ACT_PRELU};
   layer l = {.s.m = 2 * pz_test_int(r, 1, 3)};
-  pz_conv_direct_shape *c = &l.s.conv;
-  const int32_t most = PZ_S / 2 < PZ_CONV_FEW ? PZ_S / 2 : PZ_CONV_FEW,
-                maps_in = pz_test_int(r, 1, 40), maps_out = pz_test_int(r, 1, most),
-                widest = PZ_S / maps_out < 7 ? PZ_S / maps_out : 7;
-  const int32_t kernel[3] = {1, 3 + 2 * pz_test_int(r, 0, 1), pz_test_int(r, 2, widest)};
-  const int32_t size[4] = {pz_test_int(r, 1, 2), pz_test_int(r, 1, 3), pz_test_int(r, 5, 15),
-                           pz_test_int(r, 7, 60)};
-  *c = (pz_conv_direct_shape){.groups = 1,
-                              .phases = 1,
-                              .act = acts[pz_test_int(r, 0, 3)],
-                              .alpha = 0.7f,
-                              .has_bias = pz_test_int(r, 0, 1)};
-  int32_t out[4] = {size[0]};
-  for (int i = 0; i < 3; ++i) {
-    c->kernel[i] = kernel[i], c->stride[i] = c->dilation[i] = 1;
-    c->pad[i] = pz_test_int(r, 0, kernel[i] / 2);
-    out[i + 1] = size[i + 1] + 2 * c->pad[i] - kernel[i] + 1;
-  }
-  l.o.in = pz_test_bordered(r, PZ_S, maps_in, size, c->pad);
-  l.o.out = pz_test_tensor_random(r, 1, out[0], maps_out, out[1], out[2], out[3]);
-  pz_test_conv_random(&l.o, c, true, r);
-  c->base = (pz_view){0}, c->has_base_scale = 0; /* which was that of out */
+  const int32_t maps_in = pz_test_int(r, 1, 40), kernel_h = 3 + 2 * pz_test_int(r, 0, 1);
+  pz_test_few_random(&l.o, &l.s.conv, maps_in, kernel_h, r);
   pz_winograd_columns_schedule(&l.s, PZ_V_REGISTERS);
   l.packed = pz_test_alloc(pz_winograd_columns_weight_floats(&l.s), false);
   memset(l.packed.data, 0, (size_t)l.packed.floats * sizeof(float));
   pz_winograd_columns_pack(&l.s, l.o.weights, l.packed.data);
-  pz_test_conv_pack(&l.o);
   l.scratch = pz_test_alloc(pz_winograd_columns_scratch(&l.s), false);
   return l;
 }

@@ -314,6 +314,15 @@ bool pz_conv_few_outputs(const pz_plan *plan, const pz_node *node) {
          pz_graph_is_output(plan->graph, node->out[0]) && pz_graph_count_uses(plan->graph, node->out[0]) == 1;
 }
 
+bool pz_conv_few_beside(const pz_plan *plan, const pz_node *node) {
+  const pz_attr_conv *a = &node->attr.conv;
+  const int64_t out = maps_out(plan, node);
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (a->stride[i] != 1 || a->dilation[i] != 1) return false;
+  return a->kernel[0] == 1 && a->kernel[2] > 1 && out <= PZ_CONV_FEW && out * a->kernel[2] <= plan->block &&
+         pz_conv_few_outputs(plan, node) && node->in[PZ_CONV_BASE] == PZ_NONE;
+}
+
 bool pz_conv_has_pairs(const pz_plan *plan, int64_t in, int64_t out, int64_t least) {
   return pz_isa_supported(plan->isa) && pz_cpu_core().adds_apart && plan->block == 16 && in >= least &&
          out >= least;

@@ -4,6 +4,7 @@
 #include "kernels/conv/deconv.h"
 #include "kernels/conv/pack_halves.h"
 #include "plan/solve_conv.h"
+#include "plan/solve_halves.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,19 +26,15 @@ static bool is_normalised(const pz_plan *plan, const pz_node *node) {
   return false;
 }
 
-/* Relative L2 error of a layer of random values: somewhat above what doc/kernels-conv.md measured. */
 static double error_of(const pz_plan *plan, const pz_node *node) {
   const int32_t m = m_of(plan, node);
-  return m == 1 ? 4.4e-6 : m == 2 ? 5.8e-6 : 1.02e-5;
+  return m == 1 ? PZ_HALVES_ERROR : m == 2 ? 5.8e-6 : 1.02e-5;
 }
 /* A normalisation takes the mean out of the results, which the error is relative to: a guess on the safe side, for where it was not
  * measured what becomes of errors. */
 static double guessed_error_of(const pz_plan *plan, const pz_node *node) {
   return error_of(plan, node) * (!plan->sensitivity && is_normalised(plan, node) ? 1.8 : 1);
 }
-
-/* Products of tiles for 16 positions and a row of taps: three of each pair of blocks in, two of a block that is left. */
-static double products_of(int32_t pairs, int32_t singles) { return 3.0 * pairs + 2.0 * singles; }
 
 /* The multiply-adds of single precision that take the time of all products of tiles, at both peaks. */
 static double multiply_adds_of(const pz_conv_halves_shape *s) {
@@ -48,10 +45,11 @@ static double multiply_adds_of(const pz_conv_halves_shape *s) {
   for (int32_t few = 0; few < 2; few++) {
     const int32_t blocks = few ? s->few_out : pz_halves_out_blocks(s) - s->few_out,
                   each = pz_halves_step_tiles(s, few, rows);
-    tiles +=
-        (double)blocks * each * products_of(pz_halves_pair_steps(s, few), pz_halves_single_steps(s, few));
+    tiles += (double)blocks * each *
+             pz_halves_products_of(pz_halves_pair_steps(s, few), pz_halves_single_steps(s, few));
   }
-  return 512 * tiles / rows * s->conv.out.h * s->conv.out.n * planes * points * s->conv.kernel[1];
+  return PZ_HALVES_MULTIPLY_ADDS * tiles / rows * s->conv.out.h * s->conv.out.n * planes * points *
+         s->conv.kernel[1];
 }
 
 static const char *along_depth(int32_t m) {
@@ -235,8 +233,6 @@ static pz_shape5 shape_of(const pz_plan *plan, pz_tensor_id id) {
   return pz_shape_as5(&plan->graph->tensors[id].shape);
 }
 
-#define FEW_MAPS 12 /* fewer leave most of a line empty */
-
 static bool applies(const pz_plan *plan, const pz_node *node) {
   const pz_attr_conv *a = &node->attr.conv;
   const int32_t m = m_of(plan, node);
@@ -247,14 +243,13 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
     if (a->stride[i] != 1) return false;
   if (m > 1 && (a->kernel[0] != 3 || a->dilation[0] != 1 || shape_of(plan, node->out[0]).s[0] < m))
     return false;
-  return shape_of(plan, node->in[PZ_CONV_X]).c >= FEW_MAPS;
+  return shape_of(plan, node->in[PZ_CONV_X]).c >= PZ_HALVES_FEWEST_IN;
 }
 
-/* In vector multiply-adds at peak: a product of tiles takes the time of 40 (of 32 where factors are zeros). What a vector costs on its
- * way into the ring and out of the sums makes this what layers of bench/halves took, within a tenth but for the largest one. */
-#define PRODUCT 40.0
-#define VECTOR  30.0
-#define LINE    12.0 /* of weights that comes from level 3 or from memory */
+/* In vector multiply-adds at peak, beside products. What a vector costs on its way into the ring and out of the sums makes this what
+ * layers of bench/halves took, within a tenth but for the largest one. */
+#define VECTOR 30.0
+#define LINE   12.0 /* of weights that comes from level 3 or from memory */
 
 /* A layer's blocks, and rows of taps that are multiplied for a plane of results. few_in, few_out: as shape.h's, where it is made by
  * row. */
@@ -329,9 +324,9 @@ static double cost_of(const pz_plan *plan, const pz_node *node, int32_t m, int64
   for (int32_t few = 0; few < 2; few++)
     products +=
         (few ? l.few_out / (double)PZ_HALVES_FEW_TILE : (l.out - l.few_out) / (double)PZ_HALVES_TILE) *
-        products_of(pair_steps(&l, few), single_steps(&l, few));
+        pz_halves_products_of(pair_steps(&l, few), single_steps(&l, few));
   return (double)(y.n * y.s[1] * y.s[2]) * made *
-             (l.rows * products * PRODUCT + (split * l.in + l.out) * VECTOR) +
+             (l.rows * products * PZ_HALVES_PRODUCT + (split * l.in + l.out) * VECTOR) +
          (calls ? 0 : lines_read(plan, node, m, planes) * LINE);
 }
 
@@ -365,7 +360,8 @@ static bool deconv_applies(const pz_plan *plan, const pz_node *node) {
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (a->dilation[i] != 1 || a->kernel[i] < a->stride[i]) return false;
   return plan->isa == PZ_ISA_AMX && plan->block == 16 && a->group == 1 &&
-         pz_conv_error_fits(plan, error_of(plan, node)) && shape_of(plan, node->in[PZ_CONV_X]).c >= FEW_MAPS;
+         pz_conv_error_fits(plan, error_of(plan, node)) &&
+         shape_of(plan, node->in[PZ_CONV_X]).c >= PZ_HALVES_FEWEST_IN;
 }
 
 /* Blocks out of all phases, and their taps together: one each where the kernel is the stride. */
@@ -383,7 +379,8 @@ static double deconv_cost(const pz_plan *plan, const pz_node *node) {
   const int32_t in = (int32_t)pz_block_count(x.c, plan->block),
                 out = (int32_t)pz_block_count(y.c, plan->block);
   const double from = (double)(x.n * x.s[0] * x.s[1] * x.s[2]), to = (double)(y.n * y.s[0] * y.s[1] * y.s[2]);
-  return from * (deconv_tiles(plan, node) * products_of(in / 2, in % 2) / 16 * PRODUCT + in * VECTOR) +
+  return from * (deconv_tiles(plan, node) * pz_halves_products_of(in / 2, in % 2) / 16 * PZ_HALVES_PRODUCT +
+                 in * VECTOR) +
          to * out * VECTOR;
 }
 

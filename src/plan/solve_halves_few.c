@@ -2,22 +2,14 @@
  * (kernels/conv/halves_few.h). */
 #include "kernels/conv/pack_halves_few.h"
 #include "plan/solve_conv.h"
+#include "plan/solve_halves.h"
 
 #include <stdio.h>
 
-#define ERROR     4.4e-6 /* relative L2, of a layer of random values: that of halves.h */
-#define FEWEST_IN 12     /* fewer maps leave most of a line empty */
-
 static bool applies(const pz_plan *plan, const pz_node *node) {
-  const pz_attr_conv *a = &node->attr.conv;
-  const pz_shape5 in = pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape),
-                  out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
-  for (int i = 0; i < PZ_SPATIAL; i++)
-    if (a->stride[i] != 1 || a->dilation[i] != 1) return false;
-  return plan->isa == PZ_ISA_AMX && plan->block == PZ_HALVES_TILE && a->kernel[0] == 1 && a->kernel[2] > 1 &&
-         out.c <= PZ_CONV_FEW && out.c * a->kernel[2] <= PZ_HALVES_TILE && in.c >= FEWEST_IN &&
-         pz_conv_few_outputs(plan, node) && node->in[PZ_CONV_BASE] == PZ_NONE &&
-         pz_conv_error_fits(plan, ERROR);
+  const pz_shape5 in = pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape);
+  return plan->isa == PZ_ISA_AMX && plan->block == PZ_HALVES_TILE && in.c >= PZ_HALVES_FEWEST_IN &&
+         pz_conv_few_beside(plan, node) && pz_conv_error_fits(plan, PZ_HALVES_ERROR);
 }
 
 /* The shape, as far as the number of products depends on it; products of tiles of a row of results. */
@@ -30,7 +22,8 @@ static pz_conv_halves_few_shape outline_of(const pz_plan *plan, const pz_node *n
 }
 static double products_of(const pz_conv_halves_few_shape *s) {
   const int32_t blocks = pz_halves_few_blocks(s);
-  return (double)pz_halves_few_row_tiles(s) * s->conv.kernel[1] * (3 * (blocks / 2) + 2 * (blocks % 2));
+  return (double)pz_halves_few_row_tiles(s) * s->conv.kernel[1] *
+         pz_halves_products_of(blocks / 2, blocks % 2);
 }
 
 static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
@@ -49,22 +42,21 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   pz_text_printf(&shape, "}, .rows = %d", s.rows);
   PZ_TRY(pz_conv_add_few_call(plan, step, &p, weights, "kernels/conv/halves_few.h", "pz_conv_halves_few",
                               &shape, pz_halves_few_scratch(&s), err));
-  /* those of single precision that take the time of all products of tiles, at both peaks */
-  step->multiply_adds_done += 512 * products_of(&s) * s.conv.out.n * s.conv.out.d * s.conv.out.h;
+  step->multiply_adds_done +=
+      PZ_HALVES_MULTIPLY_ADDS * products_of(&s) * s.conv.out.n * s.conv.out.d * s.conv.out.h;
   return pz_set_algorithm(plan, step, err, "bfloat16 halves to few maps %dx%dx%d, strips of %d rows",
                           s.conv.kernel[0], s.conv.kernel[1], s.conv.kernel[2], s.rows);
 }
 
-/* In vector multiply-adds at peak: a product of tiles; a vector that is split; a column whose sums are added (doc/kernels-conv.md). */
-#define PRODUCT 40.0
-#define VECTOR  7.0
-#define COLUMN  5.0
+/* In vector multiply-adds at peak: a vector that is split; a column whose sums are added (doc/kernels-conv.md). */
+#define VECTOR 7.0
+#define COLUMN 5.0
 
 static double cost(const pz_plan *plan, const pz_node *node) {
   const pz_shape5 out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
   const pz_conv_halves_few_shape s = outline_of(plan, node);
   return (double)(out.n * out.s[0] * out.s[1]) *
-         (products_of(&s) * PRODUCT +
+         (products_of(&s) * PZ_HALVES_PRODUCT +
           (double)pz_halves_few_columns(&s) * (pz_halves_few_blocks(&s) * VECTOR + COLUMN));
 }
 
@@ -76,7 +68,7 @@ static double weight_floats(const pz_plan *plan, const pz_node *node) {
 static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {
   (void)plan, (void)node;
   snprintf(label, PZ_LABEL_TEXT, "bfloat16 halves to few maps");
-  *error = ERROR;
+  *error = PZ_HALVES_ERROR;
 }
 
 const pz_solver pz_solver_conv_halves_few = {.name = "bfloat16 halves to few maps",

@@ -19,12 +19,8 @@ static double error_of(const pz_plan *plan, const pz_node *node) {
 static bool applies(const pz_plan *plan, const pz_node *node) {
   const pz_attr_conv *a = &node->attr.conv;
   const pz_shape5 out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
-  for (int i = 0; i < PZ_SPATIAL; i++)
-    if (a->stride[i] != 1 || a->dilation[i] != 1) return false;
-  return a->kernel[0] == 1 && (a->kernel[1] == 3 || a->kernel[1] == 5) && a->kernel[2] > 1 &&
-         out.c <= PZ_CONV_FEW && out.c * a->kernel[2] <= plan->block && pz_conv_few_outputs(plan, node) &&
-         node->in[PZ_CONV_BASE] == PZ_NONE && out.s[1] >= outputs_of(plan, node) &&
-         pz_conv_error_fits(plan, error_of(plan, node));
+  return pz_conv_few_beside(plan, node) && (a->kernel[1] == 3 || a->kernel[1] == 5) &&
+         out.s[1] >= outputs_of(plan, node) && pz_conv_error_fits(plan, error_of(plan, node));
 }
 
 static pz_winograd_columns_shape shape_for(const pz_plan *plan, const pz_node *node,

@@ -45,6 +45,17 @@ PZ_TEST_INLINE void pz_test_conv_pack(pz_test_conv *o) {
   o->packed_slope = pz_test_vector(o->slope, maps, PZ_S);
 }
 
+/* Kernel, random pad, stride and dilation of 1; out: n, d, h, w of results. */
+PZ_TEST_INLINE void pz_test_conv_window(pz_conv_direct_shape *c, const int32_t kernel[3],
+                                        const int32_t size[4], int32_t out[4], pz_test_random *r) {
+  out[0] = size[0];
+  for (int i = 0; i < 3; ++i) {
+    c->kernel[i] = kernel[i], c->stride[i] = c->dilation[i] = 1;
+    c->pad[i] = pz_test_int(r, 0, kernel[i] / 2);
+    out[i + 1] = size[i + 1] + 2 * c->pad[i] - kernel[i] + 1;
+  }
+}
+
 /* A layer to one to four plain maps, whose taps along the width fit into lanes beside each other (few.h), and its operands. */
 PZ_TEST_INLINE void pz_test_few_random(pz_test_conv *o, pz_conv_direct_shape *c, int32_t maps_in,
                                        int32_t kernel_h, pz_test_random *r) {
@@ -59,12 +70,8 @@ PZ_TEST_INLINE void pz_test_few_random(pz_test_conv *o, pz_conv_direct_shape *c,
                               .act = acts[pz_test_int(r, 0, 3)],
                               .alpha = 0.7f,
                               .has_bias = pz_test_int(r, 0, 1)};
-  int32_t out[4] = {size[0]};
-  for (int i = 0; i < 3; ++i) {
-    c->kernel[i] = kernel[i], c->stride[i] = c->dilation[i] = 1;
-    c->pad[i] = pz_test_int(r, 0, kernel[i] / 2);
-    out[i + 1] = size[i + 1] + 2 * c->pad[i] - kernel[i] + 1;
-  }
+  int32_t out[4];
+  pz_test_conv_window(c, kernel, size, out, r);
   o->in = pz_test_bordered(r, PZ_S, maps_in, size, c->pad);
   o->out = pz_test_tensor_random(r, 1, out[0], maps_out, out[1], out[2], out[3]);
   pz_test_conv_random(o, c, true, r);

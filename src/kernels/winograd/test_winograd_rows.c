@@ -39,12 +39,8 @@ static layer random_layer(pz_test_random *r) {
                               .alpha = 0.7f,
                               .has_bias = pz_test_int(r, 0, 1),
                               .stream = pz_test_int(r, 0, 1)};
-  int32_t out[4] = {size[0]};
-  for (int i = 0; i < 3; ++i) {
-    c->kernel[i] = kernel[i], c->stride[i] = c->dilation[i] = 1;
-    c->pad[i] = pz_test_int(r, 0, kernel[i] / 2);
-    out[i + 1] = size[i + 1] + 2 * c->pad[i] - kernel[i] + 1;
-  }
+  int32_t out[4];
+  pz_test_conv_window(c, kernel, size, out, r);
   l.o.in = pz_test_bordered(r, 1, maps_in, size, c->pad);
   l.o.out = pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
   pz_test_conv_random(&l.o, c, l.in_place, r);

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 typedef struct build {
-  const char *path, *output, *folder;
+  const char *path, *output, *folder, *objects;
   const pz_compile_options *options;
   pz_model model;
   pz_plan_options wanted;
@@ -139,12 +139,46 @@ static pz_status measure(build *b, pz_error *err) {
   return PZ_OK;
 }
 
+/* Networks that are made one after the other have most kernels in common. */
+static pz_status keep_objects(build *b, pz_error *err) {
+  return b->tuner.effort == PZ_EFFORT_ESTIMATE ? PZ_OK : pz_temporary_folder(b->arena, &b->objects, err);
+}
+
+/* How much of each layer's error the result has is measured with the network that is made first, whatever its layers' errors are: so that it has
+ * most of what the last one will have, it is made with a guess. All of it where samples are normalised one by one, which multiplies errors. */
+#define GUESS 0.25
+static bool normalises(const pz_graph *g) {
+  for (pz_node_id n = 0; n < g->n_nodes; n++)
+    if (g->nodes[n].op == PZ_OP_GROUP_NORM) return true;
+  return false;
+}
+static bool measures_errors(const build *b) {
+  return !b->wanted.exact && b->tuner.effort != PZ_EFFORT_ESTIMATE && pz_isa_supported(b->wanted.isa);
+}
+/* By node, all `value`. */
+static pz_status new_sensitivity(const build *b, double value, double **sensitivity, pz_error *err) {
+  const int32_t n = b->model.after->n_nodes;
+  *sensitivity = PZ_NEW(b->arena, double, (size_t)n + 1);
+  if (!*sensitivity) return pz_fail_memory(err, "errors", (unsigned long long)n * sizeof **sensitivity);
+  for (int32_t i = 0; i < n; i++) (*sensitivity)[i] = value;
+  return PZ_OK;
+}
+static pz_status guess_sensitivity(build *b, pz_error *err) {
+  double *guess;
+  if (!measures_errors(b)) return PZ_OK;
+  PZ_TRY(new_sensitivity(b, normalises(b->model.after) ? 1 : GUESS, &guess, err));
+  b->wanted.sensitivity = guess;
+  return PZ_OK;
+}
+
 static pz_status make_plan(build *b, pz_error *err) {
   PZ_TRY(pz_plan_wanted(b->options, &b->wanted, err));
   PZ_TRY(pz_model_load(b->path, b->options, &b->model, err));
   timed(b, "import_and_optimise");
   PZ_TRY(check_interrupt(b, err));
   PZ_TRY(pz_tuner_open(&b->tuner, b->options, &b->wanted, true, err));
+  PZ_TRY(keep_objects(b, err));
+  PZ_TRY(guess_sensitivity(b, err));
   b->wanted.choose = pz_tuner_choose;
   b->wanted.choose_host = &b->tuner;
   PZ_TRY(pz_plan_new(b->model.after, &b->wanted, &b->plan, err));
@@ -158,7 +192,8 @@ static pz_status make_plan(build *b, pz_error *err) {
                               .disabled = b->options->disable,
                               .interrupt = b->options->interrupt,
                               .tick = b->options->progress ? tick : NULL,
-                              .tick_host = b};
+                              .tick_host = b,
+                              .objects = b->objects};
   return PZ_OK;
 }
 
@@ -216,17 +251,14 @@ static pz_status before_run(void *host, pz_error *err) {
   return stage(b, b->stage, b->done, err);
 }
 
-/* The bound on the error is one on the result's, and what becomes of layers' errors there depends on the network. So it is measured
- * with the network that takes them to add up; where the plan is another one then, that network is made. */
+/* The bound on the error is one on the result's, and what becomes of layers' errors there depends on the network. So it is measured with a
+ * network of it; where the plan is another one then, that network is made. */
 static pz_status weigh_errors(build *b, const char *network, pz_error *err) {
-  const int32_t n = b->model.after->n_nodes;
   pz_plan *plan;
-  double *sensitivity = PZ_NEW(b->arena, double, (size_t)n + 1);
-  if (!sensitivity) return pz_fail_memory(err, "errors", (unsigned long long)n * sizeof *sensitivity);
-  if (b->plan->max_error <= 0 || b->tuner.effort == PZ_EFFORT_ESTIMATE || !pz_isa_supported(b->plan->isa))
-    return PZ_OK;
+  double *sensitivity;
+  if (!measures_errors(b)) return PZ_OK;
   PZ_TRY(stage(b, "measuring errors", b->done + 1, err));
-  for (int32_t i = 0; i < n; i++) sensitivity[i] = 1;
+  PZ_TRY(new_sensitivity(b, 1, &sensitivity, err));
   PZ_TRY(pz_measure_sensitivity(b->plan, &b->wanted, network, before_run, b, sensitivity, err));
   b->wanted.sensitivity = sensitivity;
   PZ_TRY(plan_anew(b, &plan, err));
@@ -380,6 +412,7 @@ pz_status pz_compile(const char *model, const char *output, const pz_compile_opt
   }
   if (b.folder && !b.options->emit_c) pz_remove_tree(b.folder);
   else if (b.folder) remove_objects(b.folder);
+  if (b.objects) pz_remove_tree(b.objects);
   pz_trial_end(b.trial, PZ_TRIAL_NOTHING);
   pz_plan_free(b.plan);
   pz_tuner_close(&b.tuner);

@@ -195,11 +195,11 @@ static void prefer_tried(pz_tuner *t, const pz_plan *plan, const pz_node *node, 
 /* ---- which candidates ---- */
 
 static const struct {
-  double cost;         /* times the cheapest one's */
+  double cost, near;   /* times the cheapest one's: of those that lead, of the others */
   int32_t most, alike; /* in all; with one error: tiles with their axes in another order, other batches */
-} bounds[] = {[PZ_EFFORT_ESTIMATE] = {0, 0, 0},
-              [PZ_EFFORT_MEASURE] = {1.7, 6, 3},
-              [PZ_EFFORT_EXHAUSTIVE] = {4, INT32_MAX, INT32_MAX}};
+} bounds[] = {[PZ_EFFORT_ESTIMATE] = {0, 0, 0, 0},
+              [PZ_EFFORT_MEASURE] = {1.7, 1.3, 6, 3},
+              [PZ_EFFORT_EXHAUSTIVE] = {4, 4, INT32_MAX, INT32_MAX}};
 
 /* Few enough of those before it have its error. */
 static bool is_unlike(pz_effort effort, const pz_candidate *c, int32_t i) {
@@ -219,7 +219,7 @@ static bool leads(const pz_candidate *c, int32_t i) {
 bool pz_tuner_wants(pz_effort effort, const pz_candidate *c, int32_t i) {
   if (c[i].cost > bounds[effort].cost * c[0].cost) return false;
   if (leads(c, i)) return true;
-  if (!is_unlike(effort, c, i)) return false;
+  if (c[i].cost > bounds[effort].near * c[0].cost || !is_unlike(effort, c, i)) return false;
   int32_t before = 0;
   for (int32_t k = 0; k < i && before < bounds[effort].most; k++) before += is_unlike(effort, c, k);
   return before < bounds[effort].most;

@@ -5,6 +5,6 @@
 #include "base/cpu.h"
 
 /* folder: /sys/devices/system/cpu/cpu0/cache. Sizes that it does not give stay as they are. */
-void pz_caches_read(const char *folder, pz_cache_sizes *sizes);
+void pz_caches_read(const char *folder, pz_cache_sizes *to);
 
 #endif

@@ -1,4 +1,6 @@
 #include "base/cpu.h"
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -92,7 +94,7 @@ static const pz_isa_traits isas[PZ_ISA_COUNT] = {
 
 const pz_isa_traits *pz_isa_get(pz_isa isa) { return &isas[isa]; }
 
-bool pz_isa_supported(pz_isa isa) {
+static bool is_supported(pz_isa isa) {
   switch (isa) {
 #define ISA(id, name, title, width, registers, cflags, supported)                                            \
   case PZ_ISA_##id:                                                                                          \
@@ -101,6 +103,15 @@ bool pz_isa_supported(pz_isa isa) {
 #undef ISA
   default: return false;
   }
+}
+
+/* A virtual machine's host answers CPUID, in tens of microseconds, and the planner asks thousands of times. What is not supported is asked for
+ * again: a signal stack may have room for tiles then. */
+bool pz_isa_supported(pz_isa isa) {
+  static atomic_bool known[PZ_ISA_COUNT];
+  if ((int)isa < 0 || isa >= PZ_ISA_COUNT) return false;
+  if (!atomic_load(&known[isa]) && is_supported(isa)) atomic_store(&known[isa], true);
+  return atomic_load(&known[isa]);
 }
 
 pz_isa pz_isa_native(void) {
@@ -132,11 +143,17 @@ static const struct {
     {"AuthenticAMD", 0x19, {.adds_apart = true}}, /* Zen 3 and 4; measured on Zen 4 */
 };
 
-pz_core_traits pz_cpu_core(void) {
+static pz_core_traits core;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void find_core(void) {
   char vendor[13];
   unsigned number;
-  if (family(vendor, &number))
-    for (size_t i = 0; i < sizeof cores / sizeof *cores; i++)
-      if (number == cores[i].family && !strcmp(vendor, cores[i].vendor)) return cores[i].traits;
-  return (pz_core_traits){0};
+  if (!family(vendor, &number)) return;
+  for (size_t i = 0; i < sizeof cores / sizeof *cores; i++)
+    if (number == cores[i].family && !strcmp(vendor, cores[i].vendor)) core = cores[i].traits;
+}
+
+pz_core_traits pz_cpu_core(void) {
+  pthread_once(&once, find_core);
+  return core;
 }

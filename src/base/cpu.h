@@ -34,7 +34,7 @@ typedef struct pz_core_traits {
 pz_core_traits pz_cpu_core(void);
 
 /* Cache sizes in bytes, with safe defaults (32 KiB, 512 KiB, 8 MiB) where the system does not say. Level 3: at most 80 MiB for each
- * usable core. */
+ * usable core. Constant for the process. */
 typedef struct pz_cache_sizes {
   int64_t l1d, l2, l3;
 } pz_cache_sizes;

@@ -33,6 +33,8 @@ static int set_attributes(posix_spawnattr_t *attributes) {
                                   POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
+/* Runs argv in `folder`, in a process group of its own; its output goes to `log` there. A terminal's Ctrl-C does not reach it: who waits
+ * ends the whole group when the interrupt flag is set. Returns an error number. */
 static int spawn(const char *const *argv, const char *folder, const char *log, pid_t *child) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -54,17 +56,6 @@ static int spawn(const char *const *argv, const char *folder, const char *log, p
   return failed;
 }
 
-pz_status pz_emit_spawn(const char *const *argv, const char *folder, const char *log, int *pid,
-                        pz_error *err) {
-  pid_t child = 0;
-  const int failed = spawn(argv, folder, log, &child);
-  if (failed)
-    return pz_fail(err, PZ_ERROR_RUN, "%s: cannot run this C compiler: %s; name another with --cc", argv[0],
-                   strerror(failed));
-  *pid = child;
-  return PZ_OK;
-}
-
 static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL); }
 
 /* True when the process has ended; it is not reaped, so that its number still names its group. */
@@ -82,22 +73,37 @@ static void end_group(int pid) {
   for (int i = 0; i < 200 && !kill(-pid, 0); i++) nap(); /* a large process takes a while to go */
 }
 
-pz_status pz_emit_wait(int pid, const pz_emit_options *options, int *code, pz_error *err) {
-  for (int status = 0, naps = 1;; naps++) {
-    const pid_t done = waitpid(pid, &status, options->interrupt || options->tick ? WNOHANG : 0);
-    if (done == pid) {
-      *code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      return PZ_OK;
-    }
-    if (done < 0 && errno != EINTR)
-      return pz_fail(err, PZ_ERROR_RUN, "waiting for the C compiler: %s", strerror(errno));
+typedef struct job {
+  pid_t pid; /* 0: none runs */
+  const char *log;
+} job;
+
+/* One of the jobs that has ended, which is reaped; *code: its exit status, 127 when it could not be started, 128 + the signal that ended
+ * it, or less than 0, an error number's negative: it cannot be waited for. NULL: none has. */
+static job *ended(job *jobs, int n, int *code) {
+  for (int i = 0, status = 0; i < n; i++) {
+    const pid_t done = jobs[i].pid ? waitpid(jobs[i].pid, &status, WNOHANG) : 0;
+    if (done == 0 || (done < 0 && errno == EINTR)) continue;
+    *code = done < 0 ? -errno : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    jobs[i].pid = 0;
+    return &jobs[i];
+  }
+  return NULL;
+}
+
+/* Waits for one of the jobs, of which one runs at least. An interrupt ends them all. */
+static pz_status wait_for_one(job *jobs, int n, const pz_emit_options *options, job **one, int *code,
+                              pz_error *err) {
+  for (int naps = 1; !(*one = ended(jobs, n, code)); naps++) {
     if (options->tick && naps % 20 == 0) options->tick(options->tick_host);
     if (options->interrupt && *options->interrupt) {
-      end_group(pid);
+      for (int i = 0; i < n; i++)
+        if (jobs[i].pid) end_group(jobs[i].pid), jobs[i].pid = 0;
       return pz_fail(err, PZ_INTERRUPTED, "interrupted while compiling");
     }
-    if (done == 0) nap();
+    nap();
   }
+  return PZ_OK;
 }
 
 /* ---- which compiler ---- */
@@ -148,14 +154,16 @@ static const char *const common_flags = "-std=gnu11 -O2 -falign-loops=64 -fPIC -
                                         "-fno-math-errno -fno-trapping-math -ffp-contract=off "
                                         "-Wall -Wextra -Werror -Wno-pass-failed -I. -c";
 
+/* `source` ends with .c, or with .h: what the compiler makes of it is source.gch then. */
 static pz_status compile_command(const pz_plan *plan, const pz_emit_options *o, const char *source,
                                  command *c, pz_error *err) {
+  const int stem = (int)strlen(source) - 1;
+  const bool header = source[stem] == 'h';
   char *cc = pz_arena_strdup(plan->arena, pz_emit_compiler(o));
   char *common = pz_arena_strdup(plan->arena, common_flags);
   char *isa = pz_arena_strdup(plan->arena, pz_isa_get(plan->isa)->cflags);
-  char *object = pz_arena_strdup(plan->arena, source);
-  if (!cc || !common || !isa || !object) return pz_fail_memory(err, "the C compiler's command", 512);
-  object[strlen(object) - 1] = 'o';
+  char *made = pz_arena_printf(plan->arena, header ? "%.*sh.gch" : "%.*so", stem, source);
+  if (!cc || !common || !isa || !made) return pz_fail_memory(err, "the C compiler's command", 512);
   char *own =
       cc + strcspn(cc, " "); /* words behind the compiler's name come last, so that they win: "gcc -O1" */
   if (*own) *own++ = 0;
@@ -163,9 +171,10 @@ static pz_status compile_command(const pz_plan *plan, const pz_emit_options *o, 
   add_words(c, common);
   add_words(c, isa);
   add_words(c, own);
+  if (header) add(c, "-x"), add(c, "c-header");
   add(c, source);
   add(c, "-o");
-  add(c, object);
+  add(c, made);
   return PZ_OK;
 }
 
@@ -203,85 +212,157 @@ static pz_status compiler_failed(const pz_plan *plan, const pz_emit_options *o, 
                  line);
 }
 
-typedef struct job {
-  int pid;
-  const char *log;
-} job;
+/* ---- the work ---- */
 
-static pz_status finish(const pz_plan *plan, const pz_emit_options *o, const char *folder, job *j,
-                        pz_error *err) {
+static pz_status finish_one(const pz_plan *plan, const pz_emit_options *o, const char *folder, job *jobs,
+                            int n, job **one, pz_error *err) {
   int code = 0;
-  const int pid = j->pid;
-  j->pid = 0;
-  PZ_TRY(pz_emit_wait(pid, o, &code, err));
-  return code ? compiler_failed(plan, o, folder, j->log, code, err) : PZ_OK;
+  PZ_TRY(wait_for_one(jobs, n, o, one, &code, err));
+  if (code < 0) return pz_fail(err, PZ_ERROR_RUN, "waiting for the C compiler: %s", strerror(-code));
+  return code ? compiler_failed(plan, o, folder, (*one)->log, code, err) : PZ_OK;
 }
 
-static pz_status start(const pz_plan *plan, const pz_emit_options *o, const char *folder, const char *source,
-                       job *j, pz_error *err) {
+static pz_status begin(const char *folder, const command *c, const char *log, job *j, pz_error *err) {
+  const int failed = log ? spawn(c->words, folder, log, &j->pid) : ENOMEM;
+  j->log = log;
+  if (!failed) return PZ_OK;
+  j->pid = 0;
+  return pz_fail(err, PZ_ERROR_RUN, "%s: cannot run this C compiler: %s; name another with --cc", c->words[0],
+                 strerror(failed));
+}
+
+static pz_status begin_source(const pz_plan *plan, const pz_emit_options *o, const char *folder,
+                              const char *source, job *j, pz_error *err) {
   command c = {.n = 0};
   PZ_TRY(compile_command(plan, o, source, &c, err));
-  j->log = pz_arena_printf(plan->arena, "%s.log", source);
-  if (!j->log) return pz_fail_memory(err, "a path", 64);
-  return pz_emit_spawn(c.words, folder, j->log, &j->pid, err);
+  return begin(folder, &c, pz_arena_printf(plan->arena, "%s.log", source), j, err);
 }
 
 #define MAX_JOBS 64
-static pz_status run_jobs(const pz_plan *plan, const pz_emit_options *o, const char *folder,
-                          const char *const *sources, int n, pz_error *err) {
+/* As many at a time as there are cores; after a failure those that run are waited for. */
+static pz_status compile_sources(const pz_plan *plan, const pz_emit_options *o, const char *folder,
+                                 const char *const *sources, int n, pz_error *err) {
   job jobs[MAX_JOBS] = {{0}};
-  int width = pz_cpu_usable();
-  if (width > MAX_JOBS) width = MAX_JOBS;
+  const int usable = pz_cpu_usable(), width = usable < MAX_JOBS ? usable : MAX_JOBS;
   pz_status status = PZ_OK;
-  for (int i = 0; i < n && status == PZ_OK; i++) {
-    job *j = &jobs[i % width];
-    if (j->pid) status = finish(plan, o, folder, j, err);
-    if (status == PZ_OK) status = start(plan, o, folder, sources[i], j, err);
-  }
-  for (int i = 0; i < width; i++) {
-    if (!jobs[i].pid) continue;
-    const pz_status last = finish(plan, o, folder, &jobs[i], err);
+  int begun = 0, running = 0;
+  while (running || (begun < n && status == PZ_OK)) {
+    job *free_one = NULL;
+    for (int i = 0; i < width && begun < n && status == PZ_OK; i++)
+      if (!jobs[i].pid) free_one = &jobs[i];
+    if (free_one) {
+      status = begin_source(plan, o, folder, sources[begun++], free_one, err);
+      running += status == PZ_OK;
+      continue;
+    }
+    job *one;
+    const pz_status last = finish_one(plan, o, folder, jobs, width, &one, err);
     if (status == PZ_OK) status = last;
+    if (last == PZ_INTERRUPTED) return last;
+    running--;
   }
   return status;
 }
 
-static pz_status source_names(const pz_plan *plan, const char ***names, int *n, pz_error *err) {
-  pz_instances instances;
-  PZ_TRY(pz_emit_instances(plan, plan->arena, &instances, err));
-  *n = pz_emit_files(&instances) + 1;
-  *names = PZ_NEW(plan->arena, const char *, (size_t)*n);
-  if (!*names) return pz_fail_memory(err, "the C compiler's commands", 64);
-  for (int i = 0; i + 1 < *n; i++)
-    if (!((*names)[i] = pz_arena_printf(plan->arena, "kernels_%02d.c", i)))
-      return pz_fail_memory(err, "a path", 64);
-  (*names)[*n - 1] = "network.c";
-  return PZ_OK;
+/* ---- kernels whose objects are kept ---- */
+
+/* From so many on, their headers are compiled once for all: without, these take half of a kernel's time. */
+#define MANY 6
+
+static const char *kept(const pz_plan *plan, const pz_emit_options *o, const pz_instance *kernel,
+                        const char *ending) {
+  return pz_arena_printf(plan->arena, "%s/k%s.%s", o->objects, kernel->digits, ending);
 }
 
-pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *options, const char *folder,
-                          pz_error *err) {
-  const char **sources;
-  int n;
-  PZ_TRY(source_names(plan, &sources, &n, err));
-  return run_jobs(plan, options, folder, sources, n, err);
+static pz_status write_text(const char *path, pz_text *text, pz_error *err) {
+  const pz_status status = path && !text->failed
+                               ? pz_file_write(path, text->data, text->size, err)
+                               : pz_fail_memory(err, "the generated source", text->capacity);
+  pz_text_free(text);
+  return status;
+}
+
+/* kernels.h, which each of them includes, and, of many, what the compiler makes of it (gcc takes kernels.h.gch for it then; others may not). */
+static pz_status write_headers(const pz_plan *plan, const pz_emit_options *o, const char *folder,
+                               const pz_instance *missing, int32_t n, pz_error *err) {
+  pz_text t = {0};
+  const char *header = pz_arena_printf(plan->arena, "%s/kernels.h", o->objects),
+             *compiled = pz_arena_printf(plan->arena, "%s/kernels.h.gch", o->objects);
+  pz_emit_headers(&t, plan, missing, n);
+  PZ_TRY(write_text(header, &t, err));
+  if (!compiled) return pz_fail_memory(err, "a path", 64);
+  unlink(compiled);
+  return n < MANY ? PZ_OK : compile_sources(plan, o, folder, (const char *const[]){header}, 1, err);
+}
+
+/* Writes the sources of kernels that have no object yet. */
+static pz_status write_missing(const pz_plan *plan, const pz_emit_options *o, const char *folder,
+                               const pz_instances *all, const char **sources, int *n, pz_error *err) {
+  pz_instance *missing = PZ_NEW(plan->arena, pz_instance, (size_t)all->count + 1);
+  if (!missing) return pz_fail_memory(err, "the C compiler's commands", 64);
+  *n = 0;
+  for (int32_t i = 0; i < all->count; i++) {
+    const char *object = kept(plan, o, &all->all[i], "o");
+    if (!object) return pz_fail_memory(err, "a path", 64);
+    if (access(object, F_OK)) missing[(*n)++] = all->all[i];
+  }
+  for (int i = 0; i < *n; i++) {
+    pz_text t = {0};
+    pz_text_append(&t, "#include \"kernels.h\"\n");
+    pz_emit_kernel(&t, missing[i].call, missing[i].digits);
+    PZ_TRY(write_text(sources[i] = kept(plan, o, &missing[i], "c"), &t, err));
+  }
+  return *n ? write_headers(plan, o, folder, missing, *n, err) : PZ_OK;
+}
+
+/* ---- compiling and linking ---- */
+
+pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *o, const char *folder, pz_error *err) {
+  pz_instances all;
+  PZ_TRY(pz_emit_instances(plan, plan->arena, &all, err));
+  const char **sources = PZ_NEW(plan->arena, const char *, (size_t)all.count + 1);
+  int n = 0;
+  if (!sources) return pz_fail_memory(err, "the C compiler's commands", 64);
+  if (o->objects) PZ_TRY(write_missing(plan, o, folder, &all, sources, &n, err));
+  for (; !o->objects && n < pz_emit_files(&all); n++)
+    if (!(sources[n] = pz_arena_printf(plan->arena, "kernels_%02d.c", n)))
+      return pz_fail_memory(err, "a path", 64);
+  sources[n++] = "network.c";
+  return compile_sources(plan, o, folder, sources, n, err);
+}
+
+/* A word of a file of arguments. */
+static void append_quoted(pz_text *t, const char *word) {
+  pz_text_append(t, "\"");
+  for (; *word; word++) {
+    if (*word == '"' || *word == '\\') pz_text_append(t, "\\");
+    pz_text_append_bytes(t, word, 1);
+  }
+  pz_text_append(t, "\"\n");
+}
+
+static pz_status write_list(const pz_plan *plan, const pz_emit_options *o, const char *folder,
+                            pz_error *err) {
+  pz_instances all;
+  pz_text list = {0};
+  PZ_TRY(pz_emit_instances(plan, plan->arena, &all, err));
+  for (int32_t i = 0; !o->objects && i < pz_emit_files(&all); i++)
+    pz_text_printf(&list, "kernels_%02d.o\n", i);
+  for (int32_t i = 0; o->objects && i < all.count; i++) {
+    const char *object = kept(plan, o, &all.all[i], "o");
+    if (object) append_quoted(&list, object);
+    else list.failed = true;
+  }
+  pz_text_append(&list, "network.o\nmanifest.o\n");
+  return write_text(pz_arena_printf(plan->arena, "%s/objects.txt", folder), &list, err);
 }
 
 pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, const char *folder,
                        const char *output, pz_error *err) {
-  const char **sources;
-  int n;
-  PZ_TRY(run_jobs(plan, options, folder, (const char *const[]){"manifest.c"}, 1, err));
-  PZ_TRY(source_names(plan, &sources, &n, err));
-  pz_text list = {0};
-  for (int i = 0; i < n; i++) pz_text_printf(&list, "%.*so\n", (int)strlen(sources[i]) - 1, sources[i]);
-  pz_text_append(&list, "manifest.o\n");
-  const char *path = pz_arena_printf(plan->arena, "%s/objects.txt", folder);
+  PZ_TRY(compile_sources(plan, options, folder, (const char *const[]){"manifest.c"}, 1, err));
+  PZ_TRY(write_list(plan, options, folder, err));
   char *cc = pz_arena_strdup(plan->arena, pz_emit_compiler(options));
-  pz_status status = list.failed || !path || !cc ? pz_fail_memory(err, "the linker's command", 512)
-                                                 : pz_file_write(path, list.data, list.size, err);
-  pz_text_free(&list);
-  PZ_TRY(status);
+  if (!cc) return pz_fail_memory(err, "the linker's command", 512);
   command c = {.n = 0};
   char flags[] = "-shared -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--build-id=none -Wl,--as-needed -o";
   add_words(&c, cc);
@@ -289,7 +370,7 @@ pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, cons
   add(&c, output);
   add(&c, "@objects.txt");
   add(&c, "-lm");
-  job j = {.log = "link.log"};
-  PZ_TRY(pz_emit_spawn(c.words, folder, j.log, &j.pid, err));
-  return finish(plan, options, folder, &j, err);
+  job j = {0}, *one;
+  PZ_TRY(begin(folder, &c, "link.log", &j, err));
+  return finish_one(plan, options, folder, &j, 1, &one, err);
 }

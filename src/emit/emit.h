@@ -4,6 +4,7 @@
  *        --pz_emit_manifest--> folder: manifest.json, manifest.c
  *        --pz_emit_compile--> folder: *.o       (several compilers at a time, one for each usable core)
  *        --pz_emit_link--> a network file
+ * Where several plans are compiled one after the other, objects of kernels may be kept: each kernel is compiled once then.
  * The source is deterministic byte for byte and compiles with -Wall -Wextra -Werror under gcc and clang.
  */
 #ifndef PZ_EMIT_EMIT_H
@@ -19,6 +20,8 @@ typedef struct pz_emit_options {
   const volatile int *interrupt;
   void (*tick)(void *host); /* called ten times a second while the C compiler runs; or NULL */
   void *tick_host;
+  const char
+      *objects; /* a folder, its path absolute, where objects of kernels are kept, of one compiler; or NULL */
 } pz_emit_options;
 
 pz_status pz_emit_source(const pz_plan *plan, const pz_emit_options *options, const char *folder,
@@ -38,17 +41,26 @@ pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, cons
 
 /* ---- inside the room ---- */
 
-/* Kernel calls grouped by (function, shape, argument names): each group is one specialised function. */
+/* Kernel calls grouped by (function, shape, argument names): each group is one specialised function. Its name has digits of a
+ * digest of its C and of what that is compiled for. */
+enum { PZ_EMIT_DIGITS = 10, PZ_EMIT_PER_FILE = 8 };
+typedef struct pz_instance {
+  const pz_call *call; /* one that has it */
+  char digits[PZ_EMIT_DIGITS + 1];
+} pz_instance;
 typedef struct pz_instances {
-  const pz_call **first; /* by instance: a call that has it */
+  pz_instance *all;
   int32_t count;
   int32_t *of_call; /* by running number of the call, in the order of steps and calls */
 } pz_instances;
 pz_status pz_emit_instances(const pz_plan *plan, pz_arena *arena, pz_instances *out, pz_error *err);
-#define PZ_EMIT_PER_FILE 8
 static inline int32_t pz_emit_files(const pz_instances *i) {
   return (i->count + PZ_EMIT_PER_FILE - 1) / PZ_EMIT_PER_FILE;
 }
+/* C of a kernel whose name has these digits. */
+void pz_emit_kernel(pz_text *text, const pz_call *call, const char *digits);
+/* The headers that `n` kernels need, once each. */
+void pz_emit_headers(pz_text *text, const pz_plan *plan, const pz_instance *kernels, int32_t n);
 int64_t pz_emit_arena_bytes(const pz_plan *plan);
 
 /* What a step reads or an output is: results of steps, inputs of the network as -1 - index. */
@@ -67,12 +79,6 @@ typedef struct pz_embedded {
 extern const pz_embedded pz_embedded_headers[];
 extern const int pz_embedded_header_count;
 
-/* Runs argv in `folder`, in a process group of its own; its output goes to `log` there. A terminal's Ctrl-C does not
- * reach it: who waits ends the whole group when the interrupt flag is set. *code: exit status, 127 when it cannot be
- * started, 128 + the signal that ended it. */
-pz_status pz_emit_spawn(const char *const *argv, const char *folder, const char *log, int *pid,
-                        pz_error *err);
-pz_status pz_emit_wait(int pid, const pz_emit_options *options, int *code, pz_error *err);
 const char *pz_emit_compiler(const pz_emit_options *options);
 
 #endif

@@ -39,8 +39,14 @@ static void front_matter(const writer *w, pz_text *t, const char *what) {
                  p->block, p->multiply_adds, (long long)p->n_weights * 4, (long long)pz_emit_arena_bytes(p));
 }
 
-static void prototype(pz_text *t, const pz_call *c, int32_t index) {
-  pz_text_printf(t, "void k%d_%s(", index, c->function + 3); /* without "pz_" */
+static void name(pz_text *t, const pz_call *c, const char *digits) {
+  pz_text_printf(t, "k%s_%s", digits, c->function + 3); /* without "pz_" */
+}
+
+static void prototype(pz_text *t, const pz_call *c, const char *digits) {
+  pz_text_append(t, "void ");
+  name(t, c, digits);
+  pz_text_append(t, "(");
   for (int32_t i = 0; i < c->n_args; i++)
     if (c->args[i].at.space != PZ_SPACE_NULL)
       pz_text_printf(t, "%sfloat *%s, ", c->args[i].written ? "" : "const ", c->args[i].name);
@@ -49,12 +55,12 @@ static void prototype(pz_text *t, const pz_call *c, int32_t index) {
 
 /* The shape is a constant with a place of its own: what clang copies from there it knows; of a literal it keeps in memory whatever is
  * indexed by more than constants, and a network is seven times slower (doc/kernels-conv.md). */
-static void kernel(pz_text *t, const pz_call *c, int32_t index) {
-  pz_text_printf(t, "static const %s_shape shape_%d = {%s};\n", c->function, index, c->shape);
-  if (c->parts) pz_text_printf(t, "%s(shape_%d)\n", c->parts, index);
-  prototype(t, c, index);
-  pz_text_printf(t, " {\n  %s(shape_%d, ", c->function, index);
-  if (c->parts) pz_text_printf(t, "shape_%d_parts, ", index);
+void pz_emit_kernel(pz_text *t, const pz_call *c, const char *digits) {
+  pz_text_printf(t, "static const %s_shape shape_%s = {%s};\n", c->function, digits, c->shape);
+  if (c->parts) pz_text_printf(t, "%s(shape_%s)\n", c->parts, digits);
+  prototype(t, c, digits);
+  pz_text_printf(t, " {\n  %s(shape_%s, ", c->function, digits);
+  if (c->parts) pz_text_printf(t, "shape_%s_parts, ", digits);
   for (int32_t i = 0; i < c->n_args; i++) {
     const pz_arg *a = &c->args[i];
     if (a->listed && (i == 0 || !a[-1].listed)) pz_text_append(t, "(const float *const[]){");
@@ -64,21 +70,25 @@ static void kernel(pz_text *t, const pz_call *c, int32_t index) {
   pz_text_append(t, "worker, workers);\n}\n\n");
 }
 
+void pz_emit_headers(pz_text *t, const pz_plan *plan, const pz_instance *kernels, int32_t n) {
+  pz_text_printf(t, "#define PZ_S %d\n", plan->block);
+  for (int32_t i = 0; i < n; i++) {
+    bool seen = false;
+    for (int32_t k = 0; k < i; k++) seen |= !strcmp(kernels[k].call->header, kernels[i].call->header);
+    if (!seen) pz_text_printf(t, "#include \"%s\"\n", kernels[i].call->header);
+  }
+  pz_text_append(t, "\n");
+}
+
 static pz_status write_kernels(const writer *w, int32_t file, pz_error *err) {
+  const int32_t left = w->instances.count - file * PZ_EMIT_PER_FILE,
+                n = left < PZ_EMIT_PER_FILE ? left : PZ_EMIT_PER_FILE;
+  const pz_instance *kernels = w->instances.all + file * PZ_EMIT_PER_FILE;
   pz_text t = {0};
   front_matter(w, &t, "Kernels, specialised");
-  pz_text_printf(&t, "#define PZ_S %d\n#include \"network.h\"\n", w->plan->block);
-  const int32_t begin = file * PZ_EMIT_PER_FILE;
-  const int32_t end =
-      begin + PZ_EMIT_PER_FILE < w->instances.count ? begin + PZ_EMIT_PER_FILE : w->instances.count;
-  for (int32_t i = begin; i < end; i++) {
-    bool seen = false;
-    for (int32_t k = begin; k < i; k++)
-      seen |= !strcmp(w->instances.first[k]->header, w->instances.first[i]->header);
-    if (!seen) pz_text_printf(&t, "#include \"%s\"\n", w->instances.first[i]->header);
-  }
-  pz_text_append(&t, "\n");
-  for (int32_t i = begin; i < end; i++) kernel(&t, w->instances.first[i], i);
+  pz_text_append(&t, "#include \"network.h\"\n");
+  pz_emit_headers(&t, w->plan, kernels, n);
+  for (int32_t i = 0; i < n; i++) pz_emit_kernel(&t, kernels[i].call, kernels[i].digits);
   return write_text(w, pz_arena_printf(w->arena, "kernels_%02d.c", file), &t, err);
 }
 
@@ -95,7 +105,7 @@ static pz_status write_header(const writer *w, pz_error *err) {
       &t,
       "#ifndef NETWORK_H\n#define NETWORK_H\n\n#include <stdint.h>\n\n#pragma GCC visibility push(hidden)\n");
   for (int32_t i = 0; i < w->instances.count; i++) {
-    prototype(&t, w->instances.first[i], i);
+    prototype(&t, w->instances.all[i].call, w->instances.all[i].digits);
     pz_text_append(&t, ";\n");
   }
   pz_text_append(&t, "#pragma GCC visibility pop\n\n#endif\n");
@@ -119,13 +129,15 @@ static void step_function(const writer *w, pz_text *t, int32_t index, int32_t *c
       t, "/* %s %s: %s */\nstatic void step_%d(const pz_abi_call *r, int32_t worker, int32_t workers) {\n",
       s->op, s->name, s->algorithm, index);
   for (int32_t c = 0; c < s->n_calls; c++) {
-    const int32_t instance = w->instances.of_call[(*call_number)++];
+    const pz_instance *kernel = &w->instances.all[w->instances.of_call[(*call_number)++]];
     if (s->calls[c].after_all) pz_text_append(t, "  wait_for_all(r->executor, worker);\n");
     const bool turns = s->calls[c].turn >= 0;
     if (turns)
       pz_text_printf(t, "  for (int32_t part; (part = next_part(r, %d, worker, workers)) >= 0;)\n  ",
                      s->calls[c].turn);
-    pz_text_printf(t, "  k%d_%s(", instance, s->calls[c].function + 3);
+    pz_text_append(t, "  ");
+    name(t, kernel->call, kernel->digits);
+    pz_text_append(t, "(");
     for (int32_t a = 0; a < s->calls[c].n_args; a++)
       if (s->calls[c].args[a].at.space != PZ_SPACE_NULL) pointer(t, w->plan, &s->calls[c].args[a].at);
     pz_text_append(t, turns ? "part, PARTS(workers));\n" : "worker, workers);\n");

@@ -265,22 +265,27 @@ PZ_INLINE int pz_halves_finish(const pz_conv_halves_shape *s, const pz_conv_ends
 
 #define PZ_HALVES_LOAD(tile, at) _tile_loadd(tile, at, 64)
 
-/* With m > 1, splitting and finishing are functions of their own, of each shape, which are called behind every two products. (Inlined there, as
- * with m = 1, which is up to a quarter faster so: no faster, five times the code, and six times as long to compile.) */
+/* Splitting and finishing a position, of each shape: with m = 1 inlined behind every two products, which is up to a quarter faster than calls; with
+ * m > 1 called there. (Inlined: no faster, five times the code.) They reach generic code by pointers, which the compiler knows when it has the
+ * shape: else it would optimise all activations at each of these places, for nobody, which took most of the time of compiling. */
 typedef struct pz_halves_parts {
-  int (*split)(pz_halves_source *);
-  int (*finish)(const pz_conv_ends *, pz_halves_sums *);
+  int (*split)(pz_halves_source *), (*split_apart)(pz_halves_source *);
+  int (*finish)(const pz_conv_ends *, pz_halves_sums *),
+      (*finish_apart)(const pz_conv_ends *, pz_halves_sums *);
 } pz_halves_parts;
 
 /* Of a shape that is a constant outside of functions: NAME_parts. */
 #define PZ_CONV_HALVES_PARTS(name)                                                                           \
-  static __attribute__((noinline)) int name##_split(pz_halves_source *x) {                                   \
-    return pz_halves_split(&name, x);                                                                        \
-  }                                                                                                          \
-  static __attribute__((noinline)) int name##_finish(const pz_conv_ends *e, pz_halves_sums *x) {             \
+  PZ_INLINE int name##_split(pz_halves_source *x) { return pz_halves_split(&name, x); }                      \
+  PZ_INLINE int name##_finish(const pz_conv_ends *e, pz_halves_sums *x) {                                    \
     return pz_halves_finish(&name, e, x);                                                                    \
   }                                                                                                          \
-  static const pz_halves_parts name##_parts = {name##_split, name##_finish};
+  static __attribute__((noinline)) int name##_split_apart(pz_halves_source *x) { return name##_split(x); }   \
+  static __attribute__((noinline)) int name##_finish_apart(const pz_conv_ends *e, pz_halves_sums *x) {       \
+    return name##_finish(e, x);                                                                              \
+  }                                                                                                          \
+  static const pz_halves_parts name##_parts = {name##_split, name##_split_apart, name##_finish,              \
+                                               name##_finish_apart};
 
 /* What is done beside the products, a task at a time: a position is split or finished. `tasks` after eight products, `splits` of eight tasks are
  * splits. (Two at once are more than the core holds beside products, which then wait; it predicts short patterns:
@@ -297,11 +302,11 @@ typedef struct pz_halves_beside {
 
 PZ_INLINE int pz_halves_split_one(const pz_conv_halves_shape *s, const pz_halves_parts *f,
                                   pz_halves_source *x) {
-  return s->m == 1 ? pz_halves_split(s, x) : f->split(x);
+  return s->m == 1 ? f->split(x) : f->split_apart(x);
 }
 PZ_INLINE int pz_halves_finish_one(const pz_conv_halves_shape *s, const pz_halves_parts *f,
                                    pz_halves_beside *b) {
-  return s->m == 1 ? pz_halves_finish(s, b->ends, b->sums) : f->finish(b->ends, b->sums);
+  return s->m == 1 ? f->finish(b->ends, b->sums) : f->finish_apart(b->ends, b->sums);
 }
 
 PZ_INLINE void pz_halves_do_beside(const pz_conv_halves_shape *s, const pz_halves_parts *f,

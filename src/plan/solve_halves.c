@@ -1,5 +1,6 @@
 /* solve_halves.c: convolutions of stride 1 by products of bfloat16 halves on AMX tiles (kernels/conv/halves.h). Variants: 1, 2
- * or 4 planes of results at a time, by F(m, 3) along the depth. Deconvolutions are such convolutions for each phase of their stride,
+ * or 4 planes of results at a time, by F(m, 3) along the depth, or, in two dimensions, as many rows along the height: the kernel is given depth and
+ * height exchanged then. Deconvolutions are such convolutions for each phase of their stride,
  * or for all phases together (kernels/conv/deconv.h). */
 #include "kernels/conv/deconv.h"
 #include "kernels/conv/pack_halves.h"
@@ -14,9 +15,22 @@ static int32_t m_of(const pz_plan *plan, const pz_node *node) { return 1 << pz_v
 /* Sums that m planes of results are made of, with m > 1. */
 static int32_t points_of(int32_t m) { return m + 2; }
 
-/* Planes at the end that are made two at a time where m is 4: of four, half and more would not be wanted. */
-static int32_t rest_of(int32_t m, int64_t planes) {
-  return m == 4 && planes > 4 && planes % 4 <= 2 ? (int32_t)(planes % 4) : 0;
+static pz_shape5 shape_of(const pz_plan *plan, pz_tensor_id id) {
+  return pz_shape_as5(&plan->graph->tensors[id].shape);
+}
+
+/* The axis of F(m, 3): 0 the depth, 1, where there is none, the height. (With depth, layers of 1 x 3 x 3 gained nothing in their network:
+ * doc/kernels-conv.md.) */
+static int32_t axis_of(const pz_plan *plan, const pz_node *node) {
+  const pz_attr_conv *a = &node->attr.conv;
+  return m_of(plan, node) > 1 && a->kernel[0] == 1 && a->kernel[1] == 3 && a->dilation[1] == 1 &&
+         shape_of(plan, node->out[0]).s[0] == 1;
+}
+
+/* Planes at the end that are made two at a time where m is 4: of four, half and more would not be wanted. Along the height a slab has whole tiles, and
+ * the last one the same end as all rows together. */
+static int32_t rest_of(int32_t m, int32_t axis, int64_t planes) {
+  return m == 4 && (axis || planes > 4) && planes % 4 <= 2 ? (int32_t)(planes % 4) : 0;
 }
 
 static bool is_normalised(const pz_plan *plan, const pz_node *node) {
@@ -52,8 +66,28 @@ static double multiply_adds_of(const pz_conv_halves_shape *s) {
          s->conv.kernel[1];
 }
 
-static const char *along_depth(int32_t m) {
-  return m == 1 ? "" : m == 2 ? ", F(2,3) along d" : ", F(4,3) along d";
+static const char *along(int32_t m, int32_t axis) {
+  static const char *const depth[] = {", F(2,3) along d", ", F(4,3) along d"}, *const height[] = {
+                                                                                   ", F(2,3) along h",
+                                                                                   ", F(4,3) along h"};
+  return m == 1 ? "" : (axis ? height : depth)[m == 4];
+}
+
+static void exchange(int32_t *a, int32_t *b) {
+  const int32_t t = *a;
+  *a = *b, *b = t;
+}
+static void exchange_view(pz_view *v) {
+  const int64_t stride = v->stride_d;
+  v->stride_d = v->stride_h, v->stride_h = stride;
+  exchange(&v->d, &v->h);
+  exchange(&v->border_lo[0], &v->border_lo[1]), exchange(&v->border_hi[0], &v->border_hi[1]);
+}
+/* Depth and height exchanged; the weights lie as before, as one of the taps' axes has one. */
+static void exchange_axes(pz_conv_direct_shape *c) {
+  exchange_view(&c->in), exchange_view(&c->out), exchange_view(&c->base);
+  exchange(&c->kernel[0], &c->kernel[1]), exchange(&c->dilation[0], &c->dilation[1]);
+  exchange(&c->pad[0], &c->pad[1]);
 }
 
 /* The shape of `planes` planes of results, m at a time. */
@@ -158,28 +192,35 @@ static pz_conv_parts parts_behind(const pz_plan *plan, const pz_conv_parts *whol
   return p;
 }
 
+static pz_status tell(pz_plan *plan, pz_step *step, const pz_conv_halves_shape *s, int32_t axis, int32_t rest,
+                      pz_error *err) {
+  const int32_t *k = s->conv.kernel, strip[] = {s->planes, s->rows};
+  return pz_set_algorithm(plan, step, err, "bfloat16 halves %dx%dx%d%s%s, strips of %d rows x %d planes",
+                          k[axis], k[!axis], k[2], along(s->m, axis), rest ? " and F(2,3) at its end" : "",
+                          strip[!axis], strip[axis]);
+}
+
 /* All planes: m at a time, and the last `rest` of them two at a time. */
 static pz_status add_maps(pz_plan *plan, pz_step *step, const pz_conv_parts *p,
-                          const pz_conv_direct_shape *conv, int32_t m, int32_t rest, const float *weights,
+                          const pz_conv_direct_shape *conv, int32_t m, int32_t axis, const float *weights,
                           pz_error *err) {
-  const int32_t most = conv->out.d - rest;
-  const pz_conv_halves_shape s = shape_of_planes(plan, conv, m, most),
-                             end = rest ? shape_of_planes(plan, conv, 2, rest) : s;
+  const int32_t rest = rest_of(m, axis, conv->out.d), most = conv->out.d - rest;
+  const pz_conv_halves_shape end = shape_of_planes(plan, conv, 2, rest ? rest : most),
+                             s = most ? shape_of_planes(plan, conv, m, most) : end;
   const int64_t floats = scratch_of(plan, &s), of_end = scratch_of(plan, &end);
   const pz_pointer scratch = pz_add_scratch(plan, of_end > floats ? of_end : floats);
-  PZ_TRY(pz_set_algorithm(plan, step, err, "bfloat16 halves %dx%dx%d%s%s, strips of %d rows x %d planes",
-                          conv->kernel[0], conv->kernel[1], conv->kernel[2], along_depth(m),
-                          rest ? " and F(2,3) at its end" : "", s.rows, s.planes));
-  PZ_TRY(add_planes(plan, step, p, &s, weights, 0, scratch, err));
+  PZ_TRY(tell(plan, step, &s, axis, rest && most, err));
+  if (most) PZ_TRY(add_planes(plan, step, p, &s, weights, 0, scratch, err));
   return rest ? add_planes(plan, step, p, &end, weights, most, scratch, err) : PZ_OK;
 }
 
 static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
   pz_conv_parts whole;
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &whole, err));
-  const int32_t m = m_of(plan, node), rest = rest_of(m, whole.out.view.d);
+  const int32_t m = m_of(plan, node), axis = axis_of(plan, node);
   const float *weights = plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data;
-  const pz_conv_direct_shape conv = pz_conv_shape_of(node, &whole);
+  pz_conv_direct_shape conv = pz_conv_shape_of(node, &whole);
+  if (axis) exchange_axes(&conv);
   const int32_t at_once = maps_at_once(plan, &conv, m);
   step->multiply_adds_done = 0;
   for (int32_t first = 0; first < conv.out.c; first += at_once) {
@@ -188,7 +229,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
     pz_conv_direct_shape some = conv;
     some.out.c = conv.out.c - first < at_once ? conv.out.c - first : at_once;
     if (some.base.c) some.base.c = some.out.c;
-    PZ_TRY(add_maps(plan, step, &p, &some, m, rest, weights ? weights + weight : NULL, err));
+    PZ_TRY(add_maps(plan, step, &p, &some, m, axis, weights ? weights + weight : NULL, err));
   }
   return PZ_OK;
 }
@@ -229,10 +270,6 @@ static pz_status build_deconv(pz_plan *plan, const pz_node *node, pz_step *step,
 
 /* ---- which applies ---- */
 
-static pz_shape5 shape_of(const pz_plan *plan, pz_tensor_id id) {
-  return pz_shape_as5(&plan->graph->tensors[id].shape);
-}
-
 static bool applies(const pz_plan *plan, const pz_node *node) {
   const pz_attr_conv *a = &node->attr.conv;
   const int32_t m = m_of(plan, node);
@@ -241,7 +278,8 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
     return false;
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (a->stride[i] != 1) return false;
-  if (m > 1 && (a->kernel[0] != 3 || a->dilation[0] != 1 || shape_of(plan, node->out[0]).s[0] < m))
+  const int32_t axis = axis_of(plan, node);
+  if (m > 1 && (a->kernel[axis] != 3 || a->dilation[axis] != 1 || shape_of(plan, node->out[0]).s[axis] < m))
     return false;
   return shape_of(plan, node->in[PZ_CONV_X]).c >= PZ_HALVES_FEWEST_IN;
 }
@@ -270,7 +308,8 @@ static halves_layer layer_of(const pz_plan *plan, const pz_node *node, int32_t m
                         .taps_w = a->kernel[2],
                         .few_in = few && pz_halves_ends_few(in),
                         .few_out = few && pz_halves_ends_few(out),
-                        .rows = (m == 1 ? a->kernel[0] : (double)points_of(m) / m) * a->kernel[1]};
+                        .rows = m == 1 ? a->kernel[0] * a->kernel[1]
+                                       : (double)points_of(m) / m * a->kernel[!axis_of(plan, node)]};
 }
 /* Pairs of blocks in, and blocks that are left, of all steps of a row of taps. */
 static int32_t pair_steps(const halves_layer *l, bool few) { return (few ? 1 : l->taps_w) * (l->in / 2); }
@@ -289,7 +328,8 @@ static double floats_of(const pz_plan *plan, const pz_node *node, int32_t m) {
 
 static double weight_floats(const pz_plan *plan, const pz_node *node) {
   const int32_t m = m_of(plan, node);
-  const bool rest = rest_of(m, shape_of(plan, node->out[0]).s[0]);
+  const int32_t axis = axis_of(plan, node);
+  const bool rest = rest_of(m, axis, shape_of(plan, node->out[0]).s[axis]);
   return floats_of(plan, node, m) + (rest ? floats_of(plan, node, 2) : 0);
 }
 
@@ -313,7 +353,7 @@ static double lines_read(const pz_plan *plan, const pz_node *node, int32_t m, in
   const double all = 4 * floats_of(plan, node, m), half = (double)pz_conv_this_machine(plan).l2 / 2,
                pairs = ceil((double)pz_block_count(y.c, plan->block) / 2),
                times = (double)y.n * ceil((double)planes / m),
-               tiles = ceil((double)y.s[1] * (double)y.s[2] / PZ_HALVES_TILE);
+               tiles = ceil((double)y.s[!axis_of(plan, node)] * (double)y.s[2] / PZ_HALVES_TILE);
   return all / 64 * times * (all / pairs <= half ? 1 : ceil(tiles / 2));
 }
 
@@ -327,20 +367,24 @@ static double cost_of(const pz_plan *plan, const pz_node *node, int32_t m, int64
     products +=
         (few ? l.few_out / (double)PZ_HALVES_FEW_TILE : (l.out - l.few_out) / (double)PZ_HALVES_TILE) *
         pz_halves_products_of(pair_steps(&l, few), single_steps(&l, few));
-  return (calls ? NEAR : 1) * (double)(y.n * y.s[1] * y.s[2]) * made *
+  return (calls ? NEAR : 1) * (double)(y.n * y.s[!axis_of(plan, node)] * y.s[2]) * made *
              (l.rows * products * PZ_HALVES_PRODUCT + (split * l.in + l.out) * VECTOR) +
          (calls ? 0 : lines_read(plan, node, m, planes) * LINE);
 }
 
 static double cost(const pz_plan *plan, const pz_node *node) {
-  const int32_t m = m_of(plan, node);
-  const int64_t planes = shape_of(plan, node->out[0]).s[0], rest = rest_of(m, planes);
+  const int32_t m = m_of(plan, node), axis = axis_of(plan, node);
+  const int64_t planes = shape_of(plan, node->out[0]).s[axis], rest = rest_of(m, axis, planes);
   return cost_of(plan, node, m, planes - rest) + (rest ? cost_of(plan, node, 2, rest) : 0);
 }
 
 static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {
-  snprintf(label, PZ_LABEL_TEXT, "bfloat16 halves%s", along_depth(m_of(plan, node)));
+  snprintf(label, PZ_LABEL_TEXT, "bfloat16 halves%s", along(m_of(plan, node), axis_of(plan, node)));
   *error = guessed_error_of(plan, node);
+}
+
+static int32_t tile_rows(const pz_plan *plan, const pz_node *node) {
+  return axis_of(plan, node) ? m_of(plan, node) : 1;
 }
 
 const pz_solver pz_solver_conv_halves = {.name = "bfloat16 halves",
@@ -352,6 +396,7 @@ const pz_solver pz_solver_conv_halves = {.name = "bfloat16 halves",
                                          .build = build,
                                          .variants = 3,
                                          .describe = describe,
+                                         .tile_rows = tile_rows,
                                          .weight_floats = weight_floats};
 
 /* ---- which applies to deconvolutions ---- */

@@ -25,14 +25,14 @@
 /* On AMX: products of halves wherever they apply, in one of their variants; else what a layer has by default. */
 static int32_t halves(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
   const uint64_t *seed = host;
-  static const char *const labels[] = {"bfloat16 halves", "bfloat16 halves, F(2,3) along d",
-                                       "bfloat16 halves, F(4,3) along d"};
+  static const char *const labels[] = {"bfloat16 halves", "bfloat16 halves, F(2,3) along ",
+                                       "bfloat16 halves, F(4,3) along "};
   const char *wanted = labels[*seed % 3];
   int32_t usual = 0, any = -1;
   (void)plan, (void)node;
   while (usual < n - 1 && c[usual].error > PZ_MAX_ERROR / 2) usual++;
   for (int32_t i = 0; i < n; i++) {
-    if (!strcmp(c[i].label, wanted)) return i;
+    if (*seed % 3 ? !strncmp(c[i].label, wanted, strlen(wanted)) : !strcmp(c[i].label, wanted)) return i;
     if (strstr(c[i].label, "halves")) any = i;
   }
   return any >= 0 ? any : usual;
@@ -79,20 +79,21 @@ static void test_random_networks(void **state) {
 }
 
 /* Convolutions into a result, a sum in place and without a border, four planes at a time: slab by slab they have the same bits. */
-static void slabs_are_alike(int depth, int height, int width, int maps) {
+static void slabs_are_alike(int kd, int depth, int height, int width, int maps) {
   const uint64_t four = 2;
   uint64_t bits[2];
   for (int i = 0; i < 2; i++) {
-    char text[512];
+    char text[1024];
     pz_graph *graph;
     pz_error err;
     snprintf(text, sizeof text,
-             "graph \"depth %d\"\ninput %%x 1x20x%dx%dx%d\nconst %%w1 %dx20x3x3x3 = seed 1 scale 0.1\n"
-             "const %%w2 %dx%dx3x3x3 = seed 2 scale 0.1\n"
-             "%%a = conv \"a\" %%x, %%w1 kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
-             "%%b = conv \"b\" %%a, %%w2, _, %%a kernel 3,3,3 pad 1,1,1:1,1,1\n"
-             "%%c = conv \"c\" %%b, %%w2 kernel 3,3,3\noutput %%c\n",
-             depth, depth, height, width, maps, maps, maps);
+             "graph \"%dx%dx%d\"\ninput %%x 1x20x%dx%dx%d\nconst %%w1 %dx20x%dx3x3 = seed 1 scale 0.1\n"
+             "const %%w2 %dx%dx%dx3x3 = seed 2 scale 0.1\n"
+             "%%a = conv \"a\" %%x, %%w1 kernel %d,3,3 pad %d,1,1:%d,1,1 act elu 1\n"
+             "%%b = conv \"b\" %%a, %%w2, _, %%a kernel %d,3,3 pad %d,1,1:%d,1,1\n"
+             "%%c = conv \"c\" %%b, %%w2 kernel %d,3,3\noutput %%c\n",
+             depth, height, width, depth, height, width, maps, kd, maps, maps, kd, kd, kd / 2, kd / 2, kd,
+             kd / 2, kd / 2, kd);
     if (pz_graph_parse(text, strlen(text), "test", &graph, &err) != PZ_OK) fail_msg("%s", err.message);
     pz_test_compiled(graph, &(pz_compiled_options){.name = graph->name,
                                                    .seed = 7,
@@ -112,18 +113,24 @@ static void slabs_are_alike(int depth, int height, int width, int maps) {
 static void test_depths(void **state) {
   (void)state;
   for (int depth = 4; depth <= 10 && pz_isa_supported(PZ_ISA_AMX); depth++)
-    slabs_are_alike(depth, 19, depth % 2 ? 21 : 32, depth % 2 ? 40 : 36);
+    slabs_are_alike(3, depth, 19, depth % 2 ? 21 : 32, depth % 2 ? 40 : 36);
+}
+/* Four rows at a time, in two dimensions: all heights leave other rows at the end. */
+static void test_heights(void **state) {
+  (void)state;
+  for (int height = 16; height <= 20 && pz_isa_supported(PZ_ISA_AMX); height++)
+    slabs_are_alike(1, 1, height, height % 3 ? 21 : 32, height % 2 ? 48 : 36);
 }
 /* By row, in several calls: 104 columns in four, 128 maps in four. */
 static void test_calls(void **state) {
   (void)state;
   if (!pz_isa_supported(PZ_ISA_AMX)) return;
-  slabs_are_alike(6, 10, 104, 64);
-  slabs_are_alike(6, 5, 32, 128);
+  slabs_are_alike(3, 6, 10, 104, 64);
+  slabs_are_alike(3, 6, 5, 32, 128);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_networks), cmocka_unit_test(test_depths),
-                                     cmocka_unit_test(test_calls)};
+                                     cmocka_unit_test(test_heights), cmocka_unit_test(test_calls)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,7 +184,8 @@ static inline void pz_halves_cut_rows(pz_conv_halves_shape *s, const pz_conv_mac
   s->rows = (s->conv.out.h + strips - 1) / strips;
 }
 
-/* Fills rows, planes, by_row, step, slots, few_in, few_out, parts, flat. `conv` and `m` are set. Planes that share no inputs are cut first. Inputs of many
+/* Fills rows, planes, by_row, step, slots, few_in, few_out, parts, flat. `conv` and `m` are set. Planes that share no inputs are cut first (those of F(m, 3)
+ * share none that are split, but units of few of them begin too often). Inputs of many
  * maps are made halves again for each part of the outer blocks: that takes little time beside the products of several taps. */
 static inline void pz_halves_schedule(pz_conv_halves_shape *s, const pz_conv_machine *m) {
   const int32_t d = s->conv.out.d, h = s->conv.out.h, pairs = pz_halves_out_blocks(s) / 2;
@@ -200,8 +201,10 @@ static inline void pz_halves_schedule(pz_conv_halves_shape *s, const pz_conv_mac
   }
   pz_halves_cut_rows(s, m);
   s->planes = (d + s->m - 1) / s->m * s->m;
-  while (s->conv.out.n * pz_halves_across(s) * pz_halves_along(s) * s->parts < PZ_HALVES_UNITS) {
-    if (pz_halves_reach(s, 0) == 0 && s->planes > 1) s->planes = (s->planes + 1) / 2;
+  for (int64_t units;
+       (units = s->conv.out.n * pz_halves_across(s) * pz_halves_along(s) * s->parts) < PZ_HALVES_UNITS;) {
+    if ((pz_halves_reach(s, 0) == 0 || (s->m > 1 && units < PZ_HALVES_UNITS / 2)) && s->planes > s->m)
+      s->planes = ((s->planes + 1) / 2 + s->m - 1) / s->m * s->m;
     else if (2 * s->parts <= pairs && s->conv.in.c >= 64 && pz_conv_taps(&s->conv) > 1) s->parts *= 2;
     else if (s->planes >= 16) s->planes = (s->planes / 2 + s->m - 1) / s->m * s->m;
     else break;

@@ -15,8 +15,10 @@ pz_status pz_temporary_folder(pz_arena *arena, const char **folder, pz_error *er
   if (!path) return pz_fail_memory(err, "a path", 64);
   if (!mkdtemp(path))
     return pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot make a temporary folder: %s", path, strerror(errno));
-  *folder = path;
-  return PZ_OK;
+  char *whole = realpath(path, NULL); /* compilers run in other folders */
+  *folder = whole ? pz_arena_strdup(arena, whole) : path;
+  free(whole);
+  return *folder ? PZ_OK : pz_fail_memory(err, "a path", 64);
 }
 
 static void remove_entries(const char *path) {

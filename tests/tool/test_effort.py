@@ -53,10 +53,10 @@ class Effort(unittest.TestCase):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="pznet-test-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.model, cls.net = cls.folder / "conv.prototxt", cls.folder / "conv.so"
-        cls.database, cls.temporary = cls.folder / "cache/tuning.sqlite", cls.folder / "tmp"
+        cls.database, cls.temporary = cls.folder / "cache/tuning.sqlite", cls.folder / "a tmp"
         cls.model.write_text(CONV)
         cls.temporary.mkdir()
-        cls.environment = os.environ | {"PZNET_CACHE_DIR": str(cls.folder / "cache"), "TMPDIR": str(cls.temporary)}
+        cls.environment = os.environ | {"PZNET_CACHE_DIR": str(cls.folder / "cache"), "TMPDIR": os.path.relpath(cls.temporary)}
         cls.first = cls.compile("--json")
 
     @classmethod
@@ -174,8 +174,14 @@ class Effort(unittest.TestCase):
     def test_tries_candidates_in_the_network(self):
         alone = self.times_alone("near")
         near = [row["candidate"] for row in alone[:3]]
-        summary, tried = self.run_large("near", "--cc", CC)
+        compiler, log = self.folder / "logging", self.folder / "kernels.log"
+        compiler.write_text(f'#!/bin/sh\nfor word; do case $word in */k??????????.c) echo $word >> {log};; esac; done\nexec {CC} "$@"\n')
+        compiler.chmod(0o755)
+        summary, tried = self.run_large("near", "--cc", compiler)
         self.assertEqual((summary["tuning"]["measured"], summary["tuning"]["tried"], summary["tuning"]["note"]), (0, 2, ""))
+        kernels = log.read_text().split()
+        self.assertGreater(len(kernels), 4)
+        self.assertEqual(len(kernels), len(set(kernels)))  # of three networks and more: each is compiled once
         slower = "emit_untried" in summary["seconds"]  # what the network began with is all that is kept then
         kept = {(layer, candidate) for layer in (0, 1) for candidate in (near[:1] if slower else near)}
         self.assertEqual(set(tried), kept)

@@ -21,23 +21,37 @@ static int64_t apart(int64_t stride, int32_t rows, int32_t more) {
   return more > 1 && rows > 1 && stride * 4 % 4096 == 0 ? stride + more : stride;
 }
 
-/* Dense, around the room. */
+/* Points between neighbours along an axis: what lies behind one is in front of the next. */
+static int64_t gap(const pz_room *room, int axis) {
+  return room->lo[axis] > room->hi[axis] ? room->lo[axis] : room->hi[axis];
+}
+
+static int64_t first_element(const pz_view *v, const int32_t *lo) {
+  return lo[0] * v->stride_d + lo[1] * v->stride_h + lo[2] * v->stride_w;
+}
+
+/* Floats of a sample, with the room around it. */
+static int64_t span(const pz_view *v, const pz_room *room) {
+  const int32_t last[PZ_SPATIAL] = {v->d - 1 + room->hi[0], v->h - 1 + room->hi[1], v->w - 1 + room->hi[2]};
+  return first_element(v, room->lo) + (room->blocks - 1) * v->stride_c + first_element(v, last) + v->block;
+}
+
+/* As dense as the room is wide: the zeros behind a row, a plane or a block are those in front of the next one. */
 static void set_strides(pz_view *v, const pz_room *room) {
-  const int64_t depth = room->lo[0] + v->d + room->hi[0], height = room->lo[1] + v->h + room->hi[1];
+  const int64_t depth = v->d + gap(room, 0), height = v->h + gap(room, 1);
   v->stride_w = v->block;
-  const int64_t row = v->stride_w * (room->lo[2] + v->w + room->hi[2]);
+  const int64_t row = v->stride_w * (v->w + gap(room, 2));
   if (room->rows_first) {
     v->stride_d = apart(row, v->d, v->block);
     v->stride_c = v->stride_d * depth;
     const int64_t whole = v->stride_c * room->blocks + PZ_ALIGN_FLOATS - 1;
     v->stride_h = apart(whole / PZ_ALIGN_FLOATS * PZ_ALIGN_FLOATS, v->h, PZ_ALIGN_FLOATS);
-    v->stride_n = v->stride_h * height;
-    return;
+  } else {
+    v->stride_h = apart(row, v->h, v->block);
+    v->stride_d = v->stride_h * height;
+    v->stride_c = v->stride_d * depth;
   }
-  v->stride_h = apart(row, v->h, v->block);
-  v->stride_d = v->stride_h * height;
-  v->stride_c = v->stride_d * depth;
-  v->stride_n = v->stride_c * room->blocks;
+  v->stride_n = span(v, room);
 }
 
 /* The border and nothing else. */
@@ -73,10 +87,6 @@ bool pz_border_suffices(const pz_plan *plan, pz_tensor_id id, pz_layout layout, 
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (v->border_lo[i] < plan->border_lo[id][i] || v->border_hi[i] < plan->border_hi[id][i]) return false;
   return true;
-}
-
-static int64_t first_element(const pz_view *v, const int32_t *lo) {
-  return lo[0] * v->stride_d + lo[1] * v->stride_h + lo[2] * v->stride_w;
 }
 
 static int32_t *slot(pz_plan *plan, pz_tensor_id id, pz_layout layout) {
@@ -241,7 +251,7 @@ pz_status pz_shifted_storage(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, 
   if (!*done) return PZ_OK;
   y.room.lo[1] = y.view.border_lo[1], y.room.hi[1] = y.view.border_hi[1];
   y.view.stride_c = x.view.stride_c, y.view.stride_d = x.view.stride_d, y.view.stride_h = x.view.stride_h;
-  y.view.stride_n = y.view.stride_h * (y.room.lo[1] + y.view.h + y.room.hi[1]);
+  y.view.stride_n = span(&y.view, &y.room);
   y.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&y.view, y.room.lo)};
   PZ_TRY(new_buffer(plan, y.view.stride_n, &y.at.index, err));
   pz_buffer *buffer = &plan->buffers[y.at.index];

@@ -20,14 +20,14 @@ PZ_INLINE void pz_border_runs(float *p, int64_t count, int64_t stride, int64_t l
   for (int64_t i = 0; i < count; ++i) memset(p + i * stride, 0, (size_t)length * sizeof *p);
 }
 
-/* Left and right border of the plane's inner rows. Where rows follow each other without a gap, the right border of
- * one row and the left one of the next are one run. */
+/* Left and right border of the plane's inner rows. Where nothing else lies between two rows, the right border of one and the
+ * left one of the next are one run. */
 PZ_INLINE void pz_border_sides(const pz_view *v, float *plane) {
-  int64_t left = (int64_t)v->border_lo[2] * v->block, right = (int64_t)v->border_hi[2] * v->block;
-  int64_t width = v->w * v->stride_w;
-  if (v->stride_h == left + width + right) {
+  const int64_t left = (int64_t)v->border_lo[2] * v->block, right = (int64_t)v->border_hi[2] * v->block,
+                width = v->w * v->stride_w, between = v->stride_h - width;
+  if (between <= left + right) {
     pz_border_runs(plane - left, 1, v->stride_h, left);
-    pz_border_runs(plane + width, v->h - 1, v->stride_h, right + left);
+    pz_border_runs(plane + width, v->h - 1, v->stride_h, between);
     pz_border_runs(plane + (v->h - 1) * v->stride_h + width, 1, v->stride_h, right);
   } else {
     pz_border_runs(plane - left, v->h, v->stride_h, left);

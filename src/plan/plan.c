@@ -297,6 +297,7 @@ static pz_status try_slabs(pz_plan *plan, bool compact, pz_plan_size *size, pz_e
 
 /* With chains as long as they can be, or compact, where that needs much less or memory is bound. */
 pz_status pz_choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) {
+  PZ_TRY(pz_decide_aliases(plan, err));
   plan->n_chains = 0;
   if (!plan->slabs) return plan->memory > 0 || plan->spare > 0 ? dry_size(plan, size, err) : PZ_OK;
   pz_plan_size other;
@@ -330,12 +331,7 @@ static pz_status allocate(pz_plan *plan, pz_error *err) {
       !plan->gathered || !plan->alias_parent || !plan->alias_channel || !plan->border_lo ||
       !plan->border_hi || !plan->rooms)
     return pz_fail_memory(err, "the plan", tensors * 64);
-  for (size_t i = 0; i < tensors; i++) {
-    plan->plain[i] = plan->blocked[i] = -1;
-    plan->alias_parent[i] = PZ_NONE;
-    memcpy(plan->border_lo[i], plan->graph->tensors[i].border_lo, sizeof plan->border_lo[i]);
-    memcpy(plan->border_hi[i], plan->graph->tensors[i].border_hi, sizeof plan->border_hi[i]);
-  }
+  for (size_t i = 0; i < tensors; i++) plan->plain[i] = plan->blocked[i] = -1;
   return PZ_OK;
 }
 
@@ -357,7 +353,6 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   if (status == PZ_OK) status = check_weights(graph, err);
   if (status == PZ_OK) status = pz_choose_solvers(plan, options, err);
   if (status == PZ_OK) status = pz_meet_error(plan, err);
-  if (status == PZ_OK) status = pz_decide_aliases(plan, err);
   if (status == PZ_OK) status = pz_meet_memory(plan, err);
   if (status == PZ_OK) status = plan_all(plan, err);
   if (status == PZ_OK) *out = plan;

@@ -100,6 +100,14 @@ static pz_conv_halves_shape shape_of_planes(const pz_plan *plan, const pz_conv_d
   return s;
 }
 
+/* Which planes of the border are not stored, of those that are read for the planes from `first` on. */
+static void set_absent(pz_conv_halves_shape *s, const pz_view *in, int32_t first) {
+  const int32_t front = s->conv.pad[0] - in->border_lo[0] - first,
+                end = first + s->conv.out.d + pz_halves_reach(s, 0) - s->conv.pad[0],
+                behind = end - in->d - in->border_hi[0];
+  s->absent[0] = front > 0 ? front : 0, s->absent[1] = behind > 0 ? behind : 0;
+}
+
 /* The call that makes them, from plane and column `first` on, with weights packed. */
 static pz_status add_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, const pz_conv_halves_shape *s,
                           pz_pointer packed, const int32_t first[2], pz_pointer scratch, pz_error *err) {
@@ -109,9 +117,9 @@ static pz_status add_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, 
   pz_conv_shape_text(&shape, c);
   pz_text_printf(&shape,
                  "}, .m = %d, .rows = %d, .planes = %d, .by_row = %d, .step = %d, .slots = %d, .few_in = %d, "
-                 ".few_out = %d, .parts = %d, .flat = %d",
+                 ".few_out = %d, .parts = %d, .flat = %d, .absent = {%d, %d}",
                  s->m, s->rows, s->planes, s->by_row, s->step, s->slots, s->few_in, s->few_out, s->parts,
-                 s->flat);
+                 s->flat, s->absent[0], s->absent[1]);
   const pz_arg args[] = {
       {.name = "in",
        .at = pz_pointer_behind(p->in.at, first[0] * c->in.stride_d + first[1] * c->in.stride_w)},
@@ -205,8 +213,9 @@ static pz_status add_maps(pz_plan *plan, pz_step *step, const pz_conv_parts *p,
                           const pz_conv_direct_shape *conv, int32_t m, int32_t axis, const float *weights,
                           pz_error *err) {
   const int32_t rest = rest_of(m, axis, conv->out.d), most = conv->out.d - rest;
-  const pz_conv_halves_shape end = shape_of_planes(plan, conv, 2, rest ? rest : most),
-                             s = most ? shape_of_planes(plan, conv, m, most) : end;
+  pz_conv_halves_shape end = shape_of_planes(plan, conv, 2, rest ? rest : most),
+                       s = most ? shape_of_planes(plan, conv, m, most) : end;
+  if (!axis) set_absent(&end, &p->in.view, rest ? most : 0), set_absent(&s, &p->in.view, 0);
   const int64_t floats = scratch_of(plan, &s), of_end = scratch_of(plan, &end);
   const pz_pointer scratch = pz_add_scratch(plan, of_end > floats ? of_end : floats);
   PZ_TRY(tell(plan, step, &s, axis, rest && most, err));
@@ -397,7 +406,8 @@ const pz_solver pz_solver_conv_halves = {.name = "bfloat16 halves",
                                          .variants = 3,
                                          .describe = describe,
                                          .tile_rows = tile_rows,
-                                         .weight_floats = weight_floats};
+                                         .weight_floats = weight_floats,
+                                         .knows_depth = true};
 
 /* ---- which applies to deconvolutions ---- */
 

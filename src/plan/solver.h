@@ -28,6 +28,7 @@ typedef struct pz_solver {
   int32_t (*tile_rows)(const pz_plan *plan, const pz_node *node);
   /* Of packed weights; NULL: no other solver of the operator has fewer. */
   double (*weight_floats)(const pz_plan *plan, const pz_node *node);
+  bool knows_depth; /* of convolutions: the border along the depth need not be stored */
 } pz_solver;
 
 /* ---- for the framework (plan.c) ---- */

@@ -298,6 +298,29 @@ static void alias_parts(pz_plan *plan, const pz_node *concat) {
   }
 }
 
+static int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
+
+/* The border that the graph has, but along the depth only as far as it is read there. */
+static void set_borders(pz_plan *plan) {
+  const pz_graph *g = plan->graph;
+  int32_t(*lo)[PZ_SPATIAL] = plan->border_lo, (*hi)[PZ_SPATIAL] = plan->border_hi;
+  for (pz_tensor_id t = 0; t < g->n_tensors; t++) lo[t][0] = hi[t][0] = 0;
+  for (pz_node_id n = 0; n < g->n_nodes; n++) {
+    const pz_node *node = &g->nodes[n];
+    int32_t front[PZ_SPATIAL], behind[PZ_SPATIAL];
+    if ((node->op != PZ_OP_CONV && node->op != PZ_OP_DECONV) || plan->chosen[n]->knows_depth) continue;
+    pz_node_input_border(g, node, front, behind);
+    const pz_tensor_id x = node->in[PZ_CONV_X];
+    lo[x][0] = larger(lo[x][0], front[0]), hi[x][0] = larger(hi[x][0], behind[0]);
+  }
+  for (pz_tensor_id t = 0; t < g->n_tensors; t++)
+    for (int i = 0; i < PZ_SPATIAL; i++) {
+      const int32_t front = g->tensors[t].border_lo[i], behind = g->tensors[t].border_hi[i];
+      if (i || lo[t][0] > front) lo[t][i] = front;
+      if (i || hi[t][0] > behind) hi[t][i] = behind;
+    }
+}
+
 /* A result that may take over the storage of the sum it starts from needs its border there already. */
 static void widen_bases(pz_plan *plan) {
   const pz_graph *g = plan->graph;
@@ -316,6 +339,8 @@ static void widen_bases(pz_plan *plan) {
 pz_status pz_decide_aliases(pz_plan *plan, pz_error *err) {
   (void)err;
   const pz_graph *g = plan->graph;
+  for (pz_tensor_id t = 0; t < g->n_tensors; t++) plan->alias_parent[t] = PZ_NONE;
+  set_borders(plan);
   widen_bases(plan);
   for (pz_node_id n = 0; n < g->n_nodes; n++) {
     const pz_node *node = &g->nodes[n];

@@ -51,7 +51,9 @@ typedef struct pz_halves_source {
   const float *in,
       *from; /* of the sample's first result's first tap; the next position, in the run's first plane */
   float *ring, *to;
-  int64_t planes_at[PZ_HALVES_MOST_POINTS]; /* from there to each of its planes */
+  const float *zeros;                        /* a row of absent planes */
+  int64_t planes_at[PZ_HALVES_MOST_POINTS];  /* from there to each of its planes */
+  int64_t seconds_at[PZ_HALVES_MOST_POINTS]; /* to each one's second block of a pair; where planes may be absent */
   int64_t unit, units;
   pz_halves_strip at;
   int32_t left, k, slot, limit, plane, pair, row;
@@ -72,22 +74,41 @@ PZ_INLINE void pz_halves_skip(const pz_conv_halves_shape *s, pz_halves_source *x
   }
 }
 
+/* Points `from` of the source to its planes, `first` and those behind it, the last of which stands for what is missing at the end. False: one of
+ * them is absent. */
+PZ_INLINE int pz_halves_find_planes(const pz_conv_halves_shape *s, pz_halves_source *x, int32_t first) {
+  const pz_view *in = &s->conv.in;
+  const int32_t last = x->at.planes + pz_halves_reach(s, 0) - 1 - first,
+                end = s->conv.out.d + pz_halves_reach(s, 0) - s->absent[1];
+  int all = 1;
+  PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
+    const int32_t behind = i < last ? i : last, plane = x->at.d + first + behind;
+    x->planes_at[i] = behind * in->stride_d;
+    if (!pz_halves_zeros(s)) continue;
+    x->seconds_at[i] = x->planes_at[i] + in->stride_c;
+    if (plane >= s->absent[0] && plane < end) continue;
+    x->planes_at[i] = x->seconds_at[i] =
+        ((intptr_t)x->zeros - (intptr_t)x->from) / (intptr_t)sizeof(float);
+    all = 0;
+  }
+  return all;
+}
+
 /* The next run: a row, or, where no gap lies between the rows of a slot, all of them. False: there is none. Of a last group whose last
  * planes are missing, the last one there is stands for these: results that they alone make are not wanted. */
 PZ_INLINE int pz_halves_next_run(const pz_conv_halves_shape *s, pz_halves_source *x) {
   const pz_view *in = &s->conv.in;
-  const int32_t pitch = pz_halves_pitch(s), points = pz_halves_points(s);
+  const int32_t pitch = pz_halves_pitch(s);
   pz_halves_skip(s, x);
   if (x->unit >= x->units || x->slot >= x->limit) return 0;
   const int32_t rows = x->at.rows + pz_halves_reach(s, 1),
-                whole = !s->by_row && in->stride_h == pitch * PZ_HALVES_TILE,
-                first = s->by_row ? x->plane * s->conv.dilation[0] : x->k * s->m,
-                last = x->at.planes + pz_halves_reach(s, 0) - 1 - first;
-  PZ_UNROLL for (int32_t i = 0; i < points; ++i) x->planes_at[i] = (i < last ? i : last) * in->stride_d;
+                first = s->by_row ? x->plane * s->conv.dilation[0] : x->k * s->m;
   x->from = x->in + x->at.n * in->stride_n + (x->at.d + first) * in->stride_d +
             (x->at.h + (s->by_row ? x->k : x->row)) * in->stride_h + 2 * x->pair * in->stride_c;
   x->to = x->ring + x->slot % s->slots * pz_halves_slot(s) + x->plane * pz_halves_plane(s) +
           2 * x->pair * pz_halves_piece(s) + (int64_t)x->row * pitch * PZ_HALVES_TILE;
+  const int stored = pz_halves_find_planes(s, x, first),
+            whole = stored && !s->by_row && in->stride_h == pitch * PZ_HALVES_TILE;
   x->left = whole ? rows * pitch : pitch;
   x->row = whole ? rows : x->row + 1;
   return 1;
@@ -128,11 +149,18 @@ PZ_INLINE pz_v pz_halves_few(const float *from, int32_t left) {
   return (pz_v)_mm512_mask_loadu_ps(both, left > 2 ? 0x0f00 : 0, from + 2 * (PZ_S - PZ_HALVES_FEW));
 }
 
+/* From the next position in block `block` of the pair to its plane i. */
+PZ_INLINE int64_t pz_halves_plane_at(const pz_conv_halves_shape *s, const pz_halves_source *x, int32_t block,
+                                     int32_t i) {
+  if (pz_halves_zeros(s) && block) return x->seconds_at[i];
+  return x->planes_at[i] + block * s->conv.in.stride_c;
+}
+
 /* Block `block` of the pair at the next position, in all planes of the group: B^T of F(m, 3) along the depth. */
 PZ_INLINE void pz_halves_inputs(const pz_conv_halves_shape *s, const pz_halves_source *x, int32_t block,
                                 int32_t few, pz_v to[PZ_HALVES_MOST_POINTS]) {
   PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
-    const float *from = x->from + x->planes_at[i] + block * s->conv.in.stride_c;
+    const float *from = x->from + pz_halves_plane_at(s, x, block, i);
     to[i] = few ? pz_halves_few(from, x->left) : pz_v_load(from);
   }
   if (s->m == 1) return;
@@ -159,8 +187,8 @@ PZ_INLINE void pz_halves_split_single(const pz_conv_halves_shape *s, const pz_ha
 PZ_INLINE int pz_halves_split(const pz_conv_halves_shape *s, pz_halves_source *x) {
   if (__builtin_expect(!x->left, 0) && !pz_halves_next_run(s, x)) return 0;
   if (!s->by_row) PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
-      __builtin_prefetch(x->from + x->planes_at[i] + PZ_HALVES_AHEAD * PZ_S, 0, 3);
-      __builtin_prefetch(x->from + x->planes_at[i] + PZ_HALVES_AHEAD * PZ_S + s->conv.in.stride_c, 0, 3);
+      __builtin_prefetch(x->from + pz_halves_plane_at(s, x, 0, i) + PZ_HALVES_AHEAD * PZ_S, 0, 3);
+      __builtin_prefetch(x->from + pz_halves_plane_at(s, x, 1, i) + PZ_HALVES_AHEAD * PZ_S, 0, 3);
     }
   if (!pz_halves_single(s) || x->pair < pz_halves_pairs(s)) pz_halves_split_pair(s, x);
   else pz_halves_split_single(s, x);
@@ -503,11 +531,14 @@ PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, const pz_halves_part
                              int64_t end, const float *in, const float *weights, const pz_conv_ends *ends,
                              float *ring) {
   const pz_conv_direct_shape *c = &s->conv;
-  float *sums = ring + s->slots * pz_halves_slot(s);
+  float *sums = ring + s->slots * pz_halves_slot(s),
+        *nobody = sums + 8 * pz_halves_points(s) * PZ_HALVES_FLOATS, *zeros = nobody + PZ_HALVES_FLOATS;
+  PZ_ROLL for (int64_t i = 0; i < pz_halves_zeros(s); i += PZ_S) pz_v_store(zeros + i, pz_v_zero());
   const double pairs = (double)(pz_halves_step_pairs(s) * pz_halves_strip_steps(s, s->planes, s->rows));
   pz_halves_source source = {.in = in - c->pad[0] * c->in.stride_d - c->pad[1] * c->in.stride_h -
                                    c->pad[2] * c->in.stride_w,
                              .ring = ring,
+                             .zeros = zeros,
                              .unit = begin,
                              .units = end,
                              .at = pz_halves_strip_at(s, begin)};
@@ -517,7 +548,7 @@ PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, const pz_halves_part
                         .ends = ends,
                         .splits_of_pair =
                             s->slots > pz_halves_window(s) ? (double)pz_halves_strip_positions(s) / pairs : 0,
-                        .nobody = sums + 8 * pz_halves_points(s) * PZ_HALVES_FLOATS};
+                        .nobody = nobody};
   int32_t turn = 0, first = 0;
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_halves_strip t = pz_halves_strip_at(s, i);

@@ -46,6 +46,7 @@ typedef struct pz_conv_halves_shape {
   int32_t
       parts; /* at most as many as pairs of blocks out, which are cut into them: units of work, each with a ring of its own */
   int32_t flat; /* tiles are cut from the strip, not from its rows */
+  int32_t absent[2]; /* planes of the border, the first and the last ones of what is read, that are not stored: zeros */
 } pz_conv_halves_shape;
 
 /* Inputs that a row of results reads beyond its own length, along an axis. */
@@ -128,9 +129,14 @@ PZ_INLINE int64_t pz_halves_slot(const pz_conv_halves_shape *s) {
   return pz_halves_slot_planes(s) * pz_halves_plane(s);
 }
 
-/* Behind the ring: sums of two groups of four tiles at all points, and a tile that is not read. */
+/* Floats of a row of zeros, which stands for those of absent planes. */
+PZ_INLINE int64_t pz_halves_zeros(const pz_conv_halves_shape *s) {
+  return s->absent[0] || s->absent[1] ? (int64_t)pz_halves_pitch(s) * PZ_HALVES_TILE : 0;
+}
+
+/* Behind the ring: sums of two groups of four tiles at all points, a tile that is not read, and the row of zeros. */
 PZ_INLINE int64_t pz_halves_scratch(const pz_conv_halves_shape *s) {
-  return s->slots * pz_halves_slot(s) + (8 * pz_halves_points(s) + 1) * PZ_HALVES_FLOATS;
+  return s->slots * pz_halves_slot(s) + (8 * pz_halves_points(s) + 1) * PZ_HALVES_FLOATS + pz_halves_zeros(s);
 }
 
 /* Taps along the width that a block out multiplies one after the other; steps of a row of taps: of pairs of blocks in, of a last block

@@ -1,6 +1,6 @@
 /* Convolution by products of bfloat16 halves against a plain sum in double precision: random odd sizes, rows longer than a tile
  * and than two, dilation, borders no wider than needed and right in front of a guard page, inputs inside larger storage,
- * poisoned output and scratch, bias, Base (also in place) with and without a scale, activations, one, two or four planes of
+ * planes of it that are not stored, poisoned output and scratch, bias, Base (also in place) with and without a scale, activations, one, two or four planes of
  * results at a time, by planes and by rows, of all columns and of some a call; deconvolutions in phases. 1, 2 and 3 workers, and any strips, give the same bits. What is not finite shows where it is seen, and only there. Shapes are not constant here; tests/plan and tests/networks run the kernel as generated code has it. */
 #include "kernels/conv/deconv.h"
 #include "kernels/conv/halves.h"
@@ -101,6 +101,9 @@ static layer random_conv(pz_test_random *r) {
     const int32_t reach = pz_halves_reach(&l.s, i);
     c->pad[i] = lo[i] = pz_test_int(r, 0, reach / 2), hi[i] = pz_test_int(r, 0, reach / 2);
     size[i + 1] = out[i + 1] + reach - lo[i] - hi[i];
+  }
+  if (pz_test_int(r, 0, 1)) {
+    lo[0] -= l.s.absent[0] = pz_test_int(r, 0, lo[0]), hi[0] -= l.s.absent[1] = pz_test_int(r, 0, hi[0]);
   }
   l.in = bordered(r, maps_in, size, lo, hi);
   random_operands(r, &l, c, maps_out, out);
@@ -206,8 +209,12 @@ static double conv_sum(const layer *l, int32_t n, int32_t c, int32_t d, int32_t 
   for (int32_t m = 0; m < s->in.c; ++m)
     for (int32_t i = 0; i < s->kernel[0]; ++i)
       for (int32_t j = 0; j < s->kernel[1]; ++j) {
-        const float *x = pz_test_at(&l->in, n, m, d - s->pad[0] + i * s->dilation[0],
-                                    h - s->pad[1] + j * s->dilation[1], w - s->pad[2]);
+        const int32_t z = d - s->pad[0] + i * s->dilation[0];
+        if (z < -s->in.border_lo[0] || z >= s->in.d + s->in.border_hi[0]) { /* absent */
+          weight += s->kernel[2];
+          continue;
+        }
+        const float *x = pz_test_at(&l->in, n, m, z, h - s->pad[1] + j * s->dilation[1], w - s->pad[2]);
         for (int32_t k = 0; k < s->kernel[2]; ++k, x += across) sum += (double)*weight++ * (double)*x;
       }
   return sum;

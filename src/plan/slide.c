@@ -14,9 +14,8 @@
 
 #include <string.h>
 
-#define LEAST_BYTES (4 << 20) /* of the result */
-#define MANY_BYTES  (4 << 20) /* of its rows in a slab (doc/memory.md) */
-#define FEWEST      4         /* slabs */
+#define MANY_BYTES (4 << 20) /* of its rows in a slab (doc/memory.md) */
+#define FEWEST     6         /* slabs */
 
 static pz_shape5 shape_of(const pz_plan *plan, pz_tensor_id id) {
   return pz_shape_as5(&plan->graph->tensors[id].shape);
@@ -58,7 +57,7 @@ void pz_slide_find(pz_slab_chain *c) {
   c->rows = (int32_t)rows;
   c->layers = c->n;
   c->shift = shift_of(plan, node, rows);
-  if (2 * c->shift > height || (bytes < LEAST_BYTES && !always)) c->n = c->layers = 0, c->shift = 0;
+  if (2 * c->shift > height || (bytes < PZ_SLIDE_LEAST && !always)) c->n = c->layers = 0, c->shift = 0;
 }
 
 /* ---- rooms ---- */
@@ -114,10 +113,30 @@ void pz_slide_rooms(pz_plan *plan) {
 
 /* ---- the step ---- */
 
-/* It lies behind the one that it was made from. */
-static bool is_behind(const pz_plan *plan, pz_tensor_id id) {
-  const pz_buffer *b = &plan->buffers[pz_input_storage(plan, id, PZ_BLOCKED)->at.index];
-  return b->anchor >= 0 && b->from_anchor > 0;
+/* A node behind n reads a tensor that lies in this buffer. */
+static bool is_read_later(const pz_plan *plan, int32_t buffer, pz_node_id n) {
+  for (int32_t i = 0; i < plan->n_storages; i++) {
+    const pz_storage *s = &plan->storages[i];
+    if (s->at.space != PZ_SPACE_ARENA || s->at.index != buffer) continue;
+    for (pz_node_id later = n + 1; later < plan->graph->n_nodes; later++)
+      for (int32_t k = 0; k < plan->graph->nodes[later].n_in; k++)
+        if (plan->graph->nodes[later].in[k] == s->tensor) return true;
+  }
+  return false;
+}
+
+/* Node n's result goes behind its input, and the slabs fall: where that lies in front of what it was made from, or, if it was not made over
+ * another tensor, where the results of slides that later nodes wait for are of an even number. So a slide inside of another goes the
+ * other way, and the rows that both leave free meet between them. */
+static bool falls_at(const pz_plan *plan, pz_node_id n) {
+  const pz_storage *x = pz_input_storage(plan, plan->graph->nodes[n].in[PZ_CONV_X], PZ_BLOCKED);
+  int32_t waiting = 0;
+  if (!x->owner || x->at.space != PZ_SPACE_ARENA) return true;
+  const pz_buffer *under = &plan->buffers[x->at.index];
+  if (under->anchor >= 0) return under->from_anchor < 0;
+  for (int32_t i = 0; i < plan->n_buffers; i++)
+    waiting += plan->buffers[i].anchor >= 0 && is_read_later(plan, i, n);
+  return waiting % 2 == 0;
 }
 
 /* Buffers that the calls from `call` on were given, from `begin` on, become those of the slab before, from `known` on. */
@@ -144,7 +163,7 @@ pz_status pz_slide_build(pz_plan *plan, pz_slab_chain *c, bool *done, pz_error *
   const int64_t height = pz_slab_height(plan, y);
   pz_step *step;
   PZ_TRY(pz_ensure_layout(plan, x, PZ_BLOCKED, err));
-  const bool falls = pz_input_storage(plan, x, PZ_BLOCKED)->owner && !is_behind(plan, x);
+  const bool falls = falls_at(plan, m->node);
   PZ_TRY(pz_shifted_storage(plan, x, y, falls ? c->shift : -c->shift, done, err));
   if (!*done) return PZ_OK;
   m->storage = plan->blocked[y], m->weights[0] = m->weights[1] = -1;

@@ -51,9 +51,10 @@ typedef struct pz_halves_source {
   const float *in,
       *from; /* of the sample's first result's first tap; the next position, in the run's first plane */
   float *ring, *to;
-  const float *zeros;                        /* a row of absent planes */
-  int64_t planes_at[PZ_HALVES_MOST_POINTS];  /* from there to each of its planes */
-  int64_t seconds_at[PZ_HALVES_MOST_POINTS]; /* to each one's second block of a pair; where planes may be absent */
+  const float *zeros;                       /* a row of absent planes */
+  int64_t planes_at[PZ_HALVES_MOST_POINTS]; /* from there to each of its planes */
+  int64_t seconds_at
+      [PZ_HALVES_MOST_POINTS]; /* to each one's second block of a pair; where planes may be absent */
   int64_t unit, units;
   pz_halves_strip at;
   int32_t left, k, slot, limit, plane, pair, row;
@@ -87,8 +88,7 @@ PZ_INLINE int pz_halves_find_planes(const pz_conv_halves_shape *s, pz_halves_sou
     if (!pz_halves_zeros(s)) continue;
     x->seconds_at[i] = x->planes_at[i] + in->stride_c;
     if (plane >= s->absent[0] && plane < end) continue;
-    x->planes_at[i] = x->seconds_at[i] =
-        ((intptr_t)x->zeros - (intptr_t)x->from) / (intptr_t)sizeof(float);
+    x->planes_at[i] = x->seconds_at[i] = ((intptr_t)x->zeros - (intptr_t)x->from) / (intptr_t)sizeof(float);
     all = 0;
   }
   return all;
@@ -183,13 +183,21 @@ PZ_INLINE void pz_halves_split_single(const pz_conv_halves_shape *s, const pz_ha
       pz_halves_store_single(all[i], x->to + i * pz_halves_plane(s));
 }
 
+/* What is split some positions later: by row, at the end of one, of the next row. Not by row with m > 1, where it gained nothing. */
+PZ_INLINE void pz_halves_fetch(const pz_conv_halves_shape *s, const pz_halves_source *x) {
+  const int64_t ahead = PZ_HALVES_AHEAD * PZ_S, next = s->conv.in.stride_h - pz_halves_pitch(s) * PZ_S;
+  if (s->by_row && s->m > 1) return;
+  const float *from = x->from + ahead + (s->by_row && x->left <= PZ_HALVES_AHEAD ? next : 0);
+  PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
+    __builtin_prefetch(from + pz_halves_plane_at(s, x, 0, i), 0, 3);
+    __builtin_prefetch(from + pz_halves_plane_at(s, x, 1, i), 0, 3);
+  }
+}
+
 /* One position. False: there is none. */
 PZ_INLINE int pz_halves_split(const pz_conv_halves_shape *s, pz_halves_source *x) {
   if (__builtin_expect(!x->left, 0) && !pz_halves_next_run(s, x)) return 0;
-  if (!s->by_row) PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
-      __builtin_prefetch(x->from + pz_halves_plane_at(s, x, 0, i) + PZ_HALVES_AHEAD * PZ_S, 0, 3);
-      __builtin_prefetch(x->from + pz_halves_plane_at(s, x, 1, i) + PZ_HALVES_AHEAD * PZ_S, 0, 3);
-    }
+  pz_halves_fetch(s, x);
   if (!pz_halves_single(s) || x->pair < pz_halves_pairs(s)) pz_halves_split_pair(s, x);
   else pz_halves_split_single(s, x);
   x->from += PZ_S, x->to += PZ_HALVES_TILE, --x->left;

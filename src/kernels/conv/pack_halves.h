@@ -33,26 +33,31 @@ static inline uint16_t pz_halves_of(float x, int32_t second) {
   return (uint16_t)(bits >> 16);
 }
 
-/* The weight at tap (d, h, w), or, with F(m, 3) along the depth, at point d: G g, G's rows in points.h. */
-static inline float pz_halves_weight(const pz_conv_halves_shape *s, const float *weights, int32_t block,
-                                     int32_t lane, int32_t c, int32_t d, int32_t hw) {
-  const int32_t plane = s->conv.kernel[1] * s->conv.kernel[2];
-  pz_rational row[PZ_WINOGRAD_MOST_R];
-  double sum = 0;
-  if (c >= s->conv.in.c) return 0.0f;
-  if (s->m == 1) return pz_conv_weight_at(&s->conv, weights, block, lane, c, d * plane + hw);
-  pz_winograd_weight_row(s->m, 3, d, row);
-  for (int32_t k = 0; k < 3; ++k)
-    sum += pz_rational_value(row[k]) *
-           (double)pz_conv_weight_at(&s->conv, weights, block, lane, c, k * plane + hw);
-  return (float)sum;
-}
-
-/* Where weights of a tile come from: block out, which may be few; kd or point; kh; kw; the first map in, of 32 or, `twice`, of 16,
- * few_in: of the last four. */
+/* Where weights of a tile come from: block out, which may be few; kd or, with F(m, 3) along the depth, point, whose row of G (points.h) is g; kh;
+ * kw; the first map in, of 32 or, `twice`, of 16, few_in: of the last four. */
 typedef struct pz_halves_tile {
   int32_t block, few, d, h, k, first, twice, few_in;
+  double g[3];
 } pz_halves_tile;
+
+static inline void pz_halves_set_point(const pz_conv_halves_shape *s, pz_halves_tile *t) {
+  pz_rational row[PZ_WINOGRAD_MOST_R];
+  if (s->m == 1) return;
+  pz_winograd_weight_row(s->m, 3, t->d, row);
+  for (int32_t k = 0; k < 3; ++k) t->g[k] = pz_rational_value(row[k]);
+}
+
+/* The weight at tap (t->d, h, w), or, with F(m, 3), at point t->d: G g. */
+static inline float pz_halves_weight(const pz_conv_halves_shape *s, const float *weights,
+                                     const pz_halves_tile *t, int32_t lane, int32_t c, int32_t hw) {
+  const int32_t plane = s->conv.kernel[1] * s->conv.kernel[2];
+  double sum = 0;
+  if (c >= s->conv.in.c) return 0.0f;
+  if (s->m == 1) return pz_conv_weight_at(&s->conv, weights, t->block, lane, c, t->d * plane + hw);
+  for (int32_t k = 0; k < 3; ++k)
+    sum += t->g[k] * (double)pz_conv_weight_at(&s->conv, weights, t->block, lane, c, k * plane + hw);
+  return (float)sum;
+}
 
 /* At row `row` of maps and column `lane`. */
 static inline float pz_halves_tile_weight(const pz_conv_halves_shape *s, const float *weights,
@@ -65,7 +70,7 @@ static inline float pz_halves_tile_weight(const pz_conv_halves_shape *s, const f
     k = lane / PZ_HALVES_FEW, lane %= PZ_HALVES_FEW;
   }
   if (k >= s->conv.kernel[2]) return 0;
-  return pz_halves_weight(s, weights, t->block, lane, t->first + row, t->d, t->h * s->conv.kernel[2] + k);
+  return pz_halves_weight(s, weights, t, lane, t->first + row, t->h * s->conv.kernel[2] + k);
 }
 
 static inline float *pz_halves_pack_tile(const pz_conv_halves_shape *s, const float *weights,
@@ -102,6 +107,7 @@ static inline void pz_halves_pack(const pz_conv_halves_shape *s, const float *we
     for (int32_t d = 0; d < pz_halves_points(s) * pz_halves_taps_d(s); ++d)
       for (int32_t h = 0; h < s->conv.kernel[1]; ++h) {
         pz_halves_tile t = {.block = j, .few = few, .d = d, .h = h};
+        pz_halves_set_point(s, &t);
         for (t.k = 0; t.k < pz_halves_taps_w(s, few); ++t.k)
           for (int32_t c = 0; c < each; ++c) {
             t.first = 32 * c, t.twice = c == pairs;

@@ -6,11 +6,24 @@
     >>> y = net(x)                                  # x: a NumPy array or PyTorch tensor of the shape net.inputs[0] says
 """
 
+from typing import TYPE_CHECKING, Any
+
 from . import _net
 from ._net import Error
 from .compiling import compile
-from .inferring import infer
 from .network import Network, Port, PZNet, load
+
+if TYPE_CHECKING:
+    from .inferring import infer
 
 __all__ = ["Error", "Network", "PZNet", "Port", "compile", "infer", "load"]
 __version__: str = _net.version()
+
+
+def __getattr__(name: str) -> Any:
+    """`infer` is imported when it is asked for: a process that only runs networks does without half a megabyte."""
+    if name == "infer":
+        from .inferring import infer
+
+        return infer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

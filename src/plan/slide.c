@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#define MANY_BYTES (4 << 20) /* of its rows in a slab (doc/memory.md) */
+#define MANY_BYTES (5 << 20) /* of its rows in a slab (doc/memory.md) */
 #define FEWEST     6         /* slabs */
 
 static pz_shape5 shape_of(const pz_plan *plan, pz_tensor_id id) {

@@ -227,10 +227,42 @@ static void test_residual(void **state) {
   if (native != isa) check(text, native, false, true);
 }
 
+/* Planes of border that the tensor between two convolutions of 3x3x3 has in front of it: by halves, or exact by others. Neighbouring rows,
+ * planes and blocks share what lies between them. */
+static int32_t planes_in_front(bool exact) {
+  pz_graph *graph = parse("graph \"borders\"\n"
+                          "input %x 1x32x6x40x40\n"
+                          "const %w 32x32x3x3x3 = seed 2 scale 0.05\n"
+                          "%a = conv \"a\" %x, %w kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
+                          "%b = conv \"b\" %a, %w kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
+                          "output %b\n");
+  const pz_plan_options options = {.isa = PZ_ISA_AMX, .exact = exact};
+  pz_error err = {0};
+  pz_plan *plan;
+  assert_int_equal(pz_optimise(graph, NULL, NULL, NULL, &err), PZ_OK);
+  assert_int_equal(pz_plan_new(graph, &options, &plan, &err), PZ_OK);
+  const pz_view v = plan->storages[plan->blocked[graph->nodes[0].out[0]]].view;
+  const bool halves = strstr(plan->steps[plan->n_steps - 2].algorithm, "halves") != NULL;
+  assert_true(halves != exact);
+  assert_int_equal(v.border_lo[1], 1);
+  assert_int_equal(v.border_hi[2], 1);
+  assert_true(v.stride_h == (v.w + 1) * v.block && v.stride_d == (v.h + 1) * v.stride_h);
+  assert_true(v.stride_c == (v.d + v.border_lo[0]) * v.stride_d && v.border_lo[0] == v.border_hi[0]);
+  pz_plan_free(plan);
+  pz_graph_free(graph);
+  return v.border_lo[0];
+}
+
+static void test_borders(void **state) {
+  (void)state;
+  assert_int_equal(planes_in_front(false), 0);
+  assert_int_equal(planes_in_front(true), 1);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_valid),          cmocka_unit_test(test_padded),
-                                     cmocka_unit_test(test_shapes),         cmocka_unit_test(test_dilated),
-                                     cmocka_unit_test(test_tall),           cmocka_unit_test(test_sliding),
-                                     cmocka_unit_test(test_sliding_shapes), cmocka_unit_test(test_residual)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_valid),          cmocka_unit_test(test_padded),   cmocka_unit_test(test_shapes),
+      cmocka_unit_test(test_dilated),        cmocka_unit_test(test_tall),     cmocka_unit_test(test_sliding),
+      cmocka_unit_test(test_sliding_shapes), cmocka_unit_test(test_residual), cmocka_unit_test(test_borders)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

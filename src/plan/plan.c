@@ -297,7 +297,7 @@ static pz_status try_slabs(pz_plan *plan, bool compact, pz_plan_size *size, pz_e
 
 /* With chains as long as they can be, or compact, where that needs much less or memory is bound. */
 pz_status pz_choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) {
-  PZ_TRY(pz_decide_aliases(plan, err));
+  PZ_TRY(pz_decide_aliases(plan, err)); /* of the algorithms as they are chosen now */
   plan->n_chains = 0;
   if (!plan->slabs) return plan->memory > 0 || plan->spare > 0 ? dry_size(plan, size, err) : PZ_OK;
   pz_plan_size other;

@@ -25,8 +25,7 @@ typedef pz_slab_member member;
 #define SLAB_BYTES    (19 << 18)
 #define SLAB_ROWS     8
 #define MANY_BYTES    (24 << 20)
-#define COMPACT_BYTES (6 << 20) /* where memory is what matters, and at least so many of them: */
-#define COMPACT_SLABS 6
+#define COMPACT_BYTES (6 << 20) /* where memory is what matters */
 
 static const pz_node *node_of(const chain *c, int32_t i) { return pz_slab_node(c, i); }
 static int64_t height(const pz_plan *plan, pz_tensor_id id) { return pz_slab_height(plan, id); }
@@ -255,15 +254,16 @@ static int64_t scale_of(const chain *c, int32_t i) {
 /* Bytes of a slab of a result of so many. */
 static double slab_bytes(const pz_plan *plan, double all) {
   if (!plan->compact) return plan->isa == PZ_ISA_AMX ? SLAB_BYTES : MANY_BYTES;
-  return all / COMPACT_SLABS < COMPACT_BYTES ? all / COMPACT_SLABS : COMPACT_BYTES;
+  return all / PZ_COMPACT_SLABS < COMPACT_BYTES ? all / PZ_COMPACT_SLABS : COMPACT_BYTES;
 }
 
-/* As many as fit into a slab, where each stands for `rows` of a result's `all` rows, of so many bytes. */
-static int64_t fitting(const pz_plan *plan, int64_t rows, int64_t all, double bytes) {
+/* As many as fit into a slab, where each stands for `rows` of a result's rows; the result has `of` rows, of `all` bytes. */
+static int64_t fitting(const pz_plan *plan, int64_t rows, int64_t of, double all) {
+  const double bytes = all / (double)of;
   const int32_t times = plan->isa == PZ_ISA_AMX && 2 * bytes > SLAB_BYTES ? 2 : 1;
   const int64_t most = (int64_t)(times * MANY_BYTES / bytes / (double)rows),
                 few = (times * SLAB_ROWS + rows - 1) / rows, least = few < most ? few : most;
-  int64_t fit = (int64_t)(slab_bytes(plan, bytes * (double)all) / bytes / (double)rows);
+  int64_t fit = (int64_t)(slab_bytes(plan, all) / bytes / (double)rows);
   if (!plan->compact && fit < least) fit = least;
   return fit < 1 || plan->slabs == PZ_SLABS_ALWAYS ? 1 : fit;
 }
@@ -279,8 +279,7 @@ static void choose_rows(chain *c) {
   for (int32_t i = 0; i <= last; i++) {
     if (!c->members[i].windowed) continue;
     const pz_tensor_id id = node_of(c, i)->out[0];
-    const int64_t fit = fitting(c->plan, rows * scale_of(c, i), height(c->plan, id),
-                                bytes_of(c->plan, id) / (double)height(c->plan, id));
+    const int64_t fit = fitting(c->plan, rows * scale_of(c, i), height(c->plan, id), bytes_of(c->plan, id));
     if (most == 0 || fit < most) most = fit;
   }
   const int64_t runs = (height_of(c, last) + rows - 1) / rows;

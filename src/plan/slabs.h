@@ -5,7 +5,8 @@
 #include "plan/solver.h"
 
 /* In compact plans (slide.c), results of fewer bytes stay whole: their slabs would be of few rows (doc/memory.md). */
-#define PZ_SLIDE_LEAST (6 << 20)
+#define PZ_SLIDE_LEAST   (6 << 20)
+#define PZ_COMPACT_SLABS 6 /* at least, of larger ones */
 
 /* A layer of a chain. Rows are counted along the height of its result. */
 typedef struct pz_slab_member {

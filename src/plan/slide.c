@@ -15,7 +15,6 @@
 #include <string.h>
 
 #define MANY_BYTES (5 << 20) /* of its rows in a slab (doc/memory.md) */
-#define FEWEST     6         /* slabs */
 
 static pz_shape5 shape_of(const pz_plan *plan, pz_tensor_id id) {
   return pz_shape_as5(&plan->graph->tensors[id].shape);
@@ -51,7 +50,7 @@ void pz_slide_find(pz_slab_chain *c) {
   const double bytes = 4.0 * (double)pz_shape_elements(&plan->graph->tensors[node->out[0]].shape);
   const bool always = plan->slabs == PZ_SLABS_ALWAYS;
   int64_t rows = (int64_t)(MANY_BYTES / bytes * (double)height);
-  if (rows > height / FEWEST) rows = height / FEWEST;
+  if (rows > height / PZ_COMPACT_SLABS) rows = height / PZ_COMPACT_SLABS;
   rows = always || rows < unit ? unit : rows / unit * unit;
   c->slabs = (int32_t)((height + rows - 1) / rows);
   c->rows = (int32_t)rows;
@@ -113,14 +112,12 @@ void pz_slide_rooms(pz_plan *plan) {
 
 /* ---- the step ---- */
 
-/* A node behind n reads a tensor that lies in this buffer. */
+/* A tensor that lies in this buffer does not end with node n. */
 static bool is_read_later(const pz_plan *plan, int32_t buffer, pz_node_id n) {
   for (int32_t i = 0; i < plan->n_storages; i++) {
     const pz_storage *s = &plan->storages[i];
-    if (s->at.space != PZ_SPACE_ARENA || s->at.index != buffer) continue;
-    for (pz_node_id later = n + 1; later < plan->graph->n_nodes; later++)
-      for (int32_t k = 0; k < plan->graph->nodes[later].n_in; k++)
-        if (plan->graph->nodes[later].in[k] == s->tensor) return true;
+    if (s->at.space == PZ_SPACE_ARENA && s->at.index == buffer && !pz_ends_at(plan, s->tensor, n))
+      return true;
   }
   return false;
 }

@@ -54,6 +54,8 @@ pz_status pz_ensure_layout(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_
 pz_storage pz_port_storage(const pz_plan *plan, pz_tensor_id id, pz_space space, int32_t port);
 pz_status pz_keep_storage(pz_plan *plan, pz_layout layout, const pz_storage *storage, pz_error *err);
 
+/* Nothing reads `id` behind node `last`, and no view of it is left. */
+bool pz_ends_at(const pz_plan *plan, pz_tensor_id id, pz_node_id last);
 bool pz_border_suffices(const pz_plan *plan, pz_tensor_id id, pz_layout layout, const pz_view *view);
 
 /* ---- for solvers ---- */

@@ -21,10 +21,10 @@ static int64_t apart(int64_t stride, int32_t rows, int32_t more) {
   return more > 1 && rows > 1 && stride * 4 % 4096 == 0 ? stride + more : stride;
 }
 
+static int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
+
 /* Points between neighbours along an axis: what lies behind one is in front of the next. */
-static int64_t gap(const pz_room *room, int axis) {
-  return room->lo[axis] > room->hi[axis] ? room->lo[axis] : room->hi[axis];
-}
+static int64_t gap(const pz_room *room, int axis) { return larger(room->lo[axis], room->hi[axis]); }
 
 static int64_t first_element(const pz_view *v, const int32_t *lo) {
   return lo[0] * v->stride_d + lo[1] * v->stride_h + lo[2] * v->stride_w;
@@ -207,8 +207,7 @@ static bool holds_parts(const pz_plan *plan, pz_tensor_id id) {
   return false;
 }
 
-/* Nothing reads `id` behind node `last`, and no view of it is left. */
-static bool ends_at(const pz_plan *plan, pz_tensor_id id, pz_node_id last) {
+bool pz_ends_at(const pz_plan *plan, pz_tensor_id id, pz_node_id last) {
   const pz_graph *g = plan->graph;
   if (pz_graph_is_output(g, id)) return false;
   for (pz_node_id n = 0; n < g->n_nodes; n++)
@@ -220,14 +219,14 @@ static bool ends_at(const pz_plan *plan, pz_tensor_id id, pz_node_id last) {
 bool pz_may_replace(const pz_plan *plan, pz_tensor_id from, pz_tensor_id to) {
   return pz_graph_producer(plan->graph, from) != PZ_NONE && !holds_parts(plan, from) &&
          plan->alias_parent[from] == PZ_NONE && plan->alias_parent[to] == PZ_NONE &&
-         ends_at(plan, from, pz_graph_producer(plan->graph, to));
+         pz_ends_at(plan, from, pz_graph_producer(plan->graph, to));
 }
 
 pz_status pz_make_in_place(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, pz_layout layout, bool *done,
                            pz_error *err) {
   const pz_storage *s = pz_input_storage(plan, from, layout);
   *done = s->owner && !holds_parts(plan, from) && plan->alias_parent[to] == PZ_NONE &&
-          *slot(plan, to, layout) < 0 && ends_at(plan, from, pz_graph_producer(plan->graph, to)) &&
+          *slot(plan, to, layout) < 0 && pz_ends_at(plan, from, pz_graph_producer(plan->graph, to)) &&
           pz_shape_equal(&plan->graph->tensors[from].shape, &plan->graph->tensors[to].shape) &&
           pz_border_suffices(plan, to, layout, &s->view);
   if (!*done) return PZ_OK;
@@ -298,8 +297,6 @@ static void alias_parts(pz_plan *plan, const pz_node *concat) {
   }
 }
 
-static int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
-
 /* The border that the graph has, but along the depth only as far as it is read there. */
 static void set_borders(pz_plan *plan) {
   const pz_graph *g = plan->graph;
@@ -313,12 +310,13 @@ static void set_borders(pz_plan *plan) {
     const pz_tensor_id x = node->in[PZ_CONV_X];
     lo[x][0] = larger(lo[x][0], front[0]), hi[x][0] = larger(hi[x][0], behind[0]);
   }
-  for (pz_tensor_id t = 0; t < g->n_tensors; t++)
-    for (int i = 0; i < PZ_SPATIAL; i++) {
-      const int32_t front = g->tensors[t].border_lo[i], behind = g->tensors[t].border_hi[i];
-      if (i || lo[t][0] > front) lo[t][i] = front;
-      if (i || hi[t][0] > behind) hi[t][i] = behind;
-    }
+  for (pz_tensor_id t = 0; t < g->n_tensors; t++) {
+    const int32_t front = lo[t][0], behind = hi[t][0];
+    memcpy(lo[t], g->tensors[t].border_lo, sizeof lo[t]);
+    memcpy(hi[t], g->tensors[t].border_hi, sizeof hi[t]);
+    if (front < lo[t][0]) lo[t][0] = front;
+    if (behind < hi[t][0]) hi[t][0] = behind;
+  }
 }
 
 /* A result that may take over the storage of the sum it starts from needs its border there already. */
@@ -328,7 +326,7 @@ static void widen_bases(pz_plan *plan) {
     const pz_node *node = &g->nodes[n];
     if (node->op != PZ_OP_CONV && node->op != PZ_OP_DECONV) continue;
     const pz_tensor_id base = node->in[PZ_CONV_BASE];
-    if (base == PZ_NONE || pz_graph_producer(g, base) == PZ_NONE || !ends_at(plan, base, n)) continue;
+    if (base == PZ_NONE || pz_graph_producer(g, base) == PZ_NONE || !pz_ends_at(plan, base, n)) continue;
     widen(plan->border_lo[base], plan->border_lo[node->out[0]]);
     widen(plan->border_hi[base], plan->border_hi[node->out[0]]);
   }

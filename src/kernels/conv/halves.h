@@ -51,10 +51,9 @@ typedef struct pz_halves_source {
   const float *in,
       *from; /* of the sample's first result's first tap; the next position, in the run's first plane */
   float *ring, *to;
-  const float *zeros;                       /* a row of absent planes */
-  int64_t planes_at[PZ_HALVES_MOST_POINTS]; /* from there to each of its planes */
-  int64_t seconds_at
-      [PZ_HALVES_MOST_POINTS]; /* to each one's second block of a pair; where planes may be absent */
+  const float *zeros;                        /* a row of absent planes */
+  int64_t planes_at[PZ_HALVES_MOST_POINTS];  /* from there to each of its planes */
+  int64_t seconds_at[PZ_HALVES_MOST_POINTS]; /* and to its second block; where planes may be absent */
   int64_t unit, units;
   pz_halves_strip at;
   int32_t left, k, slot, limit, plane, pair, row;
@@ -75,7 +74,7 @@ PZ_INLINE void pz_halves_skip(const pz_conv_halves_shape *s, pz_halves_source *x
   }
 }
 
-/* Points `from` of the source to its planes, `first` and those behind it, the last of which stands for what is missing at the end. False: one of
+/* Where the source's planes are, `first` of the strip and those behind it, the last of which stands for what is missing at the end. False: one of
  * them is absent. */
 PZ_INLINE int pz_halves_find_planes(const pz_conv_halves_shape *s, pz_halves_source *x, int32_t first) {
   const pz_view *in = &s->conv.in;

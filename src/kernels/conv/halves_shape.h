@@ -45,9 +45,8 @@ typedef struct pz_conv_halves_shape {
   int32_t few_in, few_out; /* of by_row */
   int32_t
       parts; /* at most as many as pairs of blocks out, which are cut into them: units of work, each with a ring of its own */
-  int32_t flat; /* tiles are cut from the strip, not from its rows */
-  int32_t absent
-      [2]; /* planes of the border, the first and the last ones of what is read, that are not stored: zeros */
+  int32_t flat;      /* tiles are cut from the strip, not from its rows */
+  int32_t absent[2]; /* first and last planes of what is read that are border and not stored: zeros */
 } pz_conv_halves_shape;
 
 /* Inputs that a row of results reads beyond its own length, along an axis. */

@@ -183,9 +183,10 @@ static void ports(const writer *w, pz_text *t, const char *name, const pz_tensor
 }
 
 static bool observable(const pz_plan *p, const pz_step *s) {
-  return s->storage >= 0 && p->storages[s->storage].view.stride_w == p->storages[s->storage].view.block &&
-         (p->storages[s->storage].at.space == PZ_SPACE_ARENA ||
-          p->storages[s->storage].at.space == PZ_SPACE_OUTPUT);
+  if (s->storage < 0) return false;
+  const pz_view *v = &p->storages[s->storage].view;
+  return (v->stride_w == v->block || v->tight) && (p->storages[s->storage].at.space == PZ_SPACE_ARENA ||
+                                                   p->storages[s->storage].at.space == PZ_SPACE_OUTPUT);
 }
 
 static int32_t tensor_table(const writer *w, pz_text *t) {
@@ -200,7 +201,8 @@ static int32_t tensor_table(const writer *w, pz_text *t) {
     pz_text_printf(t, "    {\"%s\", ", quoted(w->arena, tensor->name));
     shape_fields(t, &tensor->shape);
     pz_text_printf(t, ", %s, %d, %d, %lld, %lld, %lld, %lld, %lld},\n",
-                   arena ? "PZ_ABI_ARENA" : "PZ_ABI_OUTPUT", arena ? 0 : s->at.index, s->view.block,
+                   arena ? "PZ_ABI_ARENA" : "PZ_ABI_OUTPUT", arena ? 0 : s->at.index,
+                   s->view.tight ? (int32_t)s->view.stride_w : s->view.block, /* tight: one block */
                    (long long)(s->at.offset + (arena ? p->buffers[s->at.index].offset : 0)),
                    (long long)s->view.stride_n, (long long)s->view.stride_c, (long long)s->view.stride_d,
                    (long long)s->view.stride_h);

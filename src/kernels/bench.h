@@ -12,7 +12,7 @@ enum { PZ_BENCH_RUNS = 15 };
 #define PZ_BENCH_VIEW(S, N, C, D, H, W)                                                                      \
   {                                                                                                          \
     N, C, D, H, W, S, {0}, {0}, (int64_t)(((C) + (S)-1) / (S)) * (D) * (H) * (W) * (S),                      \
-        (int64_t)(D) * (H) * (W) * (S), (int64_t)(H) * (W) * (S), (int64_t)(W) * (S), S                      \
+        (int64_t)(D) * (H) * (W) * (S), (int64_t)(H) * (W) * (S), (int64_t)(W) * (S), S, 0                   \
   }
 
 static inline float *pz_bench_alloc(int64_t floats) {

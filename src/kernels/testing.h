@@ -95,6 +95,10 @@ typedef struct pz_test_tensor {
 } pz_test_tensor;
 
 static inline int32_t pz_test_blocks(const pz_view *v) { return (v->c + v->block - 1) / v->block; }
+/* Of a point, padding lanes among them. */
+PZ_TEST_INLINE int32_t pz_test_lanes(const pz_view *v) {
+  return v->tight ? v->c : pz_test_blocks(v) * v->block;
+}
 
 /* A view of the given sizes, without border, and strides of dense storage. */
 PZ_TEST_INLINE pz_view pz_test_dense(int32_t block, int32_t n, int32_t c, int32_t d, int32_t h, int32_t w) {
@@ -104,16 +108,18 @@ PZ_TEST_INLINE pz_view pz_test_dense(int32_t block, int32_t n, int32_t c, int32_
   return v;
 }
 
-/* Storage for a view: lo[] and hi[] are whole blocks and spatial points (blocks, d, h, w) that lie around the view
- * beyond its border, as in a crop or a slice. Sets the strides; all of it is poisoned. */
+/* Storage for a view: lo[] and hi[] are whole blocks, or lanes where it is tight, and spatial points (blocks, d, h, w) that lie around the
+ * view beyond its border, as in a crop or a slice. Sets the strides; all of it is poisoned. */
 PZ_TEST_INLINE pz_test_tensor pz_test_store(pz_view v, const int32_t lo[4], const int32_t hi[4], bool low) {
   int64_t size[3] = {v.d, v.h, v.w};
   for (int i = 0; i < 3; ++i) size[i] += v.border_lo[i] + v.border_hi[i] + lo[i + 1] + hi[i + 1];
   int64_t blocks = pz_test_blocks(&v) + lo[0] + hi[0];
-  v.stride_w = v.block, v.stride_h = v.stride_w * size[2], v.stride_d = v.stride_h * size[1];
-  v.stride_c = v.stride_d * size[0], v.stride_n = v.stride_c * blocks;
+  v.stride_w = v.tight ? lo[0] + v.c + hi[0] : v.block;
+  v.stride_h = v.stride_w * size[2], v.stride_d = v.stride_h * size[1];
+  v.stride_c = v.stride_d * size[0], v.stride_n = v.stride_c * (v.tight ? 1 : blocks);
+  if (v.tight) v.stride_c = v.block;
   pz_test_tensor t = {.view = v, .memory = pz_test_alloc(v.stride_n * v.n, low)};
-  t.at = t.memory.data + lo[0] * v.stride_c + (v.border_lo[0] + lo[1]) * v.stride_d +
+  t.at = t.memory.data + lo[0] * (v.tight ? 1 : v.stride_c) + (v.border_lo[0] + lo[1]) * v.stride_d +
          (v.border_lo[1] + lo[2]) * v.stride_h + (v.border_lo[2] + lo[3]) * v.stride_w;
   return t;
 }
@@ -125,15 +131,24 @@ PZ_TEST_INLINE pz_test_tensor pz_test_tensor_dense(int32_t block, int32_t n, int
   return pz_test_store(pz_test_dense(block, n, c, d, h, w), none, none, false);
 }
 
-/* A tensor of the given sizes whose border and surroundings are random: dense, bordered, a crop, a slice of maps. */
-PZ_TEST_INLINE pz_test_tensor pz_test_tensor_random(pz_test_random *r, int32_t block, int32_t n, int32_t c,
-                                                    int32_t d, int32_t h, int32_t w) {
-  pz_view v = pz_test_dense(block, n, c, d, h, w);
+/* A tensor of the given view's sizes whose border and surroundings are random: dense, bordered, a crop, a slice of maps. */
+PZ_TEST_INLINE pz_test_tensor pz_test_tensor_around(pz_test_random *r, pz_view v) {
   int32_t lo[4] = {0}, hi[4] = {0}, kind = pz_test_int(r, 0, 3);
   for (int i = 0; i < 3 && (kind & 1); ++i)
     v.border_lo[i] = pz_test_int(r, 0, 2), v.border_hi[i] = pz_test_int(r, 0, 2);
   for (int i = 0; i < 4 && (kind & 2); ++i) lo[i] = pz_test_int(r, 0, 2), hi[i] = pz_test_int(r, 0, 2);
   return pz_test_store(v, lo, hi, pz_test_int(r, 0, 1));
+}
+PZ_TEST_INLINE pz_test_tensor pz_test_tensor_random(pz_test_random *r, int32_t block, int32_t n, int32_t c,
+                                                    int32_t d, int32_t h, int32_t w) {
+  return pz_test_tensor_around(r, pz_test_dense(block, n, c, d, h, w));
+}
+/* The same in blocks of vectors, or tight. */
+PZ_TEST_INLINE pz_test_tensor pz_test_tensor_tight(pz_test_random *r, int32_t block, int32_t n, int32_t c,
+                                                   int32_t d, int32_t h, int32_t w) {
+  pz_view v = pz_test_dense(block, n, c, d, h, w);
+  v.tight = pz_test_int(r, 0, 1);
+  return pz_test_tensor_around(r, v);
 }
 PZ_TEST_INLINE void pz_test_tensor_free(pz_test_tensor *t) { pz_test_free(&t->memory); }
 
@@ -155,7 +170,7 @@ static inline float *pz_test_at(const pz_test_tensor *t, int32_t n, int32_t c, i
 
 /* Random values in the maps; padding lanes and border zero. */
 PZ_TEST_INLINE void pz_test_fill(const pz_test_tensor *t, pz_test_random *r, float lo, float hi) {
-  int32_t lanes = pz_test_blocks(&t->view) * t->view.block;
+  int32_t lanes = pz_test_lanes(&t->view);
   PZ_TEST_EACH(t->view, 1, lanes) {
     bool inside =
         c < t->view.c && d >= 0 && d < t->view.d && h >= 0 && h < t->view.h && w >= 0 && w < t->view.w;
@@ -165,7 +180,7 @@ PZ_TEST_INLINE void pz_test_fill(const pz_test_tensor *t, pz_test_random *r, flo
 
 /* Other maps' values behind the last map, as in a slice that ends inside a block. */
 PZ_TEST_INLINE void pz_test_poison_padding(const pz_test_tensor *t) {
-  int32_t lanes = pz_test_blocks(&t->view) * t->view.block;
+  int32_t lanes = pz_test_lanes(&t->view);
   PZ_TEST_EACH(t->view, 0, lanes) {
     if (c >= t->view.c) pz_test_poison(pz_test_at(t, n, c, d, h, w), 1);
   }
@@ -175,7 +190,7 @@ PZ_TEST_INLINE void pz_test_poison_padding(const pz_test_tensor *t) {
 PZ_TEST_INLINE bool pz_test_untouched(const pz_test_tensor *t, bool with_border) {
   unsigned char *inside = calloc((size_t)t->memory.floats, 1);
   if (!inside) exit(1);
-  int32_t lanes = pz_test_blocks(&t->view) * t->view.block;
+  int32_t lanes = pz_test_lanes(&t->view);
   PZ_TEST_EACH(t->view, with_border, lanes) inside[pz_test_at(t, n, c, d, h, w) - t->memory.data] = 1;
   int64_t bad = 0;
   for (int64_t i = 0; i < t->memory.floats; ++i) {
@@ -190,7 +205,7 @@ PZ_TEST_INLINE bool pz_test_untouched(const pz_test_tensor *t, bool with_border)
 
 /* The padding lanes of the inside are zero. */
 PZ_TEST_INLINE bool pz_test_padding_zero(const pz_test_tensor *t) {
-  int32_t lanes = pz_test_blocks(&t->view) * t->view.block;
+  int32_t lanes = pz_test_lanes(&t->view);
   int64_t bad = 0;
   PZ_TEST_EACH(t->view, 0, lanes) bad += c >= t->view.c && *pz_test_at(t, n, c, d, h, w) != 0.0f;
   if (bad) fprintf(stderr, "%lld padding lanes are not zero\n", (long long)bad);

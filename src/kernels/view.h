@@ -6,11 +6,14 @@
  * plane or a block is in front of the next one (src/plan/storage.c). Strides in floats, so
  * that a crop, a slice of maps at a multiple of the block, and every s-th point are views too.
  *
+ * Tight layout: N x D x H x W x V, V >= C, the maps of a point side by side: blocked, with stride_c = S and stride_w = V, but
+ * lanes behind the last map are nobody's: they are neither read nor written (kernels/point.h), and vectors lie anywhere.
+ *
  * Invariants of every stored tensor:
- *  - lanes of the last block behind the last map ("padding lanes") are zero;
+ *  - lanes of the last block behind the last map ("padding lanes") are zero, where there are any;
  *  - the border is zero. Kernels write the inside; pz_border_zero (kernels/copy/border.h) writes the border,
  *    called by the generated code in the same step.
- * Blocked tensors that own their memory are aligned to 64 bytes; every view's element is aligned to the vector.
+ * Blocked tensors that own their memory are aligned to 64 bytes; every view's element is aligned to the vector, if it is not tight.
  */
 #ifndef PZ_KERNELS_VIEW_H
 #define PZ_KERNELS_VIEW_H
@@ -22,6 +25,7 @@ typedef struct pz_view {
   int32_t block;         /* PZ_S or 1 */
   int32_t border_lo[3], border_hi[3]; /* d, h, w: stored zero border that this view's step is to write */
   int64_t stride_n, stride_c /* from block to block */, stride_d, stride_h, stride_w /* usually block */;
+  int32_t tight;
 } pz_view;
 
 /* Splits `total` units of work into `workers` runs whose lengths differ by at most one. */

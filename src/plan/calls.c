@@ -59,11 +59,11 @@ pz_status pz_add_call(pz_plan *plan, pz_step *step, const char *header, const ch
 void pz_call_after_all(pz_step *step) { step->calls[step->n_calls - 1].after_all = true; }
 
 static void view_fields(pz_text *text, const pz_view *v) {
-  pz_text_printf(text, "%d, %d, %d, %d, %d, %d, {%d, %d, %d}, {%d, %d, %d}, %lld, %lld, %lld, %lld, %lld",
+  pz_text_printf(text, "%d, %d, %d, %d, %d, %d, {%d, %d, %d}, {%d, %d, %d}, %lld, %lld, %lld, %lld, %lld, %d",
                  v->n, v->c, v->d, v->h, v->w, v->block, v->border_lo[0], v->border_lo[1], v->border_lo[2],
                  v->border_hi[0], v->border_hi[1], v->border_hi[2], (long long)v->stride_n,
                  (long long)v->stride_c, (long long)v->stride_d, (long long)v->stride_h,
-                 (long long)v->stride_w);
+                 (long long)v->stride_w, v->tight);
 }
 
 pz_status pz_add_border_call(pz_plan *plan, pz_step *step, const pz_storage *s, pz_error *err) {

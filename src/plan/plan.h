@@ -32,9 +32,10 @@ typedef struct pz_pointer {
 } pz_pointer;
 
 /* What a blocked storage has room for: points in front of the tensor's first and behind its last one along depth, height and width,
- * border included, and blocks of maps. Rows first: each row of the height, of all blocks and planes, in one piece. */
+ * border included, and blocks of maps; lanes: where it lies tight (view.h), those of a point, else 0. Rows first: each row of the height,
+ * of all blocks and planes, in one piece. */
 typedef struct pz_room {
-  int32_t lo[PZ_SPATIAL], hi[PZ_SPATIAL];
+  int32_t lo[PZ_SPATIAL], hi[PZ_SPATIAL], lanes;
   int64_t blocks;
   bool rows_first;
 } pz_room;

@@ -52,6 +52,8 @@ bool pz_slides(const pz_plan *plan, pz_node_id n);
 void pz_slide_find(pz_slab_chain *chain);
 /* What the storages made for tensors are to have, so that those that replace them fit: plan->rooms. */
 void pz_slide_rooms(pz_plan *plan);
+/* Sets their lanes (tight.c). */
+void pz_tighten(pz_plan *plan);
 /* Its step; *done: there was room. */
 pz_status pz_slide_build(pz_plan *plan, pz_slab_chain *chain, bool *done, pz_error *err);
 

@@ -79,6 +79,7 @@ static void widen(pz_plan *plan, pz_tensor_id x, pz_tensor_id y) {
     if (hi > a->hi[i]) a->hi[i] = hi;
   }
   if (b->blocks > a->blocks) a->blocks = b->blocks;
+  if (b->lanes > a->lanes) a->lanes = b->lanes;
   a->rows_first = true;
 }
 
@@ -104,6 +105,7 @@ void pz_slide_rooms(pz_plan *plan) {
     memcpy(room->lo, plan->border_lo[t], sizeof room->lo);
     memcpy(room->hi, plan->border_hi[t], sizeof room->hi);
   }
+  pz_tighten(plan);
   for (pz_node_id n = g->n_nodes - 1; n >= 0; n--) {
     if (slide_of(plan, n)) widen(plan, g->nodes[n].in[PZ_CONV_X], g->nodes[n].out[0]);
     else widen_inputs(plan, n);

@@ -93,7 +93,8 @@ pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *
   memcpy(s.pad, a->pad_lo, sizeof s.pad);
   /* The whole buffer: rows of it may be all that is seen. Not a sum, whose lines are in cache already, nor the phases of a
    * deconvolution, which write every other line (doc/kernels-winograd.md). */
-  s.stream = node->op == PZ_OP_CONV && !s.base.c && 4 * s.out.n * s.out.stride_n > pz_cpu_caches().l3 / 2;
+  s.stream = node->op == PZ_OP_CONV && !s.base.c && !s.out.tight &&
+             4 * s.out.n * s.out.stride_n > pz_cpu_caches().l3 / 2;
   return s;
 }
 
@@ -431,7 +432,8 @@ const pz_solver pz_solver_deconv_phases = {.name = "direct in phases",
                                            .in = PZ_BLOCKED,
                                            .out = PZ_BLOCKED,
                                            .cost = pz_conv_direct_cost,
-                                           .build = build_deconv};
+                                           .build = build_deconv,
+                                           .knows_tight = true};
 const pz_solver pz_solver_deconv_depthwise = {.name = "depthwise in phases",
                                               .op = PZ_OP_DECONV,
                                               .in = PZ_BLOCKED,

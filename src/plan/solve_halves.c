@@ -326,13 +326,19 @@ static int32_t single_steps(const halves_layer *l, bool few) {
   return l->few_in ? 1 : (few ? 1 : l->taps_w) * (l->in % 2);
 }
 
+/* Of a tile of weights. */
+static int32_t tile_floats(const pz_plan *plan, const pz_node *node, bool few_in) {
+  const int64_t maps = shape_of(plan, node->in[PZ_CONV_X]).c;
+  return (few_in || maps > 32 ? 16 : pz_halves_rows_of((int32_t)maps)) * PZ_HALVES_TILE;
+}
+
 /* Packed for m planes at a time. */
 static double floats_of(const pz_plan *plan, const pz_node *node, int32_t m) {
   const halves_layer l = layer_of(plan, node, m);
   double steps = 0;
   for (int32_t few = 0; few < 2; few++)
     steps += (few ? l.few_out : l.out - l.few_out) * (double)(pair_steps(&l, few) + single_steps(&l, few));
-  return l.rows * m * steps * 2 * PZ_HALVES_FLOATS;
+  return l.rows * m * steps * 2 * tile_floats(plan, node, l.few_in);
 }
 
 static double weight_floats(const pz_plan *plan, const pz_node *node) {
@@ -407,7 +413,8 @@ const pz_solver pz_solver_conv_halves = {.name = "bfloat16 halves",
                                          .describe = describe,
                                          .tile_rows = tile_rows,
                                          .weight_floats = weight_floats,
-                                         .knows_depth = true};
+                                         .knows_depth = true,
+                                         .knows_tight = true};
 
 /* ---- which applies to deconvolutions ---- */
 
@@ -428,7 +435,7 @@ static double deconv_tiles(const pz_plan *plan, const pz_node *node) {
 }
 static double deconv_weight_floats(const pz_plan *plan, const pz_node *node) {
   const double in = (double)pz_block_count(shape_of(plan, node->in[PZ_CONV_X]).c, plan->block);
-  return deconv_tiles(plan, node) * ceil(in / 2) * 2 * PZ_HALVES_FLOATS;
+  return deconv_tiles(plan, node) * ceil(in / 2) * 2 * tile_floats(plan, node, false);
 }
 
 static double deconv_cost(const pz_plan *plan, const pz_node *node) {
@@ -455,4 +462,5 @@ const pz_solver pz_solver_deconv_halves = {.name = "bfloat16 halves in phases",
                                            .cost = deconv_cost,
                                            .build = build_deconv,
                                            .describe = deconv_describe,
-                                           .weight_floats = deconv_weight_floats};
+                                           .weight_floats = deconv_weight_floats,
+                                           .knows_tight = true};

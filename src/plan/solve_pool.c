@@ -33,8 +33,12 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
                           a->kernel[0], a->kernel[1], a->kernel[2], apart ? ", columns first" : ""));
   return pz_add_call(plan, step, "kernels/pool/pool.h", "pz_pooling", &shape, args, 3, err);
 }
-const pz_solver pz_solver_pool = {
-    .name = "pooling", .op = PZ_OP_POOL, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .build = build};
+const pz_solver pz_solver_pool = {.name = "pooling",
+                                  .op = PZ_OP_POOL,
+                                  .in = PZ_BLOCKED,
+                                  .out = PZ_BLOCKED,
+                                  .build = build,
+                                  .knows_tight = true};
 
 /* One window, and it is the input: many workers can share it. */
 static bool is_global(const pz_plan *plan, const pz_node *node) {

@@ -29,6 +29,7 @@ typedef struct pz_solver {
   /* Of packed weights; NULL: no other solver of the operator has fewer. */
   double (*weight_floats)(const pz_plan *plan, const pz_node *node);
   bool knows_depth; /* of convolutions: the border along the depth need not be stored */
+  bool knows_tight; /* computed inputs and outputs may lie tight (kernels/view.h) */
 } pz_solver;
 
 /* ---- for the framework (plan.c) ---- */

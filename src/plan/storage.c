@@ -33,24 +33,27 @@ static int64_t first_element(const pz_view *v, const int32_t *lo) {
 /* Floats of a sample, with the room around it. */
 static int64_t span(const pz_view *v, const pz_room *room) {
   const int32_t last[PZ_SPATIAL] = {v->d - 1 + room->hi[0], v->h - 1 + room->hi[1], v->w - 1 + room->hi[2]};
-  return first_element(v, room->lo) + (room->blocks - 1) * v->stride_c + first_element(v, last) + v->block;
+  const int64_t point = room->lanes ? room->lanes : (room->blocks - 1) * v->stride_c + v->block;
+  return first_element(v, room->lo) + first_element(v, last) + point;
 }
 
 /* As dense as the room is wide: the zeros behind a row, a plane or a block are those in front of the next one. */
 static void set_strides(pz_view *v, const pz_room *room) {
   const int64_t depth = v->d + gap(room, 0), height = v->h + gap(room, 1);
-  v->stride_w = v->block;
+  v->tight = room->lanes > 0;
+  v->stride_w = v->tight ? room->lanes : v->block;
   const int64_t row = v->stride_w * (v->w + gap(room, 2));
   if (room->rows_first) {
     v->stride_d = apart(row, v->d, v->block);
     v->stride_c = v->stride_d * depth;
-    const int64_t whole = v->stride_c * room->blocks + PZ_ALIGN_FLOATS - 1;
+    const int64_t whole = v->stride_c * (v->tight ? 1 : room->blocks) + PZ_ALIGN_FLOATS - 1;
     v->stride_h = apart(whole / PZ_ALIGN_FLOATS * PZ_ALIGN_FLOATS, v->h, PZ_ALIGN_FLOATS);
   } else {
     v->stride_h = apart(row, v->h, v->block);
     v->stride_d = v->stride_h * height;
     v->stride_c = v->stride_d * depth;
   }
+  if (v->tight) v->stride_c = v->block;
   v->stride_n = span(v, room);
 }
 
@@ -228,7 +231,7 @@ pz_status pz_make_in_place(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, pz
   *done = s->owner && !holds_parts(plan, from) && plan->alias_parent[to] == PZ_NONE &&
           *slot(plan, to, layout) < 0 && pz_ends_at(plan, from, pz_graph_producer(plan->graph, to)) &&
           pz_shape_equal(&plan->graph->tensors[from].shape, &plan->graph->tensors[to].shape) &&
-          pz_border_suffices(plan, to, layout, &s->view);
+          pz_border_suffices(plan, to, layout, &s->view) && (!s->view.tight || plan->rooms[to].lanes);
   if (!*done) return PZ_OK;
   pz_storage same = *s;
   same.tensor = to;
@@ -242,7 +245,8 @@ pz_status pz_shifted_storage(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, 
       .tensor = to, .view = dense_view(plan, to, PZ_BLOCKED, true), .owner = true, .room = x.room};
   const int32_t less[PZ_SPATIAL] = {x.view.d - y.view.d, 0, x.view.w - y.view.w};
   *done = x.owner && x.room.rows_first && plan->blocked[to] < 0 && x.view.n == 1 &&
-          x.room.blocks >= pz_block_count(y.view.c, y.view.block);
+          (x.view.tight ? x.room.lanes >= y.view.c && plan->rooms[to].lanes
+                        : x.room.blocks >= pz_block_count(y.view.c, y.view.block));
   for (int i = 0; i < PZ_SPATIAL; i += 2) {
     y.room.hi[i] += less[i];
     *done &= y.room.lo[i] >= y.view.border_lo[i] && y.room.hi[i] >= y.view.border_hi[i];
@@ -250,6 +254,7 @@ pz_status pz_shifted_storage(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, 
   if (!*done) return PZ_OK;
   y.room.lo[1] = y.view.border_lo[1], y.room.hi[1] = y.view.border_hi[1];
   y.view.stride_c = x.view.stride_c, y.view.stride_d = x.view.stride_d, y.view.stride_h = x.view.stride_h;
+  y.view.stride_w = x.view.stride_w, y.view.tight = x.view.tight;
   y.view.stride_n = span(&y.view, &y.room);
   y.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&y.view, y.room.lo)};
   PZ_TRY(new_buffer(plan, y.view.stride_n, &y.at.index, err));

@@ -58,13 +58,16 @@ static inline bool pz_deconv_alike(const pz_conv_direct_shape *s, int32_t i) {
   return true;
 }
 
+/* Whether points of a row lie beside each other. */
+static inline bool pz_deconv_touch(const pz_view *v) { return v->stride_w == v->block || v->tight; }
+
 /* Which phases can be one convolution: those along w, if they are alike and write blocks that lie beside each other; all, if
  * those along h and d are alike too. Not for depthwise.h and reduce.h, which have no outer phases. */
 typedef enum pz_deconv_merge { PZ_DECONV_EACH, PZ_DECONV_ROWS, PZ_DECONV_ALL } pz_deconv_merge;
 
 static inline pz_deconv_merge pz_deconv_merges(const pz_conv_direct_shape *s) {
-  if (s->out.block == 1 || s->out.stride_w != s->out.block || !pz_deconv_alike(s, 2)) return PZ_DECONV_EACH;
-  if (s->base.c && s->base.stride_w != s->base.block) return PZ_DECONV_EACH;
+  if (s->out.block == 1 || !pz_deconv_touch(&s->out) || !pz_deconv_alike(s, 2)) return PZ_DECONV_EACH;
+  if (s->base.c && !pz_deconv_touch(&s->base)) return PZ_DECONV_EACH;
   if (pz_deconv_alike(s, 0) && pz_deconv_alike(s, 1)) return PZ_DECONV_ALL;
   return s->stride[2] == 1 ? PZ_DECONV_EACH : PZ_DECONV_ROWS;
 }

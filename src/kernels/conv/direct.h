@@ -2,7 +2,7 @@
  *
  * Contract: shape.h. Weights packed by pack.h; bias, base_scale, slope over out maps padded with zeros to whole
  * blocks; pointers that the shape does not ask for may be NULL. All but a plain `in` aligned to the vector. Writes the
- * inside of out and nothing else; its padding lanes become zero. Any number of workers gives the same bits: a tile is
+ * inside of out and nothing else; its padding lanes, if it has any, become zero. Any number of workers gives the same bits: a tile is
  * summed by one worker in one order, (input block, kd, kh, kw, map), or (input block, kd, kh, map, kw) in tiles of one
  * outer block. If the shape says so, the moments of the results are gathered on the way: statistics holds records
  * (norm/moments.h) over n, block of maps, unit; strips are its units, cut at the ends of samples. Inputs that are not finite meet the zeros that
@@ -148,15 +148,16 @@ PZ_INLINE const float *pz_conv_sum(const pz_conv_direct_shape *s, int32_t kb, in
 /* What accumulator i starts from: bias and Base (PZnet 3.1), or what the pass before has left in out. */
 PZ_INLINE pz_v pz_conv_start(const pz_conv_direct_shape *s, const pz_conv_tile *t, int32_t kb, int32_t rw,
                              int32_t i) {
-  const int32_t map = (t->outer + i % kb) / s->phases * PZ_S;
+  const int32_t block = (t->outer + i % kb) / s->phases, map = block * PZ_S;
   if (!t->first)
-    return pz_v_load(t->out + pz_conv_block_offset(s, &s->out, i % kb) +
-                     pz_conv_point(&s->out, pz_conv_unit, rw, i / kb));
+    return pz_point_load(&s->out, block,
+                         t->out + pz_conv_block_offset(s, &s->out, i % kb) +
+                             pz_conv_point(&s->out, pz_conv_unit, rw, i / kb));
   pz_v bias = s->has_bias ? pz_v_load(t->bias + map) : pz_v_zero();
   if (!s->base.c) return bias;
   const float *at =
       t->base + pz_conv_block_offset(s, &s->base, i % kb) + pz_conv_point(&s->base, pz_conv_unit, rw, i / kb);
-  pz_v base = pz_v_load(at);
+  pz_v base = pz_point_load(&s->base, block, at);
   __builtin_prefetch(at + t->further, 0, 2); /* sums cannot begin without it */
   return s->has_base_scale ? pz_v_fma(base, pz_v_load(t->base_scale + map), bias) : base + bias;
 }
@@ -169,7 +170,7 @@ PZ_INLINE void pz_conv_end(const pz_conv_direct_shape *s, const pz_conv_tile *t,
       t->out + pz_conv_block_offset(s, &s->out, i % kb) + pz_conv_point(&s->out, pz_conv_unit, rw, i / kb);
   if (t->last) x = pz_conv_finish(s, block, slope, x);
   if (t->last && s->stream) pz_v_stream(at, x);
-  else pz_v_store(at, x);
+  else pz_point_store(&s->out, block, at, x);
 }
 
 /* Activations that take constants and many steps. */

@@ -4,6 +4,7 @@
 
 #include "kernels/activation.h"
 #include "kernels/conv/shape.h"
+#include "kernels/point.h"
 
 /* The activation; padding lanes of map block `block` stay zero where it would make something else of them. */
 PZ_INLINE pz_v pz_conv_finish(const pz_conv_direct_shape *s, int32_t block, pz_v slope, pz_v x) {
@@ -22,13 +23,13 @@ PZ_INLINE pz_v pz_conv_store_biased(const pz_conv_direct_shape *s, const pz_conv
                                     int64_t out, int64_t base, pz_v x) {
   const int32_t map = block * PZ_S;
   if (s->base.c) {
-    pz_v from = pz_v_load(e->base + base);
+    pz_v from = pz_point_load(&s->base, block, e->base + base);
     x = s->has_base_scale ? pz_v_fma(from, pz_v_load(e->base_scale + map), x) : x + from;
   }
   pz_v slope = s->act == PZ_K_ACT_PRELU ? pz_v_load(e->slope + map) : pz_v_zero();
   x = pz_conv_finish(s, block, slope, x);
   if (s->stream) pz_v_stream(e->out + out, x);
-  else pz_v_store(e->out + out, x);
+  else pz_point_store(&s->out, block, e->out + out, x);
   return x;
 }
 

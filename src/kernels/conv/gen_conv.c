@@ -32,10 +32,10 @@ static void print_ints(const char *name, const int32_t v[3]) {
 
 static void print_view(const char *name, const pz_view *v) {
   if (!v->c) return;
-  printf("\n  .%s = {%d, %d, %d, %d, %d, %d, {%d, %d, %d}, {%d, %d, %d}, %lld, %lld, %lld, %lld, %lld},",
+  printf("\n  .%s = {%d, %d, %d, %d, %d, %d, {%d, %d, %d}, {%d, %d, %d}, %lld, %lld, %lld, %lld, %lld, %d},",
          name, v->n, v->c, v->d, v->h, v->w, v->block, v->border_lo[0], v->border_lo[1], v->border_lo[2],
          v->border_hi[0], v->border_hi[1], v->border_hi[2], (long long)v->stride_n, (long long)v->stride_c,
-         (long long)v->stride_d, (long long)v->stride_h, (long long)v->stride_w);
+         (long long)v->stride_d, (long long)v->stride_h, (long long)v->stride_w, v->tight);
 }
 
 static void print_shape(const pz_conv_direct_shape *s) {
@@ -111,10 +111,12 @@ static conv_room place(pz_view *v, const int32_t lo[4], const int32_t hi[4], int
   int64_t size[3] = {v->d, v->h, v->w};
   if (!v->c) return (conv_room){0, 0};
   for (int i = 0; i < 3; ++i) size[i] += v->border_lo[i] + v->border_hi[i] + lo[i + 1] + hi[i + 1];
-  v->stride_w = (int64_t)v->block * spread, v->stride_h = v->stride_w * size[2];
+  v->stride_w = v->tight ? lo[0] + v->c + hi[0] : (int64_t)v->block * spread,
+  v->stride_h = v->stride_w * size[2];
   v->stride_d = v->stride_h * size[1], v->stride_c = v->stride_d * size[0];
-  v->stride_n = v->stride_c * (pz_test_blocks(v) + lo[0] + hi[0]);
-  int64_t origin = lo[0] * v->stride_c;
+  v->stride_n = v->stride_c * (v->tight ? 1 : pz_test_blocks(v) + lo[0] + hi[0]);
+  if (v->tight) v->stride_c = v->block;
+  int64_t origin = lo[0] * (v->tight ? 1 : v->stride_c);
   origin += (v->border_lo[0] + lo[1]) * v->stride_d + (v->border_lo[1] + lo[2]) * v->stride_h;
   return (conv_room){v->stride_n * v->n, origin + (v->border_lo[2] + lo[3]) * v->stride_w};
 }
@@ -341,6 +343,12 @@ static int32_t units_of_phases(const generator *g, const pz_conv_direct_shape *s
   return units;
 }
 
+static void tighten(generator *g, pz_conv_direct_shape *s) {
+  pz_view *const views[] = {&s->in, &s->out, &s->base};
+  for (int i = 0; i < 3; ++i) views[i]->tight = views[i]->c && pz_test_int(&g->random, 0, 2);
+  s->stream &= !s->out.tight;
+}
+
 static int32_t make_deconv(generator *g, problem *p, int32_t count) {
   for (int32_t i = 0; i < count; ++i) {
     p[i] = random_start(g, g->s, g->s);
@@ -348,6 +356,7 @@ static int32_t make_deconv(generator *g, problem *p, int32_t count) {
     random_deconv(g, &p[i].shape, i);
     border_for_phases(&p[i].shape);
     random_epilogue(g, &p[i].shape);
+    if (i % 4 == 0) tighten(g, &p[i].shape);
     place_all(g, &p[i], 1);
     p[i].shape.kb = p[i].shape.rw = p[i].shape.rh = 1;
     if (i % 2) p[i].shape.gathers = units_of_phases(g, &p[i].shape);
@@ -361,6 +370,7 @@ static int32_t make_deconv_depthwise(generator *g, problem *p, int32_t count) {
   for (int32_t i = 0; i < count; ++i) {
     pz_conv_direct_shape *s = &p[i].shape;
     s->out.c = s->groups = s->in.c, s->base.c = s->base.c ? s->in.c : 0, s->gathers = 0;
+    s->in.tight = s->out.tight = s->base.tight = 0;
     place_all(g, &p[i], 1);
     name_it(&p[i], i);
   }

@@ -107,7 +107,7 @@ PZ_INLINE int pz_halves_next_run(const pz_conv_halves_shape *s, pz_halves_source
   x->to = x->ring + x->slot % s->slots * pz_halves_slot(s) + x->plane * pz_halves_plane(s) +
           2 * x->pair * pz_halves_piece(s) + (int64_t)x->row * pitch * PZ_HALVES_TILE;
   const int stored = pz_halves_find_planes(s, x, first),
-            whole = stored && !s->by_row && in->stride_h == pitch * PZ_HALVES_TILE;
+            whole = stored && !s->by_row && in->stride_h == pitch * in->stride_w;
   x->left = whole ? rows * pitch : pitch;
   x->row = whole ? rows : x->row + 1;
   return 1;
@@ -142,10 +142,12 @@ PZ_INLINE void pz_halves_store_single(pz_v x, float *to) {
 }
 
 /* Few maps at the next position and at the two behind it, as far as `left` positions of the row go. */
-PZ_INLINE pz_v pz_halves_few(const float *from, int32_t left) {
-  const __m512 first = _mm512_maskz_loadu_ps(0x000f, from),
-               both = _mm512_mask_loadu_ps(first, left > 1 ? 0x00f0 : 0, from + PZ_S - PZ_HALVES_FEW);
-  return (pz_v)_mm512_mask_loadu_ps(both, left > 2 ? 0x0f00 : 0, from + 2 * (PZ_S - PZ_HALVES_FEW));
+PZ_INLINE pz_v pz_halves_few(const pz_view *in, const float *from, int32_t left) {
+  const int32_t n = in->tight ? in->c % PZ_HALVES_TILE : PZ_HALVES_FEW;
+  const int64_t next = in->stride_w - PZ_HALVES_FEW;
+  const __m512 first = _mm512_maskz_loadu_ps(PZ_V_LANES(0, n), from),
+               both = _mm512_mask_loadu_ps(first, left > 1 ? PZ_V_LANES(4, n) : 0, from + next);
+  return (pz_v)_mm512_mask_loadu_ps(both, left > 2 ? PZ_V_LANES(8, n) : 0, from + 2 * next);
 }
 
 /* From the next position in block `block` of the pair to its plane i. */
@@ -158,9 +160,11 @@ PZ_INLINE int64_t pz_halves_plane_at(const pz_conv_halves_shape *s, const pz_hal
 /* Block `block` of the pair at the next position, in all planes of the group: B^T of F(m, 3) along the depth. */
 PZ_INLINE void pz_halves_inputs(const pz_conv_halves_shape *s, const pz_halves_source *x, int32_t block,
                                 int32_t few, pz_v to[PZ_HALVES_MOST_POINTS]) {
+  const pz_view *in = &s->conv.in;
+  const int32_t b = block + 2 * (pz_halves_pieces(s) == 1 ? 0 : x->pair);
   PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
     const float *from = x->from + pz_halves_plane_at(s, x, block, i);
-    to[i] = few ? pz_halves_few(from, x->left) : pz_v_load(from);
+    to[i] = few ? pz_halves_few(in, from, x->left) : pz_point_load(in, b, from);
   }
   if (s->m == 1) return;
   pz_v k[PZ_WINOGRAD_CONSTANTS];
@@ -184,7 +188,9 @@ PZ_INLINE void pz_halves_split_single(const pz_conv_halves_shape *s, const pz_ha
 
 /* What is split some positions later: by row, at the end of one, of the next row. Not by row with m > 1, where it gained nothing. */
 PZ_INLINE void pz_halves_fetch(const pz_conv_halves_shape *s, const pz_halves_source *x) {
-  const int64_t ahead = PZ_HALVES_AHEAD * PZ_S, next = s->conv.in.stride_h - pz_halves_pitch(s) * PZ_S;
+  const pz_view *in = &s->conv.in;
+  const int64_t ahead = PZ_HALVES_AHEAD * in->stride_w,
+                next = in->stride_h - pz_halves_pitch(s) * in->stride_w;
   if (s->by_row && s->m > 1) return;
   const float *from = x->from + ahead + (s->by_row && x->left <= PZ_HALVES_AHEAD ? next : 0);
   PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
@@ -199,7 +205,7 @@ PZ_INLINE int pz_halves_split(const pz_conv_halves_shape *s, pz_halves_source *x
   pz_halves_fetch(s, x);
   if (!pz_halves_single(s) || x->pair < pz_halves_pairs(s)) pz_halves_split_pair(s, x);
   else pz_halves_split_single(s, x);
-  x->from += PZ_S, x->to += PZ_HALVES_TILE, --x->left;
+  x->from += s->conv.in.stride_w, x->to += PZ_HALVES_TILE, --x->left;
   return 1;
 }
 
@@ -364,14 +370,15 @@ PZ_INLINE void pz_halves_do_beside(const pz_conv_halves_shape *s, const pz_halve
 PZ_INLINE void pz_halves_step_22(const pz_conv_halves_shape *s, const pz_halves_parts *f,
                                  const float *const a[4], int64_t at, int64_t second, const float *w,
                                  pz_halves_beside *b) {
+  const int32_t tile = pz_halves_weight_tile(s);
   PZ_HALVES_LOAD(4, a[0] + at);
   PZ_HALVES_LOAD(6, w);
-  PZ_HALVES_LOAD(7, w + PZ_HALVES_FLOATS);
+  PZ_HALVES_LOAD(7, w + tile);
   PZ_HALVES_PRODUCTS(0, 4, 6, 1, 4, 7);
   PZ_HALVES_LOAD(5, a[1] + at);
   PZ_HALVES_PRODUCTS(2, 5, 6, 3, 5, 7);
-  PZ_HALVES_LOAD(6, w + 2 * PZ_HALVES_FLOATS);
-  PZ_HALVES_LOAD(7, w + 3 * PZ_HALVES_FLOATS);
+  PZ_HALVES_LOAD(6, w + 2 * tile);
+  PZ_HALVES_LOAD(7, w + 3 * tile);
   PZ_HALVES_PRODUCTS(0, 4, 6, 1, 4, 7);
   PZ_HALVES_PRODUCTS(2, 5, 6, 3, 5, 7);
   if (!second) return;
@@ -384,8 +391,9 @@ PZ_INLINE void pz_halves_step_22(const pz_conv_halves_shape *s, const pz_halves_
 PZ_INLINE void pz_halves_step_41(const pz_conv_halves_shape *s, const pz_halves_parts *f,
                                  const float *const a[4], int64_t at, int64_t second, const float *w,
                                  pz_halves_beside *b) {
+  const int32_t tile = pz_halves_weight_tile(s);
   PZ_HALVES_LOAD(6, w);
-  PZ_HALVES_LOAD(7, w + PZ_HALVES_FLOATS);
+  PZ_HALVES_LOAD(7, w + tile);
   PZ_HALVES_LOAD(4, a[0] + at);
   PZ_HALVES_LOAD(5, a[1] + at);
   PZ_HALVES_PRODUCTS(0, 4, 6, 1, 5, 6);
@@ -421,7 +429,7 @@ PZ_INLINE const float *pz_halves_tap(const pz_conv_halves_shape *s, const float 
 PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, const pz_halves_parts *f, int32_t blocks,
                                   int32_t few, int32_t first, int32_t tiles, const float *ring, int32_t slot,
                                   int32_t p, const float *w, float *sums, pz_halves_beside *b) {
-  const int64_t piece = pz_halves_piece(s), step = 2 * blocks * PZ_HALVES_FLOATS;
+  const int64_t piece = pz_halves_piece(s), step = 2 * blocks * pz_halves_weight_tile(s);
   const int32_t pairs = pz_halves_pairs(s), each = pairs + (s->few_in ? 0 : pz_halves_single(s)),
                 taps = pz_halves_taps_w(s, few);
   int32_t tile[4];
@@ -573,14 +581,16 @@ PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, const pz_halves_part
   pz_halves_finish_all(s, f, &b);
 }
 
-/* All eight tile registers: 16 rows of 64 bytes. (The barrier: gcc 12 says that the first eight bytes are all that is read.) */
-PZ_INLINE void pz_halves_begin(void) {
+/* The tile registers, 16 rows of 64 bytes: four of sums, two of inputs, two of weights. Where `rows` of weights are fewer than 16, as many
+ * numbers of inputs are multiplied: less is read (doc/kernels-conv.md). (The barrier: gcc 12 says that the first eight bytes are all that is read.) */
+PZ_INLINE void pz_halves_begin(int32_t rows) {
   struct {
     uint8_t palette, start, none[14];
     uint16_t bytes[16];
     uint8_t rows[16];
   } __attribute__((aligned(64))) config = {.palette = 1};
   PZ_ROLL for (int32_t i = 0; i < 8; ++i) config.bytes[i] = 64, config.rows[i] = 16;
+  config.bytes[4] = config.bytes[5] = (uint16_t)(4 * rows), config.rows[6] = config.rows[7] = (uint8_t)rows;
   __asm__ volatile("" : : "r"(&config) : "memory");
   _tile_loadconfig(&config);
 }
@@ -594,7 +604,7 @@ PZ_INLINE void pz_conv_halves(const pz_conv_halves_shape s, const pz_halves_part
   pz_share((int64_t)s.conv.out.n * pz_halves_along(&s) * pz_halves_across(&s) * s.parts, worker, workers,
            &begin, &end);
   if (begin >= end) return;
-  pz_halves_begin();
+  pz_halves_begin(pz_halves_weight_rows(&s));
   pz_halves_run(&s, &f, begin, end, in, weights, &ends, scratch);
   _tile_release();
   if (s.conv.stream) pz_v_stream_end();

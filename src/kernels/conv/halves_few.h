@@ -55,14 +55,15 @@ PZ_INLINE void pz_halves_few_move(const pz_conv_halves_few_shape *s, pz_halves_f
   x->from += rows * s->conv.in.stride_h, x->row += rows, x->rows -= rows;
 }
 
-/* Products of the inputs in registers 4 and, of a pair of blocks, 5 for row o of results. w: of the tap along the height. */
+/* Products of the inputs in registers 4 and, of a pair of blocks, 5 for row o of results. w: of the tap along the height, in tiles of so
+ * many floats. */
 #define PZ_HALVES_FEW_PRODUCTS(o)                                                                            \
   _tile_dpbf16ps(o, 4, 6);                                                                                   \
   _tile_dpbf16ps(o, 4, 7);                                                                                   \
   if (pair) _tile_dpbf16ps(o, 5, 7)
-PZ_INLINE void pz_halves_few_products(int32_t o, int32_t pair, const float *w) {
+PZ_INLINE void pz_halves_few_products(int32_t o, int32_t pair, const float *w, int32_t tile) {
   PZ_HALVES_LOAD(6, w);
-  PZ_HALVES_LOAD(7, w + PZ_HALVES_FLOATS);
+  PZ_HALVES_LOAD(7, w + tile);
   switch (o) {
   case 0: PZ_HALVES_FEW_PRODUCTS(0); break;
   case 1: PZ_HALVES_FEW_PRODUCTS(1); break;
@@ -76,7 +77,8 @@ PZ_INLINE void pz_halves_few_multiply(const pz_conv_halves_few_shape *s, int32_t
                                       const float *weights, const pz_halves_few_source *next, float *sums) {
   const int32_t kh = s->conv.kernel[1], blocks = pz_halves_few_blocks(s), window = pz_halves_few_window(s),
                 positions = PZ_HALVES_FEW_ROWS * PZ_HALVES_TILE, shares = PZ_HALVES_FEW_ROWS * kh;
-  const int64_t piece = pz_halves_few_piece(s), each = 2 * PZ_HALVES_FLOATS, tap = (blocks + 1) / 2 * each;
+  const int64_t piece = pz_halves_few_piece(s), each = 2 * pz_halves_few_weight_tile(s),
+                tap = (blocks + 1) / 2 * each;
   PZ_MEMORY_PIN();
   _tile_zero(0);
   _tile_zero(1);
@@ -91,7 +93,7 @@ PZ_INLINE void pz_halves_few_multiply(const pz_conv_halves_few_shape *s, int32_t
       if (pair) PZ_HALVES_LOAD(5, x + piece);
       PZ_UNROLL for (int32_t o = 0; o < PZ_HALVES_FEW_ROWS; ++o) if (i >= o && i - o < kh) {
         const int32_t share = o * kh + i - o;
-        pz_halves_few_products(o, pair, weights + (i - o) * tap + c * each);
+        pz_halves_few_products(o, pair, weights + (i - o) * tap + c * each, pz_halves_few_weight_tile(s));
         pz_halves_few_split(s, next, c, t, positions * share / shares, positions * (share + 1) / shares);
       }
     }
@@ -158,7 +160,7 @@ PZ_INLINE void pz_conv_halves_few(const pz_conv_halves_few_shape s, const float 
   int64_t begin, end;
   pz_share((int64_t)s.conv.out.n * s.conv.out.d * pz_halves_few_strips(&s), worker, workers, &begin, &end);
   if (begin >= end) return;
-  pz_halves_begin();
+  pz_halves_begin(pz_halves_few_weight_rows(&s));
   PZ_ROLL for (int64_t i = begin; i < end; ++i)
       pz_halves_few_strip(&s, i, in, weights, bias, slope, out, scratch);
   _tile_release();

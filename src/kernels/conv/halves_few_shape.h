@@ -12,7 +12,7 @@
 enum { PZ_HALVES_FEW_ROWS = 4 };
 
 typedef struct pz_conv_halves_few_shape {
-  /* Kernel 1 along the depth; kernel[2] times maps out at most 16; stride, dilation, groups, phases 1; in of block 16, out plain, no Base. */
+  /* Kernel 1 along the depth; kernel[2] times maps out at most 16; stride, dilation, groups, phases 1; in of block 16, not tight, out plain, no Base. */
   pz_conv_direct_shape conv;
   int32_t
       rows; /* of a strip, which is a unit of work; inputs of kernel[1] - 1 rows are split again for each */
@@ -50,9 +50,16 @@ PZ_INLINE int64_t pz_halves_few_scratch(const pz_conv_halves_few_shape *s) {
   return pz_halves_few_slots(s) * pz_halves_few_slot(s) +
          PZ_HALVES_FEW_ROWS * (PZ_HALVES_FLOATS + pz_conv_few_row(&s->conv));
 }
+/* Rows of a tile of weights, of all steps: halves_shape.h. */
+PZ_INLINE int32_t pz_halves_few_weight_rows(const pz_conv_halves_few_shape *s) {
+  return pz_halves_rows_of(s->conv.in.c);
+}
+PZ_INLINE int32_t pz_halves_few_weight_tile(const pz_conv_halves_few_shape *s) {
+  return pz_halves_few_weight_rows(s) * PZ_HALVES_TILE;
+}
 /* Of packed weights: [kh][block pair][second halves, first halves][tile]; of a last block [kh][first halves, second halves][tile]. */
 PZ_INLINE int64_t pz_halves_few_weight_floats(const pz_conv_halves_few_shape *s) {
-  return (int64_t)s->conv.kernel[1] * ((pz_halves_few_blocks(s) + 1) / 2) * 2 * PZ_HALVES_FLOATS;
+  return (int64_t)s->conv.kernel[1] * ((pz_halves_few_blocks(s) + 1) / 2) * 2 * pz_halves_few_weight_tile(s);
 }
 
 #endif

@@ -30,7 +30,7 @@
 
 enum {
   PZ_HALVES_TILE = 16,    /* positions, and maps, of a tile of sums; floats of a line */
-  PZ_HALVES_FLOATS = 256, /* of a tile of sums or of weights, 1 KiB */
+  PZ_HALVES_FLOATS = 256, /* of a tile of sums, and of weights at most, 1 KiB */
   PZ_HALVES_MOST_POINTS = 6,
   PZ_HALVES_FEW = 4,      /* maps */
   PZ_HALVES_FEW_TILE = 14 /* results of a tile of few maps out */
@@ -129,9 +129,10 @@ PZ_INLINE int64_t pz_halves_slot(const pz_conv_halves_shape *s) {
   return pz_halves_slot_planes(s) * pz_halves_plane(s);
 }
 
-/* Floats of a row of zeros, which stands for those of absent planes. */
+/* Floats of a row of zeros, which stands for those of absent planes: whole vectors. */
 PZ_INLINE int64_t pz_halves_zeros(const pz_conv_halves_shape *s) {
-  return s->absent[0] || s->absent[1] ? (int64_t)pz_halves_pitch(s) * PZ_HALVES_TILE : 0;
+  const int64_t row = pz_halves_pitch(s) * s->conv.in.stride_w + PZ_HALVES_TILE - 1;
+  return s->absent[0] || s->absent[1] ? row / PZ_HALVES_TILE * PZ_HALVES_TILE : 0;
 }
 
 /* Behind the ring: sums of two groups of four tiles at all points, a tile that is not read, and the row of zeros. */
@@ -154,10 +155,21 @@ PZ_INLINE int32_t pz_halves_single_steps(const pz_conv_halves_shape *s, int32_t 
 PZ_INLINE int32_t pz_halves_out_blocks(const pz_conv_halves_shape *s) {
   return pz_conv_outer_blocks(&s->conv);
 }
+/* Rows of a tile of weights, of so many maps in: two maps each, or, of one block, one map twice. All tiles of a call are alike: fewer than
+ * 16 where there is one piece. */
+PZ_INLINE int32_t pz_halves_rows_of(int32_t maps) {
+  return maps <= 16 ? maps : maps <= 32 ? (maps + 1) / 2 : 16;
+}
+PZ_INLINE int32_t pz_halves_weight_rows(const pz_conv_halves_shape *s) {
+  return s->few_in ? 16 : pz_halves_rows_of(s->conv.in.c);
+}
+PZ_INLINE int32_t pz_halves_weight_tile(const pz_conv_halves_shape *s) {
+  return pz_halves_weight_rows(s) * PZ_HALVES_TILE;
+}
 /* Floats of the packed weights of one block out: of one point, of all. */
 PZ_INLINE int64_t pz_halves_point_weights(const pz_conv_halves_shape *s, int32_t few) {
   return (int64_t)pz_halves_taps_d(s) * s->conv.kernel[1] * 2 *
-         (pz_halves_pair_steps(s, few) + pz_halves_single_steps(s, few)) * PZ_HALVES_FLOATS;
+         (pz_halves_pair_steps(s, few) + pz_halves_single_steps(s, few)) * pz_halves_weight_tile(s);
 }
 PZ_INLINE int64_t pz_halves_block_weights(const pz_conv_halves_shape *s, int32_t few) {
   return pz_halves_points(s) * pz_halves_point_weights(s, few);

@@ -1,7 +1,7 @@
 /* pack_halves.h: weights as halves.h multiplies them, and its strips. Plain C, run by the compiler half.
  *
  * Packed: [pair of blocks out][kd, or point][kh][kw][pair of input blocks][second halves, first halves][outer block][tile]; a block out
- * without a partner lies behind the pairs. A tile is 16 rows of 16 maps out, each of which has two maps in side by side: rows go
+ * without a partner lies behind the pairs. A tile is 16 rows (pz_halves_weight_rows) of 16 maps out, each of which has two maps in side by side: rows go
  * over the pair's 32 maps. Of a last input block without a partner: [first halves, second halves], each twice side by side,
  * rows over its 16 maps; where it is few (halves_shape.h), behind all kw, rows over the four maps of the three taps. Of a block out that is few,
  * all taps along the width stand in its columns, four maps each. */
@@ -75,7 +75,7 @@ static inline float pz_halves_tile_weight(const pz_conv_halves_shape *s, const f
 
 static inline float *pz_halves_pack_tile(const pz_conv_halves_shape *s, const float *weights,
                                          const pz_halves_tile *t, int32_t second, float *to) {
-  for (int32_t row = 0; row < 16; ++row)
+  for (int32_t row = 0; row < pz_halves_weight_rows(s); ++row)
     for (int32_t lane = 0; lane < 16; ++lane) {
       uint16_t pair[2];
       for (int32_t i = 0; i < 2; ++i)

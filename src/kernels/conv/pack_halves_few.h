@@ -29,7 +29,7 @@ static inline void pz_halves_few_pack(const pz_conv_halves_few_shape *s, const f
   for (int32_t h = 0; h < s->conv.kernel[1]; ++h)
     for (int32_t b = 0; b < blocks; b += 2)
       for (int32_t half = 0; half < 2; ++half)
-        for (int32_t row = 0; row < 16; ++row)
+        for (int32_t row = 0; row < pz_halves_few_weight_rows(s); ++row)
           for (int32_t lane = 0; lane < 16; ++lane, ++packed) {
             const int32_t twice = b + 1 == blocks;
             uint16_t pair[2];

@@ -30,7 +30,8 @@ typedef struct pz_conv_direct_shape {
   int32_t act; /* pz_k_act; PReLU reads slope */
   float alpha, beta;
   int32_t has_bias, has_base_scale;
-  int32_t stream; /* results go past the caches: there are more of them than level 3 holds */
+  int32_t
+      stream; /* results go past the caches: there are more of them than level 3 holds; out is not tight */
   int32_t
       gathers; /* units of each block in `statistics`, this call's among them; 0: none are gathered; then results should not stream */
   int32_t kb, rw, rh, c_chunk; /* schedule.h */

@@ -157,7 +157,7 @@ PZ_TEST_INLINE conv_operands conv_operands_of(const conv_case *t) {
  * not poison afterwards was written outside. */
 PZ_TEST_INLINE bool conv_check(conv_case *t) {
   const pz_view *v = &t->instance->shape.out;
-  int32_t lanes = pz_test_blocks(v) * v->block;
+  int32_t lanes = pz_test_lanes(v);
   double error = 0, norm = 0;
   int64_t strays = 0;
   for (int32_t phase = 0; phase < t->instance->shape.phases; ++phase) PZ_TEST_EACH(*v, 0, lanes) {

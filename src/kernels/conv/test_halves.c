@@ -1,6 +1,6 @@
 /* Convolution by products of bfloat16 halves against a plain sum in double precision: random odd sizes, rows longer than a tile
  * and than two, dilation, borders no wider than needed and right in front of a guard page, inputs inside larger storage,
- * planes of it that are not stored, poisoned output and scratch, bias, Base (also in place) with and without a scale, activations, one, two or four planes of
+ * planes of it that are not stored, tensors in blocks and tight, poisoned output and scratch, bias, Base (also in place) with and without a scale, activations, one, two or four planes of
  * results at a time, by planes and by rows, of all columns and of some a call; deconvolutions in phases. 1, 2 and 3 workers, and any strips, give the same bits. What is not finite shows where it is seen, and only there. Shapes are not constant here; tests/plan and tests/networks run the kernel as generated code has it. */
 #include "kernels/conv/deconv.h"
 #include "kernels/conv/halves.h"
@@ -44,6 +44,7 @@ static pz_test_tensor bordered(pz_test_random *r, int32_t c, const int32_t size[
                                const int32_t hi[3]) {
   int32_t before[4] = {0}, behind[4] = {0};
   pz_view v = pz_test_dense(PZ_S, size[0], c, size[1], size[2], size[3]);
+  v.tight = pz_test_int(r, 0, 2) == 0;
   for (int i = 0; i < 3; ++i) v.border_lo[i] = lo[i], v.border_hi[i] = hi[i];
   for (int i = 0, larger = pz_test_int(r, 0, 1); i < 4 && larger; ++i)
     before[i] = pz_test_int(r, 0, 2), behind[i] = pz_test_int(r, 0, 2);
@@ -68,11 +69,12 @@ static void random_ends(pz_test_random *r, pz_conv_direct_shape *c) {
 /* What a layer has around its inputs: results, Base, weights. */
 static void random_operands(pz_test_random *r, layer *l, pz_conv_direct_shape *c, int32_t maps_out,
                             const int32_t out[4]) {
-  l->out = pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
+  l->out = pz_test_tensor_tight(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
+  c->stream &= !l->out.view.tight;
   c->in = l->in.view, c->out = l->out.view;
   if (pz_test_int(r, 0, 1)) {
     l->in_place = pz_test_int(r, 0, 1);
-    l->base = l->in_place ? l->out : pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
+    l->base = l->in_place ? l->out : pz_test_tensor_tight(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
     c->base = l->base.view, c->has_base_scale = pz_test_int(r, 0, 1);
     pz_test_fill(&l->base, r, -1, 1);
   }

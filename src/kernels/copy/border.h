@@ -1,8 +1,8 @@
 /* border.h: the zero border around the spatial dimensions ("padding transformation", PZnet 3.5).
  *
  * pz_border_zero writes zeros to the border_lo/border_hi points around d, h, w of every block of the view, and nothing
- * else; it reads nothing. Layouts: blocked or plain; a border along w needs stride_w == block. The unit of work is a
- * plane (n, block, d), border planes included. Exact. */
+ * else; it reads nothing. Layouts: blocked, tight (all lanes of a point are zeroed) or plain; a border along w needs stride_w == block,
+ * or tight. The unit of work is a plane (n, block, d), border planes included. Exact. */
 #ifndef PZ_KERNELS_COPY_BORDER_H
 #define PZ_KERNELS_COPY_BORDER_H
 
@@ -37,7 +37,14 @@ PZ_INLINE void pz_border_sides(const pz_view *v, float *plane) {
 
 typedef pz_view pz_border_zero_shape;
 
-PZ_INLINE void pz_border_zero(const pz_border_zero_shape v, float *out, int32_t worker, int32_t workers) {
+/* A tight view as one block of all its lanes. */
+PZ_INLINE pz_view pz_border_lanes(pz_view v) {
+  if (v.tight) v.c = v.block = (int32_t)v.stride_w;
+  return v;
+}
+
+PZ_INLINE void pz_border_zero(const pz_border_zero_shape shape, float *out, int32_t worker, int32_t workers) {
+  const pz_view v = pz_border_lanes(shape);
   int64_t begin, end, planes = (int64_t)v.border_lo[0] + v.d + v.border_hi[0];
   int64_t left = (int64_t)v.border_lo[2] * v.block, right = (int64_t)v.border_hi[2] * v.block;
   int64_t whole = left + v.w * v.stride_w + right; /* floats of a row with its border */

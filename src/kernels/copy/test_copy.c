@@ -47,11 +47,19 @@ static void test_border(void **state) {
   pz_test_random r = {11};
   for (int round = 0; round < ROUNDS; ++round) {
     bool same;
-    pz_test_tensor t = make(&r, pz_test_int(&r, 0, 1) ? PZ_S : 1, random_sizes(&r));
+    const sizes z = random_sizes(&r);
+    pz_test_tensor t = make(&r, pz_test_int(&r, 0, 1) ? PZ_S : 1, z);
+    if (pz_test_int(&r, 0, 2) == 0) { /* tight: all lanes of a point */
+      const int32_t around[4] = {0, pz_test_int(&r, 0, 1), pz_test_int(&r, 0, 1), pz_test_int(&r, 0, 1)};
+      pz_view v = t.view;
+      v.block = PZ_S, v.tight = 1;
+      pz_test_tensor_free(&t);
+      t = pz_test_store(v, around, around, pz_test_int(&r, 0, 1));
+    }
     PZ_TEST_WORKERS(same, t.memory, pz_border_zero(t.view, t.at, worker, workers));
     assert_true(same);
     assert_true(pz_test_untouched(&t, true));
-    int32_t lanes = pz_test_blocks(&t.view) * t.view.block;
+    int32_t lanes = pz_test_lanes(&t.view);
     PZ_TEST_EACH(t.view, 1, lanes) {
       bool inside = d >= 0 && d < t.view.d && h >= 0 && h < t.view.h && w >= 0 && w < t.view.w;
       uint32_t bits;

@@ -1,9 +1,9 @@
 /* pool.h: maximum and average over windows, any kernel, stride and padding; global pooling is a window of the input's
  * size.
  *
- * Layouts: `in` and `out` blocked, any strides, same n and c; they may not overlap. Reads the inside of `in` alone:
+ * Layouts: `in` and `out` blocked, tight or not, any strides, same n and c; they may not overlap. Reads the inside of `in` alone:
  * windows are clipped at its edge, whatever border is stored. Writes the inside of `out`. No window may be empty
- * after clipping. The points of a window are `dilation` apart. Unit of work: a row of `out`.
+ * after clipping. The points of a window are `dilation` apart. Unit of work: a row of `out`, of all blocks where one of them is tight.
  *
  *   maximum:  out = max of the window; NaN where the window has a NaN. Exact.
  *   average:  out = (sum of the window) * (1/count), count by `divisor`:
@@ -23,8 +23,8 @@
 #ifndef PZ_KERNELS_POOL_POOL_H
 #define PZ_KERNELS_POOL_POOL_H
 
+#include "kernels/point.h"
 #include "kernels/rows.h"
-#include "kernels/vec.h"
 
 enum { PZ_POOLING_MAX, PZ_POOLING_AVE };
 enum { PZ_POOLING_CAFFE, PZ_POOLING_VALID, PZ_POOLING_KERNEL };
@@ -68,12 +68,14 @@ PZ_INLINE int pz_pooling_whole(const pz_pooling_shape *s, int axis, int32_t in, 
   return s->pad_lo[axis] == 0 && (out - 1) * s->stride[axis] + pz_pooling_reach(s, axis) <= in;
 }
 
-/* The input's strides from point to point of a window. */
+/* The input, and its strides from point to point of a window. */
 typedef struct pz_pooling_steps {
+  const pz_view *in;
+  int32_t b; /* the block that is pooled */
   int64_t d, h, w;
 } pz_pooling_steps;
-PZ_INLINE pz_pooling_steps pz_pooling_steps_of(const pz_pooling_shape *s) {
-  return (pz_pooling_steps){s->dilation[0] * s->in.stride_d, s->dilation[1] * s->in.stride_h,
+PZ_INLINE pz_pooling_steps pz_pooling_steps_of(const pz_pooling_shape *s, int32_t b) {
+  return (pz_pooling_steps){&s->in, b, s->dilation[0] * s->in.stride_d, s->dilation[1] * s->in.stride_h,
                             s->dilation[2] * s->in.stride_w};
 }
 
@@ -93,13 +95,14 @@ PZ_INLINE pz_vi pz_pooling_nan(pz_v a, pz_v b) {
 /* The processor's maximum loses a NaN on one side, so NaN are looked for beside it, two points at a time: this loop
  * waits for memory, and the fewer instructions a point has, the more loads are on their way. */
 PZ_INLINE pz_v pz_pooling_max(pz_pooling_steps step, const float *p, int32_t kd, int32_t kh, int32_t kw) {
-  pz_v most = pz_v_load(p);
+  pz_v most = pz_point_load(step.in, step.b, p);
   pz_vi nan = {0};
   for (int32_t d = 0; d < kd; ++d)
     for (int32_t h = 0; h < kh; ++h) {
       const float *row = p + d * step.d + h * step.h;
       for (int32_t w = 0; w < kw; w += 2) {
-        pz_v x = pz_v_load(row + w * step.w), y = w + 1 < kw ? pz_v_load(row + (w + 1) * step.w) : x;
+        pz_v x = pz_point_load(step.in, step.b, row + w * step.w),
+             y = w + 1 < kw ? pz_point_load(step.in, step.b, row + (w + 1) * step.w) : x;
         most = pz_v_max(most, pz_v_max(x, y));
         nan |= pz_pooling_nan(x, y);
       }
@@ -107,64 +110,65 @@ PZ_INLINE pz_v pz_pooling_max(pz_pooling_steps step, const float *p, int32_t kd,
   return pz_v_from_bits(pz_v_bits(most) | nan); /* all ones is a NaN */
 }
 
-PZ_INLINE pz_v pz_pooling_sum_row(const float *p, int64_t step, int32_t kw) {
+PZ_INLINE pz_v pz_pooling_sum_row(pz_pooling_steps step, const float *p, int32_t kw) {
   pz_v sum[4] = {pz_v_zero(), pz_v_zero(), pz_v_zero(), pz_v_zero()};
   int32_t w = 0;
   for (; kw >= 8 && w + 4 <= kw; w += 4) {
     PZ_UNROLL
-    for (int i = 0; i < 4; ++i) sum[i] += pz_v_load(p + (w + i) * step);
+    for (int i = 0; i < 4; ++i) sum[i] += pz_point_load(step.in, step.b, p + (w + i) * step.w);
   }
-  for (; w < kw; ++w) sum[0] += pz_v_load(p + w * step);
+  for (; w < kw; ++w) sum[0] += pz_point_load(step.in, step.b, p + w * step.w);
   return kw < 8 ? sum[0] : (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 PZ_INLINE pz_v pz_pooling_sum(pz_pooling_steps step, const float *p, int32_t kd, int32_t kh, int32_t kw) {
   pz_v sum = pz_v_zero();
   for (int32_t d = 0; d < kd; ++d)
-    for (int32_t h = 0; h < kh; ++h) sum += pz_pooling_sum_row(p + d * step.d + h * step.h, step.w, kw);
+    for (int32_t h = 0; h < kh; ++h) sum += pz_pooling_sum_row(step, p + d * step.d + h * step.h, kw);
   return sum;
 }
 
 /* Points from..to of a row whose windows have kd x kh x kw points; `in` is the window's corner at w = 0. */
-PZ_INLINE void pz_pooling_points(const pz_pooling_shape *s, const float *in, float *out, int32_t from,
-                                 int32_t to, int32_t kd, int32_t kh, int32_t kw, int32_t divisor) {
-  const pz_pooling_steps step = pz_pooling_steps_of(s);
+PZ_INLINE void pz_pooling_points(const pz_pooling_shape *s, int32_t b, const float *in, float *out,
+                                 int32_t from, int32_t to, int32_t kd, int32_t kh, int32_t kw,
+                                 int32_t divisor) {
+  const pz_pooling_steps step = pz_pooling_steps_of(s, b);
   float scale = 1.0f / (float)divisor;
   for (int32_t w = from; w < to; ++w) {
     const float *p = in + ((int64_t)w * s->stride[2] - s->pad_lo[2]) * s->in.stride_w;
     pz_v x = s->kind == PZ_POOLING_MAX ? pz_pooling_max(step, p, kd, kh, kw)
                                        : pz_pooling_sum(step, p, kd, kh, kw) * pz_v_set1(scale);
-    pz_v_store(out + w * s->out.stride_w, x);
+    pz_point_store(&s->out, b, out + w * s->out.stride_w, x);
   }
 }
 
 /* Points from..to, each with its own clipped window along w. */
-PZ_INLINE void pz_pooling_edge(const pz_pooling_shape *s, const float *in, float *out, int32_t from,
-                               int32_t to, int32_t kd, int32_t kh, int32_t divisor) {
+PZ_INLINE void pz_pooling_edge(const pz_pooling_shape *s, int32_t b, const float *in, float *out,
+                               int32_t from, int32_t to, int32_t kd, int32_t kh, int32_t divisor) {
   for (int32_t w = from; w < to; ++w) {
     pz_pooling_span span = pz_pooling_clip(s, 2, s->in.w, w);
     const float *p = in + (span.begin - ((int64_t)w * s->stride[2] - s->pad_lo[2])) * s->in.stride_w;
-    pz_pooling_points(s, p, out, w, w + 1, kd, kh, span.count, divisor * span.divisor);
+    pz_pooling_points(s, b, p, out, w, w + 1, kd, kh, span.count, divisor * span.divisor);
   }
 }
 
 /* A row with clipped windows along w: both edges, and the points between them with the whole kernel. */
-PZ_INLINE void pz_pooling_row(const pz_pooling_shape *s, const float *in, float *out, int32_t kd, int32_t kh,
-                              int32_t divisor) {
+PZ_INLINE void pz_pooling_row(const pz_pooling_shape *s, int32_t b, const float *in, float *out, int32_t kd,
+                              int32_t kh, int32_t divisor) {
   int32_t first = (s->pad_lo[2] + s->stride[2] - 1) / s->stride[2];
   int32_t room = s->in.w + s->pad_lo[2] - pz_pooling_reach(s, 2),
           last = room < 0 ? 0 : room / s->stride[2] + 1;
   if (last > s->out.w) last = s->out.w;
   if (first > last) first = last;
-  pz_pooling_edge(s, in, out, 0, first, kd, kh, divisor);
-  pz_pooling_points(s, in, out, first, last, kd, kh, s->kernel[2], divisor * s->kernel[2]);
-  pz_pooling_edge(s, in, out, last, s->out.w, kd, kh, divisor);
+  pz_pooling_edge(s, b, in, out, 0, first, kd, kh, divisor);
+  pz_pooling_points(s, b, in, out, first, last, kd, kh, s->kernel[2], divisor * s->kernel[2]);
+  pz_pooling_edge(s, b, in, out, last, s->out.w, kd, kh, divisor);
 }
 
 /* kd, kh points of each column of the window at `in` to one row. */
-PZ_INLINE void pz_pooling_columns(const pz_pooling_shape *s, const float *in, float *row, int32_t kd,
-                                  int32_t kh) {
-  const pz_pooling_steps step = pz_pooling_steps_of(s);
+PZ_INLINE void pz_pooling_columns(const pz_pooling_shape *s, int32_t b, const float *in, float *row,
+                                  int32_t kd, int32_t kh) {
+  const pz_pooling_steps step = pz_pooling_steps_of(s, b);
   for (int32_t w = 0; w < s->in.w; ++w) {
     const float *p = in + w * s->in.stride_w;
     pz_v_store(row + (int64_t)w * PZ_S, s->kind == PZ_POOLING_MAX ? pz_pooling_max(step, p, kd, kh, 1)
@@ -173,29 +177,39 @@ PZ_INLINE void pz_pooling_columns(const pz_pooling_shape *s, const float *in, fl
 }
 
 /* A row of windows of kd x kh points in each column; `in` is their corner at w = 0. */
-PZ_INLINE void pz_pooling_line(const pz_pooling_shape *s, const float *in, float *scratch, float *out,
-                               int32_t kd, int32_t kh, int32_t divisor) {
+PZ_INLINE void pz_pooling_line(const pz_pooling_shape *s, int32_t b, const float *in, float *scratch,
+                               float *out, int32_t kd, int32_t kh, int32_t divisor) {
   if (s->separable) {
     pz_pooling_shape row = *s;
-    row.in.stride_w = PZ_S;
-    pz_pooling_columns(s, in, scratch, kd, kh);
-    pz_pooling_row(&row, scratch, out, 1, 1, divisor);
+    row.in.stride_w = PZ_S, row.in.tight = 0;
+    pz_pooling_columns(s, b, in, scratch, kd, kh);
+    pz_pooling_row(&row, b, scratch, out, 1, 1, divisor);
   } else if (pz_pooling_whole(s, 2, s->in.w, s->out.w)) {
-    pz_pooling_points(s, in, out, 0, s->out.w, kd, kh, s->kernel[2], divisor * s->kernel[2]);
-  } else pz_pooling_row(s, in, out, kd, kh, divisor);
+    pz_pooling_points(s, b, in, out, 0, s->out.w, kd, kh, s->kernel[2], divisor * s->kernel[2]);
+  } else pz_pooling_row(s, b, in, out, kd, kh, divisor);
+}
+
+PZ_INLINE void pz_pooling_block(const pz_pooling_shape *s, pz_row row, const float *in, float *scratch,
+                                float *out) {
+  float *to = out + pz_row_offset(&s->out, row);
+  const float *from = in + row.n * s->in.stride_n + row.b * s->in.stride_c;
+  pz_pooling_span d = pz_pooling_clip(s, 0, s->in.d, row.d), h = pz_pooling_clip(s, 1, s->in.h, row.h);
+  from += d.begin * s->in.stride_d + h.begin * s->in.stride_h;
+  const int32_t divisor = d.divisor * h.divisor;
+  if (d.count == s->kernel[0] && h.count == s->kernel[1]) /* bounds that are constants */
+    pz_pooling_line(s, row.b, from, scratch, to, s->kernel[0], s->kernel[1], divisor);
+  else pz_pooling_line(s, row.b, from, scratch, to, d.count, h.count, divisor);
 }
 
 PZ_INLINE void pz_pooling(const pz_pooling_shape s, const float *in, float *scratch, float *out,
                           int32_t worker, int32_t workers) {
-  PZ_EACH_ROW(&s.out, row, worker, workers) {
-    float *to = out + pz_row_offset(&s.out, row);
-    const float *from = in + row.n * s.in.stride_n + row.b * s.in.stride_c;
-    pz_pooling_span d = pz_pooling_clip(&s, 0, s.in.d, row.d), h = pz_pooling_clip(&s, 1, s.in.h, row.h);
-    from += d.begin * s.in.stride_d + h.begin * s.in.stride_h;
-    const int32_t divisor = d.divisor * h.divisor;
-    if (d.count == s.kernel[0] && h.count == s.kernel[1]) /* bounds that are constants */
-      pz_pooling_line(&s, from, scratch, to, s.kernel[0], s.kernel[1], divisor);
-    else pz_pooling_line(&s, from, scratch, to, d.count, h.count, divisor);
+  const int together = s.in.tight || s.out.tight; /* all blocks of a row */
+  pz_view walked = s.out;
+  if (together) walked.c = walked.block;
+  PZ_EACH_ROW(&walked, row, worker, workers) {
+    pz_row one = row;
+    do pz_pooling_block(&s, one, in, scratch, out);
+    while (together && ++one.b < pz_blocks(&s.out));
   }
 }
 

@@ -17,7 +17,7 @@ typedef struct operands {
 #define RESULTS(K, N)                                                                                        \
   {                                                                                                          \
     1, K, N, N, N, PZ_S, {0}, {0}, (int64_t)BLOCKS(K) * 8 * (N) * (N) * (N)*PZ_S,                            \
-        (int64_t)8 * (N) * (N) * (N)*PZ_S, (int64_t)8 * (N) * (N)*PZ_S, (int64_t)4 * (N)*PZ_S, 2 * PZ_S      \
+        (int64_t)8 * (N) * (N) * (N)*PZ_S, (int64_t)8 * (N) * (N)*PZ_S, (int64_t)4 * (N)*PZ_S, 2 * PZ_S, 0   \
   }
 #define SHAPE(C, K, N, RW)                                                                                   \
   {                                                                                                          \

@@ -79,4 +79,5 @@ const pz_solver pz_solver_conv_halves_few = {.name = "bfloat16 halves to few map
                                              .cost = cost,
                                              .build = build,
                                              .describe = describe,
-                                             .weight_floats = weight_floats};
+                                             .weight_floats = weight_floats,
+                                             .knows_tight = true};

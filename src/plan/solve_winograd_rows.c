@@ -100,4 +100,5 @@ const pz_solver pz_solver_winograd_rows = {.name = "Winograd of rows",
                                            .build = build,
                                            .variants = VARIANTS,
                                            .describe = describe,
-                                           .weight_floats = weight_floats};
+                                           .weight_floats = weight_floats,
+                                           .knows_tight = true};

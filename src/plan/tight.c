@@ -28,9 +28,10 @@ static int32_t lanes_of(const pz_plan *plan, pz_tensor_id id) {
 static pz_tensor_id replaced_by(const pz_plan *plan, pz_node_id n) {
   const pz_node *node = &plan->graph->nodes[n];
   const bool conv = node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV;
-  pz_tensor_id x = conv ? node->in[PZ_CONV_BASE] : node->n_in ? node->in[0] : PZ_NONE;
-  if (pz_slides(plan, n)) x = node->in[PZ_CONV_X];
-  return x != PZ_NONE && pz_may_replace(plan, x, node->out[0]) ? x : PZ_NONE;
+  const pz_tensor_id x = conv ? node->in[PZ_CONV_BASE] : node->n_in ? node->in[0] : PZ_NONE, y = node->out[0];
+  if (pz_slides(plan, n)) return node->in[PZ_CONV_X];
+  if (x == PZ_NONE || !pz_may_replace(plan, x, y)) return PZ_NONE;
+  return pz_shape_equal(&plan->graph->tensors[x].shape, &plan->graph->tensors[y].shape) ? x : PZ_NONE;
 }
 
 /* To the first of a family, then to all of it. */

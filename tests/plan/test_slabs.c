@@ -34,21 +34,25 @@ static int64_t floats_of(const char *text, pz_isa isa, pz_slabs slabs, bool exac
   return floats;
 }
 
-static void check_as(const char *text, pz_isa isa, bool exact) {
+/* max_error: that fast convolutions may add; 0: the default. */
+static void check_within(const char *text, pz_isa isa, bool exact, double max_error) {
   uint64_t bits[2];
   for (int i = 0; i < 2; i++) {
     pz_graph *graph = parse(text);
-    const pz_compiled_options options = {
-        .name = graph->name,
-        .seed = 3,
-        .plan = {.isa = isa, .exact = exact, .slabs = i ? PZ_SLABS_ALWAYS : PZ_SLABS_NEVER},
-        .tolerance = 1e-5,
-        .bits = &bits[i]};
+    const pz_compiled_options options = {.name = graph->name,
+                                         .seed = 3,
+                                         .plan = {.isa = isa,
+                                                  .exact = exact,
+                                                  .max_error = max_error,
+                                                  .slabs = i ? PZ_SLABS_ALWAYS : PZ_SLABS_NEVER},
+                                         .tolerance = max_error > 0 ? max_error : 1e-5,
+                                         .bits = &bits[i]};
     pz_test_compiled(graph, &options);
     pz_graph_free(graph);
   }
   assert_true(bits[0] == bits[1]);
 }
+static void check_as(const char *text, pz_isa isa, bool exact) { check_within(text, isa, exact, 0); }
 
 static void check(const char *text, pz_isa isa, bool exact, bool saves) {
   int32_t slabs;
@@ -265,10 +269,59 @@ static void test_borders(void **state) {
   assert_int_equal(planes_in_front(true), 1);
 }
 
+/* A module of 36 maps between pooling and a deconvolution onto its result: 12 of 48 lanes would be empty, so what halves, pooling and
+ * deconvolution share is tight, in one storage after the other; what an output or other solvers read is not. */
+static const char tight[] = "graph \"tight\"\n"
+                            "input %x 1x16x5x96x40\n"
+                            "const %w0 28x16x1x3x3 = seed 1 scale 0.1\n"
+                            "const %w1 36x28x1x3x3 = seed 2 scale 0.1\n"
+                            "const %w2 36x36x3x3x3 = seed 3 scale 0.03\n"
+                            "const %w3 36x36x1x2x2 = seed 4 scale 0.1\n"
+                            "%i = conv \"i\" %x, %w0 kernel 1,3,3 pad 0,1,1:0,1,1 act elu 1\n"
+                            "%p = pool \"p\" %i kernel 1,2,2 stride 1,2,2\n"
+                            "%a = conv \"a\" %p, %w1 kernel 1,3,3 pad 0,1,1:0,1,1 act elu 1\n"
+                            "%b = conv \"b\" %a, %w2 kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
+                            "%c = conv \"c\" %b, %w2, _, %a kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
+                            "%m = pool \"m\" %c kernel 1,2,2 stride 1,2,2\n"
+                            "%n = conv \"n\" %m, %w2 kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
+                            "%d = deconv \"d\" %n, %w3, _, %c kernel 1,2,2 stride 1,2,2\n"
+                            "%e = conv \"e\" %d, %w2 kernel 3,3,3 pad 1,1,1:1,1,1\n"
+                            "%q = pool \"q\" %e kernel 1,2,2 stride 1,2,2\n"
+                            "output %q\n";
+static const pz_view *view_of(const pz_plan *plan, const char *name) {
+  const pz_graph *g = plan->graph;
+  for (pz_node_id n = 0; n < g->n_nodes; n++)
+    if (!strcmp(g->nodes[n].name, name)) return &plan->storages[plan->blocked[g->nodes[n].out[0]]].view;
+  fail_msg("there is no '%s'", name);
+  return NULL;
+}
+static void test_tight(void **state) {
+  (void)state;
+  for (int32_t exact = 0; exact < 2; exact++) {
+    pz_graph *graph = parse(tight);
+    pz_error err = {0};
+    pz_plan *plan;
+    const pz_plan_options options = {.isa = PZ_ISA_AMX, .exact = exact, .max_error = 1e-4};
+    assert_int_equal(pz_optimise(graph, NULL, NULL, NULL, &err), PZ_OK);
+    assert_int_equal(pz_plan_new(graph, &options, &plan, &err), PZ_OK);
+    assert_int_equal(view_of(plan, "i")->tight, 0);
+    assert_int_equal(view_of(plan, "p")->tight, !exact);
+    assert_int_equal(view_of(plan, "c")->tight, !exact);
+    assert_int_equal(view_of(plan, "d")->tight, !exact);
+    assert_int_equal(view_of(plan, "e")->tight, !exact);
+    assert_int_equal(view_of(plan, "q")->tight, 0);
+    assert_int_equal(view_of(plan, "c")->stride_w, exact ? 16 : 36);
+    pz_plan_free(plan);
+    pz_graph_free(graph);
+  }
+  if (pz_isa_native() == PZ_ISA_AMX) check_within(tight, PZ_ISA_AMX, false, 1e-4);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_valid),          cmocka_unit_test(test_padded),   cmocka_unit_test(test_shapes),
-      cmocka_unit_test(test_dilated),        cmocka_unit_test(test_tall),     cmocka_unit_test(test_sliding),
-      cmocka_unit_test(test_sliding_shapes), cmocka_unit_test(test_residual), cmocka_unit_test(test_borders)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_valid),          cmocka_unit_test(test_padded),
+                                     cmocka_unit_test(test_shapes),         cmocka_unit_test(test_dilated),
+                                     cmocka_unit_test(test_tall),           cmocka_unit_test(test_sliding),
+                                     cmocka_unit_test(test_sliding_shapes), cmocka_unit_test(test_residual),
+                                     cmocka_unit_test(test_borders),        cmocka_unit_test(test_tight)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,14 +23,16 @@ PZ_INLINE void pz_halves_few_split_some(const pz_conv_halves_few_shape *s, const
                                         int32_t pair, int32_t row, int32_t first, int32_t end) {
   const int64_t piece = pz_halves_few_piece(s), block = s->conv.in.stride_c;
   const int32_t columns = pz_halves_few_columns(s), slot = (x->row + row) % pz_halves_few_slots(s);
-  const float *from = x->from + row * s->conv.in.stride_h + 2 * pair * block + first * PZ_S;
+  const pz_view *in = &s->conv.in;
+  const float *from = x->from + row * in->stride_h + 2 * pair * block + first * in->stride_w;
   float *to = x->ring + slot * pz_halves_few_slot(s) + 2 * pair * piece + first * PZ_HALVES_TILE;
   if (end > columns) end = columns;
   if (row >= x->rows) return;
-  PZ_ROLL for (int32_t i = first; i < end; ++i, from += PZ_S, to += PZ_HALVES_TILE) {
+  PZ_ROLL for (int32_t i = first; i < end; ++i, from += in->stride_w, to += PZ_HALVES_TILE) {
     if (2 * pair + 1 < pz_halves_few_blocks(s))
-      pz_halves_store_pair(pz_v_load(from), pz_v_load(from + block), to, piece);
-    else pz_halves_store_single(pz_v_load(from), to);
+      pz_halves_store_pair(pz_point_load(in, 2 * pair, from), pz_point_load(in, 2 * pair + 1, from + block),
+                           to, piece);
+    else pz_halves_store_single(pz_point_load(in, 2 * pair, from), to);
   }
 }
 /* Positions begin .. end - 1 of tile t of the next four rows, one row behind the other. */
@@ -135,7 +137,7 @@ PZ_INLINE void pz_halves_few_strip(const pz_conv_halves_few_shape *s, int64_t un
         *sums = ring + pz_halves_few_slots(s) * pz_halves_few_slot(s),
         *results = sums + PZ_HALVES_FEW_ROWS * PZ_HALVES_FLOATS;
   pz_halves_few_source next = {.from = in + n * c->in.stride_n + d * c->in.stride_d +
-                                       (h - c->pad[1]) * c->in.stride_h - c->pad[2] * PZ_S,
+                                       (h - c->pad[1]) * c->in.stride_h - c->pad[2] * c->in.stride_w,
                                .ring = ring,
                                .rows = rows + c->kernel[1] - 1};
   pz_halves_few_split_rows(s, &next, pz_halves_few_window(s));

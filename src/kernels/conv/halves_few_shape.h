@@ -12,7 +12,7 @@
 enum { PZ_HALVES_FEW_ROWS = 4 };
 
 typedef struct pz_conv_halves_few_shape {
-  /* Kernel 1 along the depth; kernel[2] times maps out at most 16; stride, dilation, groups, phases 1; in of block 16, not tight, out plain, no Base. */
+  /* Kernel 1 along the depth; kernel[2] times maps out at most 16; stride, dilation, groups, phases 1; in of block 16, out plain, no Base. */
   pz_conv_direct_shape conv;
   int32_t
       rows; /* of a strip, which is a unit of work; inputs of kernel[1] - 1 rows are split again for each */

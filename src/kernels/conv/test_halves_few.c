@@ -24,10 +24,21 @@ typedef struct layer {
   pz_test_memory packed, scratch;
 } layer;
 
+static void tighten(layer *l, pz_test_random *r) {
+  const int32_t around[4] = {pz_test_int(r, 0, 1), 0, 0, 0};
+  pz_view v = l->o.in.view;
+  v.tight = 1;
+  pz_test_tensor_free(&l->o.in);
+  l->o.in = pz_test_store(v, around, around, pz_test_int(r, 0, 1));
+  pz_test_fill(&l->o.in, r, -1, 1);
+  l->s.conv.in = l->o.in.view;
+}
+
 static layer random_layer(pz_test_random *r) {
   layer l = {0};
   const int32_t maps_in = pz_test_int(r, 1, 70), kernel_h = pz_test_int(r, 1, 5);
   pz_test_few_random(&l.o, &l.s.conv, maps_in, kernel_h, r);
+  if (pz_test_int(r, 0, 1)) tighten(&l, r);
   pz_halves_few_schedule(&l.s);
   l.packed = pz_test_alloc(pz_halves_few_weight_floats(&l.s), false);
   pz_halves_few_pack(&l.s, l.o.weights, l.packed.data);

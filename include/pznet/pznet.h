@@ -70,7 +70,8 @@ typedef struct pz_compile_options {
   /* the database of times: its path, or "none"; NULL: the one of pz_tune_list. One that cannot be used is no
    * failure: the summary's "tuning" has a "note" */
   const char *tuning;
-  int32_t threads;      /* that times are taken with; 0: the cores that this process may use */
+  int32_t
+      threads; /* that layers are cut for, and times taken with; 0: the cores that this process may use. Any number runs the file */
   pz_progress progress; /* or NULL */
   void *progress_host;
   const volatile int *interrupt; /* work ends soon after *interrupt becomes non-zero; or NULL */

@@ -218,6 +218,7 @@ static pz_status make_plan(session *s, batch *b, pz_error *err) {
   const pz_plan_options options = {.isa = s->plan->isa,
                                    .block = s->plan->block,
                                    .max_error = 1,
+                                   .threads = s->plan->threads,
                                    .unpacked = true,
                                    .choose = force,
                                    .choose_host = b};

@@ -343,6 +343,7 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   plan->isa = options->isa;
   plan->unpacked = options->unpacked;
   plan->slabs = options->slabs;
+  plan->threads = options->threads;
   plan->memory = options->memory;
   plan->spare = options->spare;
   plan->max_error = options->exact ? 0 : options->max_error > 0 ? options->max_error : PZ_MAX_ERROR;

@@ -131,6 +131,7 @@ typedef struct pz_plan_options {
       sensitivity; /* by node: how much of a layer's relative error the result has; the caller's; NULL: all of it */
   bool unpacked; /* weights of convolutions stay zero: for plans that are only timed */
   pz_slabs slabs;
+  int32_t threads;  /* that layers are cut for; any number can run it; 0: many */
   double memory;    /* bytes that packed weights and a run may take together; 0: any */
   double spare;     /* the part of all convolutions' time that may be given for smaller weights */
   pz_choose choose; /* NULL: the cheapest */
@@ -144,6 +145,7 @@ struct pz_plan {
   int32_t block;      /* S */
   bool unpacked, dry; /* dry: nothing is packed, while alternatives are compared */
   pz_slabs slabs;
+  int32_t threads;
   double memory, spare;
   double max_error;                /* of the options; 0: exact, only direct sums */
   const double *sensitivity;       /* of the options */

@@ -133,7 +133,10 @@ pz_status pz_conv_add_few_call(pz_plan *plan, pz_step *step, const pz_conv_parts
 /* The machine that the network is compiled on stands for those that it will run on. */
 pz_conv_machine pz_conv_this_machine(const pz_plan *plan) {
   const pz_cache_sizes caches = pz_cpu_caches();
-  return (pz_conv_machine){.registers = pz_isa_get(plan->isa)->registers, .l1 = caches.l1d, .l2 = caches.l2};
+  return (pz_conv_machine){.registers = pz_isa_get(plan->isa)->registers,
+                           .l1 = caches.l1d,
+                           .l2 = caches.l2,
+                           .workers = plan->threads};
 }
 
 /* Schedules `s`, packs its weights [phases, K, C/groups, taps] and adds the call. */

@@ -190,6 +190,12 @@ static inline void pz_halves_cut_rows(pz_conv_halves_shape *s, const pz_conv_mac
   s->rows = (s->conv.out.h + strips - 1) / strips;
 }
 
+/* Whether so many units are enough: each worker gets as many as the others, about. */
+static inline int32_t pz_halves_enough(int64_t units, const pz_conv_machine *m) {
+  const int64_t w = m->workers;
+  return w ? units >= w && 10 * ((units + w - 1) / w * w) <= 11 * units : units >= PZ_HALVES_UNITS;
+}
+
 /* Fills rows, planes, by_row, step, slots, few_in, few_out, parts, flat. `conv` and `m` are set. Planes that share no inputs are cut first (those of F(m, 3)
  * share none that are split, but units of few of them begin too often). Inputs of many
  * maps are made halves again for each part of the outer blocks: that takes little time beside the products of several taps. */
@@ -199,7 +205,7 @@ static inline void pz_halves_schedule(pz_conv_halves_shape *s, const pz_conv_mac
   pz_halves_cut_by_row(s, m);
   if (s->by_row) {
     int32_t strips = 1; /* a power of two: as much for each worker, of few strips too */
-    while (s->conv.out.n * pz_halves_along(s) * strips < PZ_HALVES_UNITS &&
+    while (!pz_halves_enough(s->conv.out.n * pz_halves_along(s) * strips, m) &&
            h >= 2 * strips * PZ_HALVES_FEWEST_ROWS)
       strips *= 2;
     s->rows = ((h + strips - 1) / strips + s->step - 1) / s->step * s->step;

@@ -23,6 +23,7 @@
 typedef struct pz_conv_machine {
   int32_t registers; /* vector registers */
   int64_t l1, l2;    /* bytes of data cache of one core */
+  int32_t workers;   /* that share a layer; 0: any number */
 } pz_conv_machine;
 
 static inline double pz_conv_larger(double a, double b) { return a > b ? a : b; }

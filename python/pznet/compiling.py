@@ -92,7 +92,8 @@ def compile(
     precision: "exact" for the rounding of direct sums alone. max_error: what fast convolutions may add, 1e-5 unless given.
     inputs: shapes that replace the model's. progress: called with (what, done, total, seconds).
     effort: how algorithms are chosen, "estimate", "measure" (default: times the likely ones on this machine, once) or
-    "exhaustive". tuning: the database of times, or "none". threads: that layers are cut for, and timed with; None: the cores of this process.
+    "exhaustive". tuning: the database of times, or "none". threads: that layers are cut for and timed with; None: the
+    cores of this process.
     Returns the manifest with the timings, or the open network. Raises `Error`, ValueError or MemoryError.
     """
     module = export.is_module(model)

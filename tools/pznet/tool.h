@@ -84,8 +84,7 @@ typedef struct tool_model {
   {"effort", 0, "HOW", "how algorithms are chosen: estimate, measure (default) or exhaustive"},              \
       {"tuning", 0, "FILE", "the database of measured times, or none; default: see pznet tune"},             \
       {"threads", 't', "N",                                                                                  \
-       "threads that layers are cut for and timed with (any number runs the file); default: the cores that " \
-       "this process may use"},                                                                              \
+       "threads that layers are cut for and timed with; default: the cores that this process may use"},      \
   {                                                                                                          \
     "cc", 0, "COMMAND", "C compiler; default: $CC, else gcc, else clang"                                     \
   }

@@ -129,8 +129,10 @@ static void random_schedule(pz_test_random *r, pz_conv_halves_shape *s) {
 }
 /* Another one where it makes other bits. */
 static void chosen_schedule(pz_test_random *r, pz_conv_halves_shape *s) {
-  const pz_conv_machine machine = {
-      .registers = PZ_V_REGISTERS, .l1 = 48 << 10, .l2 = (int64_t)1 << pz_test_int(r, 15, 21)};
+  const pz_conv_machine machine = {.registers = PZ_V_REGISTERS,
+                                   .l1 = 48 << 10,
+                                   .l2 = (int64_t)1 << pz_test_int(r, 15, 21),
+                                   .workers = pz_test_int(r, 0, 3)};
   const pz_conv_halves_shape before = *s;
   pz_halves_schedule(s, &machine);
   if (s->few_in == before.few_in && s->few_out == before.few_out) return;

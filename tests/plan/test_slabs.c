@@ -17,15 +17,20 @@ static pz_graph *parse(const char *text) {
   return graph;
 }
 
+/* The caller: pz_plan_free, then pz_graph_free. */
+static pz_plan *plan_of(pz_graph *graph, const pz_plan_options *options) {
+  pz_error err = {0};
+  pz_plan *plan;
+  assert_int_equal(pz_optimise(graph, NULL, NULL, NULL, &err), PZ_OK);
+  assert_int_equal(pz_plan_new(graph, options, &plan, &err), PZ_OK);
+  return plan;
+}
+
 /* Floats of the arena; *steps: how many algorithms' names have `what` in them. */
 static int64_t floats_of(const char *text, pz_isa isa, pz_slabs slabs, bool exact, const char *what,
                          int32_t *steps) {
   pz_graph *graph = parse(text);
-  pz_error err = {0};
-  pz_plan *plan;
-  const pz_plan_options options = {.isa = isa, .slabs = slabs, .exact = exact};
-  assert_int_equal(pz_optimise(graph, NULL, NULL, NULL, &err), PZ_OK);
-  assert_int_equal(pz_plan_new(graph, &options, &plan, &err), PZ_OK);
+  pz_plan *plan = plan_of(graph, &(pz_plan_options){.isa = isa, .slabs = slabs, .exact = exact});
   const int64_t floats = plan->arena_floats;
   *steps = 0;
   for (int32_t i = 0; i < plan->n_steps; i++) *steps += strstr(plan->steps[i].algorithm, what) != NULL;
@@ -246,11 +251,7 @@ static int32_t planes_in_front(bool exact) {
                           "%a = conv \"a\" %x, %w kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
                           "%b = conv \"b\" %a, %w kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
                           "output %b\n");
-  const pz_plan_options options = {.isa = PZ_ISA_AMX, .exact = exact};
-  pz_error err = {0};
-  pz_plan *plan;
-  assert_int_equal(pz_optimise(graph, NULL, NULL, NULL, &err), PZ_OK);
-  assert_int_equal(pz_plan_new(graph, &options, &plan, &err), PZ_OK);
+  pz_plan *plan = plan_of(graph, &(pz_plan_options){.isa = PZ_ISA_AMX, .exact = exact});
   const pz_view v = plan->storages[plan->blocked[graph->nodes[0].out[0]]].view;
   const bool halves = strstr(plan->steps[plan->n_steps - 2].algorithm, "halves") != NULL;
   assert_true(halves != exact);
@@ -299,11 +300,8 @@ static void test_tight(void **state) {
   (void)state;
   for (int32_t exact = 0; exact < 2; exact++) {
     pz_graph *graph = parse(tight);
-    pz_error err = {0};
-    pz_plan *plan;
     const pz_plan_options options = {.isa = PZ_ISA_AMX, .exact = exact, .max_error = 1e-4};
-    assert_int_equal(pz_optimise(graph, NULL, NULL, NULL, &err), PZ_OK);
-    assert_int_equal(pz_plan_new(graph, &options, &plan, &err), PZ_OK);
+    pz_plan *plan = plan_of(graph, &options);
     assert_int_equal(view_of(plan, "i")->tight, 0);
     assert_int_equal(view_of(plan, "p")->tight, !exact);
     assert_int_equal(view_of(plan, "c")->tight, !exact);

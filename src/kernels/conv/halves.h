@@ -174,16 +174,18 @@ PZ_INLINE void pz_halves_inputs(const pz_conv_halves_shape *s, const pz_halves_s
 
 PZ_INLINE void pz_halves_split_pair(const pz_conv_halves_shape *s, const pz_halves_source *x) {
   pz_v low[PZ_HALVES_MOST_POINTS], high[PZ_HALVES_MOST_POINTS];
+  float *const to = x->to;
   pz_halves_inputs(s, x, 0, 0, low);
   pz_halves_inputs(s, x, 1, 0, high);
   PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i)
-      pz_halves_store_pair(low[i], high[i], x->to + i * pz_halves_plane(s), pz_halves_piece(s));
+      pz_halves_store_pair(low[i], high[i], to + i * pz_halves_plane(s), pz_halves_piece(s));
 }
 PZ_INLINE void pz_halves_split_single(const pz_conv_halves_shape *s, const pz_halves_source *x) {
   pz_v all[PZ_HALVES_MOST_POINTS];
+  float *const to = x->to;
   pz_halves_inputs(s, x, 0, s->few_in, all);
   PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i)
-      pz_halves_store_single(all[i], x->to + i * pz_halves_plane(s));
+      pz_halves_store_single(all[i], to + i * pz_halves_plane(s));
 }
 
 /* What is split some positions later: by row, at the end of one, of the next row. Not by row with m > 1, where it gained nothing. */
@@ -199,14 +201,18 @@ PZ_INLINE void pz_halves_fetch(const pz_conv_halves_shape *s, const pz_halves_so
   }
 }
 
-/* One position. False: there is none. */
-PZ_INLINE int pz_halves_split(const pz_conv_halves_shape *s, pz_halves_source *x) {
-  if (__builtin_expect(!x->left, 0) && !pz_halves_next_run(s, x)) return 0;
+/* The next position of a run. */
+PZ_INLINE int pz_halves_split_position(const pz_conv_halves_shape *s, pz_halves_source *x) {
   pz_halves_fetch(s, x);
   if (!pz_halves_single(s) || x->pair < pz_halves_pairs(s)) pz_halves_split_pair(s, x);
   else pz_halves_split_single(s, x);
   x->from += s->conv.in.stride_w, x->to += PZ_HALVES_TILE, --x->left;
   return 1;
+}
+/* One position. False: there is none. */
+PZ_INLINE int pz_halves_split(const pz_conv_halves_shape *s, pz_halves_source *x) {
+  if (__builtin_expect(!x->left, 0) && !pz_halves_next_run(s, x)) return 0;
+  return pz_halves_split_position(s, x);
 }
 
 /* ---- results ---- */
@@ -278,10 +284,12 @@ PZ_INLINE pz_v pz_halves_few_sum(const float *from) {
   return (pz_v)_mm512_add_ps(_mm512_add_ps(here, next), last);
 }
 
-/* One position: m vectors of results, A^T of F(m, 3) along the depth. False: there is none. */
-PZ_INLINE int pz_halves_finish(const pz_conv_halves_shape *s, const pz_conv_ends *e, pz_halves_sums *x) {
+/* The next position of a run: m vectors of results, A^T of F(m, 3) along the depth. */
+PZ_INLINE int pz_halves_finish_position(const pz_conv_halves_shape *s, const pz_conv_ends *ends, pz_halves_sums *x) {
   pz_v y[PZ_HALVES_MOST_POINTS];
-  if (__builtin_expect(!x->left, 0) && !pz_halves_next_results(s, x)) return 0;
+  const pz_conv_ends here = *ends, *e = &here;
+  const int64_t out = x->out, base = x->base;
+  const int32_t block = x->block, planes = x->planes;
   PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i) {
     const float *from = x->from + i * 4 * PZ_HALVES_FLOATS;
     y[i] = s->few_out && x->few ? pz_halves_few_sum(from) : pz_v_load(from);
@@ -290,12 +298,18 @@ PZ_INLINE int pz_halves_finish(const pz_conv_halves_shape *s, const pz_conv_ends
   if (s->conv.base.c && s->conv.phases > 1)
     __builtin_prefetch(e->base + x->base + pz_halves_further(&s->conv), 1, 3);
   PZ_UNROLL for (int32_t o = 0; o < s->m; ++o) {
-    if (o && o >= x->planes) break;
-    pz_conv_store_sum(&s->conv, e, x->block, x->out + o * s->conv.out.stride_d,
-                      x->base + o * s->conv.base.stride_d, y[o]);
+    if (o && o >= planes) break;
+    pz_conv_store_sum(&s->conv, e, block, out + o * s->conv.out.stride_d,
+                      base + o * s->conv.base.stride_d, y[o]);
   }
-  x->from += PZ_S, x->out += s->conv.out.stride_w, x->base += s->conv.base.stride_w, --x->left;
+  x->from += PZ_S, x->out = out + s->conv.out.stride_w, --x->left;
+  if (s->conv.base.c) x->base = base + s->conv.base.stride_w;
   return 1;
+}
+/* One position. False: there is none. */
+PZ_INLINE int pz_halves_finish(const pz_conv_halves_shape *s, const pz_conv_ends *e, pz_halves_sums *x) {
+  if (__builtin_expect(!x->left, 0) && !pz_halves_next_results(s, x)) return 0;
+  return pz_halves_finish_position(s, e, x);
 }
 
 /* ---- products ---- */
@@ -321,9 +335,19 @@ typedef struct pz_halves_parts {
   PZ_INLINE int name##_finish(const pz_conv_ends *e, pz_halves_sums *x) {                                    \
     return pz_halves_finish(&name, e, x);                                                                    \
   }                                                                                                          \
-  static __attribute__((noinline)) int name##_split_apart(pz_halves_source *x) { return name##_split(x); }   \
+  static int name##_split_run(pz_halves_source *x);                                                          \
+  static __attribute__((noinline)) int name##_split_apart(pz_halves_source *x) {                             \
+    return __builtin_expect(x->left, 1) ? pz_halves_split_position(&name, x) : name##_split_run(x);          \
+  }                                                                                                          \
+  static __attribute__((noinline)) int name##_split_run(pz_halves_source *x) {                               \
+    return pz_halves_next_run(&name, x) ? name##_split_apart(x) : 0;                                         \
+  }                                                                                                          \
+  static int name##_finish_run(const pz_conv_ends *e, pz_halves_sums *x);                                    \
   static __attribute__((noinline)) int name##_finish_apart(const pz_conv_ends *e, pz_halves_sums *x) {       \
-    return name##_finish(e, x);                                                                              \
+    return __builtin_expect(x->left, 1) ? pz_halves_finish_position(&name, e, x) : name##_finish_run(e, x);  \
+  }                                                                                                          \
+  static __attribute__((noinline)) int name##_finish_run(const pz_conv_ends *e, pz_halves_sums *x) {         \
+    return pz_halves_next_results(&name, x) ? name##_finish_apart(e, x) : 0;                                 \
   }                                                                                                          \
   static const pz_halves_parts name##_parts = {name##_split, name##_split_apart, name##_finish,              \
                                                name##_finish_apart};
@@ -352,7 +376,12 @@ PZ_INLINE int pz_halves_finish_one(const pz_conv_halves_shape *s, const pz_halve
 
 PZ_INLINE void pz_halves_do_beside(const pz_conv_halves_shape *s, const pz_halves_parts *f,
                                    pz_halves_beside *b) {
-  PZ_ROLL for (b->tasks_due += b->tasks; b->tasks_due >= 4; b->tasks_due -= 4) {
+  int32_t n = b->tasks / 12;
+  if (b->tasks % 12) {
+    b->tasks_due += b->tasks % 12;
+    if (b->tasks_due >= 12) b->tasks_due -= 12, ++n;
+  }
+  PZ_ROLL for (; n > 0; --n) {
     b->splits_due += b->splits;
     if (b->splits_due >= 8) b->splits_due -= 8, pz_halves_split_one(s, f, b->source);
     else pz_halves_finish_one(s, f, b);
@@ -492,7 +521,8 @@ PZ_INLINE int32_t pz_halves_up(double x) { return (int32_t)x + ((int32_t)x < x);
 /* So that the group before is finished beside a group. */
 PZ_INLINE void pz_halves_set_pace(const pz_conv_halves_shape *s, int32_t few, pz_halves_beside *b) {
   const double each = 4.0 * PZ_HALVES_TILE / pz_halves_steps(s, few) + b->splits_of_pair;
-  b->tasks = pz_halves_up(4 * each);
+  const int32_t twelfths = pz_halves_up(12 * each);
+  b->tasks = twelfths <= 3 ? 3 : twelfths == 4 ? 4 : twelfths <= 6 ? 6 : twelfths <= 8 ? 8 : (twelfths + 2) / 3 * 3;
   const int32_t splits = pz_halves_up(8 * b->splits_of_pair / each);
   b->splits = splits < 7 ? splits : 7;
 }

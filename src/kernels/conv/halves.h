@@ -285,7 +285,8 @@ PZ_INLINE pz_v pz_halves_few_sum(const float *from) {
 }
 
 /* The next position of a run: m vectors of results, A^T of F(m, 3) along the depth. */
-PZ_INLINE int pz_halves_finish_position(const pz_conv_halves_shape *s, const pz_conv_ends *ends, pz_halves_sums *x) {
+PZ_INLINE int pz_halves_finish_position(const pz_conv_halves_shape *s, const pz_conv_ends *ends,
+                                        pz_halves_sums *x) {
   pz_v y[PZ_HALVES_MOST_POINTS];
   const pz_conv_ends here = *ends, *e = &here;
   const int64_t out = x->out, base = x->base;
@@ -299,8 +300,8 @@ PZ_INLINE int pz_halves_finish_position(const pz_conv_halves_shape *s, const pz_
     __builtin_prefetch(e->base + x->base + pz_halves_further(&s->conv), 1, 3);
   PZ_UNROLL for (int32_t o = 0; o < s->m; ++o) {
     if (o && o >= planes) break;
-    pz_conv_store_sum(&s->conv, e, block, out + o * s->conv.out.stride_d,
-                      base + o * s->conv.base.stride_d, y[o]);
+    pz_conv_store_sum(&s->conv, e, block, out + o * s->conv.out.stride_d, base + o * s->conv.base.stride_d,
+                      y[o]);
   }
   x->from += PZ_S, x->out = out + s->conv.out.stride_w, --x->left;
   if (s->conv.base.c) x->base = base + s->conv.base.stride_w;
@@ -352,18 +353,23 @@ typedef struct pz_halves_parts {
   static const pz_halves_parts name##_parts = {name##_split, name##_split_apart, name##_finish,              \
                                                name##_finish_apart};
 
-/* What is done beside the products, a task at a time: a position is split or finished. `tasks` after eight products, `splits` of eight tasks are
- * splits. (Two at once are more than the core holds beside products, which then wait; it predicts short patterns:
- * doc/kernels-conv.md.) */
+/* What is done beside the products: a position is split or finished, a task at a time. (Two at once are more than the core holds beside
+ * products, which then wait: doc/kernels-conv.md.) */
 typedef struct pz_halves_beside {
   pz_halves_source *source;
   pz_halves_sums *sums;
   const pz_conv_ends *ends;
-  double splits_of_pair; /* that are needed for each two products */
-  int32_t tasks, splits, tasks_due, splits_due;
   int32_t steps;
   float *nobody; /* a tile that is not read */
 } pz_halves_beside;
+
+/* `tasks` beside the six pairs of products of a step, evenly; `splits` of `period` tasks are splits: the period is a step, which code is
+ * written out for, or eight tasks. */
+typedef struct pz_halves_pace {
+  int32_t tasks, splits, period;
+} pz_halves_pace;
+
+enum { PZ_HALVES_STEP_PAIRS = 6, PZ_HALVES_PERIOD = 8 };
 
 PZ_INLINE int pz_halves_split_one(const pz_conv_halves_shape *s, const pz_halves_parts *f,
                                   pz_halves_source *x) {
@@ -374,70 +380,76 @@ PZ_INLINE int pz_halves_finish_one(const pz_conv_halves_shape *s, const pz_halve
   return s->m == 1 ? f->finish(b->ends, b->sums) : f->finish_apart(b->ends, b->sums);
 }
 
-PZ_INLINE void pz_halves_do_beside(const pz_conv_halves_shape *s, const pz_halves_parts *f,
-                                   pz_halves_beside *b) {
-  int32_t n = b->tasks / 12;
-  if (b->tasks % 12) {
-    b->tasks_due += b->tasks % 12;
-    if (b->tasks_due >= 12) b->tasks_due -= 12, ++n;
-  }
-  PZ_ROLL for (; n > 0; --n) {
-    b->splits_due += b->splits;
-    if (b->splits_due >= 8) b->splits_due -= 8, pz_halves_split_one(s, f, b->source);
+/* Bit i: task i of a period is a split. */
+PZ_INLINE uint32_t pz_halves_which_split(pz_halves_pace p) {
+  uint32_t which = 0;
+  PZ_UNROLL for (int32_t i = 0; i < p.period; ++i) which |=
+      (uint32_t)((i + 1) * p.splits / p.period > i * p.splits / p.period) << i;
+  return which;
+}
+
+/* Beside pair `pair` of a step. */
+PZ_INLINE void pz_halves_do_beside(const pz_conv_halves_shape *s, const pz_halves_parts *f, pz_halves_pace p,
+                                   int32_t pair, pz_halves_beside *b) {
+  const uint32_t which = pz_halves_which_split(p);
+  PZ_UNROLL for (int32_t i = pair * p.tasks / PZ_HALVES_STEP_PAIRS;
+                 i < (pair + 1) * p.tasks / PZ_HALVES_STEP_PAIRS; ++i) {
+    const int32_t task = p.period == p.tasks ? i : (b->steps * p.tasks + i) % PZ_HALVES_PERIOD;
+    if (which >> task & 1) pz_halves_split_one(s, f, b->source);
     else pz_halves_finish_one(s, f, b);
   }
 }
 
 /* Two products, and what is done beside them. */
-#define PZ_HALVES_PRODUCTS(c, x, y, c2, x2, y2)                                                              \
+#define PZ_HALVES_PRODUCTS(pair, c, x, y, c2, x2, y2)                                                        \
   _tile_dpbf16ps(c, x, y);                                                                                   \
   _tile_dpbf16ps(c2, x2, y2);                                                                                \
-  pz_halves_do_beside(s, f, b)
+  pz_halves_do_beside(s, f, pace, pair, b)
 
 /* Steps of 32 maps in halves: first halves by second, by first, second by first; of 16 maps in both halves: by second, by first.
  * a: of the first tile; 2 tiles x 2 blocks. */
 PZ_INLINE void pz_halves_step_22(const pz_conv_halves_shape *s, const pz_halves_parts *f,
                                  const float *const a[4], int64_t at, int64_t second, const float *w,
-                                 pz_halves_beside *b) {
+                                 pz_halves_pace pace, pz_halves_beside *b) {
   const int32_t tile = pz_halves_weight_tile(s);
   PZ_HALVES_LOAD(4, a[0] + at);
   PZ_HALVES_LOAD(6, w);
   PZ_HALVES_LOAD(7, w + tile);
-  PZ_HALVES_PRODUCTS(0, 4, 6, 1, 4, 7);
+  PZ_HALVES_PRODUCTS(0, 0, 4, 6, 1, 4, 7);
   PZ_HALVES_LOAD(5, a[1] + at);
-  PZ_HALVES_PRODUCTS(2, 5, 6, 3, 5, 7);
+  PZ_HALVES_PRODUCTS(1, 2, 5, 6, 3, 5, 7);
   PZ_HALVES_LOAD(6, w + 2 * tile);
   PZ_HALVES_LOAD(7, w + 3 * tile);
-  PZ_HALVES_PRODUCTS(0, 4, 6, 1, 4, 7);
-  PZ_HALVES_PRODUCTS(2, 5, 6, 3, 5, 7);
+  PZ_HALVES_PRODUCTS(2, 0, 4, 6, 1, 4, 7);
+  PZ_HALVES_PRODUCTS(3, 2, 5, 6, 3, 5, 7);
   if (!second) return;
   PZ_HALVES_LOAD(4, a[0] + at + second);
-  PZ_HALVES_PRODUCTS(0, 4, 6, 1, 4, 7);
+  PZ_HALVES_PRODUCTS(4, 0, 4, 6, 1, 4, 7);
   PZ_HALVES_LOAD(5, a[1] + at + second);
-  PZ_HALVES_PRODUCTS(2, 5, 6, 3, 5, 7);
+  PZ_HALVES_PRODUCTS(5, 2, 5, 6, 3, 5, 7);
 }
 /* 4 tiles x 1 block. */
 PZ_INLINE void pz_halves_step_41(const pz_conv_halves_shape *s, const pz_halves_parts *f,
                                  const float *const a[4], int64_t at, int64_t second, const float *w,
-                                 pz_halves_beside *b) {
+                                 pz_halves_pace pace, pz_halves_beside *b) {
   const int32_t tile = pz_halves_weight_tile(s);
   PZ_HALVES_LOAD(6, w);
   PZ_HALVES_LOAD(7, w + tile);
   PZ_HALVES_LOAD(4, a[0] + at);
   PZ_HALVES_LOAD(5, a[1] + at);
-  PZ_HALVES_PRODUCTS(0, 4, 6, 1, 5, 6);
-  PZ_HALVES_PRODUCTS(0, 4, 7, 1, 5, 7);
+  PZ_HALVES_PRODUCTS(0, 0, 4, 6, 1, 5, 6);
+  PZ_HALVES_PRODUCTS(1, 0, 4, 7, 1, 5, 7);
   PZ_HALVES_LOAD(4, a[2] + at);
   PZ_HALVES_LOAD(5, a[3] + at);
-  PZ_HALVES_PRODUCTS(2, 4, 6, 3, 5, 6);
-  PZ_HALVES_PRODUCTS(2, 4, 7, 3, 5, 7);
+  PZ_HALVES_PRODUCTS(2, 2, 4, 6, 3, 5, 6);
+  PZ_HALVES_PRODUCTS(3, 2, 4, 7, 3, 5, 7);
   if (!second) return;
   PZ_HALVES_LOAD(4, a[0] + at + second);
   PZ_HALVES_LOAD(5, a[1] + at + second);
-  PZ_HALVES_PRODUCTS(0, 4, 7, 1, 5, 7);
+  PZ_HALVES_PRODUCTS(4, 0, 4, 7, 1, 5, 7);
   PZ_HALVES_LOAD(4, a[2] + at + second);
   PZ_HALVES_LOAD(5, a[3] + at + second);
-  PZ_HALVES_PRODUCTS(2, 4, 7, 3, 5, 7);
+  PZ_HALVES_PRODUCTS(5, 2, 4, 7, 3, 5, 7);
 }
 
 /* What tap (d, h) of the first position of tile i reads at point p; slot: the window's first. */
@@ -457,7 +469,8 @@ PZ_INLINE const float *pz_halves_tap(const pz_conv_halves_shape *s, const float 
  * of the ring that they read; few: the block out is. */
 PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, const pz_halves_parts *f, int32_t blocks,
                                   int32_t few, int32_t first, int32_t tiles, const float *ring, int32_t slot,
-                                  int32_t p, const float *w, float *sums, pz_halves_beside *b) {
+                                  int32_t p, const float *w, float *sums, pz_halves_pace pace,
+                                  pz_halves_beside *b) {
   const int64_t piece = pz_halves_piece(s), step = 2 * blocks * pz_halves_weight_tile(s);
   const int32_t pairs = pz_halves_pairs(s), each = pairs + (s->few_in ? 0 : pz_halves_single(s)),
                 taps = pz_halves_taps_w(s, few);
@@ -478,8 +491,8 @@ PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, const pz_halves
       const float *const at[4] = {x[0] + right, x[1] + right, x[2] + right, x[3] + right};
       PZ_ROLL for (int32_t c = all ? pairs : 0; c < end; ++c, w += step) {
         const int64_t second = c < pairs ? piece : 0;
-        if (blocks == 2) pz_halves_step_22(s, f, at, 2 * c * piece, second, w, b);
-        else pz_halves_step_41(s, f, at, 2 * c * piece, second, w, b);
+        if (blocks == 2) pz_halves_step_22(s, f, at, 2 * c * piece, second, w, pace, b);
+        else pz_halves_step_41(s, f, at, 2 * c * piece, second, w, pace, b);
         if (++b->steps % PZ_HALVES_OFTEN == 0) _tile_stored(6, b->nobody, 64);
       }
     }
@@ -518,31 +531,48 @@ PZ_INLINE int64_t pz_halves_strip_positions(const pz_conv_halves_shape *s) {
 }
 
 PZ_INLINE int32_t pz_halves_up(double x) { return (int32_t)x + ((int32_t)x < x); }
-/* So that the group before is finished beside a group. */
-PZ_INLINE void pz_halves_set_pace(const pz_conv_halves_shape *s, int32_t few, pz_halves_beside *b) {
-  const double each = 4.0 * PZ_HALVES_TILE / pz_halves_steps(s, few) + b->splits_of_pair;
-  const int32_t twelfths = pz_halves_up(12 * each);
-  b->tasks = twelfths <= 3 ? 3 : twelfths == 4 ? 4 : twelfths <= 6 ? 6 : twelfths <= 8 ? 8 : (twelfths + 2) / 3 * 3;
-  const int32_t splits = pz_halves_up(8 * b->splits_of_pair / each);
-  b->splits = splits < 7 ? splits : 7;
+/* Tasks beside a group of tiles; steps without second halves have four pairs. */
+PZ_INLINE int32_t pz_halves_group_tasks(const pz_conv_halves_shape *s, int32_t few, int32_t tasks) {
+  const int32_t rows = pz_halves_points(s) * pz_halves_taps_d(s) * s->conv.kernel[1];
+  return rows * (pz_halves_pair_steps(s, few) * tasks +
+                 pz_halves_single_steps(s, few) * (4 * tasks / PZ_HALVES_STEP_PAIRS));
+}
+/* Of a number of tasks a step. */
+PZ_INLINE pz_halves_pace pz_halves_pace_of(int32_t tasks, double split) {
+  const int32_t period = tasks < PZ_HALVES_PERIOD ? PZ_HALVES_PERIOD : tasks,
+                splits = pz_halves_up(period * split);
+  return (pz_halves_pace){tasks, splits < period ? splits : period - 1, period};
+}
+/* Few enough, and so that the group before is finished beside a group. splits: that are needed for each pair of products. */
+PZ_INLINE pz_halves_pace pz_halves_set_pace(const pz_conv_halves_shape *s, int32_t few, double splits) {
+  const double pairs = pz_halves_steps(s, few), finished = 4.0 * PZ_HALVES_TILE,
+               all = finished + splits * pairs;
+  pz_halves_pace p =
+      pz_halves_pace_of(pz_halves_up(PZ_HALVES_STEP_PAIRS * all / pairs), splits * pairs / all);
+  PZ_UNROLL for (int32_t i = 0; i < 4; ++i) {
+    const double tasks = pz_halves_group_tasks(s, few, p.tasks);
+    if (tasks < all || tasks * (p.period - p.splits) < finished * p.period)
+      p = pz_halves_pace_of(p.tasks + 1, splits * pairs / all);
+  }
+  return p;
 }
 
 /* All tiles of step k of strip t, by the blocks out block .. block + blocks - 1, few: one that is; slot: the first one that the step
  * reads. turn: which buffer of sums is free. */
 PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_parts *f,
                                 const pz_halves_strip *t, int32_t blocks, int32_t few, int32_t block,
-                                int32_t k, int32_t slot, const float *weights, float *sums, int32_t *turn,
-                                pz_halves_beside *b) {
+                                int32_t k, int32_t slot, const float *weights, double splits, float *sums,
+                                int32_t *turn, pz_halves_beside *b) {
   const pz_conv_direct_shape *c = &s->conv;
   const int32_t d = s->by_row ? 0 : k * s->m, h = s->by_row ? k * s->step : 0, left = t->rows - h,
                 rows = left < pz_halves_step_rows(s) ? left : pz_halves_step_rows(s);
   const int32_t tiles = pz_halves_step_tiles(s, few, rows), each = 4 / blocks, points = pz_halves_points(s);
-  pz_halves_set_pace(s, few, b);
+  const pz_halves_pace pace = pz_halves_set_pace(s, few, splits);
   PZ_ROLL for (int32_t i = 0; i < tiles; i += each) {
     float *to = sums + *turn * points * 4 * PZ_HALVES_FLOATS;
     PZ_ROLL for (int32_t p = 0; p < points; ++p) pz_halves_multiply(
         s, f, blocks, few, i, tiles, b->source->ring, slot, p,
-        weights + p * blocks * pz_halves_point_weights(s, few), to + p * 4 * PZ_HALVES_FLOATS, b);
+        weights + p * blocks * pz_halves_point_weights(s, few), to + p * 4 * PZ_HALVES_FLOATS, pace, b);
     pz_halves_finish_all(s, f, b);
     *b->sums = (pz_halves_sums){
         .sums = to,
@@ -563,12 +593,12 @@ PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_p
 /* Step k of strip t. */
 PZ_INLINE void pz_halves_step(const pz_conv_halves_shape *s, const pz_halves_parts *f,
                               const pz_halves_strip *t, int32_t k, int32_t slot, const float *weights,
-                              float *sums, int32_t *turn, pz_halves_beside *b) {
+                              double splits, float *sums, int32_t *turn, pz_halves_beside *b) {
   const float *w = weights + t->begin * pz_halves_block_weights(s, 0);
   PZ_ROLL for (int32_t j = t->begin; j + 1 < t->end; j += 2, w += 2 * pz_halves_block_weights(s, 0))
-      pz_halves_blocks(s, f, t, 2, 0, j, k, slot, w, sums, turn, b);
+      pz_halves_blocks(s, f, t, 2, 0, j, k, slot, w, splits, sums, turn, b);
   if (pz_halves_out_blocks(s) % 2 && (t->end - t->begin) % 2)
-    pz_halves_blocks(s, f, t, 1, s->few_out, t->end - 1, k, slot, w, sums, turn, b);
+    pz_halves_blocks(s, f, t, 1, s->few_out, t->end - 1, k, slot, w, splits, sums, turn, b);
 }
 
 /* Strips begin .. end - 1. */
@@ -588,12 +618,8 @@ PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, const pz_halves_part
                              .units = end,
                              .at = pz_halves_strip_at(s, begin)};
   pz_halves_sums unfinished = {.blocks = 1};
-  pz_halves_beside b = {.source = &source,
-                        .sums = &unfinished,
-                        .ends = ends,
-                        .splits_of_pair =
-                            s->slots > pz_halves_window(s) ? (double)pz_halves_strip_positions(s) / pairs : 0,
-                        .nobody = nobody};
+  pz_halves_beside b = {.source = &source, .sums = &unfinished, .ends = ends, .nobody = nobody};
+  const double splits = s->slots > pz_halves_window(s) ? (double)pz_halves_strip_positions(s) / pairs : 0;
   int32_t turn = 0, first = 0;
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_halves_strip t = pz_halves_strip_at(s, i);
@@ -604,7 +630,7 @@ PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, const pz_halves_part
                     needed = first + (read < slots ? read : slots);
       source.limit = first + slot + s->slots;
       while (source.slot < needed && pz_halves_split_one(s, f, &source)) continue;
-      pz_halves_step(s, f, &t, k, first + slot, weights, sums, &turn, &b);
+      pz_halves_step(s, f, &t, k, first + slot, weights, splits, sums, &turn, &b);
     }
     first += slots;
   }

@@ -388,23 +388,27 @@ PZ_INLINE uint32_t pz_halves_which_split(pz_halves_pace p) {
   return which;
 }
 
+/* Tasks of a step in front of pair `pair`. (Behind the pair before it, in front of the loads, 2 to 10% slower.) */
+PZ_INLINE int32_t pz_halves_tasks_before(pz_halves_pace p, int32_t pair) {
+  return (pair * p.tasks + PZ_HALVES_STEP_PAIRS - 1) / PZ_HALVES_STEP_PAIRS;
+}
+
 /* Beside pair `pair` of a step. */
 PZ_INLINE void pz_halves_do_beside(const pz_conv_halves_shape *s, const pz_halves_parts *f, pz_halves_pace p,
                                    int32_t pair, pz_halves_beside *b) {
   const uint32_t which = pz_halves_which_split(p);
-  PZ_UNROLL for (int32_t i = pair * p.tasks / PZ_HALVES_STEP_PAIRS;
-                 i < (pair + 1) * p.tasks / PZ_HALVES_STEP_PAIRS; ++i) {
+  PZ_UNROLL for (int32_t i = pz_halves_tasks_before(p, pair); i < pz_halves_tasks_before(p, pair + 1); ++i) {
     const int32_t task = p.period == p.tasks ? i : (b->steps * p.tasks + i) % PZ_HALVES_PERIOD;
     if (which >> task & 1) pz_halves_split_one(s, f, b->source);
     else pz_halves_finish_one(s, f, b);
   }
 }
 
-/* Two products, and what is done beside them. */
+/* Two products, and what is done beside them: in front of them, so that they have their operands when it is through. */
 #define PZ_HALVES_PRODUCTS(pair, c, x, y, c2, x2, y2)                                                        \
+  pz_halves_do_beside(s, f, pace, pair, b);                                                                  \
   _tile_dpbf16ps(c, x, y);                                                                                   \
-  _tile_dpbf16ps(c2, x2, y2);                                                                                \
-  pz_halves_do_beside(s, f, pace, pair, b)
+  _tile_dpbf16ps(c2, x2, y2)
 
 /* Steps of 32 maps in halves: first halves by second, by first, second by first; of 16 maps in both halves: by second, by first.
  * a: of the first tile; 2 tiles x 2 blocks. */
@@ -532,10 +536,10 @@ PZ_INLINE int64_t pz_halves_strip_positions(const pz_conv_halves_shape *s) {
 
 PZ_INLINE int32_t pz_halves_up(double x) { return (int32_t)x + ((int32_t)x < x); }
 /* Tasks beside a group of tiles; steps without second halves have four pairs. */
-PZ_INLINE int32_t pz_halves_group_tasks(const pz_conv_halves_shape *s, int32_t few, int32_t tasks) {
+PZ_INLINE int32_t pz_halves_group_tasks(const pz_conv_halves_shape *s, int32_t few, pz_halves_pace p) {
   const int32_t rows = pz_halves_points(s) * pz_halves_taps_d(s) * s->conv.kernel[1];
-  return rows * (pz_halves_pair_steps(s, few) * tasks +
-                 pz_halves_single_steps(s, few) * (4 * tasks / PZ_HALVES_STEP_PAIRS));
+  return rows * (pz_halves_pair_steps(s, few) * p.tasks +
+                 pz_halves_single_steps(s, few) * pz_halves_tasks_before(p, 4));
 }
 /* Of a number of tasks a step. */
 PZ_INLINE pz_halves_pace pz_halves_pace_of(int32_t tasks, double split) {
@@ -550,7 +554,7 @@ PZ_INLINE pz_halves_pace pz_halves_set_pace(const pz_conv_halves_shape *s, int32
   pz_halves_pace p =
       pz_halves_pace_of(pz_halves_up(PZ_HALVES_STEP_PAIRS * all / pairs), splits * pairs / all);
   PZ_UNROLL for (int32_t i = 0; i < 4; ++i) {
-    const double tasks = pz_halves_group_tasks(s, few, p.tasks);
+    const double tasks = pz_halves_group_tasks(s, few, p);
     if (tasks < all || tasks * (p.period - p.splits) < finished * p.period)
       p = pz_halves_pace_of(p.tasks + 1, splits * pairs / all);
   }

@@ -223,11 +223,22 @@ typedef struct pz_conv_pass {
   int64_t row, row_end;
 } pz_conv_pass;
 
-/* Where a row (counted over n, d, h/rh) begins, from the first one. */
+/* A row of a sample's results, of which h counts rh at once. Counted in the order in which they lie: of tensors whose rows lie in front of
+ * their planes, a row of all planes before the next one, so that what is written, and what is read for it, goes on where it was. */
+typedef struct pz_conv_row_place {
+  int64_t n, d, h;
+} pz_conv_row_place;
+PZ_INLINE pz_conv_row_place pz_conv_place(const pz_conv_direct_shape *s, int64_t row) {
+  const int64_t rows = s->out.h / s->rh, planes = s->out.d, n = row / rows / planes;
+  if (s->gathers || s->out.stride_h < s->out.stride_d)
+    return (pz_conv_row_place){n, row / rows % planes, row % rows * s->rh};
+  return (pz_conv_row_place){n, row % planes, row / planes % rows * s->rh};
+}
+
+/* Where a row begins, from the first one. */
 PZ_INLINE int64_t pz_conv_row_at(const pz_conv_direct_shape *s, const pz_view *v, int64_t row) {
-  const int32_t rows = s->out.h / s->rh;
-  return row / rows / s->out.d * v->stride_n + row / rows % s->out.d * v->stride_d +
-         row % rows * s->rh * v->stride_h;
+  const pz_conv_row_place at = pz_conv_place(s, row);
+  return at.n * v->stride_n + at.d * v->stride_d + at.h * v->stride_h;
 }
 
 /* Rows row .. row_end of one outer group of kb blocks. */
@@ -235,17 +246,16 @@ PZ_INLINE void pz_conv_rows(const pz_conv_direct_shape *s, int32_t kb, const pz_
                             pz_conv_tile t) {
   const pz_conv_split tiles = pz_conv_row_tiles(s, kb);
   const pz_conv_tile origin = t;
-  const int32_t rows = s->out.h / s->rh;
   PZ_ROLL for (int64_t i = p->row; i < p->row_end; ++i) {
-    const int64_t h = i % rows * s->rh, d = i / rows % s->out.d, n = i / rows / s->out.d;
-    t.in = origin.in + n * s->in.stride_n + p->begin * s->in.stride_c +
-           (d * s->stride[0] - s->pad[0]) * s->in.stride_d + (h * s->stride[1] - s->pad[1]) * s->in.stride_h -
-           s->pad[2] * s->in.stride_w;
+    const pz_conv_row_place at = pz_conv_place(s, i);
+    t.in = origin.in + at.n * s->in.stride_n + p->begin * s->in.stride_c +
+           (at.d * s->stride[0] - s->pad[0]) * s->in.stride_d +
+           (at.h * s->stride[1] - s->pad[1]) * s->in.stride_h - s->pad[2] * s->in.stride_w;
     t.out = origin.out + pz_conv_block_offset(s, &s->out, t.outer) + pz_conv_row_at(s, &s->out, i);
     if (s->base.c) {
-      const int64_t at = pz_conv_row_at(s, &s->base, i);
-      t.base = origin.base + pz_conv_block_offset(s, &s->base, t.outer) + at;
-      t.further = pz_conv_row_at(s, &s->base, i + 1) - at;
+      const int64_t here = pz_conv_row_at(s, &s->base, i);
+      t.base = origin.base + pz_conv_block_offset(s, &s->base, t.outer) + here;
+      t.further = pz_conv_row_at(s, &s->base, i + 1) - here;
     }
     pz_conv_tiles(s, kb, tiles.size, tiles.large, &t);
     if (tiles.large < tiles.count) pz_conv_tiles(s, kb, tiles.size - 1, tiles.count - tiles.large, &t);

@@ -106,31 +106,34 @@ static void print_table(const problem *p, int32_t count) {
 /* ---- storage ---- */
 
 /* Strides for storage with the view's border, `around` more points and blocks on either side, and points that lie
- * `spread` blocks apart. */
-static conv_room place(pz_view *v, const int32_t lo[4], const int32_t hi[4], int32_t spread) {
+ * `spread` blocks apart; rows_first: a row of all blocks and planes in front of the next row. */
+static conv_room place(pz_view *v, const int32_t lo[4], const int32_t hi[4], int32_t spread,
+                       bool rows_first) {
   int64_t size[3] = {v->d, v->h, v->w};
   if (!v->c) return (conv_room){0, 0};
   for (int i = 0; i < 3; ++i) size[i] += v->border_lo[i] + v->border_hi[i] + lo[i + 1] + hi[i + 1];
-  v->stride_w = v->tight ? lo[0] + v->c + hi[0] : (int64_t)v->block * spread,
-  v->stride_h = v->stride_w * size[2];
-  v->stride_d = v->stride_h * size[1], v->stride_c = v->stride_d * size[0];
-  v->stride_n = v->stride_c * (v->tight ? 1 : pz_test_blocks(v) + lo[0] + hi[0]);
-  if (v->tight) v->stride_c = v->block;
+  const int64_t blocks = v->tight ? 1 : pz_test_blocks(v) + lo[0] + hi[0];
+  v->stride_w = v->tight ? lo[0] + v->c + hi[0] : (int64_t)v->block * spread;
+  const int64_t row = v->stride_w * size[2];
+  v->stride_d = rows_first ? row : row * size[1], v->stride_c = v->stride_d * size[0];
+  v->stride_h = rows_first ? v->stride_c * blocks : row;
+  v->stride_n = row * size[1] * size[0] * blocks;
   int64_t origin = lo[0] * (v->tight ? 1 : v->stride_c);
+  if (v->tight) v->stride_c = v->block;
   origin += (v->border_lo[0] + lo[1]) * v->stride_d + (v->border_lo[1] + lo[2]) * v->stride_h;
   return (conv_room){v->stride_n * v->n, origin + (v->border_lo[2] + lo[3]) * v->stride_w};
 }
 
 static conv_room place_dense(pz_view *v) {
   const int32_t none[4] = {0};
-  return place(v, none, none, 1);
+  return place(v, none, none, 1, false);
 }
 
 static conv_room place_random(generator *g, pz_view *v, int32_t spread) {
   int32_t lo[4] = {0}, hi[4] = {0};
   for (int i = 0; i < 4; ++i)
     lo[i] = pz_test_int(&g->random, 0, 3) / 3, hi[i] = pz_test_int(&g->random, 0, 2);
-  return place(v, lo, hi, spread);
+  return place(v, lo, hi, spread, pz_test_int(&g->random, 0, 2) == 0);
 }
 
 /* The zero border that the windows need, and `more` of it. */

@@ -479,7 +479,8 @@ const pz_solver pz_solver_winograd = {.name = "Winograd",
                                       .variants = VARIANTS,
                                       .describe = describe,
                                       .tile_rows = tile_rows,
-                                      .weight_floats = weight_floats};
+                                      .weight_floats = weight_floats,
+                                      .knows_tight = true};
 const pz_solver pz_solver_winograd_plain = {.name = "Winograd to plain",
                                             .op = PZ_OP_CONV,
                                             .in = PZ_BLOCKED,

@@ -16,9 +16,10 @@ typedef struct pz_test_conv {
 
 /* Storage that ends with the border that a convolution needs, in front of a guard page or behind one; random. */
 PZ_TEST_INLINE pz_test_tensor pz_test_bordered(pz_test_random *r, int32_t block, int32_t c,
-                                               const int32_t size[4], const int32_t pad[3]) {
+                                               const int32_t size[4], const int32_t pad[3], bool tight) {
   const int32_t none[4] = {0};
   pz_view v = pz_test_dense(block, size[0], c, size[1], size[2], size[3]);
+  v.tight = tight;
   for (int i = 0; i < 3; ++i) v.border_lo[i] = v.border_hi[i] = pad[i];
   pz_test_tensor t = pz_test_store(v, none, none, pz_test_int(r, 0, 1));
   pz_test_fill(&t, r, -1, 1);
@@ -72,7 +73,7 @@ PZ_TEST_INLINE void pz_test_few_random(pz_test_conv *o, pz_conv_direct_shape *c,
                               .has_bias = pz_test_int(r, 0, 1)};
   int32_t out[4];
   pz_test_conv_window(c, kernel, size, out, r);
-  o->in = pz_test_bordered(r, PZ_S, maps_in, size, c->pad);
+  o->in = pz_test_bordered(r, PZ_S, maps_in, size, c->pad, false);
   o->out = pz_test_tensor_random(r, 1, out[0], maps_out, out[1], out[2], out[3]);
   pz_test_conv_random(o, c, true, r);
   c->base = (pz_view){0}, c->has_base_scale = 0; /* which was that of out */

@@ -18,13 +18,14 @@ typedef pz_winograd_shape pz_winograd_scales_shape, pz_winograd_inputs_shape, pz
 PZ_INLINE float pz_winograd_mean_square(const pz_winograd_shape *s, const pz_winograd_tile *t,
                                         const float *in) {
   pz_v sums[2] = {pz_v_zero(), pz_v_zero()};
-  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b) {
+  const pz_view *v = &s->conv.in;
+  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(v->c, PZ_S); ++b) {
     const float *from = in + pz_winograd_origin(s, t, b);
     PZ_ROLL for (int32_t d = 0; d < t->inputs[0]; ++d) PZ_ROLL for (int32_t h = 0; h < t->inputs[1]; ++h) {
-      const float *row = from + d * s->conv.in.stride_d + h * s->conv.in.stride_h;
+      const float *row = from + d * v->stride_d + h * v->stride_h;
       PZ_ROLL for (int32_t w = 0; w < t->inputs[2]; w += 2) {
-        const pz_v x = pz_v_load(row + w * PZ_S),
-                   y = w + 1 < t->inputs[2] ? pz_v_load(row + (w + 1) * PZ_S) : pz_v_zero();
+        const pz_v x = pz_point_load(v, b, row + w * v->stride_w),
+                   y = w + 1 < t->inputs[2] ? pz_point_load(v, b, row + (w + 1) * v->stride_w) : pz_v_zero();
         sums[0] = pz_v_fma(x, x, sums[0]), sums[1] = pz_v_fma(y, y, sums[1]);
       }
     }

@@ -69,15 +69,16 @@ static layer random_layer(pz_test_random *r) {
     l.s.m[i] = kernel[i] == 1 ? 1 : outputs[pz_test_int(r, 0, 3)];
     out[i + 1] = size[i + 1] + 2 * c->pad[i] - kernel[i] + 1;
   }
-  l.o.in = pz_test_bordered(r, PZ_S, maps_in, size, c->pad);
+  l.o.in = pz_test_bordered(r, PZ_S, maps_in, size, c->pad, pz_test_int(r, 0, 2) == 0);
   static const float first[3] = {1, 0, 1e-4f};
   if (pz_test_int(r, 0, 3) == 0) thin_out(&l.o.in, first[pz_test_int(r, 0, 2)], r);
   l.plain = maps_out <= (PZ_S == 4 ? 3 : 4) && pz_test_int(r, 0, 1);
-  l.o.out = pz_test_tensor_random(r, l.plain ? 1 : PZ_S, out[0], maps_out, out[1], out[2], out[3]);
+  l.o.out = l.plain ? pz_test_tensor_random(r, 1, out[0], maps_out, out[1], out[2], out[3])
+                    : pz_test_tensor_tight(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
   c->in = l.o.in.view, c->out = l.o.out.view;
+  c->stream &= !c->out.tight;
   if (!l.plain && pz_test_int(r, 0, 1)) {
-    l.o.base =
-        l.in_place ? l.o.out : pz_test_tensor_random(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
+    l.o.base = l.in_place ? l.o.out : pz_test_tensor_tight(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
     c->base = l.o.base.view, c->has_base_scale = pz_test_int(r, 0, 1);
   }
   l.o.weights = pz_test_floats(r, (int64_t)maps_in * maps_out * 45);
@@ -99,7 +100,7 @@ static void pack_layer(layer *l, pz_test_random *r) {
   l->s.near = pz_test_int(r, 0, 1);
   l->s.ahead = !l->by_position && pz_test_int(r, 0, 1);
   l->s.apart = pz_test_int(r, 0, 1);
-  if (!l->by_position && !l->s.fours && pz_test_int(r, 0, 1))
+  if (!l->by_position && !l->s.fours && !l->s.conv.out.tight && pz_test_int(r, 0, 1))
     l->s.conv.gathers = 1, l->s.conv.gathers = pz_winograd_batches(&l->s);
   for (int32_t k = 0; k < maps_out && l->s.conv.gathers; ++k) l->o.bias[k] += 1e3f; /* means far from zero */
   l->statistics = pz_test_alloc(pz_norm_floats(&l->s.conv.out, l->s.conv.gathers), false);

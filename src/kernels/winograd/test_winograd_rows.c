@@ -41,7 +41,7 @@ static layer random_layer(pz_test_random *r) {
                               .stream = pz_test_int(r, 0, 1)};
   int32_t out[4];
   pz_test_conv_window(c, kernel, size, out, r);
-  l.o.in = pz_test_bordered(r, 1, maps_in, size, c->pad);
+  l.o.in = pz_test_bordered(r, 1, maps_in, size, c->pad, false);
   l.o.out = pz_test_tensor_tight(r, PZ_S, out[0], maps_out, out[1], out[2], out[3]);
   c->stream &= !l.o.out.view.tight;
   pz_test_conv_random(&l.o, c, l.in_place, r);

@@ -102,12 +102,17 @@ PZ_INLINE void pz_winograd_fetch(const float *at, int near) {
   else __builtin_prefetch(at, 0, 2);
 }
 
-/* Where a slice lies, a0 x a1 vectors, and the same of the next tile; NULL: that is not fetched here. */
+/* Where a slice lies, a0 x a1 vectors, of a tight tensor (view.h) of so many maps each, else 0; and the same of the next tile; NULL: that is
+ * not fetched here. */
 typedef struct pz_winograd_slice_place {
   const float *at, *next;
   int64_t stride_d, stride_h;
-  int near;
+  int32_t near, maps;
 } pz_winograd_slice_place;
+
+PZ_INLINE pz_v pz_winograd_input(const pz_winograd_slice_place *from, const float *at) {
+  return from->maps ? pz_v_load_lanes(at, 0, from->maps) : pz_v_load_once(at);
+}
 
 /* Rows h and `other` of a slice (which may be one), transformed along h, then d: no more values than registers hold. Returns the sum
  * of squares of what the other rows do not read, for pairs. */
@@ -124,9 +129,10 @@ PZ_INLINE pz_v pz_winograd_slice_rows(const pz_winograd_sizes z, const pz_winogr
       from.next += from.stride_d;
     }
     PZ_POINTER_PIN(from.at); /* else rows are kept for the next ones, in memory */
-    PZ_UNROLL for (int32_t i = 0; i < z.a1; ++i) x[i] = (z.m1 == 1 ? i == h : edge || (i > 0 && i + 1 < z.a1))
-                                                            ? pz_v_load_once(from.at + i * from.stride_h)
-                                                            : pz_v_zero();
+    PZ_UNROLL for (int32_t i = 0; i < z.a1; ++i) x[i] =
+        (z.m1 == 1 ? i == h : edge || (i > 0 && i + 1 < z.a1))
+            ? pz_winograd_input(&from, from.at + i * from.stride_h)
+            : pz_v_zero();
     if (z.pairs && (edge || z.m1 == 1))
       PZ_UNROLL for (int32_t i = 0; i < z.a1; ++i) if (z.m1 > 1 || i == h) squares[i % 2] =
           pz_v_fma(x[i], x[i], squares[i % 2]);
@@ -159,12 +165,14 @@ PZ_INLINE pz_v pz_winograd_slice(const pz_winograd_sizes z, const pz_winograd_sl
 
 /* Slice w of a tile that is cut off, filled up with zeros: a0 x a1 vectors. */
 PZ_INLINE void pz_winograd_fill(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                const pz_winograd_tile *t, int32_t w, const float *in, pz_v *to) {
+                                const pz_winograd_tile *t, int32_t block, int32_t w, const float *in,
+                                pz_v *to) {
+  const pz_view *v = &s->conv.in;
   PZ_ROLL for (int32_t d = 0; d < z.a0; ++d) PZ_ROLL for (int32_t h = 0; h < z.a1; ++h) {
-    const float *at = in + d * s->conv.in.stride_d + h * s->conv.in.stride_h;
+    const float *at = in + d * v->stride_d + h * v->stride_h;
     const int there = d < t->inputs[0] && h < t->inputs[1] && w < t->inputs[2];
-    *to++ = there ? pz_v_load(at) : pz_v_zero();
-    pz_winograd_fetch(at + z.m2 * PZ_S, s->near);
+    *to++ = there ? pz_point_load(v, block, at) : pz_v_zero();
+    pz_winograd_fetch(at + z.m2 * v->stride_w, s->near);
   }
 }
 
@@ -189,26 +197,38 @@ PZ_INLINE pz_winograd_sharers pz_winograd_sharers_at(const pz_winograd_shape *s,
 
 static const float pz_winograd_nothing[PZ_WINOGRAD_SHORT];
 
+/* What the tiles have of a short block, each at at[i]. */
+PZ_INLINE pz_v pz_winograd_fours(const pz_view *v, int32_t block, const float *const *at) {
+  if (!v->tight) return pz_v_fours_at(at);
+  pz_v all = pz_v_zero();
+  PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
+    const int32_t first = i * PZ_WINOGRAD_SHORT;
+    all = all + pz_v_load_lanes(at[i] - first, first, v->c - block * PZ_S);
+  }
+  return all;
+}
+
 /* Slice w of tiles that share vectors, a0 x a1 of them; zeros where a tile is cut off. in: map block 0 of all. */
 PZ_INLINE void pz_winograd_fill_short(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                       const pz_winograd_sharers *x, int32_t block, int32_t w, const float *in,
                                       pz_v *to) {
+  const pz_view *v = &s->conv.in;
   const float *from[PZ_WINOGRAD_SHARING], *at[PZ_WINOGRAD_SHARING];
   int32_t whole = 1;
   PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
     const pz_winograd_tile *t = &x->tile[i];
-    from[i] = in + pz_winograd_origin(s, t, block) + w * PZ_S;
+    from[i] = in + pz_winograd_origin(s, t, block) + w * v->stride_w;
     whole = whole && t->inputs[0] == z.a0 && t->inputs[1] == z.a1 && w < t->inputs[2];
   }
   PZ_ROLL for (int32_t d = 0; d < z.a0; ++d) PZ_ROLL for (int32_t h = 0; h < z.a1; ++h) {
-    const int64_t offset = d * s->conv.in.stride_d + h * s->conv.in.stride_h;
+    const int64_t offset = d * v->stride_d + h * v->stride_h;
     PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
       const pz_winograd_tile *t = &x->tile[i];
       const int there = whole || (d < t->inputs[0] && h < t->inputs[1] && w < t->inputs[2]);
       at[i] = there ? from[i] + offset : pz_winograd_nothing;
-      __builtin_prefetch(from[i] + offset + PZ_WINOGRAD_SHARING * z.m2 * PZ_S, 0, 2);
+      __builtin_prefetch(from[i] + offset + PZ_WINOGRAD_SHARING * z.m2 * v->stride_w, 0, 2);
     }
-    *to++ = pz_v_fours_at(at);
+    *to++ = pz_winograd_fours(v, block, at);
   }
 }
 
@@ -223,18 +243,20 @@ typedef struct pz_winograd_ring {
 PZ_INLINE pz_v pz_winograd_slices(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                   const pz_winograd_tile *t, const pz_winograd_sharers *sharers,
                                   int32_t block, const float *in, const pz_winograd_ring *ring) {
+  const pz_view *v = &s->conv.in;
   const int32_t size = z.a0 * z.a1, whole = t->inputs[0] == z.a0 && t->inputs[1] == z.a1;
   const float *first = in + pz_winograd_origin(s, t, block);
   pz_v patch[PZ_WINOGRAD_PLANE], sum = pz_v_zero();
   PZ_ROLL for (int32_t w = ring->kept; w < z.a2; ++w) {
-    const float *slice = first + w * PZ_S;
+    const float *slice = first + w * v->stride_w;
     const int32_t place = (ring->first + w) % z.a2, filled = sharers || !whole || w >= t->inputs[2];
     pz_v *to = ring->slices + place * size, squares;
     if (sharers) pz_winograd_fill_short(s, z, sharers, block, w, in, patch);
-    else if (filled) pz_winograd_fill(s, z, t, w, slice, patch);
-    const pz_winograd_slice_place filled_up = {(const float *)patch, NULL, z.a1 * PZ_S, PZ_S, 0},
-                                  there = {slice, slice + z.m2 * PZ_S, s->conv.in.stride_d,
-                                           s->conv.in.stride_h, s->near};
+    else if (filled) pz_winograd_fill(s, z, t, block, w, slice, patch);
+    const pz_winograd_slice_place filled_up = {(const float *)patch, NULL, z.a1 * PZ_S, PZ_S, 0, 0},
+                                  there = {slice,       slice + z.m2 * v->stride_w,
+                                           v->stride_d, v->stride_h,
+                                           s->near,     v->tight ? pz_point_maps(v, block) : 0};
     /* two copies, with strides that are constants in each */
     if (filled) squares = pz_winograd_slice(z, filled_up, to);
     else squares = pz_winograd_slice(z, there, to);
@@ -376,11 +398,11 @@ PZ_INLINE void pz_winograd_fetch_row(const pz_winograd_shape *s, const pz_winogr
   if (a->block + a->d + a->h == 0) {
     const pz_winograd_tile t = pz_winograd_tile_at(s, a->tile);
     a->d = a->first_d = t.at[0] ? z.a0 - z.m0 : 0;
-    a->at = a->in + pz_winograd_origin(s, &t, 0) + (z.a2 - z.m2) * PZ_S;
+    a->at = a->in + pz_winograd_origin(s, &t, 0) + (z.a2 - z.m2) * s->conv.in.stride_w;
   }
   const pz_view *v = &s->conv.in;
   const float *row = a->at + a->block * v->stride_c + a->d * v->stride_d + a->h * v->stride_h;
-  PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) __builtin_prefetch(row + w * PZ_S, 0, 2);
+  PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) __builtin_prefetch(row + w * v->stride_w, 0, 2);
   if (++a->h < z.a1) return;
   a->h = 0;
   if (++a->d < z.a0) return;
@@ -566,8 +588,8 @@ PZ_INLINE void pz_winograd_fetch_lines(const pz_winograd_sizes z, const pz_winog
   PZ_ROLL for (int32_t d = 0; d < t->outputs[0]; ++d) PZ_ROLL for (int32_t h = 0; h < t->outputs[1]; ++h) {
     const float *row = at + pz_winograd_place(v, t, block, h, 0) + d * v->stride_d;
     PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) {
-      if (written) __builtin_prefetch(row + w * PZ_S, 1);
-      else __builtin_prefetch(row + w * PZ_S, 0, 2);
+      if (written) __builtin_prefetch(row + w * v->stride_w, 1);
+      else __builtin_prefetch(row + w * v->stride_w, 0, 2);
     }
   }
 }
@@ -605,7 +627,7 @@ PZ_INLINE void pz_winograd_store_short(const pz_winograd_shape *s, const pz_wino
                         place[0] * c->base.stride_d
                   : pz_winograd_nothing;
     }
-    const pz_v from = pz_v_fours_at(at);
+    const pz_v from = pz_winograd_fours(&c->base, block, at);
     y = c->has_base_scale ? pz_v_fma(from, pz_v_repeat(e->base_scale + map, few), y) : y + from;
   }
   const pz_v slope = c->act == PZ_K_ACT_PRELU ? pz_v_repeat(e->slope + map, few) : pz_v_zero();
@@ -621,7 +643,7 @@ PZ_INLINE void pz_winograd_store_short(const pz_winograd_shape *s, const pz_wino
       float *to = e->out + pz_winograd_place(&c->out, &x->tile[i], block, place[1], place[2]) +
                   place[0] * c->out.stride_d;
       if (c->stream) pz_v_stream(to, mine);
-      else pz_v_store(to, mine);
+      else pz_point_store(&c->out, block, to, mine);
     }
   }
 }

@@ -321,7 +321,7 @@ PZ_INLINE int pz_halves_finish(const pz_conv_halves_shape *s, const pz_conv_ends
 
 #define PZ_HALVES_LOAD(tile, at) _tile_loadd(tile, at, 64)
 
-/* Splitting and finishing a position, of each shape: with m = 1 inlined behind every two products, which is up to a quarter faster than calls; with
+/* Splitting and finishing a position, of each shape: with m = 1 inlined between the products, which is up to a quarter faster than calls; with
  * m > 1 called there. (Inlined: no faster, five times the code.) They reach generic code by pointers, which the compiler knows when it has the
  * shape: else it would optimise all activations at each of these places, for nobody, which took most of the time of compiling. */
 typedef struct pz_halves_parts {
@@ -363,13 +363,13 @@ typedef struct pz_halves_beside {
   float *nobody; /* a tile that is not read */
 } pz_halves_beside;
 
-/* `tasks` beside the six pairs of products of a step, evenly; `splits` of `period` tasks are splits: the period is a step, which code is
- * written out for, or eight tasks. */
+/* `tasks` beside the six pairs of products of a step, evenly; `splits` of `period` tasks are splits: the period is a step of eight tasks or
+ * more, for which code is written out, up to a number; else eight tasks. */
 typedef struct pz_halves_pace {
   int32_t tasks, splits, period;
 } pz_halves_pace;
 
-enum { PZ_HALVES_STEP_PAIRS = 6, PZ_HALVES_PERIOD = 8 };
+enum { PZ_HALVES_STEP_PAIRS = 6, PZ_HALVES_PERIOD = 8, PZ_HALVES_MOST_WRITTEN_OUT = 64 };
 
 PZ_INLINE int pz_halves_split_one(const pz_conv_halves_shape *s, const pz_halves_parts *f,
                                   pz_halves_source *x) {
@@ -380,12 +380,9 @@ PZ_INLINE int pz_halves_finish_one(const pz_conv_halves_shape *s, const pz_halve
   return s->m == 1 ? f->finish(b->ends, b->sums) : f->finish_apart(b->ends, b->sums);
 }
 
-/* Bit i: task i of a period is a split. */
-PZ_INLINE uint32_t pz_halves_which_split(pz_halves_pace p) {
-  uint32_t which = 0;
-  PZ_UNROLL for (int32_t i = 0; i < p.period; ++i) which |=
-      (uint32_t)((i + 1) * p.splits / p.period > i * p.splits / p.period) << i;
-  return which;
+/* Whether task i of a period is a split. */
+PZ_INLINE int pz_halves_is_split(pz_halves_pace p, int32_t i) {
+  return (i + 1) * p.splits / p.period > i * p.splits / p.period;
 }
 
 /* Tasks of a step in front of pair `pair`. (Behind the pair before it, in front of the loads, 2 to 10% slower.) */
@@ -393,15 +390,25 @@ PZ_INLINE int32_t pz_halves_tasks_before(pz_halves_pace p, int32_t pair) {
   return (pair * p.tasks + PZ_HALVES_STEP_PAIRS - 1) / PZ_HALVES_STEP_PAIRS;
 }
 
+PZ_INLINE void pz_halves_do_task(const pz_conv_halves_shape *s, const pz_halves_parts *f, int split,
+                                 pz_halves_beside *b) {
+  if (split) pz_halves_split_one(s, f, b->source);
+  else pz_halves_finish_one(s, f, b);
+}
+
 /* Beside pair `pair` of a step. */
 PZ_INLINE void pz_halves_do_beside(const pz_conv_halves_shape *s, const pz_halves_parts *f, pz_halves_pace p,
                                    int32_t pair, pz_halves_beside *b) {
-  const uint32_t which = pz_halves_which_split(p);
-  PZ_UNROLL for (int32_t i = pz_halves_tasks_before(p, pair); i < pz_halves_tasks_before(p, pair + 1); ++i) {
-    const int32_t task = p.period == p.tasks ? i : (b->steps * p.tasks + i) % PZ_HALVES_PERIOD;
-    if (which >> task & 1) pz_halves_split_one(s, f, b->source);
-    else pz_halves_finish_one(s, f, b);
-  }
+  const int32_t begin = pz_halves_tasks_before(p, pair), end = pz_halves_tasks_before(p, pair + 1);
+  uint32_t splits = 0; /* bit i: task i of PZ_HALVES_PERIOD is one */
+  PZ_UNROLL for (int32_t i = 0; i < PZ_HALVES_PERIOD; ++i) splits |= (uint32_t)pz_halves_is_split(p, i) << i;
+  if (p.tasks > PZ_HALVES_MOST_WRITTEN_OUT)
+    PZ_ROLL for (int32_t i = begin; i < end; ++i) pz_halves_do_task(s, f, pz_halves_is_split(p, i), b);
+  else if (p.period == p.tasks)
+    PZ_UNROLL for (int32_t i = begin; i < end; ++i) pz_halves_do_task(s, f, pz_halves_is_split(p, i), b);
+  else
+    PZ_UNROLL for (int32_t i = begin; i < end; ++i)
+        pz_halves_do_task(s, f, splits >> (b->steps * p.tasks + i) % PZ_HALVES_PERIOD & 1, b);
 }
 
 /* Two products, and what is done beside them: in front of them, so that they have their operands when it is through. */

@@ -174,7 +174,7 @@ PZ_INLINE void pz_halves_inputs(const pz_conv_halves_shape *s, const pz_halves_s
 
 PZ_INLINE void pz_halves_split_pair(const pz_conv_halves_shape *s, const pz_halves_source *x) {
   pz_v low[PZ_HALVES_MOST_POINTS], high[PZ_HALVES_MOST_POINTS];
-  float *const to = x->to;
+  float *const to = x->to; /* read once: halves might lie where it does */
   pz_halves_inputs(s, x, 0, 0, low);
   pz_halves_inputs(s, x, 1, 0, high);
   PZ_UNROLL for (int32_t i = 0; i < pz_halves_points(s); ++i)
@@ -288,6 +288,7 @@ PZ_INLINE pz_v pz_halves_few_sum(const float *from) {
 PZ_INLINE int pz_halves_finish_position(const pz_conv_halves_shape *s, const pz_conv_ends *ends,
                                         pz_halves_sums *x) {
   pz_v y[PZ_HALVES_MOST_POINTS];
+  /* All read once: results might lie where they do. */
   const pz_conv_ends here = *ends, *e = &here;
   const int64_t out = x->out, base = x->base;
   const int32_t block = x->block, planes = x->planes;

@@ -40,7 +40,7 @@ static bool is_normalised(const pz_plan *plan, const pz_node *node) {
   return false;
 }
 
-/* Relative L2, of layers of random values: somewhat above what doc/kernels-conv.md measured. A last block without a partner is multiplied by all
+/* Relative L2, of layers of random values: the largest that doc/kernels-conv.md has, or somewhat above it. A last block without a partner is multiplied by all
  * four products of halves, so that it has less. */
 static double error_of_m(int32_t m, int64_t maps) {
   const double of_pairs = m == 1   ? PZ_HALVES_ERROR

@@ -223,7 +223,7 @@ typedef struct pz_conv_pass {
   int64_t row, row_end;
 } pz_conv_pass;
 
-/* A row of a sample's results, of which h counts rh at once. Counted in the order in which they lie: of tensors whose rows lie in front of
+/* Where a row of results is; rows of rh at once. They are counted in the order in which they lie: of tensors whose rows lie in front of
  * their planes, a row of all planes before the next one, so that what is written, and what is read for it, goes on where it was. */
 typedef struct pz_conv_row_place {
   int64_t n, d, h;
@@ -235,9 +235,8 @@ PZ_INLINE pz_conv_row_place pz_conv_place(const pz_conv_direct_shape *s, int64_t
   return (pz_conv_row_place){n, row % planes, row / planes % rows * s->rh};
 }
 
-/* Where a row begins, from the first one. */
-PZ_INLINE int64_t pz_conv_row_at(const pz_conv_direct_shape *s, const pz_view *v, int64_t row) {
-  const pz_conv_row_place at = pz_conv_place(s, row);
+/* Where it begins, from the first one. */
+PZ_INLINE int64_t pz_conv_row_at(const pz_view *v, pz_conv_row_place at) {
   return at.n * v->stride_n + at.d * v->stride_d + at.h * v->stride_h;
 }
 
@@ -251,11 +250,11 @@ PZ_INLINE void pz_conv_rows(const pz_conv_direct_shape *s, int32_t kb, const pz_
     t.in = origin.in + at.n * s->in.stride_n + p->begin * s->in.stride_c +
            (at.d * s->stride[0] - s->pad[0]) * s->in.stride_d +
            (at.h * s->stride[1] - s->pad[1]) * s->in.stride_h - s->pad[2] * s->in.stride_w;
-    t.out = origin.out + pz_conv_block_offset(s, &s->out, t.outer) + pz_conv_row_at(s, &s->out, i);
+    t.out = origin.out + pz_conv_block_offset(s, &s->out, t.outer) + pz_conv_row_at(&s->out, at);
     if (s->base.c) {
-      const int64_t here = pz_conv_row_at(s, &s->base, i);
+      const int64_t here = pz_conv_row_at(&s->base, at);
       t.base = origin.base + pz_conv_block_offset(s, &s->base, t.outer) + here;
-      t.further = pz_conv_row_at(s, &s->base, i + 1) - here;
+      t.further = pz_conv_row_at(&s->base, pz_conv_place(s, i + 1)) - here;
     }
     pz_conv_tiles(s, kb, tiles.size, tiles.large, &t);
     if (tiles.large < tiles.count) pz_conv_tiles(s, kb, tiles.size - 1, tiles.count - tiles.large, &t);

@@ -298,7 +298,7 @@ PZ_INLINE int pz_halves_finish_position(const pz_conv_halves_shape *s, const pz_
   }
   if (s->m > 1) pz_winograd_back(s->m, 3, y, 1);
   if (s->conv.base.c && s->conv.phases > 1)
-    __builtin_prefetch(e->base + x->base + pz_halves_further(&s->conv), 1, 3);
+    __builtin_prefetch(e->base + base + pz_halves_further(&s->conv), 1, 3);
   PZ_UNROLL for (int32_t o = 0; o < s->m; ++o) {
     if (o && o >= planes) break;
     pz_conv_store_sum(&s->conv, e, block, out + o * s->conv.out.stride_d, base + o * s->conv.base.stride_d,
@@ -556,7 +556,7 @@ PZ_INLINE pz_halves_pace pz_halves_pace_of(int32_t tasks, double split) {
   return (pz_halves_pace){tasks, splits < period ? splits : period - 1, period};
 }
 /* Few enough, and so that the group before is finished beside a group. splits: that are needed for each pair of products. */
-PZ_INLINE pz_halves_pace pz_halves_set_pace(const pz_conv_halves_shape *s, int32_t few, double splits) {
+PZ_INLINE pz_halves_pace pz_halves_group_pace(const pz_conv_halves_shape *s, int32_t few, double splits) {
   const double pairs = pz_halves_steps(s, few), finished = 4.0 * PZ_HALVES_TILE,
                all = finished + splits * pairs;
   pz_halves_pace p =
@@ -579,7 +579,7 @@ PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_p
   const int32_t d = s->by_row ? 0 : k * s->m, h = s->by_row ? k * s->step : 0, left = t->rows - h,
                 rows = left < pz_halves_step_rows(s) ? left : pz_halves_step_rows(s);
   const int32_t tiles = pz_halves_step_tiles(s, few, rows), each = 4 / blocks, points = pz_halves_points(s);
-  const pz_halves_pace pace = pz_halves_set_pace(s, few, splits);
+  const pz_halves_pace pace = pz_halves_group_pace(s, few, splits);
   PZ_ROLL for (int32_t i = 0; i < tiles; i += each) {
     float *to = sums + *turn * points * 4 * PZ_HALVES_FLOATS;
     PZ_ROLL for (int32_t p = 0; p < points; ++p) pz_halves_multiply(

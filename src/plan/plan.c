@@ -219,6 +219,8 @@ static pz_status plan_all(pz_plan *plan, pz_error *err) {
 /* ---- slabs ---- */
 
 #define SLABS_WORTH 0.05 /* slabs save this part of all memory, weights included */
+#define CHAIN_WORTH                                                                                          \
+  0.15 /* each chain, where products are of AMX tiles: its slabs cost these more (doc/memory.md) */
 #define SLIDE_WORTH 0.01 /* those of compact plans, which take little time each */
 #define COMPACT_WORTH                                                                                        \
   0.07 /* compact plans as a whole: slides take as much of the time as chains in cache save */
@@ -264,7 +266,8 @@ static void want_all(pz_plan *plan, bool wanted) {
 /* All chains but those that cost time, less those, one after the other, without which the network needs about as much: several
  * may have to be slabs before the peak is lower. None, where that saves too little. */
 static pz_status choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) {
-  const double worth = plan->compact ? SLIDE_WORTH : SLABS_WORTH;
+  const double worth = plan->compact ? SLIDE_WORTH : SLABS_WORTH,
+               each = !plan->compact && plan->isa == PZ_ISA_AMX ? CHAIN_WORTH : worth;
   pz_plan_size none, without;
   want_all(plan, true);
   PZ_TRY(dry_size(plan, size, err)); /* packs all weights, whose sizes pz_slabs_cost knows then */
@@ -277,7 +280,7 @@ static pz_status choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) 
     if (!plan->chains[i].wanted) continue;
     plan->chains[i].wanted = false;
     PZ_TRY(dry_size(plan, &without, err));
-    plan->chains[i].wanted = pz_plan_bytes(&without) > (1 + worth) * least;
+    plan->chains[i].wanted = pz_plan_bytes(&without) > (1 + each) * least;
     if (!plan->chains[i].wanted) *size = without;
     if (pz_plan_bytes(&without) < least) least = pz_plan_bytes(&without);
   }

@@ -21,7 +21,7 @@ typedef pz_slab_member member;
 #define FEWEST 3 /* slabs that are worth their barriers */
 /* Where products are of AMX tiles, a slab has so much of a result: less makes short calls, more does not stay in cache. But so many
  * rows, for some move from slab to slab and some are transformed twice, up to as much as does not matter any more, which is what a slab
- * has elsewhere (doc/memory.md). Where not even two rows stay in cache, twice as much of both. */
+ * has elsewhere (doc/memory.md). */
 #define SLAB_BYTES    (19 << 18)
 #define SLAB_ROWS     8
 #define MANY_BYTES    (24 << 20)
@@ -260,9 +260,8 @@ static double slab_bytes(const pz_plan *plan, double all) {
 /* As many as fit into a slab, where each stands for `rows` of a result's rows; the result has `of` rows, of `all` bytes. */
 static int64_t fitting(const pz_plan *plan, int64_t rows, int64_t of, double all) {
   const double bytes = all / (double)of;
-  const int32_t times = plan->isa == PZ_ISA_AMX && 2 * bytes > SLAB_BYTES ? 2 : 1;
-  const int64_t most = (int64_t)(times * MANY_BYTES / bytes / (double)rows),
-                few = (times * SLAB_ROWS + rows - 1) / rows, least = few < most ? few : most;
+  const int64_t most = (int64_t)(MANY_BYTES / bytes / (double)rows), few = (SLAB_ROWS + rows - 1) / rows,
+                least = few < most ? few : most;
   int64_t fit = (int64_t)(slab_bytes(plan, all) / bytes / (double)rows);
   if (!plan->compact && fit < least) fit = least;
   return fit < 1 || plan->slabs == PZ_SLABS_ALWAYS ? 1 : fit;

@@ -403,7 +403,8 @@ static const transform_cost by_core[2] = {
 #define LEVEL3_WEIGHTS 4.0
 #define MEMORY_WEIGHTS 12.0
 #define LATE_WEIGHTS   1.5
-#define SMALL_WEIGHTS  4.5
+#define SMALL_WEIGHTS  2.5 /* and for all positions of a column together: */
+#define SMALL_COLUMN   12.0
 #define FAR_WEIGHTS    (16 << 20) /* bytes that do not stay in level 3 from run to run */
 
 static double cost(const pz_plan *plan, const pz_node *node) {
@@ -422,7 +423,7 @@ static double cost(const pz_plan *plan, const pz_node *node) {
                         : bytes + slots > l2 ? LEVEL3_WEIGHTS
                                              : LEVEL2_WEIGHTS;
   const double each = (has_pairs(plan, node) ? PAIRED : PRODUCT) * batch + stream * packed +
-                      (v.small      ? SMALL_WEIGHTS
+                      (v.small      ? SMALL_WEIGHTS + SMALL_COLUMN / (v.m[0] + node->attr.conv.kernel[0] - 1)
                        : packed < 1 ? LATE_WEIGHTS
                                     : 0);
   const transform_cost *t = &by_core[core_of(plan).adds_apart];

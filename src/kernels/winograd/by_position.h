@@ -62,27 +62,30 @@ PZ_INLINE void pz_winograd_inputs(const pz_winograd_inputs_shape s, const float 
   }
 }
 
-/* Unit: an outer group of the positions along the late axis. scratch: pz_winograd_position_floats of this worker's own. */
+/* Unit: an outer group of the positions along the late axis. Columns that share packed weights follow each other, group by group, so that
+ * these come once from level 3 or from memory. scratch: pz_winograd_position_floats of this worker's own. */
 PZ_INLINE void pz_winograd_positions(const pz_winograd_positions_shape s, const float *slots,
                                      const float *weights, const float *taken, float *products,
                                      float *scratch, int32_t worker, int32_t workers) {
   const pz_conv_direct_shape *g = &s.product;
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
-  float *inputs = scratch + pz_winograd_fresh(&s); /* what pairs take away of a column */
   const pz_conv_split outer = pz_conv_outer_groups(g);
   const int64_t step = z.together * z.slot, block = pz_winograd_planes(&s) * pz_winograd_group(&s, 1);
   const int32_t columns = pz_winograd_late_columns(&s);
   int64_t begin, end;
   pz_share(pz_winograd_points(&s) / z.together * outer.count, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
-    const int64_t column = i / outer.count;
-    const int32_t group = (int32_t)(i % outer.count), first = pz_conv_split_begin(outer, group);
+    const int64_t shared = i / columns / outer.count;
+    const int32_t row = (int32_t)(i % columns), group = (int32_t)(i / columns % outer.count),
+                  first = pz_conv_split_begin(outer, group);
+    const int64_t column = shared * columns + row;
     const float *in = slots + column * step,
-                *w = weights + (column / columns * pz_winograd_blocks(g->out.c, PZ_S) + first) * block;
-    float *out = products + column * step + first * g->out.stride_c;
+                *w = weights + (shared * pz_winograd_blocks(g->out.c, PZ_S) + first) * block;
+    float *out = products + column * step + first * g->out.stride_c,
+          *inputs = scratch + pz_winograd_fresh(&s) + row * pz_winograd_taken_inputs(&s);
     const pz_winograd_taken t = {inputs, s.pairs ? taken + pz_winograd_taken_at(&s, column, first) : NULL,
-                                 s.pairs && !pz_winograd_has_spare(&s) && (i == begin || group == 0)};
-    const int32_t row = (int32_t)(column % columns);
+                                 s.pairs && !pz_winograd_has_spare(&s) &&
+                                     (i - begin < columns || group == 0)};
     if (group < outer.large)
       pz_winograd_multiply_column(&s, z, outer.size, row, t, NULL, in, w, scratch, out);
     else if (outer.large < outer.count)

@@ -216,10 +216,13 @@ PZ_INLINE int64_t pz_winograd_balance_floats(const pz_winograd_shape *s) {
   return s->pairs ? (int64_t)pz_winograd_tiles_filled(s) * (3 + pz_winograd_together(s)) : 0;
 }
 
-/* Floats of a worker's scratch for positions, and of the scales that workers share, where all tiles are one batch (by_position.h). */
+/* Where all tiles are one batch (by_position.h): floats of what pairs take away of a column's inputs, of a worker's scratch for positions,
+ * of the scales that workers share. */
+PZ_INLINE int64_t pz_winograd_taken_inputs(const pz_winograd_shape *s) {
+  return s->pairs ? (int64_t)pz_winograd_together(s) * pz_winograd_tiles_filled(s) : 0;
+}
 PZ_INLINE int64_t pz_winograd_position_floats(const pz_winograd_shape *s) {
-  return pz_winograd_fresh(s) +
-         (s->pairs ? (int64_t)pz_winograd_together(s) * pz_winograd_tiles_filled(s) : 0);
+  return pz_winograd_fresh(s) + pz_winograd_late_columns(s) * pz_winograd_taken_inputs(s);
 }
 PZ_INLINE int64_t pz_winograd_scale_floats(const pz_winograd_shape *s) {
   return s->pairs ? (int64_t)2 * pz_winograd_tiles_filled(s) : 0;

@@ -512,10 +512,12 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
                                            pz_winograd_ahead *ahead, const float *in, const float *weights,
                                            float *fresh, float *out) {
   const pz_conv_direct_shape *g = &s->product;
-  const int32_t part = pz_winograd_part(s), parts = pz_winograd_parts(s), whole = g->in.c / PZ_S;
+  const int32_t part = pz_winograd_part(s), parts = pz_winograd_parts(s), whole = g->in.c / PZ_S,
+                columns = pz_winograd_late_columns(s);
   const int64_t plane = pz_winograd_group(s, kb), all = pz_winograd_planes(s) * plane,
-                each = (all / PZ_WINOGRAD_LINE + z.together * parts - 1) / (z.together * parts);
-  pz_winograd_soon soon = {weights + all, s->far ? each * PZ_WINOGRAD_LINE : 0};
+                times = z.together * parts,
+                each = (all / PZ_WINOGRAD_LINE + times * columns - 1) / (times * columns) * PZ_WINOGRAD_LINE;
+  pz_winograd_soon soon = {weights + all + row * times * each, s->far ? each : 0};
   PZ_ROLL for (int32_t b = 0; b < g->in.c; b += part * PZ_S) {
     const int32_t first = b / PZ_S, left = whole - first;
     const pz_winograd_maps maps = {first == 0, b + part * PZ_S >= g->in.c, left < part ? left : part,

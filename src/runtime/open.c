@@ -8,7 +8,6 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* Everything that can be known before code of the file runs. */
 static pz_status check_file(struct pz_net *net, const char *path, pz_weights_place *weights, pz_error *err) {
@@ -48,7 +47,7 @@ static pz_status take_memory(struct pz_net *net, pz_error *err) {
   net->memory = aligned_alloc(align, whole);
   if (!net->memory) return pz_fail_memory(err, "running the network", bytes);
   net->memory_bytes = (int64_t)bytes;
-  if (align >= PZ_HUGE_PAGE) (void)madvise(net->memory, whole, MADV_HUGEPAGE);
+  if (align >= PZ_HUGE_PAGE) pz_huge_advise(net->memory, whole);
   return PZ_OK;
 }
 

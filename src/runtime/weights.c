@@ -26,10 +26,6 @@ static bool has_huge_pages(void) {
   return n > 0 && !strstr(text, "[never]");
 }
 
-static char *next_huge_page(char *at) {
-  return at + (PZ_HUGE_PAGE - (uintptr_t)at % PZ_HUGE_PAGE) % PZ_HUGE_PAGE;
-}
-
 /* Piece by piece, and each piece of the file's pages is given back, so that not both take memory. */
 static void copy(char *to, char *from, size_t bytes) {
   for (size_t at = 0; at < bytes; at += PZ_HUGE_PAGE) {
@@ -43,17 +39,17 @@ pz_status pz_weights_to_huge_pages(void *library, const pz_weights_place *place,
   struct link_map *map;
   if (place->bytes < 2 * PZ_HUGE_PAGE || dlinfo(library, RTLD_DI_LINKMAP, &map) || !has_huge_pages())
     return PZ_OK;
-  char *weights = (char *)map->l_addr + place->address, *begin = next_huge_page(weights);
+  char *weights = (char *)map->l_addr + place->address, *begin = pz_huge_align(weights);
   const ptrdiff_t bytes =
       (weights + place->bytes - begin) / (ptrdiff_t)PZ_HUGE_PAGE * (ptrdiff_t)PZ_HUGE_PAGE;
   if (bytes < 2 * (ptrdiff_t)PZ_HUGE_PAGE) return PZ_OK;
   char *memory =
       mmap(NULL, (size_t)bytes + PZ_HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return PZ_OK;
-  char *to = next_huge_page(memory), *behind = to + bytes;
+  char *to = pz_huge_align(memory), *behind = to + bytes;
   if (to > memory) (void)munmap(memory, (size_t)(to - memory));
   if (to < memory + PZ_HUGE_PAGE) (void)munmap(behind, (size_t)(memory + PZ_HUGE_PAGE - to));
-  (void)madvise(to, (size_t)bytes, MADV_HUGEPAGE);
+  pz_huge_advise(to, (size_t)bytes);
   copy(to, begin, (size_t)bytes);
   (void)mprotect(to, (size_t)bytes, PROT_READ);
   if (mremap(to, (size_t)bytes, (size_t)bytes, MREMAP_MAYMOVE | MREMAP_FIXED, begin) != MAP_FAILED)

@@ -3,10 +3,9 @@
 #ifndef PZ_RUNTIME_WEIGHTS_H
 #define PZ_RUNTIME_WEIGHTS_H
 
+#include "base/huge.h"
 #include "base/status.h"
 #include "runtime/elf_file.h"
-
-#define PZ_HUGE_PAGE ((size_t)2 << 20)
 
 /* Where a file's weights will lie, from its first byte in memory; bytes 0: it has none. */
 typedef struct pz_weights_place {

@@ -1,5 +1,6 @@
 #include "volume/patch.h"
 
+#include "base/huge.h"
 #include "volume/blend.h"
 #include "volume/convert.h"
 
@@ -16,27 +17,47 @@ static void *take(pz_slab *s, int64_t bytes, const char *what, pz_error *err) {
   return block;
 }
 
+/* What is read and written voxel by voxel lies in one block, so that huge pages cover it: without them scattering waits for address
+ * translation. */
+enum { VOXELS_ALIGN = 64 };
+static void *place(char *block, int64_t *at, int64_t bytes) {
+  char *here = block ? block + *at : NULL;
+  *at += (bytes + VOXELS_ALIGN - 1) / VOXELS_ALIGN * VOXELS_ALIGN;
+  return here;
+}
+/* Returns the block's bytes; block NULL: counts them only. */
+static int64_t place_voxels(pz_slab *s, char *block) {
+  const pz_arrangement *p = s->plan;
+  const pz_patch_function *f = s->function;
+  const int64_t in = product(f->in) * f->channels_in * 4, weights = product(f->out) * 4,
+                out = weights * f->channels_out;
+  int64_t at = 0;
+  s->ring = place(block, &at, p->bytes.input), s->sums = place(block, &at, p->bytes.sums);
+  s->in = place(block, &at, in), s->weights = place(block, &at, weights);
+  for (int i = 0; i < p->buffers; i++) s->out[i] = place(block, &at, out);
+  for (int i = 0; i < p->stores; i++) s->store[i] = place(block, &at, p->bytes.stores / p->stores);
+  if (p->tiling.flips > 1) s->flipped_in = place(block, &at, in), s->flipped_out = place(block, &at, out);
+  return at;
+}
+
+static bool take_voxels(pz_slab *s, pz_error *err) {
+  const int64_t bytes = place_voxels(s, NULL);
+  const bool huge = bytes >= 2 * (int64_t)PZ_HUGE_PAGE;
+  char *block = take(s, bytes + (huge ? (int64_t)PZ_HUGE_PAGE : 0), "the planes and the patches", err);
+  if (!block) return false;
+  if (huge) pz_huge_advise(block = pz_huge_align(block), (size_t)bytes);
+  place_voxels(s, block);
+  return true;
+}
+
 static bool take_all(pz_slab *s, pz_error *err) {
   const pz_arrangement *p = s->plan;
   const pz_patch_function *f = s->function;
-  const int64_t in = product(f->in), out = product(f->out), x = p->result.shape[2], workers = p->workers;
-  const bool flips = p->tiling.flips > 1;
-  bool good = (s->ring = take(s, p->bytes.input, "the input planes", err)) &&
-              (s->sums = take(s, p->bytes.sums, "the sums", err)) &&
-              (s->in = take(s, in * f->channels_in * 4, "an input patch", err)) &&
-              (s->weights = take(s, out * 4, "the weights", err)) &&
-              (s->shift = take(s, f->channels_in * 8, "the normalisation", err)) &&
-              (s->inverse = take(s, workers * x * 8, "a row", err)) &&
-              (s->best = take(s, workers * x * 4, "a row", err)) &&
-              (s->source = take(s, (f->in[0] + f->in[1] + f->in[2]) * 8, "indices", err));
-  if (flips)
-    good = good && (s->flipped_in = take(s, in * f->channels_in * 4, "a flipped patch", err)) &&
-           (s->flipped_out = take(s, out * f->channels_out * 4, "a flipped patch", err));
-  for (int i = 0; i < p->buffers; i++)
-    good = good && (s->out[i] = take(s, out * f->channels_out * 4, "an output patch", err));
-  for (int i = 0; i < p->stores; i++)
-    good = good && (s->store[i] = take(s, p->bytes.stores / p->stores, "planes of the result", err));
-  return good;
+  const int64_t x = p->result.shape[2], workers = p->workers;
+  return take_voxels(s, err) && (s->shift = take(s, f->channels_in * 8, "the normalisation", err)) &&
+         (s->inverse = take(s, workers * x * 8, "a row", err)) &&
+         (s->best = take(s, workers * x * 4, "a row", err)) &&
+         (s->source = take(s, (f->in[0] + f->in[1] + f->in[2]) * 8, "indices", err));
 }
 
 pz_status pz_slab_make(const pz_patch_function *f, const pz_arrangement *plan,
@@ -226,20 +247,44 @@ pz_status pz_patch_apply(pz_slab *s, float *out, pz_error *err) {
 
 /* ------------------------------------------------------------------ scatter */
 
-static void scatter_row(const job *j, int64_t i, int32_t worker) {
-  (void)worker;
+/* Where row i of what a patch adds lies, in voxels: in the sums, in a patch of weights, in the patch's result. */
+typedef struct scattered {
+  int64_t sum, weight, out;
+} scattered;
+static scattered scattered_at(const job *j, int64_t i) {
   const pz_slab *s = j->slab;
   const pz_axis *a = s->plan->grid.axis;
   const int64_t *out = s->function->out;
   const int64_t begin[3] = {j->from, pz_axis_begin(&a[1], j->k[1]), pz_axis_begin(&a[2], j->k[2])};
-  const int64_t high = pz_axis_end(&a[1], j->k[1]) - begin[1], n = pz_axis_end(&a[2], j->k[2]) - begin[2];
+  const int64_t high = pz_axis_end(&a[1], j->k[1]) - begin[1];
   const int64_t c = i / (j->n * high), z = begin[0] + i / high % j->n, y = begin[1] + i % high, x = begin[2];
   const int64_t plane = c * s->plan->depth + z % s->plan->depth;
-  const int64_t sum = (plane * a[1].result + y) * a[2].result + x;
   const int64_t in_patch[3] = {z - pz_axis_start(&a[0], j->k[0]), y - pz_axis_start(&a[1], j->k[1]),
                                x - pz_axis_start(&a[2], j->k[2])};
   const int64_t at = (in_patch[0] * out[1] + in_patch[1]) * out[2] + in_patch[2];
-  pz_blend_add(s->plan->sum, s->sums, sum, s->weights + at, j->out + c * product(out) + at, n);
+  return (scattered){(plane * a[1].result + y) * a[2].result + x, at, c * product(out) + at};
+}
+
+static void fetch(const void *from, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch((const char *)from + i, 1);
+}
+
+/* The network has driven all this out of the caches, and rows are too short for the processor to run ahead. */
+enum { ROWS_AHEAD = 3 };
+
+static void scatter_row(const job *j, int64_t i, int32_t worker) {
+  (void)worker;
+  const pz_slab *s = j->slab;
+  const pz_axis *ax = &s->plan->grid.axis[2];
+  const int64_t n = pz_axis_end(ax, j->k[2]) - pz_axis_begin(ax, j->k[2]);
+  const scattered at = scattered_at(j, i);
+  if (i + ROWS_AHEAD < j->units) {
+    const scattered soon = scattered_at(j, i + ROWS_AHEAD);
+    const int64_t sum = pz_sum_bytes(s->plan->sum);
+    fetch((const char *)s->sums + soon.sum * sum, n * sum);
+    fetch(s->weights + soon.weight, n * 4), fetch(j->out + soon.out, n * 4);
+  }
+  pz_blend_add(s->plan->sum, s->sums, at.sum, s->weights + at.weight, j->out + at.out, n);
 }
 
 void pz_patch_scatter(pz_slab *s, const int64_t k[3], const float *out, int64_t from) {

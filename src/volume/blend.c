@@ -3,6 +3,14 @@
 #include <math.h>
 #include <string.h>
 
+/* The loops over voxels, for each width of vectors that a CPU may have; without contraction all give the same bits. (The sanitizer starts after
+ * what chooses among them.) */
+#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDE
+#endif
+
 #define GAUSSIAN_FLOOR 1e-3
 #define BUMP_FLOOR     1e-30
 
@@ -134,16 +142,16 @@ void pz_blend_weights(pz_weights kind, const int64_t out[3], const double step[3
 
 /* ------------------------------------------------------------------ sums */
 
-static void add_float(float *restrict sum, const float *restrict weight, const float *restrict value,
-                      int64_t n) {
+WIDE static void add_float(float *restrict sum, const float *restrict weight, const float *restrict value,
+                           int64_t n) {
   for (int64_t i = 0; i < n; i++) sum[i] += weight[i] * value[i];
 }
-static void add_double(double *restrict sum, const float *restrict weight, const float *restrict value,
-                       int64_t n) {
+WIDE static void add_double(double *restrict sum, const float *restrict weight, const float *restrict value,
+                            int64_t n) {
   for (int64_t i = 0; i < n; i++) sum[i] += (double)weight[i] * (double)value[i];
 }
-static void add_half(float *restrict sum, const float *restrict weight, const float *restrict value,
-                     int64_t n) {
+WIDE static void add_half(float *restrict sum, const float *restrict weight, const float *restrict value,
+                          int64_t n) {
   for (int64_t i = 0; i < n; i++) sum[i] = round_half(sum[i] + weight[i] * value[i]);
 }
 
@@ -153,11 +161,15 @@ void pz_blend_add(pz_sum kind, void *sum, int64_t at, const float *weight, const
   else add_float((float *)sum + at, weight, value, n);
 }
 
-static void add_weights(pz_sum kind, double *restrict sum, const float *restrict weight, int64_t n) {
+WIDE static void add_weights(pz_sum kind, double *restrict sum, const float *restrict weight, int64_t n) {
   if (kind == PZ_SUM_HALF)
     for (int64_t i = 0; i < n; i++) sum[i] = (double)round_half((float)sum[i] + weight[i]);
   else
     for (int64_t i = 0; i < n; i++) sum[i] += (double)weight[i];
+}
+
+WIDE static void invert(double *v, int64_t n) {
+  for (int64_t i = 0; i < n; i++) v[i] = 1 / v[i];
 }
 
 void pz_blend_inverse(pz_sum kind, const pz_grid *grid, const float *weights, int64_t z, int64_t y,
@@ -176,7 +188,7 @@ void pz_blend_inverse(pz_sum kind, const pz_grid *grid, const float *weights, in
         add_weights(kind, inverse + begin, row + begin - pz_axis_start(ax, kx), pz_axis_end(ax, kx) - begin);
       }
     }
-  for (int64_t i = 0; i < n; i++) inverse[i] = 1 / inverse[i];
+  invert(inverse, n);
 }
 
 /* ------------------------------------------------------------------ storing */
@@ -190,7 +202,7 @@ static inline uint8_t to_u8(double v) {
 
 /* The same loops for the three kinds of sums. FINISH: the value that is stored. */
 #define DEFINE_STORES(KIND, T, FINISH)                                                                            \
-  static void store_f32_##KIND(const pz_blend_row *r) {                                                           \
+  WIDE static void store_f32_##KIND(const pz_blend_row *r) {                                                      \
     for (int64_t c = 0; c < r->channels; c++) {                                                                   \
       T *restrict sum = (T *)r->sum + c * r->stride;                                                              \
       float *restrict out = (float *)r->out + c * r->out_stride;                                                  \
@@ -198,7 +210,7 @@ static inline uint8_t to_u8(double v) {
       for (int64_t i = 0; i < r->n; i++) out[i] = FINISH((float)((double)sum[i] * inverse[i])), sum[i] = 0;       \
     }                                                                                                             \
   }                                                                                                               \
-  static void store_u8_##KIND(const pz_blend_row *r) {                                                            \
+  WIDE static void store_u8_##KIND(const pz_blend_row *r) {                                                       \
     for (int64_t c = 0; c < r->channels; c++) {                                                                   \
       T *restrict sum = (T *)r->sum + c * r->stride;                                                              \
       uint8_t *restrict out = (uint8_t *)r->out + c * r->out_stride;                                              \
@@ -208,7 +220,7 @@ static inline uint8_t to_u8(double v) {
   }                                                                                                               \
   /* The index of the greatest channel, the first of equals.                                                    \
    */ \
-  static void store_argmax_##KIND(const pz_blend_row *r) {                                                        \
+  WIDE static void store_argmax_##KIND(const pz_blend_row *r) {                                                   \
     uint8_t *restrict out = r->out;                                                                               \
     float *restrict best = r->best;                                                                               \
     for (int64_t i = 0; i < r->n; i++) best[i] = -INFINITY;                                                       \

@@ -62,6 +62,10 @@ pz_status pz_io_write(int fd, const char *path, const void *data, int64_t bytes,
   return PZ_OK;
 }
 
+void pz_io_begin_sync(int fd, int64_t bytes, int64_t offset) {
+  (void)sync_file_range(fd, offset, bytes, SYNC_FILE_RANGE_WRITE);
+}
+
 static pz_status sync_opened(const char *path, int flags, pz_error *err) {
   const int fd = open(path, flags | O_CLOEXEC);
   if (fd < 0) return pz_io_fail(err, path, "syncing", errno);

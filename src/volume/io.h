@@ -10,6 +10,8 @@ pz_status pz_io_open(const char *path, int *fd, int64_t *size, pz_error *err);
 pz_status pz_io_read(int fd, const char *path, void *data, int64_t bytes, int64_t offset, pz_error *err);
 pz_status pz_io_write(int fd, const char *path, const void *data, int64_t bytes, int64_t offset,
                       pz_error *err);
+/* The disk may begin with these bytes, so that a sync has less to wait for. */
+void pz_io_begin_sync(int fd, int64_t bytes, int64_t offset);
 /* The message for errno `code` while `doing` ("writing", "syncing") a file: says what to do about a full disk. While
  * "reading", "opening" or "looking at" it PZ_ERROR_RUN, otherwise PZ_ERROR_OUTPUT. */
 pz_status pz_io_fail(pz_error *err, const char *path, const char *doing, int code);

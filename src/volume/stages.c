@@ -159,9 +159,11 @@ static pz_status write_planes(pz_stages *s, const item *i, pz_error *err) {
   const pz_volume_info *r = &s->o.slab->plan->result;
   const int64_t plane = pz_volume_plane_bytes(r);
   const char *from = s->o.slab->store[i->which];
-  for (int64_t c = 0; c < r->channels; c++, from += i->b * plane)
-    PZ_TRY(pz_io_write(s->result, s->o.result_path, from, i->b * plane,
-                       s->o.result_offset + (c * r->shape[0] + i->a) * plane, err));
+  for (int64_t c = 0; c < r->channels; c++, from += i->b * plane) {
+    const int64_t at = s->o.result_offset + (c * r->shape[0] + i->a) * plane;
+    PZ_TRY(pz_io_write(s->result, s->o.result_path, from, i->b * plane, at, err));
+    pz_io_begin_sync(s->result, i->b * plane, at);
+  }
   return PZ_OK;
 }
 

@@ -3,9 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-/* The loops over voxels, for each width of vectors that a CPU may have; without contraction all give the same bits. (The sanitizer starts after
+/* The loops over voxels, for each width of vectors that a CPU may have; without contraction all give the same bits. (The sanitizers start after
  * what chooses among them.) */
-#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__
+#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__ && \
+    !defined __SANITIZE_THREAD__
 #define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define WIDE

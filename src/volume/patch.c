@@ -266,7 +266,7 @@ static scattered scattered_at(const job *j, int64_t i) {
 }
 
 static void fetch(const void *from, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch((const char *)from + i, 1);
+  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch((const char *)from + i);
 }
 
 /* The network has driven all this out of the caches, and rows are too short for the processor to run ahead. */

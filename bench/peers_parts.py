@@ -143,16 +143,17 @@ def model_of(folder):
     return [model, "--weights", folder / "net.caffemodel"] if model.exists() else [folder / "net.onnx"]
 
 
-def compile_for_pznet(options, folder, name="net", disable=(), effort="estimate"):
-    """Seconds that it took; None where pznet takes no part. Only `peers` has algorithms measured: what other parts compare are
-    the same algorithms."""
+def compile_for_pznet(options, folder, threads, name="net", disable=(), effort="estimate"):
+    """Seconds that it took; None where pznet takes no part. For so many threads, as the other engines are told theirs. Only
+    `peers` has algorithms measured: what other parts compare are the same algorithms."""
     command = options.build / "pznet"
     if "pznet" not in options.engines:
         return None
     if not command.exists():
         raise Failure(f"{command} is not there: run make, or name the build folder with --build")
     start = time.perf_counter()
-    words = [command, "compile", *model_of(folder), "-o", folder / f"{name}.so", "--effort", effort, "--quiet"]
+    words = [command, "compile", *model_of(folder), "-o", folder / f"{name}.so", "--effort", effort, "--quiet",
+             "--threads", str(threads)]
     if options.max_error:
         words += ["--max-error", options.max_error]
     done = subprocess.run(words + (["--disable", ",".join(disable)] if disable else []), capture_output=True, text=True)
@@ -161,15 +162,19 @@ def compile_for_pznet(options, folder, name="net", disable=(), effort="estimate"
     return time.perf_counter() - start
 
 
-def prepared(options, network, folder):
-    """What describes the network, once for all parts that use it."""
+def prepared(options, network, folder, threads):
+    """What describes the network, once for all parts that use it, and its file for so many threads."""
     stored = folder / "facts.json"
     if not stored.exists():
         say(f"{network}: preparing")
         facts = prepare(options, network, folder, {**QUICK, **QUICK_ONNX}[network] if options.quick else ())
-        facts["compile_seconds"] = compile_for_pznet(options, folder, effort="measure")
+    else:
+        facts = json.loads(stored.read_text())
+    if facts.get("compiled_for") != threads:
+        facts["compile_seconds"] = compile_for_pznet(options, folder, threads, effort="measure")
+        facts["compiled_for"] = threads
         stored.write_text(json.dumps(facts))
-    return json.loads(stored.read_text())
+    return facts
 
 
 # ---------------------------------------------------------------- Table 2
@@ -196,7 +201,7 @@ def table2(options, network, folder):
     changes = changes_of(options, folder)
     settings = settings_of(changes)
     for name, disabled in settings.items():
-        seconds = compile_for_pznet(options, folder, name, disabled)
+        seconds = compile_for_pznet(options, folder, threads, name, disabled)
         say(f"  {name}: compiled in {seconds:.0f} s")
     engines, outputs = [], {}
     try:
@@ -222,7 +227,7 @@ def figure6_points(options):
 
 def figure6_point(options, folder, maps, chosen):
     facts = prepare(options, "block", folder, (maps, "16,32,32" if options.quick else "-"))
-    facts["compile_seconds"] = compile_for_pznet(options, folder)
+    facts["compile_seconds"] = compile_for_pznet(options, folder, options.threads[-1])
     case = BlockCase(options, "block", options.threads[-1], folder, {**facts, "maps": int(maps)}, chosen)
     return case, case.measure()
 
@@ -341,7 +346,7 @@ class Run:
             for threads in sorted(self.options.threads, reverse=True):
                 def work(network=network, threads=threads, chosen=chosen):
                     folder = self.scratch / network
-                    return Case(self.options, network, threads, folder, prepared(self.options, network, folder), chosen)
+                    return Case(self.options, network, threads, folder, prepared(self.options, network, folder, threads), chosen)
                 case = self.attempt(f"{network}, {threads} thread(s)", work)
                 self.put("cases", case and self.attempt("  variants", case.measure), "network", "threads")
                 chosen = case.survivors() if case and case.facts["engines"] else None
@@ -350,7 +355,7 @@ class Run:
         for network in self.options.networks:
             def work(network=network):
                 folder = self.scratch / network
-                prepared(self.options, network, folder)
+                prepared(self.options, network, folder, self.options.threads[-1])
                 return table2(self.options, network, folder)
             self.put("table2", self.attempt(f"table 2: {network}", work), "network", "threads")
 

@@ -162,19 +162,14 @@ def compile_for_pznet(options, folder, threads, name="net", disable=(), effort="
     return time.perf_counter() - start
 
 
-def prepared(options, network, folder, threads):
-    """What describes the network, once for all parts that use it, and its file for so many threads."""
+def prepared(options, network, folder):
+    """What describes the network, once for all parts that use it."""
     stored = folder / "facts.json"
     if not stored.exists():
         say(f"{network}: preparing")
         facts = prepare(options, network, folder, {**QUICK, **QUICK_ONNX}[network] if options.quick else ())
-    else:
-        facts = json.loads(stored.read_text())
-    if facts.get("compiled_for") != threads:
-        facts["compile_seconds"] = compile_for_pznet(options, folder, threads, effort="measure")
-        facts["compiled_for"] = threads
         stored.write_text(json.dumps(facts))
-    return facts
+    return json.loads(stored.read_text())
 
 
 # ---------------------------------------------------------------- Table 2
@@ -346,7 +341,9 @@ class Run:
             for threads in sorted(self.options.threads, reverse=True):
                 def work(network=network, threads=threads, chosen=chosen):
                     folder = self.scratch / network
-                    return Case(self.options, network, threads, folder, prepared(self.options, network, folder, threads), chosen)
+                    facts = prepared(self.options, network, folder)
+                    facts["compile_seconds"] = compile_for_pznet(self.options, folder, threads, effort="measure")
+                    return Case(self.options, network, threads, folder, facts, chosen)
                 case = self.attempt(f"{network}, {threads} thread(s)", work)
                 self.put("cases", case and self.attempt("  variants", case.measure), "network", "threads")
                 chosen = case.survivors() if case and case.facts["engines"] else None
@@ -355,7 +352,7 @@ class Run:
         for network in self.options.networks:
             def work(network=network):
                 folder = self.scratch / network
-                prepared(self.options, network, folder, self.options.threads[-1])
+                prepared(self.options, network, folder)
                 return table2(self.options, network, folder)
             self.put("table2", self.attempt(f"table 2: {network}", work), "network", "threads")
 

@@ -25,7 +25,7 @@ static const char *weights_name(pz_weights v) {
 }
 const char *pz_store_name(pz_store v) { return (const char *const[]){"f32", "u8", "argmax"}[v]; }
 
-enum { BLOCKS = 64, BLOCK = 8 << 10 };
+enum { BLOCKS = 64, BLOCK = 64 << 10 };
 
 static pz_status digest_blocks(int fd, const char *path, int64_t size, char *block, pz_digest *digest,
                                pz_error *err) {

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 static const pz_engine_tuning defaults = {
-    .record_seconds = 5, .journal_speed = 200e6, .store_bytes = 4 << 20, .read_bytes = 4 << 20};
+    .record_seconds = 5, .journal_speed = 200e6, .store_bytes = 1 << 20, .read_bytes = 1 << 20};
 
 void pz_run_tell(const pz_run *r, const char *what, int64_t done, int64_t total) {
   if (r->options->progress)

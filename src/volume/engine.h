@@ -35,8 +35,8 @@ typedef struct pz_patch_function {
 typedef struct pz_engine_tuning {
   double record_seconds; /* finished patches are recorded at least this often; 5 */
   double journal_speed;  /* bytes per second that the disk is trusted to take in the background; 200e6 */
-  int64_t store_bytes;   /* finished planes are handed to the writer in portions of about this size; 4 MiB */
-  int64_t read_bytes;    /* and planes read in such portions; 4 MiB */
+  int64_t store_bytes;   /* finished planes are handed to the writer in portions of about this size; 1 MiB */
+  int64_t read_bytes;    /* and planes read in such portions; 1 MiB */
 } pz_engine_tuning;
 
 /* How the memory is laid out; made before any of it is taken. */

@@ -115,6 +115,7 @@ static pz_status normalise(pz_run *r, pz_error *err) {
 typedef struct row {
   int64_t k, recorded; /* patches that are in the journal */
   int journal;         /* the file with them; -1 */
+  int64_t stored;      /* of its final planes, rows before this one */
   bool recording, fed; /* fed: its input is there */
 } row;
 
@@ -183,37 +184,60 @@ static pz_status one_patch(pz_run *r, row *w, int64_t index, pz_error *err) {
   return PZ_OK;
 }
 
-/* Planes that no later row adds to. */
-static pz_status store_planes(pz_run *r, int64_t begin, int64_t end, pz_error *err) {
-  for (int64_t z = begin, which = 0; z < end; which = (which + 1) % r->plan.stores) {
-    const int64_t n = r->plan.store_planes < end - z ? r->plan.store_planes : end - z;
-    PZ_TRY(pz_stages_wait_store(r->stages, (int)which, &r->counts.wait, err));
+/* In portions that a buffer holds. */
+static pz_status store(pz_run *r, const pz_part *all, pz_error *err) {
+  if (all->rows <= 0) return PZ_OK;
+  const int64_t most = r->plan.store_planes * r->plan.result.shape[1] / all->rows;
+  for (pz_part part = *all; part.z < all->z + all->planes; part.z += part.planes) {
+    const int64_t left = all->z + all->planes - part.z;
+    part.planes = most < left ? most : left;
+    const int which = (int)(r->stored++ % r->plan.stores);
+    PZ_TRY(pz_stages_wait_store(r->stages, which, &r->counts.wait, err));
     const double start = pz_seconds();
-    pz_planes_store(&r->slab, z, n, (int)which);
+    pz_part_store(&r->slab, &part, which);
     r->counts.compute += pz_seconds() - start;
-    pz_stages_put_planes(r->stages, z, n, (int)which);
-    z += n;
+    pz_stages_put_part(r->stages, &part, which);
   }
   return PZ_OK;
 }
 
-static pz_status end_row(pz_run *r, int64_t k, pz_error *err) {
+/* Where along an axis patch k is the last one. */
+static int64_t final_end(const pz_axis *a, int64_t k) {
+  return k + 1 < a->count ? pz_axis_begin(a, k + 1) : a->result;
+}
+
+/* Behind a line of patches along x: what no later patch adds to is written while those are computed, when it is much; less than that
+ * disturbs them for nothing and waits for the end of the row. A sink takes whole planes. */
+static pz_status store_line(pz_run *r, row *w, int64_t line, pz_error *err) {
+  enum { MUCH = 16 }; /* portions */
+  const pz_axis *z = &r->plan.grid.axis[0], *y = &r->plan.grid.axis[1];
+  pz_part part = {.z = pz_axis_begin(z, w->k), .y = w->stored};
+  part.planes = final_end(z, w->k) - part.z, part.rows = final_end(y, line) - part.y;
+  const int64_t row = r->plan.result.shape[2] * r->plan.result.channels * pz_dtype_bytes(r->plan.result.dtype);
+  const bool much = part.planes * part.rows > MUCH * r->tuning.store_bytes / row;
+  if (w->k < r->first_row || (line + 1 < y->count && (r->sink || !much))) return PZ_OK;
+  w->stored = part.y + part.rows;
+  return store(r, &part, err);
+}
+
+static void end_row(pz_run *r, int64_t k) {
   const pz_axis *z = &r->plan.grid.axis[0];
-  const bool last = k + 1 == z->count;
-  pz_stages_release(r->stages, last ? z->size : pz_row_first(z, k + 1, mirror(r)));
-  if (k < r->first_row) return PZ_OK;
-  PZ_TRY(store_planes(r, pz_axis_begin(z, k), last ? z->result : pz_axis_begin(z, k + 1), err));
-  pz_stages_put_row(r->stages, k, pz_rows_needed(z, k + 1));
-  return PZ_OK;
+  pz_stages_release(r->stages, k + 1 < z->count ? pz_row_first(z, k + 1, mirror(r)) : z->size);
+  if (k >= r->first_row) pz_stages_put_row(r->stages, k, pz_rows_needed(z, k + 1));
 }
 
 static pz_status one_row(pz_run *r, int64_t k, pz_error *err) {
+  const int64_t line = r->plan.grid.axis[2].count;
   row w;
   PZ_TRY(begin_row(r, k, &w, err));
   pz_status status = PZ_OK;
-  for (int64_t i = 0; i < r->plan.row_patches && status == PZ_OK; i++) status = one_patch(r, &w, i, err);
+  for (int64_t i = 0; i < r->plan.row_patches && status == PZ_OK; i++) {
+    status = one_patch(r, &w, i, err);
+    if (status == PZ_OK && (i + 1) % line == 0) status = store_line(r, &w, i / line, err);
+  }
   if (w.journal >= 0) close(w.journal);
-  return status == PZ_OK ? end_row(r, k, err) : status;
+  if (status == PZ_OK) end_row(r, k);
+  return status;
 }
 
 /* Begins with the rows that reach into the first unfinished one. */

@@ -97,6 +97,7 @@ typedef struct job {
   float *sum;
   int64_t from, units; /* first plane; rows of voxels, which are what is shared out */
   int64_t n;
+  const pz_part *part;
   int which;
   void (*unit)(const struct job *job, int64_t i, int32_t worker);
   atomic_bool found;
@@ -302,10 +303,11 @@ void pz_patch_scatter(pz_slab *s, const int64_t k[3], const float *out, int64_t 
 static void store_row(const job *j, int64_t i, int32_t worker) {
   const pz_slab *s = j->slab;
   const pz_arrangement *p = s->plan;
-  const int64_t high = p->result.shape[1], x = p->result.shape[2], z = j->from + i / high, y = i % high;
+  const pz_part *part = j->part;
+  const int64_t x = p->result.shape[2], z = part->z + i / part->rows, y = part->y + i % part->rows;
   double *inverse = s->inverse + worker * x;
   pz_blend_inverse(p->sum, &p->grid, s->weights, z, y, inverse);
-  const int64_t sum = (z % p->depth * high + y) * x;
+  const int64_t high = p->result.shape[1], sum = (z % p->depth * high + y) * x;
   const pz_blend_row row = {
       .sum = (char *)s->sums + sum * pz_sum_bytes(p->sum),
       .kind = p->sum,
@@ -314,14 +316,14 @@ static void store_row(const job *j, int64_t i, int32_t worker) {
       .channels = s->function->channels_out,
       .stride = p->depth * high * x,
       .out = s->store[j->which] + i * x * pz_dtype_bytes(p->result.dtype),
-      .out_stride = j->n * high * x,
+      .out_stride = part->planes * part->rows * x,
       .best = s->best + worker * x,
   };
   pz_blend_store(s->options->store, &row);
 }
 
-void pz_planes_store(pz_slab *s, int64_t z, int64_t n, int which) {
-  job j = {.slab = s, .from = z, .n = n, .which = which, .unit = store_row};
-  j.units = n * s->plan->result.shape[1];
+void pz_part_store(pz_slab *s, const pz_part *part, int which) {
+  job j = {
+      .slab = s, .part = part, .which = which, .unit = store_row, .units = part->planes * part->rows};
   run(&j);
 }

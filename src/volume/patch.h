@@ -17,13 +17,18 @@ typedef struct pz_slab {
   float *in, *out[2];
   float *weights;       /* of an output patch */
   float *shift, *scale; /* for each input channel */
-  char *store[2];       /* [channels][store_planes][y][x] of the result */
+  char *store[2];       /* a part of the result, [channels][planes][rows][x]; as large as store_planes planes */
   double *inverse;      /* for each worker, a row */
   float *best;          /* for each worker, a row */
   int64_t *source; /* where the voxels of a patch come from: in[0] + in[1] + in[2] indices, -1 for zero */
   float *flipped_in, *flipped_out; /* for test-time augmentation */
   int64_t shape[3];                /* of the volume */
 } pz_slab;
+
+/* Planes z..z+planes-1 of the result, of each the rows y..y+rows-1. */
+typedef struct pz_part {
+  int64_t z, planes, y, rows;
+} pz_part;
 
 pz_status pz_slab_make(const pz_patch_function *function, const pz_arrangement *plan,
                        const pz_infer_options *options, const pz_volume_info *input, pz_slab *slab,
@@ -40,7 +45,7 @@ bool pz_patch_is_zero(pz_slab *slab, const int64_t k[3]);
 pz_status pz_patch_apply(pz_slab *slab, float *out, pz_error *err);
 /* Adds weight * out for the planes from `from` on. */
 void pz_patch_scatter(pz_slab *slab, const int64_t k[3], const float *out, int64_t from);
-/* Planes z..z+n-1 to slab->store[which]; leaves their sums zero. */
-void pz_planes_store(pz_slab *slab, int64_t z, int64_t n, int which);
+/* To slab->store[which]; leaves the part's sums zero. */
+void pz_part_store(pz_slab *slab, const pz_part *part, int which);
 
 #endif

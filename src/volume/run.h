@@ -27,7 +27,8 @@ typedef struct pz_run {
   int64_t first_row; /* rows before it are finished and recorded */
   int64_t from;      /* planes before it are written */
   pz_engine_counts counts;
-  int64_t done; /* patches, for the progress */
+  int64_t done;   /* patches, for the progress */
+  int64_t stored; /* parts of the result, handed to the writer */
   double begun, patch_seconds;
   bool published; /* the result has its name */
 } pz_run;

@@ -13,10 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef enum kind { PATCH, PLANES, ROW } kind;
+typedef enum kind { PATCH, PART, ROW } kind;
 typedef struct item {
   kind kind;
-  int64_t a, b; /* PATCH: row, index; PLANES: first, count; ROW: row, first row needed */
+  int64_t a, b; /* PATCH: row, index; ROW: row, first row needed */
+  pz_part part;
   int which;
 } item;
 
@@ -148,21 +149,26 @@ static pz_status write_patch(pz_stages *s, const item *i, pz_error *err) {
 
 static pz_status hand_over(pz_stages *s, const item *i, pz_error *err) {
   const pz_volume_writer *sink = s->o.sink;
-  const int64_t channel = i->b * pz_volume_plane_bytes(&s->o.slab->plan->result);
-  if (sink->write(sink->host, i->a, i->b, s->o.slab->store[i->which], channel)) return PZ_OK;
-  return pz_fail(err, PZ_ERROR_RUN, "the result: its writer failed at planes %lld to %lld", (long long)i->a,
-                 (long long)(i->a + i->b - 1));
+  const int64_t z = i->part.z, n = i->part.planes;
+  const int64_t channel = n * pz_volume_plane_bytes(&s->o.slab->plan->result);
+  if (sink->write(sink->host, z, n, s->o.slab->store[i->which], channel)) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_RUN, "the result: its writer failed at planes %lld to %lld", (long long)z,
+                 (long long)(z + n - 1));
 }
 
-static pz_status write_planes(pz_stages *s, const item *i, pz_error *err) {
+static pz_status write_part(pz_stages *s, const item *i, pz_error *err) {
   if (s->o.sink) return hand_over(s, i, err);
   const pz_volume_info *r = &s->o.slab->plan->result;
-  const int64_t plane = pz_volume_plane_bytes(r);
+  const pz_part *p = &i->part;
+  const bool whole = p->rows == r->shape[1]; /* then planes follow each other */
+  const int64_t row = r->shape[2] * pz_dtype_bytes(r->dtype), pieces = whole ? 1 : p->planes;
+  const int64_t bytes = p->planes / pieces * p->rows * row;
   const char *from = s->o.slab->store[i->which];
-  for (int64_t c = 0; c < r->channels; c++, from += i->b * plane) {
-    const int64_t at = s->o.result_offset + (c * r->shape[0] + i->a) * plane;
-    PZ_TRY(pz_io_write(s->result, s->o.result_path, from, i->b * plane, at, err));
-    pz_io_begin_sync(s->result, i->b * plane, at);
+  for (int64_t k = 0; k < r->channels * pieces; k++, from += bytes) {
+    const int64_t z = k / pieces * r->shape[0] + p->z + k % pieces;
+    const int64_t at = s->o.result_offset + (z * r->shape[1] + p->y) * row;
+    PZ_TRY(pz_io_write(s->result, s->o.result_path, from, bytes, at, err));
+    pz_io_begin_sync(s->result, bytes, at);
   }
   return PZ_OK;
 }
@@ -203,11 +209,11 @@ static pz_status end_row(pz_stages *s, const item *i, pz_error *err) {
 
 static pz_status write_item(pz_stages *s, const item *i, pz_error *err) {
   static pz_status (*const kinds[])(pz_stages *, const item *, pz_error *) = {
-      [PATCH] = write_patch, [PLANES] = write_planes, [ROW] = end_row};
+      [PATCH] = write_patch, [PART] = write_part, [ROW] = end_row};
   const double begin = pz_seconds();
   s->unrecorded = true;
   PZ_TRY(kinds[i->kind](s, i, err));
-  if (s->unrecorded && i->kind != PLANES && begin - s->recorded >= s->o.record_seconds)
+  if (s->unrecorded && i->kind != PART && begin - s->recorded >= s->o.record_seconds)
     PZ_TRY(record(s, err));
   s->write_seconds += pz_seconds() - begin;
   return PZ_OK;
@@ -227,7 +233,7 @@ static void item_done(pz_stages *s, const item *i) {
   pthread_mutex_lock(&s->lock);
   s->head++;
   if (i->kind == PATCH && i->which >= 0) s->patch_busy[i->which] = false;
-  if (i->kind == PLANES) s->store_busy[i->which] = false;
+  if (i->kind == PART) s->store_busy[i->which] = false;
   pthread_cond_broadcast(&s->changed);
   pthread_mutex_unlock(&s->lock);
 }
@@ -291,7 +297,7 @@ static void put(pz_stages *s, item i) {
   pthread_mutex_lock(&s->lock);
   s->queue[s->tail++ % QUEUE] = i;
   if (i.kind == PATCH && i.which >= 0) s->patch_busy[i.which] = true;
-  if (i.kind == PLANES) s->store_busy[i.which] = true;
+  if (i.kind == PART) s->store_busy[i.which] = true;
   pthread_cond_broadcast(&s->changed);
   pthread_mutex_unlock(&s->lock);
 }
@@ -299,8 +305,8 @@ static void put(pz_stages *s, item i) {
 void pz_stages_put_patch(pz_stages *s, int64_t row, int64_t index, int which) {
   put(s, (item){.kind = PATCH, .a = row, .b = index, .which = which});
 }
-void pz_stages_put_planes(pz_stages *s, int64_t z, int64_t n, int which) {
-  put(s, (item){.kind = PLANES, .a = z, .b = n, .which = which});
+void pz_stages_put_part(pz_stages *s, const pz_part *part, int which) {
+  put(s, (item){.kind = PART, .part = *part, .which = which});
 }
 void pz_stages_put_row(pz_stages *s, int64_t row, int64_t needed) {
   put(s, (item){.kind = ROW, .a = row, .b = needed, .which = -1});

@@ -140,7 +140,8 @@ static const struct {
   unsigned family;
   pz_core_traits traits;
 } cores[] = {
-    {"AuthenticAMD", 0x19, {.adds_apart = true}}, /* Zen 3 and 4; measured on Zen 4 */
+    {"AuthenticAMD", 0x19, {.adds_apart = true, .halves = true}}, /* Zen 3 and 4; measured on Zen 4 */
+    {"AuthenticAMD", 0x1a, {.adds_apart = true}},                 /* Zen 5 */
 };
 
 static pz_core_traits core;

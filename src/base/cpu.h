@@ -29,7 +29,9 @@ void pz_cpu_model(char *out, int size);
 /* What kernels are fitted to beside instruction sets and caches; a row a kind of core in cpu.c, false for those that nobody has
  * measured (doc/kernels-winograd.md). */
 typedef struct pz_core_traits {
-  bool adds_apart; /* products and sums have units of their own, and a store waits for fused ones */
+  bool adds_apart; /* products and sums have units of their own */
+  bool
+      halves; /* vectors of 16 take two turns, so that each operation may load an operand, and a store waits for fused ones */
 } pz_core_traits;
 pz_core_traits pz_cpu_core(void);
 

@@ -12,7 +12,7 @@
 /* The product that it is: `conv` scheduled, weights [phases, K, C]. */
 static pz_status add_product(pz_plan *plan, pz_step *step, const pz_conv_direct_shape *conv,
                              const pz_conv_parts *p, const float *weights, pz_error *err) {
-  pz_winograd_paired_shape s = {.conv = *conv};
+  pz_winograd_paired_shape s = {.conv = *conv, .held = !pz_cpu_core().halves};
   pz_pointer packed, taken;
   float *data;
   pz_winograd_paired_schedule(&s, pz_conv_this_machine(plan).registers);
@@ -24,7 +24,7 @@ static pz_status add_product(pz_plan *plan, pz_step *step, const pz_conv_direct_
   pz_text shape = {0};
   pz_text_append(&shape, ".conv = {");
   pz_conv_shape_text(&shape, &s.conv);
-  pz_text_append(&shape, "}");
+  pz_text_printf(&shape, "}, .held = %d", s.held);
   const pz_arg args[] = {
       {.name = "in", .at = p->in.at},
       {.name = "weights", .at = packed},
@@ -94,7 +94,10 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
          pz_conv_error_fits(plan, error_of(plan, node));
 }
 
-static double cost(const pz_plan *plan, const pz_node *node) { return 0.8 * pz_conv_direct_cost(plan, node); }
+/* Zen 4; and Zen 5, near enough to the direct convolution that both are measured. */
+static double cost(const pz_plan *plan, const pz_node *node) {
+  return (pz_cpu_core().halves ? 0.8 : 0.95) * pz_conv_direct_cost(plan, node);
+}
 
 static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {
   snprintf(label, PZ_LABEL_TEXT, "direct, in pairs");

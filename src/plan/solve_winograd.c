@@ -161,10 +161,11 @@ static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
                          .m = {v.m[0], v.m[1], v.m[2]},
                          .late = late_axes(plan, node, &v),
                          .fours = has_short(plan, node, &v),
-                         .pairs = has_pairs(plan, node)};
+                         .pairs = has_pairs(plan, node),
+                         .held = !core_of(plan).halves};
   const pz_conv_machine machine = pz_conv_this_machine(plan);
   pz_winograd_schedule(&s, &machine, batch_of(&v, (double)pz_winograd_all_tiles(&s)));
-  s.apart = core_of(plan).adds_apart;
+  s.apart = core_of(plan).halves;
   s.ahead = s.apart && !v.by_position && 4 * pz_winograd_slots(&s) <= AHEAD_SLOTS * machine.l2;
   return s;
 }
@@ -185,9 +186,10 @@ static void shape_text(const parts *p, pz_text *shape) {
   pz_conv_shape_text(shape, &s->product);
   pz_text_append(shape, "}, ");
   pz_text_ints(shape, "m", s->m, 3);
-  pz_text_printf(shape,
-                 ".late = %d, .far = %d, .near = %d, .ahead = %d, .apart = %d, .fours = %d, .pairs = %d",
-                 s->late, s->far, s->near, s->ahead, s->apart, s->fours, s->pairs);
+  pz_text_printf(
+      shape,
+      ".late = %d, .far = %d, .near = %d, .ahead = %d, .apart = %d, .fours = %d, .pairs = %d, .held = %d",
+      s->late, s->far, s->near, s->ahead, s->apart, s->fours, s->pairs, s->held);
 }
 
 /* The operands of the ends from args[n] on; returns their number. */
@@ -388,17 +390,22 @@ static bool applies_plain(const pz_plan *plan, const pz_node *node) {
  * batch is larger than half of level 2, which it shares with the weights; less so where all tiles are one batch, which is written and
  * read once), what a multiply-add does, how long a batch waits for one vector of packed weights that comes from level 2, from
  * level 3 or from memory, and for one that is made of those. */
-typedef struct transform_cost {
-  double input, output, room, crowded, outside_level2;
-} transform_cost;
+typedef struct core_cost {
+  double input, output, room, crowded, outside_level2, product;
+} core_cost;
 
-/* By adds_apart: an Intel Xeon, larger tiles are kept out; Zen 4. */
-static const transform_cost by_core[2] = {
-    {.input = 14, .output = 12, .room = 288, .crowded = 0.02, .outside_level2 = 2},
-    {.input = 9, .output = 9.6, .room = 216, .crowded = 0.002, .outside_level2 = 1.25}};
+/* An Intel Xeon, larger tiles are kept out; Zen 4 and Zen 5, with pairs. */
+static const core_cost others = {
+    .input = 14, .output = 12, .room = 288, .crowded = 0.02, .outside_level2 = 2, .product = 1.1};
+static const core_cost zen4 = {
+    .input = 9, .output = 9.6, .room = 216, .crowded = 0.002, .outside_level2 = 1.25, .product = 0.8};
+static const core_cost zen5 = {
+    .input = 15, .output = 9.5, .room = 288, .crowded = 0.02, .outside_level2 = 1.5, .product = 0.97};
+static const core_cost *cost_of_core(const pz_plan *plan) {
+  const pz_core_traits core = core_of(plan);
+  return core.halves ? &zen4 : core.adds_apart && plan->block == 16 ? &zen5 : &others;
+}
 #define ONCE_OUTSIDE   1.3
-#define PRODUCT        1.1
-#define PAIRED         0.8 /* in place of it, in pairs */
 #define LEVEL2_WEIGHTS 1.0
 #define LEVEL3_WEIGHTS 4.0
 #define MEMORY_WEIGHTS 12.0
@@ -422,11 +429,11 @@ static double cost(const pz_plan *plan, const pz_node *node) {
   const double stream = bytes > FAR_WEIGHTS  ? MEMORY_WEIGHTS
                         : bytes + slots > l2 ? LEVEL3_WEIGHTS
                                              : LEVEL2_WEIGHTS;
-  const double each = (has_pairs(plan, node) ? PAIRED : PRODUCT) * batch + stream * packed +
+  const core_cost *t = cost_of_core(plan);
+  const double each = (has_pairs(plan, node) ? t->product : others.product) * batch + stream * packed +
                       (v.small      ? SMALL_WEIGHTS + SMALL_COLUMN / (v.m[0] + node->attr.conv.kernel[0] - 1)
                        : packed < 1 ? LATE_WEIGHTS
                                     : 0);
-  const transform_cost *t = &by_core[core_of(plan).adds_apart];
   const double outside = v.by_position ? fmin(ONCE_OUTSIDE, t->outside_level2) : t->outside_level2,
                crowding = 1 + t->crowded * fmax(0, points - t->room);
   const double transforms =

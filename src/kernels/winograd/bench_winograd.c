@@ -56,6 +56,9 @@
 #ifndef AHEAD
 #define AHEAD 0
 #endif
+#ifndef HELD
+#define HELD 0
+#endif
 #ifndef FOURS
 #define FOURS 0
 #endif
@@ -136,6 +139,7 @@ static const pz_winograd_shape shape = {
     .near = NEAR,
     .ahead = AHEAD,
     .apart = APART,
+    .held = HELD,
     .fours = FOURS,
     .pairs = PAIRS};
 

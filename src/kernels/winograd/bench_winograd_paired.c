@@ -26,7 +26,10 @@ typedef struct operands {
     .phases_h = 2, .phases_d = 2, .has_bias = 1, .kb = 2, .rw = RW, .rh = 1,                                 \
     .c_chunk = BLOCKS(C) < BLOCKS_OF_A_PASS ? BLOCKS(C) : BLOCKS_OF_A_PASS                                   \
   }
-#define POINTS (PZ_V_REGISTERS == 32 ? 12 : 4)
+#ifndef HELD
+#define HELD 0
+#endif
+#define POINTS (PZ_V_REGISTERS == 32 ? HELD ? 10 : 12 : 4)
 
 #define CASE(C, K, N)                                                                                        \
   static __attribute__((noinline)) void direct_##C##_##K##_##N(const operands *o) {                          \
@@ -34,7 +37,7 @@ typedef struct operands {
     pz_conv_direct(s, o->in, o->direct, o->bias, o->out, NULL, NULL, o->out, NULL, 0, 1);                    \
   }                                                                                                          \
   static __attribute__((noinline)) void paired_##C##_##K##_##N(const operands *o) {                          \
-    const pz_winograd_paired_shape s = {SHAPE(C, K, N, POINTS)};                                             \
+    const pz_winograd_paired_shape s = {SHAPE(C, K, N, POINTS), HELD};                                       \
     pz_winograd_paired(s, o->in, o->packed, o->taken, o->bias, o->out, NULL, NULL, o->out, o->scratch, 0,    \
                        1);                                                                                   \
   }
@@ -83,7 +86,7 @@ static double error_of(const pz_conv_direct_shape *s, const operands *o, const f
 }
 
 static void bench(const struct row *row) {
-  const pz_winograd_paired_shape s = {row->s};
+  const pz_winograd_paired_shape s = {row->s, HELD};
   const pz_conv_direct_shape *c = &s.conv;
   const int64_t floats = pz_conv_direct_weight_floats(c), inputs = c->in.stride_n;
   pz_test_random r = {.state = 3};

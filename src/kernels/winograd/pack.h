@@ -63,7 +63,7 @@ static inline void pz_winograd_schedule_pairs(pz_winograd_shape *s, const pz_con
   pz_conv_direct_shape *g = &s->product;
   const int32_t blocks = pz_winograd_blocks(g->out.c, g->out.block),
                 kb = blocks < PZ_WINOGRAD_MOST_KB ? blocks : PZ_WINOGRAD_MOST_KB,
-                tiles = pz_winograd_tiles_of_pairs(m->registers, kb);
+                tiles = pz_winograd_tiles_of_pairs(m->registers, kb, s->held);
   g->kb = pz_conv_split_of(blocks, kb).size;
   g->rw = pz_conv_split_of(g->out.w, tiles).size;
 }

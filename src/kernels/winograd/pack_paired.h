@@ -5,12 +5,12 @@
 #include "kernels/winograd/pack.h"
 #include "kernels/winograd/paired_shape.h"
 
-/* Fills kb and rw. */
+/* Fills kb and rw; the rest is set. */
 static inline void pz_winograd_paired_schedule(pz_winograd_paired_shape *s, int32_t registers) {
   const int32_t blocks = pz_conv_outer_blocks(&s->conv),
                 kb = blocks < PZ_WINOGRAD_MOST_KB ? blocks : PZ_WINOGRAD_MOST_KB,
                 most = PZ_WINOGRAD_MOST_POINTS / PZ_WINOGRAD_STRIP,
-                rw = pz_winograd_tiles_of_pairs(registers, kb);
+                rw = pz_winograd_tiles_of_pairs(registers, kb, s->held);
   s->conv.kb = pz_conv_split_of(blocks, kb).size;
   s->conv.rw = rw < 1 ? 1 : rw < most ? rw : most;
   s->conv.rh = 1, s->conv.c_chunk = pz_conv_in_blocks(&s->conv);

@@ -101,38 +101,77 @@ PZ_INLINE void pz_winograd_take_inputs(const pz_winograd_shape *s, int32_t tiles
   else if (left) pz_winograd_take_some(g, rest, PZ_S / 4, left, in, taken);
 }
 
-/* `blocks` blocks of `maps` maps in, of rw tiles, into kb blocks of maps out; as pz_conv_sum. */
-PZ_INLINE const float *pz_winograd_sum_pairs(const pz_conv_direct_shape *g, int32_t kb, int32_t rw,
-                                             int32_t maps, int32_t blocks, const float *in,
-                                             const float *weights, pz_v *acc) {
-  const int32_t pairs = PZ_WINOGRAD_PAIRS_OF(maps);
+/* What an operation reads of inputs, for kb blocks out: held, one load for all of them. */
+typedef struct pz_winograd_operand {
+  const float *at;
+  pz_v held;
+} pz_winograd_operand;
+
+PZ_INLINE pz_winograd_operand pz_winograd_operand_at(int32_t held, const float *at) {
+  pz_winograd_operand x = {at, held ? pz_v_broadcast(at) : pz_v_zero()};
+  if (held) PZ_V_PIN(x.held);
+  return x;
+}
+PZ_INLINE pz_v pz_winograd_operand_plus(int32_t held, const pz_winograd_operand x, pz_v b) {
+  return held ? x.held + b : pz_v_add_broadcast(x.at, b);
+}
+PZ_INLINE pz_v pz_winograd_operand_times(int32_t held, const pz_winograd_operand x, pz_v b, pz_v c) {
+  return held ? pz_v_fma(x.held, b, c) : pz_v_fma_broadcast(x.at, b, c);
+}
+
+/* Maps j, pairs + j and 2 pairs + j of a block, of rw tiles, into kb blocks out. */
+PZ_INLINE void pz_winograd_step_of_pairs(int32_t held, int32_t kb, int32_t rw, int32_t pairs, const float *in,
+                                         const float *weights, pz_v *acc) {
   const int32_t row = kb * PZ_S;
+  pz_v w1[PZ_WINOGRAD_MOST_KB], w2[PZ_WINOGRAD_MOST_KB], w3[PZ_WINOGRAD_MOST_KB];
+  PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+    w1[k] = pz_v_load(weights + k * PZ_S);
+    w2[k] = pz_v_load(weights + pairs * row + k * PZ_S);
+    w3[k] = pz_v_load(weights + 2 * pairs * row + k * PZ_S);
+  }
+  PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
+    const float *at = in + r * PZ_S;
+    const pz_winograd_operand x1 = pz_winograd_operand_at(held, at),
+                              x2 = pz_winograd_operand_at(held, at + pairs),
+                              x3 = pz_winograd_operand_at(held, at + 2 * pairs);
+    PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+      const pz_v one = pz_winograd_operand_plus(held, x1, w2[k]),
+                 two = pz_winograd_operand_plus(held, x2, w1[k]);
+      acc[r * kb + k] = pz_winograd_operand_times(held, x3, w3[k], acc[r * kb + k]);
+      acc[r * kb + k] = pz_v_fma(one, two, acc[r * kb + k]);
+    }
+  }
+}
+
+/* One map as always. */
+PZ_INLINE void pz_winograd_step_of_one(int32_t held, int32_t kb, int32_t rw, const float *in,
+                                       const float *weights, pz_v *acc) {
+  pz_v w[PZ_WINOGRAD_MOST_KB];
+  PZ_UNROLL for (int32_t k = 0; k < kb; ++k) w[k] = pz_v_load(weights + k * PZ_S);
+  PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
+    const pz_winograd_operand x = pz_winograd_operand_at(held, in + r * PZ_S);
+    PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[r * kb + k] =
+        pz_winograd_operand_times(held, x, w[k], acc[r * kb + k]);
+  }
+}
+
+/* `blocks` blocks of `maps` maps in, of rw tiles, into kb blocks of maps out; as pz_conv_sum. held: pz_winograd_shape. */
+PZ_INLINE const float *pz_winograd_sum_pairs(const pz_conv_direct_shape *g, int32_t held, int32_t kb,
+                                             int32_t rw, int32_t maps, int32_t blocks, const float *in,
+                                             const float *weights, pz_v *acc) {
+  const int32_t pairs = PZ_WINOGRAD_PAIRS_OF(maps), row = kb * PZ_S;
   PZ_ROLL for (int32_t b = 0; b < blocks; ++b, in += g->in.stride_c) {
     const float *x = in;
     PZ_ROLL for (int32_t j = 0; j < pairs; ++j, ++x, weights += row) {
-      pz_v w1[PZ_WINOGRAD_MOST_KB], w2[PZ_WINOGRAD_MOST_KB], w3[PZ_WINOGRAD_MOST_KB];
       PZ_POINTER_PIN(x);
       PZ_POINTER_PIN(weights);
-      PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
-        w1[k] = pz_v_load(weights + k * PZ_S);
-        w2[k] = pz_v_load(weights + pairs * row + k * PZ_S);
-        w3[k] = pz_v_load(weights + 2 * pairs * row + k * PZ_S);
-      }
-      PZ_UNROLL for (int32_t r = 0; r < rw; ++r) PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
-        const float *at = x + r * PZ_S;
-        const pz_v one = pz_v_add_broadcast(at, w2[k]), two = pz_v_add_broadcast(at + pairs, w1[k]);
-        acc[r * kb + k] = pz_v_fma_broadcast(at + 2 * pairs, w3[k], acc[r * kb + k]);
-        acc[r * kb + k] = pz_v_fma(one, two, acc[r * kb + k]);
-      }
+      pz_winograd_step_of_pairs(held, kb, rw, pairs, x, weights, acc);
+      if (held) PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) PZ_V_PIN(acc[i]);
+      if (held) PZ_MEMORY_PIN();
     }
     x += 2 * pairs, weights += 2 * pairs * row;
-    PZ_UNROLL for (int32_t j = 3 * pairs; j < maps; ++j, ++x, weights += row) {
-      PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
-        const pz_v w = pz_v_load(weights + k * PZ_S);
-        PZ_UNROLL for (int32_t r = 0; r < rw; ++r) acc[r * kb + k] =
-            pz_v_fma_broadcast(x + r * PZ_S, w, acc[r * kb + k]);
-      }
-    }
+    PZ_UNROLL for (int32_t j = 3 * pairs; j < maps; ++j, ++x, weights += row)
+        pz_winograd_step_of_one(held, kb, rw, x, weights, acc);
   }
   return weights;
 }

@@ -39,6 +39,8 @@ typedef struct pz_winograd_shape {
       apart; /* 1: the inputs' last transform, which stores much, multiplies and adds in operations of their own */
   int32_t fours; /* 1: last blocks of four maps and less are short */
   int32_t pairs; /* 1: maps in are multiplied in pairs (pairs.h), but for those of short blocks */
+  int32_t
+      held; /* 1: of pairs, an input waits in a register for all blocks out; 0: each operation loads it anew */
 } pz_winograd_shape;
 
 /* Inputs of a tile along an axis. */
@@ -195,9 +197,10 @@ PZ_INLINE int32_t pz_winograd_all_steps(const pz_winograd_shape *s) {
 }
 /* Blocks of maps out that pairs are multiplied for at most: three vectors of weights each wait in registers. */
 #define PZ_WINOGRAD_MOST_KB 2
-/* Tiles that are multiplied in pairs at a time by kb blocks: the weights and two sums wait beside the accumulators. */
-PZ_INLINE int32_t pz_winograd_tiles_of_pairs(int32_t registers, int32_t kb) {
-  return (registers - 2 - 3 * kb) / kb;
+/* Tiles that are multiplied in pairs at a time by kb blocks: the weights and two sums wait beside the accumulators, and three inputs where
+ * they are held. */
+PZ_INLINE int32_t pz_winograd_tiles_of_pairs(int32_t registers, int32_t kb, int32_t held) {
+  return (registers - 2 - (held ? 3 : 0) - 3 * kb) / kb;
 }
 
 /* Whether the last lane of the last block out belongs to no map, and one outer group has all blocks: its weights are zeros, so it sums

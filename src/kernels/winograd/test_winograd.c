@@ -93,7 +93,7 @@ static void pack_layer(layer *l, pz_test_random *r) {
   l->by_position = l->by_position && !l->plain;
   l->s.late = l->by_position ? 2 - pz_test_int(r, 0, 3) / 2 : pz_test_int(r, 0, 1);
   l->s.fours = l->plain || (!l->by_position && pz_test_int(r, 0, 2));
-  l->s.pairs = pz_test_int(r, 0, 3) > 0;
+  l->s.pairs = pz_test_int(r, 0, 3) > 0, l->s.held = pz_test_int(r, 0, 1);
   pz_winograd_schedule(&l->s, &machine,
                        l->by_position ? (int32_t)pz_winograd_all_tiles(&l->s) : pz_test_int(r, 1, 24));
   l->s.far = pz_test_int(r, 0, 1);
@@ -196,6 +196,25 @@ static void test_any_size(void **state) {
       }
       assert_int_equal(different, 0);
     }
+    free(first);
+    free_layer(&l);
+  }
+}
+
+/* Where inputs of pairs wait says nothing about bits. */
+static void test_held(void **state) {
+  (void)state;
+  pz_test_random r = {.state = 26};
+  for (int i = 0; i < 24; ++i) {
+    layer l = random_layer(&r);
+    if (l.s.conv.base.c && !l.in_place) pz_test_tensor_free(&l.o.base);
+    l.s.conv.base.c = 0;
+    pack_layer(&l, &r);
+    run_layer(&l, 0, 1);
+    float *first = pz_test_snapshot(&l.o.out.memory);
+    l.s.held = !l.s.held;
+    run_layer(&l, 0, 1);
+    assert_memory_equal(l.o.out.memory.data, first, (size_t)l.o.out.memory.floats * sizeof *first);
     free(first);
     free_layer(&l);
   }
@@ -314,9 +333,9 @@ static void test_near(void **state) {
 
 int main(void) {
   if (!pz_test_cpu()) return 77;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_factors), cmocka_unit_test(test_transforms),
-                                     cmocka_unit_test(test_spread),  cmocka_unit_test(test_far),
-                                     cmocka_unit_test(test_near),    cmocka_unit_test(test_random_layers),
-                                     cmocka_unit_test(test_any_size)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_factors),  cmocka_unit_test(test_transforms),
+                                     cmocka_unit_test(test_spread),   cmocka_unit_test(test_far),
+                                     cmocka_unit_test(test_near),     cmocka_unit_test(test_random_layers),
+                                     cmocka_unit_test(test_any_size), cmocka_unit_test(test_held)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

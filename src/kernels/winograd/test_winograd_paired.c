@@ -44,7 +44,7 @@ static void pack_layer(layer *l) {
 static layer random_layer(pz_test_random *r) {
   static const int32_t strides[][3] = {{1, 1, 1}, {2, 2, 2}, {1, 2, 2}, {2, 1, 3}, {1, 1, 2}};
   static const int32_t acts[4] = {PZ_K_ACT_NONE, PZ_K_ACT_ELU, PZ_K_ACT_SIGMOID, PZ_K_ACT_PRELU};
-  layer l = {.in_place = pz_test_int(r, 0, 1)};
+  layer l = {.in_place = pz_test_int(r, 0, 1), .s.held = pz_test_int(r, 0, 1)};
   const int32_t *stride = strides[pz_test_int(r, 0, 4)], in = pz_test_int(r, 1, 70),
                 out = pz_test_int(r, 1, 40);
   const int32_t size[4] = {pz_test_int(r, 1, 2), pz_test_int(r, 1, 5), pz_test_int(r, 1, 7),

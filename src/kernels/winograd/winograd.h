@@ -299,7 +299,7 @@ typedef struct pz_winograd_maps {
 /* `blocks` blocks of `maps` maps in, of rw tiles, into kb blocks of maps out. */
 PZ_INLINE const float *pz_winograd_sum(const pz_winograd_shape *s, int32_t kb, int32_t rw, int32_t maps,
                                        int32_t blocks, const float *in, const float *weights, pz_v *acc) {
-  return s->pairs ? pz_winograd_sum_pairs(&s->product, kb, rw, maps, blocks, in, weights, acc)
+  return s->pairs ? pz_winograd_sum_pairs(&s->product, s->held, kb, rw, maps, blocks, in, weights, acc)
                   : pz_conv_sum(&s->product, kb, rw, maps, blocks, in, weights, acc);
 }
 

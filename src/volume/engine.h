@@ -4,6 +4,7 @@
  * the input planes that a row reads (a ring, in the volume's own dtype, with room to read ahead), and the
  * planes of sums that the row writes. When a row is done, the planes before the next row are final: they are
  * normalised, stored and written, and their room is used again. So memory depends on y and x and not on z.
+ * Of large planes, what is final is written behind each line of patches along x.
  *
  * Three things go on at once: a thread reads, the caller's thread computes (with the network's pool, which also gathers
  * patches and sums them), a thread writes.

@@ -186,16 +186,29 @@ static const char *refused_flag(const pz_plan *plan, const char *line) {
   return flag;
 }
 
-/* The first line of a compiler's output that names an error, for the message. */
+/* The line of a compiler's output that tells why: the first that names an error, but for that of gcc about its linker, whose own lines are before
+ * it; else the last one. Empty where there is none. */
+static const char *telling_line(const char *text) {
+  static const char linker[] = "collect2: error";
+  const char *last = "", *error = strstr(text, "error");
+  for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+    const size_t length = strcspn(line, "\n");
+    if (!length || !strncmp(line, linker, sizeof linker - 1)) continue;
+    if (error && error < line) error = strstr(line, "error");
+    if (error && error < line + length) return line;
+    last = line;
+  }
+  return last;
+}
+
+#define MOST_LOG ((size_t)64 << 20) /* warnings may be many */
 static pz_status compiler_failed(const pz_plan *plan, const pz_emit_options *o, const char *folder,
                                  const char *log, int code, pz_error *err) {
   const char *path = pz_arena_printf(plan->arena, "%s/%s", folder, log);
   char *text = NULL;
   size_t size = 0;
-  if (path && pz_file_read(plan->arena, path, 1 << 20, &text, &size, NULL) != PZ_OK) text = NULL;
-  const char *line = text ? strstr(text, "error") : NULL;
-  while (line && line > text && line[-1] != '\n') line--;
-  if (!line) line = text ? text : "";
+  if (path && pz_file_read(plan->arena, path, MOST_LOG, &text, &size, NULL) != PZ_OK) text = NULL;
+  const char *line = telling_line(text ? text : "");
   struct statvfs disk;
   if (strstr(line, "No space left") || strstr(line, "File too large") || strstr(line, "File size limit") ||
       (!statvfs(folder, &disk) && disk.f_blocks && !disk.f_bavail))
@@ -208,8 +221,8 @@ static pz_status compiler_failed(const pz_plan *plan, const pz_emit_options *o, 
     return pz_fail(err, PZ_ERROR_RUN,
                    "%s does not know %s: compile with --isa %s, or name another compiler with --cc",
                    pz_emit_compiler(o), flag, pz_isa_get(plan->isa - 1)->name);
-  return pz_fail(err, PZ_ERROR_RUN, "%s failed with status %d: %.*s", pz_emit_compiler(o), code, length,
-                 line);
+  return pz_fail(err, PZ_ERROR_RUN, "%s failed with status %d%s%.*s", pz_emit_compiler(o), code,
+                 length ? ": " : " and said nothing", length, line);
 }
 
 /* ---- the work ---- */

@@ -232,6 +232,18 @@ class Compile(Case):
         self.assert_fails(3, "no/net.so", "compile", MODEL, *weights, "-q", "-o", self.folder / "no/net.so")
         self.assert_fails(3, "folder", "compile", MODEL, *weights, "-q", "-o", self.folder)
 
+    def test_what_the_compiler_says(self):
+        """The line that tells why, behind however many warnings; a linker's own, not gcc's about it; the last one; none."""
+        rows = [("yes 'x.c:1:1: warning: once more' | head -80000; echo 'x.c:2:1: error: this one'", "x.c:2:1: error: this one"),
+                ("echo 'ld: a.o: relocation truncated'; echo 'collect2: error: ld returned 1 exit status'", "ld: a.o: relocation truncated"),
+                ("echo; echo 'cc1: out of memory'", "cc1: out of memory"), (":", "failed with status 1 and said nothing")]
+        for says, words in rows:
+            with self.subTest(words):
+                compiler = self.write("cc.sh", f"#!/bin/sh\n{{ {says}; }} >&2\nexit 1\n")
+                compiler.chmod(0o755)
+                self.assert_fails(1, words, "compile", MODEL, "-w", "init:1", "-q", "--effort", "estimate", "--cc", compiler, "-o",
+                                  self.folder / "net.so")
+
     def test_more_memory_than_there_is(self):
         """Refused before the C compiler is called, with the bytes that it needs."""
         started, net = self.folder / "started", self.folder / "net.so"

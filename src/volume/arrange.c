@@ -129,7 +129,7 @@ static void describe_result(const pz_patch_function *f, const pz_volume *input, 
 }
 
 static void comfortable(const pz_engine_tuning *tuning, pz_arrangement *a) {
-  const int64_t wanted = tuning && tuning->store_bytes ? tuning->store_bytes : 1 << 20;
+  const int64_t wanted = tuning && tuning->store_bytes ? tuning->store_bytes : PZ_PORTION;
   a->store_planes = wanted / times(a->result.channels, pz_volume_plane_bytes(&a->result));
   if (a->store_planes < 1) a->store_planes = 1;
   if (a->store_planes > a->depth) a->store_planes = a->depth;

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 static const pz_engine_tuning defaults = {
-    .record_seconds = 5, .journal_speed = 200e6, .store_bytes = 1 << 20, .read_bytes = 1 << 20};
+    .record_seconds = 5, .journal_speed = 200e6, .store_bytes = PZ_PORTION, .read_bytes = PZ_PORTION};
 
 void pz_run_tell(const pz_run *r, const char *what, int64_t done, int64_t total) {
   if (r->options->progress)
@@ -213,17 +213,18 @@ static pz_status store_line(pz_run *r, row *w, int64_t line, pz_error *err) {
   const pz_axis *z = &r->plan.grid.axis[0], *y = &r->plan.grid.axis[1];
   pz_part part = {.z = pz_axis_begin(z, w->k), .y = w->stored};
   part.planes = final_end(z, w->k) - part.z, part.rows = final_end(y, line) - part.y;
-  const int64_t row = r->plan.result.shape[2] * r->plan.result.channels * pz_dtype_bytes(r->plan.result.dtype);
+  const int64_t row =
+      r->plan.result.shape[2] * r->plan.result.channels * pz_dtype_bytes(r->plan.result.dtype);
   const bool much = part.planes * part.rows > MUCH * r->tuning.store_bytes / row;
   if (w->k < r->first_row || (line + 1 < y->count && (r->sink || !much))) return PZ_OK;
   w->stored = part.y + part.rows;
   return store(r, &part, err);
 }
 
-static void end_row(pz_run *r, int64_t k) {
+/* Behind the last patch of a row: its input makes room for what is read ahead. */
+static void release_input(pz_run *r, int64_t k) {
   const pz_axis *z = &r->plan.grid.axis[0];
   pz_stages_release(r->stages, k + 1 < z->count ? pz_row_first(z, k + 1, mirror(r)) : z->size);
-  if (k >= r->first_row) pz_stages_put_row(r->stages, k, pz_rows_needed(z, k + 1));
 }
 
 static pz_status one_row(pz_run *r, int64_t k, pz_error *err) {
@@ -233,10 +234,12 @@ static pz_status one_row(pz_run *r, int64_t k, pz_error *err) {
   pz_status status = PZ_OK;
   for (int64_t i = 0; i < r->plan.row_patches && status == PZ_OK; i++) {
     status = one_patch(r, &w, i, err);
+    if (status == PZ_OK && i + 1 == r->plan.row_patches) release_input(r, k);
     if (status == PZ_OK && (i + 1) % line == 0) status = store_line(r, &w, i / line, err);
   }
   if (w.journal >= 0) close(w.journal);
-  if (status == PZ_OK) end_row(r, k);
+  if (status == PZ_OK && k >= r->first_row)
+    pz_stages_put_row(r->stages, k, pz_rows_needed(&r->plan.grid.axis[0], k + 1));
   return status;
 }
 

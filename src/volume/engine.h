@@ -32,12 +32,15 @@ typedef struct pz_patch_function {
   bool planar;        /* a 2D network: its axes are y and x */
 } pz_patch_function;
 
+#define PZ_PORTION (INT64_C(1) << 20) /* bytes */
+
 /* What depends on taste or on a test. 0 is the default. */
 typedef struct pz_engine_tuning {
   double record_seconds; /* finished patches are recorded at least this often; 5 */
   double journal_speed;  /* bytes per second that the disk is trusted to take in the background; 200e6 */
-  int64_t store_bytes;   /* finished planes are handed to the writer in portions of about this size; 1 MiB */
-  int64_t read_bytes;    /* and planes read in such portions; 1 MiB */
+  int64_t
+      store_bytes; /* finished planes are handed to the writer in portions of about this size; PZ_PORTION */
+  int64_t read_bytes; /* and planes read in such portions; PZ_PORTION */
 } pz_engine_tuning;
 
 /* How the memory is laid out; made before any of it is taken. */

@@ -1,4 +1,5 @@
 /* The candidates of a convolution, what the chooser sees and decides, and the texts of problems. */
+#include "base/cpu.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
 
@@ -232,7 +233,9 @@ static void test_spare(void **state) {
     pz_plan_free(plan);
   }
   assert_true(weights[1] < weights[0]);
-  assert_true(weights[2] <= weights[1]); /* where level 2 is small, more is worth it than 0.05 buys */
+  /* By the cost model of cores other than Zen 4, with 1 MiB of level 2, more is worth it than 0.05 buys. */
+  const bool more = pz_cpu_caches().l2 == 1 << 20 && !pz_cpu_core().halves;
+  assert_true(more ? weights[2] < weights[1] : weights[2] == weights[1] && cost[2] <= cost[1]);
   assert_true(weights[3] == weights[2] && cost[3] <= cost[2]);
   pz_graph_free(g);
 }

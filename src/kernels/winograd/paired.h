@@ -11,10 +11,15 @@
 #include "kernels/winograd/paired_shape.h"
 #include "kernels/winograd/pairs.h"
 
-/* A strip: where its points' results and Base begin, of the first block, and its inputs (paired_shape.h). */
-typedef struct pz_winograd_strip {
+/* Points of a strip: where their inputs, results and Base begin, of the first block. */
+typedef struct pz_winograd_places {
   int32_t count;
-  int64_t out[PZ_WINOGRAD_MOST_POINTS], base[PZ_WINOGRAD_MOST_POINTS];
+  int64_t in[PZ_WINOGRAD_MOST_POINTS], out[PZ_WINOGRAD_MOST_POINTS], base[PZ_WINOGRAD_MOST_POINTS];
+} pz_winograd_places;
+
+/* A strip: its points and those of the next; its inputs (paired_shape.h). */
+typedef struct pz_winograd_strip {
+  const pz_winograd_places *at, *next;
   float *in, *taken, *back;
 } pz_winograd_strip;
 
@@ -38,33 +43,40 @@ PZ_INLINE void pz_winograd_paired_point(const pz_winograd_paired_shape *s, float
   *back = pz_winograd_back_from(mean, scale, unscale);
 }
 
-/* The strip of `count` points from `first` on. (Behind them lies what was there: no result comes of it.) */
-PZ_INLINE void pz_winograd_paired_load(const pz_winograd_paired_shape *s, int64_t first, int32_t count,
-                                       float unscale, const float *in, pz_winograd_strip *strip) {
+/* Points first .. end - 1, a strip's at most. */
+PZ_INLINE void pz_winograd_paired_places(const pz_winograd_paired_shape *s, int64_t first, int64_t end,
+                                         pz_winograd_places *to) {
   const pz_view *v = &s->conv.in;
-  const int32_t room = pz_winograd_paired_room(s);
+  const int32_t most = PZ_WINOGRAD_STRIP * s->conv.rw;
   int64_t w = first % v->w, h = first / v->w % v->h, d = first / v->w / v->h % v->d,
           n = first / v->w / v->h / v->d;
-  strip->count = count;
-  PZ_ROLL for (int32_t i = 0; i < count; ++i) {
-    strip->out[i] = pz_winograd_point_at(&s->conv.out, n, d, h, w);
-    strip->base[i] = pz_winograd_point_at(&s->conv.base, n, d, h, w);
-    pz_winograd_paired_point(s, unscale, in + pz_winograd_point_at(v, n, d, h, w), strip->in + i * PZ_S,
-                             strip->back + i);
+  to->count = end - first < most ? (int32_t)(end - first) : most;
+  PZ_ROLL for (int32_t i = 0; i < to->count; ++i) {
+    to->in[i] = pz_winograd_point_at(v, n, d, h, w);
+    to->out[i] = pz_winograd_point_at(&s->conv.out, n, d, h, w);
+    to->base[i] = pz_winograd_point_at(&s->conv.base, n, d, h, w);
     if (++w < v->w) continue;
     w = 0;
     if (++h < v->h) continue;
     h = 0;
     if (++d == v->d) d = 0, ++n;
   }
-  const pz_conv_direct_shape g = {.in = {.c = v->c, .stride_c = room * PZ_S}};
-  PZ_ROLL for (int32_t t = 0; t < room; t += PZ_S)
-      pz_winograd_take_some(&g, v->c % PZ_S, PZ_S, PZ_S, strip->in + t * PZ_S, strip->taken + t);
 }
 
-/* A group of outer blocks: the first; weights; what is taken away; where its blocks lie, from the first one. */
+/* The inputs of a strip. (Behind them lies what was there: no result comes of it.) */
+PZ_INLINE void pz_winograd_paired_load(const pz_winograd_paired_shape *s, float unscale, const float *in,
+                                       const pz_winograd_strip *strip) {
+  const int32_t room = pz_winograd_paired_room(s), maps = s->conv.in.c;
+  PZ_ROLL for (int32_t i = 0; i < strip->at->count; ++i)
+      pz_winograd_paired_point(s, unscale, in + strip->at->in[i], strip->in + i * PZ_S, strip->back + i);
+  const pz_conv_direct_shape g = {.in = {.c = maps, .stride_c = room * PZ_S}};
+  PZ_ROLL for (int32_t t = 0; t < room; t += PZ_S)
+      pz_winograd_take_some(&g, maps % PZ_S, PZ_S, PZ_S, strip->in + t * PZ_S, strip->taken + t);
+}
+
+/* A group of outer blocks: the first, how many; weights; what is taken away; where its blocks lie, from the first one. */
 typedef struct pz_winograd_paired_blocks {
-  int32_t outer;
+  int32_t outer, count;
   const float *weights, *taken;
   int64_t out[PZ_WINOGRAD_MOST_KB], base[PZ_WINOGRAD_MOST_KB];
 } pz_winograd_paired_blocks;
@@ -76,19 +88,42 @@ PZ_INLINE void pz_winograd_paired_end(const pz_winograd_paired_shape *s, const p
   const pz_conv_direct_shape *c = &s->conv;
   const int32_t block = (g->outer + k) / c->phases;
   const pz_v back = pz_v_first(pz_v_broadcast(strip->back + point), c->out.c - block * PZ_S);
-  pz_conv_store_scaled(c, e, block, strip->out[point] + g->out[k], strip->base[point] + g->base[k], back,
-                       sum);
+  pz_conv_store_scaled(c, e, block, strip->at->out[point] + g->out[k], strip->at->base[point] + g->base[k],
+                       back, sum);
 }
 
-/* What results of points begin .. end - 1 start from is fetched, half a tile at a time and half a tile early. All at once would be as many
+/* The lines that results of points begin .. end - 1 start from. */
+PZ_INLINE void pz_winograd_paired_lines(const pz_winograd_places *at, const pz_winograd_paired_blocks *g,
+                                        int32_t begin, int32_t end, const float *base) {
+  if (end > at->count) end = at->count;
+  PZ_ROLL for (int32_t p = begin; p < end; ++p) PZ_ROLL for (int32_t k = 0; k < g->count; ++k)
+      __builtin_prefetch(base + at->base[p] + g->base[k], 0, 3);
+}
+
+/* What results of points begin .. end - 1 of group g[0] start from is fetched; points behind the strip are those of the next group, g[1],
+ * which is the first one of the next strip behind the last. Half a tile at a time, two tiles early and more: all at once would be as many
  * lines as a core waits for, and inputs would wait behind them. */
-PZ_INLINE void pz_winograd_paired_fetch(const pz_winograd_paired_shape *s, int32_t kb,
-                                        const pz_winograd_strip *strip, const pz_winograd_paired_blocks *g,
-                                        int32_t begin, int32_t end, const pz_conv_ends *e) {
+PZ_INLINE void pz_winograd_paired_fetch(const pz_winograd_paired_shape *s, const pz_winograd_strip *strip,
+                                        const pz_winograd_paired_blocks g[2], int32_t begin, int32_t end,
+                                        const pz_conv_ends *e) {
+  const int32_t count = strip->at->count;
   if (!s->conv.base.c) return;
-  if (end > strip->count) end = strip->count;
-  PZ_ROLL for (int32_t p = begin; p < end; ++p) PZ_UNROLL for (int32_t k = 0; k < kb; ++k)
-      __builtin_prefetch(e->base + strip->base[p] + g->base[k], 0, 3);
+  if (begin < count) pz_winograd_paired_lines(strip->at, g, begin, end, e->base);
+  if (end > count)
+    pz_winograd_paired_lines(g[1].outer ? strip->at : strip->next, g + 1, begin > count ? begin - count : 0,
+                             end - count, e->base);
+}
+
+/* Of the next strip's inputs, what is fetched beside tile `tile` of a group: each has its part. */
+PZ_INLINE void pz_winograd_paired_fetch_inputs(const pz_winograd_paired_shape *s,
+                                               const pz_winograd_strip *strip, int32_t group, int32_t tile,
+                                               const float *in) {
+  const int32_t groups = pz_conv_outer_groups(&s->conv).count, each = (s->conv.rw + groups - 1) / groups,
+                begin = (group * PZ_WINOGRAD_STRIP + tile) * each, count = strip->next->count,
+                end = begin + each < count ? begin + each : count;
+  PZ_ROLL for (int32_t p = begin; p < end; ++p)
+      PZ_ROLL for (int32_t b = 0; b < pz_conv_in_blocks(&s->conv); ++b)
+          __builtin_prefetch(in + strip->next->in[p] + b * s->conv.in.stride_c, 0, 2);
 }
 
 /* One tile, from point `point` of the strip on, of kb blocks; all: it is not cut off. */
@@ -96,15 +131,15 @@ PZ_INLINE void pz_winograd_paired_tile(const pz_winograd_paired_shape *s, int32_
                                        const pz_winograd_strip *strip, const pz_winograd_paired_blocks *g,
                                        int32_t point, const pz_conv_ends *e) {
   const int32_t rw = s->conv.rw, rest = s->conv.in.c % PZ_S, whole = s->conv.in.c / PZ_S, half = whole / 2,
-                points = all ? rw : strip->count - point;
+                points = all ? rw : strip->at->count - point;
   const pz_conv_direct_shape product = {.in = {.stride_c = pz_winograd_paired_room(s) * PZ_S}};
   const float *in = strip->in + point * PZ_S, *weights = g->weights;
   pz_v acc[PZ_CONV_ACCUMULATORS], sums[PZ_CONV_ACCUMULATORS];
   PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] =
       pz_v_add_broadcast(strip->taken + point + i / kb, pz_v_load(g->taken + i % kb * PZ_S));
-  pz_winograd_paired_fetch(s, kb, strip, g, point + rw / 2, point + rw, e);
+  pz_winograd_paired_fetch(s, strip, g, point + 2 * rw + rw / 2, point + 3 * rw, e);
   if (half) weights = pz_winograd_sum_pairs(&product, s->held, kb, rw, PZ_S, half, in, weights, acc);
-  pz_winograd_paired_fetch(s, kb, strip, g, point + rw, point + rw + rw / 2, e);
+  pz_winograd_paired_fetch(s, strip, g, point + 3 * rw, point + 3 * rw + rw / 2, e);
   if (whole)
     weights = pz_winograd_sum_pairs(&product, s->held, kb, rw, PZ_S, whole - half,
                                     in + half * product.in.stride_c, weights, acc);
@@ -125,19 +160,32 @@ PZ_INLINE void pz_winograd_paired_tile(const pz_winograd_paired_shape *s, int32_
   }
 }
 
-/* All tiles of a strip by a group of kb blocks. */
-PZ_INLINE void pz_winograd_paired_group(const pz_winograd_paired_shape *s, int32_t kb,
-                                        const pz_winograd_strip *strip, pz_winograd_paired_blocks g,
-                                        const pz_conv_ends *e) {
-  int32_t p = 0;
-  PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
-    g.out[k] = pz_conv_block_offset(&s->conv, &s->conv.out, g.outer + k);
-    g.base[k] = pz_conv_block_offset(&s->conv, &s->conv.base, g.outer + k);
+/* All tiles of a strip by group `group`, g[0], of kb blocks. */
+PZ_INLINE void pz_winograd_paired_group(const pz_winograd_paired_shape *s, int32_t kb, int32_t group,
+                                        const pz_winograd_strip *strip, const pz_winograd_paired_blocks g[2],
+                                        const float *in, const pz_conv_ends *e) {
+  const int32_t count = strip->at->count;
+  PZ_ROLL for (int32_t p = 0, tile = 0; p < count; p += s->conv.rw, ++tile) {
+    pz_winograd_paired_fetch_inputs(s, strip, group, tile, in);
+    if (p + s->conv.rw <= count) pz_winograd_paired_tile(s, kb, 1, strip, g, p, e);
+    else pz_winograd_paired_tile(s, kb, 0, strip, g, p, e);
   }
-  pz_winograd_paired_fetch(s, kb, strip, &g, 0, s->conv.rw / 2, e);
-  PZ_ROLL for (; p + s->conv.rw <= strip->count; p += s->conv.rw)
-      pz_winograd_paired_tile(s, kb, 1, strip, &g, p, e);
-  if (p < strip->count) pz_winograd_paired_tile(s, kb, 0, strip, &g, p, e);
+}
+
+/* Group i. */
+PZ_INLINE pz_winograd_paired_blocks pz_winograd_paired_blocks_of(const pz_conv_direct_shape *c, int32_t i,
+                                                                 const float *weights, const float *taken) {
+  const pz_conv_split groups = pz_conv_outer_groups(c);
+  const int32_t outer = pz_conv_split_begin(groups, i);
+  pz_winograd_paired_blocks g = {.outer = outer,
+                                 .count = pz_conv_split_size(groups, i),
+                                 .weights = weights + (int64_t)outer * PZ_S * c->in.c,
+                                 .taken = taken + (1 + outer) * PZ_S};
+  PZ_UNROLL for (int32_t k = 0; k < groups.size; ++k) {
+    g.out[k] = pz_conv_block_offset(c, &c->out, outer + k);
+    g.base[k] = pz_conv_block_offset(c, &c->base, outer + k);
+  }
+  return g;
 }
 
 PZ_INLINE void pz_winograd_paired(const pz_winograd_paired_shape s, const float *in, const float *weights,
@@ -149,21 +197,24 @@ PZ_INLINE void pz_winograd_paired(const pz_winograd_paired_shape s, const float 
   const pz_conv_split groups = pz_conv_outer_groups(c);
   const int32_t room = pz_winograd_paired_room(&s), most = PZ_WINOGRAD_STRIP * c->rw;
   const int64_t points = pz_winograd_paired_points(&s), inputs = (int64_t)room * pz_conv_in_blocks(c) * PZ_S;
-  pz_winograd_strip strip = {.in = scratch, .taken = scratch + inputs, .back = scratch + inputs + room};
+  pz_winograd_places places[2];
+  pz_winograd_strip strip = {places, places + 1, scratch, scratch + inputs, scratch + inputs + room};
+  pz_winograd_paired_blocks g[2] = {pz_winograd_paired_blocks_of(c, 0, weights, taken)};
   int64_t begin, end;
   pz_share((points + c->rw - 1) / c->rw, worker, workers, &begin, &end);
   begin *= c->rw, end *= c->rw;
   if (end > points) end = points;
-  PZ_ROLL for (; begin < end; begin += most) {
-    pz_winograd_paired_load(&s, begin, end - begin < most ? (int32_t)(end - begin) : most, *taken, in,
-                            &strip);
-    PZ_ROLL for (int32_t i = 0; i < groups.count; ++i) {
-      const int32_t outer = pz_conv_split_begin(groups, i);
-      const pz_winograd_paired_blocks g = {.outer = outer,
-                                           .weights = weights + (int64_t)outer * PZ_S * c->in.c,
-                                           .taken = taken + (1 + outer) * PZ_S};
-      if (i < groups.large) pz_winograd_paired_group(&s, groups.size, &strip, g, &ends);
-      else if (groups.large < groups.count) pz_winograd_paired_group(&s, groups.size - 1, &strip, g, &ends);
+  pz_winograd_paired_places(&s, begin, end, places);
+  if (c->base.c) pz_winograd_paired_lines(places, g, 0, 2 * c->rw + c->rw / 2, base);
+  PZ_ROLL for (int32_t even = 1; begin < end; begin += most, even = !even) {
+    strip.at = places + !even, strip.next = places + even;
+    pz_winograd_paired_places(&s, begin + most < end ? begin + most : end, end, places + even);
+    pz_winograd_paired_load(&s, *taken, in, &strip);
+    PZ_ROLL for (int32_t i = 0; i < groups.count; ++i, g[0] = g[1]) {
+      g[1] = pz_winograd_paired_blocks_of(c, i + 1 < groups.count ? i + 1 : 0, weights, taken);
+      if (i < groups.large) pz_winograd_paired_group(&s, groups.size, i, &strip, g, in, &ends);
+      else if (groups.large < groups.count)
+        pz_winograd_paired_group(&s, groups.size - 1, i, &strip, g, in, &ends);
     }
   }
   if (c->stream) pz_v_stream_end();

@@ -38,9 +38,8 @@ typedef struct pz_patch_function {
 typedef struct pz_engine_tuning {
   double record_seconds; /* finished patches are recorded at least this often; 5 */
   double journal_speed;  /* bytes per second that the disk is trusted to take in the background; 200e6 */
-  int64_t
-      store_bytes; /* finished planes are handed to the writer in portions of about this size; PZ_PORTION */
-  int64_t read_bytes; /* and planes read in such portions; PZ_PORTION */
+  int64_t store_bytes;   /* finished planes go to the writer in portions of about this size; PZ_PORTION */
+  int64_t read_bytes;    /* and planes are read in such portions; PZ_PORTION */
 } pz_engine_tuning;
 
 /* How the memory is laid out; made before any of it is taken. */

@@ -198,7 +198,7 @@ PZ_INLINE void pz_winograd_paired(const pz_winograd_paired_shape s, const float 
   const int32_t room = pz_winograd_paired_room(&s), most = PZ_WINOGRAD_STRIP * c->rw;
   const int64_t points = pz_winograd_paired_points(&s), inputs = (int64_t)room * pz_conv_in_blocks(c) * PZ_S;
   pz_winograd_places places[2];
-  pz_winograd_strip strip = {places, places + 1, scratch, scratch + inputs, scratch + inputs + room};
+  pz_winograd_strip strip = {.in = scratch, .taken = scratch + inputs, .back = scratch + inputs + room};
   pz_winograd_paired_blocks g[2] = {pz_winograd_paired_blocks_of(c, 0, weights, taken)};
   int64_t begin, end;
   pz_share((points + c->rw - 1) / c->rw, worker, workers, &begin, &end);

@@ -114,8 +114,9 @@ void pz_conv_shape_text(pz_text *t, const pz_conv_direct_shape *s) {
   pz_text_float(t, "beta", s->beta);
   pz_text_printf(t,
                  ".has_bias = %d, .has_base_scale = %d, .stream = %d, .gathers = %d, .kb = %d, .rw = %d, .rh "
-                 "= %d, .c_chunk = %d",
-                 s->has_bias, s->has_base_scale, s->stream, s->gathers, s->kb, s->rw, s->rh, s->c_chunk);
+                 "= %d, .c_chunk = %d, .ahead = %d",
+                 s->has_bias, s->has_base_scale, s->stream, s->gathers, s->kb, s->rw, s->rh, s->c_chunk,
+                 s->ahead);
 }
 
 pz_status pz_conv_add_few_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, pz_pointer weights,
@@ -233,6 +234,10 @@ static pz_status build_reduce(pz_plan *plan, const pz_node *node, pz_step *step,
 
 /* ---- deconvolution ---- */
 
+/* Of one whose kernel is its stride. Which is fastest depends on what a core fetches by itself and how many lines it waits for
+ * (doc/kernels-conv.md), so it is measured. */
+enum { PHASES_VARIANTS = 3 };
+
 pz_status pz_conv_phase_parts(const pz_plan *plan, const pz_node *node, const pz_conv_direct_shape *whole,
                               const pz_deconv_phase *phase, const pz_conv_parts *all, pz_conv_parts *p,
                               float **weights, pz_error *err) {
@@ -260,6 +265,33 @@ static pz_status add_phase(pz_plan *plan, const pz_node *node, pz_step *step, co
   return status;
 }
 
+bool pz_conv_is_product(const pz_node *node) {
+  const pz_attr_conv *a = &node->attr.conv;
+  for (int i = 0; i < PZ_SPATIAL; i++) {
+    const int32_t stride = node->op == PZ_OP_DECONV ? a->stride[i] : 1;
+    if (a->kernel[i] != stride || a->stride[i] != stride || a->dilation[i] != 1 || a->pad_lo[i] ||
+        a->pad_hi[i] || a->output_pad[i])
+      return false;
+  }
+  return a->group == 1;
+}
+
+/* What is fetched ahead, by the variant. */
+static int32_t ahead_of(const pz_plan *plan, const pz_node *node) {
+  static const int32_t ahead[PHASES_VARIANTS] = {PZ_CONV_AHEAD_PARTS, PZ_CONV_AHEAD_ROW, PZ_CONV_AHEAD_NONE};
+  return pz_conv_is_product(node) ? ahead[pz_variant_of(plan, node)] : PZ_CONV_AHEAD_ROW;
+}
+static const char *ahead_text(int32_t ahead) {
+  return ahead == PZ_CONV_AHEAD_PARTS  ? ", parts fetched"
+         : ahead == PZ_CONV_AHEAD_NONE ? ", nothing fetched"
+                                       : "";
+}
+static void describe_phases(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT],
+                            double *error) {
+  snprintf(label, PZ_LABEL_TEXT, "direct in phases%s", ahead_text(ahead_of(plan, node)));
+  *error = PZ_SUM_ERROR;
+}
+
 static pz_status build_phases(pz_plan *plan, const pz_node *node, pz_step *step, const method *m,
                               pz_error *err) {
   pz_conv_parts p;
@@ -272,11 +304,12 @@ static pz_status build_phases(pz_plan *plan, const pz_node *node, pz_step *step,
   for (int32_t i = 0; i < n && wanted; i++)
     if (pz_deconv_phase_of(&s, merge, i, &phase)) s.gathers += units_of(plan, m, phase.shape);
   PZ_TRY(gather(plan, node, &s, &p, err));
+  s.ahead = ahead_of(plan, node);
   for (int32_t i = 0; i < n; i++)
     if (pz_deconv_phase_of(&s, merge, i, &phase)) PZ_TRY(add_phase(plan, node, step, m, &s, &phase, &p, err));
-  return pz_set_algorithm(plan, step, err, "%s %dx%dx%d in %d phases, %d blocks x %d points", m->name,
+  return pz_set_algorithm(plan, step, err, "%s %dx%dx%d in %d phases, %d blocks x %d points%s", m->name,
                           s.kernel[0], s.kernel[1], s.kernel[2], n, phase.shape.kb,
-                          phase.shape.rw * phase.shape.rh);
+                          phase.shape.rw * phase.shape.rh, ahead_text(s.ahead));
 }
 
 static pz_status build_deconv(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
@@ -436,6 +469,8 @@ const pz_solver pz_solver_deconv_phases = {.name = "direct in phases",
                                            .out = PZ_BLOCKED,
                                            .cost = pz_conv_direct_cost,
                                            .build = build_deconv,
+                                           .variants = PHASES_VARIANTS,
+                                           .describe = describe_phases,
                                            .knows_tight = true};
 const pz_solver pz_solver_deconv_depthwise = {.name = "depthwise in phases",
                                               .op = PZ_OP_DECONV,

@@ -48,6 +48,8 @@ bool pz_conv_few_inputs(const pz_plan *plan, const pz_node *node);
 bool pz_conv_few_outputs(const pz_plan *plan, const pz_node *node);
 /* And its taps along the width lie beside each other in a vector (kernels/conv/few.h), of a kernel of 1 along the depth, without Base. */
 bool pz_conv_few_beside(const pz_plan *plan, const pz_node *node);
+/* A convolution of 1x1x1, or a deconvolution whose kernel is its stride: a product of maps at each point of the input. */
+bool pz_conv_is_product(const pz_node *node);
 /* Maps are multiplied in pairs (kernels/winograd/pairs.h) where the core adds beside multiply-adds, vectors have 16 lanes, and there is so
  * much to multiply, `least` maps in and out, that sums of squares and of products of inputs are small beside it. */
 bool pz_conv_has_pairs(const pz_plan *plan, int64_t in, int64_t out, int64_t least);

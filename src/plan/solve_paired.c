@@ -82,14 +82,8 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
   const pz_attr_conv *a = &node->attr.conv;
   const pz_shape5 x = shape_of(plan, node->in[PZ_CONV_X]), y = shape_of(plan, node->out[0]);
   int64_t phases = 1;
-  for (int i = 0; i < PZ_SPATIAL; i++) {
-    const int32_t stride = node->op == PZ_OP_DECONV ? a->stride[i] : 1;
-    if (a->kernel[i] != stride || a->stride[i] != stride || a->dilation[i] != 1 || a->pad_lo[i] ||
-        a->pad_hi[i] || a->output_pad[i])
-      return false;
-    phases *= stride;
-  }
-  return a->group == 1 && pz_conv_has_pairs(plan, x.c, phases * y.c, PZ_CONV_PAIRS_FROM) &&
+  for (int i = 0; i < PZ_SPATIAL; i++) phases *= a->kernel[i];
+  return pz_conv_is_product(node) && pz_conv_has_pairs(plan, x.c, phases * y.c, PZ_CONV_PAIRS_FROM) &&
          x.n * x.s[0] * x.s[1] * x.s[2] >= MANY && !pz_wants_moments(plan, node) &&
          pz_conv_error_fits(plan, error_of(plan, node));
 }

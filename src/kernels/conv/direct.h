@@ -33,6 +33,8 @@ typedef struct pz_conv_tile {
   const float *in, *weights, *bias, *base, *base_scale, *slope;
   float *out, *statistics;
   int64_t further;     /* from a row of Base to the next one */
+  int64_t next;        /* from a row of inputs to the same one of the next strip, of which */
+  pz_conv_range soon;  /* these blocks are fetched */
   int32_t outer;       /* the first outer block */
   int32_t full;        /* whole input blocks in this pass */
   int32_t rest;        /* whether the last input block, which is not whole, is in this pass */
@@ -158,7 +160,8 @@ PZ_INLINE pz_v pz_conv_start(const pz_conv_direct_shape *s, const pz_conv_tile *
   const float *at =
       t->base + pz_conv_block_offset(s, &s->base, i % kb) + pz_conv_point(&s->base, pz_conv_unit, rw, i / kb);
   pz_v base = pz_point_load(&s->base, block, at);
-  __builtin_prefetch(at + t->further, 0, 2); /* sums cannot begin without it */
+  if (s->ahead == PZ_CONV_AHEAD_ROW)
+    __builtin_prefetch(at + t->further, 0, 2); /* sums cannot begin without it */
   return s->has_base_scale ? pz_v_fma(base, pz_v_load(t->base_scale + map), bias) : base + bias;
 }
 
@@ -193,12 +196,42 @@ PZ_INLINE void pz_conv_end_points(const pz_conv_direct_shape *s, const pz_conv_t
   }
 }
 
+/* What points begin .. end - 1 of a tile start from in the next row is fetched, and, for a share of all groups, what they read in the next
+ * strip. */
+PZ_INLINE void pz_conv_fetch_ahead(const pz_conv_direct_shape *s, const pz_conv_tile *t, int32_t kb,
+                                   int32_t rw, int32_t begin, int32_t end) {
+  PZ_ROLL for (int32_t r = begin; r < end; ++r) {
+    if (s->base.c)
+      PZ_UNROLL for (int32_t k = 0; k < kb; ++k)
+          __builtin_prefetch(t->base + t->further + pz_conv_block_offset(s, &s->base, k) +
+                                 pz_conv_point(&s->base, pz_conv_unit, rw, r),
+                             0, 2);
+    PZ_ROLL for (int32_t b = t->soon.begin; b < t->soon.end; ++b) __builtin_prefetch(
+        t->in + t->next + b * s->in.stride_c + pz_conv_point(&s->in, pz_conv_unit, rw, r), 0, 2);
+  }
+}
+
+/* All whole input blocks, and a part of what is fetched with each: at once it would be more lines than a core waits for, and inputs would
+ * wait behind them. */
+PZ_INLINE const float *pz_conv_sum_parts(const pz_conv_direct_shape *s, int32_t kb, int32_t rw,
+                                         const pz_conv_tile *t, pz_v *acc) {
+  const int32_t points = rw * s->rh, parts = t->full ? t->full : 1;
+  const float *weights = t->weights;
+  PZ_ROLL for (int32_t b = 0; b < parts; ++b) {
+    if (t->first) pz_conv_fetch_ahead(s, t, kb, rw, points * b / parts, points * (b + 1) / parts);
+    if (t->full) weights = pz_conv_sum(s, kb, rw, s->in.block, 1, t->in + b * s->in.stride_c, weights, acc);
+  }
+  return weights;
+}
+
 PZ_INLINE void pz_conv_one_tile(const pz_conv_direct_shape *s, int32_t kb, int32_t rw,
                                 const pz_conv_tile *t) {
   pz_v acc[PZ_CONV_ACCUMULATORS];
   const int32_t rest = s->in.c % s->in.block, all = kb * rw * s->rh;
   PZ_UNROLL for (int32_t i = 0; i < all; ++i) acc[i] = pz_conv_start(s, t, kb, rw, i);
-  const float *weights = pz_conv_sum(s, kb, rw, s->in.block, t->full, t->in, t->weights, acc);
+  const float *weights = s->ahead == PZ_CONV_AHEAD_PARTS
+                             ? pz_conv_sum_parts(s, kb, rw, t, acc)
+                             : pz_conv_sum(s, kb, rw, s->in.block, t->full, t->in, t->weights, acc);
   if (rest && t->rest) pz_conv_sum(s, kb, rw, rest, 1, t->in + t->full * s->in.stride_c, weights, acc);
   if (pz_conv_ends_rolled(s) && t->last) {
     pz_conv_end_points(s, t, kb, rw, acc);
@@ -256,6 +289,9 @@ PZ_INLINE void pz_conv_rows(const pz_conv_direct_shape *s, int32_t kb, const pz_
       t.base = origin.base + pz_conv_block_offset(s, &s->base, t.outer) + here;
       t.further = pz_conv_row_at(&s->base, pz_conv_place(s, i + 1)) - here;
     }
+    if (s->ahead == PZ_CONV_AHEAD_PARTS)
+      t.next =
+          pz_conv_row_at(&s->in, pz_conv_place(s, i + pz_conv_strip_rows(s))) - pz_conv_row_at(&s->in, at);
     pz_conv_tiles(s, kb, tiles.size, tiles.large, &t);
     if (tiles.large < tiles.count) pz_conv_tiles(s, kb, tiles.size - 1, tiles.count - tiles.large, &t);
   }
@@ -304,6 +340,10 @@ PZ_INLINE void pz_conv_group(const pz_conv_direct_shape *s, pz_conv_pass p, pz_c
   const int64_t end = p.row_end;
   t.outer = pz_conv_split_begin(pz_conv_outer_groups(s), p.group);
   t.weights += pz_conv_weights_before(s, p.group);
+  if (s->ahead == PZ_CONV_AHEAD_PARTS) {
+    const int32_t groups = pz_conv_outer_groups(s).count, blocks = pz_conv_in_blocks(s);
+    t.soon = (pz_conv_range){p.group * blocks / groups, (p.group + 1) * blocks / groups};
+  }
   PZ_ROLL for (; p.row < end; p.row = p.row_end) {
     p.row_end = pz_conv_strip_end(s, p.row, end);
     pz_conv_strip(s, p, t);

@@ -43,7 +43,8 @@ static void print_shape(const pz_conv_direct_shape *s) {
          ".has_bias = %d, .has_base_scale = %d, .stream = %d, .gathers = %d, ",
          s->groups, s->phases, s->phases_h, s->phases_d, s->act, (double)s->alpha, (double)s->beta,
          s->has_bias, s->has_base_scale, s->stream, s->gathers);
-  printf(".kb = %d, .rw = %d, .rh = %d, .c_chunk = %d,\n  ", s->kb, s->rw, s->rh, s->c_chunk);
+  printf(".kb = %d, .rw = %d, .rh = %d, .c_chunk = %d, .ahead = %d,\n  ", s->kb, s->rw, s->rh, s->c_chunk,
+         s->ahead);
   print_ints("kernel", s->kernel), print_ints("stride", s->stride);
   print_ints("dilation", s->dilation), print_ints("pad", s->pad);
   print_view("in", &s->in), print_view("out", &s->out), print_view("base", &s->base);
@@ -307,6 +308,7 @@ static void random_deconv(generator *g, pz_conv_direct_shape *s, int32_t index) 
     bool plain = index % 3 == 0; /* kernel = stride */
     s->stride[i] = pz_test_int(r, 1, 3), s->dilation[i] = plain ? 1 : seldom(g, 3);
     s->kernel[i] = plain ? s->stride[i] : pz_test_int(r, 1, 5), in[i] = pz_test_int(r, 1, i == 2 ? 12 : 4);
+    if (plain) s->ahead = index / 3 % 3;
     if (index % 6 == 3 && i < 2) in[i] = 8 + i; /* more than PZ_CONV_MANY_ROWS */
     int32_t whole = s->stride[i] * (in[i] - 1) + span(s, i);
     s->pad[i] = plain ? 0 : pz_test_int(r, 0, (whole - 1) / 2 < 3 ? (whole - 1) / 2 : 3);

@@ -35,7 +35,14 @@ typedef struct pz_conv_direct_shape {
   int32_t
       gathers; /* units of each block in `statistics`, this call's among them; 0: none are gathered; then results should not stream */
   int32_t kb, rw, rh, c_chunk; /* schedule.h */
+  int32_t ahead; /* what is fetched into level 2 while a tile is summed: PZ_CONV_AHEAD_ROW .. NONE */
 } pz_conv_direct_shape;
+
+enum {
+  PZ_CONV_AHEAD_ROW, /* Base of the next row, all at once as a tile begins */
+  PZ_CONV_AHEAD_PARTS, /* a part with each block of maps in, and inputs of the next strip too; one tap, stride 1 */
+  PZ_CONV_AHEAD_NONE /* nothing: the core does so by itself */
+};
 
 /* A length cut into `count` parts, the first `large` of them of `size`, the others of size - 1. */
 typedef struct pz_conv_split {

@@ -1,15 +1,21 @@
 /* bench_machine: what one core allows, for the bounds of doc/kernels-winograd.md. Prints vector multiply-adds a nanosecond, from
  * registers alone and with the loads of a product's inner loop (2 blocks of maps by 8 points, operands in level 1), and
  * GB/s of reading, writing and writing past the caches, by the size of what is gone through. With AMX (-march=native says so)
- * also what products and stores of tiles take (doc/kernels-conv.md). Best of many. */
+ * also what products and stores of tiles take (doc/kernels-conv.md). Last what a cache line takes to the next core and back: several
+ * times as long where the two do not share a level 3, among which hosts of virtual machines move them. Best of many. */
+#define _GNU_SOURCE
 #include "kernels/testing.h"
 #include "kernels/vec.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { BLOCKS = 2, POINTS = 8, STEPS = 16, CHAINS = 16, ROUNDS = 1000, TRIES = 300 };
 
@@ -158,6 +164,53 @@ static void tiles(float *p) {
 static void tiles(float *p) { (void)p; }
 #endif
 
+/* ---- between cores ---- */
+
+enum { BACK, THERE, OVER };
+
+typedef struct mirror {
+  _Alignas(128) atomic_int place;
+  int core;
+} mirror;
+
+static int pin(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  return sched_setaffinity(0, sizeof set, &set);
+}
+
+/* Sends each line back. */
+static void *reflect(void *host) {
+  mirror *m = host;
+  pin(m->core);
+  for (int place; (place = atomic_load(&m->place)) != OVER;)
+    if (place == THERE) atomic_store(&m->place, BACK);
+  return NULL;
+}
+
+/* Nanoseconds; 0: there is no other core. */
+static double round_trip(void) {
+  mirror m = {.place = BACK};
+  pthread_t other;
+  double best = 1e18;
+  const int here = sched_getcpu();
+  m.core = (int)((here + 1) % sysconf(_SC_NPROCESSORS_ONLN));
+  if (m.core == here || pin(here) || pthread_create(&other, NULL, reflect, &m)) return 0;
+  for (int try = 0; try < 8; try++) {
+    const double start = now();
+    for (int r = 0; r < ROUNDS; r++) {
+      atomic_store(&m.place, THERE);
+      while (atomic_load(&m.place) != BACK) continue;
+    }
+    const double took = (now() - start) / ROUNDS;
+    if (took < best) best = took;
+  }
+  atomic_store(&m.place, OVER);
+  pthread_join(other, NULL);
+  return best;
+}
+
 int main(void) {
   const size_t most = (size_t)64 << 20;
   float *p = aligned_alloc((size_t)2 << 20, most);
@@ -171,6 +224,7 @@ int main(void) {
   for (size_t bytes = 16 << 10; bytes <= most; bytes *= 4)
     printf("%zu: %.0f, %.0f, %.0f\n", bytes >> 10, gigabytes(0, p, bytes), gigabytes(1, p, bytes),
            gigabytes(2, p, bytes));
+  printf("a line to the next core and back: %.0f ns\n", round_trip());
   free(p);
   return 0;
 }

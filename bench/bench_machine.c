@@ -168,47 +168,45 @@ static void tiles(float *p) { (void)p; }
 
 enum { BACK, THERE, OVER };
 
-typedef struct mirror {
-  _Alignas(128) atomic_int place;
-  int core;
-} mirror;
+static _Alignas(128) atomic_int place;
 
-static int pin(int core) {
+/* Sends each line back. */
+static void *reflect(void *unused) {
+  for (int at; (at = atomic_load(&place)) != OVER;)
+    if (at == THERE) atomic_store(&place, BACK);
+  return unused;
+}
+
+/* Starts it on the core behind this one. False: there is no other, or it is not to be used. */
+static int start_reflecting(pthread_t *thread) {
+  const int here = sched_getcpu(), core = (int)((here + 1) % sysconf(_SC_NPROCESSORS_ONLN));
+  pthread_attr_t attributes;
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(core, &set);
-  return sched_setaffinity(0, sizeof set, &set);
+  if (core == here || pthread_attr_init(&attributes)) return 0;
+  const int started = !pthread_attr_setaffinity_np(&attributes, sizeof set, &set) &&
+                      !pthread_create(thread, &attributes, reflect, NULL);
+  pthread_attr_destroy(&attributes);
+  return started;
 }
 
-/* Sends each line back. */
-static void *reflect(void *host) {
-  mirror *m = host;
-  pin(m->core);
-  for (int place; (place = atomic_load(&m->place)) != OVER;)
-    if (place == THERE) atomic_store(&m->place, BACK);
-  return NULL;
-}
-
-/* Nanoseconds; 0: there is no other core. */
-static double round_trip(void) {
-  mirror m = {.place = BACK};
+static void round_trips(void) {
   pthread_t other;
   double best = 1e18;
-  const int here = sched_getcpu();
-  m.core = (int)((here + 1) % sysconf(_SC_NPROCESSORS_ONLN));
-  if (m.core == here || pin(here) || pthread_create(&other, NULL, reflect, &m)) return 0;
+  if (!start_reflecting(&other)) return;
   for (int try = 0; try < 8; try++) {
     const double start = now();
     for (int r = 0; r < ROUNDS; r++) {
-      atomic_store(&m.place, THERE);
-      while (atomic_load(&m.place) != BACK) continue;
+      atomic_store(&place, THERE);
+      while (atomic_load(&place) != BACK) continue;
     }
     const double took = (now() - start) / ROUNDS;
     if (took < best) best = took;
   }
-  atomic_store(&m.place, OVER);
+  atomic_store(&place, OVER);
   pthread_join(other, NULL);
-  return best;
+  printf("a line to the next core and back: %.0f ns\n", best);
 }
 
 int main(void) {
@@ -224,7 +222,7 @@ int main(void) {
   for (size_t bytes = 16 << 10; bytes <= most; bytes *= 4)
     printf("%zu: %.0f, %.0f, %.0f\n", bytes >> 10, gigabytes(0, p, bytes), gigabytes(1, p, bytes),
            gigabytes(2, p, bytes));
-  printf("a line to the next core and back: %.0f ns\n", round_trip());
+  round_trips();
   free(p);
   return 0;
 }

@@ -276,10 +276,12 @@ bool pz_conv_is_product(const pz_node *node) {
   return a->group == 1;
 }
 
-/* What is fetched ahead, by the variant. */
+/* What is fetched ahead, by the variant. Without Base nothing of a row is: two variants are one. */
 static int32_t ahead_of(const pz_plan *plan, const pz_node *node) {
   static const int32_t ahead[PHASES_VARIANTS] = {PZ_CONV_AHEAD_PARTS, PZ_CONV_AHEAD_ROW, PZ_CONV_AHEAD_NONE};
-  return pz_conv_is_product(node) ? ahead[pz_variant_of(plan, node)] : PZ_CONV_AHEAD_ROW;
+  const int32_t wanted = ahead[pz_variant_of(plan, node)];
+  const bool same = wanted == PZ_CONV_AHEAD_NONE && node->in[PZ_CONV_BASE] == PZ_NONE;
+  return pz_conv_is_product(node) && !same ? wanted : PZ_CONV_AHEAD_ROW;
 }
 static const char *ahead_text(int32_t ahead) {
   return ahead == PZ_CONV_AHEAD_PARTS  ? ", parts fetched"

@@ -303,12 +303,12 @@ static int32_t make_depthwise(generator *g, problem *p, int32_t count) {
 
 static void random_deconv(generator *g, pz_conv_direct_shape *s, int32_t index) {
   pz_test_random *r = &g->random;
+  const bool plain = index % 3 == 0; /* kernel = stride */
   int32_t in[3], out[3];
+  if (plain) s->ahead = index / 3 % 3;
   for (int i = 0; i < 3; ++i) {
-    bool plain = index % 3 == 0; /* kernel = stride */
     s->stride[i] = pz_test_int(r, 1, 3), s->dilation[i] = plain ? 1 : seldom(g, 3);
     s->kernel[i] = plain ? s->stride[i] : pz_test_int(r, 1, 5), in[i] = pz_test_int(r, 1, i == 2 ? 12 : 4);
-    if (plain) s->ahead = index / 3 % 3;
     if (index % 6 == 3 && i < 2) in[i] = 8 + i; /* more than PZ_CONV_MANY_ROWS */
     int32_t whole = s->stride[i] * (in[i] - 1) + span(s, i);
     s->pad[i] = plain ? 0 : pz_test_int(r, 0, (whole - 1) / 2 < 3 ? (whole - 1) / 2 : 3);

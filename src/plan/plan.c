@@ -156,6 +156,7 @@ static pz_status ensure_outputs(pz_plan *plan, const pz_node *node, pz_error *er
 
 static pz_status plan_node(pz_plan *plan, pz_node_id n, pz_error *err) {
   const pz_node *node = &plan->graph->nodes[n];
+  if (pz_pooled_by(plan, n) != PZ_NONE) return ensure_outputs(plan, node, err);
   PZ_TRY(ensure_inputs(plan, n, err));
   pz_step *step = NULL;
   PZ_TRY(pz_new_step(plan, node->name, pz_op_name(node->op), n, &step, err));
@@ -165,6 +166,7 @@ static pz_status plan_node(pz_plan *plan, pz_node_id n, pz_error *err) {
   if (step->multiply_adds_done <= 0) step->multiply_adds_done = step->multiply_adds;
   const pz_layout layout = plan->chosen[n]->out;
   PZ_TRY(add_borders(plan, node, step, layout, err));
+  PZ_TRY(pz_add_pooled_border(plan, step, n, err));
   step->storage = layout == PZ_BLOCKED ? plan->blocked[node->out[0]] : plan->plain[node->out[0]];
   if (!step->n_calls) plan->n_steps--; /* a view: nothing to run */
   else if (!step->algorithm[0]) step->algorithm = plan->chosen[n]->name;

@@ -80,6 +80,8 @@ typedef struct rows_run {
   int64_t first, rows;
   pz_storage in[2], out; /* x and Base */
   int32_t n_in;
+  pz_tensor_id pooled_tensor; /* PZ_NONE: the layer pools nothing */
+  pz_storage pooled;
 } rows_run;
 
 /* Rows of x that `rows` rows of the result come from, the border not counted. */
@@ -98,6 +100,20 @@ static int64_t first_of_x(const pz_node *node, int64_t first) {
   if (node->op == PZ_OP_DECONV) return first / node->attr.conv.stride[1];
   if (node->op == PZ_OP_CONV) return first * node->attr.conv.stride[1];
   return first;
+}
+
+/* Of what the layer pools while it makes its rows, which are whole windows. */
+static pz_status find_pooled(pz_plan *plan, rows_run *r, pz_error *err) {
+  const pz_node_id pool = pz_pooling_of(plan, r->c->members[r->member].node);
+  pz_storage whole;
+  r->pooled_tensor = PZ_NONE;
+  if (pool == PZ_NONE) return PZ_OK;
+  const pz_node *node = &plan->graph->nodes[pool];
+  const int64_t rows = node->attr.pool.kernel[1];
+  r->pooled_tensor = node->out[0];
+  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &whole, err));
+  r->pooled = rows_of(&whole, 0, r->first / rows, r->rows / rows);
+  return PZ_OK;
 }
 
 static void find_storages(pz_plan *plan, rows_run *r) {
@@ -155,14 +171,17 @@ static pz_status build_rows(pz_plan *plan, rows_run *r, pz_step *step, pz_error 
   const pz_layout in = plan->chosen[m->node]->in;
   find_storages(plan, r);
   if (node->op == PZ_OP_CROP) return crop_rows(plan, node, step, r, err);
-  int32_t *slots[3] = {slot_of(plan, node->in[0], in), NULL, slot_of(plan, node->out[0], m->layout)};
+  PZ_TRY(find_pooled(plan, r, err));
+  int32_t *slots[4] = {slot_of(plan, node->in[0], in), NULL, slot_of(plan, node->out[0], m->layout), NULL};
   if (r->n_in > 1) slots[1] = slot_of(plan, node->in[PZ_CONV_BASE], m->layout);
-  int32_t before[3] = {0};
-  for (int i = 0; i < 3; i++) before[i] = slots[i] ? *slots[i] : -1;
-  for (int i = 0; i < 3; i++)
-    if (slots[i]) PZ_TRY(pz_keep_storage(plan, i == 0 ? in : m->layout, i < 2 ? &r->in[i] : &r->out, err));
+  if (r->pooled_tensor != PZ_NONE) slots[3] = slot_of(plan, r->pooled_tensor, m->layout);
+  const pz_storage *of_rows[4] = {&r->in[0], &r->in[1], &r->out, &r->pooled};
+  int32_t before[4] = {0};
+  for (int i = 0; i < 4; i++) before[i] = slots[i] ? *slots[i] : -1;
+  for (int i = 0; i < 4; i++)
+    if (slots[i]) PZ_TRY(pz_keep_storage(plan, i == 0 ? in : m->layout, of_rows[i], err));
   PZ_TRY(plan->chosen[m->node]->build(plan, node, step, err));
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < 4; i++)
     if (slots[i]) *slots[i] = before[i];
   return PZ_OK;
 }
@@ -198,7 +217,7 @@ static pz_status build_member(pz_plan *plan, chain *c, int32_t i, int32_t k, pz_
   const int64_t begin = k ? m->end[k - 1] : 0, all = pz_slab_height(plan, node->out[0]);
   const double part = (double)(m->end[k] - begin) / (double)all;
   pz_step *step = NULL;
-  if (m->end[k] == begin) return PZ_OK;
+  if (m->end[k] == begin || pz_pooled_by(plan, m->node) != PZ_NONE) return PZ_OK;
   PZ_TRY(pz_new_step(plan, node->name, pz_op_name(node->op), m->node, &step, err));
   step->multiply_adds = part * pz_node_multiply_adds(plan->graph, node);
   step->bytes = part * pz_node_bytes(plan->graph, node);
@@ -211,6 +230,7 @@ static pz_status build_member(pz_plan *plan, chain *c, int32_t i, int32_t k, pz_
   if (!step->algorithm[0]) step->algorithm = plan->chosen[m->node]->name;
   PZ_TRY(pz_set_algorithm(plan, step, err, "%s, %d slabs", step->algorithm, c->slabs));
   if (!m->windowed && m->end[k] == all) step->storage = m->storage;
+  if (m->end[k] == all) PZ_TRY(pz_add_pooled_border(plan, step, m->node, err));
   return add_border(plan, step, c, i, k, begin, err);
 }
 

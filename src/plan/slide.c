@@ -185,5 +185,6 @@ pz_status pz_slide_build(pz_plan *plan, pz_slab_chain *c, bool *done, pz_error *
   step->storage = m->storage;
   if (!step->algorithm[0]) step->algorithm = plan->chosen[m->node]->name;
   PZ_TRY(pz_set_algorithm(plan, step, err, "%s, over its input, %d slabs", step->algorithm, c->slabs));
-  return pz_add_border_call(plan, step, &plan->storages[m->storage], err);
+  PZ_TRY(pz_add_border_call(plan, step, &plan->storages[m->storage], err));
+  return pz_add_pooled_border(plan, step, m->node, err);
 }

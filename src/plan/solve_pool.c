@@ -40,6 +40,43 @@ const pz_solver pz_solver_pool = {.name = "pooling",
                                   .build = build,
                                   .knows_tight = true};
 
+/* Windows of one or two points along each axis, side by side, that leave nothing over. */
+static bool is_simple(const pz_plan *plan, const pz_node *node) {
+  const pz_attr_pool *a = &node->attr.pool;
+  const pz_shape5 x = pz_shape_as5(&plan->graph->tensors[node->in[0]].shape);
+  const pz_shape5 y = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (a->kernel[i] > 2 || a->stride[i] != a->kernel[i] || (a->kernel[i] > 1 && a->dilation[i] > 1) ||
+        a->pad_lo[i] || a->pad_hi[i] || y.s[i] * a->kernel[i] != x.s[i])
+      return false;
+  return a->kind == PZ_POOL_MAX;
+}
+
+pz_node_id pz_pooled_by(const pz_plan *plan, pz_node_id n) {
+  const pz_node *node = &plan->graph->nodes[n];
+  if (node->op != PZ_OP_POOL || plan->chosen[n] != &pz_solver_pool || !is_simple(plan, node)) return PZ_NONE;
+  const pz_node_id maker = pz_graph_producer(plan->graph, node->in[0]);
+  if (maker == PZ_NONE || !plan->chosen[maker]->pools) return PZ_NONE;
+  return plan->chosen[maker]->pools(plan, &plan->graph->nodes[maker], node->attr.pool.kernel) ? maker
+                                                                                              : PZ_NONE;
+}
+
+pz_node_id pz_pooling_of(const pz_plan *plan, pz_node_id n) {
+  const pz_graph *g = plan->graph;
+  if (!plan->chosen[n]->pools) return PZ_NONE;
+  for (pz_node_id i = n + 1; i < g->n_nodes; i++)
+    if (g->nodes[i].op == PZ_OP_POOL && g->nodes[i].in[0] == g->nodes[n].out[0])
+      return pz_pooled_by(plan, i) == n ? i : PZ_NONE;
+  return PZ_NONE;
+}
+
+pz_status pz_add_pooled_border(pz_plan *plan, pz_step *step, pz_node_id n, pz_error *err) {
+  const pz_node_id pool = pz_pooling_of(plan, n);
+  if (pool == PZ_NONE) return PZ_OK;
+  return pz_add_border_call(plan, step, pz_input_storage(plan, plan->graph->nodes[pool].out[0], PZ_BLOCKED),
+                            err);
+}
+
 /* One window, and it is the input: many workers can share it. */
 static bool is_global(const pz_plan *plan, const pz_node *node) {
   const pz_attr_pool *a = &node->attr.pool;

@@ -175,7 +175,7 @@ static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
 typedef struct parts {
   pz_conv_parts conv;
   pz_winograd_shape shape;
-  pz_pointer weights, taken;
+  pz_pointer weights, taken, pooled;
 } parts;
 
 static void shape_text(const parts *p, pz_text *shape) {
@@ -190,6 +190,10 @@ static void shape_text(const parts *p, pz_text *shape) {
       shape,
       ".late = %d, .far = %d, .near = %d, .ahead = %d, .apart = %d, .fours = %d, .pairs = %d, .held = %d",
       s->late, s->far, s->near, s->ahead, s->apart, s->fours, s->pairs, s->held);
+  if (!s->pooled.c) return;
+  pz_text_append(shape, ", ");
+  pz_text_view(shape, "pooled", &s->pooled);
+  pz_text_ints(shape, "window", s->window, PZ_SPATIAL);
 }
 
 /* The operands of the ends from args[n] on; returns their number. */
@@ -203,11 +207,12 @@ static int32_t add_ends(const parts *p, pz_arg *args, int32_t n) {
 }
 
 static pz_status add_batches(pz_plan *plan, pz_step *step, const parts *p, pz_error *err) {
-  pz_arg args[10] = {{.name = "in", .at = p->conv.in.at},
+  pz_arg args[11] = {{.name = "in", .at = p->conv.in.at},
                      {.name = "weights", .at = p->weights},
                      {.name = "taken", .at = p->taken}};
   pz_text shape = {0};
   int32_t n = add_ends(p, args, 3);
+  args[n++] = (pz_arg){.name = "pooled", .written = true, .at = p->pooled};
   args[n++] = (pz_arg){.name = "statistics", .written = true, .at = p->conv.statistics};
   args[n++] = (pz_arg){
       .name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_winograd_scratch(&p->shape))};
@@ -320,6 +325,19 @@ static pz_status gather(pz_plan *plan, const pz_node *node, parts *p, pz_error *
   return pz_gather_moments(plan, node, &p->conv.out.view, p->shape.conv.gathers, &p->conv.statistics, err);
 }
 
+/* What is pooled of the result. */
+static pz_status pool(pz_plan *plan, pz_node_id n, parts *p, pz_error *err) {
+  const pz_node_id pooling = pz_pooling_of(plan, n);
+  pz_storage pooled;
+  if (pooling == PZ_NONE) return PZ_OK;
+  const pz_node *node = &plan->graph->nodes[pooling];
+  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &pooled, err));
+  p->pooled = pooled.at, p->shape.pooled = pooled.view;
+  memcpy(p->shape.window, node->attr.pool.kernel, sizeof p->shape.window);
+  p->shape.conv.stream = false; /* what is pooled is read again at once */
+  return PZ_OK;
+}
+
 /* What products are made at a time: "2 blocks x 6 tiles", "2 blocks x 5 tiles and 4 maps, in pairs" with those of a short block. */
 static void products_text(const pz_winograd_shape *s, char *text, size_t size) {
   const int32_t few = pz_winograd_short(s, s->conv.out.c), kb = s->product.kb, tiles = s->product.rw;
@@ -348,6 +366,10 @@ static pz_status build_to(pz_plan *plan, const pz_node *node, pz_step *step, pz_
                                          : " tiles by position",
                           products));
   if (v.by_position) return add_positions(plan, node, step, &p, err);
+  PZ_TRY(pool(plan, (pz_node_id)(node - plan->graph->nodes), &p, err));
+  if (p.shape.pooled.c)
+    PZ_TRY(pz_set_algorithm(plan, step, err, "%s, maximum of %dx%dx%d", step->algorithm, p.shape.window[0],
+                            p.shape.window[1], p.shape.window[2]));
   PZ_TRY(add_weights(plan, node, &p, err));
   return add_batches(plan, step, &p, err);
 }
@@ -383,6 +405,15 @@ static bool applies_plain(const pz_plan *plan, const pz_node *node) {
   return variant_of(plan, node, &v) && has_short(plan, node, &v) && pz_conv_few_outputs(plan, node) &&
          plan->graph->tensors[node->out[0]].shape.dim[1] <= PZ_WINOGRAD_SHORT &&
          node->in[PZ_CONV_BASE] == PZ_NONE && applies(plan, node);
+}
+
+/* Windows lie in tiles. */
+static bool pools(const pz_plan *plan, const pz_node *node, const int32_t window[PZ_SPATIAL]) {
+  variant v;
+  if (!variant_of(plan, node, &v) || v.by_position || pz_wants_moments(plan, node)) return false;
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (v.m[i] % window[i]) return false;
+  return true;
 }
 
 /* In vector multiply-adds at peak, from bench_winograd on cores with AVX-512 (doc/kernels-winograd.md): what one vector costs
@@ -488,6 +519,7 @@ const pz_solver pz_solver_winograd = {.name = "Winograd",
                                       .describe = describe,
                                       .tile_rows = tile_rows,
                                       .weight_floats = weight_floats,
+                                      .pools = pools,
                                       .knows_tight = true};
 const pz_solver pz_solver_winograd_plain = {.name = "Winograd to plain",
                                             .op = PZ_OP_CONV,

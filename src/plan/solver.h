@@ -28,6 +28,8 @@ typedef struct pz_solver {
   int32_t (*tile_rows)(const pz_plan *plan, const pz_node *node);
   /* Of packed weights; NULL: no other solver of the operator has fewer. */
   double (*weight_floats)(const pz_plan *plan, const pz_node *node);
+  /* Of convolutions: the largest of windows of so many points, side by side, can be found as the result is made. NULL: it cannot. */
+  bool (*pools)(const pz_plan *plan, const pz_node *node, const int32_t window[PZ_SPATIAL]);
   bool knows_depth; /* of convolutions: the border along the depth need not be stored */
   bool knows_tight; /* computed inputs and outputs may lie tight (kernels/view.h) */
 } pz_solver;
@@ -110,6 +112,13 @@ pz_status pz_add_channel_vector(pz_plan *plan, pz_tensor_id id, int64_t c, pz_po
 bool pz_wants_moments(const pz_plan *plan, const pz_node *node);
 pz_status pz_gather_moments(pz_plan *plan, const pz_node *node, const pz_view *out, int32_t units,
                             pz_pointer *at, pz_error *err);
+
+/* The pooling that convolution n does while it makes its result, which then has no step of its own; the convolution that does pooling n.
+ * PZ_NONE: there is none. solve_pool.c */
+pz_node_id pz_pooling_of(const pz_plan *plan, pz_node_id n);
+pz_node_id pz_pooled_by(const pz_plan *plan, pz_node_id n);
+/* Zeroes the border of what convolution n pools, if it does. */
+pz_status pz_add_pooled_border(pz_plan *plan, pz_step *step, pz_node_id n, pz_error *err);
 
 /* A call; `shape` is the text between the braces of the kernel's shape struct. The text is taken over and freed. */
 pz_status pz_add_call(pz_plan *plan, pz_step *step, const char *header, const char *function, pz_text *shape,

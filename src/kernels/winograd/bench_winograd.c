@@ -165,7 +165,7 @@ __attribute__((noinline)) static void output(const operands *o, int64_t batch) {
   const pz_winograd_shape s = shape;
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   const pz_conv_ends e = {o->bias, NULL, NULL, NULL, o->out};
-  pz_winograd_store(&s, z, batch * BATCH, BATCH, o->scratch, &e, NULL);
+  pz_winograd_store(&s, z, batch * BATCH, BATCH, o->scratch, &e, NULL, NULL);
 }
 
 /* In huge pages, as the runtime's memory is. */
@@ -231,7 +231,7 @@ int main(int argc, char **argv) {
   pz_winograd_pack(&shape, plain, o.weights);
   memset(o.taken, 0, (size_t)pz_winograd_taken_floats(&shape) * sizeof *plain);
   pz_winograd_pack_taken(&shape, plain, o.taken);
-  pz_winograd(shape, o.in, o.weights, o.taken, o.bias, NULL, NULL, NULL, o.out, NULL, o.scratch, 0, 1);
+  pz_winograd(shape, o.in, o.weights, o.taken, o.bias, NULL, NULL, NULL, o.out, NULL, NULL, o.scratch, 0, 1);
   const double error = error_of(&o, plain, 4000);
   double *times[3];
   for (int i = 0; i < 3; ++i) times[i] = malloc((size_t)(batches * rounds) * sizeof **times);

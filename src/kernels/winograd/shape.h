@@ -41,6 +41,10 @@ typedef struct pz_winograd_shape {
   int32_t pairs; /* 1: maps in are multiplied in pairs (pairs.h), but for those of short blocks */
   int32_t
       held; /* 1: of pairs, an input waits in a register for all blocks out; 0: each operation loads it anew */
+  /* The largest of each window of the result, as tiles leave the cache; c = 0: none. Windows lie side by side, 1 or 2 points along each axis, so
+   * that m and the result's sizes are multiples; out is blocked, and does not stream. Not where all tiles are one batch. */
+  pz_view pooled;
+  int32_t window[3];
 } pz_winograd_shape;
 
 /* Inputs of a tile along an axis. */

@@ -25,6 +25,7 @@ static double tolerance(const pz_winograd_shape *s) {
 typedef struct layer {
   pz_winograd_shape s;
   pz_test_conv o;
+  pz_test_tensor pooled;
   pz_test_memory packed, taken, scratch, products, statistics, fresh, scales;
   bool in_place, by_position, plain; /* plain: a short block comes out as plain maps */
 } layer;
@@ -128,7 +129,7 @@ static void run_layer(const layer *l, int32_t worker, int32_t workers) {
   const float *base = l->s.conv.base.c ? l->o.base.at : NULL;
   if (!l->by_position) {
     pz_winograd(l->s, l->o.in.at, l->packed.data, l->taken.data, l->o.packed_bias.data, base,
-                l->o.packed_scale.data, l->o.packed_slope.data, l->o.out.at,
+                l->o.packed_scale.data, l->o.packed_slope.data, l->o.out.at, l->pooled.at,
                 l->s.conv.gathers ? l->statistics.data : NULL, l->scratch.data, worker, workers);
     return;
   }

@@ -5,12 +5,13 @@
  * block S, base may be the very storage of out. Reads `in` only as far as the direct convolution would: what a tile at
  * the edge would read beyond is zero. Writes the inside of out; padding lanes become zero. scratch: pz_winograd_scratch
  * floats of this worker's own. The unit of work is a batch; a tile's sums do not depend on the others of its batch, so
- * any number of workers gives the same bits. If the shape says so, the moments of the results are gathered: statistics holds
+ * any number of workers gives the same bits. pooled: the largest of each window, if the shape says so, else NULL. If the shape says so, the moments of the results are gathered: statistics holds
  * records (norm/moments.h) over n, block of maps, batch. */
 #ifndef PZ_KERNELS_WINOGRAD_WINOGRAD_H
 #define PZ_KERNELS_WINOGRAD_WINOGRAD_H
 
 #include "kernels/conv/direct.h"
+#include "kernels/pool/pool.h"
 #include "kernels/winograd/pairs.h"
 #include "kernels/winograd/points.h"
 #include "kernels/winograd/shape.h"
@@ -804,9 +805,29 @@ PZ_INLINE pz_v pz_winograd_back_of(const pz_winograd_shape *s, const float *back
   return pz_v_first(pz_v_broadcast(back), s->conv.out.c - b * PZ_S);
 }
 
+/* The windows of a tile's results, which are stored and still near. */
+PZ_INLINE void pz_winograd_pool(const pz_winograd_shape *s, const pz_winograd_tile *t, int32_t block,
+                                const float *out, float *pooled) {
+  const pz_view *from = &s->conv.out, *to = &s->pooled;
+  const int32_t *k = s->window;
+  const pz_pooling_steps step = {from, block, from->stride_d, from->stride_h, from->stride_w};
+  const float *in = out + pz_winograd_place(from, t, block, 0, 0);
+  pooled += t->n * to->stride_n + block * to->stride_c + t->at[0] / k[0] * to->stride_d +
+            t->at[1] / k[1] * to->stride_h + t->at[2] / k[2] * to->stride_w;
+  PZ_ROLL for (int32_t d = 0; d < t->outputs[0] / k[0]; ++d)
+      PZ_ROLL for (int32_t h = 0; h < t->outputs[1] / k[1]; ++h)
+          PZ_ROLL for (int32_t w = 0; w < t->outputs[2] / k[2]; ++w) {
+    const float *window =
+        in + d * k[0] * from->stride_d + h * k[1] * from->stride_h + w * k[2] * from->stride_w;
+    pz_point_store(to, block, pooled + d * to->stride_d + h * to->stride_h + w * to->stride_w,
+                   pz_pooling_max(step, window, k[0], k[1], k[2]));
+  }
+}
+
 /* Results of tiles first .. first + count - 1. */
 PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
-                                 int32_t count, float *from, const pz_conv_ends *e, float *record) {
+                                 int32_t count, float *from, const pz_conv_ends *e, float *pooled,
+                                 float *record) {
   const float *back = pz_winograd_balance_at(s, from + pz_winograd_balance_place(s)).back;
   const int32_t whole = pz_winograd_whole(s, s->conv.out.c), few = pz_winograd_short(s, s->conv.out.c) > 0;
   PZ_ROLL for (int32_t k = 0; k < count; ++k) {
@@ -821,6 +842,11 @@ PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_s
       pz_winograd_output(s, z, &t, b == whole ? &sharers : NULL, factor,
                          from + b * s->product.out.stride_c + k * (b == whole ? PZ_WINOGRAD_SHORT : PZ_S), b,
                          e, s->conv.gathers ? record + (int64_t)b * s->conv.gathers * PZ_NORM_RECORD : NULL);
+      if (!s->pooled.c) continue;
+      if (b < whole) pz_winograd_pool(s, &t, b, e->out, pooled);
+      else
+        PZ_ROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i)
+            pz_winograd_pool(s, &sharers.tile[i], b, e->out, pooled);
     }
   }
 }
@@ -848,8 +874,8 @@ PZ_INLINE float *pz_winograd_begin_records(const pz_winograd_shape *s, float *st
 
 PZ_INLINE void pz_winograd(const pz_winograd_shape s, const float *in, const float *weights,
                            const float *taken, const float *bias, const float *base, const float *base_scale,
-                           const float *slope, float *out, float *statistics, float *scratch, int32_t worker,
-                           int32_t workers) {
+                           const float *slope, float *out, float *pooled, float *statistics, float *scratch,
+                           int32_t worker, int32_t workers) {
   const pz_conv_ends ends = {bias, base, base_scale, slope, out};
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   int64_t begin, end;
@@ -865,7 +891,7 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, const float *in, const flo
                                              .end = i + 1 < end ? next.first + next.count : next.first},
                          scratch);
     float *record = s.conv.gathers ? pz_winograd_begin_records(&s, statistics, i) : NULL;
-    pz_winograd_store(&s, z, b.first, b.count, scratch, &ends, record);
+    pz_winograd_store(&s, z, b.first, b.count, scratch, &ends, pooled, record);
   }
   if (s.conv.stream) pz_v_stream_end();
 }

@@ -96,6 +96,38 @@ static void test_named(void **state) {
   assert_int_equal(steps_with(short_blocks, PZ_ISA_AVX2, PZ_SLABS_NEVER, choose_batches, " maps"), 0);
 }
 
+/* Of a result with a short last block that is read elsewhere too and leaves the network; along the depth; of one that lies in a concatenation;
+ * and of rows of an odd length. */
+static const char pooled[] = "graph \"pooled\"\n"
+                             "input %x 2x20x6x14x18\n"
+                             "const %w1 36x20x3x3x3 = seed 1 scale 0.04\n"
+                             "const %b1 36 = seed 2 scale 0.1\n"
+                             "const %w2 28x36x3x3x3 = seed 3 scale 0.03\n"
+                             "const %w3 32x36x3x3x3 = seed 4 scale 0.03\n"
+                             "const %w4 5x60x3x3x3 = seed 5 scale 0.02\n"
+                             "%a = conv \"a\" %x, %w1, %b1 kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
+                             "%p = pool \"p\" %a kernel 1,2,2 stride 1,2,2\n"
+                             "%b = conv \"b\" %p, %w2 kernel 3,3,3 pad 1,1,1:1,1,1 act relu\n"
+                             "%q = pool \"q\" %b kernel 2,1,1 stride 2,1,1\n"
+                             "%c = conv \"c\" %a, %w3, _, _ kernel 3,3,3 pad 1,1,1:1,1,1\n"
+                             "%r = pool \"r\" %c kernel 2,2,2 stride 2,2,2\n"
+                             "%j = concat \"j\" %r, %q axis 1\n"
+                             "%d = conv \"d\" %j, %w4 kernel 3,3,3 pad 1,1,1:1,1,1 act elu 0.5\n"
+                             "%e = pool \"e\" %d kernel 1,1,2 stride 1,1,2\n"
+                             "output %e\noutput %a\noutput %p\n";
+
+/* Windows that lie in tiles are pooled with them: against the reference, in slabs to the same bits. */
+static void test_pooled(void **state) {
+  (void)state;
+  assert_int_equal(steps_with(pooled, pz_isa_native(), PZ_SLABS_NEVER, choose_batches, ", maximum of"), 3);
+  assert_int_equal(steps_with(pooled, pz_isa_native(), PZ_SLABS_NEVER, choose_batches, "maximum of"), 4);
+  for (pz_isa isa = 0; isa < PZ_ISA_COUNT; isa++) {
+    if (!pz_isa_supported(isa)) continue;
+    const uint64_t whole = bits_of(pooled, isa, PZ_SLABS_NEVER, choose_batches);
+    if (isa == pz_isa_native()) assert_true(bits_of(pooled, isa, PZ_SLABS_ALWAYS, choose_batches) == whole);
+  }
+}
+
 static const char paired[] = "graph \"pairs\"\n"
                              "input %x 2x20x9x13x17\n"
                              "const %w1 44x20x3x3x3 = seed 1 scale 0.04\n"
@@ -313,11 +345,11 @@ static void test_small_weights(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_short_blocks), cmocka_unit_test(test_named),
-      cmocka_unit_test(test_pairs),        cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_products),     cmocka_unit_test(test_plain),
-      cmocka_unit_test(test_one_sign),     cmocka_unit_test(test_small_weights),
-      cmocka_unit_test(test_columns),      cmocka_unit_test(test_halves_few)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_short_blocks),  cmocka_unit_test(test_named),
+                                     cmocka_unit_test(test_pooled),        cmocka_unit_test(test_pairs),
+                                     cmocka_unit_test(test_rows),          cmocka_unit_test(test_products),
+                                     cmocka_unit_test(test_plain),         cmocka_unit_test(test_one_sign),
+                                     cmocka_unit_test(test_small_weights), cmocka_unit_test(test_columns),
+                                     cmocka_unit_test(test_halves_few)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,7 +118,37 @@ static void pack_layer(layer *l, pz_test_random *r) {
   l->scales = pz_test_alloc(pz_winograd_scale_floats(&l->s), false);
 }
 
+/* Windows of the result, along the axes that they leave nothing over of. */
+static void pool_layer(layer *l, pz_test_random *r) {
+  const pz_view *out = &l->s.conv.out;
+  const int32_t size[3] = {out->d, out->h, out->w};
+  int32_t pooled[3];
+  if (l->by_position || l->plain || pz_test_int(r, 0, 2) == 0) return;
+  for (int i = 0; i < 3; ++i) {
+    l->s.window[i] = l->s.m[i] % 2 || size[i] % 2 ? 1 : pz_test_int(r, 1, 2);
+    pooled[i] = size[i] / l->s.window[i];
+  }
+  l->s.conv.stream = 0;
+  l->pooled = pz_test_tensor_tight(r, PZ_S, out->n, out->c, pooled[0], pooled[1], pooled[2]);
+  l->s.pooled = l->pooled.view;
+}
+
+/* What is pooled is the largest of each window of what came out, padding lanes zero, and nothing else is written. */
+static bool is_pooled(const layer *l) {
+  const int32_t *k = l->s.window;
+  int32_t different = 0;
+  PZ_TEST_EACH(l->pooled.view, 0, l->pooled.view.c) {
+    float most = -INFINITY;
+    for (int32_t i = 0; i < k[0] * k[1] * k[2]; ++i)
+      most = fmaxf(most, *pz_test_at(&l->o.out, n, c, d * k[0] + i / (k[1] * k[2]),
+                                     h * k[1] + i / k[2] % k[1], w * k[2] + i % k[2]));
+    different += *pz_test_at(&l->pooled, n, c, d, h, w) != most;
+  }
+  return different == 0 && pz_test_untouched(&l->pooled, false);
+}
+
 static void free_layer(layer *l) {
+  if (l->s.pooled.c) pz_test_tensor_free(&l->pooled);
   pz_test_conv_free(&l->o, l->s.conv.base.c && !l->in_place);
   pz_test_free(&l->packed), pz_test_free(&l->taken), pz_test_free(&l->scratch), pz_test_free(&l->products);
   pz_test_free(&l->statistics), pz_test_free(&l->fresh), pz_test_free(&l->scales);
@@ -149,10 +179,11 @@ static void run_layer(const layer *l, int32_t worker, int32_t workers) {
 static void test_random_layers(void **state) {
   (void)state;
   pz_test_random r = {.state = 4711};
-  for (int i = 0; i < 90; ++i) {
+  for (int i = 0; i < 120; ++i) {
     layer l = random_layer(&r);
     const bool from_base = l.s.conv.base.c > 0;
     pack_layer(&l, &r);
+    pool_layer(&l, &r);
     if (from_base) pz_test_fill(&l.o.base, &r, -1, 1);
     double *want = pz_test_conv_expected(&l.s.conv, &l.o);
     bool same;
@@ -167,6 +198,13 @@ static void test_random_layers(void **state) {
       assert_true(pz_test_gathered(&l.o.out, l.statistics.data, l.s.conv.gathers, 1));
     }
     if (!(from_base && l.in_place)) assert_true(pz_test_untouched(&l.o.out, false));
+    if (l.s.pooled.c) {
+      if (!(from_base && l.in_place)) {
+        PZ_TEST_WORKERS(same, l.pooled.memory, run_layer(&l, worker, workers));
+        assert_true(same);
+      }
+      assert_true(is_pooled(&l));
+    }
     free(want);
     free_layer(&l);
   }

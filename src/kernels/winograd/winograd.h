@@ -603,6 +603,24 @@ PZ_INLINE void pz_winograd_fetch_ends(const pz_winograd_shape *s, const pz_winog
     pz_winograd_fetch_lines(z, t, &s->conv.out, block, 1, e->out);
 }
 
+/* Where a tile's windows go. */
+PZ_INLINE int64_t pz_winograd_pooled_place(const pz_winograd_shape *s, const pz_winograd_tile *t,
+                                           int32_t block) {
+  const pz_view *to = &s->pooled;
+  const int32_t *k = s->window;
+  return t->n * to->stride_n + block * to->stride_c + t->at[0] / k[0] * to->stride_d +
+         t->at[1] / k[1] * to->stride_h + t->at[2] / k[2] * to->stride_w;
+}
+PZ_INLINE void pz_winograd_fetch_pooled(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                        const pz_winograd_tile *t, int32_t block, float *pooled) {
+  const pz_view *to = &s->pooled;
+  pooled += pz_winograd_pooled_place(s, t, block);
+  PZ_ROLL for (int32_t d = 0; d < t->outputs[0] / s->window[0]; ++d)
+      PZ_ROLL for (int32_t h = 0; h < t->outputs[1] / s->window[1]; ++h)
+          PZ_UNROLL for (int32_t w = 0; w < z.m2 / s->window[2]; ++w)
+              __builtin_prefetch(pooled + d * to->stride_d + h * to->stride_h + w * to->stride_w, 1);
+}
+
 /* Results of one place of tiles that share vectors, to plain maps. */
 PZ_INLINE void pz_winograd_store_plain(const pz_winograd_shape *s, const pz_winograd_sharers *x,
                                        const int32_t place[3], pz_v y, float *out) {
@@ -812,8 +830,7 @@ PZ_INLINE void pz_winograd_pool(const pz_winograd_shape *s, const pz_winograd_ti
   const int32_t *k = s->window;
   const pz_pooling_steps step = {from, block, from->stride_d, from->stride_h, from->stride_w};
   const float *in = out + pz_winograd_place(from, t, block, 0, 0);
-  pooled += t->n * to->stride_n + block * to->stride_c + t->at[0] / k[0] * to->stride_d +
-            t->at[1] / k[1] * to->stride_h + t->at[2] / k[2] * to->stride_w;
+  pooled += pz_winograd_pooled_place(s, t, block);
   PZ_ROLL for (int32_t d = 0; d < t->outputs[0] / k[0]; ++d)
       PZ_ROLL for (int32_t h = 0; h < t->outputs[1] / k[1]; ++h)
           PZ_ROLL for (int32_t w = 0; w < t->outputs[2] / k[2]; ++w) {
@@ -839,6 +856,7 @@ PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_s
       const pz_v factor = !z.pairs     ? pz_v_zero()
                           : b == whole ? pz_v_four_times(back + k)
                                        : pz_winograd_back_of(s, back + k, b);
+      if (s->pooled.c && b < whole) pz_winograd_fetch_pooled(s, z, &t, b, pooled);
       pz_winograd_output(s, z, &t, b == whole ? &sharers : NULL, factor,
                          from + b * s->product.out.stride_c + k * (b == whole ? PZ_WINOGRAD_SHORT : PZ_S), b,
                          e, s->conv.gathers ? record + (int64_t)b * s->conv.gathers * PZ_NORM_RECORD : NULL);

@@ -10,21 +10,33 @@
 /* ---- variants ---- */
 
 static const int32_t outputs_of_tile[] = {2, 4, 6};
-/* The last two: all tiles, workers share positions (by_position.h); weights are small. */
-static const int32_t batches[] = {12, 16, 24, 36, 192, 192};
-enum { OUTPUTS = 3, BATCHES = 6, VARIANTS = OUTPUTS * OUTPUTS * OUTPUTS * BATCHES };
+/* Batches; those whose scratch keeps slices (kernels/winograd/shape.h, sliced); all tiles, workers share positions (by_position.h), and
+ * weights are small besides: G of two axes follows when they are used. */
+typedef enum way { IN_BATCHES, SLICED, BY_POSITION, SMALL } way;
+static const struct {
+  int32_t tiles;
+  way way;
+} batches[] = {{12, IN_BATCHES}, {16, IN_BATCHES}, {24, IN_BATCHES},   {36, IN_BATCHES},
+               {18, SLICED},     {24, SLICED},     {192, BY_POSITION}, {192, SMALL}};
+enum {
+  OUTPUTS = 3,
+  BATCHES = sizeof batches / sizeof *batches,
+  VARIANTS = OUTPUTS * OUTPUTS * OUTPUTS * BATCHES
+};
 
 typedef struct variant {
-  int32_t m[3], batch, smaller; /* smaller: the batch before */
-  bool by_position, small;      /* small: G of two axes follows when weights are used */
+  int32_t m[3], batch, smaller; /* smaller: the batch before, of the same way; 0: none */
+  bool sliced, by_position, small;
 } variant;
 
 /* An axis of kernel 1 has one choice: the first stands for it. */
 static bool variant_of(const pz_plan *plan, const pz_node *node, variant *v) {
   int32_t rest = pz_variant_of(plan, node);
   const int32_t i_batch = rest % BATCHES;
-  v->batch = batches[i_batch], v->smaller = i_batch ? batches[i_batch - 1] : 0;
-  v->by_position = i_batch >= BATCHES - 2, v->small = i_batch == BATCHES - 1;
+  const way way = batches[i_batch].way;
+  v->batch = batches[i_batch].tiles;
+  v->smaller = i_batch && batches[i_batch - 1].way == way ? batches[i_batch - 1].tiles : 0;
+  v->sliced = way == SLICED, v->by_position = way == BY_POSITION || way == SMALL, v->small = way == SMALL;
   rest /= BATCHES;
   for (int i = 2; i >= 0; i--, rest /= OUTPUTS) {
     const bool filtered = node->attr.conv.kernel[i] > 1;
@@ -140,9 +152,19 @@ static double packed_part(const pz_plan *plan, const pz_node *node, const varian
 
 #define MOST_SLOTS (16 << 20) /* bytes of transformed inputs or products that workers share in level 3 */
 
+/* Slices spare level 2: where weights come from behind it, and none are late. */
+static bool may_slice(const pz_plan *plan, const pz_node *node, const variant *v) {
+  const pz_tensor *w = &plan->graph->tensors[node->in[PZ_CONV_WEIGHT]];
+  const bool few =
+      has_short(plan, node, v) && (is_short(plan, w->shape.dim[0]) || is_short(plan, w->shape.dim[1]));
+  return v->m[2] > 1 && !few && !late_axes(plan, node, v) &&
+         4 * points_of(node, v) * weight_pairs(plan, node, v) > PZ_WINOGRAD_NEAR_WEIGHTS;
+}
+
 /* Not where batches are as large as those that hold less, nor where tiles are too many to be one batch. */
 static bool batch_applies(const pz_plan *plan, const pz_node *node, const variant *v) {
   const double tiles = tiles_of(plan, node, v);
+  if (v->sliced && !may_slice(plan, node, v)) return false;
   if (!v->by_position) return !v->smaller || even_batch(tiles, v->batch) > even_batch(tiles, v->smaller);
   const double in = (double)plan->graph->tensors[node->in[PZ_CONV_X]].shape.dim[1],
                out = (double)plan->graph->tensors[node->out[0]].shape.dim[1];
@@ -162,11 +184,12 @@ static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
                          .late = late_axes(plan, node, &v),
                          .fours = has_short(plan, node, &v),
                          .pairs = has_pairs(plan, node),
-                         .held = !core_of(plan).halves};
+                         .held = !core_of(plan).halves,
+                         .sliced = v.sliced};
   const pz_conv_machine machine = pz_conv_this_machine(plan);
   pz_winograd_schedule(&s, &machine, batch_of(&v, (double)pz_winograd_all_tiles(&s)));
   s.apart = core_of(plan).halves;
-  s.ahead = s.apart && !v.by_position && 4 * pz_winograd_slots(&s) <= AHEAD_SLOTS * machine.l2;
+  s.ahead = (s.apart || v.sliced) && !v.by_position && 4 * pz_winograd_slots(&s) <= AHEAD_SLOTS * machine.l2;
   return s;
 }
 
@@ -186,10 +209,10 @@ static void shape_text(const parts *p, pz_text *shape) {
   pz_conv_shape_text(shape, &s->product);
   pz_text_append(shape, "}, ");
   pz_text_ints(shape, "m", s->m, 3);
-  pz_text_printf(
-      shape,
-      ".late = %d, .far = %d, .near = %d, .ahead = %d, .apart = %d, .fours = %d, .pairs = %d, .held = %d",
-      s->late, s->far, s->near, s->ahead, s->apart, s->fours, s->pairs, s->held);
+  pz_text_printf(shape,
+                 ".late = %d, .far = %d, .near = %d, .ahead = %d, .apart = %d, .fours = %d, .pairs = %d, "
+                 ".held = %d, .sliced = %d",
+                 s->late, s->far, s->near, s->ahead, s->apart, s->fours, s->pairs, s->held, s->sliced);
   if (!s->pooled.c) return;
   pz_text_append(shape, ", ");
   pz_text_view(shape, "pooled", &s->pooled);
@@ -361,9 +384,10 @@ static pz_status build_to(pz_plan *plan, const pz_node *node, pz_step *step, pz_
   products_text(&s, products, sizeof products);
   PZ_TRY(pz_set_algorithm(plan, step, err, "Winograd F(%d,%d,%d), %s %d%s, %s", s.m[0], s.m[1], s.m[2],
                           v.by_position ? "all" : "batches of", s.product.out.w,
-                          !v.by_position ? ""
-                          : v.small      ? " tiles by position, small weights"
-                                         : " tiles by position",
+                          v.sliced         ? " in slices"
+                          : !v.by_position ? ""
+                          : v.small        ? " tiles by position, small weights"
+                                           : " tiles by position",
                           products));
   if (v.by_position) return add_positions(plan, node, step, &p, err);
   PZ_TRY(pool(plan, (pz_node_id)(node - plan->graph->nodes), &p, err));
@@ -419,7 +443,7 @@ static bool pools(const pz_plan *plan, const pz_node *node, const int32_t window
 /* In vector multiply-adds at peak, from bench_winograd on cores with AVX-512 (doc/kernels-winograd.md): what one vector costs
  * on its way through a transform (by core; more of it for each of more points than a tile has room for near the core, and where a
  * batch is larger than half of level 2, which it shares with the weights; less so where all tiles are one batch, which is written and
- * read once), what a multiply-add does, how long a batch waits for one vector of packed weights that comes from level 2, from
+ * read once, or where slots are slices), what a multiply-add does, how long a batch waits for one vector of packed weights that comes from level 2, from
  * level 3 or from memory, and for one that is made of those. */
 typedef struct core_cost {
   double input, output, room, crowded, outside_level2, product;
@@ -456,7 +480,8 @@ static double cost(const pz_plan *plan, const pz_node *node) {
   const double batch = batch_of(&v, tiles), batches = ceil(tiles / batch);
   const double weights = (double)in.c * blocks_out, packed = packed_part(plan, node, &v),
                bytes = weights * points * packed * vector;
-  const double slots = points * batch * (blocks_in > blocks_out ? blocks_in : blocks_out) * vector;
+  const double kept = v.sliced ? v.m[2] / (v.m[2] + (double)node->attr.conv.kernel[2] - 1) : 1,
+               slots = points * batch * kept * (blocks_in > blocks_out ? blocks_in : blocks_out) * vector;
   const double stream = bytes > FAR_WEIGHTS  ? MEMORY_WEIGHTS
                         : bytes + slots > l2 ? LEVEL3_WEIGHTS
                                              : LEVEL2_WEIGHTS;
@@ -465,8 +490,10 @@ static double cost(const pz_plan *plan, const pz_node *node) {
                       (v.small      ? SMALL_WEIGHTS + SMALL_COLUMN / (v.m[0] + node->attr.conv.kernel[0] - 1)
                        : packed < 1 ? LATE_WEIGHTS
                                     : 0);
-  const double outside = v.by_position ? fmin(ONCE_OUTSIDE, t->outside_level2) : t->outside_level2,
-               crowding = 1 + t->crowded * fmax(0, points - t->room);
+  const double outside = v.sliced        ? (1 + t->outside_level2) / 2
+                         : v.by_position ? fmin(ONCE_OUTSIDE, t->outside_level2)
+                                         : t->outside_level2,
+               crowding = v.sliced ? 1 : 1 + t->crowded * fmax(0, points - t->room);
   const double transforms =
       (blocks_in * t->input + blocks_out * t->output) * (slots > l2 / 2 ? outside : 1) * crowding;
   return points * (tiles * transforms + batches * weights * each);
@@ -480,6 +507,7 @@ static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LAB
   variant_of(plan, node, &v);
   snprintf(label, PZ_LABEL_TEXT,
            v.small         ? "Winograd F(%d,%d,%d), all %d by position, small weights"
+           : v.sliced      ? "Winograd F(%d,%d,%d), batches of %d in slices"
            : v.by_position ? "Winograd F(%d,%d,%d), all %d by position"
                            : "Winograd F(%d,%d,%d), batches of %d",
            v.m[0], v.m[1], v.m[2], batch_of(&v, tiles_of(plan, node, &v)));

@@ -65,6 +65,9 @@
 #ifndef RELU
 #define RELU 0 /* 1: inputs of one sign */
 #endif
+#ifndef SLICED
+#define SLICED 0
+#endif
 #ifndef PAIRS
 #define PAIRS 0
 #endif
@@ -141,6 +144,7 @@ static const pz_winograd_shape shape = {
     .apart = APART,
     .held = HELD,
     .fours = FOURS,
+    .sliced = SLICED,
     .pairs = PAIRS};
 
 #define BATCHES (pz_winograd_all_tiles(&shape) / BATCH)
@@ -159,7 +163,10 @@ __attribute__((noinline)) static void multiply(const operands *o, int64_t batch)
   const pz_winograd_ahead next = {.in = o->in,
                                   .tile = (batch + 1) * BATCH,
                                   .end = batch + 1 < BATCHES ? (batch + 2) * BATCH : (batch + 1) * BATCH};
-  pz_winograd_multiply(&s, pz_winograd_sizes_of(&s), o->weights, o->taken, next, o->scratch);
+  if (SLICED)
+    pz_winograd_multiply_bands(&s, pz_winograd_sizes_of(&s), batch * BATCH, BATCH, o->weights, o->taken, next,
+                               o->scratch);
+  else pz_winograd_multiply(&s, pz_winograd_sizes_of(&s), o->weights, o->taken, next, o->scratch);
 }
 __attribute__((noinline)) static void output(const operands *o, int64_t batch) {
   const pz_winograd_shape s = shape;

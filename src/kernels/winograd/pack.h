@@ -39,11 +39,12 @@ static inline int32_t pz_winograd_far(const pz_winograd_shape *s, const pz_conv_
   return weights > PZ_WINOGRAD_NEAR_WEIGHTS && (once || weights + batch > m->l2);
 }
 
-/* Whether the next tile's inputs are best fetched into level 1: it has room for the slices, and for the rows of two tiles, and what
+/* Whether the next tile's inputs are best fetched into level 1: it has room for the slices that a tile keeps, and for the rows of two tiles, and what
  * is stored meanwhile does not wait for level 3 (doc/kernels-winograd.md). */
 static inline int32_t pz_winograd_near(const pz_winograd_shape *s, const pz_conv_machine *m) {
   const int64_t slice = (int64_t)4 * pz_winograd_a(s, 0) * pz_winograd_a(s, 1) * s->conv.in.block;
-  return 4 * pz_winograd_slots(s) <= m->l2 && 6 * slice * (pz_winograd_a(s, 2) + 2 * s->m[2]) <= 5 * m->l1;
+  const int32_t kept = s->sliced ? 0 : pz_winograd_a(s, 2);
+  return 4 * pz_winograd_slots(s) <= m->l2 && 6 * slice * (kept + 2 * s->m[2]) <= 5 * m->l1;
 }
 
 /* With few accumulators. */

@@ -15,6 +15,11 @@
  * slot p, whose inputs nothing reads any more: one buffer for both. Behind the slots are the weights of one outer group that
  * are made at a time.
  *
+ * In slices. Slices are what lies at one place along the width, a0 x a1 points; tiles that are neighbours there share a2 - m2 of them. Where
+ * scratch keeps slices, transformed along depth and height alone, in place of positions, it needs m2 values for a tile where slots are a2. They
+ * lie in bands, each of all slices at one place along depth and height. Band after band is transformed along the width to a few slots, a2 + 1 of
+ * them behind the bands, which stay in level 1, multiplied, and transformed back along the width to where it was.
+ *
  * A short block is the last one where it has four maps at most: 36 maps are two blocks of 16 and a short one. S/4 tiles share
  * vectors of it, [tile][4 lanes], while they are transformed and multiplied; in memory it is a block as any other, or, where it is all
  * that comes out, it may be plain maps. */
@@ -41,6 +46,7 @@ typedef struct pz_winograd_shape {
   int32_t pairs; /* 1: maps in are multiplied in pairs (pairs.h), but for those of short blocks */
   int32_t
       held; /* 1: of pairs, an input waits in a register for all blocks out; 0: each operation loads it anew */
+  int32_t sliced; /* 1: scratch keeps slices; no weights are late then */
   /* The largest of each window of the result, as tiles leave the cache; c = 0: none. Windows lie side by side, 1 or 2 points along each axis, so
    * that m and the result's sizes are multiples; out is blocked, and does not stream. Not where all tiles are one batch. */
   pz_view pooled;
@@ -105,9 +111,29 @@ PZ_INLINE int64_t pz_winograd_slot(const pz_winograd_shape *s) {
   return (int64_t)((in > out ? in : out) | 1) * s->conv.in.block;
 }
 
-/* Floats of the slots of all positions. */
+/* Slices of a batch at most, in a block of maps that is not short: neighbours along the width share a2 - m2 of them. */
+PZ_INLINE int32_t pz_winograd_slices_of(const pz_winograd_shape *s) {
+  const int32_t tiles = s->product.out.w,
+                rows = (tiles + pz_winograd_tiles(s, 2) - 2) / pz_winograd_tiles(s, 2) + 1;
+  return tiles * s->m[2] + rows * (pz_winograd_a(s, 2) - s->m[2]);
+}
+/* A band: [block][slice][lane], and behind them [tiles that share vectors][a2][lane] from here on, in floats. */
+PZ_INLINE int64_t pz_winograd_band_short(const pz_winograd_shape *s) {
+  const int32_t in = pz_winograd_whole(s, s->conv.in.c), out = pz_winograd_whole(s, s->conv.out.c);
+  return (int64_t)(in > out ? in : out) * pz_winograd_slices_of(s) * s->conv.in.block;
+}
+/* Floats of it: an odd number of cache lines, as of a slot. */
+PZ_INLINE int64_t pz_winograd_band(const pz_winograd_shape *s) {
+  const int32_t block = s->conv.in.block, sharing = pz_winograd_sharing(s),
+                few = pz_winograd_short(s, s->conv.in.c) || pz_winograd_short(s, s->conv.out.c),
+                shared = few ? pz_winograd_blocks(s->product.out.w, sharing) * pz_winograd_a(s, 2) : 0;
+  return ((pz_winograd_band_short(s) / block + shared) | 1) * block;
+}
+
+/* Floats of the slots of all positions, or of the bands. */
 PZ_INLINE int64_t pz_winograd_slots(const pz_winograd_shape *s) {
-  return pz_winograd_points(s) * pz_winograd_slot(s);
+  return s->sliced ? pz_winograd_a(s, 0) * pz_winograd_a(s, 1) * pz_winograd_band(s)
+                   : pz_winograd_points(s) * pz_winograd_slot(s);
 }
 
 /* The axis along which G is applied late; -1: none. */
@@ -238,7 +264,8 @@ PZ_INLINE int64_t pz_winograd_scale_floats(const pz_winograd_shape *s) {
 /* Floats of scratch that a worker needs. A short block is multiplied as if its tiles were as many as share vectors: what is read then
  * lies behind the last one. */
 PZ_INLINE int64_t pz_winograd_scratch(const pz_winograd_shape *s) {
-  return pz_winograd_slots(s) + pz_winograd_together(s) * pz_winograd_slot(s) + pz_winograd_fresh(s) +
+  const int32_t more = s->sliced ? pz_winograd_a(s, 2) + 1 : pz_winograd_together(s);
+  return pz_winograd_slots(s) + more * pz_winograd_slot(s) + pz_winograd_fresh(s) +
          (pz_winograd_short(s, s->conv.out.c) ? s->conv.in.block * pz_winograd_sharing(s) : 0) +
          pz_winograd_balance_floats(s);
 }

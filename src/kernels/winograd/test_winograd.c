@@ -1,6 +1,6 @@
 /* Convolution by minimal filtering against a plain sum in double precision: random odd sizes, kernels of 1, 3 and 5 an axis,
  * tiles of 1, 2, 4 and 6 outputs an axis, borders no wider than needed and right in front of a guard page, poisoned output,
- * bias, Base (also in place) with and without a scale, activations, partial tiles and batches; 1, 2 and 3 workers give the
+ * bias, Base (also in place) with and without a scale, activations, partial tiles and batches, slots and slices, windows of the result; 1, 2 and 3 workers give the
  * same bits, sharing tiles or positions. Shapes are not constant here; tests/plan and tests/networks run the kernel as generated code has it. */
 #include "kernels/conv/test_expected.h"
 #include "kernels/norm/test_gathered.h"
@@ -95,6 +95,7 @@ static void pack_layer(layer *l, pz_test_random *r) {
   l->s.late = l->by_position ? 2 - pz_test_int(r, 0, 3) / 2 : pz_test_int(r, 0, 1);
   l->s.fours = l->plain || (!l->by_position && pz_test_int(r, 0, 2));
   l->s.pairs = pz_test_int(r, 0, 3) > 0, l->s.held = pz_test_int(r, 0, 1);
+  l->s.sliced = !l->by_position && !l->s.late && pz_test_int(r, 0, 1);
   pz_winograd_schedule(&l->s, &machine,
                        l->by_position ? (int32_t)pz_winograd_all_tiles(&l->s) : pz_test_int(r, 1, 24));
   l->s.far = pz_test_int(r, 0, 1);
@@ -133,7 +134,7 @@ static void pool_layer(layer *l, pz_test_random *r) {
   l->s.pooled = l->pooled.view;
 }
 
-/* What is pooled is the largest of each window of what came out, padding lanes zero, and nothing else is written. */
+/* What is pooled is the largest of each window of what came out, and nothing else is written. */
 static bool is_pooled(const layer *l) {
   const int32_t *k = l->s.window;
   int32_t different = 0;

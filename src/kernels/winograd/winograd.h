@@ -5,8 +5,8 @@
  * block S, base may be the very storage of out. Reads `in` only as far as the direct convolution would: what a tile at
  * the edge would read beyond is zero. Writes the inside of out; padding lanes become zero. scratch: pz_winograd_scratch
  * floats of this worker's own. The unit of work is a batch; a tile's sums do not depend on the others of its batch, so
- * any number of workers gives the same bits. pooled: the largest of each window, if the shape says so, else NULL. If the shape says so, the moments of the results are gathered: statistics holds
- * records (norm/moments.h) over n, block of maps, batch. */
+ * any number of workers gives the same bits. pooled: the largest of each window, if the shape says so, else NULL. If it says so, too, the
+ * moments of the results are gathered: statistics holds records (norm/moments.h) over n, block of maps, batch. */
 #ifndef PZ_KERNELS_WINOGRAD_WINOGRAD_H
 #define PZ_KERNELS_WINOGRAD_WINOGRAD_H
 
@@ -22,11 +22,14 @@
 typedef struct pz_winograd_sizes {
   int32_t m0, m1, m2, r0, r1, r2, a0, a1, a2;
   int32_t late_m, planes, row_planes, together, apart, pairs; /* planes: of one row_planes */
+  int32_t sliced,
+      across; /* across: positions along the width, or outputs where they have been transformed back */
   int64_t p0, p1, p2, slot; /* floats between positions along each axis, and between position p and p + 1 */
+  int64_t band;
 } pz_winograd_sizes;
 
 PZ_INLINE pz_winograd_sizes pz_winograd_sizes_of(const pz_winograd_shape *s) {
-  const int64_t slot = pz_winograd_slot(s);
+  const int64_t slot = pz_winograd_slot(s), band = pz_winograd_band(s);
   return (pz_winograd_sizes){.m0 = s->m[0],
                              .m1 = s->m[1],
                              .m2 = s->m[2],
@@ -43,10 +46,13 @@ PZ_INLINE pz_winograd_sizes pz_winograd_sizes_of(const pz_winograd_shape *s) {
                              .together = pz_winograd_together(s),
                              .apart = s->apart,
                              .pairs = s->pairs,
-                             .p0 = pz_winograd_step(s, 0) * slot,
-                             .p1 = pz_winograd_step(s, 1) * slot,
-                             .p2 = pz_winograd_step(s, 2) * slot,
-                             .slot = slot};
+                             .sliced = s->sliced,
+                             .across = s->sliced ? s->m[2] : pz_winograd_a(s, 2),
+                             .p0 = s->sliced ? pz_winograd_a(s, 1) * band : pz_winograd_step(s, 0) * slot,
+                             .p1 = s->sliced ? band : pz_winograd_step(s, 1) * slot,
+                             .p2 = s->sliced ? PZ_S : pz_winograd_step(s, 2) * slot,
+                             .slot = slot,
+                             .band = band};
 }
 
 /* Where a tile lies: image, first output along each axis; how many inputs and outputs it has there. */
@@ -118,7 +124,7 @@ PZ_INLINE pz_v pz_winograd_input(const pz_winograd_slice_place *from, const floa
 /* Rows h and `other` of a slice (which may be one), transformed along h, then d: no more values than registers hold. Returns the sum
  * of squares of what the other rows do not read, for pairs. */
 PZ_INLINE pz_v pz_winograd_slice_rows(const pz_winograd_sizes z, const pz_winograd_constants *k, int32_t h,
-                                      int32_t other, pz_winograd_slice_place from, pz_v *to) {
+                                      int32_t other, pz_winograd_slice_place from, float *to, int64_t step) {
   const int32_t edge = h == 0; /* the other rows need neither the first input nor the last */
   const int same = z.a0 == z.a1 && z.m0 == z.m1, fetches = from.next != NULL;
   pz_v kept[2][PZ_WINOGRAD_MOST_A], squares[2] = {pz_v_zero(), pz_v_zero()};
@@ -143,25 +149,27 @@ PZ_INLINE pz_v pz_winograd_slice_rows(const pz_winograd_sizes z, const pz_winogr
   pz_winograd_forward(0, z.m0, z.r0, same ? k->h : k->d, kept[0], 1);
   if (other != h) pz_winograd_forward(0, z.m0, z.r0, same ? k->h : k->d, kept[1], 1);
   PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) {
-    to[d * z.a1 + h] = kept[0][d];
-    if (other != h) to[d * z.a1 + other] = kept[1][d];
+    pz_v_store(to + (d * z.a1 + h) * step, kept[0][d]);
+    if (other != h) pz_v_store(to + (d * z.a1 + other) * step, kept[1][d]);
   }
   return squares[0] + squares[1];
 }
 
-/* One slice of a tile, a0 x a1 vectors at one place along w, transformed along d and h; returns its sum of squares, for pairs. */
-PZ_INLINE pz_v pz_winograd_slice(const pz_winograd_sizes z, const pz_winograd_slice_place from, pz_v *to) {
+/* One slice of a tile, a0 x a1 vectors at one place along w, transformed along d and h, to vectors `step` floats apart; returns its sum of
+ * squares, for pairs. */
+PZ_INLINE pz_v pz_winograd_slice(const pz_winograd_sizes z, const pz_winograd_slice_place from, float *to,
+                                 int64_t step) {
   pz_winograd_constants k;
   pz_winograd_forward_constants(1, z.m0, z.r0, k.d);
   pz_winograd_forward_constants(1, z.m1, z.r1, k.h);
   if (z.m1 == 1) {
     pz_v squares = pz_v_zero();
     PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) squares =
-        squares + pz_winograd_slice_rows(z, &k, h, h, from, to);
+        squares + pz_winograd_slice_rows(z, &k, h, h, from, to, step);
     return squares;
   }
-  PZ_UNROLL for (int32_t h = 1; h + 1 < z.a1; h += 2) pz_winograd_slice_rows(z, &k, h, h + 1, from, to);
-  return pz_winograd_slice_rows(z, &k, 0, z.a1 - 1, from, to);
+  PZ_UNROLL for (int32_t h = 1; h + 1 < z.a1; h += 2) pz_winograd_slice_rows(z, &k, h, h + 1, from, to, step);
+  return pz_winograd_slice_rows(z, &k, 0, z.a1 - 1, from, to, step);
 }
 
 /* Slice w of a tile that is cut off, filled up with zeros: a0 x a1 vectors. */
@@ -239,28 +247,37 @@ typedef struct pz_winograd_ring {
   pz_v *slices, *squares; /* [slice][d][h], [slice] */
 } pz_winograd_ring;
 
+/* Slice w of a tile in a block of maps; or, of the short block, of those that share its vectors. in: the map block 0 of all. Returns its sum
+ * of squares, for pairs. */
+PZ_INLINE pz_v pz_winograd_slice_of(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                    const pz_winograd_tile *t, const pz_winograd_sharers *sharers,
+                                    int32_t block, int32_t w, const float *in, float *to, int64_t step) {
+  const pz_view *v = &s->conv.in;
+  const int32_t whole = t->inputs[0] == z.a0 && t->inputs[1] == z.a1,
+                filled = sharers || !whole || w >= t->inputs[2];
+  const float *slice = in + pz_winograd_origin(s, t, block) + w * v->stride_w;
+  pz_v patch[PZ_WINOGRAD_PLANE];
+  if (sharers) pz_winograd_fill_short(s, z, sharers, block, w, in, patch);
+  else if (filled) pz_winograd_fill(s, z, t, block, w, slice, patch);
+  const pz_winograd_slice_place filled_up = {(const float *)patch, NULL, z.a1 * PZ_S, PZ_S, 0, 0},
+                                there = {slice,       slice + z.m2 * v->stride_w,
+                                         v->stride_d, v->stride_h,
+                                         s->near,     v->tight ? pz_point_maps(v, block) : 0};
+  /* two copies, with strides that are constants in each */
+  if (filled) return pz_winograd_slice(z, filled_up, to, step);
+  return pz_winograd_slice(z, there, to, step);
+}
+
 /* One tile of one block of maps; or, of the short block, those that share its vectors. in: the map block 0 of all. Returns the sum of
  * squares, for pairs. */
 PZ_INLINE pz_v pz_winograd_slices(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                   const pz_winograd_tile *t, const pz_winograd_sharers *sharers,
                                   int32_t block, const float *in, const pz_winograd_ring *ring) {
-  const pz_view *v = &s->conv.in;
-  const int32_t size = z.a0 * z.a1, whole = t->inputs[0] == z.a0 && t->inputs[1] == z.a1;
-  const float *first = in + pz_winograd_origin(s, t, block);
-  pz_v patch[PZ_WINOGRAD_PLANE], sum = pz_v_zero();
+  pz_v sum = pz_v_zero();
   PZ_ROLL for (int32_t w = ring->kept; w < z.a2; ++w) {
-    const float *slice = first + w * v->stride_w;
-    const int32_t place = (ring->first + w) % z.a2, filled = sharers || !whole || w >= t->inputs[2];
-    pz_v *to = ring->slices + place * size, squares;
-    if (sharers) pz_winograd_fill_short(s, z, sharers, block, w, in, patch);
-    else if (filled) pz_winograd_fill(s, z, t, block, w, slice, patch);
-    const pz_winograd_slice_place filled_up = {(const float *)patch, NULL, z.a1 * PZ_S, PZ_S, 0, 0},
-                                  there = {slice,       slice + z.m2 * v->stride_w,
-                                           v->stride_d, v->stride_h,
-                                           s->near,     v->tight ? pz_point_maps(v, block) : 0};
-    /* two copies, with strides that are constants in each */
-    if (filled) squares = pz_winograd_slice(z, filled_up, to);
-    else squares = pz_winograd_slice(z, there, to);
+    const int32_t place = (ring->first + w) % z.a2;
+    const pz_v squares = pz_winograd_slice_of(s, z, t, sharers, block, w, in,
+                                              (float *)(ring->slices + place * z.a0 * z.a1), PZ_S);
     if (z.pairs) ring->squares[place] = squares;
   }
   if (z.pairs) PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) sum = sum + ring->squares[w];
@@ -683,12 +700,12 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
   PZ_ROLL for (int32_t d = 0; d < z.a0; ++d, from += z.p0) {
     pz_v x[PZ_WINOGRAD_PLANE];
     PZ_POINTER_PIN(from);
-    PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) {
+    PZ_UNROLL for (int32_t w = 0; w < z.across; ++w) {
       PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) x[h * z.a2 + w] = pz_v_load(from + h * z.p1 + w * z.p2);
       pz_winograd_back(z.m1, z.r1, x + w, z.a2);
     }
     PZ_UNROLL for (int32_t h = 0; h < z.m1; ++h) {
-      pz_winograd_back(z.m2, z.r2, x + h * z.a2, 1);
+      if (!z.sliced) pz_winograd_back(z.m2, z.r2, x + h * z.a2, 1);
       PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) y[(d * z.m1 + h) * z.m2 + w] = x[h * z.a2 + w];
     }
   }
@@ -807,12 +824,134 @@ PZ_INLINE void pz_winograd_check_scales(const pz_winograd_shape *s, const pz_win
   }
 }
 
+/* ---- slices, and bands ---- */
+
+/* Slices of block b of tiles first .. first + count - 1, to the bands: `to` is of the first one. p: of pairs; squares are added up. */
+PZ_INLINE void pz_winograd_load_slices(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t b,
+                                       int64_t first, int32_t count, const pz_winograd_balance p,
+                                       const float *in, float *to) {
+  pz_v squares[PZ_WINOGRAD_MOST_A];
+  PZ_ROLL for (int32_t k = 0; k < count; ++k) {
+    const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
+    const int32_t kept = k == 0 || t.at[2] == 0 ? 0 : z.a2 - z.m2;
+    PZ_ROLL for (int32_t w = 0; w < kept; ++w) squares[w] = squares[w + z.m2];
+    PZ_ROLL for (int32_t w = kept; w < z.a2; ++w, to += PZ_S) squares[w] =
+        pz_winograd_slice_of(s, z, &t, NULL, b, w, in, to, z.band);
+    if (z.pairs) {
+      pz_v sum = pz_v_zero();
+      PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) sum = sum + squares[w];
+      p.squares[k] += pz_v_sum(sum);
+    }
+  }
+}
+
+/* The same of the short block. */
+PZ_INLINE void pz_winograd_load_shared(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t b,
+                                       int64_t first, int32_t count, const pz_winograd_balance p,
+                                       const float *in, float *to) {
+  PZ_ROLL for (int32_t k = 0; k < count; k += PZ_WINOGRAD_SHARING) {
+    const pz_winograd_sharers sharers = pz_winograd_sharers_at(s, first + k, count - k);
+    pz_v sum = pz_v_zero();
+    PZ_ROLL for (int32_t w = 0; w < z.a2; ++w, to += PZ_S) sum =
+        sum + pz_winograd_slice_of(s, z, &sharers.tile[0], &sharers, b, w, in, to, z.band);
+    if (z.pairs)
+      PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i)
+          PZ_UNROLL for (int32_t l = 0; l < PZ_WINOGRAD_SHORT; ++l)
+              p.squares[k + i] += sum[i * PZ_WINOGRAD_SHORT + l];
+  }
+}
+
+/* Along the width, of one vector of slices. scale: of pairs. */
+PZ_INLINE void pz_winograd_width(const pz_winograd_sizes z, const pz_v *constants, pz_v scale,
+                                 const float *from, float *to) {
+  pz_v y[PZ_WINOGRAD_MOST_A];
+  PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) y[w] =
+      z.pairs ? pz_v_load(from + w * PZ_S) * scale : pz_v_load_once(from + w * PZ_S);
+  pz_winograd_forward(z.apart, z.m2, z.r2, constants, y, 1);
+  PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) pz_v_store(to + w * z.slot, y[w]);
+}
+
+/* Positions of a band, to slots from `to` on. */
+PZ_INLINE void pz_winograd_band_forward(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
+                                        int32_t count, const float *scale, const float *band, float *to) {
+  const int32_t whole = pz_winograd_whole(s, s->conv.in.c), tiles = pz_winograd_tiles(s, 2);
+  const int64_t slices = (int64_t)pz_winograd_slices_of(s) * PZ_S;
+  pz_v constants[PZ_WINOGRAD_CONSTANTS];
+  pz_winograd_forward_constants(1, z.m2, z.r2, constants);
+  PZ_ROLL for (int32_t b = 0; b < whole; ++b) {
+    const float *from = band + b * slices;
+    float *at = to + b * s->product.in.stride_c;
+    PZ_ROLL for (int32_t k = 0, left = tiles - (int32_t)(first % tiles); k < count;
+                 left = tiles, from += (z.a2 - z.m2) * PZ_S) {
+      const int32_t end = k + left < count ? k + left : count;
+      PZ_ROLL for (; k < end; ++k, from += z.m2 * PZ_S, at += PZ_S)
+          pz_winograd_width(z, constants, z.pairs ? pz_v_broadcast(scale + k) : pz_v_zero(), from, at);
+    }
+  }
+  if (!pz_winograd_short(s, s->conv.in.c)) return;
+  const float *from = band + pz_winograd_band_short(s);
+  float *at = to + whole * s->product.in.stride_c;
+  PZ_ROLL for (int32_t k = 0; k < count; k += PZ_WINOGRAD_SHARING, from += z.a2 * PZ_S, at += PZ_S)
+      pz_winograd_width(z, constants, z.pairs ? pz_v_four_times(scale + k) : pz_v_zero(), from, at);
+}
+
+/* And back: products of positions, in slots from `from` on, to sums of a band, [block][tile][m2][lane], then
+ * [those that share vectors][m2][lane]. */
+PZ_INLINE void pz_winograd_band_back(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t count,
+                                     const float *from, float *band) {
+  const int32_t whole = pz_winograd_whole(s, s->conv.out.c), few = pz_winograd_short(s, s->conv.out.c) > 0;
+  const int64_t slices = (int64_t)pz_winograd_slices_of(s) * PZ_S;
+  PZ_ROLL for (int32_t b = 0; b < whole + few; ++b) {
+    float *to = band + (b < whole ? b * slices : pz_winograd_band_short(s));
+    const float *at = from + b * s->product.out.stride_c;
+    const int32_t vectors = b < whole ? count : pz_winograd_blocks(count, PZ_WINOGRAD_SHARING);
+    PZ_ROLL for (int32_t k = 0; k < vectors; ++k, at += PZ_S, to += z.m2 * PZ_S) {
+      pz_v x[PZ_WINOGRAD_MOST_A];
+      PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) x[w] = pz_v_load(at + w * z.slot);
+      pz_winograd_back(z.m2, z.r2, x, 1);
+      PZ_UNROLL for (int32_t w = 0; w < z.m2; ++w) pz_v_store(to + w * PZ_S, x[w]);
+    }
+  }
+}
+
+/* All bands: each is transformed, multiplied and transformed back. scratch: of the worker; taken: packed for pairs. (Of the next band's
+ * slices nothing is fetched: the core does so by itself, and faster.) */
+PZ_INLINE void pz_winograd_multiply_bands(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                          int64_t first, int32_t count, const float *weights,
+                                          const float *taken, pz_winograd_ahead ahead, float *scratch) {
+  const pz_winograd_balance p = pz_winograd_balance_at(s, scratch + pz_winograd_balance_place(s));
+  float *band = scratch, *positions = scratch + pz_winograd_slots(s);
+  PZ_ROLL for (int32_t i = 0; i < z.a0 * z.a1; ++i, band += z.band) {
+    pz_winograd_band_forward(s, z, first, count, p.scale, band, positions + z.slot);
+    PZ_ROLL for (int32_t w = 0; w < z.a2; ++w) {
+      const pz_winograd_taken here = {p.taken,
+                                      z.pairs ? taken + pz_winograd_taken_at(s, i * z.a2 + w, 0) : NULL,
+                                      z.pairs && !pz_winograd_has_spare(s)};
+      weights = pz_winograd_multiply_columns(s, z, here, &ahead, positions + (w + 1) * z.slot, weights, NULL,
+                                             positions + w * z.slot);
+    }
+    pz_winograd_band_back(s, z, count, positions, band);
+  }
+}
+
 /* scratch: of the worker; taken: packed for pairs. */
 PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
                                 int32_t count, const float *taken, const float *in, float *scratch) {
   const pz_winograd_balance p = pz_winograd_balance_at(s, scratch + pz_winograd_balance_place(s));
   float *slots = scratch + z.together * z.slot;
   if (z.pairs) PZ_ROLL for (int32_t k = 0; k < pz_winograd_tiles_filled(s); ++k) p.squares[k] = 0;
+  if (z.sliced) {
+    const int32_t whole = pz_winograd_whole(s, s->conv.in.c);
+    PZ_ROLL for (int32_t b = 0; b < whole; ++b) pz_winograd_load_slices(
+        s, z, b, first, count, p, in, scratch + (int64_t)b * pz_winograd_slices_of(s) * PZ_S);
+    if (pz_winograd_short(s, s->conv.in.c))
+      pz_winograd_load_shared(s, z, whole, first, count, p, in, scratch + pz_winograd_band_short(s));
+    if (z.pairs) PZ_ROLL for (int32_t k = 0; k < count; ++k) {
+        const float mean = pz_winograd_mean_of(s, p.squares[k]);
+        p.scale[k] = pz_winograd_scale_of(mean), p.back[k] = pz_winograd_back_from(mean, p.scale[k], *taken);
+      }
+    return;
+  }
   PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b)
       pz_winograd_load_block(s, z, b, first, count, p, in, slots + b * s->product.in.stride_c);
   if (z.pairs) pz_winograd_check_scales(s, z, count, *taken, &p, slots);
@@ -841,6 +980,14 @@ PZ_INLINE void pz_winograd_pool(const pz_winograd_shape *s, const pz_winograd_ti
   }
 }
 
+/* Where what is to be transformed back of a tile of the batch begins, in block b, or of the tiles that share its vectors. */
+PZ_INLINE int64_t pz_winograd_sums_at(const pz_winograd_shape *s, int32_t tile, int32_t b) {
+  const int32_t few = b == pz_winograd_whole(s, s->conv.out.c);
+  if (!s->sliced) return b * s->product.out.stride_c + tile * (few ? PZ_WINOGRAD_SHORT : PZ_S);
+  if (few) return pz_winograd_band_short(s) + tile / PZ_WINOGRAD_SHARING * s->m[2] * PZ_S;
+  return ((int64_t)b * pz_winograd_slices_of(s) + tile * s->m[2]) * PZ_S;
+}
+
 /* Results of tiles first .. first + count - 1. */
 PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
                                  int32_t count, float *from, const pz_conv_ends *e, float *pooled,
@@ -857,9 +1004,9 @@ PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_s
                           : b == whole ? pz_v_four_times(back + k)
                                        : pz_winograd_back_of(s, back + k, b);
       if (s->pooled.c && b < whole) pz_winograd_fetch_pooled(s, z, &t, b, pooled);
-      pz_winograd_output(s, z, &t, b == whole ? &sharers : NULL, factor,
-                         from + b * s->product.out.stride_c + k * (b == whole ? PZ_WINOGRAD_SHORT : PZ_S), b,
-                         e, s->conv.gathers ? record + (int64_t)b * s->conv.gathers * PZ_NORM_RECORD : NULL);
+      pz_winograd_output(s, z, &t, b == whole ? &sharers : NULL, factor, from + pz_winograd_sums_at(s, k, b),
+                         b, e,
+                         s->conv.gathers ? record + (int64_t)b * s->conv.gathers * PZ_NORM_RECORD : NULL);
       if (!s->pooled.c) continue;
       if (b < whole) pz_winograd_pool(s, &t, b, e->out, pooled);
       else
@@ -903,11 +1050,10 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, const float *in, const flo
     const pz_winograd_batch b = pz_winograd_batch_at(&s, i);
     pz_winograd_load(&s, z, b.first, b.count, taken, in, scratch);
     const pz_winograd_batch next = pz_winograd_batch_at(&s, i + 1 < end ? i + 1 : i);
-    pz_winograd_multiply(&s, z, weights, taken,
-                         (pz_winograd_ahead){.in = in,
-                                             .tile = next.first,
-                                             .end = i + 1 < end ? next.first + next.count : next.first},
-                         scratch);
+    const pz_winograd_ahead ahead = {
+        .in = in, .tile = next.first, .end = i + 1 < end ? next.first + next.count : next.first};
+    if (z.sliced) pz_winograd_multiply_bands(&s, z, b.first, b.count, weights, taken, ahead, scratch);
+    else pz_winograd_multiply(&s, z, weights, taken, ahead, scratch);
     float *record = s.conv.gathers ? pz_winograd_begin_records(&s, statistics, i) : NULL;
     pz_winograd_store(&s, z, b.first, b.count, scratch, &ends, pooled, record);
   }

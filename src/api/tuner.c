@@ -198,7 +198,7 @@ static const struct {
   double cost, near;   /* times the cheapest one's: of those that lead, of the others */
   int32_t most, alike; /* in all; with one error: tiles with their axes in another order, other batches */
 } bounds[] = {[PZ_EFFORT_ESTIMATE] = {0, 0, 0, 0},
-              [PZ_EFFORT_MEASURE] = {1.7, 1.3, 7, 4},
+              [PZ_EFFORT_MEASURE] = {1.7, 1.3, 6, 3},
               [PZ_EFFORT_EXHAUSTIVE] = {4, 4, INT32_MAX, INT32_MAX}};
 
 /* Few enough of those before it have its error. */

@@ -52,22 +52,24 @@ static bool is_simple(const pz_plan *plan, const pz_node *node) {
   return a->kind == PZ_POOL_MAX;
 }
 
-pz_node_id pz_pooled_by(const pz_plan *plan, pz_node_id n) {
-  const pz_node *node = &plan->graph->nodes[n];
-  if (node->op != PZ_OP_POOL || plan->chosen[n] != &pz_solver_pool || !is_simple(plan, node)) return PZ_NONE;
-  const pz_node_id maker = pz_graph_producer(plan->graph, node->in[0]);
-  if (maker == PZ_NONE || !plan->chosen[maker]->pools) return PZ_NONE;
-  return plan->chosen[maker]->pools(plan, &plan->graph->nodes[maker], node->attr.pool.kernel) ? maker
-                                                                                              : PZ_NONE;
-}
-
+/* The first that it can: another one of the same result is a step. */
 pz_node_id pz_pooling_of(const pz_plan *plan, pz_node_id n) {
   const pz_graph *g = plan->graph;
-  if (!plan->chosen[n]->pools) return PZ_NONE;
-  for (pz_node_id i = n + 1; i < g->n_nodes; i++)
-    if (g->nodes[i].op == PZ_OP_POOL && g->nodes[i].in[0] == g->nodes[n].out[0])
-      return pz_pooled_by(plan, i) == n ? i : PZ_NONE;
+  const pz_solver *solver = plan->chosen[n];
+  if (!solver->pools) return PZ_NONE;
+  for (pz_node_id i = n + 1; i < g->n_nodes; i++) {
+    const pz_node *node = &g->nodes[i];
+    if (node->op == PZ_OP_POOL && node->in[0] == g->nodes[n].out[0] && plan->chosen[i] == &pz_solver_pool &&
+        is_simple(plan, node) && solver->pools(plan, &g->nodes[n], node->attr.pool.kernel))
+      return i;
+  }
   return PZ_NONE;
+}
+
+pz_node_id pz_pooled_by(const pz_plan *plan, pz_node_id n) {
+  const pz_node *node = &plan->graph->nodes[n];
+  const pz_node_id maker = node->op == PZ_OP_POOL ? pz_graph_producer(plan->graph, node->in[0]) : PZ_NONE;
+  return maker != PZ_NONE && pz_pooling_of(plan, maker) == n ? maker : PZ_NONE;
 }
 
 pz_status pz_add_pooled_border(pz_plan *plan, pz_step *step, pz_node_id n, pz_error *err) {

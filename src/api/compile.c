@@ -139,11 +139,6 @@ static pz_status measure(build *b, pz_error *err) {
   return PZ_OK;
 }
 
-/* Networks that are made one after the other have most kernels in common. */
-static pz_status keep_objects(build *b, pz_error *err) {
-  return b->tuner.effort == PZ_EFFORT_ESTIMATE ? PZ_OK : pz_temporary_folder(b->arena, &b->objects, err);
-}
-
 /* How much of each layer's error the result has is measured with the network that is made first, whatever its layers' errors are: so that it has
  * most of what the last one will have, it is made with a guess. All of it where samples are normalised one by one, which multiplies errors. */
 #define GUESS 0.25
@@ -177,7 +172,7 @@ static pz_status make_plan(build *b, pz_error *err) {
   timed(b, "import_and_optimise");
   PZ_TRY(check_interrupt(b, err));
   PZ_TRY(pz_tuner_open(&b->tuner, b->options, &b->wanted, true, err));
-  PZ_TRY(keep_objects(b, err));
+  PZ_TRY(pz_temporary_folder(b->arena, &b->objects, err));
   PZ_TRY(guess_sensitivity(b, err));
   b->wanted.choose = pz_tuner_choose;
   b->wanted.choose_host = &b->tuner;
@@ -335,9 +330,7 @@ static bool is_left_over(const char *name) {
                                      "manifest.o", "network.c.log", "manifest.c.log"};
   for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
     if (!strcmp(name, ours[i])) return true;
-  int number, end = 0;
-  sscanf(name, "kernels_%d.%n", &number, &end);
-  return end && (!strcmp(name + end, "o") || !strcmp(name + end, "c.log"));
+  return false;
 }
 
 static void remove_objects(const char *folder) {

@@ -147,22 +147,22 @@ static void add_words(command *c, char *text) {
 }
 
 /* -ffp-contract=off: only the kernels' own fused operations, so that every compiler gives the same bits.
+ * Sections: the linker leaves out what a network does not have of a group of kernels.
  * -O2 with full unrolling by pragmas: -O3 brings nothing here and compiles a third longer. Loops at cache lines: where they lie
  * by chance costs up to 8% (doc/kernels-winograd.md).
  * -Wno-pass-failed: clang counts a loop that it does not unroll as a warning; gcc ignores the flag. */
-static const char *const common_flags = "-std=gnu11 -O2 -falign-loops=64 -fPIC -fvisibility=hidden "
-                                        "-fno-math-errno -fno-trapping-math -ffp-contract=off "
-                                        "-Wall -Wextra -Werror -Wno-pass-failed -I. -c";
+static const char *const common_flags =
+    "-std=gnu11 -O2 -falign-loops=64 -ffunction-sections -fdata-sections -fPIC -fvisibility=hidden "
+    "-fno-math-errno -fno-trapping-math -ffp-contract=off "
+    "-Wall -Wextra -Werror -Wno-pass-failed -I. -c";
 
-/* `source` ends with .c, or with .h: what the compiler makes of it is source.gch then. */
 static pz_status compile_command(const pz_plan *plan, const pz_emit_options *o, const char *source,
                                  command *c, pz_error *err) {
   const int stem = (int)strlen(source) - 1;
-  const bool header = source[stem] == 'h';
   char *cc = pz_arena_strdup(plan->arena, pz_emit_compiler(o));
   char *common = pz_arena_strdup(plan->arena, common_flags);
   char *isa = pz_arena_strdup(plan->arena, pz_isa_get(plan->isa)->cflags);
-  char *made = pz_arena_printf(plan->arena, header ? "%.*sh.gch" : "%.*so", stem, source);
+  char *made = pz_arena_printf(plan->arena, "%.*so", stem, source);
   if (!cc || !common || !isa || !made) return pz_fail_memory(err, "the C compiler's command", 512);
   char *own =
       cc + strcspn(cc, " "); /* words behind the compiler's name come last, so that they win: "gcc -O1" */
@@ -171,7 +171,6 @@ static pz_status compile_command(const pz_plan *plan, const pz_emit_options *o, 
   add_words(c, common);
   add_words(c, isa);
   add_words(c, own);
-  if (header) add(c, "-x"), add(c, "c-header");
   add(c, source);
   add(c, "-o");
   add(c, made);
@@ -277,15 +276,7 @@ static pz_status compile_sources(const pz_plan *plan, const pz_emit_options *o, 
   return status;
 }
 
-/* ---- kernels whose objects are kept ---- */
-
-/* From so many on, their headers are compiled once for all: without, these take half of a kernel's time. */
-#define MANY 6
-
-static const char *kept(const pz_plan *plan, const pz_emit_options *o, const pz_instance *kernel,
-                        const char *ending) {
-  return pz_arena_printf(plan->arena, "%s/k%s.%s", o->objects, kernel->digits, ending);
-}
+/* ---- kernels, in groups ---- */
 
 static pz_status write_text(const char *path, pz_text *text, pz_error *err) {
   const pz_status status = path && !text->failed
@@ -295,37 +286,55 @@ static pz_status write_text(const char *path, pz_text *text, pz_error *err) {
   return status;
 }
 
-/* kernels.h, which each of them includes, and, of many, what the compiler makes of it (gcc takes kernels.h.gch for it then; others may not). */
-static pz_status write_headers(const pz_plan *plan, const pz_emit_options *o, const char *folder,
-                               const pz_instance *missing, int32_t n, pz_error *err) {
-  pz_text t = {0};
-  const char *header = pz_arena_printf(plan->arena, "%s/kernels.h", o->objects),
-             *compiled = pz_arena_printf(plan->arena, "%s/kernels.h.gch", o->objects);
-  pz_emit_headers(&t, plan, missing, n);
-  PZ_TRY(write_text(header, &t, err));
-  if (!compiled) return pz_fail_memory(err, "a path", 64);
-  unlink(compiled);
-  return n < MANY ? PZ_OK : compile_sources(plan, o, folder, (const char *const[]){header}, 1, err);
+/* A link to the object of the group that the kernel is in. */
+static const char *link_of(const pz_plan *plan, const pz_emit_options *o, const pz_instance *kernel) {
+  return pz_arena_printf(plan->arena, "%s/k%s.o", o->objects, kernel->digits);
 }
 
-/* Writes the sources of kernels that have no object yet. */
-static pz_status write_missing(const pz_plan *plan, const pz_emit_options *o, const char *folder,
-                               const pz_instances *all, const char **sources, int *n, pz_error *err) {
+static int by_function(const void *a, const void *b) {
+  const pz_instance *x = a, *y = b;
+  const int order = strcmp(x->call->function, y->call->function);
+  return order ? order : strcmp(x->digits, y->digits);
+}
+
+/* Kernels `first`, `first + step`, ... of those that have no object yet. */
+static pz_status write_group(const pz_plan *plan, const pz_emit_options *o, const pz_instance *missing, int n,
+                             int first, int step, const char **source, pz_error *err) {
+  pz_text t = {0};
+  pz_instance *group = PZ_NEW(plan->arena, pz_instance, (size_t)n);
+  const char *object = pz_arena_printf(plan->arena, "g%s.o", missing[first].digits);
+  int count = 0;
+  if (!group || !object) return pz_fail_memory(err, "the C compiler's commands", 64);
+  for (int i = first; i < n; i += step) group[count++] = missing[i];
+  pz_emit_headers(&t, plan, group, count);
+  for (int i = 0; i < count; i++) {
+    const char *link = link_of(plan, o, &group[i]);
+    pz_emit_kernel(&t, group[i].call, group[i].digits);
+    if (link) unlink(link); /* of a group that failed */
+    if (!link || symlink(object, link))
+      return pz_text_free(&t), pz_fail(err, PZ_ERROR_OUTPUT, "%s: %s", o->objects, strerror(errno));
+  }
+  *source = pz_arena_printf(plan->arena, "%s/g%s.c", o->objects, missing[first].digits);
+  return write_text(*source, &t, err);
+}
+
+/* Writes the sources of kernels that have no object yet: a file for each core. Most of what a kernel takes to compile is what it is inlined from,
+ * which kernels of one file have in common (doc/tuning.md). */
+static pz_status write_missing(const pz_plan *plan, const pz_emit_options *o, const pz_instances *all,
+                               const char **sources, int *n, pz_error *err) {
   pz_instance *missing = PZ_NEW(plan->arena, pz_instance, (size_t)all->count + 1);
+  const int usable = pz_cpu_usable();
+  int count = 0;
   if (!missing) return pz_fail_memory(err, "the C compiler's commands", 64);
-  *n = 0;
   for (int32_t i = 0; i < all->count; i++) {
-    const char *object = kept(plan, o, &all->all[i], "o");
-    if (!object) return pz_fail_memory(err, "a path", 64);
-    if (access(object, F_OK)) missing[(*n)++] = all->all[i];
+    const char *link = link_of(plan, o, &all->all[i]);
+    if (!link) return pz_fail_memory(err, "a path", 64);
+    if (access(link, F_OK)) missing[count++] = all->all[i];
   }
-  for (int i = 0; i < *n; i++) {
-    pz_text t = {0};
-    pz_text_append(&t, "#include \"kernels.h\"\n");
-    pz_emit_kernel(&t, missing[i].call, missing[i].digits);
-    PZ_TRY(write_text(sources[i] = kept(plan, o, &missing[i], "c"), &t, err));
-  }
-  return *n ? write_headers(plan, o, folder, missing, *n, err) : PZ_OK;
+  if (count) qsort(missing, (size_t)count, sizeof *missing, by_function);
+  for (*n = 0; *n < usable && *n < count; ++*n)
+    PZ_TRY(write_group(plan, o, missing, count, *n, usable, &sources[*n], err));
+  return PZ_OK;
 }
 
 /* ---- compiling and linking ---- */
@@ -336,10 +345,7 @@ pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *o, const c
   const char **sources = PZ_NEW(plan->arena, const char *, (size_t)all.count + 1);
   int n = 0;
   if (!sources) return pz_fail_memory(err, "the C compiler's commands", 64);
-  if (o->objects) PZ_TRY(write_missing(plan, o, folder, &all, sources, &n, err));
-  for (; !o->objects && n < pz_emit_files(&all); n++)
-    if (!(sources[n] = pz_arena_printf(plan->arena, "kernels_%02d.c", n)))
-      return pz_fail_memory(err, "a path", 64);
+  PZ_TRY(write_missing(plan, o, &all, sources, &n, err));
   sources[n++] = "network.c";
   return compile_sources(plan, o, folder, sources, n, err);
 }
@@ -354,17 +360,24 @@ static void append_quoted(pz_text *t, const char *word) {
   pz_text_append(t, "\"\n");
 }
 
+/* Each group's object once. */
 static pz_status write_list(const pz_plan *plan, const pz_emit_options *o, const char *folder,
                             pz_error *err) {
   pz_instances all;
   pz_text list = {0};
   PZ_TRY(pz_emit_instances(plan, plan->arena, &all, err));
-  for (int32_t i = 0; !o->objects && i < pz_emit_files(&all); i++)
-    pz_text_printf(&list, "kernels_%02d.o\n", i);
-  for (int32_t i = 0; o->objects && i < all.count; i++) {
-    const char *object = kept(plan, o, &all.all[i], "o");
-    if (object) append_quoted(&list, object);
-    else list.failed = true;
+  for (int32_t i = 0; i < all.count && !list.failed; i++) {
+    char group[PZ_EMIT_DIGITS + 8];
+    const char *link = link_of(plan, o, &all.all[i]);
+    const ssize_t length = link ? readlink(link, group, sizeof group - 1) : -1;
+    if (length < 0) {
+      pz_text_free(&list);
+      return pz_fail(err, PZ_ERROR_OUTPUT, "%s: %s", link ? link : o->objects, strerror(errno));
+    }
+    group[length] = 0;
+    const char *object = pz_arena_printf(plan->arena, "%s/%s", o->objects, group);
+    if (!object) list.failed = true;
+    else if (!list.data || !strstr(list.data, group)) append_quoted(&list, object);
   }
   pz_text_append(&list, "network.o\nmanifest.o\n");
   return write_text(pz_arena_printf(plan->arena, "%s/objects.txt", folder), &list, err);
@@ -377,7 +390,8 @@ pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, cons
   char *cc = pz_arena_strdup(plan->arena, pz_emit_compiler(options));
   if (!cc) return pz_fail_memory(err, "the linker's command", 512);
   command c = {.n = 0};
-  char flags[] = "-shared -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--build-id=none -Wl,--as-needed -o";
+  char flags[] = "-shared -Wl,--gc-sections,-u,manifest -Wl,-z,relro,-z,now,-z,noexecstack "
+                 "-Wl,--build-id=none -Wl,--as-needed -o";
   add_words(&c, cc);
   add_words(&c, flags);
   add(&c, output);

@@ -4,8 +4,8 @@
  *        --pz_emit_manifest--> folder: manifest.json, manifest.c
  *        --pz_emit_compile--> folder: *.o       (several compilers at a time, one for each usable core)
  *        --pz_emit_link--> a network file
- * Where several plans are compiled one after the other, objects of kernels may be kept: each kernel is compiled once then.
- * The source is deterministic byte for byte and compiles with -Wall -Wextra -Werror under gcc and clang.
+ * What is compiled are kernels in groups, one for each core, not kernels_NN.c, which are for reading; of plans that are compiled one after
+ * the other with one folder of objects each kernel is compiled once. The source is deterministic byte for byte and compiles with -Wall -Wextra -Werror under gcc and clang.
  */
 #ifndef PZ_EMIT_EMIT_H
 #define PZ_EMIT_EMIT_H
@@ -20,8 +20,7 @@ typedef struct pz_emit_options {
   const volatile int *interrupt;
   void (*tick)(void *host); /* called ten times a second while the C compiler runs; or NULL */
   void *tick_host;
-  const char
-      *objects; /* a folder, its path absolute, where objects of kernels are kept, of one compiler; or NULL */
+  const char *objects; /* a folder, its path absolute, where objects of kernels are kept, of one compiler */
 } pz_emit_options;
 
 pz_status pz_emit_source(const pz_plan *plan, const pz_emit_options *options, const char *folder,
@@ -43,7 +42,7 @@ pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, cons
 
 /* Kernel calls grouped by (function, shape, argument names): each group is one specialised function. Its name has digits of a
  * digest of its C and of what that is compiled for. */
-enum { PZ_EMIT_DIGITS = 10, PZ_EMIT_PER_FILE = 8 };
+enum { PZ_EMIT_DIGITS = 10 };
 typedef struct pz_instance {
   const pz_call *call; /* one that has it */
   char digits[PZ_EMIT_DIGITS + 1];
@@ -54,9 +53,6 @@ typedef struct pz_instances {
   int32_t *of_call; /* by running number of the call, in the order of steps and calls */
 } pz_instances;
 pz_status pz_emit_instances(const pz_plan *plan, pz_arena *arena, pz_instances *out, pz_error *err);
-static inline int32_t pz_emit_files(const pz_instances *i) {
-  return (i->count + PZ_EMIT_PER_FILE - 1) / PZ_EMIT_PER_FILE;
-}
 /* C of a kernel whose name has these digits. */
 void pz_emit_kernel(pz_text *text, const pz_call *call, const char *digits);
 /* The headers that `n` kernels need, once each. */

@@ -80,10 +80,10 @@ void pz_emit_headers(pz_text *t, const pz_plan *plan, const pz_instance *kernels
   pz_text_append(t, "\n");
 }
 
+enum { PER_FILE = 8 };
 static pz_status write_kernels(const writer *w, int32_t file, pz_error *err) {
-  const int32_t left = w->instances.count - file * PZ_EMIT_PER_FILE,
-                n = left < PZ_EMIT_PER_FILE ? left : PZ_EMIT_PER_FILE;
-  const pz_instance *kernels = w->instances.all + file * PZ_EMIT_PER_FILE;
+  const int32_t left = w->instances.count - file * PER_FILE, n = left < PER_FILE ? left : PER_FILE;
+  const pz_instance *kernels = w->instances.all + file * PER_FILE;
   pz_text t = {0};
   front_matter(w, &t, "Kernels, specialised");
   pz_text_append(&t, "#include \"network.h\"\n");
@@ -379,8 +379,9 @@ static pz_status write_all(writer *w, pz_error *err) {
   PZ_TRY(make_folder(w->folder, err));
   PZ_TRY(pz_emit_instances(w->plan, w->arena, &w->instances, err));
   for (int i = 0; i < pz_embedded_header_count; i++) PZ_TRY(write_embedded(w, &pz_embedded_headers[i], err));
-  for (int32_t i = 0; i < pz_emit_files(&w->instances); i++) PZ_TRY(write_kernels(w, i, err));
-  remove_kernels(w, pz_emit_files(&w->instances));
+  const int32_t files = (w->instances.count + PER_FILE - 1) / PER_FILE;
+  for (int32_t i = 0; i < files; i++) PZ_TRY(write_kernels(w, i, err));
+  remove_kernels(w, files);
   PZ_TRY(write_header(w, err));
   PZ_TRY(write_network(w, err));
   const char *path = pz_arena_printf(w->arena, "%s/weights.bin", w->folder);

@@ -49,7 +49,7 @@ static void make(network *t) {
   strcpy(t->folder, "/tmp/pznet-test-XXXXXX");
   assert_non_null(mkdtemp(t->folder));
   snprintf(t->file, sizeof t->file, "%s/network.so", t->folder);
-  const pz_emit_options emit = {.model = "random", .model_digest = "0"};
+  const pz_emit_options emit = {.model = "random", .model_digest = "0", .objects = t->folder};
   pz_status status = pz_emit_source(t->plan, &emit, t->folder, &t->err);
   if (status == PZ_OK) status = pz_emit_manifest(t->plan, &emit, NULL, t->folder, NULL, &t->err);
   if (status == PZ_OK) status = pz_emit_compile(t->plan, &emit, t->folder, &t->err);

@@ -203,7 +203,7 @@ static const char *telling_line(const char *text) {
 #define MOST_LOG ((size_t)64 << 20) /* warnings may be many */
 static pz_status compiler_failed(const pz_plan *plan, const pz_emit_options *o, const char *folder,
                                  const char *log, int code, pz_error *err) {
-  const char *path = pz_arena_printf(plan->arena, "%s/%s", folder, log);
+  const char *path = log[0] == '/' ? log : pz_arena_printf(plan->arena, "%s/%s", folder, log);
   char *text = NULL;
   size_t size = 0;
   if (path && pz_file_read(plan->arena, path, MOST_LOG, &text, &size, NULL) != PZ_OK) text = NULL;

@@ -178,7 +178,10 @@ class Effort(unittest.TestCase):
         alone = self.times_alone("near")
         near = [row["candidate"] for row in alone[:3]]
         compiler, log = self.folder / "logging", self.folder / "kernels.log"
-        compiler.write_text(f'#!/bin/sh\nfor word; do case $word in */k??????????.c) echo $word >> {log};; esac; done\nexec {CC} "$@"\n')
+        compiler.write_text(
+            "#!/bin/sh\nfor word; do case $word in */g??????????.c) while read -r type name rest; do "
+            f'[ "$type" != void ] || echo $name >> {log}; done < $word;; esac; done\nexec {CC} "$@"\n'
+        )
         compiler.chmod(0o755)
         summary, tried = self.run_large("near", "--cc", compiler)
         self.assertEqual((summary["tuning"]["measured"], summary["tuning"]["tried"], summary["tuning"]["note"]), (0, 2, ""))

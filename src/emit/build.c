@@ -318,12 +318,12 @@ static pz_status write_group(const pz_plan *plan, const pz_emit_options *o, cons
   return write_text(*source, &t, err);
 }
 
-/* Writes the sources of kernels that have no object yet: a file for each core. Most of what a kernel takes to compile is what it is inlined from,
- * which kernels of one file have in common (doc/tuning.md). */
+/* Writes the sources of kernels that have no object yet: a file for each core, of this many at least. Most of what a kernel takes to
+ * compile is what it is inlined from, which kernels of one file have in common (doc/tuning.md). */
+enum { LEAST_IN_GROUP = 6 };
 static pz_status write_missing(const pz_plan *plan, const pz_emit_options *o, const pz_instances *all,
                                const char **sources, int *n, pz_error *err) {
   pz_instance *missing = PZ_NEW(plan->arena, pz_instance, (size_t)all->count + 1);
-  const int usable = pz_cpu_usable();
   int count = 0;
   if (!missing) return pz_fail_memory(err, "the C compiler's commands", 64);
   for (int32_t i = 0; i < all->count; i++) {
@@ -332,8 +332,9 @@ static pz_status write_missing(const pz_plan *plan, const pz_emit_options *o, co
     if (access(link, F_OK)) missing[count++] = all->all[i];
   }
   if (count) qsort(missing, (size_t)count, sizeof *missing, by_function);
-  for (*n = 0; *n < usable && *n < count; ++*n)
-    PZ_TRY(write_group(plan, o, missing, count, *n, usable, &sources[*n], err));
+  const int most = (count + LEAST_IN_GROUP - 1) / LEAST_IN_GROUP, usable = pz_cpu_usable(),
+            groups = most < usable ? most : usable;
+  for (*n = 0; *n < groups; ++*n) PZ_TRY(write_group(plan, o, missing, count, *n, groups, &sources[*n], err));
   return PZ_OK;
 }
 

@@ -318,9 +318,16 @@ static pz_status write_group(const pz_plan *plan, const pz_emit_options *o, cons
   return write_text(*source, &t, err);
 }
 
-/* Writes the sources of kernels that have no object yet: a file for each core, of this many at least. Most of what a kernel takes to
- * compile is what it is inlined from, which kernels of one file have in common (doc/tuning.md). */
-enum { LEAST_IN_GROUP = 6 };
+/* Files for so many kernels: one for each core, of a few at least. Most of what a kernel takes to compile is what it is inlined from, which kernels
+ * of one file have in common (doc/tuning.md). Each takes 10 MB of the compiler's memory besides. */
+enum { LEAST_IN_GROUP = 6, MOST_IN_GROUP = 48 };
+static int groups_of(int kernels) {
+  const int most = (kernels + LEAST_IN_GROUP - 1) / LEAST_IN_GROUP,
+            least = (kernels + MOST_IN_GROUP - 1) / MOST_IN_GROUP, usable = pz_cpu_usable();
+  return usable > most ? most : usable < least ? least : usable;
+}
+
+/* Writes the sources of kernels that have no object yet. */
 static pz_status write_missing(const pz_plan *plan, const pz_emit_options *o, const pz_instances *all,
                                const char **sources, int *n, pz_error *err) {
   pz_instance *missing = PZ_NEW(plan->arena, pz_instance, (size_t)all->count + 1);
@@ -332,8 +339,7 @@ static pz_status write_missing(const pz_plan *plan, const pz_emit_options *o, co
     if (access(link, F_OK)) missing[count++] = all->all[i];
   }
   if (count) qsort(missing, (size_t)count, sizeof *missing, by_function);
-  const int most = (count + LEAST_IN_GROUP - 1) / LEAST_IN_GROUP, usable = pz_cpu_usable(),
-            groups = most < usable ? most : usable;
+  const int groups = groups_of(count);
   for (*n = 0; *n < groups; ++*n) PZ_TRY(write_group(plan, o, missing, count, *n, groups, &sources[*n], err));
   return PZ_OK;
 }

@@ -297,27 +297,6 @@ static int by_function(const void *a, const void *b) {
   return order ? order : strcmp(x->digits, y->digits);
 }
 
-/* Kernels `first`, `first + step`, ... of those that have no object yet. */
-static pz_status write_group(const pz_plan *plan, const pz_emit_options *o, const pz_instance *missing, int n,
-                             int first, int step, const char **source, pz_error *err) {
-  pz_text t = {0};
-  pz_instance *group = PZ_NEW(plan->arena, pz_instance, (size_t)n);
-  const char *object = pz_arena_printf(plan->arena, "g%s.o", missing[first].digits);
-  int count = 0;
-  if (!group || !object) return pz_fail_memory(err, "the C compiler's commands", 64);
-  for (int i = first; i < n; i += step) group[count++] = missing[i];
-  pz_emit_headers(&t, plan, group, count);
-  for (int i = 0; i < count; i++) {
-    const char *link = link_of(plan, o, &group[i]);
-    pz_emit_kernel(&t, group[i].call, group[i].digits);
-    if (link) unlink(link); /* of a group that failed */
-    if (!link || symlink(object, link))
-      return pz_text_free(&t), pz_fail(err, PZ_ERROR_OUTPUT, "%s: %s", o->objects, strerror(errno));
-  }
-  *source = pz_arena_printf(plan->arena, "%s/g%s.c", o->objects, missing[first].digits);
-  return write_text(*source, &t, err);
-}
-
 /* Files for so many kernels: one for each core, of a few at least. Most of what a kernel takes to compile is what it is inlined from, which kernels
  * of one file have in common (doc/tuning.md). Each takes 10 MB of the compiler's memory besides. */
 enum { LEAST_IN_GROUP = 6, MOST_IN_GROUP = 48 };
@@ -327,20 +306,48 @@ static int groups_of(int kernels) {
   return usable > most ? most : usable < least ? least : usable;
 }
 
-/* Writes the sources of kernels that have no object yet. */
-static pz_status write_missing(const pz_plan *plan, const pz_emit_options *o, const pz_instances *all,
-                               const char **sources, int *n, pz_error *err) {
-  pz_instance *missing = PZ_NEW(plan->arena, pz_instance, (size_t)all->count + 1);
-  int count = 0;
-  if (!missing) return pz_fail_memory(err, "the C compiler's commands", 64);
+/* Kernels that have no object yet. Kernel i is in group i % groups, which has the name of its first one. */
+typedef struct missing {
+  pz_instance *kernels;
+  int n, groups;
+} missing;
+
+static pz_status find_missing(const pz_plan *plan, const pz_emit_options *o, const pz_instances *all,
+                              missing *m, pz_error *err) {
+  *m = (missing){.kernels = PZ_NEW(plan->arena, pz_instance, (size_t)all->count + 1)};
+  if (!m->kernels) return pz_fail_memory(err, "the C compiler's commands", 64);
   for (int32_t i = 0; i < all->count; i++) {
     const char *link = link_of(plan, o, &all->all[i]);
     if (!link) return pz_fail_memory(err, "a path", 64);
-    if (access(link, F_OK)) missing[count++] = all->all[i];
+    if (access(link, F_OK)) m->kernels[m->n++] = all->all[i];
   }
-  if (count) qsort(missing, (size_t)count, sizeof *missing, by_function);
-  const int groups = groups_of(count);
-  for (*n = 0; *n < groups; ++*n) PZ_TRY(write_group(plan, o, missing, count, *n, groups, &sources[*n], err));
+  if (m->n) qsort(m->kernels, (size_t)m->n, sizeof *m->kernels, by_function);
+  m->groups = groups_of(m->n);
+  return PZ_OK;
+}
+
+static pz_status write_group(const pz_plan *plan, const pz_emit_options *o, const missing *m, int group,
+                             const char **source, pz_error *err) {
+  pz_text t = {0};
+  pz_instance *kernels = PZ_NEW(plan->arena, pz_instance, (size_t)m->n);
+  int n = 0;
+  if (!kernels) return pz_fail_memory(err, "the C compiler's commands", 64);
+  for (int i = group; i < m->n; i += m->groups) kernels[n++] = m->kernels[i];
+  pz_emit_headers(&t, plan, kernels, n);
+  for (int i = 0; i < n; i++) pz_emit_kernel(&t, kernels[i].call, kernels[i].digits);
+  *source = pz_arena_printf(plan->arena, "%s/g%s.c", o->objects, kernels[0].digits);
+  return write_text(*source, &t, err);
+}
+
+/* When all groups have been compiled. */
+static pz_status link_kernels(const pz_plan *plan, const pz_emit_options *o, const missing *m,
+                              pz_error *err) {
+  for (int i = 0; i < m->n; i++) {
+    const char *link = link_of(plan, o, &m->kernels[i]),
+               *object = pz_arena_printf(plan->arena, "g%s.o", m->kernels[i % m->groups].digits);
+    if (!link || !object) return pz_fail_memory(err, "a path", 64);
+    if (symlink(object, link)) return pz_fail(err, PZ_ERROR_OUTPUT, "%s: %s", link, strerror(errno));
+  }
   return PZ_OK;
 }
 
@@ -348,13 +355,15 @@ static pz_status write_missing(const pz_plan *plan, const pz_emit_options *o, co
 
 pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *o, const char *folder, pz_error *err) {
   pz_instances all;
+  missing m;
   PZ_TRY(pz_emit_instances(plan, plan->arena, &all, err));
-  const char **sources = PZ_NEW(plan->arena, const char *, (size_t)all.count + 1);
-  int n = 0;
+  PZ_TRY(find_missing(plan, o, &all, &m, err));
+  const char **sources = PZ_NEW(plan->arena, const char *, (size_t)m.groups + 1);
   if (!sources) return pz_fail_memory(err, "the C compiler's commands", 64);
-  PZ_TRY(write_missing(plan, o, &all, sources, &n, err));
-  sources[n++] = "network.c";
-  return compile_sources(plan, o, folder, sources, n, err);
+  for (int i = 0; i < m.groups; i++) PZ_TRY(write_group(plan, o, &m, i, &sources[i], err));
+  sources[m.groups] = "network.c";
+  PZ_TRY(compile_sources(plan, o, folder, sources, m.groups + 1, err));
+  return link_kernels(plan, o, &m, err);
 }
 
 /* A word of a file of arguments. */

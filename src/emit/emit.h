@@ -4,8 +4,9 @@
  *        --pz_emit_manifest--> folder: manifest.json, manifest.c
  *        --pz_emit_compile--> folder: *.o       (several compilers at a time, one for each usable core)
  *        --pz_emit_link--> a network file
- * What is compiled are kernels in groups, one for each core, not kernels_NN.c, which are for reading; of plans that are compiled one after
- * the other with one folder of objects each kernel is compiled once. The source is deterministic byte for byte and compiles with -Wall -Wextra -Werror under gcc and clang.
+ * kernels_NN.c are for reading: the same kernels are compiled in groups, one for each core, and each is compiled once where plans that are
+ * compiled one after the other have one folder of objects.
+ * The source is deterministic byte for byte and compiles with -Wall -Wextra -Werror under gcc and clang.
  */
 #ifndef PZ_EMIT_EMIT_H
 #define PZ_EMIT_EMIT_H

@@ -117,8 +117,7 @@ static json_t *manifest_json(const pz_plan *plan, const pz_emit_options *o, cons
 static const char section_text[] =
     "/* The manifest lies in a section that is not loaded. */\n"
     "__asm__(\".section .pznet.manifest,\\\"\\\",@progbits\\n.global manifest\\n.hidden manifest\\n"
-    "manifest:\\n.incbin "
-    "\\\"manifest.json\\\"\\n.byte 0\\n.previous\\n\");\n";
+    "manifest:\\n.incbin \\\"manifest.json\\\"\\n.byte 0\\n.previous\\n\");\n";
 
 pz_status pz_emit_manifest_text(const pz_plan *plan, const pz_emit_options *options, const char *golden,
                                 const char **json, pz_error *err) {

@@ -440,11 +440,11 @@ static bool pools(const pz_plan *plan, const pz_node *node, const int32_t window
   return true;
 }
 
-/* In vector multiply-adds at peak, from bench_winograd on cores with AVX-512 (doc/kernels-winograd.md): what one vector costs *
- * on its way through a transform (by core; more of it for each of more points than a tile has room for near the core, and where
- * a * batch is larger than half of level 2, which it shares with the weights; less so where all tiles are one batch, which is
- * written and * read once, or where slots are slices), what a multiply-add does, how long a batch waits for one vector of
- * packed weights that comes from level 2, from * level 3 or from memory, and for one that is made of those. */
+/* In vector multiply-adds at peak, from bench_winograd on cores with AVX-512 (doc/kernels-winograd.md): what one vector costs
+ * on its way through a transform (by core; more of it for each of more points than a tile has room for near the core, and where a
+ * batch is larger than half of level 2, which it shares with the weights; less so where all tiles are one batch, which is written and
+ * read once, or where slots are slices), what a multiply-add does, how long a batch waits for one vector of packed weights that
+ * comes from level 2, from level 3 or from memory, and for one that is made of those. */
 typedef struct core_cost {
   double input, output, room, crowded, outside_level2, product;
 } core_cost;

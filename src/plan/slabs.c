@@ -22,10 +22,12 @@ typedef pz_slab_member member;
 /* Where products are of AMX tiles, a slab has so much of a result: less makes short calls, more does not stay in cache. But so many
  * rows, for some move from slab to slab and some are transformed twice, up to as much as does not matter any more, which is what a slab
  * has elsewhere (doc/memory.md). */
-#define SLAB_BYTES    (19 << 18)
-#define SLAB_ROWS     8
-#define MANY_BYTES    (24 << 20)
-#define COMPACT_BYTES (6 << 20) /* where memory is what matters */
+#define SLAB_BYTES (19 << 18)
+#define SLAB_ROWS  8
+#define MANY_BYTES (24 << 20)
+/* In compact plans; few, for then a slab is one row of tiles, which workers share by depth, as they do the next one (doc/memory.md). */
+#define COMPACT_BYTES (3 << 20)
+#define COMPACT_TILES (6 << 20) /* where products are of AMX tiles */
 
 static const pz_node *node_of(const chain *c, int32_t i) { return pz_slab_node(c, i); }
 static int64_t height(const pz_plan *plan, pz_tensor_id id) { return pz_slab_height(plan, id); }
@@ -254,7 +256,7 @@ static int64_t scale_of(const chain *c, int32_t i) {
 /* Bytes of a slab of a result of so many. */
 static double slab_bytes(const pz_plan *plan, double all) {
   if (!plan->compact) return plan->isa == PZ_ISA_AMX ? SLAB_BYTES : MANY_BYTES;
-  return all / PZ_COMPACT_SLABS < COMPACT_BYTES ? all / PZ_COMPACT_SLABS : COMPACT_BYTES;
+  return fmin(all / PZ_COMPACT_SLABS, plan->isa == PZ_ISA_AMX ? COMPACT_TILES : COMPACT_BYTES);
 }
 
 /* As many as fit into a slab, where each stands for `rows` of a result's rows; the result has `of` rows, of `all` bytes. */

@@ -104,12 +104,15 @@ PZ_INLINE void pz_winograd_outputs(const pz_winograd_outputs_shape s, const floa
   int64_t begin, end;
   pz_share(pz_winograd_all_tiles(&s) * blocks, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
-    const pz_winograd_tile t = pz_winograd_tile_at(&s, i / blocks);
+    const pz_winograd_tile t = pz_winograd_tile_at(&s, i / blocks),
+                           after = pz_winograd_tile_at(&s, (i + 1) / blocks);
     const int32_t b = (int32_t)(i % blocks);
+    const pz_winograd_next next = {i + 1 < end ? &after : NULL, b + 1 < blocks ? b + 1 : 0};
+    if (i == begin) pz_winograd_fetch_ends(&s, z, &t, b, &ends);
     const pz_v back = s.pairs ? pz_winograd_back_of(&s, scales + pz_winograd_tiles_filled(&s) + i / blocks, b)
                               : pz_v_zero();
     pz_winograd_output(&s, z, &t, NULL, back, products + i / blocks * PZ_S + b * s.product.out.stride_c, b,
-                       &ends, NULL);
+                       &ends, NULL, next);
   }
   if (s.conv.stream) pz_v_stream_end();
 }

@@ -33,7 +33,7 @@ PZ_INLINE int pz_winograd_has(const pz_winograd_tile *t, const int32_t place[3])
   return place[0] < t->outputs[0] && place[1] < t->outputs[1] && place[2] < t->outputs[2];
 }
 
-/* The lines of a tile's results, or of what they start from, are fetched while it is transformed. */
+/* The lines of a tile's results, or of what they start from, all at once. */
 PZ_INLINE void pz_winograd_fetch_lines(const pz_winograd_sizes z, const pz_winograd_tile *t, const pz_view *v,
                                        int32_t block, int written, const float *at) {
   PZ_ROLL for (int32_t d = 0; d < t->outputs[0]; ++d) PZ_ROLL for (int32_t h = 0; h < t->outputs[1]; ++h) {
@@ -44,11 +44,33 @@ PZ_INLINE void pz_winograd_fetch_lines(const pz_winograd_sizes z, const pz_winog
     }
   }
 }
+PZ_INLINE int pz_winograd_fetches_out(const pz_winograd_shape *s) {
+  return !s->conv.stream && s->conv.out.block != 1;
+}
 PZ_INLINE void pz_winograd_fetch_ends(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                       const pz_winograd_tile *t, int32_t block, const pz_conv_ends *e) {
   if (s->conv.base.c) pz_winograd_fetch_lines(z, t, &s->conv.base, block, 0, e->base);
-  if (!s->conv.stream && s->conv.out.block != 1)
-    pz_winograd_fetch_lines(z, t, &s->conv.out, block, 1, e->out);
+  if (pz_winograd_fetches_out(s)) pz_winograd_fetch_lines(z, t, &s->conv.out, block, 1, e->out);
+}
+
+/* A tile in a block of maps, whose turn it is next; tile NULL: there is none. */
+typedef struct pz_winograd_next {
+  const pz_winograd_tile *tile;
+  int32_t block;
+} pz_winograd_next;
+
+/* Its lines at one place along h and w, through the depth: a few with each place of the tile before, for a core waits for no more than two
+ * dozen at once. */
+PZ_INLINE void pz_winograd_fetch_next(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                      pz_winograd_next next, int32_t h, int32_t w, const pz_conv_ends *e) {
+  const pz_view *out = &s->conv.out, *base = &s->conv.base;
+  const float *to = e->out + pz_winograd_place(out, next.tile, next.block, h, w),
+              *from = base->c ? e->base + pz_winograd_place(base, next.tile, next.block, h, w) : to;
+  PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) {
+    if (pz_winograd_fetches_out(s)) __builtin_prefetch(to + d * out->stride_d, 1);
+    if (base->c && (from != to || !pz_winograd_fetches_out(s)))
+      __builtin_prefetch(from + d * base->stride_d, 0, 2);
+  }
 }
 
 /* Where a tile's windows go. */
@@ -117,14 +139,14 @@ PZ_INLINE void pz_winograd_store_short(const pz_winograd_shape *s, const pz_wino
   }
 }
 
-/* A tile's results in one block of maps; or, of the short block, those of tiles that share its vectors. back: of pairs, what results are
- * multiplied by. record: of moments that those of the results are added to; or NULL. */
+/* A tile's results in one block of maps, whose lines have been fetched, as those of `next` will be; or, of the short block, those of tiles
+ * that share its vectors. back: of pairs, what results are multiplied by. record: of moments that those of the results are added to; or NULL. */
 PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                   const pz_winograd_tile *t, const pz_winograd_sharers *sharers, pz_v back,
-                                  const float *from, int32_t block, const pz_conv_ends *e, float *record) {
+                                  const float *from, int32_t block, const pz_conv_ends *e, float *record,
+                                  pz_winograd_next next) {
   const int32_t rows = sharers ? z.m1 : t->outputs[1], across = sharers ? z.m2 : t->outputs[2];
-  if (!sharers) pz_winograd_fetch_ends(s, z, t, block, e);
-  else
+  if (sharers)
     PZ_ROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i)
         pz_winograd_fetch_ends(s, z, &sharers->tile[i], block, e);
   pz_v y[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_M * PZ_WINOGRAD_MOST_M];
@@ -153,6 +175,7 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
     }
     const int64_t out = pz_winograd_place(&s->conv.out, t, block, h, w),
                   base = pz_winograd_place(&s->conv.base, t, block, h, w);
+    if (next.tile) pz_winograd_fetch_next(s, z, next, h, w, e);
     PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) if (d < t->outputs[0]) {
       const int64_t to = out + d * s->conv.out.stride_d, from_base = base + d * s->conv.base.stride_d;
       v[d] = z.pairs ? pz_conv_store_scaled(&s->conv, e, block, to, from_base, back, v[d])
@@ -426,18 +449,22 @@ PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_s
   const float *back = pz_winograd_balance_at(s, from + pz_winograd_balance_place(s)).back;
   const int32_t whole = pz_winograd_whole(s, s->conv.out.c), few = pz_winograd_short(s, s->conv.out.c) > 0;
   PZ_ROLL for (int32_t k = 0; k < count; ++k) {
-    const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
+    const pz_winograd_tile t = pz_winograd_tile_at(s, first + k),
+                           after = pz_winograd_tile_at(s, first + k + 1);
     const int32_t shared = few && k % PZ_WINOGRAD_SHARING == 0;
     pz_winograd_sharers sharers;
+    if (k == 0 && whole) pz_winograd_fetch_ends(s, z, &t, 0, e);
     if (shared) sharers = pz_winograd_sharers_at(s, first + k, count - k);
     PZ_ROLL for (int32_t b = 0; b < whole + shared; ++b) {
       const pz_v factor = !z.pairs     ? pz_v_zero()
                           : b == whole ? pz_v_four_times(back + k)
                                        : pz_winograd_back_of(s, back + k, b);
+      const pz_winograd_next next = b + 1 < whole ? (pz_winograd_next){&t, b + 1}
+                                                  : (pz_winograd_next){k + 1 < count ? &after : NULL, 0};
       if (s->pooled.c && b < whole) pz_winograd_fetch_pooled(s, z, &t, b, pooled);
-      pz_winograd_output(s, z, &t, b == whole ? &sharers : NULL, factor, from + pz_winograd_sums_at(s, k, b),
-                         b, e,
-                         s->conv.gathers ? record + (int64_t)b * s->conv.gathers * PZ_NORM_RECORD : NULL);
+      pz_winograd_output(
+          s, z, &t, b == whole ? &sharers : NULL, factor, from + pz_winograd_sums_at(s, k, b), b, e,
+          s->conv.gathers ? record + (int64_t)b * s->conv.gathers * PZ_NORM_RECORD : NULL, next);
       if (!s->pooled.c) continue;
       if (b < whole) pz_winograd_pool(s, &t, b, e->out, pooled);
       else

@@ -154,10 +154,7 @@ static double packed_part(const pz_plan *plan, const pz_node *node, const varian
 
 /* Slices spare level 2: where weights come from behind it, and none are late. */
 static bool may_slice(const pz_plan *plan, const pz_node *node, const variant *v) {
-  const pz_tensor *w = &plan->graph->tensors[node->in[PZ_CONV_WEIGHT]];
-  const bool few =
-      has_short(plan, node, v) && (is_short(plan, w->shape.dim[0]) || is_short(plan, w->shape.dim[1]));
-  return v->m[2] > 1 && !few && !late_axes(plan, node, v) &&
+  return v->m[2] > 1 && !late_axes(plan, node, v) &&
          4 * points_of(node, v) * weight_pairs(plan, node, v) > PZ_WINOGRAD_NEAR_WEIGHTS;
 }
 
@@ -240,7 +237,9 @@ static pz_status add_batches(pz_plan *plan, pz_step *step, const parts *p, pz_er
   args[n++] = (pz_arg){
       .name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_winograd_scratch(&p->shape))};
   shape_text(p, &shape);
-  return pz_add_call(plan, step, "kernels/winograd/winograd.h", "pz_winograd", &shape, args, n, err);
+  PZ_TRY(pz_add_call(plan, step, "kernels/winograd/winograd.h", "pz_winograd", &shape, args, n, err));
+  step->calls[step->n_calls - 1].parts = "PZ_WINOGRAD_PARTS";
+  return PZ_OK;
 }
 
 static pz_status add_stage(pz_plan *plan, pz_step *step, const parts *p, const char *function,

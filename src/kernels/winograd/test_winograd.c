@@ -155,13 +155,22 @@ static void free_layer(layer *l) {
   pz_test_free(&l->statistics), pz_test_free(&l->fresh), pz_test_free(&l->scales);
 }
 
+static const pz_winograd_shape *banded; /* of the layer that runs */
+static void bands(int64_t first, int32_t count, const float *weights, const float *taken,
+                  pz_winograd_ahead ahead, float *scratch) {
+  pz_winograd_multiply_bands(banded, pz_winograd_sizes_of(banded), first, count, weights, taken, ahead,
+                             scratch);
+}
+
 /* Worker `worker` of pz_winograd; or, with the last worker, all of them one stage after the other. */
 static void run_layer(const layer *l, int32_t worker, int32_t workers) {
   const float *base = l->s.conv.base.c ? l->o.base.at : NULL;
   if (!l->by_position) {
-    pz_winograd(l->s, l->o.in.at, l->packed.data, l->taken.data, l->o.packed_bias.data, base,
-                l->o.packed_scale.data, l->o.packed_slope.data, l->o.out.at, l->pooled.at,
-                l->s.conv.gathers ? l->statistics.data : NULL, l->scratch.data, worker, workers);
+    banded = &l->s;
+    pz_winograd(l->s, (pz_winograd_apart){bands}, l->o.in.at, l->packed.data, l->taken.data,
+                l->o.packed_bias.data, base, l->o.packed_scale.data, l->o.packed_slope.data, l->o.out.at,
+                l->pooled.at, l->s.conv.gathers ? l->statistics.data : NULL, l->scratch.data, worker,
+                workers);
     return;
   }
   if (worker + 1 < workers) return;

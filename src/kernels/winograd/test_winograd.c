@@ -167,10 +167,9 @@ static void run_layer(const layer *l, int32_t worker, int32_t workers) {
   const float *base = l->s.conv.base.c ? l->o.base.at : NULL;
   if (!l->by_position) {
     banded = &l->s;
-    pz_winograd(l->s, (pz_winograd_apart){bands}, l->o.in.at, l->packed.data, l->taken.data,
-                l->o.packed_bias.data, base, l->o.packed_scale.data, l->o.packed_slope.data, l->o.out.at,
-                l->pooled.at, l->s.conv.gathers ? l->statistics.data : NULL, l->scratch.data, worker,
-                workers);
+    pz_winograd(l->s, bands, l->o.in.at, l->packed.data, l->taken.data, l->o.packed_bias.data, base,
+                l->o.packed_scale.data, l->o.packed_slope.data, l->o.out.at, l->pooled.at,
+                l->s.conv.gathers ? l->statistics.data : NULL, l->scratch.data, worker, workers);
     return;
   }
   if (worker + 1 < workers) return;

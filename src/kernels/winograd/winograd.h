@@ -496,12 +496,9 @@ PZ_INLINE float *pz_winograd_begin_records(const pz_winograd_shape *s, float *st
 }
 
 /* Bands in a function of their own, of each shape, where blocks are short: in one with the other stages gcc 12 keeps their sums in memory (36
- * maps, F(6,4,4): 6800 in place of 4400 ns a tile). A pointer that the compiler knows when it has the shape, as in halves.h; the
- * shape is not handed to it, for then gcc would not see it as constants here. */
-typedef struct pz_winograd_apart {
-  void (*bands)(int64_t first, int32_t count, const float *weights, const float *taken,
-                pz_winograd_ahead ahead, float *scratch);
-} pz_winograd_apart;
+ * maps, F(6,4,4): 6800 in place of 4400 ns a tile). The shape is not handed to it, for then gcc would not see it as constants here. */
+typedef void pz_winograd_bands(int64_t first, int32_t count, const float *weights, const float *taken,
+                               pz_winograd_ahead ahead, float *scratch);
 
 PZ_INLINE int pz_winograd_bands_apart(const pz_winograd_shape *s) {
   return s->sliced && (pz_winograd_short(s, s->conv.in.c) || pz_winograd_short(s, s->conv.out.c));
@@ -509,17 +506,16 @@ PZ_INLINE int pz_winograd_bands_apart(const pz_winograd_shape *s) {
 
 /* Of a shape that is a constant outside of functions: NAME_parts. */
 #define PZ_WINOGRAD_PARTS(name)                                                                              \
-  static __attribute__((noinline)) void name##_bands(int64_t first, int32_t count, const float *weights,     \
+  static __attribute__((noinline)) void name##_parts(int64_t first, int32_t count, const float *weights,     \
                                                      const float *taken, pz_winograd_ahead ahead,            \
                                                      float *scratch) {                                       \
     const pz_winograd_shape s = name;                                                                        \
     if (pz_winograd_bands_apart(&s))                                                                         \
       pz_winograd_multiply_bands(&s, pz_winograd_sizes_of(&s), first, count, weights, taken, ahead,          \
                                  scratch);                                                                   \
-  }                                                                                                          \
-  static const pz_winograd_apart name##_parts = {name##_bands};
+  }
 
-PZ_INLINE void pz_winograd(const pz_winograd_shape s, const pz_winograd_apart parts, const float *in,
+PZ_INLINE void pz_winograd(const pz_winograd_shape s, pz_winograd_bands *bands, const float *in,
                            const float *weights, const float *taken, const float *bias, const float *base,
                            const float *base_scale, const float *slope, float *out, float *pooled,
                            float *statistics, float *scratch, int32_t worker, int32_t workers) {
@@ -535,7 +531,7 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, const pz_winograd_apart pa
     const pz_winograd_ahead ahead = {
         .in = in, .tile = next.first, .end = i + 1 < end ? next.first + next.count : next.first};
     if (!z.sliced) pz_winograd_multiply(&s, z, weights, taken, ahead, scratch);
-    else if (pz_winograd_bands_apart(&s)) parts.bands(b.first, b.count, weights, taken, ahead, scratch);
+    else if (pz_winograd_bands_apart(&s)) bands(b.first, b.count, weights, taken, ahead, scratch);
     else pz_winograd_multiply_bands(&s, z, b.first, b.count, weights, taken, ahead, scratch);
     float *record = s.conv.gathers ? pz_winograd_begin_records(&s, statistics, i) : NULL;
     pz_winograd_store(&s, z, b.first, b.count, scratch, &ends, pooled, record);

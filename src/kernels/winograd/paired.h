@@ -138,13 +138,14 @@ PZ_INLINE void pz_winograd_paired_tile(const pz_winograd_paired_shape *s, int32_
   PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] =
       pz_v_add_broadcast(strip->taken + point + i / kb, pz_v_load(g->taken + i % kb * PZ_S));
   pz_winograd_paired_fetch(s, strip, g, point + 2 * rw + rw / 2, point + 3 * rw, e);
-  if (half) weights = pz_winograd_sum_pairs(&product, s->held, kb, rw, PZ_S, half, in, weights, acc);
+  if (half) weights = pz_winograd_sum_pairs(&product, s->held, kb, rw, PZ_S, half, in, weights, NULL, acc);
   pz_winograd_paired_fetch(s, strip, g, point + 3 * rw, point + 3 * rw + rw / 2, e);
   if (whole)
     weights = pz_winograd_sum_pairs(&product, s->held, kb, rw, PZ_S, whole - half,
-                                    in + half * product.in.stride_c, weights, acc);
+                                    in + half * product.in.stride_c, weights, NULL, acc);
   if (rest)
-    pz_winograd_sum_pairs(&product, s->held, kb, rw, rest, 1, in + whole * product.in.stride_c, weights, acc);
+    pz_winograd_sum_pairs(&product, s->held, kb, rw, rest, 1, in + whole * product.in.stride_c, weights, NULL,
+                          acc);
   if (all && !pz_conv_ends_rolled(&s->conv)) {
     PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i)
         pz_winograd_paired_end(s, e, strip, g, i % kb, point + i / kb, acc[i]);

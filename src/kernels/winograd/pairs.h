@@ -19,6 +19,8 @@
 #include "kernels/vec.h"
 #include "kernels/winograd/shape.h"
 
+#define PZ_WINOGRAD_LINE 16 /* floats of a cache line */
+
 /* A worker's scratch for them. */
 typedef struct pz_winograd_balance {
   float *scale;   /* [tile]: what inputs are multiplied by */
@@ -119,6 +121,20 @@ PZ_INLINE pz_v pz_winograd_operand_times(int32_t held, const pz_winograd_operand
   return held ? pz_v_fma(x.held, b, c) : pz_v_fma_broadcast(x.at, b, c);
 }
 
+/* Weights that are needed soon, from `at` on, fetched into level 1 beside products: so many lines with each pair, and with each map that is
+ * multiplied as always. Not many at once: a core waits for two dozen lines (doc/kernels-winograd.md). */
+typedef struct pz_winograd_beside {
+  const float *at;
+  int32_t pair, single;
+} pz_winograd_beside;
+
+PZ_INLINE void pz_winograd_fetch_beside(pz_winograd_beside *b, int32_t lines) {
+  if (!lines) return;
+  PZ_POINTER_PIN(b->at);
+  PZ_UNROLL for (int32_t i = 0; i < lines; ++i) __builtin_prefetch(b->at + i * PZ_WINOGRAD_LINE, 0, 3);
+  b->at += lines * PZ_WINOGRAD_LINE;
+}
+
 /* Maps j, pairs + j and 2 pairs + j of a block, of rw tiles, into kb blocks out. */
 PZ_INLINE void pz_winograd_step_of_pairs(int32_t held, int32_t kb, int32_t rw, int32_t pairs, const float *in,
                                          const float *weights, pz_v *acc) {
@@ -155,23 +171,26 @@ PZ_INLINE void pz_winograd_step_of_one(int32_t held, int32_t kb, int32_t rw, con
   }
 }
 
-/* `blocks` blocks of `maps` maps in, of rw tiles, into kb blocks of maps out; as pz_conv_sum. held: pz_winograd_shape. */
+/* `blocks` blocks of `maps` maps in, of rw tiles, into kb blocks of maps out; as pz_conv_sum. held: pz_winograd_shape; beside: or NULL. */
 PZ_INLINE const float *pz_winograd_sum_pairs(const pz_conv_direct_shape *g, int32_t held, int32_t kb,
                                              int32_t rw, int32_t maps, int32_t blocks, const float *in,
-                                             const float *weights, pz_v *acc) {
+                                             const float *weights, pz_winograd_beside *beside, pz_v *acc) {
   const int32_t pairs = PZ_WINOGRAD_PAIRS_OF(maps), row = kb * PZ_S;
   PZ_ROLL for (int32_t b = 0; b < blocks; ++b, in += g->in.stride_c) {
     const float *x = in;
     PZ_ROLL for (int32_t j = 0; j < pairs; ++j, ++x, weights += row) {
       PZ_POINTER_PIN(x);
       PZ_POINTER_PIN(weights);
+      if (beside) pz_winograd_fetch_beside(beside, beside->pair);
       pz_winograd_step_of_pairs(held, kb, rw, pairs, x, weights, acc);
       if (held) PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) PZ_V_PIN(acc[i]);
       if (held) PZ_MEMORY_PIN();
     }
     x += 2 * pairs, weights += 2 * pairs * row;
-    PZ_UNROLL for (int32_t j = 3 * pairs; j < maps; ++j, ++x, weights += row)
-        pz_winograd_step_of_one(held, kb, rw, x, weights, acc);
+    PZ_UNROLL for (int32_t j = 3 * pairs; j < maps; ++j, ++x, weights += row) {
+      if (beside) pz_winograd_fetch_beside(beside, beside->single);
+      pz_winograd_step_of_one(held, kb, rw, x, weights, acc);
+    }
   }
   return weights;
 }

@@ -7,8 +7,6 @@
 #include "kernels/winograd/inputs.h"
 #include "kernels/winograd/pairs.h"
 
-#define PZ_WINOGRAD_LINE 16 /* floats of a cache line */
-
 /* Maps in that are summed at a time: `whole` blocks, and `rest` maps of the last one; first: nothing is summed yet; last: nothing
  * will be. */
 typedef struct pz_winograd_maps {
@@ -17,15 +15,18 @@ typedef struct pz_winograd_maps {
 
 /* `blocks` blocks of `maps` maps in, of rw tiles, into kb blocks of maps out. */
 PZ_INLINE const float *pz_winograd_sum(const pz_winograd_shape *s, int32_t kb, int32_t rw, int32_t maps,
-                                       int32_t blocks, const float *in, const float *weights, pz_v *acc) {
-  return s->pairs ? pz_winograd_sum_pairs(&s->product, s->held, kb, rw, maps, blocks, in, weights, acc)
-                  : pz_conv_sum(&s->product, kb, rw, maps, blocks, in, weights, acc);
+                                       int32_t blocks, const float *in, const float *weights,
+                                       pz_winograd_beside *beside, pz_v *acc) {
+  return s->pairs
+             ? pz_winograd_sum_pairs(&s->product, s->held, kb, rw, maps, blocks, in, weights, beside, acc)
+             : pz_conv_sum(&s->product, kb, rw, maps, blocks, in, weights, acc);
 }
 
 /* tile: the first one's place in the batch. */
 PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb, int32_t rw,
                                          const pz_winograd_maps maps, const pz_winograd_taken taken,
-                                         int32_t tile, const float *in, const float *weights, float *out) {
+                                         int32_t tile, pz_winograd_beside beside, const float *in,
+                                         const float *weights, float *out) {
   const pz_conv_direct_shape *g = &s->product;
   const int32_t few = pz_winograd_short(s, g->in.c), rest = g->in.c % PZ_S, spare = pz_winograd_has_spare(s);
   pz_v acc[PZ_CONV_ACCUMULATORS];
@@ -38,14 +39,14 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb,
     PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] =
         pz_v_load(out + i % kb * g->out.stride_c + i / kb * PZ_S);
   }
-  if (maps.whole) weights = pz_winograd_sum(s, kb, rw, PZ_S, maps.whole, in, weights, acc);
+  if (maps.whole) weights = pz_winograd_sum(s, kb, rw, PZ_S, maps.whole, in, weights, &beside, acc);
   if (maps.rest && few) {
     pz_conv_direct_shape shared = *g;
     shared.in.stride_w = PZ_WINOGRAD_SHORT;
     pz_conv_sum(&shared, kb, rw, rest, 1,
                 in + maps.whole * g->in.stride_c - tile * (PZ_S - PZ_WINOGRAD_SHORT), weights, acc);
   } else if (maps.rest) {
-    pz_winograd_sum(s, kb, rw, rest, 1, in + maps.whole * g->in.stride_c, weights, acc);
+    pz_winograd_sum(s, kb, rw, rest, 1, in + maps.whole * g->in.stride_c, weights, &beside, acc);
   }
   if (maps.last && s->pairs) /* not first: all sums would wait for it */
     PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
@@ -145,6 +146,23 @@ typedef struct pz_winograd_soon {
   int64_t floats;
 } pz_winograd_soon;
 
+/* Weights that are needed soon are fetched beside the steps of pairs (early weights), or as weights are made (late along one axis); else so
+ * many at once in front of some tiles' products. */
+PZ_INLINE int pz_winograd_spreads(const pz_winograd_shape *s) {
+  return s->pairs && s->held && pz_winograd_late_too(s) < 0;
+}
+
+/* `lines` lines beside products of these maps; none where there are no pairs. */
+PZ_INLINE pz_winograd_beside pz_winograd_beside_of(const pz_winograd_shape *s, const pz_winograd_maps maps,
+                                                   int32_t lines, const float *at) {
+  const int32_t rest = pz_winograd_short(s, s->conv.in.c) ? 0 : maps.rest,
+                pairs = maps.whole * PZ_WINOGRAD_PAIRS_OF(PZ_S) + PZ_WINOGRAD_PAIRS_OF(rest),
+                singles = maps.whole * PZ_S + rest - 3 * pairs;
+  if (pairs == 0) return (pz_winograd_beside){0};
+  const int32_t single = lines / (3 * pairs + singles);
+  return (pz_winograd_beside){at, pz_winograd_blocks(lines - single * singles, pairs), single};
+}
+
 /* All tiles of the batch by the weights of one outer group of kb blocks (0: the short block), some tiles at a time, while others are
  * fetched. (Behind the last ones nothing is fetched that matters.) */
 PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t kb,
@@ -156,30 +174,34 @@ PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, const pz_w
     return;
   }
   const pz_conv_split tiles = pz_conv_row_tiles(&s->product, kb);
-  const int64_t each = (soon.floats / PZ_WINOGRAD_LINE + tiles.count - 1) / tiles.count * PZ_WINOGRAD_LINE;
+  const int32_t lines = (int32_t)((soon.floats / PZ_WINOGRAD_LINE + tiles.count - 1) / tiles.count),
+                spread = pz_winograd_spreads(s);
   const float *next = soon.at;
-  PZ_ROLL for (int32_t i = 0, tile = 0; i < tiles.count; ++i, next += each) {
+  PZ_ROLL for (int32_t i = 0, tile = 0; i < tiles.count; ++i, next += lines * PZ_WINOGRAD_LINE) {
     const int32_t size = i < tiles.large ? tiles.size : tiles.size - 1;
-    if (soon.floats) {
-      PZ_ROLL for (int64_t line = 0; line < each; line += PZ_WINOGRAD_LINE)
-          __builtin_prefetch(next + line, 0, 2);
-    }
+    const pz_winograd_beside beside =
+        spread && z.together == 1 ? pz_winograd_beside_of(s, maps, lines, next) : (pz_winograd_beside){0};
+    if (!spread)
+      PZ_ROLL for (int32_t k = 0; k < lines; ++k) __builtin_prefetch(next + k * PZ_WINOGRAD_LINE, 0, 2);
     if (s->ahead)
       PZ_ROLL for (int32_t k = 0; k < pz_winograd_rows_ahead(s, tiles.count); ++k)
           pz_winograd_fetch_row(s, z, ahead);
-    if (i < tiles.large) pz_winograd_multiply_tile(s, kb, tiles.size, maps, taken, tile, in, weights, out);
-    else pz_winograd_multiply_tile(s, kb, tiles.size - 1, maps, taken, tile, in, weights, out);
+    if (i < tiles.large)
+      pz_winograd_multiply_tile(s, kb, tiles.size, maps, taken, tile, beside, in, weights, out);
+    else pz_winograd_multiply_tile(s, kb, tiles.size - 1, maps, taken, tile, beside, in, weights, out);
     in += size * PZ_S, out += size * PZ_S, tile += size;
   }
 }
 
 /* What G along the late axis makes of `floats` weights in each of its planes, which lie `plane` floats apart, but for its first and
- * last row. */
-PZ_INLINE void pz_winograd_make(const pz_winograd_sizes z, int64_t floats, int64_t plane, const float *planes,
-                                float *fresh) {
+ * last row. soon: how many floats further those lie that are fetched meanwhile; or 0. */
+PZ_INLINE void pz_winograd_make(const pz_winograd_sizes z, int64_t floats, int64_t plane, int64_t soon,
+                                const float *planes, float *fresh) {
   const float *end = planes + floats;
   PZ_ROLL for (; planes != end; planes += PZ_S, fresh += PZ_S) {
     pz_v g[PZ_WINOGRAD_MOST_R], x[PZ_WINOGRAD_MOST_A];
+    if (soon)
+      PZ_UNROLL for (int32_t k = 0; k < z.planes; ++k) __builtin_prefetch(planes + k * plane + soon, 0, 2);
     PZ_UNROLL for (int32_t k = 0; k < z.planes; ++k) g[k] = pz_v_load(planes + k * plane);
     pz_winograd_spread(z.late_m, z.planes, g, x);
     PZ_UNROLL for (int32_t i = 1; i < z.together - 1; ++i) pz_v_store(fresh + (i - 1) * floats, x[i]);
@@ -243,7 +265,8 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
                                    left < part ? g->in.c % PZ_S : 0};
     const int64_t floats = pz_winograd_part_floats(kb, maps);
     if (z.row_planes > 1) pz_winograd_make_column(z, row, floats, weights, fresh);
-    else if (z.together > 1) pz_winograd_make(z, floats, plane, weights, fresh);
+    else if (z.together > 1)
+      pz_winograd_make(z, floats, plane, pz_winograd_spreads(s) && s->far ? all : 0, weights, fresh);
     PZ_ROLL for (int32_t i = 0; i < z.together; ++i, soon.at += soon.floats) {
       const float *w = z.row_planes > 1      ? fresh + i * floats
                        : i == 0              ? weights

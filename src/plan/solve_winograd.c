@@ -124,19 +124,28 @@ static double weight_pairs(const pz_plan *plan, const pz_node *node, const varia
   return (double)w->shape.dim[1] * vectors_of(plan, node, v, w->shape.dim[0]) * plan->block;
 }
 
-/* Bytes of weights at all positions from which on they are packed late; where memory does not come first, those that many batches
- * use only from MOST_EARLY on: they are made for each batch, what is not made is read from memory once (doc/kernels-winograd.md). */
+/* Bytes of weights at all positions from which on they are packed late: they are made for each batch, what is not made is read from
+ * memory once (doc/kernels-winograd.md). */
 #define MANY_WEIGHTS (3 << 20)
+/* Where memory does not come first and many batches use them. */
+#define MANY_BATCHES 64
 #define MOST_EARLY   (6 << 20)
 #define PAIRS_EARLY  (8 << 20) /* of pairs, which made weights keep waiting for longer */
-#define MANY_BATCHES 64
+/* Of pairs beside whose steps they are fetched: they wait for made weights alone. Where memory comes first half as many. */
+#define BESIDE_EARLY (16 << 20)
+
+static double early_bytes(const pz_plan *plan, const pz_node *node, const variant *v) {
+  const bool pairs = has_pairs(plan, node);
+  if (pairs && !core_of(plan).halves && !v->by_position)
+    return plan->compact ? BESIDE_EARLY / 2 : BESIDE_EARLY;
+  if (plan->compact || tiles_of(plan, node, v) / v->batch < MANY_BATCHES) return MANY_WEIGHTS;
+  return pairs ? PAIRS_EARLY : MOST_EARLY;
+}
 
 /* How many axes of G follow when weights are used (kernels/winograd/shape.h, late). */
 static int32_t late_axes(const pz_plan *plan, const pz_node *node, const variant *v) {
-  const double bytes = 4 * points_of(node, v) * weight_pairs(plan, node, v),
-               batches = tiles_of(plan, node, v) / v->batch;
-  const int32_t most = has_pairs(plan, node) ? PAIRS_EARLY : MOST_EARLY;
-  if (bytes < (!plan->compact && batches >= MANY_BATCHES ? most : MANY_WEIGHTS)) return 0;
+  const double bytes = 4 * points_of(node, v) * weight_pairs(plan, node, v);
+  if (bytes < early_bytes(plan, node, v)) return 0;
   return v->small ? 2 : 1;
 }
 

@@ -26,7 +26,7 @@ typedef struct pz_winograd_balance {
   float *scale;   /* [tile]: what inputs are multiplied by */
   float *back;    /* [tile]: and results */
   float *squares; /* [tile]: sums of squares of inputs */
-  float *taken;   /* [position along the late axis][tile]: minus the sums of products of inputs */
+  float *taken; /* [position along the late axis, or of a band][tile]: minus the sums of products of inputs */
 } pz_winograd_balance;
 
 PZ_INLINE pz_winograd_balance pz_winograd_balance_at(const pz_winograd_shape *s, float *scratch) {

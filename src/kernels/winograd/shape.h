@@ -246,7 +246,8 @@ PZ_INLINE int32_t pz_winograd_tiles_filled(const pz_winograd_shape *s) {
 }
 /* Floats of scratch that pairs need (pairs.h, pz_winograd_balance). */
 PZ_INLINE int64_t pz_winograd_balance_floats(const pz_winograd_shape *s) {
-  return s->pairs ? (int64_t)pz_winograd_tiles_filled(s) * (3 + pz_winograd_together(s)) : 0;
+  const int32_t positions = s->sliced ? pz_winograd_a(s, 2) : pz_winograd_together(s);
+  return s->pairs ? (int64_t)pz_winograd_tiles_filled(s) * (3 + positions) : 0;
 }
 
 /* Where all tiles are one batch (by_position.h): floats of what pairs take away of a column's inputs, of a worker's scratch for positions,

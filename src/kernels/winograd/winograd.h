@@ -377,10 +377,12 @@ PZ_INLINE void pz_winograd_multiply_bands(const pz_winograd_shape *s, const pz_w
   float *band = scratch, *positions = scratch + pz_winograd_slots(s);
   PZ_ROLL for (int32_t i = 0; i < z.a0 * z.a1; ++i, band += z.band) {
     pz_winograd_band_forward(s, z, first, count, p.scale, band, positions + z.slot);
+    if (z.pairs && !pz_winograd_has_spare(s))
+      PZ_ROLL for (int32_t w = 0; w < z.a2; ++w) pz_winograd_take_inputs(
+          s, s->product.out.w, positions + (w + 1) * z.slot, p.taken + w * pz_winograd_tiles_filled(s));
     PZ_ROLL for (int32_t w = 0; w < z.a2; ++w) {
-      const pz_winograd_taken here = {p.taken,
-                                      z.pairs ? taken + pz_winograd_taken_at(s, i * z.a2 + w, 0) : NULL,
-                                      z.pairs && !pz_winograd_has_spare(s)};
+      const pz_winograd_taken here = {p.taken + w * pz_winograd_tiles_filled(s),
+                                      z.pairs ? taken + pz_winograd_taken_at(s, i * z.a2 + w, 0) : NULL, 0};
       weights = pz_winograd_multiply_columns(s, z, here, &ahead, positions + (w + 1) * z.slot, weights, NULL,
                                              positions + w * z.slot);
     }

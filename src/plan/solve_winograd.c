@@ -180,6 +180,14 @@ static bool batch_applies(const pz_plan *plan, const pz_node *node, const varian
 }
 
 #define AHEAD_SLOTS 2 /* times level 2: with more, what is fetched for the next batch leaves it again */
+#define AHEAD_SMALL 4 /* not in slices, pairs: slots take one part in so many of level 2 at most */
+
+/* Whether the next batch's inputs are fetched while this one is multiplied (doc/kernels-winograd.md). */
+static bool may_fetch_ahead(const pz_winograd_shape *s, const variant *v, const pz_conv_machine *m) {
+  const int64_t bytes = 4 * pz_winograd_slots(s);
+  if (v->by_position || bytes > AHEAD_SLOTS * m->l2) return false;
+  return s->apart || s->sliced || (s->pairs && s->held && AHEAD_SMALL * bytes <= m->l2);
+}
 
 static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
                                    const pz_conv_direct_shape *conv) {
@@ -195,7 +203,7 @@ static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
   const pz_conv_machine machine = pz_conv_this_machine(plan);
   pz_winograd_schedule(&s, &machine, batch_of(&v, (double)pz_winograd_all_tiles(&s)));
   s.apart = core_of(plan).halves;
-  s.ahead = (s.apart || v.sliced) && !v.by_position && 4 * pz_winograd_slots(&s) <= AHEAD_SLOTS * machine.l2;
+  s.ahead = may_fetch_ahead(&s, &v, &machine);
   return s;
 }
 

@@ -258,7 +258,8 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
   const int64_t plane = pz_winograd_group(s, kb), all = pz_winograd_planes(s) * plane,
                 times = z.together * parts,
                 each = (all / PZ_WINOGRAD_LINE + times * columns - 1) / (times * columns) * PZ_WINOGRAD_LINE;
-  pz_winograd_soon soon = {weights + all + row * times * each, s->far ? each : 0};
+  pz_winograd_soon soon = {weights + all + row * times * each,
+                           s->far || (z.together == 1 && pz_winograd_spreads(s)) ? each : 0};
   PZ_ROLL for (int32_t b = 0; b < g->in.c; b += part * PZ_S) {
     const int32_t first = b / PZ_S, left = whole - first;
     const pz_winograd_maps maps = {first == 0, b + part * PZ_S >= g->in.c, left < part ? left : part,

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_FILES = 5, LEAST_ROUNDS = 3, MOST_ROUNDS = 7, RUNS = 3 };
+enum { MOST_FILES = 5, LEAST_ROUNDS = 3, MOST_ROUNDS = 15, RUNS = 3 };
 #define NEAR    1.15 /* others that took up to so many times as long are tried */
 #define LEAST   2e-4 /* seconds: what takes less is not told from noise */
 #define SHARE   0.02 /* of all convolutions' time: the same */
-#define SECONDS 8.0  /* of rounds, if there are LEAST_ROUNDS */
+#define SECONDS 16.0 /* of rounds, if there are LEAST_ROUNDS */
 #define ALIKE   1.02 /* no slower: times, errors and weights decide within that (tuner.c, budget.c) */
 #define LONG    2.0  /* seconds of a run, of which there is then one a round */
 

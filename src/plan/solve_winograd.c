@@ -125,14 +125,13 @@ static double weight_pairs(const pz_plan *plan, const pz_node *node, const varia
 }
 
 /* Bytes of weights at all positions from which on they are packed late: they are made for each batch, what is not made is read from
- * memory once (doc/kernels-winograd.md). */
+ * memory once (doc/kernels-winograd.md). More are early where memory does not come first and many batches use them; and of pairs beside
+ * whose steps they are fetched, which wait for weights only where these are made (half as many where memory comes first). */
 #define MANY_WEIGHTS (3 << 20)
-/* Where memory does not come first and many batches use them. */
-#define MANY_BATCHES 64
 #define MOST_EARLY   (6 << 20)
 #define PAIRS_EARLY  (8 << 20) /* of pairs, which made weights keep waiting for longer */
-/* Of pairs beside whose steps they are fetched: they wait for made weights alone. Where memory comes first half as many. */
 #define BESIDE_EARLY (16 << 20)
+#define MANY_BATCHES 64
 
 static double early_bytes(const pz_plan *plan, const pz_node *node, const variant *v) {
   const bool pairs = has_pairs(plan, node);

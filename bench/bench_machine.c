@@ -145,7 +145,7 @@ static void tiles(float *p) {
   float *to = p + OPERANDS * PZ_HALVES_FLOATS;
   pz_test_random r = {.state = 1};
   if (!pz_test_amx()) return;
-  pz_halves_begin();
+  pz_halves_begin(16);
   const double zeros = group(p, to, 0) / products;
   uint16_t *halves = (uint16_t *)p;
   for (int i = 0; i < 2 * OPERANDS * PZ_HALVES_FLOATS; i++) {

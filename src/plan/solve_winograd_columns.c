@@ -26,7 +26,7 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
 static pz_winograd_columns_shape shape_for(const pz_plan *plan, const pz_node *node,
                                            const pz_conv_direct_shape *conv) {
   pz_winograd_columns_shape s = {.conv = *conv, .m = outputs_of(plan, node)};
-  pz_winograd_columns_schedule(&s, pz_conv_this_machine(plan).registers);
+  pz_winograd_columns_schedule(&s);
   return s;
 }
 
@@ -64,7 +64,7 @@ static double cost(const pz_plan *plan, const pz_node *node) {
   pz_winograd_columns_shape s = {.m = outputs_of(plan, node)};
   s.conv.out = (pz_view){.h = (int32_t)out.s[1], .w = (int32_t)out.s[2]};
   s.conv.kernel[1] = node->attr.conv.kernel[1], s.conv.kernel[2] = node->attr.conv.kernel[2];
-  pz_winograd_columns_schedule(&s, pz_conv_this_machine(plan).registers);
+  pz_winograd_columns_schedule(&s);
   const double columns = pz_winograd_columns_strips(&s) * s.rw,
                position = PRODUCT * (double)in.c + INPUT * (double)pz_block_count(in.c, plan->block) + RESULT;
   return (double)(out.n * out.s[0]) * pz_winograd_columns_tiles(&s) * columns * pz_winograd_columns_a(&s) *

@@ -196,12 +196,16 @@ PZ_INLINE void pz_conv_end_points(const pz_conv_direct_shape *s, const pz_conv_t
   }
 }
 
-/* What points begin .. end - 1 of a tile start from in the next row is fetched, and, for a share of all groups, what they read in the next
- * strip. */
+PZ_INLINE int pz_conv_fetches_evenly(const pz_conv_direct_shape *s) {
+  return s->base.c && s->rh == 1 && s->in.c >= s->in.block;
+}
+
+/* Points begin .. end - 1 of what a tile reads in the next strip are fetched, for a share of all groups; and of what it starts from in the
+ * next row, where that does not come beside a block of maps in. */
 PZ_INLINE void pz_conv_fetch_ahead(const pz_conv_direct_shape *s, const pz_conv_tile *t, int32_t kb,
                                    int32_t rw, int32_t begin, int32_t end) {
   PZ_ROLL for (int32_t r = begin; r < end; ++r) {
-    if (s->base.c)
+    if (s->base.c && !pz_conv_fetches_evenly(s))
       PZ_UNROLL for (int32_t k = 0; k < kb; ++k)
           __builtin_prefetch(t->base + t->further + pz_conv_block_offset(s, &s->base, k) +
                                  pz_conv_point(&s->base, pz_conv_unit, rw, r),
@@ -211,15 +215,33 @@ PZ_INLINE void pz_conv_fetch_ahead(const pz_conv_direct_shape *s, const pz_conv_
   }
 }
 
-/* All whole input blocks, and a part of what is fetched with each: at once it would be more lines than a core waits for, and inputs would
- * wait behind them. */
+/* The maps of a block in, one tap. Beside them what `points` points in a row start from is fetched, at `base`, evenly: no more lines at once
+ * than a core waits for. */
+PZ_INLINE void pz_conv_sum_fetching(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t points,
+                                    const float *in, const float *weights, const float *base, pz_v *acc) {
+  const int32_t steps = s->in.block, lines = pz_conv_fetches_evenly(s) ? points * kb : 0;
+  PZ_POINTER_PIN(in);
+  PZ_POINTER_PIN(weights);
+  PZ_POINTER_PIN(base);
+  PZ_UNROLL for (int32_t i = 0; i < steps; ++i) {
+    PZ_UNROLL for (int32_t l = lines * i / steps; l < lines * (i + 1) / steps; ++l) __builtin_prefetch(
+        base + pz_conv_block_offset(s, &s->base, l % kb) + l / kb * s->base.stride_w, 0, 2);
+    pz_conv_step(s, kb, rw, in + i, weights + i * kb * PZ_S, acc);
+  }
+}
+
+/* All whole input blocks, and a part of what is fetched with each: inputs would wait behind it if it came at once. */
 PZ_INLINE const float *pz_conv_sum_parts(const pz_conv_direct_shape *s, int32_t kb, int32_t rw,
                                          const pz_conv_tile *t, pz_v *acc) {
-  const int32_t points = rw * s->rh, parts = t->full ? t->full : 1;
-  const float *weights = t->weights;
-  PZ_ROLL for (int32_t b = 0; b < parts; ++b) {
-    if (t->first) pz_conv_fetch_ahead(s, t, kb, rw, points * b / parts, points * (b + 1) / parts);
-    if (t->full) weights = pz_conv_sum(s, kb, rw, s->in.block, 1, t->in + b * s->in.stride_c, weights, acc);
+  const int32_t points = rw * s->rh, whole = s->in.c / s->in.block, block = s->in.block * kb * PZ_S,
+                parts = whole < s->c_chunk ? whole : s->c_chunk,
+                share = parts ? (points + parts - 1) / parts : 0;
+  const float *weights = t->weights, *base = t->base + t->further;
+  if (!t->first) return pz_conv_sum(s, kb, rw, s->in.block, t->full, t->in, weights, acc);
+  if (!t->full) pz_conv_fetch_ahead(s, t, kb, rw, 0, points);
+  PZ_ROLL for (int32_t b = 0; b < t->full; ++b, weights += block, base += share * s->base.stride_w) {
+    pz_conv_fetch_ahead(s, t, kb, rw, points * b / t->full, points * (b + 1) / t->full);
+    pz_conv_sum_fetching(s, kb, rw, share, t->in + b * s->in.stride_c, weights, base, acc);
   }
   return weights;
 }

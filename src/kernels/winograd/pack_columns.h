@@ -5,10 +5,14 @@
 #include "kernels/winograd/columns_shape.h"
 #include "kernels/winograd/points.h"
 
-/* Fills rw: strips of one size, whose sums leave registers for a vector of weights and what is broadcast. registers: vectors. */
-static inline void pz_winograd_columns_schedule(pz_winograd_columns_shape *s, int32_t registers) {
-  const int32_t columns = pz_winograd_columns_count(s), most = registers * 3 / 4,
-                strips = (columns + most - 1) / most;
+/* Columns of a strip at most: enough sums for the multiply-adds' latency; with more, transformed inputs, products and weights leave level 1
+ * (doc/kernels-winograd.md). */
+#define PZ_WINOGRAD_COLUMNS_MOST 12
+
+/* Fills rw: strips of one size. */
+static inline void pz_winograd_columns_schedule(pz_winograd_columns_shape *s) {
+  const int32_t columns = pz_winograd_columns_count(s),
+                strips = (columns + PZ_WINOGRAD_COLUMNS_MOST - 1) / PZ_WINOGRAD_COLUMNS_MOST;
   s->rw = (columns + strips - 1) / strips;
 }
 

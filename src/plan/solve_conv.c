@@ -68,11 +68,23 @@ pz_status pz_conv_begin(pz_plan *plan, const pz_node *node, pz_layout in, pz_lay
   PZ_TRY(pz_output_storage(plan, node->out[0], out, &p->out, err));
   p->in = *pz_input_storage(plan, node->in[PZ_CONV_X], in);
   p->base = (pz_storage){.tensor = PZ_NONE};
-  p->statistics = (pz_pointer){PZ_SPACE_NULL, 0, 0};
+  p->statistics = p->pooled = (pz_pointer){PZ_SPACE_NULL, 0, 0};
   if (base != PZ_NONE) p->base = *pz_input_storage(plan, base, out);
   PZ_TRY(pz_add_channel_vector(plan, node->in[PZ_CONV_BIAS], p->out.view.c, &p->bias, err));
   PZ_TRY(pz_add_channel_vector(plan, node->in[PZ_CONV_BASE_SCALE], p->out.view.c, &p->base_scale, err));
   return pz_add_channel_vector(plan, node->in[PZ_CONV_SLOPE], p->out.view.c, &p->slope, err);
+}
+
+pz_status pz_conv_pool(pz_plan *plan, pz_node_id n, pz_conv_parts *p, pz_conv_direct_shape *conv,
+                       pz_view *pooled, int32_t window[PZ_SPATIAL], pz_error *err) {
+  const pz_node_id pooling = pz_pooling_of(plan, n);
+  pz_storage to;
+  if (pooling == PZ_NONE) return PZ_OK;
+  const pz_node *node = &plan->graph->nodes[pooling];
+  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &to, err));
+  p->pooled = to.at, *pooled = to.view, conv->stream = false;
+  memcpy(window, node->attr.pool.kernel, PZ_SPATIAL * sizeof *window);
+  return PZ_OK;
 }
 
 pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *p) {

@@ -9,11 +9,16 @@
 /* The storages and packed vectors of a node; absent ones have PZ_SPACE_NULL and base.tensor PZ_NONE. */
 typedef struct pz_conv_parts {
   pz_storage in, base, out;
-  pz_pointer bias, base_scale, slope, statistics;
+  pz_pointer bias, base_scale, slope, statistics, pooled;
 } pz_conv_parts;
 /* In place of Base where that is possible. */
 pz_status pz_conv_begin(pz_plan *plan, const pz_node *node, pz_layout in, pz_layout out, pz_conv_parts *p,
                         pz_error *err);
+
+/* What pooling behind convolution n is done as its result is made (pz_pooling_of): where it goes, and its windows; `pooled` is left as it is where
+ * there is none. What is pooled is read at once and does not stream. */
+pz_status pz_conv_pool(pz_plan *plan, pz_node_id n, pz_conv_parts *p, pz_conv_direct_shape *conv,
+                       pz_view *pooled, int32_t window[PZ_SPATIAL], pz_error *err);
 
 /* `floats` further on; what is nowhere stays there. */
 static inline pz_pointer pz_pointer_behind(pz_pointer at, int64_t floats) {

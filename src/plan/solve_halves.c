@@ -107,12 +107,12 @@ static void exchange_axes(pz_conv_direct_shape *c) {
   exchange(&c->pad[0], &c->pad[1]);
 }
 
-/* The shape of `planes` planes of results, m at a time. */
-static pz_conv_halves_shape shape_of_planes(const pz_plan *plan, const pz_conv_direct_shape *conv, int32_t m,
+/* The shape of `planes` planes of results, m at a time; whole: conv, pooled and window of all of them. */
+static pz_conv_halves_shape shape_of_planes(const pz_plan *plan, const pz_conv_halves_shape *whole, int32_t m,
                                             int32_t planes) {
   const pz_conv_machine machine = pz_conv_this_machine(plan);
-  pz_conv_halves_shape s = {.conv = *conv, .m = m};
-  s.conv.out.d = planes;
+  pz_conv_halves_shape s = *whole;
+  s.m = m, s.conv.out.d = planes;
   pz_halves_schedule(&s, &machine);
   return s;
 }
@@ -137,6 +137,14 @@ static pz_status add_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, 
                  ".few_out = %d, .parts = %d, .flat = %d, .absent = {%d, %d}",
                  s->m, s->rows, s->planes, s->by_row, s->step, s->slots, s->few_in, s->few_out, s->parts,
                  s->flat, s->absent[0], s->absent[1]);
+  pz_pointer pooled = p->pooled;
+  if (s->pooled.c) {
+    pz_text_append(&shape, ", ");
+    pz_text_view(&shape, "pooled", &s->pooled);
+    pz_text_ints(&shape, "window", s->window, PZ_SPATIAL);
+    pooled = pz_pointer_behind(pooled, first[0] / s->window[0] * s->pooled.stride_d +
+                                           first[1] / s->window[2] * s->pooled.stride_w);
+  }
   const pz_arg args[] = {
       {.name = "in",
        .at = pz_pointer_behind(p->in.at, first[0] * c->in.stride_d + first[1] * c->in.stride_w)},
@@ -149,9 +157,10 @@ static pz_status add_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, 
       {.name = "out",
        .written = true,
        .at = pz_pointer_behind(p->out.at, first[0] * c->out.stride_d + first[1] * c->out.stride_w)},
+      {.name = "pooled", .written = true, .at = pooled},
       {.name = "scratch", .written = true, .at = scratch}};
   step->multiply_adds_done += multiply_adds_of(s);
-  PZ_TRY(pz_add_call(plan, step, "kernels/conv/halves.h", "pz_conv_halves", &shape, args, 8, err));
+  PZ_TRY(pz_add_call(plan, step, "kernels/conv/halves.h", "pz_conv_halves", &shape, args, 9, err));
   step->calls[step->n_calls - 1].parts = "PZ_CONV_HALVES_PARTS";
   return PZ_OK;
 }
@@ -195,22 +204,24 @@ static pz_status add_planes(pz_plan *plan, pz_step *step, const pz_conv_parts *p
 
 /* Maps out that are made by calls of their own, each of which splits the inputs again: all, or, where level 2 does not hold the weights of
  * all, as many pairs of blocks as it does hold those of, by row. */
-static int32_t maps_at_once(const pz_plan *plan, const pz_conv_direct_shape *conv, int32_t m) {
-  pz_conv_direct_shape some = *conv;
-  while (some.out.c > 0) {
-    const pz_conv_halves_shape s = shape_of_planes(plan, &some, m, conv->out.d);
-    if (s.by_row) return some.out.c;
-    some.out.c = (some.out.c - 1) / 32 * 32;
+static int32_t maps_at_once(const pz_plan *plan, const pz_conv_halves_shape *whole, int32_t m) {
+  pz_conv_halves_shape some = *whole;
+  while (some.conv.out.c > 0) {
+    const pz_conv_halves_shape s = shape_of_planes(plan, &some, m, whole->conv.out.d);
+    if (s.by_row) return some.conv.out.c;
+    some.conv.out.c = (some.conv.out.c - 1) / 32 * 32;
   }
-  return conv->out.c;
+  return whole->conv.out.c;
 }
 
 /* The parts of maps out `first` and on; first is a multiple of a block's. */
-static pz_conv_parts parts_behind(const pz_plan *plan, const pz_conv_parts *whole, int32_t first) {
+static pz_conv_parts parts_behind(const pz_plan *plan, const pz_conv_parts *whole, const pz_view *pooled,
+                                  int32_t first) {
   const int32_t block = first / plan->block;
   pz_conv_parts p = *whole;
   p.out.at = pz_pointer_behind(p.out.at, block * p.out.view.stride_c);
   p.base.at = pz_pointer_behind(p.base.at, block * p.base.view.stride_c);
+  p.pooled = pz_pointer_behind(p.pooled, block * pooled->stride_c);
   p.bias = pz_pointer_behind(p.bias, first);
   p.base_scale = pz_pointer_behind(p.base_scale, first);
   p.slope = pz_pointer_behind(p.slope, first);
@@ -220,18 +231,21 @@ static pz_conv_parts parts_behind(const pz_plan *plan, const pz_conv_parts *whol
 static pz_status tell(pz_plan *plan, pz_step *step, const pz_conv_halves_shape *s, int32_t axis, int32_t rest,
                       pz_error *err) {
   const int32_t *k = s->conv.kernel, strip[] = {s->planes, s->rows};
-  return pz_set_algorithm(plan, step, err, "bfloat16 halves %dx%dx%d%s%s, strips of %d rows x %d planes",
+  char pooled[PZ_LABEL_TEXT] = "";
+  if (s->pooled.c)
+    snprintf(pooled, sizeof pooled, ", maximum of %dx%dx%d", s->window[0], s->window[1], s->window[2]);
+  return pz_set_algorithm(plan, step, err, "bfloat16 halves %dx%dx%d%s%s, strips of %d rows x %d planes%s",
                           k[axis], k[!axis], k[2], along(s->m, axis), rest ? " and F(2,3) at its end" : "",
-                          strip[!axis], strip[axis]);
+                          strip[!axis], strip[axis], pooled);
 }
 
 /* All planes: m at a time, and the last `rest` of them two at a time. */
 static pz_status add_maps(pz_plan *plan, pz_step *step, const pz_conv_parts *p,
-                          const pz_conv_direct_shape *conv, int32_t m, int32_t axis, const float *weights,
+                          const pz_conv_halves_shape *some, int32_t m, int32_t axis, const float *weights,
                           pz_error *err) {
-  const int32_t rest = rest_of(m, axis, conv->out.d), most = conv->out.d - rest;
-  pz_conv_halves_shape end = shape_of_planes(plan, conv, 2, rest ? rest : most),
-                       s = most ? shape_of_planes(plan, conv, m, most) : end;
+  const int32_t planes = some->conv.out.d, rest = rest_of(m, axis, planes), most = planes - rest;
+  pz_conv_halves_shape end = shape_of_planes(plan, some, 2, rest ? rest : most),
+                       s = most ? shape_of_planes(plan, some, m, most) : end;
   if (!axis) set_absent(&end, &p->in.view, rest ? most : 0), set_absent(&s, &p->in.view, 0);
   const int64_t floats = scratch_of(plan, &s), of_end = scratch_of(plan, &end);
   const pz_pointer scratch = pz_add_scratch(plan, of_end > floats ? of_end : floats);
@@ -245,16 +259,19 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &whole, err));
   const int32_t m = m_of(plan, node), axis = axis_of(plan, node);
   const float *weights = plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data;
-  pz_conv_direct_shape conv = pz_conv_shape_of(node, &whole);
-  if (axis) exchange_axes(&conv);
-  const int32_t at_once = maps_at_once(plan, &conv, m);
+  pz_conv_halves_shape all = {.conv = pz_conv_shape_of(node, &whole)};
+  pz_conv_direct_shape *conv = &all.conv;
+  PZ_TRY(pz_conv_pool(plan, (pz_node_id)(node - plan->graph->nodes), &whole, conv, &all.pooled, all.window, err));
+  if (axis) exchange_axes(conv);
+  const int32_t at_once = maps_at_once(plan, &all, m);
   step->multiply_adds_done = 0;
-  for (int32_t first = 0; first < conv.out.c; first += at_once) {
-    const pz_conv_parts p = parts_behind(plan, &whole, first);
-    const int64_t weight = (int64_t)first * conv.in.c * pz_conv_taps(&conv);
-    pz_conv_direct_shape some = conv;
-    some.out.c = conv.out.c - first < at_once ? conv.out.c - first : at_once;
-    if (some.base.c) some.base.c = some.out.c;
+  for (int32_t first = 0; first < conv->out.c; first += at_once) {
+    const pz_conv_parts p = parts_behind(plan, &whole, &all.pooled, first);
+    const int64_t weight = (int64_t)first * conv->in.c * pz_conv_taps(conv);
+    pz_conv_halves_shape some = all;
+    some.conv.out.c = conv->out.c - first < at_once ? conv->out.c - first : at_once;
+    if (some.conv.base.c) some.conv.base.c = some.conv.out.c;
+    if (some.pooled.c) some.pooled.c = some.conv.out.c;
     PZ_TRY(add_maps(plan, step, &p, &some, m, axis, weights ? weights + weight : NULL, err));
   }
   return PZ_OK;
@@ -268,7 +285,8 @@ static pz_status add_phase(pz_plan *plan, const pz_node *node, pz_step *step, co
   pz_conv_parts p;
   float *weights;
   PZ_TRY(pz_conv_phase_parts(plan, node, deconv, phase, whole, &p, &weights, err));
-  *s = shape_of_planes(plan, &phase->shape, 1, phase->shape.out.d);
+  const pz_conv_halves_shape alone = {.conv = phase->shape};
+  *s = shape_of_planes(plan, &alone, 1, phase->shape.out.d);
   const pz_status status =
       add_planes(plan, step, &p, s, weights, 0, pz_add_scratch(plan, pz_halves_scratch(s)), err);
   free(weights);
@@ -416,7 +434,14 @@ static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LAB
 }
 
 static int32_t tile_rows(const pz_plan *plan, const pz_node *node) {
-  return axis_of(plan, node) ? m_of(plan, node) : 1;
+  const pz_node_id pooling = pz_pooling_of(plan, (pz_node_id)(node - plan->graph->nodes));
+  if (axis_of(plan, node)) return m_of(plan, node);
+  return pooling == PZ_NONE ? 1 : plan->graph->nodes[pooling].attr.pool.kernel[1];
+}
+
+/* Of planes that are made together. */
+static bool pools(const pz_plan *plan, const pz_node *node, const int32_t window[PZ_SPATIAL]) {
+  return !axis_of(plan, node) && m_of(plan, node) % window[0] == 0;
 }
 
 const pz_solver pz_solver_conv_halves = {.name = "bfloat16 halves",
@@ -430,6 +455,7 @@ const pz_solver pz_solver_conv_halves = {.name = "bfloat16 halves",
                                          .describe = describe,
                                          .tile_rows = tile_rows,
                                          .weight_floats = weight_floats,
+                                         .pools = pools,
                                          .knows_depth = true,
                                          .knows_tight = true};
 

@@ -211,7 +211,7 @@ static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
 typedef struct parts {
   pz_conv_parts conv;
   pz_winograd_shape shape;
-  pz_pointer weights, taken, pooled;
+  pz_pointer weights, taken;
 } parts;
 
 static void shape_text(const parts *p, pz_text *shape) {
@@ -248,7 +248,7 @@ static pz_status add_batches(pz_plan *plan, pz_step *step, const parts *p, pz_er
                      {.name = "taken", .at = p->taken}};
   pz_text shape = {0};
   int32_t n = add_ends(p, args, 3);
-  args[n++] = (pz_arg){.name = "pooled", .written = true, .at = p->pooled};
+  args[n++] = (pz_arg){.name = "pooled", .written = true, .at = p->conv.pooled};
   args[n++] = (pz_arg){.name = "statistics", .written = true, .at = p->conv.statistics};
   args[n++] = (pz_arg){
       .name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_winograd_scratch(&p->shape))};
@@ -363,19 +363,6 @@ static pz_status gather(pz_plan *plan, const pz_node *node, parts *p, pz_error *
   return pz_gather_moments(plan, node, &p->conv.out.view, p->shape.conv.gathers, &p->conv.statistics, err);
 }
 
-/* What is pooled of the result. */
-static pz_status pool(pz_plan *plan, pz_node_id n, parts *p, pz_error *err) {
-  const pz_node_id pooling = pz_pooling_of(plan, n);
-  pz_storage pooled;
-  if (pooling == PZ_NONE) return PZ_OK;
-  const pz_node *node = &plan->graph->nodes[pooling];
-  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &pooled, err));
-  p->pooled = pooled.at, p->shape.pooled = pooled.view;
-  memcpy(p->shape.window, node->attr.pool.kernel, sizeof p->shape.window);
-  p->shape.conv.stream = false; /* what is pooled is read again at once */
-  return PZ_OK;
-}
-
 /* What products are made at a time: "2 blocks x 6 tiles", "2 blocks x 5 tiles and 4 maps, in pairs" with those of a short block. */
 static void products_text(const pz_winograd_shape *s, char *text, size_t size) {
   const int32_t few = pz_winograd_short(s, s->conv.out.c), kb = s->product.kb, tiles = s->product.rw;
@@ -405,7 +392,8 @@ static pz_status build_to(pz_plan *plan, const pz_node *node, pz_step *step, pz_
                                            : " tiles by position",
                           products));
   if (v.by_position) return add_positions(plan, node, step, &p, err);
-  PZ_TRY(pool(plan, (pz_node_id)(node - plan->graph->nodes), &p, err));
+  PZ_TRY(pz_conv_pool(plan, (pz_node_id)(node - plan->graph->nodes), &p.conv, &p.shape.conv, &p.shape.pooled,
+                      p.shape.window, err));
   if (p.shape.pooled.c)
     PZ_TRY(pz_set_algorithm(plan, step, err, "%s, maximum of %dx%dx%d", step->algorithm, p.shape.window[0],
                             p.shape.window[1], p.shape.window[2]));

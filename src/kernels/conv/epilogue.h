@@ -12,10 +12,10 @@ PZ_INLINE pz_v pz_conv_finish(const pz_conv_direct_shape *s, int32_t block, pz_v
   return s->out.c % PZ_S == 0 || pz_k_act_zero_at_zero(s->act) ? y : pz_v_first(y, s->out.c - block * PZ_S);
 }
 
-/* What is done with a sum of products, and where results go. */
+/* What is done with a sum of products, and where results go, and the largest of their windows, where the kernel pools. */
 typedef struct pz_conv_ends {
   const float *bias, *base, *base_scale, *slope;
-  float *out;
+  float *out, *pooled;
 } pz_conv_ends;
 
 /* Base, activation; out, base: offsets of the point in map block `block`. Returns what it stores. */

@@ -1,7 +1,7 @@
 /* halves.h: the direct convolution by products of bfloat16 numbers on AMX tiles.
  *
  * Contract: halves_shape.h; that of direct.h for the operands but for the weights (pack_halves.h) and statistics, which are not
- * gathered. scratch: pz_halves_scratch floats of this worker's own. A result is summed by one worker in one order, (kd, kh, kw,
+ * gathered. pooled: the largest of each window, if the shape says so, else NULL. scratch: pz_halves_scratch floats of this worker's own. A result is summed by one worker in one order, (kd, kh, kw,
  * maps) at each point, few maps in behind all kw, so any number of workers and any strips give the same bits.
  *
  * Each factor is the sum of two bfloat16 numbers, the nearest to it and the nearest to what is left, which hold 16 to 17 bits of
@@ -18,6 +18,7 @@
 
 #include "kernels/conv/epilogue.h"
 #include "kernels/conv/halves_shape.h"
+#include "kernels/pool/pool.h"
 #include "kernels/winograd/transforms.h"
 
 /* Positions from the input that is split to the one that is fetched. */
@@ -226,6 +227,8 @@ typedef struct pz_halves_sums {
   int32_t left, at, planes; /* planes of results: m, or fewer at the end */
   int32_t tile, tiles;      /* the group's first tile; those of the step */
   int64_t plane, base_plane, out, base; /* offsets: of the strip's plane d, of the run */
+  int64_t pooled_plane, pooled;         /* and of what is pooled of them */
+  int32_t row, w, turn; /* the step's first row; column of the next position; its place in its window, but for the column's */
 } pz_halves_sums;
 
 /* Row of a step's results that tile i is cut from, its first position in it; not of flat strips. */
@@ -239,6 +242,23 @@ PZ_INLINE int32_t pz_halves_tile_in_row(const pz_conv_halves_shape *s, int32_t f
 PZ_INLINE int32_t pz_halves_tile_at(const pz_conv_halves_shape *s, int32_t few, int32_t i) {
   return s->flat ? i * PZ_HALVES_TILE
                  : pz_halves_tile_row(s, few, i) * pz_halves_pitch(s) + pz_halves_tile_in_row(s, few, i);
+}
+
+/* A run from row h of the step and column w on. */
+PZ_INLINE void pz_halves_begin_windows(const pz_conv_halves_shape *s, pz_halves_sums *x, int32_t h, int32_t w) {
+  const int32_t row = x->row + h;
+  x->pooled = x->pooled_plane + row / s->window[1] * s->pooled.stride_h + x->block * s->pooled.stride_c;
+  x->turn = row % s->window[1] * s->window[2], x->w = w;
+}
+/* What is pooled lies far off, and is written soon: its lines are fetched, one or two at each position, those of all planes at those of a window
+ * (doc/kernels-conv.md). */
+PZ_INLINE void pz_halves_fetch_pooled(const pz_conv_halves_shape *s, const pz_conv_ends *e, pz_halves_sums *x) {
+  const pz_view *to = &s->pooled;
+  const int32_t *k = s->window, turn = x->turn + x->w % k[2];
+  const float *at = e->pooled + x->pooled + x->w / k[2] * to->stride_w;
+  PZ_UNROLL for (int32_t o = 0; o < s->m / k[0]; o += k[1] * k[2]) if (o + turn < s->m / k[0])
+      __builtin_prefetch(at + (o + turn) * to->stride_d, 1, 3);
+  ++x->w;
 }
 
 /* The next sums of a tile that lie in one row of results. False: there are none. */
@@ -262,6 +282,7 @@ PZ_INLINE int pz_halves_next_results(const pz_conv_halves_shape *s, pz_halves_su
     if (c->base.c)
       x->base = x->base_plane + h * c->base.stride_h + w * c->base.stride_w +
                 pz_conv_block_offset(c, &c->base, outer);
+    if (s->pooled.c) pz_halves_begin_windows(s, x, h, w);
     return 1;
   }
   return 0;
@@ -299,6 +320,7 @@ PZ_INLINE int pz_halves_finish_position(const pz_conv_halves_shape *s, const pz_
   if (s->m > 1) pz_winograd_back(s->m, 3, y, 1);
   if (s->conv.base.c && s->conv.phases > 1)
     __builtin_prefetch(e->base + base + pz_halves_further(&s->conv), 1, 3);
+  if (s->pooled.c) pz_halves_fetch_pooled(s, e, x);
   PZ_UNROLL for (int32_t o = 0; o < s->m; ++o) {
     if (o && o >= planes) break;
     pz_conv_store_sum(&s->conv, e, block, out + o * s->conv.out.stride_d, base + o * s->conv.base.stride_d,
@@ -597,7 +619,9 @@ PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_p
         .tiles = tiles,
         .plane = t->n * c->out.stride_n + (t->d + d) * c->out.stride_d + (t->h + h) * c->out.stride_h,
         .base_plane =
-            t->n * c->base.stride_n + (t->d + d) * c->base.stride_d + (t->h + h) * c->base.stride_h};
+            t->n * c->base.stride_n + (t->d + d) * c->base.stride_d + (t->h + h) * c->base.stride_h,
+        .pooled_plane = s->pooled.c ? t->n * s->pooled.stride_n + (t->d + d) / s->window[0] * s->pooled.stride_d : 0,
+        .row = t->h + h};
     *turn ^= 1;
   }
 }
@@ -611,6 +635,25 @@ PZ_INLINE void pz_halves_step(const pz_conv_halves_shape *s, const pz_halves_par
       pz_halves_blocks(s, f, t, 2, 0, j, k, slot, w, splits, sums, turn, b);
   if (pz_halves_out_blocks(s) % 2 && (t->end - t->begin) % 2)
     pz_halves_blocks(s, f, t, 1, s->few_out, t->end - 1, k, slot, w, splits, sums, turn, b);
+}
+
+/* The windows of rows begin .. end - 1 of strip t, by row, or of so many of its planes, which are finished and still near. */
+PZ_INLINE void pz_halves_pool(const pz_conv_halves_shape *s, const pz_halves_strip *t, int32_t begin,
+                              int32_t end, const pz_conv_ends *e) {
+  const pz_view *from = &s->conv.out, *to = &s->pooled;
+  const int32_t *k = s->window, first[2] = {s->by_row ? 0 : begin, s->by_row ? begin : 0},
+                last[2] = {s->by_row ? t->planes : end, s->by_row ? end : t->rows};
+  PZ_ROLL for (int32_t h = first[1]; h < last[1]; h += k[1])
+      PZ_ROLL for (int32_t d = first[0]; d < last[0]; d += k[0])
+          PZ_ROLL for (int32_t b = t->begin; b < t->end; ++b) {
+    const pz_pooling_steps step = {from, b, from->stride_d, from->stride_h, from->stride_w};
+    const float *in = e->out + t->n * from->stride_n + b * from->stride_c + (t->d + d) * from->stride_d +
+                      (t->h + h) * from->stride_h;
+    float *most = e->pooled + t->n * to->stride_n + b * to->stride_c + (t->d + d) / k[0] * to->stride_d +
+                  (t->h + h) / k[1] * to->stride_h;
+    PZ_ROLL for (int32_t w = 0; w < from->w; w += k[2], in += k[2] * from->stride_w, most += to->stride_w)
+        pz_point_store(to, b, most, pz_pooling_max(step, in, k[0], k[1], k[2]));
+  }
 }
 
 /* Strips begin .. end - 1. */
@@ -636,38 +679,48 @@ PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, const pz_halves_part
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_halves_strip t = pz_halves_strip_at(s, i);
     const int32_t slots = pz_halves_strip_slots(s, t.planes, t.rows),
-                  steps = pz_halves_strip_steps(s, t.planes, t.rows);
+                  steps = pz_halves_strip_steps(s, t.planes, t.rows), all = s->by_row ? t.rows : t.planes,
+                  each = s->by_row ? s->step : s->m, window = s->window[s->by_row];
+    int32_t done = 0; /* rows, or planes, that are pooled */
     PZ_ROLL for (int32_t k = 0; k < steps; ++k) {
       const int32_t slot = k * pz_halves_advance(s), read = slot + pz_halves_window(s),
                     needed = first + (read < slots ? read : slots);
       source.limit = first + slot + s->slots;
       while (source.slot < needed && pz_halves_split_one(s, f, &source)) continue;
       pz_halves_step(s, f, &t, k, first + slot, weights, splits, sums, &turn, &b);
+      if (!s->pooled.c) continue;
+      if (k + 1 == steps) pz_halves_finish_all(s, f, &b); /* else the step's last tiles may be left */
+      const int32_t made = k + 1 == steps ? all : k * each / window * window;
+      pz_halves_pool(s, &t, done, made, ends);
+      done = made;
     }
     first += slots;
   }
   pz_halves_finish_all(s, f, &b);
 }
 
-/* The tile registers, 16 rows of 64 bytes: four of sums, two of inputs, two of weights. Where `rows` of weights are fewer than 16, as many
+/* The tile registers, 16 rows of 64 bytes: four of sums, `inputs` of inputs, all others of weights. Where `rows` of weights are fewer than 16, as many
  * numbers of inputs are multiplied: less is read (doc/kernels-conv.md). (The barrier: gcc 12 says that the first eight bytes are all that is read.) */
-PZ_INLINE void pz_halves_begin(int32_t rows) {
+PZ_INLINE void pz_halves_begin_tiles(int32_t inputs, int32_t rows) {
   struct {
     uint8_t palette, start, none[14];
     uint16_t bytes[16];
     uint8_t rows[16];
   } __attribute__((aligned(64))) config = {.palette = 1};
-  PZ_ROLL for (int32_t i = 0; i < 8; ++i) config.bytes[i] = 64, config.rows[i] = 16;
-  config.bytes[4] = config.bytes[5] = (uint16_t)(4 * rows), config.rows[6] = config.rows[7] = (uint8_t)rows;
+  PZ_ROLL for (int32_t i = 0; i < 8; ++i) {
+    config.bytes[i] = (uint16_t)(i >= 4 && i < 4 + inputs ? 4 * rows : 64);
+    config.rows[i] = (uint8_t)(i >= 4 + inputs ? rows : 16);
+  }
   __asm__ volatile("" : : "r"(&config) : "memory");
   _tile_loadconfig(&config);
 }
+PZ_INLINE void pz_halves_begin(int32_t rows) { pz_halves_begin_tiles(2, rows); }
 
 PZ_INLINE void pz_conv_halves(const pz_conv_halves_shape s, const pz_halves_parts f, const float *in,
                               const float *weights, const float *bias, const float *base,
-                              const float *base_scale, const float *slope, float *out, float *scratch,
-                              int32_t worker, int32_t workers) {
-  const pz_conv_ends ends = {bias, base, base_scale, slope, out};
+                              const float *base_scale, const float *slope, float *out, float *pooled,
+                              float *scratch, int32_t worker, int32_t workers) {
+  const pz_conv_ends ends = {bias, base, base_scale, slope, out, pooled};
   int64_t begin, end;
   pz_share((int64_t)s.conv.out.n * pz_halves_along(&s) * pz_halves_across(&s) * s.parts, worker, workers,
            &begin, &end);

@@ -47,6 +47,10 @@ typedef struct pz_conv_halves_shape {
       parts; /* at most as many as pairs of blocks out, which are cut into them: units of work, each with a ring of its own */
   int32_t flat;      /* tiles are cut from the strip, not from its rows */
   int32_t absent[2]; /* first and last planes of what is read that are border and not stored: zeros */
+  /* The largest of each window of the result, while that is near; c = 0: none. Windows lie side by side, 1 or 2 points along each axis, so that
+   * m, rows, planes and the result's sizes are multiples; out does not stream. */
+  pz_view pooled;
+  int32_t window[3];
 } pz_conv_halves_shape;
 
 /* Inputs that a row of results reads beyond its own length, along an axis. */

@@ -196,7 +196,12 @@ static inline int32_t pz_halves_enough(int64_t units, const pz_conv_machine *m) 
   return w ? units >= w && 10 * ((units + w - 1) / w * w) <= 11 * units : units >= PZ_HALVES_UNITS;
 }
 
-/* Fills rows, planes, by_row, step, slots, few_in, few_out, parts, flat. `conv` and `m` are set. Planes that share no inputs are cut first (those of F(m, 3)
+/* As many rows, or planes, as whole windows have. */
+static inline void pz_halves_whole_windows(int32_t *size, const pz_conv_halves_shape *s, int32_t axis) {
+  if (s->pooled.c) *size = (*size + s->window[axis] - 1) / s->window[axis] * s->window[axis];
+}
+
+/* Fills rows, planes, by_row, step, slots, few_in, few_out, parts, flat. `conv`, `m`, `pooled` and `window` are set. Planes that share no inputs are cut first (those of F(m, 3)
  * share none that are split, but units of few of them begin too often). Inputs of many
  * maps are made halves again for each part of the outer blocks: that takes little time beside the products of several taps. */
 static inline void pz_halves_schedule(pz_conv_halves_shape *s, const pz_conv_machine *m) {
@@ -209,6 +214,7 @@ static inline void pz_halves_schedule(pz_conv_halves_shape *s, const pz_conv_mac
            h >= 2 * strips * PZ_HALVES_FEWEST_ROWS)
       strips *= 2;
     s->rows = ((h + strips - 1) / strips + s->step - 1) / s->step * s->step;
+    pz_halves_whole_windows(&s->rows, s, 1);
     return;
   }
   pz_halves_cut_rows(s, m);
@@ -221,6 +227,7 @@ static inline void pz_halves_schedule(pz_conv_halves_shape *s, const pz_conv_mac
     else if (s->planes >= 16) s->planes = (s->planes / 2 + s->m - 1) / s->m * s->m;
     else break;
   }
+  pz_halves_whole_windows(&s->rows, s, 1), pz_halves_whole_windows(&s->planes, s, 0);
   const int32_t cut = pz_halves_tiles(s, s->rows);
   s->flat = 1;
   s->flat = pz_halves_tiles(s, s->rows) < cut;

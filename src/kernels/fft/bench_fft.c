@@ -83,7 +83,7 @@ __attribute__((noinline)) static void multiply(const operands *o, int64_t batch)
 }
 __attribute__((noinline)) static void output(const operands *o, int64_t batch) {
   const pz_fft_shape s = shape;
-  const pz_conv_ends e = {o->bias, NULL, NULL, NULL, o->out};
+  const pz_conv_ends e = {o->bias, NULL, NULL, NULL, o->out, NULL};
   pz_fft_store(&s, o->weights, batch * BATCH, count_of(batch), o->scratch + pz_fft_work(&s), o->scratch, &e);
 }
 

@@ -232,7 +232,7 @@ PZ_INLINE void pz_fft(const pz_fft_shape s, const float *in, const float *weight
                       const float *base, const float *base_scale, const float *slope, float *out,
                       float *scratch, int32_t worker, int32_t workers) {
   const int64_t tiles = pz_fft_all_tiles(&s);
-  const pz_conv_ends ends = {bias, base, base_scale, slope, out};
+  const pz_conv_ends ends = {bias, base, base_scale, slope, out, NULL};
   float *slots = scratch + pz_fft_work(&s);
   int64_t begin, end;
   pz_share((tiles + s.batch - 1) / s.batch, worker, workers, &begin, &end);

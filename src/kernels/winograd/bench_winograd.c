@@ -173,7 +173,7 @@ __attribute__((noinline)) static void multiply(const operands *o, int64_t batch)
 __attribute__((noinline)) static void output(const operands *o, int64_t batch) {
   const pz_winograd_shape s = shape;
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
-  const pz_conv_ends e = {o->bias, NULL, NULL, NULL, o->out};
+  const pz_conv_ends e = {o->bias, NULL, NULL, NULL, o->out, NULL};
   pz_winograd_store(&s, z, batch * BATCH, BATCH, o->scratch, &e, NULL, NULL);
 }
 

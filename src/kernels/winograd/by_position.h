@@ -98,7 +98,7 @@ PZ_INLINE void pz_winograd_outputs(const pz_winograd_outputs_shape s, const floa
                                    const float *scales, const float *bias, const float *base,
                                    const float *base_scale, const float *slope, float *out, int32_t worker,
                                    int32_t workers) {
-  const pz_conv_ends ends = {bias, base, base_scale, slope, out};
+  const pz_conv_ends ends = {bias, base, base_scale, slope, out, NULL};
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   const int32_t blocks = pz_winograd_blocks(s.conv.out.c, PZ_S);
   int64_t begin, end;

@@ -194,7 +194,7 @@ PZ_INLINE void pz_winograd_paired(const pz_winograd_paired_shape s, const float 
                                   const float *base_scale, const float *slope, float *out, float *scratch,
                                   int32_t worker, int32_t workers) {
   const pz_conv_direct_shape *c = &s.conv;
-  const pz_conv_ends ends = {bias, base, base_scale, slope, out};
+  const pz_conv_ends ends = {bias, base, base_scale, slope, out, NULL};
   const pz_conv_split groups = pz_conv_outer_groups(c);
   const int32_t room = pz_winograd_paired_room(&s), most = PZ_WINOGRAD_STRIP * c->rw;
   const int64_t points = pz_winograd_paired_points(&s), inputs = (int64_t)room * pz_conv_in_blocks(c) * PZ_S;

@@ -175,7 +175,7 @@ PZ_INLINE void pz_winograd_rows(const pz_winograd_rows_shape s, const float *in,
                                 const float *slope, float *out, float *scratch, int32_t worker,
                                 int32_t workers) {
   const pz_conv_direct_shape *c = &s.conv;
-  const pz_conv_ends ends = {bias, base, base_scale, slope, out};
+  const pz_conv_ends ends = {bias, base, base_scale, slope, out, NULL};
   float *phases = scratch + pz_winograd_rows_scratch(&s) - s.m * pz_winograd_rows_phase(&s);
   const int32_t bands = pz_winograd_rows_bands(&s);
   int64_t begin, end;

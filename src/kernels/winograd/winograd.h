@@ -521,7 +521,7 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, pz_winograd_bands *bands, 
                            const float *weights, const float *taken, const float *bias, const float *base,
                            const float *base_scale, const float *slope, float *out, float *pooled,
                            float *statistics, float *scratch, int32_t worker, int32_t workers) {
-  const pz_conv_ends ends = {bias, base, base_scale, slope, out};
+  const pz_conv_ends ends = {bias, base, base_scale, slope, out, NULL};
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   int64_t begin, end;
   const int64_t batches = pz_winograd_all_tiles(&s) / pz_winograd_run(&s) * pz_winograd_batches(&s);

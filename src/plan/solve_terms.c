@@ -1,0 +1,109 @@
+/* solve_terms.c: convolution of few plain maps by products of bfloat16 terms on AMX tiles (kernels/conv/terms.h). Variants: three terms of each
+ * factor, or two. */
+#include "kernels/conv/pack_terms.h"
+#include "plan/solve_conv.h"
+#include "plan/solve_halves.h"
+
+#include <stdio.h>
+
+enum { VARIANTS = 2 };
+static const int32_t terms_of_variant[VARIANTS] = {3, 2};
+
+static int32_t terms_of(const pz_plan *plan, const pz_node *node) {
+  return terms_of_variant[pz_variant_of(plan, node)];
+}
+static double error_of(const pz_plan *plan, const pz_node *node) {
+  return terms_of(plan, node) == 3 ? PZ_TERMS_ERROR : PZ_HALVES_ERROR;
+}
+
+/* The shape, as far as the number of products depends on it. */
+static pz_conv_terms_shape outline_of(const pz_plan *plan, const pz_node *node) {
+  const pz_shape5 out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
+  pz_conv_terms_shape s = {.terms = terms_of(plan, node)};
+  s.conv.in.c = (int32_t)pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape).c;
+  s.conv.out = (pz_view){.c = (int32_t)out.c, .w = (int32_t)out.s[2], .block = PZ_TERMS_TILE};
+  s.conv.phases = 1;
+  for (int i = 0; i < PZ_SPATIAL; i++) s.conv.kernel[i] = node->attr.conv.kernel[i];
+  return s;
+}
+/* Of tiles, of a row of results. */
+static double products_of(const pz_conv_terms_shape *s) {
+  return (double)pz_terms_row_tiles(s) * pz_conv_outer_blocks(&s->conv) * pz_terms_steps(s) *
+         (s->terms == 3 ? 6 : 3);
+}
+
+static bool applies(const pz_plan *plan, const pz_node *node) {
+  const pz_attr_conv *a = &node->attr.conv;
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (a->stride[i] != 1 || a->dilation[i] != 1) return false;
+  if (plan->isa != PZ_ISA_AMX || plan->block != PZ_TERMS_TILE || a->group != 1 || !pz_conv_few_inputs(plan, node))
+    return false;
+  const pz_conv_terms_shape s = outline_of(plan, node);
+  return pz_terms_values(&s) <= PZ_TERMS_MOST_VALUES && a->kernel[2] <= PZ_TERMS_WIDEST &&
+         pz_conv_error_fits(plan, error_of(plan, node));
+}
+
+static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+  pz_conv_parts p;
+  pz_pointer weights;
+  float *packed;
+  PZ_TRY(pz_conv_begin(plan, node, PZ_PLAIN, PZ_BLOCKED, &p, err));
+  pz_conv_terms_shape s = {.conv = pz_conv_shape_of(node, &p), .terms = terms_of(plan, node)};
+  pz_terms_schedule(&s);
+  PZ_TRY(pz_add_weights(plan, pz_terms_weight_floats(&s), &weights, &packed, err));
+  const float *data = plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data;
+  if (!plan->unpacked && !plan->dry) pz_terms_pack(&s, data, packed);
+  pz_text shape = {0};
+  pz_text_append(&shape, ".conv = {");
+  pz_conv_shape_text(&shape, &s.conv);
+  pz_text_printf(&shape, "}, .terms = %d, .rows = %d", s.terms, s.rows);
+  const pz_arg args[] = {
+      {.name = "in", .at = p.in.at},
+      {.name = "weights", .at = weights},
+      {.name = "bias", .at = p.bias},
+      {.name = "base", .at = p.base.at},
+      {.name = "base_scale", .at = p.base_scale},
+      {.name = "slope", .at = p.slope},
+      {.name = "out", .written = true, .at = p.out.at},
+      {.name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_terms_scratch(&s))}};
+  PZ_TRY(pz_add_call(plan, step, "kernels/conv/terms.h", "pz_conv_terms", &shape, args, 8, err));
+  step->multiply_adds_done +=
+      PZ_HALVES_MULTIPLY_ADDS * products_of(&s) * s.conv.out.n * s.conv.out.d * s.conv.out.h;
+  return pz_set_algorithm(plan, step, err, "%d bfloat16 terms of taps %dx%dx%d, strips of %d rows", s.terms,
+                          s.conv.kernel[0], s.conv.kernel[1], s.conv.kernel[2], s.rows);
+}
+
+/* In vector multiply-adds at peak: a vector of results; a line of columns that is moved (doc/kernels-conv.md). */
+#define RESULT 3.0
+#define LINE   3.0
+
+static double cost(const pz_plan *plan, const pz_node *node) {
+  const pz_shape5 out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
+  const pz_conv_terms_shape s = outline_of(plan, node);
+  const double lines = (double)pz_terms_column_groups(&s) * pz_terms_values(&s) * s.terms,
+               results = (double)out.s[2] * pz_conv_outer_blocks(&s.conv);
+  return (double)(out.n * out.s[0] * out.s[1]) *
+         (0.5 * products_of(&s) * PZ_HALVES_PRODUCT + results * RESULT + lines * LINE * pz_terms_groups(&s));
+}
+
+static double weight_floats(const pz_plan *plan, const pz_node *node) {
+  const pz_conv_terms_shape s = outline_of(plan, node);
+  return (double)pz_terms_weight_floats(&s);
+}
+
+static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {
+  snprintf(label, PZ_LABEL_TEXT, "%d bfloat16 terms of taps", terms_of(plan, node));
+  *error = error_of(plan, node);
+}
+
+const pz_solver pz_solver_conv_terms = {.name = "bfloat16 terms of taps",
+                                        .op = PZ_OP_CONV,
+                                        .in = PZ_PLAIN,
+                                        .out = PZ_BLOCKED,
+                                        .applies = applies,
+                                        .cost = cost,
+                                        .build = build,
+                                        .variants = VARIANTS,
+                                        .describe = describe,
+                                        .weight_floats = weight_floats,
+                                        .knows_tight = true};

@@ -261,7 +261,8 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   const float *weights = plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data;
   pz_conv_halves_shape all = {.conv = pz_conv_shape_of(node, &whole)};
   pz_conv_direct_shape *conv = &all.conv;
-  PZ_TRY(pz_conv_pool(plan, (pz_node_id)(node - plan->graph->nodes), &whole, conv, &all.pooled, all.window, err));
+  PZ_TRY(pz_conv_pool(plan, (pz_node_id)(node - plan->graph->nodes), &whole, conv, &all.pooled, all.window,
+                      err));
   if (axis) exchange_axes(conv);
   const int32_t at_once = maps_at_once(plan, &all, m);
   step->multiply_adds_done = 0;

@@ -139,6 +139,25 @@ static void test_pooled(void **state) {
   check_bits(pooled, choose_batches);
 }
 
+static int32_t choose_two_planes(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
+                                 int32_t n) {
+  int32_t pick = 0;
+  (void)host, (void)plan;
+  for (int32_t i = 0; i < n && strcmp(node->name, "b") && strcmp(node->name, "d"); i++)
+    if (strstr(c[i].label, "halves, F(2,3)")) pick = i;
+  return pick;
+}
+
+/* The same by products of halves, two planes at a time, of %a and %c: as many as their errors allow. */
+static void test_pooled_halves(void **state) {
+  (void)state;
+  assert_int_equal(steps_with(pooled, PZ_ISA_AMX, PZ_SLABS_NEVER, choose_two_planes, "planes, maximum of"),
+                   2);
+  if (pz_isa_supported(PZ_ISA_AMX))
+    assert_true(bits_of(pooled, PZ_ISA_AMX, PZ_SLABS_ALWAYS, choose_two_planes) ==
+                bits_of(pooled, PZ_ISA_AMX, PZ_SLABS_NEVER, choose_two_planes));
+}
+
 static const char paired[] = "graph \"pairs\"\n"
                              "input %x 2x20x9x13x17\n"
                              "const %w1 44x20x3x3x3 = seed 1 scale 0.04\n"
@@ -353,6 +372,28 @@ static void test_rows(void **state) {
   }
 }
 
+/* Three terms in layer "a", two in "b". */
+static int32_t choose_terms(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
+                            int32_t n) {
+  const char *text = strcmp(node->name, "a") ? "2 bfloat16 terms" : "3 bfloat16 terms";
+  (void)host, (void)plan;
+  return choose_with(c, n, text);
+}
+
+/* By products of terms on AMX tiles */
+static void test_terms(void **state) {
+  (void)state;
+  assert_int_equal(steps_with(first_layers, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_terms, " terms of taps "),
+                   0);
+  assert_int_equal(
+      steps_with(first_layers, PZ_ISA_AMX, PZ_SLABS_NEVER, choose_terms, "3 bfloat16 terms of taps "), 1);
+  assert_int_equal(
+      steps_with(first_layers, PZ_ISA_AMX, PZ_SLABS_NEVER, choose_terms, "2 bfloat16 terms of taps "), 1);
+  if (pz_isa_supported(PZ_ISA_AMX))
+    assert_true(bits_of(first_layers, PZ_ISA_AMX, PZ_SLABS_ALWAYS, choose_terms) ==
+                bits_of(first_layers, PZ_ISA_AMX, PZ_SLABS_NEVER, choose_terms));
+}
+
 static const char few_tiles[] = "graph \"few tiles\"\n"
                                 "input %x 1x96x8x8x8\n"
                                 "const %w1 96x96x3x3x3 = seed 1 scale 0.02\n"
@@ -376,11 +417,10 @@ static void test_small_weights(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_short_blocks), cmocka_unit_test(test_named),
-      cmocka_unit_test(test_pooled),       cmocka_unit_test(test_sliced),
-      cmocka_unit_test(test_pairs),        cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_products),     cmocka_unit_test(test_plain),
-      cmocka_unit_test(test_one_sign),     cmocka_unit_test(test_small_weights),
-      cmocka_unit_test(test_columns),      cmocka_unit_test(test_halves_few)};
+      cmocka_unit_test(test_short_blocks),  cmocka_unit_test(test_named),   cmocka_unit_test(test_pooled),
+      cmocka_unit_test(test_sliced),        cmocka_unit_test(test_pairs),   cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_products),      cmocka_unit_test(test_plain),   cmocka_unit_test(test_one_sign),
+      cmocka_unit_test(test_small_weights), cmocka_unit_test(test_columns), cmocka_unit_test(test_halves_few),
+      cmocka_unit_test(test_pooled_halves), cmocka_unit_test(test_terms)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,8 @@ typedef struct layer {
 } layer;
 
 static __attribute__((noinline)) void run(const layer *l) {
-  pz_conv_halves(shape, shape_parts, l->in, l->packed, l->bias, NULL, NULL, NULL, l->out, NULL, l->scratch, 0, 1);
+  pz_conv_halves(shape, shape_parts, l->in, l->packed, l->bias, NULL, NULL, NULL, l->out, NULL, l->scratch, 0,
+                 1);
 }
 
 static layer new_layer(pz_test_random *r) {

@@ -228,7 +228,8 @@ typedef struct pz_halves_sums {
   int32_t tile, tiles;      /* the group's first tile; those of the step */
   int64_t plane, base_plane, out, base; /* offsets: of the strip's plane d, of the run */
   int64_t pooled_plane, pooled;         /* and of what is pooled of them */
-  int32_t row, w, turn; /* the step's first row; column of the next position; its place in its window, but for the column's */
+  int32_t row, w,
+      turn; /* the step's first row; column of the next position; its place in its window, but for the column's */
 } pz_halves_sums;
 
 /* Row of a step's results that tile i is cut from, its first position in it; not of flat strips. */
@@ -245,14 +246,16 @@ PZ_INLINE int32_t pz_halves_tile_at(const pz_conv_halves_shape *s, int32_t few, 
 }
 
 /* A run from row h of the step and column w on. */
-PZ_INLINE void pz_halves_begin_windows(const pz_conv_halves_shape *s, pz_halves_sums *x, int32_t h, int32_t w) {
+PZ_INLINE void pz_halves_begin_windows(const pz_conv_halves_shape *s, pz_halves_sums *x, int32_t h,
+                                       int32_t w) {
   const int32_t row = x->row + h;
   x->pooled = x->pooled_plane + row / s->window[1] * s->pooled.stride_h + x->block * s->pooled.stride_c;
   x->turn = row % s->window[1] * s->window[2], x->w = w;
 }
 /* What is pooled lies far off, and is written soon: its lines are fetched, one or two at each position, those of all planes at those of a window
  * (doc/kernels-conv.md). */
-PZ_INLINE void pz_halves_fetch_pooled(const pz_conv_halves_shape *s, const pz_conv_ends *e, pz_halves_sums *x) {
+PZ_INLINE void pz_halves_fetch_pooled(const pz_conv_halves_shape *s, const pz_conv_ends *e,
+                                      pz_halves_sums *x) {
   const pz_view *to = &s->pooled;
   const int32_t *k = s->window, turn = x->turn + x->w % k[2];
   const float *at = e->pooled + x->pooled + x->w / k[2] * to->stride_w;
@@ -618,9 +621,9 @@ PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_p
         .tile = i,
         .tiles = tiles,
         .plane = t->n * c->out.stride_n + (t->d + d) * c->out.stride_d + (t->h + h) * c->out.stride_h,
-        .base_plane =
-            t->n * c->base.stride_n + (t->d + d) * c->base.stride_d + (t->h + h) * c->base.stride_h,
-        .pooled_plane = s->pooled.c ? t->n * s->pooled.stride_n + (t->d + d) / s->window[0] * s->pooled.stride_d : 0,
+        .base_plane = t->n * c->base.stride_n + (t->d + d) * c->base.stride_d + (t->h + h) * c->base.stride_h,
+        .pooled_plane =
+            s->pooled.c ? t->n * s->pooled.stride_n + (t->d + d) / s->window[0] * s->pooled.stride_d : 0,
         .row = t->h + h};
     *turn ^= 1;
   }

@@ -40,9 +40,9 @@ static inline void pz_terms_pack(const pz_conv_terms_shape *s, const float *weig
             for (int32_t lane = 0; lane < PZ_TERMS_TILE; ++lane, ++packed) {
               uint16_t pair[2];
               for (int32_t i = 0; i < 2; ++i)
-                pair[i] = pz_terms_of(pz_terms_weight(s, weights, b * PZ_TERMS_TILE + lane,
-                                                      2 * (step * pairs + row) + i),
-                                      term);
+                pair[i] = pz_terms_of(
+                    pz_terms_weight(s, weights, b * PZ_TERMS_TILE + lane, 2 * (step * pairs + row) + i),
+                    term);
               memcpy(packed, pair, 4);
             }
 }

@@ -102,26 +102,30 @@ typedef struct pz_terms_sums {
 /* Positions that are finished together, so many vectors. */
 PZ_INLINE int32_t pz_terms_together(int32_t blocks) { return blocks > 2 ? 1 : 4 / blocks; }
 
-/* Positions `at` and on of a tile, all blocks. sums: of the first one; offsets of the tile's first result. */
+/* Positions `at` and on of a tile, all blocks; those below are fetched, which gains a little where results go to level 3. sums: of the first one; offsets of the tile's first result. */
 PZ_INLINE void pz_terms_finish_some(const pz_conv_terms_shape *s, const pz_conv_ends *ends,
                                     const pz_terms_sums *x, int32_t blocks, int32_t at, int32_t left,
                                     const float *sums, int64_t to, int64_t from) {
   const pz_view *out = &s->conv.out, *base = &s->conv.base;
   const int32_t n = pz_terms_together(blocks), whole = out->w % n == 0;
   PZ_UNROLL for (int32_t i = 0; i < n; ++i) if (whole || at + i < left)
-      PZ_UNROLL for (int32_t b = 0; b < blocks; ++b) pz_conv_store_sum(
-          &s->conv, ends, x->block + b, to + (at + i) * out->stride_w + b * out->stride_c,
-          from + (at + i) * base->stride_w + b * base->stride_c,
-          pz_v_load(sums + (b * PZ_TERMS_TILE + at + i) * PZ_S));
+      PZ_UNROLL for (int32_t b = 0; b < blocks; ++b) {
+    const int64_t result = to + (at + i) * out->stride_w + b * out->stride_c;
+    if (!s->conv.stream) __builtin_prefetch(ends->out + result + out->stride_h, 1, 3);
+    pz_conv_store_sum(&s->conv, ends, x->block + b, result,
+                      from + (at + i) * base->stride_w + b * base->stride_c,
+                      pz_v_load(sums + (b * PZ_TERMS_TILE + at + i) * PZ_S));
+  }
 }
 /* Positions begin .. end - 1 of tile `tile` of a group, of those that are finished together. */
 PZ_INLINE void pz_terms_finish(const pz_conv_terms_shape *s, const pz_conv_ends *ends, const pz_terms_sums *x,
                                int32_t blocks, int32_t tile, int32_t begin, int32_t end) {
-  const int32_t n = pz_terms_together(blocks), left = x->left - tile * PZ_TERMS_TILE;
+  const int32_t n = pz_terms_together(blocks), left = x->left - tile * PZ_TERMS_TILE,
+                last = end < left ? end : left;
   const float *sums = x->sums + tile * blocks * PZ_TERMS_FLOATS;
   const int64_t to = x->out + tile * PZ_TERMS_TILE * s->conv.out.stride_w,
                 from = x->base + tile * PZ_TERMS_TILE * s->conv.base.stride_w;
-  PZ_ROLL for (int32_t i = (begin + n - 1) / n * n; i < end && i < left; i += n)
+  PZ_ROLL for (int32_t i = (begin + n - 1) / n * n; i < last; i += n)
       pz_terms_finish_some(s, ends, x, blocks, i, left, sums, to, from);
 }
 PZ_INLINE void pz_terms_finish_all(const pz_conv_terms_shape *s, const pz_conv_ends *ends, pz_terms_sums *x,
@@ -195,8 +199,8 @@ PZ_INLINE void pz_terms_multiply(const pz_conv_terms_shape *s, const pz_terms_co
   _tile_zero(3);
   PZ_UNROLL for (int32_t i = 0; i < pz_terms_beside(s); ++i) {
     const uint16_t *in = x->values + (int64_t)first * pz_terms_values(s) + i * tile;
-    PZ_ROLL for (int32_t k = 0; k < pz_terms_steps(s); ++k) pz_terms_step(
-        s, in + k * 2 * pz_terms_pairs(s), k, blocks, i, weights + k * step, ends, before);
+    PZ_ROLL for (int32_t k = 0; k < pz_terms_steps(s); ++k)
+        pz_terms_step(s, in + k * 2 * pz_terms_pairs(s), k, blocks, i, weights + k * step, ends, before);
   }
   _tile_stored(0, sums, 64);
   _tile_stored(1, sums + PZ_TERMS_FLOATS, 64);
@@ -219,7 +223,8 @@ PZ_INLINE void pz_terms_strip(const pz_conv_terms_shape *s, int64_t unit, int32_
   const float *from = in + n * c->in.stride_n + (d - c->pad[0]) * c->in.stride_d +
                       (h - c->pad[1]) * c->in.stride_h - c->pad[2];
   int64_t to = n * c->out.stride_n + d * c->out.stride_d + h * c->out.stride_h + block * c->out.stride_c,
-          base = n * c->base.stride_n + d * c->base.stride_d + h * c->base.stride_h + block * c->base.stride_c;
+          base =
+              n * c->base.stride_n + d * c->base.stride_d + h * c->base.stride_h + block * c->base.stride_c;
   pz_terms_sums before = {.sums = sums};
   int32_t turn = 0;
   PZ_ROLL for (int32_t r = 0; r < c->kernel[1] - 1; ++r, from += c->in.stride_h) pz_terms_put_row(s, x, from);

@@ -21,14 +21,15 @@ enum {
   PZ_TERMS_MOST = 3,
   PZ_TERMS_MOST_VALUES = 64, /* of a column */
   PZ_TERMS_WIDEST = 7,       /* kernel[2] */
-  PZ_TERMS_GROUP = 32 /* columns that are moved at a time; values of a line of them */
+  PZ_TERMS_GROUP = 32        /* columns that are moved at a time; values of a line of them */
 };
 
 typedef struct pz_conv_terms_shape {
   /* Stride, dilation, groups, phases 1; in plain, out and base of block 16; kb, rw, rh, c_chunk are not used. */
   pz_conv_direct_shape conv;
   int32_t terms; /* 2 or 3 */
-  int32_t rows;  /* of a strip, which is a unit of work; inputs of kernel[1] - 1 rows are put into columns again for each */
+  int32_t
+      rows; /* of a strip, which is a unit of work; inputs of kernel[1] - 1 rows are put into columns again for each */
 } pz_conv_terms_shape;
 
 /* Rows of inputs that are new with a row of results; values of a column; of what a position reads. */
@@ -51,7 +52,8 @@ PZ_INLINE int32_t pz_terms_pairs(const pz_conv_terms_shape *s) {
 
 /* Blocks of maps out whose sums are made together, and tiles of positions beside each other. */
 PZ_INLINE int32_t pz_terms_blocks(const pz_conv_terms_shape *s) {
-  const int32_t blocks = pz_conv_outer_blocks(&s->conv), groups = (blocks + PZ_TERMS_SUMS - 1) / PZ_TERMS_SUMS;
+  const int32_t blocks = pz_conv_outer_blocks(&s->conv),
+                groups = (blocks + PZ_TERMS_SUMS - 1) / PZ_TERMS_SUMS;
   return (blocks + groups - 1) / groups;
 }
 PZ_INLINE int32_t pz_terms_groups(const pz_conv_terms_shape *s) {
@@ -72,7 +74,8 @@ PZ_INLINE int32_t pz_terms_column_groups(const pz_conv_terms_shape *s) {
   return (s->conv.out.w + s->conv.kernel[2] - 1 + PZ_TERMS_GROUP - 1) / PZ_TERMS_GROUP;
 }
 PZ_INLINE int64_t pz_terms_term(const pz_conv_terms_shape *s) {
-  const int64_t read = (int64_t)(pz_terms_row_tiles(s) * PZ_TERMS_TILE + s->conv.kernel[2]) * pz_terms_values(s) +
+  const int64_t read = (int64_t)(pz_terms_row_tiles(s) * PZ_TERMS_TILE + s->conv.kernel[2]) *
+                           pz_terms_values(s) +
                        2 * PZ_TERMS_GROUP,
                 put = (int64_t)(pz_terms_column_groups(s) * pz_terms_values(s) + 1) * PZ_TERMS_GROUP;
   return ((read > put ? read : put) + PZ_TERMS_GROUP - 1) / PZ_TERMS_GROUP * PZ_TERMS_GROUP;
@@ -83,7 +86,8 @@ PZ_INLINE int64_t pz_terms_from_floats(const pz_conv_terms_shape *s) {
   return (int64_t)pz_terms_values(s) * PZ_TERMS_TILE;
 }
 PZ_INLINE int64_t pz_terms_mask_floats(const pz_conv_terms_shape *s) {
-  return (int64_t)(pz_terms_values(s) * pz_terms_lines(s) + PZ_TERMS_TILE - 1) / PZ_TERMS_TILE * PZ_TERMS_TILE;
+  return (int64_t)(pz_terms_values(s) * pz_terms_lines(s) + PZ_TERMS_TILE - 1) / PZ_TERMS_TILE *
+         PZ_TERMS_TILE;
 }
 PZ_INLINE int64_t pz_terms_scratch(const pz_conv_terms_shape *s) {
   return s->terms * pz_terms_term_floats(s) + pz_terms_from_floats(s) + pz_terms_mask_floats(s) +

@@ -1,7 +1,8 @@
 /* Convolution by products of bfloat16 halves against a plain sum in double precision: random odd sizes, rows longer than a tile
  * and than two, dilation, borders no wider than needed and right in front of a guard page, inputs inside larger storage,
  * planes of it that are not stored, tensors in blocks and tight, poisoned output and scratch, bias, Base (also in place) with and without a scale, activations, one, two or four planes of
- * results at a time, by planes and by rows, of all columns and of some a call; deconvolutions in phases. 1, 2 and 3 workers, and any strips, give the same bits. What is not finite shows where it is seen, and only there. Shapes are not constant here; tests/plan and tests/networks run the kernel as generated code has it. */
+ * results at a time, by planes and by rows, of all columns and of some a call, with and without the largest of windows of the result;
+ * deconvolutions in phases. 1, 2 and 3 workers, and any strips, give the same bits. What is not finite shows where it is seen, and only there. Shapes are not constant here; tests/plan and tests/networks run the kernel as generated code has it. */
 #include "kernels/conv/deconv.h"
 #include "kernels/conv/halves.h"
 #include "kernels/conv/pack_halves.h"
@@ -21,7 +22,7 @@
 
 typedef struct layer {
   pz_conv_halves_shape s;
-  pz_test_tensor in, out, base;
+  pz_test_tensor in, out, base, pooled;
   float *weights, *bias, *scale, *slope; /* weights: [K, C, taps]; of a deconvolution [C, K, taps] */
   pz_test_memory packed, packed_bias, packed_scale, packed_slope, scratch;
   bool in_place, transposed;
@@ -88,6 +89,22 @@ static int32_t random_maps(pz_test_random *r) {
   return pz_test_int(r, 0, 2) ? pz_test_int(r, 1, 70) : 32 * pz_test_int(r, 0, 2) + pz_test_int(r, 1, 4);
 }
 
+/* Windows of one or two points along each axis, of half of those layers that may have some. (By numbers of their own: layers are the same with
+ * and without.) */
+static void random_windows(uint64_t seed, layer *l) {
+  pz_test_random own = {.state = seed}, *r = &own;
+  const pz_view *out = &l->s.conv.out;
+  const int32_t size[3] = {out->d, out->h, out->w};
+  int32_t *k = l->s.window;
+  for (int i = 0; i < 3; ++i) {
+    const bool whole = size[i] % 2 == 0 && (i || l->s.m % 2 == 0);
+    k[i] = whole && pz_test_int(r, 0, 3) ? 2 : 1;
+  }
+  if (k[0] * k[1] * k[2] == 1 || pz_test_int(r, 0, 1)) return;
+  l->pooled = pz_test_tensor_tight(r, PZ_S, out->n, out->c, out->d / k[0], out->h / k[1], out->w / k[2]);
+  l->s.pooled = l->pooled.view, l->s.conv.stream = 0;
+}
+
 static layer random_conv(pz_test_random *r) {
   static const int32_t kernels[][3] = {{3, 3, 3}, {3, 3, 3}, {1, 3, 3}, {3, 3, 1},
                                        {1, 1, 1}, {1, 5, 5}, {3, 1, 3}, {5, 3, 3}};
@@ -114,6 +131,7 @@ static layer random_conv(pz_test_random *r) {
     l.s.few_in = pz_halves_ends_few(maps_in);
     l.s.few_out = pz_halves_ends_few(maps_out);
   }
+  random_windows(r->state, &l);
   return l;
 }
 
@@ -123,6 +141,7 @@ static void random_schedule(pz_test_random *r, pz_conv_halves_shape *s) {
   s->by_row = s->few_in || s->few_out || pz_test_int(r, 0, 1);
   s->step = s->by_row ? pz_test_int(r, 1, 3) : 0;
   s->planes = s->m * (s->by_row ? 1 : pz_test_int(r, 1, (s->conv.out.d + s->m - 1) / s->m));
+  pz_halves_whole_windows(&s->rows, s, 1);
   s->parts = pz_test_int(r, 1, (pz_halves_out_blocks(s) + 1) / 2);
   s->flat = !s->by_row && pz_test_int(r, 0, 1);
   s->slots = pz_halves_window(s) + pz_test_int(r, 0, 3);
@@ -168,6 +187,7 @@ static void pack_layer(layer *l) {
 static void free_layer(layer *l) {
   if (l->s.conv.base.c && !l->in_place) pz_test_tensor_free(&l->base);
   pz_test_tensor_free(&l->in), pz_test_tensor_free(&l->out);
+  if (l->s.pooled.c) pz_test_tensor_free(&l->pooled);
   pz_test_free(&l->packed), pz_test_free(&l->packed_bias), pz_test_free(&l->packed_scale);
   pz_test_free(&l->packed_slope), pz_test_free(&l->scratch);
   free(l->weights), free(l->bias), free(l->scale), free(l->slope);
@@ -181,12 +201,13 @@ static void run_layer(const layer *l, int32_t worker, int32_t workers) {
   pz_test_poison(l->scratch.data, l->scratch.floats);
   for (int32_t i = 0, first; i < l->column_parts; ++i) {
     shape = columns_of(l, i, &first);
-    pz_conv_halves(shape, shape_parts, l->in.at + first * c->in.stride_w, l->packed.data,
-                   c->has_bias ? l->packed_bias.data : NULL,
-                   c->base.c ? l->base.at + first * c->base.stride_w : NULL,
-                   c->has_base_scale ? l->packed_scale.data : NULL,
-                   c->act == PZ_K_ACT_PRELU ? l->packed_slope.data : NULL,
-                   l->out.at + first * c->out.stride_w, l->scratch.data, worker, workers);
+    pz_conv_halves(
+        shape, shape_parts, l->in.at + first * c->in.stride_w, l->packed.data,
+        c->has_bias ? l->packed_bias.data : NULL, c->base.c ? l->base.at + first * c->base.stride_w : NULL,
+        c->has_base_scale ? l->packed_scale.data : NULL,
+        c->act == PZ_K_ACT_PRELU ? l->packed_slope.data : NULL, l->out.at + first * c->out.stride_w,
+        shape.pooled.c ? l->pooled.at + first / shape.window[2] * shape.pooled.stride_w : NULL,
+        l->scratch.data, worker, workers);
   }
 }
 
@@ -279,6 +300,28 @@ static bool near_enough(const layer *l, const double *want, double norm) {
 
 /* ---- tests ---- */
 
+static float largest(const layer *l, int32_t n, int32_t c, int32_t d, int32_t h, int32_t w) {
+  const int32_t *k = l->s.window;
+  float most = -INFINITY;
+  for (int32_t i = 0; i < k[0] * k[1] * k[2]; ++i)
+    most = fmaxf(most, *pz_test_at(&l->out, n, c, d * k[0] + i / (k[1] * k[2]), h * k[1] + i / k[2] % k[1],
+                                   w * k[2] + i % k[2]));
+  return most;
+}
+/* Of the results as they are, exactly. */
+static bool pooled_right(const layer *l) {
+  if (!l->s.pooled.c) return true;
+  PZ_TEST_EACH(l->pooled.view, 0, l->pooled.view.c) {
+    if (*pz_test_at(&l->pooled, n, c, d, h, w) == largest(l, n, c, d, h, w)) continue;
+    fprintf(stderr, "window %d,%d,%d,%d,%d: not its largest\n", n, c, d, h, w);
+    return false;
+  }
+  return pz_test_padding_zero(&l->pooled) && pz_test_untouched(&l->pooled, false);
+}
+static void forget_pooled(const layer *l) {
+  if (l->s.pooled.c) pz_test_poison(l->pooled.memory.data, l->pooled.memory.floats);
+}
+
 static bool same_bits(const layer *l, const float *bits, const char *what) {
   const bool same = !memcmp(l->out.memory.data, bits, (size_t)l->out.memory.floats * sizeof *bits);
   if (!same) fprintf(stderr, "%s: other bits\n", what);
@@ -294,8 +337,9 @@ static bool check_schedules(pz_test_random *r, layer *l, const float *before) {
     pz_test_free(&l->scratch);
     give_schedule(r, l, i == 0);
     memcpy(l->out.memory.data, before, (size_t)l->out.memory.floats * sizeof *before);
+    forget_pooled(l);
     for (int32_t worker = 0; worker < workers; ++worker) run_layer(l, worker, workers);
-    same = same_bits(l, first, name_of(l));
+    same = same_bits(l, first, name_of(l)) && pooled_right(l);
   }
   free(first);
   return same;
@@ -306,7 +350,7 @@ static bool check_layer(pz_test_random *r, layer *l) {
   float *before = pz_test_snapshot(&l->out.memory);
   bool good;
   PZ_TEST_WORKERS(good, l->out.memory, run_layer(l, worker, workers));
-  good = good && near_enough(l, want, norm) && pz_test_padding_zero(&l->out) &&
+  good = good && near_enough(l, want, norm) && pooled_right(l) && pz_test_padding_zero(&l->out) &&
          ((l->s.conv.base.c && l->in_place) || pz_test_untouched(&l->out, false)) &&
          check_schedules(r, l, before);
   free(before), free(want);

@@ -188,7 +188,7 @@ static bool spare_some(pz_plan *plan, limits l, double *saved, double *slower) {
   return true;
 }
 
-#define WORTH 3 /* per cent of all memory for one of the time */
+#define WORTH 4 /* per cent of all memory for one of the time */
 
 /* Gives a part of all convolutions' time for smaller weights, where it buys most, as long as it is worth it. size: of the plan
  * before. False: nothing was. */

@@ -143,6 +143,20 @@ pz_status pz_conv_add_few_call(pz_plan *plan, pz_step *step, const pz_conv_parts
   return pz_add_call(plan, step, header, function, shape, args, 6, err);
 }
 
+pz_status pz_conv_add_first_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, pz_pointer weights,
+                                 const char *header, const char *function, pz_text *shape,
+                                 int64_t scratch_floats, pz_error *err) {
+  const pz_arg args[] = {{.name = "in", .at = p->in.at},
+                         {.name = "weights", .at = weights},
+                         {.name = "bias", .at = p->bias},
+                         {.name = "base", .at = p->base.at},
+                         {.name = "base_scale", .at = p->base_scale},
+                         {.name = "slope", .at = p->slope},
+                         {.name = "out", .written = true, .at = p->out.at},
+                         {.name = "scratch", .written = true, .at = pz_add_scratch(plan, scratch_floats)}};
+  return pz_add_call(plan, step, header, function, shape, args, 8, err);
+}
+
 /* The machine that the network is compiled on stands for those that it will run on. */
 pz_conv_machine pz_conv_this_machine(const pz_plan *plan) {
   const pz_cache_sizes caches = pz_cpu_caches();

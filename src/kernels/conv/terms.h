@@ -102,7 +102,8 @@ typedef struct pz_terms_sums {
 /* Positions that are finished together, so many vectors. */
 PZ_INLINE int32_t pz_terms_together(int32_t blocks) { return blocks > 2 ? 1 : 4 / blocks; }
 
-/* Positions `at` and on of a tile, all blocks; those below are fetched, which gains a little where results go to level 3. sums: of the first one; offsets of the tile's first result. */
+/* Positions `at` and on of a tile, all blocks; those below are fetched, which gains a little where results go to level 3. sums: of the first
+ * one; offsets of the tile's first result. */
 PZ_INLINE void pz_terms_finish_some(const pz_conv_terms_shape *s, const pz_conv_ends *ends,
                                     const pz_terms_sums *x, int32_t blocks, int32_t at, int32_t left,
                                     const float *sums, int64_t to, int64_t from) {

@@ -366,16 +366,10 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   return status;
 }
 
-static bool takes_tiles(const char *function) {
-  return !strcmp(function, "pz_conv_halves") || !strcmp(function, "pz_conv_halves_few") ||
-         !strcmp(function, "pz_conv_terms");
-}
-
 void pz_plan_spare_tiles(pz_plan *plan) {
   if (plan->isa != PZ_ISA_AMX) return;
-  for (int32_t i = 0; i < plan->n_steps; i++)
-    for (int32_t c = 0; c < plan->steps[i].n_calls; c++)
-      if (takes_tiles(plan->steps[i].calls[c].function)) return;
+  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
+    if (plan->chosen[n] && plan->chosen[n]->takes_tiles) return;
   plan->isa = PZ_ISA_AVX512;
 }
 

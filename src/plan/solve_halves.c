@@ -458,7 +458,8 @@ const pz_solver pz_solver_conv_halves = {.name = "bfloat16 halves",
                                          .weight_floats = weight_floats,
                                          .pools = pools,
                                          .knows_depth = true,
-                                         .knows_tight = true};
+                                         .knows_tight = true,
+                                         .takes_tiles = true};
 
 /* ---- which applies to deconvolutions ---- */
 
@@ -507,4 +508,5 @@ const pz_solver pz_solver_deconv_halves = {.name = "bfloat16 halves in phases",
                                            .build = build_deconv,
                                            .describe = deconv_describe,
                                            .weight_floats = deconv_weight_floats,
-                                           .knows_tight = true};
+                                           .knows_tight = true,
+                                           .takes_tiles = true};

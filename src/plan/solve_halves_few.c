@@ -80,4 +80,5 @@ const pz_solver pz_solver_conv_halves_few = {.name = "bfloat16 halves to few map
                                              .build = build,
                                              .describe = describe,
                                              .weight_floats = weight_floats,
-                                             .knows_tight = true};
+                                             .knows_tight = true,
+                                             .takes_tiles = true};

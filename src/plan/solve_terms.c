@@ -101,4 +101,5 @@ const pz_solver pz_solver_conv_terms = {.name = "bfloat16 terms of taps",
                                         .variants = VARIANTS,
                                         .describe = describe,
                                         .weight_floats = weight_floats,
-                                        .knows_tight = true};
+                                        .knows_tight = true,
+                                        .takes_tiles = true};

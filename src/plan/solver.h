@@ -32,6 +32,7 @@ typedef struct pz_solver {
   bool (*pools)(const pz_plan *plan, const pz_node *node, const int32_t window[PZ_SPATIAL]);
   bool knows_depth; /* of convolutions: the border along the depth need not be stored */
   bool knows_tight; /* computed inputs and outputs may lie tight (kernels/view.h) */
+  bool takes_tiles; /* its calls need AMX */
 } pz_solver;
 
 /* ---- for the framework (plan.c) ---- */

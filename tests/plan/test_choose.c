@@ -352,11 +352,50 @@ static void test_sensitivity(void **state) {
   pz_graph_free(g);
 }
 
+/* Tiles at the node named by the host's letter, and nowhere else. */
+static int32_t tiles_at(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
+  (void)plan;
+  for (int32_t i = 0; i < n; i++)
+    if ((strstr(c[i].label, "bfloat16") != NULL) == (*node->name == *(const char *)host)) return i;
+  fail_msg("layer %s has no such candidate", node->name);
+  return 0;
+}
+
+/* Only a network with a layer that takes tiles asks for them, whichever layer that is. */
+static void test_spares_tiles(void **state) {
+  (void)state;
+  static const char text[] = "graph \"test\"\n"
+                             "input %x 1x1x8x16x32\n"
+                             "const %wf 32x1x3x3x3 = seed 1 scale 0.05\n"
+                             "const %wm 32x32x3x3x3 = seed 2 scale 0.05\n"
+                             "const %wd 32x32x1x2x2 = seed 3 scale 0.05\n"
+                             "const %wl 3x32x1x5x5 = seed 4 scale 0.05\n"
+                             "%a = conv \"first\" %x, %wf kernel 3,3,3 pad 1,1,1:1,1,1 act relu\n"
+                             "%b = conv \"middle\" %a, %wm kernel 3,3,3 pad 1,1,1:1,1,1 act relu\n"
+                             "%c = deconv \"up\" %b, %wd kernel 1,2,2 stride 1,2,2 act relu\n"
+                             "%y = conv \"last\" %c, %wl kernel 1,5,5 pad 0,2,2:0,2,2\n"
+                             "output %y\n";
+  pz_graph *g = NULL;
+  pz_error err = {0};
+  assert_int_equal(pz_graph_parse(text, sizeof text - 1, "test", &g, &err), PZ_OK);
+  for (const char *who = "fmul-"; *who; who++) {
+    pz_plan *plan = NULL;
+    const pz_plan_options options = {
+        .isa = PZ_ISA_AMX, .max_error = 1e-3, .choose = tiles_at, .choose_host = (void *)who};
+    assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
+    pz_plan_spare_tiles(plan);
+    assert_int_equal(plan->isa, *who == '-' ? PZ_ISA_AVX512 : PZ_ISA_AMX);
+    pz_plan_free(plan);
+  }
+  pz_graph_free(g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_error),
       cmocka_unit_test(test_sensitivity),
       cmocka_unit_test(test_spare),
+      cmocka_unit_test(test_spares_tiles),
       cmocka_unit_test(test_cheapest),
       cmocka_unit_test(test_chosen_is_built),
       cmocka_unit_test(test_equal_batches),

@@ -1,0 +1,48 @@
+/* First layers by terms.h (AMX): a line for each kernel, number of terms, of maps and width (bench_first.h). */
+#include "kernels/conv/bench_first.h"
+#include "kernels/conv/pack_terms.h"
+#include "kernels/conv/terms.h"
+
+typedef pz_bench_first_operands operands;
+
+#define SHAPE(KD, R, TERMS, K, W, ACT)                                                                       \
+  { .conv = PZ_BENCH_FIRST(KD, R, K, W, ACT), .terms = TERMS, .rows = PZ_BENCH_FIRST_H }
+#define CASE(KD, R, TERMS, K, W)                                                                             \
+  static const pz_conv_terms_shape elu_shape_##KD##_##TERMS##_##K = SHAPE(KD, R, TERMS, K, W, PZ_K_ACT_ELU), \
+                                   none_shape_##KD##_##TERMS##_##K =                                         \
+                                       SHAPE(KD, R, TERMS, K, W, PZ_K_ACT_NONE);                             \
+  static __attribute__((noinline)) void elu_##KD##_##TERMS##_##K(const operands *o) {                        \
+    pz_conv_terms(elu_shape_##KD##_##TERMS##_##K, o->in, o->packed, o->bias, NULL, NULL, NULL, o->out,       \
+                  o->scratch, 0, 1);                                                                         \
+  }                                                                                                          \
+  static __attribute__((noinline)) void none_##KD##_##TERMS##_##K(const operands *o) {                       \
+    pz_conv_terms(none_shape_##KD##_##TERMS##_##K, o->in, o->packed, o->bias, NULL, NULL, NULL, o->out,      \
+                  o->scratch, 0, 1);                                                                         \
+  }
+
+/* Residual's, Symmetric's and Original's. */
+#define ALL(X)                                                                                               \
+  X(1, 5, 3, 28, 160)                                                                                        \
+  X(1, 5, 2, 28, 160) X(3, 3, 3, 32, 64) X(3, 3, 2, 32, 64) X(3, 3, 3, 64, 108) X(3, 3, 2, 64, 108)
+ALL(CASE)
+
+static void pack(const void *shape, const float *weights, float *packed) {
+  pz_terms_pack(shape, weights, packed);
+}
+
+static void bench(const pz_conv_terms_shape *s, void (*elu)(const operands *),
+                  void (*none)(const operands *)) {
+  const pz_conv_direct_shape *c = &s->conv;
+  printf("%d terms of %dx%dx%d, %d maps, width %d: ", s->terms, c->kernel[0], c->kernel[1], c->kernel[2],
+         c->out.c, c->out.w);
+  pz_bench_first(
+      &(pz_bench_first_layer){s, c, pz_terms_weight_floats(s), pz_terms_scratch(s), pack, elu, none});
+}
+
+int main(void) {
+  if (!pz_test_cpu()) return 77;
+#define BENCH(KD, R, TERMS, K, W)                                                                            \
+  bench(&none_shape_##KD##_##TERMS##_##K, elu_##KD##_##TERMS##_##K, none_##KD##_##TERMS##_##K);
+  ALL(BENCH)
+  return 0;
+}

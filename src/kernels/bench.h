@@ -5,6 +5,7 @@
 #define PZ_KERNELS_BENCH_H
 
 #include "kernels/testing.h"
+#include "kernels/vec.h"
 
 enum { PZ_BENCH_RUNS = 15 };
 

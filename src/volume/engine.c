@@ -116,7 +116,7 @@ typedef struct row {
   int64_t k, recorded; /* patches that are in the journal */
   int journal;         /* the file with them; -1 */
   int64_t stored;      /* of its final planes, rows before this one */
-  bool recording, fed; /* fed: its input is there */
+  bool recording, fed; /* recording: up to here, all its patches are in the journal; fed: its input is there */
 } row;
 
 /* A journal pays when writing a patch's result takes a small part of the time that computing it takes. */
@@ -132,7 +132,7 @@ static pz_status begin_row(const pz_run *r, int64_t k, row *w, pz_error *err) {
   if (!r->job) return PZ_OK;
   if (k <= r->first_row) w->recorded = pz_job_patches(r->job, k);
   if (w->recorded < 0 || w->recorded > r->plan.row_patches) return pz_run_damaged(r, err);
-  w->recording = k > r->first_row ? worth_recording(r) : k == r->first_row;
+  w->recording = k >= r->first_row;
   if (!w->recorded) return PZ_OK;
   if (!pz_job_row_path(r->job, k, path, sizeof path)) return pz_run_damaged(r, err);
   w->journal = open(path, O_RDONLY | O_CLOEXEC);
@@ -179,6 +179,7 @@ static pz_status one_patch(pz_run *r, row *w, int64_t index, pz_error *err) {
   const double begin = pz_seconds();
   if (!skipped) pz_patch_scatter(&r->slab, k, out, r->from);
   r->counts.compute += pz_seconds() - begin;
+  w->recording = w->recording && (known || worth_recording(r));
   if (w->recording && !known) pz_stages_put_patch(r->stages, w->k, index, skipped ? -1 : which);
   pz_run_tell(r, "patches", ++r->done, r->counts.patches);
   return PZ_OK;

@@ -3,7 +3,9 @@
  * GB/s of reading, writing and writing past the caches, by the size of what is gone through. With AMX (-march=native says so)
  * also what products and stores of tiles take (doc/kernels-conv.md). Last what a cache line takes to the next core and back: several
  * times as long where the two do not share a level 3, among which hosts of virtual machines move them. Best of many. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "kernels/testing.h"
 #include "kernels/vec.h"
 

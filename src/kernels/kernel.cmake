@@ -23,14 +23,26 @@ function(pz_kernel_test_amx name)
   endif()
 endfunction()
 
-# pz_kernel_bench(pool): bench_kernel_pool_s4, _s8, _s16 from bench_pool.c, with the flags of generated code (emit/build.c)
+# A program that takes times, with the flags of generated code (emit/build.c) and others.
+function(pz_bench_program target source)
+  add_executable(${target} ${source})
+  target_link_libraries(${target} PRIVATE pz_options m)
+  target_compile_options(${target} PRIVATE -O2 -fno-trapping-math -ffp-contract=off ${ARGN})
+endfunction()
+
+# pz_kernel_bench(pool): bench_kernel_pool_s4, _s8, _s16 from bench_pool.c
 function(pz_kernel_bench name)
   if(NOT PZ_TESTS)
     return()
   endif()
   foreach(width 4 8 16)
-    add_executable(bench_kernel_${name}_s${width} bench_${name}.c)
-    target_link_libraries(bench_kernel_${name}_s${width} PRIVATE pz_options m)
-    target_compile_options(bench_kernel_${name}_s${width} PRIVATE -O2 -fno-trapping-math -ffp-contract=off ${PZ_KERNEL_FLAGS_${width}} -DPZ_S=${width})
+    pz_bench_program(bench_kernel_${name}_s${width} bench_${name}.c ${PZ_KERNEL_FLAGS_${width}} -DPZ_S=${width})
   endforeach()
+endfunction()
+
+# pz_kernel_bench_amx(terms): bench_kernel_terms_amx from bench_terms.c, where the compiler knows AMX
+function(pz_kernel_bench_amx name)
+  if(PZ_TESTS AND PZ_COMPILER_HAS_AMX)
+    pz_bench_program(bench_kernel_${name}_amx bench_${name}.c ${PZ_KERNEL_FLAGS_AMX} -DPZ_S=16)
+  endif()
 endfunction()

@@ -87,6 +87,13 @@ pz_status pz_conv_pool(pz_plan *plan, pz_node_id n, pz_conv_parts *p, pz_conv_di
   return PZ_OK;
 }
 
+pz_status pz_conv_tell_pool(pz_plan *plan, pz_step *step, const pz_view *pooled,
+                            const int32_t window[PZ_SPATIAL], pz_error *err) {
+  if (!pooled->c) return PZ_OK;
+  return pz_set_algorithm(plan, step, err, "%s, maximum of %dx%dx%d", step->algorithm, window[0], window[1],
+                          window[2]);
+}
+
 pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *p) {
   const pz_attr_conv *a = &node->attr.conv;
   pz_conv_direct_shape s = {.in = p->in.view,

@@ -19,6 +19,9 @@ pz_status pz_conv_begin(pz_plan *plan, const pz_node *node, pz_layout in, pz_lay
  * there is none. What is pooled is read at once and does not stream. */
 pz_status pz_conv_pool(pz_plan *plan, pz_node_id n, pz_conv_parts *p, pz_conv_direct_shape *conv,
                        pz_view *pooled, int32_t window[PZ_SPATIAL], pz_error *err);
+/* Adds it to what the step's algorithm is called. */
+pz_status pz_conv_tell_pool(pz_plan *plan, pz_step *step, const pz_view *pooled,
+                            const int32_t window[PZ_SPATIAL], pz_error *err);
 
 /* `floats` further on; what is nowhere stays there. */
 static inline pz_pointer pz_pointer_behind(pz_pointer at, int64_t floats) {

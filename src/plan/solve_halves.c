@@ -231,12 +231,10 @@ static pz_conv_parts parts_behind(const pz_plan *plan, const pz_conv_parts *whol
 static pz_status tell(pz_plan *plan, pz_step *step, const pz_conv_halves_shape *s, int32_t axis, int32_t rest,
                       pz_error *err) {
   const int32_t *k = s->conv.kernel, strip[] = {s->planes, s->rows};
-  char pooled[PZ_LABEL_TEXT] = "";
-  if (s->pooled.c)
-    snprintf(pooled, sizeof pooled, ", maximum of %dx%dx%d", s->window[0], s->window[1], s->window[2]);
-  return pz_set_algorithm(plan, step, err, "bfloat16 halves %dx%dx%d%s%s, strips of %d rows x %d planes%s",
+  PZ_TRY(pz_set_algorithm(plan, step, err, "bfloat16 halves %dx%dx%d%s%s, strips of %d rows x %d planes",
                           k[axis], k[!axis], k[2], along(s->m, axis), rest ? " and F(2,3) at its end" : "",
-                          strip[!axis], strip[axis], pooled);
+                          strip[!axis], strip[axis]));
+  return pz_conv_tell_pool(plan, step, &s->pooled, s->window, err);
 }
 
 /* All planes: m at a time, and the last `rest` of them two at a time. */

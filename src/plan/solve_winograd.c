@@ -394,9 +394,7 @@ static pz_status build_to(pz_plan *plan, const pz_node *node, pz_step *step, pz_
   if (v.by_position) return add_positions(plan, node, step, &p, err);
   PZ_TRY(pz_conv_pool(plan, (pz_node_id)(node - plan->graph->nodes), &p.conv, &p.shape.conv, &p.shape.pooled,
                       p.shape.window, err));
-  if (p.shape.pooled.c)
-    PZ_TRY(pz_set_algorithm(plan, step, err, "%s, maximum of %dx%dx%d", step->algorithm, p.shape.window[0],
-                            p.shape.window[1], p.shape.window[2]));
+  PZ_TRY(pz_conv_tell_pool(plan, step, &p.shape.pooled, p.shape.window, err));
   PZ_TRY(add_weights(plan, node, &p, err));
   return add_batches(plan, step, &p, err);
 }

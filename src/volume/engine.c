@@ -116,7 +116,8 @@ typedef struct row {
   int64_t k, recorded; /* patches that are in the journal */
   int journal;         /* the file with them; -1 */
   int64_t stored;      /* of its final planes, rows before this one */
-  bool recording, fed; /* recording: up to here, all its patches are in the journal; fed: its input is there */
+  bool recording;      /* all its patches so far are in the journal */
+  bool fed;            /* its input is there */
 } row;
 
 /* A journal pays when writing a patch's result takes a small part of the time that computing it takes. */

@@ -392,16 +392,11 @@ static void test_spares_tiles(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_error),
-      cmocka_unit_test(test_sensitivity),
-      cmocka_unit_test(test_spare),
-      cmocka_unit_test(test_spares_tiles),
-      cmocka_unit_test(test_cheapest),
-      cmocka_unit_test(test_chosen_is_built),
-      cmocka_unit_test(test_equal_batches),
-      cmocka_unit_test(test_exact_leaves_direct_sums),
-      cmocka_unit_test(test_problems),
-      cmocka_unit_test(test_refuses),
+      cmocka_unit_test(test_error),         cmocka_unit_test(test_sensitivity),
+      cmocka_unit_test(test_spare),         cmocka_unit_test(test_spares_tiles),
+      cmocka_unit_test(test_cheapest),      cmocka_unit_test(test_chosen_is_built),
+      cmocka_unit_test(test_equal_batches), cmocka_unit_test(test_exact_leaves_direct_sums),
+      cmocka_unit_test(test_problems),      cmocka_unit_test(test_refuses),
       cmocka_unit_test(test_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,7 +139,8 @@ def table2_text(report):
     lines = ["## Table 2: the optimisations", "",
              "How much faster than with `--disable " + ",".join(FUSION_NAMES) + "`: with all four, and with each alone (the "
              "other three disabled). -: changes nothing in this network. Sums are fused first for the sake of the others "
-             "(PZnet 4.5), so alone they may win little. With `--effort estimate`, so that algorithms are the same. Difference: relative L2 distance between the outputs of all and none."
+             "(PZnet 4.5), so alone they may win little. Compiled with `--effort estimate`. Difference: relative L2 distance "
+             "between the outputs of all and none."
              + "".join({when(report, t) for t in report["table2"]}), "",
              "| network | none, ms | all, ms | all | " + " | ".join(f"{n} alone" for n in FUSION_NAMES.values())
              + " | difference |", "| --- " * (5 + len(FUSION_NAMES)) + "|"]

@@ -45,12 +45,14 @@ static int32_t choose(void *host, const pz_plan *plan, const pz_node *node, pz_c
   return pick;
 }
 
-static pz_graph *graph(void) {
+static pz_graph *parsed(const char *text) {
   pz_graph *g = NULL;
   pz_error err = {0};
-  assert_int_equal(pz_graph_parse(network, sizeof network - 1, "test", &g, &err), PZ_OK);
+  assert_int_equal(pz_graph_parse(text, strlen(text), "test", &g, &err), PZ_OK);
   return g;
 }
+
+static pz_graph *graph(void) { return parsed(network); }
 
 static pz_plan *plan_with(const pz_graph *g, pz_plan_options options, asked *a) {
   pz_plan *plan = NULL;
@@ -254,10 +256,7 @@ static pz_graph *chain(void) {
                              "%e = conv \"e\" %d, %w kernel 3,3,3 pad 1,1,1:1,1,1\n"
                              "%y = conv \"f\" %e, %w kernel 3,3,3 pad 1,1,1:1,1,1\n"
                              "output %y\n";
-  pz_graph *g = NULL;
-  pz_error err = {0};
-  assert_int_equal(pz_graph_parse(text, sizeof text - 1, "test", &g, &err), PZ_OK);
-  return g;
+  return parsed(text);
 }
 
 static bool has_halves(const pz_candidate *c) { return strstr(c->label, "halves") != NULL; }
@@ -375,9 +374,8 @@ static void test_spares_tiles(void **state) {
                              "%c = deconv \"up\" %b, %wd kernel 1,2,2 stride 1,2,2 act relu\n"
                              "%y = conv \"last\" %c, %wl kernel 1,5,5 pad 0,2,2:0,2,2\n"
                              "output %y\n";
-  pz_graph *g = NULL;
+  pz_graph *g = parsed(text);
   pz_error err = {0};
-  assert_int_equal(pz_graph_parse(text, sizeof text - 1, "test", &g, &err), PZ_OK);
   for (const char *who = "fmul-"; *who; who++) {
     pz_plan *plan = NULL;
     const pz_plan_options options = {

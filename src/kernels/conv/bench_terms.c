@@ -7,18 +7,13 @@ typedef pz_bench_first_operands operands;
 
 #define SHAPE(KD, R, TERMS, K, W, ACT)                                                                       \
   { .conv = PZ_BENCH_FIRST(KD, R, K, W, ACT), .terms = TERMS, .rows = PZ_BENCH_FIRST_H }
-#define CASE(KD, R, TERMS, K, W)                                                                             \
-  static const pz_conv_terms_shape elu_shape_##KD##_##TERMS##_##K = SHAPE(KD, R, TERMS, K, W, PZ_K_ACT_ELU), \
-                                   none_shape_##KD##_##TERMS##_##K =                                         \
-                                       SHAPE(KD, R, TERMS, K, W, PZ_K_ACT_NONE);                             \
-  static __attribute__((noinline)) void elu_##KD##_##TERMS##_##K(const operands *o) {                        \
-    pz_conv_terms(elu_shape_##KD##_##TERMS##_##K, o->in, o->packed, o->bias, NULL, NULL, NULL, o->out,       \
-                  o->scratch, 0, 1);                                                                         \
-  }                                                                                                          \
-  static __attribute__((noinline)) void none_##KD##_##TERMS##_##K(const operands *o) {                       \
-    pz_conv_terms(none_shape_##KD##_##TERMS##_##K, o->in, o->packed, o->bias, NULL, NULL, NULL, o->out,      \
+#define ONE(NAME, ACT, KD, R, TERMS, K, W)                                                                   \
+  static const pz_conv_terms_shape NAME##_shape_##KD##_##TERMS##_##K = SHAPE(KD, R, TERMS, K, W, ACT);       \
+  static __attribute__((noinline)) void NAME##_##KD##_##TERMS##_##K(const operands *o) {                     \
+    pz_conv_terms(NAME##_shape_##KD##_##TERMS##_##K, o->in, o->packed, o->bias, NULL, NULL, NULL, o->out,    \
                   o->scratch, 0, 1);                                                                         \
   }
+#define CASE(...) ONE(elu, PZ_K_ACT_ELU, __VA_ARGS__) ONE(none, PZ_K_ACT_NONE, __VA_ARGS__)
 
 /* Residual's, Symmetric's and Original's. */
 #define ALL(X)                                                                                               \

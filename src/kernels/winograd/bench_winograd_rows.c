@@ -8,15 +8,12 @@ typedef pz_bench_first_operands operands;
 #define SHAPE(KD, R, M, K, W, KB, RW, ACT)                                                                   \
   { .conv = PZ_BENCH_FIRST(KD, R, K, W, ACT), .m = M, .kb = KB, .rw = RW }
 
-#define CASE(KD, R, M, K, W, KB, RW)                                                                         \
-  static __attribute__((noinline)) void elu_##KD##_##M##_##K##_##KB##_##RW(const operands *o) {              \
-    const pz_winograd_rows_shape s = SHAPE(KD, R, M, K, W, KB, RW, PZ_K_ACT_ELU);                            \
-    pz_winograd_rows(s, o->in, o->packed, o->bias, NULL, NULL, NULL, o->out, o->scratch, 0, 1);              \
-  }                                                                                                          \
-  static __attribute__((noinline)) void none_##KD##_##M##_##K##_##KB##_##RW(const operands *o) {             \
-    const pz_winograd_rows_shape s = SHAPE(KD, R, M, K, W, KB, RW, PZ_K_ACT_NONE);                           \
+#define ONE(NAME, ACT, KD, R, M, K, W, KB, RW)                                                               \
+  static __attribute__((noinline)) void NAME##_##KD##_##M##_##K##_##KB##_##RW(const operands *o) {           \
+    const pz_winograd_rows_shape s = SHAPE(KD, R, M, K, W, KB, RW, ACT);                                     \
     pz_winograd_rows(s, o->in, o->packed, o->bias, NULL, NULL, NULL, o->out, o->scratch, 0, 1);              \
   }
+#define CASE(...) ONE(elu, PZ_K_ACT_ELU, __VA_ARGS__) ONE(none, PZ_K_ACT_NONE, __VA_ARGS__)
 #define ROW(KD, R, M, K, W, KB, RW)                                                                          \
   {                                                                                                          \
     SHAPE(KD, R, M, K, W, KB, RW, PZ_K_ACT_NONE), elu_##KD##_##M##_##K##_##KB##_##RW,                        \

@@ -145,7 +145,8 @@ def model_of(folder):
 
 def compile_for_pznet(options, folder, threads, name="net", disable=(), effort="estimate"):
     """Seconds that it took; None where pznet takes no part. For so many threads, as the other engines are told theirs. Where
-    engines are compared algorithms are measured, as by default; Table 2 has them estimated, so that most layers of its settings have the same."""
+    engines are compared algorithms are measured, as by default; Table 2 has them estimated, so that most
+    layers of its settings have the same."""
     command = options.build / "pznet"
     if "pznet" not in options.engines:
         return None

@@ -261,33 +261,48 @@ static int64_t first_hungry_row(const pz_run *r) {
   return k;
 }
 
-static pz_status work(pz_run *r, pz_error *err) {
-  const int64_t hungry = first_hungry_row(r);
+static pz_status start_reading(pz_run *r, int64_t row, pz_error *err) {
+  const pz_axis *z = &r->plan.grid.axis[0];
+  const pz_stages_input input = {.volume = r->input,
+                                 .first_plane = row < r->plan.rows ? pz_row_first(z, row, mirror(r))
+                                                                   : r->input->info.shape[0],
+                                 .read_planes = read_planes(r)};
+  return pz_stages_start(&r->slab, &input, &r->stages, err);
+}
+
+/* Where the first row is known and no pass over the volume comes before the work, reading begins beside the digests and the making of
+ * the job's files. */
+static pz_status read_early(pz_run *r, pz_error *err) {
+  if (r->options->resume || r->normalize == PZ_NORMALIZE_ZSCORE) return PZ_OK;
+  return start_reading(r, 0, err);
+}
+
+static pz_status start_stages(pz_run *r, pz_error *err) {
+  const pz_stages_output output = {.job = r->job,
+                                   .sink = r->sink,
+                                   .result_path = r->result_path,
+                                   .result_offset = r->result_offset,
+                                   .first_row = r->first_row,
+                                   .record_seconds = r->tuning.record_seconds};
+  if (!r->stages) PZ_TRY(start_reading(r, first_hungry_row(r), err));
+  return pz_stages_begin_writing(r->stages, &output, err);
+}
+
+static pz_status stop_stages(pz_run *r, pz_error *err) {
+  const pz_status status = pz_stages_stop(r->stages, &r->counts, err);
+  r->stages = NULL;
+  return status;
+}
+
+static pz_status all_work(pz_run *r, pz_error *err) {
+  PZ_TRY(normalise(r, err));
   if (r->first_row == r->plan.rows) {
     r->done = r->counts.patches;
     return PZ_OK;
   }
-  pz_stages_options o = {.slab = &r->slab,
-                         .input = r->input,
-                         .job = r->job,
-                         .sink = r->sink,
-                         .result_path = r->result_path,
-                         .result_offset = r->result_offset,
-                         .first_row = r->first_row,
-                         .read_planes = read_planes(r),
-                         .record_seconds = r->tuning.record_seconds,
-                         .no_input = hungry == r->plan.rows};
-  if (!o.no_input) o.first_plane = pz_row_first(&r->plan.grid.axis[0], hungry, mirror(r));
-  PZ_TRY(pz_stages_start(&o, &r->stages, err));
-  const pz_status status = all_rows(r, err);
-  const pz_status stopped = pz_stages_stop(r->stages, &r->counts, err);
+  PZ_TRY(start_stages(r, err));
+  const pz_status status = all_rows(r, err), stopped = stop_stages(r, err);
   return status != PZ_OK ? status : stopped;
-}
-
-static pz_status all_work(pz_run *r, pz_error *err) {
-  PZ_TRY(pz_slab_make(r->function, &r->plan, r->options, &r->input->info, &r->slab, err));
-  PZ_TRY(normalise(r, err));
-  return work(r, err);
 }
 
 static pz_status with_job(pz_run *r, pz_error *err) {
@@ -315,9 +330,11 @@ static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *er
   PZ_TRY(pz_normalize_choose(r->options->normalize, r->plan.tiling.divided, r->input, &r->normalize, err));
   r->counts.patches = pz_grid_patches(&r->plan.grid);
   PZ_TRY(check_output(r, err));
-  PZ_TRY(pz_facts_collect(r->arena, r->function, r->input, &r->plan, r->output.dataset, r->options,
-                          r->normalize, &r->facts, err));
-  return announce(r, err);
+  PZ_TRY(announce(r, err));
+  PZ_TRY(pz_slab_make(r->function, &r->plan, r->options, &r->input->info, &r->slab, err));
+  PZ_TRY(read_early(r, err));
+  return pz_facts_collect(r->arena, r->function, r->input, &r->plan, r->output.dataset, r->options,
+                          r->normalize, &r->facts, err);
 }
 
 /* Work is kept for --resume after an interruption, a full disk and the like; a volume that is bad is not resumed. */
@@ -361,6 +378,7 @@ pz_status pz_engine_run(const pz_patch_function *function, pz_volume *input, con
   r.arena = pz_arena_new();
   if (!r.arena) return pz_fail_memory(err, "a run", sizeof r);
   const pz_status status = whole_run(&r, output, report, err);
+  pz_stages_stop(r.stages, NULL, NULL);
   pz_slab_free(&r.slab);
   pz_arena_free(r.arena);
   return status;

@@ -86,6 +86,7 @@ static bool look_up(pz_job *job, const char *text, value key, char *out, int siz
   return answer != NULL;
 }
 
+/* Leaves a transaction open, since each one ends in several syncs. */
 static pz_status open_database(pz_job *job, pz_error *err) {
   const char *path = pz_job_path(job, "job.db");
   if (!path) return pz_fail_memory(err, "a path", 0);
@@ -95,14 +96,13 @@ static pz_status open_database(pz_job *job, pz_error *err) {
     return sql_fail(job, err);
   }
   /* The lock is taken by the first write and held until the database is closed. */
-  return sql(
-      job,
-      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; BEGIN "
-      "EXCLUSIVE;"
-      "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL);"
-      "CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT NOT NULL);"
-      "CREATE TABLE IF NOT EXISTS journal (row INTEGER PRIMARY KEY, patches INTEGER NOT NULL); COMMIT;",
-      err);
+  return sql(job,
+             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; BEGIN "
+             "EXCLUSIVE;"
+             "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL);"
+             "CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT NOT NULL);"
+             "CREATE TABLE IF NOT EXISTS journal (row INTEGER PRIMARY KEY, patches INTEGER NOT NULL);",
+             err);
 }
 
 bool pz_job_get(pz_job *job, const char *name, char *out, int size) {
@@ -165,12 +165,11 @@ static pz_status clear_folder(pz_job *job, pz_error *err) {
 }
 
 static pz_status write_facts(pz_job *job, const pz_job_fact *facts, int n, pz_error *err) {
-  PZ_TRY(sql(job, "BEGIN", err));
   for (int i = 0; i < n; i++) {
     const value values[] = {{.text = facts[i].name}, {.text = facts[i].value}};
     PZ_TRY(change(job, "INSERT INTO fact VALUES (?, ?)", values, 2, err));
   }
-  return sql(job, "COMMIT", err);
+  return PZ_OK;
 }
 
 static pz_status check_facts(pz_job *job, const pz_job_fact *facts, int n, pz_error *err) {
@@ -200,7 +199,8 @@ static pz_status open_in(pz_job *job, bool resume, const pz_job_fact *facts, int
   PZ_TRY(open_database(job, err));
   /* A job that has no facts yet ended before its work began. */
   job->resumed = resume && has_facts(job);
-  return job->resumed ? check_facts(job, facts, n, err) : write_facts(job, facts, n, err);
+  PZ_TRY(job->resumed ? check_facts(job, facts, n, err) : write_facts(job, facts, n, err));
+  return sql(job, "COMMIT", err);
 }
 
 pz_status pz_job_open(const char *output, bool resume, const pz_job_fact *facts, int n, pz_job **job,

@@ -24,7 +24,9 @@ typedef struct item {
 enum { QUEUE = 8 };
 
 struct pz_stages {
-  pz_stages_options o;
+  pz_slab *slab;
+  pz_stages_input input;
+  pz_stages_output o;
   pthread_t reader, writer;
   bool reading, writing; /* the threads exist */
   pthread_mutex_t lock;
@@ -75,24 +77,24 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* What is read next: planes z..z+n-1 that lie together in the ring; 0 at the end. */
 static int64_t next_planes(pz_stages *s, int64_t *z) {
-  const int64_t ring = s->o.slab->plan->ring, end = s->o.input->info.shape[0];
+  const int64_t ring = s->slab->plan->ring, end = s->input.volume->info.shape[0];
   int64_t n = 0;
   pthread_mutex_lock(&s->lock);
   *z = s->have;
   while (!s->stop && *z < end && *z >= s->released + ring) pthread_cond_wait(&s->changed, &s->lock);
   if (!s->stop && *z < end)
-    n = least(least(s->o.read_planes, end - *z), least(s->released + ring - *z, ring - *z % ring));
+    n = least(least(s->input.read_planes, end - *z), least(s->released + ring - *z, ring - *z % ring));
   pthread_mutex_unlock(&s->lock);
   return n;
 }
 
 static pz_status read_planes(pz_stages *s, int64_t z, int64_t n, pz_error *err) {
-  pz_slab *slab = s->o.slab;
+  pz_slab *slab = s->slab;
   const double begin = pz_seconds();
   const int64_t channel = pz_slab_channel_bytes(slab);
   char *to = pz_slab_plane(slab, z);
-  PZ_TRY(pz_volume_read(s->o.input, z, n, to, channel, err));
-  PZ_TRY(pz_planes_mend(s->o.input, slab->options->nan, z, n, to, channel, err));
+  PZ_TRY(pz_volume_read(s->input.volume, z, n, to, channel, err));
+  PZ_TRY(pz_planes_mend(s->input.volume, slab->options->nan, z, n, to, channel, err));
   s->read_seconds += pz_seconds() - begin;
   return PZ_OK;
 }
@@ -117,7 +119,7 @@ static void *read_all(void *arg) {
 /* ------------------------------------------------------------------ writing */
 
 static int64_t record_bytes(const pz_stages *s) {
-  const pz_patch_function *f = s->o.slab->function;
+  const pz_patch_function *f = s->slab->function;
   return f->out[0] * f->out[1] * f->out[2] * f->channels_out * 4;
 }
 
@@ -133,7 +135,7 @@ static pz_status open_journal(pz_stages *s, int64_t row, pz_error *err) {
   s->journal = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (s->journal < 0) return pz_io_fail(err, path, "creating", errno);
   s->journal_row = row;
-  if (ftruncate(s->journal, record_bytes(s) * s->o.slab->plan->row_patches) != 0)
+  if (ftruncate(s->journal, record_bytes(s) * s->slab->plan->row_patches) != 0)
     return pz_io_fail(err, path, "growing", errno);
   return pz_io_sync_folder(path, err);
 }
@@ -142,7 +144,7 @@ static pz_status write_patch(pz_stages *s, const item *i, pz_error *err) {
   PZ_TRY(open_journal(s, i->a, err));
   const int64_t bytes = record_bytes(s);
   if (i->which >= 0)
-    PZ_TRY(pz_io_write(s->journal, s->journal_path, s->o.slab->out[i->which], bytes, i->b * bytes, err));
+    PZ_TRY(pz_io_write(s->journal, s->journal_path, s->slab->out[i->which], bytes, i->b * bytes, err));
   s->patches[i->a % s->window] = i->b + 1;
   return PZ_OK;
 }
@@ -150,20 +152,20 @@ static pz_status write_patch(pz_stages *s, const item *i, pz_error *err) {
 static pz_status hand_over(pz_stages *s, const item *i, pz_error *err) {
   const pz_volume_writer *sink = s->o.sink;
   const int64_t z = i->part.z, n = i->part.planes;
-  const int64_t channel = n * pz_volume_plane_bytes(&s->o.slab->plan->result);
-  if (sink->write(sink->host, z, n, s->o.slab->store[i->which], channel)) return PZ_OK;
+  const int64_t channel = n * pz_volume_plane_bytes(&s->slab->plan->result);
+  if (sink->write(sink->host, z, n, s->slab->store[i->which], channel)) return PZ_OK;
   return pz_fail(err, PZ_ERROR_RUN, "the result: its writer failed at planes %lld to %lld", (long long)z,
                  (long long)(z + n - 1));
 }
 
 static pz_status write_part(pz_stages *s, const item *i, pz_error *err) {
   if (s->o.sink) return hand_over(s, i, err);
-  const pz_volume_info *r = &s->o.slab->plan->result;
+  const pz_volume_info *r = &s->slab->plan->result;
   const pz_part *p = &i->part;
   const bool whole = p->rows == r->shape[1]; /* then planes follow each other */
   const int64_t row = r->shape[2] * pz_dtype_bytes(r->dtype), pieces = whole ? 1 : p->planes;
   const int64_t bytes = p->planes / pieces * p->rows * row;
-  const char *from = s->o.slab->store[i->which];
+  const char *from = s->slab->store[i->which];
   for (int64_t k = 0; k < r->channels * pieces; k++, from += bytes) {
     const int64_t z = k / pieces * r->shape[0] + p->z + k % pieces;
     const int64_t at = s->o.result_offset + (z * r->shape[1] + p->y) * row;
@@ -213,8 +215,7 @@ static pz_status write_item(pz_stages *s, const item *i, pz_error *err) {
   const double begin = pz_seconds();
   s->unrecorded = true;
   PZ_TRY(kinds[i->kind](s, i, err));
-  if (s->unrecorded && i->kind != PART && begin - s->recorded >= s->o.record_seconds)
-    PZ_TRY(record(s, err));
+  if (s->unrecorded && i->kind != PART && begin - s->recorded >= s->o.record_seconds) PZ_TRY(record(s, err));
   s->write_seconds += pz_seconds() - begin;
   return PZ_OK;
 }
@@ -321,15 +322,16 @@ int64_t pz_rows_needed(const pz_axis *z, int64_t row) {
 }
 
 static void load_journals(pz_stages *s) {
-  const pz_axis *z = &s->o.slab->plan->grid.axis[0];
+  const pz_axis *z = &s->slab->plan->grid.axis[0];
   s->row = s->o.first_row;
   s->needed = s->keep = pz_rows_needed(z, s->row);
   for (int64_t k = s->keep; k <= s->row && k < z->count; k++)
     s->patches[k % s->window] = pz_job_patches(s->o.job, k);
 }
 
-static pz_status begin_writing(pz_stages *s, pz_error *err) {
-  const int64_t coverage = pz_axis_coverage(&s->o.slab->plan->grid.axis[0]);
+pz_status pz_stages_begin_writing(pz_stages *s, const pz_stages_output *output, pz_error *err) {
+  s->o = *output;
+  const int64_t coverage = pz_axis_coverage(&s->slab->plan->grid.axis[0]);
   s->window = 2 * coverage + 64;
   s->patches = calloc((size_t)s->window * 2, sizeof *s->patches);
   if (!s->patches) return pz_fail_memory(err, "the writer", (unsigned long long)s->window * 16);
@@ -342,26 +344,19 @@ static pz_status begin_writing(pz_stages *s, pz_error *err) {
   return s->writing ? PZ_OK : pz_fail(err, PZ_ERROR_RUN, "cannot start a thread for writing");
 }
 
-static pz_status begin(pz_stages *s, pz_error *err) {
-  PZ_TRY(begin_writing(s, err));
-  if (s->o.no_input) return PZ_OK;
-  s->reading = pthread_create(&s->reader, NULL, read_all, s) == 0;
-  return s->reading ? PZ_OK : pz_fail(err, PZ_ERROR_RUN, "cannot start a thread for reading");
-}
-
-pz_status pz_stages_start(const pz_stages_options *options, pz_stages **stages, pz_error *err) {
+pz_status pz_stages_start(pz_slab *slab, const pz_stages_input *input, pz_stages **stages, pz_error *err) {
   *stages = NULL;
   pz_stages *s = calloc(1, sizeof *s);
   if (!s) return pz_fail_memory(err, "the stages", sizeof *s);
-  s->o = *options;
+  s->slab = slab, s->input = *input;
   s->result = s->journal = -1;
-  s->have = s->released = options->first_plane;
+  s->have = s->released = input->first_plane;
   pthread_mutex_init(&s->lock, NULL);
   pthread_cond_init(&s->changed, NULL);
-  const pz_status status = begin(s, err);
-  if (status == PZ_OK) *stages = s;
-  else pz_stages_stop(s, NULL, NULL);
-  return status;
+  *stages = s;
+  if (input->first_plane >= input->volume->info.shape[0]) return PZ_OK;
+  s->reading = pthread_create(&s->reader, NULL, read_all, s) == 0;
+  return s->reading ? PZ_OK : pz_fail(err, PZ_ERROR_RUN, "cannot start a thread for reading");
 }
 
 pz_status pz_stages_stop(pz_stages *s, pz_engine_counts *counts, pz_error *err) {

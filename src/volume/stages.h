@@ -7,21 +7,25 @@
 
 typedef struct pz_stages pz_stages;
 
-typedef struct pz_stages_options {
-  pz_slab *slab;
-  pz_volume *input;
+typedef struct pz_stages_input {
+  pz_volume *volume;
+  int64_t first_plane; /* that is needed; the number of planes: nothing is read */
+  int64_t read_planes; /* at once */
+} pz_stages_input;
+
+typedef struct pz_stages_output {
   pz_job *job;
   const pz_volume_writer *sink; /* takes the planes; NULL: the job's files do, as follows */
   const char *result_path;      /* raw planes go here ... */
   int64_t result_offset;        /* ... from here on */
-  int64_t first_plane;          /* of the input that is needed */
   int64_t first_row;            /* recorded as finished */
-  int64_t read_planes;          /* at once */
   double record_seconds;
-  bool no_input; /* nothing is left to be read */
-} pz_stages_options;
+} pz_stages_output;
 
-pz_status pz_stages_start(const pz_stages_options *options, pz_stages **stages, pz_error *err);
+/* Begins to read, into the slab, which must outlive the stages; nobody else reads the volume until they are stopped. */
+pz_status pz_stages_start(pz_slab *slab, const pz_stages_input *input, pz_stages **stages, pz_error *err);
+/* Makes the writer ready; before anything is put. What it writes to must outlive the stages. */
+pz_status pz_stages_begin_writing(pz_stages *stages, const pz_stages_output *output, pz_error *err);
 /* Ends both threads: lets what was handed to the writer be written and recorded first (also after a failure elsewhere),
  * frees, and returns the first failure of either thread. `counts` gets their seconds. NULL is fine. */
 pz_status pz_stages_stop(pz_stages *stages, pz_engine_counts *counts, pz_error *err);

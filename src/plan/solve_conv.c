@@ -150,18 +150,22 @@ pz_status pz_conv_add_few_call(pz_plan *plan, pz_step *step, const pz_conv_parts
   return pz_add_call(plan, step, header, function, shape, args, 6, err);
 }
 
-pz_status pz_conv_add_first_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, pz_pointer weights,
-                                 const char *header, const char *function, pz_text *shape,
-                                 int64_t scratch_floats, pz_error *err) {
-  const pz_arg args[] = {{.name = "in", .at = p->in.at},
-                         {.name = "weights", .at = weights},
-                         {.name = "bias", .at = p->bias},
-                         {.name = "base", .at = p->base.at},
-                         {.name = "base_scale", .at = p->base_scale},
-                         {.name = "slope", .at = p->slope},
-                         {.name = "out", .written = true, .at = p->out.at},
-                         {.name = "scratch", .written = true, .at = pz_add_scratch(plan, scratch_floats)}};
-  return pz_add_call(plan, step, header, function, shape, args, 8, err);
+int32_t pz_conv_ends_args(const pz_conv_parts *p, pz_arg *args, int32_t n) {
+  args[n++] = (pz_arg){.name = "bias", .at = p->bias};
+  args[n++] = (pz_arg){.name = "base", .at = p->base.at};
+  args[n++] = (pz_arg){.name = "base_scale", .at = p->base_scale};
+  args[n++] = (pz_arg){.name = "slope", .at = p->slope};
+  args[n++] = (pz_arg){.name = "out", .written = true, .at = p->out.at};
+  return n;
+}
+
+pz_status pz_conv_add_scratch_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, pz_pointer weights,
+                                   const char *header, const char *function, pz_text *shape,
+                                   int64_t scratch_floats, pz_error *err) {
+  pz_arg args[8] = {{.name = "in", .at = p->in.at}, {.name = "weights", .at = weights}};
+  int32_t n = pz_conv_ends_args(p, args, 2);
+  args[n++] = (pz_arg){.name = "scratch", .written = true, .at = pz_add_scratch(plan, scratch_floats)};
+  return pz_add_call(plan, step, header, function, shape, args, n, err);
 }
 
 /* The machine that the network is compiled on stands for those that it will run on. */
@@ -184,15 +188,10 @@ static pz_status add_conv(pz_plan *plan, pz_step *step, const method *m, pz_conv
   if (!plan->unpacked && !plan->dry) m->pack(s, weights, data);
   pz_text shape = {0};
   pz_conv_shape_text(&shape, s);
-  const pz_arg args[] = {{.name = "in", .at = p->in.at},
-                         {.name = "weights", .at = packed},
-                         {.name = "bias", .at = p->bias},
-                         {.name = "base", .at = p->base.at},
-                         {.name = "base_scale", .at = p->base_scale},
-                         {.name = "slope", .at = p->slope},
-                         {.name = "out", .written = true, .at = p->out.at},
-                         {.name = "statistics", .written = true, .at = p->statistics}};
-  return pz_add_call(plan, step, m->header, m->function, &shape, args, m->gathers ? 8 : 7, err);
+  pz_arg args[8] = {{.name = "in", .at = p->in.at}, {.name = "weights", .at = packed}};
+  int32_t n = pz_conv_ends_args(p, args, 2);
+  if (m->gathers) args[n++] = (pz_arg){.name = "statistics", .written = true, .at = p->statistics};
+  return pz_add_call(plan, step, m->header, m->function, &shape, args, n, err);
 }
 
 /* ---- moments of the result ---- */

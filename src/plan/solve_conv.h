@@ -40,10 +40,12 @@ void pz_conv_shape_text(pz_text *t, const pz_conv_direct_shape *s);
 pz_status pz_conv_add_few_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, pz_pointer weights,
                                const char *header, const char *function, pz_text *shape,
                                int64_t scratch_floats, pz_error *err);
-/* The call of a convolution of few plain maps: in, weights, bias, base, base_scale, slope, out, scratch. */
-pz_status pz_conv_add_first_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, pz_pointer weights,
-                                 const char *header, const char *function, pz_text *shape,
-                                 int64_t scratch_floats, pz_error *err);
+/* What follows a sum, from args[n] on: bias, base, base_scale, slope, out. Returns the number of arguments then. */
+int32_t pz_conv_ends_args(const pz_conv_parts *p, pz_arg *args, int32_t n);
+/* The call of a convolution that has scratch and no more: in, weights, bias, base, base_scale, slope, out, scratch. */
+pz_status pz_conv_add_scratch_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, pz_pointer weights,
+                                   const char *header, const char *function, pz_text *shape,
+                                   int64_t scratch_floats, pz_error *err);
 /* Whether a layer may have an algorithm of this error: the result has half of it or less; pz_meet_error knows, or takes the
  * candidate out. */
 static inline bool pz_conv_error_fits(const pz_plan *plan, double error) {

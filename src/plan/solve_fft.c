@@ -71,26 +71,18 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   PZ_TRY(pz_add_weights(plan, pz_fft_weight_floats(&s), &weights, &packed, err));
   if (!plan->unpacked && !plan->dry)
     PZ_TRY(pack(&s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, packed, err));
-  const pz_pointer scratch = pz_add_scratch(plan, pz_fft_scratch(&s));
   pz_text shape = {0};
   pz_text_append(&shape, ".conv = {");
   pz_conv_shape_text(&shape, &s.conv);
   pz_text_append(&shape, "}, ");
   pz_text_ints(&shape, "size", s.size, 3);
   pz_text_printf(&shape, ".batch = %d", s.batch);
-  const pz_arg args[] = {{.name = "in", .at = p.in.at},
-                         {.name = "weights", .at = weights},
-                         {.name = "bias", .at = p.bias},
-                         {.name = "base", .at = p.base.at},
-                         {.name = "base_scale", .at = p.base_scale},
-                         {.name = "slope", .at = p.slope},
-                         {.name = "out", .written = true, .at = p.out.at},
-                         {.name = "scratch", .written = true, .at = scratch}};
   step->multiply_adds_done =
       4.0 * (double)pz_fft_all_tiles(&s) * pz_fft_frequencies(&s) * s.conv.in.c * s.conv.out.c;
   PZ_TRY(pz_set_algorithm(plan, step, err, "FFT, tiles of %dx%dx%d, batches of %d, %d blocks x %d tiles",
                           s.size[0], s.size[1], s.size[2], s.batch, kb, rw));
-  return pz_add_call(plan, step, "kernels/fft/fft.h", "pz_fft", &shape, args, 8, err);
+  return pz_conv_add_scratch_call(plan, step, &p, weights, "kernels/fft/fft.h", "pz_fft", &shape,
+                                  pz_fft_scratch(&s), err);
 }
 
 /* ---- which applies ---- */

@@ -145,22 +145,16 @@ static pz_status add_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, 
     pooled = pz_pointer_behind(pooled, first[0] / s->window[0] * s->pooled.stride_d +
                                            first[1] / s->window[2] * s->pooled.stride_w);
   }
-  const pz_arg args[] = {
-      {.name = "in",
-       .at = pz_pointer_behind(p->in.at, first[0] * c->in.stride_d + first[1] * c->in.stride_w)},
-      {.name = "weights", .at = packed},
-      {.name = "bias", .at = p->bias},
-      {.name = "base",
-       .at = pz_pointer_behind(p->base.at, first[0] * c->base.stride_d + first[1] * c->base.stride_w)},
-      {.name = "base_scale", .at = p->base_scale},
-      {.name = "slope", .at = p->slope},
-      {.name = "out",
-       .written = true,
-       .at = pz_pointer_behind(p->out.at, first[0] * c->out.stride_d + first[1] * c->out.stride_w)},
-      {.name = "pooled", .written = true, .at = pooled},
-      {.name = "scratch", .written = true, .at = scratch}};
+  pz_conv_parts part = *p;
+  part.in.at = pz_pointer_behind(p->in.at, first[0] * c->in.stride_d + first[1] * c->in.stride_w);
+  part.base.at = pz_pointer_behind(p->base.at, first[0] * c->base.stride_d + first[1] * c->base.stride_w);
+  part.out.at = pz_pointer_behind(p->out.at, first[0] * c->out.stride_d + first[1] * c->out.stride_w);
+  pz_arg args[9] = {{.name = "in", .at = part.in.at}, {.name = "weights", .at = packed}};
+  int32_t n = pz_conv_ends_args(&part, args, 2);
+  args[n++] = (pz_arg){.name = "pooled", .written = true, .at = pooled};
+  args[n++] = (pz_arg){.name = "scratch", .written = true, .at = scratch};
   step->multiply_adds_done += multiply_adds_of(s);
-  PZ_TRY(pz_add_call(plan, step, "kernels/conv/halves.h", "pz_conv_halves", &shape, args, 9, err));
+  PZ_TRY(pz_add_call(plan, step, "kernels/conv/halves.h", "pz_conv_halves", &shape, args, n, err));
   step->calls[step->n_calls - 1].parts = "PZ_CONV_HALVES_PARTS";
   return PZ_OK;
 }

@@ -25,17 +25,12 @@ static pz_status add_product(pz_plan *plan, pz_step *step, const pz_conv_direct_
   pz_text_append(&shape, ".conv = {");
   pz_conv_shape_text(&shape, &s.conv);
   pz_text_printf(&shape, "}, .held = %d", s.held);
-  const pz_arg args[] = {
-      {.name = "in", .at = p->in.at},
-      {.name = "weights", .at = packed},
-      {.name = "taken", .at = taken},
-      {.name = "bias", .at = p->bias},
-      {.name = "base", .at = p->base.at},
-      {.name = "base_scale", .at = p->base_scale},
-      {.name = "slope", .at = p->slope},
-      {.name = "out", .written = true, .at = p->out.at},
-      {.name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_winograd_paired_scratch(&s))}};
-  PZ_TRY(pz_add_call(plan, step, "kernels/winograd/paired.h", "pz_winograd_paired", &shape, args, 9, err));
+  pz_arg args[9] = {
+      {.name = "in", .at = p->in.at}, {.name = "weights", .at = packed}, {.name = "taken", .at = taken}};
+  int32_t n = pz_conv_ends_args(p, args, 3);
+  args[n++] = (pz_arg){
+      .name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_winograd_paired_scratch(&s))};
+  PZ_TRY(pz_add_call(plan, step, "kernels/winograd/paired.h", "pz_winograd_paired", &shape, args, n, err));
   const int32_t steps = pz_winograd_steps_of_pairs(s.conv.in.c, s.conv.in.block);
   step->multiply_adds_done +=
       (double)pz_winograd_paired_points(&s) * steps * s.conv.phases * s.conv.out.c; /* one for a pair */

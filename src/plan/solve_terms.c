@@ -58,8 +58,8 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   pz_text_append(&shape, ".conv = {");
   pz_conv_shape_text(&shape, &s.conv);
   pz_text_printf(&shape, "}, .terms = %d, .rows = %d", s.terms, s.rows);
-  PZ_TRY(pz_conv_add_first_call(plan, step, &p, weights, "kernels/conv/terms.h", "pz_conv_terms", &shape,
-                                pz_terms_scratch(&s), err));
+  PZ_TRY(pz_conv_add_scratch_call(plan, step, &p, weights, "kernels/conv/terms.h", "pz_conv_terms", &shape,
+                                  pz_terms_scratch(&s), err));
   step->multiply_adds_done +=
       PZ_HALVES_MULTIPLY_ADDS * products_of(&s) * s.conv.out.n * s.conv.out.d * s.conv.out.h;
   return pz_set_algorithm(plan, step, err, "%d bfloat16 terms of taps %dx%dx%d, strips of %d rows", s.terms,

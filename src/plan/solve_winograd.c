@@ -232,22 +232,12 @@ static void shape_text(const parts *p, pz_text *shape) {
   pz_text_ints(shape, "window", s->window, PZ_SPATIAL);
 }
 
-/* The operands of the ends from args[n] on; returns their number. */
-static int32_t add_ends(const parts *p, pz_arg *args, int32_t n) {
-  args[n++] = (pz_arg){.name = "bias", .at = p->conv.bias};
-  args[n++] = (pz_arg){.name = "base", .at = p->conv.base.at};
-  args[n++] = (pz_arg){.name = "base_scale", .at = p->conv.base_scale};
-  args[n++] = (pz_arg){.name = "slope", .at = p->conv.slope};
-  args[n++] = (pz_arg){.name = "out", .written = true, .at = p->conv.out.at};
-  return n;
-}
-
 static pz_status add_batches(pz_plan *plan, pz_step *step, const parts *p, pz_error *err) {
   pz_arg args[11] = {{.name = "in", .at = p->conv.in.at},
                      {.name = "weights", .at = p->weights},
                      {.name = "taken", .at = p->taken}};
   pz_text shape = {0};
-  int32_t n = add_ends(p, args, 3);
+  int32_t n = pz_conv_ends_args(&p->conv, args, 3);
   args[n++] = (pz_arg){.name = "pooled", .written = true, .at = p->conv.pooled};
   args[n++] = (pz_arg){.name = "statistics", .written = true, .at = p->conv.statistics};
   args[n++] = (pz_arg){
@@ -293,7 +283,7 @@ static pz_status add_stages(pz_plan *plan, pz_step *step, const parts *p, const 
                               {.name = "products", .written = true, .at = all->products},
                               {.name = "scratch", .written = true, .at = scratch}};
   pz_arg outputs[7] = {{.name = "products", .at = all->products}, {.name = "scales", .at = all->scales}};
-  const int32_t n = add_ends(p, outputs, 2);
+  const int32_t n = pz_conv_ends_args(&p->conv, outputs, 2);
   if (p->shape.pairs) {
     PZ_TRY(add_stage(plan, step, p, "pz_winograd_scales", scales, 3, err));
     if (!first) pz_call_after_all(step);

@@ -45,8 +45,8 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   pz_text_append(&shape, ".conv = {");
   pz_conv_shape_text(&shape, &s.conv);
   pz_text_printf(&shape, "}, .m = %d, .kb = %d, .rw = %d", s.m, s.kb, s.rw);
-  PZ_TRY(pz_conv_add_first_call(plan, step, &p, weights, "kernels/winograd/rows.h", "pz_winograd_rows",
-                                &shape, pz_winograd_rows_scratch(&s), err));
+  PZ_TRY(pz_conv_add_scratch_call(plan, step, &p, weights, "kernels/winograd/rows.h", "pz_winograd_rows",
+                                  &shape, pz_winograd_rows_scratch(&s), err));
   const double tiles = (double)s.conv.out.n * s.conv.out.d * s.conv.out.h * pz_winograd_rows_tiles(&s),
                rows = (double)s.conv.in.c * s.conv.kernel[0] * s.conv.kernel[1];
   step->multiply_adds_done += tiles * rows * pz_winograd_rows_a(&s) * s.conv.out.c;

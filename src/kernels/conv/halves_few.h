@@ -11,23 +11,49 @@
 #include "kernels/conv/halves.h"
 #include "kernels/conv/halves_few_shape.h"
 
-/* Where the rows of inputs of a strip are: `from`, the next one's first column, to slot `row` of the ring and on; how many there are. */
+typedef struct pz_halves_few_strip {
+  int32_t n, d, h, rows;
+} pz_halves_few_strip;
+
+PZ_INLINE pz_halves_few_strip pz_halves_few_strip_at(const pz_conv_halves_few_shape *s, int64_t i) {
+  const int32_t strips = pz_halves_few_strips(s), h = (int32_t)(i % strips) * s->rows,
+                left = s->conv.out.h - h;
+  return (pz_halves_few_strip){.h = h,
+                               .d = (int32_t)(i / strips % s->conv.out.d),
+                               .n = (int32_t)(i / strips / s->conv.out.d),
+                               .rows = left < s->rows ? left : s->rows};
+}
+
+/* Rows of inputs on their way into the ring: those of strips `unit` .. units - 1, a strip behind the other, from row `row` of the first of them
+ * on. in: what the first result reads first. ahead: the rows that are split beside products, to slot `slot` and on; NULL: there is none. */
 typedef struct pz_halves_few_source {
-  const float *from;
+  const float *in, *ahead[PZ_HALVES_FEW_ROWS];
   float *ring;
-  int32_t row, rows;
+  int64_t unit, units;
+  int32_t row, slot;
 } pz_halves_few_source;
 
-/* Columns `first` .. end - 1, as far as there are any, of row `row` from the next one on, of a pair of blocks or of the last one. */
-PZ_INLINE void pz_halves_few_split_some(const pz_conv_halves_few_shape *s, const pz_halves_few_source *x,
-                                        int32_t pair, int32_t row, int32_t first, int32_t end) {
-  const int64_t piece = pz_halves_few_piece(s), block = s->conv.in.stride_c;
-  const int32_t columns = pz_halves_few_columns(s), slot = (x->row + row) % pz_halves_few_slots(s);
+/* The first column of the next row; NULL behind the last. */
+PZ_INLINE const float *pz_halves_few_next(const pz_conv_halves_few_shape *s, pz_halves_few_source *x) {
   const pz_view *in = &s->conv.in;
-  const float *from = x->from + row * in->stride_h + 2 * pair * block + first * in->stride_w;
+  if (x->unit >= x->units) return NULL;
+  const pz_halves_few_strip t = pz_halves_few_strip_at(s, x->unit);
+  const float *from = x->in + t.n * in->stride_n + t.d * in->stride_d + (t.h + x->row) * in->stride_h;
+  if (++x->row == pz_halves_few_rows(s, t.rows)) x->row = 0, ++x->unit;
+  return from;
+}
+
+/* Columns `first` .. end - 1, as far as there are any, of a row, to slot `ahead` from the next one on, of a pair of blocks or of the last one. */
+PZ_INLINE void pz_halves_few_split_some(const pz_conv_halves_few_shape *s, const pz_halves_few_source *x,
+                                        const float *from, int32_t pair, int32_t ahead, int32_t first,
+                                        int32_t end) {
+  const int64_t piece = pz_halves_few_piece(s), block = s->conv.in.stride_c;
+  const int32_t columns = pz_halves_few_columns(s), slot = (x->slot + ahead) % pz_halves_few_slots(s);
+  const pz_view *in = &s->conv.in;
   float *to = x->ring + slot * pz_halves_few_slot(s) + 2 * pair * piece + first * PZ_HALVES_TILE;
   if (end > columns) end = columns;
-  if (row >= x->rows) return;
+  if (!from) return;
+  from += 2 * pair * block + first * in->stride_w;
   PZ_ROLL for (int32_t i = first; i < end; ++i, from += in->stride_w, to += PZ_HALVES_TILE) {
     if (2 * pair + 1 < pz_halves_few_blocks(s))
       pz_halves_store_pair(pz_point_load(in, 2 * pair, from), pz_point_load(in, 2 * pair + 1, from + block),
@@ -35,26 +61,23 @@ PZ_INLINE void pz_halves_few_split_some(const pz_conv_halves_few_shape *s, const
     else pz_halves_store_single(pz_point_load(in, 2 * pair, from), to);
   }
 }
-/* Positions begin .. end - 1 of tile t of the next four rows, one row behind the other. */
+/* Positions begin .. end - 1 of tile t of the rows ahead, one row behind the other. */
 PZ_INLINE void pz_halves_few_split(const pz_conv_halves_few_shape *s, const pz_halves_few_source *x,
                                    int32_t pair, int32_t t, int32_t begin, int32_t end) {
   PZ_UNROLL for (int32_t row = 0; row < PZ_HALVES_FEW_ROWS; ++row) {
     const int32_t before = row * PZ_HALVES_TILE, first = begin < before ? before : begin,
                   last = end > before + PZ_HALVES_TILE ? before + PZ_HALVES_TILE : end;
     if (first < last)
-      pz_halves_few_split_some(s, x, pair, row, t * PZ_HALVES_TILE + first - before,
+      pz_halves_few_split_some(s, x, x->ahead[row], pair, row, t * PZ_HALVES_TILE + first - before,
                                t * PZ_HALVES_TILE + last - before);
   }
 }
-/* The next `rows` rows. */
-PZ_INLINE void pz_halves_few_split_rows(const pz_conv_halves_few_shape *s, const pz_halves_few_source *x,
-                                        int32_t rows) {
-  PZ_ROLL for (int32_t r = 0; r < rows; ++r)
-      PZ_ROLL for (int32_t pair = 0; 2 * pair < pz_halves_few_blocks(s); ++pair)
-          pz_halves_few_split_some(s, x, pair, r, 0, pz_halves_few_columns(s));
-}
-PZ_INLINE void pz_halves_few_move(const pz_conv_halves_few_shape *s, pz_halves_few_source *x, int32_t rows) {
-  x->from += rows * s->conv.in.stride_h, x->row += rows, x->rows -= rows;
+/* The next row, nothing beside it. */
+PZ_INLINE void pz_halves_few_split_row(const pz_conv_halves_few_shape *s, pz_halves_few_source *x) {
+  const float *from = pz_halves_few_next(s, x);
+  PZ_ROLL for (int32_t pair = 0; 2 * pair < pz_halves_few_blocks(s); ++pair)
+      pz_halves_few_split_some(s, x, from, pair, 0, 0, pz_halves_few_columns(s));
+  x->slot = (x->slot + 1) % pz_halves_few_slots(s);
 }
 
 /* Products of the inputs in registers 4 and, of a pair of blocks, 5 for row o of results. w: of the tap along the height, in tiles of so
@@ -74,9 +97,11 @@ PZ_INLINE void pz_halves_few_products(int32_t o, int32_t pair, const float *w, i
   }
 }
 
-/* Tile `t` of four rows of results, the first of which reads slot `row` of the ring and on; beside them the next rows' inputs are split. */
-PZ_INLINE void pz_halves_few_multiply(const pz_conv_halves_few_shape *s, int32_t t, int32_t row,
-                                      const float *weights, const pz_halves_few_source *next, float *sums) {
+/* Tile `t` of four rows of results, the first `made` of which are wanted; the first reads slot `slot` of the ring and on. Beside them the rows ahead
+ * are split. */
+PZ_INLINE void pz_halves_few_multiply(const pz_conv_halves_few_shape *s, int32_t t, int32_t slot,
+                                      int32_t made, const float *weights, const pz_halves_few_source *next,
+                                      float *sums) {
   const int32_t kh = s->conv.kernel[1], blocks = pz_halves_few_blocks(s), window = pz_halves_few_window(s),
                 positions = PZ_HALVES_FEW_ROWS * PZ_HALVES_TILE, shares = PZ_HALVES_FEW_ROWS * kh;
   const int64_t piece = pz_halves_few_piece(s), each = 2 * pz_halves_few_weight_tile(s),
@@ -89,13 +114,14 @@ PZ_INLINE void pz_halves_few_multiply(const pz_conv_halves_few_shape *s, int32_t
   PZ_ROLL for (int32_t c = 0; 2 * c < blocks; ++c) {
     const int32_t pair = 2 * c + 1 < blocks;
     PZ_UNROLL for (int32_t i = 0; i < window; ++i) {
-      const float *x = next->ring + (row + i) % pz_halves_few_slots(s) * pz_halves_few_slot(s) +
+      const float *x = next->ring + (slot + i) % pz_halves_few_slots(s) * pz_halves_few_slot(s) +
                        2 * c * piece + t * PZ_HALVES_FLOATS;
       PZ_HALVES_LOAD(4, x);
       if (pair) PZ_HALVES_LOAD(5, x + piece);
       PZ_UNROLL for (int32_t o = 0; o < PZ_HALVES_FEW_ROWS; ++o) if (i >= o && i - o < kh) {
         const int32_t share = o * kh + i - o;
-        pz_halves_few_products(o, pair, weights + (i - o) * tap + c * each, pz_halves_few_weight_tile(s));
+        if (o < made)
+          pz_halves_few_products(o, pair, weights + (i - o) * tap + c * each, pz_halves_few_weight_tile(s));
         pz_halves_few_split(s, next, c, t, positions * share / shares, positions * (share + 1) / shares);
       }
     }
@@ -125,32 +151,29 @@ PZ_INLINE void pz_halves_few_add(const pz_conv_halves_few_shape *s, int32_t t, c
   PZ_UNROLL for (int32_t o = 0; o < PZ_HALVES_FEW_ROWS; ++o) carried[o] = z[o];
 }
 
-/* Strip `unit`. */
-PZ_INLINE void pz_halves_few_strip(const pz_conv_halves_few_shape *s, int64_t unit, const float *in,
-                                   const float *weights, const float *bias, const float *slope, float *out,
-                                   float *ring) {
+/* Strip t, whose first row is in slot `first` of the ring, *ready rows from there on being split. */
+PZ_INLINE void pz_halves_few_make(const pz_conv_halves_few_shape *s, const pz_halves_few_strip *t,
+                                  int32_t first, int32_t *ready, const float *weights, const float *bias,
+                                  const float *slope, float *out, pz_halves_few_source *next) {
   const pz_conv_direct_shape *c = &s->conv;
-  const int32_t strips = pz_halves_few_strips(s), h = (int32_t)(unit % strips) * s->rows,
-                d = (int32_t)(unit / strips % c->out.d), n = (int32_t)(unit / strips / c->out.d),
-                left = c->out.h - h, rows = left < s->rows ? left : s->rows;
-  float *to = out + n * c->out.stride_n + d * c->out.stride_d + h * c->out.stride_h,
-        *sums = ring + pz_halves_few_slots(s) * pz_halves_few_slot(s),
+  const int32_t slots = pz_halves_few_slots(s);
+  float *to = out + t->n * c->out.stride_n + t->d * c->out.stride_d + t->h * c->out.stride_h,
+        *sums = next->ring + slots * pz_halves_few_slot(s),
         *results = sums + PZ_HALVES_FEW_ROWS * PZ_HALVES_FLOATS;
-  pz_halves_few_source next = {.from = in + n * c->in.stride_n + d * c->in.stride_d +
-                                       (h - c->pad[1]) * c->in.stride_h - c->pad[2] * c->in.stride_w,
-                               .ring = ring,
-                               .rows = rows + c->kernel[1] - 1};
-  pz_halves_few_split_rows(s, &next, pz_halves_few_window(s));
-  pz_halves_few_move(s, &next, pz_halves_few_window(s));
-  PZ_ROLL for (int32_t r = 0; r < rows; r += PZ_HALVES_FEW_ROWS) {
+  PZ_ROLL for (; *ready < pz_halves_few_window(s); ++*ready) pz_halves_few_split_row(s, next);
+  PZ_ROLL for (int32_t r = 0; r < t->rows; r += PZ_HALVES_FEW_ROWS) {
+    const int32_t made = t->rows - r < PZ_HALVES_FEW_ROWS ? t->rows - r : PZ_HALVES_FEW_ROWS,
+                  free = r + slots - *ready, ahead = free < PZ_HALVES_FEW_ROWS ? free : PZ_HALVES_FEW_ROWS;
     pz_v carried[PZ_HALVES_FEW_ROWS];
-    PZ_UNROLL for (int32_t o = 0; o < PZ_HALVES_FEW_ROWS; ++o) carried[o] = pz_v_zero();
-    PZ_ROLL for (int32_t t = 0; t < pz_halves_few_row_tiles(s); ++t) {
-      pz_halves_few_multiply(s, t, r, weights, &next, sums);
-      pz_halves_few_add(s, t, sums, carried, results);
+    PZ_UNROLL for (int32_t o = 0; o < PZ_HALVES_FEW_ROWS; ++o) {
+      carried[o] = pz_v_zero();
+      next->ahead[o] = o < ahead ? pz_halves_few_next(s, next) : NULL;
     }
-    pz_halves_few_move(s, &next, PZ_HALVES_FEW_ROWS);
-    const int32_t made = rows - r < PZ_HALVES_FEW_ROWS ? rows - r : PZ_HALVES_FEW_ROWS;
+    PZ_ROLL for (int32_t i = 0; i < pz_halves_few_row_tiles(s); ++i) {
+      pz_halves_few_multiply(s, i, first + r, made, weights, next, sums);
+      pz_halves_few_add(s, i, sums, carried, results);
+    }
+    *ready += ahead, next->slot = (next->slot + ahead) % slots;
     PZ_ROLL for (int32_t o = 0; o < made; ++o)
         pz_conv_few_end(c, results + o * pz_conv_few_row(c), bias, slope, to + (r + o) * c->out.stride_h);
   }
@@ -159,12 +182,22 @@ PZ_INLINE void pz_halves_few_strip(const pz_conv_halves_few_shape *s, int64_t un
 PZ_INLINE void pz_conv_halves_few(const pz_conv_halves_few_shape s, const float *in, const float *weights,
                                   const float *bias, const float *slope, float *out, float *scratch,
                                   int32_t worker, int32_t workers) {
+  const pz_conv_direct_shape *c = &s.conv;
+  int32_t first = 0, ready = 0;
   int64_t begin, end;
   pz_share((int64_t)s.conv.out.n * s.conv.out.d * pz_halves_few_strips(&s), worker, workers, &begin, &end);
   if (begin >= end) return;
   pz_halves_begin(pz_halves_few_weight_rows(&s));
-  PZ_ROLL for (int64_t i = begin; i < end; ++i)
-      pz_halves_few_strip(&s, i, in, weights, bias, slope, out, scratch);
+  pz_halves_few_source next = {.in = in - c->pad[1] * c->in.stride_h - c->pad[2] * c->in.stride_w,
+                               .ring = scratch,
+                               .unit = begin,
+                               .units = end};
+  PZ_ROLL for (int64_t i = begin; i < end; ++i) {
+    const pz_halves_few_strip t = pz_halves_few_strip_at(&s, i);
+    const int32_t rows = pz_halves_few_rows(&s, t.rows);
+    pz_halves_few_make(&s, &t, first, &ready, weights, bias, slope, out, &next);
+    first = (first + rows) % pz_halves_few_slots(&s), ready -= rows;
+  }
   _tile_release();
 }
 

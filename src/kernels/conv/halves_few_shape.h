@@ -38,9 +38,13 @@ PZ_INLINE int64_t pz_halves_few_piece(const pz_conv_halves_few_shape *s) {
 PZ_INLINE int64_t pz_halves_few_slot(const pz_conv_halves_few_shape *s) {
   return pz_halves_few_blocks(s) * pz_halves_few_piece(s);
 }
-/* Rows of inputs that four of results read; those of the ring, where the next ones are split meanwhile. */
+/* Rows of inputs that so many of results read. */
+PZ_INLINE int32_t pz_halves_few_rows(const pz_conv_halves_few_shape *s, int32_t rows) {
+  return rows + s->conv.kernel[1] - 1;
+}
+/* Those that four read; those of the ring, where the next ones are split meanwhile. */
 PZ_INLINE int32_t pz_halves_few_window(const pz_conv_halves_few_shape *s) {
-  return PZ_HALVES_FEW_ROWS + s->conv.kernel[1] - 1;
+  return pz_halves_few_rows(s, PZ_HALVES_FEW_ROWS);
 }
 PZ_INLINE int32_t pz_halves_few_slots(const pz_conv_halves_few_shape *s) {
   return pz_halves_few_window(s) + PZ_HALVES_FEW_ROWS;

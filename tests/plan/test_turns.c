@@ -52,20 +52,49 @@ static void hold_up(const pz_abi_network *n, const float *arena, int32_t worker,
   if (met == n->n_steps) met = 0;
 }
 
-static void test_held_up(void **state) {
-  (void)state;
+static void run_with(bool timed, void (*at_barrier)(const pz_abi_network *, const float *, int32_t, bool)) {
   pz_graph *g = NULL;
   pz_error err = {0};
   if (pz_graph_parse(text, strlen(text), "test", &g, &err) != PZ_OK) fail_msg("%s", err.message);
   pz_test_compiled(g, &(pz_compiled_options){.name = "turns",
                                              .plan = {.isa = pz_isa_native(), .exact = true},
                                              .tolerance = 1e-6,
-                                             .at_barrier = hold_up});
-  assert_int_equal(whole, 2); /* with two threads, with three */
+                                             .timed = timed,
+                                             .at_barrier = at_barrier});
   pz_graph_free(g);
 }
 
+static void test_held_up(void **state) {
+  (void)state;
+  run_with(false, hold_up);
+  assert_int_equal(whole, 2); /* with two threads, with three */
+}
+
+/* With times there is a barrier in front of the first step, and two behind each: worker 0, held up behind the first one behind the copying, has
+ * not looked at the clock yet, and finds that another worker waits and has not begun the convolution. */
+enum { COPIED = 2 };
+static _Atomic int waiting;
+static int untouched;
+
+static void hold_up_clock(const pz_abi_network *n, const float *arena, int32_t worker, bool behind) {
+  if (worker && !behind && met == COPIED) atomic_fetch_add(&waiting, 1);
+  met += behind;
+  if (worker == 0 && behind && met == COPIED) {
+    while (!atomic_load(&waiting)) continue;
+    untouched += made(n, arena) == 0;
+  }
+  if (met < 1 + 2 * n->n_steps) return;
+  met = 0;
+  if (worker == 0) atomic_store(&waiting, 0);
+}
+
+static void test_times(void **state) {
+  (void)state;
+  run_with(true, hold_up_clock);
+  assert_int_equal(untouched, 2);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_held_up)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_held_up), cmocka_unit_test(test_times)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,12 +134,15 @@ static void run(network *t, int k) {
   memset(arena, 0xff, bytes);
   threads host = {.network = t, .arena = arena, .pool = pool, .workers = workers, .order = runs[k].order};
   const pz_abi_executor executor = {&host, workers, pool_run, pool_barrier};
+  int64_t *times = calloc((size_t)t->abi->n_steps + 1, sizeof *times);
   const pz_abi_call call = {.arena = arena,
                             .inputs = (const float *const *)t->inputs,
                             .outputs = t->outputs[k],
+                            .step_ns = t->options->timed ? times : NULL,
                             .executor = workers > 1 ? &executor : NULL};
   assert_int_equal(t->abi->run(&call), 0);
   free(arena);
+  free(times);
   pz_pool_free(pool);
 }
 

@@ -13,6 +13,7 @@ typedef struct pz_compiled_options {
   const char *disable; /* a pass, or NULL */
   double tolerance;    /* relative L2 error of each output */
   uint64_t *bits;      /* receives a checksum of all outputs; or NULL */
+  bool timed;          /* runs with the times of steps */
   /* Called by each of two threads and more in front of a barrier and behind it; or NULL. With it threads run at once alone. */
   void (*at_barrier)(const pz_abi_network *network, const float *arena, int32_t worker, bool behind);
 } pz_compiled_options;

@@ -26,7 +26,7 @@ enum { QUEUE = 8 };
 struct pz_stages {
   pz_slab *slab;
   pz_stages_input input;
-  pz_stages_output o;
+  pz_stages_output output;
   pthread_t reader, writer;
   bool reading, writing; /* the threads exist */
   pthread_mutex_t lock;
@@ -130,8 +130,8 @@ static pz_status open_journal(pz_stages *s, int64_t row, pz_error *err) {
   if (s->journal >= 0 && s->journal_row == row) return PZ_OK;
   if (s->journal >= 0) close(s->journal);
   s->journal = -1;
-  if (!pz_job_row_path(s->o.job, row, path, PATH_MAX))
-    return pz_fail(err, PZ_ERROR_RUN, "%s: the path is too long", s->o.result_path);
+  if (!pz_job_row_path(s->output.job, row, path, PATH_MAX))
+    return pz_fail(err, PZ_ERROR_RUN, "%s: the path is too long", s->output.result_path);
   s->journal = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (s->journal < 0) return pz_io_fail(err, path, "creating", errno);
   s->journal_row = row;
@@ -150,7 +150,7 @@ static pz_status write_patch(pz_stages *s, const item *i, pz_error *err) {
 }
 
 static pz_status hand_over(pz_stages *s, const item *i, pz_error *err) {
-  const pz_volume_writer *sink = s->o.sink;
+  const pz_volume_writer *sink = s->output.sink;
   const int64_t z = i->part.z, n = i->part.planes;
   const int64_t channel = n * pz_volume_plane_bytes(&s->slab->plan->result);
   if (sink->write(sink->host, z, n, s->slab->store[i->which], channel)) return PZ_OK;
@@ -159,7 +159,7 @@ static pz_status hand_over(pz_stages *s, const item *i, pz_error *err) {
 }
 
 static pz_status write_part(pz_stages *s, const item *i, pz_error *err) {
-  if (s->o.sink) return hand_over(s, i, err);
+  if (s->output.sink) return hand_over(s, i, err);
   const pz_volume_info *r = &s->slab->plan->result;
   const pz_part *p = &i->part;
   const bool whole = p->rows == r->shape[1]; /* then planes follow each other */
@@ -168,8 +168,8 @@ static pz_status write_part(pz_stages *s, const item *i, pz_error *err) {
   const char *from = s->slab->store[i->which];
   for (int64_t k = 0; k < r->channels * pieces; k++, from += bytes) {
     const int64_t z = k / pieces * r->shape[0] + p->z + k % pieces;
-    const int64_t at = s->o.result_offset + (z * r->shape[1] + p->y) * row;
-    PZ_TRY(pz_io_write(s->result, s->o.result_path, from, bytes, at, err));
+    const int64_t at = s->output.result_offset + (z * r->shape[1] + p->y) * row;
+    PZ_TRY(pz_io_write(s->result, s->output.result_path, from, bytes, at, err));
     pz_io_begin_sync(s->result, bytes, at);
   }
   return PZ_OK;
@@ -178,7 +178,7 @@ static pz_status write_part(pz_stages *s, const item *i, pz_error *err) {
 static void forget_rows(pz_stages *s, int64_t keep) {
   char path[PATH_MAX];
   for (; s->keep < keep; s->keep++) {
-    if (s->patches[s->keep % s->window] > 0 && pz_job_row_path(s->o.job, s->keep, path, sizeof path))
+    if (s->patches[s->keep % s->window] > 0 && pz_job_row_path(s->output.job, s->keep, path, sizeof path))
       unlink(path);
     s->patches[s->keep % s->window] = 0;
   }
@@ -186,14 +186,14 @@ static void forget_rows(pz_stages *s, int64_t keep) {
 
 /* Data first, then the record of it. Files of rows that are not needed go last. */
 static pz_status record(pz_stages *s, pz_error *err) {
-  if (!s->o.job) return PZ_OK;
+  if (!s->output.job) return PZ_OK;
   const int64_t rows = s->row - s->needed + 1;
   for (int64_t i = 0; i < rows; i++) s->recent[i] = s->patches[(s->needed + i) % s->window];
   if (s->journal >= 0 && fdatasync(s->journal) != 0)
     return pz_io_fail(err, s->journal_path, "syncing", errno);
-  if (fdatasync(s->result) != 0) return pz_io_fail(err, s->o.result_path, "syncing", errno);
+  if (fdatasync(s->result) != 0) return pz_io_fail(err, s->output.result_path, "syncing", errno);
   const pz_job_progress p = {.row = s->row, .first = s->needed, .rows = rows, .patches = s->recent};
-  PZ_TRY(pz_job_record(s->o.job, &p, err));
+  PZ_TRY(pz_job_record(s->output.job, &p, err));
   forget_rows(s, s->needed);
   s->recorded = pz_seconds();
   s->unrecorded = false;
@@ -205,7 +205,7 @@ static pz_status end_row(pz_stages *s, const item *i, pz_error *err) {
   const bool journalled = s->patches[i->a % s->window] > 0;
   s->row = i->a + 1;
   s->needed = i->b;
-  if (!s->o.job) return PZ_OK;
+  if (!s->output.job) return PZ_OK;
   return journalled || s->row - s->keep >= s->window - 1 ? record(s, err) : PZ_OK;
 }
 
@@ -215,7 +215,8 @@ static pz_status write_item(pz_stages *s, const item *i, pz_error *err) {
   const double begin = pz_seconds();
   s->unrecorded = true;
   PZ_TRY(kinds[i->kind](s, i, err));
-  if (s->unrecorded && i->kind != PART && begin - s->recorded >= s->o.record_seconds) PZ_TRY(record(s, err));
+  if (s->unrecorded && i->kind != PART && begin - s->recorded >= s->output.record_seconds)
+    PZ_TRY(record(s, err));
   s->write_seconds += pz_seconds() - begin;
   return PZ_OK;
 }
@@ -323,23 +324,23 @@ int64_t pz_rows_needed(const pz_axis *z, int64_t row) {
 
 static void load_journals(pz_stages *s) {
   const pz_axis *z = &s->slab->plan->grid.axis[0];
-  s->row = s->o.first_row;
+  s->row = s->output.first_row;
   s->needed = s->keep = pz_rows_needed(z, s->row);
   for (int64_t k = s->keep; k <= s->row && k < z->count; k++)
-    s->patches[k % s->window] = pz_job_patches(s->o.job, k);
+    s->patches[k % s->window] = pz_job_patches(s->output.job, k);
 }
 
 pz_status pz_stages_begin_writing(pz_stages *s, const pz_stages_output *output, pz_error *err) {
-  s->o = *output;
+  s->output = *output;
   const int64_t coverage = pz_axis_coverage(&s->slab->plan->grid.axis[0]);
   s->window = 2 * coverage + 64;
   s->patches = calloc((size_t)s->window * 2, sizeof *s->patches);
   if (!s->patches) return pz_fail_memory(err, "the writer", (unsigned long long)s->window * 16);
   s->recent = s->patches + s->window;
-  if (s->o.job) load_journals(s);
+  if (s->output.job) load_journals(s);
   s->recorded = pz_seconds();
-  if (s->o.job) s->result = open(s->o.result_path, O_WRONLY | O_CLOEXEC);
-  if (s->o.job && s->result < 0) return pz_io_fail(err, s->o.result_path, "opening", errno);
+  if (s->output.job) s->result = open(s->output.result_path, O_WRONLY | O_CLOEXEC);
+  if (s->output.job && s->result < 0) return pz_io_fail(err, s->output.result_path, "opening", errno);
   s->writing = pthread_create(&s->writer, NULL, write_all, s) == 0;
   return s->writing ? PZ_OK : pz_fail(err, PZ_ERROR_RUN, "cannot start a thread for writing");
 }

@@ -22,7 +22,8 @@ typedef struct pz_stages_output {
   double record_seconds;
 } pz_stages_output;
 
-/* Begins to read, into the slab, which must outlive the stages; nobody else reads the volume until they are stopped. */
+/* Begins to read, into the slab, which must outlive the stages; nobody else reads the volume until they are stopped. What *stages is given is to be
+ * stopped, after a failure too. */
 pz_status pz_stages_start(pz_slab *slab, const pz_stages_input *input, pz_stages **stages, pz_error *err);
 /* Makes the writer ready; before anything is put. What it writes to must outlive the stages. */
 pz_status pz_stages_begin_writing(pz_stages *stages, const pz_stages_output *output, pz_error *err);

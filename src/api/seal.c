@@ -29,9 +29,10 @@ pz_status pz_seal_network(pz_arena *arena, const char *network, const char **sea
   *seal = pz_arena_strdup(arena, digits);
   if (!*seal) return pz_fail_memory(err, "a checksum", sizeof digits);
   const int fd = open(network, O_WRONLY | O_CLOEXEC);
-  const bool written = fd >= 0 && pwrite(fd, digits, PZ_SEAL_DIGITS, at) == PZ_SEAL_DIGITS;
-  const int reason = errno;
-  if (fd >= 0) close(fd);
+  bool written =
+      fd >= 0 && lseek(fd, at, SEEK_SET) == at && pz_file_write_all(fd, digits, PZ_SEAL_DIGITS) == 0;
+  int reason = errno;
+  if (fd >= 0 && close(fd) && written) written = false, reason = errno;
   return written ? PZ_OK
                  : pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot be written: %s", network, strerror(reason));
 }

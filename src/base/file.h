@@ -22,6 +22,9 @@ pz_status pz_file_read(pz_arena *arena, const char *path, size_t limit, char **d
  * rename. */
 pz_status pz_file_write(const char *path, const void *data, size_t size, pz_error *err);
 
+/* Writes all bytes at the file's place, however many calls that takes. 0, or -1 with errno. */
+int pz_file_write_all(int fd, const char *data, size_t size);
+
 /* Fails, naming the path and the reason, when a file could not be created or replaced at `path`. Leaves
  * nothing behind. Called before long work. */
 pz_status pz_file_check_writable(const char *path, pz_error *err);

@@ -1,5 +1,6 @@
 /* Files that appear under their name whole or not at all. */
 #include "base/file.h"
+#include "base/owned.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,6 +18,7 @@ typedef struct pending {
 
 static pz_status resolve(const char *path, pending *p, pz_error *err) {
   struct stat st;
+  PZ_TRY(pz_owned_link(path, err));
   if (!realpath(path, p->target)) {
     if (errno != ENOENT) return pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot be written: %m", path);
     if (strlen(path) >= sizeof p->target)
@@ -65,11 +67,11 @@ static pz_status begin(const char *path, pending *p, pz_error *err) {
   return PZ_OK;
 }
 
-static int write_all(int fd, const char *data, size_t size) {
+int pz_file_write_all(int fd, const char *data, size_t size) {
   while (size > 0) {
     ssize_t n = write(fd, data, size);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return -1;
+    if (n <= 0) return n ? -1 : (errno = ENOSPC, -1);
     data += n;
     size -= (size_t)n;
   }
@@ -87,7 +89,7 @@ static void sync_folder(const char *folder) {
 pz_status pz_file_write(const char *path, const void *data, size_t size, pz_error *err) {
   pending p;
   PZ_TRY(begin(path, &p, err));
-  bool written = write_all(p.fd, data, size) == 0 && fsync(p.fd) == 0;
+  bool written = pz_file_write_all(p.fd, data, size) == 0 && fsync(p.fd) == 0;
   int reason = errno;
   if (close(p.fd) && written) written = false, reason = errno;
   if (written && rename(p.temporary, p.target)) written = false, reason = errno;

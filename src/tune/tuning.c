@@ -1,5 +1,6 @@
 /* tuning.c: the database. A rollback journal, not WAL: caches lie in home folders, those on a file server, and WAL wants
  * memory that all processes share. */
+#include "base/owned.h"
 #include "tune/internal.h"
 
 #include <errno.h>
@@ -92,6 +93,17 @@ static pz_status identify(pz_tuning *t, pz_tuning_mode mode, pz_error *err) {
                  t->path);
 }
 
+/* The cache's own files, where the user has not named a database. SQLite makes and follows the journal by its name. */
+static pz_status look_at_files(pz_tuning *t, pz_error *err) {
+  static const char *const names[] = {"", "-journal", "-wal", "-shm"};
+  for (size_t i = 0; i < sizeof names / sizeof *names && !t->named; i++) {
+    const char *path = pz_arena_printf(t->arena, "%s%s", t->path, names[i]);
+    if (!path) return pz_fail_memory(err, "a path", strlen(t->path));
+    PZ_TRY(pz_single_file(path, err));
+  }
+  return PZ_OK;
+}
+
 static pz_status open_file(pz_tuning *t, pz_tuning_mode mode, pz_error *err) {
   struct stat info;
   if (mode == PZ_TUNING_READ && stat(t->path, &info) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
@@ -99,6 +111,7 @@ static pz_status open_file(pz_tuning *t, pz_tuning_mode mode, pz_error *err) {
     return t->named ? pz_fail(err, PZ_ERROR_INPUT, "%s: there is no such tuning database", t->path) : PZ_OK;
   }
   if (mode == PZ_TUNING_WRITE && !t->named) PZ_TRY(pz_tuning_make_folder(t->path, err));
+  PZ_TRY(look_at_files(t, err));
   /* Reading opens for writing too where that is allowed: what a process that was killed left half done is undone then. */
   const int flags = SQLITE_OPEN_READWRITE | (mode == PZ_TUNING_WRITE ? SQLITE_OPEN_CREATE : 0);
   const int code = sqlite3_open_v2(t->path, &t->db, flags, NULL);

@@ -251,6 +251,7 @@ static pz_status h5_read(pz_volume *v, int64_t z, int64_t n, void *planes, int64
                          pz_error *err) {
   pz_status status = PZ_OK;
   h5 *h = v->state;
+  PZ_TRY(pz_hdf5_room(err));
   const quiet q = hush();
   if (h->chunked) status = pz_hdf5_chunks_read(&h->chunks, h->keep, z, n, planes, channel_bytes, err);
   for (int64_t c = 0; !h->chunked && c < v->info.channels && status == PZ_OK; c++)
@@ -310,6 +311,7 @@ static pz_status h5_check_output(const char *path, const char *dataset, const pz
                                  pz_error *err) {
   (void)info;
   if (access(path, F_OK) != 0) return PZ_OK;
+  PZ_TRY(pz_hdf5_room(err));
   const quiet q = hush();
   const pz_status status = only_this(path, dataset ? dataset : DEFAULT_DATASET, err);
   unhush(q);
@@ -377,6 +379,7 @@ static pz_status lay_out(const char *path, const char *dataset, const pz_volume_
 
 static pz_status h5_lay_out(const char *path, const char *dataset, const pz_volume_info *info,
                             int64_t *offset, pz_error *err) {
+  PZ_TRY(pz_hdf5_room(err));
   const quiet q = hush();
   const pz_status status = lay_out(path, dataset ? dataset : DEFAULT_DATASET, info, offset, err);
   unhush(q);

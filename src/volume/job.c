@@ -1,5 +1,6 @@
 #include "volume/job.h"
 
+#include "base/owned.h"
 #include "volume/io.h"
 
 #include <dirent.h>
@@ -90,7 +91,8 @@ static bool look_up(pz_job *job, const char *text, value key, char *out, int siz
 static pz_status open_database(pz_job *job, pz_error *err) {
   const char *path = pz_job_path(job, "job.db");
   if (!path) return pz_fail_memory(err, "a path", 0);
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_NOFOLLOW;
+  /* Not SQLITE_OPEN_NOFOLLOW, which refuses links to folders in the path too; the file itself has been looked at. */
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX;
   if (sqlite3_open_v2(path, &job->db, flags, NULL) != SQLITE_OK) {
     if (!job->db) return pz_fail_memory(err, "the job's database", 1 << 20);
     return sql_fail(job, err);
@@ -139,16 +141,32 @@ static void close_database(pz_job *job) {
   job->db = NULL;
 }
 
+/* A folder that was there may have been prepared by somebody: nothing is opened in it, or removed, before all is seen to be ours. */
+static pz_status look_at_folder(pz_job *job, pz_error *err) {
+  pz_status status = pz_owned_folder(job->folder, err);
+  DIR *folder = status == PZ_OK ? opendir(job->folder) : NULL;
+  if (status == PZ_OK && !folder) return pz_io_fail(err, job->folder, "opening", errno);
+  for (struct dirent *entry; status == PZ_OK && (entry = readdir(folder));) {
+    const char *path = is_ours(entry->d_name) ? pz_job_path(job, entry->d_name) : NULL;
+    if (path) status = pz_owned_file(path, err);
+    else if (is_ours(entry->d_name)) status = pz_fail_memory(err, "a path", 0);
+  }
+  if (folder) closedir(folder);
+  return status;
+}
+
 static pz_status make_folder(pz_job *job, pz_error *err) {
-  job->made = mkdir(job->folder, 0777) == 0;
-  if (job->made || errno == EEXIST) return pz_io_sync_folder(job->folder, err);
-  return pz_io_fail(err, job->folder, "creating", errno);
+  job->made = mkdir(job->folder, 0700) == 0;
+  if (!job->made && errno != EEXIST) return pz_io_fail(err, job->folder, "creating", errno);
+  PZ_TRY(look_at_folder(job, err));
+  return pz_io_sync_folder(job->folder, err);
 }
 
 /* Throws an old job away, unless a process is at work on it. A database that is damaged is thrown away too. */
 static pz_status clear_folder(pz_job *job, pz_error *err) {
   struct stat info;
   if (lstat(job->folder, &info) != 0) return PZ_OK;
+  PZ_TRY(look_at_folder(job, err));
   const char *path = pz_job_path(job, "job.db");
   if (!path) return pz_fail_memory(err, "a path", 0);
   if (access(path, F_OK) == 0) {

@@ -5,6 +5,7 @@
  * description with channels but without slices is what tifffile gives a stack whose axes it was not told: its pages
  * are planes. Written is such a hyperstack, uncompressed, as BigTIFF when the file would pass 4 GB. */
 #include "volume/io.h"
+#include "volume/tiff_io.h"
 #include "volume/volume.h"
 
 #include <fcntl.h>
@@ -26,6 +27,7 @@ typedef struct page {
 
 typedef struct tiff {
   TIFF *file;
+  pz_tiff_io io;
   char message[256]; /* libtiff's last complaint */
   page page;
   int64_t pages, at;     /* at: the page that is the current directory */
@@ -55,12 +57,15 @@ static TIFF *open_tiff(const char *path, const char *mode, tiff *t) {
   TIFFOpenOptionsSetErrorHandlerExtR(options, keep_message, t);
   TIFFOpenOptionsSetWarningHandlerExtR(options, drop_message, t);
   TIFFOpenOptionsSetMaxSingleMemAlloc(options, MAX_BLOCK);
-  t->file = TIFFOpenExt(path, mode, options);
+  t->file = pz_tiff_open(&t->io, path, mode, options);
   TIFFOpenOptionsFree(options);
   return t->file;
 }
 
-static const char *why(const tiff *t) { return t->message[0] ? t->message : "no reason given"; }
+/* The system's reason is the better one. */
+static const char *why(const tiff *t) {
+  return t->io.reason ? strerrordesc_np(t->io.reason) : t->message[0] ? t->message : "no reason given";
+}
 
 /* ------------------------------------------------------------------ reading */
 
@@ -283,7 +288,6 @@ static pz_status tiff_open(pz_volume *v, pz_error *err) {
   PZ_TRY(
       pz_io_open(v->path, &fd, &size, err)); /* says what is wrong with the file, better than the library */
   close(fd);
-  /* m: no mapping, so that a file that shrinks while it is read is an error and not a signal */
   if (!open_tiff(v->path, "rm", t))
     return pz_fail(err, PZ_ERROR_INPUT, "%s: not a TIFF file: %s", v->path, why(t));
   PZ_TRY(walk_pages(v, err));
@@ -338,7 +342,7 @@ static pz_status read_samples(pz_volume *v, char *plane, int64_t channel_bytes, 
       t->message[0] = 0;
       if (!read_block(t, y, x, sample, high))
         return pz_fail(err, PZ_ERROR_INPUT, "%s: page %lld, row %lld: %s", v->path, (long long)t->at,
-                       (long long)y, t->message[0] ? t->message : "truncated");
+                       (long long)y, t->io.reason || t->message[0] ? why(t) : "truncated");
       spread(t, plane, channel_bytes, samples, y, x, high, wide);
     }
   return PZ_OK;
@@ -457,8 +461,8 @@ static pz_status tiff_convert(const char *path, const char *dataset, pz_volume_s
     status = write_pages(path, &t, source, plane, err);
     t.message[0] = 0;
     TIFFClose(t.file);
-    if (status == PZ_OK && t.message[0])
-      status = pz_fail(err, PZ_ERROR_OUTPUT, "%s: writing: %s", path, t.message);
+    if (status == PZ_OK && (t.message[0] || t.io.reason))
+      status = pz_fail(err, PZ_ERROR_OUTPUT, "%s: writing: %s", path, why(&t));
   } else status = pz_fail(err, PZ_ERROR_OUTPUT, "%s: creating: %s", path, why(&t));
   free(plane);
   return status;

@@ -1,9 +1,12 @@
 /* main.c: pznet, the command: a table of verbs. */
 #include "tool.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const tool_verb *const verbs[] = {&verb_compile, &verb_inspect, &verb_run, &verb_infer,
                                          &verb_verify,  &verb_bench,   &verb_tune};
@@ -41,11 +44,28 @@ static int run(int argc, char **argv) {
   return PZ_ERROR_USAGE;
 }
 
-/* What was printed must have arrived: a full disk is a failure too. */
+/* What was printed must have arrived: a full disk is a failure too. A signal that came in between is none. */
+static bool printed(void) {
+  bool good = !ferror(stdout);
+  while (good && fflush(stdout)) good = errno == EINTR, clearerr(stdout);
+  return good;
+}
+
+/* Everything is closed by now. Libraries' own handlers do not run: HDF5's ends in a crash where one of its calls has failed. */
+static _Noreturn void leave(int status) {
+#ifdef __SANITIZE_ADDRESS__
+  exit(status); /* looks for leaks */
+#else
+  _exit(status);
+#endif
+}
+
 int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error of writing, not the end of the process */
-  const int status = run(argc, argv);
-  if (!fflush(stdout) && !ferror(stdout)) return status;
-  fprintf(stderr, "pznet: standard output: cannot be written\n");
-  return status ? status : PZ_ERROR_INPUT;
+  int status = run(argc, argv);
+  if (!printed() && !status) {
+    fprintf(stderr, "pznet: standard output: cannot be written\n");
+    status = PZ_ERROR_INPUT;
+  }
+  leave(status);
 }

@@ -230,6 +230,7 @@ pz_status pz_caffe_open_h5(pz_caffe_weights *w, pz_error *err) {
   h5 *state = PZ_NEW(w->arena, h5, 1);
   if (!state) return pz_fail_memory(err, w->name, sizeof *state);
   state->file = H5I_INVALID_HID;
+  PZ_TRY(pz_hdf5_room(err));
   PZ_TRY(pz_file_map(w->name, &state->map, err));
   w->state = state;
   w->source = &source; /* from here on it is closed */

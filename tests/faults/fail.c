@@ -1,0 +1,225 @@
+/* fail.c: a library for LD_PRELOAD that lets system calls and allocations of one program fail.
+ *
+ *   PZ_FAIL=KINDS:N:ERROR      the N-th call (1, 2, ...) of these kinds fails with that error number; 0: none, calls are counted
+ *   PZ_FAIL=KINDS:N:-1         every read and write among them moves a part only: 1 byte, or half of what was asked for
+ *   PZ_FAIL=KINDS:N:-2         as a number, and all calls after it too (a disk that stays full): ENOSPC
+ *   PZ_FAIL_ONLY=pznet         the program's name; in others (the C compiler) nothing fails
+ *   PZ_FAIL_COUNT=FILE         receives the number of calls at the end
+ *
+ * KINDS are letters: w write, r read, m mmap, s sync, t truncate and allocate room, n rename, link and unlink, c close, o open, d make a folder,
+ * a allocation. It sits between a program and libc, so that calls by libraries such as HDF5, libtiff and SQLite count too.
+ * A close that fails has closed, as on Linux. Descriptors 0 to 2 are left alone but for writes. Allocations by HDF5 itself do not fail:
+ * version 1.10 crashes where one of its own fails, whoever calls it, which is why src/base/hdf5_lock.h asks for room before.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static char kinds[16];
+static long failing;
+static int code;
+static bool on;
+static _Atomic long calls;
+static const char *count_file;
+
+static uintptr_t hdf5_begin, hdf5_end; /* the library's code */
+
+static int find_hdf5(struct dl_phdr_info *info, size_t size, void *host) {
+  (void)size, (void)host;
+  if (!info->dlpi_name ||
+      (!strstr(info->dlpi_name, "libhdf5_serial.") && !strstr(info->dlpi_name, "libhdf5.")))
+    return 0;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+    if (p->p_type != PT_LOAD || !(p->p_flags & PF_X)) continue;
+    hdf5_begin = info->dlpi_addr + p->p_vaddr, hdf5_end = hdf5_begin + p->p_memsz;
+  }
+  return 1;
+}
+
+__attribute__((constructor)) static void begin(void) {
+  dl_iterate_phdr(find_hdf5, NULL);
+  const char *setting = getenv("PZ_FAIL"), *only = getenv("PZ_FAIL_ONLY");
+  count_file = getenv("PZ_FAIL_COUNT");
+  if (!setting || (only && strcmp(only, program_invocation_short_name))) return;
+  on = sscanf(setting, "%15[a-z]:%ld:%d", kinds, &failing, &code) == 3;
+}
+
+/* At the end, by system calls alone. */
+__attribute__((destructor)) static void end(void) {
+  char text[32];
+  if (!on || !count_file) return;
+  on = false;
+  const int n = snprintf(text, sizeof text, "%ld\n", (long)calls);
+  const long fd = syscall(SYS_openat, AT_FDCWD, count_file, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  if (fd >= 0) syscall(SYS_write, fd, text, n), syscall(SYS_close, fd);
+}
+
+/* The command ends so, without handlers of libraries. */
+void _exit(int status) {
+  end();
+  syscall(SYS_exit_group, status);
+  __builtin_unreachable();
+}
+
+/* Whether this call is one that fails; sets errno. */
+static bool fails(char kind) {
+  if (!on || !strchr(kinds, kind)) return false;
+  const long now = atomic_fetch_add(&calls, 1) + 1;
+  if (!failing || code == -1 || (code == -2 ? now < failing : now != failing)) return false;
+  errno = code == -2 ? ENOSPC : code;
+  return true;
+}
+
+static size_t part(size_t n) { return on && code == -1 && n > 1 ? n > 4096 ? n / 2 : 1 + n / 3 : n; }
+
+#define REAL(type, name, parameters)                                                                         \
+  static type(*real) parameters;                                                                             \
+  if (!real) {                                                                                               \
+    void *symbol = dlsym(RTLD_NEXT, #name);                                                                  \
+    memcpy(&real, &symbol, sizeof real);                                                                     \
+  }
+
+#define PLAIN(kind, type, none, name, parameters, arguments)                                                 \
+  type name parameters;                                                                                      \
+  type name parameters {                                                                                     \
+    REAL(type, name, parameters)                                                                             \
+    return fails(kind) ? none : real arguments;                                                              \
+  }
+
+/* Reads and writes, with a size that may be cut. */
+#define MOVES(kind, name, parameters, arguments)                                                             \
+  ssize_t name parameters;                                                                                   \
+  ssize_t name parameters {                                                                                  \
+    REAL(ssize_t, name, parameters)                                                                          \
+    if (fails(kind)) return -1;                                                                              \
+    n = part(n);                                                                                             \
+    return real arguments;                                                                                   \
+  }
+
+MOVES('w', write, (int fd, const void *data, size_t n), (fd, data, n))
+MOVES('w', pwrite, (int fd, const void *data, size_t n, off_t at), (fd, data, n, at))
+MOVES('w', pwrite64, (int fd, const void *data, size_t n, off64_t at), (fd, data, n, at))
+MOVES('r', read, (int fd, void *data, size_t n), (fd, data, n))
+MOVES('r', pread, (int fd, void *data, size_t n, off_t at), (fd, data, n, at))
+MOVES('r', pread64, (int fd, void *data, size_t n, off64_t at), (fd, data, n, at))
+MOVES('w', copy_file_range, (int from, off64_t *at, int to, off64_t *place, size_t n, unsigned flags),
+      (from, at, to, place, n, flags))
+PLAIN('w', ssize_t, -1, writev, (int fd, const struct iovec *v, int n), (fd, v, n))
+PLAIN('m', void *, MAP_FAILED, mmap, (void *at, size_t n, int prot, int flags, int fd, off_t offset),
+      (at, n, prot, flags, fd, offset))
+PLAIN('m', void *, MAP_FAILED, mmap64, (void *at, size_t n, int prot, int flags, int fd, off64_t offset),
+      (at, n, prot, flags, fd, offset))
+PLAIN('s', int, -1, fsync, (int fd), (fd))
+PLAIN('s', int, -1, fdatasync, (int fd), (fd))
+PLAIN('t', int, -1, ftruncate, (int fd, off_t n), (fd, n))
+PLAIN('t', int, -1, ftruncate64, (int fd, off64_t n), (fd, n))
+PLAIN('t', int, -1, fallocate, (int fd, int mode, off_t at, off_t n), (fd, mode, at, n))
+PLAIN('t', int, -1, fallocate64, (int fd, int mode, off64_t at, off64_t n), (fd, mode, at, n))
+PLAIN('n', int, -1, rename, (const char *from, const char *to), (from, to))
+PLAIN('n', int, -1, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to))
+PLAIN('n', int, -1, link, (const char *from, const char *to), (from, to))
+PLAIN('n', int, -1, symlink, (const char *to, const char *path), (to, path))
+PLAIN('n', int, -1, unlink, (const char *path), (path))
+PLAIN('n', int, -1, unlinkat, (int folder, const char *path, int flags), (folder, path, flags))
+PLAIN('n', int, -1, rmdir, (const char *path), (path))
+PLAIN('d', int, -1, mkdir, (const char *path, mode_t mode), (path, mode))
+PLAIN('d', int, -1, mkdirat, (int folder, const char *path, mode_t mode), (folder, path, mode))
+PLAIN('d', char *, NULL, mkdtemp, (char *path), (path))
+
+int posix_fallocate(int fd, off_t at, off_t n);
+int posix_fallocate(int fd, off_t at, off_t n) {
+  REAL(int, posix_fallocate, (int, off_t, off_t))
+  return fails('t') ? errno : real(fd, at, n);
+}
+
+/* libc's own writes of a FILE are not seen from here: they fail where it is flushed or closed. */
+int fflush(FILE *file);
+int fflush(FILE *file) {
+  REAL(int, fflush, (FILE *))
+  return file && __fpending(file) && fails('w') ? EOF : real(file);
+}
+
+int fclose(FILE *file);
+int fclose(FILE *file) {
+  REAL(int, fclose, (FILE *))
+  const bool failed = fails('c');
+  const int result = real(file);
+  return failed ? (errno = code == -2 ? ENOSPC : code, EOF) : result;
+}
+
+int close(int fd);
+int close(int fd) {
+  REAL(int, close, (int))
+  const bool failed = fd > 2 && fails('c');
+  const int result = real(fd);
+  return failed ? (errno = code == -2 ? ENOSPC : code, -1) : result;
+}
+
+FILE *fopen(const char *path, const char *mode);
+FILE *fopen(const char *path, const char *mode) {
+  REAL(FILE *, fopen, (const char *, const char *))
+  return fails('o') ? NULL : real(path, mode);
+}
+
+#define OPENS(name, parameters, given)                                                                       \
+  int name parameters;                                                                                       \
+  int name parameters {                                                                                      \
+    REAL(int, name, parameters)                                                                              \
+    mode_t mode = 0;                                                                                         \
+    if (flags & (O_CREAT | __O_TMPFILE)) {                                                                   \
+      va_list list;                                                                                          \
+      va_start(list, flags);                                                                                 \
+      mode = va_arg(list, mode_t);                                                                           \
+      va_end(list);                                                                                          \
+    }                                                                                                        \
+    return fails('o') ? -1 : real given;                                                                     \
+  }
+OPENS(open, (const char *path, int flags, ...), (path, flags, mode))
+OPENS(open64, (const char *path, int flags, ...), (path, flags, mode))
+OPENS(openat, (int folder, const char *path, int flags, ...), (folder, path, flags, mode))
+OPENS(openat64, (int folder, const char *path, int flags, ...), (folder, path, flags, mode))
+
+/* ---- allocations: libc's own names, so that nothing allocates while a name is looked up ---- */
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+void *__libc_memalign(size_t align, size_t size);
+
+static bool allocation_fails(const void *caller) {
+  const uintptr_t at = (uintptr_t)caller;
+  return on && !(at >= hdf5_begin && at < hdf5_end) && fails('a');
+}
+#define FAILS allocation_fails(__builtin_return_address(0))
+
+void *malloc(size_t size) { return FAILS ? NULL : __libc_malloc(size); }
+void *calloc(size_t count, size_t size) { return FAILS ? NULL : __libc_calloc(count, size); }
+void *realloc(void *old, size_t size) { return FAILS ? NULL : __libc_realloc(old, size); }
+void *aligned_alloc(size_t align, size_t size) { return FAILS ? NULL : __libc_memalign(align, size); }
+int posix_memalign(void **out, size_t align, size_t size) {
+  void *memory = FAILS ? NULL : __libc_memalign(align, size);
+  if (!memory) return ENOMEM;
+  *out = memory;
+  return 0;
+}
+
+char *strdup(const char *text) {
+  const size_t n = strlen(text) + 1;
+  char *copy = FAILS ? NULL : __libc_malloc(n);
+  return copy ? memcpy(copy, text, n) : NULL;
+}

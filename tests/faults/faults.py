@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""Every system call may fail: runs the command again and again, and lets the n-th call fail.
+
+usage: faults.py PZNET LIBRARY NETWORK MODEL [--every K] [--scenario WORD] [--seconds S]
+
+LIBRARY is built from fail.c, NETWORK and MODEL are tests/networks' tiny.so and tiny.prototxt. Of a scenario's calls each K-th is tried, 1 by
+default, from a place that the scenario's name gives, so that the same K tries the same calls. What must hold after each run:
+
+  - the exit status is 0 to 3, and no signal ended it; an unsuccessful one printed a single line that begins with "pznet"
+  - with status 0 the output is whole: the bytes of an undisturbed run
+  - with another status there is no output, or the one of before, or (a failure behind the last step) the whole one
+  - nothing else is left in the folder but a job for --resume, and in TMPDIR and beside the cache nothing
+  - the same command again, with --resume where the verb has it, gives the bytes of an undisturbed run and leaves nothing behind
+Calls that are interrupted (EINTR) or move less than was asked for must change nothing at all.
+
+Standard library only. Prints a line a scenario, and one for each fault; exits 1 where there is one.
+"""
+
+import argparse
+import concurrent.futures
+import errno
+import os
+import pathlib
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+FORMATS = {"npy": "out.npy", "nii": "out.nii", "nii.gz": "out.nii.gz", "tif": "out.tif", "h5": "out.h5:/main"}
+KINDS = {"w": ("writing", [errno.EIO, errno.ENOSPC]), "r": ("reading", [errno.EIO]), "s": ("syncing", [errno.EIO, errno.EDQUOT]),
+         "t": ("making room", [errno.ENOSPC, errno.EIO]), "n": ("renaming and removing", [errno.EIO]), "c": ("closing", [errno.EIO, errno.EDQUOT]),
+         "o": ("opening", [errno.EIO, errno.EMFILE]), "d": ("making folders", [errno.ENOSPC]), "m": ("mapping", [errno.ENOMEM]),
+         "a": ("allocating", [errno.ENOMEM]), "wtdo": ("a disk that stays full", [-2])}
+HARMLESS = [("w", errno.EINTR, "writing, interrupted"), ("r", errno.EINTR, "reading, interrupted"), ("wr", -1, "parts of what was asked for")]
+
+
+def npy(shape, data, descr="<f4"):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header += b" " * (117 - len(header)) + b"\n"
+    return b"\x93NUMPY\x01\0" + struct.pack("<H", len(header)) + header + data
+
+
+class Scene:
+    """A folder with the inputs, from which each run gets a copy."""
+
+    def __init__(self, arguments):
+        self.pznet, self.library, self.network, self.model = (os.path.abspath(a) for a in
+                                                              (arguments.pznet, arguments.library, arguments.network, arguments.model))
+        self.every, self.end = arguments.every, time.monotonic() + arguments.seconds
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="pznet-faults-"))
+        self.found = []
+        values = bytes((i * 37 + i // 7) % 251 for i in range(9 * 30 * 33))
+        (self.folder / "in.npy").write_bytes(npy("(9, 30, 33)", values, "|u1"))
+        (self.folder / "one.npy").write_bytes(npy("(1, 1, 4, 12, 14)", struct.pack("<672f", *(i % 11 - 5 for i in range(672)))))
+        for name in FORMATS.values():  # the same volume in each format
+            made = self.run(self.folder, ["infer", self.network, "in.npy", "vol-" + name.replace("out", "in"), "-q", "--argmax"])
+            assert made.returncode == 0, made.stderr
+
+    def run(self, folder, words, fail=None, count=None, memory=4 << 30):
+        environment = os.environ | {"TMPDIR": str(folder / "tmp"), "PZNET_CACHE_DIR": str(folder / "cache"), "HDF5_USE_FILE_LOCKING": "TRUE"}
+        (folder / "tmp").mkdir(exist_ok=True)
+        if fail:
+            environment |= {"PZ_FAIL": fail, "PZ_FAIL_ONLY": "pznet", "LD_PRELOAD": self.library}
+            if count:
+                environment["PZ_FAIL_COUNT"] = str(count)
+        return subprocess.run([self.pznet, *words], cwd=folder, env=environment, capture_output=True, text=True, errors="replace", timeout=120,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory)))
+
+    def fresh(self):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder, prefix="run-"))
+        for file in self.folder.glob("*.*"):
+            if file.is_file():
+                os.link(file, folder / file.name)
+        return folder
+
+    def fault(self, scenario, fail, words, result):
+        line = f"FAULT {scenario}, PZ_FAIL={fail}: {words}; status {result.returncode}, said: {result.stderr.strip()[:300]!r}"
+        self.found.append(line)
+        print(line, flush=True)
+
+
+def content(path):
+    data = path.read_bytes()
+    return zlib.decompress(data, 31) if path.name.endswith(".gz") else data
+
+
+class Scenario:
+    def __init__(self, scene, name, words, output=None, resume=False, prepare=None, also=(), every=1):
+        """prepare: verbs to run before, undisturbed; also: files that may be there in the end; every: how much rarer calls are tried."""
+        self.scene, self.name, self.words, self.output, self.resume, self.prepare = scene, name, words, output, resume, prepare
+        self.also = {self.output, "tmp", "cache", *also}
+        self.every = every * scene.every
+
+    def begin(self):
+        folder = self.scene.fresh()
+        for words in self.prepare or []:
+            made = self.scene.run(folder, words)
+            assert made.returncode == 0, made.stderr
+        return folder, self.state(folder)
+
+    def state(self, folder):
+        path = folder / self.output if self.output else None
+        return content(path) if path and path.exists() else None
+
+    def left(self, folder, known):
+        """What lies there that did not before."""
+        names = {str(p.relative_to(folder)) for p in folder.rglob("*")}
+        job = f"{self.output}.pznet-job" if self.output else None
+        return sorted(n for n in names - known - self.also
+                      if not n.startswith("cache/") and not (job and self.resume and (n == job or n.startswith(job + "/"))))
+
+    def count(self, kinds):
+        folder, _ = self.begin()
+        file = self.scene.folder / f"count-{kinds}-{abs(hash(self.name))}"
+        result = self.scene.run(folder, self.words, f"{kinds}:0:0", file)
+        assert result.returncode == 0, (self.name, result.stderr)
+        self.want = self.state(folder)
+        calls = int(file.read_text())
+        file.unlink()
+        shutil.rmtree(folder)
+        return calls
+
+    def one(self, fail, harmless):
+        scene = self.scene
+        folder, before = self.begin()
+        known = {str(p.relative_to(folder)) for p in folder.rglob("*")}
+        try:
+            result = scene.run(folder, self.words, fail)
+        except subprocess.TimeoutExpired:
+            scene.found.append(f"FAULT {self.name}, PZ_FAIL={fail}: does not end")
+            print(scene.found[-1], flush=True)
+            return
+        now, left = self.state(folder), self.left(folder, known)
+        say = lambda words, r=result: scene.fault(self.name, fail, words, r)
+        lines = result.stderr.splitlines()
+        if result.returncode not in (0, 1, 2, 3):
+            say("ended by a signal" if result.returncode < 0 else "a status of no meaning")
+        elif harmless and result.returncode:
+            say("failed, where nothing was wrong")
+        elif result.returncode and (len(lines) != 1 or not lines[0].startswith("pznet")):
+            say("did not say why in one line")
+        elif result.returncode == 0 and now != self.want:
+            say("success, but the output is not whole")
+        elif result.returncode and now not in (None, before, self.want):
+            say("an output that is not whole")
+        elif result.returncode and before is not None and now is None:
+            say("the output of before is lost")
+        elif left and fail[0] != "n":  # where removing fails something stays
+            say(f"left behind: {left[:3]}")
+        again = scene.run(folder, self.words + (["--resume"] if self.resume else []))
+        if again.returncode:
+            say("cannot be done again", again)
+        elif self.state(folder) != self.want:
+            say("the second time gives another output", again)
+        elif self.left(folder, known) and fail[0] != "n" and not left:
+            say(f"left behind by the second run: {self.left(folder, known)[:3]}", again)
+        elif self.resume and (folder / f"{self.output}.pznet-job").exists():
+            say("a finished job stays", again)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def little_memory(self, pool):
+        """A limit on memory (ulimit -v), from too little to start with to enough: the system's own refusals, by whatever library asks."""
+        step = max(1, min(64, self.every)) * 64 << 10
+        enough = next(m << 20 for m in range(16, 4096, 16) if self.limited(m << 20, False) == 0)
+        limits = range(max(step, enough - (24 << 20)), enough + (8 << 20), step)
+        list(pool.map(lambda memory: time.monotonic() < self.scene.end and self.limited(memory, True), limits))
+        return len(limits)
+
+    def limited(self, memory, tell):
+        folder, _ = self.begin()
+        result = self.scene.run(folder, self.words, memory=memory)
+        lines = result.stderr.splitlines()
+        loader = "cannot" in result.stderr and "shared" in result.stderr  # the program could not be started
+        if tell and not loader and result.returncode not in (0, 1, 2, 3, 127):
+            self.scene.fault(self.name, f"ulimit -v {memory >> 10}", "ended by a signal", result)
+        elif tell and not loader and result.returncode in (1, 2, 3) and (len(lines) != 1 or not lines[0].startswith("pznet")):
+            self.scene.fault(self.name, f"ulimit -v {memory >> 10}", "did not say why in one line", result)
+        shutil.rmtree(folder, ignore_errors=True)
+        return result.returncode
+
+    def all(self, pool):
+        begin, tried = time.monotonic(), 0
+        rows = [(k, code, what, False) for k, (what, codes) in KINDS.items() for code in codes]
+        rows += [(k, code, what, True) for k, code, what in HARMLESS]
+        for kinds, code, what, harmless in rows:
+            calls = self.count(kinds)
+            first = 1 + zlib.crc32(f"{self.name} {kinds} {code}".encode()) % self.every
+            places = [1] if code == -1 else range(min(first, calls), calls + 1, self.every)
+            jobs = [f"{kinds}:{n}:{code}" for n in places if n]
+            tried += len(jobs)
+            list(pool.map(lambda fail: time.monotonic() < self.scene.end and self.one(fail, harmless), jobs))
+        tried += self.little_memory(pool)
+        print(f"{self.name}: {tried} calls failed, {time.monotonic() - begin:.0f} s", flush=True)
+
+
+def scenarios(scene):
+    tiny, model = scene.network, scene.model
+    overlap = ["-q", "--threads", "1", "--overlap", "1,4,4"]
+    for name, path in FORMATS.items():
+        yield Scenario(scene, f"infer to {name}", ["infer", tiny, "in.npy", path, *overlap], path.split(":")[0], True)
+        volume = "vol-" + path.replace("out", "in")
+        yield Scenario(scene, f"infer from {name}", ["infer", tiny, volume, "out.npy", *overlap, "--normalize", "none"], "out.npy", True)
+    yield Scenario(scene, "infer over an old output", ["infer", tiny, "in.npy", "out.npy", *overlap], "out.npy", True,
+                   [["infer", tiny, "in.npy", "out.npy", "-q", "--dtype", "u8"]])
+    yield Scenario(scene, "infer, argmax, report", ["infer", tiny, "in.npy", "out.nii", *overlap, "--argmax", "--json", "r.json"], "out.nii", True, also=["r.json"])
+    yield Scenario(scene, "run", ["run", tiny, "one.npy", "-o", "out.npy", "--threads", "1"], "out.npy")
+    yield Scenario(scene, "verify", ["verify", tiny, "--threads", "1"])
+    yield Scenario(scene, "inspect a network file", ["inspect", tiny])
+    yield Scenario(scene, "inspect a model", ["inspect", model, "--weights", "init:1", "--effort", "estimate"])
+    yield Scenario(scene, "report page", ["inspect", tiny, "--html", "out.html"], "out.html", every=5)
+    yield Scenario(scene, "bench", ["bench", tiny, "--runs", "2", "--threads", "1"], every=20)
+    yield Scenario(scene, "tune", ["tune"])
+    yield Scenario(scene, "compile", ["compile", model, "--weights", "init:1", "--effort", "estimate", "-q", "-o", "out.so"], "out.so", every=20)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n")[2][7:])
+    for name in "pznet", "library", "network", "model":
+        parser.add_argument(name)
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--scenario", default="")
+    parser.add_argument("--seconds", type=float, default=1e9)
+    arguments = parser.parse_args()
+    scene = Scene(arguments)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            for scenario in scenarios(scene):
+                if arguments.scenario in scenario.name:
+                    scenario.all(pool)
+    finally:
+        shutil.rmtree(scene.folder, ignore_errors=True)
+    print(f"{len(scene.found)} faults")
+    return bool(scene.found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

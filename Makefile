@@ -2,12 +2,13 @@
 # make run     compiles the example network and applies it to a volume: network file, segmented stack, preview
 # make check   builds and passes all tests
 # make bench   times pznet beside other engines and repeats the papers' experiments (bench/README.md)
-# make fuzz    fuzzes the importers and the volume readers (SECONDS each, 600 by default)
+# make fuzz    fuzzes importers, compiler and volume readers (SECONDS each, 600 by default; or RUNS=100000 inputs each)
+# make races   the pool and the volume engine under the thread sanitizer
 BUILD ?= build
 SECONDS ?= 600
 JOBS ?= $(shell nproc)
 
-.PHONY: all run check bench fuzz format clean dependencies test-dependencies
+.PHONY: all run check bench fuzz races format clean dependencies test-dependencies
 
 all: dependencies
 	@cmake -S . -B $(BUILD) -G Ninja -DPZ_TESTS=OFF >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -27,13 +28,18 @@ check: test-dependencies
 	@cmake -S . -B $(BUILD)/check -G Ninja -DPZ_TESTS=ON >$(BUILD)-check.log 2>&1 || { cat $(BUILD)-check.log; exit 1; }
 	@rm -f $(BUILD)-check.log
 	@cmake --build $(BUILD)/check -j $(JOBS)
+	@tests/fuzz.sh --replay 8
+	@tests/clang.sh
 	@ctest --test-dir $(BUILD)/check --output-on-failure -j $(JOBS)
 
 bench: all
 	@bench/peers
 
 fuzz: test-dependencies
-	@tests/fuzz.sh $(SECONDS)
+	@tests/fuzz.sh $(if $(RUNS),--runs $(RUNS),$(SECONDS))
+
+races: test-dependencies
+	@tests/races.sh
 
 format:
 	git ls-files '*.c' '*.h' | xargs clang-format -i

@@ -5,7 +5,10 @@ target_include_directories(pz_options INTERFACE ${CMAKE_SOURCE_DIR}/include ${CM
 target_compile_options(pz_options INTERFACE -Wall -Wextra -Wvla -Wstrict-prototypes -Wmissing-prototypes
   -fvisibility=hidden -fno-math-errno)
 target_compile_definitions(pz_options INTERFACE _GNU_SOURCE $<$<CONFIG:Debug>:PZ_DEBUG=1>)
-if(PZ_SANITIZE)
+if(PZ_SANITIZE STREQUAL thread)
+  target_compile_options(pz_options INTERFACE -O1 -fsanitize=thread -fno-omit-frame-pointer)
+  target_link_options(pz_options INTERFACE -fsanitize=thread)
+elseif(PZ_SANITIZE)
   target_compile_options(pz_options INTERFACE -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
     -fno-omit-frame-pointer)
   target_link_options(pz_options INTERFACE -fsanitize=address,undefined)

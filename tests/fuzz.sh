@@ -1,43 +1,79 @@
 #!/bin/sh
-# fuzz.sh SECONDS [HARNESS...]: fuzzes the importers and the volume readers, SECONDS each, as many at a time as there are
-# cores. Corpora stay in build-fuzz/corpus; a finding ends with status 1 and lies in build-fuzz/findings.
+# Fuzzes the importers, the way from a model to C, and the volume readers, under the address and undefined-behaviour sanitizers.
+#
+#   fuzz.sh SECONDS [HARNESS...]         SECONDS each (600)
+#   fuzz.sh --runs N [HARNESS...]        N inputs each
+#   fuzz.sh --replay SECONDS [HARNESS...]  what was found before and all seeds, then new inputs for SECONDS each, from nothing kept: for CI
+#
+# As many harnesses at a time as there are cores. Inputs that reached new code stay in build/clang/corpus but for --replay. Past findings lie in
+# the harness's folder findings/NAME and are run each time. A new one ends with status 1; it is printed, and lies in build/clang/findings: put
+# it beside the others once it is mended.
 set -eu
 cd "$(dirname "$0")/.."
-seconds=${1:-600}
-[ $# -gt 0 ] && shift
-harnesses=${*:-prototxt caffemodel caffemodel_h5 onnx volume_npy volume_hdf5 volume_tiff volume_nifti}
-build=build-fuzz
+limit=600
+kind=time
+case ${1:-} in
+--runs | --replay)
+  kind=${1#--}
+  limit=$2
+  shift 2
+  ;;
+[0-9]*)
+  limit=$1
+  shift
+  ;;
+esac
+harnesses=${*:-$(sed -n 's/^foreach(harness \(.*\))$/\1/p' tests/import/fuzz/CMakeLists.txt tests/volume/fuzz/CMakeLists.txt | tr '\n' ' ')}
+build=build/clang
+top=$(pwd)
 
 clang=$(command -v clang || command -v clang-14)
 cmake -S . -B $build -G Ninja -DCMAKE_C_COMPILER="$clang" -DPZ_FUZZ=ON >/dev/null
 targets="import_seeds volume_seeds"
 for h in $harnesses; do targets="$targets fuzz_$h"; done
 # shellcheck disable=SC2086
-cmake --build $build --target $targets
+cmake --build $build --target $targets >$build/fuzz-build.log 2>&1 || {
+  cat $build/fuzz-build.log
+  exit 1
+}
 
-top=$(pwd)
-mkdir -p $build/findings
-for h in $harnesses; do mkdir -p $build/corpus/$h; done
-(cd $build && import=$(find . -name import_seeds -type f) && volume=$(find . -name volume_seeds -type f) &&
-  mkdir -p seeds-import seeds-volume && "$import" seeds-import && "$volume" seeds-volume)
+work=$build
+[ $kind = replay ] && work=$build/replay && rm -rf "$work/corpus"
+mkdir -p "$work" $build/findings
+(cd $build && mkdir -p seeds-import seeds-volume && tests/import/fuzz/import_seeds seeds-import && tests/volume/fuzz/volume_seeds seeds-volume)
 
+# Inputs are files that the harness names by its process, in memory where there is such a folder.
 one() {
-  binary=$(find $build -name "fuzz_$1" -type f)
-  extra=""
+  binary=$(find $build/tests -name "fuzz_$1" -type f)
+  seeds=""
+  for folder in tests/*/fuzz/findings/"$1" $build/seeds-import/"$1" $build/seeds-volume/"${1#volume_}"; do
+    [ -d "$folder" ] && seeds="$seeds $folder"
+  done
   case $1 in
-  prototxt) extra="-dict=$top/tests/import/fuzz/prototxt.dict $top/tests/import/data" ;;
-  onnx) extra="$top/tests/import/data/onnx" ;;
-  volume_*) extra="$build/seeds-volume/${1#volume_}" ;;
+  prototxt) seeds="$seeds tests/import/data -dict=$top/tests/import/fuzz/prototxt.dict" ;;
+  onnx | model*) seeds="$seeds tests/import/data/onnx" ;;
   esac
-  [ "${1#caffemodel}" = "$1" ] || extra="$build/seeds-import/$1"
+  mkdir -p "$work/corpus/$1"
+  case $kind in
+  runs) bound="-runs=$limit" ;;
+  *) bound="-max_total_time=$limit" ;;
+  esac
+  begin=$(date +%s)
   # shellcheck disable=SC2086
-  if nice -n 19 "$binary" -max_total_time="$seconds" -rss_limit_mb=3000 -malloc_limit_mb=0 -timeout=60 -artifact_prefix=$build/findings/"$1"- \
-    $build/corpus/"$1" $extra >$build/"$1".log 2>&1; then
-    echo "$1: no finding; $(tail -n 1 $build/"$1".log)"
-  else
-    echo "$1: FINDING, see $build/$1.log"
-    return 1
+  if nice -n 5 "$binary" $bound -rss_limit_mb=3000 -malloc_limit_mb=1000 -timeout=20 -print_final_stats=1 \
+    -artifact_prefix=$build/findings/"$1"- "$work/corpus/$1" $seeds >$build/"$1".log 2>&1; then
+    echo "$1: no finding in $(sed -n 's/^stat::number_of_executed_units: *//p' $build/"$1".log) inputs, $(($(date +%s) - begin)) s"
+    return 0
   fi
+  echo "$1: FINDING, see $build/$1.log"
+  grep -E -m 3 'ERROR|SUMMARY|runtime error|ABORTING' $build/"$1".log || tail -n 3 $build/"$1".log
+  found=$(sed -n 's/.*Test unit written to //p' $build/"$1".log | tail -n 1)
+  if [ -s "$found" ] && [ "$(wc -c <"$found")" -lt 20000 ]; then
+    echo "base64 -d >$(basename "$found") <<END"
+    base64 "$found"
+    echo END
+  fi
+  return 1
 }
 
 failed=0

@@ -5,7 +5,7 @@ set -eu
 
 packages="gcc make cmake ninja-build pkg-config libprotobuf-c-dev protobuf-c-compiler libhdf5-dev libtiff-dev
 libjansson-dev libnifti-dev libsqlite3-dev zlib1g-dev libpng-dev"
-[ "${1:-}" = --tests ] && packages="$packages libcmocka-dev clang graphviz python3-dev python3-numpy python3-venv"
+[ "${1:-}" = --tests ] && packages="$packages libcmocka-dev clang libclang-rt-dev graphviz python3-dev python3-numpy python3-venv"
 
 missing=""
 for package in $packages; do

@@ -1,5 +1,6 @@
 /* nifti.c: .nii with pread, .nii.gz as streams. A compressed volume with several channels has one stream for each
  * channel, so that all of them move forward through the file together. */
+#include "volume/gzip.h"
 #include "volume/io.h"
 #include "volume/nifti_header.h"
 #include "volume/volume.h"
@@ -9,16 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
-enum { GZ_BUFFER = 1 << 17, GZ_MEMORY = 3 * GZ_BUFFER + (48 << 10), GZ_MAX_CHANNELS = 64 };
+enum { GZ_MAX_CHANNELS = 64 };
 /* deflate cannot shrink by more than 1032 to 1 */
 enum { GZ_MAX_RATIO = 1040 };
 
 typedef struct nifti {
   pz_nifti_data data;
   int fd;
-  gzFile *stream; /* one for each channel; NULL for .nii */
+  pz_gzip **stream; /* one for each channel; NULL for .nii */
   int streams;
 } nifti;
 
@@ -73,25 +73,9 @@ static pz_status nifti_open(pz_volume *v, pz_error *err) {
 
 static pz_status gz_stream(pz_volume *v, int index, pz_error *err) {
   nifti *n = v->state;
-  errno = 0;
-  n->stream[index] = gzopen(v->path, "rb");
-  if (!n->stream[index])
-    return errno ? pz_io_fail(err, v->path, "opening", errno)
-                 : pz_fail_memory(err, "a gzip stream", GZ_MEMORY);
-  gzbuffer(n->stream[index], GZ_BUFFER);
+  PZ_TRY(pz_gzip_open(v->path, n->fd, &n->stream[index], err));
   n->streams = index + 1;
   return PZ_OK;
-}
-
-static pz_status gz_broken(pz_volume *v, gzFile stream, pz_error *err) {
-  int code = Z_OK;
-  const char *text = gzerror(stream, &code);
-  if (code == Z_MEM_ERROR) return pz_fail_memory(err, "a gzip stream", GZ_MEMORY);
-  if (code == Z_ERRNO) return pz_io_fail(err, v->path, "reading", errno);
-  if (code != Z_DATA_ERROR)
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: truncated: the compressed data ends early", v->path);
-  const char *colon = strrchr(text, ':'); /* zlib puts the path in front */
-  return pz_fail(err, PZ_ERROR_INPUT, "%s: damaged:%s", v->path, colon ? colon + 1 : text);
 }
 
 static pz_status gz_open(pz_volume *v, pz_error *err) {
@@ -99,12 +83,12 @@ static pz_status gz_open(pz_volume *v, pz_error *err) {
   int64_t size;
   nifti *n = new_state(v, err);
   if (!n) return PZ_ERROR_MEMORY;
-  PZ_TRY(pz_io_open(v->path, &n->fd, &size, err)); /* says what is wrong with the file, better than zlib */
-  n->stream = PZ_NEW(v->arena, gzFile, GZ_MAX_CHANNELS);
-  if (!n->stream) return pz_fail_memory(err, "a NIfTI file", GZ_MAX_CHANNELS * sizeof(gzFile));
+  PZ_TRY(pz_io_open(v->path, &n->fd, &size, err)); /* all streams read from it */
+  n->stream = PZ_NEW(v->arena, pz_gzip *, GZ_MAX_CHANNELS);
+  if (!n->stream) return pz_fail_memory(err, "a NIfTI file", GZ_MAX_CHANNELS * sizeof(pz_gzip *));
   PZ_TRY(gz_stream(v, 0, err));
-  const int got = gzread(n->stream[0], bytes, sizeof bytes);
-  if (got < 0) return gz_broken(v, n->stream[0], err);
+  int64_t got;
+  PZ_TRY(pz_gzip_read(n->stream[0], bytes, sizeof bytes, 0, &got, err));
   PZ_TRY(header(v, bytes, got, err));
   int64_t most;
   if (!pz_mul_i64(size, GZ_MAX_RATIO, &most)) most = INT64_MAX;
@@ -114,17 +98,8 @@ static pz_status gz_open(pz_volume *v, pz_error *err) {
                    "%s: %d channels in a compressed file, at most %d; decompress it to .nii", v->path,
                    (int)v->info.channels, GZ_MAX_CHANNELS);
   for (int c = 1; c < v->info.channels; c++) PZ_TRY(gz_stream(v, c, err));
-  v->memory = (int64_t)v->info.channels * GZ_MEMORY;
+  v->memory = (int64_t)v->info.channels * PZ_GZIP_MEMORY;
   return PZ_OK;
-}
-
-/* Looks one byte behind the data, which makes zlib compare the checksum when the data is all there is. */
-static pz_status gz_check(pz_volume *v, gzFile stream, pz_error *err) {
-  char byte;
-  int code = Z_OK;
-  const int got = gzread(stream, &byte, 1);
-  gzerror(stream, &code);
-  return got >= 0 && (code == Z_OK || code == Z_STREAM_END) ? PZ_OK : gz_broken(v, stream, err);
 }
 
 static int64_t end_of_data(const pz_volume *v) {
@@ -132,19 +107,15 @@ static int64_t end_of_data(const pz_volume *v) {
   return n->data.offset + v->info.channels * v->info.shape[0] * stored_plane(v);
 }
 
-/* A skip forward is done by reading and throwing away, a skip back by beginning again; both are zlib's. */
+/* Behind all of the data one byte more is looked for, so that the checksum is compared. */
 static pz_status gz_fetch(pz_volume *v, int channel, void *to, int64_t bytes, int64_t offset, pz_error *err) {
   nifti *n = v->state;
-  gzFile stream = n->stream[channel];
-  if (gztell(stream) != offset && gzseek(stream, offset, SEEK_SET) != offset)
-    return gz_broken(v, stream, err);
-  for (char *at = to; bytes > 0;) {
-    const unsigned want = bytes > (1 << 30) ? 1u << 30 : (unsigned)bytes;
-    const int got = gzread(stream, at, want);
-    if (got <= 0) return gz_broken(v, stream, err);
-    at += got, bytes -= got, offset += got;
-  }
-  return offset == end_of_data(v) ? gz_check(v, stream, err) : PZ_OK;
+  char byte;
+  int64_t got;
+  PZ_TRY(pz_gzip_read(n->stream[channel], to, bytes, offset, NULL, err));
+  return offset + bytes == end_of_data(v)
+             ? pz_gzip_read(n->stream[channel], &byte, 1, offset + bytes, &got, err)
+             : PZ_OK;
 }
 
 /* The stored numbers lie at the end of the room for the floats; each is read before a float is written over it. */
@@ -187,7 +158,7 @@ static pz_status nifti_read(pz_volume *v, int64_t z, int64_t count, void *planes
 static void nifti_close(pz_volume *v) {
   nifti *n = v->state;
   if (!n) return;
-  for (int i = 0; i < n->streams; i++) gzclose(n->stream[i]);
+  for (int i = 0; i < n->streams; i++) pz_gzip_close(n->stream[i]);
   if (n->fd >= 0) close(n->fd);
 }
 
@@ -203,26 +174,15 @@ static pz_status nifti_lay_out(const char *path, const char *dataset, const pz_v
   return status;
 }
 
-static pz_status gz_put(gzFile out, const char *path, const char *data, int64_t bytes, pz_error *err) {
-  for (int64_t at = 0; at < bytes;) {
-    const int64_t left = bytes - at;
-    const int put = gzwrite(out, data + at, left > (1 << 20) ? 1u << 20 : (unsigned)left);
-    if (put <= 0) return pz_io_fail(err, path, "writing", errno ? errno : EIO);
-    at += put;
-  }
-  return PZ_OK;
-}
-
-static pz_status gz_planes(gzFile out, const char *path, pz_volume_source *source, char *plane,
-                           pz_error *err) {
+static pz_status gz_planes(pz_gzip *out, pz_volume_source *source, char *plane, pz_error *err) {
   const pz_volume_info *info = source->info;
   uint8_t bytes[PZ_NIFTI_MAX_HEADER];
-  PZ_TRY(gz_put(out, path, (const char *)bytes, pz_nifti_print(info, bytes), err));
+  PZ_TRY(pz_gzip_write(out, bytes, pz_nifti_print(info, bytes), err));
   for (int64_t i = 0; i < info->channels * info->shape[0]; i++) {
     PZ_TRY(pz_volume_source_plane(source, i / info->shape[0], i % info->shape[0], plane, err));
-    PZ_TRY(gz_put(out, path, plane, pz_volume_plane_bytes(info), err));
+    PZ_TRY(pz_gzip_write(out, plane, pz_volume_plane_bytes(info), err));
   }
-  return PZ_OK;
+  return pz_gzip_finish(out, err);
 }
 
 static pz_status gz_convert(const char *path, const char *dataset, pz_volume_source *source, pz_error *err) {
@@ -230,17 +190,10 @@ static pz_status gz_convert(const char *path, const char *dataset, pz_volume_sou
   const int64_t bytes = pz_volume_plane_bytes(source->info);
   char *plane = malloc((size_t)bytes);
   if (!plane) return pz_fail_memory(err, "a plane", (unsigned long long)bytes);
-  errno = 0;
-  gzFile out = gzopen(path, "wb1");
-  pz_status status;
-  if (out) {
-    status = gz_planes(out, path, source, plane, err);
-    errno = 0;
-    if (gzclose(out) != Z_OK && status == PZ_OK)
-      status = pz_io_fail(err, path, "writing", errno ? errno : EIO);
-  } else
-    status =
-        errno ? pz_io_fail(err, path, "creating", errno) : pz_fail_memory(err, "a gzip stream", GZ_MEMORY);
+  pz_gzip *out;
+  pz_status status = pz_gzip_create(path, &out, err);
+  if (status == PZ_OK) status = gz_planes(out, source, plane, err);
+  pz_gzip_close(out);
   free(plane);
   return status;
 }

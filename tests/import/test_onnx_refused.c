@@ -230,7 +230,10 @@ static void tensors(void **state) {
   tensor(1, 2, DIMS(1, INT64_MAX), 8, "a tensor's size is not 0 to 2^31-1");
   tensor(1, 3, DIMS(1 << 30, 1 << 30, 2), 8, "a tensor of more than 2^40 elements");
   tensor(1, 4, DIMS(0, 1 << 30, 1 << 30, 1 << 30), 0, "a tensor of more than 2^40 elements");
-  tensor(1, 2, DIMS(1 << 20, 1 << 10), 8, "more than 100000 elements, too many for this machine");
+  tensor(1, 2, DIMS(1 << 20, 1 << 10), 8,
+         "'w': the model's constants take 4.3 GB at least, and may take 400.0 kB here, an eighth of the "
+         "memory: a "
+         "machine with 34.4 GB would do");
   tensor(1, 9, DIMS(1, 1, 1, 1, 1, 1, 1, 1, 2), 8, "a tensor of more than 8 dimensions");
   tensor(8, 2, DIMS(1, 2), 8, "tensor 'w' is of ONNX's data type 8, which is not supported");
   tensor(17, 2, DIMS(1, 2), 2, "tensor 'w' is of ONNX's data type 17, which is not supported");
@@ -347,13 +350,40 @@ static void operators(void **state) {
       {"Concat", "x x", NULL, 0, {0}, "its attribute 'axis' is missing"},
       {"MatMul", "x x", NULL, 0, {0}, "MatMul with a computed right side ('node')"},
       {"ConstantOfShape", "huge", NULL, 0, {0}, "'node' has more than 2^40 elements"},
-      {"ConstantOfShape", "large", NULL, 0, {0}, "more than 100000 elements, too many for this machine"},
+      {"ConstantOfShape",
+       "large",
+       NULL,
+       0,
+       {0},
+       "constants take 4.2 MB at least, and may take 400.0 kB here"},
+      {"Expand", "one huge", NULL, 0, {0}, "'node' has more than 2^40 elements"},
+      {"Expand", "one large", NULL, 0, {0}, "constants take 8.4 MB at least"},
+      {"Tile", "one large", NULL, 0, {0}, "constants take 8.4 MB at least"},
+      {"Range", "zero large one", NULL, 0, {0}, "constants take 8.4 MB at least"},
+      {"Mod", "x x", NULL, 0, {0}, "Mod with computed values of type float ('node')"},
+      {"ScatterND",
+       "x zero x",
+       NULL,
+       0,
+       {0},
+       "ScatterND with computed inputs; they must be constants ('node')"},
+      {"ScatterND", "two zero two", NULL, 0, {0}, "its updates do not fit its indices"},
+      {"ScatterND", "two two w", NULL, 0, {0}, "its data and updates differ in type"},
+      {"ScatterElements",
+       "two most zero",
+       NULL,
+       0,
+       {0},
+       "its index 9223372036854775807 is not one of 2 entries"},
+      {"OneHot", "x one two", NULL, 0, {0}, "OneHot with computed indices of type float ('node')"},
+      {"OneHot", "one minus two", NULL, 0, {0}, "a depth of -5"},
+      {"Neg", "most", NULL, 0, {0}, "Neg with constant integers beyond 2^53 ('node')"},
       {"ConstantOfShape", "minus", NULL, 0, {0}, "a size of -5"},
       {"Unsqueeze", "x zeros", NULL, 0, {0}, "axis 0 is named twice"},
       {"Squeeze", "x one", NULL, 0, {0}, "dimension 1 has 2 entries, not one"},
       {"Range", "zero one zero", NULL, 0, {0}, "in steps of 0"},
       {"Div", "one zero", NULL, 0, {0}, "a division by zero"},
-      {"NonZero", "x", NULL, 0, {0}, "NonZero with computed inputs; they must be constants ('node')"},
+      {"NonZero", "x", NULL, 0, {0}, "NonZero with a computed input 0; it must be a constant ('node')"},
       {"Where", "x one x", NULL, 0, {0}, "its inputs 1 and 2 differ in type"},
       {"GatherND", "x x", NULL, 0, {0}, "a computed input 1; it must be a constant"},
       {"GatherND", "x one", NULL, 0, {0}, "its index 1 is not one of 1 entries"},
@@ -376,6 +406,92 @@ static void operators(void **state) {
     put_node(&g, "node", cases[i].op, cases[i].in, "y", &attributes);
     refuses(&g, cases[i].message);
   }
+}
+
+/* ---- whole numbers ---- */
+
+/* A label of 0 to 4, and what is made of it. */
+static pz_text labels_of(const char *op, const char *in, pz_text *attributes) {
+  pz_text g = graph_of("1x5x4x4", "y"), to_bytes = {0}, axis = {0};
+  put_ints(&g, "seven", 1, DIMS(7));
+  put_ints(&g, "none", 1, DIMS(0));
+  put_ints(&g, "large", 1, DIMS(1 << 24));
+  put_attr_int(&to_bytes, "to", 2);
+  put_attr_int(&axis, "axis", 1);
+  put_info(&g, 11, "n", 7, "1x1x4x4");
+  put_node(&g, "a", "ArgMax", "x", "label", &axis);
+  put_node(&g, "b", "Cast", "label", "byte", &to_bytes);
+  put_node(&g, "node", op, in, "y", attributes);
+  return g;
+}
+
+static void whole_numbers(void **state) {
+  (void)state;
+  static const struct {
+    const char *op, *in, *message; /* NULL: accepted */
+  } cases[] = {
+      {"Add", "label seven", NULL},
+      {"Mul", "byte byte", NULL},
+      {"Div", "label seven", NULL},
+      {"Mod", "byte byte", "Mod with a divisor of type uint8 that may be 0 or less ('node')"},
+      {"Div", "label none", "a divisor of type int64 that may be 0 or less"},
+      {"Add", "label large",
+       "int64 that may be 1.67772e+07 to 1.67772e+07: whole numbers are exact up to 2^24"},
+      {"Mul", "label large", "that may be 0 to 6.71089e+07"},
+      {"Add", "n seven", "Add with computed values of type int64 that may be -9.22337e+18 to 9.22337e+18"},
+      {"Add", "label byte", "its inputs differ in type"},
+      {"Pow", "label seven", "Pow with computed values of type int64 ('node')"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    pz_text g = labels_of(cases[i].op, cases[i].in, NULL);
+    if (cases[i].message) refuses(&g, cases[i].message);
+    else accepts(&g);
+  }
+  pz_text to_float = {0}, to_byte = {0};
+  put_attr_int(&to_float, "to", 1);
+  pz_text g = labels_of("Cast", "n", &to_float);
+  accepts(&g);
+  put_attr_int(&to_byte, "to", 2);
+  g = labels_of("Cast", "n", &to_byte);
+  refuses(&g, "Cast with computed values cast from int64 to uint8 ('node')");
+}
+
+/* ---- what computing constants may take, whatever the machine has ---- */
+
+static void refuses_work(pz_text *graph, const char *message) {
+  pz_graph *g;
+  pz_error err = {0};
+  const pz_status status =
+      pz_onnx_import_within(write_model("net.onnx", 17, graph), NULL, INT64_MAX / 16, &g, &err);
+  if (status != PZ_ERROR_INPUT || !strstr(err.message, message)) fail_msg("%d %s", status, err.message);
+}
+
+static void work(void **state) {
+  (void)state;
+  pz_text g = graph_of("1x1", "y"), kernel = {0};
+  put_ints(&g, "huge", 3, DIMS(1 << 10, 1 << 10, 1 << 10));
+  put_node(&g, "zeros", "ConstantOfShape", "huge", "y", NULL);
+  refuses_work(&g, "'zeros': the constants that nodes compute up to here take more than 268.4 MB");
+  g = graph_of("1x1", "y");
+  put_ints(&g, "image", 4, DIMS(1, 1, 1 << 10, 1 << 10));
+  put_ints(&g, "window", 4, DIMS(1, 1, 64, 64));
+  put_node(&g, "zeros", "ConstantOfShape", "image", "a", NULL);
+  put_node(&g, "weights", "ConstantOfShape", "window", "b", NULL);
+  put_node(&g, "conv", "Conv", "a b", "y", NULL);
+  refuses_work(&g, "'conv': the constants up to here take more than 1.1e+09 multiply-adds to compute");
+  g = graph_of("1x1", "y");
+  put_ints(&g, "image", 4, DIMS(1, 1, 1 << 10, 1 << 10));
+  put_node(&g, "zeros", "ConstantOfShape", "image", "a", NULL);
+  put_attr_ints(&kernel, "kernel_shape", 2, DIMS(64, 64));
+  put_node(&g, "pool", "MaxPool", "a", "y", &kernel);
+  refuses_work(&g, "'pool': the constants up to here take more than");
+  g = graph_of("1x1", "y");
+  put_ints(&g, "small", 1, DIMS(1 << 13));
+  put_ints(&g, "other", 2, DIMS(1 << 13, 1));
+  put_node(&g, "row", "ConstantOfShape", "small", "a", NULL);
+  put_node(&g, "column", "ConstantOfShape", "other", "b", NULL);
+  put_node(&g, "outer", "Mean", "a b", "y", NULL);
+  refuses_work(&g, "'outer': computing this constant takes");
 }
 
 /* Branches in branches: as deep as the importer goes, and deeper. */
@@ -422,6 +538,8 @@ int main(void) {
       cmocka_unit_test(tensors),
       cmocka_unit_test(external_data),
       cmocka_unit_test(operators),
+      cmocka_unit_test(whole_numbers),
+      cmocka_unit_test(work),
       cmocka_unit_test(branches),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -4,14 +4,12 @@
 
 /* ---- the table ---- */
 
-#define pz_onnx_op_none NULL
 static const pz_onnx_operator operators[] = {
-#define OPERATOR(op, since, min_in, max_in, types, build, fold)                                              \
-  {#op, since, min_in, max_in, PZ_ONNX_##types, pz_onnx_op_##build, pz_onnx_op_##fold},
+#define OPERATOR(op, since, min_in, max_in, types, build)                                                    \
+  {#op, since, min_in, max_in, PZ_ONNX_##types, pz_onnx_op_##build},
 #include "import/onnx/operators.inc"
 #undef OPERATOR
 };
-#undef pz_onnx_op_none
 
 const pz_onnx_operator *pz_onnx_find_operator(const pz_onnx_node *node) {
   if (*node->domain && strcmp(node->domain, "ai.onnx")) return NULL;
@@ -136,19 +134,18 @@ static pz_status check_inputs(pz_onnx *c, bool *refused, bool *known) {
 static pz_status check_types(pz_onnx *c) {
   for (int32_t i = 0; i < c->node->n_in; i++) {
     const pz_onnx_value *v = pz_onnx_in(c, i);
-    if (v && !v->known && c->row->types == PZ_ONNX_FLOATS && !pz_onnx_is_floating(v->type))
+    if (!v || v->known || c->row->types > PZ_ONNX_NUMBERS || pz_onnx_is_floating(v->type)) continue;
+    if (c->row->types == PZ_ONNX_FLOATS || v->type == PZ_ONNX_BOOL)
       return pz_onnx_refuse(c, "computed values of type %s", pz_onnx_type_name(v->type));
   }
   return PZ_OK;
 }
 
 static pz_status build_node(pz_onnx *c, bool known) {
-  const pz_onnx_operator *row = c->row;
-  const bool folds = row->fold && (known || row->types == PZ_ONNX_SHAPES);
+  const bool folds = known && c->row->types != PZ_ONNX_GRAPHS;
   PZ_TRY(check_count(c));
-  if (!folds && !row->build) return pz_onnx_refuse(c, "computed inputs; they must be constants");
   if (!folds) PZ_TRY(check_types(c));
-  PZ_TRY(folds ? row->fold(c) : row->build(c));
+  PZ_TRY(folds ? pz_onnx_fold(c) : c->row->build(c));
   PZ_TRY(check_attributes(c));
   return check_outputs(c);
 }

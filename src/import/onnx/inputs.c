@@ -125,6 +125,7 @@ static pz_status add_input(pz_onnx *c, const pz_onnx_value_info *info, pz_text *
   pz_onnx_value *v = &c->values[index];
   v->state = PZ_ONNX_READY;
   v->type = (pz_onnx_type)info->type;
+  v->range = pz_onnx_range_of(v->type);
   return pz_graph_add_input(c->graph, info->name, &shape, &v->tensor, c->err);
 }
 

@@ -138,10 +138,16 @@ typedef struct pz_onnx_raw {
   size_t size;
 } pz_onnx_raw;
 
-/* Decodes the values of a tensor: all its elements, in C order; `raw` NULL: its typed data. Types whose class is FLOATING
- * to floats, the others to integers (uint64 modulo 2^64). Fails where there are more or fewer. `label` begins messages. */
-pz_status pz_onnx_decode(const pz_onnx_tensor *t, const pz_onnx_raw *raw, const char *label, float *floats,
-                         int64_t *ints, pz_error *err);
+/* Where values go: those of types whose class is FLOATING to floats or doubles, whichever is there, the others to integers. */
+typedef struct pz_onnx_values {
+  float *floats;
+  double *doubles;
+  int64_t *ints;
+} pz_onnx_values;
+/* Decodes the values of a tensor: all its elements, in C order (uint64 modulo 2^64); `raw` NULL: its typed data. Fails where
+ * there are more or fewer. `label` begins messages. */
+pz_status pz_onnx_decode(const pz_onnx_tensor *t, const pz_onnx_raw *raw, const char *label,
+                         const pz_onnx_values *to, pz_error *err);
 
 /* Files beside the model that hold values, mapped when first used. */
 typedef struct pz_onnx_file {

@@ -76,5 +76,10 @@ pz_status pz_onnx_op_pad(pz_onnx *c) {
   if (a->kind != PZ_EXTEND_CONSTANT) a->value = 0;
   for (int32_t d = 0; d < rank; d++) needed |= a->lo[d] || a->hi[d];
   if (needed) PZ_TRY(pz_onnx_apply(c, &node, "extend", &x));
-  return pz_onnx_give(c, 0, x, pz_onnx_type_in(c));
+  const pz_onnx_range inside = pz_onnx_range_in(c, 0);
+  const double value = (double)a->value;
+  const bool adds = a->kind == PZ_EXTEND_CONSTANT;
+  const pz_onnx_range all = {adds ? fmin(inside.low, value) : inside.low,
+                             adds ? fmax(inside.high, value) : inside.high};
+  return pz_onnx_give_in(c, 0, x, pz_onnx_type_in(c), all);
 }

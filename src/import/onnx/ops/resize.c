@@ -99,11 +99,11 @@ static pz_status read_target(pz_onnx *c, int32_t scales, int32_t sizes, target *
   int32_t axes[PZ_MAX_RANK], n;
   PZ_TRY(read_axes(c, t->size.rank, axes, &n));
   PZ_TRY(pz_onnx_constant_in(c, has_sizes ? sizes : scales, &k));
-  if (k->elements != n || (has_sizes ? !k->ints : !k->floats))
+  if (k->elements != n || has_sizes != (k->ints != NULL))
     return pz_onnx_fail(c, "has %lld scales or sizes, expected %d", (long long)k->elements, (int)n);
   if (has_sizes) return read_sizes(c, k, axes, t);
   pz_onnx_attr(c, "keep_aspect_ratio_policy");
-  for (int32_t i = 0; i < n; i++) PZ_TRY(with_scale(c, (double)k->floats[i], axes[i], t));
+  for (int32_t i = 0; i < n; i++) PZ_TRY(with_scale(c, pz_onnx_number(k, i), axes[i], t));
   return PZ_OK;
 }
 

@@ -214,8 +214,7 @@ static pz_status tile_constant(pz_onnx *c, const pz_shape *x, const pz_shape *to
       stride *= x->dim[d];
       rest /= to->dim[d];
     }
-    if (k->floats) space.floats[i] = k->floats[at];
-    else space.ints[i] = k->ints[at];
+    pz_onnx_move(&space, i, k, at, 1);
   }
   return pz_onnx_give_constant(c, 0, space.constant);
 }

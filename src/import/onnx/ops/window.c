@@ -12,11 +12,8 @@ static pz_status concat_constants(pz_onnx *c, int32_t axis, const pz_shape *to) 
   for (int32_t i = 0; i < c->node->n_in; i++) {
     PZ_TRY(pz_onnx_constant_in(c, i, &k));
     const int64_t part = outer ? k->elements / outer : 0;
-    if ((k->floats != NULL) != (space.floats != NULL)) return pz_onnx_fail(c, "its inputs differ in type");
-    for (int64_t o = 0; o < outer && part; o++)
-      if (k->floats)
-        memcpy(space.floats + o * row + begin, k->floats + o * part, (size_t)part * sizeof(float));
-      else memcpy(space.ints + o * row + begin, k->ints + o * part, (size_t)part * sizeof(int64_t));
+    if (!pz_onnx_alike(k, space.constant)) return pz_onnx_fail(c, "its inputs differ in type");
+    for (int64_t o = 0; o < outer; o++) pz_onnx_move(&space, o * row + begin, k, o * part, part);
     begin += part;
   }
   return pz_onnx_give_constant(c, 0, space.constant);

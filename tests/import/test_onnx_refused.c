@@ -114,11 +114,125 @@ static void all_at_once(void **state) {
   put_node(&g, "", "Sum", "d e f", "y", NULL);
   put_node(&g, "fine", "Relu", "x", "z", NULL);
   put_node(&g, "unused", "Einsum", "x", "u", NULL);
-  refuses(&g, "net.onnx: 5 nodes are not supported: Det ('d1', 'd2'), Resize with mode = cubic ('up'), "
-              "com.acme::Relu ('own'), Relu with attribute 'odd' ('odd')");
+  refuses(&g,
+          "net.onnx: 5 nodes are not supported: Det: 2 nodes ('d1', 'd2'); Resize with mode = cubic ('up'); "
+          "com.acme::Relu ('own'); Relu with attribute 'odd' ('odd')");
   g = graph_of("1x2", "y");
   put_node(&g, "g", "Gelu", "x", "y", NULL);
   refuses(&g, "Gelu with opset 17, which does not have it ('g')");
+}
+
+/* Behind a node that is refused its outputs are of unknown shape: what can be judged all the same is listed, and nothing
+ * that may be a consequence. */
+static void behind_refused_nodes(void **state) {
+  (void)state;
+  pz_text g = graph_of("1x4x4", "y"), cubic = {0}, axes = {0};
+  put_node(&g, "m0", "MatMul", "x x", "a", NULL);
+  put_node(&g, "m1", "MatMul", "a a", "b", NULL);
+  put_node(&g, "relu", "Relu", "b", "c", NULL);
+  put_node(&g, "m2", "MatMul", "b c", "y", NULL);
+  refuses(&g, "3 nodes are not supported: MatMul with a computed right side: 3 nodes ('m0', 'm1', 'm2')");
+  g = graph_of("1x4x8x8", "y");
+  put_floats(&g, "w", 4, (const int64_t[]){1, 9, 1, 1}, (const float[]){0}, 9);
+  put_floats(&g, "s", 4, (const int64_t[]){1, 1, 2, 2}, (const float[]){0}, 4);
+  put_ints(&g, "shape", 2, (const int64_t[]){3, 5});
+  put_attr_text(&cubic, "mode", "cubic");
+  put_attr_ints(&axes, "perm", 2, (const int64_t[]){1, 0});
+  put_node(&g, "det", "Det", "x", "a", NULL);
+  put_node(&g, "conv", "Conv", "a w", "b", NULL); /* of 9 maps, which the guessed shape has not */
+  put_node(&g, "flat", "Reshape", "b shape", "c", NULL);
+  put_node(&g, "turn", "Transpose", "c", "d", &axes);
+  put_node(&g, "count", "Shape", "d", "e", NULL); /* may be a constant for all that is known */
+  put_node(&g, "fill", "ConstantOfShape", "e", "f", NULL);
+  put_node(&g, "back", "Reshape", "d e", "g", NULL);
+  put_node(&g, "by", "Reshape", "x a", "h", NULL); /* cannot be one */
+  put_node(&g, "up", "Resize", "g _ s", "i", &cubic);
+  put_node(&g, "own", "com.acme::Sum", "i f", "j", NULL);
+  put_node(&g, "", "Sum", "h j", "y", NULL);
+  refuses(&g, "4 nodes are not supported: Det ('det'); Reshape with a computed input 1; it must be a "
+              "constant ('by'); "
+              "Resize with mode = cubic ('up'); com.acme::Sum ('own')");
+}
+
+/* What the model says of the values itself goes further. */
+static void behind_with_shapes(void **state) {
+  (void)state;
+  for (int said = 0; said < 2; said++) {
+    pz_text g = graph_of("1x4x8x8", "y");
+    if (said) put_info(&g, 13, "a", 1, "1x4x2x2x2x2");
+    put_node(&g, "det", "Det", "x", "a", NULL);
+    put_node(&g, "mean", "GlobalAveragePool", "a", "y", NULL);
+    refuses(
+        &g,
+        said ? "2 nodes are not supported: Det ('det'); GlobalAveragePool with 4 spatial dimensions ('mean')"
+             : "1 node is not supported: Det ('det')");
+  }
+}
+
+/* What comes after a failure that may be a consequence is still listed; without anything refused the failure is the news. */
+static void failures_among_refusals(void **state) {
+  (void)state;
+  for (int refused = 0; refused < 2; refused++) {
+    pz_text g = graph_of("1x4x8x8", "y"), odd = {0};
+    put_attr_int(&odd, "odd", 1);
+    put_node(&g, "first", refused ? "Det" : "Relu", "x", "a", NULL);
+    put_node(&g, "wrong", "Relu", "nothing", "b", NULL);
+    put_node(&g, "last", "Relu", "b", "c", &odd);
+    put_node(&g, "end", "Det", "c", "d", NULL);
+    put_node(&g, "", "Sum", "a b d", "y", NULL);
+    refuses(&g, refused ? "2 nodes are not supported: Det: 2 nodes ('first', 'end')"
+                        : "node 'wrong' (Relu): its input 'nothing' is made by no node");
+  }
+}
+
+/* More kinds than a message has room for: names go first, then reasons are counted. */
+static void many_kinds(void **state) {
+  (void)state;
+  for (int n = 60; n <= 600; n *= 10) {
+    pz_text g = graph_of("1x2", "y");
+    char op[64], name[64], before[16] = "x", after[16];
+    for (int i = 0; i < n; i++) {
+      snprintf(op, sizeof op, "AnOperatorOfNobody%d", i);
+      snprintf(name, sizeof name, "a-rather-long-name-of-a-node-that-has-number-%d", i);
+      snprintf(after, sizeof after, i == n - 1 ? "y" : "v%d", i);
+      put_node(&g, name, op, before, after, NULL);
+      memcpy(before, after, sizeof before);
+    }
+    refuses(&g, n == 60 ? "AnOperatorOfNobody59: 1 node" : " more kinds");
+  }
+}
+
+/* ---- models that another program has changed ---- */
+
+static void advice(void **state) {
+  (void)state;
+  static const struct {
+    const char *op, *text;
+  } cases[] = {
+      {"com.microsoft::FusedConv",
+       "ONNX Runtime has optimised this model: give the one that it was made from"},
+      {"com.microsoft.nchwc::Conv", "ONNX Runtime has optimised this model"},
+      {"com.microsoft::QLinearAdd",
+       "the model is quantised by operators of integers: give the one of floats"},
+      {"QLinearConv", "quantise it with quant_format = QuantFormat.QDQ"},
+      {"org.openvinotoolkit::FakeQuantize", "OpenVINO has written this model for itself"},
+      {"EfficientNMS_TRT", "the model has plugins of TensorRT"},
+      {"trt.plugins::Anything", "the model has plugins of TensorRT"},
+      {"ai.onnx.ml::Scaler", "this is classical machine learning"},
+      {"org.pytorch.aten::ATen", "PyTorch has left operators of its own in the model"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    pz_text g = graph_of("1x2", "y");
+    put_node(&g, "n", cases[i].op, "x", "a", NULL);
+    put_node(&g, "m", cases[i].op, "a", "y", NULL);
+    refuses(&g, cases[i].text);
+  }
+  pz_text g = graph_of("1x2", "y"), model = {0};
+  put_node(&g, "n", "Det", "x", "y", NULL);
+  put_model(&model, 17, &g);
+  put_string(&model, 2, "onnxruntime.transformers");
+  refuses_file(write_text("net.onnx", &model), NULL, PZ_ERROR_INPUT,
+               "Det ('n'). Note: ONNX Runtime has optimised");
 }
 
 static void many(void **state) {
@@ -131,7 +245,9 @@ static void many(void **state) {
     put_node(&g, name, "Einsum", before, after, NULL);
     memcpy(before, after, sizeof before);
   }
-  refuses(&g, "300 nodes are not supported: Einsum ('a-rather-long-name-of-a-node-0'");
+  refuses(&g, "300 nodes are not supported: Einsum: 300 nodes ('a-rather-long-name-of-a-node-0', "
+              "'a-rather-long-name-of-a-node-1', 'a-rather-long-name-of-a-node-2', "
+              "'a-rather-long-name-of-a-node-3' and 296 more)");
 }
 
 static void functions(void **state) {
@@ -142,7 +258,7 @@ static void functions(void **state) {
   put_string(&function, 1, "Twice");
   put_message(&model, 25, &function);
   refuses_file(write_text("net.onnx", &model), NULL, PZ_ERROR_INPUT,
-               "pkg::Twice ('f'); the model has functions of its own: inline them");
+               "pkg::Twice ('f'). Note: the model has functions of its own: inline them");
 }
 
 /* ---- shapes of inputs ---- */
@@ -530,6 +646,11 @@ int main(void) {
       cmocka_unit_test(weights_are_within),
       cmocka_unit_test(names),
       cmocka_unit_test(all_at_once),
+      cmocka_unit_test(behind_refused_nodes),
+      cmocka_unit_test(behind_with_shapes),
+      cmocka_unit_test(failures_among_refusals),
+      cmocka_unit_test(many_kinds),
+      cmocka_unit_test(advice),
       cmocka_unit_test(many),
       cmocka_unit_test(functions),
       cmocka_unit_test(symbolic_shapes),

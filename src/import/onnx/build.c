@@ -113,9 +113,9 @@ static pz_status check_outputs(pz_onnx *c) {
   return PZ_OK;
 }
 
-/* *refused: an input is made by what is not supported. */
-static pz_status check_inputs(pz_onnx *c, bool *refused, bool *known) {
-  *refused = false;
+/* *unsure: an input is made by what is not supported. */
+static pz_status check_inputs(pz_onnx *c, bool *unsure, bool *known) {
+  *unsure = false;
   *known = true;
   for (int32_t i = 0; i < c->node->n_in; i++) {
     if (!*c->node->in[i]) continue;
@@ -125,7 +125,7 @@ static pz_status check_inputs(pz_onnx *c, bool *refused, bool *known) {
       return pz_onnx_fail(
           c, "its input '%.200s' is made only later: there is a cycle, or the nodes are not in order",
           v->name);
-    *refused |= v->state == PZ_ONNX_REFUSED;
+    *unsure |= v->state == PZ_ONNX_REFUSED;
     *known &= v->known;
   }
   return PZ_OK;
@@ -134,7 +134,9 @@ static pz_status check_inputs(pz_onnx *c, bool *refused, bool *known) {
 static pz_status check_types(pz_onnx *c) {
   for (int32_t i = 0; i < c->node->n_in; i++) {
     const pz_onnx_value *v = pz_onnx_in(c, i);
-    if (!v || v->known || c->row->types > PZ_ONNX_NUMBERS || pz_onnx_is_floating(v->type)) continue;
+    if (!v || v->known || v->state == PZ_ONNX_REFUSED || c->row->types > PZ_ONNX_NUMBERS ||
+        pz_onnx_is_floating(v->type))
+      continue;
     if (c->row->types == PZ_ONNX_FLOATS || v->type == PZ_ONNX_BOOL)
       return pz_onnx_refuse(c, "computed values of type %s", pz_onnx_type_name(v->type));
   }
@@ -150,30 +152,87 @@ static pz_status build_node(pz_onnx *c, bool known) {
   return check_outputs(c);
 }
 
-static void refuse_outputs(pz_onnx *c) {
-  for (int32_t i = 0; i < c->node->n_out; i++)
-    if (pz_onnx_wants(c, i)) c->values[pz_onnx_find_value(c, c->node->out[i])].state = PZ_ONNX_REFUSED;
+/* ---- behind a node that is not supported ---- */
+
+static pz_status index_infos(pz_onnx *c) {
+  const pz_onnx_reader reader = {c->arena, c->err};
+  const pz_onnx_graph *g = &c->model.graph;
+  int32_t n = 0;
+  PZ_TRY(pz_onnx_read_infos(&reader, g, &c->infos, &n));
+  for (int32_t i = 0; i < n; i++)
+    if (!pz_import_names_put(&c->info_index, c->infos[i].name, i)) return pz_onnx_no_memory(c);
+  return PZ_OK;
 }
 
+/* What the model says of a value stands for it: a tensor that nothing makes. So what reads it is looked at as ever. */
+static pz_status stand_in(pz_onnx *c, pz_onnx_value *v) {
+  if (!c->infos) PZ_TRY(index_infos(c));
+  const int32_t at = pz_import_names_find(&c->info_index, v->name);
+  const pz_onnx_value_info *info = at < 0 ? NULL : &c->infos[at];
+  if (!info || !info->has_shape || !pz_onnx_type_get(info->type) || !pz_shape_valid(&info->shape, NULL))
+    return PZ_OK;
+  const char *name = pz_onnx_fresh_name(c, v->name);
+  if (!name) return pz_onnx_no_memory(c);
+  PZ_TRY(pz_graph_add_input(c->graph, name, &info->shape, &v->tensor, c->err));
+  v->state = PZ_ONNX_READY;
+  v->type = (pz_onnx_type)info->type;
+  v->range = pz_onnx_range_of(v->type);
+  return PZ_OK;
+}
+
+/* Whether outputs of the node could have been constants. */
+static bool maybe_known(const pz_onnx *c) {
+  if (c->row && (c->row->types == PZ_ONNX_SHAPES || c->row->types == PZ_ONNX_GRAPHS)) return true;
+  for (int32_t i = 0; i < c->node->n_in; i++) {
+    const pz_onnx_value *v = pz_onnx_in(c, i);
+    if (v && !v->known && !v->maybe) return false;
+  }
+  return true;
+}
+
+/* Those that the node has given are kept where it was only an attribute, or another output, that is not supported. */
+static pz_status refuse_outputs(pz_onnx *c, bool all) {
+  const bool maybe = maybe_known(c);
+  for (int32_t i = 0; i < c->node->n_out; i++) {
+    if (!pz_onnx_wants(c, i)) continue;
+    pz_onnx_value *v = &c->values[pz_onnx_find_value(c, c->node->out[i])];
+    if (v->state == PZ_ONNX_READY && !all) continue;
+    *v = (pz_onnx_value){.name = v->name, .state = PZ_ONNX_REFUSED, .tensor = PZ_NONE, .maybe = maybe};
+    if (!maybe) PZ_TRY(stand_in(c, v));
+  }
+  return PZ_OK;
+}
+
+static pz_status build_or_refuse(pz_onnx *c, bool *unsure) {
+  bool known;
+  PZ_TRY(check_inputs(c, unsure, &known));
+  if (!c->row) return pz_onnx_refuse(c, "%s", "");
+  if (c->row->since > c->model.opset)
+    return pz_onnx_refuse(c, "opset %lld, which does not have it", (long long)c->model.opset);
+  return build_node(c, known);
+}
+
+/* Once something is refused, what fails may be a consequence: it is passed over. */
 static pz_status visit(pz_onnx *c, const pz_onnx_node *node, int32_t number) {
-  bool refused, known;
-  const int32_t before = c->n_refusals;
+  pz_error *err = c->err, own = {0};
+  bool unsure = false;
   c->node = node;
   c->row = pz_onnx_find_operator(node);
   c->node_name = pz_onnx_node_name(c, node, number);
   c->first_tensor = c->graph->n_tensors;
+  c->guessed = false;
   if (!c->node_name) return pz_onnx_no_memory(c);
-  PZ_TRY(check_inputs(c, &refused, &known));
-  pz_status status = PZ_OK;
-  if (!c->row) status = pz_onnx_refuse(c, "%s", "");
-  else if (c->row->since > c->model.opset)
-    status = pz_onnx_refuse(c, "opset %lld, which does not have it", (long long)c->model.opset);
-  else if (!refused) status = build_node(c, known);
-  if (status == PZ_ERROR_INPUT && c->n_refusals > before) status = PZ_OK;
-  else if (!refused) return status;
+  c->err = &own;
+  pz_status status = build_or_refuse(c, &unsure);
   c->node = node;
-  refuse_outputs(c);
-  return status;
+  c->row = pz_onnx_find_operator(node);
+  if ((status == PZ_ERROR_INPUT && c->n_refusals) || (status == PZ_OK && unsure)) {
+    own = (pz_error){0};
+    status = refuse_outputs(c, unsure);
+  }
+  c->err = err;
+  c->guessed = false;
+  return status == PZ_OK ? PZ_OK : pz_fail(err, status, "%s", own.message);
 }
 
 pz_status pz_onnx_build_nodes(pz_onnx *c, const pz_onnx_graph *g, const bool *needed) {

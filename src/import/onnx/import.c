@@ -112,7 +112,9 @@ pz_status pz_onnx_import_within(const char *path, const pz_import_options *optio
                .max_elements = max_elements,
                .err = err,
                .files = {.arena = arena, .model = path},
-               .index = {.arena = arena}};
+               .index = {.arena = arena},
+               .info_index = {.arena = arena},
+               .refusal_index = {.arena = arena}};
   const pz_status status = import(&c);
   pz_arena_free(arena);
   *graph = c.graph;

@@ -56,6 +56,7 @@ typedef struct pz_onnx_value {
   pz_onnx_state state;
   pz_onnx_type type;
   pz_onnx_range range;          /* where it is no constant */
+  bool maybe;                   /* REFUSED: it could have been a constant */
   pz_tensor_id tensor;          /* also of a constant that the graph needed; else PZ_NONE */
   bool known;                   /* a constant: */
   const pz_onnx_tensor *stored; /* that was not decoded yet */
@@ -70,8 +71,12 @@ typedef struct pz_onnx_folding {
   int32_t n;
 } pz_onnx_folding;
 
+/* What is not supported, one for all nodes that are alike. */
+#define PZ_ONNX_MOST_NAMES 4
 typedef struct pz_onnx_refusal {
-  const char *op, *name, *reason; /* reason "": the operator is not known */
+  const char *domain, *op, *reason; /* reason "": the operator is not known */
+  const char *names[PZ_ONNX_MOST_NAMES];
+  int32_t count; /* of nodes */
 } pz_onnx_refusal;
 
 typedef struct pz_onnx_operator pz_onnx_operator;
@@ -87,7 +92,10 @@ typedef struct pz_onnx {
   pz_onnx_value *values;
   int32_t n_values, cap_values;
   pz_onnx_refusal *refusals;
-  int32_t n_refusals;
+  pz_import_names refusal_index;   /* domain, operator and reason to refusals */
+  int32_t n_refusals, refused;     /* nodes that are refused */
+  const pz_onnx_value_info *infos; /* what the model says of values; read once something is refused */
+  pz_import_names info_index;
   int64_t elements, max_elements; /* of constants; one of 8 bytes counts as two */
   int64_t stored, made;           /* of those that the file holds, and of those that were computed */
   double work;                    /* multiply-adds and moves of what was computed */
@@ -98,6 +106,7 @@ typedef struct pz_onnx {
   const pz_onnx_operator *row;
   const char *node_name;
   pz_tensor_id first_tensor; /* tensors from here on are the node's */
+  bool guessed;              /* its builder has looked at what is not known of an input that was refused */
 } pz_onnx;
 
 /* As pz_import_onnx, with a limit for the elements of all constants together. */
@@ -147,11 +156,14 @@ pz_status pz_onnx_find_needed(pz_onnx *c, bool **needed);
 
 /* Fails with "model.onnx: node 'name' (Conv): " in front. */
 pz_status pz_onnx_fail(pz_onnx *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The node is valid, but not supported: notes it, with what about it is not, for one message about all such nodes. */
+/* The node is valid, but not supported: notes it, with what about it is not, for one message about all such nodes. A node
+ * behind one that was refused is built too, with a shape that is guessed: its refusals count up to where its builder asks
+ * for the shape, the type or the values of such an input. So builders check first what needs none of them. */
 pz_status pz_onnx_refuse(pz_onnx *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
-pz_status pz_onnx_note_refusal(pz_onnx *c, const pz_onnx_node *node, const char *name, const char *reason);
-/* The message. */
+/* The one message. */
 pz_status pz_onnx_fail_refused(pz_onnx *c, pz_error *err);
+/* How to export the model again, where another program has changed it; appends to *out. */
+void pz_onnx_advise(const pz_onnx *c, pz_text *out);
 pz_status pz_onnx_no_memory(pz_onnx *c);
 /* The name of a node; of those without one the operator with the node's number. */
 const char *pz_onnx_node_name(pz_onnx *c, const pz_onnx_node *node, int32_t number);
@@ -165,10 +177,10 @@ pz_status pz_onnx_add_value(pz_onnx *c, const char *name, int32_t *index);
 /* Input i of the current node; NULL where it is absent. Valid until values are added. */
 pz_onnx_value *pz_onnx_in(const pz_onnx *c, int32_t i);
 static inline bool pz_onnx_has(const pz_onnx *c, int32_t i) { return pz_onnx_in(c, i) != NULL; }
-bool pz_onnx_is_known(const pz_onnx *c, int32_t i); /* there, and a constant */
-bool pz_onnx_all_known(const pz_onnx *c);           /* all inputs that are there */
+bool pz_onnx_is_known(pz_onnx *c, int32_t i); /* there, and a constant */
+bool pz_onnx_all_known(pz_onnx *c);           /* all inputs that are there */
 /* The shape of an input that is there. */
-const pz_shape *pz_onnx_in_shape(const pz_onnx *c, int32_t i);
+const pz_shape *pz_onnx_in_shape(pz_onnx *c, int32_t i);
 /* The constant at input i; refuses where it is not one. */
 pz_status pz_onnx_constant_in(pz_onnx *c, int32_t i, const pz_onnx_constant **constant);
 /* The same, as floats: doubles are rounded; fails where it has integers. */
@@ -218,7 +230,7 @@ bool pz_onnx_wants(const pz_onnx *c, int32_t i); /* output i has a name */
 pz_onnx_range pz_onnx_range_in(const pz_onnx *c, int32_t i);
 pz_onnx_range pz_onnx_range_of(pz_onnx_type type);
 /* The type of input 0. */
-pz_onnx_type pz_onnx_type_in(const pz_onnx *c);
+pz_onnx_type pz_onnx_type_in(pz_onnx *c);
 
 /* ---- nodes of the graph ---- */
 

@@ -39,12 +39,13 @@ pz_onnx_value *pz_onnx_in(const pz_onnx *c, int32_t i) {
   return at < 0 ? NULL : &c->values[at];
 }
 
-bool pz_onnx_is_known(const pz_onnx *c, int32_t i) {
+bool pz_onnx_is_known(pz_onnx *c, int32_t i) {
   const pz_onnx_value *v = pz_onnx_in(c, i);
+  c->guessed |= v && v->maybe;
   return v && v->known;
 }
 
-bool pz_onnx_all_known(const pz_onnx *c) {
+bool pz_onnx_all_known(pz_onnx *c) {
   for (int32_t i = 0; i < c->node->n_in; i++)
     if (pz_onnx_has(c, i) && !pz_onnx_is_known(c, i)) return false;
   return true;
@@ -72,13 +73,20 @@ pz_onnx_range pz_onnx_range_in(const pz_onnx *c, int32_t i) {
   return all;
 }
 
-pz_onnx_type pz_onnx_type_in(const pz_onnx *c) {
+pz_onnx_type pz_onnx_type_in(pz_onnx *c) {
   const pz_onnx_value *v = pz_onnx_in(c, 0);
+  c->guessed |= v && v->state == PZ_ONNX_REFUSED;
   return v ? v->type : PZ_ONNX_FLOAT;
 }
 
-const pz_shape *pz_onnx_in_shape(const pz_onnx *c, int32_t i) {
+static const pz_shape guess = {4, {1, 8, 8, 8}}; /* of a value that was refused */
+
+const pz_shape *pz_onnx_in_shape(pz_onnx *c, int32_t i) {
   const pz_onnx_value *v = pz_onnx_in(c, i);
+  if (v->state == PZ_ONNX_REFUSED) {
+    c->guessed = true;
+    return &guess;
+  }
   if (!v->known) return pz_onnx_shape(c, v->tensor);
   return v->stored ? &v->stored->shape : &v->constant->shape;
 }
@@ -260,6 +268,7 @@ static pz_status read_value(pz_onnx *c, pz_onnx_value *v) {
 pz_status pz_onnx_constant_in(pz_onnx *c, int32_t i, const pz_onnx_constant **constant) {
   pz_onnx_value *v = pz_onnx_in(c, i);
   if (!v) return pz_onnx_fail(c, "its input %d is missing", (int)i);
+  c->guessed |= v->maybe;
   if (!v->known) return pz_onnx_refuse(c, "a computed input %d; it must be a constant", (int)i);
   PZ_TRY(read_value(c, v));
   *constant = v->constant;
@@ -342,9 +351,17 @@ static pz_status bind(pz_onnx *c, const pz_onnx_value *v, const pz_shape *shape,
   return PZ_OK;
 }
 
+static pz_status take_guess(pz_onnx *c, pz_onnx_value *v) {
+  const char *name = pz_onnx_fresh_name(c, v->name);
+  c->guessed = true;
+  if (!name) return pz_onnx_no_memory(c);
+  return v->tensor == PZ_NONE ? pz_graph_add_input(c->graph, name, &guess, &v->tensor, c->err) : PZ_OK;
+}
+
 pz_status pz_onnx_tensor_in(pz_onnx *c, int32_t i, pz_tensor_id *id) {
   pz_onnx_value *v = pz_onnx_in(c, i);
   if (!v) return pz_onnx_fail(c, "its input %d is missing", (int)i);
+  if (v->state == PZ_ONNX_REFUSED) PZ_TRY(take_guess(c, v));
   if (c->folding.on) {
     const pz_onnx_constant *k = NULL;
     PZ_TRY(pz_onnx_constant_in(c, i, &k));

@@ -70,7 +70,7 @@ static pz_status take_inputs(pz_onnx *c, double **values) {
 }
 
 /* Then the steps of a node are rounded as the network's are: a quotient that is rounded to a whole number tells. */
-static bool computes_with_floats(const pz_onnx *c) {
+static bool computes_with_floats(pz_onnx *c) {
   const pz_onnx_type type = pz_onnx_type_in(c);
   return pz_onnx_is_floating(type) && type != PZ_ONNX_DOUBLE;
 }

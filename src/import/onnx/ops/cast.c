@@ -5,6 +5,7 @@ pz_status pz_onnx_cast_target(pz_onnx *c, int64_t *to) {
   pz_onnx_attr(c, "saturate");
   pz_onnx_attr(c, "round_mode");
   if (strcmp(c->node->op, "CastLike")) return pz_onnx_attr_int(c, "to", 0, to);
+  c->guessed |= pz_onnx_in(c, 1)->state == PZ_ONNX_REFUSED;
   *to = pz_onnx_in(c, 1)->type;
   return PZ_OK;
 }

@@ -72,13 +72,13 @@ static void append(pz_shape *to, const pz_shape *from, int32_t begin, int32_t en
 }
 
 pz_status pz_onnx_op_gather(pz_onnx *c) {
-  const pz_shape x = *pz_onnx_in_shape(c, 0);
   const pz_onnx_constant *index = NULL;
   pz_shape to = {0};
   int32_t axis;
   int64_t *positions;
-  PZ_TRY(pz_onnx_attr_axis(c, 0, x.rank, &axis));
   PZ_TRY(read_index(c, &index, &positions));
+  const pz_shape x = *pz_onnx_in_shape(c, 0);
+  PZ_TRY(pz_onnx_attr_axis(c, 0, x.rank, &axis));
   if (x.rank - 1 + index->shape.rank > PZ_MAX_RANK)
     return pz_onnx_refuse(c, "%d dimensions", (int)(x.rank - 1 + index->shape.rank));
   for (int64_t i = 0; i < index->elements; i++)

@@ -49,9 +49,9 @@ pz_status pz_onnx_op_gemm(pz_onnx *c) {
   PZ_TRY(pz_onnx_attr_float(c, "beta", 1, &beta));
   PZ_TRY(pz_onnx_attr_flag(c, "transA", false, &turn_a));
   PZ_TRY(pz_onnx_attr_flag(c, "transB", false, &turn_b));
+  if (!pz_onnx_is_known(c, 1)) return pz_onnx_refuse(c, "a computed right side");
   const pz_shape a = *pz_onnx_in_shape(c, 0), b = *pz_onnx_in_shape(c, 1);
   if (a.rank != 2 || b.rank != 2) return pz_onnx_fail(c, "its inputs must be matrices");
-  if (!pz_onnx_is_known(c, 1)) return pz_onnx_refuse(c, "a computed right side");
   const int64_t columns = b.dim[turn_b ? 0 : 1];
   PZ_TRY(pz_onnx_tensor_in(c, 0, &x));
   PZ_TRY(scaled(c, 1, (double)alpha, NULL, "weight", &weight));
@@ -129,11 +129,11 @@ static pz_status multiply_many(pz_onnx *c, const pz_shape *matrix) {
 /* A right side of more than two dimensions has 1s in front; those may raise the result's rank. Vectors get a dimension of
  * 1, which the result has not. */
 pz_status pz_onnx_op_mat_mul(pz_onnx *c) {
+  if (!pz_onnx_is_known(c, 1)) return pz_onnx_refuse(c, "a computed right side");
   const pz_shape a = *pz_onnx_in_shape(c, 0), b = *pz_onnx_in_shape(c, 1);
   pz_tensor_id x, weight;
   pz_shape matrix = {2, {1, 1}}, left = a, out = {0};
   if (a.rank < 1 || b.rank < 1) return pz_onnx_fail(c, "its inputs must have a dimension");
-  if (!pz_onnx_is_known(c, 1)) return pz_onnx_refuse(c, "a computed right side");
   matrix.dim[0] = b.dim[b.rank > 1 ? b.rank - 2 : 0];
   if (b.rank > 1) matrix.dim[1] = b.dim[b.rank - 1];
   for (int32_t d = 0; d < b.rank - 2; d++)

@@ -169,9 +169,9 @@ static pz_status emit(pz_onnx *c, pz_node *node, const target *t) {
 
 static pz_status resize(pz_onnx *c, bool later, int32_t scales, int32_t sizes) {
   pz_node node = pz_node_new(PZ_OP_RESIZE);
+  PZ_TRY(read_modes(c, later, &node.attr.resize));
   const pz_shape x = *pz_onnx_in_shape(c, 0);
   target t = {.size = x};
-  PZ_TRY(read_modes(c, later, &node.attr.resize));
   PZ_TRY(read_target(c, scales, sizes, &t));
   PZ_TRY(check_target(c, &x, &t));
   return emit(c, &node, &t);

@@ -166,7 +166,6 @@ static void cut(int64_t size, int64_t start, int64_t end, int64_t step, int32_t 
 }
 
 pz_status pz_onnx_op_slice(pz_onnx *c) {
-  const pz_shape x = *pz_onnx_in_shape(c, 0);
   const int64_t *starts, *ends, *axes, *steps;
   int32_t n, n_ends, n_axes, n_steps;
   bool seen[PZ_MAX_RANK] = {0};
@@ -175,6 +174,7 @@ pz_status pz_onnx_op_slice(pz_onnx *c) {
   PZ_TRY(pz_onnx_list(c, "ends", 2, 10, &ends, &n_ends));
   PZ_TRY(pz_onnx_list(c, "axes", 3, 10, &axes, &n_axes));
   PZ_TRY(pz_onnx_list(c, "steps", 4, 10, &steps, &n_steps));
+  const pz_shape x = *pz_onnx_in_shape(c, 0);
   if (n < 0 || n != n_ends || (n_axes >= 0 ? n != n_axes : n > x.rank) || (n_steps >= 0 && n != n_steps))
     return pz_onnx_fail(c, "its starts, ends, axes and steps do not fit each other");
   whole_window(&x, &w);

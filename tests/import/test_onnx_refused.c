@@ -268,7 +268,8 @@ static void symbolic_shapes(void **state) {
   pz_text g = graph_of("Nx1xDxHx?", "y"), notes = {0};
   put_node(&g, "r", "Relu", "x", "y", NULL);
   const char *path = write_model("net.onnx", 17, &g);
-  refuses_file(path, NULL, PZ_ERROR_INPUT, "input 'x' is Nx1xDxHx?, fix its sizes with --input x=1x1xDxHx?");
+  refuses_file(path, NULL, PZ_ERROR_INPUT,
+               "input 'x' is Nx1xDxHx?. Give the sizes in <> as numbers: --input 'x=1x1x<D>x<H>x<size5>'");
   pz_import_shape shape = {"x", {5, {1, 1, 4, 4, 4}}};
   pz_import_options options = {.shapes = &shape, .n_shapes = 1, .notes = &notes};
   pz_error err = {0};
@@ -293,7 +294,9 @@ static void shared_symbols(void **state) {
   put_input(&g, "z", "NxCx1xW");
   put_node(&g, "a", "Add", "x z", "y", NULL);
   const char *path = write_model("net.onnx", 17, &g);
-  refuses_file(path, NULL, PZ_ERROR_INPUT, "--input x=1xCxHxW; input 'z' is NxCx1xW");
+  refuses_file(path, NULL, PZ_ERROR_INPUT,
+               "input 'x' is NxCxHxW; input 'z' is NxCx1xW. Give the sizes in <> as numbers: --input "
+               "'x=1x<C>x<H>x<W>' --input 'z=1x<C>x1x<W>'");
   pz_import_shape shape = {"x", {4, {2, 3, 4, 5}}};
   pz_import_options options = {.shapes = &shape, .n_shapes = 1};
   pz_graph *graph;
@@ -304,11 +307,43 @@ static void shared_symbols(void **state) {
   pz_graph_free(graph);
 }
 
+/* Names that are not letters: quoted for a shell, or, where a message cannot show them, a number. */
+static void odd_names(void **state) {
+  (void)state;
+  pz_text g = {0};
+  put_output(&g, "y");
+  put_input(&g, "it's $HOME; a=b", "1xthe height!x'");
+  put_input(&g, "tab\there", "1xH");
+  put_input(&g, "\xc3\xa9", "W");
+  put_input(&g, "plain", "1x2");
+  put_node(&g, "r", "Relu", "plain", "y", NULL);
+  const char *path = write_model("net.onnx", 17, &g);
+  refuses_file(path, NULL, PZ_ERROR_INPUT,
+               "--input 'it'\\''s $HOME; a=b=1x<the_height_>x<_>' --input '#2=1x<H>' --input '#3=<W>'");
+  const pz_import_shape shapes[] = {
+      {"it's $HOME; a=b", {3, {1, 2, 3}}}, {"#2", {2, {1, 5}}}, {"#3", {1, {7}}}, {"#4", {2, {1, 9}}}};
+  pz_import_options options = {.shapes = shapes, .n_shapes = 4};
+  pz_graph *graph;
+  pz_error err = {0};
+  char text[PZ_SHAPE_TEXT];
+  if (pz_import_onnx(path, &options, &graph, &err) != PZ_OK) fail_msg("%s", err.message);
+  assert_string_equal(shape_of(graph, "tab\there", text), "1x5");
+  assert_string_equal(shape_of(graph, "\xc3\xa9", text), "7");
+  assert_string_equal(shape_of(graph, "plain", text), "1x9");
+  pz_graph_free(graph);
+  static const char *const bad[] = {"#0", "#5", "#", "#1x", "#99999999999999999999", "no"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    const pz_import_shape one = {bad[i], {2, {1, 5}}};
+    options = (pz_import_options){.shapes = &one, .n_shapes = 1};
+    refuses_file(path, &options, PZ_ERROR_USAGE, "has no input '");
+  }
+}
+
 static void odd_inputs(void **state) {
   (void)state;
   pz_text g = graph_of(NULL, "y");
   put_node(&g, "r", "Relu", "x", "y", NULL);
-  refuses(&g, "input 'x' is of unknown shape, fix its sizes with --input x=SHAPE");
+  refuses(&g, "input 'x' is of unknown shape. Give the sizes in <> as numbers: --input 'x=<shape>'");
   g = graph_of("1x2x3x4x5x6x7x8x9", "y");
   refuses(&g, "a shape of more than 8 dimensions");
   g = graph_of("1x-5", "y");
@@ -655,6 +690,7 @@ int main(void) {
       cmocka_unit_test(functions),
       cmocka_unit_test(symbolic_shapes),
       cmocka_unit_test(shared_symbols),
+      cmocka_unit_test(odd_names),
       cmocka_unit_test(odd_inputs),
       cmocka_unit_test(tensors),
       cmocka_unit_test(external_data),

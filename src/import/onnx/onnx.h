@@ -84,6 +84,7 @@ typedef struct pz_onnx {
   const char *file;
   pz_arena *arena; /* for the time of the import */
   const pz_import_options *options;
+  const pz_import_shape **input_options; /* for each input of the model, or NULL */
   pz_error *err;
   pz_graph *graph;
   pz_onnx_model model;

@@ -5,7 +5,8 @@
 
 static const char *const models[] = {"convolutions", "pools",     "normalisations", "functions", "arithmetic",
                                      "moving",       "gathering", "shapes",         "resizing",  "products",
-                                     "constants",    "quantised", "opset_7"};
+                                     "constants",    "quantised", "opset_7",        "folding",   "exact",
+                                     "labels",       "training"};
 enum { MODELS = sizeof models / sizeof *models };
 
 /* splitmix64 */

@@ -133,8 +133,8 @@ static void behind_refused_nodes(void **state) {
   put_node(&g, "m2", "MatMul", "b c", "y", NULL);
   refuses(&g, "3 nodes are not supported: MatMul with a computed right side: 3 nodes ('m0', 'm1', 'm2')");
   g = graph_of("1x4x8x8", "y");
-  put_floats(&g, "w", 4, (const int64_t[]){1, 9, 1, 1}, (const float[]){0}, 9);
-  put_floats(&g, "s", 4, (const int64_t[]){1, 1, 2, 2}, (const float[]){0}, 4);
+  put_floats(&g, "w", 4, (const int64_t[]){1, 9, 1, 1}, (const float[9]){0}, 9);
+  put_floats(&g, "s", 4, (const int64_t[]){1, 1, 2, 2}, (const float[4]){0}, 4);
   put_ints(&g, "shape", 2, (const int64_t[]){3, 5});
   put_attr_text(&cubic, "mode", "cubic");
   put_attr_ints(&axes, "perm", 2, (const int64_t[]){1, 0});

@@ -145,13 +145,32 @@ static void behind_refused_nodes(void **state) {
   put_node(&g, "count", "Shape", "d", "e", NULL); /* may be a constant for all that is known */
   put_node(&g, "fill", "ConstantOfShape", "e", "f", NULL);
   put_node(&g, "back", "Reshape", "d e", "g", NULL);
-  put_node(&g, "by", "Reshape", "x a", "h", NULL); /* cannot be one */
-  put_node(&g, "up", "Resize", "g _ s", "i", &cubic);
+  put_node(&g, "what", "Reshape", "x a", "l", NULL); /* as may be what an operator that is not known gives */
+  put_node(&g, "up", "Resize", "x _ s", "i", &cubic);
+  put_node(&g, "by", "Reshape", "x i", "h", NULL); /* this cannot be one */
   put_node(&g, "own", "com.acme::Sum", "i f", "j", NULL);
-  put_node(&g, "", "Sum", "h j", "y", NULL);
-  refuses(&g, "4 nodes are not supported: Det ('det'); Reshape with a computed input 1; it must be a "
-              "constant ('by'); "
-              "Resize with mode = cubic ('up'); com.acme::Sum ('own')");
+  put_node(&g, "", "Sum", "g h j l", "y", NULL);
+  refuses(&g, "4 nodes are not supported: Det ('det'); Resize with mode = cubic ('up'); Reshape with a "
+              "computed input 1; "
+              "it must be a constant ('by'); com.acme::Sum ('own')");
+}
+
+/* Products behind an operator that is not known: it may give sizes, but not through a product. */
+static void products_behind(void **state) {
+  (void)state;
+  pz_text g = graph_of("1x4x4", "y");
+  put_floats(&g, "w", 2, (const int64_t[]){4, 4}, (const float[16]){0}, 16);
+  put_node(&g, "norm", "com.acme::Norm", "x", "a", NULL);
+  put_node(&g, "q", "MatMul", "a w", "b", NULL);
+  put_node(&g, "k", "MatMul", "a w", "c", NULL);
+  put_node(&g, "scores", "MatMul", "b c", "d", NULL);
+  put_node(&g, "direct", "MatMul", "b a", "e", NULL);
+  put_node(&g, "sizes", "Reshape", "d a", "f", NULL);
+  put_node(&g, "no_sizes", "Reshape", "d b", "g", NULL);
+  put_node(&g, "", "Sum", "e f g", "y", NULL);
+  refuses(&g,
+          "4 nodes are not supported: com.acme::Norm ('norm'); MatMul with a computed right side: 2 nodes "
+          "('scores', 'direct'); Reshape with a computed input 1; it must be a constant ('no_sizes')");
 }
 
 /* What the model says of the values itself goes further. */
@@ -682,6 +701,7 @@ int main(void) {
       cmocka_unit_test(names),
       cmocka_unit_test(all_at_once),
       cmocka_unit_test(behind_refused_nodes),
+      cmocka_unit_test(products_behind),
       cmocka_unit_test(behind_with_shapes),
       cmocka_unit_test(failures_among_refusals),
       cmocka_unit_test(many_kinds),

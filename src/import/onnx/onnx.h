@@ -45,6 +45,13 @@ typedef enum pz_onnx_state {
   PZ_ONNX_REFUSED /* what makes it is not supported */
 } pz_onnx_state;
 
+/* What a value may have been whose node is refused. */
+typedef enum pz_onnx_doubt {
+  PZ_ONNX_COMPUTED,
+  PZ_ONNX_SIZES, /* made from computed values, by an operator that is not known: constant if it gives their sizes */
+  PZ_ONNX_CONSTANT /* made from constants or sizes alone */
+} pz_onnx_doubt;
+
 /* All values of a tensor lie in it, but for NaN. Whole numbers up to 2^24 are exact in the graph's floats. */
 typedef struct pz_onnx_range {
   double low, high;
@@ -56,7 +63,7 @@ typedef struct pz_onnx_value {
   pz_onnx_state state;
   pz_onnx_type type;
   pz_onnx_range range;          /* where it is no constant */
-  bool maybe;                   /* REFUSED: it could have been a constant */
+  pz_onnx_doubt doubt;          /* REFUSED */
   pz_tensor_id tensor;          /* also of a constant that the graph needed; else PZ_NONE */
   bool known;                   /* a constant: */
   const pz_onnx_tensor *stored; /* that was not decoded yet */

@@ -41,7 +41,7 @@ pz_onnx_value *pz_onnx_in(const pz_onnx *c, int32_t i) {
 
 bool pz_onnx_is_known(pz_onnx *c, int32_t i) {
   const pz_onnx_value *v = pz_onnx_in(c, i);
-  c->guessed |= v && v->maybe;
+  c->guessed |= v && v->doubt == PZ_ONNX_CONSTANT;
   return v && v->known;
 }
 
@@ -268,7 +268,7 @@ static pz_status read_value(pz_onnx *c, pz_onnx_value *v) {
 pz_status pz_onnx_constant_in(pz_onnx *c, int32_t i, const pz_onnx_constant **constant) {
   pz_onnx_value *v = pz_onnx_in(c, i);
   if (!v) return pz_onnx_fail(c, "its input %d is missing", (int)i);
-  c->guessed |= v->maybe;
+  c->guessed |= v->doubt != PZ_ONNX_COMPUTED;
   if (!v->known) return pz_onnx_refuse(c, "a computed input %d; it must be a constant", (int)i);
   PZ_TRY(read_value(c, v));
   *constant = v->constant;

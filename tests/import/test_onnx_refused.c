@@ -536,7 +536,7 @@ static void operators(void **state) {
        NULL,
        0,
        {0},
-       "ScatterND with computed inputs; they must be constants ('node')"},
+       "ScatterND with a computed input 0; it must be a constant ('node')"},
       {"ScatterND", "two zero two", NULL, 0, {0}, "its updates do not fit its indices"},
       {"ScatterND", "two two w", NULL, 0, {0}, "its data and updates differ in type"},
       {"ScatterElements",

@@ -21,7 +21,6 @@ static pz_status read_reduction(pz_onnx *c, scatter *s) {
 }
 
 static pz_status read_inputs(pz_onnx *c, scatter *s) {
-  if (!pz_onnx_all_known(c)) return pz_onnx_refuse(c, "computed inputs; they must be constants");
   PZ_TRY(read_reduction(c, s));
   PZ_TRY(pz_onnx_constant_in(c, 0, &s->data));
   PZ_TRY(pz_onnx_constant_in(c, 1, &s->index));

@@ -78,8 +78,9 @@ pz_status pz_onnx_op_reduce_sum(pz_onnx *c) { return plain(c, PZ_REDUCE_SUM, 13)
 pz_status pz_onnx_op_reduce_max(pz_onnx *c) { return plain(c, PZ_REDUCE_MAX, 18); }
 pz_status pz_onnx_op_reduce_min(pz_onnx *c) { return plain(c, PZ_REDUCE_MIN, 18); }
 pz_status pz_onnx_op_reduce_prod(pz_onnx *c) {
-  return pz_onnx_all_known(c) ? pz_onnx_fold_reduce(c)
-                              : pz_onnx_refuse(c, "computed inputs; they must be constants");
+  const pz_onnx_constant *k = NULL;
+  PZ_TRY(pz_onnx_constant_in(c, 0, &k));
+  return pz_onnx_fold_reduce(c);
 }
 pz_status pz_onnx_op_reduce_l1(pz_onnx *c) {
   static const pz_activation each = {PZ_ACT_ABS, 0, 0};

@@ -342,6 +342,8 @@ def exact():
     m.out(number(m("Sub", large, base)), number(m("Sub", m("Max", large, ints(big + 2)), base)), number(m("Mod", large, ints(10))))
     m.out(number(m("Sub", m("ReduceSum", large, keepdims=0), ints(2 * big))), number(m("Equal", large, base)), number(m("Neg", ints(5, -7))))
     m.out(number(m("Add", m.constant([250, 7], np.uint8), m.constant([10, 1], np.uint8))), number(m("Cast", ints(300, -1), to=T.UINT8)))
+    m.out(number(m("Mod", ints(-7, 7, -6), ints(3, -3, 4), fmod=1)), number(m("Mod", ints(-7, 7, -6), ints(3, -3, 4))), number(m("Div", ints(-7, 7), ints(2, -2))))
+    m.out(number(m("Sub", m("Pow", ints(3, -3, 2), ints(20, 3, 0)), ints(3**20 - 1, 0, 0))))
     wide = lambda *v: m.constant(v, np.float64)
     m.out(number(m("Mul", m("Sub", wide(1 + 2.0**-40, 3), wide(1, 3)), wide(2.0**40))), number(m("Floor", m("Mul", wide(0.1, 0.7), wide(30, 10)))))
     m.out(number(m("Sqrt", wide(2))), number(m("Clip", wide(1e-30, 5), m.constant(0, np.float64), m.constant(2, np.float64))))

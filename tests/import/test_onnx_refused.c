@@ -512,7 +512,7 @@ static void operators(void **state) {
       {"Slice", "x two two two two", NULL, 0, {0}, "axis 5 is not one of the 4 dimensions"},
       {"Slice", "x zero zero zero zero", NULL, 0, {0}, "a step of 0"},
       {"Slice", "none minus zero zero minus", NULL, 0, {0}, "'y' is empty"},
-      {"Range", "zero most one", NULL, 0, {0}, "(Range): from 0 to 9.22337e+18 in steps of 1"},
+      {"Range", "zero most one", NULL, 0, {0}, "Range with constant integers beyond 2^53 ('node')"},
       {"ConvTranspose", "x w", "output_shape", 2, {INT64_MIN, 8}, "an output_shape of -9223372036854775808"},
       {"ConvTranspose", "x w", "output_shape", 2, {INT64_MAX, 8}, "an output_shape of 9223372036854775807"},
       {"Split", "x two", NULL, 0, {0}, "has 2 parts for 1 outputs"},
@@ -551,6 +551,7 @@ static void operators(void **state) {
       {"ConstantOfShape", "minus", NULL, 0, {0}, "a size of -5"},
       {"Unsqueeze", "x zeros", NULL, 0, {0}, "axis 0 is named twice"},
       {"Squeeze", "x one", NULL, 0, {0}, "dimension 1 has 2 entries, not one"},
+      {"Range", "zero long one", NULL, 0, {0}, "(Range): from 0 to 1.09951e+12 in steps of 1"},
       {"Range", "zero one zero", NULL, 0, {0}, "in steps of 0"},
       {"Div", "one zero", NULL, 0, {0}, "a division by zero"},
       {"NonZero", "x", NULL, 0, {0}, "NonZero with a computed input 0; it must be a constant ('node')"},
@@ -569,6 +570,7 @@ static void operators(void **state) {
     put_ints(&g, "one", 1, DIMS(1));
     put_ints(&g, "huge", 2, DIMS(1 << 30, 1 << 30));
     put_ints(&g, "large", 1, DIMS(1 << 20));
+    put_ints(&g, "long", 1, DIMS(INT64_C(1) << 40));
     put_ints(&g, "minus", 1, DIMS(-5));
     put_ints(&g, "none", 0, NULL);
     put_ints(&g, "most", 1, DIMS(INT64_MAX));

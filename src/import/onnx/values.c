@@ -174,7 +174,7 @@ static pz_status take_made(pz_onnx *c, int64_t words) {
 pz_status pz_onnx_take_work(pz_onnx *c, double work, double elements) {
   const double most = 16.0 * (double)FREE_ELEMENTS + 64.0 * (double)c->stored;
   char need[32];
-  if (elements * 2 > (double)(c->max_elements - c->elements) + 1e4 || elements > (double)most_made(c))
+  if (elements * 2 > (double)(c->max_elements - c->elements) || elements > (double)most_made(c))
     return pz_fail(c->err, PZ_ERROR_INPUT,
                    "%s: '%.200s': computing this constant takes %s, more than is left here", c->file,
                    c->node_name, size_text(8 * elements, need));

@@ -96,6 +96,8 @@ pz_status pz_onnx_op_constant_of_shape(pz_onnx *c) {
   return pz_onnx_give_constant(c, 0, space.constant);
 }
 
+#define EXACT 0x1p53 /* integers up to here are exact in doubles */
+
 pz_status pz_onnx_op_range(pz_onnx *c) {
   double start, limit, delta;
   pz_onnx_space space;
@@ -103,12 +105,15 @@ pz_status pz_onnx_op_range(pz_onnx *c) {
   PZ_TRY(pz_onnx_number_in(c, 1, &limit));
   PZ_TRY(pz_onnx_number_in(c, 2, &delta));
   const double count = delta != 0 ? ceil((limit - start) / delta) : -1;
+  const double most = fmax(fabs(start), fabs(limit));
+  if (most > EXACT && !pz_onnx_is_floating(pz_onnx_type_in(c)))
+    return pz_onnx_refuse(c, "constant integers beyond 2^53");
   if (!(fabs(count) <= (double)PZ_MAX_DIM) || delta == 0)
     return pz_onnx_fail(c, "from %g to %g in steps of %g", start, limit, delta);
   const pz_shape shape = {1, {count > 0 ? (int64_t)count : 0}};
   PZ_TRY(pz_onnx_new_constant(c, pz_onnx_type_in(c), &shape, &space));
   for (int64_t i = 0; i < space.constant->elements; i++) {
-    const double value = start + (double)i * delta; /* exact for what shapes are made of */
+    const double value = start + (double)i * delta;
     pz_onnx_put(&space, i, value);
   }
   return pz_onnx_give_constant(c, 0, space.constant);

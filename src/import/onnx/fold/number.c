@@ -47,8 +47,15 @@ static bool int_mod(int64_t a, int64_t b, int64_t *out) { /* the sign is the div
   if (*out && (*out < 0) != (b < 0)) *out += b;
   return b != 0;
 }
+static bool int_remainder(int64_t a, int64_t b, int64_t *out) { /* the sign is the dividend's */
+  *out = b && b != -1 ? a % b : 0;
+  return b != 0;
+}
 static bool int_pow(int64_t a, int64_t b, int64_t *out) {
-  *out = pz_onnx_to_int(pow((double)a, (double)b));
+  uint64_t product = 1, square = (uint64_t)a;
+  for (uint64_t rest = b > 0 ? (uint64_t)b : 0; rest; rest >>= 1, square *= square)
+    if (rest & 1) product *= square;
+  *out = b < 0 ? pz_onnx_to_int(pow((double)a, (double)b)) : (int64_t)product;
   return true;
 }
 FLOATS(add, a + b)
@@ -90,6 +97,8 @@ static const binary binaries[] = {
     {"Xor", float_xor, int_xor, true, true},
 };
 
+static const binary remainder_of = {"Mod", float_mod, int_remainder, false, true};
+
 static const binary *find_binary(const char *op) {
   for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
     if (!strcmp(binaries[i].op, op)) return &binaries[i];
@@ -123,8 +132,7 @@ pz_status pz_onnx_fold_binary(pz_onnx *c) {
   PZ_TRY(pz_onnx_constant_in(c, 0, &x));
   for (int32_t i = 1; i < c->node->n_in; i++) {
     PZ_TRY(pz_onnx_constant_in(c, i, &y));
-    if (fmod_wanted && x->ints) return pz_onnx_refuse(c, "fmod of integers");
-    PZ_TRY(combine(c, find_binary(c->node->op), x, y, &x));
+    PZ_TRY(combine(c, fmod_wanted ? &remainder_of : find_binary(c->node->op), x, y, &x));
   }
   return pz_onnx_give_constant(c, 0, x);
 }

@@ -2,10 +2,10 @@
 #include "import/onnx/onnx.h"
 #include <unistd.h>
 
-/* An eighth of this machine's memory, in floats: importing, folding and packing each hold a copy for a while. */
+/* A part of this machine's memory, in floats: importing, folding and packing each hold a copy for a while. */
 static int64_t machine_elements(void) {
   int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0 ? pages / 8 * (page / (int64_t)sizeof(float)) : INT64_C(1) << 31;
+  return pages > 0 && page > 0 ? pages / PZ_ONNX_SHARE * (page / (int64_t)sizeof(float)) : INT64_C(1) << 31;
 }
 
 static pz_status check_model(const pz_onnx *c) {

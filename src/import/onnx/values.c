@@ -133,8 +133,6 @@ static const char *size_text(double bytes, char out[32]) {
   return out;
 }
 
-#define SHARE 8.0 /* of the memory, that constants may take: see import.c */
-
 pz_status pz_onnx_take_elements(pz_onnx *c, const char *name, int64_t elements) {
   char need[32], have[32], would[32];
   if (elements <= c->max_elements - c->elements) {
@@ -144,10 +142,10 @@ pz_status pz_onnx_take_elements(pz_onnx *c, const char *name, int64_t elements) 
   const double bytes = sizeof(float) * ((double)c->elements + (double)elements + words_to_come(c, name));
   return pz_fail(
       c->err, PZ_ERROR_INPUT,
-      "%s: '%.200s': the model's constants take %s at least, and may take %s here, an eighth of the "
+      "%s: '%.200s': the model's constants take %s at least, and may take %s here, one part in %d of the "
       "memory: a machine with %s would do",
       c->file, name, size_text(bytes, need), size_text(sizeof(float) * (double)c->max_elements, have),
-      size_text(SHARE * bytes, would));
+      PZ_ONNX_SHARE, size_text(PZ_ONNX_SHARE * bytes, would));
 }
 
 /* What is computed may be larger than what the file holds, but not out of proportion to it. */

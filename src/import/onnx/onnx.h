@@ -5,6 +5,8 @@
  *   inputs.c        inputs of the model and their shapes
  *   build.c         nodes in their order, each by its row of operators.inc
  *   values.c        names to values; constants
+ *   limits.c        what constants may take
+ *   behind.c        values of nodes that are refused
  *   emit.c          nodes and constants of the graph
  *   attributes.c    attributes of the current node
  *   refuse.c        what is not supported, all of it in one message
@@ -148,6 +150,15 @@ const pz_onnx_operator *pz_onnx_find_operator(const pz_onnx_node *node);
 
 /* Builds the current node, whose inputs are all constants, and computes its outputs. */
 pz_status pz_onnx_fold(pz_onnx *c);
+
+/* ---- limits.c: each takes from a limit, or fails; `name` is for the message ---- */
+
+/* Elements of a type in units of a float. */
+int64_t pz_onnx_words(pz_onnx_type type, int64_t elements);
+/* The memory of a constant, in these units. */
+pz_status pz_onnx_take_elements(pz_onnx *c, const char *name, int64_t words);
+/* The same of one that the current node computes. */
+pz_status pz_onnx_take_made(pz_onnx *c, int64_t words);
 /* Before computing: multiply-adds and moves, and the elements that are held at once, as doubles. */
 pz_status pz_onnx_take_work(pz_onnx *c, double work, double elements);
 
@@ -169,6 +180,9 @@ pz_status pz_onnx_fail(pz_onnx *c, const char *format, ...) __attribute__((forma
  * behind one that was refused is built too, with a shape that is guessed: its refusals count up to where its builder asks
  * for the shape, the type or the values of such an input. So builders check first what needs none of them. */
 pz_status pz_onnx_refuse(pz_onnx *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The current node's outputs are those of one that was refused; those that it has given are kept unless `all`: then it was
+ * only an attribute, or another output, that is not supported. */
+pz_status pz_onnx_refuse_outputs(pz_onnx *c, bool all);
 /* The one message. */
 pz_status pz_onnx_fail_refused(pz_onnx *c, pz_error *err);
 /* How to export the model again, where another program has changed it; appends to *out. */
@@ -211,8 +225,6 @@ typedef struct pz_onnx_space {
 pz_status pz_onnx_new_constant(pz_onnx *c, pz_onnx_type type, const pz_shape *shape, pz_onnx_space *space);
 /* The sizes that are not 0 have a product of at most 2^40, so that strides do not overflow in empty constants either. */
 pz_status pz_onnx_check_shape(pz_onnx *c, const char *name, const pz_shape *shape);
-/* Every constant counts, for a small file can ask for large ones. `name` is for the message. */
-pz_status pz_onnx_take_elements(pz_onnx *c, const char *name, int64_t elements);
 /* The product of the sizes, some of which may be 0; saturates. */
 int64_t pz_onnx_elements(const pz_shape *shape);
 /* All values of a constant are this number. */

@@ -53,7 +53,8 @@ typedef struct pz_compile_options {
   const char *cc;      /* C compiler; default: $CC, else gcc, else clang */
   const char *emit_c;  /* folder to keep the generated source in, made if needed; default: none */
   const char *disable; /* comma-separated names of passes to switch off */
-  /* "name=1x1x18x160x160", replacing the model's, fixing symbolic sizes; n_input_shapes of them */
+  /* "name=1x1x18x160x160", replacing the model's, fixing symbolic sizes; n_input_shapes of them. "#2" stands for the second
+   * input of an ONNX model that has none of that name. */
   const char *const *input_shapes;
   int32_t n_input_shapes;
   const char *precision; /* "default", or "exact": only algorithms with the rounding error of a direct sum */

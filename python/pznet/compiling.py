@@ -90,7 +90,7 @@ def compile(
     weights: a .caffemodel, a .caffemodel.h5, or "init:SEED". isa: "native", "amx", "avx512", "avx2", "sse4".
     cc: the C compiler. emit_c: a folder to keep the generated source in. disable: passes to switch off.
     precision: "exact" for the rounding of direct sums alone. max_error: what fast convolutions may add, 1e-5 unless given.
-    inputs: shapes that replace the model's. progress: called with (what, done, total, seconds).
+    inputs: shapes that replace the model's, by name (of ONNX also "#2", the second). progress: called with (what, done, total, seconds).
     effort: how algorithms are chosen, "estimate", "measure" (default: times the likely ones on this machine, once) or
     "exhaustive". tuning: the database of times, or "none". threads: that layers are cut for and timed with; None: the
     cores of this process.

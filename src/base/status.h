@@ -9,7 +9,7 @@
 /* The first failure wins: pz_fail on an error that is already set keeps the earlier message. */
 typedef struct pz_error {
   pz_status status;
-  char message[1024];
+  char message[4096]; /* room for a list of all that a model has and pznet has not */
 } pz_error;
 
 /* Sets err (unless err is NULL or already set) and returns status, so that `return pz_fail(...)` works. */

@@ -304,6 +304,88 @@ def constants():
     m.save()
 
 
+def folding():
+    """Constants stay constants through every operator: nothing but constants is left, added to the input at the end."""
+    m = Model("folding", 21, x=[1, 1, 1, 1])
+    ints, f = m.ints, lambda *v: m.constant(v, np.float32)
+    image, kernel, maps = m.weights(2, 3, 5, 6), m.weights(4, 3, 3, 3), m.weights(3)
+    positive = m.weights(3, low=0.5)
+    kept = [m("Conv", image, kernel, m.weights(4), pads=[1, 0, 1, 2], strides=[2, 1]), m("ConvTranspose", image, m.weights(3, 2, 2, 2))]
+    kept += [m("MaxPool", image, kernel_shape=[2, 3], strides=[2, 1]), m("AveragePool", image, kernel_shape=[3, 2], pads=[1, 0, 1, 1])]
+    kept += [m("GlobalMaxPool", image), m("GlobalAveragePool", image), m("LRN", image, size=3, alpha=0.1)]
+    kept += [m("BatchNormalization", image, maps, maps, maps, positive), m("InstanceNormalization", image, maps, maps)]
+    kept += m("BatchNormalization", image, maps, maps, maps, positive, outputs=3, training_mode=1, momentum=0.25, epsilon=1e-3)
+    kept += [m("LayerNormalization", image, m.weights(6), m.weights(6)), m("GroupNormalization", image, maps, maps, num_groups=3)]
+    for op in "Relu LeakyRelu Elu Selu Celu Sigmoid HardSigmoid HardSwish Mish Softplus Softsign Tanh Gelu Erf Abs Neg Sign Round Floor Ceil Exp".split():
+        kept.append(m(op, kernel))
+    kept += [m("Sqrt", positive), m("Log", positive), m("Reciprocal", positive), m("PRelu", image, m.weights(3, 1, 1)), m("Mean", maps, positive)]
+    kept += [m("Clip", maps, m.constant(-0.1, np.float32), m.constant(0.2, np.float32)), m("Pow", positive, maps), m("Sum", maps, positive, maps)]
+    kept += [m("Gemm", m.weights(4, 5), m.weights(5, 2), m.weights(2), alpha=0.5), m("MatMul", image, m.weights(6, 2)), m("MatMul", m.weights(2, 3, 4), m.weights(2, 4, 3))]
+    kept += [m("Softmax", image, axis=1), m("LogSoftmax", image), m("ArgMax", image, axis=1), m("ArgMin", image, axis=3, keepdims=0)]
+    for op in "ReduceMean ReduceSum ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare".split():
+        kept.append(m(op, kernel, ints(1, -1), keepdims=0))
+    kept += [m("Pad", maps, ints(1, 2), m.constant(0.5, np.float32)), m("Resize", image, "", f(1, 1, 1.5, 2), mode="linear")]
+    kept += [m("DepthToSpace", m.weights(1, 4, 2, 3), blocksize=2), m("SpaceToDepth", m("Slice", image, ints(0), ints(4), ints(2)), blocksize=2)]
+    kept += [m("DequantizeLinear", m("QuantizeLinear", image, *(q := (m.constant(0.05, np.float32), m.constant(3, np.uint8)))), *q)]
+    kept += [m("OneHot", ints(0, -1, 2, 7), m.constant(3, np.int64), f(0.25, 2)), m("CastLike", ints(1, 2), maps)]
+    m.out(*kept)
+    m.save()
+
+
+def exact():
+    """Integers of 64 bits and doubles as they are; updates scattered into constants."""
+    m = Model("exact", 18, x=[1])
+    ints, big = m.ints, 2**53
+    number = lambda v: m("Cast", v, to=T.FLOAT)
+    base, least, most = ints(big), m.constant(0, np.int64), m.constant(2**63 - 1, np.int64)
+    large = m("Clip", ints(big + 1, -5, big + 3), least, most)
+    m.out(number(m("Sub", large, base)), number(m("Sub", m("Max", large, ints(big + 2)), base)), number(m("Mod", large, ints(10))))
+    m.out(number(m("Sub", m("ReduceSum", large, keepdims=0), ints(2 * big))), number(m("Equal", large, base)), number(m("Neg", ints(5, -7))))
+    m.out(number(m("Add", m.constant([250, 7], np.uint8), m.constant([10, 1], np.uint8))), number(m("Cast", ints(300, -1), to=T.UINT8)))
+    m.out(number(m("Mod", ints(-7, 7, -6), ints(3, -3, 4), fmod=1)), number(m("Mod", ints(-7, 7, -6), ints(3, -3, 4))), number(m("Div", ints(-7, 7), ints(2, -2))))
+    m.out(number(m("Sub", m("Pow", ints(3, -3, 2), ints(20, 3, 0)), ints(3**20 - 1, 0, 0))))
+    wide = lambda *v: m.constant(v, np.float64)
+    m.out(number(m("Mul", m("Sub", wide(1 + 2.0**-40, 3), wide(1, 3)), wide(2.0**40))), number(m("Floor", m("Mul", wide(0.1, 0.7), wide(30, 10)))))
+    m.out(number(m("Sqrt", wide(2))), number(m("Clip", wide(1e-30, 5), m.constant(0, np.float64), m.constant(2, np.float64))))
+    data, index = m.weights(3, 4), [m.constant(i, np.int64) for i in ([[0], [2], [0]], [[2], [-3], [1]])]
+    for how in "none", "add", "mul", "min", "max":
+        m.out(m("ScatterND", data, index[how == "none"], m.weights(3, 4), reduction=how))
+        m.out(m("ScatterElements", data, m.constant([[0, -1], [3, 1]], np.int64), m.weights(2, 2), axis=1, reduction=how))
+    m.out(number(m("ScatterND", ints(1, 2, 3, 4), m.constant([[-1], [1]], np.int64), ints(big, 9))))
+    m.out(m("Pad", "x", m("Cast", m("Clip", m.constant([1.0, 2.0], np.float32), m.constant(0, np.float32)), to=T.INT64)))
+    m.save()
+
+
+def labels():
+    """Whole numbers that the network computes: arithmetic, comparisons, casts, one-hot."""
+    m = Model("labels", 18, x=[1, 5, 3, 4])
+    n = lambda v: m.constant(v, np.int64)
+    number = lambda v: m("Cast", v, to=T.FLOAT)
+    label = m("ArgMax", "x", axis=1, keepdims=0)
+    low = m("Sub", label, n(2))
+    m.out(label, m("Cast", label, to=T.UINT8), number(m("Add", label, n(1))), low, m("Sub", n(7), label), m("Mul", label, low))
+    m.out(m("Mul", label, n([[10], [-3], [100]])), m("Div", m("Mul", label, n(37)), n(7)), m("Div", m("Mul", low, n(37)), n(10)))
+    m.out(m("Mod", label, n(3)), m("Mod", low, n(3)), m("Mod", low, n([1, 2, 3, 4])), m("Mod", low, n(3), fmod=1))
+    m.out(m("Neg", label), m("Abs", low), m("Sign", low), m("ReduceSum", low), m("Add", label, m("ArgMin", "x", axis=1, keepdims=0)))
+    m.out(number(m("Equal", label, n(3))), number(m("Less", label, n(2))), m("Where", m("Equal", label, n(0)), n(255), label))
+    m.out(m("Cast", m("Add", m("Cast", label, to=T.INT32), m.constant(300, np.int32)), to=T.UINT8), m("Cast", low, to=T.INT8))
+    m.out(m("Cast", low, to=T.UINT8), m("Max", low, n(0)))
+    m.out(m("OneHot", label, n(5), m.constant([0, 1], np.int64)), m("OneHot", low, n(3), m.constant([-1.5, 2], np.float32), axis=1))
+    clipped = m("Clip", m("Mul", "x", m.constant(300, np.float32)), m.constant(0, np.float32), m.constant(255, np.float32))
+    m.out(m("Cast", clipped, to=T.UINT8), m("Mul", m("Pad", label, n([0, 0, 1, 0, 1, 0]), n(9)), n(2)))
+    m.save()
+
+
+def training():
+    """Statistics of the batch itself."""
+    m = Model("training", 18, x=[2, 3, 4, 5])
+    p, n = m.weights(3), m.weights(3)
+    m.out(*m("BatchNormalization", "x", p, n, m.weights(3), m.weights(3, low=0.5), outputs=3, training_mode=1, momentum=0.75))
+    one = m("Slice", "x", m.ints(0), m.ints(1), m.ints(0))
+    m.out(m("BatchNormalization", one, p, n, m.weights(3), m.weights(3, low=0.5), outputs=3, training_mode=1, epsilon=1e-2)[0])
+    m.save()
+
+
 def quantised():
     m = Model("quantised", 19, x=[1, 3, 4, 4])
     s, z = m.constant(0.05, np.float32), m.constant(7, np.uint8)
@@ -349,5 +431,5 @@ def external():
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "external.bin").unlink(missing_ok=True)
-    for make in convolutions, normalisations, functions, arithmetic, moving, gathering, comparing, resizing, products, matrices, shapes, constants, quantised, old, external:
+    for make in convolutions, normalisations, functions, arithmetic, moving, gathering, comparing, resizing, products, matrices, shapes, constants, folding, exact, labels, training, quantised, old, external:
         make()

@@ -78,11 +78,10 @@ static void ssd_is_refused(void **state) {
   pz_graph *g;
   pz_error err = {0};
   assert_int_equal(pz_import_caffe(THIRD_PARTY "ssd.prototxt", &options, &g, &err), PZ_ERROR_INPUT);
-  assert_non_null(strstr(err.message,
-                         "ssd.prototxt:807: 8 layers of types that are not supported: Normalize "
-                         "('conv4_3_norm' line 807), PriorBox ('conv4_3_norm_mbox_priorbox' line 917, "));
-  assert_non_null(
-      strstr(err.message, "'conv9_2_mbox_priorbox' line 1500), DetectionOutput ('detection_out' line 1589)"));
+  assert_non_null(strstr(
+      err.message, "ssd.prototxt:807: 8 layers of types that are not supported: Normalize "
+                   "('conv4_3_norm' line 807); PriorBox: 6 layers ('conv4_3_norm_mbox_priorbox' line 917, "));
+  assert_non_null(strstr(err.message, " and 2 more); DetectionOutput ('detection_out' line 1589)"));
 }
 
 int main(void) {

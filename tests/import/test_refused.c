@@ -72,8 +72,16 @@ static const struct refused {
     {"layer { name: 'd' type: 'Data' top: 'x' data_param { source: 'x' } }", "replaced by an Input layer"},
     {X "layer { name: 's' type: 'SoftmaxWithLoss' bottom: 'x' bottom: 'x' top: 's' }\n"
        "layer { name: 'e' type: 'Exp' } layer { name: 'f' type: 'SoftmaxWithLoss' }",
-     ":2: 3 layers of types that are not supported: SoftmaxWithLoss ('s' line 2, 'f' line 3), Exp ('e' line "
-     "3); losses"},
+     ":2: 3 layers of types that are not supported: SoftmaxWithLoss: 2 layers ('s' line 2, 'f' line 3); Exp "
+     "('e' "
+     "line 3). Note: losses"},
+    {LAYER("ReLU", "relu_param { a: 1 }") "layer { name: 'o' type: 'Odd' odd_param { b: 1 } }\nlayer { name: "
+                                          "'p' type: 'ReLU' "
+                                          "relu_param {\nc: 1 } }",
+     ":2: 1 layer of types that are not supported: Odd ('o' line 2). Unknown besides: field 'a' in "
+     "ReLUParameter of "
+     "layer 'l' (ReLU); line 4: 'c' in ReLUParameter of layer 'p' (ReLU)"},
+    {X "\nfoo: 1 bar: 2", ":3:1: 2 unknown fields: 'foo' in NetParameter; line 3: 'bar' in NetParameter"},
     {"layers { name: 'a' type: ABSVAL }", "AbsVal ('a' line 1)"},
     {"layers { name: 'a' type: NOSUCH }", "type: unknown value 'NOSUCH', known are NONE, ACCURACY"},
     {"layers { name: 'a' layer { name: 'v0' } }", "not supported: NONE"},
@@ -277,10 +285,13 @@ static void long_lists_are_cut(void **state) {
   (void)state;
   pz_text text = {0};
   for (int i = 0; i < 3000; i++) pz_text_printf(&text, "layer { name: 'layer%d' type: 'T%d' }\n", i, i % 3);
-  import_fails(text.data, NULL, PZ_ERROR_INPUT,
-               ":1: 3000 layers of types that are not supported: T0 ('layer0' line 1, 'layer3' line 4, "
-               "'layer6' line 7, "
-               "'layer9' line 10 and 996 more), T1 (");
+  import_fails(
+      text.data, NULL, PZ_ERROR_INPUT,
+      ":1: 3000 layers of types that are not supported: T0: 1000 layers ('layer0' line 1, 'layer3' line 4, "
+      "'layer6' line 7, 'layer9' line 10 and 996 more); T1: 1000 layers (");
+  pz_text_free(&text);
+  for (int i = 0; i < 3000; i++) pz_text_printf(&text, "layer { name: 'layer%d' type: 'AType%d' }\n", i, i);
+  import_fails(text.data, NULL, PZ_ERROR_INPUT, " more types");
   pz_text_free(&text);
 }
 

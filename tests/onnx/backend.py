@@ -35,11 +35,11 @@ Conv ConvTranspose MaxPool AveragePool GlobalAveragePool GlobalMaxPool BatchNorm
 GroupNormalization LayerNormalization Relu LeakyRelu PRelu Elu Selu Sigmoid HardSigmoid HardSwish Mish Softplus Tanh Gelu Clip
 Softmax LogSoftmax ArgMax Add Sub Mul Div Max Min Pow Sqrt Exp Neg Abs Sum Mean Concat Split Slice Pad Resize Upsample
 DepthToSpace SpaceToDepth Transpose Reshape Flatten Squeeze Unsqueeze Identity Dropout Gemm MatMul ReduceMean ReduceSum
-ReduceMax Cast Tile Expand QuantizeLinear DequantizeLinear""".split())
+ReduceMax Cast Tile Expand QuantizeLinear DequantizeLinear OneHot ScatterND ScatterElements Mod""".split())
 # What tests of these operators use besides: their functions' bodies, and constants
 HELPERS = set("""
 Constant ConstantOfShape Shape Size Gather CastLike Where Range Floor Ceil Log Erf Reciprocal Equal Less Greater Not And Or
-ReduceSumSquare ReduceProd Mod Round Sign""".split())
+ReduceSumSquare ReduceProd Round Sign""".split())
 INTEGERS = ["int4", "uint4", "int2", "uint2"]  # that NumPy does not know as such
 KINDS = {"node": "node", "light": "real", "converted": "pytorch-converted", "operator": "pytorch-operator", "simple": "simple"}
 SHOWN = {"passed": "passed", "constants": "passed, parameters constant", "refused": "not supported", "failed": "failed"}

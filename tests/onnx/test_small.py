@@ -159,6 +159,85 @@ class Small(unittest.TestCase):
         big = np.pad(y.repeat(2, 2).repeat(2, 3), [(0, 0), (0, 0), (1, 0), (2, 3)], mode="reflect")
         self.check(model, {"turned": y[..., 1:5:2].transpose(0, 2, 1, 3), "edge": big}, [a, b])
 
+    def test_labels(self):
+        """A network that gives its label map: arithmetic on labels, their type, counts, one-hot."""
+        x, weight, bias = floats(2, 3, 6, 7), floats(5, 3, 1, 1), floats(5)
+        model = writer.Model(x=x.shape)
+        model.add("scores", "Conv", "x", weight, bias, kernel_shape=[1, 1])
+        model.add("label", "ArgMax", "scores", axis=1, keepdims=0)
+        model.add("byte", "Cast", "label", to=writer.TYPES["uint8"])
+        model.add("next", "Add", "label", np.int64(1))
+        model.add("odd", "Mod", "next", np.int64(2))
+        model.add("third", "Div", "next", np.int64(3))
+        model.add("below", "Sub", "byte", np.uint8(3))
+        model.add("is_two", "Equal", "label", np.int64(2))
+        model.add("kept", "Where", "is_two", np.int64(9), "label")
+        model.add("counted", "Cast", "is_two", to=writer.TYPES["int32"])
+        model.add("voxels", "ReduceSum", "counted", ints(1, 2), keepdims=0)
+        model.add("hot", "OneHot", "label", np.int64(5), np.array([0, 1], np.float32), axis=1)
+        label = convolution(x, weight, bias).argmax(1)
+        self.check(model, {
+            "byte": label, "next": label + 1, "odd": (label + 1) % 2, "third": (label + 1) // 3, "below": (label - 3) % 256,
+            "kept": np.where(label == 2, 9, label), "voxels": (label == 2).sum((1, 2)),
+            "hot": np.moveaxis(np.eye(5)[label], -1, 1)}, [x])
+
+    def test_same_padding_of_constants(self):
+        """As timm's tf_* networks compute it: sizes through float arithmetic, Ceil and Clip to the pads."""
+        x, weight, bias = floats(1, 2, 5, 8), floats(3, 2, 3, 3), floats(3)
+        model = writer.Model(x=x.shape)
+        model.add("shape", "Shape", "x")
+        model.add("size", "Slice", "shape", ints(2), ints(4), ints(0))
+        model.add("real", "Cast", "size", to=1)
+        model.add("half", "Div", "real", np.float32(2))
+        model.add("steps", "Ceil", "half")
+        model.add("before", "Sub", "steps", np.float32(1))
+        model.add("span", "Mul", "before", np.float32(2))
+        model.add("reach", "Add", "span", np.float32(3))
+        model.add("need", "Sub", "reach", "real")
+        model.add("clipped", "Clip", "need", np.float32(0))
+        model.add("pads", "Cast", "clipped", to=7)
+        model.add("low", "Div", "pads", ints(2))
+        model.add("high", "Sub", "pads", "low")
+        model.add("all", "Concat", ints(0, 0), "low", ints(0, 0), "high", axis=0)
+        model.add("padded", "Pad", "x", "all")
+        model.add("y", "Conv", "padded", weight, bias, kernel_shape=[3, 3], strides=[2, 2])
+        padded = np.pad(x, [(0, 0), (0, 0), (1, 1), (0, 1)])
+        self.check(model, {"y": convolution(padded, weight, bias, 2)}, [x])
+
+    def test_shifted_window_mask(self):
+        """As Swin makes it: numbers scattered into zeros, differences, chosen by comparison; all of constants."""
+        x = floats(1, 4, 4)
+        model = writer.Model(x=x.shape)
+        model.add("zeros", "ConstantOfShape", ints(4, 1))
+        model.add("part", "ScatterND", "zeros", ints(0, 2).reshape(2, 1), np.array([[1], [2]], np.float32))
+        model.add("turned", "Transpose", "part", perm=[1, 0])
+        model.add("difference", "Sub", "part", "turned")
+        model.add("same", "Equal", "difference", np.float32(0))
+        model.add("mask", "Where", "same", np.float32(0), np.float32(-100))
+        model.add("y", "Add", "x", "mask")
+        part = np.array([1, 0, 2, 0])
+        self.check(model, {"y": x + np.where(part[:, None] == part, 0, -100)}, [x])
+
+    def test_weights_are_standardised(self):
+        """As NFNet and BiT: batch normalisation of the weights, with their own statistics."""
+        x, weight, bias = floats(1, 2, 6, 6), floats(4, 2, 3, 3), floats(4)
+        ones = np.ones(4, np.float32)
+        model = writer.Model(x=x.shape)
+        model.add("rows", "Reshape", weight, ints(1, 4, -1))
+        model.add("standard", "BatchNormalization", "rows", ones, 0 * ones, 0 * ones, ones, training_mode=1, epsilon=1e-5)
+        model.add("weight", "Reshape", "standard", ints(4, 2, 3, 3))
+        model.add("y", "Conv", "x", "weight", bias, kernel_shape=[3, 3])
+        rows = weight.reshape(4, -1).astype(np.float64)
+        rows = (rows - rows.mean(1, keepdims=True)) / np.sqrt(rows.var(1, keepdims=True) + 1e-5)
+        self.check(model, {"y": convolution(x, rows.reshape(weight.shape), bias)}, [x])
+
+    def test_statistics_of_the_batch(self):
+        x, scale, shift = floats(3, 4, 5, 6), floats(4), floats(4)
+        model = writer.Model(x=x.shape)
+        model.add("y", "BatchNormalization", "x", scale, shift, scale, np.abs(shift), training_mode=1, epsilon=1e-5)
+        y = instance_norm(x.astype(np.float64).transpose(1, 0, 2, 3).reshape(1, 4, -1), scale, shift, 1e-5)
+        self.check(model, {"y": y.reshape(4, 3, 5, 6).transpose(1, 0, 2, 3)}, [x])
+
     def test_refusals_name_the_node(self):
         model = writer.Model(x=(1, 2, 4, 4))
         model.add("odd", "NonMaxSuppression", "x")

@@ -8,7 +8,7 @@ rules="base:pznet
 tune:pznet base
 graph:pznet base
 reference:pznet base graph
-import:pznet base graph
+import:pznet base graph reference
 optimise:pznet base graph reference
 kernels:
 plan:pznet base graph kernels tune

@@ -68,7 +68,8 @@ typedef struct tool_model {
       {"isa", 0, "SET", "instruction set: native (default), amx, avx512, avx2, sse4"},                       \
       {"disable", 0, "PASSES",                                                                               \
        "comma-separated passes to leave out, e.g. fuse-add,fold-linear,fuse-activation,pad-outputs"},        \
-      {"input", 0, "NAME=SHAPE", "replace an input's shape, e.g. data=1x1x18x160x160"},                      \
+      {"input", 0, "NAME=SHAPE",                                                                             \
+       "replace an input's shape, e.g. data=1x1x18x160x160; of ONNX also #2=..., the second"},               \
       {"precision", 0, "HOW", "default, or exact: only algorithms with the rounding error of a direct sum"}, \
       {"max-error", 0, "E",                                                                                  \
        "relative error that fast convolutions may add to the result (default 1e-5); smaller is slower"},     \

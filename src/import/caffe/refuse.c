@@ -1,5 +1,5 @@
-/* refuse.c: layers and fields that the importer does not know. All such layers are named in one message, so that a user
- * sees at once what is missing. In a layer that is not known, and in one that the phase excludes, unknown parameters
+/* refuse.c: layers and fields that the importer does not know. All of them are in one message, so that a user sees at once
+ * what is missing. In a layer that is not known, and in one that the phase excludes, unknown parameters
  * do not matter; in a rule they always do, for they decide whether the layer is there. */
 #include "import/caffe/net.h"
 #include <stdarg.h>
@@ -65,64 +65,81 @@ static bool is_missing(const pz_caffe_net *net, int32_t i) {
   return !net->excluded[i] && !pz_caffe_find_kind(net->layers[i].param->type);
 }
 
-#define LONGEST_LIST 700
-/* "PriorBox ('a' line 3, 'b' line 9)": all of layer i's type, or as many as `most`, and how many more there are. */
-static void list_type(const pz_caffe_net *net, int32_t i, int32_t most, pz_text *out) {
-  const char *type = net->layers[i].param->type;
-  int32_t n = 0;
-  pz_text_printf(out, "%.60s (", *type ? type : "no type");
-  for (int32_t k = i; k < net->n_layers; k++) {
-    const pz_caffe_layer *layer = &net->layers[k];
-    if (!is_missing(net, k) || strcmp(layer->param->type, type) || n++ >= most) continue;
-    if (out->size >= LONGEST_LIST) return;
-    pz_text_printf(out, "%s'%.60s' line %d", n > 1 ? ", " : "", layer->param->name, (int)layer->place.line);
-  }
-  if (n > most) pz_text_printf(out, " and %d more", (int)(n - most));
-  pz_text_append(out, ")");
-}
+#define LONGEST_LIST 3000
+#define MOST_NAMES   4
 
-static void list_missing(const pz_caffe_net *net, int32_t most, pz_text *out) {
-  const char *last = NULL;
-  pz_import_names listed = {.arena = net->arena};
-  for (int32_t i = 0; i < net->n_layers && out->size < LONGEST_LIST; i++) {
+/* Layers of one type that is not supported. */
+typedef struct missing {
+  const char *type;
+  int32_t count, layers[MOST_NAMES];
+} missing;
+typedef struct missing_list {
+  missing *kinds;
+  int32_t n, layers;
+} missing_list;
+
+static pz_status find_missing(const pz_caffe_net *net, missing_list *list, pz_error *err) {
+  pz_import_names index = {.arena = net->arena};
+  *list = (missing_list){.kinds = PZ_NEW(net->arena, missing, net->n_layers)};
+  if (!list->kinds) return pz_fail_memory(err, "a message", LONGEST_LIST);
+  for (int32_t i = 0; i < net->n_layers; i++) {
     const char *type = net->layers[i].param->type;
-    if (!is_missing(net, i) || pz_import_names_find(&listed, type) >= 0) continue;
-    if (listed.used) pz_text_append(out, ", ");
-    if (!pz_import_names_put(&listed, type, i)) out->failed = true;
-    list_type(net, i, most, out);
+    if (!is_missing(net, i)) continue;
+    int32_t at = pz_import_names_find(&index, type);
+    if (at < 0 && !pz_import_names_put(&index, type, at = list->n++))
+      return pz_fail_memory(err, "a message", 64);
+    missing *kind = &list->kinds[at];
+    kind->type = type;
+    if (kind->count < MOST_NAMES) kind->layers[kind->count] = i;
+    kind->count++;
+    list->layers++;
   }
-  for (int32_t i = 0; i < net->n_layers && out->size < LONGEST_LIST; i++) {
-    const char *hint = is_missing(net, i) ? hint_of(net->layers[i].param->type) : NULL;
-    if (hint && hint != last) pz_text_printf(out, "; %s", last = hint);
-  }
+  return PZ_OK;
 }
 
-static int32_t count_missing(const pz_caffe_net *net, int32_t *first) {
-  int32_t count = 0;
-  for (int32_t i = net->n_layers - 1; i >= 0; i--)
-    if (is_missing(net, i)) {
-      count++;
-      *first = i;
+/* "PriorBox: 2 layers ('a' line 3, 'b' line 9)", "Exp ('c' line 4)": with at most `names` names. */
+static void list_type(const pz_caffe_net *net, const missing *kind, int32_t names, pz_text *out) {
+  pz_text_printf(out, "%.60s", *kind->type ? kind->type : "no type");
+  if (kind->count > 1 || !names)
+    pz_text_printf(out, ": %d layer%s", (int)kind->count, kind->count > 1 ? "s" : "");
+  for (int32_t k = 0; k < kind->count && k < names; k++) {
+    const pz_caffe_layer *layer = &net->layers[kind->layers[k]];
+    pz_text_printf(out, "%s'%.60s' line %d", k ? ", " : " (", layer->param->name, (int)layer->place.line);
+  }
+  if (kind->count > names && names) pz_text_printf(out, " and %d more", (int)(kind->count - names));
+  if (names) pz_text_append(out, ")");
+}
+
+static void list_missing(const pz_caffe_net *net, const missing_list *list, int32_t names, pz_text *out) {
+  int32_t kinds = 0, left = 0;
+  for (int32_t i = 0; i < list->n; i++) {
+    if (out->size >= LONGEST_LIST) {
+      kinds++;
+      left += list->kinds[i].count;
+      continue;
     }
-  return count;
+    pz_text_append(out, i ? "; " : "");
+    list_type(net, &list->kinds[i], names, out);
+  }
+  if (left) pz_text_printf(out, "; and %d more of %d more types", (int)left, (int)kinds);
 }
 
-static pz_status refuse_layers(const pz_caffe_net *net, pz_error *err) {
-  int32_t first = 0, count = count_missing(net, &first);
-  if (!count) return PZ_OK;
-  pz_text list = {0};
-  list_missing(net, INT32_MAX, &list);
-  for (int32_t most = 4; most && list.size >= LONGEST_LIST && !list.failed; most /= 2) {
-    pz_text_free(&list);
-    list_missing(net, most, &list);
+static void advise(const missing_list *list, pz_text *out) {
+  const char *last = NULL;
+  for (int32_t i = 0; i < list->n && out->size < LONGEST_LIST + 600; i++) {
+    const char *hint = hint_of(list->kinds[i].type);
+    if (hint && hint != last) pz_text_printf(out, ". Note: %s", last = hint);
   }
-  pz_status status = PZ_ERROR_MEMORY;
-  if (list.failed) pz_fail_memory(err, "a message", LONGEST_LIST);
-  else
-    status = pz_fail(err, PZ_ERROR_INPUT, "%s:%d: %d layer%s of types that are not supported: %s", net->file,
-                     (int)net->layers[first].place.line, (int)count, count > 1 ? "s" : "", list.data);
-  pz_text_free(&list);
-  return status;
+}
+
+static void list_layers(const pz_caffe_net *net, const missing_list *list, pz_text *out) {
+  int32_t names = MOST_NAMES;
+  list_missing(net, list, names, out);
+  while (out->size >= LONGEST_LIST && names && !out->failed) {
+    pz_text_free(out);
+    list_missing(net, list, names /= 2, out);
+  }
+  advise(list, out);
 }
 
 /* ---- fields ---- */
@@ -134,33 +151,75 @@ static const pz_caffe_layer *layer_from(const pz_caffe_net *net, const void *sou
   return NULL;
 }
 
-static pz_status refuse_field(const pz_caffe_net *net, const pz_caffe_unknown *u, const pz_caffe_layer *layer,
-                              pz_error *err) {
-  const char *type = u->message->short_name;
-  if (!layer)
-    return pz_fail(err, PZ_ERROR_INPUT, "%s:%d:%d: unknown field '%.100s' in %s", net->file, (int)u->line,
-                   (int)u->column, u->field, type);
-  return pz_fail(err, PZ_ERROR_INPUT, "%s:%d:%d: unknown field '%.100s' in %s of layer '%.200s' (%.60s)",
-                 net->file, (int)u->line, (int)u->column, u->field, type, layer->param->name,
-                 layer->param->type);
+/* "'stride' in PoolingParameter of layer 'p' (Pooling)" */
+static void list_field(const pz_caffe_unknown *u, const pz_caffe_layer *layer, pz_text *out) {
+  pz_text_printf(out, "'%.100s' in %s", u->field, u->message->short_name);
+  if (layer) pz_text_printf(out, " of layer '%.60s' (%.60s)", layer->param->name, layer->param->type);
 }
 
-/* In rules only, or everywhere but in excluded layers. */
-static pz_status refuse_fields(const pz_caffe_net *net, bool rules, pz_error *err) {
+/* In rules only, or everywhere but in layers that are excluded or of a type that is not known. */
+static const pz_caffe_unknown *list_fields(const pz_caffe_net *net, bool rules, int32_t *count,
+                                           pz_text *out) {
+  const pz_caffe_unknown *first = NULL;
   int32_t at = 0;
+  *count = 0;
   for (int32_t i = 0; i < net->parsed.n_unknown; i++) {
     const pz_caffe_unknown *u = &net->parsed.unknown[i];
     int32_t k = at;
     const pz_caffe_layer *layer = layer_from(net, u->top, &k);
     if (layer) at = k;
-    bool matters = rules ? u->message == &caffe__net_state_rule__descriptor : !layer || !net->excluded[k];
-    if (matters) return refuse_field(net, u, layer, err);
+    const bool matters = rules ? u->message == &caffe__net_state_rule__descriptor
+                               : !layer || (!net->excluded[k] && !is_missing(net, k));
+    if (!matters) continue;
+    if (!first) first = u;
+    if (++*count > 1 && out->size < LONGEST_LIST) pz_text_printf(out, "; line %d: ", (int)u->line);
+    if (out->size < LONGEST_LIST) list_field(u, layer, out);
   }
-  return PZ_OK;
+  return first;
+}
+
+static pz_status fail_fields(const pz_caffe_net *net, const pz_caffe_unknown *first, int32_t count,
+                             const pz_text *fields, pz_error *err) {
+  if (count == 1)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s:%d:%d: unknown field %s", net->file, (int)first->line,
+                   (int)first->column, fields->data);
+  return pz_fail(err, PZ_ERROR_INPUT, "%s:%d:%d: %d unknown fields: %s", net->file, (int)first->line,
+                 (int)first->column, (int)count, fields->data);
+}
+
+static pz_status refuse_rules(const pz_caffe_net *net, pz_error *err) {
+  pz_text fields = {0};
+  int32_t count;
+  const pz_caffe_unknown *first = list_fields(net, true, &count, &fields);
+  pz_status status = PZ_OK;
+  if (fields.failed) status = pz_fail_memory(err, "a message", LONGEST_LIST);
+  else if (first) status = fail_fields(net, first, count, &fields, err);
+  pz_text_free(&fields);
+  return status;
+}
+
+/* Types and fields in one message. */
+static pz_status refuse_all(const pz_caffe_net *net, const missing_list *missing, pz_error *err) {
+  pz_text layers = {0}, fields = {0};
+  int32_t count;
+  const pz_caffe_unknown *first = list_fields(net, false, &count, &fields);
+  pz_status status = PZ_OK;
+  if (missing->n) list_layers(net, missing, &layers);
+  if (layers.failed || fields.failed) status = pz_fail_memory(err, "a message", LONGEST_LIST);
+  else if (missing->n)
+    status = pz_fail(err, PZ_ERROR_INPUT, "%s:%d: %d layer%s of types that are not supported: %s%s%.900s",
+                     net->file, (int)net->layers[missing->kinds[0].layers[0]].place.line,
+                     (int)missing->layers, missing->layers > 1 ? "s" : "", layers.data,
+                     first ? ". Unknown besides: field " : "", first ? fields.data : "");
+  else if (first) status = fail_fields(net, first, count, &fields, err);
+  pz_text_free(&layers);
+  pz_text_free(&fields);
+  return status;
 }
 
 pz_status pz_caffe_refuse_unknown(const pz_caffe_net *net, pz_error *err) {
-  PZ_TRY(refuse_fields(net, true, err));
-  PZ_TRY(refuse_layers(net, err));
-  return refuse_fields(net, false, err);
+  missing_list missing;
+  PZ_TRY(refuse_rules(net, err));
+  PZ_TRY(find_missing(net, &missing, err));
+  return refuse_all(net, &missing, err);
 }

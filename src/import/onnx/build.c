@@ -4,14 +4,12 @@
 
 /* ---- the table ---- */
 
-#define pz_onnx_op_none NULL
 static const pz_onnx_operator operators[] = {
-#define OPERATOR(op, since, min_in, max_in, types, build, fold)                                              \
-  {#op, since, min_in, max_in, PZ_ONNX_##types, pz_onnx_op_##build, pz_onnx_op_##fold},
+#define OPERATOR(op, since, min_in, max_in, types, build)                                                    \
+  {#op, since, min_in, max_in, PZ_ONNX_##types, pz_onnx_op_##build},
 #include "import/onnx/operators.inc"
 #undef OPERATOR
 };
-#undef pz_onnx_op_none
 
 const pz_onnx_operator *pz_onnx_find_operator(const pz_onnx_node *node) {
   if (*node->domain && strcmp(node->domain, "ai.onnx")) return NULL;
@@ -115,9 +113,9 @@ static pz_status check_outputs(pz_onnx *c) {
   return PZ_OK;
 }
 
-/* *refused: an input is made by what is not supported. */
-static pz_status check_inputs(pz_onnx *c, bool *refused, bool *known) {
-  *refused = false;
+/* *unsure: an input is made by what is not supported. */
+static pz_status check_inputs(pz_onnx *c, bool *unsure, bool *known) {
+  *unsure = false;
   *known = true;
   for (int32_t i = 0; i < c->node->n_in; i++) {
     if (!*c->node->in[i]) continue;
@@ -127,7 +125,7 @@ static pz_status check_inputs(pz_onnx *c, bool *refused, bool *known) {
       return pz_onnx_fail(
           c, "its input '%.200s' is made only later: there is a cycle, or the nodes are not in order",
           v->name);
-    *refused |= v->state == PZ_ONNX_REFUSED;
+    *unsure |= v->state == PZ_ONNX_REFUSED;
     *known &= v->known;
   }
   return PZ_OK;
@@ -136,47 +134,54 @@ static pz_status check_inputs(pz_onnx *c, bool *refused, bool *known) {
 static pz_status check_types(pz_onnx *c) {
   for (int32_t i = 0; i < c->node->n_in; i++) {
     const pz_onnx_value *v = pz_onnx_in(c, i);
-    if (v && !v->known && c->row->types == PZ_ONNX_FLOATS && !pz_onnx_is_floating(v->type))
+    if (!v || v->known || v->state == PZ_ONNX_REFUSED || c->row->types > PZ_ONNX_NUMBERS ||
+        pz_onnx_is_floating(v->type))
+      continue;
+    if (c->row->types == PZ_ONNX_FLOATS || v->type == PZ_ONNX_BOOL)
       return pz_onnx_refuse(c, "computed values of type %s", pz_onnx_type_name(v->type));
   }
   return PZ_OK;
 }
 
 static pz_status build_node(pz_onnx *c, bool known) {
-  const pz_onnx_operator *row = c->row;
-  const bool folds = row->fold && (known || row->types == PZ_ONNX_SHAPES);
+  const bool folds = known && c->row->types != PZ_ONNX_GRAPHS;
   PZ_TRY(check_count(c));
-  if (!folds && !row->build) return pz_onnx_refuse(c, "computed inputs; they must be constants");
   if (!folds) PZ_TRY(check_types(c));
-  PZ_TRY(folds ? row->fold(c) : row->build(c));
+  PZ_TRY(folds ? pz_onnx_fold(c) : c->row->build(c));
   PZ_TRY(check_attributes(c));
   return check_outputs(c);
 }
 
-static void refuse_outputs(pz_onnx *c) {
-  for (int32_t i = 0; i < c->node->n_out; i++)
-    if (pz_onnx_wants(c, i)) c->values[pz_onnx_find_value(c, c->node->out[i])].state = PZ_ONNX_REFUSED;
+static pz_status build_or_refuse(pz_onnx *c, bool *unsure) {
+  bool known;
+  PZ_TRY(check_inputs(c, unsure, &known));
+  if (!c->row) return pz_onnx_refuse(c, "%s", "");
+  if (c->row->since > c->model.opset)
+    return pz_onnx_refuse(c, "opset %lld, which does not have it", (long long)c->model.opset);
+  return build_node(c, known);
 }
 
+/* Once something is refused, what fails may be a consequence: it is passed over. */
 static pz_status visit(pz_onnx *c, const pz_onnx_node *node, int32_t number) {
-  bool refused, known;
-  const int32_t before = c->n_refusals;
+  pz_error *err = c->err, own = {0};
+  bool unsure = false;
   c->node = node;
   c->row = pz_onnx_find_operator(node);
   c->node_name = pz_onnx_node_name(c, node, number);
   c->first_tensor = c->graph->n_tensors;
+  c->guessed = false;
   if (!c->node_name) return pz_onnx_no_memory(c);
-  PZ_TRY(check_inputs(c, &refused, &known));
-  pz_status status = PZ_OK;
-  if (!c->row) status = pz_onnx_refuse(c, "%s", "");
-  else if (c->row->since > c->model.opset)
-    status = pz_onnx_refuse(c, "opset %lld, which does not have it", (long long)c->model.opset);
-  else if (!refused) status = build_node(c, known);
-  if (status == PZ_ERROR_INPUT && c->n_refusals > before) status = PZ_OK;
-  else if (!refused) return status;
+  c->err = &own;
+  pz_status status = build_or_refuse(c, &unsure);
   c->node = node;
-  refuse_outputs(c);
-  return status;
+  c->row = pz_onnx_find_operator(node);
+  if ((status == PZ_ERROR_INPUT && c->n_refusals) || (status == PZ_OK && unsure)) {
+    own = (pz_error){0};
+    status = pz_onnx_refuse_outputs(c, unsure);
+  }
+  c->err = err;
+  c->guessed = false;
+  return status == PZ_OK ? PZ_OK : pz_fail(err, status, "%s", own.message);
 }
 
 pz_status pz_onnx_build_nodes(pz_onnx *c, const pz_onnx_graph *g, const bool *needed) {

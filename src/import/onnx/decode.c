@@ -32,18 +32,28 @@ static int64_t extend(uint64_t value, const pz_onnx_type_traits *traits) {
 
 /* ---- raw ---- */
 
-static void raw_floats(pz_onnx_type type, const uint8_t *bytes, int64_t n, float *out) {
-  if (type == PZ_ONNX_FLOAT) {
-    if (n) memcpy(out, bytes, (size_t)n * sizeof *out);
-  } else if (type == PZ_ONNX_DOUBLE) {
-    for (int64_t i = 0; i < n; i++) {
-      double value;
-      memcpy(&value, bytes + 8 * i, sizeof value);
-      out[i] = (float)value;
-    }
-  } else {
-    for (int64_t i = 0; i < n; i++)
-      out[i] = small_float(type, (uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8));
+static double raw_number(pz_onnx_type type, const uint8_t *bytes, int64_t i) {
+  float single;
+  double wide;
+  if (type == PZ_ONNX_DOUBLE) {
+    memcpy(&wide, bytes + 8 * i, sizeof wide);
+    return wide;
+  }
+  if (type != PZ_ONNX_FLOAT)
+    return (double)small_float(type, (uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8));
+  memcpy(&single, bytes + 4 * i, sizeof single);
+  return (double)single;
+}
+
+static void raw_floats(pz_onnx_type type, const uint8_t *bytes, int64_t n, const pz_onnx_values *to) {
+  if (type == PZ_ONNX_FLOAT && to->floats) {
+    if (n) memcpy(to->floats, bytes, (size_t)n * sizeof *to->floats);
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    const double number = raw_number(type, bytes, i);
+    if (to->doubles) to->doubles[i] = number;
+    else to->floats[i] = (float)number;
   }
 }
 
@@ -58,14 +68,14 @@ static void raw_ints(const pz_onnx_type_traits *traits, const uint8_t *bytes, in
 }
 
 static pz_status decode_raw(const pz_onnx_tensor *t, const pz_onnx_type_traits *traits,
-                            const pz_onnx_raw *raw, const char *label, float *floats, int64_t *ints,
+                            const pz_onnx_raw *raw, const char *label, const pz_onnx_values *to,
                             pz_error *err) {
   const int64_t need = (t->elements * traits->bits + 7) / 8;
   if ((int64_t)raw->size != need)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: has %zu bytes of data, expected %lld for %lld elements of %s",
                    label, raw->size, (long long)need, (long long)t->elements, traits->name);
-  if (traits->class == PZ_ONNX_FLOATING) raw_floats(traits->type, raw->bytes, t->elements, floats);
-  else raw_ints(traits, raw->bytes, t->elements, ints);
+  if (traits->class == PZ_ONNX_FLOATING) raw_floats(traits->type, raw->bytes, t->elements, to);
+  else raw_ints(traits, raw->bytes, t->elements, to->ints);
   return PZ_OK;
 }
 
@@ -74,21 +84,21 @@ static pz_status decode_raw(const pz_onnx_tensor *t, const pz_onnx_type_traits *
 typedef struct typed {
   const pz_onnx_tensor *tensor;
   const pz_onnx_type_traits *traits;
-  float *floats;
-  int64_t *ints;
+  const pz_onnx_values *to;
   int64_t count;
 } typed;
 
-static void put(typed *d, int64_t value, float number) {
+static void put(typed *d, int64_t value, double number) {
   if (d->count < d->tensor->elements) {
-    if (d->floats) d->floats[d->count] = number;
-    else d->ints[d->count] = value;
+    if (d->traits->class != PZ_ONNX_FLOATING) d->to->ints[d->count] = value;
+    else if (d->to->doubles) d->to->doubles[d->count] = number;
+    else d->to->floats[d->count] = (float)number;
   }
   d->count++;
 }
 
 static void put_varint(typed *d, uint64_t value) {
-  if (d->traits->class == PZ_ONNX_FLOATING) put(d, 0, small_float(d->traits->type, (uint16_t)value));
+  if (d->traits->class == PZ_ONNX_FLOATING) put(d, 0, (double)small_float(d->traits->type, (uint16_t)value));
   else put(d, extend(value, d->traits), 0);
   if (d->traits->bits == 4 && d->count < d->tensor->elements) put(d, extend(value >> 4, d->traits), 0);
 }
@@ -99,13 +109,10 @@ static pz_status put_fixed(typed *d, const pz_wire_field *f, const pz_wire *wire
   if (f->size % width) return pz_wire_fail(wire, f->bytes, "a tensor's data is cut off", err);
   for (size_t i = 0; i < f->size; i += width) {
     float single;
-    double wide;
-    if (width == sizeof single) memcpy(&single, f->bytes + i, sizeof single);
-    else {
-      memcpy(&wide, f->bytes + i, sizeof wide);
-      single = (float)wide;
-    }
-    put(d, 0, single);
+    double wide = 0;
+    memcpy(&single, f->bytes + i, sizeof single);
+    if (width == sizeof wide) memcpy(&wide, f->bytes + i, sizeof wide);
+    put(d, 0, width == sizeof wide ? wide : (double)single);
   }
   return PZ_OK;
 }
@@ -141,14 +148,13 @@ static pz_status decode_typed(typed *d, const char *label, pz_error *err) {
                  (long long)d->count, (long long)d->tensor->elements);
 }
 
-pz_status pz_onnx_decode(const pz_onnx_tensor *t, const pz_onnx_raw *raw, const char *label, float *floats,
-                         int64_t *ints, pz_error *err) {
+pz_status pz_onnx_decode(const pz_onnx_tensor *t, const pz_onnx_raw *raw, const char *label,
+                         const pz_onnx_values *to, pz_error *err) {
   const pz_onnx_type_traits *traits = pz_onnx_type_get(t->type);
   if (!traits)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: is of ONNX's data type %lld, which is not read", label,
                    (long long)t->type);
-  if (raw) return decode_raw(t, traits, raw, label, floats, ints, err);
-  const bool floating = traits->class == PZ_ONNX_FLOATING;
-  typed d = {t, traits, floating ? floats : NULL, ints, 0};
+  if (raw) return decode_raw(t, traits, raw, label, to, err);
+  typed d = {t, traits, to, 0};
   return decode_typed(&d, label, err);
 }

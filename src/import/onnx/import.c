@@ -2,10 +2,10 @@
 #include "import/onnx/onnx.h"
 #include <unistd.h>
 
-/* An eighth of this machine's memory, in floats: importing, folding and packing each hold a copy for a while. */
+/* A part of this machine's memory, in floats: importing, folding and packing each hold a copy for a while. */
 static int64_t machine_elements(void) {
   int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0 ? pages / 8 * (page / (int64_t)sizeof(float)) : INT64_C(1) << 31;
+  return pages > 0 && page > 0 ? pages / PZ_ONNX_SHARE * (page / (int64_t)sizeof(float)) : INT64_C(1) << 31;
 }
 
 static pz_status check_model(const pz_onnx *c) {
@@ -112,7 +112,9 @@ pz_status pz_onnx_import_within(const char *path, const pz_import_options *optio
                .max_elements = max_elements,
                .err = err,
                .files = {.arena = arena, .model = path},
-               .index = {.arena = arena}};
+               .index = {.arena = arena},
+               .info_index = {.arena = arena},
+               .refusal_index = {.arena = arena}};
   const pz_status status = import(&c);
   pz_arena_free(arena);
   *graph = c.graph;

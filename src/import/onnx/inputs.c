@@ -1,13 +1,8 @@
 /* inputs.c: inputs of the model. All shapes of a graph are numbers: symbolic sizes are those that --input gives, or that it
  * gives to the same symbol elsewhere; a batch size that is the only symbol is 1. */
 #include "import/onnx/onnx.h"
+#include <stdlib.h>
 #include <string.h>
-
-static const pz_import_shape *find_option(const pz_onnx *c, const char *name) {
-  for (int32_t i = c->options->n_shapes - 1; i >= 0; i--)
-    if (!strcmp(c->options->shapes[i].input, name)) return &c->options->shapes[i];
-  return NULL;
-}
 
 /* An initialiser that is listed among the inputs, as before IR version 4, is no input. */
 static bool is_initialiser(const pz_onnx *c, const char *name) {
@@ -31,14 +26,29 @@ static pz_status fail_option(pz_onnx *c, const char *name) {
   return status;
 }
 
-static pz_status check_options(pz_onnx *c) {
+/* "#2" is the second input, unless one has that name: for names that a command line cannot show. -1: none. */
+static int32_t find_input(const pz_onnx *c, const char *option) {
   const pz_onnx_graph *g = &c->model.graph;
+  char *end = NULL;
+  long number = *option == '#' && option[1] >= '1' && option[1] <= '9' ? strtol(option + 1, &end, 10) : 0;
+  int32_t at = -1;
+  if (end && *end) number = 0;
+  for (int32_t i = 0; i < g->n_inputs; i++) {
+    if (is_initialiser(c, g->inputs[i].name)) continue;
+    if (!strcmp(g->inputs[i].name, option)) return i;
+    if (--number == 0) at = i;
+  }
+  return at;
+}
+
+/* Of two for one input the last one holds. */
+static pz_status match_options(pz_onnx *c) {
+  c->input_options = PZ_NEW(c->arena, const pz_import_shape *, c->model.graph.n_inputs);
+  if (!c->input_options) return pz_onnx_no_memory(c);
   for (int32_t k = 0; k < c->options->n_shapes; k++) {
-    const char *name = c->options->shapes[k].input;
-    bool found = false;
-    for (int32_t i = 0; i < g->n_inputs && !found; i++)
-      found = !strcmp(g->inputs[i].name, name) && !is_initialiser(c, name);
-    if (!found) return fail_option(c, name);
+    const int32_t i = find_input(c, c->options->shapes[k].input);
+    if (i < 0) return fail_option(c, c->options->shapes[k].input);
+    c->input_options[i] = &c->options->shapes[k];
   }
   return PZ_OK;
 }
@@ -49,30 +59,75 @@ static pz_status check_options(pz_onnx *c) {
 static int64_t find_symbol(const pz_onnx *c, const char *symbol) {
   const pz_onnx_graph *g = &c->model.graph;
   for (int32_t i = 0; i < g->n_inputs && symbol && c->options->n_shapes; i++) {
-    const pz_import_shape *option = find_option(c, g->inputs[i].name);
+    const pz_import_shape *option = c->input_options[i];
     for (int32_t d = 0; option && d < g->inputs[i].shape.rank && d < option->shape.rank; d++)
       if (g->inputs[i].symbol[d] && !strcmp(g->inputs[i].symbol[d], symbol)) return option->shape.dim[d];
   }
   return -1;
 }
 
-/* "1x3xHxW"; sizes without a symbol are "?". batch: a first size that is open is 1. */
-static void print_shape(const pz_onnx_value_info *info, bool batch, pz_text *out) {
+/* "1x3xHxW"; sizes without a symbol are "?". */
+static void print_shape(const pz_onnx_value_info *info, pz_text *out) {
   for (int32_t d = 0; d < info->shape.rank; d++) {
     pz_text_append(out, d ? "x" : "");
-    if (info->shape.dim[d] > 0 || (batch && !d))
-      pz_text_printf(out, "%lld", info->shape.dim[d] > 0 ? (long long)info->shape.dim[d] : 1LL);
+    if (info->shape.dim[d] > 0) pz_text_printf(out, "%lld", (long long)info->shape.dim[d]);
     else pz_text_printf(out, "%.40s", info->symbol[d] && *info->symbol[d] ? info->symbol[d] : "?");
   }
   if (!info->shape.rank) pz_text_append(out, info->has_shape ? "scalar" : "of unknown shape");
 }
 
-static void note_open(const pz_onnx_value_info *info, pz_text *open) {
+/* ---- the line that fixes sizes ---- */
+
+/* "<H>": a symbol in letters that a line can hold, else "<size3>". */
+static void print_open(const char *symbol, int32_t d, pz_text *out) {
+  static const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+  if (!symbol || !*symbol) {
+    pz_text_printf(out, "<size%d>", (int)d + 1);
+    return;
+  }
+  pz_text_append(out, "<");
+  for (int32_t i = 0; symbol[i] && i < 40; i++)
+    pz_text_printf(out, "%c", strchr(letters, symbol[i]) ? symbol[i] : '_');
+  pz_text_append(out, ">");
+}
+
+/* Sizes that are open in <>; a first one alone is the batch: 1. */
+static void print_wanted(const pz_onnx_value_info *info, const pz_shape *shape, pz_text *out) {
+  if (!info->has_shape) pz_text_append(out, "<shape>");
+  for (int32_t d = 0; info->has_shape && d < shape->rank; d++) {
+    pz_text_append(out, d ? "x" : "");
+    if (shape->dim[d] > 0) pz_text_printf(out, "%lld", (long long)shape->dim[d]);
+    else if (!d && shape->rank > 1) pz_text_append(out, "1");
+    else print_open(info->symbol[d], d, out);
+  }
+}
+
+/* Inside of single quotes, as a shell reads it. Names that a message cannot show as they are go by their number. */
+static void print_name(const pz_onnx *c, const pz_onnx_value_info *info, pz_text *out) {
+  bool plain = strlen(info->name) <= 100 && *info->name;
+  int32_t number = 1;
+  for (const char *p = info->name; *p; p++) plain &= *p >= 0x20 && *p < 0x7f && *p != '\\';
+  for (const pz_onnx_value_info *i = c->model.graph.inputs; i < info; i++)
+    number += !is_initialiser(c, i->name);
+  if (!plain) pz_text_printf(out, "#%d", (int)number);
+  for (const char *p = info->name; plain && *p; p++) pz_text_printf(out, *p == '\'' ? "'\\''" : "%c", *p);
+}
+
+static void note_open(const pz_onnx *c, const pz_onnx_value_info *info, const pz_shape *shape, pz_text *line,
+                      pz_text *open) {
   pz_text_printf(open, "%sinput '%.100s' is ", open->size ? "; " : "", info->name);
-  print_shape(info, false, open);
-  pz_text_printf(open, ", fix its sizes with --input %.100s=", info->name);
-  if (info->has_shape) print_shape(info, true, open);
-  else pz_text_append(open, "SHAPE");
+  print_shape(info, open);
+  pz_text_append(line, " --input '");
+  print_name(c, info, line);
+  pz_text_append(line, "=");
+  print_wanted(info, shape, line);
+  pz_text_append(line, "'");
+}
+
+static pz_status fail_open(pz_onnx *c, const pz_text *line, const pz_text *open) {
+  if (line->failed || open->failed) return pz_onnx_no_memory(c);
+  return pz_fail(c->err, PZ_ERROR_INPUT, "%s: %.1000s. Give the sizes in <> as numbers:%s", c->file,
+                 open->data, line->data);
 }
 
 static void note_batch(pz_onnx *c, const pz_onnx_value_info *info) {
@@ -81,8 +136,10 @@ static void note_batch(pz_onnx *c, const pz_onnx_value_info *info) {
   const char *symbol = info->symbol[0] && *info->symbol[0] ? info->symbol[0] : "the batch size";
   const size_t begin = notes->size;
   pz_text_printf(notes, "input '%.100s' is ", info->name);
-  print_shape(info, false, notes);
-  pz_text_printf(notes, ": %.40s was set to 1; --input %.100s=SHAPE gives another", symbol, info->name);
+  print_shape(info, notes);
+  pz_text_printf(notes, ": %.40s was set to 1; --input '", symbol);
+  print_name(c, info, notes);
+  pz_text_append(notes, "=SHAPE' gives another");
   for (size_t i = begin; i < notes->size; i++) /* names come from the file */
     if ((unsigned char)notes->data[i] < 0x20 || notes->data[i] == 0x7f) notes->data[i] = ' ';
   pz_text_append(notes, "\n");
@@ -90,7 +147,7 @@ static void note_batch(pz_onnx *c, const pz_onnx_value_info *info) {
 
 /* *fixed: all sizes are known. */
 static pz_status find_shape(pz_onnx *c, const pz_onnx_value_info *info, pz_shape *shape, bool *fixed) {
-  const pz_import_shape *option = find_option(c, info->name);
+  const pz_import_shape *option = c->input_options[info - c->model.graph.inputs];
   *shape = option ? option->shape : info->shape;
   *fixed = option || info->has_shape;
   if (option && info->has_shape && option->shape.rank != info->shape.rank)
@@ -109,7 +166,7 @@ static pz_status find_shape(pz_onnx *c, const pz_onnx_value_info *info, pz_shape
   return PZ_OK;
 }
 
-static pz_status add_input(pz_onnx *c, const pz_onnx_value_info *info, pz_text *open) {
+static pz_status add_input(pz_onnx *c, const pz_onnx_value_info *info, pz_text *line, pz_text *open) {
   int32_t index;
   pz_shape shape;
   bool fixed;
@@ -119,23 +176,24 @@ static pz_status add_input(pz_onnx *c, const pz_onnx_value_info *info, pz_text *
   PZ_TRY(pz_onnx_add_value(c, info->name, &index));
   PZ_TRY(find_shape(c, info, &shape, &fixed));
   if (!fixed) {
-    note_open(info, open);
+    note_open(c, info, &shape, line, open);
     return PZ_OK;
   }
   pz_onnx_value *v = &c->values[index];
   v->state = PZ_ONNX_READY;
   v->type = (pz_onnx_type)info->type;
+  v->range = pz_onnx_range_of(v->type);
   return pz_graph_add_input(c->graph, info->name, &shape, &v->tensor, c->err);
 }
 
 pz_status pz_onnx_add_inputs(pz_onnx *c) {
   const pz_onnx_graph *g = &c->model.graph;
-  pz_text open = {0};
-  pz_status status = check_options(c);
+  pz_text open = {0}, line = {0};
+  pz_status status = match_options(c);
   for (int32_t i = 0; i < g->n_inputs && status == PZ_OK; i++)
-    if (!is_initialiser(c, g->inputs[i].name)) status = add_input(c, &g->inputs[i], &open);
-  if (status == PZ_OK && open.failed) status = pz_onnx_no_memory(c);
-  if (status == PZ_OK && open.size) status = pz_fail(c->err, PZ_ERROR_INPUT, "%s: %s", c->file, open.data);
+    if (!is_initialiser(c, g->inputs[i].name)) status = add_input(c, &g->inputs[i], &line, &open);
+  if (status == PZ_OK && (open.size || open.failed || line.failed)) status = fail_open(c, &line, &open);
   pz_text_free(&open);
+  pz_text_free(&line);
   return status;
 }

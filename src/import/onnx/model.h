@@ -64,7 +64,8 @@ typedef struct pz_onnx_graph {
   pz_onnx_tensor *initialisers;
   pz_onnx_value_info *inputs, *outputs;
   int32_t n_nodes, n_initialisers, n_inputs, n_outputs;
-  bool sparse; /* it has sparse initialisers */
+  bool sparse;     /* it has sparse initialisers */
+  pz_wire message; /* its bytes */
 } pz_onnx_graph;
 
 typedef enum pz_onnx_attribute_kind { /* AttributeProto.AttributeType */
@@ -105,6 +106,7 @@ typedef struct pz_onnx_model {
   pz_onnx_graph graph;
   bool has_graph;
   int32_t n_functions;
+  const char *producer; /* the program that wrote it; may be NULL */
 } pz_onnx_model;
 
 #define PZ_ONNX_MAX_LIST  1048576 /* entries of a list attribute */
@@ -118,6 +120,9 @@ typedef struct pz_onnx_reader {
 
 pz_status pz_onnx_read_model(const pz_onnx_reader *r, pz_wire wire, pz_onnx_model *model);
 pz_status pz_onnx_read_graph(const pz_onnx_reader *r, pz_wire wire, pz_onnx_graph *graph);
+/* What a graph says of its values besides inputs and outputs. */
+pz_status pz_onnx_read_infos(const pz_onnx_reader *r, const pz_onnx_graph *graph,
+                             const pz_onnx_value_info **infos, int32_t *n);
 pz_status pz_onnx_read_node(const pz_onnx_reader *r, pz_wire wire, pz_onnx_node *node);
 pz_status pz_onnx_read_tensor(const pz_onnx_reader *r, pz_wire wire, pz_onnx_tensor *tensor);
 
@@ -138,10 +143,16 @@ typedef struct pz_onnx_raw {
   size_t size;
 } pz_onnx_raw;
 
-/* Decodes the values of a tensor: all its elements, in C order; `raw` NULL: its typed data. Types whose class is FLOATING
- * to floats, the others to integers (uint64 modulo 2^64). Fails where there are more or fewer. `label` begins messages. */
-pz_status pz_onnx_decode(const pz_onnx_tensor *t, const pz_onnx_raw *raw, const char *label, float *floats,
-                         int64_t *ints, pz_error *err);
+/* Where values go: those of types whose class is FLOATING to floats or doubles, whichever is there, the others to integers. */
+typedef struct pz_onnx_values {
+  float *floats;
+  double *doubles;
+  int64_t *ints;
+} pz_onnx_values;
+/* Decodes the values of a tensor: all its elements, in C order (uint64 modulo 2^64); `raw` NULL: its typed data. Fails where
+ * there are more or fewer. `label` begins messages. */
+pz_status pz_onnx_decode(const pz_onnx_tensor *t, const pz_onnx_raw *raw, const char *label,
+                         const pz_onnx_values *to, pz_error *err);
 
 /* Files beside the model that hold values, mapped when first used. */
 typedef struct pz_onnx_file {

@@ -36,6 +36,27 @@ pz_status pz_onnx_eltwise(pz_onnx *c, pz_eltwise_kind kind, const float *coeff, 
 /* Whether a constant broadcast to `x` has one value for each map (entry of dimension 1). */
 bool pz_onnx_is_per_map(const pz_shape *x, const pz_shape *constant);
 
+/* ---- ops/whole.c: whole numbers in floats: labels, counts ---- */
+
+typedef enum pz_onnx_operation {
+  PZ_ONNX_ADD,
+  PZ_ONNX_SUB,
+  PZ_ONNX_MUL,
+  PZ_ONNX_DIV,
+  PZ_ONNX_MOD
+} pz_onnx_operation;
+/* Inputs 0 and 1 are of an integer type. */
+pz_status pz_onnx_whole_arithmetic(pz_onnx *c, pz_onnx_operation op);
+/* Gives x, whole numbers of a range, as output 0 of an integer type: refuses what floats do not hold, and wraps around what
+ * the type does not. */
+pz_status pz_onnx_give_whole(pz_onnx *c, pz_tensor_id x, pz_onnx_range range, pz_onnx_type type);
+static inline bool pz_onnx_is_exact(pz_onnx_range r) {
+  return r.low >= -PZ_ONNX_EXACT && r.high <= PZ_ONNX_EXACT;
+}
+static inline bool pz_onnx_holds(pz_onnx_range outer, pz_onnx_range r) {
+  return r.low >= outer.low && r.high <= outer.high;
+}
+
 /* ---- ops/cast.c ---- */
 
 /* The type that Cast or CastLike casts to; reads all attributes. */
@@ -55,8 +76,18 @@ pz_status pz_onnx_give_view(pz_onnx *c, int32_t output, const pz_onnx_constant *
 pz_status pz_onnx_give_shaped(pz_onnx *c, int32_t output, const pz_onnx_constant *k, const pz_shape *shape);
 /* Towards zero; what no integer holds becomes the nearest one, not-a-number 0. */
 int64_t pz_onnx_to_int(double v);
+/* An integer modulo 2^bits of its type. */
+int64_t pz_onnx_wrap(pz_onnx_type type, int64_t v);
 /* A list of integers. */
 pz_status pz_onnx_give_ints(pz_onnx *c, const pz_shape *shape, const int64_t *ints);
+
+/* ---- fold/number.c: what Add, Max, Less, ..., Clip, Cast, Where and reductions do to constants ---- */
+
+pz_status pz_onnx_fold_binary(pz_onnx *c);
+pz_status pz_onnx_fold_clip(pz_onnx *c);
+pz_status pz_onnx_fold_cast(pz_onnx *c);
+pz_status pz_onnx_fold_where(pz_onnx *c);
+pz_status pz_onnx_fold_reduce(pz_onnx *c);
 
 /* ---- fold/quantize.c: values of x that share a scale ---- */
 
@@ -70,5 +101,8 @@ pz_status pz_onnx_find_blocks(pz_onnx *c, const pz_shape *x, const pz_onnx_const
                               const pz_onnx_constant *zero, pz_onnx_blocks *b);
 /* The scale of element i of x, or of a shape that has 1 where the strides are 0. */
 int64_t pz_onnx_block_of(const pz_onnx_blocks *b, const pz_shape *x, int64_t i);
+
+/* DequantizeLinear of constants, which are quantised weights. */
+pz_status pz_onnx_dequantize_constant(pz_onnx *c);
 
 #endif

@@ -4,7 +4,7 @@
 
 #define MAX_TEXT 65536
 
-enum { MODEL_IR_VERSION = 1, MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_FUNCTION = 25 };
+enum { MODEL_IR_VERSION = 1, MODEL_PRODUCER = 2, MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_FUNCTION = 25 };
 enum { OPSET_DOMAIN = 1, OPSET_VERSION = 2 };
 enum {
   GRAPH_NODE = 1,
@@ -12,6 +12,7 @@ enum {
   GRAPH_INITIALISER = 5,
   GRAPH_INPUT = 11,
   GRAPH_OUTPUT = 12,
+  GRAPH_INFO = 13,
   GRAPH_SPARSE = 15,
   GRAPH_FIELDS
 };
@@ -135,12 +136,30 @@ static pz_status read_part(const pz_onnx_reader *r, const pz_wire *wire, const p
 }
 
 pz_status pz_onnx_read_graph(const pz_onnx_reader *r, pz_wire wire, pz_onnx_graph *g) {
-  *g = (pz_onnx_graph){.name = ""};
+  *g = (pz_onnx_graph){.name = "", .message = wire};
   PZ_TRY(make_room(r, &wire, g));
   for (pz_wire_field f;;) {
     PZ_TRY(pz_wire_next(&wire, &f, r->err));
     if (!f.number) return PZ_OK;
     PZ_TRY(read_part(r, &wire, &f, g));
+  }
+}
+
+pz_status pz_onnx_read_infos(const pz_onnx_reader *r, const pz_onnx_graph *graph,
+                             const pz_onnx_value_info **infos, int32_t *n) {
+  pz_wire wire = graph->message;
+  int64_t counts[GRAPH_FIELDS] = {0};
+  pz_onnx_value_info *list;
+  *n = 0;
+  PZ_TRY(pz_onnx_count_fields(r, wire, GRAPH_FIELDS, counts));
+  PZ_TRY(pz_onnx_room(r, &wire, "values with shapes", counts[GRAPH_INFO], 8 * PZ_MAX_TENSORS, sizeof *list,
+                      &list));
+  *infos = list;
+  for (pz_wire_field f;;) {
+    PZ_TRY(pz_wire_next(&wire, &f, r->err));
+    if (!f.number) return PZ_OK;
+    if (f.number == GRAPH_INFO && f.type == PZ_WIRE_BYTES)
+      PZ_TRY(read_info(r, pz_wire_inside(&wire, &f), &list[(*n)++]));
   }
 }
 
@@ -167,6 +186,7 @@ pz_status pz_onnx_read_model(const pz_onnx_reader *r, pz_wire wire, pz_onnx_mode
     if (f.number == MODEL_IR_VERSION && f.type == PZ_WIRE_VARINT) model->ir_version = (int64_t)f.value;
     if (f.type != PZ_WIRE_BYTES) continue;
     if (f.number == MODEL_FUNCTION) model->n_functions++;
+    if (f.number == MODEL_PRODUCER) PZ_TRY(pz_onnx_read_text(r, &wire, &f, &model->producer));
     if (f.number == MODEL_OPSET) PZ_TRY(read_opset(r, pz_wire_inside(&wire, &f), model));
     if (f.number != MODEL_GRAPH) continue;
     if (model->has_graph) return pz_wire_fail(&wire, f.bytes, "a second graph", r->err);

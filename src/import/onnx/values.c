@@ -1,5 +1,6 @@
 /* values.c: names to values; constants and their room. */
 #include "import/onnx/onnx.h"
+#include <math.h>
 #include <string.h>
 
 /* ---- names ---- */
@@ -38,18 +39,54 @@ pz_onnx_value *pz_onnx_in(const pz_onnx *c, int32_t i) {
   return at < 0 ? NULL : &c->values[at];
 }
 
-bool pz_onnx_is_known(const pz_onnx *c, int32_t i) {
+bool pz_onnx_is_known(pz_onnx *c, int32_t i) {
   const pz_onnx_value *v = pz_onnx_in(c, i);
+  c->guessed |= v && v->doubt == PZ_ONNX_CONSTANT;
   return v && v->known;
 }
 
-pz_onnx_type pz_onnx_type_in(const pz_onnx *c) {
+bool pz_onnx_all_known(pz_onnx *c) {
+  for (int32_t i = 0; i < c->node->n_in; i++)
+    if (pz_onnx_has(c, i) && !pz_onnx_is_known(c, i)) return false;
+  return true;
+}
+
+pz_onnx_range pz_onnx_range_of(pz_onnx_type type) {
+  const pz_onnx_type_traits *t = pz_onnx_type_get(type);
+  if (!t || t->class == PZ_ONNX_FLOATING) return (pz_onnx_range){-(double)INFINITY, (double)INFINITY};
+  if (type == PZ_ONNX_BOOL) return (pz_onnx_range){0, 1};
+  const double half = ldexp(1, t->bits - 1);
+  return t->class == PZ_ONNX_SIGNED ? (pz_onnx_range){-half, half - 1} : (pz_onnx_range){0, 2 * half - 1};
+}
+
+/* Of a constant that was not read yet: what its type says. */
+pz_onnx_range pz_onnx_range_in(const pz_onnx *c, int32_t i) {
+  const pz_onnx_value *v = pz_onnx_in(c, i);
+  if (!v) return pz_onnx_range_of(PZ_ONNX_FLOAT);
+  if (!v->known) return v->range;
+  if (!v->constant || v->stored || !v->constant->elements) return pz_onnx_range_of(v->type);
+  pz_onnx_range all = {(double)INFINITY, -(double)INFINITY};
+  for (int64_t n = 0; n < v->constant->elements; n++) {
+    const double number = pz_onnx_number(v->constant, n);
+    all = (pz_onnx_range){fmin(all.low, number), fmax(all.high, number)};
+  }
+  return all;
+}
+
+pz_onnx_type pz_onnx_type_in(pz_onnx *c) {
   const pz_onnx_value *v = pz_onnx_in(c, 0);
+  c->guessed |= v && v->state == PZ_ONNX_REFUSED;
   return v ? v->type : PZ_ONNX_FLOAT;
 }
 
-const pz_shape *pz_onnx_in_shape(const pz_onnx *c, int32_t i) {
+static const pz_shape guess = {4, {1, 8, 8, 8}}; /* of a value that was refused */
+
+const pz_shape *pz_onnx_in_shape(pz_onnx *c, int32_t i) {
   const pz_onnx_value *v = pz_onnx_in(c, i);
+  if (v->state == PZ_ONNX_REFUSED) {
+    c->guessed = true;
+    return &guess;
+  }
   if (!v->known) return pz_onnx_shape(c, v->tensor);
   return v->stored ? &v->stored->shape : &v->constant->shape;
 }
@@ -73,33 +110,32 @@ pz_status pz_onnx_check_shape(pz_onnx *c, const char *name, const pz_shape *shap
   return PZ_OK;
 }
 
-pz_status pz_onnx_take_elements(pz_onnx *c, const char *name, int64_t elements) {
-  if (elements <= c->max_elements - c->elements) {
-    c->elements += elements;
-    return PZ_OK;
-  }
-  return pz_fail(
-      c->err, PZ_ERROR_INPUT,
-      "%s: '%.200s': the constants up to here have more than %lld elements, too many for this machine",
-      c->file, name, (long long)c->max_elements);
-}
-
 static pz_status make_constant(pz_onnx *c, const char *name, pz_onnx_type type, const pz_shape *shape,
                                pz_onnx_space *space) {
   const int64_t elements = pz_onnx_elements(shape);
   PZ_TRY(pz_onnx_check_shape(c, name, shape));
-  PZ_TRY(pz_onnx_take_elements(c, name, elements));
+  PZ_TRY(pz_onnx_take_elements(c, name, pz_onnx_words(type, elements)));
   pz_onnx_constant *k = PZ_NEW(c->arena, pz_onnx_constant, 1);
   *space = (pz_onnx_space){.constant = k};
-  if (k && pz_onnx_is_floating(type)) space->floats = PZ_NEW(c->arena, float, elements);
+  if (k && type == PZ_ONNX_DOUBLE) space->doubles = PZ_NEW(c->arena, double, elements);
+  else if (k && pz_onnx_is_floating(type)) space->floats = PZ_NEW(c->arena, float, elements);
   else if (k) space->ints = PZ_NEW(c->arena, int64_t, elements);
-  if (!space->floats && !space->ints) return pz_onnx_no_memory(c);
-  *k = (pz_onnx_constant){type, *shape, elements, space->floats, space->ints};
+  if (!space->floats && !space->doubles && !space->ints) return pz_onnx_no_memory(c);
+  *k = (pz_onnx_constant){type, *shape, elements, space->floats, space->doubles, space->ints};
   return PZ_OK;
 }
 
 pz_status pz_onnx_new_constant(pz_onnx *c, pz_onnx_type type, const pz_shape *shape, pz_onnx_space *space) {
+  PZ_TRY(pz_onnx_check_shape(c, c->node_name, shape));
+  PZ_TRY(pz_onnx_take_made(c, pz_onnx_words(type, pz_onnx_elements(shape))));
   return make_constant(c, c->node_name, type, shape, space);
+}
+
+void pz_onnx_move(const pz_onnx_space *space, int64_t i, const pz_onnx_constant *k, int64_t from, int64_t n) {
+  if (n < 1) return;
+  if (k->floats) memcpy(space->floats + i, k->floats + from, (size_t)n * sizeof(float));
+  else if (k->doubles) memcpy(space->doubles + i, k->doubles + from, (size_t)n * sizeof(double));
+  else memcpy(space->ints + i, k->ints + from, (size_t)n * sizeof(int64_t));
 }
 
 static pz_status stored_raw(pz_onnx *c, const pz_onnx_tensor *t, const char *label, pz_onnx_raw *raw,
@@ -122,15 +158,16 @@ static pz_status stored_raw(pz_onnx *c, const pz_onnx_tensor *t, const char *lab
   return PZ_OK;
 }
 
-/* Into `floats` or `ints`, as its type is. */
-static pz_status decode_stored(pz_onnx *c, const char *name, const pz_onnx_tensor *t, float *floats,
-                               int64_t *ints) {
+static pz_status decode_stored(pz_onnx *c, const char *name, const pz_onnx_tensor *t,
+                               const pz_onnx_values *to) {
   char label[512];
   pz_onnx_raw raw;
   bool is_raw;
   snprintf(label, sizeof label, "%.200s: tensor '%.200s'", c->file, name);
   PZ_TRY(stored_raw(c, t, label, &raw, &is_raw));
-  return pz_onnx_decode(t, is_raw ? &raw : NULL, label, floats, ints, c->err);
+  PZ_TRY(pz_onnx_decode(t, is_raw ? &raw : NULL, label, to, c->err));
+  c->stored += pz_onnx_words((pz_onnx_type)t->type, t->elements);
+  return PZ_OK;
 }
 
 static pz_status check_stored(pz_onnx *c, const pz_onnx_value *v) {
@@ -145,7 +182,7 @@ static pz_status read_value(pz_onnx *c, pz_onnx_value *v) {
   pz_onnx_space space;
   PZ_TRY(check_stored(c, v));
   PZ_TRY(make_constant(c, v->name, (pz_onnx_type)v->stored->type, &v->stored->shape, &space));
-  PZ_TRY(decode_stored(c, v->name, v->stored, space.floats, space.ints));
+  PZ_TRY(decode_stored(c, v->name, v->stored, &(pz_onnx_values){space.floats, space.doubles, space.ints}));
   v->constant = space.constant;
   v->stored = NULL;
   return PZ_OK;
@@ -154,9 +191,23 @@ static pz_status read_value(pz_onnx *c, pz_onnx_value *v) {
 pz_status pz_onnx_constant_in(pz_onnx *c, int32_t i, const pz_onnx_constant **constant) {
   pz_onnx_value *v = pz_onnx_in(c, i);
   if (!v) return pz_onnx_fail(c, "its input %d is missing", (int)i);
+  c->guessed |= v->doubt != PZ_ONNX_COMPUTED;
   if (!v->known) return pz_onnx_refuse(c, "a computed input %d; it must be a constant", (int)i);
   PZ_TRY(read_value(c, v));
   *constant = v->constant;
+  return PZ_OK;
+}
+
+pz_status pz_onnx_floats_in(pz_onnx *c, int32_t i, const pz_onnx_constant **constant) {
+  const pz_onnx_constant *k = NULL;
+  pz_onnx_space space;
+  PZ_TRY(pz_onnx_constant_in(c, i, &k));
+  *constant = k;
+  if (k->floats) return PZ_OK;
+  if (k->ints) return pz_onnx_fail(c, "its input %d must be of floats", (int)i);
+  PZ_TRY(pz_onnx_new_constant(c, PZ_ONNX_FLOAT, &k->shape, &space));
+  for (int64_t n = 0; n < k->elements; n++) space.floats[n] = (float)k->doubles[n];
+  *constant = space.constant;
   return PZ_OK;
 }
 
@@ -182,7 +233,7 @@ bool pz_onnx_is_uniform(const pz_onnx_constant *k, double *number) {
   if (k->elements < 1) return false;
   *number = pz_onnx_number(k, 0);
   for (int64_t i = 1; i < k->elements; i++)
-    if (k->floats ? k->floats[i] != k->floats[0] : k->ints[i] != k->ints[0]) return false;
+    if (k->ints ? k->ints[i] != k->ints[0] : pz_onnx_number(k, i) != *number) return false;
   return *number == *number;
 }
 
@@ -193,16 +244,52 @@ static pz_status fill_tensor(pz_onnx *c, pz_onnx_value *v, pz_tensor_id id) {
   float *data = pz_graph_constant_data(c->graph, id);
   if (v->stored && pz_onnx_is_floating((pz_onnx_type)v->stored->type)) {
     PZ_TRY(pz_onnx_take_elements(c, v->name, v->stored->elements));
-    return decode_stored(c, v->name, v->stored, data, NULL);
+    return decode_stored(c, v->name, v->stored, &(pz_onnx_values){.floats = data});
   }
   PZ_TRY(read_value(c, v));
-  for (int64_t i = 0; i < v->constant->elements; i++) data[i] = (float)pz_onnx_number(v->constant, i);
+  const pz_onnx_constant *k = v->constant;
+  for (int64_t i = 0; i < k->elements; i++) {
+    data[i] = (float)pz_onnx_number(k, i);
+    if (k->ints && (double)data[i] != (double)k->ints[i])
+      return pz_onnx_fail(c, "its input '%.200s' holds the integer %lld, which 32-bit floats do not", v->name,
+                          (long long)k->ints[i]);
+  }
   return PZ_OK;
+}
+
+/* While a node is folded: an input of its graph, as which the reference gets the values as they are. */
+static pz_status bind(pz_onnx *c, const pz_onnx_value *v, const pz_shape *shape, pz_tensor_id *id) {
+  pz_onnx_folding *f = &c->folding;
+  for (int32_t i = 0; i < f->n; i++)
+    if (f->values[i] == v) {
+      *id = f->tensors[i];
+      return PZ_OK;
+    }
+  const char *name = pz_onnx_fresh_name(c, v->name);
+  if (!name) return pz_onnx_no_memory(c);
+  if (!pz_onnx_elements(shape)) return pz_onnx_fail(c, "its input '%.200s' is empty", v->name);
+  PZ_TRY(pz_graph_add_input(c->graph, name, shape, id, c->err));
+  f->values[f->n] = v;
+  f->tensors[f->n++] = *id;
+  return PZ_OK;
+}
+
+static pz_status take_guess(pz_onnx *c, pz_onnx_value *v) {
+  const char *name = pz_onnx_fresh_name(c, v->name);
+  c->guessed = true;
+  if (!name) return pz_onnx_no_memory(c);
+  return v->tensor == PZ_NONE ? pz_graph_add_input(c->graph, name, &guess, &v->tensor, c->err) : PZ_OK;
 }
 
 pz_status pz_onnx_tensor_in(pz_onnx *c, int32_t i, pz_tensor_id *id) {
   pz_onnx_value *v = pz_onnx_in(c, i);
   if (!v) return pz_onnx_fail(c, "its input %d is missing", (int)i);
+  if (v->state == PZ_ONNX_REFUSED) PZ_TRY(take_guess(c, v));
+  if (c->folding.on) {
+    const pz_onnx_constant *k = NULL;
+    PZ_TRY(pz_onnx_constant_in(c, i, &k));
+    return bind(c, v, &k->shape, id);
+  }
   if (v->tensor == PZ_NONE) {
     if (v->stored) PZ_TRY(check_stored(c, v));
     const pz_shape *shape = pz_onnx_in_shape(c, i);
@@ -231,14 +318,33 @@ pz_status pz_onnx_give_constant(pz_onnx *c, int32_t i, const pz_onnx_constant *c
   pz_onnx_value *v = output(c, i);
   v->state = PZ_ONNX_READY;
   v->known = true;
+  v->tensor = PZ_NONE;
   v->constant = constant;
   v->type = constant->type;
   return PZ_OK;
 }
 
+/* Values that are moved stay in the range of those that they come from. */
+static pz_onnx_range inherited(const pz_onnx *c, pz_onnx_type type) {
+  const bool moves = c->row && c->row->types == PZ_ONNX_ANY && type != PZ_ONNX_BOOL;
+  pz_onnx_range all = {(double)INFINITY, -(double)INFINITY};
+  for (int32_t i = 0; i < c->node->n_in && moves; i++) {
+    const pz_onnx_value *v = pz_onnx_in(c, i);
+    if (!v || v->type != type) continue;
+    const pz_onnx_range one = pz_onnx_range_in(c, i);
+    all = (pz_onnx_range){fmin(all.low, one.low), fmax(all.high, one.high)};
+  }
+  return all.low <= all.high ? all : pz_onnx_range_of(type);
+}
+
 /* What the node made gets the value's name; what it was given is passed on by an identity. */
 pz_status pz_onnx_give(pz_onnx *c, int32_t i, pz_tensor_id id, pz_onnx_type type) {
   if (!pz_onnx_wants(c, i)) return PZ_OK;
+  if (c->folding.on) {
+    *output(c, i) =
+        (pz_onnx_value){.name = c->node->out[i], .state = PZ_ONNX_READY, .type = type, .tensor = id};
+    return PZ_OK;
+  }
   if (id < c->first_tensor || c->graph->tensors[id].data) {
     pz_node node = pz_node_new(PZ_OP_IDENTITY);
     PZ_TRY(pz_onnx_apply(c, &node, "result", &id));
@@ -248,5 +354,12 @@ pz_status pz_onnx_give(pz_onnx *c, int32_t i, pz_tensor_id id, pz_onnx_type type
   v->state = PZ_ONNX_READY;
   v->type = type;
   v->tensor = id;
+  v->range = inherited(c, type);
+  return PZ_OK;
+}
+
+pz_status pz_onnx_give_in(pz_onnx *c, int32_t i, pz_tensor_id id, pz_onnx_type type, pz_onnx_range range) {
+  PZ_TRY(pz_onnx_give(c, i, id, type));
+  if (pz_onnx_wants(c, i)) output(c, i)->range = range;
   return PZ_OK;
 }

@@ -12,7 +12,8 @@ static pz_status pass_on(pz_onnx *c, int32_t i, const char *inner) {
     to->state = PZ_ONNX_REFUSED;
     return PZ_OK;
   }
-  if (!c->values[from].known) return pz_onnx_give(c, i, c->values[from].tensor, c->values[from].type);
+  if (!c->values[from].known)
+    return pz_onnx_give_in(c, i, c->values[from].tensor, c->values[from].type, c->values[from].range);
   const char *name = to->name;
   *to = c->values[from];
   to->name = name;

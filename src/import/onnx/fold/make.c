@@ -59,7 +59,7 @@ pz_status pz_onnx_op_size(pz_onnx *c) {
   return pz_onnx_give_ints(c, &scalar, &elements);
 }
 
-static pz_status read_fill(pz_onnx *c, pz_onnx_type *type, float *f, int64_t *i) {
+static pz_status read_fill(pz_onnx *c, pz_onnx_type *type, double *f, int64_t *i) {
   const pz_onnx_attribute *a = pz_onnx_attr(c, "value");
   *type = PZ_ONNX_FLOAT;
   *f = 0;
@@ -69,7 +69,8 @@ static pz_status read_fill(pz_onnx *c, pz_onnx_type *type, float *f, int64_t *i)
     return pz_onnx_fail(c, "its attribute 'value' must be one number");
   const pz_onnx_raw raw = {a->tensor->raw, a->tensor->raw_size};
   *type = (pz_onnx_type)a->tensor->type;
-  return pz_onnx_decode(a->tensor, a->tensor->raw ? &raw : NULL, c->file, f, i, c->err);
+  return pz_onnx_decode(a->tensor, a->tensor->raw ? &raw : NULL, c->file,
+                        &(pz_onnx_values){.doubles = f, .ints = i}, c->err);
 }
 
 pz_status pz_onnx_op_constant_of_shape(pz_onnx *c) {
@@ -78,7 +79,7 @@ pz_status pz_onnx_op_constant_of_shape(pz_onnx *c) {
   pz_shape shape = {0};
   pz_onnx_type type;
   pz_onnx_space space;
-  float f;
+  double f;
   int64_t i;
   PZ_TRY(pz_onnx_ints_in(c, 0, &sizes, &count));
   PZ_TRY(read_fill(c, &type, &f, &i));
@@ -89,11 +90,13 @@ pz_status pz_onnx_op_constant_of_shape(pz_onnx *c) {
   }
   PZ_TRY(pz_onnx_new_constant(c, type, &shape, &space));
   for (int64_t n = 0; n < space.constant->elements; n++) {
-    if (space.floats) space.floats[n] = f;
-    else space.ints[n] = i;
+    if (space.ints) space.ints[n] = i;
+    else pz_onnx_put(&space, n, f);
   }
   return pz_onnx_give_constant(c, 0, space.constant);
 }
+
+#define EXACT 0x1p53 /* integers up to here are exact in doubles */
 
 pz_status pz_onnx_op_range(pz_onnx *c) {
   double start, limit, delta;
@@ -102,14 +105,16 @@ pz_status pz_onnx_op_range(pz_onnx *c) {
   PZ_TRY(pz_onnx_number_in(c, 1, &limit));
   PZ_TRY(pz_onnx_number_in(c, 2, &delta));
   const double count = delta != 0 ? ceil((limit - start) / delta) : -1;
+  const double most = fmax(fabs(start), fabs(limit));
+  if (most > EXACT && !pz_onnx_is_floating(pz_onnx_type_in(c)))
+    return pz_onnx_refuse(c, "constant integers beyond 2^53");
   if (!(fabs(count) <= (double)PZ_MAX_DIM) || delta == 0)
     return pz_onnx_fail(c, "from %g to %g in steps of %g", start, limit, delta);
   const pz_shape shape = {1, {count > 0 ? (int64_t)count : 0}};
   PZ_TRY(pz_onnx_new_constant(c, pz_onnx_type_in(c), &shape, &space));
   for (int64_t i = 0; i < space.constant->elements; i++) {
-    const double value = start + (double)i * delta; /* exact for what shapes are made of */
-    if (space.floats) space.floats[i] = (float)value;
-    else space.ints[i] = pz_onnx_to_int(value);
+    const double value = start + (double)i * delta;
+    pz_onnx_put(&space, i, value);
   }
   return pz_onnx_give_constant(c, 0, space.constant);
 }

@@ -17,8 +17,7 @@ pz_status pz_onnx_give_view(pz_onnx *c, int32_t output, const pz_onnx_constant *
   int64_t position[PZ_MAX_RANK] = {0}, at = view->offset;
   PZ_TRY(pz_onnx_new_constant(c, k->type, &view->shape, &space));
   for (int64_t i = 0; i < space.constant->elements; i++) {
-    if (k->floats) space.floats[i] = k->floats[at];
-    else space.ints[i] = k->ints[at];
+    pz_onnx_move(&space, i, k, at, 1);
     for (int32_t d = view->shape.rank - 1; d >= 0; d--) {
       at += view->stride[d];
       if (++position[d] < view->shape.dim[d]) break;

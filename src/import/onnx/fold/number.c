@@ -1,8 +1,8 @@
-/* number.c: arithmetic of constants, element by element. Floats are computed in double precision and rounded; integers wrap
- * as their type does. */
+/* number.c: arithmetic of constants that is exact in their own type, where the reference's doubles are not: integers of 64
+ * bits, which wrap around as their type does. Floats are computed in double precision and rounded once. */
 #include "import/onnx/ops.h"
 
-static int64_t wrap(pz_onnx_type type, int64_t v) {
+int64_t pz_onnx_wrap(pz_onnx_type type, int64_t v) {
   const pz_onnx_type_traits *traits = pz_onnx_type_get(type);
   const int shift = 64 - traits->bits;
   if (type == PZ_ONNX_BOOL) return v != 0;
@@ -16,9 +16,10 @@ int64_t pz_onnx_to_int(double v) {
   return v <= -9.2e18 ? INT64_MIN : (int64_t)v;
 }
 
-static void put(const pz_onnx_space *space, int64_t i, double number) {
+void pz_onnx_put(const pz_onnx_space *space, int64_t i, double number) {
   if (space->floats) space->floats[i] = (float)number;
-  else space->ints[i] = wrap(space->constant->type, pz_onnx_to_int(number));
+  else if (space->doubles) space->doubles[i] = number;
+  else space->ints[i] = pz_onnx_wrap(space->constant->type, pz_onnx_to_int(number));
 }
 
 /* ---- two values ---- */
@@ -28,6 +29,7 @@ typedef struct binary {
   double (*floats)(double a, double b);
   bool (*ints)(int64_t a, int64_t b, int64_t *out); /* false: it has no result */
   bool boolean;                                     /* the result */
+  bool same_types;                                  /* of both values */
 } binary;
 
 #define FLOATS(name, expression)                                                                             \
@@ -45,8 +47,15 @@ static bool int_mod(int64_t a, int64_t b, int64_t *out) { /* the sign is the div
   if (*out && (*out < 0) != (b < 0)) *out += b;
   return b != 0;
 }
+static bool int_remainder(int64_t a, int64_t b, int64_t *out) { /* the sign is the dividend's */
+  *out = b && b != -1 ? a % b : 0;
+  return b != 0;
+}
 static bool int_pow(int64_t a, int64_t b, int64_t *out) {
-  *out = pz_onnx_to_int(pow((double)a, (double)b));
+  uint64_t product = 1, square = (uint64_t)a;
+  for (uint64_t rest = b > 0 ? (uint64_t)b : 0; rest; rest >>= 1, square *= square)
+    if (rest & 1) product *= square;
+  *out = b < 0 ? pz_onnx_to_int(pow((double)a, (double)b)) : (int64_t)product;
   return true;
 }
 FLOATS(add, a + b)
@@ -69,24 +78,26 @@ BOTH(or, a || b)
 BOTH(xor, !a != !b)
 
 static const binary binaries[] = {
-    {"Add", float_add, int_add, false},
-    {"Sub", float_sub, int_sub, false},
-    {"Mul", float_mul, int_mul, false},
-    {"Div", float_div, int_div, false},
-    {"Mod", float_mod, int_mod, false},
-    {"Pow", pow, int_pow, false},
-    {"Max", float_max, int_max, false},
-    {"Min", float_min, int_min, false},
-    {"Sum", float_add, int_add, false},
-    {"Equal", float_equal, int_equal, true},
-    {"Less", float_less, int_less, true},
-    {"LessOrEqual", float_less_equal, int_less_equal, true},
-    {"Greater", float_greater, int_greater, true},
-    {"GreaterOrEqual", float_greater_equal, int_greater_equal, true},
-    {"And", float_and, int_and, true},
-    {"Or", float_or, int_or, true},
-    {"Xor", float_xor, int_xor, true},
+    {"Add", float_add, int_add, false, true},
+    {"Sub", float_sub, int_sub, false, true},
+    {"Mul", float_mul, int_mul, false, true},
+    {"Div", float_div, int_div, false, true},
+    {"Mod", float_mod, int_mod, false, true},
+    {"Pow", pow, int_pow, false, false},
+    {"Max", float_max, int_max, false, true},
+    {"Min", float_min, int_min, false, true},
+    {"Sum", float_add, int_add, false, true},
+    {"Equal", float_equal, int_equal, true, true},
+    {"Less", float_less, int_less, true, true},
+    {"LessOrEqual", float_less_equal, int_less_equal, true, true},
+    {"Greater", float_greater, int_greater, true, true},
+    {"GreaterOrEqual", float_greater_equal, int_greater_equal, true, true},
+    {"And", float_and, int_and, true, true},
+    {"Or", float_or, int_or, true, true},
+    {"Xor", float_xor, int_xor, true, true},
 };
+
+static const binary remainder_of = {"Mod", float_mod, int_remainder, false, true};
 
 static const binary *find_binary(const char *op) {
   for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
@@ -98,65 +109,50 @@ static pz_status combine(pz_onnx *c, const binary *b, const pz_onnx_constant *x,
                          const pz_onnx_constant **out) {
   pz_shape shape;
   pz_onnx_space space;
-  const bool mixed = (x->floats != NULL) != (y->floats != NULL);
-  if (mixed && strcmp(b->op, "Pow")) return pz_onnx_fail(c, "its inputs differ in type");
+  const bool mixed = !x->ints != !y->ints;
+  if (mixed && b->same_types) return pz_onnx_fail(c, "its inputs differ in type");
   PZ_TRY(pz_onnx_broadcast(c, (const pz_shape *[]){&x->shape, &y->shape}, 2, &shape));
   PZ_TRY(pz_onnx_new_constant(c, b->boolean ? PZ_ONNX_BOOL : x->type, &shape, &space));
   for (int64_t i = 0; i < space.constant->elements; i++) {
     const int64_t m = pz_onnx_source(&shape, &x->shape, i), n = pz_onnx_source(&shape, &y->shape, i);
     int64_t value;
-    if (mixed || x->floats) put(&space, i, b->floats(pz_onnx_number(x, m), pz_onnx_number(y, n)));
-    else if (b->ints(x->ints[m], y->ints[n], &value)) space.ints[i] = wrap(space.constant->type, value);
+    if (mixed || !x->ints) pz_onnx_put(&space, i, b->floats(pz_onnx_number(x, m), pz_onnx_number(y, n)));
+    else if (b->ints(x->ints[m], y->ints[n], &value))
+      space.ints[i] = pz_onnx_wrap(space.constant->type, value);
     else return pz_onnx_fail(c, "a division by zero");
   }
   *out = space.constant;
   return PZ_OK;
 }
 
-pz_status pz_onnx_op_fold_binary(pz_onnx *c) {
+pz_status pz_onnx_fold_binary(pz_onnx *c) {
   const pz_onnx_constant *x, *y;
   bool fmod_wanted = false;
   if (!strcmp(c->node->op, "Mod")) PZ_TRY(pz_onnx_attr_flag(c, "fmod", false, &fmod_wanted));
   PZ_TRY(pz_onnx_constant_in(c, 0, &x));
   for (int32_t i = 1; i < c->node->n_in; i++) {
     PZ_TRY(pz_onnx_constant_in(c, i, &y));
-    if (fmod_wanted && x->ints) return pz_onnx_refuse(c, "fmod of integers");
-    PZ_TRY(combine(c, find_binary(c->node->op), x, y, &x));
+    PZ_TRY(combine(c, fmod_wanted ? &remainder_of : find_binary(c->node->op), x, y, &x));
   }
   return pz_onnx_give_constant(c, 0, x);
 }
 
-/* ---- one value ---- */
-
-static double float_neg(double v) { return -v; }
-static double float_not(double v) { return v == 0; }
-static double float_sign(double v) { return (v > 0) - (v < 0); }
-static double float_reciprocal(double v) { return 1 / v; }
-
-static const struct unary {
-  const char *op;
-  double (*function)(double v);
-} unaries[] = {
-    {"Neg", float_neg}, {"Not", float_not}, {"Sign", float_sign}, {"Reciprocal", float_reciprocal},
-    {"Abs", fabs},      {"Floor", floor},   {"Ceil", ceil},       {"Round", rint},
-    {"Sqrt", sqrt},     {"Exp", exp},       {"Log", log},
-};
-
-/* Integers beyond 2^53 would lose digits in a double; shapes have none. */
-pz_status pz_onnx_op_fold_unary(pz_onnx *c) {
-  const pz_onnx_constant *k = NULL;
-  const struct unary *u = unaries;
-  pz_onnx_space space;
-  while (strcmp(u->op, c->node->op)) u++;
-  PZ_TRY(pz_onnx_constant_in(c, 0, &k));
-  PZ_TRY(pz_onnx_new_constant(c, k->type, &k->shape, &space));
-  for (int64_t i = 0; i < k->elements; i++) put(&space, i, u->function(pz_onnx_number(k, i)));
-  return pz_onnx_give_constant(c, 0, space.constant);
+/* The lower bound first: where they cross, everything becomes the upper one. */
+pz_status pz_onnx_fold_clip(pz_onnx *c) {
+  const pz_onnx_constant *x, *bound;
+  PZ_TRY(pz_onnx_constant_in(c, 0, &x));
+  for (int32_t i = 1; i < 3; i++) {
+    if (!pz_onnx_has(c, i)) continue;
+    PZ_TRY(pz_onnx_constant_in(c, i, &bound));
+    if (bound->elements != 1) return pz_onnx_fail(c, "its input %d must be a single number", (int)i);
+    PZ_TRY(combine(c, find_binary(i == 1 ? "Max" : "Min"), x, bound, &x));
+  }
+  return pz_onnx_give_constant(c, 0, x);
 }
 
 /* ---- Cast, Where ---- */
 
-pz_status pz_onnx_op_fold_cast(pz_onnx *c) {
+pz_status pz_onnx_fold_cast(pz_onnx *c) {
   const pz_onnx_constant *k = NULL;
   pz_onnx_space space;
   int64_t to;
@@ -167,37 +163,44 @@ pz_status pz_onnx_op_fold_cast(pz_onnx *c) {
   for (int64_t i = 0; i < k->elements; i++) {
     const double number = pz_onnx_number(k, i);
     if (to == PZ_ONNX_BOOL) space.ints[i] = number != 0;
-    else if (k->ints && space.ints) space.ints[i] = wrap((pz_onnx_type)to, k->ints[i]);
-    else put(&space, i, number);
+    else if (k->ints && space.ints) space.ints[i] = pz_onnx_wrap((pz_onnx_type)to, k->ints[i]);
+    else pz_onnx_put(&space, i, number);
   }
   return pz_onnx_give_constant(c, 0, space.constant);
 }
 
-pz_status pz_onnx_op_fold_where(pz_onnx *c) {
+pz_status pz_onnx_fold_where(pz_onnx *c) {
   const pz_onnx_constant *k[3];
   pz_shape shape;
   pz_onnx_space space;
   for (int32_t i = 0; i < 3; i++) PZ_TRY(pz_onnx_constant_in(c, i, &k[i]));
-  if (!k[0]->ints || (k[1]->floats != NULL) != (k[2]->floats != NULL))
-    return pz_onnx_fail(c, "its inputs differ in type");
+  if (!k[0]->ints || !pz_onnx_alike(k[1], k[2])) return pz_onnx_fail(c, "its inputs differ in type");
   PZ_TRY(pz_onnx_broadcast(c, (const pz_shape *[]){&k[0]->shape, &k[1]->shape, &k[2]->shape}, 3, &shape));
   PZ_TRY(pz_onnx_new_constant(c, k[1]->type, &shape, &space));
   for (int64_t i = 0; i < space.constant->elements; i++) {
     const pz_onnx_constant *from = k[0]->ints[pz_onnx_source(&shape, &k[0]->shape, i)] ? k[1] : k[2];
     const int64_t at = pz_onnx_source(&shape, &from->shape, i);
-    if (space.floats) space.floats[i] = from->floats[at];
-    else space.ints[i] = from->ints[at];
+    pz_onnx_move(&space, i, from, at, 1);
   }
   return pz_onnx_give_constant(c, 0, space.constant);
 }
 
 /* ---- reductions ---- */
 
-static double joined(const char *op, double a, double b) {
-  if (!strcmp(op, "ReduceProd")) return a * b;
-  if (!strcmp(op, "ReduceMax")) return a > b ? a : b;
-  if (!strcmp(op, "ReduceMin")) return a < b ? a : b;
-  return a + b;
+typedef struct joining {
+  const char *op;
+  double (*floats)(double a, double b);
+  bool (*ints)(int64_t a, int64_t b, int64_t *out);
+} joining;
+static const joining joinings[] = {
+    {"ReduceMean", float_add, int_add}, {"ReduceSum", float_add, int_add}, {"ReduceProd", float_mul, int_mul},
+    {"ReduceMax", float_max, int_max},  {"ReduceMin", float_min, int_min},
+};
+
+static const joining *find_joining(const char *op) {
+  for (size_t i = 0; i < sizeof joinings / sizeof *joinings; i++)
+    if (!strcmp(joinings[i].op, op)) return &joinings[i];
+  return NULL;
 }
 
 /* Marks the axes that are reduced. */
@@ -213,20 +216,29 @@ static pz_status read_axes(pz_onnx *c, int32_t rank, bool marks[PZ_MAX_RANK]) {
 }
 
 /* Each value is joined to the element of the result that broadcasting would put in its place. */
-static pz_status join_all(pz_onnx *c, const pz_onnx_constant *k, const pz_shape *kept, double *sums) {
-  const int64_t n = pz_onnx_elements(kept);
+static pz_status join_all(pz_onnx *c, const pz_onnx_constant *k, const pz_shape *kept,
+                          const pz_onnx_space *space) {
+  const joining *join = find_joining(c->node->op);
+  const int64_t n = space->constant->elements;
+  const double each = strcmp(join->op, "ReduceMean") ? 1 : (double)k->elements / (double)n;
   bool *begun = PZ_NEW(c->arena, bool, n);
-  if (!begun) return pz_onnx_no_memory(c);
+  double *sums = PZ_NEW(c->arena, double, k->ints ? 1 : n);
+  if (!begun || !sums) return pz_onnx_no_memory(c);
   for (int64_t i = 0; i < k->elements; i++) {
     const int64_t at = pz_onnx_source(&k->shape, kept, i);
-    const double value = pz_onnx_number(k, i);
-    sums[at] = begun[at] ? joined(c->node->op, sums[at], value) : value;
+    if (k->ints && !begun[at]) space->ints[at] = k->ints[i];
+    else if (k->ints) join->ints(space->ints[at], k->ints[i], &space->ints[at]);
+    else sums[at] = begun[at] ? join->floats(sums[at], pz_onnx_number(k, i)) : pz_onnx_number(k, i);
     begun[at] = true;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    if (!k->ints) pz_onnx_put(space, i, sums[i] / each);
+    else space->ints[i] = pz_onnx_wrap(k->type, each > 1 ? space->ints[i] / (int64_t)each : space->ints[i]);
   }
   return PZ_OK;
 }
 
-pz_status pz_onnx_op_fold_reduce(pz_onnx *c) {
+pz_status pz_onnx_fold_reduce(pz_onnx *c) {
   const pz_onnx_constant *k = NULL;
   pz_onnx_space space;
   pz_shape kept, shape = {0};
@@ -241,11 +253,6 @@ pz_status pz_onnx_op_fold_reduce(pz_onnx *c) {
     if (keep || !marks[d]) shape.dim[shape.rank++] = kept.dim[d];
   }
   PZ_TRY(pz_onnx_new_constant(c, k->type, &shape, &space));
-  double *sums = PZ_NEW(c->arena, double, space.constant->elements);
-  if (!sums) return pz_onnx_no_memory(c);
-  PZ_TRY(join_all(c, k, &kept, sums));
-  const double each =
-      strcmp(c->node->op, "ReduceMean") ? 1 : (double)k->elements / (double)space.constant->elements;
-  for (int64_t i = 0; i < space.constant->elements; i++) put(&space, i, sums[i] / each);
+  PZ_TRY(join_all(c, k, &kept, &space));
   return pz_onnx_give_constant(c, 0, space.constant);
 }

@@ -2,7 +2,7 @@
 #include "import/onnx/ops.h"
 
 static pz_status check_scales(pz_onnx *c, const pz_onnx_constant *scale, const pz_onnx_constant *zero) {
-  if (!scale->floats) return pz_onnx_refuse(c, "scales of type %s", pz_onnx_type_name(scale->type));
+  if (scale->ints) return pz_onnx_refuse(c, "scales of type %s", pz_onnx_type_name(scale->type));
   if (scale->elements < 1) return pz_onnx_fail(c, "has no scales");
   if (!zero || zero->elements == scale->elements) return PZ_OK;
   return pz_onnx_fail(c, "has %lld scales, but %lld zero points", (long long)scale->elements,
@@ -44,7 +44,7 @@ int64_t pz_onnx_block_of(const pz_onnx_blocks *b, const pz_shape *x, int64_t i) 
   return at;
 }
 
-pz_status pz_onnx_op_fold_dequantize(pz_onnx *c) {
+pz_status pz_onnx_dequantize_constant(pz_onnx *c) {
   const pz_onnx_constant *x, *scale, *zero = NULL;
   pz_onnx_space space;
   pz_onnx_blocks b;
@@ -57,7 +57,7 @@ pz_status pz_onnx_op_fold_dequantize(pz_onnx *c) {
   for (int64_t i = 0; i < x->elements; i++) {
     const int64_t at = pz_onnx_block_of(&b, &x->shape, i);
     const double offset = zero ? pz_onnx_number(zero, at) : 0;
-    space.floats[i] = (float)((pz_onnx_number(x, i) - offset) * (double)scale->floats[at]);
+    pz_onnx_put(&space, i, (pz_onnx_number(x, i) - offset) * pz_onnx_number(scale, at));
   }
   return pz_onnx_give_constant(c, 0, space.constant);
 }

@@ -16,7 +16,6 @@ PLAIN(hard_swish, HARD_SWISH)
 PLAIN(mish, MISH)
 PLAIN(softplus, SOFTPLUS)
 PLAIN(softsign, SOFTSIGN)
-PLAIN(abs, ABS)
 PLAIN(exp, EXP)
 PLAIN(log, LOG)
 PLAIN(sqrt, SQRT)
@@ -24,8 +23,37 @@ PLAIN(erf, ERF)
 PLAIN(round, ROUND)
 PLAIN(floor, FLOOR)
 PLAIN(ceil, CEIL)
-PLAIN(sign, SIGN)
 PLAIN(reciprocal, RECIPROCAL)
+
+/* Of whole numbers too. */
+static pz_status give_number(pz_onnx *c, pz_node *node, pz_onnx_range range) {
+  const pz_onnx_type type = pz_onnx_type_in(c);
+  pz_tensor_id x;
+  if (pz_onnx_is_floating(type) || pz_onnx_all_known(c)) return pz_onnx_simple(c, node);
+  PZ_TRY(pz_onnx_tensor_in(c, 0, &x));
+  PZ_TRY(pz_onnx_apply(c, node, "result", &x));
+  return pz_onnx_give_whole(c, x, range, type);
+}
+
+pz_status pz_onnx_op_abs(pz_onnx *c) {
+  pz_node node = pz_node_new(PZ_OP_ACTIVATION);
+  const pz_onnx_range x = pz_onnx_range_in(c, 0);
+  node.attr.activation.act.kind = PZ_ACT_ABS;
+  return give_number(c, &node, (pz_onnx_range){0, fmax(fabs(x.low), fabs(x.high))});
+}
+
+pz_status pz_onnx_op_sign(pz_onnx *c) {
+  pz_node node = pz_node_new(PZ_OP_ACTIVATION);
+  node.attr.activation.act.kind = PZ_ACT_SIGN;
+  return give_number(c, &node, (pz_onnx_range){-1, 1});
+}
+
+pz_status pz_onnx_op_neg(pz_onnx *c) {
+  pz_node node = pz_node_new(PZ_OP_POWER);
+  const pz_onnx_range x = pz_onnx_range_in(c, 0);
+  node.attr.power = (pz_attr_power){.power = 1, .scale = -1};
+  return give_number(c, &node, (pz_onnx_range){-x.high, -x.low});
+}
 
 static pz_status with_alpha(pz_onnx *c, pz_activation_kind kind, double preset) {
   pz_activation act = {kind, 0, 0};
@@ -112,8 +140,7 @@ pz_status pz_onnx_op_prelu(pz_onnx *c) {
   }
   const pz_onnx_constant *k = NULL;
   const pz_shape maps = {1, {n}};
-  PZ_TRY(pz_onnx_constant_in(c, 1, &k));
-  if (!k->floats) return pz_onnx_fail(c, "its slope must be of floats");
+  PZ_TRY(pz_onnx_floats_in(c, 1, &k));
   PZ_TRY(pz_onnx_add_constant(c, "slope", &maps, k->floats, &in[1]));
   pz_node node = pz_node_new(PZ_OP_ACTIVATION);
   node.attr.activation.act.kind = PZ_ACT_PRELU;
@@ -138,6 +165,7 @@ static pz_status clip_by_values(pz_onnx *c) {
 pz_status pz_onnx_op_clip(pz_onnx *c) {
   pz_activation act = {PZ_ACT_CLIP, -INFINITY, INFINITY};
   double low = -(double)INFINITY, high = (double)INFINITY;
+  if (c->model.opset >= 11 && pz_onnx_all_known(c)) return pz_onnx_fold_clip(c);
   if (c->model.opset < 11) {
     PZ_TRY(pz_onnx_attr_float(c, "min", low, &act.alpha));
     PZ_TRY(pz_onnx_attr_float(c, "max", high, &act.beta));
@@ -154,12 +182,11 @@ pz_status pz_onnx_op_clip(pz_onnx *c) {
     pz_node node = pz_node_new(PZ_OP_IDENTITY);
     return pz_onnx_simple(c, &node);
   }
+  const pz_onnx_range x = pz_onnx_range_in(c, 0),
+                      all = {fmax(x.low, (double)act.alpha), fmin(x.high, (double)act.beta)};
   if (act.alpha == 0 && isinf(act.beta)) act = (pz_activation){PZ_ACT_RELU, 0, 0};
-  return activate(c, act);
-}
-
-pz_status pz_onnx_op_neg(pz_onnx *c) {
-  pz_node node = pz_node_new(PZ_OP_POWER);
-  node.attr.power = (pz_attr_power){.power = 1, .scale = -1};
-  return pz_onnx_simple(c, &node);
+  pz_tensor_id id;
+  PZ_TRY(pz_onnx_tensor_in(c, 0, &id));
+  PZ_TRY(pz_onnx_activate(c, act, "result", &id));
+  return pz_onnx_give_in(c, 0, id, pz_onnx_type_in(c), all);
 }

@@ -2,34 +2,33 @@
  * map a scale node: forms that are folded into convolutions. */
 #include "import/onnx/ops.h"
 
-typedef enum operation { ADD, SUB, MUL, DIV } operation;
-
 /* x and the constant k, in this order or, where `swapped`, the other. *done: it has a fast form. */
-static pz_status with_number(pz_onnx *c, operation op, double k, bool swapped, pz_tensor_id *x, bool *done) {
-  *done = isfinite(k) && !(op == DIV && (swapped || k == 0 || !isfinite((double)(float)(1 / k))));
+static pz_status with_number(pz_onnx *c, pz_onnx_operation op, double k, bool swapped, pz_tensor_id *x,
+                             bool *done) {
+  *done = isfinite(k) && !(op == PZ_ONNX_DIV && (swapped || k == 0 || !isfinite((double)(float)(1 / k))));
   if (!*done) return PZ_OK;
   switch (op) {
-  case ADD: return pz_onnx_power(c, 1, k, x);
-  case SUB: return swapped ? pz_onnx_power(c, -1, k, x) : pz_onnx_power(c, 1, -k, x);
-  case MUL: return pz_onnx_power(c, k, 0, x);
+  case PZ_ONNX_ADD: return pz_onnx_power(c, 1, k, x);
+  case PZ_ONNX_SUB: return swapped ? pz_onnx_power(c, -1, k, x) : pz_onnx_power(c, 1, -k, x);
+  case PZ_ONNX_MUL: return pz_onnx_power(c, k, 0, x);
   default: return pz_onnx_power(c, 1 / k, 0, x);
   }
 }
 
-static pz_status with_maps(pz_onnx *c, operation op, const pz_onnx_constant *k, bool swapped, pz_tensor_id *x,
-                           bool *done) {
+static pz_status with_maps(pz_onnx *c, pz_onnx_operation op, const pz_onnx_constant *k, bool swapped,
+                           pz_tensor_id *x, bool *done) {
   const pz_shape line = {1, {k->elements}};
   pz_tensor_id constant, in[3] = {*x, PZ_NONE, PZ_NONE};
   pz_onnx_space space;
-  *done = !(op == DIV && swapped);
+  *done = !(op == PZ_ONNX_DIV && swapped);
   if (!*done) return PZ_OK;
   PZ_TRY(pz_onnx_new_constant(c, PZ_ONNX_FLOAT, &line, &space));
   for (int64_t i = 0; i < k->elements; i++) {
     const float v = (float)pz_onnx_number(k, i);
-    space.floats[i] = op == DIV ? 1 / v : op == SUB && !swapped ? -v : v;
+    space.floats[i] = op == PZ_ONNX_DIV ? 1 / v : op == PZ_ONNX_SUB && !swapped ? -v : v;
   }
-  if (op == SUB && swapped) PZ_TRY(pz_onnx_power(c, -1, 0, &in[0]));
-  const bool factor = op == MUL || op == DIV;
+  if (op == PZ_ONNX_SUB && swapped) PZ_TRY(pz_onnx_power(c, -1, 0, &in[0]));
+  const bool factor = op == PZ_ONNX_MUL || op == PZ_ONNX_DIV;
   PZ_TRY(pz_onnx_add_constant(c, factor ? "gamma" : "beta", &line, space.floats, &constant));
   in[factor ? 1 : 2] = constant;
   pz_node node = pz_node_new(PZ_OP_SCALE);
@@ -37,7 +36,7 @@ static pz_status with_maps(pz_onnx *c, operation op, const pz_onnx_constant *k, 
 }
 
 /* Where one input is a constant that has a fast form. */
-static pz_status try_constant(pz_onnx *c, operation op, bool *done) {
+static pz_status try_constant(pz_onnx *c, pz_onnx_operation op, bool *done) {
   const bool swapped = pz_onnx_is_known(c, 0);
   const int32_t k_in = swapped ? 0 : 1;
   const pz_onnx_constant *k = NULL;
@@ -73,25 +72,39 @@ static pz_status check_axis(pz_onnx *c) {
   return pz_onnx_refuse(c, "broadcasting along axis %lld, not the last ones", (long long)axis);
 }
 
-static pz_status arithmetic(pz_onnx *c, operation op) {
-  static const pz_eltwise_kind kinds[] = {
-      [ADD] = PZ_ELT_SUM, [SUB] = PZ_ELT_SUM, [MUL] = PZ_ELT_PROD, [DIV] = PZ_ELT_DIV};
+static pz_status arithmetic(pz_onnx *c, pz_onnx_operation op) {
+  static const pz_eltwise_kind kinds[] = {[PZ_ONNX_ADD] = PZ_ELT_SUM,
+                                          [PZ_ONNX_SUB] = PZ_ELT_SUM,
+                                          [PZ_ONNX_MUL] = PZ_ELT_PROD,
+                                          [PZ_ONNX_DIV] = PZ_ELT_DIV};
   static const float minus[2] = {1, -1};
   bool done;
   PZ_TRY(check_axis(c));
+  if (pz_onnx_all_known(c)) return pz_onnx_fold_binary(c);
+  if (!pz_onnx_is_floating(pz_onnx_type_in(c))) return pz_onnx_whole_arithmetic(c, op);
   PZ_TRY(try_constant(c, op, &done));
-  return done ? PZ_OK : give_eltwise(c, kinds[op], op == SUB ? minus : NULL, 2);
+  return done ? PZ_OK : give_eltwise(c, kinds[op], op == PZ_ONNX_SUB ? minus : NULL, 2);
 }
 
-pz_status pz_onnx_op_add(pz_onnx *c) { return arithmetic(c, ADD); }
-pz_status pz_onnx_op_sub(pz_onnx *c) { return arithmetic(c, SUB); }
-pz_status pz_onnx_op_mul(pz_onnx *c) { return arithmetic(c, MUL); }
-pz_status pz_onnx_op_div(pz_onnx *c) { return arithmetic(c, DIV); }
+pz_status pz_onnx_op_add(pz_onnx *c) { return arithmetic(c, PZ_ONNX_ADD); }
+pz_status pz_onnx_op_sub(pz_onnx *c) { return arithmetic(c, PZ_ONNX_SUB); }
+pz_status pz_onnx_op_mul(pz_onnx *c) { return arithmetic(c, PZ_ONNX_MUL); }
+pz_status pz_onnx_op_div(pz_onnx *c) { return arithmetic(c, PZ_ONNX_DIV); }
+
+/* Of floats it is exact only where the quotient is: refused. */
+pz_status pz_onnx_op_mod(pz_onnx *c) {
+  const pz_onnx_type type = pz_onnx_type_in(c);
+  if (pz_onnx_all_known(c)) return pz_onnx_fold_binary(c);
+  if (pz_onnx_is_floating(type))
+    return pz_onnx_refuse(c, "computed values of type %s", pz_onnx_type_name(type));
+  return pz_onnx_whole_arithmetic(c, PZ_ONNX_MOD);
+}
 
 /* ---- any number of inputs ---- */
 
 static pz_status of_all(pz_onnx *c, pz_eltwise_kind kind, const float *coeff) {
   pz_node identity = pz_node_new(PZ_OP_IDENTITY);
+  if (!coeff && pz_onnx_all_known(c)) return pz_onnx_fold_binary(c);
   return c->node->n_in == 1 ? pz_onnx_simple(c, &identity) : give_eltwise(c, kind, coeff, c->node->n_in);
 }
 
@@ -127,6 +140,7 @@ pz_status pz_onnx_op_mean(pz_onnx *c) {
 
 pz_status pz_onnx_op_pow(pz_onnx *c) {
   double exponent = 0;
+  if (pz_onnx_all_known(c)) return pz_onnx_fold_binary(c);
   const bool number = pz_onnx_is_known(c, 1) && !pz_onnx_is_known(c, 0) &&
                       pz_onnx_elements(pz_onnx_in_shape(c, 1)) == 1 &&
                       pz_onnx_in_shape(c, 1)->rank <= pz_onnx_in_shape(c, 0)->rank;

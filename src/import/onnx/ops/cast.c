@@ -5,6 +5,7 @@ pz_status pz_onnx_cast_target(pz_onnx *c, int64_t *to) {
   pz_onnx_attr(c, "saturate");
   pz_onnx_attr(c, "round_mode");
   if (strcmp(c->node->op, "CastLike")) return pz_onnx_attr_int(c, "to", 0, to);
+  c->guessed |= pz_onnx_in(c, 1)->state == PZ_ONNX_REFUSED;
   *to = pz_onnx_in(c, 1)->type;
   return PZ_OK;
 }
@@ -40,22 +41,44 @@ static pz_status cut_off(pz_onnx *c, pz_tensor_id *x) {
   return pz_onnx_eltwise(c, PZ_ELT_PROD, NULL, 2, both, x);
 }
 
-/* Floats of other widths stay what they are. What would have to wrap around is refused. */
+static pz_status refuse_cast(pz_onnx *c, pz_onnx_type from, int64_t to) {
+  return pz_onnx_refuse(c, "computed values cast from %s to %s", pz_onnx_type_name(from),
+                        pz_onnx_type_name((pz_onnx_type)to));
+}
+
+/* Floats that may leave the type have no defined result: only int32 and int64, which hold what floats of a network are, are
+ * taken on trust. */
+static pz_status to_whole(pz_onnx *c, const pz_onnx_type_traits *to, pz_tensor_id x) {
+  const pz_onnx_range from = pz_onnx_range_in(c, 0), cut = {trunc(from.low), trunc(from.high)},
+                      all = pz_onnx_range_of(to->type);
+  const bool trusted = to->class == PZ_ONNX_SIGNED && to->bits >= 32, held = pz_onnx_holds(all, cut);
+  if (!trusted && !held) return refuse_cast(c, pz_onnx_type_in(c), (int64_t)to->type);
+  PZ_TRY(cut_off(c, &x));
+  return pz_onnx_give_in(c, 0, x, to->type, held ? cut : all);
+}
+
+/* Floats of other widths stay what they are. Integers wrap around where they may leave the type. */
 pz_status pz_onnx_op_cast(pz_onnx *c) {
   const pz_onnx_type type = pz_onnx_type_in(c);
   pz_node identity = pz_node_new(PZ_OP_IDENTITY);
   pz_tensor_id x;
   int64_t wanted;
+  if (pz_onnx_is_known(c, 0)) return pz_onnx_fold_cast(c);
   PZ_TRY(pz_onnx_cast_target(c, &wanted));
   const pz_onnx_type_traits *from = pz_onnx_type_get(type), *to = pz_onnx_type_get(wanted);
-  const bool truth = to && to->type == PZ_ONNX_BOOL && type != PZ_ONNX_BOOL;
-  const bool cut = is_whole(to) && !is_whole(from) && to->class == PZ_ONNX_SIGNED && to->bits >= 32;
-  if (!to || !(truth || cut || holds(to, from)))
-    return pz_onnx_refuse(c, "computed values cast from %s to %s", pz_onnx_type_name(type),
-                          pz_onnx_type_name((pz_onnx_type)wanted));
+  const pz_onnx_range range = pz_onnx_range_in(c, 0);
+  if (!to) return refuse_cast(c, type, wanted);
+  if (is_whole(to) && is_whole(from) && to->type != PZ_ONNX_BOOL && !holds(to, from) &&
+      !pz_onnx_is_exact(range))
+    return refuse_cast(c, type, wanted);
   PZ_TRY(pz_onnx_tensor_in(c, 0, &x));
-  if (truth) PZ_TRY(is_true(c, &x));
-  else if (cut) PZ_TRY(cut_off(c, &x));
-  else PZ_TRY(pz_onnx_apply(c, &identity, "cast", &x));
-  return pz_onnx_give(c, 0, x, to->type);
+  if (to->type == PZ_ONNX_BOOL && type != PZ_ONNX_BOOL) {
+    PZ_TRY(is_true(c, &x));
+    return pz_onnx_give(c, 0, x, to->type);
+  }
+  if (is_whole(to) && !is_whole(from)) return to_whole(c, to, x);
+  PZ_TRY(pz_onnx_apply(c, &identity, "cast", &x));
+  if (!is_whole(to)) return pz_onnx_give_in(c, 0, x, to->type, range);
+  if (pz_onnx_is_exact(range)) return pz_onnx_give_whole(c, x, range, to->type);
+  return pz_onnx_give_in(c, 0, x, to->type, pz_onnx_range_of(to->type));
 }

@@ -3,6 +3,7 @@
 
 static pz_status give_truth(pz_onnx *c, pz_eltwise_kind kind, bool swapped, bool negated) {
   pz_tensor_id in[2], out;
+  if (pz_onnx_all_known(c)) return pz_onnx_fold_binary(c);
   for (int32_t i = 0; i < 2; i++) PZ_TRY(pz_onnx_tensor_in(c, i, &in[swapped ? 1 - i : i]));
   PZ_TRY(pz_onnx_eltwise(c, kind, NULL, 2, in, &out));
   if (negated) PZ_TRY(pz_onnx_power(c, -1, 1, &out));
@@ -27,6 +28,7 @@ pz_status pz_onnx_op_not(pz_onnx *c) {
 
 pz_status pz_onnx_op_where(pz_onnx *c) {
   pz_tensor_id in[3], out;
+  if (pz_onnx_all_known(c)) return pz_onnx_fold_where(c);
   if (pz_onnx_is_floating(pz_onnx_in(c, 1)->type) != pz_onnx_is_floating(pz_onnx_in(c, 2)->type))
     return pz_onnx_fail(c, "its inputs 1 and 2 differ in type");
   for (int32_t i = 0; i < 3; i++) PZ_TRY(pz_onnx_tensor_in(c, i, &in[i]));

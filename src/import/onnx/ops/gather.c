@@ -12,12 +12,8 @@ static pz_status gather_constant(pz_onnx *c, const pz_shape *x, int32_t axis, co
   for (int32_t d = axis + 1; d < x->rank; d++) inner *= x->dim[d];
   const int64_t row = inner * x->dim[axis], outer = row ? k->elements / row : 0;
   for (int64_t o = 0; o < outer; o++)
-    for (int64_t i = 0; i < n; i++)
-      for (int64_t m = 0; m < inner; m++, at++) {
-        const int64_t from = (o * x->dim[axis] + index[i]) * inner + m;
-        if (k->floats) space.floats[at] = k->floats[from];
-        else space.ints[at] = k->ints[from];
-      }
+    for (int64_t i = 0; i < n; i++, at += inner)
+      pz_onnx_move(&space, at, k, (o * x->dim[axis] + index[i]) * inner, inner);
   return pz_onnx_give_constant(c, 0, space.constant);
 }
 
@@ -76,13 +72,13 @@ static void append(pz_shape *to, const pz_shape *from, int32_t begin, int32_t en
 }
 
 pz_status pz_onnx_op_gather(pz_onnx *c) {
-  const pz_shape x = *pz_onnx_in_shape(c, 0);
   const pz_onnx_constant *index = NULL;
   pz_shape to = {0};
   int32_t axis;
   int64_t *positions;
-  PZ_TRY(pz_onnx_attr_axis(c, 0, x.rank, &axis));
   PZ_TRY(read_index(c, &index, &positions));
+  const pz_shape x = *pz_onnx_in_shape(c, 0);
+  PZ_TRY(pz_onnx_attr_axis(c, 0, x.rank, &axis));
   if (x.rank - 1 + index->shape.rank > PZ_MAX_RANK)
     return pz_onnx_refuse(c, "%d dimensions", (int)(x.rank - 1 + index->shape.rank));
   for (int64_t i = 0; i < index->elements; i++)

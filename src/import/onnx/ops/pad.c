@@ -65,16 +65,23 @@ static pz_status cut_negative(pz_onnx *c, int64_t lo[PZ_MAX_RANK], int64_t hi[PZ
 pz_status pz_onnx_op_pad(pz_onnx *c) {
   pz_node node = pz_node_new(PZ_OP_EXTEND);
   pz_attr_extend *a = &node.attr.extend;
+  const pz_onnx_constant *pads;
   pz_tensor_id x;
   bool needed = false;
-  PZ_TRY(pz_onnx_tensor_in(c, 0, &x));
-  const int32_t rank = pz_onnx_shape(c, x)->rank;
   PZ_TRY(read_mode(c, &a->kind));
   PZ_TRY(read_value(c, &a->value));
+  if (c->model.opset >= 11) PZ_TRY(pz_onnx_constant_in(c, 1, &pads));
+  PZ_TRY(pz_onnx_tensor_in(c, 0, &x));
+  const int32_t rank = pz_onnx_shape(c, x)->rank;
   PZ_TRY(read_pads(c, rank, a->lo, a->hi));
   PZ_TRY(cut_negative(c, a->lo, a->hi, &x));
   if (a->kind != PZ_EXTEND_CONSTANT) a->value = 0;
   for (int32_t d = 0; d < rank; d++) needed |= a->lo[d] || a->hi[d];
   if (needed) PZ_TRY(pz_onnx_apply(c, &node, "extend", &x));
-  return pz_onnx_give(c, 0, x, pz_onnx_type_in(c));
+  const pz_onnx_range inside = pz_onnx_range_in(c, 0);
+  const double value = (double)a->value;
+  const bool adds = a->kind == PZ_EXTEND_CONSTANT;
+  const pz_onnx_range all = {adds ? fmin(inside.low, value) : inside.low,
+                             adds ? fmax(inside.high, value) : inside.high};
+  return pz_onnx_give_in(c, 0, x, pz_onnx_type_in(c), all);
 }

@@ -13,11 +13,11 @@ static void fill(const pz_onnx_window *w, pz_attr_pool *a) {
 static pz_status pool(pz_onnx *c, pz_pool_kind kind) {
   pz_onnx_window w;
   bool count_pad = false, ceil;
+  if (pz_onnx_wants(c, 1)) return pz_onnx_refuse(c, "indices as a second output");
   PZ_TRY(pz_onnx_read_window(c, NULL, &w));
   pz_onnx_pad_same(pz_onnx_in_shape(c, 0), &w);
   PZ_TRY(pz_onnx_attr_flag(c, "ceil_mode", false, &ceil));
   if (kind == PZ_POOL_AVE) PZ_TRY(pz_onnx_attr_flag(c, "count_include_pad", false, &count_pad));
-  if (pz_onnx_wants(c, 1)) return pz_onnx_refuse(c, "indices as a second output");
   pz_node node = pz_node_new(PZ_OP_POOL);
   fill(&w, &node.attr.pool);
   node.attr.pool.kind = kind;

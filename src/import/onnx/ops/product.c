@@ -15,8 +15,8 @@ static pz_status scaled(pz_onnx *c, int32_t i, double factor, const pz_shape *sh
   const pz_onnx_constant *k = NULL;
   if (factor == 1 && (!shape || pz_shape_equal(shape, pz_onnx_in_shape(c, i))))
     return pz_onnx_tensor_in(c, i, id);
-  PZ_TRY(pz_onnx_constant_in(c, i, &k));
-  if (!k->floats || !k->elements) return pz_onnx_fail(c, "its input %d must be of floats", (int)i);
+  PZ_TRY(pz_onnx_floats_in(c, i, &k));
+  if (!k->elements) return pz_onnx_fail(c, "its input %d is empty", (int)i);
   PZ_TRY(pz_onnx_add_constant(c, part, shape ? shape : &k->shape, k->floats, id));
   float *data = pz_graph_constant_data(c->graph, *id);
   for (int64_t n = 0; n < k->elements && factor != 1; n++) data[n] *= (float)factor;
@@ -27,8 +27,7 @@ static pz_status scaled(pz_onnx *c, int32_t i, double factor, const pz_shape *sh
 static pz_status column_bias(pz_onnx *c, double beta, int64_t columns, pz_tensor_id *id) {
   const pz_onnx_constant *k = NULL;
   const pz_shape line = {1, {columns}};
-  PZ_TRY(pz_onnx_constant_in(c, 2, &k));
-  if (!k->floats) return pz_onnx_fail(c, "its input 2 must be of floats");
+  PZ_TRY(pz_onnx_floats_in(c, 2, &k));
   PZ_TRY(pz_onnx_add_constant(c, "bias", &line, NULL, id));
   float *data = pz_graph_constant_data(c->graph, *id);
   for (int64_t i = 0; i < columns; i++) data[i] = (float)(beta * (double)k->floats[k->elements == 1 ? 0 : i]);
@@ -50,9 +49,9 @@ pz_status pz_onnx_op_gemm(pz_onnx *c) {
   PZ_TRY(pz_onnx_attr_float(c, "beta", 1, &beta));
   PZ_TRY(pz_onnx_attr_flag(c, "transA", false, &turn_a));
   PZ_TRY(pz_onnx_attr_flag(c, "transB", false, &turn_b));
+  if (!pz_onnx_is_known(c, 1)) return pz_onnx_refuse(c, "a computed right side");
   const pz_shape a = *pz_onnx_in_shape(c, 0), b = *pz_onnx_in_shape(c, 1);
   if (a.rank != 2 || b.rank != 2) return pz_onnx_fail(c, "its inputs must be matrices");
-  if (!pz_onnx_is_known(c, 1)) return pz_onnx_refuse(c, "a computed right side");
   const int64_t columns = b.dim[turn_b ? 0 : 1];
   PZ_TRY(pz_onnx_tensor_in(c, 0, &x));
   PZ_TRY(scaled(c, 1, (double)alpha, NULL, "weight", &weight));
@@ -109,8 +108,8 @@ static pz_status multiply_many(pz_onnx *c, const pz_shape *matrix) {
   PZ_TRY(pz_onnx_broadcast(c, (const pz_shape *[]){&of_a, &of_b}, 2, &batch));
   const int64_t n = pz_onnx_elements(&batch);
   if (n > MOST_MATRICES) return pz_onnx_refuse(c, "%lld products of matrices", (long long)n);
-  PZ_TRY(pz_onnx_constant_in(c, 1, &k));
-  if (!k->floats || !k->elements) return pz_onnx_fail(c, "its input 1 must be of floats");
+  PZ_TRY(pz_onnx_floats_in(c, 1, &k));
+  if (!k->elements) return pz_onnx_fail(c, "its input 1 is empty");
   PZ_TRY(pz_onnx_tensor_in(c, 0, &x));
   PZ_TRY(pz_onnx_reshape_to(c, &stacked, &x));
   for (int64_t i = 0; i < n; i++) {
@@ -130,11 +129,11 @@ static pz_status multiply_many(pz_onnx *c, const pz_shape *matrix) {
 /* A right side of more than two dimensions has 1s in front; those may raise the result's rank. Vectors get a dimension of
  * 1, which the result has not. */
 pz_status pz_onnx_op_mat_mul(pz_onnx *c) {
+  if (!pz_onnx_is_known(c, 1)) return pz_onnx_refuse(c, "a computed right side");
   const pz_shape a = *pz_onnx_in_shape(c, 0), b = *pz_onnx_in_shape(c, 1);
   pz_tensor_id x, weight;
   pz_shape matrix = {2, {1, 1}}, left = a, out = {0};
   if (a.rank < 1 || b.rank < 1) return pz_onnx_fail(c, "its inputs must have a dimension");
-  if (!pz_onnx_is_known(c, 1)) return pz_onnx_refuse(c, "a computed right side");
   matrix.dim[0] = b.dim[b.rank > 1 ? b.rank - 2 : 0];
   if (b.rank > 1) matrix.dim[1] = b.dim[b.rank - 1];
   for (int32_t d = 0; d < b.rank - 2; d++)

@@ -77,6 +77,7 @@ pz_status pz_onnx_op_quantize_linear(pz_onnx *c) {
 pz_status pz_onnx_op_dequantize_linear(pz_onnx *c) {
   quantisation q;
   double scale;
+  if (pz_onnx_all_known(c)) return pz_onnx_dequantize_constant(c);
   pz_tensor_id both[2];
   PZ_TRY(read_parameters(c, &q));
   pz_onnx_attr(c, "output_dtype");

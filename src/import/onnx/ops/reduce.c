@@ -62,13 +62,26 @@ static pz_status reduce(pz_onnx *c, pz_reduce_kind kind, int64_t since, const pz
   if (after) PZ_TRY(pz_onnx_activate(c, *after, "root", &id));
   const pz_shape less = without(&x, node.attr.reduce.axis);
   if (!keep) PZ_TRY(pz_onnx_reshape_to(c, &less, &id));
-  return pz_onnx_give(c, 0, id, pz_onnx_type_in(c));
+  const pz_onnx_type type = pz_onnx_type_in(c);
+  if (kind != PZ_REDUCE_SUM || pz_onnx_is_floating(type)) return pz_onnx_give(c, 0, id, type);
+  const double n = (double)pz_onnx_elements(&x) / (double)pz_onnx_elements(&less);
+  const pz_onnx_range each = pz_onnx_range_in(c, 0);
+  return pz_onnx_give_whole(c, id, (pz_onnx_range){n * fmin(each.low, 0), n * fmax(each.high, 0)}, type);
 }
 
-pz_status pz_onnx_op_reduce_mean(pz_onnx *c) { return reduce(c, PZ_REDUCE_MEAN, 18, NULL, 1, NULL); }
-pz_status pz_onnx_op_reduce_sum(pz_onnx *c) { return reduce(c, PZ_REDUCE_SUM, 13, NULL, 1, NULL); }
-pz_status pz_onnx_op_reduce_max(pz_onnx *c) { return reduce(c, PZ_REDUCE_MAX, 18, NULL, 1, NULL); }
-pz_status pz_onnx_op_reduce_min(pz_onnx *c) { return reduce(c, PZ_REDUCE_MIN, 18, NULL, 1, NULL); }
+static pz_status plain(pz_onnx *c, pz_reduce_kind kind, int64_t since) {
+  return pz_onnx_all_known(c) ? pz_onnx_fold_reduce(c) : reduce(c, kind, since, NULL, 1, NULL);
+}
+
+pz_status pz_onnx_op_reduce_mean(pz_onnx *c) { return plain(c, PZ_REDUCE_MEAN, 18); }
+pz_status pz_onnx_op_reduce_sum(pz_onnx *c) { return plain(c, PZ_REDUCE_SUM, 13); }
+pz_status pz_onnx_op_reduce_max(pz_onnx *c) { return plain(c, PZ_REDUCE_MAX, 18); }
+pz_status pz_onnx_op_reduce_min(pz_onnx *c) { return plain(c, PZ_REDUCE_MIN, 18); }
+pz_status pz_onnx_op_reduce_prod(pz_onnx *c) {
+  const pz_onnx_constant *k = NULL;
+  PZ_TRY(pz_onnx_constant_in(c, 0, &k));
+  return pz_onnx_fold_reduce(c);
+}
 pz_status pz_onnx_op_reduce_l1(pz_onnx *c) {
   static const pz_activation each = {PZ_ACT_ABS, 0, 0};
   return reduce(c, PZ_REDUCE_SUM, 18, &each, 1, NULL);
@@ -95,7 +108,8 @@ static pz_status arg(pz_onnx *c, bool least) {
   marks[node.attr.argmax.axis] = true;
   const pz_shape less = without(&x, marks);
   if (!keep) PZ_TRY(pz_onnx_reshape_to(c, &less, &id));
-  return pz_onnx_give(c, 0, id, PZ_ONNX_INT64);
+  const pz_onnx_range range = {0, (double)x.dim[node.attr.argmax.axis] - 1};
+  return pz_onnx_give_in(c, 0, id, PZ_ONNX_INT64, range);
 }
 
 pz_status pz_onnx_op_arg_max(pz_onnx *c) { return arg(c, false); }

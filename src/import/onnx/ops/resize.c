@@ -99,11 +99,11 @@ static pz_status read_target(pz_onnx *c, int32_t scales, int32_t sizes, target *
   int32_t axes[PZ_MAX_RANK], n;
   PZ_TRY(read_axes(c, t->size.rank, axes, &n));
   PZ_TRY(pz_onnx_constant_in(c, has_sizes ? sizes : scales, &k));
-  if (k->elements != n || (has_sizes ? !k->ints : !k->floats))
+  if (k->elements != n || has_sizes != (k->ints != NULL))
     return pz_onnx_fail(c, "has %lld scales or sizes, expected %d", (long long)k->elements, (int)n);
   if (has_sizes) return read_sizes(c, k, axes, t);
   pz_onnx_attr(c, "keep_aspect_ratio_policy");
-  for (int32_t i = 0; i < n; i++) PZ_TRY(with_scale(c, (double)k->floats[i], axes[i], t));
+  for (int32_t i = 0; i < n; i++) PZ_TRY(with_scale(c, pz_onnx_number(k, i), axes[i], t));
   return PZ_OK;
 }
 
@@ -169,9 +169,9 @@ static pz_status emit(pz_onnx *c, pz_node *node, const target *t) {
 
 static pz_status resize(pz_onnx *c, bool later, int32_t scales, int32_t sizes) {
   pz_node node = pz_node_new(PZ_OP_RESIZE);
+  PZ_TRY(read_modes(c, later, &node.attr.resize));
   const pz_shape x = *pz_onnx_in_shape(c, 0);
   target t = {.size = x};
-  PZ_TRY(read_modes(c, later, &node.attr.resize));
   PZ_TRY(read_target(c, scales, sizes, &t));
   PZ_TRY(check_target(c, &x, &t));
   return emit(c, &node, &t);

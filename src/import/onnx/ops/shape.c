@@ -43,13 +43,13 @@ pz_status pz_onnx_op_dropout(pz_onnx *c) {
 }
 
 pz_status pz_onnx_op_reshape(pz_onnx *c) {
-  const pz_shape x = *pz_onnx_in_shape(c, 0);
   const int64_t *sizes;
   int32_t count, open = -1;
   bool allow_zero;
   pz_shape to = {0};
   PZ_TRY(pz_onnx_ints_in(c, 1, &sizes, &count));
   PZ_TRY(pz_onnx_attr_flag(c, "allowzero", false, &allow_zero));
+  const pz_shape x = *pz_onnx_in_shape(c, 0);
   if (count > PZ_MAX_RANK) return pz_onnx_refuse(c, "%d dimensions", (int)count);
   for (int32_t i = 0; i < count; i++) {
     const bool copy = sizes[i] == 0 && !allow_zero;
@@ -180,11 +180,11 @@ static pz_status repeat(pz_onnx *c, const pz_shape *to) {
 }
 
 pz_status pz_onnx_op_expand(pz_onnx *c) {
-  const pz_shape x = *pz_onnx_in_shape(c, 0);
   const int64_t *sizes;
   int32_t count;
   pz_shape wanted = {0}, to;
   PZ_TRY(pz_onnx_ints_in(c, 1, &sizes, &count));
+  const pz_shape x = *pz_onnx_in_shape(c, 0);
   if (count > PZ_MAX_RANK) return pz_onnx_refuse(c, "%d dimensions", (int)count);
   for (int32_t i = 0; i < count; i++) {
     if (sizes[i] < 0 || sizes[i] > PZ_MAX_DIM) return pz_onnx_fail(c, "a size of %lld", (long long)sizes[i]);
@@ -214,18 +214,17 @@ static pz_status tile_constant(pz_onnx *c, const pz_shape *x, const pz_shape *to
       stride *= x->dim[d];
       rest /= to->dim[d];
     }
-    if (k->floats) space.floats[i] = k->floats[at];
-    else space.ints[i] = k->ints[at];
+    pz_onnx_move(&space, i, k, at, 1);
   }
   return pz_onnx_give_constant(c, 0, space.constant);
 }
 
 pz_status pz_onnx_op_tile(pz_onnx *c) {
-  const pz_shape x = *pz_onnx_in_shape(c, 0);
   const int64_t *repeats;
   int32_t count;
-  pz_shape to = x;
   PZ_TRY(pz_onnx_ints_in(c, 1, &repeats, &count));
+  const pz_shape x = *pz_onnx_in_shape(c, 0);
+  pz_shape to = x;
   if (count != x.rank) return pz_onnx_fail(c, "has %d repeats, expected %d", (int)count, (int)x.rank);
   for (int32_t i = 0; i < count; i++)
     if (repeats[i] < 0 || !pz_mul_i64(x.dim[i], repeats[i], &to.dim[i]))

@@ -12,11 +12,8 @@ static pz_status concat_constants(pz_onnx *c, int32_t axis, const pz_shape *to) 
   for (int32_t i = 0; i < c->node->n_in; i++) {
     PZ_TRY(pz_onnx_constant_in(c, i, &k));
     const int64_t part = outer ? k->elements / outer : 0;
-    if ((k->floats != NULL) != (space.floats != NULL)) return pz_onnx_fail(c, "its inputs differ in type");
-    for (int64_t o = 0; o < outer && part; o++)
-      if (k->floats)
-        memcpy(space.floats + o * row + begin, k->floats + o * part, (size_t)part * sizeof(float));
-      else memcpy(space.ints + o * row + begin, k->ints + o * part, (size_t)part * sizeof(int64_t));
+    if (!pz_onnx_alike(k, space.constant)) return pz_onnx_fail(c, "its inputs differ in type");
+    for (int64_t o = 0; o < outer; o++) pz_onnx_move(&space, o * row + begin, k, o * part, part);
     begin += part;
   }
   return pz_onnx_give_constant(c, 0, space.constant);
@@ -169,7 +166,6 @@ static void cut(int64_t size, int64_t start, int64_t end, int64_t step, int32_t 
 }
 
 pz_status pz_onnx_op_slice(pz_onnx *c) {
-  const pz_shape x = *pz_onnx_in_shape(c, 0);
   const int64_t *starts, *ends, *axes, *steps;
   int32_t n, n_ends, n_axes, n_steps;
   bool seen[PZ_MAX_RANK] = {0};
@@ -178,6 +174,7 @@ pz_status pz_onnx_op_slice(pz_onnx *c) {
   PZ_TRY(pz_onnx_list(c, "ends", 2, 10, &ends, &n_ends));
   PZ_TRY(pz_onnx_list(c, "axes", 3, 10, &axes, &n_axes));
   PZ_TRY(pz_onnx_list(c, "steps", 4, 10, &steps, &n_steps));
+  const pz_shape x = *pz_onnx_in_shape(c, 0);
   if (n < 0 || n != n_ends || (n_axes >= 0 ? n != n_axes : n > x.rank) || (n_steps >= 0 && n != n_steps))
     return pz_onnx_fail(c, "its starts, ends, axes and steps do not fit each other");
   whole_window(&x, &w);

@@ -1,0 +1,78 @@
+/* limits.c: what constants may take: memory, by what the machine has; and, since a small file can ask for large constants, memory
+ * and work in proportion to what the file holds. */
+#include "import/onnx/onnx.h"
+#include <string.h>
+
+int64_t pz_onnx_words(pz_onnx_type type, int64_t elements) {
+  const bool wide = type == PZ_ONNX_DOUBLE || !pz_onnx_is_floating(type);
+  return wide && elements < INT64_MAX / 2 ? 2 * elements : elements;
+}
+
+/* What is still to be read from the file, without the value `name`, which is being read. */
+static double words_to_come(const pz_onnx *c, const char *name) {
+  double words = 0;
+  for (int32_t i = 0; i < c->n_values; i++)
+    if (c->values[i].stored && strcmp(c->values[i].name, name))
+      words += (double)pz_onnx_words((pz_onnx_type)c->values[i].stored->type, c->values[i].stored->elements);
+  return words;
+}
+
+static const char *size_text(double bytes, char out[32]) {
+  static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+  int unit = 0;
+  for (; bytes >= 999.95 && unit < 5; unit++) bytes /= 1000;
+  snprintf(out, 32, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+  return out;
+}
+
+pz_status pz_onnx_take_elements(pz_onnx *c, const char *name, int64_t elements) {
+  char need[32], have[32], would[32];
+  if (elements <= c->max_elements - c->elements) {
+    c->elements += elements;
+    return PZ_OK;
+  }
+  const double bytes = sizeof(float) * ((double)c->elements + (double)elements + words_to_come(c, name));
+  return pz_fail(
+      c->err, PZ_ERROR_INPUT,
+      "%s: '%.200s': the model's constants take %s at least, and may take %s here, one part in %d of the "
+      "memory: a machine with %s would do",
+      c->file, name, size_text(bytes, need), size_text(sizeof(float) * (double)c->max_elements, have),
+      PZ_ONNX_SHARE, size_text(PZ_ONNX_SHARE * bytes, would));
+}
+
+/* What is computed may be larger than what the file holds, but not out of proportion to it. */
+#define FREE_ELEMENTS  (INT64_C(1) << 26)
+#define MADE_OF_STORED 8
+
+static int64_t most_made(const pz_onnx *c) {
+  return FREE_ELEMENTS + (c->stored < INT64_MAX / 16 ? MADE_OF_STORED * c->stored : INT64_MAX / 2);
+}
+
+pz_status pz_onnx_take_made(pz_onnx *c, int64_t words) {
+  char most[32];
+  if (words <= most_made(c) - c->made) {
+    c->made += words;
+    return PZ_OK;
+  }
+  return pz_fail(
+      c->err, PZ_ERROR_INPUT,
+      "%s: '%.200s': the constants that nodes compute up to here take more than %s, 8 times what the "
+      "file holds and 256 MB: store them as initialisers",
+      c->file, c->node_name, size_text(sizeof(float) * (double)most_made(c), most));
+}
+
+pz_status pz_onnx_take_work(pz_onnx *c, double work, double elements) {
+  const double most = 16.0 * (double)FREE_ELEMENTS + 64.0 * (double)c->stored;
+  char need[32];
+  if (elements * 2 > (double)(c->max_elements - c->elements) || elements > (double)most_made(c))
+    return pz_fail(c->err, PZ_ERROR_INPUT,
+                   "%s: '%.200s': computing this constant takes %s, more than is left here", c->file,
+                   c->node_name, size_text(8 * elements, need));
+  c->work += work;
+  if (c->work <= most) return PZ_OK;
+  return pz_fail(
+      c->err, PZ_ERROR_INPUT,
+      "%s: '%.200s': the constants up to here take more than %.2g multiply-adds to compute: export the "
+      "model with its constants folded",
+      c->file, c->node_name, most);
+}

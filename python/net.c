@@ -63,7 +63,11 @@ static pz_net *net_of(PyObject *self) {
 static PyObject *port_tuple(const pz_port *p) {
   PyObject *shape = PyTuple_New(p->rank);
   for (int32_t i = 0; shape && i < p->rank; i++) PyTuple_SET_ITEM(shape, i, PyLong_FromLongLong(p->dim[i]));
-  return shape ? Py_BuildValue("(sN)", p->name, shape) : NULL;
+  PyObject *name = PyUnicode_DecodeUTF8(p->name, (Py_ssize_t)strlen(p->name), "backslashreplace");
+  if (name && shape) return Py_BuildValue("(NN)", name, shape);
+  Py_XDECREF(name);
+  Py_XDECREF(shape);
+  return NULL;
 }
 
 static PyObject *net_ports(PyObject *self, int32_t n, pz_status (*get)(const pz_net *, int32_t, pz_port *)) {
@@ -139,8 +143,9 @@ static bool hold(buffers *b, PyObject *sequence, int32_t wanted, int flags, cons
     const bool is_float = view->format && (!strcmp(view->format, "f") || !strcmp(view->format, "<f") ||
                                            !strcmp(view->format, "=f"));
     if (get(net, b->held, &port) == PZ_OK && is_float && view->len == port.elements * 4) continue;
-    PyErr_Format(PyExc_ValueError, "%s %d ('%s') wants %lld float32 values", what, b->held, port.name,
-                 (long long)port.elements);
+    char shown[256];
+    PyErr_Format(PyExc_ValueError, "%s %d ('%s') wants %lld float32 values", what, b->held,
+                 pz_printable(port.name, shown, sizeof shown), (long long)port.elements);
     b->held++;
     return false;
   }

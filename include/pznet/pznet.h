@@ -40,6 +40,11 @@ const char *pz_version(void);
 /* The message of the calling thread's last failure; "" when there was none. Valid until its next call. */
 const char *pz_last_message(void);
 
+/* Names of layers, tensors and files are any bytes. Copies one into out (`size` bytes, at least 1, with the NUL) as text that nothing obeys, neither a
+ * terminal nor who reads it: controls, marks that turn the direction of writing and bytes that are not UTF-8 become \x1b, \u202e, \xff; of a
+ * longer one the middle is left out. Returns out. Messages, tables and progress come so from the library; names of ports do not. */
+const char *pz_printable(const char *text, char *out, int32_t size);
+
 /* Progress of long work: `done` of `total` units (steps of compiling, patches of inference). May be called from
  * any thread, never from two at once. `what` says the current step. Seconds since the start. */
 typedef void (*pz_progress)(void *host, const char *what, int64_t done, int64_t total, double seconds);

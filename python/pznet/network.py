@@ -17,14 +17,23 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 class Port(NamedTuple):
-    """An input or output of a network: its name, its shape (N, C, then z, y, x) and its dtype."""
+    """An input or output of a network: its name, its shape (N, C, then z, y, x) and its dtype.
+
+    A name is the model's own, any letters. Bytes that are not UTF-8 are written as ``\\xff``.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[np.float32] = np.dtype(np.float32)
 
     def __str__(self) -> str:
-        return f"{self.name} {'x'.join(map(str, self.shape))}"
+        return f"{self.shown} {'x'.join(map(str, self.shape))}"
+
+    @property
+    def shown(self) -> str:
+        """The name as a terminal may see it: what is not printable, such as escapes, is escaped; short."""
+        name = self.name if len(self.name) <= 200 else self.name[:130] + "..." + self.name[-67:]
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
 class Network:
@@ -64,13 +73,13 @@ class Network:
 
     def _take(self, values: Sequence[Any]) -> list[Array]:
         if len(values) != len(self.inputs):
-            names = ", ".join(p.name for p in self.inputs)
+            names = ", ".join(p.shown for p in self.inputs)
             raise ValueError(f"the network has {len(self.inputs)} inputs ({names}), {len(values)} were given")
-        taken = [arrays.take(value, port.name) for port, value in zip(self.inputs, values)]
+        taken = [arrays.take(value, port.shown) for port, value in zip(self.inputs, values)]
         count = len(taken[0]) if self.batch and taken and taken[0].ndim else 0
         for port, a in zip(self.inputs, taken):
             if a.shape != self._shape(port, count):
-                raise ValueError(f"input '{port.name}' wants shape {port.shape}, not {a.shape}")
+                raise ValueError(f"input '{port.shown}' wants shape {port.shape}, not {a.shape}")
         return taken
 
     @staticmethod
@@ -88,9 +97,9 @@ class Network:
         checked: list[Array] = []
         for port, shape, a in zip(self.outputs, shapes, given):
             if a is None or a.shape != shape or a.dtype != np.float32 or not a.flags.c_contiguous or not a.flags.writeable:
-                raise ValueError(f"output '{port.name}' wants a writeable C-contiguous float32 array of shape {shape}")
+                raise ValueError(f"output '{port.shown}' wants a writeable C-contiguous float32 array of shape {shape}")
             if any(np.may_share_memory(a, b) for b in [*taken, *checked]):
-                raise ValueError(f"output '{port.name}' shares memory with an input or another output")
+                raise ValueError(f"output '{port.shown}' shares memory with an input or another output")
             checked.append(a)
         return checked
 

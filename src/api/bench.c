@@ -1,5 +1,6 @@
 /* bench.c: pz_bench: a network file, timed, beside the multiply-add peak of the same minutes. */
 #include "api/api.h"
+#include "base/json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +30,8 @@ static double percent(double part, double whole) { return whole > 0 ? 100 * part
 
 static json_t *step_row(const pz_step_profile *s, double done, double total, double peak) {
   const double effective = rate(2 * s->multiply_adds, s->seconds);
-  return json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "layer", s->name, "op", s->op,
-                   "algorithm", s->algorithm, "milliseconds", 1e3 * s->seconds, "share",
+  return json_pack("{s:o, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "layer", pz_json_name(s->name),
+                   "op", s->op, "algorithm", s->algorithm, "milliseconds", 1e3 * s->seconds, "share",
                    0.01 * percent(s->seconds, total), "gflops", effective, "percent_of_peak",
                    percent(effective, peak), "percent_of_algorithm",
                    percent(rate(2 * done, s->seconds), peak), "multiply_adds", s->multiply_adds,

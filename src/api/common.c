@@ -1,5 +1,6 @@
 /* common.c: how public functions end. */
 #include "api/api.h"
+#include "base/json.h"
 #include "runtime/runtime.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@ pz_status pz_public_end(pz_status status, const pz_error *err) {
 }
 
 pz_status pz_json_out(json_t *object, char **text, pz_error *err) {
-  *text = object ? json_dumps(object, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+  *text = object ? pz_json_print(object, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
   json_decref(object);
   return *text ? PZ_OK : pz_fail_memory(err, "a report", 4096);
 }

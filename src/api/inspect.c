@@ -1,6 +1,7 @@
 /* inspect.c: pz_inspect: a model before and after the passes, with its plan; or what a network file says. */
 #include "api/tuner.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "emit/emit.h"
 #include "runtime/runtime.h"
 
@@ -26,7 +27,7 @@ static void border_text(const pz_tensor *t, char *out, size_t size) {
              t->border_hi[0], t->border_hi[1], t->border_hi[2]);
 }
 
-static void graph_table(const pz_graph *g, const char *title, pz_text *out) {
+static void graph_table(const view *v, const pz_graph *g, const char *title, pz_text *out) {
   double multiply_adds = 0, bytes = 0;
   pz_text_printf(out, "%s: %d layers\n%-28s %-14s %-30s %12s %12s\n", title, g->n_nodes, "layer", "operator",
                  "output", "MMAC", "MB");
@@ -36,8 +37,8 @@ static void graph_table(const pz_graph *g, const char *title, pz_text *out) {
     pz_shape_text(&g->tensors[n->out[0]].shape, shape);
     border_text(&g->tensors[n->out[0]], border, sizeof border);
     snprintf(both, sizeof both, "%s%s", shape, border);
-    pz_text_printf(out, "%-28s %-14s %-30s %12.3f %12.3f\n", n->name, pz_op_name(n->op), both,
-                   1e-6 * pz_node_multiply_adds(g, n), 1e-6 * pz_node_bytes(g, n));
+    pz_text_printf(out, "%-28s %-14s %-30s %12.3f %12.3f\n", pz_inert_in(v->model.arena, n->name),
+                   pz_op_name(n->op), both, 1e-6 * pz_node_multiply_adds(g, n), 1e-6 * pz_node_bytes(g, n));
     multiply_adds += pz_node_multiply_adds(g, n);
     bytes += pz_node_bytes(g, n);
   }
@@ -53,7 +54,8 @@ static void plan_table(const pz_plan *p, pz_text *out) {
     while (strcmp(p->steps[first].name, p->steps[i].name) || strcmp(p->steps[first].op, p->steps[i].op))
       first++;
     if (first == i)
-      pz_text_printf(out, "%-28s %-14s %s\n", p->steps[i].name, p->steps[i].op, p->steps[i].algorithm);
+      pz_text_printf(out, "%-28s %-14s %s\n", pz_inert_in(p->arena, p->steps[i].name), p->steps[i].op,
+                     p->steps[i].algorithm);
   }
   pz_text_printf(out, "\nweights %.3f MB packed, memory for a run (peak of the arena) %.3f MB\n",
                  4e-6 * (double)p->n_weights, 1e-6 * (double)pz_emit_arena_bytes(p));
@@ -84,7 +86,7 @@ static void choice_table(const view *v, pz_text *out) {
   for (int32_t n = 0; n < g->n_nodes; n++) {
     const pz_choice *choice = &v->plan->choices[n];
     if (!pz_is_convolution(&g->nodes[n])) continue;
-    pz_text_printf(out, "%s\n", g->nodes[n].name);
+    pz_text_printf(out, "%s\n", pz_inert_in(v->plan->arena, g->nodes[n].name));
     for (int32_t i = 0; i < choice->n; i++)
       if (is_shown(v, choice, i)) candidate_line(choice, i, out);
   }
@@ -112,8 +114,8 @@ static json_t *choices_json(const pz_plan *plan) {
   json_t *all = json_array();
   for (int32_t n = 0; n < plan->graph->n_nodes; n++)
     if (pz_is_convolution(&plan->graph->nodes[n]))
-      json_array_append_new(all, json_pack("{s:s, s:o}", "layer", plan->graph->nodes[n].name, "candidates",
-                                           choice_json(&plan->choices[n])));
+      json_array_append_new(all, json_pack("{s:o, s:o}", "layer", pz_json_name(plan->graph->nodes[n].name),
+                                           "candidates", choice_json(&plan->choices[n])));
   return all;
 }
 
@@ -122,7 +124,7 @@ static json_t *graph_json(const pz_graph *g) {
   for (int32_t i = 0; i < g->n_nodes; i++) {
     const pz_node *n = &g->nodes[i];
     char shape[PZ_SHAPE_TEXT];
-    json_array_append_new(all, json_pack("{s:s, s:s, s:s, s:f, s:f}", "layer", n->name, "op",
+    json_array_append_new(all, json_pack("{s:o, s:s, s:s, s:f, s:f}", "layer", pz_json_name(n->name), "op",
                                          pz_op_name(n->op), "output",
                                          pz_shape_text(&g->tensors[n->out[0]].shape, shape), "multiply_adds",
                                          pz_node_multiply_adds(g, n), "bytes", pz_node_bytes(g, n)));
@@ -145,8 +147,9 @@ static pz_status as_json(view *v, pz_text *out, pz_error *err) {
   PZ_TRY(make_plan(v, err));
   json_t *steps = json_array();
   for (int32_t i = 0; i < v->plan->n_steps; i++)
-    json_array_append_new(steps, json_pack("{s:s, s:s, s:s}", "layer", v->plan->steps[i].name, "op",
-                                           v->plan->steps[i].op, "algorithm", v->plan->steps[i].algorithm));
+    json_array_append_new(steps,
+                          json_pack("{s:o, s:s, s:s}", "layer", pz_json_name(v->plan->steps[i].name), "op",
+                                    v->plan->steps[i].op, "algorithm", v->plan->steps[i].algorithm));
   json_t *all = json_pack(
       "{s:o, s:O, s:o, s:o, s:o, s:I, s:I}", "before", graph_json(v->model.before), "passes", v->model.passes,
       "after", graph_json(v->model.after), "plan", steps, "choices", choices_json(v->plan), "weights_bytes",
@@ -160,7 +163,7 @@ static pz_status as_json(view *v, pz_text *out, pz_error *err) {
 
 static pz_status as_table(view *v, pz_text *out, pz_error *err) {
   PZ_TRY(make_plan(v, err));
-  graph_table(v->model.before, "as imported", out);
+  graph_table(v, v->model.before, "as imported", out);
   pz_text_append(out, "passes:");
   for (size_t i = 0; i < json_array_size(v->model.passes); i++) {
     const json_t *row = json_array_get(v->model.passes, i);
@@ -168,7 +171,7 @@ static pz_status as_table(view *v, pz_text *out, pz_error *err) {
                    (int)json_integer_value(json_object_get(row, "changes")));
   }
   pz_text_append(out, "\n\n");
-  graph_table(v->model.after, "after the passes", out);
+  graph_table(v, v->model.after, "after the passes", out);
   plan_table(v->plan, out);
   choice_table(v, out);
   return PZ_OK;
@@ -214,10 +217,15 @@ static const char *text_of(const json_t *m, const char *key) {
   return s ? s : "?";
 }
 
-static void shape_line(const json_t *ports, const char *title, pz_text *out) {
+/* As it is shown. */
+static const char *shown(pz_arena *arena, const json_t *m, const char *key) {
+  return pz_inert_in(arena, text_of(m, key));
+}
+
+static void shape_line(pz_arena *arena, const json_t *ports, const char *title, pz_text *out) {
   for (size_t i = 0; i < json_array_size(ports); i++) {
     const json_t *p = json_array_get(ports, i), *dims = json_object_get(p, "shape");
-    pz_text_printf(out, "%-14s %s ", title, text_of(p, "name"));
+    pz_text_printf(out, "%-14s %s ", title, shown(arena, p, "name"));
     for (size_t k = 0; k < json_array_size(dims); k++)
       pz_text_printf(out, "%s%lld", k ? "x" : "", (long long)json_integer_value(json_array_get(dims, k)));
     pz_text_append(out, " float32\n");
@@ -239,14 +247,14 @@ static double layer_multiply_adds(const json_t *plan, size_t i) {
   return sum;
 }
 
-static void manifest_table(const json_t *m, pz_text *out) {
+static void manifest_table(pz_arena *arena, const json_t *m, pz_text *out) {
   pz_text_printf(out, "%-14s %s (%s)\n%-14s pznet %s, %s, blocks of %d maps, %s\n", "network",
-                 text_of(m, "name"), text_of(m, "model"), "compiled by", text_of(m, "pznet_version"),
-                 text_of(m, "isa"), (int)json_integer_value(json_object_get(m, "vector_block")),
-                 text_of(m, "compiler"));
-  pz_text_printf(out, "%-14s %s\n", "model SHA-256", text_of(m, "model_sha256"));
-  shape_line(json_object_get(m, "inputs"), "input", out);
-  shape_line(json_object_get(m, "outputs"), "output", out);
+                 shown(arena, m, "name"), shown(arena, m, "model"), "compiled by",
+                 shown(arena, m, "pznet_version"), shown(arena, m, "isa"),
+                 (int)json_integer_value(json_object_get(m, "vector_block")), shown(arena, m, "compiler"));
+  pz_text_printf(out, "%-14s %s\n", "model SHA-256", shown(arena, m, "model_sha256"));
+  shape_line(arena, json_object_get(m, "inputs"), "input", out);
+  shape_line(arena, json_object_get(m, "outputs"), "output", out);
   pz_text_printf(
       out, "%-14s %.3f G multiply-adds, %.3f MB of weights, %.3f MB of memory\n\n%-28s %-14s %-44s %12s\n",
       "a run", 1e-9 * json_number_value(json_object_get(m, "multiply_adds")),
@@ -257,8 +265,8 @@ static void manifest_table(const json_t *m, pz_text *out) {
     const json_t *s = json_array_get(plan, i);
     const double multiply_adds = layer_multiply_adds(plan, i);
     if (multiply_adds >= 0)
-      pz_text_printf(out, "%-28s %-14s %-44s %12.3f\n", text_of(s, "layer"), text_of(s, "op"),
-                     text_of(s, "algorithm"), 1e-6 * multiply_adds);
+      pz_text_printf(out, "%-28s %-14s %-44s %12.3f\n", shown(arena, s, "layer"), shown(arena, s, "op"),
+                     shown(arena, s, "algorithm"), 1e-6 * multiply_adds);
   }
 }
 
@@ -267,15 +275,18 @@ static pz_status inspect_network(view *v, const char *format, pz_text *out, pz_e
   pz_arena *arena = pz_arena_new();
   if (!arena) return pz_fail_memory(err, "the manifest", 64);
   pz_status status = pz_manifest_read(arena, v->path, &json, err);
-  if (status == PZ_OK && !strcmp(format, "json")) pz_text_printf(out, "%s\n", json);
-  else if (status == PZ_OK && !strcmp(format, "table")) {
-    json_t *m = json_loads(json, 0, NULL);
-    if (m) manifest_table(m, out);
-    else status = pz_fail(err, PZ_ERROR_INPUT, "%s: its manifest is damaged", v->path);
-    json_decref(m);
-  } else if (status == PZ_OK)
+  json_t *m = status == PZ_OK ? json_loads(json, 0, NULL) : NULL;
+  char *text =
+      m && !strcmp(format, "json") ? pz_json_print(m, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+  if (status == PZ_OK && !m) status = pz_fail(err, PZ_ERROR_INPUT, "%s: its manifest is damaged", v->path);
+  else if (text) pz_text_printf(out, "%s\n", text);
+  else if (status == PZ_OK && !strcmp(format, "json")) status = pz_fail_memory(err, "the manifest", 64);
+  else if (status == PZ_OK && !strcmp(format, "table")) manifest_table(arena, m, out);
+  else if (status == PZ_OK)
     status = pz_fail(err, PZ_ERROR_USAGE,
                      "--format %s: a network file is shown as table or json; give the model", format);
+  free(text);
+  json_decref(m);
   pz_arena_free(arena);
   return status;
 }

@@ -1,5 +1,6 @@
 /* report_text.c: texts, numbers and kinds of operators of the page. */
 #include "api/report.h"
+#include "base/inert.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,64 +28,17 @@ int pz_page_kind_of(const char *op) {
 
 /* ---- letters ---- */
 
-/* One code point of UTF-8 (RFC 3629); *bytes are taken. -1: none begins here, one byte is taken. */
-static int32_t decode(const char *s, int *bytes) {
-  static const int32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  const unsigned char first = (unsigned char)*s;
-  const int n = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
-  int32_t code = n == 1 ? first : first & (0x7F >> n);
-  *bytes = 1;
-  for (int i = 1; i < n; i++) {
-    if (((unsigned char)s[i] & 0xC0) != 0x80) return -1;
-    code = code << 6 | ((unsigned char)s[i] & 0x3F);
-  }
-  if (!n || code < least[n] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return -1;
-  *bytes = n;
-  return code;
-}
-
-/* Controls, noncharacters, and marks that turn the direction of what follows. */
-static bool is_shown(int32_t code) {
-  return code >= 0x20 && !(code >= 0x7F && code < 0xA0) && (code & 0xFFFE) != 0xFFFE &&
-         !(code >= 0xFDD0 && code <= 0xFDEF) && !(code >= 0x200E && code <= 0x200F) &&
-         !(code >= 0x2028 && code <= 0x202E) && !(code >= 0x2066 && code <= 0x2069);
-}
-
 static bool is_wide(int32_t code) {
   return (code >= 0x1100 && code <= 0x115F) || (code >= 0x2E80 && code <= 0xA4CF) ||
          (code >= 0xAC00 && code <= 0xD7A3) || (code >= 0xF900 && code <= 0xFAFF) ||
          (code >= 0xFE30 && code <= 0xFE6F) || (code >= 0xFF00 && code <= 0xFF60) || code >= 0x1F300;
 }
 
-static size_t count_letters(const char *s) {
-  size_t n = 0;
-  for (int bytes; *s; s += bytes, n++) (void)decode(s, &bytes);
-  return n;
-}
-
-static void put_letter(pz_text *out, const char *s, int bytes, int32_t code) {
-  if (!is_shown(code)) pz_text_append(out, "?");
-  else if (code == '&') pz_text_append(out, "&amp;");
-  else if (code == '<') pz_text_append(out, "&lt;");
-  else if (code == '>') pz_text_append(out, "&gt;");
-  else if (code == '"') pz_text_append(out, "&quot;");
-  else if (code == '\'') pz_text_append(out, "&#39;");
-  else pz_text_append_bytes(out, s, (size_t)bytes);
-}
-
-void pz_page_text(pz_text *out, const char *s, size_t most) {
-  const bool cut = count_letters(s) > most;
-  int bytes;
-  for (size_t n = 0; *s && n + cut < most; n++, s += bytes) {
-    const int32_t code = decode(s, &bytes);
-    put_letter(out, s, bytes, code);
-  }
-  if (cut) pz_text_append(out, "\xE2\x80\xA6");
-}
+void pz_page_text(pz_text *out, const char *s, size_t most) { pz_inert_html(out, s, most); }
 
 int pz_page_letters(const char *s, size_t most) {
   int n = 0, bytes;
-  for (size_t i = 0; *s && i < most; i++, s += bytes) n += is_wide(decode(s, &bytes)) ? 2 : 1;
+  for (size_t i = 0; *s && i < most; i++, s += bytes) n += is_wide(pz_utf8_letter(s, &bytes)) ? 2 : 1;
   return n;
 }
 

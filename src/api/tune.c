@@ -1,4 +1,5 @@
 /* tune.c: pz_tune_list, _export, _import, _clear: the tuning database, from outside. */
+#include "base/json.h"
 #include "tune/tuning.h"
 #include "api/api.h"
 
@@ -20,16 +21,6 @@ static pz_status path_of(const pz_tuning *t, pz_arena *arena, const char **path,
   return PZ_OK;
 }
 
-/* A path may be any bytes; where they are no UTF-8, those that are not ASCII become question marks. */
-static json_t *path_text(pz_arena *arena, const char *path) {
-  json_t *text = json_string(path);
-  char *copy = text ? NULL : pz_arena_strdup(arena, path);
-  if (!copy) return text;
-  for (char *at = copy; *at; at++)
-    if (*at & 0x80) *at = '?';
-  return json_string(copy);
-}
-
 static pz_status list(pz_tuning *t, char **json, pz_error *err) {
   const char *path = NULL;
   pz_arena *arena = pz_arena_new();
@@ -38,7 +29,7 @@ static pz_status list(pz_tuning *t, char **json, pz_error *err) {
   if (status == PZ_OK && !rows) status = pz_fail_memory(err, "a list of measurements", 1024);
   if (status == PZ_OK) status = pz_tuning_list(t, NULL, add_row, rows, err);
   if (status == PZ_OK)
-    status = pz_json_out(json_pack("{s:o, s:s, s:O}", "database", path_text(arena, path), "solvers",
+    status = pz_json_out(json_pack("{s:o, s:s, s:O}", "database", pz_json_name(path), "solvers",
                                    pz_tuning_solvers(), "measurements", rows),
                          json, err);
   json_decref(rows);

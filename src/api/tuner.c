@@ -1,5 +1,6 @@
 /* tuner.c: times of candidates, from the tuning database and from measuring, and the choice by them. */
 #include "api/tuner.h"
+#include "base/inert.h"
 #include "emit/emit.h"
 
 #include <math.h>
@@ -15,8 +16,10 @@ void pz_tuner_note(pz_tuner *tuner, const char *format, ...) {
   va_list list;
   if (tuner->note[0]) return;
   va_start(list, format);
-  vsnprintf(tuner->note, sizeof tuner->note, format, list);
+  char text[sizeof tuner->note];
+  vsnprintf(text, sizeof text, format, list);
   va_end(list);
+  pz_inert(text, tuner->note, sizeof tuner->note);
 }
 
 static pz_status parse_effort(const char *text, pz_effort *effort, pz_error *err) {

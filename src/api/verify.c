@@ -1,5 +1,6 @@
 /* verify.c: pz_verify: the golden run, and every tensor beside the double-precision reference. */
 #include "api/api.h"
+#include "base/json.h"
 #include "reference/reference.h"
 #include "runtime/runtime.h"
 
@@ -164,8 +165,9 @@ static json_t *rows(const comparison *c, const allowed *most, double *worst, int
     if (!(k->error <= *worst)) *worst = k->error;
     *good &= k->error <= (is_result(c->net, k->tensor->name) ? most->result : most->inside);
     const pz_abi_step *s = &c->net->abi->steps[i];
-    json_array_append_new(all, json_pack("{s:s, s:s, s:s, s:s, s:o}", "layer", s->name, "op", s->op, "tensor",
-                                         k->tensor->name, "algorithm", s->algorithm, "relative_error",
+    json_array_append_new(all, json_pack("{s:o, s:s, s:o, s:s, s:o}", "layer", pz_json_name(s->name), "op",
+                                         s->op, "tensor", pz_json_name(k->tensor->name), "algorithm",
+                                         s->algorithm, "relative_error",
                                          isfinite(k->error) ? json_real(k->error) : json_null()));
   }
   return all;

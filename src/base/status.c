@@ -1,27 +1,30 @@
 #include "base/status.h"
+#include "base/inert.h"
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
-/* Names from hostile files end up in messages: a message stays one line without control characters, and is
- * not cut inside a UTF-8 sequence. */
-static void tidy(char *message, bool cut) {
-  size_t n = strlen(message);
-  if (cut)
-    while (n > 0 && (message[n - 1] & 0x80)) message[--n] = 0;
-  for (size_t i = 0; i < n; i++)
-    if ((unsigned char)message[i] < 0x20 || message[i] == 0x7f) message[i] = ' ';
+/* A message is one line that does nothing to a terminal, whatever names are in it (inert.h). Of one that is too long the middle is left
+ * out: it begins with the place and ends with what to do. */
+static void set_message(pz_error *err, const char *text) {
+  pz_inert(text, err->message, sizeof err->message);
 }
 
 pz_status pz_fail(pz_error *err, pz_status status, const char *format, ...) {
   if (!err || err->status != PZ_OK) return status;
-  err->status = status;
+  char text[sizeof err->message], *whole = text;
   va_list args;
+  err->status = status;
   va_start(args, format);
-  int n = vsnprintf(err->message, sizeof err->message, format, args);
+  int n = vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  if (n < 0) snprintf(err->message, sizeof err->message, "a failure whose message could not be printed");
-  tidy(err->message, n >= (int)sizeof err->message);
+  if (n >= (int)sizeof text && (whole = malloc((size_t)n + 1))) {
+    va_start(args, format);
+    n = vsnprintf(whole, (size_t)n + 1, format, args);
+    va_end(args);
+  }
+  set_message(err, n < 0 ? "a failure whose message could not be printed" : whole ? whole : text);
+  if (whole != text) free(whole);
   return status;
 }
 

@@ -328,15 +328,15 @@ static pz_status find_missing(const pz_plan *plan, const pz_emit_options *o, con
 
 static pz_status write_group(const pz_plan *plan, const pz_emit_options *o, const missing *m, int group,
                              const char **source, pz_error *err) {
-  pz_text t = {0};
   pz_instance *kernels = PZ_NEW(plan->arena, pz_instance, (size_t)m->n);
   int n = 0;
   if (!kernels) return pz_fail_memory(err, "the C compiler's commands", 64);
   for (int i = group; i < m->n; i += m->groups) kernels[n++] = m->kernels[i];
-  pz_emit_headers(&t, plan, kernels, n);
-  for (int i = 0; i < n; i++) pz_emit_kernel(&t, kernels[i].call, kernels[i].digits);
+  pz_code *c = pz_code_new();
+  pz_emit_headers(c, plan, kernels, n);
+  for (int i = 0; i < n; i++) pz_emit_kernel(c, kernels[i].call, kernels[i].digits);
   *source = pz_arena_printf(plan->arena, "%s/g%s.c", o->objects, kernels[0].digits);
-  return write_text(*source, &t, err);
+  return pz_code_write(c, *source, err);
 }
 
 /* When all groups have been compiled. */

@@ -6,11 +6,13 @@
  *        --pz_emit_link--> a network file
  * kernels_NN.c are for reading: the same kernels are compiled in groups, one for each core, and each is compiled once where plans that are
  * compiled one after the other have one folder of objects.
- * The source is deterministic byte for byte and compiles with -Wall -Wextra -Werror under gcc and clang.
+ * The source is deterministic byte for byte and compiles with -Wall -Wextra -Werror under gcc and clang. It is written through code.h,
+ * where names of a model are the inside of comments and strings, and nothing else.
  */
 #ifndef PZ_EMIT_EMIT_H
 #define PZ_EMIT_EMIT_H
 
+#include "emit/code.h"
 #include "plan/plan.h"
 
 typedef struct pz_emit_options {
@@ -55,9 +57,9 @@ typedef struct pz_instances {
 } pz_instances;
 pz_status pz_emit_instances(const pz_plan *plan, pz_arena *arena, pz_instances *out, pz_error *err);
 /* C of a kernel whose name has these digits. */
-void pz_emit_kernel(pz_text *text, const pz_call *call, const char *digits);
+void pz_emit_kernel(pz_code *code, const pz_call *call, const char *digits);
 /* The headers that `n` kernels need, once each. */
-void pz_emit_headers(pz_text *text, const pz_plan *plan, const pz_instance *kernels, int32_t n);
+void pz_emit_headers(pz_code *code, const pz_plan *plan, const pz_instance *kernels, int32_t n);
 int64_t pz_emit_arena_bytes(const pz_plan *plan);
 
 /* What a step reads or an output is: results of steps, inputs of the network as -1 - index. */

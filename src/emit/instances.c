@@ -13,13 +13,15 @@ static bool same_instance(const pz_call *a, const pz_call *b) {
   return true;
 }
 
-static void set_digits(const pz_plan *plan, pz_instance *kernel, pz_text *text) {
+static pz_status set_digits(const pz_plan *plan, pz_instance *kernel, pz_error *err) {
   char digest[PZ_DIGEST_TEXT];
-  text->size = 0;
-  pz_text_printf(text, "%d %d %s\n", plan->isa, plan->block, kernel->call->header);
-  pz_emit_kernel(text, kernel->call, "");
-  pz_digest_text(text->data, text->size, digest);
-  memcpy(kernel->digits, digest, PZ_EMIT_DIGITS);
+  pz_code *code = pz_code_new();
+  pz_code_put(code, "$ $ $\n", (int)plan->isa, plan->block, pz_code_word(kernel->call->header));
+  pz_emit_kernel(code, kernel->call, "0");
+  const pz_status status = pz_code_digest(code, digest, err);
+  if (status == PZ_OK) memcpy(kernel->digits, digest, PZ_EMIT_DIGITS);
+  pz_code_free(code);
+  return status;
 }
 
 static int32_t find_or_add(pz_instances *all, const pz_call *call) {
@@ -39,9 +41,6 @@ pz_status pz_emit_instances(const pz_plan *plan, pz_arena *arena, pz_instances *
   for (int32_t i = 0; i < plan->n_steps; i++)
     for (int32_t c = 0; c < plan->steps[i].n_calls; c++)
       out->of_call[n++] = find_or_add(out, &plan->steps[i].calls[c]);
-  pz_text text = {0};
-  for (int32_t i = 0; i < out->count && !text.failed; i++) set_digits(plan, &out->all[i], &text);
-  const bool failed = text.failed;
-  pz_text_free(&text);
-  return failed ? pz_fail_memory(err, "the generated source", 1024) : PZ_OK;
+  for (int32_t i = 0; i < out->count; i++) PZ_TRY(set_digits(plan, &out->all[i], err));
+  return PZ_OK;
 }

@@ -1,10 +1,9 @@
 /* manifest.c: what a network file says of itself, as JSON in a section that is read without loading it. */
 #include "base/file.h"
+#include "base/json.h"
 #include "emit/emit.h"
 #include "pznet/network_abi.h"
 
-#include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 static json_t *shape_json(const pz_shape *s) {
@@ -17,7 +16,7 @@ static json_t *ports_json(const pz_graph *g, const pz_tensor_id *ids, int32_t n)
   json_t *all = json_array();
   for (int32_t i = 0; i < n; i++) {
     json_t *port = json_object();
-    json_object_set_new(port, "name", json_string(g->tensors[ids[i]].name));
+    json_object_set_new(port, "name", pz_json_name(g->tensors[ids[i]].name));
     json_object_set_new(port, "dtype", json_string("float32"));
     json_object_set_new(port, "shape", shape_json(&g->tensors[ids[i]].shape));
     json_array_append_new(all, port);
@@ -63,9 +62,9 @@ static json_t *plan_json(const pz_plan *plan, const pz_sources *from) {
   for (int32_t i = 0; i < plan->n_steps; i++) {
     const pz_step *s = &plan->steps[i];
     json_t *step = json_object();
-    json_object_set_new(step, "layer", json_string(s->name));
+    json_object_set_new(step, "layer", pz_json_name(s->name));
     json_object_set_new(step, "op", json_string(s->op));
-    json_object_set_new(step, "algorithm", json_string(s->algorithm));
+    json_object_set_new(step, "algorithm", pz_json_name(s->algorithm));
     json_object_set_new(step, "multiply_adds", json_integer((json_int_t)s->multiply_adds));
     json_object_set_new(step, "multiply_adds_done", json_integer((json_int_t)s->multiply_adds_done));
     json_object_set_new(step, "bytes", json_integer((json_int_t)s->bytes));
@@ -96,12 +95,12 @@ static json_t *manifest_json(const pz_plan *plan, const pz_emit_options *o, cons
   json_object_set_new(m, "abi_version", json_integer(1));
   json_object_set_new(m, "isa", json_string(pz_isa_get(plan->isa)->name));
   json_object_set_new(m, "vector_block", json_integer(plan->block));
-  json_object_set_new(m, "name", json_string(plan->graph->name ? plan->graph->name : ""));
-  json_object_set_new(m, "model", json_string(o->model));
+  json_object_set_new(m, "name", pz_json_name(plan->graph->name ? plan->graph->name : ""));
+  json_object_set_new(m, "model", pz_json_name(o->model));
   json_object_set_new(m, "model_sha256", json_string(o->model_digest));
-  json_object_set_new(m, "compiler", json_string(pz_emit_compiler(o)));
+  json_object_set_new(m, "compiler", pz_json_name(pz_emit_compiler(o)));
   json_object_set_new(m, "max_error", json_real(plan->max_error));
-  json_object_set_new(m, "disabled_passes", json_string(o->disabled ? o->disabled : ""));
+  json_object_set_new(m, "disabled_passes", pz_json_name(o->disabled ? o->disabled : ""));
   json_object_set_new(m, "inputs", ports_json(plan->graph, plan->graph->inputs, plan->graph->n_inputs));
   json_object_set_new(m, "outputs", outputs_json(plan, outputs));
   json_object_set_new(m, "multiply_adds", json_integer((json_int_t)plan->multiply_adds));
@@ -124,7 +123,7 @@ pz_status pz_emit_manifest_text(const pz_plan *plan, const pz_emit_options *opti
   pz_sources *steps, *outputs;
   PZ_TRY(pz_emit_flow(plan, plan->arena, &steps, &outputs, err));
   json_t *m = manifest_json(plan, options, golden, steps, outputs);
-  char *text = m ? json_dumps(m, JSON_INDENT(1)) : NULL;
+  char *text = m ? pz_json_print(m, JSON_INDENT(1)) : NULL;
   json_decref(m);
   *json = text ? pz_arena_strdup(plan->arena, text) : NULL;
   free(text);

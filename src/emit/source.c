@@ -1,6 +1,7 @@
 /* source.c: the generated C. network.c is a list of steps that call kernels by name; kernels_NN.c hold the
  * kernels, each specialised by its shape; network.h declares them. */
 #include "base/file.h"
+#include "emit/code.h"
 #include "emit/emit.h"
 #include "pznet/network_abi.h"
 
@@ -21,75 +22,76 @@ int64_t pz_emit_arena_bytes(const pz_plan *plan) {
   return plan->arena_floats * (int64_t)sizeof(float) + 64; /* 64: never empty */
 }
 
-static pz_status write_text(const writer *w, const char *name, pz_text *text, pz_error *err) {
-  const char *path = name ? pz_arena_printf(w->arena, "%s/%s", w->folder, name) : NULL;
-  pz_status status = text->failed || !path ? pz_fail_memory(err, "the generated source", text->capacity)
-                                           : pz_file_write(path, text->data, text->size, err);
-  pz_text_free(text);
-  return status;
+static pz_status write_code(const writer *w, const char *name, pz_code *code, pz_error *err) {
+  return pz_code_write(code, name ? pz_arena_printf(w->arena, "%s/%s", w->folder, name) : NULL, err);
 }
 
-static void front_matter(const writer *w, pz_text *t, const char *what) {
+static void front_matter(const writer *w, pz_code *c) {
   const pz_plan *p = w->plan;
-  pz_text_printf(t,
-                 "/* %s\n * Made by pznet %s from %s\n * model SHA-256 %s\n * %s, blocks of %d maps; %.0f "
-                 "multiply-adds, "
-                 "%lld bytes of weights, %lld bytes of memory a run\n */\n",
-                 what, PZ_VERSION, w->options->model, w->options->model_digest, pz_isa_get(p->isa)->title,
-                 p->block, p->multiply_adds, (long long)p->n_weights * 4, (long long)pz_emit_arena_bytes(p));
+  pz_code_put(
+      c,
+      " * Made by pznet $ from $\n * model SHA-256 $\n * $, blocks of $ maps; $ multiply-adds, $ bytes of "
+      "weights, $ bytes of memory a run\n */\n",
+      pz_code_word(PZ_VERSION), pz_code_name(w->options->model), pz_code_name(w->options->model_digest),
+      pz_code_name(pz_isa_get(p->isa)->title), p->block, p->multiply_adds, p->n_weights * 4,
+      pz_emit_arena_bytes(p));
 }
 
-static void name(pz_text *t, const pz_call *c, const char *digits) {
-  pz_text_printf(t, "k%s_%s", digits, c->function + 3); /* without "pz_" */
+static void name(pz_code *c, const pz_call *call, const char *digits) {
+  pz_code_put(c, "k$_$", pz_code_word(digits), pz_code_word(call->function + 3)); /* without "pz_" */
 }
 
-static void prototype(pz_text *t, const pz_call *c, const char *digits) {
-  pz_text_append(t, "void ");
-  name(t, c, digits);
-  pz_text_append(t, "(");
-  for (int32_t i = 0; i < c->n_args; i++)
-    if (c->args[i].at.space != PZ_SPACE_NULL)
-      pz_text_printf(t, "%sfloat *%s, ", c->args[i].written ? "" : "const ", c->args[i].name);
-  pz_text_append(t, "int32_t worker, int32_t workers)");
+static void prototype(pz_code *c, const pz_call *call, const char *digits) {
+  pz_code_add(c, "void ");
+  name(c, call, digits);
+  pz_code_add(c, "(");
+  for (int32_t i = 0; i < call->n_args; i++)
+    if (call->args[i].at.space != PZ_SPACE_NULL)
+      pz_code_put(c, "$float *$, ", pz_code_choice(call->args[i].written, "", "const "),
+                  pz_code_word(call->args[i].name));
+  pz_code_add(c, "int32_t worker, int32_t workers)");
 }
 
 /* The shape is a constant with a place of its own: what clang copies from there it knows; of a literal it keeps in memory whatever is
  * indexed by more than constants, and a network is seven times slower (doc/kernels-conv.md). */
-void pz_emit_kernel(pz_text *t, const pz_call *c, const char *digits) {
-  pz_text_printf(t, "static const %s_shape shape_%s = {%s};\n", c->function, digits, c->shape);
-  if (c->parts) pz_text_printf(t, "%s(shape_%s)\n", c->parts, digits);
-  prototype(t, c, digits);
-  pz_text_printf(t, " {\n  %s(shape_%s, ", c->function, digits);
-  if (c->parts) pz_text_printf(t, "shape_%s_parts, ", digits);
-  for (int32_t i = 0; i < c->n_args; i++) {
-    const pz_arg *a = &c->args[i];
-    if (a->listed && (i == 0 || !a[-1].listed)) pz_text_append(t, "(const float *const[]){");
-    pz_text_append(t, a->at.space == PZ_SPACE_NULL ? "0" : a->name);
-    pz_text_append(t, a->listed && (i + 1 == c->n_args || !a[1].listed) ? "}, " : ", ");
+void pz_emit_kernel(pz_code *c, const pz_call *call, const char *digits) {
+  const pz_code_value function = pz_code_word(call->function), number = pz_code_word(digits);
+  pz_code_put(c, "static const $_shape shape_$ = {$};\n", function, number, pz_code_constants(call->shape));
+  if (call->parts) pz_code_put(c, "$(shape_$)\n", pz_code_word(call->parts), number);
+  prototype(c, call, digits);
+  pz_code_put(c, " {\n  $(shape_$, ", function, number);
+  if (call->parts) pz_code_put(c, "shape_$_parts, ", number);
+  for (int32_t i = 0; i < call->n_args; i++) {
+    const pz_arg *a = &call->args[i];
+    if (a->listed && (i == 0 || !a[-1].listed)) pz_code_add(c, "(const float *const[]){");
+    if (a->at.space == PZ_SPACE_NULL) pz_code_add(c, "0");
+    else pz_code_put(c, "$", pz_code_word(a->name));
+    pz_code_put(c, "$", pz_code_choice(a->listed && (i + 1 == call->n_args || !a[1].listed), "}, ", ", "));
   }
-  pz_text_append(t, "worker, workers);\n}\n\n");
+  pz_code_add(c, "worker, workers);\n}\n\n");
 }
 
-void pz_emit_headers(pz_text *t, const pz_plan *plan, const pz_instance *kernels, int32_t n) {
-  pz_text_printf(t, "#define PZ_S %d\n", plan->block);
+void pz_emit_headers(pz_code *c, const pz_plan *plan, const pz_instance *kernels, int32_t n) {
+  pz_code_put(c, "#define PZ_S $\n", plan->block);
   for (int32_t i = 0; i < n; i++) {
     bool seen = false;
     for (int32_t k = 0; k < i; k++) seen |= !strcmp(kernels[k].call->header, kernels[i].call->header);
-    if (!seen) pz_text_printf(t, "#include \"%s\"\n", kernels[i].call->header);
+    if (!seen) pz_code_put(c, "#include \"$\"\n", pz_code_word(kernels[i].call->header));
   }
-  pz_text_append(t, "\n");
+  pz_code_add(c, "\n");
 }
 
 enum { PER_FILE = 8 };
 static pz_status write_kernels(const writer *w, int32_t file, pz_error *err) {
   const int32_t left = w->instances.count - file * PER_FILE, n = left < PER_FILE ? left : PER_FILE;
   const pz_instance *kernels = w->instances.all + file * PER_FILE;
-  pz_text t = {0};
-  front_matter(w, &t, "Kernels, specialised");
-  pz_text_append(&t, "#include \"network.h\"\n");
-  pz_emit_headers(&t, w->plan, kernels, n);
-  for (int32_t i = 0; i < n; i++) pz_emit_kernel(&t, kernels[i].call, kernels[i].digits);
-  return write_text(w, pz_arena_printf(w->arena, "kernels_%02d.c", file), &t, err);
+  pz_code *c = pz_code_new();
+  pz_code_add(c, "/* Kernels, specialised\n");
+  front_matter(w, c);
+  pz_code_add(c, "#include \"network.h\"\n");
+  pz_emit_headers(c, w->plan, kernels, n);
+  for (int32_t i = 0; i < n; i++) pz_emit_kernel(c, kernels[i].call, kernels[i].digits);
+  return write_code(w, pz_arena_printf(w->arena, "kernels_%02d.c", file), c, err);
 }
 
 /* Those that a plan with more of them, written here before, has left. */
@@ -100,66 +102,58 @@ static void remove_kernels(const writer *w, int32_t first) {
 }
 
 static pz_status write_header(const writer *w, pz_error *err) {
-  pz_text t = {0};
-  pz_text_append(
-      &t,
-      "#ifndef NETWORK_H\n#define NETWORK_H\n\n#include <stdint.h>\n\n#pragma GCC visibility push(hidden)\n");
+  pz_code *c = pz_code_new();
+  pz_code_add(c, "#ifndef NETWORK_H\n#define NETWORK_H\n\n#include <stdint.h>\n\n"
+                 "#pragma GCC visibility push(hidden)\n");
   for (int32_t i = 0; i < w->instances.count; i++) {
-    prototype(&t, w->instances.all[i].call, w->instances.all[i].digits);
-    pz_text_append(&t, ";\n");
+    prototype(c, w->instances.all[i].call, w->instances.all[i].digits);
+    pz_code_add(c, ";\n");
   }
-  pz_text_append(&t, "#pragma GCC visibility pop\n\n#endif\n");
-  return write_text(w, "network.h", &t, err);
+  pz_code_add(c, "#pragma GCC visibility pop\n\n#endif\n");
+  return write_code(w, "network.h", c, err);
 }
 
 /* ---- network.c ---- */
 
-static void pointer(pz_text *t, const pz_plan *p, const pz_pointer *at) {
-  const long long offset = at->offset + (at->space == PZ_SPACE_ARENA ? p->buffers[at->index].offset : 0);
-  if (at->space == PZ_SPACE_ARENA) pz_text_printf(t, "ARENA(%lld), ", offset);
-  else if (at->space == PZ_SPACE_WEIGHTS) pz_text_printf(t, "WEIGHTS(%lld), ", offset);
-  else if (at->space == PZ_SPACE_SCRATCH) pz_text_append(t, "SCRATCH, ");
+static void pointer(pz_code *c, const pz_plan *p, const pz_pointer *at) {
+  const int64_t offset = at->offset + (at->space == PZ_SPACE_ARENA ? p->buffers[at->index].offset : 0);
+  if (at->space == PZ_SPACE_ARENA) pz_code_put(c, "ARENA($), ", offset);
+  else if (at->space == PZ_SPACE_WEIGHTS) pz_code_put(c, "WEIGHTS($), ", offset);
+  else if (at->space == PZ_SPACE_SCRATCH) pz_code_add(c, "SCRATCH, ");
   else
-    pz_text_printf(t, "%s(%d, %lld), ", at->space == PZ_SPACE_INPUT ? "INPUT" : "OUTPUT", at->index, offset);
+    pz_code_put(c, "$($, $), ", pz_code_choice(at->space == PZ_SPACE_INPUT, "INPUT", "OUTPUT"), at->index,
+                offset);
 }
 
-static void step_function(const writer *w, pz_text *t, int32_t index, int32_t *call_number) {
+static void step_function(const writer *w, pz_code *c, int32_t index, int32_t *call_number) {
   const pz_step *s = &w->plan->steps[index];
-  pz_text_printf(
-      t, "/* %s %s: %s */\nstatic void step_%d(const pz_abi_call *r, int32_t worker, int32_t workers) {\n",
-      s->op, s->name, s->algorithm, index);
-  for (int32_t c = 0; c < s->n_calls; c++) {
+  pz_code_put(c,
+              "/* $ $: $ */\nstatic void step_$(const pz_abi_call *r, int32_t worker, int32_t workers) {\n",
+              pz_code_name(s->op), pz_code_name(s->name), pz_code_name(s->algorithm), index);
+  for (int32_t i = 0; i < s->n_calls; i++) {
+    const pz_call *call = &s->calls[i];
     const pz_instance *kernel = &w->instances.all[w->instances.of_call[(*call_number)++]];
-    if (s->calls[c].after_all) pz_text_append(t, "  wait_for_all(r->executor, worker);\n");
-    const bool turns = s->calls[c].turn >= 0;
+    if (call->after_all) pz_code_add(c, "  wait_for_all(r->executor, worker);\n");
+    const bool turns = call->turn >= 0;
     if (turns)
-      pz_text_printf(t, "  for (int32_t part; (part = next_part(r, %d, worker, workers)) >= 0;)\n  ",
-                     s->calls[c].turn);
-    pz_text_append(t, "  ");
-    name(t, kernel->call, kernel->digits);
-    pz_text_append(t, "(");
-    for (int32_t a = 0; a < s->calls[c].n_args; a++)
-      if (s->calls[c].args[a].at.space != PZ_SPACE_NULL) pointer(t, w->plan, &s->calls[c].args[a].at);
-    pz_text_append(t, turns ? "part, PARTS(workers));\n" : "worker, workers);\n");
+      pz_code_put(c, "  for (int32_t part; (part = next_part(r, $, worker, workers)) >= 0;)\n  ", call->turn);
+    pz_code_add(c, "  ");
+    name(c, kernel->call, kernel->digits);
+    pz_code_add(c, "(");
+    for (int32_t a = 0; a < call->n_args; a++)
+      if (call->args[a].at.space != PZ_SPACE_NULL) pointer(c, w->plan, &call->args[a].at);
+    pz_code_put(c, "$", pz_code_choice(turns, "part, PARTS(workers));\n", "worker, workers);\n"));
   }
-  pz_text_append(t, "  (void)r;\n}\n\n");
-}
-
-/* Layer names come from files: what C would read differently in a string or a comment is left out. */
-static const char *quoted(pz_arena *arena, const char *s) {
-  char *copy = pz_arena_strdup(arena, s ? s : "");
-  for (char *c = copy; c && *c; c++)
-    if (*c == '"' || *c == '\\' || *c == '*' || *c == '?' || (unsigned char)*c < 32) *c = '_';
-  return copy ? copy : "";
+  pz_code_add(c, "  (void)r;\n}\n\n");
 }
 
 /* A tensor of more dimensions than the ABI knows is told as it lies: one row. */
-static void shape_fields(pz_text *t, const pz_shape *shape) {
+static void shape_fields(pz_code *c, const pz_shape *shape) {
   const pz_shape row = {5, {1, 1, 1, 1, pz_shape_elements(shape)}};
   const pz_shape *s = shape->rank > PZ_ABI_MAX_RANK ? &row : shape;
-  pz_text_printf(t, "%d, {", s->rank);
-  for (int i = 0; i < s->rank; i++) pz_text_printf(t, "%s%lld", i ? ", " : "", (long long)s->dim[i]);
-  pz_text_append(t, s->rank ? "}" : "0}");
+  pz_code_put(c, "$, {", s->rank);
+  for (int i = 0; i < s->rank; i++) pz_code_put(c, "$$", pz_code_choice(i, ", ", ""), s->dim[i]);
+  pz_code_put(c, "$", pz_code_choice(s->rank, "}", "0}"));
 }
 
 static pz_status check_port(const writer *w, pz_tensor_id id, pz_error *err) {
@@ -171,15 +165,14 @@ static pz_status check_port(const writer *w, pz_tensor_id id, pz_error *err) {
       tensor->name, tensor->shape.rank, PZ_ABI_MAX_RANK);
 }
 
-static void ports(const writer *w, pz_text *t, const char *name, const pz_tensor_id *ids, int32_t n) {
-  pz_text_printf(t, "static const pz_abi_port %s[] = {\n", name);
+static void ports(const writer *w, pz_code *c, const pz_tensor_id *ids, int32_t n) {
   for (int32_t i = 0; i < n; i++) {
     const pz_tensor *tensor = &w->plan->graph->tensors[ids[i]];
-    pz_text_printf(t, "    {\"%s\", ", quoted(w->arena, tensor->name));
-    shape_fields(t, &tensor->shape);
-    pz_text_append(t, "},\n");
+    pz_code_put(c, "    {\"$\", ", pz_code_name(tensor->name));
+    shape_fields(c, &tensor->shape);
+    pz_code_add(c, "},\n");
   }
-  pz_text_append(t, "};\n\n");
+  pz_code_add(c, "};\n\n");
 }
 
 static bool observable(const pz_plan *p, const pz_step *s) {
@@ -189,52 +182,54 @@ static bool observable(const pz_plan *p, const pz_step *s) {
                                                    p->storages[s->storage].at.space == PZ_SPACE_OUTPUT);
 }
 
-static int32_t tensor_table(const writer *w, pz_text *t) {
+static void tensor_row(const pz_plan *p, pz_code *c, const pz_storage *s) {
+  const pz_tensor *tensor = &p->graph->tensors[s->tensor];
+  const bool arena = s->at.space == PZ_SPACE_ARENA;
+  pz_code_put(c, "    {\"$\", ", pz_code_name(tensor->name));
+  shape_fields(c, &tensor->shape);
+  pz_code_put(c, ", $, $, $, $, $, $, $, $},\n", pz_code_choice(arena, "PZ_ABI_ARENA", "PZ_ABI_OUTPUT"),
+              arena ? 0 : s->at.index,
+              s->view.tight ? (int32_t)s->view.stride_w : s->view.block, /* tight: one block */
+              s->at.offset + (arena ? p->buffers[s->at.index].offset : 0), s->view.stride_n, s->view.stride_c,
+              s->view.stride_d, s->view.stride_h);
+}
+
+static int32_t tensor_table(const writer *w, pz_code *c) {
   const pz_plan *p = w->plan;
   int32_t n = 0;
-  pz_text_append(t, "/* where each step's result lies */\nstatic const pz_abi_tensor tensors[] = {\n");
+  pz_code_add(c, "/* where each step's result lies */\nstatic const pz_abi_tensor tensors[] = {\n");
   for (int32_t i = 0; i < p->n_steps; i++) {
     if (!observable(p, &p->steps[i])) continue;
-    const pz_storage *s = &p->storages[p->steps[i].storage];
-    const pz_tensor *tensor = &p->graph->tensors[s->tensor];
-    const bool arena = s->at.space == PZ_SPACE_ARENA;
-    pz_text_printf(t, "    {\"%s\", ", quoted(w->arena, tensor->name));
-    shape_fields(t, &tensor->shape);
-    pz_text_printf(t, ", %s, %d, %d, %lld, %lld, %lld, %lld, %lld},\n",
-                   arena ? "PZ_ABI_ARENA" : "PZ_ABI_OUTPUT", arena ? 0 : s->at.index,
-                   s->view.tight ? (int32_t)s->view.stride_w : s->view.block, /* tight: one block */
-                   (long long)(s->at.offset + (arena ? p->buffers[s->at.index].offset : 0)),
-                   (long long)s->view.stride_n, (long long)s->view.stride_c, (long long)s->view.stride_d,
-                   (long long)s->view.stride_h);
+    tensor_row(p, c, &p->storages[p->steps[i].storage]);
     n++;
   }
-  pz_text_append(t, n ? "};\n\n" : "    {\"\", 0, {0}, 0, 0, 1, 0, 0, 0, 0, 0}};\n\n");
+  pz_code_put(c, "$", pz_code_choice(n, "};\n\n", "    {\"\", 0, {0}, 0, 0, 1, 0, 0, 0, 0, 0}};\n\n"));
   return n;
 }
 
-static void step_table(const writer *w, pz_text *t) {
+static void step_table(const writer *w, pz_code *c) {
   const pz_plan *p = w->plan;
   int32_t tensor = 0;
-  pz_text_append(t, "static const pz_abi_step steps[] = {\n");
+  pz_code_add(c, "static const pz_abi_step steps[] = {\n");
   for (int32_t i = 0; i < p->n_steps; i++) {
     const pz_step *s = &p->steps[i];
-    pz_text_printf(t, "    {\"%s\", \"%s\", \"%s\", %.0f, %.0f, %d},\n", quoted(w->arena, s->name), s->op,
-                   quoted(w->arena, s->algorithm), s->multiply_adds, s->bytes,
-                   observable(p, s) ? tensor++ : -1);
+    pz_code_put(c, "    {\"$\", \"$\", \"$\", $, $, $},\n", pz_code_name(s->name), pz_code_name(s->op),
+                pz_code_name(s->algorithm), s->multiply_adds, s->bytes, observable(p, s) ? tensor++ : -1);
   }
-  pz_text_append(t, p->n_steps ? "};\n\n" : "    {\"\", \"\", \"\", 0, 0, -1}};\n\n");
-  pz_text_append(t, "static void (*const functions[])(const pz_abi_call *, int32_t, int32_t) = {\n   ");
-  for (int32_t i = 0; i < p->n_steps; i++) pz_text_printf(t, " step_%d,%s", i, i % 8 == 7 ? "\n   " : "");
-  pz_text_append(t, p->n_steps ? "};\n\n" : " 0};\n\n");
+  pz_code_put(c, "$", pz_code_choice(p->n_steps, "};\n\n", "    {\"\", \"\", \"\", 0, 0, -1}};\n\n"));
+  pz_code_add(c, "static void (*const functions[])(const pz_abi_call *, int32_t, int32_t) = {\n   ");
+  for (int32_t i = 0; i < p->n_steps; i++)
+    pz_code_put(c, " step_$,$", i, pz_code_choice(i % 8 == 7, "\n   ", ""));
+  pz_code_put(c, "$", pz_code_choice(p->n_steps, "};\n\n", " 0};\n\n"));
 }
 
 /* A long call is cut into parts. A worker takes its own, one after the other, then those that others have not begun: one that is
  * held up (another process on its core) does less. Which worker makes a part does not change its bits. */
-static void turns(const pz_plan *p, pz_text *t) {
-  pz_text_printf(
-      t,
+static void turns(const pz_plan *p, pz_code *c) {
+  pz_code_put(
+      c,
       "#define PARTS(workers) (workers > 1 ? 8 * workers : 1)\n"
-      "#define TAKEN(worker) ((_Atomic int32_t *)((float *)r->arena + %lld + (worker) * %lld))\n\n"
+      "#define TAKEN(worker) ((_Atomic int32_t *)((float *)r->arena + $ + (worker) * $))\n\n"
       "__attribute__((unused)) static int32_t next_part(const pz_abi_call *r, int32_t call, int32_t worker, "
       "int32_t workers) "
       "{\n"
@@ -248,113 +243,124 @@ static void turns(const pz_plan *p, pz_text *t) {
       "}\n\n"
       "static void begin_turns(const pz_abi_call *r, int32_t workers) {\n"
       "  for (int32_t w = 0; w < workers; w++)\n"
-      "    for (int32_t i = 0; i < %d; i++) atomic_store_explicit(TAKEN(w) + i, 0, memory_order_relaxed);\n"
+      "    for (int32_t i = 0; i < $; i++) atomic_store_explicit(TAKEN(w) + i, 0, memory_order_relaxed);\n"
       "}\n\n",
-      (long long)(pz_emit_arena_bytes(p) / 4 + p->turns), (long long)p->worker_floats, p->n_turns);
+      pz_emit_arena_bytes(p) / 4 + p->turns, p->worker_floats, p->n_turns);
 }
 
 /* The loop over the steps. Denormals are flushed while the network runs: they never matter to a result of
  * single precision and cost a hundred cycles each. Where steps are timed no worker begins one before worker 0 has looked at the clock: it
  * may be held up behind a barrier, and find all parts of the next step taken. */
-static const char *const run_text =
-    "static int64_t now(void) {\n"
-    "  struct timespec t;\n"
-    "  clock_gettime(CLOCK_MONOTONIC, &t);\n"
-    "  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;\n"
-    "}\n\n"
-    "static void run_steps(const pz_abi_call *r, int32_t worker, int32_t workers) {\n"
-    "  int64_t before = r->step_ns && worker == 0 ? now() : 0;\n"
-    "  if (r->step_ns) wait_for_all(r->executor, worker);\n"
-    "  for (int32_t i = 0; i < STEPS; i++) {\n"
-    "    functions[i](r, worker, workers);\n"
-    "    wait_for_all(r->executor, worker);\n"
-    "    if (r->step_ns && worker == 0) {\n"
-    "      const int64_t after = now();\n"
-    "      r->step_ns[i] += after - before;\n"
-    "      before = after;\n"
-    "    }\n"
-    "    if (r->step_ns) wait_for_all(r->executor, worker);\n"
-    "    if (r->observe) {\n"
-    "      if (worker == 0) r->observe(r->observe_host, i);\n"
-    "      wait_for_all(r->executor, worker);\n"
-    "    }\n"
-    "  }\n"
-    "}\n\n"
-    "static void work(void *arg, int32_t worker) {\n"
-    "  const pz_abi_call *r = arg;\n"
-    "#ifdef __SSE__\n"
-    "  const uint32_t mode = __builtin_ia32_stmxcsr();\n"
-    "  __builtin_ia32_ldmxcsr(mode | 0x8040); /* flush denormal results and operands to zero */\n"
-    "#endif\n"
-    "  run_steps(r, worker, r->executor ? r->executor->workers : 1);\n"
-    "#ifdef __SSE__\n"
-    "  __builtin_ia32_ldmxcsr(mode);\n"
-    "#endif\n"
-    "}\n\n";
+static void run_loop(pz_code *c) {
+  pz_code_add(c,
+              "static int64_t now(void) {\n"
+              "  struct timespec t;\n"
+              "  clock_gettime(CLOCK_MONOTONIC, &t);\n"
+              "  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;\n"
+              "}\n\n"
+              "static void run_steps(const pz_abi_call *r, int32_t worker, int32_t workers) {\n"
+              "  int64_t before = r->step_ns && worker == 0 ? now() : 0;\n"
+              "  if (r->step_ns) wait_for_all(r->executor, worker);\n"
+              "  for (int32_t i = 0; i < STEPS; i++) {\n"
+              "    functions[i](r, worker, workers);\n"
+              "    wait_for_all(r->executor, worker);\n"
+              "    if (r->step_ns && worker == 0) {\n"
+              "      const int64_t after = now();\n"
+              "      r->step_ns[i] += after - before;\n"
+              "      before = after;\n"
+              "    }\n"
+              "    if (r->step_ns) wait_for_all(r->executor, worker);\n"
+              "    if (r->observe) {\n"
+              "      if (worker == 0) r->observe(r->observe_host, i);\n"
+              "      wait_for_all(r->executor, worker);\n"
+              "    }\n"
+              "  }\n"
+              "}\n\n"
+              "static void work(void *arg, int32_t worker) {\n"
+              "  const pz_abi_call *r = arg;\n"
+              "#ifdef __SSE__\n"
+              "  const uint32_t mode = __builtin_ia32_stmxcsr();\n"
+              "  __builtin_ia32_ldmxcsr(mode | 0x8040); /* flush denormal results and operands to zero */\n"
+              "#endif\n"
+              "  run_steps(r, worker, r->executor ? r->executor->workers : 1);\n"
+              "#ifdef __SSE__\n"
+              "  __builtin_ia32_ldmxcsr(mode);\n"
+              "#endif\n"
+              "}\n\n");
+}
 
 /* pznet's runtime has asked when it opened the file; other hosts have not. */
-static const char *const tiles_text =
-    "/* Linux lets only those processes use AMX tiles that have asked. */\n"
-    "static int32_t may_use_tiles(void) {\n"
-    "  static atomic_int asked;\n"
-    "  if (atomic_load_explicit(&asked, memory_order_relaxed)) return 1;\n"
-    "  if (syscall(SYS_arch_prctl, 0x1023, 18)) return 0; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */\n"
-    "  atomic_store_explicit(&asked, 1, memory_order_relaxed);\n"
-    "  return 1;\n"
-    "}\n\n";
+static void tiles_function(pz_code *c) {
+  pz_code_add(
+      c,
+      "/* Linux lets only those processes use AMX tiles that have asked. */\n"
+      "static int32_t may_use_tiles(void) {\n"
+      "  static atomic_int asked;\n"
+      "  if (atomic_load_explicit(&asked, memory_order_relaxed)) return 1;\n"
+      "  if (syscall(SYS_arch_prctl, 0x1023, 18)) return 0; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */\n"
+      "  atomic_store_explicit(&asked, 1, memory_order_relaxed);\n"
+      "  return 1;\n"
+      "}\n\n");
+}
 
-static void run_function(pz_text *t, bool tiles) {
-  if (tiles) pz_text_append(t, tiles_text);
-  pz_text_printf(t,
-                 "static int32_t run(const pz_abi_call *r) {\n"
-                 "%s"
-                 "  begin_turns(r, r->executor ? r->executor->workers : 1);\n"
-                 "  if (r->executor) r->executor->run(r->executor->host, work, (void *)r);\n"
-                 "  else work((void *)r, 0);\n"
-                 "  return 0;\n"
-                 "}\n\n",
-                 tiles ? "  if (!may_use_tiles()) return PZ_ABI_NO_TILES;\n" : "");
+static void run_function(pz_code *c, bool tiles) {
+  if (tiles) tiles_function(c);
+  pz_code_put(c,
+              "static int32_t run(const pz_abi_call *r) {\n"
+              "$"
+              "  begin_turns(r, r->executor ? r->executor->workers : 1);\n"
+              "  if (r->executor) r->executor->run(r->executor->host, work, (void *)r);\n"
+              "  else work((void *)r, 0);\n"
+              "  return 0;\n"
+              "}\n\n",
+              pz_code_choice(tiles, "  if (!may_use_tiles()) return PZ_ABI_NO_TILES;\n", ""));
+}
+
+static void network_head(const writer *w, pz_code *c, bool tiles) {
+  const pz_plan *p = w->plan;
+  pz_code_put(c, "/* $\n", pz_code_name(p->graph->name ? p->graph->name : ""));
+  front_matter(w, c);
+  pz_code_put(c,
+              "#include \"network.h\"\n#include \"network_abi.h\"\n#include <stdatomic.h>\n#include "
+              "<time.h>\n$\n#define STEPS $\n"
+              "#define ARENA(at) ((float *)r->arena + (at))\n#define WEIGHTS(at) (weights + (at))\n"
+              "#define INPUT(i, at) (r->inputs[i] + (at))\n#define OUTPUT(i, at) (r->outputs[i] + (at))\n"
+              "#define SCRATCH ((float *)r->arena + $ + worker * $)\n\n"
+              "static void wait_for_all(const pz_abi_executor *e, int32_t worker) {\n"
+              "  if (e) e->barrier(e->host, worker);\n"
+              "}\n\n"
+              "extern const float weights[] __attribute__((visibility(\"hidden\")));\n"
+              "__asm__(\".section " PZ_ABI_WEIGHTS_SECTION
+              ",\\\"a\\\",@progbits\\n.balign 4096\\n.global weights\\n.hidden "
+              "weights\\n\"\n"
+              "        \"weights:\\n.incbin \\\"weights.bin\\\"\\n.zero 64\\n.previous\\n\");\n\n",
+              pz_code_choice(tiles, "#include <sys/syscall.h>\n#include <unistd.h>\n", ""), p->n_steps,
+              pz_emit_arena_bytes(p) / 4, p->worker_floats);
 }
 
 static pz_status write_network(const writer *w, pz_error *err) {
   const pz_plan *p = w->plan;
   const bool tiles = p->isa == PZ_ISA_AMX;
-  pz_text t = {0};
-  front_matter(w, &t, quoted(w->arena, p->graph->name));
-  pz_text_printf(&t,
-                 "#include \"network.h\"\n#include \"network_abi.h\"\n#include <stdatomic.h>\n#include "
-                 "<time.h>\n%s\n#define STEPS %d\n"
-                 "#define ARENA(at) ((float *)r->arena + (at))\n#define WEIGHTS(at) (weights + (at))\n"
-                 "#define INPUT(i, at) (r->inputs[i] + (at))\n#define OUTPUT(i, at) (r->outputs[i] + (at))\n"
-                 "#define SCRATCH ((float *)r->arena + %lld + worker * %lld)\n\n"
-                 "static void wait_for_all(const pz_abi_executor *e, int32_t worker) {\n"
-                 "  if (e) e->barrier(e->host, worker);\n"
-                 "}\n\n"
-                 "extern const float weights[] __attribute__((visibility(\"hidden\")));\n"
-                 "__asm__(\".section " PZ_ABI_WEIGHTS_SECTION
-                 ",\\\"a\\\",@progbits\\n.balign 4096\\n.global weights\\n.hidden "
-                 "weights\\n\"\n"
-                 "        \"weights:\\n.incbin \\\"weights.bin\\\"\\n.zero 64\\n.previous\\n\");\n\n",
-                 tiles ? "#include <sys/syscall.h>\n#include <unistd.h>\n" : "", p->n_steps,
-                 (long long)pz_emit_arena_bytes(p) / 4, (long long)p->worker_floats);
-  turns(p, &t);
+  pz_code *c = pz_code_new();
+  network_head(w, c, tiles);
+  turns(p, c);
   int32_t call_number = 0;
-  for (int32_t i = 0; i < p->n_steps; i++) step_function(w, &t, i, &call_number);
-  ports(w, &t, "inputs", p->graph->inputs, p->graph->n_inputs);
-  ports(w, &t, "outputs", p->graph->outputs, p->graph->n_outputs);
-  const int32_t tensors = tensor_table(w, &t);
-  step_table(w, &t);
-  pz_text_append(&t, run_text);
-  run_function(&t, tiles);
-  pz_text_printf(
-      &t,
-      "static const pz_abi_network network = {PZ_ABI_VERSION, sizeof(pz_abi_network), %lld, %lld, 64,\n"
-      "    %d, %d, %d, STEPS, inputs, outputs, tensors, steps, run};\n\n"
-      "__attribute__((visibility(\"default\"))) const pz_abi_network *pz_network(void);\n"
-      "const pz_abi_network *pz_network(void) { return &network; }\n",
-      (long long)pz_emit_arena_bytes(p), (long long)p->worker_floats * 4, p->graph->n_inputs,
-      p->graph->n_outputs, tensors);
-  return write_text(w, "network.c", &t, err);
+  for (int32_t i = 0; i < p->n_steps; i++) step_function(w, c, i, &call_number);
+  pz_code_add(c, "static const pz_abi_port inputs[] = {\n");
+  ports(w, c, p->graph->inputs, p->graph->n_inputs);
+  pz_code_add(c, "static const pz_abi_port outputs[] = {\n");
+  ports(w, c, p->graph->outputs, p->graph->n_outputs);
+  const int32_t tensors = tensor_table(w, c);
+  step_table(w, c);
+  run_loop(c);
+  run_function(c, tiles);
+  pz_code_put(c,
+              "static const pz_abi_network network = {PZ_ABI_VERSION, sizeof(pz_abi_network), $, $, 64,\n"
+              "    $, $, $, STEPS, inputs, outputs, tensors, steps, run};\n\n"
+              "__attribute__((visibility(\"default\"))) const pz_abi_network *pz_network(void);\n"
+              "const pz_abi_network *pz_network(void) { return &network; }\n",
+              pz_emit_arena_bytes(p), p->worker_floats * 4, p->graph->n_inputs, p->graph->n_outputs, tensors);
+  return write_code(w, "network.c", c, err);
 }
 
 /* ---- the folder ---- */

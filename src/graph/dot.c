@@ -1,15 +1,7 @@
 /* dot.c: a graph for Graphviz: a box for each node with its result, multiply-adds and bytes; constants are left out. */
+#include "base/inert.h"
 #include "graph/internal.h"
 #include <stdlib.h>
-
-static void print_escaped(pz_text *out, const char *s) {
-  for (; *s; s++) {
-    unsigned char c = (unsigned char)*s;
-    if (c == '"' || c == '\\') pz_text_printf(out, "\\%c", c);
-    else if (c < 0x20) pz_text_append(out, " ");
-    else pz_text_append_bytes(out, s, 1);
-  }
-}
 
 /* 1234567 as "1.23 M". */
 static void print_amount(pz_text *out, double amount, const char *unit) {
@@ -23,7 +15,7 @@ static void print_node(const pz_graph *g, pz_node_id n, pz_text *out) {
   const pz_node *node = &g->nodes[n];
   double multiply_adds = pz_node_multiply_adds(g, node);
   pz_text_printf(out, "  n%d [shape=box, label=\"", (int)n);
-  print_escaped(out, node->name);
+  pz_inert_dot(out, node->name);
   pz_text_printf(out, "\\n%s", pz_op_name(node->op));
   bool is_conv = node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV;
   if (is_conv && node->attr.conv.act.kind != PZ_ACT_NONE)
@@ -38,7 +30,7 @@ static void print_node(const pz_graph *g, pz_node_id n, pz_text *out) {
 
 static void print_port(const pz_graph *g, const char *kind, int32_t i, pz_tensor_id id, pz_text *out) {
   pz_text_printf(out, "  %s%d [shape=ellipse, label=\"", kind, (int)i);
-  print_escaped(out, g->tensors[id].name);
+  pz_inert_dot(out, g->tensors[id].name);
   pz_text_printf(out, "\\n%s\"];\n", PZ_SHAPE(&g->tensors[id].shape));
 }
 
@@ -60,7 +52,7 @@ static void print_edge(const int32_t *source, pz_tensor_id from, const char *kin
 
 static void print_all(const pz_graph *g, const int32_t *source, pz_text *out) {
   pz_text_append(out, "digraph \"");
-  print_escaped(out, g->name);
+  pz_inert_dot(out, g->name);
   pz_text_append(out, "\" {\n");
   for (int32_t i = 0; i < g->n_inputs; i++) print_port(g, "in", i, g->inputs[i], out);
   for (int32_t i = 0; i < g->n_outputs; i++) print_port(g, "out", i, g->outputs[i], out);

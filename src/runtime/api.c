@@ -1,4 +1,5 @@
 /* The public functions of open networks: each is a check of its arguments around one function of the runtime. */
+#include "base/inert.h"
 #include "pznet/pznet.h"
 #include "runtime/abi_check.h"
 #include "runtime/profile.h"
@@ -10,6 +11,10 @@ static _Thread_local char last_message[sizeof((pz_error *)0)->message];
 
 const char *pz_version(void) { return PZ_VERSION; }
 const char *pz_last_message(void) { return last_message; }
+const char *pz_printable(const char *text, char *out, int32_t size) {
+  if (size > 0) pz_inert(text ? text : "", out, (size_t)size);
+  return out;
+}
 void pz_free(void *memory) { free(memory); }
 
 pz_status pz_public_status(const pz_error *err) {

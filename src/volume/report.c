@@ -1,6 +1,6 @@
 #include "volume/report.h"
 
-#include <jansson.h>
+#include "base/json.h"
 #include <string.h>
 
 /* jansson's _new setters own the value also when they fail, so every one is called and failures are gathered. */
@@ -10,12 +10,6 @@ static bool put(json_t *o, const char *name, json_t *value) {
 
 static json_t *sizes(const int64_t s[3]) {
   return json_pack("[I,I,I]", (json_int_t)s[0], (json_int_t)s[1], (json_int_t)s[2]);
-}
-
-/* A path need not be UTF-8, a JSON string must be. */
-static json_t *path_text(const char *path) {
-  json_t *text = json_string(path);
-  return text ? text : json_string("(a name that is not UTF-8)");
 }
 
 static json_t *volume(const pz_volume_info *info) {
@@ -45,7 +39,8 @@ static bool put_plan(json_t *o, const pz_patch_function *f, const pz_volume *inp
   for (int i = 0; i < 3; i++)
     overlap[i] = a[i].out - (int64_t)p->tiling.grid.step[i]; /* the least of neighbours */
   json_t *in = volume(&input->info), *out = volume(&p->result);
-  bool good = in && out && put(in, "path", path_text(input->path)) && put(out, "path", path_text(output));
+  bool good =
+      in && out && put(in, "path", pz_json_name(input->path)) && put(out, "path", pz_json_name(output));
   good = put(o, "input", in) && good;
   good = put(o, "output", out) && good;
   good = put(o, "patch_in", sizes(f->in)) && good;
@@ -77,13 +72,13 @@ static bool put_counts(json_t *o, const pz_arrangement *p, const pz_engine_count
 static bool put_facts(json_t *o, const pz_facts *f) {
   json_t *facts = json_object();
   bool good = facts;
-  for (int i = 0; i < f->n && good; i++) good = put(facts, f->fact[i].name, path_text(f->fact[i].value));
+  for (int i = 0; i < f->n && good; i++) good = put(facts, f->fact[i].name, pz_json_name(f->fact[i].value));
   return put(o, "determined_by", facts) && good;
 }
 
 /* jansson prints with malloc, unless somebody has given it other functions. */
 static char *print(json_t *o, bool good) {
-  char *text = good ? json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+  char *text = good ? pz_json_print(o, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
   json_decref(o);
   return text;
 }
@@ -100,8 +95,8 @@ char *pz_report_print(const pz_patch_function *function, const pz_volume *input,
 char *pz_report_volume(const pz_volume *v) {
   const pz_volume_info *i = &v->info;
   json_t *o = volume(i);
-  bool good = o && put(o, "format", json_string(v->format->name)) && put(o, "path", path_text(v->path));
-  if (good && v->dataset) good = put(o, "dataset", path_text(v->dataset));
+  bool good = o && put(o, "format", json_string(v->format->name)) && put(o, "path", pz_json_name(v->path));
+  if (good && v->dataset) good = put(o, "dataset", pz_json_name(v->dataset));
   json_t *axes = json_array();
   if (i->has_channels) json_array_append_new(axes, json_string("c"));
   for (int d = 0; d < 3; d++)
@@ -110,7 +105,7 @@ char *pz_report_volume(const pz_volume *v) {
   good = put(o, "axes", axes) && good;
   if (good && i->voxel[0] + i->voxel[1] + i->voxel[2] > 0)
     good = put(o, "voxel_size", json_pack("[f,f,f]", i->voxel[0], i->voxel[1], i->voxel[2])) &&
-           put(o, "unit", json_string(i->unit));
+           put(o, "unit", pz_json_name(i->unit));
   good = good && put(o, "bytes", json_integer(pz_volume_bytes(i)));
   return print(o, good);
 }

@@ -78,7 +78,7 @@ static void names(void **state) {
   refuses(&g, "output 'y' is made by no node");
   g = graph_of("1x2", "y");
   put_node(&g, "a", "Relu", "what\x01", "y", NULL);
-  refuses(&g, "node 'a' (Relu): its input 'what ' is made by no node");
+  refuses(&g, "node 'a' (Relu): its input 'what\\x01' is made by no node");
   g = graph_of("1x2", "y");
   put_node(&g, "a", "Add", "x z", "y", NULL);
   put_node(&g, "b", "Relu", "y", "z", NULL);

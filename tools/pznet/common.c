@@ -3,14 +3,52 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+static void print_line(FILE *to, char *line, size_t length) {
+  char *shown = malloc(12 * length + 1); /* no letter is shown longer */
+  if (!shown) return;
+  line[length] = 0;
+  fputs(pz_printable(line, shown, 12 * length < INT32_MAX ? (int32_t)(12 * length + 1) : INT32_MAX), to);
+  free(shown);
+}
+
+static void print(FILE *to, const char *format, va_list list) {
+  char *text = NULL;
+  if (vasprintf(&text, format, list) < 0) return;
+  for (char *line = text; *line;) {
+    const size_t length = strcspn(line, "\n");
+    const bool ends = line[length];
+    print_line(to, line, length);
+    if (ends) fputc('\n', to);
+    line += length + ends;
+  }
+  free(text);
+}
+
+void tool_print(const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  print(stdout, format, list);
+  va_end(list);
+}
+
+void tool_warn(const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  print(stderr, format, list);
+  va_end(list);
+}
+
+const char *tool_name(const char *name, char out[TOOL_NAME]) { return pz_printable(name, out, TOOL_NAME); }
+
 int tool_fail(pz_status status) {
-  fprintf(stderr, "pznet: %s\n", pz_last_message());
+  tool_warn("pznet: %s\n", pz_last_message());
   return status == PZ_ERROR_MEMORY ? PZ_ERROR_RUN : status == PZ_ERROR_OUTPUT ? PZ_ERROR_INPUT : (int)status;
 }
 
@@ -62,8 +100,9 @@ static void print_bar(const tool_progress *p, const char *what, int64_t done, in
   } else if (done >= total) duration(seconds, left, sizeof left);
   if (p->voxels > 0 && seconds > 0)
     snprintf(rate, sizeof rate, "  %.2f Mvoxels/s", 1e-6 * p->voxels * (double)done / seconds);
-  fprintf(stderr, terminal ? "\r\033[K[%s] %lld/%lld %s%s  %s  %s" : "[%s] %lld/%lld %s%s  %s  %s\n", bar,
-          (long long)done, (long long)total, p->unit, rate, left, what);
+  if (terminal) fputs("\r\033[K", stderr);
+  tool_warn("[%s] %lld/%lld %s%s  %s  %s%s", bar, (long long)done, (long long)total, p->unit, rate, left,
+            what, terminal ? "" : "\n");
   fflush(stderr);
 }
 
@@ -106,13 +145,12 @@ bool tool_model_set(tool_model *m, const char *name, const char *value, bool *go
     char *end;
     o->max_error = strtod(value, &end);
     *good = *value && !*end && o->max_error > 0 && o->max_error <= 1;
-    if (!*good)
-      fprintf(stderr, "pznet: --max-error %s: expected a number above 0, up to 1, such as 1e-5\n", value);
+    if (!*good) tool_warn("pznet: --max-error %s: expected a number above 0, up to 1, such as 1e-5\n", value);
   } else if (!strcmp(name, "vector-block")) *good = tool_int(name, value, 4, 16, &o->vector_block);
   else if (!strcmp(name, "input")) {
     *good = o->n_input_shapes < TOOL_MAX_INPUTS;
     if (*good) m->inputs[o->n_input_shapes++] = value;
-    else fprintf(stderr, "pznet: more than %d --input\n", TOOL_MAX_INPUTS);
+    else tool_warn("pznet: more than %d --input\n", TOOL_MAX_INPUTS);
     o->input_shapes = m->inputs;
   } else return false;
   return true;

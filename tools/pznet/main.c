@@ -34,13 +34,12 @@ static int run(int argc, char **argv) {
     return 0;
   }
   if (!strcmp(argv[1], "--version")) {
-    printf("pznet %s\n", pz_version());
+    tool_print("pznet %s\n", pz_version());
     return 0;
   }
   for (int i = 0; i < VERBS; i++)
     if (!strcmp(argv[1], verbs[i]->name)) return verbs[i]->run(verbs[i], argc - 1, argv + 1);
-  fprintf(stderr, "pznet: no verb '%s'; expected compile, inspect, run, infer, verify, bench or tune\n",
-          argv[1]);
+  tool_warn("pznet: no verb '%s'; expected compile, inspect, run, infer, verify, bench or tune\n", argv[1]);
   return PZ_ERROR_USAGE;
 }
 
@@ -64,7 +63,7 @@ int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error of writing, not the end of the process */
   int status = run(argc, argv);
   if (!printed() && !status) {
-    fprintf(stderr, "pznet: standard output: cannot be written\n");
+    tool_warn("pznet: standard output: cannot be written\n");
     status = PZ_ERROR_INPUT;
   }
   leave(status);

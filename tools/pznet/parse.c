@@ -9,23 +9,24 @@
 #include <string.h>
 
 void tool_print_help(const tool_verb *verb) {
-  printf("usage: pznet %s %s\n\n%s\n", verb->name, verb->arguments, verb->details);
+  tool_print("usage: pznet %s %s\n\n%s\n", verb->name, verb->arguments, verb->details);
   for (const tool_option *o = verb->options; o->name; o++) {
     char left[64], letter[8] = "    ";
     if (o->letter) snprintf(letter, sizeof letter, "-%c, ", o->letter);
     snprintf(left, sizeof left, "%s--%s%s%s", letter, o->name, o->value ? " " : "", o->value ? o->value : "");
-    printf("  %-28s %s\n", left, o->help);
+    tool_print("  %-28s %s\n", left, o->help);
   }
-  printf("  %-28s %s\n", "-h, --help", "this text");
+  tool_print("  %-28s %s\n", "-h, --help", "this text");
 }
 
 int tool_usage(const tool_verb *verb, const char *format, ...) {
+  char *text = NULL;
   va_list list;
   va_start(list, format);
-  fprintf(stderr, "pznet %s: ", verb->name);
-  vfprintf(stderr, format, list);
-  fprintf(stderr, "; see pznet %s --help\n", verb->name);
+  if (vasprintf(&text, format, list) < 0) text = NULL;
   va_end(list);
+  tool_warn("pznet %s: %s; see pznet %s --help\n", verb->name, text ? text : "wrong usage", verb->name);
+  free(text);
   return PZ_ERROR_USAGE;
 }
 
@@ -82,7 +83,7 @@ bool tool_int(const char *name, const char *value, long least, long most, int32_
   errno = 0;
   const long v = strtol(value, &end, 10);
   if (errno || end == value || *end || v < least || v > most) {
-    fprintf(stderr, "pznet: --%s %s: expected a whole number from %ld to %ld\n", name, value, least, most);
+    tool_warn("pznet: --%s %s: expected a whole number from %ld to %ld\n", name, value, least, most);
     return false;
   }
   *out = (int32_t)v;
@@ -106,8 +107,7 @@ bool tool_triple(const char *name, const char *value, int32_t out[3]) {
   while (voxels(at, &at, &out[n]) && ++n < 3 && *at == ',' && at[1]) at++;
   if (n == 1) out[1] = out[2] = out[0];
   if ((n == 1 || n == 3) && !*at) return true;
-  fprintf(stderr, "pznet: --%s %s: expected three numbers z,y,x such as 4,32,32, or one for all\n", name,
-          value);
+  tool_warn("pznet: --%s %s: expected three numbers z,y,x such as 4,32,32, or one for all\n", name, value);
   return false;
 }
 
@@ -120,7 +120,7 @@ bool tool_bytes(const char *name, const char *value, int64_t *out) {
   for (const char *u = units; unit && u <= unit; u++) scale *= 1024;
   if (end == value || !(v > 0) || v * scale > 9e18 ||
       (*end && (!unit || (end[1] && strcmp(end + 1, "iB") && strcmp(end + 1, "B"))))) {
-    fprintf(stderr, "pznet: --%s %s: expected a size such as 4G, 512M or 1000000\n", name, value);
+    tool_warn("pznet: --%s %s: expected a size such as 4G, 512M or 1000000\n", name, value);
     return false;
   }
   *out = (int64_t)(v * scale);
@@ -130,8 +130,8 @@ bool tool_bytes(const char *name, const char *value, int64_t *out) {
 bool tool_choice(const char *name, const char *value, const char *const *names, int *out) {
   for (int i = 0; names[i]; i++)
     if (!strcmp(names[i], value)) return *out = i, true;
-  fprintf(stderr, "pznet: --%s %s: expected ", name, value);
-  for (int i = 0; names[i]; i++) fprintf(stderr, "%s%s", i ? names[i + 1] ? ", " : " or " : "", names[i]);
-  fprintf(stderr, "\n");
+  tool_warn("pznet: --%s %s: expected ", name, value);
+  for (int i = 0; names[i]; i++) tool_warn("%s%s", i ? names[i + 1] ? ", " : " or " : "", names[i]);
+  tool_warn("\n");
   return false;
 }

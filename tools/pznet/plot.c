@@ -2,6 +2,7 @@
  * length is the layer's time; its dark part is the time that the multiply-adds of the layer's algorithm take at the
  * machine's peak, so what is light is what could be won. */
 #include "plot.h"
+#include "tool.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,8 +56,10 @@ static size_t letters(const char *s) {
   return n;
 }
 
-/* Names come from a model: what XML does not allow as text is escaped or becomes '?'. At most `most` letters. */
-static void put_text(FILE *f, const char *s, size_t most) {
+/* Names come from a model. At most `most` letters. */
+static void put_text(FILE *f, const char *name, size_t most) {
+  char shown[2048];
+  const char *s = pz_printable(name, shown, sizeof shown);
   const bool cut = letters(s) > most;
   size_t n = 0;
   for (; *s && (continues(*s) || ++n < most || !cut); s++) {
@@ -64,8 +67,7 @@ static void put_text(FILE *f, const char *s, size_t most) {
     else if (*s == '<') fputs("&lt;", f);
     else if (*s == '>') fputs("&gt;", f);
     else if (*s == '"') fputs("&quot;", f);
-    else if (!strncmp(s, "\xEF\xBF\xBE", 3) || !strncmp(s, "\xEF\xBF\xBF", 3)) fputc('?', f), s += 2;
-    else fputc((unsigned char)*s < 0x20 || *s == 0x7F ? '?' : *s, f);
+    else fputc(*s, f);
   }
   if (cut) fputs("\xE2\x80\xA6", f);
 }
@@ -220,7 +222,7 @@ static void put_page(const plot *p, const char *path, const char *network) {
 }
 
 static bool failed(const char *path) {
-  fprintf(stderr, "pznet: %s: the plot cannot be written: %s\n", path, strerror(errno));
+  tool_warn("pznet: %s: the plot cannot be written: %s\n", path, strerror(errno));
   return false;
 }
 

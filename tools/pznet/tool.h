@@ -36,6 +36,13 @@ bool tool_bytes(const char *name, const char *value, int64_t *out);    /* "4G", 
 bool tool_choice(const char *name, const char *value, const char *const *names,
                  int *out); /* names end with NULL */
 
+/* All that the command prints goes through these: names of layers and files do nothing to the terminal (pz_printable; line ends stay). */
+void tool_print(const char *format, ...) __attribute__((format(printf, 1, 2))); /* on standard output */
+void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));  /* on stderr */
+/* A name in a line of a table, where a line end may not stay either; at most TOOL_NAME - 1 bytes. Returns out. */
+#define TOOL_NAME 128
+const char *tool_name(const char *name, char out[TOOL_NAME]);
+
 /* Prints pz_last_message() and gives the exit status. */
 int tool_fail(pz_status status);
 

@@ -39,16 +39,16 @@ static const char *figure(double value, double multiply_adds, char out[24]) {
 static void print_layers(const json_t *report) {
   const json_t *layers = json_object_get(report, "layers"), *row;
   size_t i;
-  char rate[24], reach[24];
-  printf("%-28s %-14s %-58s %9s %6s %8s %7s %7s\n", "layer", "operator", "algorithm", "ms", "share",
-         "GFLOP/s", "% reach", "GB/s");
+  char rate[24], reach[24], name[TOOL_NAME];
+  tool_print("%-28s %-14s %-58s %9s %6s %8s %7s %7s\n", "layer", "operator", "algorithm", "ms", "share",
+             "GFLOP/s", "% reach", "GB/s");
   json_array_foreach(layers, i, row) {
     const double multiply_adds = number(row, "multiply_adds");
-    printf("%-28s %-14s %-58s %9.3f %5.1f%% %8s %7s %7.1f\n", text(row, "layer"), text(row, "op"),
-           text(row, "algorithm"), number(row, "milliseconds"), 100 * number(row, "share"),
-           figure(number(row, "gflops"), multiply_adds, rate),
-           figure(number(row, "percent_of_algorithm"), multiply_adds, reach),
-           number(row, "gbytes_per_second"));
+    tool_print("%-28s %-14s %-58s %9.3f %5.1f%% %8s %7s %7.1f\n", tool_name(text(row, "layer"), name),
+               text(row, "op"), text(row, "algorithm"), number(row, "milliseconds"),
+               100 * number(row, "share"), figure(number(row, "gflops"), multiply_adds, rate),
+               figure(number(row, "percent_of_algorithm"), multiply_adds, reach),
+               number(row, "gbytes_per_second"));
   }
   puts("GFLOP/s: effective, of the direct algorithm. % reach: of what the layer's own algorithm would reach "
        "with all its\nmultiply-adds at the measured peak.\n");
@@ -56,12 +56,13 @@ static void print_layers(const json_t *report) {
 
 static void print_summary(const char *network, const json_t *r) {
   char memory[16];
-  printf("%s, %d thread%s: median %.3f ms (%.3f to %.3f over %d runs), %.1f GFLOP/s effective, %.1f%% of the "
-         "multiply-add peak\nof %.1f GFLOP/s measured in the same run; memory %s, opened in %.1f ms\n",
-         network, (int)number(r, "threads"), number(r, "threads") == 1 ? "" : "s", number(r, "median_ms"),
-         number(r, "min_ms"), number(r, "max_ms"), (int)number(r, "runs"), number(r, "gflops"),
-         number(r, "percent_of_peak"), number(r, "peak_gflops"), tool_size(number(r, "memory_bytes"), memory),
-         number(r, "open_ms"));
+  tool_print(
+      "%s, %d thread%s: median %.3f ms (%.3f to %.3f over %d runs), %.1f GFLOP/s effective, %.1f%% of the "
+      "multiply-add peak\nof %.1f GFLOP/s measured in the same run; memory %s, opened in %.1f ms\n",
+      network, (int)number(r, "threads"), number(r, "threads") == 1 ? "" : "s", number(r, "median_ms"),
+      number(r, "min_ms"), number(r, "max_ms"), (int)number(r, "runs"), number(r, "gflops"),
+      number(r, "percent_of_peak"), number(r, "peak_gflops"), tool_size(number(r, "memory_bytes"), memory),
+      number(r, "open_ms"));
 }
 
 static int show(const state *s, const char *network, const char *text_of_report) {

@@ -31,12 +31,13 @@ static void print_summary(const char *output, const json_t *m) {
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)(uintptr_t)get(m, "seconds"), key, value) seconds += json_number_value(value);
-  printf("%s: %zu steps for %s, %.3f G multiply-adds a run, %s of weights, %s of memory a run, compiled in "
-         "%.1f s\n",
-         output, json_array_size(get(m, "plan")), json_string_value(get(m, "isa")),
-         1e-9 * json_number_value(get(m, "multiply_adds")),
-         tool_size(json_number_value(get(m, "weights_bytes")), weights),
-         tool_size(json_number_value(get(m, "arena_bytes")), memory), seconds);
+  tool_print(
+      "%s: %zu steps for %s, %.3f G multiply-adds a run, %s of weights, %s of memory a run, compiled in "
+      "%.1f s\n",
+      output, json_array_size(get(m, "plan")), json_string_value(get(m, "isa")),
+      1e-9 * json_number_value(get(m, "multiply_adds")),
+      tool_size(json_number_value(get(m, "weights_bytes")), weights),
+      tool_size(json_number_value(get(m, "arena_bytes")), memory), seconds);
 }
 
 /* Whatever was measured, and what kept it from being so. */
@@ -45,18 +46,18 @@ static void print_tuning(const json_t *tuning) {
   const int measured = (int)json_integer_value(get(tuning, "measured")),
             tried = (int)json_integer_value(get(tuning, "tried"));
   if (measured)
-    printf("%d of %d distinct convolutions measured, %d candidates in %.1f s\n", measured,
-           (int)json_integer_value(get(tuning, "problems")),
-           (int)json_integer_value(get(tuning, "candidates")), json_number_value(get(tuning, "seconds")));
-  if (tried) printf("%d layers' candidates tried in the network itself\n", tried);
+    tool_print("%d of %d distinct convolutions measured, %d candidates in %.1f s\n", measured,
+               (int)json_integer_value(get(tuning, "problems")),
+               (int)json_integer_value(get(tuning, "candidates")), json_number_value(get(tuning, "seconds")));
+  if (tried) tool_print("%d layers' candidates tried in the network itself\n", tried);
   fflush(stdout);
-  if (note && *note) fprintf(stderr, "pznet: warning: %s\n", note);
+  if (note && *note) tool_warn("pznet: warning: %s\n", note);
 }
 
 /* Lines; NULL: none. */
 static void print_notes(const char *notes) {
   for (const char *line = notes; line && *line; line += strcspn(line, "\n") + 1)
-    fprintf(stderr, "pznet: note: %.*s\n", (int)strcspn(line, "\n"), line);
+    tool_warn("pznet: note: %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
 static int run(const tool_verb *verb, int argc, char **argv) {

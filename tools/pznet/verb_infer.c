@@ -35,11 +35,11 @@ static bool overlap(const char *value, pz_infer_options *o) {
   bool good = (n == 1 || n == 3) && !value[end];
   for (int i = 0; i < 3; i++) good = good && part[i] >= 0 && part[i] < 1;
   if (!good)
-    fprintf(stderr,
-            "pznet: --overlap %s: expected voxels such as 4,32,32, or parts of the patch from 0.0 to below 1 "
-            "such as "
-            "0.25 or 0.25,0.5,0.5\n",
-            value);
+    tool_warn(
+        "pznet: --overlap %s: expected voxels such as 4,32,32, or parts of the patch from 0.0 to below 1 "
+        "such as "
+        "0.25 or 0.25,0.5,0.5\n",
+        value);
   return good;
 }
 
@@ -54,7 +54,7 @@ static bool augment(const char *value, pz_infer_options *o) {
     if (good) axes |= 1u << (at[1] - '0'), at += 2;
   }
   if (good && !*at) return o->mirror_axes = axes, true;
-  fprintf(stderr, "pznet: --augment %s: expected mirror, or axes of the network as in mirror:0,1\n", value);
+  tool_warn("pznet: --augment %s: expected mirror, or axes of the network as in mirror:0,1\n", value);
   return false;
 }
 
@@ -92,7 +92,7 @@ static bool set(void *host, const char *name, const char *value) {
 
 static void print_dims(const json_t *dims) {
   for (size_t i = 0; i < json_array_size(dims); i++)
-    fprintf(stderr, "%s%lld", i ? " x " : "", (long long)json_integer_value(json_array_get(dims, i)));
+    tool_warn("%s%lld", i ? " x " : "", (long long)json_integer_value(json_array_get(dims, i)));
 }
 
 /* What is about to be done, before it starts: shapes, patches, memory. */
@@ -103,13 +103,13 @@ static void planned(void *host, const char *text) {
   const double patches = json_number_value(json_object_get(p, "patches"));
   s->progress.voxels = patches > 0 ? json_number_value(json_object_get(p, "voxels")) / patches : 0;
   if (!s->progress.quiet) {
-    fprintf(stderr, "volume ");
+    tool_warn("volume ");
     print_dims(json_object_get(json_object_get(p, "input"), "shape"));
-    fprintf(stderr, ", output ");
+    tool_warn(", output ");
     print_dims(json_object_get(json_object_get(p, "output"), "shape"));
-    fprintf(stderr, ", %lld patches, peak memory about %s\n",
-            (long long)json_integer_value(json_object_get(p, "patches")),
-            tool_size(json_number_value(json_object_get(p, "peak_bytes")), memory));
+    tool_warn(", %lld patches, peak memory about %s\n",
+              (long long)json_integer_value(json_object_get(p, "patches")),
+              tool_size(json_number_value(json_object_get(p, "peak_bytes")), memory));
   }
   json_decref(p);
 }
@@ -122,7 +122,7 @@ static int write_report(const state *s, const char *report) {
     if (!written && !fstat(fileno(file), &st) && S_ISREG(st.st_mode)) unlink(s->json); /* not half of one */
     if (fclose(file)) written = false;
   }
-  if (!written) fprintf(stderr, "pznet: %s: cannot write the report\n", s->json);
+  if (!written) tool_warn("pznet: %s: cannot write the report\n", s->json);
   return written ? 0 : PZ_ERROR_INPUT;
 }
 
@@ -136,16 +136,16 @@ static bool report_is_writable(const char *path) {
   const bool there = stat(path, &st) == 0;
   if (there && S_ISDIR(st.st_mode)) errno = EISDIR;
   else if (!access(there ? path : folder, there ? W_OK : W_OK | X_OK)) return true;
-  fprintf(stderr, "pznet: %s: cannot write the report: %s\n", path, strerror(errno));
+  tool_warn("pznet: %s: cannot write the report: %s\n", path, strerror(errno));
   return false;
 }
 
 static void print_report(const char *output, const char *report) {
   json_t *r = json_loads(report, 0, NULL);
   const double seconds = json_number_value(json_object_get(json_object_get(r, "seconds"), "total"));
-  fprintf(stderr, "%s: %lld patches in %.1f s, %.2f Mvoxels/s\n", output,
-          (long long)json_integer_value(json_object_get(r, "patches")), seconds,
-          1e-6 * json_number_value(json_object_get(r, "voxels_per_second")));
+  tool_warn("%s: %lld patches in %.1f s, %.2f Mvoxels/s\n", output,
+            (long long)json_integer_value(json_object_get(r, "patches")), seconds,
+            1e-6 * json_number_value(json_object_get(r, "voxels_per_second")));
   json_decref(r);
 }
 

@@ -14,7 +14,7 @@ static bool set(void *host, const char *name, const char *value) {
   state *s = host;
   if (!strcmp(name, "threads")) return tool_int(name, value, 0, 4096, &s->threads);
   if (s->n_outputs == MOST_OUTPUTS) {
-    fprintf(stderr, "pznet: more than %d --output\n", MOST_OUTPUTS);
+    tool_warn("pznet: more than %d --output\n", MOST_OUTPUTS);
     return false;
   }
   s->outputs[s->n_outputs++] = value;

@@ -54,19 +54,19 @@ static void print_rows(const json_t *rows, int *stale) {
   const int problem = width(rows, "problem"), candidate = width(rows, "candidate"), cpu = width(rows, "cpu");
   size_t i;
   json_t *row;
-  printf("%-*s  %-*s  %10s  %7s  %-*s  %s\n", problem, "problem", candidate, "candidate", "ms", "threads",
-         cpu, "CPU", "age");
+  tool_print("%-*s  %-*s  %10s  %7s  %-*s  %s\n", problem, "problem", candidate, "candidate", "ms", "threads",
+             cpu, "CPU", "age");
   json_array_foreach(rows, i, row) {
     char since[32];
     const bool old = json_is_true(json_object_get(row, "stale"));
     age(json_integer_value(json_object_get(row, "measured")), since, sizeof since);
-    printf("%-*s  %-*s  %10.4g  %7d  %-*s  %s%s\n", problem, text(row, "problem"), candidate,
-           text(row, "candidate"), 1e3 * json_number_value(json_object_get(row, "seconds")),
-           (int)json_integer_value(json_object_get(row, "threads")), cpu, text(row, "cpu"), since,
-           old ? ", stale" : "");
+    tool_print("%-*s  %-*s  %10.4g  %7d  %-*s  %s%s\n", problem, text(row, "problem"), candidate,
+               text(row, "candidate"), 1e3 * json_number_value(json_object_get(row, "seconds")),
+               (int)json_integer_value(json_object_get(row, "threads")), cpu, text(row, "cpu"), since,
+               old ? ", stale" : "");
     *stale += old;
   }
-  printf("\n");
+  tool_print("\n");
 }
 
 static void print_table(const char *report) {
@@ -74,12 +74,12 @@ static void print_table(const char *report) {
   const int n = (int)json_array_size(rows);
   int stale = 0;
   if (n) print_rows(rows, &stale);
-  printf("%d measurement%s in %s", n, plural(n), text(r, "database"));
+  tool_print("%d measurement%s in %s", n, plural(n), text(r, "database"));
   if (stale)
-    printf(
+    tool_print(
         "; %d stale: of other solvers than this pznet's, not used; `pznet tune --clear --stale` removes them",
         stale);
-  printf("\n");
+  tool_print("\n");
   json_decref(r);
 }
 
@@ -99,7 +99,7 @@ static int save(const state *s) {
   int64_t n;
   const pz_status status = pz_tune_export(s->database, s->to, &n);
   if (status != PZ_OK) return tool_fail(status);
-  printf("%s: %lld measurement%s\n", s->to, (long long)n, plural(n));
+  tool_print("%s: %lld measurement%s\n", s->to, (long long)n, plural(n));
   return 0;
 }
 
@@ -107,10 +107,10 @@ static int load(const state *s) {
   pz_tune_counts c;
   const pz_status status = pz_tune_import(s->database, s->from, &c);
   if (status != PZ_OK) return tool_fail(status);
-  printf("%s: %lld measurement%s, %lld new or newer", s->from, (long long)c.read, plural(c.read),
-         (long long)c.stored);
-  if (c.stale) printf("; %lld of other solvers than this pznet's, not used", (long long)c.stale);
-  printf("\n");
+  tool_print("%s: %lld measurement%s, %lld new or newer", s->from, (long long)c.read, plural(c.read),
+             (long long)c.stored);
+  if (c.stale) tool_print("; %lld of other solvers than this pznet's, not used", (long long)c.stale);
+  tool_print("\n");
   return 0;
 }
 
@@ -118,8 +118,8 @@ static int clear(const state *s) {
   int64_t n;
   const pz_status status = pz_tune_clear(s->database, s->stale, &n);
   if (status != PZ_OK) return tool_fail(status);
-  if (n < 0) printf("the damaged database is removed\n");
-  else printf("%lld measurement%s removed\n", (long long)n, plural(n));
+  if (n < 0) tool_print("the damaged database is removed\n");
+  else tool_print("%lld measurement%s removed\n", (long long)n, plural(n));
   return 0;
 }
 

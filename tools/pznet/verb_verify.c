@@ -25,24 +25,26 @@ static bool set(void *host, const char *name, const char *value) {
 
 static void print_report(const char *network, const char *report) {
   json_t *r = json_loads(report, 0, NULL), *layers = json_object_get(r, "layers"), *row;
+  char name[TOOL_NAME];
   size_t i;
-  if (layers) printf("%-28s %-14s %-44s %s\n", "layer", "operator", "algorithm", "relative error");
+  if (layers) tool_print("%-28s %-14s %-44s %s\n", "layer", "operator", "algorithm", "relative error");
   json_array_foreach(layers, i, row) {
     const json_t *e = json_object_get(row, "relative_error");
-    printf("%-28s %-14s %-44s %.2e\n", json_string_value(json_object_get(row, "layer")),
-           json_string_value(json_object_get(row, "op")),
-           json_string_value(json_object_get(row, "algorithm")),
-           json_is_real(e) ? json_real_value(e) : (double)__builtin_nanf(""));
+    tool_print("%-28s %-14s %-44s %.2e\n", tool_name(json_string_value(json_object_get(row, "layer")), name),
+               json_string_value(json_object_get(row, "op")),
+               json_string_value(json_object_get(row, "algorithm")),
+               json_is_real(e) ? json_real_value(e) : (double)__builtin_nanf(""));
   }
-  printf("%s: golden run %s", network, json_string_value(json_object_get(r, "golden")));
+  tool_print("%s: golden run %s", network, json_string_value(json_object_get(r, "golden")));
   if (layers)
-    printf("; %d tensors compared with the reference, largest relative error %.2e (allowed: in results %.1e, "
-           "before them %.1e)",
-           (int)json_integer_value(json_object_get(r, "compared")),
-           json_number_value(json_object_get(r, "largest_relative_error")),
-           json_number_value(json_object_get(r, "allowed_relative_error")),
-           json_number_value(json_object_get(r, "allowed_inside")));
-  printf("\n");
+    tool_print(
+        "; %d tensors compared with the reference, largest relative error %.2e (allowed: in results %.1e, "
+        "before them %.1e)",
+        (int)json_integer_value(json_object_get(r, "compared")),
+        json_number_value(json_object_get(r, "largest_relative_error")),
+        json_number_value(json_object_get(r, "allowed_relative_error")),
+        json_number_value(json_object_get(r, "allowed_inside")));
+  tool_print("\n");
   json_decref(r);
 }
 

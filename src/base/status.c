@@ -1,4 +1,5 @@
 #include "base/status.h"
+#include "base/memory.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,5 +27,9 @@ pz_status pz_fail(pz_error *err, pz_status status, const char *format, ...) {
 }
 
 pz_status pz_fail_memory(pz_error *err, const char *what, unsigned long long bytes) {
-  return pz_fail(err, PZ_ERROR_MEMORY, "out of memory: %llu bytes for %s", bytes, what);
+  if (bytes < PZ_MEMORY_LARGE || bytes > INT64_MAX)
+    return pz_fail(err, PZ_ERROR_MEMORY, "out of memory: %llu bytes for %s", bytes, what);
+  const pz_memory there = pz_memory_there(0);
+  return pz_fail(err, PZ_ERROR_MEMORY, "out of memory: %llu bytes for %s, %lld are there (%s)", bytes, what,
+                 (long long)there.bytes, there.limit);
 }

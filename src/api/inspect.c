@@ -136,6 +136,7 @@ static pz_status make_plan(view *v, pz_error *err) {
   PZ_TRY(pz_tuner_open(&v->tuner, v->options, &wanted, false, err));
   wanted.choose = pz_tuner_choose;
   wanted.choose_host = &v->tuner;
+  wanted.sized = true;
   PZ_TRY(pz_plan_new(v->model.after, &wanted, &v->plan, err));
   pz_plan_settle(v->options, v->plan);
   return PZ_OK;

@@ -26,6 +26,8 @@ pz_status pz_fail(pz_error *err, pz_status status, const char *format, ...) {
   return status;
 }
 
+pz_status pz_fail_interrupted(pz_error *err) { return pz_fail(err, PZ_INTERRUPTED, "interrupted"); }
+
 pz_status pz_fail_memory(pz_error *err, const char *what, unsigned long long bytes) {
   if (bytes < PZ_MEMORY_LARGE || bytes > INT64_MAX)
     return pz_fail(err, PZ_ERROR_MEMORY, "out of memory: %llu bytes for %s", bytes, what);

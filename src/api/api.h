@@ -43,6 +43,8 @@ pz_status pz_golden_compare(const char *stored, const char *now, bool *bits_equa
 /* Puts the checksum of a network file that was just linked into its manifest (runtime/seal.h); *seal: its digits. */
 pz_status pz_seal_network(pz_arena *arena, const char *network, const char **seal, pz_error *err);
 
+/* $TMPDIR, or /tmp. */
+const char *pz_temporary_parent(void);
 /* A new folder in $TMPDIR or /tmp; its absolute path in the arena. The caller removes it with pz_remove_tree. */
 pz_status pz_temporary_folder(pz_arena *arena, const char **folder, pz_error *err);
 void pz_remove_tree(const char *path);

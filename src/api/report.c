@@ -53,7 +53,7 @@ static pz_status plan_model(report *r, pz_error *err) {
   PZ_TRY(pz_tuner_open(&r->tuner, r->options, &wanted, false, err));
   wanted.choose = pz_tuner_choose;
   wanted.choose_host = &r->tuner;
-  wanted.unpacked = true;
+  wanted.sized = true;
   PZ_TRY(pz_plan_new(r->model.after, &wanted, &r->plan, err));
   pz_plan_settle(r->options, r->plan);
   const pz_emit_options emit = {.cc = r->options->cc,

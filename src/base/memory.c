@@ -239,3 +239,10 @@ pz_memory pz_memory_there(int64_t mapped) { return pz_memory_there_in("", mapped
 bool pz_memory_allows(uint64_t bytes) {
   return bytes < PZ_MEMORY_LARGE || bytes <= (uint64_t)pz_memory_there(0).bytes;
 }
+
+pz_status pz_memory_ask(int64_t bytes, int64_t mapped, const char *what, pz_error *err) {
+  const pz_memory there = pz_memory_there(mapped);
+  if (bytes <= there.bytes) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_MEMORY, "%s needs %lld bytes of memory, %lld are there (%s)", what,
+                 (long long)bytes, (long long)there.bytes, there.limit);
+}

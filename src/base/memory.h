@@ -27,6 +27,9 @@ pz_memory pz_memory_there_in(const char *root, int64_t mapped);
 #define PZ_MEMORY_LARGE ((uint64_t)16 << 20)
 bool pz_memory_allows(uint64_t bytes);
 
+/* PZ_ERROR_MEMORY, with both numbers and what bounds them, where `bytes` are not there for `what`: "running the network on its arrays". */
+pz_status pz_memory_ask(int64_t bytes, int64_t mapped, const char *what, pz_error *err);
+
 /* "1.5 GiB", "300 MiB", "12 KiB" */
 #define PZ_MEMORY_TEXT 32
 const char *pz_memory_text(int64_t bytes, char out[PZ_MEMORY_TEXT]);

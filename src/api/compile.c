@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 typedef struct build {
-  const char *path, *output, *folder, *objects;
+  const char *path, *output, *folder; /* where the source is made: a temporary one, or the caller's */
+  pz_folder temporary, objects;
   const pz_compile_options *options;
   pz_model model;
   pz_plan_options wanted;
@@ -129,7 +130,7 @@ static pz_status make_plan(build *b, pz_error *err) {
   timed(b, "import_and_optimise");
   PZ_TRY(check_interrupt(b, err));
   PZ_TRY(pz_tuner_open(&b->tuner, b->options, &b->wanted, true, err));
-  PZ_TRY(pz_temporary_folder(b->arena, &b->objects, err));
+  PZ_TRY(pz_folder_new(b->arena, &b->objects, err));
   PZ_TRY(guess_sensitivity(b, err));
   b->wanted.choose = pz_tuner_choose;
   b->wanted.choose_host = &b->tuner;
@@ -148,7 +149,7 @@ static pz_status make_plan(build *b, pz_error *err) {
                               .interrupt = b->options->interrupt,
                               .tick = b->options->progress ? tick : NULL,
                               .tick_host = b,
-                              .objects = b->objects};
+                              .objects = b->objects.path};
   return PZ_OK;
 }
 
@@ -340,7 +341,9 @@ static pz_status choose_folder(build *b, pz_error *err) {
     b->folder = b->options->emit_c;
     return PZ_OK;
   }
-  return pz_temporary_folder(b->arena, &b->folder, err);
+  PZ_TRY(pz_folder_new(b->arena, &b->temporary, err));
+  b->folder = b->temporary.path;
+  return PZ_OK;
 }
 
 /* Made later, when the model is known to be good. */
@@ -390,13 +393,10 @@ pz_status pz_compile(const char *model, const char *output, const pz_compile_opt
                          ? pz_fail(&err, PZ_ERROR_USAGE, "pz_compile: the model and the output must be named")
                      : b.arena && b.seconds ? run_build(&b, summary, &err)
                                             : pz_fail_memory(&err, "compiling", 64);
-  if (status != PZ_OK) { /* what fails after Ctrl-C is no news */
-    pz_error interrupted = {0};
-    if (check_interrupt(&b, &interrupted) != PZ_OK) status = interrupted.status, err = interrupted;
-  }
-  if (b.folder && !b.options->emit_c) pz_remove_tree(b.folder);
-  else if (b.folder) remove_objects(b.folder);
-  if (b.objects) pz_remove_tree(b.objects);
+  status = pz_interrupted_end(b.options->interrupt, "compiling", status, &err);
+  if (b.folder && b.options->emit_c) remove_objects(b.folder);
+  pz_folder_remove(&b.temporary);
+  pz_folder_remove(&b.objects);
   pz_trial_end(b.trial, PZ_TRIAL_NOTHING);
   pz_plan_free(b.plan);
   pz_tuner_close(&b.tuner);

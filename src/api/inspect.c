@@ -305,7 +305,8 @@ pz_status pz_inspect(const char *model_or_network, const pz_compile_options *opt
   *out = NULL;
   if (!v.path)
     return pz_public_end(pz_fail(&err, PZ_ERROR_USAGE, "pz_inspect: name a model or a network"), &err);
-  const pz_status status = inspect(&v, format ? format : "table", &text, &err);
+  pz_status status = inspect(&v, format ? format : "table", &text, &err);
+  status = pz_interrupted_end(v.options->interrupt, "inspecting", status, &err);
   pz_plan_free(v.plan);
   pz_tuner_close(&v.tuner);
   if (v.model.arena) pz_model_free(&v.model);

@@ -40,7 +40,7 @@ typedef struct batch {
   timed *timed; /* by node; problem NULL: none of the candidates */
   pz_net *net;
   pz_patch patch;
-  const char *folder;
+  pz_folder folder;
   int32_t problems, threads;
   bool fits; /* in memory */
 } batch;
@@ -198,6 +198,7 @@ static pz_status make_graph(session *s, batch *b, int32_t first, int32_t end, pz
   b->timed = PZ_NEW(b->arena, timed, nodes);
   if (!b->timed) return pz_fail_memory(err, "candidates to time", nodes * sizeof(timed));
   PZ_TRY(pz_graph_new("tuning", &b->graph, err));
+  pz_arena_watch(b->graph->arena, s->tuner->options->interrupt);
   /* Every network has an output: this one is its own input. */
   const pz_shape one = {.rank = 2, .dim = {1, 1}};
   pz_tensor_id id;
@@ -269,20 +270,20 @@ static int64_t weights_of(const session *s, const problem *p) {
 
 static pz_status compile(session *s, batch *b, pz_error *err) {
   const pz_compile_options *o = s->tuner->options;
-  PZ_TRY(pz_temporary_folder(b->arena, &b->folder, err));
+  PZ_TRY(pz_folder_new(b->arena, &b->folder, err));
   const pz_emit_options emit = {.cc = o->cc,
                                 .model = "tuning",
                                 .model_digest = "",
                                 .interrupt = o->interrupt,
                                 .tick = o->progress ? tick : NULL,
                                 .tick_host = s,
-                                .objects = b->folder};
+                                .objects = b->folder.path};
   fill_weights(b->plan);
-  PZ_TRY(pz_emit_source(b->plan, &emit, b->folder, err));
-  PZ_TRY(pz_emit_manifest(b->plan, &emit, NULL, b->folder, NULL, err));
-  PZ_TRY(pz_emit_compile(b->plan, &emit, b->folder, err));
-  PZ_TRY(pz_emit_link(b->plan, &emit, b->folder, "network.so", err));
-  const char *network = pz_arena_printf(b->arena, "%s/network.so", b->folder);
+  PZ_TRY(pz_emit_source(b->plan, &emit, b->folder.path, err));
+  PZ_TRY(pz_emit_manifest(b->plan, &emit, NULL, b->folder.path, NULL, err));
+  PZ_TRY(pz_emit_compile(b->plan, &emit, b->folder.path, err));
+  PZ_TRY(pz_emit_link(b->plan, &emit, b->folder.path, "network.so", err));
+  const char *network = pz_arena_printf(b->arena, "%s/network.so", b->folder.path);
   if (!network) return pz_fail_memory(err, "a path", 64);
   const pz_net_options options = {.threads = s->tuner->key.threads};
   const pz_status status = pz_net_open(network, &options, &b->net);
@@ -328,7 +329,7 @@ static void keep(session *s, const batch *b) {
 static void close_batch(batch *b) {
   pz_net_close(b->net);
   pz_patch_free(&b->patch);
-  if (b->folder) pz_remove_tree(b->folder);
+  pz_folder_remove(&b->folder);
   pz_plan_free(b->plan);
   pz_graph_free(b->graph);
   pz_arena_free(b->arena);

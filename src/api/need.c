@@ -2,7 +2,6 @@
 #include "base/memory.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
@@ -11,11 +10,6 @@
 #define SOURCE     (INT64_C(8) << 20)  /* generated C, kernels' headers and objects of a small network */
 #define TMPFS      0x01021994          /* of statfs: the files are memory */
 enum { COPIES = 3 }; /* of the weights, on the disk: as the C names them, in the object, in the network file */
-
-const char *pz_temporary_parent(void) {
-  const char *given = getenv("TMPDIR");
-  return given && *given ? given : "/tmp";
-}
 
 static int64_t bytes_of_ports(const pz_graph *g, const pz_tensor_id *ids, int32_t n) {
   int64_t bytes = 0;

@@ -161,6 +161,7 @@ static void refuse_outputs(pz_onnx *c) {
 static pz_status visit(pz_onnx *c, const pz_onnx_node *node, int32_t number) {
   bool refused, known;
   const int32_t before = c->n_refusals;
+  if (pz_arena_interrupted(c->arena)) return pz_fail_interrupted(c->err);
   c->node = node;
   c->row = pz_onnx_find_operator(node);
   c->node_name = pz_onnx_node_name(c, node, number);

@@ -21,7 +21,7 @@ enum { MOST_WORDS = 80, LIFE = 3 };
 #define SHELL "/bin/sh"
 
 static const char watch[] =
-    "LC_ALL=C; export LC_ALL; (read -r x <&3; kill -9 0) >/dev/null 2>&1 & w=$!; \"$@\" 3<&-; s=$?; "
+    "LC_ALL=C; export LC_ALL; [ -z \"$1\" ] || { TMPDIR=$1; export TMPDIR; }; shift; (read -r x <&3; kill -9 0) >/dev/null 2>&1 & w=$!; \"$@\" 3<&-; s=$?; "
     "{ kill -9 $w; wait $w; } 2>/dev/null; exit $s";
 
 bool pz_process_known(const char *program) {
@@ -54,13 +54,13 @@ static int set_attributes(posix_spawnattr_t *attributes) {
 }
 
 /* `life` is another descriptor than 0 to 3 here. */
-static int set_actions(posix_spawn_file_actions_t *actions, const char *folder, const char *log, int out,
-                       int life) {
+static int set_actions(posix_spawn_file_actions_t *actions, const pz_process_place *place, int life) {
+  const char *folder = place->folder, *log = place->log;
   int failed = folder ? posix_spawn_file_actions_addchdir_np(actions, folder) : 0;
   if (!failed) failed = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
   if (!failed)
     failed = log ? posix_spawn_file_actions_addopen(actions, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0666)
-                 : posix_spawn_file_actions_adddup2(actions, out, 1);
+                 : posix_spawn_file_actions_adddup2(actions, place->out, 1);
   if (!failed)
     failed = log ? posix_spawn_file_actions_adddup2(actions, 1, 2)
                  : posix_spawn_file_actions_addopen(actions, 2, "/dev/null", O_WRONLY, 0);
@@ -68,11 +68,11 @@ static int set_actions(posix_spawn_file_actions_t *actions, const char *folder, 
   return failed;
 }
 
-static int spawn(const char *const *argv, const char *folder, const char *log, int out, int life, pid_t *pid) {
-  const char *words[MOST_WORDS + 5] = {"sh", "-c", watch, "sh"};
+static int spawn(const char *const *argv, const pz_process_place *place, int life, pid_t *pid) {
+  const char *words[MOST_WORDS + 6] = {"sh", "-c", watch, "sh", place->temporary ? place->temporary : ""};
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
-  int n = 4;
+  int n = 5;
   for (int i = 0; argv[i]; i++) {
     if (i == MOST_WORDS) return E2BIG;
     words[n++] = argv[i];
@@ -82,7 +82,7 @@ static int spawn(const char *const *argv, const char *folder, const char *log, i
   failed = posix_spawnattr_init(&attributes);
   if (!failed) {
     failed = set_attributes(&attributes);
-    if (!failed) failed = set_actions(&actions, folder, log, out, life);
+    if (!failed) failed = set_actions(&actions, place, life);
     if (!failed)
       failed = posix_spawn(pid, SHELL, &actions, &attributes, (char *const *)(uintptr_t)words, environ);
     posix_spawnattr_destroy(&attributes);
@@ -107,12 +107,12 @@ static bool open_life(int ends[2]) {
   return true;
 }
 
-int pz_process_start(const char *const *argv, const char *folder, const char *log, int out, pz_process *p) {
+int pz_process_start(const char *const *argv, const pz_process_place *place, pz_process *p) {
   int ends[2];
   *p = (pz_process){0, -1};
   if (!pz_process_known(argv[0])) return errno;
   if (!open_life(ends)) return errno;
-  const int failed = spawn(argv, folder, log, out, ends[0], &p->pid);
+  const int failed = spawn(argv, place, ends[0], &p->pid);
   close(ends[0]);
   if (failed) close(ends[1]), p->pid = 0;
   else p->life = ends[1];

@@ -11,11 +11,17 @@ typedef struct pz_process {
   int life; /* the end of a pipe that this process alone holds: where it ends, however it does, the group is killed */
 } pz_process;
 
-/* Runs argv, whose first word is a path or found on PATH, in `folder` (NULL: here); what it prints goes to the file `log`, a path seen from
- * there, or where that is NULL to the descriptor `out`, what it prints as errors nowhere then. Its messages are in English. It starts as one does
- * from a shell: signals that the host blocks or ignores are not. A terminal's Ctrl-C does not reach it. No memory is taken between fork and
- * exec, so that a host may have threads. Returns an error number. */
-int pz_process_start(const char *const *argv, const char *folder, const char *log, int out, pz_process *p);
+typedef struct pz_process_place {
+  const char *folder;    /* where it runs; NULL: here */
+  const char *temporary; /* its TMPDIR; NULL: this process's */
+  const char *log;       /* what it prints goes to this file, a path seen from `folder` ... */
+  int out;               /* ... or where that is NULL to this descriptor, and errors nowhere */
+} pz_process_place;
+
+/* Runs argv, whose first word is a path or found on PATH. Its messages are in English. It starts as one does from a shell: signals that the host
+ * blocks or ignores are not. A terminal's Ctrl-C does not reach it. No memory is taken between fork and exec, so that a host may have
+ * threads. Returns an error number. */
+int pz_process_start(const char *const *argv, const pz_process_place *place, pz_process *p);
 
 /* True when it has ended; then *code is its exit status, 128 + the signal that ended it, or less than 0, an error number's negative: it cannot
  * be waited for. */

@@ -194,8 +194,11 @@ static pz_status finish_one(const pz_plan *plan, const pz_emit_options *o, const
   return code ? compiler_failed(plan, o, folder, (*one)->log, code, err) : PZ_OK;
 }
 
-static pz_status begin(const char *folder, const command *c, const char *log, job *j, pz_error *err) {
-  const int failed = log ? pz_process_start(c->words, folder, log, -1, &j->process) : ENOMEM;
+/* What compilers are working on lies with the objects, so that nothing is left elsewhere. */
+static pz_status begin(const pz_emit_options *o, const char *folder, const command *c, const char *log,
+                       job *j, pz_error *err) {
+  const pz_process_place place = {.folder = folder, .temporary = o->objects, .log = log};
+  const int failed = log ? pz_process_start(c->words, &place, &j->process) : ENOMEM;
   j->log = log;
   if (!failed) return PZ_OK;
   return pz_fail(err, PZ_ERROR_RUN, "%s: cannot run this C compiler: %s; name another with --cc", c->words[0],
@@ -206,7 +209,7 @@ static pz_status begin_source(const pz_plan *plan, const pz_emit_options *o, con
                               const char *source, job *j, pz_error *err) {
   command c = {.n = 0};
   PZ_TRY(compile_command(plan, o, source, &c, err));
-  return begin(folder, &c, pz_arena_printf(plan->arena, "%s.log", source), j, err);
+  return begin(o, folder, &c, pz_arena_printf(plan->arena, "%s.log", source), j, err);
 }
 
 /* Bytes that gcc takes of a file, and of each kernel in it (doc/memory.md). */
@@ -392,6 +395,6 @@ pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, cons
   add(&c, "@objects.txt");
   add(&c, "-lm");
   job j = {.log = NULL}, *one;
-  PZ_TRY(begin(folder, &c, "link.log", &j, err));
+  PZ_TRY(begin(options, folder, &c, "link.log", &j, err));
   return finish_one(plan, options, folder, &j, 1, &one, err);
 }

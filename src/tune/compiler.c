@@ -38,7 +38,7 @@ static pz_status start(const command *c, int *from, pz_process *child, pz_error 
   int ends[2];
   if (pipe2(ends, O_CLOEXEC)) return pz_fail(err, PZ_ERROR_RUN, "a pipe cannot be made: %s", strerror(errno));
   const int failed =
-      pz_process_start((const char *const *)(uintptr_t)c->words, NULL, NULL, ends[1], child);
+      pz_process_start((const char *const *)(uintptr_t)c->words, &(pz_process_place){.out = ends[1]}, child);
   close(ends[1]);
   *from = ends[0];
   if (!failed) return PZ_OK;

@@ -43,9 +43,16 @@ pz_status pz_golden_compare(const char *stored, const char *now, bool *bits_equa
 /* Puts the checksum of a network file that was just linked into its manifest (runtime/seal.h); *seal: its digits. */
 pz_status pz_seal_network(pz_arena *arena, const char *network, const char **seal, pz_error *err);
 
-/* A new folder in $TMPDIR or /tmp; its absolute path in the arena. The caller removes it with pz_remove_tree. */
-pz_status pz_temporary_folder(pz_arena *arena, const char **folder, pz_error *err);
-void pz_remove_tree(const char *path);
+/* $TMPDIR, or /tmp. */
+const char *pz_temporary_parent(void);
+/* A new folder there: its absolute path, in the arena; NULL: none. What processes that were ended have left is removed before, and it itself by
+ * pz_folder_remove, or, where this process is ended first, by the next that makes one (folder.c). */
+typedef struct pz_folder {
+  const char *path;
+  int lock; /* held as long as the process lives */
+} pz_folder;
+pz_status pz_folder_new(pz_arena *arena, pz_folder *folder, pz_error *err);
+void pz_folder_remove(pz_folder *folder);
 /* `to` appears whole or not at all. */
 pz_status pz_copy_file(const char *from, const char *to, pz_error *err);
 
@@ -59,6 +66,9 @@ float pz_next_uniform(uint64_t *state);
 pz_status pz_patch_new(const pz_net *net, uint64_t seed, pz_patch *patch, pz_error *err);
 void pz_patch_free(pz_patch *patch);
 
+/* What fails after Ctrl-C is no news, whatever it was: the status and *err of work that was interrupted, of which `what` says what it was. */
+pz_status pz_interrupted_end(const volatile int *interrupt, const char *what, pz_status status,
+                             pz_error *err);
 /* Ends a public function: keeps the message for pz_last_message. */
 pz_status pz_public_end(pz_status status, const pz_error *err);
 

@@ -5,6 +5,13 @@
 
 #include <stdlib.h>
 
+pz_status pz_interrupted_end(const volatile int *interrupt, const char *what, pz_status status,
+                             pz_error *err) {
+  if (status == PZ_OK || !interrupt || !*interrupt) return status;
+  *err = (pz_error){.status = PZ_OK};
+  return pz_fail(err, PZ_INTERRUPTED, "interrupted while %s", what);
+}
+
 pz_status pz_public_end(pz_status status, const pz_error *err) {
   if (status != PZ_OK) pz_public_status(err);
   return status;

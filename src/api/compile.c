@@ -1,8 +1,10 @@
 /* compile.c: pz_compile: model file in, network file out. */
+#include "api/need.h"
 #include "api/sensitivity.h"
 #include "api/trial.h"
 #include "base/cpu.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "emit/emit.h"
 #include "pznet/network_abi.h"
 
@@ -11,13 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 typedef struct build {
-  const char *path, *output, *folder, *objects;
+  const char *path, *output, *folder; /* where the source is made: a temporary one, or the caller's */
+  pz_folder temporary, objects;
   const pz_compile_options *options;
   pz_model model;
   pz_plan_options wanted;
@@ -77,52 +79,9 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/* ---- memory ---- */
-
-static int64_t plus(int64_t a, int64_t b) {
-  int64_t sum;
-  return pz_add_i64(a, b, &sum) ? sum : INT64_MAX;
-}
-static int64_t times(int64_t a, int64_t b) {
-  int64_t product;
-  return pz_mul_i64(a, b, &product) ? product : INT64_MAX;
-}
-
-static int64_t ports_bytes(const pz_graph *g, const pz_tensor_id *ids, int32_t n) {
-  int64_t bytes = 0;
-  for (int32_t i = 0; i < n; i++) bytes = plus(bytes, times(4, pz_shape_elements(&g->tensors[ids[i]].shape)));
-  return bytes;
-}
-
-/* What this machine, or the limit that this process was given, has for the golden run; of a network for other
- * machines only what opening refuses everywhere. */
-static int64_t memory_limit(const pz_plan *plan) {
-  const int64_t everywhere = INT64_C(1) << 46;
-  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  struct rlimit given;
-  if (!pz_isa_supported(plan->isa)) return everywhere;
-  int64_t limit = pages > 0 && size > 0 ? times(pages, size) : everywhere;
-  if (!getrlimit(RLIMIT_AS, &given) && given.rlim_cur < (rlim_t)limit) limit = (int64_t)given.rlim_cur;
-  return limit;
-}
-
-/* The network is run once when it is compiled. */
-static pz_status check_memory(const build *b, pz_error *err) {
-  const pz_plan *p = b->plan;
-  const int64_t weights = times(4, p->n_weights), limit = memory_limit(p);
-  const int64_t arena = plus(times(4, p->arena_floats), times(times(4, p->worker_floats), pz_cpu_usable()));
-  const int64_t ports = plus(ports_bytes(p->graph, p->graph->inputs, p->graph->n_inputs),
-                             ports_bytes(p->graph, p->graph->outputs, p->graph->n_outputs));
-  const int64_t need = plus(plus(weights, arena), ports);
-  if (need <= limit) return PZ_OK;
-  return pz_fail(err, PZ_ERROR_INPUT,
-                 "%s: running the network needs %lld bytes of memory (activations %lld, weights %lld, inputs "
-                 "and outputs %lld), %lld are there: make its input smaller with --input",
-                 b->path, (long long)need, (long long)arena, (long long)weights, (long long)ports,
-                 (long long)limit);
-}
-
 static void tell_measuring(void *host, const char *what) { tell(host, what, 1); }
+
+#define LEAST_OUTPUT (1 << 16) /* bytes of a small network file */
 
 /* With what was measured there may be a better plan. */
 static pz_status measure(build *b, pz_error *err) {
@@ -134,7 +93,6 @@ static pz_status measure(build *b, pz_error *err) {
   pz_plan_free(b->plan);
   b->plan = NULL;
   PZ_TRY(pz_plan_new(b->model.after, &b->wanted, &b->plan, err));
-  PZ_TRY(check_memory(b, err));
   timed(b, "plan_again");
   return PZ_OK;
 }
@@ -172,14 +130,17 @@ static pz_status make_plan(build *b, pz_error *err) {
   timed(b, "import_and_optimise");
   PZ_TRY(check_interrupt(b, err));
   PZ_TRY(pz_tuner_open(&b->tuner, b->options, &b->wanted, true, err));
-  PZ_TRY(pz_temporary_folder(b->arena, &b->objects, err));
+  PZ_TRY(pz_folder_new(b->arena, &b->objects, err));
   PZ_TRY(guess_sensitivity(b, err));
   b->wanted.choose = pz_tuner_choose;
   b->wanted.choose_host = &b->tuner;
+  b->wanted.admit = pz_admit_plan;
+  b->wanted.admit_host = (void *)(uintptr_t)b->path;
   PZ_TRY(pz_plan_new(b->model.after, &b->wanted, &b->plan, err));
-  PZ_TRY(check_memory(b, err));
   timed(b, "plan");
   PZ_TRY(measure(b, err));
+  b->wanted.admit = NULL; /* plans beside this one are an improvement, asked for where they are made */
+  PZ_TRY(pz_check_disk(b->output, pz_plus(4 * b->plan->n_weights, LEAST_OUTPUT), "the network file", err));
   pz_plan_settle(b->options, b->plan);
   b->emit = (pz_emit_options){.cc = b->options->cc,
                               .model = base_name(b->path),
@@ -188,7 +149,7 @@ static pz_status make_plan(build *b, pz_error *err) {
                               .interrupt = b->options->interrupt,
                               .tick = b->options->progress ? tick : NULL,
                               .tick_host = b,
-                              .objects = b->objects};
+                              .objects = b->objects.path};
   return PZ_OK;
 }
 
@@ -246,6 +207,27 @@ static pz_status before_run(void *host, pz_error *err) {
   return stage(b, b->stage, b->done, err);
 }
 
+/* A plan with noise on its graph's weights, while a network runs beside results that are kept. */
+static bool has_room_for_errors(build *b) {
+  char why[384];
+  const pz_need need = pz_need_of(b->plan);
+  const int64_t weights = pz_graph_constant_bytes(b->model.after),
+                runs = pz_plus(pz_plus(pz_times(8, b->plan->n_weights), need.activations),
+                               pz_times(2, need.ports));
+  if (pz_need_is_there(pz_plus(weights, runs), "measuring errors", why, sizeof why)) return true;
+  pz_tuner_note(&b->tuner, "%s: errors of layers count in full", why);
+  return false;
+}
+
+/* Then the result has all of each layer's error, for all that is known; the plan was made with a guess. */
+static pz_status without_errors(build *b, pz_error *err) {
+  b->wanted.sensitivity = NULL;
+  take(b, NULL);
+  PZ_TRY(plan_anew(b, &b->plan, err));
+  timed(b, "errors");
+  return write_network(b, "emit_again", "compile_again", err);
+}
+
 /* The bound on the error is one on the result's, and what becomes of layers' errors there depends on the network. So it is measured with a
  * network of it; where the plan is another one then, that network is made. */
 static pz_status weigh_errors(build *b, const char *network, pz_error *err) {
@@ -253,13 +235,13 @@ static pz_status weigh_errors(build *b, const char *network, pz_error *err) {
   double *sensitivity;
   if (!measures_errors(b)) return PZ_OK;
   PZ_TRY(stage(b, "measuring errors", b->done + 1, err));
+  if (!has_room_for_errors(b)) return without_errors(b, err);
   PZ_TRY(new_sensitivity(b, 1, &sensitivity, err));
   PZ_TRY(pz_measure_sensitivity(b->plan, &b->wanted, network, before_run, b, sensitivity, err));
   b->wanted.sensitivity = sensitivity;
   PZ_TRY(plan_anew(b, &plan, err));
   const bool same = same_choices(b->plan, plan);
   take(b, plan);
-  PZ_TRY(check_memory(b, err));
   timed(b, "errors");
   return same ? PZ_OK : write_network(b, "emit_again", "compile_again", err);
 }
@@ -289,12 +271,22 @@ static pz_status compare_plans(build *b, pz_plan *plan, const char *network, pz_
   return write_network(b, "emit_untried", "compile_untried", err);
 }
 
+/* A plan beside this one, and a run of its network. */
+static bool has_room_to_try(build *b) {
+  char why[384];
+  const pz_need need = pz_need_of(b->plan);
+  const bool there = pz_need_is_there(need.total, "trying candidates in the network", why, sizeof why);
+  if (!there) pz_tuner_note(&b->tuner, "%s: it was left out", why);
+  return there;
+}
+
 /* Not where memory is bound: what layers may take was decided by that. */
 static pz_status try_candidates(build *b, const char *network, pz_error *err) {
   pz_plan *plan;
   if (b->tuner.effort == PZ_EFFORT_ESTIMATE || !pz_isa_supported(b->plan->isa) || b->wanted.memory > 0)
     return PZ_OK;
   PZ_TRY(stage(b, "trying candidates in the network", b->done + 1, err));
+  if (!has_room_to_try(b)) return PZ_OK;
   PZ_TRY(pz_trial_run(&b->tuner, b->plan, &b->wanted, &b->emit, network, before_run, b, &b->trial, err));
   timed(b, "try");
   if (!b->trial) return PZ_OK;
@@ -349,7 +341,9 @@ static pz_status choose_folder(build *b, pz_error *err) {
     b->folder = b->options->emit_c;
     return PZ_OK;
   }
-  return pz_temporary_folder(b->arena, &b->folder, err);
+  PZ_TRY(pz_folder_new(b->arena, &b->temporary, err));
+  b->folder = b->temporary.path;
+  return PZ_OK;
 }
 
 /* Made later, when the model is known to be good. */
@@ -399,13 +393,10 @@ pz_status pz_compile(const char *model, const char *output, const pz_compile_opt
                          ? pz_fail(&err, PZ_ERROR_USAGE, "pz_compile: the model and the output must be named")
                      : b.arena && b.seconds ? run_build(&b, summary, &err)
                                             : pz_fail_memory(&err, "compiling", 64);
-  if (status != PZ_OK) { /* what fails after Ctrl-C is no news */
-    pz_error interrupted = {0};
-    if (check_interrupt(&b, &interrupted) != PZ_OK) status = interrupted.status, err = interrupted;
-  }
-  if (b.folder && !b.options->emit_c) pz_remove_tree(b.folder);
-  else if (b.folder) remove_objects(b.folder);
-  if (b.objects) pz_remove_tree(b.objects);
+  status = pz_interrupted_end(b.options->interrupt, "compiling", status, &err);
+  if (b.folder && b.options->emit_c) remove_objects(b.folder);
+  pz_folder_remove(&b.temporary);
+  pz_folder_remove(&b.objects);
   pz_trial_end(b.trial, PZ_TRIAL_NOTHING);
   pz_plan_free(b.plan);
   pz_tuner_close(&b.tuner);

@@ -1,6 +1,8 @@
 /* golden.c: a stored run, so that a network file can be checked where it is used. */
 #include "api/api.h"
 #include "base/digest.h"
+#include "base/memory.h"
+#include "runtime/runtime.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +32,9 @@ static pz_status fill(const pz_net *net, uint64_t seed, pz_patch *p, pz_error *e
     const bool input = i < p->n_inputs;
     pz_port port;
     PZ_TRY(input ? pz_net_input(net, i, &port) : pz_net_output(net, i - p->n_inputs, &port));
-    float *data = aligned_alloc(64, ((size_t)port.elements * 4 + 63) / 64 * 64);
+    float *data = pz_memory_allows((uint64_t)port.elements * 4)
+                      ? aligned_alloc(64, ((size_t)port.elements * 4 + 63) / 64 * 64)
+                      : NULL;
     if (!data) return pz_fail_memory(err, "a patch", (unsigned long long)port.elements * 4);
     *(input ? &p->inputs[i] : &p->outputs[i - p->n_inputs]) = data;
     for (int64_t k = 0; k < port.elements; k++) data[k] = input ? pz_next_uniform(&state) : 0;
@@ -40,7 +44,8 @@ static pz_status fill(const pz_net *net, uint64_t seed, pz_patch *p, pz_error *e
 
 pz_status pz_patch_new(const pz_net *net, uint64_t seed, pz_patch *patch, pz_error *err) {
   *patch = (pz_patch){.n_inputs = pz_net_inputs(net), .n_outputs = pz_net_outputs(net)};
-  const pz_status status = fill(net, seed, patch, err);
+  pz_status status = pz_runtime_ask(net, err);
+  if (status == PZ_OK) status = fill(net, seed, patch, err);
   if (status != PZ_OK) pz_patch_free(patch);
   return status;
 }

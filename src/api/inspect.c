@@ -138,6 +138,7 @@ static pz_status make_plan(view *v, pz_error *err) {
   PZ_TRY(pz_tuner_open(&v->tuner, v->options, &wanted, false, err));
   wanted.choose = pz_tuner_choose;
   wanted.choose_host = &v->tuner;
+  wanted.sized = true;
   PZ_TRY(pz_plan_new(v->model.after, &wanted, &v->plan, err));
   pz_plan_settle(v->options, v->plan);
   return PZ_OK;
@@ -315,7 +316,8 @@ pz_status pz_inspect(const char *model_or_network, const pz_compile_options *opt
   *out = NULL;
   if (!v.path)
     return pz_public_end(pz_fail(&err, PZ_ERROR_USAGE, "pz_inspect: name a model or a network"), &err);
-  const pz_status status = inspect(&v, format ? format : "table", &text, &err);
+  pz_status status = inspect(&v, format ? format : "table", &text, &err);
+  status = pz_interrupted_end(v.options->interrupt, "inspecting", status, &err);
   pz_plan_free(v.plan);
   pz_tuner_close(&v.tuner);
   if (v.model.arena) pz_model_free(&v.model);

@@ -4,6 +4,7 @@
  * every candidate, each forced by the chooser. The graph is planned, generated, compiled and run like a network, so what
  * is timed is the code that the network will have. What is large is done in several such graphs. */
 #include "api/tuner.h"
+#include "base/memory.h"
 #include "emit/emit.h"
 
 #include <math.h>
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { MOST_NODES = 40, LEAST_RUNS = 5, MOST_RUNS = 25 };
 #define MOST_BYTES   (INT64_C(1) << 30) /* of a graph with several problems */
@@ -40,7 +40,9 @@ typedef struct batch {
   timed *timed; /* by node; problem NULL: none of the candidates */
   pz_net *net;
   pz_patch patch;
-  const char *folder;
+  pz_folder folder;
+  int32_t problems, threads;
+  bool fits; /* in memory */
 } batch;
 
 typedef struct session {
@@ -196,6 +198,7 @@ static pz_status make_graph(session *s, batch *b, int32_t first, int32_t end, pz
   b->timed = PZ_NEW(b->arena, timed, nodes);
   if (!b->timed) return pz_fail_memory(err, "candidates to time", nodes * sizeof(timed));
   PZ_TRY(pz_graph_new("tuning", &b->graph, err));
+  pz_arena_watch(b->graph->arena, s->tuner->options->interrupt);
   /* Every network has an output: this one is its own input. */
   const pz_shape one = {.rank = 2, .dim = {1, 1}};
   pz_tensor_id id;
@@ -213,6 +216,26 @@ static int32_t force(void *host, const pz_plan *plan, const pz_node *node, pz_ca
   return 0;
 }
 
+static double most_bytes(int32_t problems) {
+  const double memory = (double)pz_memory_there(0).bytes;
+  return problems > 1 && MOST_BYTES < memory / 2 ? MOST_BYTES : memory / 2;
+}
+
+static double bytes_of(const batch *b, const pz_plan *plan) {
+  double floats = (double)plan->arena_floats + 2 * (double)plan->n_weights +
+                  (double)plan->worker_floats * b->threads;
+  for (int32_t i = 0; i < b->graph->n_inputs; i++)
+    floats += (double)pz_shape_elements(&b->graph->tensors[b->graph->inputs[i]].shape);
+  return 4 * floats;
+}
+
+/* The problems need too much memory together, or the only one does. */
+static pz_status admit(void *host, const pz_plan *plan, pz_error *err) {
+  batch *b = host;
+  b->fits = bytes_of(b, plan) <= most_bytes(b->problems);
+  return b->fits ? PZ_OK : pz_fail(err, PZ_ERROR_MEMORY, "candidates take too much memory together");
+}
+
 static pz_status make_plan(session *s, batch *b, pz_error *err) {
   /* max_error: which candidates there are was decided by the network's plan. */
   const pz_plan_options options = {.isa = s->plan->isa,
@@ -221,21 +244,15 @@ static pz_status make_plan(session *s, batch *b, pz_error *err) {
                                    .threads = s->plan->threads,
                                    .unpacked = true,
                                    .choose = force,
-                                   .choose_host = b};
+                                   .choose_host = b,
+                                   .admit = admit,
+                                   .admit_host = b};
   PZ_TRY(pz_plan_new(b->graph, &options, &b->plan, err));
   for (pz_node_id n = 0; n < b->graph->n_nodes; n++)
     if (b->timed[n].problem && strcmp(pz_plan_candidate(b->plan, n)->label, b->timed[n].candidate->label))
       return pz_fail(err, PZ_ERROR_RUN, "%s cannot be timed for %s", b->timed[n].candidate->label,
                      b->timed[n].problem->text);
   return PZ_OK;
-}
-
-static double bytes_of(const session *s, const batch *b) {
-  double floats = (double)b->plan->arena_floats + 2 * (double)b->plan->n_weights +
-                  (double)b->plan->worker_floats * s->tuner->key.threads;
-  for (int32_t i = 0; i < b->graph->n_inputs; i++)
-    floats += (double)pz_shape_elements(&b->graph->tensors[b->graph->inputs[i]].shape);
-  return 4 * floats;
 }
 
 /* ---- running ---- */
@@ -253,20 +270,20 @@ static int64_t weights_of(const session *s, const problem *p) {
 
 static pz_status compile(session *s, batch *b, pz_error *err) {
   const pz_compile_options *o = s->tuner->options;
-  PZ_TRY(pz_temporary_folder(b->arena, &b->folder, err));
+  PZ_TRY(pz_folder_new(b->arena, &b->folder, err));
   const pz_emit_options emit = {.cc = o->cc,
                                 .model = "tuning",
                                 .model_digest = "",
                                 .interrupt = o->interrupt,
                                 .tick = o->progress ? tick : NULL,
                                 .tick_host = s,
-                                .objects = b->folder};
+                                .objects = b->folder.path};
   fill_weights(b->plan);
-  PZ_TRY(pz_emit_source(b->plan, &emit, b->folder, err));
-  PZ_TRY(pz_emit_manifest(b->plan, &emit, NULL, b->folder, NULL, err));
-  PZ_TRY(pz_emit_compile(b->plan, &emit, b->folder, err));
-  PZ_TRY(pz_emit_link(b->plan, &emit, b->folder, "network.so", err));
-  const char *network = pz_arena_printf(b->arena, "%s/network.so", b->folder);
+  PZ_TRY(pz_emit_source(b->plan, &emit, b->folder.path, err));
+  PZ_TRY(pz_emit_manifest(b->plan, &emit, NULL, b->folder.path, NULL, err));
+  PZ_TRY(pz_emit_compile(b->plan, &emit, b->folder.path, err));
+  PZ_TRY(pz_emit_link(b->plan, &emit, b->folder.path, "network.so", err));
+  const char *network = pz_arena_printf(b->arena, "%s/network.so", b->folder.path);
   if (!network) return pz_fail_memory(err, "a path", 64);
   const pz_net_options options = {.threads = s->tuner->key.threads};
   const pz_status status = pz_net_open(network, &options, &b->net);
@@ -312,24 +329,25 @@ static void keep(session *s, const batch *b) {
 static void close_batch(batch *b) {
   pz_net_close(b->net);
   pz_patch_free(&b->patch);
-  if (b->folder) pz_remove_tree(b->folder);
+  pz_folder_remove(&b->folder);
   pz_plan_free(b->plan);
   pz_graph_free(b->graph);
   pz_arena_free(b->arena);
 }
 
-static double most_bytes(int32_t problems) {
-  const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-  return problems > 1 && MOST_BYTES < memory / 2 ? MOST_BYTES : memory / 2;
-}
-
 /* *fits false: nothing was run, the problems need too much memory together. */
 static pz_status measure_batch(session *s, int32_t first, int32_t end, bool *fits, pz_error *err) {
-  batch b = {.arena = pz_arena_new()};
+  batch b = {
+      .arena = pz_arena_new(), .problems = end - first, .threads = s->tuner->key.threads, .fits = true};
+  pz_error own = {0};
   pz_status status =
       b.arena ? make_graph(s, &b, first, end, err) : pz_fail_memory(err, "candidates to time", 64);
-  if (status == PZ_OK) status = make_plan(s, &b, err);
-  *fits = status != PZ_OK || bytes_of(s, &b) <= most_bytes(end - first);
+  if (status == PZ_OK) {
+    status = make_plan(s, &b, &own);
+    if (!b.fits) status = PZ_OK;
+    else if (status != PZ_OK) pz_fail(err, status, "%s", own.message);
+  }
+  *fits = b.fits;
   if (status == PZ_OK && *fits) {
     status = compile(s, &b, err);
     if (status == PZ_OK) status = run(s, &b, err);

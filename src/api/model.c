@@ -51,19 +51,29 @@ static bool is_onnx(const char *path) {
   return begins;
 }
 
-static pz_status digest_file(pz_digest *hash, const char *path, pz_error *err) {
+#define AT_ONCE ((size_t)4 << 20) /* bytes: of large files a part a time, so that Ctrl-C is heard */
+
+static pz_status digest_file(pz_digest *hash, const char *path, const volatile int *interrupt,
+                             pz_error *err) {
   pz_mapping file;
+  pz_status status = PZ_OK;
   PZ_TRY(pz_file_map(path, &file, err));
-  pz_digest_add(hash, file.data, file.size);
+  for (size_t at = 0, n; at < file.size && status == PZ_OK; at += n) {
+    n = file.size - at < AT_ONCE ? file.size - at : AT_ONCE;
+    pz_digest_add(hash, file.data + at, n);
+    if (interrupt && *interrupt) status = pz_fail_interrupted(err);
+  }
   pz_file_unmap(&file);
-  return PZ_OK;
+  return status;
 }
 
 /* After the import, which refuses what is no model, such as a pipe. `digest` has what the model refers to. */
-static pz_status digest_model(const char *path, const char *weights, pz_digest *digest, pz_error *err) {
-  PZ_TRY(digest_file(digest, path, err));
+static pz_status digest_model(const char *path, const pz_compile_options *o, pz_digest *digest,
+                              pz_error *err) {
+  const char *weights = o->weights;
+  PZ_TRY(digest_file(digest, path, o->interrupt, err));
   if (weights && !strncmp(weights, "init:", 5)) pz_digest_add(digest, weights, strlen(weights));
-  else if (weights) PZ_TRY(digest_file(digest, weights, err));
+  else if (weights) PZ_TRY(digest_file(digest, weights, o->interrupt, err));
   return PZ_OK;
 }
 
@@ -83,11 +93,14 @@ static void note_pass(void *host, const pz_pass *pass, int changes, const pz_gra
 
 static pz_status load(const char *path, const pz_compile_options *options, pz_model *m, pz_error *err) {
   pz_digest digest;
-  pz_import_options import = {.weights = options->weights, .notes = &m->notes, .digest = &digest};
+  pz_import_options import = {.weights = options->weights,
+                              .notes = &m->notes,
+                              .digest = &digest,
+                              .interrupt = options->interrupt};
   pz_digest_begin(&digest);
   PZ_TRY(parse_shapes(m->arena, options, &import, err));
   PZ_TRY((is_onnx(path) ? pz_import_onnx : pz_import_caffe)(path, &import, &m->before, err));
-  PZ_TRY(digest_model(path, options->weights, &digest, err));
+  PZ_TRY(digest_model(path, options, &digest, err));
   pz_digest_end_text(&digest, m->digest);
   if (m->notes.failed) return pz_fail_memory(err, "notes", 64);
   PZ_TRY(pz_graph_copy(m->before, &m->after, err));

@@ -16,7 +16,7 @@ typedef struct report {
   pz_model model;
   pz_plan *plan;
   pz_tuner tuner;
-  const char *folder; /* of a network that is compiled to be timed */
+  pz_folder folder; /* of a network that is compiled to be timed */
   json_t *manifest, *bench;
 } report;
 
@@ -38,8 +38,8 @@ static pz_status read_network(report *r, const char *network, pz_error *err) {
 }
 
 static pz_status measure_model(report *r, pz_error *err) {
-  PZ_TRY(pz_temporary_folder(r->page.arena, &r->folder, err));
-  const char *network = pz_arena_printf(r->page.arena, "%s/inspected.so", r->folder);
+  PZ_TRY(pz_folder_new(r->page.arena, &r->folder, err));
+  const char *network = pz_arena_printf(r->page.arena, "%s/inspected.so", r->folder.path);
   if (!network) return pz_fail_memory(err, "a path", 64);
   const pz_status status = pz_compile(r->page.path, network, r->options, NULL);
   if (status != PZ_OK) return pz_fail(err, status, "%s", pz_last_message());
@@ -53,7 +53,7 @@ static pz_status plan_model(report *r, pz_error *err) {
   PZ_TRY(pz_tuner_open(&r->tuner, r->options, &wanted, false, err));
   wanted.choose = pz_tuner_choose;
   wanted.choose_host = &r->tuner;
-  wanted.unpacked = true;
+  wanted.sized = true;
   PZ_TRY(pz_plan_new(r->model.after, &wanted, &r->plan, err));
   pz_plan_settle(r->options, r->plan);
   const pz_emit_options emit = {.cc = r->options->cc,
@@ -80,7 +80,7 @@ static pz_status make_page(report *r, pz_error *err) {
 }
 
 static void release(report *r) {
-  if (r->folder) pz_remove_tree(r->folder);
+  pz_folder_remove(&r->folder);
   pz_plan_free(r->plan);
   pz_tuner_close(&r->tuner);
   if (r->model.arena) pz_model_free(&r->model);
@@ -110,5 +110,6 @@ pz_status pz_inspect_page(const char *model_or_network, const pz_compile_options
   if (status == PZ_OK) status = make_page(&r, &err);
   if (status == PZ_OK) status = pz_file_write(output, r.page.out.data, r.page.out.size, &err);
   release(&r);
+  status = pz_interrupted_end(r.options->interrupt, "inspecting", status, &err);
   return pz_public_end(status, &err);
 }

@@ -27,7 +27,7 @@ struct pz_trial {
   pz_trial_tick tick;
   void *host;
   pz_arena *arena;
-  const char *folder;
+  pz_folder folder;
   pz_patch patch;
   file files[MOST_FILES];
   int32_t n_files, rounds;
@@ -76,7 +76,7 @@ static pz_status begin_file(const pz_trial *t, const char *path, file *f, pz_err
 }
 
 static pz_status add_file(pz_trial *t, pz_error *err) {
-  const char *path = pz_arena_printf(t->arena, "%s/%d.so", t->folder, t->n_files);
+  const char *path = pz_arena_printf(t->arena, "%s/%d.so", t->folder.path, t->n_files);
   return begin_file(t, path, &t->files[t->n_files], err);
 }
 
@@ -132,7 +132,7 @@ static pz_status make(const pz_trial *t, const file *f, pz_error *err) {
   pz_plan_options options = *t->wanted;
   options.max_error = 1, options.sensitivity = NULL, options.spare = 0;
   options.choose = force, options.choose_host = &host;
-  const char *folder = pz_arena_printf(t->arena, "%s/source", t->folder);
+  const char *folder = pz_arena_printf(t->arena, "%s/source", t->folder.path);
   pz_plan *plan;
   if (!folder) return pz_fail_memory(err, "a path", 64);
   PZ_TRY(pz_plan_new(t->plan->graph, &options, &plan, err));
@@ -230,7 +230,7 @@ static void tell_times(const pz_trial *t, int32_t files, bool stored) {
 static pz_status try_all(pz_trial *t, const char *network, pz_error *err) {
   const int32_t most = t->tuner->effort == PZ_EFFORT_EXHAUSTIVE ? MOST_FILES : 3;
   file *files[MOST_FILES];
-  PZ_TRY(pz_temporary_folder(t->arena, &t->folder, err));
+  PZ_TRY(pz_folder_new(t->arena, &t->folder, err));
   PZ_TRY(add_file(t, err));
   t->n_files = 1;
   if (!begin_with(t)) return t->n_files = 0, PZ_OK;
@@ -247,7 +247,7 @@ static pz_status try_all(pz_trial *t, const char *network, pz_error *err) {
 }
 
 static void free_trial(pz_trial *t) {
-  if (t->folder) pz_remove_tree(t->folder);
+  pz_folder_remove(&t->folder);
   pz_patch_free(&t->patch);
   pz_arena_free(t->arena);
   free(t);

@@ -1,6 +1,7 @@
 /* verify.c: pz_verify: the golden run, and every tensor beside the double-precision reference. */
 #include "api/api.h"
 #include "base/json.h"
+#include "base/memory.h"
 #include "reference/reference.h"
 #include "runtime/runtime.h"
 
@@ -96,7 +97,8 @@ static int64_t elements(const pz_abi_tensor *t) {
 }
 
 static float *gather(const pz_abi_tensor *t, const float *base) {
-  float *out = malloc((size_t)elements(t) * sizeof *out);
+  const size_t bytes = (size_t)elements(t) * sizeof(float);
+  float *out = pz_memory_allows(bytes) ? malloc(bytes) : NULL;
   if (!out) return NULL;
   pz_shape shape = {.rank = t->rank};
   memcpy(shape.dim, t->dim, sizeof shape.dim);
@@ -188,12 +190,31 @@ static pz_status check_ports(const pz_net *net, const pz_graph *g, pz_error *err
                         "the network file was not made from this model: inputs or outputs differ");
 }
 
+/* The network's tensors, and in double precision what the widest layer reads and makes. */
+static int64_t bytes_to_compare(const pz_net *net, const pz_graph *g) {
+  int64_t kept = 0, widest = 0;
+  for (int32_t i = 0; i < net->abi->n_steps; i++)
+    if (net->abi->steps[i].tensor >= 0)
+      kept = pz_plus(kept, pz_times(4, elements(&net->abi->tensors[net->abi->steps[i].tensor])));
+  for (pz_node_id n = 0; n < g->n_nodes; n++) {
+    int64_t layer = 0;
+    for (int32_t i = 0; i < g->nodes[n].n_in; i++)
+      if (g->nodes[n].in[i] != PZ_NONE)
+        layer = pz_plus(layer, pz_times(8, pz_shape_elements(&g->tensors[g->nodes[n].in[i]].shape)));
+    for (int32_t i = 0; i < g->nodes[n].n_out; i++)
+      layer = pz_plus(layer, pz_times(8, pz_shape_elements(&g->tensors[g->nodes[n].out[i]].shape)));
+    if (layer > widest) widest = layer;
+  }
+  return pz_plus(kept, widest);
+}
+
 static pz_status compare(comparison *c, const pz_graph *g, json_t *report, bool *good, pz_error *err) {
   c->n = c->net->abi->n_steps;
   c->kept = calloc((size_t)c->n + 1, sizeof *c->kept);
   if (!c->kept) return pz_fail_memory(err, "tensors to compare", 64);
   PZ_TRY(check_ports(c->net, g, err));
   PZ_TRY(pz_patch_new(c->net, PZ_GOLDEN_SEED, &c->patch, err));
+  PZ_TRY(pz_memory_ask(bytes_to_compare(c->net, g), 0, "comparing every tensor with the reference", err));
   PZ_TRY(run_and_keep(c, err));
   PZ_TRY(pz_reference_run(g, (const float *const *)c->patch.inputs, NULL, compare_tensor, c, err));
   double worst = 0;
@@ -245,6 +266,7 @@ pz_status pz_verify(const char *network, const char *model, const pz_compile_opt
   if (report) *report = NULL;
   pz_status status =
       json ? verify(network, model, options, threads, json, &err) : pz_fail_memory(&err, "a report", 64);
+  if (options) status = pz_interrupted_end(options->interrupt, "verifying", status, &err);
   if (report && json && (status == PZ_OK || status == PZ_ERROR_RUN)) {
     const pz_status out = pz_json_out(json, report, &err);
     if (status == PZ_OK) status = out;

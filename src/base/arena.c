@@ -1,4 +1,5 @@
 #include "base/arena.h"
+#include "base/memory.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ typedef struct chunk {
 struct pz_arena {
   chunk *current; /* and all others behind it */
   size_t chunk_size;
+  const volatile int *interrupt;
 };
 
 pz_arena *pz_arena_new(void) {
@@ -42,6 +44,10 @@ pz_arena *pz_arena_new(void) {
   if (arena) arena->chunk_size = FIRST_CHUNK;
   return arena;
 }
+
+void pz_arena_watch(pz_arena *arena, const volatile int *interrupt) { arena->interrupt = interrupt; }
+const volatile int *pz_arena_watched(const pz_arena *arena) { return arena->interrupt; }
+bool pz_arena_interrupted(const pz_arena *arena) { return arena->interrupt && *arena->interrupt; }
 
 void pz_arena_free(pz_arena *arena) {
   if (!arena) return;
@@ -89,6 +95,7 @@ static chunk *chunk_for(pz_arena *arena, size_t need) {
 void *pz_arena_alloc(pz_arena *arena, size_t count, size_t size) {
   size_t bytes, need;
   if (__builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX - 4096) return NULL;
+  if (pz_arena_interrupted(arena) || !pz_memory_allows(bytes)) return NULL;
   need = ((bytes ? bytes : 1) + ALIGN - 1) / ALIGN * ALIGN + RED_ZONE;
   chunk *c = chunk_for(arena, need);
   if (!c) return NULL;

@@ -13,8 +13,15 @@ typedef struct pz_arena pz_arena;
 pz_arena *pz_arena_new(void);
 void pz_arena_free(pz_arena *arena);
 
-/* count * size bytes, zeroed, aligned to 64; NULL when out of memory or when the product overflows.
- * Large blocks get a mapping of their own. A size of zero gives a valid pointer. */
+/* From now on the arena gives nothing more once *interrupt (may be NULL) is not 0: work on it ends as if memory were out, and who began it says
+ * that it was interrupted. Long loops that take no memory ask pz_arena_interrupted. The flag outlives the arena's use. */
+void pz_arena_watch(pz_arena *arena, const volatile int *interrupt);
+const volatile int *pz_arena_watched(const pz_arena *arena);
+bool pz_arena_interrupted(const pz_arena *arena);
+
+/* count * size bytes, zeroed, aligned to 64; NULL when out of memory or when the product overflows. A large block is not taken where
+ * the machine, or a limit of this process, does not have it (base/memory.h): pages that are not written to cost nothing, and who writes
+ * to more than there are is ended. Large blocks get a mapping of their own. A size of zero gives a valid pointer. */
 void *pz_arena_alloc(pz_arena *arena, size_t count, size_t size);
 #define PZ_NEW(arena, type, count) ((type *)pz_arena_alloc((arena), (count), sizeof(type)))
 

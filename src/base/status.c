@@ -1,5 +1,6 @@
 #include "base/status.h"
 #include "base/inert.h"
+#include "base/memory.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,12 @@ pz_status pz_fail(pz_error *err, pz_status status, const char *format, ...) {
   return status;
 }
 
+pz_status pz_fail_interrupted(pz_error *err) { return pz_fail(err, PZ_INTERRUPTED, "interrupted"); }
+
 pz_status pz_fail_memory(pz_error *err, const char *what, unsigned long long bytes) {
-  return pz_fail(err, PZ_ERROR_MEMORY, "out of memory: %llu bytes for %s", bytes, what);
+  if (bytes < PZ_MEMORY_LARGE || bytes > INT64_MAX)
+    return pz_fail(err, PZ_ERROR_MEMORY, "out of memory: %llu bytes for %s", bytes, what);
+  const pz_memory there = pz_memory_there(0);
+  return pz_fail(err, PZ_ERROR_MEMORY, "out of memory: %llu bytes for %s, %lld are there (%s)", bytes, what,
+                 (long long)there.bytes, there.limit);
 }

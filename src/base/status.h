@@ -16,8 +16,10 @@ typedef struct pz_error {
 pz_status pz_fail(pz_error *err, pz_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The message for a failed allocation of `bytes` for `what`; returns PZ_ERROR_MEMORY. */
+/* The message for a failed allocation of `bytes` for `what`, with what is there where it is large; returns PZ_ERROR_MEMORY. */
 pz_status pz_fail_memory(pz_error *err, const char *what, unsigned long long bytes);
+
+pz_status pz_fail_interrupted(pz_error *err);
 
 #define PZ_TRY(expression)                                                                                   \
   do {                                                                                                       \

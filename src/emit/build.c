@@ -1,94 +1,40 @@
 /* build.c: the C compiler, called. As many at a time as the process may use cores. */
 #include "base/cpu.h"
 #include "base/file.h"
+#include "base/memory.h"
+#include "base/process.h"
 #include "emit/emit.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
+enum { MAX_JOBS = 64 };
 
 /* ---- processes ---- */
 
-/* A child starts as a program started by a shell does: the host's threads may block signals, or ignore them. */
-static int set_attributes(posix_spawnattr_t *attributes) {
-  sigset_t none, usual;
-  sigemptyset(&none);
-  sigemptyset(&usual);
-  sigaddset(&usual, SIGINT);
-  sigaddset(&usual, SIGTERM);
-  sigaddset(&usual, SIGHUP);
-  posix_spawnattr_setpgroup(attributes, 0);
-  posix_spawnattr_setsigmask(attributes, &none);
-  posix_spawnattr_setsigdefault(attributes, &usual);
-  return posix_spawnattr_setflags(attributes,
-                                  POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-}
-
-/* Runs argv in `folder`, in a process group of its own; its output goes to `log` there. A terminal's Ctrl-C does not reach it: who waits
- * ends the whole group when the interrupt flag is set. Returns an error number. */
-static int spawn(const char *const *argv, const char *folder, const char *log, pid_t *child) {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  int failed = posix_spawn_file_actions_init(&actions);
-  if (failed) return failed;
-  failed = posix_spawnattr_init(&attributes);
-  if (!failed) {
-    failed = set_attributes(&attributes);
-    if (!failed) failed = posix_spawn_file_actions_addchdir_np(&actions, folder);
-    if (!failed) failed = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    if (!failed)
-      failed = posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (!failed) failed = posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    if (!failed)
-      failed = posix_spawnp(child, argv[0], &actions, &attributes, (char *const *)(uintptr_t)argv, environ);
-    posix_spawnattr_destroy(&attributes);
-  }
-  posix_spawn_file_actions_destroy(&actions);
-  return failed;
-}
-
 static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL); }
 
-/* True when the process has ended; it is not reaped, so that its number still names its group. */
-static bool has_ended(int pid) {
-  siginfo_t info = {.si_pid = 0};
-  return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid == pid;
-}
-
-/* The compiler and what it started: cc1, as, ld. It gets two seconds to remove its own temporary files. */
-static void end_group(int pid) {
-  kill(-pid, SIGTERM);
-  for (int i = 0; i < 400 && !has_ended(pid); i++) nap();
-  kill(-pid, SIGKILL);
-  while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
-  for (int i = 0; i < 200 && !kill(-pid, 0); i++) nap(); /* a large process takes a while to go */
-}
-
 typedef struct job {
-  pid_t pid; /* 0: none runs */
+  pz_process process; /* pid 0: none runs */
   const char *log;
 } job;
 
-/* One of the jobs that has ended, which is reaped; *code: its exit status, 127 when it could not be started, 128 + the signal that ended
- * it, or less than 0, an error number's negative: it cannot be waited for. NULL: none has. */
+/* One of the jobs that has ended, with its code (process.h). NULL: none has. */
 static job *ended(job *jobs, int n, int *code) {
-  for (int i = 0, status = 0; i < n; i++) {
-    const pid_t done = jobs[i].pid ? waitpid(jobs[i].pid, &status, WNOHANG) : 0;
-    if (done == 0 || (done < 0 && errno == EINTR)) continue;
-    *code = done < 0 ? -errno : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    jobs[i].pid = 0;
-    return &jobs[i];
-  }
+  for (int i = 0; i < n; i++)
+    if (jobs[i].process.pid && pz_process_ended(&jobs[i].process, code)) return &jobs[i];
   return NULL;
+}
+
+static void end_all(job *jobs, int n) {
+  pz_process *all[MAX_JOBS];
+  for (int i = 0; i < n; i++) all[i] = &jobs[i].process;
+  pz_process_end(all, n);
 }
 
 /* Waits for one of the jobs, of which one runs at least. An interrupt ends them all. */
@@ -97,8 +43,7 @@ static pz_status wait_for_one(job *jobs, int n, const pz_emit_options *options, 
   for (int naps = 1; !(*one = ended(jobs, n, code)); naps++) {
     if (options->tick && naps % 20 == 0) options->tick(options->tick_host);
     if (options->interrupt && *options->interrupt) {
-      for (int i = 0; i < n; i++)
-        if (jobs[i].pid) end_group(jobs[i].pid), jobs[i].pid = 0;
+      end_all(jobs, n);
       return pz_fail(err, PZ_INTERRUPTED, "interrupted while compiling");
     }
     nap();
@@ -108,24 +53,11 @@ static pz_status wait_for_one(job *jobs, int n, const pz_emit_options *options, 
 
 /* ---- which compiler ---- */
 
-static bool on_path(const char *program) {
-  if (strchr(program, '/')) return access(program, X_OK) == 0;
-  char path[4096];
-  const char *folders = getenv("PATH");
-  for (const char *at = folders ? folders : "/usr/bin:/bin"; *at;) {
-    const int n = (int)strcspn(at, ":");
-    snprintf(path, sizeof path, "%.*s/%s", n, at, program);
-    if (access(path, X_OK) == 0) return true;
-    at += n + (at[n] == ':');
-  }
-  return false;
-}
-
 const char *pz_emit_compiler(const pz_emit_options *options) {
   if (options->cc) return options->cc;
   const char *named = getenv("CC");
   if (named && *named) return named;
-  return on_path("gcc") || !on_path("clang") ? "gcc" : "clang";
+  return pz_process_known("gcc") || !pz_process_known("clang") ? "gcc" : "clang";
 }
 
 /* ---- compiling ---- */
@@ -200,6 +132,30 @@ static const char *telling_line(const char *text) {
   return last;
 }
 
+/* What a file of some kernels takes on its way to an object. */
+#define PROBE (INT64_C(16) << 20)
+
+/* Where a compiler has no room it may have none to say so either: its messages go to the same disk; and it takes away what it wrote, so that there
+ * is some afterwards. What the system says of quotas is known by writing alone. */
+static bool has_room(const char *folder) {
+  char path[4096];
+  if (snprintf(path, sizeof path, "%s/room", folder) >= (int)sizeof path) return true;
+  const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return errno != ENOSPC && errno != EDQUOT;
+  const int failed = posix_fallocate(file, 0, PROBE);
+  close(file);
+  unlink(path);
+  return failed != ENOSPC && failed != EDQUOT && failed != EFBIG;
+}
+
+static bool is_out_of_room(const char *text, const char *folder) {
+  static const char *const says[] = {"No space left on device", "Disk quota exceeded", "File too large",
+                                     "File size limit"};
+  for (size_t i = 0; i < sizeof says / sizeof *says; i++)
+    if (strstr(text, says[i])) return true;
+  return (!*text || strstr(text, "Bus error")) && !has_room(folder);
+}
+
 #define MOST_LOG ((size_t)64 << 20) /* warnings may be many */
 static pz_status compiler_failed(const pz_plan *plan, const pz_emit_options *o, const char *folder,
                                  const char *log, int code, pz_error *err) {
@@ -207,12 +163,16 @@ static pz_status compiler_failed(const pz_plan *plan, const pz_emit_options *o, 
   char *text = NULL;
   size_t size = 0;
   if (path && pz_file_read(plan->arena, path, MOST_LOG, &text, &size, NULL) != PZ_OK) text = NULL;
-  const char *line = telling_line(text ? text : "");
-  struct statvfs disk;
-  if (strstr(line, "No space left") || strstr(line, "File too large") || strstr(line, "File size limit") ||
-      (!statvfs(folder, &disk) && disk.f_blocks && !disk.f_bavail))
+  if (is_out_of_room(text ? text : "", folder))
     return pz_fail(err, PZ_ERROR_OUTPUT,
                    "%s: no room on the disk for the C compiler's files; TMPDIR names another", folder);
+  if (code == 128 + SIGKILL || (text && strstr(text, "Killed"))) {
+    const pz_memory there = pz_memory_there(0);
+    return pz_fail(err, PZ_ERROR_RUN,
+                   "%s was killed, for want of memory it seems: %lld bytes are there now (%s)",
+                   pz_emit_compiler(o), (long long)there.bytes, there.limit);
+  }
+  const char *line = telling_line(text ? text : "");
   const int length = (int)strcspn(line, "\n");
   char *shown = pz_arena_strndup(plan->arena, line, (size_t)length);
   const char *flag = shown && plan->isa > 0 ? refused_flag(plan, shown) : NULL;
@@ -234,11 +194,13 @@ static pz_status finish_one(const pz_plan *plan, const pz_emit_options *o, const
   return code ? compiler_failed(plan, o, folder, (*one)->log, code, err) : PZ_OK;
 }
 
-static pz_status begin(const char *folder, const command *c, const char *log, job *j, pz_error *err) {
-  const int failed = log ? spawn(c->words, folder, log, &j->pid) : ENOMEM;
+/* What compilers are working on lies with the objects, so that nothing is left elsewhere. */
+static pz_status begin(const pz_emit_options *o, const char *folder, const command *c, const char *log,
+                       job *j, pz_error *err) {
+  const pz_process_place place = {.folder = folder, .temporary = o->objects, .log = log};
+  const int failed = log ? pz_process_start(c->words, &place, &j->process) : ENOMEM;
   j->log = log;
   if (!failed) return PZ_OK;
-  j->pid = 0;
   return pz_fail(err, PZ_ERROR_RUN, "%s: cannot run this C compiler: %s; name another with --cc", c->words[0],
                  strerror(failed));
 }
@@ -247,21 +209,32 @@ static pz_status begin_source(const pz_plan *plan, const pz_emit_options *o, con
                               const char *source, job *j, pz_error *err) {
   command c = {.n = 0};
   PZ_TRY(compile_command(plan, o, source, &c, err));
-  return begin(folder, &c, pz_arena_printf(plan->arena, "%s.log", source), j, err);
+  return begin(o, folder, &c, pz_arena_printf(plan->arena, "%s.log", source), j, err);
 }
 
-#define MAX_JOBS 64
-/* As many at a time as there are cores; after a failure those that run are waited for. */
+/* Bytes that gcc takes of a file, and of each kernel in it (doc/memory.md). */
+#define OF_FILE   (INT64_C(64) << 20)
+#define OF_KERNEL (INT64_C(34) << 20)
+
+/* Files of so many kernels that are compiled at a time: one for each core, as far as there is memory for them. */
+static int width_for(int kernels) {
+  const int64_t fit = pz_memory_there(0).bytes / (OF_FILE + kernels * OF_KERNEL);
+  int width = pz_cpu_usable();
+  if (fit < width) width = fit > 1 ? (int)fit : 1;
+  return width < MAX_JOBS ? width : MAX_JOBS;
+}
+
+/* `width` at a time; after a failure those that run are waited for. */
 static pz_status compile_sources(const pz_plan *plan, const pz_emit_options *o, const char *folder,
-                                 const char *const *sources, int n, pz_error *err) {
-  job jobs[MAX_JOBS] = {{0}};
-  const int usable = pz_cpu_usable(), width = usable < MAX_JOBS ? usable : MAX_JOBS;
+                                 const char *const *sources, int n, int width, pz_error *err) {
+  job jobs[MAX_JOBS];
+  memset(jobs, 0, sizeof jobs);
   pz_status status = PZ_OK;
   int begun = 0, running = 0;
   while (running || (begun < n && status == PZ_OK)) {
     job *free_one = NULL;
     for (int i = 0; i < width && begun < n && status == PZ_OK; i++)
-      if (!jobs[i].pid) free_one = &jobs[i];
+      if (!jobs[i].process.pid) free_one = &jobs[i];
     if (free_one) {
       status = begin_source(plan, o, folder, sources[begun++], free_one, err);
       running += status == PZ_OK;
@@ -297,12 +270,20 @@ static int by_function(const void *a, const void *b) {
   return order ? order : strcmp(x->digits, y->digits);
 }
 
-/* Files for so many kernels: one for each core, of a few at least. Most of what a kernel takes to compile is what it is inlined from, which kernels
- * of one file have in common (doc/tuning.md). Each takes 10 MB of the compiler's memory besides. */
 enum { LEAST_IN_GROUP = 6, MOST_IN_GROUP = 48 };
+
+/* Kernels of one file that the compilers of all cores have memory for; a few in any case. */
+static int most_in_group(int usable) {
+  const int64_t fit = (pz_memory_there(0).bytes / usable - OF_FILE) / OF_KERNEL;
+  return fit > MOST_IN_GROUP ? MOST_IN_GROUP : fit < LEAST_IN_GROUP ? LEAST_IN_GROUP : (int)fit;
+}
+
+/* Files for so many kernels: one for each core, of a few at least. Most of what a kernel takes to compile is what it is inlined from, which kernels
+ * of one file have in common (doc/tuning.md). */
 static int groups_of(int kernels) {
-  const int most = (kernels + LEAST_IN_GROUP - 1) / LEAST_IN_GROUP,
-            least = (kernels + MOST_IN_GROUP - 1) / MOST_IN_GROUP, usable = pz_cpu_usable();
+  const int usable = pz_cpu_usable(), in_group = most_in_group(usable),
+            most = (kernels + LEAST_IN_GROUP - 1) / LEAST_IN_GROUP,
+            least = (kernels + in_group - 1) / in_group;
   return usable > most ? most : usable < least ? least : usable;
 }
 
@@ -362,7 +343,7 @@ pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *o, const c
   if (!sources) return pz_fail_memory(err, "the C compiler's commands", 64);
   for (int i = 0; i < m.groups; i++) PZ_TRY(write_group(plan, o, &m, i, &sources[i], err));
   sources[m.groups] = "network.c";
-  PZ_TRY(compile_sources(plan, o, folder, sources, m.groups + 1, err));
+  PZ_TRY(compile_sources(plan, o, folder, sources, m.groups + 1, width_for(m.groups ? m.n / m.groups : 0), err));
   return link_kernels(plan, o, &m, err);
 }
 
@@ -401,7 +382,7 @@ static pz_status write_list(const pz_plan *plan, const pz_emit_options *o, const
 
 pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, const char *folder,
                        const char *output, pz_error *err) {
-  PZ_TRY(compile_sources(plan, options, folder, (const char *const[]){"manifest.c"}, 1, err));
+  PZ_TRY(compile_sources(plan, options, folder, (const char *const[]){"manifest.c"}, 1, 1, err));
   PZ_TRY(write_list(plan, options, folder, err));
   char *cc = pz_arena_strdup(plan->arena, pz_emit_compiler(options));
   if (!cc) return pz_fail_memory(err, "the linker's command", 512);
@@ -413,7 +394,7 @@ pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, cons
   add(&c, output);
   add(&c, "@objects.txt");
   add(&c, "-lm");
-  job j = {0}, *one;
-  PZ_TRY(begin(folder, &c, "link.log", &j, err));
+  job j = {.log = NULL}, *one;
+  PZ_TRY(begin(options, folder, &c, "link.log", &j, err));
   return finish_one(plan, options, folder, &j, 1, &one, err);
 }

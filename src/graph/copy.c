@@ -68,6 +68,7 @@ pz_status pz_graph_copy(const pz_graph *from, pz_graph **to, pz_error *err) {
   pz_graph *g;
   *to = NULL;
   PZ_TRY(pz_graph_new(from->name, &g, err));
+  pz_arena_watch(g->arena, pz_arena_watched(from->arena));
   if (!copy_into(from, g)) {
     pz_graph_free(g);
     return pz_fail_memory(err, "a copy of a graph", sizeof *g);

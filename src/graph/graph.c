@@ -125,6 +125,13 @@ pz_status pz_graph_add_constant(pz_graph *g, const char *name, const pz_shape *s
 
 float *pz_graph_constant_data(pz_graph *g, pz_tensor_id id) { return (float *)g->tensors[id].data; }
 
+int64_t pz_graph_constant_bytes(const pz_graph *g) {
+  int64_t bytes = 0;
+  for (pz_tensor_id t = 0; t < g->n_tensors; t++)
+    if (g->tensors[t].data) bytes += 4 * pz_shape_elements(&g->tensors[t].shape);
+  return bytes;
+}
+
 pz_status pz_graph_add_output(pz_graph *g, pz_tensor_id id, pz_error *err) {
   if (id < 0 || id >= g->n_tensors)
     return pz_fail(err, PZ_ERROR_INPUT, "graph '%s': output %d is no tensor", g->name, (int)id);

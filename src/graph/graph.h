@@ -347,6 +347,8 @@ pz_status pz_graph_add_input(pz_graph *g, const char *name, const pz_shape *shap
  * fill it through pz_graph_constant_data until the graph is verified. */
 pz_status pz_graph_add_constant(pz_graph *g, const char *name, const pz_shape *shape, const float *data,
                                 pz_tensor_id *id, pz_error *err);
+/* Bytes of all constants. What pz_arena_watch makes of a graph's arena, copies and plans of it inherit. */
+int64_t pz_graph_constant_bytes(const pz_graph *g);
 float *pz_graph_constant_data(pz_graph *g, pz_tensor_id id);
 /* Adds a node with n_out new tensors named out_names[i], and infers their shapes (so inputs must exist
  * already). `node` gives op, name, in, n_in, attr, place; its out is ignored. On success ids[i] are set. The stored

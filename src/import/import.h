@@ -18,6 +18,8 @@ typedef struct pz_import_options {
   int32_t n_shapes;
   pz_text *notes;    /* receives lines that the user should see; or NULL */
   pz_digest *digest; /* receives the bytes of files that the model refers to; or NULL */
+  /* importing ends soon, as if memory were out, after *interrupt is not 0; the graph's arena watches it. Or NULL */
+  const volatile int *interrupt;
 } pz_import_options;
 
 /* Caffe's prototxt (phase TEST). The graph is verified. The caller frees it with pz_graph_free. */

@@ -2,6 +2,7 @@
  *
  * Values that a layer only repeats (a wrapped extension, a broadcast) would take room in the network file: a result may
  * have at most four times the elements of its inputs, or SMALL. All results of a run together have at most MOST. */
+#include "base/memory.h"
 #include "optimise/rewrite.h"
 #include "reference/reference.h"
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static int64_t size_of_results(const pz_rewriter *rw, const pz_node *node) {
 }
 
 static double *widen(const float *from, int64_t n) {
-  double *to = malloc((size_t)n * sizeof *to);
+  double *to = pz_memory_allows((uint64_t)n * sizeof *to) ? malloc((size_t)n * sizeof *to) : NULL;
   for (int64_t i = 0; to && i < n; i++) to[i] = from[i];
   return to;
 }
@@ -40,7 +41,8 @@ static pz_status evaluate(pz_rewriter *rw, const pz_node *node, double **in, dou
       return pz_fail_memory(rw->err, "a constant", (size_t)elements(rw, node->in[k]) * sizeof(double));
   }
   for (int32_t k = 0; k < node->n_out; k++) {
-    out[k] = malloc((size_t)elements(rw, node->out[k]) * sizeof(double));
+    const size_t bytes = (size_t)elements(rw, node->out[k]) * sizeof(double);
+    out[k] = pz_memory_allows(bytes) ? malloc(bytes) : NULL;
     if (!out[k])
       return pz_fail_memory(rw->err, "a constant", (size_t)elements(rw, node->out[k]) * sizeof(double));
   }

@@ -56,6 +56,7 @@ static pz_status parse_disable(const char *text, bool off[N_PASSES], pz_error *e
 
 static pz_status run_pass(pz_graph *g, const pz_pass *pass, pz_pass_observe observe, void *host, int *changes,
                           pz_error *err) {
+  if (pz_arena_interrupted(g->arena)) return pz_fail_interrupted(err);
   PZ_TRY(pass->rewrite(g, changes, err));
 #ifdef PZ_DEBUG
   PZ_TRY(pz_graph_verify(g, err));

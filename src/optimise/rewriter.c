@@ -56,6 +56,7 @@ static pz_status visit_all(pz_rewriter *rw, pz_rewrite_visit visit) {
   for (pz_node_id id = 0; id < rw->g->n_nodes; id++) {
     if (rw->g->nodes[id].op == PZ_OP_NONE) continue;
     int before = rw->changes;
+    if (pz_arena_interrupted(rw->g->arena)) return pz_fail_interrupted(rw->err);
     PZ_TRY(visit(rw, id));
     if (rw->changes != before) PZ_TRY(pz_rewriter_reindex(rw));
   }

@@ -1,4 +1,5 @@
 /* calls.c: kernel calls, packed weights and their texts, for solvers. */
+#include "base/memory.h"
 #include "plan/solver.h"
 
 #include <math.h>
@@ -6,19 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* At once what the sizes that were computed before say. */
+static pz_status reserve_weights(pz_plan *plan, int64_t needed, pz_error *err) {
+  if (needed <= plan->cap_weights) return PZ_OK;
+  const int64_t capacity = needed <= plan->most_weights ? plan->most_weights : needed + needed / 2;
+  const size_t bytes = (size_t)capacity * sizeof(float);
+  float *bigger = pz_memory_allows(bytes) ? realloc(plan->weights, bytes) : NULL;
+  if (!bigger) return pz_fail_memory(err, "packed weights", bytes);
+  plan->weights = bigger;
+  plan->cap_weights = capacity;
+  return PZ_OK;
+}
+
 pz_status pz_add_weights(pz_plan *plan, int64_t floats, pz_pointer *at, float **data, pz_error *err) {
   const int64_t rounded = (floats + 15) / 16 * 16, needed = plan->n_weights + rounded;
-  if (needed > plan->cap_weights) {
-    int64_t capacity = needed + needed / 2;
-    float *bigger = realloc(plan->weights, (size_t)capacity * sizeof(float));
-    if (!bigger) return pz_fail_memory(err, "packed weights", (unsigned long long)capacity * 4);
-    plan->weights = bigger;
-    plan->cap_weights = capacity;
-  }
+  if (pz_arena_interrupted(plan->arena)) return pz_fail_interrupted(err);
+  if (!plan->dry) PZ_TRY(reserve_weights(plan, needed, err));
   *at = (pz_pointer){PZ_SPACE_WEIGHTS, 0, plan->n_weights};
-  *data = plan->weights + plan->n_weights;
-  memset(*data, 0, (size_t)rounded * sizeof(float));
+  *data = plan->dry ? NULL : plan->weights + plan->n_weights;
+  if (*data) memset(*data, 0, (size_t)rounded * sizeof(float));
   plan->n_weights = needed;
+  if (needed > plan->most_weights) plan->most_weights = needed;
   return PZ_OK;
 }
 
@@ -35,7 +44,7 @@ pz_status pz_add_channel_vector(pz_plan *plan, pz_tensor_id id, int64_t c, pz_po
   const bool shared = pz_shape_elements(&t->shape) == 1;
   float *data = NULL;
   PZ_TRY(pz_add_weights(plan, pz_block_count(c, plan->block) * plan->block, at, &data, err));
-  for (int64_t i = 0; i < c; i++) data[i] = t->data[shared ? 0 : i];
+  for (int64_t i = 0; data && i < c; i++) data[i] = t->data[shared ? 0 : i];
   return PZ_OK;
 }
 

@@ -31,7 +31,7 @@ static void put(float *table, int64_t at, int64_t value) {
 
 /* ---- blocked ---- */
 
-/* The tables of n, d, h, w; whether any entry is filled. */
+/* The tables of n, d, h, w, written where `table` is not NULL; whether any entry is filled. */
 static bool put_points(const pz_plan *plan, const pz_node *node, pz_source source, float *table) {
   const int32_t rank = shape_out(plan, node)->rank;
   const pz_shape5 y = pz_shape_as5(shape_out(plan, node));
@@ -44,7 +44,7 @@ static bool put_points(const pz_plan *plan, const pz_node *node, pz_source sourc
     for (int64_t o = 0; axis != 1 && o < size[axis]; o++) {
       const int64_t from = own == PZ_NONE ? o : source(plan, node, own, o);
       fills |= from < 0;
-      put(table++, 0, from);
+      if (table) put(table++, 0, from);
     }
   }
   return fills;
@@ -165,8 +165,9 @@ pz_status pz_gather_plain(pz_plan *plan, const pz_node *node, pz_step *step, pz_
   for (int32_t i = 0; i < last; i++) entries += t.axes.size[i];
   PZ_TRY(pz_add_weights(plan, entries, &tables, &data, err));
   for (int32_t i = 0; i < last; i++)
-    for (int64_t o = 0; o < t.axes.size[i]; o++) put(data, at++, position(plan, node, source, &t, i, o));
-  find_runs(plan, node, source, &t, data + at, &step->scalar);
+    for (int64_t o = 0; data && o < t.axes.size[i]; o++)
+      put(data, at++, position(plan, node, source, &t, i, o));
+  if (data) find_runs(plan, node, source, &t, data + at, &step->scalar);
   pz_text shape = {0};
   pz_text_axes(&shape, &t.axes);
   pz_text_printf(&shape, ".runs = %d, ", runs);

@@ -59,7 +59,7 @@ static pz_status place_constant(pz_plan *plan, pz_tensor_id id, pz_error *err) {
   pz_storage s = pz_port_storage(plan, id, PZ_SPACE_WEIGHTS, 0);
   float *data;
   PZ_TRY(pz_add_weights(plan, pz_shape_elements(&t->shape), &s.at, &data, err));
-  memcpy(data, t->data, (size_t)pz_shape_elements(&t->shape) * sizeof(float));
+  if (data) memcpy(data, t->data, (size_t)pz_shape_elements(&t->shape) * sizeof(float));
   return pz_keep_storage(plan, PZ_PLAIN, &s, err);
 }
 
@@ -272,7 +272,7 @@ static pz_status choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) 
                each = !plan->compact && plan->isa == PZ_ISA_AMX ? CHAIN_WORTH : worth;
   pz_plan_size none, without;
   want_all(plan, true);
-  PZ_TRY(dry_size(plan, size, err)); /* packs all weights, whose sizes pz_slabs_cost knows then */
+  PZ_TRY(dry_size(plan, size, err)); /* counts all weights, whose sizes pz_slabs_cost knows then */
   want_all(plan, false);
   PZ_TRY(dry_size(plan, &none, err));
   for (int32_t i = 0; i < plan->n_chains; i++) plan->chains[i].wanted = !pz_slabs_cost(&plan->chains[i]);
@@ -340,6 +340,18 @@ static pz_status allocate(pz_plan *plan, pz_error *err) {
   return PZ_OK;
 }
 
+/* Sizes first; then, where they are admitted, the same with weights. */
+static pz_status build_plan(pz_plan *plan, const pz_plan_options *options, pz_error *err) {
+  plan->most_weights = 0;
+  plan->dry = true;
+  PZ_TRY(plan_all(plan, err));
+  plan->dry = false;
+  if (options->admit) PZ_TRY(options->admit(options->admit_host, plan, err));
+  if (options->sized) return PZ_OK;
+  plan_nothing(plan);
+  return plan_all(plan, err);
+}
+
 pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_plan **out, pz_error *err) {
   *out = NULL;
   pz_plan *plan = calloc(1, sizeof *plan);
@@ -355,12 +367,13 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   plan->sensitivity = options->sensitivity;
   plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
   plan->arena = pz_arena_new();
+  if (plan->arena) pz_arena_watch(plan->arena, pz_arena_watched(graph->arena));
   pz_status status = plan->arena ? allocate(plan, err) : pz_fail_memory(err, "the plan", 64);
   if (status == PZ_OK) status = check_weights(graph, err);
   if (status == PZ_OK) status = pz_choose_solvers(plan, options, err);
   if (status == PZ_OK) status = pz_meet_error(plan, err);
   if (status == PZ_OK) status = pz_meet_memory(plan, err);
-  if (status == PZ_OK) status = plan_all(plan, err);
+  if (status == PZ_OK) status = build_plan(plan, options, err);
   if (status == PZ_OK) *out = plan;
   else pz_plan_free(plan);
   return status;

@@ -130,6 +130,10 @@ typedef struct pz_plan_options {
   const double *
       sensitivity; /* by node: how much of a layer's relative error the result has; the caller's; NULL: all of it */
   bool unpacked; /* weights of convolutions stay zero: for plans that are only timed */
+  bool sized;    /* nothing is packed, there are no weights: for plans that are only looked at */
+  /* Asked when all sizes are known and before weights are packed (plan->weights is NULL); a failure ends planning. Or NULL. */
+  pz_status (*admit)(void *host, const pz_plan *plan, pz_error *err);
+  void *admit_host;
   pz_slabs slabs;
   int32_t threads;  /* that layers are cut for; any number can run it; 0: many */
   double memory;    /* bytes that packed weights and a run may take together; 0: any */
@@ -167,8 +171,9 @@ struct pz_plan {
   int32_t n_buffers, cap_buffers;
   pz_step *steps;
   int32_t n_steps, cap_steps;
-  float *weights; /* packed; malloc'ed, owned */
+  float *weights; /* packed; malloc'ed, owned; NULL in plans of sizes alone */
   int64_t n_weights, cap_weights;
+  int64_t most_weights; /* that there were at a time: rows of a layer are packed again, and dropped where they are known */
   int64_t arena_floats, worker_floats; /* shared; scratch of each worker */
   int64_t turns;                       /* where in it the counters of `turn` lie, 32 bits each */
   int32_t n_turns;

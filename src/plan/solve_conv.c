@@ -1,6 +1,7 @@
 /* solve_conv.c: convolution and deconvolution by direct summation, with one of three kernels: outer products of
  * blocks (kernels/conv/direct.h), few output maps (reduce.h; also those behind the last whole block, tail.h), map by map
  * (depthwise.h). A deconvolution is a convolution for each phase of its stride (deconv.h). */
+#include "base/memory.h"
 #include "kernels/conv/deconv.h"
 #include "kernels/conv/pack.h"
 #include "kernels/conv/pack_depthwise.h"
@@ -277,7 +278,9 @@ pz_status pz_conv_phase_parts(const pz_plan *plan, const pz_node *node, const pz
   *p = *all;
   p->out.at = pz_pointer_behind(p->out.at, phase->out_offset);
   p->base.at = pz_pointer_behind(p->base.at, phase->base_offset);
-  *weights = calloc((size_t)floats + 1, sizeof **weights);
+  *weights = NULL;
+  if (plan->dry) return PZ_OK;
+  *weights = pz_memory_allows((size_t)floats * 4) ? calloc((size_t)floats + 1, sizeof **weights) : NULL;
   if (!*weights) return pz_fail_memory(err, "weights of a deconvolution", (unsigned long long)floats * 4);
   pz_deconv_weights(whole, phase, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, *weights);
   return PZ_OK;

@@ -29,7 +29,8 @@ static inline pz_pointer pz_pointer_behind(pz_pointer at, int64_t floats) {
   return at;
 }
 
-/* One phase of the deconvolution `whole`: its parts, and its weights, [phases, K, C, taps], which the caller frees. */
+/* One phase of the deconvolution `whole`: its parts, and its weights, [phases, K, C, taps], which the caller frees; NULL where
+ * sizes alone are counted. */
 pz_status pz_conv_phase_parts(const pz_plan *plan, const pz_node *node, const pz_conv_direct_shape *whole,
                               const pz_deconv_phase *phase, const pz_conv_parts *all, pz_conv_parts *p,
                               float **weights, pz_error *err);

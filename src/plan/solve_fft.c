@@ -1,4 +1,5 @@
 /* solve_fft.c: convolution by Fourier transforms of tiles (kernels/fft). Variants: the size of a tile, one for all axes. */
+#include "base/memory.h"
 #include "kernels/fft/pack.h"
 #include "plan/solve_conv.h"
 
@@ -51,7 +52,7 @@ static bool outline(const pz_plan *plan, const pz_node *node, pz_fft_shape *s) {
 
 static pz_status pack(const pz_fft_shape *s, const float *weights, float *packed, pz_error *err) {
   const size_t bytes = (size_t)pz_fft_pack_doubles(s) * sizeof(double);
-  double *work = malloc(bytes);
+  double *work = pz_memory_allows(bytes) ? malloc(bytes) : NULL;
   if (!work) return pz_fail_memory(err, "transformed weights", bytes);
   pz_fft_pack(s, weights, work, packed);
   free(work);

@@ -123,7 +123,7 @@ static pz_status operand(pz_plan *plan, pz_tensor_id id, pz_pointer *at, pz_erro
   float *data;
   if (!t->data) return *at = pz_input_storage(plan, id, PZ_PLAIN)->at, PZ_OK;
   PZ_TRY(pz_add_weights(plan, floats, at, &data, err));
-  memcpy(data, t->data, (size_t)floats * sizeof *data);
+  if (data) memcpy(data, t->data, (size_t)floats * sizeof *data);
   return PZ_OK;
 }
 

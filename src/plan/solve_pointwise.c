@@ -44,10 +44,10 @@ static pz_status build_batch_norm(pz_plan *plan, const pz_node *node, pz_step *s
   pz_pointer gamma, beta;
   float *values;
   PZ_TRY(pz_add_weights(plan, floats, &gamma, &values, err));
-  for (int64_t i = 0; i < c; i++)
+  for (int64_t i = 0; values && i < c; i++)
     values[i] = (float)(1 / sqrt((double)variance[i] + node->attr.batch_norm.eps));
   PZ_TRY(pz_add_weights(plan, floats, &beta, &values, err));
-  for (int64_t i = 0; i < c; i++)
+  for (int64_t i = 0; values && i < c; i++)
     values[i] = (float)(-(double)mean[i] / sqrt((double)variance[i] + node->attr.batch_norm.eps));
   return add_scale(plan, node, step, gamma, beta, err);
 }
@@ -245,7 +245,7 @@ static pz_status pack_constant(pz_plan *plan, pz_tensor_id id, pz_storage *s, pz
   v->stride_d = v->stride_h * v->h;
   v->stride_c = block * points, v->stride_n = v->stride_c * pz_block_count(v->c, block);
   PZ_TRY(pz_add_weights(plan, v->stride_n * v->n, &s->at, &to, err));
-  for (int64_t i = 0; i < v->n * v->c * points; i++) {
+  for (int64_t i = 0; to && i < v->n * v->c * points; i++) {
     const int64_t c = i / points % v->c;
     to[i / points / v->c * v->stride_n + c / block * v->stride_c + i % points * block + c % block] =
         t->data[i];

@@ -87,9 +87,11 @@ static pz_status build_linear(pz_plan *plan, const pz_node *node, pz_step *step,
   float *table;
   PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &out, err));
   PZ_TRY(pz_add_weights(plan, 4 * ((int64_t)out.view.d + out.view.h + out.view.w), &tables, &table, err));
-  table = put_taps(a, 0, in.view.d, out.view.d, table);
-  table = put_taps(a, 1, in.view.h, out.view.h, table);
-  put_taps(a, 2, in.view.w, out.view.w, table);
+  if (table) {
+    table = put_taps(a, 0, in.view.d, out.view.d, table);
+    table = put_taps(a, 1, in.view.h, out.view.h, table);
+    put_taps(a, 2, in.view.w, out.view.w, table);
+  }
   return add_linear(plan, node, step, &in, &out, tables, err);
 }
 const pz_solver pz_solver_resize_linear = {.name = "linear interpolation",

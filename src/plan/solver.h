@@ -100,7 +100,8 @@ bool pz_may_replace(const pz_plan *plan, pz_tensor_id from, pz_tensor_id to);
 pz_status pz_shifted_storage(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, int64_t rows, bool *done,
                              pz_error *err);
 
-/* Room for `floats` packed weights, zeroed, 64-byte aligned; *data is valid until the next call. */
+/* Room for `floats` packed weights, zeroed, 64-byte aligned; *data is valid until the next call. NULL where sizes alone are counted
+ * (plan->dry): nothing is packed then. */
 pz_status pz_add_weights(pz_plan *plan, int64_t floats, pz_pointer *at, float **data, pz_error *err);
 /* Scratch of each worker: all steps share it, so there is as much as the greediest step wants. */
 pz_pointer pz_add_scratch(pz_plan *plan, int64_t floats);

@@ -79,7 +79,7 @@ void pz_reference_CONV(const pz_reference_call *call) {
   pz_reference_conv_begin(call);
   for (int64_t n = 0; n < p.y.n; n++)
     for (int64_t od = 0; od < p.y.s[0]; od++)
-      for (int64_t oh = 0; oh < p.y.s[1]; oh++)
+      for (int64_t oh = 0; oh < p.y.s[1] && !pz_reference_stops(call); oh++)
         add_rows(&p, call->in[PZ_CONV_X] + n * p.x.c * p.x.s[0] * p.x.s[1] * p.x.s[2],
                  call->in[PZ_CONV_WEIGHT], od, oh, call->out[0] + n * p.y.c * p.y.s[0] * p.y.s[1] * p.y.s[2]);
   pz_reference_conv_end(call);

@@ -53,7 +53,7 @@ void pz_reference_DECONV(const pz_reference_call *call) {
   pz_reference_conv_begin(call);
   for (int64_t n = 0; n < p.x.n; n++)
     for (int64_t d = 0; d < p.x.s[0]; d++)
-      for (int64_t h = 0; h < p.x.s[1]; h++)
+      for (int64_t h = 0; h < p.x.s[1] && !pz_reference_stops(call); h++)
         add_rows(&p, call->in[PZ_CONV_X] + n * p.x.c * p.x.s[0] * p.x.s[1] * p.x.s[2],
                  call->in[PZ_CONV_WEIGHT], d, h, call->out[0] + n * p.y.c * p.y.s[0] * p.y.s[1] * p.y.s[2]);
   pz_reference_conv_end(call);

@@ -11,7 +11,7 @@ void pz_reference_INNER_PRODUCT(const pz_reference_call *call) {
   int64_t step_k = a->transpose ? 1 : inner, step_i = a->transpose ? maps : 1;
   const double *bias = reference_in(call, BIAS);
   for (int64_t o = 0; o < outer; o++)
-    for (int64_t k = 0; k < maps; k++) {
+    for (int64_t k = 0; k < maps && !pz_reference_stops(call); k++) {
       double sum = bias ? bias[k] : 0;
       for (int64_t i = 0; i < inner; i++)
         sum += call->in[X][o * inner + i] * call->in[WEIGHT][k * step_k + i * step_i];

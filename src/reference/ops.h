@@ -17,6 +17,11 @@ typedef struct pz_reference_call {
 #include "graph/ops.inc"
 #undef OP
 
+/* The work was interrupted: what an operator leaves in its results then is not looked at. */
+static inline bool pz_reference_stops(const pz_reference_call *call) {
+  return pz_arena_interrupted(call->g->arena);
+}
+
 /* The input in slot i, NULL where it is absent or the list is shorter. */
 static inline const double *reference_in(const pz_reference_call *call, int i) {
   return i < call->node->n_in && call->node->in[i] != PZ_NONE ? call->in[i] : NULL;

@@ -1,4 +1,5 @@
 /* reference.c: the table of operators, and the walk over a graph. */
+#include "base/memory.h"
 #include "reference/ops.h"
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ pz_status pz_reference_node(const pz_graph *g, const pz_node *node, const double
     return pz_fail(err, PZ_ERROR_INPUT,
                    "layer \"%s\": a removed layer cannot be evaluated; compact the graph first", node->name);
   functions[node->op](&(pz_reference_call){g, node, in, out});
-  return PZ_OK;
+  return pz_arena_interrupted(g->arena) ? pz_fail_interrupted(err) : PZ_OK;
 }
 
 /* Invariant: values[t] is allocated from the node that makes t (an input: from the start) to its last use.
@@ -37,7 +38,7 @@ static int64_t elements(const pz_graph *g, pz_tensor_id t) { return pz_shape_ele
 
 static pz_status new_values(walk *w, pz_tensor_id t, pz_error *err) {
   int64_t n = elements(w->g, t);
-  w->values[t] = allocate(n, sizeof(double));
+  w->values[t] = pz_memory_allows((uint64_t)n * sizeof(double)) ? allocate(n, sizeof(double)) : NULL;
   if (!w->values[t])
     return pz_fail_memory(err, "a tensor of the reference", (unsigned long long)n * sizeof(double));
   return PZ_OK;

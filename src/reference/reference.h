@@ -4,6 +4,8 @@
 
 #include "graph/graph.h"
 
+/* All of it ends soon, with PZ_INTERRUPTED, once the flag that the graph's arena watches is set. */
+
 /* Evaluates one node: in[i] and out[i] are dense C-order doubles of the tensors' shapes (in[i] NULL where the
  * optional input is absent). out is allocated by the caller. */
 pz_status pz_reference_node(const pz_graph *g, const pz_node *node, const double *const *in,

@@ -1,3 +1,4 @@
+#include "base/memory.h"
 #include "pznet/pznet.h"
 #include "runtime/abi_check.h"
 #include "runtime/library.h"
@@ -44,7 +45,7 @@ static pz_status take_memory(struct pz_net *net, pz_error *err) {
   size_t align = net->abi->arena_align < 64 ? 64 : net->abi->arena_align;
   if (bytes >= 2 * PZ_HUGE_PAGE && align < PZ_HUGE_PAGE) align = PZ_HUGE_PAGE;
   size_t whole = (bytes + align) / align * align;
-  net->memory = aligned_alloc(align, whole);
+  net->memory = pz_memory_allows(whole) ? aligned_alloc(align, whole) : NULL;
   if (!net->memory) return pz_fail_memory(err, "running the network", bytes);
   net->memory_bytes = (int64_t)bytes;
   if (align >= PZ_HUGE_PAGE) pz_huge_advise(net->memory, whole);

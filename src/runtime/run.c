@@ -1,3 +1,4 @@
+#include "base/memory.h"
 #include "runtime/float_state.h"
 #include "runtime/private.h"
 
@@ -22,6 +23,25 @@ static void executor_barrier(void *host, int32_t worker) { pz_pool_barrier(host,
 void pz_runtime_executor(pz_pool *pool, pz_abi_executor *executor) {
   *executor = (pz_abi_executor){
       .host = pool, .workers = pz_pool_threads(pool), .run = executor_run, .barrier = executor_barrier};
+}
+
+static int64_t bytes_of_ports(const pz_abi_port *ports, int32_t n) {
+  int64_t bytes = 0;
+  for (int32_t i = 0; i < n; i++) {
+    int64_t elements = 4;
+    for (int32_t k = 0; k < ports[i].rank; k++) elements = pz_times(elements, ports[i].dim[k]);
+    bytes = pz_plus(bytes, elements);
+  }
+  return bytes;
+}
+
+pz_status pz_runtime_ask(const struct pz_net *net, pz_error *err) {
+  const int64_t resident = pz_memory_resident(),
+                untouched = net->memory_bytes > resident ? net->memory_bytes - resident : 0,
+                ports = pz_plus(bytes_of_ports(net->abi->inputs, net->abi->n_inputs),
+                                bytes_of_ports(net->abi->outputs, net->abi->n_outputs));
+  if (pz_plus(ports, untouched) < (int64_t)PZ_MEMORY_LARGE) return PZ_OK;
+  return pz_memory_ask(pz_plus(ports, untouched), untouched, net->more->path, err);
 }
 
 pz_status pz_runtime_run(struct pz_net *net, pz_abi_call *call, pz_error *err) {

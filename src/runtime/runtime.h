@@ -25,6 +25,8 @@ struct pz_net { /* opaque to users of the public header */
 pz_status pz_runtime_open(const char *path, const struct pz_net_options *options, struct pz_net **net,
                           pz_error *err);
 void pz_runtime_close(struct pz_net *net);
+/* Asks for the memory of all inputs and outputs, and of the arena where it was not written to yet. */
+pz_status pz_runtime_ask(const struct pz_net *net, pz_error *err);
 const char *pz_runtime_path(const struct pz_net *net); /* as it was opened */
 /* call.arena and call.executor are filled in here; inputs, outputs and the hooks come from the caller. */
 pz_status pz_runtime_run(struct pz_net *net, pz_abi_call *call, pz_error *err);

@@ -1,4 +1,5 @@
 #include "runtime/weights.h"
+#include "base/memory.h"
 #include "pznet/network_abi.h"
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -42,7 +43,7 @@ pz_status pz_weights_to_huge_pages(void *library, const pz_weights_place *place,
   char *weights = (char *)map->l_addr + place->address, *begin = pz_huge_align(weights);
   const ptrdiff_t bytes =
       (weights + place->bytes - begin) / (ptrdiff_t)PZ_HUGE_PAGE * (ptrdiff_t)PZ_HUGE_PAGE;
-  if (bytes < 2 * (ptrdiff_t)PZ_HUGE_PAGE) return PZ_OK;
+  if (bytes < 2 * (ptrdiff_t)PZ_HUGE_PAGE || !pz_memory_allows((uint64_t)bytes)) return PZ_OK;
   char *memory =
       mmap(NULL, (size_t)bytes + PZ_HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return PZ_OK;

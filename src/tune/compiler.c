@@ -1,18 +1,14 @@
 /* compiler.c: which C compiler a measurement is of. */
+#include "base/process.h"
 #include "tune/tuning.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-extern char **environ;
 
 enum { MOST_WORDS = 30, MOST_SECONDS = 20 };
 
@@ -38,18 +34,11 @@ static pz_status split(const char *cc, command *c, pz_error *err) {
   return PZ_OK;
 }
 
-static pz_status start(const command *c, int *from, pid_t *child, pz_error *err) {
+static pz_status start(const command *c, int *from, pz_process *child, pz_error *err) {
   int ends[2];
-  posix_spawn_file_actions_t actions;
   if (pipe2(ends, O_CLOEXEC)) return pz_fail(err, PZ_ERROR_RUN, "a pipe cannot be made: %s", strerror(errno));
-  int failed = posix_spawn_file_actions_init(&actions);
-  if (!failed) {
-    failed = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    if (!failed) failed = posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    if (!failed) failed = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    if (!failed) failed = posix_spawnp(child, c->words[0], &actions, NULL, c->words, environ);
-    posix_spawn_file_actions_destroy(&actions);
-  }
+  const int failed =
+      pz_process_start((const char *const *)(uintptr_t)c->words, &(pz_process_place){.out = ends[1]}, child);
   close(ends[1]);
   *from = ends[0];
   if (!failed) return PZ_OK;
@@ -94,18 +83,19 @@ pz_status pz_tuning_compiler(const char *cc, const volatile int *interrupt, char
   command c = {.own = ""};
   char printed[1024] = "";
   int from = -1, code = 0;
-  pid_t child = 0;
+  pz_process child = {0, -1};
   out[0] = 0;
   PZ_TRY(split(cc, &c, err));
   PZ_TRY(start(&c, &from, &child, err));
   pz_error problem = {0};
   const pz_status status = listen_to(from, interrupt, printed, sizeof printed, &problem);
   close(from);
-  if (status != PZ_OK) kill(child, SIGKILL);
-  while (waitpid(child, &code, 0) < 0 && errno == EINTR) {}
+  if (status != PZ_OK) pz_process_end((pz_process *const[]){&child}, 1);
+  else
+    while (!pz_process_ended(&child, &code)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   if (status == PZ_INTERRUPTED) return pz_fail(err, status, "%s", problem.message);
   if (status != PZ_OK) return pz_fail(err, status, "%s --version: %s", cc, problem.message);
-  if (!WIFEXITED(code) || WEXITSTATUS(code) || !printed[0] || strchr("\r\n", printed[0]))
+  if (code || !printed[0] || strchr("\r\n", printed[0]))
     return pz_fail(err, PZ_ERROR_RUN, "%s --version does not say which C compiler this is", cc);
   identity(&c, printed, out);
   return PZ_OK;

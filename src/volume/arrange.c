@@ -1,11 +1,11 @@
 /* arrange.c: the memory of a run, known before it is taken. */
 #include "volume/arrange.h"
+#include "base/memory.h"
 #include "volume/blend.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The planes that row k needs first: mirrored planes at the end of the volume make the last row reach back, and
  * what it reaches back for must not have been given up before. */
@@ -68,9 +68,13 @@ static void count_bytes(const pz_patch_function *f, const pz_volume *input, pz_a
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) a->bytes.total = plus(a->bytes.total, parts[i]);
 }
 
-static int64_t machine_memory(void) {
-  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? times(pages, size) : INT64_MAX;
+/* All that the run may have: what is there, and what it has already. The network's arena is allocated, and not written to yet; its code and
+ * weights, and the process, are resident in part. */
+static pz_memory memory_of_run(const pz_patch_function *f) {
+  pz_memory m = pz_memory_there(f->memory);
+  const int64_t resident = pz_memory_resident(), known = plus(f->memory, PROCESS_BYTES);
+  m.bytes = plus(m.bytes, resident < known ? resident : known);
+  return m;
 }
 
 static void human(int64_t bytes, char out[32]) {
@@ -78,15 +82,20 @@ static void human(int64_t bytes, char out[32]) {
   snprintf(out, 32, mib < 10000 ? "%.0f MiB" : "%.1f GiB", mib < 10000 ? mib + 0.5 : mib / 1024);
 }
 
-static pz_status too_little(int64_t limit, bool given, const pz_arrangement *a, pz_error *err) {
+/* machine: what there is, where that is the limit; NULL: `given` is. */
+static pz_status too_little(int64_t given, const pz_memory *machine, const pz_arrangement *a, pz_error *err) {
   char need[32], have[32];
   human(a->bytes.total, need);
-  human(limit, have);
-  return pz_fail(
-      err, PZ_ERROR_MEMORY,
-      "%s of memory are needed (%lld bytes), %s %s; %s smaller in y and x, or a network with smaller patches",
-      need, (long long)a->bytes.total, given ? "the limit is" : "this machine has", have,
-      given ? "raise --memory, or use a volume" : "use a volume");
+  human(machine ? machine->bytes : given, have);
+  if (machine)
+    return pz_fail(err, PZ_ERROR_MEMORY,
+                   "%s of memory are needed (%lld bytes), %s are there (%lld bytes; %s); use a volume "
+                   "smaller in y and x, or a network with smaller patches",
+                   need, (long long)a->bytes.total, have, (long long)machine->bytes, machine->limit);
+  return pz_fail(err, PZ_ERROR_MEMORY,
+                 "%s of memory are needed (%lld bytes), the limit is %s; raise --memory, or use a volume "
+                 "smaller in y and x, or a network with smaller patches",
+                 need, (long long)a->bytes.total, have);
 }
 
 /* Fits the ring between its limits into what the rest leaves. */
@@ -155,13 +164,13 @@ pz_status pz_arrange(const pz_patch_function *f, pz_volume *input, const pz_infe
   a->workers = f->pool ? pz_pool_threads(f->pool) : 1;
   a->cached = true;
   comfortable(tuning, a);
-  const int64_t machine = machine_memory();
-  const bool given = options->memory > 0 && options->memory < machine;
-  const int64_t limit = given ? options->memory : machine;
+  const pz_memory machine = memory_of_run(f);
+  const bool given = options->memory > 0 && options->memory < machine.bytes;
+  const int64_t limit = given ? options->memory : machine.bytes;
   if (fits(f, input, limit, least, most, a)) return PZ_OK;
   a->buffers = a->stores = a->store_planes = 1;
   if (fits(f, input, limit, least, most, a)) return PZ_OK;
   a->cached = input->cache_memory == 0;
   PZ_TRY(pz_volume_uncached(input, err));
-  return fits(f, input, limit, least, most, a) ? PZ_OK : too_little(limit, given, a, err);
+  return fits(f, input, limit, least, most, a) ? PZ_OK : too_little(limit, given ? NULL : &machine, a, err);
 }

@@ -60,7 +60,7 @@ typedef struct pz_arrangement {
   } bytes;
 } pz_arrangement;
 
-/* PZ_ERROR_MEMORY, with the number needed, when options->memory (or the machine's memory) does not suffice. May take the
+/* PZ_ERROR_MEMORY, with the number needed, when options->memory (or what there is: base/memory.h) does not suffice. May take the
  * reader's cache away. */
 pz_status pz_arrange(const pz_patch_function *function, pz_volume *input, const pz_infer_options *options,
                      const pz_engine_tuning *tuning, pz_arrangement *out, pz_error *err);

@@ -121,6 +121,7 @@ static pz_status check_files(const job *j, const char *network, int32_t n_inputs
 
 static pz_status run_job(job *j, const char *network, int32_t n_inputs, int32_t n_outputs, pz_error *err) {
   PZ_TRY(check_files(j, network, n_inputs, n_outputs, err));
+  PZ_TRY(pz_runtime_ask(j->net, err));
   j->in = PZ_NEW(j->arena, const float *, n_inputs);
   j->out = PZ_NEW(j->arena, float *, n_outputs);
   j->file = PZ_NEW(j->arena, char *, n_outputs);

@@ -130,7 +130,7 @@ static void absurd(void **state) {
   fx_net_make(&net, FX_IDENTITY, 1, 1, patch, patch);
   const pz_status status = fx_infer(&net, fx_path(&f, "in.h5"), fx_path(&f, "out.npy"), &o, NULL, &err);
   if (status != PZ_ERROR_MEMORY) fail_msg("%d %s", status, err.message);
-  assert_non_null(strstr(err.message, "this machine has"));
+  assert_non_null(strstr(err.message, " are there ("));
   fx_leave(&f);
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,36 +48,60 @@ void tool_warn(const char *format, ...) {
 
 const char *tool_name(const char *name, char out[TOOL_NAME]) { return pz_printable(name, out, TOOL_NAME); }
 
-int tool_fail(pz_status status) {
-  tool_warn("pznet: %s\n", pz_last_message());
-  return status == PZ_ERROR_MEMORY ? PZ_ERROR_RUN : status == PZ_ERROR_OUTPUT ? PZ_ERROR_INPUT : (int)status;
-}
-
 /* ---- Ctrl-C ---- */
 
-static volatile int interrupted; /* written by the signal handler alone, as is the time of the first signal */
+#define GRACE_US 900000 /* for work to end by itself, with what it leaves cleared away */
+
+/* Written by the signal handler alone: the flag, the first signal's number, and its time. */
+static volatile int interrupted;
+static volatile sig_atomic_t first;
 static struct timespec since;
+static const char *hint = "";
+
+/* What `end_now` says and does must be safe in a handler. Temporary files that are left are cleared away by the next compile, compilers
+ * end with this process. */
+static void end_now(int number) {
+  static const char line[] = "pznet: interrupted";
+  ssize_t said = write(2, line, sizeof line - 1);
+  if (said > 0) said = write(2, hint, strlen(hint));
+  if (said >= 0) said = write(2, "\n", 1);
+  (void)said; /* whether anybody hears it or not */
+  _exit(128 + number);
+}
+
+static void on_alarm(int number) {
+  (void)number;
+  end_now(first);
+}
 
 /* `timeout` and some shells signal the process and then its group: two signals at once are one. */
 static void on_signal(int number) {
-  (void)number;
+  const struct itimerval grace = {.it_value = {.tv_usec = GRACE_US}};
   struct timespec now;
   const int before = errno;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  if (!interrupted) since = now;
+  if (!interrupted) since = now, first = number, setitimer(ITIMER_REAL, &grace, NULL);
   else if (1e9 * (double)(now.tv_sec - since.tv_sec) + (double)(now.tv_nsec - since.tv_nsec) > 1e9)
-    _exit(PZ_INTERRUPTED);
+    end_now(first);
   interrupted = 1;
   errno = before;
 }
 
-const volatile int *tool_interrupt(void) {
-  struct sigaction action = {.sa_handler = on_signal}, hangup;
+const volatile int *tool_interrupt(const char *says) {
+  struct sigaction action = {.sa_handler = on_signal}, last = {.sa_handler = on_alarm}, hangup;
+  if (says) hint = says;
+  sigaction(SIGALRM, &last, NULL);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
   if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN) /* nohup ignores it */
     sigaction(SIGHUP, &action, NULL);
   return &interrupted;
+}
+
+int tool_fail(pz_status status) {
+  tool_warn("pznet: %s\n", pz_last_message());
+  if (status == PZ_INTERRUPTED && first) return 128 + first;
+  return status == PZ_ERROR_MEMORY ? PZ_ERROR_RUN : status == PZ_ERROR_OUTPUT ? PZ_ERROR_INPUT : (int)status;
 }
 
 /* ---- progress ---- */

@@ -21,7 +21,7 @@ static void print_summary(FILE *out) {
   fprintf(out, "\n`pznet VERB --help` tells more.\n"
                "exit status: 0 success, 1 a failure while running, 2 wrong usage, 3 a bad model, network "
                "file or volume,\n"
-               "or an output that cannot be written (a full disk too), 130 after Ctrl-C\n");
+               "or an output that cannot be written (a full disk too), 130 after Ctrl-C, 143 after SIGTERM\n");
 }
 
 static int run(int argc, char **argv) {

@@ -46,8 +46,9 @@ const char *tool_name(const char *name, char out[TOOL_NAME]);
 /* Prints pz_last_message() and gives the exit status. */
 int tool_fail(pz_status status);
 
-/* Ctrl-C, SIGTERM and SIGHUP set this flag; another one, more than a second later, ends the process at once. */
-const volatile int *tool_interrupt(void);
+/* Ctrl-C, SIGTERM and SIGHUP set this flag, and the process ends within a second, with 128 and the signal's number: by itself, or where
+ * its work does not look at the flag so soon, at once. `says` (may be NULL) is printed behind "pznet: interrupted" then. */
+const volatile int *tool_interrupt(const char *says);
 
 /* A progress bar on a terminal, a line every few seconds elsewhere, nothing when quiet. */
 typedef struct tool_progress {

@@ -70,7 +70,7 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   tool_progress progress = {.quiet = s.quiet || s.json, .unit = "stages"};
   s.model.options.progress = tool_progress_show;
   s.model.options.progress_host = &progress;
-  s.model.options.interrupt = tool_interrupt();
+  s.model.options.interrupt = tool_interrupt(NULL);
   char *summary;
   const pz_status status = pz_compile(args[0], s.output, &s.model.options, &summary);
   tool_progress_end(&progress);

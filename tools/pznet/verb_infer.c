@@ -161,7 +161,7 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   s.options.store = s.argmax ? PZ_STORE_ARGMAX : s.dtype_u8 ? PZ_STORE_U8 : PZ_STORE_F32;
   s.options.progress = tool_progress_show;
   s.options.progress_host = &s.progress;
-  s.options.interrupt = tool_interrupt();
+  s.options.interrupt = tool_interrupt("; the same command with --resume goes on from what was recorded");
   s.options.planned = planned;
   s.options.planned_host = &s;
   if (s.json && !report_is_writable(s.json)) return PZ_ERROR_INPUT;

@@ -25,7 +25,7 @@ static int make_page(state *s, const char *path) {
   tool_progress progress = {.unit = "stages"};
   s->model.options.progress = tool_progress_show;
   s->model.options.progress_host = &progress;
-  s->model.options.interrupt = tool_interrupt();
+  s->model.options.interrupt = tool_interrupt(NULL);
   const pz_status status = pz_inspect_page(path, &s->model.options, s->runs, s->html);
   tool_progress_end(&progress);
   return status == PZ_OK ? 0 : tool_fail(status);

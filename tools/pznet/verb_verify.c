@@ -54,6 +54,7 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   int n;
   if (!tool_parse(verb, argc, argv, set, &s, args, 1, &n)) return PZ_ERROR_USAGE;
   if (n != 1) return tool_usage(verb, "name the network file");
+  s.model.options.interrupt = tool_interrupt(NULL);
   char *report;
   const pz_status status = pz_verify(args[0], s.path, &s.model.options, s.threads, &report);
   if (report && s.json) puts(report);

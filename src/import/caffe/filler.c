@@ -31,15 +31,20 @@ typedef struct job {
   int64_t count;
   uint64_t state;
   float *out;
+  const volatile int *interrupt;
 } job;
 
+/* Seen once in so many numbers; what is filled then is not used. */
+static bool stops(const job *j, int64_t i) { return i % 65536 == 0 && j->interrupt && *j->interrupt; }
+
 static void fill_uniform(job *j, double low, double high) {
-  for (int64_t i = 0; i < j->count; i++) j->out[i] = (float)(low + (high - low) * uniform(&j->state));
+  for (int64_t i = 0; i < j->count && !stops(j, i); i++)
+    j->out[i] = (float)(low + (high - low) * uniform(&j->state));
 }
 
 /* Box and Muller: 1 - u is in (0, 1], so its logarithm is finite. */
 static void fill_normal(job *j, double mean, double std) {
-  for (int64_t i = 0; i < j->count; i++) {
+  for (int64_t i = 0; i < j->count && !stops(j, i); i++) {
     double radius = sqrt(-2 * log(1 - uniform(&j->state))), angle = 6.283185307179586 * uniform(&j->state);
     j->out[i] = (float)(mean + std * radius * cos(angle));
   }
@@ -114,7 +119,7 @@ static double hat(int64_t i, int64_t n) {
 static const char *bilinear(job *j) {
   const pz_shape *s = j->shape;
   if (s->rank < 3) return "bilinear is for weights with spatial dimensions";
-  for (int64_t i = 0; i < j->count; i++) {
+  for (int64_t i = 0; i < j->count && !stops(j, i); i++) {
     double value = 1;
     int64_t rest = i;
     for (int32_t axis = s->rank - 1; axis >= 2; axis--) {
@@ -137,8 +142,8 @@ static const struct {
 };
 
 const char *pz_caffe_fill(const Caffe__FillerParameter *filler, const pz_shape *shape, uint64_t seed,
-                          pz_caffe_weight_key key, float *out) {
-  job j = {filler, shape, pz_shape_elements(shape), stream(seed, key), out};
+                          pz_caffe_weight_key key, const volatile int *interrupt, float *out) {
+  job j = {filler, shape, pz_shape_elements(shape), stream(seed, key), out, interrupt};
   for (size_t i = 0; i < sizeof fillers / sizeof *fillers; i++)
     if (!strcmp(fillers[i].type, filler->type)) return fillers[i].fill(&j);
   return "unknown type; known are constant, uniform, gaussian, xavier, msra, positive_unitball, bilinear";

@@ -1,16 +1,14 @@
 /* import.c: Caffe's prototxt and weights to a graph. */
 #include "base/file.h"
+#include "base/memory.h"
 #include "import/caffe/import.h"
 #include "import/caffe/net.h"
-#include <unistd.h>
 
 #define MAX_PROTOTXT ((size_t)64 << 20)
 
-/* An eighth of this machine's memory, in floats: importing, folding and packing each hold a copy for a while. */
-static int64_t machine_parameters(void) {
-  int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0 ? pages / 8 * (page / (int64_t)sizeof(float)) : INT64_C(1) << 31;
-}
+/* In floats: four copies are held at a time, of the model as it is read, as it is optimised, packed, and in the C compiler or in the network that is
+ * run. */
+static int64_t machine_parameters(void) { return pz_memory_there(0).bytes / (4 * (int64_t)sizeof(float)); }
 
 static pz_status parse(pz_caffe_net *net, pz_error *err) {
   pz_caffe_text text = {.file = net->file, .arena = net->arena};
@@ -36,6 +34,7 @@ static pz_status build(pz_caffe_net *net, pz_caffe *c) {
   const char *weights = c->options->weights;
   if (weights) PZ_TRY(pz_caffe_weights_open(weights, net->arena, &c->weights, c->err));
   PZ_TRY(pz_graph_new(net->param->name ? net->param->name : "", &c->graph, c->err));
+  pz_arena_watch(c->graph->arena, c->options->interrupt);
   return pz_caffe_build(c);
 }
 
@@ -55,6 +54,7 @@ pz_status pz_caffe_import_within(const char *prototxt, const pz_import_options *
   pz_caffe_net net = {.file = prototxt, .arena = pz_arena_new()};
   *graph = NULL;
   if (!net.arena) return pz_fail_memory(err, prototxt, sizeof net);
+  if (options) pz_arena_watch(net.arena, options->interrupt);
   pz_caffe c = {.net = &net,
                 .arena = net.arena,
                 .options = options ? options : &none,

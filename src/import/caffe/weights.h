@@ -55,8 +55,8 @@ pz_status pz_caffe_open_h5(pz_caffe_weights *w, pz_error *err);
 /* ---- init:SEED ---- */
 
 /* Fills a blob of Caffe's shape as its filler says. The values depend on seed, key, filler and shape alone. Returns
- * NULL, or what is wrong with the filler. */
+ * NULL, or what is wrong with the filler. Filled in part where *interrupt (may be NULL) is set on the way. */
 const char *pz_caffe_fill(const Caffe__FillerParameter *filler, const pz_shape *shape, uint64_t seed,
-                          pz_caffe_weight_key key, float *out);
+                          pz_caffe_weight_key key, const volatile int *interrupt, float *out);
 
 #endif

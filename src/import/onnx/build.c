@@ -165,6 +165,7 @@ static pz_status build_or_refuse(pz_onnx *c, bool *unsure) {
 static pz_status visit(pz_onnx *c, const pz_onnx_node *node, int32_t number) {
   pz_error *err = c->err, own = {0};
   bool unsure = false;
+  if (pz_arena_interrupted(c->arena)) return pz_fail_interrupted(c->err);
   c->node = node;
   c->row = pz_onnx_find_operator(node);
   c->node_name = pz_onnx_node_name(c, node, number);

@@ -1,12 +1,10 @@
 /* import.c: an ONNX model to a graph. */
+#include "base/memory.h"
 #include "import/onnx/onnx.h"
-#include <unistd.h>
 
-/* A part of this machine's memory, in floats: importing, folding and packing each hold a copy for a while. */
-static int64_t machine_elements(void) {
-  int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0 ? pages / PZ_ONNX_SHARE * (page / (int64_t)sizeof(float)) : INT64_C(1) << 31;
-}
+/* In floats: four copies are held at a time, of the model as it is read, as it is optimised, packed, and in the C compiler or in the network that is
+ * run. */
+static int64_t machine_elements(void) { return pz_memory_there(0).bytes / (PZ_ONNX_SHARE * (int64_t)sizeof(float)); }
 
 static pz_status check_model(const pz_onnx *c) {
   const pz_onnx_model *m = &c->model;
@@ -68,13 +66,14 @@ static pz_status build_nodes(pz_onnx *c, const bool *needed) {
   c->err = &own;
   const pz_status status = pz_onnx_build_nodes(c, &c->model.graph, needed);
   c->err = err;
-  if (c->n_refusals && status != PZ_ERROR_MEMORY) return pz_onnx_fail_refused(c, err);
+  if (c->n_refusals && status != PZ_ERROR_MEMORY && status != PZ_INTERRUPTED) return pz_onnx_fail_refused(c, err);
   return status == PZ_OK ? PZ_OK : pz_fail(err, status, "%s", own.message);
 }
 
 static pz_status build(pz_onnx *c) {
   bool *needed;
   PZ_TRY(pz_graph_new(c->model.graph.name, &c->graph, c->err));
+  pz_arena_watch(c->graph->arena, c->options->interrupt);
   PZ_TRY(pz_onnx_declare(c, &c->model.graph));
   PZ_TRY(pz_onnx_add_inputs(c));
   PZ_TRY(pz_onnx_find_needed(c, &needed));
@@ -106,6 +105,7 @@ pz_status pz_onnx_import_within(const char *path, const pz_import_options *optio
   pz_arena *arena = pz_arena_new();
   *graph = NULL;
   if (!arena) return pz_fail_memory(err, path, sizeof(pz_onnx));
+  if (options) pz_arena_watch(arena, options->interrupt);
   pz_onnx c = {.file = path,
                .arena = arena,
                .options = options ? options : &none,

@@ -31,7 +31,7 @@
 #define PZ_ONNX_OLDEST_OPSET 6 /* but without its broadcasting along axes that are not the last */
 #define PZ_ONNX_NEWEST_OPSET 28
 #define PZ_ONNX_MAX_DEPTH    8 /* of graphs in graphs */
-#define PZ_ONNX_SHARE        8 /* constants may take one part in so many of the memory */
+#define PZ_ONNX_SHARE        4 /* constants may take one part in so many of the memory */
 
 typedef struct pz_onnx_constant {
   pz_onnx_type type;

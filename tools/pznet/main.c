@@ -44,6 +44,7 @@ static int run(int argc, char **argv) {
 /* What was printed must have arrived: a full disk is a failure too. */
 int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error of writing, not the end of the process */
+  tool_interrupt(NULL);
   const int status = run(argc, argv);
   if (!fflush(stdout) && !ferror(stdout)) return status;
   fprintf(stderr, "pznet: standard output: cannot be written\n");

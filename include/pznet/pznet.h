@@ -80,12 +80,15 @@ typedef struct pz_compile_options {
       threads; /* that layers are cut for, and times taken with; 0: the cores that this process may use. Any number runs the file */
   pz_progress progress; /* or NULL */
   void *progress_host;
-  const volatile int *interrupt; /* work ends soon after *interrupt becomes non-zero; or NULL */
+  /* work ends soon after *interrupt becomes non-zero, C compilers too; a run of the network is waited for; or NULL */
+  const volatile int *interrupt;
 } pz_compile_options;
 #define PZ_COMPILE_OPTIONS                                                                                   \
   { 0 }
 
 /* Compiles the model (an ONNX model, or a Caffe prototxt) into the network file `output`, which appears whole or not at all.
+ * A model whose compiling, or whose run, needs more memory than there is (doc/memory.md) is refused before it is taken:
+ * PZ_ERROR_INPUT, with both numbers. C compilers that it starts end with the process.
  * summary (may be NULL) receives a JSON text: the manifest, timings, what was measured ("tuning"), and "notes" where there
  * are any, lines that the user should see; free it with pz_free. */
 pz_status pz_compile(const char *model, const char *output, const pz_compile_options *options,
@@ -235,7 +238,8 @@ typedef struct pz_infer_options {
   pz_store store;
   bool skip_zero; /* patches whose input is all zero are not run; their output is 0 */
   bool resume;    /* go on from the finished work beside the output, if there is any */
-  /* bytes for everything; 0: no limit. Refused with the number needed when it does not suffice */
+  /* bytes for everything; 0: what there is (limits and control groups count: doc/memory.md). Refused with the number needed
+   * when it does not suffice */
   int64_t memory;
   int32_t threads; /* 0: as pz_net_open */
   pz_progress progress;

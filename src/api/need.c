@@ -88,7 +88,7 @@ pz_status pz_admit_plan(void *host, const pz_plan *plan, pz_error *err) {
   const int64_t everywhere = INT64_C(1) << 46; /* what opening refuses everywhere */
   const pz_need need = pz_need_of(plan);
   pz_memory there = pz_memory_there(0);
-  if (there.bytes > everywhere) there = (pz_memory){everywhere, "what any network may take"};
+  if (there.bytes > everywhere) there = (pz_memory){everywhere, everywhere, "what any network may take"};
   if (need.total > there.bytes) return too_large(host, &need, &there, err);
   return pz_check_disk(pz_temporary_parent(), pz_need_files(plan),
                        "the C compiler's files (TMPDIR names another folder)", err);

@@ -27,7 +27,7 @@ static void lower(pz_memory *least, int64_t bytes, const char *name, int64_t who
   char text[PZ_MEMORY_TEXT];
   if (bytes < 0) bytes = 0;
   if (bytes >= least->bytes) return;
-  least->bytes = bytes;
+  least->bytes = bytes, least->whole = whole;
   snprintf(least->limit, sizeof least->limit, "%s %s", name, pz_memory_text(whole, text));
 }
 
@@ -227,7 +227,7 @@ static void of_all_groups(const char *root, pz_memory *least) {
 /* ---- all of them ---- */
 
 pz_memory pz_memory_there_in(const char *root, int64_t mapped) {
-  pz_memory least = {.bytes = INT64_MAX, .limit = "no limit"};
+  pz_memory least = {.bytes = INT64_MAX, .whole = INT64_MAX, .limit = "no limit"};
   of_machine(root, &least);
   of_process(root, mapped, &least);
   of_all_groups(root, &least);

@@ -5,9 +5,9 @@
 #include "base/status.h"
 #include <stdint.h>
 
-/* `bytes` may still be taken; `limit` is what bounds them, in words: "the cgroup's limit of 300 MiB". */
+/* `bytes` may still be taken, of `whole`; `limit` is what bounds them, in words: "the cgroup's limit of 300 MiB". */
 typedef struct pz_memory {
-  int64_t bytes;
+  int64_t bytes, whole;
   char limit[96];
 } pz_memory;
 

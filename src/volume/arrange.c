@@ -74,6 +74,7 @@ static pz_memory memory_of_run(const pz_patch_function *f) {
   pz_memory m = pz_memory_there(f->memory);
   const int64_t resident = pz_memory_resident(), known = plus(f->memory, PROCESS_BYTES);
   m.bytes = plus(m.bytes, resident < known ? resident : known);
+  if (m.bytes > m.whole) m.bytes = m.whole;
   return m;
 }
 

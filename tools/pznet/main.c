@@ -61,6 +61,7 @@ static _Noreturn void leave(int status) {
 
 int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error of writing, not the end of the process */
+  tool_interrupt(NULL);
   int status = run(argc, argv);
   if (!printed() && !status) {
     tool_warn("pznet: standard output: cannot be written\n");

@@ -25,7 +25,6 @@ static int make_page(state *s, const char *path) {
   tool_progress progress = {.unit = "stages"};
   s->model.options.progress = tool_progress_show;
   s->model.options.progress_host = &progress;
-  s->model.options.interrupt = tool_interrupt(NULL);
   const pz_status status = pz_inspect_page(path, &s->model.options, s->runs, s->html);
   tool_progress_end(&progress);
   return status == PZ_OK ? 0 : tool_fail(status);
@@ -37,6 +36,7 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   int n;
   if (!tool_parse(verb, argc, argv, set, &s, args, 1, &n)) return PZ_ERROR_USAGE;
   if (n != 1) return tool_usage(verb, "name a model or a network file");
+  s.model.options.interrupt = tool_interrupt(NULL);
   if (s.html && s.format) return tool_usage(verb, "--html and --format exclude each other");
   if (s.runs && !s.html) return tool_usage(verb, "--runs is for --html; see also pznet bench");
   if (s.html) return make_page(&s, args[0]);

@@ -28,7 +28,6 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   if (!tool_parse(verb, argc, argv, set, &s, args, MOST_ARGUMENTS, &n)) return PZ_ERROR_USAGE;
   if (n < 2) return tool_usage(verb, "name the network file and an .npy file for each of its inputs");
   if (!s.n_outputs) return tool_usage(verb, "name an .npy file for each output with -o");
-  tool_interrupt(NULL);
   const pz_status status = pz_run_files(args[0], s.threads, args + 1, n - 1, s.outputs, s.n_outputs);
   return status == PZ_OK ? 0 : tool_fail(status);
 }

@@ -130,7 +130,6 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   if ((s.to != NULL) + (s.from != NULL) + s.clear + s.json > 1)
     return tool_usage(verb, "--export, --import, --clear and --json exclude each other");
   if (s.stale && !s.clear) return tool_usage(verb, "--stale goes with --clear");
-  tool_interrupt(NULL);
   return s.to ? save(&s) : s.from ? load(&s) : s.clear ? clear(&s) : show(&s);
 }
 

@@ -588,6 +588,7 @@ static pz_text labels_of(const char *op, const char *in, pz_text *attributes) {
   put_ints(&g, "seven", 1, DIMS(7));
   put_ints(&g, "none", 1, DIMS(0));
   put_ints(&g, "large", 1, DIMS(1 << 24));
+  put_ints(&g, "larger", 1, DIMS((1 << 24) + 1));
   put_attr_int(&to_bytes, "to", 2);
   put_attr_int(&axis, "axis", 1);
   put_info(&g, 11, "n", 7, "1x1x4x4");
@@ -611,6 +612,10 @@ static void whole_numbers(void **state) {
        "int64 that may be 1.67772e+07 to 1.67772e+07: whole numbers are exact up to 2^24"},
       {"Mul", "label large", "that may be 0 to 6.71089e+07"},
       {"Add", "n seven", "Add with computed values of type int64 that may be -9.22337e+18 to 9.22337e+18"},
+      {"Max", "label larger", "its input 'larger' holds the integer 16777217, which 32-bit floats do not"},
+      {"Equal", "label larger", "its input 'larger' holds the integer 16777217"},
+      {"Clip", "label larger", "Clip with bounds of whole numbers beyond 2^24 ('node')"},
+      {"Clip", "label seven", NULL},
       {"Add", "label byte", "its inputs differ in type"},
       {"Pow", "label seven", "Pow with computed values of type int64 ('node')"},
   };

@@ -181,6 +181,31 @@ class Small(unittest.TestCase):
             "kept": np.where(label == 2, 9, label), "voxels": (label == 2).sum((1, 2)),
             "hot": np.moveaxis(np.eye(5)[label], -1, 1)}, [x])
 
+    def test_whole_numbers_are_exact(self):
+        """Quotients, remainders, wrapping around: over all numbers of 16 bits."""
+        x = np.arange(-32768, 32768).reshape(1, 1, 256, 256).astype(np.float32)
+        model = writer.Model(x=x.shape)
+        model.add("clipped", "Clip", "x", np.float32(-32768), np.float32(32767))
+        model.add("short", "Cast", "clipped", to=writer.TYPES["int16"])
+        model.add("n", "Cast", "short", to=writer.TYPES["int32"])
+        n, expected = x.astype(np.int64), {}
+        for k in 2, 3, 7, 255, 1000, 32767:
+            model.add(f"div{k}", "Div", "n", np.int32(k))
+            model.add(f"mod{k}", "Mod", "n", np.int32(k))
+            model.add(f"rest{k}", "Mod", "n", np.int32(k), fmod=1)
+            expected |= {f"div{k}": np.trunc(n / k), f"mod{k}": n % k, f"rest{k}": np.fmod(n, k)}
+        model.add("double", "Add", "short", "short")
+        model.add("byte", "Cast", "n", to=writer.TYPES["uint8"])
+        model.add("times", "Mul", "n", np.int32(511))
+        model.add("wrapped", "Cast", "times", to=writer.TYPES["int16"])
+        expected |= {"double": (2 * n).astype(np.int16), "byte": n.astype(np.uint8), "wrapped": (511 * n).astype(np.int16)}
+        with tempfile.TemporaryDirectory(prefix="pznet-test-") as folder:
+            path = pathlib.Path(folder, "model.onnx")
+            path.write_bytes(model.content({name: x.shape for name in expected}))
+            found = pznet.compile(path, effort="estimate")(x)
+        for name, y in zip(expected, found):
+            np.testing.assert_array_equal(y, expected[name], name)
+
     def test_same_padding_of_constants(self):
         """As timm's tf_* networks compute it: sizes through float arithmetic, Ceil and Clip to the pads."""
         x, weight, bias = floats(1, 2, 5, 8), floats(3, 2, 3, 3), floats(3)

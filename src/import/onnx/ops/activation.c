@@ -174,6 +174,8 @@ pz_status pz_onnx_op_clip(pz_onnx *c) {
       return clip_by_values(c);
     if (pz_onnx_has(c, 1)) PZ_TRY(pz_onnx_number_in(c, 1, &low));
     if (pz_onnx_has(c, 2)) PZ_TRY(pz_onnx_number_in(c, 2, &high));
+    if (!pz_onnx_is_floating(pz_onnx_type_in(c)) && (low > PZ_ONNX_EXACT || high < -PZ_ONNX_EXACT))
+      return pz_onnx_refuse(c, "bounds of whole numbers beyond 2^24");
     act.alpha = (float)low;
     act.beta = (float)high;
   }

@@ -119,7 +119,7 @@ static pz_status bound(pz_onnx *c, pz_eltwise_kind kind) {
   pz_tensor_id x;
   pz_activation act = {PZ_ACT_CLIP, -INFINITY, INFINITY};
   PZ_TRY(pz_onnx_number_in(c, k_in, &k));
-  if (!isfinite(k)) return of_all(c, kind, NULL);
+  if (!isfinite(k) || (double)(float)k != k) return of_all(c, kind, NULL);
   *(kind == PZ_ELT_MAX ? &act.alpha : &act.beta) = (float)k;
   if (kind == PZ_ELT_MAX && k == 0) act = (pz_activation){PZ_ACT_RELU, 0, 0};
   PZ_TRY(pz_onnx_tensor_in(c, 1 - k_in, &x));

@@ -1,5 +1,6 @@
 /* inputs.c: inputs of the model. All shapes of a graph are numbers: symbolic sizes are those that --input gives, or that it
  * gives to the same symbol elsewhere; a batch size that is the only symbol is 1. */
+#include "base/inert.h"
 #include "import/onnx/onnx.h"
 #include <string.h>
 
@@ -62,7 +63,7 @@ static void print_shape(const pz_onnx_value_info *info, bool batch, pz_text *out
     pz_text_append(out, d ? "x" : "");
     if (info->shape.dim[d] > 0 || (batch && !d))
       pz_text_printf(out, "%lld", info->shape.dim[d] > 0 ? (long long)info->shape.dim[d] : 1LL);
-    else pz_text_printf(out, "%.40s", info->symbol[d] && *info->symbol[d] ? info->symbol[d] : "?");
+    else pz_inert_append(out, info->symbol[d] && *info->symbol[d] ? info->symbol[d] : "?");
   }
   if (!info->shape.rank) pz_text_append(out, info->has_shape ? "scalar" : "of unknown shape");
 }
@@ -70,7 +71,9 @@ static void print_shape(const pz_onnx_value_info *info, bool batch, pz_text *out
 static void note_open(const pz_onnx_value_info *info, pz_text *open) {
   pz_text_printf(open, "%sinput '%.100s' is ", open->size ? "; " : "", info->name);
   print_shape(info, false, open);
-  pz_text_printf(open, ", fix its sizes with --input %.100s=", info->name);
+  pz_text_append(open, ", fix its sizes with --input ");
+  pz_inert_shell(open, info->name);
+  pz_text_append(open, "=");
   if (info->has_shape) print_shape(info, true, open);
   else pz_text_append(open, "SHAPE");
 }
@@ -79,13 +82,15 @@ static void note_batch(pz_onnx *c, const pz_onnx_value_info *info) {
   pz_text *notes = c->options->notes;
   if (!notes) return;
   const char *symbol = info->symbol[0] && *info->symbol[0] ? info->symbol[0] : "the batch size";
-  const size_t begin = notes->size;
-  pz_text_printf(notes, "input '%.100s' is ", info->name);
+  pz_text_append(notes, "input '");
+  pz_inert_append(notes, info->name);
+  pz_text_append(notes, "' is ");
   print_shape(info, false, notes);
-  pz_text_printf(notes, ": %.40s was set to 1; --input %.100s=SHAPE gives another", symbol, info->name);
-  for (size_t i = begin; i < notes->size; i++) /* names come from the file */
-    if ((unsigned char)notes->data[i] < 0x20 || notes->data[i] == 0x7f) notes->data[i] = ' ';
-  pz_text_append(notes, "\n");
+  pz_text_append(notes, ": ");
+  pz_inert_append(notes, symbol);
+  pz_text_append(notes, " was set to 1; --input ");
+  pz_inert_shell(notes, info->name);
+  pz_text_append(notes, "=SHAPE gives another\n");
 }
 
 /* *fixed: all sizes are known. */

@@ -1,6 +1,6 @@
 /* model_fuzz FILE... [--seed S] [--count N] [--seconds T] [--syntax N] [--run N] [--keep FOLDER] [--told]
- * Takes the models, then N mutants of them, or as many as T seconds have room for, all the way to C (model.h). A mutant is made of a model or of
- * another one by a seed alone: the same numbers, the same mutants. A finding stays in FOLDER (by default the current one), and the status is 1. A
+ * Takes the models, then N mutants of them, or as many as T seconds have room for, all the way to C (model.h). Mutants that come there are mutated
+ * again. The same files, seed and N give the same mutants. A finding stays in FOLDER (by default the current one), and the status is 1. A
  * model that ends the process lies there as current.onnx or current.prototxt. */
 #include "base/digest.h"
 #include "model.h"
@@ -19,7 +19,7 @@ typedef struct sample {
 } sample;
 enum { SEEDS = 1024 };
 static sample seeds[SEEDS];
-static int n_seeds;
+static int n_seeds, n_given;
 
 static struct {
   uint64_t seed;
@@ -65,23 +65,30 @@ static bool take(const sample *s, const char *name) {
   return good;
 }
 
-/* Of a seed, once or several times over. */
+enum { MOST_BYTES = 30000 };
+/* A mutant that came to C is a seed of later ones. */
+static void keep_mutant(const sample *s, uint64_t *state) {
+  if (s->size > MOST_BYTES) return;
+  const int at = n_seeds < SEEDS ? n_seeds++ : n_given + (int)mutate_pick(state, SEEDS - n_given);
+  free(seeds[at].data);
+  seeds[at] = *s;
+  seeds[at].data = malloc(s->size + 1);
+  if (!seeds[at].data) exit(2);
+  memcpy(seeds[at].data, s->data, s->size);
+}
+
 static bool take_mutant(uint64_t number) {
   uint64_t state = number;
-  const sample *from = &seeds[mutate_pick(&state, n_seeds)];
+  const sample *from = &seeds[mutate_pick(&state, mutate_pick(&state, 3) ? n_seeds : n_given)];
+  const int64_t before = model_count.emitted;
   char name[64];
-  pz_text text = {0}, more = {0};
-  pz_text_append_bytes(&text, from->data ? from->data : "", from->size);
-  for (int64_t times = 1 + mutate_pick(&state, 3); times > 0; times--) {
-    (from->onnx ? mutate_onnx : mutate_prototxt)(mutate_next(&state), (const uint8_t *)text.data, text.size,
-                                                 &more);
-    pz_text_free(&text);
-    text = more;
-    more = (pz_text){0};
-    if (!text.data) pz_text_append(&text, "");
-  }
+  pz_text text = {0};
+  (from->onnx ? mutate_onnx : mutate_prototxt)(
+      mutate_next(&state), (const uint8_t *)(from->size ? from->data : ""), from->size, &text);
   snprintf(name, sizeof name, "mutant %llu", (unsigned long long)number);
-  const bool good = take(&(sample){from->onnx, text.data, text.size}, name);
+  const sample made = {from->onnx, text.data, text.size};
+  const bool good = take(&made, name);
+  if (good && model_count.emitted > before) keep_mutant(&made, &state);
   pz_text_free(&text);
   return good;
 }
@@ -113,8 +120,8 @@ int main(int argc, char **argv) {
   read_arguments(argc, argv);
   if (!mkdtemp(folder)) return 2;
   wanted.model.folder = folder;
-  const int given = n_seeds;
-  for (int i = 0; i < given; i++) {
+  n_given = n_seeds;
+  for (int i = 0; i < n_given; i++) {
     char name[32];
     snprintf(name, sizeof name, "file %d", i + 1);
     findings += !take(&seeds[i], name);
@@ -124,7 +131,7 @@ int main(int argc, char **argv) {
     findings += !take_mutant(wanted.seed * UINT64_C(1000000007) + (uint64_t)made);
   printf("%d models and %ld mutants: %lld imported, %lld planned, %lld emitted, %lld compiled, %lld "
          "compared; %d findings, %ld s\n",
-         given, made, (long long)model_count.imported, (long long)model_count.planned,
+         n_given, made, (long long)model_count.imported, (long long)model_count.planned,
          (long long)model_count.emitted, (long long)model_count.compiled, (long long)model_count.compared,
          findings, (long)(time(NULL) - begin));
   snprintf(command, sizeof command, "rm -rf %s", folder);

@@ -94,7 +94,7 @@ static message inside_of(message in, uint32_t number) {
 
 /* One field's own bytes; false where none is whole. */
 static bool read_field(reader *r, field *f) {
-  uint64_t tag, size;
+  uint64_t tag, size = 0;
   if (!read_varint(r, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFF) return false;
   f->number = (uint32_t)(tag >> 3);
   f->wire = (int)(tag & 7);
@@ -166,6 +166,12 @@ static void find_from(mutant *m, field *f, message in, uint32_t number) {
   }
 }
 
+/* Of these fields alone. */
+static void find_in(mutant *m, field *f, message in, uint32_t number) {
+  for (; f; f = f->next)
+    if (f->in == in && f->number == number) keep(m, f);
+}
+
 /* Any of them; NULL where there are none. */
 static field *any(mutant *m, message in, uint32_t number) {
   m->n_found = 0;
@@ -186,6 +192,19 @@ static field *graph_of(mutant *m) {
   for (field *f = m->root; f; f = f->next)
     if (f->is == GRAPH) return f;
   return NULL;
+}
+
+/* One that is there before the node; mostly. */
+static field *earlier_value(mutant *m, const field *node) {
+  const field *graph = graph_of(m);
+  if (!graph || !mutate_pick(&m->random, 20)) return any_value(m);
+  m->n_found = 0;
+  for (field *f = graph->inside; f; f = f->next)
+    if (f->is == TENSOR) find_in(m, f->inside, TENSOR, TENSOR_NAME);
+    else if (f->is == INFO && f->number == GRAPH_INPUT) find_in(m, f->inside, INFO, INFO_NAME);
+  for (field *f = graph->inside; f && f != node; f = f->next)
+    if (f->is == NODE) find_in(m, f->inside, NODE, NODE_OUTPUT);
+  return m->n_found ? m->found[mutate_pick(&m->random, m->n_found)] : NULL;
 }
 
 static field *first(field *f, uint32_t number) {
@@ -254,7 +273,9 @@ static void rename_all(mutant *m, field *f, const field *from, const void *to, s
 
 static void size_of_port(mutant *m) {
   field *f = any(m, DIM, DIM_VALUE);
-  if (f) f->value = (uint64_t)mutate_number(&m->random);
+  if (f)
+    f->value =
+        (uint64_t)(mutate_pick(&m->random, 8) ? 1 + mutate_pick(&m->random, 24) : mutate_number(&m->random));
 }
 
 static void symbol_of_port(mutant *m) {
@@ -356,11 +377,15 @@ static void version(mutant *m) {
 
 /* ---- names and edges ---- */
 
+/* Mostly none that another value has. */
 static void name_of_value(mutant *m) {
   const field *f = any_value(m);
-  const char *name = mutate_name(&m->random);
+  char name[80];
+  const int n = snprintf(name, sizeof name, "%s", mutate_name(&m->random));
   if (!f) return;
   const field from = *f;
+  if (mutate_pick(&m->random, 10))
+    snprintf(name + n, sizeof name - (size_t)n, "%d", (int)mutate_pick(&m->random, 100000));
   rename_all(m, m->root, &from, name, strlen(name));
 }
 
@@ -374,12 +399,21 @@ static void name_of_node(mutant *m) {
 }
 
 static void edge(mutant *m) {
-  field *f = any(m, NODE, NODE_INPUT);
-  const field *value = any_value(m);
-  if (f && value && mutate_pick(&m->random, 10)) set_bytes(m, f, value->bytes, value->size);
-  else if (f) set_bytes(m, f, "", 0);
+  const field *node = any(m, GRAPH, GRAPH_NODE), *value;
+  field *f = node && node->is == NODE ? first(node->inside, NODE_INPUT) : NULL;
+  if (f && f->next && f->next->number == NODE_INPUT && mutate_pick(&m->random, 2)) f = f->next;
+  if (!f || !(value = earlier_value(m, node))) return;
+  if (mutate_pick(&m->random, 20)) set_bytes(m, f, value->bytes, value->size);
+  else set_bytes(m, f, "", 0);
 }
 
+/* Without a shape, which would be another one. */
+static void set_output(mutant *m, field *port, const field *value) {
+  port->inside = NULL;
+  append_text(m, &port->inside, INFO, INFO_NAME, value->bytes, value->size);
+}
+
+/* One more, or another one. */
 static void output(mutant *m) {
   const field *value = any(m, NODE, NODE_OUTPUT);
   field *port = any(m, GRAPH, GRAPH_OUTPUT), *graph = graph_of(m);
@@ -389,8 +423,27 @@ static void output(mutant *m) {
     while (*to) to = &(*to)->next;
     if (more) *to = port = more;
   }
-  port->inside = NULL; /* without a shape, which would be another one */
-  append_text(m, &port->inside, INFO, INFO_NAME, value->bytes, value->size);
+  set_output(m, port, value);
+}
+
+/* One only: what does not lead there is not looked at, and so refuses nothing. */
+static void focus(mutant *m) {
+  const field *value = any(m, NODE, NODE_OUTPUT);
+  field *graph = graph_of(m);
+  bool kept = false;
+  for (field **at = graph && value ? &graph->inside : NULL; at && *at;) {
+    if ((*at)->number != GRAPH_OUTPUT || (*at)->is != INFO) {
+      at = &(*at)->next;
+      continue;
+    }
+    if (kept) {
+      *at = (*at)->next;
+      continue;
+    }
+    kept = true;
+    set_output(m, *at, value);
+    at = &(*at)->next;
+  }
 }
 
 /* ---- nodes ---- */
@@ -542,7 +595,7 @@ static void insert(mutant *m) {
   if (!node) return;
   *node = (field){.in = GRAPH, .is = NODE, .number = GRAPH_NODE, .wire = 2};
   append_text(m, &node->inside, NODE, NODE_INPUT, use->bytes, use->size);
-  const field *other = mutate_pick(&m->random, 3) ? use : any_value(m);
+  const field *other = mutate_pick(&m->random, 3) ? use : earlier_value(m, reader_node);
   if (!strncmp(op, "Conv", 4)) add_weights(m, node);
   else if (!one && other) append_text(m, &node->inside, NODE, NODE_INPUT, other->bytes, other->size);
   append_text(m, &node->inside, NODE, NODE_OUTPUT, name, strlen(name));
@@ -612,44 +665,45 @@ static void attribute(mutant *m) {
 
 /* ---- all ---- */
 
-static void (*const changes[])(mutant *) = {size_of_port,
-                                            size_of_port,
-                                            size_of_tensor,
-                                            size_of_tensor,
-                                            number_of_attribute,
-                                            number_of_attribute,
-                                            number_of_attribute,
-                                            symbol_of_port,
-                                            float_of_attribute,
-                                            text_of_attribute,
-                                            values_of_tensor,
-                                            type_of_tensor,
-                                            version,
-                                            name_of_value,
-                                            name_of_value,
-                                            name_of_node,
-                                            name_of_node,
-                                            edge,
-                                            edge,
-                                            output,
-                                            operator_of_node,
-                                            insert,
-                                            insert,
-                                            insert,
-                                            insert,
-                                            insert,
-                                            duplicate,
-                                            duplicate,
-                                            drop,
-                                            swap,
-                                            attribute};
+static const struct {
+  void (*change)(mutant *);
+  int weight;
+} changes[] = {{size_of_port, 8},
+               {size_of_tensor, 3},
+               {number_of_attribute, 8},
+               {symbol_of_port, 1},
+               {float_of_attribute, 4},
+               {text_of_attribute, 2},
+               {values_of_tensor, 4},
+               {type_of_tensor, 1},
+               {version, 1},
+               {name_of_value, 6},
+               {name_of_node, 6},
+               {edge, 8},
+               {output, 4},
+               {focus, 2},
+               {operator_of_node, 3},
+               {insert, 24},
+               {duplicate, 6},
+               {drop, 4},
+               {swap, 1},
+               {attribute, 2}};
+
+static void change(mutant *m) {
+  int64_t all = 0, i = 0;
+  for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) all += changes[k].weight;
+  int64_t at = mutate_pick(&m->random, all);
+  for (; at >= changes[i].weight; i++) at -= changes[i].weight;
+  changes[i].change(m);
+}
 
 void mutate_onnx(uint64_t seed, const uint8_t *data, size_t size, pz_text *out) {
   mutant m = {.arena = pz_arena_new(), .random = seed};
   if (!m.arena) return;
   (void)read_message(&m, MODEL, data, size, 0, &m.root);
-  for (int64_t n = 1 + mutate_pick(&m.random, 8); n > 0; n--)
-    changes[mutate_pick(&m.random, sizeof changes / sizeof *changes)](&m);
+  if (!mutate_pick(&m.random, 3)) focus(&m);
+  do change(&m);
+  while (mutate_pick(&m.random, 2));
   put_fields(m.root, out);
   pz_arena_free(m.arena);
 }

@@ -80,9 +80,12 @@ static void set(mutant *m, piece *p, const char *text) {
 static void number(mutant *m) {
   char text[48];
   const float value = mutate_float(&m->random);
-  if (mutate_pick(&m->random, 4)) snprintf(text, sizeof text, "%lld", (long long)mutate_number(&m->random));
+  piece *p = any(m, NUMBER);
+  const bool real = p && memchr(p->text, '.', p->size);
+  if (mutate_pick(&m->random, 10) ? !real : real)
+    snprintf(text, sizeof text, "%lld", (long long)mutate_number(&m->random));
   else snprintf(text, sizeof text, isnan(value) ? "nan" : isinf(value) ? "inf" : "%.9g", (double)value);
-  set(m, any(m, NUMBER), text);
+  set(m, p, text);
 }
 
 static void name(mutant *m) {
@@ -160,8 +163,8 @@ void mutate_prototxt(uint64_t seed, const uint8_t *data, size_t size, pz_text *o
   mutant m = {.arena = pz_arena_new(), .random = seed};
   if (!m.arena) return;
   split(&m, (const char *)data, size);
-  for (int64_t n = 1 + mutate_pick(&m.random, 6); n > 0 && m.n; n--)
-    changes[mutate_pick(&m.random, sizeof changes / sizeof *changes)](&m);
+  do changes[mutate_pick(&m.random, sizeof changes / sizeof *changes)](&m);
+  while (m.n && mutate_pick(&m.random, 2));
   for (int64_t i = 0; i < m.n; i++) pz_text_append_bytes(out, m.pieces[i].text, m.pieces[i].size);
   pz_arena_free(m.arena);
 }

@@ -88,7 +88,7 @@ static bool is_word(const char *s) {
 
 static bool are_constants(const char *s) {
   for (; *s; s++)
-    if (!is_letter(*s) && !strchr(" .,=+-{}()\"", *s)) return false;
+    if (!is_letter(*s) && !strchr(" .,=+-{}()[]\"", *s)) return false;
   return true;
 }
 

@@ -6,7 +6,7 @@
  *
  *   pz_code_name       any bytes. The hole is in a comment or in a string, and the place decides how they are written (base/inert.h)
  *   pz_code_word       an identifier or the path of a header: letters, digits and _ . / - between letters, digits and _
- *   pz_code_constants  what the planner computed for a kernel: numbers, identifiers, braces
+ *   pz_code_constants  what the planner computed for a kernel: numbers, identifiers, braces, brackets
  *   pz_code_choice     one of two literals
  *
  * A `const char *` in a hole does not compile. What is no word, no constants or has no place makes pz_code_write fail, as does anything but

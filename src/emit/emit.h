@@ -23,6 +23,7 @@ typedef struct pz_emit_options {
   const volatile int *interrupt;
   void (*tick)(void *host); /* called ten times a second while the C compiler runs; or NULL */
   void *tick_host;
+  bool bare;           /* the kernels' headers are not written: the folder has them, from another plan */
   const char *objects; /* a folder, its path absolute, where objects of kernels are kept, of one compiler */
 } pz_emit_options;
 

@@ -387,7 +387,8 @@ static pz_status write_all(writer *w, pz_error *err) {
   for (int32_t i = 0; i < g->n_outputs; i++) PZ_TRY(check_port(w, g->outputs[i], err));
   PZ_TRY(make_folder(w->folder, err));
   PZ_TRY(pz_emit_instances(w->plan, w->arena, &w->instances, err));
-  for (int i = 0; i < pz_embedded_header_count; i++) PZ_TRY(write_embedded(w, &pz_embedded_headers[i], err));
+  for (int i = 0; i < pz_embedded_header_count && !w->options->bare; i++)
+    PZ_TRY(write_embedded(w, &pz_embedded_headers[i], err));
   const int32_t files = (w->instances.count + PER_FILE - 1) / PER_FILE;
   for (int32_t i = 0; i < files; i++) PZ_TRY(write_kernels(w, i, err));
   remove_kernels(w, files);

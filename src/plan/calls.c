@@ -107,8 +107,20 @@ void pz_text_ints(pz_text *text, const char *name, const int32_t *values, int32_
   pz_text_append(text, "}, ");
 }
 
+void pz_text_number(pz_text *text, float value) {
+  char digits[40];
+  if (isnan(value)) pz_text_append(text, "__builtin_nanf(\"\")");
+  else if (isinf(value)) pz_text_append(text, value < 0 ? "-__builtin_inff()" : "__builtin_inff()");
+  else {
+    snprintf(digits, sizeof digits, "%af", (double)value);
+    for (char *c = digits; *c; c++)
+      if (!strchr("0123456789abcdefxp+-", *c)) *c = '.'; /* whatever the host's locale has for it */
+    pz_text_append(text, digits);
+  }
+  pz_text_append(text, ", ");
+}
+
 void pz_text_float(pz_text *text, const char *name, float value) {
-  if (isnan(value)) pz_text_printf(text, ".%s = __builtin_nanf(\"\"), ", name);
-  else if (isinf(value)) pz_text_printf(text, ".%s = %s__builtin_inff(), ", name, value < 0 ? "-" : "");
-  else pz_text_printf(text, ".%s = %af, ", name, (double)value);
+  pz_text_printf(text, ".%s = ", name);
+  pz_text_number(text, value);
 }

@@ -108,7 +108,7 @@ static pz_status add_eltwise(pz_plan *plan, const pz_node *node, pz_step *step, 
   for (int32_t i = 0; i < o->inputs; i++) text_list(&shape, o->stride[i], o->n);
   pz_text_append(&shape, "}, .coeff = {");
   for (int32_t i = 0; i < o->inputs; i++) {
-    pz_text_printf(&shape, "%af, ", (double)o->coeff[i]);
+    pz_text_number(&shape, o->coeff[i]);
     args[i] = (pz_arg){.name = names[i], .at = o->at[i], .listed = true};
   }
   pz_text_append(&shape, "}");

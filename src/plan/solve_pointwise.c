@@ -223,7 +223,7 @@ static pz_status add_eltwise(pz_plan *plan, const pz_node *node, pz_step *step, 
     args[i] = (pz_arg){.name = names[i], .at = in[i]->at, .listed = true};
   }
   pz_text_append(&shape, "}, .coeff = {");
-  for (int32_t i = 0; i < n; i++) pz_text_printf(&shape, "%af, ", (double)coeff[i]);
+  for (int32_t i = 0; i < n; i++) pz_text_number(&shape, coeff[i]);
   pz_text_append(&shape, "}, ");
   pz_text_view(&shape, "out", &out->view);
   pz_text_printf(&shape, ".inputs = %d, .kind = %d", n, node->attr.eltwise.kind);

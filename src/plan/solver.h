@@ -135,6 +135,8 @@ pz_status pz_set_algorithm(pz_plan *plan, pz_step *step, pz_error *err, const ch
 void pz_text_view(pz_text *text, const char *name, const pz_view *view);
 void pz_text_ints(pz_text *text, const char *name, const int32_t *values, int32_t n);
 /* A float so that C reads the same bits back: hexadecimal, or NAN, INFINITY. */
+void pz_text_number(pz_text *text,
+                    float value); /* C that gives the same bits, but for those of a NaN; ", " behind it */
 void pz_text_float(pz_text *text, const char *name, float value);
 
 /* A scale whose factors are constants of a map, so that it packs them itself (solve_pointwise.c). */

@@ -295,11 +295,33 @@ static void long_lists_are_cut(void **state) {
   pz_text_free(&text);
 }
 
+/* Names are any bytes but NUL, and not without end. */
+static void long_names(void **state) {
+  (void)state;
+  for (size_t length = 65536; length <= 65537; length++) {
+    pz_text text = {0};
+    pz_error err = {0};
+    pz_graph *g = NULL;
+    pz_text_append(&text, "name: '");
+    for (size_t i = 0; i < length; i++) pz_text_append(&text, "\\033");
+    pz_text_append(&text, "' input: 'x' input_shape { dim: 1 dim: 2 }\n"
+                          "layer { name: 'r' type: 'ReLU' bottom: 'x' top: 'y' }");
+    assert_false(text.failed);
+    const pz_status status = try_import(text.data, NULL, &g, &err);
+    assert_int_equal(status, length > 65536 ? PZ_ERROR_INPUT : PZ_OK);
+    if (status == PZ_OK) assert_int_equal(strlen(g->name), length);
+    else assert_non_null(strstr(err.message, ":1:7: name: a string of more than 65536 bytes"));
+    pz_graph_free(g);
+    pz_text_free(&text);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_is_refused),       cmocka_unit_test(messages_begin_with_the_file),
       cmocka_unit_test(weights_are_asked_for), cmocka_unit_test(files_are_named),
       cmocka_unit_test(weights_are_limited),   cmocka_unit_test(long_lists_are_cut),
+      cmocka_unit_test(long_names),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -757,7 +757,7 @@ class Bench(Case):
         self.assert_works("compile", model, "-q", "-o", net)
         svg = xml.dom.minidom.parseString(self.plot(net, "profile.svg"))
         texts = [t.firstChild.data for t in svg.getElementsByTagName("text") if t.firstChild]
-        self.assertIn("<script>&_" + "\u00e9" * 25 + "\u2026", texts)
+        self.assertIn("<script>&\\x01" + "\u00e9" * 22 + "\u2026", texts)
 
     def test_plots_that_cannot_be(self):
         self.assert_fails(2, "ends with .html or .svg", "bench", TINY, "--plot", "profile.png")

@@ -237,6 +237,7 @@ static bool grow_string(pz_caffe_parser *p, char **text, size_t used, size_t *ro
   return moved != NULL;
 }
 
+#define MAX_TEXT 65536 /* of names and all else; as in ONNX models */
 /* Neighbouring strings are one. */
 static pz_status read_string(pz_caffe_parser *p, const ProtobufCFieldDescriptor *field, void *to) {
   pz_caffe_lexer *l = &p->lexer;
@@ -247,6 +248,8 @@ static pz_status read_string(pz_caffe_parser *p, const ProtobufCFieldDescriptor 
     if (!grow_string(p, &text, used, &room, l->token.size)) return pz_fail_memory(l->err, field->name, room);
     char *end = undo_string(&l->token, text + used);
     if (!end) return pz_caffe_fail_at(l, &l->token, "%s: bad escape in the string", field->name);
+    if ((size_t)(end - text) > MAX_TEXT)
+      return pz_caffe_fail_at(l, &l->token, "%s: a string of more than 65536 bytes", field->name);
     if (memchr(text + used, 0, (size_t)(end - text) - used))
       return pz_caffe_fail_at(l, &l->token, "%s: a NUL character in the string", field->name);
     used = (size_t)(end - text);

@@ -1,5 +1,6 @@
 /* inputs.c: inputs of the model. All shapes of a graph are numbers: symbolic sizes are those that --input gives, or that it
  * gives to the same symbol elsewhere; a batch size that is the only symbol is 1. */
+#include "base/inert.h"
 #include "import/onnx/onnx.h"
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,7 @@ static void print_shape(const pz_onnx_value_info *info, pz_text *out) {
   for (int32_t d = 0; d < info->shape.rank; d++) {
     pz_text_append(out, d ? "x" : "");
     if (info->shape.dim[d] > 0) pz_text_printf(out, "%lld", (long long)info->shape.dim[d]);
-    else pz_text_printf(out, "%.40s", info->symbol[d] && *info->symbol[d] ? info->symbol[d] : "?");
+    else pz_inert_append(out, info->symbol[d] && *info->symbol[d] ? info->symbol[d] : "?");
   }
   if (!info->shape.rank) pz_text_append(out, info->has_shape ? "scalar" : "of unknown shape");
 }
@@ -134,15 +135,15 @@ static void note_batch(pz_onnx *c, const pz_onnx_value_info *info) {
   pz_text *notes = c->options->notes;
   if (!notes) return;
   const char *symbol = info->symbol[0] && *info->symbol[0] ? info->symbol[0] : "the batch size";
-  const size_t begin = notes->size;
-  pz_text_printf(notes, "input '%.100s' is ", info->name);
+  pz_text_append(notes, "input '");
+  pz_inert_append(notes, info->name);
+  pz_text_append(notes, "' is ");
   print_shape(info, notes);
-  pz_text_printf(notes, ": %.40s was set to 1; --input '", symbol);
+  pz_text_append(notes, ": ");
+  pz_inert_append(notes, symbol);
+  pz_text_append(notes, " was set to 1; --input '");
   print_name(c, info, notes);
-  pz_text_append(notes, "=SHAPE' gives another");
-  for (size_t i = begin; i < notes->size; i++) /* names come from the file */
-    if ((unsigned char)notes->data[i] < 0x20 || notes->data[i] == 0x7f) notes->data[i] = ' ';
-  pz_text_append(notes, "\n");
+  pz_text_append(notes, "=SHAPE' gives another\n");
 }
 
 /* *fixed: all sizes are known. */

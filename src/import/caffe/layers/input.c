@@ -1,4 +1,5 @@
 /* input.c: Input and DummyData: the network's inputs. A shape that the user gives goes before the file's. */
+#include "base/inert.h"
 #include "import/caffe/net.h"
 
 static pz_status check_shapes(pz_caffe *c, const char *field, size_t count) {
@@ -8,9 +9,14 @@ static pz_status check_shapes(pz_caffe *c, const char *field, size_t count) {
 }
 
 static pz_status fail_shape(pz_caffe *c) {
+  pz_text word = {0};
   const char *name = c->p->top[c->n_made];
-  return pz_caffe_fail(
-      c, "top '%.200s' has no shape: write it into the layer, or give --input %.200s=1x1x...", name, name);
+  pz_inert_shell(&word, name);
+  const pz_status status =
+      pz_caffe_fail(c, "top '%.200s' has no shape: write it into the layer, or give --input %s=1x1x...", name,
+                    word.data ? word.data : "NAME");
+  pz_text_free(&word);
+  return status;
 }
 
 /* The shape of the next top from those of the layer. */

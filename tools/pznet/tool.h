@@ -36,6 +36,14 @@ bool tool_bytes(const char *name, const char *value, int64_t *out);    /* "4G", 
 bool tool_choice(const char *name, const char *value, const char *const *names,
                  int *out); /* names end with NULL */
 
+/* Verbs that run a network file. */
+#define TOOL_DIGEST_OPTION                                                                                   \
+  {                                                                                                          \
+    "digest", 0, "SHA256",                                                                                   \
+        "refuse any other network file: what pznet inspect or sha256sum says of the right one"               \
+  }
+#define TOOL_PROGRAM "A network file is a program: run only one that you trust.\n"
+
 /* Prints pz_last_message() and gives the exit status. */
 int tool_fail(pz_status status);
 

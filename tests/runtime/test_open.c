@@ -250,18 +250,20 @@ static void name_without_folder(void **state) {
 
 static void opening_without_memory(void **state) {
   (void)state;
-  long most = 0;
+  long most = 0, coped = 0;
   json_set_alloc_funcs(malloc, free);
   PZ_FAIL_EACH_ALLOC() {
     pz_net *net;
     pz_status status = pz_net_open(NET("good"), &(pz_net_options){.threads = 2}, &net);
     most = pz_fail_alloc_count();
     bool failed = pz_fail_alloc_end();
-    assert_int_equal(net == NULL, failed);
-    if (status != (failed ? PZ_ERROR_MEMORY : PZ_OK))
+    assert_int_equal(net == NULL, status != PZ_OK);
+    if (failed && status == PZ_OK) coped++; /* jansson's table of keys is full and does not grow */
+    if (status != PZ_OK && (status != PZ_ERROR_MEMORY || !failed))
       fail_msg("allocation %ld: status %d: %s", most, status, pz_last_message());
     pz_net_close(net);
   }
+  assert_true(coped <= 1);
   assert_true(most > 10); /* jansson's are among them */
 }
 

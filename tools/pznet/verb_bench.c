@@ -21,6 +21,7 @@ static bool set(void *host, const char *name, const char *value) {
   if (!strcmp(name, "digest")) return s->net.digest = value, true;
   if (!strcmp(name, "plot")) s->plot = value;
   else if (!strcmp(name, "layers")) s->layers = true;
+  else if (!strcmp(name, "map")) s->net.share_weights = true;
   else s->json = true;
   return true;
 }
@@ -103,6 +104,7 @@ static const tool_option options[] = {
     {"warmup", 0, "N", "runs before these; default 10"},
     TOOL_DIGEST_OPTION,
     {"threads", 't', "N", "threads; default: the cores that this process may use"},
+    {"map", 0, NULL, "map the file instead of reading it, so that perf and debuggers find its code"},
     {"json", 0, NULL, "print the report as JSON, layers included"},
     {0},
 };

@@ -177,7 +177,7 @@ pz_status pz_net_run_files(pz_net *net, const char *const *inputs, int32_t n_inp
 /* Times the network: warm-up runs, then timed runs, on a seeded random input. *json receives a report (medians, spread,
  * effective GFLOP/s, the multiply-add peak measured in the same run, a row for each step); free with pz_free. */
 pz_status pz_bench(const char *network, int32_t threads, int32_t runs, int32_t warmup, char **json);
-pz_status pz_net_bench(pz_net *net, int32_t runs, int32_t warmup,
+pz_status pz_bench_net(pz_net *net, int32_t runs, int32_t warmup,
                        char **json); /* the same with an open network */
 
 /* The stored golden input through the network file, compared with the stored result. With `model` (may be NULL; `options` as
@@ -186,7 +186,7 @@ pz_status pz_net_bench(pz_net *net, int32_t runs, int32_t warmup,
 pz_status pz_verify(const char *network, const char *model, const pz_compile_options *options,
                     int32_t threads, char **report);
 /* The same with an open network. */
-pz_status pz_net_verify(pz_net *net, const char *model, const pz_compile_options *options, char **report);
+pz_status pz_verify_net(pz_net *net, const char *model, const pz_compile_options *options, char **report);
 
 /* ------------------------------------------------------------------ the tuning database */
 

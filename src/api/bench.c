@@ -150,7 +150,7 @@ static pz_status bench_file(const char *network, int32_t threads, int32_t runs, 
   return status;
 }
 
-pz_status pz_net_bench(pz_net *net, int32_t runs, int32_t warmup, char **json) {
+pz_status pz_bench_net(pz_net *net, int32_t runs, int32_t warmup, char **json) {
   pz_error err = {0};
   *json = NULL;
   return pz_public_end(bench_net(net, runs, warmup, json, &err), &err);

@@ -254,7 +254,7 @@ static pz_status verify_file(const char *network, const char *model, const pz_co
   return status;
 }
 
-pz_status pz_net_verify(pz_net *net, const char *model, const pz_compile_options *options, char **report) {
+pz_status pz_verify_net(pz_net *net, const char *model, const pz_compile_options *options, char **report) {
   pz_error err = {0};
   return pz_public_end(verify_net(net, model, options, report, &err), &err);
 }

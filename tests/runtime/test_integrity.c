@@ -158,7 +158,9 @@ static void every_damaged_byte_is_found(void **state) {
   put_file(data, size);
   const int file = open(file_path, O_RDWR | O_CLOEXEC);
   for (size_t at = 0; at < size; at++) assert_flip_is_found(file, at, (uint8_t)(1 << at % 8), at % 2);
-  assert_scale(open_file(NULL), 2);
+  pz_net *net = open_file(NULL);
+  assert_scale(net, 2);
+  pz_net_close(net);
   close(file);
   free(data);
 }

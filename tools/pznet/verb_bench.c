@@ -89,7 +89,7 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   char *report;
   pz_net *net;
   pz_status status = pz_net_open(args[0], &s.net, &net);
-  if (status == PZ_OK) status = pz_net_bench(net, s.runs, s.warmup, &report);
+  if (status == PZ_OK) status = pz_bench_net(net, s.runs, s.warmup, &report);
   pz_net_close(net);
   if (status != PZ_OK) return tool_fail(status);
   const int result = show(&s, args[0], report);

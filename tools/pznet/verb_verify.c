@@ -56,7 +56,7 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   char *report = NULL;
   pz_net *net;
   pz_status status = pz_net_open(args[0], &s.net, &net);
-  if (status == PZ_OK) status = pz_net_verify(net, s.path, &s.model.options, &report);
+  if (status == PZ_OK) status = pz_verify_net(net, s.path, &s.model.options, &report);
   pz_net_close(net);
   if (report && s.json) puts(report);
   else if (report && !s.quiet) print_report(args[0], report);

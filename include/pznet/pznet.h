@@ -128,12 +128,10 @@ typedef struct pz_net_options {
 #define PZ_NET_OPTIONS                                                                                       \
   { 0 }
 
-/* A network file is a program: open only what you would run. */
-
-/* Opens a network file: reads it once, checks it (ELF, manifest, ABI version, instruction sets, the checksum of all its bytes) before any
- * of its code runs, and takes all the memory that running needs. What was read is what runs: the file may be overwritten, cut or
- * removed then (see share_weights). options may be NULL. On success the caller closes *net with pz_net_close; on failure
- * *net is NULL. */
+/* Opens a network file, which is a program: open only what you would run. It is read once, and checked (ELF, manifest, ABI
+ * version, instruction sets, the checksum of all its bytes) before any of its code runs; all memory that running needs is taken. What
+ * was read is what runs: the file may be overwritten, cut or removed afterwards (but see share_weights). options may be NULL. On
+ * success the caller closes *net with pz_net_close; on failure *net is NULL. */
 pz_status pz_net_open(const char *path, const pz_net_options *options, pz_net **net);
 void pz_net_close(pz_net *net); /* NULL is fine */
 

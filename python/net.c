@@ -22,17 +22,17 @@ typedef struct net_object {
 } net_object;
 
 static int net_init(PyObject *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"path", "threads", NULL};
-  PyObject *path;
-  int threads = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|i", names, PyUnicode_FSConverter, &path, &threads))
+  static char *names[] = {"path", "threads", "digest", NULL};
+  PyObject *path = NULL; /* released by the parser where it fails */
+  pz_net_options options = PZ_NET_OPTIONS;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|iz", names, PyUnicode_FSConverter, &path,
+                                   &options.threads, &options.digest))
     return -1;
   if (((net_object *)self)->net) {
     PyErr_SetString(PyExc_ValueError, "this network is open already");
     Py_DECREF(path);
     return -1;
   }
-  const pz_net_options options = {.threads = threads};
   pz_net *net = NULL;
   pz_status status;
   Py_BEGIN_ALLOW_THREADS;
@@ -100,6 +100,18 @@ static PyObject *net_threads(PyObject *self, PyObject *unused) {
 static PyObject *net_memory(PyObject *self, PyObject *unused) {
   (void)unused;
   return net_of(self) ? PyLong_FromLongLong(pz_net_memory(net_of(self))) : NULL;
+}
+
+static PyObject *net_digest(PyObject *self, PyObject *unused) {
+  (void)unused;
+  pz_net *net = net_of(self);
+  const char *digest;
+  pz_status status;
+  if (!net) return NULL;
+  Py_BEGIN_ALLOW_THREADS;
+  status = pz_net_digest(net, &digest);
+  Py_END_ALLOW_THREADS;
+  return status == PZ_OK ? PyUnicode_FromString(digest) : raise_last(self, status);
 }
 
 /* For pznet._pznet: valid as long as this object is. */
@@ -218,6 +230,7 @@ static PyMethodDef net_methods[] = {
     {"inputs", net_inputs, METH_NOARGS, "[(name, shape)] of the inputs"},
     {"outputs", net_outputs, METH_NOARGS, "[(name, shape)] of the outputs"},
     {"manifest", net_manifest, METH_NOARGS, "the manifest, a JSON text"},
+    {"digest", net_digest, METH_NOARGS, "SHA-256 of the file that was opened"},
     {"threads", net_threads, METH_NOARGS, "how many threads run it"},
     {"memory", net_memory, METH_NOARGS, "bytes held for running"},
     {"run", net_run, METH_VARARGS, "run(inputs, outputs): sequences of C-contiguous float32 buffers"},

@@ -127,15 +127,20 @@ typedef struct pz_port {
 typedef struct pz_net_options {
   int32_t threads; /* 0: the cores that this process may use (affinity mask and cgroup quota) */
   bool no_pin;     /* threads are bound to cores unless set */
-  /* Weights stay pages of the file, which processes share, instead of being copied to huge pages, which is faster. */
+  /* The file is mapped, and its pages are shared by all processes that do so, instead of being copied to memory of the net's own, which is
+   * faster. Nobody may write to it while it is open: a run of a file that was written to is PZ_ERROR_INPUT, and one of a file
+   * that was cut may end the process (SIGBUS). Another file may take its place under its name. */
   bool share_weights;
+  /* Any other file is refused: the SHA-256 that it must have, 64 hexadecimal digits; NULL: none is asked for. */
+  const char *digest;
 } pz_net_options;
 #define PZ_NET_OPTIONS                                                                                       \
   { 0 }
 
-/* Opens a network file: checks it (ELF, manifest, ABI version, instruction sets) before any of its code runs,
- * and takes all the memory that running needs. options may be NULL. On success the caller closes *net with
- * pz_net_close; on failure *net is NULL. */
+/* Opens a network file, which is a program: open only what you would run. It is read once, and checked (ELF, manifest, ABI
+ * version, instruction sets, the checksum of all its bytes) before any of its code runs; all memory that running needs is taken. What
+ * was read is what runs: the file may be overwritten, cut or removed afterwards (but see share_weights). options may be NULL. On
+ * success the caller closes *net with pz_net_close; on failure *net is NULL. */
 pz_status pz_net_open(const char *path, const pz_net_options *options, pz_net **net);
 void pz_net_close(pz_net *net); /* NULL is fine */
 
@@ -145,6 +150,8 @@ pz_status pz_net_input(const pz_net *net, int32_t index, pz_port *port);
 pz_status pz_net_output(const pz_net *net, int32_t index, pz_port *port);
 int32_t pz_net_threads(const pz_net *net);
 const char *pz_net_manifest(const pz_net *net); /* JSON; lives as long as the net */
+/* SHA-256 of the file that was opened, 64 hexadecimal digits; computed when it is first asked for. Lives as long as the net. */
+pz_status pz_net_digest(pz_net *net, const char **digest);
 /* Bytes that the net holds for running (arena and workers' scratch), without its code and weights. */
 int64_t pz_net_memory(const pz_net *net);
 
@@ -170,15 +177,23 @@ pz_status pz_net_profile(pz_net *net, const float *const *inputs, float *const *
 pz_status pz_run_files(const char *network, int32_t threads, const char *const *inputs, int32_t n_inputs,
                        const char *const *outputs, int32_t n_outputs);
 
+/* The same with an open network, whose threads count. */
+pz_status pz_net_run_files(pz_net *net, const char *const *inputs, int32_t n_inputs,
+                           const char *const *outputs, int32_t n_outputs);
+
 /* Times the network: warm-up runs, then timed runs, on a seeded random input. *json receives a report (medians, spread,
  * effective GFLOP/s, the multiply-add peak measured in the same run, a row for each step); free with pz_free. */
 pz_status pz_bench(const char *network, int32_t threads, int32_t runs, int32_t warmup, char **json);
+pz_status pz_bench_net(pz_net *net, int32_t runs, int32_t warmup,
+                       char **json); /* the same with an open network */
 
 /* The stored golden input through the network file, compared with the stored result. With `model` (may be NULL; `options` as
  * when compiling) every tensor is compared with the double-precision reference, layer by layer. *report: JSON, also
  * where the comparison failed (PZ_ERROR_RUN); free with pz_free. */
 pz_status pz_verify(const char *network, const char *model, const pz_compile_options *options,
                     int32_t threads, char **report);
+/* The same with an open network. */
+pz_status pz_verify_net(pz_net *net, const char *model, const pz_compile_options *options, char **report);
 
 /* ------------------------------------------------------------------ the tuning database */
 
@@ -258,6 +273,7 @@ typedef struct pz_infer_options {
    * bit i: its i-th spatial axis; PZ_MIRROR_ALL: all of them */
   uint32_t mirror_axes;
   pz_sums sums;
+  const char *digest; /* as in pz_net_options: any other network file is refused */
 } pz_infer_options;
 #define PZ_INFER_OPTIONS                                                                                     \
   { 0 }

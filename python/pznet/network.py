@@ -39,11 +39,13 @@ class Port(NamedTuple):
 class Network:
     """An open network file. Calls run it; one call at a time, others wait.
 
-    Same bits for any number of threads. Raises `Error` when the file is damaged, or made for another CPU.
+    A network file is a program: open only what you would run. Same bits for any number of threads. The file is read once, when it is
+    opened; what happens to it later changes nothing. Raises `Error` when it is damaged, made for another CPU, or
+    not the one that has `digest`, and ValueError when that is no SHA-256.
     """
 
-    def __init__(self, path: Path, threads: int | None = None) -> None:
-        self._net = _net.Net(path, threads or 0)
+    def __init__(self, path: Path, threads: int | None = None, *, digest: str | None = None) -> None:
+        self._net = _net.Net(path, threads or 0, digest)
         self._results = Results()
         self.path: str = os.fspath(path)
         self.inputs: list[Port] = [Port(*p) for p in self._net.inputs()]
@@ -58,6 +60,11 @@ class Network:
     def memory(self) -> int:
         """Bytes held for running, without code and weights."""
         return self._net.memory()
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the file that was opened, in hexadecimal digits."""
+        return self._net.digest()
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -149,9 +156,13 @@ class Network:
         return f"<pznet.Network {self.path}: {inputs} -> {outputs}, {self.threads} threads>"
 
 
-def load(path: Path, threads: int | None = None) -> Network:
-    """Opens a network file. threads: None takes the cores that this process may use."""
-    return Network(path, threads)
+def load(path: Path, threads: int | None = None, *, digest: str | None = None) -> Network:
+    """Opens a network file, which is a program: open only what you would run.
+
+    threads: None takes the cores that this process may use. digest: the SHA-256 that the file must have, 64 hexadecimal digits as
+    `pznet inspect` and `sha256sum` print them; any other file is refused.
+    """
+    return Network(path, threads, digest=digest)
 
 
 class PZNet:

@@ -5,6 +5,7 @@
 
 #include "graph/graph.h"
 #include "plan/plan.h"
+#include "runtime/seal.h"
 #include <jansson.h>
 
 /* A model, imported and optimised. Free with pz_model_free. */
@@ -40,8 +41,13 @@ pz_status pz_golden_run(pz_net *net, char **json, pz_error *err);
 pz_status pz_golden_compare(const char *stored, const char *now, bool *bits_equal, double *difference,
                             pz_error *err);
 
-/* Puts the checksum of a network file that was just linked into its manifest (runtime/seal.h); *seal: its digits. */
-pz_status pz_seal_network(pz_arena *arena, const char *network, const char **seal, pz_error *err);
+/* Opens a network file that was just linked, before it is sealed. */
+pz_status pz_open_compiled(const char *network, int32_t threads, pz_net **net, pz_error *err);
+
+/* Puts the checksum of a network file that was just linked into its manifest (runtime/seal.h). seal: its digits; digest: the SHA-256
+ * of the file with them. */
+pz_status pz_seal_network(const char *network, char seal[PZ_SEAL_DIGITS + 1], char digest[PZ_DIGEST_TEXT],
+                          pz_error *err);
 
 /* $TMPDIR, or /tmp. */
 const char *pz_temporary_parent(void);

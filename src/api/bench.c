@@ -1,6 +1,7 @@
 /* bench.c: pz_bench: a network file, timed, beside the multiply-add peak of the same minutes. */
 #include "api/api.h"
 #include "base/json.h"
+#include "runtime/runtime.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,7 @@ static json_t *step_rows(const pz_net *net, pz_step_profile *steps, int32_t n, d
 typedef struct timing {
   pz_net *net;
   pz_patch patch;
-  double *seconds, peak, open_seconds;
+  double *seconds, peak;
   pz_step_profile *steps;
   int32_t n_steps, runs;
 } timing;
@@ -111,16 +112,10 @@ static json_t *report(const timing *t) {
                    1e3 * t->seconds[0], "max_ms", 1e3 * t->seconds[t->runs - 1], "gflops", effective,
                    "peak_gflops", t->peak, "percent_of_peak", percent(effective, t->peak), "multiply_adds",
                    multiply_adds, "memory_bytes", (json_int_t)pz_net_memory(t->net), "open_ms",
-                   1e3 * t->open_seconds, "layers", step_rows(t->net, t->steps, t->n_steps, t->peak));
+                   1e3 * t->net->open_seconds, "layers", step_rows(t->net, t->steps, t->n_steps, t->peak));
 }
 
-static pz_status bench(timing *t, const char *network, int32_t threads, int32_t warmup, char **json,
-                       pz_error *err) {
-  const pz_net_options options = {.threads = threads};
-  const double start = now();
-  pz_status status = pz_net_open(network, &options, &t->net);
-  if (status != PZ_OK) return pz_fail(err, status, "%s", pz_last_message());
-  t->open_seconds = now() - start;
+static pz_status bench(timing *t, int32_t warmup, char **json, pz_error *err) {
   t->n_steps = pz_net_steps(t->net);
   t->seconds = calloc((size_t)t->runs, sizeof *t->seconds);
   t->steps = calloc((size_t)t->n_steps + 1, sizeof *t->steps);
@@ -130,17 +125,40 @@ static pz_status bench(timing *t, const char *network, int32_t threads, int32_t 
   return pz_json_out(report(t), json, err);
 }
 
-pz_status pz_bench(const char *network, int32_t threads, int32_t runs, int32_t warmup, char **json) {
-  pz_error err = {0};
-  *json = NULL;
-  if (runs < 1 || warmup < 0 || threads < 0)
-    return pz_public_end(
-        pz_fail(&err, PZ_ERROR_USAGE, "runs must be at least 1, warm-up runs and threads at least 0"), &err);
-  timing t = {.runs = runs};
-  const pz_status status = bench(&t, network, threads, warmup, json, &err);
+static pz_status check_counts(int32_t threads, int32_t runs, int32_t warmup, pz_error *err) {
+  if (runs >= 1 && warmup >= 0 && threads >= 0) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_USAGE, "runs must be at least 1, warm-up runs and threads at least 0");
+}
+
+static pz_status bench_net(pz_net *net, int32_t runs, int32_t warmup, char **json, pz_error *err) {
+  PZ_TRY(check_counts(0, runs, warmup, err));
+  timing t = {.net = net, .runs = runs};
+  const pz_status status = bench(&t, warmup, json, err);
   pz_patch_free(&t.patch);
   free(t.seconds);
   free(t.steps);
-  pz_net_close(t.net);
-  return pz_public_end(status, &err);
+  return status;
+}
+
+static pz_status bench_file(const char *network, int32_t threads, int32_t runs, int32_t warmup, char **json,
+                            pz_error *err) {
+  const pz_net_options options = {.threads = threads};
+  pz_net *net;
+  PZ_TRY(check_counts(threads, runs, warmup, err));
+  PZ_TRY(pz_runtime_open(network, &options, &net, err));
+  const pz_status status = bench_net(net, runs, warmup, json, err);
+  pz_runtime_close(net);
+  return status;
+}
+
+pz_status pz_bench_net(pz_net *net, int32_t runs, int32_t warmup, char **json) {
+  pz_error err = {0};
+  *json = NULL;
+  return pz_public_end(bench_net(net, runs, warmup, json, &err), &err);
+}
+
+pz_status pz_bench(const char *network, int32_t threads, int32_t runs, int32_t warmup, char **json) {
+  pz_error err = {0};
+  *json = NULL;
+  return pz_public_end(bench_file(network, threads, runs, warmup, json, &err), &err);
 }

@@ -30,8 +30,9 @@ typedef struct build {
   pz_arena *arena;
   double start, last;
   json_t *seconds;
-  const char *manifest, *seal;
-  const char *stage; /* what is told, and how many are done */
+  const char *manifest;
+  char seal[PZ_SEAL_DIGITS + 1], file_digest[PZ_DIGEST_TEXT]; /* of the network file */
+  const char *stage;                                          /* what is told, and how many are done */
   int done;
 } build;
 
@@ -157,9 +158,7 @@ static pz_status make_plan(build *b, pz_error *err) {
 static pz_status add_golden(build *b, const char *network, pz_error *err) {
   if (!pz_isa_supported(b->plan->isa)) return PZ_OK;
   pz_net *net;
-  if (pz_net_open(network, NULL, &net) != PZ_OK)
-    return pz_fail(err, PZ_ERROR_RUN, "the network that was just compiled does not open: %s",
-                   pz_last_message());
+  PZ_TRY(pz_open_compiled(network, 0, &net, err));
   char *golden = NULL;
   pz_status status = pz_golden_run(net, &golden, err);
   pz_net_close(net);
@@ -307,7 +306,7 @@ static pz_status make_network(build *b, pz_error *err) {
   PZ_TRY(stage(b, "golden run", STAGES - 1, err));
   PZ_TRY(add_golden(b, network, err));
   PZ_TRY(check_interrupt(b, err));
-  PZ_TRY(pz_seal_network(b->arena, network, &b->seal, err));
+  PZ_TRY(pz_seal_network(network, b->seal, b->file_digest, err));
   PZ_TRY(pz_copy_file(network, b->output, err));
   timed(b, "golden_run");
   tell(b, "done", STAGES);
@@ -373,6 +372,7 @@ static pz_status run_build(build *b, char **summary, pz_error *err) {
   if (!summary) return PZ_OK;
   json_t *all = json_loads(b->manifest, 0, NULL);
   json_object_set_new(all, PZ_ABI_CHECKSUM, json_string(b->seal));
+  json_object_set_new(all, "file_sha256", json_string(b->file_digest));
   json_object_set(all, "passes", b->model.passes);
   json_object_set(all, "seconds", b->seconds);
   if (b->model.notes.size) json_object_set_new(all, "notes", json_string(b->model.notes.data));

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct view {
   const char *path;
@@ -253,7 +254,8 @@ static void manifest_table(pz_arena *arena, const json_t *m, pz_text *out) {
                  shown(arena, m, "name"), shown(arena, m, "model"), "compiled by",
                  shown(arena, m, "pznet_version"), shown(arena, m, "isa"),
                  (int)json_integer_value(json_object_get(m, "vector_block")), shown(arena, m, "compiler"));
-  pz_text_printf(out, "%-14s %s\n", "model SHA-256", shown(arena, m, "model_sha256"));
+  pz_text_printf(out, "%-14s %s\n%-14s %s\n", "model SHA-256", shown(arena, m, "model_sha256"), "file SHA-256",
+                 shown(arena, m, "file_sha256"));
   shape_line(arena, json_object_get(m, "inputs"), "input", out);
   shape_line(arena, json_object_get(m, "outputs"), "output", out);
   pz_text_printf(
@@ -271,32 +273,40 @@ static void manifest_table(pz_arena *arena, const json_t *m, pz_text *out) {
   }
 }
 
+static pz_status show_manifest(const view *v, pz_arena *arena, const char *text, const char *digest,
+                               const char *format, pz_text *out, pz_error *err) {
+  json_t *m = json_loads(text, 0, NULL);
+  if (!m) return pz_fail(err, PZ_ERROR_INPUT, "%s: its manifest is damaged", v->path);
+  json_object_set_new(m, "file_sha256", json_string(digest));
+  const bool as_json = !strcmp(format, "json");
+  char *json = as_json ? pz_json_print(m, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+  if (json) pz_text_printf(out, "%s\n", json);
+  if (!as_json) manifest_table(arena, m, out);
+  json_decref(m);
+  free(json);
+  return as_json && !json ? pz_fail_memory(err, "the manifest", strlen(text)) : PZ_OK;
+}
+
 static pz_status inspect_network(view *v, const char *format, pz_text *out, pz_error *err) {
-  char *json;
+  char *json, *digest;
+  if (strcmp(format, "json") && strcmp(format, "table"))
+    return pz_fail(err, PZ_ERROR_USAGE,
+                   "--format %s: a network file is shown as table or json; give the model", format);
   pz_arena *arena = pz_arena_new();
   if (!arena) return pz_fail_memory(err, "the manifest", 64);
-  pz_status status = pz_manifest_read(arena, v->path, &json, err);
-  json_t *m = status == PZ_OK ? json_loads(json, 0, NULL) : NULL;
-  char *text =
-      m && !strcmp(format, "json") ? pz_json_print(m, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
-  if (status == PZ_OK && !m) status = pz_fail(err, PZ_ERROR_INPUT, "%s: its manifest is damaged", v->path);
-  else if (text) pz_text_printf(out, "%s\n", text);
-  else if (status == PZ_OK && !strcmp(format, "json")) status = pz_fail_memory(err, "the manifest", 64);
-  else if (status == PZ_OK && !strcmp(format, "table")) manifest_table(arena, m, out);
-  else if (status == PZ_OK)
-    status = pz_fail(err, PZ_ERROR_USAGE,
-                     "--format %s: a network file is shown as table or json; give the model", format);
-  free(text);
-  json_decref(m);
+  pz_status status = pz_manifest_read(arena, v->path, &json, &digest, err);
+  if (status == PZ_OK) status = show_manifest(v, arena, json, digest, format, out, err);
   pz_arena_free(arena);
   return status;
 }
 
 pz_status pz_is_network(const char *path, bool *network, pz_error *err) {
-  pz_mapping file;
-  PZ_TRY(pz_file_map(path, &file, err));
-  *network = file.size >= 4 && !memcmp(file.data, "\177ELF", 4);
-  pz_file_unmap(&file);
+  struct stat info;
+  char begin[4];
+  int file;
+  PZ_TRY(pz_file_open(path, &file, &info, err));
+  *network = pread(file, begin, sizeof begin, 0) == sizeof begin && !memcmp(begin, "\177ELF", 4);
+  close(file);
   return PZ_OK;
 }
 

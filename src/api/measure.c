@@ -285,9 +285,7 @@ static pz_status compile(session *s, batch *b, pz_error *err) {
   PZ_TRY(pz_emit_link(b->plan, &emit, b->folder.path, "network.so", err));
   const char *network = pz_arena_printf(b->arena, "%s/network.so", b->folder.path);
   if (!network) return pz_fail_memory(err, "a path", 64);
-  const pz_net_options options = {.threads = s->tuner->key.threads};
-  const pz_status status = pz_net_open(network, &options, &b->net);
-  if (status != PZ_OK) return pz_fail(err, status, "%s", pz_last_message());
+  PZ_TRY(pz_open_compiled(network, s->tuner->key.threads, &b->net, err));
   return pz_patch_new(b->net, PZ_GOLDEN_SEED, &b->patch, err);
 }
 

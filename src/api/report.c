@@ -26,8 +26,8 @@ static pz_status keep_manifest(report *r, const char *text, pz_error *err) {
 }
 
 static pz_status read_network(report *r, const char *network, pz_error *err) {
-  char *text;
-  PZ_TRY(pz_manifest_read(r->page.arena, network, &text, err));
+  char *text, *digest;
+  PZ_TRY(pz_manifest_read(r->page.arena, network, &text, &digest, err));
   PZ_TRY(keep_manifest(r, text, err));
   if (!r->runs) return PZ_OK;
   const pz_status status = pz_bench(network, r->options->threads, r->runs, WARM_UP, &text);

@@ -1,36 +1,50 @@
 /* seal.c: writes the checksum of a network file into its manifest, after linking. */
 #include "api/api.h"
 #include "base/file.h"
-#include "runtime/seal.h"
+#include "runtime/runtime.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-static pz_status compute(const char *network, char digits[PZ_SEAL_DIGITS + 1], off_t *at, pz_error *err) {
-  pz_mapping file;
-  pz_elf elf;
-  const uint8_t *place = NULL;
-  PZ_TRY(pz_file_map(network, &file, err));
-  pz_status status = pz_elf_open(&file, network, &elf, err);
-  if (status == PZ_OK) status = pz_seal_find(&elf, &place, err);
-  if (status == PZ_OK && !place) status = pz_elf_damaged(&elf, "no place for a checksum", err);
-  if (status == PZ_OK) status = pz_seal_compute(&elf, place, digits, err);
-  if (status == PZ_OK) *at = place - elf.data;
-  pz_file_unmap(&file);
-  return status;
+pz_status pz_open_compiled(const char *network, int32_t threads, pz_net **net, pz_error *err) {
+  const pz_net_options options = {.threads = threads};
+  pz_error why = {0};
+  const pz_status status = pz_runtime_open_unsealed(network, &options, net, &why);
+  if (status == PZ_OK) return PZ_OK;
+  return pz_fail(err, status == PZ_ERROR_MEMORY ? status : PZ_ERROR_RUN,
+                 "the network that was just compiled does not open: %.900s", why.message);
 }
 
-pz_status pz_seal_network(pz_arena *arena, const char *network, const char **seal, pz_error *err) {
-  char digits[PZ_SEAL_DIGITS + 1] = "";
+static pz_status compute(const pz_elf *elf, char *seal, char *digest, off_t *at, pz_error *err) {
+  const uint8_t *place;
+  pz_digest whole;
+  PZ_TRY(pz_seal_find(elf, &place, err));
+  if (!place) return pz_elf_damaged(elf, "no place for a checksum", err);
+  pz_seal_compute(elf, place, seal);
+  pz_digest_begin(&whole);
+  pz_digest_add(&whole, elf->data, (size_t)(place - elf->data));
+  pz_digest_add(&whole, seal, PZ_SEAL_DIGITS);
+  pz_digest_add(&whole, place + PZ_SEAL_DIGITS, elf->size - (size_t)(place + PZ_SEAL_DIGITS - elf->data));
+  pz_digest_end_text(&whole, digest);
+  *at = place - elf->data;
+  return PZ_OK;
+}
+
+pz_status pz_seal_network(const char *network, char seal[PZ_SEAL_DIGITS + 1], char digest[PZ_DIGEST_TEXT],
+                          pz_error *err) {
+  pz_mapping file;
+  pz_elf elf;
   off_t at = 0;
-  PZ_TRY(compute(network, digits, &at, err));
-  *seal = pz_arena_strdup(arena, digits);
-  if (!*seal) return pz_fail_memory(err, "a checksum", sizeof digits);
+  PZ_TRY(pz_file_map(network, &file, err));
+  pz_status status = pz_elf_open(&file, network, &elf, err);
+  if (status == PZ_OK) status = compute(&elf, seal, digest, &at, err);
+  pz_file_unmap(&file);
+  if (status != PZ_OK) return status;
   const int fd = open(network, O_WRONLY | O_CLOEXEC);
   bool written =
-      fd >= 0 && lseek(fd, at, SEEK_SET) == at && pz_file_write_all(fd, digits, PZ_SEAL_DIGITS) == 0;
+      fd >= 0 && lseek(fd, at, SEEK_SET) == at && pz_file_write_all(fd, seal, PZ_SEAL_DIGITS) == 0;
   int reason = errno;
   if (fd >= 0 && close(fd) && written) written = false, reason = errno;
   return written ? PZ_OK

@@ -122,9 +122,7 @@ static pz_status write_layer(const trial *t, const float *weights, pz_node_id no
 
 static pz_status run(trial *t, pz_error *err) {
   pz_net *net;
-  if (pz_net_open(t->network, NULL, &net) != PZ_OK)
-    return pz_fail(err, PZ_ERROR_RUN, "the network that was just compiled does not open: %s",
-                   pz_last_message());
+  PZ_TRY(pz_open_compiled(t->network, 0, &net, err));
   pz_status status = t->patch.inputs ? PZ_OK : pz_patch_new(net, PZ_GOLDEN_SEED, &t->patch, err);
   if (status == PZ_OK &&
       (status = pz_net_run(net, (const float *const *)t->patch.inputs, t->patch.outputs)) != PZ_OK)

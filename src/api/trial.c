@@ -182,10 +182,9 @@ static pz_status run(const pz_trial *t, const file *f, pz_net *net, pz_error *er
 
 /* Opened anew each time: where its pages lie is worth some per cent. */
 static pz_status open_and_run(pz_trial *t, const file *f, pz_error *err) {
-  const pz_net_options options = {.threads = t->tuner->key.threads};
   pz_net *net;
-  pz_status status = pz_net_open(f->path, &options, &net);
-  if (status != PZ_OK) return failed(status, err);
+  pz_status status = pz_open_compiled(f->path, t->tuner->key.threads, &net, err);
+  if (status != PZ_OK) return status;
   if (!t->patch.inputs) status = pz_patch_new(net, PZ_GOLDEN_SEED, &t->patch, err);
   if (status == PZ_OK) status = run(t, f, net, err);
   pz_net_close(net);

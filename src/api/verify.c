@@ -243,35 +243,48 @@ static pz_status check_model(pz_net *net, const char *path, const pz_compile_opt
   return status;
 }
 
-static pz_status verify(const char *network, const char *model, const pz_compile_options *options,
-                        int32_t threads, json_t *report, pz_error *err) {
-  const pz_net_options net_options = {.threads = threads};
-  pz_net *net;
-  pz_status status = pz_net_open(network, &net_options, &net);
-  if (status != PZ_OK) return pz_fail(err, status, "%s", pz_last_message());
+static pz_status verify(pz_net *net, const char *model, const pz_compile_options *options, json_t *report,
+                        pz_error *err) {
   bool good = true;
-  status = check_golden(net, report, &good, err);
+  pz_status status = check_golden(net, report, &good, err);
   if (status == PZ_OK && model) status = check_model(net, model, options, report, &good, err);
-  pz_net_close(net);
   json_object_set_new(report, "passed", json_boolean(status == PZ_OK && good));
   if (status != PZ_OK || good) return status;
-  return pz_fail(err, PZ_ERROR_RUN, "%s: its results differ from the %s; compile it again", network,
-                 model ? "reference" : "stored golden run");
+  return pz_fail(err, PZ_ERROR_RUN, "%s: its results differ from the %s; compile it again",
+                 pz_runtime_path(net), model ? "reference" : "stored golden run");
+}
+
+/* The report is made also where the verification failed. */
+static pz_status verify_net(pz_net *net, const char *model, const pz_compile_options *options, char **report,
+                            pz_error *err) {
+  json_t *json = json_object();
+  if (report) *report = NULL;
+  if (!json) return pz_fail_memory(err, "a report", 64);
+  pz_status status = verify(net, model, options, json, err);
+  if (options) status = pz_interrupted_end(options->interrupt, "verifying", status, err);
+  if (!report || (status != PZ_OK && status != PZ_ERROR_RUN)) return json_decref(json), status;
+  const pz_status out = pz_json_out(json, report, err);
+  return status == PZ_OK ? out : status;
+}
+
+static pz_status verify_file(const char *network, const char *model, const pz_compile_options *options,
+                             int32_t threads, char **report, pz_error *err) {
+  const pz_net_options net_options = {.threads = threads};
+  pz_net *net;
+  if (report) *report = NULL;
+  PZ_TRY(pz_runtime_open(network, &net_options, &net, err));
+  const pz_status status = verify_net(net, model, options, report, err);
+  pz_runtime_close(net);
+  return status;
+}
+
+pz_status pz_verify_net(pz_net *net, const char *model, const pz_compile_options *options, char **report) {
+  pz_error err = {0};
+  return pz_public_end(verify_net(net, model, options, report, &err), &err);
 }
 
 pz_status pz_verify(const char *network, const char *model, const pz_compile_options *options,
                     int32_t threads, char **report) {
   pz_error err = {0};
-  json_t *json = json_object();
-  if (report) *report = NULL;
-  pz_status status =
-      json ? verify(network, model, options, threads, json, &err) : pz_fail_memory(&err, "a report", 64);
-  if (options) status = pz_interrupted_end(options->interrupt, "verifying", status, &err);
-  if (report && json && (status == PZ_OK || status == PZ_ERROR_RUN)) {
-    const pz_status out = pz_json_out(json, report, &err);
-    if (status == PZ_OK) status = out;
-  } else {
-    json_decref(json);
-  }
-  return pz_public_end(status, &err);
+  return pz_public_end(verify_file(network, model, options, threads, report, &err), &err);
 }

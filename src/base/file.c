@@ -6,18 +6,23 @@
 #include <unistd.h>
 
 /* A pipe must not block the open, so O_NONBLOCK; it does nothing to regular files. */
-static pz_status open_regular(const char *path, int *fd, size_t *size, pz_error *err) {
-  struct stat st = {0};
+pz_status pz_file_open(const char *path, int *fd, struct stat *info, pz_error *err) {
   *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (*fd < 0) return pz_fail(err, PZ_ERROR_INPUT, "%s: cannot be opened: %m", path);
   pz_status status = PZ_OK;
-  if (fstat(*fd, &st)) status = pz_fail(err, PZ_ERROR_INPUT, "%s: cannot be examined: %m", path);
-  else if (S_ISDIR(st.st_mode))
+  if (fstat(*fd, info)) status = pz_fail(err, PZ_ERROR_INPUT, "%s: cannot be examined: %m", path);
+  else if (S_ISDIR(info->st_mode))
     status = pz_fail(err, PZ_ERROR_INPUT, "%s: is a folder, expected a file", path);
-  else if (!S_ISREG(st.st_mode)) status = pz_fail(err, PZ_ERROR_INPUT, "%s: is not a regular file", path);
+  else if (!S_ISREG(info->st_mode)) status = pz_fail(err, PZ_ERROR_INPUT, "%s: is not a regular file", path);
   if (status != PZ_OK) close(*fd);
-  *size = (size_t)st.st_size;
   return status;
+}
+
+static pz_status open_regular(const char *path, int *fd, size_t *size, pz_error *err) {
+  struct stat st = {0};
+  PZ_TRY(pz_file_open(path, fd, &st, err));
+  *size = (size_t)st.st_size;
+  return PZ_OK;
 }
 
 pz_status pz_file_map(const char *path, pz_mapping *mapping, pz_error *err) {

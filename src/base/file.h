@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* A read-only mapping of a regular file. Release with pz_file_unmap. */
 typedef struct pz_mapping {
@@ -13,6 +14,9 @@ typedef struct pz_mapping {
 } pz_mapping;
 pz_status pz_file_map(const char *path, pz_mapping *mapping, pz_error *err);
 void pz_file_unmap(pz_mapping *mapping);
+
+/* Opens a regular file for reading; *info is what the system says of it. The caller closes *fd. */
+pz_status pz_file_open(const char *path, int *fd, struct stat *info, pz_error *err);
 
 /* Reads a file of at most `limit` bytes into the arena, with a NUL behind it. */
 pz_status pz_file_read(pz_arena *arena, const char *path, size_t limit, char **data, size_t *size,

@@ -46,6 +46,12 @@ const char *pz_net_manifest(const pz_net *net) { return net->manifest; }
 int64_t pz_net_memory(const pz_net *net) { return net->memory_bytes; }
 int32_t pz_net_steps(const pz_net *net) { return net->abi->n_steps; }
 
+pz_status pz_net_digest(pz_net *net, const char **digest) {
+  pz_error err = {0};
+  pz_runtime_digest(net, digest, &err);
+  return pz_public_status(&err);
+}
+
 static pz_status describe(const pz_abi_port *ports, int32_t n, int32_t index, const char *what,
                           pz_port *port) {
   pz_error err = {0};

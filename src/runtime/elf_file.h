@@ -26,6 +26,9 @@ pz_status pz_elf_find_section(const pz_elf *elf, const char *name, Elf64_Shdr *s
 /* The bytes of the section of this name; *data is NULL where there is none. */
 pz_status pz_elf_find(const pz_elf *elf, const char *name, const uint8_t **data, size_t *size, pz_error *err);
 
+/* The addresses that the loader takes for the file, of `bytes` bytes; 0 where the segments tell none. Unchecked. */
+void pz_elf_span(const pz_elf *elf, uint64_t *begin, uint64_t *bytes);
+
 /* Compiled for this machine's processor, and its segments are such that the system's loader, which trusts them, maps
  * what the sections describe: a damaged file is refused here and does not crash the loader. (The contents of the
  * segments are trusted here, as code must be; seal.h finds damage in them.) */

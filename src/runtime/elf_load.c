@@ -48,6 +48,17 @@ static bool find_load(const pz_elf *elf, uint64_t address, uint64_t size, Elf64_
   return false;
 }
 
+void pz_elf_span(const pz_elf *elf, uint64_t *begin, uint64_t *bytes) {
+  uint64_t first = UINT64_MAX, end = 0;
+  for (int i = 0; i < elf->header.e_phnum; i++) {
+    const Elf64_Phdr p = segment(elf, i);
+    if (p.p_type != PT_LOAD) continue;
+    if (first == UINT64_MAX) first = p.p_vaddr & ~(uint64_t)(PAGE - 1);
+    end = p.p_vaddr + p.p_memsz;
+  }
+  *begin = first, *bytes = first < end ? end - first : 0;
+}
+
 /* `end`: where the one before ended. */
 static bool load_is_sound(const pz_elf *elf, const Elf64_Phdr *p, uint64_t *end) {
   uint64_t start = p->p_vaddr & ~(uint64_t)(PAGE - 1);

@@ -2,6 +2,7 @@
 #include "base/cpu.h"
 #include "pznet/network_abi.h"
 #include "runtime/runtime.h"
+#include "runtime/seal.h"
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
@@ -29,13 +30,19 @@ pz_status pz_manifest_extract(pz_arena *arena, const pz_elf *elf, char **json, p
   return *json ? PZ_OK : pz_fail_memory(err, "the manifest", size);
 }
 
-pz_status pz_manifest_read(pz_arena *arena, const char *path, char **json, pz_error *err) {
-  pz_mapping file;
-  pz_elf elf;
-  PZ_TRY(pz_file_map(path, &file, err));
-  pz_status status = pz_elf_open(&file, path, &elf, err);
-  if (status == PZ_OK) status = pz_manifest_extract(arena, &elf, json, err);
-  pz_file_unmap(&file);
+static pz_status read_image(pz_arena *arena, pz_image *image, char **json, char **digest, pz_error *err) {
+  char text[PZ_DIGEST_TEXT];
+  PZ_TRY(pz_manifest_extract(arena, &image->elf, json, err));
+  PZ_TRY(pz_seal_check(image, false, text, err));
+  *digest = pz_arena_strdup(arena, text);
+  return *digest ? PZ_OK : pz_fail_memory(err, "a digest", sizeof text);
+}
+
+pz_status pz_manifest_read(pz_arena *arena, const char *path, char **json, char **digest, pz_error *err) {
+  pz_image image;
+  PZ_TRY(pz_image_open(path, true, &image, err));
+  const pz_status status = read_image(arena, &image, json, digest, err);
+  pz_image_close(&image);
   return status;
 }
 

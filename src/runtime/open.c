@@ -1,41 +1,49 @@
 #include "base/memory.h"
 #include "pznet/pznet.h"
 #include "runtime/abi_check.h"
+#include "runtime/identity.h"
 #include "runtime/library.h"
 #include "runtime/manifest.h"
 #include "runtime/private.h"
 #include "runtime/seal.h"
-#include "runtime/weights.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How a network file is opened. */
+typedef struct pz_opening {
+  bool shared;        /* its pages are mapped */
+  bool unsealed;      /* it needs no checksum */
+  const char *digest; /* that it must have, in lower case, or NULL */
+} pz_opening;
 
 /* Everything that can be known before code of the file runs. */
-static pz_status check_file(struct pz_net *net, const char *path, pz_weights_place *weights, pz_error *err) {
-  pz_mapping file;
-  pz_elf elf;
-  char *manifest = NULL;
-  PZ_TRY(pz_file_map(path, &file, err));
-  pz_status status = pz_elf_open(&file, path, &elf, err);
-  if (status == PZ_OK) status = pz_manifest_extract(net->arena, &elf, &manifest, err);
-  if (status == PZ_OK) status = pz_elf_check_loadable(&elf, err);
-  if (status == PZ_OK) status = pz_manifest_check(manifest, path, err);
-  if (status == PZ_OK) status = pz_seal_check(&elf, err);
-  if (status == PZ_OK) status = pz_weights_find(&elf, weights, err);
-  pz_file_unmap(&file);
+static pz_status check_image(struct pz_net *net, pz_image *image, const pz_opening *how, pz_error *err) {
+  char *manifest, digest[PZ_DIGEST_TEXT];
+  PZ_TRY(pz_manifest_extract(net->arena, &image->elf, &manifest, err));
+  PZ_TRY(pz_elf_check_loadable(&image->elf, err));
+  PZ_TRY(pz_manifest_check(manifest, image->path, err));
+  PZ_TRY(pz_seal_check(image, how->unsealed, how->digest ? digest : NULL, err));
   net->manifest = manifest;
-  return status;
+  if (!how->digest) return PZ_OK;
+  memcpy(net->more->digest, digest, sizeof digest);
+  return pz_identity_compare(digest, how->digest, image->path, err);
 }
 
-static pz_status load(struct pz_net *net, const char *path, bool share_weights, pz_error *err) {
-  struct stat st;
-  pz_weights_place weights;
-  bool first;
-  if (stat(path, &st)) return pz_fail(err, PZ_ERROR_INPUT, "%s: cannot be opened: %m", path);
-  PZ_TRY(check_file(net, path, &weights, err));
-  PZ_TRY(pz_library_load(net->arena, path, &st, &net->library, &first, &net->abi, err));
-  if (first && !share_weights) PZ_TRY(pz_weights_to_huge_pages(net->library, &weights, path, err));
-  return pz_abi_check(net->abi, path, err);
+static pz_status load(struct pz_net *net, const pz_opening *how, pz_error *err) {
+  struct pz_net_private *more = net->more;
+  pz_library library = {.file = -1};
+  pz_image image;
+  PZ_TRY(pz_image_open(more->path, how->shared, &image, err));
+  more->info = image.info, more->shared = how->shared, more->weights = image.weights;
+  pz_status status = check_image(net, &image, how, err);
+  if (status == PZ_OK)
+    status = (how->shared ? pz_library_load_shared : pz_library_load_copy)(net->arena, &image, &library, err);
+  pz_image_close(&image);
+  net->library = library.handle, net->abi = library.abi, more->file = library.file;
+  return status == PZ_OK ? pz_abi_check(net->abi, more->path, err) : status;
 }
 
 /* Not touched here: the workers' first writes place the pages near them. */
@@ -52,20 +60,40 @@ static pz_status take_memory(struct pz_net *net, pz_error *err) {
   return PZ_OK;
 }
 
-static pz_status prepare(struct pz_net *net, const char *path, const pz_net_options *options, pz_error *err) {
+static pz_status take_digest(pz_arena *arena, const char *given, const char **digest, pz_error *err) {
+  char lower[PZ_DIGEST_TEXT];
+  *digest = NULL;
+  if (!given) return PZ_OK;
+  PZ_TRY(pz_identity_parse(given, lower, err));
+  *digest = pz_arena_strdup(arena, lower);
+  return *digest ? PZ_OK : pz_fail_memory(err, "a digest", sizeof lower);
+}
+
+static pz_status prepare(struct pz_net *net, const char *path, const pz_net_options *options, bool unsealed,
+                         pz_error *err) {
+  pz_opening how = {.shared = options->share_weights, .unsealed = unsealed};
   net->more = PZ_NEW(net->arena, struct pz_net_private, 1);
   if (!net->more || !(net->more->path = pz_arena_strdup(net->arena, path)))
     return pz_fail_memory(err, path, sizeof *net->more);
+  net->more->file = -1;
   pthread_mutex_init(&net->more->one_run, NULL);
-  PZ_TRY(load(net, net->more->path, options->share_weights, err));
+  PZ_TRY(take_digest(net->arena, options->digest, &how.digest, err));
+  PZ_TRY(load(net, &how, err));
   PZ_TRY(pz_pool_new(options->threads, !options->no_pin, &net->pool, err));
   pz_runtime_executor(net->pool, &net->more->executor);
   return take_memory(net, err);
 }
 
 const char *pz_runtime_path(const struct pz_net *net) { return net->more->path; }
+int64_t pz_runtime_file_bytes(const struct pz_net *net) { return (int64_t)net->more->info.st_size; }
 
-pz_status pz_runtime_open(const char *path, const pz_net_options *options, struct pz_net **out,
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static pz_status open_net(const char *path, const pz_net_options *options, bool unsealed, struct pz_net **out,
                           pz_error *err) {
   static const pz_net_options defaults = PZ_NET_OPTIONS;
   *out = NULL;
@@ -75,11 +103,23 @@ pz_status pz_runtime_open(const char *path, const pz_net_options *options, struc
     pz_arena_free(arena);
     return pz_fail_memory(err, path, sizeof *net);
   }
+  const double start = now();
   net->arena = arena;
-  pz_status status = prepare(net, path, options ? options : &defaults, err);
+  pz_status status = prepare(net, path, options ? options : &defaults, unsealed, err);
   if (status != PZ_OK) return pz_runtime_close(net), status;
+  net->open_seconds = now() - start;
   *out = net;
   return PZ_OK;
+}
+
+pz_status pz_runtime_open(const char *path, const pz_net_options *options, struct pz_net **net,
+                          pz_error *err) {
+  return open_net(path, options, false, net, err);
+}
+
+pz_status pz_runtime_open_unsealed(const char *path, const pz_net_options *options, struct pz_net **net,
+                                   pz_error *err) {
+  return open_net(path, options, true, net, err);
 }
 
 void pz_runtime_close(struct pz_net *net) {
@@ -87,6 +127,7 @@ void pz_runtime_close(struct pz_net *net) {
   pz_pool_free(net->pool);
   free(net->memory);
   if (net->library) dlclose(net->library);
+  if (net->more && net->more->file >= 0) close(net->more->file);
   if (net->more) pthread_mutex_destroy(&net->more->one_run);
   pz_arena_free(net->arena);
 }

@@ -1,5 +1,6 @@
 #include "base/memory.h"
 #include "runtime/float_state.h"
+#include "runtime/image.h"
 #include "runtime/private.h"
 
 typedef struct task {
@@ -44,16 +45,31 @@ pz_status pz_runtime_ask(const struct pz_net *net, pz_error *err) {
   return pz_memory_ask(pz_plus(ports, untouched), untouched, net->more->path, err);
 }
 
+pz_status pz_runtime_check_file(const struct pz_net *net, pz_error *err) {
+  const struct pz_net_private *more = net->more;
+  struct stat now;
+  if (!more->shared || (fstat(more->file, &now) == 0 && pz_image_same_file(&more->info, &now))) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_INPUT,
+                 "%s: was written to while it was open and shared: close it and open it again", more->path);
+}
+
+static int32_t run_locked(struct pz_net *net, pz_abi_call *call) {
+  call->arena = net->memory;
+  call->executor = &net->more->executor;
+  pthread_mutex_lock(&net->more->one_run);
+  const int32_t result = net->abi->run(call);
+  pthread_mutex_unlock(&net->more->one_run);
+  return result;
+}
+
 pz_status pz_runtime_run(struct pz_net *net, pz_abi_call *call, pz_error *err) {
   if (!pz_pool_usable(net->pool))
     return pz_fail(err, PZ_ERROR_RUN,
                    "%s: was opened by the process that this one was forked from: open it here",
                    net->more->path);
-  pthread_mutex_lock(&net->more->one_run);
-  call->arena = net->memory;
-  call->executor = &net->more->executor;
-  int32_t result = net->abi->run(call);
-  pthread_mutex_unlock(&net->more->one_run);
+  PZ_TRY(pz_runtime_check_file(net, err));
+  const int32_t result = run_locked(net, call);
+  PZ_TRY(pz_runtime_check_file(net, err));
   if (result == 0) return PZ_OK;
   if (result == PZ_ABI_NO_TILES)
     return pz_fail(err, PZ_ERROR_RUN,

@@ -7,9 +7,10 @@
 #include "base/status.h"
 #include "pznet/network_abi.h"
 
-/* Reads the manifest of a network file without loading it. Everything in the file is hostile: bounds are
- * checked. *json is NUL-terminated in the arena. The size of the section is at most 64 MiB. */
-pz_status pz_manifest_read(pz_arena *arena, const char *path, char **json, pz_error *err);
+/* Reads a network file without loading it: its manifest, and its SHA-256 in hexadecimal digits. Everything in the file is hostile:
+ * bounds are checked, and its checksum. *json and *digest are NUL-terminated in the arena. The size of the section is at most
+ * 64 MiB. */
+pz_status pz_manifest_read(pz_arena *arena, const char *path, char **json, char **digest, pz_error *err);
 
 struct pz_net { /* opaque to users of the public header */
   pz_arena *arena;
@@ -19,15 +20,26 @@ struct pz_net { /* opaque to users of the public header */
   pz_pool *pool;
   void *memory; /* the run arena, as large as abi says */
   int64_t memory_bytes;
+  double open_seconds; /* what opening took */
   struct pz_net_private *more;
 };
 
 pz_status pz_runtime_open(const char *path, const struct pz_net_options *options, struct pz_net **net,
                           pz_error *err);
+/* Also a file without a checksum: one that this process has just made, and will seal (seal.h) when it is finished. */
+pz_status pz_runtime_open_unsealed(const char *path, const struct pz_net_options *options,
+                                   struct pz_net **net, pz_error *err);
 void pz_runtime_close(struct pz_net *net);
 /* Asks for the memory of all inputs and outputs, and of the arena where it was not written to yet. */
 pz_status pz_runtime_ask(const struct pz_net *net, pz_error *err);
-const char *pz_runtime_path(const struct pz_net *net); /* as it was opened */
+const char *pz_runtime_path(const struct pz_net *net);   /* as it was opened */
+int64_t pz_runtime_file_bytes(const struct pz_net *net); /* the file's size then */
+
+/* SHA-256 of the file that was opened, in hexadecimal digits, whatever lies at its path now. Computed once, when it is first asked
+ * for; *digest lives as long as the net. */
+pz_status pz_runtime_digest(struct pz_net *net, const char **digest, pz_error *err);
+/* Fails where the net's digest is not `wanted` (as the user gave it), or `wanted` is none. */
+pz_status pz_runtime_check_digest(struct pz_net *net, const char *wanted, pz_error *err);
 /* call.arena and call.executor are filled in here; inputs, outputs and the hooks come from the caller. */
 pz_status pz_runtime_run(struct pz_net *net, pz_abi_call *call, pz_error *err);
 

@@ -1,23 +1,22 @@
 /* seal.h: a network file carries the checksum of all its bytes, in its manifest, as sixteen hexadecimal digits; only these
- * do not count, nor do weights of more than PZ_SEAL_MOST_WEIGHTS: summing them would make opening slow. They hold no code, and
- * the golden run of `pznet verify` uses them. "0000000000000000" or no such entry: not sealed, as is a file between linking and sealing. */
+ * do not count. "0000000000000000" or no such entry: not sealed, as is a file between linking and sealing. */
 #ifndef PZ_RUNTIME_SEAL_H
 #define PZ_RUNTIME_SEAL_H
 
+#include "base/digest.h"
 #include "base/status.h"
-#include "runtime/elf_file.h"
+#include "runtime/image.h"
 
-#define PZ_SEAL_DIGITS       16
-#define PZ_SEAL_MOST_WEIGHTS (32 << 20)
+#define PZ_SEAL_DIGITS 16
 
 /* Where the digits stand in the file; *digits is NULL where there are none. */
 pz_status pz_seal_find(const pz_elf *elf, const uint8_t **digits, pz_error *err);
 
 /* What the digits should be, with a NUL behind. */
-pz_status pz_seal_compute(const pz_elf *elf, const uint8_t *digits, char out[PZ_SEAL_DIGITS + 1],
-                          pz_error *err);
+void pz_seal_compute(const pz_elf *elf, const uint8_t *digits, char out[PZ_SEAL_DIGITS + 1]);
 
-/* Fails where a sealed file is not as it was sealed. */
-pz_status pz_seal_check(const pz_elf *elf, pz_error *err);
+/* Reads what is left of the image (its weights), and fails where the file is not as it was sealed. `unsealed`: one that has no seal is
+ * fine, as this process made it. digest: NULL, or receives the SHA-256 of all the bytes that were read. */
+pz_status pz_seal_check(pz_image *image, bool unsealed, char *digest, pz_error *err);
 
 #endif

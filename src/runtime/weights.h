@@ -1,5 +1,5 @@
-/* weights.h: the packed weights of a loaded network file in huge pages. The loader maps them from the file in pages of 4 KB, and
- * layers whose weights come from beyond level 2 then wait for address translation (doc/memory.md, "Weights"). */
+/* weights.h: the packed weights of a network file in pages of their own, huge ones where the system has them: with pages of 4 KB,
+ * layers whose weights come from beyond level 2 wait for address translation (doc/memory.md, "Weights"). */
 #ifndef PZ_RUNTIME_WEIGHTS_H
 #define PZ_RUNTIME_WEIGHTS_H
 
@@ -7,18 +7,24 @@
 #include "base/status.h"
 #include "runtime/elf_file.h"
 
-/* Where a file's weights will lie, from its first byte in memory; bytes 0: it has none. */
+/* The whole pages among a file's weights: where they lie in the file, and in memory from the library's first byte;
+ * bytes 0: too few to be worth it. */
 typedef struct pz_weights_place {
-  uint64_t address, bytes;
+  uint64_t address, offset, bytes;
 } pz_weights_place;
 
-/* `elf` has passed pz_elf_check_loadable. */
+/* Enough of them for huge pages. */
+static inline bool pz_weights_are_huge(const pz_weights_place *place) {
+  return place->bytes >= 2 * PZ_HUGE_PAGE;
+}
+
+/* Inside of the file, whatever it says. */
 pz_status pz_weights_find(const pz_elf *elf, pz_weights_place *place, pz_error *err);
 
-/* Puts a copy of the whole huge pages among the weights of `library`, from dlopen, in the place of the file's pages, where they are two or more
- * and the system has huge pages. Where there is no memory for a copy all stays as it is. Other threads may read the weights meanwhile.
- * PZ_ERROR_MEMORY: the library must not be used any more. */
-pz_status pz_weights_to_huge_pages(void *library, const pz_weights_place *place, const char *path,
-                                   pz_error *err);
+/* Moves the pages of `from`, the caller's own memory, to where `library`, from dlopen, has its weights, and makes them read-only. By huge
+ * pages where both lie alike in them, else they are copied piece by piece. `from` is gone then, also on failure, after
+ * which the library must not be used. */
+pz_status pz_weights_move(void *library, const pz_weights_place *place, char *from, const char *path,
+                          pz_error *err);
 
 #endif

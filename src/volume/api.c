@@ -1,13 +1,10 @@
 /* api.c: pz_infer, pz_net_infer and pz_volume_describe of the public header: a network file bound to the engine. */
-#include "base/digest.h"
-#include "base/file.h"
 #include "runtime/runtime.h"
 #include "volume/calls.h"
 #include "volume/engine.h"
 #include "volume/report.h"
 
 #include <stdio.h>
-#include <sys/stat.h>
 
 static pz_status run_net(void *net, const float *in, float *out, pz_error *err) {
   if (pz_net_run(net, &in, &out) == PZ_OK) return PZ_OK;
@@ -62,27 +59,20 @@ static pz_status check_pool(const pz_net *net, pz_error *err) {
                  pz_runtime_path(net));
 }
 
-/* A job needs the network's identity. The file's size counts as memory: code and weights are mapped. */
-static pz_status identify(const char *path, bool job, char digest[PZ_DIGEST_TEXT], int64_t *bytes,
-                          pz_error *err) {
-  struct stat info;
-  pz_mapping file;
-  snprintf(digest, PZ_DIGEST_TEXT, "none");
-  *bytes = stat(path, &info) == 0 ? (int64_t)info.st_size : 0;
-  if (!job) return PZ_OK;
-  PZ_TRY(pz_file_map(path, &file, err));
-  pz_digest_text(file.data, file.size, digest);
-  pz_file_unmap(&file);
-  return PZ_OK;
+/* A job needs the network's identity: of what was opened, whatever has its name now. */
+static pz_status identify(pz_net *net, bool job, const char *wanted, const char **digest, pz_error *err) {
+  *digest = "none";
+  if (wanted) PZ_TRY(pz_runtime_check_digest(net, wanted, err));
+  return job ? pz_runtime_digest(net, digest, err) : PZ_OK;
 }
 
 static pz_status with_net(pz_net *net, const pz_volume_reader *input, const pz_volume_writer *output,
                           const pz_infer_options *options, char **report, pz_error *err) {
   const char *path = pz_runtime_path(net);
-  char digest[PZ_DIGEST_TEXT];
-  int64_t bytes;
+  const char *digest;
+  const int64_t bytes = pz_runtime_file_bytes(net); /* code and weights count as memory */
   PZ_TRY(check_pool(net, err));
-  PZ_TRY(identify(path, output->path, digest, &bytes, err));
+  PZ_TRY(identify(net, output->path, options->digest, &digest, err));
   pz_patch_function f = {
       .run = run_net, .host = net, .pool = net->pool, .digest = digest, .memory = pz_net_memory(net) + bytes};
   PZ_TRY(bind_ports(path, net, &f, err));
@@ -103,7 +93,7 @@ static pz_status check_options(const pz_infer_options *o, pz_error *err) {
 
 static pz_status infer(const char *network, const char *input, const char *output,
                        const pz_infer_options *options, char **report, pz_error *err) {
-  const pz_net_options net_options = {.threads = options->threads};
+  const pz_net_options net_options = {.threads = options->threads, .digest = options->digest};
   const pz_volume_reader reader = {.path = input};
   const pz_volume_writer writer = {.path = output};
   pz_net *net;

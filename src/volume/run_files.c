@@ -119,8 +119,8 @@ static pz_status check_files(const job *j, const char *network, int32_t n_inputs
   return PZ_OK;
 }
 
-static pz_status run_job(job *j, const char *network, int32_t n_inputs, int32_t n_outputs, pz_error *err) {
-  PZ_TRY(check_files(j, network, n_inputs, n_outputs, err));
+static pz_status run_job(job *j, int32_t n_inputs, int32_t n_outputs, pz_error *err) {
+  PZ_TRY(check_files(j, pz_runtime_path(j->net), n_inputs, n_outputs, err));
   PZ_TRY(pz_runtime_ask(j->net, err));
   j->in = PZ_NEW(j->arena, const float *, n_inputs);
   j->out = PZ_NEW(j->arena, float *, n_outputs);
@@ -141,17 +141,33 @@ static bool all_named(const char *const *paths, int32_t n) {
   return true;
 }
 
+static pz_status run_net(pz_net *net, const char *const *inputs, int32_t n_inputs, const char *const *outputs,
+                         int32_t n_outputs, pz_error *err) {
+  job j = {.net = net, .inputs = inputs, .outputs = outputs, .arena = pz_arena_new()};
+  if (!j.arena) return pz_fail_memory(err, "arrays", 64);
+  const pz_status status = run_job(&j, n_inputs, n_outputs, err);
+  pz_arena_free(j.arena);
+  return status;
+}
+
+pz_status pz_net_run_files(pz_net *net, const char *const *inputs, int32_t n_inputs,
+                           const char *const *outputs, int32_t n_outputs) {
+  pz_error err = {0};
+  if (!net || !all_named(inputs, n_inputs) || !all_named(outputs, n_outputs))
+    pz_fail(&err, PZ_ERROR_USAGE, "pz_net_run_files: the network, the inputs and the outputs must be given");
+  else run_net(net, inputs, n_inputs, outputs, n_outputs, &err);
+  return pz_public_status(&err);
+}
+
 pz_status pz_run_files(const char *network, int32_t threads, const char *const *inputs, int32_t n_inputs,
                        const char *const *outputs, int32_t n_outputs) {
   const pz_net_options options = {.threads = threads};
   pz_error err = {0};
-  job j = {.inputs = inputs, .outputs = outputs};
+  pz_net *net = NULL;
   if (!network || !all_named(inputs, n_inputs) || !all_named(outputs, n_outputs))
     pz_fail(&err, PZ_ERROR_USAGE, "pz_run_files: the network, the inputs and the outputs must be named");
-  else if (!(j.arena = pz_arena_new())) pz_fail_memory(&err, "arrays", 64);
-  else if (pz_runtime_open(network, &options, &j.net, &err) == PZ_OK)
-    run_job(&j, network, n_inputs, n_outputs, &err);
-  pz_runtime_close(j.net);
-  pz_arena_free(j.arena);
+  else if (pz_runtime_open(network, &options, &net, &err) == PZ_OK)
+    run_net(net, inputs, n_inputs, outputs, n_outputs, &err);
+  pz_runtime_close(net);
   return pz_public_status(&err);
 }

@@ -63,12 +63,26 @@ static void order_and_length_count(void **state) {
     for (size_t m = 0; m < n; m++) assert_int_not_equal(pz_checksum(zeros, n, 0), pz_checksum(zeros, m, 0));
 }
 
+/* In pieces of any sizes the same sum comes out. */
+static void pieces_do_not_count(void **state) {
+  (void)state;
+  for (size_t n = 0; n <= SIZE; n++) {
+    pz_checksum_state s;
+    pz_checksum_begin(&s, n, 11);
+    for (size_t at = 0, take; at < n; at += take) {
+      take = (size_t)rand() % 150;
+      if (take > n - at) take = n - at;
+      pz_checksum_add(&s, bytes + at, take);
+    }
+    assert_int_equal(pz_checksum_end(&s), pz_checksum(bytes, n, 11));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(fixed_values),
-      cmocka_unit_test(every_bit_counts),
-      cmocka_unit_test(pairs_do_not_cancel),
-      cmocka_unit_test(order_and_length_count),
+      cmocka_unit_test(fixed_values),        cmocka_unit_test(every_bit_counts),
+      cmocka_unit_test(pairs_do_not_cancel), cmocka_unit_test(order_and_length_count),
+      cmocka_unit_test(pieces_do_not_count),
   };
   return cmocka_run_group_tests(tests, fill, NULL);
 }

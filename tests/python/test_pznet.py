@@ -1,5 +1,6 @@
 """The Python package, against NumPy. Standard library and NumPy only; exits with 77 where NumPy is missing."""
 
+import hashlib
 import os
 import pathlib
 import subprocess
@@ -302,6 +303,49 @@ class Run(Networks):
             pznet.load(path("conv.so"), threads=-1)
         with self.assertRaises(TypeError):
             pznet.load(None)
+
+    def test_digest(self):
+        data = pathlib.Path(path("conv.so")).read_bytes()
+        right = hashlib.sha256(data).hexdigest()
+        wrong = right[:-1] + ("0" if right[-1] != "0" else "1")
+        self.assertEqual(pznet.load(path("conv.so")).digest, right)
+        for given in right, right.upper():
+            net = pznet.load(path("conv.so"), digest=given)
+            self.assertEqual((net.digest, net.inputs[0].name), (right, "data"))
+        self.assertEqual(pznet.Network(path("conv.so"), 1, digest=right).threads, 1)
+        with self.assertRaises(pznet.Error) as caught:
+            pznet.load(path("conv.so"), digest=wrong)
+        self.assertEqual(caught.exception.status, 3)
+        self.assertIn(right, str(caught.exception))
+        self.assertIn(wrong, str(caught.exception))
+        for malformed in "", right[1:], "z" * 64:
+            with self.assertRaisesRegex(ValueError, "64 digits of a SHA-256"):
+                pznet.load(path("conv.so"), digest=malformed)
+        with self.assertRaises(TypeError):
+            pznet.load(path("conv.so"), digest=5)
+
+    def test_a_file_that_changes_while_it_is_open(self):
+        """An open network is a copy: its bits stay the same when the file is overwritten, cut and removed."""
+        data, file = pathlib.Path(path("conv.so")).read_bytes(), pathlib.Path(path("changing.so"))
+        file.write_bytes(data)
+        net = pznet.load(file)
+        before = net(self.x)
+        for content in pathlib.Path(path("two.so")).read_bytes(), data[:5000], b"":
+            file.write_bytes(content)
+            np.testing.assert_array_equal(net(self.x), before)
+        file.unlink()
+        np.testing.assert_array_equal(net(self.x), before)
+        self.assertEqual(net.digest, hashlib.sha256(data).hexdigest())
+
+    def test_damage_is_found(self):
+        data, damaged = bytearray(pathlib.Path(path("conv.so")).read_bytes()), pathlib.Path(path("damaged.so"))
+        for at in np.random.default_rng(4).integers(0, len(data), 100):
+            data[at] ^= 4
+            damaged.write_bytes(data)
+            with self.assertRaises(pznet.Error) as caught:
+                pznet.load(damaged)
+            self.assertEqual(caught.exception.status, 3)
+            data[at] ^= 4
 
     def test_other_threads_run_while_a_network_runs(self):
         big = path("big.so")

@@ -27,8 +27,8 @@
 #define MANIFEST ""
 #else
 #define MANIFEST                                                                                             \
-  "{\\\"pznet_version\\\": \\\"0.0.9\\\", \\\"abi_version\\\": " TEXT(                                       \
-      MANIFEST_ABI) ", \\\"isa\\\": \\\"" TEXT(MANIFEST_ISA) "\\\"}"
+  "{\\\"file_checksum\\\": \\\"0000000000000000\\\", \\\"pznet_version\\\": \\\"0.0.9\\\", "                 \
+  "\\\"abi_version\\\": " TEXT(MANIFEST_ABI) ", \\\"isa\\\": \\\"" TEXT(MANIFEST_ISA) "\\\"}"
 #endif
 
 #ifndef NO_MANIFEST

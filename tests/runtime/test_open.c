@@ -44,6 +44,7 @@ static void unfit_files_are_refused(void **state) {
       {NET("no_json"), "manifest: line 1, column 0:"},
       {NET("no_manifest"), "is not a pznet network file: it has no section .pznet.manifest"},
       {NET("struct_abi"), "has network ABI 2, this pznet reads ABI 1"},
+      {NET("unsealed"), "is damaged or truncated (it has no checksum)"},
       {NET("other_name"), "does not export pz_network"},
       {NET("missing_symbol"), "cannot be loaded: "},
       {NET("describes_nothing"), "describes no network"},
@@ -131,6 +132,17 @@ static void assert_right(pz_net *net) {
   for (int i = 0; i < 35; i++) assert_true(out[i] == (float)(3 * i * i + 1));
 }
 
+/* Of memory without a file. */
+static size_t huge_bytes(void) {
+  FILE *maps = fopen("/proc/self/smaps_rollup", "r");
+  char line[256];
+  size_t kib = 0;
+  assert_non_null(maps);
+  while (fgets(line, sizeof line, maps) && sscanf(line, "AnonHugePages: %zu", &kib) != 1) {}
+  fclose(maps);
+  return kib << 10;
+}
+
 static bool has_huge_pages(void) {
   FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
   char text[64] = "[never]";
@@ -143,22 +155,26 @@ static bool has_huge_pages(void) {
 
 static void weights_are_copied_or_shared(void **state) {
   (void)state;
-  static const size_t all = (size_t)7 << 20,
-                      most = (size_t)4 << 20; /* two huge pages lie among them at least */
+  static const size_t all = (size_t)7 << 20;
   const pz_net_options share = {.share_weights = true};
   pz_net *net, *again;
   assert_int_equal(pz_net_open(NET("weights"), &share, &net), PZ_OK);
   assert_true(bytes_of_file() >= all);
   assert_right(net);
-  assert_int_equal(pz_net_open(NET("weights"), NULL, &again), PZ_OK); /* it is loaded: as it is */
-  assert_true(bytes_of_file() >= all);
-  pz_net_close(net), pz_net_close(again);
+  const size_t once = bytes_of_file();
+  assert_int_equal(pz_net_open(NET("weights"), &share, &again), PZ_OK);
+  assert_int_equal(bytes_of_file(), once);
+  pz_net_close(net);
+  assert_right(again);
+  pz_net_close(again);
   assert_int_equal(bytes_of_file(), 0);
 
   assert_int_equal(pz_net_open(NET("weights"), NULL, &net), PZ_OK);
-  if (has_huge_pages()) assert_true(bytes_of_file() < most);
   assert_int_equal(pz_net_open(NET("weights"), NULL, &again), PZ_OK);
+  assert_int_equal(bytes_of_file(), 0);
   assert_right(net), assert_right(again);
+  assert_int_equal(huge_bytes() >= 2 * 4 << 20,
+                   has_huge_pages()); /* two huge pages lie among them at least */
   pz_net_close(net), pz_net_close(again);
   assert_int_equal(bytes_of_file(), 0);
 }
@@ -234,18 +250,20 @@ static void name_without_folder(void **state) {
 
 static void opening_without_memory(void **state) {
   (void)state;
-  long most = 0;
+  long most = 0, coped = 0;
   json_set_alloc_funcs(malloc, free);
   PZ_FAIL_EACH_ALLOC() {
     pz_net *net;
     pz_status status = pz_net_open(NET("good"), &(pz_net_options){.threads = 2}, &net);
     most = pz_fail_alloc_count();
     bool failed = pz_fail_alloc_end();
-    assert_int_equal(net == NULL, failed);
-    if (status != (failed ? PZ_ERROR_MEMORY : PZ_OK))
+    assert_int_equal(net == NULL, status != PZ_OK);
+    if (failed && status == PZ_OK) coped++; /* jansson's table of keys is full and does not grow */
+    if (status != PZ_OK && (status != PZ_ERROR_MEMORY || !failed))
       fail_msg("allocation %ld: status %d: %s", most, status, pz_last_message());
     pz_net_close(net);
   }
+  assert_true(coped <= 1);
   assert_true(most > 10); /* jansson's are among them */
 }
 

@@ -6,6 +6,7 @@ Standard library only.
 
 import ctypes
 import filecmp
+import hashlib
 import json
 import os
 import pathlib
@@ -692,6 +693,80 @@ class Damage(Case):
         for content in damaged:
             self.assert_fails(3, "damaged.so: ", "run", self.write("damaged.so", content), good, "-o", out)
             self.assertFalse(out.exists())
+        self.assert_fails(3, "is damaged or truncated", "inspect", self.write("damaged.so", data[:3000] + b"?" + data[3001:]))
+
+    def test_large_weights_are_checked_too(self):
+        """Weights that are moved to huge pages are read apart from all else."""
+        layers = """
+            layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 dim: 1100 dim: 1 dim: 1 } } }
+            layer { name: "a" type: "InnerProduct" bottom: "x" top: "a"
+              inner_product_param { num_output: 1100 weight_filler { type: "xavier" } } }"""
+        net, volume = self.folder / "large.so", self.write("in.npy", npy("(1100, 1, 1)", bytes(4 * 1100)))
+        self.assert_works("compile", self.write("large.prototxt", layers), "-q", "-w", "init:1", "--precision", "exact", "-o", net)
+        size, out = net.stat().st_size, self.folder / "out.npy"
+        self.assertGreater(size, 4 << 20)
+        for at in size // 3, size // 2, size * 3 // 4:
+            with open(net, "r+b") as file:
+                file.seek(at)
+                byte = file.read(1)[0]
+                file.seek(at)
+                file.write(bytes([byte ^ 0x10]))
+                file.flush()
+                self.assert_fails(3, "its bytes do not have its checksum", "run", net, volume, "-o", out)
+                file.seek(at)
+                file.write(bytes([byte]))
+        self.assert_works("run", net, volume, "-o", out)
+
+    def test_a_file_that_changes_while_it_runs(self):
+        """Overwritten with other bytes, cut, removed: the run goes on with what it had."""
+        net, values = self.folder / "net.so", random.Random(5).randbytes(12 * 120 * 140)
+        other = bytes(b ^ 0xFF for b in TINY.read_bytes())
+        volume, calm, out = self.write("in.npy", npy("(12, 120, 140)", values, "|u1")), self.folder / "calm.npy", self.folder / "out.npy"
+        infer = [volume, "--overlap", "3,10,12", "-q", "-t", 1]
+        self.assert_works("infer", TINY, infer[0], calm, *infer[1:])
+        for change in lambda: net.write_bytes(other), lambda: net.write_bytes(b""), net.unlink:
+            net.write_bytes(TINY.read_bytes())
+            run = subprocess.Popen([PZNET, "infer", net, volume, out, *map(str, infer[1:])], stderr=subprocess.PIPE)
+            until = time.monotonic() + 30
+            while not any(self.folder.glob("out.npy.pznet-job/*")) and time.monotonic() < until:
+                time.sleep(0.001)
+            self.assertIsNone(run.poll())
+            change()
+            self.assertEqual((run.communicate(timeout=60)[1], run.returncode), (b"", 0))
+            self.assertEqual(out.read_bytes(), calm.read_bytes())
+            out.unlink()
+
+
+class Digest(Case):
+    def test_where_it_is_told(self):
+        right = hashlib.sha256(TINY.read_bytes()).hexdigest()
+        self.assertRegex(self.assert_works("inspect", TINY), f"(?m)^file SHA-256 +{right}$")
+        self.assertEqual(json.loads(self.assert_works("inspect", TINY, "--json"))["file_sha256"], right)
+        model, net = self.write("q.prototxt", QUICK), self.folder / "q.so"
+        out = self.assert_works("compile", model, "-o", net, "--json")
+        self.assertEqual(json.loads(out)["file_sha256"], hashlib.sha256(net.read_bytes()).hexdigest())
+        out = pznet("compile", model, "-o", net).stdout
+        self.assertIn(f"q.so: SHA-256 {hashlib.sha256(net.read_bytes()).hexdigest()}\n", out)
+
+    def test_any_other_file_is_refused(self):
+        right = hashlib.sha256(TINY.read_bytes()).hexdigest()
+        wrong = right[:-1] + ("0" if right[-1] != "0" else "1")
+        data, out = self.write("in.npy", npy("(4, 12, 14)", bytes(4 * 672))), self.folder / "out.npy"
+        quiet = ["--runs", 1, "--warmup", 0]
+        for verb, rest in ("run", [data, "-o", out]), ("infer", [data, out, "-q"]), ("verify", ["-q"]), ("bench", quiet):
+            with self.subTest(verb=verb):
+                self.assert_works(verb, TINY, *rest, "--digest", right)
+                out.unlink(missing_ok=True)
+                self.assert_works(verb, TINY, *rest, "--digest", right.upper())
+                out.unlink(missing_ok=True)
+                self.assert_fails(3, f"tiny.so: has the SHA-256 {right}, not {wrong}", verb, TINY, *rest, "--digest", wrong)
+                for malformed in "", right[:-1], right + "0", "g" + right[1:], "sha256:" + right:
+                    self.assert_fails(2, "expected the 64 digits of a SHA-256", verb, TINY, *rest, "--digest", malformed)
+                self.assertFalse(out.exists())
+
+    def test_that_it_is_a_program_is_said(self):
+        for words in ["--help"], ["run", "--help"], ["infer", "--help"], ["verify", "--help"], ["bench", "--help"]:
+            self.assertIn("A network file is a program: run only one that you trust.\n", self.assert_works(*words))
 
 
 class Bench(Case):

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void infer(void **state) {
   (void)state;
@@ -120,6 +121,39 @@ static void callbacks(void **state) {
   fx_leave(&f);
 }
 
+/* By path and of an open network; the right one is taken. */
+static void digests(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+  const pz_volume_info info = fx_info(PZ_U8, 1, 4, 13, 17);
+  void *data = fx_content(&info, 1);
+  char in[600], out[600], wrong[65];
+  snprintf(in, sizeof in, "%s", fx_path(&f, "in.npy")),
+      snprintf(out, sizeof out, "%s", fx_path(&f, "out.npy"));
+  fx_save(in, &info, data);
+  pz_net *net;
+  const char *right;
+  assert_int_equal(pz_net_open(NETWORK, NULL, &net), PZ_OK);
+  assert_int_equal(pz_net_digest(net, &right), PZ_OK);
+  snprintf(wrong, sizeof wrong, "%s", right);
+  wrong[0] = right[0] == 'f' ? 'e' : 'f';
+  const pz_infer_options good = {.digest = right}, bad = {.digest = wrong}, malformed = {.digest = "f"};
+  const pz_volume_reader reader = {.path = in};
+  const pz_volume_writer writer = {.path = out};
+  assert_int_equal(pz_infer(NETWORK, in, out, &bad, NULL), PZ_ERROR_INPUT);
+  assert_true(strstr(pz_last_message(), right) && strstr(pz_last_message(), wrong));
+  assert_int_equal(pz_infer(NETWORK, in, out, &malformed, NULL), PZ_ERROR_USAGE);
+  assert_int_equal(pz_net_infer(net, &reader, &writer, &bad, NULL), PZ_ERROR_INPUT);
+  assert_int_equal(pz_net_infer(net, &reader, &writer, &malformed, NULL), PZ_ERROR_USAGE);
+  assert_false(fx_exists(out));
+  assert_int_equal(pz_infer(NETWORK, in, out, &good, NULL), PZ_OK);
+  unlink(out);
+  assert_int_equal(pz_net_infer(net, &reader, &writer, &good, NULL), PZ_OK);
+  pz_net_close(net);
+  free(data);
+  fx_leave(&f);
+}
+
 static void refusals(void **state) {
   (void)state;
   const fx_folder f = fx_enter();
@@ -159,6 +193,6 @@ static void refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(infer), cmocka_unit_test(callbacks),
-                                     cmocka_unit_test(refusals)};
+                                     cmocka_unit_test(digests), cmocka_unit_test(refusals)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,6 +42,13 @@ void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));  
 /* A name in a line of a table, where a line end may not stay either; at most TOOL_NAME - 1 bytes. Returns out. */
 #define TOOL_NAME 128
 const char *tool_name(const char *name, char out[TOOL_NAME]);
+/* Verbs that run a network file. */
+#define TOOL_DIGEST_OPTION                                                                                   \
+  {                                                                                                          \
+    "digest", 0, "SHA256",                                                                                   \
+        "refuse any other network file: what pznet inspect or sha256sum says of the right one"               \
+  }
+#define TOOL_PROGRAM "A network file is a program: run only one that you trust.\n"
 
 /* Prints pz_last_message() and gives the exit status. */
 int tool_fail(pz_status status);

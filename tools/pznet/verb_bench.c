@@ -7,7 +7,8 @@
 #include <string.h>
 
 typedef struct state {
-  int32_t runs, warmup, threads;
+  int32_t runs, warmup;
+  pz_net_options net;
   bool json, layers;
   const char *plot;
 } state;
@@ -16,9 +17,11 @@ static bool set(void *host, const char *name, const char *value) {
   state *s = host;
   if (!strcmp(name, "runs")) return tool_int(name, value, 1, 1000000, &s->runs);
   if (!strcmp(name, "warmup")) return tool_int(name, value, 0, 1000000, &s->warmup);
-  if (!strcmp(name, "threads")) return tool_int(name, value, 0, 4096, &s->threads);
+  if (!strcmp(name, "threads")) return tool_int(name, value, 0, 4096, &s->net.threads);
+  if (!strcmp(name, "digest")) return s->net.digest = value, true;
   if (!strcmp(name, "plot")) s->plot = value;
   else if (!strcmp(name, "layers")) s->layers = true;
+  else if (!strcmp(name, "map")) s->net.share_weights = true;
   else s->json = true;
   return true;
 }
@@ -85,7 +88,10 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   if (s.plot && !tool_plot_can(s.plot))
     return tool_usage(verb, "--plot %s: expected a name that ends with .html or .svg", s.plot);
   char *report;
-  const pz_status status = pz_bench(args[0], s.threads, s.runs, s.warmup, &report);
+  pz_net *net;
+  pz_status status = pz_net_open(args[0], &s.net, &net);
+  if (status == PZ_OK) status = pz_bench_net(net, s.runs, s.warmup, &report);
+  pz_net_close(net);
   if (status != PZ_OK) return tool_fail(status);
   const int result = show(&s, args[0], report);
   pz_free(report);
@@ -97,7 +103,9 @@ static const tool_option options[] = {
     {"plot", 'p', "FILE", "draw the layers' times, in order, into FILE.html or FILE.svg"},
     {"runs", 'r', "N", "timed runs; default 60"},
     {"warmup", 0, "N", "runs before these; default 10"},
+    TOOL_DIGEST_OPTION,
     {"threads", 't', "N", "threads; default: the cores that this process may use"},
+    {"map", 0, NULL, "map the file instead of reading it, so that perf and debuggers find its code"},
     {"json", 0, NULL, "print the report as JSON, layers included"},
     {0},
 };
@@ -109,6 +117,7 @@ const tool_verb verb_bench = {
     "the\n"
     "percentage of the multiply-add peak that is measured in the same run. With --layers a row for each "
     "layer: time,\n"
-    "share, effective GFLOP/s, and the percentage of what its own algorithm could reach at that peak.\n",
+    "share, effective GFLOP/s, and the percentage of what its own algorithm could reach at that "
+    "peak.\n" TOOL_PROGRAM,
     options,
     run};

@@ -38,6 +38,7 @@ static void print_summary(const char *output, const json_t *m) {
       1e-9 * json_number_value(get(m, "multiply_adds")),
       tool_size(json_number_value(get(m, "weights_bytes")), weights),
       tool_size(json_number_value(get(m, "arena_bytes")), memory), seconds);
+  tool_print("%s: SHA-256 %s\n", output, json_string_value(get(m, "file_sha256")));
 }
 
 /* Whatever was measured, and what kept it from being so. */

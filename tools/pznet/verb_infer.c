@@ -67,6 +67,7 @@ static bool set(void *host, const char *name, const char *value) {
   if (!strcmp(name, "crop")) return o->given |= PZ_GIVEN_CROP, tool_triple(name, value, o->crop);
   if (!strcmp(name, "augment")) return augment(value, o);
   if (!strcmp(name, "memory")) return tool_bytes(name, value, &o->memory);
+  if (!strcmp(name, "digest")) return o->digest = value, true;
   if (!strcmp(name, "threads")) return tool_int(name, value, 0, 4096, &o->threads);
   if (!strcmp(name, "blend")) {
     good = tool_choice(name, value, blends, &choice), o->blend = (pz_blend)choice;
@@ -199,6 +200,7 @@ static const tool_option options[] = {
     {"argmax", 0, NULL, "write the index of the greatest channel, u8"},
     {"skip-zero", 0, NULL, "do not run patches whose input is all zero; their output is 0"},
     {"memory", 0, "SIZE", "a limit such as 4G: obeyed, or refused with the number needed"},
+    TOOL_DIGEST_OPTION,
     {"threads", 't', "N", "threads; default: the cores that this process may use"},
     {"resume", 0, NULL, "go on from the work that an interrupted run finished"},
     {"json", 0, "FILE", "write a report as JSON (- for standard output)"},
@@ -211,6 +213,7 @@ const tool_verb verb_infer = {
     "apply a network file to a volume of any size",
     "Applies a network patch by patch to a volume and blends the results. VOLUME and OUTPUT: stack.tif, "
     "file.h5:/dataset,\n"
-    "scan.nii, scan.nii.gz or array.npy. The output appears under its name only when it is whole.\n",
+    "scan.nii, scan.nii.gz or array.npy. The output appears under its name only when it is "
+    "whole.\n" TOOL_PROGRAM,
     options,
     run};

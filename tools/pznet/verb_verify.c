@@ -8,7 +8,7 @@
 typedef struct state {
   tool_model model;
   const char *path;
-  int32_t threads;
+  pz_net_options net;
   bool json, quiet;
 } state;
 
@@ -17,7 +17,8 @@ static bool set(void *host, const char *name, const char *value) {
   bool good;
   if (tool_model_set(&s->model, name, value, &good)) return good;
   if (!strcmp(name, "model")) s->path = value;
-  else if (!strcmp(name, "threads")) return tool_int(name, value, 0, 4096, &s->threads);
+  else if (!strcmp(name, "threads")) return tool_int(name, value, 0, 4096, &s->net.threads);
+  else if (!strcmp(name, "digest")) s->net.digest = value;
   else if (!strcmp(name, "json")) s->json = true;
   else s->quiet = true;
   return true;
@@ -55,8 +56,11 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   if (!tool_parse(verb, argc, argv, set, &s, args, 1, &n)) return PZ_ERROR_USAGE;
   if (n != 1) return tool_usage(verb, "name the network file");
   s.model.options.interrupt = tool_interrupt(NULL);
-  char *report;
-  const pz_status status = pz_verify(args[0], s.path, &s.model.options, s.threads, &report);
+  char *report = NULL;
+  pz_net *net;
+  pz_status status = pz_net_open(args[0], &s.net, &net);
+  if (status == PZ_OK) status = pz_verify_net(net, s.path, &s.model.options, &report);
+  pz_net_close(net);
   if (report && s.json) puts(report);
   else if (report && !s.quiet) print_report(args[0], report);
   pz_free(report);
@@ -66,6 +70,7 @@ static int run(const tool_verb *verb, int argc, char **argv) {
 static const tool_option options[] = {
     {"model", 'm', "MODEL", "compare every tensor with the double-precision reference of this model"},
     TOOL_MODEL_OPTIONS,
+    TOOL_DIGEST_OPTION,
     {"threads", 't', "N", "threads; default: the cores that this process may use"},
     {"json", 0, NULL, "print the report as JSON"},
     {"quiet", 'q', NULL, "print errors only"},
@@ -77,6 +82,6 @@ const tool_verb verb_verify = {"verify",
                                "Runs the stored golden input through the network file and compares the "
                                "result with the stored one. With the\n"
                                "model, every tensor is compared with the double-precision reference, layer "
-                               "by layer (slow for large networks).\n",
+                               "by layer (slow for large networks).\n" TOOL_PROGRAM,
                                options,
                                run};

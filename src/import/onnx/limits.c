@@ -69,8 +69,9 @@ pz_status pz_onnx_take_work(pz_onnx *c, double work, double elements) {
   char need[32];
   if (elements * 2 > (double)(c->max_elements - c->elements) || elements > (double)of_stored(c, FREE_NUMBERS))
     return pz_fail(c->err, PZ_ERROR_INPUT,
-                   "%s: '%.200s': computing this constant takes %s, more than is left here", c->file,
-                   c->node_name, size_text(8 * elements, need));
+                   "%s: '%.200s': computing this constant takes %s at once, too much for a file of "
+                   "this size: store it as an initialiser",
+                   c->file, c->node_name, size_text(8 * elements, need));
   c->work += work;
   if (c->work <= most) return PZ_OK;
   return pz_fail(

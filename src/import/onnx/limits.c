@@ -40,34 +40,38 @@ pz_status pz_onnx_take_elements(pz_onnx *c, const char *name, int64_t elements) 
       PZ_ONNX_SHARE, size_text(PZ_ONNX_SHARE * bytes, would));
 }
 
-/* What is computed may be larger than what the file holds, but not out of proportion to it. */
-#define FREE_ELEMENTS  (INT64_C(1) << 26)
+/* What is computed may be larger than what the file holds, but not out of proportion to it: so a model that is refused in the
+ * end has cost less than a gigabyte. */
+#define FREE_WORDS     200000000 /* networks of constant weights have that many: VGG 19 */
+#define FREE_NUMBERS   (1 << 24) /* doubles at a time */
+#define FREE_WORK      1e9
 #define MADE_OF_STORED 8
 
-static int64_t most_made(const pz_onnx *c) {
-  return FREE_ELEMENTS + (c->stored < INT64_MAX / 16 ? MADE_OF_STORED * c->stored : INT64_MAX / 2);
+static int64_t of_stored(const pz_onnx *c, int64_t given) {
+  return given + (c->stored < INT64_MAX / 16 ? MADE_OF_STORED * c->stored : INT64_MAX / 2);
 }
 
 pz_status pz_onnx_take_made(pz_onnx *c, int64_t words) {
   char most[32];
-  if (words <= most_made(c) - c->made) {
+  if (words <= of_stored(c, FREE_WORDS) - c->made) {
     c->made += words;
     return PZ_OK;
   }
   return pz_fail(
       c->err, PZ_ERROR_INPUT,
       "%s: '%.200s': the constants that nodes compute up to here take more than %s, 8 times what the "
-      "file holds and 256 MB: store them as initialisers",
-      c->file, c->node_name, size_text(sizeof(float) * (double)most_made(c), most));
+      "file holds and 800 MB: store them as initialisers",
+      c->file, c->node_name, size_text(sizeof(float) * (double)of_stored(c, FREE_WORDS), most));
 }
 
 pz_status pz_onnx_take_work(pz_onnx *c, double work, double elements) {
-  const double most = 16.0 * (double)FREE_ELEMENTS + 64.0 * (double)c->stored;
+  const double most = FREE_WORK + 64.0 * (double)c->stored;
   char need[32];
-  if (elements * 2 > (double)(c->max_elements - c->elements) || elements > (double)most_made(c))
+  if (elements * 2 > (double)(c->max_elements - c->elements) || elements > (double)of_stored(c, FREE_NUMBERS))
     return pz_fail(c->err, PZ_ERROR_INPUT,
-                   "%s: '%.200s': computing this constant takes %s, more than is left here", c->file,
-                   c->node_name, size_text(8 * elements, need));
+                   "%s: '%.200s': computing this constant takes %s at once, too much for a file of "
+                   "this size: store it as an initialiser",
+                   c->file, c->node_name, size_text(8 * elements, need));
   c->work += work;
   if (c->work <= most) return PZ_OK;
   return pz_fail(

@@ -43,7 +43,8 @@ typedef struct pz_onnx_tensor {
   pz_wire message;    /* its bytes, for typed data */
   const uint8_t *raw; /* raw_data, NULL where there is none */
   size_t raw_size;
-  bool external; /* the values lie in another file: */
+  const struct pz_onnx_tensor *fill; /* made by a node: all values are the one of this tensor; else NULL */
+  bool external;                     /* the values lie in another file: */
   const char *location;
   int64_t offset, length; /* length -1: up to the end */
 } pz_onnx_tensor;

@@ -158,15 +158,28 @@ static pz_status stored_raw(pz_onnx *c, const pz_onnx_tensor *t, const char *lab
   return PZ_OK;
 }
 
-static pz_status decode_stored(pz_onnx *c, const char *name, const pz_onnx_tensor *t,
-                               const pz_onnx_values *to) {
+static pz_status decode_own(pz_onnx *c, const char *name, const pz_onnx_tensor *t, const pz_onnx_values *to) {
   char label[512];
   pz_onnx_raw raw;
   bool is_raw;
   snprintf(label, sizeof label, "%.200s: tensor '%.200s'", c->file, name);
   PZ_TRY(stored_raw(c, t, label, &raw, &is_raw));
-  PZ_TRY(pz_onnx_decode(t, is_raw ? &raw : NULL, label, to, c->err));
-  c->stored += pz_onnx_words((pz_onnx_type)t->type, t->elements);
+  return pz_onnx_decode(t, is_raw ? &raw : NULL, label, to, c->err);
+}
+
+static pz_status decode_stored(pz_onnx *c, const char *name, const pz_onnx_tensor *t,
+                               const pz_onnx_values *to) {
+  double number = 0;
+  int64_t whole = 0;
+  if (!t->fill) {
+    PZ_TRY(decode_own(c, name, t, to));
+    c->stored += pz_onnx_words((pz_onnx_type)t->type, t->elements);
+    return PZ_OK;
+  }
+  PZ_TRY(decode_own(c, name, t->fill, &(pz_onnx_values){.doubles = &number, .ints = &whole}));
+  for (int64_t i = 0; i < t->elements && to->floats; i++) to->floats[i] = (float)number;
+  for (int64_t i = 0; i < t->elements && to->doubles; i++) to->doubles[i] = number;
+  for (int64_t i = 0; i < t->elements && to->ints; i++) to->ints[i] = whole;
   return PZ_OK;
 }
 
@@ -181,6 +194,8 @@ static pz_status read_value(pz_onnx *c, pz_onnx_value *v) {
   if (!v->stored) return PZ_OK;
   pz_onnx_space space;
   PZ_TRY(check_stored(c, v));
+  if (v->stored->fill)
+    PZ_TRY(pz_onnx_take_made(c, pz_onnx_words((pz_onnx_type)v->stored->type, v->stored->elements)));
   PZ_TRY(make_constant(c, v->name, (pz_onnx_type)v->stored->type, &v->stored->shape, &space));
   PZ_TRY(decode_stored(c, v->name, v->stored, &(pz_onnx_values){space.floats, space.doubles, space.ints}));
   v->constant = space.constant;
@@ -240,14 +255,22 @@ bool pz_onnx_is_uniform(const pz_onnx_constant *k, double *number) {
 /* ---- constants as tensors of the graph ---- */
 
 /* An initialiser that nothing else has read goes straight from the file into the graph. */
-static pz_status fill_tensor(pz_onnx *c, pz_onnx_value *v, pz_tensor_id id) {
+static bool goes_straight(const pz_onnx_value *v) {
+  return v->stored && pz_onnx_is_floating((pz_onnx_type)v->stored->type);
+}
+
+/* Before there is room in the graph for it. */
+static pz_status take_tensor(pz_onnx *c, pz_onnx_value *v, int64_t elements) {
+  const bool straight = goes_straight(v), made = !v->stored || v->stored->fill;
+  if (straight || elements > c->max_elements) PZ_TRY(pz_onnx_take_elements(c, v->name, elements));
+  if (made) PZ_TRY(pz_onnx_take_made(c, elements));
+  return straight ? PZ_OK : read_value(c, v);
+}
+
+static pz_status fill_tensor(pz_onnx *c, const pz_onnx_value *v, pz_tensor_id id) {
   float *data = pz_graph_constant_data(c->graph, id);
-  if (v->stored && pz_onnx_is_floating((pz_onnx_type)v->stored->type)) {
-    PZ_TRY(pz_onnx_take_elements(c, v->name, v->stored->elements));
-    return decode_stored(c, v->name, v->stored, &(pz_onnx_values){.floats = data});
-  }
-  PZ_TRY(read_value(c, v));
   const pz_onnx_constant *k = v->constant;
+  if (goes_straight(v)) return decode_stored(c, v->name, v->stored, &(pz_onnx_values){.floats = data});
   for (int64_t i = 0; i < k->elements; i++) {
     data[i] = (float)pz_onnx_number(k, i);
     if (k->ints && (double)data[i] != (double)k->ints[i])
@@ -292,12 +315,11 @@ pz_status pz_onnx_tensor_in(pz_onnx *c, int32_t i, pz_tensor_id *id) {
   }
   if (v->tensor == PZ_NONE) {
     if (v->stored) PZ_TRY(check_stored(c, v));
-    const pz_shape *shape = pz_onnx_in_shape(c, i);
-    if (!pz_onnx_elements(shape)) return pz_onnx_fail(c, "its input '%.200s' is empty", v->name);
-    if (pz_onnx_elements(shape) > c->max_elements)
-      return pz_onnx_take_elements(c, v->name, pz_onnx_elements(shape));
+    const pz_shape shape = *pz_onnx_in_shape(c, i);
+    if (!pz_onnx_elements(&shape)) return pz_onnx_fail(c, "its input '%.200s' is empty", v->name);
     pz_tensor_id made;
-    PZ_TRY(pz_graph_add_constant(c->graph, v->name, shape, NULL, &made, c->err));
+    PZ_TRY(take_tensor(c, v, pz_onnx_elements(&shape)));
+    PZ_TRY(pz_graph_add_constant(c->graph, v->name, &shape, NULL, &made, c->err));
     PZ_TRY(fill_tensor(c, v, made));
     v->tensor = made;
   }

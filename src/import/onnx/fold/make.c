@@ -59,41 +59,37 @@ pz_status pz_onnx_op_size(pz_onnx *c) {
   return pz_onnx_give_ints(c, &scalar, &elements);
 }
 
-static pz_status read_fill(pz_onnx *c, pz_onnx_type *type, double *f, int64_t *i) {
-  const pz_onnx_attribute *a = pz_onnx_attr(c, "value");
-  *type = PZ_ONNX_FLOAT;
-  *f = 0;
-  *i = 0;
-  if (!a) return PZ_OK;
-  if (!a->tensor || a->tensor->elements != 1 || a->tensor->external || !pz_onnx_type_get(a->tensor->type))
-    return pz_onnx_fail(c, "its attribute 'value' must be one number");
-  const pz_onnx_raw raw = {a->tensor->raw, a->tensor->raw_size};
-  *type = (pz_onnx_type)a->tensor->type;
-  return pz_onnx_decode(a->tensor, a->tensor->raw ? &raw : NULL, c->file,
-                        &(pz_onnx_values){.doubles = f, .ints = i}, c->err);
+static const pz_onnx_tensor *zero(pz_onnx *c) {
+  static const uint8_t bytes[sizeof(float)];
+  pz_onnx_tensor *t = PZ_NEW(c->arena, pz_onnx_tensor, 1);
+  if (t) *t = (pz_onnx_tensor){.name = "", .location = "", .type = PZ_ONNX_FLOAT, .elements = 1};
+  if (t) t->raw = bytes;
+  if (t) t->raw_size = sizeof bytes;
+  return t;
 }
 
+/* Like an initialiser it takes no room before its values are asked for. */
 pz_status pz_onnx_op_constant_of_shape(pz_onnx *c) {
+  const pz_onnx_attribute *a = pz_onnx_attr(c, "value");
   const int64_t *sizes;
   int32_t count;
-  pz_shape shape = {0};
-  pz_onnx_type type;
-  pz_onnx_space space;
-  double f;
-  int64_t i;
   PZ_TRY(pz_onnx_ints_in(c, 0, &sizes, &count));
-  PZ_TRY(read_fill(c, &type, &f, &i));
+  if (a &&
+      (!a->tensor || a->tensor->elements != 1 || a->tensor->external || !pz_onnx_type_get(a->tensor->type)))
+    return pz_onnx_fail(c, "its attribute 'value' must be one number");
   if (count > PZ_MAX_RANK) return pz_onnx_refuse(c, "%d dimensions", (int)count);
+  pz_onnx_tensor *t = PZ_NEW(c->arena, pz_onnx_tensor, 1);
+  if (!t) return pz_onnx_no_memory(c);
+  *t = (pz_onnx_tensor){.name = "", .location = "", .fill = a ? a->tensor : zero(c)};
+  if (!t->fill) return pz_onnx_no_memory(c);
+  t->type = t->fill->type;
   for (int32_t d = 0; d < count; d++) {
     if (sizes[d] < 0 || sizes[d] > PZ_MAX_DIM) return pz_onnx_fail(c, "a size of %lld", (long long)sizes[d]);
-    shape.dim[shape.rank++] = sizes[d];
+    t->shape.dim[t->shape.rank++] = sizes[d];
   }
-  PZ_TRY(pz_onnx_new_constant(c, type, &shape, &space));
-  for (int64_t n = 0; n < space.constant->elements; n++) {
-    if (space.ints) space.ints[n] = i;
-    else pz_onnx_put(&space, n, f);
-  }
-  return pz_onnx_give_constant(c, 0, space.constant);
+  PZ_TRY(pz_onnx_check_shape(c, c->node_name, &t->shape));
+  t->elements = pz_onnx_elements(&t->shape);
+  return give_tensor(c, t);
 }
 
 #define EXACT 0x1p53 /* integers up to here are exact in doubles */

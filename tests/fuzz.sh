@@ -1,11 +1,11 @@
 #!/bin/sh
-# fuzz.sh SECONDS [HARNESS...]: fuzzes the importers and the volume readers, SECONDS each, as many at a time as there are
+# fuzz.sh SECONDS [HARNESS...]: fuzzes the importers, the way from a model to C, and the volume readers, SECONDS each, as many at a time as there are
 # cores. Corpora stay in build-fuzz/corpus; a finding ends with status 1 and lies in build-fuzz/findings.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-600}
 [ $# -gt 0 ] && shift
-harnesses=${*:-prototxt caffemodel caffemodel_h5 onnx volume_npy volume_hdf5 volume_tiff volume_nifti}
+harnesses=${*:-prototxt caffemodel caffemodel_h5 onnx model_onnx model_prototxt volume_npy volume_hdf5 volume_tiff volume_nifti}
 build=build-fuzz
 
 clang=$(command -v clang || command -v clang-14)
@@ -26,7 +26,8 @@ one() {
   extra=""
   case $1 in
   prototxt) extra="-dict=$top/tests/import/fuzz/prototxt.dict $top/tests/import/data" ;;
-  onnx) extra="$top/tests/import/data/onnx" ;;
+  onnx | model_onnx) extra="$top/tests/import/data/onnx" ;;
+  model_prototxt) extra="$top/tests/import/data" ;;
   volume_*) extra="$build/seeds-volume/${1#volume_}" ;;
   esac
   [ "${1#caffemodel}" = "$1" ] || extra="$build/seeds-import/$1"

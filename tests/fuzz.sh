@@ -27,7 +27,7 @@ one() {
   case $1 in
   prototxt) extra="-dict=$top/tests/import/fuzz/prototxt.dict $top/tests/import/data" ;;
   onnx | model_onnx) extra="$top/tests/import/data/onnx" ;;
-  model_prototxt) extra="$top/tests/import/data" ;;
+  model_prototxt) extra="$top/tests/import/data $top/tests/emit/fuzz/seeds" ;;
   volume_*) extra="$build/seeds-volume/${1#volume_}" ;;
   esac
   [ "${1#caffemodel}" = "$1" ] || extra="$build/seeds-import/$1"

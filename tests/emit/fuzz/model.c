@@ -133,8 +133,18 @@ static bool optimise(run *r) {
   return elements_of(r->after) <= MOST_ELEMENTS && prints(r);
 }
 
+/* Any candidate, so that all of them are met; the same for the same model. */
+static int32_t choose_any(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *candidates,
+                          int32_t n) {
+  (void)plan, (void)candidates;
+  uint64_t hash = *(const uint64_t *)host;
+  for (const char *s = node->name; *s; s++) hash = (hash ^ (uint8_t)*s) * UINT64_C(0x100000001b3);
+  return (int32_t)((hash >> 20) % (uint64_t)n);
+}
+
 /* The options depend on the model alone. */
-static pz_plan_options wanted(uint64_t hash) {
+static pz_plan_options wanted(uint64_t *host) {
+  const uint64_t hash = *host;
   pz_isa isa = (pz_isa)(hash % PZ_ISA_COUNT);
   if (!pz_isa_supported(isa)) isa = pz_isa_native();
   return (pz_plan_options){.isa = isa,
@@ -142,11 +152,13 @@ static pz_plan_options wanted(uint64_t hash) {
                            .exact = hash >> 9 & 1,
                            .slabs = (pz_slabs)(hash >> 10 & 1 ? PZ_SLABS_ALWAYS : PZ_SLABS_AUTO),
                            .threads = (int32_t)(hash >> 12 & 3),
+                           .choose = hash >> 18 & 1 ? choose_any : NULL,
+                           .choose_host = host,
                            .memory = (hash >> 14 & 7) == 0 ? 1e6 : 0};
 }
 
 static bool plan(run *r) {
-  const pz_plan_options options = wanted(r->hash);
+  const pz_plan_options options = wanted(&r->hash);
   if (!goes_on(r, "planning", pz_plan_new(r->after, &options, &r->plan, &r->err))) return false;
   model_count.planned++;
   return true;

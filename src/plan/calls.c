@@ -8,8 +8,8 @@
 
 pz_status pz_add_weights(pz_plan *plan, int64_t floats, pz_pointer *at, float **data, pz_error *err) {
   const int64_t rounded = (floats + 15) / 16 * 16, needed = plan->n_weights + rounded;
-  if (needed > plan->cap_weights) {
-    int64_t capacity = needed + needed / 2;
+  if (needed > plan->cap_weights || !plan->weights) {
+    int64_t capacity = needed + needed / 2 + 16; /* of a layer without any too: a pointer that is one */
     float *bigger = realloc(plan->weights, (size_t)capacity * sizeof(float));
     if (!bigger) return pz_fail_memory(err, "packed weights", (unsigned long long)capacity * 4);
     plan->weights = bigger;

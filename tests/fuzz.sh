@@ -6,7 +6,7 @@
 #   fuzz.sh --replay SECONDS [HARNESS...]  what was found before and all seeds, then new inputs for SECONDS each, from nothing kept: for CI
 #
 # As many harnesses at a time as there are cores. Inputs that reached new code stay in build/clang/corpus but for --replay. Past findings lie in
-# the harness's folder findings/NAME and are run each time. A new one ends with status 1; it is printed, and lies in build/clang/findings: put
+# the harness's folder found/NAME and are run each time. A new one ends with status 1; it is printed, and lies in build/clang/findings: put
 # it beside the others once it is mended.
 set -eu
 cd "$(dirname "$0")/.."
@@ -23,7 +23,7 @@ case ${1:-} in
   shift
   ;;
 esac
-harnesses=${*:-$(sed -n 's/^foreach(harness \(.*\))$/\1/p' tests/import/fuzz/CMakeLists.txt tests/volume/fuzz/CMakeLists.txt | tr '\n' ' ')}
+harnesses=${*:-$(sed -n 's/^foreach(harness \(.*\))$/\1/p' tests/import/fuzz/CMakeLists.txt tests/emit/fuzz/CMakeLists.txt tests/volume/fuzz/CMakeLists.txt | tr '\n' ' ')}
 build=build/clang
 top=$(pwd)
 
@@ -46,12 +46,14 @@ mkdir -p "$work" $build/findings
 one() {
   binary=$(find $build/tests -name "fuzz_$1" -type f)
   seeds=""
-  for folder in tests/*/fuzz/findings/"$1" $build/seeds-import/"$1" $build/seeds-volume/"${1#volume_}"; do
+  for folder in tests/*/fuzz/found/"$1" $build/seeds-import/"$1" $build/seeds-volume/"${1#volume_}"; do
     [ -d "$folder" ] && seeds="$seeds $folder"
   done
   case $1 in
   prototxt) seeds="$seeds tests/import/data -dict=$top/tests/import/fuzz/prototxt.dict" ;;
-  onnx | model*) seeds="$seeds tests/import/data/onnx" ;;
+  onnx) seeds="$seeds tests/import/data/onnx" ;;
+  model_onnx) seeds="$seeds tests/import/data/onnx tests/emit/fuzz/found" ;;
+  model_prototxt) seeds="$seeds tests/import/data tests/emit/fuzz/seeds tests/emit/fuzz/found" ;;
   esac
   mkdir -p "$work/corpus/$1"
   case $kind in

@@ -9,8 +9,9 @@
 
 /* At once what the sizes that were computed before say. */
 static pz_status reserve_weights(pz_plan *plan, int64_t needed, pz_error *err) {
-  if (needed <= plan->cap_weights) return PZ_OK;
-  const int64_t capacity = needed <= plan->most_weights ? plan->most_weights : needed + needed / 2;
+  if (needed <= plan->cap_weights && plan->weights) return PZ_OK;
+  /* Of a layer without any too: a pointer that is one. */
+  const int64_t capacity = (needed <= plan->most_weights ? plan->most_weights : needed + needed / 2) + 16;
   const size_t bytes = (size_t)capacity * sizeof(float);
   float *bigger = pz_memory_allows(bytes) ? realloc(plan->weights, bytes) : NULL;
   if (!bigger) return pz_fail_memory(err, "packed weights", bytes);

@@ -401,9 +401,8 @@ static void tensors(void **state) {
   tensor(1, 3, DIMS(1 << 30, 1 << 30, 2), 8, "a tensor of more than 2^40 elements");
   tensor(1, 4, DIMS(0, 1 << 30, 1 << 30, 1 << 30), 0, "a tensor of more than 2^40 elements");
   tensor(1, 2, DIMS(1 << 20, 1 << 10), 8,
-         "'w': the model's constants take 4.3 GB at least, and may take 400.0 kB here, one part in 8 of the "
-         "memory: "
-         "a machine with 34.4 GB would do");
+         "'w': the model's constants take 4.3 GB at least, and may take 400.0 kB here, one part in 4 of the "
+         "memory: a machine with 17.2 GB would do");
   tensor(1, 9, DIMS(1, 1, 1, 1, 1, 1, 1, 1, 2), 8, "a tensor of more than 8 dimensions");
   tensor(8, 2, DIMS(1, 2), 8, "tensor 'w' is of ONNX's data type 8, which is not supported");
   tensor(17, 2, DIMS(1, 2), 2, "tensor 'w' is of ONNX's data type 17, which is not supported");

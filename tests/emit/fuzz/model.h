@@ -13,6 +13,7 @@ typedef struct model_options {
   const char *folder; /* for files; has to be there, and be this process's own */
   int64_t syntax_every,
       run_every; /* of how many models that reach C one is compiled, or compiled and run; 0: none */
+  long most_mib; /* of the process; 0: somebody else looks after memory and hangs */
   bool told;     /* says what became of the model */
 } model_options;
 

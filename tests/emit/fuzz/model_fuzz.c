@@ -17,6 +17,11 @@ typedef struct sample {
   char *data;
   size_t size;
 } sample;
+#ifdef __SANITIZE_ADDRESS__
+enum { MOST_MIB = 2048 }; /* shadow, red zones, quarantine */
+#else
+enum { MOST_MIB = 1024 };
+#endif
 enum { SEEDS = 1024 };
 static sample seeds[SEEDS];
 static int n_seeds, n_given;
@@ -26,7 +31,7 @@ static struct {
   long count, seconds;
   const char *keep;
   model_options model;
-} wanted = {.seed = 1, .keep = ".", .model = {.syntax_every = 500, .run_every = 2000}};
+} wanted = {.seed = 1, .keep = ".", .model = {.syntax_every = 500, .run_every = 2000, .most_mib = MOST_MIB}};
 
 static bool ends_with(const char *s, const char *end) {
   return strlen(s) >= strlen(end) && !strcmp(s + strlen(s) - strlen(end), end);

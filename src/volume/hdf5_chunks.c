@@ -5,37 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool pz_hdf5_known_type(hid_t type, pz_dtype *dtype, bool *swap) {
-  const struct {
-    pz_dtype dtype;
-    hid_t little, big;
-  } known[] = {{PZ_F32, H5T_IEEE_F32LE, H5T_IEEE_F32BE},
-               {PZ_U8, H5T_STD_U8LE, H5T_STD_U8BE},
-               {PZ_U16, H5T_STD_U16LE, H5T_STD_U16BE},
-               {PZ_I16, H5T_STD_I16LE, H5T_STD_I16BE}};
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    *dtype = known[i].dtype;
-    *swap = H5Tequal(type, known[i].little) <= 0;
-    if (!*swap || H5Tequal(type, known[i].big) > 0) return true;
-  }
-  return false;
-}
-
 /* Zeros where a value that chunks are filled with is not defined. */
-static void take_fill(hid_t plist, pz_dtype dtype, uint8_t fill[4]) {
-  const hid_t native[] = {[PZ_F32] = H5T_NATIVE_FLOAT,
-                          [PZ_U8] = H5T_NATIVE_UINT8,
-                          [PZ_U16] = H5T_NATIVE_UINT16,
-                          [PZ_I16] = H5T_NATIVE_INT16};
-  memset(fill, 0, 4);
-  if (H5Pget_fill_value(plist, native[dtype], fill) < 0) memset(fill, 0, 4);
+static void take_fill(hid_t plist, hid_t type, pz_hdf5_chunks *k) {
+  memset(k->fill, 0, sizeof k->fill);
+  if (H5Pget_fill_value(plist, type, k->fill) < 0) memset(k->fill, 0, sizeof k->fill);
+  if (k->swap) pz_io_swap(k->fill, 1, k->filters.element);
 }
 
-bool pz_hdf5_chunks_know(hid_t data, hid_t plist, pz_dtype dtype, pz_hdf5_chunks *k) {
+bool pz_hdf5_chunks_know(hid_t data, hid_t plist, hid_t type, pz_hdf5_chunks *k) {
   unsigned options = 1, flags;
   k->data = data;
   k->layer_z = -1;
-  k->filters.element = pz_dtype_bytes(dtype);
+  k->filters.element = (int64_t)H5Tget_size(type);
   k->filters.count = H5Pget_nfilters(plist);
   if (k->filters.count < 0 || k->filters.count > PZ_HDF5_FILTERS) return false;
   if (H5Pget_chunk_opts(plist, &options) < 0 || options) return false;
@@ -44,7 +25,7 @@ bool pz_hdf5_chunks_know(hid_t data, hid_t plist, pz_dtype dtype, pz_hdf5_chunks
     k->filters.id[i] = H5Pget_filter2(plist, (unsigned)i, &flags, &values, NULL, 0, NULL, NULL);
     if (!pz_hdf5_filter_known(k->filters.id[i])) return false;
   }
-  take_fill(plist, dtype, k->fill);
+  take_fill(plist, type, k);
   return true;
 }
 

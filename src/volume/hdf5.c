@@ -133,7 +133,7 @@ static pz_status chunked(pz_volume *v, pz_error *err) {
   v->step = k->chunk[1] < shape[1] ? k->chunk[1] : shape[1];
   /* While a chunk is filtered, a copy of it lives beside the cache. */
   v->cache_memory = layer;
-  v->memory = layer + 3 * bytes + (1 << 20);
+  v->memory = layer + 3 * bytes + pz_hdf5_filters_memory(&k->filters) + (1 << 20);
   return PZ_OK;
 }
 
@@ -145,19 +145,14 @@ static pz_status layout_of(pz_volume *v, pz_error *err) {
   const int external = H5Pget_external_count(plist);
   const int rank = layout == H5D_CHUNKED ? H5Pget_chunk(plist, 4, h->chunk) : h->rank;
   h->chunked = layout == H5D_CHUNKED;
-  const bool known = !h->chunked || pz_hdf5_chunks_know(h->data, plist, h->type, &h->chunks);
+  const char *problem = h->chunked ? pz_hdf5_chunks_take(h->data, plist, h->type, &h->chunks) : NULL;
   H5Pclose(plist);
   if (external != 0 || layout == H5D_VIRTUAL)
     return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: the data lies in other files; copy it into one", v->path,
                    v->dataset);
   if (layout == H5D_LAYOUT_ERROR || rank != h->rank)
     return fail(err, v->path, v->dataset, "cannot read the layout");
-  if (!known)
-    return pz_fail(
-        err, PZ_ERROR_INPUT,
-        "%s:%s: its chunks are stored by a filter that is not read here; expected deflate (gzip), shuffle "
-        "and fletcher32, as h5repack -f GZIP=4 makes them",
-        v->path, v->dataset);
+  if (problem) return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: its chunks %s", v->path, v->dataset, problem);
   v->memory = 1 << 20;
   return h->chunked ? chunked(v, err) : PZ_OK;
 }

@@ -8,9 +8,13 @@
 #include <string.h>
 #include <strings.h>
 
-/* Beyond these no instrument measures, and the products that follow stay finite. */
-#define LEAST 1e-24
-#define MOST 1e24
+/* Beyond these no instrument measures. In micrometres, so that a size stays between LEAST and MOST in every unit of length, and
+ * what is computed with it finite. */
+#define LEAST        1e-24
+#define MOST         1e24
+#define LEAST_LENGTH 1e-15
+#define MOST_LENGTH  1e15
+#define MOST_PLACE   1e18
 
 /* ------------------------------------------------------------------ numbers */
 
@@ -197,8 +201,16 @@ bool pz_unit_find(const char *text, size_t n, char unit[PZ_UNIT_SIZE]) {
 
 /* ------------------------------------------------------------------ geometry */
 
-static bool sound_size(double v) { return isfinite(v) && v >= LEAST && v <= MOST; }
-static bool sound_place(double v) { return isfinite(v) && fabs(v) <= MOST; }
+static bool sound_size(double v, const char *unit) {
+  if (!(isfinite(v) && v >= LEAST && v <= MOST)) return false;
+  const double um = pz_unit_convert(v, unit, "um");
+  return !pz_unit_is_length(unit) || (um >= LEAST_LENGTH && um <= MOST_LENGTH);
+}
+
+static bool sound_place(double v, const char *unit) {
+  if (!(isfinite(v) && fabs(v) <= MOST)) return false;
+  return !pz_unit_is_length(unit) || fabs(pz_unit_convert(v, unit, "um")) <= MOST_PLACE;
+}
 
 void pz_geometry_forget(pz_geometry *g) {
   const pz_orientation nifti = g->nifti;
@@ -208,7 +220,7 @@ void pz_geometry_forget(pz_geometry *g) {
 bool pz_geometry_set_voxel(pz_geometry *g, pz_known known, const double size[3], const char *unit) {
   bool sound = known != PZ_KNOWN_NOTHING;
   pz_geometry_forget(g);
-  for (int i = known == PZ_KNOWN_PLANE; i < 3; i++) sound = sound && sound_size(size[i]);
+  for (int i = known == PZ_KNOWN_PLANE; i < 3; i++) sound = sound && sound_size(size[i], unit);
   if (!sound) return false;
   for (int i = known == PZ_KNOWN_PLANE; i < 3; i++) g->voxel[i] = size[i];
   snprintf(g->unit, sizeof g->unit, "%s", unit);
@@ -218,17 +230,17 @@ bool pz_geometry_set_voxel(pz_geometry *g, pz_known known, const double size[3],
 
 bool pz_geometry_set_origin(pz_geometry *g, const double origin[3]) {
   g->has_origin = g->known == PZ_KNOWN_ALL;
-  for (int i = 0; i < 3; i++) g->has_origin = g->has_origin && sound_place(origin[i]);
+  for (int i = 0; i < 3; i++) g->has_origin = g->has_origin && sound_place(origin[i], g->unit);
   for (int i = 0; i < 3; i++) g->origin[i] = g->has_origin ? origin[i] + 0.0 : 0;
   return g->has_origin;
 }
 
 /* Columns of length 1, so that the determinant says how flat the axes lie and not how large voxels are. */
-static bool invertible(const double m[3][4]) {
+static bool invertible(const double m[3][4], const char *unit) {
   double c[3][3];
   for (int j = 0; j < 3; j++) {
     const double length = sqrt(m[0][j] * m[0][j] + m[1][j] * m[1][j] + m[2][j] * m[2][j]);
-    if (!sound_size(length)) return false;
+    if (!sound_size(length, unit)) return false;
     for (int i = 0; i < 3; i++) c[i][j] = m[i][j] / length;
   }
   const double det = c[0][0] * (c[1][1] * c[2][2] - c[1][2] * c[2][1]) -
@@ -240,8 +252,8 @@ static bool invertible(const double m[3][4]) {
 bool pz_geometry_set_affine(pz_geometry *g, const double affine[3][4], int code) {
   bool sound = g->known == PZ_KNOWN_ALL;
   for (int i = 0; i < 3; i++)
-    for (int j = 0; j < 4; j++) sound = sound && sound_place(affine[i][j]);
-  g->has_affine = sound && invertible(affine);
+    for (int j = 0; j < 4; j++) sound = sound && sound_place(affine[i][j], g->unit);
+  g->has_affine = sound && invertible(affine, g->unit);
   if (!g->has_affine) return false;
   memcpy(g->affine, affine, sizeof g->affine);
   g->affine_code = code >= 1 && code <= 5 ? code : 1;

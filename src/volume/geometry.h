@@ -31,14 +31,15 @@ typedef enum pz_known { PZ_KNOWN_NOTHING, PZ_KNOWN_PLANE, PZ_KNOWN_ALL } pz_know
 
 typedef struct pz_geometry {
   pz_known known;
-  double voxel[3];         /* z, y, x in `unit`; of a plane z is 0 */
-  char unit[PZ_UNIT_SIZE]; /* a unit of length as pz_unit_find names it, another word, or "": pixels, or not said */
+  double voxel[3]; /* z, y, x in `unit`; of a plane z is 0 */
+  char unit
+      [PZ_UNIT_SIZE]; /* a unit of length as pz_unit_find names it, another word, or "": pixels, or not said */
   /* The rest needs PZ_KNOWN_ALL. */
   bool has_origin;
   double origin[3]; /* of the first voxel's centre: z, y, x in `unit` */
   bool has_affine;
   double affine[3][4]; /* from (x, y, z, 1) in voxels to the world's x, y, z in `unit`, as NIfTI has it */
-  int affine_code;     /* what world that is: NIfTI's 1 scanner, 2 aligned, 3 Talairach, 4 MNI, 5 another template */
+  int affine_code; /* what world that is: NIfTI's 1 scanner, 2 aligned, 3 Talairach, 4 MNI, 5 another template */
   pz_orientation nifti;
 } pz_geometry;
 

@@ -97,8 +97,7 @@ hid_t pz_hdf5_open_group(const pz_hdf5_search *s, const char *name, size_t lengt
   snprintf(w.label, sizeof w.label, "%.255s", s->path);
   if (length >= PATH) return -1;
   snprintf(w.rest, sizeof w.rest, "%.*s", (int)length, name);
-  const bool good =
-      walk_links(&w) == PZ_OK && w.about.kind == PZ_HDF5_GROUP && w.about.plain_attributes;
+  const bool good = walk_links(&w) == PZ_OK && w.about.kind == PZ_HDF5_GROUP && w.about.plain_attributes;
   if (!good && w.at >= 0) H5Oclose(w.at);
   return good ? w.at : -1;
 }

@@ -8,9 +8,7 @@ enum { OBJECTS = 3, MOST_NUMBERS = 16, TEXT = 64 };
 
 /* ------------------------------------------------------------------ attributes */
 
-static bool has(hid_t object, const char *name) {
-  return object >= 0 && H5Aexists(object, name) > 0;
-}
+static bool has(hid_t object, const char *name) { return object >= 0 && H5Aexists(object, name) > 0; }
 
 /* All numbers of an attribute of any type of numbers; 0: it holds none, or too many. Floats of 32 bits mean the shortest decimals. */
 static int read_numbers(hid_t object, const char *name, double value[MOST_NUMBERS]) {
@@ -38,9 +36,8 @@ static bool read_text(hid_t object, const char *name, char text[TEXT]) {
   if (a < 0) return false;
   const hid_t space = H5Aget_space(a), type = H5Aget_type(a);
   const hssize_t points = space < 0 ? -1 : H5Sget_simple_extent_npoints(space);
-  const size_t size = type < 0 || H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0
-                          ? 0
-                          : H5Tget_size(type);
+  const size_t size =
+      type < 0 || H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 ? 0 : H5Tget_size(type);
   bool good = size > 0 && size < TEXT && points >= 1 && points <= 3 && H5Aread(a, type, all) >= 0;
   for (hssize_t i = 1; i < points && good; i++) good = memcmp(all, all + (size_t)i * size, size) == 0;
   if (good) snprintf(text, TEXT, "%.*s", (int)size, all);
@@ -53,15 +50,15 @@ static bool read_text(hid_t object, const char *name, char text[TEXT]) {
 /* ------------------------------------------------------------------ reading */
 
 /* A voxel size, one number for all axes or three. */
-static bool read_size(hid_t object, const char *name, double size[3], pz_notes *notes) {
+static bool read_size(hid_t object, const char *name, const char *unit, double size[3], pz_notes *notes) {
   double value[MOST_NUMBERS];
   pz_geometry g = {.known = PZ_KNOWN_NOTHING};
   if (!has(object, name)) return false;
   const int n = read_numbers(object, name, value);
   for (int i = 0; i < 3 && (n == 1 || n == 3); i++) size[i] = value[n == 1 ? 0 : i];
-  if ((n == 1 || n == 3) && pz_geometry_set_voxel(&g, PZ_KNOWN_ALL, size, "")) return true;
-  pz_notes_add(notes,
-               "the attribute %s is not read: expected three finite numbers above zero (z, y, x)", name);
+  if ((n == 1 || n == 3) && pz_geometry_set_voxel(&g, PZ_KNOWN_ALL, size, unit)) return true;
+  pz_notes_add(notes, "the attribute %s is not read: expected three finite numbers above zero (z, y, x)",
+               name);
   return false;
 }
 
@@ -81,8 +78,10 @@ static void unit_of(hid_t object, char unit[PZ_UNIT_SIZE], pz_notes *notes) {
   for (int i = 0; i < 3; i++) {
     if (!has(object, names[i])) continue;
     if (read_text(object, names[i], text) && pz_unit_find(text, strlen(text), unit)) return;
-    pz_notes_add(notes, "the attribute %s is not read: expected one short text of fixed length; the voxel size has no unit",
-                 names[i]);
+    pz_notes_add(
+        notes,
+        "the attribute %s is not read: expected one short text of fixed length; the voxel size has no unit",
+        names[i]);
   }
 }
 
@@ -90,22 +89,22 @@ static void unit_of(hid_t object, char unit[PZ_UNIT_SIZE], pz_notes *notes) {
 static bool take_size(hid_t object, pz_geometry *g, const char **offset_unit, pz_notes *notes) {
   double nm[3], um[3], any[3];
   char unit[PZ_UNIT_SIZE];
-  const bool has_nm = read_size(object, "resolution", nm, notes),
-             has_um = read_size(object, "element_size_um", um, notes),
-             has_any = read_size(object, "voxel_size", any, notes);
+  const bool has_nm = read_size(object, "resolution", "nm", nm, notes),
+             has_um = read_size(object, "element_size_um", "um", um, notes);
   if (has_nm && has_um && !alike(nm, "nm", um, "um")) {
-    pz_notes_add(notes, "the attributes resolution (in nm) and element_size_um contradict each other; the voxel size is "
-                        "taken as unknown");
+    pz_notes_add(
+        notes,
+        "the attributes resolution (in nm) and element_size_um contradict each other; the voxel size is "
+        "taken as unknown");
     return false;
   }
   *offset_unit = has_nm ? "nm" : NULL;
   if (has_nm) return pz_geometry_set_voxel(g, PZ_KNOWN_ALL, nm, "nm");
   if (has_um) return pz_geometry_set_voxel(g, PZ_KNOWN_ALL, um, "um");
-  if (!has_any) return false;
-  unit_of(object, unit, notes);
-  const bool set = pz_geometry_set_voxel(g, PZ_KNOWN_ALL, any, unit);
+  if (has(object, "voxel_size")) unit_of(object, unit, notes);
+  if (!read_size(object, "voxel_size", unit, any, notes)) return false;
   *offset_unit = g->unit;
-  return set;
+  return pz_geometry_set_voxel(g, PZ_KNOWN_ALL, any, unit);
 }
 
 static void take_offset(hid_t object, const char *unit, pz_geometry *g, pz_notes *notes) {
@@ -123,7 +122,8 @@ static void take_affine(hid_t object, pz_geometry *g, pz_notes *notes) {
   const int n = read_numbers(object, "affine", value), codes = read_numbers(object, "affine_code", code);
   memcpy(affine, value, sizeof affine);
   const bool last = n == 16 && value[12] == 0 && value[13] == 0 && value[14] == 0 && value[15] == 1;
-  if (last && codes == 1 && pz_geometry_set_affine(g, affine, code[0] >= 1 && code[0] <= 5 ? (int)code[0] : 1))
+  if (last && codes == 1 &&
+      pz_geometry_set_affine(g, affine, code[0] >= 1 && code[0] <= 5 ? (int)code[0] : 1))
     return;
   pz_notes_add(notes, "the attribute affine is not read: expected an invertible 4 x 4 matrix");
 }
@@ -140,7 +140,8 @@ static void hold_together(pz_geometry *g, pz_notes *notes) {
 }
 
 /* An affine is in the unit that pznet_unit names. */
-static void take_all(const hid_t object[OBJECTS], int at, const char *offset_unit, pz_geometry *g, pz_notes *notes) {
+static void take_all(const hid_t object[OBJECTS], int at, const char *offset_unit, pz_geometry *g,
+                     pz_notes *notes) {
   char text[TEXT], unit[PZ_UNIT_SIZE];
   for (int i = 0; i <= at; i++)
     if (has(object[i], "offset")) {
@@ -184,8 +185,8 @@ void pz_hdf5_hold(pz_geometry *g, const pz_volume_info *info, pz_notes *notes) {
   pz_geometry_forget(g);
 }
 
-static bool write_attribute(hid_t data, const char *name, int rank, const hsize_t *size, hid_t type, hid_t memory,
-                            const void *value) {
+static bool write_attribute(hid_t data, const char *name, int rank, const hsize_t *size, hid_t type,
+                            hid_t memory, const void *value) {
   const hid_t space = rank ? H5Screate_simple(rank, size, NULL) : H5Screate(H5S_SCALAR);
   const hid_t a = space < 0 ? -1 : H5Acreate2(data, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
   const bool good = a >= 0 && H5Awrite(a, memory, value) >= 0;
@@ -194,7 +195,8 @@ static bool write_attribute(hid_t data, const char *name, int rank, const hsize_
   return good;
 }
 
-static bool write_three(hid_t data, const char *name, const double value[3], const char *from, const char *to) {
+static bool write_three(hid_t data, const char *name, const double value[3], const char *from,
+                        const char *to) {
   const hsize_t three = 3;
   double converted[3];
   for (int i = 0; i < 3; i++) converted[i] = pz_unit_convert(value[i], from, to);
@@ -227,7 +229,8 @@ bool pz_hdf5_write_geometry(hid_t data, const pz_volume_info *info) {
   bool good = length ? write_three(data, "element_size_um", g.voxel, g.unit, "um") &&
                            write_three(data, "resolution", g.voxel, g.unit, "nm")
                      : write_three(data, "voxel_size", g.voxel, "", "");
-  if (good && g.has_origin) good = write_three(data, "offset", g.origin, length ? g.unit : "", length ? "nm" : "");
+  if (good && g.has_origin)
+    good = write_three(data, "offset", g.origin, length ? g.unit : "", length ? "nm" : "");
   if (good && g.unit[0]) good = write_text(data, "pznet_unit", g.unit);
   return good && (!g.has_affine || write_affine(data, &g));
 }

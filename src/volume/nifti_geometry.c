@@ -39,8 +39,7 @@ static bool sound(const double affine[3][4]) {
 static bool sound_quaternion(const pz_orientation *o) {
   const double *q = o->quaternion;
   double m[3][4];
-  if (!all_finite(q, 3) || !all_finite(o->pixdim, 3) ||
-      q[0] * q[0] + q[1] * q[1] + q[2] * q[2] > 1 + 1e-3)
+  if (!all_finite(q, 3) || !all_finite(o->pixdim, 3) || q[0] * q[0] + q[1] * q[1] + q[2] * q[2] > 1 + 1e-3)
     return false;
   for (int i = 0; i < 3; i++)
     if (!(o->pixdim[i] > 0)) return false;
@@ -67,15 +66,15 @@ static void check_sform(pz_orientation *o, pz_notes *notes) {
 }
 
 /* Sizes below zero are read as their amounts, as nibabel does. One page needs none along z. */
-static pz_known sizes(pz_orientation *o, bool floats, const pz_volume_info *info, double voxel[3],
-                      pz_notes *notes) {
+static pz_known sizes(pz_orientation *o, bool floats, const char *unit, const pz_volume_info *info,
+                      double voxel[3], pz_notes *notes) {
   pz_geometry g = {.known = PZ_KNOWN_NOTHING};
   pz_known known = PZ_KNOWN_ALL;
   for (int i = 0; i < 3; i++) {
     const double size = fabs(o->pixdim[i]);
     const double same[3] = {size, size, size};
     voxel[2 - i] = floats ? pz_number_of_float((float)size) : size;
-    if (pz_geometry_set_voxel(&g, PZ_KNOWN_ALL, same, "")) continue;
+    if (pz_geometry_set_voxel(&g, PZ_KNOWN_ALL, same, unit)) continue;
     if (i < 2 || info->shape[0] > 1)
       pz_notes_add(notes, "the NIfTI file's pixdim[%d] is %g; the voxel size is taken as unknown", i + 1,
                    o->pixdim[i]);
@@ -103,8 +102,9 @@ static void take_affine(const pz_orientation *o, bool floats, pz_geometry *g, pz
   for (int j = 0; j < 3; j++) {
     const double length = sqrt(m[0][j] * m[0][j] + m[1][j] * m[1][j] + m[2][j] * m[2][j]);
     if (fabs(length - g->voxel[2 - j]) > 0.01 * g->voxel[2 - j])
-      pz_notes_add(notes, "the NIfTI file's sform has voxels of %g along %c, its pixdim of %g; pixdim is taken",
-                   length, "xyz"[j], g->voxel[2 - j]);
+      pz_notes_add(notes,
+                   "the NIfTI file's sform has voxels of %g along %c, its pixdim of %g; pixdim is taken",
+                   length, "xyz"[j], g -> voxel[2 - j]);
   }
 }
 
@@ -116,7 +116,7 @@ void pz_nifti_read_geometry(const pz_orientation *words, bool floats, pz_volume_
   const char *unit = names[o.units & 7];
   check_qform(&o, notes);
   check_sform(&o, notes);
-  const pz_known known = sizes(&o, floats, info, voxel, notes);
+  const pz_known known = sizes(&o, floats, unit, info, voxel, notes);
   o.known = true;
   g->nifti = o;
   if (says_nothing(&o, unit)) return;

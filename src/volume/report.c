@@ -24,8 +24,7 @@ static json_t *three(const double v[3]) { return json_pack("[f,f,f]", v[0], v[1]
 static bool put_geometry(json_t *o, const pz_geometry *g) {
   bool good = true;
   if (!g->known) return true;
-  if (g->known == PZ_KNOWN_PLANE)
-    good = put(o, "pixel_size", json_pack("[f,f]", g->voxel[1], g->voxel[2]));
+  if (g->known == PZ_KNOWN_PLANE) good = put(o, "pixel_size", json_pack("[f,f]", g->voxel[1], g->voxel[2]));
   else good = put(o, "voxel_size", three(g->voxel));
   good = put(o, "unit", json_string(g->unit)) && good;
   if (g->has_origin) good = put(o, "origin", three(g->origin)) && good;

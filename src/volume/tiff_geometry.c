@@ -6,7 +6,7 @@
 
 /* What a rational of two numbers of 32 bits holds as well as a float does: libtiff keeps resolutions as floats. */
 #define LEAST_RESOLUTION 1e-9
-#define MOST_RESOLUTION 4e9
+#define MOST_RESOLUTION  4e9
 
 /* ------------------------------------------------------------------ reading */
 
@@ -121,7 +121,8 @@ static void take_imagej(const char *text, int64_t pages, const resolution *r, pz
   const bool has_spacing = number_of(text, "spacing", &spacing);
   const char *word = value_of(text, "unit", &length);
   if (!r->known) {
-    if (has_spacing || word) pz_notes_add(notes, "the TIFF says no size along x and y; the one along z is left out");
+    if (has_spacing || word)
+      pz_notes_add(notes, "the TIFF says no size along x and y; the one along z is left out");
     return;
   }
   if (!word && (r->unit != RESUNIT_NONE || !has_spacing)) {
@@ -142,7 +143,8 @@ static void take_imagej(const char *text, int64_t pages, const resolution *r, pz
   }
   const bool all = spacing_of(text, pages, unit, &size[0], notes);
   if (!pz_geometry_set_voxel(g, all ? PZ_KNOWN_ALL : PZ_KNOWN_PLANE, size, unit)) {
-    pz_notes_add(notes, "the TIFF's voxel size of %g x %g x %g is taken as unknown", size[0], size[1], size[2]);
+    pz_notes_add(notes, "the TIFF's voxel size of %g x %g x %g is taken as unknown", size[0], size[1],
+                 size[2]);
     return;
   }
   take_origin(text, g, notes);
@@ -151,8 +153,8 @@ static void take_imagej(const char *text, int64_t pages, const resolution *r, pz
 void pz_tiff_read_geometry(TIFF *file, int64_t pages, pz_volume *v) {
   const resolution r = resolution_of(file);
   const char *text = NULL;
-  const bool imagej = TIFFGetField(file, TIFFTAG_IMAGEDESCRIPTION, &text) == 1 && text &&
-                      strncmp(text, "ImageJ=", 7) == 0;
+  const bool imagej =
+      TIFFGetField(file, TIFFTAG_IMAGEDESCRIPTION, &text) == 1 && text && strncmp(text, "ImageJ=", 7) == 0;
   if (imagej) take_imagej(text, pages, &r, &v->info.geometry, &v->notes);
   else take_page(&r, &v->info.geometry);
 }
@@ -211,7 +213,7 @@ static bool named(const pz_geometry *g, const pz_volume_info *info) {
 
 void pz_tiff_set_resolution(TIFF *file, const pz_geometry *g, const pz_volume_info *info) {
   if (!g->known) return;
-  const int unit = named(g, info)                ? RESUNIT_NONE
+  const int unit = named(g, info)                 ? RESUNIT_NONE
                    : strcmp(g->unit, "cm") == 0   ? RESUNIT_CENTIMETER
                    : strcmp(g->unit, "inch") == 0 ? RESUNIT_INCH
                                                   : RESUNIT_NONE;

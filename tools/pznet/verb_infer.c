@@ -98,7 +98,7 @@ static void print_dims(const json_t *dims) {
 /* What the user should know that is no error. */
 static void print_notes(const json_t *notes) {
   for (size_t i = 0; i < json_array_size(notes); i++)
-    fprintf(stderr, "note: %s\n", json_string_value(json_array_get(notes, i)));
+    fprintf(stderr, "pznet: note: %s\n", json_string_value(json_array_get(notes, i)));
 }
 
 /* What is about to be done, before it starts: shapes, patches, memory. */

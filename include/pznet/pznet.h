@@ -257,7 +257,7 @@ typedef struct pz_infer_options {
   uint32_t given; /* PZ_GIVEN_... */
   /* where above 0: the overlap as a part of the output patch, below 1, instead of `overlap` */
   double overlap_part[3];
-  int32_t crop[3]; /* voxels at each end of z, y, x that the result is without */
+  int32_t crop[3]; /* voxels at each end of z, y, x that the result is without; its origin moves along */
   /* test-time augmentation: the mean over all combinations of flips of these axes of the network;
    * bit i: its i-th spatial axis; PZ_MIRROR_ALL: all of them */
   uint32_t mirror_axes;
@@ -269,7 +269,8 @@ typedef struct pz_infer_options {
 /* Applies a network file (one input, one output, batch 1) to a volume. input and output: "stack.tif", "stack.h5:/dataset",
  * "stack.nii.gz", "stack.npy"; a network of C input channels takes a volume [C, z, y, x] (or [z, y, x] for C = 1). The
  * output is [K, z, y, x] ([z, y, x] for K = 1 or ARGMAX) and appears under its name only when it is whole.
- * *report (may be NULL): JSON with counts, times and peak memory; free with pz_free. */
+ * Voxel size, unit, origin and affine travel from the input to the output; what the output's format cannot hold is named in
+ * the report's "notes". *report (may be NULL): JSON with counts, times and peak memory; free with pz_free. */
 pz_status pz_infer(const char *network, const char *input, const char *output,
                    const pz_infer_options *options, char **report);
 
@@ -298,7 +299,9 @@ typedef struct pz_volume_writer {
 pz_status pz_net_infer(pz_net *net, const pz_volume_reader *input, const pz_volume_writer *output,
                        const pz_infer_options *options, char **report);
 
-/* A volume as pz_volume_describe sees it: JSON with format, dtype, shape, voxel size; free with pz_free. */
+/* A volume as pz_volume_describe sees it: JSON with format, dtype, shape and, where they are known, "voxel_size" and "origin" (z, y, x)
+ * in "unit" ("" for pixels) and "affine" (from x, y, z in voxels to the world's); "notes" say what of it was not taken. Free with
+ * pz_free. */
 pz_status pz_volume_describe(const char *path, char **json);
 
 #pragma GCC visibility pop

@@ -202,7 +202,7 @@ def infer(
     PyTorch tensor on the CPU; or the path of a volume. It is read slab by slab.
     net: an open network, or the path of a network file. threads: of a network that is opened here.
     out: takes slices likewise, or a path; default: a new array, [z, y, x] or [channels, z, y, x], of float32 (uint8 with
-    argmax or dtype="u8").
+    argmax or dtype="u8"). Voxel size, unit, origin and affine go from path to path; arrays have none.
     tiling: "pznet", "monai", "nnunet" or "chunkflow". overlap: voxels (int) or a part of the output patch (float), or three.
     augment: "mirror", or the network's axes as in "mirror:0,1" or (0, 1). memory: a limit in bytes. resume: for paths.
     progress: True shows a bar, a callable is called with (what, done, total, seconds).

@@ -41,7 +41,7 @@ pz_status pz_volume_from_calls(const pz_volume_reader *reader, pz_volume **volum
     pz_arena_free(arena);
     return pz_fail_memory(err, "a volume", sizeof *v);
   }
-  v->arena = arena;
+  v->arena = v->notes.arena = arena;
   const pz_status status = fill(v, reader, err);
   if (status == PZ_OK) *volume = v;
   else pz_arena_free(arena);

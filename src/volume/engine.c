@@ -327,6 +327,7 @@ static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *er
   PZ_TRY(choose_output(r, output, err));
   PZ_TRY(check_channels(r, err));
   PZ_TRY(pz_arrange(r->function, r->input, r->options, &r->tuning, &r->plan, err));
+  if (!r->sink) pz_volume_hold(r->output.format, &r->plan.result, &r->input->notes);
   PZ_TRY(pz_normalize_choose(r->options->normalize, r->plan.tiling.divided, r->input, &r->normalize, err));
   r->counts.patches = pz_grid_patches(&r->plan.grid);
   PZ_TRY(check_output(r, err));

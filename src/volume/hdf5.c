@@ -5,6 +5,7 @@
 #include "base/hdf5_lock.h"
 #include "volume/hdf5_chunks.h"
 #include "volume/hdf5_find.h"
+#include "volume/hdf5_geometry.h"
 #include "volume/hdf5_type.h"
 #include "volume/io.h"
 #include "volume/volume.h"
@@ -17,8 +18,6 @@
 #include <unistd.h>
 
 #define DEFAULT_DATASET "/main"
-#define VOXEL_ATTRIBUTE                                                                                      \
-  "element_size_um" /* z, y, x in micrometres, as ilastik and the HDF5 plug-in of Fiji write it */
 
 enum { MAX_CHUNK = 1 << 30 };
 
@@ -157,24 +156,6 @@ static pz_status layout_of(pz_volume *v, pz_error *err) {
   return h->chunked ? chunked(v, err) : PZ_OK;
 }
 
-static void voxel_size(pz_volume *v) {
-  const h5 *h = v->state;
-  double size[3];
-  if (H5Aexists(h->data, VOXEL_ATTRIBUTE) <= 0) return;
-  const hid_t a = H5Aopen(h->data, VOXEL_ATTRIBUTE, H5P_DEFAULT);
-  if (a < 0) return;
-  const hid_t space = H5Aget_space(a), type = H5Aget_type(a);
-  const bool three =
-      space >= 0 && type >= 0 && H5Sget_simple_extent_npoints(space) == 3 && H5Tget_class(type) == H5T_FLOAT;
-  if (three && H5Aread(a, H5T_NATIVE_DOUBLE, size) >= 0 && size[0] > 0 && size[1] > 0 && size[2] > 0) {
-    memcpy(v->info.voxel, size, sizeof size);
-    strcpy(v->info.unit, "um");
-  }
-  if (type >= 0) H5Tclose(type);
-  if (space >= 0) H5Sclose(space);
-  H5Aclose(a);
-}
-
 static pz_status open_all(pz_volume *v, const pz_mapping *map, uint64_t root, pz_error *err) {
   h5 *h = v->state;
   bool plain_attributes;
@@ -186,7 +167,7 @@ static pz_status open_all(pz_volume *v, const pz_mapping *map, uint64_t root, pz
   PZ_TRY(dtype_of(v, err));
   PZ_TRY(shape_of(v, err));
   PZ_TRY(layout_of(v, err));
-  if (plain_attributes) voxel_size(v);
+  pz_hdf5_read_geometry(&search, plain_attributes ? h->data : -1, v);
   h->keep = v->cache_memory > 0;
   return PZ_OK;
 }
@@ -312,24 +293,6 @@ static hid_t make_space(const pz_volume_info *info) {
   return info->has_channels ? H5Screate_simple(4, dim, NULL) : H5Screate_simple(3, dim + 1, NULL);
 }
 
-static bool put_voxel_size(hid_t data, const pz_volume_info *info) {
-  const double scale = strcmp(info->unit, "nm") == 0   ? 1e-3
-                       : strcmp(info->unit, "um") == 0 ? 1
-                       : strcmp(info->unit, "mm") == 0 ? 1e3
-                       : strcmp(info->unit, "m") == 0  ? 1e6
-                                                       : 0;
-  const double size[3] = {info->voxel[0] * scale, info->voxel[1] * scale, info->voxel[2] * scale};
-  const hsize_t three = 3;
-  if (!(size[0] > 0 && size[1] > 0 && size[2] > 0)) return true;
-  const hid_t space = H5Screate_simple(1, &three, NULL);
-  const hid_t a =
-      space < 0 ? -1 : H5Acreate2(data, VOXEL_ATTRIBUTE, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
-  const bool good = a >= 0 && H5Awrite(a, H5T_NATIVE_DOUBLE, size) >= 0;
-  if (a >= 0) H5Aclose(a);
-  if (space >= 0) H5Sclose(space);
-  return good;
-}
-
 /* Early allocation and no fill: the library sets the place in the file aside and leaves it to us. No time stamps: the same
  * work gives the same bytes. */
 static hid_t make_dataset(hid_t file, const char *name, hid_t type, hid_t space, hid_t links, hid_t create) {
@@ -346,7 +309,7 @@ static bool fill_file(hid_t file, const char *name, const pz_volume_info *info, 
   hid_t data = -1;
   if (space >= 0 && links >= 0 && create >= 0 && type >= 0)
     data = make_dataset(file, name, type, space, links, create);
-  const bool good = data >= 0 && put_voxel_size(data, info);
+  const bool good = data >= 0 && pz_hdf5_write_geometry(data, info);
   const haddr_t place = good ? H5Dget_offset(data) : HADDR_UNDEF;
   if (data >= 0) H5Dclose(data);
   if (type >= 0) H5Tclose(type);
@@ -382,6 +345,7 @@ const pz_volume_format pz_volume_hdf5 = {
     .open = h5_open,
     .read = h5_read,
     .close = h5_close,
+    .hold = pz_hdf5_hold,
     .uncached = h5_uncached,
     .check_output = h5_check_output,
     .lay_out = h5_lay_out,

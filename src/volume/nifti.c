@@ -1,6 +1,7 @@
 /* nifti.c: .nii with pread, .nii.gz as streams. A compressed volume with several channels has one stream for each
  * channel, so that all of them move forward through the file together. */
 #include "volume/io.h"
+#include "volume/nifti_geometry.h"
 #include "volume/nifti_header.h"
 #include "volume/volume.h"
 
@@ -30,7 +31,7 @@ static pz_status header(pz_volume *v, const uint8_t *bytes, int64_t got, pz_erro
   if (got < count)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: truncated: the header has %lld of %d bytes", v->path,
                    (long long)got, count);
-  return pz_nifti_parse(v->path, bytes, count, &v->info, &n->data, err);
+  return pz_nifti_parse(v->path, bytes, count, &v->info, &n->data, &v->notes, err);
 }
 
 static int64_t stored_plane(const pz_volume *v) {
@@ -269,6 +270,7 @@ const pz_volume_format pz_volume_nifti = {
     .open = nifti_open,
     .read = nifti_read,
     .close = nifti_close,
+    .hold = pz_nifti_hold,
     .lay_out = nifti_lay_out,
 };
 
@@ -278,5 +280,6 @@ const pz_volume_format pz_volume_nifti_gz = {
     .open = gz_open,
     .read = nifti_read,
     .close = nifti_close,
+    .hold = pz_nifti_hold,
     .convert = gz_convert,
 };

@@ -1,5 +1,7 @@
 #include "volume/nifti_header.h"
 
+#include "volume/nifti_geometry.h"
+
 #include <math.h>
 #include <nifti/nifti1.h>
 #include <nifti/nifti2.h>
@@ -139,24 +141,17 @@ static pz_status datatype(const char *path, const common *c, pz_nifti_data *data
       c->datatype, refused_name(c->datatype));
 }
 
-static void orientation(const common *c, pz_volume_info *info) {
-  static const char *const units[] = {"", "m", "mm", "um"};
-  pz_orientation *o = &info->orientation;
-  o->known = true;
-  o->qform = c->qform, o->sform = c->sform, o->units = c->units, o->qfac = c->pixdim[0];
-  memcpy(o->quaternion, c->quaternion, sizeof o->quaternion);
-  memcpy(o->offset, c->shift, sizeof o->offset);
-  memcpy(o->affine, c->affine, sizeof o->affine);
-  for (int i = 0; i < 3; i++) {
-    const double size = fabs(c->pixdim[1 + i]);
-    o->pixdim[i] = c->pixdim[1 + i];
-    info->voxel[2 - i] = isfinite(size) ? size : 0;
-  }
-  strcpy(info->unit, (c->units & 7) < 4 ? units[c->units & 7] : "");
+static void orientation(const common *c, bool floats, pz_volume_info *info, pz_notes *notes) {
+  pz_orientation o = {.qform = c->qform, .sform = c->sform, .units = c->units, .qfac = c->pixdim[0]};
+  memcpy(o.quaternion, c->quaternion, sizeof o.quaternion);
+  memcpy(o.offset, c->shift, sizeof o.offset);
+  memcpy(o.affine, c->affine, sizeof o.affine);
+  memcpy(o.pixdim, c->pixdim + 1, sizeof o.pixdim);
+  pz_nifti_read_geometry(&o, floats, info, notes);
 }
 
 static pz_status interpret(const char *path, const common *c, int64_t header, pz_volume_info *info,
-                           pz_nifti_data *data, pz_error *err) {
+                           pz_nifti_data *data, pz_notes *notes, pz_error *err) {
   PZ_TRY(datatype(path, c, data, err));
   info->dtype = data->stored;
   if (!(c->offset >= (double)header + 4 && c->offset < 9e15) || c->offset != floor(c->offset))
@@ -169,12 +164,13 @@ static pz_status interpret(const char *path, const common *c, int64_t header, pz
     return pz_fail(err, PZ_ERROR_INPUT, "%s: scl_inter is %g; expected a finite number", path, c->inter);
   data->slope = c->slope, data->inter = c->inter;
   if (data->scaled) info->dtype = PZ_F32;
-  orientation(c, info);
-  return shape(path, c, info, err);
+  PZ_TRY(shape(path, c, info, err));
+  orientation(c, header == PZ_NIFTI1_BYTES, info, notes);
+  return PZ_OK;
 }
 
 pz_status pz_nifti_parse(const char *path, const uint8_t *bytes, int count, pz_volume_info *info,
-                         pz_nifti_data *data, pz_error *err) {
+                         pz_nifti_data *data, pz_notes *notes, pz_error *err) {
   common c = {0};
   union {
     nifti_1_header one;
@@ -192,42 +188,25 @@ pz_status pz_nifti_parse(const char *path, const uint8_t *bytes, int count, pz_v
                    two ? "n+2" : "n+1");
   if (two) from_2(&h.two, data->swap, &c);
   else from_1(&h.one, data->swap, &c);
-  return interpret(path, &c, count, info, data, err);
+  return interpret(path, &c, count, info, data, notes, err);
 }
 
 /* ------------------------------------------------------------------ writing */
 
-/* Voxel sizes of volumes that were not NIfTI: millimetres and micrometres are kept, the rest converted. */
-static void plain_orientation(const pz_volume_info *info, common *c) {
-  const bool nm = strcmp(info->unit, "nm") == 0;
-  c->units = nm || strcmp(info->unit, "um") == 0 ? NIFTI_UNITS_MICRON
-             : strcmp(info->unit, "mm") == 0     ? NIFTI_UNITS_MM
-             : strcmp(info->unit, "m") == 0      ? NIFTI_UNITS_METER
-                                                 : NIFTI_UNITS_UNKNOWN;
-  for (int i = 0; i < 3; i++) {
-    const double size = info->voxel[2 - i] * (nm ? 1e-3 : 1);
-    c->pixdim[1 + i] = size > 0 ? size : 1;
-  }
-  c->pixdim[0] = 1;
-}
-
 static void to_common(const pz_volume_info *info, common *c) {
-  const pz_orientation *o = &info->orientation;
+  pz_orientation o;
   c->dim[0] = info->has_channels ? 4 : 3;
   for (int i = 1; i < 8; i++) c->dim[i] = i <= 3 ? info->shape[3 - i] : 1, c->pixdim[i] = 1;
   if (info->has_channels) c->dim[4] = info->channels;
   for (int i = 0; i < DATATYPES; i++)
     if (datatypes[i].dtype == info->dtype)
       c->datatype = datatypes[i].code, c->bitpix = (int)(8 * pz_dtype_bytes(info->dtype));
-  if (!o->known) {
-    plain_orientation(info, c);
-    return;
-  }
-  c->units = o->units, c->qform = o->qform, c->sform = o->sform, c->pixdim[0] = o->qfac;
-  memcpy(c->quaternion, o->quaternion, sizeof o->quaternion);
-  memcpy(c->shift, o->offset, sizeof o->offset);
-  memcpy(c->affine, o->affine, sizeof o->affine);
-  for (int i = 0; i < 3; i++) c->pixdim[1 + i] = o->pixdim[i];
+  pz_nifti_print_geometry(info, &o);
+  c->units = o.units, c->qform = o.qform, c->sform = o.sform, c->pixdim[0] = o.qfac;
+  memcpy(c->quaternion, o.quaternion, sizeof o.quaternion);
+  memcpy(c->shift, o.offset, sizeof o.offset);
+  memcpy(c->affine, o.affine, sizeof o.affine);
+  memcpy(c->pixdim + 1, o.pixdim, sizeof o.pixdim);
 }
 
 static void to_1(const common *c, nifti_1_header *h) {

@@ -20,7 +20,7 @@ typedef struct pz_nifti_data {
 /* How many bytes of header follow from the first four: 348, 540, or 0 when it is no NIfTI header. */
 int pz_nifti_header_bytes(const uint8_t first[4]);
 pz_status pz_nifti_parse(const char *path, const uint8_t *bytes, int count, pz_volume_info *info,
-                         pz_nifti_data *data, pz_error *err);
+                         pz_nifti_data *data, pz_notes *notes, pz_error *err);
 /* The header with its four bytes of "no extensions": 352 bytes, or 544 (NIfTI-2) where a size does not fit. */
 int pz_nifti_print(const pz_volume_info *info, uint8_t out[PZ_NIFTI_MAX_HEADER]);
 

@@ -18,11 +18,39 @@ static json_t *path_text(const char *path) {
   return text ? text : json_string("(a name that is not UTF-8)");
 }
 
+static json_t *three(const double v[3]) { return json_pack("[f,f,f]", v[0], v[1], v[2]); }
+
+/* Nothing where nothing is known; voxel_size, origin along z, y, x, the affine as NIfTI has it. */
+static bool put_geometry(json_t *o, const pz_geometry *g) {
+  bool good = true;
+  if (!g->known) return true;
+  if (g->known == PZ_KNOWN_PLANE) good = put(o, "pixel_size", json_pack("[f,f]", g->voxel[1], g->voxel[2]));
+  else good = put(o, "voxel_size", three(g->voxel));
+  good = put(o, "unit", json_string(g->unit)) && good;
+  if (g->has_origin) good = put(o, "origin", three(g->origin)) && good;
+  if (!g->has_affine) return good;
+  json_t *rows = json_array();
+  for (int i = 0; i < 3; i++) {
+    const double *r = g->affine[i];
+    json_array_append_new(rows, json_pack("[f,f,f,f]", r[0], r[1], r[2], r[3]));
+  }
+  good = json_array_size(rows) == 3 && good;
+  return put(o, "affine", rows) && good;
+}
+
+static bool put_notes(json_t *o, const pz_notes *notes) {
+  json_t *list = json_array();
+  for (int i = 0; i < notes->n; i++) json_array_append_new(list, path_text(notes->text[i]));
+  const bool good = json_array_size(list) == (size_t)notes->n;
+  return put(o, "notes", list) && good;
+}
+
 static json_t *volume(const pz_volume_info *info) {
   json_t *o = json_object();
   bool good = put(o, "dtype", json_string(pz_dtype_name(info->dtype)));
   good = put(o, "channels", json_integer(info->channels)) && good;
   good = put(o, "shape", sizes(info->shape)) && good;
+  good = put_geometry(o, &info->geometry) && good;
   if (good) return o;
   json_decref(o);
   return NULL;
@@ -56,6 +84,7 @@ static bool put_plan(json_t *o, const pz_patch_function *f, const pz_volume *inp
   good = put(o, "voxels", json_integer(p->result.shape[0] * p->result.shape[1] * p->result.shape[2])) && good;
   good = put(o, "input_planes", json_integer(p->ring)) && good;
   good = put(o, "memory", bytes(p)) && good;
+  if (input->notes.n) good = put_notes(o, &input->notes) && good;
   return put(o, "peak_bytes", json_integer(p->bytes.total)) && good;
 }
 
@@ -82,8 +111,8 @@ static bool put_facts(json_t *o, const pz_facts *f) {
 }
 
 /* jansson prints with malloc, unless somebody has given it other functions. */
-static char *print(json_t *o, bool good) {
-  char *text = good ? json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+static char *print(json_t *o, int digits, bool good) {
+  char *text = good ? json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(digits)) : NULL;
   json_decref(o);
   return text;
 }
@@ -94,7 +123,7 @@ char *pz_report_print(const pz_patch_function *function, const pz_volume *input,
   bool good = o && put_plan(o, function, input, output, plan);
   if (counts) good = good && put_counts(o, plan, counts);
   if (facts) good = good && put_facts(o, facts);
-  return print(o, good);
+  return print(o, 9, good);
 }
 
 char *pz_report_volume(const pz_volume *v) {
@@ -108,9 +137,7 @@ char *pz_report_volume(const pz_volume *v) {
     json_array_append_new(axes, json_string((const char *const[]){"z", "y", "x"}[d]));
   good = good && json_array_size(axes) == (size_t)(3 + i->has_channels);
   good = put(o, "axes", axes) && good;
-  if (good && i->voxel[0] + i->voxel[1] + i->voxel[2] > 0)
-    good = put(o, "voxel_size", json_pack("[f,f,f]", i->voxel[0], i->voxel[1], i->voxel[2])) &&
-           put(o, "unit", json_string(i->unit));
+  if (good && v->notes.n) good = put_notes(o, &v->notes);
   good = good && put(o, "bytes", json_integer(pz_volume_bytes(i)));
-  return print(o, good);
+  return print(o, 15, good);
 }

@@ -5,6 +5,7 @@
  * description with channels but without slices is what tifffile gives a stack whose axes it was not told: its pages
  * are planes. Written is such a hyperstack, uncompressed, as BigTIFF when the file would pass 4 GB. */
 #include "volume/io.h"
+#include "volume/tiff_geometry.h"
 #include "volume/volume.h"
 
 #include <fcntl.h>
@@ -221,36 +222,20 @@ static pz_status imagej(pz_volume *v, const char *text, pz_error *err) {
         err, PZ_ERROR_INPUT,
         "%s: one page, but %ld images: ImageJ's own kind of file above 4 GB; save it as BigTIFF or HDF5",
         v->path, strtol(images, NULL, 10));
-  const char *slices = line(text, "slices"), *channels = slices ? line(text, "channels") : NULL,
-             *spacing = line(text, "spacing"), *unit = line(text, "unit");
+  const char *slices = line(text, "slices"), *channels = slices ? line(text, "channels") : NULL;
   const long count = channels ? strtol(channels, NULL, 10) : 1;
   if (count > 1 && count <= PZ_VOLUME_MAX_CHANNELS && t->pages % count == 0)
     t->page_channels = (int32_t)count;
-  const double size = spacing ? strtod(spacing, NULL) : 0;
-  if (size > 0 && size < 1e30) v->info.voxel[0] = size;
-  if (!unit) return PZ_OK;
-  /* ImageJ writes micrometres as "micron", "um" or with the micro sign, escaped or not. */
-  static const char *const names[][2] = {{"micron", "um"},    {"um", "um"},    {"\\u00B5m", "um"},
-                                         {"\xc2\xb5m", "um"}, {"\xb5m", "um"}, {"nm", "nm"},
-                                         {"mm", "mm"}};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strncmp(unit, names[i][0], strlen(names[i][0])) == 0) strcpy(v->info.unit, names[i][1]);
   return PZ_OK;
 }
 
 static pz_status first_page_metadata(pz_volume *v, pz_error *err) {
   tiff *t = v->state;
   const char *text = NULL;
-  float per[2] = {0, 0};
   t->page_channels = 1;
   if (!TIFFGetField(t->file, TIFFTAG_IMAGEDESCRIPTION, &text) || !text || strncmp(text, "ImageJ=", 7) != 0)
     return PZ_OK;
-  PZ_TRY(imagej(v, text, err));
-  TIFFGetField(t->file, TIFFTAG_YRESOLUTION, &per[0]);
-  TIFFGetField(t->file, TIFFTAG_XRESOLUTION, &per[1]);
-  for (int i = 0; i < 2; i++)
-    if (v->info.unit[0] && per[i] > 0 && 1 / per[i] < 1e30f) v->info.voxel[1 + i] = 1 / (double)per[i];
-  return PZ_OK;
+  return imagej(v, text, err);
 }
 
 static pz_status go_to(pz_volume *v, int64_t index, pz_error *err) {
@@ -294,6 +279,7 @@ static pz_status tiff_open(pz_volume *v, pz_error *err) {
   PZ_TRY(go_to(v, 0, err));
   PZ_TRY(first_page_metadata(v, err));
   PZ_TRY(shape_of(v, err));
+  pz_tiff_read_geometry(t->file, t->pages, v);
   PZ_TRY(check_promise(v, size, err));
   t->block = malloc((size_t)t->block_bytes);
   if (!t->block) return pz_fail_memory(err, "a tile or strip", (unsigned long long)t->block_bytes);
@@ -389,17 +375,18 @@ static void tiff_close(pz_volume *v) {
 
 /* ------------------------------------------------------------------ writing */
 
-static void describe(const pz_volume_info *info, char *text, size_t size) {
+static void describe(const pz_volume_info *info, const pz_geometry *g, char *text, size_t size) {
   int n = snprintf(text, size, "ImageJ=1.54f\nimages=%lld\n", (long long)(info->channels * info->shape[0]));
   if (info->channels > 1) n += snprintf(text + n, size - n, "channels=%d\n", (int)info->channels);
   n += snprintf(text + n, size - n, "slices=%lld\n", (long long)info->shape[0]);
   if (info->channels > 1) n += snprintf(text + n, size - n, "hyperstack=true\nmode=grayscale\n");
-  if (info->unit[0]) n += snprintf(text + n, size - n, "unit=%s\n", info->unit);
-  if (info->voxel[0] > 0) n += snprintf(text + n, size - n, "spacing=%.9g\n", info->voxel[0]);
+  pz_tiff_print_geometry(g, info, text + n, size - n);
+  n = (int)strlen(text);
   snprintf(text + n, size - n, "loop=false\n");
 }
 
-static void set_fields(TIFF *file, const pz_volume_info *info, bool first, uint32_t rows) {
+static void set_fields(TIFF *file, const pz_volume_info *info, const pz_geometry *g, bool first,
+                       uint32_t rows) {
   TIFFSetField(file, TIFFTAG_BITSPERSAMPLE, (int)(8 * pz_dtype_bytes(info->dtype)));
   for (int i = 0; i < KINDS; i++)
     if (kinds[i].kind == pz_dtype_kind(info->dtype))
@@ -411,14 +398,10 @@ static void set_fields(TIFF *file, const pz_volume_info *info, bool first, uint3
   TIFFSetField(file, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
   TIFFSetField(file, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
   TIFFSetField(file, TIFFTAG_ROWSPERSTRIP, rows);
-  if (info->unit[0] && info->voxel[1] > 0 && info->voxel[2] > 0) {
-    TIFFSetField(file, TIFFTAG_RESOLUTIONUNIT, RESUNIT_NONE);
-    TIFFSetField(file, TIFFTAG_YRESOLUTION, 1 / info->voxel[1]);
-    TIFFSetField(file, TIFFTAG_XRESOLUTION, 1 / info->voxel[2]);
-  }
+  pz_tiff_set_resolution(file, g, info);
   if (!first) return;
-  char text[512];
-  describe(info, text, sizeof text);
+  char text[768];
+  describe(info, g, text, sizeof text);
   TIFFSetField(file, TIFFTAG_IMAGEDESCRIPTION, text);
 }
 
@@ -436,9 +419,11 @@ static pz_status write_pages(const char *path, tiff *t, pz_volume_source *source
   const pz_volume_info *info = source->info;
   const int64_t row_bytes = info->shape[2] * pz_dtype_bytes(info->dtype), height = info->shape[1];
   const int64_t rows = row_bytes < STRIP ? least(STRIP / row_bytes, height) : 1;
+  pz_geometry g = info->geometry;
+  pz_tiff_hold(&g, info, NULL);
   for (int64_t i = 0; i < info->channels * info->shape[0]; i++) {
     PZ_TRY(pz_volume_source_plane(source, i % info->channels, i / info->channels, plane, err));
-    set_fields(t->file, info, i == 0, (uint32_t)rows);
+    set_fields(t->file, info, &g, i == 0, (uint32_t)rows);
     if (!write_page(t->file, plane, row_bytes, height, rows))
       return pz_fail(err, PZ_ERROR_OUTPUT, "%s: writing page %lld: %s", path, (long long)i, why(t));
   }
@@ -480,6 +465,7 @@ const pz_volume_format pz_volume_tiff = {
     .open = tiff_open,
     .read = tiff_read,
     .close = tiff_close,
+    .hold = pz_tiff_hold,
     .check_output = tiff_check_output,
     .convert = tiff_convert,
 };

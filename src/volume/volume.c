@@ -41,6 +41,19 @@ pz_status pz_volume_check_info(const char *path, const pz_volume_info *info, pz_
   return PZ_OK;
 }
 
+void pz_volume_hold(const pz_volume_format *format, pz_volume_info *info, pz_notes *notes) {
+  pz_geometry *g = &info->geometry;
+  char words[PZ_GEOMETRY_WORDS];
+  if (format->hold) {
+    format->hold(g, info, notes);
+    return;
+  }
+  if (g->known)
+    pz_notes_add(notes, "%s holds no voxel size: %s is left out of the output", format->suffixes[0],
+                 pz_geometry_words(g, words));
+  memset(g, 0, sizeof *g);
+}
+
 pz_status pz_volume_shape(const char *path, int rank, const int64_t *dim, pz_volume_info *info,
                           pz_error *err) {
   if (rank < 2 || rank > 4)
@@ -104,7 +117,7 @@ static pz_status open_in(pz_arena *arena, const char *path, pz_volume **volume, 
   if (!v) return pz_fail_memory(err, "a volume", sizeof *v);
   pz_volume_path parts;
   PZ_TRY(pz_volume_parse_path(arena, path, &parts, err));
-  v->arena = arena;
+  v->arena = v->notes.arena = arena;
   v->format = parts.format;
   v->path = parts.file;
   v->dataset = parts.dataset;

@@ -10,27 +10,16 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "volume/dtype.h"
+#include "volume/geometry.h"
 
 #define PZ_VOLUME_MAX_CHANNELS 4096
-
-/* How a volume lies in the world, as NIfTI says it; carried from input to output unchanged. */
-typedef struct pz_orientation {
-  bool known;
-  int qform, sform; /* codes */
-  int units;        /* xyzt_units */
-  double qfac, quaternion[3], offset[3];
-  double affine[3][4]; /* srow_x, srow_y, srow_z */
-  double pixdim[3];    /* x, y, z, as stored */
-} pz_orientation;
 
 typedef struct pz_volume_info {
   pz_dtype dtype;
   int32_t channels;
   bool has_channels; /* the file has an axis for the channels */
   int64_t shape[3];  /* z, y, x; each at least 1 */
-  double voxel[3];   /* size of a voxel along z, y, x; 0 where the file does not say */
-  char unit[16];     /* of the voxel size: "um", "nm", "mm"; "" where the file does not say */
-  pz_orientation orientation;
+  pz_geometry geometry;
 } pz_volume_info;
 
 typedef struct pz_volume_format pz_volume_format;
@@ -46,6 +35,7 @@ typedef struct pz_volume {
   int64_t
       cache_memory; /* of these, what pz_volume_uncached gives back; 0 where there is nothing to give back */
   int64_t step;     /* planes that are best read at once */
+  pz_notes notes;   /* for the user */
   void *state;      /* the format's own */
   const pz_volume_reader *calls; /* what reads it; NULL: a file */
 } pz_volume;
@@ -73,6 +63,9 @@ struct pz_volume_format {
                     pz_error *err);
   void (*close)(pz_volume *volume);
   pz_status (*uncached)(pz_volume *volume, pz_error *err); /* or NULL */
+  /* Takes out of *geometry what such a file cannot say, and tells; NULL: it can say nothing of all that. Writers do the
+   * same once more, without a word. */
+  void (*hold)(pz_geometry *geometry, const pz_volume_info *info, pz_notes *notes);
   /* Whether `path` may be replaced by such a volume; NULL: always. */
   pz_status (*check_output)(const char *path, const char *dataset, const pz_volume_info *info, pz_error *err);
   /* Exactly one of the two. lay_out creates a file that is whole but for its data, which is the raw array at
@@ -104,6 +97,8 @@ int64_t pz_volume_plane_bytes(const pz_volume_info *info); /* one plane of one c
 int64_t pz_volume_bytes(const pz_volume_info *info);       /* all of it */
 /* Holds info to what the above rely on: sizes at least 1, the whole below 2^62 bytes, channels in range. */
 pz_status pz_volume_check_info(const char *path, const pz_volume_info *info, pz_error *err);
+/* What a volume of this format can say of the geometry. */
+void pz_volume_hold(const pz_volume_format *format, pz_volume_info *info, pz_notes *notes);
 /* From the dimensions of an array of rank 2, 3 or 4: [y, x], [z, y, x], [c, z, y, x]. */
 pz_status pz_volume_shape(const char *path, int rank, const int64_t *dim, pz_volume_info *info,
                           pz_error *err);

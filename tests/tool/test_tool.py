@@ -274,6 +274,24 @@ class Compile(Case):
         self.assertTrue(started.exists())
         self.assertFalse(net.exists())
 
+    def test_notes(self):
+        """What an output cannot hold of the voxel size is said once, and not with -q."""
+        header = bytearray(352)
+        struct.pack_into("<i", header, 0, 348)
+        struct.pack_into("<8h", header, 40, 3, 14, 12, 4, 1, 1, 1, 1)
+        struct.pack_into("<2h", header, 70, 16, 32)
+        struct.pack_into("<4f", header, 76, 1, 0.5, 0.5, 2)
+        struct.pack_into("<f", header, 108, 352)
+        header[123], header[344:348] = 3, b"n+1\0"
+        data, out = self.write("in.nii", bytes(header) + bytes(4 * 672)), self.folder / "out.npy"
+        words = "pznet: note: .npy holds no voxel size: 2 x 0.5 x 0.5 um is left out of the output\n"
+        self.assertEqual(self.assert_works("infer", TINY, data, out, "-q"), "")
+        result = pznet("infer", TINY, data, out, "--json", "-")
+        self.assertEqual((result.returncode, result.stderr.count("note"), result.stderr.count(words)), (0, 1, 1), result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual([report["input"]["voxel_size"], report["input"]["unit"]], [[2, 0.5, 0.5], "um"])
+        self.assertEqual(("voxel_size" in report["output"], len(report["notes"])), (False, 1))
+
     def test_limits_of_memory_when_inferring(self):
         data, out = self.write("in.npy", npy("(4, 12, 14)", bytes(4 * 672))), self.folder / "out.npy"
         result = pznet("infer", TINY, data, out, "-q", "--memory", "1M")

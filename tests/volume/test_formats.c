@@ -59,13 +59,13 @@ static void voxel_sizes(void **state) {
   const fx_folder f = fx_enter();
   pz_volume_info got, info = fx_info(PZ_U8, 1, 3, 4, 5);
   void *data = fx_content(&info, 1);
-  strcpy(info.unit, "um");
-  info.voxel[0] = 0.5, info.voxel[1] = 0.25, info.voxel[2] = 0.125;
+  const double size[3] = {0.5, 0.25, 0.125};
+  pz_geometry_set_voxel(&info.geometry, PZ_KNOWN_ALL, size, "um");
   for (int n = 1; n < NAMES; n++) {
     fx_save(fx_path(&f, names[n]), &info, data);
     free(fx_load(fx_path(&f, names[n]), &got));
-    for (int i = 0; i < 3; i++) assert_true(got.voxel[i] == info.voxel[i]);
-    assert_string_equal(got.unit, "um");
+    assert_memory_equal(got.geometry.voxel, size, sizeof size);
+    assert_string_equal(got.geometry.unit, "um");
   }
   free(data);
   fx_leave(&f);
@@ -77,21 +77,21 @@ static void orientation(void **state) {
   const fx_folder f = fx_enter();
   pz_volume_info got, info = fx_info(PZ_I16, 1, 3, 4, 5);
   uint64_t seed = 9;
-  pz_orientation *o = &info.orientation;
+  pz_orientation *o = &info.geometry.nifti;
   *o = (pz_orientation){.known = true, .qform = 1, .sform = 2, .units = 10, .qfac = -1};
   for (int i = 0; i < 3; i++) {
-    o->quaternion[i] = fx_unit(&seed), o->offset[i] = 100 * fx_unit(&seed),
+    o->quaternion[i] = fx_unit(&seed) / 2, o->offset[i] = 100 * fx_unit(&seed),
     o->pixdim[i] = 0.1f + fx_unit(&seed);
     for (int j = 0; j < 4; j++) o->affine[i][j] = fx_unit(&seed);
   }
   void *data = fx_content(&info, 1);
   fx_save(fx_path(&f, "a.nii"), &info, data);
   free(fx_load(fx_path(&f, "a.nii"), &got));
-  assert_memory_equal(&got.orientation, o, sizeof *o);
+  assert_memory_equal(&got.geometry.nifti, o, sizeof *o);
   fx_save(fx_path(&f, "b.nii.gz"), &got, data);
   free(fx_load(fx_path(&f, "b.nii.gz"), &got));
-  assert_memory_equal(&got.orientation, o, sizeof *o);
-  assert_string_equal(got.unit, "mm");
+  assert_memory_equal(&got.geometry.nifti, o, sizeof *o);
+  assert_string_equal(got.geometry.unit, "mm");
   free(data);
   fx_leave(&f);
 }
@@ -127,7 +127,7 @@ static void big_endian_nifti(void **state) {
     float *data = fx_load(path, &info);
     assert_int_equal(info.dtype, PZ_F32);
     assert_true(info.shape[0] == 2 && info.shape[1] == 3 && info.shape[2] == 4);
-    assert_true(info.voxel[0] == 4 && info.voxel[1] == 3 && info.voxel[2] == 2);
+    assert_true(info.geometry.voxel[0] == 4 && info.geometry.voxel[1] == 3 && info.geometry.voxel[2] == 2);
     for (int i = 0; i < 24; i++) assert_true(data[i] == 0.5f * (float)(i * 100 - 1000) - 3);
     free(data);
   }

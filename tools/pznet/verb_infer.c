@@ -95,6 +95,12 @@ static void print_dims(const json_t *dims) {
     fprintf(stderr, "%s%lld", i ? " x " : "", (long long)json_integer_value(json_array_get(dims, i)));
 }
 
+/* What the user should know that is no error. */
+static void print_notes(const json_t *notes) {
+  for (size_t i = 0; i < json_array_size(notes); i++)
+    fprintf(stderr, "pznet: note: %s\n", json_string_value(json_array_get(notes, i)));
+}
+
 /* What is about to be done, before it starts: shapes, patches, memory. */
 static void planned(void *host, const char *text) {
   state *s = host;
@@ -110,6 +116,7 @@ static void planned(void *host, const char *text) {
     fprintf(stderr, ", %lld patches, peak memory about %s\n",
             (long long)json_integer_value(json_object_get(p, "patches")),
             tool_size(json_number_value(json_object_get(p, "peak_bytes")), memory));
+    print_notes(json_object_get(p, "notes"));
   }
   json_decref(p);
 }

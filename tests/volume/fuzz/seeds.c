@@ -140,7 +140,9 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 5; i++) {
       pz_volume_info info = {
           .dtype = (pz_dtype)(i % 4), .channels = i < 3 ? 1 : 2, .has_channels = i >= 3, .shape = {3, 4, 5}};
-      if (i == 2) strcpy(info.unit, "um"), info.voxel[0] = info.voxel[1] = info.voxel[2] = 0.5;
+      const double size[3] = {2, 0.5, 0.5}, origin[3] = {1, -2, 3};
+      if (i == 2) pz_geometry_set_voxel(&info.geometry, PZ_KNOWN_ALL, size, "um");
+      if (i == 2) pz_geometry_set_origin(&info.geometry, origin);
       if (f == 3 && i == 4) info.shape[2] = 33000; /* NIfTI-2 */
       if (f == 3 && i == 4)
         info.shape[0] = info.shape[1] = info.channels = 1, info.has_channels = false, info.dtype = PZ_U8;

@@ -6,6 +6,7 @@
 #include "volume/engine.h"
 #include "volume/report.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -93,9 +94,11 @@ static pz_status with_net(pz_net *net, const pz_volume_reader *input, const pz_v
 static pz_status check_options(const pz_infer_options *o, pz_error *err) {
   if ((unsigned)o->blend > PZ_BLEND_BUMP || (unsigned)o->normalize > PZ_NORMALIZE_ZSCORE ||
       (unsigned)o->border > PZ_BORDER_ZERO || (unsigned)o->nan > PZ_NAN_ZERO ||
-      (unsigned)o->store > PZ_STORE_ARGMAX || (unsigned)o->tiling > PZ_TILING_CHUNKFLOW ||
+      (unsigned)o->store > PZ_STORE_THRESHOLD || (unsigned)o->apply > PZ_APPLY_SOFTMAX || (unsigned)o->tiling > PZ_TILING_CHUNKFLOW ||
       (unsigned)o->sums > PZ_SUMS_HALF)
     return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: an option is none of the values of its enumeration");
+  if (o->store == PZ_STORE_THRESHOLD && !isfinite(o->threshold))
+    return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: a threshold that is no finite number");
   if (o->memory < 0)
     return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: a negative limit on memory; expected bytes");
   return PZ_OK;

@@ -2,6 +2,9 @@
 
 #include <math.h>
 
+/* Neither infinite nor not-a-number, whose difference from themselves is not-a-number; a test that vectorises. */
+#define IS_FINITE(v) ((v) - (v) == 0)
+
 /* One row for each dtype; the loops are what the compiler vectorises. */
 #define DEFINE_KIND(name, T)                                                                                 \
   static void convert_##name(const void *in, int64_t n, float shift, float scale, float *restrict out) {     \
@@ -18,7 +21,7 @@
     const T *v = in;                                                                                         \
     double sum = 0, used = 0;                                                                                \
     for (int64_t i = 0; i < n; i++) {                                                                        \
-      const bool number = v[i] == v[i];                                                                      \
+      const bool number = IS_FINITE(v[i]);                                                                   \
       sum += number ? (double)v[i] : 0, used += number;                                                      \
     }                                                                                                        \
     *count = used;                                                                                           \
@@ -28,7 +31,7 @@
     const T *v = in;                                                                                         \
     double sum = 0;                                                                                          \
     for (int64_t i = 0; i < n; i++) {                                                                        \
-      const double d = v[i] == v[i] ? (double)v[i] - mean : 0;                                               \
+      const double d = IS_FINITE(v[i]) ? (double)v[i] - mean : 0;                                            \
       sum += d * d;                                                                                          \
     }                                                                                                        \
     return sum;                                                                                              \
@@ -57,20 +60,20 @@ void pz_convert(pz_dtype dtype, const void *in, int64_t n, float shift, float sc
 
 bool pz_all_zero(pz_dtype dtype, const void *in, int64_t n) { return kinds[dtype].all_zero(in, n); }
 
-int64_t pz_find_nan(const float *in, int64_t n) {
+int64_t pz_find_not_finite(const float *in, int64_t n) {
   enum { BLOCK = 4096 };
   for (int64_t at = 0; at < n; at += BLOCK) {
     const int64_t end = at + BLOCK < n ? at + BLOCK : n;
     int found = 0;
-    for (int64_t i = at; i < end; i++) found |= in[i] != in[i];
+    for (int64_t i = at; i < end; i++) found |= !IS_FINITE(in[i]);
     for (int64_t i = at; found && i < end; i++)
-      if (in[i] != in[i]) return i;
+      if (!IS_FINITE(in[i])) return i;
   }
   return -1;
 }
 
-void pz_zero_nans(float *data, int64_t n) {
-  for (int64_t i = 0; i < n; i++) data[i] = data[i] == data[i] ? data[i] : 0;
+void pz_zero_not_finite(float *data, int64_t n) {
+  for (int64_t i = 0; i < n; i++) data[i] = IS_FINITE(data[i]) ? data[i] : 0;
 }
 
 void pz_moments_add(pz_moments *m, pz_dtype dtype, const void *in, int64_t n) {

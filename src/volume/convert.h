@@ -10,11 +10,11 @@ void pz_convert(pz_dtype dtype, const void *in, int64_t n, float shift, float sc
 /* Whether all n elements are zero. */
 bool pz_all_zero(pz_dtype dtype, const void *in, int64_t n);
 
-/* The index of the first not-a-number, or -1. */
-int64_t pz_find_nan(const float *in, int64_t n);
-void pz_zero_nans(float *data, int64_t n);
+/* The index of the first value that is not-a-number or infinite, or -1. */
+int64_t pz_find_not_finite(const float *in, int64_t n);
+void pz_zero_not_finite(float *data, int64_t n);
 
-/* Count, mean and sum of squared differences from the mean; not-a-numbers are left out. Two passes over what is in
+/* Count, mean and sum of squared differences from the mean; not-a-numbers and infinities are left out. Two passes over what is in
  * memory, merged with what was there before by Chan's formula, so that nothing cancels. */
 typedef struct pz_moments {
   double n, mean, m2;

@@ -35,6 +35,24 @@ static int64_t read_planes(const pz_run *r) {
 
 /* ------------------------------------------------------------------ before the work */
 
+/* What gives a result that says nothing, or another than was meant, is refused. */
+static pz_status check_store(const pz_infer_options *o, int32_t channels, pz_error *err) {
+  const char *const flag = o->apply == PZ_APPLY_SOFTMAX ? "--softmax" : "--sigmoid";
+  if (o->store == PZ_STORE_ARGMAX && channels == 1)
+    return pz_fail(err, PZ_ERROR_USAGE,
+                   "--argmax of a network with one channel is 0 everywhere; use --threshold 0.5, with --sigmoid "
+                   "where the network has none at its end");
+  if (o->store == PZ_STORE_ARGMAX && o->apply != PZ_APPLY_NOTHING)
+    return pz_fail(err, PZ_ERROR_USAGE, "--argmax goes without %s, which does not change what is greatest", flag);
+  if (o->apply == PZ_APPLY_SOFTMAX && channels == 1)
+    return pz_fail(err, PZ_ERROR_USAGE,
+                   "--softmax of a network with one channel is 1 everywhere; use --sigmoid");
+  if (o->apply != PZ_APPLY_NOTHING && o->skip_zero)
+    return pz_fail(err, PZ_ERROR_USAGE,
+                   "--skip-zero goes without %s, which would not leave the 0 of skipped patches as it is", flag);
+  return PZ_OK;
+}
+
 static pz_status check_channels(const pz_run *r, pz_error *err) {
   const int32_t have = r->input->info.channels, want = r->function->channels_in;
   if (have != want)
@@ -42,6 +60,7 @@ static pz_status check_channels(const pz_run *r, pz_error *err) {
         err, PZ_ERROR_INPUT,
         "%s: %d channel%s, the network takes %d; a volume of %d channels has the shape [%d, z, y, x]",
         r->input->path, have, have == 1 ? "" : "s", want, want, want);
+  PZ_TRY(check_store(r->options, r->function->channels_out, err));
   if (r->options->store == PZ_STORE_ARGMAX && r->function->channels_out > 256)
     return pz_fail(err, PZ_ERROR_USAGE,
                    "--argmax stores an index in 8 bits; the network has %d channels, at most 256",
@@ -165,6 +184,22 @@ static pz_status compute(pz_run *r, row *w, const int64_t k[3], float *out, bool
   return PZ_OK;
 }
 
+/* The input is finite, or the run would have ended where it was read. */
+static pz_status not_finite(pz_run *r, const row *w, const int64_t k[3], const float *out, bool known,
+                            pz_error *err) {
+  pz_lost_voxel at;
+  if (r->options->nan == PZ_NAN_PROPAGATE || !pz_patch_find_not_finite(&r->slab, k, out, r->from, &at)) return PZ_OK;
+  if (known) return pz_run_damaged(r, err);
+  r->hopeless = true;
+  return pz_fail(err, PZ_ERROR_RUN,
+                 "%s: the network gives %s at channel %lld, z = %lld, y = %lld, x = %lld, in patch (%lld, %lld, "
+                 "%lld), whose input reaches %g; use another --normalize, mend the volume, or let it pass with "
+                 "--nan propagate",
+                 r->input->path, pz_not_finite_name(at.value), (long long)at.channel, (long long)at.z,
+                 (long long)at.y, (long long)at.x, (long long)w->k, (long long)k[1], (long long)k[2],
+                 (double)pz_patch_greatest_input(&r->slab));
+}
+
 static pz_status one_patch(pz_run *r, row *w, int64_t index, pz_error *err) {
   const int64_t columns = r->plan.grid.axis[2].count, k[3] = {w->k, index / columns, index % columns};
   const int which = (int)(r->done % r->plan.buffers);
@@ -178,12 +213,25 @@ static pz_status one_patch(pz_run *r, row *w, int64_t index, pz_error *err) {
   PZ_TRY(pz_stages_wait_patch(r->stages, which, &r->counts.wait, err));
   PZ_TRY(known ? replay(r, w, index, out, err) : compute(r, w, k, out, &skipped, err));
   const double begin = pz_seconds();
-  if (!skipped) pz_patch_scatter(&r->slab, k, out, r->from);
+  if (!skipped && !pz_patch_scatter(&r->slab, k, out, r->from))
+    PZ_TRY(not_finite(r, w, k, out, known, err));
   r->counts.compute += pz_seconds() - begin;
   w->recording = w->recording && (known || worth_recording(r));
   if (w->recording && !known) pz_stages_put_patch(r->stages, w->k, index, skipped ? -1 : which);
   pz_run_tell(r, "patches", ++r->done, r->counts.patches);
   return PZ_OK;
+}
+
+/* Each patch was finite. */
+static pz_status tally(pz_run *r, const pz_part_tally *t, pz_error *err) {
+  r->counts.tally.clipped += t->clipped, r->counts.tally.not_finite += t->not_finite;
+  if (!t->not_finite || r->options->nan == PZ_NAN_PROPAGATE) return PZ_OK;
+  r->hopeless = true;
+  return pz_fail(err, PZ_ERROR_RUN,
+                 "%s: the sum of the patches over channel %lld, z = %lld, y = %lld, x = %lld is beyond the range "
+                 "of 32-bit floats; use another --normalize, or let it pass with --nan propagate",
+                 r->input->path, (long long)t->first.channel, (long long)t->first.z, (long long)t->first.y,
+                 (long long)t->first.x);
 }
 
 /* In portions that a buffer holds. */
@@ -196,7 +244,8 @@ static pz_status store(pz_run *r, const pz_part *all, pz_error *err) {
     const int which = (int)(r->stored++ % r->plan.stores);
     PZ_TRY(pz_stages_wait_store(r->stages, which, &r->counts.wait, err));
     const double start = pz_seconds();
-    pz_part_store(&r->slab, &part, which);
+    const pz_part_tally told = pz_part_store(&r->slab, &part, which);
+    PZ_TRY(tally(r, &told, err));
     r->counts.compute += pz_seconds() - start;
     pz_stages_put_part(r->stages, &part, which);
   }
@@ -241,7 +290,7 @@ static pz_status one_row(pz_run *r, int64_t k, pz_error *err) {
   }
   if (w.journal >= 0) close(w.journal);
   if (status == PZ_OK && k >= r->first_row)
-    pz_stages_put_row(r->stages, k, pz_rows_needed(&r->plan.grid.axis[0], k + 1));
+    pz_stages_put_row(r->stages, k, pz_rows_needed(&r->plan.grid.axis[0], k + 1), r->counts.tally);
   return status;
 }
 
@@ -340,7 +389,7 @@ static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *er
 /* Work is kept for --resume after an interruption, a full disk and the like; a volume that is bad is not resumed. */
 static bool worth_keeping(const pz_run *r, pz_status status) {
   return !r->input->calls && status != PZ_OK && status != PZ_ERROR_INPUT && status != PZ_ERROR_USAGE &&
-         !r->published && (r->done > 0 || status == PZ_INTERRUPTED || pz_job_resumed(r->job));
+         !r->published && !r->hopeless && (r->done > 0 || status == PZ_INTERRUPTED || pz_job_resumed(r->job));
 }
 
 static pz_status to_file(pz_run *r, pz_error *err) {

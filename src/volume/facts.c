@@ -23,7 +23,10 @@ const char *pz_tiling_name(pz_tiling v) {
 static const char *weights_name(pz_weights v) {
   return (const char *const[]){"constant", "gaussian", "bump", "nnU-Net's gaussian", "chunkflow's bump"}[v];
 }
-const char *pz_store_name(pz_store v) { return (const char *const[]){"f32", "u8", "argmax"}[v]; }
+const char *pz_store_name(pz_store v) {
+  return (const char *const[]){"f32", "u8", "argmax", "threshold"}[v];
+}
+const char *pz_apply_name(pz_apply v) { return (const char *const[]){"nothing", "sigmoid", "softmax"}[v]; }
 
 enum { BLOCKS = 64, BLOCK = 64 << 10 };
 
@@ -114,6 +117,9 @@ pz_status pz_facts_collect(pz_arena *a, const pz_patch_function *function, const
   add(f, "normalisation", false, pz_normalize_name(normalize));
   add(f, "treatment of not-a-numbers", false, pz_nan_name(o->nan));
   add(f, "kind of output", false, pz_store_name(o->store));
+  add(f, "function of the result", false, pz_apply_name(o->apply));
+  if (o->store == PZ_STORE_THRESHOLD)
+    add(f, "threshold", false, pz_arena_printf(a, "%.9g", (double)o->threshold));
   add(f, "skipping of zero patches", false, o->skip_zero ? "on" : "off");
   for (int i = 0; i < f->n; i++)
     if (!f->fact[i].value) return pz_fail_memory(err, "the options in words", 0);

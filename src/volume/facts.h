@@ -6,7 +6,7 @@
 #include "volume/engine.h"
 #include "volume/job.h"
 
-enum { PZ_MAX_FACTS = 28 };
+enum { PZ_MAX_FACTS = 40 };
 
 typedef struct pz_facts {
   pz_job_fact fact[PZ_MAX_FACTS];
@@ -26,6 +26,7 @@ const char *pz_normalize_name(pz_normalize normalize);
 const char *pz_border_name(pz_border border);
 const char *pz_nan_name(pz_nan nan);
 const char *pz_store_name(pz_store store);
+const char *pz_apply_name(pz_apply apply);
 const char *pz_tiling_name(pz_tiling tiling);
 
 #endif

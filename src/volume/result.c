@@ -45,6 +45,7 @@ static pz_status find_result(pz_run *r, const char *offset, pz_error *err) {
   struct stat info;
   r->result_offset = strtoll(offset, NULL, 10);
   r->first_row = pz_job_row(r->job);
+  r->counts.tally = pz_job_tallied(r->job);
   const bool sound = r->first_row >= 0 && r->first_row <= r->plan.rows && r->result_offset >= 0 &&
                      r->result_offset < 1 << 20 && stat(r->result_path, &info) == 0 &&
                      info.st_size >= r->result_offset + pz_volume_bytes(&r->plan.result);

@@ -31,6 +31,7 @@ typedef struct pz_run {
   int64_t stored; /* parts of the result, handed to the writer */
   double begun, patch_seconds;
   bool published; /* the result has its name */
+  bool hopeless;  /* going on would end as this run does: nothing is kept */
 } pz_run;
 
 /* For the host: progress, and whether it wants an end. */

@@ -50,7 +50,7 @@ static pz_status with_volume(const pz_patch_function *f, const pz_volume_reader 
                              const pz_volume_writer *output, const pz_infer_options *options, char **report,
                              pz_error *err) {
   pz_volume *volume;
-  PZ_TRY(input->path ? pz_volume_open(input->path, &volume, err) : pz_volume_from_calls(input, &volume, err));
+  PZ_TRY(input->path ? pz_volume_open_settled(input->path, &volume, err) : pz_volume_from_calls(input, &volume, err));
   const pz_status status = pz_engine_run(f, volume, output, options, NULL, report, err);
   pz_volume_close(volume);
   return status;

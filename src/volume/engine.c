@@ -400,9 +400,14 @@ static pz_status to_file(pz_run *r, pz_error *err) {
   return status;
 }
 
+static pz_status to_sink(pz_run *r, pz_error *err) {
+  PZ_TRY(all_work(r, err));
+  return pz_volume_confirm(r->input, r->facts.volume_digest, err);
+}
+
 static pz_status whole_run(pz_run *r, const pz_volume_writer *output, char **report, pz_error *err) {
   PZ_TRY(prepare(r, output, err));
-  const pz_status status = r->sink ? all_work(r, err) : to_file(r, err);
+  const pz_status status = r->sink ? to_sink(r, err) : to_file(r, err);
   if (status != PZ_OK || !report) return status;
   r->counts.seconds = pz_seconds() - r->begun;
   *report = pz_report_print(r->function, r->input, r->output_name, &r->plan, &r->counts, &r->facts);

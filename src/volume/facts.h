@@ -11,11 +11,15 @@ enum { PZ_MAX_FACTS = 40 };
 typedef struct pz_facts {
   pz_job_fact fact[PZ_MAX_FACTS];
   int n;
+  const char *volume_digest; /* NULL: the volume is no file */
 } pz_facts;
+
+/* The fact that says where the volume lies. */
+#define PZ_FACT_PLACE "volume"
 
 /* Strings live in the arena. The volume's identity is its path, size, time of change, and a digest of 64 blocks of 64 KiB
  * that are spread over the file (all of it when it is no larger); one that is no file has none. */
-pz_status pz_facts_collect(pz_arena *arena, const pz_patch_function *function, const pz_volume *input,
+pz_status pz_facts_collect(pz_arena *arena, const pz_patch_function *function, pz_volume *input,
                            const pz_arrangement *plan, const char *dataset_out,
                            const pz_infer_options *options, pz_normalize normalize, pz_facts *facts,
                            pz_error *err);

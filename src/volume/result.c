@@ -92,6 +92,7 @@ pz_status pz_run_publish(pz_run *r, pz_error *err) {
     PZ_TRY(convert(r, whole, err));
   }
   PZ_TRY(pz_io_sync_path(whole, err));
+  PZ_TRY(pz_volume_confirm(r->input, r->facts.volume_digest, err));
   if (rename(whole, r->output.file) != 0)
     return pz_io_fail(err, r->output.file, "renaming the result to", errno);
   r->published = true;

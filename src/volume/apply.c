@@ -79,7 +79,8 @@ DEFINE_APPLY(double, double)
 
 /* Sums in half precision are floats; their quotient is rounded as without a function, what is made of it is not. */
 static void round_halves(const pz_blend_row *r) {
-  for (int64_t c = 0; c < r->channels; c++) pz_blend_round_half((float *)r->sum + c * r->stride, r->inverse, r->n);
+  for (int64_t c = 0; c < r->channels; c++)
+    pz_blend_round_half((float *)r->sum + c * r->stride, r->inverse, r->n);
 }
 
 void pz_blend_apply(pz_apply apply, pz_blend_row *r, double *inverse) {

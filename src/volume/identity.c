@@ -28,8 +28,12 @@ static bool later(struct timespec a, struct timespec b) {
 
 /* Where times come from this machine's kernel; elsewhere from another clock, which is some seconds off at most. */
 static bool is_local(int fd) {
-  static const uint32_t kinds[] = {0xef53 /* ext */,       0x58465342 /* xfs */,    0x9123683e /* btrfs */,
-                                   0x01021994 /* tmpfs */, 0x794c7630 /* overlay */, 0x2fc12fc1 /* zfs */,
+  static const uint32_t kinds[] = {0xef53 /* ext */,
+                                   0x58465342 /* xfs */,
+                                   0x9123683e /* btrfs */,
+                                   0x01021994 /* tmpfs */,
+                                   0x794c7630 /* overlay */,
+                                   0x2fc12fc1 /* zfs */,
                                    0xf2f52010 /* f2fs */};
   struct statfs about;
   if (fstatfs(fd, &about) != 0) return false;
@@ -114,11 +118,12 @@ pz_status pz_identity_leads_here(const pz_identity *id, const char *path, pz_err
 
 static pz_status compare(const pz_identity *id, const struct stat *now, const char *path, pz_error *err) {
   if (now->st_size < id->noted.st_size)
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: was cut from %lld to %lld bytes while it was read; run again when it is whole",
-                   path, (long long)id->noted.st_size, (long long)now->st_size);
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: was cut from %lld to %lld bytes while it was read; run again when it is whole", path,
+                   (long long)id->noted.st_size, (long long)now->st_size);
   if (now->st_size != id->noted.st_size || !same_time(now->st_mtim, id->noted.st_mtim))
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: was changed while it was read; run again when nobody writes to it",
-                   path);
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: was changed while it was read; run again when nobody writes to it", path);
   return PZ_OK;
 }
 
@@ -148,18 +153,21 @@ pz_status pz_identity_confirm(const pz_identity *id, const char *path, const cha
   if (fd >= 0) close(fd);
   if (fstat(id->fd, &here) != 0) return pz_io_fail(err, path, "looking at", errno);
   PZ_TRY(compare(id, &here, path, err));
-  if (same_time(here.st_ctim, id->noted.st_ctim) && (gone || (seen && same_file(&here, &there)))) return PZ_OK;
+  if (same_time(here.st_ctim, id->noted.st_ctim) && (gone || (seen && same_file(&here, &there))))
+    return PZ_OK;
   if (gone) return same_bytes(id, path, digest, err);
   if (seen && !same_file(&here, &there)) return replaced(path, err);
   return pz_fail(err, PZ_ERROR_RUN,
-                 "%s: was moved, linked, given other rights or an older time while it was read; if its content is the same, run "
+                 "%s: was moved, linked, given other rights or an older time while it was read; if its "
+                 "content is the same, run "
                  "again with --resume",
                  path);
 }
 
 /* ------------------------------------------------------------------ digest */
 
-pz_status pz_identity_digest(const pz_identity *id, const char *path, char *block, char *text, pz_error *err) {
+pz_status pz_identity_digest(const pz_identity *id, const char *path, char *block, char *text,
+                             pz_error *err) {
   enum { BLOCKS = 64, BLOCK = PZ_IDENTITY_BLOCK };
   const int64_t size = id->noted.st_size;
   const bool whole = size <= (int64_t)BLOCKS * BLOCK;

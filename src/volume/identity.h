@@ -30,7 +30,8 @@ pz_status pz_identity_check(const pz_identity *identity, const char *path, pz_er
 /* The last look. PZ_ERROR_INPUT also when another file has taken the place at `path`; PZ_ERROR_RUN when the content may be the
  * same: the file was moved, linked or given other rights, or its time was put back. A file that is at `path` no more is as it
  * was if its bytes are those of `digest`. */
-pz_status pz_identity_confirm(const pz_identity *identity, const char *path, const char *digest, pz_error *err);
+pz_status pz_identity_confirm(const pz_identity *identity, const char *path, const char *digest,
+                              pz_error *err);
 
 /* The digest of 64 blocks of 64 KiB that are spread over the file (all of it when it is no larger), as text. `block`: room for
  * PZ_IDENTITY_BLOCK bytes. */

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
-static pz_status name_voxel(const pz_volume *v, int64_t channel, int64_t z, int64_t at, float value, pz_error *err) {
+static pz_status name_voxel(const pz_volume *v, int64_t channel, int64_t z, int64_t at, float value,
+                            pz_error *err) {
   const int64_t *shape = v->info.shape, y = at / shape[2] % shape[1];
   char where[64] = "";
   if (v->info.has_channels) snprintf(where, sizeof where, "channel %lld, ", (long long)channel);

@@ -332,11 +332,16 @@ bool pz_patch_find_not_finite(pz_slab *s, const int64_t k[3], const float *out, 
   return false;
 }
 
-float pz_patch_greatest_input(const pz_slab *s) {
-  const int64_t n = product(s->function->in) * s->function->channels_in;
-  float greatest = 0;
-  for (int64_t i = 0; i < n; i++) greatest = fabsf(s->in[i]) > greatest ? fabsf(s->in[i]) : greatest;
-  return greatest;
+pz_lost_voxel pz_patch_greatest_input(const pz_slab *s) {
+  const int64_t *n = s->function->in, all = product(n) * s->function->channels_in;
+  const int64_t *z = s->source, *y = z + n[0], *x = y + n[1];
+  int64_t at = 0;
+  for (int64_t i = 0; i < all; i++) at = fabsf(s->in[i]) > fabsf(s->in[at]) ? i : at;
+  return (pz_lost_voxel){.channel = at / product(n),
+                         .z = z[at / n[2] / n[1] % n[0]],
+                         .y = y[at / n[2] % n[1]],
+                         .x = x[at % n[2]],
+                         .value = s->in[at]};
 }
 
 /* ------------------------------------------------------------------ store */

@@ -91,12 +91,12 @@ static char *print(json_t *o, bool good) {
   return text;
 }
 
-char *pz_report_print(const pz_patch_function *function, const pz_volume *input, const char *output,
-                      const pz_arrangement *plan, const pz_engine_counts *counts, const pz_facts *facts) {
+char *pz_report_print(const pz_run *r, bool done) {
   json_t *o = json_object();
-  bool good = o && put_plan(o, function, input, output, plan);
-  if (counts) good = good && put_counts(o, plan, counts);
-  if (facts) good = good && put_facts(o, facts);
+  bool good = o && put_plan(o, r->function, r->input, r->output_name, &r->plan);
+  if (r->stale[0]) good = good && put(o, "made_anew", path_text(r->stale));
+  if (done) good = good && put(o, "finished_before", json_boolean(r->finished));
+  if (done) good = good && put_counts(o, &r->plan, &r->counts) && put_facts(o, &r->facts);
   return print(o, good);
 }
 

@@ -194,7 +194,8 @@ static pz_status record(pz_stages *s, pz_error *err) {
   if (s->journal >= 0 && fdatasync(s->journal) != 0)
     return pz_io_fail(err, s->journal_path, "syncing", errno);
   if (fdatasync(s->result) != 0) return pz_io_fail(err, s->output.result_path, "syncing", errno);
-  const pz_job_progress p = {.row = s->row, .first = s->needed, .rows = rows, .patches = s->recent, .tally = s->tally};
+  const pz_job_progress p = {
+      .row = s->row, .first = s->needed, .rows = rows, .patches = s->recent, .tally = s->tally};
   PZ_TRY(pz_job_record(s->output.job, &p, err));
   forget_rows(s, s->needed);
   s->recorded = pz_seconds();

@@ -3,7 +3,7 @@
 #define PZ_VOLUME_WIDE_H
 
 /* The sanitizers start after what chooses among the versions. */
-#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__ && \
+#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__ &&         \
     !defined __SANITIZE_THREAD__
 #define PZ_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
 #else

@@ -13,7 +13,7 @@
 typedef struct state {
   pz_infer_options options;
   tool_progress progress;
-  const char *json;
+  const char *json, *output;
   bool argmax, dtype_u8, threshold, sigmoid, softmax;
 } state;
 
@@ -118,6 +118,8 @@ static void planned(void *host, const char *text) {
   const double patches = json_number_value(json_object_get(p, "patches"));
   s->progress.voxels = patches > 0 ? json_number_value(json_object_get(p, "voxels")) / patches : 0;
   if (!s->progress.quiet) {
+    const char *why = json_string_value(json_object_get(p, "made_anew"));
+    if (why) fprintf(stderr, "%s: is made anew: %s\n", s->output, why);
     fprintf(stderr, "volume ");
     print_dims(json_object_get(json_object_get(p, "input"), "shape"));
     fprintf(stderr, ", output ");
@@ -157,17 +159,22 @@ static bool report_is_writable(const char *path) {
 
 static void warn(const char *output, const json_t *report, const char *name, const char *what) {
   const json_int_t n = json_integer_value(json_object_get(report, name));
-  if (n) fprintf(stderr, "pznet: warning: %s: %lld value%s %s\n", output, (long long)n, n == 1 ? "" : "s", what);
+  if (n)
+    fprintf(stderr, "pznet: warning: %s: %lld value%s %s\n", output, (long long)n, n == 1 ? "" : "s", what);
 }
 
 static void print_report(const char *output, const char *report) {
   json_t *r = json_loads(report, 0, NULL);
-  warn(output, r, "clipped", "outside of 0..1 clipped by --dtype u8; --sigmoid and --softmax make probabilities");
+  warn(output, r, "clipped",
+       "outside of 0..1 clipped by --dtype u8; --sigmoid and --softmax make probabilities");
   warn(output, r, "not_finite", "not a number or infinite, as --nan propagate lets pass");
   const double seconds = json_number_value(json_object_get(json_object_get(r, "seconds"), "total"));
-  fprintf(stderr, "%s: %lld patches in %.1f s, %.2f Mvoxels/s\n", output,
-          (long long)json_integer_value(json_object_get(r, "patches")), seconds,
-          1e-6 * json_number_value(json_object_get(r, "voxels_per_second")));
+  if (json_is_true(json_object_get(r, "finished_before")))
+    fprintf(stderr, "%s: was finished before; nothing was done\n", output);
+  else
+    fprintf(stderr, "%s: %lld patches in %.1f s, %.2f Mvoxels/s\n", output,
+            (long long)json_integer_value(json_object_get(r, "patches")), seconds,
+            1e-6 * json_number_value(json_object_get(r, "voxels_per_second")));
   json_decref(r);
 }
 
@@ -178,6 +185,7 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   int n;
   if (!tool_parse(verb, argc, argv, set, &s, args, 3, &n)) return PZ_ERROR_USAGE;
   if (n != 3) return tool_usage(verb, "name the network file, the volume and the output");
+  s.output = args[2];
   if (s.argmax && s.dtype_u8)
     return tool_usage(verb, "--argmax and --dtype u8 exclude each other: labels are u8 already");
   if (s.threshold && (s.argmax || s.dtype_u8))

@@ -220,8 +220,12 @@ typedef enum pz_normalize {
   PZ_NORMALIZE_ZSCORE
 } pz_normalize;
 typedef enum pz_border { PZ_BORDER_MIRROR, PZ_BORDER_ZERO } pz_border;
+/* What becomes of not-a-numbers and infinities. ERROR: the run ends, in the input with PZ_ERROR_INPUT, in the network's output with
+ * PZ_ERROR_RUN. PROPAGATE: they are handed on, in the output too. ZERO: those of the input become 0, those of the output are an error. */
 typedef enum pz_nan { PZ_NAN_ERROR, PZ_NAN_PROPAGATE, PZ_NAN_ZERO } pz_nan;
-typedef enum pz_store { PZ_STORE_F32, PZ_STORE_U8, PZ_STORE_ARGMAX } pz_store;
+typedef enum pz_store { PZ_STORE_F32, PZ_STORE_U8, PZ_STORE_ARGMAX, PZ_STORE_THRESHOLD } pz_store;
+/* A function of the blended values, before they are stored. SOFTMAX: over the channels of a voxel. */
+typedef enum pz_apply { PZ_APPLY_NOTHING, PZ_APPLY_SIGMOID, PZ_APPLY_SOFTMAX } pz_apply;
 /* Whose result is reproduced: where patches lie, their weights, what is beyond the volume (doc/volumes.md). */
 typedef enum pz_tiling { PZ_TILING_PZNET, PZ_TILING_MONAI, PZ_TILING_NNUNET, PZ_TILING_CHUNKFLOW } pz_tiling;
 /* What overlapping patches are summed in. AUTO: floats that suffice; half precision for nnU-Net, which sums so. */
@@ -239,10 +243,13 @@ typedef struct pz_infer_options {
   /* beyond the volume, for networks whose output is smaller than their input and for small volumes */
   pz_border border;
   pz_nan nan;
-  /* F32; U8: probabilities times 255, rounded and clipped; ARGMAX: index of the greatest channel, u8 */
+  /* F32; U8: probabilities times 255, rounded and clipped; ARGMAX: index of the greatest of several channels, u8;
+   * THRESHOLD: 1 where the value is greater than `threshold`, else 0, for each channel, u8 */
   pz_store store;
   bool skip_zero; /* patches whose input is all zero are not run; their output is 0 */
-  bool resume;    /* go on from the finished work beside the output, if there is any */
+  /* go on from the finished work beside the output, if there is any; do nothing where the output is whole and of this
+   * network, volume and options */
+  bool resume;
   /* bytes for everything; 0: no limit. Refused with the number needed when it does not suffice */
   int64_t memory;
   int32_t threads; /* 0: as pz_net_open */
@@ -262,6 +269,9 @@ typedef struct pz_infer_options {
    * bit i: its i-th spatial axis; PZ_MIRROR_ALL: all of them */
   uint32_t mirror_axes;
   pz_sums sums;
+  pz_apply apply;
+  float threshold;
+  bool no_overwrite; /* an output that exists is refused, PZ_ERROR_OUTPUT */
 } pz_infer_options;
 #define PZ_INFER_OPTIONS                                                                                     \
   { 0 }
@@ -269,8 +279,9 @@ typedef struct pz_infer_options {
 /* Applies a network file (one input, one output, batch 1) to a volume. input and output: "stack.tif", "stack.h5:/dataset",
  * "stack.nii.gz", "stack.npy"; a network of C input channels takes a volume [C, z, y, x] (or [z, y, x] for C = 1). The
  * output is [K, z, y, x] ([z, y, x] for K = 1 or ARGMAX) and appears under its name only when it is whole.
- * Voxel size, unit, origin and affine travel from the input to the output; what the output's format cannot hold is named in
- * the report's "notes". *report (may be NULL): JSON with counts, times and peak memory; free with pz_free. */
+ * An output that exists is replaced. Voxel size, unit, origin and affine travel from the input to the output; what the output's
+ * format cannot hold is named in the report's "notes". *report (may be NULL): JSON with counts (of "clipped" values and of those
+ * "not_finite", too), times and peak memory; free with pz_free. */
 pz_status pz_infer(const char *network, const char *input, const char *output,
                    const pz_infer_options *options, char **report);
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
+import warnings
 from typing import Any, Callable, Sequence, Union
 
 import numpy as np
@@ -189,9 +191,13 @@ def infer(
     nan: str = "error",
     dtype: str = "f32",
     argmax: bool = False,
+    threshold: float | None = None,
+    sigmoid: bool = False,
+    softmax: bool = False,
     sums: str = "auto",
     skip_zero: bool = False,
     resume: bool = False,
+    overwrite: bool = True,
     memory: int = 0,
     threads: int | None = None,
     progress: bool | Progress = True,
@@ -202,16 +208,25 @@ def infer(
     PyTorch tensor on the CPU; or the path of a volume. It is read slab by slab.
     net: an open network, or the path of a network file. threads: of a network that is opened here.
     out: takes slices likewise, or a path; default: a new array, [z, y, x] or [channels, z, y, x], of float32 (uint8 with
-    argmax or dtype="u8"). Voxel size, unit, origin and affine go from path to path; arrays have none.
+    argmax, threshold or dtype="u8"). Voxel size, unit, origin and affine go from path to path; arrays have none.
+    nan: "error", "propagate" or "zero", of not-a-numbers and infinities. sigmoid, softmax (over the channels): of the blended
+    values, before they are stored. threshold: 1 where a value is greater, else 0, for each channel.
     tiling: "pznet", "monai", "nnunet" or "chunkflow". overlap: voxels (int) or a part of the output patch (float), or three.
-    augment: "mirror", or the network's axes as in "mirror:0,1" or (0, 1). memory: a limit in bytes. resume: for paths.
+    augment: "mirror", or the network's axes as in "mirror:0,1" or (0, 1). memory: a limit in bytes.
+    resume: for paths; goes on from unfinished work, does nothing where out is finished. overwrite: False refuses a path that exists.
     progress: True shows a bar, a callable is called with (what, done, total, seconds).
-    Returns out. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
+    Returns out. Warns of values that dtype="u8" clipped and of those not finite. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
     """
     from . import _pznet  # with its libraries, which running networks does without
 
     if argmax and dtype != "f32":
         raise ValueError("argmax and dtype exclude each other: labels are uint8 already")
+    if threshold is not None and (argmax or dtype != "f32"):
+        raise ValueError("threshold goes without argmax and dtype: it gives 0 and 1, uint8 already")
+    if threshold is not None and not math.isfinite(np.float32(threshold)):
+        raise ValueError(f"threshold {threshold!r}: expected a number such as 0.5")
+    if sigmoid and softmax:
+        raise ValueError("sigmoid and softmax exclude each other")
     net = net if isinstance(net, Network) else Network(net, threads)
     given = {"overlap": overlap, "blend": blend, "border": border, "crop": crop}
     voxels, parts = overlaps(overlap)
@@ -241,18 +256,25 @@ def infer(
             choose("normalize", normalize),
             choose("border", border),
             choose("nan", nan),
-            2 if argmax else choose("dtype", dtype),
+            3 if threshold is not None else 2 if argmax else choose("dtype", dtype),
             choose("sums", sums),
+            1 if sigmoid else 2 if softmax else 0,
+            threshold or 0.0,
             skip_zero,
             resume,
+            not overwrite,
             memory,
             bar or (progress if callable(progress) else None),
             planned,
         )
-        _pznet.infer(net._net, options)
+        report = json.loads(_pznet.infer(net._net, options))
     finally:
         if bar:
             bar.close()
+    if report["clipped"]:
+        warnings.warn(f"{report['clipped']} values outside of 0..1 were clipped by dtype='u8'", stacklevel=2)
+    if report["not_finite"]:
+        warnings.warn(f"{report['not_finite']} values are not a number or infinite, as nan='propagate' lets pass", stacklevel=2)
     if sink is None or out is not None:
         return out
     result: Any = sink.out

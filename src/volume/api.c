@@ -6,6 +6,7 @@
 #include "volume/engine.h"
 #include "volume/report.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -49,7 +50,8 @@ static pz_status with_volume(const pz_patch_function *f, const pz_volume_reader 
                              const pz_volume_writer *output, const pz_infer_options *options, char **report,
                              pz_error *err) {
   pz_volume *volume;
-  PZ_TRY(input->path ? pz_volume_open(input->path, &volume, err) : pz_volume_from_calls(input, &volume, err));
+  PZ_TRY(input->path ? pz_volume_open_settled(input->path, &volume, err)
+                     : pz_volume_from_calls(input, &volume, err));
   const pz_status status = pz_engine_run(f, volume, output, options, NULL, report, err);
   pz_volume_close(volume);
   return status;
@@ -93,9 +95,11 @@ static pz_status with_net(pz_net *net, const pz_volume_reader *input, const pz_v
 static pz_status check_options(const pz_infer_options *o, pz_error *err) {
   if ((unsigned)o->blend > PZ_BLEND_BUMP || (unsigned)o->normalize > PZ_NORMALIZE_ZSCORE ||
       (unsigned)o->border > PZ_BORDER_ZERO || (unsigned)o->nan > PZ_NAN_ZERO ||
-      (unsigned)o->store > PZ_STORE_ARGMAX || (unsigned)o->tiling > PZ_TILING_CHUNKFLOW ||
-      (unsigned)o->sums > PZ_SUMS_HALF)
+      (unsigned)o->store > PZ_STORE_THRESHOLD || (unsigned)o->apply > PZ_APPLY_SOFTMAX ||
+      (unsigned)o->tiling > PZ_TILING_CHUNKFLOW || (unsigned)o->sums > PZ_SUMS_HALF)
     return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: an option is none of the values of its enumeration");
+  if (o->store == PZ_STORE_THRESHOLD && !isfinite(o->threshold))
+    return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: a threshold that is no finite number");
   if (o->memory < 0)
     return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: a negative limit on memory; expected bytes");
   return PZ_OK;

@@ -24,6 +24,9 @@ static inline float half_value(uint16_t h) {
 #define HALF(v)  half_value(v)
 #define TRUTH(v) ((v) != 0)
 
+/* Neither infinite nor not-a-number, whose difference from themselves is not-a-number; a test that vectorises. */
+#define IS_FINITE(v) ((v) - (v) == 0)
+
 /* Functions for each dtype; their loops are what the compiler vectorises. */
 #define DEFINE_KIND(name, T, VALUE)                                                                          \
   static bool all_zero_##name(const void *in, int64_t n) {                                                   \
@@ -36,7 +39,7 @@ static inline float half_value(uint16_t h) {
     const T *v = in;                                                                                         \
     double sum = 0, used = 0;                                                                                \
     for (int64_t i = 0; i < n; i++) {                                                                        \
-      const bool number = VALUE(v[i]) == VALUE(v[i]);                                                        \
+      const bool number = IS_FINITE(VALUE(v[i]));                                                            \
       sum += number ? (double)VALUE(v[i]) : 0, used += number;                                               \
     }                                                                                                        \
     *count = used;                                                                                           \
@@ -46,7 +49,7 @@ static inline float half_value(uint16_t h) {
     const T *v = in;                                                                                         \
     double sum = 0;                                                                                          \
     for (int64_t i = 0; i < n; i++) {                                                                        \
-      const double d = VALUE(v[i]) == VALUE(v[i]) ? (double)VALUE(v[i]) - mean : 0;                          \
+      const double d = IS_FINITE(VALUE(v[i])) ? (double)VALUE(v[i]) - mean : 0;                              \
       sum += d * d;                                                                                          \
     }                                                                                                        \
     return sum;                                                                                              \
@@ -152,46 +155,46 @@ void pz_describe_rounded(pz_dtype dtype, const void *element, char *out, int siz
   if (kinds[dtype].describe) kinds[dtype].describe(element, out, size);
 }
 
-/* ------------------------------------------------------------------ not-a-numbers */
+/* ------------------------------------------------------------------ not finite */
 
-#define IS_NAN(v)      ((v) != (v))
-#define IS_NAN_HALF(v) (((v)&0x7fff) > 0x7c00)
+#define NOT_FINITE(v)      (!IS_FINITE(v))
+#define NOT_FINITE_HALF(v) (((v)&0x7c00) == 0x7c00)
 
-#define DEFINE_NANS(name, T, NAN_TEST)                                                                       \
-  static int64_t find_nan_##name(const void *data, int64_t n) {                                              \
+#define DEFINE_LOST(name, T, LOST)                                                                       \
+  static int64_t find_lost_##name(const void *data, int64_t n) {                                              \
     enum { BLOCK = 4096 };                                                                                   \
     const T *in = data;                                                                                      \
     for (int64_t at = 0; at < n; at += BLOCK) {                                                              \
       const int64_t end = at + BLOCK < n ? at + BLOCK : n;                                                   \
       int found = 0;                                                                                         \
-      for (int64_t i = at; i < end; i++) found |= NAN_TEST(in[i]);                                           \
+      for (int64_t i = at; i < end; i++) found |= LOST(in[i]);                                           \
       for (int64_t i = at; found && i < end; i++)                                                            \
-        if (NAN_TEST(in[i])) return i;                                                                       \
+        if (LOST(in[i])) return i;                                                                       \
     }                                                                                                        \
     return -1;                                                                                               \
   }                                                                                                          \
-  static void zero_nans_##name(void *data, int64_t n) {                                                      \
+  static void zero_lost_##name(void *data, int64_t n) {                                                      \
     T *v = data;                                                                                             \
-    for (int64_t i = 0; i < n; i++) v[i] = NAN_TEST(v[i]) ? 0 : v[i];                                        \
+    for (int64_t i = 0; i < n; i++) v[i] = LOST(v[i]) ? 0 : v[i];                                        \
   }
 
-DEFINE_NANS(f32, float, IS_NAN)
-DEFINE_NANS(f16, uint16_t, IS_NAN_HALF)
-DEFINE_NANS(f64, double, IS_NAN)
+DEFINE_LOST(f32, float, NOT_FINITE)
+DEFINE_LOST(f16, uint16_t, NOT_FINITE_HALF)
+DEFINE_LOST(f64, double, NOT_FINITE)
 
 static const struct {
   int64_t (*find)(const void *in, int64_t n);
   void (*zero)(void *data, int64_t n);
-} nans[PZ_DTYPES] = {[PZ_F32] = {find_nan_f32, zero_nans_f32},
-                     [PZ_F16] = {find_nan_f16, zero_nans_f16},
-                     [PZ_F64] = {find_nan_f64, zero_nans_f64}};
+} lost[PZ_DTYPES] = {[PZ_F32] = {find_lost_f32, zero_lost_f32},
+                     [PZ_F16] = {find_lost_f16, zero_lost_f16},
+                     [PZ_F64] = {find_lost_f64, zero_lost_f64}};
 
-int64_t pz_find_nan(pz_dtype dtype, const void *in, int64_t n) {
-  return nans[dtype].find ? nans[dtype].find(in, n) : -1;
+int64_t pz_find_not_finite(pz_dtype dtype, const void *in, int64_t n) {
+  return lost[dtype].find ? lost[dtype].find(in, n) : -1;
 }
 
-void pz_zero_nans(pz_dtype dtype, void *data, int64_t n) {
-  if (nans[dtype].zero) nans[dtype].zero(data, n);
+void pz_zero_not_finite(pz_dtype dtype, void *data, int64_t n) {
+  if (lost[dtype].zero) lost[dtype].zero(data, n);
 }
 
 /* ------------------------------------------------------------------ moments */

@@ -16,6 +16,7 @@
 #define PZ_VOLUME_ENGINE_H
 
 #include "base/pool.h"
+#include "volume/job.h"
 #include "volume/tiling.h"
 #include "volume/volume.h"
 
@@ -69,6 +70,7 @@ pz_status pz_arrange(const pz_patch_function *function, pz_volume *input, const 
 typedef struct pz_engine_counts {
   int64_t patches, run, skipped, replayed;
   double seconds, statistics, read, compute, write, wait, finish;
+  pz_job_tally tally; /* of the whole result */
 } pz_engine_counts;
 
 /* output: a path as the user wrote it, or a callback, which leaves nothing to resume. *report (may be NULL) is a JSON text for pz_free. */

@@ -5,14 +5,25 @@
 #include <math.h>
 #include <stdio.h>
 
-static pz_status name_nan(const pz_volume *v, int64_t channel, int64_t z, int64_t at, pz_error *err) {
+static pz_status name_voxel(const pz_volume *v, int64_t channel, int64_t z, int64_t at, float value,
+                            pz_error *err) {
   const int64_t *shape = v->info.shape, y = at / shape[2] % shape[1];
   char where[64] = "";
   if (v->info.has_channels) snprintf(where, sizeof where, "channel %lld, ", (long long)channel);
   return pz_fail(err, PZ_ERROR_INPUT,
-                 "%s: not a number at %sz = %lld, y = %lld, x = %lld; use --nan zero or --nan propagate",
-                 v->path, where, (long long)(z + at / (shape[1] * shape[2])), (long long)y,
+                 "%s: %s at %sz = %lld, y = %lld, x = %lld; use --nan zero or --nan propagate", v->path,
+                 pz_not_finite_name(value), where, (long long)(z + at / (shape[1] * shape[2])), (long long)y,
                  (long long)(at % shape[2]));
+}
+
+const char *pz_not_finite_name(float value) {
+  return isnan(value) ? "not a number" : value > 0 ? "infinity" : "minus infinity";
+}
+
+static float value_at(pz_dtype dtype, const char *data, int64_t at) {
+  float value;
+  pz_convert(dtype, data + at * pz_dtype_bytes(dtype), 1, 0, 1, &value);
+  return value;
 }
 
 pz_status pz_planes_mend(const pz_volume *v, pz_nan nan, int64_t z, int64_t n, void *planes,
@@ -22,11 +33,11 @@ pz_status pz_planes_mend(const pz_volume *v, pz_nan nan, int64_t z, int64_t n, v
   for (int64_t c = 0; c < v->info.channels; c++) {
     char *data = (char *)planes + c * channel_bytes;
     if (nan == PZ_NAN_ZERO) {
-      pz_zero_nans(v->info.dtype, data, count);
+      pz_zero_not_finite(v->info.dtype, data, count);
       continue;
     }
-    const int64_t at = pz_find_nan(v->info.dtype, data, count);
-    if (at >= 0) return name_nan(v, c, z, at, err);
+    const int64_t at = pz_find_not_finite(v->info.dtype, data, count);
+    if (at >= 0) return name_voxel(v, c, z, at, value_at(v->info.dtype, data, at), err);
   }
   return PZ_OK;
 }
@@ -47,6 +58,9 @@ pz_status pz_normalize_choose(pz_normalize wanted, bool divided, const pz_volume
                  pz_dtype_name(dtype));
 }
 
+/* What --nan zero replaces is left out of the moments, as what --nan propagate hands on is. */
+static pz_nan mending(pz_nan nan) { return nan == PZ_NAN_ERROR ? PZ_NAN_ERROR : PZ_NAN_PROPAGATE; }
+
 static pz_status whole_volume(pz_volume *v, pz_slab *s, pz_moments *moments, int64_t portion,
                               pz_normalize_step step, void *host, pz_error *err) {
   const int64_t channel = pz_slab_channel_bytes(s), plane = v->info.shape[1] * v->info.shape[2];
@@ -55,7 +69,7 @@ static pz_status whole_volume(pz_volume *v, pz_slab *s, pz_moments *moments, int
     const int64_t n = portion < v->info.shape[0] - z ? portion : v->info.shape[0] - z;
     if (!step(host, z)) return pz_fail(err, PZ_INTERRUPTED, "interrupted while measuring mean and deviation");
     PZ_TRY(pz_volume_read(v, z, n, s->ring, channel, err));
-    PZ_TRY(pz_planes_mend(v, s->options->nan, z, n, s->ring, channel, err));
+    PZ_TRY(pz_planes_mend(v, mending(s->options->nan), z, n, s->ring, channel, err));
     /* Plane by plane, so that the size of a portion does not change the bits. */
     for (int64_t i = 0; i < n; i++)
       for (int64_t c = 0; c < v->info.channels; c++)
@@ -70,7 +84,7 @@ static pz_status use_moments(const pz_volume *v, const pz_moments *m, double *sh
   const double deviation = m->n > 0 ? sqrt(m->m2 / m->n) : 0;
   if (!isfinite(m->mean) || !isfinite(deviation))
     return pz_fail(err, PZ_ERROR_INPUT,
-                   "%s: holds infinite values, so that there is no z-score; use another --normalize",
+                   "%s: its values are too large for a z-score; use another --normalize",
                    v->path);
   *shift = m->mean;
   *scale = (pz_dtype_rounded(v->info.dtype) ? deviation : (double)(float)deviation) > 0 ? deviation : 1;

@@ -1,11 +1,14 @@
-/* normalize.h: not-a-numbers, and what is subtracted from and divided by on the way to the network. */
+/* normalize.h: not-a-numbers and infinities, and what is subtracted from and divided by on the way to the network. */
 #ifndef PZ_VOLUME_NORMALIZE_H
 #define PZ_VOLUME_NORMALIZE_H
 
 #include "volume/engine.h"
 #include "volume/patch.h"
 
-/* Deals with not-a-numbers in planes z..z+n-1 as `nan` says; the message for PZ_NAN_ERROR names the voxel. */
+/* "not a number", "infinity", "minus infinity" */
+const char *pz_not_finite_name(float value);
+
+/* Deals with not-a-numbers and infinities in planes z..z+n-1 as `nan` says; the message for PZ_NAN_ERROR names the voxel. */
 pz_status pz_planes_mend(const pz_volume *volume, pz_nan nan, int64_t z, int64_t n, void *planes,
                          int64_t channel_bytes, pz_error *err);
 

@@ -89,12 +89,15 @@ static bool put_plan(json_t *o, const pz_patch_function *f, const pz_volume *inp
 }
 
 static bool put_counts(json_t *o, const pz_arrangement *p, const pz_engine_counts *c) {
+  const pz_job_tally *t = &c->tally;
   const double voxels = (double)p->result.shape[0] * (double)p->result.shape[1] * (double)p->result.shape[2];
   /* Only what this process computed counts for its speed. */
   const double share = c->patches > 0 ? (double)(c->run + c->skipped) / (double)c->patches : 0;
   bool good = put(o, "patches_run", json_integer(c->run));
   good = put(o, "patches_skipped", json_integer(c->skipped)) && good;
   good = put(o, "patches_resumed", json_integer(c->patches - c->run - c->skipped)) && good;
+  good = put(o, "clipped", json_integer(t->clipped)) && good;
+  good = put(o, "not_finite", json_integer(t->not_finite)) && good;
   good = put(o, "voxels_per_second", json_real(c->seconds > 0 ? share * voxels / c->seconds : 0)) && good;
   return put(o, "seconds",
              json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "total", c->seconds, "statistics", c->statistics,
@@ -117,12 +120,12 @@ static char *print(json_t *o, int digits, bool good) {
   return text;
 }
 
-char *pz_report_print(const pz_patch_function *function, const pz_volume *input, const char *output,
-                      const pz_arrangement *plan, const pz_engine_counts *counts, const pz_facts *facts) {
+char *pz_report_print(const pz_run *r, bool done) {
   json_t *o = json_object();
-  bool good = o && put_plan(o, function, input, output, plan);
-  if (counts) good = good && put_counts(o, plan, counts);
-  if (facts) good = good && put_facts(o, facts);
+  bool good = o && put_plan(o, r->function, r->input, r->output_name, &r->plan);
+  if (r->stale[0]) good = good && put(o, "made_anew", path_text(r->stale));
+  if (done) good = good && put(o, "finished_before", json_boolean(r->finished));
+  if (done) good = good && put_counts(o, &r->plan, &r->counts) && put_facts(o, &r->facts);
   return print(o, 9, good);
 }
 

@@ -72,15 +72,15 @@ static pz_status read_open(job *j, const char *path, int fd, int64_t size, const
 
 static pz_status read_input(job *j, int32_t i, pz_error *err) {
   pz_port port;
-  int64_t size;
-  int fd;
+  pz_identity id;
   pz_net_input(j->net, i, &port);
   float *data = PZ_NEW(j->arena, float, port.elements);
   if (!data) return pz_fail_memory(err, port.name, 4 * (unsigned long long)port.elements);
   j->in[i] = data;
-  PZ_TRY(pz_io_open(j->inputs[i], &fd, &size, err));
-  const pz_status status = read_open(j, j->inputs[i], fd, size, &port, data, err);
-  close(fd);
+  PZ_TRY(pz_identity_begin(j->inputs[i], true, &id, err));
+  pz_status status = read_open(j, j->inputs[i], id.fd, id.noted.st_size, &port, data, err);
+  if (status == PZ_OK) status = pz_identity_check(&id, j->inputs[i], err);
+  pz_identity_end(&id);
   return status;
 }
 

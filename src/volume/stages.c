@@ -19,6 +19,7 @@ typedef struct item {
   int64_t a, b; /* PATCH: row, index; ROW: row, first row needed */
   pz_part part;
   int which;
+  pz_job_tally tally;
 } item;
 
 enum { QUEUE = 8 };
@@ -55,6 +56,7 @@ struct pz_stages {
   int64_t *recent;   /* the same in order, for the record */
   double write_seconds, recorded;
   bool unrecorded;
+  pz_job_tally tally; /* of the rows before `row` */
 };
 
 double pz_seconds(void) {
@@ -192,7 +194,8 @@ static pz_status record(pz_stages *s, pz_error *err) {
   if (s->journal >= 0 && fdatasync(s->journal) != 0)
     return pz_io_fail(err, s->journal_path, "syncing", errno);
   if (fdatasync(s->result) != 0) return pz_io_fail(err, s->output.result_path, "syncing", errno);
-  const pz_job_progress p = {.row = s->row, .first = s->needed, .rows = rows, .patches = s->recent};
+  const pz_job_progress p = {
+      .row = s->row, .first = s->needed, .rows = rows, .patches = s->recent, .tally = s->tally};
   PZ_TRY(pz_job_record(s->output.job, &p, err));
   forget_rows(s, s->needed);
   s->recorded = pz_seconds();
@@ -205,6 +208,7 @@ static pz_status end_row(pz_stages *s, const item *i, pz_error *err) {
   const bool journalled = s->patches[i->a % s->window] > 0;
   s->row = i->a + 1;
   s->needed = i->b;
+  s->tally = i->tally;
   if (!s->output.job) return PZ_OK;
   return journalled || s->row - s->keep >= s->window - 1 ? record(s, err) : PZ_OK;
 }
@@ -310,8 +314,8 @@ void pz_stages_put_patch(pz_stages *s, int64_t row, int64_t index, int which) {
 void pz_stages_put_part(pz_stages *s, const pz_part *part, int which) {
   put(s, (item){.kind = PART, .part = *part, .which = which});
 }
-void pz_stages_put_row(pz_stages *s, int64_t row, int64_t needed) {
-  put(s, (item){.kind = ROW, .a = row, .b = needed, .which = -1});
+void pz_stages_put_row(pz_stages *s, int64_t row, int64_t needed, pz_job_tally tally) {
+  put(s, (item){.kind = ROW, .a = row, .b = needed, .which = -1, .tally = tally});
 }
 
 /* ------------------------------------------------------------------ beginning and ending */
@@ -325,6 +329,7 @@ int64_t pz_rows_needed(const pz_axis *z, int64_t row) {
 static void load_journals(pz_stages *s) {
   const pz_axis *z = &s->slab->plan->grid.axis[0];
   s->row = s->output.first_row;
+  s->tally = pz_job_tallied(s->output.job);
   s->needed = s->keep = pz_rows_needed(z, s->row);
   for (int64_t k = s->keep; k <= s->row && k < z->count; k++)
     s->patches[k % s->window] = pz_job_patches(s->output.job, k);

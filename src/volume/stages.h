@@ -42,10 +42,10 @@ pz_status pz_stages_wait_store(pz_stages *stages, int which, double *waited, pz_
 
 /* Hands things to the writer, in the order of the work: patch `index` of a row, whose result is slab->out[which]
  * (which = -1: it was skipped and is zero); a part of the result in slab->store[which]; the end of a row. `needed`: rows
- * before it are not needed for resuming any more. A sink gets planes: its parts must have all rows. */
+ * before it are not needed for resuming any more; tally: of all rows up to it. A sink gets planes: its parts must have all rows. */
 void pz_stages_put_patch(pz_stages *stages, int64_t row, int64_t index, int which);
 void pz_stages_put_part(pz_stages *stages, const pz_part *part, int which);
-void pz_stages_put_row(pz_stages *stages, int64_t row, int64_t needed);
+void pz_stages_put_row(pz_stages *stages, int64_t row, int64_t needed, pz_job_tally tally);
 
 /* The first of the rows that are needed to resume at `row`. */
 int64_t pz_rows_needed(const pz_axis *z, int64_t row);

@@ -112,7 +112,41 @@ pz_status pz_volume_parse_path(pz_arena *arena, const char *path, pz_volume_path
                  "%s: unknown kind of volume; expected a name that ends with " KNOWN_SUFFIXES, path);
 }
 
-static pz_status open_in(pz_arena *arena, const char *path, pz_volume **volume, pz_error *err) {
+static pz_status list_files(pz_volume *v, char text[PZ_DIGEST_TEXT], pz_error *err) {
+  pz_digest digest;
+  pz_digest_begin(&digest);
+  const pz_status status = v->format->identify(v, &digest, err);
+  pz_digest_end_text(&digest, text);
+  return status;
+}
+
+/* What the format opened by its name is what was looked at before. */
+static pz_status note_identity(pz_volume *v, pz_error *err) {
+  if (v->format->identify) return list_files(v, v->files, err);
+  PZ_TRY(pz_identity_leads_here(&v->identity, v->path, err));
+  return pz_identity_check(&v->identity, v->path, err);
+}
+
+pz_status pz_volume_confirm(pz_volume *v, const char *digest, pz_error *err) {
+  char now[PZ_DIGEST_TEXT];
+  if (!v->format->identify) return pz_identity_confirm(&v->identity, v->path, digest, err);
+  PZ_TRY(list_files(v, now, err));
+  if (strcmp(now, v->files) == 0) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_INPUT, "%s: was changed while it was read; run again when nobody writes to it",
+                 v->path);
+}
+
+pz_status pz_volume_digest(pz_volume *v, char *block, char text[PZ_DIGEST_TEXT], pz_error *err) {
+  memcpy(text, v->files, PZ_DIGEST_TEXT);
+  return v->identity.known ? pz_identity_digest(&v->identity, v->path, block, text, err) : PZ_OK;
+}
+
+static void close_all(pz_volume *v) {
+  v->format->close(v);
+  pz_identity_end(&v->identity);
+}
+
+static pz_status open_in(pz_arena *arena, const char *path, bool settled, pz_volume **volume, pz_error *err) {
   pz_volume *v = PZ_NEW(arena, pz_volume, 1);
   if (!v) return pz_fail_memory(err, "a volume", sizeof *v);
   pz_volume_path parts;
@@ -122,31 +156,45 @@ static pz_status open_in(pz_arena *arena, const char *path, pz_volume **volume, 
   v->path = parts.file;
   v->dataset = parts.dataset;
   v->step = 1;
+  if (!v->format->identify) PZ_TRY(pz_identity_begin(v->path, settled, &v->identity, err));
   pz_status status = v->format->open(v, err);
   if (status == PZ_OK) status = pz_volume_check_info(path, &v->info, err);
+  if (status == PZ_OK) status = note_identity(v, err);
   if (status == PZ_OK) *volume = v;
-  else v->format->close(v);
+  else close_all(v);
   return status;
 }
 
-pz_status pz_volume_open(const char *path, pz_volume **volume, pz_error *err) {
+static pz_status open_new(const char *path, bool settled, pz_volume **volume, pz_error *err) {
   *volume = NULL;
   pz_arena *arena = pz_arena_new();
   if (!arena) return pz_fail_memory(err, "a volume", sizeof(pz_volume));
-  const pz_status status = open_in(arena, path, volume, err);
+  const pz_status status = open_in(arena, path, settled, volume, err);
   if (status != PZ_OK) pz_arena_free(arena);
   return status;
 }
 
+pz_status pz_volume_open(const char *path, pz_volume **volume, pz_error *err) {
+  return open_new(path, false, volume, err);
+}
+pz_status pz_volume_open_settled(const char *path, pz_volume **volume, pz_error *err) {
+  return open_new(path, true, volume, err);
+}
+
 void pz_volume_close(pz_volume *volume) {
   if (!volume) return;
-  volume->format->close(volume);
+  close_all(volume);
   pz_arena_free(volume->arena);
 }
 
 pz_status pz_volume_read(pz_volume *volume, int64_t z, int64_t n, void *planes, int64_t channel_bytes,
                          pz_error *err) {
-  return volume->format->read(volume, z, n, planes, channel_bytes, err);
+  pz_error reading = {0};
+  PZ_TRY(pz_identity_check(&volume->identity, volume->path, err));
+  const pz_status status = volume->format->read(volume, z, n, planes, channel_bytes, &reading);
+  /* A file that was changed explains why it could not be read. */
+  PZ_TRY(pz_identity_check(&volume->identity, volume->path, err));
+  return status == PZ_OK ? PZ_OK : pz_fail(err, status, "%s", reading.message);
 }
 
 pz_status pz_volume_uncached(pz_volume *volume, pz_error *err) {

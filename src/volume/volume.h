@@ -8,9 +8,11 @@
 #define PZ_VOLUME_VOLUME_H
 
 #include "base/arena.h"
+#include "base/digest.h"
 #include "base/status.h"
 #include "volume/dtype.h"
 #include "volume/geometry.h"
+#include "volume/identity.h"
 
 #define PZ_VOLUME_MAX_CHANNELS 4096
 
@@ -38,6 +40,8 @@ typedef struct pz_volume {
   pz_notes notes;   /* for the user */
   void *state;      /* the format's own */
   const pz_volume_reader *calls; /* what reads it; NULL: a file */
+  pz_identity identity;          /* of the file; not known of one that is no file */
+  char files[PZ_DIGEST_TEXT];    /* of a format with `identify`: what it said at first */
 } pz_volume;
 
 /* The finished result, for formats that are written at the end: raw planes [channels, z, y, x] in a file. */
@@ -66,6 +70,9 @@ struct pz_volume_format {
   /* Takes out of *geometry what such a file cannot say, and tells; NULL: it can say nothing of all that. Writers do the
    * same once more, without a word. */
   void (*hold)(pz_geometry *geometry, const pz_volume_info *info, pz_notes *notes);
+  /* Of a volume that is not the one file at `path`: adds to the digest what tells whether it is as it was, in a fixed order: names,
+   * sizes, times of change, inodes. Called when the volume has been opened and before a result appears. NULL: one file. */
+  pz_status (*identify)(pz_volume *volume, pz_digest *digest, pz_error *err);
   /* Whether `path` may be replaced by such a volume; NULL: always. */
   pz_status (*check_output)(const char *path, const char *dataset, const pz_volume_info *info, pz_error *err);
   /* Exactly one of the two. lay_out creates a file that is whole but for its data, which is the raw array at
@@ -87,9 +94,16 @@ pz_status pz_volume_parse_path(pz_arena *arena, const char *path, pz_volume_path
 
 /* On success the caller closes *volume with pz_volume_close (NULL is fine there). */
 pz_status pz_volume_open(const char *path, pz_volume **volume, pz_error *err);
+/* The same, so that no change from then on is missed: of a new file it waits for some milliseconds. */
+pz_status pz_volume_open_settled(const char *path, pz_volume **volume, pz_error *err);
 void pz_volume_close(pz_volume *volume);
 pz_status pz_volume_read(pz_volume *volume, int64_t z, int64_t n, void *planes, int64_t channel_bytes,
                          pz_error *err);
+/* Whether the input still is what it was when it was opened; before a result appears. `digest`: what pz_volume_digest gave. */
+pz_status pz_volume_confirm(pz_volume *volume, const char *digest, pz_error *err);
+/* What stands for its content, as text; `block`: room for PZ_IDENTITY_BLOCK bytes. */
+pz_status pz_volume_digest(pz_volume *volume, char *block, char text[PZ_DIGEST_TEXT], pz_error *err);
+
 /* Gives the reader's cache back: reading gets slower, volume->memory smaller. */
 pz_status pz_volume_uncached(pz_volume *volume, pz_error *err);
 

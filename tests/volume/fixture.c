@@ -165,6 +165,7 @@ static float voxel(const fx_net *net, const float *in, int32_t c, int64_t z, int
   const float *channel = in + c % f->channels_in * f->in[0] * f->in[1] * f->in[2];
   if (net->kind == FX_BOX) return box(f, channel, z, y, x);
   const float v = channel[((z + m[0]) * f->in[1] + y + m[1]) * f->in[2] + x + m[2]];
+  if (net->kind == FX_SQUARE) return v * v;
   if (net->kind == FX_STEPS) return (v + (float)(z + 2 * y + 3 * x) / 16) / 256;
   return net->kind == FX_RAMP ? v + 0.01f * (float)(c + 1) * (float)(z + 2 * y + 3 * x) : v;
 }

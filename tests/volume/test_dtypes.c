@@ -31,7 +31,7 @@ static void halves(void **state) {
     if (exponent == 31) want = INFINITY;
     assert_true(nan ? isnan(got) : got == (float)(h >> 15 ? -want : want));
     assert_true(nan || !signbit(got) == !(h >> 15));
-    assert_int_equal(pz_find_nan(PZ_F16, &h, 1), nan ? 0 : -1);
+    assert_int_equal(pz_find_not_finite(PZ_F16, &h, 1), exponent == 31 ? 0 : -1);
     assert_int_equal(pz_all_zero(PZ_F16, &h, 1), (h & 0x7fff) == 0);
   }
 }
@@ -111,17 +111,19 @@ static void rounded(void **state) {
                      pz_dtype_bytes((pz_dtype)d) == 8 || d == PZ_U32 || d == PZ_I32);
 }
 
-static void nans(void **state) {
+static void not_finite(void **state) {
   (void)state;
   double v[] = {1, INFINITY, NAN, 2};
-  assert_int_equal(pz_find_nan(PZ_F64, v, 4), 2);
-  pz_zero_nans(PZ_F64, v, 4);
-  assert_true(v[2] == 0 && v[1] == INFINITY);
+  assert_int_equal(pz_find_not_finite(PZ_F64, v, 4), 1);
+  assert_int_equal(pz_find_not_finite(PZ_F64, v + 2, 2), 0);
+  pz_zero_not_finite(PZ_F64, v, 4);
+  assert_true(v[0] == 1 && v[1] == 0 && v[2] == 0 && v[3] == 2);
   uint16_t h[] = {0x7c00, 0xfe00, 0x3c00};
-  assert_int_equal(pz_find_nan(PZ_F16, h, 3), 1);
-  pz_zero_nans(PZ_F16, h, 3);
-  assert_true(h[0] == 0x7c00 && h[1] == 0 && h[2] == 0x3c00);
-  assert_int_equal(pz_find_nan(PZ_I64, v, 4), -1);
+  assert_int_equal(pz_find_not_finite(PZ_F16, h, 3), 0);
+  assert_int_equal(pz_find_not_finite(PZ_F16, h + 1, 2), 0);
+  pz_zero_not_finite(PZ_F16, h, 3);
+  assert_true(h[0] == 0 && h[1] == 0 && h[2] == 0x3c00);
+  assert_int_equal(pz_find_not_finite(PZ_I64, v, 4), -1);
 }
 
 /* ------------------------------------------------------------------ files of others */
@@ -429,7 +431,7 @@ int main(void) {
   TIFFSetWarningHandler(NULL);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(halves),    cmocka_unit_test(rounding),      cmocka_unit_test(shifts),
-      cmocka_unit_test(rounded),   cmocka_unit_test(nans),          cmocka_unit_test(npy),
+      cmocka_unit_test(rounded),   cmocka_unit_test(not_finite),          cmocka_unit_test(npy),
       cmocka_unit_test(nifti),     cmocka_unit_test(nifti_scaled),  cmocka_unit_test(nifti_refusals),
       cmocka_unit_test(tiff),      cmocka_unit_test(tiff_bits),     cmocka_unit_test(hdf5),
       cmocka_unit_test(hdf5_fill), cmocka_unit_test(hdf5_refusals),

@@ -75,7 +75,9 @@ static void on_planned(void *host, const char *json) {
 
 /* A path, or (callable, dtype, channels, z, y, x). */
 static bool take_input(PyObject *given, work *w) {
-  static const int bytes[] = {[PZ_F32] = 4, [PZ_U8] = 1, [PZ_U16] = 2, [PZ_I16] = 2};
+  static const int bytes[] = {
+      [PZ_F32] = 4, [PZ_U8] = 1,  [PZ_U16] = 2, [PZ_I16] = 2, [PZ_I8] = 1,  [PZ_U32] = 4,
+      [PZ_I32] = 4, [PZ_U64] = 8, [PZ_I64] = 8, [PZ_F16] = 2, [PZ_F64] = 8, [PZ_BOOL] = 1};
   pz_volume_reader *r = &w->input;
   int dtype;
   long long size[3];
@@ -83,7 +85,7 @@ static bool take_input(PyObject *given, work *w) {
   if (!PyArg_ParseTuple(given, "OiiLLL", &w->reader.callable, &dtype, &r->channels, &size[0], &size[1],
                         &size[2]))
     return false;
-  if (dtype < 0 || dtype > PZ_I16) return PyErr_SetString(PyExc_ValueError, "an unknown dtype"), false;
+  if (dtype < 0 || dtype > PZ_BOOL) return PyErr_SetString(PyExc_ValueError, "an unknown dtype"), false;
   r->dtype = (pz_dtype)dtype;
   for (int i = 0; i < 3; i++) r->shape[i] = size[i];
   r->read = read_planes, r->host = &w->reader;

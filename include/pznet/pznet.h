@@ -104,7 +104,21 @@ void pz_free(void *memory); /* frees what this header says is freed with pz_free
 
 typedef struct pz_net pz_net;
 
-typedef enum pz_dtype { PZ_F32 = 0, PZ_U8, PZ_U16, PZ_I16 } pz_dtype; /* networks: PZ_F32 only, for now */
+/* Of an element. A half (PZ_F16) is its 16 bits; a PZ_BOOL is a byte, false where it is 0. Networks: PZ_F32 only, for now. */
+typedef enum pz_dtype {
+  PZ_F32 = 0,
+  PZ_U8,
+  PZ_U16,
+  PZ_I16,
+  PZ_I8,
+  PZ_U32,
+  PZ_I32,
+  PZ_U64,
+  PZ_I64,
+  PZ_F16,
+  PZ_F64,
+  PZ_BOOL
+} pz_dtype;
 
 /* An input or output, described. `name` lives as long as the net. dim: N, C, then spatial (z, y, x). */
 typedef struct pz_port {
@@ -155,8 +169,8 @@ int32_t pz_net_steps(const pz_net *net);
 pz_status pz_net_profile(pz_net *net, const float *const *inputs, float *const *outputs, int32_t runs,
                          pz_step_profile *steps);
 
-/* Runs a network file once on arrays in .npy files: inputs[i] for its i-th input (C order, float32, or u8, u16, i16,
- * which are converted; of the input's shape, leading dimensions of 1 may be missing), outputs[i] receives its i-th
+/* Runs a network file once on arrays in .npy files: inputs[i] for its i-th input (C order, of any pz_dtype,
+ * converted to float32; of the input's shape, leading dimensions of 1 may be missing), outputs[i] receives its i-th
  * output in float32. Outputs appear whole or not at all. Numbers of files must be those of the network. */
 pz_status pz_run_files(const char *network, int32_t threads, const char *const *inputs, int32_t n_inputs,
                        const char *const *outputs, int32_t n_outputs);

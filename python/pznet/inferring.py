@@ -18,8 +18,7 @@ Progress = Callable[[str, int, int, float], object]
 Triple = Union[int, float, Sequence[int], Sequence[float]]
 
 # In the order of the C enumerations.
-DTYPES = [np.dtype(t) for t in (np.float32, np.uint8, np.uint16, np.int16)]
-CONVERTED = {np.dtype(np.float64): 0, np.dtype(np.float16): 0, np.dtype(np.int8): 3}
+DTYPES = [np.dtype(t) for t in ("f4", "u1", "u2", "i2", "i1", "u4", "i4", "u8", "i8", "f2", "f8", "?")]
 CHOICES = {
     "tiling": ["pznet", "monai", "nnunet", "chunkflow"],
     "blend": ["constant", "gaussian", "bump"],
@@ -131,9 +130,7 @@ class Source:
         dtype = dtype.newbyteorder("=")
         if dtype in DTYPES:
             return DTYPES.index(dtype)
-        if dtype in CONVERTED:
-            return CONVERTED[dtype]
-        raise ValueError(f"the volume is of {dtype}: expected uint8, uint16, int16 or a float; convert it, as by .astype('float32')")
+        raise ValueError(f"the volume is of {dtype}: expected bool, integers or floats of at most 64 bits; convert it, as by .astype('float32')")
 
     def read(self, z: int, n: int, memory: memoryview, channel_bytes: int) -> None:
         dtype = DTYPES[self.code]

@@ -86,7 +86,7 @@ static bool recall(pz_run *r) {
   for (int32_t c = 0; c < r->function->channels_in; c++) {
     snprintf(name, sizeof name, "normalisation.%d", (int)c);
     if (!pz_job_get(r->job, name, text, sizeof text)) return false;
-    if (sscanf(text, "%a %a", &r->slab.shift[c], &r->slab.scale[c]) != 2) return false;
+    if (sscanf(text, "%la %la", &r->slab.shift[c], &r->slab.scale[c]) != 2) return false;
   }
   return true;
 }
@@ -95,7 +95,7 @@ static pz_status remember(pz_run *r, pz_error *err) {
   char name[32], text[64];
   for (int32_t c = 0; c < r->function->channels_in; c++) {
     snprintf(name, sizeof name, "normalisation.%d", (int)c);
-    snprintf(text, sizeof text, "%a %a", (double)r->slab.shift[c], (double)r->slab.scale[c]);
+    snprintf(text, sizeof text, "%a %a", r->slab.shift[c], r->slab.scale[c]);
     PZ_TRY(pz_job_set(r->job, name, text, err));
   }
   return PZ_OK;

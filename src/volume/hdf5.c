@@ -6,6 +6,7 @@
 #include "volume/hdf5_chunks.h"
 #include "volume/hdf5_find.h"
 #include "volume/hdf5_geometry.h"
+#include "volume/hdf5_type.h"
 #include "volume/io.h"
 #include "volume/volume.h"
 
@@ -70,15 +71,6 @@ static pz_status fail(pz_error *err, const char *path, const char *dataset, cons
                  what, r.text);
 }
 
-static hid_t native(pz_dtype dtype) {
-  switch (dtype) {
-  case PZ_U8: return H5T_NATIVE_UINT8;
-  case PZ_U16: return H5T_NATIVE_UINT16;
-  case PZ_I16: return H5T_NATIVE_INT16;
-  default: return H5T_NATIVE_FLOAT;
-  }
-}
-
 /* ------------------------------------------------------------------ finding the dataset */
 
 /* Without a name, the file's only dataset is meant. */
@@ -100,11 +92,11 @@ static pz_status dtype_of(pz_volume *v, pz_error *err) {
   h5 *h = v->state;
   h->type = H5Dget_type(h->data);
   if (h->type < 0) return fail(err, v->path, v->dataset, "cannot read the type");
-  if (!pz_hdf5_known_type(h->type, &v->info.dtype, &h->chunks.swap))
-    return pz_fail(err, PZ_ERROR_INPUT,
-                   "%s:%s: unknown type of %zu bytes; expected uint8, uint16, int16 or float32", v->path,
-                   v->dataset, H5Tget_size(h->type));
-  return PZ_OK;
+  if (pz_hdf5_known_type(h->type, &v->info.dtype, &h->chunks.swap)) return PZ_OK;
+  char seen[64];
+  pz_hdf5_describe_type(h->type, seen, sizeof seen);
+  return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: its elements are %s each; expected " PZ_DTYPES_IN_WORDS,
+                 v->path, v->dataset, seen);
 }
 
 static pz_status shape_of(pz_volume *v, pz_error *err) {
@@ -140,7 +132,7 @@ static pz_status chunked(pz_volume *v, pz_error *err) {
   v->step = k->chunk[1] < shape[1] ? k->chunk[1] : shape[1];
   /* While a chunk is filtered, a copy of it lives beside the cache. */
   v->cache_memory = layer;
-  v->memory = layer + 3 * bytes + (1 << 20);
+  v->memory = layer + 3 * bytes + pz_hdf5_filters_memory(&k->filters) + (1 << 20);
   return PZ_OK;
 }
 
@@ -152,19 +144,14 @@ static pz_status layout_of(pz_volume *v, pz_error *err) {
   const int external = H5Pget_external_count(plist);
   const int rank = layout == H5D_CHUNKED ? H5Pget_chunk(plist, 4, h->chunk) : h->rank;
   h->chunked = layout == H5D_CHUNKED;
-  const bool known = !h->chunked || pz_hdf5_chunks_know(h->data, plist, v->info.dtype, &h->chunks);
+  const char *problem = h->chunked ? pz_hdf5_chunks_take(h->data, plist, h->type, &h->chunks) : NULL;
   H5Pclose(plist);
   if (external != 0 || layout == H5D_VIRTUAL)
     return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: the data lies in other files; copy it into one", v->path,
                    v->dataset);
   if (layout == H5D_LAYOUT_ERROR || rank != h->rank)
     return fail(err, v->path, v->dataset, "cannot read the layout");
-  if (!known)
-    return pz_fail(
-        err, PZ_ERROR_INPUT,
-        "%s:%s: its chunks are stored by a filter that is not read here; expected deflate (gzip), shuffle "
-        "and fletcher32, as h5repack -f GZIP=4 makes them",
-        v->path, v->dataset);
+  if (problem) return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: its chunks %s", v->path, v->dataset, problem);
   v->memory = 1 << 20;
   return h->chunked ? chunked(v, err) : PZ_OK;
 }
@@ -211,6 +198,7 @@ static pz_status h5_open(pz_volume *v, pz_error *err) {
   return status;
 }
 
+/* The library is asked for the file's own type, so that it converts nothing. */
 static pz_status read_channel(pz_volume *v, int64_t c, int64_t z, int64_t n, void *planes, pz_error *err) {
   const h5 *h = v->state;
   const int skip = 4 - h->rank; /* leading axes that the dataset does not have */
@@ -220,11 +208,13 @@ static pz_status read_channel(pz_volume *v, int64_t c, int64_t z, int64_t n, voi
   const bool good =
       memory >= 0 &&
       H5Sselect_hyperslab(h->space, H5S_SELECT_SET, start + skip, NULL, count + skip, NULL) >= 0 &&
-      H5Dread(h->data, native(v->info.dtype), memory, h->space, H5P_DEFAULT, planes) >= 0;
+      H5Dread(h->data, h->type, memory, h->space, H5P_DEFAULT, planes) >= 0;
   char what[64];
   snprintf(what, sizeof what, "cannot read plane %lld", (long long)z);
   const pz_status status = good ? PZ_OK : fail(err, v->path, v->dataset, what);
   if (memory >= 0) H5Sclose(memory);
+  if (h->chunks.swap)
+    pz_io_swap(planes, n * v->info.shape[1] * v->info.shape[2], pz_dtype_bytes(v->info.dtype));
   return status;
 }
 
@@ -305,23 +295,24 @@ static hid_t make_space(const pz_volume_info *info) {
 
 /* Early allocation and no fill: the library sets the place in the file aside and leaves it to us. No time stamps: the same
  * work gives the same bytes. */
-static hid_t make_dataset(hid_t file, const char *name, const pz_volume_info *info, hid_t space, hid_t links,
-                          hid_t create) {
+static hid_t make_dataset(hid_t file, const char *name, hid_t type, hid_t space, hid_t links, hid_t create) {
   if (H5Pset_create_intermediate_group(links, 1) < 0 || H5Pset_layout(create, H5D_CONTIGUOUS) < 0 ||
       H5Pset_alloc_time(create, H5D_ALLOC_TIME_EARLY) < 0 ||
       H5Pset_fill_time(create, H5D_FILL_TIME_NEVER) < 0 || H5Pset_obj_track_times(create, false) < 0)
     return -1;
-  return H5Dcreate2(file, name, native(info->dtype), space, links, create, H5P_DEFAULT);
+  return H5Dcreate2(file, name, type, space, links, create, H5P_DEFAULT);
 }
 
 static bool fill_file(hid_t file, const char *name, const pz_volume_info *info, int64_t *offset) {
   const hid_t space = make_space(info), links = H5Pcreate(H5P_LINK_CREATE),
-              create = H5Pcreate(H5P_DATASET_CREATE);
+              create = H5Pcreate(H5P_DATASET_CREATE), type = pz_hdf5_make_type(info->dtype);
   hid_t data = -1;
-  if (space >= 0 && links >= 0 && create >= 0) data = make_dataset(file, name, info, space, links, create);
+  if (space >= 0 && links >= 0 && create >= 0 && type >= 0)
+    data = make_dataset(file, name, type, space, links, create);
   const bool good = data >= 0 && pz_hdf5_write_geometry(data, info);
   const haddr_t place = good ? H5Dget_offset(data) : HADDR_UNDEF;
   if (data >= 0) H5Dclose(data);
+  if (type >= 0) H5Tclose(type);
   if (create >= 0) H5Pclose(create);
   if (links >= 0) H5Pclose(links);
   if (space >= 0) H5Sclose(space);

@@ -1,51 +1,51 @@
 #include "volume/hdf5_chunks.h"
 
+#include "volume/hdf5_plugin.h"
 #include "volume/io.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool pz_hdf5_known_type(hid_t type, pz_dtype *dtype, bool *swap) {
-  const struct {
-    pz_dtype dtype;
-    hid_t little, big;
-  } known[] = {{PZ_F32, H5T_IEEE_F32LE, H5T_IEEE_F32BE},
-               {PZ_U8, H5T_STD_U8LE, H5T_STD_U8BE},
-               {PZ_U16, H5T_STD_U16LE, H5T_STD_U16BE},
-               {PZ_I16, H5T_STD_I16LE, H5T_STD_I16BE}};
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    *dtype = known[i].dtype;
-    *swap = H5Tequal(type, known[i].little) <= 0;
-    if (!*swap || H5Tequal(type, known[i].big) > 0) return true;
-  }
-  return false;
-}
-
 /* Zeros where a value that chunks are filled with is not defined. */
-static void take_fill(hid_t plist, pz_dtype dtype, uint8_t fill[4]) {
-  const hid_t native[] = {[PZ_F32] = H5T_NATIVE_FLOAT,
-                          [PZ_U8] = H5T_NATIVE_UINT8,
-                          [PZ_U16] = H5T_NATIVE_UINT16,
-                          [PZ_I16] = H5T_NATIVE_INT16};
-  memset(fill, 0, 4);
-  if (H5Pget_fill_value(plist, native[dtype], fill) < 0) memset(fill, 0, 4);
+static void take_fill(hid_t plist, hid_t type, pz_hdf5_chunks *k) {
+  memset(k->fill, 0, sizeof k->fill);
+  if (H5Pget_fill_value(plist, type, k->fill) < 0) memset(k->fill, 0, sizeof k->fill);
+  if (k->swap) pz_io_swap(k->fill, 1, k->filters.element);
 }
 
-bool pz_hdf5_chunks_know(hid_t data, hid_t plist, pz_dtype dtype, pz_hdf5_chunks *k) {
-  unsigned options = 1, flags;
+/* NULL, or what is wrong. */
+static const char *take_filter(pz_hdf5_chunks *k, hid_t plist, int i) {
+  pz_hdf5_filter *f = &k->filters.filter[i];
+  size_t values = PZ_HDF5_FILTER_VALUES;
+  unsigned flags;
+  *f = (pz_hdf5_filter){0};
+  f->id = H5Pget_filter2(plist, (unsigned)i, &flags, &values, f->value, 0, NULL, NULL);
+  f->values = (int)values;
+  if (f->id < 0 || values > PZ_HDF5_FILTER_VALUES) return "have filters that cannot be read";
+  if (pz_hdf5_filter_known(f->id) || pz_hdf5_plugin_take(f)) return NULL;
+  const char *name = pz_hdf5_filter_name(f->id);
+  snprintf(k->problem, sizeof k->problem,
+           "are stored by filter %d (%s), whose plug-in is not installed; install it, as by \"pip install "
+           "hdf5plugin\", and set HDF5_PLUGIN_PATH to the folder with its libraries (hdf5plugin.PLUGIN_PATH)",
+           f->id, name ? name : "unknown");
+  return k->problem;
+}
+
+const char *pz_hdf5_chunks_take(hid_t data, hid_t plist, hid_t type, pz_hdf5_chunks *k) {
+  unsigned options = 1;
   k->data = data;
   k->layer_z = -1;
-  k->filters.element = pz_dtype_bytes(dtype);
+  k->filters.element = (int64_t)H5Tget_size(type);
   k->filters.count = H5Pget_nfilters(plist);
-  if (k->filters.count < 0 || k->filters.count > PZ_HDF5_FILTERS) return false;
-  if (H5Pget_chunk_opts(plist, &options) < 0 || options) return false;
+  if (k->filters.count < 0 || k->filters.count > PZ_HDF5_FILTERS) return "have more than eight filters";
+  if (H5Pget_chunk_opts(plist, &options) < 0 || options) return "are stored without filters at the edges";
   for (int i = 0; i < k->filters.count; i++) {
-    size_t values = 0;
-    k->filters.id[i] = H5Pget_filter2(plist, (unsigned)i, &flags, &values, NULL, 0, NULL, NULL);
-    if (!pz_hdf5_filter_known(k->filters.id[i])) return false;
+    const char *problem = take_filter(k, plist, i);
+    if (problem) return problem;
   }
-  take_fill(plist, dtype, k->fill);
-  return true;
+  take_fill(plist, type, k);
+  return pz_hdf5_filters_problem(&k->filters);
 }
 
 void pz_hdf5_chunks_free(pz_hdf5_chunks *k) {

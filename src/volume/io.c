@@ -91,8 +91,11 @@ pz_status pz_io_sync_folder(const char *path, pz_error *err) {
 void pz_io_swap(void *data, int64_t n, int64_t bytes) {
   uint16_t *half = data;
   uint32_t *word = data;
+  uint64_t *wide = data;
   if (bytes == 2)
     for (int64_t i = 0; i < n; i++) half[i] = __builtin_bswap16(half[i]);
   if (bytes == 4)
     for (int64_t i = 0; i < n; i++) word[i] = __builtin_bswap32(word[i]);
+  if (bytes == 8)
+    for (int64_t i = 0; i < n; i++) wide[i] = __builtin_bswap64(wide[i]);
 }

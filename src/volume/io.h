@@ -18,7 +18,7 @@ pz_status pz_io_fail(pz_error *err, const char *path, const char *doing, int cod
 pz_status pz_io_sync_path(const char *path, pz_error *err);   /* a file */
 pz_status pz_io_sync_folder(const char *path, pz_error *err); /* the folder that holds `path` */
 
-/* Reverses the bytes of n elements of 2 or 4 bytes. */
+/* Reverses the bytes of n elements of 2, 4 or 8 bytes. */
 void pz_io_swap(void *data, int64_t n, int64_t bytes);
 
 #endif

@@ -148,39 +148,57 @@ static pz_status gz_fetch(pz_volume *v, int channel, void *to, int64_t bytes, in
   return offset == end_of_data(v) ? gz_check(v, stream, err) : PZ_OK;
 }
 
-/* The stored numbers lie at the end of the room for the floats; each is read before a float is written over it. */
-static void scale(const pz_nifti_data *d, char *room, int64_t count) {
-  const int64_t size = pz_dtype_bytes(d->stored);
-  const char *from = room + (4 - size) * count;
-  for (int64_t i = 0; i < count; i++, from += size) {
-    union {
-      float f32;
-      uint8_t u8;
-      uint16_t u16;
-      int16_t i16;
-    } v;
-    memcpy(&v, from, (size_t)size);
-    const double value = d->stored == PZ_F32   ? v.f32
-                         : d->stored == PZ_U8  ? v.u8
-                         : d->stored == PZ_U16 ? v.u16
-                                               : v.i16;
-    const float scaled = (float)(d->slope * value + d->inter);
-    memcpy(room + 4 * i, &scaled, 4);
+/* slope * stored + inter in double, then to float. */
+#define DEFINE_SCALE(dtype, name, T, kind)                                                                   \
+  static void scale_##name(const pz_nifti_data *d, const void *in, int64_t n, float *out) {                  \
+    const T *v = in;                                                                                         \
+    for (int64_t i = 0; i < n; i++) out[i] = (float)(d->slope * (double)v[i] + d->inter);                    \
   }
+#define PZ_DTYPE DEFINE_SCALE
+#include "volume/dtypes.inc"
+#undef PZ_DTYPE
+
+static void scale(const pz_nifti_data *d, const void *in, int64_t n, float *out) {
+  static void (*const kinds[PZ_DTYPES])(const pz_nifti_data *, const void *, int64_t, float *) = {
+#define PZ_DTYPE(dtype, name, T, kind) [dtype] = scale_##name,
+#include "volume/dtypes.inc"
+#undef PZ_DTYPE
+  };
+  kinds[d->stored](d, in, n, out);
+}
+
+/* n stored numbers of a channel, the first of which is `offset` bytes into the file. */
+static pz_status fetch(pz_volume *v, int channel, void *to, int64_t n, int64_t offset, pz_error *err) {
+  const nifti *f = v->state;
+  const int64_t element = pz_dtype_bytes(f->data.stored);
+  PZ_TRY(f->stream ? gz_fetch(v, channel, to, n * element, offset, err)
+                   : pz_io_read(f->fd, v->path, to, n * element, offset, err));
+  if (f->data.swap) pz_io_swap(to, n, element);
+  return PZ_OK;
+}
+
+static pz_status fetch_scaled(pz_volume *v, int channel, float *to, int64_t n, int64_t offset,
+                              pz_error *err) {
+  enum { PART = 4096 };
+  const nifti *f = v->state;
+  uint64_t raw[PART]; /* elements have at most 8 bytes */
+  for (int64_t done = 0, part; done < n; done += part) {
+    part = n - done < PART ? n - done : PART;
+    PZ_TRY(fetch(v, channel, raw, part, offset + done * pz_dtype_bytes(f->data.stored), err));
+    scale(&f->data, raw, part, to + done);
+  }
+  return PZ_OK;
 }
 
 static pz_status nifti_read(pz_volume *v, int64_t z, int64_t count, void *planes, int64_t channel_bytes,
                             pz_error *err) {
   const nifti *n = v->state;
-  const int64_t plane = stored_plane(v), element = pz_dtype_bytes(n->data.stored), bytes = count * plane;
+  const int64_t plane = stored_plane(v), elements = count * v->info.shape[1] * v->info.shape[2];
   for (int c = 0; c < v->info.channels; c++) {
-    char *room = (char *)planes + c * channel_bytes, *to = room;
-    if (n->data.scaled) to += bytes / element * (4 - element);
+    char *to = (char *)planes + c * channel_bytes;
     const int64_t offset = n->data.offset + (c * v->info.shape[0] + z) * plane;
-    PZ_TRY(n->stream ? gz_fetch(v, c, to, bytes, offset, err)
-                     : pz_io_read(n->fd, v->path, to, bytes, offset, err));
-    if (n->data.swap) pz_io_swap(to, bytes / element, element);
-    if (n->data.scaled) scale(&n->data, room, bytes / element);
+    PZ_TRY(n->data.scaled ? fetch_scaled(v, c, (float *)(void *)to, elements, offset, err)
+                          : fetch(v, c, to, elements, offset, err));
   }
   return PZ_OK;
 }

@@ -17,14 +17,32 @@ typedef struct common {
   int datatype, bitpix, units, qform, sform;
 } common;
 
+/* NIfTI has no halves and no bools of a byte. */
 static const struct {
-  int code, bits;
+  int code;
   pz_dtype dtype;
-} datatypes[] = {{NIFTI_TYPE_UINT8, 8, PZ_U8},
-                 {NIFTI_TYPE_INT16, 16, PZ_I16},
-                 {NIFTI_TYPE_FLOAT32, 32, PZ_F32},
-                 {NIFTI_TYPE_UINT16, 16, PZ_U16}};
+} datatypes[] = {{NIFTI_TYPE_UINT8, PZ_U8},    {NIFTI_TYPE_INT16, PZ_I16},   {NIFTI_TYPE_INT32, PZ_I32},
+                 {NIFTI_TYPE_FLOAT32, PZ_F32}, {NIFTI_TYPE_FLOAT64, PZ_F64}, {NIFTI_TYPE_INT8, PZ_I8},
+                 {NIFTI_TYPE_UINT16, PZ_U16},  {NIFTI_TYPE_UINT32, PZ_U32},  {NIFTI_TYPE_INT64, PZ_I64},
+                 {NIFTI_TYPE_UINT64, PZ_U64}};
 enum { DATATYPES = sizeof datatypes / sizeof *datatypes };
+
+/* Those that NIfTI has and a volume of numbers is not. */
+static const char *refused_name(int code) {
+  static const struct {
+    int code;
+    const char *name;
+  } names[] = {{DT_BINARY, "single bits"},
+               {NIFTI_TYPE_COMPLEX64, "complex numbers"},
+               {NIFTI_TYPE_COMPLEX128, "complex numbers"},
+               {NIFTI_TYPE_COMPLEX256, "complex numbers"},
+               {NIFTI_TYPE_RGB24, "colours"},
+               {NIFTI_TYPE_RGBA32, "colours"},
+               {NIFTI_TYPE_FLOAT128, "floats of 128 bits"}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (names[i].code == code) return names[i].name;
+  return "unknown";
+}
 
 static uint64_t load(const void *at, int bytes, bool swap) {
   uint64_t v = 0;
@@ -112,13 +130,15 @@ static pz_status datatype(const char *path, const common *c, pz_nifti_data *data
   for (int i = 0; i < DATATYPES; i++)
     if (datatypes[i].code == c->datatype) {
       data->stored = datatypes[i].dtype;
-      if (c->bitpix == datatypes[i].bits) return PZ_OK;
-      return pz_fail(err, PZ_ERROR_INPUT, "%s: bitpix is %d; expected %d for %s", path, c->bitpix,
-                     datatypes[i].bits, pz_dtype_name(data->stored));
+      const int bits = (int)(8 * pz_dtype_bytes(data->stored));
+      if (c->bitpix == bits) return PZ_OK;
+      return pz_fail(err, PZ_ERROR_INPUT, "%s: bitpix is %d; expected %d for %s", path, c->bitpix, bits,
+                     pz_dtype_name(data->stored));
     }
-  return pz_fail(err, PZ_ERROR_INPUT,
-                 "%s: datatype %d; expected 2 (uint8), 4 (int16), 16 (float32) or 512 (uint16)", path,
-                 c->datatype);
+  return pz_fail(
+      err, PZ_ERROR_INPUT,
+      "%s: datatype %d (%s); expected integers of 8, 16, 32 or 64 bits, or floats of 32 or 64 bits", path,
+      c->datatype, refused_name(c->datatype));
 }
 
 static void orientation(const common *c, bool floats, pz_volume_info *info, pz_notes *notes) {
@@ -179,7 +199,8 @@ static void to_common(const pz_volume_info *info, common *c) {
   for (int i = 1; i < 8; i++) c->dim[i] = i <= 3 ? info->shape[3 - i] : 1, c->pixdim[i] = 1;
   if (info->has_channels) c->dim[4] = info->channels;
   for (int i = 0; i < DATATYPES; i++)
-    if (datatypes[i].dtype == info->dtype) c->datatype = datatypes[i].code, c->bitpix = datatypes[i].bits;
+    if (datatypes[i].dtype == info->dtype)
+      c->datatype = datatypes[i].code, c->bitpix = (int)(8 * pz_dtype_bytes(info->dtype));
   pz_nifti_print_geometry(info, &o);
   c->units = o.units, c->qform = o.qform, c->sform = o.sform, c->pixdim[0] = o.qfac;
   memcpy(c->quaternion, o.quaternion, sizeof o.quaternion);

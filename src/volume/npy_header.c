@@ -9,11 +9,6 @@
 
 enum { MAX_HEADER = 65536 };
 
-static const struct {
-  const char *code;
-  pz_dtype dtype;
-} dtypes[] = {{"f4", PZ_F32}, {"u1", PZ_U8}, {"u2", PZ_U16}, {"i2", PZ_I16}};
-
 /* The header is a Python dictionary of three entries, read strictly: nothing is evaluated. */
 typedef struct header {
   const char *path, *at;
@@ -88,15 +83,18 @@ static bool dictionary(header *h) {
   return !*h->at && h->has_descr && h->has_order && h->has_shape;
 }
 
+/* "<f4": byte order, kind, bytes of an element. */
+static bool take_dtype(const char *descr, pz_npy *npy) {
+  if (!descr[0] || !strchr("<>|=", descr[0]) || !descr[1] || !isdigit((unsigned char)descr[2]) || descr[3])
+    return false;
+  return pz_dtype_find(descr[1], descr[2] - '0', &npy->dtype);
+}
+
 static pz_status dtype_of(const header *h, pz_npy *npy, pz_error *err) {
-  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-    if (h->descr[0] && strchr("<>|=", h->descr[0]) && strcmp(h->descr + 1, dtypes[i].code) == 0) {
-      npy->dtype = dtypes[i].dtype;
-      npy->swap = h->descr[0] == '>' && pz_dtype_bytes(dtypes[i].dtype) > 1;
-      return PZ_OK;
-    }
-  return pz_fail(err, PZ_ERROR_INPUT, "%s: dtype '%s'; expected uint8, uint16, int16 or float32", h->path,
-                 h->descr);
+  if (!take_dtype(h->descr, npy))
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: dtype '%s'; expected " PZ_DTYPES_IN_WORDS, h->path, h->descr);
+  npy->swap = h->descr[0] == '>' && pz_dtype_bytes(npy->dtype) > 1;
+  return PZ_OK;
 }
 
 static pz_status interpret(const header *h, pz_npy *npy, pz_error *err) {
@@ -166,13 +164,11 @@ static int print_shape(char *out, int size, int rank, const int64_t *dim) {
 }
 
 int64_t pz_npy_print_header(pz_dtype dtype, int rank, const int64_t *dim, char out[PZ_NPY_HEADER]) {
-  const char *code = "";
-  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-    if (dtypes[i].dtype == dtype) code = dtypes[i].code;
+  const int bytes = (int)pz_dtype_bytes(dtype);
   memset(out, ' ', PZ_NPY_HEADER);
-  int used =
-      10 + snprintf(out + 10, PZ_NPY_HEADER - 10,
-                    "{'descr': '%c%s', 'fortran_order': False, 'shape': ", dtype == PZ_U8 ? '|' : '<', code);
+  int used = 10 + snprintf(out + 10, PZ_NPY_HEADER - 10,
+                           "{'descr': '%c%c%d', 'fortran_order': False, 'shape': ", bytes == 1 ? '|' : '<',
+                           pz_dtype_kind(dtype), bytes);
   used += print_shape(out + used, PZ_NPY_HEADER - used, rank, dim);
   out[used] = ' ';
   const int64_t total = (used + 1 + 63) / 64 * 64;

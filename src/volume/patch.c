@@ -54,7 +54,7 @@ static bool take_all(pz_slab *s, pz_error *err) {
   const pz_arrangement *p = s->plan;
   const pz_patch_function *f = s->function;
   const int64_t x = p->result.shape[2], workers = p->workers;
-  return take_voxels(s, err) && (s->shift = take(s, f->channels_in * 8, "the normalisation", err)) &&
+  return take_voxels(s, err) && (s->shift = take(s, f->channels_in * 16, "the normalisation", err)) &&
          (s->inverse = take(s, workers * x * 8, "a row", err)) &&
          (s->best = take(s, workers * x * 4, "a row", err)) &&
          (s->source = take(s, (f->in[0] + f->in[1] + f->in[2]) * 8, "indices", err));

@@ -16,7 +16,7 @@ typedef struct pz_slab {
   void *sums; /* [channels_out][depth][y][x], float or double; plane z is at z % depth; zero when unused */
   float *in, *out[2];
   float *weights;       /* of an output patch */
-  float *shift, *scale; /* for each input channel */
+  double *shift, *scale; /* for each input channel */
   char *store[2];       /* a part of the result, [channels][planes][rows][x]; as large as store_planes planes */
   double *inverse;      /* for each worker, a row */
   float *best;          /* for each worker, a row */

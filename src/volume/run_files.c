@@ -49,8 +49,8 @@ static pz_status check_shape(const char *path, const pz_npy *npy, const pz_port 
 
 static pz_status read_elements(const char *path, int fd, const pz_npy *npy, int64_t n, float *out,
                                pz_error *err) {
-  enum { PART = 16384 };
-  float raw[PART]; /* elements have at most 4 bytes */
+  enum { PART = 8192 };
+  uint64_t raw[PART]; /* elements have at most 8 bytes */
   const int64_t element = pz_dtype_bytes(npy->dtype);
   for (int64_t done = 0, part; done < n; done += part) {
     part = n - done < PART ? n - done : PART;

@@ -88,22 +88,29 @@ static page describe_page(TIFF *file) {
 }
 
 static const struct {
-  int bits, format;
-  pz_dtype dtype;
-} dtypes[] = {{8, SAMPLEFORMAT_UINT, PZ_U8},
-              {16, SAMPLEFORMAT_UINT, PZ_U16},
-              {16, SAMPLEFORMAT_INT, PZ_I16},
-              {32, SAMPLEFORMAT_IEEEFP, PZ_F32}};
+  int format;
+  char kind;
+} kinds[] = {{SAMPLEFORMAT_UINT, 'u'}, {SAMPLEFORMAT_INT, 'i'}, {SAMPLEFORMAT_IEEEFP, 'f'}};
+enum { KINDS = sizeof kinds / sizeof *kinds };
 
+/* A page of single bits is one of bools. */
 static bool dtype_of(const page *p, pz_dtype *dtype) {
   /* Old writers call unsigned integers untyped. */
   const int format = p->sample_format == SAMPLEFORMAT_VOID ? SAMPLEFORMAT_UINT : p->sample_format;
-  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-    if (dtypes[i].bits == p->bits && dtypes[i].format == format) {
-      *dtype = dtypes[i].dtype;
-      return true;
-    }
+  if (p->bits == 1 && format == SAMPLEFORMAT_UINT) return pz_dtype_find('b', 1, dtype);
+  for (int i = 0; i < KINDS; i++)
+    if (kinds[i].format == format && p->bits % 8 == 0)
+      return pz_dtype_find(kinds[i].kind, p->bits / 8, dtype);
   return false;
+}
+
+/* Of one sample as it is delivered. */
+static int64_t sample_bytes(const page *p) { return p->bits == 1 ? 1 : p->bits / 8; }
+
+/* Of a row of a block as it is stored: bits fill up to a byte at its end. */
+static int64_t row_bytes(const page *p) {
+  const int64_t samples = (int64_t)p->block_width * (p->planar == PLANARCONFIG_CONTIG ? p->samples : 1);
+  return (samples * p->bits + 7) / 8;
 }
 
 static bool plain_photometric(const page *p) {
@@ -117,10 +124,8 @@ static bool like(const page *a, const page *b) {
 }
 
 static int64_t block_bytes(const page *p) {
-  int64_t bytes = p->bits / 8;
-  if (p->planar == PLANARCONFIG_CONTIG) bytes *= p->samples;
-  const bool fits = pz_mul_i64(bytes, p->block_width, &bytes) && pz_mul_i64(bytes, p->block_height, &bytes);
-  return fits ? bytes : INT64_MAX;
+  int64_t bytes;
+  return pz_mul_i64(row_bytes(p), p->block_height, &bytes) ? bytes : INT64_MAX;
 }
 
 static pz_status check_page(pz_volume *v, const page *p, int64_t index, pz_error *err) {
@@ -131,10 +136,9 @@ static pz_status check_page(pz_volume *v, const page *p, int64_t index, pz_error
   if (p->width == 0 || p->height == 0 || p->samples == 0)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: page %lld is empty", path, number);
   if (!dtype_of(p, &dtype))
-    return pz_fail(
-        err, PZ_ERROR_INPUT,
-        "%s: page %lld has %d bits of sample format %d; expected 8 or 16 bit integers or 32 bit floats", path,
-        number, p->bits, p->sample_format);
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: page %lld has %d bits of sample format %d; expected " PZ_DTYPES_IN_WORDS, path,
+                   number, p->bits, p->sample_format);
   if (!plain_photometric(p))
     return pz_fail(err, PZ_ERROR_INPUT,
                    "%s: page %lld has photometric interpretation %d; expected grey or RGB", path, number,
@@ -155,7 +159,7 @@ static pz_status check_page(pz_volume *v, const page *p, int64_t index, pz_error
 /* Uncompressed pages must fit into the file; of compressed ones this cannot be told before they are read. */
 static pz_status check_promise(const pz_volume *v, int64_t size, pz_error *err) {
   const tiff *t = v->state;
-  const int64_t plane = pz_volume_plane_bytes(&v->info);
+  const int64_t plane = pz_volume_plane_bytes(&v->info) / (t->page.bits == 1 ? 8 : 1);
   if (t->page.compression != COMPRESSION_NONE || plane <= size) return PZ_OK;
   return pz_fail(err, PZ_ERROR_INPUT, "%s: truncated: a page promises %lld bytes, the file has %lld", v->path,
                  (long long)plane, (long long)size);
@@ -283,15 +287,24 @@ static pz_status tiff_open(pz_volume *v, pz_error *err) {
   return PZ_OK;
 }
 
+/* The bits of a row, the first one highest: libtiff turns those of files with another FillOrder. */
+static void spread_bits(const char *from, int samples, int s, char *to, int64_t wide) {
+  for (int64_t x = 0; x < wide; x++) {
+    const int64_t bit = x * samples + s;
+    to[x] = (char)((unsigned char)from[bit / 8] >> (7 - bit % 8) & 1);
+  }
+}
+
 /* One block into the planes of its channels: rows of `wide` pixels, `samples` interleaved in the block. */
 static void spread(const tiff *t, char *plane, int64_t channel_bytes, int samples, int64_t y0, int64_t x0,
                    int64_t high, int64_t wide) {
-  const int64_t size = t->page.bits / 8, row = t->page.block_width * size * samples;
+  const int64_t size = sample_bytes(&t->page), row = row_bytes(&t->page);
   for (int64_t y = 0; y < high; y++) {
     const char *from = (const char *)t->block + y * row;
     for (int s = 0; s < samples; s++) {
       char *to = plane + s * channel_bytes + ((y0 + y) * t->page.width + x0) * size;
-      if (samples == 1) memcpy(to, from, (size_t)(wide * size));
+      if (t->page.bits == 1) spread_bits(from, samples, s, to, wide);
+      else if (samples == 1) memcpy(to, from, (size_t)(wide * size));
       else
         for (int64_t x = 0; x < wide; x++)
           memcpy(to + x * size, from + (x * samples + s) * size, (size_t)size);
@@ -303,9 +316,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static bool read_block(const tiff *t, int64_t y, int64_t x, uint16_t sample, int64_t high) {
   const page *p = &t->page;
-  const int64_t row =
-      (int64_t)p->block_width * (p->bits / 8) * (p->planar == PLANARCONFIG_CONTIG ? p->samples : 1);
-  const int64_t want = (p->tiled ? p->block_height : high) * row;
+  const int64_t want = (p->tiled ? p->block_height : high) * row_bytes(p);
   const int64_t got =
       p->tiled
           ? TIFFReadEncodedTile(t->file, TIFFComputeTile(t->file, (uint32_t)x, (uint32_t)y, 0, sample),
@@ -376,11 +387,10 @@ static void describe(const pz_volume_info *info, const pz_geometry *g, char *tex
 
 static void set_fields(TIFF *file, const pz_volume_info *info, const pz_geometry *g, bool first,
                        uint32_t rows) {
-  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-    if (dtypes[i].dtype == info->dtype) {
-      TIFFSetField(file, TIFFTAG_BITSPERSAMPLE, dtypes[i].bits);
-      TIFFSetField(file, TIFFTAG_SAMPLEFORMAT, dtypes[i].format);
-    }
+  TIFFSetField(file, TIFFTAG_BITSPERSAMPLE, (int)(8 * pz_dtype_bytes(info->dtype)));
+  for (int i = 0; i < KINDS; i++)
+    if (kinds[i].kind == pz_dtype_kind(info->dtype))
+      TIFFSetField(file, TIFFTAG_SAMPLEFORMAT, kinds[i].format);
   TIFFSetField(file, TIFFTAG_IMAGEWIDTH, (uint32_t)info->shape[2]);
   TIFFSetField(file, TIFFTAG_IMAGELENGTH, (uint32_t)info->shape[1]);
   TIFFSetField(file, TIFFTAG_SAMPLESPERPIXEL, 1);

@@ -15,14 +15,6 @@ enum { FORMATS = sizeof formats / sizeof *formats };
 
 #define KNOWN_SUFFIXES ".npy, .h5:/dataset, .tif, .nii or .nii.gz"
 
-static const struct {
-  const char *name;
-  int bytes;
-} dtypes[] = {[PZ_F32] = {"f32", 4}, [PZ_U8] = {"u8", 1}, [PZ_U16] = {"u16", 2}, [PZ_I16] = {"i16", 2}};
-
-const char *pz_dtype_name(pz_dtype dtype) { return dtypes[dtype].name; }
-int64_t pz_dtype_bytes(pz_dtype dtype) { return dtypes[dtype].bytes; }
-
 int64_t pz_volume_plane_bytes(const pz_volume_info *info) {
   return info->shape[1] * info->shape[2] * pz_dtype_bytes(info->dtype);
 }

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "volume/dtype.h"
 #include "volume/geometry.h"
 
 #define PZ_VOLUME_MAX_CHANNELS 4096
@@ -92,8 +93,6 @@ pz_status pz_volume_read(pz_volume *volume, int64_t z, int64_t n, void *planes, 
 /* Gives the reader's cache back: reading gets slower, volume->memory smaller. */
 pz_status pz_volume_uncached(pz_volume *volume, pz_error *err);
 
-const char *pz_dtype_name(pz_dtype dtype);
-int64_t pz_dtype_bytes(pz_dtype dtype);
 int64_t pz_volume_plane_bytes(const pz_volume_info *info); /* one plane of one channel */
 int64_t pz_volume_bytes(const pz_volume_info *info);       /* all of it */
 /* Holds info to what the above rely on: sizes at least 1, the whole below 2^62 bytes, channels in range. */

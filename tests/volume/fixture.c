@@ -51,8 +51,16 @@ void *fx_content(const pz_volume_info *info, uint64_t seed) {
   const int64_t bytes = pz_volume_bytes(info);
   uint8_t *data = malloc((size_t)bytes);
   assert_non_null(data);
-  for (int64_t i = 0; i < bytes && info->dtype != PZ_F32; i++) data[i] = (uint8_t)fx_random(&seed);
-  for (int64_t i = 0; i < bytes / 4 && info->dtype == PZ_F32; i++) ((float *)data)[i] = fx_unit(&seed);
+  const int64_t n = bytes / pz_dtype_bytes(info->dtype);
+  if (info->dtype == PZ_F32)
+    for (int64_t i = 0; i < n; i++) ((float *)data)[i] = fx_unit(&seed);
+  else if (info->dtype == PZ_F64)
+    for (int64_t i = 0; i < n; i++) ((double *)data)[i] = (double)(fx_random(&seed) >> 11) * 0x1p-53;
+  else if (info->dtype == PZ_F16)
+    for (int64_t i = 0; i < n; i++) ((uint16_t *)data)[i] = (uint16_t)(fx_random(&seed) % 0x3c01);
+  else
+    for (int64_t i = 0; i < bytes; i++)
+      data[i] = (uint8_t)(fx_random(&seed) & (info->dtype == PZ_BOOL ? 1 : 255));
   return data;
 }
 

@@ -17,14 +17,20 @@ static bool equal_infos(const pz_volume_info *a, const pz_volume_info *b) {
          memcmp(a->shape, b->shape, sizeof a->shape) == 0;
 }
 
+/* NIfTI has neither halves nor bools, and TIFF's bools are bits, which are not written. */
+static bool holds(const char *name, pz_dtype dtype) {
+  if (strstr(name, ".nii")) return dtype != PZ_F16 && dtype != PZ_BOOL;
+  return dtype != PZ_BOOL || !strcasestr(name, ".tif");
+}
+
 /* Every format, dtype and number of channels; read whole and in portions. */
 static void round_trip(void **state) {
   (void)state;
   const fx_folder f = fx_enter();
   uint64_t seed = 1;
   for (int n = 0; n < NAMES; n++)
-    for (int dtype = PZ_F32; dtype <= PZ_I16; dtype++)
-      for (int channels = 1; channels <= 3; channels += 2) {
+    for (int dtype = PZ_F32; dtype < PZ_DTYPES; dtype++)
+      for (int channels = holds(names[n], (pz_dtype)dtype) ? 1 : 5; channels <= 3; channels += 2) {
         pz_volume_info got, info = fx_info((pz_dtype)dtype, channels, fx_between(&seed, 1, 6),
                                            fx_between(&seed, 1, 9), fx_between(&seed, 1, 9));
         char *data = fx_content(&info, seed), *back;
@@ -181,7 +187,7 @@ static void npy_headers(void **state) {
       {1, "{'descr': '|u1', 'fortran_order': False, 'shape': (2L, 3L, 2L,)}", PZ_OK, 2, 3, 2},
       {4, "{'descr': '<u2', 'fortran_order': False, 'shape': (1, 2, 3), }", PZ_ERROR_INPUT, 0, 0, 0},
       {1, "{'descr': '<u2', 'fortran_order': True, 'shape': (1, 2, 3), }", PZ_ERROR_INPUT, 0, 0, 0},
-      {1, "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1, 1), }", PZ_ERROR_INPUT, 0, 0, 0},
+      {1, "{'descr': '<c8', 'fortran_order': False, 'shape': (1, 1, 1), }", PZ_ERROR_INPUT, 0, 0, 0},
       {1, "{'descr': [('a', '<u2')], 'fortran_order': False, 'shape': (1, 2, 3), }", PZ_ERROR_INPUT, 0, 0, 0},
       {1, "{'descr': '<u2', 'fortran_order': False, 'shape': (1, 2, 4), }", PZ_ERROR_INPUT, 0, 0, 0},
       {1, "{'descr': '<u2', 'fortran_order': False, 'shape': (0, 2, 4), }", PZ_ERROR_INPUT, 0, 0, 0},
@@ -324,7 +330,7 @@ static void tiff_refusals(void **state) {
   } second[] = {{9, 4, 8, "all pages must be alike"},
                 {8, 5, 8, "all pages must be alike"},
                 {8, 4, 16, "all pages must be alike"},
-                {8, 4, 1, "has 1 bits"}};
+                {8, 4, 1, "all pages must be alike"}};
   for (int i = 0; i < 4; i++) {
     TIFF *t = TIFFOpen(fx_path(&f, "a.tif"), "w");
     page(t, 8, 4, 8);
@@ -373,7 +379,7 @@ static void hdf5_kinds(void **state) {
   const hid_t d = H5Dopen2(file, "chunked", H5P_DEFAULT);
   H5Dwrite(d, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, data);
   H5Dclose(d);
-  put(file, "double", H5T_IEEE_F64LE, 3, dim + 1, NULL, NULL);
+  put(file, "text", H5T_C_S1, 3, dim + 1, NULL, NULL);
   put(file, "line", H5T_NATIVE_UINT16, 1, dim + 1, NULL, NULL);
   put(file, "plane", H5T_NATIVE_UINT16, 2, dim + 2, NULL, data);
   const hid_t none = H5Screate(H5S_NULL);
@@ -397,7 +403,7 @@ static void hdf5_kinds(void **state) {
   }
   free(fx_load(fx_path(&f, "a.h5:/plane"), &got));
   assert_true(got.shape[0] == 1 && got.shape[1] == 6 && got.shape[2] == 7);
-  refuse(fx_path(&f, "a.h5:/double"), "unknown type of 8 bytes");
+  refuse(fx_path(&f, "a.h5:/text"), "its elements are a string of 8 bits each");
   refuse(fx_path(&f, "a.h5:/line"), "1 dimensions");
   refuse(fx_path(&f, "a.h5:/empty"), "0 dimensions");
   refuse(fx_path(&f, "a.h5:/missing"), "cannot open the dataset");

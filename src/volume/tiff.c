@@ -5,6 +5,7 @@
  * description with channels but without slices is what tifffile gives a stack whose axes it was not told: its pages
  * are planes. Written is such a hyperstack, uncompressed, as BigTIFF when the file would pass 4 GB. */
 #include "volume/io.h"
+#include "volume/ome.h"
 #include "volume/tiff_geometry.h"
 #include "volume/volume.h"
 
@@ -32,6 +33,7 @@ typedef struct tiff {
   int64_t pages, at;     /* at: the page that is the current directory */
   uint64_t last_offset;  /* of the last page\'s directory */
   int32_t page_channels; /* channels that are pages of their own */
+  pz_ome *ome;           /* of the first page's description; NULL where it is none */
   void *block;
   int64_t block_bytes;
 } tiff;
@@ -233,9 +235,12 @@ static pz_status first_page_metadata(pz_volume *v, pz_error *err) {
   tiff *t = v->state;
   const char *text = NULL;
   t->page_channels = 1;
-  if (!TIFFGetField(t->file, TIFFTAG_IMAGEDESCRIPTION, &text) || !text || strncmp(text, "ImageJ=", 7) != 0)
-    return PZ_OK;
-  return imagej(v, text, err);
+  if (!TIFFGetField(t->file, TIFFTAG_IMAGEDESCRIPTION, &text) || !text) return PZ_OK;
+  if (strncmp(text, "ImageJ=", 7) == 0) return imagej(v, text, err);
+  if (!pz_ome_is(text)) return PZ_OK;
+  t->ome = PZ_NEW(v->arena, pz_ome, 1);
+  if (!t->ome) return pz_fail_memory(err, "OME-XML", sizeof *t->ome);
+  return pz_ome_parse(v->arena, v->path, text, t->ome, err);
 }
 
 static pz_status go_to(pz_volume *v, int64_t index, pz_error *err) {
@@ -279,7 +284,7 @@ static pz_status tiff_open(pz_volume *v, pz_error *err) {
   PZ_TRY(go_to(v, 0, err));
   PZ_TRY(first_page_metadata(v, err));
   PZ_TRY(shape_of(v, err));
-  pz_tiff_read_geometry(t->file, t->pages, v);
+  pz_tiff_read_geometry(t->file, t->pages, t->ome, v);
   PZ_TRY(check_promise(v, size, err));
   t->block = malloc((size_t)t->block_bytes);
   if (!t->block) return pz_fail_memory(err, "a tile or strip", (unsigned long long)t->block_bytes);

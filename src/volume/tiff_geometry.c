@@ -71,6 +71,8 @@ static void take_page(const resolution *r, pz_geometry *g) {
  * no line where its user gave no distance; ImageJ's own files have none where it is 1. */
 static bool spacing_of(const char *text, int64_t pages, const char *unit, double *spacing, pz_notes *notes) {
   char own[PZ_UNIT_SIZE];
+  double images; /* of ImageJ's own kind of file above 4 GB, which has one page */
+  if (number_of(text, "images", &images) && images > 1) pages = 2;
   if (!number_of(text, "spacing", spacing)) *spacing = 0;
   if (isnan(*spacing) || isinf(*spacing)) {
     pz_notes_add(notes, "ImageJ's spacing is %g; the voxel size along z is taken as unknown", *spacing);
@@ -150,11 +152,41 @@ static void take_imagej(const char *text, int64_t pages, const resolution *r, pz
   take_origin(text, g, notes);
 }
 
-void pz_tiff_read_geometry(TIFF *file, int64_t pages, pz_volume *v) {
+/* The size along an axis in the unit of x; false where it is not said, or in a unit that is no length. */
+static bool ome_size(const pz_ome *ome, int axis, const char *x_unit, double *size) {
+  char own[PZ_UNIT_SIZE];
+  if (!(ome->physical[axis] > 0) || !pz_unit_find(ome->unit[axis], strlen(ome->unit[axis]), own))
+    return false;
+  *size = pz_unit_convert(ome->physical[axis], own, x_unit);
+  return strcmp(own, x_unit) == 0 || (pz_unit_is_length(own) && pz_unit_is_length(x_unit));
+}
+
+/* False where it says nothing. "reference frame" is what OME calls a unit that is not known. */
+static bool take_ome(const pz_ome *ome, pz_geometry *g, pz_notes *notes) {
+  const double *physical = ome->physical;
+  char unit[PZ_UNIT_SIZE];
+  double size[3] = {0, 0, 0};
+  if (!(physical[0] > 0) && !(physical[1] > 0) && !(physical[2] > 0)) return false;
+  pz_unit_find(ome->unit[2], strlen(ome->unit[2]), unit);
+  bool good = ome_size(ome, 2, unit, &size[2]) && ome_size(ome, 1, unit, &size[1]);
+  const bool all = good && ome_size(ome, 0, unit, &size[0]);
+  if (strcmp(unit, "reference frame") == 0) unit[0] = 0;
+  good = good && pz_geometry_set_voxel(g, all ? PZ_KNOWN_ALL : PZ_KNOWN_PLANE, size, unit);
+  if (!good || (!all && physical[0] > 0))
+    pz_notes_add(
+        notes,
+        "OME's PhysicalSizeX, Y and Z of %g, %g and %g are not taken all: expected numbers above zero, "
+        "in units of length",
+        physical[2], physical[1], physical[0]);
+  return true;
+}
+
+void pz_tiff_read_geometry(TIFF *file, int64_t pages, const pz_ome *ome, pz_volume *v) {
   const resolution r = resolution_of(file);
   const char *text = NULL;
   const bool imagej =
       TIFFGetField(file, TIFFTAG_IMAGEDESCRIPTION, &text) == 1 && text && strncmp(text, "ImageJ=", 7) == 0;
+  if (ome && take_ome(ome, &v->info.geometry, &v->notes)) return;
   if (imagej) take_imagej(text, pages, &r, &v->info.geometry, &v->notes);
   else take_page(&r, &v->info.geometry);
 }

@@ -346,6 +346,64 @@ static void tiff_says(void **state) {
   fx_leave(&f);
 }
 
+/* OME-XML; `ome` stands among the attributes of Pixels. */
+static void ome_says(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+#define SIZES(x, y, z) "PhysicalSizeX=\"" x "\" PhysicalSizeY=\"" y "\" PhysicalSizeZ=\"" z "\" "
+#define UNITS(x, y, z) "PhysicalSizeXUnit=\"" x "\" PhysicalSizeYUnit=\"" y "\" PhysicalSizeZUnit=\"" z "\" "
+#define MICRO          "\xc2\xb5m"
+  static const tiff_case cases[] = {
+      {SIZES("0.25", "0.5", "2"),
+       {0, 0},
+       0,
+       ALL,
+       {2, 0.5, 0.25},
+       "um",
+       NULL}, /* micrometres, where not said */
+      {SIZES("0.25", "0.5", "2") UNITS(MICRO, MICRO, MICRO), {20, 20}, 3, ALL, {2, 0.5, 0.25}, "um", NULL},
+      {SIZES("4", "4", "40") UNITS("nm", "nm", "nm"), {0, 0}, 0, ALL, {40, 4, 4}, "nm", NULL},
+      {SIZES("4", "4", "0.04") UNITS("nm", "nm", MICRO), {0, 0}, 0, ALL, {40, 4, 4}, "nm", NULL},
+      {SIZES("1", "1", "4") UNITS("pixel", "pixel", "pixel"), {0, 0}, 0, ALL, {4, 1, 1}, "", NULL},
+      {SIZES("1", "1", "4") UNITS("reference frame", "reference frame", "reference frame"),
+       {0, 0},
+       0,
+       ALL,
+       {4, 1, 1},
+       "",
+       NULL},
+      {SIZES("1", "1", "4") UNITS("pixel", "pixel", MICRO), {0, 0}, 0, PLANE, {0, 1, 1}, "", "PhysicalSize"},
+      {SIZES("1", "2", "4") UNITS("pixel", MICRO, MICRO), {0, 0}, 0, NONE, {0}, "", "PhysicalSize"},
+      {"PhysicalSizeX=\"0.25\" PhysicalSizeY=\"0.5\" ", {0, 0}, 0, PLANE, {0, 0.5, 0.25}, "um", NULL},
+      {"PhysicalSizeX=\"0.25\" PhysicalSizeZ=\"0.5\" ", {0, 0}, 0, NONE, {0}, "", "PhysicalSize"},
+      {SIZES("1e308", "1", "1"), {0, 0}, 0, NONE, {0}, "", "PhysicalSize"},
+      {"", {20000, 20000}, 3, PLANE, {0, 5e-5, 5e-5}, "cm", NULL}, /* what the pages say */
+  };
+  char notes[2000], text[1200];
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tiff_case c = cases[i];
+    snprintf(
+        text, sizeof text,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?><OME "
+        "xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\">"
+        "<Image ID=\"Image:0\"><Pixels ID=\"Pixels:0\" DimensionOrder=\"XYZCT\" Type=\"uint8\" SizeX=\"8\" "
+        "SizeY=\"2\" SizeZ=\"3\" SizeC=\"1\" SizeT=\"1\" %s><Channel ID=\"Channel:0:0\" "
+        "SamplesPerPixel=\"1\"/>"
+        "<TiffData/></Pixels></Image></OME>",
+        cases[i].text);
+    c.text = text;
+    write_tiff(fx_path(&f, "a.tif"), &c, 3);
+    const pz_geometry g = look(fx_path(&f, "a.tif"), notes);
+    bool good = g.known == c.known && strcmp(g.unit, c.name) == 0;
+    for (int k = 0; k < 3; k++) good = good && fabs(g.voxel[k] - c.size[k]) <= 1e-7 * c.size[k];
+    good = good && (c.note ? strstr(notes, c.note) != NULL : !notes[0]);
+    if (!good)
+      fail_msg("%s: known %d, %g x %g x %g \"%s\"; %s", cases[i].text, g.known, g.voxel[0], g.voxel[1],
+               g.voxel[2], g.unit, notes);
+  }
+  fx_leave(&f);
+}
+
 static void tiff_origin(void **state) {
   (void)state;
   const fx_folder f = fx_enter();
@@ -847,12 +905,25 @@ static void extreme_sizes(void **state) {
 int main(void) {
   TIFFSetWarningHandler(NULL);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(numbers),       cmocka_unit_test(other_locale), cmocka_unit_test(conversions),
-      cmocka_unit_test(unit_names),    cmocka_unit_test(matrix),       cmocka_unit_test(exact_numbers),
-      cmocka_unit_test(tiff_says),     cmocka_unit_test(tiff_origin),  cmocka_unit_test(planes),
-      cmocka_unit_test(hdf5_types),    cmocka_unit_test(cremi),        cmocka_unit_test(funlib),
-      cmocka_unit_test(hdf5_hostile),  cmocka_unit_test(affines),      cmocka_unit_test(contradictory_origin),
-      cmocka_unit_test(nifti_hostile), cmocka_unit_test(told),         cmocka_unit_test(margins_move_origins),
+      cmocka_unit_test(numbers),
+      cmocka_unit_test(other_locale),
+      cmocka_unit_test(conversions),
+      cmocka_unit_test(unit_names),
+      cmocka_unit_test(matrix),
+      cmocka_unit_test(exact_numbers),
+      cmocka_unit_test(tiff_says),
+      cmocka_unit_test(ome_says),
+      cmocka_unit_test(tiff_origin),
+      cmocka_unit_test(planes),
+      cmocka_unit_test(hdf5_types),
+      cmocka_unit_test(cremi),
+      cmocka_unit_test(funlib),
+      cmocka_unit_test(hdf5_hostile),
+      cmocka_unit_test(affines),
+      cmocka_unit_test(contradictory_origin),
+      cmocka_unit_test(nifti_hostile),
+      cmocka_unit_test(told),
+      cmocka_unit_test(margins_move_origins),
       cmocka_unit_test(extreme_sizes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+import warnings
 from typing import Any, Callable, Sequence, Union
 
 import numpy as np
@@ -206,7 +207,7 @@ def infer(
     tiling: "pznet", "monai", "nnunet" or "chunkflow". overlap: voxels (int) or a part of the output patch (float), or three.
     augment: "mirror", or the network's axes as in "mirror:0,1" or (0, 1). memory: a limit in bytes. resume: for paths.
     progress: True shows a bar, a callable is called with (what, done, total, seconds).
-    Returns out. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
+    Returns out. Warns where values of the volume, of 32 or 64 bits, are not exact in float32 and are not normalised. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
     """
     from . import _pznet  # with its libraries, which running networks does without
 
@@ -249,10 +250,12 @@ def infer(
             bar or (progress if callable(progress) else None),
             planned,
         )
-        _pznet.infer(net._net, options)
+        report = json.loads(_pznet.infer(net._net, options))
     finally:
         if bar:
             bar.close()
+    if "rounded" in report:
+        warnings.warn(report["rounded"]["text"], stacklevel=2)
     if sink is None or out is not None:
         return out
     result: Any = sink.out

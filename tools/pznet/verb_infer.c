@@ -140,8 +140,10 @@ static bool report_is_writable(const char *path) {
   return false;
 }
 
-static void print_report(const char *output, const char *report) {
+static void print_report(const char *input, const char *output, const char *report) {
   json_t *r = json_loads(report, 0, NULL);
+  const char *rounded = json_string_value(json_object_get(json_object_get(r, "rounded"), "text"));
+  if (rounded) fprintf(stderr, "pznet: warning: %s: %s\n", input, rounded);
   const double seconds = json_number_value(json_object_get(json_object_get(r, "seconds"), "total"));
   fprintf(stderr, "%s: %lld patches in %.1f s, %.2f Mvoxels/s\n", output,
           (long long)json_integer_value(json_object_get(r, "patches")), seconds,
@@ -172,7 +174,7 @@ static int run(const tool_verb *verb, int argc, char **argv) {
     pz_free(report);
     return tool_fail(status);
   }
-  if (!s.progress.quiet) print_report(args[2], report);
+  if (!s.progress.quiet) print_report(args[1], args[2], report);
   const int written = s.json ? write_report(&s, report) : 0;
   pz_free(report);
   return written;

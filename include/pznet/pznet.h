@@ -281,7 +281,8 @@ typedef struct pz_infer_options {
  * output is [K, z, y, x] ([z, y, x] for K = 1 or ARGMAX) and appears under its name only when it is whole.
  * An output that exists is replaced. Voxel size, unit, origin and affine travel from the input to the output; what the output's
  * format cannot hold is named in the report's "notes". *report (may be NULL): JSON with counts (of "clipped" values and of those
- * "not_finite", too), times and peak memory; free with pz_free. */
+ * "not_finite", too), times and peak memory, and "rounded" where values of the volume are not exact in float32; free with
+ * pz_free. */
 pz_status pz_infer(const char *network, const char *input, const char *output,
                    const pz_infer_options *options, char **report);
 

@@ -215,7 +215,8 @@ def infer(
     augment: "mirror", or the network's axes as in "mirror:0,1" or (0, 1). memory: a limit in bytes.
     resume: for paths; goes on from unfinished work, does nothing where out is finished. overwrite: False refuses a path that exists.
     progress: True shows a bar, a callable is called with (what, done, total, seconds).
-    Returns out. Warns of values that dtype="u8" clipped and of those not finite. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
+    Returns out. Warns of values that dtype="u8" clipped, of those not finite, and where values of the volume, of 32 or 64 bits,
+    are not exact in float32 and are not normalised. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
     """
     from . import _pznet  # with its libraries, which running networks does without
 
@@ -275,6 +276,8 @@ def infer(
         warnings.warn(f"{report['clipped']} values outside of 0..1 were clipped by dtype='u8'", stacklevel=2)
     if report["not_finite"]:
         warnings.warn(f"{report['not_finite']} values are not a number or infinite, as nan='propagate' lets pass", stacklevel=2)
+    if "rounded" in report:
+        warnings.warn(report["rounded"]["text"], stacklevel=2)
     if sink is None or out is not None:
         return out
     result: Any = sink.out

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "volume/arrange.h"
+#include "volume/convert.h"
 #include "volume/finished.h"
 #include "volume/io.h"
 #include "volume/normalize.h"
@@ -332,10 +333,11 @@ static int64_t first_hungry_row(const pz_run *r) {
 
 static pz_status start_reading(pz_run *r, int64_t row, pz_error *err) {
   const pz_axis *z = &r->plan.grid.axis[0];
-  const pz_stages_input input = {.volume = r->input,
-                                 .first_plane = row < r->plan.rows ? pz_row_first(z, row, mirror(r))
-                                                                   : r->input->info.shape[0],
-                                 .read_planes = read_planes(r)};
+  const pz_stages_input input = {
+      .volume = r->input,
+      .first_plane = row < r->plan.rows ? pz_row_first(z, row, mirror(r)) : r->input->info.shape[0],
+      .read_planes = read_planes(r),
+      .count_rounded = r->normalize == PZ_NORMALIZE_NONE && pz_dtype_rounded(r->input->info.dtype)};
   return pz_stages_start(&r->slab, &input, &r->stages, err);
 }
 

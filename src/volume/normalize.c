@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static pz_status name_voxel(const pz_volume *v, int64_t channel, int64_t z, int64_t at, float value,
                             pz_error *err) {
@@ -40,6 +41,23 @@ pz_status pz_planes_mend(const pz_volume *v, pz_nan nan, int64_t z, int64_t n, v
     if (at >= 0) return name_voxel(v, c, z, at, value_at(v->info.dtype, data, at), err);
   }
   return PZ_OK;
+}
+
+void pz_planes_count_rounded(const pz_volume *v, int64_t z, int64_t n, const void *planes,
+                             int64_t channel_bytes, pz_rounding *r) {
+  const pz_dtype dtype = v->info.dtype;
+  const int64_t x = v->info.shape[2], plane = v->info.shape[1] * x;
+  for (int32_t c = 0; c < v->info.channels; c++) {
+    const char *data = (const char *)planes + c * channel_bytes;
+    int64_t at;
+    const int64_t count = pz_count_rounded(dtype, data, n * plane, &at);
+    if (count && !r->values) {
+      const int64_t first[4] = {c, z + at / plane, at % plane / x, at % x};
+      memcpy(r->first, first, sizeof first);
+      pz_describe_rounded(dtype, data + at * pz_dtype_bytes(dtype), r->example, sizeof r->example);
+    }
+    r->values += count;
+  }
 }
 
 pz_status pz_normalize_choose(pz_normalize wanted, bool divided, const pz_volume *v, pz_normalize *chosen,

@@ -1,6 +1,7 @@
 #include "volume/report.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 /* jansson's _new setters own the value also when they fail, so every one is called and failures are gathered. */
@@ -106,6 +107,21 @@ static bool put_counts(json_t *o, const pz_arrangement *p, const pz_engine_count
          good;
 }
 
+/* Nothing where nothing was rounded. */
+static bool put_rounding(json_t *o, const pz_volume *input, const pz_rounding *r) {
+  char text[256], channel[32] = "";
+  if (!r->values) return true;
+  if (input->info.has_channels) snprintf(channel, sizeof channel, "channel %lld, ", (long long)r->first[0]);
+  snprintf(text, sizeof text,
+           "%lld value%s of %s not exact in float32, the first at %sz = %lld, y = %lld, x = %lld: %s",
+           (long long)r->values, r->values == 1 ? "" : "s", pz_dtype_name(input->info.dtype), channel,
+           (long long)r->first[1], (long long)r->first[2], (long long)r->first[3], r->example);
+  return put(o, "rounded",
+             json_pack("{s:I,s:[I,I,I,I],s:s}", "values", (json_int_t)r->values, "first",
+                       (json_int_t)r->first[0], (json_int_t)r->first[1], (json_int_t)r->first[2],
+                       (json_int_t)r->first[3], "text", text));
+}
+
 static bool put_facts(json_t *o, const pz_facts *f) {
   json_t *facts = json_object();
   bool good = facts;
@@ -125,7 +141,8 @@ char *pz_report_print(const pz_run *r, bool done) {
   bool good = o && put_plan(o, r->function, r->input, r->output_name, &r->plan);
   if (r->stale[0]) good = good && put(o, "made_anew", path_text(r->stale));
   if (done) good = good && put(o, "finished_before", json_boolean(r->finished));
-  if (done) good = good && put_counts(o, &r->plan, &r->counts) && put_facts(o, &r->facts);
+  if (done) good = good && put_counts(o, &r->plan, &r->counts) && put_facts(o, &r->facts) &&
+                   put_rounding(o, r->input, &r->counts.rounding);
   return print(o, 9, good);
 }
 

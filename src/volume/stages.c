@@ -44,6 +44,7 @@ struct pz_stages {
 
   /* of the reader */
   double read_seconds;
+  pz_rounding rounding;
 
   /* of the writer */
   int result, journal; /* files; -1 when closed */
@@ -97,6 +98,7 @@ static pz_status read_planes(pz_stages *s, int64_t z, int64_t n, pz_error *err) 
   char *to = pz_slab_plane(slab, z);
   PZ_TRY(pz_volume_read(s->input.volume, z, n, to, channel, err));
   PZ_TRY(pz_planes_mend(s->input.volume, slab->options->nan, z, n, to, channel, err));
+  if (s->input.count_rounded) pz_planes_count_rounded(s->input.volume, z, n, to, channel, &s->rounding);
   s->read_seconds += pz_seconds() - begin;
   return PZ_OK;
 }
@@ -373,7 +375,8 @@ pz_status pz_stages_stop(pz_stages *s, pz_engine_counts *counts, pz_error *err) 
   pthread_mutex_unlock(&s->lock);
   if (s->reading) pthread_join(s->reader, NULL);
   if (s->writing) pthread_join(s->writer, NULL);
-  if (counts) counts->read += s->read_seconds, counts->write += s->write_seconds;
+  if (counts)
+    counts->read += s->read_seconds, counts->write += s->write_seconds, counts->rounding = s->rounding;
   const pz_status status = s->error.status;
   if (err && err->status == PZ_OK) *err = s->error;
   if (s->journal >= 0) close(s->journal);

@@ -11,6 +11,7 @@ typedef struct pz_stages_input {
   pz_volume *volume;
   int64_t first_plane; /* that is needed; the number of planes: nothing is read */
   int64_t read_planes; /* at once */
+  bool count_rounded;  /* values that float does not hold exactly */
 } pz_stages_input;
 
 typedef struct pz_stages_output {
@@ -28,7 +29,7 @@ pz_status pz_stages_start(pz_slab *slab, const pz_stages_input *input, pz_stages
 /* Makes the writer ready; before anything is put. What it writes to must outlive the stages. */
 pz_status pz_stages_begin_writing(pz_stages *stages, const pz_stages_output *output, pz_error *err);
 /* Ends both threads: lets what was handed to the writer be written and recorded first (also after a failure elsewhere),
- * frees, and returns the first failure of either thread. `counts` gets their seconds. NULL is fine. */
+ * frees, and returns the first failure of either thread. `counts` gets their seconds and what was rounded. NULL is fine. */
 pz_status pz_stages_stop(pz_stages *stages, pz_engine_counts *counts, pz_error *err);
 
 /* Waits until input planes up to `last` are in the ring. */

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import warnings
 
 try:
     import numpy as np
@@ -77,6 +78,18 @@ class Infer(unittest.TestCase):
     def infer(self, *args, **options):
         options.setdefault("progress", False)
         return pznet.infer(*args, **options)
+
+    def test_rounding_is_told_once(self):
+        volume = np.zeros((23, 25, 31), np.int64)
+        volume[3, 2, 1] = (1 << 24) + 1
+        with self.assertWarnsRegex(UserWarning, "1 value of i64 not exact in float32, the first at z = 3, y = 2, x = 1") as caught:
+            self.infer(volume, self.net)
+        self.assertEqual(len(caught.warnings), 1)
+        self.assertEqual(os.path.basename(caught.filename), os.path.basename(__file__))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.infer(volume, self.net, normalize="zscore")
+            self.infer(volume // 2, self.net)
 
     def test_arrays_give_the_bits_of_files(self):
         out = os.path.join(self.folder, "out.npy")

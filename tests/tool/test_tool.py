@@ -302,6 +302,15 @@ class Compile(Case):
         self.assertEqual(self.assert_works("infer", TINY, data, out, "-q", "--memory", need), "")
         self.assertTrue(out.exists())
 
+    def test_rounding_is_told_once_when_inferring(self):
+        values = [(1 << 24) + i for i in range(672)]
+        data = self.write("in.npy", npy("(4, 12, 14)", struct.pack("<672i", *values), "<i4"))
+        result = pznet("infer", TINY, data, self.folder / "out.npy")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = [line for line in result.stderr.splitlines() if "warning" in line]
+        told = "336 values of i32 not exact in float32, the first at z = 0, y = 0, x = 1: 16777217 becomes 16777216"
+        self.assertEqual(lines, [f"pznet: warning: {data}: {told}"])
+
     def start_compiler_that_never_ends(self, start):
         """A C compiler that starts another program, which takes no notice of SIGTERM. Its process group, once both run;
         start(words, environment) gives the process."""

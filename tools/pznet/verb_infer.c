@@ -170,11 +170,13 @@ static void warn(const char *output, const json_t *report, const char *name, con
     fprintf(stderr, "pznet: warning: %s: %lld value%s %s\n", output, (long long)n, n == 1 ? "" : "s", what);
 }
 
-static void print_report(const char *output, const char *report) {
+static void print_report(const char *input, const char *output, const char *report) {
   json_t *r = json_loads(report, 0, NULL);
   warn(output, r, "clipped",
        "outside of 0..1 clipped by --dtype u8; --sigmoid and --softmax make probabilities");
   warn(output, r, "not_finite", "not a number or infinite, as --nan propagate lets pass");
+  const char *rounded = json_string_value(json_object_get(json_object_get(r, "rounded"), "text"));
+  if (rounded) fprintf(stderr, "pznet: warning: %s: %s\n", input, rounded);
   const double seconds = json_number_value(json_object_get(json_object_get(r, "seconds"), "total"));
   if (json_is_true(json_object_get(r, "finished_before")))
     fprintf(stderr, "%s: was finished before; nothing was done\n", output);
@@ -216,7 +218,7 @@ static int run(const tool_verb *verb, int argc, char **argv) {
     pz_free(report);
     return tool_fail(status);
   }
-  if (!s.progress.quiet) print_report(args[2], report);
+  if (!s.progress.quiet) print_report(args[1], args[2], report);
   const int written = s.json ? write_report(&s, report) : 0;
   pz_free(report);
   return written;

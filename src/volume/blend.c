@@ -283,9 +283,20 @@ static inline uint8_t to_u8(double v) {
     }                                                                                                             \
     return clipped;                                                                                               \
   }                                                                                                               \
+  /* Whether all values surely are stored unclipped. */                                                           \
+  WIDE static bool inside_##KIND(const T *restrict sum, const double *restrict inverse, int64_t n) {              \
+    int outside = 0;                                                                                              \
+    for (int64_t i = 0; i < n; i++) {                                                                             \
+      const float v = FINISH((float)((double)sum[i] * inverse[i]));                                               \
+      outside |= !(fabsf(v - 0.5f) < 0.50196f);                                                                   \
+    }                                                                                                             \
+    return !outside;                                                                                              \
+  }                                                                                                               \
   static void tally_clipped_##KIND(const pz_blend_row *r, pz_blend_tally *t) {                                    \
-    for (int64_t c = 0; c < r->channels; c++)                                                                     \
-      t->clipped += clipped_##KIND((const T *)r->sum + c * r->stride, r->inverse, r->n);                          \
+    for (int64_t c = 0; c < r->channels; c++) {                                                                   \
+      const T *sum = (const T *)r->sum + c * r->stride;                                                           \
+      if (!inside_##KIND(sum, r->inverse, r->n)) t->clipped += clipped_##KIND(sum, r->inverse, r->n);             \
+    }                                                                                                             \
   }
 
 #define AS_IT_IS(v) (v)

@@ -311,6 +311,32 @@ class Compile(Case):
         told = "336 values of i32 not exact in float32, the first at z = 0, y = 0, x = 1: 16777217 becomes 16777216"
         self.assertEqual(lines, [f"pznet: warning: {data}: {told}"])
 
+    def test_finished_outputs(self):
+        data, out, report = self.write("in.npy", npy("(4, 12, 14)", bytes(4 * 672))), self.folder / "out.npy", self.folder / "r.json"
+        words = ["infer", TINY, data, out]
+        self.assert_works(*words, "-q", "--resume")
+        before = out.stat()
+        result = pznet(*words, "--resume", "--json", report)
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
+        self.assertEqual(result.stderr, f"{out}: was finished before; nothing was done\n")
+        told = json.loads(report.read_text())
+        self.assertEqual((told["patches_run"], told["finished_before"], told["patches_resumed"]), (0, True, told["patches"]))
+        self.assertEqual((before.st_ino, before.st_mtime_ns), (out.stat().st_ino, out.stat().st_mtime_ns))
+        self.assert_fails(3, "is not to be overwritten", *words, "-q", "--no-overwrite")
+        self.assert_works(*words, "-q", "--no-overwrite", "--resume")
+        result = pznet(*words, "--resume", "--nan", "zero")
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual(result.stderr.splitlines()[0], f"{out}: is made anew: the treatment of not-a-numbers was error when it was made and is zero now")
+
+    def test_warnings_of_values(self):
+        values = struct.pack("<672f", float("nan"), *[5.0] * 671)
+        data, out = self.write("in.npy", npy("(4, 12, 14)", values)), self.folder / "out.npy"
+        self.assert_fails(3, "not a number at z = 0, y = 0, x = 0", "infer", TINY, data, out, "-q")
+        result = pznet("infer", TINY, data, out, "--nan", "propagate", "--dtype", "u8")
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, r"pznet: warning: .*out.npy: \d+ values? not a number or infinite, as --nan propagate lets pass\n")
+        self.assertEqual(pznet("infer", TINY, data, out, "-q", "--nan", "propagate", "--dtype", "u8").stderr, "")
+
     def start_compiler_that_never_ends(self, start):
         """A C compiler that starts another program, which takes no notice of SIGTERM. Its process group, once both run;
         start(words, environment) gives the process."""

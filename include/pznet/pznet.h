@@ -272,6 +272,10 @@ typedef struct pz_infer_options {
   pz_apply apply;
   float threshold;
   bool no_overwrite; /* an output that exists is refused, PZ_ERROR_OUTPUT */
+  /* of an input that is a file. axes: which axis is which, the slowest first, as "zyxc", instead of what the file says; letters t, c, z,
+   * y and x; axes of length 1 may be left out. at: one of several time points or channels, counted from 0, as "t=3" or
+   * "t=3,c=0". NULL: as the file says, all channels */
+  const char *axes, *at;
 } pz_infer_options;
 #define PZ_INFER_OPTIONS                                                                                     \
   { 0 }

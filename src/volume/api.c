@@ -50,7 +50,11 @@ static pz_status with_volume(const pz_patch_function *f, const pz_volume_reader 
                              const pz_volume_writer *output, const pz_infer_options *options, char **report,
                              pz_error *err) {
   pz_volume *volume;
-  PZ_TRY(input->path ? pz_volume_open_settled(input->path, &volume, err)
+  pz_axes_choice choice;
+  PZ_TRY(pz_axes_choose(options->axes, options->at, &choice, err));
+  if (!input->path && (choice.axes[0] || choice.at_t || choice.at_c))
+    return pz_fail(err, PZ_ERROR_USAGE, "axes and at are for volumes that are files");
+  PZ_TRY(input->path ? pz_volume_open_chosen(input->path, &choice, &volume, err)
                      : pz_volume_from_calls(input, &volume, err));
   const pz_status status = pz_engine_run(f, volume, output, options, NULL, report, err);
   pz_volume_close(volume);
@@ -146,7 +150,8 @@ pz_status pz_volume_describe(const char *path, char **json) {
   pz_error err = {0};
   pz_volume *volume = NULL;
   *json = NULL;
-  if (pz_volume_open(path, &volume, &err) == PZ_OK) {
+  const pz_axes_choice choice = {.any_time = true};
+  if (pz_volume_open_chosen(path, &choice, &volume, &err) == PZ_OK) {
     *json = pz_report_volume(volume);
     if (!*json) pz_fail_memory(&err, "a description", 4096);
   }

@@ -285,7 +285,7 @@ pz_box pz_axes_box(const pz_array *a, const pz_axes *axes, int64_t z, int64_t n,
     const int at = axes->of[i];
     if (at < 0) continue;
     box.start[at] = start[i], box.count[at] = count[i];
-    box.to[at] = count[i] > 1 ? to[i] : 0;
+    box.to[at] = to[i];
   }
   return box;
 }

@@ -69,7 +69,7 @@ const char *pz_axes_suggest(const pz_array *array, const pz_axes *axes, int64_t 
 typedef struct pz_box {
   int rank;
   int64_t start[PZ_AXES_RANK], count[PZ_AXES_RANK];
-  int64_t to[PZ_AXES_RANK]; /* bytes from one index to the next at the destination; 0 where the count is 1 */
+  int64_t to[PZ_AXES_RANK]; /* bytes from one index to the next at the destination */
 } pz_box;
 
 /* Planes z..z+n-1 of all channels: channel c at c * channel_bytes, `element` bytes an element. */

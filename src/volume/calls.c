@@ -5,10 +5,11 @@
 /* What a callback is expected to hold while it fills a portion: a copy of it. */
 enum { SLAB_BYTES = 4 << 20 };
 
-static pz_status calls_read(pz_volume *v, int64_t z, int64_t n, void *planes, int64_t channel_bytes,
-                            pz_error *err) {
+/* The array is the volume, so that the box has planes z..z+n-1. */
+static pz_status calls_read(pz_volume *v, const pz_box *box, void *to, pz_error *err) {
   const pz_volume_reader *r = v->calls;
-  if (r->read(r->host, z, n, planes, channel_bytes)) return PZ_OK;
+  const int64_t z = box->start[1], n = box->count[1];
+  if (r->read(r->host, z, n, to, box->to[0])) return PZ_OK;
   return pz_fail(err, PZ_ERROR_RUN, "%s: its reader failed at planes %lld to %lld", v->path, (long long)z,
                  (long long)(z + n - 1));
 }
@@ -28,6 +29,9 @@ static pz_status fill(pz_volume *v, const pz_volume_reader *r, pz_error *err) {
     return pz_fail(err, PZ_ERROR_USAGE,
                    "pz_net_infer: a reader wants a function and a dtype of the enumeration");
   PZ_TRY(pz_volume_check_info(v->path, &v->info, err));
+  const int64_t size[4] = {r->channels, r->shape[0], r->shape[1], r->shape[2]};
+  pz_array_make(&v->array, 4, size);
+  PZ_TRY(pz_axes_resolve(v->path, &v->array, NULL, &v->axes, err));
   const int64_t plane = v->info.channels * pz_volume_plane_bytes(&v->info);
   v->memory = plane > SLAB_BYTES ? plane : SLAB_BYTES;
   return PZ_OK;

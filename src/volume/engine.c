@@ -61,11 +61,13 @@ static pz_status check_store(const pz_infer_options *o, int32_t channels, pz_err
 
 static pz_status check_channels(const pz_run *r, pz_error *err) {
   const int32_t have = r->input->info.channels, want = r->function->channels_in;
+  char more[2 * PZ_AXES_WORDS] = "";
+  if (have != want && !r->input->calls) pz_axes_suggest(&r->input->array, &r->input->axes, want, more);
   if (have != want)
     return pz_fail(
         err, PZ_ERROR_INPUT,
-        "%s: %d channel%s, the network takes %d; a volume of %d channels has the shape [%d, z, y, x]",
-        r->input->path, have, have == 1 ? "" : "s", want, want, want);
+        "%s: %d channel%s, the network takes %d; a volume of %d channels has the shape [%d, z, y, x]%s",
+        r->input->path, have, have == 1 ? "" : "s", want, want, want, more);
   PZ_TRY(check_store(r->options, r->function->channels_out, err));
   if (r->options->store == PZ_STORE_ARGMAX && r->function->channels_out > 256)
     return pz_fail(err, PZ_ERROR_USAGE,
@@ -74,15 +76,15 @@ static pz_status check_channels(const pz_run *r, pz_error *err) {
   return PZ_OK;
 }
 
-static bool same_file(const char *a, const char *b) {
-  struct stat x, y;
-  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+static bool is_input(const pz_volume *input, const char *path) {
+  if (input->calls) return false;
+  return input->format->owns ? input->format->owns(input, path) : pz_io_same_file(input->path, path);
 }
 
 static pz_status check_output(const pz_run *r, pz_error *err) {
   const pz_volume_path *o = &r->output;
   if (r->sink) return PZ_OK;
-  if (!r->input->calls && same_file(r->input->path, o->file))
+  if (is_input(r->input, o->file))
     return pz_fail(err, PZ_ERROR_USAGE, "%s: the output is the input; give the result another name", o->file);
   PZ_TRY(pz_file_check_writable(o->file, err));
   return o->format->check_output ? o->format->check_output(o->file, o->dataset, &r->plan.result, err) : PZ_OK;

@@ -48,6 +48,20 @@ static char *sizes(pz_arena *a, int64_t c, const int64_t s[3]) {
                          (long long)s[2]);
 }
 
+/* "t=3, z, y, x": the file's array as it is used. */
+static char *axes_in_words(pz_arena *a, const pz_volume *v) {
+  char words[PZ_AXES_RANK * 32] = "";
+  int n = 0;
+  for (int i = 0; i < v->array.rank; i++) {
+    bool used = false;
+    for (int k = 0; k < 4; k++) used = used || v->axes.of[k] == i;
+    if (v->array.size[i] == 1) continue;
+    n += snprintf(words + n, sizeof words - (size_t)n, "%s%c", n ? ", " : "", v->axes.letter[i]);
+    if (!used) n += snprintf(words + n, sizeof words - (size_t)n, "=%lld", (long long)v->axes.index[i]);
+  }
+  return pz_arena_strdup(a, words);
+}
+
 /* How patches are placed, weighted and summed. */
 static void tiling_facts(pz_arena *a, const int64_t out[3], const pz_tiling_rules *t, pz_facts *f) {
   const pz_grid_rule *g = &t->grid;
@@ -80,6 +94,7 @@ pz_status pz_facts_collect(pz_arena *a, const pz_patch_function *function, pz_vo
   add(f, "network's output", true, sizes(a, function->channels_out, function->out));
   if (!input->calls) PZ_TRY(file_facts(a, input, f, err));
   add(f, "input dataset", true, input->dataset ? input->dataset : "none");
+  add(f, "volume's axes", false, axes_in_words(a, input));
   add(f, "volume's shape", true, sizes(a, input->info.channels, input->info.shape));
   add(f, "volume's dtype", true, pz_dtype_name(input->info.dtype));
   add(f, "output dataset", false, dataset_out ? dataset_out : "none");

@@ -14,19 +14,21 @@
 #include <hdf5.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define DEFAULT_DATASET "/main"
 
-enum { MAX_CHUNK = 1 << 30 };
+enum { MAX_CHUNK = 1 << 30, PART = 1 << 22 };
 
 typedef struct h5 {
   hid_t file, data, space, type;
   int rank;
-  hsize_t chunk[4];
+  hsize_t chunk[PZ_AXES_RANK];
   bool chunked;
   bool keep; /* a layer of chunks is kept */
+  char *part; /* of a dataset whose elements go to places apart */
   pz_hdf5_chunks chunks;
 } h5;
 
@@ -102,37 +104,43 @@ static pz_status dtype_of(pz_volume *v, pz_error *err) {
 static pz_status shape_of(pz_volume *v, pz_error *err) {
   h5 *h = v->state;
   hsize_t size[H5S_MAX_RANK];
-  int64_t dim[4] = {0};
+  int64_t dim[PZ_AXES_RANK] = {0};
   h->space = H5Dget_space(h->data);
   h->rank = h->space < 0 ? -1 : H5Sget_simple_extent_dims(h->space, size, NULL);
   if (h->rank < 0) return fail(err, v->path, v->dataset, "cannot read the shape");
-  for (int i = 0; i < h->rank && i < 4; i++) dim[i] = size[i] > INT64_MAX ? INT64_MAX : (int64_t)size[i];
-  return pz_volume_shape(v->path, h->rank, dim, &v->info, err);
+  if (h->rank > PZ_AXES_RANK)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: %d dimensions; expected at most %d", v->path, v->dataset, h->rank,
+                   PZ_AXES_RANK);
+  for (int i = 0; i < h->rank; i++) dim[i] = size[i] > INT64_MAX ? INT64_MAX : (int64_t)size[i];
+  pz_array_make(&v->array, h->rank, dim);
+  return PZ_OK;
 }
 
-/* The bytes of one layer of chunks, the planes that it spans, and whether that is bearable. */
+/* The bytes of a chunk and of a layer of them, the planes that it spans, and whether that is bearable. */
 static pz_status chunked(pz_volume *v, pz_error *err) {
   h5 *h = v->state;
   pz_hdf5_chunks *k = &h->chunks;
-  const int64_t shape[4] = {v->info.channels, v->info.shape[0], v->info.shape[1], v->info.shape[2]};
-  int64_t bytes = pz_dtype_bytes(v->info.dtype), layer = bytes;
+  int64_t bytes = pz_dtype_bytes(v->info.dtype), layer;
   bool fits = true;
-  k->path = v->path, k->dataset = v->dataset, k->skip = 4 - h->rank;
-  for (int i = 0; i < 4; i++) {
-    const hsize_t size = i < k->skip ? 1 : h->chunk[i - k->skip];
-    fits = fits && size >= 1 && size < MAX_CHUNK && pz_mul_i64(bytes, (int64_t)size, &bytes);
-    k->shape[i] = shape[i], k->chunk[i] = (int64_t)size;
-    const int64_t whole = (shape[i] + (int64_t)size - 1) / (int64_t)size * (int64_t)size;
-    if (fits) fits = pz_mul_i64(layer, i == 1 ? (int64_t)size : whole, &layer);
+  k->path = v->path, k->dataset = v->dataset, k->rank = h->rank;
+  for (int i = 0; i < h->rank; i++) {
+    fits = fits && h->chunk[i] >= 1 && h->chunk[i] < MAX_CHUNK && pz_mul_i64(bytes, (int64_t)h->chunk[i], &bytes);
+    k->chunk[i] = (int64_t)h->chunk[i];
   }
   if (!fits || bytes > MAX_CHUNK)
     return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: chunks of more than 1 GiB; expected smaller ones", v->path,
                    v->dataset);
   k->filters.bytes = bytes;
-  v->step = k->chunk[1] < shape[1] ? k->chunk[1] : shape[1];
+  k->c = v->axes.of[0], k->z = v->axes.of[1];
+  k->channels = v->info.channels, k->planes = v->info.shape[0], k->plane = pz_volume_plane_bytes(&v->info);
+  k->depth = k->z < 0 ? 1 : k->chunk[k->z];
+  if (k->depth > k->planes) k->depth = k->planes;
+  if (!pz_mul_i64(k->channels * k->depth, k->plane, &layer)) layer = INT64_MAX / 4;
+  v->step = k->depth;
   /* While a chunk is filtered, a copy of it lives beside the cache. */
   v->cache_memory = layer;
   v->memory = layer + 3 * bytes + pz_hdf5_filters_memory(&k->filters) + (1 << 20);
+  h->keep = true;
   return PZ_OK;
 }
 
@@ -142,7 +150,7 @@ static pz_status layout_of(pz_volume *v, pz_error *err) {
   if (plist < 0) return fail(err, v->path, v->dataset, "cannot read the layout");
   const H5D_layout_t layout = H5Pget_layout(plist);
   const int external = H5Pget_external_count(plist);
-  const int rank = layout == H5D_CHUNKED ? H5Pget_chunk(plist, 4, h->chunk) : h->rank;
+  const int rank = layout == H5D_CHUNKED ? H5Pget_chunk(plist, PZ_AXES_RANK, h->chunk) : h->rank;
   h->chunked = layout == H5D_CHUNKED;
   const char *problem = h->chunked ? pz_hdf5_chunks_take(h->data, plist, h->type, &h->chunks) : NULL;
   H5Pclose(plist);
@@ -152,7 +160,29 @@ static pz_status layout_of(pz_volume *v, pz_error *err) {
   if (layout == H5D_LAYOUT_ERROR || rank != h->rank)
     return fail(err, v->path, v->dataset, "cannot read the layout");
   if (problem) return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: its chunks %s", v->path, v->dataset, problem);
-  v->memory = 1 << 20;
+  return PZ_OK;
+}
+
+/* Whether the box is dense at the destination; its bytes, and its slowest axis that is longer than 1. */
+static bool is_dense(const pz_box *box, int64_t element, int64_t *bytes, int *slowest) {
+  bool dense = true;
+  *bytes = element, *slowest = 0;
+  for (int i = box->rank - 1; i >= 0; i--) {
+    if (box->count[i] == 1) continue;
+    dense = dense && box->to[i] == *bytes;
+    *bytes *= box->count[i];
+    *slowest = i;
+  }
+  return dense;
+}
+
+static pz_status h5_ready(pz_volume *v, pz_error *err) {
+  h5 *h = v->state;
+  const int64_t element = pz_dtype_bytes(v->info.dtype), planes = v->info.shape[0];
+  const pz_box all = pz_axes_box(&v->array, &v->axes, 0, planes, element, planes * pz_volume_plane_bytes(&v->info) + 1);
+  int64_t bytes;
+  int slowest;
+  v->memory = (1 << 20) + (is_dense(&all, element, &bytes, &slowest) ? 0 : PART);
   return h->chunked ? chunked(v, err) : PZ_OK;
 }
 
@@ -168,7 +198,6 @@ static pz_status open_all(pz_volume *v, const pz_mapping *map, uint64_t root, pz
   PZ_TRY(shape_of(v, err));
   PZ_TRY(layout_of(v, err));
   pz_hdf5_read_geometry(&search, plain_attributes ? h->data : -1, v);
-  h->keep = v->cache_memory > 0;
   return PZ_OK;
 }
 
@@ -199,33 +228,52 @@ static pz_status h5_open(pz_volume *v, pz_error *err) {
 }
 
 /* The library is asked for the file's own type, so that it converts nothing. */
-static pz_status read_channel(pz_volume *v, int64_t c, int64_t z, int64_t n, void *planes, pz_error *err) {
+static pz_status read_dense(pz_volume *v, const pz_box *box, int64_t elements, void *to, pz_error *err) {
   const h5 *h = v->state;
-  const int skip = 4 - h->rank; /* leading axes that the dataset does not have */
-  const hsize_t start[4] = {(hsize_t)c, (hsize_t)z, 0, 0};
-  const hsize_t count[4] = {1, (hsize_t)n, (hsize_t)v->info.shape[1], (hsize_t)v->info.shape[2]};
-  const hid_t memory = H5Screate_simple(h->rank, count + skip, NULL);
-  const bool good =
-      memory >= 0 &&
-      H5Sselect_hyperslab(h->space, H5S_SELECT_SET, start + skip, NULL, count + skip, NULL) >= 0 &&
-      H5Dread(h->data, h->type, memory, h->space, H5P_DEFAULT, planes) >= 0;
-  char what[64];
-  snprintf(what, sizeof what, "cannot read plane %lld", (long long)z);
-  const pz_status status = good ? PZ_OK : fail(err, v->path, v->dataset, what);
+  hsize_t start[PZ_AXES_RANK], count[PZ_AXES_RANK];
+  for (int i = 0; i < h->rank; i++) start[i] = (hsize_t)box->start[i], count[i] = (hsize_t)box->count[i];
+  const hid_t memory = H5Screate_simple(h->rank, count, NULL);
+  const bool good = memory >= 0 &&
+                    H5Sselect_hyperslab(h->space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+                    H5Dread(h->data, h->type, memory, h->space, H5P_DEFAULT, to) >= 0;
+  const pz_status status = good ? PZ_OK : fail(err, v->path, v->dataset, "cannot read the data");
   if (memory >= 0) H5Sclose(memory);
-  if (h->chunks.swap)
-    pz_io_swap(planes, n * v->info.shape[1] * v->info.shape[2], pz_dtype_bytes(v->info.dtype));
+  if (h->chunks.swap) pz_io_swap(to, elements, pz_dtype_bytes(v->info.dtype));
   return status;
 }
 
-static pz_status h5_read(pz_volume *v, int64_t z, int64_t n, void *planes, int64_t channel_bytes,
-                         pz_error *err) {
-  pz_status status = PZ_OK;
+/* Through a buffer, of which the elements go where they belong. */
+static pz_status read_apart(pz_volume *v, const pz_box *box, int64_t elements, void *to, pz_error *err) {
+  h5 *h = v->state;
+  int64_t stride[PZ_AXES_RANK], next = pz_dtype_bytes(v->info.dtype);
+  if (!h->part && !(h->part = malloc(PART))) return pz_fail_memory(err, "a part of a dataset", PART);
+  PZ_TRY(read_dense(v, box, elements, h->part, err));
+  for (int i = box->rank - 1; i >= 0; i--) stride[i] = next, next *= box->count[i];
+  pz_copy_strided(h->part, stride, to, box->to, box->count, box->rank, pz_dtype_bytes(v->info.dtype));
+  return PZ_OK;
+}
+
+/* Halves of the slowest axis, until the box is dense at the destination or fits into the buffer. */
+static pz_status read_box(pz_volume *v, const pz_box *box, char *to, pz_error *err) {
+  const int64_t element = pz_dtype_bytes(v->info.dtype);
+  int64_t bytes;
+  int slowest;
+  const bool dense = is_dense(box, element, &bytes, &slowest);
+  if (dense) return read_dense(v, box, bytes / element, to, err);
+  if (bytes <= PART) return read_apart(v, box, bytes / element, to, err);
+  pz_box half = *box;
+  const int64_t n = box->count[slowest], first = n / 2;
+  half.count[slowest] = first;
+  PZ_TRY(read_box(v, &half, to, err));
+  half.start[slowest] += first, half.count[slowest] = n - first;
+  return read_box(v, &half, to + first * box->to[slowest], err);
+}
+
+static pz_status h5_read(pz_volume *v, const pz_box *box, void *to, pz_error *err) {
   h5 *h = v->state;
   const quiet q = hush();
-  if (h->chunked) status = pz_hdf5_chunks_read(&h->chunks, h->keep, z, n, planes, channel_bytes, err);
-  for (int64_t c = 0; !h->chunked && c < v->info.channels && status == PZ_OK; c++)
-    status = read_channel(v, c, z, n, (char *)planes + c * channel_bytes, err);
+  const pz_status status =
+      h->chunked ? pz_hdf5_chunks_read(&h->chunks, h->keep, box, to, err) : read_box(v, box, to, err);
   unhush(q);
   return status;
 }
@@ -241,6 +289,7 @@ static void h5_close(pz_volume *v) {
   h5 *h = v->state;
   if (!h) return;
   pz_hdf5_chunks_free(&h->chunks);
+  free(h->part);
   const quiet q = hush();
   if (h->type >= 0) H5Tclose(h->type);
   if (h->space >= 0) H5Sclose(h->space);
@@ -343,6 +392,7 @@ const pz_volume_format pz_volume_hdf5 = {
     .suffixes = {".h5", ".hdf5", ".hdf"},
     .has_dataset = true,
     .open = h5_open,
+    .ready = h5_ready,
     .read = h5_read,
     .close = h5_close,
     .hold = pz_hdf5_hold,

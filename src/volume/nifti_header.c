@@ -14,7 +14,8 @@ _Static_assert(sizeof(nifti_2_header) == PZ_NIFTI2_BYTES, "the struct must be th
 typedef struct common {
   int64_t dim[8];
   double pixdim[8], offset, slope, inter, quaternion[3], shift[3], affine[3][4];
-  int datatype, bitpix, units, qform, sform;
+  double toffset;
+  int datatype, bitpix, units, qform, sform, intent;
 } common;
 
 /* NIfTI has no halves and no bools of a byte. */
@@ -86,6 +87,7 @@ static void from_1(const nifti_1_header *h, bool swap, common *c) {
     for (int j = 0; j < 4; j++) c->affine[i][j] = load_f32(&row[i][j], swap);
   }
   c->datatype = load_i16(&h->datatype, swap), c->bitpix = load_i16(&h->bitpix, swap);
+  c->toffset = load_f32(&h->toffset, swap), c->intent = load_i16(&h->intent_code, swap);
   c->units = (uint8_t)h->xyzt_units;
   c->qform = load_i16(&h->qform_code, swap), c->sform = load_i16(&h->sform_code, swap);
 }
@@ -103,27 +105,48 @@ static void from_2(const nifti_2_header *h, bool swap, common *c) {
     for (int j = 0; j < 4; j++) c->affine[i][j] = load_f64(&row[i][j], swap);
   }
   c->datatype = load_i16(&h->datatype, swap), c->bitpix = load_i16(&h->bitpix, swap);
+  c->toffset = load_f64(&h->toffset, swap), c->intent = load_i32(&h->intent_code, swap);
   c->units = load_i32(&h->xyzt_units, swap) & 255;
   c->qform = load_i32(&h->qform_code, swap), c->sform = load_i32(&h->sform_code, swap);
 }
 
-/* Dimensions 4 (time) and 5 (vector) both serve as channels in practice; one of them may be above 1. */
-static pz_status shape(const char *path, const common *c, pz_volume_info *info, pz_error *err) {
-  int64_t dim[4] = {1, 1, 1, 1};
-  int channel_axes = 0;
+/* Whether the header says that its fourth dimension is time. The standard has it so always, but many store channels there, with
+ * nothing that speaks of time. */
+static bool says_time(const common *c) {
+  const int unit = c->units & 0x38;
+  return unit == NIFTI_UNITS_SEC || unit == NIFTI_UNITS_MSEC || unit == NIFTI_UNITS_USEC || c->toffset != 0 ||
+         (c->pixdim[4] != 0 && fabs(c->pixdim[4]) != 1) || c->intent == NIFTI_INTENT_TIME_SERIES;
+}
+
+/* Hertz, ppm, radians per second. */
+static bool says_spectrum(const common *c) { return (c->units & 0x38) >= NIFTI_UNITS_HZ; }
+
+/* The fifth dimension, of vectors, is the channels where it is longer than 1; the fourth then is time. The sixth and the seventh
+ * have no meaning of their own. */
+static char letter(const common *c, int dim) {
+  if (dim <= 3) return "xyz"[dim - 1];
+  if (dim == 5) return 'c';
+  if (dim > 5) return dim == 6 ? 'v' : 'w';
+  if (says_spectrum(c)) return 'f';
+  return says_time(c) || (c->dim[0] >= 5 && c->dim[5] > 1) ? 't' : 'c';
+}
+
+/* Dimensions above the third that are 1 long are left out. */
+static pz_status shape(const char *path, const common *c, pz_array *array, pz_error *err) {
+  int64_t size[7], n = 0;
+  char letters[7];
   if (c->dim[0] < 1 || c->dim[0] > 7)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: dim[0] is %lld; expected 1 to 7", path, (long long)c->dim[0]);
-  for (int i = 1; i <= c->dim[0]; i++) {
-    if (c->dim[i] < 1)
-      return pz_fail(err, PZ_ERROR_INPUT, "%s: dim[%d] is %lld; expected at least 1", path, i,
-                     (long long)c->dim[i]);
-    if (i <= 3) dim[4 - i] = c->dim[i];
-    if (i > 3 && c->dim[i] > 1) dim[0] = c->dim[i], channel_axes++;
+  for (int i = 7; i >= 1; i--) {
+    const int64_t dim = i <= c->dim[0] ? c->dim[i] : 1;
+    if (dim < 1)
+      return pz_fail(err, PZ_ERROR_INPUT, "%s: dim[%d] is %lld; expected at least 1", path, i, (long long)dim);
+    if (i <= 3 || dim > 1) letters[n] = letter(c, i), size[n++] = dim;
   }
-  if (channel_axes > 1)
-    return pz_fail(err, PZ_ERROR_INPUT,
-                   "%s: more than four dimensions; expected x, y, z and at most one more", path);
-  return pz_volume_shape(path, channel_axes ? 4 : 3, dim + !channel_axes, info, err);
+  pz_array_make(array, (int)n, size);
+  memcpy(array->axis, letters, (size_t)n);
+  array->said_by = "the NIfTI header";
+  return PZ_OK;
 }
 
 static pz_status datatype(const char *path, const common *c, pz_nifti_data *data, pz_error *err) {
@@ -150,13 +173,15 @@ static void orientation(const common *c, bool floats, pz_volume_info *info, pz_n
   pz_nifti_read_geometry(&o, floats, info, notes);
 }
 
-static pz_status interpret(const char *path, const common *c, int64_t header, pz_volume_info *info,
-                           pz_nifti_data *data, pz_notes *notes, pz_error *err) {
+static pz_status interpret(pz_volume *v, const common *c, int64_t header, pz_nifti_data *data, pz_error *err) {
+  const char *path = v->path;
+  pz_volume_info *info = &v->info;
   PZ_TRY(datatype(path, c, data, err));
   info->dtype = data->stored;
-  if (!(c->offset >= (double)header + 4 && c->offset < 9e15) || c->offset != floor(c->offset))
+  const int least = data->pair ? 0 : (int)header + 4;
+  if (!(c->offset >= least && c->offset < 9e15) || c->offset != floor(c->offset))
     return pz_fail(err, PZ_ERROR_INPUT, "%s: vox_offset is %g; expected a whole number, at least %d", path,
-                   c->offset, (int)header + 4);
+                   c->offset, least);
   data->offset = (int64_t)c->offset;
   /* A slope of 0 means "no scaling"; so do, to the readers of the field, slopes that are no numbers. */
   data->scaled = c->slope != 0 && isfinite(c->slope) && (c->slope != 1 || c->inter != 0);
@@ -164,13 +189,12 @@ static pz_status interpret(const char *path, const common *c, int64_t header, pz
     return pz_fail(err, PZ_ERROR_INPUT, "%s: scl_inter is %g; expected a finite number", path, c->inter);
   data->slope = c->slope, data->inter = c->inter;
   if (data->scaled) info->dtype = PZ_F32;
-  PZ_TRY(shape(path, c, info, err));
-  orientation(c, header == PZ_NIFTI1_BYTES, info, notes);
+  PZ_TRY(shape(path, c, &v->array, err));
+  orientation(c, header == PZ_NIFTI1_BYTES, info, &v->notes);
   return PZ_OK;
 }
 
-pz_status pz_nifti_parse(const char *path, const uint8_t *bytes, int count, pz_volume_info *info,
-                         pz_nifti_data *data, pz_notes *notes, pz_error *err) {
+pz_status pz_nifti_parse(pz_volume *v, const uint8_t *bytes, int count, pz_nifti_data *data, pz_error *err) {
   common c = {0};
   union {
     nifti_1_header one;
@@ -180,15 +204,15 @@ pz_status pz_nifti_parse(const char *path, const uint8_t *bytes, int count, pz_v
   memcpy(&h, bytes, (size_t)count);
   data->swap = load_i32(bytes, false) != count;
   const char *magic = two ? h.two.magic : h.one.magic;
-  if (memcmp(magic, two ? "ni2" : "ni1", 4) == 0)
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: a header of a pair (.hdr, .img); convert it to a single .nii",
-                   path);
-  if (memcmp(magic, two ? "n+2" : "n+1", 4) != 0)
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: not a NIfTI file: the magic is not \"%s\"", path,
-                   two ? "n+2" : "n+1");
+  data->pair = memcmp(magic, two ? "ni2" : "ni1", 4) == 0;
+  if (!data->pair && memcmp(magic, two ? "n+2" : "n+1", 4) != 0)
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: not a NIfTI file: the magic is not \"%s\" (the older ANALYZE 7.5 has none; convert that, as "
+                   "by nibabel.save(nibabel.load(a), b))",
+                   v->path, two ? "n+2" : "n+1");
   if (two) from_2(&h.two, data->swap, &c);
   else from_1(&h.one, data->swap, &c);
-  return interpret(path, &c, count, info, data, notes, err);
+  return interpret(v, &c, count, data, err);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -202,7 +226,8 @@ static void to_common(const pz_volume_info *info, common *c) {
     if (datatypes[i].dtype == info->dtype)
       c->datatype = datatypes[i].code, c->bitpix = (int)(8 * pz_dtype_bytes(info->dtype));
   pz_nifti_print_geometry(info, &o);
-  c->units = o.units, c->qform = o.qform, c->sform = o.sform, c->pixdim[0] = o.qfac;
+  /* Channels lie where a time unit would make them time points. */
+  c->units = info->has_channels ? o.units & 7 : o.units, c->qform = o.qform, c->sform = o.sform, c->pixdim[0] = o.qfac;
   memcpy(c->quaternion, o.quaternion, sizeof o.quaternion);
   memcpy(c->shift, o.offset, sizeof o.offset);
   memcpy(c->affine, o.affine, sizeof o.affine);

@@ -99,9 +99,7 @@ static pz_status dtype_of(const header *h, pz_npy *npy, pz_error *err) {
 
 static pz_status interpret(const header *h, pz_npy *npy, pz_error *err) {
   PZ_TRY(dtype_of(h, npy, err));
-  if (h->fortran)
-    return pz_fail(err, PZ_ERROR_INPUT,
-                   "%s: the array is in Fortran order; save numpy.ascontiguousarray(array) instead", h->path);
+  npy->fortran = h->fortran;
   npy->rank = h->rank;
   memcpy(npy->dim, h->dim, sizeof npy->dim);
   return PZ_OK;

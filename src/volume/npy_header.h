@@ -1,4 +1,4 @@
-/* npy_header.h: the header of NumPy's .npy, versions 1 to 3, C order, either byte order. */
+/* npy_header.h: the header of NumPy's .npy, versions 1 to 3, either order of axes and of bytes. */
 #ifndef PZ_VOLUME_NPY_HEADER_H
 #define PZ_VOLUME_NPY_HEADER_H
 
@@ -10,6 +10,7 @@ enum { PZ_NPY_MAX_RANK = 32, PZ_NPY_HEADER = 256 };
 typedef struct pz_npy {
   pz_dtype dtype;
   bool swap; /* the elements' bytes are in the other order than this machine's */
+  bool fortran; /* the first axis is the fastest one */
   int rank;
   int64_t dim[PZ_NPY_MAX_RANK]; /* not negative; nothing else is known of them */
   int64_t offset, size;         /* where the data begins; of the file */

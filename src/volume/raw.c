@@ -46,7 +46,7 @@ static piece cut(const pz_raw *r, const pz_box *box, const order *o) {
   for (; p.axes < o->n; p.axes++) {
     const int a = o->axis[o->n - 1 - p.axes];
     const int64_t stride = r->array->stride[a], count = box->count[a];
-    if (a == r->channel || ((stride - p.span) * r->element > GAP) return p;
+    if (a == r->channel || (stride - p.span) * r->element > GAP) return p;
     const int64_t room = (PZ_RAW_STRETCH / r->element - p.span) / stride + 1;
     if (room < count) {
       p.part = room > 1 ? room : 1;

@@ -146,6 +146,25 @@ char *pz_report_print(const pz_run *r, bool done) {
   return print(o, 9, good);
 }
 
+/* The file's array: letters as they were resolved, "?" for an axis of length 1 that is none. */
+static json_t *stored(const pz_volume *v) {
+  char letters[PZ_AXES_RANK + 1] = "";
+  json_t *o = json_object(), *shape = json_array();
+  bool good = o && shape;
+  for (int i = 0; i < v->array.rank; i++) {
+    letters[i] = v->axes.letter[i] ? v->axes.letter[i] : '?';
+    good = good && json_array_append_new(shape, json_integer(v->array.size[i])) == 0;
+  }
+  good = good && put(o, "axes", json_string(letters));
+  good = good && put(o, "said_by", v->array.said_by ? json_string(v->array.said_by) : json_null());
+  if (!good || json_object_set(o, "shape", shape) != 0) {
+    json_decref(o);
+    o = NULL;
+  }
+  json_decref(shape);
+  return o;
+}
+
 char *pz_report_volume(const pz_volume *v) {
   const pz_volume_info *i = &v->info;
   json_t *o = volume(i);
@@ -157,6 +176,8 @@ char *pz_report_volume(const pz_volume *v) {
     json_array_append_new(axes, json_string((const char *const[]){"z", "y", "x"}[d]));
   good = good && json_array_size(axes) == (size_t)(3 + i->has_channels);
   good = put(o, "axes", axes) && good;
+  good = good && put(o, "stored", stored(v));
+  if (v->axes.time_points > 1) good = good && put(o, "time_points", json_integer(v->axes.time_points));
   if (good && v->notes.n) good = put_notes(o, &v->notes);
   good = good && put(o, "bytes", json_integer(pz_volume_bytes(i)));
   return print(o, 15, good);

@@ -39,6 +39,9 @@ static bool shape_fits(const pz_npy *npy, const pz_port *port) {
 
 static pz_status check_shape(const char *path, const pz_npy *npy, const pz_port *port, pz_error *err) {
   char found[256], expected[128];
+  if (npy->fortran && npy->rank > 1)
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: the array is in Fortran order; save numpy.ascontiguousarray(array) instead", path);
   if (shape_fits(npy, port)) return PZ_OK;
   return pz_fail(
       err, PZ_ERROR_INPUT,

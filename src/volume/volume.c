@@ -3,13 +3,19 @@
 
 #include "volume/io.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Longer suffixes first where one ends with another. */
 static const pz_volume_format *const formats[] = {
     &pz_volume_npy, &pz_volume_hdf5, &pz_volume_tiff, &pz_volume_nifti_gz, &pz_volume_nifti,
+    &pz_volume_nifti_pair,
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -54,17 +60,13 @@ void pz_volume_hold(const pz_volume_format *format, pz_volume_info *info, pz_not
   memset(g, 0, sizeof *g);
 }
 
-pz_status pz_volume_shape(const char *path, int rank, const int64_t *dim, pz_volume_info *info,
-                          pz_error *err) {
-  if (rank < 2 || rank > 4)
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: %d dimensions; expected [z, y, x] or [channels, z, y, x]", path,
-                   rank);
-  info->shape[0] = 1;
-  for (int i = 0; i < 3 && i < rank; i++) info->shape[2 - i] = dim[rank - 1 - i];
-  info->has_channels = rank == 4;
-  info->channels = 1;
-  if (rank == 4) info->channels = dim[0] > PZ_VOLUME_MAX_CHANNELS || dim[0] < 0 ? INT32_MAX : (int32_t)dim[0];
-  return pz_volume_check_info(path, info, err);
+/* Of an array that is too large for the types of the info, what pz_volume_check_info refuses. */
+static void take_shape(pz_volume *v) {
+  const pz_axes *a = &v->axes;
+  pz_volume_info *info = &v->info;
+  info->channels = a->channels >= 0 && a->channels <= PZ_VOLUME_MAX_CHANNELS ? (int32_t)a->channels : INT32_MAX;
+  info->has_channels = info->channels > 1;
+  memcpy(info->shape, a->shape, sizeof info->shape);
 }
 
 static bool ends_with(const char *s, size_t length, const char *suffix) {
@@ -120,6 +122,22 @@ static pz_status list_files(pz_volume *v, char text[PZ_DIGEST_TEXT], pz_error *e
   return status;
 }
 
+pz_status pz_volume_identify_file(const char *path, pz_digest *digest, pz_error *err) {
+  struct stat info;
+  char text[160];
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const bool known = fd >= 0 && pz_identity_settle(fd, &info);
+  const int code = errno;
+  if (fd >= 0) close(fd);
+  if (!known) return pz_io_fail(err, path, "looking at", code);
+  const int n = snprintf(text, sizeof text, "%llu %llu %lld %lld.%09ld %lld.%09ld", (unsigned long long)info.st_dev,
+                         (unsigned long long)info.st_ino, (long long)info.st_size, (long long)info.st_mtim.tv_sec,
+                         (long)info.st_mtim.tv_nsec, (long long)info.st_ctim.tv_sec, (long)info.st_ctim.tv_nsec);
+  pz_digest_add(digest, path, strlen(path) + 1);
+  pz_digest_add(digest, text, (size_t)n + 1);
+  return PZ_OK;
+}
+
 /* What the format opened by its name is what was looked at before. */
 static pz_status note_identity(pz_volume *v, pz_error *err) {
   if (v->format->identify) return list_files(v, v->files, err);
@@ -146,7 +164,43 @@ static void close_all(pz_volume *v) {
   pz_identity_end(&v->identity);
 }
 
-static pz_status open_in(pz_arena *arena, const char *path, bool settled, pz_volume **volume, pz_error *err) {
+/* What a file says of sizes along z, y and x holds for its own axes alone. */
+static void check_geometry(pz_volume *v) {
+  const bool known = v->info.geometry.known || v->info.geometry.nifti.known;
+  if (!known || pz_axes_keep_geometry(&v->array, &v->axes)) return;
+  memset(&v->info.geometry, 0, sizeof v->info.geometry);
+  pz_notes_add(&v->notes, "the voxel size is left out: z, y and x are not the axes that the file says it of");
+}
+
+/* Sizes below 0 or above 2^62 elements are refused before anything is computed from them. */
+static pz_status check_array(const pz_volume *v, pz_error *err) {
+  char words[PZ_AXES_WORDS];
+  int64_t bytes = pz_dtype_bytes(v->info.dtype);
+  bool fits = true;
+  for (int i = 0; i < v->array.rank; i++) {
+    if (v->array.size[i] < 1)
+      return pz_fail(err, PZ_ERROR_INPUT, "%s: an array of %s; expected sizes of at least 1", v->path,
+                     pz_axes_words(&v->array, words));
+    fits = fits && pz_mul_i64(bytes, v->array.size[i], &bytes);
+  }
+  if (fits && bytes < INT64_C(1) << 62) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_INPUT, "%s: an array of %s is too large for any file", v->path,
+                 pz_axes_words(&v->array, words));
+}
+
+static pz_status describe(pz_volume *v, pz_error *err) {
+  PZ_TRY(v->format->open(v, err));
+  PZ_TRY(check_array(v, err));
+  PZ_TRY(pz_axes_resolve(v->path, &v->array, &v->choice, &v->axes, err));
+  take_shape(v);
+  PZ_TRY(pz_volume_check_info(v->path, &v->info, err));
+  PZ_TRY(v->format->ready(v, err));
+  check_geometry(v);
+  return note_identity(v, err);
+}
+
+static pz_status open_in(pz_arena *arena, const char *path, const pz_axes_choice *choice, bool settled,
+                         pz_volume **volume, pz_error *err) {
   pz_volume *v = PZ_NEW(arena, pz_volume, 1);
   if (!v) return pz_fail_memory(err, "a volume", sizeof *v);
   pz_volume_path parts;
@@ -156,29 +210,33 @@ static pz_status open_in(pz_arena *arena, const char *path, bool settled, pz_vol
   v->path = parts.file;
   v->dataset = parts.dataset;
   v->step = 1;
+  if (choice) v->choice = *choice;
   if (!v->format->identify) PZ_TRY(pz_identity_begin(v->path, settled, &v->identity, err));
-  pz_status status = v->format->open(v, err);
-  if (status == PZ_OK) status = pz_volume_check_info(path, &v->info, err);
-  if (status == PZ_OK) status = note_identity(v, err);
+  const pz_status status = describe(v, err);
   if (status == PZ_OK) *volume = v;
   else close_all(v);
   return status;
 }
 
-static pz_status open_new(const char *path, bool settled, pz_volume **volume, pz_error *err) {
+static pz_status open_new(const char *path, const pz_axes_choice *choice, bool settled, pz_volume **volume,
+                          pz_error *err) {
   *volume = NULL;
   pz_arena *arena = pz_arena_new();
   if (!arena) return pz_fail_memory(err, "a volume", sizeof(pz_volume));
-  const pz_status status = open_in(arena, path, settled, volume, err);
+  const pz_status status = open_in(arena, path, choice, settled, volume, err);
   if (status != PZ_OK) pz_arena_free(arena);
   return status;
 }
 
 pz_status pz_volume_open(const char *path, pz_volume **volume, pz_error *err) {
-  return open_new(path, false, volume, err);
+  return open_new(path, NULL, false, volume, err);
 }
 pz_status pz_volume_open_settled(const char *path, pz_volume **volume, pz_error *err) {
-  return open_new(path, true, volume, err);
+  return open_new(path, NULL, true, volume, err);
+}
+pz_status pz_volume_open_chosen(const char *path, const pz_axes_choice *choice, pz_volume **volume,
+                                pz_error *err) {
+  return open_new(path, choice, true, volume, err);
 }
 
 void pz_volume_close(pz_volume *volume) {
@@ -190,8 +248,10 @@ void pz_volume_close(pz_volume *volume) {
 pz_status pz_volume_read(pz_volume *volume, int64_t z, int64_t n, void *planes, int64_t channel_bytes,
                          pz_error *err) {
   pz_error reading = {0};
+  const pz_box box =
+      pz_axes_box(&volume->array, &volume->axes, z, n, pz_dtype_bytes(volume->info.dtype), channel_bytes);
   PZ_TRY(pz_identity_check(&volume->identity, volume->path, err));
-  const pz_status status = volume->format->read(volume, z, n, planes, channel_bytes, &reading);
+  const pz_status status = volume->format->read(volume, &box, planes, &reading);
   /* A file that was changed explains why it could not be read. */
   PZ_TRY(pz_identity_check(&volume->identity, volume->path, err));
   return status == PZ_OK ? PZ_OK : pz_fail(err, status, "%s", reading.message);

@@ -76,6 +76,8 @@ static bool set(void *host, const char *name, const char *value) {
   bool good = true;
   if (!strcmp(name, "overlap")) return overlap(value, o);
   if (!strcmp(name, "crop")) return o->given |= PZ_GIVEN_CROP, tool_triple(name, value, o->crop);
+  if (!strcmp(name, "axes")) return o->axes = value, true;
+  if (!strcmp(name, "at")) return o->at = value, true;
   if (!strcmp(name, "augment")) return augment(value, o);
   if (!strcmp(name, "threshold")) return s->threshold = true, threshold(value, &o->threshold);
   if (!strcmp(name, "memory")) return tool_bytes(name, value, &o->memory);
@@ -225,6 +227,9 @@ static int run(const tool_verb *verb, int argc, char **argv) {
 }
 
 static const tool_option options[] = {
+    {"axes", 0, "LETTERS",
+     "which axis of the input's array is which, the slowest first: zyxc, tzyx; default: as the file says"},
+    {"at", 0, "t=N", "of several time points the one to use, counted from 0; also one channel: c=N, or t=N,c=N"},
     {"tiling", 0, "NAME",
      "pznet (default), monai, nnunet, chunkflow: patches as that package has them; options override"},
     {"overlap", 0, "Z,Y,X",

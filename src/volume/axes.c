@@ -46,9 +46,10 @@ static pz_status take_axes(const char *axes, pz_axes_choice *choice, pz_error *e
     good = is_letter(choice->axes[i]) && find(choice->axes, (int)i, choice->axes[i]) < 0;
   }
   if (good && strchr(choice->axes, 'y') && strchr(choice->axes, 'x')) return PZ_OK;
-  return pz_fail(err, PZ_ERROR_USAGE,
-                 "--axes %.40s: expected y, x and others of t, c, z once each, the slowest first, as in zyx or zyxc",
-                 axes);
+  return pz_fail(
+      err, PZ_ERROR_USAGE,
+      "--axes %.40s: expected y, x and others of t, c, z once each, the slowest first, as in zyx or zyxc",
+      axes);
 }
 
 static bool take_place(const char **at, pz_axes_choice *choice) {
@@ -99,7 +100,8 @@ const char *pz_axes_words(const pz_array *a, char words[PZ_AXES_WORDS]) {
   int n = print_sizes(a, words, PZ_AXES_WORDS);
   if (!a->said_by) return words;
   for (int i = 0; i < a->rank && n < PZ_AXES_WORDS; i++)
-    n += snprintf(words + n, (size_t)(PZ_AXES_WORDS - n), "%s%c", i ? ", " : " (", a->axis[i] ? a->axis[i] : '?');
+    n += snprintf(words + n, (size_t)(PZ_AXES_WORDS - n), "%s%c", i ? ", " : " (",
+                  a->axis[i] ? a->axis[i] : '?');
   if (n < PZ_AXES_WORDS) snprintf(words + n, (size_t)(PZ_AXES_WORDS - n), " by %s)", a->said_by);
   return words;
 }
@@ -107,7 +109,8 @@ const char *pz_axes_words(const pz_array *a, char words[PZ_AXES_WORDS]) {
 /* ------------------------------------------------------------------ letters */
 
 /* The user's letters, to all axes, or to those that are longer than 1. */
-static pz_status use_choice(const char *path, const pz_array *a, const char *letters, char *to, pz_error *err) {
+static pz_status use_choice(const char *path, const pz_array *a, const char *letters, char *to,
+                            pz_error *err) {
   char words[PZ_AXES_WORDS];
   const bool all = (int)strlen(letters) == a->rank;
   if (!pz_axes_fit(a, letters))
@@ -147,13 +150,15 @@ static pz_status check_letters(const char *path, const pz_array *a, const char *
   char words[PZ_AXES_WORDS];
   for (int i = 0; i < a->rank; i++) {
     if (a->size[i] > 1 && !is_letter(letters[i]))
-      return pz_fail(err, PZ_ERROR_INPUT,
-                     "%s: %lld along an axis '%c' in an array of %s; expected t, c, z, y and x: say what it is, as "
-                     "by --axes %s, or save one of them alone",
-                     path, (long long)a->size[i], letters[i], pz_axes_words(a, words), example(longer_axes(a)));
+      return pz_fail(
+          err, PZ_ERROR_INPUT,
+          "%s: %lld along an axis '%c' in an array of %s; expected t, c, z, y and x: say what it is, as "
+          "by --axes %s, or save one of them alone",
+          path, (long long)a->size[i], letters[i], pz_axes_words(a, words), example(longer_axes(a)));
     if (is_letter(letters[i]) && find(letters, i, letters[i]) >= 0)
-      return pz_fail(err, PZ_ERROR_INPUT, "%s: two axes '%c' in an array of %s; say what they are, as by --axes %s",
-                     path, letters[i], pz_axes_words(a, words), example(longer_axes(a)));
+      return pz_fail(err, PZ_ERROR_INPUT,
+                     "%s: two axes '%c' in an array of %s; say what they are, as by --axes %s", path,
+                     letters[i], pz_axes_words(a, words), example(longer_axes(a)));
   }
   return PZ_OK;
 }
@@ -187,14 +192,15 @@ static pz_status choose_time(const char *path, const pz_array *a, const pz_axes_
     return PZ_OK;
   }
   if (axes->time_points <= 1 || choice->any_time) return PZ_OK;
-  return pz_fail(err, PZ_ERROR_INPUT,
-                 "%s: %lld time points in an array of %s; choose one, as by --at t=0, or say what they are, as by "
-                 "--axes %s",
-                 path, (long long)axes->time_points, pz_axes_words(a, words), example(longer_axes(a)));
+  return pz_fail(
+      err, PZ_ERROR_INPUT,
+      "%s: %lld time points in an array of %s; choose one, as by --at t=0, or say what they are, as by "
+      "--axes %s",
+      path, (long long)axes->time_points, pz_axes_words(a, words), example(longer_axes(a)));
 }
 
-static pz_status choose_channel(const char *path, const pz_array *a, const pz_axes_choice *choice, pz_axes *axes,
-                                pz_error *err) {
+static pz_status choose_channel(const char *path, const pz_array *a, const pz_axes_choice *choice,
+                                pz_axes *axes, pz_error *err) {
   const int c = find(axes->letter, a->rank, 'c');
   axes->of[0] = c;
   axes->channels = size_of(a, c);
@@ -269,7 +275,8 @@ const char *pz_axes_suggest(const pz_array *a, const pz_axes *axes, int64_t chan
     n += snprintf(words + n, (size_t)(2 * PZ_AXES_WORDS - n), "; --axes %s would take it as %s", letters,
                   channels == 1 ? "one channel" : "that many");
   if (channels == 1 && c >= 0)
-    snprintf(words + n, (size_t)(2 * PZ_AXES_WORDS - n), "%s --at c=0 takes one of them", *letters ? "," : ";");
+    snprintf(words + n, (size_t)(2 * PZ_AXES_WORDS - n), "%s --at c=0 takes one of them",
+             *letters ? "," : ";");
   return words;
 }
 

@@ -17,7 +17,8 @@ enum { PZ_AXES_RANK = 8, PZ_AXES_WORDS = 256 };
 typedef struct pz_array {
   int rank;
   int64_t size[PZ_AXES_RANK];
-  int64_t stride[PZ_AXES_RANK]; /* elements from one index to the next in the file; formats without such places leave it 0 */
+  int64_t stride
+      [PZ_AXES_RANK]; /* elements from one index to the next in the file; formats without such places leave it 0 */
   /* t, c, z, y or x; 0 where the file does not say; another letter for one that the file names and a volume has none of */
   char axis[PZ_AXES_RANK];
   const char *said_by; /* "OME-XML"; NULL: nothing says which axis is which */
@@ -33,10 +34,10 @@ typedef struct pz_axes_choice {
 
 /* Where the axes of the volume are in the array. */
 typedef struct pz_axes {
-  int of[4];                    /* c, z, y, x: the array's axis; -1: the volume's size is 1 there */
-  int64_t index[PZ_AXES_RANK];  /* on the array's other axes */
-  char letter[PZ_AXES_RANK];    /* as they were resolved; 0 for axes of length 1 that are none */
-  int64_t channels, shape[3];   /* each at least 1 where the array's sizes are */
+  int of[4];                   /* c, z, y, x: the array's axis; -1: the volume's size is 1 there */
+  int64_t index[PZ_AXES_RANK]; /* on the array's other axes */
+  char letter[PZ_AXES_RANK];   /* as they were resolved; 0 for axes of length 1 that are none */
+  int64_t channels, shape[3];  /* each at least 1 where the array's sizes are */
   int64_t time_points;
 } pz_axes;
 
@@ -51,8 +52,8 @@ bool pz_array_make(pz_array *array, int rank, const int64_t *size);
 bool pz_axes_fit(const pz_array *array, const char *letters);
 
 /* choice may be NULL. PZ_ERROR_INPUT; PZ_ERROR_USAGE where the user's choice cannot be had. */
-pz_status pz_axes_resolve(const char *path, const pz_array *array, const pz_axes_choice *choice, pz_axes *axes,
-                          pz_error *err);
+pz_status pz_axes_resolve(const char *path, const pz_array *array, const pz_axes_choice *choice,
+                          pz_axes *axes, pz_error *err);
 
 /* "2 x 11 x 37 x 45 (t, z, y, x by ImageJ's description)" */
 const char *pz_axes_words(const pz_array *array, char words[PZ_AXES_WORDS]);

@@ -27,7 +27,7 @@ typedef struct h5 {
   int rank;
   hsize_t chunk[PZ_AXES_RANK];
   bool chunked;
-  bool keep; /* a layer of chunks is kept */
+  bool keep;  /* a layer of chunks is kept */
   char *part; /* of a dataset whose elements go to places apart */
   pz_hdf5_chunks chunks;
 } h5;
@@ -109,8 +109,8 @@ static pz_status shape_of(pz_volume *v, pz_error *err) {
   h->rank = h->space < 0 ? -1 : H5Sget_simple_extent_dims(h->space, size, NULL);
   if (h->rank < 0) return fail(err, v->path, v->dataset, "cannot read the shape");
   if (h->rank > PZ_AXES_RANK)
-    return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: %d dimensions; expected at most %d", v->path, v->dataset, h->rank,
-                   PZ_AXES_RANK);
+    return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: %d dimensions; expected at most %d", v->path, v->dataset,
+                   h->rank, PZ_AXES_RANK);
   for (int i = 0; i < h->rank; i++) dim[i] = size[i] > INT64_MAX ? INT64_MAX : (int64_t)size[i];
   pz_array_make(&v->array, h->rank, dim);
   return PZ_OK;
@@ -124,7 +124,8 @@ static pz_status chunked(pz_volume *v, pz_error *err) {
   bool fits = true;
   k->path = v->path, k->dataset = v->dataset, k->rank = h->rank;
   for (int i = 0; i < h->rank; i++) {
-    fits = fits && h->chunk[i] >= 1 && h->chunk[i] < MAX_CHUNK && pz_mul_i64(bytes, (int64_t)h->chunk[i], &bytes);
+    fits = fits && h->chunk[i] >= 1 && h->chunk[i] < MAX_CHUNK &&
+           pz_mul_i64(bytes, (int64_t)h->chunk[i], &bytes);
     k->chunk[i] = (int64_t)h->chunk[i];
   }
   if (!fits || bytes > MAX_CHUNK)
@@ -179,7 +180,8 @@ static bool is_dense(const pz_box *box, int64_t element, int64_t *bytes, int *sl
 static pz_status h5_ready(pz_volume *v, pz_error *err) {
   h5 *h = v->state;
   const int64_t element = pz_dtype_bytes(v->info.dtype), planes = v->info.shape[0];
-  const pz_box all = pz_axes_box(&v->array, &v->axes, 0, planes, element, planes * pz_volume_plane_bytes(&v->info) + 1);
+  const pz_box all =
+      pz_axes_box(&v->array, &v->axes, 0, planes, element, planes * pz_volume_plane_bytes(&v->info) + 1);
   int64_t bytes;
   int slowest;
   v->memory = (1 << 20) + (is_dense(&all, element, &bytes, &slowest) ? 0 : PART);

@@ -55,7 +55,8 @@ void pz_hdf5_chunks_free(pz_hdf5_chunks *k) {
 
 /* ------------------------------------------------------------------ one chunk */
 
-static pz_status damaged(const pz_hdf5_chunks *k, const int64_t at[PZ_AXES_RANK], const char *what, pz_error *err) {
+static pz_status damaged(const pz_hdf5_chunks *k, const int64_t at[PZ_AXES_RANK], const char *what,
+                         pz_error *err) {
   char place[PZ_AXES_RANK * 24] = "";
   for (int i = 0, n = 0; i < k->rank; i++)
     n += snprintf(place + n, sizeof place - (size_t)n, "%s%lld", i ? ", " : "", (long long)at[i]);
@@ -85,8 +86,8 @@ static pz_status fetch(const pz_hdf5_chunks *k, const int64_t at[PZ_AXES_RANK], 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* The part of a chunk that is inside of the box, to where it belongs; of a chunk that is not stored, what it is filled with. */
-static void place(const pz_hdf5_chunks *k, const char *chunk, const int64_t at[PZ_AXES_RANK], const pz_box *box,
-                  char *to) {
+static void place(const pz_hdf5_chunks *k, const char *chunk, const int64_t at[PZ_AXES_RANK],
+                  const pz_box *box, char *to) {
   int64_t stride[PZ_AXES_RANK], count[PZ_AXES_RANK], size = k->filters.element;
   const char *from = chunk ? chunk : (const char *)k->fill;
   for (int i = k->rank - 1; i >= 0; i--) {
@@ -101,8 +102,8 @@ static void place(const pz_hdf5_chunks *k, const char *chunk, const int64_t at[P
 }
 
 /* All chunks that the box has a part of. */
-static pz_status read_chunks(const pz_hdf5_chunks *k, const pz_box *box, int axis, int64_t at[PZ_AXES_RANK], char *to,
-                             pz_error *err) {
+static pz_status read_chunks(const pz_hdf5_chunks *k, const pz_box *box, int axis, int64_t at[PZ_AXES_RANK],
+                             char *to, pz_error *err) {
   char *chunk;
   if (axis == k->rank) {
     PZ_TRY(fetch(k, at, &chunk, err));

@@ -14,15 +14,15 @@ typedef struct pz_hdf5_chunks {
   hid_t data;
   const char *path, *dataset;
   int rank;
-  int64_t chunk[PZ_AXES_RANK]; /* sizes along the dataset's axes */
-  int c, z;                    /* the axes of channels and z; -1: none */
+  int64_t chunk[PZ_AXES_RANK];            /* sizes along the dataset's axes */
+  int c, z;                               /* the axes of channels and z; -1: none */
   int64_t channels, planes, depth, plane; /* of the volume; depth: planes of a layer; plane: bytes */
   pz_hdf5_filters filters;
   bool swap;
   _Alignas(8) uint8_t fill[PZ_DTYPE_MAX_BYTES]; /* in this machine's byte order */
-  char *work[2];                    /* each with room for a chunk, stored or not */
-  char *layer;                      /* [channels][chunk depth][y][x]; NULL: not kept */
-  int64_t layer_z;                  /* its first plane; -1: nothing in it */
+  char *work[2];                                /* each with room for a chunk, stored or not */
+  char *layer;                                  /* [channels][chunk depth][y][x]; NULL: not kept */
+  int64_t layer_z;                              /* its first plane; -1: nothing in it */
   char problem[320];
 } pz_hdf5_chunks;
 

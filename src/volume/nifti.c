@@ -23,7 +23,7 @@ typedef struct nifti {
   int fd;
   int64_t available;     /* bytes that the data's file has, or can be decompressed to, at most */
   const char *data_path; /* of the file with the voxels */
-  gzFile *stream; /* one for each channel; NULL for .nii */
+  gzFile *stream;        /* one for each channel; NULL for .nii */
   int streams;
 } nifti;
 
@@ -232,6 +232,7 @@ static pz_status fetch(void *host, int stream, void *to, int64_t bytes, int64_t 
 
 static pz_status nifti_ready(pz_volume *v, pz_error *err) {
   nifti *n = v->state;
+  pz_nifti_read_geometry(&n->data.orientation, n->data.floats, &v->info, &v->notes);
   PZ_TRY(promise(v, err));
   n->raw = (pz_raw){.array = &v->array,
                     .offset = n->data.offset,

@@ -140,7 +140,8 @@ static pz_status shape(const char *path, const common *c, pz_array *array, pz_er
   for (int i = 7; i >= 1; i--) {
     const int64_t dim = i <= c->dim[0] ? c->dim[i] : 1;
     if (dim < 1)
-      return pz_fail(err, PZ_ERROR_INPUT, "%s: dim[%d] is %lld; expected at least 1", path, i, (long long)dim);
+      return pz_fail(err, PZ_ERROR_INPUT, "%s: dim[%d] is %lld; expected at least 1", path, i,
+                     (long long)dim);
     if (i <= 3 || dim > 1) letters[n] = letter(c, i), size[n++] = dim;
   }
   pz_array_make(array, (int)n, size);
@@ -164,16 +165,16 @@ static pz_status datatype(const char *path, const common *c, pz_nifti_data *data
       c->datatype, refused_name(c->datatype));
 }
 
-static void orientation(const common *c, bool floats, pz_volume_info *info, pz_notes *notes) {
-  pz_orientation o = {.qform = c->qform, .sform = c->sform, .units = c->units, .qfac = c->pixdim[0]};
-  memcpy(o.quaternion, c->quaternion, sizeof o.quaternion);
-  memcpy(o.offset, c->shift, sizeof o.offset);
-  memcpy(o.affine, c->affine, sizeof o.affine);
-  memcpy(o.pixdim, c->pixdim + 1, sizeof o.pixdim);
-  pz_nifti_read_geometry(&o, floats, info, notes);
+static void orientation(const common *c, pz_orientation *o) {
+  *o = (pz_orientation){.qform = c->qform, .sform = c->sform, .units = c->units, .qfac = c->pixdim[0]};
+  memcpy(o->quaternion, c->quaternion, sizeof o->quaternion);
+  memcpy(o->offset, c->shift, sizeof o->offset);
+  memcpy(o->affine, c->affine, sizeof o->affine);
+  memcpy(o->pixdim, c->pixdim + 1, sizeof o->pixdim);
 }
 
-static pz_status interpret(pz_volume *v, const common *c, int64_t header, pz_nifti_data *data, pz_error *err) {
+static pz_status interpret(pz_volume *v, const common *c, int64_t header, pz_nifti_data *data,
+                           pz_error *err) {
   const char *path = v->path;
   pz_volume_info *info = &v->info;
   PZ_TRY(datatype(path, c, data, err));
@@ -189,8 +190,9 @@ static pz_status interpret(pz_volume *v, const common *c, int64_t header, pz_nif
     return pz_fail(err, PZ_ERROR_INPUT, "%s: scl_inter is %g; expected a finite number", path, c->inter);
   data->slope = c->slope, data->inter = c->inter;
   if (data->scaled) info->dtype = PZ_F32;
+  data->floats = header == PZ_NIFTI1_BYTES;
+  orientation(c, &data->orientation);
   PZ_TRY(shape(path, c, &v->array, err));
-  orientation(c, header == PZ_NIFTI1_BYTES, info, &v->notes);
   return PZ_OK;
 }
 
@@ -206,10 +208,11 @@ pz_status pz_nifti_parse(pz_volume *v, const uint8_t *bytes, int count, pz_nifti
   const char *magic = two ? h.two.magic : h.one.magic;
   data->pair = memcmp(magic, two ? "ni2" : "ni1", 4) == 0;
   if (!data->pair && memcmp(magic, two ? "n+2" : "n+1", 4) != 0)
-    return pz_fail(err, PZ_ERROR_INPUT,
-                   "%s: not a NIfTI file: the magic is not \"%s\" (the older ANALYZE 7.5 has none; convert that, as "
-                   "by nibabel.save(nibabel.load(a), b))",
-                   v->path, two ? "n+2" : "n+1");
+    return pz_fail(
+        err, PZ_ERROR_INPUT,
+        "%s: not a NIfTI file: the magic is not \"%s\" (the older ANALYZE 7.5 has none; convert that, as "
+        "by nibabel.save(nibabel.load(a), b))",
+        v->path, two ? "n+2" : "n+1");
   if (two) from_2(&h.two, data->swap, &c);
   else from_1(&h.one, data->swap, &c);
   return interpret(v, &c, count, data, err);
@@ -227,7 +230,8 @@ static void to_common(const pz_volume_info *info, common *c) {
       c->datatype = datatypes[i].code, c->bitpix = (int)(8 * pz_dtype_bytes(info->dtype));
   pz_nifti_print_geometry(info, &o);
   /* Channels lie where a time unit would make them time points. */
-  c->units = info->has_channels ? o.units & 7 : o.units, c->qform = o.qform, c->sform = o.sform, c->pixdim[0] = o.qfac;
+  c->units = info->has_channels ? o.units & 7 : o.units, c->qform = o.qform, c->sform = o.sform,
+  c->pixdim[0] = o.qfac;
   memcpy(c->quaternion, o.quaternion, sizeof o.quaternion);
   memcpy(c->shift, o.offset, sizeof o.offset);
   memcpy(c->affine, o.affine, sizeof o.affine);

@@ -16,11 +16,13 @@ typedef struct pz_nifti_data {
   pz_dtype stored;
   bool swap, scaled; /* scaled: value = slope * stored + inter, delivered as f32 */
   double slope, inter;
+  bool floats; /* the header's numbers are floats of 32 bits */
+  pz_orientation orientation;
 } pz_nifti_data;
 
 /* How many bytes of header follow from the first four: 348, 540, or 0 when it is no NIfTI header. */
 int pz_nifti_header_bytes(const uint8_t first[4]);
-/* Fills the array, the dtype and the geometry. */
+/* Fills the array and the dtype. */
 pz_status pz_nifti_parse(pz_volume *volume, const uint8_t *bytes, int count, pz_nifti_data *data,
                          pz_error *err);
 /* The header with its four bytes of "no extensions": 352 bytes, or 544 (NIfTI-2) where a size does not fit. */

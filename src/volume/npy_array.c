@@ -12,8 +12,8 @@ static void turn_strides(pz_array *a) {
 pz_status pz_npy_take_array(pz_volume *v, const pz_npy *header, pz_error *err) {
   v->info.dtype = header->dtype;
   if (!pz_array_make(&v->array, header->rank, header->dim))
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: %d dimensions; expected [z, y, x] or [channels, z, y, x]", v->path,
-                   header->rank);
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: %d dimensions; expected [z, y, x] or [channels, z, y, x]",
+                   v->path, header->rank);
   if (header->fortran) turn_strides(&v->array);
   return PZ_OK;
 }

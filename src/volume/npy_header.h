@@ -9,7 +9,7 @@ enum { PZ_NPY_MAX_RANK = 32, PZ_NPY_HEADER = 256 };
 
 typedef struct pz_npy {
   pz_dtype dtype;
-  bool swap; /* the elements' bytes are in the other order than this machine's */
+  bool swap;    /* the elements' bytes are in the other order than this machine's */
   bool fortran; /* the first axis is the fastest one */
   int rank;
   int64_t dim[PZ_NPY_MAX_RANK]; /* not negative; nothing else is known of them */

@@ -18,7 +18,8 @@ static order sort(const pz_raw *r, const pz_box *box) {
   for (int i = 0; i < box->rank; i++) {
     if (box->count[i] == 1) continue;
     int at = o.n++;
-    for (; at > 0 && r->array->stride[o.axis[at - 1]] < r->array->stride[i]; at--) o.axis[at] = o.axis[at - 1];
+    for (; at > 0 && r->array->stride[o.axis[at - 1]] < r->array->stride[i]; at--)
+      o.axis[at] = o.axis[at - 1];
     o.axis[at] = i;
   }
   return o;
@@ -71,7 +72,8 @@ static pz_status take_stretch(pz_raw *r, pz_error *err) {
   return PZ_OK;
 }
 
-static pz_status fetch(const pz_raw *r, const int64_t at[PZ_AXES_RANK], void *to, int64_t elements, pz_error *err) {
+static pz_status fetch(const pz_raw *r, const int64_t at[PZ_AXES_RANK], void *to, int64_t elements,
+                       pz_error *err) {
   const int stream = r->channel < 0 ? 0 : (int)at[r->channel];
   PZ_TRY(r->fetch(r->host, stream, to, elements * r->element, place(r, at), err));
   if (r->swap) pz_io_swap(to, elements, r->element);
@@ -79,8 +81,8 @@ static pz_status fetch(const pz_raw *r, const int64_t at[PZ_AXES_RANK], void *to
 }
 
 /* A stretch of the file, and what is wanted of it to where it belongs. */
-static pz_status scatter(pz_raw *r, const pz_box *part, const int64_t at[PZ_AXES_RANK], int64_t span, char *to,
-                         pz_error *err) {
+static pz_status scatter(pz_raw *r, const pz_box *part, const int64_t at[PZ_AXES_RANK], int64_t span,
+                         char *to, pz_error *err) {
   int64_t stride[PZ_AXES_RANK];
   char *from = r->stretch;
   PZ_TRY(fetch(r, at, from, span, err));
@@ -135,8 +137,8 @@ pz_status pz_raw_read(pz_raw *r, const pz_box *box, void *to, pz_error *err) {
   for (int k = 0; k < direct; k++) elements *= box->count[w.order.axis[w.order.n - 1 - k]];
   w.piece = cut(r, box, &w.order);
   const bool few = direct + 1 == w.order.n && box->count[w.order.axis[0]] <= FEW;
-  w.whole = !r->convert &&
-            (few || direct >= w.piece.axes + (w.piece.part > 1) || elements * r->element >= WORTH);
+  w.whole =
+      !r->convert && (few || direct >= w.piece.axes + (w.piece.part > 1) || elements * r->element >= WORTH);
   if (w.whole) w.piece = (piece){.axes = direct, .part = 1, .span = elements};
   else PZ_TRY(take_stretch(r, err));
   return go(&w, 0, at, to, err);

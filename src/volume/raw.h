@@ -11,11 +11,11 @@ enum { PZ_RAW_STRETCH = 1 << 20 };
 
 typedef struct pz_raw {
   const pz_array *array;
-  int64_t offset;          /* of the first element, in bytes */
-  int64_t element;         /* bytes, as stored */
-  int64_t delivered;       /* bytes, as delivered; differs only with `convert` */
-  bool swap;               /* the other byte order */
-  int channel;             /* the array's axis whose indices have a stream each; -1: one stream */
+  int64_t offset;    /* of the first element, in bytes */
+  int64_t element;   /* bytes, as stored */
+  int64_t delivered; /* bytes, as delivered; differs only with `convert` */
+  bool swap;         /* the other byte order */
+  int channel;       /* the array's axis whose indices have a stream each; -1: one stream */
   /* Reads `bytes` at `offset` by a stream (0 .. its number - 1). */
   pz_status (*fetch)(void *host, int stream, void *to, int64_t bytes, int64_t offset, pz_error *err);
   void (*convert)(const void *host, const void *in, int64_t n, void *out); /* or NULL: delivered as stored */

@@ -141,8 +141,9 @@ char *pz_report_print(const pz_run *r, bool done) {
   bool good = o && put_plan(o, r->function, r->input, r->output_name, &r->plan);
   if (r->stale[0]) good = good && put(o, "made_anew", path_text(r->stale));
   if (done) good = good && put(o, "finished_before", json_boolean(r->finished));
-  if (done) good = good && put_counts(o, &r->plan, &r->counts) && put_facts(o, &r->facts) &&
-                   put_rounding(o, r->input, &r->counts.rounding);
+  if (done)
+    good = good && put_counts(o, &r->plan, &r->counts) && put_facts(o, &r->facts) &&
+           put_rounding(o, r->input, &r->counts.rounding);
   return print(o, 9, good);
 }
 

@@ -168,8 +168,8 @@ static pz_status check_promise(const pz_volume *v, int64_t size, pz_error *err) 
   const page *p = &t->page;
   const double plane = (double)p->width * p->height * p->samples * p->bits / 8;
   if (p->compression != COMPRESSION_NONE || plane <= (double)size) return PZ_OK;
-  return pz_fail(err, PZ_ERROR_INPUT, "%s: truncated: a page promises %.0f bytes, the file has %lld", v->path, plane,
-                 (long long)size);
+  return pz_fail(err, PZ_ERROR_INPUT, "%s: truncated: a page promises %.0f bytes, the file has %lld", v->path,
+                 plane, (long long)size);
 }
 
 /* libtiff takes a list of pages that is cut off for one that ends. The directory of a page is a count, entries of 12 (20)
@@ -198,7 +198,8 @@ static pz_status check_last_page(const pz_volume *v, pz_error *err) {
 static bool is_copy(TIFF *file) {
   uint32_t kind = 0;
   uint16_t old = 0;
-  if (TIFFGetField(file, TIFFTAG_SUBFILETYPE, &kind) == 1 && kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) return true;
+  if (TIFFGetField(file, TIFFTAG_SUBFILETYPE, &kind) == 1 && kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK))
+    return true;
   return TIFFGetField(file, TIFFTAG_OSUBFILETYPE, &old) == 1 && old == OFILETYPE_REDUCEDIMAGE;
 }
 
@@ -233,7 +234,8 @@ static pz_status walk_pages(pz_volume *v, pz_error *err) {
     t->last_offset = TIFFCurrentDirOffset(t->file);
   } while (TIFFReadDirectory(t->file));
   if (t->message[0])
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: page %lld: %s", v->path, (long long)all->directories, t->message);
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: page %lld: %s", v->path, (long long)all->directories,
+                   t->message);
   t->at = all->directories - 1;
   return check_last_page(v, err);
 }
@@ -293,13 +295,14 @@ static pz_status raw_ready(pz_volume *v, pz_error *err) {
   for (int i = 0; i < v->array.rank; i++) bytes *= v->array.size[i];
   if (!offset)
     return pz_fail(err, PZ_ERROR_INPUT,
-                   "%s: one page, but %lld images, which do not lie behind it uncompressed; save it anew", v->path,
-                   (long long)t->pages.raw_planes);
+                   "%s: one page, but %lld images, which do not lie behind it uncompressed; save it anew",
+                   v->path, (long long)t->pages.raw_planes);
   if (offset > (uint64_t)size || bytes > size - (int64_t)offset)
-    return pz_fail(err, PZ_ERROR_INPUT,
-                   "%s: truncated: ImageJ's description promises %lld images of %lld bytes together, the file has %lld",
-                   v->path, (long long)t->pages.raw_planes, (long long)bytes,
-                   (long long)(offset < (uint64_t)size ? size - (int64_t)offset : 0));
+    return pz_fail(
+        err, PZ_ERROR_INPUT,
+        "%s: truncated: ImageJ's description promises %lld images of %lld bytes together, the file has %lld",
+        v->path, (long long)t->pages.raw_planes, (long long)bytes,
+        (long long)(offset < (uint64_t)size ? size - (int64_t)offset : 0));
   t->raw = (pz_raw){.array = &v->array,
                     .offset = (int64_t)offset,
                     .element = sample_bytes(&t->page),
@@ -316,7 +319,8 @@ static pz_status raw_ready(pz_volume *v, pz_error *err) {
 /* Of volumes whose y or x goes over pages, many planes are best read at once. */
 static int64_t step_of(const pz_volume *v) {
   const tiff *t = v->state;
-  const int64_t plane = v->info.channels * pz_volume_plane_bytes(&v->info), planes = PZ_VOLUME_STEP_BYTES / plane;
+  const int64_t plane = v->info.channels * pz_volume_plane_bytes(&v->info),
+                planes = PZ_VOLUME_STEP_BYTES / plane;
   for (int i = 2; i < 4; i++)
     if (v->axes.of[i] >= 0 && v->axes.of[i] < t->pages.page_axes)
       return planes < 1 ? 1 : planes < v->info.shape[0] ? planes : v->info.shape[0];
@@ -356,8 +360,8 @@ static int64_t unpack_bits(const tiff *t, int64_t high) {
 
 /* The part of a block at (y0, x0) that is inside of the box, to where it belongs. The block's samples are `first` .. `first` +
  * `samples` - 1, interleaved. */
-static void spread(const tiff *t, const pz_box *box, char *to, int64_t y0, int64_t x0, int64_t high, int first,
-                   int samples) {
+static void spread(const tiff *t, const pz_box *box, char *to, int64_t y0, int64_t x0, int64_t high,
+                   int first, int samples) {
   const int y = t->pages.page_axes, n = box->rank - y;
   const int64_t size = sample_bytes(&t->page);
   const int64_t row = t->page.bits == 1 ? unpack_bits(t, high) : row_bytes(&t->page);
@@ -387,7 +391,8 @@ static bool read_block(const tiff *t, int64_t y, int64_t x, uint16_t sample, int
 }
 
 /* The blocks that the box has rows and columns of. */
-static pz_status read_samples(pz_volume *v, const pz_box *box, char *to, int first, int samples, pz_error *err) {
+static pz_status read_samples(pz_volume *v, const pz_box *box, char *to, int first, int samples,
+                              pz_error *err) {
   tiff *t = v->state;
   const page *p = &t->page;
   const int a = t->pages.page_axes;
@@ -420,12 +425,13 @@ static pz_status read_page(pz_volume *v, int64_t plane, const pz_box *box, char 
   return PZ_OK;
 }
 
-static pz_status read_pages(pz_volume *v, const pz_box *box, int axis, int64_t plane, char *to, pz_error *err) {
+static pz_status read_pages(pz_volume *v, const pz_box *box, int axis, int64_t plane, char *to,
+                            pz_error *err) {
   const tiff *t = v->state;
   if (axis == t->pages.page_axes) return read_page(v, plane, box, to, err);
   for (int64_t i = 0; i < box->count[axis]; i++)
-    PZ_TRY(read_pages(v, box, axis + 1, plane * v->array.size[axis] + box->start[axis] + i, to + i * box->to[axis],
-                      err));
+    PZ_TRY(read_pages(v, box, axis + 1, plane * v->array.size[axis] + box->start[axis] + i,
+                      to + i * box->to[axis], err));
   return PZ_OK;
 }
 

@@ -40,7 +40,8 @@ static void finish(pz_volume *v, pz_tiff_pages *p, axes over, const char *said_b
 
 static pz_status refuse(const pz_volume *v, const char *by, const char *what, pz_error *err) {
   return pz_fail(err, PZ_ERROR_INPUT,
-                 "%s: %s says %s; say what the pages are, as by --axes zyx, or save the file anew", v->path, by, what);
+                 "%s: %s says %s; say what the pages are, as by --axes zyx, or save the file anew", v->path,
+                 by, what);
 }
 
 /* ------------------------------------------------------------------ OME-XML */
@@ -49,18 +50,20 @@ static pz_status check_ome(const pz_volume *v, const pz_tiff_pages *p, pz_error 
   const pz_ome *o = p->ome;
   char what[PZ_OME_NAME + 200];
   if (o->binary_only || o->elsewhere)
-    return pz_fail(err, PZ_ERROR_INPUT,
-                   "%s: a part of a set of files: its OME-XML %s \"%s\"; save the set as one file, as with bfconvert or "
-                   "in Fiji, or say what the pages of this one are, as by --axes zyx",
-                   v->path, o->binary_only ? "lies in" : "speaks of", o->other);
+    return pz_fail(
+        err, PZ_ERROR_INPUT,
+        "%s: a part of a set of files: its OME-XML %s \"%s\"; save the set as one file, as with bfconvert or "
+        "in Fiji, or say what the pages of this one are, as by --axes zyx",
+        v->path, o->binary_only ? "lies in" : "speaks of", o->other);
   if (o->images > 1)
-    return pz_fail(err, PZ_ERROR_INPUT,
-                   "%s: holds %lld images (series); save the one to use as a file of its own, as with bfconvert -series "
-                   "0 or in Fiji",
-                   v->path, (long long)o->images);
+    return pz_fail(
+        err, PZ_ERROR_INPUT,
+        "%s: holds %lld images (series); save the one to use as a file of its own, as with bfconvert -series "
+        "0 or in Fiji",
+        v->path, (long long)o->images);
   if (o->y == p->height && o->x == p->width) return PZ_OK;
-  snprintf(what, sizeof what, "planes of %lld x %lld, the pages are %lld x %lld", (long long)o->x, (long long)o->y,
-           (long long)p->width, (long long)p->height);
+  snprintf(what, sizeof what, "planes of %lld x %lld, the pages are %lld x %lld", (long long)o->x,
+           (long long)o->y, (long long)p->width, (long long)p->height);
   return refuse(v, "its OME-XML", what, err);
 }
 
@@ -68,10 +71,11 @@ static pz_status check_table(const pz_volume *v, const pz_tiff_pages *p, int64_t
   char what[160];
   for (int64_t i = 0; i < planes; i++) {
     if (p->directory[i] >= 0 && p->directory[i] < p->directories) continue;
-    if (p->directory[i] < 0) snprintf(what, sizeof what, "nothing of where plane %lld of %lld is", (long long)i, (long long)planes);
+    if (p->directory[i] < 0)
+      snprintf(what, sizeof what, "nothing of where plane %lld of %lld is", (long long)i, (long long)planes);
     else
-      snprintf(what, sizeof what, "that plane %lld is page %d, the file has %lld", (long long)i, p->directory[i],
-               (long long)p->directories);
+      snprintf(what, sizeof what, "that plane %lld is page %d, the file has %lld", (long long)i,
+               p->directory[i], (long long)p->directories);
     return refuse(v, "its OME-XML", what, err);
   }
   return PZ_OK;
@@ -125,15 +129,15 @@ static int64_t count_of(const char *text, const char *key) {
 /* ImageJ's order: channels fastest, then slices, then frames. Without a word on them its images are slices. Above 4 GB it writes
  * one page and the other planes behind the first. */
 static pz_status imagej_axes(pz_volume *v, pz_tiff_pages *p, const char *text, axes *over, pz_error *err) {
-  const int64_t images = count_of(text, "images"), c = count_of(text, "channels"), z = count_of(text, "slices"),
-                t = count_of(text, "frames");
+  const int64_t images = count_of(text, "images"), c = count_of(text, "channels"),
+                z = count_of(text, "slices"), t = count_of(text, "frames");
   const int64_t planes = p->pages == 1 && images > 1 ? images : p->pages;
   char what[160];
   put(over, 't', t), put(over, 'z', z), put(over, c == 1 && p->samples > 1 ? 0 : 'c', c);
   if (c * z == 1 && t == 1) over->size[1] = planes;
   if (product(over) != planes || images < 1) {
-    snprintf(what, sizeof what, "%lld channels, %lld slices and %lld frames, the file has %lld planes", (long long)c,
-             (long long)z, (long long)t, (long long)planes);
+    snprintf(what, sizeof what, "%lld channels, %lld slices and %lld frames, the file has %lld planes",
+             (long long)c, (long long)z, (long long)t, (long long)planes);
     return refuse(v, "ImageJ's description", what, err);
   }
   p->raw_planes = planes > p->pages ? planes : 0;
@@ -164,7 +168,11 @@ static bool old_shape(const char *text, shaped *s) {
 /* tifffile's letters: S: samples; Q, I: of no meaning. */
 static char letter_of(char c) {
   c = (char)toupper((unsigned char)c);
-  return c == 'S' ? 'c' : c == 'Q' || c == 'I' ? 0 : strchr("TCZYX", c) ? (char)tolower(c) : isalpha((unsigned char)c) ? c : '?';
+  return c == 'S'                    ? 'c'
+         : c == 'Q' || c == 'I'      ? 0
+         : strchr("TCZYX", c)        ? (char)tolower(c)
+         : isalpha((unsigned char)c) ? c
+                                     : '?';
 }
 
 static bool json_shape(const json_t *o, shaped *s) {
@@ -218,7 +226,8 @@ static pz_status shaped_axes(pz_volume *v, pz_tiff_pages *p, const shaped *s, pz
   if (!own) return refuse(v, "its description (of tifffile)", "another shape than the pages have", err);
   for (int i = 0; i < s->rank - own; i++) {
     if (s->size[i] == 1 && s->rank > 4) continue;
-    if (over.n == PZ_AXES_RANK - 3) return refuse(v, "its description (of tifffile)", "more than eight axes", err);
+    if (over.n == PZ_AXES_RANK - 3)
+      return refuse(v, "its description (of tifffile)", "more than eight axes", err);
     put(&over, s->letter[i], s->size[i]);
   }
   if (product(&over) != p->pages) {
@@ -266,11 +275,13 @@ static pz_status check_kind(const pz_volume *v, const pz_tiff_pages *p, pz_error
   };
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     if (p->pages == 1 && !kinds[i].one) continue;
-    if (kinds[i].text ? !says(p->file, kinds[i].tag, kinds[i].text) : !has_tag(p->file, kinds[i].tag)) continue;
-    return pz_fail(err, PZ_ERROR_INPUT,
-                   "%s: %s, whose pages are not read without being told what they are: say it, as by --axes zyx, or "
-                   "save it as OME-TIFF, as with bfconvert or in Fiji",
-                   v->path, kinds[i].kind);
+    if (kinds[i].text ? !says(p->file, kinds[i].tag, kinds[i].text) : !has_tag(p->file, kinds[i].tag))
+      continue;
+    return pz_fail(
+        err, PZ_ERROR_INPUT,
+        "%s: %s, whose pages are not read without being told what they are: say it, as by --axes zyx, or "
+        "save it as OME-TIFF, as with bfconvert or in Fiji",
+        v->path, kinds[i].kind);
   }
   return PZ_OK;
 }
@@ -306,7 +317,8 @@ pz_status pz_tiff_find_axes(pz_volume *v, pz_tiff_pages *p, pz_error *err) {
   const char *text = TIFFGetField(p->file, TIFFTAG_IMAGEDESCRIPTION, &found) == 1 && found ? found : "";
   pz_error own = {0};
   const pz_status status = describe(v, p, text, &own);
-  if (!v->choice.axes[0] || status == PZ_ERROR_MEMORY) return status == PZ_OK ? PZ_OK : pz_fail(err, status, "%s", own.message);
+  if (!v->choice.axes[0] || status == PZ_ERROR_MEMORY)
+    return status == PZ_OK ? PZ_OK : pz_fail(err, status, "%s", own.message);
   if (status == PZ_OK && pz_axes_fit(&v->array, v->choice.axes)) return PZ_OK;
   axes over = {0};
   if (status != PZ_OK) p->ome = NULL, p->raw_planes = 0;

@@ -21,7 +21,8 @@ typedef struct pz_tiff_pages {
   /* out: the volume's array has this many axes over pages, then y, x and, of several samples, the samples */
   int page_axes;
   const int32_t *directory; /* out: of plane i; NULL: the i-th page */
-  int64_t raw_planes;       /* out: so many planes lie behind the first page's, without pages of their own; 0: none */
+  int64_t
+      raw_planes; /* out: so many planes lie behind the first page's, without pages of their own; 0: none */
 } pz_tiff_pages;
 
 /* Fills v->array. */

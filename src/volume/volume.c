@@ -14,8 +14,8 @@
 
 /* Longer suffixes first where one ends with another. */
 static const pz_volume_format *const formats[] = {
-    &pz_volume_npy, &pz_volume_hdf5, &pz_volume_tiff, &pz_volume_nifti_gz, &pz_volume_nifti,
-    &pz_volume_nifti_pair,
+    &pz_volume_npy,      &pz_volume_hdf5,  &pz_volume_tiff,
+    &pz_volume_nifti_gz, &pz_volume_nifti, &pz_volume_nifti_pair,
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -64,7 +64,8 @@ void pz_volume_hold(const pz_volume_format *format, pz_volume_info *info, pz_not
 static void take_shape(pz_volume *v) {
   const pz_axes *a = &v->axes;
   pz_volume_info *info = &v->info;
-  info->channels = a->channels >= 0 && a->channels <= PZ_VOLUME_MAX_CHANNELS ? (int32_t)a->channels : INT32_MAX;
+  info->channels =
+      a->channels >= 0 && a->channels <= PZ_VOLUME_MAX_CHANNELS ? (int32_t)a->channels : INT32_MAX;
   info->has_channels = info->channels > 1;
   memcpy(info->shape, a->shape, sizeof info->shape);
 }
@@ -130,9 +131,10 @@ pz_status pz_volume_identify_file(const char *path, pz_digest *digest, pz_error 
   const int code = errno;
   if (fd >= 0) close(fd);
   if (!known) return pz_io_fail(err, path, "looking at", code);
-  const int n = snprintf(text, sizeof text, "%llu %llu %lld %lld.%09ld %lld.%09ld", (unsigned long long)info.st_dev,
-                         (unsigned long long)info.st_ino, (long long)info.st_size, (long long)info.st_mtim.tv_sec,
-                         (long)info.st_mtim.tv_nsec, (long long)info.st_ctim.tv_sec, (long)info.st_ctim.tv_nsec);
+  const int n =
+      snprintf(text, sizeof text, "%llu %llu %lld %lld.%09ld %lld.%09ld", (unsigned long long)info.st_dev,
+               (unsigned long long)info.st_ino, (long long)info.st_size, (long long)info.st_mtim.tv_sec,
+               (long)info.st_mtim.tv_nsec, (long long)info.st_ctim.tv_sec, (long)info.st_ctim.tv_nsec);
   pz_digest_add(digest, path, strlen(path) + 1);
   pz_digest_add(digest, text, (size_t)n + 1);
   return PZ_OK;

@@ -150,7 +150,7 @@ static void hdf5_checksum(void **state) {
     fx_write_file(fx_path(&f, "a.h5"), bytes, size);
     bytes[place + i] ^= 0x10;
     assert_int_equal(fx_read_all(fx_path(&f, "a.h5"), 3, &err), PZ_ERROR_INPUT);
-    assert_non_null(strstr(err.message, "the chunk at z = 0, y = 0, x = 0 is damaged"));
+    assert_non_null(strstr(err.message, "the chunk at [0, 0, 0] is damaged"));
   }
   free(bytes);
   fx_leave(&f);

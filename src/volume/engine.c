@@ -391,7 +391,7 @@ static pz_status choose_output(pz_run *r, const pz_volume_writer *output, pz_err
   if (r->options->resume && (r->sink || r->input->calls))
     return pz_fail(err, PZ_ERROR_USAGE, "resume needs an input and an output that are files");
   if (r->sink) return PZ_OK;
-  PZ_TRY(pz_volume_parse_path(r->arena, output->path, &r->output, err));
+  PZ_TRY(pz_volume_parse_output(r->arena, output->path, &r->output, err));
   if (r->output.format->has_dataset && !r->output.dataset) r->output.dataset = "/main";
   return PZ_OK;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_HEADER = 65536 };
+enum { MAX_HEADER = 65536, PREFIX = 12 };
 
 /* The header is a Python dictionary of three entries, read strictly: nothing is evaluated. */
 typedef struct header {
@@ -106,10 +106,9 @@ static pz_status interpret(const header *h, pz_npy *npy, pz_error *err) {
 }
 
 /* Magic, version and the length of the dictionary: 10 bytes in version 1, 12 later. */
-static pz_status prefix(const char *path, int fd, pz_npy *npy, int64_t *length, pz_error *err) {
-  uint8_t b[12] = {0};
-  PZ_TRY(pz_io_read(fd, path, b, npy->size < 12 ? npy->size : 12, 0, err));
-  if (npy->size < 12 || memcmp(b, "\x93NUMPY", 6) != 0)
+static pz_status prefix(const char *path, const uint8_t b[PREFIX], pz_npy *npy, int64_t *length,
+                        pz_error *err) {
+  if (npy->size < PREFIX || memcmp(b, "\x93NUMPY", 6) != 0)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: not a .npy file: it does not begin with \\x93NUMPY", path);
   if (b[6] < 1 || b[6] > 3)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: version %d of .npy; expected 1, 2 or 3", path, b[6]);
@@ -122,20 +121,39 @@ static pz_status prefix(const char *path, int fd, pz_npy *npy, int64_t *length, 
   return PZ_OK;
 }
 
-pz_status pz_npy_read_header(pz_arena *arena, const char *path, int fd, int64_t size, pz_npy *npy,
-                             pz_error *err) {
-  int64_t length = 0;
-  *npy = (pz_npy){.size = size};
-  PZ_TRY(prefix(path, fd, npy, &length, err));
-  char *text = PZ_NEW(arena, char, length + 1);
-  if (!text) return pz_fail_memory(err, "the header of a .npy file", (unsigned long long)length);
-  PZ_TRY(pz_io_read(fd, path, text, length, npy->offset - length, err));
+static pz_status parse(const char *path, const char *text, int64_t length, pz_npy *npy, pz_error *err) {
   header h = {.path = path, .at = text};
   if (strlen(text) != (size_t)length || !dictionary(&h))
     return pz_fail(err, PZ_ERROR_INPUT,
                    "%s: bad header at byte %lld; expected {'descr': ..., 'fortran_order': ..., 'shape': ...}",
                    path, (long long)(npy->offset - length + (h.at - text)));
   return interpret(&h, npy, err);
+}
+
+pz_status pz_npy_read_header(pz_arena *arena, const char *path, int fd, int64_t size, pz_npy *npy,
+                             pz_error *err) {
+  int64_t length = 0;
+  uint8_t b[PREFIX] = {0};
+  *npy = (pz_npy){.size = size};
+  PZ_TRY(pz_io_read(fd, path, b, size < PREFIX ? size : PREFIX, 0, err));
+  PZ_TRY(prefix(path, b, npy, &length, err));
+  char *text = PZ_NEW(arena, char, length + 1);
+  if (!text) return pz_fail_memory(err, "the header of a .npy file", (unsigned long long)length);
+  PZ_TRY(pz_io_read(fd, path, text, length, npy->offset - length, err));
+  return parse(path, text, length, npy, err);
+}
+
+pz_status pz_npy_parse_header(pz_arena *arena, const char *path, const char *bytes, int64_t count,
+                              int64_t size, pz_npy *npy, pz_error *err) {
+  int64_t length = 0;
+  uint8_t b[PREFIX] = {0};
+  *npy = (pz_npy){.size = size};
+  memcpy(b, bytes, (size_t)(count < PREFIX ? count : PREFIX));
+  PZ_TRY(prefix(path, b, npy, &length, err));
+  if (npy->offset > count) return pz_fail(err, PZ_ERROR_INPUT, "%s: truncated in a header", path);
+  char *text = pz_arena_strndup(arena, bytes + npy->offset - length, (size_t)length);
+  if (!text) return pz_fail_memory(err, "the header of a .npy file", (unsigned long long)length);
+  return parse(path, text, length, npy, err);
 }
 
 pz_status pz_npy_check_size(const char *path, const pz_npy *npy, pz_error *err) {

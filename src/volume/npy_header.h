@@ -19,6 +19,9 @@ typedef struct pz_npy {
 /* Reads the header of an open file of `size` bytes; nothing in it is trusted or evaluated. The arena is for scratch. */
 pz_status pz_npy_read_header(pz_arena *arena, const char *path, int fd, int64_t size, pz_npy *npy,
                              pz_error *err);
+/* The same from the first `count` bytes of a file of `size`, all of it or at least 66 KiB. */
+pz_status pz_npy_parse_header(pz_arena *arena, const char *path, const char *bytes, int64_t count,
+                              int64_t size, pz_npy *npy, pz_error *err);
 /* Whether the file is long enough for the data that the header promises. */
 pz_status pz_npy_check_size(const char *path, const pz_npy *npy, pz_error *err);
 

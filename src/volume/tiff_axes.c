@@ -44,6 +44,14 @@ static pz_status refuse(const pz_volume *v, const char *by, const char *what, pz
                  by, what);
 }
 
+/* Of a described file: axes of length 1 are none. */
+static void finish_described(pz_volume *v, pz_tiff_pages *p, const axes *over, const char *said_by) {
+  axes longer = {0};
+  for (int i = 0; i < over->n; i++)
+    if (over->size[i] > 1) put(&longer, over->letter[i], over->size[i]);
+  finish(v, p, longer, said_by);
+}
+
 /* ------------------------------------------------------------------ OME-XML */
 
 static pz_status check_ome(const pz_volume *v, const pz_tiff_pages *p, pz_error *err) {
@@ -101,10 +109,6 @@ static pz_status ome_axes(pz_volume *v, pz_tiff_pages *p, axes *over, pz_error *
     for (int i = 4; i >= 2; i--)
       put(over, (char)tolower(o->order[i]), o->order[i] == 'T' ? o->t : o->order[i] == 'C' ? planes_c : o->z);
   const int64_t planes = product(over);
-  if (planes_c == 1) { /* the samples may be the channels */
-    for (int i = 0; i < over->n; i++)
-      if (over->letter[i] == 'c') over->letter[i] = 0;
-  }
   if (o->page) return check_table(v, p, planes, err);
   if (planes == p->pages) return PZ_OK;
   snprintf(what, sizeof what, "%lld planes, the file has %lld pages", (long long)planes, (long long)p->pages);
@@ -133,7 +137,7 @@ static pz_status imagej_axes(pz_volume *v, pz_tiff_pages *p, const char *text, a
                 z = count_of(text, "slices"), t = count_of(text, "frames");
   const int64_t planes = p->pages == 1 && images > 1 ? images : p->pages;
   char what[160];
-  put(over, 't', t), put(over, 'z', z), put(over, c == 1 && p->samples > 1 ? 0 : 'c', c);
+  put(over, 't', t), put(over, 'z', z), put(over, 'c', c);
   if (c * z == 1 && t == 1) over->size[1] = planes;
   if (product(over) != planes || images < 1) {
     snprintf(what, sizeof what, "%lld channels, %lld slices and %lld frames, the file has %lld planes",
@@ -235,7 +239,7 @@ static pz_status shaped_axes(pz_volume *v, pz_tiff_pages *p, const shaped *s, pz
              (long long)p->pages);
     return refuse(v, "its description (of tifffile)", what, err);
   }
-  finish(v, p, over, "tifffile's description");
+  finish_described(v, p, &over, "tifffile's description");
   rename_rows(v, p, s, own);
   return PZ_OK;
 }
@@ -296,12 +300,12 @@ static pz_status describe(pz_volume *v, pz_tiff_pages *p, const char *text, pz_e
     if (!p->ome) return pz_fail_memory(err, "OME-XML", sizeof *p->ome);
     PZ_TRY(pz_ome_parse(v->arena, v->path, text, p->ome, err));
     PZ_TRY(ome_axes(v, p, &over, err));
-    finish(v, p, over, "OME-XML");
+    finish_described(v, p, &over, "OME-XML");
     return PZ_OK;
   }
   if (strncmp(text, "ImageJ=", 7) == 0) {
     PZ_TRY(imagej_axes(v, p, text, &over, err));
-    finish(v, p, over, "ImageJ's description");
+    finish_described(v, p, &over, "ImageJ's description");
     return PZ_OK;
   }
   if (read_shape(text, &s)) return shaped_axes(v, p, &s, err);

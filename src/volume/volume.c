@@ -2,6 +2,7 @@
 #include "volume/volume.h"
 
 #include "volume/io.h"
+#include "volume/kin.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,11 +16,9 @@
 /* Longer suffixes first where one ends with another. */
 static const pz_volume_format *const formats[] = {
     &pz_volume_npy,      &pz_volume_hdf5,  &pz_volume_tiff,
-    &pz_volume_nifti_gz, &pz_volume_nifti, &pz_volume_nifti_pair,
+    &pz_volume_nifti_gz, &pz_volume_nifti, &pz_volume_nifti_pair, &pz_volume_npz,
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
-
-#define KNOWN_SUFFIXES ".npy, .h5:/dataset, .tif, .nii or .nii.gz"
 
 int64_t pz_volume_plane_bytes(const pz_volume_info *info) {
   return info->shape[1] * info->shape[2] * pz_dtype_bytes(info->dtype);
@@ -111,8 +110,26 @@ pz_status pz_volume_parse_path(pz_arena *arena, const char *path, pz_volume_path
     if (!out->file) return pz_fail_memory(err, "a path", length);
     return dataset_of(arena, path + length, path, out, err);
   }
-  return pz_fail(err, PZ_ERROR_USAGE,
-                 "%s: unknown kind of volume; expected a name that ends with " KNOWN_SUFFIXES, path);
+  return pz_kin_refuse(path, err);
+}
+
+pz_status pz_volume_parse_output(pz_arena *arena, const char *path, pz_volume_path *out, pz_error *err) {
+  PZ_TRY(pz_volume_parse_path(arena, path, out, err));
+  if (out->format->lay_out || out->format->convert) return PZ_OK;
+  return pz_fail(
+      err, PZ_ERROR_USAGE,
+      "%s: such files are read but not written; give the result a name that ends with .npy, .h5:/dataset, "
+      ".tif, .nii or .nii.gz",
+      path);
+}
+
+/* A folder is one of slices, whatever its name, unless its name is that of another kind of folders. */
+static pz_status parse_input(pz_arena *arena, const char *path, pz_volume_path *out, pz_error *err) {
+  struct stat info;
+  if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) return pz_volume_parse_path(arena, path, out, err);
+  if (pz_kin_is_picture(path)) return pz_kin_refuse(path, err);
+  *out = (pz_volume_path){.format = &pz_volume_folder, .file = pz_arena_strdup(arena, path)};
+  return out->file ? PZ_OK : pz_fail_memory(err, "a path", strlen(path));
 }
 
 static pz_status list_files(pz_volume *v, char text[PZ_DIGEST_TEXT], pz_error *err) {
@@ -206,7 +223,7 @@ static pz_status open_in(pz_arena *arena, const char *path, const pz_axes_choice
   pz_volume *v = PZ_NEW(arena, pz_volume, 1);
   if (!v) return pz_fail_memory(err, "a volume", sizeof *v);
   pz_volume_path parts;
-  PZ_TRY(pz_volume_parse_path(arena, path, &parts, err));
+  PZ_TRY(parse_input(arena, path, &parts, err));
   v->arena = v->notes.arena = arena;
   v->format = parts.format;
   v->path = parts.file;
@@ -216,7 +233,10 @@ static pz_status open_in(pz_arena *arena, const char *path, const pz_axes_choice
   if (!v->format->identify) PZ_TRY(pz_identity_begin(v->path, settled, &v->identity, err));
   const pz_status status = describe(v, err);
   if (status == PZ_OK) *volume = v;
-  else close_all(v);
+  else {
+    pz_kin_explain(v->path, v->format->name, err);
+    close_all(v);
+  }
   return status;
 }
 
@@ -232,6 +252,10 @@ static pz_status open_new(const char *path, const pz_axes_choice *choice, bool s
 
 pz_status pz_volume_open(const char *path, pz_volume **volume, pz_error *err) {
   return open_new(path, NULL, false, volume, err);
+}
+pz_status pz_volume_open_as(const char *path, const pz_axes_choice *choice, pz_volume **volume,
+                            pz_error *err) {
+  return open_new(path, choice, false, volume, err);
 }
 pz_status pz_volume_open_settled(const char *path, pz_volume **volume, pz_error *err) {
   return open_new(path, NULL, true, volume, err);

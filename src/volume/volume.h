@@ -91,7 +91,7 @@ struct pz_volume_format {
 };
 
 extern const pz_volume_format pz_volume_npy, pz_volume_hdf5, pz_volume_tiff, pz_volume_nifti,
-    pz_volume_nifti_gz, pz_volume_nifti_pair;
+    pz_volume_nifti_gz, pz_volume_nifti_pair, pz_volume_npz, pz_volume_folder;
 
 /* A path as the user writes it, taken apart. Strings live in the arena. */
 typedef struct pz_volume_path {
@@ -100,11 +100,16 @@ typedef struct pz_volume_path {
 } pz_volume_path;
 pz_status pz_volume_parse_path(pz_arena *arena, const char *path, pz_volume_path *out, pz_error *err);
 
+/* The format that a result can be written in. */
+pz_status pz_volume_parse_output(pz_arena *arena, const char *path, pz_volume_path *out, pz_error *err);
+
 /* On success the caller closes *volume with pz_volume_close (NULL is fine there). */
 pz_status pz_volume_open(const char *path, pz_volume **volume, pz_error *err);
 /* The same, so that no change from then on is missed: of a new file it waits for some milliseconds. */
 pz_status pz_volume_open_settled(const char *path, pz_volume **volume, pz_error *err);
-/* The same, with the user's words on its axes (NULL: none). */
+/* The same, with the user's words on its axes (NULL: none); as pz_volume_open and as pz_volume_open_settled. */
+pz_status pz_volume_open_as(const char *path, const pz_axes_choice *choice, pz_volume **volume,
+                            pz_error *err);
 pz_status pz_volume_open_chosen(const char *path, const pz_axes_choice *choice, pz_volume **volume,
                                 pz_error *err);
 void pz_volume_close(pz_volume *volume);

@@ -106,11 +106,12 @@ static bool take_options(PyObject *args, PyObject **input, PyObject **output, wo
   int tiling, blend, normalize, border, nan, store, sums, apply, skip_zero, resume, no_overwrite;
   long long memory;
   PyObject *progress;
-  if (!PyArg_ParseTuple(args, "OO(iii)(ddd)(iii)IIiiiiiiiifpppLOO", input, output, &o->overlap[0],
+  if (!PyArg_ParseTuple(args, "OO(iii)(ddd)(iii)IIiiiiiiiifpppLOOzz", input, output, &o->overlap[0],
                         &o->overlap[1], &o->overlap[2], &o->overlap_part[0], &o->overlap_part[1],
                         &o->overlap_part[2], &o->crop[0], &o->crop[1], &o->crop[2], &o->given,
                         &o->mirror_axes, &tiling, &blend, &normalize, &border, &nan, &store, &sums, &apply,
-                        &o->threshold, &skip_zero, &resume, &no_overwrite, &memory, &progress, &w->planned))
+                        &o->threshold, &skip_zero, &resume, &no_overwrite, &memory, &progress, &w->planned,
+                        &o->axes, &o->at))
     return false;
   o->tiling = (pz_tiling)tiling, o->blend = (pz_blend)blend, o->normalize = (pz_normalize)normalize;
   o->border = (pz_border)border, o->nan = (pz_nan)nan, o->store = (pz_store)store, o->sums = (pz_sums)sums;

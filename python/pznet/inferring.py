@@ -8,12 +8,14 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Mapping
 from typing import Any, Callable, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import arrays
+from . import axes as axes_of
 from .network import Network, Path
 
 Progress = Callable[[str, int, int, float], object]
@@ -115,16 +117,13 @@ def view(value: Any, name: str) -> Any:
 
 
 class Source:
-    """A volume [z, y, x] or [channels, z, y, x] that is sliced along z."""
+    """A volume that is sliced along z."""
 
-    def __init__(self, volume: Any) -> None:
+    def __init__(self, volume: Any, letters: str | None = None, at: Any = None) -> None:
         self.volume = view(volume, "volume")
         shape = tuple(int(n) for n in getattr(self.volume, "shape", ()))
-        if len(shape) not in (3, 4):
-            raise ValueError(f"the volume has shape {shape}: expected [z, y, x] or [channels, z, y, x]")
-        self.channels = shape[0] if len(shape) == 4 else 1
-        self.shape = shape[-3:]
-        self.stacked = len(shape) == 4
+        self.axes = axes_of.Axes(shape, letters, at, self.volume)
+        self.channels, self.shape = self.axes.channels, self.axes.shape
         self.code = self.dtype_code(np.dtype(self.volume.dtype))
 
     @staticmethod
@@ -139,7 +138,7 @@ class Source:
         y, x = self.shape[1:]
         strides = (channel_bytes, y * x * dtype.itemsize, x * dtype.itemsize, dtype.itemsize)
         to: npt.NDArray[Any] = np.ndarray((self.channels, n, y, x), dtype, memory, strides=strides)
-        to[...] = self.volume[:, z : z + n] if self.stacked else self.volume[z : z + n]
+        to[...] = self.axes.planes(self.volume, z, n)
 
     def arguments(self) -> tuple[Any, ...]:
         return (self.read, self.code, self.channels, *self.shape)
@@ -181,6 +180,8 @@ def infer(
     net: Network | Path,
     out: Any = None,
     *,
+    axes: str | None = None,
+    at: str | Mapping[str, int] | None = None,
     tiling: str = "pznet",
     overlap: Triple | None = None,
     blend: str | None = None,
@@ -206,6 +207,9 @@ def infer(
 
     volume: [z, y, x] or [channels, z, y, x]; anything that is sliced, as a NumPy array, np.memmap, h5py dataset, Zarr array or
     PyTorch tensor on the CPU; or the path of a volume. It is read slab by slab.
+    axes: which axis of the volume is which, the slowest first, as "zyxc": letters t, c, z, y and x; axes of length 1 may be left out.
+    Default: as the file says, or the array's own names (xarray, Zarr), or as above. at: one of several time points or channels,
+    counted from 0: "t=3", "t=3,c=0" or {"t": 3}.
     net: an open network, or the path of a network file. threads: of a network that is opened here.
     out: takes slices likewise, or a path; default: a new array, [z, y, x] or [channels, z, y, x], of float32 (uint8 with
     argmax, threshold or dtype="u8"). Voxel size, unit, origin and affine go from path to path; arrays have none.
@@ -231,7 +235,7 @@ def infer(
     net = net if isinstance(net, Network) else Network(net, threads)
     given = {"overlap": overlap, "blend": blend, "border": border, "crop": crop}
     voxels, parts = overlaps(overlap)
-    source = None if is_path(volume) else Source(volume)
+    source = None if is_path(volume) else Source(volume, axes, at)
     sink = None if is_path(out) else Sink(out)
     bar = Bar() if progress is True else None
 
@@ -267,6 +271,8 @@ def infer(
             memory,
             bar or (progress if callable(progress) else None),
             planned,
+            None if source else axes,
+            None if source else axes_of.text_of(at),
         )
         report = json.loads(_pznet.infer(net._net, options))
     finally:

@@ -85,7 +85,8 @@ static pz_status check_output(const pz_run *r, pz_error *err) {
   const pz_volume_path *o = &r->output;
   if (r->sink) return PZ_OK;
   if (is_input(r->input, o->file))
-    return pz_fail(err, PZ_ERROR_USAGE, "%s: the output is the input; give the result another name", o->file);
+    return pz_fail(err, PZ_ERROR_USAGE,
+                   "%s: the output is the input, or would lie in it; give the result another name", o->file);
   PZ_TRY(pz_file_check_writable(o->file, err));
   return o->format->check_output ? o->format->check_output(o->file, o->dataset, &r->plan.result, err) : PZ_OK;
 }

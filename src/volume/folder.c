@@ -193,7 +193,7 @@ static bool alike(const pz_volume_info *a, const pz_volume_info *b) {
 static pz_status check_slice(const pz_volume *v, int64_t i, const pz_volume *s, pz_error *err) {
   const folder *f = v->state;
   const pz_volume_info *a = &s->info, *b = &f->first;
-  if (a->shape[0] != 1 || s->array.rank > (a->channels > 1 ? 3 : 2))
+  if (a->shape[0] != 1)
     return pz_fail(
         err, PZ_ERROR_INPUT,
         "%s: has %lld planes; in a folder each file is one slice: give this file alone, or save it as slices",

@@ -311,7 +311,7 @@ static pz_status describe(pz_volume *v, pz_tiff_pages *p, const char *text, pz_e
   if (read_shape(text, &s)) return shaped_axes(v, p, &s, err);
   PZ_TRY(check_kind(v, p, err));
   put(&over, 0, p->pages);
-  finish(v, p, over, NULL);
+  finish_described(v, p, &over, NULL);
   return PZ_OK;
 }
 

@@ -112,6 +112,64 @@ class Infer(unittest.TestCase):
                 self.infer(self.volume, self.net, out, **options)
                 self.assertTrue(np.array_equal(np.load(out), want))
 
+    def test_axes_of_arrays_and_files(self):
+        path = compiled(self.folder, 2, 1)
+        rng = np.random.default_rng(4)
+        tczyx = rng.random((3, 2, 9, 11, 13), np.float32)
+        want = self.infer(tczyx[1], path)
+        last = np.ascontiguousarray(np.moveaxis(tczyx, 1, -1))
+        cases = (
+            (tczyx, "tczyx", "t=1"),
+            (last, "TZYXC", {"t": 1}),
+            (np.asfortranarray(tczyx), "tczyx", "t=1"),
+            (last[1], "zyxc", None),
+            (last[1][:, None], "zyxc", None),  # an axis of length 1 has no letter
+            (last[1].transpose(2, 0, 3, 1), "xzcy", None),
+        )
+        file = os.path.join(self.folder, "axes.npy")
+        for array, axes, at in cases:
+            with self.subTest(axes=axes, at=at, shape=array.shape):
+                self.assertTrue(np.array_equal(self.infer(array, path, axes=axes, at=at), want))
+                np.save(file, array)
+                self.assertTrue(np.array_equal(self.infer(file, path, axes=axes, at=at), want))
+        one = self.infer(tczyx[1, 1], self.net)
+        for volume in (tczyx, file):
+            np.save(file, tczyx)
+            self.assertTrue(np.array_equal(self.infer(volume, self.net, axes="tczyx", at="t=1,c=1"), one))
+
+        class Labelled(np.ndarray):
+            dims = ("time", "z", "y", "x", "channel")
+
+        self.assertTrue(np.array_equal(self.infer(last.view(Labelled), path, at="t=1"), want))
+        for array, axes, at, says in (
+            (tczyx, None, None, "say what its axes are"),
+            (tczyx, "tczyx", None, "3 time points"),
+            (tczyx, "tczyx", "t=3", "has 3"),
+            (tczyx, "czyx", None, "name 4 axes"),
+            (tczyx, "tczyq", None, "expected y, x"),
+            (tczyx, "tczyx", "z=1", "expected a time point"),
+            (tczyx[0], None, "t=1", "has 1"),
+        ):
+            with self.subTest(axes=axes, at=at), self.assertRaisesRegex(ValueError, says):
+                self.infer(array, path, axes=axes, at=at)
+        for axes, at, says in (("tczyx", None, "3 time points"), ("zyx", None, "names 3 axes"), (None, "t=x", "expected a time point")):
+            with self.subTest(file=axes, at=at), self.assertRaisesRegex(Exception, says):
+                self.infer(file, path, axes=axes, at=at)
+
+    def test_archives_of_arrays(self):
+        for save in np.savez, np.savez_compressed:
+            file = os.path.join(self.folder, "a.npz")
+            save(file, self.volume)
+            want = self.infer(self.volume, self.net)
+            self.assertTrue(np.array_equal(self.infer(file, self.net), want))
+            save(file, labels=self.volume * 0, raw=np.asfortranarray(self.volume))
+            self.assertTrue(np.array_equal(self.infer(file + ":/raw", self.net), want))
+            self.assertTrue(np.array_equal(self.infer(file + ":raw.npy", self.net), want))
+            with self.assertRaisesRegex(Exception, "holds 2 arrays: labels, raw; name the one to use, as in .*a.npz:/labels"):
+                self.infer(file, self.net)
+            with self.assertRaisesRegex(Exception, 'no array "row", but labels, raw'):
+                self.infer(file + ":/row", self.net)
+
     def test_a_patch_is_what_the_network_gives(self):
         patch = self.volume[:6, :10, :12]
         self.assertTrue(np.array_equal(self.infer(patch, self.net), self.net(patch[None, None])[0]))

@@ -75,7 +75,9 @@ static void on_planned(void *host, const char *json) {
 
 /* A path, or (callable, dtype, channels, z, y, x). */
 static bool take_input(PyObject *given, work *w) {
-  static const int bytes[] = {[PZ_F32] = 4, [PZ_U8] = 1, [PZ_U16] = 2, [PZ_I16] = 2};
+  static const int bytes[] = {
+      [PZ_F32] = 4, [PZ_U8] = 1,  [PZ_U16] = 2, [PZ_I16] = 2, [PZ_I8] = 1,  [PZ_U32] = 4,
+      [PZ_I32] = 4, [PZ_U64] = 8, [PZ_I64] = 8, [PZ_F16] = 2, [PZ_F64] = 8, [PZ_BOOL] = 1};
   pz_volume_reader *r = &w->input;
   int dtype;
   long long size[3];
@@ -83,7 +85,7 @@ static bool take_input(PyObject *given, work *w) {
   if (!PyArg_ParseTuple(given, "OiiLLL", &w->reader.callable, &dtype, &r->channels, &size[0], &size[1],
                         &size[2]))
     return false;
-  if (dtype < 0 || dtype > PZ_I16) return PyErr_SetString(PyExc_ValueError, "an unknown dtype"), false;
+  if (dtype < 0 || dtype > PZ_BOOL) return PyErr_SetString(PyExc_ValueError, "an unknown dtype"), false;
   r->dtype = (pz_dtype)dtype;
   for (int i = 0; i < 3; i++) r->shape[i] = size[i];
   r->read = read_planes, r->host = &w->reader;
@@ -101,18 +103,20 @@ static bool take_output(PyObject *given, work *w) {
 
 static bool take_options(PyObject *args, PyObject **input, PyObject **output, work *w) {
   pz_infer_options *o = &w->options;
-  int tiling, blend, normalize, border, nan, store, sums, skip_zero, resume;
+  int tiling, blend, normalize, border, nan, store, sums, apply, skip_zero, resume, no_overwrite;
   long long memory;
   PyObject *progress;
-  if (!PyArg_ParseTuple(args, "OO(iii)(ddd)(iii)IIiiiiiiippLOO", input, output, &o->overlap[0],
+  if (!PyArg_ParseTuple(args, "OO(iii)(ddd)(iii)IIiiiiiiiifpppLOOzz", input, output, &o->overlap[0],
                         &o->overlap[1], &o->overlap[2], &o->overlap_part[0], &o->overlap_part[1],
                         &o->overlap_part[2], &o->crop[0], &o->crop[1], &o->crop[2], &o->given,
-                        &o->mirror_axes, &tiling, &blend, &normalize, &border, &nan, &store, &sums,
-                        &skip_zero, &resume, &memory, &progress, &w->planned))
+                        &o->mirror_axes, &tiling, &blend, &normalize, &border, &nan, &store, &sums, &apply,
+                        &o->threshold, &skip_zero, &resume, &no_overwrite, &memory, &progress, &w->planned,
+                        &o->axes, &o->at))
     return false;
   o->tiling = (pz_tiling)tiling, o->blend = (pz_blend)blend, o->normalize = (pz_normalize)normalize;
   o->border = (pz_border)border, o->nan = (pz_nan)nan, o->store = (pz_store)store, o->sums = (pz_sums)sums;
-  o->skip_zero = skip_zero, o->resume = resume, o->memory = memory;
+  o->apply = (pz_apply)apply;
+  o->skip_zero = skip_zero, o->resume = resume, o->no_overwrite = no_overwrite, o->memory = memory;
   w->progress.callable = progress == Py_None ? NULL : progress;
   o->progress = pznet_on_progress, o->progress_host = &w->progress, o->interrupt = &w->progress.interrupt;
   o->planned = on_planned, o->planned_host = w;

@@ -3,7 +3,7 @@
 # `dependencies.sh --tests` asks for those of the tests as well.
 set -eu
 
-packages="gcc make cmake ninja-build pkg-config libprotobuf-c-dev protobuf-c-compiler libhdf5-dev libtiff-dev
+packages="gcc make cmake ninja-build pkg-config libprotobuf-c-dev protobuf-c-compiler libhdf5-dev libtiff-dev libexpat1-dev
 libjansson-dev libnifti-dev libsqlite3-dev zlib1g-dev libpng-dev"
 [ "${1:-}" = --tests ] && packages="$packages libcmocka-dev clang libclang-rt-dev graphviz python3-dev python3-numpy python3-venv"
 

@@ -113,7 +113,21 @@ void pz_free(void *memory); /* frees what this header says is freed with pz_free
 
 typedef struct pz_net pz_net;
 
-typedef enum pz_dtype { PZ_F32 = 0, PZ_U8, PZ_U16, PZ_I16 } pz_dtype; /* networks: PZ_F32 only, for now */
+/* Of an element. A half (PZ_F16) is its 16 bits; a PZ_BOOL is a byte, false where it is 0. Networks: PZ_F32 only, for now. */
+typedef enum pz_dtype {
+  PZ_F32 = 0,
+  PZ_U8,
+  PZ_U16,
+  PZ_I16,
+  PZ_I8,
+  PZ_U32,
+  PZ_I32,
+  PZ_U64,
+  PZ_I64,
+  PZ_F16,
+  PZ_F64,
+  PZ_BOOL
+} pz_dtype;
 
 /* An input or output, described. `name` lives as long as the net. dim: N, C, then spatial (z, y, x). */
 typedef struct pz_port {
@@ -171,8 +185,8 @@ int32_t pz_net_steps(const pz_net *net);
 pz_status pz_net_profile(pz_net *net, const float *const *inputs, float *const *outputs, int32_t runs,
                          pz_step_profile *steps);
 
-/* Runs a network file once on arrays in .npy files: inputs[i] for its i-th input (C order, float32, or u8, u16, i16,
- * which are converted; of the input's shape, leading dimensions of 1 may be missing), outputs[i] receives its i-th
+/* Runs a network file once on arrays in .npy files: inputs[i] for its i-th input (C order, of any pz_dtype,
+ * converted to float32; of the input's shape, leading dimensions of 1 may be missing), outputs[i] receives its i-th
  * output in float32. Outputs appear whole or not at all. Numbers of files must be those of the network. */
 pz_status pz_run_files(const char *network, int32_t threads, const char *const *inputs, int32_t n_inputs,
                        const char *const *outputs, int32_t n_outputs);
@@ -230,8 +244,12 @@ typedef enum pz_normalize {
   PZ_NORMALIZE_ZSCORE
 } pz_normalize;
 typedef enum pz_border { PZ_BORDER_MIRROR, PZ_BORDER_ZERO } pz_border;
+/* What becomes of not-a-numbers and infinities. ERROR: the run ends, in the input with PZ_ERROR_INPUT, in the network's output with
+ * PZ_ERROR_RUN. PROPAGATE: they are handed on, in the output too. ZERO: those of the input become 0, those of the output are an error. */
 typedef enum pz_nan { PZ_NAN_ERROR, PZ_NAN_PROPAGATE, PZ_NAN_ZERO } pz_nan;
-typedef enum pz_store { PZ_STORE_F32, PZ_STORE_U8, PZ_STORE_ARGMAX } pz_store;
+typedef enum pz_store { PZ_STORE_F32, PZ_STORE_U8, PZ_STORE_ARGMAX, PZ_STORE_THRESHOLD } pz_store;
+/* A function of the blended values, before they are stored. SOFTMAX: over the channels of a voxel. */
+typedef enum pz_apply { PZ_APPLY_NOTHING, PZ_APPLY_SIGMOID, PZ_APPLY_SOFTMAX } pz_apply;
 /* Whose result is reproduced: where patches lie, their weights, what is beyond the volume (doc/volumes.md). */
 typedef enum pz_tiling { PZ_TILING_PZNET, PZ_TILING_MONAI, PZ_TILING_NNUNET, PZ_TILING_CHUNKFLOW } pz_tiling;
 /* What overlapping patches are summed in. AUTO: floats that suffice; half precision for nnU-Net, which sums so. */
@@ -249,10 +267,13 @@ typedef struct pz_infer_options {
   /* beyond the volume, for networks whose output is smaller than their input and for small volumes */
   pz_border border;
   pz_nan nan;
-  /* F32; U8: probabilities times 255, rounded and clipped; ARGMAX: index of the greatest channel, u8 */
+  /* F32; U8: probabilities times 255, rounded and clipped; ARGMAX: index of the greatest of several channels, u8;
+   * THRESHOLD: 1 where the value is greater than `threshold`, else 0, for each channel, u8 */
   pz_store store;
   bool skip_zero; /* patches whose input is all zero are not run; their output is 0 */
-  bool resume;    /* go on from the finished work beside the output, if there is any */
+  /* go on from the finished work beside the output, if there is any; do nothing where the output is whole and of this
+   * network, volume and options */
+  bool resume;
   /* bytes for everything; 0: what there is (limits and control groups count: doc/memory.md). Refused with the number needed
    * when it does not suffice */
   int64_t memory;
@@ -268,12 +289,19 @@ typedef struct pz_infer_options {
   uint32_t given; /* PZ_GIVEN_... */
   /* where above 0: the overlap as a part of the output patch, below 1, instead of `overlap` */
   double overlap_part[3];
-  int32_t crop[3]; /* voxels at each end of z, y, x that the result is without */
+  int32_t crop[3]; /* voxels at each end of z, y, x that the result is without; its origin moves along */
   /* test-time augmentation: the mean over all combinations of flips of these axes of the network;
    * bit i: its i-th spatial axis; PZ_MIRROR_ALL: all of them */
   uint32_t mirror_axes;
   pz_sums sums;
   const char *digest; /* as in pz_net_options: any other network file is refused */
+  pz_apply apply;
+  float threshold;
+  bool no_overwrite; /* an output that exists is refused, PZ_ERROR_OUTPUT */
+  /* of an input that is a file. axes: which axis is which, the slowest first, as "zyxc", instead of what the file says; letters t, c, z,
+   * y and x; axes of length 1 may be left out. at: one of several time points or channels, counted from 0, as "t=3" or
+   * "t=3,c=0". NULL: as the file says, all channels */
+  const char *axes, *at;
 } pz_infer_options;
 #define PZ_INFER_OPTIONS                                                                                     \
   { 0 }
@@ -281,7 +309,10 @@ typedef struct pz_infer_options {
 /* Applies a network file (one input, one output, batch 1) to a volume. input and output: "stack.tif", "stack.h5:/dataset",
  * "stack.nii.gz", "stack.npy"; a network of C input channels takes a volume [C, z, y, x] (or [z, y, x] for C = 1). The
  * output is [K, z, y, x] ([z, y, x] for K = 1 or ARGMAX) and appears under its name only when it is whole.
- * *report (may be NULL): JSON with counts, times and peak memory; free with pz_free. */
+ * An output that exists is replaced. Voxel size, unit, origin and affine travel from the input to the output; what the output's
+ * format cannot hold is named in the report's "notes". *report (may be NULL): JSON with counts (of "clipped" values and of those
+ * "not_finite", too), times and peak memory, and "rounded" where values of the volume are not exact in float32; free with
+ * pz_free. */
 pz_status pz_infer(const char *network, const char *input, const char *output,
                    const pz_infer_options *options, char **report);
 
@@ -310,7 +341,9 @@ typedef struct pz_volume_writer {
 pz_status pz_net_infer(pz_net *net, const pz_volume_reader *input, const pz_volume_writer *output,
                        const pz_infer_options *options, char **report);
 
-/* A volume as pz_volume_describe sees it: JSON with format, dtype, shape, voxel size; free with pz_free. */
+/* A volume as pz_volume_describe sees it: JSON with format, dtype, shape and, where they are known, "voxel_size" and "origin" (z, y, x)
+ * in "unit" ("" for pixels) and "affine" (from x, y, z in voxels to the world's); "notes" say what of it was not taken. Free with
+ * pz_free. */
 pz_status pz_volume_describe(const char *path, char **json);
 
 #pragma GCC visibility pop

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any, Callable
 
 import numpy as np
@@ -38,7 +39,24 @@ def take(value: Any, name: str) -> Array:
         value = np.from_dlpack(value)
     if np.iscomplexobj(value):
         raise ValueError(f"'{name}' wants real values, not {np.asarray(value).dtype}")
-    return np.asarray(value, dtype=np.float32, order="C")
+    array = np.asarray(value, dtype=np.float32, order="C")
+    given = np.asarray(value)
+    if given.dtype.kind in "iu" and given.dtype.itemsize >= 4:
+        warn_of_rounding(given, array, name)
+    return array
+
+
+def warn_of_rounding(given: npt.NDArray[Any], taken: Array, name: str) -> None:
+    """Integers that float32 does not hold exactly. Floats are not looked at: that NumPy makes them of 64 bits says nothing."""
+    limits = np.iinfo(given.dtype)
+    if not given.size or max(-int(given.min()), int(given.max())) <= 1 << 24:
+        return
+    back = taken.astype(np.float64)
+    inside = (back >= float(limits.min)) & (back < float(limits.max))
+    wrong = ~inside | (np.where(inside, back, 0).astype(given.dtype) != given)
+    count = int(np.count_nonzero(wrong))
+    if count:
+        warnings.warn(f"'{name}': {count} values of {given.dtype} are not exact in float32", stacklevel=5)
 
 
 def same_kind(values: tuple[Any, ...]) -> Give:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
+import warnings
+from collections.abc import Mapping
 from typing import Any, Callable, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import arrays
+from . import axes as axes_of
 from .network import Network, Path
 
 Progress = Callable[[str, int, int, float], object]
 Triple = Union[int, float, Sequence[int], Sequence[float]]
 
 # In the order of the C enumerations.
-DTYPES = [np.dtype(t) for t in (np.float32, np.uint8, np.uint16, np.int16)]
-CONVERTED = {np.dtype(np.float64): 0, np.dtype(np.float16): 0, np.dtype(np.int8): 3}
+DTYPES = [np.dtype(t) for t in ("f4", "u1", "u2", "i2", "i1", "u4", "i4", "u8", "i8", "f2", "f8", "?")]
 CHOICES = {
     "tiling": ["pznet", "monai", "nnunet", "chunkflow"],
     "blend": ["constant", "gaussian", "bump"],
@@ -114,16 +117,13 @@ def view(value: Any, name: str) -> Any:
 
 
 class Source:
-    """A volume [z, y, x] or [channels, z, y, x] that is sliced along z."""
+    """A volume that is sliced along z."""
 
-    def __init__(self, volume: Any) -> None:
+    def __init__(self, volume: Any, letters: str | None = None, at: Any = None) -> None:
         self.volume = view(volume, "volume")
         shape = tuple(int(n) for n in getattr(self.volume, "shape", ()))
-        if len(shape) not in (3, 4):
-            raise ValueError(f"the volume has shape {shape}: expected [z, y, x] or [channels, z, y, x]")
-        self.channels = shape[0] if len(shape) == 4 else 1
-        self.shape = shape[-3:]
-        self.stacked = len(shape) == 4
+        self.axes = axes_of.Axes(shape, letters, at, self.volume)
+        self.channels, self.shape = self.axes.channels, self.axes.shape
         self.code = self.dtype_code(np.dtype(self.volume.dtype))
 
     @staticmethod
@@ -131,16 +131,14 @@ class Source:
         dtype = dtype.newbyteorder("=")
         if dtype in DTYPES:
             return DTYPES.index(dtype)
-        if dtype in CONVERTED:
-            return CONVERTED[dtype]
-        raise ValueError(f"the volume is of {dtype}: expected uint8, uint16, int16 or a float; convert it, as by .astype('float32')")
+        raise ValueError(f"the volume is of {dtype}: expected bool, integers or floats of at most 64 bits; convert it, as by .astype('float32')")
 
     def read(self, z: int, n: int, memory: memoryview, channel_bytes: int) -> None:
         dtype = DTYPES[self.code]
         y, x = self.shape[1:]
         strides = (channel_bytes, y * x * dtype.itemsize, x * dtype.itemsize, dtype.itemsize)
         to: npt.NDArray[Any] = np.ndarray((self.channels, n, y, x), dtype, memory, strides=strides)
-        to[...] = self.volume[:, z : z + n] if self.stacked else self.volume[z : z + n]
+        to[...] = self.axes.planes(self.volume, z, n)
 
     def arguments(self) -> tuple[Any, ...]:
         return (self.read, self.code, self.channels, *self.shape)
@@ -182,6 +180,8 @@ def infer(
     net: Network | Path,
     out: Any = None,
     *,
+    axes: str | None = None,
+    at: str | Mapping[str, int] | None = None,
     tiling: str = "pznet",
     overlap: Triple | None = None,
     blend: str | None = None,
@@ -192,9 +192,13 @@ def infer(
     nan: str = "error",
     dtype: str = "f32",
     argmax: bool = False,
+    threshold: float | None = None,
+    sigmoid: bool = False,
+    softmax: bool = False,
     sums: str = "auto",
     skip_zero: bool = False,
     resume: bool = False,
+    overwrite: bool = True,
     memory: int = 0,
     threads: int | None = None,
     progress: bool | Progress = True,
@@ -203,22 +207,35 @@ def infer(
 
     volume: [z, y, x] or [channels, z, y, x]; anything that is sliced, as a NumPy array, np.memmap, h5py dataset, Zarr array or
     PyTorch tensor on the CPU; or the path of a volume. It is read slab by slab.
+    axes: which axis of the volume is which, the slowest first, as "zyxc": letters t, c, z, y and x; axes of length 1 may be left out.
+    Default: as the file says, or the array's own names (xarray, Zarr), or as above. at: one of several time points or channels,
+    counted from 0: "t=3", "t=3,c=0" or {"t": 3}.
     net: an open network, or the path of a network file. threads: of a network that is opened here.
     out: takes slices likewise, or a path; default: a new array, [z, y, x] or [channels, z, y, x], of float32 (uint8 with
-    argmax or dtype="u8").
+    argmax, threshold or dtype="u8"). Voxel size, unit, origin and affine go from path to path; arrays have none.
+    nan: "error", "propagate" or "zero", of not-a-numbers and infinities. sigmoid, softmax (over the channels): of the blended
+    values, before they are stored. threshold: 1 where a value is greater, else 0, for each channel.
     tiling: "pznet", "monai", "nnunet" or "chunkflow". overlap: voxels (int) or a part of the output patch (float), or three.
-    augment: "mirror", or the network's axes as in "mirror:0,1" or (0, 1). memory: a limit in bytes. resume: for paths.
+    augment: "mirror", or the network's axes as in "mirror:0,1" or (0, 1). memory: a limit in bytes.
+    resume: for paths; goes on from unfinished work, does nothing where out is finished. overwrite: False refuses a path that exists.
     progress: True shows a bar, a callable is called with (what, done, total, seconds).
-    Returns out. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
+    Returns out. Warns of values that dtype="u8" clipped, of those not finite, and where values of the volume, of 32 or 64 bits,
+    are not exact in float32 and are not normalised. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
     """
     from . import _pznet  # with its libraries, which running networks does without
 
     if argmax and dtype != "f32":
         raise ValueError("argmax and dtype exclude each other: labels are uint8 already")
+    if threshold is not None and (argmax or dtype != "f32"):
+        raise ValueError("threshold goes without argmax and dtype: it gives 0 and 1, uint8 already")
+    if threshold is not None and not math.isfinite(np.float32(threshold)):
+        raise ValueError(f"threshold {threshold!r}: expected a number such as 0.5")
+    if sigmoid and softmax:
+        raise ValueError("sigmoid and softmax exclude each other")
     net = net if isinstance(net, Network) else Network(net, threads)
     given = {"overlap": overlap, "blend": blend, "border": border, "crop": crop}
     voxels, parts = overlaps(overlap)
-    source = None if is_path(volume) else Source(volume)
+    source = None if is_path(volume) else Source(volume, axes, at)
     sink = None if is_path(out) else Sink(out)
     bar = Bar() if progress is True else None
 
@@ -244,18 +261,29 @@ def infer(
             choose("normalize", normalize),
             choose("border", border),
             choose("nan", nan),
-            2 if argmax else choose("dtype", dtype),
+            3 if threshold is not None else 2 if argmax else choose("dtype", dtype),
             choose("sums", sums),
+            1 if sigmoid else 2 if softmax else 0,
+            threshold or 0.0,
             skip_zero,
             resume,
+            not overwrite,
             memory,
             bar or (progress if callable(progress) else None),
             planned,
+            None if source else axes,
+            None if source else axes_of.text_of(at),
         )
-        _pznet.infer(net._net, options)
+        report = json.loads(_pznet.infer(net._net, options))
     finally:
         if bar:
             bar.close()
+    if report["clipped"]:
+        warnings.warn(f"{report['clipped']} values outside of 0..1 were clipped by dtype='u8'", stacklevel=2)
+    if report["not_finite"]:
+        warnings.warn(f"{report['not_finite']} values are not a number or infinite, as nan='propagate' lets pass", stacklevel=2)
+    if "rounded" in report:
+        warnings.warn(report["rounded"]["text"], stacklevel=2)
     if sink is None or out is not None:
         return out
     result: Any = sink.out

@@ -82,7 +82,7 @@ class Network:
         if len(values) != len(self.inputs):
             names = ", ".join(p.shown for p in self.inputs)
             raise ValueError(f"the network has {len(self.inputs)} inputs ({names}), {len(values)} were given")
-        taken = [arrays.take(value, port.shown) for port, value in zip(self.inputs, values)]
+        taken = list(map(arrays.take, values, (port.shown for port in self.inputs)))
         count = len(taken[0]) if self.batch and taken and taken[0].ndim else 0
         for port, a in zip(self.inputs, taken):
             if a.shape != self._shape(port, count):
@@ -130,7 +130,8 @@ class Network:
         """Runs the network once, or once for each batch.
 
         inputs: for each input an array of its shape: NumPy's, a PyTorch tensor on the CPU, or anything that NumPy takes,
-        as by DLPack or the buffer protocol. float32 in C order is taken without copying. Where the network's inputs and
+        as by DLPack or the buffer protocol. float32 in C order is taken without copying. A warning says where integers of 32
+        or 64 bits are not exact in float32. Where the network's inputs and
         outputs have the same N, another number of samples is fine: it runs batch after batch.
         out: arrays or tensors to write into (one, or a list), C-contiguous float32; made where not given.
         Returns the output, or a tuple of them where there are several: tensors where a tensor came in, else arrays.

@@ -137,7 +137,6 @@ static pz_status check_filters(const pz_hdf5_file *f, pz_hdf5_bytes m) {
     const uint64_t id = get(p + i, 2), named = p[0] == 1 || id >= 256;
     CHECK(!named || i + 8 <= m.size, at, "short filters");
     const uint64_t name = named ? get(p + i + 2, 2) : 0, values = get(p + i + (named ? 6 : 4), 2);
-    if (id >= 4 && id <= 6) return pz_hdf5_unknown(f, at, "one of the filters szip, nbit and scale-offset");
     CHECK(id != 0 && (p[0] == 2 || name % 8 == 0), at, "bad filters");
     i += named ? 8 : 6;
     CHECK(name <= m.size && i + name <= m.size && (name == 0 || memchr(p + i, 0, name)), at, "bad filters");

@@ -4,6 +4,7 @@
 #include "volume/engine.h"
 #include "volume/report.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static pz_status run_net(void *net, const float *in, float *out, pz_error *err) {
@@ -46,7 +47,12 @@ static pz_status with_volume(const pz_patch_function *f, const pz_volume_reader 
                              const pz_volume_writer *output, const pz_infer_options *options, char **report,
                              pz_error *err) {
   pz_volume *volume;
-  PZ_TRY(input->path ? pz_volume_open(input->path, &volume, err) : pz_volume_from_calls(input, &volume, err));
+  pz_axes_choice choice;
+  PZ_TRY(pz_axes_choose(options->axes, options->at, &choice, err));
+  if (!input->path && (choice.axes[0] || choice.at_t || choice.at_c))
+    return pz_fail(err, PZ_ERROR_USAGE, "axes and at are for volumes that are files");
+  PZ_TRY(input->path ? pz_volume_open_chosen(input->path, &choice, &volume, err)
+                     : pz_volume_from_calls(input, &volume, err));
   const pz_status status = pz_engine_run(f, volume, output, options, NULL, report, err);
   pz_volume_close(volume);
   return status;
@@ -83,9 +89,11 @@ static pz_status with_net(pz_net *net, const pz_volume_reader *input, const pz_v
 static pz_status check_options(const pz_infer_options *o, pz_error *err) {
   if ((unsigned)o->blend > PZ_BLEND_BUMP || (unsigned)o->normalize > PZ_NORMALIZE_ZSCORE ||
       (unsigned)o->border > PZ_BORDER_ZERO || (unsigned)o->nan > PZ_NAN_ZERO ||
-      (unsigned)o->store > PZ_STORE_ARGMAX || (unsigned)o->tiling > PZ_TILING_CHUNKFLOW ||
-      (unsigned)o->sums > PZ_SUMS_HALF)
+      (unsigned)o->store > PZ_STORE_THRESHOLD || (unsigned)o->apply > PZ_APPLY_SOFTMAX ||
+      (unsigned)o->tiling > PZ_TILING_CHUNKFLOW || (unsigned)o->sums > PZ_SUMS_HALF)
     return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: an option is none of the values of its enumeration");
+  if (o->store == PZ_STORE_THRESHOLD && !isfinite(o->threshold))
+    return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: a threshold that is no finite number");
   if (o->memory < 0)
     return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: a negative limit on memory; expected bytes");
   return PZ_OK;
@@ -132,7 +140,8 @@ pz_status pz_volume_describe(const char *path, char **json) {
   pz_error err = {0};
   pz_volume *volume = NULL;
   *json = NULL;
-  if (pz_volume_open(path, &volume, &err) == PZ_OK) {
+  const pz_axes_choice choice = {.any_time = true};
+  if (pz_volume_open_chosen(path, &choice, &volume, &err) == PZ_OK) {
     *json = pz_report_volume(volume);
     if (!*json) pz_fail_memory(&err, "a description", 4096);
   }

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "volume/blend.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -112,27 +111,12 @@ static bool fits(const pz_patch_function *f, const pz_volume *input, int64_t lim
   return a->bytes.total <= limit;
 }
 
-/* Where the first voxel of a cropped result lies. NIfTI's axes are x, y, z; qfac is the sign of its third (NIfTI-1, method 2). */
-static void move_origin(const pz_axis *axis, pz_orientation *o) {
-  const double b = o->quaternion[0], c = o->quaternion[1], d = o->quaternion[2];
-  const double a = sqrt(fmax(0, 1 - b * b - c * c - d * d));
-  const double rotation[3][3] = {{a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c)},
-                                 {2 * (b * c + a * d), a * a + c * c - b * b - d * d, 2 * (c * d - a * b)},
-                                 {2 * (b * d - a * c), 2 * (c * d + a * b), a * a + d * d - b * b - c * c}};
-  for (int i = 0; i < 3; i++)
-    for (int j = 0; j < 3; j++) {
-      const double voxels = (double)axis[2 - j].origin, sign = j == 2 && o->qfac < 0 ? -1 : 1;
-      o->affine[i][3] += o->affine[i][j] * voxels;
-      o->offset[i] += rotation[i][j] * o->pixdim[j] * sign * voxels;
-    }
-}
-
 static void describe_result(const pz_patch_function *f, const pz_volume *input, pz_store store,
                             const pz_grid *grid, pz_volume_info *r) {
+  const int64_t first[3] = {grid->axis[0].origin, grid->axis[1].origin, grid->axis[2].origin};
   *r = input->info;
   for (int i = 0; i < 3; i++) r->shape[i] = grid->axis[i].result;
-  if (grid->axis[0].origin || grid->axis[1].origin || grid->axis[2].origin)
-    move_origin(grid->axis, &r->orientation);
+  pz_geometry_crop(&r->geometry, first);
   r->dtype = store == PZ_STORE_F32 ? PZ_F32 : PZ_U8;
   r->channels = store == PZ_STORE_ARGMAX ? 1 : f->channels_out;
   r->has_channels = r->channels > 1;

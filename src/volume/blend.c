@@ -1,16 +1,10 @@
 #include "volume/blend.h"
+#include "volume/wide.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The loops over voxels, for each width of vectors that a CPU may have; without contraction all give the same bits. (The sanitizers start after
- * what chooses among them.) */
-#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__ && \
-    !defined __SANITIZE_THREAD__
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDE
-#endif
+#define WIDE PZ_WIDE
 
 #define GAUSSIAN_FLOOR 1e-3
 #define BUMP_FLOOR     1e-30
@@ -143,23 +137,36 @@ void pz_blend_weights(pz_weights kind, const int64_t out[3], const double step[3
 
 /* ------------------------------------------------------------------ sums */
 
-WIDE static void add_float(float *restrict sum, const float *restrict weight, const float *restrict value,
+/* The check rides along with what is in the registers. */
+WIDE static bool add_float(float *restrict sum, const float *restrict weight, const float *restrict value,
                            int64_t n) {
-  for (int64_t i = 0; i < n; i++) sum[i] += weight[i] * value[i];
+  int lost = 0;
+  for (int64_t i = 0; i < n; i++) sum[i] += weight[i] * value[i], lost |= !PZ_IS_FINITE(value[i]);
+  return !lost;
 }
-WIDE static void add_double(double *restrict sum, const float *restrict weight, const float *restrict value,
+WIDE static bool add_double(double *restrict sum, const float *restrict weight, const float *restrict value,
                             int64_t n) {
-  for (int64_t i = 0; i < n; i++) sum[i] += (double)weight[i] * (double)value[i];
+  int lost = 0;
+  for (int64_t i = 0; i < n; i++) {
+    sum[i] += (double)weight[i] * (double)value[i];
+    lost |= !PZ_IS_FINITE(value[i]);
+  }
+  return !lost;
 }
-WIDE static void add_half(float *restrict sum, const float *restrict weight, const float *restrict value,
+WIDE static bool add_half(float *restrict sum, const float *restrict weight, const float *restrict value,
                           int64_t n) {
-  for (int64_t i = 0; i < n; i++) sum[i] = round_half(sum[i] + weight[i] * value[i]);
+  int lost = 0;
+  for (int64_t i = 0; i < n; i++) {
+    sum[i] = round_half(sum[i] + weight[i] * value[i]);
+    lost |= !PZ_IS_FINITE(value[i]);
+  }
+  return !lost;
 }
 
-void pz_blend_add(pz_sum kind, void *sum, int64_t at, const float *weight, const float *value, int64_t n) {
-  if (kind == PZ_SUM_DOUBLE) add_double((double *)sum + at, weight, value, n);
-  else if (kind == PZ_SUM_HALF) add_half((float *)sum + at, weight, value, n);
-  else add_float((float *)sum + at, weight, value, n);
+bool pz_blend_add(pz_sum kind, void *sum, int64_t at, const float *weight, const float *value, int64_t n) {
+  if (kind == PZ_SUM_DOUBLE) return add_double((double *)sum + at, weight, value, n);
+  if (kind == PZ_SUM_HALF) return add_half((float *)sum + at, weight, value, n);
+  return add_float((float *)sum + at, weight, value, n);
 }
 
 WIDE static void add_weights(pz_sum kind, double *restrict sum, const float *restrict weight, int64_t n) {
@@ -194,7 +201,7 @@ void pz_blend_inverse(pz_sum kind, const pz_grid *grid, const float *weights, in
 
 /* ------------------------------------------------------------------ storing */
 
-/* Probabilities times 255, rounded; not-a-number gives 0, since both comparisons are then false. */
+/* Probabilities times 255, rounded; not-a-number gives 0, since the first comparison is then false. */
 static inline uint8_t to_u8(double v) {
   v = v * 255 + 0.5;
   v = v > 0 ? v : 0;
@@ -235,6 +242,61 @@ static inline uint8_t to_u8(double v) {
         sum[i] = 0;                                                                                               \
       }                                                                                                           \
     }                                                                                                             \
+  }                                                                                                               \
+  /* Not-a-number is not above. */                                                                                \
+  WIDE static void store_threshold_##KIND(const pz_blend_row *r) {                                                \
+    const float threshold = r->threshold;                                                                         \
+    for (int64_t c = 0; c < r->channels; c++) {                                                                   \
+      T *restrict sum = (T *)r->sum + c * r->stride;                                                              \
+      uint8_t *restrict out = (uint8_t *)r->out + c * r->out_stride;                                              \
+      const double *restrict inverse = r->inverse;                                                                \
+      for (int64_t i = 0; i < r->n; i++)                                                                          \
+        out[i] = FINISH((float)((double)sum[i] * inverse[i])) > threshold, sum[i] = 0;                            \
+    }                                                                                                             \
+  }                                                                                                               \
+  WIDE static bool finite_##KIND(const T *restrict sum, const double *restrict inverse, int64_t n) {              \
+    int lost = 0;                                                                                                 \
+    for (int64_t i = 0; i < n; i++) {                                                                             \
+      const float v = FINISH((float)((double)sum[i] * inverse[i]));                                               \
+      lost |= !PZ_IS_FINITE(v);                                                                                   \
+    }                                                                                                             \
+    return !lost;                                                                                                 \
+  }                                                                                                               \
+  static void tally_finite_##KIND(const pz_blend_row *r, pz_blend_tally *t) {                                     \
+    for (int64_t c = 0; c < r->channels; c++) {                                                                   \
+      const T *sum = (const T *)r->sum + c * r->stride;                                                           \
+      if (finite_##KIND(sum, r->inverse, r->n)) continue;                                                         \
+      for (int64_t i = 0; i < r->n; i++) {                                                                        \
+        const float v = FINISH((float)((double)sum[i] * r->inverse[i]));                                          \
+        if (PZ_IS_FINITE(v)) continue;                                                                            \
+        if (t->first < 0) t->first = c * r->n + i;                                                                \
+        t->not_finite++;                                                                                          \
+      }                                                                                                           \
+    }                                                                                                             \
+  }                                                                                                               \
+  /* Not-a-numbers and infinities are counted above. */                                                           \
+  WIDE static int64_t clipped_##KIND(const T *restrict sum, const double *restrict inverse, int64_t n) {          \
+    int64_t clipped = 0;                                                                                          \
+    for (int64_t i = 0; i < n; i++) {                                                                             \
+      const double v = FINISH((double)sum[i] * inverse[i]) * 255 + 0.5;                                           \
+      clipped += ((v < 0) | (v >= 256)) & PZ_IS_FINITE(v);                                                        \
+    }                                                                                                             \
+    return clipped;                                                                                               \
+  }                                                                                                               \
+  /* Whether all values surely are stored unclipped. */                                                           \
+  WIDE static bool inside_##KIND(const T *restrict sum, const double *restrict inverse, int64_t n) {              \
+    int outside = 0;                                                                                              \
+    for (int64_t i = 0; i < n; i++) {                                                                             \
+      const float v = FINISH((float)((double)sum[i] * inverse[i]));                                               \
+      outside |= !(fabsf(v - 0.5f) < 0.50196f);                                                                   \
+    }                                                                                                             \
+    return !outside;                                                                                              \
+  }                                                                                                               \
+  static void tally_clipped_##KIND(const pz_blend_row *r, pz_blend_tally *t) {                                    \
+    for (int64_t c = 0; c < r->channels; c++) {                                                                   \
+      const T *sum = (const T *)r->sum + c * r->stride;                                                           \
+      if (!inside_##KIND(sum, r->inverse, r->n)) t->clipped += clipped_##KIND(sum, r->inverse, r->n);             \
+    }                                                                                                             \
   }
 
 #define AS_IT_IS(v) (v)
@@ -243,10 +305,27 @@ DEFINE_STORES(float, float, AS_IT_IS)
 DEFINE_STORES(double, double, AS_IT_IS)
 DEFINE_STORES(half, float, TO_HALF)
 
+WIDE void pz_blend_round_half(float *restrict sum, const double *restrict inverse, int64_t n) {
+  for (int64_t i = 0; i < n; i++) sum[i] = round_half((float)((double)sum[i] * inverse[i]));
+}
+
 void pz_blend_store(pz_store store, const pz_blend_row *row) {
   static void (*const stores[][3])(const pz_blend_row *) = {
       [PZ_STORE_F32] = {store_f32_float, store_f32_double, store_f32_half},
       [PZ_STORE_U8] = {store_u8_float, store_u8_double, store_u8_half},
-      [PZ_STORE_ARGMAX] = {store_argmax_float, store_argmax_double, store_argmax_half}};
+      [PZ_STORE_ARGMAX] = {store_argmax_float, store_argmax_double, store_argmax_half},
+      [PZ_STORE_THRESHOLD] = {store_threshold_float, store_threshold_double, store_threshold_half}};
   stores[store][row->kind](row);
+}
+
+void pz_blend_count_not_finite(const pz_blend_row *row, pz_blend_tally *tally) {
+  static void (*const tallies[])(const pz_blend_row *, pz_blend_tally *) = {
+      tally_finite_float, tally_finite_double, tally_finite_half};
+  tallies[row->kind](row, tally);
+}
+
+void pz_blend_count_clipped(const pz_blend_row *row, pz_blend_tally *tally) {
+  static void (*const tallies[])(const pz_blend_row *, pz_blend_tally *) = {
+      tally_clipped_float, tally_clipped_double, tally_clipped_half};
+  tallies[row->kind](row, tally);
 }

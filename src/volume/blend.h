@@ -41,8 +41,11 @@ typedef enum pz_sum { PZ_SUM_FLOAT, PZ_SUM_DOUBLE, PZ_SUM_HALF } pz_sum;
 static inline bool pz_blend_float_suffices(int64_t coverage) { return coverage <= 27; }
 static inline int64_t pz_sum_bytes(pz_sum kind) { return kind == PZ_SUM_DOUBLE ? 8 : 4; }
 
-/* sum[i] += weight[i] * value[i], from element `at` of the sums on. */
-void pz_blend_add(pz_sum kind, void *sum, int64_t at, const float *weight, const float *value, int64_t n);
+/* Neither infinite nor not-a-number, whose difference from themselves is not-a-number; a test that vectorises. */
+#define PZ_IS_FINITE(v) ((v) - (v) == 0)
+
+/* sum[i] += weight[i] * value[i], from element `at` of the sums on. False: some value is not finite. */
+bool pz_blend_add(pz_sum kind, void *sum, int64_t at, const float *weight, const float *value, int64_t n);
 
 /* One over the sum of weights of the result's voxels (z, y, 0..x-1), in double; for PZ_SUM_HALF the sum is rounded after
  * each addition. */
@@ -57,8 +60,24 @@ typedef struct pz_blend_row {
   int64_t n, channels, stride;
   void *out; /* channel c to out + c * out_stride elements */
   int64_t out_stride;
-  float *best; /* n floats, for the argmax */
+  float *best; /* n floats, for the argmax and the softmax */
+  float threshold;
 } pz_blend_row;
 void pz_blend_store(pz_store store, const pz_blend_row *row);
+
+/* Sums in half precision to values, rounded to half precision. */
+void pz_blend_round_half(float *restrict sum, const double *restrict inverse, int64_t n);
+
+/* What is told of the values of a row before they are stored. */
+typedef struct pz_blend_tally {
+  int64_t not_finite, first; /* how many; channel * n + x of the first one, -1 when there is none */
+  int64_t clipped;           /* finite, and 255 times the value rounds to less than 0 or more than 255 */
+} pz_blend_tally;
+void pz_blend_count_not_finite(const pz_blend_row *row, pz_blend_tally *tally);
+void pz_blend_count_clipped(const pz_blend_row *row, pz_blend_tally *tally);
+
+/* Applies a function to the blended values of the row, in place: afterwards its sums are the values and `inverse`, which is
+ * row->inverse, is 1. The row's kind may change. The function is evaluated in double, with an error below 1e-15 of it. */
+void pz_blend_apply(pz_apply apply, pz_blend_row *row, double *inverse);
 
 #endif

@@ -5,10 +5,11 @@
 /* What a callback is expected to hold while it fills a portion: a copy of it. */
 enum { SLAB_BYTES = 4 << 20 };
 
-static pz_status calls_read(pz_volume *v, int64_t z, int64_t n, void *planes, int64_t channel_bytes,
-                            pz_error *err) {
+/* The array is the volume, so that the box has planes z..z+n-1. */
+static pz_status calls_read(pz_volume *v, const pz_box *box, void *to, pz_error *err) {
   const pz_volume_reader *r = v->calls;
-  if (r->read(r->host, z, n, planes, channel_bytes)) return PZ_OK;
+  const int64_t z = box->start[1], n = box->count[1];
+  if (r->read(r->host, z, n, to, box->to[0])) return PZ_OK;
   return pz_fail(err, PZ_ERROR_RUN, "%s: its reader failed at planes %lld to %lld", v->path, (long long)z,
                  (long long)(z + n - 1));
 }
@@ -24,10 +25,13 @@ static pz_status fill(pz_volume *v, const pz_volume_reader *r, pz_error *err) {
   v->step = 1;
   v->info = (pz_volume_info){.dtype = r->dtype, .channels = r->channels, .has_channels = r->channels > 1};
   memcpy(v->info.shape, r->shape, sizeof v->info.shape);
-  if (!r->read || (unsigned)r->dtype > PZ_I16)
+  if (!r->read || (unsigned)r->dtype > PZ_BOOL)
     return pz_fail(err, PZ_ERROR_USAGE,
                    "pz_net_infer: a reader wants a function and a dtype of the enumeration");
   PZ_TRY(pz_volume_check_info(v->path, &v->info, err));
+  const int64_t size[4] = {r->channels, r->shape[0], r->shape[1], r->shape[2]};
+  pz_array_make(&v->array, 4, size);
+  PZ_TRY(pz_axes_resolve(v->path, &v->array, NULL, &v->axes, err));
   const int64_t plane = v->info.channels * pz_volume_plane_bytes(&v->info);
   v->memory = plane > SLAB_BYTES ? plane : SLAB_BYTES;
   return PZ_OK;
@@ -41,7 +45,7 @@ pz_status pz_volume_from_calls(const pz_volume_reader *reader, pz_volume **volum
     pz_arena_free(arena);
     return pz_fail_memory(err, "a volume", sizeof *v);
   }
-  v->arena = arena;
+  v->arena = v->notes.arena = arena;
   const pz_status status = fill(v, reader, err);
   if (status == PZ_OK) *volume = v;
   else pz_arena_free(arena);

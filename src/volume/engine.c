@@ -2,11 +2,14 @@
 
 #include "base/file.h"
 #include "volume/arrange.h"
+#include "volume/convert.h"
+#include "volume/finished.h"
 #include "volume/io.h"
 #include "volume/normalize.h"
 #include "volume/report.h"
 #include "volume/run.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -35,13 +38,37 @@ static int64_t read_planes(const pz_run *r) {
 
 /* ------------------------------------------------------------------ before the work */
 
+/* What gives a result that says nothing, or another than was meant, is refused. */
+static pz_status check_store(const pz_infer_options *o, int32_t channels, pz_error *err) {
+  const char *const flag = o->apply == PZ_APPLY_SOFTMAX ? "--softmax" : "--sigmoid";
+  if (o->store == PZ_STORE_ARGMAX && channels == 1)
+    return pz_fail(
+        err, PZ_ERROR_USAGE,
+        "--argmax of a network with one channel is 0 everywhere; use --threshold 0.5, with --sigmoid "
+        "where the network has none at its end");
+  if (o->store == PZ_STORE_ARGMAX && o->apply != PZ_APPLY_NOTHING)
+    return pz_fail(err, PZ_ERROR_USAGE, "--argmax goes without %s, which does not change what is greatest",
+                   flag);
+  if (o->apply == PZ_APPLY_SOFTMAX && channels == 1)
+    return pz_fail(err, PZ_ERROR_USAGE,
+                   "--softmax of a network with one channel is 1 everywhere; use --sigmoid");
+  if (o->apply != PZ_APPLY_NOTHING && o->skip_zero)
+    return pz_fail(err, PZ_ERROR_USAGE,
+                   "--skip-zero goes without %s, which would not leave the 0 of skipped patches as it is",
+                   flag);
+  return PZ_OK;
+}
+
 static pz_status check_channels(const pz_run *r, pz_error *err) {
   const int32_t have = r->input->info.channels, want = r->function->channels_in;
+  char more[2 * PZ_AXES_WORDS] = "";
+  if (have != want && !r->input->calls) pz_axes_suggest(&r->input->array, &r->input->axes, want, more);
   if (have != want)
     return pz_fail(
         err, PZ_ERROR_INPUT,
-        "%s: %d channel%s, the network takes %d; a volume of %d channels has the shape [%d, z, y, x]",
-        r->input->path, have, have == 1 ? "" : "s", want, want, want);
+        "%s: %d channel%s, the network takes %d; a volume of %d channels has the shape [%d, z, y, x]%s",
+        r->input->path, have, have == 1 ? "" : "s", want, want, want, more);
+  PZ_TRY(check_store(r->options, r->function->channels_out, err));
   if (r->options->store == PZ_STORE_ARGMAX && r->function->channels_out > 256)
     return pz_fail(err, PZ_ERROR_USAGE,
                    "--argmax stores an index in 8 bits; the network has %d channels, at most 256",
@@ -49,23 +76,36 @@ static pz_status check_channels(const pz_run *r, pz_error *err) {
   return PZ_OK;
 }
 
-static bool same_file(const char *a, const char *b) {
-  struct stat x, y;
-  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+static bool is_input(const pz_volume *input, const char *path) {
+  if (input->calls) return false;
+  return input->format->owns ? input->format->owns(input, path) : pz_io_same_file(input->path, path);
 }
 
 static pz_status check_output(const pz_run *r, pz_error *err) {
   const pz_volume_path *o = &r->output;
   if (r->sink) return PZ_OK;
-  if (!r->input->calls && same_file(r->input->path, o->file))
-    return pz_fail(err, PZ_ERROR_USAGE, "%s: the output is the input; give the result another name", o->file);
+  if (is_input(r->input, o->file))
+    return pz_fail(err, PZ_ERROR_USAGE,
+                   "%s: the output is the input, or would lie in it; give the result another name", o->file);
   PZ_TRY(pz_file_check_writable(o->file, err));
   return o->format->check_output ? o->format->check_output(o->file, o->dataset, &r->plan.result, err) : PZ_OK;
 }
 
+/* Before the work. A finished output is left alone; `stale` says why it is not one. */
+static pz_status look_for_finished(pz_run *r, pz_error *err) {
+  struct stat info;
+  const char *output = r->output.file;
+  if (r->sink) return PZ_OK;
+  if (r->options->resume)
+    r->finished = pz_finished_find(output, &r->facts, &r->counts.tally, r->stale, sizeof r->stale);
+  if (r->finished || !r->options->no_overwrite || lstat(output, &info) != 0) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_OUTPUT, "%s: exists, and is not to be overwritten%s%s", output,
+                 r->stale[0] ? ": " : "; give another name", r->stale);
+}
+
 static pz_status announce(const pz_run *r, pz_error *err) {
   if (!r->options->planned) return PZ_OK;
-  char *text = pz_report_print(r->function, r->input, r->output_name, &r->plan, NULL, NULL);
+  char *text = pz_report_print(r, false);
   if (!text) return pz_fail_memory(err, "the plan in words", 4096);
   r->options->planned(r->options->planned_host, text);
   free(text);
@@ -86,7 +126,7 @@ static bool recall(pz_run *r) {
   for (int32_t c = 0; c < r->function->channels_in; c++) {
     snprintf(name, sizeof name, "normalisation.%d", (int)c);
     if (!pz_job_get(r->job, name, text, sizeof text)) return false;
-    if (sscanf(text, "%a %a", &r->slab.shift[c], &r->slab.scale[c]) != 2) return false;
+    if (sscanf(text, "%la %la", &r->slab.shift[c], &r->slab.scale[c]) != 2) return false;
   }
   return true;
 }
@@ -95,7 +135,7 @@ static pz_status remember(pz_run *r, pz_error *err) {
   char name[32], text[64];
   for (int32_t c = 0; c < r->function->channels_in; c++) {
     snprintf(name, sizeof name, "normalisation.%d", (int)c);
-    snprintf(text, sizeof text, "%a %a", (double)r->slab.shift[c], (double)r->slab.scale[c]);
+    snprintf(text, sizeof text, "%a %a", r->slab.shift[c], r->slab.scale[c]);
     PZ_TRY(pz_job_set(r->job, name, text, err));
   }
   return PZ_OK;
@@ -165,6 +205,25 @@ static pz_status compute(pz_run *r, row *w, const int64_t k[3], float *out, bool
   return PZ_OK;
 }
 
+/* The input is finite, or the run would have ended where it was read. */
+static pz_status not_finite(pz_run *r, const row *w, const int64_t k[3], const float *out, bool known,
+                            pz_error *err) {
+  pz_lost_voxel at;
+  if (r->options->nan == PZ_NAN_PROPAGATE || !pz_patch_find_not_finite(&r->slab, k, out, r->from, &at))
+    return PZ_OK;
+  if (known) return pz_run_damaged(r, err);
+  r->hopeless = true;
+  const pz_lost_voxel top = pz_patch_greatest_input(&r->slab);
+  return pz_fail(
+      err, PZ_ERROR_RUN,
+      "%s: the network gives %s at channel %lld, z = %lld, y = %lld, x = %lld, in patch (%lld, %lld, "
+      "%lld), whose input goes to %g, at channel %lld, z = %lld, y = %lld, x = %lld; use another "
+      "--normalize, mend the volume, or let it pass with --nan propagate",
+      r->input->path, pz_not_finite_name(at.value), (long long)at.channel, (long long)at.z, (long long)at.y,
+      (long long)at.x, (long long)w->k, (long long)k[1], (long long)k[2], (double)top.value,
+      (long long)top.channel, (long long)top.z, (long long)top.y, (long long)top.x);
+}
+
 static pz_status one_patch(pz_run *r, row *w, int64_t index, pz_error *err) {
   const int64_t columns = r->plan.grid.axis[2].count, k[3] = {w->k, index / columns, index % columns};
   const int which = (int)(r->done % r->plan.buffers);
@@ -178,12 +237,25 @@ static pz_status one_patch(pz_run *r, row *w, int64_t index, pz_error *err) {
   PZ_TRY(pz_stages_wait_patch(r->stages, which, &r->counts.wait, err));
   PZ_TRY(known ? replay(r, w, index, out, err) : compute(r, w, k, out, &skipped, err));
   const double begin = pz_seconds();
-  if (!skipped) pz_patch_scatter(&r->slab, k, out, r->from);
+  if (!skipped && !pz_patch_scatter(&r->slab, k, out, r->from)) PZ_TRY(not_finite(r, w, k, out, known, err));
   r->counts.compute += pz_seconds() - begin;
   w->recording = w->recording && (known || worth_recording(r));
   if (w->recording && !known) pz_stages_put_patch(r->stages, w->k, index, skipped ? -1 : which);
   pz_run_tell(r, "patches", ++r->done, r->counts.patches);
   return PZ_OK;
+}
+
+/* Each patch was finite. */
+static pz_status tally(pz_run *r, const pz_part_tally *t, pz_error *err) {
+  r->counts.tally.clipped += t->clipped, r->counts.tally.not_finite += t->not_finite;
+  if (!t->not_finite || r->options->nan == PZ_NAN_PROPAGATE) return PZ_OK;
+  r->hopeless = true;
+  return pz_fail(
+      err, PZ_ERROR_RUN,
+      "%s: the sum of the patches over channel %lld, z = %lld, y = %lld, x = %lld is beyond the range "
+      "of 32-bit floats; use another --normalize, or let it pass with --nan propagate",
+      r->input->path, (long long)t->first.channel, (long long)t->first.z, (long long)t->first.y,
+      (long long)t->first.x);
 }
 
 /* In portions that a buffer holds. */
@@ -196,7 +268,8 @@ static pz_status store(pz_run *r, const pz_part *all, pz_error *err) {
     const int which = (int)(r->stored++ % r->plan.stores);
     PZ_TRY(pz_stages_wait_store(r->stages, which, &r->counts.wait, err));
     const double start = pz_seconds();
-    pz_part_store(&r->slab, &part, which);
+    const pz_part_tally told = pz_part_store(&r->slab, &part, which);
+    PZ_TRY(tally(r, &told, err));
     r->counts.compute += pz_seconds() - start;
     pz_stages_put_part(r->stages, &part, which);
   }
@@ -241,7 +314,7 @@ static pz_status one_row(pz_run *r, int64_t k, pz_error *err) {
   }
   if (w.journal >= 0) close(w.journal);
   if (status == PZ_OK && k >= r->first_row)
-    pz_stages_put_row(r->stages, k, pz_rows_needed(&r->plan.grid.axis[0], k + 1));
+    pz_stages_put_row(r->stages, k, pz_rows_needed(&r->plan.grid.axis[0], k + 1), r->counts.tally);
   return status;
 }
 
@@ -263,17 +336,18 @@ static int64_t first_hungry_row(const pz_run *r) {
 
 static pz_status start_reading(pz_run *r, int64_t row, pz_error *err) {
   const pz_axis *z = &r->plan.grid.axis[0];
-  const pz_stages_input input = {.volume = r->input,
-                                 .first_plane = row < r->plan.rows ? pz_row_first(z, row, mirror(r))
-                                                                   : r->input->info.shape[0],
-                                 .read_planes = read_planes(r)};
+  const pz_stages_input input = {
+      .volume = r->input,
+      .first_plane = row < r->plan.rows ? pz_row_first(z, row, mirror(r)) : r->input->info.shape[0],
+      .read_planes = read_planes(r),
+      .count_rounded = r->normalize == PZ_NORMALIZE_NONE && pz_dtype_rounded(r->input->info.dtype)};
   return pz_stages_start(&r->slab, &input, &r->stages, err);
 }
 
 /* Where the first row is known and no pass over the volume comes before the work, reading begins beside the digests and the making of
  * the job's files. */
 static pz_status read_early(pz_run *r, pz_error *err) {
-  if (r->options->resume || r->normalize == PZ_NORMALIZE_ZSCORE) return PZ_OK;
+  if (r->normalize == PZ_NORMALIZE_ZSCORE) return PZ_OK;
   return start_reading(r, 0, err);
 }
 
@@ -318,45 +392,90 @@ static pz_status choose_output(pz_run *r, const pz_volume_writer *output, pz_err
   if (r->options->resume && (r->sink || r->input->calls))
     return pz_fail(err, PZ_ERROR_USAGE, "resume needs an input and an output that are files");
   if (r->sink) return PZ_OK;
-  PZ_TRY(pz_volume_parse_path(r->arena, output->path, &r->output, err));
+  PZ_TRY(pz_volume_parse_output(r->arena, output->path, &r->output, err));
   if (r->output.format->has_dataset && !r->output.dataset) r->output.dataset = "/main";
   return PZ_OK;
+}
+
+static pz_status collect_facts(pz_run *r, pz_error *err) {
+  return pz_facts_collect(r->arena, r->function, r->input, &r->plan, r->output.dataset, r->options,
+                          r->normalize, &r->facts, err);
 }
 
 static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *err) {
   PZ_TRY(choose_output(r, output, err));
   PZ_TRY(check_channels(r, err));
   PZ_TRY(pz_arrange(r->function, r->input, r->options, &r->tuning, &r->plan, err));
+  if (!r->sink) pz_volume_hold(r->output.format, &r->plan.result, &r->input->notes);
   PZ_TRY(pz_normalize_choose(r->options->normalize, r->plan.tiling.divided, r->input, &r->normalize, err));
   r->counts.patches = pz_grid_patches(&r->plan.grid);
   PZ_TRY(check_output(r, err));
+  if (r->options->resume) PZ_TRY(collect_facts(r, err));
+  PZ_TRY(look_for_finished(r, err));
+  if (r->finished) return PZ_OK;
   PZ_TRY(announce(r, err));
   PZ_TRY(pz_slab_make(r->function, &r->plan, r->options, &r->input->info, &r->slab, err));
+  if (r->options->resume) return PZ_OK;
   PZ_TRY(read_early(r, err));
-  return pz_facts_collect(r->arena, r->function, r->input, &r->plan, r->output.dataset, r->options,
-                          r->normalize, &r->facts, err);
+  return collect_facts(r, err);
 }
 
 /* Work is kept for --resume after an interruption, a full disk and the like; a volume that is bad is not resumed. */
 static bool worth_keeping(const pz_run *r, pz_status status) {
   return !r->input->calls && status != PZ_OK && status != PZ_ERROR_INPUT && status != PZ_ERROR_USAGE &&
-         !r->published && (r->done > 0 || status == PZ_INTERRUPTED || pz_job_resumed(r->job));
+         !r->published && !r->hopeless && (r->done > 0 || status == PZ_INTERRUPTED || pz_job_resumed(r->job));
+}
+
+/* A run that ended between giving the result its name and removing its job leaves one without the result. */
+static bool result_is_lost(pz_run *r) {
+  char offset[32];
+  const char *path = pz_job_path(r->job, "result.raw");
+  return pz_job_resumed(r->job) && pz_job_get(r->job, "offset", offset, sizeof offset) && path &&
+         access(path, F_OK) != 0 && errno == ENOENT;
+}
+
+static pz_status open_job(pz_run *r, pz_error *err) {
+  const pz_facts *f = &r->facts;
+  PZ_TRY(pz_job_open(r->output.file, r->options->resume, f->fact, f->n, &r->job, err));
+  if (!result_is_lost(r)) return PZ_OK;
+  pz_job_close(r->job);
+  r->job = NULL;
+  return pz_job_open(r->output.file, false, f->fact, f->n, &r->job, err);
+}
+
+/* A job of the run that made it, which ended before it was removed, is removed; another one is left alone. */
+static pz_status leave_finished(pz_run *r) {
+  char folder[PATH_MAX];
+  struct stat info;
+  pz_error ignored = {0};
+  pz_job *job;
+  const int n = snprintf(folder, sizeof folder, "%s.pznet-job", r->output.file);
+  if (n >= (int)sizeof folder || lstat(folder, &info) != 0) return PZ_OK;
+  if (pz_job_open(r->output.file, true, r->facts.fact, r->facts.n, &job, &ignored) == PZ_OK)
+    pz_job_remove(job);
+  return PZ_OK;
 }
 
 static pz_status to_file(pz_run *r, pz_error *err) {
-  PZ_TRY(pz_job_open(r->output.file, r->options->resume, r->facts.fact, r->facts.n, &r->job, err));
+  if (r->finished) return leave_finished(r);
+  PZ_TRY(open_job(r, err));
   const pz_status status = with_job(r, err);
   if (worth_keeping(r, status)) pz_job_close(r->job);
   else pz_job_remove(r->job);
   return status;
 }
 
+static pz_status to_sink(pz_run *r, pz_error *err) {
+  PZ_TRY(all_work(r, err));
+  return pz_volume_confirm(r->input, r->facts.volume_digest, err);
+}
+
 static pz_status whole_run(pz_run *r, const pz_volume_writer *output, char **report, pz_error *err) {
   PZ_TRY(prepare(r, output, err));
-  const pz_status status = r->sink ? all_work(r, err) : to_file(r, err);
+  const pz_status status = r->sink ? to_sink(r, err) : to_file(r, err);
   if (status != PZ_OK || !report) return status;
   r->counts.seconds = pz_seconds() - r->begun;
-  *report = pz_report_print(r->function, r->input, r->output_name, &r->plan, &r->counts, &r->facts);
+  *report = pz_report_print(r, true);
   return *report ? PZ_OK : pz_fail_memory(err, "the report", 4096);
 }
 

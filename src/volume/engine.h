@@ -16,6 +16,7 @@
 #define PZ_VOLUME_ENGINE_H
 
 #include "base/pool.h"
+#include "volume/job.h"
 #include "volume/tiling.h"
 #include "volume/volume.h"
 
@@ -65,10 +66,18 @@ typedef struct pz_arrangement {
 pz_status pz_arrange(const pz_patch_function *function, pz_volume *input, const pz_infer_options *options,
                      const pz_engine_tuning *tuning, pz_arrangement *out, pz_error *err);
 
+/* Values that float32 does not hold exactly, among the planes that a run has read. */
+typedef struct pz_rounding {
+  int64_t values, first[4]; /* how many; channel, z, y, x of the first that was met */
+  char example[80];         /* "16777217 becomes 16777216" */
+} pz_rounding;
+
 /* What was done, for the report. Seconds: `wait` is what the computation waited for reading and writing. */
 typedef struct pz_engine_counts {
   int64_t patches, run, skipped, replayed;
   double seconds, statistics, read, compute, write, wait, finish;
+  pz_job_tally tally; /* of the whole result */
+  pz_rounding rounding;
 } pz_engine_counts;
 
 /* output: a path as the user wrote it, or a callback, which leaves nothing to resume. *report (may be NULL) is a JSON text for pz_free. */

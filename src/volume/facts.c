@@ -1,15 +1,11 @@
 #include "volume/facts.h"
 
 #include "base/digest.h"
-#include "volume/io.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 const char *pz_blend_name(pz_blend v) { return (const char *const[]){"constant", "gaussian", "bump"}[v]; }
 const char *pz_normalize_name(pz_normalize v) {
@@ -23,56 +19,47 @@ const char *pz_tiling_name(pz_tiling v) {
 static const char *weights_name(pz_weights v) {
   return (const char *const[]){"constant", "gaussian", "bump", "nnU-Net's gaussian", "chunkflow's bump"}[v];
 }
-const char *pz_store_name(pz_store v) { return (const char *const[]){"f32", "u8", "argmax"}[v]; }
-
-enum { BLOCKS = 64, BLOCK = 64 << 10 };
-
-static pz_status digest_blocks(int fd, const char *path, int64_t size, char *block, pz_digest *digest,
-                               pz_error *err) {
-  const int64_t whole = size <= (int64_t)BLOCKS * BLOCK;
-  const int64_t blocks = whole ? (size + BLOCK - 1) / BLOCK : BLOCKS;
-  for (int64_t i = 0; i < blocks; i++) {
-    const int64_t at = whole ? i * BLOCK : (size - BLOCK) / (BLOCKS - 1) * i;
-    const int64_t n = size - at < BLOCK ? size - at : BLOCK;
-    PZ_TRY(pz_io_read(fd, path, block, n, at, err));
-    pz_digest_add(digest, block, (size_t)n);
-  }
-  return PZ_OK;
-}
-
-static pz_status digest_file(const char *path, char *block, char text[PZ_DIGEST_TEXT], pz_error *err) {
-  int fd;
-  int64_t size;
-  pz_digest digest;
-  pz_digest_begin(&digest);
-  PZ_TRY(pz_io_open(path, &fd, &size, err));
-  const pz_status status = digest_blocks(fd, path, size, block, &digest, err);
-  close(fd);
-  pz_digest_end_text(&digest, text);
-  return status;
-}
+const char *pz_store_name(pz_store v) { return (const char *const[]){"f32", "u8", "argmax", "threshold"}[v]; }
+const char *pz_apply_name(pz_apply v) { return (const char *const[]){"nothing", "sigmoid", "softmax"}[v]; }
 
 static void add(pz_facts *f, const char *name, bool input, const char *value) {
   f->fact[f->n++] = (pz_job_fact){name, value, input};
 }
 
-static pz_status file_facts(pz_arena *a, const char *path, pz_facts *f, pz_error *err) {
-  struct stat info;
-  char real[PATH_MAX], text[PZ_DIGEST_TEXT], *block = PZ_NEW(a, char, BLOCK);
-  if (!block) return pz_fail_memory(err, "a digest", BLOCK);
-  if (!realpath(path, real) || stat(real, &info) != 0) return pz_io_fail(err, path, "looking at", errno);
-  PZ_TRY(digest_file(real, block, text, err));
-  add(f, "volume", true, pz_arena_strdup(a, real));
-  add(f, "volume's size", true, pz_arena_printf(a, "%lld bytes", (long long)info.st_size));
-  add(f, "volume's time of change", true,
-      pz_arena_printf(a, "%lld.%09ld", (long long)info.st_mtim.tv_sec, (long)info.st_mtim.tv_nsec));
-  add(f, "volume's digest", true, pz_arena_strdup(a, text));
+/* Of the file that is read, whatever has its name by now. */
+static pz_status file_facts(pz_arena *a, pz_volume *v, pz_facts *f, pz_error *err) {
+  const struct stat *info = &v->identity.noted;
+  char real[PATH_MAX], text[PZ_DIGEST_TEXT], *block = PZ_NEW(a, char, PZ_IDENTITY_BLOCK);
+  if (!block) return pz_fail_memory(err, "a digest", PZ_IDENTITY_BLOCK);
+  PZ_TRY(pz_volume_digest(v, block, text, err));
+  add(f, PZ_FACT_PLACE, true, pz_arena_strdup(a, realpath(v->path, real) ? real : v->path));
+  if (v->identity.known) {
+    add(f, "volume's size", true, pz_arena_printf(a, "%lld bytes", (long long)info->st_size));
+    add(f, "volume's time of change", true,
+        pz_arena_printf(a, "%lld.%09ld", (long long)info->st_mtim.tv_sec, (long)info->st_mtim.tv_nsec));
+  }
+  f->volume_digest = pz_arena_strdup(a, text);
+  add(f, "volume's digest", true, f->volume_digest);
   return PZ_OK;
 }
 
 static char *sizes(pz_arena *a, int64_t c, const int64_t s[3]) {
   return pz_arena_printf(a, "%lld x %lld x %lld x %lld", (long long)c, (long long)s[0], (long long)s[1],
                          (long long)s[2]);
+}
+
+/* "t=3, z, y, x": the file's array as it is used. */
+static char *axes_in_words(pz_arena *a, const pz_volume *v) {
+  char words[PZ_AXES_RANK * 32] = "";
+  int n = 0;
+  for (int i = 0; i < v->array.rank; i++) {
+    bool used = false;
+    for (int k = 0; k < 4; k++) used = used || v->axes.of[k] == i;
+    if (v->array.size[i] == 1) continue;
+    n += snprintf(words + n, sizeof words - (size_t)n, "%s%c", n ? ", " : "", v->axes.letter[i]);
+    if (!used) n += snprintf(words + n, sizeof words - (size_t)n, "=%lld", (long long)v->axes.index[i]);
+  }
+  return pz_arena_strdup(a, words);
 }
 
 /* How patches are placed, weighted and summed. */
@@ -97,16 +84,17 @@ static void tiling_facts(pz_arena *a, const int64_t out[3], const pz_tiling_rule
   add(f, "flips", false, pz_arena_printf(a, "%s", t->flips > 1 ? flips + 1 : "none"));
 }
 
-pz_status pz_facts_collect(pz_arena *a, const pz_patch_function *function, const pz_volume *input,
+pz_status pz_facts_collect(pz_arena *a, const pz_patch_function *function, pz_volume *input,
                            const pz_arrangement *plan, const char *dataset_out, const pz_infer_options *o,
                            pz_normalize normalize, pz_facts *f, pz_error *err) {
-  f->n = 0;
+  f->n = 0, f->volume_digest = NULL;
   add(f, "pznet", false, PZ_VERSION);
   add(f, "network", true, function->digest);
   add(f, "network's input", true, sizes(a, function->channels_in, function->in));
   add(f, "network's output", true, sizes(a, function->channels_out, function->out));
-  if (!input->calls) PZ_TRY(file_facts(a, input->path, f, err));
+  if (!input->calls) PZ_TRY(file_facts(a, input, f, err));
   add(f, "input dataset", true, input->dataset ? input->dataset : "none");
+  add(f, "volume's axes", false, axes_in_words(a, input));
   add(f, "volume's shape", true, sizes(a, input->info.channels, input->info.shape));
   add(f, "volume's dtype", true, pz_dtype_name(input->info.dtype));
   add(f, "output dataset", false, dataset_out ? dataset_out : "none");
@@ -114,6 +102,9 @@ pz_status pz_facts_collect(pz_arena *a, const pz_patch_function *function, const
   add(f, "normalisation", false, pz_normalize_name(normalize));
   add(f, "treatment of not-a-numbers", false, pz_nan_name(o->nan));
   add(f, "kind of output", false, pz_store_name(o->store));
+  add(f, "function of the result", false, pz_apply_name(o->apply));
+  if (o->store == PZ_STORE_THRESHOLD)
+    add(f, "threshold", false, pz_arena_printf(a, "%.9g", (double)o->threshold));
   add(f, "skipping of zero patches", false, o->skip_zero ? "on" : "off");
   for (int i = 0; i < f->n; i++)
     if (!f->fact[i].value) return pz_fail_memory(err, "the options in words", 0);

@@ -6,16 +6,20 @@
 #include "volume/engine.h"
 #include "volume/job.h"
 
-enum { PZ_MAX_FACTS = 28 };
+enum { PZ_MAX_FACTS = 40 };
 
 typedef struct pz_facts {
   pz_job_fact fact[PZ_MAX_FACTS];
   int n;
+  const char *volume_digest; /* NULL: the volume is no file */
 } pz_facts;
+
+/* The fact that says where the volume lies. */
+#define PZ_FACT_PLACE "volume"
 
 /* Strings live in the arena. The volume's identity is its path, size, time of change, and a digest of 64 blocks of 64 KiB
  * that are spread over the file (all of it when it is no larger); one that is no file has none. */
-pz_status pz_facts_collect(pz_arena *arena, const pz_patch_function *function, const pz_volume *input,
+pz_status pz_facts_collect(pz_arena *arena, const pz_patch_function *function, pz_volume *input,
                            const pz_arrangement *plan, const char *dataset_out,
                            const pz_infer_options *options, pz_normalize normalize, pz_facts *facts,
                            pz_error *err);
@@ -26,6 +30,7 @@ const char *pz_normalize_name(pz_normalize normalize);
 const char *pz_border_name(pz_border border);
 const char *pz_nan_name(pz_nan nan);
 const char *pz_store_name(pz_store store);
+const char *pz_apply_name(pz_apply apply);
 const char *pz_tiling_name(pz_tiling tiling);
 
 #endif

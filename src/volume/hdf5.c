@@ -5,6 +5,8 @@
 #include "base/hdf5_lock.h"
 #include "volume/hdf5_chunks.h"
 #include "volume/hdf5_find.h"
+#include "volume/hdf5_geometry.h"
+#include "volume/hdf5_type.h"
 #include "volume/io.h"
 #include "volume/volume.h"
 
@@ -12,21 +14,21 @@
 #include <hdf5.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define DEFAULT_DATASET "/main"
-#define VOXEL_ATTRIBUTE                                                                                      \
-  "element_size_um" /* z, y, x in micrometres, as ilastik and the HDF5 plug-in of Fiji write it */
 
-enum { MAX_CHUNK = 1 << 30 };
+enum { MAX_CHUNK = 1 << 30, PART = 1 << 22 };
 
 typedef struct h5 {
   hid_t file, data, space, type;
   int rank;
-  hsize_t chunk[4];
+  hsize_t chunk[PZ_AXES_RANK];
   bool chunked;
-  bool keep; /* a layer of chunks is kept */
+  bool keep;  /* a layer of chunks is kept */
+  char *part; /* of a dataset whose elements go to places apart */
   pz_hdf5_chunks chunks;
 } h5;
 
@@ -71,15 +73,6 @@ static pz_status fail(pz_error *err, const char *path, const char *dataset, cons
                  what, r.text);
 }
 
-static hid_t native(pz_dtype dtype) {
-  switch (dtype) {
-  case PZ_U8: return H5T_NATIVE_UINT8;
-  case PZ_U16: return H5T_NATIVE_UINT16;
-  case PZ_I16: return H5T_NATIVE_INT16;
-  default: return H5T_NATIVE_FLOAT;
-  }
-}
-
 /* ------------------------------------------------------------------ finding the dataset */
 
 /* Without a name, the file's only dataset is meant. */
@@ -101,47 +94,54 @@ static pz_status dtype_of(pz_volume *v, pz_error *err) {
   h5 *h = v->state;
   h->type = H5Dget_type(h->data);
   if (h->type < 0) return fail(err, v->path, v->dataset, "cannot read the type");
-  if (!pz_hdf5_known_type(h->type, &v->info.dtype, &h->chunks.swap))
-    return pz_fail(err, PZ_ERROR_INPUT,
-                   "%s:%s: unknown type of %zu bytes; expected uint8, uint16, int16 or float32", v->path,
-                   v->dataset, H5Tget_size(h->type));
-  return PZ_OK;
+  if (pz_hdf5_known_type(h->type, &v->info.dtype, &h->chunks.swap)) return PZ_OK;
+  char seen[64];
+  pz_hdf5_describe_type(h->type, seen, sizeof seen);
+  return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: its elements are %s each; expected " PZ_DTYPES_IN_WORDS,
+                 v->path, v->dataset, seen);
 }
 
 static pz_status shape_of(pz_volume *v, pz_error *err) {
   h5 *h = v->state;
   hsize_t size[H5S_MAX_RANK];
-  int64_t dim[4] = {0};
+  int64_t dim[PZ_AXES_RANK] = {0};
   h->space = H5Dget_space(h->data);
   h->rank = h->space < 0 ? -1 : H5Sget_simple_extent_dims(h->space, size, NULL);
   if (h->rank < 0) return fail(err, v->path, v->dataset, "cannot read the shape");
-  for (int i = 0; i < h->rank && i < 4; i++) dim[i] = size[i] > INT64_MAX ? INT64_MAX : (int64_t)size[i];
-  return pz_volume_shape(v->path, h->rank, dim, &v->info, err);
+  if (h->rank > PZ_AXES_RANK)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: %d dimensions; expected at most %d", v->path, v->dataset,
+                   h->rank, PZ_AXES_RANK);
+  for (int i = 0; i < h->rank; i++) dim[i] = size[i] > INT64_MAX ? INT64_MAX : (int64_t)size[i];
+  pz_array_make(&v->array, h->rank, dim);
+  return PZ_OK;
 }
 
-/* The bytes of one layer of chunks, the planes that it spans, and whether that is bearable. */
+/* The bytes of a chunk and of a layer of them, the planes that it spans, and whether that is bearable. */
 static pz_status chunked(pz_volume *v, pz_error *err) {
   h5 *h = v->state;
   pz_hdf5_chunks *k = &h->chunks;
-  const int64_t shape[4] = {v->info.channels, v->info.shape[0], v->info.shape[1], v->info.shape[2]};
-  int64_t bytes = pz_dtype_bytes(v->info.dtype), layer = bytes;
+  int64_t bytes = pz_dtype_bytes(v->info.dtype), layer;
   bool fits = true;
-  k->path = v->path, k->dataset = v->dataset, k->skip = 4 - h->rank;
-  for (int i = 0; i < 4; i++) {
-    const hsize_t size = i < k->skip ? 1 : h->chunk[i - k->skip];
-    fits = fits && size >= 1 && size < MAX_CHUNK && pz_mul_i64(bytes, (int64_t)size, &bytes);
-    k->shape[i] = shape[i], k->chunk[i] = (int64_t)size;
-    const int64_t whole = (shape[i] + (int64_t)size - 1) / (int64_t)size * (int64_t)size;
-    if (fits) fits = pz_mul_i64(layer, i == 1 ? (int64_t)size : whole, &layer);
+  k->path = v->path, k->dataset = v->dataset, k->rank = h->rank;
+  for (int i = 0; i < h->rank; i++) {
+    fits = fits && h->chunk[i] >= 1 && h->chunk[i] < MAX_CHUNK &&
+           pz_mul_i64(bytes, (int64_t)h->chunk[i], &bytes);
+    k->chunk[i] = (int64_t)h->chunk[i];
   }
   if (!fits || bytes > MAX_CHUNK)
     return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: chunks of more than 1 GiB; expected smaller ones", v->path,
                    v->dataset);
   k->filters.bytes = bytes;
-  v->step = k->chunk[1] < shape[1] ? k->chunk[1] : shape[1];
+  k->c = v->axes.of[0], k->z = v->axes.of[1];
+  k->channels = v->info.channels, k->planes = v->info.shape[0], k->plane = pz_volume_plane_bytes(&v->info);
+  k->depth = k->z < 0 ? 1 : k->chunk[k->z];
+  if (k->depth > k->planes) k->depth = k->planes;
+  if (!pz_mul_i64(k->channels * k->depth, k->plane, &layer)) layer = INT64_MAX / 4;
+  v->step = k->depth;
   /* While a chunk is filtered, a copy of it lives beside the cache. */
   v->cache_memory = layer;
-  v->memory = layer + 3 * bytes + (1 << 20);
+  v->memory = layer + 3 * bytes + pz_hdf5_filters_memory(&k->filters) + (1 << 20);
+  h->keep = true;
   return PZ_OK;
 }
 
@@ -151,41 +151,41 @@ static pz_status layout_of(pz_volume *v, pz_error *err) {
   if (plist < 0) return fail(err, v->path, v->dataset, "cannot read the layout");
   const H5D_layout_t layout = H5Pget_layout(plist);
   const int external = H5Pget_external_count(plist);
-  const int rank = layout == H5D_CHUNKED ? H5Pget_chunk(plist, 4, h->chunk) : h->rank;
+  const int rank = layout == H5D_CHUNKED ? H5Pget_chunk(plist, PZ_AXES_RANK, h->chunk) : h->rank;
   h->chunked = layout == H5D_CHUNKED;
-  const bool known = !h->chunked || pz_hdf5_chunks_know(h->data, plist, v->info.dtype, &h->chunks);
+  const char *problem = h->chunked ? pz_hdf5_chunks_take(h->data, plist, h->type, &h->chunks) : NULL;
   H5Pclose(plist);
   if (external != 0 || layout == H5D_VIRTUAL)
     return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: the data lies in other files; copy it into one", v->path,
                    v->dataset);
   if (layout == H5D_LAYOUT_ERROR || rank != h->rank)
     return fail(err, v->path, v->dataset, "cannot read the layout");
-  if (!known)
-    return pz_fail(
-        err, PZ_ERROR_INPUT,
-        "%s:%s: its chunks are stored by a filter that is not read here; expected deflate (gzip), shuffle "
-        "and fletcher32, as h5repack -f GZIP=4 makes them",
-        v->path, v->dataset);
-  v->memory = 1 << 20;
-  return h->chunked ? chunked(v, err) : PZ_OK;
+  if (problem) return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: its chunks %s", v->path, v->dataset, problem);
+  return PZ_OK;
 }
 
-static void voxel_size(pz_volume *v) {
-  const h5 *h = v->state;
-  double size[3];
-  if (H5Aexists(h->data, VOXEL_ATTRIBUTE) <= 0) return;
-  const hid_t a = H5Aopen(h->data, VOXEL_ATTRIBUTE, H5P_DEFAULT);
-  if (a < 0) return;
-  const hid_t space = H5Aget_space(a), type = H5Aget_type(a);
-  const bool three =
-      space >= 0 && type >= 0 && H5Sget_simple_extent_npoints(space) == 3 && H5Tget_class(type) == H5T_FLOAT;
-  if (three && H5Aread(a, H5T_NATIVE_DOUBLE, size) >= 0 && size[0] > 0 && size[1] > 0 && size[2] > 0) {
-    memcpy(v->info.voxel, size, sizeof size);
-    strcpy(v->info.unit, "um");
+/* Whether the box is dense at the destination; its bytes, and its slowest axis that is longer than 1. */
+static bool is_dense(const pz_box *box, int64_t element, int64_t *bytes, int *slowest) {
+  bool dense = true;
+  *bytes = element, *slowest = 0;
+  for (int i = box->rank - 1; i >= 0; i--) {
+    if (box->count[i] == 1) continue;
+    dense = dense && box->to[i] == *bytes;
+    *bytes *= box->count[i];
+    *slowest = i;
   }
-  if (type >= 0) H5Tclose(type);
-  if (space >= 0) H5Sclose(space);
-  H5Aclose(a);
+  return dense;
+}
+
+static pz_status h5_ready(pz_volume *v, pz_error *err) {
+  h5 *h = v->state;
+  const int64_t element = pz_dtype_bytes(v->info.dtype), planes = v->info.shape[0];
+  const pz_box all =
+      pz_axes_box(&v->array, &v->axes, 0, planes, element, planes * pz_volume_plane_bytes(&v->info) + 1);
+  int64_t bytes;
+  int slowest;
+  v->memory = (1 << 20) + (is_dense(&all, element, &bytes, &slowest) ? 0 : PART);
+  return h->chunked ? chunked(v, err) : PZ_OK;
 }
 
 static pz_status open_all(pz_volume *v, const pz_mapping *map, uint64_t root, pz_error *err) {
@@ -199,8 +199,7 @@ static pz_status open_all(pz_volume *v, const pz_mapping *map, uint64_t root, pz
   PZ_TRY(dtype_of(v, err));
   PZ_TRY(shape_of(v, err));
   PZ_TRY(layout_of(v, err));
-  if (plain_attributes) voxel_size(v);
-  h->keep = v->cache_memory > 0;
+  pz_hdf5_read_geometry(&search, plain_attributes ? h->data : -1, v);
   return PZ_OK;
 }
 
@@ -230,32 +229,54 @@ static pz_status h5_open(pz_volume *v, pz_error *err) {
   return status;
 }
 
-static pz_status read_channel(pz_volume *v, int64_t c, int64_t z, int64_t n, void *planes, pz_error *err) {
+/* The library is asked for the file's own type, so that it converts nothing. */
+static pz_status read_dense(pz_volume *v, const pz_box *box, int64_t elements, void *to, pz_error *err) {
   const h5 *h = v->state;
-  const int skip = 4 - h->rank; /* leading axes that the dataset does not have */
-  const hsize_t start[4] = {(hsize_t)c, (hsize_t)z, 0, 0};
-  const hsize_t count[4] = {1, (hsize_t)n, (hsize_t)v->info.shape[1], (hsize_t)v->info.shape[2]};
-  const hid_t memory = H5Screate_simple(h->rank, count + skip, NULL);
-  const bool good =
-      memory >= 0 &&
-      H5Sselect_hyperslab(h->space, H5S_SELECT_SET, start + skip, NULL, count + skip, NULL) >= 0 &&
-      H5Dread(h->data, native(v->info.dtype), memory, h->space, H5P_DEFAULT, planes) >= 0;
-  char what[64];
-  snprintf(what, sizeof what, "cannot read plane %lld", (long long)z);
-  const pz_status status = good ? PZ_OK : fail(err, v->path, v->dataset, what);
+  hsize_t start[PZ_AXES_RANK], count[PZ_AXES_RANK];
+  for (int i = 0; i < h->rank; i++) start[i] = (hsize_t)box->start[i], count[i] = (hsize_t)box->count[i];
+  const hid_t memory = H5Screate_simple(h->rank, count, NULL);
+  const bool good = memory >= 0 &&
+                    H5Sselect_hyperslab(h->space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+                    H5Dread(h->data, h->type, memory, h->space, H5P_DEFAULT, to) >= 0;
+  const pz_status status = good ? PZ_OK : fail(err, v->path, v->dataset, "cannot read the data");
   if (memory >= 0) H5Sclose(memory);
+  if (h->chunks.swap) pz_io_swap(to, elements, pz_dtype_bytes(v->info.dtype));
   return status;
 }
 
-static pz_status h5_read(pz_volume *v, int64_t z, int64_t n, void *planes, int64_t channel_bytes,
-                         pz_error *err) {
-  pz_status status = PZ_OK;
+/* Through a buffer, of which the elements go where they belong. */
+static pz_status read_apart(pz_volume *v, const pz_box *box, int64_t elements, void *to, pz_error *err) {
+  h5 *h = v->state;
+  int64_t stride[PZ_AXES_RANK], next = pz_dtype_bytes(v->info.dtype);
+  if (!h->part && !(h->part = malloc(PART))) return pz_fail_memory(err, "a part of a dataset", PART);
+  PZ_TRY(read_dense(v, box, elements, h->part, err));
+  for (int i = box->rank - 1; i >= 0; i--) stride[i] = next, next *= box->count[i];
+  pz_copy_strided(h->part, stride, to, box->to, box->count, box->rank, pz_dtype_bytes(v->info.dtype));
+  return PZ_OK;
+}
+
+/* Halves of the slowest axis, until the box is dense at the destination or fits into the buffer. */
+static pz_status read_box(pz_volume *v, const pz_box *box, char *to, pz_error *err) {
+  const int64_t element = pz_dtype_bytes(v->info.dtype);
+  int64_t bytes;
+  int slowest;
+  const bool dense = is_dense(box, element, &bytes, &slowest);
+  if (dense) return read_dense(v, box, bytes / element, to, err);
+  if (bytes <= PART) return read_apart(v, box, bytes / element, to, err);
+  pz_box half = *box;
+  const int64_t n = box->count[slowest], first = n / 2;
+  half.count[slowest] = first;
+  PZ_TRY(read_box(v, &half, to, err));
+  half.start[slowest] += first, half.count[slowest] = n - first;
+  return read_box(v, &half, to + first * box->to[slowest], err);
+}
+
+static pz_status h5_read(pz_volume *v, const pz_box *box, void *to, pz_error *err) {
   h5 *h = v->state;
   PZ_TRY(pz_hdf5_room(err));
   const quiet q = hush();
-  if (h->chunked) status = pz_hdf5_chunks_read(&h->chunks, h->keep, z, n, planes, channel_bytes, err);
-  for (int64_t c = 0; !h->chunked && c < v->info.channels && status == PZ_OK; c++)
-    status = read_channel(v, c, z, n, (char *)planes + c * channel_bytes, err);
+  const pz_status status =
+      h->chunked ? pz_hdf5_chunks_read(&h->chunks, h->keep, box, to, err) : read_box(v, box, to, err);
   unhush(q);
   return status;
 }
@@ -271,6 +292,7 @@ static void h5_close(pz_volume *v) {
   h5 *h = v->state;
   if (!h) return;
   pz_hdf5_chunks_free(&h->chunks);
+  free(h->part);
   const quiet q = hush();
   if (h->type >= 0) H5Tclose(h->type);
   if (h->space >= 0) H5Sclose(h->space);
@@ -324,43 +346,26 @@ static hid_t make_space(const pz_volume_info *info) {
   return info->has_channels ? H5Screate_simple(4, dim, NULL) : H5Screate_simple(3, dim + 1, NULL);
 }
 
-static bool put_voxel_size(hid_t data, const pz_volume_info *info) {
-  const double scale = strcmp(info->unit, "nm") == 0   ? 1e-3
-                       : strcmp(info->unit, "um") == 0 ? 1
-                       : strcmp(info->unit, "mm") == 0 ? 1e3
-                       : strcmp(info->unit, "m") == 0  ? 1e6
-                                                       : 0;
-  const double size[3] = {info->voxel[0] * scale, info->voxel[1] * scale, info->voxel[2] * scale};
-  const hsize_t three = 3;
-  if (!(size[0] > 0 && size[1] > 0 && size[2] > 0)) return true;
-  const hid_t space = H5Screate_simple(1, &three, NULL);
-  const hid_t a =
-      space < 0 ? -1 : H5Acreate2(data, VOXEL_ATTRIBUTE, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
-  const bool good = a >= 0 && H5Awrite(a, H5T_NATIVE_DOUBLE, size) >= 0;
-  if (a >= 0) H5Aclose(a);
-  if (space >= 0) H5Sclose(space);
-  return good;
-}
-
 /* Early allocation and no fill: the library sets the place in the file aside and leaves it to us. No time stamps: the same
  * work gives the same bytes. */
-static hid_t make_dataset(hid_t file, const char *name, const pz_volume_info *info, hid_t space, hid_t links,
-                          hid_t create) {
+static hid_t make_dataset(hid_t file, const char *name, hid_t type, hid_t space, hid_t links, hid_t create) {
   if (H5Pset_create_intermediate_group(links, 1) < 0 || H5Pset_layout(create, H5D_CONTIGUOUS) < 0 ||
       H5Pset_alloc_time(create, H5D_ALLOC_TIME_EARLY) < 0 ||
       H5Pset_fill_time(create, H5D_FILL_TIME_NEVER) < 0 || H5Pset_obj_track_times(create, false) < 0)
     return -1;
-  return H5Dcreate2(file, name, native(info->dtype), space, links, create, H5P_DEFAULT);
+  return H5Dcreate2(file, name, type, space, links, create, H5P_DEFAULT);
 }
 
 static bool fill_file(hid_t file, const char *name, const pz_volume_info *info, int64_t *offset) {
   const hid_t space = make_space(info), links = H5Pcreate(H5P_LINK_CREATE),
-              create = H5Pcreate(H5P_DATASET_CREATE);
+              create = H5Pcreate(H5P_DATASET_CREATE), type = pz_hdf5_make_type(info->dtype);
   hid_t data = -1;
-  if (space >= 0 && links >= 0 && create >= 0) data = make_dataset(file, name, info, space, links, create);
-  const bool good = data >= 0 && put_voxel_size(data, info);
+  if (space >= 0 && links >= 0 && create >= 0 && type >= 0)
+    data = make_dataset(file, name, type, space, links, create);
+  const bool good = data >= 0 && pz_hdf5_write_geometry(data, info);
   const haddr_t place = good ? H5Dget_offset(data) : HADDR_UNDEF;
   if (data >= 0) H5Dclose(data);
+  if (type >= 0) H5Tclose(type);
   if (create >= 0) H5Pclose(create);
   if (links >= 0) H5Pclose(links);
   if (space >= 0) H5Sclose(space);
@@ -392,8 +397,10 @@ const pz_volume_format pz_volume_hdf5 = {
     .suffixes = {".h5", ".hdf5", ".hdf"},
     .has_dataset = true,
     .open = h5_open,
+    .ready = h5_ready,
     .read = h5_read,
     .close = h5_close,
+    .hold = pz_hdf5_hold,
     .uncached = h5_uncached,
     .check_output = h5_check_output,
     .lay_out = h5_lay_out,

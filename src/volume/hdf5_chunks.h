@@ -1,4 +1,4 @@
-/* hdf5_chunks.h: chunked HDF5 datasets, decompressed here.
+/* hdf5_chunks.h: chunked HDF5 datasets, decompressed here, or by a plug-in of the HDF5 library.
  *
  * The library hands out the stored bytes of a chunk, and base/hdf5_filters.h undoes its filters. It is also what lets a
  * layer of chunks be decompressed once. */
@@ -13,24 +13,25 @@
 typedef struct pz_hdf5_chunks {
   hid_t data;
   const char *path, *dataset;
-  int skip;                   /* axes of channels, z, y, x that the dataset does not have */
-  int64_t shape[4], chunk[4]; /* channels, z, y, x */
+  int rank;
+  int64_t chunk[PZ_AXES_RANK];            /* sizes along the dataset's axes */
+  int c, z;                               /* the axes of channels and z; -1: none */
+  int64_t channels, planes, depth, plane; /* of the volume; depth: planes of a layer; plane: bytes */
   pz_hdf5_filters filters;
   bool swap;
-  uint8_t fill[4];
-  char *work[2];   /* each with room for a chunk, stored or not */
-  char *layer;     /* [channels][chunk depth][y][x]; NULL: not kept */
-  int64_t layer_z; /* its first plane; -1: nothing in it */
+  _Alignas(8) uint8_t fill[PZ_DTYPE_MAX_BYTES]; /* in this machine's byte order */
+  char *work[2];                                /* each with room for a chunk, stored or not */
+  char *layer;                                  /* [channels][chunk depth][y][x]; NULL: not kept */
+  int64_t layer_z;                              /* its first plane; -1: nothing in it */
+  char problem[320];
 } pz_hdf5_chunks;
 
-/* Whether it is one of the types of volumes, to the last bit, and the other byte order. */
-bool pz_hdf5_known_type(hid_t type, pz_dtype *dtype, bool *swap);
-/* Whether all of the dataset's filters are ones that are undone here; fills the fields but for swap and the layer. Others are
- * not left to the library, which reads behind what a filter gives when the file lies. */
-bool pz_hdf5_chunks_know(hid_t data, hid_t plist, pz_dtype dtype, pz_hdf5_chunks *chunks);
-/* Planes z..z+n-1 of every channel, as pz_volume_read. Takes `work`, and the layer when `keep` is set. */
-pz_status pz_hdf5_chunks_read(pz_hdf5_chunks *chunks, bool keep, int64_t z, int64_t n, void *planes,
-                              int64_t channel_bytes, pz_error *err);
+/* NULL where all of the dataset's filters are ones that are undone here; else what is wrong with its chunks, a text that lives
+ * as long as `chunks`. Fills the fields but for swap, which is known by then, and the layer. type: of an element, one that
+ * pz_hdf5_known_type knows. Nothing is left to the library, which reads behind what a filter gives when the file lies. */
+const char *pz_hdf5_chunks_take(hid_t data, hid_t plist, hid_t type, pz_hdf5_chunks *chunks);
+/* A box of whole planes. Takes `work`, and the layer when `keep` is set. */
+pz_status pz_hdf5_chunks_read(pz_hdf5_chunks *chunks, bool keep, const pz_box *box, void *to, pz_error *err);
 void pz_hdf5_chunks_free(pz_hdf5_chunks *chunks);
 
 #endif

@@ -65,11 +65,16 @@ static bool next(walk *w, char *link) {
   return n > 0;
 }
 
-static pz_status walk_all(walk *w) {
+static pz_status walk_links(walk *w) {
   char link[PATH];
   PZ_TRY(go(w, w->search->root));
   while (next(w, link))
     if (strcmp(link, ".") != 0) PZ_TRY(step(w, link));
+  return PZ_OK;
+}
+
+static pz_status walk_all(walk *w) {
+  PZ_TRY(walk_links(w));
   return w->about.kind == PZ_HDF5_DATASET ? PZ_OK : closed(w->search, w->name, "it is a group");
 }
 
@@ -83,6 +88,18 @@ pz_status pz_hdf5_open_dataset(const pz_hdf5_search *s, const char *name, hid_t 
   *data = status == PZ_OK ? w.at : -1;
   *plain_attributes = w.about.plain_attributes;
   return status;
+}
+
+hid_t pz_hdf5_open_group(const pz_hdf5_search *s, const char *name, size_t length) {
+  pz_hdf5_search quiet = *s;
+  quiet.err = NULL;
+  walk w = {.search = &quiet, .name = name, .at = -1};
+  snprintf(w.label, sizeof w.label, "%.255s", s->path);
+  if (length >= PATH) return -1;
+  snprintf(w.rest, sizeof w.rest, "%.*s", (int)length, name);
+  const bool good = walk_links(&w) == PZ_OK && w.about.kind == PZ_HDF5_GROUP && w.about.plain_attributes;
+  if (!good && w.at >= 0) H5Oclose(w.at);
+  return good ? w.at : -1;
 }
 
 /* ------------------------------------------------------------------ all of them */

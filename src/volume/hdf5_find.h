@@ -19,6 +19,10 @@ typedef struct pz_hdf5_search {
 pz_status pz_hdf5_open_dataset(const pz_hdf5_search *search, const char *name, hid_t *data,
                                bool *plain_attributes);
 
+/* Opens the group that the first `length` bytes of a path name (none: the root), for its attributes; the caller closes it. -1 where
+ * that is not possible. */
+hid_t pz_hdf5_open_group(const pz_hdf5_search *search, const char *name, size_t length);
+
 /* How many datasets there are (2: or more, or one with a name that is longer), and the name of the first. */
 pz_status pz_hdf5_count_datasets(const pz_hdf5_search *search, int *count, char name[256]);
 

@@ -33,6 +33,11 @@ pz_status pz_io_open(const char *path, int *fd, int64_t *size, pz_error *err) {
   return pz_fail(err, PZ_ERROR_INPUT, "%s: not a regular file; a volume must be one", path);
 }
 
+bool pz_io_same_file(const char *a, const char *b) {
+  struct stat x, y;
+  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 /* Linux moves at most this many bytes in one call. */
 static size_t at_most(int64_t bytes) { return bytes > (1 << 30) ? 1u << 30 : (size_t)bytes; }
 
@@ -91,8 +96,11 @@ pz_status pz_io_sync_folder(const char *path, pz_error *err) {
 void pz_io_swap(void *data, int64_t n, int64_t bytes) {
   uint16_t *half = data;
   uint32_t *word = data;
+  uint64_t *wide = data;
   if (bytes == 2)
     for (int64_t i = 0; i < n; i++) half[i] = __builtin_bswap16(half[i]);
   if (bytes == 4)
     for (int64_t i = 0; i < n; i++) word[i] = __builtin_bswap32(word[i]);
+  if (bytes == 8)
+    for (int64_t i = 0; i < n; i++) wide[i] = __builtin_bswap64(wide[i]);
 }

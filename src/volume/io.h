@@ -6,6 +6,8 @@
 
 /* Opens a regular file for reading. PZ_ERROR_INPUT when that cannot be done. */
 pz_status pz_io_open(const char *path, int *fd, int64_t *size, pz_error *err);
+/* Whether two names lead to one file; false where one of them leads to none. */
+bool pz_io_same_file(const char *a, const char *b);
 /* A short read is PZ_ERROR_INPUT ("ends after ... bytes"), any other failure PZ_ERROR_RUN; of writing PZ_ERROR_OUTPUT. */
 pz_status pz_io_read(int fd, const char *path, void *data, int64_t bytes, int64_t offset, pz_error *err);
 pz_status pz_io_write(int fd, const char *path, const void *data, int64_t bytes, int64_t offset,
@@ -18,7 +20,7 @@ pz_status pz_io_fail(pz_error *err, const char *path, const char *doing, int cod
 pz_status pz_io_sync_path(const char *path, pz_error *err);   /* a file */
 pz_status pz_io_sync_folder(const char *path, pz_error *err); /* the folder that holds `path` */
 
-/* Reverses the bytes of n elements of 2 or 4 bytes. */
+/* Reverses the bytes of n elements of 2, 4 or 8 bytes. */
 void pz_io_swap(void *data, int64_t n, int64_t bytes);
 
 #endif

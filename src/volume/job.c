@@ -269,10 +269,25 @@ int64_t pz_job_patches(pz_job *job, int64_t row) {
   return found ? strtoll(text, NULL, 10) : 0;
 }
 
+static pz_status set_number(pz_job *job, const char *name, int64_t number, pz_error *err) {
+  char text[32];
+  snprintf(text, sizeof text, "%lld", (long long)number);
+  return pz_job_set(job, name, text, err);
+}
+
+static int64_t get_number(pz_job *job, const char *name) {
+  char text[32];
+  return pz_job_get(job, name, text, sizeof text) ? strtoll(text, NULL, 10) : 0;
+}
+
+pz_job_tally pz_job_tallied(pz_job *job) {
+  return (pz_job_tally){.clipped = get_number(job, "clipped"), .not_finite = get_number(job, "not finite")};
+}
+
 static pz_status record(pz_job *job, const pz_job_progress *p, pz_error *err) {
-  char row[32];
-  snprintf(row, sizeof row, "%lld", (long long)p->row);
-  PZ_TRY(pz_job_set(job, "row", row, err));
+  PZ_TRY(set_number(job, "row", p->row, err));
+  PZ_TRY(set_number(job, "clipped", p->tally.clipped, err));
+  PZ_TRY(set_number(job, "not finite", p->tally.not_finite, err));
   for (int64_t i = 0; i < p->rows; i++) {
     const value values[] = {{.number = p->first + i}, {.number = p->patches[i]}};
     PZ_TRY(change(job, "INSERT OR REPLACE INTO journal VALUES (?, ?)", values, 2, err));

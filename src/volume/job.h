@@ -40,16 +40,23 @@ bool pz_job_row_path(const pz_job *job, int64_t row, char *out, size_t size); /*
 bool pz_job_get(pz_job *job, const char *name, char *value, int size);
 pz_status pz_job_set(pz_job *job, const char *name, const char *value, pz_error *err);
 
+/* What is told at the end of the values of the result. */
+typedef struct pz_job_tally {
+  int64_t clipped, not_finite;
+} pz_job_tally;
+
 /* How far the work is, recorded as one: rows before `row` are finished and their planes written; of the rows
  * first..row, row k has patches[k - first] recorded in row-k.raw. Recorded rows before `first` are forgotten and
  * their files removed. */
 typedef struct pz_job_progress {
   int64_t row, first, rows; /* rows: entries of patches */
   const int64_t *patches;
+  pz_job_tally tally; /* of the rows before `row` */
 } pz_job_progress;
 pz_status pz_job_record(pz_job *job, const pz_job_progress *progress, pz_error *err);
 /* The row that was recorded last, 0 for a new job; and the recorded patches of a row. */
 int64_t pz_job_row(pz_job *job);
 int64_t pz_job_patches(pz_job *job, int64_t row);
+pz_job_tally pz_job_tallied(pz_job *job); /* as recorded last */
 
 #endif

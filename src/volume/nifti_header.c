@@ -1,5 +1,7 @@
 #include "volume/nifti_header.h"
 
+#include "volume/nifti_geometry.h"
+
 #include <math.h>
 #include <nifti/nifti1.h>
 #include <nifti/nifti2.h>
@@ -12,17 +14,36 @@ _Static_assert(sizeof(nifti_2_header) == PZ_NIFTI2_BYTES, "the struct must be th
 typedef struct common {
   int64_t dim[8];
   double pixdim[8], offset, slope, inter, quaternion[3], shift[3], affine[3][4];
-  int datatype, bitpix, units, qform, sform;
+  double toffset;
+  int datatype, bitpix, units, qform, sform, intent;
 } common;
 
+/* NIfTI has no halves and no bools of a byte. */
 static const struct {
-  int code, bits;
+  int code;
   pz_dtype dtype;
-} datatypes[] = {{NIFTI_TYPE_UINT8, 8, PZ_U8},
-                 {NIFTI_TYPE_INT16, 16, PZ_I16},
-                 {NIFTI_TYPE_FLOAT32, 32, PZ_F32},
-                 {NIFTI_TYPE_UINT16, 16, PZ_U16}};
+} datatypes[] = {{NIFTI_TYPE_UINT8, PZ_U8},    {NIFTI_TYPE_INT16, PZ_I16},   {NIFTI_TYPE_INT32, PZ_I32},
+                 {NIFTI_TYPE_FLOAT32, PZ_F32}, {NIFTI_TYPE_FLOAT64, PZ_F64}, {NIFTI_TYPE_INT8, PZ_I8},
+                 {NIFTI_TYPE_UINT16, PZ_U16},  {NIFTI_TYPE_UINT32, PZ_U32},  {NIFTI_TYPE_INT64, PZ_I64},
+                 {NIFTI_TYPE_UINT64, PZ_U64}};
 enum { DATATYPES = sizeof datatypes / sizeof *datatypes };
+
+/* Those that NIfTI has and a volume of numbers is not. */
+static const char *refused_name(int code) {
+  static const struct {
+    int code;
+    const char *name;
+  } names[] = {{DT_BINARY, "single bits"},
+               {NIFTI_TYPE_COMPLEX64, "complex numbers"},
+               {NIFTI_TYPE_COMPLEX128, "complex numbers"},
+               {NIFTI_TYPE_COMPLEX256, "complex numbers"},
+               {NIFTI_TYPE_RGB24, "colours"},
+               {NIFTI_TYPE_RGBA32, "colours"},
+               {NIFTI_TYPE_FLOAT128, "floats of 128 bits"}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (names[i].code == code) return names[i].name;
+  return "unknown";
+}
 
 static uint64_t load(const void *at, int bytes, bool swap) {
   uint64_t v = 0;
@@ -66,6 +87,7 @@ static void from_1(const nifti_1_header *h, bool swap, common *c) {
     for (int j = 0; j < 4; j++) c->affine[i][j] = load_f32(&row[i][j], swap);
   }
   c->datatype = load_i16(&h->datatype, swap), c->bitpix = load_i16(&h->bitpix, swap);
+  c->toffset = load_f32(&h->toffset, swap), c->intent = load_i16(&h->intent_code, swap);
   c->units = (uint8_t)h->xyzt_units;
   c->qform = load_i16(&h->qform_code, swap), c->sform = load_i16(&h->sform_code, swap);
 }
@@ -83,65 +105,84 @@ static void from_2(const nifti_2_header *h, bool swap, common *c) {
     for (int j = 0; j < 4; j++) c->affine[i][j] = load_f64(&row[i][j], swap);
   }
   c->datatype = load_i16(&h->datatype, swap), c->bitpix = load_i16(&h->bitpix, swap);
+  c->toffset = load_f64(&h->toffset, swap), c->intent = load_i32(&h->intent_code, swap);
   c->units = load_i32(&h->xyzt_units, swap) & 255;
   c->qform = load_i32(&h->qform_code, swap), c->sform = load_i32(&h->sform_code, swap);
 }
 
-/* Dimensions 4 (time) and 5 (vector) both serve as channels in practice; one of them may be above 1. */
-static pz_status shape(const char *path, const common *c, pz_volume_info *info, pz_error *err) {
-  int64_t dim[4] = {1, 1, 1, 1};
-  int channel_axes = 0;
+/* Whether the header says that its fourth dimension is time. The standard has it so always, but many store channels there, with
+ * nothing that speaks of time. */
+static bool says_time(const common *c) {
+  const int unit = c->units & 0x38;
+  return unit == NIFTI_UNITS_SEC || unit == NIFTI_UNITS_MSEC || unit == NIFTI_UNITS_USEC || c->toffset != 0 ||
+         (c->pixdim[4] != 0 && fabs(c->pixdim[4]) != 1) || c->intent == NIFTI_INTENT_TIME_SERIES;
+}
+
+/* Hertz, ppm, radians per second. */
+static bool says_spectrum(const common *c) { return (c->units & 0x38) >= NIFTI_UNITS_HZ; }
+
+/* The fifth dimension, of vectors, is the channels where it is longer than 1; the fourth then is time. The sixth and the seventh
+ * have no meaning of their own. */
+static char letter(const common *c, int dim) {
+  if (dim <= 3) return "xyz"[dim - 1];
+  if (dim == 5) return 'c';
+  if (dim > 5) return dim == 6 ? 'v' : 'w';
+  if (says_spectrum(c)) return 'f';
+  return says_time(c) || (c->dim[0] >= 5 && c->dim[5] > 1) ? 't' : 'c';
+}
+
+/* Dimensions above the third that are 1 long are left out. */
+static pz_status shape(const char *path, const common *c, pz_array *array, pz_error *err) {
+  int64_t size[7], n = 0;
+  char letters[7];
   if (c->dim[0] < 1 || c->dim[0] > 7)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: dim[0] is %lld; expected 1 to 7", path, (long long)c->dim[0]);
-  for (int i = 1; i <= c->dim[0]; i++) {
-    if (c->dim[i] < 1)
+  for (int i = 7; i >= 1; i--) {
+    const int64_t dim = i <= c->dim[0] ? c->dim[i] : 1;
+    if (dim < 1)
       return pz_fail(err, PZ_ERROR_INPUT, "%s: dim[%d] is %lld; expected at least 1", path, i,
-                     (long long)c->dim[i]);
-    if (i <= 3) dim[4 - i] = c->dim[i];
-    if (i > 3 && c->dim[i] > 1) dim[0] = c->dim[i], channel_axes++;
+                     (long long)dim);
+    if (i <= 3 || dim > 1) letters[n] = letter(c, i), size[n++] = dim;
   }
-  if (channel_axes > 1)
-    return pz_fail(err, PZ_ERROR_INPUT,
-                   "%s: more than four dimensions; expected x, y, z and at most one more", path);
-  return pz_volume_shape(path, channel_axes ? 4 : 3, dim + !channel_axes, info, err);
+  pz_array_make(array, (int)n, size);
+  memcpy(array->axis, letters, (size_t)n);
+  array->said_by = "the NIfTI header";
+  return PZ_OK;
 }
 
 static pz_status datatype(const char *path, const common *c, pz_nifti_data *data, pz_error *err) {
   for (int i = 0; i < DATATYPES; i++)
     if (datatypes[i].code == c->datatype) {
       data->stored = datatypes[i].dtype;
-      if (c->bitpix == datatypes[i].bits) return PZ_OK;
-      return pz_fail(err, PZ_ERROR_INPUT, "%s: bitpix is %d; expected %d for %s", path, c->bitpix,
-                     datatypes[i].bits, pz_dtype_name(data->stored));
+      const int bits = (int)(8 * pz_dtype_bytes(data->stored));
+      if (c->bitpix == bits) return PZ_OK;
+      return pz_fail(err, PZ_ERROR_INPUT, "%s: bitpix is %d; expected %d for %s", path, c->bitpix, bits,
+                     pz_dtype_name(data->stored));
     }
-  return pz_fail(err, PZ_ERROR_INPUT,
-                 "%s: datatype %d; expected 2 (uint8), 4 (int16), 16 (float32) or 512 (uint16)", path,
-                 c->datatype);
+  return pz_fail(
+      err, PZ_ERROR_INPUT,
+      "%s: datatype %d (%s); expected integers of 8, 16, 32 or 64 bits, or floats of 32 or 64 bits", path,
+      c->datatype, refused_name(c->datatype));
 }
 
-static void orientation(const common *c, pz_volume_info *info) {
-  static const char *const units[] = {"", "m", "mm", "um"};
-  pz_orientation *o = &info->orientation;
-  o->known = true;
-  o->qform = c->qform, o->sform = c->sform, o->units = c->units, o->qfac = c->pixdim[0];
+static void orientation(const common *c, pz_orientation *o) {
+  *o = (pz_orientation){.qform = c->qform, .sform = c->sform, .units = c->units, .qfac = c->pixdim[0]};
   memcpy(o->quaternion, c->quaternion, sizeof o->quaternion);
   memcpy(o->offset, c->shift, sizeof o->offset);
   memcpy(o->affine, c->affine, sizeof o->affine);
-  for (int i = 0; i < 3; i++) {
-    const double size = fabs(c->pixdim[1 + i]);
-    o->pixdim[i] = c->pixdim[1 + i];
-    info->voxel[2 - i] = isfinite(size) ? size : 0;
-  }
-  strcpy(info->unit, (c->units & 7) < 4 ? units[c->units & 7] : "");
+  memcpy(o->pixdim, c->pixdim + 1, sizeof o->pixdim);
 }
 
-static pz_status interpret(const char *path, const common *c, int64_t header, pz_volume_info *info,
-                           pz_nifti_data *data, pz_error *err) {
+static pz_status interpret(pz_volume *v, const common *c, int64_t header, pz_nifti_data *data,
+                           pz_error *err) {
+  const char *path = v->path;
+  pz_volume_info *info = &v->info;
   PZ_TRY(datatype(path, c, data, err));
   info->dtype = data->stored;
-  if (!(c->offset >= (double)header + 4 && c->offset < 9e15) || c->offset != floor(c->offset))
+  const int least = data->pair ? 0 : (int)header + 4;
+  if (!(c->offset >= least && c->offset < 9e15) || c->offset != floor(c->offset))
     return pz_fail(err, PZ_ERROR_INPUT, "%s: vox_offset is %g; expected a whole number, at least %d", path,
-                   c->offset, (int)header + 4);
+                   c->offset, least);
   data->offset = (int64_t)c->offset;
   /* A slope of 0 means "no scaling"; so do, to the readers of the field, slopes that are no numbers. */
   data->scaled = c->slope != 0 && isfinite(c->slope) && (c->slope != 1 || c->inter != 0);
@@ -149,12 +190,13 @@ static pz_status interpret(const char *path, const common *c, int64_t header, pz
     return pz_fail(err, PZ_ERROR_INPUT, "%s: scl_inter is %g; expected a finite number", path, c->inter);
   data->slope = c->slope, data->inter = c->inter;
   if (data->scaled) info->dtype = PZ_F32;
-  orientation(c, info);
-  return shape(path, c, info, err);
+  data->floats = header == PZ_NIFTI1_BYTES;
+  orientation(c, &data->orientation);
+  PZ_TRY(shape(path, c, &v->array, err));
+  return PZ_OK;
 }
 
-pz_status pz_nifti_parse(const char *path, const uint8_t *bytes, int count, pz_volume_info *info,
-                         pz_nifti_data *data, pz_error *err) {
+pz_status pz_nifti_parse(pz_volume *v, const uint8_t *bytes, int count, pz_nifti_data *data, pz_error *err) {
   common c = {0};
   union {
     nifti_1_header one;
@@ -164,49 +206,36 @@ pz_status pz_nifti_parse(const char *path, const uint8_t *bytes, int count, pz_v
   memcpy(&h, bytes, (size_t)count);
   data->swap = load_i32(bytes, false) != count;
   const char *magic = two ? h.two.magic : h.one.magic;
-  if (memcmp(magic, two ? "ni2" : "ni1", 4) == 0)
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: a header of a pair (.hdr, .img); convert it to a single .nii",
-                   path);
-  if (memcmp(magic, two ? "n+2" : "n+1", 4) != 0)
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: not a NIfTI file: the magic is not \"%s\"", path,
-                   two ? "n+2" : "n+1");
+  data->pair = memcmp(magic, two ? "ni2" : "ni1", 4) == 0;
+  if (!data->pair && memcmp(magic, two ? "n+2" : "n+1", 4) != 0)
+    return pz_fail(
+        err, PZ_ERROR_INPUT,
+        "%s: not a NIfTI file: the magic is not \"%s\" (the older ANALYZE 7.5 has none; convert that, as "
+        "by nibabel.save(nibabel.load(a), b))",
+        v->path, two ? "n+2" : "n+1");
   if (two) from_2(&h.two, data->swap, &c);
   else from_1(&h.one, data->swap, &c);
-  return interpret(path, &c, count, info, data, err);
+  return interpret(v, &c, count, data, err);
 }
 
 /* ------------------------------------------------------------------ writing */
 
-/* Voxel sizes of volumes that were not NIfTI: millimetres and micrometres are kept, the rest converted. */
-static void plain_orientation(const pz_volume_info *info, common *c) {
-  const bool nm = strcmp(info->unit, "nm") == 0;
-  c->units = nm || strcmp(info->unit, "um") == 0 ? NIFTI_UNITS_MICRON
-             : strcmp(info->unit, "mm") == 0     ? NIFTI_UNITS_MM
-             : strcmp(info->unit, "m") == 0      ? NIFTI_UNITS_METER
-                                                 : NIFTI_UNITS_UNKNOWN;
-  for (int i = 0; i < 3; i++) {
-    const double size = info->voxel[2 - i] * (nm ? 1e-3 : 1);
-    c->pixdim[1 + i] = size > 0 ? size : 1;
-  }
-  c->pixdim[0] = 1;
-}
-
 static void to_common(const pz_volume_info *info, common *c) {
-  const pz_orientation *o = &info->orientation;
+  pz_orientation o;
   c->dim[0] = info->has_channels ? 4 : 3;
   for (int i = 1; i < 8; i++) c->dim[i] = i <= 3 ? info->shape[3 - i] : 1, c->pixdim[i] = 1;
   if (info->has_channels) c->dim[4] = info->channels;
   for (int i = 0; i < DATATYPES; i++)
-    if (datatypes[i].dtype == info->dtype) c->datatype = datatypes[i].code, c->bitpix = datatypes[i].bits;
-  if (!o->known) {
-    plain_orientation(info, c);
-    return;
-  }
-  c->units = o->units, c->qform = o->qform, c->sform = o->sform, c->pixdim[0] = o->qfac;
-  memcpy(c->quaternion, o->quaternion, sizeof o->quaternion);
-  memcpy(c->shift, o->offset, sizeof o->offset);
-  memcpy(c->affine, o->affine, sizeof o->affine);
-  for (int i = 0; i < 3; i++) c->pixdim[1 + i] = o->pixdim[i];
+    if (datatypes[i].dtype == info->dtype)
+      c->datatype = datatypes[i].code, c->bitpix = (int)(8 * pz_dtype_bytes(info->dtype));
+  pz_nifti_print_geometry(info, &o);
+  /* Channels lie where a time unit would make them time points. */
+  c->units = info->has_channels ? o.units & 7 : o.units, c->qform = o.qform, c->sform = o.sform,
+  c->pixdim[0] = o.qfac;
+  memcpy(c->quaternion, o.quaternion, sizeof o.quaternion);
+  memcpy(c->shift, o.offset, sizeof o.offset);
+  memcpy(c->affine, o.affine, sizeof o.affine);
+  memcpy(c->pixdim + 1, o.pixdim, sizeof o.pixdim);
 }
 
 static void to_1(const common *c, nifti_1_header *h) {

@@ -1,6 +1,6 @@
 /* npy.c: volumes in NumPy's .npy. */
 #include "volume/io.h"
-#include "volume/npy_header.h"
+#include "volume/npy_array.h"
 #include "volume/volume.h"
 
 #include <errno.h>
@@ -8,39 +8,42 @@
 #include <unistd.h>
 
 typedef struct npy {
-  int fd;
+  pz_raw_file file;
   pz_npy header;
+  pz_raw raw;
 } npy;
 
 static pz_status npy_open(pz_volume *v, pz_error *err) {
   int64_t size;
   npy *n = PZ_NEW(v->arena, npy, 1);
   if (!n) return pz_fail_memory(err, "a .npy file", sizeof *n);
-  n->fd = -1;
+  n->file = (pz_raw_file){-1, v->path};
   v->state = n;
-  PZ_TRY(pz_io_open(v->path, &n->fd, &size, err));
-  PZ_TRY(pz_npy_read_header(v->arena, v->path, n->fd, size, &n->header, err));
-  v->info.dtype = n->header.dtype;
-  PZ_TRY(pz_volume_shape(v->path, n->header.rank, n->header.dim, &v->info, err));
-  return pz_npy_check_size(v->path, &n->header, err);
+  PZ_TRY(pz_io_open(v->path, &n->file.fd, &size, err));
+  PZ_TRY(pz_npy_read_header(v->arena, v->path, n->file.fd, size, &n->header, err));
+  return pz_npy_take_array(v, &n->header, err);
 }
 
-static pz_status npy_read(pz_volume *v, int64_t z, int64_t count, void *planes, int64_t channel_bytes,
-                          pz_error *err) {
-  const npy *n = v->state;
-  const int64_t plane = pz_volume_plane_bytes(&v->info), element = pz_dtype_bytes(v->info.dtype);
-  for (int64_t c = 0; c < v->info.channels; c++) {
-    char *to = (char *)planes + c * channel_bytes;
-    PZ_TRY(pz_io_read(n->fd, v->path, to, count * plane,
-                      n->header.offset + (c * v->info.shape[0] + z) * plane, err));
-    if (n->header.swap) pz_io_swap(to, count * plane / element, element);
-  }
+static pz_status npy_ready(pz_volume *v, pz_error *err) {
+  npy *n = v->state;
+  PZ_TRY(pz_npy_check_size(v->path, &n->header, err));
+  n->raw = pz_npy_raw(v, &n->header);
+  n->raw.fetch = pz_raw_fetch_file, n->raw.host = &n->file;
+  v->memory = pz_raw_memory(&n->raw, &v->axes);
+  v->step = pz_raw_step(&n->raw, &v->axes, PZ_VOLUME_STEP_BYTES);
   return PZ_OK;
+}
+
+static pz_status npy_read(pz_volume *v, const pz_box *box, void *to, pz_error *err) {
+  npy *n = v->state;
+  return pz_raw_read(&n->raw, box, to, err);
 }
 
 static void npy_close(pz_volume *v) {
   npy *n = v->state;
-  if (n && n->fd >= 0) close(n->fd);
+  if (!n) return;
+  pz_raw_free(&n->raw);
+  if (n->file.fd >= 0) close(n->file.fd);
 }
 
 static pz_status npy_lay_out(const char *path, const char *dataset, const pz_volume_info *info,
@@ -61,6 +64,7 @@ const pz_volume_format pz_volume_npy = {
     .name = "npy",
     .suffixes = {".npy"},
     .open = npy_open,
+    .ready = npy_ready,
     .read = npy_read,
     .close = npy_close,
     .lay_out = npy_lay_out,

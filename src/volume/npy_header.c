@@ -7,12 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_HEADER = 65536 };
-
-static const struct {
-  const char *code;
-  pz_dtype dtype;
-} dtypes[] = {{"f4", PZ_F32}, {"u1", PZ_U8}, {"u2", PZ_U16}, {"i2", PZ_I16}};
+enum { MAX_HEADER = 65536, PREFIX = 12 };
 
 /* The header is a Python dictionary of three entries, read strictly: nothing is evaluated. */
 typedef struct header {
@@ -88,32 +83,32 @@ static bool dictionary(header *h) {
   return !*h->at && h->has_descr && h->has_order && h->has_shape;
 }
 
+/* "<f4": byte order, kind, bytes of an element. */
+static bool take_dtype(const char *descr, pz_npy *npy) {
+  if (!descr[0] || !strchr("<>|=", descr[0]) || !descr[1] || !isdigit((unsigned char)descr[2]) || descr[3])
+    return false;
+  return pz_dtype_find(descr[1], descr[2] - '0', &npy->dtype);
+}
+
 static pz_status dtype_of(const header *h, pz_npy *npy, pz_error *err) {
-  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-    if (h->descr[0] && strchr("<>|=", h->descr[0]) && strcmp(h->descr + 1, dtypes[i].code) == 0) {
-      npy->dtype = dtypes[i].dtype;
-      npy->swap = h->descr[0] == '>' && pz_dtype_bytes(dtypes[i].dtype) > 1;
-      return PZ_OK;
-    }
-  return pz_fail(err, PZ_ERROR_INPUT, "%s: dtype '%s'; expected uint8, uint16, int16 or float32", h->path,
-                 h->descr);
+  if (!take_dtype(h->descr, npy))
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: dtype '%s'; expected " PZ_DTYPES_IN_WORDS, h->path, h->descr);
+  npy->swap = h->descr[0] == '>' && pz_dtype_bytes(npy->dtype) > 1;
+  return PZ_OK;
 }
 
 static pz_status interpret(const header *h, pz_npy *npy, pz_error *err) {
   PZ_TRY(dtype_of(h, npy, err));
-  if (h->fortran)
-    return pz_fail(err, PZ_ERROR_INPUT,
-                   "%s: the array is in Fortran order; save numpy.ascontiguousarray(array) instead", h->path);
+  npy->fortran = h->fortran;
   npy->rank = h->rank;
   memcpy(npy->dim, h->dim, sizeof npy->dim);
   return PZ_OK;
 }
 
 /* Magic, version and the length of the dictionary: 10 bytes in version 1, 12 later. */
-static pz_status prefix(const char *path, int fd, pz_npy *npy, int64_t *length, pz_error *err) {
-  uint8_t b[12] = {0};
-  PZ_TRY(pz_io_read(fd, path, b, npy->size < 12 ? npy->size : 12, 0, err));
-  if (npy->size < 12 || memcmp(b, "\x93NUMPY", 6) != 0)
+static pz_status prefix(const char *path, const uint8_t b[PREFIX], pz_npy *npy, int64_t *length,
+                        pz_error *err) {
+  if (npy->size < PREFIX || memcmp(b, "\x93NUMPY", 6) != 0)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: not a .npy file: it does not begin with \\x93NUMPY", path);
   if (b[6] < 1 || b[6] > 3)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: version %d of .npy; expected 1, 2 or 3", path, b[6]);
@@ -126,20 +121,39 @@ static pz_status prefix(const char *path, int fd, pz_npy *npy, int64_t *length, 
   return PZ_OK;
 }
 
-pz_status pz_npy_read_header(pz_arena *arena, const char *path, int fd, int64_t size, pz_npy *npy,
-                             pz_error *err) {
-  int64_t length = 0;
-  *npy = (pz_npy){.size = size};
-  PZ_TRY(prefix(path, fd, npy, &length, err));
-  char *text = PZ_NEW(arena, char, length + 1);
-  if (!text) return pz_fail_memory(err, "the header of a .npy file", (unsigned long long)length);
-  PZ_TRY(pz_io_read(fd, path, text, length, npy->offset - length, err));
+static pz_status parse(const char *path, const char *text, int64_t length, pz_npy *npy, pz_error *err) {
   header h = {.path = path, .at = text};
   if (strlen(text) != (size_t)length || !dictionary(&h))
     return pz_fail(err, PZ_ERROR_INPUT,
                    "%s: bad header at byte %lld; expected {'descr': ..., 'fortran_order': ..., 'shape': ...}",
                    path, (long long)(npy->offset - length + (h.at - text)));
   return interpret(&h, npy, err);
+}
+
+pz_status pz_npy_read_header(pz_arena *arena, const char *path, int fd, int64_t size, pz_npy *npy,
+                             pz_error *err) {
+  int64_t length = 0;
+  uint8_t b[PREFIX] = {0};
+  *npy = (pz_npy){.size = size};
+  PZ_TRY(pz_io_read(fd, path, b, size < PREFIX ? size : PREFIX, 0, err));
+  PZ_TRY(prefix(path, b, npy, &length, err));
+  char *text = PZ_NEW(arena, char, length + 1);
+  if (!text) return pz_fail_memory(err, "the header of a .npy file", (unsigned long long)length);
+  PZ_TRY(pz_io_read(fd, path, text, length, npy->offset - length, err));
+  return parse(path, text, length, npy, err);
+}
+
+pz_status pz_npy_parse_header(pz_arena *arena, const char *path, const char *bytes, int64_t count,
+                              int64_t size, pz_npy *npy, pz_error *err) {
+  int64_t length = 0;
+  uint8_t b[PREFIX] = {0};
+  *npy = (pz_npy){.size = size};
+  memcpy(b, bytes, (size_t)(count < PREFIX ? count : PREFIX));
+  PZ_TRY(prefix(path, b, npy, &length, err));
+  if (npy->offset > count) return pz_fail(err, PZ_ERROR_INPUT, "%s: truncated in a header", path);
+  char *text = pz_arena_strndup(arena, bytes + npy->offset - length, (size_t)length);
+  if (!text) return pz_fail_memory(err, "the header of a .npy file", (unsigned long long)length);
+  return parse(path, text, length, npy, err);
 }
 
 pz_status pz_npy_check_size(const char *path, const pz_npy *npy, pz_error *err) {
@@ -166,13 +180,11 @@ static int print_shape(char *out, int size, int rank, const int64_t *dim) {
 }
 
 int64_t pz_npy_print_header(pz_dtype dtype, int rank, const int64_t *dim, char out[PZ_NPY_HEADER]) {
-  const char *code = "";
-  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-    if (dtypes[i].dtype == dtype) code = dtypes[i].code;
+  const int bytes = (int)pz_dtype_bytes(dtype);
   memset(out, ' ', PZ_NPY_HEADER);
-  int used =
-      10 + snprintf(out + 10, PZ_NPY_HEADER - 10,
-                    "{'descr': '%c%s', 'fortran_order': False, 'shape': ", dtype == PZ_U8 ? '|' : '<', code);
+  int used = 10 + snprintf(out + 10, PZ_NPY_HEADER - 10,
+                           "{'descr': '%c%c%d', 'fortran_order': False, 'shape': ", bytes == 1 ? '|' : '<',
+                           pz_dtype_kind(dtype), bytes);
   used += print_shape(out + used, PZ_NPY_HEADER - used, rank, dim);
   out[used] = ' ';
   const int64_t total = (used + 1 + 63) / 64 * 64;

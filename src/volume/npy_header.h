@@ -1,4 +1,4 @@
-/* npy_header.h: the header of NumPy's .npy, versions 1 to 3, C order, either byte order. */
+/* npy_header.h: the header of NumPy's .npy, versions 1 to 3, either order of axes and of bytes. */
 #ifndef PZ_VOLUME_NPY_HEADER_H
 #define PZ_VOLUME_NPY_HEADER_H
 
@@ -9,7 +9,8 @@ enum { PZ_NPY_MAX_RANK = 32, PZ_NPY_HEADER = 256 };
 
 typedef struct pz_npy {
   pz_dtype dtype;
-  bool swap; /* the elements' bytes are in the other order than this machine's */
+  bool swap;    /* the elements' bytes are in the other order than this machine's */
+  bool fortran; /* the first axis is the fastest one */
   int rank;
   int64_t dim[PZ_NPY_MAX_RANK]; /* not negative; nothing else is known of them */
   int64_t offset, size;         /* where the data begins; of the file */
@@ -18,6 +19,9 @@ typedef struct pz_npy {
 /* Reads the header of an open file of `size` bytes; nothing in it is trusted or evaluated. The arena is for scratch. */
 pz_status pz_npy_read_header(pz_arena *arena, const char *path, int fd, int64_t size, pz_npy *npy,
                              pz_error *err);
+/* The same from the first `count` bytes of a file of `size`, all of it or at least 66 KiB. */
+pz_status pz_npy_parse_header(pz_arena *arena, const char *path, const char *bytes, int64_t count,
+                              int64_t size, pz_npy *npy, pz_error *err);
 /* Whether the file is long enough for the data that the header promises. */
 pz_status pz_npy_check_size(const char *path, const pz_npy *npy, pz_error *err);
 

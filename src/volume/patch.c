@@ -4,6 +4,7 @@
 #include "volume/blend.h"
 #include "volume/convert.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ static bool take_all(pz_slab *s, pz_error *err) {
   const pz_arrangement *p = s->plan;
   const pz_patch_function *f = s->function;
   const int64_t x = p->result.shape[2], workers = p->workers;
-  return take_voxels(s, err) && (s->shift = take(s, f->channels_in * 8, "the normalisation", err)) &&
+  return take_voxels(s, err) && (s->shift = take(s, f->channels_in * 16, "the normalisation", err)) &&
          (s->inverse = take(s, workers * x * 8, "a row", err)) &&
          (s->best = take(s, workers * x * 4, "a row", err)) &&
          (s->source = take(s, (f->in[0] + f->in[1] + f->in[2]) * 8, "indices", err));
@@ -90,6 +91,12 @@ char *pz_slab_plane(const pz_slab *s, int64_t z) { return s->ring + z % s->plan-
 
 /* ------------------------------------------------------------------ work on the pool */
 
+/* What the rows of a part are told to add up to; first: (row * channels + channel) * x + place in the row, INT64_MAX
+ * for none. */
+typedef struct tally {
+  _Atomic int64_t not_finite, first, clipped;
+} tally;
+
 typedef struct job {
   pz_slab *slab;
   const int64_t *k;
@@ -101,6 +108,7 @@ typedef struct job {
   int which;
   void (*unit)(const struct job *job, int64_t i, int32_t worker);
   atomic_bool found;
+  tally *tally;
 } job;
 
 static void work(void *arg, int32_t worker) {
@@ -285,20 +293,66 @@ static void scatter_row(const job *j, int64_t i, int32_t worker) {
     fetch((const char *)s->sums + soon.sum * sum, n * sum);
     fetch(s->weights + soon.weight, n * 4), fetch(j->out + soon.out, n * 4);
   }
-  pz_blend_add(s->plan->sum, s->sums, at.sum, s->weights + at.weight, j->out + at.out, n);
+  if (!pz_blend_add(s->plan->sum, s->sums, at.sum, s->weights + at.weight, j->out + at.out, n))
+    atomic_store_explicit((atomic_bool *)&j->found, true, memory_order_relaxed);
 }
 
-void pz_patch_scatter(pz_slab *s, const int64_t k[3], const float *out, int64_t from) {
+/* What is scattered, by rows along x. No units: nothing is. */
+static job scattering(pz_slab *s, const int64_t k[3], const float *out, int64_t from) {
   const pz_axis *a = s->plan->grid.axis;
   const int64_t begin = pz_axis_begin(&a[0], k[0]), end = pz_axis_end(&a[0], k[0]);
   if (from < begin) from = begin;
-  if (from >= end) return;
   job j = {.slab = s, .k = k, .out = out, .from = from, .n = end - from, .unit = scatter_row};
-  j.units = s->function->channels_out * j.n * (pz_axis_end(&a[1], k[1]) - pz_axis_begin(&a[1], k[1]));
-  run(&j);
+  if (j.n > 0)
+    j.units = s->function->channels_out * j.n * (pz_axis_end(&a[1], k[1]) - pz_axis_begin(&a[1], k[1]));
+  return j;
+}
+
+bool pz_patch_scatter(pz_slab *s, const int64_t k[3], const float *out, int64_t from) {
+  job j = scattering(s, k, out, from);
+  if (j.units > 0) run(&j);
+  return !atomic_load(&j.found);
+}
+
+bool pz_patch_find_not_finite(pz_slab *s, const int64_t k[3], const float *out, int64_t from,
+                              pz_lost_voxel *voxel) {
+  const pz_axis *a = s->plan->grid.axis;
+  const int64_t x = pz_axis_begin(&a[2], k[2]), n = pz_axis_end(&a[2], k[2]) - x;
+  const job j = scattering(s, k, out, from);
+  for (int64_t i = 0; i < j.units; i++) {
+    const float *row = out + scattered_at(&j, i).out;
+    const int64_t found = pz_find_not_finite(PZ_F32, row, n);
+    if (found < 0) continue;
+    const int64_t y = pz_axis_begin(&a[1], k[1]), high = pz_axis_end(&a[1], k[1]) - y;
+    *voxel = (pz_lost_voxel){
+        .channel = i / (j.n * high), .z = j.from + i / high % j.n, .y = y + i % high, .x = x + found};
+    voxel->value = row[found];
+    return true;
+  }
+  return false;
+}
+
+pz_lost_voxel pz_patch_greatest_input(const pz_slab *s) {
+  const int64_t *n = s->function->in, all = product(n) * s->function->channels_in;
+  const int64_t *z = s->source, *y = z + n[0], *x = y + n[1];
+  int64_t at = 0;
+  for (int64_t i = 0; i < all; i++) at = fabsf(s->in[i]) > fabsf(s->in[at]) ? i : at;
+  return (pz_lost_voxel){.channel = at / product(n),
+                         .z = z[at / n[2] / n[1] % n[0]],
+                         .y = y[at / n[2] % n[1]],
+                         .x = x[at % n[2]],
+                         .value = s->in[at]};
 }
 
 /* ------------------------------------------------------------------ store */
+
+static void add_tally(tally *t, const pz_blend_tally *row, int64_t first) {
+  if (row->clipped) atomic_fetch_add(&t->clipped, row->clipped);
+  if (!row->not_finite) return;
+  atomic_fetch_add(&t->not_finite, row->not_finite);
+  int64_t least = atomic_load(&t->first);
+  while (first < least && !atomic_compare_exchange_weak(&t->first, &least, first)) {}
+}
 
 static void store_row(const job *j, int64_t i, int32_t worker) {
   const pz_slab *s = j->slab;
@@ -308,7 +362,7 @@ static void store_row(const job *j, int64_t i, int32_t worker) {
   double *inverse = s->inverse + worker * x;
   pz_blend_inverse(p->sum, &p->grid, s->weights, z, y, inverse);
   const int64_t high = p->result.shape[1], sum = (z % p->depth * high + y) * x;
-  const pz_blend_row row = {
+  pz_blend_row row = {
       .sum = (char *)s->sums + sum * pz_sum_bytes(p->sum),
       .kind = p->sum,
       .inverse = inverse,
@@ -318,12 +372,27 @@ static void store_row(const job *j, int64_t i, int32_t worker) {
       .out = s->store[j->which] + i * x * pz_dtype_bytes(p->result.dtype),
       .out_stride = part->planes * part->rows * x,
       .best = s->best + worker * x,
+      .threshold = s->options->threshold,
   };
+  pz_blend_tally told = {.first = -1};
+  pz_blend_count_not_finite(&row, &told);
+  pz_blend_apply(s->options->apply, &row, inverse);
+  if (s->options->store == PZ_STORE_U8) pz_blend_count_clipped(&row, &told);
+  add_tally(j->tally, &told, i * row.channels * x + told.first);
   pz_blend_store(s->options->store, &row);
 }
 
-void pz_part_store(pz_slab *s, const pz_part *part, int which) {
-  job j = {
-      .slab = s, .part = part, .which = which, .unit = store_row, .units = part->planes * part->rows};
+pz_part_tally pz_part_store(pz_slab *s, const pz_part *part, int which) {
+  const int64_t channels = s->function->channels_out, x = s->plan->result.shape[2];
+  tally t = {.first = INT64_MAX};
+  job j = {.slab = s, .part = part, .which = which, .unit = store_row, .units = part->planes * part->rows};
+  j.tally = &t;
   run(&j);
+  pz_part_tally told = {.not_finite = t.not_finite, .clipped = t.clipped};
+  const int64_t first = told.not_finite ? t.first : 0, row = first / x / channels;
+  told.first = (pz_lost_voxel){.channel = first / x % channels,
+                               .z = part->z + row / part->rows,
+                               .y = part->y + row % part->rows,
+                               .x = first % x};
+  return told;
 }

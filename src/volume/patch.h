@@ -16,7 +16,7 @@ typedef struct pz_slab {
   void *sums; /* [channels_out][depth][y][x], float or double; plane z is at z % depth; zero when unused */
   float *in, *out[2];
   float *weights;       /* of an output patch */
-  float *shift, *scale; /* for each input channel */
+  double *shift, *scale; /* for each input channel */
   char *store[2];       /* a part of the result, [channels][planes][rows][x]; as large as store_planes planes */
   double *inverse;      /* for each worker, a row */
   float *best;          /* for each worker, a row */
@@ -43,9 +43,26 @@ void pz_patch_gather(pz_slab *slab, const int64_t k[3]);
 bool pz_patch_is_zero(pz_slab *slab, const int64_t k[3]);
 /* The network's result for slab->in: its mean over the flips of the tiling. */
 pz_status pz_patch_apply(pz_slab *slab, float *out, pz_error *err);
-/* Adds weight * out for the planes from `from` on. */
-void pz_patch_scatter(pz_slab *slab, const int64_t k[3], const float *out, int64_t from);
+/* Adds weight * out for the planes from `from` on. False: some value that was added is not finite. */
+bool pz_patch_scatter(pz_slab *slab, const int64_t k[3], const float *out, int64_t from);
+
+/* A value and where it lies. */
+typedef struct pz_lost_voxel {
+  int64_t channel, z, y, x;
+  float value;
+} pz_lost_voxel;
+/* The first that is not finite of those that pz_patch_scatter adds, by its place in the result; false: there is none. */
+bool pz_patch_find_not_finite(pz_slab *slab, const int64_t k[3], const float *out, int64_t from,
+                              pz_lost_voxel *voxel);
+/* The value of the greatest magnitude in slab->in, and the voxel of the volume that it comes from. */
+pz_lost_voxel pz_patch_greatest_input(const pz_slab *slab);
+
+/* Of the values of a part, those that are not finite and where the first of them is (without its value), and those that were clipped. */
+typedef struct pz_part_tally {
+  int64_t not_finite, clipped;
+  pz_lost_voxel first;
+} pz_part_tally;
 /* To slab->store[which]; leaves the part's sums zero. */
-void pz_part_store(pz_slab *slab, const pz_part *part, int which);
+pz_part_tally pz_part_store(pz_slab *slab, const pz_part *part, int which);
 
 #endif

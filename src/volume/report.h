@@ -2,11 +2,10 @@
 #ifndef PZ_VOLUME_REPORT_H
 #define PZ_VOLUME_REPORT_H
 
-#include "volume/facts.h"
+#include "volume/run.h"
 
-/* Texts for pz_free; NULL when out of memory. counts and facts are NULL before the work. */
-char *pz_report_print(const pz_patch_function *function, const pz_volume *input, const char *output,
-                      const pz_arrangement *plan, const pz_engine_counts *counts, const pz_facts *facts);
+/* Texts for pz_free; NULL when out of memory. done: after the work, with what was counted. */
+char *pz_report_print(const pz_run *run, bool done);
 char *pz_report_volume(const pz_volume *volume);
 
 #endif

@@ -1,4 +1,5 @@
 /* result.c: from the job's files to the output. */
+#include "volume/finished.h"
 #include "volume/io.h"
 #include "volume/run.h"
 
@@ -45,6 +46,7 @@ static pz_status find_result(pz_run *r, const char *offset, pz_error *err) {
   struct stat info;
   r->result_offset = strtoll(offset, NULL, 10);
   r->first_row = pz_job_row(r->job);
+  r->counts.tally = pz_job_tallied(r->job);
   const bool sound = r->first_row >= 0 && r->first_row <= r->plan.rows && r->result_offset >= 0 &&
                      r->result_offset < 1 << 20 && stat(r->result_path, &info) == 0 &&
                      info.st_size >= r->result_offset + pz_volume_bytes(&r->plan.result);
@@ -82,6 +84,25 @@ static pz_status convert(pz_run *r, const char *path, pz_error *err) {
   return status;
 }
 
+/* Where the file system cannot refuse by itself, somebody else's file is found a moment earlier. */
+static bool take_free_name(const char *from, const char *to) {
+  struct stat info;
+  if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) return false;
+  if (lstat(to, &info) == 0) return errno = EEXIST, false;
+  return rename(from, to) == 0;
+}
+
+static pz_status take_name(const pz_run *r, const char *whole, pz_error *err) {
+  const char *to = r->output.file;
+  if (r->options->no_overwrite ? take_free_name(whole, to) : rename(whole, to) == 0) return PZ_OK;
+  if (errno != EEXIST || !r->options->no_overwrite)
+    return pz_io_fail(err, to, "renaming the result to", errno);
+  return pz_fail(err, PZ_ERROR_OUTPUT,
+                 "%s: appeared while the work was done; move it away and run the same command with --resume",
+                 to);
+}
+
 pz_status pz_run_publish(pz_run *r, pz_error *err) {
   const double begin = pz_seconds();
   const char *whole = r->result_path;
@@ -91,8 +112,9 @@ pz_status pz_run_publish(pz_run *r, pz_error *err) {
     PZ_TRY(convert(r, whole, err));
   }
   PZ_TRY(pz_io_sync_path(whole, err));
-  if (rename(whole, r->output.file) != 0)
-    return pz_io_fail(err, r->output.file, "renaming the result to", errno);
+  pz_finished_remember(whole, r->output.file, &r->facts, r->counts.tally, r->options->resume);
+  PZ_TRY(pz_volume_confirm(r->input, r->facts.volume_digest, err));
+  PZ_TRY(take_name(r, whole, err));
   r->published = true;
   PZ_TRY(pz_io_sync_folder(r->output.file, err));
   r->counts.finish = pz_seconds() - begin;

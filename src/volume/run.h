@@ -31,6 +31,9 @@ typedef struct pz_run {
   int64_t stored; /* parts of the result, handed to the writer */
   double begun, patch_seconds;
   bool published; /* the result has its name */
+  bool finished;  /* before: nothing is done */
+  char stale[256]; /* why an output that is there is made anew by --resume; "": there is none */
+  bool hopeless;   /* going on would end as this run does: nothing is kept */
 } pz_run;
 
 /* For the host: progress, and whether it wants an end. */

@@ -39,6 +39,9 @@ static bool shape_fits(const pz_npy *npy, const pz_port *port) {
 
 static pz_status check_shape(const char *path, const pz_npy *npy, const pz_port *port, pz_error *err) {
   char found[256], expected[128];
+  if (npy->fortran && npy->rank > 1)
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: the array is in Fortran order; save numpy.ascontiguousarray(array) instead", path);
   if (shape_fits(npy, port)) return PZ_OK;
   return pz_fail(
       err, PZ_ERROR_INPUT,
@@ -49,8 +52,8 @@ static pz_status check_shape(const char *path, const pz_npy *npy, const pz_port 
 
 static pz_status read_elements(const char *path, int fd, const pz_npy *npy, int64_t n, float *out,
                                pz_error *err) {
-  enum { PART = 16384 };
-  float raw[PART]; /* elements have at most 4 bytes */
+  enum { PART = 8192 };
+  uint64_t raw[PART]; /* elements have at most 8 bytes */
   const int64_t element = pz_dtype_bytes(npy->dtype);
   for (int64_t done = 0, part; done < n; done += part) {
     part = n - done < PART ? n - done : PART;
@@ -72,15 +75,15 @@ static pz_status read_open(job *j, const char *path, int fd, int64_t size, const
 
 static pz_status read_input(job *j, int32_t i, pz_error *err) {
   pz_port port;
-  int64_t size;
-  int fd;
+  pz_identity id;
   pz_net_input(j->net, i, &port);
   float *data = PZ_NEW(j->arena, float, port.elements);
   if (!data) return pz_fail_memory(err, port.name, 4 * (unsigned long long)port.elements);
   j->in[i] = data;
-  PZ_TRY(pz_io_open(j->inputs[i], &fd, &size, err));
-  const pz_status status = read_open(j, j->inputs[i], fd, size, &port, data, err);
-  close(fd);
+  PZ_TRY(pz_identity_begin(j->inputs[i], true, &id, err));
+  pz_status status = read_open(j, j->inputs[i], id.fd, id.noted.st_size, &port, data, err);
+  if (status == PZ_OK) status = pz_identity_check(&id, j->inputs[i], err);
+  pz_identity_end(&id);
   return status;
 }
 

@@ -19,6 +19,7 @@ typedef struct item {
   int64_t a, b; /* PATCH: row, index; ROW: row, first row needed */
   pz_part part;
   int which;
+  pz_job_tally tally;
 } item;
 
 enum { QUEUE = 8 };
@@ -43,6 +44,7 @@ struct pz_stages {
 
   /* of the reader */
   double read_seconds;
+  pz_rounding rounding;
 
   /* of the writer */
   int result, journal; /* files; -1 when closed */
@@ -55,6 +57,7 @@ struct pz_stages {
   int64_t *recent;   /* the same in order, for the record */
   double write_seconds, recorded;
   bool unrecorded;
+  pz_job_tally tally; /* of the rows before `row` */
 };
 
 double pz_seconds(void) {
@@ -95,6 +98,7 @@ static pz_status read_planes(pz_stages *s, int64_t z, int64_t n, pz_error *err) 
   char *to = pz_slab_plane(slab, z);
   PZ_TRY(pz_volume_read(s->input.volume, z, n, to, channel, err));
   PZ_TRY(pz_planes_mend(s->input.volume, slab->options->nan, z, n, to, channel, err));
+  if (s->input.count_rounded) pz_planes_count_rounded(s->input.volume, z, n, to, channel, &s->rounding);
   s->read_seconds += pz_seconds() - begin;
   return PZ_OK;
 }
@@ -192,7 +196,8 @@ static pz_status record(pz_stages *s, pz_error *err) {
   if (s->journal >= 0 && fdatasync(s->journal) != 0)
     return pz_io_fail(err, s->journal_path, "syncing", errno);
   if (fdatasync(s->result) != 0) return pz_io_fail(err, s->output.result_path, "syncing", errno);
-  const pz_job_progress p = {.row = s->row, .first = s->needed, .rows = rows, .patches = s->recent};
+  const pz_job_progress p = {
+      .row = s->row, .first = s->needed, .rows = rows, .patches = s->recent, .tally = s->tally};
   PZ_TRY(pz_job_record(s->output.job, &p, err));
   forget_rows(s, s->needed);
   s->recorded = pz_seconds();
@@ -205,6 +210,7 @@ static pz_status end_row(pz_stages *s, const item *i, pz_error *err) {
   const bool journalled = s->patches[i->a % s->window] > 0;
   s->row = i->a + 1;
   s->needed = i->b;
+  s->tally = i->tally;
   if (!s->output.job) return PZ_OK;
   return journalled || s->row - s->keep >= s->window - 1 ? record(s, err) : PZ_OK;
 }
@@ -310,8 +316,8 @@ void pz_stages_put_patch(pz_stages *s, int64_t row, int64_t index, int which) {
 void pz_stages_put_part(pz_stages *s, const pz_part *part, int which) {
   put(s, (item){.kind = PART, .part = *part, .which = which});
 }
-void pz_stages_put_row(pz_stages *s, int64_t row, int64_t needed) {
-  put(s, (item){.kind = ROW, .a = row, .b = needed, .which = -1});
+void pz_stages_put_row(pz_stages *s, int64_t row, int64_t needed, pz_job_tally tally) {
+  put(s, (item){.kind = ROW, .a = row, .b = needed, .which = -1, .tally = tally});
 }
 
 /* ------------------------------------------------------------------ beginning and ending */
@@ -325,6 +331,7 @@ int64_t pz_rows_needed(const pz_axis *z, int64_t row) {
 static void load_journals(pz_stages *s) {
   const pz_axis *z = &s->slab->plan->grid.axis[0];
   s->row = s->output.first_row;
+  s->tally = pz_job_tallied(s->output.job);
   s->needed = s->keep = pz_rows_needed(z, s->row);
   for (int64_t k = s->keep; k <= s->row && k < z->count; k++)
     s->patches[k % s->window] = pz_job_patches(s->output.job, k);
@@ -368,7 +375,8 @@ pz_status pz_stages_stop(pz_stages *s, pz_engine_counts *counts, pz_error *err) 
   pthread_mutex_unlock(&s->lock);
   if (s->reading) pthread_join(s->reader, NULL);
   if (s->writing) pthread_join(s->writer, NULL);
-  if (counts) counts->read += s->read_seconds, counts->write += s->write_seconds;
+  if (counts)
+    counts->read += s->read_seconds, counts->write += s->write_seconds, counts->rounding = s->rounding;
   const pz_status status = s->error.status;
   if (err && err->status == PZ_OK) *err = s->error;
   if (s->journal >= 0) close(s->journal);

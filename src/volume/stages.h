@@ -11,6 +11,7 @@ typedef struct pz_stages_input {
   pz_volume *volume;
   int64_t first_plane; /* that is needed; the number of planes: nothing is read */
   int64_t read_planes; /* at once */
+  bool count_rounded;  /* values that float does not hold exactly */
 } pz_stages_input;
 
 typedef struct pz_stages_output {
@@ -28,7 +29,7 @@ pz_status pz_stages_start(pz_slab *slab, const pz_stages_input *input, pz_stages
 /* Makes the writer ready; before anything is put. What it writes to must outlive the stages. */
 pz_status pz_stages_begin_writing(pz_stages *stages, const pz_stages_output *output, pz_error *err);
 /* Ends both threads: lets what was handed to the writer be written and recorded first (also after a failure elsewhere),
- * frees, and returns the first failure of either thread. `counts` gets their seconds. NULL is fine. */
+ * frees, and returns the first failure of either thread. `counts` gets their seconds and what was rounded. NULL is fine. */
 pz_status pz_stages_stop(pz_stages *stages, pz_engine_counts *counts, pz_error *err);
 
 /* Waits until input planes up to `last` are in the ring. */
@@ -42,10 +43,10 @@ pz_status pz_stages_wait_store(pz_stages *stages, int which, double *waited, pz_
 
 /* Hands things to the writer, in the order of the work: patch `index` of a row, whose result is slab->out[which]
  * (which = -1: it was skipped and is zero); a part of the result in slab->store[which]; the end of a row. `needed`: rows
- * before it are not needed for resuming any more. A sink gets planes: its parts must have all rows. */
+ * before it are not needed for resuming any more; tally: of all rows up to it. A sink gets planes: its parts must have all rows. */
 void pz_stages_put_patch(pz_stages *stages, int64_t row, int64_t index, int which);
 void pz_stages_put_part(pz_stages *stages, const pz_part *part, int which);
-void pz_stages_put_row(pz_stages *stages, int64_t row, int64_t needed);
+void pz_stages_put_row(pz_stages *stages, int64_t row, int64_t needed, pz_job_tally tally);
 
 /* The first of the rows that are needed to resume at `row`. */
 int64_t pz_rows_needed(const pz_axis *z, int64_t row);

@@ -28,7 +28,11 @@ static uint8_t byte(int i) { return (uint8_t)(i * 7 + i / 9); }
 
 /* Shuffled, deflated, summed up, as the library does it; of `bytes` bytes, which should be BYTES. */
 static chunk stored(int64_t bytes) {
-  chunk c = {.filters = {3, {PZ_HDF5_SHUFFLE, PZ_HDF5_DEFLATE, PZ_HDF5_FLETCHER32}, ELEMENT, BYTES}};
+  chunk c = {
+      .filters = {.count = 3,
+                  .filter = {{.id = PZ_HDF5_SHUFFLE}, {.id = PZ_HDF5_DEFLATE}, {.id = PZ_HDF5_FLETCHER32}},
+                  .element = ELEMENT,
+                  .bytes = BYTES}};
   uint8_t shuffled[2 * BYTES];
   const int64_t n = bytes / ELEMENT;
   for (int64_t i = 0; i < bytes; i++) shuffled[i % ELEMENT * n + i / ELEMENT] = byte((int)i);

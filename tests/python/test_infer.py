@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import io
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import warnings
 
 try:
     import numpy as np
@@ -78,6 +80,18 @@ class Infer(unittest.TestCase):
         options.setdefault("progress", False)
         return pznet.infer(*args, **options)
 
+    def test_rounding_is_told_once(self):
+        volume = np.zeros((23, 25, 31), np.int64)
+        volume[3, 2, 1] = (1 << 24) + 1
+        with self.assertWarnsRegex(UserWarning, "1 value of i64 not exact in float32, the first at z = 3, y = 2, x = 1") as caught:
+            self.infer(volume, self.net)
+        self.assertEqual(len(caught.warnings), 1)
+        self.assertEqual(os.path.basename(caught.filename), os.path.basename(__file__))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.infer(volume, self.net, normalize="zscore")
+            self.infer(volume // 2, self.net)
+
     def test_arrays_give_the_bits_of_files(self):
         out = os.path.join(self.folder, "out.npy")
         for options in (
@@ -98,6 +112,64 @@ class Infer(unittest.TestCase):
                 self.infer(self.volume, self.net, out, **options)
                 self.assertTrue(np.array_equal(np.load(out), want))
 
+    def test_axes_of_arrays_and_files(self):
+        path = compiled(self.folder, 2, 1)
+        rng = np.random.default_rng(4)
+        tczyx = rng.random((3, 2, 9, 11, 13), np.float32)
+        want = self.infer(tczyx[1], path)
+        last = np.ascontiguousarray(np.moveaxis(tczyx, 1, -1))
+        cases = (
+            (tczyx, "tczyx", "t=1"),
+            (last, "TZYXC", {"t": 1}),
+            (np.asfortranarray(tczyx), "tczyx", "t=1"),
+            (last[1], "zyxc", None),
+            (last[1][:, None], "zyxc", None),  # an axis of length 1 has no letter
+            (last[1].transpose(2, 0, 3, 1), "xzcy", None),
+        )
+        file = os.path.join(self.folder, "axes.npy")
+        for array, axes, at in cases:
+            with self.subTest(axes=axes, at=at, shape=array.shape):
+                self.assertTrue(np.array_equal(self.infer(array, path, axes=axes, at=at), want))
+                np.save(file, array)
+                self.assertTrue(np.array_equal(self.infer(file, path, axes=axes, at=at), want))
+        one = self.infer(tczyx[1, 1], self.net)
+        for volume in (tczyx, file):
+            np.save(file, tczyx)
+            self.assertTrue(np.array_equal(self.infer(volume, self.net, axes="tczyx", at="t=1,c=1"), one))
+
+        class Labelled(np.ndarray):
+            dims = ("time", "z", "y", "x", "channel")
+
+        self.assertTrue(np.array_equal(self.infer(last.view(Labelled), path, at="t=1"), want))
+        for array, axes, at, says in (
+            (tczyx, None, None, "say what its axes are"),
+            (tczyx, "tczyx", None, "3 time points"),
+            (tczyx, "tczyx", "t=3", "has 3"),
+            (tczyx, "czyx", None, "name 4 axes"),
+            (tczyx, "tczyq", None, "expected y, x"),
+            (tczyx, "tczyx", "z=1", "expected a time point"),
+            (tczyx[0], None, "t=1", "has 1"),
+        ):
+            with self.subTest(axes=axes, at=at), self.assertRaisesRegex(ValueError, says):
+                self.infer(array, path, axes=axes, at=at)
+        for axes, at, says in (("tczyx", None, "3 time points"), ("zyx", None, "names 3 axes"), (None, "t=x", "expected a time point")):
+            with self.subTest(file=axes, at=at), self.assertRaisesRegex(Exception, says):
+                self.infer(file, path, axes=axes, at=at)
+
+    def test_archives_of_arrays(self):
+        for save in np.savez, np.savez_compressed:
+            file = os.path.join(self.folder, "a.npz")
+            save(file, self.volume)
+            want = self.infer(self.volume, self.net)
+            self.assertTrue(np.array_equal(self.infer(file, self.net), want))
+            save(file, labels=self.volume * 0, raw=np.asfortranarray(self.volume))
+            self.assertTrue(np.array_equal(self.infer(file + ":/raw", self.net), want))
+            self.assertTrue(np.array_equal(self.infer(file + ":raw.npy", self.net), want))
+            with self.assertRaisesRegex(Exception, "holds 2 arrays: labels, raw; name the one to use, as in .*a.npz:/labels"):
+                self.infer(file, self.net)
+            with self.assertRaisesRegex(Exception, 'no array "row", but labels, raw'):
+                self.infer(file + ":/row", self.net)
+
     def test_a_patch_is_what_the_network_gives(self):
         patch = self.volume[:6, :10, :12]
         self.assertTrue(np.array_equal(self.infer(patch, self.net), self.net(patch[None, None])[0]))
@@ -112,7 +184,8 @@ class Infer(unittest.TestCase):
     def test_dtypes_and_channels(self):
         path = compiled(self.folder, 2, 1)
         rng = np.random.default_rng(2)
-        for dtype, factor in ((np.uint8, 255), (np.uint16, 1), (np.int16, 1), (">f4", 1), (np.float64, 1), (np.int8, 1)):
+        for dtype in ("u1", "u2", "u4", ">u8", "f2", "f4", ">f8", "?", "i8", ">i4", "i2", "i1"):
+            factor = 255 if dtype == "u1" else 1
             volume = (rng.random((2, 9, 11, 13)) * 100).astype(dtype)
             got = self.infer(volume, path)
             self.assertEqual(got.shape, (9, 11, 13))
@@ -122,7 +195,8 @@ class Infer(unittest.TestCase):
         self.infer(volume, path, half)
         self.assertLess(np.abs(half[0] - want).max(), 1e-3 * np.abs(want).max())
         labels = np.zeros((9, 11, 13), np.uint8)
-        self.assertIs(self.infer(volume, path, labels, argmax=True), labels)
+        self.assertIs(self.infer(volume, path, labels, threshold=0), labels)
+        self.assertTrue(np.array_equal(labels, want > 0))
 
     def test_libraries(self):
         want = self.infer(self.volume, self.net, tiling="monai")
@@ -188,6 +262,107 @@ class Infer(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "resume needs"):
             self.infer(self.volume, self.net, resume=True)
 
+    def test_statistics_are_numpys(self):
+        """zscore: the mean and population deviation of all finite voxels of a channel. unit: 255 and 65535."""
+        path = compiled(self.folder, 2, 1)
+        rng = np.random.default_rng(4)
+        for dtype in np.uint8, np.uint16, np.int16, np.float32:
+            raw = (rng.random((2, 9, 11, 13)) * 250).astype(dtype)
+            values = raw.astype(np.float64)
+            if dtype == np.float32:
+                raw[0, 1, 2, 3], raw[1, 2, 3, 4], raw[1, 0, 0, 0] = np.nan, np.inf, -np.inf
+                values = np.where(np.isfinite(raw), raw, np.nan).astype(np.float64)
+            mean, deviation = (f(values, axis=(1, 2, 3), keepdims=True) for f in (np.nanmean, np.nanstd))
+            zeros = np.nan_to_num(values)  # what --nan zero puts there is not among the voxels that are measured
+            want = self.infer(((zeros - mean) / deviation).astype(np.float32), path, normalize="none", overlap=2)
+            for crop in 0, 1:
+                got = self.infer(raw, path, normalize="zscore", nan="zero", overlap=2, crop=crop)
+                part = want[crop:-crop, crop:-crop, crop:-crop] if crop else want
+                if not crop:  # cropping moves the patches
+                    self.assertLess(np.abs(got - part).max(), 1e-5 * np.abs(want).max(), dtype)
+                self.assertEqual(got.shape, part.shape)
+            if dtype in (np.uint8, np.uint16):
+                unit = (raw.astype(np.float64) / np.iinfo(dtype).max).astype(np.float32)
+                self.assertLess(np.abs(self.infer(raw, path, normalize="unit") - self.infer(unit, path)).max(), 1e-6)
+            else:
+                with self.assertRaisesRegex(ValueError, "needs u8 or u16"):
+                    self.infer(raw, path, normalize="unit", nan="zero")
+
+    def test_what_is_stored(self):
+        volume = self.volume * 20 - 10
+        raw = self.infer(volume, self.net, overlap=2)
+        wide = raw.astype(np.float64)
+        sigmoid, e = 1 / (1 + np.exp(-wide)), np.exp(wide - wide.max(axis=0))
+        got = self.infer(volume, self.net, overlap=2, sigmoid=True)
+        self.assertLess((np.abs(got - sigmoid) / sigmoid).max(), 1e-5)
+        got = self.infer(volume, self.net, overlap=2, softmax=True)
+        self.assertLess(np.abs(got - e / e.sum(axis=0)).max(), 1e-5)
+        self.assertLess(np.abs(got.sum(axis=0) - 1).max(), 1e-6)
+        for threads in 1, 3:  # the same bits
+            self.assertTrue(np.array_equal(self.infer(volume, self.path, overlap=2, softmax=True, threads=threads), got))
+        for threshold in 0, 0.3, -1:
+            labels = self.infer(volume, self.net, overlap=2, threshold=threshold)
+            self.assertEqual(labels.dtype, np.uint8)
+            self.assertTrue(np.array_equal(labels, raw > np.float32(threshold)))
+        probabilities = self.infer(volume, self.net, overlap=2, sigmoid=True, threshold=0.5)
+        self.assertTrue(np.array_equal(probabilities, self.infer(volume, self.net, overlap=2, sigmoid=True) > 0.5))
+        clipped = int(((wide * 255 < -0.5) | (wide * 255 >= 255.5)).sum())
+        with self.assertWarnsRegex(UserWarning, f"^{clipped} values outside of 0..1"):
+            stored = self.infer(volume, self.net, overlap=2, dtype="u8")
+        self.assertTrue(np.array_equal(stored, np.floor(np.clip(wide, 0, 1) * 255 + 0.5)))
+
+    def test_values_that_are_not_finite(self):
+        bad = self.volume.copy()
+        bad[2, 3, 4] = np.inf
+        with self.assertRaisesRegex(pznet.Error, "infinity at z = 2, y = 3, x = 4; use --nan zero"):
+            self.infer(bad, self.net)
+        with self.assertWarnsRegex(UserWarning, "values are not a number or infinite"):
+            got = self.infer(bad, self.net, nan="propagate")
+        self.assertFalse(np.isfinite(got).all())
+        self.assertTrue(np.isfinite(self.infer(bad, self.net, nan="zero")).all())
+        bad[2, 3, 4] = 3.4e38
+        bad[2, 3, 5] = 3.4e38
+        bad[2:4, 2:5, 3:7] *= 3.4e38 / np.abs(bad[2:4, 2:5, 3:7]).max()
+        try:
+            self.assertTrue(np.isfinite(self.infer(bad, self.net)).all())
+        except pznet.Error as error:
+            self.assertRegex(str(error), r"the network gives .* in patch \(0, 0, 0\), whose input goes to")
+
+    def test_a_finished_output(self):
+        folder = os.path.join(self.folder, "finished")
+        os.mkdir(folder)
+        out, runs = os.path.join(folder, "out.npy"), []
+
+        def count(what, done, total, seconds):
+            runs.append(done)
+
+        self.infer(self.file, self.net, out, resume=True, progress=count)
+        self.assertTrue(runs)
+        runs.clear()
+        self.infer(self.file, self.net, out, resume=True, progress=count)
+        self.assertEqual(runs, [])
+        with self.assertRaisesRegex(pznet.Error, "not to be overwritten"):
+            self.infer(self.file, self.net, out, overwrite=False)
+        self.infer(self.file, self.net, out, resume=True, overwrite=False, progress=count)
+        self.assertEqual(runs, [])
+        self.infer(self.file, self.net, out, resume=True, overlap=2, progress=count)
+        self.assertTrue(runs)
+
+    def test_an_input_that_changes(self):
+        path = os.path.join(self.folder, "changing.npy")
+        np.save(path, self.volume)
+
+        def change(what, done, total, seconds):
+            if done == 5:
+                with open(path, "r+b") as f:
+                    f.seek(-4, os.SEEK_END)
+                    f.write(b"\0\0\0\0")
+
+        for out in None, os.path.join(self.folder, "changed.npy"):
+            with self.assertRaisesRegex(pznet.Error, "changing.npy: was changed while it was read"):
+                self.infer(path, self.net, out, progress=change)
+        self.assertFalse(os.path.exists(out))
+
     def test_progress(self):
         seen = []
         self.infer(self.volume, self.net, progress=lambda *a: seen.append(a))
@@ -231,6 +406,12 @@ class Infer(unittest.TestCase):
             ({"augment": "flip"}, "augment"),
             ({"crop": 12}, "crop 12 along z leaves nothing"),
             ({"argmax": True, "dtype": "u8"}, "exclude each other"),
+            ({"threshold": 0.5, "argmax": True}, "threshold goes without"),
+            ({"threshold": float("nan")}, "expected a number"),
+            ({"threshold": 1e39}, "expected a number"),
+            ({"sigmoid": True, "softmax": True}, "exclude each other"),
+            ({"softmax": True, "argmax": True}, "--argmax goes without --softmax"),
+            ({"sigmoid": True, "skip_zero": True}, "--skip-zero goes without --sigmoid"),
             ({"out": np.empty((23, 25, 31), np.float32)}, r"out has shape \(23, 25, 31\): expected \(2, 23, 25, 31\)"),
             ({"out": np.empty((2, 23, 25, 31), np.uint8)}, "out is of uint8, the result of float32"),
         ):
@@ -240,7 +421,7 @@ class Infer(unittest.TestCase):
                 self.assertNotIn("\n", str(caught.exception))
         for volume, says in (
             (self.volume[0], "shape"),
-            (self.volume.astype(np.int32), "the volume is of int32"),
+            (self.volume.astype(np.complex64), "the volume is of complex64"),
             (None, "shape"),
         ):
             with self.assertRaisesRegex(ValueError, says):
@@ -255,6 +436,22 @@ class Infer(unittest.TestCase):
             self.infer(self.volume, "missing.so")
         with self.assertRaisesRegex(MemoryError, "the limit is"):
             self.infer(self.volume, self.net, memory=1000)
+
+    @unittest.skipUnless("PZNET" in os.environ, "PZNET does not name the command")
+    def test_the_command_says_what_it_clipped(self):
+        out, report = os.path.join(self.folder, "clipped.npy"), os.path.join(self.folder, "clipped.json")
+        clipped = int((lambda v: ((v * 255 < -0.5) | (v * 255 >= 255.5)).sum())(self.infer(self.volume, self.net).astype(np.float64)))
+        self.assertGreater(clipped, 0)
+        command = [os.environ["PZNET"], "infer", self.path, self.file, out, "--dtype", "u8", "--json", report]
+        done = subprocess.run(command, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"pznet: warning: {out}: {clipped} values outside of 0..1 clipped by --dtype u8", done.stderr)
+        with open(report) as f:
+            self.assertEqual(json.load(f)["clipped"], clipped)
+        done = subprocess.run(command + ["--sigmoid", "-q"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with open(report) as f:
+            self.assertEqual(json.load(f)["clipped"], 0)
 
     @unittest.skipUnless("PZNET" in os.environ, "PZNET does not name the command")
     def test_the_command_refuses_contradictions(self):
@@ -275,6 +472,13 @@ class Infer(unittest.TestCase):
             (["--crop", "1,2"], "expected three numbers"),
             (["--crop", "12"], "crop 12 along z leaves nothing"),
             (["--sums", "double"], "expected auto, float or half"),
+            (["--threshold", "0.5", "--argmax"], "--threshold goes without"),
+            (["--threshold", "0.5", "--dtype", "u8"], "--threshold goes without"),
+            (["--threshold", "half"], "expected a number such as 0.5"),
+            (["--threshold", "inf"], "expected a number such as 0.5"),
+            (["--threshold", ""], "expected a number such as 0.5"),
+            (["--sigmoid", "--softmax"], "exclude each other"),
+            (["--argmax", "--sigmoid"], "--argmax goes without --sigmoid"),
         ):
             with self.subTest(" ".join(options)):
                 command = [os.environ["PZNET"], "infer", self.path, self.file, out, "-q", *options]

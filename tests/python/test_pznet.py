@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 import unittest
+import warnings
 
 try:
     import numpy as np
@@ -216,6 +217,21 @@ class Run(Networks):
             with self.subTest(name):
                 np.testing.assert_array_equal(net(x), expected)
         np.testing.assert_array_equal(net(self.x.astype(np.uint8)), net(self.x.astype(np.uint8).astype(np.float32)))
+
+    def test_integers_that_float32_does_not_hold_are_told(self):
+        net = pznet.load(path("conv.so"))
+        for dtype, most, count in (("i4", 2**31 - 1, 2), ("u4", 2**32 - 1, 2), ("i8", 2**63 - 1, 2), ("u8", 2**64 - 1, 2), ("i8", -(2**63), 1)):
+            x = np.zeros(self.x.shape, dtype)
+            x[0, 0, 0, 0, :4] = [most, 1 << 24, (1 << 24) + 2, (1 << 24) + 1]
+            with self.subTest(dtype, most=most):
+                with self.assertWarnsRegex(UserWarning, f"{count} values of {x.dtype} are not exact in float32") as caught:
+                    net(x)
+                self.assertEqual(os.path.basename(caught.filename), os.path.basename(__file__))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for most in -(2**31), 1 << 24, 2**31 - 256 + 128 - 128:
+                net(np.full(self.x.shape, most // 256 * 256, "i4"))
+            net(self.x.astype("f8") / 3)
 
     def test_several_inputs_and_outputs(self):
         net = pznet.load(path("two.so"))

@@ -276,6 +276,24 @@ class Compile(Case):
         self.assertTrue(started.exists())
         self.assertFalse(net.exists())
 
+    def test_notes(self):
+        """What an output cannot hold of the voxel size is said once, and not with -q."""
+        header = bytearray(352)
+        struct.pack_into("<i", header, 0, 348)
+        struct.pack_into("<8h", header, 40, 3, 14, 12, 4, 1, 1, 1, 1)
+        struct.pack_into("<2h", header, 70, 16, 32)
+        struct.pack_into("<4f", header, 76, 1, 0.5, 0.5, 2)
+        struct.pack_into("<f", header, 108, 352)
+        header[123], header[344:348] = 3, b"n+1\0"
+        data, out = self.write("in.nii", bytes(header) + bytes(4 * 672)), self.folder / "out.npy"
+        words = "pznet: note: .npy holds no voxel size: 2 x 0.5 x 0.5 um is left out of the output\n"
+        self.assertEqual(self.assert_works("infer", TINY, data, out, "-q"), "")
+        result = pznet("infer", TINY, data, out, "--json", "-")
+        self.assertEqual((result.returncode, result.stderr.count("note"), result.stderr.count(words)), (0, 1, 1), result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual([report["input"]["voxel_size"], report["input"]["unit"]], [[2, 0.5, 0.5], "um"])
+        self.assertEqual(("voxel_size" in report["output"], len(report["notes"])), (False, 1))
+
     def test_limits_of_memory_when_inferring(self):
         data, out = self.write("in.npy", npy("(4, 12, 14)", bytes(4 * 672))), self.folder / "out.npy"
         result = pznet("infer", TINY, data, out, "-q", "--memory", "1M")
@@ -285,6 +303,41 @@ class Compile(Case):
         self.assert_fails(1, "memory", "infer", TINY, data, out, "-q", "--memory", need - 1)
         self.assertEqual(self.assert_works("infer", TINY, data, out, "-q", "--memory", need), "")
         self.assertTrue(out.exists())
+
+    def test_rounding_is_told_once_when_inferring(self):
+        values = [(1 << 24) + i for i in range(672)]
+        data = self.write("in.npy", npy("(4, 12, 14)", struct.pack("<672i", *values), "<i4"))
+        result = pznet("infer", TINY, data, self.folder / "out.npy")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = [line for line in result.stderr.splitlines() if "warning" in line]
+        told = "336 values of i32 not exact in float32, the first at z = 0, y = 0, x = 1: 16777217 becomes 16777216"
+        self.assertEqual(lines, [f"pznet: warning: {data}: {told}"])
+
+    def test_finished_outputs(self):
+        data, out, report = self.write("in.npy", npy("(4, 12, 14)", bytes(4 * 672))), self.folder / "out.npy", self.folder / "r.json"
+        words = ["infer", TINY, data, out]
+        self.assert_works(*words, "-q", "--resume")
+        before = out.stat()
+        result = pznet(*words, "--resume", "--json", report)
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
+        self.assertEqual(result.stderr, f"{out}: was finished before; nothing was done\n")
+        told = json.loads(report.read_text())
+        self.assertEqual((told["patches_run"], told["finished_before"], told["patches_resumed"]), (0, True, told["patches"]))
+        self.assertEqual((before.st_ino, before.st_mtime_ns), (out.stat().st_ino, out.stat().st_mtime_ns))
+        self.assert_fails(3, "is not to be overwritten", *words, "-q", "--no-overwrite")
+        self.assert_works(*words, "-q", "--no-overwrite", "--resume")
+        result = pznet(*words, "--resume", "--nan", "zero")
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual(result.stderr.splitlines()[0], f"{out}: is made anew: the treatment of not-a-numbers was error when it was made and is zero now")
+
+    def test_warnings_of_values(self):
+        values = struct.pack("<672f", float("nan"), *[5.0] * 671)
+        data, out = self.write("in.npy", npy("(4, 12, 14)", values)), self.folder / "out.npy"
+        self.assert_fails(3, "not a number at z = 0, y = 0, x = 0", "infer", TINY, data, out, "-q")
+        result = pznet("infer", TINY, data, out, "--nan", "propagate", "--dtype", "u8")
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, r"pznet: warning: .*out.npy: \d+ values? not a number or infinite, as --nan propagate lets pass\n")
+        self.assertEqual(pznet("infer", TINY, data, out, "-q", "--nan", "propagate", "--dtype", "u8").stderr, "")
 
     def start_compiler_that_never_ends(self, start):
         """A C compiler that starts another program, which takes no notice of SIGTERM. Its process group, once both run;

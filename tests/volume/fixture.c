@@ -51,8 +51,16 @@ void *fx_content(const pz_volume_info *info, uint64_t seed) {
   const int64_t bytes = pz_volume_bytes(info);
   uint8_t *data = malloc((size_t)bytes);
   assert_non_null(data);
-  for (int64_t i = 0; i < bytes && info->dtype != PZ_F32; i++) data[i] = (uint8_t)fx_random(&seed);
-  for (int64_t i = 0; i < bytes / 4 && info->dtype == PZ_F32; i++) ((float *)data)[i] = fx_unit(&seed);
+  const int64_t n = bytes / pz_dtype_bytes(info->dtype);
+  if (info->dtype == PZ_F32)
+    for (int64_t i = 0; i < n; i++) ((float *)data)[i] = fx_unit(&seed);
+  else if (info->dtype == PZ_F64)
+    for (int64_t i = 0; i < n; i++) ((double *)data)[i] = (double)(fx_random(&seed) >> 11) * 0x1p-53;
+  else if (info->dtype == PZ_F16)
+    for (int64_t i = 0; i < n; i++) ((uint16_t *)data)[i] = (uint16_t)(fx_random(&seed) % 0x3c01);
+  else
+    for (int64_t i = 0; i < bytes; i++)
+      data[i] = (uint8_t)(fx_random(&seed) & (info->dtype == PZ_BOOL ? 1 : 255));
   return data;
 }
 
@@ -157,6 +165,7 @@ static float voxel(const fx_net *net, const float *in, int32_t c, int64_t z, int
   const float *channel = in + c % f->channels_in * f->in[0] * f->in[1] * f->in[2];
   if (net->kind == FX_BOX) return box(f, channel, z, y, x);
   const float v = channel[((z + m[0]) * f->in[1] + y + m[1]) * f->in[2] + x + m[2]];
+  if (net->kind == FX_SQUARE) return v * v;
   if (net->kind == FX_STEPS) return (v + (float)(z + 2 * y + 3 * x) / 16) / 256;
   return net->kind == FX_RAMP ? v + 0.01f * (float)(c + 1) * (float)(z + 2 * y + 3 * x) : v;
 }

@@ -41,6 +41,7 @@ typedef enum fx_kind {
   FX_IDENTITY, /* channel c of the output is channel c % channels_in of the input's centre */
   FX_BOX,      /* mean over the neighbourhood that the margin allows: a valid convolution */
   FX_STEPS,    /* (the centre + (z + 2y + 3x) / 16) / 256: exact for small whole numbers */
+  FX_SQUARE,   /* of the centre: leaves the range of floats */
   FX_RAMP, /* what the input is, plus where in the patch: differs between patches, so that blending shows */
 } fx_kind;
 typedef struct fx_net {

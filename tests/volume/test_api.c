@@ -113,7 +113,7 @@ static void callbacks(void **state) {
   assert_int_equal(pz_net_infer(net, &reader, &file, &resume, NULL), PZ_ERROR_USAGE);
   reader.shape[1] = 0;
   assert_int_equal(pz_net_infer(net, &reader, &file, &o, NULL), PZ_ERROR_INPUT);
-  reader.dtype = (pz_dtype)9;
+  reader.dtype = (pz_dtype)(PZ_BOOL + 1);
   assert_int_equal(pz_net_infer(net, &reader, &file, &o, NULL), PZ_ERROR_USAGE);
   assert_int_equal(pz_net_infer(net, &(pz_volume_reader){0}, &file, &o, NULL), PZ_ERROR_USAGE);
   pz_net_close(net);

@@ -96,8 +96,8 @@ static void conversions(void **state) {
   for (int i = 0; i < 4; i++) assert_true(out[i] == (f32[i] - 1) / 2);
   assert_true(pz_all_zero(PZ_F32, f32 + 1, 2) && !pz_all_zero(PZ_F32, f32, 3) && pz_all_zero(PZ_U8, u8, 1));
   const float nan[] = {1, 2, NAN, 4};
-  assert_int_equal(pz_find_nan(nan, 4), 2);
-  assert_int_equal(pz_find_nan(nan, 2), -1);
+  assert_int_equal(pz_find_not_finite(PZ_F32, nan, 4), 2);
+  assert_int_equal(pz_find_not_finite(PZ_F32, nan, 2), -1);
   assert_false(pz_all_zero(PZ_F32, nan + 2, 1));
 }
 

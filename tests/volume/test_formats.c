@@ -17,14 +17,20 @@ static bool equal_infos(const pz_volume_info *a, const pz_volume_info *b) {
          memcmp(a->shape, b->shape, sizeof a->shape) == 0;
 }
 
+/* NIfTI has neither halves nor bools, and TIFF's bools are bits, which are not written. */
+static bool holds(const char *name, pz_dtype dtype) {
+  if (strstr(name, ".nii")) return dtype != PZ_F16 && dtype != PZ_BOOL;
+  return dtype != PZ_BOOL || !strcasestr(name, ".tif");
+}
+
 /* Every format, dtype and number of channels; read whole and in portions. */
 static void round_trip(void **state) {
   (void)state;
   const fx_folder f = fx_enter();
   uint64_t seed = 1;
   for (int n = 0; n < NAMES; n++)
-    for (int dtype = PZ_F32; dtype <= PZ_I16; dtype++)
-      for (int channels = 1; channels <= 3; channels += 2) {
+    for (int dtype = PZ_F32; dtype < PZ_DTYPES; dtype++)
+      for (int channels = holds(names[n], (pz_dtype)dtype) ? 1 : 5; channels <= 3; channels += 2) {
         pz_volume_info got, info = fx_info((pz_dtype)dtype, channels, fx_between(&seed, 1, 6),
                                            fx_between(&seed, 1, 9), fx_between(&seed, 1, 9));
         char *data = fx_content(&info, seed), *back;
@@ -53,13 +59,13 @@ static void voxel_sizes(void **state) {
   const fx_folder f = fx_enter();
   pz_volume_info got, info = fx_info(PZ_U8, 1, 3, 4, 5);
   void *data = fx_content(&info, 1);
-  strcpy(info.unit, "um");
-  info.voxel[0] = 0.5, info.voxel[1] = 0.25, info.voxel[2] = 0.125;
+  const double size[3] = {0.5, 0.25, 0.125};
+  pz_geometry_set_voxel(&info.geometry, PZ_KNOWN_ALL, size, "um");
   for (int n = 1; n < NAMES; n++) {
     fx_save(fx_path(&f, names[n]), &info, data);
     free(fx_load(fx_path(&f, names[n]), &got));
-    for (int i = 0; i < 3; i++) assert_true(got.voxel[i] == info.voxel[i]);
-    assert_string_equal(got.unit, "um");
+    assert_memory_equal(got.geometry.voxel, size, sizeof size);
+    assert_string_equal(got.geometry.unit, "um");
   }
   free(data);
   fx_leave(&f);
@@ -71,21 +77,21 @@ static void orientation(void **state) {
   const fx_folder f = fx_enter();
   pz_volume_info got, info = fx_info(PZ_I16, 1, 3, 4, 5);
   uint64_t seed = 9;
-  pz_orientation *o = &info.orientation;
+  pz_orientation *o = &info.geometry.nifti;
   *o = (pz_orientation){.known = true, .qform = 1, .sform = 2, .units = 10, .qfac = -1};
   for (int i = 0; i < 3; i++) {
-    o->quaternion[i] = fx_unit(&seed), o->offset[i] = 100 * fx_unit(&seed),
+    o->quaternion[i] = fx_unit(&seed) / 2, o->offset[i] = 100 * fx_unit(&seed),
     o->pixdim[i] = 0.1f + fx_unit(&seed);
     for (int j = 0; j < 4; j++) o->affine[i][j] = fx_unit(&seed);
   }
   void *data = fx_content(&info, 1);
   fx_save(fx_path(&f, "a.nii"), &info, data);
   free(fx_load(fx_path(&f, "a.nii"), &got));
-  assert_memory_equal(&got.orientation, o, sizeof *o);
+  assert_memory_equal(&got.geometry.nifti, o, sizeof *o);
   fx_save(fx_path(&f, "b.nii.gz"), &got, data);
   free(fx_load(fx_path(&f, "b.nii.gz"), &got));
-  assert_memory_equal(&got.orientation, o, sizeof *o);
-  assert_string_equal(got.unit, "mm");
+  assert_memory_equal(&got.geometry.nifti, o, sizeof *o);
+  assert_string_equal(got.geometry.unit, "mm");
   free(data);
   fx_leave(&f);
 }
@@ -121,7 +127,7 @@ static void big_endian_nifti(void **state) {
     float *data = fx_load(path, &info);
     assert_int_equal(info.dtype, PZ_F32);
     assert_true(info.shape[0] == 2 && info.shape[1] == 3 && info.shape[2] == 4);
-    assert_true(info.voxel[0] == 4 && info.voxel[1] == 3 && info.voxel[2] == 2);
+    assert_true(info.geometry.voxel[0] == 4 && info.geometry.voxel[1] == 3 && info.geometry.voxel[2] == 2);
     for (int i = 0; i < 24; i++) assert_true(data[i] == 0.5f * (float)(i * 100 - 1000) - 3);
     free(data);
   }
@@ -180,14 +186,14 @@ static void npy_headers(void **state) {
       {3, "{\"descr\":\"<i2\",\"fortran_order\":False,\"shape\":(3,2,1)}", PZ_OK, 3, 2, 1},
       {1, "{'descr': '|u1', 'fortran_order': False, 'shape': (2L, 3L, 2L,)}", PZ_OK, 2, 3, 2},
       {4, "{'descr': '<u2', 'fortran_order': False, 'shape': (1, 2, 3), }", PZ_ERROR_INPUT, 0, 0, 0},
-      {1, "{'descr': '<u2', 'fortran_order': True, 'shape': (1, 2, 3), }", PZ_ERROR_INPUT, 0, 0, 0},
-      {1, "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1, 1), }", PZ_ERROR_INPUT, 0, 0, 0},
+      {1, "{'descr': '<u2', 'fortran_order': True, 'shape': (1, 2, 3), }", PZ_OK, 1, 2, 3},
+      {1, "{'descr': '<c8', 'fortran_order': False, 'shape': (1, 1, 1), }", PZ_ERROR_INPUT, 0, 0, 0},
       {1, "{'descr': [('a', '<u2')], 'fortran_order': False, 'shape': (1, 2, 3), }", PZ_ERROR_INPUT, 0, 0, 0},
       {1, "{'descr': '<u2', 'fortran_order': False, 'shape': (1, 2, 4), }", PZ_ERROR_INPUT, 0, 0, 0},
       {1, "{'descr': '<u2', 'fortran_order': False, 'shape': (0, 2, 4), }", PZ_ERROR_INPUT, 0, 0, 0},
       {1, "{'descr': '<u2', 'fortran_order': False, 'shape': (-1, 2, 4), }", PZ_ERROR_INPUT, 0, 0, 0},
       {1, "{'descr': '<u2', 'fortran_order': False, 'shape': (6,), }", PZ_ERROR_INPUT, 0, 0, 0},
-      {1, "{'descr': '<u2', 'fortran_order': False, 'shape': (1, 1, 1, 2, 3), }", PZ_ERROR_INPUT, 0, 0, 0},
+      {1, "{'descr': '<u2', 'fortran_order': False, 'shape': (1, 1, 1, 2, 3), }", PZ_OK, 1, 2, 3},
       {1, "{'descr': '<u2', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4294967296), }",
        PZ_ERROR_INPUT, 0, 0, 0},
       {1, "{'descr': '<u2', 'fortran_order': False, 'shape': (99999999999999999999, 1, 1), }", PZ_ERROR_INPUT,
@@ -324,7 +330,7 @@ static void tiff_refusals(void **state) {
   } second[] = {{9, 4, 8, "all pages must be alike"},
                 {8, 5, 8, "all pages must be alike"},
                 {8, 4, 16, "all pages must be alike"},
-                {8, 4, 1, "has 1 bits"}};
+                {8, 4, 1, "all pages must be alike"}};
   for (int i = 0; i < 4; i++) {
     TIFF *t = TIFFOpen(fx_path(&f, "a.tif"), "w");
     page(t, 8, 4, 8);
@@ -373,7 +379,7 @@ static void hdf5_kinds(void **state) {
   const hid_t d = H5Dopen2(file, "chunked", H5P_DEFAULT);
   H5Dwrite(d, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, data);
   H5Dclose(d);
-  put(file, "double", H5T_IEEE_F64LE, 3, dim + 1, NULL, NULL);
+  put(file, "text", H5T_C_S1, 3, dim + 1, NULL, NULL);
   put(file, "line", H5T_NATIVE_UINT16, 1, dim + 1, NULL, NULL);
   put(file, "plane", H5T_NATIVE_UINT16, 2, dim + 2, NULL, data);
   const hid_t none = H5Screate(H5S_NULL);
@@ -386,8 +392,8 @@ static void hdf5_kinds(void **state) {
   for (int cached = 0; cached < 2; cached++) {
     uint16_t back[2 * 5 * 6 * 7];
     assert_int_equal(pz_volume_open(fx_path(&f, "a.h5:chunked"), &v, &err), PZ_OK);
-    /* a layer of 2 x 3 chunks of 24, 2 channels */
-    assert_true(v->cache_memory == 2 * 2 * 3 * 24 * 2 && v->step == 2);
+    /* 2 channels, 2 planes of 6 x 7 */
+    assert_true(v->cache_memory == 2 * 2 * 6 * 7 * 2 && v->step == 2);
     const int64_t memory = v->memory;
     if (!cached) assert_int_equal(pz_volume_uncached(v, &err), PZ_OK);
     assert_true(cached || v->memory < memory);
@@ -397,8 +403,8 @@ static void hdf5_kinds(void **state) {
   }
   free(fx_load(fx_path(&f, "a.h5:/plane"), &got));
   assert_true(got.shape[0] == 1 && got.shape[1] == 6 && got.shape[2] == 7);
-  refuse(fx_path(&f, "a.h5:/double"), "unknown type of 8 bytes");
-  refuse(fx_path(&f, "a.h5:/line"), "1 dimensions");
+  refuse(fx_path(&f, "a.h5:/text"), "its elements are a string of 8 bits each");
+  refuse(fx_path(&f, "a.h5:/line"), "1 dimension;");
   refuse(fx_path(&f, "a.h5:/empty"), "0 dimensions");
   refuse(fx_path(&f, "a.h5:/missing"), "cannot open the dataset");
   refuse(fx_path(&f, "a.h5"), "more than one dataset");

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,8 +13,8 @@
 typedef struct state {
   pz_infer_options options;
   tool_progress progress;
-  const char *json;
-  bool argmax, dtype_u8;
+  const char *json, *output;
+  bool argmax, dtype_u8, threshold, sigmoid, softmax;
 } state;
 
 static const char *const blends[] = {"constant", "gaussian", "bump", NULL};
@@ -58,6 +60,15 @@ static bool augment(const char *value, pz_infer_options *o) {
   return false;
 }
 
+static bool threshold(const char *value, float *out) {
+  char *end;
+  errno = 0;
+  *out = strtof(value, &end);
+  if (end != value && !*end && isfinite(*out)) return true;
+  tool_warn("pznet: --threshold %s: expected a number such as 0.5\n", value);
+  return false;
+}
+
 static bool set(void *host, const char *name, const char *value) {
   state *s = host;
   pz_infer_options *o = &s->options;
@@ -65,7 +76,10 @@ static bool set(void *host, const char *name, const char *value) {
   bool good = true;
   if (!strcmp(name, "overlap")) return overlap(value, o);
   if (!strcmp(name, "crop")) return o->given |= PZ_GIVEN_CROP, tool_triple(name, value, o->crop);
+  if (!strcmp(name, "axes")) return o->axes = value, true;
+  if (!strcmp(name, "at")) return o->at = value, true;
   if (!strcmp(name, "augment")) return augment(value, o);
+  if (!strcmp(name, "threshold")) return s->threshold = true, threshold(value, &o->threshold);
   if (!strcmp(name, "memory")) return tool_bytes(name, value, &o->memory);
   if (!strcmp(name, "digest")) return o->digest = value, true;
   if (!strcmp(name, "threads")) return tool_int(name, value, 0, 4096, &o->threads);
@@ -84,6 +98,9 @@ static bool set(void *host, const char *name, const char *value) {
   else if (!strcmp(name, "dtype"))
     good = tool_choice(name, value, dtypes, &choice), s->dtype_u8 = choice == 1;
   else if (!strcmp(name, "argmax")) s->argmax = true;
+  else if (!strcmp(name, "sigmoid")) s->sigmoid = true;
+  else if (!strcmp(name, "softmax")) s->softmax = true;
+  else if (!strcmp(name, "no-overwrite")) o->no_overwrite = true;
   else if (!strcmp(name, "skip-zero")) o->skip_zero = true;
   else if (!strcmp(name, "resume")) o->resume = true;
   else if (!strcmp(name, "quiet")) s->progress.quiet = true;
@@ -96,6 +113,12 @@ static void print_dims(const json_t *dims) {
     tool_warn("%s%lld", i ? " x " : "", (long long)json_integer_value(json_array_get(dims, i)));
 }
 
+/* What the user should know that is no error. */
+static void print_notes(const json_t *notes) {
+  for (size_t i = 0; i < json_array_size(notes); i++)
+    tool_warn("pznet: note: %s\n", json_string_value(json_array_get(notes, i)));
+}
+
 /* What is about to be done, before it starts: shapes, patches, memory. */
 static void planned(void *host, const char *text) {
   state *s = host;
@@ -104,6 +127,8 @@ static void planned(void *host, const char *text) {
   const double patches = json_number_value(json_object_get(p, "patches"));
   s->progress.voxels = patches > 0 ? json_number_value(json_object_get(p, "voxels")) / patches : 0;
   if (!s->progress.quiet) {
+    const char *why = json_string_value(json_object_get(p, "made_anew"));
+    if (why) tool_warn("%s: is made anew: %s\n", s->output, why);
     tool_warn("volume ");
     print_dims(json_object_get(json_object_get(p, "input"), "shape"));
     tool_warn(", output ");
@@ -111,6 +136,7 @@ static void planned(void *host, const char *text) {
     tool_warn(", %lld patches, peak memory about %s\n",
               (long long)json_integer_value(json_object_get(p, "patches")),
               tool_size(json_number_value(json_object_get(p, "peak_bytes")), memory));
+    print_notes(json_object_get(p, "notes"));
   }
   json_decref(p);
 }
@@ -141,12 +167,25 @@ static bool report_is_writable(const char *path) {
   return false;
 }
 
-static void print_report(const char *output, const char *report) {
+static void warn(const char *output, const json_t *report, const char *name, const char *what) {
+  const json_int_t n = json_integer_value(json_object_get(report, name));
+  if (n) tool_warn("pznet: warning: %s: %lld value%s %s\n", output, (long long)n, n == 1 ? "" : "s", what);
+}
+
+static void print_report(const char *input, const char *output, const char *report) {
   json_t *r = json_loads(report, 0, NULL);
+  warn(output, r, "clipped",
+       "outside of 0..1 clipped by --dtype u8; --sigmoid and --softmax make probabilities");
+  warn(output, r, "not_finite", "not a number or infinite, as --nan propagate lets pass");
+  const char *rounded = json_string_value(json_object_get(json_object_get(r, "rounded"), "text"));
+  if (rounded) tool_warn("pznet: warning: %s: %s\n", input, rounded);
   const double seconds = json_number_value(json_object_get(json_object_get(r, "seconds"), "total"));
-  tool_warn("%s: %lld patches in %.1f s, %.2f Mvoxels/s\n", output,
-            (long long)json_integer_value(json_object_get(r, "patches")), seconds,
-            1e-6 * json_number_value(json_object_get(r, "voxels_per_second")));
+  if (json_is_true(json_object_get(r, "finished_before")))
+    tool_warn("%s: was finished before; nothing was done\n", output);
+  else
+    tool_warn("%s: %lld patches in %.1f s, %.2f Mvoxels/s\n", output,
+              (long long)json_integer_value(json_object_get(r, "patches")), seconds,
+              1e-6 * json_number_value(json_object_get(r, "voxels_per_second")));
   json_decref(r);
 }
 
@@ -157,9 +196,17 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   int n;
   if (!tool_parse(verb, argc, argv, set, &s, args, 3, &n)) return PZ_ERROR_USAGE;
   if (n != 3) return tool_usage(verb, "name the network file, the volume and the output");
+  s.output = args[2];
   if (s.argmax && s.dtype_u8)
     return tool_usage(verb, "--argmax and --dtype u8 exclude each other: labels are u8 already");
-  s.options.store = s.argmax ? PZ_STORE_ARGMAX : s.dtype_u8 ? PZ_STORE_U8 : PZ_STORE_F32;
+  if (s.threshold && (s.argmax || s.dtype_u8))
+    return tool_usage(verb, "--threshold goes without --argmax and --dtype u8: it gives 0 and 1, u8 already");
+  if (s.sigmoid && s.softmax) return tool_usage(verb, "--sigmoid and --softmax exclude each other");
+  s.options.store = s.argmax      ? PZ_STORE_ARGMAX
+                    : s.threshold ? PZ_STORE_THRESHOLD
+                    : s.dtype_u8  ? PZ_STORE_U8
+                                  : PZ_STORE_F32;
+  s.options.apply = s.sigmoid ? PZ_APPLY_SIGMOID : s.softmax ? PZ_APPLY_SOFTMAX : PZ_APPLY_NOTHING;
   s.options.progress = tool_progress_show;
   s.options.progress_host = &s.progress;
   s.options.interrupt = tool_interrupt("; the same command with --resume goes on from what was recorded");
@@ -173,13 +220,17 @@ static int run(const tool_verb *verb, int argc, char **argv) {
     pz_free(report);
     return tool_fail(status);
   }
-  if (!s.progress.quiet) print_report(args[2], report);
+  if (!s.progress.quiet) print_report(args[1], args[2], report);
   const int written = s.json ? write_report(&s, report) : 0;
   pz_free(report);
   return written;
 }
 
 static const tool_option options[] = {
+    {"axes", 0, "LETTERS",
+     "which axis of the input's array is which, the slowest first: zyxc, tzyx; default: as the file says"},
+    {"at", 0, "t=N",
+     "of several time points the one to use, counted from 0; also one channel: c=N, or t=N,c=N"},
     {"tiling", 0, "NAME",
      "pznet (default), monai, nnunet, chunkflow: patches as that package has them; options override"},
     {"overlap", 0, "Z,Y,X",
@@ -195,14 +246,20 @@ static const tool_option options[] = {
     {"augment", 0, "HOW",
      "mirror: mean over the results for all flips; mirror:0,1: of these of the network's spatial axes"},
     {"sums", 0, "HOW", "auto (default: nnunet in half precision, as nnU-Net), float, half"},
-    {"nan", 0, "WHAT", "NaN in the input: error (default), propagate, zero"},
+    {"nan", 0, "WHAT",
+     "NaN and infinities: error (default), propagate, zero (those of the input; of the output: error)"},
     {"dtype", 0, "TYPE", "of the output: f32 (default) or u8 (probabilities times 255)"},
+    {"sigmoid", 0, NULL, "write the sigmoid of the blended values"},
+    {"softmax", 0, NULL, "write the softmax of the blended values over the channels"},
     {"argmax", 0, NULL, "write the index of the greatest channel, u8"},
+    {"threshold", 0, "T", "write 1 where a value is greater than T, else 0, u8, for each channel"},
     {"skip-zero", 0, NULL, "do not run patches whose input is all zero; their output is 0"},
     {"memory", 0, "SIZE", "a limit such as 4G: obeyed, or refused with the number needed"},
     TOOL_DIGEST_OPTION,
     {"threads", 't', "N", "threads; default: the cores that this process may use"},
-    {"resume", 0, NULL, "go on from the work that an interrupted run finished"},
+    {"resume", 0, NULL,
+     "go on from the work that an interrupted run finished; do nothing where the output is finished"},
+    {"no-overwrite", 0, NULL, "refuse an output that exists; else it is replaced when the new one is whole"},
     {"json", 0, "FILE", "write a report as JSON (- for standard output)"},
     {"quiet", 'q', NULL, "print errors only"},
     {0},

@@ -20,10 +20,13 @@ static bool filters_known(hid_t creation, pz_hdf5_filters *filters) {
   filters->count = H5Pget_nfilters(creation);
   if (filters->count < 0 || filters->count > PZ_HDF5_FILTERS) return false;
   for (int i = 0; i < filters->count; i++) {
+    pz_hdf5_filter *f = &filters->filter[i];
     unsigned flags = 0;
-    size_t n_values = 0;
-    filters->id[i] = H5Pget_filter2(creation, (unsigned)i, &flags, &n_values, NULL, 0, NULL, NULL);
-    if (!pz_hdf5_filter_known(filters->id[i])) return false;
+    size_t values = PZ_HDF5_FILTER_VALUES;
+    *f = (pz_hdf5_filter){0};
+    f->id = H5Pget_filter2(creation, (unsigned)i, &flags, &values, f->value, 0, NULL, NULL);
+    f->values = (int)values;
+    if (values > PZ_HDF5_FILTER_VALUES || !pz_hdf5_filter_known(f->id)) return false;
   }
   return true;
 }
@@ -61,7 +64,7 @@ static bool describe(chunks *c) {
   for (int i = 0; i < c->rank && good; i++) c->elements *= c->chunk[i];
   c->filters.element = good ? (int64_t)H5Tget_size(c->type) : 0;
   c->filters.bytes = (int64_t)c->elements * c->filters.element;
-  return good && c->filters.element > 0;
+  return good && c->filters.element > 0 && !pz_hdf5_filters_problem(&c->filters);
 }
 
 static pz_status take_memory(chunks *c, pz_error *err) {

@@ -2,9 +2,11 @@
 #ifndef PZ_TESTS_VOLUME_FUZZ_H
 #define PZ_TESTS_VOLUME_FUZZ_H
 
+#include "volume/nifti_header.h"
 #include "volume/report.h"
 #include "volume/volume.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -22,6 +24,27 @@ static inline void fuzz_planes(pz_volume *v) {
   free(plane);
 }
 
+/* Whatever a file says, what is known of its geometry is sound, for every format that may be written. */
+static inline void fuzz_geometry(const pz_volume_info *info) {
+  static const pz_volume_format *const formats[] = {&pz_volume_npy, &pz_volume_hdf5, &pz_volume_tiff,
+                                                    &pz_volume_nifti};
+  for (int f = 0; f < 8; f++) {
+    pz_volume_info held = *info;
+    uint8_t header[PZ_NIFTI_MAX_HEADER];
+    if (f / 4) pz_geometry_crop(&held.geometry, (const int64_t[]){1, 100, 10000});
+    pz_volume_hold(formats[f % 4], &held, NULL);
+    const pz_geometry *g = &held.geometry;
+    bool sound = g->known || !(g->has_origin || g->has_affine);
+    for (int i = 0; i < 3; i++) {
+      sound = sound && isfinite(g->origin[i]) && isfinite((float)g->voxel[i]);
+      if (g->known == PZ_KNOWN_ALL || (g->known && i)) sound = sound && g->voxel[i] > 0;
+      for (int j = 0; j < 4; j++) sound = sound && isfinite(g->affine[i][j]);
+    }
+    if (!sound) abort();
+    if (f % 4 == 3) pz_nifti_print(&held, header);
+  }
+}
+
 static inline int fuzz_volume(const char *suffix, const uint8_t *data, size_t size) {
   char path[64];
   pz_volume *v;
@@ -33,6 +56,7 @@ static inline int fuzz_volume(const char *suffix, const uint8_t *data, size_t si
   if (fclose(file) != 0 || !written) return 0;
   if (pz_volume_open(path, &v, &err) == PZ_OK) {
     free(pz_report_volume(v));
+    fuzz_geometry(&v->info);
     fuzz_planes(v);
     pz_volume_close(v);
   } else if (!err.message[0]) abort(); /* a failure without a message is a finding */

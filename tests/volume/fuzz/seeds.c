@@ -128,6 +128,17 @@ static void odd_hdf5(const char *path, bool later) {
   H5Fclose(file);
 }
 
+/* Geometries that leave different words in the files. */
+static void place(pz_geometry *g, int i) {
+  static const double size[3] = {2, 0.5, 0.5}, origin[3] = {1, -2, 3},
+                      turned[3][4] = {{0, 0.5, 0, 3}, {-0.5, 0, 0, -2}, {0, 0, 2, 1}};
+  static const char *const unit[] = {"um", "um", "inch", "", "parsec"};
+  if (i == 0) return;
+  pz_geometry_set_voxel(g, i == 1 ? PZ_KNOWN_PLANE : PZ_KNOWN_ALL, size, unit[i]);
+  if (i > 1) pz_geometry_set_origin(g, origin);
+  if (i == 3) g->has_origin = false, pz_geometry_set_affine(g, turned, 2);
+}
+
 int main(int argc, char **argv) {
   static const char *const folders[] = {"npy", "hdf5", "tiff", "nifti"};
   static const char *const files[] = {"npy/%d.npy", "hdf5/%d.h5", "tiff/%d.tif", "nifti/%d.nii",
@@ -140,7 +151,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 5; i++) {
       pz_volume_info info = {
           .dtype = (pz_dtype)(i % 4), .channels = i < 3 ? 1 : 2, .has_channels = i >= 3, .shape = {3, 4, 5}};
-      if (i == 2) strcpy(info.unit, "um"), info.voxel[0] = info.voxel[1] = info.voxel[2] = 0.5;
+      place(&info.geometry, i);
       if (f == 3 && i == 4) info.shape[2] = 33000; /* NIfTI-2 */
       if (f == 3 && i == 4)
         info.shape[0] = info.shape[1] = info.channels = 1, info.has_channels = false, info.dtype = PZ_U8;

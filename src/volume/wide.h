@@ -1,0 +1,13 @@
+/* wide.h: loops over voxels, for each width of vectors that a CPU may have; without contraction all give the same bits. */
+#ifndef PZ_VOLUME_WIDE_H
+#define PZ_VOLUME_WIDE_H
+
+/* The sanitizers start after what chooses among the versions. */
+#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__ &&         \
+    !defined __SANITIZE_THREAD__
+#define PZ_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define PZ_WIDE
+#endif
+
+#endif

@@ -1,0 +1,415 @@
+/* Close kin of the formats: archives of arrays, folders of slices, pairs, and what is refused by name. */
+#include "fixture.h"
+#include "volume/kin.h"
+#include "volume/zip.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <tiffio.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static fx_folder f;
+static pz_error error;
+static const char *at(const char *name) { return fx_path(&f, name); }
+
+static void refused(const char *path, pz_status status, const char *says) {
+  pz_volume *v;
+  error = (pz_error){0};
+  const pz_status got = pz_volume_open(path, &v, &error);
+  if (got == PZ_OK) fail_msg("%s: read; expected: %s", path, says);
+  if (got != status || !strstr(error.message, says))
+    fail_msg("%d, expected \"%s\": %s", got, says, error.message);
+}
+
+/* ------------------------------------------------------------------ archives */
+
+typedef struct zip {
+  uint8_t bytes[1 << 16];
+  size_t n, directory, entries;
+  uint8_t central[4096];
+  bool zip64;
+} zip;
+
+static void put(zip *z, uint64_t v, int n) {
+  for (int i = 0; i < n; i++) z->bytes[z->n++] = (uint8_t)(v >> 8 * i);
+}
+static void put_central(zip *z, uint64_t v, int n) {
+  for (int i = 0; i < n; i++) z->central[z->directory++] = (uint8_t)(v >> 8 * i);
+}
+
+/* As Python writes it: sizes are 0xffffffff in the local header, with an extra field, where ZIP64 is forced. */
+static void add(zip *z, const char *name, const void *data, size_t size, int method) {
+  const size_t header = z->n, length = strlen(name);
+  const uint32_t crc = (uint32_t)crc32(0, data, (uInt)size);
+  uint8_t packed[1 << 16];
+  size_t stored = size;
+  memcpy(packed, data, size);
+  if (method == 8) {
+    z_stream s = {.next_in = (Bytef *)(uintptr_t)data,
+                  .avail_in = (uInt)size,
+                  .next_out = packed,
+                  .avail_out = sizeof packed};
+    deflateInit2(&s, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY);
+    assert_int_equal(deflate(&s, Z_FINISH), Z_STREAM_END);
+    stored = s.total_out;
+    deflateEnd(&s);
+  }
+  put(z, 0x04034b50, 4), put(z, 45, 2), put(z, 0, 2), put(z, (uint64_t)method, 2), put(z, 0, 4),
+      put(z, crc, 4);
+  put(z, z->zip64 ? UINT32_MAX : stored, 4), put(z, z->zip64 ? UINT32_MAX : size, 4), put(z, length, 2),
+      put(z, z->zip64 ? 20 : 0, 2);
+  memcpy(z->bytes + z->n, name, length), z->n += length;
+  if (z->zip64) put(z, 1, 2), put(z, 16, 2), put(z, size, 8), put(z, stored, 8);
+  memcpy(z->bytes + z->n, packed, stored), z->n += stored;
+  put_central(z, 0x02014b50, 4), put_central(z, 45, 2), put_central(z, 45, 2), put_central(z, 0, 2),
+      put_central(z, (uint64_t)method, 2);
+  put_central(z, 0, 4), put_central(z, crc, 4), put_central(z, z->zip64 ? UINT32_MAX : stored, 4),
+      put_central(z, z->zip64 ? UINT32_MAX : size, 4);
+  put_central(z, length, 2), put_central(z, z->zip64 ? 28 : 0, 2), put_central(z, 0, 2), put_central(z, 0, 2),
+      put_central(z, 0, 2), put_central(z, 0, 4);
+  put_central(z, z->zip64 ? UINT32_MAX : header, 4);
+  memcpy(z->central + z->directory, name, length), z->directory += length;
+  if (z->zip64)
+    put_central(z, 1, 2), put_central(z, 24, 2), put_central(z, size, 8), put_central(z, stored, 8),
+        put_central(z, header, 8);
+  z->entries++;
+}
+
+static void finish(zip *z, const char *path) {
+  const size_t begin = z->n;
+  memcpy(z->bytes + z->n, z->central, z->directory), z->n += z->directory;
+  const size_t end64 = z->n;
+  if (z->zip64) {
+    put(z, 0x06064b50, 4), put(z, 44, 8), put(z, 45, 2), put(z, 45, 2), put(z, 0, 4), put(z, 0, 4),
+        put(z, z->entries, 8), put(z, z->entries, 8);
+    put(z, z->directory, 8), put(z, begin, 8);
+    put(z, 0x07064b50, 4), put(z, 0, 4), put(z, end64, 8), put(z, 1, 4);
+  }
+  put(z, 0x06054b50, 4), put(z, 0, 4), put(z, z->zip64 ? 65535 : z->entries, 2),
+      put(z, z->zip64 ? 65535 : z->entries, 2);
+  put(z, z->zip64 ? UINT32_MAX : z->directory, 4), put(z, z->zip64 ? UINT32_MAX : begin, 4), put(z, 0, 2);
+  fx_write_file(path, z->bytes, z->n);
+}
+
+/* A .npy of u16 [c, z, y, x] that count up. */
+enum { C = 3, Z = 5, Y = 4, X = 7, ALL = C * Z * Y * X };
+static size_t array(char *out) {
+  uint16_t *numbers = malloc(ALL * 2);
+  const int n = snprintf(
+      out + 10, 200, "{'descr': '<u2', 'fortran_order': False, 'shape': (%d, %d, %d, %d), }\n", C, Z, Y, X);
+  memcpy(out, "\x93NUMPY\x01\0", 8);
+  out[8] = (char)n, out[9] = 0;
+  for (int i = 0; i < ALL; i++) numbers[i] = (uint16_t)(i * 3);
+  memcpy(out + 10 + n, numbers, ALL * 2);
+  free(numbers);
+  return (size_t)n + 10 + ALL * 2;
+}
+
+static void expect_numbers(const char *path, int64_t portion) {
+  pz_volume *v;
+  uint16_t planes[ALL];
+  error = (pz_error){0};
+  if (pz_volume_open(path, &v, &error) != PZ_OK) fail_msg("%s", error.message);
+  assert_true(v->info.channels == C && v->info.shape[0] == Z && v->info.shape[1] == Y &&
+              v->info.shape[2] == X);
+  for (int round = 0; round < 2; round++) /* a second pass begins anew */
+    for (int64_t z = 0; z < Z; z += portion) {
+      const int64_t n = portion < Z - z ? portion : Z - z;
+      if (pz_volume_read(v, z, n, planes, portion * Y * X * 2, &error) != PZ_OK)
+        fail_msg("%s", error.message);
+      for (int64_t c = 0; c < C; c++)
+        for (int64_t i = 0; i < n * Y * X; i++)
+          assert_int_equal(planes[c * portion * Y * X + i], ((c * Z + z) * Y * X + i) * 3);
+    }
+  pz_volume_close(v);
+}
+
+static void archives(void **state) {
+  (void)state;
+  char npy[4096];
+  const size_t size = array(npy);
+  for (int method = 0; method <= 8; method += 8)
+    for (int zip64 = 0; zip64 < 2; zip64++) {
+      zip z = {.zip64 = zip64};
+      add(&z, "notes.txt", "text", 4, 0);
+      add(&z, "a.npy", npy, size, method);
+      finish(&z, at("a.npz"));
+      for (int64_t portion = 1; portion <= Z; portion += 2) expect_numbers(at("a.npz"), portion);
+      z = (zip){.zip64 = zip64};
+      add(&z, "b.npy", npy, 40, method);
+      add(&z, "deep/a.npy", npy, size, method);
+      finish(&z, at("b.npz"));
+      expect_numbers(at("b.npz:/deep/a"), 2);
+      refused(at("b.npz"), PZ_ERROR_INPUT, "holds 2 arrays: b, deep/a; name the one to use");
+      refused(at("b.npz:/c"), PZ_ERROR_INPUT, "holds no array \"c\", but b, deep/a");
+    }
+}
+
+static void expect_refused(zip *z, const char *says) {
+  fx_write_file(at("bad.npz"), z->bytes, z->n);
+  error = (pz_error){0};
+  assert_int_equal(fx_read_all(at("bad.npz"), 2, &error), PZ_ERROR_INPUT);
+  if (!strstr(error.message, says)) fail_msg("expected \"%s\": %s", says, error.message);
+}
+
+static void bad_archives(void **state) {
+  (void)state;
+  char npy[4096];
+  const size_t size = array(npy);
+  zip good = {.zip64 = false}, z;
+  add(&good, "a.npy", npy, size, 0);
+  finish(&good, at("good.npz"));
+  const size_t central = good.n - 22 - good.directory;
+  z = good, z.n -= 22;
+  expect_refused(&z, "its directory is missing");
+  z = good, z.bytes[central] = 'x';
+  expect_refused(&z, "its directory is damaged");
+  z = good, memset(z.bytes + central + 20, 0x7f, 4); /* stored bytes */
+  expect_refused(&z, "lies outside of it");
+  z = good, memset(z.bytes + central + 42, 0x7f, 4); /* place of the header */
+  expect_refused(&z, "lies outside of it");
+  z = good, memset(z.bytes + z.n - 22 + 16, 0x7f, 4); /* place of the directory */
+  expect_refused(&z, "its directory lies outside");
+  z = good, z.bytes[central + 8] = 1;
+  expect_refused(&z, "is encrypted");
+  z = good, z.bytes[central + 10] = 12;
+  expect_refused(&z, "is compressed by method 12");
+  z = good, z.bytes[central + 24] ^= 1; /* size of the content */
+  expect_refused(&z, "of another size");
+  z = (zip){.zip64 = false};
+  add(&z, "notes.txt", "text", 4, 0);
+  finish(&z, at("bad.npz"));
+  expect_refused(&z, "holds no array");
+  /* every byte, every length: no crash, and never another result that counts as right */
+  for (int method = 0; method <= 8; method += 8) {
+    z = (zip){.zip64 = method == 8};
+    add(&z, "a.npy", npy, size, method);
+    finish(&z, at("bad.npz"));
+    for (size_t i = 0; i < z.n; i += method ? 1 : 3) {
+      z.bytes[i] ^= 0x41;
+      fx_write_file(at("bad.npz"), z.bytes, z.n);
+      fx_read_all(at("bad.npz"), 2, NULL);
+      z.bytes[i] ^= 0x41;
+    }
+    for (size_t n = 0; n < z.n; n += 7) {
+      fx_write_file(at("bad.npz"), z.bytes, n);
+      assert_int_equal(fx_read_all(at("bad.npz"), 2, NULL), PZ_ERROR_INPUT);
+    }
+  }
+}
+
+/* A byte of the content that is another one is found by the checksum. */
+static void checksums(void **state) {
+  (void)state;
+  pz_volume_info info = fx_info(PZ_U16, 1, 6, 5, 4);
+  char *data = fx_content(&info, 5), whole[4096];
+  fx_save(at("one.npy"), &info, data);
+  size_t size;
+  char *npy = fx_file(at("one.npy"), &size);
+  for (int method = 0; method <= 8; method += 8) {
+    zip z = {.zip64 = false};
+    memcpy(whole, npy, size);
+    add(&z, "a.npy", whole, size, method);
+    finish(&z, at("sum.npz"));
+    assert_int_equal(fx_read_all(at("sum.npz"), 4, NULL), PZ_OK);
+    z.bytes[14] ^= 1, z.bytes[z.n - 22 - z.directory + 16] ^= 1; /* the checksum itself */
+    fx_write_file(at("sum.npz"), z.bytes, z.n);
+    error = (pz_error){0};
+    assert_int_equal(fx_read_all(at("sum.npz"), 4, &error), PZ_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "the checksum of its member a.npy is another one"));
+  }
+  free(npy), free(data);
+}
+
+/* ------------------------------------------------------------------ folders */
+
+static void write_slice(const char *name, int value, int wide, int pages) {
+  uint8_t row[64];
+  TIFF *t = TIFFOpen(at(name), "w");
+  assert_non_null(t);
+  for (int p = 0; p < pages; p++) {
+    TIFFSetField(t, TIFFTAG_IMAGEWIDTH, wide);
+    TIFFSetField(t, TIFFTAG_IMAGELENGTH, 3);
+    TIFFSetField(t, TIFFTAG_BITSPERSAMPLE, 8);
+    TIFFSetField(t, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
+    TIFFSetField(t, TIFFTAG_ROWSPERSTRIP, 3);
+    for (int y = 0; y < 3; y++) {
+      memset(row, value + y, sizeof row);
+      TIFFWriteScanline(t, row, (uint32_t)y, 0);
+    }
+    TIFFWriteDirectory(t);
+  }
+  TIFFClose(t);
+}
+
+static void slices(void **state) {
+  (void)state;
+  char name[64];
+  mkdir(at("seq"), 0777);
+  for (int i = 8; i < 13; i++) { /* 9 before 10, whatever the names' order */
+    snprintf(name, sizeof name, "seq/cut2_%d.tif", i);
+    write_slice(name, 10 * i, 5, 1);
+  }
+  fx_write_file(at("seq/notes.txt"), "a", 1);
+  fx_write_file(at("seq/.hidden.png"), "a", 1);
+  pz_volume_info info;
+  uint8_t *data = fx_load(at("seq"), &info);
+  assert_true(info.shape[0] == 5 && info.shape[1] == 3 && info.shape[2] == 5 && info.channels == 1);
+  for (int z = 0; z < 5; z++)
+    for (int i = 0; i < 15; i++) assert_int_equal(data[z * 15 + i], 10 * (z + 8) + i / 5);
+  free(data);
+  data = fx_load(at("seq/"), &info);
+  assert_int_equal(info.shape[0], 5);
+  free(data);
+  pz_volume *v;
+  pz_axes_choice choice;
+  assert_int_equal(pz_axes_choose("tyx", "t=3", &choice, NULL), PZ_OK);
+  assert_int_equal(pz_volume_open_as(at("seq"), &choice, &v, NULL), PZ_OK);
+  uint8_t plane[15];
+  assert_true(v->info.shape[0] == 1 && pz_volume_read(v, 0, 1, plane, 15, NULL) == PZ_OK && plane[0] == 110);
+  pz_volume_close(v);
+  /* changed, or gone, while it is read */
+  assert_int_equal(pz_volume_open(at("seq"), &v, NULL), PZ_OK);
+  assert_int_equal(pz_volume_confirm(v, NULL, NULL), PZ_OK);
+  write_slice("seq/cut2_9.tif", 1, 5, 1);
+  error = (pz_error){0};
+  assert_int_equal(pz_volume_confirm(v, NULL, &error), PZ_ERROR_INPUT);
+  unlink(at("seq/cut2_9.tif"));
+  assert_int_not_equal(pz_volume_read(v, 1, 1, plane, 15, NULL), PZ_OK);
+  pz_volume_close(v);
+  refused(at("seq"), PZ_ERROR_INPUT, "slice 9 is missing, between cut2_8.tif and cut2_10.tif");
+  write_slice("seq/cut2_9.tif", 1, 6, 1);
+  refused(at("seq"), PZ_ERROR_INPUT, "cut2_9.tif: 6 x 3, 1 channels of u8, cut2_8.tif is 5 x 3");
+  write_slice("seq/cut2_9.tif", 1, 5, 2);
+  refused(at("seq"), PZ_ERROR_INPUT, "cut2_9.tif: has 2 planes");
+  write_slice("seq/cut2_9.tif", 1, 5, 1);
+  write_slice("seq/cut2_09.tif", 1, 5, 1);
+  refused(at("seq"), PZ_ERROR_INPUT, "cut2_09.tif and cut2_9.tif have the same number");
+  unlink(at("seq/cut2_09.tif"));
+  write_slice("seq/cut3_9.tif", 1, 5, 1);
+  refused(at("seq"), PZ_ERROR_INPUT, "differ in more than one number");
+  unlink(at("seq/cut3_9.tif"));
+  write_slice("seq/mask.tif", 1, 5, 1);
+  refused(at("seq"), PZ_ERROR_INPUT, "differ in more than one number");
+  unlink(at("seq/mask.tif"));
+  fx_write_file(at("seq/cut2_13.png"), "a", 1);
+  refused(at("seq"), PZ_ERROR_INPUT, "holds 5 .tif files, and cut2_13.png");
+  mkdir(at("none"), 0777);
+  refused(at("none"), PZ_ERROR_INPUT, "a folder without .tif files");
+  fx_write_file(at("none/1.dcm"), "a", 1);
+  refused(at("none"), PZ_ERROR_INPUT, "but with 1.dcm");
+  mkdir(at("a.zarr"), 0777);
+  refused(at("a.zarr"), PZ_ERROR_USAGE, "a Zarr folder, which is not read; give the array to pznet.infer");
+}
+
+/* A result beside the slices would be one to the next run. */
+static void slices_stay_alone(void **state) {
+  (void)state;
+  const int64_t size[3] = {1, 3, 5};
+  const pz_infer_options o = {.normalize = PZ_NORMALIZE_NONE};
+  fx_net net;
+  mkdir(at("few"), 0777);
+  write_slice("few/a1.tif", 1, 5, 1), write_slice("few/a2.tif", 2, 5, 1);
+  fx_net_make(&net, FX_IDENTITY, 1, 1, size, size);
+  error = (pz_error){0};
+  assert_int_equal(fx_infer(&net, at("few"), at("few/out.npy"), &o, NULL, &error), PZ_ERROR_USAGE);
+  assert_int_equal(fx_infer(&net, at("few"), at("out.npy"), &o, NULL, NULL), PZ_OK);
+  error = (pz_error){0};
+  assert_int_equal(fx_infer(&net, at("few"), at("out.npz"), &o, NULL, &error), PZ_ERROR_USAGE);
+  assert_non_null(strstr(error.message, "read but not written"));
+}
+
+/* ------------------------------------------------------------------ pairs, names, contents */
+
+static void pairs(void **state) {
+  (void)state;
+  const pz_volume_info info = fx_info(PZ_I16, 2, 3, 4, 5);
+  char *data = fx_content(&info, 7);
+  pz_volume_info got;
+  size_t size;
+  fx_save(at("p.nii"), &info, data);
+  char *bytes = fx_file(at("p.nii"), &size);
+  refused(at("p.img"), PZ_ERROR_INPUT, "p.hdr: No such file");
+  memcpy(bytes + 344, "ni1", 4);
+  const float none = 0;
+  memcpy(bytes + 108, &none, 4); /* vox_offset */
+  fx_write_file(at("p.hdr"), bytes, 348);
+  fx_write_file(at("p.img"), bytes + 352, size - 352);
+  const char *const names[] = {"p.hdr", "p.img"};
+  for (int i = 0; i < 2; i++) {
+    char *back = fx_load(at(names[i]), &got);
+    assert_true(got.channels == 2 && got.shape[0] == 3);
+    assert_memory_equal(back, data, pz_volume_bytes(&info));
+    free(back);
+  }
+  fx_write_file(at("p.img"), bytes + 352, size - 353);
+  refused(at("p.hdr"), PZ_ERROR_INPUT, "p.img: truncated");
+  fx_write_file(at("q.nii"), bytes, size);
+  refused(at("q.nii"), PZ_ERROR_INPUT, "whatever its name says; give it a name that ends with .hdr");
+  memset(bytes + 344, 0, 4);
+  fx_write_file(at("p.hdr"), bytes, 348);
+  refused(at("p.hdr"), PZ_ERROR_INPUT, "ANALYZE 7.5");
+  free(bytes), free(data);
+}
+
+static void names(void **state) {
+  (void)state;
+  static const char *const list[][2] = {
+      {"a.czi", "bfconvert in.czi out.ome.tif"},
+      {"a.LIF", "a file of Leica"},
+      {"a.mgz", "mri_convert in.mgz out.nii"},
+      {"a.nrrd", "SimpleITK.ReadImage(\"in.nrrd\")"},
+      {"a.mrc", "mrcfile.read(\"in.mrc\")"},
+      {"a.dcm", "dcm2niix FOLDER"},
+      {"a.ims", "which is HDF5"},
+      {"a.mat", "scipy.io.loadmat"},
+      {"a.png", "give a folder of .tif"},
+      {"a.tif.gz", "gunzip"},
+      {"a.zarr", "zarr.open"},
+      {"a.xyz", "unknown kind of volume; expected a name that ends with .npy"},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) refused(at(list[i][0]), PZ_ERROR_USAGE, list[i][1]);
+  fx_write_file(at("x.h5"), "a", 1);
+  char path[600], says[600];
+  snprintf(path, sizeof path, "%s/raw", at("x.h5"));
+  snprintf(says, sizeof says, "a dataset is named behind a colon: %s:/raw", at("x.h5"));
+  refused(path, PZ_ERROR_USAGE, says);
+}
+
+static void contents(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *bytes;
+    int n;
+    const char *says;
+  } list[] = {
+      {"c.npy", "II*\0\10\0\0\0", 8,
+       "its content is a TIFF file, whatever its name says; give it a name that ends with .tif"},
+      {"c.tif", "\x93NUMPY\1\0", 8, "its content is a NumPy array"},
+      {"c.tif", "\x89HDF\r\n\x1a\n", 8, "its content is an HDF5 file"},
+      {"c.tif", "\x89PNG\r\n\x1a\n", 8, "its content is a PNG picture"},
+      {"c.h5", "CDF\1....", 8, "its content is a file of NetCDF"},
+      {"c.nii", "\x1f\x8b\10\0\0\0", 6, "its content is a compressed file (gzip)"},
+      {"c.h5", "<!DOCTYPE html>", 15, "its content is a page of HTML"},
+      {"c.tif", "version https://git-lfs.github.com/spec/v1", 42, "git lfs pull"},
+      {"c.tif", "xyz", 3, "not a TIFF file"},
+  };
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    fx_write_file(at(list[i].name), list[i].bytes, (size_t)list[i].n);
+    refused(at(list[i].name), PZ_ERROR_INPUT, list[i].says);
+  }
+}
+
+static int enter(void **state) { return (void)state, f = fx_enter(), TIFFSetWarningHandler(NULL), 0; }
+static int leave(void **state) { return (void)state, fx_leave(&f), 0; }
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(archives), cmocka_unit_test(bad_archives),      cmocka_unit_test(checksums),
+      cmocka_unit_test(slices),   cmocka_unit_test(slices_stay_alone), cmocka_unit_test(pairs),
+      cmocka_unit_test(names),    cmocka_unit_test(contents),
+  };
+  return cmocka_run_group_tests(tests, enter, leave);
+}

@@ -15,10 +15,11 @@ static void print_summary(FILE *out) {
           "and applies them to volumes of any size.\n\nusage: pznet VERB ...\n\n",
           pz_version());
   for (int i = 0; i < VERBS; i++) fprintf(out, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
-  fprintf(out, "\n`pznet VERB --help` tells more.\n"
-               "exit status: 0 success, 1 a failure while running, 2 wrong usage, 3 a bad model, network "
-               "file or volume,\n"
-               "or an output that cannot be written (a full disk too), 130 after Ctrl-C, 143 after SIGTERM\n");
+  fprintf(out,
+          "\n`pznet VERB --help` tells more.\n"
+          "exit status: 0 success, 1 a failure while running, 2 wrong usage, 3 a bad model, network "
+          "file or volume,\n"
+          "or an output that cannot be written (a full disk too), 130 after Ctrl-C, 143 after SIGTERM\n");
 }
 
 static int run(int argc, char **argv) {

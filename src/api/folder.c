@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PREFIX    "pznet-work-" /* before mkdtemp's six letters */
-#define LOCK      ".lock"
+#define PREFIX "pznet-work-" /* before mkdtemp's six letters */
+#define LOCK   ".lock"
 enum { LETTERS = 6, DEEPEST = 16, YOUNG = 60 /* seconds: a folder may be there without its lock */ };
 
 const char *pz_temporary_parent(void) {

@@ -222,8 +222,8 @@ static double most_bytes(int32_t problems) {
 }
 
 static double bytes_of(const batch *b, const pz_plan *plan) {
-  double floats = (double)plan->arena_floats + 2 * (double)plan->n_weights +
-                  (double)plan->worker_floats * b->threads;
+  double floats =
+      (double)plan->arena_floats + 2 * (double)plan->n_weights + (double)plan->worker_floats * b->threads;
   for (int32_t i = 0; i < b->graph->n_inputs; i++)
     floats += (double)pz_shape_elements(&b->graph->tensors[b->graph->inputs[i]].shape);
   return 4 * floats;

@@ -93,10 +93,8 @@ static void note_pass(void *host, const pz_pass *pass, int changes, const pz_gra
 
 static pz_status load(const char *path, const pz_compile_options *options, pz_model *m, pz_error *err) {
   pz_digest digest;
-  pz_import_options import = {.weights = options->weights,
-                              .notes = &m->notes,
-                              .digest = &digest,
-                              .interrupt = options->interrupt};
+  pz_import_options import = {
+      .weights = options->weights, .notes = &m->notes, .digest = &digest, .interrupt = options->interrupt};
   pz_digest_begin(&digest);
   PZ_TRY(parse_shapes(m->arena, options, &import, err));
   PZ_TRY((is_onnx(path) ? pz_import_onnx : pz_import_caffe)(path, &import, &m->before, err));

@@ -6,10 +6,13 @@
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 
-#define COMPILER   (INT64_C(64) << 20) /* what a C compiler takes at least of a file of kernels (doc/memory.md) */
-#define SOURCE     (INT64_C(8) << 20)  /* generated C, kernels' headers and objects of a small network */
-#define TMPFS      0x01021994          /* of statfs: the files are memory */
-enum { COPIES = 3 }; /* of the weights, on the disk: as the C names them, in the object, in the network file */
+#define COMPILER                                                                                             \
+  (INT64_C(64) << 20)             /* what a C compiler takes at least of a file of kernels (doc/memory.md) */
+#define SOURCE (INT64_C(8) << 20) /* generated C, kernels' headers and objects of a small network */
+#define TMPFS  0x01021994         /* of statfs: the files are memory */
+enum {
+  COPIES = 3
+}; /* of the weights, on the disk: as the C names them, in the object, in the network file */
 
 static int64_t bytes_of_ports(const pz_graph *g, const pz_tensor_id *ids, int32_t n) {
   int64_t bytes = 0;
@@ -28,7 +31,8 @@ pz_need pz_need_of(const pz_plan *p) {
   pz_need need = {.weights = weights, .compiler = pz_plus(COMPILER, weights)};
   if (!statfs(pz_temporary_parent(), &where) && where.f_type == TMPFS) need.files = pz_need_files(p);
   int64_t later = need.compiler;
-  if (pz_isa_supported(p->isa)) { /* it is run once: the golden run. Both hold the plan's weights beside their own */
+  if (pz_isa_supported(
+          p->isa)) { /* it is run once: the golden run. Both hold the plan's weights beside their own */
     need.activations =
         pz_plus(pz_times(4, p->arena_floats), pz_times(pz_times(4, p->worker_floats), pz_cpu_usable()));
     need.ports = pz_plus(bytes_of_ports(p->graph, p->graph->inputs, p->graph->n_inputs),

@@ -20,9 +20,9 @@ extern char **environ;
 enum { MOST_WORDS = 80, LIFE = 3 };
 #define SHELL "/bin/sh"
 
-static const char watch[] =
-    "LC_ALL=C; export LC_ALL; [ -z \"$1\" ] || { TMPDIR=$1; export TMPDIR; }; shift; (read -r x <&3; kill -9 0) >/dev/null 2>&1 & w=$!; \"$@\" 3<&-; s=$?; "
-    "{ kill -9 $w; wait $w; } 2>/dev/null; exit $s";
+static const char watch[] = "LC_ALL=C; export LC_ALL; [ -z \"$1\" ] || { TMPDIR=$1; export TMPDIR; }; shift; "
+                            "(read -r x <&3; kill -9 0) >/dev/null 2>&1 & w=$!; \"$@\" 3<&-; s=$?; "
+                            "{ kill -9 $w; wait $w; } 2>/dev/null; exit $s";
 
 bool pz_process_known(const char *program) {
   if (strchr(program, '/')) return access(program, X_OK) == 0;

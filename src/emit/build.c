@@ -343,7 +343,8 @@ pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *o, const c
   if (!sources) return pz_fail_memory(err, "the C compiler's commands", 64);
   for (int i = 0; i < m.groups; i++) PZ_TRY(write_group(plan, o, &m, i, &sources[i], err));
   sources[m.groups] = "network.c";
-  PZ_TRY(compile_sources(plan, o, folder, sources, m.groups + 1, width_for(m.groups ? m.n / m.groups : 0), err));
+  PZ_TRY(
+      compile_sources(plan, o, folder, sources, m.groups + 1, width_for(m.groups ? m.n / m.groups : 0), err));
   return link_kernels(plan, o, &m, err);
 }
 

@@ -173,7 +173,8 @@ struct pz_plan {
   int32_t n_steps, cap_steps;
   float *weights; /* packed; malloc'ed, owned; NULL in plans of sizes alone */
   int64_t n_weights, cap_weights;
-  int64_t most_weights; /* that there were at a time: rows of a layer are packed again, and dropped where they are known */
+  int64_t
+      most_weights; /* that there were at a time: rows of a layer are packed again, and dropped where they are known */
   int64_t arena_floats, worker_floats; /* shared; scratch of each worker */
   int64_t turns;                       /* where in it the counters of `turn` lie, 32 bits each */
   int32_t n_turns;

@@ -132,7 +132,8 @@ static int64_t known_weights(const pz_plan *plan, const member *m, int64_t begin
   const int64_t floats = plan->n_weights - begin;
   for (int i = 0; i < 2; i++)
     if (m->weights[i] >= 0 && m->weight_floats[i] == floats &&
-        (plan->dry || !memcmp(plan->weights + m->weights[i], plan->weights + begin, (size_t)floats * sizeof(float))))
+        (plan->dry ||
+         !memcmp(plan->weights + m->weights[i], plan->weights + begin, (size_t)floats * sizeof(float))))
       return m->weights[i];
   return -1;
 }

@@ -59,7 +59,8 @@ static void of_the_machine(void **state) {
   check(9216 * MIB, "this machine's memory of 16 GiB");
   write_file("/proc/meminfo", "MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\nSwapFree: 99999999 kB\n");
   check(16384 * MIB, "this machine's memory of 16 GiB");
-  write_file("/proc/meminfo", "MemTotal: 16777216 kB\nMemFree: 2097152 kB\nBuffers: 1024 kB\nCached: 1024 kB\n");
+  write_file("/proc/meminfo",
+             "MemTotal: 16777216 kB\nMemFree: 2097152 kB\nBuffers: 1024 kB\nCached: 1024 kB\n");
   check(2050 * MIB, "this machine's memory of 16 GiB");
 }
 
@@ -73,14 +74,16 @@ static void of_groups_of_version_2(void **state) {
   check(8192 * MIB, "this machine's memory of 16 GiB");
   write_file("/sys/fs/cgroup/a/b/memory.current", "104857600\n");
   check(200 * MIB, "the cgroup's limit of 300 MiB");
-  write_file("/sys/fs/cgroup/a/b/memory.stat", "anon 1\ninactive_file 31457280\nactive_file 20971520\nfile_dirty 7\n");
+  write_file("/sys/fs/cgroup/a/b/memory.stat",
+             "anon 1\ninactive_file 31457280\nactive_file 20971520\nfile_dirty 7\n");
   check(250 * MIB, "the cgroup's limit of 300 MiB");
   write_file("/sys/fs/cgroup/a/b/memory.high", "157286400\n");
   check(100 * MIB, "the cgroup's memory.high of 150 MiB");
   write_file("/sys/fs/cgroup/a/memory.max", "max\n");
   write_file("/sys/fs/cgroup/a/memory.current", "209715200\n");
   check(100 * MIB, "the cgroup's memory.high of 150 MiB");
-  write_file("/sys/fs/cgroup/a/memory.max", "220200960\n"); /* of the group above, all of whose members count */
+  write_file("/sys/fs/cgroup/a/memory.max",
+             "220200960\n"); /* of the group above, all of whose members count */
   check(10 * MIB, "the cgroup's limit of 210 MiB");
   write_file("/sys/fs/cgroup/a/memory.max", "104857600\n"); /* lowered below what is used */
   check(0, "the cgroup's limit of 100 MiB");
@@ -89,11 +92,13 @@ static void of_groups_of_version_2(void **state) {
 static void of_groups_of_version_1(void **state) {
   (void)state;
   write_file("/proc/self/cgroup", "5:devices:/d\n4:cpu,memory:/x y/z\n0::/\n");
-  write_file("/proc/self/mountinfo", "33 31 0:30 / /sys/fs/cgroup/devices rw - cgroup cgroup rw,devices\n"
-                                     "35 31 0:32 / /sys/fs/my\\040groups rw - cgroup cgroup rw,cpu,memory\n" V2_MOUNT);
+  write_file("/proc/self/mountinfo",
+             "33 31 0:30 / /sys/fs/cgroup/devices rw - cgroup cgroup rw,devices\n"
+             "35 31 0:32 / /sys/fs/my\\040groups rw - cgroup cgroup rw,cpu,memory\n" V2_MOUNT);
   write_file("/sys/fs/my groups/x y/z/memory.limit_in_bytes", "314572800\n");
   write_file("/sys/fs/my groups/x y/z/memory.usage_in_bytes", "104857600\n");
-  write_file("/sys/fs/my groups/x y/z/memory.stat", "inactive_file 1\ntotal_inactive_file 10485760\ntotal_active_file 0\n");
+  write_file("/sys/fs/my groups/x y/z/memory.stat",
+             "inactive_file 1\ntotal_inactive_file 10485760\ntotal_active_file 0\n");
   write_file("/sys/fs/my groups/memory.limit_in_bytes", "9223372036854771712\n");
   write_file("/sys/fs/my groups/memory.usage_in_bytes", "904857600\n");
   check(210 * MIB, "the cgroup's limit of 300 MiB");
@@ -118,15 +123,18 @@ static void of_a_container(void **state) {
 static void of_damaged_files(void **state) {
   (void)state;
   write_file("/proc/self/cgroup", "\n:\n0\n0:\n0::\nmemory\n4:memory:\n4:memory:/a\n0::/a");
-  write_file("/proc/self/mountinfo", "\n - \n1 - cgroup2 cgroup2 rw\n38 31 0:41 / - cgroup2 x y\n35 31 0:32 /\\ /sys\\9 rw - cgroup c "
-                                     "memory\n" V2_MOUNT);
+  write_file(
+      "/proc/self/mountinfo",
+      "\n - \n1 - cgroup2 cgroup2 rw\n38 31 0:41 / - cgroup2 x y\n35 31 0:32 /\\ /sys\\9 rw - cgroup c "
+      "memory\n" V2_MOUNT);
   write_file("/sys/fs/cgroup/a/memory.max", "-5\n");
   write_file("/sys/fs/cgroup/a/memory.current", "\n");
   check(8192 * MIB, "this machine's memory of 16 GiB");
 }
 
 /* In a process of its own. */
-static void with_limit(int resource, int64_t bytes, int64_t mapped, int64_t least, int64_t most, const char *limit) {
+static void with_limit(int resource, int64_t bytes, int64_t mapped, int64_t least, int64_t most,
+                       const char *limit) {
   write_file("/proc/self/status", "Name:\tx\nVmSize:\t  204800 kB\nVmData:\t  102400 kB\n");
   const pid_t child = fork();
   assert_true(child >= 0);
@@ -142,8 +150,13 @@ static void with_limit(int resource, int64_t bytes, int64_t mapped, int64_t leas
 }
 static void of_limits(void **state) {
   (void)state;
-  with_limit(RLIMIT_AS, 1024 * MIB, 0, 824 * MIB, 824 * MIB, "the limit on address space (ulimit -v) of 1 GiB");
-  with_limit(RLIMIT_AS, 1024 * MIB, 50 * MIB, 874 * MIB, 874 * MIB, "the limit on address space (ulimit -v) of 1 GiB");
+#ifdef __SANITIZE_ADDRESS__
+  skip(); /* the sanitizer takes more than that */
+#endif
+  with_limit(RLIMIT_AS, 1024 * MIB, 0, 824 * MIB, 824 * MIB,
+             "the limit on address space (ulimit -v) of 1 GiB");
+  with_limit(RLIMIT_AS, 1024 * MIB, 50 * MIB, 874 * MIB, 874 * MIB,
+             "the limit on address space (ulimit -v) of 1 GiB");
   with_limit(RLIMIT_DATA, 512 * MIB, 0, 412 * MIB, 412 * MIB, "the limit on data (ulimit -d) of 512 MiB");
 }
 
@@ -172,7 +185,9 @@ static void arenas_take_what_is_there(void **state) {
     pz_error err = {0};
     if (!arena || pz_arena_alloc(arena, 1, (size_t)2 << 30) || !pz_arena_alloc(arena, 1, 32 << 20)) _exit(3);
     pz_fail_memory(&err, "weights", (unsigned long long)2 << 30);
-    _exit(strstr(err.message, "2147483648 bytes for weights, ") && strstr(err.message, "(ulimit -d) of 1 GiB") ? 0 : 1);
+    _exit(strstr(err.message, "2147483648 bytes for weights, ") && strstr(err.message, "(ulimit -d) of 1 GiB")
+              ? 0
+              : 1);
   }
   int status = -1;
   assert_int_equal(waitpid(child, &status, 0), child);
@@ -190,14 +205,11 @@ static void says_sizes(void **state) {
 
 int main(void) {
 #define IN_TREE(f) cmocka_unit_test_setup_teardown(f, begin, end)
-  const struct CMUnitTest tests[] = {IN_TREE(of_the_machine),
-                                     IN_TREE(of_groups_of_version_2),
-                                     IN_TREE(of_groups_of_version_1),
-                                     IN_TREE(of_a_container),
-                                     IN_TREE(of_damaged_files),
-                                     IN_TREE(of_limits),
-                                     cmocka_unit_test(of_this_machine),
-                                     cmocka_unit_test(arenas_take_what_is_there),
-                                     cmocka_unit_test(says_sizes)};
+  const struct CMUnitTest tests[] = {
+      IN_TREE(of_the_machine),           IN_TREE(of_groups_of_version_2),
+      IN_TREE(of_groups_of_version_1),   IN_TREE(of_a_container),
+      IN_TREE(of_damaged_files),         IN_TREE(of_limits),
+      cmocka_unit_test(of_this_machine), cmocka_unit_test(arenas_take_what_is_there),
+      cmocka_unit_test(says_sizes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,8 +89,8 @@ static void prints_to_a_pipe(void **state) {
 
 static void says_what_cannot_be_run(void **state) {
   pz_process p;
-  const char *const missing[] = {"pz-there-is-no-such-program", NULL}, *const folders[] = {"/nowhere/gcc", NULL},
-                    *const data[] = {"/etc/passwd", NULL};
+  const char *const missing[] = {"pz-there-is-no-such-program", NULL},
+                    *const folders[] = {"/nowhere/gcc", NULL}, *const data[] = {"/etc/passwd", NULL};
   (void)state;
   assert_int_equal(pz_process_start(missing, &(pz_process_place){.log = "log"}, &p), ENOENT);
   assert_int_equal(pz_process_start(folders, &(pz_process_place){.log = "log"}, &p), ENOENT);
@@ -101,7 +101,8 @@ static void says_what_cannot_be_run(void **state) {
 
 /* A program that starts another; neither takes notice of what asks them to end. */
 static const char *const stubborn[] = {
-    "sh", "-c", "trap '' TERM INT HUP; sh -c 'echo $$ > grandchild; exec sleep 100' & echo $$ > child; wait", NULL};
+    "sh", "-c", "trap '' TERM INT HUP; sh -c 'echo $$ > grandchild; exec sleep 100' & echo $$ > child; wait",
+    NULL};
 
 static bool lives(pid_t pid) {
   char path[64], text[512] = "", *state;
@@ -158,8 +159,9 @@ static void ends_with_its_host(void **state) {
 
 int main(void) {
 #define IN_FOLDER(f) cmocka_unit_test_setup_teardown(f, begin, end)
-  const struct CMUnitTest tests[] = {IN_FOLDER(tells_how_it_ended),      IN_FOLDER(has_its_place),
-                                     cmocka_unit_test(prints_to_a_pipe), cmocka_unit_test(says_what_cannot_be_run),
-                                     IN_FOLDER(ends_all_that_it_started), IN_FOLDER(ends_with_its_host)};
+  const struct CMUnitTest tests[] = {
+      IN_FOLDER(tells_how_it_ended),       IN_FOLDER(has_its_place),
+      cmocka_unit_test(prints_to_a_pipe),  cmocka_unit_test(says_what_cannot_be_run),
+      IN_FOLDER(ends_all_that_it_started), IN_FOLDER(ends_with_its_host)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,8 +146,8 @@ static pz_status fill(pz_caffe *c, const pz_caffe_weight *weight, pz_caffe_weigh
   Caffe__FillerParameter constant = CAFFE__FILLER_PARAMETER__INIT;
   constant.value = weight->value;
   const Caffe__FillerParameter *filler = weight->filler ? weight->filler : &constant;
-  const char *problem = pz_caffe_fill(filler, &weight->shape, c->weights->seed, key,
-                                      c->options->interrupt, out);
+  const char *problem =
+      pz_caffe_fill(filler, &weight->shape, c->weights->seed, key, c->options->interrupt, out);
   if (pz_arena_interrupted(c->arena)) return pz_fail_interrupted(c->err);
   return problem
              ? pz_caffe_fail(c, "filler '%.60s' of weight %d: %s", filler->type, (int)weight->blob, problem)

@@ -66,7 +66,8 @@ static pz_status build_nodes(pz_onnx *c, const bool *needed) {
   c->err = &own;
   const pz_status status = pz_onnx_build_nodes(c, &c->model.graph, needed);
   c->err = err;
-  if (c->n_refusals && status != PZ_ERROR_MEMORY && status != PZ_INTERRUPTED) return pz_onnx_fail_refused(c, err);
+  if (c->n_refusals && status != PZ_ERROR_MEMORY && status != PZ_INTERRUPTED)
+    return pz_onnx_fail_refused(c, err);
   return status == PZ_OK ? PZ_OK : pz_fail(err, status, "%s", own.message);
 }
 

@@ -136,7 +136,8 @@ static pz_status read_rest(pz_image *image, pz_error *err) {
 }
 
 /* The tables are looked at twice: to know where the weights are before much is read, and as they are among all that
- * was read, which is what counts. What is looked at later and lies among the weights (in a damaged file) is 0. */
+ * was read, which is what counts. In a damaged file they may lie among the weights; the checksum tells, before anything
+ * is loaded. */
 static pz_status read_image(pz_image *image, pz_error *err) {
   pz_weights_place again;
   PZ_TRY(take_memory(image, 0, err));

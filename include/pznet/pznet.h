@@ -262,6 +262,8 @@ typedef struct pz_infer_options {
    * bit i: its i-th spatial axis; PZ_MIRROR_ALL: all of them */
   uint32_t mirror_axes;
   pz_sums sums;
+  /* a dataset of the output's name in an HDF5 file that holds others too may be replaced; without it that is PZ_ERROR_USAGE */
+  bool update;
 } pz_infer_options;
 #define PZ_INFER_OPTIONS                                                                                     \
   { 0 }

@@ -193,6 +193,7 @@ def infer(
     sums: str = "auto",
     skip_zero: bool = False,
     resume: bool = False,
+    update: bool = False,
     memory: int = 0,
     threads: int | None = None,
     progress: bool | Progress = True,
@@ -206,6 +207,7 @@ def infer(
     argmax or dtype="u8").
     tiling: "pznet", "monai", "nnunet" or "chunkflow". overlap: voxels (int) or a part of the output patch (float), or three.
     augment: "mirror", or the network's axes as in "mirror:0,1" or (0, 1). memory: a limit in bytes. resume: for paths.
+    update: a dataset of out's name in an HDF5 file that holds others too is replaced.
     progress: True shows a bar, a callable is called with (what, done, total, seconds).
     Returns out. Warns where values of the volume, of 32 or 64 bits, are not exact in float32 and are not normalised. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
     """
@@ -246,6 +248,7 @@ def infer(
             choose("sums", sums),
             skip_zero,
             resume,
+            update,
             memory,
             bar or (progress if callable(progress) else None),
             planned,

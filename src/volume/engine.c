@@ -55,12 +55,31 @@ static bool same_file(const char *a, const char *b) {
   return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static pz_status check_output(const pz_run *r, pz_error *err) {
+/* What a link leads to is replaced, and not the link. */
+static pz_status check_join(pz_run *r, pz_error *err) {
+  pz_volume_path *o = &r->output;
+  char real[PATH_MAX];
+  if (!o->format->check_join) return PZ_OK;
+  PZ_TRY(o->format->check_join(o->file, o->dataset, r->options->update, &r->joins, err));
+  if (!r->joins) return PZ_OK;
+  o->file = realpath(o->file, real) ? pz_arena_strdup(r->arena, real) : NULL;
+  return o->file ? PZ_OK : pz_fail(err, PZ_ERROR_OUTPUT, "%s: %m", r->output_name);
+}
+
+/* A file may hold both, as datasets of two names. */
+static bool is_input(const pz_run *r) {
+  const pz_volume_path *o = &r->output;
+  if (r->input->calls || !same_file(r->input->path, o->file)) return false;
+  return !o->format->join || !r->input->dataset || strcmp(r->input->dataset, o->dataset) == 0;
+}
+
+static pz_status check_output(pz_run *r, pz_error *err) {
   const pz_volume_path *o = &r->output;
   if (r->sink) return PZ_OK;
-  if (!r->input->calls && same_file(r->input->path, o->file))
+  if (is_input(r))
     return pz_fail(err, PZ_ERROR_USAGE, "%s: the output is the input; give the result another name", o->file);
   PZ_TRY(pz_file_check_writable(o->file, err));
+  PZ_TRY(check_join(r, err));
   return o->format->check_output ? o->format->check_output(o->file, o->dataset, &r->plan.result, err) : PZ_OK;
 }
 
@@ -325,6 +344,11 @@ static pz_status choose_output(pz_run *r, const pz_volume_writer *output, pz_err
   return PZ_OK;
 }
 
+/* What is begun in one way does not go on in the other. */
+static const char *output_fact(const pz_run *r) {
+  return r->joins ? pz_arena_printf(r->arena, "%s beside others", r->output.dataset) : r->output.dataset;
+}
+
 static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *err) {
   PZ_TRY(choose_output(r, output, err));
   PZ_TRY(check_channels(r, err));
@@ -335,8 +359,8 @@ static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *er
   PZ_TRY(announce(r, err));
   PZ_TRY(pz_slab_make(r->function, &r->plan, r->options, &r->input->info, &r->slab, err));
   PZ_TRY(read_early(r, err));
-  return pz_facts_collect(r->arena, r->function, r->input, &r->plan, r->output.dataset, r->options,
-                          r->normalize, &r->facts, err);
+  return pz_facts_collect(r->arena, r->function, r->input, &r->plan, output_fact(r), r->options, r->normalize,
+                          &r->facts, err);
 }
 
 /* Work is kept for --resume after an interruption, a full disk and the like; a volume that is bad is not resumed. */

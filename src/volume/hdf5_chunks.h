@@ -18,9 +18,9 @@ typedef struct pz_hdf5_chunks {
   pz_hdf5_filters filters;
   bool swap;
   _Alignas(8) uint8_t fill[PZ_DTYPE_MAX_BYTES]; /* in this machine's byte order */
-  char *work[2];                    /* each with room for a chunk, stored or not */
-  char *layer;                      /* [channels][chunk depth][y][x]; NULL: not kept */
-  int64_t layer_z;                  /* its first plane; -1: nothing in it */
+  char *work[2];                                /* each with room for a chunk, stored or not */
+  char *layer;                                  /* [channels][chunk depth][y][x]; NULL: not kept */
+  int64_t layer_z;                              /* its first plane; -1: nothing in it */
   char problem[320];
 } pz_hdf5_chunks;
 

@@ -15,6 +15,7 @@ typedef struct pz_run {
   pz_engine_tuning tuning;
   const pz_volume_writer *sink; /* takes the result; NULL: a file, through a job */
   pz_volume_path output;
+  bool joins; /* the output is a file that has other things too */
   const char *output_name; /* as the user wrote it */
   pz_normalize normalize;
   pz_arrangement plan;

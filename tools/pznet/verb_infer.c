@@ -85,6 +85,7 @@ static bool set(void *host, const char *name, const char *value) {
   else if (!strcmp(name, "argmax")) s->argmax = true;
   else if (!strcmp(name, "skip-zero")) o->skip_zero = true;
   else if (!strcmp(name, "resume")) o->resume = true;
+  else if (!strcmp(name, "update")) o->update = true;
   else if (!strcmp(name, "quiet")) s->progress.quiet = true;
   else if (!strcmp(name, "json")) s->json = value;
   return good;
@@ -203,6 +204,7 @@ static const tool_option options[] = {
     {"memory", 0, "SIZE", "a limit such as 4G: obeyed, or refused with the number needed"},
     {"threads", 't', "N", "threads; default: the cores that this process may use"},
     {"resume", 0, NULL, "go on from the work that an interrupted run finished"},
+    {"update", 0, NULL, "replace the dataset of this name in an HDF5 file that holds others too"},
     {"json", 0, "FILE", "write a report as JSON (- for standard output)"},
     {"quiet", 'q', NULL, "print errors only"},
     {0},

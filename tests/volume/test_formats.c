@@ -417,6 +417,41 @@ static void hdf5_kinds(void **state) {
   fx_leave(&f);
 }
 
+/* Without a name: the one that can be a volume, whatever else there is. */
+static void hdf5_only_volume(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+  const pz_volume_info info = fx_info(PZ_U16, 1, 5, 6, 7);
+  const hsize_t dim[] = {5, 6, 7};
+  uint16_t *data = fx_content(&info, 1);
+  pz_volume_info got;
+  hid_t file = H5Fcreate(fx_path(&f, "a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  put(file, "names", H5T_C_S1, 3, dim, NULL, NULL);
+  put(file, "ids", H5T_NATIVE_UINT16, 1, dim, NULL, NULL);
+  H5Fclose(file);
+  refuse(fx_path(&f, "a.h5"), "holds no dataset that can be a volume; it holds /ids (u16, 5), /names (");
+  file = H5Fopen(fx_path(&f, "a.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+  H5Gclose(H5Gcreate2(file, "t0", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  put(file, "t0/raw", H5T_NATIVE_UINT16, 3, dim, NULL, data);
+  H5Fclose(file);
+  void *back = fx_load(fx_path(&f, "a.h5"), &got);
+  assert_memory_equal(back, data, 5 * 6 * 7 * 2);
+  free(back);
+  /* more than are listed */
+  file = H5Fopen(fx_path(&f, "a.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+  char name[16];
+  for (int i = 0; i < 30; i++)
+    snprintf(name, sizeof name, "u%02d", i), put(file, name, H5T_NATIVE_UINT8, 3, dim, NULL, NULL);
+  H5Fclose(file);
+  refuse(fx_path(&f, "a.h5"), "/u16 (u8, 5 x 6 x 7) and 13 more");
+  file = H5Fcreate(fx_path(&f, "b.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  H5Fclose(file);
+  refuse(fx_path(&f, "b.h5"), "holds no dataset");
+  refuse(fx_path(&f, "b.h5:/main"), "there is none of this name; the file holds no dataset");
+  free(data);
+  fx_leave(&f);
+}
+
 /* Symbolic links stay in the file and are followed; what lies in other files is refused, in both formats. */
 static void hdf5_links(void **state) {
   (void)state;
@@ -492,10 +527,19 @@ static void paths(void **state) {
 int main(void) {
   TIFFSetWarningHandler(NULL);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(round_trip),       cmocka_unit_test(voxel_sizes),   cmocka_unit_test(orientation),
-      cmocka_unit_test(big_endian_nifti), cmocka_unit_test(large_nifti),   cmocka_unit_test(npy_headers),
-      cmocka_unit_test(tiff_kinds),       cmocka_unit_test(tiff_refusals), cmocka_unit_test(real_stack),
-      cmocka_unit_test(hdf5_kinds),       cmocka_unit_test(hdf5_links),    cmocka_unit_test(paths),
+      cmocka_unit_test(round_trip),
+      cmocka_unit_test(voxel_sizes),
+      cmocka_unit_test(orientation),
+      cmocka_unit_test(big_endian_nifti),
+      cmocka_unit_test(large_nifti),
+      cmocka_unit_test(npy_headers),
+      cmocka_unit_test(tiff_kinds),
+      cmocka_unit_test(tiff_refusals),
+      cmocka_unit_test(real_stack),
+      cmocka_unit_test(hdf5_kinds),
+      cmocka_unit_test(hdf5_only_volume),
+      cmocka_unit_test(hdf5_links),
+      cmocka_unit_test(paths),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

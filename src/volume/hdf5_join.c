@@ -99,18 +99,18 @@ static pz_status stopped(pz_error *err) { return pz_fail(err, PZ_INTERRUPTED, "i
 
 /* By the kernel where it can, in pieces, so that an interruption is noticed. */
 static pz_status copy_bytes(const pz_volume_join *j, int to, const pz_volume_source *s, pz_error *err) {
-  enum { PIECE = 16 << 20 };
+  enum { PIECE = 16 << 20, BUFFER = 1 << 20 };
   bool kernel = true;
-  char *buffer = malloc(PIECE);
-  pz_status status = buffer ? PZ_OK : pz_fail_memory(err, "a copy", PIECE);
+  char *buffer = malloc(BUFFER);
+  pz_status status = buffer ? PZ_OK : pz_fail_memory(err, "a copy", BUFFER);
   for (int64_t at = 0; at < j->seen.st_size && status == PZ_OK;) {
-    const int64_t left = j->seen.st_size - at, n = left < PIECE ? left : PIECE;
+    const int64_t left = j->seen.st_size - at, most = kernel ? PIECE : BUFFER, n = left < most ? left : most;
     off_t from = at, into = at;
     const ssize_t moved = kernel ? copy_file_range(j->lock, &from, to, &into, (size_t)n, 0) : -1;
+    if (!kernel) status = pz_io_read(j->lock, j->path, buffer, n, at, err);
+    if (!kernel && status == PZ_OK) status = pz_io_write(to, j->to, buffer, n, at, err);
+    at += !kernel ? n : moved > 0 ? moved : 0;
     kernel = moved > 0;
-    if (moved <= 0) status = pz_io_read(j->lock, j->path, buffer, n, at, err);
-    if (moved <= 0 && status == PZ_OK) status = pz_io_write(to, j->to, buffer, n, at, err);
-    at += moved > 0 ? moved : n;
     if (s->go_on && !s->go_on(s->host, 0)) status = stopped(err);
   }
   free(buffer);

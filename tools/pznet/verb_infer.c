@@ -190,7 +190,7 @@ static const tool_option options[] = {
     {"blend", 0, "HOW",
      "weights of overlapping patches: constant (default), gaussian, bump; tilings have their own"},
     {"normalize", 0, "HOW",
-     "auto (default: unit for integers of 8 bits), none, unit (0..1), zscore (over the whole volume)"},
+     "auto (default: unit for u8, else none), none, unit (0..1), zscore (over the whole volume)"},
     {"border", 0, "HOW", "beyond the volume: mirror (default) or zero (monai's and nnunet's default)"},
     {"crop", 0, "Z,Y,X",
      "voxels at each end that the output is without; default 0; chunkflow: what the network loses"},

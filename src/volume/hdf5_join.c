@@ -167,11 +167,20 @@ static pz_status fill_copy(const pz_volume_join *j, int to, pz_volume_source *so
   return write_planes(j, to, w.offset, source, err);
 }
 
-pz_status pz_hdf5_join(pz_volume_join *j, pz_volume_source *source, pz_error *err) {
+static pz_status make_copy(pz_volume_join *j, pz_volume_source *source, pz_error *err) {
   PZ_TRY(lock_old(j, err));
   const int to = open(j->to, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (to < 0) return pz_io_fail(err, j->to, "creating", errno);
   const pz_status status = fill_copy(j, to, source, err);
   close(to);
   return status;
+}
+
+/* What others did to the file since the work began is no reason to throw the work away. */
+pz_status pz_hdf5_join(pz_volume_join *j, pz_volume_source *source, pz_error *err) {
+  pz_error e = {0};
+  const pz_status status = make_copy(j, source, &e);
+  if (status == PZ_OK) return PZ_OK;
+  if (status != PZ_ERROR_INPUT && status != PZ_ERROR_USAGE) return pz_fail(err, status, "%s", e.message);
+  return pz_fail(err, PZ_ERROR_OUTPUT, "%s; the work is finished and kept: --resume goes on", e.message);
 }

@@ -246,8 +246,10 @@ static void through_a_link(void **state) {
 /* What happens to the file, and when: at the `at`-th call of the progress while the result is written into the copy. */
 typedef struct meanwhile {
   const char *path;
-  enum { NOTHING, LOCKED, CHANGED, KILLED, INTERRUPTED } what;
+  enum { NOTHING, LOCKED, CHANGED, TAKEN, BROKEN, KILLED, INTERRUPTED } what;
   int at, calls, lock;
+  bool update;
+  int runs; /* of the network */
   volatile int flag;
 } meanwhile;
 
@@ -258,6 +260,13 @@ static void watch(void *host, const char *what, int64_t done, int64_t total, dou
   if (m->what == LOCKED && m->lock < 0 && !strcmp(what, "patches")) {
     m->lock = open(m->path, O_RDWR);
     assert_int_equal(flock(m->lock, LOCK_EX | LOCK_NB), 0);
+  }
+  if ((m->what == TAKEN || m->what == BROKEN) && m->lock < 0 && !strcmp(what, "patches")) {
+    m->lock = 0;
+    const hid_t file = H5Fopen(m->path, H5F_ACC_RDWR, H5P_DEFAULT);
+    put(file, "x", H5T_NATIVE_UINT8, false, raw);
+    H5Fclose(file);
+    if (m->what == BROKEN) assert_int_equal(truncate(m->path, 3000), 0);
   }
   if (strcmp(what, "writing") != 0 || ++m->calls != m->at) return;
   if (m->what == KILLED) raise(SIGKILL);
@@ -274,6 +283,7 @@ static pz_status run_meanwhile(const char *in, const char *out, bool resume, mea
   pz_volume *v;
   const pz_infer_options o = {.normalize = PZ_NORMALIZE_NONE,
                               .resume = resume,
+                              .update = m->update,
                               .progress = watch,
                               .progress_host = m,
                               .interrupt = &m->flag};
@@ -283,6 +293,7 @@ static pz_status run_meanwhile(const char *in, const char *out, bool resume, mea
   const pz_status status =
       pz_engine_run(&net.function, v, &(pz_volume_writer){.path = out}, &o, NULL, NULL, err);
   pz_volume_close(v);
+  m->runs = net.runs;
   return status;
 }
 
@@ -313,15 +324,19 @@ static void expect_old(const scene *s) {
   free(now);
 }
 
-static void finish(scene *s) {
-  pz_error err;
-  meanwhile nothing = {.lock = -1};
-  if (run_meanwhile(s->in, s->out, true, &nothing, &err) != PZ_OK) fail_msg("%s", err.message);
+static void expect_finished(scene *s) {
   expect_file(s->file, LINKS + 1);
   expect_result(s->file, "x", 0);
   assert_false(fx_exists(fx_path(&s->f, "a.h5.pznet-job")));
   free(s->bytes);
   fx_leave(&s->f);
+}
+
+static void finish(scene *s) {
+  pz_error err;
+  meanwhile nothing = {.lock = -1};
+  if (run_meanwhile(s->in, s->out, true, &nothing, &err) != PZ_OK) fail_msg("%s", err.message);
+  expect_finished(s);
 }
 
 /* A writer that comes while the network runs, or changes the file while it is copied, is noticed; nothing is lost, and the work
@@ -338,6 +353,24 @@ static void writers_are_noticed(void **state) {
     if (m.lock >= 0) close(m.lock);
     expect_old(&s);
     finish(&s);
+  }
+}
+
+/* The name is taken by somebody, or the file is broken, while the network runs: the work is kept. */
+static void others_come_first(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    scene s = make_scene();
+    meanwhile m = {.path = s.file, .what = i ? BROKEN : TAKEN, .lock = -1},
+              update = {.lock = -1, .update = true};
+    pz_error err;
+    assert_int_equal(run_meanwhile(s.in, s.out, false, &m, &err), PZ_ERROR_OUTPUT);
+    if (!strstr(err.message, i ? "truncated" : "--update")) fail_msg("%s", err.message);
+    assert_non_null(strstr(err.message, "--resume goes on"));
+    if (i) fx_write_file(s.file, s.bytes, s.size);
+    if (run_meanwhile(s.in, s.out, true, &update, &err) != PZ_OK) fail_msg("%s", err.message);
+    assert_int_equal(update.runs, 0);
+    expect_finished(&s);
   }
 }
 
@@ -416,11 +449,12 @@ static void another_way(void **state) {
 int main(void) {
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(others_stay),     cmocka_unit_test(replaced_by_leave_only),
-      cmocka_unit_test(an_only_dataset), cmocka_unit_test(in_the_way),
-      cmocka_unit_test(through_a_link),  cmocka_unit_test(writers_are_noticed),
-      cmocka_unit_test(locked_before),   cmocka_unit_test(readers_read_on),
-      cmocka_unit_test(killed),          cmocka_unit_test(another_way),
+      cmocka_unit_test(others_stay),       cmocka_unit_test(replaced_by_leave_only),
+      cmocka_unit_test(an_only_dataset),   cmocka_unit_test(in_the_way),
+      cmocka_unit_test(through_a_link),    cmocka_unit_test(writers_are_noticed),
+      cmocka_unit_test(others_come_first), cmocka_unit_test(locked_before),
+      cmocka_unit_test(readers_read_on),   cmocka_unit_test(killed),
+      cmocka_unit_test(another_way),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

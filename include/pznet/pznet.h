@@ -271,6 +271,7 @@ typedef struct pz_infer_options {
 /* Applies a network file (one input, one output, batch 1) to a volume. input and output: "stack.tif", "stack.h5:/dataset",
  * "stack.nii.gz", "stack.npy"; a network of C input channels takes a volume [C, z, y, x] (or [z, y, x] for C = 1). The
  * output is [K, z, y, x] ([z, y, x] for K = 1 or ARGMAX) and appears under its name only when it is whole.
+ * An HDF5 file that holds other things keeps them and gets the dataset beside them; see `update`.
  * *report (may be NULL): JSON with counts, times and peak memory, and "rounded" where values of the volume are not exact in
  * float32; free with pz_free. */
 pz_status pz_infer(const char *network, const char *input, const char *output,

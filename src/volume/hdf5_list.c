@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_OBJECTS = 4096, DEPTH = 32, PREFIX = 1024 };
+enum { MOST_OBJECTS = 1024, DEPTH = 32, PREFIX = 1024 };
 
 typedef struct walk {
   pz_hdf5_search search;

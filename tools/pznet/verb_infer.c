@@ -215,6 +215,7 @@ const tool_verb verb_infer = {
     "apply a network file to a volume of any size",
     "Applies a network patch by patch to a volume and blends the results. VOLUME and OUTPUT: stack.tif, "
     "file.h5:/dataset,\n"
-    "scan.nii, scan.nii.gz or array.npy. The output appears under its name only when it is whole.\n",
+    "scan.nii, scan.nii.gz or array.npy. The output appears under its name only when it is whole.\n"
+    "An HDF5 file that holds other datasets keeps them.\n",
     options,
     run};

@@ -103,20 +103,21 @@ static bool take_output(PyObject *given, work *w) {
 
 static bool take_options(PyObject *args, PyObject **input, PyObject **output, work *w) {
   pz_infer_options *o = &w->options;
-  int tiling, blend, normalize, border, nan, store, sums, apply, skip_zero, resume, no_overwrite;
+  int tiling, blend, normalize, border, nan, store, sums, apply, skip_zero, resume, no_overwrite, update;
   long long memory;
   PyObject *progress;
-  if (!PyArg_ParseTuple(args, "OO(iii)(ddd)(iii)IIiiiiiiiifpppLOOzz", input, output, &o->overlap[0],
+  if (!PyArg_ParseTuple(args, "OO(iii)(ddd)(iii)IIiiiiiiiifppppLOOzz", input, output, &o->overlap[0],
                         &o->overlap[1], &o->overlap[2], &o->overlap_part[0], &o->overlap_part[1],
                         &o->overlap_part[2], &o->crop[0], &o->crop[1], &o->crop[2], &o->given,
                         &o->mirror_axes, &tiling, &blend, &normalize, &border, &nan, &store, &sums, &apply,
-                        &o->threshold, &skip_zero, &resume, &no_overwrite, &memory, &progress, &w->planned,
-                        &o->axes, &o->at))
+                        &o->threshold, &skip_zero, &resume, &no_overwrite, &update, &memory, &progress,
+                        &w->planned, &o->axes, &o->at))
     return false;
   o->tiling = (pz_tiling)tiling, o->blend = (pz_blend)blend, o->normalize = (pz_normalize)normalize;
   o->border = (pz_border)border, o->nan = (pz_nan)nan, o->store = (pz_store)store, o->sums = (pz_sums)sums;
   o->apply = (pz_apply)apply;
-  o->skip_zero = skip_zero, o->resume = resume, o->no_overwrite = no_overwrite, o->memory = memory;
+  o->skip_zero = skip_zero, o->resume = resume, o->no_overwrite = no_overwrite, o->update = update,
+  o->memory = memory;
   w->progress.callable = progress == Py_None ? NULL : progress;
   o->progress = pznet_on_progress, o->progress_host = &w->progress, o->interrupt = &w->progress.interrupt;
   o->planned = on_planned, o->planned_host = w;

@@ -303,6 +303,8 @@ typedef struct pz_infer_options {
    * y and x; axes of length 1 may be left out. at: one of several time points or channels, counted from 0, as "t=3" or
    * "t=3,c=0". NULL: as the file says, all channels */
   const char *axes, *at;
+  /* a dataset of the output's name in an HDF5 file that holds others too may be replaced; without it that is PZ_ERROR_USAGE */
+  bool update;
 } pz_infer_options;
 #define PZ_INFER_OPTIONS                                                                                     \
   { 0 }
@@ -310,7 +312,8 @@ typedef struct pz_infer_options {
 /* Applies a network file (one input, one output, batch 1) to a volume. input and output: "stack.tif", "stack.h5:/dataset",
  * "stack.nii.gz", "stack.npy"; a network of C input channels takes a volume [C, z, y, x] (or [z, y, x] for C = 1). The
  * output is [K, z, y, x] ([z, y, x] for K = 1 or ARGMAX) and appears under its name only when it is whole.
- * An output that exists is replaced. Voxel size, unit, origin and affine travel from the input to the output; what the output's
+ * An output that exists is replaced; an HDF5 file that holds other things keeps them and gets the dataset beside them, see
+ * `update`. Voxel size, unit, origin and affine travel from the input to the output; what the output's
  * format cannot hold is named in the report's "notes". *report (may be NULL): JSON with counts (of "clipped" values and of those
  * "not_finite", too), times and peak memory, and "rounded" where values of the volume are not exact in float32; free with
  * pz_free. */

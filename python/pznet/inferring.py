@@ -199,6 +199,7 @@ def infer(
     skip_zero: bool = False,
     resume: bool = False,
     overwrite: bool = True,
+    update: bool = False,
     memory: int = 0,
     threads: int | None = None,
     progress: bool | Progress = True,
@@ -219,6 +220,7 @@ def infer(
     augment: "mirror", or the network's axes as in "mirror:0,1" or (0, 1). memory: a limit in bytes.
     resume: for paths; goes on from unfinished work, does nothing where out is finished.
     overwrite: False refuses a path that exists.
+    update: a dataset of out's name in an HDF5 file that holds others too is replaced.
     progress: True shows a bar, a callable is called with (what, done, total, seconds).
     Returns out. Warns of values that dtype="u8" clipped, of those not finite, and where values of the volume, of 32 or 64 bits,
     are not exact in float32 and are not normalised. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
@@ -269,6 +271,7 @@ def infer(
             skip_zero,
             resume,
             not overwrite,
+            update,
             memory,
             bar or (progress if callable(progress) else None),
             planned,

@@ -76,18 +76,35 @@ static pz_status check_channels(const pz_run *r, pz_error *err) {
   return PZ_OK;
 }
 
-static bool is_input(const pz_volume *input, const char *path) {
-  if (input->calls) return false;
-  return input->format->owns ? input->format->owns(input, path) : pz_io_same_file(input->path, path);
+/* What a link leads to is replaced, and not the link. */
+static pz_status check_join(pz_run *r, pz_error *err) {
+  pz_volume_path *o = &r->output;
+  char real[PATH_MAX];
+  if (!o->format->check_join) return PZ_OK;
+  PZ_TRY(o->format->check_join(o->file, o->dataset, r->options->update, &r->joins, err));
+  if (!r->joins) return PZ_OK;
+  o->file = realpath(o->file, real) ? pz_arena_strdup(r->arena, real) : NULL;
+  return o->file ? PZ_OK : pz_fail(err, PZ_ERROR_OUTPUT, "%s: %m", r->output_name);
 }
 
-static pz_status check_output(const pz_run *r, pz_error *err) {
+/* A file may hold both, as datasets of two names. */
+static bool is_input(const pz_run *r) {
+  const pz_volume *input = r->input;
+  const pz_volume_path *o = &r->output;
+  if (input->calls) return false;
+  if (input->format->owns) return input->format->owns(input, o->file);
+  if (!pz_io_same_file(input->path, o->file)) return false;
+  return !o->format->join || !input->dataset || !o->dataset || strcmp(input->dataset, o->dataset) == 0;
+}
+
+static pz_status check_output(pz_run *r, pz_error *err) {
   const pz_volume_path *o = &r->output;
   if (r->sink) return PZ_OK;
-  if (is_input(r->input, o->file))
+  if (is_input(r))
     return pz_fail(err, PZ_ERROR_USAGE,
                    "%s: the output is the input, or would lie in it; give the result another name", o->file);
   PZ_TRY(pz_file_check_writable(o->file, err));
+  PZ_TRY(check_join(r, err));
   return o->format->check_output ? o->format->check_output(o->file, o->dataset, &r->plan.result, err) : PZ_OK;
 }
 
@@ -397,9 +414,14 @@ static pz_status choose_output(pz_run *r, const pz_volume_writer *output, pz_err
   return PZ_OK;
 }
 
+/* What is begun in one way does not go on in the other. */
+static const char *output_fact(const pz_run *r) {
+  return r->joins ? pz_arena_printf(r->arena, "%s beside others", r->output.dataset) : r->output.dataset;
+}
+
 static pz_status collect_facts(pz_run *r, pz_error *err) {
-  return pz_facts_collect(r->arena, r->function, r->input, &r->plan, r->output.dataset, r->options,
-                          r->normalize, &r->facts, err);
+  return pz_facts_collect(r->arena, r->function, r->input, &r->plan, output_fact(r), r->options, r->normalize,
+                          &r->facts, err);
 }
 
 static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *err) {

@@ -6,6 +6,9 @@
 #include "volume/hdf5_chunks.h"
 #include "volume/hdf5_find.h"
 #include "volume/hdf5_geometry.h"
+#include "volume/hdf5_join.h"
+#include "volume/hdf5_list.h"
+#include "volume/hdf5_quiet.h"
 #include "volume/hdf5_type.h"
 #include "volume/io.h"
 #include "volume/volume.h"
@@ -17,8 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define DEFAULT_DATASET "/main"
 
 enum { MAX_CHUNK = 1 << 30, PART = 1 << 22 };
 
@@ -32,60 +33,70 @@ typedef struct h5 {
   pz_hdf5_chunks chunks;
 } h5;
 
-/* Around every use of the library: its lock is held, and its printing of errors switched off. */
-typedef struct quiet {
-  H5E_auto2_t print;
-  void *data;
-} quiet;
-static quiet hush(void) {
-  quiet q = {NULL, NULL};
-  pz_hdf5_lock();
-  H5Eget_auto2(H5E_DEFAULT, &q.print, &q.data);
-  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-  H5Eclear2(H5E_DEFAULT);
-  return q;
-}
-static void unhush(quiet q) {
-  H5Eclear2(H5E_DEFAULT);
-  H5Eset_auto2(H5E_DEFAULT, q.print, q.data);
-  pz_hdf5_unlock();
-}
-
-typedef struct reason {
-  char text[200];
-  bool memory, system;
-} reason;
-
-/* Keeps the innermost description, where the failure began. */
-static herr_t innermost(unsigned n, const H5E_error2_t *error, void *host) {
-  reason *r = host;
-  if (error->min_num == H5E_NOSPACE || error->min_num == H5E_CANTALLOC) r->memory = true;
-  if (n == 0 && error->desc) snprintf(r->text, sizeof r->text, "%s", error->desc);
-  for (char *c = r->text; *c; c++)
-    if (*c == '\n' || *c == '\r') *c = ' ';
-  return 0;
-}
+#define quiet  pz_hdf5_quiet
+#define hush   pz_hdf5_hush
+#define unhush pz_hdf5_unhush
 
 static pz_status fail(pz_error *err, const char *path, const char *dataset, const char *what) {
-  reason r = {.text = "no reason given"};
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, &r);
-  return pz_fail(err, PZ_ERROR_INPUT, "%s%s%s: %s: %s", path, dataset ? ":" : "", dataset ? dataset : "",
-                 what, r.text);
+  return pz_hdf5_fail(err, PZ_ERROR_INPUT, path, dataset, what);
 }
 
 /* ------------------------------------------------------------------ finding the dataset */
 
-/* Without a name, the file's only dataset is meant. */
+enum { LIST_TEXT = 700 };
+
+static pz_status list_in_words(const pz_hdf5_search *search, pz_hdf5_list **list, char text[LIST_TEXT]) {
+  PZ_TRY(pz_hdf5_list_datasets(search, list));
+  pz_hdf5_print_list(*list, text, LIST_TEXT);
+  return PZ_OK;
+}
+
+static pz_status choose(pz_volume *v, const pz_hdf5_list *l, const char *text, pz_error *err) {
+  if (l->datasets == 0 && !l->complete) return pz_fail(err, PZ_ERROR_INPUT, "%s", l->problem.message);
+  if (l->datasets == 0) return pz_fail(err, PZ_ERROR_INPUT, "%s: holds no dataset", v->path);
+  if (l->volumes == 0)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: holds no dataset that can be a volume; it holds %s", v->path,
+                   text);
+  if (l->volumes > 1)
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: holds more than one dataset; name one, as in %s:/name; it holds %s", v->path, v->path,
+                   text);
+  if (!l->complete || !*l->volume)
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: not all it holds can be listed; name a dataset, as in %s:/name; it holds %s", v->path,
+                   v->path, text);
+  v->dataset = pz_arena_strdup(v->arena, l->volume);
+  return v->dataset ? PZ_OK : pz_fail_memory(err, "a dataset's name", sizeof l->volume);
+}
+
+/* Without a name, the only dataset is meant that can be a volume. */
 static pz_status find_dataset(pz_volume *v, const pz_hdf5_search *search, pz_error *err) {
-  char name[256];
-  int found;
+  char text[LIST_TEXT];
+  pz_hdf5_list *list;
   if (v->dataset) return PZ_OK;
-  PZ_TRY(pz_hdf5_count_datasets(search, &found, name));
-  if (found != 1)
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: holds %s dataset; name the one to use, as in %s:/main", v->path,
-                   found ? "more than one" : "no", v->path);
-  v->dataset = pz_arena_strdup(v->arena, name);
-  return v->dataset ? PZ_OK : pz_fail_memory(err, "a dataset's name", sizeof name);
+  PZ_TRY(list_in_words(search, &list, text));
+  const pz_status status = choose(v, list, text, err);
+  free(list);
+  return status;
+}
+
+/* Where there is none of the name, the message says which there are. */
+static pz_status open_dataset(pz_volume *v, const pz_hdf5_search *search, bool *plain_attributes,
+                              pz_error *err) {
+  h5 *h = v->state;
+  pz_error problem = {0};
+  pz_hdf5_search named = *search;
+  bool missing = false;
+  char text[LIST_TEXT];
+  pz_hdf5_list *list;
+  named.err = &problem, named.missing = &missing;
+  const pz_status status = pz_hdf5_open_dataset(&named, v->dataset, &h->data, plain_attributes);
+  if (status == PZ_OK) return PZ_OK;
+  if (!missing) return pz_fail(err, status, "%s", problem.message);
+  PZ_TRY(list_in_words(search, &list, text));
+  const bool any = list->datasets > 0;
+  free(list);
+  return pz_fail(err, status, "%s; the file holds %s", problem.message, any ? text : "no dataset");
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -193,9 +204,9 @@ static pz_status open_all(pz_volume *v, const pz_mapping *map, uint64_t root, pz
   bool plain_attributes;
   h->file = H5Fopen(v->path, H5F_ACC_RDONLY, H5P_DEFAULT);
   if (h->file < 0) return fail(err, v->path, NULL, "cannot open as HDF5");
-  const pz_hdf5_search search = {h->file, map, root, v->path, err};
+  const pz_hdf5_search search = {.file = h->file, .map = map, .root = root, .path = v->path, .err = err};
   PZ_TRY(find_dataset(v, &search, err));
-  PZ_TRY(pz_hdf5_open_dataset(&search, v->dataset, &h->data, &plain_attributes));
+  PZ_TRY(open_dataset(v, &search, &plain_attributes, err));
   PZ_TRY(dtype_of(v, err));
   PZ_TRY(shape_of(v, err));
   PZ_TRY(layout_of(v, err));
@@ -303,43 +314,6 @@ static void h5_close(pz_volume *v) {
 
 /* ------------------------------------------------------------------ writing */
 
-static pz_status count(const char *path, const pz_mapping *map, int *found, char name[256], pz_error *err) {
-  uint64_t root;
-  PZ_TRY(pz_hdf5_check(map, path, &root, err));
-  const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-  if (file < 0) return fail(err, path, NULL, "exists and is no HDF5 file that could be replaced");
-  const pz_hdf5_search search = {file, map, root, path, err};
-  const pz_status status = pz_hdf5_count_datasets(&search, found, name);
-  H5Fclose(file);
-  return status;
-}
-
-/* A result replaces its file whole, so a file that holds anything else is not replaced. */
-static pz_status only_this(const char *path, const char *dataset, pz_error *err) {
-  pz_mapping map;
-  char name[256];
-  int found;
-  PZ_TRY(pz_file_map(path, &map, err));
-  const pz_status status = count(path, &map, &found, name, err);
-  pz_file_unmap(&map);
-  PZ_TRY(status);
-  if (found == 0 || (found == 1 && strcmp(name, dataset) == 0)) return PZ_OK;
-  return pz_fail(err, PZ_ERROR_USAGE,
-                 "%s: holds other datasets (%s), which would be lost; give the result a file of its own",
-                 path, name);
-}
-
-static pz_status h5_check_output(const char *path, const char *dataset, const pz_volume_info *info,
-                                 pz_error *err) {
-  (void)info;
-  if (access(path, F_OK) != 0) return PZ_OK;
-  PZ_TRY(pz_hdf5_room(err));
-  const quiet q = hush();
-  const pz_status status = only_this(path, dataset ? dataset : DEFAULT_DATASET, err);
-  unhush(q);
-  return status;
-}
-
 static hid_t make_space(const pz_volume_info *info) {
   const hsize_t dim[4] = {(hsize_t)info->channels, (hsize_t)info->shape[0], (hsize_t)info->shape[1],
                           (hsize_t)info->shape[2]};
@@ -356,7 +330,7 @@ static hid_t make_dataset(hid_t file, const char *name, hid_t type, hid_t space,
   return H5Dcreate2(file, name, type, space, links, create, H5P_DEFAULT);
 }
 
-static bool fill_file(hid_t file, const char *name, const pz_volume_info *info, int64_t *offset) {
+bool pz_hdf5_make_dataset(hid_t file, const char *name, const pz_volume_info *info, int64_t *offset) {
   const hid_t space = make_space(info), links = H5Pcreate(H5P_LINK_CREATE),
               create = H5Pcreate(H5P_DATASET_CREATE), type = pz_hdf5_make_type(info->dtype);
   hid_t data = -1;
@@ -376,7 +350,7 @@ static bool fill_file(hid_t file, const char *name, const pz_volume_info *info, 
 static pz_status lay_out(const char *path, const char *dataset, const pz_volume_info *info, int64_t *offset,
                          pz_error *err) {
   const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-  bool good = file >= 0 && fill_file(file, dataset, info, offset);
+  bool good = file >= 0 && pz_hdf5_make_dataset(file, dataset, info, offset);
   pz_status status = good ? PZ_OK : fail(err, path, dataset, "cannot create the dataset");
   if (file >= 0 && H5Fclose(file) < 0 && good) status = fail(err, path, dataset, "cannot create the file");
   return status == PZ_OK ? PZ_OK : PZ_ERROR_RUN;
@@ -386,7 +360,7 @@ static pz_status h5_lay_out(const char *path, const char *dataset, const pz_volu
                             int64_t *offset, pz_error *err) {
   PZ_TRY(pz_hdf5_room(err));
   const quiet q = hush();
-  const pz_status status = lay_out(path, dataset ? dataset : DEFAULT_DATASET, info, offset, err);
+  const pz_status status = lay_out(path, dataset ? dataset : PZ_HDF5_DEFAULT, info, offset, err);
   unhush(q);
   if (status != PZ_OK && err) err->status = status;
   return status;
@@ -394,7 +368,7 @@ static pz_status h5_lay_out(const char *path, const char *dataset, const pz_volu
 
 const pz_volume_format pz_volume_hdf5 = {
     .name = "hdf5",
-    .suffixes = {".h5", ".hdf5", ".hdf"},
+    .suffixes = {".h5", ".hdf5", ".hdf", ".he5"},
     .has_dataset = true,
     .open = h5_open,
     .ready = h5_ready,
@@ -402,6 +376,7 @@ const pz_volume_format pz_volume_hdf5 = {
     .close = h5_close,
     .hold = pz_hdf5_hold,
     .uncached = h5_uncached,
-    .check_output = h5_check_output,
+    .check_join = pz_hdf5_check_join,
+    .join = pz_hdf5_join,
     .lay_out = h5_lay_out,
 };

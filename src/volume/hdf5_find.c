@@ -3,10 +3,9 @@
 #include "base/hdf5_check.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_OBJECTS = 1024, DEPTH = 32, SYMBOLIC = 16, PATH = 4096 };
+enum { SYMBOLIC = 16, PATH = PZ_HDF5_PATH };
 
 static pz_status closed(const pz_hdf5_search *s, const char *name, const char *why) {
   return pz_fail(s->err, PZ_ERROR_INPUT, "%s:%s: cannot open the dataset: %s", s->path, name, why);
@@ -23,6 +22,11 @@ typedef struct walk {
   pz_hdf5_about about; /* of `at` */
   int symbolic;        /* links that were followed */
 } walk;
+
+static pz_status missing(const walk *w, const char *why) {
+  if (w->search->missing) *w->search->missing = true;
+  return closed(w->search, w->name, why);
+}
 
 static pz_status go(walk *w, uint64_t address) {
   if (w->at >= 0) H5Oclose(w->at);
@@ -49,7 +53,7 @@ static pz_status step(walk *w, const char *link) {
   H5L_info_t info;
   if (w->about.kind != PZ_HDF5_GROUP || H5Lexists(w->at, link, H5P_DEFAULT) <= 0 ||
       H5Lget_info(w->at, link, &info, H5P_DEFAULT) < 0)
-    return closed(w->search, w->name, "there is none of this name");
+    return missing(w, "there is none of this name");
   if (info.type == H5L_TYPE_SOFT) return go_symbolic(w, link, info.u.val_size);
   if (info.type != H5L_TYPE_HARD) return closed(w->search, w->name, "the link leads to another file");
   return go(w, info.u.address);
@@ -75,7 +79,7 @@ static pz_status walk_links(walk *w) {
 
 static pz_status walk_all(walk *w) {
   PZ_TRY(walk_links(w));
-  return w->about.kind == PZ_HDF5_DATASET ? PZ_OK : closed(w->search, w->name, "it is a group");
+  return w->about.kind == PZ_HDF5_DATASET ? PZ_OK : missing(w, "it is a group");
 }
 
 pz_status pz_hdf5_open_dataset(const pz_hdf5_search *s, const char *name, hid_t *data,
@@ -102,66 +106,51 @@ hid_t pz_hdf5_open_group(const pz_hdf5_search *s, const char *name, size_t lengt
   return good ? w.at : -1;
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ for a dataset that is to be made */
 
-typedef struct list {
-  const pz_hdf5_search *search;
-  uint64_t seen[MOST_OBJECTS];
-  int objects, datasets, depth;
-  char *name;       /* of the first dataset */
-  char prefix[256]; /* of the group that is listed */
-  pz_status status;
-} list;
-
-static herr_t visit(hid_t group, const char *name, const H5L_info_t *info, void *host);
-
-static pz_status enter(list *l, uint64_t address, const char *name) {
-  const size_t length = strlen(l->prefix);
-  const hid_t group = H5Oopen_by_addr(l->search->file, address);
-  if (l->depth == DEPTH || group < 0) {
-    if (group >= 0) H5Oclose(group);
-    return pz_fail(l->search->err, PZ_ERROR_INPUT, "%s: cannot list the datasets: %s", l->search->path,
-                   group < 0 ? "damaged" : "groups in groups in groups");
-  }
-  snprintf(l->prefix + length, sizeof l->prefix - length, "%s%s", *name ? "/" : "", name);
-  l->depth++;
-  const bool read = H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit, l) >= 0;
-  l->depth--;
-  l->prefix[length] = 0;
-  H5Oclose(group);
-  return read || l->status != PZ_OK ? l->status
-                                    : pz_fail(l->search->err, PZ_ERROR_INPUT,
-                                              "%s: cannot list the datasets: damaged", l->search->path);
+static pz_status blocked(const walk *w, const char *link, const char *what) {
+  return pz_fail(w->search->err, PZ_ERROR_OUTPUT, "%s:%s: \"%s\" is %s; give the result another name",
+                 w->search->path, w->name, link, what);
 }
 
-static pz_status look_at(list *l, uint64_t address, const char *name) {
+/* One link on. *end: there is no such link, or it is the last one and leads to a dataset. */
+static pz_status step_to_place(walk *w, const char *link, pz_hdf5_place *place, bool *end) {
+  const bool last = !w->rest[strspn(w->rest, "/")];
+  const htri_t there = H5Lexists(w->at, link, H5P_DEFAULT);
+  H5L_info_t info;
   pz_hdf5_about about;
-  for (int i = 0; i < l->objects; i++)
-    if (l->seen[i] == address) return PZ_OK;
-  if (l->objects == MOST_OBJECTS) l->datasets = 2; /* as good as */
-  if (l->datasets > 1) return PZ_OK;
-  l->seen[l->objects++] = address;
-  PZ_TRY(pz_hdf5_check_object(l->search->map, l->search->path, address, &about, l->search->err));
-  if (about.kind == PZ_HDF5_GROUP) return enter(l, address, name);
-  if (about.kind != PZ_HDF5_DATASET || l->datasets++ > 0) return PZ_OK;
-  if (snprintf(l->name, 256, "%s/%s", l->prefix, name) >= 256) l->datasets = 2; /* it cannot be used */
+  *end = there == 0;
+  if (*end) return PZ_OK;
+  if (there < 0 || H5Lget_info(w->at, link, &info, H5P_DEFAULT) < 0) return blocked(w, link, "damaged");
+  if (info.type == H5L_TYPE_SOFT && !last) return go_symbolic(w, link, info.u.val_size);
+  if (info.type != H5L_TYPE_HARD) return blocked(w, link, last ? "a link" : "a link to another file");
+  PZ_TRY(pz_hdf5_check_object(w->search->map, w->label, info.u.address, &about, w->search->err));
+  if (about.kind == PZ_HDF5_OTHER) return blocked(w, link, "no group");
+  if (last && about.kind == PZ_HDF5_GROUP) return blocked(w, link, "a group");
+  if (!last && about.kind == PZ_HDF5_DATASET) return blocked(w, link, "a dataset, and not a group");
+  *end = place->exists = last;
+  return last ? PZ_OK : go(w, info.u.address);
+}
+
+static pz_status walk_to_place(walk *w, pz_hdf5_place *place) {
+  char link[PATH];
+  bool end = false;
+  PZ_TRY(go(w, w->search->root));
+  while (!end && next(w, link))
+    if (strcmp(link, ".") != 0) PZ_TRY(step_to_place(w, link, place, &end));
+  if (!end) return blocked(w, "/", "a group");
+  if (snprintf(place->name, sizeof place->name, "%s%s", link, w->rest) >= (int)sizeof place->name)
+    return closed(w->search, w->name, "the name is too long");
   return PZ_OK;
 }
 
-static herr_t visit(hid_t group, const char *name, const H5L_info_t *info, void *host) {
-  (void)group;
-  list *l = host;
-  if (info->type == H5L_TYPE_HARD) l->status = look_at(l, info->u.address, name);
-  return l->status != PZ_OK ? -1 : l->datasets > 1;
-}
-
-pz_status pz_hdf5_count_datasets(const pz_hdf5_search *s, int *count, char name[256]) {
-  list *l = calloc(1, sizeof *l);
-  if (!l) return pz_fail_memory(s->err, "a list of objects", sizeof *l);
-  *name = 0;
-  l->search = s, l->name = name, l->seen[l->objects++] = s->root;
-  const pz_status status = enter(l, s->root, "");
-  *count = l->datasets;
-  free(l);
+pz_status pz_hdf5_find_place(const pz_hdf5_search *s, const char *name, pz_hdf5_place *place) {
+  walk w = {.search = s, .name = name, .at = -1};
+  *place = (pz_hdf5_place){.group = -1};
+  snprintf(w.label, sizeof w.label, "%.255s:%.250s", s->path, name);
+  if (snprintf(w.rest, sizeof w.rest, "%s", name) >= PATH) return closed(s, name, "the name is too long");
+  const pz_status status = walk_to_place(&w, place);
+  if (status != PZ_OK && w.at >= 0) H5Oclose(w.at);
+  else place->group = w.at;
   return status;
 }

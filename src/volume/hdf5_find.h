@@ -13,6 +13,7 @@ typedef struct pz_hdf5_search {
   uint64_t root;
   const char *path; /* of the file, for messages */
   pz_error *err;
+  bool *missing; /* is set where a dataset is not there, or is a group; may be NULL */
 } pz_hdf5_search;
 
 /* Opens the dataset at this path of hard and symbolic links; the caller closes it. *plain_attributes: they can be opened. */
@@ -23,7 +24,15 @@ pz_status pz_hdf5_open_dataset(const pz_hdf5_search *search, const char *name, h
  * that is not possible. */
 hid_t pz_hdf5_open_group(const pz_hdf5_search *search, const char *name, size_t length);
 
-/* How many datasets there are (2: or more, or one with a name that is longer), and the name of the first. */
-pz_status pz_hdf5_count_datasets(const pz_hdf5_search *search, int *count, char name[256]);
+enum { PZ_HDF5_PATH = 4096 };
+
+/* Where a dataset is to be made: as `name`, which may lead through groups that are not there yet, in the group. */
+typedef struct pz_hdf5_place {
+  hid_t group; /* the caller closes it */
+  char name[PZ_HDF5_PATH];
+  bool exists; /* a dataset has this name, which is one link then */
+} pz_hdf5_place;
+/* Follows what there is of the path; PZ_ERROR_OUTPUT where something else stands in the way. */
+pz_status pz_hdf5_find_place(const pz_hdf5_search *search, const char *name, pz_hdf5_place *place);
 
 #endif

@@ -22,10 +22,31 @@ static pz_status reserve(const pz_run *r, int fd, pz_error *err) {
   return fsync(fd) == 0 ? PZ_OK : pz_io_fail(err, r->result_path, "syncing", errno);
 }
 
+/* The copy of the old file with the result in it: room for it, which it keeps. */
+static pz_status reserve_joined(pz_run *r, pz_error *err) {
+  enum { MORE = 1 << 20 }; /* names, and what HDF5 puts beside data */
+  struct stat info;
+  const char *path = pz_job_path(r->job, "result.out");
+  if (!path) return pz_fail_memory(err, "a path", 0);
+  if (stat(r->output.file, &info) != 0) return pz_io_fail(err, r->output.file, "looking at", errno);
+  const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return pz_io_fail(err, path, "creating", errno);
+  const int64_t bytes = info.st_size + pz_volume_bytes(&r->plan.result) + MORE;
+  const int code = fallocate(fd, 0, 0, bytes) != 0 ? errno : 0;
+  close(fd);
+  if (code == ENOSPC || code == EFBIG || code == EDQUOT)
+    return pz_fail(
+        err, PZ_ERROR_OUTPUT,
+        "%s: no room on the disk for a copy of it with the result, of %lld bytes beside the result's %lld",
+        r->output.file, (long long)bytes, (long long)pz_volume_bytes(&r->plan.result));
+  return PZ_OK;
+}
+
 static pz_status make_result(pz_run *r, pz_error *err) {
   const pz_volume_format *format = r->output.format;
   char text[32];
-  if (format->lay_out)
+  if (r->joins) PZ_TRY(reserve_joined(r, err));
+  else if (format->lay_out)
     PZ_TRY(format->lay_out(r->result_path, r->output.dataset, &r->plan.result, &r->result_offset, err));
   const int fd = open(r->result_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (fd < 0) return pz_io_fail(err, r->result_path, "creating", errno);
@@ -71,12 +92,32 @@ static bool finish_step(void *host, int64_t plane) {
   return !pz_run_interrupted(r);
 }
 
-static pz_status convert(pz_run *r, const char *path, pz_error *err) {
+static pz_status join(const pz_run *r, pz_volume_join *j, pz_volume_source *source, pz_error *err) {
+  j->path = r->output.file, j->dataset = r->output.dataset, j->update = r->options->update;
+  return r->output.format->join(j, source, err);
+}
+
+/* What was copied is what is replaced. */
+static pz_status check_unchanged(const pz_volume_join *j, pz_error *err) {
+  const struct stat *a = &j->seen;
+  struct stat b;
+  if (stat(j->path, &b) != 0) return pz_io_fail(err, j->path, "looking at", errno);
+  if (a->st_dev == b.st_dev && a->st_ino == b.st_ino && a->st_size == b.st_size &&
+      a->st_mtim.tv_sec == b.st_mtim.tv_sec && a->st_mtim.tv_nsec == b.st_mtim.tv_nsec)
+    return PZ_OK;
+  return pz_fail(err, PZ_ERROR_OUTPUT,
+                 "%s: changed while the result was put into a copy of it; run the same command with --resume",
+                 j->path);
+}
+
+static pz_status convert(pz_run *r, const char *path, pz_volume_join *joined, pz_error *err) {
   pz_volume_source source = {
       .path = r->result_path, .info = &r->plan.result, .go_on = finish_step, .host = r};
   source.fd = open(r->result_path, O_RDONLY | O_CLOEXEC);
   if (source.fd < 0) return pz_io_fail(err, r->result_path, "opening", errno);
-  const pz_status status = r->output.format->convert(path, r->output.dataset, &source, err);
+  joined->to = path;
+  const pz_status status = r->joins ? join(r, joined, &source, err)
+                                    : r->output.format->convert(path, r->output.dataset, &source, err);
   close(source.fd);
   if (status == PZ_INTERRUPTED && err)
     snprintf(err->message, sizeof err->message,
@@ -95,7 +136,8 @@ static bool take_free_name(const char *from, const char *to) {
 
 static pz_status take_name(const pz_run *r, const char *whole, pz_error *err) {
   const char *to = r->output.file;
-  if (r->options->no_overwrite ? take_free_name(whole, to) : rename(whole, to) == 0) return PZ_OK;
+  if (r->options->no_overwrite && !r->joins ? take_free_name(whole, to) : rename(whole, to) == 0)
+    return PZ_OK;
   if (errno != EEXIST || !r->options->no_overwrite)
     return pz_io_fail(err, to, "renaming the result to", errno);
   return pz_fail(err, PZ_ERROR_OUTPUT,
@@ -103,20 +145,27 @@ static pz_status take_name(const pz_run *r, const char *whole, pz_error *err) {
                  to);
 }
 
-pz_status pz_run_publish(pz_run *r, pz_error *err) {
-  const double begin = pz_seconds();
+static pz_status publish(pz_run *r, pz_volume_join *joined, pz_error *err) {
   const char *whole = r->result_path;
-  if (r->output.format->convert) {
+  if (r->joins || r->output.format->convert) {
     whole = pz_job_path(r->job, "result.out");
     if (!whole) return pz_fail_memory(err, "a path", 0);
-    PZ_TRY(convert(r, whole, err));
+    PZ_TRY(convert(r, whole, joined, err));
   }
   PZ_TRY(pz_io_sync_path(whole, err));
   pz_finished_remember(whole, r->output.file, &r->facts, r->counts.tally, r->options->resume);
   PZ_TRY(pz_volume_confirm(r->input, r->facts.volume_digest, err));
+  if (r->joins) PZ_TRY(check_unchanged(joined, err));
   PZ_TRY(take_name(r, whole, err));
   r->published = true;
-  PZ_TRY(pz_io_sync_folder(r->output.file, err));
+  return pz_io_sync_folder(r->output.file, err);
+}
+
+pz_status pz_run_publish(pz_run *r, pz_error *err) {
+  const double begin = pz_seconds();
+  pz_volume_join joined = {.lock = -1};
+  const pz_status status = publish(r, &joined, err);
+  if (joined.lock >= 0) close(joined.lock);
   r->counts.finish = pz_seconds() - begin;
-  return PZ_OK;
+  return status;
 }

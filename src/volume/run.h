@@ -15,6 +15,7 @@ typedef struct pz_run {
   pz_engine_tuning tuning;
   const pz_volume_writer *sink; /* takes the result; NULL: a file, through a job */
   pz_volume_path output;
+  bool joins;              /* the output is a file that has other things too */
   const char *output_name; /* as the user wrote it */
   pz_normalize normalize;
   pz_arrangement plan;
@@ -30,8 +31,8 @@ typedef struct pz_run {
   int64_t done;   /* patches, for the progress */
   int64_t stored; /* parts of the result, handed to the writer */
   double begun, patch_seconds;
-  bool published; /* the result has its name */
-  bool finished;  /* before: nothing is done */
+  bool published;  /* the result has its name */
+  bool finished;   /* before: nothing is done */
   char stale[256]; /* why an output that is there is made anew by --resume; "": there is none */
   bool hopeless;   /* going on would end as this run does: nothing is kept */
 } pz_run;

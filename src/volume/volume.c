@@ -15,8 +15,8 @@
 
 /* Longer suffixes first where one ends with another. */
 static const pz_volume_format *const formats[] = {
-    &pz_volume_npy,      &pz_volume_hdf5,  &pz_volume_tiff,
-    &pz_volume_nifti_gz, &pz_volume_nifti, &pz_volume_nifti_pair, &pz_volume_npz,
+    &pz_volume_npy,   &pz_volume_hdf5,       &pz_volume_tiff, &pz_volume_nifti_gz,
+    &pz_volume_nifti, &pz_volume_nifti_pair, &pz_volume_npz,
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -88,27 +88,46 @@ static size_t file_length(const pz_volume_format *format, const char *path) {
   return strlen(path);
 }
 
+/* Where a suffix ends in front of a slash that leads into a file, as in "file.h5/raw"; 0: there is none. A folder may have
+ * such a name too. */
+static size_t length_before_slash(pz_arena *arena, const pz_volume_format *format, const char *path) {
+  for (size_t i = 1; path[i]; i++) {
+    struct stat info;
+    const char *file = path[i] == '/' && matches(format, path, i) ? pz_arena_strndup(arena, path, i) : NULL;
+    if (file && !(stat(file, &info) == 0 && S_ISDIR(info.st_mode))) return i;
+  }
+  return 0;
+}
+
 static pz_status dataset_of(pz_arena *arena, const char *rest, const char *path, pz_volume_path *out,
                             pz_error *err) {
   out->dataset = NULL;
   if (!*rest) return PZ_OK;
-  rest++;
+  rest += *rest == ':';
   while (rest[0] == '/' && rest[1] == '/') rest++;
   if (!*rest || (rest[0] == '/' && !rest[1]) || rest[strlen(rest) - 1] == '/')
-    return pz_fail(err, PZ_ERROR_USAGE, "%s: expected the name of a dataset after ':', as in file.h5:/main",
-                   path);
+    return pz_fail(err, PZ_ERROR_USAGE,
+                   "%s: expected the name of a dataset behind the file, as in file.h5:/main", path);
   out->dataset = pz_arena_printf(arena, "%s%s", *rest == '/' ? "" : "/", rest);
   return out->dataset ? PZ_OK : pz_fail_memory(err, "a path", strlen(rest));
+}
+
+static pz_status take_path(pz_arena *arena, const pz_volume_format *format, const char *path, size_t length,
+                           pz_volume_path *out, pz_error *err) {
+  out->format = format;
+  out->file = pz_arena_strndup(arena, path, length);
+  if (!out->file) return pz_fail_memory(err, "a path", length);
+  return dataset_of(arena, path + length, path, out, err);
 }
 
 pz_status pz_volume_parse_path(pz_arena *arena, const char *path, pz_volume_path *out, pz_error *err) {
   for (int i = 0; i < FORMATS; i++) {
     const size_t length = formats[i]->has_dataset ? file_length(formats[i], path) : strlen(path);
-    if (!matches(formats[i], path, length)) continue;
-    out->format = formats[i];
-    out->file = pz_arena_strndup(arena, path, length);
-    if (!out->file) return pz_fail_memory(err, "a path", length);
-    return dataset_of(arena, path + length, path, out, err);
+    if (matches(formats[i], path, length)) return take_path(arena, formats[i], path, length, out, err);
+  }
+  for (int i = 0; i < FORMATS; i++) {
+    const size_t length = formats[i]->has_dataset && *path ? length_before_slash(arena, formats[i], path) : 0;
+    if (length) return take_path(arena, formats[i], path, length, out, err);
   }
   return pz_kin_refuse(path, err);
 }

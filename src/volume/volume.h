@@ -15,6 +15,8 @@
 #include "volume/geometry.h"
 #include "volume/identity.h"
 
+#include <sys/stat.h>
+
 #define PZ_VOLUME_MAX_CHANNELS 4096
 /* What lies in another order than planes is best read in portions of about this size. */
 #define PZ_VOLUME_STEP_BYTES (INT64_C(64) << 20)
@@ -62,6 +64,15 @@ typedef struct pz_volume_source {
   int64_t done;
 } pz_volume_source;
 
+/* A finished result that goes into a file beside what is in it. */
+typedef struct pz_volume_join {
+  const char *path, *to; /* the file, which stays as it is; the new one */
+  const char *dataset;
+  bool update; /* an old dataset of the name may be replaced */
+  int lock; /* the file, open and locked; the caller closes it when `to` has its name, or after a failure; -1: none */
+  struct stat seen; /* the file as it was copied */
+} pz_volume_join;
+
 struct pz_volume_format {
   const char *name;
   const char *suffixes[4];
@@ -83,6 +94,10 @@ struct pz_volume_format {
   bool (*owns)(const pz_volume *volume, const char *path);
   /* Whether `path` may be replaced by such a volume; NULL: always. */
   pz_status (*check_output)(const char *path, const char *dataset, const pz_volume_info *info, pz_error *err);
+  /* Whether a result goes into the file `path` beside what it holds, and does not replace it whole; PZ_ERROR_USAGE where a
+   * dataset would be lost without `update`, PZ_ERROR_OUTPUT where something stands in its way. Both or none of them. */
+  pz_status (*check_join)(const char *path, const char *dataset, bool update, bool *joins, pz_error *err);
+  pz_status (*join)(pz_volume_join *join, pz_volume_source *source, pz_error *err);
   /* One of the two, or none of a format that is read only. lay_out creates a file that is whole but for its data, which is the raw array at
    * *offset. convert writes the whole file from the finished result. */
   pz_status (*lay_out)(const char *path, const char *dataset, const pz_volume_info *info, int64_t *offset,

@@ -80,6 +80,19 @@ class Infer(unittest.TestCase):
         options.setdefault("progress", False)
         return pznet.infer(*args, **options)
 
+    def test_second_dataset_of_a_file(self):
+        file = os.path.join(self.folder, "two.h5")
+        for name in "first", "second":
+            self.assertEqual(self.infer(self.volume, self.net, f"{file}:/{name}"), f"{file}:/{name}")
+        # the result has the shape of two channels, which the network does not take
+        with self.assertRaisesRegex(pznet.Error, "2 channels, the network takes 1"):
+            self.infer(f"{file}/first", self.net)
+        with self.assertRaisesRegex(ValueError, "replace it with --update"):
+            self.infer(self.volume, self.net, f"{file}:/second")
+        self.infer(self.volume, self.net, f"{file}:/second", update=True)
+        with self.assertRaisesRegex(pznet.Error, r"it holds /first \(f32, 2 x 23 x 25 x 31\), /second \(f32, 2 x 23 x 25 x 31\)"):
+            self.infer(file, self.net)
+
     def test_rounding_is_told_once(self):
         volume = np.zeros((23, 25, 31), np.int64)
         volume[3, 2, 1] = (1 << 24) + 1

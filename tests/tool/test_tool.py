@@ -480,6 +480,19 @@ class Run(Case):
         self.assertTrue(all(0 < v < 1 for v in floats(out)))
         self.assertGreater(len(set(floats(out))), 100)
 
+    def test_inputs_of_any_type(self):
+        values = [i * 5 % 7 % 2 for i in range(672)]
+        out, wanted = self.folder / "out.npy", self.folder / "wanted.npy"
+        self.assert_works("run", TINY, self.write("in.npy", npy("(4, 12, 14)", struct.pack("<672f", *values))), "-o", wanted)
+        for descr, code in [("<f2", "e"), (">f8", "d"), ("|i1", "b"), ("|u1", "B"), ("|b1", "?"), (">i2", "h"), ("<u2", "H"),
+                            ("<i4", "i"), (">u4", "I"), (">i8", "q"), ("<u8", "Q")]:
+            with self.subTest(descr):
+                order = descr[0].replace("|", "<")
+                data = self.write("in.npy", npy("(4, 12, 14)", struct.pack(f"{order}672{code}", *values), descr))
+                self.assertEqual(self.assert_works("run", TINY, data, "-o", out), "")
+                self.assertEqual(out.read_bytes(), wanted.read_bytes())
+        self.assert_fails(3, "dtype '<c8'; expected bool, integers", "run", TINY, self.write("in.npy", npy("(4, 12, 14)", bytes(8 * 672), "<c8")), "-o", out)
+
     def test_what_is_refused(self):
         good, out = self.write("in.npy", npy("(4, 12, 14)", bytes(4 * 672))), self.folder / "out.npy"
         swapped = self.write("swapped.npy", npy("(14, 12, 4)", bytes(4 * 672)))

@@ -199,10 +199,12 @@ static void normalisation(void **state) {
     pz_dtype dtype;
     pz_normalize normalize;
     double divide;
-  } plain[] = {{PZ_U8, PZ_NORMALIZE_AUTO, 255},   {PZ_U8, PZ_NORMALIZE_UNIT, 255},
-               {PZ_U8, PZ_NORMALIZE_NONE, 1},     {PZ_U16, PZ_NORMALIZE_AUTO, 1},
-               {PZ_I16, PZ_NORMALIZE_AUTO, 1},    {PZ_F32, PZ_NORMALIZE_AUTO, 1},
-               {PZ_U16, PZ_NORMALIZE_UNIT, 65535}};
+  } plain[] = {
+      {PZ_U8, PZ_NORMALIZE_AUTO, 255},    {PZ_U8, PZ_NORMALIZE_UNIT, 255}, {PZ_U8, PZ_NORMALIZE_NONE, 1},
+      {PZ_U16, PZ_NORMALIZE_AUTO, 1},     {PZ_I16, PZ_NORMALIZE_AUTO, 1},  {PZ_F32, PZ_NORMALIZE_AUTO, 1},
+      {PZ_U16, PZ_NORMALIZE_UNIT, 65535}, {PZ_BOOL, PZ_NORMALIZE_UNIT, 1}, {PZ_BOOL, PZ_NORMALIZE_AUTO, 1},
+      {PZ_I8, PZ_NORMALIZE_AUTO, 1},      {PZ_I32, PZ_NORMALIZE_AUTO, 1},  {PZ_U64, PZ_NORMALIZE_AUTO, 1},
+      {PZ_F16, PZ_NORMALIZE_AUTO, 1},     {PZ_F64, PZ_NORMALIZE_NONE, 1}};
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
     const pz_volume_info info = fx_info(plain[i].dtype, 1, 5, 6, 7);
     void *data = fx_content(&info, i);

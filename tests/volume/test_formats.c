@@ -380,6 +380,7 @@ static void hdf5_kinds(void **state) {
   H5Dwrite(d, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, data);
   H5Dclose(d);
   put(file, "text", H5T_C_S1, 3, dim + 1, NULL, NULL);
+  put(file, "\"l\xc3\xa4\033", H5T_NATIVE_UINT16, 1, dim, NULL, NULL);
   put(file, "line", H5T_NATIVE_UINT16, 1, dim + 1, NULL, NULL);
   put(file, "plane", H5T_NATIVE_UINT16, 2, dim + 2, NULL, data);
   const hid_t none = H5Screate(H5S_NULL);
@@ -406,15 +407,47 @@ static void hdf5_kinds(void **state) {
   refuse(fx_path(&f, "a.h5:/text"), "its elements are a string of 8 bits each");
   refuse(fx_path(&f, "a.h5:/line"), "1 dimension;");
   refuse(fx_path(&f, "a.h5:/empty"), "0 dimensions");
-  refuse(fx_path(&f, "a.h5:/missing"), "cannot open the dataset");
-  refuse(fx_path(&f, "a.h5"), "more than one dataset");
-  /* a result would replace the file, and with it the other datasets */
-  err = (pz_error){0};
-  assert_int_equal(pz_volume_hdf5.check_output(fx_path(&f, "a.h5"), "/main", &info, &err), PZ_ERROR_USAGE);
-  assert_non_null(strstr(err.message, "other datasets"));
-  fx_save(fx_path(&f, "b.h5:/main"), &info, data);
-  assert_int_equal(pz_volume_hdf5.check_output(fx_path(&f, "b.h5"), "/main", &info, NULL), PZ_OK);
-  assert_int_equal(pz_volume_hdf5.check_output(fx_path(&f, "b.h5"), "/other", &info, NULL), PZ_ERROR_USAGE);
+  refuse(fx_path(&f, "a.h5:/missing"),
+         "cannot open the dataset: there is none of this name; the file holds /\"l\\xc3\\xa4\\x1b (u16, 2), "
+         "/chunked (u16, 2 x 5 x 6 x 7), /empty (u16, no array), /line (u16, 5), /plane (u16, 6 x 7), /text "
+         "(a string of 8 bits, 5 x 6 x 7)");
+  refuse(fx_path(&f, "a.h5"), "more than one dataset; name one, as in");
+  refuse(fx_path(&f, "a.h5"), "it holds /\"l");
+  free(data);
+  fx_leave(&f);
+}
+
+/* Without a name: the one that can be a volume, whatever else there is. */
+static void hdf5_only_volume(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+  const pz_volume_info info = fx_info(PZ_U16, 1, 5, 6, 7);
+  const hsize_t dim[] = {5, 6, 7};
+  uint16_t *data = fx_content(&info, 1);
+  pz_volume_info got;
+  hid_t file = H5Fcreate(fx_path(&f, "a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  put(file, "names", H5T_C_S1, 3, dim, NULL, NULL);
+  put(file, "ids", H5T_NATIVE_UINT16, 1, dim, NULL, NULL);
+  H5Fclose(file);
+  refuse(fx_path(&f, "a.h5"), "holds no dataset that can be a volume; it holds /ids (u16, 5), /names (");
+  file = H5Fopen(fx_path(&f, "a.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+  H5Gclose(H5Gcreate2(file, "t0", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  put(file, "t0/raw", H5T_NATIVE_UINT16, 3, dim, NULL, data);
+  H5Fclose(file);
+  void *back = fx_load(fx_path(&f, "a.h5"), &got);
+  assert_memory_equal(back, data, 5 * 6 * 7 * 2);
+  free(back);
+  /* more than are listed */
+  file = H5Fopen(fx_path(&f, "a.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+  char name[16];
+  for (int i = 0; i < 30; i++)
+    snprintf(name, sizeof name, "u%02d", i), put(file, name, H5T_NATIVE_UINT8, 3, dim, NULL, NULL);
+  H5Fclose(file);
+  refuse(fx_path(&f, "a.h5"), "/u16 (u8, 5 x 6 x 7) and 13 more");
+  file = H5Fcreate(fx_path(&f, "b.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  H5Fclose(file);
+  refuse(fx_path(&f, "b.h5"), "holds no dataset");
+  refuse(fx_path(&f, "b.h5:/main"), "there is none of this name; the file holds no dataset");
   free(data);
   fx_leave(&f);
 }
@@ -467,10 +500,16 @@ static void paths(void **state) {
               {"a.h5:/x/y", "a.h5", "/x/y", "hdf5"},
               {"a.H5:x", "a.H5", "/x", "hdf5"},
               {"a.h5://x", "a.h5", "/x", "hdf5"},
+              {"a.h5/x", "a.h5", "/x", "hdf5"},
+              {"d/a.HDF5/volumes/raw", "d/a.HDF5", "/volumes/raw", "hdf5"},
+              {"a.h5/b.h5/c", "a.h5", "/b.h5/c", "hdf5"},
+              {"a.h5/b.h5", "a.h5/b.h5", NULL, "hdf5"},
+              {"a.he5//x", "a.he5", "/x", "hdf5"},
               {"x.h5:d/y.hdf5:/z", "x.h5:d/y.hdf5", "/z", "hdf5"},
               {"a.nii.gz", "a.nii.gz", NULL, "nifti-gz"},
               {"a.Tiff", "a.Tiff", NULL, "tiff"}};
-  const char *const bad[] = {"", "a", "a.npy:/x", "a.png", "a.h5:", "a.h5:/", "a.h5:/x/", "npy"};
+  const char *const bad[] = {"",         "a",   "a.npy:/x", "a.png",   "a.h5:", "a.h5:/",
+                             "a.h5:/x/", "npy", "a.h5/",    "a.h5/x/", ".npy/x"};
   pz_arena *arena = pz_arena_new();
   pz_volume_path p;
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -488,10 +527,19 @@ static void paths(void **state) {
 int main(void) {
   TIFFSetWarningHandler(NULL);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(round_trip),       cmocka_unit_test(voxel_sizes),   cmocka_unit_test(orientation),
-      cmocka_unit_test(big_endian_nifti), cmocka_unit_test(large_nifti),   cmocka_unit_test(npy_headers),
-      cmocka_unit_test(tiff_kinds),       cmocka_unit_test(tiff_refusals), cmocka_unit_test(real_stack),
-      cmocka_unit_test(hdf5_kinds),       cmocka_unit_test(hdf5_links),    cmocka_unit_test(paths),
+      cmocka_unit_test(round_trip),
+      cmocka_unit_test(voxel_sizes),
+      cmocka_unit_test(orientation),
+      cmocka_unit_test(big_endian_nifti),
+      cmocka_unit_test(large_nifti),
+      cmocka_unit_test(npy_headers),
+      cmocka_unit_test(tiff_kinds),
+      cmocka_unit_test(tiff_refusals),
+      cmocka_unit_test(real_stack),
+      cmocka_unit_test(hdf5_kinds),
+      cmocka_unit_test(hdf5_only_volume),
+      cmocka_unit_test(hdf5_links),
+      cmocka_unit_test(paths),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,6 +105,61 @@ static void every_call(void **state) {
   }
 }
 
+static void expect_data(const char *path, const void *want, int64_t bytes) {
+  pz_volume_info info;
+  void *got = fx_load(path, &info);
+  assert_int_equal(pz_volume_bytes(&info), bytes);
+  assert_memory_equal(got, want, (size_t)bytes);
+  free(got);
+}
+
+/* Into a file that has another dataset: that file stays as it is until the new one is whole. */
+static void every_call_joining(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+  char in[600], file[600], out[620], job[640];
+  snprintf(in, sizeof in, "%s", fx_path(&f, "in.npy"));
+  snprintf(file, sizeof file, "%s", fx_path(&f, "a.h5"));
+  snprintf(out, sizeof out, "%s:/second", file);
+  snprintf(job, sizeof job, "%s.pznet-job", file);
+  make_input(in, 9, 8, 9);
+  const pz_volume_info info = fx_info(PZ_U16, 1, 5, 6, 7);
+  void *first = fx_content(&info, 8);
+  fx_save(fx_path(&f, "a.h5:/first"), &info, first);
+  size_t size;
+  char *old = fx_file(file, &size);
+  pz_error err;
+  calls = failing = 0;
+  assert_int_equal(go(in, out, false, &err), PZ_OK);
+  const long total = calls;
+  pz_volume_info result;
+  void *want = fx_load(out, &result);
+  bool no_room = false;
+  assert_true(total > 50);
+  for (long n = 1; n <= total; n++) {
+    fx_write_file(file, old, size);
+    calls = 0, failing = n;
+    const pz_status status = go(in, out, false, &err);
+    failing = 0;
+    if (status != PZ_OK) {
+      size_t now;
+      if (status != PZ_ERROR_OUTPUT) fail_msg("call %ld: %d %s", n, status, err.message);
+      no_room = no_room || strstr(err.message, "no room on the disk for a copy of it");
+      free(fx_file(file, &now));
+      if (now == size) {
+        expect_bytes(file, old, size);
+        if (go(in, out, true, &err) != PZ_OK) fail_msg("call %ld: %s", n, err.message);
+      }
+    }
+    expect_data(out, want, pz_volume_bytes(&result));
+    expect_data(fx_path(&f, "a.h5:/first"), first, pz_volume_bytes(&info));
+    assert_false(fx_exists(job));
+  }
+  assert_true(no_room);
+  free(first), free(old), free(want);
+  fx_leave(&f);
+}
+
 static void short_writes(void **state) {
   (void)state;
   const fx_folder f = fx_enter();
@@ -229,8 +284,8 @@ static void replaced(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_call), cmocka_unit_test(short_writes),
-                                     cmocka_unit_test(small_disk), cmocka_unit_test(unwritable),
-                                     cmocka_unit_test(replaced)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_call),   cmocka_unit_test(every_call_joining),
+                                     cmocka_unit_test(short_writes), cmocka_unit_test(small_disk),
+                                     cmocka_unit_test(unwritable),   cmocka_unit_test(replaced)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,6 +103,7 @@ static bool set(void *host, const char *name, const char *value) {
   else if (!strcmp(name, "no-overwrite")) o->no_overwrite = true;
   else if (!strcmp(name, "skip-zero")) o->skip_zero = true;
   else if (!strcmp(name, "resume")) o->resume = true;
+  else if (!strcmp(name, "update")) o->update = true;
   else if (!strcmp(name, "quiet")) s->progress.quiet = true;
   else if (!strcmp(name, "json")) s->json = value;
   return good;
@@ -239,7 +240,7 @@ static const tool_option options[] = {
     {"blend", 0, "HOW",
      "weights of overlapping patches: constant (default), gaussian, bump; tilings have their own"},
     {"normalize", 0, "HOW",
-     "auto (default: unit for integers of 8 bits), none, unit (0..1), zscore (over the whole volume)"},
+     "auto (default: unit for u8, else none), none, unit (0..1), zscore (over the whole volume)"},
     {"border", 0, "HOW", "beyond the volume: mirror (default) or zero (monai's and nnunet's default)"},
     {"crop", 0, "Z,Y,X",
      "voxels at each end that the output is without; default 0; chunkflow: what the network loses"},
@@ -260,6 +261,7 @@ static const tool_option options[] = {
     {"resume", 0, NULL,
      "go on from the work that an interrupted run finished; do nothing where the output is finished"},
     {"no-overwrite", 0, NULL, "refuse an output that exists; else it is replaced when the new one is whole"},
+    {"update", 0, NULL, "replace the dataset of this name in an HDF5 file that holds others too"},
     {"json", 0, "FILE", "write a report as JSON (- for standard output)"},
     {"quiet", 'q', NULL, "print errors only"},
     {0},
@@ -271,6 +273,6 @@ const tool_verb verb_infer = {
     "Applies a network patch by patch to a volume and blends the results. VOLUME and OUTPUT: stack.tif, "
     "file.h5:/dataset,\n"
     "scan.nii, scan.nii.gz or array.npy. The output appears under its name only when it is "
-    "whole.\n" TOOL_PROGRAM,
+    "whole.\nAn HDF5 file that holds other datasets keeps them.\n" TOOL_PROGRAM,
     options,
     run};

@@ -139,6 +139,30 @@ static void place(pz_geometry *g, int i) {
   if (i == 3) g->has_origin = false, pz_geometry_set_affine(g, turned, 2);
 }
 
+/* Scale-offset of integers and of floats, szip where it is written, h5py's lzf: a run of bytes and a copy of it. */
+static void filtered_hdf5(const char *path, int kind) {
+  static const uint8_t lzf[] = {3, 1, 0, 2, 0, 0xe0, 255, 3, 0xe0, 107, 3}; /* 4 + 264 + 116 bytes */
+  static const float floats[4 * 6 * 8] = {1, 2, 3};
+  static const int32_t integers[4 * 6 * 8] = {1, -2, 3};
+  const hsize_t dim[3] = {4, 6, 8}, first[3] = {0};
+  const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+              p = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(3, dim, NULL),
+              type = kind == 3   ? H5T_STD_U16LE
+                     : kind == 1 ? H5T_IEEE_F32LE
+                                 : H5T_STD_I32LE;
+  const unsigned values[3] = {4, 0x0105, 4 * 6 * 8 * 2};
+  H5Pset_chunk(p, 3, dim);
+  if (kind < 2) H5Pset_scaleoffset(p, kind ? H5Z_SO_FLOAT_DSCALE : H5Z_SO_INT, kind ? 2 : 0);
+  if (kind == 2) H5Pset_szip(p, H5_SZIP_NN_OPTION_MASK, 8);
+  if (kind == 3) H5Pset_filter(p, 32000, H5Z_FLAG_OPTIONAL, 3, values);
+  const hid_t d = H5Dcreate2(file, "d", type, space, H5P_DEFAULT, p, H5P_DEFAULT);
+  const herr_t good = kind == 3 ? H5Dwrite_chunk(d, H5P_DEFAULT, 0, first, sizeof lzf, lzf)
+                                : H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                                           kind == 1 ? (const void *)floats : integers);
+  if (good < 0 && kind != 2) failures++;
+  H5Dclose(d), H5Sclose(space), H5Pclose(p), H5Fclose(file);
+}
+
 int main(int argc, char **argv) {
   static const char *const folders[] = {"npy", "hdf5", "tiff", "nifti"};
   static const char *const files[] = {"npy/%d.npy", "hdf5/%d.h5", "tiff/%d.tif", "nifti/%d.nii",
@@ -148,10 +172,13 @@ int main(int argc, char **argv) {
   mkdir(argv[1], 0777);
   for (int i = 0; i < 4; i++) snprintf(path, sizeof path, "%s/%s", argv[1], folders[i]), mkdir(path, 0777);
   for (int f = 0; f < 5; f++)
-    for (int i = 0; i < 5; i++) {
-      pz_volume_info info = {
-          .dtype = (pz_dtype)(i % 4), .channels = i < 3 ? 1 : 2, .has_channels = i >= 3, .shape = {3, 4, 5}};
-      place(&info.geometry, i);
+    for (int i = 0; i < PZ_DTYPES; i++) {
+      const bool none = f >= 3 && (i == PZ_F16 || i == PZ_BOOL); /* NIfTI has no such types */
+      pz_volume_info info = {.dtype = none ? PZ_U8 : (pz_dtype)i,
+                             .channels = i < 3 ? 1 : 2,
+                             .has_channels = i >= 3,
+                             .shape = {3, 4, 5}};
+      place(&info.geometry, i % 5);
       if (f == 3 && i == 4) info.shape[2] = 33000; /* NIfTI-2 */
       if (f == 3 && i == 4)
         info.shape[0] = info.shape[1] = info.channels = 1, info.has_channels = false, info.dtype = PZ_U8;
@@ -164,6 +191,10 @@ int main(int argc, char **argv) {
   for (int i = 0; i < 12; i++) {
     snprintf(path, sizeof path, "%s/tiff/c%d.tif", argv[1], i);
     compressed_tiff(path, compressions[i % 3], i / 3 % 2, i / 6 ? 3 : 1);
+  }
+  for (int kind = 0; kind < 4; kind++) {
+    snprintf(path, sizeof path, "%s/hdf5/filtered%d.h5", argv[1], kind);
+    filtered_hdf5(path, kind);
   }
   for (int later = 0; later < 2; later++) {
     snprintf(path, sizeof path, "%s/hdf5/chunked%d.h5", argv[1], later);

@@ -1,0 +1,460 @@
+/* A result that goes into an HDF5 file beside what is in it: nothing of that is lost, whatever happens meanwhile. */
+#include "fixture.h"
+
+#include <fcntl.h>
+#include <hdf5.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { Z = 5, Y = 6, X = 7, N = Z * Y * X };
+
+/* ------------------------------------------------------------------ a file of others */
+
+static void put(hid_t at, const char *name, hid_t type, bool packed, const void *data) {
+  const hsize_t dim[] = {Z, Y, X}, chunk[] = {2, 3, 4};
+  const hid_t space = H5Screate_simple(3, dim, NULL), p = H5Pcreate(H5P_DATASET_CREATE);
+  if (packed) H5Pset_chunk(p, 3, chunk), H5Pset_deflate(p, 4);
+  const hid_t d = H5Dcreate2(at, name, type, space, H5P_DEFAULT, p, H5P_DEFAULT);
+  assert_true(d >= 0 && H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
+  H5Dclose(d), H5Pclose(p), H5Sclose(space);
+}
+
+static void put_attribute(hid_t at, const char *name, int value) {
+  const hid_t space = H5Screate(H5S_SCALAR);
+  const hid_t a = H5Acreate2(at, name, H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT);
+  assert_true(a >= 0 && H5Awrite(a, H5T_NATIVE_INT, &value) >= 0);
+  H5Aclose(a), H5Sclose(space);
+}
+
+static uint8_t raw[N];
+static int64_t labels[N];
+
+/* Datasets, attributes, a group, two kinds of links and a second name, in either format. */
+static void make_file(const char *path, bool latest) {
+  const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+  if (latest) H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+  const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  for (int i = 0; i < N; i++) raw[i] = (uint8_t)(i * 7), labels[i] = INT64_MAX - i;
+  put(file, "raw", H5T_NATIVE_UINT8, false, raw);
+  const hid_t group = H5Gcreate2(file, "volumes", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  put(group, "labels", H5T_NATIVE_INT64, true, labels);
+  put_attribute(group, "made", 42);
+  put_attribute(file, "version", 3);
+  H5Lcreate_soft("/volumes/labels", file, "soft", H5P_DEFAULT, H5P_DEFAULT);
+  H5Lcreate_soft("/volumes", file, "way", H5P_DEFAULT, H5P_DEFAULT);
+  H5Lcreate_external("other.h5", "/x", file, "external", H5P_DEFAULT, H5P_DEFAULT);
+  H5Lcreate_hard(file, "raw", file, "again", H5P_DEFAULT, H5P_DEFAULT);
+  H5Gclose(group), H5Pclose(access);
+  assert_true(H5Fclose(file) >= 0);
+}
+
+static void expect_attribute(hid_t file, const char *object, const char *name, int want) {
+  int value = 0;
+  const hid_t a = H5Aopen_by_name(file, object, name, H5P_DEFAULT, H5P_DEFAULT);
+  assert_true(a >= 0 && H5Aread(a, H5T_NATIVE_INT, &value) >= 0);
+  assert_int_equal(value, want);
+  H5Aclose(a);
+}
+
+static void expect_data(hid_t file, const char *name, hid_t type, const void *want) {
+  char got[N * 8];
+  const hid_t d = H5Dopen2(file, name, H5P_DEFAULT);
+  if (d < 0) fail_msg("%s is not there", name);
+  assert_true(H5Dread(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, got) >= 0);
+  assert_memory_equal(got, want, N * H5Tget_size(type));
+  H5Dclose(d);
+}
+
+/* All of make_file is there; `links` names lead from the root. */
+static void expect_file(const char *path, int links) {
+  char target[32] = "";
+  H5L_info_t info;
+  H5G_info_t root;
+  const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+  assert_true(file >= 0);
+  expect_data(file, "raw", H5T_NATIVE_UINT8, raw);
+  expect_data(file, "again", H5T_NATIVE_UINT8, raw);
+  expect_data(file, "volumes/labels", H5T_NATIVE_INT64, labels);
+  expect_data(file, "soft", H5T_NATIVE_INT64, labels);
+  expect_attribute(file, "/", "version", 3);
+  expect_attribute(file, "volumes", "made", 42);
+  assert_true(H5Lget_val(file, "way", target, sizeof target, H5P_DEFAULT) >= 0);
+  assert_string_equal(target, "/volumes");
+  assert_true(H5Lget_info(file, "external", &info, H5P_DEFAULT) >= 0 && info.type == H5L_TYPE_EXTERNAL);
+  assert_true(H5Gget_info(file, &root) >= 0);
+  assert_int_equal(root.nlinks, links);
+  H5Fclose(file);
+}
+enum { LINKS = 6 };
+
+static void expect_result(const char *path, const char *name, float offset) {
+  float want[N];
+  for (int i = 0; i < N; i++) want[i] = (float)raw[i] + offset;
+  const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+  expect_data(file, name, H5T_NATIVE_FLOAT, want);
+  H5Fclose(file);
+}
+
+/* ------------------------------------------------------------------ running */
+
+static const int64_t patch[3] = {2, 3, 3};
+
+static pz_status run(const char *in, const char *out, pz_infer_options o, pz_error *err) {
+  fx_net net;
+  o.normalize = PZ_NORMALIZE_NONE;
+  fx_net_make(&net, FX_IDENTITY, 1, 1, patch, patch);
+  *err = (pz_error){0};
+  return fx_infer(&net, in, out, &o, NULL, err);
+}
+
+static void works(const char *in, const char *out, bool update) {
+  pz_error err;
+  const pz_infer_options o = {.update = update};
+  if (run(in, out, o, &err) != PZ_OK) fail_msg("%s", err.message);
+}
+
+static void refused(const char *in, const char *out, pz_status status, const char *says) {
+  pz_error err;
+  const pz_infer_options o = {0};
+  assert_int_equal(run(in, out, o, &err), status);
+  if (!strstr(err.message, says)) fail_msg("%s", err.message);
+}
+
+/* "FOLDER/a.h5:/x": one of fx_path's buffers */
+static const char *in_file(const fx_folder *f, const char *dataset) {
+  char name[128];
+  snprintf(name, sizeof name, "a.h5:%s", dataset);
+  return fx_path(f, name);
+}
+
+static void others_stay(void **state) {
+  (void)state;
+  for (int latest = 0; latest < 2; latest++) {
+    const fx_folder f = fx_enter();
+    make_file(fx_path(&f, "a.h5"), latest);
+    assert_int_equal(chmod(fx_path(&f, "a.h5"), 0640), 0);
+    works(in_file(&f, "/raw"), in_file(&f, "/prediction"), false);
+    expect_file(fx_path(&f, "a.h5"), LINKS + 1);
+    works(in_file(&f, "/raw"), in_file(&f, "/volumes/deep/er"), false);
+    works(in_file(&f, "/raw"), in_file(&f, "/way/linked"), false);
+    works(in_file(&f, "/raw"), fx_path(&f, "a.h5/main"), false);
+    expect_file(fx_path(&f, "a.h5"), LINKS + 2);
+    const char *const made[] = {"prediction", "volumes/deep/er", "volumes/linked", "main"};
+    for (int i = 0; i < 4; i++) expect_result(fx_path(&f, "a.h5"), made[i], 0);
+    struct stat info;
+    assert_true(stat(fx_path(&f, "a.h5"), &info) == 0 && (info.st_mode & 07777) == 0640);
+    assert_false(fx_exists(fx_path(&f, "a.h5.pznet-job")));
+    fx_leave(&f);
+  }
+}
+
+/* The value of the old one differs by one from the new one's. */
+static void replaced_by_leave_only(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+  const pz_volume_info info = fx_info(PZ_F32, 1, Z, Y, X);
+  float data[N];
+  make_file(fx_path(&f, "a.h5"), false);
+  for (int i = 0; i < N; i++) data[i] = (float)raw[i] + 1;
+  fx_save(fx_path(&f, "in.npy"), &info, data);
+  works(fx_path(&f, "in.npy"), in_file(&f, "/prediction"), false);
+  expect_result(fx_path(&f, "a.h5"), "prediction", 1);
+  refused(in_file(&f, "/raw"), in_file(&f, "/prediction"), PZ_ERROR_USAGE, "replace it with --update");
+  refused(in_file(&f, "/raw"), in_file(&f, "//volumes//labels"), PZ_ERROR_USAGE, "beside others");
+  expect_result(fx_path(&f, "a.h5"), "prediction", 1);
+  works(in_file(&f, "/raw"), in_file(&f, "/prediction"), true);
+  expect_result(fx_path(&f, "a.h5"), "prediction", 0);
+  expect_file(fx_path(&f, "a.h5"), LINKS + 1);
+  /* another shape, many times: the file does not grow by all of them */
+  struct stat before, after;
+  stat(fx_path(&f, "a.h5"), &before);
+  for (int i = 0; i < 5; i++) works(in_file(&f, "/raw"), in_file(&f, "/prediction"), true);
+  stat(fx_path(&f, "a.h5"), &after);
+  assert_true(after.st_size <= before.st_size + 2 * 4 * N);
+  fx_leave(&f);
+}
+
+/* A file with nothing else in it is made anew, as every other output. */
+static void an_only_dataset(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+  size_t size, again_size;
+  make_file(fx_path(&f, "a.h5"), false);
+  works(in_file(&f, "/raw"), fx_path(&f, "b.h5:/deep/er"), false);
+  void *bytes = fx_file(fx_path(&f, "b.h5"), &size);
+  works(in_file(&f, "/raw"), fx_path(&f, "b.h5:/deep/er"), false);
+  void *again = fx_file(fx_path(&f, "b.h5"), &again_size);
+  assert_int_equal(size, again_size);
+  assert_memory_equal(bytes, again, size);
+  free(bytes), free(again);
+  /* an attribute of the file stays */
+  const hid_t file = H5Fopen(fx_path(&f, "b.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
+  put_attribute(file, "version", 3);
+  H5Fclose(file);
+  works(in_file(&f, "/raw"), fx_path(&f, "b.h5:/deep/er"), false);
+  const hid_t opened = H5Fopen(fx_path(&f, "b.h5"), H5F_ACC_RDONLY, H5P_DEFAULT);
+  expect_attribute(opened, "/", "version", 3);
+  H5Fclose(opened);
+  expect_result(fx_path(&f, "b.h5"), "deep/er", 0);
+  fx_leave(&f);
+}
+
+static void in_the_way(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+  size_t size, after;
+  const char *in = fx_path(&f, "in.npy");
+  const pz_volume_info info = fx_info(PZ_U8, 1, Z, Y, X);
+  make_file(fx_path(&f, "a.h5"), false);
+  fx_save(in, &info, raw);
+  void *bytes = fx_file(fx_path(&f, "a.h5"), &size);
+  refused(in, in_file(&f, "/volumes"), PZ_ERROR_OUTPUT, "\"volumes\" is a group");
+  refused(in, in_file(&f, "/raw/x"), PZ_ERROR_OUTPUT, "\"raw\" is a dataset, and not a group");
+  refused(in, in_file(&f, "/soft"), PZ_ERROR_OUTPUT, "\"soft\" is a link");
+  refused(in, in_file(&f, "/external/x"), PZ_ERROR_OUTPUT, "\"external\" is a link to another file");
+  refused(in_file(&f, "/raw"), in_file(&f, "/raw"), PZ_ERROR_USAGE, "the output is the input");
+  void *kept = fx_file(fx_path(&f, "a.h5"), &after);
+  assert_int_equal(size, after);
+  assert_memory_equal(bytes, kept, size);
+  fx_write_file(fx_path(&f, "c.h5"), "text", 4);
+  refused(in, fx_path(&f, "c.h5:/x"), PZ_ERROR_INPUT, "not an HDF5 file");
+  free(bytes), free(kept);
+  fx_leave(&f);
+}
+
+/* The file that a symbolic link leads to gets the dataset; the link stays one. */
+static void through_a_link(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+  struct stat info;
+  make_file(fx_path(&f, "a.h5"), false);
+  assert_int_equal(symlink("a.h5", fx_path(&f, "link.h5")), 0);
+  works(in_file(&f, "/raw"), fx_path(&f, "link.h5:/x"), false);
+  assert_true(lstat(fx_path(&f, "link.h5"), &info) == 0 && S_ISLNK(info.st_mode));
+  expect_file(fx_path(&f, "a.h5"), LINKS + 1);
+  expect_result(fx_path(&f, "a.h5"), "x", 0);
+  fx_leave(&f);
+}
+
+/* ------------------------------------------------------------------ meanwhile */
+
+/* What happens to the file, and when: at the `at`-th call of the progress while the result is written into the copy. */
+typedef struct meanwhile {
+  const char *path;
+  enum { NOTHING, LOCKED, CHANGED, TAKEN, BROKEN, KILLED, INTERRUPTED } what;
+  int at, calls, lock;
+  bool update;
+  int runs; /* of the network */
+  volatile int flag;
+} meanwhile;
+
+static void watch(void *host, const char *what, int64_t done, int64_t total, double seconds) {
+  (void)total, (void)done, (void)seconds;
+  meanwhile *m = host;
+  /* a writer comes before the copy is begun */
+  if (m->what == LOCKED && m->lock < 0 && !strcmp(what, "patches")) {
+    m->lock = open(m->path, O_RDWR);
+    assert_int_equal(flock(m->lock, LOCK_EX | LOCK_NB), 0);
+  }
+  if ((m->what == TAKEN || m->what == BROKEN) && m->lock < 0 && !strcmp(what, "patches")) {
+    m->lock = 0;
+    const hid_t file = H5Fopen(m->path, H5F_ACC_RDWR, H5P_DEFAULT);
+    put(file, "x", H5T_NATIVE_UINT8, false, raw);
+    H5Fclose(file);
+    if (m->what == BROKEN) assert_int_equal(truncate(m->path, 3000), 0);
+  }
+  if (strcmp(what, "writing") != 0 || ++m->calls != m->at) return;
+  if (m->what == KILLED) raise(SIGKILL);
+  if (m->what == INTERRUPTED) m->flag = 1;
+  if (m->what == CHANGED) {
+    const int fd = open(m->path, O_WRONLY | O_APPEND);
+    assert_int_equal(write(fd, "x", 1), 1);
+    close(fd);
+  }
+}
+
+static pz_status run_meanwhile(const char *in, const char *out, bool resume, meanwhile *m, pz_error *err) {
+  fx_net net;
+  pz_volume *v;
+  const pz_infer_options o = {.normalize = PZ_NORMALIZE_NONE,
+                              .resume = resume,
+                              .update = m->update,
+                              .progress = watch,
+                              .progress_host = m,
+                              .interrupt = &m->flag};
+  fx_net_make(&net, FX_IDENTITY, 1, 1, patch, patch);
+  *err = (pz_error){0};
+  PZ_TRY(pz_volume_open(in, &v, err));
+  const pz_status status =
+      pz_engine_run(&net.function, v, &(pz_volume_writer){.path = out}, &o, NULL, NULL, err);
+  pz_volume_close(v);
+  m->runs = net.runs;
+  return status;
+}
+
+typedef struct scene {
+  fx_folder f;
+  char in[600], out[600], file[600];
+  void *bytes;
+  size_t size;
+} scene;
+
+static scene make_scene(void) {
+  scene s = {.f = fx_enter()};
+  snprintf(s.in, sizeof s.in, "%s", fx_path(&s.f, "in.npy"));
+  snprintf(s.out, sizeof s.out, "%s", fx_path(&s.f, "a.h5:/x"));
+  snprintf(s.file, sizeof s.file, "%s", fx_path(&s.f, "a.h5"));
+  make_file(s.file, false);
+  const pz_volume_info info = fx_info(PZ_U8, 1, Z, Y, X);
+  fx_save(s.in, &info, raw);
+  s.bytes = fx_file(s.file, &s.size);
+  return s;
+}
+
+static void expect_old(const scene *s) {
+  size_t size;
+  void *now = fx_file(s->file, &size);
+  assert_true(size >= s->size);
+  assert_memory_equal(now, s->bytes, s->size);
+  free(now);
+}
+
+static void expect_finished(scene *s) {
+  expect_file(s->file, LINKS + 1);
+  expect_result(s->file, "x", 0);
+  assert_false(fx_exists(fx_path(&s->f, "a.h5.pznet-job")));
+  free(s->bytes);
+  fx_leave(&s->f);
+}
+
+static void finish(scene *s) {
+  pz_error err;
+  meanwhile nothing = {.lock = -1};
+  if (run_meanwhile(s->in, s->out, true, &nothing, &err) != PZ_OK) fail_msg("%s", err.message);
+  expect_finished(s);
+}
+
+/* A writer that comes while the network runs, or changes the file while it is copied, is noticed; nothing is lost, and the work
+ * is not done again. */
+static void writers_are_noticed(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    scene s = make_scene();
+    meanwhile m = {.path = s.file, .what = i ? CHANGED : LOCKED, .at = 2, .lock = -1};
+    pz_error err;
+    assert_int_equal(run_meanwhile(s.in, s.out, false, &m, &err), PZ_ERROR_OUTPUT);
+    if (!strstr(err.message, i ? "changed while" : "HDF5_USE_FILE_LOCKING")) fail_msg("%s", err.message);
+    assert_non_null(strstr(err.message, "--resume"));
+    if (m.lock >= 0) close(m.lock);
+    expect_old(&s);
+    finish(&s);
+  }
+}
+
+/* The name is taken by somebody, or the file is broken, while the network runs: the work is kept. */
+static void others_come_first(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    scene s = make_scene();
+    meanwhile m = {.path = s.file, .what = i ? BROKEN : TAKEN, .lock = -1},
+              update = {.lock = -1, .update = true};
+    pz_error err;
+    assert_int_equal(run_meanwhile(s.in, s.out, false, &m, &err), PZ_ERROR_OUTPUT);
+    if (!strstr(err.message, i ? "truncated" : "--update")) fail_msg("%s", err.message);
+    assert_non_null(strstr(err.message, "--resume goes on"));
+    if (i) fx_write_file(s.file, s.bytes, s.size);
+    if (run_meanwhile(s.in, s.out, true, &update, &err) != PZ_OK) fail_msg("%s", err.message);
+    assert_int_equal(update.runs, 0);
+    expect_finished(&s);
+  }
+}
+
+/* A writer that has the file open before: said at once. */
+static void locked_before(void **state) {
+  (void)state;
+  scene s = make_scene();
+  const int lock = open(s.file, O_RDWR);
+  assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
+  refused(s.in, s.out, PZ_ERROR_OUTPUT, "HDF5_USE_FILE_LOCKING=FALSE");
+  refused(in_file(&s.f, "/raw"), fx_path(&s.f, "b.npy"), PZ_ERROR_INPUT, "HDF5_USE_FILE_LOCKING=FALSE");
+  close(lock);
+  finish(&s);
+}
+
+/* Readers hold nothing up, and read on what they have opened. */
+static void readers_read_on(void **state) {
+  (void)state;
+  scene s = make_scene();
+  const int lock = open(s.file, O_RDONLY);
+  assert_int_equal(flock(lock, LOCK_SH | LOCK_NB), 0);
+  works(s.in, s.out, false);
+  char *now = malloc(s.size);
+  assert_int_equal(pread(lock, now, s.size, 0), s.size);
+  assert_memory_equal(now, s.bytes, s.size);
+  free(now);
+  close(lock);
+  unlink(s.file);
+  fx_write_file(s.file, s.bytes, s.size);
+  finish(&s);
+}
+
+/* At any time: the old file, byte for byte, and the work goes on. */
+static void killed(void **state) {
+  (void)state;
+  for (int at = 1;; at++) {
+    scene s = make_scene();
+    int ended;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+      meanwhile m = {.path = s.file, .what = at % 3 ? KILLED : INTERRUPTED, .at = at, .lock = -1};
+      pz_error err;
+      _exit(run_meanwhile(s.in, s.out, false, &m, &err) == PZ_OK ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    const bool done = WIFEXITED(ended) && WEXITSTATUS(ended) == 0;
+    if (done) {
+      assert_true(at > Z);
+      expect_file(s.file, LINKS + 1);
+      expect_result(s.file, "x", 0);
+      free(s.bytes);
+      fx_leave(&s.f);
+      return;
+    }
+    expect_old(&s);
+    finish(&s);
+  }
+}
+
+/* A job that was begun for a file of its own does not go on inside of another file. */
+static void another_way(void **state) {
+  (void)state;
+  scene s = make_scene();
+  pz_error err;
+  meanwhile m = {.path = s.file, .what = INTERRUPTED, .at = 2, .lock = -1};
+  assert_int_equal(run_meanwhile(s.in, s.out, false, &m, &err), PZ_INTERRUPTED);
+  unlink(s.file);
+  meanwhile nothing = {.lock = -1};
+  assert_int_equal(run_meanwhile(s.in, s.out, true, &nothing, &err), PZ_ERROR_USAGE);
+  assert_non_null(strstr(err.message, "beside others"));
+  fx_write_file(s.file, s.bytes, s.size);
+  finish(&s);
+}
+
+int main(void) {
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(others_stay),       cmocka_unit_test(replaced_by_leave_only),
+      cmocka_unit_test(an_only_dataset),   cmocka_unit_test(in_the_way),
+      cmocka_unit_test(through_a_link),    cmocka_unit_test(writers_are_noticed),
+      cmocka_unit_test(others_come_first), cmocka_unit_test(locked_before),
+      cmocka_unit_test(readers_read_on),   cmocka_unit_test(killed),
+      cmocka_unit_test(another_way),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -24,8 +24,8 @@
 enum { MOST_SECONDS = 10 };
 #define MOST_CONSTANTS                                                                                       \
   1000000 /* elements of a model's constants: more are refused, as a machine refuses what it has no room for */
-#define MOST_ELEMENTS  INT64_C(400000000000)
-#define MOST_RUN      300000  /* of what is run */
+#define MOST_ELEMENTS INT64_C(400000000000)
+#define MOST_RUN      300000 /* of what is run */
 #define MOST_PRODUCTS 2e7
 
 model_counts model_count;

@@ -1,6 +1,7 @@
-/* model_fuzz FILE... [--seed S] [--count N] [--seconds T] [--syntax N] [--run N] [--keep FOLDER] [--told]
+/* model_fuzz FILE... [--seed S] [--count N] [--seconds T] [--syntax N] [--run N] [--least N] [--keep FOLDER] [--told]
  * Takes the models, then N mutants of them, or as many as T seconds have room for, all the way to C (model.h). Mutants that come there are mutated
- * again. The same files, seed and N give the same mutants. A finding stays in FOLDER (by default the current one), and the status is 1. A
+ * again. The same files, seed and N give the same mutants. A finding stays in FOLDER (by default the current one), and the status is 1, as it is where
+ * fewer than N of --least came to C. A
  * model that ends the process lies there as current.onnx or current.prototxt. */
 #include "base/digest.h"
 #include "model.h"
@@ -28,7 +29,7 @@ static int n_seeds, n_given;
 
 static struct {
   uint64_t seed;
-  long count, seconds;
+  long count, seconds, least;
   const char *keep;
   model_options model;
 } wanted = {.seed = 1, .keep = ".", .model = {.syntax_every = 500, .run_every = 2000, .most_mib = MOST_MIB}};
@@ -104,6 +105,7 @@ static bool set(const char *name, const char *value) {
   else if (!strcmp(name, "--seconds")) wanted.seconds = strtol(value, NULL, 10);
   else if (!strcmp(name, "--syntax")) wanted.model.syntax_every = strtol(value, NULL, 10);
   else if (!strcmp(name, "--run")) wanted.model.run_every = strtol(value, NULL, 10);
+  else if (!strcmp(name, "--least")) wanted.least = strtol(value, NULL, 10);
   else if (!strcmp(name, "--keep")) wanted.keep = value;
   else return false;
   return true;
@@ -139,6 +141,8 @@ int main(int argc, char **argv) {
          n_given, made, (long long)model_count.imported, (long long)model_count.planned,
          (long long)model_count.emitted, (long long)model_count.compiled, (long long)model_count.compared,
          findings, (long)(time(NULL) - begin));
+  if (model_count.emitted < wanted.least)
+    fprintf(stderr, "model_fuzz: fewer than %ld came to C\n", wanted.least), findings++;
   snprintf(command, sizeof command, "rm -rf %s", folder);
   if (system(command)) findings++;
   for (int i = 0; i < n_seeds; i++) free(seeds[i].data);

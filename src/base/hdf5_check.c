@@ -278,3 +278,12 @@ pz_status pz_hdf5_check_object(const pz_mapping *map, const char *label, uint64_
   *about = (pz_hdf5_about){o.group ? PZ_HDF5_GROUP : other, o.plain_attributes};
   return PZ_OK;
 }
+
+bool pz_hdf5_find_text(const pz_mapping *map, uint64_t address, const char *name, char *out, size_t size) {
+  file f;
+  uint64_t root;
+  pz_hdf5_object o = unseen;
+  o.wanted = name;
+  if (begin(map, "", &f, &root, NULL) != PZ_OK || check_header(&f, address, &o) != PZ_OK || !o.found.data) return false;
+  return pz_hdf5_attribute_text(&f, o.found, out, size);
+}

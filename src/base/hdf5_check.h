@@ -35,4 +35,8 @@ pz_status pz_hdf5_check(const pz_mapping *map, const char *label, uint64_t *root
 pz_status pz_hdf5_check_object(const pz_mapping *map, const char *label, uint64_t address,
                                pz_hdf5_about *about, pz_error *err);
 
+/* The texts of an attribute in the header of an object that was checked, one in a line: of fixed length, or of any length, which the
+ * library would fetch from a heap that nobody checked. False: there is none of this name, or it is not sound. */
+bool pz_hdf5_find_text(const pz_mapping *map, uint64_t address, const char *name, char *out, size_t size);
+
 #endif

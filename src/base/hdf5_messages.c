@@ -89,6 +89,7 @@ static pz_status take_attribute(const pz_hdf5_file *f, pz_hdf5_bytes m, pz_hdf5_
   pz_hdf5_file quiet = *f;
   quiet.err = NULL;
   if (pz_hdf5_check_attribute(&quiet, m) != PZ_OK) o->plain_attributes = false;
+  else if (o->wanted && strcmp((const char *)m.data + (m.data[0] == 3 ? 9 : 8), o->wanted) == 0) o->found = m;
   return PZ_OK;
 }
 

@@ -38,6 +38,8 @@ typedef struct pz_hdf5_object {
   uint64_t tree, heap;                  /* of a group in the default format */
   uint64_t links, link_names;           /* of one in the later format that has too many for its header */
   uint64_t attributes, attribute_names; /* likewise */
+  const char *wanted;                   /* an attribute's name, or NULL; */
+  pz_hdf5_bytes found;                  /* its message in the header, if it is there and sound */
 } pz_hdf5_object;
 
 static inline uint64_t pz_hdf5_get(const uint8_t *at, int bytes) {
@@ -70,6 +72,10 @@ pz_status pz_hdf5_check_message(pz_hdf5_file *f, int type, pz_hdf5_bytes m, pz_h
 /* As they stand in a header or in a heap. */
 pz_status pz_hdf5_check_link(const pz_hdf5_file *f, pz_hdf5_bytes m);
 pz_status pz_hdf5_check_attribute(const pz_hdf5_file *f, pz_hdf5_bytes m);
+
+/* The texts of an attribute that passed the check, of fixed or any length, one in a line. False: it holds others than texts, or more
+ * than `size` - 1 bytes of them. */
+bool pz_hdf5_attribute_text(const pz_hdf5_file *f, pz_hdf5_bytes m, char *out, size_t size);
 
 /* How the array of an object is stored. */
 pz_status pz_hdf5_check_layout(pz_hdf5_file *f, const pz_hdf5_object *o);

@@ -3,6 +3,7 @@
  * place in the file the library tells; the planes are then written there like those of any raw format. */
 #include "base/hdf5_check.h"
 #include "base/hdf5_lock.h"
+#include "volume/hdf5_axes.h"
 #include "volume/hdf5_chunks.h"
 #include "volume/hdf5_find.h"
 #include "volume/hdf5_geometry.h"
@@ -209,6 +210,7 @@ static pz_status open_all(pz_volume *v, const pz_mapping *map, uint64_t root, pz
   PZ_TRY(open_dataset(v, &search, &plain_attributes, err));
   PZ_TRY(dtype_of(v, err));
   PZ_TRY(shape_of(v, err));
+  pz_hdf5_find_axes(&search, h->data, v);
   PZ_TRY(layout_of(v, err));
   pz_hdf5_read_geometry(&search, plain_attributes ? h->data : -1, v);
   return PZ_OK;

@@ -220,8 +220,9 @@ typedef enum pz_normalize {
   PZ_NORMALIZE_ZSCORE
 } pz_normalize;
 typedef enum pz_border { PZ_BORDER_MIRROR, PZ_BORDER_ZERO } pz_border;
-/* What becomes of not-a-numbers and infinities. ERROR: the run ends, in the input with PZ_ERROR_INPUT, in the network's output with
- * PZ_ERROR_RUN. PROPAGATE: they are handed on, in the output too. ZERO: those of the input become 0, those of the output are an error. */
+/* What becomes of not-a-numbers and infinities. ERROR: the run ends, in the input with PZ_ERROR_INPUT, in the network's output
+ * with PZ_ERROR_RUN. PROPAGATE: they are handed on, in the output too. ZERO: those of the input become 0, those of the output
+ * are an error. */
 typedef enum pz_nan { PZ_NAN_ERROR, PZ_NAN_PROPAGATE, PZ_NAN_ZERO } pz_nan;
 typedef enum pz_store { PZ_STORE_F32, PZ_STORE_U8, PZ_STORE_ARGMAX, PZ_STORE_THRESHOLD } pz_store;
 /* A function of the blended values, before they are stored. SOFTMAX: over the channels of a voxel. */

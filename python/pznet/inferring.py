@@ -217,7 +217,8 @@ def infer(
     values, before they are stored. threshold: 1 where a value is greater, else 0, for each channel.
     tiling: "pznet", "monai", "nnunet" or "chunkflow". overlap: voxels (int) or a part of the output patch (float), or three.
     augment: "mirror", or the network's axes as in "mirror:0,1" or (0, 1). memory: a limit in bytes.
-    resume: for paths; goes on from unfinished work, does nothing where out is finished. overwrite: False refuses a path that exists.
+    resume: for paths; goes on from unfinished work, does nothing where out is finished.
+    overwrite: False refuses a path that exists.
     progress: True shows a bar, a callable is called with (what, done, total, seconds).
     Returns out. Warns of values that dtype="u8" clipped, of those not finite, and where values of the volume, of 32 or 64 bits,
     are not exact in float32 and are not normalised. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.

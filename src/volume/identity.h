@@ -2,7 +2,8 @@
  *
  * Size and times of change are noted before the first byte is read. Times have a grain, of some milliseconds or more: what
  * changes within the grain of the last change has the same time. So who relies on it settles first, that is waits until that
- * grain is over, which a file that is not new has behind it. A change through a memory mapping is seen when the system writes it to the disk. */
+ * grain is over, which a file that is not new has behind it. A change through a memory mapping is seen when the system writes
+ * it to the disk. */
 #ifndef PZ_VOLUME_IDENTITY_H
 #define PZ_VOLUME_IDENTITY_H
 
@@ -16,8 +17,8 @@ typedef struct pz_identity {
   struct stat noted;
 } pz_identity;
 
-/* Opens a regular file and notes what it is, settled or at once. PZ_ERROR_INPUT when that cannot be done. On success the caller calls
- * pz_identity_end; on failure, and of one that is all zero, it may. */
+/* Opens a regular file and notes what it is, settled or at once. PZ_ERROR_INPUT when that cannot be done. On success the caller
+ * calls pz_identity_end; on failure, and of one that is all zero, it may. */
 pz_status pz_identity_begin(const char *path, bool settled, pz_identity *identity, pz_error *err);
 void pz_identity_end(pz_identity *identity);
 

@@ -57,7 +57,8 @@ bool pz_patch_find_not_finite(pz_slab *slab, const int64_t k[3], const float *ou
 /* The value of the greatest magnitude in slab->in, and the voxel of the volume that it comes from. */
 pz_lost_voxel pz_patch_greatest_input(const pz_slab *slab);
 
-/* Of the values of a part, those that are not finite and where the first of them is (without its value), and those that were clipped. */
+/* Of the values of a part, those that are not finite and where the first of them is (without its value), and those that were
+ * clipped. */
 typedef struct pz_part_tally {
   int64_t not_finite, clipped;
   pz_lost_voxel first;

@@ -329,7 +329,8 @@ class Compile(Case):
         self.assertIn("the volume's axes was c=1, z, y, x when it was made and is c=0, z, y, x now", result.stderr)
 
     def test_finished_outputs(self):
-        data, out, report = self.write("in.npy", npy("(4, 12, 14)", bytes(4 * 672))), self.folder / "out.npy", self.folder / "r.json"
+        data, out = self.write("in.npy", npy("(4, 12, 14)", bytes(4 * 672))), self.folder / "out.npy"
+        report = self.folder / "r.json"
         words = ["infer", TINY, data, out]
         self.assert_works(*words, "-q", "--resume")
         before = out.stat()
@@ -343,7 +344,8 @@ class Compile(Case):
         self.assert_works(*words, "-q", "--no-overwrite", "--resume")
         result = pznet(*words, "--resume", "--nan", "zero")
         self.assertEqual(result.returncode, 0)
-        self.assertEqual(result.stderr.splitlines()[0], f"{out}: is made anew: the treatment of not-a-numbers was error when it was made and is zero now")
+        words = "the treatment of not-a-numbers was error when it was made and is zero now"
+        self.assertEqual(result.stderr.splitlines()[0], f"{out}: is made anew: {words}")
 
     def test_warnings_of_values(self):
         values = struct.pack("<672f", float("nan"), *[5.0] * 671)

@@ -284,6 +284,7 @@ bool pz_hdf5_find_text(const pz_mapping *map, uint64_t address, const char *name
   uint64_t root;
   pz_hdf5_object o = unseen;
   o.wanted = name;
-  if (begin(map, "", &f, &root, NULL) != PZ_OK || check_header(&f, address, &o) != PZ_OK || !o.found.data) return false;
+  if (begin(map, "", &f, &root, NULL) != PZ_OK || check_header(&f, address, &o) != PZ_OK || !o.found.data)
+    return false;
   return pz_hdf5_attribute_text(&f, o.found, out, size);
 }

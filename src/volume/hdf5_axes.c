@@ -30,7 +30,8 @@ static int tags(const char *text, char letters[PZ_AXES_RANK]) {
   for (int i = 0; i < rank; i++) {
     const char *key = json_string_value(json_object_get(json_array_get(axes, (size_t)i), "key"));
     if (!key || !*key) rank = 0;
-    else if (!(letters[i] = letter_of(key, strlen(key)))) letters[i] = isalpha((unsigned char)*key) ? *key : '?';
+    else if (!(letters[i] = letter_of(key, strlen(key))))
+      letters[i] = isalpha((unsigned char)*key) ? *key : '?';
     if (rank && letters[i] == *key && strlen(key) > 1) letters[i] = '?';
   }
   json_decref(o);
@@ -73,8 +74,8 @@ void pz_hdf5_find_axes(const pz_hdf5_search *search, hid_t data, pz_volume *v) {
     bool any = false;
     for (int k = 0; k < rank; k++) any = any || letters[k];
     if (rank != v->array.rank) {
-      pz_notes_add(&v->notes, "the attribute %s is not read: it does not name the dataset's %d axes", kinds[i].name,
-                   v->array.rank);
+      pz_notes_add(&v->notes, "the attribute %s is not read: it does not name the dataset's %d axes",
+                   kinds[i].name, v->array.rank);
       continue;
     }
     if (!any) continue;

@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Longer suffixes first where one ends with another. */
+/* Longer suffixes first where one ends with another, and those with datasets, whose names may end as files do. */
 static const pz_volume_format *const formats[] = {
-    &pz_volume_npy,   &pz_volume_hdf5,       &pz_volume_tiff, &pz_volume_nifti_gz,
-    &pz_volume_nifti, &pz_volume_nifti_pair, &pz_volume_npz,
+    &pz_volume_hdf5,     &pz_volume_npz,   &pz_volume_npy,        &pz_volume_tiff,
+    &pz_volume_nifti_gz, &pz_volume_nifti, &pz_volume_nifti_pair,
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -142,10 +142,11 @@ pz_status pz_volume_parse_output(pz_arena *arena, const char *path, pz_volume_pa
       path);
 }
 
-/* A folder is one of slices, whatever its name, unless its name is that of another kind of folders. */
+/* A folder is one of slices, unless its name is that of a file or of another kind of folders. */
 static pz_status parse_input(pz_arena *arena, const char *path, pz_volume_path *out, pz_error *err) {
   struct stat info;
   if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) return pz_volume_parse_path(arena, path, out, err);
+  if (pz_volume_parse_path(arena, path, out, NULL) == PZ_OK) return PZ_OK; /* refused when it is opened */
   if (pz_kin_is_picture(path)) return pz_kin_refuse(path, err);
   *out = (pz_volume_path){.format = &pz_volume_folder, .file = pz_arena_strdup(arena, path)};
   return out->file ? PZ_OK : pz_fail_memory(err, "a path", strlen(path));

@@ -298,7 +298,7 @@ class Infer(unittest.TestCase):
                 unit = (raw.astype(np.float64) / np.iinfo(dtype).max).astype(np.float32)
                 self.assertLess(np.abs(self.infer(raw, path, normalize="unit") - self.infer(unit, path)).max(), 1e-6)
             else:
-                with self.assertRaisesRegex(ValueError, "needs u8 or u16"):
+                with self.assertRaisesRegex(ValueError, "needs u8, u16 or bool"):
                     self.infer(raw, path, normalize="unit", nan="zero")
 
     def test_what_is_stored(self):

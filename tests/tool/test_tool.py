@@ -313,6 +313,23 @@ class Compile(Case):
         told = "336 values of i32 not exact in float32, the first at z = 0, y = 0, x = 1: 16777217 becomes 16777216"
         self.assertEqual(lines, [f"pznet: warning: {data}: {told}"])
 
+    def test_axes(self):
+        values = [float(i % 97) for i in range(2 * 672)]
+        data = self.write("in.npy", npy("(2, 4, 12, 14)", struct.pack("<1344f", *values)))
+        out = self.folder / "out.npy"
+        words = ["infer", TINY, data, out]
+        self.assert_fails(3, "2 channels, the network takes 1", *words, "-q")
+        self.assert_fails(3, "2 time points in an array of 2 x 4 x 12 x 14; choose one, as by --at t=0", *words, "-q", "--axes", "tzyx")
+        self.assert_fails(2, "--at t=2: there are 2 time points, counted from 0", *words, "-q", "--axes", "tzyx", "--at", "t=2")
+        self.assert_fails(2, "--axes zyq: expected y, x and others of t, c, z", *words, "-q", "--axes", "zyq")
+        self.assert_works(*words, "-q", "--axes", "tzyx", "--at", "t=1")
+        chosen = out.read_bytes()
+        self.assert_works(*words, "-q", "--at", "c=1")
+        self.assertEqual(out.read_bytes(), chosen)
+        result = pznet(*words, "--resume", "--at", "c=0")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("the volume's axes was c=1, z, y, x when it was made and is c=0, z, y, x now", result.stderr)
+
     def test_finished_outputs(self):
         data, out = self.write("in.npy", npy("(4, 12, 14)", bytes(4 * 672))), self.folder / "out.npy"
         report = self.folder / "r.json"

@@ -240,7 +240,7 @@ static pz_status open_as(const char *path, const char *axes, const char *place, 
   pz_axes_choice choice;
   error = (pz_error){0};
   PZ_TRY(pz_axes_choose(axes, place, &choice, &error));
-  return pz_volume_open_chosen(path, &choice, v, &error);
+  return pz_volume_open_as(path, &choice, v, &error);
 }
 
 /* The volume [c, z, y, x] is the numbers first, first + 1, ... of u16, read in portions of two planes. */
@@ -628,6 +628,75 @@ static void hdf5_orders(void **state) {
   expect(at("a.h5:/xyz_chunks"), "xyz", NULL, 1, Z, time_point(0));
 }
 
+/* A text of fixed or of any length, or one for each axis. */
+static void put_text(const char *dataset, const char *name, const char *const *text, int n, bool any_length) {
+  const hid_t file = H5Fopen(at("t.h5"), H5F_ACC_RDWR, H5P_DEFAULT), d = H5Dopen2(file, dataset, H5P_DEFAULT);
+  const hid_t type = H5Tcopy(H5T_C_S1);
+  const hsize_t count = (hsize_t)(n ? n : 1);
+  const hid_t space = n ? H5Screate_simple(1, &count, NULL) : H5Screate(H5S_SCALAR);
+  char fixed[512] = "";
+  for (int i = 0; i < (int)count; i++) snprintf(fixed + 64 * i, 64, "%s", text[i]);
+  H5Tset_size(type, any_length ? H5T_VARIABLE : n ? 64 : 512);
+  if (!n && !any_length) snprintf(fixed, sizeof fixed, "%s", text[0]);
+  if (H5Aexists(d, name) > 0) H5Adelete(d, name);
+  const hid_t a = H5Acreate2(d, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+  assert_true(H5Awrite(a, type, any_length ? (const void *)text : fixed) >= 0);
+  H5Aclose(a), H5Sclose(space), H5Tclose(type), H5Dclose(d), H5Fclose(file);
+}
+
+static void hdf5_attributes(void **state) {
+  (void)state;
+  const hsize_t tzyxc[] = {T, Z, Y, X, C};
+  static uint16_t last[T][Z][PLANE][C];
+  for (int t = 0; t < T; t++)
+    for (int c = 0; c < C; c++)
+      for (int z = 0; z < Z; z++)
+        for (int i = 0; i < PLANE; i++) last[t][z][i][c] = five[t][c][z][i];
+  static const char *const tags[] = {"{\"axes\": [{\"key\": \"t\", \"typeFlags\": 8, \"resolution\": 0, "
+                                     "\"description\": \"\"}, {\"key\": \"z\"}, "
+                                     "{\"key\": \"y\"}, {\"key\": \"x\"}, {\"key\": \"c\"}]}"};
+  static const char *const labels[] = {"time", "z", "y", "x", "channel"};
+  static const char *const word[] = {"TZYXC"};
+  static const char *const other[] = {"{\"axes\": [{\"key\": \"t\"}, {\"key\": \"z\"}]}"};
+  static const char *const unknown[] = {"{\"axes\": [{\"key\": \"n\"}, {\"key\": \"z\"}, {\"key\": \"y\"}, "
+                                        "{\"key\": \"x\"}, {\"key\": \"c\"}]}"};
+  for (int later = 0; later < 2; later++)
+    for (int any = 0; any < 2; any++) {
+      const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+      if (later) H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+      const hid_t file = H5Fcreate(at("t.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+      const char *const names[] = {"tags", "labels", "word", "other", "unknown"};
+      for (int i = 0; i < 5; i++) put_dataset(file, names[i], 5, tzyxc, NULL, last);
+      H5Fclose(file), H5Pclose(access);
+      put_text("tags", "axistags", tags, 0, any);
+      put_text("labels", "DIMENSION_LABELS", labels, 5, any);
+      put_text("word", "axes", word, 0, any);
+      put_text("other", "axistags", other, 0, any);
+      put_text("unknown", "axistags", unknown, 0, any);
+      for (int i = 0; i < 3; i++) {
+        char path[600];
+        snprintf(path, sizeof path, "%s:/%s", at("t.h5"), names[i]);
+        expect(path, NULL, "t=1", C, Z, time_point(1));
+        refused(path, NULL, NULL, "2 time points in an array of 2 x 4 x 5 x 6 x 3 (t, z, y, x, c by ");
+        expect(path, "tzyxc", "t=0", C, Z, time_point(0));
+      }
+      refused(at("t.h5:/other"), NULL, NULL, "nothing says which axis is which");
+      refused(at("t.h5:/unknown"), NULL, NULL, "2 along an axis 'n'");
+    }
+  /* every byte of the file may be wrong */
+  size_t size;
+  uint8_t *bytes = fx_file(at("t.h5"), &size);
+  for (size_t i = 0; i < size; i++) {
+    pz_volume *v;
+    if (bytes[i] == 0 && i % 16) continue;
+    bytes[i] ^= 0x55;
+    fx_write_file(at("d.h5"), bytes, size);
+    if (open_as(at("d.h5:/labels"), NULL, "t=0", &v) == PZ_OK) pz_volume_close(v);
+    bytes[i] ^= 0x55;
+  }
+  free(bytes);
+}
+
 static void nifti(const char *name, int t, int c, int units, float step, const void *data, size_t bytes) {
   nifti_1_header h = {
       .sizeof_hdr = 348, .datatype = 512, .bitpix = 16, .vox_offset = 352, .xyzt_units = (char)units};
@@ -699,6 +768,7 @@ int main(void) {
       cmocka_unit_test(planes_without_pages),
       cmocka_unit_test(npy_orders),
       cmocka_unit_test(hdf5_orders),
+      cmocka_unit_test(hdf5_attributes),
       cmocka_unit_test(nifti_dimensions),
       cmocka_unit_test(nifti_channels_stay_channels),
   };

@@ -132,30 +132,9 @@ static void advise(int kind, char *text, size_t size) {
   text[n < size ? n : size - 1] = 0;
 }
 
-/* file.h5/dataset, as ilastik writes it. */
-static bool inside_hdf5(const char *path, size_t *file) {
-  static const char *const suffixes[] = {".h5/", ".hdf5/", ".hdf/"};
-  for (size_t i = 0; i < 3; i++)
-    for (const char *at = path; (at = strcasestr(at, suffixes[i])); at++) {
-      char name[1024];
-      struct stat info;
-      *file = (size_t)(at - path) + strlen(suffixes[i]) - 1;
-      if (*file < sizeof name && at[strlen(suffixes[i])]) {
-        memcpy(name, path, *file);
-        name[*file] = 0;
-        if (stat(name, &info) == 0 && S_ISREG(info.st_mode)) return true;
-      }
-    }
-  return false;
-}
-
 pz_status pz_kin_refuse(const char *path, pz_error *err) {
   const int kind = kind_of(path);
   char advice[400];
-  size_t file;
-  if (inside_hdf5(path, &file))
-    return pz_fail(err, PZ_ERROR_USAGE, "%s: a dataset is named behind a colon: %.*s:%s", path, (int)file,
-                   path, path + file);
   if (kind < 0)
     return pz_fail(
         err, PZ_ERROR_USAGE,

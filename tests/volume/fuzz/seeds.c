@@ -1,4 +1,5 @@
 /* seeds.c: volume_seeds FOLDER writes small, valid volumes of every kind into FOLDER/<format>/. */
+#include "../make_zip.h"
 #include "volume/nifti_header.h"
 #include "volume/volume.h"
 
@@ -163,14 +164,30 @@ static void filtered_hdf5(const char *path, int kind) {
   H5Dclose(d), H5Sclose(space), H5Pclose(p), H5Fclose(file);
 }
 
+/* An archive with the array in a file: stored, deflated, as ZIP64, beside another entry. */
+static void archive(const char *npy, const char *path, int kind) {
+  static zip z;
+  char data[4096];
+  FILE *f = fopen(npy, "rb");
+  const size_t n = f ? fread(data, 1, sizeof data, f) : 0;
+  if (f) fclose(f);
+  z = (zip){.zip64 = kind == 2};
+  if (kind == 3) zip_add(&z, "names.txt", "a b c", 5, 0);
+  zip_add(&z, "volume.npy", data, n, kind ? 8 : 0);
+  zip_finish(&z);
+  f = fopen(path, "wb");
+  if (!n || !f || fwrite(z.bytes, 1, z.n, f) != z.n) failures++;
+  if (f && fclose(f)) failures++;
+}
+
 int main(int argc, char **argv) {
-  static const char *const folders[] = {"npy", "hdf5", "tiff", "nifti"};
+  static const char *const folders[] = {"npy", "hdf5", "tiff", "nifti", "npz"};
   static const char *const files[] = {"npy/%d.npy", "hdf5/%d.h5", "tiff/%d.tif", "nifti/%d.nii",
                                       "nifti/%d.nii.gz"};
   char path[512], name[64];
   if (argc != 2) return fprintf(stderr, "usage: volume_seeds FOLDER\n"), 2;
   mkdir(argv[1], 0777);
-  for (int i = 0; i < 4; i++) snprintf(path, sizeof path, "%s/%s", argv[1], folders[i]), mkdir(path, 0777);
+  for (int i = 0; i < 5; i++) snprintf(path, sizeof path, "%s/%s", argv[1], folders[i]), mkdir(path, 0777);
   for (int f = 0; f < 5; f++)
     for (int i = 0; i < PZ_DTYPES; i++) {
       const bool none = f >= 3 && (i == PZ_F16 || i == PZ_BOOL); /* NIfTI has no such types */
@@ -201,6 +218,12 @@ int main(int argc, char **argv) {
     chunked_hdf5(path, later);
     snprintf(path, sizeof path, "%s/hdf5/odd%d.h5", argv[1], later);
     odd_hdf5(path, later);
+  }
+  for (int kind = 0; kind < 4; kind++) {
+    char to[512];
+    snprintf(path, sizeof path, "%s/npy/%d.npy", argv[1], kind);
+    snprintf(to, sizeof to, "%s/npz/%d.npz", argv[1], kind);
+    archive(path, to, kind);
   }
   return failures != 0;
 }

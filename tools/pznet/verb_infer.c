@@ -272,7 +272,8 @@ const tool_verb verb_infer = {
     "apply a network file to a volume of any size",
     "Applies a network patch by patch to a volume and blends the results. VOLUME and OUTPUT: stack.tif, "
     "file.h5:/dataset,\n"
-    "scan.nii, scan.nii.gz or array.npy. The output appears under its name only when it is "
-    "whole.\nAn HDF5 file that holds other datasets keeps them.\n" TOOL_PROGRAM,
+    "scan.nii, scan.nii.gz or array.npy; VOLUME also array.npz or a folder of .tif slices.\n"
+    "The output appears under its name only when it is whole. An HDF5 file that holds other datasets keeps "
+    "them.\n" TOOL_PROGRAM,
     options,
     run};

@@ -379,6 +379,7 @@ const pz_volume_format pz_volume_hdf5 = {
     .hold = pz_hdf5_hold,
     .uncached = h5_uncached,
     .check_join = pz_hdf5_check_join,
+    .locate = pz_hdf5_locate,
     .join = pz_hdf5_join,
     .lay_out = h5_lay_out,
 };

@@ -19,7 +19,8 @@ typedef struct walk {
   const char *name; /* the whole of it, for messages */
   char label[512], rest[PATH];
   hid_t at;
-  pz_hdf5_about about; /* of `at` */
+  uint64_t address;    /* of `at` */
+  pz_hdf5_about about; /* likewise */
   int symbolic;        /* links that were followed */
 } walk;
 
@@ -30,7 +31,7 @@ static pz_status missing(const walk *w, const char *why) {
 
 static pz_status go(walk *w, uint64_t address) {
   if (w->at >= 0) H5Oclose(w->at);
-  w->at = -1;
+  w->at = -1, w->address = address;
   PZ_TRY(pz_hdf5_check_object(w->search->map, w->label, address, &w->about, w->search->err));
   if (w->about.kind != PZ_HDF5_OTHER) w->at = H5Oopen_by_addr(w->search->file, address);
   return w->at >= 0 ? PZ_OK : closed(w->search, w->name, "it leads to no dataset");
@@ -82,16 +83,30 @@ static pz_status walk_all(walk *w) {
   return w->about.kind == PZ_HDF5_DATASET ? PZ_OK : missing(w, "it is a group");
 }
 
+static pz_status walk_to_dataset(const pz_hdf5_search *s, const char *name, walk *w) {
+  *w = (walk){.search = s, .name = name, .at = -1};
+  snprintf(w->label, sizeof w->label, "%.255s:%.250s", s->path, name);
+  if (snprintf(w->rest, sizeof w->rest, "%s", name) >= PATH) return closed(s, name, "the name is too long");
+  const pz_status status = walk_all(w);
+  if (status != PZ_OK && w->at >= 0) H5Oclose(w->at);
+  return status;
+}
+
 pz_status pz_hdf5_open_dataset(const pz_hdf5_search *s, const char *name, hid_t *data,
                                bool *plain_attributes) {
-  walk w = {.search = s, .name = name, .at = -1};
-  snprintf(w.label, sizeof w.label, "%.255s:%.250s", s->path, name);
-  if (snprintf(w.rest, sizeof w.rest, "%s", name) >= PATH) return closed(s, name, "the name is too long");
-  const pz_status status = walk_all(&w);
-  if (status != PZ_OK && w.at >= 0) H5Oclose(w.at);
+  walk w;
+  const pz_status status = walk_to_dataset(s, name, &w);
   *data = status == PZ_OK ? w.at : -1;
   *plain_attributes = w.about.plain_attributes;
   return status;
+}
+
+pz_status pz_hdf5_locate_dataset(const pz_hdf5_search *s, const char *name, uint64_t *address) {
+  walk w;
+  PZ_TRY(walk_to_dataset(s, name, &w));
+  H5Oclose(w.at);
+  *address = w.address;
+  return PZ_OK;
 }
 
 hid_t pz_hdf5_open_group(const pz_hdf5_search *s, const char *name, size_t length) {

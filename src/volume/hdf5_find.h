@@ -20,6 +20,9 @@ typedef struct pz_hdf5_search {
 pz_status pz_hdf5_open_dataset(const pz_hdf5_search *search, const char *name, hid_t *data,
                                bool *plain_attributes);
 
+/* Where in the file the header of the dataset at this path is: what it is known by, whatever its names. */
+pz_status pz_hdf5_locate_dataset(const pz_hdf5_search *search, const char *name, uint64_t *address);
+
 /* Opens the group that the first `length` bytes of a path name (none: the root), for its attributes; the caller closes it. -1 where
  * that is not possible. */
 hid_t pz_hdf5_open_group(const pz_hdf5_search *search, const char *name, size_t length);

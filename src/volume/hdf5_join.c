@@ -25,6 +25,7 @@ typedef struct work {
   bool update, *joins;
   const pz_volume_info *info;
   int64_t offset;
+  uint64_t address;
 } work;
 typedef pz_status (*step)(const pz_hdf5_search *search, work *w);
 
@@ -80,6 +81,15 @@ pz_status pz_hdf5_check_join(const char *path, const char *dataset, bool update,
   work w = {.dataset = dataset ? dataset : PZ_HDF5_DEFAULT, .update = update, .joins = joins};
   *joins = false;
   return access(path, F_OK) == 0 ? with_file(path, H5F_ACC_RDONLY, look, &w, err) : PZ_OK;
+}
+
+static pz_status locate(const pz_hdf5_search *s, work *w) {
+  return pz_hdf5_locate_dataset(s, w->dataset, &w->address);
+}
+
+uint64_t pz_hdf5_locate(const char *path, const char *dataset) {
+  work w = {.dataset = dataset ? dataset : PZ_HDF5_DEFAULT};
+  return with_file(path, H5F_ACC_RDONLY, locate, &w, NULL) == PZ_OK ? w.address : 0;
 }
 
 /* ------------------------------------------------------------------ the copy */

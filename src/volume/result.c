@@ -145,6 +145,33 @@ static pz_status take_name(const pz_run *r, const char *whole, pz_error *err) {
                  to);
 }
 
+/* ------------------------------------------------------------------ what is remembered */
+
+bool pz_run_locate(const pz_run *r, const char *path, pz_finished_places *places) {
+  const pz_volume_format *format = r->output.format;
+  const pz_volume *in = r->input;
+  *places = (pz_finished_places){0};
+  if (!format->locate) return true;
+  places->output = format->locate(path, r->output.dataset);
+  if (in->calls || in->format != format || !pz_io_same_file(in->path, r->output.file))
+    return places->output != 0;
+  places->input = format->locate(path, in->dataset);
+  return places->output != 0 && places->input != 0;
+}
+
+static bool remember(const pz_run *r, const char *whole) {
+  pz_finished_run run = {.facts = &r->facts, .tally = r->counts.tally, .joins = r->joins};
+  run.unknown = !pz_run_locate(r, whole, &run.places);
+  if (r->joins) run.replaced = r->output.format->locate(r->output.file, r->output.dataset);
+  return pz_finished_remember(whole, r->output.file, &run, r->options->resume);
+}
+
+static pz_status let_appear(const pz_run *r, const char *whole, const pz_volume_join *joined, pz_error *err) {
+  PZ_TRY(pz_volume_confirm(r->input, r->facts.volume_digest, err));
+  if (r->joins) PZ_TRY(check_unchanged(joined, err));
+  return take_name(r, whole, err);
+}
+
 static pz_status publish(pz_run *r, pz_volume_join *joined, pz_error *err) {
   const char *whole = r->result_path;
   if (r->joins || r->output.format->convert) {
@@ -153,10 +180,10 @@ static pz_status publish(pz_run *r, pz_volume_join *joined, pz_error *err) {
     PZ_TRY(convert(r, whole, joined, err));
   }
   PZ_TRY(pz_io_sync_path(whole, err));
-  pz_finished_remember(whole, r->output.file, &r->facts, r->counts.tally, r->options->resume);
-  PZ_TRY(pz_volume_confirm(r->input, r->facts.volume_digest, err));
-  if (r->joins) PZ_TRY(check_unchanged(joined, err));
-  PZ_TRY(take_name(r, whole, err));
+  const bool beside = remember(r, whole);
+  const pz_status status = let_appear(r, whole, joined, err);
+  if (beside) pz_finished_settle(r->output.file, status == PZ_OK);
+  PZ_TRY(status);
   r->published = true;
   return pz_io_sync_folder(r->output.file, err);
 }

@@ -30,7 +30,8 @@ static int tags(const char *text, char letters[PZ_AXES_RANK]) {
   for (int i = 0; i < rank; i++) {
     const char *key = json_string_value(json_object_get(json_array_get(axes, (size_t)i), "key"));
     if (!key || !*key) rank = 0;
-    else if (!(letters[i] = letter_of(key, strlen(key)))) letters[i] = isalpha((unsigned char)*key) ? *key : '?';
+    else if (!(letters[i] = letter_of(key, strlen(key))))
+      letters[i] = isalpha((unsigned char)*key) ? *key : '?';
     if (rank && letters[i] == *key && strlen(key) > 1) letters[i] = '?';
   }
   json_decref(o);
@@ -68,13 +69,13 @@ void pz_hdf5_find_axes(const pz_hdf5_search *search, hid_t data, pz_volume *v) {
   if (H5Oget_info2(data, &info, H5O_INFO_BASIC) < 0) return;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     char letters[PZ_AXES_RANK] = "";
-    if (!pz_hdf5_find_text(search->map, info.addr, kinds[i].name, text, sizeof text)) continue;
+    if (!pz_hdf5_find_text(search->view, info.addr, kinds[i].name, text, sizeof text)) continue;
     const int rank = kinds[i].read(text, letters);
     bool any = false;
     for (int k = 0; k < rank; k++) any = any || letters[k];
     if (rank != v->array.rank) {
-      pz_notes_add(&v->notes, "the attribute %s is not read: it does not name the dataset's %d axes", kinds[i].name,
-                   v->array.rank);
+      pz_notes_add(&v->notes, "the attribute %s is not read: it does not name the dataset's %d axes",
+                   kinds[i].name, v->array.rank);
       continue;
     }
     if (!any) continue;

@@ -32,7 +32,7 @@ static pz_status missing(const walk *w, const char *why) {
 static pz_status go(walk *w, uint64_t address) {
   if (w->at >= 0) H5Oclose(w->at);
   w->at = -1, w->address = address;
-  PZ_TRY(pz_hdf5_check_object(w->search->map, w->label, address, &w->about, w->search->err));
+  PZ_TRY(pz_hdf5_check_object(w->search->view, w->label, address, &w->about, w->search->err));
   if (w->about.kind != PZ_HDF5_OTHER) w->at = H5Oopen_by_addr(w->search->file, address);
   return w->at >= 0 ? PZ_OK : closed(w->search, w->name, "it leads to no dataset");
 }
@@ -139,7 +139,7 @@ static pz_status step_to_place(walk *w, const char *link, pz_hdf5_place *place, 
   if (there < 0 || H5Lget_info(w->at, link, &info, H5P_DEFAULT) < 0) return blocked(w, link, "damaged");
   if (info.type == H5L_TYPE_SOFT && !last) return go_symbolic(w, link, info.u.val_size);
   if (info.type != H5L_TYPE_HARD) return blocked(w, link, last ? "a link" : "a link to another file");
-  PZ_TRY(pz_hdf5_check_object(w->search->map, w->label, info.u.address, &about, w->search->err));
+  PZ_TRY(pz_hdf5_check_object(w->search->view, w->label, info.u.address, &about, w->search->err));
   if (about.kind == PZ_HDF5_OTHER) return blocked(w, link, "no group");
   if (last && about.kind == PZ_HDF5_GROUP) return blocked(w, link, "a group");
   if (!last && about.kind == PZ_HDF5_DATASET) return blocked(w, link, "a dataset, and not a group");

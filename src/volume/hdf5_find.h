@@ -3,13 +3,13 @@
 #ifndef PZ_VOLUME_HDF5_FIND_H
 #define PZ_VOLUME_HDF5_FIND_H
 
-#include "base/file.h"
+#include "base/view.h"
 
 #include <hdf5.h>
 
 typedef struct pz_hdf5_search {
   hid_t file;
-  const pz_mapping *map; /* of the same file, which passed pz_hdf5_check */
+  pz_view *view; /* of the same file, which passed pz_hdf5_check */
   uint64_t root;
   const char *path; /* of the file, for messages */
   pz_error *err;

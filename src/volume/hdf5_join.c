@@ -29,26 +29,26 @@ typedef struct work {
 } work;
 typedef pz_status (*step)(const pz_hdf5_search *search, work *w);
 
-static pz_status with_checked(const char *path, unsigned flags, const pz_mapping *map, step step, work *w,
+static pz_status with_checked(const char *path, unsigned flags, pz_view *view, step step, work *w,
                               pz_error *err) {
   uint64_t root;
-  PZ_TRY(pz_hdf5_check(map, path, &root, err));
+  PZ_TRY(pz_hdf5_check(view, path, &root, err));
   const hid_t file = H5Fopen(path, flags, H5P_DEFAULT);
   if (file < 0) return fail(err, path, NULL, "exists, and cannot be opened as HDF5");
-  const pz_hdf5_search search = {.file = file, .map = map, .root = root, .path = path, .err = err};
+  const pz_hdf5_search search = {.file = file, .view = view, .root = root, .path = path, .err = err};
   const pz_status status = step(&search, w);
   if (H5Fclose(file) < 0 && status == PZ_OK) return fail(err, path, w->dataset, "cannot finish the file");
   return status;
 }
 
 static pz_status with_file(const char *path, unsigned flags, step step, work *w, pz_error *err) {
-  pz_mapping map;
+  pz_view view = {0};
   PZ_TRY(pz_hdf5_room(err));
-  PZ_TRY(pz_file_map(path, &map, err));
+  PZ_TRY(pz_view_open(path, &view, err));
   const pz_hdf5_quiet q = pz_hdf5_hush();
-  const pz_status status = with_checked(path, flags, &map, step, w, err);
+  const pz_status status = with_checked(path, flags, &view, step, w, err);
   pz_hdf5_unhush(q);
-  pz_file_unmap(&map);
+  pz_view_close(&view);
   return status;
 }
 

@@ -101,9 +101,10 @@ struct pz_volume_format {
   uint64_t (*locate)(const char *path, const char *dataset);
   pz_status (*join)(pz_volume_join *join, pz_volume_source *source, pz_error *err);
   /* One of the two, or none of a format that is read only. lay_out creates a file that is whole but for its data, which is the raw array at
-   * *offset. convert writes the whole file from the finished result. */
+   * *offset. convert writes the whole file from the finished result, with pz_io_create. */
   pz_status (*lay_out)(const char *path, const char *dataset, const pz_volume_info *info, int64_t *offset,
                        pz_error *err);
+  int64_t (*most)(const pz_volume_info *info); /* bytes that it may write, and not many more */
   pz_status (*convert)(const char *path, const char *dataset, pz_volume_source *source, pz_error *err);
 };
 

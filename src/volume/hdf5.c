@@ -206,6 +206,7 @@ static pz_status open_all(pz_volume *v, pz_view *view, uint64_t root, pz_error *
   h->file = H5Fopen(v->path, H5F_ACC_RDONLY, H5P_DEFAULT);
   if (h->file < 0) return fail(err, v->path, NULL, "cannot open as HDF5");
   const pz_hdf5_search search = {.file = h->file, .view = view, .root = root, .path = v->path, .err = err};
+  PZ_TRY(pz_hdf5_same_file(&search));
   PZ_TRY(find_dataset(v, &search, err));
   PZ_TRY(open_dataset(v, &search, &plain_attributes, err));
   PZ_TRY(dtype_of(v, err));

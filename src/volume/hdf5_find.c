@@ -4,11 +4,25 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { SYMBOLIC = 16, PATH = PZ_HDF5_PATH };
 
 static pz_status closed(const pz_hdf5_search *s, const char *name, const char *why) {
   return pz_fail(s->err, PZ_ERROR_INPUT, "%s:%s: cannot open the dataset: %s", s->path, name, why);
+}
+
+/* The library's own descriptor, which its driver for plain files has. */
+pz_status pz_hdf5_same_file(const pz_hdf5_search *s) {
+  struct stat ours, theirs;
+  void *handle = NULL;
+  const hid_t access = H5Fget_access_plist(s->file);
+  const bool plain = access >= 0 && H5Pget_driver(access) == H5FD_SEC2 &&
+                     H5Fget_vfd_handle(s->file, H5P_DEFAULT, &handle) >= 0 && handle;
+  if (access >= 0) H5Pclose(access);
+  if (!plain || fstat(s->view->fd, &ours) != 0 || fstat(*(const int *)handle, &theirs) != 0) return PZ_OK;
+  if (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino) return PZ_OK;
+  return pz_fail(s->err, PZ_ERROR_INPUT, "%s: was replaced while it was opened; run again", s->path);
 }
 
 /* ------------------------------------------------------------------ by name */

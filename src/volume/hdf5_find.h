@@ -16,6 +16,9 @@ typedef struct pz_hdf5_search {
   bool *missing; /* is set where a dataset is not there, or is a group; may be NULL */
 } pz_hdf5_search;
 
+/* Whether the library has opened the file that was checked, and not another one that got its name meanwhile. */
+pz_status pz_hdf5_same_file(const pz_hdf5_search *search);
+
 /* Opens the dataset at this path of hard and symbolic links; the caller closes it. *plain_attributes: they can be opened. */
 pz_status pz_hdf5_open_dataset(const pz_hdf5_search *search, const char *name, hid_t *data,
                                bool *plain_attributes);

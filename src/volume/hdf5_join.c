@@ -36,7 +36,8 @@ static pz_status with_checked(const char *path, unsigned flags, pz_view *view, s
   const hid_t file = H5Fopen(path, flags, H5P_DEFAULT);
   if (file < 0) return fail(err, path, NULL, "exists, and cannot be opened as HDF5");
   const pz_hdf5_search search = {.file = file, .view = view, .root = root, .path = path, .err = err};
-  const pz_status status = step(&search, w);
+  pz_status status = pz_hdf5_same_file(&search);
+  if (status == PZ_OK) status = step(&search, w);
   if (H5Fclose(file) < 0 && status == PZ_OK) return fail(err, path, w->dataset, "cannot finish the file");
   return status;
 }

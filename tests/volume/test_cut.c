@@ -1,6 +1,7 @@
 /* HDF5 files that are checked with little memory, and files that are cut while they are opened. */
 #include "fixture.h"
 #include "base/hdf5_check.h"
+#include "volume/hdf5_find.h"
 
 #include <hdf5.h>
 #include <pthread.h>
@@ -180,8 +181,30 @@ static void cut_while_opened(void **state) {
   fx_leave(&f);
 }
 
+/* The library opens by name, after the check. */
+static void replaced(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+  pz_error err = {0};
+  pz_view view;
+  make_file(fx_path(&f, "a.h5"), false, 8);
+  make_file(fx_path(&f, "b.h5"), false, 8);
+  assert_int_equal(pz_view_open(fx_path(&f, "a.h5"), &view, &err), PZ_OK);
+  const char *const names[] = {"a.h5", "b.h5"};
+  for (int i = 0; i < 2; i++) {
+    const hid_t file = H5Fopen(fx_path(&f, names[i]), H5F_ACC_RDONLY, H5P_DEFAULT);
+    const pz_hdf5_search search = {.file = file, .view = &view, .path = "a.h5", .err = &err};
+    assert_int_equal(pz_hdf5_same_file(&search), i ? PZ_ERROR_INPUT : PZ_OK);
+    H5Fclose(file);
+  }
+  assert_string_equal(err.message, "a.h5: was replaced while it was opened; run again");
+  pz_view_close(&view);
+  fx_leave(&f);
+}
+
 int main(void) {
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(little_memory), cmocka_unit_test(cut_while_opened)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(little_memory), cmocka_unit_test(cut_while_opened),
+                                     cmocka_unit_test(replaced)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static pz_status usage_shape(const char *text, pz_error *err) {
   return pz_fail(err, PZ_ERROR_USAGE, "--input %s: expected NAME=SHAPE such as data=1x1x18x160x160", text);
@@ -44,26 +45,38 @@ static pz_status parse_shapes(pz_arena *arena, const pz_compile_options *o, pz_i
 static bool is_onnx(const char *path) {
   const char *dot = strrchr(path, '.');
   if (dot && !strcmp(dot, ".onnx")) return true;
-  pz_mapping file;
-  const bool there = pz_file_map(path, &file, NULL) == PZ_OK;
-  const bool begins = there && file.size && file.data[0] == 8;
-  if (there) pz_file_unmap(&file);
+  struct stat info;
+  int fd;
+  char first = 0;
+  if (pz_file_open(path, &fd, &info, NULL) != PZ_OK) return false;
+  const bool begins = pread(fd, &first, 1, 0) == 1 && first == 8;
+  close(fd);
   return begins;
 }
 
-#define AT_ONCE ((size_t)4 << 20) /* bytes: of large files a part a time, so that Ctrl-C is heard */
+#define AT_ONCE ((int64_t)1 << 20) /* bytes: of large files a part a time, so that Ctrl-C is heard */
+
+static pz_status digest_all(pz_digest *hash, const char *path, int fd, int64_t size,
+                            const volatile int *interrupt, pz_error *err) {
+  char *part = malloc(AT_ONCE);
+  pz_status status = part ? PZ_OK : pz_fail_memory(err, path, AT_ONCE);
+  for (int64_t at = 0, n; at < size && status == PZ_OK; at += n) {
+    n = size - at < AT_ONCE ? size - at : AT_ONCE;
+    status = pz_file_fetch(fd, path, at, part, (size_t)n, err);
+    if (status == PZ_OK) pz_digest_add(hash, part, (size_t)n);
+    if (status == PZ_OK && interrupt && *interrupt) status = pz_fail_interrupted(err);
+  }
+  free(part);
+  return status;
+}
 
 static pz_status digest_file(pz_digest *hash, const char *path, const volatile int *interrupt,
                              pz_error *err) {
-  pz_mapping file;
-  pz_status status = PZ_OK;
-  PZ_TRY(pz_file_map(path, &file, err));
-  for (size_t at = 0, n; at < file.size && status == PZ_OK; at += n) {
-    n = file.size - at < AT_ONCE ? file.size - at : AT_ONCE;
-    pz_digest_add(hash, file.data + at, n);
-    if (interrupt && *interrupt) status = pz_fail_interrupted(err);
-  }
-  pz_file_unmap(&file);
+  struct stat info;
+  int fd;
+  PZ_TRY(pz_file_open(path, &fd, &info, err));
+  const pz_status status = digest_all(hash, path, fd, info.st_size, interrupt, err);
+  close(fd);
   return status;
 }
 

@@ -47,12 +47,16 @@ void pz_file_unmap(pz_mapping *mapping) {
   *mapping = (pz_mapping){NULL, 0};
 }
 
+static pz_status fail_cut(pz_error *err, const char *path) {
+  return pz_fail(err, PZ_ERROR_INPUT, "%s: became shorter while it was read", path);
+}
+
 static pz_status read_all(int fd, const char *path, char *data, size_t size, pz_error *err) {
   for (size_t done = 0; done < size;) {
     ssize_t n = read(fd, data + done, size - done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return pz_fail(err, PZ_ERROR_RUN, "%s: cannot be read: %m", path);
-    if (n == 0) return pz_fail(err, PZ_ERROR_RUN, "%s: became shorter while it was read", path);
+    if (n == 0) return fail_cut(err, path);
     done += (size_t)n;
   }
   return PZ_OK;
@@ -74,4 +78,45 @@ pz_status pz_file_read(pz_arena *arena, const char *path, size_t limit, char **d
   *data = text;
   *size = bytes;
   return PZ_OK;
+}
+
+pz_status pz_file_fetch(int fd, const char *path, int64_t offset, void *to, size_t size, pz_error *err) {
+  while (size > 0) {
+    const ssize_t n = pread(fd, to, size, offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return pz_fail(err, PZ_ERROR_INPUT, "%s: cannot be read: %m", path);
+    if (n == 0) return fail_cut(err, path);
+    offset += n, to = (char *)to + n, size -= (size_t)n;
+  }
+  return PZ_OK;
+}
+
+static pz_status load(const pz_arena *arena, int fd, const char *path, uint8_t *to, size_t size,
+                      pz_error *err) {
+  enum { PIECE = 4 << 20 };
+  for (size_t at = 0, n; at < size; at += n) {
+    n = size - at < PIECE ? size - at : PIECE;
+    if (pz_arena_interrupted(arena)) return pz_fail_interrupted(err);
+    PZ_TRY(pz_file_fetch(fd, path, (int64_t)at, to + at, n, err));
+  }
+  return PZ_OK;
+}
+
+pz_status pz_file_load(pz_arena *arena, const char *path, pz_mapping *content, pz_error *err) {
+  int fd = -1;
+  size_t size = 0;
+  uint8_t *data = NULL;
+  pz_status status = PZ_OK;
+  *content = (pz_mapping){NULL, 0};
+  PZ_TRY(open_regular(path, &fd, &size, err));
+  if (size > PZ_FILE_LOAD)
+    status = pz_fail(err, PZ_ERROR_INPUT,
+                     "%s: has %zu bytes, at most %zu are accepted: a protobuf message is smaller than 2 GiB",
+                     path, size, PZ_FILE_LOAD);
+  else if (pz_arena_interrupted(arena)) status = pz_fail_interrupted(err);
+  else if (!(data = pz_arena_alloc(arena, size, 1))) status = pz_fail_memory(err, path, size);
+  else status = load(arena, fd, path, data, size, err);
+  close(fd);
+  if (status == PZ_OK) *content = (pz_mapping){data, size};
+  return status;
 }

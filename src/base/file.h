@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* A read-only mapping of a regular file. Release with pz_file_unmap. */
+/* A read-only mapping of a regular file, for files that nobody else writes to: where one is cut, looking at it is a signal. Release with
+ * pz_file_unmap. */
 typedef struct pz_mapping {
   const uint8_t *data;
   size_t size;
@@ -21,6 +22,14 @@ pz_status pz_file_open(const char *path, int *fd, struct stat *info, pz_error *e
 /* Reads a file of at most `limit` bytes into the arena, with a NUL behind it. */
 pz_status pz_file_read(pz_arena *arena, const char *path, size_t limit, char **data, size_t *size,
                        pz_error *err);
+
+/* `size` bytes from `offset` on. PZ_ERROR_INPUT where the file has fewer of them by now. */
+pz_status pz_file_fetch(int fd, const char *path, int64_t offset, void *to, size_t size, pz_error *err);
+
+/* A whole file in the arena's memory: one that is cut or written to meanwhile is no signal, as it would be in a mapping. In pieces,
+ * so that an arena that is watched ends it; of at most PZ_FILE_LOAD bytes, as protobuf has it. */
+#define PZ_FILE_LOAD ((size_t)INT32_MAX)
+pz_status pz_file_load(pz_arena *arena, const char *path, pz_mapping *content, pz_error *err);
 
 /* Writes a file so that it appears under its name whole or not at all: a temporary in the same folder, fsync,
  * rename. */

@@ -8,6 +8,7 @@
 #define CHECK  PZ_HDF5_CHECK
 #define get    pz_hdf5_get
 #define inside pz_hdf5_inside
+#define there  pz_hdf5_there
 
 enum { BLOCKS = 64, SPACE = 1, TYPE = 3, LAYOUT = 8, ATTRIBUTE = 12, MORE = 16 };
 
@@ -18,6 +19,7 @@ typedef struct block {
 } block;
 
 pz_status pz_hdf5_broken(const pz_hdf5_file *f, uint64_t at, const char *what) {
+  if (f->view->fault) return pz_view_fail(f->view, f->path, f->err);
   return pz_fail(f->err, PZ_ERROR_INPUT, "%s: truncated or damaged HDF5 file: %s at byte %llu", f->path, what,
                  (unsigned long long)at);
 }
@@ -33,13 +35,15 @@ pz_status pz_hdf5_unknown(const pz_hdf5_file *f, uint64_t at, const char *what) 
 
 /* The heap of a group's names: inside the file, and its list of free pieces ends. */
 static pz_status check_heap(file *f, uint64_t at, block *names) {
-  CHECK(inside(f, at, 32) && memcmp(f->data + at, "HEAP\0", 5) == 0, at, "no heap of names");
+  CHECK(there(f, at, 32) && memcmp(f->data + at, "HEAP\0", 5) == 0, at, "no heap of names");
   *names = (block){get(f->data + at + 24, 8), get(f->data + at + 8, 8)};
   CHECK(names->size > 0 && inside(f, names->at, names->size), at, "a heap of names outside of the file");
   uint64_t free = get(f->data + at + 16, 8), steps = 0;
   while (free != 1 && free != UINT64_MAX) {
     CHECK(free <= names->size && names->size - free >= 16 && ++steps <= names->size / 16, at,
           "a bad heap of names");
+    pz_hdf5_rest(f);
+    CHECK(there(f, names->at + free, 16), at, "a bad heap of names");
     const uint64_t size = get(f->data + names->at + free + 8, 8);
     CHECK(size >= 16 && size <= names->size - free, at, "a bad heap of names");
     free = get(f->data + names->at + free, 8);
@@ -47,10 +51,18 @@ static pz_status check_heap(file *f, uint64_t at, block *names) {
   return PZ_OK;
 }
 
+/* In steps, since nobody says how long it is. */
 static pz_status check_name(file *f, const block *names, uint64_t offset, uint64_t at) {
-  CHECK(offset < names->size && memchr(f->data + names->at + offset, 0, names->size - offset), at,
-        "a name without an end");
-  return PZ_OK;
+  enum { STEP = 256, LONGEST = 1 << 20 };
+  const uint64_t end =
+      names->size < offset || names->size - offset < LONGEST ? names->size : offset + LONGEST;
+  pz_hdf5_rest(f);
+  for (uint64_t n; offset < end; offset += n) {
+    n = end - offset < STEP ? end - offset : STEP;
+    CHECK(there(f, names->at + offset, n), at, "a name outside of the file");
+    if (memchr(f->data + names->at + offset, 0, n)) return PZ_OK;
+  }
+  return pz_hdf5_broken(f, at, "a name without an end");
 }
 
 /* ------------------------------------------------------------------ objects and groups */
@@ -60,6 +72,7 @@ typedef struct header {
   int version;
   uint64_t prefix;   /* bytes in front of a message */
   uint64_t messages; /* how many the header says there are; version 2 does not */
+  uint64_t bytes;    /* of all blocks */
   uint64_t seen;     /* so far: the library reads all that are in the blocks, whatever their number */
   block blocks[BLOCKS];
   int count;
@@ -67,6 +80,9 @@ typedef struct header {
 
 static pz_status add_block(file *f, header *h, uint64_t at, uint64_t size) {
   CHECK(inside(f, at, size), at, "an object outside of the file");
+  h->bytes += size;
+  CHECK(h->bytes <= PZ_VIEW_REQUEST, at, "an object that is too large");
+  CHECK(there(f, at, size), at, "an object outside of the file");
   CHECK(h->version == 2 || size % 8 == 0, at, "an object of a wrong size");
   CHECK(h->count < BLOCKS, at, "an object in too many pieces");
   h->blocks[h->count++] = (block){at, size};
@@ -75,7 +91,7 @@ static pz_status add_block(file *f, header *h, uint64_t at, uint64_t size) {
 
 /* The checksum behind `size` bytes. */
 static bool sums_up(const file *f, uint64_t at, uint64_t size) {
-  return size <= f->size && inside(f, at, size + 4) &&
+  return size <= f->size && there(f, at, size + 4) &&
          pz_hdf5_lookup3(f->data + at, size) == get(f->data + at + size, 4);
 }
 
@@ -85,7 +101,8 @@ static pz_status follow(file *f, header *h, const uint8_t *m, uint64_t n) {
   const uint64_t at = get(m, 8), size = get(m + 8, 8);
   CHECK(size >= 8 && inside(f, at, size), at, "an object outside of the file");
   if (h->version == 1) return add_block(f, h, at, size);
-  CHECK(memcmp(f->data + at, "OCHK", 4) == 0 && sums_up(f, at, size - 4), at, "a wrong checksum");
+  CHECK(there(f, at, 4) && memcmp(f->data + at, "OCHK", 4) == 0 && sums_up(f, at, size - 4), at,
+        "a wrong checksum");
   return add_block(f, h, at + 4, size - 8);
 }
 
@@ -124,7 +141,7 @@ static pz_status begin_later(file *f, uint64_t at, header *h) {
   const uint64_t head = 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0), width = UINT64_C(1)
                                                                                       << (flags & 3);
   CHECK(memcmp(f->data + at, "OHDR\2", 5) == 0, at, "no object");
-  CHECK(inside(f, at, head + width), at, "an object outside of the file");
+  CHECK(there(f, at, head + width), at, "an object outside of the file");
   *h = (header){.version = 2, .prefix = flags & 4 ? 6 : 4};
   const uint64_t size = get(f->data + at + head, (int)width);
   PZ_TRY(add_block(f, h, at + head + width, size));
@@ -134,7 +151,7 @@ static pz_status begin_later(file *f, uint64_t at, header *h) {
 
 static pz_status check_header(file *f, uint64_t at, pz_hdf5_object *o) {
   header h;
-  CHECK(inside(f, at, 16), at, "no object");
+  CHECK(there(f, at, 16), at, "no object");
   PZ_TRY(f->data[at] == 'O' ? begin_later(f, at, &h) : begin_old(f, at, &h));
   for (int i = 0; i < h.count; i++) PZ_TRY(check_block(f, &h, h.blocks[i], o));
   CHECK(h.seen >= h.messages, at, "an object with fewer messages than it says");
@@ -142,34 +159,39 @@ static pz_status check_header(file *f, uint64_t at, pz_hdf5_object *o) {
 }
 
 static pz_status check_symbols(file *f, uint64_t at, const block *names) {
-  CHECK(inside(f, at, 8 + 2 * f->leaf_k * 40) && memcmp(f->data + at, "SNOD\1", 5) == 0, at,
-        "no list of symbols");
+  const uint64_t size = 8 + 2 * f->leaf_k * 40;
+  CHECK(there(f, at, size) && memcmp(f->data + at, "SNOD\1", 5) == 0, at, "no list of symbols");
   const uint64_t n = get(f->data + at + 6, 2);
   CHECK(n > 0 && n <= 2 * f->leaf_k, at, "a list of symbols that is too long");
   for (uint64_t i = 0; i < n; i++) {
+    CHECK(there(f, at, size), at, "no list of symbols");
     const uint8_t *entry = f->data + at + 8 + 40 * i;
-    const uint64_t kind = get(entry + 16, 4);
+    const uint64_t kind = get(entry + 16, 4), name = get(entry, 8), path = get(entry + 24, 4);
     CHECK(kind <= 2, at, "an unknown link");
-    PZ_TRY(check_name(f, names, get(entry, 8), at));
+    PZ_TRY(check_name(f, names, name, at));
     /* 2: a symbolic link, to a path in the heap */
-    if (kind == 2) PZ_TRY(check_name(f, names, get(entry + 24, 4), at));
+    if (kind == 2) PZ_TRY(check_name(f, names, path, at));
   }
   return PZ_OK;
 }
 
 static pz_status check_tree(file *f, uint64_t at, const block *names, int level) {
   const uint64_t size = 24 + (2 * f->group_k + 1) * 8 + 2 * f->group_k * 8;
-  CHECK(inside(f, at, size) && memcmp(f->data + at, "TREE\0", 5) == 0, at, "no tree of names");
+  pz_hdf5_rest(f);
+  CHECK(there(f, at, size) && memcmp(f->data + at, "TREE\0", 5) == 0, at, "no tree of names");
   const uint8_t *node = f->data + at;
   const uint64_t n = get(node + 6, 2);
+  const int height = node[5];
   CHECK(n <= 2 * f->group_k && ++f->nodes < PZ_HDF5_NODES, at, "too many entries in a tree of names");
-  CHECK(level < 0 ? node[5] < PZ_HDF5_DEPTH : node[5] == level, at, "a wrong level in a tree of names");
+  CHECK(level < 0 ? height < PZ_HDF5_DEPTH : height == level, at, "a wrong level in a tree of names");
   CHECK(n > 0 || level < 0, at, "an empty tree of names");
   for (uint64_t i = 0; i < n; i++) {
-    const uint64_t child = get(node + 32 + 16 * i, 8);
-    PZ_TRY(check_name(f, names, get(node + 24 + 16 * i, 8), at));
-    PZ_TRY(check_name(f, names, get(node + 40 + 16 * i, 8), at));
-    PZ_TRY(node[5] > 0 ? check_tree(f, child, names, node[5] - 1) : check_symbols(f, child, names));
+    CHECK(there(f, at, size), at, "no tree of names");
+    const uint64_t child = get(node + 32 + 16 * i, 8), first = get(node + 24 + 16 * i, 8),
+                   last = get(node + 40 + 16 * i, 8);
+    PZ_TRY(check_name(f, names, first, at));
+    PZ_TRY(check_name(f, names, last, at));
+    PZ_TRY(height > 0 ? check_tree(f, child, names, height - 1) : check_symbols(f, child, names));
   }
   return PZ_OK;
 }
@@ -218,7 +240,7 @@ static pz_status take_end(file *f, uint64_t base, uint64_t end, uint64_t at) {
 static pz_status check_old(file *f, uint64_t *root) {
   const uint8_t *s = f->data;
   const uint64_t at = s[8] == 1 ? 28 : 24; /* version 1 has four bytes more */
-  CHECK(inside(f, 0, at + 32 + 40), 0, "truncated");
+  CHECK(there(f, 0, at + 32 + 40), 0, "truncated");
   CHECK(s[9] == 0 && s[10] == 0 && s[12] == 0 && s[13] == 8 && s[14] == 8, 8, "unknown sizes or versions");
   f->leaf_k = get(s + 16, 2), f->group_k = get(s + 18, 2), f->chunk_k = s[8] == 1 ? get(s + 24, 2) : 32;
   PZ_TRY(check_tree_sizes(f));
@@ -234,57 +256,60 @@ static pz_status check_old(file *f, uint64_t *root) {
 /* Sizes, flags, base, extension, end, root, checksum. The extension is an object of its own. */
 static pz_status check_later(file *f, uint64_t *root) {
   const uint8_t *s = f->data;
-  CHECK(inside(f, 0, 48), 0, "truncated");
+  CHECK(there(f, 0, 48), 0, "truncated");
   CHECK(s[9] == 8 && s[10] == 8, 8, "unknown sizes");
   CHECK(sums_up(f, 0, 44), 44, "a wrong checksum");
   PZ_TRY(take_end(f, get(s + 12, 8), get(s + 28, 8), 12));
   f->leaf_k = 4, f->group_k = 16, f->chunk_k = 32;
+  const uint64_t at = get(s + 20, 8);
   pz_hdf5_object extension = unseen;
   extension.extension = true;
-  if (get(s + 20, 8) != PZ_HDF5_NONE) PZ_TRY(check_object(f, get(s + 20, 8), &extension));
   *root = get(s + 36, 8);
+  if (at != PZ_HDF5_NONE) PZ_TRY(check_object(f, at, &extension));
   return check_tree_sizes(f);
 }
 
 static pz_status check_beginning(file *f, uint64_t *root) {
+  if (f->size >= 8 && !there(f, 0, 8)) return pz_hdf5_broken(f, 0, "truncated");
   if (f->size < 8 || memcmp(f->data, "\x89HDF\r\n\x1a\n", 8) != 0)
     return pz_fail(f->err, PZ_ERROR_INPUT, "%s: not an HDF5 file: it does not begin with \\x89HDF", f->path);
-  CHECK(f->size >= 48, 8, "truncated");
+  CHECK(there(f, 0, 48), 8, "truncated");
   CHECK(f->data[8] <= 3, 8, "an unknown version");
   return f->data[8] < 2 ? check_old(f, root) : check_later(f, root);
 }
 
-static pz_status begin(const pz_mapping *map, const char *label, file *f, uint64_t *root, pz_error *err) {
-  *f = (file){.data = map->data, .size = map->size, .path = label, .err = err};
+static pz_status begin(pz_view *view, const char *label, file *f, uint64_t *root, pz_error *err) {
+  *f = (file){.data = view->data, .size = view->size, .view = view, .path = label, .err = err};
+  pz_hdf5_rest(f);
   return check_beginning(f, root);
 }
 
-pz_status pz_hdf5_check(const pz_mapping *map, const char *label, uint64_t *root, pz_error *err) {
+pz_status pz_hdf5_check(pz_view *view, const char *label, uint64_t *root, pz_error *err) {
   file f;
   pz_hdf5_object o = unseen;
-  PZ_TRY(begin(map, label, &f, root, err));
+  PZ_TRY(begin(view, label, &f, root, err));
   PZ_TRY(check_object(&f, *root, &o));
   return o.group ? PZ_OK : pz_hdf5_broken(&f, *root, "a root that is no group");
 }
 
-pz_status pz_hdf5_check_object(const pz_mapping *map, const char *label, uint64_t address,
-                               pz_hdf5_about *about, pz_error *err) {
+pz_status pz_hdf5_check_object(pz_view *view, const char *label, uint64_t address, pz_hdf5_about *about,
+                               pz_error *err) {
   file f;
   uint64_t root;
   pz_hdf5_object o = unseen;
-  PZ_TRY(begin(map, label, &f, &root, err));
+  PZ_TRY(begin(view, label, &f, &root, err));
   PZ_TRY(check_object(&f, address, &o));
   const pz_hdf5_kind other = o.layout.data ? PZ_HDF5_DATASET : PZ_HDF5_OTHER;
   *about = (pz_hdf5_about){o.group ? PZ_HDF5_GROUP : other, o.plain_attributes};
   return PZ_OK;
 }
 
-bool pz_hdf5_find_text(const pz_mapping *map, uint64_t address, const char *name, char *out, size_t size) {
+bool pz_hdf5_find_text(pz_view *view, uint64_t address, const char *name, char *out, size_t size) {
   file f;
   uint64_t root;
   pz_hdf5_object o = unseen;
   o.wanted = name;
-  if (begin(map, "", &f, &root, NULL) != PZ_OK || check_header(&f, address, &o) != PZ_OK || !o.found.data)
+  if (begin(view, "", &f, &root, NULL) != PZ_OK || check_header(&f, address, &o) != PZ_OK || !o.found.data)
     return false;
   return pz_hdf5_attribute_text(&f, o.found, out, size);
 }

@@ -10,11 +10,14 @@
  * (an "extensible array"); they carry checksums, their sizes follow from the header, which is checked. Attributes that are
  * not sound are no reason to refuse their object, since nothing else leads the library to them.
  *
+ * Only what is looked at is read, by a view of the file, of which some megabytes are in memory at a time, however large the file and
+ * its indices are.
+ *
  * Calls nothing of the HDF5 library. After the HDF5 file format specification 3.0. */
 #ifndef PZ_BASE_HDF5_CHECK_H
 #define PZ_BASE_HDF5_CHECK_H
 
-#include "base/file.h"
+#include "base/view.h"
 
 typedef enum pz_hdf5_kind {
   PZ_HDF5_OTHER, /* not to be opened: a committed type, ... */
@@ -29,14 +32,14 @@ typedef struct pz_hdf5_about {
 
 /* What opening the file leads the library to: the superblock, its extension, the root (*root is its address), which is a
  * group. `label` stands in front of messages. */
-pz_status pz_hdf5_check(const pz_mapping *map, const char *label, uint64_t *root, pz_error *err);
+pz_status pz_hdf5_check(pz_view *view, const char *label, uint64_t *root, pz_error *err);
 
 /* The object whose header is at `address` in a file that passed pz_hdf5_check. */
-pz_status pz_hdf5_check_object(const pz_mapping *map, const char *label, uint64_t address,
-                               pz_hdf5_about *about, pz_error *err);
+pz_status pz_hdf5_check_object(pz_view *view, const char *label, uint64_t address, pz_hdf5_about *about,
+                               pz_error *err);
 
 /* The texts of an attribute in the header of an object that was checked, one in a line: of fixed length, or of any length, which the
  * library would fetch from a heap that nobody checked. False: there is none of this name, or it is not sound. */
-bool pz_hdf5_find_text(const pz_mapping *map, uint64_t address, const char *name, char *out, size_t size);
+bool pz_hdf5_find_text(pz_view *view, uint64_t address, const char *name, char *out, size_t size);
 
 #endif

@@ -3,6 +3,8 @@
  * are accepted, with nothing filtered, and nothing outside of their blocks. */
 #include "base/hdf5_parts.h"
 
+#include <stdlib.h>
+
 #define CHECK PZ_HDF5_CHECK
 #define get   pz_hdf5_get
 
@@ -34,15 +36,19 @@ static pz_status measure(const pz_hdf5_file *f, uint64_t at, tree *t, int depth)
   return PZ_OK;
 }
 
-static pz_status check_node(pz_hdf5_file *f, uint64_t at, const tree *t, int depth, uint64_t n) {
+static pz_status check_node(pz_hdf5_file *f, uint64_t at, const tree *t, int depth, uint64_t n);
+
+static pz_status check_entries(pz_hdf5_file *f, uint64_t at, const tree *t, int depth, uint64_t n,
+                               const uint8_t *node) {
   const uint64_t record = t->records->size;
-  CHECK(pz_hdf5_inside(f, at, t->node) && memcmp(f->data + at, depth ? "BTIN" : "BTLF", 4) == 0 &&
-            f->data[at + 4] == 0 && f->data[at + 5] == t->records->kind,
-        at, "no node of a tree");
+  const uint8_t *p = node + 6;
+  CHECK(memcmp(node, depth ? "BTIN" : "BTLF", 4) == 0 && node[4] == 0 && node[5] == t->records->kind, at,
+        "no node of a tree");
   CHECK(n <= t->most[depth] && ++f->nodes < PZ_HDF5_NODES, at, "too many entries in a tree");
-  const uint8_t *p = f->data + at + 6;
-  for (uint64_t i = 0; i < n && t->records->visit; i++)
-    PZ_TRY(t->records->visit(f, p + i * record, t->records->host));
+  for (uint64_t i = 0; i < n && t->records->visit; i++) {
+    pz_hdf5_rest(f);
+    PZ_TRY(t->records->visit(f, at + 6 + i * record, p + i * record, t->records->host));
+  }
   const uint64_t pointer = depth ? 8 + (uint64_t)t->count_bytes + (uint64_t)all_bytes(t, depth - 1) : 0;
   for (uint64_t i = 0; depth && i <= n; i++) {
     const uint8_t *child = p + n * record + i * pointer;
@@ -51,20 +57,32 @@ static pz_status check_node(pz_hdf5_file *f, uint64_t at, const tree *t, int dep
   return PZ_OK;
 }
 
+/* As of hdf5_layout.c's trees: a copy, which costs less than a page of the view. */
+static pz_status check_node(pz_hdf5_file *f, uint64_t at, const tree *t, int depth, uint64_t n) {
+  CHECK(pz_hdf5_inside(f, at, t->node), at, "no node of a tree");
+  uint8_t *node = malloc(t->node);
+  if (!node) return pz_fail_memory(f->err, "a tree", t->node);
+  const pz_status status = pz_view_read(f->view, at, t->node, node)
+                               ? check_entries(f, at, t, depth, n, node)
+                               : pz_hdf5_broken(f, at, "no node of a tree");
+  free(node);
+  return status;
+}
+
 pz_status pz_hdf5_check_records(pz_hdf5_file *f, uint64_t at, const pz_hdf5_records *records) {
-  CHECK(pz_hdf5_inside(f, at, 38) && memcmp(f->data + at, "BTHD\0", 5) == 0, at, "no tree");
+  CHECK(pz_hdf5_there(f, at, 38) && memcmp(f->data + at, "BTHD\0", 5) == 0, at, "no tree");
   const uint8_t *p = f->data + at;
   tree t = {.records = records, .node = get(p + 6, 4)};
   const int depth = (int)get(p + 12, 2);
   CHECK(p[5] == records->kind && get(p + 10, 2) == records->size, at, "a tree of another kind");
   CHECK(t.node >= 512 && t.node <= 1 << 16 && depth < PZ_HDF5_DEPTH, at, "a tree of a wrong size");
   PZ_TRY(measure(f, at, &t, depth));
-  const uint64_t root = get(p + 16, 8);
+  const uint64_t root = get(p + 16, 8), n = get(p + 24, 2);
   if (root == PZ_HDF5_NONE) {
-    CHECK(depth == 0 && get(p + 24, 2) == 0, at, "a tree without a root");
+    CHECK(depth == 0 && n == 0, at, "a tree without a root");
     return PZ_OK;
   }
-  return check_node(f, root, &t, depth, get(p + 24, 2));
+  return check_node(f, root, &t, depth, n);
 }
 
 /* ------------------------------------------------------------------ heaps */
@@ -87,7 +105,7 @@ typedef struct piece {
 static uint64_t row_size(const heap *h, int row) { return row < 2 ? h->start : h->start << (row - 1); }
 
 static pz_status take_heap(const pz_hdf5_file *f, uint64_t at, heap *h) {
-  CHECK(pz_hdf5_inside(f, at, HEAP_HEAD) && memcmp(f->data + at, "FRHP\0", 5) == 0, at, "no heap");
+  CHECK(pz_hdf5_there(f, at, HEAP_HEAD) && memcmp(f->data + at, "FRHP\0", 5) == 0, at, "no heap");
   const uint8_t *p = f->data + at;
   const uint64_t bits = get(p + 128, 2);
   *h = (heap){.at = at, .start = get(p + 112, 8), .root = get(p + 132, 8), .rows = (int)get(p + 140, 2)};
@@ -105,7 +123,8 @@ static pz_status take_heap(const pz_hdf5_file *f, uint64_t at, heap *h) {
 
 static pz_status check_piece(const pz_hdf5_file *f, const heap *h, const piece *b, const char *name,
                              uint64_t size) {
-  CHECK(pz_hdf5_inside(f, b->at, size) && memcmp(f->data + b->at, name, 4) == 0 && f->data[b->at + 4] == 0 &&
+  CHECK(pz_hdf5_inside(f, b->at, size) && pz_hdf5_there(f, b->at, 13 + (uint64_t)h->offset_bytes) &&
+            memcmp(f->data + b->at, name, 4) == 0 && f->data[b->at + 4] == 0 &&
             get(f->data + b->at + 5, 8) == h->at && get(f->data + b->at + 13, h->offset_bytes) == b->begin,
         b->at, "no block of a heap");
   return PZ_OK;
@@ -122,6 +141,7 @@ static pz_status find_block(const pz_hdf5_file *f, const heap *h, uint64_t offse
     int row = 0;
     while (row < rows && offset - begin >= WIDTH * row_size(h, row)) begin += WIDTH * row_size(h, row++);
     CHECK(row < rows, b->at, "an entry outside of its heap");
+    CHECK(pz_hdf5_there(f, b->at, 17 + (uint64_t)h->offset_bytes + 8 * entries), b->at, "no block of a heap");
     const uint64_t size = row_size(h, row), column = (offset - begin) / size;
     const uint8_t *entry = f->data + b->at + 13 + h->offset_bytes + 8 * ((uint64_t)row * WIDTH + column);
     *b = (piece){.at = get(entry, 8), .begin = begin + column * size, .size = size};
@@ -132,9 +152,10 @@ static pz_status find_block(const pz_hdf5_file *f, const heap *h, uint64_t offse
 }
 
 /* What stands at an identifier: flags (0: inside of a block), offset, length. */
-static pz_status find(const pz_hdf5_file *f, const heap *h, const uint8_t *id, pz_hdf5_bytes *out) {
+static pz_status find(const pz_hdf5_file *f, const heap *h, uint64_t where, const uint8_t *id,
+                      pz_hdf5_bytes *out) {
   const uint64_t offset = get(id + 1, h->offset_bytes), size = get(id + 1 + h->offset_bytes, h->length_bytes);
-  const uint64_t head = 13 + (uint64_t)h->offset_bytes + (h->sums ? 4 : 0), where = (uint64_t)(id - f->data);
+  const uint64_t head = 13 + (uint64_t)h->offset_bytes + (h->sums ? 4 : 0);
   piece b;
   CHECK(id[0] == 0, where, "a value outside of its heap");
   PZ_TRY(find_block(f, h, offset, &b));
@@ -142,23 +163,24 @@ static pz_status find(const pz_hdf5_file *f, const heap *h, const uint8_t *id, p
             size <= b.size - (offset - b.begin),
         where, "an entry outside of its heap");
   *out = (pz_hdf5_bytes){f->data + b.at + (offset - b.begin), size};
+  CHECK(pz_hdf5_there(f, b.at + (offset - b.begin), size), where, "an entry outside of its heap");
   return PZ_OK;
 }
 
 /* ------------------------------------------------------------------ links, attributes */
 
 /* The name's checksum, then the identifier. */
-static pz_status visit_link(pz_hdf5_file *f, const uint8_t *record, void *host) {
+static pz_status visit_link(pz_hdf5_file *f, uint64_t at, const uint8_t *record, void *host) {
   pz_hdf5_bytes link;
-  PZ_TRY(find(f, host, record + 4, &link));
+  PZ_TRY(find(f, host, at + 4, record + 4, &link));
   return pz_hdf5_check_link(f, link);
 }
 
 /* The identifier, flags, order of creation, the name's checksum. */
-static pz_status visit_attribute(pz_hdf5_file *f, const uint8_t *record, void *host) {
+static pz_status visit_attribute(pz_hdf5_file *f, uint64_t at, const uint8_t *record, void *host) {
   pz_hdf5_bytes attribute;
-  CHECK(!(record[8] & 2), (uint64_t)(record - f->data), "a shared attribute");
-  PZ_TRY(find(f, host, record, &attribute));
+  CHECK(!(record[8] & 2), at, "a shared attribute");
+  PZ_TRY(find(f, host, at, record, &attribute));
   return pz_hdf5_check_attribute(f, attribute);
 }
 

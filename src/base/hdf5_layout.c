@@ -1,6 +1,8 @@
 /* hdf5_layout.c: how an array is stored, and where its chunks are found. */
 #include "base/hdf5_parts.h"
 
+#include <stdlib.h>
+
 #define CHECK PZ_HDF5_CHECK
 #define get   pz_hdf5_get
 
@@ -26,12 +28,11 @@ static pz_status check_chunk(const pz_hdf5_file *f, const uint8_t *key, uint64_t
   return PZ_OK;
 }
 
-static pz_status check_tree(pz_hdf5_file *f, uint64_t at, const chunks *c, int level) {
-  const uint64_t key = 8 + 8 * ((uint64_t)c->rank + 1),
-                 size = 24 + (2 * f->chunk_k + 1) * key + 2 * f->chunk_k * 8;
-  CHECK(pz_hdf5_inside(f, at, size) && memcmp(f->data + at, "TREE\1", 5) == 0, at, "no tree of chunks");
-  const uint8_t *node = f->data + at;
-  const uint64_t entries = get(node + 6, 2);
+static pz_status check_tree(pz_hdf5_file *f, uint64_t at, const chunks *c, int level);
+
+static pz_status check_node(pz_hdf5_file *f, uint64_t at, const chunks *c, int level, const uint8_t *node) {
+  const uint64_t key = 8 + 8 * ((uint64_t)c->rank + 1), entries = get(node + 6, 2);
+  CHECK(memcmp(node, "TREE\1", 5) == 0, at, "no tree of chunks");
   CHECK(entries <= 2 * f->chunk_k && ++f->nodes < PZ_HDF5_NODES, at, "too many entries in a tree of chunks");
   CHECK(level < 0 ? node[5] < PZ_HDF5_DEPTH : node[5] == level, at, "a wrong level in a tree of chunks");
   for (uint64_t i = 0; i < entries; i++) {
@@ -40,6 +41,19 @@ static pz_status check_tree(pz_hdf5_file *f, uint64_t at, const chunks *c, int l
     else PZ_TRY(check_chunk(f, k, get(k + key, 8), c));
   }
   return PZ_OK;
+}
+
+/* There may be a hundred thousand nodes, each far from the others and looked at once: a page for each would cost more than the look. */
+static pz_status check_tree(pz_hdf5_file *f, uint64_t at, const chunks *c, int level) {
+  const uint64_t key = 8 + 8 * ((uint64_t)c->rank + 1),
+                 size = 24 + (2 * f->chunk_k + 1) * key + 2 * f->chunk_k * 8;
+  CHECK(pz_hdf5_inside(f, at, size), at, "no tree of chunks");
+  uint8_t *node = malloc(size);
+  if (!node) return pz_fail_memory(f->err, "a tree of chunks", size);
+  const pz_status status = pz_view_read(f->view, at, size, node) ? check_node(f, at, c, level, node)
+                                                                 : pz_hdf5_broken(f, at, "no tree of chunks");
+  free(node);
+  return status;
 }
 
 /* ------------------------------------------------------------------ the later format: five kinds of index */
@@ -65,7 +79,7 @@ static pz_status check_implicit(const pz_hdf5_file *f, uint64_t at, const chunks
 /* Signature, version 0, whether chunks are filtered, bytes of an entry: how headers of both arrays begin. */
 static pz_status check_array_head(const pz_hdf5_file *f, uint64_t at, const char *name, uint64_t size,
                                   const chunks *c) {
-  CHECK(pz_hdf5_inside(f, at, size) && memcmp(f->data + at, name, 4) == 0, at, "no index of chunks");
+  CHECK(pz_hdf5_there(f, at, size) && memcmp(f->data + at, name, 4) == 0, at, "no index of chunks");
   const uint8_t *p = f->data + at;
   CHECK(p[4] == 0 && p[5] == c->filtered && p[6] == entry_bytes(c), at, "a wrong index of chunks");
   return PZ_OK;
@@ -81,8 +95,9 @@ static pz_status check_fixed(const pz_hdf5_file *f, uint64_t at, const chunks *c
   const uint64_t block = get(p + 16, 8);
   if (block == PZ_HDF5_NONE) return PZ_OK;
   const uint64_t size = 18 + n * entry + (n > page ? (pages + 7) / 8 + 4 * pages : 0);
-  CHECK(pz_hdf5_inside(f, block, size) && memcmp(f->data + block, "FADB\0", 5) == 0 &&
-            f->data[block + 5] == c->filtered && get(f->data + block + 6, 8) == at,
+  CHECK(pz_hdf5_inside(f, block, size) && pz_hdf5_there(f, block, 14) &&
+            memcmp(f->data + block, "FADB\0", 5) == 0 && f->data[block + 5] == c->filtered &&
+            get(f->data + block + 6, 8) == at,
         block, "a wrong index of chunks");
   return PZ_OK;
 }
@@ -181,7 +196,7 @@ pz_status pz_hdf5_check_layout(pz_hdf5_file *f, const pz_hdf5_object *o) {
   const uint8_t *l = o->layout.data;
   const uint64_t at = pz_hdf5_where(f, o->layout), n = o->layout.size;
   uint64_t need;
-  CHECK(n >= 4, at, "a short layout");
+  CHECK(n >= 4 && pz_hdf5_there(f, at, n), at, "a short layout");
   if (l[0] != 3 && l[0] != 4) return pz_hdf5_unknown(f, at, "a layout of a version that is not 3 or 4");
   if (l[0] == 4 && l[1] == VIRTUAL)
     return pz_fail(f->err, PZ_ERROR_INPUT,

@@ -5,6 +5,7 @@
 
 #include "base/hdf5_check.h"
 
+#include <endian.h>
 #include <string.h>
 
 #define PZ_HDF5_NONE      UINT64_MAX /* an address of nothing */
@@ -13,8 +14,10 @@
 enum { PZ_HDF5_DEPTH = 32, PZ_HDF5_RANK = 32, PZ_HDF5_NODES = 1 << 22 };
 
 typedef struct pz_hdf5_file {
-  const uint8_t *data;
+  const uint8_t
+      *data;     /* of the view: read where pz_hdf5_there was asked, and only until the next pz_hdf5_rest */
   uint64_t size; /* as the superblock says, no more than the real one */
+  pz_view *view;
   const char *path;
   uint64_t leaf_k, group_k, chunk_k; /* half the entries of symbol nodes, group trees, chunk trees */
   int64_t nodes;                     /* of trees, seen so far */
@@ -44,6 +47,7 @@ typedef struct pz_hdf5_object {
 
 static inline uint64_t pz_hdf5_get(const uint8_t *at, int bytes) {
   uint64_t v = 0;
+  if (bytes == 8) return memcpy(&v, at, 8), le64toh(v);
   for (int i = bytes - 1; i >= 0; i--) v = v << 8 | at[i];
   return v;
 }
@@ -51,6 +55,14 @@ static inline uint64_t pz_hdf5_get(const uint8_t *at, int bytes) {
 static inline bool pz_hdf5_inside(const pz_hdf5_file *f, uint64_t at, uint64_t size) {
   return size <= f->size && at <= f->size - size;
 }
+
+/* The same, and the bytes can be looked at. */
+static inline bool pz_hdf5_there(const pz_hdf5_file *f, uint64_t at, uint64_t size) {
+  return pz_hdf5_inside(f, at, size) && pz_view_fetch(f->view, at, size);
+}
+
+/* What was looked at may be forgotten: whoever goes on with it asks pz_hdf5_there again. Called where a walk may be long. */
+static inline void pz_hdf5_rest(const pz_hdf5_file *f) { pz_view_forget(f->view); }
 
 static inline uint64_t pz_hdf5_where(const pz_hdf5_file *f, pz_hdf5_bytes m) {
   return (uint64_t)(m.data - f->data);
@@ -80,11 +92,11 @@ bool pz_hdf5_attribute_text(const pz_hdf5_file *f, pz_hdf5_bytes m, char *out, s
 /* How the array of an object is stored. */
 pz_status pz_hdf5_check_layout(pz_hdf5_file *f, const pz_hdf5_object *o);
 
-/* A tree of version 2 whose records are of this kind and size; `visit`, unless NULL, is given each. */
+/* A tree of version 2 whose records are of this kind and size; `visit`, unless NULL, is given each, from byte `at`. */
 typedef struct pz_hdf5_records {
   int kind;
   uint64_t size;
-  pz_status (*visit)(pz_hdf5_file *f, const uint8_t *record, void *host);
+  pz_status (*visit)(pz_hdf5_file *f, uint64_t at, const uint8_t *record, void *host);
   void *host;
 } pz_hdf5_records;
 pz_status pz_hdf5_check_records(pz_hdf5_file *f, uint64_t at, const pz_hdf5_records *records);

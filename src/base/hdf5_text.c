@@ -27,17 +27,18 @@ static uint64_t padded(uint64_t n, uint64_t to) { return (n + to - 1) / to * to;
 
 /* Object `index` of the collection at `at`. */
 static bool find_object(const pz_hdf5_file *f, uint64_t at, uint64_t index, pz_hdf5_bytes *object) {
-  if (!pz_hdf5_inside(f, at, 16) || memcmp(f->data + at, "GCOL\1", 5) != 0) return false;
+  if (!pz_hdf5_there(f, at, 16) || memcmp(f->data + at, "GCOL\1", 5) != 0) return false;
   const uint64_t size = get(f->data + at + 8, 8);
-  if (size < 16 || !pz_hdf5_inside(f, at, size)) return false;
+  if (size < 16 || size > PZ_VIEW_REQUEST || !pz_hdf5_inside(f, at, size)) return false;
   uint64_t left = size - 16;
   const uint8_t *p = f->data + at + 16;
   for (int i = 0; i < MOST_OBJECTS && left >= 16; i++) {
+    if (!pz_hdf5_there(f, (uint64_t)(p - f->data), 16)) return false;
     const uint64_t n = get(p + 8, 8), number = get(p, 2);
     if (number == 0 || n > left - 16) return false;
     if (number == index) {
       *object = (pz_hdf5_bytes){p + 16, n};
-      return true;
+      return pz_hdf5_there(f, (uint64_t)(p + 16 - f->data), n);
     }
     const uint64_t step = 16 + padded(n, 8);
     if (step > left) return false;
@@ -74,7 +75,10 @@ bool pz_hdf5_attribute_text(const pz_hdf5_file *f, pz_hdf5_bytes m, char *out, s
   if (size == 0 || !count(space, &n)) return false;
   if (class != STRING && !(class == LIST && (type[1] & 15) == 1)) return false;
   *out = 0;
-  for (uint64_t i = 0; i < n; i++, data += element)
+  for (uint64_t i = 0; i < n; i++, data += element) {
+    pz_hdf5_rest(f);
+    if (!pz_hdf5_there(f, pz_hdf5_where(f, m), m.size)) return false;
     if (!(class == STRING ? put(&o, data, element, i == 0) : put_listed(f, data, &o, i == 0))) return false;
+  }
   return n > 0;
 }

@@ -76,12 +76,15 @@ static pz_status check_channels(const pz_run *r, pz_error *err) {
   return PZ_OK;
 }
 
-/* What a link leads to is replaced, and not the link. */
+/* What a link leads to is replaced, and not the link. A dataset that is there may be the finished result of --resume. */
 static pz_status check_join(pz_run *r, pz_error *err) {
   pz_volume_path *o = &r->output;
   char real[PATH_MAX];
   if (!o->format->check_join) return PZ_OK;
-  PZ_TRY(o->format->check_join(o->file, o->dataset, r->options->update, &r->joins, err));
+  const pz_status status =
+      o->format->check_join(o->file, o->dataset, r->options->update, &r->joins, &r->taken);
+  if (status != PZ_OK && (status != PZ_ERROR_USAGE || !r->options->resume))
+    return pz_fail(err, status, "%s", r->taken.message);
   if (!r->joins) return PZ_OK;
   o->file = realpath(o->file, real) ? pz_arena_strdup(r->arena, real) : NULL;
   return o->file ? PZ_OK : pz_fail(err, PZ_ERROR_OUTPUT, "%s: %m", r->output_name);
@@ -108,14 +111,23 @@ static pz_status check_output(pz_run *r, pz_error *err) {
   return o->format->check_output ? o->format->check_output(o->file, o->dataset, &r->plan.result, err) : PZ_OK;
 }
 
+static void find_finished(pz_run *r) {
+  if (access(r->output.file, F_OK) != 0) return;
+  if (!pz_run_locate(r, r->output.file, &r->places)) r->places.output = UINT64_MAX; /* nobody's */
+  r->finished =
+      pz_finished_find(r->output.file, r->places, &r->facts, &r->counts.tally, r->stale, sizeof r->stale);
+}
+
 /* Before the work. A finished output is left alone; `stale` says why it is not one. */
 static pz_status look_for_finished(pz_run *r, pz_error *err) {
   struct stat info;
   const char *output = r->output.file;
   if (r->sink) return PZ_OK;
-  if (r->options->resume)
-    r->finished = pz_finished_find(output, &r->facts, &r->counts.tally, r->stale, sizeof r->stale);
-  if (r->finished || !r->options->no_overwrite || lstat(output, &info) != 0) return PZ_OK;
+  if (r->options->resume) find_finished(r);
+  if (r->finished) return PZ_OK;
+  if (r->taken.message[0])
+    return pz_fail(err, PZ_ERROR_USAGE, "%s%s%s", r->taken.message, r->stale[0] ? ": " : "", r->stale);
+  if (!r->options->no_overwrite || lstat(output, &info) != 0) return PZ_OK;
   return pz_fail(err, PZ_ERROR_OUTPUT, "%s: exists, and is not to be overwritten%s%s", output,
                  r->stale[0] ? ": " : "; give another name", r->stale);
 }
@@ -415,13 +427,12 @@ static pz_status choose_output(pz_run *r, const pz_volume_writer *output, pz_err
 }
 
 /* What is begun in one way does not go on in the other. */
-static const char *output_fact(const pz_run *r) {
-  return r->joins ? pz_arena_printf(r->arena, "%s beside others", r->output.dataset) : r->output.dataset;
-}
-
 static pz_status collect_facts(pz_run *r, pz_error *err) {
-  return pz_facts_collect(r->arena, r->function, r->input, &r->plan, output_fact(r), r->options, r->normalize,
-                          &r->facts, err);
+  pz_facts *f = &r->facts;
+  PZ_TRY(pz_facts_collect(r->arena, r->function, r->input, &r->plan, r->output.dataset, r->options,
+                          r->normalize, f, err));
+  f->fact[f->n++] = (pz_job_fact){PZ_FACT_BESIDE, r->joins ? "beside others" : "a file of its own", false};
+  return PZ_OK;
 }
 
 static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *err) {
@@ -465,16 +476,20 @@ static pz_status open_job(pz_run *r, pz_error *err) {
   return pz_job_open(r->output.file, false, f->fact, f->n, &r->job, err);
 }
 
-/* A job of the run that made it, which ended before it was removed, is removed; another one is left alone. */
+/* A job of the run that made it, which ended before it was removed, is removed; another one is left alone. Where the volume is in
+ * the same file, that has changed since. */
 static pz_status leave_finished(pz_run *r) {
   char folder[PATH_MAX];
   struct stat info;
   pz_error ignored = {0};
   pz_job *job;
+  pz_job_fact facts[PZ_MAX_FACTS];
+  int kept = 0;
   const int n = snprintf(folder, sizeof folder, "%s.pznet-job", r->output.file);
   if (n >= (int)sizeof folder || lstat(folder, &info) != 0) return PZ_OK;
-  if (pz_job_open(r->output.file, true, r->facts.fact, r->facts.n, &job, &ignored) == PZ_OK)
-    pz_job_remove(job);
+  for (int i = 0; i < r->facts.n; i++)
+    if (pz_finished_counts(r->places, &r->facts.fact[i])) facts[kept++] = r->facts.fact[i];
+  if (pz_job_open(r->output.file, true, facts, kept, &job, &ignored) == PZ_OK) pz_job_remove(job);
   return PZ_OK;
 }
 

@@ -34,12 +34,12 @@ static pz_status file_facts(pz_arena *a, pz_volume *v, pz_facts *f, pz_error *er
   PZ_TRY(pz_volume_digest(v, block, text, err));
   add(f, PZ_FACT_PLACE, true, pz_arena_strdup(a, realpath(v->path, real) ? real : v->path));
   if (v->identity.known) {
-    add(f, "volume's size", true, pz_arena_printf(a, "%lld bytes", (long long)info->st_size));
-    add(f, "volume's time of change", true,
+    add(f, PZ_FACT_SIZE, true, pz_arena_printf(a, "%lld bytes", (long long)info->st_size));
+    add(f, PZ_FACT_TIME, true,
         pz_arena_printf(a, "%lld.%09ld", (long long)info->st_mtim.tv_sec, (long)info->st_mtim.tv_nsec));
   }
   f->volume_digest = pz_arena_strdup(a, text);
-  add(f, "volume's digest", true, f->volume_digest);
+  add(f, PZ_FACT_DIGEST, true, f->volume_digest);
   return PZ_OK;
 }
 

@@ -14,8 +14,13 @@ typedef struct pz_facts {
   const char *volume_digest; /* NULL: the volume is no file */
 } pz_facts;
 
-/* The fact that says where the volume lies. */
-#define PZ_FACT_PLACE "volume"
+/* The fact that says where the volume lies, and those that say of which bytes its file is. */
+#define PZ_FACT_PLACE  "volume"
+#define PZ_FACT_SIZE   "volume's size"
+#define PZ_FACT_TIME   "volume's time of change"
+#define PZ_FACT_DIGEST "volume's digest"
+/* Whether the output is a file or a dataset beside others, which the engine adds. */
+#define PZ_FACT_BESIDE "output's place"
 
 /* Strings live in the arena. The volume's identity is its path, size, time of change, and a digest of 64 blocks of 64 KiB
  * that are spread over the file (all of it when it is no larger); one that is no file has none. */

@@ -153,11 +153,14 @@ pz_status pz_gzip_read(pz_gzip *g, void *to, int64_t bytes, int64_t offset, int6
 
 /* ---- writing ---- */
 
+/* Stored blocks of deflate are at least of some thousand bytes, with five in front of each. */
+int64_t pz_gzip_most(int64_t bytes) { return bytes + bytes / 256 + 4096; }
+
 pz_status pz_gzip_create(const char *path, pz_gzip **gzip, pz_error *err) {
   *gzip = NULL;
   pz_gzip *g = new_stream(path, -1, true);
   if (!g) return fail_memory(err);
-  g->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  g->fd = pz_io_create(path);
   if (g->fd < 0) {
     const int reason = errno;
     pz_gzip_close(g);

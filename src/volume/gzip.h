@@ -20,6 +20,8 @@ pz_status pz_gzip_open(const char *path, int fd, pz_gzip **gzip, pz_error *err);
 pz_status pz_gzip_read(pz_gzip *gzip, void *to, int64_t bytes, int64_t offset, int64_t *got, pz_error *err);
 
 /* Creates or replaces a file, level 1; equal bytes in give equal bytes out. */
+/* No more bytes are written for so many. */
+int64_t pz_gzip_most(int64_t bytes);
 pz_status pz_gzip_create(const char *path, pz_gzip **gzip, pz_error *err);
 pz_status pz_gzip_write(pz_gzip *gzip, const void *data, int64_t bytes, pz_error *err);
 /* Writes what is left. The caller closes in any case. */

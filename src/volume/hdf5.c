@@ -200,12 +200,13 @@ static pz_status h5_ready(pz_volume *v, pz_error *err) {
   return h->chunked ? chunked(v, err) : PZ_OK;
 }
 
-static pz_status open_all(pz_volume *v, const pz_mapping *map, uint64_t root, pz_error *err) {
+static pz_status open_all(pz_volume *v, pz_view *view, uint64_t root, pz_error *err) {
   h5 *h = v->state;
   bool plain_attributes;
   h->file = H5Fopen(v->path, H5F_ACC_RDONLY, H5P_DEFAULT);
   if (h->file < 0) return fail(err, v->path, NULL, "cannot open as HDF5");
-  const pz_hdf5_search search = {.file = h->file, .map = map, .root = root, .path = v->path, .err = err};
+  const pz_hdf5_search search = {.file = h->file, .view = view, .root = root, .path = v->path, .err = err};
+  PZ_TRY(pz_hdf5_same_file(&search));
   PZ_TRY(find_dataset(v, &search, err));
   PZ_TRY(open_dataset(v, &search, &plain_attributes, err));
   PZ_TRY(dtype_of(v, err));
@@ -216,11 +217,11 @@ static pz_status open_all(pz_volume *v, const pz_mapping *map, uint64_t root, pz
   return PZ_OK;
 }
 
-static pz_status open_checked(pz_volume *v, const pz_mapping *map, pz_error *err) {
+static pz_status open_checked(pz_volume *v, pz_view *view, pz_error *err) {
   uint64_t root;
-  PZ_TRY(pz_hdf5_check(map, v->path, &root, err));
+  PZ_TRY(pz_hdf5_check(view, v->path, &root, err));
   const quiet q = hush();
-  const pz_status status = open_all(v, map, root, err);
+  const pz_status status = open_all(v, view, root, err);
   unhush(q);
   return status;
 }
@@ -228,7 +229,7 @@ static pz_status open_checked(pz_volume *v, const pz_mapping *map, pz_error *err
 static pz_status h5_open(pz_volume *v, pz_error *err) {
   int fd;
   int64_t size;
-  pz_mapping map;
+  pz_view view = {0};
   h5 *h = PZ_NEW(v->arena, h5, 1);
   if (!h) return pz_fail_memory(err, "an HDF5 file", sizeof *h);
   *h = (h5){.file = -1, .data = -1, .space = -1, .type = -1};
@@ -236,9 +237,9 @@ static pz_status h5_open(pz_volume *v, pz_error *err) {
   PZ_TRY(
       pz_io_open(v->path, &fd, &size, err)); /* says what is wrong with the file, better than the library */
   close(fd);
-  PZ_TRY(pz_file_map(v->path, &map, err));
-  const pz_status status = open_checked(v, &map, err);
-  pz_file_unmap(&map);
+  PZ_TRY(pz_view_open(v->path, &view, err));
+  const pz_status status = open_checked(v, &view, err);
+  pz_view_close(&view);
   return status;
 }
 
@@ -379,6 +380,7 @@ const pz_volume_format pz_volume_hdf5 = {
     .hold = pz_hdf5_hold,
     .uncached = h5_uncached,
     .check_join = pz_hdf5_check_join,
+    .locate = pz_hdf5_locate,
     .join = pz_hdf5_join,
     .lay_out = h5_lay_out,
 };

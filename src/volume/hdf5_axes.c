@@ -69,7 +69,7 @@ void pz_hdf5_find_axes(const pz_hdf5_search *search, hid_t data, pz_volume *v) {
   if (H5Oget_info2(data, &info, H5O_INFO_BASIC) < 0) return;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     char letters[PZ_AXES_RANK] = "";
-    if (!pz_hdf5_find_text(search->map, info.addr, kinds[i].name, text, sizeof text)) continue;
+    if (!pz_hdf5_find_text(search->view, info.addr, kinds[i].name, text, sizeof text)) continue;
     const int rank = kinds[i].read(text, letters);
     bool any = false;
     for (int k = 0; k < rank; k++) any = any || letters[k];

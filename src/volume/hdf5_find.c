@@ -4,11 +4,25 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { SYMBOLIC = 16, PATH = PZ_HDF5_PATH };
 
 static pz_status closed(const pz_hdf5_search *s, const char *name, const char *why) {
   return pz_fail(s->err, PZ_ERROR_INPUT, "%s:%s: cannot open the dataset: %s", s->path, name, why);
+}
+
+/* The library's own descriptor, which its driver for plain files has. */
+pz_status pz_hdf5_same_file(const pz_hdf5_search *s) {
+  struct stat ours, theirs;
+  void *handle = NULL;
+  const hid_t access = H5Fget_access_plist(s->file);
+  const bool plain = access >= 0 && H5Pget_driver(access) == H5FD_SEC2 &&
+                     H5Fget_vfd_handle(s->file, H5P_DEFAULT, &handle) >= 0 && handle;
+  if (access >= 0) H5Pclose(access);
+  if (!plain || fstat(s->view->fd, &ours) != 0 || fstat(*(const int *)handle, &theirs) != 0) return PZ_OK;
+  if (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino) return PZ_OK;
+  return pz_fail(s->err, PZ_ERROR_INPUT, "%s: was replaced while it was opened; run again", s->path);
 }
 
 /* ------------------------------------------------------------------ by name */
@@ -19,7 +33,8 @@ typedef struct walk {
   const char *name; /* the whole of it, for messages */
   char label[512], rest[PATH];
   hid_t at;
-  pz_hdf5_about about; /* of `at` */
+  uint64_t address;    /* of `at` */
+  pz_hdf5_about about; /* likewise */
   int symbolic;        /* links that were followed */
 } walk;
 
@@ -30,8 +45,8 @@ static pz_status missing(const walk *w, const char *why) {
 
 static pz_status go(walk *w, uint64_t address) {
   if (w->at >= 0) H5Oclose(w->at);
-  w->at = -1;
-  PZ_TRY(pz_hdf5_check_object(w->search->map, w->label, address, &w->about, w->search->err));
+  w->at = -1, w->address = address;
+  PZ_TRY(pz_hdf5_check_object(w->search->view, w->label, address, &w->about, w->search->err));
   if (w->about.kind != PZ_HDF5_OTHER) w->at = H5Oopen_by_addr(w->search->file, address);
   return w->at >= 0 ? PZ_OK : closed(w->search, w->name, "it leads to no dataset");
 }
@@ -82,16 +97,30 @@ static pz_status walk_all(walk *w) {
   return w->about.kind == PZ_HDF5_DATASET ? PZ_OK : missing(w, "it is a group");
 }
 
+static pz_status walk_to_dataset(const pz_hdf5_search *s, const char *name, walk *w) {
+  *w = (walk){.search = s, .name = name, .at = -1};
+  snprintf(w->label, sizeof w->label, "%.255s:%.250s", s->path, name);
+  if (snprintf(w->rest, sizeof w->rest, "%s", name) >= PATH) return closed(s, name, "the name is too long");
+  const pz_status status = walk_all(w);
+  if (status != PZ_OK && w->at >= 0) H5Oclose(w->at);
+  return status;
+}
+
 pz_status pz_hdf5_open_dataset(const pz_hdf5_search *s, const char *name, hid_t *data,
                                bool *plain_attributes) {
-  walk w = {.search = s, .name = name, .at = -1};
-  snprintf(w.label, sizeof w.label, "%.255s:%.250s", s->path, name);
-  if (snprintf(w.rest, sizeof w.rest, "%s", name) >= PATH) return closed(s, name, "the name is too long");
-  const pz_status status = walk_all(&w);
-  if (status != PZ_OK && w.at >= 0) H5Oclose(w.at);
+  walk w;
+  const pz_status status = walk_to_dataset(s, name, &w);
   *data = status == PZ_OK ? w.at : -1;
   *plain_attributes = w.about.plain_attributes;
   return status;
+}
+
+pz_status pz_hdf5_locate_dataset(const pz_hdf5_search *s, const char *name, uint64_t *address) {
+  walk w;
+  PZ_TRY(walk_to_dataset(s, name, &w));
+  H5Oclose(w.at);
+  *address = w.address;
+  return PZ_OK;
 }
 
 hid_t pz_hdf5_open_group(const pz_hdf5_search *s, const char *name, size_t length) {
@@ -124,7 +153,7 @@ static pz_status step_to_place(walk *w, const char *link, pz_hdf5_place *place, 
   if (there < 0 || H5Lget_info(w->at, link, &info, H5P_DEFAULT) < 0) return blocked(w, link, "damaged");
   if (info.type == H5L_TYPE_SOFT && !last) return go_symbolic(w, link, info.u.val_size);
   if (info.type != H5L_TYPE_HARD) return blocked(w, link, last ? "a link" : "a link to another file");
-  PZ_TRY(pz_hdf5_check_object(w->search->map, w->label, info.u.address, &about, w->search->err));
+  PZ_TRY(pz_hdf5_check_object(w->search->view, w->label, info.u.address, &about, w->search->err));
   if (about.kind == PZ_HDF5_OTHER) return blocked(w, link, "no group");
   if (last && about.kind == PZ_HDF5_GROUP) return blocked(w, link, "a group");
   if (!last && about.kind == PZ_HDF5_DATASET) return blocked(w, link, "a dataset, and not a group");

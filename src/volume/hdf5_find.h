@@ -3,22 +3,28 @@
 #ifndef PZ_VOLUME_HDF5_FIND_H
 #define PZ_VOLUME_HDF5_FIND_H
 
-#include "base/file.h"
+#include "base/view.h"
 
 #include <hdf5.h>
 
 typedef struct pz_hdf5_search {
   hid_t file;
-  const pz_mapping *map; /* of the same file, which passed pz_hdf5_check */
+  pz_view *view; /* of the same file, which passed pz_hdf5_check */
   uint64_t root;
   const char *path; /* of the file, for messages */
   pz_error *err;
   bool *missing; /* is set where a dataset is not there, or is a group; may be NULL */
 } pz_hdf5_search;
 
+/* Whether the library has opened the file that was checked, and not another one that got its name meanwhile. */
+pz_status pz_hdf5_same_file(const pz_hdf5_search *search);
+
 /* Opens the dataset at this path of hard and symbolic links; the caller closes it. *plain_attributes: they can be opened. */
 pz_status pz_hdf5_open_dataset(const pz_hdf5_search *search, const char *name, hid_t *data,
                                bool *plain_attributes);
+
+/* Where in the file the header of the dataset at this path is: what it is known by, whatever its names. */
+pz_status pz_hdf5_locate_dataset(const pz_hdf5_search *search, const char *name, uint64_t *address);
 
 /* Opens the group that the first `length` bytes of a path name (none: the root), for its attributes; the caller closes it. -1 where
  * that is not possible. */

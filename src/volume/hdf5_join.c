@@ -25,29 +25,31 @@ typedef struct work {
   bool update, *joins;
   const pz_volume_info *info;
   int64_t offset;
+  uint64_t address;
 } work;
 typedef pz_status (*step)(const pz_hdf5_search *search, work *w);
 
-static pz_status with_checked(const char *path, unsigned flags, const pz_mapping *map, step step, work *w,
+static pz_status with_checked(const char *path, unsigned flags, pz_view *view, step step, work *w,
                               pz_error *err) {
   uint64_t root;
-  PZ_TRY(pz_hdf5_check(map, path, &root, err));
+  PZ_TRY(pz_hdf5_check(view, path, &root, err));
   const hid_t file = H5Fopen(path, flags, H5P_DEFAULT);
   if (file < 0) return fail(err, path, NULL, "exists, and cannot be opened as HDF5");
-  const pz_hdf5_search search = {.file = file, .map = map, .root = root, .path = path, .err = err};
-  const pz_status status = step(&search, w);
+  const pz_hdf5_search search = {.file = file, .view = view, .root = root, .path = path, .err = err};
+  pz_status status = pz_hdf5_same_file(&search);
+  if (status == PZ_OK) status = step(&search, w);
   if (H5Fclose(file) < 0 && status == PZ_OK) return fail(err, path, w->dataset, "cannot finish the file");
   return status;
 }
 
 static pz_status with_file(const char *path, unsigned flags, step step, work *w, pz_error *err) {
-  pz_mapping map;
+  pz_view view = {0};
   PZ_TRY(pz_hdf5_room(err));
-  PZ_TRY(pz_file_map(path, &map, err));
+  PZ_TRY(pz_view_open(path, &view, err));
   const pz_hdf5_quiet q = pz_hdf5_hush();
-  const pz_status status = with_checked(path, flags, &map, step, w, err);
+  const pz_status status = with_checked(path, flags, &view, step, w, err);
   pz_hdf5_unhush(q);
-  pz_file_unmap(&map);
+  pz_view_close(&view);
   return status;
 }
 
@@ -80,6 +82,15 @@ pz_status pz_hdf5_check_join(const char *path, const char *dataset, bool update,
   work w = {.dataset = dataset ? dataset : PZ_HDF5_DEFAULT, .update = update, .joins = joins};
   *joins = false;
   return access(path, F_OK) == 0 ? with_file(path, H5F_ACC_RDONLY, look, &w, err) : PZ_OK;
+}
+
+static pz_status locate(const pz_hdf5_search *s, work *w) {
+  return pz_hdf5_locate_dataset(s, w->dataset, &w->address);
+}
+
+uint64_t pz_hdf5_locate(const char *path, const char *dataset) {
+  work w = {.dataset = dataset ? dataset : PZ_HDF5_DEFAULT};
+  return with_file(path, H5F_ACC_RDONLY, locate, &w, NULL) == PZ_OK ? w.address : 0;
 }
 
 /* ------------------------------------------------------------------ the copy */

@@ -14,6 +14,7 @@
 
 /* As pz_volume_format has them. */
 pz_status pz_hdf5_check_join(const char *path, const char *dataset, bool update, bool *joins, pz_error *err);
+uint64_t pz_hdf5_locate(const char *path, const char *dataset);
 pz_status pz_hdf5_join(pz_volume_join *join, pz_volume_source *source, pz_error *err);
 
 /* In hdf5.c: a dataset for the result, whose data is the raw array at *offset in the file; groups of its name are made. `at`: a

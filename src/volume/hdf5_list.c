@@ -101,7 +101,7 @@ static void look_at(walk *w, uint64_t address, const char *name) {
       return;
     }
   if (w->objects == MOST_OBJECTS ||
-      pz_hdf5_check_object(w->search.map, w->search.path, address, &about, &w->out->problem) != PZ_OK) {
+      pz_hdf5_check_object(w->search.view, w->search.path, address, &about, &w->out->problem) != PZ_OK) {
     miss(w);
     return;
   }
@@ -134,7 +134,7 @@ pz_status pz_hdf5_list_datasets(const pz_hdf5_search *s, pz_hdf5_list **list) {
   w->out = *list;
   w->out->complete = true;
   w->seen[w->objects++] = s->root;
-  if (pz_hdf5_check_object(s->map, s->path, s->root, &root, &w->out->problem) != PZ_OK) miss(w);
+  if (pz_hdf5_check_object(s->view, s->path, s->root, &root, &w->out->problem) != PZ_OK) miss(w);
   else enter(w, s->root, "", root.plain_attributes);
   free(w);
   return PZ_OK;

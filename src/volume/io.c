@@ -104,3 +104,12 @@ void pz_io_swap(void *data, int64_t n, int64_t bytes) {
   if (bytes == 8)
     for (int64_t i = 0; i < n; i++) wide[i] = __builtin_bswap64(wide[i]);
 }
+
+int pz_io_create(const char *path) {
+  struct stat info;
+  const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0 || (fstat(fd, &info) == 0 && (info.st_size == 0 || ftruncate(fd, 0) == 0))) return fd;
+  const int reason = errno;
+  close(fd);
+  return errno = reason, -1;
+}

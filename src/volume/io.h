@@ -12,6 +12,8 @@ bool pz_io_same_file(const char *a, const char *b);
 pz_status pz_io_read(int fd, const char *path, void *data, int64_t bytes, int64_t offset, pz_error *err);
 pz_status pz_io_write(int fd, const char *path, const void *data, int64_t bytes, int64_t offset,
                       pz_error *err);
+/* Opens an empty file for writing; -1 with errno. Room that was set aside for an empty one stays. */
+int pz_io_create(const char *path);
 /* The disk may begin with these bytes, so that a sync has less to wait for. */
 void pz_io_begin_sync(int fd, int64_t bytes, int64_t offset);
 /* The message for errno `code` while `doing` ("writing", "syncing") a file: says what to do about a full disk. While

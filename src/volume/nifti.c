@@ -256,6 +256,10 @@ static pz_status gz_planes(pz_gzip *out, pz_volume_source *source, char *plane, 
   return pz_gzip_finish(out, err);
 }
 
+static int64_t gz_most(const pz_volume_info *info) {
+  return pz_gzip_most(PZ_NIFTI_MAX_HEADER + pz_volume_bytes(info));
+}
+
 static pz_status gz_convert(const char *path, const char *dataset, pz_volume_source *source, pz_error *err) {
   (void)dataset;
   const int64_t bytes = pz_volume_plane_bytes(source->info);
@@ -288,6 +292,7 @@ const pz_volume_format pz_volume_nifti_gz = {
     .read = nifti_read,
     .close = nifti_close,
     .hold = pz_nifti_hold,
+    .most = gz_most,
     .convert = gz_convert,
 };
 

@@ -1,4 +1,5 @@
 /* result.c: from the job's files to the output. */
+#include "base/memory.h"
 #include "volume/finished.h"
 #include "volume/io.h"
 #include "volume/run.h"
@@ -8,7 +9,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
+
+/* Whether there is room beside what was taken; a file system that does not say so is believed to have it. */
+static pz_status ask(const pz_run *r, int64_t bytes, const char *what, pz_error *err) {
+  struct statvfs disk;
+  const char *folder = pz_job_path(r->job, ".");
+  if (!folder) return pz_fail_memory(err, "a path", 0);
+  if (statvfs(folder, &disk) != 0) return PZ_OK;
+  const int64_t block = (int64_t)disk.f_frsize, available = pz_times((int64_t)disk.f_bavail, block);
+  if (disk.f_blocks == 0 || block < 1 || available >= bytes) return PZ_OK;
+  return pz_fail(
+      err, PZ_ERROR_OUTPUT,
+      "%s: no room on the disk for %s: up to %lld bytes are needed, and %lld are free; the result has %lld",
+      r->output.file, what, (long long)bytes, (long long)available,
+      (long long)pz_volume_bytes(&r->plan.result));
+}
 
 /* Takes the room on the disk now, where the file system can: a disk that is too small is found before the work. */
 static pz_status reserve(const pz_run *r, int fd, pz_error *err) {
@@ -17,6 +34,7 @@ static pz_status reserve(const pz_run *r, int fd, pz_error *err) {
     if (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)
       return pz_fail(err, PZ_ERROR_OUTPUT, "%s: no room on the disk for the result of %lld bytes",
                      r->output.file, (long long)bytes);
+    PZ_TRY(ask(r, bytes, "the result", err));
     if (ftruncate(fd, bytes) != 0) return pz_io_fail(err, r->result_path, "growing", errno);
   }
   return fsync(fd) == 0 ? PZ_OK : pz_io_fail(err, r->result_path, "syncing", errno);
@@ -42,10 +60,44 @@ static pz_status reserve_joined(pz_run *r, pz_error *err) {
   return PZ_OK;
 }
 
+/* The file that is written from the planes in the end gets its room now. It stays empty: writers that seek to its end begin there. */
+static pz_status reserve_converted(pz_run *r, pz_error *err) {
+  const int64_t bytes = r->output.format->most(&r->plan.result);
+  const char *path = pz_job_path(r->job, "result.out");
+  if (!path) return pz_fail_memory(err, "a path", 0);
+  const int fd = pz_io_create(path);
+  if (fd < 0) return pz_io_fail(err, path, "creating", errno);
+  const int code = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes) != 0 ? errno : 0;
+  close(fd);
+  if (code != ENOSPC && code != EFBIG && code != EDQUOT)
+    return code ? ask(r, bytes + pz_volume_bytes(&r->plan.result),
+                      "its file and the planes that it is written from", err)
+                : PZ_OK;
+  return pz_fail(
+      err, PZ_ERROR_OUTPUT,
+      "%s: no room on the disk for up to %lld bytes beside the %lld bytes of the planes that it is "
+      "written from",
+      r->output.file, (long long)bytes, (long long)pz_volume_bytes(&r->plan.result));
+}
+
+/* Rows whose patches are kept at a time, so that they need not be computed again: as many as reach into the one that is at work. */
+static pz_status ask_for_journals(const pz_run *r, pz_error *err) {
+  enum { DATABASE = 1 << 16 };
+  const pz_patch_function *f = r->function;
+  const pz_axis *z = &r->plan.grid.axis[0];
+  int64_t rows = 1;
+  for (int64_t k = 0; k < r->plan.rows; k++)
+    if (k - pz_rows_needed(z, k) + 1 > rows) rows = k - pz_rows_needed(z, k) + 1;
+  return ask(r,
+             rows * r->plan.row_patches * f->out[0] * f->out[1] * f->out[2] * f->channels_out * 4 + DATABASE,
+             "the patches that --resume goes on from", err);
+}
+
 static pz_status make_result(pz_run *r, pz_error *err) {
   const pz_volume_format *format = r->output.format;
   char text[32];
   if (r->joins) PZ_TRY(reserve_joined(r, err));
+  else if (format->convert) PZ_TRY(reserve_converted(r, err));
   else if (format->lay_out)
     PZ_TRY(format->lay_out(r->result_path, r->output.dataset, &r->plan.result, &r->result_offset, err));
   const int fd = open(r->result_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -53,6 +105,7 @@ static pz_status make_result(pz_run *r, pz_error *err) {
   const pz_status status = reserve(r, fd, err);
   close(fd);
   if (status != PZ_OK) return status;
+  PZ_TRY(ask_for_journals(r, err));
   PZ_TRY(pz_io_sync_folder(r->result_path, err));
   snprintf(text, sizeof text, "%lld", (long long)r->result_offset);
   return pz_job_set(r->job, "offset", text, err);
@@ -125,6 +178,12 @@ static pz_status convert(pz_run *r, const char *path, pz_volume_join *joined, pz
   return status;
 }
 
+/* Room behind the file's end, which it did not need. */
+static void give_back(const char *path) {
+  struct stat info;
+  if (stat(path, &info) == 0 && truncate(path, info.st_size) != 0) return; /* it is no loss to have more */
+}
+
 /* Where the file system cannot refuse by itself, somebody else's file is found a moment earlier. */
 static bool take_free_name(const char *from, const char *to) {
   struct stat info;
@@ -145,18 +204,46 @@ static pz_status take_name(const pz_run *r, const char *whole, pz_error *err) {
                  to);
 }
 
+/* ------------------------------------------------------------------ what is remembered */
+
+bool pz_run_locate(const pz_run *r, const char *path, pz_finished_places *places) {
+  const pz_volume_format *format = r->output.format;
+  const pz_volume *in = r->input;
+  *places = (pz_finished_places){0};
+  if (!format->locate) return true;
+  places->output = format->locate(path, r->output.dataset);
+  if (in->calls || in->format != format || !pz_io_same_file(in->path, r->output.file))
+    return places->output != 0;
+  places->input = format->locate(path, in->dataset);
+  return places->output != 0 && places->input != 0;
+}
+
+static bool remember(const pz_run *r, const char *whole) {
+  pz_finished_run run = {.facts = &r->facts, .tally = r->counts.tally, .joins = r->joins};
+  run.unknown = !pz_run_locate(r, whole, &run.places);
+  if (r->joins) run.replaced = r->output.format->locate(r->output.file, r->output.dataset);
+  return pz_finished_remember(whole, r->output.file, &run, r->options->resume);
+}
+
+static pz_status let_appear(const pz_run *r, const char *whole, const pz_volume_join *joined, pz_error *err) {
+  PZ_TRY(pz_volume_confirm(r->input, r->facts.volume_digest, err));
+  if (r->joins) PZ_TRY(check_unchanged(joined, err));
+  return take_name(r, whole, err);
+}
+
 static pz_status publish(pz_run *r, pz_volume_join *joined, pz_error *err) {
   const char *whole = r->result_path;
   if (r->joins || r->output.format->convert) {
     whole = pz_job_path(r->job, "result.out");
     if (!whole) return pz_fail_memory(err, "a path", 0);
     PZ_TRY(convert(r, whole, joined, err));
+    give_back(whole);
   }
   PZ_TRY(pz_io_sync_path(whole, err));
-  pz_finished_remember(whole, r->output.file, &r->facts, r->counts.tally, r->options->resume);
-  PZ_TRY(pz_volume_confirm(r->input, r->facts.volume_digest, err));
-  if (r->joins) PZ_TRY(check_unchanged(joined, err));
-  PZ_TRY(take_name(r, whole, err));
+  const bool beside = remember(r, whole);
+  const pz_status status = let_appear(r, whole, joined, err);
+  if (beside) pz_finished_settle(r->output.file, status == PZ_OK);
+  PZ_TRY(status);
   r->published = true;
   return pz_io_sync_folder(r->output.file, err);
 }

@@ -3,6 +3,7 @@
 #define PZ_VOLUME_RUN_H
 
 #include "volume/facts.h"
+#include "volume/finished.h"
 #include "volume/job.h"
 #include "volume/stages.h"
 
@@ -16,6 +17,7 @@ typedef struct pz_run {
   const pz_volume_writer *sink; /* takes the result; NULL: a file, through a job */
   pz_volume_path output;
   bool joins;              /* the output is a file that has other things too */
+  pz_error taken;          /* it has a dataset of this name, which is not to be replaced; "": none */
   const char *output_name; /* as the user wrote it */
   pz_normalize normalize;
   pz_arrangement plan;
@@ -31,10 +33,11 @@ typedef struct pz_run {
   int64_t done;   /* patches, for the progress */
   int64_t stored; /* parts of the result, handed to the writer */
   double begun, patch_seconds;
-  bool published;  /* the result has its name */
-  bool finished;   /* before: nothing is done */
-  char stale[256]; /* why an output that is there is made anew by --resume; "": there is none */
-  bool hopeless;   /* going on would end as this run does: nothing is kept */
+  bool published;            /* the result has its name */
+  bool finished;             /* before: nothing is done */
+  pz_finished_places places; /* of what is finished */
+  char stale[256];           /* why an output that is there is made anew by --resume; "": there is none */
+  bool hopeless;             /* going on would end as this run does: nothing is kept */
 } pz_run;
 
 /* For the host: progress, and whether it wants an end. */
@@ -45,6 +48,8 @@ bool pz_run_interrupted(const pz_run *r);
 pz_status pz_run_open_result(pz_run *r, pz_error *err);
 /* The result takes its name in one step, after all of it is on the disk. */
 pz_status pz_run_publish(pz_run *r, pz_error *err);
+/* Which datasets the result and the input are in `path`, the output's file or what is about to be it. False: not known. */
+bool pz_run_locate(const pz_run *r, const char *path, pz_finished_places *places);
 pz_status pz_run_damaged(const pz_run *r, pz_error *err);
 
 #endif

@@ -522,6 +522,13 @@ static pz_status tiff_check_output(const char *path, const char *dataset, const 
                  (long long)pages, (long long)info->shape[1], (long long)info->shape[2]);
 }
 
+/* Of a page: its tags with their values, and a place and a size for each strip. */
+static int64_t tiff_most(const pz_volume_info *info) {
+  enum { TAGS = 1024, STRIP = 16, TEXT = 1 << 16 };
+  const int64_t pages = info->channels * info->shape[0];
+  return pz_volume_bytes(info) + pages * (TAGS + STRIP * info->shape[1]) + TEXT;
+}
+
 static pz_status tiff_convert(const char *path, const char *dataset, pz_volume_source *source,
                               pz_error *err) {
   (void)dataset;
@@ -550,5 +557,6 @@ const pz_volume_format pz_volume_tiff = {
     .close = tiff_close,
     .hold = pz_tiff_hold,
     .check_output = tiff_check_output,
+    .most = tiff_most,
     .convert = tiff_convert,
 };

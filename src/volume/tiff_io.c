@@ -1,5 +1,7 @@
 #include "volume/tiff_io.h"
 
+#include "volume/io.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -66,8 +68,7 @@ static int map_nothing(thandle_t host, void **base, toff_t *size) {
 static void unmap_nothing(thandle_t host, void *base, toff_t size) { (void)host, (void)base, (void)size; }
 
 TIFF *pz_tiff_open(pz_tiff_io *io, const char *path, const char *mode, TIFFOpenOptions *options) {
-  const int flags = mode[0] == 'w' ? O_RDWR | O_CREAT | O_TRUNC : O_RDONLY;
-  *io = (pz_tiff_io){.fd = open(path, flags | O_CLOEXEC, 0666)};
+  *io = (pz_tiff_io){.fd = mode[0] == 'w' ? pz_io_create(path) : open(path, O_RDONLY | O_CLOEXEC)};
   if (io->fd < 0) return fail(io, errno), NULL;
   TIFF *file = TIFFClientOpenExt(path, mode, io, read_bytes, write_bytes, seek, close_file, size_of,
                                  map_nothing, unmap_nothing, options);

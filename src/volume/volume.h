@@ -95,13 +95,16 @@ struct pz_volume_format {
   /* Whether `path` may be replaced by such a volume; NULL: always. */
   pz_status (*check_output)(const char *path, const char *dataset, const pz_volume_info *info, pz_error *err);
   /* Whether a result goes into the file `path` beside what it holds, and does not replace it whole; PZ_ERROR_USAGE where a
-   * dataset would be lost without `update`, PZ_ERROR_OUTPUT where something stands in its way. Both or none of them. */
+   * dataset would be lost without `update`, PZ_ERROR_OUTPUT where something stands in its way. All three or none of them. */
   pz_status (*check_join)(const char *path, const char *dataset, bool update, bool *joins, pz_error *err);
+  /* What tells a dataset from the others of its file, whatever its name, as long as it is not replaced; 0: there is none. */
+  uint64_t (*locate)(const char *path, const char *dataset);
   pz_status (*join)(pz_volume_join *join, pz_volume_source *source, pz_error *err);
   /* One of the two, or none of a format that is read only. lay_out creates a file that is whole but for its data, which is the raw array at
-   * *offset. convert writes the whole file from the finished result. */
+   * *offset. convert writes the whole file from the finished result, with pz_io_create. */
   pz_status (*lay_out)(const char *path, const char *dataset, const pz_volume_info *info, int64_t *offset,
                        pz_error *err);
+  int64_t (*most)(const pz_volume_info *info); /* bytes that it may write, and not many more */
   pz_status (*convert)(const char *path, const char *dataset, pz_volume_source *source, pz_error *err);
 };
 

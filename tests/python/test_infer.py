@@ -361,6 +361,18 @@ class Infer(unittest.TestCase):
         self.infer(self.file, self.net, out, resume=True, overlap=2, progress=count)
         self.assertTrue(runs)
 
+    def test_finished_datasets_of_one_file(self):
+        file, runs = os.path.join(self.folder, "finished.h5"), []
+        for name in "first", "second":
+            self.infer(self.file, self.net, f"{file}:/{name}")
+        if "user.pznet.finished" not in os.listxattr(file):
+            self.skipTest("a file system without extended attributes")
+        for name in "first", "second":
+            self.infer(self.file, self.net, f"{file}:/{name}", resume=True, progress=lambda *a: runs.append(a))
+        self.assertEqual(runs, [])
+        with self.assertRaisesRegex(ValueError, "replace it with --update.*the overlap was 0,0,0 when it was made"):
+            self.infer(self.file, self.net, f"{file}:/first", resume=True, overlap=2)
+
     def test_an_input_that_changes(self):
         path = os.path.join(self.folder, "changing.npy")
         np.save(path, self.volume)

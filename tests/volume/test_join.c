@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 enum { Z = 5, Y = 6, X = 7, N = Z * Y * X };
@@ -446,6 +447,168 @@ static void another_way(void **state) {
   finish(&s);
 }
 
+/* ------------------------------------------------------------------ finished */
+
+static const char *const attribute = "user.pznet.finished";
+
+typedef struct finished_scene {
+  scene s;
+  char x[700], raw[700], y[700], z[700];
+} finished_scene;
+
+static finished_scene make_finished_scene(void) {
+  finished_scene s = {.s = make_scene()};
+  snprintf(s.x, sizeof s.x, "%s", s.s.out);
+  snprintf(s.raw, sizeof s.raw, "%s:/raw", s.s.file);
+  snprintf(s.y, sizeof s.y, "%s:/volumes/y", s.s.file);
+  snprintf(s.z, sizeof s.z, "%s:/z", s.s.file);
+  return s;
+}
+
+static void leave_finished_scene(finished_scene *s) {
+  free(s->s.bytes);
+  fx_leave(&s->s.f);
+}
+
+static void computes(const char *in, const char *out, bool resume, bool update) {
+  pz_error err;
+  meanwhile m = {.lock = -1, .update = update};
+  if (run_meanwhile(in, out, resume, &m, &err) != PZ_OK) fail_msg("%s", err.message);
+  assert_true(m.runs > 0);
+}
+
+static void does_nothing(const char *in, const char *out, bool update) {
+  pz_error err;
+  meanwhile m = {.lock = -1, .update = update};
+  if (run_meanwhile(in, out, true, &m, &err) != PZ_OK) fail_msg("%s", err.message);
+  assert_int_equal(m.runs, 0);
+}
+
+static void not_finished(const char *in, const char *out, const char *says) {
+  pz_error err;
+  meanwhile m = {.lock = -1};
+  assert_int_equal(run_meanwhile(in, out, true, &m, &err), PZ_ERROR_USAGE);
+  if (!strstr(err.message, "--update") || !strstr(err.message, says)) fail_msg("%s", err.message);
+  assert_int_equal(m.runs, 0);
+}
+
+/* Each result of the file is known, whatever joined the file after it; also what was made from a dataset of the same file. */
+static void all_are_finished(void **state) {
+  (void)state;
+  for (int resume = 0; resume < 2; resume++) {
+    finished_scene s = make_finished_scene();
+    computes(s.s.in, s.x, resume, false);
+    if (!resume && getxattr(s.s.file, attribute, NULL, 0) < 0) skip();
+    computes(s.raw, s.y, resume, false);
+    computes(s.x, s.z, resume, false);
+    for (int update = 0; update < 2; update++) {
+      does_nothing(s.s.in, s.x, update);
+      does_nothing(s.raw, s.y, update);
+      does_nothing(s.x, s.z, update);
+    }
+    assert_false(fx_exists(fx_path(&s.s.f, "a.h5.pznet-job")));
+    not_finished(s.raw, s.x, "made from another volume");
+    not_finished(s.s.in, s.y, "made from another volume");
+    leave_finished_scene(&s);
+  }
+}
+
+/* A file that began as an output of its own. */
+static void began_alone(void **state) {
+  (void)state;
+  finished_scene s = make_finished_scene();
+  unlink(s.s.file);
+  computes(s.s.in, s.x, true, false);
+  computes(s.x, s.z, true, false);
+  does_nothing(s.s.in, s.x, false);
+  does_nothing(s.x, s.z, false);
+  leave_finished_scene(&s);
+}
+
+/* With a dataset that is replaced go its own record and those of what was made from it, by whatever name it is called. */
+static void replaced_is_not_finished(void **state) {
+  (void)state;
+  finished_scene s = make_finished_scene();
+  char other_name[700];
+  computes(s.s.in, s.x, true, false);
+  computes(s.x, s.z, true, false);
+  computes(s.raw, s.y, true, false);
+  snprintf(other_name, sizeof other_name, "%s:/./x", s.s.file);
+  computes(s.raw, other_name, true, true);
+  does_nothing(s.raw, s.y, false);
+  does_nothing(s.raw, other_name, false);
+  not_finished(s.s.in, s.x, "made from another volume");
+  not_finished(s.x, s.z, "nothing says");
+  snprintf(other_name, sizeof other_name, "%s:/way/y", s.s.file);
+  computes(s.s.in, other_name, true, true);
+  not_finished(s.raw, s.y, "another volume");
+  leave_finished_scene(&s);
+}
+
+/* Nobody knows what else they did. */
+static void changed_by_others(void **state) {
+  (void)state;
+  finished_scene s = make_finished_scene();
+  computes(s.raw, s.x, true, false);
+  const hid_t file = H5Fopen(s.s.file, H5F_ACC_RDWR, H5P_DEFAULT);
+  put_attribute(file, "mine", 1);
+  H5Fclose(file);
+  not_finished(s.raw, s.x, "it was changed after it was made");
+  computes(s.s.in, s.z, true, false); /* what is not known of the old file is not known of the new one */
+  does_nothing(s.s.in, s.z, false);
+  not_finished(s.raw, s.x, "nothing says");
+  computes(s.raw, s.x, true, true);
+  does_nothing(s.raw, s.x, false);
+  leave_finished_scene(&s);
+}
+
+/* More than an attribute has room for: the last ones are known. */
+static void many(void **state) {
+  (void)state;
+  enum { MANY = 45, KNOWN = 20 };
+  finished_scene s = make_finished_scene();
+  char out[700];
+  for (int i = 0; i < MANY; i++) {
+    snprintf(out, sizeof out, "%s:/p%d", s.s.file, i);
+    computes(s.raw, out, true, false);
+  }
+  for (int i = MANY - KNOWN; i < MANY; i++) {
+    snprintf(out, sizeof out, "%s:/p%d", s.s.file, i);
+    does_nothing(s.raw, out, false);
+  }
+  leave_finished_scene(&s);
+}
+
+static char keep_command[2048];
+static void keep_job(void *host, const char *what, int64_t done, int64_t total, double seconds) {
+  (void)host, (void)done, (void)total, (void)seconds;
+  if (strcmp(what, "writing") == 0 && *keep_command)
+    assert_int_equal(system(keep_command), 0), *keep_command = 0;
+}
+
+/* Killed after the file has its name and before the job is removed. */
+static void killed_at_the_end(void **state) {
+  (void)state;
+  for (int same = 0; same < 2; same++) {
+    finished_scene s = make_finished_scene();
+    const char *in = same ? s.raw : s.s.in;
+    char job[640], kept[700], result[800];
+    pz_error err;
+    snprintf(job, sizeof job, "%s.pznet-job", s.s.file);
+    snprintf(kept, sizeof kept, "%s.kept", job);
+    snprintf(result, sizeof result, "%s/result.out", kept);
+    snprintf(keep_command, sizeof keep_command, "cp -r %s %s", job, kept);
+    const pz_infer_options o = {.resume = true, .progress = keep_job};
+    assert_int_equal(run(in, s.x, o, &err), PZ_OK);
+    unlink(result); /* it has the output's name */
+    assert_int_equal(rename(kept, job), 0);
+    does_nothing(in, s.x, false);
+    assert_false(fx_exists(job));
+    expect_file(s.s.file, LINKS + 1);
+    leave_finished_scene(&s);
+  }
+}
+
 int main(void) {
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   const struct CMUnitTest tests[] = {
@@ -454,7 +617,10 @@ int main(void) {
       cmocka_unit_test(through_a_link),    cmocka_unit_test(writers_are_noticed),
       cmocka_unit_test(others_come_first), cmocka_unit_test(locked_before),
       cmocka_unit_test(readers_read_on),   cmocka_unit_test(killed),
-      cmocka_unit_test(another_way),
+      cmocka_unit_test(another_way),       cmocka_unit_test(all_are_finished),
+      cmocka_unit_test(began_alone),       cmocka_unit_test(replaced_is_not_finished),
+      cmocka_unit_test(changed_by_others), cmocka_unit_test(many),
+      cmocka_unit_test(killed_at_the_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

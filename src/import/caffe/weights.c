@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *pz_caffe_file_shape_text(const pz_caffe_file_shape *shape, char *out) {
   size_t used = 0;
@@ -43,11 +44,13 @@ static pz_status open_init(pz_caffe_weights *w, const char *seed, pz_error *err)
 
 static pz_status open_file(pz_caffe_weights *w, pz_error *err) {
   static const uint8_t h5[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
-  pz_mapping map;
-  PZ_TRY(pz_file_map(w->name, &map, err));
-  bool is_h5 = map.size >= sizeof h5 && !memcmp(map.data, h5, sizeof h5);
+  uint8_t begin[sizeof h5] = {0};
+  struct stat info;
+  int fd;
+  PZ_TRY(pz_file_open(w->name, &fd, &info, err));
+  bool is_h5 = pread(fd, begin, sizeof begin, 0) == (ssize_t)sizeof h5 && !memcmp(begin, h5, sizeof h5);
   size_t length = strlen(w->name);
-  pz_file_unmap(&map);
+  close(fd);
   if (is_h5) return pz_caffe_open_h5(w, err);
   if (length > 3 && !strcmp(w->name + length - 3, ".h5"))
     return pz_fail(err, PZ_ERROR_INPUT, "%s: is no HDF5 file, though its name says so", w->name);

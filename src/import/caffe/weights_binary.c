@@ -1,5 +1,5 @@
-/* weights_binary.c: a binary .caffemodel, a NetParameter in protobuf's wire format. The file stays mapped; one pass
- * lists layers and blobs, and numbers go from the mapping to where they are wanted without a copy in between.
+/* weights_binary.c: a binary .caffemodel, a NetParameter in protobuf's wire format. The file is read to memory; one
+ * pass lists layers and blobs, and numbers go from there to where they are wanted without a copy in between.
  *
  * NetParameter     layers 2 (V1), layer 100
  * LayerParameter   name 1, blobs 7;  V1LayerParameter  name 4, blobs 6
@@ -169,10 +169,7 @@ static pz_status binary_read(pz_caffe_weights *w, pz_caffe_weight_key key, int64
   }
 }
 
-static void binary_close(pz_caffe_weights *w) {
-  binary *b = w->state;
-  pz_file_unmap(&b->map);
-}
+static void binary_close(pz_caffe_weights *w) { (void)w; /* all is the arena's */ }
 
 /* ---- the list of layers ---- */
 
@@ -245,7 +242,7 @@ pz_status pz_caffe_open_binary(pz_caffe_weights *w, pz_error *err) {
   binary *b = PZ_NEW(w->arena, binary, 1);
   if (!b) return pz_fail_memory(err, w->name, sizeof *b);
   b->names.arena = w->arena;
-  PZ_TRY(pz_file_map(w->name, &b->map, err));
+  PZ_TRY(pz_file_load(w->arena, w->name, &b->map, err));
   w->state = b;
   w->source = &source; /* from here on it is closed */
   return list_net(w, err);

@@ -7,7 +7,7 @@
 
 typedef struct h5 {
   hid_t file;
-  pz_mapping map; /* of the same file: no object is opened that was not checked in it */
+  pz_view view; /* of the same file: no object is opened that was not checked in it */
 } h5;
 
 /* Around every use of HDF5: its lock is held, and it prints no errors; its setting is put back afterwards. */
@@ -32,7 +32,7 @@ static void quiet_end(quiet q) {
 /* ---- looking for an object ---- */
 
 /* Opens what a hard link leads to; negative where there is none. `label` stands in front of what is wrong with it. */
-static pz_status open_link(const h5 *state, hid_t at, const char *name, const char *label, hid_t *object,
+static pz_status open_link(h5 *state, hid_t at, const char *name, const char *label, hid_t *object,
                            pz_error *err) {
   H5L_info_t info;
   pz_hdf5_about about;
@@ -40,7 +40,7 @@ static pz_status open_link(const h5 *state, hid_t at, const char *name, const ch
   if (H5Lexists(at, name, H5P_DEFAULT) <= 0 || H5Lget_info(at, name, &info, H5P_DEFAULT) < 0 ||
       info.type != H5L_TYPE_HARD)
     return PZ_OK;
-  PZ_TRY(pz_hdf5_check_object(&state->map, label, info.u.address, &about, err));
+  PZ_TRY(pz_hdf5_check_object(&state->view, label, info.u.address, &about, err));
   if (about.kind != PZ_HDF5_OTHER) *object = H5Oopen(at, name, H5P_DEFAULT);
   return *object >= 0 ? PZ_OK : pz_fail(err, PZ_ERROR_INPUT, "%s: damaged", label);
 }
@@ -48,7 +48,7 @@ static pz_status open_link(const h5 *state, hid_t at, const char *name, const ch
 /* Opens the object at a path of hard links; names of layers may have slashes in them. */
 static pz_status open_path(const pz_caffe_weights *w, char *path, const char *label, hid_t *object,
                            pz_error *err) {
-  const h5 *state = w->state;
+  h5 *state = w->state;
   pz_status status = PZ_OK;
   hid_t at = H5Oopen(state->file, "/", H5P_DEFAULT);
   char *rest = NULL;
@@ -188,7 +188,7 @@ static void h5_close(pz_caffe_weights *w) {
   h5 *state = w->state;
   quiet q = quiet_begin();
   if (state->file >= 0) H5Fclose(state->file);
-  pz_file_unmap(&state->map);
+  pz_view_close(&state->view);
   quiet_end(q);
 }
 
@@ -231,11 +231,11 @@ pz_status pz_caffe_open_h5(pz_caffe_weights *w, pz_error *err) {
   if (!state) return pz_fail_memory(err, w->name, sizeof *state);
   state->file = H5I_INVALID_HID;
   PZ_TRY(pz_hdf5_room(err));
-  PZ_TRY(pz_file_map(w->name, &state->map, err));
+  PZ_TRY(pz_view_open(w->name, &state->view, err));
   w->state = state;
   w->source = &source; /* from here on it is closed */
   uint64_t root;
-  PZ_TRY(pz_hdf5_check(&state->map, w->name, &root, err)); /* before the library sees it */
+  PZ_TRY(pz_hdf5_check(&state->view, w->name, &root, err)); /* before the library sees it */
   quiet q = quiet_begin();
   pz_status status = open_quietly(w, err);
   quiet_end(q);

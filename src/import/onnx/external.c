@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,38 +49,21 @@ static int open_below(int folder, const char *location) {
   }
 }
 
-static pz_status map_file(int fd, const char *location, const char *label, pz_mapping *map, pz_error *err) {
-  struct stat st;
-  if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: its data file '%.200s' is not a regular file", label, location);
-  *map = (pz_mapping){(const uint8_t *)"", 0};
-  if (!st.st_size) return PZ_OK;
-  void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-  if (data == MAP_FAILED)
-    return pz_fail(err, errno == ENOMEM ? PZ_ERROR_MEMORY : PZ_ERROR_RUN,
-                   "%s: its data file '%.200s' cannot be mapped: %m", label, location);
-  *map = (pz_mapping){data, (size_t)st.st_size};
-  return PZ_OK;
-}
-
-static pz_status open_file(const pz_onnx_files *files, const char *location, const char *label,
-                           pz_mapping *map, pz_error *err) {
+static pz_status open_file(const pz_onnx_files *files, const char *location, const char *label, int *fd,
+                           pz_error *err) {
   const char *wrong = flaw(location);
   if (wrong)
     return pz_fail(err, PZ_ERROR_INPUT,
                    "%s: its data file '%.200s' %s; data is read from the model's folder only", label,
                    location, wrong);
-  int fd = open_model_folder(files->model);
-  if (fd >= 0) fd = open_below(fd, location);
-  if (fd < 0)
-    return pz_fail(err, PZ_ERROR_INPUT,
-                   errno == ELOOP || errno == ENOTDIR
-                       ? "%s: its data file '%.200s' is a link, or lies behind one: links are not followed"
-                       : "%s: its data file '%.200s' cannot be opened: %m",
-                   label, location);
-  const pz_status status = map_file(fd, location, label, map, err);
-  close(fd);
-  return status;
+  *fd = open_model_folder(files->model);
+  if (*fd >= 0) *fd = open_below(*fd, location);
+  if (*fd >= 0) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_INPUT,
+                 errno == ELOOP || errno == ENOTDIR
+                     ? "%s: its data file '%.200s' is a link, or lies behind one: links are not followed"
+                     : "%s: its data file '%.200s' cannot be opened: %m",
+                 label, location);
 }
 
 /* The list doubles where its count is a power of two. */
@@ -95,25 +77,49 @@ static bool grow(pz_onnx_files *files) {
   return true;
 }
 
-pz_status pz_onnx_files_get(pz_onnx_files *files, const char *location, const char *label,
-                            const pz_mapping **map, bool *opened, pz_error *err) {
-  *opened = false;
-  for (int32_t i = files->n_files - 1; i >= 0; i--)
-    if (!strcmp(files->files[i].location, location)) {
-      *map = &files->files[i].map;
-      return PZ_OK;
-    }
+static bool same(const struct stat *a, const struct stat *b) {
+  return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+         a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* What is open becomes file `i`; the last one where it is new. */
+static pz_status take(pz_onnx_files *files, int32_t i, const char *location, const char *label,
+                      pz_error *err) {
+  struct stat now;
+  if (fstat(files->fd, &now) || !S_ISREG(now.st_mode))
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: its data file '%.200s' is not a regular file", label, location);
+  files->current = i;
+  if (i < files->n_files) {
+    if (same(&files->files[i].noted, &now)) return PZ_OK;
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: its data file '%.200s' was changed while it was read; run again",
+                   label, location);
+  }
   if (!grow(files)) return pz_fail_memory(err, label, sizeof *files->files);
-  pz_onnx_file *file = &files->files[files->n_files];
-  file->location = location;
-  PZ_TRY(open_file(files, location, label, &file->map, err));
-  files->n_files++;
-  *opened = true;
-  *map = &file->map;
+  files->files[files->n_files++] = (pz_onnx_file){location, now};
   return PZ_OK;
 }
 
 void pz_onnx_files_close(pz_onnx_files *files) {
-  for (int32_t i = 0; i < files->n_files; i++) pz_file_unmap(&files->files[i].map);
-  files->n_files = 0;
+  if (files->fd >= 0) close(files->fd);
+  files->fd = -1;
+}
+
+pz_status pz_onnx_files_get(pz_onnx_files *files, const char *location, const char *label, int64_t *size,
+                            bool *first, pz_error *err) {
+  int32_t i = files->n_files - 1;
+  while (i >= 0 && strcmp(files->files[i].location, location)) i--;
+  *first = i < 0;
+  if (files->fd < 0 || i < 0 || files->current != i) {
+    pz_onnx_files_close(files);
+    PZ_TRY(open_file(files, location, label, &files->fd, err));
+    pz_status status = take(files, i < 0 ? files->n_files : i, location, label, err);
+    if (status != PZ_OK) return pz_onnx_files_close(files), status;
+  }
+  *size = files->files[files->current].noted.st_size;
+  return PZ_OK;
+}
+
+pz_status pz_onnx_files_read(const pz_onnx_files *files, int64_t offset, void *to, size_t size,
+                             pz_error *err) {
+  return pz_file_fetch(files->fd, files->files[files->current].location, offset, to, size, err);
 }

@@ -4,7 +4,9 @@
 
 /* In floats: four copies are held at a time, of the model as it is read, as it is optimised, packed, and in the C compiler or in the network that is
  * run. */
-static int64_t machine_elements(void) { return pz_memory_there(0).bytes / (PZ_ONNX_SHARE * (int64_t)sizeof(float)); }
+static int64_t machine_elements(void) {
+  return pz_memory_there(0).bytes / (PZ_ONNX_SHARE * (int64_t)sizeof(float));
+}
 
 static pz_status check_model(const pz_onnx *c) {
   const pz_onnx_model *m = &c->model;
@@ -89,11 +91,10 @@ static pz_status import(pz_onnx *c) {
   if (c->options->weights)
     return pz_fail(c->err, PZ_ERROR_USAGE, "%s: an ONNX model has its weights within: leave out --weights",
                    c->file);
-  PZ_TRY(pz_file_map(c->file, &map, c->err));
+  PZ_TRY(pz_file_load(c->arena, c->file, &map, c->err));
   pz_status status = read_model(c, &map);
   if (status == PZ_OK) status = build(c);
   pz_onnx_files_close(&c->files);
-  pz_file_unmap(&map);
   if (status == PZ_OK) return PZ_OK;
   pz_graph_free(c->graph);
   c->graph = NULL;
@@ -112,7 +113,7 @@ pz_status pz_onnx_import_within(const char *path, const pz_import_options *optio
                .options = options ? options : &none,
                .max_elements = max_elements,
                .err = err,
-               .files = {.arena = arena, .model = path},
+               .files = {.arena = arena, .model = path, .fd = -1},
                .index = {.arena = arena},
                .info_index = {.arena = arena},
                .refusal_index = {.arena = arena}};

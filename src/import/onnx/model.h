@@ -155,21 +155,26 @@ typedef struct pz_onnx_values {
 pz_status pz_onnx_decode(const pz_onnx_tensor *t, const pz_onnx_raw *raw, const char *label,
                          const pz_onnx_values *to, pz_error *err);
 
-/* Files beside the model that hold values, mapped when first used. */
+/* Files beside the model that hold values. One is open at a time, since there may be as many as there are tensors; each is what it was
+ * when it was first opened. */
 typedef struct pz_onnx_file {
   const char *location;
-  pz_mapping map;
+  struct stat noted;
 } pz_onnx_file;
 typedef struct pz_onnx_files {
   pz_arena *arena;
   const char *model; /* its path */
   pz_onnx_file *files;
-  int32_t n_files;
+  int32_t n_files, current; /* the one that is open; */
+  int fd;                   /* -1: none is */
 } pz_onnx_files;
 /* Finds a file by a location relative to the model's folder. Absolute ones, "..", links and whatever is not a regular file
- * are refused. *opened: it was not used before. `label` begins messages. */
-pz_status pz_onnx_files_get(pz_onnx_files *files, const char *location, const char *label,
-                            const pz_mapping **map, bool *opened, pz_error *err);
+ * are refused. *size: its bytes. *first: it was not used before. `label` begins messages. */
+pz_status pz_onnx_files_get(pz_onnx_files *files, const char *location, const char *label, int64_t *size,
+                            bool *first, pz_error *err);
+/* Of the file that was got last; what is asked for is in it. */
+pz_status pz_onnx_files_read(const pz_onnx_files *files, int64_t offset, void *to, size_t size,
+                             pz_error *err);
 void pz_onnx_files_close(pz_onnx_files *files);
 
 #endif

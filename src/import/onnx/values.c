@@ -1,6 +1,8 @@
 /* values.c: names to values; constants and their room. */
+#include "base/memory.h"
 #include "import/onnx/onnx.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- names ---- */
@@ -138,33 +140,62 @@ void pz_onnx_move(const pz_onnx_space *space, int64_t i, const pz_onnx_constant 
   else memcpy(space->ints + i, k->ints + from, (size_t)n * sizeof(int64_t));
 }
 
+/* All of a file beside the model, which was just opened. */
+static pz_status digest_beside(pz_onnx *c, int64_t size) {
+  enum { PIECE = 1 << 20 };
+  char *part = malloc(PIECE);
+  pz_status status = part ? PZ_OK : pz_onnx_no_memory(c);
+  for (int64_t at = 0, n; at < size && status == PZ_OK; at += n) {
+    n = size - at < PIECE ? size - at : PIECE;
+    status = pz_arena_interrupted(c->arena) ? pz_fail_interrupted(c->err)
+                                            : pz_onnx_files_read(&c->files, at, part, (size_t)n, c->err);
+    if (status == PZ_OK) pz_digest_add(c->options->digest, part, (size_t)n);
+  }
+  free(part);
+  return status;
+}
+
+/* *held: what the caller frees. Bytes of a wrong number are not read: the number is what decoding refuses. */
+static pz_status read_external(pz_onnx *c, const pz_onnx_tensor *t, int64_t length, pz_onnx_raw *raw,
+                               void **held) {
+  const pz_onnx_type_traits *traits = pz_onnx_type_get(t->type);
+  *raw = (pz_onnx_raw){(const uint8_t *)"", (size_t)length};
+  if (!length || !traits || length != (t->elements * traits->bits + 7) / 8) return PZ_OK;
+  *held = pz_memory_allows((uint64_t)length) ? malloc((size_t)length) : NULL;
+  if (!*held) return pz_fail_memory(c->err, t->name, (unsigned long long)length);
+  raw->bytes = *held;
+  return pz_onnx_files_read(&c->files, t->offset, *held, (size_t)length, c->err);
+}
+
 static pz_status stored_raw(pz_onnx *c, const pz_onnx_tensor *t, const char *label, pz_onnx_raw *raw,
-                            bool *is_raw) {
+                            bool *is_raw, void **held) {
   *raw = (pz_onnx_raw){t->raw, t->raw_size};
   *is_raw = t->raw != NULL || t->external;
   if (!t->external) return PZ_OK;
-  const pz_mapping *map;
-  bool opened;
-  PZ_TRY(pz_onnx_files_get(&c->files, t->location, label, &map, &opened, c->err));
-  if (opened && c->options->digest) pz_digest_add(c->options->digest, map->data, map->size);
-  const int64_t size = (int64_t)map->size, left = t->offset <= size ? size - t->offset : -1;
+  int64_t size;
+  bool first;
+  PZ_TRY(pz_onnx_files_get(&c->files, t->location, label, &size, &first, c->err));
+  if (first && c->options->digest) PZ_TRY(digest_beside(c, size));
+  const int64_t left = t->offset <= size ? size - t->offset : -1;
   const int64_t length = t->length < 0 ? left : t->length;
   if (left < 0 || length > left)
     return pz_fail(c->err, PZ_ERROR_INPUT,
                    "%s: its data is at bytes %lld to %llu of '%.200s', which has %lld bytes", label,
                    (long long)t->offset, (unsigned long long)t->offset + (uint64_t)(length < 0 ? 0 : length),
                    t->location, (long long)size);
-  *raw = (pz_onnx_raw){map->data + t->offset, (size_t)length};
-  return PZ_OK;
+  return read_external(c, t, length, raw, held);
 }
 
 static pz_status decode_own(pz_onnx *c, const char *name, const pz_onnx_tensor *t, const pz_onnx_values *to) {
   char label[512];
   pz_onnx_raw raw;
   bool is_raw;
+  void *held = NULL;
   snprintf(label, sizeof label, "%.200s: tensor '%.200s'", c->file, name);
-  PZ_TRY(stored_raw(c, t, label, &raw, &is_raw));
-  return pz_onnx_decode(t, is_raw ? &raw : NULL, label, to, c->err);
+  pz_status status = stored_raw(c, t, label, &raw, &is_raw, &held);
+  if (status == PZ_OK) status = pz_onnx_decode(t, is_raw ? &raw : NULL, label, to, c->err);
+  free(held);
+  return status;
 }
 
 static pz_status decode_stored(pz_onnx *c, const char *name, const pz_onnx_tensor *t,

@@ -66,9 +66,16 @@ static char *escape_deletes(char *text) {
   return wide;
 }
 
+/* json_dumps would grow its buffer, and leave out of a key what it had no room for. Both passes can fail as a whole, with a size of 0. */
 char *pz_json_print(const pz_json *j, const json_t *json, size_t flags) {
-  char *text = j->failed ? NULL : json_dumps(json, flags | JSON_ENSURE_ASCII);
-  return text ? escape_deletes(text) : NULL;
+  flags |= JSON_ENSURE_ASCII;
+  const size_t size = j->failed ? 0 : json_dumpb(json, NULL, 0, flags);
+  char *text = size ? malloc(size + 1) : NULL;
+  if (!text) return NULL;
+  text[size] = 0;
+  if (json_dumpb(json, text, size, flags) == size) return escape_deletes(text);
+  free(text);
+  return NULL;
 }
 
 pz_status pz_json_end(const pz_json *j, const char *what, pz_error *err) {

@@ -6,6 +6,7 @@
 #include "emit/emit.h"
 #include "runtime/runtime.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -311,10 +312,18 @@ pz_status pz_is_network(const char *path, bool *network, pz_error *err) {
   struct stat info;
   char begin[4];
   int file;
+  size_t have = 0;
+  ssize_t got = 1;
   PZ_TRY(pz_file_open(path, &file, &info, err));
-  *network = pread(file, begin, sizeof begin, 0) == sizeof begin && !memcmp(begin, "\177ELF", 4);
+  while (have < sizeof begin && got > 0) {
+    do got = pread(file, begin + have, sizeof begin - have, (off_t)have);
+    while (got < 0 && errno == EINTR);
+    if (got > 0) have += (size_t)got;
+  }
+  const pz_status status = got < 0 ? pz_fail(err, PZ_ERROR_RUN, "%s: cannot be read: %m", path) : PZ_OK;
   close(file);
-  return PZ_OK;
+  *network = have == sizeof begin && !memcmp(begin, "\177ELF", 4);
+  return status;
 }
 
 static pz_status inspect(view *v, const char *format, pz_text *out, pz_error *err) {

@@ -104,7 +104,7 @@ static pz_status load(const char *path, const pz_compile_options *options, pz_mo
   PZ_TRY(digest_model(path, options, &digest, err));
   pz_digest_end_text(&digest, m->digest);
   if (m->notes.failed) return pz_fail_memory(err, "notes", 64);
-  PZ_TRY(pz_graph_copy(m->before, &m->after, err));
+  PZ_TRY(pz_graph_copy_sharing(m->before, &m->after, err));
   PZ_TRY(pz_optimise(m->after, options->disable, note_pass, m, err));
   return pz_json_end(&m->json, "a list of passes", err);
 }
@@ -118,8 +118,8 @@ pz_status pz_model_load(const char *path, const pz_compile_options *options, pz_
 }
 
 void pz_model_free(pz_model *model) {
-  pz_graph_free(model->before);
   pz_graph_free(model->after);
+  pz_graph_free(model->before);
   json_decref(model->passes);
   pz_text_free(&model->notes);
   pz_arena_free(model->arena);

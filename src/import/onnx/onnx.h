@@ -108,6 +108,7 @@ typedef struct pz_onnx {
   const pz_onnx_value_info *infos; /* what the model says of values; read once something is refused */
   pz_import_names info_index;
   int64_t elements, max_elements; /* of constants; one of 8 bytes counts as two */
+  int64_t weights;                /* floats of the initialisers that are floating-point */
   int64_t stored, made;           /* of those that the file holds, and of those that were computed */
   double work;                    /* multiply-adds and moves of what was computed */
   pz_onnx_folding folding;

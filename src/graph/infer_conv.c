@@ -122,7 +122,7 @@ pz_status pz_infer_CONV(const pz_graph *g, const pz_node *node, pz_shape *out, p
 
 pz_status pz_infer_DECONV(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
   PZ_TRY(infer_any(g, node, deconv_size, out, err));
-  return check_phases(node, err);
+  return pz_shape_valid(out, NULL) ? check_phases(node, err) : PZ_OK; /* the caller tells of the other */
 }
 
 /* ---- pool ---- */

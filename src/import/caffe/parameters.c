@@ -137,8 +137,9 @@ static pz_status check_size(pz_caffe *c, const pz_caffe_weight *weight) {
                          pz_shape_text(&weight->shape, text));
   if (elements > c->max_parameters - c->parameters)
     return pz_caffe_fail(
-        c, "with its weights of %s the network has more than %lld, too many for this machine's memory",
-        pz_shape_text(&weight->shape, text), (long long)c->max_parameters);
+        c, "with its weights of %s the network has %lld, more than %lld, too many for this machine's memory",
+        pz_shape_text(&weight->shape, text), (long long)(c->parameters + elements),
+        (long long)c->max_parameters);
   c->parameters += elements;
   return PZ_OK;
 }

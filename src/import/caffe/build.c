@@ -312,9 +312,7 @@ pz_status pz_caffe_build(pz_caffe *c) {
   for (int32_t i = 0; i < c->net->n_layers; i++)
     if (!c->net->excluded[i]) PZ_TRY(build_layer(c, i));
   PZ_TRY(add_outputs(c));
-  for (pz_node_id n = 0; n < c->graph->n_nodes; n++)
-    PZ_TRY(
-        pz_import_ask(c->graph, &c->graph->nodes[n], c->parameters, pz_times(16, c->max_parameters), c->err));
+  PZ_TRY(pz_import_ask_all(c->graph, c->parameters, pz_times(16, c->max_parameters), c->err));
   PZ_TRY(pz_caffe_load_weights(c));
   return pz_graph_verify(c->graph, c->err);
 }

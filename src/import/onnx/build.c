@@ -1,5 +1,4 @@
 /* build.c: nodes in their order, which is ONNX's: a node comes after what it reads. */
-#include "base/memory.h"
 #include "import/onnx/onnx.h"
 #include <string.h>
 
@@ -28,7 +27,6 @@ static pz_status declare_initialiser(pz_onnx *c, const pz_onnx_tensor *t) {
   c->values[i].state = PZ_ONNX_READY;
   c->values[i].known = true;
   c->values[i].stored = t;
-  if (pz_onnx_is_floating((pz_onnx_type)t->type)) c->weights = pz_plus(c->weights, t->elements);
   c->values[i].type = pz_onnx_type_get(t->type) ? (pz_onnx_type)t->type : PZ_ONNX_UNDEFINED;
   return PZ_OK;
 }

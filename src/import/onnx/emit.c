@@ -1,5 +1,4 @@
 /* emit.c: nodes and constants of the graph. */
-#include "base/memory.h"
 #include "import/onnx/onnx.h"
 #include "import/room.h"
 #include <string.h>
@@ -43,9 +42,8 @@ static pz_status add(pz_onnx *c, pz_node *node, const char *part, int32_t n_out,
   node->place = (pz_place){.file = c->file};
   PZ_TRY(pz_graph_add_node(c->graph, node, n_out, names, out, c->err));
   if (c->folding.on) return PZ_OK; /* a graph of its own, of constants */
-  const int64_t constants = c->weights > c->elements ? c->weights : c->elements;
-  return pz_import_ask(c->graph, &c->graph->nodes[c->graph->n_nodes - 1], constants,
-                       pz_times(PZ_ONNX_SHARE * 4, c->max_elements), c->err);
+  return pz_import_ask(c->graph, &c->graph->nodes[c->graph->n_nodes - 1], pz_onnx_constants(c),
+                       pz_onnx_memory(c), c->err);
 }
 
 pz_status pz_onnx_add(pz_onnx *c, pz_node *node, const char *part, int32_t n_in, const pz_tensor_id *in,

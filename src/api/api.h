@@ -3,10 +3,10 @@
 #ifndef PZ_API_API_H
 #define PZ_API_API_H
 
+#include "base/json.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
 #include "runtime/seal.h"
-#include <jansson.h>
 
 /* A model, imported and optimised. Free with pz_model_free. */
 typedef struct pz_model {
@@ -14,6 +14,7 @@ typedef struct pz_model {
   pz_graph *before, *after; /* as imported; as optimised */
   char digest[65];          /* SHA-256 of the model file, its weights file or seed, in hexadecimal */
   json_t *passes;           /* [{"name", "changes"}] */
+  pz_json json;             /* of what was built so far */
   pz_text notes;            /* lines of the importer that the user should see */
 } pz_model;
 
@@ -78,8 +79,8 @@ pz_status pz_interrupted_end(const volatile int *interrupt, const char *what, pz
 /* Ends a public function: keeps the message for pz_last_message. */
 pz_status pz_public_end(pz_status status, const pz_error *err);
 
-/* A JSON text as the caller gets it (pz_free), or a memory error. The object is released. */
-pz_status pz_json_out(json_t *object, char **text, pz_error *err);
+/* A JSON text as the caller gets it (pz_free), or a memory error, also where building the object failed. The object is released. */
+pz_status pz_json_out(const pz_json *j, json_t *object, char **text, pz_error *err);
 
 /* The multiply-add peak of `threads` threads in GFLOP/s (2 a multiply-add): independent fused multiply-adds on
  * registers with the widest vectors of this CPU (peak.c). */

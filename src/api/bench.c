@@ -29,14 +29,24 @@ static double multiply_adds_done(const json_t *plan, int32_t i, double direct) {
 static double rate(double amount, double seconds) { return seconds > 0 ? 1e-9 * amount / seconds : 0; }
 static double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
-static json_t *step_row(const pz_step_profile *s, double done, double total, double peak) {
+static json_t *step_row(pz_json *j, const pz_step_profile *s, double done, double total, double peak) {
   const double effective = rate(2 * s->multiply_adds, s->seconds);
-  return json_pack("{s:o, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "layer", pz_json_name(s->name),
-                   "op", s->op, "algorithm", s->algorithm, "milliseconds", 1e3 * s->seconds, "share",
-                   0.01 * percent(s->seconds, total), "gflops", effective, "percent_of_peak",
-                   percent(effective, peak), "percent_of_algorithm",
-                   percent(rate(2 * done, s->seconds), peak), "multiply_adds", s->multiply_adds,
-                   "multiply_adds_done", done, "gbytes_per_second", rate(s->bytes, s->seconds));
+  const struct {
+    const char *name;
+    double value;
+  } numbers[] = {{"milliseconds", 1e3 * s->seconds},
+                 {"share", 0.01 * percent(s->seconds, total)},
+                 {"gflops", effective},
+                 {"percent_of_peak", percent(effective, peak)},
+                 {"percent_of_algorithm", percent(rate(2 * done, s->seconds), peak)},
+                 {"multiply_adds", s->multiply_adds},
+                 {"multiply_adds_done", done},
+                 {"gbytes_per_second", rate(s->bytes, s->seconds)}};
+  json_t *row = pz_json_pack(j, "{s:o, s:o, s:o}", "layer", pz_json_name(s->name), "op", pz_json_name(s->op),
+                             "algorithm", pz_json_name(s->algorithm));
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    pz_json_set(j, row, numbers[i].name, pz_json_real(numbers[i].value));
+  return row;
 }
 
 /* The steps of a layer that runs slab by slab become its first one; returns how many there are then. */
@@ -55,17 +65,18 @@ static int32_t join_slabs(pz_step_profile *steps, double *done, int32_t n) {
   return rows;
 }
 
-static json_t *step_rows(const pz_net *net, pz_step_profile *steps, int32_t n, double peak) {
+static json_t *step_rows(pz_json *j, const pz_net *net, pz_step_profile *steps, int32_t n, double peak) {
   double *done = calloc((size_t)n + 1, sizeof *done), total = 0;
   if (!done) return NULL;
-  json_t *rows = json_array(), *manifest = json_loads(pz_net_manifest(net), 0, NULL);
+  const char *text = pz_net_manifest(net);
+  json_t *rows = json_array(), *manifest = pz_json_read(j, text, strlen(text), 0, NULL);
   const json_t *plan = json_object_get(manifest, "plan");
   for (int32_t i = 0; i < n; i++) {
     total += steps[i].seconds;
     done[i] = multiply_adds_done(plan, i, steps[i].multiply_adds);
   }
   const int32_t joined = join_slabs(steps, done, n);
-  for (int32_t i = 0; i < joined; i++) json_array_append_new(rows, step_row(&steps[i], done[i], total, peak));
+  for (int32_t i = 0; i < joined; i++) pz_json_append(j, rows, step_row(j, &steps[i], done[i], total, peak));
   json_decref(manifest);
   free(done);
   return rows;
@@ -103,16 +114,17 @@ static pz_status time_runs(timing *t, int32_t warmup, pz_error *err) {
   return status == PZ_OK ? PZ_OK : pz_fail(err, status, "%s", pz_last_message());
 }
 
-static json_t *report(const timing *t) {
+static json_t *report(pz_json *j, const timing *t) {
   double multiply_adds = 0;
   for (int32_t i = 0; i < t->n_steps; i++) multiply_adds += t->steps[i].multiply_adds;
   const double median = t->seconds[t->runs / 2], effective = rate(2 * multiply_adds, median);
-  return json_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:o}", "threads",
-                   pz_net_threads(t->net), "runs", t->runs, "median_ms", 1e3 * median, "min_ms",
-                   1e3 * t->seconds[0], "max_ms", 1e3 * t->seconds[t->runs - 1], "gflops", effective,
-                   "peak_gflops", t->peak, "percent_of_peak", percent(effective, t->peak), "multiply_adds",
-                   multiply_adds, "memory_bytes", (json_int_t)pz_net_memory(t->net), "open_ms",
-                   1e3 * t->net->open_seconds, "layers", step_rows(t->net, t->steps, t->n_steps, t->peak));
+  return pz_json_pack(
+      j, "{s:i, s:i, s:f, s:f, s:f, s:o, s:f, s:o, s:o, s:I, s:f, s:o}", "threads", pz_net_threads(t->net),
+      "runs", t->runs, "median_ms", 1e3 * median, "min_ms", 1e3 * t->seconds[0], "max_ms",
+      1e3 * t->seconds[t->runs - 1], "gflops", pz_json_real(effective), "peak_gflops", t->peak,
+      "percent_of_peak", pz_json_real(percent(effective, t->peak)), "multiply_adds",
+      pz_json_real(multiply_adds), "memory_bytes", (json_int_t)pz_net_memory(t->net), "open_ms",
+      1e3 * t->net->open_seconds, "layers", step_rows(j, t->net, t->steps, t->n_steps, t->peak));
 }
 
 static pz_status bench(timing *t, int32_t warmup, char **json, pz_error *err) {
@@ -122,7 +134,9 @@ static pz_status bench(timing *t, int32_t warmup, char **json, pz_error *err) {
   if (!t->seconds || !t->steps) return pz_fail_memory(err, "timings", 64);
   PZ_TRY(pz_patch_new(t->net, PZ_GOLDEN_SEED, &t->patch, err));
   PZ_TRY(time_runs(t, warmup, err));
-  return pz_json_out(report(t), json, err);
+  pz_json j = {0};
+  json_t *all = report(&j, t);
+  return pz_json_out(&j, all, json, err);
 }
 
 static pz_status check_counts(int32_t threads, int32_t runs, int32_t warmup, pz_error *err) {

@@ -17,8 +17,8 @@ pz_status pz_public_end(pz_status status, const pz_error *err) {
   return status;
 }
 
-pz_status pz_json_out(json_t *object, char **text, pz_error *err) {
-  *text = object ? pz_json_print(object, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+pz_status pz_json_out(const pz_json *j, json_t *object, char **text, pz_error *err) {
+  *text = pz_json_print(j, object, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
   json_decref(object);
   return *text ? PZ_OK : pz_fail_memory(err, "a report", 4096);
 }

@@ -30,6 +30,7 @@ typedef struct build {
   pz_arena *arena;
   double start, last;
   json_t *seconds;
+  pz_json json; /* of `seconds` and of the summary */
   const char *manifest;
   char seal[PZ_SEAL_DIGITS + 1], file_digest[PZ_DIGEST_TEXT]; /* of the network file */
   const char *stage;                                          /* what is told, and how many are done */
@@ -71,7 +72,7 @@ static void tick(void *host) {
 
 static void timed(build *b, const char *what) {
   const double t = now();
-  json_object_set_new(b->seconds, what, json_real(t - b->last));
+  pz_json_set(&b->json, b->seconds, what, json_real(t - b->last));
   b->last = t;
 }
 
@@ -369,15 +370,17 @@ static pz_status run_build(build *b, char **summary, pz_error *err) {
   PZ_TRY(make_plan(b, err));
   PZ_TRY(choose_folder(b, err));
   PZ_TRY(make_network(b, err));
+  PZ_TRY(pz_json_end(&b->tuner.json, "times of candidates", err));
   if (!summary) return PZ_OK;
-  json_t *all = json_loads(b->manifest, 0, NULL);
-  json_object_set_new(all, PZ_ABI_CHECKSUM, json_string(b->seal));
-  json_object_set_new(all, "file_sha256", json_string(b->file_digest));
-  json_object_set(all, "passes", b->model.passes);
-  json_object_set(all, "seconds", b->seconds);
-  if (b->model.notes.size) json_object_set_new(all, "notes", json_string(b->model.notes.data));
-  json_object_set_new(all, "tuning", pz_tuner_json(&b->tuner));
-  return pz_json_out(all, summary, err);
+  pz_json *j = &b->json;
+  json_t *all = pz_json_read(j, b->manifest, strlen(b->manifest), 0, NULL);
+  pz_json_set(j, all, PZ_ABI_CHECKSUM, json_string(b->seal));
+  pz_json_set(j, all, "file_sha256", json_string(b->file_digest));
+  pz_json_set(j, all, "passes", json_incref(b->model.passes));
+  pz_json_set(j, all, "seconds", json_incref(b->seconds));
+  if (b->model.notes.size) pz_json_set(j, all, "notes", pz_json_name(b->model.notes.data));
+  pz_json_set(j, all, "tuning", pz_tuner_json(j, &b->tuner));
+  return pz_json_out(j, all, summary, err);
 }
 
 pz_status pz_compile(const char *model, const char *output, const pz_compile_options *options,

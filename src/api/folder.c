@@ -131,7 +131,9 @@ pz_status pz_folder_new(pz_arena *arena, pz_folder *f, pz_error *err) {
 
 void pz_folder_remove(pz_folder *f) {
   if (!f->path) return;
-  const int folder = open(f->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int folder = -1; /* nothing would tell of what is left, so one failure is not taken for an answer */
+  for (int attempt = 0; attempt < 2 && folder < 0; attempt++)
+    folder = open(f->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder >= 0) remove_at(AT_FDCWD, f->path, folder), close(folder);
   if (f->lock >= 0) close(f->lock);
   *f = (pz_folder){NULL, -1};

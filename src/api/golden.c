@@ -58,7 +58,7 @@ void pz_patch_free(pz_patch *patch) {
   *patch = (pz_patch){0};
 }
 
-static json_t *describe(const float *values, int64_t n) {
+static json_t *describe(pz_json *j, const float *values, int64_t n) {
   char digest[65];
   pz_digest hash;
   pz_digest_begin(&hash);
@@ -69,10 +69,10 @@ static json_t *describe(const float *values, int64_t n) {
   json_t *samples = json_array();
   for (int i = 0; i < SAMPLES; i++) {
     const double v = values[(n - 1) * i / (SAMPLES - 1)];
-    json_array_append_new(samples, isfinite(v) ? json_real(v) : json_null());
+    pz_json_append(j, samples, pz_json_real(v));
   }
-  return json_pack("{s:s, s:o, s:o}", "sha256", digest, "l2",
-                   isfinite(squares) ? json_real(sqrt(squares)) : json_null(), "samples", samples);
+  return pz_json_pack(j, "{s:s, s:o, s:o}", "sha256", digest, "l2", pz_json_real(sqrt(squares)), "samples",
+                      samples);
 }
 
 pz_status pz_golden_run(pz_net *net, char **json, pz_error *err) {
@@ -80,16 +80,17 @@ pz_status pz_golden_run(pz_net *net, char **json, pz_error *err) {
   PZ_TRY(pz_patch_new(net, PZ_GOLDEN_SEED, &patch, err));
   pz_status status = pz_net_run(net, (const float *const *)patch.inputs, patch.outputs);
   if (status != PZ_OK) pz_fail(err, status, "%s", pz_last_message());
+  pz_json j = {0};
   json_t *outputs = json_array();
   for (int32_t i = 0; status == PZ_OK && i < patch.n_outputs; i++) {
     pz_port port;
     pz_net_output(net, i, &port);
-    json_array_append_new(outputs, describe(patch.outputs[i], port.elements));
+    pz_json_append(&j, outputs, describe(&j, patch.outputs[i], port.elements));
   }
   pz_patch_free(&patch);
-  json_t *golden = json_pack("{s:i, s:o}", "seed", PZ_GOLDEN_SEED, "outputs", outputs);
+  json_t *golden = pz_json_pack(&j, "{s:i, s:o}", "seed", PZ_GOLDEN_SEED, "outputs", outputs);
   if (status != PZ_OK) json_decref(golden);
-  return status != PZ_OK ? status : pz_json_out(golden, json, err);
+  return status != PZ_OK ? status : pz_json_out(&j, golden, json, err);
 }
 
 static double sample_difference(const json_t *a, const json_t *b) {
@@ -108,7 +109,9 @@ static double sample_difference(const json_t *a, const json_t *b) {
 
 pz_status pz_golden_compare(const char *stored, const char *now, bool *bits_equal, double *difference,
                             pz_error *err) {
-  json_t *a = json_loads(stored, 0, NULL), *b = json_loads(now, 0, NULL);
+  pz_json j = {0};
+  json_t *a = pz_json_read(&j, stored, strlen(stored), 0, NULL),
+         *b = pz_json_read(&j, now, strlen(now), 0, NULL);
   const json_t *x = json_object_get(a, "outputs"), *y = json_object_get(b, "outputs");
   const bool fits = json_is_array(x) && json_is_array(y) && json_array_size(x) == json_array_size(y);
   *bits_equal = fits;
@@ -124,6 +127,7 @@ pz_status pz_golden_compare(const char *stored, const char *now, bool *bits_equa
   }
   json_decref(a);
   json_decref(b);
+  PZ_TRY(pz_json_end(&j, "golden runs", err));
   return fits ? PZ_OK
               : pz_fail(err, PZ_ERROR_INPUT,
                         "the manifest's golden run is damaged; compile the network again");

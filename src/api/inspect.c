@@ -1,10 +1,12 @@
 /* inspect.c: pz_inspect: a model before and after the passes, with its plan; or what a network file says. */
 #include "api/tuner.h"
 #include "base/file.h"
+#include "base/inert.h"
 #include "base/json.h"
 #include "emit/emit.h"
 #include "runtime/runtime.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -97,38 +99,40 @@ static void choice_table(const view *v, pz_text *out) {
                         "and may choose others by that\n");
 }
 
-static json_t *choice_json(const pz_choice *choice) {
+static json_t *choice_json(pz_json *j, const pz_choice *choice) {
   json_t *all = json_array();
   for (int32_t i = 0; i < choice->n; i++) {
     const pz_candidate *c = &choice->candidates[i];
-    json_array_append_new(all,
-                          json_pack("{s:s, s:o, s:f, s:f, s:f, s:b}", "algorithm", c->label, "measured_ms",
-                                    c->seconds > 0 ? json_real(1e3 * c->seconds) : json_null(), "cost",
-                                    choice->candidates[0].cost > 0 ? c->cost / choice->candidates[0].cost : 1,
-                                    "weights_bytes", 4 * c->weights, "expected_error", c->error, "chosen",
-                                    i == choice->chosen));
+    pz_json_append(j, all,
+                   pz_json_pack(j, "{s:s, s:o, s:f, s:f, s:f, s:b}", "algorithm", c->label, "measured_ms",
+                                c->seconds > 0 ? json_real(1e3 * c->seconds) : json_null(), "cost",
+                                choice->candidates[0].cost > 0 ? c->cost / choice->candidates[0].cost : 1,
+                                "weights_bytes", 4 * c->weights, "expected_error", c->error, "chosen",
+                                i == choice->chosen));
   }
   return all;
 }
 
-static json_t *choices_json(const pz_plan *plan) {
+static json_t *choices_json(pz_json *j, const pz_plan *plan) {
   json_t *all = json_array();
   for (int32_t n = 0; n < plan->graph->n_nodes; n++)
     if (pz_is_convolution(&plan->graph->nodes[n]))
-      json_array_append_new(all, json_pack("{s:o, s:o}", "layer", pz_json_name(plan->graph->nodes[n].name),
-                                           "candidates", choice_json(&plan->choices[n])));
+      pz_json_append(j, all,
+                     pz_json_pack(j, "{s:o, s:o}", "layer", pz_json_name(plan->graph->nodes[n].name),
+                                  "candidates", choice_json(j, &plan->choices[n])));
   return all;
 }
 
-static json_t *graph_json(const pz_graph *g) {
+static json_t *graph_json(pz_json *j, const pz_graph *g) {
   json_t *all = json_array();
   for (int32_t i = 0; i < g->n_nodes; i++) {
     const pz_node *n = &g->nodes[i];
     char shape[PZ_SHAPE_TEXT];
-    json_array_append_new(all, json_pack("{s:o, s:s, s:s, s:f, s:f}", "layer", pz_json_name(n->name), "op",
-                                         pz_op_name(n->op), "output",
-                                         pz_shape_text(&g->tensors[n->out[0]].shape, shape), "multiply_adds",
-                                         pz_node_multiply_adds(g, n), "bytes", pz_node_bytes(g, n)));
+    pz_json_append(j, all,
+                   pz_json_pack(j, "{s:o, s:s, s:s, s:f, s:f}", "layer", pz_json_name(n->name), "op",
+                                pz_op_name(n->op), "output",
+                                pz_shape_text(&g->tensors[n->out[0]].shape, shape), "multiply_adds",
+                                pz_node_multiply_adds(g, n), "bytes", pz_node_bytes(g, n)));
   }
   return all;
 }
@@ -142,22 +146,24 @@ static pz_status make_plan(view *v, pz_error *err) {
   wanted.sized = true;
   PZ_TRY(pz_plan_new(v->model.after, &wanted, &v->plan, err));
   pz_plan_settle(v->options, v->plan);
-  return PZ_OK;
+  return pz_json_end(&v->tuner.json, "times of candidates", err);
 }
 
 static pz_status as_json(view *v, pz_text *out, pz_error *err) {
   PZ_TRY(make_plan(v, err));
+  pz_json *j = &v->model.json;
   json_t *steps = json_array();
   for (int32_t i = 0; i < v->plan->n_steps; i++)
-    json_array_append_new(steps,
-                          json_pack("{s:o, s:s, s:s}", "layer", pz_json_name(v->plan->steps[i].name), "op",
-                                    v->plan->steps[i].op, "algorithm", v->plan->steps[i].algorithm));
-  json_t *all = json_pack(
-      "{s:o, s:O, s:o, s:o, s:o, s:I, s:I}", "before", graph_json(v->model.before), "passes", v->model.passes,
-      "after", graph_json(v->model.after), "plan", steps, "choices", choices_json(v->plan), "weights_bytes",
-      (json_int_t)(v->plan->n_weights * 4), "arena_bytes", (json_int_t)pz_emit_arena_bytes(v->plan));
+    pz_json_append(j, steps,
+                   pz_json_pack(j, "{s:o, s:s, s:s}", "layer", pz_json_name(v->plan->steps[i].name), "op",
+                                v->plan->steps[i].op, "algorithm", v->plan->steps[i].algorithm));
+  json_t *all =
+      pz_json_pack(j, "{s:o, s:O, s:o, s:o, s:o, s:I, s:I}", "before", graph_json(j, v->model.before),
+                   "passes", v->model.passes, "after", graph_json(j, v->model.after), "plan", steps,
+                   "choices", choices_json(j, v->plan), "weights_bytes", (json_int_t)(v->plan->n_weights * 4),
+                   "arena_bytes", (json_int_t)pz_emit_arena_bytes(v->plan));
   char *text;
-  PZ_TRY(pz_json_out(all, &text, err));
+  PZ_TRY(pz_json_out(j, all, &text, err));
   pz_text_append(out, text);
   free(text);
   return PZ_OK;
@@ -254,8 +260,8 @@ static void manifest_table(pz_arena *arena, const json_t *m, pz_text *out) {
                  shown(arena, m, "name"), shown(arena, m, "model"), "compiled by",
                  shown(arena, m, "pznet_version"), shown(arena, m, "isa"),
                  (int)json_integer_value(json_object_get(m, "vector_block")), shown(arena, m, "compiler"));
-  pz_text_printf(out, "%-14s %s\n%-14s %s\n", "model SHA-256", shown(arena, m, "model_sha256"), "file SHA-256",
-                 shown(arena, m, "file_sha256"));
+  pz_text_printf(out, "%-14s %s\n%-14s %s\n", "model SHA-256", shown(arena, m, "model_sha256"),
+                 "file SHA-256", shown(arena, m, "file_sha256"));
   shape_line(arena, json_object_get(m, "inputs"), "input", out);
   shape_line(arena, json_object_get(m, "outputs"), "output", out);
   pz_text_printf(
@@ -275,16 +281,18 @@ static void manifest_table(pz_arena *arena, const json_t *m, pz_text *out) {
 
 static pz_status show_manifest(const view *v, pz_arena *arena, const char *text, const char *digest,
                                const char *format, pz_text *out, pz_error *err) {
-  json_t *m = json_loads(text, 0, NULL);
+  pz_json j = {0};
+  json_t *m = pz_json_read(&j, text, strlen(text), 0, NULL);
+  if (j.failed) return pz_fail_memory(err, "the manifest", strlen(text));
   if (!m) return pz_fail(err, PZ_ERROR_INPUT, "%s: its manifest is damaged", v->path);
-  json_object_set_new(m, "file_sha256", json_string(digest));
+  pz_json_set(&j, m, "file_sha256", json_string(digest));
   const bool as_json = !strcmp(format, "json");
-  char *json = as_json ? pz_json_print(m, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+  char *json = as_json ? pz_json_print(&j, m, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
   if (json) pz_text_printf(out, "%s\n", json);
   if (!as_json) manifest_table(arena, m, out);
   json_decref(m);
   free(json);
-  return as_json && !json ? pz_fail_memory(err, "the manifest", strlen(text)) : PZ_OK;
+  return j.failed || (as_json && !json) ? pz_fail_memory(err, "the manifest", strlen(text)) : PZ_OK;
 }
 
 static pz_status inspect_network(view *v, const char *format, pz_text *out, pz_error *err) {
@@ -304,10 +312,18 @@ pz_status pz_is_network(const char *path, bool *network, pz_error *err) {
   struct stat info;
   char begin[4];
   int file;
+  size_t have = 0;
+  ssize_t got = 1;
   PZ_TRY(pz_file_open(path, &file, &info, err));
-  *network = pread(file, begin, sizeof begin, 0) == sizeof begin && !memcmp(begin, "\177ELF", 4);
+  while (have < sizeof begin && got > 0) {
+    do got = pread(file, begin + have, sizeof begin - have, (off_t)have);
+    while (got < 0 && errno == EINTR);
+    if (got > 0) have += (size_t)got;
+  }
+  const pz_status status = got < 0 ? pz_fail(err, PZ_ERROR_RUN, "%s: cannot be read: %m", path) : PZ_OK;
   close(file);
-  return PZ_OK;
+  *network = have == sizeof begin && !memcmp(begin, "\177ELF", 4);
+  return status;
 }
 
 static pz_status inspect(view *v, const char *format, pz_text *out, pz_error *err) {

@@ -92,16 +92,19 @@ static pz_status digest_model(const char *path, const pz_compile_options *o, pz_
 
 static void note_pass(void *host, const pz_pass *pass, int changes, const pz_graph *g) {
   (void)g;
-  json_t *passes = host;
+  pz_model *m = host;
+  pz_json *j = &m->json;
+  json_t *passes = m->passes;
   for (size_t i = 0; i < json_array_size(passes); i++) {
     json_t *row = json_array_get(passes, i);
     if (strcmp(json_string_value(json_object_get(row, "name")), pass->name)) continue;
-    json_object_set_new(row, "changes",
-                        json_integer(json_integer_value(json_object_get(row, "changes")) + changes));
+    pz_json_set(j, row, "changes",
+                json_integer(json_integer_value(json_object_get(row, "changes")) + changes));
     return;
   }
-  json_array_append_new(
-      passes, json_pack("{s:s, s:s, s:i}", "name", pass->name, "title", pass->title, "changes", changes));
+  pz_json_append(
+      j, passes,
+      pz_json_pack(j, "{s:s, s:s, s:i}", "name", pass->name, "title", pass->title, "changes", changes));
 }
 
 static pz_status load(const char *path, const pz_compile_options *options, pz_model *m, pz_error *err) {
@@ -114,8 +117,9 @@ static pz_status load(const char *path, const pz_compile_options *options, pz_mo
   PZ_TRY(digest_model(path, options, &digest, err));
   pz_digest_end_text(&digest, m->digest);
   if (m->notes.failed) return pz_fail_memory(err, "notes", 64);
-  PZ_TRY(pz_graph_copy(m->before, &m->after, err));
-  return pz_optimise(m->after, options->disable, note_pass, m->passes, err);
+  PZ_TRY(pz_graph_copy_sharing(m->before, &m->after, err));
+  PZ_TRY(pz_optimise(m->after, options->disable, note_pass, m, err));
+  return pz_json_end(&m->json, "a list of passes", err);
 }
 
 pz_status pz_model_load(const char *path, const pz_compile_options *options, pz_model *model, pz_error *err) {
@@ -127,8 +131,8 @@ pz_status pz_model_load(const char *path, const pz_compile_options *options, pz_
 }
 
 void pz_model_free(pz_model *model) {
-  pz_graph_free(model->before);
   pz_graph_free(model->after);
+  pz_graph_free(model->before);
   json_decref(model->passes);
   pz_text_free(&model->notes);
   pz_arena_free(model->arena);

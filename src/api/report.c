@@ -6,6 +6,7 @@
 #include "runtime/runtime.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { WARM_UP = 3 };
 
@@ -21,7 +22,9 @@ typedef struct report {
 } report;
 
 static pz_status keep_manifest(report *r, const char *text, pz_error *err) {
-  r->page.manifest = r->manifest = json_loads(text, 0, NULL);
+  pz_json j = {0};
+  r->page.manifest = r->manifest = pz_json_read(&j, text, strlen(text), 0, NULL);
+  PZ_TRY(pz_json_end(&j, "the manifest", err));
   return r->manifest ? PZ_OK : pz_fail(err, PZ_ERROR_INPUT, "%s: its manifest is damaged", r->page.path);
 }
 
@@ -32,7 +35,7 @@ static pz_status read_network(report *r, const char *network, pz_error *err) {
   if (!r->runs) return PZ_OK;
   const pz_status status = pz_bench(network, r->options->threads, r->runs, WARM_UP, &text);
   if (status != PZ_OK) return pz_fail(err, status, "%s", pz_last_message());
-  r->page.bench = r->bench = json_loads(text, 0, NULL);
+  r->page.bench = r->bench = pz_json_read(&r->page.json, text, strlen(text), 0, NULL);
   pz_free(text);
   return r->bench ? PZ_OK : pz_fail_memory(err, "the times", 64);
 }
@@ -61,6 +64,7 @@ static pz_status plan_model(report *r, pz_error *err) {
                                 .model_digest = r->model.digest,
                                 .disabled = r->options->disable};
   PZ_TRY(pz_emit_manifest_text(r->plan, &emit, NULL, &text, err));
+  PZ_TRY(pz_json_end(&r->tuner.json, "times of candidates", err));
   r->page.note = r->tuner.note;
   return keep_manifest(r, text, err);
 }

@@ -20,6 +20,7 @@ typedef struct pz_page {
   json_t *rows;    /* the plan's steps, those of one layer as one; "from" are rows, inputs as -1 - index */
   json_t *
       times; /* by row: as the bench's "layers"; NULL where nothing was measured. Both are owned by report.c */
+  pz_json json; /* of links, rows and times */
   int32_t *row_of_step, n_steps;
   double *shares; /* by row: of the time, or of the expected cost; add up to 1 */
   double largest_share;
@@ -53,7 +54,7 @@ const char *pz_json_text(const json_t *o, const char *key); /* "?" where it is n
 const char *pz_page_shape(const pz_shape *shape, char *out);
 bool pz_page_shape_of(const json_t *dims, pz_shape *shape); /* false where it is none */
 
-/* The number of a layer's name; -1 where it cannot have one. */
+/* The number of a layer's name. */
 int32_t pz_page_link(pz_page *page, const char *layer);
 
 /* Kinds of operators, which colours. */

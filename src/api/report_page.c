@@ -151,5 +151,6 @@ pz_status pz_page_write(pz_page *page, pz_error *err) {
   pz_text_append(&page->out, "<script>\n");
   pz_text_append_bytes(&page->out, pz_page_script_begin, (size_t)(pz_page_script_end - pz_page_script_begin));
   pz_text_append(&page->out, "</script>\n</body>\n</html>\n");
+  PZ_TRY(pz_json_end(&page->json, "the page", err));
   return page->out.failed ? pz_fail_memory(err, "the page", page->out.capacity) : PZ_OK;
 }

@@ -4,33 +4,34 @@
 #include <math.h>
 #include <string.h>
 
-static void add(json_t *to, const json_t *from, const char *key) {
-  json_object_set_new(to, key, json_real(pz_json_number(to, key) + pz_json_number(from, key)));
+static void add(pz_json *j, json_t *to, const json_t *from, const char *key) {
+  pz_json_set(j, to, key, pz_json_real(pz_json_number(to, key) + pz_json_number(from, key)));
 }
 
 /* "from" of a step, as rows; what is no step before it is left out. */
-static void add_sources(const pz_page *page, json_t *row, const json_t *from, int32_t step) {
+static void add_sources(pz_page *page, json_t *row, const json_t *from, int32_t step) {
   json_t *all = json_object_get(row, "from");
   const json_t *source;
   size_t i;
   json_array_foreach(from, i, source) {
     const json_int_t v = json_is_integer(source) ? json_integer_value(source) : INT32_MAX;
-    if (v < step) json_array_append_new(all, json_integer(v < 0 ? v : (json_int_t)page->row_of_step[v]));
+    if (v < step)
+      pz_json_append(&page->json, all, json_integer(v < 0 ? v : (json_int_t)page->row_of_step[v]));
   }
 }
 
-static json_t *new_row(const json_t *step) {
+static json_t *new_row(pz_json *j, const json_t *step) {
   json_t *row = json_object();
-  if (row) json_object_update(row, (json_t *)(uintptr_t)step);
-  json_object_set_new(row, "from", json_array());
-  json_object_set_new(row, "steps", json_integer(1));
+  pz_json_update(j, row, step);
+  pz_json_set(j, row, "from", json_array());
+  pz_json_set(j, row, "steps", json_integer(1));
   return row;
 }
 
-static void grow_row(json_t *row, const json_t *step) {
+static void grow_row(pz_json *j, json_t *row, const json_t *step) {
   static const char *const sums[] = {"multiply_adds", "multiply_adds_done", "bytes", "cost"};
-  for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) add(row, step, sums[i]);
-  json_object_set_new(row, "steps", json_integer(json_integer_value(json_object_get(row, "steps")) + 1));
+  for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) add(j, row, step, sums[i]);
+  pz_json_set(j, row, "steps", json_integer(json_integer_value(json_object_get(row, "steps")) + 1));
 }
 
 /* The row of a step that was not there yet, or of its layer and operator. `known`: {"operator layer": row}. */
@@ -41,11 +42,14 @@ static pz_status place_step(pz_page *page, json_t *known, const json_t *step, in
   if (at) page->row_of_step[i] = (int32_t)json_integer_value(at);
   else {
     page->row_of_step[i] = (int32_t)json_array_size(page->rows);
-    if (!key || json_array_append_new(page->rows, new_row(step))) return pz_fail_memory(err, "the page", 64);
-    json_object_set_new(known, key, json_integer(page->row_of_step[i])); /* no key where it is no UTF-8 */
+    if (!key) return pz_fail_memory(err, "the page", 64);
+    pz_json_append(&page->json, page->rows, new_row(&page->json, step));
+    pz_json_set(&page->json, known, key, json_integer(page->row_of_step[i]));
+    /* A row that is not whole may share its sources with the step itself: nothing is added to it. */
+    PZ_TRY(pz_json_end(&page->json, "the page", err));
   }
   json_t *row = json_array_get(page->rows, (size_t)page->row_of_step[i]);
-  if (at) grow_row(row, step);
+  if (at) grow_row(&page->json, row, step);
   add_sources(page, row, json_object_get(step, "from"), i);
   return PZ_OK;
 }
@@ -65,7 +69,7 @@ static pz_status place_steps(pz_page *page, const json_t *plan, pz_error *err) {
 
 /* ---- times ---- */
 
-static void find_rates(const pz_page *page) {
+static void find_rates(pz_page *page) {
   const double peak = pz_json_number(page->bench, "peak_gflops");
   json_t *t;
   size_t i;
@@ -73,8 +77,8 @@ static void find_rates(const pz_page *page) {
     const json_t *row = json_array_get(page->rows, i);
     const double flops = 2e-6 / fmax(pz_json_number(t, "milliseconds"), 1e-9);
     const double done = flops * pz_json_number(row, "multiply_adds_done");
-    json_object_set_new(t, "gflops", json_real(flops * pz_json_number(row, "multiply_adds")));
-    json_object_set_new(t, "percent_of_algorithm", json_real(peak > 0 ? 100 * done / peak : 0));
+    pz_json_set(&page->json, t, "gflops", pz_json_real(flops * pz_json_number(row, "multiply_adds")));
+    pz_json_set(&page->json, t, "percent_of_algorithm", pz_json_real(peak > 0 ? 100 * done / peak : 0));
   }
 }
 
@@ -83,12 +87,12 @@ static pz_status find_times(pz_page *page, pz_error *err) {
   if (!page->bench) return PZ_OK;
   page->times = json_array();
   for (size_t i = 0; i < json_array_size(page->rows); i++)
-    if (json_array_append_new(page->times, json_object())) return pz_fail_memory(err, "the page", 64);
+    pz_json_append(&page->json, page->times, json_object());
   for (int32_t i = 0; i < page->n_steps; i++)
-    add(json_array_get(page->times, (size_t)page->row_of_step[i]), json_array_get(layers, (size_t)i),
-        "milliseconds");
+    add(&page->json, json_array_get(page->times, (size_t)page->row_of_step[i]),
+        json_array_get(layers, (size_t)i), "milliseconds");
   find_rates(page);
-  return PZ_OK;
+  return pz_json_end(&page->json, "the page", err);
 }
 
 /* ---- shares ---- */

@@ -107,12 +107,11 @@ static const char *line_of(pz_page *page, const pz_graph *g, const pz_node *n) {
 /* ---- what the plan says of a layer ---- */
 
 /* {layer: its row} */
-static json_t *index_rows(const json_t *rows) {
+static json_t *index_rows(pz_json *j, const json_t *rows) {
   json_t *index = json_object();
   for (size_t i = 0; index && i < json_array_size(rows); i++) {
     const char *layer = json_string_value(json_object_get(json_array_get(rows, i), "layer"));
-    if (layer && !json_object_get(index, layer))
-      json_object_set_new(index, layer, json_integer((json_int_t)i));
+    if (layer && !json_object_get(index, layer)) pz_json_set(j, index, layer, json_integer((json_int_t)i));
   }
   return index;
 }
@@ -300,7 +299,7 @@ pz_status pz_page_graphs(pz_page *page, pz_error *err) {
   pz_status status;
   pz_text_append(&page->out, "<div class=\"panels\">\n");
   if (page->after) {
-    json_t *index = index_rows(page->rows);
+    json_t *index = index_rows(&page->json, page->rows);
     if (!index) return pz_fail_memory(err, "the drawing", 64);
     sketcher before = {.page = page, .g = page->before, .s.title = "As imported"};
     sketcher after = {.page = page, .g = page->after, .index = index, .s.title = "After the passes"};

@@ -77,7 +77,12 @@ bool pz_page_shape_of(const json_t *dims, pz_shape *shape) {
 }
 
 int32_t pz_page_link(pz_page *page, const char *layer) {
-  const json_t *known = json_object_get(page->links, layer);
-  if (known) return (int32_t)json_integer_value(known);
-  return json_object_set_new(page->links, layer, json_integer(page->n_links)) ? -1 : page->n_links++;
+  json_t *name = pz_json_name(layer); /* a key is UTF-8, as the manifest's names are */
+  const char *key = name ? json_string_value(name) : "";
+  const json_t *known = json_object_get(page->links, key);
+  const int32_t link = known ? (int32_t)json_integer_value(known) : page->n_links++;
+  if (!known) pz_json_set(&page->json, page->links, key, json_integer(link));
+  if (!name) page->json.failed = true;
+  json_decref(name);
+  return link;
 }

@@ -1,17 +1,25 @@
 /* tune.c: pz_tune_list, _export, _import, _clear: the tuning database, from outside. */
-#include "base/json.h"
 #include "tune/tuning.h"
 #include "api/api.h"
 
 #include <string.h>
 
 /* "measurements" of the list. */
+typedef struct listing {
+  json_t *rows;
+  pz_json json;
+} listing;
+
 static pz_status add_row(void *host, const pz_tuning_entry *e, pz_error *err) {
-  json_t *row = json_pack("{s:s, s:s, s:f, s:i, s:s, s:s, s:s, s:I, s:b}", "problem", e->key.problem,
-                          "candidate", e->candidate, "seconds", e->seconds, "threads", e->key.threads, "cpu",
-                          e->key.cpu, "compiler", e->key.compiler, "solvers", e->key.solvers, "measured",
-                          (json_int_t)e->measured, "stale", strcmp(e->key.solvers, pz_tuning_solvers()) != 0);
-  return json_array_append_new(host, row) == 0 ? PZ_OK : pz_fail_memory(err, "a list of measurements", 1024);
+  listing *all = host;
+  pz_json *j = &all->json;
+  json_t *row =
+      pz_json_pack(j, "{s:s, s:s, s:f, s:i, s:s, s:s, s:s, s:I, s:b}", "problem", e->key.problem, "candidate",
+                   e->candidate, "seconds", e->seconds, "threads", e->key.threads, "cpu", e->key.cpu,
+                   "compiler", e->key.compiler, "solvers", e->key.solvers, "measured",
+                   (json_int_t)e->measured, "stale", strcmp(e->key.solvers, pz_tuning_solvers()) != 0);
+  pz_json_append(j, all->rows, row);
+  return pz_json_end(j, "a list of measurements", err);
 }
 
 static pz_status path_of(const pz_tuning *t, pz_arena *arena, const char **path, pz_error *err) {
@@ -21,18 +29,20 @@ static pz_status path_of(const pz_tuning *t, pz_arena *arena, const char **path,
   return PZ_OK;
 }
 
+static pz_status print(listing *all, const char *path, char **json, pz_error *err) {
+  json_t *o = pz_json_pack(&all->json, "{s:o, s:s, s:O}", "database", pz_json_name(path), "solvers",
+                           pz_tuning_solvers(), "measurements", all->rows);
+  return pz_json_out(&all->json, o, json, err);
+}
+
 static pz_status list(pz_tuning *t, char **json, pz_error *err) {
   const char *path = NULL;
   pz_arena *arena = pz_arena_new();
-  json_t *rows = json_array();
+  listing all = {.rows = json_array()};
   pz_status status = path_of(t, arena, &path, err);
-  if (status == PZ_OK && !rows) status = pz_fail_memory(err, "a list of measurements", 1024);
-  if (status == PZ_OK) status = pz_tuning_list(t, NULL, add_row, rows, err);
-  if (status == PZ_OK)
-    status = pz_json_out(json_pack("{s:o, s:s, s:O}", "database", pz_json_name(path), "solvers",
-                                   pz_tuning_solvers(), "measurements", rows),
-                         json, err);
-  json_decref(rows);
+  if (status == PZ_OK) status = pz_tuning_list(t, NULL, add_row, &all, err);
+  if (status == PZ_OK) status = print(&all, path, json, err);
+  json_decref(all.rows);
   pz_arena_free(arena);
   return status;
 }

@@ -87,9 +87,8 @@ void pz_tuner_close(pz_tuner *t) {
 
 static void remember(pz_tuner *t, const char *problem, const char *candidate, double seconds) {
   json_t *row = json_object_get(t->times, problem);
-  if (!row && !json_object_set_new(t->times, problem, json_object()))
-    row = json_object_get(t->times, problem);
-  json_object_set_new(row, candidate, json_real(seconds));
+  if (!row) pz_json_set(&t->json, t->times, problem, row = json_object());
+  if (!t->json.failed) pz_json_set(&t->json, row, candidate, json_real(seconds));
 }
 
 void pz_tuner_keep(pz_tuner *t, const char *problem, const char *candidate, double seconds) {
@@ -100,20 +99,26 @@ void pz_tuner_keep(pz_tuner *t, const char *problem, const char *candidate, doub
     without_database(t, &why);
 }
 
+typedef struct times {
+  pz_json *json;
+  json_t *row;
+} times;
 static pz_status add_time(void *host, const pz_tuning_entry *e, pz_error *err) {
-  return json_object_set_new(host, e->candidate, json_real(e->seconds)) == 0
-             ? PZ_OK
-             : pz_fail_memory(err, "times of candidates", 64);
+  const times *t = host;
+  pz_json_set(t->json, t->row, e->candidate, json_real(e->seconds));
+  return pz_json_end(t->json, "times of candidates", err);
 }
 
 /* {candidate: seconds}, or NULL when out of memory. */
 static const json_t *times_of(pz_tuner *t, const char *problem) {
   json_t *row = json_object_get(t->times, problem);
   pz_error why = {0};
-  if (row || json_object_set_new(t->times, problem, json_object())) return row;
-  row = json_object_get(t->times, problem);
+  if (row) return row;
+  pz_json_set(&t->json, t->times, problem, row = json_object());
+  if (t->json.failed) return NULL;
+  times into = {&t->json, row};
   t->key.problem = problem;
-  if (t->database && pz_tuning_list(t->database, &t->key, add_time, row, &why) != PZ_OK)
+  if (t->database && pz_tuning_list(t->database, &t->key, add_time, &into, &why) != PZ_OK)
     without_database(t, &why);
   return row;
 }
@@ -272,8 +277,8 @@ int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz
 
 /* ---- what is told ---- */
 
-json_t *pz_tuner_json(const pz_tuner *t) {
-  return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:f, s:s}", "effort", pz_effort_name(t->effort), "threads",
-                   t->key.threads, "problems", t->problems, "measured", t->measured, "candidates",
-                   t->candidates, "tried", t->tried, "seconds", t->seconds, "note", t->note);
+json_t *pz_tuner_json(pz_json *j, const pz_tuner *t) {
+  return pz_json_pack(j, "{s:s, s:i, s:i, s:i, s:i, s:i, s:f, s:s}", "effort", pz_effort_name(t->effort),
+                      "threads", t->key.threads, "problems", t->problems, "measured", t->measured,
+                      "candidates", t->candidates, "tried", t->tried, "seconds", t->seconds, "note", t->note);
 }

@@ -22,6 +22,7 @@ typedef struct pz_tuner {
   pz_tuning_key key;       /* its problem is set for each look-up */
   char cpu[PZ_TUNING_CPU_TEXT], compiler[PZ_TUNING_COMPILER_TEXT];
   json_t *times;         /* {problem: {candidate: seconds}} */
+  pz_json json;          /* of `times`: what is not known there because memory was short must not choose */
   const pz_graph *graph; /* of the last plan, and its digits (tuner.c) */
   char network[PZ_DIGEST_TEXT];
   void (*tell)(void *host, const char *what);
@@ -59,6 +60,6 @@ void pz_tuner_forget_tried(pz_tuner *tuner, const pz_plan *plan, pz_node_id node
 void pz_tuner_note(pz_tuner *tuner, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* "tuning" of a summary; NULL when out of memory. */
-json_t *pz_tuner_json(const pz_tuner *tuner);
+json_t *pz_tuner_json(pz_json *j, const pz_tuner *tuner);
 
 #endif

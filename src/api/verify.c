@@ -29,8 +29,13 @@ static double expected_error(const json_t *plan, size_t i) {
   return json_number_value(error);
 }
 
-static allowed allowed_errors(const pz_net *net) {
-  json_t *manifest = json_loads(pz_net_manifest(net), 0, NULL);
+static json_t *read_manifest(pz_json *j, const pz_net *net) {
+  const char *text = pz_net_manifest(net);
+  return pz_json_read(j, text, strlen(text), 0, NULL);
+}
+
+static allowed allowed_errors(pz_json *j, const pz_net *net) {
+  json_t *manifest = read_manifest(j, net);
   const json_t *plan = json_object_get(manifest, "plan");
   const double wanted = json_number_value(json_object_get(manifest, "max_error")),
                result = wanted > LARGEST_ERROR && wanted <= 1 ? wanted : LARGEST_ERROR;
@@ -45,16 +50,18 @@ static allowed allowed_errors(const pz_net *net) {
 
 /* ---- golden ---- */
 
-static pz_status check_golden(pz_net *net, json_t *report, bool *good, pz_error *err) {
-  json_t *manifest = json_loads(pz_net_manifest(net), 0, NULL);
-  char *stored = json_dumps(json_object_get(manifest, "golden"), 0), *now = NULL;
+static pz_status check_golden(pz_net *net, pz_json *j, json_t *report, bool *good, pz_error *err) {
+  json_t *manifest = read_manifest(j, net);
+  const json_t *golden = json_object_get(manifest, "golden");
+  const bool none = !golden || json_is_null(golden);
+  char *stored = none ? NULL : pz_json_print(j, golden, 0), *now = NULL;
   json_decref(manifest);
-  if (!stored || !strcmp(stored, "null")) {
-    free(stored);
-    json_object_set_new(report, "golden",
-                        json_string("none stored: compiled on a machine that could not run it"));
+  PZ_TRY(pz_json_end(j, "the manifest", err));
+  if (none) {
+    pz_json_set(j, report, "golden", json_string("none stored: compiled on a machine that could not run it"));
     return PZ_OK;
   }
+  if (!stored) return pz_fail_memory(err, "the manifest", 4096);
   bool equal = false;
   double difference = 0;
   pz_status status = pz_golden_run(net, &now, err);
@@ -63,13 +70,11 @@ static pz_status check_golden(pz_net *net, json_t *report, bool *good, pz_error 
   free(now);
   PZ_TRY(status);
   *good &= equal || difference <= 1e-4;
-  json_object_set_new(report, "golden",
-                      json_string(equal   ? "equal, bit by bit"
-                                  : *good ? "equal within 1e-4"
-                                          : "different"));
-  if (!equal)
-    json_object_set_new(report, "golden_difference",
-                        isfinite(difference) ? json_real(difference) : json_null());
+  pz_json_set(j, report, "golden",
+              json_string(equal   ? "equal, bit by bit"
+                          : *good ? "equal within 1e-4"
+                                  : "different"));
+  if (!equal) pz_json_set(j, report, "golden_difference", pz_json_real(difference));
   return PZ_OK;
 }
 
@@ -158,7 +163,8 @@ static bool is_result(const pz_net *net, const char *tensor) {
   return found;
 }
 
-static json_t *rows(const comparison *c, const allowed *most, double *worst, int32_t *compared, bool *good) {
+static json_t *rows(pz_json *j, const comparison *c, const allowed *most, double *worst, int32_t *compared,
+                    bool *good) {
   json_t *all = json_array();
   for (int32_t i = 0; i < c->n; i++) {
     const kept *k = &c->kept[i];
@@ -167,10 +173,10 @@ static json_t *rows(const comparison *c, const allowed *most, double *worst, int
     if (!(k->error <= *worst)) *worst = k->error;
     *good &= k->error <= (is_result(c->net, k->tensor->name) ? most->result : most->inside);
     const pz_abi_step *s = &c->net->abi->steps[i];
-    json_array_append_new(all, json_pack("{s:o, s:s, s:o, s:s, s:o}", "layer", pz_json_name(s->name), "op",
-                                         s->op, "tensor", pz_json_name(k->tensor->name), "algorithm",
-                                         s->algorithm, "relative_error",
-                                         isfinite(k->error) ? json_real(k->error) : json_null()));
+    pz_json_append(j, all,
+                   pz_json_pack(j, "{s:o, s:s, s:o, s:s, s:o}", "layer", pz_json_name(s->name), "op", s->op,
+                                "tensor", pz_json_name(k->tensor->name), "algorithm", s->algorithm,
+                                "relative_error", pz_json_real(k->error)));
   }
   return all;
 }
@@ -208,7 +214,8 @@ static int64_t bytes_to_compare(const pz_net *net, const pz_graph *g) {
   return pz_plus(kept, widest);
 }
 
-static pz_status compare(comparison *c, const pz_graph *g, json_t *report, bool *good, pz_error *err) {
+static pz_status compare(comparison *c, const pz_graph *g, pz_json *j, json_t *report, bool *good,
+                         pz_error *err) {
   c->n = c->net->abi->n_steps;
   c->kept = calloc((size_t)c->n + 1, sizeof *c->kept);
   if (!c->kept) return pz_fail_memory(err, "tensors to compare", 64);
@@ -219,23 +226,23 @@ static pz_status compare(comparison *c, const pz_graph *g, json_t *report, bool 
   PZ_TRY(pz_reference_run(g, (const float *const *)c->patch.inputs, NULL, compare_tensor, c, err));
   double worst = 0;
   int32_t compared = 0;
-  const allowed most = allowed_errors(c->net);
-  json_object_set_new(report, "layers", rows(c, &most, &worst, &compared, good));
-  json_object_set_new(report, "compared", json_integer(compared));
-  json_object_set_new(report, "largest_relative_error", isfinite(worst) ? json_real(worst) : json_null());
-  json_object_set_new(report, "allowed_relative_error", json_real(most.result));
-  json_object_set_new(report, "allowed_inside", json_real(most.inside));
+  const allowed most = allowed_errors(j, c->net);
+  pz_json_set(j, report, "layers", rows(j, c, &most, &worst, &compared, good));
+  pz_json_set(j, report, "compared", json_integer(compared));
+  pz_json_set(j, report, "largest_relative_error", pz_json_real(worst));
+  pz_json_set(j, report, "allowed_relative_error", json_real(most.result));
+  pz_json_set(j, report, "allowed_inside", json_real(most.inside));
   *good &= compared > 0;
   return PZ_OK;
 }
 
-static pz_status check_model(pz_net *net, const char *path, const pz_compile_options *options, json_t *report,
-                             bool *good, pz_error *err) {
+static pz_status check_model(pz_net *net, const char *path, const pz_compile_options *options, pz_json *j,
+                             json_t *report, bool *good, pz_error *err) {
   static const pz_compile_options defaults = PZ_COMPILE_OPTIONS;
   pz_model model;
   PZ_TRY(pz_model_load(path, options ? options : &defaults, &model, err));
   comparison c = {.net = net, .err = err};
-  const pz_status status = compare(&c, model.before, report, good, err);
+  const pz_status status = compare(&c, model.before, j, report, good, err);
   for (int32_t i = 0; c.kept && i < c.n; i++) free(c.kept[i].values);
   free(c.kept);
   pz_patch_free(&c.patch);
@@ -243,12 +250,13 @@ static pz_status check_model(pz_net *net, const char *path, const pz_compile_opt
   return status;
 }
 
-static pz_status verify(pz_net *net, const char *model, const pz_compile_options *options, json_t *report,
-                        pz_error *err) {
+static pz_status verify(pz_net *net, const char *model, const pz_compile_options *options, pz_json *j,
+                        json_t *report, pz_error *err) {
   bool good = true;
-  pz_status status = check_golden(net, report, &good, err);
-  if (status == PZ_OK && model) status = check_model(net, model, options, report, &good, err);
-  json_object_set_new(report, "passed", json_boolean(status == PZ_OK && good));
+  pz_status status = check_golden(net, j, report, &good, err);
+  if (status == PZ_OK && model) status = check_model(net, model, options, j, report, &good, err);
+  pz_json_set(j, report, "passed", json_boolean(status == PZ_OK && good));
+  if (status == PZ_OK) status = pz_json_end(j, "a report", err);
   if (status != PZ_OK || good) return status;
   return pz_fail(err, PZ_ERROR_RUN, "%s: its results differ from the %s; compile it again",
                  pz_runtime_path(net), model ? "reference" : "stored golden run");
@@ -257,13 +265,14 @@ static pz_status verify(pz_net *net, const char *model, const pz_compile_options
 /* The report is made also where the verification failed. */
 static pz_status verify_net(pz_net *net, const char *model, const pz_compile_options *options, char **report,
                             pz_error *err) {
+  pz_json j = {0};
   json_t *json = json_object();
   if (report) *report = NULL;
   if (!json) return pz_fail_memory(err, "a report", 64);
-  pz_status status = verify(net, model, options, json, err);
+  pz_status status = verify(net, model, options, &j, json, err);
   if (options) status = pz_interrupted_end(options->interrupt, "verifying", status, err);
   if (!report || (status != PZ_OK && status != PZ_ERROR_RUN)) return json_decref(json), status;
-  const pz_status out = pz_json_out(json, report, err);
+  const pz_status out = pz_json_out(&j, json, report, err);
   return status == PZ_OK ? out : status;
 }
 

@@ -1,4 +1,4 @@
-/* copy.c: a graph that shares nothing with the one it was copied from; indices stay. */
+/* copy.c: a graph that shares nothing, or only its constants, with the one it was copied from; indices stay. */
 #include "graph/internal.h"
 #include <string.h>
 
@@ -15,10 +15,11 @@ static size_t list_room(int32_t n) {
   return room;
 }
 
-static bool copy_tensor(pz_arena *arena, pz_tensor *t) {
+static bool copy_tensor(pz_arena *arena, pz_tensor *t, bool share) {
   t->name = pz_arena_strdup(arena, t->name);
   size_t elements = (size_t)pz_shape_elements(&t->shape);
-  if (t->data) {
+  t->shared = share && t->data;
+  if (t->data && !share) {
     t->data = duplicate(arena, t->data, elements, elements, sizeof(float));
     if (!t->data) return false;
   }
@@ -43,7 +44,7 @@ static bool copy_names(pz_arena *arena, pz_name_index *names) {
   return names->slot != NULL;
 }
 
-static bool copy_into(const pz_graph *from, pz_graph *to) {
+static bool copy_into(const pz_graph *from, bool share, pz_graph *to) {
   pz_arena *arena = to->arena;
   const char *name = to->name;
   *to = *from;
@@ -58,21 +59,29 @@ static bool copy_into(const pz_graph *from, pz_graph *to) {
                           sizeof(pz_tensor_id));
   if (!to->tensors || !to->nodes || !to->inputs || !to->outputs) return false;
   for (int32_t i = 0; i < to->n_tensors; i++)
-    if (!copy_tensor(arena, &to->tensors[i])) return false;
+    if (!copy_tensor(arena, &to->tensors[i], share)) return false;
   for (int32_t i = 0; i < to->n_nodes; i++)
     if (!copy_node(arena, &to->nodes[i])) return false;
   return copy_names(arena, &to->tensor_names) && copy_names(arena, &to->node_names);
 }
 
-pz_status pz_graph_copy(const pz_graph *from, pz_graph **to, pz_error *err) {
+static pz_status copy(const pz_graph *from, bool share, pz_graph **to, pz_error *err) {
   pz_graph *g;
   *to = NULL;
   PZ_TRY(pz_graph_new(from->name, &g, err));
   pz_arena_watch(g->arena, pz_arena_watched(from->arena));
-  if (!copy_into(from, g)) {
+  if (!copy_into(from, share, g)) {
     pz_graph_free(g);
     return pz_fail_memory(err, "a copy of a graph", sizeof *g);
   }
   *to = g;
   return PZ_OK;
+}
+
+pz_status pz_graph_copy(const pz_graph *from, pz_graph **to, pz_error *err) {
+  return copy(from, false, to, err);
+}
+
+pz_status pz_graph_copy_sharing(const pz_graph *from, pz_graph **to, pz_error *err) {
+  return copy(from, true, to, err);
 }

@@ -55,6 +55,7 @@ typedef struct pz_tensor {
   const char *name; /* unique in the graph */
   pz_shape shape;
   const float *data; /* constants: dense, C order, owned by the graph's arena; NULL otherwise */
+  bool shared;       /* they are those of the graph that this one is a copy of: to be read only */
   /* Layout: the zero border that the stored tensor keeps around each spatial dimension ("padding
    * transformation", PZnet 3.5). Has no meaning for the values: the logical tensor is inside. */
   int32_t border_lo[PZ_SPATIAL], border_hi[PZ_SPATIAL];
@@ -334,6 +335,8 @@ pz_status pz_graph_new(const char *name, pz_graph **graph, pz_error *err); /* ca
 void pz_graph_free(pz_graph *graph);
 /* Indices are the same; constants' data is copied too. */
 pz_status pz_graph_copy(const pz_graph *from, pz_graph **to, pz_error *err);
+/* The same, but for the constants' data, which is that of `from`: the copy is freed before it. */
+pz_status pz_graph_copy_sharing(const pz_graph *from, pz_graph **to, pz_error *err);
 
 /* A node with the defaults of its operator's attributes (attributes.inc: kernel, stride, dilation, group 1, ...),
  * no name, no inputs. */

@@ -105,12 +105,24 @@ static pz_status infer_any(const pz_graph *g, const pz_node *node, size_rule siz
   return check_operands(g, node, out, err);
 }
 
+/* A deconvolution is planned as a convolution for each point of its stride's block: as many kernel calls. Networks have a few thousand at most. */
+#define MOST_PHASES 16384
+static pz_status check_phases(const pz_node *node, pz_error *err) {
+  const int32_t *s = node->attr.conv.stride;
+  int64_t phases;
+  if (!pz_mul_i64((int64_t)s[0] * s[1], s[2], &phases)) phases = INT64_MAX;
+  if (phases <= MOST_PHASES) return PZ_OK;
+  return pz_fail_node(err, node, "its stride %d,%d,%d makes %lld phases, at most %d are supported", (int)s[0],
+                      (int)s[1], (int)s[2], (long long)phases, MOST_PHASES);
+}
+
 pz_status pz_infer_CONV(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
   return infer_any(g, node, conv_size, out, err);
 }
 
 pz_status pz_infer_DECONV(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
-  return infer_any(g, node, deconv_size, out, err);
+  PZ_TRY(infer_any(g, node, deconv_size, out, err));
+  return pz_shape_valid(out, NULL) ? check_phases(node, err) : PZ_OK; /* the caller tells of the other */
 }
 
 /* ---- pool ---- */

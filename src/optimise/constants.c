@@ -9,6 +9,18 @@ pz_status pz_rewrite_new_constant(pz_rewriter *rw, const char *base, const char 
   return pz_graph_add_constant(rw->g, name, shape, NULL, id, rw->err);
 }
 
+/* The model as it was imported keeps its values. */
+static pz_status stop_sharing(pz_rewriter *rw, pz_tensor *t) {
+  const size_t n = (size_t)pz_shape_elements(&t->shape);
+  float *own = t->shared ? PZ_NEW(rw->g->arena, float, n) : NULL;
+  if (!t->shared) return PZ_OK;
+  if (!own) return pz_fail_memory(rw->err, "a constant", n * sizeof *own);
+  memcpy(own, t->data, n * sizeof *own);
+  t->data = own;
+  t->shared = false;
+  return PZ_OK;
+}
+
 pz_status pz_rewrite_own_constant(pz_rewriter *rw, pz_node_id id, int slot, float **data) {
   pz_tensor_id t = rw->g->nodes[id].in[slot];
   if (pz_graph_count_uses(rw->g, t) > 1) {
@@ -19,6 +31,7 @@ pz_status pz_rewrite_own_constant(pz_rewriter *rw, pz_node_id id, int slot, floa
            (size_t)pz_shape_elements(&shape) * sizeof(float));
     rw->g->nodes[id].in[slot] = t = copy;
   }
+  PZ_TRY(stop_sharing(rw, &rw->g->tensors[t]));
   *data = pz_graph_constant_data(rw->g, t);
   return PZ_OK;
 }

@@ -1,14 +1,16 @@
 /* fold_constants.c: a layer all of whose inputs are constants is computed now, by the reference in double, rounded once.
  *
  * Values that a layer only repeats (a wrapped extension, a broadcast) would take room in the network file: a result may
- * have at most four times the elements of its inputs, or SMALL. All results of a run together have at most MOST. */
+ * have at most four times the elements of its inputs, or SMALL. All results of a run together have at most MOST, and take at most
+ * MOST_WORK to compute: the reference does some 1e8 multiply-adds a second, and a model that is refused in the end costs no more. */
 #include "base/memory.h"
 #include "optimise/rewrite.h"
 #include "reference/reference.h"
 #include <stdlib.h>
 
-#define SMALL (INT64_C(1) << 16)
-#define MOST  (INT64_C(1) << 28)
+#define SMALL     (INT64_C(1) << 16)
+#define MOST      (INT64_C(1) << 28)
+#define MOST_WORK 5e8 /* multiply-adds, and elements read and made */
 
 static int64_t elements(const pz_rewriter *rw, pz_tensor_id t) {
   return pz_shape_elements(&rw->g->tensors[t].shape);
@@ -24,6 +26,16 @@ static int64_t size_of_results(const pz_rewriter *rw, const pz_node *node) {
   }
   for (int32_t k = 0; k < node->n_out; k++) out += elements(rw, node->out[k]);
   return out <= SMALL || out / 4 <= in ? out : 0;
+}
+
+/* Of a window, every position for every result. */
+static double work_of(const pz_rewriter *rw, const pz_node *node, int64_t made) {
+  double work = pz_node_multiply_adds(rw->g, node) + (double)made;
+  if (node->op == PZ_OP_POOL)
+    work += (double)made * node->attr.pool.kernel[0] * node->attr.pool.kernel[1] * node->attr.pool.kernel[2];
+  for (int32_t k = 0; k < node->n_in; k++)
+    if (node->in[k] != PZ_NONE) work += (double)elements(rw, node->in[k]);
+  return work;
 }
 
 static double *widen(const float *from, int64_t n) {
@@ -79,11 +91,14 @@ pz_status pz_pass_fold_constants(pz_graph *g, int *changes, pz_error *err) {
   pz_rewriter rw;
   pz_status status = pz_rewriter_begin(&rw, g, err);
   int64_t left = MOST;
+  double work_left = MOST_WORK;
   for (pz_node_id id = 0; status == PZ_OK && id < g->n_nodes; id++) {
     if (g->nodes[id].op == PZ_OP_NONE) continue;
     int64_t size = size_of_results(&rw, &g->nodes[id]);
-    if (size == 0 || size > left) continue;
+    const double work = size ? work_of(&rw, &g->nodes[id], size) : 0;
+    if (size == 0 || size > left || work > work_left) continue;
     left -= size;
+    work_left -= work;
     rw.changes++;
     status = fold(&rw, id);
   }

@@ -1,10 +1,9 @@
 #include "runtime/manifest.h"
 #include "base/cpu.h"
+#include "base/json.h"
 #include "pznet/network_abi.h"
 #include "runtime/runtime.h"
 #include "runtime/seal.h"
-#include <errno.h>
-#include <jansson.h>
 #include <string.h>
 
 #define LIMIT ((size_t)64 << 20)
@@ -79,10 +78,9 @@ static pz_status check_isa(const json_t *manifest, const char *path, pz_error *e
 
 pz_status pz_manifest_check(const char *json, const char *path, pz_error *err) {
   json_error_t error;
-  errno = 0;
-  json_t *manifest = json_loads(json, JSON_REJECT_DUPLICATES, &error);
-  if (!manifest && errno == ENOMEM) /* jansson reports some failed allocations as errors of syntax */
-    return pz_fail_memory(err, "the manifest", strlen(json));
+  pz_json j = {0};
+  json_t *manifest = pz_json_read(&j, json, strlen(json), JSON_REJECT_DUPLICATES, &error);
+  PZ_TRY(pz_json_end(&j, "the manifest", err));
   if (!manifest)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: manifest: line %d, column %d: %s", path, error.line,
                    error.column, error.text);

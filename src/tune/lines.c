@@ -1,9 +1,8 @@
 /* lines.c: measurements as JSON lines, out and in. What comes in is hostile. */
 #include "base/file.h"
+#include "base/json.h"
 #include "tune/internal.h"
 
-#include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +19,12 @@ typedef struct writer {
 
 static pz_status write_line(void *host, const pz_tuning_entry *e, pz_error *err) {
   writer *w = host;
-  json_t *o =
-      json_pack("{s:s, s:s, s:f, s:i, s:s, s:s, s:s, s:I}", "problem", e->key.problem, "candidate",
-                e->candidate, "seconds", e->seconds, "threads", e->key.threads, "cpu", e->key.cpu, "compiler",
-                e->key.compiler, "solvers", e->key.solvers, "measured", (json_int_t)e->measured);
-  char *line = o ? json_dumps(o, JSON_REAL_PRECISION(9)) : NULL;
+  pz_json j = {0};
+  json_t *o = pz_json_pack(&j, "{s:s, s:s, s:f, s:i, s:s, s:s, s:s, s:I}", "problem", e->key.problem,
+                           "candidate", e->candidate, "seconds", e->seconds, "threads", e->key.threads, "cpu",
+                           e->key.cpu, "compiler", e->key.compiler, "solvers", e->key.solvers, "measured",
+                           (json_int_t)e->measured);
+  char *line = pz_json_print(&j, o, JSON_REAL_PRECISION(9));
   json_decref(o);
   if (line) pz_text_append(&w->text, line);
   if (line) pz_text_append(&w->text, "\n");
@@ -136,11 +136,10 @@ static pz_status parse(const reader *r, json_t **object, pz_error *err) {
   json_error_t error = {.column = 1};
   if (r->length > MOST_LINE)
     return refuse(r, MOST_LINE, err, "a line of %zu bytes, at most %d are accepted", r->length, MOST_LINE);
-  errno = 0;
-  *object = json_loadb(r->line, r->length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+  pz_json j = {0};
+  *object = pz_json_read(&j, r->line, r->length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
   if (*object) return PZ_OK;
-  if (errno == ENOMEM) /* jansson reports some failed allocations as errors of syntax */
-    return pz_fail_memory(err, r->file, r->length);
+  PZ_TRY(pz_json_end(&j, r->file, err));
   return refuse(r, error.column > 0 ? (size_t)error.column : 1, err, "%s", error.text);
 }
 

@@ -211,7 +211,7 @@ static pz_status open_all(pz_volume *v, pz_view *view, uint64_t root, pz_error *
   PZ_TRY(open_dataset(v, &search, &plain_attributes, err));
   PZ_TRY(dtype_of(v, err));
   PZ_TRY(shape_of(v, err));
-  pz_hdf5_find_axes(&search, h->data, v);
+  PZ_TRY(pz_hdf5_find_axes(&search, h->data, v));
   PZ_TRY(layout_of(v, err));
   pz_hdf5_read_geometry(&search, plain_attributes ? h->data : -1, v);
   return PZ_OK;

@@ -2,8 +2,9 @@
 
 #include "base/hdf5_check.h"
 
+#include "base/json.h"
+
 #include <ctype.h>
-#include <jansson.h>
 #include <string.h>
 #include <strings.h>
 
@@ -22,8 +23,8 @@ static char letter_of(const char *name, size_t n) {
 }
 
 /* {"axes": [{"key": "t", ...}, ...]}. Other keys are of axes that a volume has none of. */
-static int tags(const char *text, char letters[PZ_AXES_RANK]) {
-  json_t *o = json_loads(text, 0, NULL);
+static int tags(pz_json *j, const char *text, char letters[PZ_AXES_RANK]) {
+  json_t *o = pz_json_read(j, text, strlen(text), 0, NULL);
   const json_t *axes = json_object_get(o, "axes");
   const size_t n = json_array_size(axes);
   int rank = n > 0 && n <= PZ_AXES_RANK ? (int)n : 0;
@@ -39,8 +40,9 @@ static int tags(const char *text, char letters[PZ_AXES_RANK]) {
 }
 
 /* A name in each line. */
-static int labels(const char *text, char letters[PZ_AXES_RANK]) {
+static int labels(pz_json *j, const char *text, char letters[PZ_AXES_RANK]) {
   int rank = 0;
+  (void)j;
   for (const char *at = text; rank < PZ_AXES_RANK; at++) {
     const size_t n = strcspn(at, "\n");
     letters[rank++] = letter_of(at, n);
@@ -51,26 +53,28 @@ static int labels(const char *text, char letters[PZ_AXES_RANK]) {
 }
 
 /* "zyxc" */
-static int word(const char *text, char letters[PZ_AXES_RANK]) {
+static int word(pz_json *j, const char *text, char letters[PZ_AXES_RANK]) {
   const size_t n = strlen(text);
-  if (n > PZ_AXES_RANK || strchr(text, '\n')) return labels(text, letters);
+  if (n > PZ_AXES_RANK || strchr(text, '\n')) return labels(j, text, letters);
   for (size_t i = 0; i < n; i++)
     if (!(letters[i] = letter_of(text + i, 1))) return 0;
   return (int)n;
 }
 
-void pz_hdf5_find_axes(const pz_hdf5_search *search, hid_t data, pz_volume *v) {
+pz_status pz_hdf5_find_axes(const pz_hdf5_search *search, hid_t data, pz_volume *v) {
   static const struct {
     const char *name;
-    int (*read)(const char *text, char letters[PZ_AXES_RANK]);
+    int (*read)(pz_json *j, const char *text, char letters[PZ_AXES_RANK]);
   } kinds[] = {{"axistags", tags}, {"DIMENSION_LABELS", labels}, {"axes", word}};
   char text[TEXT];
+  pz_json j = {0};
   H5O_info_t info;
-  if (H5Oget_info2(data, &info, H5O_INFO_BASIC) < 0) return;
+  if (H5Oget_info2(data, &info, H5O_INFO_BASIC) < 0) return PZ_OK;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     char letters[PZ_AXES_RANK] = "";
     if (!pz_hdf5_find_text(search->view, info.addr, kinds[i].name, text, sizeof text)) continue;
-    const int rank = kinds[i].read(text, letters);
+    const int rank = kinds[i].read(&j, text, letters);
+    PZ_TRY(pz_json_end(&j, kinds[i].name, search->err));
     bool any = false;
     for (int k = 0; k < rank; k++) any = any || letters[k];
     if (rank != v->array.rank) {
@@ -81,6 +85,7 @@ void pz_hdf5_find_axes(const pz_hdf5_search *search, hid_t data, pz_volume *v) {
     if (!any) continue;
     memcpy(v->array.axis, letters, sizeof v->array.axis);
     v->array.said_by = kinds[i].name;
-    return;
+    break;
   }
+  return PZ_OK;
 }

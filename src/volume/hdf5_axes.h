@@ -7,6 +7,6 @@
 #include "volume/volume.h"
 
 /* Fills the letters of v->array, which has its sizes. */
-void pz_hdf5_find_axes(const pz_hdf5_search *search, hid_t data, pz_volume *v);
+pz_status pz_hdf5_find_axes(const pz_hdf5_search *search, hid_t data, pz_volume *v);
 
 #endif

@@ -5,177 +5,169 @@
 #include <stdio.h>
 #include <string.h>
 
-/* jansson's _new setters own the value also when they fail, so every one is called and failures are gathered. */
-static bool put(json_t *o, const char *name, json_t *value) {
-  return json_object_set_new(o, name, value) == 0;
+static json_t *sizes(pz_json *j, const int64_t s[3]) {
+  return pz_json_pack(j, "[I,I,I]", (json_int_t)s[0], (json_int_t)s[1], (json_int_t)s[2]);
 }
 
-static json_t *sizes(const int64_t s[3]) {
-  return json_pack("[I,I,I]", (json_int_t)s[0], (json_int_t)s[1], (json_int_t)s[2]);
+static json_t *reals(pz_json *j, const double *v, int n) {
+  json_t *all = json_array();
+  for (int i = 0; i < n; i++) pz_json_append(j, all, pz_json_real(v[i]));
+  return all;
 }
-
-static json_t *three(const double v[3]) { return json_pack("[f,f,f]", v[0], v[1], v[2]); }
 
 /* Nothing where nothing is known; voxel_size, origin along z, y, x, the affine as NIfTI has it. */
-static bool put_geometry(json_t *o, const pz_geometry *g) {
-  bool good = true;
-  if (!g->known) return true;
-  if (g->known == PZ_KNOWN_PLANE) good = put(o, "pixel_size", json_pack("[f,f]", g->voxel[1], g->voxel[2]));
-  else good = put(o, "voxel_size", three(g->voxel));
-  good = put(o, "unit", pz_json_name(g->unit)) && good;
-  if (g->has_origin) good = put(o, "origin", three(g->origin)) && good;
-  if (!g->has_affine) return good;
+static void put_geometry(pz_json *j, json_t *o, const pz_geometry *g) {
+  if (!g->known) return;
+  if (g->known == PZ_KNOWN_PLANE) pz_json_set(j, o, "pixel_size", reals(j, g->voxel + 1, 2));
+  else pz_json_set(j, o, "voxel_size", reals(j, g->voxel, 3));
+  pz_json_set(j, o, "unit", pz_json_name(g->unit));
+  if (g->has_origin) pz_json_set(j, o, "origin", reals(j, g->origin, 3));
+  if (!g->has_affine) return;
   json_t *rows = json_array();
-  for (int i = 0; i < 3; i++) {
-    const double *r = g->affine[i];
-    json_array_append_new(rows, json_pack("[f,f,f,f]", r[0], r[1], r[2], r[3]));
-  }
-  good = json_array_size(rows) == 3 && good;
-  return put(o, "affine", rows) && good;
+  for (int i = 0; i < 3; i++) pz_json_append(j, rows, reals(j, g->affine[i], 4));
+  pz_json_set(j, o, "affine", rows);
 }
 
-static bool put_notes(json_t *o, const pz_notes *notes) {
+static void put_notes(pz_json *j, json_t *o, const pz_notes *notes) {
+  if (!notes->n) return;
   json_t *list = json_array();
-  for (int i = 0; i < notes->n; i++) json_array_append_new(list, pz_json_name(notes->text[i]));
-  const bool good = json_array_size(list) == (size_t)notes->n;
-  return put(o, "notes", list) && good;
+  for (int i = 0; i < notes->n; i++) pz_json_append(j, list, pz_json_name(notes->text[i]));
+  pz_json_set(j, o, "notes", list);
 }
 
-static json_t *volume(const pz_volume_info *info) {
+static json_t *volume(pz_json *j, const pz_volume_info *info) {
   json_t *o = json_object();
-  bool good = put(o, "dtype", json_string(pz_dtype_name(info->dtype)));
-  good = put(o, "channels", json_integer(info->channels)) && good;
-  good = put(o, "shape", sizes(info->shape)) && good;
-  good = put_geometry(o, &info->geometry) && good;
-  if (good) return o;
-  json_decref(o);
-  return NULL;
+  pz_json_set(j, o, "dtype", json_string(pz_dtype_name(info->dtype)));
+  pz_json_set(j, o, "channels", json_integer(info->channels));
+  pz_json_set(j, o, "shape", sizes(j, info->shape));
+  put_geometry(j, o, &info->geometry);
+  return o;
 }
 
-static json_t *bytes(const pz_arrangement *p) {
-  return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "input", (json_int_t)p->bytes.input, "sums",
-                   (json_int_t)p->bytes.sums, "patches", (json_int_t)p->bytes.patches, "weights",
-                   (json_int_t)p->bytes.weights, "result", (json_int_t)p->bytes.stores, "scratch",
-                   (json_int_t)p->bytes.scratch, "reader", (json_int_t)p->bytes.reader, "network",
-                   (json_int_t)p->bytes.network, "process", (json_int_t)p->bytes.process, "total",
-                   (json_int_t)p->bytes.total);
+static json_t *bytes(pz_json *j, const pz_arrangement *p) {
+  return pz_json_pack(j, "{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "input", (json_int_t)p->bytes.input,
+                      "sums", (json_int_t)p->bytes.sums, "patches", (json_int_t)p->bytes.patches, "weights",
+                      (json_int_t)p->bytes.weights, "result", (json_int_t)p->bytes.stores, "scratch",
+                      (json_int_t)p->bytes.scratch, "reader", (json_int_t)p->bytes.reader, "network",
+                      (json_int_t)p->bytes.network, "process", (json_int_t)p->bytes.process, "total",
+                      (json_int_t)p->bytes.total);
 }
 
-static bool put_plan(json_t *o, const pz_patch_function *f, const pz_volume *input, const char *output,
-                     const pz_arrangement *p) {
+static void put_plan(pz_json *j, json_t *o, const pz_patch_function *f, const pz_volume *input,
+                     const char *output, const pz_arrangement *p) {
   const pz_axis *a = p->grid.axis;
   const int64_t counts[3] = {a[0].count, a[1].count, a[2].count};
   int64_t overlap[3];
   for (int i = 0; i < 3; i++)
     overlap[i] = a[i].out - (int64_t)p->tiling.grid.step[i]; /* the least of neighbours */
-  json_t *in = volume(&input->info), *out = volume(&p->result);
-  bool good =
-      in && out && put(in, "path", pz_json_name(input->path)) && put(out, "path", pz_json_name(output));
-  good = put(o, "input", in) && good;
-  good = put(o, "output", out) && good;
-  good = put(o, "patch_in", sizes(f->in)) && good;
-  good = put(o, "patch_out", sizes(f->out)) && good;
-  good = put(o, "overlap", sizes(overlap)) && good;
-  good = put(o, "grid", sizes(counts)) && good;
-  good = put(o, "patches", json_integer(pz_grid_patches(&p->grid))) && good;
-  good = put(o, "voxels", json_integer(p->result.shape[0] * p->result.shape[1] * p->result.shape[2])) && good;
-  good = put(o, "input_planes", json_integer(p->ring)) && good;
-  good = put(o, "memory", bytes(p)) && good;
-  if (input->notes.n) good = put_notes(o, &input->notes) && good;
-  return put(o, "peak_bytes", json_integer(p->bytes.total)) && good;
+  json_t *in = volume(j, &input->info), *out = volume(j, &p->result);
+  pz_json_set(j, in, "path", pz_json_name(input->path));
+  pz_json_set(j, out, "path", pz_json_name(output));
+  pz_json_set(j, o, "input", in);
+  pz_json_set(j, o, "output", out);
+  pz_json_set(j, o, "patch_in", sizes(j, f->in));
+  pz_json_set(j, o, "patch_out", sizes(j, f->out));
+  pz_json_set(j, o, "overlap", sizes(j, overlap));
+  pz_json_set(j, o, "grid", sizes(j, counts));
+  pz_json_set(j, o, "patches", json_integer(pz_grid_patches(&p->grid)));
+  pz_json_set(j, o, "voxels", json_integer(p->result.shape[0] * p->result.shape[1] * p->result.shape[2]));
+  pz_json_set(j, o, "input_planes", json_integer(p->ring));
+  pz_json_set(j, o, "memory", bytes(j, p));
+  put_notes(j, o, &input->notes);
+  pz_json_set(j, o, "peak_bytes", json_integer(p->bytes.total));
 }
 
-static bool put_counts(json_t *o, const pz_arrangement *p, const pz_engine_counts *c) {
+static void put_counts(pz_json *j, json_t *o, const pz_arrangement *p, const pz_engine_counts *c) {
   const pz_job_tally *t = &c->tally;
   const double voxels = (double)p->result.shape[0] * (double)p->result.shape[1] * (double)p->result.shape[2];
   /* Only what this process computed counts for its speed. */
   const double share = c->patches > 0 ? (double)(c->run + c->skipped) / (double)c->patches : 0;
-  bool good = put(o, "patches_run", json_integer(c->run));
-  good = put(o, "patches_skipped", json_integer(c->skipped)) && good;
-  good = put(o, "patches_resumed", json_integer(c->patches - c->run - c->skipped)) && good;
-  good = put(o, "clipped", json_integer(t->clipped)) && good;
-  good = put(o, "not_finite", json_integer(t->not_finite)) && good;
-  good = put(o, "voxels_per_second", json_real(c->seconds > 0 ? share * voxels / c->seconds : 0)) && good;
-  return put(o, "seconds",
-             json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "total", c->seconds, "statistics", c->statistics,
-                       "read", c->read, "compute", c->compute, "write", c->write, "wait", c->wait, "finish",
-                       c->finish)) &&
-         good;
+  pz_json_set(j, o, "patches_run", json_integer(c->run));
+  pz_json_set(j, o, "patches_skipped", json_integer(c->skipped));
+  pz_json_set(j, o, "patches_resumed", json_integer(c->patches - c->run - c->skipped));
+  pz_json_set(j, o, "clipped", json_integer(t->clipped));
+  pz_json_set(j, o, "not_finite", json_integer(t->not_finite));
+  pz_json_set(j, o, "voxels_per_second", pz_json_real(c->seconds > 0 ? share * voxels / c->seconds : 0));
+  pz_json_set(j, o, "seconds",
+              pz_json_pack(j, "{s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "total", c->seconds, "statistics",
+                           c->statistics, "read", c->read, "compute", c->compute, "write", c->write, "wait",
+                           c->wait, "finish", c->finish));
 }
 
 /* Nothing where nothing was rounded. */
-static bool put_rounding(json_t *o, const pz_volume *input, const pz_rounding *r) {
+static void put_rounding(pz_json *j, json_t *o, const pz_volume *input, const pz_rounding *r) {
   char text[256], channel[32] = "";
-  if (!r->values) return true;
+  if (!r->values) return;
   if (input->info.has_channels) snprintf(channel, sizeof channel, "channel %lld, ", (long long)r->first[0]);
   snprintf(text, sizeof text,
            "%lld value%s of %s not exact in float32, the first at %sz = %lld, y = %lld, x = %lld: %s",
            (long long)r->values, r->values == 1 ? "" : "s", pz_dtype_name(input->info.dtype), channel,
            (long long)r->first[1], (long long)r->first[2], (long long)r->first[3], r->example);
-  return put(o, "rounded",
-             json_pack("{s:I,s:[I,I,I,I],s:s}", "values", (json_int_t)r->values, "first",
-                       (json_int_t)r->first[0], (json_int_t)r->first[1], (json_int_t)r->first[2],
-                       (json_int_t)r->first[3], "text", text));
+  pz_json_set(j, o, "rounded",
+              pz_json_pack(j, "{s:I,s:[I,I,I,I],s:s}", "values", (json_int_t)r->values, "first",
+                           (json_int_t)r->first[0], (json_int_t)r->first[1], (json_int_t)r->first[2],
+                           (json_int_t)r->first[3], "text", text));
 }
 
-static bool put_facts(json_t *o, const pz_facts *f) {
+static void put_facts(pz_json *j, json_t *o, const pz_facts *f) {
   json_t *facts = json_object();
-  bool good = facts;
-  for (int i = 0; i < f->n && good; i++) good = put(facts, f->fact[i].name, pz_json_name(f->fact[i].value));
-  return put(o, "determined_by", facts) && good;
+  for (int i = 0; i < f->n; i++) pz_json_set(j, facts, f->fact[i].name, pz_json_name(f->fact[i].value));
+  pz_json_set(j, o, "determined_by", facts);
 }
 
 /* jansson prints with malloc, unless somebody has given it other functions. */
-static char *print(json_t *o, int digits, bool good) {
-  char *text = good ? pz_json_print(o, JSON_INDENT(2) | JSON_REAL_PRECISION(digits)) : NULL;
+static char *print(const pz_json *j, json_t *o, int digits) {
+  char *text = pz_json_print(j, o, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
   json_decref(o);
   return text;
 }
 
 char *pz_report_print(const pz_run *r, bool done) {
+  pz_json j = {0};
   json_t *o = json_object();
-  bool good = o && put_plan(o, r->function, r->input, r->output_name, &r->plan);
-  if (r->stale[0]) good = good && put(o, "made_anew", pz_json_name(r->stale));
-  if (done) good = good && put(o, "finished_before", json_boolean(r->finished));
-  if (done)
-    good = good && put_counts(o, &r->plan, &r->counts) && put_facts(o, &r->facts) &&
-           put_rounding(o, r->input, &r->counts.rounding);
-  return print(o, 9, good);
+  put_plan(&j, o, r->function, r->input, r->output_name, &r->plan);
+  if (r->stale[0]) pz_json_set(&j, o, "made_anew", pz_json_name(r->stale));
+  if (done) {
+    pz_json_set(&j, o, "finished_before", json_boolean(r->finished));
+    put_counts(&j, o, &r->plan, &r->counts);
+    put_facts(&j, o, &r->facts);
+    put_rounding(&j, o, r->input, &r->counts.rounding);
+  }
+  return print(&j, o, 9);
 }
 
 /* The file's array: letters as they were resolved, "?" for an axis of length 1 that is none. */
-static json_t *stored(const pz_volume *v) {
+static json_t *stored(pz_json *j, const pz_volume *v) {
   char letters[PZ_AXES_RANK + 1] = "";
   json_t *o = json_object(), *shape = json_array();
-  bool good = o && shape;
   for (int i = 0; i < v->array.rank; i++) {
     letters[i] = v->axes.letter[i] ? v->axes.letter[i] : '?';
-    good = good && json_array_append_new(shape, json_integer(v->array.size[i])) == 0;
+    pz_json_append(j, shape, json_integer(v->array.size[i]));
   }
-  good = good && put(o, "axes", json_string(letters));
-  good = good && put(o, "said_by", v->array.said_by ? json_string(v->array.said_by) : json_null());
-  if (!good || json_object_set(o, "shape", shape) != 0) {
-    json_decref(o);
-    o = NULL;
-  }
-  json_decref(shape);
+  pz_json_set(j, o, "axes", json_string(letters));
+  pz_json_set(j, o, "said_by", v->array.said_by ? pz_json_name(v->array.said_by) : json_null());
+  pz_json_set(j, o, "shape", shape);
   return o;
+}
+
+static json_t *axes(pz_json *j, bool has_channels) {
+  json_t *all = json_array();
+  if (has_channels) pz_json_append(j, all, json_string("c"));
+  for (int d = 0; d < 3; d++) pz_json_append(j, all, json_string((const char *const[]){"z", "y", "x"}[d]));
+  return all;
 }
 
 char *pz_report_volume(const pz_volume *v) {
   const pz_volume_info *i = &v->info;
-  json_t *o = volume(i);
-  bool good = o && put(o, "format", json_string(v->format->name)) && put(o, "path", pz_json_name(v->path));
-  if (good && v->dataset) good = put(o, "dataset", pz_json_name(v->dataset));
-  json_t *axes = json_array();
-  if (i->has_channels) json_array_append_new(axes, json_string("c"));
-  for (int d = 0; d < 3; d++)
-    json_array_append_new(axes, json_string((const char *const[]){"z", "y", "x"}[d]));
-  good = good && json_array_size(axes) == (size_t)(3 + i->has_channels);
-  good = put(o, "axes", axes) && good;
-  good = good && put(o, "stored", stored(v));
-  if (v->axes.time_points > 1) good = good && put(o, "time_points", json_integer(v->axes.time_points));
-  if (good && v->notes.n) good = put_notes(o, &v->notes);
-  good = good && put(o, "bytes", json_integer(pz_volume_bytes(i)));
-  return print(o, 15, good);
+  pz_json j = {0};
+  json_t *o = volume(&j, i);
+  pz_json_set(&j, o, "format", json_string(v->format->name));
+  pz_json_set(&j, o, "path", pz_json_name(v->path));
+  if (v->dataset) pz_json_set(&j, o, "dataset", pz_json_name(v->dataset));
+  pz_json_set(&j, o, "axes", axes(&j, i->has_channels));
+  pz_json_set(&j, o, "stored", stored(&j, v));
+  if (v->axes.time_points > 1) pz_json_set(&j, o, "time_points", json_integer(v->axes.time_points));
+  put_notes(&j, o, &v->notes);
+  pz_json_set(&j, o, "bytes", json_integer(pz_volume_bytes(i)));
+  return print(&j, o, 15);
 }

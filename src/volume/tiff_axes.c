@@ -1,7 +1,8 @@
 #include "volume/tiff_axes.h"
 
+#include "base/json.h"
+
 #include <ctype.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,11 +194,11 @@ static bool json_shape(const json_t *o, shaped *s) {
   return true;
 }
 
-static bool read_shape(const char *text, shaped *s) {
+static bool read_shape(pz_json *j, const char *text, shaped *s) {
   *s = (shaped){0};
   if (old_shape(text, s)) return true;
   if (*text != '{' || strlen(text) > MOST_TEXT) return false;
-  json_t *o = json_loads(text, 0, NULL);
+  json_t *o = pz_json_read(j, text, strlen(text), 0, NULL);
   const bool good = json_shape(o, s);
   json_decref(o);
   return good;
@@ -308,7 +309,9 @@ static pz_status describe(pz_volume *v, pz_tiff_pages *p, const char *text, pz_e
     finish_described(v, p, &over, "ImageJ's description");
     return PZ_OK;
   }
-  if (read_shape(text, &s)) return shaped_axes(v, p, &s, err);
+  pz_json j = {0};
+  if (read_shape(&j, text, &s)) return shaped_axes(v, p, &s, err);
+  PZ_TRY(pz_json_end(&j, "its description", err));
   PZ_TRY(check_kind(v, p, err));
   put(&over, 0, p->pages);
   finish_described(v, p, &over, NULL);

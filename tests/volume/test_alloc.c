@@ -21,6 +21,8 @@ static void opening(void **state) {
     char path[600];
     snprintf(path, sizeof path, "%s", fx_path(&f, names[n]));
     fx_save(path, &info, data);
+    char *whole;
+    assert_int_equal(pz_volume_describe(path, &whole), PZ_OK);
     PZ_FAIL_EACH_ALLOC() {
       pz_error err = {0};
       char *json = NULL;
@@ -32,14 +34,29 @@ static void opening(void **state) {
       if (failed) assert_true(status == PZ_ERROR_MEMORY || status == PZ_OK);
       if (failed) assert_true(described == PZ_ERROR_MEMORY || described == PZ_OK);
       assert_int_equal(json != NULL, described == PZ_OK);
+      if (json) assert_string_equal(json, whole); /* never a part of it */
       free(json);
     }
+    free(whole);
   }
   free(data);
   fx_leave(&f);
 }
 
 static void ignore_plan(void *host, const char *json) { (void)host, (void)json; }
+
+/* Its numbers are others each time; what it has is not. */
+static void assert_whole(const char *report) {
+  static const char *const keys[] = {
+      "input",   "output",       "patch_in", "patch_out",  "overlap",     "grid",    "patches",
+      "voxels",  "input_planes", "memory",   "peak_bytes", "patches_run", "clipped", "voxels_per_second",
+      "seconds", "determined_by"};
+  json_t *r = json_loads(report, 0, NULL);
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    if (!json_object_get(r, keys[i])) fail_msg("%s is not in %s", keys[i], report);
+  assert_int_equal(json_array_size(json_object_get(json_object_get(r, "input"), "shape")), 3);
+  json_decref(r);
+}
 
 static void whole_runs(void **state) {
   (void)state;
@@ -72,6 +89,7 @@ static void whole_runs(void **state) {
       if (!failed && status != PZ_OK) fail_msg("%s: %s", names[n], err.message);
       if (status != PZ_OK) assert_true(err.message[0]);
       assert_int_equal(report != NULL, status == PZ_OK);
+      if (report) assert_whole(report);
       free(report);
       unlink(file);
     }

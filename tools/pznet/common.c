@@ -98,6 +98,12 @@ const volatile int *tool_interrupt(const char *says) {
   return &interrupted;
 }
 
+json_t *tool_report(const char *text) {
+  json_t *report = json_loads(text, 0, NULL);
+  if (!report) tool_warn("pznet: out of memory for the report\n");
+  return report;
+}
+
 int tool_fail(pz_status status) {
   tool_warn("pznet: %s\n", pz_last_message());
   if (status == PZ_INTERRUPTED && first) return 128 + first;

@@ -2,6 +2,7 @@
 #ifndef PZNET_TOOL_H
 #define PZNET_TOOL_H
 
+#include <jansson.h>
 #include "pznet/pznet.h"
 
 /* One option of a verb. `value` NULL: a flag. The help text is printed from these rows. */
@@ -49,6 +50,9 @@ const char *tool_name(const char *name, char out[TOOL_NAME]);
         "refuse any other network file: what pznet inspect or sha256sum says of the right one"               \
   }
 #define TOOL_PROGRAM "A network file is a program: run only one that you trust.\n"
+
+/* A report of the library, parsed, which json_decref frees; NULL: memory is short, and that was printed. */
+json_t *tool_report(const char *text);
 
 /* Prints pz_last_message() and gives the exit status. */
 int tool_fail(pz_status status);

@@ -69,7 +69,8 @@ static void print_summary(const char *network, const json_t *r) {
 }
 
 static int show(const state *s, const char *network, const char *text_of_report) {
-  json_t *report = json_loads(text_of_report, 0, NULL);
+  json_t *report = tool_report(text_of_report);
+  if (!report) return PZ_ERROR_RUN;
   int status = 0;
   if (s->json) puts(text_of_report);
   if (!s->json && s->layers) print_layers(report);

@@ -76,8 +76,12 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   const pz_status status = pz_compile(args[0], s.output, &s.model.options, &summary);
   tool_progress_end(&progress);
   if (status != PZ_OK) return tool_fail(status);
-  json_t *m = json_loads(summary, 0, NULL);
-  if (!s.quiet) print_notes(json_string_value(get(m, "notes")));
+  json_t *m = tool_report(summary);
+  if (m && !s.quiet) print_notes(json_string_value(get(m, "notes")));
+  if (!m) {
+    pz_free(summary);
+    return PZ_ERROR_RUN;
+  }
   if (s.json) puts(summary);
   else if (!s.quiet) print_summary(s.output, m), print_tuning(get(m, "tuning"));
   json_decref(m);

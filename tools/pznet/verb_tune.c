@@ -69,10 +69,11 @@ static void print_rows(const json_t *rows, int *stale) {
   tool_print("\n");
 }
 
-static void print_table(const char *report) {
-  json_t *r = json_loads(report, 0, NULL), *rows = json_object_get(r, "measurements");
+static bool print_table(const char *report) {
+  json_t *r = tool_report(report), *rows = json_object_get(r, "measurements");
   const int n = (int)json_array_size(rows);
   int stale = 0;
+  if (!r) return false;
   if (n) print_rows(rows, &stale);
   tool_print("%d measurement%s in %s", n, plural(n), text(r, "database"));
   if (stale)
@@ -81,6 +82,7 @@ static void print_table(const char *report) {
         stale);
   tool_print("\n");
   json_decref(r);
+  return true;
 }
 
 /* ---- what it does ---- */
@@ -89,10 +91,9 @@ static int show(const state *s) {
   char *report;
   const pz_status status = pz_tune_list(s->database, &report);
   if (status != PZ_OK) return tool_fail(status);
-  if (s->json) puts(report);
-  else print_table(report);
+  const bool shown = s->json ? puts(report) >= 0 : print_table(report);
   pz_free(report);
-  return 0;
+  return shown ? 0 : PZ_ERROR_RUN;
 }
 
 static int save(const state *s) {

@@ -24,10 +24,11 @@ static bool set(void *host, const char *name, const char *value) {
   return true;
 }
 
-static void print_report(const char *network, const char *report) {
-  json_t *r = json_loads(report, 0, NULL), *layers = json_object_get(r, "layers"), *row;
+static bool print_report(const char *network, const char *report) {
+  json_t *r = tool_report(report), *layers = json_object_get(r, "layers"), *row;
   char name[TOOL_NAME];
   size_t i;
+  if (!r) return false;
   if (layers) tool_print("%-28s %-14s %-44s %s\n", "layer", "operator", "algorithm", "relative error");
   json_array_foreach(layers, i, row) {
     const json_t *e = json_object_get(row, "relative_error");
@@ -47,6 +48,7 @@ static void print_report(const char *network, const char *report) {
         json_number_value(json_object_get(r, "allowed_inside")));
   tool_print("\n");
   json_decref(r);
+  return true;
 }
 
 static int run(const tool_verb *verb, int argc, char **argv) {
@@ -62,9 +64,9 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   if (status == PZ_OK) status = pz_verify_net(net, s.path, &s.model.options, &report);
   pz_net_close(net);
   if (report && s.json) puts(report);
-  else if (report && !s.quiet) print_report(args[0], report);
+  const bool shown = !report || s.json || s.quiet || print_report(args[0], report);
   pz_free(report);
-  return status == PZ_OK ? 0 : tool_fail(status);
+  return status != PZ_OK ? tool_fail(status) : shown ? 0 : PZ_ERROR_RUN;
 }
 
 static const tool_option options[] = {

@@ -1,4 +1,6 @@
 /* build.c: layers to nodes, in the order of the file, which is Caffe's: a layer comes after what it reads. */
+#include "base/memory.h"
+#include "import/room.h"
 #include "import/caffe/net.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -310,5 +312,7 @@ pz_status pz_caffe_build(pz_caffe *c) {
   for (int32_t i = 0; i < c->net->n_layers; i++)
     if (!c->net->excluded[i]) PZ_TRY(build_layer(c, i));
   PZ_TRY(add_outputs(c));
+  PZ_TRY(pz_import_ask_all(c->graph, c->parameters, pz_times(16, c->max_parameters), c->err));
+  PZ_TRY(pz_caffe_load_weights(c));
   return pz_graph_verify(c->graph, c->err);
 }

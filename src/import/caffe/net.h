@@ -79,6 +79,8 @@ typedef struct pz_caffe {
   int32_t n_versions;
   pz_caffe_weight_key *owners; /* of shared weights */
   int32_t n_owners;
+  struct pz_caffe_pending *pending; /* weights that are not there yet */
+  int32_t n_pending;
   pz_error *err;
   /* the layer that is being built */
   int32_t index; /* of it in net->layers */
@@ -138,12 +140,14 @@ typedef struct pz_caffe_weight {
   pz_shape shape;                       /* Caffe's */
   const Caffe__FillerParameter *filler; /* for init:SEED; NULL: constant `value` */
   float value;
+  bool at_once; /* the layer changes its values */
 } pz_caffe_weight;
 /* Checks that the layer has exactly `count` blobs in the weights file; first of all a layer calls this. */
 pz_status pz_caffe_expect_blobs(pz_caffe *c, int32_t count);
-/* Reads or fills weights. `shape` is that of the constant: as many elements as weight->shape. */
+/* Weights, which are read or filled by pz_caffe_load_weights, when all shapes are known. `shape` is that of the constant: as many elements as weight->shape. */
 pz_status pz_caffe_add_weight(pz_caffe *c, const pz_caffe_weight *weight, const pz_shape *shape,
                               pz_tensor_id *id);
+pz_status pz_caffe_load_weights(pz_caffe *c);
 /* Reads or fills one number that is no tensor of the graph. */
 pz_status pz_caffe_read_number(pz_caffe *c, const pz_caffe_weight *weight, float *value);
 

@@ -3,6 +3,13 @@
 #include "import/caffe/net.h"
 #include <string.h>
 
+struct pz_caffe_pending {
+  pz_caffe_weight weight;
+  pz_caffe_weight_key key;
+  int32_t index; /* of its layer */
+  pz_tensor_id tensor;
+};
+
 static const char *base_name(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
@@ -13,15 +20,12 @@ static const char *shared_name(const pz_caffe *c, int32_t blob) {
   return name && *name ? name : NULL;
 }
 
-/* Room for one more owner: the array doubles where its count is a power of two. */
-static bool grow_owners(pz_caffe *c) {
-  int32_t count = c->n_owners;
-  if (count & (count - 1)) return true;
-  pz_caffe_weight_key *moved = PZ_NEW(c->arena, pz_caffe_weight_key, count ? 2 * (size_t)count : 1);
-  if (!moved) return false;
-  if (count) memcpy(moved, c->owners, (size_t)count * sizeof *moved);
-  c->owners = moved;
-  return true;
+/* Room for one more: the array doubles where its count is a power of two. NULL: out of memory. */
+static void *grow(pz_caffe *c, void *list, int32_t count, size_t size) {
+  if (count & (count - 1)) return list;
+  void *moved = pz_arena_alloc(c->arena, count ? 2 * (size_t)count : 1, size);
+  if (moved && count) memcpy(moved, list, (size_t)count * size);
+  return moved;
 }
 
 /* The blob that holds this one's values: itself, unless it is shared and another layer came first. */
@@ -34,8 +38,10 @@ static pz_status find_owner(pz_caffe *c, int32_t blob, pz_caffe_weight_key *key)
     *key = c->owners[i];
     return PZ_OK;
   }
-  if (!grow_owners(c) || !pz_import_names_put(&c->shared, name, c->n_owners))
+  pz_caffe_weight_key *owners = grow(c, c->owners, c->n_owners, sizeof *owners);
+  if (!owners || !pz_import_names_put(&c->shared, name, c->n_owners))
     return pz_fail_memory(c->err, "shared weights", sizeof *key);
+  c->owners = owners;
   c->owners[c->n_owners++] = *key;
   return PZ_OK;
 }
@@ -131,8 +137,9 @@ static pz_status check_size(pz_caffe *c, const pz_caffe_weight *weight) {
                          pz_shape_text(&weight->shape, text));
   if (elements > c->max_parameters - c->parameters)
     return pz_caffe_fail(
-        c, "with its weights of %s the network has more than %lld, too many for this machine's memory",
-        pz_shape_text(&weight->shape, text), (long long)c->max_parameters);
+        c, "with its weights of %s the network has %lld, more than %lld, too many for this machine's memory",
+        pz_shape_text(&weight->shape, text), (long long)(c->parameters + elements),
+        (long long)c->max_parameters);
   c->parameters += elements;
   return PZ_OK;
 }
@@ -166,7 +173,23 @@ pz_status pz_caffe_add_weight(pz_caffe *c, const pz_caffe_weight *weight, const 
   const char *name = pz_caffe_tensor_name(c, weight->name);
   if (!name) return pz_fail_memory(c->err, weight->name, 64);
   PZ_TRY(pz_graph_add_constant(c->graph, name, shape, NULL, id, c->err));
-  return load(c, weight, key, pz_graph_constant_data(c->graph, *id));
+  if (weight->at_once) return load(c, weight, key, pz_graph_constant_data(c->graph, *id));
+  struct pz_caffe_pending *pending = grow(c, c->pending, c->n_pending, sizeof *pending);
+  if (!pending) return pz_fail_memory(c->err, weight->name, sizeof *pending);
+  c->pending = pending;
+  pending[c->n_pending++] = (struct pz_caffe_pending){*weight, key, c->index, *id};
+  return PZ_OK;
+}
+
+pz_status pz_caffe_load_weights(pz_caffe *c) {
+  for (int32_t i = 0; i < c->n_pending; i++) {
+    const struct pz_caffe_pending *p = &c->pending[i];
+    c->index = p->index;
+    c->layer = &c->net->layers[p->index];
+    c->p = c->layer->param;
+    PZ_TRY(load(c, &p->weight, p->key, pz_graph_constant_data(c->graph, p->tensor)));
+  }
+  return PZ_OK;
 }
 
 pz_status pz_caffe_read_number(pz_caffe *c, const pz_caffe_weight *weight, float *value) {

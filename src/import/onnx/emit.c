@@ -1,5 +1,6 @@
 /* emit.c: nodes and constants of the graph. */
 #include "import/onnx/onnx.h"
+#include "import/room.h"
 #include <string.h>
 
 static bool taken(const pz_onnx *c, const char *name) {
@@ -39,7 +40,10 @@ static pz_status add(pz_onnx *c, pz_node *node, const char *part, int32_t n_out,
   for (int32_t i = 0; i < n_out; i++)
     if (!(names[i] = tensor_name(c, part, i))) return pz_onnx_no_memory(c);
   node->place = (pz_place){.file = c->file};
-  return pz_graph_add_node(c->graph, node, n_out, names, out, c->err);
+  PZ_TRY(pz_graph_add_node(c->graph, node, n_out, names, out, c->err));
+  if (c->folding.on) return PZ_OK; /* a graph of its own, of constants */
+  return pz_import_ask(c->graph, &c->graph->nodes[c->graph->n_nodes - 1], pz_onnx_constants(c),
+                       pz_onnx_memory(c), c->err);
 }
 
 pz_status pz_onnx_add(pz_onnx *c, pz_node *node, const char *part, int32_t n_in, const pz_tensor_id *in,

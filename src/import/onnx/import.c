@@ -1,6 +1,7 @@
 /* import.c: an ONNX model to a graph. */
 #include "base/memory.h"
 #include "import/onnx/onnx.h"
+#include "import/room.h"
 
 /* In floats: four copies are held at a time, of the model as it is read, as it is optimised, packed, and in the C compiler or in the network that is
  * run. */
@@ -80,8 +81,10 @@ static pz_status build(pz_onnx *c) {
   PZ_TRY(pz_onnx_declare(c, &c->model.graph));
   PZ_TRY(pz_onnx_add_inputs(c));
   PZ_TRY(pz_onnx_find_needed(c, &needed));
+  pz_onnx_count_weights(c, needed);
   PZ_TRY(build_nodes(c, needed));
   PZ_TRY(add_outputs(c));
+  PZ_TRY(pz_import_ask_all(c->graph, pz_onnx_constants(c), pz_onnx_memory(c), c->err));
   PZ_TRY(pz_graph_compact(c->graph, c->err));
   return pz_graph_verify(c->graph, c->err);
 }

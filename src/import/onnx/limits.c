@@ -1,5 +1,6 @@
 /* limits.c: what constants may take: memory, by what the machine has; and, since a small file can ask for large constants, memory
  * and work in proportion to what the file holds. */
+#include "base/memory.h"
 #include "import/onnx/onnx.h"
 #include <string.h>
 
@@ -15,6 +16,23 @@ static double words_to_come(const pz_onnx *c, const char *name) {
     if (c->values[i].stored && strcmp(c->values[i].name, name))
       words += (double)pz_onnx_words((pz_onnx_type)c->values[i].stored->type, c->values[i].stored->elements);
   return words;
+}
+
+int64_t pz_onnx_constants(const pz_onnx *c) { return c->weights > c->elements ? c->weights : c->elements; }
+int64_t pz_onnx_memory(const pz_onnx *c) {
+  return pz_times(PZ_ONNX_SHARE * (int64_t)sizeof(float), c->max_elements);
+}
+
+void pz_onnx_count_weights(pz_onnx *c, const bool *needed) {
+  const pz_onnx_graph *g = &c->model.graph;
+  for (int32_t n = 0; n < g->n_nodes; n++)
+    for (int32_t i = 0; needed[n] && i < g->nodes[n].n_in; i++) {
+      const int32_t at = *g->nodes[n].in[i] ? pz_onnx_find_value(c, g->nodes[n].in[i]) : -1;
+      pz_onnx_value *v = at >= 0 ? &c->values[at] : NULL;
+      if (!v || v->counted || !v->stored || !pz_onnx_is_floating((pz_onnx_type)v->stored->type)) continue;
+      v->counted = true;
+      c->weights = pz_plus(c->weights, v->stored->elements);
+    }
 }
 
 static const char *size_text(double bytes, char out[32]) {

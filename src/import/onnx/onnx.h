@@ -70,6 +70,7 @@ typedef struct pz_onnx_value {
   pz_tensor_id tensor;          /* also of a constant that the graph needed; else PZ_NONE */
   bool known;                   /* a constant: */
   const pz_onnx_tensor *stored; /* that was not decoded yet */
+  bool counted;                 /* among the weights */
   const pz_onnx_constant *constant;
 } pz_onnx_value;
 
@@ -108,6 +109,7 @@ typedef struct pz_onnx {
   const pz_onnx_value_info *infos; /* what the model says of values; read once something is refused */
   pz_import_names info_index;
   int64_t elements, max_elements; /* of constants; one of 8 bytes counts as two */
+  int64_t weights;                /* floats of the initialisers that needed nodes read */
   int64_t stored, made;           /* of those that the file holds, and of those that were computed */
   double work;                    /* multiply-adds and moves of what was computed */
   pz_onnx_folding folding;
@@ -156,6 +158,10 @@ pz_status pz_onnx_fold(pz_onnx *c);
 /* Elements of a type in units of a float. */
 int64_t pz_onnx_words(pz_onnx_type type, int64_t elements);
 /* The memory of a constant, in these units. */
+/* Floats of constants, read or still to be read, and the bytes of memory that the import was given. */
+int64_t pz_onnx_constants(const pz_onnx *c);
+int64_t pz_onnx_memory(const pz_onnx *c);
+void pz_onnx_count_weights(pz_onnx *c, const bool *needed);
 pz_status pz_onnx_take_elements(pz_onnx *c, const char *name, int64_t words);
 /* The same of one that the current node computes. */
 pz_status pz_onnx_take_made(pz_onnx *c, int64_t words);

@@ -23,7 +23,7 @@ pz_status pz_caffe_layer_prelu(pz_caffe *c) {
   const pz_shape *x = pz_caffe_in_shape(c, 0);
   if (x->rank < 2) return pz_caffe_fail(c, "its bottom has no channels: expected at least N x C");
   pz_shape slopes = {1, {p->channel_shared ? 1 : x->dim[1]}};
-  pz_caffe_weight slope = {0, "slope", slopes, p->filler, 0.25f};
+  pz_caffe_weight slope = {0, "slope", slopes, p->filler, 0.25f, false};
   pz_node node = pz_node_new(PZ_OP_ACTIVATION);
   pz_tensor_id in[2] = {c->in[0]};
   if (p->channel_shared) slope.shape = (pz_shape){0};

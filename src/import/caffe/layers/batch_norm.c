@@ -9,8 +9,9 @@ static void multiply(pz_caffe *c, pz_tensor_id id, int64_t count, float factor) 
 
 static pz_status add_statistics(pz_caffe *c, int64_t maps, pz_tensor_id *mean, pz_tensor_id *variance) {
   const pz_shape per_map = {1, {maps}};
-  pz_caffe_weight means = {0, "mean", per_map, NULL, 0}, variances = {1, "variance", per_map, NULL, 1};
-  pz_caffe_weight factors = {2, "factor", {1, {1}}, NULL, 1};
+  pz_caffe_weight means = {0, "mean", per_map, NULL, 0, true},
+                  variances = {1, "variance", per_map, NULL, 1, true};
+  pz_caffe_weight factors = {2, "factor", {1, {1}}, NULL, 1, true};
   float factor;
   PZ_TRY(pz_caffe_expect_blobs(c, 3));
   PZ_TRY(pz_caffe_add_weight(c, &means, &per_map, mean));

@@ -57,13 +57,13 @@ static pz_status weight_shape(pz_caffe *c, const conv *v, int32_t maps, pz_shape
 
 static pz_status add_weights(pz_caffe *c, conv *v) {
   int32_t maps;
-  pz_caffe_weight weight = {0, "weight", {0}, v->p->weight_filler, 0};
+  pz_caffe_weight weight = {0, "weight", {0}, v->p->weight_filler, 0, false};
   PZ_TRY(pz_caffe_int32(c, "num_output", v->p->num_output, 1, &maps));
   PZ_TRY(weight_shape(c, v, maps, &weight.shape));
   PZ_TRY(pz_caffe_expect_blobs(c, 1 + (v->p->bias_term != 0)));
   PZ_TRY(pz_caffe_add_weight(c, &weight, &weight.shape, &v->weight));
   if (!v->p->bias_term) return PZ_OK;
-  pz_caffe_weight bias = {1, "bias", {1, {maps}}, v->p->bias_filler, 0};
+  pz_caffe_weight bias = {1, "bias", {1, {maps}}, v->p->bias_filler, 0, false};
   return pz_caffe_add_weight(c, &bias, &bias.shape, &v->bias);
 }
 

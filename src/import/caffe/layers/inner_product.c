@@ -18,8 +18,9 @@ pz_status pz_caffe_layer_inner_product(pz_caffe *c) {
   PZ_TRY(pz_caffe_axis(c, "axis", p->axis, x->rank, &a->axis));
   PZ_TRY(pz_caffe_int32(c, "num_output", p->num_output, 1, &maps));
   a->transpose = p->transpose;
-  pz_caffe_weight weight = {0, "weight", weight_shape(x, a->axis, maps, a->transpose), p->weight_filler, 0};
-  pz_caffe_weight bias = {1, "bias", {1, {maps}}, p->bias_filler, 0};
+  pz_caffe_weight weight = {0, "weight", weight_shape(x, a->axis, maps, a->transpose), p->weight_filler,
+                            0, false};
+  pz_caffe_weight bias = {1, "bias", {1, {maps}}, p->bias_filler, 0, false};
   PZ_TRY(pz_caffe_expect_blobs(c, 1 + (p->bias_term != 0)));
   PZ_TRY(pz_caffe_add_weight(c, &weight, &weight.shape, &in[1]));
   if (p->bias_term) PZ_TRY(pz_caffe_add_weight(c, &bias, &bias.shape, &in[2]));

@@ -38,8 +38,8 @@ pz_status pz_caffe_layer_scale(pz_caffe *c) {
   int32_t own = c->n_in == 1, bias = p->bias_term != 0;
   PZ_TRY(find_operand(c, &o));
   PZ_TRY(pz_caffe_expect_blobs(c, own + bias));
-  pz_caffe_weight gamma = {0, "gamma", o.shape, p->filler, 1},
-                  beta = {own, "beta", o.shape, p->bias_filler, 0};
+  pz_caffe_weight gamma = {0, "gamma", o.shape, p->filler, 1, false},
+                  beta = {own, "beta", o.shape, p->bias_filler, 0, false};
   if (own) PZ_TRY(pz_caffe_add_weight(c, &gamma, &o.shape, &in[1]));
   if (bias) PZ_TRY(pz_caffe_add_weight(c, &beta, &o.shape, &in[2]));
   return pz_caffe_emit(c, &o.node, 3, in, 1);
@@ -51,7 +51,7 @@ pz_status pz_caffe_layer_bias(pz_caffe *c) {
   operand o = {.axis = p->axis, .num_axes = p->num_axes, .node = pz_node_new(PZ_OP_SCALE)};
   pz_tensor_id in[3] = {c->in[0], PZ_NONE, c->n_in == 2 ? c->in[1] : PZ_NONE};
   PZ_TRY(find_operand(c, &o));
-  pz_caffe_weight beta = {0, "beta", o.shape, p->filler, 0};
+  pz_caffe_weight beta = {0, "beta", o.shape, p->filler, 0, false};
   PZ_TRY(pz_caffe_expect_blobs(c, c->n_in == 1));
   if (c->n_in == 1) PZ_TRY(pz_caffe_add_weight(c, &beta, &o.shape, &in[2]));
   return pz_caffe_emit(c, &o.node, 3, in, 1);

@@ -77,11 +77,11 @@ static pz_status check_channels(const pz_run *r, pz_error *err) {
 }
 
 /* What a link leads to is replaced, and not the link. */
-static pz_status check_join(pz_run *r, pz_error *err) {
+static pz_status check_join(pz_run *r, bool update, pz_error *err) {
   pz_volume_path *o = &r->output;
   char real[PATH_MAX];
   if (!o->format->check_join) return PZ_OK;
-  PZ_TRY(o->format->check_join(o->file, o->dataset, r->options->update, &r->joins, err));
+  PZ_TRY(o->format->check_join(o->file, o->dataset, update, &r->joins, err));
   if (!r->joins) return PZ_OK;
   o->file = realpath(o->file, real) ? pz_arena_strdup(r->arena, real) : NULL;
   return o->file ? PZ_OK : pz_fail(err, PZ_ERROR_OUTPUT, "%s: %m", r->output_name);
@@ -97,6 +97,7 @@ static bool is_input(const pz_run *r) {
   return !o->format->join || !input->dataset || !o->dataset || strcmp(input->dataset, o->dataset) == 0;
 }
 
+/* With --resume the dataset that is there may be the finished one: whether it may be replaced is asked when it is not. */
 static pz_status check_output(pz_run *r, pz_error *err) {
   const pz_volume_path *o = &r->output;
   if (r->sink) return PZ_OK;
@@ -104,7 +105,7 @@ static pz_status check_output(pz_run *r, pz_error *err) {
     return pz_fail(err, PZ_ERROR_USAGE,
                    "%s: the output is the input, or would lie in it; give the result another name", o->file);
   PZ_TRY(pz_file_check_writable(o->file, err));
-  PZ_TRY(check_join(r, err));
+  PZ_TRY(check_join(r, r->options->update || r->options->resume, err));
   return o->format->check_output ? o->format->check_output(o->file, o->dataset, &r->plan.result, err) : PZ_OK;
 }
 
@@ -435,6 +436,7 @@ static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *er
   if (r->options->resume) PZ_TRY(collect_facts(r, err));
   PZ_TRY(look_for_finished(r, err));
   if (r->finished) return PZ_OK;
+  if (r->options->resume && r->joins) PZ_TRY(check_join(r, r->options->update, err));
   PZ_TRY(announce(r, err));
   PZ_TRY(pz_slab_make(r->function, &r->plan, r->options, &r->input->info, &r->slab, err));
   if (r->options->resume) return PZ_OK;

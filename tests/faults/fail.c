@@ -4,6 +4,7 @@
  *   PZ_FAIL=KINDS:N:-1         every read and write among them moves a part only: 1 byte, or half of what was asked for
  *   PZ_FAIL=KINDS:N:-2         as a number, and all calls after it too (a disk that stays full): ENOSPC
  *   PZ_FAIL_ONLY=pznet         the program's name; in others (the C compiler) nothing fails
+ *   pz_fail_set("...")         from within a program, as python.py has it
  *   PZ_FAIL_COUNT=FILE         receives the number of calls at the end
  *
  * KINDS are letters: w write, r read, m mmap, s sync, t truncate and allocate room, n rename, link and unlink, c close, o open, d make a folder,
@@ -61,6 +62,16 @@ __attribute__((constructor)) static void begin(void) {
   count_file = getenv("PZ_FAIL_COUNT");
   if (!setting || (only && strcmp(only, program_invocation_short_name))) return;
   on = sscanf(setting, "%31[a-z]:%ld:%d", kinds, &failing, &code) == 3;
+}
+
+/* For a program that fails from a place on: begins anew with this setting, as in PZ_FAIL; NULL: nothing fails any more. Gives the calls so far. */
+long pz_fail_set(const char *setting);
+long pz_fail_set(const char *setting) {
+  const long before = atomic_exchange(&calls, 0);
+  dl_iterate_phdr(find_hdf5, NULL); /* it may have been loaded since */
+  on = false;
+  on = setting && sscanf(setting, "%31[a-z]:%ld:%d", kinds, &failing, &code) == 3;
+  return before;
 }
 
 /* At the end, by system calls alone. */

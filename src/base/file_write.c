@@ -57,14 +57,22 @@ static bool is_fixed(const char *path) {
   return statx(AT_FDCWD, path, 0, 0, &st) == 0 && (st.stx_attributes & fixed);
 }
 
-static pz_status begin(const char *path, pending *p, pz_error *err) {
+static pz_status check_place(const char *path, pending *p, pz_error *err) {
   PZ_TRY(resolve(path, p, err));
   if (is_fixed(p->target) || is_fixed(p->folder))
     return pz_fail(err, PZ_ERROR_OUTPUT,
                    "%s: cannot be written: the file or its folder is immutable (chattr)", path);
-  p->fd = create_temporary(p);
-  if (p->fd < 0) return pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot be created: %m", path);
   return PZ_OK;
+}
+
+static pz_status cannot_create(const char *path, pz_error *err) {
+  return pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot be created: %m", path);
+}
+
+static pz_status begin(const char *path, pending *p, pz_error *err) {
+  PZ_TRY(check_place(path, p, err));
+  p->fd = create_temporary(p);
+  return p->fd < 0 ? cannot_create(path, err) : PZ_OK;
 }
 
 int pz_file_write_all(int fd, const char *data, size_t size) {
@@ -99,10 +107,16 @@ pz_status pz_file_write(const char *path, const void *data, size_t size, pz_erro
   return pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot be written: %m", path);
 }
 
+/* By a file without a name, which nobody has to remove, where the file system has such files. */
 pz_status pz_file_check_writable(const char *path, pz_error *err) {
   pending p;
-  PZ_TRY(begin(path, &p, err));
+  PZ_TRY(check_place(path, &p, err));
+  p.fd = open(p.folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  const bool nameless = p.fd >= 0;
+  if (!nameless && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOSYS))
+    p.fd = create_temporary(&p);
+  if (p.fd < 0) return cannot_create(path, err);
   close(p.fd);
-  unlink(p.temporary);
+  if (!nameless) unlink(p.temporary);
   return PZ_OK;
 }

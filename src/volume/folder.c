@@ -55,8 +55,7 @@ static pz_status add(pz_volume *v, const char *name, pz_error *err) {
 static pz_status list(pz_volume *v, DIR *dir, pz_error *err) {
   folder *f = v->state;
   char other[256] = "";
-  errno = 0;
-  for (struct dirent *entry; (entry = readdir(dir));) {
+  for (struct dirent *entry; errno = 0, (entry = readdir(dir));) {
     if (is_slice(entry->d_name)) PZ_TRY(add(v, entry->d_name, err));
     else if (entry->d_name[0] != '.' && pz_kin_is_picture(entry->d_name))
       snprintf(other, sizeof other, "%s", entry->d_name);

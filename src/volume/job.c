@@ -62,12 +62,13 @@ typedef struct value {
 
 static sqlite3_stmt *prepare(pz_job *job, const char *text, const value *values, int n) {
   sqlite3_stmt *s = NULL;
-  if (sqlite3_prepare_v2(job->db, text, -1, &s, NULL) != SQLITE_OK) return NULL;
-  for (int i = 0; i < n; i++) {
-    if (values[i].text) sqlite3_bind_text(s, i + 1, values[i].text, -1, SQLITE_TRANSIENT);
-    else sqlite3_bind_int64(s, i + 1, values[i].number);
-  }
-  return s;
+  bool good = sqlite3_prepare_v2(job->db, text, -1, &s, NULL) == SQLITE_OK;
+  for (int i = 0; i < n && good; i++)
+    good = (values[i].text ? sqlite3_bind_text(s, i + 1, values[i].text, -1, SQLITE_TRANSIENT)
+                           : sqlite3_bind_int64(s, i + 1, values[i].number)) == SQLITE_OK;
+  if (good) return s;
+  sqlite3_finalize(s); /* a parameter without its value would be NULL */
+  return NULL;
 }
 
 static pz_status change(pz_job *job, const char *text, const value *values, int n, pz_error *err) {
@@ -146,11 +147,12 @@ static pz_status look_at_folder(pz_job *job, pz_error *err) {
   pz_status status = pz_owned_folder(job->folder, err);
   DIR *folder = status == PZ_OK ? opendir(job->folder) : NULL;
   if (status == PZ_OK && !folder) return pz_io_fail(err, job->folder, "opening", errno);
-  for (struct dirent *entry; status == PZ_OK && (entry = readdir(folder));) {
+  for (struct dirent *entry; errno = 0, status == PZ_OK && (entry = readdir(folder));) {
     const char *path = is_ours(entry->d_name) ? pz_job_path(job, entry->d_name) : NULL;
     if (path) status = pz_owned_file(path, err);
     else if (is_ours(entry->d_name)) status = pz_fail_memory(err, "a path", 0);
   }
+  if (status == PZ_OK && errno) status = pz_io_fail(err, job->folder, "opening", errno);
   if (folder) closedir(folder);
   return status;
 }

@@ -30,6 +30,7 @@ typedef struct tiff {
   TIFF *file;
   pz_tiff_io io;
   char message[256]; /* libtiff's last complaint */
+  bool starved;      /* it got no memory for something, which it may leave out with a warning */
   page page;
   int64_t at;           /* the current directory */
   uint64_t last_offset; /* of the last directory */
@@ -44,17 +45,23 @@ typedef struct tiff {
   pz_raw raw;
 } tiff;
 
+static void notice_memory(tiff *t, const char *format) {
+  if (strcasestr(format, "memory") || strcasestr(format, "allocat")) t->starved = true;
+}
+
 static int keep_message(TIFF *file, void *host, const char *module, const char *format, va_list args) {
   tiff *t = host;
   (void)file, (void)module;
+  notice_memory(t, format);
   vsnprintf(t->message, sizeof t->message, format, args);
   for (char *c = t->message; *c; c++)
     if ((unsigned char)*c < 32) *c = ' ';
   return 1;
 }
 
-static int drop_message(TIFF *file, void *host, const char *module, const char *format, va_list args) {
-  (void)file, (void)host, (void)module, (void)format, (void)args;
+static int drop_warning(TIFF *file, void *host, const char *module, const char *format, va_list args) {
+  (void)file, (void)module, (void)args;
+  notice_memory(host, format);
   return 1;
 }
 
@@ -62,11 +69,17 @@ static TIFF *open_tiff(const char *path, const char *mode, tiff *t) {
   TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
   if (!options) return NULL;
   TIFFOpenOptionsSetErrorHandlerExtR(options, keep_message, t);
-  TIFFOpenOptionsSetWarningHandlerExtR(options, drop_message, t);
+  TIFFOpenOptionsSetWarningHandlerExtR(options, drop_warning, t);
   TIFFOpenOptionsSetMaxSingleMemAlloc(options, MAX_BLOCK);
   t->file = pz_tiff_open(&t->io, path, mode, options);
   TIFFOpenOptionsFree(options);
   return t->file;
+}
+
+/* A tag that could not be read, for whatever reason, is one that the file has not, to libtiff: then the pages would be taken for others. */
+static pz_status check_tags(const tiff *t, const char *path, pz_error *err) {
+  if (t->io.reason) return pz_io_fail(err, path, "reading", t->io.reason);
+  return t->starved ? pz_fail_memory(err, "a page of a TIFF file", 1 << 16) : PZ_OK;
 }
 
 /* The system's reason is the better one. */
@@ -238,6 +251,7 @@ static pz_status walk_pages(pz_volume *v, pz_error *err) {
     t->message[0] = 0;
     t->last_offset = TIFFCurrentDirOffset(t->file);
   } while (TIFFReadDirectory(t->file));
+  PZ_TRY(check_tags(t, v->path, err));
   if (t->message[0])
     return pz_fail(err, PZ_ERROR_INPUT, "%s: page %lld: %s", v->path, (long long)all->directories,
                    t->message);
@@ -251,6 +265,7 @@ static pz_status go_to(pz_volume *v, int64_t index, pz_error *err) {
   t->message[0] = 0;
   const bool good =
       index == t->at + 1 ? TIFFReadDirectory(t->file) : TIFFSetDirectory(t->file, (tdir_t)index);
+  PZ_TRY(check_tags(t, v->path, err));
   if (!good) return pz_fail(err, PZ_ERROR_INPUT, "%s: page %lld: %s", v->path, (long long)index, why(t));
   t->at = index;
   return PZ_OK;
@@ -266,8 +281,9 @@ static pz_status tiff_open(pz_volume *v, pz_error *err) {
   PZ_TRY(
       pz_io_open(v->path, &fd, &size, err)); /* says what is wrong with the file, better than the library */
   close(fd);
-  if (!open_tiff(v->path, "rm", t))
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: not a TIFF file: %s", v->path, why(t));
+  const bool opened = open_tiff(v->path, "rm", t);
+  PZ_TRY(check_tags(t, v->path, err));
+  if (!opened) return pz_fail(err, PZ_ERROR_INPUT, "%s: not a TIFF file: %s", v->path, why(t));
   PZ_TRY(walk_pages(v, err));
   PZ_TRY(go_to(v, 0, err));
   dtype_of(&t->page, &v->info.dtype);

@@ -312,6 +312,8 @@ static pz_status describe(pz_volume *v, pz_tiff_pages *p, const char *text, pz_e
   pz_json j = {0};
   if (read_shape(&j, text, &s)) return shaped_axes(v, p, &s, err);
   PZ_TRY(pz_json_end(&j, "its description", err));
+  if (strncmp(text, "{\"shape\":", 9) == 0)
+    return refuse(v, "its description (of tifffile)", "a shape that cannot be read", err);
   PZ_TRY(check_kind(v, p, err));
   put(&over, 0, p->pages);
   finish_described(v, p, &over, NULL);

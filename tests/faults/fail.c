@@ -4,13 +4,16 @@
  *   PZ_FAIL=KINDS:N:-1         every read and write among them moves a part only: 1 byte, or half of what was asked for
  *   PZ_FAIL=KINDS:N:-2         as a number, and all calls after it too (a disk that stays full): ENOSPC
  *   PZ_FAIL_ONLY=pznet         the program's name; in others (the C compiler) nothing fails
+ *   pz_fail_set("...")         from within a program, as python.py has it
  *   PZ_FAIL_COUNT=FILE         receives the number of calls at the end
  *
  * KINDS are letters: w write, r read, m mmap, s sync, t truncate and allocate room, n rename, link and unlink, c close, o open, d make a folder,
- * a allocation. It sits between a program and libc, so that calls by libraries such as HDF5, libtiff and SQLite count too.
+ * a allocation, b flock, e getdents (readdir), i ioctl, f fsetxattr, g fgetxattr and getxattr, p fchmod, q fstat and stat, l lseek, k copy_file_range.
+ * It sits between a program and libc, so that calls by libraries such as HDF5, libtiff and SQLite count too.
  * A close that fails has closed, as on Linux. Descriptors 0 to 2 are left alone but for writes. Allocations by HDF5 itself do not fail:
  * version 1.10 crashes where one of its own fails, whoever calls it, which is why src/base/hdf5_lock.h asks for room before.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,14 +25,16 @@
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
-static char kinds[16];
+static char kinds[32];
 static long failing;
 static int code;
 static bool on;
@@ -56,7 +61,17 @@ __attribute__((constructor)) static void begin(void) {
   const char *setting = getenv("PZ_FAIL"), *only = getenv("PZ_FAIL_ONLY");
   count_file = getenv("PZ_FAIL_COUNT");
   if (!setting || (only && strcmp(only, program_invocation_short_name))) return;
-  on = sscanf(setting, "%15[a-z]:%ld:%d", kinds, &failing, &code) == 3;
+  on = sscanf(setting, "%31[a-z]:%ld:%d", kinds, &failing, &code) == 3;
+}
+
+/* For a program that fails from a place on: begins anew with this setting, as in PZ_FAIL; NULL: nothing fails any more. Gives the calls so far. */
+long pz_fail_set(const char *setting);
+long pz_fail_set(const char *setting) {
+  const long before = atomic_exchange(&calls, 0);
+  dl_iterate_phdr(find_hdf5, NULL); /* it may have been loaded since */
+  on = false;
+  on = setting && sscanf(setting, "%31[a-z]:%ld:%d", kinds, &failing, &code) == 3;
+  return before;
 }
 
 /* At the end, by system calls alone. */
@@ -117,7 +132,7 @@ MOVES('w', pwrite64, (int fd, const void *data, size_t n, off64_t at), (fd, data
 MOVES('r', read, (int fd, void *data, size_t n), (fd, data, n))
 MOVES('r', pread, (int fd, void *data, size_t n, off_t at), (fd, data, n, at))
 MOVES('r', pread64, (int fd, void *data, size_t n, off64_t at), (fd, data, n, at))
-MOVES('w', copy_file_range, (int from, off64_t *at, int to, off64_t *place, size_t n, unsigned flags),
+MOVES('k', copy_file_range, (int from, off64_t *at, int to, off64_t *place, size_t n, unsigned flags),
       (from, at, to, place, n, flags))
 PLAIN('w', ssize_t, -1, writev, (int fd, const struct iovec *v, int n), (fd, v, n))
 PLAIN('m', void *, MAP_FAILED, mmap, (void *at, size_t n, int prot, int flags, int fd, off_t offset),
@@ -140,6 +155,31 @@ PLAIN('n', int, -1, rmdir, (const char *path), (path))
 PLAIN('d', int, -1, mkdir, (const char *path, mode_t mode), (path, mode))
 PLAIN('d', int, -1, mkdirat, (int folder, const char *path, mode_t mode), (folder, path, mode))
 PLAIN('d', char *, NULL, mkdtemp, (char *path), (path))
+PLAIN('b', int, -1, flock, (int fd, int operation), (fd, operation))
+PLAIN('p', int, -1, fchmod, (int fd, mode_t mode), (fd, mode))
+PLAIN('q', int, -1, fstat, (int fd, struct stat *info), (fd, info))
+PLAIN('q', int, -1, fstat64, (int fd, struct stat64 *info), (fd, info))
+PLAIN('q', int, -1, stat, (const char *path, struct stat *info), (path, info))
+PLAIN('q', int, -1, stat64, (const char *path, struct stat64 *info), (path, info))
+PLAIN('l', off_t, -1, lseek, (int fd, off_t at, int from), (fd, at, from))
+PLAIN('l', off64_t, -1, lseek64, (int fd, off64_t at, int from), (fd, at, from))
+PLAIN('f', int, -1, fsetxattr, (int fd, const char *name, const void *value, size_t n, int flags),
+      (fd, name, value, n, flags))
+PLAIN('g', ssize_t, -1, getxattr, (const char *path, const char *name, void *value, size_t n),
+      (path, name, value, n))
+PLAIN('g', ssize_t, -1, fgetxattr, (int fd, const char *name, void *value, size_t n), (fd, name, value, n))
+PLAIN('e', struct dirent *, NULL, readdir, (DIR * folder), (folder))
+PLAIN('e', struct dirent64 *, NULL, readdir64, (DIR * folder), (folder))
+
+int ioctl(int fd, unsigned long what, ...);
+int ioctl(int fd, unsigned long what, ...) {
+  REAL(int, ioctl, (int, unsigned long, ...))
+  va_list list;
+  va_start(list, what);
+  void *argument = va_arg(list, void *);
+  va_end(list);
+  return fails('i') ? -1 : real(fd, what, argument);
+}
 
 int posix_fallocate(int fd, off_t at, off_t n);
 int posix_fallocate(int fd, off_t at, off_t n) {

@@ -19,8 +19,10 @@ Standard library only. Prints a line a scenario, and one for each fault; exits 1
 import argparse
 import concurrent.futures
 import errno
+import hashlib
 import os
 import pathlib
+import re
 import resource
 import shutil
 import struct
@@ -34,14 +36,54 @@ FORMATS = {"npy": "out.npy", "nii": "out.nii", "nii.gz": "out.nii.gz", "tif": "o
 KINDS = {"w": ("writing", [errno.EIO, errno.ENOSPC]), "r": ("reading", [errno.EIO]), "s": ("syncing", [errno.EIO, errno.EDQUOT]),
          "t": ("making room", [errno.ENOSPC, errno.EIO]), "n": ("renaming and removing", [errno.EIO]), "c": ("closing", [errno.EIO, errno.EDQUOT]),
          "o": ("opening", [errno.EIO, errno.EMFILE]), "d": ("making folders", [errno.ENOSPC]), "m": ("mapping", [errno.ENOMEM]),
-         "a": ("allocating", [errno.ENOMEM]), "wtdo": ("a disk that stays full", [-2])}
-HARMLESS = [("w", errno.EINTR, "writing, interrupted"), ("r", errno.EINTR, "reading, interrupted"), ("wr", -1, "parts of what was asked for")]
+         "a": ("allocating", [errno.ENOMEM]), "wtdo": ("a disk that stays full", [-2]), "b": ("locking", [errno.EWOULDBLOCK, errno.ENOLCK]),
+         "e": ("listing a folder", [errno.EIO]), "i": ("ioctl", [errno.EIO]), "p": ("fchmod", [errno.EPERM]), "q": ("fstat", [errno.EIO]),
+         "l": ("lseek", [errno.EIO]), "k": ("copy_file_range", [errno.EIO, errno.ENOSPC]), "g": ("getxattr", [errno.EIO])}
+HARMLESS = [("w", errno.EINTR, "writing, interrupted"), ("r", errno.EINTR, "reading, interrupted"), ("wrk", -1, "parts of what was asked for"),
+            ("f", errno.ENOTSUP, "attributes of files")]
 
 
 def npy(shape, data, descr="<f4"):
     header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
     header += b" " * (117 - len(header)) + b"\n"
     return b"\x93NUMPY\x01\0" + struct.pack("<H", len(header)) + header + data
+
+
+def tiff(pages, description, width, height, planes):
+    """A classic TIFF of u8: one page a plane, each one strip; the first one has the description."""
+    data, place = b"II*\0" + struct.pack("<I", 8), 8
+    for i in range(pages):
+        text = description.encode() + b"\0" if i == 0 and description else b""
+        rows = [(256, 4, width), (257, 4, height), (258, 3, 8), (259, 3, 1), (262, 3, 1), (273, 4, 0), (277, 3, 1), (278, 4, height),
+                (279, 4, width * height)]
+        n = len(rows) + bool(text)
+        behind = place + 2 + 12 * n + 4
+        rows[5] = 273, 4, behind + len(text) + len(text) % 2
+        entries = [struct.pack("<HHII", tag, kind, 1, value) for tag, kind, value in rows]
+        if text:
+            entries.insert(5, struct.pack("<HHII", 270, 2, len(text), behind))
+        pixels = planes[i * width * height:(i + 1) * width * height]
+        after = behind + len(text) + len(text) % 2 + len(pixels) + len(pixels) % 2
+        data += struct.pack("<H", n) + b"".join(entries) + struct.pack("<I", after if i + 1 < pages else 0)
+        data += text + b"\0" * (len(text) % 2) + pixels + b"\0" * (len(pixels) % 2)
+        place = after
+    return data
+
+
+def npz(members):
+    import io, zipfile
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name + ".npy", data)
+    return made.getvalue()
+
+
+OME = ('<?xml version="1.0"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"><Image ID="Image:0"><Pixels ID="Pixels:0" '
+       'DimensionOrder="XYCZT" Type="uint8" SizeX="33" SizeY="30" SizeC="1" SizeZ="9" SizeT="2" PhysicalSizeX="0.5" PhysicalSizeXUnit="µm">'
+       '<TiffData/></Pixels></Image></OME>')
+IMAGEJ = "ImageJ=1.53\nimages=18\nslices=9\nframes=2\nhyperstack=true\nunit=micron\nspacing=2.0\n"
+SHAPED = '{"shape": [2, 9, 30, 33], "axes": "TZYX"}'
 
 
 class Scene:
@@ -56,6 +98,15 @@ class Scene:
         values = bytes((i * 37 + i // 7) % 251 for i in range(9 * 30 * 33))
         (self.folder / "in.npy").write_bytes(npy("(9, 30, 33)", values, "|u1"))
         (self.folder / "one.npy").write_bytes(npy("(1, 1, 4, 12, 14)", struct.pack("<672f", *(i % 11 - 5 for i in range(672)))))
+        times = values + bytes(255 - v for v in values)
+        (self.folder / "times.npy").write_bytes(npy("(2, 9, 30, 33)", times, "|u1"))
+        (self.folder / "in.npz").write_bytes(npz({"other": npy("(3,)", b"abc", "|u1"), "volume": npy("(9, 30, 33)", values, "|u1")}))
+        for name, text in ("ome", OME), ("imagej", IMAGEJ), ("shaped", SHAPED):
+            (self.folder / f"{name}.tif").write_bytes(tiff(18, text, 33, 30, times))
+        (self.folder / "slices").mkdir()
+        for i in range(9):
+            (self.folder / "slices" / f"s{i:02}.tif").write_bytes(tiff(1, "", 33, 30, values[i * 990:(i + 1) * 990]))
+        self.digest = hashlib.sha256(pathlib.Path(self.network).read_bytes()).hexdigest()
         for name in FORMATS.values():  # the same volume in each format
             made = self.run(self.folder, ["infer", self.network, "in.npy", "vol-" + name.replace("out", "in"), "-q", "--argmax"])
             assert made.returncode == 0, made.stderr
@@ -74,7 +125,8 @@ class Scene:
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder, prefix="run-"))
         for file in self.folder.glob("*.*"):
             if file.is_file():
-                os.link(file, folder / file.name)
+                shutil.copyfile(file, folder / file.name)  # a link would be a change of the file for runs beside this one
+        shutil.copytree(self.folder / "slices", folder / "slices")
         return folder
 
     def fault(self, scenario, fail, words, result):
@@ -89,18 +141,30 @@ def content(path):
 
 
 class Scenario:
-    def __init__(self, scene, name, words, output=None, resume=False, prepare=None, also=(), every=1):
-        """prepare: verbs to run before, undisturbed; also: files that may be there in the end; every: how much rarer calls are tried."""
+    def __init__(self, scene, name, words, output=None, resume=False, prepare=None, also=(), every=1, keeps=None, refuses=False):
+        """prepare: verbs to run before, undisturbed; also: files that may be there in the end; every: how much rarer calls are tried;
+        keeps: a verb that reads from the output what was in it before, into kept.npy; refuses: does not replace what is there."""
         self.scene, self.name, self.words, self.output, self.resume, self.prepare = scene, name, words, output, resume, prepare
-        self.also = {self.output, "tmp", "cache", *also}
-        self.every = every * scene.every
+        self.also = {self.output, "tmp", "cache", *also} | ({f"{self.output}.pznet-finished"} if resume else set())
+        self.every, self.keeps, self.refuses = every * scene.every, keeps, refuses
 
     def begin(self):
         folder = self.scene.fresh()
         for words in self.prepare or []:
             made = self.scene.run(folder, words)
             assert made.returncode == 0, made.stderr
+        self.kept = self.kept or self.read_kept(folder)
         return folder, self.state(folder)
+
+    kept = None
+
+    def read_kept(self, folder):
+        if not self.keeps or not (folder / self.output).exists():
+            return None
+        read = self.scene.run(folder, self.keeps)
+        data = content(folder / "kept.npy") if read.returncode == 0 else read.stderr
+        (folder / "kept.npy").unlink(missing_ok=True)
+        return data
 
     def state(self, folder):
         path = folder / self.output if self.output else None
@@ -151,11 +215,17 @@ class Scenario:
             say("the output of before is lost")
         elif left and fail[0] != "n":  # where removing fails something stays
             say(f"left behind: {left[:3]}")
+        if self.read_kept(folder) != self.kept:
+            say("what was in the file before is lost")
         again = scene.run(folder, self.words + (["--resume"] if self.resume else []))
+        if self.refuses and fail[0] == "f" and again.returncode == 2 and self.state(folder) == self.want:
+            again.returncode = 0  # nothing says that the dataset is finished
         if again.returncode:
             say("cannot be done again", again)
         elif self.state(folder) != self.want:
             say("the second time gives another output", again)
+        elif self.read_kept(folder) != self.kept:
+            say("what was in the file before is lost by the second run", again)
         elif self.left(folder, known) and fail[0] != "n" and not left:
             say(f"left behind by the second run: {self.left(folder, known)[:3]}", again)
         elif self.resume and (folder / f"{self.output}.pznet-job").exists():
@@ -206,6 +276,23 @@ def scenarios(scene):
         yield Scenario(scene, f"infer from {name}", ["infer", tiny, volume, "out.npy", *overlap, "--normalize", "none"], "out.npy", True)
     yield Scenario(scene, "infer over an old output", ["infer", tiny, "in.npy", "out.npy", *overlap], "out.npy", True,
                    [["infer", tiny, "in.npy", "out.npy", "-q", "--dtype", "u8"]])
+    raw = [*overlap, "--normalize", "none"]
+    for name, words in (("npz", ["in.npz:/volume"]), ("a folder of slices", ["slices/"]), ("a stack of ImageJ", ["imagej.tif", "--at", "t=1"]),
+                        ("OME-TIFF", ["ome.tif", "--at", "t=1"]), ("a stack of tifffile", ["shaped.tif", "--at", "t=1"]),
+                        ("axes that are said", ["times.npy", "--axes", "tzyx", "--at", "t=1"])):
+        yield Scenario(scene, f"infer from {name}", ["infer", tiny, words[0], "out.npy", *raw, *words[1:]], "out.npy", True)
+    first = ["infer", tiny, "in.npy", "out.h5:/first", "-q", "--argmax"]
+    keeps = ["infer", tiny, "out.h5:/first", "kept.npy", "-q", "--argmax", "--normalize", "none"]
+    for name, more in ("beside another", []), ("over one beside another", ["--update"]):
+        prepare = [first, ["infer", tiny, "in.npy", "out.h5:/second", "-q", "--dtype", "u8", "--sigmoid"]][:1 + bool(more)]
+        yield Scenario(scene, f"infer to a dataset {name}", ["infer", tiny, "in.npy", "out.h5:/second", *overlap, *more], "out.h5", True, prepare,
+                       keeps=keeps, refuses=not more)
+    yield Scenario(scene, "infer, sigmoid, u8, digest", ["infer", tiny, "in.npy", "out.npy", *overlap, "--sigmoid", "--dtype", "u8",
+                                                         "--digest", scene.digest], "out.npy", True, every=3)
+    yield Scenario(scene, "infer, threshold, zscore", ["infer", tiny, "in.npy", "out.tif", *overlap, "--threshold", "0.1", "--normalize", "zscore"],
+                   "out.tif", True, every=3)
+    done = ["infer", tiny, "in.npy", "out.npy", *overlap]
+    yield Scenario(scene, "infer, finished before", done + ["--resume"], "out.npy", True, [done])
     yield Scenario(scene, "infer, argmax, report", ["infer", tiny, "in.npy", "out.nii", *overlap, "--argmax", "--json", "r.json"], "out.nii", True, also=["r.json"])
     yield Scenario(scene, "run", ["run", tiny, "one.npy", "-o", "out.npy", "--threads", "1"], "out.npy")
     yield Scenario(scene, "verify", ["verify", tiny, "--threads", "1"])
@@ -229,7 +316,7 @@ def main():
     try:
         with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             for scenario in scenarios(scene):
-                if arguments.scenario in scenario.name:
+                if re.search(arguments.scenario, scenario.name):
                     scenario.all(pool)
     finally:
         shutil.rmtree(scene.folder, ignore_errors=True)

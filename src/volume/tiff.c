@@ -30,7 +30,7 @@ typedef struct tiff {
   TIFF *file;
   pz_tiff_io io;
   char message[256]; /* libtiff's last complaint */
-  bool starved;      /* it got no memory for something, which it may leave out with a warning */
+  char starved[256]; /* its first words about memory: something that it may leave out with a warning */
   page page;
   int64_t at;           /* the current directory */
   uint64_t last_offset; /* of the last directory */
@@ -45,14 +45,18 @@ typedef struct tiff {
   pz_raw raw;
 } tiff;
 
-static void notice_memory(tiff *t, const char *format) {
-  if (strcasestr(format, "memory") || strcasestr(format, "allocat")) t->starved = true;
+static void notice_memory(tiff *t, const char *format, va_list args) {
+  if (t->starved[0] || (!strcasestr(format, "memory") && !strcasestr(format, "allocat"))) return;
+  va_list again;
+  va_copy(again, args);
+  vsnprintf(t->starved, sizeof t->starved, format, again);
+  va_end(again);
 }
 
 static int keep_message(TIFF *file, void *host, const char *module, const char *format, va_list args) {
   tiff *t = host;
   (void)file, (void)module;
-  notice_memory(t, format);
+  notice_memory(t, format, args);
   vsnprintf(t->message, sizeof t->message, format, args);
   for (char *c = t->message; *c; c++)
     if ((unsigned char)*c < 32) *c = ' ';
@@ -60,8 +64,8 @@ static int keep_message(TIFF *file, void *host, const char *module, const char *
 }
 
 static int drop_warning(TIFF *file, void *host, const char *module, const char *format, va_list args) {
-  (void)file, (void)module, (void)args;
-  notice_memory(host, format);
+  (void)file, (void)module;
+  notice_memory(host, format, args);
   return 1;
 }
 
@@ -79,7 +83,8 @@ static TIFF *open_tiff(const char *path, const char *mode, tiff *t) {
 /* A tag that could not be read, for whatever reason, is one that the file has not, to libtiff: then the pages would be taken for others. */
 static pz_status check_tags(const tiff *t, const char *path, pz_error *err) {
   if (t->io.reason) return pz_io_fail(err, path, "reading", t->io.reason);
-  return t->starved ? pz_fail_memory(err, "a page of a TIFF file", 1 << 16) : PZ_OK;
+  if (!t->starved[0]) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_INPUT, "%s: %s; the file is damaged, or memory is short", path, t->starved);
 }
 
 /* The system's reason is the better one. */

@@ -327,6 +327,8 @@ typedef struct pz_graph {
   pz_tensor_id *inputs, *outputs; /* tensor ids; inputs have no producer and no data */
   int32_t n_inputs, n_outputs;
   pz_name_index tensor_names, node_names; /* so names change by pz_graph_rename_tensor alone */
+  double
+      folding; /* what constants took to compute that passes have folded, in multiply-adds: passes come again and again */
 } pz_graph;
 
 /* ---- building ---- */

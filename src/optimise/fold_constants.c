@@ -91,14 +91,13 @@ pz_status pz_pass_fold_constants(pz_graph *g, int *changes, pz_error *err) {
   pz_rewriter rw;
   pz_status status = pz_rewriter_begin(&rw, g, err);
   int64_t left = MOST;
-  double work_left = MOST_WORK;
   for (pz_node_id id = 0; status == PZ_OK && id < g->n_nodes; id++) {
     if (g->nodes[id].op == PZ_OP_NONE) continue;
     int64_t size = size_of_results(&rw, &g->nodes[id]);
     const double work = size ? work_of(&rw, &g->nodes[id], size) : 0;
-    if (size == 0 || size > left || work > work_left) continue;
+    if (size == 0 || size > left || g->folding + work > MOST_WORK) continue;
     left -= size;
-    work_left -= work;
+    g->folding += work;
     rw.changes++;
     status = fold(&rw, id);
   }

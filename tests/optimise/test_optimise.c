@@ -279,6 +279,43 @@ static void long_chain(void **state) {
   pz_graph_free(g);
 }
 
+/* A copy that shares constants is optimised, and what it was copied from stays as it is. */
+static void shared_constants_stay(void **state) {
+  (void)state;
+  pz_graph *model = parse(network), *same = parse(network), *g;
+  pz_error err = {0};
+  assert_int_equal(pz_graph_copy_sharing(model, &g, &err), PZ_OK);
+  assert_int_equal(pz_optimise(g, NULL, NULL, NULL, &err), PZ_OK);
+  for (pz_tensor_id t = 0; t < model->n_tensors; t++)
+    if (model->tensors[t].data)
+      assert_memory_equal(model->tensors[t].data, same->tensors[t].data,
+                          4 * (size_t)pz_shape_elements(&model->tensors[t].shape));
+  pz_graph_free(g);
+  pz_graph_free(model);
+  pz_graph_free(same);
+}
+
+/* 150 million multiply-adds each: some are folded, and then no more, in however many rounds of passes. */
+static void folding_is_bounded_by_work(void **state) {
+  (void)state;
+  pz_text text = {0};
+  pz_text_append(
+      &text,
+      "graph \"work\"\ninput %x 1x64x64x64\nconst %t0 1x64x64x64 = seed 1\nconst %w 64x64x3x3 = seed 2\n");
+  enum { LENGTH = 8 };
+  for (int i = 0; i < LENGTH; i++)
+    pz_text_printf(&text, "%%t%d = conv \"c%d\" %%t%d, %%w kernel 1,3,3 pad 0,1,1:0,1,1\n", i + 1, i, i);
+  pz_text_printf(&text, "%%y = eltwise \"sum\" %%x, %%t%d\noutput %%y\n", LENGTH);
+  pz_graph *g = parse(text.data);
+  pz_error err = {0};
+  assert_int_equal(pz_optimise(g, NULL, NULL, NULL, &err), PZ_OK);
+  int convolutions = 0;
+  for (pz_node_id n = 0; n < g->n_nodes; n++) convolutions += g->nodes[n].op == PZ_OP_CONV;
+  assert_int_equal(convolutions, LENGTH - 3);
+  pz_text_free(&text);
+  pz_graph_free(g);
+}
+
 static void survives_failing_allocations(void **state) {
   (void)state;
   int failures = 0;
@@ -313,6 +350,8 @@ int main(void) {
       cmocka_unit_test(borders),
       cmocka_unit_test(computed_weights),
       cmocka_unit_test(long_chain),
+      cmocka_unit_test(shared_constants_stay),
+      cmocka_unit_test(folding_is_bounded_by_work),
       cmocka_unit_test(survives_failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,25 +11,33 @@
 #include <time.h>
 #include <unistd.h>
 
+/* A long line is cut where memory is short: the last thing to be lost is what a failure says. */
 static void print_line(FILE *to, char *line, size_t length) {
-  char *shown = malloc(12 * length + 1); /* no letter is shown longer */
-  if (!shown) return;
+  char few[4096];
+  size_t room = 12 * length + 1; /* no letter is shown longer */
+  char *more = room > sizeof few ? malloc(room) : NULL;
+  if (!more) room = sizeof few;
   line[length] = 0;
-  fputs(pz_printable(line, shown, 12 * length < INT32_MAX ? (int32_t)(12 * length + 1) : INT32_MAX), to);
-  free(shown);
+  fputs(pz_printable(line, more ? more : few, room < INT32_MAX ? (int32_t)room : INT32_MAX), to);
+  free(more);
 }
 
 static void print(FILE *to, const char *format, va_list list) {
-  char *text = NULL;
-  if (vasprintf(&text, format, list) < 0) return;
+  char few[1024], *text = few;
+  va_list again;
+  va_copy(again, list);
+  const int length = vsnprintf(few, sizeof few, format, list);
+  if (length >= (int)sizeof few && vasprintf(&text, format, again) < 0) text = few;
+  va_end(again);
+  if (length < 0) return;
   for (char *line = text; *line;) {
-    const size_t length = strcspn(line, "\n");
-    const bool ends = line[length];
-    print_line(to, line, length);
+    const size_t part = strcspn(line, "\n");
+    const bool ends = line[part];
+    print_line(to, line, part);
     if (ends) fputc('\n', to);
-    line += length + ends;
+    line += part + ends;
   }
-  free(text);
+  if (text != few) free(text);
 }
 
 void tool_print(const char *format, ...) {

@@ -10,8 +10,9 @@
  * KINDS are letters: w write, r read, m mmap, s sync, t truncate and allocate room, n rename, link and unlink, c close, o open, d make a folder,
  * a allocation, b flock, e getdents (readdir), i ioctl, f fsetxattr, g fgetxattr and getxattr, p fchmod, q fstat and stat, l lseek, k copy_file_range.
  * It sits between a program and libc, so that calls by libraries such as HDF5, libtiff and SQLite count too.
- * A close that fails has closed, as on Linux. Descriptors 0 to 2 are left alone but for writes. Allocations by HDF5 itself do not fail:
- * version 1.10 crashes where one of its own fails, whoever calls it, which is why src/base/hdf5_lock.h asks for room before.
+ * A close that fails has closed, as on Linux. Descriptors 0 to 2 are left alone but for writes. Allocations by HDF5 and by Python's
+ * interpreter themselves do not fail: HDF5 1.10 crashes where one of its own fails, whoever calls it, which is why src/base/hdf5_lock.h asks for
+ * room before; Python 3.11 crashes where it gets no memory for a new thread.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -41,23 +42,38 @@ static bool on;
 static _Atomic long calls;
 static const char *count_file;
 
-static uintptr_t hdf5_begin, hdf5_end; /* the library's code */
+/* The code of libraries that crash where one of their own allocations fails, whoever calls them. */
+static struct { uintptr_t begin, end; } spared[8];
+static int n_spared;
 
-static int find_hdf5(struct dl_phdr_info *info, size_t size, void *host) {
+static bool is_spared(const char *name) {
+  const char *file = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+  if (!*file) return strncmp(program_invocation_short_name, "python", 6) == 0; /* the program itself */
+  return !strncmp(file, "libhdf5_serial.", 15) || !strncmp(file, "libhdf5.", 8) ||
+         !strncmp(file, "libpython", 9);
+}
+
+static int spare(struct dl_phdr_info *info, size_t size, void *host) {
   (void)size, (void)host;
-  if (!info->dlpi_name ||
-      (!strstr(info->dlpi_name, "libhdf5_serial.") && !strstr(info->dlpi_name, "libhdf5.")))
-    return 0;
-  for (int i = 0; i < info->dlpi_phnum; i++) {
+  if (!info->dlpi_name || !is_spared(info->dlpi_name)) return 0;
+  for (int i = 0; i < info->dlpi_phnum && n_spared < 8; i++) {
     const ElfW(Phdr) *p = &info->dlpi_phdr[i];
     if (p->p_type != PT_LOAD || !(p->p_flags & PF_X)) continue;
-    hdf5_begin = info->dlpi_addr + p->p_vaddr, hdf5_end = hdf5_begin + p->p_memsz;
+    spared[n_spared].begin = info->dlpi_addr + p->p_vaddr;
+    spared[n_spared].end = spared[n_spared].begin + p->p_memsz;
+    n_spared++;
   }
-  return 1;
+  return 0;
+}
+
+static bool by_spared(uintptr_t at) {
+  for (int i = 0; i < n_spared; i++)
+    if (at >= spared[i].begin && at < spared[i].end) return true;
+  return false;
 }
 
 __attribute__((constructor)) static void begin(void) {
-  dl_iterate_phdr(find_hdf5, NULL);
+  dl_iterate_phdr(spare, NULL);
   const char *setting = getenv("PZ_FAIL"), *only = getenv("PZ_FAIL_ONLY");
   count_file = getenv("PZ_FAIL_COUNT");
   if (!setting || (only && strcmp(only, program_invocation_short_name))) return;
@@ -68,7 +84,8 @@ __attribute__((constructor)) static void begin(void) {
 long pz_fail_set(const char *setting);
 long pz_fail_set(const char *setting) {
   const long before = atomic_exchange(&calls, 0);
-  dl_iterate_phdr(find_hdf5, NULL); /* it may have been loaded since */
+  n_spared = 0;
+  dl_iterate_phdr(spare, NULL); /* more may have been loaded since */
   on = false;
   on = setting && sscanf(setting, "%31[a-z]:%ld:%d", kinds, &failing, &code) == 3;
   return before;
@@ -243,7 +260,7 @@ void *__libc_memalign(size_t align, size_t size);
 
 static bool allocation_fails(const void *caller) {
   const uintptr_t at = (uintptr_t)caller;
-  return on && !(at >= hdf5_begin && at < hdf5_end) && fails('a');
+  return on && !by_spared(at) && fails('a');
 }
 #define FAILS allocation_fails(__builtin_return_address(0))
 

@@ -140,6 +140,30 @@ class Prepared(unittest.TestCase):
                 else:
                     self.infer(status=3)
 
+    def test_what_says_that_it_is_finished(self):
+        """Where attributes of files cannot be kept it lies beside the output; what somebody laid there is neither believed nor written through."""
+        for name in "out.npy.pznet-finished", "out.npy.pznet-finished.new":
+            for kind in KINDS:
+                with self.subTest(name=name, kind=kind.__name__):
+                    self.again()
+                    kind(self.folder / name, self.victim)
+                    self.infer("--resume", status=0)
+                    whole = (self.folder / "out.npy").read_bytes()
+                    self.infer("--resume", status=0)
+                    self.assertEqual((self.folder / "out.npy").read_bytes(), whole)
+
+    def test_a_link_to_another_users_hdf5(self):
+        """A join replaces what a link leads to: not through another user's link."""
+        if os.geteuid():
+            self.skipTest("only root can make another user's files")
+        self.again()
+        self.run_command("infer", NETWORK, "in.npy", "theirs.h5:/first", "-q", status=0)
+        before = (self.folder / "theirs.h5").read_bytes()
+        (self.folder / "out.h5").symlink_to("theirs.h5")
+        os.lchown(self.folder / "out.h5", 65534, 65534)
+        self.assertIn("another user's link", self.run_command("infer", NETWORK, "in.npy", "out.h5:/second", "-q", status=3).stderr)
+        self.assertEqual((self.folder / "theirs.h5").read_bytes(), before)
+
     def test_a_folder_behind_a_link(self):
         self.again()
         (self.folder / "real").mkdir(exist_ok=True)

@@ -4,7 +4,7 @@
 usage: LD_PRELOAD=LIBRARY PYTHONPATH=build/python python.py NETWORK [--every K]
 
 LIBRARY is built from fail.c. pznet is imported and used once; then each call that fails is tried in a process of its own, which is forked, so
-that a try takes some milliseconds. Python's own allocations fail with those of the package. Exits 77 without NumPy.
+that a try takes some milliseconds. The allocations of Python's interpreter do not fail, those of the package and of its libraries do. Exits 77 without NumPy.
 """
 
 import argparse

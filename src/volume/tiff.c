@@ -468,7 +468,7 @@ static pz_status tiff_read(pz_volume *v, const pz_box *box, void *to, pz_error *
 /* Once libtiff got no memory its lists are not sound, and TIFFClose may go where nothing is: they are left behind. */
 static void close_tiff(tiff *t) {
   if (!t->file) return;
-  if (t->starved) close(t->io.fd);
+  if (t->starved[0]) close(t->io.fd);
   else TIFFClose(t->file);
   t->file = NULL;
 }
@@ -570,7 +570,7 @@ static pz_status tiff_convert(const char *path, const char *dataset, pz_volume_s
     status = write_pages(path, &t, source, plane, err);
     t.message[0] = 0;
     close_tiff(&t);
-    if (status == PZ_OK && t.starved) status = pz_fail_memory(err, "a page of a TIFF file", 1 << 16);
+    if (status == PZ_OK && t.starved[0]) status = pz_fail_memory(err, "a page of a TIFF file", 1 << 16);
     if (status == PZ_OK && (t.message[0] || t.io.reason))
       status = pz_fail(err, PZ_ERROR_OUTPUT, "%s: writing: %s", path, why(&t));
   } else status = pz_fail(err, PZ_ERROR_OUTPUT, "%s: creating: %s", path, why(&t));

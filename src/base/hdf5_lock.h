@@ -8,12 +8,6 @@
 #ifndef PZ_BASE_HDF5_LOCK_H
 #define PZ_BASE_HDF5_LOCK_H
 
-#include "base/status.h"
-
-/* HDF5 1.10 crashes where an allocation of its own fails. So there must be room for all that opening or creating a file takes
- * before it is called: PZ_ERROR_MEMORY where there is not. */
-pz_status pz_hdf5_room(pz_error *err);
-
 void pz_hdf5_lock(void);
 void pz_hdf5_unlock(void);
 

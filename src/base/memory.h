@@ -47,4 +47,8 @@ static inline int64_t pz_times(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r;
 }
 
+/* Some libraries crash, whoever calls them, where an allocation of their own fails: HDF5 1.10 does, and libtiff 4.5 when it closes. So
+ * there must be room for all that opening or creating a file takes before they are called: PZ_ERROR_MEMORY where there is not. */
+pz_status pz_memory_room(const char *library, pz_error *err);
+
 #endif

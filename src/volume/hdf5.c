@@ -3,6 +3,7 @@
  * place in the file the library tells; the planes are then written there like those of any raw format. */
 #include "base/hdf5_check.h"
 #include "base/hdf5_lock.h"
+#include "base/memory.h"
 #include "volume/hdf5_axes.h"
 #include "volume/hdf5_chunks.h"
 #include "volume/hdf5_find.h"
@@ -287,7 +288,7 @@ static pz_status read_box(pz_volume *v, const pz_box *box, char *to, pz_error *e
 
 static pz_status h5_read(pz_volume *v, const pz_box *box, void *to, pz_error *err) {
   h5 *h = v->state;
-  PZ_TRY(pz_hdf5_room(err));
+  PZ_TRY(pz_memory_room("HDF5", err));
   const quiet q = hush();
   const pz_status status =
       h->chunked ? pz_hdf5_chunks_read(&h->chunks, h->keep, box, to, err) : read_box(v, box, to, err);
@@ -361,7 +362,7 @@ static pz_status lay_out(const char *path, const char *dataset, const pz_volume_
 
 static pz_status h5_lay_out(const char *path, const char *dataset, const pz_volume_info *info,
                             int64_t *offset, pz_error *err) {
-  PZ_TRY(pz_hdf5_room(err));
+  PZ_TRY(pz_memory_room("HDF5", err));
   const quiet q = hush();
   const pz_status status = lay_out(path, dataset ? dataset : PZ_HDF5_DEFAULT, info, offset, err);
   unhush(q);

@@ -2,6 +2,7 @@
 
 #include "base/hdf5_check.h"
 #include "base/hdf5_lock.h"
+#include "base/memory.h"
 #include "volume/hdf5_list.h"
 #include "volume/hdf5_quiet.h"
 #include "volume/io.h"
@@ -44,7 +45,7 @@ static pz_status with_checked(const char *path, unsigned flags, pz_view *view, s
 
 static pz_status with_file(const char *path, unsigned flags, step step, work *w, pz_error *err) {
   pz_view view = {0};
-  PZ_TRY(pz_hdf5_room(err));
+  PZ_TRY(pz_memory_room("HDF5", err));
   PZ_TRY(pz_view_open(path, &view, err));
   const pz_hdf5_quiet q = pz_hdf5_hush();
   const pz_status status = with_checked(path, flags, &view, step, w, err);

@@ -2,6 +2,7 @@
  *
  * A page is a plane; what the planes are, tiff_axes.h finds out. Channels are pages, or the samples of a page (as in RGB). Written is an
  * ImageJ hyperstack, in which the channel varies fastest (page = z * channels + channel), uncompressed, as BigTIFF when the file would pass 4 GB. */
+#include "base/memory.h"
 #include "volume/io.h"
 #include "volume/raw.h"
 #include "volume/tiff_axes.h"
@@ -286,6 +287,7 @@ static pz_status tiff_open(pz_volume *v, pz_error *err) {
   PZ_TRY(
       pz_io_open(v->path, &fd, &size, err)); /* says what is wrong with the file, better than the library */
   close(fd);
+  PZ_TRY(pz_memory_room("libtiff", err));
   const bool opened = open_tiff(v->path, "rm", t);
   PZ_TRY(check_tags(t, v->path, err));
   if (!opened) return pz_fail(err, PZ_ERROR_INPUT, "%s: not a TIFF file: %s", v->path, why(t));
@@ -465,18 +467,10 @@ static pz_status tiff_read(pz_volume *v, const pz_box *box, void *to, pz_error *
   return t->pages.raw_planes ? pz_raw_read(&t->raw, box, to, err) : read_pages(v, box, 0, 0, to, err);
 }
 
-/* Once libtiff got no memory its lists are not sound, and TIFFClose may go where nothing is: they are left behind. */
-static void close_tiff(tiff *t) {
-  if (!t->file) return;
-  if (t->starved[0]) close(t->io.fd);
-  else TIFFClose(t->file);
-  t->file = NULL;
-}
-
 static void tiff_close(pz_volume *v) {
   tiff *t = v->state;
   if (!t) return;
-  close_tiff(t);
+  if (t->file) TIFFClose(t->file);
   if (t->raw_file.fd >= 0) close(t->raw_file.fd);
   pz_raw_free(&t->raw);
   free(t->kept);
@@ -562,6 +556,7 @@ static pz_status tiff_convert(const char *path, const char *dataset, pz_volume_s
                               pz_error *err) {
   (void)dataset;
   tiff t = {0};
+  PZ_TRY(pz_memory_room("libtiff", err));
   const int64_t plane_bytes = pz_volume_plane_bytes(source->info);
   char *plane = malloc((size_t)plane_bytes);
   if (!plane) return pz_fail_memory(err, "a plane", (unsigned long long)plane_bytes);
@@ -569,7 +564,7 @@ static pz_status tiff_convert(const char *path, const char *dataset, pz_volume_s
   if (open_tiff(path, pz_volume_bytes(source->info) > CLASSIC_LIMIT ? "w8" : "w", &t)) {
     status = write_pages(path, &t, source, plane, err);
     t.message[0] = 0;
-    close_tiff(&t);
+    TIFFClose(t.file);
     if (status == PZ_OK && t.starved[0]) status = pz_fail_memory(err, "a page of a TIFF file", 1 << 16);
     if (status == PZ_OK && (t.message[0] || t.io.reason))
       status = pz_fail(err, PZ_ERROR_OUTPUT, "%s: writing: %s", path, why(&t));

@@ -10,9 +10,9 @@
  * KINDS are letters: w write, r read, m mmap, s sync, t truncate and allocate room, n rename, link and unlink, c close, o open, d make a folder,
  * a allocation, b flock, e getdents (readdir), i ioctl, f fsetxattr, g fgetxattr and getxattr, p fchmod, q fstat and stat, l lseek, k copy_file_range.
  * It sits between a program and libc, so that calls by libraries such as HDF5, libtiff and SQLite count too.
- * A close that fails has closed, as on Linux. Descriptors 0 to 2 are left alone but for writes. Allocations by HDF5 and by Python's
- * interpreter themselves do not fail: HDF5 1.10 crashes where one of its own fails, whoever calls it, which is why src/base/hdf5_lock.h asks for
- * room before; Python 3.11 crashes where it gets no memory for a new thread.
+ * A close that fails has closed, as on Linux. Descriptors 0 to 2 are left alone but for writes. Allocations by HDF5, libtiff and Python's
+ * interpreter themselves do not fail: HDF5 1.10 and libtiff 4.5 crash where one of their own fails, whoever calls them, which is why pz_memory_room
+ * (src/base/memory.h) asks for room before; Python 3.11 crashes where it gets no memory for a new thread.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -50,7 +50,7 @@ static bool is_spared(const char *name) {
   const char *file = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
   if (!*file) return strncmp(program_invocation_short_name, "python", 6) == 0; /* the program itself */
   return !strncmp(file, "libhdf5_serial.", 15) || !strncmp(file, "libhdf5.", 8) ||
-         !strncmp(file, "libpython", 9);
+         !strncmp(file, "libtiff.", 8) || !strncmp(file, "libpython", 9);
 }
 
 static int spare(struct dl_phdr_info *info, size_t size, void *host) {

@@ -2,6 +2,7 @@
  * need be; here only what lies in this file is read: hard links, plain storage, the library's own filters. */
 #include "base/hdf5_check.h"
 #include "base/hdf5_lock.h"
+#include "base/memory.h"
 #include "import/caffe/h5_chunks.h"
 #include <string.h>
 
@@ -230,7 +231,7 @@ pz_status pz_caffe_open_h5(pz_caffe_weights *w, pz_error *err) {
   h5 *state = PZ_NEW(w->arena, h5, 1);
   if (!state) return pz_fail_memory(err, w->name, sizeof *state);
   state->file = H5I_INVALID_HID;
-  PZ_TRY(pz_hdf5_room(err));
+  PZ_TRY(pz_memory_room("HDF5", err));
   PZ_TRY(pz_view_open(w->name, &state->view, err));
   w->state = state;
   w->source = &source; /* from here on it is closed */

@@ -237,8 +237,7 @@ class Scenario:
         step = max(1, min(64, self.every)) * 64 << 10
         enough = next(m << 20 for m in range(16, 4096, 16) if self.limited(m << 20, False) == 0)
         limits = range(max(step, enough - (24 << 20)), enough + (8 << 20), step)
-        list(pool.map(lambda memory: time.monotonic() < self.scene.end and self.limited(memory, True), limits))
-        return len(limits)
+        return sum(pool.map(lambda memory: time.monotonic() < self.scene.end and (self.limited(memory, True), True)[1], limits))
 
     def limited(self, memory, tell):
         folder, _ = self.begin()
@@ -261,8 +260,7 @@ class Scenario:
             first = 1 + zlib.crc32(f"{self.name} {kinds} {code}".encode()) % self.every
             places = [1] if code == -1 else range(min(first, calls), calls + 1, self.every)
             jobs = [f"{kinds}:{n}:{code}" for n in places if n]
-            tried += len(jobs)
-            list(pool.map(lambda fail: time.monotonic() < self.scene.end and self.one(fail, harmless), jobs))
+            tried += sum(pool.map(lambda fail: time.monotonic() < self.scene.end and (self.one(fail, harmless), True)[1], jobs))
         tried += self.little_memory(pool)
         print(f"{self.name}: {tried} calls failed, {time.monotonic() - begin:.0f} s", flush=True)
 

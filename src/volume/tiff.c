@@ -529,7 +529,7 @@ static pz_status write_pages(const char *path, tiff *t, pz_volume_source *source
   for (int64_t i = 0; i < info->channels * info->shape[0]; i++) {
     PZ_TRY(pz_volume_source_plane(source, i % info->channels, i / info->channels, plane, err));
     set_fields(t->file, info, &g, i == 0, (uint32_t)rows);
-    if (t->starved) return pz_fail_memory(err, "a page of a TIFF file", 1 << 16);
+    if (t->starved[0]) return pz_fail_memory(err, "a page of a TIFF file", 1 << 16);
     if (!write_page(t->file, plane, row_bytes, height, rows))
       return pz_fail(err, PZ_ERROR_OUTPUT, "%s: writing page %lld: %s", path, (long long)i, why(t));
   }

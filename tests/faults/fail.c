@@ -244,7 +244,9 @@ FILE *fopen(const char *path, const char *mode) {
       mode = va_arg(list, mode_t);                                                                           \
       va_end(list);                                                                                          \
     }                                                                                                        \
-    const bool wants_room = flags & (O_CREAT | __O_TMPFILE); /* a full disk keeps nobody from reading */     \
+    const bool wants_room =                                                                                  \
+        (flags & O_CREAT) ||                                                                                 \
+        (flags & __O_TMPFILE) == __O_TMPFILE; /* a full disk keeps nobody from reading */                    \
     return (code != -2 || wants_room) && fails('o') ? -1 : real given;                                       \
   }
 OPENS(open, (const char *path, int flags, ...), (path, flags, mode))

@@ -307,7 +307,7 @@ def scenarios(scene):
     yield Scenario(scene, "inspect a network file", ["inspect", tiny])
     yield Scenario(scene, "inspect a model", ["inspect", model, "--weights", "init:1", "--effort", "estimate"])
     yield Scenario(scene, "report page", ["inspect", tiny, "--html", "out.html"], "out.html", every=5)
-    yield Scenario(scene, "bench", ["bench", tiny, "--runs", "2", "--threads", "1"], every=100)
+    yield Scenario(scene, "bench", ["bench", tiny, "--runs", "1", "--warmup", "0", "--threads", "1"], every=100)
     yield Scenario(scene, "tune", ["tune"])
     yield Scenario(scene, "compile", ["compile", "quick.prototxt", "--effort", "estimate", "-q", "-o", "out.so"], "out.so", every=10)
 

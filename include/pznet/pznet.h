@@ -113,7 +113,7 @@ void pz_free(void *memory); /* frees what this header says is freed with pz_free
 
 typedef struct pz_net pz_net;
 
-/* Of an element. A half (PZ_F16) is its 16 bits; a PZ_BOOL is a byte, false where it is 0. Networks: PZ_F32 only, for now. */
+/* Of an element. A half (PZ_F16) is its 16 bits; a PZ_BOOL is a byte, false where it is 0. Networks take and give PZ_F32 only. */
 typedef enum pz_dtype {
   PZ_F32 = 0,
   PZ_U8,

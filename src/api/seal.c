@@ -43,8 +43,7 @@ pz_status pz_seal_network(const char *network, char seal[PZ_SEAL_DIGITS + 1], ch
   pz_file_unmap(&file);
   if (status != PZ_OK) return status;
   const int fd = open(network, O_WRONLY | O_CLOEXEC);
-  bool written =
-      fd >= 0 && lseek(fd, at, SEEK_SET) == at && pz_file_write_all(fd, seal, PZ_SEAL_DIGITS) == 0;
+  bool written = fd >= 0 && lseek(fd, at, SEEK_SET) == at && pz_file_write_all(fd, seal, PZ_SEAL_DIGITS) == 0;
   int reason = errno;
   if (fd >= 0 && close(fd) && written) written = false, reason = errno;
   return written ? PZ_OK

@@ -160,22 +160,22 @@ void pz_describe_rounded(pz_dtype dtype, const void *element, char *out, int siz
 #define NOT_FINITE(v)      (!IS_FINITE(v))
 #define NOT_FINITE_HALF(v) (((v)&0x7c00) == 0x7c00)
 
-#define DEFINE_LOST(name, T, LOST)                                                                       \
-  static int64_t find_lost_##name(const void *data, int64_t n) {                                              \
+#define DEFINE_LOST(name, T, LOST)                                                                           \
+  static int64_t find_lost_##name(const void *data, int64_t n) {                                             \
     enum { BLOCK = 4096 };                                                                                   \
     const T *in = data;                                                                                      \
     for (int64_t at = 0; at < n; at += BLOCK) {                                                              \
       const int64_t end = at + BLOCK < n ? at + BLOCK : n;                                                   \
       int found = 0;                                                                                         \
-      for (int64_t i = at; i < end; i++) found |= LOST(in[i]);                                           \
+      for (int64_t i = at; i < end; i++) found |= LOST(in[i]);                                               \
       for (int64_t i = at; found && i < end; i++)                                                            \
-        if (LOST(in[i])) return i;                                                                       \
+        if (LOST(in[i])) return i;                                                                           \
     }                                                                                                        \
     return -1;                                                                                               \
   }                                                                                                          \
   static void zero_lost_##name(void *data, int64_t n) {                                                      \
     T *v = data;                                                                                             \
-    for (int64_t i = 0; i < n; i++) v[i] = LOST(v[i]) ? 0 : v[i];                                        \
+    for (int64_t i = 0; i < n; i++) v[i] = LOST(v[i]) ? 0 : v[i];                                            \
   }
 
 DEFINE_LOST(f32, float, NOT_FINITE)

@@ -101,8 +101,7 @@ static pz_status use_moments(const pz_volume *v, const pz_moments *m, double *sh
                              pz_error *err) {
   const double deviation = m->n > 0 ? sqrt(m->m2 / m->n) : 0;
   if (!isfinite(m->mean) || !isfinite(deviation))
-    return pz_fail(err, PZ_ERROR_INPUT,
-                   "%s: its values are too large for a z-score; use another --normalize",
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: its values are too large for a z-score; use another --normalize",
                    v->path);
   *shift = m->mean;
   *scale = (pz_dtype_rounded(v->info.dtype) ? deviation : (double)(float)deviation) > 0 ? deviation : 1;

@@ -15,11 +15,11 @@ typedef struct pz_slab {
   char *ring;     /* [channels_in][ring][y][x]; plane z is at z % ring */
   void *sums; /* [channels_out][depth][y][x], float or double; plane z is at z % depth; zero when unused */
   float *in, *out[2];
-  float *weights;       /* of an output patch */
+  float *weights;        /* of an output patch */
   double *shift, *scale; /* for each input channel */
-  char *store[2];       /* a part of the result, [channels][planes][rows][x]; as large as store_planes planes */
-  double *inverse;      /* for each worker, a row */
-  float *best;          /* for each worker, a row */
+  char *store[2];  /* a part of the result, [channels][planes][rows][x]; as large as store_planes planes */
+  double *inverse; /* for each worker, a row */
+  float *best;     /* for each worker, a row */
   int64_t *source; /* where the voxels of a patch come from: in[0] + in[1] + in[2] indices, -1 for zero */
   float *flipped_in, *flipped_out; /* for test-time augmentation */
   int64_t shape[3];                /* of the volume */

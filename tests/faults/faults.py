@@ -97,8 +97,8 @@ class Scene:
     """A folder with the inputs, from which each run gets a copy."""
 
     def __init__(self, arguments):
-        self.pznet, self.library, self.network, self.model = (os.path.abspath(a) for a in
-                                                              (arguments.pznet, arguments.library, arguments.network, arguments.model))
+        self.pznet, self.preload, self.network, self.model = (os.path.abspath(a) for a in
+                                                              (arguments.pznet, arguments.preload, arguments.network, arguments.model))
         self.every, self.end = arguments.every, time.monotonic() + arguments.seconds
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="pznet-faults-"))
         self.found = []
@@ -123,7 +123,7 @@ class Scene:
         environment = os.environ | {"TMPDIR": str(folder / "tmp"), "PZNET_CACHE_DIR": str(folder / "cache"), "HDF5_USE_FILE_LOCKING": "TRUE"}
         (folder / "tmp").mkdir(exist_ok=True)
         if fail:
-            environment |= {"PZ_FAIL": fail, "PZ_FAIL_ONLY": "pznet", "LD_PRELOAD": self.library}
+            environment |= {"PZ_FAIL": fail, "PZ_FAIL_ONLY": "pznet", "LD_PRELOAD": self.preload}
             if count:
                 environment["PZ_FAIL_COUNT"] = str(count)
         return subprocess.run([self.pznet, *words], cwd=folder, env=environment, capture_output=True, text=True, errors="replace", timeout=120,
@@ -314,7 +314,7 @@ def scenarios(scene):
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n")[2][7:])
-    for name in "pznet", "library", "network", "model":
+    for name in "pznet", "preload", "network", "model":
         parser.add_argument(name)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--scenario", default="")

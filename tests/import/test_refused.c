@@ -273,8 +273,8 @@ static void weights_are_limited(void **state) {
   write_file("net.prototxt", text, strlen(text));
   assert_int_equal(pz_caffe_import_within(path_of("net.prototxt"), &options, 5 * 4 * 9 + 4, &g, &err),
                    PZ_ERROR_INPUT);
-  assert_non_null(
-      strstr(err.message, "layer 'l' (Convolution): with its weights of 5 the network has 185, more than 184"));
+  assert_non_null(strstr(
+      err.message, "layer 'l' (Convolution): with its weights of 5 the network has 185, more than 184"));
   err = (pz_error){0};
   assert_int_equal(pz_caffe_import_within(path_of("net.prototxt"), &options, 5 * 4 * 9 + 5, &g, &err), PZ_OK);
   pz_graph_free(g);
@@ -318,9 +318,12 @@ static void long_names(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_is_refused),       cmocka_unit_test(messages_begin_with_the_file),
-      cmocka_unit_test(weights_are_asked_for), cmocka_unit_test(files_are_named),
-      cmocka_unit_test(weights_are_limited),   cmocka_unit_test(long_lists_are_cut),
+      cmocka_unit_test(each_is_refused),
+      cmocka_unit_test(messages_begin_with_the_file),
+      cmocka_unit_test(weights_are_asked_for),
+      cmocka_unit_test(files_are_named),
+      cmocka_unit_test(weights_are_limited),
+      cmocka_unit_test(long_lists_are_cut),
       cmocka_unit_test(long_names),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -56,6 +56,12 @@ void tool_warn(const char *format, ...) {
 
 const char *tool_name(const char *name, char out[TOOL_NAME]) { return pz_printable(name, out, TOOL_NAME); }
 
+bool tool_flush(FILE *file) {
+  bool good = !ferror(file);
+  while (good && fflush(file)) good = errno == EINTR, clearerr(file);
+  return good;
+}
+
 /* ---- Ctrl-C ---- */
 
 #define GRACE_US 900000 /* for work to end by itself, with what it leaves cleared away */

@@ -1,7 +1,6 @@
 /* main.c: pznet, the command: a table of verbs. */
 #include "tool.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,13 +43,6 @@ static int run(int argc, char **argv) {
   return PZ_ERROR_USAGE;
 }
 
-/* What was printed must have arrived: a full disk is a failure too. A signal that came in between is none. */
-static bool printed(void) {
-  bool good = !ferror(stdout);
-  while (good && fflush(stdout)) good = errno == EINTR, clearerr(stdout);
-  return good;
-}
-
 /* Everything is closed by now. Libraries' own handlers do not run: HDF5's ends in a crash where one of its calls has failed. */
 static _Noreturn void leave(int status) {
 #ifdef __SANITIZE_ADDRESS__
@@ -64,7 +56,8 @@ int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN); /* a limit on files is an error of writing, not the end of the process */
   tool_interrupt(NULL);
   int status = run(argc, argv);
-  if (!printed() && !status) {
+  /* A full disk is a failure too. */
+  if (!tool_flush(stdout) && !status) {
     tool_warn("pznet: standard output: cannot be written\n");
     status = PZ_ERROR_INPUT;
   }

@@ -5,6 +5,8 @@
 #include <jansson.h>
 #include "pznet/pznet.h"
 
+#include <stdio.h>
+
 /* One option of a verb. `value` NULL: a flag. The help text is printed from these rows. */
 typedef struct tool_option {
   const char *name;  /* long name, without dashes */
@@ -53,6 +55,9 @@ const char *tool_name(const char *name, char out[TOOL_NAME]);
 
 /* A report of the library, parsed, which json_decref frees; NULL: memory is short, and that was printed. */
 json_t *tool_report(const char *text);
+
+/* Whether all that was printed has arrived; a signal that came in between is no failure. */
+bool tool_flush(FILE *file);
 
 /* Prints pz_last_message() and gives the exit status. */
 int tool_fail(pz_status status);

@@ -144,7 +144,7 @@ static void planned(void *host, const char *text) {
 
 static int write_report(const state *s, const char *report) {
   FILE *file = !strcmp(s->json, "-") ? stdout : fopen(s->json, "w");
-  bool written = file && fputs(report, file) >= 0 && fputc('\n', file) >= 0 && !fflush(file);
+  bool written = file && fputs(report, file) >= 0 && fputc('\n', file) >= 0 && tool_flush(file);
   struct stat st;
   if (file && file != stdout) {
     if (!written && !fstat(fileno(file), &st) && S_ISREG(st.st_mode)) unlink(s->json); /* not half of one */

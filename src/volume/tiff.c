@@ -467,10 +467,19 @@ static pz_status tiff_read(pz_volume *v, const pz_box *box, void *to, pz_error *
   return t->pages.raw_planes ? pz_raw_read(&t->raw, box, to, err) : read_pages(v, box, 0, 0, to, err);
 }
 
+/* Where memory is short, libtiff's lists may not be sound and TIFFClose may go where nothing is: then they are left behind. A damaged file
+ * has the same words for sizes that nobody has; that one is closed. */
+static void close_tiff(tiff *t) {
+  if (!t->file) return;
+  if (t->starved[0] && pz_memory_room("libtiff", NULL) != PZ_OK) close(t->io.fd);
+  else TIFFClose(t->file);
+  t->file = NULL;
+}
+
 static void tiff_close(pz_volume *v) {
   tiff *t = v->state;
   if (!t) return;
-  if (t->file) TIFFClose(t->file);
+  close_tiff(t);
   if (t->raw_file.fd >= 0) close(t->raw_file.fd);
   pz_raw_free(&t->raw);
   free(t->kept);
@@ -565,7 +574,7 @@ static pz_status tiff_convert(const char *path, const char *dataset, pz_volume_s
   if (open_tiff(path, pz_volume_bytes(source->info) > CLASSIC_LIMIT ? "w8" : "w", &t)) {
     status = write_pages(path, &t, source, plane, err);
     t.message[0] = 0;
-    TIFFClose(t.file);
+    close_tiff(&t);
     if (status == PZ_OK && t.starved[0]) status = pz_fail_memory(err, "a page of a TIFF file", 1 << 16);
     if (status == PZ_OK && (t.message[0] || t.io.reason))
       status = pz_fail(err, PZ_ERROR_OUTPUT, "%s: writing: %s", path, why(&t));

@@ -226,7 +226,7 @@ class Scenario:
         if self.read_kept(folder) != self.kept:
             say("what was in the file before is lost")
         again = scene.run(folder, self.words + (["--resume"] if self.resume else []))
-        if self.refuses and result.returncode == 0 and again.returncode == 2 and self.state(folder) == self.want:
+        if self.refuses and fail[0] in "fba" and result.returncode == 0 and again.returncode == 2 and self.state(folder) == self.want:
             again.returncode = 0  # nothing says that the dataset is finished
         if again.returncode:
             say("cannot be done again", again)

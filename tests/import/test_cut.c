@@ -1,4 +1,5 @@
 /* Models, weights and files beside them that are cut while they are imported: a line and no signal, whenever it comes. */
+#include "cutter.h"
 #include "onnx_fixture.h"
 
 #include <pthread.h>
@@ -8,21 +9,6 @@
 enum { NUMBERS = 120 * 10 * 5 * 5 * 10, TRIES = 120, LONGEST = 1200000 };
 
 static float numbers[NUMBERS];
-
-typedef struct cutter {
-  const char *path;
-  long wait; /* nanoseconds */
-  off_t size;
-} cutter;
-
-static void *cut(void *host) {
-  const cutter *c = host;
-  struct timespec begin, now;
-  clock_gettime(CLOCK_MONOTONIC, &begin);
-  do clock_gettime(CLOCK_MONOTONIC, &now);
-  while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < c->wait);
-  return truncate(c->path, c->size) == 0 ? NULL : host;
-}
 
 typedef pz_status (*importer)(pz_graph **graph, pz_error *err);
 

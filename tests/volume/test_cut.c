@@ -1,4 +1,5 @@
 /* HDF5 files that are checked with little memory, and files that are cut while they are opened. */
+#include "cutter.h"
 #include "fixture.h"
 #include "base/hdf5_check.h"
 #include "volume/hdf5_find.h"
@@ -128,21 +129,6 @@ static void little_memory(void **state) {
 }
 
 /* ------------------------------------------------------------------ cut */
-
-typedef struct cutter {
-  const char *path;
-  long wait; /* nanoseconds */
-  off_t size;
-} cutter;
-
-static void *cut(void *host) {
-  const cutter *c = host;
-  struct timespec begin, now;
-  clock_gettime(CLOCK_MONOTONIC, &begin);
-  do clock_gettime(CLOCK_MONOTONIC, &now);
-  while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < c->wait);
-  return truncate(c->path, c->size) == 0 ? NULL : host;
-}
 
 /* A line and no signal, whenever it comes; `tries` times. */
 static void cut_while_read(const char *path, const void *bytes, size_t size, int tries) {

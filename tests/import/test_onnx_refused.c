@@ -424,6 +424,24 @@ static void put_entry(pz_text *t, const char *key, const char *value) {
   put_message(t, 13, &entry);
 }
 
+/* What a model that is refused holds is not read: its weights are in a file that is not there. */
+static void lost_weights(void **state) {
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    pz_text g = graph_of("1x256x16x16", "y"), t = {0};
+    put_tensor_head(&t, "w", 1, 4, DIMS(1, 256, 16, 16));
+    put_entry(&t, "location", "nothing");
+    put_number(&t, 14, 1);
+    put_message(&g, 5, &t);
+    put_node(&g, "before", i == 1 ? "Det" : "Relu", "x", "a", NULL);
+    put_node(&g, "conv", "Conv", "a w", "b", NULL);
+    put_node(&g, "after", i == 2 ? "Det" : "Relu", "b", "y", NULL);
+    refuses(&g, i == 0   ? "its data file 'nothing' cannot be opened"
+                : i == 1 ? "1 node is not supported: Det ('before')"
+                         : "1 node is not supported: Det ('after')");
+  }
+}
+
 static pz_text external(const char *location, const char *offset, const char *length) {
   pz_text g = graph_of("1x2", "y"), t = {0};
   put_tensor_head(&t, "w", 1, 1, DIMS(2));
@@ -517,6 +535,11 @@ static void operators(void **state) {
       {"Split", "x two", NULL, 0, {0}, "has 2 parts for 1 outputs"},
       {"Gather", "x two", NULL, 0, {0}, "its index 5 is not one of 1 entries"},
       {"Concat", "x x", NULL, 0, {0}, "its attribute 'axis' is missing"},
+      {"Concat", "x _ x", "axis", 1, {1}, "its input 1 is missing"},
+      {"Concat", "x _", "axis", 1, {1}, "its input 1 is missing"},
+      {"Max", "x _ x", NULL, 0, {0}, "its input 1 is missing"},
+      {"Sum", "_ x", NULL, 0, {0}, "its input 0 is missing"},
+      {"Mean", "x _", NULL, 0, {0}, "its input 1 is missing"},
       {"MatMul", "x x", NULL, 0, {0}, "MatMul with a computed right side ('node')"},
       {"ConstantOfShape", "huge", NULL, 0, {0}, "'node' has more than 2^40 elements"},
       {"ConstantOfShape",
@@ -719,6 +742,7 @@ int main(void) {
       cmocka_unit_test(odd_names),
       cmocka_unit_test(odd_inputs),
       cmocka_unit_test(tensors),
+      cmocka_unit_test(lost_weights),
       cmocka_unit_test(external_data),
       cmocka_unit_test(operators),
       cmocka_unit_test(whole_numbers),

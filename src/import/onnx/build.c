@@ -101,7 +101,8 @@ static pz_status check_count(pz_onnx *c) {
     return pz_onnx_fail(c, "has %d inputs, expected at least %d", (int)n, (int)row->min_in);
   if (row->max_in >= 0 && n > row->max_in)
     return pz_onnx_fail(c, "has %d inputs, expected at most %d", (int)n, (int)row->max_in);
-  for (int32_t i = 0; i < row->min_in; i++)
+  const int32_t needed = row->max_in < 0 ? c->node->n_in : row->min_in; /* of any number none is optional */
+  for (int32_t i = 0; i < needed; i++)
     if (!*c->node->in[i]) return pz_onnx_fail(c, "its input %d is missing", (int)i);
   return PZ_OK;
 }
@@ -185,7 +186,15 @@ static pz_status visit(pz_onnx *c, const pz_onnx_node *node, int32_t number) {
   return status == PZ_OK ? PZ_OK : pz_fail(err, status, "%s", own.message);
 }
 
+static bool is_missing(const pz_onnx *c, const pz_onnx_node *node) {
+  const pz_onnx_operator *row = pz_onnx_find_operator(node);
+  return !row || row->since > c->model.opset;
+}
+
+bool pz_onnx_is_lost(const pz_onnx *c) { return c->lost || c->n_refusals > 0; }
+
 pz_status pz_onnx_build_nodes(pz_onnx *c, const pz_onnx_graph *g, const bool *needed) {
+  for (int32_t i = 0; needed && i < g->n_nodes; i++) c->lost |= needed[i] && is_missing(c, &g->nodes[i]);
   for (int32_t i = 0; i < g->n_nodes; i++)
     if (!needed || needed[i]) PZ_TRY(visit(c, &g->nodes[i], i));
   return PZ_OK;

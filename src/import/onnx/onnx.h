@@ -106,6 +106,7 @@ typedef struct pz_onnx {
   pz_onnx_refusal *refusals;
   pz_import_names refusal_index;   /* domain, operator and reason to refusals */
   int32_t n_refusals, refused;     /* nodes that are refused */
+  bool lost;                       /* one will be: the table has no such operator */
   const pz_onnx_value_info *infos; /* what the model says of values; read once something is refused */
   pz_import_names info_index;
   int64_t elements, max_elements; /* of constants; one of 8 bytes counts as two */
@@ -175,6 +176,8 @@ pz_status pz_onnx_add_inputs(pz_onnx *c);
 pz_status pz_onnx_declare(pz_onnx *c, const pz_onnx_graph *g);
 /* Builds the nodes of a graph; those whose `needed` (may be NULL: all) is false are left out. */
 pz_status pz_onnx_build_nodes(pz_onnx *c, const pz_onnx_graph *g, const bool *needed);
+/* The model will be refused, whatever else is found. */
+bool pz_onnx_is_lost(const pz_onnx *c);
 /* Which nodes the outputs of the model depend on. */
 pz_status pz_onnx_find_needed(pz_onnx *c, bool **needed);
 

@@ -298,9 +298,14 @@ static pz_status take_tensor(pz_onnx *c, pz_onnx_value *v, int64_t elements) {
   return straight ? PZ_OK : read_value(c, v);
 }
 
+/* Weights of a model that will be refused are not read, so that it does not cost what a good one does: their pages stay
+ * untouched. Small ones are, since layers look at the values of some. */
+#define LARGE (1 << 16)
+
 static pz_status fill_tensor(pz_onnx *c, const pz_onnx_value *v, pz_tensor_id id) {
   float *data = pz_graph_constant_data(c->graph, id);
   const pz_onnx_constant *k = v->constant;
+  if (goes_straight(v) && pz_onnx_is_lost(c) && v->stored->elements >= LARGE) return PZ_OK;
   if (goes_straight(v)) return decode_stored(c, v->name, v->stored, &(pz_onnx_values){.floats = data});
   for (int64_t i = 0; i < k->elements; i++) {
     data[i] = (float)pz_onnx_number(k, i);

@@ -25,7 +25,8 @@ enum { MOST_SECONDS = 10 };
 #define MOST_CONSTANTS                                                                                       \
   1000000 /* elements of a model's constants: more are refused, as a machine refuses what it has no room for */
 #define MOST_ELEMENTS INT64_C(400000000000)
-#define MOST_RUN      300000 /* of what is run */
+#define MOST_WEIGHTS  (1 << 26) /* floats, packed */
+#define MOST_RUN      300000    /* of what is run */
 #define MOST_PRODUCTS 2e7
 
 model_counts model_count;
@@ -142,6 +143,12 @@ static int32_t choose_any(void *host, const pz_plan *plan, const pz_node *node, 
   return (int32_t)((hash >> 20) % (uint64_t)n);
 }
 
+/* As the command refuses what takes more memory than there is: sizes are known before weights are packed. */
+static pz_status admit(void *host, const pz_plan *plan, pz_error *err) {
+  (void)host;
+  return plan->n_weights <= MOST_WEIGHTS ? PZ_OK : pz_fail(err, PZ_ERROR_INPUT, "too many weights");
+}
+
 /* The options depend on the model alone. */
 static pz_plan_options wanted(uint64_t *host) {
   const uint64_t hash = *host;
@@ -152,6 +159,7 @@ static pz_plan_options wanted(uint64_t *host) {
                            .exact = hash >> 9 & 1,
                            .slabs = (pz_slabs)(hash >> 10 & 1 ? PZ_SLABS_ALWAYS : PZ_SLABS_AUTO),
                            .threads = (int32_t)(hash >> 12 & 3),
+                           .admit = admit,
                            .choose = hash >> 18 & 1 ? choose_any : NULL,
                            .choose_host = host,
                            .memory = (hash >> 14 & 7) == 0 ? 1e6 : 0};

@@ -398,12 +398,19 @@ static void name_of_node(mutant *m) {
   else append_text(m, &node->inside, NODE, NODE_NAME, text, strlen(text));
 }
 
+/* Of any input of a node: another value, mostly; or none; or one more input. */
 static void edge(mutant *m) {
-  const field *node = any(m, GRAPH, GRAPH_NODE), *value;
-  field *f = node && node->is == NODE ? first(node->inside, NODE_INPUT) : NULL;
-  if (f && f->next && f->next->number == NODE_INPUT && mutate_pick(&m->random, 2)) f = f->next;
-  if (!f || !(value = earlier_value(m, node))) return;
-  if (mutate_pick(&m->random, 20)) set_bytes(m, f, value->bytes, value->size);
+  field *node = any(m, GRAPH, GRAPH_NODE);
+  const field *value;
+  if (!node || node->is != NODE || !(value = earlier_value(m, node))) return;
+  m->n_found = 0;
+  find_in(m, node->inside, NODE, NODE_INPUT);
+  if (!m->n_found || !mutate_pick(&m->random, 20)) {
+    append_text(m, &node->inside, NODE, NODE_INPUT, value->bytes, value->size);
+    return;
+  }
+  field *f = m->found[mutate_pick(&m->random, m->n_found)];
+  if (mutate_pick(&m->random, 10)) set_bytes(m, f, value->bytes, value->size);
   else set_bytes(m, f, "", 0);
 }
 

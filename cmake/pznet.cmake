@@ -15,11 +15,37 @@ elseif(PZ_SANITIZE)
   target_compile_definitions(pz_options INTERFACE "PZ_INLINE=static inline" PZ_UNROLL=PZ_ROLL) # kernels/view.h, vec.h
 endif()
 
-# pz_room(base SOURCES a.c b.c LIBS m): the static library pz_base.
+if(PZ_FUZZ AND NOT CMAKE_C_COMPILER_ID MATCHES Clang)
+  message(FATAL_ERROR "PZ_FUZZ needs clang: cmake -DCMAKE_C_COMPILER=clang -DPZ_FUZZ=ON")
+endif()
+
+# pz_room(base SOURCES a.c b.c LIBS m [INCLUDES folder] [SYSTEM folder]): the static library pz_base. INCLUDES: of all that
+# use it too; SYSTEM: of other people's headers, its own alone. With PZ_FUZZ there is also pz_base_fuzzed, instrumented for libFuzzer, of
+# the fuzzed rooms among LIBS.
 function(pz_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;LIBS" ${ARGN})
-  add_library(pz_${name} STATIC ${ROOM_SOURCES})
-  target_link_libraries(pz_${name} PUBLIC pz_options ${ROOM_LIBS})
+  cmake_parse_arguments(ROOM "" "" "SOURCES;LIBS;INCLUDES;SYSTEM" ${ARGN})
+  pz_room_library(pz_${name})
+  if(PZ_FUZZ)
+    list(TRANSFORM ROOM_LIBS REPLACE "^pz_.*$" "\\0_fuzzed")
+    pz_room_library(pz_${name}_fuzzed EXCLUDE_FROM_ALL)
+    target_compile_options(pz_${name}_fuzzed PUBLIC -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+      -fno-omit-frame-pointer)
+    target_link_options(pz_${name}_fuzzed PUBLIC -fsanitize=address,undefined)
+  endif()
+endfunction()
+macro(pz_room_library library)
+  add_library(${library} STATIC ${ARGN} ${ROOM_SOURCES})
+  target_link_libraries(${library} PUBLIC pz_options ${ROOM_LIBS})
+  target_include_directories(${library} PUBLIC ${ROOM_INCLUDES})
+  target_include_directories(${library} SYSTEM PRIVATE ${ROOM_SYSTEM})
+endmacro()
+
+# pz_harness(fuzz_onnx SOURCES fuzz_onnx.c LIBS pz_import_fuzzed): a libFuzzer harness (clang, PZ_FUZZ).
+function(pz_harness name)
+  cmake_parse_arguments(HARNESS "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${HARNESS_SOURCES})
+  target_link_libraries(${name} PRIVATE ${HARNESS_LIBS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
 endfunction()
 
 # pz_test(graph_text SOURCES test_text.c LIBS pz_graph): the executable test_graph_text and its CTest entry,

@@ -23,7 +23,7 @@ case ${1:-} in
   shift
   ;;
 esac
-harnesses=${*:-$(sed -n 's/^foreach(harness \(.*\))$/\1/p' tests/import/fuzz/CMakeLists.txt tests/emit/fuzz/CMakeLists.txt tests/volume/fuzz/CMakeLists.txt | tr '\n' ' ')}
+harnesses=${*:-$(sed -n 's/^ *foreach(harness \(.*\))$/\1/p' tests/import/fuzz/CMakeLists.txt tests/emit/fuzz/CMakeLists.txt tests/volume/fuzz/CMakeLists.txt | tr '\n' ' ')}
 build=build/clang
 top=$(pwd)
 

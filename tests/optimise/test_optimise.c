@@ -263,6 +263,18 @@ static void computed_weights(void **state) {
   pz_graph_free(g);
 }
 
+/* Of a constant that a convolution with computed weights reads there is one padded copy, however often the passes go round. */
+static void padded_constant(void **state) {
+  (void)state;
+  pz_graph *g = parse("graph \"g\"\nconst %k 1x1x8 = seed 1\ninput %w 1x1x3\n"
+                      "%y = conv \"c\" %k, %w kernel 1,1,3 pad 0,0,1:0,0,1\noutput %y\n");
+  pz_error err = {0};
+  assert_int_equal(pz_optimise(g, NULL, NULL, NULL, &err), PZ_OK);
+  assert_int_equal(g->n_nodes, 2);
+  assert_true(pz_borders_sufficient(g));
+  pz_graph_free(g);
+}
+
 /* A chain of n layers of each kind that is folded away takes no more than linear work for each pass, nor stack. */
 static void long_chain(void **state) {
   (void)state;
@@ -349,6 +361,7 @@ int main(void) {
       cmocka_unit_test(disable_may_be_empty),
       cmocka_unit_test(borders),
       cmocka_unit_test(computed_weights),
+      cmocka_unit_test(padded_constant),
       cmocka_unit_test(long_chain),
       cmocka_unit_test(shared_constants_stay),
       cmocka_unit_test(folding_is_bounded_by_work),

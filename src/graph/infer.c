@@ -115,7 +115,7 @@ pz_status pz_infer_axis(const pz_node *node, int32_t axis, int32_t rank, pz_erro
 }
 
 pz_status pz_infer_spatial(const pz_node *node, const pz_shape *x, int32_t *first, pz_error *err) {
-  if (x->rank < 3)
+  if (x->rank < 3 || x->rank > 2 + PZ_SPATIAL)
     return pz_fail_node(err, node, "its input is %s, expected N x C and one to three spatial dimensions",
                         PZ_SHAPE(x));
   *first = PZ_SPATIAL - (x->rank - 2);

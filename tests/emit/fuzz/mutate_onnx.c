@@ -509,11 +509,18 @@ static const char *const binary[] = {
     "Mean",    "Less",   "Equal", "Greater", "MatMul", "PRelu", "Conv", "ConvTranspose", "Gather",
     "Reshape", "Expand", "Tile",  "And",     "Mod",    "Where", "Gemm"};
 
+static const char *const all[] = {
+#define OPERATOR(op, since, min_in, max_in, types, build) #op,
+#include "import/onnx/operators.inc"
+#undef OPERATOR
+};
+
 static void operator_of_node(mutant *m) {
   field *f = any(m, NODE, NODE_OP);
-  const bool one = mutate_pick(&m->random, 2);
-  const char *op = one ? unary[mutate_pick(&m->random, sizeof unary / sizeof *unary)]
-                       : binary[mutate_pick(&m->random, sizeof binary / sizeof *binary)];
+  const int64_t kind = mutate_pick(&m->random, 3);
+  const char *op = kind == 0   ? unary[mutate_pick(&m->random, sizeof unary / sizeof *unary)]
+                   : kind == 1 ? binary[mutate_pick(&m->random, sizeof binary / sizeof *binary)]
+                               : all[mutate_pick(&m->random, sizeof all / sizeof *all)];
   if (f) set_bytes(m, f, op, strlen(op));
 }
 
@@ -689,7 +696,7 @@ static const struct {
                {edge, 8},
                {output, 4},
                {focus, 2},
-               {operator_of_node, 3},
+               {operator_of_node, 5},
                {insert, 24},
                {duplicate, 6},
                {drop, 4},
@@ -697,9 +704,9 @@ static const struct {
                {attribute, 2}};
 
 static void change(mutant *m) {
-  int64_t all = 0, i = 0;
-  for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) all += changes[k].weight;
-  int64_t at = mutate_pick(&m->random, all);
+  int64_t sum = 0, i = 0;
+  for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) sum += changes[k].weight;
+  int64_t at = mutate_pick(&m->random, sum);
   for (; at >= changes[i].weight; i++) at -= changes[i].weight;
   changes[i].change(m);
 }

@@ -334,7 +334,8 @@ static void no_attributes_joined(void **state) {
   snprintf(fresh, sizeof fresh, "%s.new", s.beside);
   assert_false(fx_exists(fresh));
   assert_int_equal(rename(s.beside, fresh), 0);
-  fx_write_file(s.beside, "pznet-2 1 1.1\n=1 0 00 0 0\n", 28);
+  static const char odd[] = "pznet-2 1 1.1\n=1 0 00 0 0\n";
+  fx_write_file(s.beside, odd, sizeof odd - 1);
   assert_int_equal(go(&s, true, &err), PZ_OK);
   assert_int_equal(s.runs, 0);
   without = false;

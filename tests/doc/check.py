@@ -7,6 +7,7 @@
 4. A sentence of a page of the manual has WORDS words at most. Counted are words outside of tables and code; a piece of code in a
    line is one word. Pages of doc/notes are records, which stay as they were written.
 5. A page of the manual is short: LINES lines at most, but for those that programs write.
+6. A file or folder of the sources that a page of the manual names by its path, as `src/plan/slabs.c`, is there.
 """
 
 import os
@@ -191,12 +192,23 @@ class Check:
             if page not in WRITTEN and lines > LINES:
                 self.fault(page, 1, f"a page of {lines} lines, {LINES} are the most: divide it")
 
+    def check_paths(self):
+        roots = sorted({f.partition("/")[0] for f in self.there if "/" in f} - {"doc"})
+        name = re.compile(r"(?<![\w/.-])(?:%s)/[\w./-]*\w(?![\w*<>{])" % "|".join(map(re.escape, roots)))
+        for page in self.manual():
+            for line, text in enumerate(self.pages[page].split("\n"), 1):
+                for code in re.findall(r"`([^`]+)`", text):
+                    for path in name.findall(code):
+                        if path not in self.there:
+                            self.fault(page, line, f"{path} is not there")
+
     def all(self):
         self.check_links()
         self.check_mentions()
         self.check_reached()
         self.check_sentences()
         self.check_length()
+        self.check_paths()
         return self.faults
 
 

@@ -77,6 +77,9 @@ class Faults(unittest.TestCase):
         parts = ["- " + "word " * 20 + ".\n", "- " + "word " * 20 + ".\n", "| " + "word " * 99 + "|\n", "\n```\n" + "word " * 99 + "\n```\n"]
         self.assertEqual(self.found(doc__page="# P\n\n" + "".join(parts)), [])
 
+    def test_path(self):
+        self.one("doc/page.md:3: src/b.c is not there", doc__page="# P\n\n`src/b.c`, `src/a.c`, `src/<kind>/b.c`, `build/src/c`, `src/*.c`\n")
+
     def test_long_page(self):
         self.one("divide it", doc__page="# P\n" + "\nText.\n" * check.LINES)
 

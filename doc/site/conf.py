@@ -1,6 +1,7 @@
 """conf.py: how Sphinx makes the site of the manual. stage.py has made the folder of sources; `make doc` runs both."""
 
 import importlib.util
+import inspect
 import os
 import re
 import sys
@@ -40,9 +41,10 @@ KEYWORDS = {"weights", "isa", "cc", "emit_c", "disable", "precision", "max_error
 
 def parameters_as_list(app, what, name, obj, options, lines):
     """`name: what it is` in a docstring becomes an item of a list, where name is an argument."""
-    code = getattr(getattr(obj, "__init__" if isinstance(obj, type) else obj.__class__, None), "__code__", None) or getattr(obj, "__code__", None)
-    names = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()) | (KEYWORDS if name.endswith(".compile") else set())
-    if what not in ("function", "method", "class") or not names:
+    if what not in ("function", "method", "class"):
+        return
+    names = set(inspect.signature(obj).parameters) - {"self"} | (KEYWORDS if name.endswith(".compile") else set())
+    if not names:
         return
     text = "\n".join(lines)
     label = re.compile(r"(?:^|(?<=[.;)] ))((?:%s)(?:, (?:%s))*): " % (("|".join(map(re.escape, names)),) * 2), re.M)

@@ -126,7 +126,7 @@ class Reader:
             return
         kind = "enum" if re.search(r"\benum\b", head) else "struct"
         name = re.sub(r"^typedef\b|\b(enum|struct)\b", "", head).strip()
-        self.brace = self.take(Item(kind, name or f"@constants_{len(self.sections)}", self.said()))
+        self.brace = self.take(Item(kind, name, self.said()))
         self.last, self.fresh = self.brace, False
 
     def on_close(self, _):
@@ -227,6 +227,12 @@ def directive(item, roles, indent=""):
     if item.kind == "text":
         return paragraphs(item.text, roles, own, indent)
     first = f"{indent}.. c:{item.kind}:: "
+    if item.kind == "enum" and not item.signatures[0]:  # without a name: the enumerators as constants
+        lines = paragraphs(item.text, roles, own, indent)
+        for member in item.members:
+            name, _, value = member.signatures[0].partition(" = ")
+            lines += directive(Item("macro", name, "\n\n".join(filter(None, (value and f"`{value}`", member.text)))), roles, indent)
+        return lines
     lines = [first + item.signatures[0]] + [" " * len(first) + s for s in item.signatures[1:]] + [""]
     inner = indent + "   "
     lines += paragraphs(item.text, roles, own, inner)
@@ -244,8 +250,11 @@ def page(name, code):
     roles = {}
     for _, items in reader.sections:
         for item in items:
+            nameless = item.kind == "enum" and not item.signatures[0]
             for one in [item, *item.members]:
-                if one.kind in ROLES:
+                if nameless and one is not item:
+                    one.kind = "macro"
+                if one.kind in ROLES and one.signatures[0]:
                     roles.update({name_of(s): ROLES[one.kind] for s in one.signatures})
     lines = [name, "=" * len(name), ""]
     lines += paragraphs(re.sub(rf"^{re.escape(name)}: ", "", reader.head), roles, set(), "")

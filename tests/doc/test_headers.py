@@ -42,7 +42,7 @@ int pz_make(pz_pair *pair,
             int n);
 void pz_drop(pz_pair *pair); /* frees */
 
-enum { PZ_X, PZ_Y };
+enum { PZ_X = 3, /* an x */ PZ_Y };
 typedef void (*pz_call)(int a, int b);
 #endif
 """
@@ -76,7 +76,7 @@ class Headers(unittest.TestCase):
             "   .. c:member:: int32_t (*call)(void *host, int32_t n)\n\n      called\n",
             ".. c:function:: int pz_make(pz_pair *pair, int n)\n                void pz_drop(pz_pair *pair)\n\n   Makes ``one``\\  (:c:struct:`pz_pair`\\ ).\n",
             "   ``pz_drop``\\ : frees\n",
-            "   .. c:enumerator:: PZ_X\n\n   .. c:enumerator:: PZ_Y\n",
+            "\n.. c:macro:: PZ_X\n\n   ``3``\\ \n\n   an x\n\n.. c:macro:: PZ_Y\n",
             ".. c:type:: void (*pz_call)(int a, int b)\n",
         ):
             self.assertIn(wanted, page)

@@ -3,12 +3,14 @@
 # make check   builds and passes all tests
 # make bench   times pznet beside other engines and repeats the papers' experiments (bench/README.md)
 # make fuzz    fuzzes importers, compiler and volume readers (SECONDS each, 600 by default; or RUNS=100000 inputs each)
+# make doc     builds the manual as a site, with Sphinx in a virtual environment of the build folder
 # make races   the pool and the volume engine under the thread sanitizer
 BUILD ?= build
 SECONDS ?= 600
 JOBS ?= $(shell nproc)
+REPOSITORY ?=
 
-.PHONY: all run check bench fuzz races format clean dependencies test-dependencies
+.PHONY: all run check bench doc fuzz races format clean dependencies test-dependencies
 
 all: dependencies
 	@cmake -S . -B $(BUILD) -G Ninja -DPZ_TESTS=OFF >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -34,6 +36,9 @@ check: test-dependencies
 
 bench: all
 	@bench/peers
+
+doc:
+	@doc/site/build.sh $(BUILD)/doc $(REPOSITORY)
 
 fuzz: test-dependencies
 	@tests/fuzz.sh $(if $(RUNS),--runs $(RUNS),$(SECONDS))

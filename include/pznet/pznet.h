@@ -63,7 +63,7 @@ typedef struct pz_compile_options {
   const char *const *input_shapes;
   int32_t n_input_shapes;
   const char *precision; /* "default", or "exact": only algorithms with the rounding error of a direct sum */
-  /* relative L2 error that fast convolutions may add to the result; 0: 1e-5. Smaller: slower (doc/tuning.md) */
+  /* relative L2 error that fast convolutions may add to the result; 0: 1e-5. Smaller: slower (doc/accuracy.md) */
   double max_error;
   int32_t vector_block; /* S of the blocked layout; 0: the planner chooses */
   int64_t memory;       /* bytes that weights and a run may take together, or compiling fails; 0: any */
@@ -87,7 +87,7 @@ typedef struct pz_compile_options {
   { 0 }
 
 /* Compiles the model (an ONNX model, or a Caffe prototxt) into the network file `output`, which appears whole or not at all.
- * A model whose compiling, or whose run, needs more memory than there is (doc/memory.md) is refused before it is taken:
+ * A model whose compiling, or whose run, needs more memory than there is (doc/memory-limits.md) is refused before it is taken:
  * PZ_ERROR_INPUT, with both numbers. C compilers that it starts end with the process.
  * summary (may be NULL) receives a JSON text: the manifest, timings, what was measured ("tuning"), and "notes" where there
  * are any, lines that the user should see; free it with pz_free. */
@@ -251,7 +251,7 @@ typedef enum pz_nan { PZ_NAN_ERROR, PZ_NAN_PROPAGATE, PZ_NAN_ZERO } pz_nan;
 typedef enum pz_store { PZ_STORE_F32, PZ_STORE_U8, PZ_STORE_ARGMAX, PZ_STORE_THRESHOLD } pz_store;
 /* A function of the blended values, before they are stored. SOFTMAX: over the channels of a voxel. */
 typedef enum pz_apply { PZ_APPLY_NOTHING, PZ_APPLY_SIGMOID, PZ_APPLY_SOFTMAX } pz_apply;
-/* Whose result is reproduced: where patches lie, their weights, what is beyond the volume (doc/volumes.md). */
+/* Whose result is reproduced: where patches lie, their weights, what is beyond the volume (doc/volumes-tilings.md). */
 typedef enum pz_tiling { PZ_TILING_PZNET, PZ_TILING_MONAI, PZ_TILING_NNUNET, PZ_TILING_CHUNKFLOW } pz_tiling;
 /* What overlapping patches are summed in. AUTO: floats that suffice; half precision for nnU-Net, which sums so. */
 typedef enum pz_sums { PZ_SUMS_AUTO, PZ_SUMS_FLOAT, PZ_SUMS_HALF } pz_sums;
@@ -275,7 +275,7 @@ typedef struct pz_infer_options {
   /* go on from the finished work beside the output, if there is any; do nothing where the output is whole and of this
    * network, volume and options */
   bool resume;
-  /* bytes for everything; 0: what there is (limits and control groups count: doc/memory.md). Refused with the number needed
+  /* bytes for everything; 0: what there is (limits and control groups count: doc/memory-limits.md). Refused with the number needed
    * when it does not suffice */
   int64_t memory;
   int32_t threads; /* 0: as pz_net_open */

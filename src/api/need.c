@@ -7,7 +7,7 @@
 #include <sys/vfs.h>
 
 #define COMPILER                                                                                             \
-  (INT64_C(64) << 20)             /* what a C compiler takes at least of a file of kernels (doc/memory.md) */
+  (INT64_C(64) << 20) /* what a C compiler takes at least of a file of kernels (doc/memory-limits.md) */
 #define SOURCE (INT64_C(8) << 20) /* generated C, kernels' headers and objects of a small network */
 #define TMPFS  0x01021994         /* of statfs: the files are memory */
 enum {

@@ -27,7 +27,7 @@ pz_isa pz_isa_native(void); /* the strongest that is supported */
 void pz_cpu_model(char *out, int size);
 
 /* What kernels are fitted to beside instruction sets and caches; a row a kind of core in cpu.c, false for those that nobody has
- * measured (doc/kernels-winograd.md). */
+ * measured (doc/notes/2026-11-28-winograd.md). */
 typedef struct pz_core_traits {
   bool adds_apart; /* products and sums have units of their own */
   bool

@@ -81,7 +81,7 @@ static void add_words(command *c, char *text) {
 /* -ffp-contract=off: only the kernels' own fused operations, so that every compiler gives the same bits.
  * Sections: the linker leaves out what a network does not have of a group of kernels.
  * -O2 with full unrolling by pragmas: -O3 brings nothing here and compiles a third longer. Loops at cache lines: where they lie
- * by chance costs up to 8% (doc/kernels-winograd.md).
+ * by chance costs up to 8% (doc/notes/2026-11-28-winograd.md).
  * -Wno-pass-failed: clang counts a loop that it does not unroll as a warning; gcc ignores the flag. */
 static const char *const common_flags =
     "-std=gnu11 -O2 -falign-loops=64 -ffunction-sections -fdata-sections -fPIC -fvisibility=hidden "
@@ -212,7 +212,7 @@ static pz_status begin_source(const pz_plan *plan, const pz_emit_options *o, con
   return begin(o, folder, &c, pz_arena_printf(plan->arena, "%s.log", source), j, err);
 }
 
-/* Bytes that gcc takes of a file, and of each kernel in it (doc/memory.md). */
+/* Bytes that gcc takes of a file, and of each kernel in it (doc/memory-limits.md). */
 #define OF_FILE   (INT64_C(64) << 20)
 #define OF_KERNEL (INT64_C(34) << 20)
 
@@ -279,7 +279,7 @@ static int most_in_group(int usable) {
 }
 
 /* Files for so many kernels: one for each core, of a few at least. Most of what a kernel takes to compile is what it is inlined from, which kernels
- * of one file have in common (doc/tuning.md). */
+ * of one file have in common (doc/compile-time.md). */
 static int groups_of(int kernels) {
   const int usable = pz_cpu_usable(), in_group = most_in_group(usable),
             most = (kernels + LEAST_IN_GROUP - 1) / LEAST_IN_GROUP,

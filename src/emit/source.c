@@ -53,7 +53,7 @@ static void prototype(pz_code *c, const pz_call *call, const char *digits) {
 }
 
 /* The shape is a constant with a place of its own: what clang copies from there it knows; of a literal it keeps in memory whatever is
- * indexed by more than constants, and a network is seven times slower (doc/kernels-conv.md). */
+ * indexed by more than constants, and a network is seven times slower (doc/notes/2026-11-28-convolutions.md). */
 void pz_emit_kernel(pz_code *c, const pz_call *call, const char *digits) {
   const pz_code_value function = pz_code_word(call->function), number = pz_code_word(digits);
   pz_code_put(c, "static const $_shape shape_$ = {$};\n", function, number, pz_code_constants(call->shape));

@@ -51,7 +51,7 @@ PZ_INLINE int pz_k_act_zero_at_zero(int kind) {
 PZ_INLINE pz_v pz_k_leak(pz_v slope, pz_v x) { return pz_v_select_gt(x, pz_v_zero(), x, slope * x); }
 
 /* exp(x) - 1 is never below x, so that for alpha 1 the larger of both is right on both sides of 0, and NaN for NaN: a maximum in place of a
- * comparison, which would take the multiply-adds' unit on some cores (doc/kernels-winograd.md). */
+ * comparison, which would take the multiply-adds' unit on some cores (doc/notes/2026-11-28-winograd.md). */
 PZ_INLINE pz_v pz_k_elu(float alpha, pz_v x) {
   if (alpha == 1.0f) return pz_v_max(pz_v_expm1_within(pz_v_below_zero(x, 87.5f)), x);
   return pz_v_select_gt(x, pz_v_zero(), x, alpha * pz_v_expm1_negative(x));

@@ -12,7 +12,7 @@
 #define PZ_KERNELS_VEC_H
 
 /* gcc's passes that move what is computed, or loaded, out of loops or to other paths find much to move in kernels of constant shapes,
- * and have no registers for it: vectors then go through the stack (doc/kernels-conv.md). */
+ * and have no registers for it: vectors then go through the stack (doc/notes/2026-11-28-convolutions.md). */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-gcse", "no-tree-loop-im", "no-move-loop-invariants", "no-tree-pre")
 #endif
@@ -317,7 +317,7 @@ PZ_INLINE pz_v pz_v_below_zero(pz_v x, float most) {
 }
 
 /* *p + b, *p * b + c, *p in all lanes: the broadcast is part of the operation where the set has that (a compiler makes one load of it for
- * several, which is slower on some cores: doc/kernels-winograd.md). */
+ * several, which is slower on some cores: doc/notes/2026-11-28-winograd.md). */
 #if PZ_S == 16 && defined(__AVX512F__)
 PZ_INLINE pz_v pz_v_add_broadcast(const float *p, pz_v b) {
   pz_v sum;

@@ -21,11 +21,11 @@ typedef pz_slab_member member;
 #define FEWEST 3 /* slabs that are worth their barriers */
 /* Where products are of AMX tiles, a slab has so much of a result: less makes short calls, more does not stay in cache. But so many
  * rows, for some move from slab to slab and some are transformed twice, up to as much as does not matter any more, which is what a slab
- * has elsewhere (doc/memory.md). */
+ * has elsewhere (doc/notes/2026-11-28-memory.md). */
 #define SLAB_BYTES (19 << 18)
 #define SLAB_ROWS  8
 #define MANY_BYTES (24 << 20)
-/* In compact plans; few, for then a slab is one row of tiles, which workers share by depth, as they do the next one (doc/memory.md). */
+/* In compact plans; few, for then a slab is one row of tiles, which workers share by depth, as they do the next one (doc/notes/2026-11-28-memory.md). */
 #define COMPACT_BYTES (3 << 20)
 #define COMPACT_TILES (6 << 20) /* where products are of AMX tiles */
 
@@ -372,7 +372,7 @@ pz_status pz_slabs_find(pz_plan *plan, pz_node_id first, pz_slab_chain *c, pz_er
 }
 
 #define NEAR_WEIGHTS (8 << 20) /* bytes that are still in level 3 when the next slab comes */
-#define NEARER       3         /* times as fast is that read as memory (doc/kernels-winograd.md) */
+#define NEARER       3         /* times as fast is that read as memory (doc/notes/2026-11-28-winograd.md) */
 
 bool pz_slabs_cost(const pz_slab_chain *c) {
   double weights = 0, between = 0;

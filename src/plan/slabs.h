@@ -4,7 +4,7 @@
 
 #include "plan/solver.h"
 
-/* In compact plans (slide.c), results of fewer bytes stay whole: their slabs would be of few rows (doc/memory.md). */
+/* In compact plans (slide.c), results of fewer bytes stay whole: their slabs would be of few rows (doc/notes/2026-11-28-memory.md). */
 #define PZ_SLIDE_LEAST   (6 << 20)
 #define PZ_COMPACT_SLABS 6 /* at least, of larger ones */
 

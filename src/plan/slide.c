@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#define MANY_BYTES (5 << 20) /* of its rows in a slab (doc/memory.md) */
+#define MANY_BYTES (5 << 20) /* of its rows in a slab (doc/notes/2026-11-28-memory.md) */
 
 static pz_shape5 shape_of(const pz_plan *plan, pz_tensor_id id) {
   return pz_shape_as5(&plan->graph->tensors[id].shape);

@@ -112,7 +112,7 @@ pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *
   memcpy(s.dilation, a->dilation, sizeof s.dilation);
   memcpy(s.pad, a->pad_lo, sizeof s.pad);
   /* The whole buffer: rows of it may be all that is seen. Not a sum, whose lines are in cache already, nor the phases of a
-   * deconvolution, which write every other line (doc/kernels-winograd.md). */
+   * deconvolution, which write every other line (doc/notes/2026-11-28-winograd.md). */
   s.stream = node->op == PZ_OP_CONV && !s.base.c && !s.out.tight &&
              4 * s.out.n * s.out.stride_n > pz_cpu_caches().l3 / 2;
   return s;
@@ -268,7 +268,7 @@ static pz_status build_reduce(pz_plan *plan, const pz_node *node, pz_step *step,
 /* ---- deconvolution ---- */
 
 /* Of one whose kernel is its stride. Which is fastest depends on what a core fetches by itself and how many lines it waits for
- * (doc/kernels-conv.md), so it is measured. */
+ * (doc/notes/2026-11-28-convolutions.md), so it is measured. */
 enum { PHASES_VARIANTS = 3 };
 
 pz_status pz_conv_phase_parts(const pz_plan *plan, const pz_node *node, const pz_conv_direct_shape *whole,

@@ -52,7 +52,7 @@ pz_status pz_conv_add_scratch_call(pz_plan *plan, pz_step *step, const pz_conv_p
 static inline bool pz_conv_error_fits(const pz_plan *plan, double error) {
   return error / 2 <= plan->max_error;
 }
-/* What minimal filtering F(m, r) along an axis multiplies the error by, r 3 or 5 (doc/kernels-winograd.md). */
+/* What minimal filtering F(m, r) along an axis multiplies the error by, r 3 or 5 (doc/algorithm-winograd.md). */
 static inline double pz_winograd_growth_of_error(int32_t r, int32_t m) {
   const bool three = r == 3;
   return m == 2 ? (three ? 1.3 : 2.3) : m == 4 ? (three ? 2.2 : 4.2) : m == 6 ? (three ? 4.5 : 12) : 1;
@@ -69,7 +69,7 @@ bool pz_conv_is_product(const pz_node *node);
  * much to multiply, `least` maps in and out, that sums of squares and of products of inputs are small beside it. */
 bool pz_conv_has_pairs(const pz_plan *plan, int64_t in, int64_t out, int64_t least);
 #define PZ_CONV_PAIRS_FROM 28
-/* The inputs are known to have one sign, as behind a ReLU: sums of products of pairs then grow with maps (doc/kernels-winograd.md). */
+/* The inputs are known to have one sign, as behind a ReLU: sums of products of pairs then grow with maps (doc/notes/2026-11-28-winograd.md). */
 bool pz_conv_one_sign(const pz_plan *plan, const pz_node *node);
 /* The machine that the network is compiled on stands for those that it will run on. */
 pz_conv_machine pz_conv_this_machine(const pz_plan *plan);

@@ -13,7 +13,7 @@ static const int32_t sizes[] = {8, 12, 16, 24, 32, 64};
 enum { VARIANTS = 6 };
 
 #define LEAST_KERNEL 5           /* along one axis at least; smaller ones are minimal filtering's */
-#define BATCH        12          /* tiles at most; more leave the caches (doc/kernels-fft.md) */
+#define BATCH        12          /* tiles at most; more leave the caches (doc/notes/2026-11-21-fft.md) */
 #define MOST_SLOTS   (64 << 20)  /* bytes of a batch's transformed inputs */
 #define MOST_WEIGHTS (256 << 20) /* bytes of transformed weights */
 
@@ -88,7 +88,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
 
 /* ---- which applies ---- */
 
-/* Relative L2 error of a layer of random values: of the transforms, and of sums over maps (doc/kernels-fft.md). */
+/* Relative L2 error of a layer of random values: of the transforms, and of sums over maps (doc/algorithm-fft.md). */
 static double error_of(const pz_fft_shape *s) { return 1e-7 * sqrt(3.3 + 0.05 * s->conv.in.c); }
 
 static double weight_floats(const pz_plan *plan, const pz_node *node) {
@@ -114,7 +114,7 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
          slot_bytes(&s) <= MOST_SLOTS && 4 * weight_floats(plan, node) <= MOST_WEIGHTS;
 }
 
-/* In vector multiply-adds at peak, from bench_fft on a core with AVX-512 (doc/kernels-fft.md): what a complex vector costs on
+/* In vector multiply-adds at peak, from bench_fft on a core with AVX-512 (doc/notes/2026-11-21-fft.md): what a complex vector costs on
  * its way in along an axis of each size, and in parts of that on its way out; a product; all of them where a batch and its
  * weights do not stay near level 2; a vector of weights that comes from level 3 or from memory while products wait for it. */
 static const double along[] = {12, 24, 26, 29, 31, 36};

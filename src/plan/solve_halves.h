@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define PZ_HALVES_ERROR                                                                                      \
-  4.4e-6 /* relative L2, of a layer of random values, m = 1: somewhat above what doc/kernels-conv.md measured */
+  4.4e-6 /* relative L2, of a layer of random values, m = 1: somewhat above what doc/algorithm-halves.md measured */
 #define PZ_TERMS_ERROR      1.3e-7 /* of three terms of each factor */
 #define PZ_HALVES_FEWEST_IN 12     /* fewer maps leave most of a line empty */
 /* In vector multiply-adds at peak: a product of tiles takes the time of 40, of 32 where factors are zeros, which are 512 of single

@@ -48,7 +48,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
                           s.conv.kernel[0], s.conv.kernel[1], s.conv.kernel[2], s.rows);
 }
 
-/* In vector multiply-adds at peak: a vector that is split; a column whose sums are added (doc/kernels-conv.md). */
+/* In vector multiply-adds at peak: a vector that is split; a column whose sums are added (doc/notes/2026-11-28-convolutions.md). */
 #define VECTOR 7.0
 #define COLUMN 5.0
 

@@ -64,7 +64,7 @@ static pz_shape5 shape_of(const pz_plan *plan, pz_tensor_id id) {
   return pz_shape_as5(&plan->graph->tensors[id].shape);
 }
 
-/* Relative L2 error: 1.7e-7 with 64 maps in, and more of more, above all where inputs have one sign (doc/kernels-winograd.md). */
+/* Relative L2 error: 1.7e-7 with 64 maps in, and more of more, above all where inputs have one sign (doc/notes/2026-11-28-winograd.md). */
 static double error_of(const pz_plan *plan, const pz_node *node) {
   const double maps = (double)shape_of(plan, node->in[PZ_CONV_X]).c;
   return hypot(1.3 * PZ_SUM_ERROR * sqrt(fmax(1, maps / 64)), pz_conv_one_sign(plan, node) ? 1e-9 * maps : 0);

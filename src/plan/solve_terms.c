@@ -66,7 +66,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
                           s.conv.kernel[0], s.conv.kernel[1], s.conv.kernel[2], s.rows);
 }
 
-/* What a product of tiles, a vector of results and a line of columns that is moved take beside each other (doc/kernels-conv.md), in what the model of
+/* What a product of tiles, a vector of results and a line of columns that is moved take beside each other (doc/notes/2026-11-28-convolutions.md), in what the model of
  * Winograd's rows counts, which take 6.5 ms of Residual's first layer where these take 5.5. */
 #define PRODUCT 6.0
 #define RESULT  6.5

@@ -69,10 +69,10 @@ static bool has_pairs(const pz_plan *plan, const pz_node *node) {
   return pz_conv_has_pairs(plan, in, out, spare ? SPARE_PAIRS_FROM : PZ_CONV_PAIRS_FROM);
 }
 
-/* What pairs add for each map in where inputs have one sign: F(2,2,2), the most (doc/kernels-winograd.md). */
+/* What pairs add for each map in where inputs have one sign: F(2,2,2), the most (doc/notes/2026-11-28-winograd.md). */
 #define ONE_SIGN_ERROR 7e-9
 
-/* Relative L2 error of a layer of random values: that of a short sum times a factor for each axis (doc/kernels-winograd.md). */
+/* Relative L2 error of a layer of random values: that of a short sum times a factor for each axis (doc/algorithm-winograd.md). */
 static double error_of(const pz_plan *plan, const pz_node *node, const int32_t m[3]) {
   double error = PZ_SUM_ERROR;
   for (int i = 0; i < PZ_SPATIAL; i++) error *= pz_winograd_growth_of_error(node->attr.conv.kernel[i], m[i]);
@@ -107,7 +107,7 @@ static double tiles_of(const pz_plan *plan, const pz_node *node, const variant *
 }
 
 /* Last blocks of four maps and less are short (kernels/winograd/shape.h): not by position, nor where moments are gathered. Vectors
- * of 8, which two tiles would share, lost (doc/kernels-winograd.md). */
+ * of 8, which two tiles would share, lost (doc/notes/2026-11-28-winograd.md). */
 static bool has_short(const pz_plan *plan, const pz_node *node, const variant *v) {
   return !v->by_position && plan->block >= 4 * PZ_WINOGRAD_SHORT && !pz_wants_moments(plan, node);
 }
@@ -125,7 +125,7 @@ static double weight_pairs(const pz_plan *plan, const pz_node *node, const varia
 }
 
 /* Bytes of weights at all positions from which on they are packed late: they are made for each batch, what is not made is read from
- * memory once (doc/kernels-winograd.md). More are early where memory does not come first and many batches use them; and of pairs beside
+ * memory once (doc/notes/2026-11-28-winograd.md). More are early where memory does not come first and many batches use them; and of pairs beside
  * whose steps they are fetched, which wait for weights only where these are made (half as many where memory comes first). */
 #define MANY_WEIGHTS (3 << 20)
 #define MOST_EARLY   (6 << 20)
@@ -181,7 +181,7 @@ static bool batch_applies(const pz_plan *plan, const pz_node *node, const varian
 #define AHEAD_SLOTS 2 /* times level 2: with more, what is fetched for the next batch leaves it again */
 #define AHEAD_SMALL 4 /* not in slices, pairs: slots take one part in so many of level 2 at most */
 
-/* Whether the next batch's inputs are fetched while this one is multiplied (doc/kernels-winograd.md). */
+/* Whether the next batch's inputs are fetched while this one is multiplied (doc/notes/2026-11-28-winograd.md). */
 static bool may_fetch_ahead(const pz_winograd_shape *s, const variant *v, const pz_conv_machine *m) {
   const int64_t bytes = 4 * pz_winograd_slots(s);
   if (v->by_position || bytes > AHEAD_SLOTS * m->l2) return false;
@@ -431,7 +431,7 @@ static bool pools(const pz_plan *plan, const pz_node *node, const int32_t window
   return true;
 }
 
-/* In vector multiply-adds at peak, from bench_winograd on cores with AVX-512 (doc/kernels-winograd.md): what one vector costs
+/* In vector multiply-adds at peak, from bench_winograd on cores with AVX-512 (doc/notes/2026-11-28-winograd.md): what one vector costs
  * on its way through a transform (by core; more of it for each of more points than a tile has room for near the core, and where a
  * batch is larger than half of level 2, which it shares with the weights; less so where all tiles are one batch, which is written and
  * read once, or where slots are slices), what a multiply-add does, how long a batch waits for one vector of packed weights that

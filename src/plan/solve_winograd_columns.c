@@ -53,7 +53,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
 }
 
 /* In vector multiply-adds at peak, of a position of a column: a product, what a vector of inputs takes on its way, and what sums do; beside
- * what solve_winograd.c says, which is a third too little where a tile has ten positions along an axis (doc/kernels-winograd.md). */
+ * what solve_winograd.c says, which is a third too little where a tile has ten positions along an axis (doc/notes/2026-11-28-winograd.md). */
 #define PRODUCT 1.1
 #define INPUT   3.0
 #define RESULT  8.0

@@ -54,7 +54,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
                           s.conv.kernel[0], s.conv.kernel[1], s.conv.kernel[2], s.kb, s.rw);
 }
 
-/* In vector multiply-adds at peak: products, and what inputs of tiles and results take on their way (doc/kernels-winograd.md). */
+/* In vector multiply-adds at peak: products, and what inputs of tiles and results take on their way (doc/notes/2026-11-28-winograd.md). */
 #define INPUT     0.5
 #define RESULT(m) (0.4 + 0.45 * (m))
 

@@ -8,7 +8,7 @@
 #include "plan/plan.h"
 
 #define PZ_LABEL_TEXT 128
-#define PZ_SUM_ERROR  1.3e-7 /* a short sum of random values (doc/kernels-winograd.md) */
+#define PZ_SUM_ERROR  1.3e-7 /* a short sum of random values (doc/algorithm-winograd.md) */
 
 #define PZ_ALIGN_FLOATS 16 /* 64 bytes: buffers of the arena */
 

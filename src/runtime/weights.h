@@ -1,5 +1,5 @@
 /* weights.h: the packed weights of a network file in pages of their own, huge ones where the system has them: with pages of 4 KB,
- * layers whose weights come from beyond level 2 wait for address translation (doc/memory.md, "Weights"). */
+ * layers whose weights come from beyond level 2 wait for address translation (doc/memory.md#weights-in-huge-pages). */
 #ifndef PZ_RUNTIME_WEIGHTS_H
 #define PZ_RUNTIME_WEIGHTS_H
 

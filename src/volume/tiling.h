@@ -1,4 +1,4 @@
-/* tiling.h: named presets of overlap, placement, weights and border, as other packages have them (doc/volumes.md). */
+/* tiling.h: named presets of overlap, placement, weights and border, as other packages have them (doc/volumes-tilings.md). */
 #ifndef PZ_VOLUME_TILING_H
 #define PZ_VOLUME_TILING_H
 

@@ -280,8 +280,10 @@ def reasons(rows):
 def page(rows):
     import onnx
     return (f"# The ONNX backend tests\n\n{len(rows)} tests of onnx {onnx.__version__}, {time.strftime('%Y-%m-%d')}. "
-            "`tests/onnx/backend.py --write doc/onnx-backend.md` makes this page;\nits beginning says what the columns "
-            f"mean.\n\n{table(rows)}")
+            "`tests/onnx/backend.py --write doc/onnx-backend.md` makes this page.\n\nA network file has its weights inside. "
+            "So where pznet refuses a test's model, its inputs but the first become constants:\n*passed, parameters "
+            "constant*. *Not supported* is a model that is refused with a line that says why.\nThe beginning of the script "
+            f"says more.\n\n{table(rows)}")
 
 
 def options_of(words):

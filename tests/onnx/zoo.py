@@ -82,10 +82,12 @@ def run_network(argument):
 
 INTRODUCTION = """# The zoo
 
-Networks as MONAI, nnU-Net (dynamic_network_architectures) and torchvision build them, exported by both of PyTorch's
-exporters (`torch.onnx.export` with `dynamo=False` and `dynamo=True`), compiled with `--effort estimate` and compared with
-PyTorch: the relative L2 distance of the outputs, at most 1e-4. Small sizes, random weights with a fixed seed, normalisations
-with random scales and shifts. Made by `tests/onnx/zoo.py --write doc/zoo.md`; `tests/onnx/zoo_networks.py` has the definitions.
+Networks as MONAI, nnU-Net (dynamic_network_architectures) and torchvision build them. Each is exported by both of PyTorch's
+exporters, `torch.onnx.export` with `dynamo=False` and with `dynamo=True`, and compiled with `--effort estimate`.
+The last columns are the relative L2 distance of the outputs from PyTorch's; 1e-4 is allowed.
+
+Sizes are small, weights are random with a fixed seed, and normalisations have random scales and shifts.
+`tests/onnx/zoo.py --write doc/zoo.md` makes this page; `tests/onnx/zoo_networks.py` has the definitions.
 """
 
 

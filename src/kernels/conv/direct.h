@@ -11,7 +11,7 @@
  * The tile. In each step one input map of one tap is broadcast at rw points and multiplied with kb vectors of weights:
  * kb*rw fused multiply-adds for kb + rw loads. Compilers lose up to half of the speed here by moving loads of later
  * steps up until registers spill, so empty asm statements pin the accumulators after each step and the operands that
- * wait in registers. Figures and what was tried: doc/kernels-conv.md. */
+ * wait in registers. Figures and what was tried: doc/notes/2026-11-28-convolutions.md. */
 #ifndef PZ_KERNELS_CONV_DIRECT_H
 #define PZ_KERNELS_CONV_DIRECT_H
 
@@ -182,7 +182,7 @@ PZ_INLINE int pz_conv_ends_rolled(const pz_conv_direct_shape *s) {
 }
 
 /* Point by point, from memory: unrolled over all sums, the activation's constants take registers from the sums while these are
- * made (gcc 12; doc/kernels-conv.md). */
+ * made (gcc 12; doc/notes/2026-11-28-convolutions.md). */
 PZ_INLINE void pz_conv_end_points(const pz_conv_direct_shape *s, const pz_conv_tile *t, int32_t kb,
                                   int32_t rw, const pz_v *acc) {
   pz_v sums[PZ_CONV_ACCUMULATORS];

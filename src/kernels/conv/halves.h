@@ -7,7 +7,7 @@
  * Each factor is the sum of two bfloat16 numbers, the nearest to it and the nearest to what is left, which hold 16 to 17 bits of
  * its 24; three of the four products of halves are summed in single precision (Henry, Tang, Heinecke 2019, "Leveraging the
  * bfloat16 artificial intelligence datatype for higher-precision computations": BFLOATx2). Relative L2 error of a layer of random
- * values: 4e-6, with m = 2 6e-6, with m = 4 1e-5 (doc/kernels-conv.md). Infinities, and values that round to them, give NaN, with few_in
+ * values: 4e-6, with m = 2 6e-6, with m = 4 1e-5 (doc/algorithm-halves.md). Infinities, and values that round to them, give NaN, with few_in
  * and few_out in the two results before those that see them too.
  *
  * Tiles of products are made by a unit of the core's own: between those of a group of four tiles of sums, a few vectors at a
@@ -253,7 +253,7 @@ PZ_INLINE void pz_halves_begin_windows(const pz_conv_halves_shape *s, pz_halves_
   x->turn = row % s->window[1] * s->window[2], x->w = w;
 }
 /* What is pooled lies far off, and is written soon: its lines are fetched, one or two at each position, those of all planes at those of a window
- * (doc/kernels-conv.md). */
+ * (doc/notes/2026-11-28-convolutions.md). */
 PZ_INLINE void pz_halves_fetch_pooled(const pz_conv_halves_shape *s, const pz_conv_ends *e,
                                       pz_halves_sums *x) {
   const pz_view *to = &s->pooled;
@@ -342,7 +342,7 @@ PZ_INLINE int pz_halves_finish(const pz_conv_halves_shape *s, const pz_conv_ends
 /* ---- products ---- */
 
 /* A tile is stored after so many steps at least. Where none was for 12 steps and more, storing the sums took 240 ns (an Intel Xeon;
- * doc/kernels-conv.md). */
+ * doc/notes/2026-11-28-convolutions.md). */
 #define PZ_HALVES_OFTEN 8
 
 #define PZ_HALVES_LOAD(tile, at) _tile_loadd(tile, at, 64)
@@ -380,7 +380,7 @@ typedef struct pz_halves_parts {
                                                name##_finish_apart};
 
 /* What is done beside the products: a position is split or finished, a task at a time. (Two at once are more than the core holds beside
- * products, which then wait: doc/kernels-conv.md.) */
+ * products, which then wait: doc/notes/2026-11-28-convolutions.md.) */
 typedef struct pz_halves_beside {
   pz_halves_source *source;
   pz_halves_sums *sums;
@@ -703,7 +703,7 @@ PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, const pz_halves_part
 }
 
 /* The tile registers, 16 rows of 64 bytes: four of sums, `inputs` of inputs, all others of weights. Where `rows` of weights are fewer than 16, as many
- * numbers of inputs are multiplied: less is read (doc/kernels-conv.md). (The barrier: gcc 12 says that the first eight bytes are all that is read.) */
+ * numbers of inputs are multiplied: less is read (doc/notes/2026-11-28-convolutions.md). (The barrier: gcc 12 says that the first eight bytes are all that is read.) */
 PZ_INLINE void pz_halves_begin_tiles(int32_t inputs, int32_t rows) {
   struct {
     uint8_t palette, start, none[14];

@@ -12,7 +12,7 @@
  * a broadcast for each input point. More groups read the input more often: 4% too.
  * The step takes the largest of these; a tile takes its steps and a constant, for loading, finishing and storing its
  * accumulators and for the loop. The schedule with the fewest cycles for all tiles of all outer groups is taken; the
- * splits into equal parts make short rests rare. doc/kernels-conv.md compares the model with measurements. */
+ * splits into equal parts make short rests rare. doc/notes/2026-11-28-convolutions.md compares the model with measurements. */
 #ifndef PZ_KERNELS_CONV_SCHEDULE_H
 #define PZ_KERNELS_CONV_SCHEDULE_H
 

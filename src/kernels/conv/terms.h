@@ -7,7 +7,7 @@
  *
  * Each factor is the sum of two or three bfloat16 numbers, each the nearest to what those before it leave; of three terms, which hold a float's 24
  * bits, six of the nine products are summed in single precision, smallest first, of two three of four (Henry, Tang, Heinecke 2019, "Leveraging the
- * bfloat16 artificial intelligence datatype for higher-precision computations": BFLOATx3, BFLOATx2). Errors: doc/kernels-conv.md. Infinities,
+ * bfloat16 artificial intelligence datatype for higher-precision computations": BFLOATx3, BFLOATx2). Errors: doc/algorithm-terms.md. Infinities,
  * and values that round to them, give NaN, in the results of up to 32 values' columns before those that see them too. */
 #ifndef PZ_KERNELS_CONV_TERMS_H
 #define PZ_KERNELS_CONV_TERMS_H

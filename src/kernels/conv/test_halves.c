@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-/* Relative L2 error of a layer, somewhat above that of doc/kernels-conv.md; of a result, in parts of what sums of so many products of values
+/* Relative L2 error of a layer, somewhat above that of doc/algorithm-halves.md; of a result, in parts of what sums of so many products of values
  * uniform in [-1, 1] reach. */
 #define LAYER_TOLERANCE  (l->s.m == 4 ? 1.4e-5 : 8e-6)
 #define RESULT_TOLERANCE (l->s.m == 4 ? 3.5e-5 : 2e-5)

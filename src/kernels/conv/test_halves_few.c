@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* Sums of up to 70*35 products of values in [-1, 1], whose errors are of about 4e-6 of their usual size (doc/kernels-conv.md), which is
+/* Sums of up to 70*35 products of values in [-1, 1], whose errors are of about 4e-6 of their usual size (doc/algorithm-halves.md), which is
  * a third of the root of their number. */
 static double tolerance(const pz_conv_direct_shape *c) {
   return 5 * 4e-6 / 3 * sqrt((double)c->in.c * c->kernel[1] * c->kernel[2]) + 2e-6;

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 /* Sums of up to 600 products of values in [-1, 1], below 30 in size: as exact as sums in single precision with three terms, with two an error of
- * about 4e-6 of their usual size (doc/kernels-conv.md), which is a third of the root of their number. */
+ * about 4e-6 of their usual size (doc/algorithm-terms.md), which is a third of the root of their number. */
 static double tolerance(const pz_conv_terms_shape *s) {
   return s->terms == 3 ? 4e-6 : 5 * 4e-6 / 3 * sqrt((double)pz_terms_window(s)) + 2e-6;
 }

@@ -6,7 +6,7 @@
  * the edge would read beyond is zero. Writes the inside of out; padding lanes become zero. A value that is not finite
  * reaches all outputs of its tile. scratch: pz_fft_scratch floats of this worker's own. The unit of work is a batch; a tile's
  * sums do not depend on the others of its batch, so any number of workers gives the same bits.
- * Error: doc/kernels-fft.md. */
+ * Error: doc/algorithm-fft.md. */
 #ifndef PZ_KERNELS_FFT_FFT_H
 #define PZ_KERNELS_FFT_FFT_H
 

@@ -9,7 +9,7 @@
  * that each cache line is used whole on either side while it is in the first-level cache. Where one of the two is
  * shorter than half a vector (the colours of an image, the blocks of depth-to-space), or in[across] is not 1, a loop
  * moves single elements, a scalar one, the shorter axis inside, at a third of the speed of tiles
- * (doc/kernels-other.md). Exact. A reshape of a dense plain tensor needs no kernel: it is a view. */
+ * (doc/notes/2026-11-21-memory-bound-kernels.md). Exact. A reshape of a dense plain tensor needs no kernel: it is a view. */
 #ifndef PZ_KERNELS_PERMUTE_PERMUTE_H
 #define PZ_KERNELS_PERMUTE_PERMUTE_H
 

@@ -11,7 +11,7 @@
  * interpolated along w. All weights are at most 1: relative error at most 6 * 2^-24 of the sum of magnitudes.
  * doubles: along w the image is doubled with half-pixel centres: out[2w-1] = 3/4 x[w-1] + 1/4 x[w], out[2w] = 1/4
  * x[w-1] + 3/4 x[w], the first and the last point copied; the table of w is not looked at, and a row is made in
- * registers, twice as fast as by tables (doc/kernels-other.md). Else `scratch` holds a sum of rows:
+ * registers, twice as fast as by tables (doc/notes/2026-11-21-memory-bound-kernels.md). Else `scratch` holds a sum of rows:
  * pz_resize_scratch floats, a worker's own, aligned to the vector. stream: `out` is written past the caches (for
  * results that the caches cannot hold). Unit of work: a row of `out`. Nearest neighbours are pz_gather_points's
  * (kernels/gather/points.h). */

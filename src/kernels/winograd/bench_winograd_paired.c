@@ -1,5 +1,5 @@
 /* Deconvolutions of 2x2x2 onto a sum, by direct.h and in pairs in turn: the fastest of 20 runs each on one thread, and the relative L2
- * error of 4000 results against double precision, of random inputs and of those through a ReLU. (doc/kernels-winograd.md) */
+ * error of 4000 results against double precision, of random inputs and of those through a ReLU. (doc/notes/2026-11-28-winograd.md) */
 #include "kernels/bench.h"
 #include "kernels/conv/deconv.h"
 #include "kernels/winograd/pack_paired.h"

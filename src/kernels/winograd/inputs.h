@@ -94,7 +94,7 @@ typedef struct pz_winograd_constants {
 } pz_winograd_constants;
 
 /* What the next tile along w reads is fetched, a line with each that this one reads: tiles are short rows in many places, too many for
- * the hardware to follow, and a core waits for no more than two dozen lines at once (doc/kernels-winograd.md). */
+ * the hardware to follow, and a core waits for no more than two dozen lines at once (doc/notes/2026-11-28-winograd.md). */
 PZ_INLINE void pz_winograd_fetch(const float *at, int near) {
   if (near) __builtin_prefetch(at, 0, 3);
   else __builtin_prefetch(at, 0, 2);

@@ -13,7 +13,7 @@
 #include <math.h>
 
 /* Registers that products with far weights use at most: with few accumulators a batch is multiplied some tiles at a time, and a
- * position's weights have a while to arrive (doc/kernels-winograd.md). */
+ * position's weights have a while to arrive (doc/notes/2026-11-28-winograd.md). */
 #define PZ_WINOGRAD_REGISTERS 20
 /* Fewer, down to these, where the batch is then multiplied in equal parts. */
 #define PZ_WINOGRAD_LEAST_REGISTERS 16
@@ -40,7 +40,7 @@ static inline int32_t pz_winograd_far(const pz_winograd_shape *s, const pz_conv_
 }
 
 /* Whether the next tile's inputs are best fetched into level 1: it has room for the slices that a tile keeps, and for the rows of two tiles, and what
- * is stored meanwhile does not wait for level 3 (doc/kernels-winograd.md). */
+ * is stored meanwhile does not wait for level 3 (doc/notes/2026-11-28-winograd.md). */
 static inline int32_t pz_winograd_near(const pz_winograd_shape *s, const pz_conv_machine *m) {
   const int64_t slice = (int64_t)4 * pz_winograd_a(s, 0) * pz_winograd_a(s, 1) * s->conv.in.block;
   const int32_t kept = s->sliced ? 0 : pz_winograd_a(s, 2);

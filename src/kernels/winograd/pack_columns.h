@@ -6,7 +6,7 @@
 #include "kernels/winograd/points.h"
 
 /* Columns of a strip at most: enough sums for the multiply-adds' latency; with more, transformed inputs, products and weights leave level 1
- * (doc/kernels-winograd.md). */
+ * (doc/notes/2026-11-28-winograd.md). */
 #define PZ_WINOGRAD_COLUMNS_MOST 12
 
 /* Fills rw: strips of one size. */

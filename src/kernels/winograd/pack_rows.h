@@ -6,7 +6,7 @@
 #include "kernels/winograd/rows_shape.h"
 
 /* What the sums of a row's tiles wait for at one position, of one block and tap, in multiply-adds at peak: these, or loads. A vector of
- * weights takes as long as a multiply-add, a broadcast half of that (doc/kernels-winograd.md). Tiles that only fill up count. */
+ * weights takes as long as a multiply-add, a broadcast half of that (doc/notes/2026-11-28-winograd.md). Tiles that only fill up count. */
 static inline double pz_winograd_rows_steps(const pz_winograd_rows_shape *s) {
   const double tiles = (pz_winograd_rows_tiles(s) + s->rw - 1) / s->rw * s->rw, sums = s->kb * s->rw,
                loads = s->kb + 0.6 * s->rw;

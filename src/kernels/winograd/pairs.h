@@ -11,7 +11,7 @@
  * Rounding: sums are as large as x x + w w, so x and w are to be of one size. Weights are packed times a power of two, for inputs
  * whose root of the mean square is from 1 to 2; a tile's inputs are multiplied by that which makes them so, its results by what undoes
  * both. All are exact. A tile's error then is that of multiply-adds, or up to a third more, whatever the size of inputs and
- * weights; the factor depends on the tile's inputs alone (doc/kernels-winograd.md). Inputs that are all below 1e-18 or above
+ * weights; the factor depends on the tile's inputs alone (doc/notes/2026-11-28-winograd.md). Inputs that are all below 1e-18 or above
  * 1e18 lose what they are further away. */
 #ifndef PZ_KERNELS_WINOGRAD_PAIRS_H
 #define PZ_KERNELS_WINOGRAD_PAIRS_H
@@ -122,7 +122,7 @@ PZ_INLINE pz_v pz_winograd_operand_times(int32_t held, const pz_winograd_operand
 }
 
 /* Weights that are needed soon, from `at` on, fetched into level 1 beside products: so many lines with each pair, and with each map that is
- * multiplied as always. Not many at once: a core waits for two dozen lines (doc/kernels-winograd.md). */
+ * multiplied as always. Not many at once: a core waits for two dozen lines (doc/notes/2026-11-28-winograd.md). */
 typedef struct pz_winograd_beside {
   const float *at;
   int32_t pair, single;

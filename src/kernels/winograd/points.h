@@ -1,5 +1,5 @@
 /* points.h: minimal filtering F(m, r) from its interpolation points, in exact rational arithmetic (Toom and Cook;
- * Winograd 1980; the points after Barabasz et al. 2020, chosen by measured error: doc/kernels-winograd.md). Plain C: the
+ * Winograd 1980; the points after Barabasz et al. 2020, chosen by measured error: doc/notes/2026-11-28-winograd.md). Plain C: the
  * compiler half packs weights with it, gen_transforms.c prints transforms.h from it.
  *
  * m outputs of a filter with r weights come from a = m + r - 1 inputs with a products:

@@ -105,7 +105,7 @@ PZ_INLINE int32_t pz_winograd_vectors(const pz_winograd_shape *s, int32_t maps) 
 }
 
 /* From a slot to the next one, in floats: an odd number of cache lines, so that the lines of one tile do not fall on a few sets of
- * the cache (doc/kernels-winograd.md). */
+ * the cache (doc/notes/2026-11-28-winograd.md). */
 PZ_INLINE int64_t pz_winograd_slot(const pz_winograd_shape *s) {
   const int32_t in = pz_winograd_vectors(s, s->conv.in.c), out = pz_winograd_vectors(s, s->conv.out.c);
   return (int64_t)((in > out ? in : out) | 1) * s->conv.in.block;
@@ -180,7 +180,7 @@ PZ_INLINE int64_t pz_winograd_group(const pz_winograd_shape *s, int32_t kb) {
 }
 
 /* Bytes of the weights that are made at a time, where a block of maps in has no more: they are to stay in level 1 until all tiles
- * of a batch have met them (doc/kernels-winograd.md). */
+ * of a batch have met them (doc/notes/2026-11-28-winograd.md). */
 #define PZ_WINOGRAD_FRESH (16 << 10)
 /* Of pairs, whose products take fewer steps for each time that sums are put away: in level 2. */
 #define PZ_WINOGRAD_FRESH_PAIRS (64 << 10)

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* The error of doc/kernels-winograd.md for each axis, times what the largest of a tensor's errors may exceed it by; sums here
+/* The error of doc/algorithm-winograd.md for each axis, times what the largest of a tensor's errors may exceed it by; sums here
  * are of up to 27*40 products of values in [-1, 1], below 20 in size. */
 static double tolerance(const pz_winograd_shape *s) {
   double factor = 2e-5;

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* Sums of up to 40*25 products of values in [-1, 1], below 20 in size, times the error of an axis (doc/kernels-winograd.md). */
+/* Sums of up to 40*25 products of values in [-1, 1], below 20 in size, times the error of an axis (doc/algorithm-winograd-1d.md). */
 static double tolerance(const pz_winograd_columns_shape *s) {
   return 1e-5 * (s->conv.kernel[1] == 3 ? 0.7 * s->m : s->m * s->m);
 }

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* Sums of up to 8*75 products of values in [-1, 1], below 20 in size, times the error of an axis (doc/kernels-winograd.md). */
+/* Sums of up to 8*75 products of values in [-1, 1], below 20 in size, times the error of an axis (doc/algorithm-winograd-1d.md). */
 static double tolerance(const pz_winograd_rows_shape *s) {
   return 1e-5 * (s->conv.kernel[2] == 3 ? 0.7 * s->m : s->m * s->m);
 }

@@ -1,4 +1,4 @@
-/* source.c: the generated C. network.c is a list of steps that call kernels by name; kernels_NN.c hold the
+/* source.c: the generated C. network.c is a list of steps that call kernels by name, run by run_loop.h; kernels_NN.c hold the
  * kernels, each specialised by its shape; network.h declares them. */
 #include "base/file.h"
 #include "emit/code.h"
@@ -136,13 +136,14 @@ static void step_function(const writer *w, pz_code *c, int32_t index, int32_t *c
     if (call->after_all) pz_code_add(c, "  wait_for_all(r->executor, worker);\n");
     const bool turns = call->turn >= 0;
     if (turns)
-      pz_code_put(c, "  for (int32_t part; (part = next_part(r, $, worker, workers)) >= 0;)\n  ", call->turn);
+      pz_code_put(c, "  for (int32_t chunk; (chunk = next_chunk(r, $, worker, workers)) >= 0;)\n  ",
+                  call->turn);
     pz_code_add(c, "  ");
     name(c, kernel->call, kernel->digits);
     pz_code_add(c, "(");
     for (int32_t a = 0; a < call->n_args; a++)
       if (call->args[a].at.space != PZ_SPACE_NULL) pointer(c, w->plan, &call->args[a].at);
-    pz_code_put(c, "$", pz_code_choice(turns, "part, PARTS(workers));\n", "worker, workers);\n"));
+    pz_code_put(c, "$", pz_code_choice(turns, "chunk, PZ_RUN_CHUNKS(workers));\n", "worker, workers);\n"));
   }
   pz_code_add(c, "  (void)r;\n}\n\n");
 }
@@ -217,133 +218,38 @@ static void step_table(const writer *w, pz_code *c) {
                 pz_code_name(s->algorithm), s->multiply_adds, s->bytes, observable(p, s) ? tensor++ : -1);
   }
   pz_code_put(c, "$", pz_code_choice(p->n_steps, "};\n\n", "    {\"\", \"\", \"\", 0, 0, -1}};\n\n"));
-  pz_code_add(c, "static void (*const functions[])(const pz_abi_call *, int32_t, int32_t) = {\n   ");
+  pz_code_add(c, "static const pz_run_step functions[] = {\n   ");
   for (int32_t i = 0; i < p->n_steps; i++)
     pz_code_put(c, " step_$,$", i, pz_code_choice(i % 8 == 7, "\n   ", ""));
-  pz_code_put(c, "$", pz_code_choice(p->n_steps, "};\n\n", " 0};\n\n"));
+  pz_code_add(c, " 0};\n\n");
 }
 
-/* A long call is cut into parts. A worker takes its own, one after the other, then those that others have not begun: one that is
- * held up (another process on its core) does less. Which worker makes a part does not change its bits. */
-static void turns(const pz_plan *p, pz_code *c) {
-  pz_code_put(
-      c,
-      "#define PARTS(workers) (workers > 1 ? 8 * workers : 1)\n"
-      "#define TAKEN(worker) ((_Atomic int32_t *)((float *)r->arena + $ + (worker) * $))\n\n"
-      "__attribute__((unused)) static int32_t next_part(const pz_abi_call *r, int32_t call, int32_t worker, "
-      "int32_t workers) "
-      "{\n"
-      "  const int32_t each = PARTS(workers) / workers;\n"
-      "  for (int32_t i = 0, w = worker; i < workers; i++, w = w + 1 < workers ? w + 1 : 0) {\n"
-      "    if (atomic_load_explicit(TAKEN(w) + call, memory_order_relaxed) >= each) continue;\n"
-      "    const int32_t part = atomic_fetch_add_explicit(TAKEN(w) + call, 1, memory_order_relaxed);\n"
-      "    if (part < each) return w * each + part;\n"
-      "  }\n"
-      "  return -1;\n"
-      "}\n\n"
-      "static void begin_turns(const pz_abi_call *r, int32_t workers) {\n"
-      "  for (int32_t w = 0; w < workers; w++)\n"
-      "    for (int32_t i = 0; i < $; i++) atomic_store_explicit(TAKEN(w) + i, 0, memory_order_relaxed);\n"
-      "}\n\n",
-      pz_emit_arena_bytes(p) / 4 + p->turns, p->worker_floats, p->n_turns);
-}
-
-/* The loop over the steps. Denormals are flushed while the network runs: they never matter to a result of
- * single precision and cost a hundred cycles each. Where steps are timed no worker begins one before worker 0 has looked at the clock: it
- * may be held up behind a barrier, and find all parts of the next step taken. */
-static void run_loop(pz_code *c) {
-  pz_code_add(c,
-              "static int64_t now(void) {\n"
-              "  struct timespec t;\n"
-              "  clock_gettime(CLOCK_MONOTONIC, &t);\n"
-              "  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;\n"
-              "}\n\n"
-              "static void run_steps(const pz_abi_call *r, int32_t worker, int32_t workers) {\n"
-              "  int64_t before = r->step_ns && worker == 0 ? now() : 0;\n"
-              "  if (r->step_ns) wait_for_all(r->executor, worker);\n"
-              "  for (int32_t i = 0; i < STEPS; i++) {\n"
-              "    functions[i](r, worker, workers);\n"
-              "    wait_for_all(r->executor, worker);\n"
-              "    if (r->step_ns && worker == 0) {\n"
-              "      const int64_t after = now();\n"
-              "      r->step_ns[i] += after - before;\n"
-              "      before = after;\n"
-              "    }\n"
-              "    if (r->step_ns) wait_for_all(r->executor, worker);\n"
-              "    if (r->observe) {\n"
-              "      if (worker == 0) r->observe(r->observe_host, i);\n"
-              "      wait_for_all(r->executor, worker);\n"
-              "    }\n"
-              "  }\n"
-              "}\n\n"
-              "static void work(void *arg, int32_t worker) {\n"
-              "  const pz_abi_call *r = arg;\n"
-              "#ifdef __SSE__\n"
-              "  const uint32_t mode = __builtin_ia32_stmxcsr();\n"
-              "  __builtin_ia32_ldmxcsr(mode | 0x8040); /* flush denormal results and operands to zero */\n"
-              "#endif\n"
-              "  run_steps(r, worker, r->executor ? r->executor->workers : 1);\n"
-              "#ifdef __SSE__\n"
-              "  __builtin_ia32_ldmxcsr(mode);\n"
-              "#endif\n"
-              "}\n\n");
-}
-
-/* pznet's runtime has asked when it opened the file; other hosts have not. */
-static void tiles_function(pz_code *c) {
-  pz_code_add(
-      c,
-      "/* Linux lets only those processes use AMX tiles that have asked. */\n"
-      "static int32_t may_use_tiles(void) {\n"
-      "  static atomic_int asked;\n"
-      "  if (atomic_load_explicit(&asked, memory_order_relaxed)) return 1;\n"
-      "  if (syscall(SYS_arch_prctl, 0x1023, 18)) return 0; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */\n"
-      "  atomic_store_explicit(&asked, 1, memory_order_relaxed);\n"
-      "  return 1;\n"
-      "}\n\n");
-}
-
-static void run_function(pz_code *c, bool tiles) {
-  if (tiles) tiles_function(c);
-  pz_code_put(c,
-              "static int32_t run(const pz_abi_call *r) {\n"
-              "$"
-              "  begin_turns(r, r->executor ? r->executor->workers : 1);\n"
-              "  if (r->executor) r->executor->run(r->executor->host, work, (void *)r);\n"
-              "  else work((void *)r, 0);\n"
-              "  return 0;\n"
-              "}\n\n",
-              pz_code_choice(tiles, "  if (!may_use_tiles()) return PZ_ABI_NO_TILES;\n", ""));
-}
-
-static void network_head(const writer *w, pz_code *c, bool tiles) {
+static void network_head(const writer *w, pz_code *c) {
   const pz_plan *p = w->plan;
+  const int64_t scratch = pz_emit_arena_bytes(p) / 4;
   pz_code_put(c, "/* $\n", pz_code_name(p->graph->name ? p->graph->name : ""));
   front_matter(w, c);
   pz_code_put(c,
-              "#include \"network.h\"\n#include \"network_abi.h\"\n#include <stdatomic.h>\n#include "
-              "<time.h>\n$\n#define STEPS $\n"
+              "#include \"network.h\"\n\n#define PZ_RUN_STEPS $\n#define PZ_RUN_CALLS $\n"
+              "#define PZ_RUN_COUNTERS $\n#define PZ_RUN_WORKER $\n#define PZ_RUN_TILES $\n"
+              "#include \"run_loop.h\"\n\n",
+              p->n_steps, p->n_turns, scratch + p->turns, p->worker_floats, p->isa == PZ_ISA_AMX);
+  pz_code_put(c,
               "#define ARENA(at) ((float *)r->arena + (at))\n#define WEIGHTS(at) (weights + (at))\n"
               "#define INPUT(i, at) (r->inputs[i] + (at))\n#define OUTPUT(i, at) (r->outputs[i] + (at))\n"
               "#define SCRATCH ((float *)r->arena + $ + worker * $)\n\n"
-              "static void wait_for_all(const pz_abi_executor *e, int32_t worker) {\n"
-              "  if (e) e->barrier(e->host, worker);\n"
-              "}\n\n"
               "extern const float weights[] __attribute__((visibility(\"hidden\")));\n"
               "__asm__(\".section " PZ_ABI_WEIGHTS_SECTION
               ",\\\"a\\\",@progbits\\n.balign 4096\\n.global weights\\n.hidden "
               "weights\\n\"\n"
               "        \"weights:\\n.incbin \\\"weights.bin\\\"\\n.zero 64\\n.previous\\n\");\n\n",
-              pz_code_choice(tiles, "#include <sys/syscall.h>\n#include <unistd.h>\n", ""), p->n_steps,
-              pz_emit_arena_bytes(p) / 4, p->worker_floats);
+              scratch, p->worker_floats);
 }
 
 static pz_status write_network(const writer *w, pz_error *err) {
   const pz_plan *p = w->plan;
-  const bool tiles = p->isa == PZ_ISA_AMX;
   pz_code *c = pz_code_new();
-  network_head(w, c, tiles);
-  turns(p, c);
+  network_head(w, c);
   int32_t call_number = 0;
   for (int32_t i = 0; i < p->n_steps; i++) step_function(w, c, i, &call_number);
   pz_code_add(c, "static const pz_abi_port inputs[] = {\n");
@@ -352,11 +258,9 @@ static pz_status write_network(const writer *w, pz_error *err) {
   ports(w, c, p->graph->outputs, p->graph->n_outputs);
   const int32_t tensors = tensor_table(w, c);
   step_table(w, c);
-  run_loop(c);
-  run_function(c, tiles);
   pz_code_put(c,
               "static const pz_abi_network network = {PZ_ABI_VERSION, sizeof(pz_abi_network), $, $, 64,\n"
-              "    $, $, $, STEPS, inputs, outputs, tensors, steps, run};\n\n"
+              "    $, $, $, PZ_RUN_STEPS, inputs, outputs, tensors, steps, run};\n\n"
               "__attribute__((visibility(\"default\"))) const pz_abi_network *pz_network(void);\n"
               "const pz_abi_network *pz_network(void) { return &network; }\n",
               pz_emit_arena_bytes(p), p->worker_floats * 4, p->graph->n_inputs, p->graph->n_outputs, tensors);

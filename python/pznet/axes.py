@@ -1,4 +1,4 @@
-"""Which axis of an array is which, as src/volume/axes.h has it for files."""
+"""Which axis of an array is which, as src/formats/axes.h has it for files."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 #include "base/file.h"
 #include "volume/arrange.h"
-#include "volume/convert.h"
+#include "formats/convert.h"
 #include "volume/finished.h"
-#include "volume/io.h"
+#include "formats/io.h"
 #include "volume/normalize.h"
 #include "volume/report.h"
 #include "volume/run.h"

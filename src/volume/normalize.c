@@ -1,6 +1,6 @@
 #include "volume/normalize.h"
 
-#include "volume/convert.h"
+#include "formats/convert.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "volume/stages.h"
 
-#include "volume/convert.h"
-#include "volume/io.h"
+#include "formats/convert.h"
+#include "formats/io.h"
 #include "volume/normalize.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 #include "unit.h"
 #include "volume/engine.h"
-#include "volume/volume.h"
+#include "formats/volume.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 #include "fixture.h"
-#include "volume/axes.h"
-#include "volume/raw.h"
+#include "formats/axes.h"
+#include "formats/raw.h"
 
 #include <hdf5.h>
 #include <nifti/nifti1.h>

@@ -1,5 +1,5 @@
 #include "fixture.h"
-#include "volume/nifti_header.h"
+#include "formats/nifti_header.h"
 
 #include <hdf5.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Close kin of the formats: archives of arrays, folders of slices, pairs, and what is refused by name. */
 #include "fixture.h"
 #include "make_zip.h"
-#include "volume/kin.h"
-#include "volume/zip.h"
+#include "formats/kin.h"
+#include "formats/zip.h"
 
 #include <stdlib.h>
 #include <string.h>

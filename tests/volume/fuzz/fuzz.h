@@ -2,9 +2,9 @@
 #ifndef PZ_TESTS_VOLUME_FUZZ_H
 #define PZ_TESTS_VOLUME_FUZZ_H
 
-#include "volume/nifti_header.h"
+#include "formats/nifti_header.h"
 #include "volume/report.h"
-#include "volume/volume.h"
+#include "formats/volume.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -282,19 +282,28 @@ const char *pz_axes_suggest(const pz_array *a, const pz_axes *axes, int64_t chan
 
 /* ------------------------------------------------------------------ boxes */
 
-pz_box pz_axes_box(const pz_array *a, const pz_axes *axes, int64_t z, int64_t n, int64_t element,
-                   int64_t channel_bytes) {
-  pz_box box = {.rank = a->rank};
-  const int64_t row = axes->shape[2] * element, to[4] = {channel_bytes, axes->shape[1] * row, row, element};
-  const int64_t start[4] = {0, z, 0, 0}, count[4] = {axes->channels, n, axes->shape[1], axes->shape[2]};
-  for (int i = 0; i < a->rank; i++) box.start[i] = axes->index[i], box.count[i] = 1;
+pz_array_box pz_axes_box(const pz_array *a, const pz_axes *axes, const pz_box *box, int64_t element,
+                         const int64_t stride[3]) {
+  pz_array_box out = {.rank = a->rank};
+  for (int i = 0; i < a->rank; i++) out.start[i] = axes->index[i], out.count[i] = 1;
   for (int i = 0; i < 4; i++) {
     const int at = axes->of[i];
     if (at < 0) continue;
-    box.start[at] = start[i], box.count[at] = count[i];
-    box.to[at] = to[i];
+    out.start[at] = i ? box->start[i - 1] : 0;
+    out.count[at] = i ? box->size[i - 1] : axes->channels;
+    out.to[at] = i < 3 ? stride[i] : element;
   }
-  return box;
+  return out;
+}
+
+void pz_axes_rows(const pz_array *a, const pz_axes *axes, int64_t step[3]) {
+  int closest = -1;
+  for (int i = 2; i >= 0; i--) {
+    step[i] = 1;
+    if (axes->shape[i] == 1) continue;
+    if (closest < 0 || a->stride[axes->of[i + 1]] < a->stride[axes->of[closest + 1]]) closest = i;
+  }
+  if (closest >= 0) step[closest] = axes->shape[closest];
 }
 
 typedef struct copy {

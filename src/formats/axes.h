@@ -66,16 +66,19 @@ bool pz_axes_keep_geometry(const pz_array *array, const pz_axes *axes);
 const char *pz_axes_suggest(const pz_array *array, const pz_axes *axes, int64_t channels,
                             char words[2 * PZ_AXES_WORDS]);
 
-/* A part of the array, and where it goes. */
-typedef struct pz_box {
+/* A part of a file's array, and where it goes. */
+typedef struct pz_array_box {
   int rank;
   int64_t start[PZ_AXES_RANK], count[PZ_AXES_RANK];
   int64_t to[PZ_AXES_RANK]; /* bytes from one index to the next at the destination */
-} pz_box;
+} pz_array_box;
 
-/* Planes z..z+n-1 of all channels: channel c at c * channel_bytes, `element` bytes an element. */
-pz_box pz_axes_box(const pz_array *array, const pz_axes *axes, int64_t z, int64_t n, int64_t element,
-                   int64_t channel_bytes);
+/* Where a box of the volume lies in the array. At the destination channels, planes and rows are stride[0], stride[1] and stride[2] bytes
+ * apart, and the elements of a row, of `element` bytes, lie together. */
+pz_array_box pz_axes_box(const pz_array *array, const pz_axes *axes, const pz_box *box, int64_t element,
+                         const int64_t stride[3]);
+/* Rows of the volume as they lie in the file: all of the axis whose elements are closest together, 1 of the others. */
+void pz_axes_rows(const pz_array *array, const pz_axes *axes, int64_t step[3]);
 
 /* Copies elements between two arrays of `rank` axes; strides in bytes, a stride of 0 repeats. */
 void pz_copy_strided(const char *from, const int64_t *from_stride, char *to, const int64_t *to_stride,

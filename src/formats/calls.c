@@ -1,17 +1,21 @@
 #include "formats/calls.h"
 
+#include "formats/sink.h"
+
 #include <string.h>
 
-/* What a callback is expected to hold while it fills a portion: a copy of it. */
-enum { SLAB_BYTES = 4 << 20 };
+/* What a callback is expected to hold while it fills a box: a copy of it. */
+enum { COPY_BYTES = 4 << 20 };
 
-/* The array is the volume, so that the box has planes z..z+n-1. */
-static pz_status calls_read(pz_volume *v, const pz_box *box, void *to, pz_error *err) {
+/* The array is the volume. */
+static pz_status calls_read(pz_volume *v, const pz_array_box *part, void *to, pz_error *err) {
   const pz_volume_reader *r = v->calls;
-  const int64_t z = box->start[1], n = box->count[1];
-  if (r->read(r->host, z, n, to, box->to[0])) return PZ_OK;
-  return pz_fail(err, PZ_ERROR_RUN, "%s: its reader failed at planes %lld to %lld", v->path, (long long)z,
-                 (long long)(z + n - 1));
+  pz_box box;
+  memcpy(box.start, part->start + 1, sizeof box.start);
+  memcpy(box.size, part->count + 1, sizeof box.size);
+  if (r->read(r->host, &box, to, part->to)) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_RUN, "%s: its reader failed at planes %lld to %lld", v->path,
+                 (long long)box.start[0], (long long)(box.start[0] + box.size[0] - 1));
 }
 
 static void calls_close(pz_volume *v) { (void)v; }
@@ -22,7 +26,6 @@ static pz_status fill(pz_volume *v, const pz_volume_reader *r, pz_error *err) {
   v->format = &calls;
   v->path = "the volume";
   v->calls = r;
-  v->step = 1;
   v->info = (pz_volume_info){.dtype = r->dtype, .channels = r->channels, .has_channels = r->channels > 1};
   memcpy(v->info.shape, r->shape, sizeof v->info.shape);
   if (!r->read || (unsigned)r->dtype > PZ_BOOL)
@@ -32,8 +35,9 @@ static pz_status fill(pz_volume *v, const pz_volume_reader *r, pz_error *err) {
   const int64_t size[4] = {r->channels, r->shape[0], r->shape[1], r->shape[2]};
   pz_array_make(&v->array, 4, size);
   PZ_TRY(pz_axes_resolve(v->path, &v->array, NULL, &v->axes, err));
-  const int64_t plane = v->info.channels * pz_volume_plane_bytes(&v->info);
-  v->memory = plane > SLAB_BYTES ? plane : SLAB_BYTES;
+  PZ_TRY(pz_step_of(r->step, v->info.shape, v->step, err));
+  const int64_t copy = pz_volume_planes_at_once(v) * v->info.channels * pz_volume_plane_bytes(&v->info);
+  v->memory = copy > COPY_BYTES ? copy : COPY_BYTES;
   return PZ_OK;
 }
 

@@ -27,6 +27,7 @@ typedef struct folder {
   slice *slices;
   int64_t n, room;
   pz_volume_info first; /* of the first slice */
+  int64_t step[2];      /* along y and x, of the first slice */
   int64_t samples;
 } folder;
 
@@ -212,7 +213,7 @@ static pz_status look_at_slices(pz_volume *v, pz_error *err) {
   for (int64_t i = 0; i < f->n; i++) {
     pz_volume *s;
     PZ_TRY(open_slice(v, i, &s, err));
-    if (i == 0) f->first = s->info;
+    if (i == 0) f->first = s->info, memcpy(f->step, s->step + 1, sizeof f->step);
     const pz_status status = check_slice(v, i, s, err);
     if (s->memory > v->memory) v->memory = s->memory;
     pz_volume_close(s);
@@ -250,6 +251,10 @@ static pz_status folder_ready(pz_volume *v, pz_error *err) {
   (void)err;
   v->info.geometry = f->first.geometry;
   const int64_t slice_bytes = f->first.channels * pz_volume_plane_bytes(&f->first);
+  for (int i = 0; i < 3; i++) {
+    const int at = v->axes.of[1 + i] - (v->array.rank - 2); /* 0: the slices' y, 1: their x */
+    v->step[i] = at == 0 || at == 1 ? f->step[at] : 1;
+  }
   v->memory += (1 << 18) + slice_bytes + f->n * ((int64_t)sizeof(slice) + 64);
   if (f->slices && f->n > 1)
     pz_notes_add(&v->notes, "%lld slices, %s to %s", (long long)f->n, f->slices[0].name,
@@ -257,33 +262,38 @@ static pz_status folder_ready(pz_volume *v, pz_error *err) {
   return PZ_OK;
 }
 
-static pz_status read_slice(const pz_volume *v, int64_t i, char *planes, pz_error *err) {
-  const folder *f = v->state;
+/* stride: of channels, planes and rows at the destination. */
+static pz_status read_slice(const pz_volume *v, int64_t i, const pz_box *box, char *to,
+                            const int64_t stride[3], pz_error *err) {
   pz_volume *s;
   PZ_TRY(open_slice(v, i, &s, err));
   pz_status status = check_slice(v, 1, s, err);
-  if (status == PZ_OK) status = pz_volume_read(s, 0, 1, planes, pz_volume_plane_bytes(&f->first), err);
+  if (status == PZ_OK) status = pz_volume_read(s, box, to, stride, err);
   pz_volume_close(s);
   return status;
 }
 
-static pz_status folder_read(pz_volume *v, const pz_box *box, void *to, pz_error *err) {
+/* The array's axes are z, (c,) y and x. Of each slice all channels are read of the rows and columns of the box, and put where they belong. */
+static pz_status folder_read(pz_volume *v, const pz_array_box *box, void *to, pz_error *err) {
   const folder *f = v->state;
-  const int64_t element = pz_dtype_bytes(f->first.dtype), plane = pz_volume_plane_bytes(&f->first);
-  char *planes = malloc((size_t)(plane * f->first.channels));
-  if (!planes) return pz_fail_memory(err, "a slice", (unsigned long long)plane);
-  const int rest = box->rank - 1;
-  int64_t stride[PZ_AXES_RANK] = {plane, f->first.shape[2] * element, element}, offset = 0;
-  const int64_t *own = rest == 3 ? stride : stride + 1;
-  for (int k = 0; k < rest; k++) offset += box->start[1 + k] * own[k];
+  const int y = box->rank - 2, x = box->rank - 1;
+  const int64_t element = pz_dtype_bytes(f->first.dtype), row = box->count[x] * element,
+                part = box->count[y] * row;
+  const pz_box slice = {.start = {0, box->start[y], box->start[x]},
+                        .size = {1, box->count[y], box->count[x]}};
+  const int64_t dense[3] = {part, part, row}, stride[3] = {part, row, element};
+  char *const channels = malloc((size_t)(part * f->first.channels));
+  if (!channels) return pz_fail_memory(err, "a slice", (unsigned long long)(part * f->first.channels));
+  const bool several = box->rank == 4;
+  const char *from = channels + (several ? box->start[1] * part : 0);
   pz_status status = PZ_OK;
   for (int64_t i = 0; i < box->count[0] && status == PZ_OK; i++) {
-    status = read_slice(v, box->start[0] + i, planes, err);
+    status = read_slice(v, box->start[0] + i, &slice, channels, dense, err);
     if (status == PZ_OK)
-      pz_copy_strided(planes + offset, own, (char *)to + i * box->to[0], box->to + 1, box->count + 1, rest,
-                      element);
+      pz_copy_strided(from, stride + !several, (char *)to + i * box->to[0], box->to + 1, box->count + 1,
+                      box->rank - 1, element);
   }
-  free(planes);
+  free(channels);
   return status;
 }
 

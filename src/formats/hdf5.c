@@ -145,12 +145,14 @@ static pz_status chunked(pz_volume *v, pz_error *err) {
     return pz_fail(err, PZ_ERROR_INPUT, "%s:%s: chunks of more than 1 GiB; expected smaller ones", v->path,
                    v->dataset);
   k->filters.bytes = bytes;
-  k->c = v->axes.of[0], k->z = v->axes.of[1];
-  k->channels = v->info.channels, k->planes = v->info.shape[0], k->plane = pz_volume_plane_bytes(&v->info);
-  k->depth = k->z < 0 ? 1 : k->chunk[k->z];
-  if (k->depth > k->planes) k->depth = k->planes;
-  if (!pz_mul_i64(k->channels * k->depth, k->plane, &layer)) layer = INT64_MAX / 4;
-  v->step = k->depth;
+  k->axes = &v->axes;
+  for (int i = 0; i < 3; i++) {
+    const int64_t size = v->info.shape[i], chunk = v->axes.of[1 + i] < 0 ? 1 : k->chunk[v->axes.of[1 + i]];
+    v->step[i] = chunk < size ? chunk : size;
+  }
+  k->depth = v->step[0];
+  if (!pz_mul_i64(v->info.channels * k->depth, pz_volume_plane_bytes(&v->info), &layer))
+    layer = INT64_MAX / 4;
   /* While a chunk is filtered, a copy of it lives beside the cache. */
   v->cache_memory = layer;
   v->memory = layer + 3 * bytes + pz_hdf5_filters_memory(&k->filters) + (1 << 20);
@@ -178,7 +180,7 @@ static pz_status layout_of(pz_volume *v, pz_error *err) {
 }
 
 /* Whether the box is dense at the destination; its bytes, and its slowest axis that is longer than 1. */
-static bool is_dense(const pz_box *box, int64_t element, int64_t *bytes, int *slowest) {
+static bool is_dense(const pz_array_box *box, int64_t element, int64_t *bytes, int *slowest) {
   bool dense = true;
   *bytes = element, *slowest = 0;
   for (int i = box->rank - 1; i >= 0; i--) {
@@ -192,11 +194,14 @@ static bool is_dense(const pz_box *box, int64_t element, int64_t *bytes, int *sl
 
 static pz_status h5_ready(pz_volume *v, pz_error *err) {
   h5 *h = v->state;
-  const int64_t element = pz_dtype_bytes(v->info.dtype), planes = v->info.shape[0];
-  const pz_box all =
-      pz_axes_box(&v->array, &v->axes, 0, planes, element, planes * pz_volume_plane_bytes(&v->info) + 1);
+  const int64_t element = pz_dtype_bytes(v->info.dtype), row = v->info.shape[2] * element,
+                plane = v->info.shape[1] * row;
+  const pz_box whole = pz_volume_planes(&v->info, 0, v->info.shape[0]);
+  const pz_array_box all = pz_axes_box(&v->array, &v->axes, &whole, element,
+                                       (const int64_t[3]){v->info.shape[0] * plane + 1, plane, row});
   int64_t bytes;
   int slowest;
+  pz_axes_rows(&v->array, &v->axes, v->step);
   v->memory = (1 << 20) + (is_dense(&all, element, &bytes, &slowest) ? 0 : PART);
   return h->chunked ? chunked(v, err) : PZ_OK;
 }
@@ -245,7 +250,8 @@ static pz_status h5_open(pz_volume *v, pz_error *err) {
 }
 
 /* The library is asked for the file's own type, so that it converts nothing. */
-static pz_status read_dense(pz_volume *v, const pz_box *box, int64_t elements, void *to, pz_error *err) {
+static pz_status read_dense(pz_volume *v, const pz_array_box *box, int64_t elements, void *to,
+                            pz_error *err) {
   const h5 *h = v->state;
   hsize_t start[PZ_AXES_RANK], count[PZ_AXES_RANK];
   for (int i = 0; i < h->rank; i++) start[i] = (hsize_t)box->start[i], count[i] = (hsize_t)box->count[i];
@@ -260,7 +266,8 @@ static pz_status read_dense(pz_volume *v, const pz_box *box, int64_t elements, v
 }
 
 /* Through a buffer, of which the elements go where they belong. */
-static pz_status read_apart(pz_volume *v, const pz_box *box, int64_t elements, void *to, pz_error *err) {
+static pz_status read_apart(pz_volume *v, const pz_array_box *box, int64_t elements, void *to,
+                            pz_error *err) {
   h5 *h = v->state;
   int64_t stride[PZ_AXES_RANK], next = pz_dtype_bytes(v->info.dtype);
   if (!h->part && !(h->part = malloc(PART))) return pz_fail_memory(err, "a part of a dataset", PART);
@@ -271,14 +278,14 @@ static pz_status read_apart(pz_volume *v, const pz_box *box, int64_t elements, v
 }
 
 /* Halves of the slowest axis, until the box is dense at the destination or fits into the buffer. */
-static pz_status read_box(pz_volume *v, const pz_box *box, char *to, pz_error *err) {
+static pz_status read_box(pz_volume *v, const pz_array_box *box, char *to, pz_error *err) {
   const int64_t element = pz_dtype_bytes(v->info.dtype);
   int64_t bytes;
   int slowest;
   const bool dense = is_dense(box, element, &bytes, &slowest);
   if (dense) return read_dense(v, box, bytes / element, to, err);
   if (bytes <= PART) return read_apart(v, box, bytes / element, to, err);
-  pz_box half = *box;
+  pz_array_box half = *box;
   const int64_t n = box->count[slowest], first = n / 2;
   half.count[slowest] = first;
   PZ_TRY(read_box(v, &half, to, err));
@@ -286,7 +293,7 @@ static pz_status read_box(pz_volume *v, const pz_box *box, char *to, pz_error *e
   return read_box(v, &half, to + first * box->to[slowest], err);
 }
 
-static pz_status h5_read(pz_volume *v, const pz_box *box, void *to, pz_error *err) {
+static pz_status h5_read(pz_volume *v, const pz_array_box *box, void *to, pz_error *err) {
   h5 *h = v->state;
   PZ_TRY(pz_memory_room("HDF5", err));
   const quiet q = hush();

@@ -87,7 +87,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* The part of a chunk that is inside of the box, to where it belongs; of a chunk that is not stored, what it is filled with. */
 static void place(const pz_hdf5_chunks *k, const char *chunk, const int64_t at[PZ_AXES_RANK],
-                  const pz_box *box, char *to) {
+                  const pz_array_box *box, char *to) {
   int64_t stride[PZ_AXES_RANK], count[PZ_AXES_RANK], size = k->filters.element;
   const char *from = chunk ? chunk : (const char *)k->fill;
   for (int i = k->rank - 1; i >= 0; i--) {
@@ -102,8 +102,8 @@ static void place(const pz_hdf5_chunks *k, const char *chunk, const int64_t at[P
 }
 
 /* All chunks that the box has a part of. */
-static pz_status read_chunks(const pz_hdf5_chunks *k, const pz_box *box, int axis, int64_t at[PZ_AXES_RANK],
-                             char *to, pz_error *err) {
+static pz_status read_chunks(const pz_hdf5_chunks *k, const pz_array_box *box, int axis,
+                             int64_t at[PZ_AXES_RANK], char *to, pz_error *err) {
   char *chunk;
   if (axis == k->rank) {
     PZ_TRY(fetch(k, at, &chunk, err));
@@ -116,56 +116,89 @@ static pz_status read_chunks(const pz_hdf5_chunks *k, const pz_box *box, int axi
   return PZ_OK;
 }
 
-static pz_status read_layer(const pz_hdf5_chunks *k, const pz_box *box, char *to, pz_error *err) {
+static pz_status read_layer(const pz_hdf5_chunks *k, const pz_array_box *box, char *to, pz_error *err) {
   int64_t at[PZ_AXES_RANK];
   return read_chunks(k, box, 0, at, to, err);
 }
 
-static pz_status take_memory(pz_hdf5_chunks *k, bool keep, pz_error *err) {
-  const int64_t layer = k->channels * k->depth * k->plane;
+static pz_status take_work(pz_hdf5_chunks *k, pz_error *err) {
   if (!k->work[0] && (k->work[0] = malloc((size_t)room(k) * 2))) k->work[1] = k->work[0] + room(k);
-  if (!k->work[0]) return pz_fail_memory(err, "chunks", (unsigned long long)room(k) * 2);
-  if (keep && !k->layer) k->layer = malloc((size_t)layer);
-  if (keep && !k->layer) return pz_fail_memory(err, "a layer of chunks", (unsigned long long)layer);
-  return PZ_OK;
+  return k->work[0] ? PZ_OK : pz_fail_memory(err, "chunks", (unsigned long long)room(k) * 2);
 }
 
-/* The box's planes z..z+n-1. */
-static pz_box planes_of(const pz_hdf5_chunks *k, const pz_box *box, int64_t z, int64_t n) {
-  pz_box part = *box;
-  if (k->z >= 0) part.start[k->z] = z, part.count[k->z] = n;
-  return part;
+/* Bytes from one channel, plane, row and element of the layer to the next. */
+typedef struct strides {
+  int64_t of[4];
+} strides;
+
+static strides layer_strides(const pz_hdf5_chunks *k) {
+  const int64_t element = k->filters.element, row = k->axes->shape[2] * element,
+                plane = k->axes->shape[1] * row;
+  return (strides){{k->depth * plane, plane, row, element}};
 }
 
-static pz_status fill_layer(pz_hdf5_chunks *k, const pz_box *box, int64_t first, pz_error *err) {
-  pz_box layer = planes_of(k, box, first, least(k->depth, k->planes - first));
+/* The layer's planes, from the volume's plane `first` on, all of them whole. */
+static pz_status fill_layer(pz_hdf5_chunks *k, const pz_array_box *box, int64_t first, int64_t n,
+                            pz_error *err) {
+  const strides own = layer_strides(k);
+  const int64_t bytes = k->axes->channels * own.of[0], start[4] = {0, first, 0, 0};
+  const int64_t count[4] = {k->axes->channels, n, k->axes->shape[1], k->axes->shape[2]};
+  pz_array_box layer = *box;
   if (k->layer_z == first) return PZ_OK;
+  if (!k->layer && !(k->layer = malloc((size_t)bytes)))
+    return pz_fail_memory(err, "a layer of chunks", (unsigned long long)bytes);
+  for (int i = 0; i < 4; i++) {
+    const int at = k->axes->of[i];
+    if (at >= 0) layer.start[at] = start[i], layer.count[at] = count[i], layer.to[at] = own.of[i];
+  }
   k->layer_z = -1;
-  if (k->z >= 0) layer.to[k->z] = k->plane;
-  if (k->c >= 0) layer.to[k->c] = k->depth * k->plane;
   PZ_TRY(read_layer(k, &layer, k->layer, err));
   k->layer_z = first;
   return PZ_OK;
 }
 
-pz_status pz_hdf5_chunks_read(pz_hdf5_chunks *k, bool keep, const pz_box *box, void *to, pz_error *err) {
-  const int64_t z = k->z < 0 ? 0 : box->start[k->z], n = k->z < 0 ? 1 : box->count[k->z],
-                deep = k->z < 0 ? 1 : k->chunk[k->z], channel_bytes = k->c < 0 ? 0 : box->to[k->c];
-  PZ_TRY(take_memory(k, keep, err));
-  for (int64_t done = 0; done < n;) {
-    const int64_t first = (z + done) / deep * deep, now = least(n - done, first + deep - z - done);
-    char *part = (char *)to + done * k->plane;
-    const pz_box planes = planes_of(k, box, z + done, now);
-    /* A whole layer goes where it belongs at once. */
-    if (!keep || (now == least(k->depth, k->planes - first) && k->layer_z != first))
-      PZ_TRY(read_layer(k, &planes, part, err));
-    else {
-      PZ_TRY(fill_layer(k, box, first, err));
-      for (int64_t c = 0; c < k->channels; c++)
-        memcpy(part + c * channel_bytes, k->layer + (c * k->depth + z + done - first) * k->plane,
-               (size_t)(now * k->plane));
-    }
-    done += now;
+static void copy_layer(const pz_hdf5_chunks *k, const pz_array_box *box, char *to) {
+  const strides own = layer_strides(k);
+  int64_t from = -k->layer_z * own.of[1];
+  int64_t count[4] = {1, 1, 1, 1}, stride[4] = {0};
+  for (int i = 0; i < 4; i++) {
+    const int at = k->axes->of[i];
+    if (at < 0) continue;
+    count[i] = box->count[at], stride[i] = box->to[at];
+    from += box->start[at] * own.of[i];
+  }
+  pz_copy_strided(k->layer + from, own.of, to, stride, count, 4, k->filters.element);
+}
+
+static bool whole_planes(const pz_hdf5_chunks *k, const pz_array_box *box) {
+  for (int i = 2; i < 4; i++)
+    if (k->axes->of[i] >= 0 && box->count[k->axes->of[i]] < k->axes->shape[i - 1]) return false;
+  return true;
+}
+
+/* What of the box lies in one layer, whose planes are first..first+n-1. */
+static pz_status read_part(pz_hdf5_chunks *k, bool keep, const pz_array_box *part, int64_t planes,
+                           int64_t first, int64_t n, char *to, pz_error *err) {
+  /* A whole layer goes where it belongs at once. */
+  if (!keep || (k->layer_z != first && (planes == n || !whole_planes(k, part))))
+    return read_layer(k, part, to, err);
+  PZ_TRY(fill_layer(k, part, first, n, err));
+  copy_layer(k, part, to);
+  return PZ_OK;
+}
+
+pz_status pz_hdf5_chunks_read(pz_hdf5_chunks *k, bool keep, const pz_array_box *box, void *to,
+                              pz_error *err) {
+  const int axis = k->axes->of[1];
+  PZ_TRY(take_work(k, err));
+  if (axis < 0) return read_part(k, keep, box, 1, 0, 1, to, err);
+  pz_array_box part = *box;
+  const int64_t end = box->start[axis] + box->count[axis], deep = k->chunk[axis];
+  for (int64_t z = box->start[axis]; z < end; z += part.count[axis]) {
+    const int64_t first = z / deep * deep;
+    part.start[axis] = z, part.count[axis] = least(end, first + deep) - z;
+    PZ_TRY(read_part(k, keep, &part, part.count[axis], first, least(k->depth, k->axes->shape[0] - first),
+                     (char *)to + (z - box->start[axis]) * box->to[axis], err));
   }
   return PZ_OK;
 }

@@ -13,10 +13,10 @@
 typedef struct pz_hdf5_chunks {
   hid_t data;
   const char *path, *dataset;
+  const pz_axes *axes; /* of the volume */
   int rank;
-  int64_t chunk[PZ_AXES_RANK];            /* sizes along the dataset's axes */
-  int c, z;                               /* the axes of channels and z; -1: none */
-  int64_t channels, planes, depth, plane; /* of the volume; depth: planes of a layer; plane: bytes */
+  int64_t chunk[PZ_AXES_RANK]; /* sizes along the dataset's axes */
+  int64_t depth;               /* planes of a layer */
   pz_hdf5_filters filters;
   bool swap;
   _Alignas(8) uint8_t fill[PZ_DTYPE_MAX_BYTES]; /* in this machine's byte order */
@@ -30,8 +30,10 @@ typedef struct pz_hdf5_chunks {
  * as long as `chunks`. Fills the fields but for swap, which is known by then, and the layer. type: of an element, one that
  * pz_hdf5_known_type knows. Nothing is left to the library, which reads behind what a filter gives when the file lies. */
 const char *pz_hdf5_chunks_take(hid_t data, hid_t plist, hid_t type, pz_hdf5_chunks *chunks);
-/* A box of whole planes. Takes `work`, and the layer when `keep` is set. */
-pz_status pz_hdf5_chunks_read(pz_hdf5_chunks *chunks, bool keep, const pz_box *box, void *to, pz_error *err);
+/* A box. Takes `work`. When `keep` is set, a box of whole planes that begins or ends inside of a layer of chunks takes the layer, and leaves
+ * all of it there; any box is served from what is there. Of other boxes each chunk that they touch is decompressed. */
+pz_status pz_hdf5_chunks_read(pz_hdf5_chunks *chunks, bool keep, const pz_array_box *box, void *to,
+                              pz_error *err);
 void pz_hdf5_chunks_free(pz_hdf5_chunks *chunks);
 
 #endif

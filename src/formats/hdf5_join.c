@@ -159,18 +159,16 @@ static pz_status put_dataset(const pz_hdf5_search *s, work *w) {
   return status;
 }
 
-static pz_status write_planes(const pz_volume_join *j, int to, int64_t offset, pz_volume_source *source,
-                              pz_error *err) {
-  const pz_volume_info *info = source->info;
-  const int64_t bytes = pz_volume_plane_bytes(info);
-  char *plane = malloc((size_t)bytes);
-  pz_status status = plane ? PZ_OK : pz_fail_memory(err, "a plane", (unsigned long long)bytes);
-  for (int64_t i = 0; i < info->channels * info->shape[0] && status == PZ_OK; i++) {
-    status = pz_volume_source_plane(source, i / info->shape[0], i % info->shape[0], plane, err);
-    if (status == PZ_OK) status = pz_io_write(to, j->to, plane, bytes, offset + i * bytes, err);
-  }
-  free(plane);
-  return status;
+/* The new file, and where the data begins in it. */
+typedef struct target {
+  const char *path;
+  int fd;
+  int64_t offset;
+} target;
+
+static pz_status put_strip(void *host, const void *strip, int64_t bytes, int64_t at, pz_error *err) {
+  const target *p = host;
+  return pz_io_write(p->fd, p->path, strip, bytes, p->offset + at, err);
 }
 
 static pz_status fill_copy(const pz_volume_join *j, int to, pz_volume_source *source, pz_error *err) {
@@ -178,7 +176,7 @@ static pz_status fill_copy(const pz_volume_join *j, int to, pz_volume_source *so
   work w = {.dataset = j->dataset, .update = j->update, .joins = &joins, .info = source->info};
   PZ_TRY(copy_old(j, to, source, err));
   PZ_TRY(with_file(j->to, H5F_ACC_RDWR, put_dataset, &w, err));
-  return write_planes(j, to, w.offset, source, err);
+  return pz_volume_source_strips(source, put_strip, &(target){j->to, to, w.offset}, err);
 }
 
 static pz_status make_copy(pz_volume_join *j, pz_volume_source *source, pz_error *err) {

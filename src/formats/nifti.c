@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -216,11 +215,12 @@ static pz_status nifti_ready(pz_volume *v, pz_error *err) {
                     .host = v};
   if (n->stream) PZ_TRY(gz_streams(v, err));
   v->memory = pz_raw_memory(&n->raw, &v->axes) + (int64_t)n->streams * PZ_GZIP_MEMORY;
-  v->step = pz_raw_step(&n->raw, &v->axes, PZ_VOLUME_STEP_BYTES);
+  v->sequential = n->stream;
+  pz_raw_step(&n->raw, &v->axes, PZ_VOLUME_STEP_BYTES, v->step);
   return PZ_OK;
 }
 
-static pz_status nifti_read(pz_volume *v, const pz_box *box, void *to, pz_error *err) {
+static pz_status nifti_read(pz_volume *v, const pz_array_box *box, void *to, pz_error *err) {
   nifti *n = v->state;
   return pz_raw_read(&n->raw, box, to, err);
 }
@@ -245,14 +245,15 @@ static pz_status nifti_lay_out(const char *path, const char *dataset, const pz_v
   return status;
 }
 
-static pz_status gz_planes(pz_gzip *out, pz_volume_source *source, char *plane, pz_error *err) {
-  const pz_volume_info *info = source->info;
+static pz_status gz_take(void *host, const void *strip, int64_t bytes, int64_t at, pz_error *err) {
+  (void)at; /* they come in the order of the file */
+  return pz_gzip_write(host, strip, bytes, err);
+}
+
+static pz_status gz_write(pz_gzip *out, pz_volume_source *source, pz_error *err) {
   uint8_t bytes[PZ_NIFTI_MAX_HEADER];
-  PZ_TRY(pz_gzip_write(out, bytes, pz_nifti_print(info, bytes), err));
-  for (int64_t i = 0; i < info->channels * info->shape[0]; i++) {
-    PZ_TRY(pz_volume_source_plane(source, i / info->shape[0], i % info->shape[0], plane, err));
-    PZ_TRY(pz_gzip_write(out, plane, pz_volume_plane_bytes(info), err));
-  }
+  PZ_TRY(pz_gzip_write(out, bytes, pz_nifti_print(source->info, bytes), err));
+  PZ_TRY(pz_volume_source_strips(source, gz_take, out, err));
   return pz_gzip_finish(out, err);
 }
 
@@ -262,14 +263,10 @@ static int64_t gz_most(const pz_volume_info *info) {
 
 static pz_status gz_convert(const char *path, const char *dataset, pz_volume_source *source, pz_error *err) {
   (void)dataset;
-  const int64_t bytes = pz_volume_plane_bytes(source->info);
-  char *plane = malloc((size_t)bytes);
-  if (!plane) return pz_fail_memory(err, "a plane", (unsigned long long)bytes);
   pz_gzip *out;
   pz_status status = pz_gzip_create(path, &out, err);
-  if (status == PZ_OK) status = gz_planes(out, source, plane, err);
+  if (status == PZ_OK) status = gz_write(out, source, err);
   pz_gzip_close(out);
-  free(plane);
   return status;
 }
 

@@ -30,11 +30,11 @@ static pz_status npy_ready(pz_volume *v, pz_error *err) {
   n->raw = pz_npy_raw(v, &n->header);
   n->raw.fetch = pz_raw_fetch_file, n->raw.host = &n->file;
   v->memory = pz_raw_memory(&n->raw, &v->axes);
-  v->step = pz_raw_step(&n->raw, &v->axes, PZ_VOLUME_STEP_BYTES);
+  pz_raw_step(&n->raw, &v->axes, PZ_VOLUME_STEP_BYTES, v->step);
   return PZ_OK;
 }
 
-static pz_status npy_read(pz_volume *v, const pz_box *box, void *to, pz_error *err) {
+static pz_status npy_read(pz_volume *v, const pz_array_box *box, void *to, pz_error *err) {
   npy *n = v->state;
   return pz_raw_read(&n->raw, box, to, err);
 }

@@ -119,11 +119,12 @@ static pz_status npz_ready(pz_volume *v, pz_error *err) {
   n->raw.fetch = fetch, n->raw.host = n;
   PZ_TRY(more_streams(v, err));
   v->memory = pz_raw_memory(&n->raw, &v->axes) + (int64_t)n->streams * PZ_ZIP_MEMORY;
-  v->step = pz_raw_step(&n->raw, &v->axes, PZ_VOLUME_STEP_BYTES);
+  v->sequential = n->member->method != 0;
+  pz_raw_step(&n->raw, &v->axes, PZ_VOLUME_STEP_BYTES, v->step);
   return PZ_OK;
 }
 
-static pz_status npz_read(pz_volume *v, const pz_box *box, void *to, pz_error *err) {
+static pz_status npz_read(pz_volume *v, const pz_array_box *box, void *to, pz_error *err) {
   npz *n = v->state;
   return pz_raw_read(&n->raw, box, to, err);
 }

@@ -13,7 +13,7 @@ typedef struct order {
   int n, axis[PZ_AXES_RANK];
 } order;
 
-static order sort(const pz_raw *r, const pz_box *box) {
+static order sort(const pz_raw *r, const pz_array_box *box) {
   order o = {.n = 0};
   for (int i = 0; i < box->rank; i++) {
     if (box->count[i] == 1) continue;
@@ -26,7 +26,7 @@ static order sort(const pz_raw *r, const pz_box *box) {
 }
 
 /* How many of the innermost axes lie together in the file and at the destination: these are read straight to it. */
-static int together(const pz_raw *r, const pz_box *box, const order *o) {
+static int together(const pz_raw *r, const pz_array_box *box, const order *o) {
   int64_t elements = 1;
   for (int k = 0; k < o->n; k++) {
     const int a = o->axis[o->n - 1 - k];
@@ -42,7 +42,7 @@ typedef struct piece {
   int64_t part, span; /* span: elements from the first to the last of a stretch */
 } piece;
 
-static piece cut(const pz_raw *r, const pz_box *box, const order *o) {
+static piece cut(const pz_raw *r, const pz_array_box *box, const order *o) {
   piece p = {.part = 1, .span = 1};
   for (; p.axes < o->n; p.axes++) {
     const int a = o->axis[o->n - 1 - p.axes];
@@ -81,7 +81,7 @@ static pz_status fetch(const pz_raw *r, const int64_t at[PZ_AXES_RANK], void *to
 }
 
 /* A stretch of the file, and what is wanted of it to where it belongs. */
-static pz_status scatter(pz_raw *r, const pz_box *part, const int64_t at[PZ_AXES_RANK], int64_t span,
+static pz_status scatter(pz_raw *r, const pz_array_box *part, const int64_t at[PZ_AXES_RANK], int64_t span,
                          char *to, pz_error *err) {
   int64_t stride[PZ_AXES_RANK];
   char *from = r->stretch;
@@ -98,7 +98,7 @@ static pz_status scatter(pz_raw *r, const pz_box *part, const int64_t at[PZ_AXES
 /* Goes through the outer axes of the box. `whole`: stretches are read straight to their place. */
 typedef struct walk {
   pz_raw *raw;
-  const pz_box *box;
+  const pz_array_box *box;
   order order;
   piece piece;
   bool whole;
@@ -116,7 +116,7 @@ static pz_status go(const walk *w, int level, int64_t at[PZ_AXES_RANK], char *to
     return PZ_OK;
   }
   if (w->whole) return fetch(w->raw, at, to, w->piece.span, err);
-  pz_box part = *w->box;
+  pz_array_box part = *w->box;
   int64_t span = w->piece.span;
   for (int i = 0; i < outer; i++) part.count[w->order.axis[i]] = 1;
   if (outer > 0) {
@@ -128,7 +128,7 @@ static pz_status go(const walk *w, int level, int64_t at[PZ_AXES_RANK], char *to
   return scatter(w->raw, &part, at, span, to, err);
 }
 
-pz_status pz_raw_read(pz_raw *r, const pz_box *box, void *to, pz_error *err) {
+pz_status pz_raw_read(pz_raw *r, const pz_array_box *box, void *to, pz_error *err) {
   enum { WORTH = 64 << 10, FEW = 64 }; /* bytes that lie together, or reads: straight to the place */
   walk w = {.raw = r, .box = box, .order = sort(r, box)};
   const int direct = r->convert ? 0 : together(r, box, &w.order);
@@ -168,7 +168,7 @@ int64_t pz_raw_memory(const pz_raw *r, const pz_axes *axes) {
 }
 
 /* Planes whose rows lie apart from those of the next plane are read one by one at no great cost. */
-int64_t pz_raw_step(const pz_raw *r, const pz_axes *axes, int64_t room) {
+static int64_t planes_at_once(const pz_raw *r, const pz_axes *axes, int64_t room) {
   const int z = axes->of[1];
   bool slowest = true;
   for (int i = 2; i < 4 && z >= 0; i++)
@@ -177,6 +177,11 @@ int64_t pz_raw_step(const pz_raw *r, const pz_axes *axes, int64_t room) {
   const int64_t plane = axes->channels * axes->shape[1] * axes->shape[2] * r->delivered;
   const int64_t planes = plane < room ? room / plane : 1;
   return planes < axes->shape[0] ? planes : axes->shape[0];
+}
+
+void pz_raw_step(const pz_raw *r, const pz_axes *axes, int64_t room, int64_t step[3]) {
+  pz_axes_rows(r->array, axes, step);
+  step[0] = planes_at_once(r, axes, room);
 }
 
 pz_status pz_raw_fetch_file(void *host, int stream, void *to, int64_t bytes, int64_t offset, pz_error *err) {

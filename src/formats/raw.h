@@ -25,9 +25,10 @@ typedef struct pz_raw {
 
 /* Bytes that reading takes beside the destination. */
 int64_t pz_raw_memory(const pz_raw *raw, const pz_axes *axes);
-/* Planes that are best read at once; of a volume whose planes do not lie one after the other as many as `room` bytes hold. */
-int64_t pz_raw_step(const pz_raw *raw, const pz_axes *axes, int64_t room);
-pz_status pz_raw_read(pz_raw *raw, const pz_box *box, void *to, pz_error *err);
+/* The box that is best read at once: a row as it lies in the file. Of a volume whose planes do not lie one after the other as many planes
+ * as `room` bytes hold: each stretch of the file has something of all of them. */
+void pz_raw_step(const pz_raw *raw, const pz_axes *axes, int64_t room, int64_t step[3]);
+pz_status pz_raw_read(pz_raw *raw, const pz_array_box *box, void *to, pz_error *err);
 void pz_raw_free(pz_raw *raw);
 
 /* A `fetch` by pread. */

@@ -17,7 +17,7 @@
 #include <tiffio.h>
 #include <unistd.h>
 
-enum { MAX_BLOCK = 1 << 30, MAX_PAGES = 1 << 20, STRIP = 1 << 18 };
+enum { MAX_BLOCK = 1 << 30, MAX_PAGES = 1 << 20 };
 #define CLASSIC_LIMIT INT64_C(4000000000)
 
 /* What a page must have in common with the first one. */
@@ -339,19 +339,25 @@ static pz_status raw_ready(pz_volume *v, pz_error *err) {
                     .fetch = pz_raw_fetch_file,
                     .host = &t->raw_file};
   v->memory += pz_raw_memory(&t->raw, &v->axes);
-  v->step = pz_raw_step(&t->raw, &v->axes, PZ_VOLUME_STEP_BYTES);
+  pz_raw_step(&t->raw, &v->axes, PZ_VOLUME_STEP_BYTES, v->step);
   return PZ_OK;
 }
 
-/* Of volumes whose y or x goes over pages, many planes are best read at once. */
-static int64_t step_of(const pz_volume *v) {
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* A tile or a strip of one page, as the first page has them. Of volumes whose y or x goes over pages, many planes are best read at once. */
+static void find_step(pz_volume *v) {
   const tiff *t = v->state;
-  const int64_t plane = v->info.channels * pz_volume_plane_bytes(&v->info),
-                planes = PZ_VOLUME_STEP_BYTES / plane;
-  for (int i = 2; i < 4; i++)
-    if (v->axes.of[i] >= 0 && v->axes.of[i] < t->pages.page_axes)
-      return planes < 1 ? 1 : planes < v->info.shape[0] ? planes : v->info.shape[0];
-  return 1;
+  const int64_t plane = v->info.channels * pz_volume_plane_bytes(&v->info);
+  const int64_t block[2] = {t->page.block_height, t->page.block_width};
+  bool over_pages = false;
+  for (int i = 0; i < 3; i++) {
+    const int at = v->axes.of[1 + i] - t->pages.page_axes;
+    v->step[i] = at < 0 || at > 1 ? 1 : least(block[at], v->info.shape[i]);
+    over_pages = over_pages || (i > 0 && at < 0 && v->axes.of[1 + i] >= 0);
+  }
+  if (over_pages) v->step[0] = least(most(PZ_VOLUME_STEP_BYTES / plane, 1), v->info.shape[0]);
 }
 
 static pz_status tiff_ready(pz_volume *v, pz_error *err) {
@@ -364,7 +370,7 @@ static pz_status tiff_ready(pz_volume *v, pz_error *err) {
   PZ_TRY(check_promise(v, size, err));
   v->memory = 2 * t->block_bytes + t->room * (int64_t)sizeof *t->kept; /* libtiff holds the compressed one */
   if (t->pages.raw_planes) return raw_ready(v, err);
-  v->step = step_of(v);
+  find_step(v);
   t->block = malloc((size_t)t->block_bytes);
   if (!t->block) return pz_fail_memory(err, "a tile or strip", (unsigned long long)t->block_bytes);
   if (t->page.bits > 1) return PZ_OK;
@@ -372,9 +378,6 @@ static pz_status tiff_ready(pz_volume *v, pz_error *err) {
   t->bits = malloc((size_t)t->block_bytes * 8);
   return t->bits ? PZ_OK : pz_fail_memory(err, "a tile or strip", (unsigned long long)t->block_bytes * 8);
 }
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Bits to bytes, the first one highest: libtiff turns those of files with another FillOrder. Returns the bytes of a row. */
 static int64_t unpack_bits(const tiff *t, int64_t high) {
@@ -387,7 +390,7 @@ static int64_t unpack_bits(const tiff *t, int64_t high) {
 
 /* The part of a block at (y0, x0) that is inside of the box, to where it belongs. The block's samples are `first` .. `first` +
  * `samples` - 1, interleaved. */
-static void spread(const tiff *t, const pz_box *box, char *to, int64_t y0, int64_t x0, int64_t high,
+static void spread(const tiff *t, const pz_array_box *box, char *to, int64_t y0, int64_t x0, int64_t high,
                    int first, int samples) {
   const int y = t->pages.page_axes, n = box->rank - y;
   const int64_t size = sample_bytes(&t->page);
@@ -418,7 +421,7 @@ static bool read_block(const tiff *t, int64_t y, int64_t x, uint16_t sample, int
 }
 
 /* The blocks that the box has rows and columns of. */
-static pz_status read_samples(pz_volume *v, const pz_box *box, char *to, int first, int samples,
+static pz_status read_samples(pz_volume *v, const pz_array_box *box, char *to, int first, int samples,
                               pz_error *err) {
   tiff *t = v->state;
   const page *p = &t->page;
@@ -437,7 +440,7 @@ static pz_status read_samples(pz_volume *v, const pz_box *box, char *to, int fir
 }
 
 /* The geometry of the blocks may differ from page to page. */
-static pz_status read_page(pz_volume *v, int64_t plane, const pz_box *box, char *to, pz_error *err) {
+static pz_status read_page(pz_volume *v, int64_t plane, const pz_array_box *box, char *to, pz_error *err) {
   tiff *t = v->state;
   const int64_t index = t->pages.directory ? t->pages.directory[plane] : t->kept ? t->kept[plane] : plane;
   PZ_TRY(go_to(v, index, err));
@@ -452,7 +455,7 @@ static pz_status read_page(pz_volume *v, int64_t plane, const pz_box *box, char 
   return PZ_OK;
 }
 
-static pz_status read_pages(pz_volume *v, const pz_box *box, int axis, int64_t plane, char *to,
+static pz_status read_pages(pz_volume *v, const pz_array_box *box, int axis, int64_t plane, char *to,
                             pz_error *err) {
   const tiff *t = v->state;
   if (axis == t->pages.page_axes) return read_page(v, plane, box, to, err);
@@ -462,7 +465,7 @@ static pz_status read_pages(pz_volume *v, const pz_box *box, int axis, int64_t p
   return PZ_OK;
 }
 
-static pz_status tiff_read(pz_volume *v, const pz_box *box, void *to, pz_error *err) {
+static pz_status tiff_read(pz_volume *v, const pz_array_box *box, void *to, pz_error *err) {
   tiff *t = v->state;
   return t->pages.raw_planes ? pz_raw_read(&t->raw, box, to, err) : read_pages(v, box, 0, 0, to, err);
 }
@@ -519,27 +522,32 @@ static void set_fields(TIFF *file, const pz_volume_info *info, const pz_geometry
   TIFFSetField(file, TIFFTAG_IMAGEDESCRIPTION, text);
 }
 
-static bool write_page(TIFF *file, char *plane, int64_t row_bytes, int64_t height, int64_t rows) {
-  for (int64_t y = 0; y < height; y += rows) {
-    const int64_t bytes = least(rows, height - y) * row_bytes;
-    if (TIFFWriteEncodedStrip(file, (uint32_t)(y / rows), plane + y * row_bytes, bytes) != bytes)
-      return false;
+/* The result's strips are the boxes that it is asked for. */
+static pz_status write_strips(const char *path, tiff *t, pz_volume_source *source, int64_t index, char *strip,
+                              pz_error *err) {
+  const pz_volume_info *info = source->info;
+  const int64_t rows = pz_volume_strip_rows(info), row_bytes = info->shape[2] * pz_dtype_bytes(info->dtype);
+  pz_box box = {.start = {index / info->channels, 0, 0}, .size = {1, rows, info->shape[2]}};
+  for (int64_t y = 0; y < info->shape[1]; y += rows) {
+    box.start[1] = y, box.size[1] = least(rows, info->shape[1] - y);
+    const int64_t bytes = box.size[1] * row_bytes;
+    PZ_TRY(pz_volume_source_read(source, index % info->channels, &box, strip, err));
+    if (TIFFWriteEncodedStrip(t->file, (uint32_t)(y / rows), strip, bytes) != bytes)
+      return pz_fail(err, PZ_ERROR_OUTPUT, "%s: writing page %lld: %s", path, (long long)index, why(t));
   }
-  return TIFFWriteDirectory(file);
+  return PZ_OK;
 }
 
-static pz_status write_pages(const char *path, tiff *t, pz_volume_source *source, char *plane,
+static pz_status write_pages(const char *path, tiff *t, pz_volume_source *source, char *strip,
                              pz_error *err) {
   const pz_volume_info *info = source->info;
-  const int64_t row_bytes = info->shape[2] * pz_dtype_bytes(info->dtype), height = info->shape[1];
-  const int64_t rows = row_bytes < STRIP ? least(STRIP / row_bytes, height) : 1;
   pz_geometry g = info->geometry;
   pz_tiff_hold(&g, info, NULL);
   for (int64_t i = 0; i < info->channels * info->shape[0]; i++) {
-    PZ_TRY(pz_volume_source_plane(source, i % info->channels, i / info->channels, plane, err));
-    set_fields(t->file, info, &g, i == 0, (uint32_t)rows);
+    set_fields(t->file, info, &g, i == 0, (uint32_t)pz_volume_strip_rows(info));
     if (t->starved[0]) return pz_fail_memory(err, "a page of a TIFF file", 1 << 16);
-    if (!write_page(t->file, plane, row_bytes, height, rows))
+    PZ_TRY(write_strips(path, t, source, i, strip, err));
+    if (!TIFFWriteDirectory(t->file))
       return pz_fail(err, PZ_ERROR_OUTPUT, "%s: writing page %lld: %s", path, (long long)i, why(t));
   }
   return PZ_OK;
@@ -567,19 +575,19 @@ static pz_status tiff_convert(const char *path, const char *dataset, pz_volume_s
   (void)dataset;
   tiff t = {0};
   PZ_TRY(pz_memory_room("libtiff", err));
-  const int64_t plane_bytes = pz_volume_plane_bytes(source->info);
-  char *plane = malloc((size_t)plane_bytes);
-  if (!plane) return pz_fail_memory(err, "a plane", (unsigned long long)plane_bytes);
+  const int64_t bytes = pz_volume_strip_bytes(source->info);
+  char *strip = malloc((size_t)bytes);
+  if (!strip) return pz_fail_memory(err, "a strip", (unsigned long long)bytes);
   pz_status status;
   if (open_tiff(path, pz_volume_bytes(source->info) > CLASSIC_LIMIT ? "w8" : "w", &t)) {
-    status = write_pages(path, &t, source, plane, err);
+    status = write_pages(path, &t, source, strip, err);
     t.message[0] = 0;
     close_tiff(&t);
     if (status == PZ_OK && t.starved[0]) status = pz_fail_memory(err, "a page of a TIFF file", 1 << 16);
     if (status == PZ_OK && (t.message[0] || t.io.reason))
       status = pz_fail(err, PZ_ERROR_OUTPUT, "%s: writing: %s", path, why(&t));
   } else status = pz_fail(err, PZ_ERROR_OUTPUT, "%s: creating: %s", path, why(&t));
-  free(plane);
+  free(strip);
   return status;
 }
 

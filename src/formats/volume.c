@@ -27,6 +27,20 @@ int64_t pz_volume_bytes(const pz_volume_info *info) {
   return info->channels * info->shape[0] * pz_volume_plane_bytes(info);
 }
 
+pz_box pz_volume_planes(const pz_volume_info *info, int64_t z, int64_t n) {
+  return (pz_box){.start = {z, 0, 0}, .size = {n, info->shape[1], info->shape[2]}};
+}
+
+int64_t pz_volume_strip_rows(const pz_volume_info *info) {
+  enum { STRIP = 1 << 18 };
+  const int64_t row = info->shape[2] * pz_dtype_bytes(info->dtype), rows = row < STRIP ? STRIP / row : 1;
+  return rows < info->shape[1] ? rows : info->shape[1];
+}
+
+int64_t pz_volume_strip_bytes(const pz_volume_info *info) {
+  return pz_volume_strip_rows(info) * info->shape[2] * pz_dtype_bytes(info->dtype);
+}
+
 pz_status pz_volume_check_info(const char *path, const pz_volume_info *info, pz_error *err) {
   int64_t bytes = pz_dtype_bytes(info->dtype);
   if (info->channels < 1 || info->channels > PZ_VOLUME_MAX_CHANNELS)
@@ -67,6 +81,7 @@ static void take_shape(pz_volume *v) {
       a->channels >= 0 && a->channels <= PZ_VOLUME_MAX_CHANNELS ? (int32_t)a->channels : INT32_MAX;
   info->has_channels = info->channels > 1;
   memcpy(info->shape, a->shape, sizeof info->shape);
+  memcpy(v->step, (const int64_t[3]){1, a->shape[1], a->shape[2]}, sizeof v->step);
 }
 
 static bool ends_with(const char *s, size_t length, const char *suffix) {
@@ -248,7 +263,6 @@ static pz_status open_in(pz_arena *arena, const char *path, const pz_axes_choice
   v->format = parts.format;
   v->path = parts.file;
   v->dataset = parts.dataset;
-  v->step = 1;
   if (choice) v->choice = *choice;
   if (!v->format->identify) PZ_TRY(pz_identity_begin(v->path, settled, &v->identity, err));
   const pz_status status = describe(v, err);
@@ -291,16 +305,43 @@ void pz_volume_close(pz_volume *volume) {
   pz_arena_free(volume->arena);
 }
 
-pz_status pz_volume_read(pz_volume *volume, int64_t z, int64_t n, void *planes, int64_t channel_bytes,
+static bool inside(const pz_volume_info *info, const pz_box *box) {
+  for (int i = 0; i < 3; i++)
+    if (box->start[i] < 0 || box->size[i] < 1 || box->start[i] >= info->shape[i] ||
+        box->size[i] > info->shape[i] - box->start[i])
+      return false;
+  return true;
+}
+
+pz_status pz_volume_read(pz_volume *volume, const pz_box *box, void *voxels, const int64_t stride[3],
                          pz_error *err) {
   pz_error reading = {0};
-  const pz_box box =
-      pz_axes_box(&volume->array, &volume->axes, z, n, pz_dtype_bytes(volume->info.dtype), channel_bytes);
+  if (!inside(&volume->info, box))
+    return pz_fail(err, PZ_ERROR_USAGE, "%s: a box that is not inside the volume", volume->path);
+  const pz_array_box part =
+      pz_axes_box(&volume->array, &volume->axes, box, pz_dtype_bytes(volume->info.dtype), stride);
   PZ_TRY(pz_identity_check(&volume->identity, volume->path, err));
-  const pz_status status = volume->format->read(volume, &box, planes, &reading);
+  const pz_status status = volume->format->read(volume, &part, voxels, &reading);
   /* A file that was changed explains why it could not be read. */
   PZ_TRY(pz_identity_check(&volume->identity, volume->path, err));
   return status == PZ_OK ? PZ_OK : pz_fail(err, status, "%s", reading.message);
+}
+
+pz_status pz_volume_read_planes(pz_volume *volume, int64_t z, int64_t n, void *planes, int64_t channel_bytes,
+                                pz_error *err) {
+  const pz_volume_info *info = &volume->info;
+  const pz_box box = pz_volume_planes(info, z, n);
+  const int64_t stride[3] = {channel_bytes, pz_volume_plane_bytes(info),
+                             info->shape[2] * pz_dtype_bytes(info->dtype)};
+  return pz_volume_read(volume, &box, planes, stride, err);
+}
+
+int64_t pz_volume_planes_at_once(const pz_volume *volume) {
+  const int64_t plane = volume->info.channels * pz_volume_plane_bytes(&volume->info);
+  const int64_t most = volume->calls && plane * volume->step[0] > PZ_VOLUME_STEP_BYTES
+                           ? PZ_VOLUME_STEP_BYTES / plane
+                           : volume->step[0];
+  return most < 1 ? 1 : most;
 }
 
 pz_status pz_volume_uncached(pz_volume *volume, pz_error *err) {
@@ -308,15 +349,4 @@ pz_status pz_volume_uncached(pz_volume *volume, pz_error *err) {
   volume->memory -= volume->cache_memory;
   volume->cache_memory = 0;
   return volume->format->uncached(volume, err);
-}
-
-pz_status pz_volume_source_plane(pz_volume_source *source, int64_t channel, int64_t z, void *plane,
-                                 pz_error *err) {
-  const pz_volume_info *info = source->info;
-  const int64_t bytes = pz_volume_plane_bytes(info);
-  if (source->go_on && !source->go_on(source->host, source->done))
-    return pz_fail(err, PZ_INTERRUPTED, "interrupted while writing");
-  source->done++;
-  return pz_io_read(source->fd, source->path, plane, bytes,
-                    source->offset + (channel * info->shape[0] + z) * bytes, err);
 }

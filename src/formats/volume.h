@@ -1,8 +1,8 @@
 /* volume.h: volumes on disk, as a table of formats.
  *
  * A volume is an array [channels, z, y, x]. A reader describes the array of its file as it lies (axes.h) and reads boxes of it, in
- * the volume's own dtype and this machine's byte order; writers are given planes. Everything in a file is hostile: sizes are checked
- * before they are used, and no reader holds more than a few planes (one layer of tiles, strips or chunks).
+ * the volume's own dtype and this machine's byte order. Results are written as boxes too (sink.h). Everything in a file is hostile: sizes are
+ * checked before they are used, and no reader holds more than a few planes (one layer of tiles, strips or chunks).
  */
 #ifndef PZ_FORMATS_VOLUME_H
 #define PZ_FORMATS_VOLUME_H
@@ -44,9 +44,14 @@ typedef struct pz_volume {
   int64_t memory; /* bytes that reading takes beside the caller's buffer */
   int64_t
       cache_memory; /* of these, what pz_volume_uncached gives back; 0 where there is nothing to give back */
-  int64_t step;     /* planes that are best read at once */
-  pz_notes notes;   /* for the user */
-  void *state;      /* the format's own */
+  /* The box that is best read at once, from a multiple of it on: a chunk, a tile, a strip, a row. Other boxes are read too, and may cost
+   * the decoding of all the steps that they touch. */
+  int64_t step[3];
+  /* The elements come out of one compressed stream. Boxes cost the least in the order of the file, which is that of z in most:
+   * for what lies before the last box the stream is read from its beginning. */
+  bool sequential;
+  pz_notes notes;                /* for the user */
+  void *state;                   /* the format's own */
   const pz_volume_reader *calls; /* what reads it; NULL: a file */
   pz_identity identity;          /* of the file; not known of one that is no file */
   char files[PZ_DIGEST_TEXT];    /* of a format with `identify`: what it said at first */
@@ -58,8 +63,8 @@ typedef struct pz_volume_source {
   int64_t offset;
   const char *path;
   const pz_volume_info *info;
-  bool (*go_on)(void *host,
-                int64_t plane); /* called before each plane; false ends with PZ_INTERRUPTED; may be NULL */
+  /* Called before each box with the number of planes that were begun; false ends with PZ_INTERRUPTED; may be NULL. */
+  bool (*go_on)(void *host, int64_t plane);
   void *host;
   int64_t done;
 } pz_volume_source;
@@ -81,7 +86,7 @@ struct pz_volume_format {
   pz_status (*open)(pz_volume *volume, pz_error *err);
   /* Called when axes, channels and shape are known, and sound: fills geometry, memory and step, and holds the array to the file. */
   pz_status (*ready)(pz_volume *volume, pz_error *err);
-  pz_status (*read)(pz_volume *volume, const pz_box *box, void *to, pz_error *err);
+  pz_status (*read)(pz_volume *volume, const pz_array_box *box, void *to, pz_error *err);
   void (*close)(pz_volume *volume);
   pz_status (*uncached)(pz_volume *volume, pz_error *err); /* or NULL */
   /* Takes out of *geometry what such a file cannot say, and tells; NULL: it can say nothing of all that. Writers do the
@@ -131,8 +136,16 @@ pz_status pz_volume_open_as(const char *path, const pz_axes_choice *choice, pz_v
 pz_status pz_volume_open_chosen(const char *path, const pz_axes_choice *choice, pz_volume **volume,
                                 pz_error *err);
 void pz_volume_close(pz_volume *volume);
-pz_status pz_volume_read(pz_volume *volume, int64_t z, int64_t n, void *planes, int64_t channel_bytes,
+/* Any box of the volume, in any order. Voxel (c, z, y, x) of it goes to voxels + c * stride[0] + z * stride[1] + y * stride[2] + x *
+ * element; strides are bytes. PZ_ERROR_USAGE: the box is not inside the volume. */
+pz_status pz_volume_read(pz_volume *volume, const pz_box *box, void *voxels, const int64_t stride[3],
                          pz_error *err);
+/* How many planes are best read at once by who reads whole ones: a step along z. What a callback gives it may hold twice, so that of
+ * large planes it is asked for fewer. */
+int64_t pz_volume_planes_at_once(const pz_volume *volume);
+/* Planes z..z+n-1, one after the other; channel c at c * channel_bytes. */
+pz_status pz_volume_read_planes(pz_volume *volume, int64_t z, int64_t n, void *planes, int64_t channel_bytes,
+                                pz_error *err);
 /* Whether the input still is what it was when it was opened; before a result appears. `digest`: what pz_volume_digest gave. */
 pz_status pz_volume_confirm(pz_volume *volume, const char *digest, pz_error *err);
 /* What stands for its content, as text; `block`: room for PZ_IDENTITY_BLOCK bytes. */
@@ -146,12 +159,20 @@ pz_status pz_volume_uncached(pz_volume *volume, pz_error *err);
 
 int64_t pz_volume_plane_bytes(const pz_volume_info *info); /* one plane of one channel */
 int64_t pz_volume_bytes(const pz_volume_info *info);       /* all of it */
+/* Planes z..z+n-1 as a box. */
+pz_box pz_volume_planes(const pz_volume_info *info, int64_t z, int64_t n);
+/* Rows of a plane that are about 256 KiB together, a strip: what writers move at once; and its bytes. */
+int64_t pz_volume_strip_rows(const pz_volume_info *info);
+int64_t pz_volume_strip_bytes(const pz_volume_info *info);
 /* Holds info to what the above rely on: sizes at least 1, the whole below 2^62 bytes, channels in range. */
 pz_status pz_volume_check_info(const char *path, const pz_volume_info *info, pz_error *err);
 /* What a volume of this format can say of the geometry. */
 void pz_volume_hold(const pz_volume_format *format, pz_volume_info *info, pz_notes *notes);
-/* Next plane (one channel, one z) of the finished result, for `convert`. */
-pz_status pz_volume_source_plane(pz_volume_source *source, int64_t channel, int64_t z, void *plane,
-                                 pz_error *err);
+/* A box of one channel of the finished result, densely, for `convert` and `join`. */
+pz_status pz_volume_source_read(pz_volume_source *source, int64_t channel, const pz_box *box, void *voxels,
+                                pz_error *err);
+/* All of it, channel by channel, in strips, each of which goes to `take` with its place among the result's bytes. */
+typedef pz_status (*pz_volume_take)(void *host, const void *strip, int64_t bytes, int64_t at, pz_error *err);
+pz_status pz_volume_source_strips(pz_volume_source *source, pz_volume_take take, void *host, pz_error *err);
 
 #endif

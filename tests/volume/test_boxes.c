@@ -9,6 +9,7 @@
 #include <hdf5.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <tiffio.h>
 #include <unistd.h>
 
@@ -85,6 +86,55 @@ static void chunks(void **state) {
     pz_volume_close(v);
   }
   free(data);
+}
+
+static void save_slice(const char *path, int wide, int high, int samples, uint64_t seed) {
+  const pz_volume_info info = fx_info(PZ_U16, samples, 1, high, wide);
+  void *data = fx_content(&info, seed);
+  TIFF *t = TIFFOpen(path, "w");
+  assert_non_null(t);
+  TIFFSetField(t, TIFFTAG_IMAGEWIDTH, wide), TIFFSetField(t, TIFFTAG_IMAGELENGTH, high);
+  TIFFSetField(t, TIFFTAG_BITSPERSAMPLE, 16), TIFFSetField(t, TIFFTAG_SAMPLESPERPIXEL, samples);
+  TIFFSetField(t, TIFFTAG_PHOTOMETRIC, samples == 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
+  TIFFSetField(t, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG), TIFFSetField(t, TIFFTAG_ROWSPERSTRIP, 4);
+  for (int y = 0; y < high; y++)
+    assert_true(TIFFWriteScanline(t, (char *)data + y * wide * samples * 2, (uint32_t)y, 0) == 1);
+  TIFFClose(t);
+  free(data);
+}
+
+/* Each slice is a file of its own. */
+static void slices(void **state) {
+  (void)state;
+  for (int samples = 1; samples <= 3; samples += 2) {
+    const char *const folder = samples == 1 ? "grey" : "rgb";
+    char name[64];
+    mkdir(at(folder), 0777);
+    for (int z = 0; z < 5; z++) {
+      snprintf(name, sizeof name, "%s/%d.tif", folder, z);
+      save_slice(at(name), 17, 13, samples, (uint64_t)z + 1);
+    }
+    static const char *const orders[] = {"zyx", "zxy", "yzx", "xyz"};
+    for (int i = 0; i < 4; i++) {
+      char axes[8];
+      pz_axes_choice choice;
+      pz_volume *v;
+      pz_error err = {0};
+      snprintf(axes, sizeof axes, samples == 1 ? "%.3s" : "%.1sc%s", orders[i], orders[i] + 1);
+      assert_int_equal(pz_axes_choose(axes, NULL, &choice, &err), PZ_OK);
+      if (pz_volume_open_as(at(folder), &choice, &v, &err) != PZ_OK) fail_msg("%s", err.message);
+      assert_true(v->info.channels == samples && v->info.shape[0] == (i < 2 ? 5 : i == 2 ? 13 : 17));
+      assert_true(v->step[0] == (i < 2    ? 1
+                                 : i == 2 ? 4
+                                          : 17) &&
+                  v->step[1] == (i == 0   ? 4
+                                 : i == 1 ? 17
+                                 : i == 2 ? 1
+                                          : 4));
+      fx_check_boxes(v, 40, (uint64_t)i);
+      pz_volume_close(v);
+    }
+  }
 }
 
 static void outside(void **state) {
@@ -354,7 +404,8 @@ static int leave(void **state) { return (void)state, fx_leave(&f), 0; }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(own_files), cmocka_unit_test(chunks),
-                                     cmocka_unit_test(outside),   cmocka_unit_test(steps),
-                                     cmocka_unit_test(results),   cmocka_unit_test(callbacks)};
+                                     cmocka_unit_test(slices),    cmocka_unit_test(outside),
+                                     cmocka_unit_test(steps),     cmocka_unit_test(results),
+                                     cmocka_unit_test(callbacks)};
   return cmocka_run_group_tests(tests, enter, leave);
 }

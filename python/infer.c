@@ -9,7 +9,7 @@ typedef struct failure {
 
 typedef struct stream {
   PyObject *callable;
-  int64_t channels, plane_bytes; /* of a reader; 0: see planned */
+  int64_t channels, element; /* bytes of one; of a writer: see planned */
   failure *failed;
 } stream;
 
@@ -18,14 +18,18 @@ static void keep(failure *f) {
   else PyErr_Clear();
 }
 
-/* callable(z, n, memory, bytes from one channel to the next). What holds on to the memory afterwards has lost it. */
-static bool call(const stream *s, int64_t z, int64_t n, char *planes, int64_t channel_bytes, int flags) {
+/* callable((z, y, x), (sizes), memory, (bytes from one channel, plane and row to the next)). What holds on to the memory afterwards has
+ * lost it. */
+static bool call(const stream *s, const pz_box *b, char *voxels, const int64_t stride[3], int flags) {
   const PyGILState_STATE gil = PyGILState_Ensure();
-  const int64_t bytes = (s->channels - 1) * channel_bytes + n * s->plane_bytes;
-  PyObject *memory = PyMemoryView_FromMemory(planes, (Py_ssize_t)bytes, flags), *result = NULL;
+  const int64_t bytes = (s->channels - 1) * stride[0] + (b->size[0] - 1) * stride[1] +
+                        (b->size[1] - 1) * stride[2] + b->size[2] * s->element;
+  PyObject *memory = PyMemoryView_FromMemory(voxels, (Py_ssize_t)bytes, flags), *result = NULL;
   if (memory)
-    result = PyObject_CallFunction(s->callable, "LLOL", (long long)z, (long long)n, memory,
-                                   (long long)channel_bytes);
+    result = PyObject_CallFunction(s->callable, "(LLL)(LLL)O(LLL)", (long long)b->start[0],
+                                   (long long)b->start[1], (long long)b->start[2], (long long)b->size[0],
+                                   (long long)b->size[1], (long long)b->size[2], memory, (long long)stride[0],
+                                   (long long)stride[1], (long long)stride[2]);
   const bool good = result;
   if (!good) keep(s->failed);
   Py_XDECREF(result);
@@ -38,15 +42,12 @@ static bool call(const stream *s, int64_t z, int64_t n, char *planes, int64_t ch
   return good;
 }
 
-static bool read_planes(void *host, int64_t z, int64_t n, void *planes, int64_t channel_bytes) {
-  return call(host, z, n, planes, channel_bytes, PyBUF_WRITE);
+static bool read_box(void *host, const pz_box *box, void *voxels, const int64_t stride[3]) {
+  return call(host, box, voxels, stride, PyBUF_WRITE);
 }
 
-/* The planes of a portion lie together, so that channel_bytes says how large one is. */
-static bool write_planes(void *host, int64_t z, int64_t n, const void *planes, int64_t channel_bytes) {
-  stream s = *(const stream *)host;
-  s.plane_bytes = channel_bytes / n;
-  return call(&s, z, n, (char *)planes, channel_bytes, PyBUF_READ);
+static bool write_box(void *host, const pz_box *box, const void *voxels, const int64_t stride[3]) {
+  return call(host, box, (char *)voxels, stride, PyBUF_READ);
 }
 
 typedef struct work {
@@ -59,45 +60,49 @@ typedef struct work {
   failure failed;
 } work;
 
-/* planned(json) gives the number of the result's channels; an exception ends the work before the first patch. */
+/* planned(json) gives the number of the result's channels and the bytes of an element; an exception ends the work before the first patch. */
 static void on_planned(void *host, const char *json) {
   work *w = host;
   const PyGILState_STATE gil = PyGILState_Ensure();
-  PyObject *channels = PyObject_CallFunction(w->planned, "s", json);
-  w->writer.channels = channels ? PyLong_AsLongLong(channels) : 1;
-  if (PyErr_Occurred()) {
+  PyObject *result = PyObject_CallFunction(w->planned, "s", json);
+  long long channels = 1, element = 1;
+  if (!result || !PyArg_ParseTuple(result, "LL", &channels, &element)) {
     keep(&w->failed);
     w->progress.interrupt = 1;
   }
-  Py_XDECREF(channels);
+  w->writer.channels = channels, w->writer.element = element;
+  Py_XDECREF(result);
   PyGILState_Release(gil);
 }
 
-/* A path, or (callable, dtype, channels, z, y, x). */
+/* A path, or (callable, dtype, channels, (z, y, x), step). */
 static bool take_input(PyObject *given, work *w) {
   static const int bytes[] = {
       [PZ_F32] = 4, [PZ_U8] = 1,  [PZ_U16] = 2, [PZ_I16] = 2, [PZ_I8] = 1,  [PZ_U32] = 4,
       [PZ_I32] = 4, [PZ_U64] = 8, [PZ_I64] = 8, [PZ_F16] = 2, [PZ_F64] = 8, [PZ_BOOL] = 1};
   pz_volume_reader *r = &w->input;
   int dtype;
-  long long size[3];
+  long long size[3], step[3];
   if (!PyTuple_Check(given)) return (r->path = PyUnicode_AsUTF8(given)) != NULL;
-  if (!PyArg_ParseTuple(given, "OiiLLL", &w->reader.callable, &dtype, &r->channels, &size[0], &size[1],
-                        &size[2]))
+  if (!PyArg_ParseTuple(given, "Oii(LLL)(LLL)", &w->reader.callable, &dtype, &r->channels, &size[0], &size[1],
+                        &size[2], &step[0], &step[1], &step[2]))
     return false;
   if (dtype < 0 || dtype > PZ_BOOL) return PyErr_SetString(PyExc_ValueError, "an unknown dtype"), false;
   r->dtype = (pz_dtype)dtype;
-  for (int i = 0; i < 3; i++) r->shape[i] = size[i];
-  r->read = read_planes, r->host = &w->reader;
+  for (int i = 0; i < 3; i++) r->shape[i] = size[i], r->step[i] = step[i];
+  r->read = read_box, r->host = &w->reader;
   w->reader.channels = r->channels;
-  w->reader.plane_bytes = size[1] * size[2] * bytes[dtype];
+  w->reader.element = bytes[dtype];
   return true;
 }
 
+/* A path, or (callable, step). */
 static bool take_output(PyObject *given, work *w) {
-  if (PyUnicode_Check(given)) return (w->output.path = PyUnicode_AsUTF8(given)) != NULL;
-  w->writer.callable = given;
-  w->output.write = write_planes, w->output.host = &w->writer;
+  long long step[3];
+  if (!PyTuple_Check(given)) return (w->output.path = PyUnicode_AsUTF8(given)) != NULL;
+  if (!PyArg_ParseTuple(given, "O(LLL)", &w->writer.callable, &step[0], &step[1], &step[2])) return false;
+  for (int i = 0; i < 3; i++) w->output.step[i] = step[i];
+  w->output.write = write_box, w->output.host = &w->writer;
   return true;
 }
 

@@ -320,24 +320,37 @@ typedef struct pz_infer_options {
 pz_status pz_infer(const char *network, const char *input, const char *output,
                    const pz_infer_options *options, char **report);
 
-/* A volume that is read plane by plane through a callback, or a path. The callback is called from one thread, not the
- * caller's: planes z..z+n-1 of every channel, in the order of z, once (twice with PZ_NORMALIZE_ZSCORE, the first time in the
- * caller's thread); channel c goes to planes + c * channel_bytes. False: pz_net_infer ends with PZ_ERROR_RUN. */
+/* A part of a volume: voxels start..start+size-1 along z, y and x, of every channel. */
+typedef struct pz_box {
+  int64_t start[3], size[3]; /* z, y, x; sizes are at least 1 */
+} pz_box;
+
+/* A volume that is read box by box through a callback, or a path. The callback fills `voxels`, which are the library's and must not be
+ * used after it returns, in this machine's byte order. Voxel (c, z, y, x), counted from the box's first one, goes to voxels +
+ * c * stride[0] + z * stride[1] + y * stride[2] + x * the bytes of an element; strides are bytes. False: pz_net_infer ends with
+ * PZ_ERROR_RUN.
+ * The callback is called from one thread, not the caller's. Today's boxes are whole planes in the order of z, each plane once (twice with
+ * PZ_NORMALIZE_ZSCORE, the first time in the caller's thread); a callback should take any box. */
 typedef struct pz_volume_reader {
   const char *path; /* or NULL: the rest counts */
   pz_dtype dtype;
   int32_t channels;
   int64_t shape[3]; /* z, y, x */
-  bool (*read)(void *host, int64_t z, int64_t n, void *planes, int64_t channel_bytes);
+  bool (*read)(void *host, const pz_box *box, void *voxels, const int64_t stride[3]);
   void *host;
+  /* the box that is best read at once, from a multiple of it on, as a chunk. 0: one plane along z, all along y and x. It is a wish: other
+   * boxes are asked for too */
+  int64_t step[3];
 } pz_volume_reader;
 
-/* Where a result goes: a callback, or a path. The callback is called from one thread, not the caller's, with each plane once, in
- * the order of z; float32, or u8 as options->store says. */
+/* Where a result goes: a callback, or a path. `voxels` lie as a reader's do, and are to be copied; float32, or u8 as options->store says.
+ * The boxes do not overlap, and together are the result. The callback is called from one thread, not the caller's. Today's boxes are
+ * whole planes in the order of z, whatever `step` says. False: pz_net_infer ends with PZ_ERROR_RUN. */
 typedef struct pz_volume_writer {
   const char *path; /* or NULL */
-  bool (*write)(void *host, int64_t z, int64_t n, const void *planes, int64_t channel_bytes);
+  bool (*write)(void *host, const pz_box *box, const void *voxels, const int64_t stride[3]);
   void *host;
+  int64_t step[3]; /* as a reader's: the box that is best written at once */
 } pz_volume_writer;
 
 /* pz_infer with an open network, whose threads count, and volumes that need not be files. options->resume wants both to be
@@ -345,7 +358,8 @@ typedef struct pz_volume_writer {
 pz_status pz_net_infer(pz_net *net, const pz_volume_reader *input, const pz_volume_writer *output,
                        const pz_infer_options *options, char **report);
 
-/* A volume as pz_volume_describe sees it: JSON with format, dtype, shape and, where they are known, "voxel_size" and "origin" (z, y, x)
+/* A volume as pz_volume_describe sees it: JSON with format, dtype, shape, "step" (the box that is best read at once: z, y, x), "sequential"
+ * where going back means to begin anew and, where they are known, "voxel_size" and "origin" (z, y, x)
  * in "unit" ("" for pixels) and "affine" (from x, y, z in voxels to the world's); "notes" say what of it was not taken. Free with
  * pz_free. */
 pz_status pz_volume_describe(const char *path, char **json);

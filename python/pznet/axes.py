@@ -1,4 +1,4 @@
-"""Which axis of an array is which, as src/volume/axes.h has it for files."""
+"""Which axis of an array is which, as src/formats/axes.h has it for files."""
 
 from __future__ import annotations
 
@@ -39,6 +39,13 @@ def named(volume: Any) -> str | None:
     return letters if good else None
 
 
+def chunks_of(volume: Any, rank: int) -> Sequence[int] | None:
+    """The chunk of an array that has equal ones, as those of h5py and Zarr."""
+    chunks = getattr(volume, "chunks", None)
+    good = isinstance(chunks, (tuple, list)) and len(chunks) == rank and all(isinstance(n, int) and n > 0 for n in chunks)
+    return chunks if good else None
+
+
 class Axes:
     """Where channels, z, y and x are in an array of `shape`."""
 
@@ -58,6 +65,9 @@ class Axes:
                 self.fixed[self.index.pop(letter)] = place.get(letter, 0)
         self.shape = tuple(shape[self.index[a]] if a in self.index else 1 for a in "zyx")
         self.channels = shape[self.index["c"]] if "c" in self.index else 1
+        chunks = chunks_of(volume, self.rank)
+        # what is best read at once, along z, y and x; 0 where nothing is known
+        self.step = tuple(chunks[self.index[a]] if chunks and a in self.index else 0 for a in "zyx")
 
     @staticmethod
     def given(shape: tuple[int, ...], axes: str) -> str:
@@ -78,13 +88,14 @@ class Axes:
             raise ValueError(f"the volume has shape {shape}: expected [z, y, x] or [channels, z, y, x], or say what its axes are, as by axes='tczyx'")
         return "czyx"[-len(shape) :]
 
-    def planes(self, volume: Any, z: int, n: int) -> Any:
-        """Planes z .. z + n - 1, as an array [channels, z, y, x]."""
+    def box(self, volume: Any, start: Sequence[int], size: Sequence[int]) -> Any:
+        """Voxels start .. start + size - 1 along z, y and x, as an array [channels, z, y, x]."""
         import numpy as np
 
         where: list[Any] = [self.fixed.get(i, slice(None)) for i in range(self.rank)]
-        if "z" in self.index:
-            where[self.index["z"]] = slice(z, z + n)
+        for i, a in enumerate("zyx"):
+            if a in self.index and (a == "z" or size[i] < self.shape[i]):
+                where[self.index[a]] = slice(start[i], start[i] + size[i])
         while len(where) > 1 and where[-1] == slice(None):
             where.pop()
         part = np.asarray(volume[tuple(where) if len(where) > 1 else where[0]])

@@ -20,6 +20,7 @@ from .network import Network, Path
 
 Progress = Callable[[str, int, int, float], object]
 Triple = Union[int, float, Sequence[int], Sequence[float]]
+Box = tuple[int, int, int]  # along z, y and x
 
 # In the order of the C enumerations.
 DTYPES = [np.dtype(t) for t in ("f4", "u1", "u2", "i2", "i1", "u4", "i4", "u8", "i8", "f2", "f8", "?")]
@@ -117,7 +118,7 @@ def view(value: Any, name: str) -> Any:
 
 
 class Source:
-    """A volume that is sliced along z."""
+    """A volume of which boxes are read."""
 
     def __init__(self, volume: Any, letters: str | None = None, at: Any = None) -> None:
         self.volume = view(volume, "volume")
@@ -133,19 +134,17 @@ class Source:
             return DTYPES.index(dtype)
         raise ValueError(f"the volume is of {dtype}: expected bool, integers or floats of at most 64 bits; convert it, as by .astype('float32')")
 
-    def read(self, z: int, n: int, memory: memoryview, channel_bytes: int) -> None:
+    def read(self, start: Box, size: Box, memory: memoryview, strides: Box) -> None:
         dtype = DTYPES[self.code]
-        y, x = self.shape[1:]
-        strides = (channel_bytes, y * x * dtype.itemsize, x * dtype.itemsize, dtype.itemsize)
-        to: npt.NDArray[Any] = np.ndarray((self.channels, n, y, x), dtype, memory, strides=strides)
-        to[...] = self.axes.planes(self.volume, z, n)
+        to: npt.NDArray[Any] = np.ndarray((self.channels, *size), dtype, memory, strides=(*strides, dtype.itemsize))
+        to[...] = self.axes.box(self.volume, start, size)
 
     def arguments(self) -> tuple[Any, ...]:
-        return (self.read, self.code, self.channels, *self.shape)
+        return (self.read, self.code, self.channels, self.shape, self.axes.step)
 
 
 class Sink:
-    """Where the result goes: an array that takes slices along z, made when the plan is known where there is none."""
+    """Where the result goes: an array that takes boxes, made when the plan is known where there is none."""
 
     def __init__(self, out: Any) -> None:
         self.out = None if out is None else view(out, "out")
@@ -166,13 +165,20 @@ class Sink:
         if dtype != self.dtype and not (dtype.kind == "f" and self.dtype.kind == "f"):
             raise ValueError(f"out is of {dtype}, the result of {self.dtype}: expected the same, or choose with dtype=")
 
-    def write(self, z: int, n: int, memory: memoryview, channel_bytes: int) -> None:
+    def write(self, start: Box, size: Box, memory: memoryview, strides: Box) -> None:
         assert self.out is not None
-        planes: npt.NDArray[Any] = np.ndarray((self.channels, n, *self.shape[1:]), self.dtype, memory)
+        voxels: npt.NDArray[Any] = np.ndarray((self.channels, *size), self.dtype, memory, strides=(*strides, self.dtype.itemsize))
+        box = [slice(at, at + n) for at, n in zip(start, size)]
+        while len(box) > 1 and size[len(box) - 1] == self.shape[len(box) - 1]:
+            box.pop()
         if self.stacked:
-            self.out[:, z : z + n] = planes
+            self.out[(slice(None), *box)] = voxels
         else:
-            self.out[z : z + n] = planes[0]
+            self.out[tuple(box) if len(box) > 1 else box[0]] = voxels[0]
+
+    def arguments(self) -> tuple[Any, ...]:
+        chunks = axes_of.chunks_of(self.out, len(getattr(self.out, "shape", ())))
+        return (self.write, tuple(chunks[-3:]) if chunks and len(chunks) >= 3 else (0, 0, 0))
 
 
 def infer(
@@ -242,18 +248,18 @@ def infer(
     sink = None if is_path(out) else Sink(out)
     bar = Bar() if progress is True else None
 
-    def planned(text: str) -> int:
+    def planned(text: str) -> tuple[int, int]:
         plan = json.loads(text)
         if bar:
             bar.voxels = plan["voxels"] / plan["patches"]
         if sink:
             sink.plan(plan["output"])
-        return int(plan["output"]["channels"])
+        return int(plan["output"]["channels"]), 1 if plan["output"]["dtype"] == "u8" else 4
 
     try:
         options = (
             source.arguments() if source else os.fspath(volume),
-            sink.write if sink else os.fspath(out),
+            sink.arguments() if sink else os.fspath(out),
             voxels,
             parts,
             tuple(int(v) for v in triple("crop", 0 if crop is None else crop)),

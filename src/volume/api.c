@@ -1,6 +1,6 @@
 /* api.c: pz_infer, pz_net_infer and pz_volume_describe of the public header: a network file bound to the engine. */
 #include "runtime/runtime.h"
-#include "volume/calls.h"
+#include "formats/calls.h"
 #include "volume/engine.h"
 #include "volume/report.h"
 

@@ -2,9 +2,10 @@
 
 #include "base/file.h"
 #include "volume/arrange.h"
-#include "volume/convert.h"
+#include "formats/convert.h"
 #include "volume/finished.h"
-#include "volume/io.h"
+#include "formats/io.h"
+#include "formats/sink.h"
 #include "volume/normalize.h"
 #include "volume/report.h"
 #include "volume/run.h"
@@ -32,8 +33,8 @@ static bool mirror(const pz_run *r) { return r->plan.tiling.mirror; }
 
 static int64_t read_planes(const pz_run *r) {
   const int64_t plane = r->input->info.channels * pz_volume_plane_bytes(&r->input->info);
-  const int64_t n = r->tuning.read_bytes / plane;
-  return n > r->input->step ? n : r->input->step;
+  const int64_t n = r->tuning.read_bytes / plane, step = pz_volume_planes_at_once(r->input);
+  return n > step ? n : step;
 }
 
 /* ------------------------------------------------------------------ before the work */
@@ -435,10 +436,16 @@ static pz_status collect_facts(pz_run *r, pz_error *err) {
   return PZ_OK;
 }
 
+static pz_status check_sink(const pz_run *r, pz_error *err) {
+  int64_t step[3];
+  return r->sink ? pz_step_of(r->sink->step, r->plan.result.shape, step, err) : PZ_OK;
+}
+
 static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *err) {
   PZ_TRY(choose_output(r, output, err));
   PZ_TRY(check_channels(r, err));
   PZ_TRY(pz_arrange(r->function, r->input, r->options, &r->tuning, &r->plan, err));
+  PZ_TRY(check_sink(r, err));
   if (!r->sink) pz_volume_hold(r->output.format, &r->plan.result, &r->input->notes);
   PZ_TRY(pz_normalize_choose(r->options->normalize, r->plan.tiling.divided, r->input, &r->normalize, err));
   r->counts.patches = pz_grid_patches(&r->plan.grid);

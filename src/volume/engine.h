@@ -18,7 +18,7 @@
 #include "base/pool.h"
 #include "volume/job.h"
 #include "volume/tiling.h"
-#include "volume/volume.h"
+#include "formats/volume.h"
 
 /* What is applied to a patch. */
 typedef struct pz_patch_function {

@@ -1,7 +1,7 @@
 #include "volume/finished.h"
 
 #include "base/digest.h"
-#include "volume/identity.h"
+#include "formats/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>

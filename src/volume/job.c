@@ -1,7 +1,7 @@
 #include "volume/job.h"
 
 #include "base/owned.h"
-#include "volume/io.h"
+#include "formats/io.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "volume/normalize.h"
 
-#include "volume/convert.h"
+#include "formats/convert.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -86,7 +86,7 @@ static pz_status whole_volume(pz_volume *v, pz_slab *s, pz_moments *moments, int
   for (int64_t z = 0; z < v->info.shape[0]; z += portion) {
     const int64_t n = portion < v->info.shape[0] - z ? portion : v->info.shape[0] - z;
     if (!step(host, z)) return pz_fail(err, PZ_INTERRUPTED, "interrupted while measuring mean and deviation");
-    PZ_TRY(pz_volume_read(v, z, n, s->ring, channel, err));
+    PZ_TRY(pz_volume_read_planes(v, z, n, s->ring, channel, err));
     PZ_TRY(pz_planes_mend(v, mending(s->options->nan), z, n, s->ring, channel, err));
     /* Plane by plane, so that the size of a portion does not change the bits. */
     for (int64_t i = 0; i < n; i++)

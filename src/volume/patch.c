@@ -2,7 +2,7 @@
 
 #include "base/huge.h"
 #include "volume/blend.h"
-#include "volume/convert.h"
+#include "formats/convert.h"
 
 #include <math.h>
 #include <stdatomic.h>

@@ -167,6 +167,8 @@ char *pz_report_volume(const pz_volume *v) {
   pz_json_set(&j, o, "axes", axes(&j, i->has_channels));
   pz_json_set(&j, o, "stored", stored(&j, v));
   if (v->axes.time_points > 1) pz_json_set(&j, o, "time_points", json_integer(v->axes.time_points));
+  pz_json_set(&j, o, "step", sizes(&j, v->step));
+  if (v->sequential) pz_json_set(&j, o, "sequential", json_true());
   put_notes(&j, o, &v->notes);
   pz_json_set(&j, o, "bytes", json_integer(pz_volume_bytes(i)));
   return print(&j, o, 15);

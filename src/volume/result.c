@@ -1,7 +1,7 @@
 /* result.c: from the job's files to the output. */
 #include "base/memory.h"
 #include "volume/finished.h"
-#include "volume/io.h"
+#include "formats/io.h"
 #include "volume/run.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* run_files.c: pz_run_files: a network file, run once on arrays in .npy files. */
 #include "base/file.h"
 #include "runtime/runtime.h"
-#include "volume/convert.h"
-#include "volume/io.h"
-#include "volume/npy_header.h"
-#include "volume/volume.h"
+#include "formats/convert.h"
+#include "formats/io.h"
+#include "formats/npy_header.h"
+#include "formats/volume.h"
 
 #include <string.h>
 #include <unistd.h>

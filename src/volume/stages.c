@@ -1,7 +1,8 @@
 #include "volume/stages.h"
 
-#include "volume/convert.h"
-#include "volume/io.h"
+#include "formats/convert.h"
+#include "formats/io.h"
+#include "formats/sink.h"
 #include "volume/normalize.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@ struct pz_stages {
   pz_slab *slab;
   pz_stages_input input;
   pz_stages_output output;
+  pz_sink sink;
   pthread_t reader, writer;
   bool reading, writing; /* the threads exist */
   pthread_mutex_t lock;
@@ -96,7 +98,7 @@ static pz_status read_planes(pz_stages *s, int64_t z, int64_t n, pz_error *err) 
   const double begin = pz_seconds();
   const int64_t channel = pz_slab_channel_bytes(slab);
   char *to = pz_slab_plane(slab, z);
-  PZ_TRY(pz_volume_read(s->input.volume, z, n, to, channel, err));
+  PZ_TRY(pz_volume_read_planes(s->input.volume, z, n, to, channel, err));
   PZ_TRY(pz_planes_mend(s->input.volume, slab->options->nan, z, n, to, channel, err));
   if (s->input.count_rounded) pz_planes_count_rounded(s->input.volume, z, n, to, channel, &s->rounding);
   s->read_seconds += pz_seconds() - begin;
@@ -153,30 +155,13 @@ static pz_status write_patch(pz_stages *s, const item *i, pz_error *err) {
   return PZ_OK;
 }
 
-static pz_status hand_over(pz_stages *s, const item *i, pz_error *err) {
-  const pz_volume_writer *sink = s->output.sink;
-  const int64_t z = i->part.z, n = i->part.planes;
-  const int64_t channel = n * pz_volume_plane_bytes(&s->slab->plan->result);
-  if (sink->write(sink->host, z, n, s->slab->store[i->which], channel)) return PZ_OK;
-  return pz_fail(err, PZ_ERROR_RUN, "the result: its writer failed at planes %lld to %lld", (long long)z,
-                 (long long)(z + n - 1));
-}
-
 static pz_status write_part(pz_stages *s, const item *i, pz_error *err) {
-  if (s->output.sink) return hand_over(s, i, err);
   const pz_volume_info *r = &s->slab->plan->result;
   const pz_part *p = &i->part;
-  const bool whole = p->rows == r->shape[1]; /* then planes follow each other */
-  const int64_t row = r->shape[2] * pz_dtype_bytes(r->dtype), pieces = whole ? 1 : p->planes;
-  const int64_t bytes = p->planes / pieces * p->rows * row;
-  const char *from = s->slab->store[i->which];
-  for (int64_t k = 0; k < r->channels * pieces; k++, from += bytes) {
-    const int64_t z = k / pieces * r->shape[0] + p->z + k % pieces;
-    const int64_t at = s->output.result_offset + (z * r->shape[1] + p->y) * row;
-    PZ_TRY(pz_io_write(s->result, s->output.result_path, from, bytes, at, err));
-    pz_io_begin_sync(s->result, bytes, at);
-  }
-  return PZ_OK;
+  const int64_t row = r->shape[2] * pz_dtype_bytes(r->dtype), plane = p->rows * row;
+  const pz_box box = {.start = {p->z, p->y, 0}, .size = {p->planes, p->rows, r->shape[2]}};
+  return s->sink.write(&s->sink, &box, s->slab->store[i->which],
+                       (const int64_t[3]){p->planes * plane, plane, row}, err);
 }
 
 static void forget_rows(pz_stages *s, int64_t keep) {
@@ -348,6 +333,9 @@ pz_status pz_stages_begin_writing(pz_stages *s, const pz_stages_output *output, 
   s->recorded = pz_seconds();
   if (s->output.job) s->result = open(s->output.result_path, O_WRONLY | O_CLOEXEC);
   if (s->output.job && s->result < 0) return pz_io_fail(err, s->output.result_path, "opening", errno);
+  const pz_volume_info *r = &s->slab->plan->result;
+  s->sink = output->sink ? pz_sink_to_calls(r, output->sink)
+                         : pz_sink_to_file(r, s->result, output->result_path, output->result_offset);
   s->writing = pthread_create(&s->writer, NULL, write_all, s) == 0;
   return s->writing ? PZ_OK : pz_fail(err, PZ_ERROR_RUN, "cannot start a thread for writing");
 }

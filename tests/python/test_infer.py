@@ -20,6 +20,7 @@ except ImportError:
     sys.exit(77)
 
 import pznet
+from pznet import inferring
 
 MODEL = """
 name: "small"
@@ -249,6 +250,53 @@ class Infer(unittest.TestCase):
         out = torch.empty(got.shape)
         self.assertIs(self.infer(self.volume, self.net, out, tiling="monai"), out)
         self.assertTrue(torch.equal(out, got))
+
+    def test_boxes(self):
+        """Any box is read and written, though the engine's are whole planes."""
+        random = np.random.default_rng(1)
+        array = random.random((2, 9, 10, 11), np.float32)
+
+        def box(channels):
+            start = tuple(int(random.integers(n)) for n in array.shape[1:])
+            size = tuple(int(random.integers(1, n - at + 1)) for at, n in zip(start, array.shape[1:]))
+            row = (size[2] + int(random.integers(3))) * 4
+            strides = (size[0] * size[1] * row + 8, size[1] * row, row)
+            memory = bytearray(channels * strides[0])
+            voxels = np.ndarray((channels, *size), np.float32, memory, strides=(*strides, 4))
+            return start, size, memory, strides, voxels, tuple(slice(at, at + n) for at, n in zip(start, size))
+
+        for letters in ("czyx", "zyxc", "xyzc", "yzcx"):
+            source = inferring.Source(array.transpose(["czyx".index(a) for a in letters]), letters)
+            for _ in range(20):
+                start, size, memory, strides, voxels, where = box(2)
+                source.read(start, size, memoryview(memory), strides)
+                self.assertTrue(np.array_equal(voxels, array[(slice(None), *where)]))
+        source = inferring.Source(array, at="c=1")
+        start, size, memory, strides, voxels, where = box(1)
+        source.read(start, size, memoryview(memory), strides)
+        self.assertTrue(np.array_equal(voxels[0], array[1][where]))
+        for channels in (1, 2):
+            sink = inferring.Sink(None)
+            sink.plan({"channels": channels, "shape": list(array.shape[1:]), "dtype": "f32"})
+            sink.out[...] = 0
+            want = np.zeros((channels, *array.shape[1:]), np.float32)
+            for _ in range(20):
+                start, size, memory, strides, voxels, where = box(channels)
+                voxels[...] = array[:channels][(slice(None), *where)]
+                want[(slice(None), *where)] = voxels
+                sink.write(start, size, memoryview(memory), strides)
+                self.assertTrue(np.array_equal(sink.out.reshape(want.shape), want))
+
+    def test_steps(self):
+        class Chunked(Slices):
+            chunks = (5, 4, 6)
+
+        self.assertEqual(inferring.Source(Chunked(self.volume)).axes.step, (5, 4, 6))
+        self.assertEqual(inferring.Source(Chunked(self.volume), "xzy").axes.step, (4, 6, 5))
+        self.assertEqual(inferring.Source(self.volume).axes.step, (0, 0, 0))
+        sink = inferring.Sink(Chunked(np.empty((9, 10, 11), np.float32)))
+        sink.plan({"channels": 1, "shape": [9, 10, 11], "dtype": "f32"})
+        self.assertEqual(sink.arguments()[1], (5, 4, 6))
 
     def test_what_slicing_raises_comes_out(self):
         with self.assertRaisesRegex(KeyError, "plane 20 is lost"):

@@ -5,18 +5,19 @@ cd "$(dirname "$0")/../.."
 
 # room: the rooms that it may include beside itself
 rules="base:pznet
+formats:pznet base
 tune:pznet base
 graph:pznet base
 reference:pznet base graph
-import:pznet base graph reference
+import:pznet base formats graph reference
 optimise:pznet base graph reference
 kernels:
 plan:pznet base graph kernels tune
 emit:pznet base graph kernels plan
 runtime:pznet base
-volume:pznet base runtime
-api:pznet base graph reference import optimise plan tune emit runtime volume"
-rooms="base tune graph reference import optimise kernels plan emit runtime volume api pznet"
+volume:pznet base formats runtime
+api:pznet base graph reference import optimise plan tune emit runtime formats volume"
+rooms="base formats tune graph reference import optimise kernels plan emit runtime volume api pznet"
 
 bad=0
 check() { # folder, allowed rooms
@@ -29,7 +30,7 @@ check() { # folder, allowed rooms
   printf '%s may include %s only:\n%s\n' "$1" "$2" "$found"
   bad=1
 }
-for room in base tune graph reference import optimise kernels plan emit runtime volume api; do
+for room in base formats tune graph reference import optimise kernels plan emit runtime volume api; do
   allowed=$(printf '%s\n' "$rules" | sed -n "s/^$room://p")
   check "src/$room" "$room $allowed"
 done

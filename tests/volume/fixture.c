@@ -105,10 +105,96 @@ void *fx_load(const char *path, pz_volume_info *info) {
   *info = v->info;
   char *data = malloc((size_t)pz_volume_bytes(info));
   assert_non_null(data);
-  if (pz_volume_read(v, 0, info->shape[0], data, pz_volume_bytes(info) / info->channels, &err) != PZ_OK)
+  if (pz_volume_read_planes(v, 0, info->shape[0], data, pz_volume_bytes(info) / info->channels, &err) !=
+      PZ_OK)
     fail_msg("%s", err.message);
+  if (pz_volume_bytes(info) < 1 << 16) fx_check_boxes(v, 3, (uint64_t)pz_volume_bytes(info));
   pz_volume_close(v);
   return data;
+}
+
+/* Where voxel (c, z, y, x) lies. */
+static int64_t place(const int64_t stride[3], int64_t element, const int64_t at[4]) {
+  return at[0] * stride[0] + at[1] * stride[1] + at[2] * stride[2] + at[3] * element;
+}
+
+/* The box as it was read, and the gaps, which nobody wrote to. */
+static void compare_box(const pz_volume *v, const pz_box *b, const char *all, const char *got, int64_t bytes,
+                        const int64_t stride[3]) {
+  const pz_volume_info *i = &v->info;
+  const int64_t element = pz_dtype_bytes(i->dtype), row = i->shape[2] * element, plane = i->shape[1] * row;
+  const int64_t dense[3] = {i->shape[0] * plane, plane, row};
+  char *want = malloc((size_t)bytes);
+  assert_non_null(want);
+  memset(want, 0x5a, (size_t)bytes);
+  for (int64_t c = 0; c < i->channels; c++)
+    for (int64_t z = 0; z < b->size[0]; z++)
+      for (int64_t y = 0; y < b->size[1]; y++)
+        memcpy(
+            want + place(stride, element, (const int64_t[4]){c, z, y, 0}),
+            all + place(dense, element, (const int64_t[4]){c, b->start[0] + z, b->start[1] + y, b->start[2]}),
+            (size_t)(b->size[2] * element));
+  if (memcmp(want, got, (size_t)bytes) != 0)
+    fail_msg("%s: the box from %lld, %lld, %lld of %lld x %lld x %lld is read wrongly", v->path,
+             (long long)b->start[0], (long long)b->start[1], (long long)b->start[2], (long long)b->size[0],
+             (long long)b->size[1], (long long)b->size[2]);
+  free(want);
+}
+
+pz_box fx_box(const int64_t shape[3], uint64_t *state) {
+  pz_box b;
+  for (int i = 0; i < 3; i++) {
+    b.start[i] = fx_between(state, 0, shape[i] - 1);
+    b.size[i] = fx_between(state, 1, shape[i] - b.start[i]);
+    if (fx_between(state, 0, 3) == 0) b.start[i] = 0, b.size[i] = shape[i];
+  }
+  return b;
+}
+
+int64_t fx_strides(const pz_volume_info *info, const pz_box *box, uint64_t *state, int64_t stride[3]) {
+  const int64_t element = pz_dtype_bytes(info->dtype);
+  stride[2] = (box->size[2] + fx_between(state, 0, 1) * fx_between(state, 0, 3)) * element;
+  stride[1] = box->size[1] * stride[2] + fx_between(state, 0, 1) * fx_between(state, 0, 5) * element;
+  stride[0] = box->size[0] * stride[1] + fx_between(state, 0, 1) * fx_between(state, 0, 5) * element;
+  return info->channels * stride[0];
+}
+
+static void read_box(pz_volume *v, const char *all, uint64_t *state) {
+  const pz_box b = fx_box(v->info.shape, state);
+  int64_t stride[3];
+  const int64_t bytes = fx_strides(&v->info, &b, state, stride);
+  pz_error err = {0};
+  char *got = malloc((size_t)bytes);
+  assert_non_null(got);
+  memset(got, 0x5a, (size_t)bytes);
+  if (pz_volume_read(v, &b, got, stride, &err) != PZ_OK) fail_msg("%s", err.message);
+  compare_box(v, &b, all, got, bytes, stride);
+  free(got);
+}
+
+void fx_check_boxes(pz_volume *v, int boxes, uint64_t seed) {
+  const pz_volume_info *i = &v->info;
+  const int64_t plane = pz_volume_plane_bytes(i), channel = i->shape[0] * plane;
+  pz_error err = {0};
+  char *all = malloc((size_t)pz_volume_bytes(i)), *one = malloc((size_t)(i->channels * plane));
+  assert_true(all && one);
+  for (int k = 0; k < 3; k++) assert_true(v->step[k] >= 1 && v->step[k] <= i->shape[k]);
+  if (pz_volume_read_planes(v, 0, i->shape[0], all, channel, &err) != PZ_OK) fail_msg("%s", err.message);
+  for (int64_t z = 0; z < i->shape[0] && z < 16; z++) {
+    if (pz_volume_read_planes(v, z, 1, one, plane, &err) != PZ_OK) fail_msg("%s", err.message);
+    for (int64_t c = 0; c < i->channels; c++)
+      assert_memory_equal(one + c * plane, all + c * channel + z * plane, (size_t)plane);
+  }
+  for (int k = 0; k < boxes; k++) read_box(v, all, &seed);
+  free(all), free(one);
+}
+
+/* A quarter of the middle plane. */
+static pz_status read_middle(pz_volume *v, void *to, pz_error *err) {
+  const int64_t *s = v->info.shape, high = (s[1] + 1) / 2, wide = (s[2] + 1) / 2,
+                row = wide * pz_dtype_bytes(v->info.dtype);
+  const pz_box box = {{s[0] / 2, s[1] / 2, s[2] / 2}, {1, high, wide}};
+  return pz_volume_read(v, &box, to, (const int64_t[3]){high * row, high * row, row}, err);
 }
 
 pz_status fx_read_all(const char *path, int64_t portion, pz_error *err) {
@@ -120,7 +206,9 @@ pz_status fx_read_all(const char *path, int64_t portion, pz_error *err) {
   char *data =
       plane * v->info.channels < (1 << 20) ? malloc((size_t)(plane * v->info.channels * portion)) : NULL;
   for (int64_t z = 0; data && z < planes && z < 64 && status == PZ_OK; z += portion)
-    status = pz_volume_read(v, z, portion < planes - z ? portion : planes - z, data, plane * portion, err);
+    status =
+        pz_volume_read_planes(v, z, portion < planes - z ? portion : planes - z, data, plane * portion, err);
+  if (data && status == PZ_OK) status = read_middle(v, data, err);
   free(data);
   pz_volume_close(v);
   return status;

@@ -4,7 +4,7 @@
 
 #include "unit.h"
 #include "volume/engine.h"
-#include "volume/volume.h"
+#include "formats/volume.h"
 
 #include <stdio.h>
 
@@ -29,6 +29,12 @@ void *fx_content(const pz_volume_info *info, uint64_t seed);
 void fx_save(const char *path, const pz_volume_info *info, const void *data);
 pz_status fx_try_save(const char *path, const pz_volume_info *info, const void *data, pz_error *err);
 void *fx_load(const char *path, pz_volume_info *info); /* the caller frees it */
+/* Holds an open volume to itself: all of it read at once, plane by plane, and as `boxes` random boxes with random strides, of which the
+ * bytes between the rows must stay as they are. fx_load does it with what is small. */
+void fx_check_boxes(pz_volume *volume, int boxes, uint64_t seed);
+/* A box of a volume of `shape`, often all of an axis; and strides for it with gaps here and there: the bytes that it takes. */
+pz_box fx_box(const int64_t shape[3], uint64_t *state);
+int64_t fx_strides(const pz_volume_info *info, const pz_box *box, uint64_t *state, int64_t stride[3]);
 /* Reads everything there is, in portions of `portion` planes; for damaged files. */
 pz_status fx_read_all(const char *path, int64_t portion, pz_error *err);
 

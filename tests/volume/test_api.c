@@ -56,22 +56,34 @@ static bool turn(memory *m, int64_t z, int64_t n) {
   return m->next <= m->fail_at;
 }
 
-static bool read_memory(void *host, int64_t z, int64_t n, void *planes, int64_t channel_bytes) {
-  memory *m = host;
-  const int64_t plane = pz_volume_plane_bytes(m->info);
-  for (int64_t c = 0; c < m->info->channels; c++)
-    memcpy((char *)planes + c * channel_bytes, m->data + (c * m->info->shape[0] + z) * plane,
-           (size_t)(n * plane));
-  return turn(m, z, n);
+/* The box in memory: where its first voxel is, and the strides of channels, planes, rows and elements. */
+static char *box_of(const memory *m, const pz_box *box, int64_t stride[4]) {
+  const int64_t *shape = m->info->shape;
+  stride[3] = pz_dtype_bytes(m->info->dtype);
+  stride[2] = shape[2] * stride[3], stride[1] = shape[1] * stride[2], stride[0] = shape[0] * stride[1];
+  return m->data + box->start[0] * stride[1] + box->start[1] * stride[2] + box->start[2] * stride[3];
 }
 
-static bool write_memory(void *host, int64_t z, int64_t n, const void *planes, int64_t channel_bytes) {
+static void copy_box(const memory *m, const pz_box *box, const char *from, const int64_t from_stride[4],
+                     char *to, const int64_t to_stride[4]) {
+  const int64_t count[4] = {m->info->channels, box->size[0], box->size[1], box->size[2]};
+  pz_copy_strided(from, from_stride, to, to_stride, count, 4, from_stride[3]);
+}
+
+static bool read_memory(void *host, const pz_box *box, void *voxels, const int64_t stride[3]) {
   memory *m = host;
-  const int64_t plane = pz_volume_plane_bytes(m->info);
-  for (int64_t c = 0; c < m->info->channels; c++)
-    memcpy(m->data + (c * m->info->shape[0] + z) * plane, (const char *)planes + c * channel_bytes,
-           (size_t)(n * plane));
-  return turn(m, z, n);
+  int64_t own[4];
+  const char *from = box_of(m, box, own);
+  copy_box(m, box, from, own, voxels, (const int64_t[4]){stride[0], stride[1], stride[2], own[3]});
+  return turn(m, box->start[0], box->size[0]);
+}
+
+static bool write_memory(void *host, const pz_box *box, const void *voxels, const int64_t stride[3]) {
+  memory *m = host;
+  int64_t own[4];
+  char *to = box_of(m, box, own);
+  copy_box(m, box, voxels, (const int64_t[4]){stride[0], stride[1], stride[2], own[3]}, to, own);
+  return turn(m, box->start[0], box->size[0]);
 }
 
 static void callbacks(void **state) {
@@ -111,6 +123,17 @@ static void callbacks(void **state) {
   from.next = 0;
   const pz_infer_options resume = {.resume = true};
   assert_int_equal(pz_net_infer(net, &reader, &file, &resume, NULL), PZ_ERROR_USAGE);
+  /* A step beyond the volume ends with it. */
+  from.next = to.next = 0, to.fail_at = 40, reader.step[0] = 64;
+  if (pz_net_infer(net, &reader, &writer, &o, &report) != PZ_OK) fail_msg("%s", pz_last_message());
+  assert_memory_equal(out, want, (size_t)pz_volume_bytes(&result));
+  pz_free(report);
+  from.next = 0, reader.step[2] = -1;
+  assert_int_equal(pz_net_infer(net, &reader, &file, &o, NULL), PZ_ERROR_USAGE);
+  assert_non_null(strstr(pz_last_message(), "a negative step"));
+  reader.step[2] = 0;
+  const pz_volume_writer backwards = {.write = write_memory, .host = &to, .step = {0, -4, 0}};
+  assert_int_equal(pz_net_infer(net, &reader, &backwards, &o, NULL), PZ_ERROR_USAGE);
   reader.shape[1] = 0;
   assert_int_equal(pz_net_infer(net, &reader, &file, &o, NULL), PZ_ERROR_INPUT);
   reader.dtype = (pz_dtype)(PZ_BOOL + 1);

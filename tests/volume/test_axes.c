@@ -1,6 +1,6 @@
 #include "fixture.h"
-#include "volume/axes.h"
-#include "volume/raw.h"
+#include "formats/axes.h"
+#include "formats/raw.h"
 
 #include <hdf5.h>
 #include <nifti/nifti1.h>
@@ -193,10 +193,12 @@ static void check_order(const char *order, const int64_t size[4], int64_t elemen
   memory m = {file, total * element, 0};
   pz_raw raw = {
       .array = &a, .element = element, .delivered = element, .channel = -1, .fetch = fetch, .host = &m};
-  const int64_t plane = size[2] * size[3] * element, channel = portion * plane;
+  const int64_t row = size[3] * element, plane = size[2] * row, channel = portion * plane;
   for (int64_t z = 0; z < size[1]; z += portion) {
     const int64_t n = portion < size[1] - z ? portion : size[1] - z;
-    const pz_box box = pz_axes_box(&a, &axes, z, n, element, channel);
+    const pz_box planes = {.start = {z, 0, 0}, .size = {n, size[2], size[3]}};
+    const pz_array_box box =
+        pz_axes_box(&a, &axes, &planes, element, (const int64_t[3]){channel, plane, row});
     char *to = malloc((size_t)(size[0] * channel));
     assert_non_null(to);
     assert_int_equal(pz_raw_read(&raw, &box, to, NULL), PZ_OK);
@@ -256,13 +258,14 @@ static void expect(const char *path, const char *axes, const char *place, int64_
   uint16_t *got = malloc((size_t)(2 * channels * plane) * 2);
   for (int64_t i = 0; i < z; i += 2) {
     const int64_t n = i + 2 <= z ? 2 : 1;
-    if (pz_volume_read(v, i, n, got, 2 * plane * 2, &error) != PZ_OK) fail_msg("%s", error.message);
+    if (pz_volume_read_planes(v, i, n, got, 2 * plane * 2, &error) != PZ_OK) fail_msg("%s", error.message);
     for (int64_t c = 0; c < channels; c++)
       if (memcmp(got + c * 2 * plane, want + (c * z + i) * plane, (size_t)(n * plane) * 2) != 0)
         fail_msg("%s as %s at %s: wrong values in channel %lld, plane %lld", path, axes, place, (long long)c,
                  (long long)i);
   }
   free(got);
+  fx_check_boxes(v, 8, (uint64_t)(channels * z));
   pz_volume_close(v);
 }
 

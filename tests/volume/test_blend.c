@@ -1,6 +1,6 @@
 #include "fixture.h"
 #include "volume/blend.h"
-#include "volume/convert.h"
+#include "formats/convert.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* HDF5 files that are checked with little memory, and files that are cut while they are opened. */
 #include "cutter.h"
 #include "fixture.h"
-#include "base/hdf5_check.h"
-#include "volume/hdf5_find.h"
+#include "formats/hdf5_check.h"
+#include "formats/hdf5_find.h"
 
 #include <hdf5.h>
 #include <pthread.h>

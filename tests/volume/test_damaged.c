@@ -1,7 +1,7 @@
 /* Damaged volumes: cut at every length, with every byte changed, and garbage. A reader answers with an error or with
  * data, never with a crash; under the sanitizers this is the whole claim. Files of the same size with other numbers in
  * their data are fine, so only cuts have to be errors. */
-#include "base/hdf5_sum.h"
+#include "formats/hdf5_sum.h"
 #include "fixture.h"
 
 #include <hdf5.h>

@@ -1,8 +1,8 @@
 /* Elements of every type: their values in float, and the files that other programs write of them. */
 #include "fixture.h"
-#include "volume/convert.h"
-#include "volume/io.h"
-#include "volume/nifti_header.h"
+#include "formats/convert.h"
+#include "formats/io.h"
+#include "formats/nifti_header.h"
 
 #include <hdf5.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 #include "fixture.h"
-#include "volume/convert.h"
+#include "formats/convert.h"
 
 #include <math.h>
 #include <stdlib.h>

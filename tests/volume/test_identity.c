@@ -47,8 +47,8 @@ static void progress(void *host, const char *what, int64_t done, int64_t total, 
   s->change(s);
 }
 
-static bool keep(void *host, int64_t z, int64_t n, const void *planes, int64_t channel_bytes) {
-  (void)host, (void)z, (void)n, (void)planes, (void)channel_bytes;
+static bool keep(void *host, const pz_box *box, const void *voxels, const int64_t stride[3]) {
+  (void)host, (void)box, (void)voxels, (void)stride;
   return true;
 }
 

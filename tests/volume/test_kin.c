@@ -1,8 +1,8 @@
 /* Close kin of the formats: archives of arrays, folders of slices, pairs, and what is refused by name. */
 #include "fixture.h"
 #include "make_zip.h"
-#include "volume/kin.h"
-#include "volume/zip.h"
+#include "formats/kin.h"
+#include "formats/zip.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,12 +54,13 @@ static void expect_numbers(const char *path, int64_t portion) {
   for (int round = 0; round < 2; round++) /* a second pass begins anew */
     for (int64_t z = 0; z < Z; z += portion) {
       const int64_t n = portion < Z - z ? portion : Z - z;
-      if (pz_volume_read(v, z, n, planes, portion * Y * X * 2, &error) != PZ_OK)
+      if (pz_volume_read_planes(v, z, n, planes, portion * Y * X * 2, &error) != PZ_OK)
         fail_msg("%s", error.message);
       for (int64_t c = 0; c < C; c++)
         for (int64_t i = 0; i < n * Y * X; i++)
           assert_int_equal(planes[c * portion * Y * X + i], ((c * Z + z) * Y * X + i) * 3);
     }
+  fx_check_boxes(v, 8, (uint64_t)portion);
   pz_volume_close(v);
 }
 
@@ -205,7 +206,8 @@ static void slices(void **state) {
   assert_int_equal(pz_axes_choose("tyx", "t=3", &choice, NULL), PZ_OK);
   assert_int_equal(pz_volume_open_as(at("seq"), &choice, &v, NULL), PZ_OK);
   uint8_t plane[15];
-  assert_true(v->info.shape[0] == 1 && pz_volume_read(v, 0, 1, plane, 15, NULL) == PZ_OK && plane[0] == 110);
+  assert_true(v->info.shape[0] == 1 && pz_volume_read_planes(v, 0, 1, plane, 15, NULL) == PZ_OK &&
+              plane[0] == 110);
   pz_volume_close(v);
   /* changed, or gone, while it is read */
   assert_int_equal(pz_volume_open(at("seq"), &v, NULL), PZ_OK);
@@ -214,7 +216,7 @@ static void slices(void **state) {
   error = (pz_error){0};
   assert_int_equal(pz_volume_confirm(v, NULL, &error), PZ_ERROR_INPUT);
   unlink(at("seq/cut2_9.tif"));
-  assert_int_not_equal(pz_volume_read(v, 1, 1, plane, 15, NULL), PZ_OK);
+  assert_int_not_equal(pz_volume_read_planes(v, 1, 1, plane, 15, NULL), PZ_OK);
   pz_volume_close(v);
   refused(at("seq"), PZ_ERROR_INPUT, "slice 9 is missing, between cut2_8.tif and cut2_10.tif");
   write_slice("seq/cut2_9.tif", 1, 6, 1);

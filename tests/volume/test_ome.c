@@ -1,5 +1,5 @@
 #include "fixture.h"
-#include "volume/ome.h"
+#include "formats/ome.h"
 
 #include <string.h>
 

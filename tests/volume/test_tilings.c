@@ -153,7 +153,7 @@ static void streams(void **state) {
     int64_t bytes[2];
     for (int tall = 0; tall < 2; tall++) {
       pz_volume v = {.info = fx_info(PZ_F32, 1, tall ? 100000 : 1000, cases[i].size[1], cases[i].size[2]),
-                     .step = 1};
+                     .step = {1, cases[i].size[1], cases[i].size[2]}};
       pz_arrangement plan;
       pz_error err = {0};
       fx_net net;

@@ -1,5 +1,5 @@
 #include "import/caffe/h5_chunks.h"
-#include "base/hdf5_filters.h"
+#include "formats/hdf5_filters.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* h5_chunks.h: the numbers of a chunked HDF5 dataset, as floats.
  *
  * The library hands out the stored bytes of each chunk and converts its numbers; filters are undone by
- * base/hdf5_filters.h, which says why. */
+ * formats/hdf5_filters.h, which says why. */
 #ifndef PZ_IMPORT_CAFFE_H5_CHUNKS_H
 #define PZ_IMPORT_CAFFE_H5_CHUNKS_H
 

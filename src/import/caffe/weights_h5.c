@@ -1,7 +1,7 @@
 /* weights_h5.c: a .caffemodel.h5: datasets /data/<layer>/<index>. HDF5 follows whatever a file says, to other files if
  * need be; here only what lies in this file is read: hard links, plain storage, the library's own filters. */
-#include "base/hdf5_check.h"
-#include "base/hdf5_lock.h"
+#include "formats/hdf5_check.h"
+#include "formats/hdf5_lock.h"
 #include "base/memory.h"
 #include "import/caffe/h5_chunks.h"
 #include <string.h>

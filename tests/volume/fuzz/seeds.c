@@ -1,7 +1,7 @@
 /* seeds.c: volume_seeds FOLDER writes small, valid volumes of every kind into FOLDER/<format>/. */
 #include "../make_zip.h"
-#include "volume/nifti_header.h"
-#include "volume/volume.h"
+#include "formats/nifti_header.h"
+#include "formats/volume.h"
 
 #include <fcntl.h>
 #include <hdf5.h>

@@ -1,0 +1,57 @@
+#include "formats/calls.h"
+
+#include "formats/sink.h"
+
+#include <string.h>
+
+/* What a callback is expected to hold while it fills a box: a copy of it. */
+enum { COPY_BYTES = 4 << 20 };
+
+/* The array is the volume. */
+static pz_status calls_read(pz_volume *v, const pz_array_box *part, void *to, pz_error *err) {
+  const pz_volume_reader *r = v->calls;
+  pz_box box;
+  memcpy(box.start, part->start + 1, sizeof box.start);
+  memcpy(box.size, part->count + 1, sizeof box.size);
+  if (r->read(r->host, &box, to, part->to)) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_RUN, "%s: its reader failed at planes %lld to %lld", v->path,
+                 (long long)box.start[0], (long long)(box.start[0] + box.size[0] - 1));
+}
+
+static void calls_close(pz_volume *v) { (void)v; }
+
+static const pz_volume_format calls = {.name = "callbacks", .read = calls_read, .close = calls_close};
+
+static pz_status fill(pz_volume *v, const pz_volume_reader *r, pz_error *err) {
+  v->format = &calls;
+  v->path = "the volume";
+  v->calls = r;
+  v->info = (pz_volume_info){.dtype = r->dtype, .channels = r->channels, .has_channels = r->channels > 1};
+  memcpy(v->info.shape, r->shape, sizeof v->info.shape);
+  if (!r->read || (unsigned)r->dtype > PZ_BOOL)
+    return pz_fail(err, PZ_ERROR_USAGE,
+                   "pz_net_infer: a reader wants a function and a dtype of the enumeration");
+  PZ_TRY(pz_volume_check_info(v->path, &v->info, err));
+  const int64_t size[4] = {r->channels, r->shape[0], r->shape[1], r->shape[2]};
+  pz_array_make(&v->array, 4, size);
+  PZ_TRY(pz_axes_resolve(v->path, &v->array, NULL, &v->axes, err));
+  PZ_TRY(pz_step_of(r->step, v->info.shape, v->step, err));
+  const int64_t copy = pz_volume_planes_at_once(v) * v->info.channels * pz_volume_plane_bytes(&v->info);
+  v->memory = copy > COPY_BYTES ? copy : COPY_BYTES;
+  return PZ_OK;
+}
+
+pz_status pz_volume_from_calls(const pz_volume_reader *reader, pz_volume **volume, pz_error *err) {
+  *volume = NULL;
+  pz_arena *arena = pz_arena_new();
+  pz_volume *v = arena ? PZ_NEW(arena, pz_volume, 1) : NULL;
+  if (!v) {
+    pz_arena_free(arena);
+    return pz_fail_memory(err, "a volume", sizeof *v);
+  }
+  v->arena = v->notes.arena = arena;
+  const pz_status status = fill(v, reader, err);
+  if (status == PZ_OK) *volume = v;
+  else pz_arena_free(arena);
+  return status;
+}

@@ -1,0 +1,32 @@
+#include "formats/dtype.h"
+
+#include <math.h>
+
+static const struct {
+  const char *name;
+  int bytes;
+  char kind;
+} rows[PZ_DTYPES] = {
+#define PZ_DTYPE(dtype, name, T, kind) [dtype] = {#name, sizeof(T), kind},
+#include "formats/dtypes.inc"
+#undef PZ_DTYPE
+};
+
+const char *pz_dtype_name(pz_dtype dtype) { return rows[dtype].name; }
+int64_t pz_dtype_bytes(pz_dtype dtype) { return rows[dtype].bytes; }
+char pz_dtype_kind(pz_dtype dtype) { return rows[dtype].kind; }
+
+bool pz_dtype_find(char kind, int64_t bytes, pz_dtype *dtype) {
+  for (int i = 0; i < PZ_DTYPES; i++)
+    if (rows[i].kind == kind && rows[i].bytes == bytes) {
+      *dtype = (pz_dtype)i;
+      return true;
+    }
+  return false;
+}
+
+double pz_dtype_greatest(pz_dtype dtype) {
+  const char kind = rows[dtype].kind;
+  const int bits = 8 * rows[dtype].bytes;
+  return kind == 'u' ? ldexp(1, bits) - 1 : kind == 'i' ? ldexp(1, bits - 1) - 1 : 1;
+}

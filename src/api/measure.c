@@ -88,7 +88,7 @@ static pz_status add_problem(session *s, pz_node_id n, pz_error *err) {
   const pz_solver_layouts l = pz_candidate_layouts(&choice->candidates[0]);
   if (wanted < 2 || l.in != PZ_BLOCKED || l.out != PZ_BLOCKED) return PZ_OK;
   pz_text text = {0};
-  pz_status status = pz_problem_text(s->plan, node, &choice->candidates[0], &text, err);
+  pz_status status = pz_plan_problem_text(s->plan, n, &choice->candidates[0], &text, err);
   problem *p = status == PZ_OK ? find(s, text.data) : NULL;
   if (status == PZ_OK && !p) {
     const char *kept = pz_arena_strdup(s->arena, text.data);

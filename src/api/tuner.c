@@ -153,7 +153,7 @@ static const char *network_of(pz_tuner *t, const pz_plan *plan) {
 /* The problem of a node in its network. */
 static pz_status tried_text(pz_tuner *t, const pz_plan *plan, const pz_node *node, const pz_candidate *c,
                             pz_text *out) {
-  PZ_TRY(pz_problem_text(plan, node, c, out, NULL));
+  PZ_TRY(pz_plan_problem_text(plan, (pz_node_id)(node - plan->graph->nodes), c, out, NULL));
   pz_text_printf(out, ", layer %d of network %s", (int)(node - plan->graph->nodes), network_of(t, plan));
   return out->failed ? PZ_ERROR_MEMORY : PZ_OK;
 }
@@ -265,7 +265,7 @@ int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz
   pz_text problem = {0};
   bool complete = false;
   if (t->effort == PZ_EFFORT_ESTIMATE) return 0;
-  if (pz_problem_text(plan, node, &c[0], &problem, NULL) == PZ_OK) {
+  if (pz_plan_problem_text(plan, (pz_node_id)(node - plan->graph->nodes), &c[0], &problem, NULL) == PZ_OK) {
     const json_t *times = times_of(t, problem.data);
     for (int32_t i = 0; i < n; i++) c[i].seconds = json_number_value(json_object_get(times, c[i].label));
     pz_tuner_count(t->effort, c, n, &complete);

@@ -278,37 +278,40 @@ typedef enum pz_op {
   PZ_OP_COUNT
 } pz_op;
 
+/* The member is that of the operator. */
+typedef union pz_attributes {
+  pz_attr_conv conv; /* conv and deconv */
+  pz_attr_pool pool;
+  pz_attr_batch_norm batch_norm;
+  pz_attr_scale scale;
+  pz_attr_activation activation;
+  pz_attr_power power;
+  pz_attr_eltwise eltwise;
+  pz_attr_concat concat;
+  pz_attr_slice slice;
+  pz_attr_crop crop;
+  pz_attr_softmax softmax;
+  pz_attr_lrn lrn;
+  pz_attr_inner_product inner_product;
+  pz_attr_reshape reshape;
+  pz_attr_permute permute;
+  pz_attr_group_norm group_norm;
+  pz_attr_channel_norm channel_norm;
+  pz_attr_resize resize;
+  pz_attr_reduce reduce;
+  pz_attr_extend extend;
+  pz_attr_depth_to_space depth_to_space;
+  pz_attr_argmax argmax;
+  pz_attr_gather gather;
+} pz_attributes;
+
 typedef struct pz_node {
   const char *name; /* the layer's name; unique among nodes */
   pz_op op;
   int32_t n_in, n_out;
   pz_tensor_id *in, *out; /* PZ_NONE where an optional input is absent */
   pz_place place;
-  union {
-    pz_attr_conv conv; /* conv and deconv */
-    pz_attr_pool pool;
-    pz_attr_batch_norm batch_norm;
-    pz_attr_scale scale;
-    pz_attr_activation activation;
-    pz_attr_power power;
-    pz_attr_eltwise eltwise;
-    pz_attr_concat concat;
-    pz_attr_slice slice;
-    pz_attr_crop crop;
-    pz_attr_softmax softmax;
-    pz_attr_lrn lrn;
-    pz_attr_inner_product inner_product;
-    pz_attr_reshape reshape;
-    pz_attr_permute permute;
-    pz_attr_group_norm group_norm;
-    pz_attr_channel_norm channel_norm;
-    pz_attr_resize resize;
-    pz_attr_reduce reduce;
-    pz_attr_extend extend;
-    pz_attr_depth_to_space depth_to_space;
-    pz_attr_argmax argmax;
-    pz_attr_gather gather;
-  } attr;
+  pz_attributes attr;
 } pz_node;
 
 /* Names to indices, a hash table with open addressing; private to src/graph. */

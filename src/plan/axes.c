@@ -51,6 +51,21 @@ void pz_text_axes(pz_text *text, const pz_axes *a) {
   list(text, "out", a->out, a->n);
 }
 
-bool pz_passes_caches(const pz_view *v) {
-  return 4 * v->n * pz_block_count(v->c, v->block) * v->block * v->d * v->h * v->w > pz_cpu_caches().l3 / 2;
+bool pz_passes_caches(const pz_target *target, const pz_view *v) {
+  return 4 * v->n * pz_block_count(v->c, v->block) * v->block * v->d * v->h * v->w > target->caches.l3 / 2;
+}
+
+pz_view pz_dense_view(const pz_shape *shape) {
+  const pz_shape5 s = pz_shape_as5(shape);
+  return (pz_view){.n = (int32_t)s.n,
+                   .c = (int32_t)s.c,
+                   .d = (int32_t)s.s[0],
+                   .h = (int32_t)s.s[1],
+                   .w = (int32_t)s.s[2],
+                   .block = 1,
+                   .stride_n = s.c * s.s[0] * s.s[1] * s.s[2],
+                   .stride_c = s.s[0] * s.s[1] * s.s[2],
+                   .stride_d = s.s[1] * s.s[2],
+                   .stride_h = s.s[2],
+                   .stride_w = 1};
 }

@@ -25,11 +25,7 @@ typedef struct change {
   const pz_candidate *now, *then;
 } change;
 
-static void choose(pz_plan *plan, pz_node_id n, int32_t i) {
-  plan->choices[n].chosen = i;
-  plan->chosen[n] = plan->choices[n].candidates[i].solver;
-  plan->variant[n] = plan->choices[n].candidates[i].variant;
-}
+static void choose(pz_plan *plan, pz_node_id n, int32_t i) { plan->choices[n].chosen = i; }
 
 /* Makes the change of one convolution that is worth most. False: none is worth anything. */
 static bool change_one(pz_plan *plan, worth_of *worth, const void *limits, change *made) {

@@ -1,6 +1,6 @@
 /* calls.c: kernel calls, packed weights and their texts, for solvers. */
 #include "base/memory.h"
-#include "plan/solver.h"
+#include "plan/plan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,8 @@ static pz_status reserve_weights(pz_plan *plan, int64_t needed, pz_error *err) {
   return PZ_OK;
 }
 
-pz_status pz_add_weights(pz_plan *plan, int64_t floats, pz_pointer *at, float **data, pz_error *err) {
+pz_status pz_add_weights(pz_builder *b, int64_t floats, pz_pointer *at, float **data, pz_error *err) {
+  pz_plan *plan = b->plan;
   const int64_t rounded = (floats + 15) / 16 * 16, needed = plan->n_weights + rounded;
   if (pz_arena_interrupted(plan->arena)) return pz_fail_interrupted(err);
   if (!plan->dry) PZ_TRY(reserve_weights(plan, needed, err));
@@ -32,25 +33,29 @@ pz_status pz_add_weights(pz_plan *plan, int64_t floats, pz_pointer *at, float **
   return PZ_OK;
 }
 
-pz_pointer pz_add_scratch(pz_plan *plan, int64_t floats) {
+pz_pointer pz_add_scratch(pz_builder *b, int64_t floats) {
+  pz_plan *plan = b->plan;
   const int64_t rounded = (floats + 15) / 16 * 16;
   if (rounded > plan->worker_floats) plan->worker_floats = rounded;
   return (pz_pointer){PZ_SPACE_SCRATCH, 0, 0};
 }
 
-pz_status pz_add_channel_vector(pz_plan *plan, pz_tensor_id id, int64_t c, pz_pointer *at, pz_error *err) {
+pz_status pz_add_channel_vector(pz_builder *b, const pz_operand *operand, int64_t c, pz_pointer *at,
+                                pz_error *err) {
   *at = (pz_pointer){PZ_SPACE_NULL, 0, 0};
-  if (id == PZ_NONE) return PZ_OK;
-  const pz_tensor *t = &plan->graph->tensors[id];
-  const bool shared = pz_shape_elements(&t->shape) == 1;
+  if (!operand || !operand->present) return PZ_OK;
+  const int32_t block = b->plan->block;
+  const bool shared = pz_shape_elements(&operand->shape) == 1;
   float *data = NULL;
-  PZ_TRY(pz_add_weights(plan, pz_block_count(c, plan->block) * plan->block, at, &data, err));
-  for (int64_t i = 0; data && i < c; i++) data[i] = t->data[shared ? 0 : i];
+  PZ_TRY(pz_add_weights(b, pz_block_count(c, block) * block, at, &data, err));
+  for (int64_t i = 0; data && i < c; i++) data[i] = operand->data[shared ? 0 : i];
   return PZ_OK;
 }
 
-pz_status pz_add_call(pz_plan *plan, pz_step *step, const char *header, const char *function, pz_text *shape,
+pz_status pz_add_call(pz_builder *b, const char *header, const char *function, pz_text *shape,
                       const pz_arg *args, int32_t n_args, pz_error *err) {
+  pz_plan *plan = b->plan;
+  pz_step *step = b->step;
   if (step->n_calls == step->cap_calls) {
     const int32_t capacity = step->cap_calls ? 2 * step->cap_calls : 4;
     pz_call *bigger = PZ_NEW(plan->arena, pz_call, (size_t)capacity);
@@ -66,7 +71,7 @@ pz_status pz_add_call(pz_plan *plan, pz_step *step, const char *header, const ch
   return PZ_OK;
 }
 
-void pz_call_after_all(pz_step *step) { step->calls[step->n_calls - 1].after_all = true; }
+void pz_call_after_all(pz_builder *b) { b->step->calls[b->step->n_calls - 1].after_all = true; }
 
 static void view_fields(pz_text *text, const pz_view *v) {
   pz_text_printf(text, "%d, %d, %d, %d, %d, %d, {%d, %d, %d}, {%d, %d, %d}, %lld, %lld, %lld, %lld, %lld, %d",
@@ -76,24 +81,24 @@ static void view_fields(pz_text *text, const pz_view *v) {
                  (long long)v->stride_w, v->tight);
 }
 
-pz_status pz_add_border_call(pz_plan *plan, pz_step *step, const pz_storage *s, pz_error *err) {
+pz_status pz_add_border_call(pz_builder *b, const pz_storage *s, pz_error *err) {
   bool any = false;
   for (int i = 0; i < PZ_SPATIAL; i++) any |= s->view.border_lo[i] || s->view.border_hi[i];
   if (!any) return PZ_OK;
   pz_text shape = {0};
   view_fields(&shape, &s->view);
   const pz_arg args[] = {{.name = "out", .written = true, .at = s->at}};
-  return pz_add_call(plan, step, "kernels/copy/border.h", "pz_border_zero", &shape, args, 1, err);
+  return pz_add_call(b, "kernels/copy/border.h", "pz_border_zero", &shape, args, 1, err);
 }
 
-pz_status pz_set_algorithm(pz_plan *plan, pz_step *step, pz_error *err, const char *format, ...) {
+pz_status pz_set_algorithm(pz_builder *b, pz_error *err, const char *format, ...) {
   char line[256];
   va_list list;
   va_start(list, format);
   vsnprintf(line, sizeof line, format, list);
   va_end(list);
-  step->algorithm = pz_arena_strdup(plan->arena, line);
-  return step->algorithm ? PZ_OK : pz_fail_memory(err, "the plan's text", sizeof line);
+  b->step->algorithm = pz_arena_strdup(b->plan->arena, line);
+  return b->step->algorithm ? PZ_OK : pz_fail_memory(err, "the plan's text", sizeof line);
 }
 
 void pz_text_view(pz_text *text, const char *name, const pz_view *v) {

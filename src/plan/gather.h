@@ -7,13 +7,13 @@
 
 /* The entry of dimension `axis` of the node's input that entry `o` of its result comes from; PZ_NONE: it is `value`.
  * */
-typedef int64_t (*pz_source)(const pz_plan *plan, const pz_node *node, int32_t axis, int64_t o);
+typedef int64_t (*pz_source)(const pz_query *q, int32_t axis, int64_t o);
 
 /* Maps stay as they are, and there are five dimensions at most: the blocked layout will do. */
-bool pz_gathers_points(const pz_plan *plan, const pz_node *node, pz_source source);
-pz_status pz_gather_blocked(pz_plan *plan, const pz_node *node, pz_step *step, pz_source source, float value,
-                            pz_error *err);
-pz_status pz_gather_plain(pz_plan *plan, const pz_node *node, pz_step *step, pz_source source, float value,
-                          pz_error *err);
+bool pz_gathers_points(const pz_query *q, pz_source source);
+pz_status pz_gather_blocked(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_source source,
+                            float value, pz_error *err);
+pz_status pz_gather_plain(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_source source,
+                          float value, pz_error *err);
 
 #endif

@@ -2,7 +2,7 @@
  * Greedy by size: the largest buffer first, each at the lowest offset that is free during its lifetime. Then, some times, the
  * buffer that ends highest is placed before all others, which gives it a gap that larger ones had taken; the best of these
  * arenas is kept. This is within a few percent of the lower bound (the largest sum of buffers alive at once) on U-Nets. */
-#include "plan/solver.h"
+#include "plan/planning.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -31,15 +31,14 @@ static const conversion conversions[2][2] = {
     {{"kernels/copy/to_plain.h", "pz_to_plain", "blocked to plain"},
      {"kernels/copy/copy.h", "pz_copy", "copy"}}};
 
-pz_status pz_add_copy_call(pz_plan *plan, pz_step *step, const pz_storage *from, const pz_storage *to,
-                           pz_error *err) {
+pz_status pz_add_copy_call(pz_builder *b, const pz_storage *from, const pz_storage *to, pz_error *err) {
   const conversion *c = &conversions[from->view.block > 1][to->view.block > 1];
   pz_text shape = {0};
   pz_text_view(&shape, "in", &from->view);
   pz_text_view(&shape, "out", &to->view);
   const pz_arg args[] = {{.name = "in", .at = from->at}, {.name = "out", .written = true, .at = to->at}};
-  PZ_TRY(pz_add_call(plan, step, c->header, c->function, &shape, args, 2, err));
-  if (!step->algorithm[0]) step->algorithm = c->algorithm;
+  PZ_TRY(pz_add_call(b, c->header, c->function, &shape, args, 2, err));
+  if (!b->step->algorithm[0]) b->step->algorithm = c->algorithm;
   return PZ_OK;
 }
 
@@ -49,8 +48,9 @@ static pz_status add_conversion(pz_plan *plan, pz_tensor_id id, const pz_storage
   PZ_TRY(pz_new_step(plan, plan->graph->tensors[id].name, "layout", PZ_NONE, &step, err));
   step->storage = index;
   step->bytes = 8.0 * (double)pz_shape_elements(&plan->graph->tensors[id].shape);
-  PZ_TRY(pz_add_copy_call(plan, step, from, to, err));
-  return pz_add_border_call(plan, step, to, err);
+  pz_builder b = pz_builder_of(plan, step);
+  PZ_TRY(pz_add_copy_call(&b, from, to, err));
+  return pz_add_border_call(&b, to, err);
 }
 
 /* A constant that is read as if it were computed lies in the weights, plain and dense. */
@@ -58,7 +58,8 @@ static pz_status place_constant(pz_plan *plan, pz_tensor_id id, pz_error *err) {
   const pz_tensor *t = &plan->graph->tensors[id];
   pz_storage s = pz_port_storage(plan, id, PZ_SPACE_WEIGHTS, 0);
   float *data;
-  PZ_TRY(pz_add_weights(plan, pz_shape_elements(&t->shape), &s.at, &data, err));
+  pz_builder b = pz_builder_of(plan, NULL);
+  PZ_TRY(pz_add_weights(&b, pz_shape_elements(&t->shape), &s.at, &data, err));
   if (data) memcpy(data, t->data, (size_t)pz_shape_elements(&t->shape) * sizeof(float));
   return pz_keep_storage(plan, PZ_PLAIN, &s, err);
 }
@@ -87,32 +88,17 @@ static pz_status ensure_output(pz_plan *plan, int32_t port, pz_error *err) {
 
 /* ---- the main line ---- */
 
-/* Which inputs of a node are computed tensors to be read in the solver's layout; the other ones are weights that
- * the solver packs. */
-static bool is_weight_slot(const pz_graph *g, const pz_node *node, int32_t i) {
-  switch (node->op) {
-  case PZ_OP_CONV:
-  case PZ_OP_DECONV: return i != PZ_CONV_X && i != PZ_CONV_BASE;
-  case PZ_OP_BATCH_NORM:
-  case PZ_OP_GROUP_NORM:
-  case PZ_OP_CHANNEL_NORM:
-  case PZ_OP_ACTIVATION: return i > 0;
-  case PZ_OP_SCALE: return i > 0 && pz_scale_of_maps(g, node);
-  case PZ_OP_ELTWISE: return g->tensors[node->in[i]].data;
-  default: return false;
-  }
-}
-
 /* Weights are packed when the network is compiled: the network cannot compute them. */
-static pz_status check_weights(const pz_graph *g, pz_error *err) {
+static pz_status check_weights(const pz_plan *plan, pz_error *err) {
+  const pz_graph *g = plan->graph;
   for (pz_node_id n = 0; n < g->n_nodes; n++)
     for (int32_t i = 0; i < g->nodes[n].n_in; i++) {
-      const pz_tensor_id id = g->nodes[n].in[i];
-      if (id != PZ_NONE && is_weight_slot(g, &g->nodes[n], i) && !g->tensors[id].data)
+      const pz_operand *operand = &plan->problems[n].in[i];
+      if (operand->packed && !operand->data)
         return pz_fail_node(
             err, &g->nodes[n],
             "its input %d, '%s', must be a constant: weights cannot be computed by the network", (int)i,
-            g->tensors[id].name);
+            g->tensors[g->nodes[n].in[i]].name);
     }
   return PZ_OK;
 }
@@ -120,18 +106,18 @@ static pz_status check_weights(const pz_graph *g, pz_error *err) {
 /* The sum that a convolution starts from is read in the layout of its result, factors of a scale are read plain. */
 pz_layout pz_wanted_layout(const pz_plan *plan, pz_node_id n, int32_t slot) {
   const pz_op op = plan->graph->nodes[n].op;
-  if ((op == PZ_OP_CONV || op == PZ_OP_DECONV) && slot == PZ_CONV_BASE) return plan->chosen[n]->out;
+  if ((op == PZ_OP_CONV || op == PZ_OP_DECONV) && slot == PZ_CONV_BASE) return pz_chosen(plan, n)->out;
   if (op == PZ_OP_SCALE && slot > 0) return PZ_PLAIN;
-  return plan->chosen[n]->in;
+  return pz_chosen(plan, n)->in;
 }
 
 static pz_status ensure_inputs(pz_plan *plan, pz_node_id n, pz_error *err) {
   const pz_node *node = &plan->graph->nodes[n];
-  const bool pads = node->op == PZ_OP_PAD; /* reads whatever there is */
+  const bool any = pz_chosen(plan, n)->any_layout;
   for (int32_t i = 0; i < node->n_in; i++) {
     const pz_tensor_id id = node->in[i];
-    if (id == PZ_NONE || is_weight_slot(plan->graph, node, i)) continue;
-    if (pads && (plan->plain[id] >= 0 || plan->blocked[id] >= 0)) continue;
+    if (id == PZ_NONE || plan->problems[n].in[i].packed) continue;
+    if (any && (plan->plain[id] >= 0 || plan->blocked[id] >= 0)) continue;
     PZ_TRY(pz_ensure_layout(plan, id, pz_wanted_layout(plan, n, i), err));
   }
   return PZ_OK;
@@ -139,10 +125,11 @@ static pz_status ensure_inputs(pz_plan *plan, pz_node_id n, pz_error *err) {
 
 static pz_status add_borders(pz_plan *plan, const pz_node *node, pz_step *step, pz_layout layout,
                              pz_error *err) {
+  pz_builder b = pz_builder_of(plan, step);
   for (int32_t i = 0; i < node->n_out; i++) {
     const int32_t s = layout == PZ_BLOCKED ? plan->blocked[node->out[i]] : plan->plain[node->out[i]];
     if (s >= 0 && step->n_calls && plan->storages[s].at.space == PZ_SPACE_ARENA)
-      PZ_TRY(pz_add_border_call(plan, step, &plan->storages[s], err));
+      PZ_TRY(pz_add_border_call(&b, &plan->storages[s], err));
   }
   return PZ_OK;
 }
@@ -154,6 +141,64 @@ static pz_status ensure_outputs(pz_plan *plan, const pz_node *node, pz_error *er
   return PZ_OK;
 }
 
+/* ---- operands ---- */
+
+static int32_t *slot_of(pz_plan *plan, pz_tensor_id id, pz_layout layout) {
+  return layout == PZ_BLOCKED ? &plan->blocked[id] : &plan->plain[id];
+}
+
+/* Where the input at that slot lies, in the layout that it is read in, or in any. */
+static const pz_storage *placed_input(pz_plan *plan, pz_node_id n, int32_t slot) {
+  const pz_tensor_id id = plan->graph->nodes[n].in[slot];
+  const pz_layout layout = pz_wanted_layout(plan, n, slot);
+  if (pz_chosen(plan, n)->any_layout && *slot_of(plan, id, layout) < 0)
+    return pz_input_storage(plan, id, layout == PZ_BLOCKED ? PZ_PLAIN : PZ_BLOCKED);
+  return pz_input_storage(plan, id, layout);
+}
+
+/* Views need no calls; a first output lies in place of an input where it may. */
+static pz_status place_output(pz_plan *plan, pz_node_id n, const pz_storage *in, int32_t i, pz_storage *out,
+                              pz_error *err) {
+  const pz_node *node = &plan->graph->nodes[n];
+  const pz_solver *solver = pz_chosen(plan, n);
+  const pz_query q = pz_query_of(plan, n);
+  const uint32_t slots = i == 0 && solver->overwrites ? solver->overwrites(&q) : 0;
+  bool done = false;
+  *out = (pz_storage){.tensor = PZ_NONE};
+  pz_storage view;
+  if (solver->views && solver->views(&q, &in[0], i, &view))
+    return pz_make_view(plan, node->out[i], solver->out, &view, err);
+  for (int32_t slot = 0; slots >> slot && !done; slot++)
+    if (slots >> slot & 1)
+      PZ_TRY(pz_make_in_place(plan, node->in[slot], node->out[i], solver->out, &done, err));
+  return pz_output_storage(plan, node->out[i], solver->out, out, err);
+}
+
+static pz_status emit_node(pz_plan *plan, pz_node_id n, pz_step *step, pz_error *err) {
+  const pz_node *node = &plan->graph->nodes[n];
+  const pz_query q = pz_query_of(plan, n);
+  const pz_node_id pooling = pz_pooling_of(plan, n);
+  const size_t operands = (size_t)(node->n_in + node->n_out);
+  pz_storage *in = PZ_NEW(plan->arena, pz_storage, operands + 1), *out = in + node->n_in;
+  if (!in) return pz_fail_memory(err, "the plan", operands * sizeof *in);
+  bool all_views = true;
+  for (int32_t i = 0; i < node->n_in; i++)
+    if (q.problem->in[i].present && !q.problem->in[i].packed) in[i] = *placed_input(plan, n, i);
+  for (int32_t i = 0; i < node->n_out; i++) {
+    PZ_TRY(place_output(plan, n, in, i, &out[i], err));
+    all_views &= out[i].tensor == PZ_NONE;
+  }
+  if (all_views) return PZ_OK;
+  pz_placed placed = {.in = in, .out = out, .pooled = {.tensor = PZ_NONE}, .compact = plan->compact};
+  if (node->n_in && node->in[0] != PZ_NONE) placed.statistics = plan->gathered[node->in[0]];
+  if (pooling != PZ_NONE)
+    PZ_TRY(pz_output_storage(plan, plan->graph->nodes[pooling].out[0], PZ_BLOCKED, &placed.pooled, err));
+  pz_builder b = pz_builder_of(plan, step);
+  PZ_TRY(pz_chosen(plan, n)->emit(&q, &placed, &b, err));
+  if (b.gathered.units) plan->gathered[node->out[0]] = b.gathered;
+  return PZ_OK;
+}
+
 static pz_status plan_node(pz_plan *plan, pz_node_id n, pz_error *err) {
   const pz_node *node = &plan->graph->nodes[n];
   if (pz_pooled_by(plan, n) != PZ_NONE) return ensure_outputs(plan, node, err);
@@ -162,14 +207,14 @@ static pz_status plan_node(pz_plan *plan, pz_node_id n, pz_error *err) {
   PZ_TRY(pz_new_step(plan, node->name, pz_op_name(node->op), n, &step, err));
   step->multiply_adds = pz_node_multiply_adds(plan->graph, node);
   step->bytes = pz_node_bytes(plan->graph, node);
-  PZ_TRY(plan->chosen[n]->build(plan, node, step, err));
+  PZ_TRY(emit_node(plan, n, step, err));
   if (step->multiply_adds_done <= 0) step->multiply_adds_done = step->multiply_adds;
-  const pz_layout layout = plan->chosen[n]->out;
+  const pz_layout layout = pz_chosen(plan, n)->out;
   PZ_TRY(add_borders(plan, node, step, layout, err));
   PZ_TRY(pz_add_pooled_border(plan, step, n, err));
   step->storage = layout == PZ_BLOCKED ? plan->blocked[node->out[0]] : plan->plain[node->out[0]];
   if (!step->n_calls) plan->n_steps--; /* a view: nothing to run */
-  else if (!step->algorithm[0]) step->algorithm = plan->chosen[n]->name;
+  else if (!step->algorithm[0]) step->algorithm = pz_chosen(plan, n)->name;
   return ensure_outputs(plan, node, err);
 }
 
@@ -321,8 +366,6 @@ pz_status pz_choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) {
 
 static pz_status allocate(pz_plan *plan, pz_error *err) {
   const size_t tensors = (size_t)plan->graph->n_tensors, nodes = (size_t)plan->graph->n_nodes;
-  plan->chosen = PZ_NEW(plan->arena, const pz_solver *, nodes);
-  plan->variant = PZ_NEW(plan->arena, int32_t, nodes);
   plan->choices = PZ_NEW(plan->arena, pz_choice, nodes);
   plan->plain = PZ_NEW(plan->arena, int32_t, tensors);
   plan->blocked = PZ_NEW(plan->arena, int32_t, tensors);
@@ -332,9 +375,8 @@ static pz_status allocate(pz_plan *plan, pz_error *err) {
   plan->border_lo = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_lo);
   plan->border_hi = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_hi);
   plan->rooms = PZ_NEW(plan->arena, pz_room, tensors);
-  if (!plan->chosen || !plan->variant || !plan->choices || !plan->plain || !plan->blocked ||
-      !plan->gathered || !plan->alias_parent || !plan->alias_channel || !plan->border_lo ||
-      !plan->border_hi || !plan->rooms)
+  if (!plan->choices || !plan->plain || !plan->blocked || !plan->gathered || !plan->alias_parent ||
+      !plan->alias_channel || !plan->border_lo || !plan->border_hi || !plan->rooms)
     return pz_fail_memory(err, "the plan", tensors * 64);
   for (size_t i = 0; i < tensors; i++) plan->plain[i] = plan->blocked[i] = -1;
   return PZ_OK;
@@ -366,10 +408,12 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   plan->max_error = options->exact ? 0 : options->max_error > 0 ? options->max_error : PZ_MAX_ERROR;
   plan->sensitivity = options->sensitivity;
   plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
+  plan->target = pz_target_of_host(plan->isa, plan->block, plan->threads);
   plan->arena = pz_arena_new();
   if (plan->arena) pz_arena_watch(plan->arena, pz_arena_watched(graph->arena));
   pz_status status = plan->arena ? allocate(plan, err) : pz_fail_memory(err, "the plan", 64);
-  if (status == PZ_OK) status = check_weights(graph, err);
+  if (status == PZ_OK) status = pz_problems_of(graph, &plan->target, plan->arena, &plan->problems, err);
+  if (status == PZ_OK) status = check_weights(plan, err);
   if (status == PZ_OK) status = pz_choose_solvers(plan, options, err);
   if (status == PZ_OK) status = pz_meet_error(plan, err);
   if (status == PZ_OK) status = pz_meet_memory(plan, err);
@@ -382,7 +426,7 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
 void pz_plan_spare_tiles(pz_plan *plan) {
   if (plan->isa != PZ_ISA_AMX) return;
   for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
-    if (plan->chosen[n] && plan->chosen[n]->takes_tiles) return;
+    if (pz_chosen(plan, n)->takes_tiles) return;
   plan->isa = PZ_ISA_AVX512;
 }
 

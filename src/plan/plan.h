@@ -9,51 +9,7 @@
 #ifndef PZ_PLAN_PLAN_H
 #define PZ_PLAN_PLAN_H
 
-#include "base/cpu.h"
-#include "graph/graph.h"
-#include "kernels/view.h"
-
-typedef enum pz_layout { PZ_PLAIN, PZ_BLOCKED } pz_layout;
-
-/* What a pointer argument of a kernel call points into. WEIGHTS: an offset in the packed weights. SCRATCH: each worker's own,
- * without contents from step to step. */
-typedef enum pz_space {
-  PZ_SPACE_NULL,
-  PZ_SPACE_ARENA,
-  PZ_SPACE_INPUT,
-  PZ_SPACE_OUTPUT,
-  PZ_SPACE_WEIGHTS,
-  PZ_SPACE_SCRATCH
-} pz_space;
-typedef struct pz_pointer {
-  pz_space space;
-  int32_t index;  /* ARENA: buffer; INPUT, OUTPUT: port */
-  int64_t offset; /* floats from the start of the buffer, port or weights to the view's element (0,0,0,0,0) */
-} pz_pointer;
-
-/* What a blocked storage has room for: points in front of the tensor's first and behind its last one along depth, height and width,
- * border included, and blocks of maps; lanes: where it lies tight (view.h), those of a point, else 0. Rows first: each row of the height,
- * of all blocks and planes, in one piece. */
-typedef struct pz_room {
-  int32_t lo[PZ_SPATIAL], hi[PZ_SPATIAL], lanes;
-  int64_t blocks;
-  bool rows_first;
-} pz_room;
-
-/* Where a tensor lies in one of its layouts. */
-typedef struct pz_storage {
-  pz_tensor_id tensor;
-  pz_pointer at;
-  pz_view view;
-  bool owner;   /* the buffer was made for this tensor, or for one that it replaces, and holds nothing else */
-  pz_room room; /* of owners */
-} pz_storage;
-
-/* Moments of a tensor, gathered by the convolution that makes it (kernels/norm); units 0: they are not. */
-typedef struct pz_gathered {
-  pz_pointer at;
-  int32_t units; /* of each block */
-} pz_gathered;
+#include "plan/builder.h"
 
 /* A stretch of the arena and the steps (first to last, inclusive) during which it must keep its contents. With an anchor, another
  * buffer or -1, it lies `from_anchor` floats from that one, whose contents it may overwrite. */
@@ -62,36 +18,6 @@ typedef struct pz_buffer {
   int32_t first, last, anchor;
   int64_t from_anchor;
 } pz_buffer;
-
-typedef struct pz_arg {
-  const char *name; /* the kernel's parameter: "in", "weights", "out", ... */
-  bool written;
-  pz_pointer at;
-  bool listed; /* neighbours that are listed reach the kernel as one array of pointers */
-} pz_arg;
-#define PZ_CALL_ARGS 16
-/* One call of a kernel: `function((function_shape){shape}, args..., worker, workers)`. Calls with the same
- * function, shape and arguments' names share one specialised instance in the generated code. */
-typedef struct pz_call {
-  const char *header, *function, *shape;
-  pz_arg args[PZ_CALL_ARGS];
-  int32_t n_args;
-  bool after_all;    /* begins when all workers have finished the step's calls before it */
-  const char *parts; /* the header's macro that makes NAME_parts, an argument, of a shape NAME; or NULL */
-  int32_t turn;      /* its counter in a worker's scratch, where workers take its parts in turn; else -1 */
-} pz_call;
-
-/* One operator of the plan; all workers pass a barrier behind it, and in front of calls that say so. */
-typedef struct pz_step {
-  const char *name, *op, *algorithm;
-  pz_node_id node; /* PZ_NONE for conversions of inputs and outputs */
-  int32_t storage; /* of its first output; -1 where that is the caller's input */
-  double multiply_adds, bytes;
-  double multiply_adds_done; /* by the chosen algorithm; solvers that leave 0: as many as the direct one */
-  bool scalar;               /* falls back to a scalar loop, and `algorithm` says so */
-  pz_call *calls;
-  int32_t n_calls, cap_calls;
-} pz_step;
 
 /* The default: ten times below what networks of 8-bit images can tell apart. */
 #define PZ_MAX_ERROR 1e-5
@@ -109,11 +35,11 @@ typedef struct pz_candidate {
   double seconds;    /* of one run, as the chooser knows it; 0: not measured */
   const char *label; /* "Winograd F(4,4,4), batches of 24"; differs among the candidates of a node */
 } pz_candidate;
-/* The candidates of a node, the cheapest first. Nodes that read a result have chosen in which layout, so those of other
- * layouts than the cheapest one's are no candidates. */
+/* The candidates of a node, the cheapest first: `n` of them, among which is the chosen one, have the same layouts; behind these are those of
+ * other layouts, `all` together. */
 typedef struct pz_choice {
   pz_candidate *candidates;
-  int32_t n, chosen;
+  int32_t n, all, chosen;
 } pz_choice;
 /* Asked for each convolution and deconvolution: which of the n candidates, 0 for the cheapest; may set their seconds. */
 typedef int32_t (*pz_choose)(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *candidates,
@@ -151,11 +77,11 @@ struct pz_plan {
   pz_slabs slabs;
   int32_t threads;
   double memory, spare;
-  double max_error;                /* of the options; 0: exact, only direct sums */
-  const double *sensitivity;       /* of the options */
-  const struct pz_solver **chosen; /* by node */
-  int32_t *variant;                /* by node: of the chosen solver */
-  pz_choice *choices;              /* by node */
+  double max_error;          /* of the options; 0: exact, only direct sums */
+  const double *sensitivity; /* of the options */
+  pz_target target;
+  const pz_problem *problems; /* by node */
+  pz_choice *choices;         /* by node */
   pz_storage *storages;
   int32_t n_storages, cap_storages;
   int32_t *plain, *blocked;   /* by tensor: index of its storage in that layout, -1: none yet */
@@ -199,8 +125,12 @@ pz_solver_layouts pz_candidate_layouts(const pz_candidate *candidate);
 
 /* What decides how fast a convolution or deconvolution runs with a candidate, as text: equal texts need one measurement. The
  * layouts are those of the candidate's solver. */
-pz_status pz_problem_text(const pz_plan *plan, const pz_node *node, const pz_candidate *candidate,
+pz_status pz_problem_text(const pz_problem *problem, const pz_target *target, const pz_candidate *candidate,
                           pz_text *out, pz_error *err);
+static inline pz_status pz_plan_problem_text(const pz_plan *plan, pz_node_id n, const pz_candidate *candidate,
+                                             pz_text *out, pz_error *err) {
+  return pz_problem_text(&plan->problems[n], &plan->target, candidate, out, err);
+}
 /* The input is stored with the zero border that the kernel needs (the passes pad-inputs and pad-outputs). */
 bool pz_problem_is_padded(const pz_graph *graph, const pz_node *node);
 

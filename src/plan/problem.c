@@ -1,10 +1,177 @@
-/* problem.c: a convolution's problem as text, the key of its measurements. */
+/* problem.c: the problems of a graph's nodes, and a convolution's as text, the key of its measurements. */
+#include "plan/plan.h"
 #include "plan/solver.h"
+
+#include "kernels/norm/whole.h"
 
 #include <string.h>
 
-pz_solver_layouts pz_candidate_layouts(const pz_candidate *candidate) {
-  return (pz_solver_layouts){candidate->solver->in, candidate->solver->out};
+/* By tensor. */
+typedef struct scan {
+  const pz_graph *g;
+  pz_node_id *maker;
+  int32_t *uses;
+  bool *leaves; /* an output of the graph */
+} scan;
+
+static pz_status look_around(const pz_graph *g, pz_arena *arena, scan *s, pz_error *err) {
+  const size_t tensors = (size_t)g->n_tensors + 1;
+  *s = (scan){g, PZ_NEW(arena, pz_node_id, tensors), PZ_NEW(arena, int32_t, tensors),
+              PZ_NEW(arena, bool, tensors)};
+  if (!s->maker || !s->uses || !s->leaves) return pz_fail_memory(err, "the plan", tensors * 16);
+  for (pz_tensor_id t = 0; t < g->n_tensors; t++) s->maker[t] = PZ_NONE;
+  for (pz_node_id n = 0; n < g->n_nodes; n++) {
+    for (int32_t i = 0; i < g->nodes[n].n_out; i++) s->maker[g->nodes[n].out[i]] = n;
+    for (int32_t i = 0; i < g->nodes[n].n_in; i++)
+      if (g->nodes[n].in[i] != PZ_NONE) s->uses[g->nodes[n].in[i]]++;
+  }
+  for (int32_t i = 0; i < g->n_outputs; i++)
+    s->uses[g->outputs[i]] += !s->leaves[g->outputs[i]], s->leaves[g->outputs[i]] = true;
+  return PZ_OK;
+}
+
+/* ---- operands ---- */
+
+static bool is_one_sided(const pz_activation *act) {
+  switch (act->kind) {
+  case PZ_ACT_RELU: return act->alpha == 0;
+  case PZ_ACT_SIGMOID:
+  case PZ_ACT_HARD_SIGMOID:
+  case PZ_ACT_SOFTPLUS:
+  case PZ_ACT_EXP:
+  case PZ_ACT_ABS: return true;
+  default: return false;
+  }
+}
+static bool has_one_sign(const scan *s, pz_tensor_id id) {
+  for (;;) {
+    if (s->maker[id] == PZ_NONE) return false;
+    const pz_node *m = &s->g->nodes[s->maker[id]];
+    switch (m->op) {
+    case PZ_OP_CONV:
+    case PZ_OP_DECONV: return is_one_sided(&m->attr.conv.act);
+    case PZ_OP_ACTIVATION: return is_one_sided(&m->attr.activation.act);
+    case PZ_OP_POOL:
+    case PZ_OP_CONCAT:
+    case PZ_OP_SLICE:
+    case PZ_OP_CROP:
+    case PZ_OP_IDENTITY:
+    case PZ_OP_PAD: id = m->in[0]; break;
+    default: return false;
+    }
+  }
+}
+
+static bool comes_plain(const scan *s, pz_tensor_id id) {
+  if (s->maker[id] == PZ_NONE) return true;
+  const pz_node *m = &s->g->nodes[s->maker[id]];
+  return m->op == PZ_OP_PAD && s->maker[m->in[0]] == PZ_NONE;
+}
+
+static bool scales_maps(const pz_graph *g, const pz_node *node) {
+  if (node->attr.scale.axis != 1) return false;
+  for (int32_t i = 1; i < node->n_in; i++)
+    if (node->in[i] != PZ_NONE && (!g->tensors[node->in[i]].data || g->tensors[node->in[i]].shape.rank != 1))
+      return false;
+  return true;
+}
+
+/* Which inputs of a node are weights that the solver packs; the others are computed tensors to be read in its layout. */
+static bool is_packed(const pz_graph *g, const pz_node *node, int32_t i) {
+  switch (node->op) {
+  case PZ_OP_CONV:
+  case PZ_OP_DECONV: return i != PZ_CONV_X && i != PZ_CONV_BASE;
+  case PZ_OP_BATCH_NORM:
+  case PZ_OP_GROUP_NORM:
+  case PZ_OP_CHANNEL_NORM:
+  case PZ_OP_ACTIVATION: return i > 0;
+  case PZ_OP_SCALE: return i > 0 && scales_maps(g, node);
+  case PZ_OP_ELTWISE: return g->tensors[node->in[i]].data;
+  default: return false;
+  }
+}
+
+static pz_operand input_of(const scan *s, const pz_node *node, int32_t i) {
+  const pz_tensor_id id = node->in[i];
+  pz_operand o = {.same = i};
+  if (id == PZ_NONE) return o;
+  const pz_tensor *t = &s->g->tensors[id];
+  o.present = true, o.shape = t->shape, o.data = t->data, o.packed = is_packed(s->g, node, i);
+  for (o.same = 0; node->in[o.same] != id; o.same++) {}
+  o.plain = comes_plain(s, id);
+  o.one_sign = (node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV) && i == PZ_CONV_X && has_one_sign(s, id);
+  return o;
+}
+
+static pz_operand output_of(const scan *s, const pz_node *node, int32_t i) {
+  const pz_tensor_id id = node->out[i];
+  return (pz_operand){.present = true,
+                      .shape = s->g->tensors[id].shape,
+                      .same = i,
+                      .plain = s->leaves[id] && s->uses[id] == 1};
+}
+
+/* ---- epilogues ---- */
+
+bool pz_pool_is_simple(const pz_attr_pool *a, const pz_shape *in, const pz_shape *out) {
+  const pz_shape5 x = pz_shape_as5(in), y = pz_shape_as5(out);
+  bool whole = true; /* one window is a reduction */
+  for (int i = 0; i < PZ_SPATIAL; i++) {
+    if (a->kernel[i] > 2 || a->stride[i] != a->kernel[i] || (a->kernel[i] > 1 && a->dilation[i] > 1) ||
+        a->pad_lo[i] || a->pad_hi[i] || y.s[i] * a->kernel[i] != x.s[i])
+      return false;
+    whole &= y.s[i] == 1;
+  }
+  return a->kind == PZ_POOL_MAX && !whole;
+}
+
+/* What node n wants of the one that makes its input. */
+static void add_wish(const scan *s, pz_node_id n, const pz_target *target, pz_problem *problems) {
+  const pz_node *node = &s->g->nodes[n];
+  const pz_node_id maker = node->n_in && node->in[0] != PZ_NONE ? s->maker[node->in[0]] : PZ_NONE;
+  if (maker == PZ_NONE || s->g->nodes[maker].out[0] != node->in[0]) return;
+  pz_epilogue *e = &problems[maker].epilogue;
+  const pz_shape *x = &s->g->tensors[node->in[0]].shape;
+  if (node->op == PZ_OP_POOL && !e->pool[0] &&
+      pz_pool_is_simple(&node->attr.pool, x, &s->g->tensors[node->out[0]].shape))
+    memcpy(e->pool, node->attr.pool.kernel, sizeof e->pool);
+  if (node->op != PZ_OP_GROUP_NORM) return;
+  const pz_shape5 y = pz_shape_as5(x);
+  const pz_view sizes = {.n = (int32_t)y.n,
+                         .c = (int32_t)y.c,
+                         .d = (int32_t)y.s[0],
+                         .h = (int32_t)y.s[1],
+                         .w = (int32_t)y.s[2],
+                         .block = target->block};
+  e->normalised = true;
+  e->statistics |= !pz_norm_is_whole(&sizes, node->attr.group_norm.groups);
+}
+
+/* ---- problems ---- */
+
+static pz_status problem_of(const scan *s, pz_node_id n, pz_arena *arena, pz_problem *p, pz_error *err) {
+  const pz_node *node = &s->g->nodes[n];
+  const size_t operands = (size_t)(node->n_in + node->n_out);
+  pz_operand *in = PZ_NEW(arena, pz_operand, operands + 1), *out = in + node->n_in;
+  if (!in) return pz_fail_memory(err, "the plan", operands * sizeof *in);
+  *p = (pz_problem){
+      .op = node->op, .attr = node->attr, .n_in = node->n_in, .n_out = node->n_out, .in = in, .out = out};
+  for (int32_t i = 0; i < node->n_in; i++) in[i] = input_of(s, node, i);
+  for (int32_t i = 0; i < node->n_out; i++) out[i] = output_of(s, node, i);
+  p->padded = (node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV) && pz_problem_is_padded(s->g, node);
+  return PZ_OK;
+}
+
+pz_status pz_problems_of(const pz_graph *graph, const pz_target *target, pz_arena *arena,
+                         const pz_problem **problems, pz_error *err) {
+  scan s;
+  pz_problem *all = PZ_NEW(arena, pz_problem, (size_t)graph->n_nodes + 1);
+  if (!all) return pz_fail_memory(err, "the plan", (size_t)graph->n_nodes * sizeof *all);
+  PZ_TRY(look_around(graph, arena, &s, err));
+  for (pz_node_id n = 0; n < graph->n_nodes; n++) PZ_TRY(problem_of(&s, n, arena, &all[n], err));
+  for (pz_node_id n = 0; n < graph->n_nodes; n++) add_wish(&s, n, target, all);
+  *problems = all;
+  return PZ_OK;
 }
 
 bool pz_problem_is_padded(const pz_graph *graph, const pz_node *node) {
@@ -16,40 +183,45 @@ bool pz_problem_is_padded(const pz_graph *graph, const pz_node *node) {
   return true;
 }
 
+/* ---- as text ---- */
+
+pz_solver_layouts pz_candidate_layouts(const pz_candidate *candidate) {
+  return (pz_solver_layouts){candidate->solver->in, candidate->solver->out};
+}
+
 /* " pad 0,1,1"; nothing where all are `usual`. */
 static void three(pz_text *t, const char *name, const int32_t v[PZ_SPATIAL], int32_t usual) {
   if (v[0] != usual || v[1] != usual || v[2] != usual)
     pz_text_printf(t, " %s %d,%d,%d", name, v[0], v[1], v[2]);
 }
 
-static void epilogue(pz_text *t, const pz_node *node) {
-  const pz_attr_conv *a = &node->attr.conv;
-  if (node->in[PZ_CONV_BIAS] != PZ_NONE) pz_text_append(t, " bias");
-  if (node->in[PZ_CONV_BASE] != PZ_NONE)
-    pz_text_append(t, node->in[PZ_CONV_BASE] == node->in[PZ_CONV_X] ? " base-is-input" : " base");
-  if (node->in[PZ_CONV_BASE_SCALE] != PZ_NONE) pz_text_append(t, " base-scale");
+static void epilogue(pz_text *t, const pz_problem *p) {
+  const pz_attr_conv *a = &p->attr.conv;
+  if (p->in[PZ_CONV_BIAS].present) pz_text_append(t, " bias");
+  if (p->in[PZ_CONV_BASE].present)
+    pz_text_append(t, p->in[PZ_CONV_BASE].same == PZ_CONV_X ? " base-is-input" : " base");
+  if (p->in[PZ_CONV_BASE_SCALE].present) pz_text_append(t, " base-scale");
   if (a->act.kind != PZ_ACT_NONE) pz_text_printf(t, " %s", pz_activation_name(a->act.kind));
-  if (node->in[PZ_CONV_SLOPE] != PZ_NONE) pz_text_append(t, " slope");
+  if (p->in[PZ_CONV_SLOPE].present) pz_text_append(t, " slope");
 }
 
 static const char *layout_name(pz_layout layout) { return layout == PZ_BLOCKED ? "blocked" : "plain"; }
 
-pz_status pz_problem_text(const pz_plan *plan, const pz_node *node, const pz_candidate *candidate,
+pz_status pz_problem_text(const pz_problem *p, const pz_target *target, const pz_candidate *candidate,
                           pz_text *out, pz_error *err) {
-  const pz_attr_conv *a = &node->attr.conv;
-  const pz_graph *g = plan->graph;
+  const pz_attr_conv *a = &p->attr.conv;
   char in[PZ_SHAPE_TEXT], result[PZ_SHAPE_TEXT];
-  pz_shape_text(&g->tensors[node->in[PZ_CONV_X]].shape, in);
-  pz_shape_text(&g->tensors[node->out[0]].shape, result);
-  pz_text_printf(out, "%s %s %s to %s %s, blocks of %d, kernel %d,%d,%d", pz_op_name(node->op), in,
-                 layout_name(candidate->solver->in), result, layout_name(candidate->solver->out), plan->block,
-                 a->kernel[0], a->kernel[1], a->kernel[2]);
+  pz_shape_text(&p->in[PZ_CONV_X].shape, in);
+  pz_shape_text(&p->out[0].shape, result);
+  pz_text_printf(out, "%s %s %s to %s %s, blocks of %d, kernel %d,%d,%d", pz_op_name(p->op), in,
+                 layout_name(candidate->solver->in), result, layout_name(candidate->solver->out),
+                 target->block, a->kernel[0], a->kernel[1], a->kernel[2]);
   three(out, "stride", a->stride, 1);
   three(out, "dilation", a->dilation, 1);
   three(out, "pad", a->pad_lo, 0);
   if (memcmp(a->pad_lo, a->pad_hi, sizeof a->pad_lo)) three(out, "pad-behind", a->pad_hi, -1);
   if (a->group != 1) pz_text_printf(out, " groups %d", a->group);
-  if (!pz_problem_is_padded(g, node)) pz_text_append(out, " no-border");
-  epilogue(out, node);
+  if (!p->padded) pz_text_append(out, " no-border");
+  epilogue(out, p);
   return out->failed ? pz_fail_memory(err, "a problem's text", 512) : PZ_OK;
 }

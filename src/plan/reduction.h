@@ -5,7 +5,7 @@
 #include "plan/solver.h"
 
 /* The calls that reduce the node's blocked input to its blocked output, over those of n, c, d, h, w that are set. */
-pz_status pz_add_reduction(pz_plan *plan, const pz_node *node, pz_step *step, pz_reduce_kind kind,
-                           const int32_t over[5], pz_error *err);
+pz_status pz_add_reduction(const pz_placed *placed, pz_builder *b, pz_reduce_kind kind, const int32_t over[5],
+                           pz_error *err);
 
 #endif

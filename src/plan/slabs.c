@@ -38,7 +38,7 @@ static int64_t height_of(const chain *c, int32_t i) { return height(c->plan, nod
 /* A window in space, of all maps. */
 static bool is_spatial_crop(const pz_plan *plan, pz_node_id n) {
   const pz_node *node = &plan->graph->nodes[n];
-  if (node->op != PZ_OP_CROP || plan->chosen[n]->out != PZ_BLOCKED) return false;
+  if (node->op != PZ_OP_CROP || pz_chosen(plan, n)->out != PZ_BLOCKED) return false;
   const pz_attr_crop *a = &node->attr.crop;
   const pz_shape *x = &plan->graph->tensors[node->in[0]].shape;
   for (int i = 0; i < x->rank; i++)
@@ -54,7 +54,7 @@ static int64_t pooled_rows(const pz_attr_pool *a, int64_t rows) {
 static bool is_eligible(const pz_plan *plan, pz_node_id n) {
   const pz_node *node = &plan->graph->nodes[n];
   const pz_shape *x = node->n_in ? &plan->graph->tensors[node->in[0]].shape : NULL;
-  if (!x || x->rank < 4 || pz_wants_moments(plan, node)) return false;
+  if (!x || x->rank < 4 || plan->problems[n].epilogue.statistics) return false;
   switch (node->op) {
   case PZ_OP_CONV: return true;
   case PZ_OP_DECONV:
@@ -218,9 +218,10 @@ static bool continues(const chain *c, pz_node_id n) {
 }
 
 static void add_member(chain *c, pz_node_id n) {
-  const pz_solver *solver = c->plan->chosen[n];
+  const pz_solver *solver = pz_chosen(c->plan, n);
+  const pz_query q = pz_query_of(c->plan, n);
   const pz_node *node = &c->plan->graph->nodes[n];
-  int32_t unit = solver->tile_rows ? solver->tile_rows(c->plan, node) : 1;
+  int32_t unit = solver->tile_rows ? solver->tile_rows(&q) : 1;
   if (node->op == PZ_OP_DECONV) unit = node->attr.conv.stride[1];
   c->members[c->n++] = (member){.node = n, .unit = unit, .layout = solver->out};
 }

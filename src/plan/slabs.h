@@ -2,7 +2,7 @@
 #ifndef PZ_PLAN_SLABS_H
 #define PZ_PLAN_SLABS_H
 
-#include "plan/solver.h"
+#include "plan/planning.h"
 
 /* In compact plans (slide.c), results of fewer bytes stay whole: their slabs would be of few rows (doc/notes/2026-11-28-memory.md). */
 #define PZ_SLIDE_LEAST   (6 << 20)

@@ -1,5 +1,5 @@
-/* slabs_build.c: the steps of a chain that runs slab by slab. A layer's solver is asked to build once for each run of rows, while the
- * storages of its tensors stand for these rows alone. */
+/* slabs_build.c: the steps of a chain that runs slab by slab. A layer's solver is asked for calls once for each run of rows, which are
+ * its operands then. */
 #include "plan/slabs.h"
 
 #include <string.h>
@@ -78,10 +78,8 @@ typedef struct rows_run {
   const chain *c;
   int32_t member, slab;
   int64_t first, rows;
-  pz_storage in[2], out; /* x and Base */
-  int32_t n_in;
-  pz_tensor_id pooled_tensor; /* PZ_NONE: the layer pools nothing */
-  pz_storage pooled;
+  pz_storage in[PZ_CONV_INPUTS], out; /* x and Base */
+  pz_storage pooled;                  /* tensor PZ_NONE: the layer pools nothing */
 } rows_run;
 
 /* Rows of x that `rows` rows of the result come from, the border not counted. */
@@ -106,11 +104,10 @@ static int64_t first_of_x(const pz_node *node, int64_t first) {
 static pz_status find_pooled(pz_plan *plan, rows_run *r, pz_error *err) {
   const pz_node_id pool = pz_pooling_of(plan, r->c->members[r->member].node);
   pz_storage whole;
-  r->pooled_tensor = PZ_NONE;
+  r->pooled.tensor = PZ_NONE;
   if (pool == PZ_NONE) return PZ_OK;
   const pz_node *node = &plan->graph->nodes[pool];
   const int64_t rows = node->attr.pool.kernel[1];
-  r->pooled_tensor = node->out[0];
   PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &whole, err));
   r->pooled = rows_of(&whole, 0, r->first / rows, r->rows / rows);
   return PZ_OK;
@@ -119,11 +116,11 @@ static pz_status find_pooled(pz_plan *plan, rows_run *r, pz_error *err) {
 static void find_storages(pz_plan *plan, rows_run *r) {
   const pz_slab_member *m = &r->c->members[r->member];
   const pz_node *node = pz_slab_node(r->c, r->member);
-  r->in[0] = tensor_rows(plan, r->c, node->in[0], plan->chosen[m->node]->in, r->slab,
+  r->in[0] = tensor_rows(plan, r->c, node->in[0], pz_chosen(plan, m->node)->in, r->slab,
                          first_of_x(node, r->first), rows_of_x(node, r->rows));
-  r->n_in = 1;
   if ((node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV) && node->in[PZ_CONV_BASE] != PZ_NONE)
-    r->in[r->n_in++] = tensor_rows(plan, r->c, node->in[PZ_CONV_BASE], m->layout, r->slab, r->first, r->rows);
+    r->in[PZ_CONV_BASE] =
+        tensor_rows(plan, r->c, node->in[PZ_CONV_BASE], m->layout, r->slab, r->first, r->rows);
   r->out = tensor_rows(plan, r->c, node->out[0], m->layout, r->slab, r->first, r->rows);
 }
 
@@ -162,29 +159,20 @@ static pz_status crop_rows(pz_plan *plan, const pz_node *node, pz_step *step, ro
                     (rank == 5 ? node->attr.crop.offset[2] * from.view.stride_d : 0);
   from.view.d = r->out.view.d, from.view.h = r->out.view.h, from.view.w = r->out.view.w;
   step->algorithm = "copy";
-  return pz_add_copy_call(plan, step, &from, &r->out, err);
+  pz_builder b = pz_builder_of(plan, step);
+  return pz_add_copy_call(&b, &from, &r->out, err);
 }
 
-/* While a solver builds, each tensor's storage is that of the run's rows. */
 static pz_status build_rows(pz_plan *plan, rows_run *r, pz_step *step, pz_error *err) {
-  const pz_slab_member *m = &r->c->members[r->member];
+  const pz_node_id n = r->c->members[r->member].node;
   const pz_node *node = pz_slab_node(r->c, r->member);
-  const pz_layout in = plan->chosen[m->node]->in;
+  const pz_query q = pz_query_of(plan, n);
   find_storages(plan, r);
   if (node->op == PZ_OP_CROP) return crop_rows(plan, node, step, r, err);
   PZ_TRY(find_pooled(plan, r, err));
-  int32_t *slots[4] = {slot_of(plan, node->in[0], in), NULL, slot_of(plan, node->out[0], m->layout), NULL};
-  if (r->n_in > 1) slots[1] = slot_of(plan, node->in[PZ_CONV_BASE], m->layout);
-  if (r->pooled_tensor != PZ_NONE) slots[3] = slot_of(plan, r->pooled_tensor, m->layout);
-  const pz_storage *of_rows[4] = {&r->in[0], &r->in[1], &r->out, &r->pooled};
-  int32_t before[4] = {0};
-  for (int i = 0; i < 4; i++) before[i] = slots[i] ? *slots[i] : -1;
-  for (int i = 0; i < 4; i++)
-    if (slots[i]) PZ_TRY(pz_keep_storage(plan, i == 0 ? in : m->layout, of_rows[i], err));
-  PZ_TRY(plan->chosen[m->node]->build(plan, node, step, err));
-  for (int i = 0; i < 4; i++)
-    if (slots[i]) *slots[i] = before[i];
-  return PZ_OK;
+  const pz_placed placed = {.in = r->in, .out = &r->out, .pooled = r->pooled, .compact = plan->compact};
+  pz_builder b = pz_builder_of(plan, step);
+  return pz_chosen(plan, n)->emit(&q, &placed, &b, err);
 }
 
 pz_status pz_slabs_build_rows(pz_plan *plan, pz_slab_chain *c, int32_t i, int32_t k, int64_t first,
@@ -209,7 +197,8 @@ static pz_status add_border(pz_plan *plan, pz_step *step, const chain *c, int32_
   const bool bordered = m->windowed || whole->border_lo[1] || whole->border_hi[1];
   if (bordered && first == 0) s.view.border_lo[1] = plan->border_lo[id][1];
   if (bordered && m->end[k] == pz_slab_height(plan, id)) s.view.border_hi[1] = plan->border_hi[id][1];
-  return pz_add_border_call(plan, step, &s, err);
+  pz_builder b = pz_builder_of(plan, step);
+  return pz_add_border_call(&b, &s, err);
 }
 
 static pz_status build_member(pz_plan *plan, chain *c, int32_t i, int32_t k, pz_error *err) {
@@ -228,8 +217,9 @@ static pz_status build_member(pz_plan *plan, chain *c, int32_t i, int32_t k, pz_
     first += rows;
   }
   if (step->multiply_adds_done <= 0) step->multiply_adds_done = step->multiply_adds;
-  if (!step->algorithm[0]) step->algorithm = plan->chosen[m->node]->name;
-  PZ_TRY(pz_set_algorithm(plan, step, err, "%s, %d slabs", step->algorithm, c->slabs));
+  if (!step->algorithm[0]) step->algorithm = pz_chosen(plan, m->node)->name;
+  pz_builder b = pz_builder_of(plan, step);
+  PZ_TRY(pz_set_algorithm(&b, err, "%s, %d slabs", step->algorithm, c->slabs));
   if (!m->windowed && m->end[k] == all) step->storage = m->storage;
   if (m->end[k] == all) PZ_TRY(pz_add_pooled_border(plan, step, m->node, err));
   return add_border(plan, step, c, i, k, begin, err);
@@ -248,7 +238,8 @@ static pz_status move_windows(pz_plan *plan, const chain *c, int32_t k, pz_error
     const pz_storage from = rows_of(window, m->start[k - 1], m->start[k], keep),
                      to = rows_of(window, 0, 0, keep);
     if (!step) PZ_TRY(pz_new_step(plan, pz_slab_node(c, i)->name, "layout", PZ_NONE, &step, err));
-    PZ_TRY(pz_add_copy_call(plan, step, &from, &to, err));
+    pz_builder b = pz_builder_of(plan, step);
+    PZ_TRY(pz_add_copy_call(&b, &from, &to, err));
     step->algorithm = "moving rows of slabs";
   }
   return PZ_OK;

@@ -22,12 +22,12 @@ static pz_shape5 shape_of(const pz_plan *plan, pz_tensor_id id) {
 
 bool pz_slides(const pz_plan *plan, pz_node_id n) {
   const pz_node *node = &plan->graph->nodes[n];
-  if (node->op != PZ_OP_CONV || plan->chosen[n]->in != PZ_BLOCKED || plan->chosen[n]->out != PZ_BLOCKED)
+  if (node->op != PZ_OP_CONV || pz_chosen(plan, n)->in != PZ_BLOCKED || pz_chosen(plan, n)->out != PZ_BLOCKED)
     return false;
   const pz_tensor_id x = node->in[PZ_CONV_X], y = node->out[0];
   const pz_shape5 in = shape_of(plan, x), out = shape_of(plan, y);
-  if (node->in[PZ_CONV_BASE] != PZ_NONE || pz_wants_moments(plan, node) || !pz_may_replace(plan, x, y) ||
-      in.n > 1)
+  if (node->in[PZ_CONV_BASE] != PZ_NONE || plan->problems[n].epilogue.statistics ||
+      !pz_may_replace(plan, x, y) || in.n > 1)
     return false;
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (node->attr.conv.stride[i] != 1 || out.s[i] > in.s[i]) return false;
@@ -183,8 +183,9 @@ pz_status pz_slide_build(pz_plan *plan, pz_slab_chain *c, bool *done, pz_error *
   step->bytes = pz_node_bytes(plan->graph, node);
   step->multiply_adds_done = multiply_adds > 0 ? multiply_adds : step->multiply_adds;
   step->storage = m->storage;
-  if (!step->algorithm[0]) step->algorithm = plan->chosen[m->node]->name;
-  PZ_TRY(pz_set_algorithm(plan, step, err, "%s, over its input, %d slabs", step->algorithm, c->slabs));
-  PZ_TRY(pz_add_border_call(plan, step, &plan->storages[m->storage], err));
+  if (!step->algorithm[0]) step->algorithm = pz_chosen(plan, m->node)->name;
+  pz_builder b = pz_builder_of(plan, step);
+  PZ_TRY(pz_set_algorithm(&b, err, "%s, over its input, %d slabs", step->algorithm, c->slabs));
+  PZ_TRY(pz_add_border_call(&b, &plan->storages[m->storage], err));
   return pz_add_pooled_border(plan, step, m->node, err);
 }

@@ -1,23 +1,20 @@
 /* solve_channel_norm.c: normalisation over the maps of each position. In place where its input has no other use. */
 #include "plan/solver.h"
 
-static bool constants(const pz_plan *plan, const pz_node *node) {
+static bool constants(const pz_query *q) {
   for (int32_t i = PZ_GROUP_NORM_GAMMA; i < PZ_GROUP_NORM_INPUTS; i++)
-    if (node->in[i] != PZ_NONE && !plan->graph->tensors[node->in[i]].data) return false;
+    if (q->problem->in[i].present && !q->problem->in[i].data) return false;
   return true;
 }
 
-static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  const pz_attr_channel_norm *a = &node->attr.channel_norm;
-  const pz_storage in = *pz_input_storage(plan, node->in[0], PZ_BLOCKED);
-  pz_storage out;
+static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  const pz_attr_channel_norm *a = &q->problem->attr.channel_norm;
+  const pz_storage in = placed->in[0];
   pz_pointer gamma, beta, slope;
-  bool done;
-  PZ_TRY(pz_make_in_place(plan, node->in[0], node->out[0], PZ_BLOCKED, &done, err));
-  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &out, err));
-  PZ_TRY(pz_add_channel_vector(plan, node->in[PZ_GROUP_NORM_GAMMA], in.view.c, &gamma, err));
-  PZ_TRY(pz_add_channel_vector(plan, node->in[PZ_GROUP_NORM_BETA], in.view.c, &beta, err));
-  PZ_TRY(pz_add_channel_vector(plan, node->in[PZ_GROUP_NORM_SLOPE], in.view.c, &slope, err));
+  const pz_storage out = placed->out[0];
+  PZ_TRY(pz_add_channel_vector(b, &q->problem->in[PZ_GROUP_NORM_GAMMA], in.view.c, &gamma, err));
+  PZ_TRY(pz_add_channel_vector(b, &q->problem->in[PZ_GROUP_NORM_BETA], in.view.c, &beta, err));
+  PZ_TRY(pz_add_channel_vector(b, &q->problem->in[PZ_GROUP_NORM_SLOPE], in.view.c, &slope, err));
   pz_text shape = {0};
   pz_text_view(&shape, "in", &in.view);
   pz_text_view(&shape, "out", &out.view);
@@ -32,11 +29,12 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
                          {.name = "beta", .at = beta},
                          {.name = "slope", .at = slope},
                          {.name = "out", .written = true, .at = out.at}};
-  return pz_add_call(plan, step, "kernels/norm/channel_norm.h", "pz_channel_norm", &shape, args, 5, err);
+  return pz_add_call(b, "kernels/norm/channel_norm.h", "pz_channel_norm", &shape, args, 5, err);
 }
 const pz_solver pz_solver_channel_norm = {.name = "normalisation over maps, position by position",
                                           .op = PZ_OP_CHANNEL_NORM,
                                           .in = PZ_BLOCKED,
                                           .out = PZ_BLOCKED,
                                           .applies = constants,
-                                          .build = build};
+                                          .emit = build,
+                                          .overwrites = pz_overwrites_first};

@@ -25,26 +25,26 @@ static int32_t size_of(int32_t most, int64_t row) {
 }
 
 /* A shape with what costs depend on; the views have sizes alone. False: there is no such variant. */
-static bool outline(const pz_plan *plan, const pz_node *node, pz_fft_shape *s) {
-  const pz_shape5 in = pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape),
-                  out = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
-  const int32_t *kernel = node->attr.conv.kernel;
+static bool outline(const pz_query *q, pz_fft_shape *s) {
+  const pz_shape5 in = pz_shape_as5(&q->problem->in[PZ_CONV_X].shape),
+                  out = pz_shape_as5(&q->problem->out[0].shape);
+  const int32_t *kernel = q->problem->attr.conv.kernel;
   *s = (pz_fft_shape){.conv = {.phases = 1, .groups = 1}};
-  s->conv.in = (pz_view){.c = (int32_t)in.c, .block = plan->block};
+  s->conv.in = (pz_view){.c = (int32_t)in.c, .block = q->target->block};
   s->conv.out = (pz_view){.n = (int32_t)out.n,
                           .c = (int32_t)out.c,
                           .d = (int32_t)out.s[0],
                           .h = (int32_t)out.s[1],
                           .w = (int32_t)out.s[2],
-                          .block = plan->block};
+                          .block = q->target->block};
   for (int i = 0; i < PZ_SPATIAL; i++) {
     s->conv.kernel[i] = kernel[i];
-    s->size[i] = kernel[i] > 1 ? size_of(sizes[pz_variant_of(plan, node)], out.s[i] + kernel[i] - 1) : 1;
+    s->size[i] = kernel[i] > 1 ? size_of(sizes[q->variant], out.s[i] + kernel[i] - 1) : 1;
     if (kernel[i] > 1 && s->size[i] <= kernel[i]) return false;
   }
   /* an even number of equal batches: work for two */
   const int64_t tiles = pz_fft_all_tiles(s), batches = (tiles + 2 * BATCH - 1) / (2 * BATCH) * 2;
-  pz_fft_schedule(s, pz_conv_this_machine(plan).registers, (int32_t)((tiles + batches - 1) / batches));
+  pz_fft_schedule(s, pz_conv_machine_of(q->target).registers, (int32_t)((tiles + batches - 1) / batches));
   return true;
 }
 
@@ -59,31 +59,30 @@ static pz_status pack(const pz_fft_shape *s, const float *weights, float *packed
   return PZ_OK;
 }
 
-static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   pz_conv_parts p;
   pz_fft_shape s;
   pz_pointer weights;
   float *packed;
-  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
-  outline(plan, node, &s);
+  PZ_TRY(pz_conv_begin(q, placed, b, &p, err));
+  outline(q, &s);
   const int32_t kb = s.conv.kb, rw = s.conv.rw;
-  s.conv = pz_conv_shape_of(node, &p);
+  s.conv = pz_conv_shape_of(q, &p);
   s.conv.kb = kb, s.conv.rw = rw;
-  PZ_TRY(pz_add_weights(plan, pz_fft_weight_floats(&s), &weights, &packed, err));
-  if (!plan->unpacked && !plan->dry)
-    PZ_TRY(pack(&s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, packed, err));
+  PZ_TRY(pz_add_weights(b, pz_fft_weight_floats(&s), &weights, &packed, err));
+  if (!b->unpacked && !b->dry) PZ_TRY(pack(&s, q->problem->in[PZ_CONV_WEIGHT].data, packed, err));
   pz_text shape = {0};
   pz_text_append(&shape, ".conv = {");
   pz_conv_shape_text(&shape, &s.conv);
   pz_text_append(&shape, "}, ");
   pz_text_ints(&shape, "size", s.size, 3);
   pz_text_printf(&shape, ".batch = %d", s.batch);
-  step->multiply_adds_done =
+  b->step->multiply_adds_done =
       4.0 * (double)pz_fft_all_tiles(&s) * pz_fft_frequencies(&s) * s.conv.in.c * s.conv.out.c;
-  PZ_TRY(pz_set_algorithm(plan, step, err, "FFT, tiles of %dx%dx%d, batches of %d, %d blocks x %d tiles",
-                          s.size[0], s.size[1], s.size[2], s.batch, kb, rw));
-  return pz_conv_add_scratch_call(plan, step, &p, weights, "kernels/fft/fft.h", "pz_fft", &shape,
-                                  pz_fft_scratch(&s), err);
+  PZ_TRY(pz_set_algorithm(b, err, "FFT, tiles of %dx%dx%d, batches of %d, %d blocks x %d tiles", s.size[0],
+                          s.size[1], s.size[2], s.batch, kb, rw));
+  return pz_conv_add_scratch_call(b, &p, weights, "kernels/fft/fft.h", "pz_fft", &shape, pz_fft_scratch(&s),
+                                  err);
 }
 
 /* ---- which applies ---- */
@@ -91,18 +90,18 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
 /* Relative L2 error of a layer of random values: of the transforms, and of sums over maps (doc/algorithm-fft.md). */
 static double error_of(const pz_fft_shape *s) { return 1e-7 * sqrt(3.3 + 0.05 * s->conv.in.c); }
 
-static double weight_floats(const pz_plan *plan, const pz_node *node) {
+static double weight_floats(const pz_query *q) {
   pz_fft_shape s;
-  outline(plan, node, &s);
-  return 2.0 * pz_conv_weight_pairs(plan, node) * s.size[0] * s.size[1] * pz_fft_half(&s);
+  outline(q, &s);
+  return 2.0 * pz_conv_weight_pairs(q) * s.size[0] * s.size[1] * pz_fft_half(&s);
 }
 
 static double slot_bytes(const pz_fft_shape *s) {
   return 4.0 * (double)pz_fft_slot(s) * s->size[0] * s->size[1] * pz_fft_half(s);
 }
 
-static bool applies(const pz_plan *plan, const pz_node *node) {
-  const pz_attr_conv *a = &node->attr.conv;
+static bool applies(const pz_query *q) {
+  const pz_attr_conv *a = &q->problem->attr.conv;
   bool large = false;
   pz_fft_shape s;
   if (a->group != 1 || a->kernel[1] == 1 || a->kernel[2] == 1) return false;
@@ -110,8 +109,7 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
     if (a->stride[i] != 1 || a->dilation[i] != 1) return false;
     large |= a->kernel[i] >= LEAST_KERNEL;
   }
-  return large && outline(plan, node, &s) && error_of(&s) <= plan->max_error / 2 &&
-         slot_bytes(&s) <= MOST_SLOTS && 4 * weight_floats(plan, node) <= MOST_WEIGHTS;
+  return large && outline(q, &s) && slot_bytes(&s) <= MOST_SLOTS && 4 * weight_floats(q) <= MOST_WEIGHTS;
 }
 
 /* In vector multiply-adds at peak, from bench_fft on a core with AVX-512 (doc/notes/2026-11-21-fft.md): what a complex vector costs on
@@ -134,31 +132,32 @@ static double way_in(const pz_fft_shape *s) {
   return cost;
 }
 
-static double cost(const pz_plan *plan, const pz_node *node) {
+static double cost(const pz_query *q) {
   pz_fft_shape s;
-  if (!outline(plan, node, &s)) return 0;
-  const double in = pz_fft_blocks(s.conv.in.c, plan->block), out = pz_fft_blocks(s.conv.out.c, plan->block);
+  if (!outline(q, &s)) return 0;
+  const double in = pz_fft_blocks(s.conv.in.c, q->target->block),
+               out = pz_fft_blocks(s.conv.out.c, q->target->block);
   const double frequencies = (double)s.size[0] * s.size[1] * pz_fft_half(&s),
                tiles = (double)pz_fft_all_tiles(&s), passes = ceil(tiles / s.batch);
-  const double vectors = 2.0 * s.conv.in.c * out * frequencies, bytes = 4.0 * plan->block * vectors;
-  const bool outside = bytes + slot_bytes(&s) > 2.0 * (double)pz_conv_this_machine(plan).l2;
+  const double vectors = 2.0 * s.conv.in.c * out * frequencies, bytes = 4.0 * q->target->block * vectors;
+  const bool outside = bytes + slot_bytes(&s) > 2.0 * (double)pz_conv_machine_of(q->target).l2;
   const double far = outside ? OUTSIDE : 1, product = 2.0 * s.batch * PRODUCT * far;
   const double stream = bytes > MANY_WEIGHTS ? MEMORY_WEIGHTS : outside ? LEVEL3_WEIGHTS : 0;
   return tiles * frequencies * way_in(&s) * (in + out * OUTPUT) * far +
          passes * vectors * (product > stream ? product : stream);
 }
 
-static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {
+static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
   pz_fft_shape s;
-  outline(plan, node, &s);
+  outline(q, &s);
   snprintf(label, PZ_LABEL_TEXT, "FFT, tiles of %dx%dx%d, batches of %d", s.size[0], s.size[1], s.size[2],
            s.batch);
   *error = error_of(&s);
 }
 
-static int32_t tile_rows(const pz_plan *plan, const pz_node *node) {
+static int32_t tile_rows(const pz_query *q) {
   pz_fft_shape s;
-  outline(plan, node, &s);
+  outline(q, &s);
   return pz_fft_outputs(&s, 1);
 }
 
@@ -168,7 +167,8 @@ const pz_solver pz_solver_fft = {.name = "FFT",
                                  .out = PZ_BLOCKED,
                                  .applies = applies,
                                  .cost = cost,
-                                 .build = build,
+                                 .emit = build,
+                                 .overwrites = pz_conv_overwrites,
                                  .variants = VARIANTS,
                                  .describe = describe,
                                  .tile_rows = tile_rows,

@@ -11,20 +11,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int32_t m_of(const pz_plan *plan, const pz_node *node) { return 1 << pz_variant_of(plan, node); }
+static int32_t m_of(const pz_query *q) { return 1 << q->variant; }
 /* Sums that m planes of results are made of, with m > 1. */
 static int32_t points_of(int32_t m) { return m + 2; }
 
-static pz_shape5 shape_of(const pz_plan *plan, pz_tensor_id id) {
-  return pz_shape_as5(&plan->graph->tensors[id].shape);
-}
+static pz_shape5 shape_of(const pz_operand *operand) { return pz_shape_as5(&operand->shape); }
 
 /* The axis of F(m, 3): 0 the depth, 1, where there is none, the height. (With depth, layers of 1 x 3 x 3 gained nothing in their network:
- * doc/notes/2026-11-28-convolutions.md.) */
-static int32_t axis_of(const pz_plan *plan, const pz_node *node) {
-  const pz_attr_conv *a = &node->attr.conv;
-  return m_of(plan, node) > 1 && a->kernel[0] == 1 && a->kernel[1] == 3 && a->dilation[1] == 1 &&
-         shape_of(plan, node->out[0]).s[0] == 1;
+ * doc/kernels-conv.md.) */
+static int32_t axis_of(const pz_query *q) {
+  const pz_attr_conv *a = &q->problem->attr.conv;
+  return m_of(q) > 1 && a->kernel[0] == 1 && a->kernel[1] == 3 && a->dilation[1] == 1 &&
+         shape_of(&q->problem->out[0]).s[0] == 1;
 }
 
 /* Planes at the end that are made two at a time where m is 4: of four, half and more would not be wanted. Along the height a slab has whole tiles, and
@@ -33,14 +31,7 @@ static int32_t rest_of(int32_t m, int32_t axis, int64_t planes) {
   return m == 4 && (axis || planes > 4) && planes % 4 <= 2 ? (int32_t)(planes % 4) : 0;
 }
 
-static bool is_normalised(const pz_plan *plan, const pz_node *node) {
-  const pz_graph *g = plan->graph;
-  for (pz_node_id n = 0; n < g->n_nodes; n++)
-    if (g->nodes[n].op == PZ_OP_GROUP_NORM && g->nodes[n].in[0] == node->out[0]) return true;
-  return false;
-}
-
-/* Relative L2, of layers of random values: the largest that doc/algorithm-halves.md has, or somewhat above it. A last block without a partner is multiplied by all
+/* Relative L2, of layers of random values: the largest that doc/kernels-conv.md has, or somewhat above it. A last block without a partner is multiplied by all
  * four products of halves, so that it has less. */
 static double error_of_m(int32_t m, int64_t maps) {
   const double of_pairs = m == 1   ? PZ_HALVES_ERROR
@@ -54,19 +45,13 @@ static double error_of_m(int32_t m, int64_t maps) {
               (double)maps);
 }
 /* Of all planes: those at the end have less, too. */
-static double error_of(const pz_plan *plan, const pz_node *node) {
-  const int64_t maps = shape_of(plan, node->in[PZ_CONV_X]).c;
-  const int32_t m = m_of(plan, node), axis = axis_of(plan, node);
-  const double planes = (double)shape_of(plan, node->out[0]).s[axis],
+static double error_of(const pz_query *q) {
+  const int64_t maps = shape_of(&q->problem->in[PZ_CONV_X]).c;
+  const int32_t m = m_of(q), axis = axis_of(q);
+  const double planes = (double)shape_of(&q->problem->out[0]).s[axis],
                end = rest_of(m, axis, (int64_t)planes) / planes;
   return sqrt((1 - end) * pow(error_of_m(m, maps), 2) + end * pow(error_of_m(2, maps), 2));
 }
-/* A normalisation takes the mean out of the results, which the error is relative to: a guess on the safe side, for where it was not
- * measured what becomes of errors. */
-static double guessed_error_of(const pz_plan *plan, const pz_node *node) {
-  return error_of(plan, node) * (!plan->sensitivity && is_normalised(plan, node) ? 1.8 : 1);
-}
-
 /* The multiply-adds of single precision that take the time of all products of tiles, at both peaks. */
 static double multiply_adds_of(const pz_conv_halves_shape *s) {
   const int32_t rows = pz_halves_step_rows(s);
@@ -108,9 +93,9 @@ static void exchange_axes(pz_conv_direct_shape *c) {
 }
 
 /* The shape of `planes` planes of results, m at a time; whole: conv, pooled and window of all of them. */
-static pz_conv_halves_shape shape_of_planes(const pz_plan *plan, const pz_conv_halves_shape *whole, int32_t m,
+static pz_conv_halves_shape shape_of_planes(const pz_query *q, const pz_conv_halves_shape *whole, int32_t m,
                                             int32_t planes) {
-  const pz_conv_machine machine = pz_conv_this_machine(plan);
+  const pz_conv_machine machine = pz_conv_machine_of(q->target);
   pz_conv_halves_shape s = *whole;
   s.m = m, s.conv.out.d = planes;
   pz_halves_schedule(&s, &machine);
@@ -126,7 +111,7 @@ static void set_absent(pz_conv_halves_shape *s, const pz_view *in, int32_t first
 }
 
 /* The call that makes them, from plane and column `first` on, with weights packed. */
-static pz_status add_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, const pz_conv_halves_shape *s,
+static pz_status add_call(pz_builder *b, const pz_conv_parts *p, const pz_conv_halves_shape *s,
                           pz_pointer packed, const int32_t first[2], pz_pointer scratch, pz_error *err) {
   const pz_conv_direct_shape *c = &s->conv;
   pz_text shape = {0};
@@ -153,55 +138,55 @@ static pz_status add_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, 
   int32_t n = pz_conv_ends_args(&part, args, 2);
   args[n++] = (pz_arg){.name = "pooled", .written = true, .at = pooled};
   args[n++] = (pz_arg){.name = "scratch", .written = true, .at = scratch};
-  step->multiply_adds_done += multiply_adds_of(s);
-  PZ_TRY(pz_add_call(plan, step, "kernels/conv/halves.h", "pz_conv_halves", &shape, args, n, err));
-  step->calls[step->n_calls - 1].parts = "PZ_CONV_HALVES_PARTS";
+  b->step->multiply_adds_done += multiply_adds_of(s);
+  PZ_TRY(pz_add_call(b, "kernels/conv/halves.h", "pz_conv_halves", &shape, args, n, err));
+  b->step->calls[b->step->n_calls - 1].parts = "PZ_CONV_HALVES_PARTS";
   return PZ_OK;
 }
 
 /* By row, columns are made some a call. */
-static int32_t column_parts(const pz_plan *plan, const pz_conv_halves_shape *s) {
-  const pz_conv_machine machine = pz_conv_this_machine(plan);
+static int32_t column_parts(const pz_query *q, const pz_conv_halves_shape *s) {
+  const pz_conv_machine machine = pz_conv_machine_of(q->target);
   return s->by_row ? pz_halves_column_parts(s, &machine) : 1;
 }
-static pz_conv_halves_shape columns_of(const pz_plan *plan, const pz_conv_halves_shape *s, int32_t part,
+static pz_conv_halves_shape columns_of(const pz_query *q, const pz_conv_halves_shape *s, int32_t part,
                                        int32_t *first) {
-  const int32_t parts = column_parts(plan, s);
+  const int32_t parts = column_parts(q, s);
   pz_conv_halves_shape columns = *s;
   *first = parts == 1 ? 0 : pz_halves_take_columns(&columns, part, parts);
   return columns;
 }
-static int64_t scratch_of(const pz_plan *plan, const pz_conv_halves_shape *s) {
+static int64_t scratch_of(const pz_query *q, const pz_conv_halves_shape *s) {
   int64_t most = 0;
-  for (int32_t i = 0, first; i < column_parts(plan, s); i++) {
-    const pz_conv_halves_shape columns = columns_of(plan, s, i, &first);
+  for (int32_t i = 0, first; i < column_parts(q, s); i++) {
+    const pz_conv_halves_shape columns = columns_of(q, s, i, &first);
     if (pz_halves_scratch(&columns) > most) most = pz_halves_scratch(&columns);
   }
   return most;
 }
 
 /* The planes from `first` on. weights: [phases, K, C, taps], NULL where they are not packed. */
-static pz_status add_planes(pz_plan *plan, pz_step *step, const pz_conv_parts *p,
+static pz_status add_planes(const pz_query *q, pz_builder *b, const pz_conv_parts *p,
                             const pz_conv_halves_shape *s, const float *weights, int32_t first,
                             pz_pointer scratch, pz_error *err) {
   pz_pointer packed;
   float *data;
-  PZ_TRY(pz_add_weights(plan, pz_halves_weight_floats(s), &packed, &data, err));
-  if (!plan->unpacked && !plan->dry) pz_halves_pack(s, weights, data);
-  for (int32_t i = 0; i < column_parts(plan, s); i++) {
+  PZ_TRY(pz_add_weights(b, pz_halves_weight_floats(s), &packed, &data, err));
+  if (!b->unpacked && !b->dry) pz_halves_pack(s, weights, data);
+  for (int32_t i = 0; i < column_parts(q, s); i++) {
     int32_t at[2] = {first};
-    const pz_conv_halves_shape columns = columns_of(plan, s, i, &at[1]);
-    PZ_TRY(add_call(plan, step, p, &columns, packed, at, scratch, err));
+    const pz_conv_halves_shape columns = columns_of(q, s, i, &at[1]);
+    PZ_TRY(add_call(b, p, &columns, packed, at, scratch, err));
   }
   return PZ_OK;
 }
 
 /* Maps out that are made by calls of their own, each of which splits the inputs again: all, or, where level 2 does not hold the weights of
  * all, as many pairs of blocks as it does hold those of, by row. */
-static int32_t maps_at_once(const pz_plan *plan, const pz_conv_halves_shape *whole, int32_t m) {
+static int32_t maps_at_once(const pz_query *q, const pz_conv_halves_shape *whole, int32_t m) {
   pz_conv_halves_shape some = *whole;
   while (some.conv.out.c > 0) {
-    const pz_conv_halves_shape s = shape_of_planes(plan, &some, m, whole->conv.out.d);
+    const pz_conv_halves_shape s = shape_of_planes(q, &some, m, whole->conv.out.d);
     if (s.by_row) return some.conv.out.c;
     some.conv.out.c = (some.conv.out.c - 1) / 32 * 32;
   }
@@ -209,9 +194,9 @@ static int32_t maps_at_once(const pz_plan *plan, const pz_conv_halves_shape *who
 }
 
 /* The parts of maps out `first` and on; first is a multiple of a block's. */
-static pz_conv_parts parts_behind(const pz_plan *plan, const pz_conv_parts *whole, const pz_view *pooled,
+static pz_conv_parts parts_behind(const pz_query *q, const pz_conv_parts *whole, const pz_view *pooled,
                                   int32_t first) {
-  const int32_t block = first / plan->block;
+  const int32_t block = first / q->target->block;
   pz_conv_parts p = *whole;
   p.out.at = pz_pointer_behind(p.out.at, block * p.out.view.stride_c);
   p.base.at = pz_pointer_behind(p.base.at, block * p.base.view.stride_c);
@@ -222,103 +207,97 @@ static pz_conv_parts parts_behind(const pz_plan *plan, const pz_conv_parts *whol
   return p;
 }
 
-static pz_status tell(pz_plan *plan, pz_step *step, const pz_conv_halves_shape *s, int32_t axis, int32_t rest,
+static pz_status tell(pz_builder *b, const pz_conv_halves_shape *s, int32_t axis, int32_t rest,
                       pz_error *err) {
   const int32_t *k = s->conv.kernel, strip[] = {s->planes, s->rows};
-  PZ_TRY(pz_set_algorithm(plan, step, err, "bfloat16 halves %dx%dx%d%s%s, strips of %d rows x %d planes",
-                          k[axis], k[!axis], k[2], along(s->m, axis), rest ? " and F(2,3) at its end" : "",
+  PZ_TRY(pz_set_algorithm(b, err, "bfloat16 halves %dx%dx%d%s%s, strips of %d rows x %d planes", k[axis],
+                          k[!axis], k[2], along(s->m, axis), rest ? " and F(2,3) at its end" : "",
                           strip[!axis], strip[axis]));
-  return pz_conv_tell_pool(plan, step, &s->pooled, s->window, err);
+  return pz_conv_tell_pool(b, &s->pooled, s->window, err);
 }
 
 /* All planes: m at a time, and the last `rest` of them two at a time. */
-static pz_status add_maps(pz_plan *plan, pz_step *step, const pz_conv_parts *p,
+static pz_status add_maps(const pz_query *q, pz_builder *b, const pz_conv_parts *p,
                           const pz_conv_halves_shape *some, int32_t m, int32_t axis, const float *weights,
                           pz_error *err) {
   const int32_t planes = some->conv.out.d, rest = rest_of(m, axis, planes), most = planes - rest;
-  pz_conv_halves_shape end = shape_of_planes(plan, some, 2, rest ? rest : most),
-                       s = most ? shape_of_planes(plan, some, m, most) : end;
+  pz_conv_halves_shape end = shape_of_planes(q, some, 2, rest ? rest : most),
+                       s = most ? shape_of_planes(q, some, m, most) : end;
   if (!axis) set_absent(&end, &p->in.view, rest ? most : 0), set_absent(&s, &p->in.view, 0);
-  const int64_t floats = scratch_of(plan, &s), of_end = scratch_of(plan, &end);
-  const pz_pointer scratch = pz_add_scratch(plan, of_end > floats ? of_end : floats);
-  PZ_TRY(tell(plan, step, &s, axis, rest && most, err));
-  if (most) PZ_TRY(add_planes(plan, step, p, &s, weights, 0, scratch, err));
-  return rest ? add_planes(plan, step, p, &end, weights, most, scratch, err) : PZ_OK;
+  const int64_t floats = scratch_of(q, &s), of_end = scratch_of(q, &end);
+  const pz_pointer scratch = pz_add_scratch(b, of_end > floats ? of_end : floats);
+  PZ_TRY(tell(b, &s, axis, rest && most, err));
+  if (most) PZ_TRY(add_planes(q, b, p, &s, weights, 0, scratch, err));
+  return rest ? add_planes(q, b, p, &end, weights, most, scratch, err) : PZ_OK;
 }
 
-static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   pz_conv_parts whole;
-  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &whole, err));
-  const int32_t m = m_of(plan, node), axis = axis_of(plan, node);
-  const float *weights = plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data;
-  pz_conv_halves_shape all = {.conv = pz_conv_shape_of(node, &whole)};
+  PZ_TRY(pz_conv_begin(q, placed, b, &whole, err));
+  const int32_t m = m_of(q), axis = axis_of(q);
+  const float *weights = q->problem->in[PZ_CONV_WEIGHT].data;
+  pz_conv_halves_shape all = {.conv = pz_conv_shape_of(q, &whole)};
   pz_conv_direct_shape *conv = &all.conv;
-  PZ_TRY(pz_conv_pool(plan, (pz_node_id)(node - plan->graph->nodes), &whole, conv, &all.pooled, all.window,
-                      err));
+  pz_conv_pool(q, placed, &whole, conv, &all.pooled, all.window);
   if (axis) exchange_axes(conv);
-  const int32_t at_once = maps_at_once(plan, &all, m);
-  step->multiply_adds_done = 0;
+  const int32_t at_once = maps_at_once(q, &all, m);
+  b->step->multiply_adds_done = 0;
   for (int32_t first = 0; first < conv->out.c; first += at_once) {
-    const pz_conv_parts p = parts_behind(plan, &whole, &all.pooled, first);
+    const pz_conv_parts p = parts_behind(q, &whole, &all.pooled, first);
     const int64_t weight = (int64_t)first * conv->in.c * pz_conv_taps(conv);
     pz_conv_halves_shape some = all;
     some.conv.out.c = conv->out.c - first < at_once ? conv->out.c - first : at_once;
     if (some.conv.base.c) some.conv.base.c = some.conv.out.c;
     if (some.pooled.c) some.pooled.c = some.conv.out.c;
-    PZ_TRY(add_maps(plan, step, &p, &some, m, axis, weights ? weights + weight : NULL, err));
+    PZ_TRY(add_maps(q, b, &p, &some, m, axis, weights ? weights + weight : NULL, err));
   }
   return PZ_OK;
 }
 
 /* ---- deconvolution ---- */
 
-static pz_status add_phase(pz_plan *plan, const pz_node *node, pz_step *step, const pz_conv_parts *whole,
+static pz_status add_phase(const pz_query *q, pz_builder *b, const pz_conv_parts *whole,
                            const pz_conv_direct_shape *deconv, const pz_deconv_phase *phase,
                            pz_conv_halves_shape *s, pz_error *err) {
   pz_conv_parts p;
   float *weights;
-  PZ_TRY(pz_conv_phase_parts(plan, node, deconv, phase, whole, &p, &weights, err));
+  PZ_TRY(pz_conv_phase_parts(q, b, deconv, phase, whole, &p, &weights, err));
   const pz_conv_halves_shape alone = {.conv = phase->shape};
-  *s = shape_of_planes(plan, &alone, 1, phase->shape.out.d);
-  const pz_status status =
-      add_planes(plan, step, &p, s, weights, 0, pz_add_scratch(plan, pz_halves_scratch(s)), err);
+  *s = shape_of_planes(q, &alone, 1, phase->shape.out.d);
+  const pz_status status = add_planes(q, b, &p, s, weights, 0, pz_add_scratch(b, pz_halves_scratch(s)), err);
   free(weights);
   return status;
 }
 
 /* A convolution for each phase of the stride, or one for all of them (deconv.h). */
-static pz_status build_deconv(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+static pz_status build_deconv(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   pz_conv_parts p;
-  PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
-  const pz_conv_direct_shape conv = pz_conv_shape_of(node, &p);
+  PZ_TRY(pz_conv_begin(q, placed, b, &p, err));
+  const pz_conv_direct_shape conv = pz_conv_shape_of(q, &p);
   const pz_deconv_merge merge = pz_deconv_merges(&conv);
   const int32_t n = pz_deconv_phases(&conv, merge);
   pz_conv_halves_shape s = {.m = 1};
-  step->multiply_adds_done = 0;
+  b->step->multiply_adds_done = 0;
   for (int32_t i = 0; i < n; i++) {
     pz_deconv_phase phase;
-    if (pz_deconv_phase_of(&conv, merge, i, &phase))
-      PZ_TRY(add_phase(plan, node, step, &p, &conv, &phase, &s, err));
+    if (pz_deconv_phase_of(&conv, merge, i, &phase)) PZ_TRY(add_phase(q, b, &p, &conv, &phase, &s, err));
   }
-  return pz_set_algorithm(plan, step, err,
-                          "bfloat16 halves %dx%dx%d in %d phases, strips of %d rows x %d planes",
+  return pz_set_algorithm(b, err, "bfloat16 halves %dx%dx%d in %d phases, strips of %d rows x %d planes",
                           conv.kernel[0], conv.kernel[1], conv.kernel[2], n, s.rows, s.planes);
 }
 
 /* ---- which applies ---- */
 
-static bool applies(const pz_plan *plan, const pz_node *node) {
-  const pz_attr_conv *a = &node->attr.conv;
-  const int32_t m = m_of(plan, node);
-  if (plan->isa != PZ_ISA_AMX || plan->block != 16 || a->group != 1 ||
-      !pz_conv_error_fits(plan, error_of(plan, node)))
-    return false;
+static bool applies(const pz_query *q) {
+  const pz_attr_conv *a = &q->problem->attr.conv;
+  const int32_t m = m_of(q);
+  if (q->target->isa != PZ_ISA_AMX || q->target->block != 16 || a->group != 1) return false;
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (a->stride[i] != 1) return false;
-  const int32_t axis = axis_of(plan, node);
-  if (m > 1 && (a->kernel[axis] != 3 || a->dilation[axis] != 1 || shape_of(plan, node->out[0]).s[axis] < m))
+  const int32_t axis = axis_of(q);
+  if (m > 1 && (a->kernel[axis] != 3 || a->dilation[axis] != 1 || shape_of(&q->problem->out[0]).s[axis] < m))
     return false;
-  return shape_of(plan, node->in[PZ_CONV_X]).c >= PZ_HALVES_FEWEST_IN;
+  return shape_of(&q->problem->in[PZ_CONV_X]).c >= PZ_HALVES_FEWEST_IN;
 }
 
 /* In vector multiply-adds at peak, beside products: what a vector costs on its way into the ring and out of the sums, where level 2 does not hold the
@@ -335,18 +314,18 @@ typedef struct halves_layer {
   double rows;
 } halves_layer;
 
-static halves_layer layer_of(const pz_plan *plan, const pz_node *node, int32_t m) {
-  const pz_attr_conv *a = &node->attr.conv;
-  const int32_t in = (int32_t)shape_of(plan, node->in[PZ_CONV_X]).c,
-                out = (int32_t)shape_of(plan, node->out[0]).c;
+static halves_layer layer_of(const pz_query *q, int32_t m) {
+  const pz_attr_conv *a = &q->problem->attr.conv;
+  const int32_t in = (int32_t)shape_of(&q->problem->in[PZ_CONV_X]).c,
+                out = (int32_t)shape_of(&q->problem->out[0]).c;
   const bool few = a->kernel[2] == 3 && a->dilation[2] == 1 && (m > 1 || a->kernel[0] == 1);
-  return (halves_layer){.in = (int32_t)pz_block_count(in, plan->block),
-                        .out = (int32_t)pz_block_count(out, plan->block),
+  return (halves_layer){.in = (int32_t)pz_block_count(in, q->target->block),
+                        .out = (int32_t)pz_block_count(out, q->target->block),
                         .taps_w = a->kernel[2],
                         .few_in = few && pz_halves_ends_few(in),
                         .few_out = few && pz_halves_ends_few(out),
                         .rows = m == 1 ? a->kernel[0] * a->kernel[1]
-                                       : (double)points_of(m) / m * a->kernel[!axis_of(plan, node)]};
+                                       : (double)points_of(m) / m * a->kernel[!axis_of(q)]};
 }
 /* Pairs of blocks in, and blocks that are left, of all steps of a row of taps. */
 static int32_t pair_steps(const halves_layer *l, bool few) { return (few ? 1 : l->taps_w) * (l->in / 2); }
@@ -355,33 +334,33 @@ static int32_t single_steps(const halves_layer *l, bool few) {
 }
 
 /* Of a tile of weights. */
-static int32_t tile_floats(const pz_plan *plan, const pz_node *node, bool few_in) {
-  const int64_t maps = shape_of(plan, node->in[PZ_CONV_X]).c;
+static int32_t tile_floats(const pz_query *q, bool few_in) {
+  const int64_t maps = shape_of(&q->problem->in[PZ_CONV_X]).c;
   return (few_in || maps > 32 ? 16 : pz_halves_rows_of((int32_t)maps)) * PZ_HALVES_TILE;
 }
 
 /* Packed for m planes at a time. */
-static double floats_of(const pz_plan *plan, const pz_node *node, int32_t m) {
-  const halves_layer l = layer_of(plan, node, m);
+static double floats_of(const pz_query *q, int32_t m) {
+  const halves_layer l = layer_of(q, m);
   double steps = 0;
   for (int32_t few = 0; few < 2; few++)
     steps += (few ? l.few_out : l.out - l.few_out) * (double)(pair_steps(&l, few) + single_steps(&l, few));
-  return l.rows * m * steps * 2 * tile_floats(plan, node, l.few_in);
+  return l.rows * m * steps * 2 * tile_floats(q, l.few_in);
 }
 
-static double weight_floats(const pz_plan *plan, const pz_node *node) {
-  const int32_t m = m_of(plan, node);
-  const int32_t axis = axis_of(plan, node);
-  const bool rest = rest_of(m, axis, shape_of(plan, node->out[0]).s[axis]);
-  return floats_of(plan, node, m) + (rest ? floats_of(plan, node, 2) : 0);
+static double weight_floats(const pz_query *q) {
+  const int32_t m = m_of(q);
+  const int32_t axis = axis_of(q);
+  const bool rest = rest_of(m, axis, shape_of(&q->problem->out[0]).s[axis]);
+  return floats_of(q, m) + (rest ? floats_of(q, 2) : 0);
 }
 
 /* Calls that make some maps out each, whose weights level 2 holds, by row (maps_at_once); 0: by plane, with weights that it does not hold. */
-static double calls_of(const pz_plan *plan, const pz_node *node, int32_t m) {
-  const pz_attr_conv *a = &node->attr.conv;
-  const pz_shape5 y = shape_of(plan, node->out[0]);
-  const double all = 4 * floats_of(plan, node, m), half = (double)pz_conv_this_machine(plan).l2 / 2,
-               pairs = ceil((double)pz_block_count(y.c, plan->block) / 2), width = (double)y.s[2];
+static double calls_of(const pz_query *q, int32_t m) {
+  const pz_attr_conv *a = &q->problem->attr.conv;
+  const pz_shape5 y = shape_of(&q->problem->out[0]);
+  const double all = 4 * floats_of(q, m), half = (double)pz_conv_machine_of(q->target).l2 / 2,
+               pairs = ceil((double)pz_block_count(y.c, q->target->block) / 2), width = (double)y.s[2];
   if (all <= half) return 1;
   if (all / pairs > half || (m == 1 && a->kernel[0] > 1) ||
       ceil(width / PZ_HALVES_TILE) * PZ_HALVES_TILE > 1.1 * width)
@@ -391,51 +370,52 @@ static double calls_of(const pz_plan *plan, const pz_node *node, int32_t m) {
 
 /* By plane, where level 2 does not hold all weights, they are read for every m planes of results; where it does not hold those of two blocks
  * out, for every two tiles of these. */
-static double lines_read(const pz_plan *plan, const pz_node *node, int32_t m, int64_t planes) {
-  const pz_shape5 y = shape_of(plan, node->out[0]);
-  const double all = 4 * floats_of(plan, node, m), half = (double)pz_conv_this_machine(plan).l2 / 2,
-               pairs = ceil((double)pz_block_count(y.c, plan->block) / 2),
+static double lines_read(const pz_query *q, int32_t m, int64_t planes) {
+  const pz_shape5 y = shape_of(&q->problem->out[0]);
+  const double all = 4 * floats_of(q, m), half = (double)pz_conv_machine_of(q->target).l2 / 2,
+               pairs = ceil((double)pz_block_count(y.c, q->target->block) / 2),
                times = (double)y.n * ceil((double)planes / m),
-               tiles = ceil((double)y.s[!axis_of(plan, node)] * (double)y.s[2] / PZ_HALVES_TILE);
+               tiles = ceil((double)y.s[!axis_of(q)] * (double)y.s[2] / PZ_HALVES_TILE);
   return all / 64 * times * (all / pairs <= half ? 1 : ceil(tiles / 2));
 }
 
-static double cost_of(const pz_plan *plan, const pz_node *node, int32_t m, int64_t planes) {
-  const pz_shape5 y = shape_of(plan, node->out[0]);
-  const halves_layer l = layer_of(plan, node, m);
-  const double made = ceil((double)planes / m) * m, calls = calls_of(plan, node, m),
+static double cost_of(const pz_query *q, int32_t m, int64_t planes) {
+  const pz_shape5 y = shape_of(&q->problem->out[0]);
+  const halves_layer l = layer_of(q, m);
+  const double made = ceil((double)planes / m) * m, calls = calls_of(q, m),
                split = (m == 1 ? 1 : (double)points_of(m) / m) * (calls ? calls : 1);
   double products = 0;
   for (int32_t few = 0; few < 2; few++)
     products +=
         (few ? l.few_out / (double)PZ_HALVES_FEW_TILE : (l.out - l.few_out) / (double)PZ_HALVES_TILE) *
         pz_halves_products_of(pair_steps(&l, few), single_steps(&l, few));
-  return (calls ? NEAR : 1) * (double)(y.n * y.s[!axis_of(plan, node)] * y.s[2]) * made *
+  return (calls ? NEAR : 1) * (double)(y.n * y.s[!axis_of(q)] * y.s[2]) * made *
              (l.rows * products * PZ_HALVES_PRODUCT + (split * l.in + l.out) * VECTOR) +
-         (calls ? 0 : lines_read(plan, node, m, planes) * LINE);
+         (calls ? 0 : lines_read(q, m, planes) * LINE);
 }
 
-static double cost(const pz_plan *plan, const pz_node *node) {
-  const int32_t m = m_of(plan, node), axis = axis_of(plan, node);
-  const int64_t planes = shape_of(plan, node->out[0]).s[axis], rest = rest_of(m, axis, planes);
-  return cost_of(plan, node, m, planes - rest) + (rest ? cost_of(plan, node, 2, rest) : 0);
+static double cost(const pz_query *q) {
+  const int32_t m = m_of(q), axis = axis_of(q);
+  const int64_t planes = shape_of(&q->problem->out[0]).s[axis], rest = rest_of(m, axis, planes);
+  return cost_of(q, m, planes - rest) + (rest ? cost_of(q, 2, rest) : 0);
 }
 
-static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {
-  snprintf(label, PZ_LABEL_TEXT, "bfloat16 halves%s", along(m_of(plan, node), axis_of(plan, node)));
-  *error = guessed_error_of(plan, node);
-}
-
-static int32_t tile_rows(const pz_plan *plan, const pz_node *node) {
-  const pz_node_id pooling = pz_pooling_of(plan, (pz_node_id)(node - plan->graph->nodes));
-  if (axis_of(plan, node)) return m_of(plan, node);
-  return pooling == PZ_NONE ? 1 : plan->graph->nodes[pooling].attr.pool.kernel[1];
+static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
+  snprintf(label, PZ_LABEL_TEXT, "bfloat16 halves%s", along(m_of(q), axis_of(q)));
+  *error = error_of(q);
 }
 
 /* Of planes that are made together. */
-static bool pools(const pz_plan *plan, const pz_node *node, const int32_t window[PZ_SPATIAL]) {
-  return !axis_of(plan, node) && m_of(plan, node) % window[0] == 0;
+static bool pools(const pz_query *q) { return !axis_of(q) && m_of(q) % q->problem->epilogue.pool[0] == 0; }
+
+static int32_t tile_rows(const pz_query *q) {
+  const int32_t *window = q->problem->epilogue.pool;
+  if (axis_of(q)) return m_of(q);
+  return window[0] && pools(q) ? window[1] : 1;
 }
+
+/* A guess on the safe side, for where it was not measured what becomes of errors. */
+#define NORMALISED 1.8
 
 const pz_solver pz_solver_conv_halves = {.name = "bfloat16 halves",
                                          .op = PZ_OP_CONV,
@@ -443,9 +423,11 @@ const pz_solver pz_solver_conv_halves = {.name = "bfloat16 halves",
                                          .out = PZ_BLOCKED,
                                          .applies = applies,
                                          .cost = cost,
-                                         .build = build,
+                                         .emit = build,
+                                         .overwrites = pz_conv_overwrites,
                                          .variants = 3,
                                          .describe = describe,
+                                         .normalised_error = NORMALISED,
                                          .tile_rows = tile_rows,
                                          .weight_floats = weight_floats,
                                          .pools = pools,
@@ -456,39 +438,37 @@ const pz_solver pz_solver_conv_halves = {.name = "bfloat16 halves",
 /* ---- which applies to deconvolutions ---- */
 
 /* Each phase has a tap. */
-static bool deconv_applies(const pz_plan *plan, const pz_node *node) {
-  const pz_attr_conv *a = &node->attr.conv;
+static bool deconv_applies(const pz_query *q) {
+  const pz_attr_conv *a = &q->problem->attr.conv;
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (a->dilation[i] != 1 || a->kernel[i] < a->stride[i]) return false;
-  return plan->isa == PZ_ISA_AMX && plan->block == 16 && a->group == 1 &&
-         pz_conv_error_fits(plan, error_of(plan, node)) &&
-         shape_of(plan, node->in[PZ_CONV_X]).c >= PZ_HALVES_FEWEST_IN;
+  return q->target->isa == PZ_ISA_AMX && q->target->block == 16 && a->group == 1 &&
+         shape_of(&q->problem->in[PZ_CONV_X]).c >= PZ_HALVES_FEWEST_IN;
 }
 
 /* Blocks out of all phases, and their taps together: one each where the kernel is the stride. */
-static double deconv_tiles(const pz_plan *plan, const pz_node *node) {
-  const int32_t *k = node->attr.conv.kernel;
-  return (double)pz_block_count(shape_of(plan, node->out[0]).c, plan->block) * k[0] * k[1] * k[2];
+static double deconv_tiles(const pz_query *q) {
+  const int32_t *k = q->problem->attr.conv.kernel;
+  return (double)pz_block_count(shape_of(&q->problem->out[0]).c, q->target->block) * k[0] * k[1] * k[2];
 }
-static double deconv_weight_floats(const pz_plan *plan, const pz_node *node) {
-  const double in = (double)pz_block_count(shape_of(plan, node->in[PZ_CONV_X]).c, plan->block);
-  return deconv_tiles(plan, node) * ceil(in / 2) * 2 * tile_floats(plan, node, false);
+static double deconv_weight_floats(const pz_query *q) {
+  const double in = (double)pz_block_count(shape_of(&q->problem->in[PZ_CONV_X]).c, q->target->block);
+  return deconv_tiles(q) * ceil(in / 2) * 2 * tile_floats(q, false);
 }
 
-static double deconv_cost(const pz_plan *plan, const pz_node *node) {
-  const pz_shape5 x = shape_of(plan, node->in[PZ_CONV_X]), y = shape_of(plan, node->out[0]);
-  const int32_t in = (int32_t)pz_block_count(x.c, plan->block),
-                out = (int32_t)pz_block_count(y.c, plan->block);
+static double deconv_cost(const pz_query *q) {
+  const pz_shape5 x = shape_of(&q->problem->in[PZ_CONV_X]), y = shape_of(&q->problem->out[0]);
+  const int32_t in = (int32_t)pz_block_count(x.c, q->target->block),
+                out = (int32_t)pz_block_count(y.c, q->target->block);
   const double from = (double)(x.n * x.s[0] * x.s[1] * x.s[2]), to = (double)(y.n * y.s[0] * y.s[1] * y.s[2]);
-  return from * (deconv_tiles(plan, node) * pz_halves_products_of(in / 2, in % 2) / 16 * PZ_HALVES_PRODUCT +
+  return from * (deconv_tiles(q) * pz_halves_products_of(in / 2, in % 2) / 16 * PZ_HALVES_PRODUCT +
                  in * VECTOR) +
          to * out * VECTOR;
 }
 
-static void deconv_describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT],
-                            double *error) {
+static void deconv_describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
   snprintf(label, PZ_LABEL_TEXT, "bfloat16 halves in phases");
-  *error = guessed_error_of(plan, node);
+  *error = error_of(q);
 }
 
 const pz_solver pz_solver_deconv_halves = {.name = "bfloat16 halves in phases",
@@ -497,8 +477,10 @@ const pz_solver pz_solver_deconv_halves = {.name = "bfloat16 halves in phases",
                                            .out = PZ_BLOCKED,
                                            .applies = deconv_applies,
                                            .cost = deconv_cost,
-                                           .build = build_deconv,
+                                           .emit = build_deconv,
+                                           .overwrites = pz_conv_overwrites,
                                            .describe = deconv_describe,
+                                           .normalised_error = NORMALISED,
                                            .weight_floats = deconv_weight_floats,
                                            .knows_tight = true,
                                            .takes_tiles = true};

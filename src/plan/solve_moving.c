@@ -37,108 +37,111 @@ static bool lanes_fit(const pz_storage *of, const int64_t offset[5], const int64
   return offset[1] % block == 0 && (size[1] % block == 0 || offset[1] + size[1] == of->view.c);
 }
 
-static pz_status move_maps(pz_plan *plan, pz_step *step, const pz_storage *in, int64_t first, pz_tensor_id to,
-                           pz_error *err) {
-  pz_storage out;
-  PZ_TRY(pz_output_storage(plan, to, PZ_BLOCKED, &out, err));
-  pz_text shape = {0};
-  pz_text_view(&shape, "in", &in->view);
-  pz_text_view(&shape, "out", &out.view);
-  pz_text_printf(&shape, ".first = %d", (int)first);
-  const pz_arg args[] = {{.name = "in", .at = in->at}, {.name = "out", .written = true, .at = out.at}};
-  step->algorithm = "moving lanes";
-  return pz_add_call(plan, step, "kernels/copy/lanes.h", "pz_slice_maps", &shape, args, 2, err);
+static void window_of(const pz_query *q, int32_t i, int64_t offset[5], int64_t size[5]) {
+  const pz_attributes *a = &q->problem->attr;
+  const int rank = q->problem->in[0].shape.rank;
+  const pz_shape5 s = pz_shape_as5(&q->problem->out[i].shape);
+  const int64_t sizes[5] = {s.n, s.c, s.s[0], s.s[1], s.s[2]};
+  memcpy(size, sizes, sizeof sizes);
+  memset(offset, 0, sizeof sizes);
+  if (q->problem->op == PZ_OP_SLICE) offset[pz_axis5(rank, a->slice.axis)] = a->slice.begin[i];
+  for (int k = 0; q->problem->op == PZ_OP_CROP && k < rank; k++)
+    offset[pz_axis5(rank, k)] = a->crop.offset[k];
 }
 
-static pz_status build_window(pz_plan *plan, pz_step *step, pz_tensor_id from, pz_tensor_id to,
-                              const int64_t offset[5], pz_error *err) {
-  const pz_storage in = *pz_input_storage(plan, from, PZ_BLOCKED);
-  const pz_shape5 s = pz_shape_as5(&plan->graph->tensors[to].shape);
-  const int64_t size[5] = {s.n, s.c, s.s[0], s.s[1], s.s[2]};
-  if (lanes_fit(&in, offset, size)) {
-    const pz_storage view = window(&in, offset, size);
-    return pz_make_view(plan, to, PZ_BLOCKED, &view, err);
-  }
-  const int64_t all_maps[5] = {offset[0], 0, offset[2], offset[3], offset[4]};
-  const int64_t whole[5] = {size[0], in.view.c, size[2], size[3], size[4]};
-  const pz_storage spatial = window(&in, all_maps, whole);
-  return move_maps(plan, step, &spatial, offset[1], to, err);
+static bool views_window(const pz_query *q, const pz_storage *in, int32_t i, pz_storage *view) {
+  int64_t offset[5], size[5];
+  window_of(q, i, offset, size);
+  if (!lanes_fit(in, offset, size)) return false;
+  *view = window(in, offset, size);
+  return true;
 }
 
-static pz_status build_slice(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  const int rank = plan->graph->tensors[node->in[0]].shape.rank;
-  for (int32_t i = 0; i < node->n_out; i++) {
-    int64_t offset[5] = {0};
-    offset[pz_axis5(rank, node->attr.slice.axis)] = node->attr.slice.begin[i];
-    PZ_TRY(build_window(plan, step, node->in[0], node->out[i], offset, err));
+/* Of the outputs that are no views. */
+static pz_status move_maps(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  const pz_storage *in = &placed->in[0];
+  for (int32_t i = 0; i < q->problem->n_out; i++) {
+    const pz_storage *out = &placed->out[i];
+    int64_t offset[5], size[5];
+    if (out->tensor == PZ_NONE) continue;
+    window_of(q, i, offset, size);
+    const int64_t all_maps[5] = {offset[0], 0, offset[2], offset[3], offset[4]},
+                  whole[5] = {size[0], in->view.c, size[2], size[3], size[4]};
+    const pz_storage spatial = window(in, all_maps, whole);
+    pz_text shape = {0};
+    pz_text_view(&shape, "in", &spatial.view);
+    pz_text_view(&shape, "out", &out->view);
+    pz_text_printf(&shape, ".first = %d", (int)offset[1]);
+    const pz_arg args[] = {{.name = "in", .at = spatial.at}, {.name = "out", .written = true, .at = out->at}};
+    b->step->algorithm = "moving lanes";
+    PZ_TRY(pz_add_call(b, "kernels/copy/lanes.h", "pz_slice_maps", &shape, args, 2, err));
   }
   return PZ_OK;
 }
-const pz_solver pz_solver_slice = {
-    .name = "slice", .op = PZ_OP_SLICE, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .build = build_slice};
+const pz_solver pz_solver_slice = {.name = "slice",
+                                   .op = PZ_OP_SLICE,
+                                   .in = PZ_BLOCKED,
+                                   .out = PZ_BLOCKED,
+                                   .views = views_window,
+                                   .emit = move_maps};
 
-static pz_status build_crop(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  const int rank = plan->graph->tensors[node->in[0]].shape.rank;
-  int64_t offset[5] = {0};
-  for (int i = 0; i < rank; i++) offset[pz_axis5(rank, i)] = node->attr.crop.offset[i];
-  return build_window(plan, step, node->in[0], node->out[0], offset, err);
-}
-static bool crops_window(const pz_plan *plan, const pz_node *node) {
-  const pz_attr_crop *a = &node->attr.crop;
+static bool crops_window(const pz_query *q) {
+  const pz_attr_crop *a = &q->problem->attr.crop;
   for (int i = 0; i < PZ_MAX_RANK; i++)
     if (a->size[i] > 1 && a->step[i] != 1) return false;
-  return plan->graph->tensors[node->in[0]].shape.rank <= 5;
+  return q->problem->in[0].shape.rank <= 5;
 }
 const pz_solver pz_solver_crop = {.name = "crop",
                                   .op = PZ_OP_CROP,
                                   .in = PZ_BLOCKED,
                                   .out = PZ_BLOCKED,
                                   .applies = crops_window,
-                                  .build = build_crop};
+                                  .views = views_window,
+                                  .emit = move_maps};
 
 /* ---- concatenation ---- */
 
-static bool channels_only(const pz_plan *plan, const pz_node *node) {
-  (void)plan;
-  return node->attr.concat.axis == 1;
-}
+static bool channels_only(const pz_query *q) { return q->problem->attr.concat.axis == 1; }
 
-static bool parts_fit_blocks(const pz_plan *plan, const pz_node *node) {
-  for (int32_t i = 0; i + 1 < node->n_in; i++)
-    if (plan->graph->tensors[node->in[i]].shape.dim[1] % plan->block) return false;
+static bool parts_fit_blocks(const pz_query *q) {
+  for (int32_t i = 0; i + 1 < q->problem->n_in; i++)
+    if (q->problem->in[i].shape.dim[1] % q->target->block) return false;
   return true;
 }
 
 #define MOST_JOINED 8 /* PZ_CONCAT_INPUTS of kernels/copy/lanes.h */
-static bool can_join_lanes(const pz_plan *plan, const pz_node *node) {
-  return channels_only(plan, node) && (parts_fit_blocks(plan, node) || node->n_in <= MOST_JOINED);
+static bool can_join_lanes(const pz_query *q) {
+  return channels_only(q) && (parts_fit_blocks(q) || q->problem->n_in <= MOST_JOINED);
+}
+
+static bool lies_at(const pz_storage *part, const pz_storage *window) {
+  return part->at.space == window->at.space && part->at.index == window->at.index &&
+         part->at.offset == window->at.offset;
 }
 
 /* Copies part after part into its window of the output; parts that were written there already are left out. */
-static pz_status copy_parts(pz_plan *plan, const pz_node *node, pz_step *step, const pz_storage *out,
-                            pz_layout layout, pz_error *err) {
-  const int rank = plan->graph->tensors[node->in[0]].shape.rank;
+static pz_status copy_parts(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  const int rank = q->problem->in[0].shape.rank;
   int64_t offset[5] = {0};
-  for (int32_t i = 0; i < node->n_in; i++) {
-    const pz_shape5 s = pz_shape_as5(&plan->graph->tensors[node->in[i]].shape);
+  for (int32_t i = 0; i < q->problem->n_in; i++) {
+    const pz_shape5 s = pz_shape_as5(&q->problem->in[i].shape);
     const int64_t size[5] = {s.n, s.c, s.s[0], s.s[1], s.s[2]};
-    const int axis = pz_axis5(rank, node->attr.concat.axis);
-    const pz_storage to = window(out, offset, size);
+    const int axis = pz_axis5(rank, q->problem->attr.concat.axis);
+    const pz_storage to = window(&placed->out[0], offset, size);
     offset[axis] += size[axis];
-    if (layout == PZ_BLOCKED && plan->alias_parent[node->in[i]] == node->out[0]) continue;
-    PZ_TRY(pz_add_copy_call(plan, step, pz_input_storage(plan, node->in[i], layout), &to, err));
+    if (!lies_at(&placed->in[i], &to)) PZ_TRY(pz_add_copy_call(b, &placed->in[i], &to, err));
   }
   return PZ_OK;
 }
 
-static pz_status join_lanes(pz_plan *plan, const pz_node *node, pz_step *step, const pz_storage *out,
-                            pz_error *err) {
+static pz_status join_lanes(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  const pz_storage *out = &placed->out[0];
   static const char *const names[MOST_JOINED] = {"in0", "in1", "in2", "in3", "in4", "in5", "in6", "in7"};
   pz_arg args[MOST_JOINED + 1];
   pz_text shape = {0};
   pz_text_append(&shape, ".in = {");
-  for (int32_t i = 0; i < node->n_in; i++) {
-    const pz_storage *in = pz_input_storage(plan, node->in[i], PZ_BLOCKED);
+  for (int32_t i = 0; i < q->problem->n_in; i++) {
+    const pz_storage *in = &placed->in[i];
     pz_text one = {0};
     pz_text_view(&one, "in", &in->view);
     pz_text_printf(&shape, "[%d]%s", i, one.data ? one.data + 3 : ""); /* " = {...}, " behind ".in" */
@@ -147,74 +150,56 @@ static pz_status join_lanes(pz_plan *plan, const pz_node *node, pz_step *step, c
   }
   pz_text_append(&shape, "}, ");
   pz_text_view(&shape, "out", &out->view);
-  pz_text_printf(&shape, ".inputs = %d", node->n_in);
-  args[node->n_in] = (pz_arg){.name = "out", .written = true, .at = out->at};
-  step->algorithm = "joining lanes";
-  return pz_add_call(plan, step, "kernels/copy/lanes.h", "pz_concat", &shape, args, node->n_in + 1, err);
+  pz_text_printf(&shape, ".inputs = %d", q->problem->n_in);
+  args[q->problem->n_in] = (pz_arg){.name = "out", .written = true, .at = out->at};
+  b->step->algorithm = "joining lanes";
+  return pz_add_call(b, "kernels/copy/lanes.h", "pz_concat", &shape, args, q->problem->n_in + 1, err);
 }
 
-static pz_status build_concat(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  pz_storage out;
-  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &out, err));
-  if (!parts_fit_blocks(plan, node)) return join_lanes(plan, node, step, &out, err);
-  return copy_parts(plan, node, step, &out, PZ_BLOCKED, err);
+static pz_status build_concat(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  return (parts_fit_blocks(q) ? copy_parts : join_lanes)(q, placed, b, err);
 }
 const pz_solver pz_solver_concat = {.name = "concat",
                                     .op = PZ_OP_CONCAT,
                                     .in = PZ_BLOCKED,
                                     .out = PZ_BLOCKED,
                                     .applies = can_join_lanes,
-                                    .build = build_concat};
+                                    .emit = build_concat};
 
-static bool other_axis(const pz_plan *plan, const pz_node *node) { return !channels_only(plan, node); }
-static pz_status build_concat_other_axis(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  pz_storage out;
-  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &out, err));
-  return copy_parts(plan, node, step, &out, PZ_BLOCKED, err);
-}
+static bool other_axis(const pz_query *q) { return !channels_only(q); }
 const pz_solver pz_solver_concat_other_axis = {.name = "concat along another axis",
                                                .op = PZ_OP_CONCAT,
                                                .in = PZ_BLOCKED,
                                                .out = PZ_BLOCKED,
                                                .applies = other_axis,
-                                               .build = build_concat_other_axis};
+                                               .emit = copy_parts};
 
-static double last_choice(const pz_plan *plan, const pz_node *node) {
-  (void)plan;
-  (void)node;
-  return 1;
-}
-static pz_status build_concat_plain(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  pz_storage out;
-  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_PLAIN, &out, err));
-  return copy_parts(plan, node, step, &out, PZ_PLAIN, err);
-}
 const pz_solver pz_solver_concat_plain = {.name = "concat, plain layout",
                                           .op = PZ_OP_CONCAT,
                                           .in = PZ_PLAIN,
                                           .out = PZ_PLAIN,
-                                          .cost = last_choice,
-                                          .build = build_concat_plain};
+                                          .cost = pz_last_choice,
+                                          .emit = copy_parts};
 
 /* ---- reshape ---- */
 
-static bool same_as_five(const pz_plan *plan, const pz_node *node) {
-  const pz_shape5 a = pz_shape_as5(&plan->graph->tensors[node->in[0]].shape);
-  const pz_shape5 b = pz_shape_as5(&plan->graph->tensors[node->out[0]].shape);
-  if (plan->graph->tensors[node->in[0]].shape.rank > 5 || plan->graph->tensors[node->out[0]].shape.rank > 5)
-    return false;
+static bool same_as_five(const pz_query *q) {
+  const pz_shape5 a = pz_shape_as5(&q->problem->in[0].shape);
+  const pz_shape5 b = pz_shape_as5(&q->problem->out[0].shape);
+  if (q->problem->in[0].shape.rank > 5 || q->problem->out[0].shape.rank > 5) return false;
   return a.n == b.n && a.c == b.c && !memcmp(a.s, b.s, sizeof a.s);
 }
-static pz_status build_same(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  (void)step;
-  return pz_make_view(plan, node->out[0], PZ_BLOCKED, pz_input_storage(plan, node->in[0], PZ_BLOCKED), err);
+static bool views_same(const pz_query *q, const pz_storage *in, int32_t i, pz_storage *view) {
+  (void)q, (void)i;
+  *view = *in;
+  return true;
 }
 const pz_solver pz_solver_reshape_units = {.name = "reshape of unit sizes",
                                            .op = PZ_OP_RESHAPE,
                                            .in = PZ_BLOCKED,
                                            .out = PZ_BLOCKED,
                                            .applies = same_as_five,
-                                           .build = build_same};
+                                           .views = views_same};
 
 static bool is_dense(const pz_view *v) {
   return v->stride_w == 1 && v->stride_h == v->w && v->stride_d == v->stride_h * v->h &&
@@ -233,76 +218,43 @@ static pz_storage seen_as(const pz_storage *to, const pz_view *from) {
   return s;
 }
 
-static pz_status build_reshape(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  const pz_storage in = *pz_input_storage(plan, node->in[0], PZ_PLAIN);
-  const pz_storage shape = pz_port_storage(plan, node->out[0], PZ_SPACE_NULL, 0); /* for its dense view */
-  if (is_dense(&in.view)) {
-    pz_storage view = shape;
-    view.at = in.at;
-    return pz_make_view(plan, node->out[0], PZ_PLAIN, &view, err);
-  }
-  pz_storage out;
-  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_PLAIN, &out, err));
-  const pz_storage to = seen_as(&out, &in.view);
-  return pz_add_copy_call(plan, step, &in, &to, err);
+static bool views_dense(const pz_query *q, const pz_storage *in, int32_t i, pz_storage *view) {
+  if (!is_dense(&in->view)) return false;
+  *view = (pz_storage){.at = in->at, .view = pz_dense_view(&q->problem->out[i].shape)};
+  return true;
+}
+static pz_status build_reshape(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  const pz_storage to = seen_as(&placed->out[0], &placed->in[0].view);
+  (void)q;
+  return pz_add_copy_call(b, &placed->in[0], &to, err);
 }
 const pz_solver pz_solver_reshape = {.name = "reshape",
                                      .op = PZ_OP_RESHAPE,
                                      .in = PZ_PLAIN,
                                      .out = PZ_PLAIN,
-                                     .cost = last_choice,
-                                     .build = build_reshape};
+                                     .cost = pz_last_choice,
+                                     .views = views_dense,
+                                     .emit = build_reshape};
 
 /* ---- copies ---- */
 
-static pz_status build_identity(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  const pz_storage in = *pz_input_storage(plan, node->in[0], PZ_BLOCKED);
-  pz_storage out;
-  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &out, err));
-  return pz_add_copy_call(plan, step, &in, &out, err);
+static pz_status copy(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  (void)q;
+  return pz_add_copy_call(b, &placed->in[0], &placed->out[0], err);
 }
 const pz_solver pz_solver_identity = {
-    .name = "copy", .op = PZ_OP_IDENTITY, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .build = build_identity};
+    .name = "copy", .op = PZ_OP_IDENTITY, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .emit = copy};
 
-/* A padded copy takes the layout in which it is read, from whichever layout there is. */
-static bool read_plain(const pz_plan *plan, const pz_node *node) {
-  int32_t plain = 0, uses = pz_graph_count_uses(plan->graph, node->out[0]);
-  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++) {
-    const pz_node *user = &plan->graph->nodes[n];
-    for (int32_t i = 0; i < user->n_in; i++)
-      plain += user->in[i] == node->out[0] && plan->chosen[n] && plan->chosen[n]->in == PZ_PLAIN;
-  }
-  return uses > 0 && plain == uses;
-}
-static bool read_blocked(const pz_plan *plan, const pz_node *node) { return !read_plain(plan, node); }
-
-static pz_status build_pad(pz_plan *plan, const pz_node *node, pz_step *step, pz_layout layout,
-                           pz_error *err) {
-  const pz_tensor_id from = node->in[0];
-  const bool same = layout == PZ_BLOCKED ? plan->blocked[from] >= 0 : plan->plain[from] >= 0;
-  const pz_storage in = *pz_input_storage(plan, from,
-                                          same                   ? layout
-                                          : layout == PZ_BLOCKED ? PZ_PLAIN
-                                                                 : PZ_BLOCKED);
-  pz_storage out;
-  PZ_TRY(pz_output_storage(plan, node->out[0], layout, &out, err));
-  return pz_add_copy_call(plan, step, &in, &out, err);
-}
-static pz_status build_pad_blocked(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  return build_pad(plan, node, step, PZ_BLOCKED, err);
-}
-static pz_status build_pad_plain(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  return build_pad(plan, node, step, PZ_PLAIN, err);
-}
+/* A padded copy is made from whichever layout there is, so it takes the layout in which it is read. */
 const pz_solver pz_solver_pad_blocked = {.name = "padded copy",
                                          .op = PZ_OP_PAD,
                                          .in = PZ_BLOCKED,
                                          .out = PZ_BLOCKED,
-                                         .applies = read_blocked,
-                                         .build = build_pad_blocked};
+                                         .any_layout = true,
+                                         .emit = copy};
 const pz_solver pz_solver_pad_plain = {.name = "padded copy",
                                        .op = PZ_OP_PAD,
                                        .in = PZ_PLAIN,
                                        .out = PZ_PLAIN,
-                                       .applies = read_plain,
-                                       .build = build_pad_plain};
+                                       .any_layout = true,
+                                       .emit = copy};

@@ -1,60 +1,46 @@
 /* solve_norm.c: group normalisation, with instance and layer normalisation as its ends. In place where its input has no other
  * use. */
-#include "kernels/norm/shape.h"
+#include "kernels/norm/whole.h"
+#include "plan/solve_norm.h"
 #include "plan/solver.h"
-
-/* A worker's share of the second-level cache, so that a span is read from memory once. */
-#define WHOLE_BYTES (256 << 10)
-/* So many spans keep workers busy; a tensor smaller than this is done before they have met. */
-#define MANY_SPANS  8
-#define SMALL_BYTES (64 << 10)
 
 typedef struct parts {
   pz_storage in, out;
   pz_pointer gamma, beta, slope;
 } parts;
 
-static bool is_constant_or_absent(const pz_graph *g, pz_tensor_id id) {
-  return id == PZ_NONE || g->tensors[id].data;
-}
-static bool constants(const pz_plan *plan, const pz_node *node) {
+static bool constants(const pz_query *q) {
   for (int32_t i = PZ_GROUP_NORM_GAMMA; i < PZ_GROUP_NORM_INPUTS; i++)
-    if (!is_constant_or_absent(plan->graph, node->in[i])) return false;
+    if (q->problem->in[i].present && !q->problem->in[i].data) return false;
   return true;
 }
 
 /* The tensor's sizes in blocks; strides and border do not matter to spans. */
-static pz_view sizes(const pz_plan *plan, const pz_node *node) {
-  const pz_shape5 s = pz_shape_as5(&plan->graph->tensors[node->in[0]].shape);
+static pz_view sizes(const pz_query *q) {
+  const pz_shape5 s = pz_shape_as5(&q->problem->in[0].shape);
   return (pz_view){.n = (int32_t)s.n,
                    .c = (int32_t)s.c,
                    .d = (int32_t)s.s[0],
                    .h = (int32_t)s.s[1],
                    .w = (int32_t)s.s[2],
-                   .block = plan->block};
+                   .block = q->target->block};
 }
-static bool spans_are_small(const pz_plan *plan, const pz_node *node) {
-  const pz_view v = sizes(plan, node);
-  const int64_t span = pz_norm_span(&v, node->attr.group_norm.groups);
-  const double bytes = (double)span * v.d * v.h * v.w * v.block * 4,
-               spans = span ? (double)v.n * pz_blocks(&v) / span : 0;
-  return constants(plan, node) && span && bytes <= WHOLE_BYTES &&
-         (spans >= MANY_SPANS || spans * bytes <= SMALL_BYTES);
+static bool spans_are_small(const pz_query *q) {
+  const pz_view v = sizes(q);
+  return constants(q) && pz_norm_is_whole(&v, q->problem->attr.group_norm.groups);
 }
 
-static pz_status begin(pz_plan *plan, const pz_node *node, parts *p, pz_error *err) {
-  bool done;
-  p->in = *pz_input_storage(plan, node->in[0], PZ_BLOCKED);
-  PZ_TRY(pz_make_in_place(plan, node->in[0], node->out[0], PZ_BLOCKED, &done, err));
-  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &p->out, err));
-  PZ_TRY(pz_add_channel_vector(plan, node->in[PZ_GROUP_NORM_GAMMA], p->in.view.c, &p->gamma, err));
-  PZ_TRY(pz_add_channel_vector(plan, node->in[PZ_GROUP_NORM_BETA], p->in.view.c, &p->beta, err));
-  return pz_add_channel_vector(plan, node->in[PZ_GROUP_NORM_SLOPE], p->in.view.c, &p->slope, err);
+static pz_status begin(const pz_query *q, const pz_placed *placed, pz_builder *b, parts *p, pz_error *err) {
+  p->in = placed->in[0];
+  p->out = placed->out[0];
+  PZ_TRY(pz_add_channel_vector(b, &q->problem->in[PZ_GROUP_NORM_GAMMA], p->in.view.c, &p->gamma, err));
+  PZ_TRY(pz_add_channel_vector(b, &q->problem->in[PZ_GROUP_NORM_BETA], p->in.view.c, &p->beta, err));
+  return pz_add_channel_vector(b, &q->problem->in[PZ_GROUP_NORM_SLOPE], p->in.view.c, &p->slope, err);
 }
 
-static pz_status add_norm(pz_plan *plan, const pz_node *node, pz_step *step, const parts *p,
-                          const char *function, const pz_gathered *statistics, pz_error *err) {
-  const pz_attr_group_norm *a = &node->attr.group_norm;
+static pz_status add_norm(const pz_query *q, pz_builder *b, const parts *p, const char *function,
+                          const pz_gathered *statistics, pz_error *err) {
+  const pz_attr_group_norm *a = &q->problem->attr.group_norm;
   pz_text shape = {0};
   pz_arg args[6] = {{.name = "in", .at = p->in.at}};
   int32_t n = 1;
@@ -72,73 +58,61 @@ static pz_status add_norm(pz_plan *plan, const pz_node *node, pz_step *step, con
   args[n++] = (pz_arg){.name = "beta", .at = p->beta};
   args[n++] = (pz_arg){.name = "slope", .at = p->slope};
   args[n++] = (pz_arg){.name = "out", .written = true, .at = p->out.at};
-  return pz_add_call(plan, step, "kernels/norm/group_norm.h", function, &shape, args, n, err);
+  return pz_add_call(b, "kernels/norm/group_norm.h", function, &shape, args, n, err);
 }
 
 /* ---- statistics, then results ---- */
 
-extern const pz_solver pz_solver_group_norm;
-
-bool pz_wants_moments(const pz_plan *plan, const pz_node *node) {
-  const pz_graph *g = plan->graph;
-  for (pz_node_id n = 0; n < g->n_nodes; n++)
-    if (plan->chosen[n] == &pz_solver_group_norm && g->nodes[n].in[0] == node->out[0]) return true;
-  return false;
-}
-
-pz_status pz_gather_moments(pz_plan *plan, const pz_node *node, const pz_view *out, int32_t units,
-                            pz_pointer *at, pz_error *err) {
-  PZ_TRY(pz_add_buffer(plan, pz_norm_floats(out, units), at, err));
-  plan->gathered[node->out[0]] = (pz_gathered){*at, units};
+pz_status pz_gather_moments(pz_builder *b, const pz_view *out, int32_t units, pz_pointer *at, pz_error *err) {
+  PZ_TRY(pz_add_buffer(b, pz_norm_floats(out, units), at, err));
+  b->gathered = (pz_gathered){*at, units};
   return PZ_OK;
 }
 
 /* A pass over the tensor. */
-static pz_status add_statistics(pz_plan *plan, pz_step *step, const parts *p, pz_gathered *to,
-                                pz_error *err) {
+static pz_status add_statistics(pz_builder *b, const parts *p, pz_gathered *to, pz_error *err) {
   to->units = (int32_t)pz_norm_units(&p->in.view);
-  PZ_TRY(pz_add_buffer(plan, pz_norm_floats(&p->in.view, to->units), &to->at, err));
+  PZ_TRY(pz_add_buffer(b, pz_norm_floats(&p->in.view, to->units), &to->at, err));
   const pz_arg args[] = {{.name = "in", .at = p->in.at},
                          {.name = "statistics", .written = true, .at = to->at}};
   pz_text shape = {0};
   pz_text_view(&shape, "in", &p->in.view);
-  return pz_add_call(plan, step, "kernels/norm/group_norm.h", "pz_group_statistics", &shape, args, 2, err);
+  return pz_add_call(b, "kernels/norm/group_norm.h", "pz_group_statistics", &shape, args, 2, err);
 }
 
-static pz_status build_group_norm(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+static pz_status build_group_norm(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   parts p;
-  PZ_TRY(begin(plan, node, &p, err));
-  pz_gathered statistics = plan->gathered[node->in[0]];
+  PZ_TRY(begin(q, placed, b, &p, err));
+  pz_gathered statistics = placed->statistics;
   const bool gathered = statistics.units > 0;
-  if (!gathered) PZ_TRY(add_statistics(plan, step, &p, &statistics, err));
-  PZ_TRY(add_norm(plan, node, step, &p, "pz_group_norm", &statistics, err));
-  if (!gathered) pz_call_after_all(step);
-  return pz_set_algorithm(plan, step, err, "statistics of %d units a block%s, %d groups", statistics.units,
-                          gathered ? ", gathered by the convolution" : "", node->attr.group_norm.groups);
-}
-static double last_choice(const pz_plan *plan, const pz_node *node) {
-  (void)plan;
-  (void)node;
-  return 1;
+  if (!gathered) PZ_TRY(add_statistics(b, &p, &statistics, err));
+  PZ_TRY(add_norm(q, b, &p, "pz_group_norm", &statistics, err));
+  if (!gathered) pz_call_after_all(b);
+  return pz_set_algorithm(b, err, "statistics of %d units a block%s, %d groups", statistics.units,
+                          gathered ? ", gathered by the convolution" : "",
+                          q->problem->attr.group_norm.groups);
 }
 const pz_solver pz_solver_group_norm = {.name = "group normalisation",
                                         .op = PZ_OP_GROUP_NORM,
                                         .in = PZ_BLOCKED,
                                         .out = PZ_BLOCKED,
                                         .applies = constants,
-                                        .cost = last_choice,
-                                        .build = build_group_norm};
+                                        .cost = pz_last_choice,
+                                        .emit = build_group_norm,
+                                        .overwrites = pz_overwrites_first};
 
 /* ---- a worker does whole groups ---- */
 
-static pz_status build_group_norm_whole(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
+static pz_status build_group_norm_whole(const pz_query *q, const pz_placed *placed, pz_builder *b,
+                                        pz_error *err) {
   parts p;
-  PZ_TRY(begin(plan, node, &p, err));
-  return add_norm(plan, node, step, &p, "pz_group_norm_whole", NULL, err);
+  PZ_TRY(begin(q, placed, b, &p, err));
+  return add_norm(q, b, &p, "pz_group_norm_whole", NULL, err);
 }
 const pz_solver pz_solver_group_norm_whole = {.name = "whole groups, one after the other",
                                               .op = PZ_OP_GROUP_NORM,
                                               .in = PZ_BLOCKED,
                                               .out = PZ_BLOCKED,
                                               .applies = spans_are_small,
-                                              .build = build_group_norm_whole};
+                                              .emit = build_group_norm_whole,
+                                              .overwrites = pz_overwrites_first};

@@ -1,17 +1,9 @@
 /* solve_pointwise.c: operators on each value by itself. All of them work in place where their input has no
  * other use. */
-#include "plan/solver.h"
+#include "plan/axes.h"
 
 #include <math.h>
 #include <string.h>
-
-/* The output's storage: the input's own where that is possible. */
-static pz_status output_over(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, pz_storage *out,
-                             pz_error *err) {
-  bool done;
-  PZ_TRY(pz_make_in_place(plan, from, to, PZ_BLOCKED, &done, err));
-  return pz_output_storage(plan, to, PZ_BLOCKED, out, err);
-}
 
 static void in_and_out(pz_text *shape, const pz_storage *in, const pz_storage *out) {
   pz_text_view(shape, "in", &in->view);
@@ -20,11 +12,10 @@ static void in_and_out(pz_text *shape, const pz_storage *in, const pz_storage *o
 
 /* ---- x*gamma + beta ---- */
 
-static pz_status add_scale(pz_plan *plan, const pz_node *node, pz_step *step, pz_pointer gamma,
-                           pz_pointer beta, pz_error *err) {
-  const pz_storage in = *pz_input_storage(plan, node->in[0], PZ_BLOCKED);
-  pz_storage out;
-  PZ_TRY(output_over(plan, node->in[0], node->out[0], &out, err));
+static pz_status add_scale(const pz_placed *placed, pz_builder *b, pz_pointer gamma, pz_pointer beta,
+                           pz_error *err) {
+  const pz_storage in = placed->in[0];
+  const pz_storage out = placed->out[0];
   pz_text shape = {0};
   in_and_out(&shape, &in, &out);
   pz_text_printf(&shape, ".has_gamma = %d, .has_beta = %d", gamma.space != PZ_SPACE_NULL,
@@ -33,72 +24,72 @@ static pz_status add_scale(pz_plan *plan, const pz_node *node, pz_step *step, pz
                          {.name = "gamma", .at = gamma},
                          {.name = "beta", .at = beta},
                          {.name = "out", .written = true, .at = out.at}};
-  return pz_add_call(plan, step, "kernels/pointwise/scale.h", "pz_scale", &shape, args, 4, err);
+  return pz_add_call(b, "kernels/pointwise/scale.h", "pz_scale", &shape, args, 4, err);
 }
 
-static pz_status build_batch_norm(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  const float *mean = plan->graph->tensors[node->in[1]].data,
-              *variance = plan->graph->tensors[node->in[2]].data;
-  const int64_t c = plan->graph->tensors[node->in[0]].shape.dim[1],
-                floats = pz_block_count(c, plan->block) * plan->block;
+static pz_status build_batch_norm(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  const float *mean = q->problem->in[1].data, *variance = q->problem->in[2].data;
+  const int64_t c = q->problem->in[0].shape.dim[1],
+                floats = pz_block_count(c, q->target->block) * q->target->block;
   pz_pointer gamma, beta;
   float *values;
-  PZ_TRY(pz_add_weights(plan, floats, &gamma, &values, err));
+  PZ_TRY(pz_add_weights(b, floats, &gamma, &values, err));
   for (int64_t i = 0; values && i < c; i++)
-    values[i] = (float)(1 / sqrt((double)variance[i] + node->attr.batch_norm.eps));
-  PZ_TRY(pz_add_weights(plan, floats, &beta, &values, err));
+    values[i] = (float)(1 / sqrt((double)variance[i] + q->problem->attr.batch_norm.eps));
+  PZ_TRY(pz_add_weights(b, floats, &beta, &values, err));
   for (int64_t i = 0; values && i < c; i++)
-    values[i] = (float)(-(double)mean[i] / sqrt((double)variance[i] + node->attr.batch_norm.eps));
-  return add_scale(plan, node, step, gamma, beta, err);
+    values[i] = (float)(-(double)mean[i] / sqrt((double)variance[i] + q->problem->attr.batch_norm.eps));
+  return add_scale(placed, b, gamma, beta, err);
 }
-static bool constant_statistics(const pz_plan *plan, const pz_node *node) {
-  return plan->graph->tensors[node->in[1]].data && plan->graph->tensors[node->in[2]].data;
+static bool constant_statistics(const pz_query *q) {
+  return q->problem->in[1].data && q->problem->in[2].data;
 }
 const pz_solver pz_solver_batch_norm = {.name = "scale and shift of each map",
                                         .op = PZ_OP_BATCH_NORM,
                                         .in = PZ_BLOCKED,
                                         .out = PZ_BLOCKED,
                                         .applies = constant_statistics,
-                                        .build = build_batch_norm};
+                                        .emit = build_batch_norm,
+                                        .overwrites = pz_overwrites_first};
 
-bool pz_scale_of_maps(const pz_graph *g, const pz_node *node) {
-  if (node->attr.scale.axis != 1) return false;
-  for (int32_t i = 1; i < node->n_in; i++)
-    if (node->in[i] != PZ_NONE && (!g->tensors[node->in[i]].data || g->tensors[node->in[i]].shape.rank != 1))
-      return false;
+/* Factors that are constants of the maps. */
+static bool packs_factors(const pz_problem *p) {
+  for (int32_t i = 1; i < p->n_in; i++)
+    if (p->in[i].present && !p->in[i].packed) return false;
   return true;
 }
-static bool of_maps(const pz_plan *plan, const pz_node *node) { return pz_scale_of_maps(plan->graph, node); }
+static bool of_maps(const pz_query *q) {
+  return q->problem->attr.scale.axis == 1 && packs_factors(q->problem);
+}
 
-static pz_tensor_id operand(const pz_node *node, int32_t i) { return i < node->n_in ? node->in[i] : PZ_NONE; }
-
-static pz_status build_scale(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  const int64_t c = plan->graph->tensors[node->in[0]].shape.dim[1];
+static pz_status build_scale(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  const int64_t c = q->problem->in[0].shape.dim[1];
   pz_pointer gamma, beta;
-  PZ_TRY(pz_add_channel_vector(plan, operand(node, 1), c, &gamma, err));
-  PZ_TRY(pz_add_channel_vector(plan, operand(node, 2), c, &beta, err));
-  return add_scale(plan, node, step, gamma, beta, err);
+  PZ_TRY(pz_add_channel_vector(b, pz_problem_input(q->problem, 1), c, &gamma, err));
+  PZ_TRY(pz_add_channel_vector(b, pz_problem_input(q->problem, 2), c, &beta, err));
+  return add_scale(placed, b, gamma, beta, err);
 }
 const pz_solver pz_solver_scale = {.name = "scale and shift of each map",
                                    .op = PZ_OP_SCALE,
                                    .in = PZ_BLOCKED,
                                    .out = PZ_BLOCKED,
                                    .applies = of_maps,
-                                   .build = build_scale};
+                                   .emit = build_scale,
+                                   .overwrites = pz_overwrites_first};
 
 /* A factor that is computed, or a constant of other dimensions than the maps: read in the plain layout, with strides
  * of zero in the dimensions that it does not have. */
-static pz_view broadcast(const pz_plan *plan, const pz_node *node, const pz_storage *factor) {
-  const int rank = plan->graph->tensors[node->in[0]].shape.rank;
-  const int own = plan->graph->tensors[factor->tensor].shape.rank;
+static pz_view broadcast(const pz_query *q, int32_t slot, const pz_storage *factor) {
+  const int rank = q->problem->in[0].shape.rank;
+  const int own = q->problem->in[slot].shape.rank;
   const int64_t from[5] = {factor->view.stride_n, factor->view.stride_c, factor->view.stride_d,
                            factor->view.stride_h, factor->view.stride_w};
   int64_t to[5] = {0};
   for (int i = 0; i < own; i++) {
-    const int axis = node->attr.scale.axis + i;
+    const int axis = q->problem->attr.scale.axis + i;
     to[axis < 2 ? axis : 5 - (rank - axis)] = from[i < 2 ? i : 5 - (own - i)];
   }
-  const pz_shape5 s = pz_shape_as5(&plan->graph->tensors[node->in[0]].shape);
+  const pz_shape5 s = pz_shape_as5(&q->problem->in[0].shape);
   return (pz_view){.n = (int32_t)s.n,
                    .c = (int32_t)s.c,
                    .d = (int32_t)s.s[0],
@@ -112,40 +103,40 @@ static pz_view broadcast(const pz_plan *plan, const pz_node *node, const pz_stor
                    .stride_w = to[4]};
 }
 
-static pz_status build_scale_computed(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  const pz_storage in = *pz_input_storage(plan, node->in[0], PZ_BLOCKED);
+static pz_status build_scale_computed(const pz_query *q, const pz_placed *placed, pz_builder *b,
+                                      pz_error *err) {
+  const pz_storage in = placed->in[0];
   const char *const names[] = {"gamma", "beta"};
   pz_arg args[4] = {{.name = "in", .at = in.at}};
   pz_text shape = {0};
-  pz_storage out;
-  PZ_TRY(output_over(plan, node->in[0], node->out[0], &out, err));
+  const pz_storage out = placed->out[0];
   in_and_out(&shape, &in, &out);
   for (int32_t i = 1; i <= 2; i++) {
     args[i] = (pz_arg){.name = names[i - 1]};
-    if (operand(node, i) == PZ_NONE) continue;
-    const pz_storage *factor = pz_input_storage(plan, node->in[i], PZ_PLAIN);
-    const pz_view view = broadcast(plan, node, factor);
+    if (!pz_problem_input(q->problem, i)) continue;
+    const pz_storage *factor = &placed->in[i];
+    const pz_view view = broadcast(q, i, factor);
     pz_text_view(&shape, names[i - 1], &view);
     args[i].at = factor->at;
   }
   args[3] = (pz_arg){.name = "out", .written = true, .at = out.at};
-  return pz_add_call(plan, step, "kernels/pointwise/scale.h", "pz_scale_by", &shape, args, 4, err);
+  return pz_add_call(b, "kernels/pointwise/scale.h", "pz_scale_by", &shape, args, 4, err);
 }
 const pz_solver pz_solver_scale_computed = {.name = "scale by a tensor",
                                             .op = PZ_OP_SCALE,
                                             .in = PZ_BLOCKED,
                                             .out = PZ_BLOCKED,
-                                            .build = build_scale_computed};
+                                            .emit = build_scale_computed,
+                                            .overwrites = pz_overwrites_first};
 
 /* ---- functions of one value ---- */
 
-static pz_status build_activation(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  const pz_storage in = *pz_input_storage(plan, node->in[0], PZ_BLOCKED);
-  const pz_activation *act = &node->attr.activation.act;
-  pz_storage out;
+static pz_status build_activation(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  const pz_storage in = placed->in[0];
+  const pz_activation *act = &q->problem->attr.activation.act;
   pz_pointer slope;
-  PZ_TRY(output_over(plan, node->in[0], node->out[0], &out, err));
-  PZ_TRY(pz_add_channel_vector(plan, operand(node, 1), in.view.c, &slope, err));
+  const pz_storage out = placed->out[0];
+  PZ_TRY(pz_add_channel_vector(b, pz_problem_input(q->problem, 1), in.view.c, &slope, err));
   pz_text shape = {0};
   in_and_out(&shape, &in, &out);
   pz_text_printf(&shape, ".kind = %d, ", act->kind);
@@ -154,43 +145,41 @@ static pz_status build_activation(pz_plan *plan, const pz_node *node, pz_step *s
   const pz_arg args[] = {{.name = "in", .at = in.at},
                          {.name = "slope", .at = slope},
                          {.name = "out", .written = true, .at = out.at}};
-  PZ_TRY(pz_set_algorithm(plan, step, err, "%s", pz_activation_name(act->kind)));
-  return pz_add_call(plan, step, "kernels/pointwise/activation_layer.h", "pz_activation_layer", &shape, args,
-                     3, err);
+  PZ_TRY(pz_set_algorithm(b, err, "%s", pz_activation_name(act->kind)));
+  return pz_add_call(b, "kernels/pointwise/activation_layer.h", "pz_activation_layer", &shape, args, 3, err);
 }
 /* solve_plain.c has the others. */
-static bool few_dimensions(const pz_plan *plan, const pz_node *node) {
-  return plan->graph->tensors[node->out[0]].shape.rank <= 5;
-}
-static bool constant_slope(const pz_plan *plan, const pz_node *node) {
-  if (!few_dimensions(plan, node)) return false;
-  return operand(node, 1) == PZ_NONE || plan->graph->tensors[node->in[1]].data;
+static bool few_dimensions(const pz_query *q) { return q->problem->out[0].shape.rank <= 5; }
+static bool constant_slope(const pz_query *q) {
+  if (!few_dimensions(q)) return false;
+  return !pz_problem_input(q->problem, 1) || q->problem->in[1].data;
 }
 const pz_solver pz_solver_activation = {.name = "activation",
                                         .op = PZ_OP_ACTIVATION,
                                         .in = PZ_BLOCKED,
                                         .out = PZ_BLOCKED,
                                         .applies = constant_slope,
-                                        .build = build_activation};
+                                        .emit = build_activation,
+                                        .overwrites = pz_overwrites_first};
 
-static pz_status build_power(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  const pz_storage in = *pz_input_storage(plan, node->in[0], PZ_BLOCKED);
-  pz_storage out;
-  PZ_TRY(output_over(plan, node->in[0], node->out[0], &out, err));
+static pz_status build_power(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  const pz_storage in = placed->in[0];
+  const pz_storage out = placed->out[0];
   pz_text shape = {0};
   in_and_out(&shape, &in, &out);
-  pz_text_float(&shape, "power", node->attr.power.power);
-  pz_text_float(&shape, "scale", node->attr.power.scale);
-  pz_text_float(&shape, "shift", node->attr.power.shift);
+  pz_text_float(&shape, "power", q->problem->attr.power.power);
+  pz_text_float(&shape, "scale", q->problem->attr.power.scale);
+  pz_text_float(&shape, "shift", q->problem->attr.power.shift);
   const pz_arg args[] = {{.name = "in", .at = in.at}, {.name = "out", .written = true, .at = out.at}};
-  return pz_add_call(plan, step, "kernels/pointwise/power.h", "pz_power", &shape, args, 2, err);
+  return pz_add_call(b, "kernels/pointwise/power.h", "pz_power", &shape, args, 2, err);
 }
 const pz_solver pz_solver_power = {.name = "power",
                                    .op = PZ_OP_POWER,
                                    .in = PZ_BLOCKED,
                                    .out = PZ_BLOCKED,
                                    .applies = few_dimensions,
-                                   .build = build_power};
+                                   .emit = build_power,
+                                   .overwrites = pz_overwrites_first};
 
 /* ---- functions of several tensors ---- */
 
@@ -203,14 +192,13 @@ static void eltwise_input(pz_text *shape, int32_t i, const pz_view *view) {
   pz_text_free(&one);
 }
 
-static bool broadcasts(const pz_plan *plan, const pz_node *node) {
-  const pz_graph *g = plan->graph;
-  for (int32_t i = 0; i < node->n_in; i++)
-    if (!pz_shape_equal(&g->tensors[node->in[i]].shape, &g->tensors[node->out[0]].shape)) return true;
+static bool broadcasts(const pz_query *q) {
+  for (int32_t i = 0; i < q->problem->n_in; i++)
+    if (!pz_shape_equal(&q->problem->in[i].shape, &q->problem->out[0].shape)) return true;
   return false;
 }
 
-static pz_status add_eltwise(pz_plan *plan, const pz_node *node, pz_step *step, const pz_storage *const *in,
+static pz_status add_eltwise(const pz_query *q, pz_builder *b, const pz_storage *const *in,
                              const float *coeff, int32_t n, const pz_storage *out, pz_error *err) {
   static const char *const names[MOST_INPUTS] = {"in0", "in1", "in2", "in3", "in4", "in5", "in6", "in7"};
   static const char *const kinds[] = {"sum",   "product", "maximum",       "quotient", "minimum",
@@ -226,64 +214,63 @@ static pz_status add_eltwise(pz_plan *plan, const pz_node *node, pz_step *step, 
   for (int32_t i = 0; i < n; i++) pz_text_number(&shape, coeff[i]);
   pz_text_append(&shape, "}, ");
   pz_text_view(&shape, "out", &out->view);
-  pz_text_printf(&shape, ".inputs = %d, .kind = %d", n, node->attr.eltwise.kind);
+  pz_text_printf(&shape, ".inputs = %d, .kind = %d", n, q->problem->attr.eltwise.kind);
   args[n] = (pz_arg){.name = "out", .written = true, .at = out->at};
-  PZ_TRY(pz_set_algorithm(plan, step, err, "%s%s", kinds[node->attr.eltwise.kind],
-                          broadcasts(plan, node) ? ", broadcast" : ""));
-  return pz_add_call(plan, step, "kernels/pointwise/eltwise.h", "pz_eltwise", &shape, args, n + 1, err);
+  PZ_TRY(pz_set_algorithm(b, err, "%s%s", kinds[q->problem->attr.eltwise.kind],
+                          broadcasts(q) ? ", broadcast" : ""));
+  return pz_add_call(b, "kernels/pointwise/eltwise.h", "pz_eltwise", &shape, args, n + 1, err);
 }
 
 /* A constant in the blocked layout, packed. */
-static pz_status pack_constant(pz_plan *plan, pz_tensor_id id, pz_storage *s, pz_error *err) {
-  const pz_tensor *t = &plan->graph->tensors[id];
-  const int32_t block = plan->block;
+static pz_status pack_constant(pz_builder *b, const pz_operand *operand, int32_t block, pz_storage *s,
+                               pz_error *err) {
   float *to;
-  *s = pz_port_storage(plan, id, PZ_SPACE_WEIGHTS, 0); /* the sizes */
+  *s = (pz_storage){.tensor = PZ_NONE, .view = pz_dense_view(&operand->shape)};
   pz_view *v = &s->view;
   const int64_t points = (int64_t)v->d * v->h * v->w;
   v->block = block, v->stride_w = block, v->stride_h = (int64_t)block * v->w,
   v->stride_d = v->stride_h * v->h;
   v->stride_c = block * points, v->stride_n = v->stride_c * pz_block_count(v->c, block);
-  PZ_TRY(pz_add_weights(plan, v->stride_n * v->n, &s->at, &to, err));
+  PZ_TRY(pz_add_weights(b, v->stride_n * v->n, &s->at, &to, err));
   for (int64_t i = 0; to && i < v->n * v->c * points; i++) {
     const int64_t c = i / points % v->c;
     to[i / points / v->c * v->stride_n + c / block * v->stride_c + i % points * block + c % block] =
-        t->data[i];
+        operand->data[i];
   }
   return PZ_OK;
 }
 
-static pz_status eltwise_storage(pz_plan *plan, pz_tensor_id id, pz_storage *s, pz_error *err) {
-  if (plan->graph->tensors[id].data) return pack_constant(plan, id, s, err);
-  *s = *pz_input_storage(plan, id, PZ_BLOCKED);
+static pz_status eltwise_storage(const pz_query *q, const pz_placed *placed, pz_builder *b, int32_t i,
+                                 pz_storage *s, pz_error *err) {
+  const pz_operand *operand = &q->problem->in[i];
+  if (operand->packed) return pack_constant(b, operand, q->target->block, s, err);
+  *s = placed->in[i];
   return PZ_OK;
 }
 
-static pz_status eltwise_output(pz_plan *plan, const pz_node *node, pz_storage *out, pz_error *err) {
-  bool done = false;
-  for (int32_t i = 0; i < node->n_in && !done; i++)
-    if (!plan->graph->tensors[node->in[i]].data)
-      PZ_TRY(pz_make_in_place(plan, node->in[i], node->out[0], PZ_BLOCKED, &done, err));
-  return pz_output_storage(plan, node->out[0], PZ_BLOCKED, out, err);
+/* A chain overwrites its output with the first call: only a first-call input may share its storage. */
+static uint32_t overwrites_any(const pz_query *q) {
+  uint32_t slots = 0;
+  for (int32_t i = 0; i < q->problem->n_in && q->problem->n_in <= MOST_INPUTS; i++)
+    if (!q->problem->in[i].packed) slots |= 1u << i;
+  return slots;
 }
 
-/* A chain overwrites its output with the first call: only a first-call input may share its storage. */
-static pz_status build_eltwise(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  const float *given = node->attr.eltwise.kind == PZ_ELT_SUM ? node->attr.eltwise.coeff : NULL;
-  pz_storage inputs[MOST_INPUTS], out;
+static pz_status build_eltwise(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  const float *given = q->problem->attr.eltwise.kind == PZ_ELT_SUM ? q->problem->attr.eltwise.coeff : NULL;
+  const pz_storage out = placed->out[0];
+  pz_storage inputs[MOST_INPUTS];
   const pz_storage *in[MOST_INPUTS];
   float coeff[MOST_INPUTS];
-  if (node->n_in <= MOST_INPUTS) PZ_TRY(eltwise_output(plan, node, &out, err));
-  else PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &out, err));
-  for (int32_t done = 0; done < node->n_in;) {
+  for (int32_t done = 0; done < q->problem->n_in;) {
     int32_t n = 0;
     if (done) inputs[n] = out, coeff[n++] = 1;
-    for (; done < node->n_in && n < MOST_INPUTS; done++, n++) {
-      PZ_TRY(eltwise_storage(plan, node->in[done], &inputs[n], err));
+    for (; done < q->problem->n_in && n < MOST_INPUTS; done++, n++) {
+      PZ_TRY(eltwise_storage(q, placed, b, done, &inputs[n], err));
       coeff[n] = given ? given[done] : 1;
     }
     for (int32_t i = 0; i < n; i++) in[i] = &inputs[i];
-    PZ_TRY(add_eltwise(plan, node, step, in, coeff, n, &out, err));
+    PZ_TRY(add_eltwise(q, b, in, coeff, n, &out, err));
   }
   return PZ_OK;
 }
@@ -292,4 +279,5 @@ const pz_solver pz_solver_eltwise = {.name = "element by element",
                                      .in = PZ_BLOCKED,
                                      .out = PZ_BLOCKED,
                                      .applies = few_dimensions,
-                                     .build = build_eltwise};
+                                     .emit = build_eltwise,
+                                     .overwrites = overwrites_any};

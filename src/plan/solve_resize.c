@@ -6,29 +6,26 @@
 
 /* ---- nearest ---- */
 
-static bool is_nearest(const pz_plan *plan, const pz_node *node) {
-  (void)plan;
-  return node->attr.resize.kind == PZ_RESIZE_NEAREST;
-}
+static bool is_nearest(const pz_query *q) { return q->problem->attr.resize.kind == PZ_RESIZE_NEAREST; }
 
-static int64_t source(const pz_plan *plan, const pz_node *node, int32_t axis, int64_t o) {
-  const pz_shape *x = &plan->graph->tensors[node->in[0]].shape;
+static int64_t source(const pz_query *q, int32_t axis, int64_t o) {
+  const pz_shape *x = &q->problem->in[0].shape;
   const int32_t spatial = PZ_SPATIAL - x->rank + axis;
-  return axis < 2 ? o : pz_resize_nearest(&node->attr.resize, spatial, x->dim[axis], o);
+  return axis < 2 ? o : pz_resize_nearest(&q->problem->attr.resize, spatial, x->dim[axis], o);
 }
-static pz_status build_nearest(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  return pz_gather_blocked(plan, node, step, source, 0, err);
+static pz_status build_nearest(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  return pz_gather_blocked(q, placed, b, source, 0, err);
 }
 const pz_solver pz_solver_resize_nearest = {.name = "nearest neighbours",
                                             .op = PZ_OP_RESIZE,
                                             .in = PZ_BLOCKED,
                                             .out = PZ_BLOCKED,
                                             .applies = is_nearest,
-                                            .build = build_nearest};
+                                            .emit = build_nearest};
 
 /* ---- linear ---- */
 
-static bool is_linear(const pz_plan *plan, const pz_node *node) { return !is_nearest(plan, node); }
+static bool is_linear(const pz_query *q) { return !is_nearest(q); }
 
 static pz_resize_taps taps_at(const pz_attr_resize *a, int32_t axis, int32_t in, int32_t o) {
   const double position = pz_resize_position(a, axis, in, o);
@@ -63,40 +60,39 @@ static bool doubles(const pz_attr_resize *a, int32_t in, int32_t out) {
   return true;
 }
 
-static pz_status add_linear(pz_plan *plan, const pz_node *node, pz_step *step, const pz_storage *in,
-                            const pz_storage *out, pz_pointer tables, pz_error *err) {
-  const bool twice = doubles(&node->attr.resize, in->view.w, out->view.w);
+static pz_status add_linear(const pz_query *q, pz_builder *b, const pz_storage *in, const pz_storage *out,
+                            pz_pointer tables, pz_error *err) {
+  const bool twice = doubles(&q->problem->attr.resize, in->view.w, out->view.w);
   pz_text shape = {0};
   pz_text_view(&shape, "in", &in->view);
   pz_text_view(&shape, "out", &out->view);
-  pz_text_printf(&shape, ".stream = %d, .doubles = %d", pz_passes_caches(&out->view), twice);
+  pz_text_printf(&shape, ".stream = %d, .doubles = %d", pz_passes_caches(q->target, &out->view), twice);
   const pz_arg args[] = {
       {.name = "in", .at = in->at},
       {.name = "tables", .at = tables},
-      {.name = "scratch", .written = true, .at = pz_add_scratch(plan, pz_resize_scratch(&in->view))},
+      {.name = "scratch", .written = true, .at = pz_add_scratch(b, pz_resize_scratch(&in->view))},
       {.name = "out", .written = true, .at = out->at}};
-  PZ_TRY(pz_set_algorithm(plan, step, err, "linear interpolation%s", twice ? ", doubled in registers" : ""));
-  return pz_add_call(plan, step, "kernels/resize/resize.h", "pz_resize_linear", &shape, args, 4, err);
+  PZ_TRY(pz_set_algorithm(b, err, "linear interpolation%s", twice ? ", doubled in registers" : ""));
+  return pz_add_call(b, "kernels/resize/resize.h", "pz_resize_linear", &shape, args, 4, err);
 }
 
-static pz_status build_linear(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
-  const pz_attr_resize *a = &node->attr.resize;
-  const pz_storage in = *pz_input_storage(plan, node->in[0], PZ_BLOCKED);
-  pz_storage out;
+static pz_status build_linear(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  const pz_attr_resize *a = &q->problem->attr.resize;
+  const pz_storage in = placed->in[0];
   pz_pointer tables;
   float *table;
-  PZ_TRY(pz_output_storage(plan, node->out[0], PZ_BLOCKED, &out, err));
-  PZ_TRY(pz_add_weights(plan, 4 * ((int64_t)out.view.d + out.view.h + out.view.w), &tables, &table, err));
+  const pz_storage out = placed->out[0];
+  PZ_TRY(pz_add_weights(b, 4 * ((int64_t)out.view.d + out.view.h + out.view.w), &tables, &table, err));
   if (table) {
     table = put_taps(a, 0, in.view.d, out.view.d, table);
     table = put_taps(a, 1, in.view.h, out.view.h, table);
     put_taps(a, 2, in.view.w, out.view.w, table);
   }
-  return add_linear(plan, node, step, &in, &out, tables, err);
+  return add_linear(q, b, &in, &out, tables, err);
 }
 const pz_solver pz_solver_resize_linear = {.name = "linear interpolation",
                                            .op = PZ_OP_RESIZE,
                                            .in = PZ_BLOCKED,
                                            .out = PZ_BLOCKED,
                                            .applies = is_linear,
-                                           .build = build_linear};
+                                           .emit = build_linear};

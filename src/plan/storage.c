@@ -1,6 +1,6 @@
 /* storage.c: where each tensor lies: a buffer of its own, a slice of a concatenation, a view, in place, or the
  * caller's memory. */
-#include "plan/solver.h"
+#include "plan/planning.h"
 
 #include <string.h>
 
@@ -112,9 +112,9 @@ static pz_status new_buffer(pz_plan *plan, int64_t floats, int32_t *index, pz_er
   return PZ_OK;
 }
 
-pz_status pz_add_buffer(pz_plan *plan, int64_t floats, pz_pointer *at, pz_error *err) {
+pz_status pz_add_buffer(pz_builder *b, int64_t floats, pz_pointer *at, pz_error *err) {
   *at = (pz_pointer){PZ_SPACE_ARENA, 0, 0};
-  return new_buffer(plan, floats, &at->index, err);
+  return new_buffer(b->plan, floats, &at->index, err);
 }
 
 pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_storage *storage,
@@ -274,7 +274,7 @@ static bool can_alias(const pz_plan *plan, const pz_node *concat, int32_t part, 
   const pz_tensor_id id = concat->in[part];
   const pz_node_id maker = pz_graph_producer(plan->graph, id);
   if (maker == PZ_NONE || channel % plan->block || plan->alias_parent[id] != PZ_NONE) return false;
-  if (plan->chosen[maker]->out != PZ_BLOCKED || is_view_op(plan->graph->nodes[maker].op)) return false;
+  if (pz_chosen(plan, maker)->out != PZ_BLOCKED || is_view_op(plan->graph->nodes[maker].op)) return false;
   /* a part whose last block has padding lanes must be the last: its lanes are the next part's maps */
   if (part + 1 < concat->n_in && plan->graph->tensors[id].shape.dim[1] % plan->block) return false;
   for (int32_t i = 0; i < concat->n_in; i++)
@@ -310,7 +310,7 @@ static void set_borders(pz_plan *plan) {
   for (pz_node_id n = 0; n < g->n_nodes; n++) {
     const pz_node *node = &g->nodes[n];
     int32_t front[PZ_SPATIAL], behind[PZ_SPATIAL];
-    if ((node->op != PZ_OP_CONV && node->op != PZ_OP_DECONV) || plan->chosen[n]->knows_depth) continue;
+    if ((node->op != PZ_OP_CONV && node->op != PZ_OP_DECONV) || pz_chosen(plan, n)->knows_depth) continue;
     pz_node_input_border(g, node, front, behind);
     const pz_tensor_id x = node->in[PZ_CONV_X];
     lo[x][0] = larger(lo[x][0], front[0]), hi[x][0] = larger(hi[x][0], behind[0]);
@@ -348,7 +348,7 @@ pz_status pz_decide_aliases(pz_plan *plan, pz_error *err) {
   for (pz_node_id n = 0; n < g->n_nodes; n++) {
     const pz_node *node = &g->nodes[n];
     if (node->op == PZ_OP_CONCAT && node->attr.concat.axis == 1 && node->attr.concat.in_place &&
-        plan->chosen[n]->out == PZ_BLOCKED)
+        pz_chosen(plan, n)->out == PZ_BLOCKED)
       alias_parts(plan, node);
   }
   for (pz_node_id n = g->n_nodes - 1; n >= 0; n--)

@@ -8,7 +8,7 @@
 static bool reads_tight(const pz_plan *plan, pz_node_id n, pz_tensor_id id) {
   const pz_node *node = &plan->graph->nodes[n];
   for (int32_t i = 0; i < node->n_in; i++)
-    if (node->in[i] == id && (!plan->chosen[n]->knows_tight || pz_wanted_layout(plan, n, i) != PZ_BLOCKED))
+    if (node->in[i] == id && (!pz_chosen(plan, n)->knows_tight || pz_wanted_layout(plan, n, i) != PZ_BLOCKED))
       return false;
   return true;
 }
@@ -18,7 +18,7 @@ static int32_t lanes_of(const pz_plan *plan, pz_tensor_id id) {
   const pz_graph *g = plan->graph;
   const pz_node_id maker = pz_graph_producer(g, id);
   if (maker == PZ_NONE || pz_graph_is_output(g, id) || plan->alias_parent[id] != PZ_NONE) return IMPOSSIBLE;
-  if (!plan->chosen[maker]->knows_tight || plan->chosen[maker]->out != PZ_BLOCKED) return IMPOSSIBLE;
+  if (!pz_chosen(plan, maker)->knows_tight || pz_chosen(plan, maker)->out != PZ_BLOCKED) return IMPOSSIBLE;
   for (pz_node_id n = 0; n < g->n_nodes; n++)
     if (!reads_tight(plan, n, id)) return IMPOSSIBLE;
   return (int32_t)((pz_shape_as5(&g->tensors[id].shape).c + ALIGN - 1) / ALIGN * ALIGN);

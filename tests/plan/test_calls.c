@@ -1,5 +1,5 @@
 /* Constants of kernels as C. */
-#include "plan/solver.h"
+#include "plan/builder.h"
 
 #include <locale.h>
 #include <math.h>

@@ -129,8 +129,7 @@ static char *text_of(const pz_plan *plan, const char *layer) {
   pz_text text = {0};
   pz_error err = {0};
   const pz_node_id n = pz_graph_find_node(plan->graph, layer);
-  assert_int_equal(
-      pz_problem_text(plan, &plan->graph->nodes[n], &plan->choices[n].candidates[0], &text, &err), PZ_OK);
+  assert_int_equal(pz_plan_problem_text(plan, n, &plan->choices[n].candidates[0], &text, &err), PZ_OK);
   return text.data;
 }
 

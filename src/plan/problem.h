@@ -1,0 +1,64 @@
+/* problem.h: what a solver is asked: a problem on a target.
+ *
+ * A problem is an operator with its attributes, its operands and its epilogue: all that decides which algorithms can do it,
+ * how fast they are and what they compute. Of the network around it a problem has what it says here and no more. */
+#ifndef PZ_PLAN_PROBLEM_H
+#define PZ_PLAN_PROBLEM_H
+
+#include "graph/graph.h"
+#include "plan/target.h"
+
+typedef enum pz_layout { PZ_PLAIN, PZ_BLOCKED } pz_layout;
+
+/* Of inputs and outputs. */
+typedef struct pz_operand {
+  bool present; /* optional inputs may be absent */
+  pz_shape shape;
+  const float *data; /* constants; NULL: computed */
+  bool packed;       /* inputs: weights, which the solver packs; others are placed for it */
+  int32_t same;      /* the first input that is the same tensor; itself where there is none before it */
+  /* Inputs: an input of the network or a padded copy of one: it lies plain, and nothing has to be converted. Outputs: it
+   * leaves the network and nothing else reads it: plain is what is wanted. */
+  bool plain;
+  bool one_sign; /* inputs: its values are known to have one sign, as behind a ReLU */
+} pz_operand;
+
+/* What else is wanted of the result, if a candidate can do it as it makes the result. */
+typedef struct pz_epilogue {
+  int32_t pool[PZ_SPATIAL]; /* the window of a maximum over windows side by side; 0: none */
+  bool normalised;          /* a group normalisation reads the result */
+  bool statistics;          /* and it needs the moments of the whole result first */
+} pz_epilogue;
+
+typedef struct pz_problem {
+  pz_op op;
+  pz_attributes attr;
+  int32_t n_in, n_out;
+  const pz_operand *in, *out;
+  pz_epilogue epilogue;
+  bool padded; /* convolutions: the input is stored with the zero border that the kernel needs */
+} pz_problem;
+
+/* A problem on a target, and which variant of a solver's algorithm is meant, counted from 0. */
+typedef struct pz_query {
+  const pz_problem *problem;
+  const pz_target *target;
+  int32_t variant;
+} pz_query;
+
+/* The problems of all nodes, by node, in the arena. */
+pz_status pz_problems_of(const pz_graph *graph, const pz_target *target, pz_arena *arena,
+                         const pz_problem **problems, pz_error *err);
+
+/* The windows lie side by side and leave nothing over, one or two points along each axis: their maximum can be taken as the values are
+ * made. */
+bool pz_pool_is_simple(const pz_attr_pool *pool, const pz_shape *in, const pz_shape *out);
+
+static inline int64_t pz_block_count(int64_t c, int64_t block) { return (c + block - 1) / block; }
+
+/* Input i; NULL where it is absent. */
+static inline const pz_operand *pz_problem_input(const pz_problem *problem, int32_t i) {
+  return i < problem->n_in && problem->in[i].present ? &problem->in[i] : NULL;
+}
+
+#endif

@@ -82,7 +82,6 @@ static problem *find(const session *s, const char *text) {
 
 static pz_status add_problem(session *s, pz_node_id n, pz_error *err) {
   const pz_choice *choice = &s->plan->choices[n];
-  const pz_node *node = &s->plan->graph->nodes[n];
   bool complete;
   const int32_t wanted = pz_tuner_count(s->tuner->effort, choice->candidates, choice->n, &complete);
   const pz_solver_layouts l = pz_candidate_layouts(&choice->candidates[0]);
@@ -181,6 +180,8 @@ static pz_status add_candidates(session *s, batch *b, const problem *p, pz_error
   pz_tensor_id in[PZ_CONV_INPUTS], out;
   PZ_TRY(inputs_of(s, b, &node, in, err));
   node.in = in;
+  node.attr.conv.norm_groups = 0; /* nothing reads the result */
+  for (int i = 0; i < PZ_SPATIAL; i++) node.attr.conv.pooled[i] = 0;
   for (int32_t i = 0; i < choice->n; i++) {
     if (!pz_tuner_wants(s->tuner->effort, choice->candidates, i)) continue;
     const pz_node_id id = b->graph->n_nodes;

@@ -75,3 +75,17 @@ void pz_node_input_border(const pz_graph *g, const pz_node *node, int32_t lo[PZ_
     (node->op == PZ_OP_CONV ? conv_border : deconv_border)(&node->attr.conv, i, in.s[i], out.s[i], &lo[i],
                                                            &hi[i]);
 }
+
+bool pz_node_pools_simply(const pz_graph *g, const pz_node *node) {
+  const pz_attr_pool *a = &node->attr.pool;
+  const pz_shape5 x = pz_shape_as5(&g->tensors[node->in[0]].shape),
+                  y = pz_shape_as5(&g->tensors[node->out[0]].shape);
+  bool many = false;
+  for (int i = 0; i < PZ_SPATIAL; i++) {
+    if (a->kernel[i] > 2 || a->stride[i] != a->kernel[i] || (a->kernel[i] > 1 && a->dilation[i] > 1) ||
+        a->pad_lo[i] || a->pad_hi[i] || y.s[i] * a->kernel[i] != x.s[i])
+      return false;
+    many |= y.s[i] > 1;
+  }
+  return a->kind == PZ_POOL_MAX && many;
+}

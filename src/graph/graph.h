@@ -98,6 +98,11 @@ typedef struct pz_attr_conv {
   int32_t pad_lo[PZ_SPATIAL], pad_hi[PZ_SPATIAL];
   int32_t output_pad[PZ_SPATIAL]; /* deconv only */
   pz_activation act;
+  /* What is wanted of the result besides, for the planner, which does it here if the algorithm can; the values of the graph do not
+   * depend on it. pooled (conv only): the window of the maximum that a pool takes of it, zeros where there is none (the pass
+   * fuse-pool). norm_groups: a group_norm of so many groups reads it, 0 where there is none (the pass norm-stats). */
+  int32_t pooled[PZ_SPATIAL];
+  int32_t norm_groups;
 } pz_attr_conv;
 
 typedef enum pz_pool_kind { PZ_POOL_MAX, PZ_POOL_AVE } pz_pool_kind;
@@ -398,6 +403,10 @@ double pz_node_bytes(const pz_graph *g, const pz_node *node);
  * phases read outside of x. Zero for all other operators. */
 void pz_node_input_border(const pz_graph *g, const pz_node *node, int32_t lo[PZ_SPATIAL],
                           int32_t hi[PZ_SPATIAL]);
+
+/* Of a pool: the maximum of windows of one or two points along each axis, side by side, that leave nothing over; of more than one
+ * window. */
+bool pz_node_pools_simply(const pz_graph *g, const pz_node *node);
 
 /* resize: the position of an axis of `in` inputs that output o looks at, clamped to 0..in-1; rounded for nearest. */
 double pz_resize_position(const pz_attr_resize *a, int32_t axis, int64_t in, int64_t o);

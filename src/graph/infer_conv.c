@@ -15,6 +15,10 @@ static pz_status check_attributes(const pz_node *node, int32_t first, pz_error *
   PZ_TRY(pz_infer_entries(node, "padding", a->pad_lo, first, 0, 0, err));
   PZ_TRY(pz_infer_entries(node, "high padding", a->pad_hi, first, 0, 0, err));
   PZ_TRY(pz_infer_entries(node, "output padding", a->output_pad, first, 0, 0, err));
+  if (a->pooled[0] || a->pooled[1] || a->pooled[2])
+    PZ_TRY(pz_infer_entries(node, "window of pooling", a->pooled, first, 1, 1, err));
+  if (a->norm_groups < 0)
+    return pz_fail_node(err, node, "norm_groups %d: must not be negative", (int)a->norm_groups);
   if (a->group < 1) return pz_fail_node(err, node, "group %d: must be at least 1", (int)a->group);
   return pz_infer_activation(node, &a->act, PZ_CONV_SLOPE, err);
 }

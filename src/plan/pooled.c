@@ -9,11 +9,10 @@ pz_node_id pz_pooling_of(const pz_plan *plan, pz_node_id n) {
   const pz_query q = pz_query_of(plan, n);
   const int32_t *window = q.problem->epilogue.pool;
   const pz_solver *solver = pz_chosen(plan, n);
-  if (!window[0] || !solver->pools || !solver->pools(&q)) return PZ_NONE;
+  if (!q.problem->epilogue.pools || !solver->pools || !solver->pools(&q)) return PZ_NONE;
   for (pz_node_id i = n + 1; i < g->n_nodes; i++) {
     const pz_node *node = &g->nodes[i];
-    if (node->op == PZ_OP_POOL && node->in[0] == g->nodes[n].out[0] &&
-        pz_pool_is_simple(&node->attr.pool, &q.problem->out[0].shape, &g->tensors[node->out[0]].shape) &&
+    if (node->op == PZ_OP_POOL && node->in[0] == g->nodes[n].out[0] && pz_node_pools_simply(g, node) &&
         !memcmp(node->attr.pool.kernel, window, sizeof node->attr.pool.kernel))
       return i;
   }

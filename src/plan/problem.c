@@ -113,43 +113,29 @@ static pz_operand output_of(const scan *s, const pz_node *node, int32_t i) {
 
 /* ---- epilogues ---- */
 
-bool pz_pool_is_simple(const pz_attr_pool *a, const pz_shape *in, const pz_shape *out) {
-  const pz_shape5 x = pz_shape_as5(in), y = pz_shape_as5(out);
-  bool whole = true; /* one window is a reduction */
-  for (int i = 0; i < PZ_SPATIAL; i++) {
-    if (a->kernel[i] > 2 || a->stride[i] != a->kernel[i] || (a->kernel[i] > 1 && a->dilation[i] > 1) ||
-        a->pad_lo[i] || a->pad_hi[i] || y.s[i] * a->kernel[i] != x.s[i])
-      return false;
-    whole &= y.s[i] == 1;
-  }
-  return a->kind == PZ_POOL_MAX && !whole;
-}
-
-/* What node n wants of the one that makes its input. */
-static void add_wish(const scan *s, pz_node_id n, const pz_target *target, pz_problem *problems) {
-  const pz_node *node = &s->g->nodes[n];
-  const pz_node_id maker = node->n_in && node->in[0] != PZ_NONE ? s->maker[node->in[0]] : PZ_NONE;
-  if (maker == PZ_NONE || s->g->nodes[maker].out[0] != node->in[0]) return;
-  pz_epilogue *e = &problems[maker].epilogue;
-  const pz_shape *x = &s->g->tensors[node->in[0]].shape;
-  if (node->op == PZ_OP_POOL && !e->pool[0] &&
-      pz_pool_is_simple(&node->attr.pool, x, &s->g->tensors[node->out[0]].shape))
-    memcpy(e->pool, node->attr.pool.kernel, sizeof e->pool);
-  if (node->op != PZ_OP_GROUP_NORM) return;
-  const pz_shape5 y = pz_shape_as5(x);
+/* As the passes fuse-pool and norm-stats have told the node. */
+static pz_epilogue epilogue_of(const pz_problem *p, const pz_target *target) {
+  pz_epilogue e = {.normalised = false};
+  if (p->op != PZ_OP_CONV && p->op != PZ_OP_DECONV) return e;
+  const pz_attr_conv *a = &p->attr.conv;
+  const pz_shape5 y = pz_shape_as5(&p->out[0].shape);
   const pz_view sizes = {.n = (int32_t)y.n,
                          .c = (int32_t)y.c,
                          .d = (int32_t)y.s[0],
                          .h = (int32_t)y.s[1],
                          .w = (int32_t)y.s[2],
                          .block = target->block};
-  e->normalised = true;
-  e->statistics |= !pz_norm_is_whole(&sizes, node->attr.group_norm.groups);
+  for (int i = 0; i < PZ_SPATIAL && p->op == PZ_OP_CONV; i++) e.pools |= a->pooled[i] > 0;
+  if (e.pools) memcpy(e.pool, a->pooled, sizeof e.pool);
+  e.normalised = a->norm_groups > 0;
+  e.statistics = e.normalised && !pz_norm_is_whole(&sizes, a->norm_groups);
+  return e;
 }
 
 /* ---- problems ---- */
 
-static pz_status problem_of(const scan *s, pz_node_id n, pz_arena *arena, pz_problem *p, pz_error *err) {
+static pz_status problem_of(const scan *s, pz_node_id n, const pz_target *target, pz_arena *arena,
+                            pz_problem *p, pz_error *err) {
   const pz_node *node = &s->g->nodes[n];
   const size_t operands = (size_t)(node->n_in + node->n_out);
   pz_operand *in = PZ_NEW(arena, pz_operand, operands + 1), *out = in + node->n_in;
@@ -158,6 +144,7 @@ static pz_status problem_of(const scan *s, pz_node_id n, pz_arena *arena, pz_pro
       .op = node->op, .attr = node->attr, .n_in = node->n_in, .n_out = node->n_out, .in = in, .out = out};
   for (int32_t i = 0; i < node->n_in; i++) in[i] = input_of(s, node, i);
   for (int32_t i = 0; i < node->n_out; i++) out[i] = output_of(s, node, i);
+  p->epilogue = epilogue_of(p, target);
   p->padded = (node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV) && pz_problem_is_padded(s->g, node);
   return PZ_OK;
 }
@@ -168,8 +155,7 @@ pz_status pz_problems_of(const pz_graph *graph, const pz_target *target, pz_aren
   pz_problem *all = PZ_NEW(arena, pz_problem, (size_t)graph->n_nodes + 1);
   if (!all) return pz_fail_memory(err, "the plan", (size_t)graph->n_nodes * sizeof *all);
   PZ_TRY(look_around(graph, arena, &s, err));
-  for (pz_node_id n = 0; n < graph->n_nodes; n++) PZ_TRY(problem_of(&s, n, arena, &all[n], err));
-  for (pz_node_id n = 0; n < graph->n_nodes; n++) add_wish(&s, n, target, all);
+  for (pz_node_id n = 0; n < graph->n_nodes; n++) PZ_TRY(problem_of(&s, n, target, arena, &all[n], err));
   *problems = all;
   return PZ_OK;
 }

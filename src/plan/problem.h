@@ -25,7 +25,8 @@ typedef struct pz_operand {
 
 /* What else is wanted of the result, if a candidate can do it as it makes the result. */
 typedef struct pz_epilogue {
-  int32_t pool[PZ_SPATIAL]; /* the window of a maximum over windows side by side; 0: none */
+  bool pools;               /* a maximum over windows side by side is taken of it */
+  int32_t pool[PZ_SPATIAL]; /* the window */
   bool normalised;          /* a group normalisation reads the result */
   bool statistics;          /* and it needs the moments of the whole result first */
 } pz_epilogue;
@@ -49,10 +50,6 @@ typedef struct pz_query {
 /* The problems of all nodes, by node, in the arena. */
 pz_status pz_problems_of(const pz_graph *graph, const pz_target *target, pz_arena *arena,
                          const pz_problem **problems, pz_error *err);
-
-/* The windows lie side by side and leave nothing over, one or two points along each axis: their maximum can be taken as the values are
- * made. */
-bool pz_pool_is_simple(const pz_attr_pool *pool, const pz_shape *in, const pz_shape *out);
 
 static inline int64_t pz_block_count(int64_t c, int64_t block) { return (c + block - 1) / block; }
 

@@ -411,7 +411,7 @@ static bool pools(const pz_query *q) { return !axis_of(q) && m_of(q) % q->proble
 static int32_t tile_rows(const pz_query *q) {
   const int32_t *window = q->problem->epilogue.pool;
   if (axis_of(q)) return m_of(q);
-  return window[0] && pools(q) ? window[1] : 1;
+  return q->problem->epilogue.pools && pools(q) ? window[1] : 1;
 }
 
 /* A guess on the safe side, for where it was not measured what becomes of errors. */

@@ -68,7 +68,11 @@ static const char network[] = "graph \"all\"\n"
                               "%z9 = extend \"zeros\" %z8 lo 0,0,1,1 hi 0,0,1,1\n"
                               "const %w5 1x1x3x3 = seed 5\n"
                               "%v = conv \"conv4\" %z9, %w5 kernel 1,3,3\n"
-                              "output %v\n";
+                              "output %v\n"
+                              "%p4 = pool \"pool4\" %v kernel 1,2,2 stride 1,2,2\n"
+                              "output %p4\n"
+                              "%n4 = group_norm \"norm4\" %v\n"
+                              "output %n4\n";
 
 static pz_graph *parse(const char *text) {
   pz_graph *g = NULL;
@@ -105,8 +109,8 @@ static void runs_all_to_a_fixed_point(void **state) {
   assert_string_equal(second, "");
   assert_true(pz_borders_sufficient(g));
   assert_true(compare_graphs(before, g, 1).error < 1e-6);
-  /* conv1, conv2, concat, slice, a padded copy of the slice, conv3, fc and its reshape; shift, swish, norm2, norm3, join, conv4 */
-  assert_int_equal(g->n_nodes, 14);
+  /* conv1, conv2, concat, slice, a padded copy of the slice, conv3, fc and its reshape; shift, swish, norm2, norm3, join, conv4, pool4, norm4 */
+  assert_int_equal(g->n_nodes, 16);
   pz_graph_free(before);
   pz_graph_free(g);
 }

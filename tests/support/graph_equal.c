@@ -13,7 +13,7 @@ static bool act_equal(const pz_activation *a, const pz_activation *b) {
 
 static bool conv_equal(const pz_attr_conv *a, const pz_attr_conv *b) {
   return SAME(group) && SAME(kernel) && SAME(stride) && SAME(dilation) && SAME(pad_lo) && SAME(pad_hi) &&
-         SAME(output_pad) && act_equal(&a->act, &b->act);
+         SAME(output_pad) && SAME(pooled) && SAME(norm_groups) && act_equal(&a->act, &b->act);
 }
 
 static bool pool_equal(const pz_attr_pool *a, const pz_attr_pool *b) {

@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "graph/graph.h"
-#include "plan/plan.h"
+#include "planner/planner.h"
 #include "runtime/seal.h"
 
 /* A model, imported and optimised. Free with pz_model_free. */

@@ -71,6 +71,27 @@ pz_status pz_add_call(pz_builder *b, const char *header, const char *function, p
   return PZ_OK;
 }
 
+typedef struct conversion {
+  const char *header, *function, *algorithm;
+} conversion;
+/* [from][to], PZ_PLAIN and PZ_BLOCKED */
+static const conversion conversions[2][2] = {
+    {{"kernels/copy/copy.h", "pz_copy", "copy"},
+     {"kernels/copy/to_blocked.h", "pz_to_blocked", "plain to blocked"}},
+    {{"kernels/copy/to_plain.h", "pz_to_plain", "blocked to plain"},
+     {"kernels/copy/copy.h", "pz_copy", "copy"}}};
+
+pz_status pz_add_copy_call(pz_builder *b, const pz_storage *from, const pz_storage *to, pz_error *err) {
+  const conversion *c = &conversions[from->view.block > 1][to->view.block > 1];
+  pz_text shape = {0};
+  pz_text_view(&shape, "in", &from->view);
+  pz_text_view(&shape, "out", &to->view);
+  const pz_arg args[] = {{.name = "in", .at = from->at}, {.name = "out", .written = true, .at = to->at}};
+  PZ_TRY(pz_add_call(b, c->header, c->function, &shape, args, 2, err));
+  if (!b->step->algorithm[0]) b->step->algorithm = c->algorithm;
+  return PZ_OK;
+}
+
 void pz_call_after_all(pz_builder *b) { b->step->calls[b->step->n_calls - 1].after_all = true; }
 
 static void view_fields(pz_text *text, const pz_view *v) {

@@ -1,10 +1,11 @@
-/* plan.h: from an optimised graph to a plan: layouts, the algorithm of each node, packed weights, the calls of
- * the kernels, and one arena with lifetimes and offsets. The plan is all that src/emit needs.
+/* plan.h: the plan of a network: problems and candidates of its nodes, where tensors lie, packed weights, steps of kernel calls, and one
+ * arena with lifetimes and offsets. It is all that src/emit needs.
  *
- *   graph --choose--> a solver for each node (solver.h)
- *         --storage--> where each tensor lies: blocked or plain, aliased into a concatenation, in place
- *         --plan each node--> steps, each a list of kernel calls on views; weights packed as the kernels want
- *         --memory--> offsets of all buffers in one arena
+ *   graph --problem.h--> a problem for each node
+ *         --src/choose--> a candidate for each: a solver (solver.h) and its variant
+ *         --src/place--> where each tensor lies: blocked or plain, aliased into a concatenation, in place, as rows of a band
+ *                        steps, each a list of kernel calls on views; weights packed as the kernels want
+ *                        offsets of all buffers in one arena
  */
 #ifndef PZ_PLAN_PLAN_H
 #define PZ_PLAN_PLAN_H
@@ -89,8 +90,8 @@ struct pz_plan {
   pz_tensor_id *alias_parent; /* by tensor: the concatenation it is written into, PZ_NONE */
   int64_t *alias_channel;     /* the first map of its slice there */
   int32_t (*border_lo)[PZ_SPATIAL], (*border_hi)[PZ_SPATIAL]; /* by tensor; parent's and parts' are equal */
-  pz_room *rooms;               /* by tensor: what the blocked storage made for it is to have (slide.c) */
-  struct pz_slab_chain *chains; /* that could run slab by slab (slabs.h) */
+  pz_room *rooms; /* by tensor: what the blocked storage made for it is to have (src/place/slide.c) */
+  struct pz_slab_chain *chains; /* that could run slab by slab (src/place/slabs.h) */
   int32_t n_chains;
   bool compact; /* memory first: convolutions slide over their inputs, those by position run in parts */
   pz_buffer *buffers;
@@ -106,12 +107,6 @@ struct pz_plan {
   int32_t n_turns;
   double multiply_adds;
 };
-
-/* The graph must outlive the plan. The caller frees it with pz_plan_free (NULL is fine). */
-pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_plan **plan, pz_error *err);
-/* AVX-512 instead of AMX where no step multiplies tiles: then the network file runs on machines without. */
-void pz_plan_spare_tiles(pz_plan *plan);
-void pz_plan_free(pz_plan *plan);
 
 /* The candidate that was chosen for a node. */
 static inline const pz_candidate *pz_plan_candidate(const pz_plan *plan, pz_node_id node) {

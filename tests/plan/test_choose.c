@@ -1,7 +1,7 @@
 /* The candidates of a convolution, what the chooser sees and decides, and the texts of problems. */
 #include "base/cpu.h"
 #include "graph/graph.h"
-#include "plan/plan.h"
+#include "planner/planner.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

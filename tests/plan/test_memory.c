@@ -1,6 +1,6 @@
 /* The arena: buffers that live at a time lie apart, anchored ones at their distance, and gaps are used. */
 #include "kernels/testing.h"
-#include "plan/planning.h"
+#include "place/place.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

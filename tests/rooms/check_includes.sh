@@ -12,16 +12,19 @@ reference:pznet base graph
 import:pznet base formats graph reference
 optimise:pznet base graph reference
 kernels:
-plan:pznet base graph kernels tune
+plan:pznet base graph kernels
+choose:pznet base graph plan tune
+place:pznet base graph kernels plan
+planner:pznet base graph plan choose place
 emit:pznet base graph kernels plan
 runtime:pznet base
 volume:pznet base formats runtime
-api:pznet base graph reference import optimise plan tune emit runtime formats volume"
-rooms="base formats tune graph reference import optimise kernels plan emit runtime volume api pznet"
+api:pznet base graph reference import optimise plan planner tune emit runtime formats volume"
+rooms="base formats tune graph reference import optimise kernels plan choose place planner emit runtime volume api pznet"
 
 bad=0
 check() { # folder, allowed rooms
-  found=$(grep -rnE '^ *# *include "[a-z_]+/' "$1" --include='*.c' --include='*.h' --exclude='test_*' --exclude='bench_*' --exclude='gen_*' | while IFS= read -r line; do
+  found=$(grep -rnE '^ *# *include "[a-z_]+/' "$1" --include='*.c' --include='*.h' --exclude='test_*' --exclude='bench_*' --exclude='gen_*' --exclude='solver*' | while IFS= read -r line; do
     room=$(printf '%s\n' "$line" | sed -E 's/.*include "([a-z_]+)\/.*/\1/')
     case " $rooms " in *" $room "*) ;; *) continue ;; esac
     case " $2 " in *" $room "*) ;; *) printf '%s\n' "$line" ;; esac
@@ -30,10 +33,15 @@ check() { # folder, allowed rooms
   printf '%s may include %s only:\n%s\n' "$1" "$2" "$found"
   bad=1
 }
-for room in base formats tune graph reference import optimise kernels plan emit runtime volume api; do
+for room in base formats tune graph reference import optimise kernels plan choose place planner emit runtime volume api; do
   allowed=$(printf '%s\n' "$rules" | sed -n "s/^$room://p")
   check "src/$room" "$room $allowed"
 done
+# Solvers lie beside their kernels. They know problems, targets and builders, and no plan.
+found=$(grep -nE '^ *# *include "' src/kernels/*/solver*.[ch] | grep -vE '"(base|graph|kernels)/|"plan/(axes|builder|problem|solver|target)\.h"' || true)
+[ -z "$found" ] || { printf 'solvers may include of src/plan axes.h, builder.h, problem.h, solver.h and target.h only:\n%s\n' "$found"; bad=1; }
+found=$(grep -rnwE 'pz_plan' src/kernels || true)
+[ -z "$found" ] || { printf 'nothing below src/plan names the plan:\n%s\n' "$found"; bad=1; }
 # JSON is built and read by base/json.c, which keeps failures; jansson's own functions for that are called nowhere else.
 setters='json_(object_(set|update|del|clear)|array_(append|insert|set|extend)|v?pack|dump|load|sprintf|string_set|copy|deep_copy)[a-z_]*'
 found=$(grep -rnE "(^|[^a-z_])$setters *\(" src --include='*.c' --include='*.h' | grep -vE '^src/base/json\.[ch]:|^src/api/tuner\.c:[0-9]+: *json_object_del\(' || true)

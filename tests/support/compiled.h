@@ -3,7 +3,7 @@
 #ifndef PZ_TESTS_SUPPORT_COMPILED_H
 #define PZ_TESTS_SUPPORT_COMPILED_H
 
-#include "plan/plan.h"
+#include "planner/planner.h"
 #include "pznet/network_abi.h"
 
 typedef struct pz_compiled_options {

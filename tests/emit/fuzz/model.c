@@ -6,6 +6,7 @@
 #include "import/caffe/import.h"
 #include "import/onnx/onnx.h"
 #include "optimise/optimise.h"
+#include "planner/planner.h"
 #include "pznet/network_abi.h"
 #include "reference/reference.h"
 

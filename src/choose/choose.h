@@ -1,0 +1,15 @@
+/* choose.h: a candidate for each node. */
+#ifndef PZ_CHOOSE_CHOOSE_H
+#define PZ_CHOOSE_CHOOSE_H
+
+#include "plan/chosen.h"
+
+pz_status pz_choose_solvers(pz_plan *plan, const pz_plan_options *options, pz_error *err); /* choose.c */
+/* Algorithms with smaller errors where those of all convolutions together exceed max_error (budget.c). */
+pz_status pz_meet_error(pz_plan *plan, pz_error *err);
+/* What the plan needs with the candidates as they are now. */
+typedef pz_status (*pz_size_of)(pz_plan *plan, pz_plan_size *size, pz_error *err);
+/* Algorithms with smaller weights where more memory is needed than allowed (budget.c). */
+pz_status pz_meet_memory(pz_plan *plan, pz_size_of size_of, pz_error *err);
+
+#endif

@@ -1,0 +1,85 @@
+/* solver_halves_few.c: convolution to few plain maps by products of bfloat16 halves on AMX tiles, taps along the width as maps
+ * (kernels/conv/halves_few.h). */
+#include "kernels/conv/pack_halves_few.h"
+#include "kernels/conv/solver.h"
+#include "kernels/conv/solver_halves.h"
+
+#include <stdio.h>
+
+static bool applies(const pz_query *q) {
+  const pz_shape5 in = pz_shape_as5(&q->problem->in[PZ_CONV_X].shape);
+  return q->target->isa == PZ_ISA_AMX && q->target->block == PZ_HALVES_TILE && in.c >= PZ_HALVES_FEWEST_IN &&
+         pz_conv_few_beside(q);
+}
+
+/* The shape, as far as the number of products depends on it; products of tiles of a row of results. */
+static pz_conv_halves_few_shape outline_of(const pz_query *q) {
+  pz_conv_halves_few_shape s = {.rows = 1};
+  s.conv.in.c = (int32_t)pz_shape_as5(&q->problem->in[PZ_CONV_X].shape).c;
+  s.conv.out.w = (int32_t)pz_shape_as5(&q->problem->out[0].shape).s[2];
+  s.conv.kernel[1] = q->problem->attr.conv.kernel[1], s.conv.kernel[2] = q->problem->attr.conv.kernel[2];
+  return s;
+}
+static double products_of(const pz_conv_halves_few_shape *s) {
+  const int32_t blocks = pz_halves_few_blocks(s);
+  return (double)pz_halves_few_row_tiles(s) * s->conv.kernel[1] *
+         pz_halves_products_of(blocks / 2, blocks % 2);
+}
+
+static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  pz_conv_parts p;
+  pz_pointer weights;
+  float *packed;
+  PZ_TRY(pz_conv_begin(q, placed, b, &p, err));
+  pz_conv_halves_few_shape s = {.conv = pz_conv_shape_of(q, &p)};
+  pz_halves_few_schedule(&s);
+  PZ_TRY(pz_add_weights(b, pz_halves_few_weight_floats(&s), &weights, &packed, err));
+  const float *data = q->problem->in[PZ_CONV_WEIGHT].data;
+  if (!b->unpacked && !b->dry) pz_halves_few_pack(&s, data, packed);
+  pz_text shape = {0};
+  pz_text_append(&shape, ".conv = {");
+  pz_conv_shape_text(&shape, &s.conv);
+  pz_text_printf(&shape, "}, .rows = %d", s.rows);
+  PZ_TRY(pz_conv_add_few_call(b, &p, weights, "kernels/conv/halves_few.h", "pz_conv_halves_few", &shape,
+                              pz_halves_few_scratch(&s), err));
+  b->step->multiply_adds_done +=
+      PZ_HALVES_MULTIPLY_ADDS * products_of(&s) * s.conv.out.n * s.conv.out.d * s.conv.out.h;
+  return pz_set_algorithm(b, err, "bfloat16 halves to few maps %dx%dx%d, strips of %d rows", s.conv.kernel[0],
+                          s.conv.kernel[1], s.conv.kernel[2], s.rows);
+}
+
+/* In vector multiply-adds at peak: a vector that is split; a column whose sums are added (doc/notes/2026-11-28-convolutions.md). */
+#define VECTOR 7.0
+#define COLUMN 5.0
+
+static double cost(const pz_query *q) {
+  const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
+  const pz_conv_halves_few_shape s = outline_of(q);
+  return (double)(out.n * out.s[0] * out.s[1]) *
+         (products_of(&s) * PZ_HALVES_PRODUCT +
+          (double)pz_halves_few_columns(&s) * (pz_halves_few_blocks(&s) * VECTOR + COLUMN));
+}
+
+static double weight_floats(const pz_query *q) {
+  const pz_conv_halves_few_shape s = outline_of(q);
+  return (double)pz_halves_few_weight_floats(&s);
+}
+
+static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
+  (void)q;
+  snprintf(label, PZ_LABEL_TEXT, "bfloat16 halves to few maps");
+  *error = PZ_HALVES_ERROR;
+}
+
+const pz_solver pz_solver_conv_halves_few = {.name = "bfloat16 halves to few maps",
+                                             .op = PZ_OP_CONV,
+                                             .in = PZ_BLOCKED,
+                                             .out = PZ_PLAIN,
+                                             .applies = applies,
+                                             .cost = cost,
+                                             .emit = build,
+                                             .overwrites = pz_conv_overwrites,
+                                             .describe = describe,
+                                             .weight_floats = weight_floats,
+                                             .knows_tight = true,
+                                             .takes_tiles = true};

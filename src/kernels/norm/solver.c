@@ -1,0 +1,118 @@
+/* solver.c: group normalisation, with instance and layer normalisation as its ends. In place where its input has no other
+ * use. */
+#include "kernels/norm/whole.h"
+#include "kernels/norm/solver.h"
+#include "plan/solver.h"
+
+typedef struct parts {
+  pz_storage in, out;
+  pz_pointer gamma, beta, slope;
+} parts;
+
+static bool constants(const pz_query *q) {
+  for (int32_t i = PZ_GROUP_NORM_GAMMA; i < PZ_GROUP_NORM_INPUTS; i++)
+    if (q->problem->in[i].present && !q->problem->in[i].data) return false;
+  return true;
+}
+
+/* The tensor's sizes in blocks; strides and border do not matter to spans. */
+static pz_view sizes(const pz_query *q) {
+  const pz_shape5 s = pz_shape_as5(&q->problem->in[0].shape);
+  return (pz_view){.n = (int32_t)s.n,
+                   .c = (int32_t)s.c,
+                   .d = (int32_t)s.s[0],
+                   .h = (int32_t)s.s[1],
+                   .w = (int32_t)s.s[2],
+                   .block = q->target->block};
+}
+static bool spans_are_small(const pz_query *q) {
+  const pz_view v = sizes(q);
+  return constants(q) && pz_norm_is_whole(&v, q->problem->attr.group_norm.groups);
+}
+
+static pz_status begin(const pz_query *q, const pz_placed *placed, pz_builder *b, parts *p, pz_error *err) {
+  p->in = placed->in[0];
+  p->out = placed->out[0];
+  PZ_TRY(pz_add_channel_vector(b, &q->problem->in[PZ_GROUP_NORM_GAMMA], p->in.view.c, &p->gamma, err));
+  PZ_TRY(pz_add_channel_vector(b, &q->problem->in[PZ_GROUP_NORM_BETA], p->in.view.c, &p->beta, err));
+  return pz_add_channel_vector(b, &q->problem->in[PZ_GROUP_NORM_SLOPE], p->in.view.c, &p->slope, err);
+}
+
+static pz_status add_norm(const pz_query *q, pz_builder *b, const parts *p, const char *function,
+                          const pz_gathered *statistics, pz_error *err) {
+  const pz_attr_group_norm *a = &q->problem->attr.group_norm;
+  pz_text shape = {0};
+  pz_arg args[6] = {{.name = "in", .at = p->in.at}};
+  int32_t n = 1;
+  pz_text_view(&shape, "in", &p->in.view);
+  pz_text_view(&shape, "out", &p->out.view);
+  if (statistics) pz_text_printf(&shape, ".units = %d, ", statistics->units);
+  pz_text_printf(&shape, ".groups = %d, .has_gamma = %d, .has_beta = %d, ", a->groups,
+                 p->gamma.space != PZ_SPACE_NULL, p->beta.space != PZ_SPACE_NULL);
+  pz_text_float(&shape, "eps", a->eps);
+  pz_text_printf(&shape, ".act = %d, ", (int)a->act.kind);
+  pz_text_float(&shape, "act_alpha", a->act.alpha);
+  pz_text_float(&shape, "act_beta", a->act.beta);
+  if (statistics) args[n++] = (pz_arg){.name = "statistics", .at = statistics->at};
+  args[n++] = (pz_arg){.name = "gamma", .at = p->gamma};
+  args[n++] = (pz_arg){.name = "beta", .at = p->beta};
+  args[n++] = (pz_arg){.name = "slope", .at = p->slope};
+  args[n++] = (pz_arg){.name = "out", .written = true, .at = p->out.at};
+  return pz_add_call(b, "kernels/norm/group_norm.h", function, &shape, args, n, err);
+}
+
+/* ---- statistics, then results ---- */
+
+pz_status pz_gather_moments(pz_builder *b, const pz_view *out, int32_t units, pz_pointer *at, pz_error *err) {
+  PZ_TRY(pz_add_buffer(b, pz_norm_floats(out, units), at, err));
+  b->gathered = (pz_gathered){*at, units};
+  return PZ_OK;
+}
+
+/* A pass over the tensor. */
+static pz_status add_statistics(pz_builder *b, const parts *p, pz_gathered *to, pz_error *err) {
+  to->units = (int32_t)pz_norm_units(&p->in.view);
+  PZ_TRY(pz_add_buffer(b, pz_norm_floats(&p->in.view, to->units), &to->at, err));
+  const pz_arg args[] = {{.name = "in", .at = p->in.at},
+                         {.name = "statistics", .written = true, .at = to->at}};
+  pz_text shape = {0};
+  pz_text_view(&shape, "in", &p->in.view);
+  return pz_add_call(b, "kernels/norm/group_norm.h", "pz_group_statistics", &shape, args, 2, err);
+}
+
+static pz_status build_group_norm(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  parts p;
+  PZ_TRY(begin(q, placed, b, &p, err));
+  pz_gathered statistics = placed->statistics;
+  const bool gathered = statistics.units > 0;
+  if (!gathered) PZ_TRY(add_statistics(b, &p, &statistics, err));
+  PZ_TRY(add_norm(q, b, &p, "pz_group_norm", &statistics, err));
+  if (!gathered) pz_call_after_all(b);
+  return pz_set_algorithm(b, err, "statistics of %d units a block%s, %d groups", statistics.units,
+                          gathered ? ", gathered by the convolution" : "",
+                          q->problem->attr.group_norm.groups);
+}
+const pz_solver pz_solver_group_norm = {.name = "group normalisation",
+                                        .op = PZ_OP_GROUP_NORM,
+                                        .in = PZ_BLOCKED,
+                                        .out = PZ_BLOCKED,
+                                        .applies = constants,
+                                        .cost = pz_last_choice,
+                                        .emit = build_group_norm,
+                                        .overwrites = pz_overwrites_first};
+
+/* ---- a worker does whole groups ---- */
+
+static pz_status build_group_norm_whole(const pz_query *q, const pz_placed *placed, pz_builder *b,
+                                        pz_error *err) {
+  parts p;
+  PZ_TRY(begin(q, placed, b, &p, err));
+  return add_norm(q, b, &p, "pz_group_norm_whole", NULL, err);
+}
+const pz_solver pz_solver_group_norm_whole = {.name = "whole groups, one after the other",
+                                              .op = PZ_OP_GROUP_NORM,
+                                              .in = PZ_BLOCKED,
+                                              .out = PZ_BLOCKED,
+                                              .applies = spans_are_small,
+                                              .emit = build_group_norm_whole,
+                                              .overwrites = pz_overwrites_first};

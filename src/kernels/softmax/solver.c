@@ -1,0 +1,84 @@
+/* solver.c: softmax and local response normalisation. */
+#include "plan/solver.h"
+
+static void in_and_out(pz_text *shape, const pz_storage *in, const pz_storage *out) {
+  pz_text_view(shape, "in", &in->view);
+  pz_text_view(shape, "out", &out->view);
+}
+
+static void begin(const pz_placed *placed, pz_storage *in, pz_storage *out) {
+  *in = placed->in[0];
+  *out = placed->out[0];
+}
+
+static pz_status add(pz_builder *b, const char *header, const char *function, pz_text *shape,
+                     const pz_storage *in, const pz_storage *out, pz_error *err) {
+  const pz_arg args[] = {{.name = "in", .at = in->at}, {.name = "out", .written = true, .at = out->at}};
+  return pz_add_call(b, header, function, shape, args, 2, err);
+}
+
+/* ---- softmax ---- */
+
+static bool over_maps(const pz_query *q) { return q->problem->attr.softmax.axis == 1; }
+static pz_status build_softmax(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  pz_storage in, out;
+  pz_text shape = {0};
+  begin(placed, &in, &out);
+  in_and_out(&shape, &in, &out);
+  pz_text_printf(&shape, ".log = %d", q->problem->attr.softmax.log);
+  if (q->problem->attr.softmax.log) b->step->algorithm = "logarithm of softmax over maps";
+  return add(b, "kernels/softmax/softmax.h", "pz_softmax", &shape, &in, &out, err);
+}
+const pz_solver pz_solver_softmax = {.name = "softmax over maps",
+                                     .op = PZ_OP_SOFTMAX,
+                                     .in = PZ_BLOCKED,
+                                     .out = PZ_BLOCKED,
+                                     .applies = over_maps,
+                                     .emit = build_softmax};
+
+static bool over_others(const pz_query *q) { return !over_maps(q); }
+static pz_status build_softmax_plain(const pz_query *q, const pz_placed *placed, pz_builder *b,
+                                     pz_error *err) {
+  const pz_storage in = placed->in[0];
+  const pz_shape *s = &q->problem->in[0].shape;
+  int64_t outer = 1, inner = 1;
+  for (int i = 0; i < s->rank; i++) {
+    if (i < q->problem->attr.softmax.axis) outer *= s->dim[i];
+    if (i > q->problem->attr.softmax.axis) inner *= s->dim[i];
+  }
+  const pz_storage out = placed->out[0];
+  pz_text shape = {0};
+  pz_text_printf(&shape, ".outer = %lld, .axis = %lld, .inner = %lld, .log = %d", (long long)outer,
+                 (long long)s->dim[q->problem->attr.softmax.axis], (long long)inner,
+                 q->problem->attr.softmax.log);
+  if (q->problem->attr.softmax.log) b->step->algorithm = "logarithm of softmax, plain layout";
+  return add(b, "kernels/softmax/softmax.h", "pz_softmax_plain", &shape, &in, &out, err);
+}
+const pz_solver pz_solver_softmax_plain = {.name = "softmax, plain layout",
+                                           .op = PZ_OP_SOFTMAX,
+                                           .in = PZ_PLAIN,
+                                           .out = PZ_PLAIN,
+                                           .applies = over_others,
+                                           .emit = build_softmax_plain};
+
+/* ---- local response normalisation ---- */
+
+static pz_status build_lrn(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  const pz_attr_lrn *a = &q->problem->attr.lrn;
+  const int rank = q->problem->in[0].shape.rank;
+  pz_storage in, out;
+  pz_text shape = {0};
+  begin(placed, &in, &out);
+  in_and_out(&shape, &in, &out);
+  if (a->within_channel)
+    pz_text_printf(&shape, ".window = {%d, %d, %d}, ", rank > 4 ? a->size : 1, rank > 3 ? a->size : 1,
+                   a->size);
+  else pz_text_printf(&shape, ".size = %d, ", a->size);
+  pz_text_float(&shape, "alpha", a->alpha);
+  pz_text_float(&shape, "beta", a->beta);
+  pz_text_float(&shape, "k", a->k);
+  b->step->algorithm = a->within_channel ? "normalisation within maps" : "normalisation across maps";
+  return add(b, "kernels/lrn/lrn.h", a->within_channel ? "pz_lrn_within" : "pz_lrn", &shape, &in, &out, err);
+}
+const pz_solver pz_solver_lrn = {
+    .name = "normalisation", .op = PZ_OP_LRN, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .emit = build_lrn};

@@ -1,0 +1,540 @@
+/* solver.c: convolution by minimal filtering (kernels/winograd). Variants: the outputs of a tile along each axis, and
+ * how many tiles make a batch; or all tiles at once, by position. */
+#include "kernels/winograd/pack.h"
+#include "kernels/conv/solver.h"
+#include "kernels/norm/solver.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- variants ---- */
+
+static const int32_t outputs_of_tile[] = {2, 4, 6};
+/* Batches; those whose scratch keeps slices (kernels/winograd/shape.h, sliced); all tiles, workers share positions (by_position.h), and
+ * weights are small besides: G of two axes follows when they are used. */
+typedef enum way { IN_BATCHES, SLICED, BY_POSITION, SMALL } way;
+static const struct {
+  int32_t tiles;
+  way way;
+} batches[] = {{12, IN_BATCHES}, {16, IN_BATCHES}, {24, IN_BATCHES},   {36, IN_BATCHES},
+               {18, SLICED},     {24, SLICED},     {192, BY_POSITION}, {192, SMALL}};
+enum {
+  OUTPUTS = 3,
+  BATCHES = sizeof batches / sizeof *batches,
+  VARIANTS = OUTPUTS * OUTPUTS * OUTPUTS * BATCHES
+};
+
+typedef struct variant {
+  int32_t m[3], batch, smaller; /* smaller: the batch before, of the same way; 0: none */
+  bool sliced, by_position, small;
+  bool compact; /* memory comes first */
+} variant;
+
+/* An axis of kernel 1 has one choice: the first stands for it. */
+static bool variant_of(const pz_query *q, variant *v) {
+  int32_t rest = q->variant;
+  const int32_t i_batch = rest % BATCHES;
+  const way way = batches[i_batch].way;
+  v->batch = batches[i_batch].tiles;
+  v->smaller = i_batch && batches[i_batch - 1].way == way ? batches[i_batch - 1].tiles : 0;
+  v->sliced = way == SLICED, v->by_position = way == BY_POSITION || way == SMALL, v->small = way == SMALL;
+  rest /= BATCHES;
+  for (int i = 2; i >= 0; i--, rest /= OUTPUTS) {
+    const bool filtered = q->problem->attr.conv.kernel[i] > 1;
+    if (!filtered && rest % OUTPUTS) return false;
+    v->m[i] = filtered ? outputs_of_tile[rest % OUTPUTS] : 1;
+  }
+  return true;
+}
+
+/* Whether the last block of so many maps has few enough to be short (kernels/winograd/shape.h). */
+static bool is_short(const pz_query *q, int64_t maps) {
+  const int64_t rest = maps % q->target->block;
+  return rest > 0 && rest <= PZ_WINOGRAD_SHORT;
+}
+
+#define SPARE_PAIRS_FROM 20 /* maps in and out, where the products' sums come with products (pairs.h) */
+
+/* Kernels of 5 are not multiplied in pairs. */
+static bool has_pairs(const pz_query *q) {
+  const pz_operand *w = &q->problem->in[PZ_CONV_WEIGHT];
+  const int64_t out = w->shape.dim[0], in = w->shape.dim[1];
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (q->problem->attr.conv.kernel[i] > 3) return false;
+  const bool spare =
+      out % q->target->block && !is_short(q, out) && out <= PZ_WINOGRAD_MOST_KB * q->target->block;
+  return pz_conv_has_pairs(q->target, in, out, spare ? SPARE_PAIRS_FROM : PZ_CONV_PAIRS_FROM);
+}
+
+/* What pairs add for each map in where inputs have one sign: F(2,2,2), the most (doc/notes/2026-11-28-winograd.md). */
+#define ONE_SIGN_ERROR 7e-9
+
+/* Relative L2 error of a layer of random values: that of a short sum times a factor for each axis (doc/kernels-winograd.md). */
+static double error_of(const pz_query *q, const int32_t m[3]) {
+  double error = PZ_SUM_ERROR;
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    error *= pz_winograd_growth_of_error(q->problem->attr.conv.kernel[i], m[i]);
+  if (!has_pairs(q)) return error;
+  const double maps = (double)q->problem->in[PZ_CONV_WEIGHT].shape.dim[1];
+  return hypot(1.3 * error, q->problem->in[PZ_CONV_X].one_sign ? ONE_SIGN_ERROR * maps : 0);
+}
+
+/* Transformed positions. */
+static double points_of(const pz_query *q, const variant *v) {
+  double points = 1;
+  for (int i = 0; i < PZ_SPATIAL; i++) points *= v->m[i] + (double)q->problem->attr.conv.kernel[i] - 1;
+  return points;
+}
+
+/* Tiles of a batch, `most` at most: batches are of one size, for a shorter one is multiplied as if it were full, and of an even
+ * number, for two workers. */
+static int32_t even_batch(double tiles, int32_t most) {
+  const double pairs = ceil(tiles / (2 * most));
+  return (int32_t)ceil(tiles / (2 * pairs));
+}
+
+static int32_t batch_of(const variant *v, double tiles) {
+  return v->by_position ? (int32_t)tiles : even_batch(tiles, v->batch);
+}
+
+static double tiles_of(const pz_query *q, const variant *v) {
+  const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
+  double tiles = (double)out.n;
+  for (int i = 0; i < PZ_SPATIAL; i++) tiles *= (double)((out.s[i] + v->m[i] - 1) / v->m[i]);
+  return tiles;
+}
+
+/* Last blocks of four maps and less are short (kernels/winograd/shape.h): not by position, nor where moments are gathered. Vectors
+ * of 8, which two tiles would share, lost (doc/kernels-winograd.md). */
+static bool has_short(const pz_query *q, const variant *v) {
+  return !v->by_position && q->target->block >= 4 * PZ_WINOGRAD_SHORT && !q->problem->epilogue.statistics;
+}
+
+/* Vectors of `maps` maps at a position of a tile. */
+static double vectors_of(const pz_query *q, const variant *v, int64_t maps) {
+  if (!has_short(q, v) || !is_short(q, maps)) return (double)pz_block_count(maps, q->target->block);
+  return (double)(maps / q->target->block) + (double)PZ_WINOGRAD_SHORT / q->target->block;
+}
+
+/* Pairs of maps, with those that fill up vectors. */
+static double weight_pairs(const pz_query *q, const variant *v) {
+  const pz_operand *w = &q->problem->in[PZ_CONV_WEIGHT];
+  return (double)w->shape.dim[1] * vectors_of(q, v, w->shape.dim[0]) * q->target->block;
+}
+
+/* Bytes of weights at all positions from which on they are packed late: they are made for each batch, what is not made is read from
+ * memory once (doc/notes/2026-11-28-winograd.md). More are early where memory does not come first and many batches use them; and of pairs beside
+ * whose steps they are fetched, which wait for weights only where these are made (half as many where memory comes first). */
+#define MANY_WEIGHTS (3 << 20)
+#define MOST_EARLY   (6 << 20)
+#define PAIRS_EARLY  (8 << 20) /* of pairs, which made weights keep waiting for longer */
+#define BESIDE_EARLY (16 << 20)
+#define MANY_BATCHES 64
+
+static double early_bytes(const pz_query *q, const variant *v) {
+  const bool pairs = has_pairs(q);
+  if (pairs && !q->target->core.halves && !v->by_position)
+    return v->compact ? BESIDE_EARLY / 2 : BESIDE_EARLY;
+  if (v->compact || tiles_of(q, v) / v->batch < MANY_BATCHES) return MANY_WEIGHTS;
+  return pairs ? PAIRS_EARLY : MOST_EARLY;
+}
+
+/* How many axes of G follow when weights are used (kernels/winograd/shape.h, late). */
+static int32_t late_axes(const pz_query *q, const variant *v) {
+  const double bytes = 4 * points_of(q, v) * weight_pairs(q, v);
+  if (bytes < early_bytes(q, v)) return 0;
+  return v->small ? 2 : 1;
+}
+
+/* Of the transformed weights, what is packed. */
+static double packed_part(const pz_query *q, const variant *v) {
+  const int32_t axes = late_axes(q, v), first = v->m[0] > 1 ? 0 : 1;
+  double part = 1;
+  for (int32_t i = first; i < first + axes; i++)
+    if (v->m[i] > 1)
+      part *=
+          (double)q->problem->attr.conv.kernel[i] / (v->m[i] + (double)q->problem->attr.conv.kernel[i] - 1);
+  return part;
+}
+
+#define MOST_SLOTS (16 << 20) /* bytes of transformed inputs or products that workers share in level 3 */
+
+/* Slices spare level 2: where weights come from behind it, and none are late. */
+static bool may_slice(const pz_query *q, const variant *v) {
+  return v->m[2] > 1 && !late_axes(q, v) &&
+         4 * points_of(q, v) * weight_pairs(q, v) > PZ_WINOGRAD_NEAR_WEIGHTS;
+}
+
+/* Not where batches are as large as those that hold less, nor where tiles are too many to be one batch. */
+static bool batch_applies(const pz_query *q, const variant *v) {
+  const double tiles = tiles_of(q, v);
+  if (v->sliced && !may_slice(q, v)) return false;
+  if (!v->by_position) return !v->smaller || even_batch(tiles, v->batch) > even_batch(tiles, v->smaller);
+  const double in = (double)q->problem->in[PZ_CONV_X].shape.dim[1],
+               out = (double)q->problem->out[0].shape.dim[1];
+  return tiles >= 2 && tiles <= v->batch &&
+         (!v->small || (v->m[0] > 1 && v->m[1] > 1 && late_axes(q, v) == 2)) &&
+         4 * points_of(q, v) * tiles * (in > out ? in : out) <= MOST_SLOTS;
+}
+
+#define AHEAD_SLOTS 2 /* times level 2: with more, what is fetched for the next batch leaves it again */
+#define AHEAD_SMALL 4 /* not in slices, pairs: slots take one part in so many of level 2 at most */
+
+/* Whether the next batch's inputs are fetched while this one is multiplied (doc/notes/2026-11-28-winograd.md). */
+static bool may_fetch_ahead(const pz_winograd_shape *s, const variant *v, const pz_conv_machine *m) {
+  const int64_t bytes = 4 * pz_winograd_slots(s);
+  if (v->by_position || bytes > AHEAD_SLOTS * m->l2) return false;
+  return s->apart || s->sliced || (s->pairs && s->held && AHEAD_SMALL * bytes <= m->l2);
+}
+
+static pz_winograd_shape shape_for(const pz_query *q, bool compact, const pz_conv_direct_shape *conv) {
+  variant v = {.compact = compact};
+  variant_of(q, &v);
+  pz_winograd_shape s = {.conv = *conv,
+                         .m = {v.m[0], v.m[1], v.m[2]},
+                         .late = late_axes(q, &v),
+                         .fours = has_short(q, &v),
+                         .pairs = has_pairs(q),
+                         .held = !q->target->core.halves,
+                         .sliced = v.sliced};
+  const pz_conv_machine machine = pz_conv_machine_of(q->target);
+  pz_winograd_schedule(&s, &machine, batch_of(&v, (double)pz_winograd_all_tiles(&s)));
+  s.apart = q->target->core.halves;
+  s.ahead = may_fetch_ahead(&s, &v, &machine);
+  return s;
+}
+
+/* ---- calls ---- */
+
+typedef struct parts {
+  pz_conv_parts conv;
+  pz_winograd_shape shape;
+  pz_pointer weights, taken;
+} parts;
+
+static void shape_text(const parts *p, pz_text *shape) {
+  const pz_winograd_shape *s = &p->shape;
+  pz_text_append(shape, ".conv = {");
+  pz_conv_shape_text(shape, &s->conv);
+  pz_text_append(shape, "}, .product = {");
+  pz_conv_shape_text(shape, &s->product);
+  pz_text_append(shape, "}, ");
+  pz_text_ints(shape, "m", s->m, 3);
+  pz_text_printf(shape,
+                 ".late = %d, .far = %d, .near = %d, .ahead = %d, .apart = %d, .fours = %d, .pairs = %d, "
+                 ".held = %d, .sliced = %d",
+                 s->late, s->far, s->near, s->ahead, s->apart, s->fours, s->pairs, s->held, s->sliced);
+  if (!s->pooled.c) return;
+  pz_text_append(shape, ", ");
+  pz_text_view(shape, "pooled", &s->pooled);
+  pz_text_ints(shape, "window", s->window, PZ_SPATIAL);
+}
+
+static pz_status add_batches(pz_builder *b, const parts *p, pz_error *err) {
+  pz_arg args[11] = {{.name = "in", .at = p->conv.in.at},
+                     {.name = "weights", .at = p->weights},
+                     {.name = "taken", .at = p->taken}};
+  pz_text shape = {0};
+  int32_t n = pz_conv_ends_args(&p->conv, args, 3);
+  args[n++] = (pz_arg){.name = "pooled", .written = true, .at = p->conv.pooled};
+  args[n++] = (pz_arg){.name = "statistics", .written = true, .at = p->conv.statistics};
+  args[n++] =
+      (pz_arg){.name = "scratch", .written = true, .at = pz_add_scratch(b, pz_winograd_scratch(&p->shape))};
+  shape_text(p, &shape);
+  PZ_TRY(pz_add_call(b, "kernels/winograd/winograd.h", "pz_winograd", &shape, args, n, err));
+  b->step->calls[b->step->n_calls - 1].parts = "PZ_WINOGRAD_PARTS";
+  return PZ_OK;
+}
+
+static pz_status add_stage(pz_builder *b, const parts *p, const char *function, const pz_arg *args, int32_t n,
+                           pz_error *err) {
+  pz_text shape = {0};
+  shape_text(p, &shape);
+  return pz_add_call(b, "kernels/winograd/by_position.h", function, &shape, args, n, err);
+}
+
+/* What the workers share of all tiles. */
+typedef struct shared {
+  pz_pointer scales, slots, products;
+} shared;
+
+static pz_status add_shared(pz_builder *b, const pz_winograd_shape *s, shared *to, pz_error *err) {
+  *to = (shared){0};
+  if (s->pairs) PZ_TRY(pz_add_buffer(b, pz_winograd_scale_floats(s), &to->scales, err));
+  PZ_TRY(pz_add_buffer(b, pz_winograd_slots(s), &to->slots, err));
+  return pz_add_buffer(b, pz_winograd_slots(s), &to->products, err);
+}
+
+/* What makes inputs of these tiles may begin while products of those before are read; but for pairs, whose scales their outputs read. */
+static pz_status add_stages(pz_builder *b, const parts *p, const shared *all, bool first, pz_error *err) {
+  const pz_pointer scratch = pz_add_scratch(b, pz_winograd_position_floats(&p->shape));
+  const pz_arg scales[] = {{.name = "in", .at = p->conv.in.at},
+                           {.name = "taken", .at = p->taken},
+                           {.name = "scales", .written = true, .at = all->scales}};
+  const pz_arg inputs[] = {{.name = "in", .at = p->conv.in.at},
+                           {.name = "scales", .at = all->scales},
+                           {.name = "slots", .written = true, .at = all->slots}};
+  const pz_arg positions[] = {{.name = "slots", .at = all->slots},
+                              {.name = "weights", .at = p->weights},
+                              {.name = "taken", .at = p->taken},
+                              {.name = "products", .written = true, .at = all->products},
+                              {.name = "scratch", .written = true, .at = scratch}};
+  pz_arg outputs[7] = {{.name = "products", .at = all->products}, {.name = "scales", .at = all->scales}};
+  const int32_t n = pz_conv_ends_args(&p->conv, outputs, 2);
+  if (p->shape.pairs) {
+    PZ_TRY(add_stage(b, p, "pz_winograd_scales", scales, 3, err));
+    if (!first) pz_call_after_all(b);
+  }
+  PZ_TRY(add_stage(b, p, "pz_winograd_inputs", inputs, 3, err));
+  if (p->shape.pairs) pz_call_after_all(b);
+  PZ_TRY(add_stage(b, p, "pz_winograd_positions", positions, 5, err));
+  pz_call_after_all(b);
+  PZ_TRY(add_stage(b, p, "pz_winograd_outputs", outputs, n, err));
+  pz_call_after_all(b);
+  return PZ_OK;
+}
+
+static pz_status add_weights(const pz_query *q, pz_builder *b, parts *p, pz_error *err) {
+  float *packed;
+  PZ_TRY(pz_add_weights(b, pz_winograd_weight_floats(&p->shape), &p->weights, &packed, err));
+  if (!b->dry) pz_winograd_pack(&p->shape, q->problem->in[PZ_CONV_WEIGHT].data, packed);
+  if (!p->shape.pairs) return PZ_OK;
+  PZ_TRY(pz_add_weights(b, pz_winograd_taken_floats(&p->shape), &p->taken, &packed, err));
+  if (!b->dry) pz_winograd_pack_taken(&p->shape, q->problem->in[PZ_CONV_WEIGHT].data, packed);
+  return PZ_OK;
+}
+
+#define PART_SLOTS (4 << 20) /* bytes of transformed inputs of a part, where memory comes first */
+
+/* Rows of the result of one part: whole tiles. */
+static int32_t rows_of_part(bool compact, const pz_winograd_shape *s) {
+  const int64_t parts = compact ? (4 * pz_winograd_slots(s) + PART_SLOTS - 1) / PART_SLOTS : 1;
+  return (int32_t)((pz_winograd_tiles(s, 1) + parts - 1) / parts * s->m[1]);
+}
+
+static void take_rows(pz_storage *s, int32_t first, int32_t rows) {
+  s->at.offset += first * s->view.stride_h;
+  s->view.h = rows;
+}
+
+/* All tiles by position; one part after the other has them where they would take much memory. */
+static pz_status add_positions(const pz_query *q, const pz_placed *placed, pz_builder *b, const parts *p,
+                               pz_error *err) {
+  const pz_view in = p->conv.in.view, out = p->conv.out.view;
+  const int32_t rows = rows_of_part(placed->compact, &p->shape);
+  shared all = {0};
+  parts before = *p;
+  for (int32_t first = 0; first < out.h; first += rows) {
+    const int32_t n = rows < out.h - first ? rows : out.h - first;
+    parts part = *p;
+    take_rows(&part.conv.in, first, n + in.h - out.h);
+    take_rows(&part.conv.out, first, n);
+    if (part.conv.base.tensor != PZ_NONE) take_rows(&part.conv.base, first, n);
+    const pz_conv_direct_shape conv = pz_conv_shape_of(q, &part.conv);
+    part.shape = shape_for(q, placed->compact, &conv);
+    part.weights = before.weights, part.taken = before.taken;
+    if (first == 0) PZ_TRY(add_shared(b, &part.shape, &all, err));
+    if (first == 0 || part.shape.product.kb != before.shape.product.kb) PZ_TRY(add_weights(q, b, &part, err));
+    PZ_TRY(add_stages(b, &part, &all, first == 0, err));
+    before = part;
+  }
+  return PZ_OK;
+}
+
+/* By position there are few points: statistics are a pass of their own. */
+static pz_status gather(pz_builder *b, parts *p, pz_error *err) {
+  p->shape.conv.gathers = 1;
+  p->shape.conv.gathers = pz_winograd_batches(&p->shape);
+  return pz_gather_moments(b, &p->conv.out.view, p->shape.conv.gathers, &p->conv.statistics, err);
+}
+
+/* What products are made at a time: "2 blocks x 6 tiles", "2 blocks x 5 tiles and 4 maps, in pairs" with those of a short block. */
+static void products_text(const pz_winograd_shape *s, char *text, size_t size) {
+  const int32_t few = pz_winograd_short(s, s->conv.out.c), kb = s->product.kb, tiles = s->product.rw;
+  char maps[32] = "";
+  if (few) snprintf(maps, sizeof maps, "%s%d maps", kb ? " and " : "", few);
+  if (kb) snprintf(text, size, "%d blocks x %d tiles%s%s", kb, tiles, maps, s->pairs ? ", in pairs" : "");
+  else snprintf(text, size, "%s", maps);
+}
+
+static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  parts p = {0};
+  variant v = {0};
+  PZ_TRY(pz_conv_begin(q, placed, b, &p.conv, err));
+  const pz_conv_direct_shape conv = pz_conv_shape_of(q, &p.conv);
+  const pz_winograd_shape s = p.shape = shape_for(q, placed->compact, &conv);
+  variant_of(q, &v);
+  if (!v.by_position && q->problem->epilogue.statistics) PZ_TRY(gather(b, &p, err));
+  b->step->multiply_adds_done =
+      (double)pz_winograd_all_tiles(&s) * pz_winograd_points(&s) * pz_winograd_all_steps(&s);
+  char products[64];
+  products_text(&s, products, sizeof products);
+  PZ_TRY(pz_set_algorithm(b, err, "Winograd F(%d,%d,%d), %s %d%s, %s", s.m[0], s.m[1], s.m[2],
+                          v.by_position ? "all" : "batches of", s.product.out.w,
+                          v.sliced         ? " in slices"
+                          : !v.by_position ? ""
+                          : v.small        ? " tiles by position, small weights"
+                                           : " tiles by position",
+                          products));
+  if (v.by_position) return add_positions(q, placed, b, &p, err);
+  pz_conv_pool(q, placed, &p.conv, &p.shape.conv, &p.shape.pooled, p.shape.window);
+  PZ_TRY(pz_conv_tell_pool(b, &p.shape.pooled, p.shape.window, err));
+  PZ_TRY(add_weights(q, b, &p, err));
+  return add_batches(b, &p, err);
+}
+
+/* ---- which applies ---- */
+
+static bool applies(const pz_query *q) {
+  const pz_attr_conv *a = &q->problem->attr.conv;
+  const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
+  variant v = {0};
+  int filtered = 0;
+  if (a->group != 1 || !variant_of(q, &v)) return false;
+  for (int i = 0; i < PZ_SPATIAL; i++) {
+    const int64_t r = a->kernel[i];
+    if (a->stride[i] != 1 || a->dilation[i] != 1 || (r != 1 && r != 3 && r != 5)) return false;
+    if (r > 1 && v.m[i] > 2 && out.s[i] < v.m[i]) return false;
+    filtered += r > 1;
+  }
+  return filtered >= 2 && batch_applies(q, &v);
+}
+
+/* All maps are a short block, which leaves the network: plain is what is wanted. */
+static bool applies_plain(const pz_query *q) {
+  variant v = {0};
+  return variant_of(q, &v) && has_short(q, &v) && pz_conv_few_outputs(q) &&
+         q->problem->out[0].shape.dim[1] <= PZ_WINOGRAD_SHORT && !q->problem->in[PZ_CONV_BASE].present &&
+         applies(q);
+}
+
+/* Windows lie in tiles. */
+static bool pools(const pz_query *q) {
+  const int32_t *window = q->problem->epilogue.pool;
+  variant v = {0};
+  if (!variant_of(q, &v) || v.by_position || q->problem->epilogue.statistics) return false;
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (v.m[i] % window[i]) return false;
+  return true;
+}
+
+/* In vector multiply-adds at peak, from bench_winograd on cores with AVX-512 (doc/notes/2026-11-28-winograd.md): what one vector costs
+ * on its way through a transform (by core; more of it for each of more points than a tile has room for near the core, and where a
+ * batch is larger than half of level 2, which it shares with the weights; less so where all tiles are one batch, which is written and
+ * read once, or where slots are slices), what a multiply-add does, how long a batch waits for one vector of packed weights that
+ * comes from level 2, from level 3 or from memory, and for one that is made of those. */
+typedef struct core_cost {
+  double input, output, room, crowded, outside_level2, product;
+} core_cost;
+
+/* An Intel Xeon, larger tiles are kept out; Zen 4 and Zen 5, with pairs. */
+static const core_cost others = {
+    .input = 14, .output = 12, .room = 288, .crowded = 0.02, .outside_level2 = 2, .product = 1.1};
+static const core_cost zen4 = {
+    .input = 9, .output = 9.6, .room = 216, .crowded = 0.002, .outside_level2 = 1.25, .product = 0.8};
+static const core_cost zen5 = {
+    .input = 15, .output = 9.5, .room = 288, .crowded = 0.02, .outside_level2 = 1.5, .product = 0.97};
+static const core_cost *cost_of_core(const pz_target *target) {
+  const pz_core_traits core = target->core;
+  return core.halves ? &zen4 : core.adds_apart && target->block == 16 ? &zen5 : &others;
+}
+#define ONCE_OUTSIDE   1.3
+#define LEVEL2_WEIGHTS 1.0
+#define LEVEL3_WEIGHTS 4.0
+#define MEMORY_WEIGHTS 12.0
+#define LATE_WEIGHTS   1.5
+#define SMALL_WEIGHTS  2.5 /* and for all positions of a column together: */
+#define SMALL_COLUMN   12.0
+#define FAR_WEIGHTS    (16 << 20) /* bytes that do not stay in level 3 from run to run */
+
+static double cost(const pz_query *q) {
+  const pz_shape5 in = pz_shape_as5(&q->problem->in[PZ_CONV_X].shape);
+  const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
+  variant v = {0};
+  if (!variant_of(q, &v)) return 0;
+  const double blocks_in = vectors_of(q, &v, in.c), blocks_out = vectors_of(q, &v, out.c),
+               vector = 4.0 * q->target->block, l2 = (double)pz_conv_machine_of(q->target).l2;
+  const double tiles = tiles_of(q, &v), points = points_of(q, &v);
+  const double batch = batch_of(&v, tiles), batches = ceil(tiles / batch);
+  const double weights = (double)in.c * blocks_out, packed = packed_part(q, &v),
+               bytes = weights * points * packed * vector;
+  const double kept = v.sliced ? v.m[2] / (v.m[2] + (double)q->problem->attr.conv.kernel[2] - 1) : 1,
+               slots = points * batch * kept * (blocks_in > blocks_out ? blocks_in : blocks_out) * vector;
+  const double stream = bytes > FAR_WEIGHTS  ? MEMORY_WEIGHTS
+                        : bytes + slots > l2 ? LEVEL3_WEIGHTS
+                                             : LEVEL2_WEIGHTS;
+  const core_cost *t = cost_of_core(q->target);
+  const double each = (has_pairs(q) ? t->product : others.product) * batch + stream * packed +
+                      (v.small ? SMALL_WEIGHTS + SMALL_COLUMN / (v.m[0] + q->problem->attr.conv.kernel[0] - 1)
+                       : packed < 1 ? LATE_WEIGHTS
+                                    : 0);
+  const double outside = v.sliced        ? (1 + t->outside_level2) / 2
+                         : v.by_position ? fmin(ONCE_OUTSIDE, t->outside_level2)
+                                         : t->outside_level2,
+               crowding = v.sliced ? 1 : 1 + t->crowded * fmax(0, points - t->room);
+  const double transforms =
+      (blocks_in * t->input + blocks_out * t->output) * (slots > l2 / 2 ? outside : 1) * crowding;
+  return points * (tiles * transforms + batches * weights * each);
+}
+
+/* Nothing is left to be converted. */
+static double cost_plain(const pz_query *q) { return 0.98 * cost(q); }
+
+static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
+  variant v = {0};
+  variant_of(q, &v);
+  snprintf(label, PZ_LABEL_TEXT,
+           v.small         ? "Winograd F(%d,%d,%d), all %d by position, small weights"
+           : v.sliced      ? "Winograd F(%d,%d,%d), batches of %d in slices"
+           : v.by_position ? "Winograd F(%d,%d,%d), all %d by position"
+                           : "Winograd F(%d,%d,%d), batches of %d",
+           v.m[0], v.m[1], v.m[2], batch_of(&v, tiles_of(q, &v)));
+  *error = error_of(q, v.m);
+}
+
+static void describe_plain(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
+  describe(q, label, error);
+  const size_t end = strlen(label);
+  snprintf(label + end, PZ_LABEL_TEXT - end, ", to plain");
+}
+
+static int32_t tile_rows(const pz_query *q) {
+  variant v = {0};
+  variant_of(q, &v);
+  return v.m[1];
+}
+
+static double weight_floats(const pz_query *q) {
+  variant v = {0};
+  variant_of(q, &v);
+  const double taken = has_pairs(q) ? points_of(q, &v) * (double)q->problem->out[0].shape.dim[1] : 0;
+  return points_of(q, &v) * packed_part(q, &v) * weight_pairs(q, &v) + taken;
+}
+
+const pz_solver pz_solver_winograd = {.name = "Winograd",
+                                      .op = PZ_OP_CONV,
+                                      .in = PZ_BLOCKED,
+                                      .out = PZ_BLOCKED,
+                                      .applies = applies,
+                                      .cost = cost,
+                                      .emit = build,
+                                      .overwrites = pz_conv_overwrites,
+                                      .variants = VARIANTS,
+                                      .describe = describe,
+                                      .tile_rows = tile_rows,
+                                      .weight_floats = weight_floats,
+                                      .pools = pools,
+                                      .knows_tight = true};
+const pz_solver pz_solver_winograd_plain = {.name = "Winograd to plain",
+                                            .op = PZ_OP_CONV,
+                                            .in = PZ_BLOCKED,
+                                            .out = PZ_PLAIN,
+                                            .applies = applies_plain,
+                                            .cost = cost_plain,
+                                            .emit = build,
+                                            .overwrites = pz_conv_overwrites,
+                                            .variants = VARIANTS,
+                                            .describe = describe_plain,
+                                            .tile_rows = tile_rows,
+                                            .weight_floats = weight_floats};

@@ -1,0 +1,92 @@
+/* solver_columns.c: convolution to few plain maps by minimal filtering along the height, taps along the width as maps
+ * (kernels/winograd/columns.h). Variants: the rows of results of a tile. */
+#include "kernels/winograd/pack_columns.h"
+#include "kernels/conv/solver.h"
+
+#include <stdio.h>
+
+static const int32_t outputs_of_tile[] = {2, 4, 6};
+enum { VARIANTS = 3 };
+
+static int32_t outputs_of(const pz_query *q) { return outputs_of_tile[q->variant]; }
+
+static double error_of(const pz_query *q) {
+  return PZ_SUM_ERROR * pz_winograd_growth_of_error(q->problem->attr.conv.kernel[1], outputs_of(q));
+}
+
+static bool applies(const pz_query *q) {
+  const pz_attr_conv *a = &q->problem->attr.conv;
+  const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
+  return pz_conv_few_beside(q) && (a->kernel[1] == 3 || a->kernel[1] == 5) && out.s[1] >= outputs_of(q);
+}
+
+static pz_winograd_columns_shape shape_for(const pz_query *q, const pz_conv_direct_shape *conv) {
+  pz_winograd_columns_shape s = {.conv = *conv, .m = outputs_of(q)};
+  pz_winograd_columns_schedule(&s);
+  return s;
+}
+
+static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  pz_conv_parts p;
+  pz_pointer weights;
+  float *packed;
+  PZ_TRY(pz_conv_begin(q, placed, b, &p, err));
+  const pz_conv_direct_shape conv = pz_conv_shape_of(q, &p);
+  const pz_winograd_columns_shape s = shape_for(q, &conv);
+  PZ_TRY(pz_add_weights(b, pz_winograd_columns_weight_floats(&s), &weights, &packed, err));
+  if (!b->dry) pz_winograd_columns_pack(&s, q->problem->in[PZ_CONV_WEIGHT].data, packed);
+  pz_text shape = {0};
+  pz_text_append(&shape, ".conv = {");
+  pz_conv_shape_text(&shape, &s.conv);
+  pz_text_printf(&shape, "}, .m = %d, .rw = %d", s.m, s.rw);
+  PZ_TRY(pz_conv_add_few_call(b, &p, weights, "kernels/winograd/columns.h", "pz_winograd_columns", &shape,
+                              pz_winograd_columns_scratch(&s), err));
+  b->step->multiply_adds_done += (double)s.conv.out.n * s.conv.out.d * pz_winograd_columns_tiles(&s) *
+                                 pz_winograd_columns_count(&s) * pz_winograd_columns_a(&s) * s.conv.in.c *
+                                 s.conv.out.c * s.conv.kernel[2];
+  return pz_set_algorithm(b, err, "Winograd F(%d) of columns %dx%dx%d, %d at a time", s.m, s.conv.kernel[0],
+                          s.conv.kernel[1], s.conv.kernel[2], s.rw);
+}
+
+/* In vector multiply-adds at peak, of a position of a column: a product, what a vector of inputs takes on its way, and what sums do; beside
+ * what solve_winograd.c says, which is a third too little where a tile has ten positions along an axis (doc/notes/2026-11-28-winograd.md). */
+#define PRODUCT 1.1
+#define INPUT   3.0
+#define RESULT  8.0
+
+static double cost(const pz_query *q) {
+  const pz_shape5 in = pz_shape_as5(&q->problem->in[PZ_CONV_X].shape),
+                  out = pz_shape_as5(&q->problem->out[0].shape);
+  pz_winograd_columns_shape s = {.m = outputs_of(q)};
+  s.conv.out = (pz_view){.h = (int32_t)out.s[1], .w = (int32_t)out.s[2]};
+  s.conv.kernel[1] = q->problem->attr.conv.kernel[1], s.conv.kernel[2] = q->problem->attr.conv.kernel[2];
+  pz_winograd_columns_schedule(&s);
+  const double columns = pz_winograd_columns_strips(&s) * s.rw,
+               position =
+                   PRODUCT * (double)in.c + INPUT * (double)pz_block_count(in.c, q->target->block) + RESULT;
+  return (double)(out.n * out.s[0]) * pz_winograd_columns_tiles(&s) * columns * pz_winograd_columns_a(&s) *
+         position;
+}
+
+static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
+  snprintf(label, PZ_LABEL_TEXT, "Winograd F(%d) of columns", outputs_of(q));
+  *error = error_of(q);
+}
+
+static double weight_floats(const pz_query *q) {
+  const double maps = (double)q->problem->in[PZ_CONV_WEIGHT].shape.dim[1];
+  return maps * q->target->block * (outputs_of(q) + q->problem->attr.conv.kernel[1] - 1);
+}
+
+const pz_solver pz_solver_winograd_columns = {.name = "Winograd of columns",
+                                              .op = PZ_OP_CONV,
+                                              .in = PZ_BLOCKED,
+                                              .out = PZ_PLAIN,
+                                              .applies = applies,
+                                              .cost = cost,
+                                              .emit = build,
+                                              .overwrites = pz_conv_overwrites,
+                                              .variants = VARIANTS,
+                                              .describe = describe,
+                                              .tile_rows = outputs_of,
+                                              .weight_floats = weight_floats};

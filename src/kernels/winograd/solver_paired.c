@@ -1,0 +1,112 @@
+/* solver_paired.c: convolutions of 1x1x1, and deconvolutions whose kernel is their stride, with maps multiplied in pairs
+ * (kernels/winograd/paired.h). */
+#include "kernels/winograd/pack_paired.h"
+#include "kernels/conv/solver.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- calls ---- */
+
+/* The product that it is: `conv` scheduled, weights [phases, K, C]. */
+static pz_status add_product(const pz_query *q, pz_builder *b, const pz_conv_direct_shape *conv,
+                             const pz_conv_parts *p, const float *weights, pz_error *err) {
+  pz_winograd_paired_shape s = {.conv = *conv, .held = !q->target->core.halves};
+  pz_pointer packed, taken;
+  float *data;
+  pz_winograd_paired_schedule(&s, pz_conv_machine_of(q->target).registers);
+  const int64_t floats =
+      (pz_conv_direct_weight_floats(&s.conv) + PZ_ALIGN_FLOATS - 1) / PZ_ALIGN_FLOATS * PZ_ALIGN_FLOATS;
+  PZ_TRY(pz_add_weights(b, floats + pz_winograd_paired_taken_floats(&s), &packed, &data, err));
+  if (!b->unpacked && !b->dry) pz_winograd_paired_pack(&s, weights, data, data + floats);
+  taken = pz_pointer_behind(packed, floats);
+  pz_text shape = {0};
+  pz_text_append(&shape, ".conv = {");
+  pz_conv_shape_text(&shape, &s.conv);
+  pz_text_printf(&shape, "}, .held = %d", s.held);
+  pz_arg args[9] = {
+      {.name = "in", .at = p->in.at}, {.name = "weights", .at = packed}, {.name = "taken", .at = taken}};
+  int32_t n = pz_conv_ends_args(p, args, 3);
+  args[n++] =
+      (pz_arg){.name = "scratch", .written = true, .at = pz_add_scratch(b, pz_winograd_paired_scratch(&s))};
+  PZ_TRY(pz_add_call(b, "kernels/winograd/paired.h", "pz_winograd_paired", &shape, args, n, err));
+  const int32_t steps = pz_winograd_steps_of_pairs(s.conv.in.c, s.conv.in.block);
+  b->step->multiply_adds_done +=
+      (double)pz_winograd_paired_points(&s) * steps * s.conv.phases * s.conv.out.c; /* one for a pair */
+  return pz_set_algorithm(b, err, "direct 1x1x1 of %d phases, %d blocks x %d points, in pairs", s.conv.phases,
+                          s.conv.kb, s.conv.rw);
+}
+
+static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  pz_conv_parts p;
+  PZ_TRY(pz_conv_begin(q, placed, b, &p, err));
+  const pz_conv_direct_shape s = pz_conv_shape_of(q, &p);
+  return add_product(q, b, &s, &p, q->problem->in[PZ_CONV_WEIGHT].data, err);
+}
+
+static pz_status build_deconv(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  pz_conv_parts all, p;
+  pz_deconv_phase phase;
+  float *weights;
+  PZ_TRY(pz_conv_begin(q, placed, b, &all, err));
+  const pz_conv_direct_shape s = pz_conv_shape_of(q, &all);
+  pz_deconv_phase_of(&s, PZ_DECONV_ALL, 0, &phase);
+  PZ_TRY(pz_conv_phase_parts(q, b, &s, &phase, &all, &p, &weights, err));
+  const pz_status status = add_product(q, b, &phase.shape, &p, weights, err);
+  free(weights);
+  return status;
+}
+
+/* ---- which applies ---- */
+
+static pz_shape5 shape_of(const pz_operand *operand) { return pz_shape_as5(&operand->shape); }
+
+/* Relative L2 error: 1.7e-7 with 64 maps in, and more of more, above all where inputs have one sign (doc/kernels-winograd.md). */
+static double error_of(const pz_query *q) {
+  const double maps = (double)shape_of(&q->problem->in[PZ_CONV_X]).c;
+  return hypot(1.3 * PZ_SUM_ERROR * sqrt(fmax(1, maps / 64)),
+               q->problem->in[PZ_CONV_X].one_sign ? 1e-9 * maps : 0);
+}
+
+#define MANY 100 /* points: of fewer, weights are what is waited for */
+
+/* Not where the result's moments are gathered. */
+static bool applies(const pz_query *q) {
+  const pz_attr_conv *a = &q->problem->attr.conv;
+  const pz_shape5 x = shape_of(&q->problem->in[PZ_CONV_X]), y = shape_of(&q->problem->out[0]);
+  int64_t phases = 1;
+  for (int i = 0; i < PZ_SPATIAL; i++) phases *= a->kernel[i];
+  return pz_conv_is_product(q->problem) &&
+         pz_conv_has_pairs(q->target, x.c, phases * y.c, PZ_CONV_PAIRS_FROM) &&
+         x.n * x.s[0] * x.s[1] * x.s[2] >= MANY && !q->problem->epilogue.statistics;
+}
+
+/* Zen 4; and Zen 5, near enough to the direct convolution that both are measured. */
+static double cost(const pz_query *q) {
+  return (q->target->core.halves ? 0.8 : 0.95) * pz_conv_direct_cost(q);
+}
+
+static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
+  snprintf(label, PZ_LABEL_TEXT, "direct, in pairs");
+  *error = error_of(q);
+}
+
+const pz_solver pz_solver_conv_paired = {.name = "direct, in pairs",
+                                         .op = PZ_OP_CONV,
+                                         .in = PZ_BLOCKED,
+                                         .out = PZ_BLOCKED,
+                                         .applies = applies,
+                                         .cost = cost,
+                                         .emit = build,
+                                         .overwrites = pz_conv_overwrites,
+                                         .describe = describe};
+const pz_solver pz_solver_deconv_paired = {.name = "direct, in pairs",
+                                           .op = PZ_OP_DECONV,
+                                           .in = PZ_BLOCKED,
+                                           .out = PZ_BLOCKED,
+                                           .applies = applies,
+                                           .cost = cost,
+                                           .emit = build_deconv,
+                                           .overwrites = pz_conv_overwrites,
+                                           .describe = describe};

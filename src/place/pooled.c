@@ -1,0 +1,33 @@
+/* pooled.c: which pooling is done by the convolution whose result it reads. */
+#include "place/place.h"
+
+#include <string.h>
+
+/* The first with the epilogue's windows: another one of the same result is a step. */
+pz_node_id pz_pooling_of(const pz_plan *plan, pz_node_id n) {
+  const pz_graph *g = plan->graph;
+  const pz_query q = pz_query_of(plan, n);
+  const int32_t *window = q.problem->epilogue.pool;
+  const pz_solver *solver = pz_chosen(plan, n);
+  if (!q.problem->epilogue.pools || !solver->pools || !solver->pools(&q)) return PZ_NONE;
+  for (pz_node_id i = n + 1; i < g->n_nodes; i++) {
+    const pz_node *node = &g->nodes[i];
+    if (node->op == PZ_OP_POOL && node->in[0] == g->nodes[n].out[0] && pz_node_pools_simply(g, node) &&
+        !memcmp(node->attr.pool.kernel, window, sizeof node->attr.pool.kernel))
+      return i;
+  }
+  return PZ_NONE;
+}
+
+pz_node_id pz_pooled_by(const pz_plan *plan, pz_node_id n) {
+  const pz_node *node = &plan->graph->nodes[n];
+  const pz_node_id maker = node->op == PZ_OP_POOL ? pz_graph_producer(plan->graph, node->in[0]) : PZ_NONE;
+  return maker != PZ_NONE && pz_pooling_of(plan, maker) == n ? maker : PZ_NONE;
+}
+
+pz_status pz_add_pooled_border(pz_plan *plan, pz_step *step, pz_node_id n, pz_error *err) {
+  const pz_node_id pool = pz_pooling_of(plan, n);
+  if (pool == PZ_NONE) return PZ_OK;
+  pz_builder b = pz_builder_of(plan, step);
+  return pz_add_border_call(&b, pz_input_storage(plan, plan->graph->nodes[pool].out[0], PZ_BLOCKED), err);
+}

@@ -1,0 +1,362 @@
+/* storage.c: where each tensor lies: a buffer of its own, a slice of a concatenation, a view, in place, or the
+ * caller's memory. */
+#include "place/place.h"
+
+#include <string.h>
+
+static pz_status grow(pz_plan *plan, void **items, int32_t *capacity, int32_t count, size_t size,
+                      pz_error *err) {
+  if (count < *capacity) return PZ_OK;
+  int32_t wanted = *capacity ? 2 * *capacity : 64;
+  void *bigger = pz_arena_alloc(plan->arena, (size_t)wanted, size);
+  if (!bigger) return pz_fail_memory(err, "the plan", (unsigned long long)wanted * size);
+  if (count) memcpy(bigger, *items, (size_t)count * size);
+  *items = bigger;
+  *capacity = wanted;
+  return PZ_OK;
+}
+
+/* Rows a multiple of 4 KiB apart would compete for the same few sets of the first-level cache. */
+static int64_t apart(int64_t stride, int32_t rows, int32_t more) {
+  return more > 1 && rows > 1 && stride * 4 % 4096 == 0 ? stride + more : stride;
+}
+
+static int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
+
+/* Points between neighbours along an axis: what lies behind one is in front of the next. */
+static int64_t gap(const pz_room *room, int axis) { return larger(room->lo[axis], room->hi[axis]); }
+
+static int64_t first_element(const pz_view *v, const int32_t *lo) {
+  return lo[0] * v->stride_d + lo[1] * v->stride_h + lo[2] * v->stride_w;
+}
+
+/* Floats of a sample, with the room around it. */
+static int64_t span(const pz_view *v, const pz_room *room) {
+  const int32_t last[PZ_SPATIAL] = {v->d - 1 + room->hi[0], v->h - 1 + room->hi[1], v->w - 1 + room->hi[2]};
+  const int64_t point = room->lanes ? room->lanes : (room->blocks - 1) * v->stride_c + v->block;
+  return first_element(v, room->lo) + first_element(v, last) + point;
+}
+
+/* As dense as the room is wide: the zeros behind a row, a plane or a block are those in front of the next one. */
+static void set_strides(pz_view *v, const pz_room *room) {
+  const int64_t depth = v->d + gap(room, 0), height = v->h + gap(room, 1);
+  v->tight = room->lanes > 0;
+  v->stride_w = v->tight ? room->lanes : v->block;
+  const int64_t row = v->stride_w * (v->w + gap(room, 2));
+  if (room->rows_first) {
+    v->stride_d = apart(row, v->d, v->block);
+    v->stride_c = v->stride_d * depth;
+    const int64_t whole = v->stride_c * (v->tight ? 1 : room->blocks) + PZ_ALIGN_FLOATS - 1;
+    v->stride_h = apart(whole / PZ_ALIGN_FLOATS * PZ_ALIGN_FLOATS, v->h, PZ_ALIGN_FLOATS);
+  } else {
+    v->stride_h = apart(row, v->h, v->block);
+    v->stride_d = v->stride_h * height;
+    v->stride_c = v->stride_d * depth;
+  }
+  if (v->tight) v->stride_c = v->block;
+  v->stride_n = span(v, room);
+}
+
+/* The border and nothing else. */
+static pz_room room_of(const pz_view *v) {
+  pz_room room = {.blocks = pz_block_count(v->c, v->block)};
+  memcpy(room.lo, v->border_lo, sizeof room.lo);
+  memcpy(room.hi, v->border_hi, sizeof room.hi);
+  return room;
+}
+
+static pz_view dense_view(const pz_plan *plan, pz_tensor_id id, pz_layout layout, bool bordered) {
+  const pz_shape5 s = pz_shape_as5(&plan->graph->tensors[id].shape);
+  pz_view v = {
+      .n = (int32_t)s.n, .c = (int32_t)s.c, .d = (int32_t)s.s[0], .h = (int32_t)s.s[1], .w = (int32_t)s.s[2]};
+  v.block = layout == PZ_BLOCKED ? plan->block : 1;
+  for (int i = 0; i < PZ_SPATIAL && bordered; i++) {
+    v.border_lo[i] = plan->border_lo[id][i];
+    v.border_hi[i] = plan->border_hi[id][i];
+  }
+  const pz_room room = room_of(&v);
+  set_strides(&v, &room);
+  return v;
+}
+
+/* Plain tensors keep a border only where a convolution reads them so: inputs of the network and padded copies. */
+static bool keeps_border(const pz_plan *plan, pz_tensor_id id, pz_layout layout) {
+  const pz_node_id maker = pz_graph_producer(plan->graph, id);
+  return layout == PZ_BLOCKED || maker == PZ_NONE || plan->graph->nodes[maker].op == PZ_OP_PAD;
+}
+
+bool pz_border_suffices(const pz_plan *plan, pz_tensor_id id, pz_layout layout, const pz_view *v) {
+  if (!keeps_border(plan, id, layout)) return true;
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (v->border_lo[i] < plan->border_lo[id][i] || v->border_hi[i] < plan->border_hi[id][i]) return false;
+  return true;
+}
+
+static int32_t *slot(pz_plan *plan, pz_tensor_id id, pz_layout layout) {
+  return layout == PZ_BLOCKED ? &plan->blocked[id] : &plan->plain[id];
+}
+
+static pz_status keep(pz_plan *plan, pz_layout layout, const pz_storage *storage, pz_error *err) {
+  PZ_TRY(
+      grow(plan, (void **)&plan->storages, &plan->cap_storages, plan->n_storages, sizeof(pz_storage), err));
+  plan->storages[plan->n_storages] = *storage;
+  *slot(plan, storage->tensor, layout) = plan->n_storages++;
+  return PZ_OK;
+}
+
+static pz_status new_buffer(pz_plan *plan, int64_t floats, int32_t *index, pz_error *err) {
+  PZ_TRY(grow(plan, (void **)&plan->buffers, &plan->cap_buffers, plan->n_buffers, sizeof(pz_buffer), err));
+  plan->buffers[plan->n_buffers] =
+      (pz_buffer){.floats = floats, .first = INT32_MAX, .last = -1, .anchor = -1};
+  *index = plan->n_buffers++;
+  return PZ_OK;
+}
+
+pz_status pz_add_buffer(pz_builder *b, int64_t floats, pz_pointer *at, pz_error *err) {
+  *at = (pz_pointer){PZ_SPACE_ARENA, 0, 0};
+  return new_buffer(b->plan, floats, &at->index, err);
+}
+
+pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_storage *storage,
+                           pz_error *err) {
+  pz_storage s = {
+      .tensor = id, .view = dense_view(plan, id, layout, keeps_border(plan, id, layout)), .owner = true};
+  s.room = layout == PZ_BLOCKED ? plan->rooms[id] : room_of(&s.view);
+  set_strides(&s.view, &s.room);
+  s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view, s.room.lo)};
+  PZ_TRY(new_buffer(plan, s.view.stride_n * s.view.n, &s.at.index, err));
+  PZ_TRY(keep(plan, layout, &s, err));
+  *storage = s;
+  return PZ_OK;
+}
+
+pz_status pz_window_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, int64_t rows, pz_error *err) {
+  pz_storage s = {.tensor = id, .view = dense_view(plan, id, layout, true), .owner = true};
+  s.view.border_lo[1] = s.view.border_hi[1] = 0;
+  s.view.h = (int32_t)rows;
+  s.room = room_of(&s.view);
+  set_strides(&s.view, &s.room);
+  s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view, s.room.lo)};
+  PZ_TRY(new_buffer(plan, s.view.stride_n * s.view.n, &s.at.index, err));
+  return keep(plan, layout, &s, err);
+}
+
+static bool has_border(const pz_plan *plan, pz_tensor_id id) {
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (plan->border_lo[id][i] || plan->border_hi[id][i]) return true;
+  return false;
+}
+
+/* The caller's buffer, where the tensor is an output of the graph that can be written there as it is. */
+static int32_t output_port(const pz_plan *plan, pz_tensor_id id) {
+  for (int32_t i = 0; i < plan->graph->n_outputs; i++)
+    if (plan->graph->outputs[i] == id) return i;
+  return -1;
+}
+
+pz_storage pz_port_storage(const pz_plan *plan, pz_tensor_id id, pz_space space, int32_t port) {
+  return (pz_storage){
+      .tensor = id, .at = {space, port, 0}, .view = dense_view(plan, id, PZ_PLAIN, false), .owner = false};
+}
+
+static pz_status slice_of_parent(pz_plan *plan, pz_tensor_id id, pz_storage *storage, pz_error *err) {
+  pz_storage parent;
+  PZ_TRY(pz_output_storage(plan, plan->alias_parent[id], PZ_BLOCKED, &parent, err));
+  *storage = parent;
+  storage->tensor = id;
+  storage->owner = false;
+  storage->at.offset += plan->alias_channel[id] / plan->block * parent.view.stride_c;
+  storage->view.c = (int32_t)pz_shape_as5(&plan->graph->tensors[id].shape).c;
+  return keep(plan, PZ_BLOCKED, storage, err);
+}
+
+pz_status pz_output_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_storage *storage,
+                            pz_error *err) {
+  const int32_t known = *slot(plan, id, layout);
+  if (known >= 0) {
+    *storage = plan->storages[known];
+    return PZ_OK;
+  }
+  if (layout == PZ_BLOCKED && plan->alias_parent[id] != PZ_NONE)
+    return slice_of_parent(plan, id, storage, err);
+  const int32_t port = output_port(plan, id);
+  if (layout == PZ_PLAIN && port >= 0 && (!keeps_border(plan, id, layout) || !has_border(plan, id))) {
+    *storage = pz_port_storage(plan, id, PZ_SPACE_OUTPUT, port);
+    return keep(plan, PZ_PLAIN, storage, err);
+  }
+  return pz_fresh_storage(plan, id, layout, storage, err);
+}
+
+const pz_storage *pz_input_storage(const pz_plan *plan, pz_tensor_id id, pz_layout layout) {
+  return &plan->storages[layout == PZ_BLOCKED ? plan->blocked[id] : plan->plain[id]];
+}
+
+pz_status pz_make_view(pz_plan *plan, pz_tensor_id to, pz_layout layout, const pz_storage *view,
+                       pz_error *err) {
+  pz_storage s = *view;
+  s.tensor = to;
+  s.owner = false;
+  memset(s.view.border_lo, 0, sizeof s.view.border_lo);
+  memset(s.view.border_hi, 0, sizeof s.view.border_hi);
+  return keep(plan, layout, &s, err);
+}
+
+static bool is_view_op(pz_op op) { return op == PZ_OP_CROP || op == PZ_OP_SLICE || op == PZ_OP_RESHAPE; }
+
+/* A concatenation's buffer holds its parts too, which others may still read. */
+static bool holds_parts(const pz_plan *plan, pz_tensor_id id) {
+  for (int32_t i = 0; i < plan->graph->n_tensors; i++)
+    if (plan->alias_parent[i] == id) return true;
+  return false;
+}
+
+bool pz_ends_at(const pz_plan *plan, pz_tensor_id id, pz_node_id last) {
+  const pz_graph *g = plan->graph;
+  if (pz_graph_is_output(g, id)) return false;
+  for (pz_node_id n = 0; n < g->n_nodes; n++)
+    for (int32_t i = 0; i < g->nodes[n].n_in; i++)
+      if (g->nodes[n].in[i] == id && (n > last || is_view_op(g->nodes[n].op))) return false;
+  return true;
+}
+
+bool pz_may_replace(const pz_plan *plan, pz_tensor_id from, pz_tensor_id to) {
+  return pz_graph_producer(plan->graph, from) != PZ_NONE && !holds_parts(plan, from) &&
+         plan->alias_parent[from] == PZ_NONE && plan->alias_parent[to] == PZ_NONE &&
+         pz_ends_at(plan, from, pz_graph_producer(plan->graph, to));
+}
+
+pz_status pz_make_in_place(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, pz_layout layout, bool *done,
+                           pz_error *err) {
+  const pz_storage *s = pz_input_storage(plan, from, layout);
+  *done = s->owner && !holds_parts(plan, from) && plan->alias_parent[to] == PZ_NONE &&
+          *slot(plan, to, layout) < 0 && pz_ends_at(plan, from, pz_graph_producer(plan->graph, to)) &&
+          pz_shape_equal(&plan->graph->tensors[from].shape, &plan->graph->tensors[to].shape) &&
+          pz_border_suffices(plan, to, layout, &s->view) && (!s->view.tight || plan->rooms[to].lanes);
+  if (!*done) return PZ_OK;
+  pz_storage same = *s;
+  same.tensor = to;
+  return keep(plan, layout, &same, err);
+}
+
+pz_status pz_shifted_storage(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, int64_t rows, bool *done,
+                             pz_error *err) {
+  const pz_storage x = *pz_input_storage(plan, from, PZ_BLOCKED);
+  pz_storage y = {
+      .tensor = to, .view = dense_view(plan, to, PZ_BLOCKED, true), .owner = true, .room = x.room};
+  const int32_t less[PZ_SPATIAL] = {x.view.d - y.view.d, 0, x.view.w - y.view.w};
+  *done = x.owner && x.room.rows_first && plan->blocked[to] < 0 && x.view.n == 1 &&
+          (x.view.tight ? x.room.lanes >= y.view.c && plan->rooms[to].lanes
+                        : x.room.blocks >= pz_block_count(y.view.c, y.view.block));
+  for (int i = 0; i < PZ_SPATIAL; i += 2) {
+    y.room.hi[i] += less[i];
+    *done &= y.room.lo[i] >= y.view.border_lo[i] && y.room.hi[i] >= y.view.border_hi[i];
+  }
+  if (!*done) return PZ_OK;
+  y.room.lo[1] = y.view.border_lo[1], y.room.hi[1] = y.view.border_hi[1];
+  y.view.stride_c = x.view.stride_c, y.view.stride_d = x.view.stride_d, y.view.stride_h = x.view.stride_h;
+  y.view.stride_w = x.view.stride_w, y.view.tight = x.view.tight;
+  y.view.stride_n = span(&y.view, &y.room);
+  y.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&y.view, y.room.lo)};
+  PZ_TRY(new_buffer(plan, y.view.stride_n, &y.at.index, err));
+  pz_buffer *buffer = &plan->buffers[y.at.index];
+  buffer->anchor = x.at.index;
+  buffer->from_anchor = (x.room.lo[1] - y.room.lo[1] + rows) * x.view.stride_h;
+  return keep(plan, PZ_BLOCKED, &y, err);
+}
+
+pz_status pz_keep_storage(pz_plan *plan, pz_layout layout, const pz_storage *storage, pz_error *err) {
+  return keep(plan, layout, storage, err);
+}
+
+/* ---- concatenation without copying ---- */
+
+static bool can_alias(const pz_plan *plan, const pz_node *concat, int32_t part, int64_t channel) {
+  const pz_tensor_id id = concat->in[part];
+  const pz_node_id maker = pz_graph_producer(plan->graph, id);
+  if (maker == PZ_NONE || channel % plan->block || plan->alias_parent[id] != PZ_NONE) return false;
+  if (pz_chosen(plan, maker)->out != PZ_BLOCKED || is_view_op(plan->graph->nodes[maker].op)) return false;
+  /* a part whose last block has padding lanes must be the last: its lanes are the next part's maps */
+  if (part + 1 < concat->n_in && plan->graph->tensors[id].shape.dim[1] % plan->block) return false;
+  for (int32_t i = 0; i < concat->n_in; i++)
+    if (i != part && concat->in[i] == id) return false;
+  return true;
+}
+
+static void widen(int32_t *to, const int32_t *from) {
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (from[i] > to[i]) to[i] = from[i];
+}
+
+static void alias_parts(pz_plan *plan, const pz_node *concat) {
+  const pz_tensor_id parent = concat->out[0];
+  int64_t channel = 0;
+  for (int32_t i = 0; i < concat->n_in; i++) {
+    const pz_tensor_id id = concat->in[i];
+    if (can_alias(plan, concat, i, channel)) {
+      plan->alias_parent[id] = parent;
+      plan->alias_channel[id] = channel;
+      widen(plan->border_lo[parent], plan->border_lo[id]);
+      widen(plan->border_hi[parent], plan->border_hi[id]);
+    }
+    channel += plan->graph->tensors[id].shape.dim[1];
+  }
+}
+
+/* The border that the graph has, but along the depth only as far as it is read there. */
+static void set_borders(pz_plan *plan) {
+  const pz_graph *g = plan->graph;
+  int32_t(*lo)[PZ_SPATIAL] = plan->border_lo, (*hi)[PZ_SPATIAL] = plan->border_hi;
+  for (pz_tensor_id t = 0; t < g->n_tensors; t++) lo[t][0] = hi[t][0] = 0;
+  for (pz_node_id n = 0; n < g->n_nodes; n++) {
+    const pz_node *node = &g->nodes[n];
+    int32_t front[PZ_SPATIAL], behind[PZ_SPATIAL];
+    if ((node->op != PZ_OP_CONV && node->op != PZ_OP_DECONV) || pz_chosen(plan, n)->knows_depth) continue;
+    pz_node_input_border(g, node, front, behind);
+    const pz_tensor_id x = node->in[PZ_CONV_X];
+    lo[x][0] = larger(lo[x][0], front[0]), hi[x][0] = larger(hi[x][0], behind[0]);
+  }
+  for (pz_tensor_id t = 0; t < g->n_tensors; t++) {
+    const int32_t front = lo[t][0], behind = hi[t][0];
+    memcpy(lo[t], g->tensors[t].border_lo, sizeof lo[t]);
+    memcpy(hi[t], g->tensors[t].border_hi, sizeof hi[t]);
+    if (front < lo[t][0]) lo[t][0] = front;
+    if (behind < hi[t][0]) hi[t][0] = behind;
+  }
+}
+
+/* A result that may take over the storage of the sum it starts from needs its border there already. */
+static void widen_bases(pz_plan *plan) {
+  const pz_graph *g = plan->graph;
+  for (pz_node_id n = g->n_nodes - 1; n >= 0; n--) {
+    const pz_node *node = &g->nodes[n];
+    if (node->op != PZ_OP_CONV && node->op != PZ_OP_DECONV) continue;
+    const pz_tensor_id base = node->in[PZ_CONV_BASE];
+    if (base == PZ_NONE || pz_graph_producer(g, base) == PZ_NONE || !pz_ends_at(plan, base, n)) continue;
+    widen(plan->border_lo[base], plan->border_lo[node->out[0]]);
+    widen(plan->border_hi[base], plan->border_hi[node->out[0]]);
+  }
+}
+
+/* Borders go up to the parents first (consumers come later in the order, so parents are final when all of
+ * the nodes were seen once), and then down to all parts. */
+pz_status pz_decide_aliases(pz_plan *plan, pz_error *err) {
+  (void)err;
+  const pz_graph *g = plan->graph;
+  for (pz_tensor_id t = 0; t < g->n_tensors; t++) plan->alias_parent[t] = PZ_NONE;
+  set_borders(plan);
+  widen_bases(plan);
+  for (pz_node_id n = 0; n < g->n_nodes; n++) {
+    const pz_node *node = &g->nodes[n];
+    if (node->op == PZ_OP_CONCAT && node->attr.concat.axis == 1 && node->attr.concat.in_place &&
+        pz_chosen(plan, n)->out == PZ_BLOCKED)
+      alias_parts(plan, node);
+  }
+  for (pz_node_id n = g->n_nodes - 1; n >= 0; n--)
+    for (int32_t i = 0; g->nodes[n].op == PZ_OP_CONCAT && i < g->nodes[n].n_in; i++) {
+      const pz_tensor_id id = g->nodes[n].in[i];
+      if (plan->alias_parent[id] != g->nodes[n].out[0]) continue;
+      memcpy(plan->border_lo[id], plan->border_lo[g->nodes[n].out[0]], sizeof plan->border_lo[id]);
+      memcpy(plan->border_hi[id], plan->border_hi[g->nodes[n].out[0]], sizeof plan->border_hi[id]);
+    }
+  return PZ_OK;
+}

@@ -1,0 +1,94 @@
+/* planner.c: the main line: problems, a candidate for each, places, steps. */
+#include "planner/planner.h"
+#include "choose/choose.h"
+#include "place/place.h"
+
+#include <stdlib.h>
+
+/* Weights are packed when the network is compiled: the network cannot compute them. */
+static pz_status check_weights(const pz_plan *plan, pz_error *err) {
+  const pz_graph *g = plan->graph;
+  for (pz_node_id n = 0; n < g->n_nodes; n++)
+    for (int32_t i = 0; i < g->nodes[n].n_in; i++) {
+      const pz_operand *operand = &plan->problems[n].in[i];
+      if (operand->packed && !operand->data)
+        return pz_fail_node(
+            err, &g->nodes[n],
+            "its input %d, '%s', must be a constant: weights cannot be computed by the network", (int)i,
+            g->tensors[g->nodes[n].in[i]].name);
+    }
+  return PZ_OK;
+}
+
+static pz_status allocate(pz_plan *plan, pz_error *err) {
+  const size_t tensors = (size_t)plan->graph->n_tensors, nodes = (size_t)plan->graph->n_nodes;
+  plan->choices = PZ_NEW(plan->arena, pz_choice, nodes);
+  plan->plain = PZ_NEW(plan->arena, int32_t, tensors);
+  plan->blocked = PZ_NEW(plan->arena, int32_t, tensors);
+  plan->gathered = PZ_NEW(plan->arena, pz_gathered, tensors);
+  plan->alias_parent = PZ_NEW(plan->arena, pz_tensor_id, tensors);
+  plan->alias_channel = PZ_NEW(plan->arena, int64_t, tensors);
+  plan->border_lo = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_lo);
+  plan->border_hi = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_hi);
+  plan->rooms = PZ_NEW(plan->arena, pz_room, tensors);
+  if (!plan->choices || !plan->plain || !plan->blocked || !plan->gathered || !plan->alias_parent ||
+      !plan->alias_channel || !plan->border_lo || !plan->border_hi || !plan->rooms)
+    return pz_fail_memory(err, "the plan", tensors * 64);
+  for (size_t i = 0; i < tensors; i++) plan->plain[i] = plan->blocked[i] = -1;
+  return PZ_OK;
+}
+
+/* Sizes first; then, where they are admitted, the same with weights. */
+static pz_status build_plan(pz_plan *plan, const pz_plan_options *options, pz_error *err) {
+  plan->most_weights = 0;
+  plan->dry = true;
+  PZ_TRY(pz_place_all(plan, err));
+  plan->dry = false;
+  if (options->admit) PZ_TRY(options->admit(options->admit_host, plan, err));
+  if (options->sized) return PZ_OK;
+  pz_place_nothing(plan);
+  return pz_place_all(plan, err);
+}
+
+pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_plan **out, pz_error *err) {
+  *out = NULL;
+  pz_plan *plan = calloc(1, sizeof *plan);
+  if (!plan) return pz_fail_memory(err, "the plan", sizeof *plan);
+  plan->graph = graph;
+  plan->isa = options->isa;
+  plan->unpacked = options->unpacked;
+  plan->slabs = options->slabs;
+  plan->threads = options->threads;
+  plan->memory = options->memory;
+  plan->spare = options->spare;
+  plan->max_error = options->exact ? 0 : options->max_error > 0 ? options->max_error : PZ_MAX_ERROR;
+  plan->sensitivity = options->sensitivity;
+  plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
+  plan->target = pz_target_of_host(plan->isa, plan->block, plan->threads);
+  plan->arena = pz_arena_new();
+  if (plan->arena) pz_arena_watch(plan->arena, pz_arena_watched(graph->arena));
+  pz_status status = plan->arena ? allocate(plan, err) : pz_fail_memory(err, "the plan", 64);
+  if (status == PZ_OK) status = pz_problems_of(graph, &plan->target, plan->arena, &plan->problems, err);
+  if (status == PZ_OK) status = check_weights(plan, err);
+  if (status == PZ_OK) status = pz_choose_solvers(plan, options, err);
+  if (status == PZ_OK) status = pz_meet_error(plan, err);
+  if (status == PZ_OK) status = pz_meet_memory(plan, pz_choose_slabs, err);
+  if (status == PZ_OK) status = build_plan(plan, options, err);
+  if (status == PZ_OK) *out = plan;
+  else pz_plan_free(plan);
+  return status;
+}
+
+void pz_plan_spare_tiles(pz_plan *plan) {
+  if (plan->isa != PZ_ISA_AMX) return;
+  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
+    if (pz_chosen(plan, n)->takes_tiles) return;
+  plan->isa = PZ_ISA_AVX512;
+}
+
+void pz_plan_free(pz_plan *plan) {
+  if (!plan) return;
+  free(plan->weights);
+  pz_arena_free(plan->arena);
+  free(plan);
+}

@@ -4,86 +4,28 @@
 
 #include <string.h>
 
-#define SOLVER(id) extern const pz_solver pz_solver_##id;
-#include "choose/solvers.inc"
-#undef SOLVER
-
-static const pz_solver *const solvers[] = {
-#define SOLVER(id) &pz_solver_##id,
-#include "choose/solvers.inc"
-#undef SOLVER
-};
-
 static bool is_convolution(pz_op op) { return op == PZ_OP_CONV || op == PZ_OP_DECONV; }
-
-/* The cheapest first; of equal cost the first of solvers.inc. */
-static void insert(pz_choice *choice, const pz_candidate *c) {
-  int32_t at = choice->all++;
-  for (; at > 0 && c->cost < choice->candidates[at - 1].cost; at--)
-    choice->candidates[at] = choice->candidates[at - 1];
-  choice->candidates[at] = *c;
-}
-
-/* Forms of operators that no solver knows yet: who teaches one takes its line away. */
-static bool unknown_form(const pz_problem *p) {
-  const bool any_rank = p->op == PZ_OP_RESHAPE || p->op == PZ_OP_PERMUTE || p->op == PZ_OP_EXTEND ||
-                        p->op == PZ_OP_CROP || p->op == PZ_OP_ACTIVATION || p->op == PZ_OP_POWER ||
-                        p->op == PZ_OP_ELTWISE || p->op == PZ_OP_GATHER;
-  for (int32_t i = 0; i < p->n_in && !any_rank; i++)
-    if (p->in[i].present && p->in[i].shape.rank > 5) return true;
-  for (int32_t i = 0; i < p->n_out && !any_rank; i++)
-    if (p->out[i].shape.rank > 5) return true;
-  return false;
-}
-
-/* Of several variants with one label the first stands for all. */
-static bool is_known(const pz_choice *choice, const char *label) {
-  for (int32_t i = 0; i < choice->all; i++)
-    if (!strcmp(choice->candidates[i].label, label)) return true;
-  return false;
-}
 
 /* Whether a layer may have an algorithm of this error: the result has half of it or less; pz_meet_error knows, or takes the
  * candidate out. */
-static bool error_fits(const pz_plan *plan, const pz_solver *solver, double error) {
-  return solver->direct || error / 2 <= plan->max_error;
+static bool error_fits(const pz_plan *plan, const pz_candidate *c) {
+  return c->solver->direct || c->error / 2 <= plan->max_error;
 }
 
-static pz_status consider(pz_plan *plan, pz_node_id n, const pz_solver *solver, const pz_query *q,
-                          pz_choice *choice, pz_error *err) {
-  char text[PZ_LABEL_TEXT];
-  pz_candidate c = {.solver = solver, .variant = q->variant, .label = solver->name};
-  if (solver->applies && !solver->applies(q)) return PZ_OK;
-  if (is_convolution(q->problem->op)) c.error = PZ_SUM_ERROR;
-  if (solver->describe) solver->describe(q, text, &c.error);
-  if (!error_fits(plan, solver, c.error)) return PZ_OK;
-  if (solver->weight_floats) c.weights = solver->weight_floats(q);
-  if (solver->cost) c.cost = solver->cost(q);
-  if (solver->describe) {
-    if (is_known(choice, text)) return PZ_OK;
-    c.label = pz_arena_strdup(plan->arena, text);
-    if (!c.label) return pz_fail_memory(err, "the plan", sizeof text);
-  }
-  if (!plan->sensitivity && q->problem->epilogue.normalised && solver->normalised_error > 0)
-    c.error *= solver->normalised_error;
-  c.added = c.error * (plan->sensitivity ? plan->sensitivity[n] : 1);
-  insert(choice, &c);
-  return PZ_OK;
-}
-
-static int32_t variants_of(const pz_solver *s) { return s->variants ? s->variants : 1; }
-
+/* The candidates that the plan's bound on the error leaves, with what they are expected to add to it. */
 static pz_status find_candidates(pz_plan *plan, pz_node_id n, pz_choice *choice, pz_error *err) {
-  pz_query q = {.problem = &plan->problems[n], .target = &plan->target};
-  int32_t most = 0;
-  if (unknown_form(q.problem)) return PZ_OK;
-  for (size_t i = 0; i < sizeof solvers / sizeof *solvers; i++)
-    if (solvers[i]->op == q.problem->op) most += variants_of(solvers[i]);
-  choice->candidates = PZ_NEW(plan->arena, pz_candidate, (size_t)most + 1);
-  if (!choice->candidates) return pz_fail_memory(err, "the plan", (size_t)most * sizeof(pz_candidate));
-  for (size_t i = 0; i < sizeof solvers / sizeof *solvers; i++)
-    for (q.variant = 0; solvers[i]->op == q.problem->op && q.variant < variants_of(solvers[i]); q.variant++)
-      PZ_TRY(consider(plan, n, solvers[i], &q, choice, err));
+  const pz_problem *problem = &plan->problems[n];
+  pz_candidates all;
+  PZ_TRY(pz_candidates_of(problem, &plan->target, plan->arena, &all, err));
+  *choice = (pz_choice){.candidates = all.list};
+  for (int32_t i = 0; i < all.n; i++) {
+    pz_candidate c = all.list[i];
+    if (!error_fits(plan, &c)) continue;
+    if (!plan->sensitivity && problem->epilogue.normalised && c.solver->normalised_error > 0)
+      c.error *= c.solver->normalised_error;
+    c.added = c.error * (plan->sensitivity ? plan->sensitivity[n] : 1);
+    choice->candidates[choice->all++] = c;
+  }
   return PZ_OK;
 }
 

@@ -4,6 +4,14 @@
 
 #include "plan/chosen.h"
 
+/* All candidates, of any error: the cheapest first, of equal cost the first of solvers.inc. Nothing else decides which there are. */
+typedef struct pz_candidates {
+  pz_candidate *list;
+  int32_t n;
+} pz_candidates;
+pz_status pz_candidates_of(const pz_problem *problem, const pz_target *target, pz_arena *arena,
+                           pz_candidates *candidates, pz_error *err);
+
 pz_status pz_choose_solvers(pz_plan *plan, const pz_plan_options *options, pz_error *err); /* choose.c */
 /* Algorithms with smaller errors where those of all convolutions together exceed max_error (budget.c). */
 pz_status pz_meet_error(pz_plan *plan, pz_error *err);

@@ -4,18 +4,6 @@
 
 #include <string.h>
 
-static pz_status grow(pz_plan *plan, void **items, int32_t *capacity, int32_t count, size_t size,
-                      pz_error *err) {
-  if (count < *capacity) return PZ_OK;
-  int32_t wanted = *capacity ? 2 * *capacity : 64;
-  void *bigger = pz_arena_alloc(plan->arena, (size_t)wanted, size);
-  if (!bigger) return pz_fail_memory(err, "the plan", (unsigned long long)wanted * size);
-  if (count) memcpy(bigger, *items, (size_t)count * size);
-  *items = bigger;
-  *capacity = wanted;
-  return PZ_OK;
-}
-
 /* Rows a multiple of 4 KiB apart would compete for the same few sets of the first-level cache. */
 static int64_t apart(int64_t stride, int32_t rows, int32_t more) {
   return more > 1 && rows > 1 && stride * 4 % 4096 == 0 ? stride + more : stride;
@@ -97,24 +85,11 @@ static int32_t *slot(pz_plan *plan, pz_tensor_id id, pz_layout layout) {
 }
 
 static pz_status keep(pz_plan *plan, pz_layout layout, const pz_storage *storage, pz_error *err) {
-  PZ_TRY(
-      grow(plan, (void **)&plan->storages, &plan->cap_storages, plan->n_storages, sizeof(pz_storage), err));
+  PZ_TRY(pz_plan_grow(plan, (void **)&plan->storages, &plan->cap_storages, plan->n_storages,
+                      sizeof(pz_storage), err));
   plan->storages[plan->n_storages] = *storage;
   *slot(plan, storage->tensor, layout) = plan->n_storages++;
   return PZ_OK;
-}
-
-static pz_status new_buffer(pz_plan *plan, int64_t floats, int32_t *index, pz_error *err) {
-  PZ_TRY(grow(plan, (void **)&plan->buffers, &plan->cap_buffers, plan->n_buffers, sizeof(pz_buffer), err));
-  plan->buffers[plan->n_buffers] =
-      (pz_buffer){.floats = floats, .first = INT32_MAX, .last = -1, .anchor = -1};
-  *index = plan->n_buffers++;
-  return PZ_OK;
-}
-
-pz_status pz_add_buffer(pz_builder *b, int64_t floats, pz_pointer *at, pz_error *err) {
-  *at = (pz_pointer){PZ_SPACE_ARENA, 0, 0};
-  return new_buffer(b->plan, floats, &at->index, err);
 }
 
 pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_storage *storage,
@@ -124,7 +99,7 @@ pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_
   s.room = layout == PZ_BLOCKED ? plan->rooms[id] : room_of(&s.view);
   set_strides(&s.view, &s.room);
   s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view, s.room.lo)};
-  PZ_TRY(new_buffer(plan, s.view.stride_n * s.view.n, &s.at.index, err));
+  PZ_TRY(pz_new_buffer(plan, s.view.stride_n * s.view.n, &s.at.index, err));
   PZ_TRY(keep(plan, layout, &s, err));
   *storage = s;
   return PZ_OK;
@@ -137,7 +112,7 @@ pz_status pz_window_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, in
   s.room = room_of(&s.view);
   set_strides(&s.view, &s.room);
   s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view, s.room.lo)};
-  PZ_TRY(new_buffer(plan, s.view.stride_n * s.view.n, &s.at.index, err));
+  PZ_TRY(pz_new_buffer(plan, s.view.stride_n * s.view.n, &s.at.index, err));
   return keep(plan, layout, &s, err);
 }
 
@@ -257,7 +232,7 @@ pz_status pz_shifted_storage(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, 
   y.view.stride_w = x.view.stride_w, y.view.tight = x.view.tight;
   y.view.stride_n = span(&y.view, &y.room);
   y.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&y.view, y.room.lo)};
-  PZ_TRY(new_buffer(plan, y.view.stride_n, &y.at.index, err));
+  PZ_TRY(pz_new_buffer(plan, y.view.stride_n, &y.at.index, err));
   pz_buffer *buffer = &plan->buffers[y.at.index];
   buffer->anchor = x.at.index;
   buffer->from_anchor = (x.room.lo[1] - y.room.lo[1] + rows) * x.view.stride_h;

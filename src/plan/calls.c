@@ -7,6 +7,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+pz_status pz_plan_grow(pz_plan *plan, void **items, int32_t *capacity, int32_t count, size_t size,
+                       pz_error *err) {
+  if (count < *capacity) return PZ_OK;
+  int32_t wanted = *capacity ? 2 * *capacity : 64;
+  void *bigger = pz_arena_alloc(plan->arena, (size_t)wanted, size);
+  if (!bigger) return pz_fail_memory(err, "the plan", (unsigned long long)wanted * size);
+  if (count) memcpy(bigger, *items, (size_t)count * size);
+  *items = bigger;
+  *capacity = wanted;
+  return PZ_OK;
+}
+
+pz_status pz_new_buffer(pz_plan *plan, int64_t floats, int32_t *index, pz_error *err) {
+  PZ_TRY(pz_plan_grow(plan, (void **)&plan->buffers, &plan->cap_buffers, plan->n_buffers, sizeof(pz_buffer),
+                      err));
+  plan->buffers[plan->n_buffers] =
+      (pz_buffer){.floats = floats, .first = INT32_MAX, .last = -1, .anchor = -1};
+  *index = plan->n_buffers++;
+  return PZ_OK;
+}
+
+pz_status pz_add_buffer(pz_builder *b, int64_t floats, pz_pointer *at, pz_error *err) {
+  *at = (pz_pointer){PZ_SPACE_ARENA, 0, 0};
+  return pz_new_buffer(b->plan, floats, &at->index, err);
+}
+
 /* At once what the sizes that were computed before say. */
 static pz_status reserve_weights(pz_plan *plan, int64_t needed, pz_error *err) {
   if (needed <= plan->cap_weights && plan->weights) return PZ_OK;

@@ -113,6 +113,11 @@ static inline const pz_candidate *pz_plan_candidate(const pz_plan *plan, pz_node
   return &plan->choices[node].candidates[plan->choices[node].chosen];
 }
 
+/* Room for one more item of a list of the plan. */
+pz_status pz_plan_grow(pz_plan *plan, void **items, int32_t *capacity, int32_t count, size_t size,
+                       pz_error *err);
+pz_status pz_new_buffer(pz_plan *plan, int64_t floats, int32_t *index, pz_error *err);
+
 typedef struct pz_solver_layouts {
   pz_layout in, out;
 } pz_solver_layouts;

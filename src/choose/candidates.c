@@ -1,0 +1,76 @@
+/* candidates.c: the candidates of a problem on a target: all solvers of its operator that apply, with all variants. */
+#include "choose/choose.h"
+
+#include <string.h>
+
+#define SOLVER(id) extern const pz_solver pz_solver_##id;
+#include "choose/solvers.inc"
+#undef SOLVER
+
+static const pz_solver *const solvers[] = {
+#define SOLVER(id) &pz_solver_##id,
+#include "choose/solvers.inc"
+#undef SOLVER
+};
+
+/* The cheapest first; of equal cost the first of solvers.inc. */
+static void insert(pz_candidates *to, const pz_candidate *c) {
+  int32_t at = to->n++;
+  for (; at > 0 && c->cost < to->list[at - 1].cost; at--) to->list[at] = to->list[at - 1];
+  to->list[at] = *c;
+}
+
+/* Forms of operators that no solver knows yet: who teaches one takes its line away. */
+static bool unknown_form(const pz_problem *p) {
+  const bool any_rank = p->op == PZ_OP_RESHAPE || p->op == PZ_OP_PERMUTE || p->op == PZ_OP_EXTEND ||
+                        p->op == PZ_OP_CROP || p->op == PZ_OP_ACTIVATION || p->op == PZ_OP_POWER ||
+                        p->op == PZ_OP_ELTWISE || p->op == PZ_OP_GATHER;
+  for (int32_t i = 0; i < p->n_in && !any_rank; i++)
+    if (p->in[i].present && p->in[i].shape.rank > 5) return true;
+  for (int32_t i = 0; i < p->n_out && !any_rank; i++)
+    if (p->out[i].shape.rank > 5) return true;
+  return false;
+}
+
+/* Of several variants with one label the first stands for all. */
+static bool is_known(const pz_candidates *known, const char *label) {
+  for (int32_t i = 0; i < known->n; i++)
+    if (!strcmp(known->list[i].label, label)) return true;
+  return false;
+}
+
+static pz_status consider(const pz_solver *solver, const pz_query *q, pz_arena *arena, pz_candidates *to,
+                          pz_error *err) {
+  const pz_op op = q->problem->op;
+  char text[PZ_LABEL_TEXT];
+  pz_candidate c = {.solver = solver, .variant = q->variant, .label = solver->name};
+  if (solver->applies && !solver->applies(q)) return PZ_OK;
+  if (solver->weight_floats) c.weights = solver->weight_floats(q);
+  if (solver->cost) c.cost = solver->cost(q);
+  if (op == PZ_OP_CONV || op == PZ_OP_DECONV) c.error = PZ_SUM_ERROR;
+  if (solver->describe) {
+    solver->describe(q, text, &c.error);
+    if (is_known(to, text)) return PZ_OK;
+    c.label = pz_arena_strdup(arena, text);
+    if (!c.label) return pz_fail_memory(err, "the plan", sizeof text);
+  }
+  insert(to, &c);
+  return PZ_OK;
+}
+
+static int32_t variants_of(const pz_solver *s) { return s->variants ? s->variants : 1; }
+
+pz_status pz_candidates_of(const pz_problem *problem, const pz_target *target, pz_arena *arena,
+                           pz_candidates *to, pz_error *err) {
+  pz_query q = {.problem = problem, .target = target};
+  size_t most = 1;
+  for (size_t i = 0; i < sizeof solvers / sizeof *solvers; i++)
+    if (solvers[i]->op == problem->op) most += (size_t)variants_of(solvers[i]);
+  *to = (pz_candidates){.list = PZ_NEW(arena, pz_candidate, most)};
+  if (!to->list) return pz_fail_memory(err, "the plan", most * sizeof(pz_candidate));
+  if (unknown_form(problem)) return PZ_OK;
+  for (size_t i = 0; i < sizeof solvers / sizeof *solvers; i++)
+    for (q.variant = 0; solvers[i]->op == problem->op && q.variant < variants_of(solvers[i]); q.variant++)
+      PZ_TRY(consider(solvers[i], &q, arena, to, err));
+  return PZ_OK;
+}

@@ -1,4 +1,4 @@
-/* candidates.c: the candidates of a problem on a target: all solvers of its operator that apply, with all variants. */
+/* candidates.c: the candidates of a problem on a target: all solvers of its operator that apply, with all their parameters. */
 #include "choose/choose.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ static bool unknown_form(const pz_problem *p) {
   return false;
 }
 
-/* Of several variants with one label the first stands for all. */
+/* Of several with one label the first stands for all. */
 static bool is_known(const pz_candidates *known, const char *label) {
   for (int32_t i = 0; i < known->n; i++)
     if (!strcmp(known->list[i].label, label)) return true;
@@ -43,7 +43,7 @@ static pz_status consider(const pz_solver *solver, const pz_query *q, pz_arena *
                           pz_error *err) {
   const pz_op op = q->problem->op;
   char text[PZ_LABEL_TEXT];
-  pz_candidate c = {.solver = solver, .variant = q->variant, .label = solver->name};
+  pz_candidate c = {.solver = solver, .parameters = q->parameters, .label = solver->name};
   if (solver->applies && !solver->applies(q)) return PZ_OK;
   if (solver->weight_floats) c.weights = solver->weight_floats(q);
   if (solver->cost) c.cost = solver->cost(q);
@@ -70,7 +70,10 @@ pz_status pz_candidates_of(const pz_problem *problem, const pz_target *target, p
   if (!to->list) return pz_fail_memory(err, "the plan", most * sizeof(pz_candidate));
   if (unknown_form(problem)) return PZ_OK;
   for (size_t i = 0; i < sizeof solvers / sizeof *solvers; i++)
-    for (q.variant = 0; solvers[i]->op == problem->op && q.variant < variants_of(solvers[i]); q.variant++)
-      PZ_TRY(consider(solvers[i], &q, arena, to, err));
+    for (int32_t v = 0; solvers[i]->op == problem->op && v < variants_of(solvers[i]); v++) {
+      q.parameters = (pz_parameters){{0}};
+      if (!solvers[i]->vary || solvers[i]->vary(problem, v, &q.parameters))
+        PZ_TRY(consider(solvers[i], &q, arena, to, err));
+    }
   return PZ_OK;
 }

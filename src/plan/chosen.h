@@ -10,7 +10,7 @@ static inline const pz_solver *pz_chosen(const pz_plan *plan, pz_node_id n) {
 }
 /* What its solver is asked about a node. */
 static inline pz_query pz_query_of(const pz_plan *plan, pz_node_id n) {
-  return (pz_query){&plan->problems[n], &plan->target, pz_plan_candidate(plan, n)->variant};
+  return (pz_query){&plan->problems[n], &plan->target, pz_plan_candidate(plan, n)->parameters};
 }
 static inline pz_builder pz_builder_of(pz_plan *plan, pz_step *step) {
   return (pz_builder){.plan = plan, .step = step, .dry = plan->dry, .unpacked = plan->unpacked};

@@ -2,7 +2,7 @@
  * arena with lifetimes and offsets. It is all that src/emit needs.
  *
  *   graph --problem.h--> a problem for each node
- *         --src/choose--> a candidate for each: a solver (solver.h) and its variant
+ *         --src/choose--> a candidate for each: a solver (solver.h) and its parameters
  *         --src/place--> where each tensor lies: blocked or plain, aliased into a concatenation, in place, as rows of a band
  *                        steps, each a list of kernel calls on views; weights packed as the kernels want
  *                        offsets of all buffers in one arena
@@ -25,10 +25,10 @@ typedef struct pz_buffer {
 
 typedef struct pz_plan pz_plan;
 
-/* One way to run a node: a solver with its variant. Texts are in the plan's arena. */
+/* One way to run a node: a solver with its parameters. Texts are in the plan's arena. */
 typedef struct pz_candidate {
   const struct pz_solver *solver;
-  int32_t variant;
+  pz_parameters parameters;
   double cost;       /* expected: multiply-adds of vectors at peak */
   double error;      /* expected relative L2 error of the layer's result; 0: not known */
   double added;      /* what of it the network's result is expected to have */

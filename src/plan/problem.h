@@ -40,11 +40,17 @@ typedef struct pz_problem {
   bool padded; /* convolutions: the input is stored with the zero border that the kernel needs */
 } pz_problem;
 
-/* A problem on a target, and which variant of a solver's algorithm is meant, counted from 0. */
+/* The parameters of a solver's algorithm: what they mean is the solver's. */
+#define PZ_PARAMETERS 6
+typedef struct pz_parameters {
+  int32_t of[PZ_PARAMETERS];
+} pz_parameters;
+
+/* A problem on a target, done with these parameters. */
 typedef struct pz_query {
   const pz_problem *problem;
   const pz_target *target;
-  int32_t variant;
+  pz_parameters parameters;
 } pz_query;
 
 /* The problems of all nodes, by node, in the arena. */

@@ -1,6 +1,7 @@
 /* solver.h: problem, solver, candidate. A solver is one algorithm for one operator. It says whether it applies to a problem on a
  * target, what it is expected to cost, in which layouts it reads and writes, and makes the calls. All but the calls is pure, and no
- * solver knows of the plan. An algorithm with parameters has variants (pz_query). */
+ * solver knows of the plan. An algorithm with parameters gives one candidate for each choice of
+ * them. */
 #ifndef PZ_PLAN_SOLVER_H
 #define PZ_PLAN_SOLVER_H
 
@@ -18,8 +19,10 @@ typedef struct pz_solver {
   double (*cost)(const pz_query *q);
   /* Adds the calls to the step that the framework has begun. */
   pz_status (*emit)(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err);
-  int32_t variants; /* 0: one */
-  /* The label of the variant, and the relative L2 error that it adds. NULL: the name; a short sum's. */
+  int32_t variants; /* choices of parameters; 0: there are none to choose */
+  /* The parameters of choice `i`. False: it is none for this problem. NULL: all zero. */
+  bool (*vary)(const pz_problem *problem, int32_t i, pz_parameters *parameters);
+  /* The label of the algorithm with its parameters, and the relative L2 error that it adds. NULL: the name; a short sum's. */
   void (*describe)(const pz_query *q, char label[PZ_LABEL_TEXT], double *error);
   /* Direct sums in single precision, which any precision has: their error is no matter of choice. */
   bool direct;

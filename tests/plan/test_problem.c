@@ -120,7 +120,8 @@ static void test_lists(void **state) {
     const pz_candidates a = candidates(&f, layers[l], &target), b = candidates(&f, layers[l], &target);
     assert_true(a.n > 0 && a.n == b.n);
     for (int32_t i = 0; i < a.n; i++) {
-      assert_true(a.list[i].solver == b.list[i].solver && a.list[i].variant == b.list[i].variant);
+      assert_true(a.list[i].solver == b.list[i].solver &&
+                  !memcmp(&a.list[i].parameters, &b.list[i].parameters, sizeof a.list[i].parameters));
       assert_true(a.list[i].cost == b.list[i].cost && (i == 0 || a.list[i].cost >= a.list[i - 1].cost));
       for (int32_t k = 0; k < i; k++) assert_string_not_equal(a.list[i].label, a.list[k].label);
     }

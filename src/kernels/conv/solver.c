@@ -304,10 +304,16 @@ bool pz_conv_is_product(const pz_problem *problem) {
   return a->group == 1;
 }
 
-/* What is fetched ahead, by the variant. Without Base nothing of a row is: two variants are one. */
-static int32_t ahead_of(const pz_query *q) {
+/* What is fetched ahead. */
+static bool vary_phases(const pz_problem *problem, int32_t i, pz_parameters *parameters) {
   static const int32_t ahead[PHASES_VARIANTS] = {PZ_CONV_AHEAD_PARTS, PZ_CONV_AHEAD_ROW, PZ_CONV_AHEAD_NONE};
-  const int32_t wanted = ahead[q->variant];
+  (void)problem;
+  parameters->of[0] = ahead[i];
+  return true;
+}
+/* Without Base nothing of a row is fetched: two are one. */
+static int32_t ahead_of(const pz_query *q) {
+  const int32_t wanted = q->parameters.of[0];
   const bool same = wanted == PZ_CONV_AHEAD_NONE && !q->problem->in[PZ_CONV_BASE].present;
   return pz_conv_is_product(q->problem) && !same ? wanted : PZ_CONV_AHEAD_ROW;
 }
@@ -464,6 +470,7 @@ const pz_solver pz_solver_deconv_phases = {.name = "direct in phases",
                                            .cost = pz_conv_direct_cost,
                                            .emit = build_deconv,
                                            .variants = PHASES_VARIANTS,
+                                           .vary = vary_phases,
                                            .describe = describe_phases,
                                            .knows_tight = true};
 const pz_solver pz_solver_deconv_depthwise = {.name = "depthwise in phases",

@@ -11,7 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int32_t m_of(const pz_query *q) { return 1 << q->variant; }
+static bool vary(const pz_problem *problem, int32_t i, pz_parameters *parameters) {
+  (void)problem;
+  parameters->of[0] = 1 << i;
+  return true;
+}
+static int32_t m_of(const pz_query *q) { return q->parameters.of[0]; }
 /* Sums that m planes of results are made of, with m > 1. */
 static int32_t points_of(int32_t m) { return m + 2; }
 
@@ -426,6 +431,7 @@ const pz_solver pz_solver_conv_halves = {.name = "bfloat16 halves",
                                          .emit = build,
                                          .overwrites = pz_conv_overwrites,
                                          .variants = 3,
+                                         .vary = vary,
                                          .describe = describe,
                                          .normalised_error = NORMALISED,
                                          .tile_rows = tile_rows,
@@ -478,6 +484,8 @@ const pz_solver pz_solver_deconv_halves = {.name = "bfloat16 halves in phases",
                                            .applies = deconv_applies,
                                            .cost = deconv_cost,
                                            .emit = build_deconv,
+                                           .variants = 1,
+                                           .vary = vary,
                                            .overwrites = pz_conv_overwrites,
                                            .describe = deconv_describe,
                                            .normalised_error = NORMALISED,

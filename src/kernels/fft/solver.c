@@ -24,7 +24,13 @@ static int32_t size_of(int32_t most, int64_t row) {
   return sizes[i];
 }
 
-/* A shape with what costs depend on; the views have sizes alone. False: there is no such variant. */
+static bool vary(const pz_problem *problem, int32_t i, pz_parameters *parameters) {
+  (void)problem;
+  parameters->of[0] = sizes[i];
+  return true;
+}
+
+/* A shape with what costs depend on; the views have sizes alone. False: tiles would be too small. */
 static bool outline(const pz_query *q, pz_fft_shape *s) {
   const pz_shape5 in = pz_shape_as5(&q->problem->in[PZ_CONV_X].shape),
                   out = pz_shape_as5(&q->problem->out[0].shape);
@@ -39,7 +45,7 @@ static bool outline(const pz_query *q, pz_fft_shape *s) {
                           .block = q->target->block};
   for (int i = 0; i < PZ_SPATIAL; i++) {
     s->conv.kernel[i] = kernel[i];
-    s->size[i] = kernel[i] > 1 ? size_of(sizes[q->variant], out.s[i] + kernel[i] - 1) : 1;
+    s->size[i] = kernel[i] > 1 ? size_of(q->parameters.of[0], out.s[i] + kernel[i] - 1) : 1;
     if (kernel[i] > 1 && s->size[i] <= kernel[i]) return false;
   }
   /* an even number of equal batches: work for two */
@@ -170,6 +176,7 @@ const pz_solver pz_solver_fft = {.name = "FFT",
                                  .emit = build,
                                  .overwrites = pz_conv_overwrites,
                                  .variants = VARIANTS,
+                                 .vary = vary,
                                  .describe = describe,
                                  .tile_rows = tile_rows,
                                  .weight_floats = weight_floats};

@@ -31,21 +31,30 @@ typedef struct variant {
   bool compact; /* memory comes first */
 } variant;
 
-/* An axis of kernel 1 has one choice: the first stands for it. */
-static bool variant_of(const pz_query *q, variant *v) {
-  int32_t rest = q->variant;
-  const int32_t i_batch = rest % BATCHES;
-  const way way = batches[i_batch].way;
-  v->batch = batches[i_batch].tiles;
-  v->smaller = i_batch && batches[i_batch - 1].way == way ? batches[i_batch - 1].tiles : 0;
-  v->sliced = way == SLICED, v->by_position = way == BY_POSITION || way == SMALL, v->small = way == SMALL;
-  rest /= BATCHES;
-  for (int i = 2; i >= 0; i--, rest /= OUTPUTS) {
-    const bool filtered = q->problem->attr.conv.kernel[i] > 1;
+/* The parameters: m, and of a batch its tiles, those of the one before of the same way, and the way. An axis of kernel 1 has one choice: the
+ * first stands for it. */
+enum { BATCH = 3, SMALLER, WAY };
+static bool vary(const pz_problem *problem, int32_t i, pz_parameters *parameters) {
+  int32_t *of = parameters->of, rest = i / BATCHES;
+  const int32_t batch = i % BATCHES;
+  of[BATCH] = batches[batch].tiles, of[WAY] = batches[batch].way;
+  if (batch && batches[batch - 1].way == batches[batch].way) of[SMALLER] = batches[batch - 1].tiles;
+  for (int axis = 2; axis >= 0; axis--, rest /= OUTPUTS) {
+    const bool filtered = problem->attr.conv.kernel[axis] > 1;
     if (!filtered && rest % OUTPUTS) return false;
-    v->m[i] = filtered ? outputs_of_tile[rest % OUTPUTS] : 1;
+    of[axis] = filtered ? outputs_of_tile[rest % OUTPUTS] : 1;
   }
   return true;
+}
+
+static variant variant_of(const pz_query *q) {
+  const int32_t *of = q->parameters.of;
+  return (variant){.m = {of[0], of[1], of[2]},
+                   .batch = of[BATCH],
+                   .smaller = of[SMALLER],
+                   .sliced = of[WAY] == SLICED,
+                   .by_position = of[WAY] == BY_POSITION || of[WAY] == SMALL,
+                   .small = of[WAY] == SMALL};
 }
 
 /* Whether the last block of so many maps has few enough to be short (kernels/winograd/shape.h). */
@@ -189,8 +198,8 @@ static bool may_fetch_ahead(const pz_winograd_shape *s, const variant *v, const 
 }
 
 static pz_winograd_shape shape_for(const pz_query *q, bool compact, const pz_conv_direct_shape *conv) {
-  variant v = {.compact = compact};
-  variant_of(q, &v);
+  variant v = variant_of(q);
+  v.compact = compact;
   pz_winograd_shape s = {.conv = *conv,
                          .m = {v.m[0], v.m[1], v.m[2]},
                          .late = late_axes(q, &v),
@@ -360,11 +369,10 @@ static void products_text(const pz_winograd_shape *s, char *text, size_t size) {
 
 static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   parts p = {0};
-  variant v = {0};
+  const variant v = variant_of(q);
   PZ_TRY(pz_conv_begin(q, placed, b, &p.conv, err));
   const pz_conv_direct_shape conv = pz_conv_shape_of(q, &p.conv);
   const pz_winograd_shape s = p.shape = shape_for(q, placed->compact, &conv);
-  variant_of(q, &v);
   if (!v.by_position && q->problem->epilogue.statistics) PZ_TRY(gather(b, &p, err));
   b->step->multiply_adds_done =
       (double)pz_winograd_all_tiles(&s) * pz_winograd_points(&s) * pz_winograd_all_steps(&s);
@@ -389,9 +397,9 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
 static bool applies(const pz_query *q) {
   const pz_attr_conv *a = &q->problem->attr.conv;
   const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
-  variant v = {0};
+  const variant v = variant_of(q);
   int filtered = 0;
-  if (a->group != 1 || !variant_of(q, &v)) return false;
+  if (a->group != 1) return false;
   for (int i = 0; i < PZ_SPATIAL; i++) {
     const int64_t r = a->kernel[i];
     if (a->stride[i] != 1 || a->dilation[i] != 1 || (r != 1 && r != 3 && r != 5)) return false;
@@ -403,17 +411,16 @@ static bool applies(const pz_query *q) {
 
 /* All maps are a short block, which leaves the network: plain is what is wanted. */
 static bool applies_plain(const pz_query *q) {
-  variant v = {0};
-  return variant_of(q, &v) && has_short(q, &v) && pz_conv_few_outputs(q) &&
-         q->problem->out[0].shape.dim[1] <= PZ_WINOGRAD_SHORT && !q->problem->in[PZ_CONV_BASE].present &&
-         applies(q);
+  const variant v = variant_of(q);
+  return has_short(q, &v) && pz_conv_few_outputs(q) && q->problem->out[0].shape.dim[1] <= PZ_WINOGRAD_SHORT &&
+         !q->problem->in[PZ_CONV_BASE].present && applies(q);
 }
 
 /* Windows lie in tiles. */
 static bool pools(const pz_query *q) {
   const int32_t *window = q->problem->epilogue.pool;
-  variant v = {0};
-  if (!variant_of(q, &v) || v.by_position || q->problem->epilogue.statistics) return false;
+  const variant v = variant_of(q);
+  if (v.by_position || q->problem->epilogue.statistics) return false;
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (v.m[i] % window[i]) return false;
   return true;
@@ -451,8 +458,7 @@ static const core_cost *cost_of_core(const pz_target *target) {
 static double cost(const pz_query *q) {
   const pz_shape5 in = pz_shape_as5(&q->problem->in[PZ_CONV_X].shape);
   const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
-  variant v = {0};
-  if (!variant_of(q, &v)) return 0;
+  const variant v = variant_of(q);
   const double blocks_in = vectors_of(q, &v, in.c), blocks_out = vectors_of(q, &v, out.c),
                vector = 4.0 * q->target->block, l2 = (double)pz_conv_machine_of(q->target).l2;
   const double tiles = tiles_of(q, &v), points = points_of(q, &v);
@@ -482,8 +488,7 @@ static double cost(const pz_query *q) {
 static double cost_plain(const pz_query *q) { return 0.98 * cost(q); }
 
 static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
-  variant v = {0};
-  variant_of(q, &v);
+  const variant v = variant_of(q);
   snprintf(label, PZ_LABEL_TEXT,
            v.small         ? "Winograd F(%d,%d,%d), all %d by position, small weights"
            : v.sliced      ? "Winograd F(%d,%d,%d), batches of %d in slices"
@@ -500,14 +505,12 @@ static void describe_plain(const pz_query *q, char label[PZ_LABEL_TEXT], double 
 }
 
 static int32_t tile_rows(const pz_query *q) {
-  variant v = {0};
-  variant_of(q, &v);
+  const variant v = variant_of(q);
   return v.m[1];
 }
 
 static double weight_floats(const pz_query *q) {
-  variant v = {0};
-  variant_of(q, &v);
+  const variant v = variant_of(q);
   const double taken = has_pairs(q) ? points_of(q, &v) * (double)q->problem->out[0].shape.dim[1] : 0;
   return points_of(q, &v) * packed_part(q, &v) * weight_pairs(q, &v) + taken;
 }
@@ -521,6 +524,7 @@ const pz_solver pz_solver_winograd = {.name = "Winograd",
                                       .emit = build,
                                       .overwrites = pz_conv_overwrites,
                                       .variants = VARIANTS,
+                                      .vary = vary,
                                       .describe = describe,
                                       .tile_rows = tile_rows,
                                       .weight_floats = weight_floats,
@@ -535,6 +539,7 @@ const pz_solver pz_solver_winograd_plain = {.name = "Winograd to plain",
                                             .emit = build,
                                             .overwrites = pz_conv_overwrites,
                                             .variants = VARIANTS,
+                                            .vary = vary,
                                             .describe = describe_plain,
                                             .tile_rows = tile_rows,
                                             .weight_floats = weight_floats};

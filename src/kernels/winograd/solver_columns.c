@@ -8,7 +8,12 @@
 static const int32_t outputs_of_tile[] = {2, 4, 6};
 enum { VARIANTS = 3 };
 
-static int32_t outputs_of(const pz_query *q) { return outputs_of_tile[q->variant]; }
+static bool vary(const pz_problem *problem, int32_t i, pz_parameters *parameters) {
+  (void)problem;
+  parameters->of[0] = outputs_of_tile[i];
+  return true;
+}
+static int32_t outputs_of(const pz_query *q) { return q->parameters.of[0]; }
 
 static double error_of(const pz_query *q) {
   return PZ_SUM_ERROR * pz_winograd_growth_of_error(q->problem->attr.conv.kernel[1], outputs_of(q));
@@ -87,6 +92,7 @@ const pz_solver pz_solver_winograd_columns = {.name = "Winograd of columns",
                                               .emit = build,
                                               .overwrites = pz_conv_overwrites,
                                               .variants = VARIANTS,
+                                              .vary = vary,
                                               .describe = describe,
                                               .tile_rows = outputs_of,
                                               .weight_floats = weight_floats};

@@ -212,7 +212,7 @@ static pz_status make_graph(session *s, batch *b, int32_t first, int32_t end, pz
 static int32_t force(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
   const batch *b = host;
   const pz_candidate *wanted = b->timed[node - plan->graph->nodes].candidate;
-  for (int32_t i = 0; i < n; i++)
+  for (int32_t i = 0; wanted && i < n; i++)
     if (!strcmp(c[i].label, wanted->label)) return i;
   return 0;
 }

@@ -264,7 +264,7 @@ int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz
   pz_tuner *t = host;
   pz_text problem = {0};
   bool complete = false;
-  if (t->effort == PZ_EFFORT_ESTIMATE) return 0;
+  if (t->effort == PZ_EFFORT_ESTIMATE || !pz_is_convolution(node)) return 0; /* others are not measured yet */
   if (pz_plan_problem_text(plan, (pz_node_id)(node - plan->graph->nodes), &c[0], &problem, NULL) == PZ_OK) {
     const json_t *times = times_of(t, problem.data);
     for (int32_t i = 0; i < n; i++) c[i].seconds = json_number_value(json_object_get(times, c[i].label));

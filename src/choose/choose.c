@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-static bool is_convolution(pz_op op) { return op == PZ_OP_CONV || op == PZ_OP_DECONV; }
-
 /* Whether a layer may have an algorithm of this error: the result has half of it or less; pz_meet_error knows, or takes the
  * candidate out. */
 static bool error_fits(const pz_plan *plan, const pz_candidate *c) {
@@ -91,7 +89,7 @@ static pz_status choose(pz_plan *plan, pz_node_id n, const pz_plan_options *opti
         err, PZ_ERROR_INPUT, "%s:%d: layer '%s' (%s): no algorithm of this version can run it in this form",
         node->place.file ? node->place.file : "model", node->place.line, node->name, pz_op_name(node->op));
   lead_with(choice, 0);
-  if (options->choose && is_convolution(node->op))
+  if (options->choose && choice->n > 1)
     choice->chosen = options->choose(options->choose_host, plan, node, choice->candidates, choice->n);
   return PZ_OK;
 }

@@ -42,7 +42,7 @@ typedef struct pz_choice {
   pz_candidate *candidates;
   int32_t n, all, chosen;
 } pz_choice;
-/* Asked for each convolution and deconvolution: which of the n candidates, 0 for the cheapest; may set their seconds. */
+/* Asked for each node that has several candidates of its layouts: which of the n candidates, 0 for the cheapest; may set their seconds. */
 typedef int32_t (*pz_choose)(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *candidates,
                              int32_t n);
 

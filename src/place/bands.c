@@ -3,7 +3,7 @@
 
 #define SLABS_WORTH 0.05 /* slabs save this part of all memory, weights included */
 #define CHAIN_WORTH                                                                                          \
-  0.15 /* each chain, where products are of AMX tiles: its slabs cost these more (doc/memory.md) */
+  0.15 /* each chain, where products are of AMX tiles: its slabs cost these more (doc/notes/2026-11-28-memory.md) */
 #define SLIDE_WORTH 0.01 /* those of compact plans, which take little time each */
 #define COMPACT_WORTH                                                                                        \
   0.07 /* compact plans as a whole: slides take as much of the time as chains in cache save */

@@ -110,7 +110,7 @@ pz_conv_direct_shape pz_conv_shape_of(const pz_query *q, const pz_conv_parts *p)
   memcpy(s.dilation, a->dilation, sizeof s.dilation);
   memcpy(s.pad, a->pad_lo, sizeof s.pad);
   /* The whole buffer: rows of it may be all that is seen. Not a sum, whose lines are in cache already, nor the phases of a
-   * deconvolution, which write every other line (doc/kernels-winograd.md). */
+   * deconvolution, which write every other line (doc/notes/2026-11-28-winograd.md). */
   s.stream = q->problem->op == PZ_OP_CONV && !s.base.c && !s.out.tight &&
              4 * s.out.n * s.out.stride_n > q->target->caches.l3 / 2;
   return s;

@@ -41,7 +41,7 @@ int32_t pz_conv_ends_args(const pz_conv_parts *p, pz_arg *args, int32_t n);
 pz_status pz_conv_add_scratch_call(pz_builder *b, const pz_conv_parts *p, pz_pointer weights,
                                    const char *header, const char *function, pz_text *shape,
                                    int64_t scratch_floats, pz_error *err);
-/* What minimal filtering F(m, r) along an axis multiplies the error by, r 3 or 5 (doc/kernels-winograd.md). */
+/* What minimal filtering F(m, r) along an axis multiplies the error by, r 3 or 5 (doc/algorithm-winograd.md). */
 static inline double pz_winograd_growth_of_error(int32_t r, int32_t m) {
   const bool three = r == 3;
   return m == 2 ? (three ? 1.3 : 2.3) : m == 4 ? (three ? 2.2 : 4.2) : m == 6 ? (three ? 4.5 : 12) : 1;

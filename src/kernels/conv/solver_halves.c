@@ -23,7 +23,7 @@ static int32_t points_of(int32_t m) { return m + 2; }
 static pz_shape5 shape_of(const pz_operand *operand) { return pz_shape_as5(&operand->shape); }
 
 /* The axis of F(m, 3): 0 the depth, 1, where there is none, the height. (With depth, layers of 1 x 3 x 3 gained nothing in their network:
- * doc/kernels-conv.md.) */
+ * doc/notes/2026-11-28-convolutions.md.) */
 static int32_t axis_of(const pz_query *q) {
   const pz_attr_conv *a = &q->problem->attr.conv;
   return m_of(q) > 1 && a->kernel[0] == 1 && a->kernel[1] == 3 && a->dilation[1] == 1 &&
@@ -36,7 +36,7 @@ static int32_t rest_of(int32_t m, int32_t axis, int64_t planes) {
   return m == 4 && (axis || planes > 4) && planes % 4 <= 2 ? (int32_t)(planes % 4) : 0;
 }
 
-/* Relative L2, of layers of random values: the largest that doc/kernels-conv.md has, or somewhat above it. A last block without a partner is multiplied by all
+/* Relative L2, of layers of random values: the largest that doc/algorithm-halves.md has, or somewhat above it. A last block without a partner is multiplied by all
  * four products of halves, so that it has less. */
 static double error_of_m(int32_t m, int64_t maps) {
   const double of_pairs = m == 1   ? PZ_HALVES_ERROR

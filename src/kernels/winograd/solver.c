@@ -79,7 +79,7 @@ static bool has_pairs(const pz_query *q) {
 /* What pairs add for each map in where inputs have one sign: F(2,2,2), the most (doc/notes/2026-11-28-winograd.md). */
 #define ONE_SIGN_ERROR 7e-9
 
-/* Relative L2 error of a layer of random values: that of a short sum times a factor for each axis (doc/kernels-winograd.md). */
+/* Relative L2 error of a layer of random values: that of a short sum times a factor for each axis (doc/algorithm-winograd.md). */
 static double error_of(const pz_query *q, const int32_t m[3]) {
   double error = PZ_SUM_ERROR;
   for (int i = 0; i < PZ_SPATIAL; i++)
@@ -115,7 +115,7 @@ static double tiles_of(const pz_query *q, const variant *v) {
 }
 
 /* Last blocks of four maps and less are short (kernels/winograd/shape.h): not by position, nor where moments are gathered. Vectors
- * of 8, which two tiles would share, lost (doc/kernels-winograd.md). */
+ * of 8, which two tiles would share, lost (doc/notes/2026-11-28-winograd.md). */
 static bool has_short(const pz_query *q, const variant *v) {
   return !v->by_position && q->target->block >= 4 * PZ_WINOGRAD_SHORT && !q->problem->epilogue.statistics;
 }

@@ -62,7 +62,7 @@ static pz_status build_deconv(const pz_query *q, const pz_placed *placed, pz_bui
 
 static pz_shape5 shape_of(const pz_operand *operand) { return pz_shape_as5(&operand->shape); }
 
-/* Relative L2 error: 1.7e-7 with 64 maps in, and more of more, above all where inputs have one sign (doc/kernels-winograd.md). */
+/* Relative L2 error: 1.7e-7 with 64 maps in, and more of more, above all where inputs have one sign (doc/notes/2026-11-28-winograd.md). */
 static double error_of(const pz_query *q) {
   const double maps = (double)shape_of(&q->problem->in[PZ_CONV_X]).c;
   return hypot(1.3 * PZ_SUM_ERROR * sqrt(fmax(1, maps / 64)),

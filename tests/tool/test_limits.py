@@ -355,6 +355,7 @@ ctypes.CDLL({str(library)!r}).pz_compile({str(path).encode()!r}, {str(self.folde
         old = time.time() - 3600
         for name in ("pznet-work-olderr", "pznet-work-longer-name"):
             os.utime(self.temporary / name, (old, old))
+        (self.folder / "started").unlink()
         live = self.start("compile", self.folder / "net.prototxt", "-w", "init:1", "--effort", "estimate", "-q", "--cc", self.compilers(), "-o", self.folder / "other.so")
         self.wait_for_compilers(live)
         alive = {p for p in self.temporary.iterdir() if p not in left and (p / ".lock").exists()}

@@ -7,7 +7,8 @@
 /* Whether a layer may have an algorithm of this error: the result has half of it or less; pz_meet_error knows, or takes the
  * candidate out. */
 static bool error_fits(const pz_plan *plan, const pz_candidate *c) {
-  return c->solver->direct || c->error / 2 <= plan->max_error;
+  const double most = c->solver->most_error > 0 ? c->solver->most_error : 2;
+  return c->solver->direct || c->error <= most * plan->max_error;
 }
 
 /* The candidates that the plan's bound on the error leaves, with what they are expected to add to it. */

@@ -26,6 +26,9 @@ typedef struct pz_solver {
   void (*describe)(const pz_query *q, char label[PZ_LABEL_TEXT], double *error);
   /* Direct sums in single precision, which any precision has: their error is no matter of choice. */
   bool direct;
+  /* The most error of a layer that it is for, as a part of the bound on the error of the network's result. 0: 2, for the result has half of
+   * a layer's error or less, mostly. */
+  double most_error;
   /* A normalisation takes the mean out of the results, which the error is relative to: what it may multiply the error by where that is not
    * measured. 0: 1 */
   double normalised_error;

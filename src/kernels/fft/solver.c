@@ -179,4 +179,5 @@ const pz_solver pz_solver_fft = {.name = "FFT",
                                  .vary = vary,
                                  .describe = describe,
                                  .tile_rows = tile_rows,
-                                 .weight_floats = weight_floats};
+                                 .weight_floats = weight_floats,
+                                 .most_error = 0.5};

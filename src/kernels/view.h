@@ -3,7 +3,7 @@
  * Blocked layout (PZnet 2.2): N x ceil(C/S) x D x H x W x S, S = PZ_S floats, the vector width; or plain layout
  * (block 1): N x C x D x H x W; strides may have another order (src/plan/slide.c). A pointer that goes with a view points
  * at element (0,0,0,0,0); the zero border around the spatial dimensions lies before and behind it, and what lies behind a row, a
- * plane or a block is in front of the next one (src/plan/storage.c). Strides in floats, so
+ * plane or a block is in front of the next one (src/place/storage.c). Strides in floats, so
  * that a crop, a slice of maps at a multiple of the block, and every s-th point are views too.
  *
  * Tight layout: N x D x H x W x V, V >= C, the maps of a point side by side: blocked, with stride_c = S and stride_w = V, but

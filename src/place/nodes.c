@@ -187,7 +187,7 @@ static pz_status plan_chain(pz_plan *plan, pz_slab_chain *chain, bool *done, pz_
 
 #define LONG 2e7 /* multiply-adds: a tenth of a millisecond and more */
 
-/* Workers take the parts of long steps in turn (emit/source.c). The counters lie behind the scratch. */
+/* Workers take the parts of long steps in turn (emit/run_loop.h). The counters lie behind the scratch. */
 static void take_turns(pz_plan *plan) {
   plan->turns = plan->worker_floats, plan->n_turns = 0;
   for (int32_t i = 0; i < plan->n_steps; i++)

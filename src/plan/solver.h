@@ -19,7 +19,8 @@ typedef struct pz_solver {
   double (*cost)(const pz_query *q);
   /* Adds the calls to the step that the framework has begun. */
   pz_status (*emit)(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err);
-  int32_t variants; /* choices of parameters; 0: there are none to choose */
+  int32_t variants;       /* choices of parameters; 0: there are none to choose */
+  const int32_t *choices; /* so many values of the first parameter; or NULL: */
   /* The parameters of choice `i`. False: it is none for this problem. NULL: all zero. */
   bool (*vary)(const pz_problem *problem, int32_t i, pz_parameters *parameters);
   /* The label of the algorithm with its parameters, and the relative L2 error that it adds. NULL: the name; a short sum's. */

@@ -262,7 +262,7 @@ static pz_status build_reduce(const pz_query *q, const pz_placed *placed, pz_bui
 
 /* Of one whose kernel is its stride. Which is fastest depends on what a core fetches by itself and how many lines it waits for
  * (doc/notes/2026-11-28-convolutions.md), so it is measured. */
-enum { PHASES_VARIANTS = 3 };
+static const int32_t ahead[] = {PZ_CONV_AHEAD_PARTS, PZ_CONV_AHEAD_ROW, PZ_CONV_AHEAD_NONE};
 
 pz_status pz_conv_phase_parts(const pz_query *q, const pz_builder *b, const pz_conv_direct_shape *whole,
                               const pz_deconv_phase *phase, const pz_conv_parts *all, pz_conv_parts *p,
@@ -305,12 +305,6 @@ bool pz_conv_is_product(const pz_problem *problem) {
 }
 
 /* What is fetched ahead. */
-static bool vary_phases(const pz_problem *problem, int32_t i, pz_parameters *parameters) {
-  static const int32_t ahead[PHASES_VARIANTS] = {PZ_CONV_AHEAD_PARTS, PZ_CONV_AHEAD_ROW, PZ_CONV_AHEAD_NONE};
-  (void)problem;
-  parameters->of[0] = ahead[i];
-  return true;
-}
 /* Without Base nothing of a row is fetched: two are one. */
 static int32_t ahead_of(const pz_query *q) {
   const int32_t wanted = q->parameters.of[0];
@@ -469,8 +463,8 @@ const pz_solver pz_solver_deconv_phases = {.name = "direct in phases",
                                            .out = PZ_BLOCKED,
                                            .cost = pz_conv_direct_cost,
                                            .emit = build_deconv,
-                                           .variants = PHASES_VARIANTS,
-                                           .vary = vary_phases,
+                                           .variants = sizeof ahead / sizeof *ahead,
+                                           .choices = ahead,
                                            .describe = describe_phases,
                                            .knows_tight = true};
 const pz_solver pz_solver_deconv_depthwise = {.name = "depthwise in phases",

@@ -11,11 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static bool vary(const pz_problem *problem, int32_t i, pz_parameters *parameters) {
-  (void)problem;
-  parameters->of[0] = 1 << i;
-  return true;
-}
+static const int32_t planes_at_a_time[] = {1, 2, 4};
 static int32_t m_of(const pz_query *q) { return q->parameters.of[0]; }
 /* Sums that m planes of results are made of, with m > 1. */
 static int32_t points_of(int32_t m) { return m + 2; }
@@ -431,7 +427,7 @@ const pz_solver pz_solver_conv_halves = {.name = "bfloat16 halves",
                                          .emit = build,
                                          .overwrites = pz_conv_overwrites,
                                          .variants = 3,
-                                         .vary = vary,
+                                         .choices = planes_at_a_time,
                                          .describe = describe,
                                          .normalised_error = NORMALISED,
                                          .tile_rows = tile_rows,
@@ -485,7 +481,7 @@ const pz_solver pz_solver_deconv_halves = {.name = "bfloat16 halves in phases",
                                            .cost = deconv_cost,
                                            .emit = build_deconv,
                                            .variants = 1,
-                                           .vary = vary,
+                                           .choices = planes_at_a_time,
                                            .overwrites = pz_conv_overwrites,
                                            .describe = deconv_describe,
                                            .normalised_error = NORMALISED,

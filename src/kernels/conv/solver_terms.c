@@ -6,13 +6,8 @@
 
 #include <stdio.h>
 
-enum { VARIANTS = 2 };
+static const int32_t terms[] = {3, 2};
 
-static bool vary(const pz_problem *problem, int32_t i, pz_parameters *parameters) {
-  (void)problem;
-  parameters->of[0] = i ? 2 : 3;
-  return true;
-}
 static int32_t terms_of(const pz_query *q) { return q->parameters.of[0]; }
 static double error_of(const pz_query *q) { return terms_of(q) == 3 ? PZ_TERMS_ERROR : PZ_HALVES_ERROR; }
 
@@ -98,8 +93,8 @@ const pz_solver pz_solver_conv_terms = {.name = "bfloat16 terms of taps",
                                         .cost = cost,
                                         .emit = build,
                                         .overwrites = pz_conv_overwrites,
-                                        .variants = VARIANTS,
-                                        .vary = vary,
+                                        .variants = sizeof terms / sizeof *terms,
+                                        .choices = terms,
                                         .describe = describe,
                                         .weight_floats = weight_floats,
                                         .knows_tight = true,

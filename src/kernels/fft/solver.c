@@ -24,12 +24,6 @@ static int32_t size_of(int32_t most, int64_t row) {
   return sizes[i];
 }
 
-static bool vary(const pz_problem *problem, int32_t i, pz_parameters *parameters) {
-  (void)problem;
-  parameters->of[0] = sizes[i];
-  return true;
-}
-
 /* A shape with what costs depend on; the views have sizes alone. False: tiles would be too small. */
 static bool outline(const pz_query *q, pz_fft_shape *s) {
   const pz_shape5 in = pz_shape_as5(&q->problem->in[PZ_CONV_X].shape),
@@ -176,7 +170,7 @@ const pz_solver pz_solver_fft = {.name = "FFT",
                                  .emit = build,
                                  .overwrites = pz_conv_overwrites,
                                  .variants = VARIANTS,
-                                 .vary = vary,
+                                 .choices = sizes,
                                  .describe = describe,
                                  .tile_rows = tile_rows,
                                  .weight_floats = weight_floats,

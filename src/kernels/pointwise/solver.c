@@ -148,7 +148,7 @@ static pz_status build_activation(const pz_query *q, const pz_placed *placed, pz
   PZ_TRY(pz_set_algorithm(b, err, "%s", pz_activation_name(act->kind)));
   return pz_add_call(b, "kernels/pointwise/activation_layer.h", "pz_activation_layer", &shape, args, 3, err);
 }
-/* solve_plain.c has the others. */
+/* solver_plain.c has the others. */
 static bool few_dimensions(const pz_query *q) { return q->problem->out[0].shape.rank <= 5; }
 static bool constant_slope(const pz_query *q) {
   if (!few_dimensions(q)) return false;

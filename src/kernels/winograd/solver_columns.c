@@ -8,11 +8,6 @@
 static const int32_t outputs_of_tile[] = {2, 4, 6};
 enum { VARIANTS = 3 };
 
-static bool vary(const pz_problem *problem, int32_t i, pz_parameters *parameters) {
-  (void)problem;
-  parameters->of[0] = outputs_of_tile[i];
-  return true;
-}
 static int32_t outputs_of(const pz_query *q) { return q->parameters.of[0]; }
 
 static double error_of(const pz_query *q) {
@@ -54,7 +49,7 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
 }
 
 /* In vector multiply-adds at peak, of a position of a column: a product, what a vector of inputs takes on its way, and what sums do; beside
- * what solve_winograd.c says, which is a third too little where a tile has ten positions along an axis (doc/notes/2026-11-28-winograd.md). */
+ * what solver.c says, which is a third too little where a tile has ten positions along an axis (doc/notes/2026-11-28-winograd.md). */
 #define PRODUCT 1.1
 #define INPUT   3.0
 #define RESULT  8.0
@@ -92,7 +87,7 @@ const pz_solver pz_solver_winograd_columns = {.name = "Winograd of columns",
                                               .emit = build,
                                               .overwrites = pz_conv_overwrites,
                                               .variants = VARIANTS,
-                                              .vary = vary,
+                                              .choices = outputs_of_tile,
                                               .describe = describe,
                                               .tile_rows = outputs_of,
                                               .weight_floats = weight_floats};

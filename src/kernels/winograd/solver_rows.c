@@ -8,11 +8,6 @@
 static const int32_t outputs_of_tile[] = {2, 4, 6};
 enum { VARIANTS = 3 };
 
-static bool vary(const pz_problem *problem, int32_t i, pz_parameters *parameters) {
-  (void)problem;
-  parameters->of[0] = outputs_of_tile[i];
-  return true;
-}
 static int32_t outputs_of(const pz_query *q) { return q->parameters.of[0]; }
 
 static double error_of(const pz_query *q) {
@@ -94,7 +89,7 @@ const pz_solver pz_solver_winograd_rows = {.name = "Winograd of rows",
                                            .emit = build,
                                            .overwrites = pz_conv_overwrites,
                                            .variants = VARIANTS,
-                                           .vary = vary,
+                                           .choices = outputs_of_tile,
                                            .describe = describe,
                                            .weight_floats = weight_floats,
                                            .knows_tight = true};

@@ -2,7 +2,6 @@
 #include "cutter.h"
 #include "onnx_fixture.h"
 
-#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,18 +24,15 @@ static void cut_while_imported(const char *name, importer import) {
   fclose(f);
   int refused = 0;
   for (int i = 0; i < TRIES; i++) {
-    pthread_t thread;
     pz_graph *g = NULL;
     pz_error err = {0};
-    void *failed;
     write_file(name, bytes, (size_t)size);
     cutter c = {.path = path,
                 .wait = (long)i * 7919 % LONGEST * (i % 40) / 40,
                 .size = i % 3 ? (long)i * 48271 % size : 0};
-    assert_int_equal(pthread_create(&thread, NULL, cut, &c), 0);
+    assert_true(cutter_begin(&c));
     const pz_status status = import(&g, &err);
-    pthread_join(thread, &failed);
-    assert_null(failed);
+    assert_true(cutter_end(&c));
     pz_graph_free(g);
     refused += status != PZ_OK;
     if (status != PZ_OK && (status != PZ_ERROR_INPUT || !err.message[0] || strchr(err.message, '\n')))

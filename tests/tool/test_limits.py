@@ -313,7 +313,6 @@ class Killed(Case):
         self.wait_for_compilers(process)
         process.kill()
         process.communicate()
-        (self.folder / "started").unlink()
 
     def test_compilers_end_with_the_command(self):
         self.kill_one()

@@ -136,15 +136,12 @@ static void cut_while_read(const char *path, const void *bytes, size_t size, int
   char dataset[700];
   snprintf(dataset, sizeof dataset, "%s:/data", path);
   for (int i = 0; i < tries; i++) {
-    pthread_t thread;
     pz_error err = {0};
-    void *failed;
     fx_write_file(path, bytes, size);
     cutter c = {.path = path, .wait = i * 7919 % 1500 * 1000, .size = (off_t)((uint64_t)i * 48271 % size)};
-    assert_int_equal(pthread_create(&thread, NULL, cut, &c), 0);
+    assert_true(cutter_begin(&c));
     const pz_status status = fx_read_all(dataset, 2, &err);
-    pthread_join(thread, &failed);
-    assert_null(failed);
+    assert_true(cutter_end(&c));
     refused += status != PZ_OK;
     if (status != PZ_OK && (status != PZ_ERROR_INPUT || !err.message[0] || strchr(err.message, '\n')))
       fail_msg("%d %s", status, err.message);

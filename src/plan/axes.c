@@ -51,6 +51,6 @@ void pz_text_axes(pz_text *text, const pz_axes *a) {
   list(text, "out", a->out, a->n);
 }
 
-bool pz_passes_caches(const pz_view *v) {
-  return 4 * v->n * pz_block_count(v->c, v->block) * v->block * v->d * v->h * v->w > pz_cpu_caches().l3 / 2;
+bool pz_passes_caches(const pz_target *target, const pz_view *v) {
+  return 4 * v->n * pz_block_count(v->c, v->block) * v->block * v->d * v->h * v->w > target->caches.l3 / 2;
 }

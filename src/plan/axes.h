@@ -22,6 +22,6 @@ void pz_axes_simplify(pz_axes *axes);
 /* ".size = {...}, .in = {...}, .out = {...}, " */
 void pz_text_axes(pz_text *text, const pz_axes *axes);
 /* The tensor is too large for its reader to find it in the caches: it is written past them. */
-bool pz_passes_caches(const pz_view *out);
+bool pz_passes_caches(const pz_target *target, const pz_view *out);
 
 #endif

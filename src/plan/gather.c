@@ -63,7 +63,7 @@ pz_status pz_gather_blocked(pz_plan *plan, const pz_node *node, pz_step *step, p
   pz_text shape = {0};
   pz_text_view(&shape, "in", &in.view);
   pz_text_view(&shape, "out", &out.view);
-  pz_text_printf(&shape, ".stream = %d, .fills = %d, ", pz_passes_caches(&out.view), fills);
+  pz_text_printf(&shape, ".stream = %d, .fills = %d, ", pz_passes_caches(plan->target, &out.view), fills);
   pz_text_float(&shape, "value", value);
   const pz_arg args[] = {{.name = "in", .at = in.at},
                          {.name = "tables", .at = tables},

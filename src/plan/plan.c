@@ -269,7 +269,7 @@ static void want_all(pz_plan *plan, bool wanted) {
  * may have to be slabs before the peak is lower. None, where that saves too little. */
 static pz_status choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) {
   const double worth = plan->compact ? SLIDE_WORTH : SLABS_WORTH,
-               each = !plan->compact && plan->isa == PZ_ISA_AMX ? CHAIN_WORTH : worth;
+               each = !plan->compact && pz_target_has(plan->target, PZ_NEEDS_TILES) ? CHAIN_WORTH : worth;
   pz_plan_size none, without;
   want_all(plan, true);
   PZ_TRY(dry_size(plan, size, err)); /* counts all weights, whose sizes pz_slabs_cost knows then */
@@ -319,6 +319,15 @@ pz_status pz_choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) {
   return PZ_OK;
 }
 
+static pz_status set_target(pz_plan *plan, const pz_target *target, pz_error *err) {
+  pz_target *copy = PZ_NEW(plan->arena, pz_target, 1);
+  if (!copy) return pz_fail_memory(err, "the plan", sizeof *copy);
+  *copy = target->name ? *target : *pz_target_row(0);
+  plan->target = copy;
+  if (!plan->block) plan->block = copy->vector_width;
+  return PZ_OK;
+}
+
 static pz_status allocate(pz_plan *plan, pz_error *err) {
   const size_t tensors = (size_t)plan->graph->n_tensors, nodes = (size_t)plan->graph->n_nodes;
   plan->chosen = PZ_NEW(plan->arena, const pz_solver *, nodes);
@@ -357,7 +366,6 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   pz_plan *plan = calloc(1, sizeof *plan);
   if (!plan) return pz_fail_memory(err, "the plan", sizeof *plan);
   plan->graph = graph;
-  plan->isa = options->isa;
   plan->unpacked = options->unpacked;
   plan->slabs = options->slabs;
   plan->threads = options->threads;
@@ -365,10 +373,12 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   plan->spare = options->spare;
   plan->max_error = options->exact ? 0 : options->max_error > 0 ? options->max_error : PZ_MAX_ERROR;
   plan->sensitivity = options->sensitivity;
-  plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
+  plan->block = options->block;
   plan->arena = pz_arena_new();
   if (plan->arena) pz_arena_watch(plan->arena, pz_arena_watched(graph->arena));
-  pz_status status = plan->arena ? allocate(plan, err) : pz_fail_memory(err, "the plan", 64);
+  pz_status status =
+      plan->arena ? set_target(plan, &options->target, err) : pz_fail_memory(err, "the plan", 64);
+  if (status == PZ_OK) status = allocate(plan, err);
   if (status == PZ_OK) status = check_weights(graph, err);
   if (status == PZ_OK) status = pz_choose_solvers(plan, options, err);
   if (status == PZ_OK) status = pz_meet_error(plan, err);
@@ -379,11 +389,12 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   return status;
 }
 
-void pz_plan_spare_tiles(pz_plan *plan) {
-  if (plan->isa != PZ_ISA_AMX) return;
+pz_status pz_plan_spare_tiles(pz_plan *plan, pz_error *err) {
+  if (!pz_target_has(plan->target, PZ_NEEDS_TILES)) return PZ_OK;
   for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
-    if (plan->chosen[n] && plan->chosen[n]->takes_tiles) return;
-  plan->isa = PZ_ISA_AVX512;
+    if (plan->chosen[n] && plan->chosen[n]->takes_tiles) return PZ_OK;
+  const pz_target spared = pz_target_without(plan->target, PZ_NEEDS_TILES & ~PZ_NEEDS_AVX512);
+  return set_target(plan, &spared, err);
 }
 
 void pz_plan_free(pz_plan *plan) {

@@ -9,9 +9,9 @@
 #ifndef PZ_PLAN_PLAN_H
 #define PZ_PLAN_PLAN_H
 
-#include "base/cpu.h"
 #include "graph/graph.h"
 #include "kernels/view.h"
+#include "target/target.h"
 
 typedef enum pz_layout { PZ_PLAIN, PZ_BLOCKED } pz_layout;
 
@@ -123,8 +123,8 @@ typedef int32_t (*pz_choose)(void *host, const pz_plan *plan, const pz_node *nod
 typedef enum pz_slabs { PZ_SLABS_NEVER, PZ_SLABS_AUTO, PZ_SLABS_ALWAYS } pz_slabs;
 
 typedef struct pz_plan_options {
-  pz_isa isa;
-  int32_t block;    /* S; 0: the instruction set's vector width */
+  pz_target target; /* all zeros: the first row of cores.inc */
+  int32_t block;    /* S; 0: the target's vector width */
   bool exact;       /* only algorithms with the error of a direct sum */
   double max_error; /* relative L2 error that fast convolutions may add to the result; 0: PZ_MAX_ERROR */
   const double *
@@ -145,9 +145,9 @@ typedef struct pz_plan_options {
 struct pz_plan {
   pz_arena *arena; /* owned */
   const pz_graph *graph;
-  pz_isa isa;
-  int32_t block;      /* S */
-  bool unpacked, dry; /* dry: nothing is packed, while alternatives are compared */
+  const pz_target *target; /* in the arena: a copy of the options' */
+  int32_t block;           /* S */
+  bool unpacked, dry;      /* dry: nothing is packed, while alternatives are compared */
   pz_slabs slabs;
   int32_t threads;
   double memory, spare;
@@ -183,8 +183,8 @@ struct pz_plan {
 
 /* The graph must outlive the plan. The caller frees it with pz_plan_free (NULL is fine). */
 pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_plan **plan, pz_error *err);
-/* AVX-512 instead of AMX where no step multiplies tiles: then the network file runs on machines without. */
-void pz_plan_spare_tiles(pz_plan *plan);
+/* A target without tiles where no step multiplies them: then the network file runs on machines without. */
+pz_status pz_plan_spare_tiles(pz_plan *plan, pz_error *err);
 void pz_plan_free(pz_plan *plan);
 
 /* The candidate that was chosen for a node. */

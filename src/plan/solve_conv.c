@@ -95,7 +95,7 @@ pz_status pz_conv_tell_pool(pz_plan *plan, pz_step *step, const pz_view *pooled,
                           window[2]);
 }
 
-pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *p) {
+pz_conv_direct_shape pz_conv_shape_of(const pz_plan *plan, const pz_node *node, const pz_conv_parts *p) {
   const pz_attr_conv *a = &node->attr.conv;
   pz_conv_direct_shape s = {.in = p->in.view,
                             .out = p->out.view,
@@ -114,7 +114,7 @@ pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *
   /* The whole buffer: rows of it may be all that is seen. Not a sum, whose lines are in cache already, nor the phases of a
    * deconvolution, which write every other line (doc/notes/2026-11-28-winograd.md). */
   s.stream = node->op == PZ_OP_CONV && !s.base.c && !s.out.tight &&
-             4 * s.out.n * s.out.stride_n > pz_cpu_caches().l3 / 2;
+             4 * s.out.n * s.out.stride_n > plan->target->caches.l3 / 2;
   return s;
 }
 
@@ -169,12 +169,11 @@ pz_status pz_conv_add_scratch_call(pz_plan *plan, pz_step *step, const pz_conv_p
   return pz_add_call(plan, step, header, function, shape, args, n, err);
 }
 
-/* The machine that the network is compiled on stands for those that it will run on. */
 pz_conv_machine pz_conv_this_machine(const pz_plan *plan) {
-  const pz_cache_sizes caches = pz_cpu_caches();
-  return (pz_conv_machine){.registers = pz_isa_get(plan->isa)->registers,
-                           .l1 = caches.l1d,
-                           .l2 = caches.l2,
+  const pz_target *target = plan->target;
+  return (pz_conv_machine){.registers = target->registers,
+                           .l1 = target->caches.l1d,
+                           .l2 = target->caches.l2,
                            .workers = plan->threads};
 }
 
@@ -236,7 +235,7 @@ static pz_status build_conv(pz_plan *plan, const pz_node *node, pz_step *step, c
   pz_conv_parts p;
   pz_conv_tail tail;
   PZ_TRY(pz_conv_begin(plan, node, in, out, &p, err));
-  pz_conv_direct_shape s = pz_conv_shape_of(node, &p);
+  pz_conv_direct_shape s = pz_conv_shape_of(plan, node, &p);
   const bool cut = pz_conv_cut_tail(&s, &tail);
   if (cut && s.out.c) {
     const pz_conv_parts q = parts_of_tail(&p, &tail);
@@ -333,7 +332,7 @@ static pz_status build_phases(pz_plan *plan, const pz_node *node, pz_step *step,
                               pz_error *err) {
   pz_conv_parts p;
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
-  pz_conv_direct_shape s = pz_conv_shape_of(node, &p);
+  pz_conv_direct_shape s = pz_conv_shape_of(plan, node, &p);
   const pz_deconv_merge merge = m->merges ? pz_deconv_merges(&s) : PZ_DECONV_EACH;
   const int32_t n = pz_deconv_phases(&s, merge);
   pz_deconv_phase phase = {.out_offset = 0};
@@ -398,8 +397,7 @@ bool pz_conv_few_beside(const pz_plan *plan, const pz_node *node) {
 }
 
 bool pz_conv_has_pairs(const pz_plan *plan, int64_t in, int64_t out, int64_t least) {
-  return pz_isa_supported(plan->isa) && pz_cpu_core().adds_apart && plan->block == 16 && in >= least &&
-         out >= least;
+  return plan->target->adds_apart && plan->block == 16 && in >= least && out >= least;
 }
 
 static bool is_one_sided(const pz_activation *act) {

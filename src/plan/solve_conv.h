@@ -35,7 +35,8 @@ pz_status pz_conv_phase_parts(const pz_plan *plan, const pz_node *node, const pz
                               const pz_deconv_phase *phase, const pz_conv_parts *all, pz_conv_parts *p,
                               float **weights, pz_error *err);
 
-pz_conv_direct_shape pz_conv_shape_of(const pz_node *node, const pz_conv_parts *p); /* without schedule */
+/* Without schedule. */
+pz_conv_direct_shape pz_conv_shape_of(const pz_plan *plan, const pz_node *node, const pz_conv_parts *p);
 void pz_conv_shape_text(pz_text *t, const pz_conv_direct_shape *s);
 /* The call of a convolution to few plain maps (kernels/conv/few.h): in, weights, bias, slope, out, scratch. */
 pz_status pz_conv_add_few_call(pz_plan *plan, pz_step *step, const pz_conv_parts *p, pz_pointer weights,
@@ -71,7 +72,7 @@ bool pz_conv_has_pairs(const pz_plan *plan, int64_t in, int64_t out, int64_t lea
 #define PZ_CONV_PAIRS_FROM 28
 /* The inputs are known to have one sign, as behind a ReLU: sums of products of pairs then grow with maps (doc/notes/2026-11-28-winograd.md). */
 bool pz_conv_one_sign(const pz_plan *plan, const pz_node *node);
-/* The machine that the network is compiled on stands for those that it will run on. */
+/* The target as schedules of convolutions see it. */
 pz_conv_machine pz_conv_this_machine(const pz_plan *plan);
 /* Weights of one position of the kernel, blocks filled up. */
 double pz_conv_weight_pairs(const pz_plan *plan, const pz_node *node);

@@ -67,7 +67,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
   outline(plan, node, &s);
   const int32_t kb = s.conv.kb, rw = s.conv.rw;
-  s.conv = pz_conv_shape_of(node, &p);
+  s.conv = pz_conv_shape_of(plan, node, &p);
   s.conv.kb = kb, s.conv.rw = rw;
   PZ_TRY(pz_add_weights(plan, pz_fft_weight_floats(&s), &weights, &packed, err));
   if (!plan->unpacked && !plan->dry)

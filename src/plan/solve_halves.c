@@ -251,7 +251,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &whole, err));
   const int32_t m = m_of(plan, node), axis = axis_of(plan, node);
   const float *weights = plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data;
-  pz_conv_halves_shape all = {.conv = pz_conv_shape_of(node, &whole)};
+  pz_conv_halves_shape all = {.conv = pz_conv_shape_of(plan, node, &whole)};
   pz_conv_direct_shape *conv = &all.conv;
   PZ_TRY(pz_conv_pool(plan, (pz_node_id)(node - plan->graph->nodes), &whole, conv, &all.pooled, all.window,
                       err));
@@ -290,7 +290,7 @@ static pz_status add_phase(pz_plan *plan, const pz_node *node, pz_step *step, co
 static pz_status build_deconv(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
   pz_conv_parts p;
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
-  const pz_conv_direct_shape conv = pz_conv_shape_of(node, &p);
+  const pz_conv_direct_shape conv = pz_conv_shape_of(plan, node, &p);
   const pz_deconv_merge merge = pz_deconv_merges(&conv);
   const int32_t n = pz_deconv_phases(&conv, merge);
   pz_conv_halves_shape s = {.m = 1};
@@ -310,7 +310,7 @@ static pz_status build_deconv(pz_plan *plan, const pz_node *node, pz_step *step,
 static bool applies(const pz_plan *plan, const pz_node *node) {
   const pz_attr_conv *a = &node->attr.conv;
   const int32_t m = m_of(plan, node);
-  if (plan->isa != PZ_ISA_AMX || plan->block != 16 || a->group != 1 ||
+  if (!pz_target_has(plan->target, PZ_NEEDS_TILES) || plan->block != 16 || a->group != 1 ||
       !pz_conv_error_fits(plan, error_of(plan, node)))
     return false;
   for (int i = 0; i < PZ_SPATIAL; i++)
@@ -460,7 +460,7 @@ static bool deconv_applies(const pz_plan *plan, const pz_node *node) {
   const pz_attr_conv *a = &node->attr.conv;
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (a->dilation[i] != 1 || a->kernel[i] < a->stride[i]) return false;
-  return plan->isa == PZ_ISA_AMX && plan->block == 16 && a->group == 1 &&
+  return pz_target_has(plan->target, PZ_NEEDS_TILES) && plan->block == 16 && a->group == 1 &&
          pz_conv_error_fits(plan, error_of(plan, node)) &&
          shape_of(plan, node->in[PZ_CONV_X]).c >= PZ_HALVES_FEWEST_IN;
 }

@@ -8,8 +8,9 @@
 
 static bool applies(const pz_plan *plan, const pz_node *node) {
   const pz_shape5 in = pz_shape_as5(&plan->graph->tensors[node->in[PZ_CONV_X]].shape);
-  return plan->isa == PZ_ISA_AMX && plan->block == PZ_HALVES_TILE && in.c >= PZ_HALVES_FEWEST_IN &&
-         pz_conv_few_beside(plan, node) && pz_conv_error_fits(plan, PZ_HALVES_ERROR);
+  return pz_target_has(plan->target, PZ_NEEDS_TILES) && plan->block == PZ_HALVES_TILE &&
+         in.c >= PZ_HALVES_FEWEST_IN && pz_conv_few_beside(plan, node) &&
+         pz_conv_error_fits(plan, PZ_HALVES_ERROR);
 }
 
 /* The shape, as far as the number of products depends on it; products of tiles of a row of results. */
@@ -31,7 +32,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   pz_pointer weights;
   float *packed;
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_PLAIN, &p, err));
-  pz_conv_halves_few_shape s = {.conv = pz_conv_shape_of(node, &p)};
+  pz_conv_halves_few_shape s = {.conv = pz_conv_shape_of(plan, node, &p)};
   pz_halves_few_schedule(&s);
   PZ_TRY(pz_add_weights(plan, pz_halves_few_weight_floats(&s), &weights, &packed, err));
   const float *data = plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data;

@@ -12,7 +12,7 @@
 /* The product that it is: `conv` scheduled, weights [phases, K, C]. */
 static pz_status add_product(pz_plan *plan, pz_step *step, const pz_conv_direct_shape *conv,
                              const pz_conv_parts *p, const float *weights, pz_error *err) {
-  pz_winograd_paired_shape s = {.conv = *conv, .held = !pz_cpu_core().halves};
+  pz_winograd_paired_shape s = {.conv = *conv, .held = !plan->target->double_pumped};
   pz_pointer packed, taken;
   float *data;
   pz_winograd_paired_schedule(&s, pz_conv_this_machine(plan).registers);
@@ -41,7 +41,7 @@ static pz_status add_product(pz_plan *plan, pz_step *step, const pz_conv_direct_
 static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_error *err) {
   pz_conv_parts p;
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &p, err));
-  const pz_conv_direct_shape s = pz_conv_shape_of(node, &p);
+  const pz_conv_direct_shape s = pz_conv_shape_of(plan, node, &p);
   return add_product(plan, step, &s, &p, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, err);
 }
 
@@ -50,7 +50,7 @@ static pz_status build_deconv(pz_plan *plan, const pz_node *node, pz_step *step,
   pz_deconv_phase phase;
   float *weights;
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_BLOCKED, &all, err));
-  const pz_conv_direct_shape s = pz_conv_shape_of(node, &all);
+  const pz_conv_direct_shape s = pz_conv_shape_of(plan, node, &all);
   pz_deconv_phase_of(&s, PZ_DECONV_ALL, 0, &phase);
   PZ_TRY(pz_conv_phase_parts(plan, node, &s, &phase, &all, &p, &weights, err));
   const pz_status status = add_product(plan, step, &phase.shape, &p, weights, err);
@@ -83,9 +83,8 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
          pz_conv_error_fits(plan, error_of(plan, node));
 }
 
-/* Zen 4; and Zen 5, near enough to the direct convolution that both are measured. */
 static double cost(const pz_plan *plan, const pz_node *node) {
-  return (pz_cpu_core().halves ? 0.8 : 0.95) * pz_conv_direct_cost(plan, node);
+  return plan->target->pairs * pz_conv_direct_cost(plan, node);
 }
 
 static void describe(const pz_plan *plan, const pz_node *node, char label[PZ_LABEL_TEXT], double *error) {

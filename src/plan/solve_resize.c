@@ -69,7 +69,7 @@ static pz_status add_linear(pz_plan *plan, const pz_node *node, pz_step *step, c
   pz_text shape = {0};
   pz_text_view(&shape, "in", &in->view);
   pz_text_view(&shape, "out", &out->view);
-  pz_text_printf(&shape, ".stream = %d, .doubles = %d", pz_passes_caches(&out->view), twice);
+  pz_text_printf(&shape, ".stream = %d, .doubles = %d", pz_passes_caches(plan->target, &out->view), twice);
   const pz_arg args[] = {
       {.name = "in", .at = in->at},
       {.name = "tables", .at = tables},

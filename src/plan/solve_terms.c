@@ -36,7 +36,7 @@ static bool applies(const pz_plan *plan, const pz_node *node) {
   const pz_attr_conv *a = &node->attr.conv;
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (a->stride[i] != 1 || a->dilation[i] != 1) return false;
-  if (plan->isa != PZ_ISA_AMX || plan->block != PZ_TERMS_TILE || a->group != 1 ||
+  if (!pz_target_has(plan->target, PZ_NEEDS_TILES) || plan->block != PZ_TERMS_TILE || a->group != 1 ||
       !pz_conv_few_inputs(plan, node))
     return false;
   const pz_conv_terms_shape s = outline_of(plan, node);
@@ -49,7 +49,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   pz_pointer weights;
   float *packed;
   PZ_TRY(pz_conv_begin(plan, node, PZ_PLAIN, PZ_BLOCKED, &p, err));
-  pz_conv_terms_shape s = {.conv = pz_conv_shape_of(node, &p), .terms = terms_of(plan, node)};
+  pz_conv_terms_shape s = {.conv = pz_conv_shape_of(plan, node, &p), .terms = terms_of(plan, node)};
   pz_terms_schedule(&s);
   PZ_TRY(pz_add_weights(plan, pz_terms_weight_floats(&s), &weights, &packed, err));
   const float *data = plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data;

@@ -46,11 +46,6 @@ static bool variant_of(const pz_plan *plan, const pz_node *node, variant *v) {
   return true;
 }
 
-/* Of this machine, if it is the one that the network is for. */
-static pz_core_traits core_of(const pz_plan *plan) {
-  return pz_isa_supported(plan->isa) ? pz_cpu_core() : (pz_core_traits){0};
-}
-
 /* Whether the last block of so many maps has few enough to be short (kernels/winograd/shape.h). */
 static bool is_short(const pz_plan *plan, int64_t maps) {
   const int64_t rest = maps % plan->block;
@@ -135,7 +130,7 @@ static double weight_pairs(const pz_plan *plan, const pz_node *node, const varia
 
 static double early_bytes(const pz_plan *plan, const pz_node *node, const variant *v) {
   const bool pairs = has_pairs(plan, node);
-  if (pairs && !core_of(plan).halves && !v->by_position)
+  if (pairs && !plan->target->double_pumped && !v->by_position)
     return plan->compact ? BESIDE_EARLY / 2 : BESIDE_EARLY;
   if (plan->compact || tiles_of(plan, node, v) / v->batch < MANY_BATCHES) return MANY_WEIGHTS;
   return pairs ? PAIRS_EARLY : MOST_EARLY;
@@ -197,11 +192,11 @@ static pz_winograd_shape shape_for(const pz_plan *plan, const pz_node *node,
                          .late = late_axes(plan, node, &v),
                          .fours = has_short(plan, node, &v),
                          .pairs = has_pairs(plan, node),
-                         .held = !core_of(plan).halves,
+                         .held = !plan->target->double_pumped,
                          .sliced = v.sliced};
   const pz_conv_machine machine = pz_conv_this_machine(plan);
   pz_winograd_schedule(&s, &machine, batch_of(&v, (double)pz_winograd_all_tiles(&s)));
-  s.apart = core_of(plan).halves;
+  s.apart = plan->target->double_pumped;
   s.ahead = may_fetch_ahead(&s, &v, &machine);
   return s;
 }
@@ -334,7 +329,7 @@ static pz_status add_positions(pz_plan *plan, const pz_node *node, pz_step *step
     take_rows(&part.conv.in, first, n + in.h - out.h);
     take_rows(&part.conv.out, first, n);
     if (part.conv.base.tensor != PZ_NONE) take_rows(&part.conv.base, first, n);
-    const pz_conv_direct_shape conv = pz_conv_shape_of(node, &part.conv);
+    const pz_conv_direct_shape conv = pz_conv_shape_of(plan, node, &part.conv);
     part.shape = shape_for(plan, node, &conv);
     part.weights = before.weights, part.taken = before.taken;
     if (first == 0) PZ_TRY(add_shared(plan, &part.shape, &all, err));
@@ -366,7 +361,7 @@ static pz_status build_to(pz_plan *plan, const pz_node *node, pz_step *step, pz_
   parts p = {0};
   variant v = {0};
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, out, &p.conv, err));
-  const pz_conv_direct_shape conv = pz_conv_shape_of(node, &p.conv);
+  const pz_conv_direct_shape conv = pz_conv_shape_of(plan, node, &p.conv);
   const pz_winograd_shape s = p.shape = shape_for(plan, node, &conv);
   variant_of(plan, node, &v);
   if (!v.by_position && pz_wants_moments(plan, node)) PZ_TRY(gather(plan, node, &p, err));
@@ -431,26 +426,11 @@ static bool pools(const pz_plan *plan, const pz_node *node, const int32_t window
   return true;
 }
 
-/* In vector multiply-adds at peak, from bench_winograd on cores with AVX-512 (doc/notes/2026-11-28-winograd.md): what one vector costs
- * on its way through a transform (by core; more of it for each of more points than a tile has room for near the core, and where a
- * batch is larger than half of level 2, which it shares with the weights; less so where all tiles are one batch, which is written and
- * read once, or where slots are slices), what a multiply-add does, how long a batch waits for one vector of packed weights that
- * comes from level 2, from level 3 or from memory, and for one that is made of those. */
-typedef struct core_cost {
-  double input, output, room, crowded, outside_level2, product;
-} core_cost;
-
-/* An Intel Xeon, larger tiles are kept out; Zen 4 and Zen 5, with pairs. */
-static const core_cost others = {
-    .input = 14, .output = 12, .room = 288, .crowded = 0.02, .outside_level2 = 2, .product = 1.1};
-static const core_cost zen4 = {
-    .input = 9, .output = 9.6, .room = 216, .crowded = 0.002, .outside_level2 = 1.25, .product = 0.8};
-static const core_cost zen5 = {
-    .input = 15, .output = 9.5, .room = 288, .crowded = 0.02, .outside_level2 = 1.5, .product = 0.97};
-static const core_cost *cost_of_core(const pz_plan *plan) {
-  const pz_core_traits core = core_of(plan);
-  return core.halves ? &zen4 : core.adds_apart && plan->block == 16 ? &zen5 : &others;
-}
+/* In vector multiply-adds at peak, from bench_winograd on cores with AVX-512 (doc/notes/2026-11-28-winograd.md), beside the core's own costs
+ * (target/target.h): what a multiply-add does that is not of pairs; the factor of transforms whose batch is larger than half of level 2, which it
+ * shares with the weights, where all tiles are one batch, which is written and read once; how long a batch waits for one vector of packed weights
+ * that comes from level 2, from level 3 or from memory, and for one that is made of those. */
+#define PRODUCT        1.1
 #define ONCE_OUTSIDE   1.3
 #define LEVEL2_WEIGHTS 1.0
 #define LEVEL3_WEIGHTS 4.0
@@ -476,8 +456,8 @@ static double cost(const pz_plan *plan, const pz_node *node) {
   const double stream = bytes > FAR_WEIGHTS  ? MEMORY_WEIGHTS
                         : bytes + slots > l2 ? LEVEL3_WEIGHTS
                                              : LEVEL2_WEIGHTS;
-  const core_cost *t = cost_of_core(plan);
-  const double each = (has_pairs(plan, node) ? t->product : others.product) * batch + stream * packed +
+  const pz_winograd_costs *t = pz_target_winograd(plan->target, plan->block);
+  const double each = (has_pairs(plan, node) ? t->product : PRODUCT) * batch + stream * packed +
                       (v.small      ? SMALL_WEIGHTS + SMALL_COLUMN / (v.m[0] + node->attr.conv.kernel[0] - 1)
                        : packed < 1 ? LATE_WEIGHTS
                                     : 0);

@@ -35,7 +35,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   pz_pointer weights;
   float *packed;
   PZ_TRY(pz_conv_begin(plan, node, PZ_BLOCKED, PZ_PLAIN, &p, err));
-  const pz_conv_direct_shape conv = pz_conv_shape_of(node, &p);
+  const pz_conv_direct_shape conv = pz_conv_shape_of(plan, node, &p);
   const pz_winograd_columns_shape s = shape_for(plan, node, &conv);
   PZ_TRY(pz_add_weights(plan, pz_winograd_columns_weight_floats(&s), &weights, &packed, err));
   if (!plan->dry) pz_winograd_columns_pack(&s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, packed);

@@ -37,7 +37,7 @@ static pz_status build(pz_plan *plan, const pz_node *node, pz_step *step, pz_err
   pz_pointer weights;
   float *packed;
   PZ_TRY(pz_conv_begin(plan, node, PZ_PLAIN, PZ_BLOCKED, &p, err));
-  const pz_conv_direct_shape conv = pz_conv_shape_of(node, &p);
+  const pz_conv_direct_shape conv = pz_conv_shape_of(plan, node, &p);
   const pz_winograd_rows_shape s = shape_for(plan, node, &conv);
   PZ_TRY(pz_add_weights(plan, pz_winograd_rows_weight_floats(&s), &weights, &packed, err));
   if (!plan->dry) pz_winograd_rows_pack(&s, plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].data, packed);

@@ -58,7 +58,7 @@ static pz_status plan_model(report *r, pz_error *err) {
   wanted.choose_host = &r->tuner;
   wanted.sized = true;
   PZ_TRY(pz_plan_new(r->model.after, &wanted, &r->plan, err));
-  pz_plan_settle(r->options, r->plan);
+  PZ_TRY(pz_plan_settle(r->options, r->plan, err));
   const pz_emit_options emit = {.cc = r->options->cc,
                                 .model = r->page.path,
                                 .model_digest = r->model.digest,

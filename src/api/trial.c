@@ -136,8 +136,8 @@ static pz_status make(const pz_trial *t, const file *f, pz_error *err) {
   pz_plan *plan;
   if (!folder) return pz_fail_memory(err, "a path", 64);
   PZ_TRY(pz_plan_new(t->plan->graph, &options, &plan, err));
-  pz_plan_settle(t->tuner->options, plan);
-  const pz_status status = compile(t, plan, folder, f->path, err);
+  pz_status status = pz_plan_settle(t->tuner->options, plan, err);
+  if (status == PZ_OK) status = compile(t, plan, folder, f->path, err);
   pz_plan_free(plan);
   return status;
 }

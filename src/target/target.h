@@ -5,7 +5,8 @@
 
 #include "base/cpu.h"
 #include "base/features.h"
-#include "base/status.h"
+
+#include <string.h>
 
 /* Of minimal filtering (plan/solve_winograd.c, doc/kernels-winograd.md), in vector multiply-adds at peak. */
 typedef struct pz_winograd_costs {
@@ -25,10 +26,10 @@ typedef struct pz_target {
   int32_t registers;     /* vector registers */
   pz_cache_sizes caches; /* bytes; level 3 as much as one network can count on */
   int32_t cores;         /* that share a layer where nobody says how many threads */
-  bool adds_apart;       /* products and sums have units of their own */
-  bool
-      double_pumped; /* vectors of 16 take two turns, so that each operation may load an operand, and a store waits for fused ones */
-  double pairs;      /* cost of a product in pairs beside a direct one's (plan/solve_paired.c) */
+  /* The core's way with vectors. adds_apart: products and sums have units of their own. double_pumped: vectors of 16 take two turns, so that
+   * each operation may load an operand, and a store waits for fused ones. False for those that nobody has measured. */
+  bool adds_apart, double_pumped;
+  double pairs; /* cost of a product in pairs beside a direct one's (plan/solve_paired.c) */
   const pz_winograd_costs *wide, *narrow; /* with blocks of 16 maps, with smaller ones */
 } pz_target;
 
@@ -41,6 +42,10 @@ static inline const pz_winograd_costs *pz_target_winograd(const pz_target *targe
 }
 /* The strongest instruction set of isa.inc whose needs the target has: what is emitted for it. */
 pz_isa pz_target_isa(const pz_target *target);
+/* What gcc and clang need to know to emit that, and no more: a file runs wherever its manifest's instruction set is. Not -march, which lets them use
+ * other extensions of the core, nor -mtune, which older ones do not know of newer cores: what was measured was compiled without. */
+#define PZ_TARGET_FLAGS 256
+void pz_target_flags(const pz_target *target, char out[PZ_TARGET_FLAGS]);
 /* The target less some features, with vectors as the others have them. */
 pz_target pz_target_without(const pz_target *target, pz_features features);
 
@@ -53,8 +58,12 @@ pz_target pz_target_as(pz_isa isa);
 bool pz_target_parse(const char *name, pz_target *target);
 /* Row i from 0 on, in the table's order; NULL behind the last. */
 const pz_target *pz_target_row(int32_t i);
+/* The row that has the processor; NULL: none has. */
+const pz_target *pz_target_of_cpu(const pz_cpu_id *id);
 /* "native, x86-64-v2, ..." */
-void pz_target_names(char *out, size_t size);
+const char *pz_target_names(void);
+/* It is a row, not the host. */
+static inline bool pz_target_is_row(const pz_target *target) { return !strcmp(target->name, target->core); }
 
 /* This CPU and its system have all that the target's code needs. */
 bool pz_target_runs_here(const pz_target *target);

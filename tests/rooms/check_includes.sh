@@ -6,18 +6,19 @@ cd "$(dirname "$0")/../.."
 # room: the rooms that it may include beside itself
 rules="base:pznet
 formats:pznet base
+target:base
 tune:pznet base
 graph:pznet base
 reference:pznet base graph
 import:pznet base formats graph reference
 optimise:pznet base graph reference
 kernels:
-plan:pznet base graph kernels tune
-emit:pznet base graph kernels plan
+plan:pznet base target graph kernels tune
+emit:pznet base target graph kernels plan
 runtime:pznet base
 volume:pznet base formats runtime
-api:pznet base graph reference import optimise plan tune emit runtime formats volume"
-rooms="base formats tune graph reference import optimise kernels plan emit runtime volume api pznet"
+api:pznet base target graph reference import optimise plan tune emit runtime formats volume"
+rooms="base target formats tune graph reference import optimise kernels plan emit runtime volume api pznet"
 
 bad=0
 check() { # folder, allowed rooms
@@ -30,10 +31,13 @@ check() { # folder, allowed rooms
   printf '%s may include %s only:\n%s\n' "$1" "$2" "$found"
   bad=1
 }
-for room in base formats tune graph reference import optimise kernels plan emit runtime volume api; do
+for room in base target formats tune graph reference import optimise kernels plan emit runtime volume api; do
   allowed=$(printf '%s\n' "$rules" | sed -n "s/^$room://p")
   check "src/$room" "$room $allowed"
 done
+# What a plan is for is its target (src/target/target.h): the planner asks nothing about the host.
+found=$(grep -rnE '(^|[^a-z_])(pz_cpu_[a-z]+|pz_isa_(supported|native|parse)|pz_target_(host|as|parse|runs_here|times_here)) *\(' src/plan || true)
+[ -z "$found" ] || { printf 'src/plan asks its target, not the host:\n%s\n' "$found"; bad=1; }
 # JSON is built and read by base/json.c, which keeps failures; jansson's own functions for that are called nowhere else.
 setters='json_(object_(set|update|del|clear)|array_(append|insert|set|extend)|v?pack|dump|load|sprintf|string_set|copy|deep_copy)[a-z_]*'
 found=$(grep -rnE "(^|[^a-z_])$setters *\(" src --include='*.c' --include='*.h' | grep -vE '^src/base/json\.[ch]:|^src/api/tuner\.c:[0-9]+: *json_object_del\(' || true)

@@ -58,9 +58,9 @@ static PyObject *run_compile(PyObject *module, compile_args *a) {
 }
 
 static PyObject *compile_network(PyObject *module, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"model",  "output",  "weights",   "isa",       "cc",
-                          "emit_c", "disable", "inputs",    "progress",  "effort",
-                          "tuning", "threads", "precision", "max_error", "target", NULL};
+  static char *names[] = {"model",     "output",    "weights",  "isa",    "cc",     "emit_c",
+                          "disable",   "inputs",    "progress", "effort", "tuning", "threads",
+                          "precision", "max_error", "target",   NULL};
   compile_args a = {.options = PZ_COMPILE_OPTIONS, .progress = Py_None};
   pz_compile_options *o = &a.options;
   const char **shapes = NULL;

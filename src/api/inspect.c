@@ -261,7 +261,8 @@ static void manifest_table(pz_arena *arena, const json_t *m, pz_text *out) {
   pz_text_printf(out, "%-14s %s (%s)\n%-14s pznet %s, %s%s%s, blocks of %d maps, %s\n", "network",
                  shown(arena, m, "name"), shown(arena, m, "model"), "compiled by",
                  shown(arena, m, "pznet_version"), shown(arena, m, "isa"), named ? " for " : "",
-                 named ? shown(arena, m, "target") : "", (int)json_integer_value(json_object_get(m, "vector_block")), shown(arena, m, "compiler"));
+                 named ? shown(arena, m, "target") : "",
+                 (int)json_integer_value(json_object_get(m, "vector_block")), shown(arena, m, "compiler"));
   pz_text_printf(out, "%-14s %s\n%-14s %s\n", "model SHA-256", shown(arena, m, "model_sha256"),
                  "file SHA-256", shown(arena, m, "file_sha256"));
   shape_line(arena, json_object_get(m, "inputs"), "input", out);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- costs that were measured (bench_winograd, doc/kernels-winograd.md) ---- */
+/* ---- costs that were measured (bench_winograd, doc/notes/2026-11-28-winograd.md) ---- */
 
 /* On cores with AVX-512: what one vector costs on its way through a transform, more of it for each of more points than a tile has room for near the
  * core. An Intel Xeon, larger tiles are kept out; Zen 4 and Zen 5, with pairs. */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Of minimal filtering (plan/solve_winograd.c, doc/kernels-winograd.md), in vector multiply-adds at peak. */
+/* Of minimal filtering (plan/solve_winograd.c, doc/notes/2026-11-28-winograd.md), in vector multiply-adds at peak. */
 typedef struct pz_winograd_costs {
   double input, output; /* of a vector on its way into and out of a transform */
   double room,

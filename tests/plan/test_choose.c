@@ -73,7 +73,8 @@ static void test_cheapest(void **state) {
   pz_error err = {0};
   asked a = {.want = NULL};
   pz_plan *plan = plan_with(g, (pz_plan_options){.target = pz_target_as(PZ_ISA_SSE4)}, &a);
-  assert_int_equal(pz_plan_new(g, &(pz_plan_options){.target = pz_target_as(PZ_ISA_SSE4)}, &plain, &err), PZ_OK);
+  assert_int_equal(pz_plan_new(g, &(pz_plan_options){.target = pz_target_as(PZ_ISA_SSE4)}, &plain, &err),
+                   PZ_OK);
   assert_int_equal(plan->n_steps, plain->n_steps);
   for (int32_t i = 0; i < plan->n_steps; i++)
     assert_string_equal(plan->steps[i].algorithm, plain->steps[i].algorithm);
@@ -341,8 +342,10 @@ static void test_sensitivity(void **state) {
   pz_error err = {0};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     pz_plan *plan = NULL;
-    const pz_plan_options options = {
-        .target = pz_target_as(PZ_ISA_AMX), .max_error = 1e-5, .sensitivity = rows[i].sensitivity, .choose = by_time};
+    const pz_plan_options options = {.target = pz_target_as(PZ_ISA_AMX),
+                                     .max_error = 1e-5,
+                                     .sensitivity = rows[i].sensitivity,
+                                     .choose = by_time};
     double sum = 0;
     assert_int_equal(g->n_nodes, 6);
     assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
@@ -384,8 +387,10 @@ static void test_spares_tiles(void **state) {
   pz_error err = {0};
   for (const char *who = "fmul-"; *who; who++) {
     pz_plan *plan = NULL;
-    const pz_plan_options options = {
-        .target = pz_target_as(PZ_ISA_AMX), .max_error = 1e-3, .choose = tiles_at, .choose_host = (void *)who};
+    const pz_plan_options options = {.target = pz_target_as(PZ_ISA_AMX),
+                                     .max_error = 1e-3,
+                                     .choose = tiles_at,
+                                     .choose_host = (void *)who};
     assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
     assert_int_equal(pz_plan_spare_tiles(plan, &err), PZ_OK);
     assert_int_equal(pz_target_isa(plan->target), *who == '-' ? PZ_ISA_AVX512 : PZ_ISA_AMX);

@@ -110,7 +110,8 @@ static void test_filtered(void **state) {
                isa = native == PZ_ISA_AMX ? PZ_ISA_AVX512 : native; /* AMX has halves */
   check(filtered, (pz_plan_options){.target = pz_target_as(isa)}, (expected){2, 2});
   /* what is normalised is in no slab chain */
-  check_plan(filtered, &(pz_plan_options){.target = pz_target_as(isa), .slabs = PZ_SLABS_ALWAYS}, (expected){2, 2});
+  check_plan(filtered, &(pz_plan_options){.target = pz_target_as(isa), .slabs = PZ_SLABS_ALWAYS},
+             (expected){2, 2});
 }
 
 /* The random networks of test_networks.c have such normalisations. */

@@ -30,7 +30,8 @@ static pz_plan *plan_of(pz_graph *graph, const pz_plan_options *options) {
 static int64_t floats_of(const char *text, pz_isa isa, pz_slabs slabs, bool exact, const char *what,
                          int32_t *steps) {
   pz_graph *graph = parse(text);
-  pz_plan *plan = plan_of(graph, &(pz_plan_options){.target = pz_target_as(isa), .slabs = slabs, .exact = exact});
+  pz_plan *plan =
+      plan_of(graph, &(pz_plan_options){.target = pz_target_as(isa), .slabs = slabs, .exact = exact});
   const int64_t floats = plan->arena_floats;
   *steps = 0;
   for (int32_t i = 0; i < plan->n_steps; i++) *steps += strstr(plan->steps[i].algorithm, what) != NULL;

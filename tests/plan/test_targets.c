@@ -219,9 +219,8 @@ static void every_row_compiles(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_row_has_a_plan), cmocka_unit_test(rows_decide),
-                                     cmocka_unit_test(caches_decide),
-                                     cmocka_unit_test(a_plan_without_a_target_is_of_the_first_row),
-                                     cmocka_unit_test(every_row_compiles)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_row_has_a_plan), cmocka_unit_test(rows_decide), cmocka_unit_test(caches_decide),
+      cmocka_unit_test(a_plan_without_a_target_is_of_the_first_row), cmocka_unit_test(every_row_compiles)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,8 @@ static int steps_with(const char *text, pz_isa isa, pz_slabs slabs, pz_choose ch
   pz_graph *g = parsed(text);
   pz_plan *plan = NULL;
   pz_error err = {0};
-  const pz_plan_options options = {.target = pz_target_as(isa), .slabs = slabs, .choose = choose, .choose_host = &seen};
+  const pz_plan_options options = {
+      .target = pz_target_as(isa), .slabs = slabs, .choose = choose, .choose_host = &seen};
   assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
   for (int32_t i = 0; i < plan->n_steps; i++) found += strstr(plan->steps[i].algorithm, what) != NULL;
   pz_plan_free(plan);
@@ -58,7 +59,8 @@ static uint64_t bits_of(const char *text, pz_isa isa, pz_slabs slabs, pz_choose 
   int32_t seen = 0;
   uint64_t bits = 0;
   pz_graph *g = parsed(text);
-  const pz_plan_options plan = {.target = pz_target_as(isa), .slabs = slabs, .choose = choose, .choose_host = &seen};
+  const pz_plan_options plan = {
+      .target = pz_target_as(isa), .slabs = slabs, .choose = choose, .choose_host = &seen};
   const pz_compiled_options options = {
       .name = g->name, .seed = 3, .plan = plan, .tolerance = 1e-5, .bits = &bits};
   pz_test_compiled(g, &options);
@@ -223,7 +225,8 @@ static double error_behind(const char *activation) {
   pz_graph *g = parsed(text);
   pz_plan *plan = NULL;
   pz_error err = {0};
-  const pz_plan_options options = {.target = pz_target_as(PZ_ISA_AVX512), .choose = choose_noting, .choose_host = &error};
+  const pz_plan_options options = {
+      .target = pz_target_as(PZ_ISA_AVX512), .choose = choose_noting, .choose_host = &error};
   assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
   pz_plan_free(plan);
   pz_graph_free(g);

@@ -120,12 +120,18 @@ static void rows_are_what_their_makers_say(void **state) {
     pz_isa isa;
     int l1d, l2; /* KiB */
     bool double_pumped;
-  } rows[] = {{"x86-64-v2", PZ_ISA_SSE4, 32, 512, false},      {"x86-64-v3", PZ_ISA_AVX2, 32, 512, false},
-              {"x86-64-v4", PZ_ISA_AVX512, 32, 1024, false},   {"haswell", PZ_ISA_AVX2, 32, 256, false},
-              {"skylake-x", PZ_ISA_AVX512, 32, 1024, false},   {"cascade-lake", PZ_ISA_AVX512, 32, 1024, false},
-              {"ice-lake-server", PZ_ISA_AVX512, 48, 1280, false}, {"sapphire-rapids", PZ_ISA_AMX, 48, 2048, false},
-              {"emerald-rapids", PZ_ISA_AMX, 48, 2048, false}, {"granite-rapids", PZ_ISA_AMX, 48, 2048, false},
-              {"zen2", PZ_ISA_AVX2, 32, 512, false},           {"zen4", PZ_ISA_AVX512, 32, 1024, true},
+  } rows[] = {{"x86-64-v2", PZ_ISA_SSE4, 32, 512, false},
+              {"x86-64-v3", PZ_ISA_AVX2, 32, 512, false},
+              {"x86-64-v4", PZ_ISA_AVX512, 32, 1024, false},
+              {"haswell", PZ_ISA_AVX2, 32, 256, false},
+              {"skylake-x", PZ_ISA_AVX512, 32, 1024, false},
+              {"cascade-lake", PZ_ISA_AVX512, 32, 1024, false},
+              {"ice-lake-server", PZ_ISA_AVX512, 48, 1280, false},
+              {"sapphire-rapids", PZ_ISA_AMX, 48, 2048, false},
+              {"emerald-rapids", PZ_ISA_AMX, 48, 2048, false},
+              {"granite-rapids", PZ_ISA_AMX, 48, 2048, false},
+              {"zen2", PZ_ISA_AVX2, 32, 512, false},
+              {"zen4", PZ_ISA_AVX512, 32, 1024, true},
               {"zen5", PZ_ISA_AVX512, 48, 1024, false}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const pz_target t = named(rows[i].name);
@@ -158,24 +164,16 @@ static void processors_have_rows(void **state) {
   static const struct {
     pz_cpu_id id;
     const char *row;
-  } cpus[] = {{{"GenuineIntel", 6, 0x3f, 2}, "haswell"},
-              {{"GenuineIntel", 6, 0x55, 4}, "skylake-x"},
-              {{"GenuineIntel", 6, 0x55, 7}, "cascade-lake"},
-              {{"GenuineIntel", 6, 0x6a, 6}, "ice-lake-server"},
-              {{"GenuineIntel", 6, 0x8f, 8}, "sapphire-rapids"},
-              {{"GenuineIntel", 6, 0xcf, 2}, "emerald-rapids"},
-              {{"GenuineIntel", 6, 0xad, 1}, "granite-rapids"},
-              {{"GenuineIntel", 6, 0xa7, 1}, NULL},
-              {{"AuthenticAMD", 0x17, 0x01, 2}, NULL},
-              {{"AuthenticAMD", 0x17, 0x31, 0}, "zen2"},
-              {{"AuthenticAMD", 0x19, 0x01, 1}, "zen3"},
-              {{"AuthenticAMD", 0x19, 0x21, 0}, "zen3"},
-              {{"AuthenticAMD", 0x19, 0x11, 1}, "zen4"},
-              {{"AuthenticAMD", 0x19, 0x61, 2}, "zen4"},
-              {{"AuthenticAMD", 0x19, 0xa0, 2}, "zen4"},
-              {{"AuthenticAMD", 0x1a, 0x02, 1}, "zen5"},
-              {{"HygonGenuine", 0x18, 0x00, 2}, NULL},
-              {{"", 0, 0, 0}, NULL}};
+  } cpus[] = {
+      {{"GenuineIntel", 6, 0x3f, 2}, "haswell"},         {{"GenuineIntel", 6, 0x55, 4}, "skylake-x"},
+      {{"GenuineIntel", 6, 0x55, 7}, "cascade-lake"},    {{"GenuineIntel", 6, 0x6a, 6}, "ice-lake-server"},
+      {{"GenuineIntel", 6, 0x8f, 8}, "sapphire-rapids"}, {{"GenuineIntel", 6, 0xcf, 2}, "emerald-rapids"},
+      {{"GenuineIntel", 6, 0xad, 1}, "granite-rapids"},  {{"GenuineIntel", 6, 0xa7, 1}, NULL},
+      {{"AuthenticAMD", 0x17, 0x01, 2}, NULL},           {{"AuthenticAMD", 0x17, 0x31, 0}, "zen2"},
+      {{"AuthenticAMD", 0x19, 0x01, 1}, "zen3"},         {{"AuthenticAMD", 0x19, 0x21, 0}, "zen3"},
+      {{"AuthenticAMD", 0x19, 0x11, 1}, "zen4"},         {{"AuthenticAMD", 0x19, 0x61, 2}, "zen4"},
+      {{"AuthenticAMD", 0x19, 0xa0, 2}, "zen4"},         {{"AuthenticAMD", 0x1a, 0x02, 1}, "zen5"},
+      {{"HygonGenuine", 0x18, 0x00, 2}, NULL},           {{"", 0, 0, 0}, NULL}};
   for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++) {
     const pz_target *t = pz_target_of_cpu(&cpus[i].id);
     assert_int_equal(!t, !cpus[i].row);

@@ -54,8 +54,8 @@ typedef void (*pz_progress)(void *host, const char *what, int64_t done, int64_t 
 typedef struct pz_compile_options {
   /* of a Caffe network: path of a .caffemodel or .caffemodel.h5, or "init:SEED"; else NULL */
   const char *weights;
-  const char
-      *isa; /* the older, coarser spelling of `target`: this machine with "amx", "avx512", "avx2" or "sse4" */
+  /* the older, coarser spelling of `target`: this machine, taken to have "amx", "avx512", "avx2" or "sse4" and no more */
+  const char *isa;
   const char *cc;      /* C compiler; default: $CC, else gcc, else clang */
   const char *emit_c;  /* folder to keep the generated source in, made if needed; default: none */
   const char *disable; /* comma-separated names of passes to switch off */

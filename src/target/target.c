@@ -7,7 +7,7 @@
 /* ---- costs that were measured (bench_winograd, doc/notes/2026-11-28-winograd.md) ---- */
 
 /* On cores with AVX-512: what one vector costs on its way through a transform, more of it for each of more points than a tile has room for near the
- * core. An Intel Xeon, larger tiles are kept out; Zen 4 and Zen 5, with pairs. */
+ * core. An Intel Xeon with AMX, where larger tiles are kept out; Zen 4 and Zen 5, with pairs. */
 static const pz_winograd_costs xeon = {
     .input = 14, .output = 12, .room = 288, .crowded = 0.02, .outside_level2 = 2, .product = 1.1};
 static const pz_winograd_costs zen4 = {

@@ -178,7 +178,7 @@ pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wan
                    (long long)options->memory);
   wanted->memory = (double)options->memory;
   wanted->spare = SPARE;
-  wanted->threads = options->threads ? options->threads : wanted->target.cores;
+  wanted->threads = options->threads ? options->threads : wanted->target.workers;
   if (!strcmp(slabs, "auto")) wanted->slabs = PZ_SLABS_AUTO;
   else if (!strcmp(slabs, "always")) wanted->slabs = PZ_SLABS_ALWAYS;
   else if (strcmp(slabs, "never"))

@@ -322,10 +322,17 @@ pz_status pz_choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) {
 static pz_status set_target(pz_plan *plan, const pz_target *target, pz_error *err) {
   pz_target *copy = PZ_NEW(plan->arena, pz_target, 1);
   if (!copy) return pz_fail_memory(err, "the plan", sizeof *copy);
-  *copy = target->name ? *target : *pz_target_row(0);
+  *copy = *target;
   plan->target = copy;
-  if (!plan->block) plan->block = copy->vector_width;
+  plan->block = copy->block;
   return PZ_OK;
+}
+
+static pz_target wanted_target(const pz_plan_options *options) {
+  pz_target target = options->target.name ? options->target : *pz_target_row(0);
+  target.block = options->block ? options->block : target.vector_width;
+  target.workers = options->threads;
+  return target;
 }
 
 static pz_status allocate(pz_plan *plan, pz_error *err) {
@@ -373,11 +380,10 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   plan->spare = options->spare;
   plan->max_error = options->exact ? 0 : options->max_error > 0 ? options->max_error : PZ_MAX_ERROR;
   plan->sensitivity = options->sensitivity;
-  plan->block = options->block;
   plan->arena = pz_arena_new();
   if (plan->arena) pz_arena_watch(plan->arena, pz_arena_watched(graph->arena));
-  pz_status status =
-      plan->arena ? set_target(plan, &options->target, err) : pz_fail_memory(err, "the plan", 64);
+  const pz_target target = wanted_target(options);
+  pz_status status = plan->arena ? set_target(plan, &target, err) : pz_fail_memory(err, "the plan", 64);
   if (status == PZ_OK) status = allocate(plan, err);
   if (status == PZ_OK) status = check_weights(graph, err);
   if (status == PZ_OK) status = pz_choose_solvers(plan, options, err);

@@ -145,7 +145,7 @@ typedef struct pz_plan_options {
 struct pz_plan {
   pz_arena *arena; /* owned */
   const pz_graph *graph;
-  const pz_target *target; /* in the arena: a copy of the options' */
+  const pz_target *target; /* in the arena: the options', with their block and threads */
   int32_t block;           /* S */
   bool unpacked, dry;      /* dry: nothing is packed, while alternatives are compared */
   pz_slabs slabs;

@@ -174,7 +174,7 @@ pz_conv_machine pz_conv_this_machine(const pz_plan *plan) {
   return (pz_conv_machine){.registers = target->registers,
                            .l1 = target->caches.l1d,
                            .l2 = target->caches.l2,
-                           .workers = plan->threads};
+                           .workers = target->workers};
 }
 
 /* Schedules `s`, packs its weights [phases, K, C/groups, taps] and adds the call. */

@@ -456,7 +456,7 @@ static double cost(const pz_plan *plan, const pz_node *node) {
   const double stream = bytes > FAR_WEIGHTS  ? MEMORY_WEIGHTS
                         : bytes + slots > l2 ? LEVEL3_WEIGHTS
                                              : LEVEL2_WEIGHTS;
-  const pz_winograd_costs *t = pz_target_winograd(plan->target, plan->block);
+  const pz_winograd_costs *t = pz_target_winograd(plan->target);
   const double each = (has_pairs(plan, node) ? t->product : PRODUCT) * batch + stream * packed +
                       (v.small      ? SMALL_WEIGHTS + SMALL_COLUMN / (v.m[0] + node->attr.conv.kernel[0] - 1)
                        : packed < 1 ? LATE_WEIGHTS

@@ -137,7 +137,7 @@ static pz_target here_as(const char *name, const pz_target *core, pz_features fe
   target.name = name;
   set_features(&target, features);
   target.caches = pz_cpu_caches();
-  target.cores = pz_cpu_usable();
+  target.workers = pz_cpu_usable();
   return target;
 }
 

@@ -24,8 +24,9 @@ typedef struct pz_target {
   pz_features features;  /* that code may use; the strongest of isa.inc that these have is what is emitted */
   int32_t vector_width;  /* floats in a register */
   int32_t registers;     /* vector registers */
+  int32_t block;         /* S of the blocked layout, where a plan has chosen it; else 0 */
   pz_cache_sizes caches; /* bytes; level 3 as much as one network can count on */
-  int32_t cores;         /* that share a layer where nobody says how many threads */
+  int32_t workers;       /* that share a layer: the cores of a socket, or of the host; 0: any number */
   /* The core's way with vectors. adds_apart: products and sums have units of their own. double_pumped: vectors of 16 take two turns, so that
    * each operation may load an operand, and a store waits for fused ones. False for those that nobody has measured. */
   bool adds_apart, double_pumped;
@@ -37,8 +38,8 @@ typedef struct pz_target {
 static inline bool pz_target_has(const pz_target *target, pz_features needed) {
   return pz_features_have(target->features, needed);
 }
-static inline const pz_winograd_costs *pz_target_winograd(const pz_target *target, int32_t block) {
-  return block == 16 ? target->wide : target->narrow;
+static inline const pz_winograd_costs *pz_target_winograd(const pz_target *target) {
+  return target->block == 16 ? target->wide : target->narrow;
 }
 /* The strongest instruction set of isa.inc whose needs the target has: what is emitted for it. */
 pz_isa pz_target_isa(const pz_target *target);

@@ -75,7 +75,7 @@ static pz_graph *parsed(const char *text) {
 }
 
 static pz_plan *plan_for(const pz_graph *g, const pz_target *target, double max_error) {
-  const pz_plan_options options = {.target = *target, .threads = target->cores, .max_error = max_error};
+  const pz_plan_options options = {.target = *target, .threads = target->workers, .max_error = max_error};
   pz_plan *plan = NULL;
   pz_error err = {0};
   is_planning = true;

@@ -19,7 +19,7 @@ static void assert_same(const pz_target *a, const pz_target *b) {
   assert_string_equal(a->core, b->core);
   assert_true(a->features == b->features);
   assert_memory_equal(&a->caches, &b->caches, sizeof a->caches);
-  assert_int_equal(a->cores, b->cores);
+  assert_int_equal(a->workers, b->workers);
   assert_ptr_equal(a->wide, b->wide);
   assert_ptr_equal(a->narrow, b->narrow);
 }
@@ -93,7 +93,7 @@ static void check_row(const pz_target *t) {
   assert_int_equal(t->registers, traits->registers);
   assert_true(pz_target_has(t, PZ_NEEDS_SSE4));
   assert_true(t->caches.l1d >= 16 << 10 && t->caches.l1d < t->caches.l2 && t->caches.l2 < t->caches.l3);
-  assert_true(t->cores >= 0 && t->cores <= 4096);
+  assert_true(t->workers >= 0 && t->workers <= 4096);
   assert_true(t->pairs > 0 && t->pairs <= 1);
   assert_true(t->wide->input > 0 && t->wide->output > 0 && t->wide->product > 0);
   assert_true(t->narrow->input > 0 && t->narrow->output > 0 && t->narrow->product > 0);
@@ -215,7 +215,7 @@ static void the_host(void **state) {
   assert_true(pz_cpu_has(host.features) || !host.features);
   assert_int_equal(host.caches.l1d, pz_cpu_caches().l1d);
   assert_int_equal(host.caches.l3, pz_cpu_caches().l3);
-  assert_int_equal(host.cores, pz_cpu_usable());
+  assert_int_equal(host.workers, pz_cpu_usable());
   const pz_target core = named(host.core); /* a row */
   assert_ptr_equal(host.wide, core.wide);
   assert_int_equal(host.double_pumped, core.double_pumped);

@@ -10,9 +10,9 @@
 
 /* Of minimal filtering (plan/solve_winograd.c, doc/notes/2026-11-28-winograd.md), in vector multiply-adds at peak. */
 typedef struct pz_winograd_costs {
-  double input, output; /* of a vector on its way into and out of a transform */
-  double room,
-      crowded; /* points of a tile that lie near the core; what each of more points adds, as a part */
+  double input, output;  /* of a vector on its way into and out of a transform */
+  double room;           /* points of a tile that lie near the core */
+  double crowded;        /* what each of more points adds to a transform, as a part */
   double outside_level2; /* factor of transforms whose batch is larger than half of level 2 */
   double product;        /* a multiply-add of pairs */
 } pz_winograd_costs;

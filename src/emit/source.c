@@ -234,7 +234,7 @@ static void network_head(const writer *w, pz_code *c) {
               "#define PZ_RUN_COUNTERS $\n#define PZ_RUN_WORKER $\n#define PZ_RUN_TILES $\n"
               "#include \"run_loop.h\"\n\n",
               p->n_steps, p->n_turns, scratch + p->turns, p->worker_floats,
-              pz_target_has(p->target, PZ_NEEDS_TILES));
+              (int)pz_target_has(p->target, PZ_NEEDS_TILES));
   pz_code_put(c,
               "#define ARENA(at) ((float *)r->arena + (at))\n#define WEIGHTS(at) (weights + (at))\n"
               "#define INPUT(i, at) (r->inputs[i] + (at))\n#define OUTPUT(i, at) (r->outputs[i] + (at))\n"

@@ -54,7 +54,8 @@ typedef void (*pz_progress)(void *host, const char *what, int64_t done, int64_t 
 typedef struct pz_compile_options {
   /* of a Caffe network: path of a .caffemodel or .caffemodel.h5, or "init:SEED"; else NULL */
   const char *weights;
-  const char *isa;     /* "native" (default), "amx", "avx512", "avx2", "sse4" */
+  /* the older, coarser spelling of `target`: this machine, taken to have "amx", "avx512", "avx2" or "sse4" and no more */
+  const char *isa;
   const char *cc;      /* C compiler; default: $CC, else gcc, else clang */
   const char *emit_c;  /* folder to keep the generated source in, made if needed; default: none */
   const char *disable; /* comma-separated names of passes to switch off */
@@ -82,6 +83,9 @@ typedef struct pz_compile_options {
   void *progress_host;
   /* work ends soon after *interrupt becomes non-zero, C compilers too; a run of the network is waited for; or NULL */
   const volatile int *interrupt;
+  /* the core that the network is planned for, such as "zen4", "sapphire-rapids" or "x86-64-v3" (pz_targets); "native" (default): this machine. One
+   * that this machine is not is planned by the cost model alone, whatever `effort` says. Excludes `isa`. */
+  const char *target;
 } pz_compile_options;
 #define PZ_COMPILE_OPTIONS                                                                                   \
   { 0 }
@@ -93,6 +97,9 @@ typedef struct pz_compile_options {
  * are any, lines that the user should see; free it with pz_free. */
 pz_status pz_compile(const char *model, const char *output, const pz_compile_options *options,
                      char **summary);
+
+/* The names that pz_compile_options.target may have: "native, x86-64-v2, ...". A static string. */
+const char *pz_targets(void);
 
 /* What `inspect` shows: of a model (imported and optimised as `options` say), or of a network file.
  * format: "table", "json", "dot", "dot-before", "text" (the graph's text form after the passes), "text-before".

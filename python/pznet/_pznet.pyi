@@ -17,5 +17,6 @@ def compile(
     threads: int,
     precision: str | None,
     max_error: float,
+    target: str | None = None,
 ) -> str: ...
 def infer(net: Net, options: tuple[Any, ...], /) -> str: ...

@@ -22,6 +22,7 @@ class Options(TypedDict, total=False):
     """The keywords of `compile`, described there."""
 
     weights: Path | None
+    target: str | None
     isa: str | None
     cc: str | None
     emit_c: Path | None
@@ -51,7 +52,8 @@ def network_file(model: Path, output: Path, options: Options) -> dict[str, Any]:
     summary: dict[str, Any] = json.loads(
         _pznet.compile(model, output, weights, options.get("isa"), options.get("cc"), emit_c, disable, shapes,
                        options.get("progress"), options.get("effort"), tuning, options.get("threads") or 0,
-                       options.get("precision"), options.get("max_error") or 0.0)
+                       options.get("precision"), options.get("max_error") or 0.0,
+                       options.get("target"))
     )
     return summary
 
@@ -87,7 +89,8 @@ def compile(
     exporter: PyTorch's, "dynamo" (the package onnxscript is needed) or "torchscript"; None: the first that is there.
 
     options, all of them keywords:
-    weights: a .caffemodel, a .caffemodel.h5, or "init:SEED". isa: "native", "amx", "avx512", "avx2", "sse4".
+    weights: a .caffemodel, a .caffemodel.h5, or "init:SEED". target: the core to plan and compile for, such as
+    "zen4", "sapphire-rapids" or "x86-64-v3"; None: this machine. isa: coarser, "amx", "avx512", "avx2" or "sse4" of this machine.
     cc: the C compiler. emit_c: a folder to keep the generated source in. disable: passes to switch off.
     precision: "exact" for the rounding of direct sums alone. max_error: what fast convolutions may add, 1e-5 unless given.
     inputs: shapes that replace the model's, by name (of ONNX also "#2", the second). progress: called with (what, done, total, seconds).

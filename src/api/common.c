@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+const char *pz_targets(void) { return pz_target_names(); }
+
 pz_status pz_interrupted_end(const volatile int *interrupt, const char *what, pz_status status,
                              pz_error *err) {
   if (status == PZ_OK || !interrupt || !*interrupt) return status;

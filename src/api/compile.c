@@ -108,7 +108,7 @@ static bool normalises(const pz_graph *g) {
   return false;
 }
 static bool measures_errors(const build *b) {
-  return !b->wanted.exact && b->tuner.effort != PZ_EFFORT_ESTIMATE && pz_isa_supported(b->wanted.isa);
+  return !b->wanted.exact && b->tuner.effort != PZ_EFFORT_ESTIMATE && pz_target_runs_here(&b->wanted.target);
 }
 /* By node, all `value`. */
 static pz_status new_sensitivity(const build *b, double value, double **sensitivity, pz_error *err) {
@@ -157,7 +157,7 @@ static pz_status make_plan(build *b, pz_error *err) {
 
 /* Runs the new network once and stores what came out in its manifest. */
 static pz_status add_golden(build *b, const char *network, pz_error *err) {
-  if (!pz_isa_supported(b->plan->isa)) return PZ_OK;
+  if (!pz_target_runs_here(&b->plan->target)) return PZ_OK;
   pz_net *net;
   PZ_TRY(pz_open_compiled(network, 0, &net, err));
   char *golden = NULL;
@@ -186,7 +186,7 @@ static pz_status write_network(build *b, const char *emitting, const char *compi
 static bool same_choices(const pz_plan *a, const pz_plan *b) {
   for (pz_node_id n = 0; n < a->graph->n_nodes; n++)
     if (a->choices[n].chosen != b->choices[n].chosen) return false;
-  return a->isa == b->isa;
+  return a->target.features == b->target.features;
 }
 
 /* The plan by all times that are known now. */
@@ -283,7 +283,7 @@ static bool has_room_to_try(build *b) {
 /* Not where memory is bound: what layers may take was decided by that. */
 static pz_status try_candidates(build *b, const char *network, pz_error *err) {
   pz_plan *plan;
-  if (b->tuner.effort == PZ_EFFORT_ESTIMATE || !pz_isa_supported(b->plan->isa) || b->wanted.memory > 0)
+  if (b->tuner.effort == PZ_EFFORT_ESTIMATE || !pz_target_runs_here(&b->plan->target) || b->wanted.memory > 0)
     return PZ_OK;
   PZ_TRY(stage(b, "trying candidates in the network", b->done + 1, err));
   if (!has_room_to_try(b)) return PZ_OK;

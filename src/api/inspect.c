@@ -50,8 +50,9 @@ static void graph_table(const view *v, const pz_graph *g, const char *title, pz_
 }
 
 static void plan_table(const pz_plan *p, pz_text *out) {
-  pz_text_printf(out, "plan: %d steps for %s, blocks of %d maps\n%-28s %-14s %s\n", p->n_steps,
-                 pz_isa_get(p->isa)->title, p->block, "layer", "operator", "algorithm");
+  pz_text_printf(out, "plan: %d steps for %s (%s), blocks of %d maps\n%-28s %-14s %s\n", p->n_steps,
+                 pz_isa_get(pz_target_isa(&p->target))->title, p->target.name, p->block, "layer", "operator",
+                 "algorithm");
   for (int32_t i = 0; i < p->n_steps; i++) {
     int32_t first = 0; /* of the steps of a layer that runs slab by slab */
     while (strcmp(p->steps[first].name, p->steps[i].name) || strcmp(p->steps[first].op, p->steps[i].op))
@@ -256,9 +257,11 @@ static double layer_multiply_adds(const json_t *plan, size_t i) {
 }
 
 static void manifest_table(pz_arena *arena, const json_t *m, pz_text *out) {
-  pz_text_printf(out, "%-14s %s (%s)\n%-14s pznet %s, %s, blocks of %d maps, %s\n", "network",
+  const bool named = json_object_get(m, "target"); /* older files are not */
+  pz_text_printf(out, "%-14s %s (%s)\n%-14s pznet %s, %s%s%s, blocks of %d maps, %s\n", "network",
                  shown(arena, m, "name"), shown(arena, m, "model"), "compiled by",
-                 shown(arena, m, "pznet_version"), shown(arena, m, "isa"),
+                 shown(arena, m, "pznet_version"), shown(arena, m, "isa"), named ? " for " : "",
+                 named ? shown(arena, m, "target") : "",
                  (int)json_integer_value(json_object_get(m, "vector_block")), shown(arena, m, "compiler"));
   pz_text_printf(out, "%-14s %s\n%-14s %s\n", "model SHA-256", shown(arena, m, "model_sha256"),
                  "file SHA-256", shown(arena, m, "file_sha256"));

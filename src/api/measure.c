@@ -239,7 +239,7 @@ static pz_status admit(void *host, const pz_plan *plan, pz_error *err) {
 
 static pz_status make_plan(session *s, batch *b, pz_error *err) {
   /* max_error: which candidates there are was decided by the network's plan. */
-  const pz_plan_options options = {.isa = s->plan->isa,
+  const pz_plan_options options = {.target = s->plan->target,
                                    .block = s->plan->block,
                                    .max_error = 1,
                                    .threads = s->plan->threads,

@@ -139,21 +139,32 @@ void pz_model_free(pz_model *model) {
   *model = (pz_model){0};
 }
 
-static const char *isa_of(const pz_compile_options *options) {
-  return options->isa ? options->isa : "native";
+static bool names_isa(const pz_compile_options *options) {
+  return options->isa && strcmp(options->isa, "native");
 }
 
 void pz_plan_settle(const pz_compile_options *options, pz_plan *plan) {
-  if (!strcmp(isa_of(options), "native")) pz_plan_spare_tiles(plan);
+  if (!names_isa(options)) pz_plan_spare_tiles(plan);
+}
+
+static pz_status choose_target(const pz_compile_options *o, pz_target *target, pz_error *err) {
+  const char *name = o->target ? o->target : "native";
+  pz_isa isa;
+  if (o->isa && !pz_isa_parse(o->isa, &isa))
+    return pz_fail(err, PZ_ERROR_USAGE, "--isa %s: expected native, amx, avx512, avx2 or sse4", o->isa);
+  if (o->isa && o->target)
+    return pz_fail(err, PZ_ERROR_USAGE, "--isa %s and --target %s exclude each other: a target has its own",
+                   o->isa, o->target);
+  if (names_isa(o)) return *target = pz_target_as(isa), PZ_OK;
+  if (pz_target_parse(name, target)) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_USAGE, "--target %s: expected one of %s", name, pz_target_names());
 }
 
 #define SPARE 0.03 /* of the convolutions' time for smaller weights (doc/memory.md) */
 
 pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wanted, pz_error *err) {
-  const char *isa = isa_of(options);
   *wanted = (pz_plan_options){.block = options->vector_block};
-  if (!pz_isa_parse(isa, &wanted->isa))
-    return pz_fail(err, PZ_ERROR_USAGE, "--isa %s: expected native, amx, avx512, avx2 or sse4", isa);
+  PZ_TRY(choose_target(options, &wanted->target, err));
   const char *precision = options->precision ? options->precision : "default";
   if (strcmp(precision, "default") && strcmp(precision, "exact"))
     return pz_fail(err, PZ_ERROR_USAGE, "--precision %s: expected default or exact", precision);
@@ -167,16 +178,16 @@ pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wan
                    (long long)options->memory);
   wanted->memory = (double)options->memory;
   wanted->spare = SPARE;
-  wanted->threads = options->threads ? options->threads : pz_cpu_usable();
+  wanted->threads = options->threads ? options->threads : wanted->target.workers;
   if (!strcmp(slabs, "auto")) wanted->slabs = PZ_SLABS_AUTO;
   else if (!strcmp(slabs, "always")) wanted->slabs = PZ_SLABS_ALWAYS;
   else if (strcmp(slabs, "never"))
     return pz_fail(err, PZ_ERROR_USAGE, "--slabs %s: expected auto, never or always", slabs);
-  const int width = pz_isa_get(wanted->isa)->vector_width;
+  const int width = wanted->target.vector_width;
   if (wanted->block && wanted->block != 4 && wanted->block != 8 && wanted->block != 16)
     return pz_fail(err, PZ_ERROR_USAGE, "--vector-block %d: expected 4, 8 or 16", wanted->block);
   if (wanted->block > width)
     return pz_fail(err, PZ_ERROR_USAGE, "--vector-block %d: %s has vectors of %d floats", wanted->block,
-                   pz_isa_get(wanted->isa)->title, width);
+                   pz_isa_get(pz_target_isa(&wanted->target))->title, width);
   return PZ_OK;
 }

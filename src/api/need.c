@@ -31,8 +31,8 @@ pz_need pz_need_of(const pz_plan *p) {
   pz_need need = {.weights = weights, .compiler = pz_plus(COMPILER, weights)};
   if (!statfs(pz_temporary_parent(), &where) && where.f_type == TMPFS) need.files = pz_need_files(p);
   int64_t later = need.compiler;
-  if (pz_isa_supported(
-          p->isa)) { /* it is run once: the golden run. Both hold the plan's weights beside their own */
+  if (pz_target_runs_here(
+          &p->target)) { /* it is run once: the golden run. Both hold the plan's weights beside their own */
     need.activations =
         pz_plus(pz_times(4, p->arena_floats), pz_times(pz_times(4, p->worker_floats), pz_cpu_usable()));
     need.ports = pz_plus(bytes_of_ports(p->graph, p->graph->inputs, p->graph->n_inputs),

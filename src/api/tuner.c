@@ -62,13 +62,18 @@ pz_status pz_tuner_open(pz_tuner *t, const pz_compile_options *options, const pz
                    PZ_TUNING_MOST_THREADS);
   t->effort = t->asked;
   if (t->effort == PZ_EFFORT_ESTIMATE) return PZ_OK;
-  if (!pz_isa_supported(wanted->isa)) {
+  const pz_target *target = &wanted->target;
+  const pz_isa isa = pz_target_isa(target);
+  if (!pz_target_times_here(target)) {
     t->effort = PZ_EFFORT_ESTIMATE;
-    pz_tuner_note(t, "this machine cannot run %s, so nothing is measured: the cost model chooses",
-                  pz_isa_get(wanted->isa)->title);
+    if (pz_target_runs_here(target))
+      pz_tuner_note(t, "this machine is no %s, so nothing is measured: the cost model chooses", target->name);
+    else
+      pz_tuner_note(t, "this machine cannot run %s, so nothing is measured: the cost model chooses",
+                    pz_isa_get(isa)->title);
     return PZ_OK;
   }
-  pz_tuning_cpu(wanted->isa, t->cpu);
+  pz_tuning_cpu(isa, pz_target_is_row(target) ? target->name : NULL, t->cpu);
   t->key = (pz_tuning_key){.cpu = t->cpu,
                            .compiler = t->compiler,
                            .solvers = pz_tuning_solvers(),

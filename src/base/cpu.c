@@ -1,5 +1,4 @@
 #include "base/cpu.h"
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,10 +13,10 @@
 static bool has_sse42(void) { return __builtin_cpu_supports("sse4.2"); }
 static bool has_avx2(void) { return __builtin_cpu_supports("avx2"); }
 static bool has_fma(void) { return __builtin_cpu_supports("fma"); }
-static bool has_avx512(void) {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-}
+static bool has_avx512f(void) { return __builtin_cpu_supports("avx512f"); }
+static bool has_avx512vl(void) { return __builtin_cpu_supports("avx512vl"); }
+static bool has_avx512bw(void) { return __builtin_cpu_supports("avx512bw"); }
+static bool has_avx512dq(void) { return __builtin_cpu_supports("avx512dq"); }
 
 /* clang 14 has no __builtin_cpu_supports("f16c"). The instructions are VEX-encoded, so the system's support is AVX's. */
 static bool has_f16c(void) {
@@ -25,9 +24,11 @@ static bool has_f16c(void) {
   return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) && __builtin_cpu_supports("avx");
 }
 
-static bool has_avx512_bf16(void) {
-  unsigned a, b, c, d;
-  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1u << 5);
+/* A bit of CPUID's leaf 7. */
+enum { EAX, EBX, ECX, EDX };
+static bool leaf_7(unsigned part, int at, int bit) {
+  unsigned r[4];
+  return __get_cpuid_count(7, part, &r[EAX], &r[EBX], &r[ECX], &r[EDX]) && (r[at] >> bit & 1);
 }
 
 #ifdef __linux__
@@ -38,18 +39,17 @@ static uint32_t saved_registers(void) {
   return low;
 }
 
-/* AMX-BF16 and AMX-TILE. Linux lets only those processes use tiles that have asked, and refuses where a thread's signal stack
+/* The registers of AMX. Linux lets only those processes use tiles that have asked, and refuses where a thread's signal stack
  * is too small for them. */
-static bool has_amx(void) {
-  const unsigned tiles = 1u << 22 | 1u << 24, states = 1u << 17 | 1u << 18;
+static bool has_tiles(void) {
+  const unsigned states = 1u << 17 | 1u << 18;
   unsigned a, b, c, d;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return false;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & tiles) != tiles) return false;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE) || !leaf_7(0, EDX, 24)) return false;
   return (saved_registers() & states) == states &&
          !syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* XFEATURE_XTILEDATA */);
 }
 #else
-static bool has_amx(void) { return false; }
+static bool has_tiles(void) { return false; }
 #endif
 
 /* The brand string: leaves 0x80000002..4, 16 bytes each in eax, ebx, ecx, edx. */
@@ -64,54 +64,85 @@ static bool brand(char text[49]) {
   return true;
 }
 
-/* The vendor, and the family as its manuals count. */
-static bool family(char vendor[13], unsigned *number) {
+bool pz_cpu_identity(pz_cpu_id *id) {
   unsigned a, b, c, d;
   if (!__get_cpuid(0, &a, &b, &c, &d)) return false;
-  memcpy(vendor, &b, 4), memcpy(vendor + 4, &d, 4), memcpy(vendor + 8, &c, 4), vendor[12] = 0;
+  memcpy(id->vendor, &b, 4), memcpy(id->vendor + 4, &d, 4), memcpy(id->vendor + 8, &c, 4), id->vendor[12] = 0;
   if (!__get_cpuid(1, &a, &b, &c, &d)) return false;
-  *number = (a >> 8 & 15) + ((a >> 8 & 15) == 15 ? a >> 20 & 255 : 0);
+  id->family = a >> 8 & 15, id->model = a >> 4 & 15, id->stepping = a & 15;
+  if (id->family == 6 || id->family == 15) id->model += (a >> 16 & 15) << 4;
+  if (id->family == 15) id->family += a >> 20 & 255;
   return true;
 }
+
+static bool is_here(pz_feature feature) {
+  switch (feature) {
+#define FEATURE(id, name, flag, here)                                                                        \
+  case PZ_FEATURE_##id:                                                                                      \
+    return here;
+#include "base/features.inc"
+#undef FEATURE
+  default: return false;
+  }
+}
 #else
-static bool family(char vendor[13], unsigned *number) { return (void)number, vendor[0] = 0, false; }
-static bool has_sse42(void) { return false; }
-static bool has_avx2(void) { return false; }
-static bool has_fma(void) { return false; }
-static bool has_avx512(void) { return false; }
-static bool has_f16c(void) { return false; }
-static bool has_avx512_bf16(void) { return false; }
-static bool has_amx(void) { return false; }
+bool pz_cpu_identity(pz_cpu_id *id) { return *id = (pz_cpu_id){0}, false; }
+static bool is_here(pz_feature feature) { return (void)feature, false; }
 static bool brand(char text[49]) { return text[0] = 0, false; }
 #endif
 
+/* ---- features ---- */
+
+static const struct {
+  const char *name, *flag;
+} features[PZ_FEATURE_COUNT] = {
+#define FEATURE(id, name, flag, here) [PZ_FEATURE_##id] = {name, flag},
+#include "base/features.inc"
+#undef FEATURE
+};
+
+const char *pz_feature_name(pz_feature feature) { return features[feature].name; }
+const char *pz_feature_flag(pz_feature feature) { return features[feature].flag; }
+
+/* A virtual machine's host answers CPUID, in tens of microseconds, and rooms ask often. What is not there is asked for again: a signal
+ * stack may have room for tiles then. */
+bool pz_cpu_has(pz_features wanted) {
+  static _Atomic pz_features known;
+  const pz_features before = atomic_load(&known);
+  for (int i = 0; i < PZ_FEATURE_COUNT; i++) {
+    const pz_features bit = UINT64_C(1) << i;
+    if (!(wanted & bit) || before & bit) continue;
+    if (!is_here((pz_feature)i)) return false;
+    atomic_fetch_or(&known, bit);
+  }
+  return !(wanted >> PZ_FEATURE_COUNT);
+}
+
+pz_features pz_cpu_features(void) {
+  pz_features all = 0;
+  for (int i = 0; i < PZ_FEATURE_COUNT; i++)
+    if (pz_cpu_has(UINT64_C(1) << i)) all |= UINT64_C(1) << i;
+  return all;
+}
+
+/* ---- instruction sets ---- */
+
 static const pz_isa_traits isas[PZ_ISA_COUNT] = {
-#define ISA(id, name, title, width, registers, cflags, supported)                                            \
-  [PZ_ISA_##id] = {name, title, width, registers, cflags},
+#define ISA(id, name, title, width, registers, needs) [PZ_ISA_##id] = {name, title, width, registers, needs},
 #include "base/isa.inc"
 #undef ISA
 };
 
 const pz_isa_traits *pz_isa_get(pz_isa isa) { return &isas[isa]; }
 
-static bool is_supported(pz_isa isa) {
-  switch (isa) {
-#define ISA(id, name, title, width, registers, cflags, supported)                                            \
-  case PZ_ISA_##id:                                                                                          \
-    return supported;
-#include "base/isa.inc"
-#undef ISA
-  default: return false;
-  }
+pz_isa pz_isa_of(pz_features all) {
+  int isa = PZ_ISA_COUNT - 1;
+  while (isa > 0 && !pz_features_have(all, isas[isa].needs)) isa--;
+  return (pz_isa)isa;
 }
 
-/* A virtual machine's host answers CPUID, in tens of microseconds, and the planner asks thousands of times. What is not supported is asked for
- * again: a signal stack may have room for tiles then. */
 bool pz_isa_supported(pz_isa isa) {
-  static atomic_bool known[PZ_ISA_COUNT];
-  if ((int)isa < 0 || isa >= PZ_ISA_COUNT) return false;
-  if (!atomic_load(&known[isa]) && is_supported(isa)) atomic_store(&known[isa], true);
-  return atomic_load(&known[isa]);
+  return (int)isa >= 0 && isa < PZ_ISA_COUNT && pz_cpu_has(isas[isa].needs);
 }
 
 pz_isa pz_isa_native(void) {
@@ -133,28 +164,4 @@ void pz_cpu_model(char *out, int size) {
   while (*model == ' ') model++;
   snprintf(out, (size_t)size, "%s", *model ? model : "unknown CPU");
   for (size_t n = strlen(out); n > 0 && out[n - 1] == ' ';) out[--n] = 0;
-}
-
-static const struct {
-  const char *vendor;
-  unsigned family;
-  pz_core_traits traits;
-} cores[] = {
-    {"AuthenticAMD", 0x19, {.adds_apart = true, .halves = true}}, /* Zen 3 and 4; measured on Zen 4 */
-    {"AuthenticAMD", 0x1a, {.adds_apart = true}},                 /* Zen 5 */
-};
-
-static pz_core_traits core;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static void find_core(void) {
-  char vendor[13];
-  unsigned number;
-  if (!family(vendor, &number)) return;
-  for (size_t i = 0; i < sizeof cores / sizeof *cores; i++)
-    if (number == cores[i].family && !strcmp(vendor, cores[i].vendor)) core = cores[i].traits;
-}
-
-pz_core_traits pz_cpu_core(void) {
-  pthread_once(&once, find_core);
-  return core;
 }

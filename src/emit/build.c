@@ -88,20 +88,27 @@ static const char *const common_flags =
     "-fno-math-errno -fno-trapping-math -ffp-contract=off "
     "-Wall -Wextra -Werror -Wno-pass-failed -I. -c";
 
+/* Of the target; NULL: out of memory. */
+static char *flags_of(const pz_plan *plan) {
+  char flags[PZ_TARGET_FLAGS];
+  pz_target_flags(&plan->target, flags);
+  return pz_arena_strdup(plan->arena, flags);
+}
+
 static pz_status compile_command(const pz_plan *plan, const pz_emit_options *o, const char *source,
                                  command *c, pz_error *err) {
   const int stem = (int)strlen(source) - 1;
   char *cc = pz_arena_strdup(plan->arena, pz_emit_compiler(o));
   char *common = pz_arena_strdup(plan->arena, common_flags);
-  char *isa = pz_arena_strdup(plan->arena, pz_isa_get(plan->isa)->cflags);
+  char *target = flags_of(plan);
   char *made = pz_arena_printf(plan->arena, "%.*so", stem, source);
-  if (!cc || !common || !isa || !made) return pz_fail_memory(err, "the C compiler's command", 512);
+  if (!cc || !common || !target || !made) return pz_fail_memory(err, "the C compiler's command", 512);
   char *own =
       cc + strcspn(cc, " "); /* words behind the compiler's name come last, so that they win: "gcc -O1" */
   if (*own) *own++ = 0;
   add(c, cc);
   add_words(c, common);
-  add_words(c, isa);
+  add_words(c, target);
   add_words(c, own);
   add(c, source);
   add(c, "-o");
@@ -109,12 +116,19 @@ static pz_status compile_command(const pz_plan *plan, const pz_emit_options *o, 
   return PZ_OK;
 }
 
-/* The first of the instruction set's flags that the line names, or NULL: what a compiler that is too old says. */
+/* The first of the target's flags that the line names, or NULL: what a compiler that is too old says. */
 static const char *refused_flag(const pz_plan *plan, const char *line) {
-  char *rest = NULL, *flags = pz_arena_strdup(plan->arena, pz_isa_get(plan->isa)->cflags);
+  char *rest = NULL, *flags = flags_of(plan);
   char *flag = flags ? strtok_r(flags, " ", &rest) : NULL;
   while (flag && !strstr(line, flag)) flag = strtok_r(NULL, " ", &rest);
   return flag;
+}
+
+/* The strongest instruction set that needs less. */
+static const pz_isa_traits *weaker(pz_isa isa) {
+  int less = (int)isa - 1;
+  while (less > 0 && !pz_features_have(pz_isa_get(isa)->needs, pz_isa_get((pz_isa)less)->needs)) less--;
+  return pz_isa_get((pz_isa)(less > 0 ? less : 0));
 }
 
 /* The line of a compiler's output that tells why: the first that names an error, but for that of gcc about its linker, whose own lines are before
@@ -175,11 +189,12 @@ static pz_status compiler_failed(const pz_plan *plan, const pz_emit_options *o, 
   const char *line = telling_line(text ? text : "");
   const int length = (int)strcspn(line, "\n");
   char *shown = pz_arena_strndup(plan->arena, line, (size_t)length);
-  const char *flag = shown && plan->isa > 0 ? refused_flag(plan, shown) : NULL;
+  const pz_isa isa = pz_target_isa(&plan->target);
+  const char *flag = shown && isa > 0 ? refused_flag(plan, shown) : NULL;
   if (flag)
     return pz_fail(err, PZ_ERROR_RUN,
                    "%s does not know %s: compile with --isa %s, or name another compiler with --cc",
-                   pz_emit_compiler(o), flag, pz_isa_get(plan->isa - 1)->name);
+                   pz_emit_compiler(o), flag, weaker(isa)->name);
   return pz_fail(err, PZ_ERROR_RUN, "%s failed with status %d%s%.*s", pz_emit_compiler(o), code,
                  length ? ": " : " and said nothing", length, line);
 }

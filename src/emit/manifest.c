@@ -91,7 +91,9 @@ static json_t *manifest_json(pz_json *j, const pz_plan *plan, const pz_emit_opti
   pz_json_set(j, m, PZ_ABI_CHECKSUM, json_string("0000000000000000")); /* its place */
   pz_json_set(j, m, "pznet_version", json_string(PZ_VERSION));
   pz_json_set(j, m, "abi_version", json_integer(1));
-  pz_json_set(j, m, "isa", json_string(pz_isa_get(plan->isa)->name));
+  pz_json_set(j, m, "isa", json_string(pz_isa_get(pz_target_isa(&plan->target))->name));
+  pz_json_set(j, m, "target", json_string(plan->target.name));
+  pz_json_set(j, m, "core", json_string(plan->target.core));
   pz_json_set(j, m, "vector_block", json_integer(plan->block));
   pz_json_set(j, m, "name", pz_json_name(plan->graph->name ? plan->graph->name : ""));
   pz_json_set(j, m, "model", pz_json_name(o->model));

@@ -33,8 +33,8 @@ static void front_matter(const writer *w, pz_code *c) {
       " * Made by pznet $ from $\n * model SHA-256 $\n * $, blocks of $ maps; $ multiply-adds, $ bytes of "
       "weights, $ bytes of memory a run\n */\n",
       pz_code_word(PZ_VERSION), pz_code_name(w->options->model), pz_code_name(w->options->model_digest),
-      pz_code_name(pz_isa_get(p->isa)->title), p->block, p->multiply_adds, p->n_weights * 4,
-      pz_emit_arena_bytes(p));
+      pz_code_name(pz_isa_get(pz_target_isa(&p->target))->title), p->block, p->multiply_adds,
+      p->n_weights * 4, pz_emit_arena_bytes(p));
 }
 
 static void name(pz_code *c, const pz_call *call, const char *digits) {
@@ -233,7 +233,8 @@ static void network_head(const writer *w, pz_code *c) {
               "#include \"network.h\"\n\n#define PZ_RUN_STEPS $\n#define PZ_RUN_CALLS $\n"
               "#define PZ_RUN_COUNTERS $\n#define PZ_RUN_WORKER $\n#define PZ_RUN_TILES $\n"
               "#include \"run_loop.h\"\n\n",
-              p->n_steps, p->n_turns, scratch + p->turns, p->worker_floats, p->isa == PZ_ISA_AMX);
+              p->n_steps, p->n_turns, scratch + p->turns, p->worker_floats,
+              (int)pz_target_has(&p->target, PZ_NEEDS_TILES));
   pz_code_put(c,
               "#define ARENA(at) ((float *)r->arena + (at))\n#define WEIGHTS(at) (weights + (at))\n"
               "#define INPUT(i, at) (r->inputs[i] + (at))\n#define OUTPUT(i, at) (r->outputs[i] + (at))\n"

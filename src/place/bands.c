@@ -39,7 +39,7 @@ static void want_all(pz_plan *plan, bool wanted) {
  * may have to be slabs before the peak is lower. None, where that saves too little. */
 static pz_status choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err) {
   const double worth = plan->compact ? SLIDE_WORTH : SLABS_WORTH,
-               each = !plan->compact && plan->isa == PZ_ISA_AMX ? CHAIN_WORTH : worth;
+               each = !plan->compact && pz_target_has(&plan->target, PZ_NEEDS_TILES) ? CHAIN_WORTH : worth;
   pz_plan_size none, without;
   want_all(plan, true);
   PZ_TRY(dry_size(plan, size, err)); /* counts all weights, whose sizes pz_slabs_cost knows then */

@@ -256,8 +256,9 @@ static int64_t scale_of(const chain *c, int32_t i) {
 
 /* Bytes of a slab of a result of so many. */
 static double slab_bytes(const pz_plan *plan, double all) {
-  if (!plan->compact) return plan->isa == PZ_ISA_AMX ? SLAB_BYTES : MANY_BYTES;
-  return fmin(all / PZ_COMPACT_SLABS, plan->isa == PZ_ISA_AMX ? COMPACT_TILES : COMPACT_BYTES);
+  if (!plan->compact) return pz_target_has(&plan->target, PZ_NEEDS_TILES) ? SLAB_BYTES : MANY_BYTES;
+  return fmin(all / PZ_COMPACT_SLABS,
+              pz_target_has(&plan->target, PZ_NEEDS_TILES) ? COMPACT_TILES : COMPACT_BYTES);
 }
 
 /* As many as fit into a slab, where each stands for `rows` of a result's rows; the result has `of` rows, of `all` bytes. */

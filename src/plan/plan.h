@@ -50,8 +50,8 @@ typedef int32_t (*pz_choose)(void *host, const pz_plan *plan, const pz_node *nod
 typedef enum pz_slabs { PZ_SLABS_NEVER, PZ_SLABS_AUTO, PZ_SLABS_ALWAYS } pz_slabs;
 
 typedef struct pz_plan_options {
-  pz_isa isa;
-  int32_t block;    /* S; 0: the instruction set's vector width */
+  pz_target target; /* all zeros: the first row of cores.inc */
+  int32_t block;    /* S; 0: the target's vector width */
   bool exact;       /* only algorithms with the error of a direct sum */
   double max_error; /* relative L2 error that fast convolutions may add to the result; 0: PZ_MAX_ERROR */
   const double *
@@ -72,15 +72,14 @@ typedef struct pz_plan_options {
 struct pz_plan {
   pz_arena *arena; /* owned */
   const pz_graph *graph;
-  pz_isa isa;
+  pz_target target;   /* the options', with their block and threads */
   int32_t block;      /* S */
   bool unpacked, dry; /* dry: nothing is packed, while alternatives are compared */
   pz_slabs slabs;
   int32_t threads;
   double memory, spare;
-  double max_error;          /* of the options; 0: exact, only direct sums */
-  const double *sensitivity; /* of the options */
-  pz_target target;
+  double max_error;           /* of the options; 0: exact, only direct sums */
+  const double *sensitivity;  /* of the options */
   const pz_problem *problems; /* by node */
   pz_choice *choices;         /* by node */
   pz_storage *storages;

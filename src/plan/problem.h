@@ -6,7 +6,7 @@
 #define PZ_PLAN_PROBLEM_H
 
 #include "graph/graph.h"
-#include "plan/target.h"
+#include "target/target.h"
 
 typedef enum pz_layout { PZ_PLAIN, PZ_BLOCKED } pz_layout;
 

@@ -50,12 +50,18 @@ static pz_status build_plan(pz_plan *plan, const pz_plan_options *options, pz_er
   return pz_place_all(plan, err);
 }
 
+static pz_target wanted_target(const pz_plan_options *options) {
+  pz_target target = options->target.name ? options->target : *pz_target_row(0);
+  target.block = options->block ? options->block : target.vector_width;
+  target.workers = options->threads;
+  return target;
+}
+
 pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_plan **out, pz_error *err) {
   *out = NULL;
   pz_plan *plan = calloc(1, sizeof *plan);
   if (!plan) return pz_fail_memory(err, "the plan", sizeof *plan);
   plan->graph = graph;
-  plan->isa = options->isa;
   plan->unpacked = options->unpacked;
   plan->slabs = options->slabs;
   plan->threads = options->threads;
@@ -63,8 +69,8 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   plan->spare = options->spare;
   plan->max_error = options->exact ? 0 : options->max_error > 0 ? options->max_error : PZ_MAX_ERROR;
   plan->sensitivity = options->sensitivity;
-  plan->block = options->block ? options->block : pz_isa_get(options->isa)->vector_width;
-  plan->target = pz_target_of_host(plan->isa, plan->block, plan->threads);
+  plan->target = wanted_target(options);
+  plan->block = plan->target.block;
   plan->arena = pz_arena_new();
   if (plan->arena) pz_arena_watch(plan->arena, pz_arena_watched(graph->arena));
   pz_status status = plan->arena ? allocate(plan, err) : pz_fail_memory(err, "the plan", 64);
@@ -80,10 +86,10 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
 }
 
 void pz_plan_spare_tiles(pz_plan *plan) {
-  if (plan->isa != PZ_ISA_AMX) return;
+  if (!pz_target_has(&plan->target, PZ_NEEDS_TILES)) return;
   for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
     if (pz_chosen(plan, n)->takes_tiles) return;
-  plan->isa = PZ_ISA_AVX512;
+  plan->target = pz_target_without(&plan->target, PZ_NEEDS_TILES & ~PZ_NEEDS_AVX512);
 }
 
 void pz_plan_free(pz_plan *plan) {

@@ -6,7 +6,7 @@
 
 /* The graph must outlive the plan. The caller frees it with pz_plan_free (NULL is fine). */
 pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_plan **plan, pz_error *err);
-/* AVX-512 instead of AMX where no step multiplies tiles: then the network file runs on machines without. */
+/* A target without tiles where no step multiplies them: then the network file runs on machines without. */
 void pz_plan_spare_tiles(pz_plan *plan);
 void pz_plan_free(pz_plan *plan);
 

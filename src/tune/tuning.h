@@ -85,9 +85,10 @@ pz_status pz_tuning_clear(const char *path, const char *keep, int64_t *removed, 
 
 /* ---- parts of a key ---- */
 
-/* The CPU's model, its family, model and stepping (one brand string may stand for several), and the instruction set. */
+/* The CPU's model, its family, model and stepping (one brand string may stand for several), the instruction set, and the target that was planned for
+ * where that is not the CPU itself (else NULL): schedules follow its caches. */
 #define PZ_TUNING_CPU_TEXT (PZ_TUNING_MOST_CPU + 1)
-void pz_tuning_cpu(pz_isa isa, char out[PZ_TUNING_CPU_TEXT]);
+void pz_tuning_cpu(pz_isa isa, const char *target, char out[PZ_TUNING_CPU_TEXT]);
 
 /* The first line that `cc --version` prints and the words behind the compiler's name, if any ("gcc -O1"). PZ_ERROR_RUN
  * where it cannot be run or prints nothing; PZ_INTERRUPTED soon after *interrupt (may be NULL) is not 0. */

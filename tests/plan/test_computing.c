@@ -16,8 +16,10 @@ static void check_on(pz_isa isa, const char *text) {
   if (!pz_isa_supported(isa)) return;
   if (pz_graph_parse(text, strlen(text), "test_computing.c", &graph, &err) != PZ_OK)
     fail_msg("%s", err.message);
-  const pz_compiled_options options = {
-      .name = graph->name, .seed = 9, .plan = {.isa = isa, .exact = true}, .tolerance = 2e-6};
+  const pz_compiled_options options = {.name = graph->name,
+                                       .seed = 9,
+                                       .plan = {.target = pz_target_as(isa), .exact = true},
+                                       .tolerance = 2e-6};
   pz_test_compiled(graph, &options);
   pz_graph_free(graph);
 }

@@ -45,8 +45,10 @@ static bool in_slabs(const char *text) {
   pz_graph *g = parsed(text);
   pz_plan *plan = NULL;
   pz_error err = {0};
-  const pz_plan_options options = {
-      .isa = pz_isa_native(), .slabs = PZ_SLABS_ALWAYS, .choose = choose_fft, .choose_host = &a};
+  const pz_plan_options options = {.target = pz_target_as(pz_isa_native()),
+                                   .slabs = PZ_SLABS_ALWAYS,
+                                   .choose = choose_fft,
+                                   .choose_host = &a};
   assert_int_equal(pz_optimise(g, NULL, NULL, NULL, &err), PZ_OK);
   assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
   for (int32_t i = 0; i < plan->n_steps; i++) slabs |= strstr(plan->steps[i].algorithm, " slabs") != NULL;
@@ -59,7 +61,8 @@ static uint64_t bits_of(const char *text, pz_isa isa, pz_slabs slabs) {
   asked a = {.smallest = isa == pz_isa_native()};
   uint64_t bits = 0;
   pz_graph *g = parsed(text);
-  const pz_plan_options plan = {.isa = isa, .slabs = slabs, .choose = choose_fft, .choose_host = &a};
+  const pz_plan_options plan = {
+      .target = pz_target_as(isa), .slabs = slabs, .choose = choose_fft, .choose_host = &a};
   const pz_compiled_options options = {
       .name = g->name, .seed = 3, .plan = plan, .tolerance = 1e-6, .bits = &bits};
   pz_test_compiled(g, &options);
@@ -128,8 +131,9 @@ static void test_candidates(void **state) {
                        "%h = conv \"stride\" %x, %w7 kernel 1,7,7 stride 1,2,2\noutput %h\n"
                        "%i = conv \"dilated\" %x, %w7 kernel 1,7,7 dilation 1,2,2\noutput %i\n"
                        "%j = conv \"groups\" %x, %wg kernel 1,7,7 group 2\noutput %j\n");
-  const pz_plan_options options[] = {
-      {.isa = PZ_ISA_SSE4}, {.isa = PZ_ISA_SSE4, .exact = true}, {.isa = PZ_ISA_SSE4, .max_error = 3e-7}};
+  const pz_plan_options options[] = {{.target = pz_target_as(PZ_ISA_SSE4)},
+                                     {.target = pz_target_as(PZ_ISA_SSE4), .exact = true},
+                                     {.target = pz_target_as(PZ_ISA_SSE4), .max_error = 3e-7}};
   for (int o = 0; o < 3; o++) {
     pz_plan *plan = NULL;
     pz_error err = {0};

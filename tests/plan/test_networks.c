@@ -54,7 +54,7 @@ static void one_network(uint64_t seed, pz_isa isa) {
   assert_int_equal((exported ? pz_random_exported_graph : pz_random_graph)(seed, &graph, &err), PZ_OK);
   const pz_compiled_options options = {.name = name,
                                        .seed = seed,
-                                       .plan = {.isa = isa,
+                                       .plan = {.target = pz_target_as(isa),
                                                 .block = isa >= PZ_ISA_AVX512 && seed % 3 == 0 ? 8 : 0,
                                                 .max_error = isa == PZ_ISA_AMX ? AMX_ERROR : 0,
                                                 .choose = isa == PZ_ISA_AMX ? halves : NULL,
@@ -97,7 +97,7 @@ static void slabs_are_alike(int kd, int depth, int height, int width, int maps) 
     if (pz_graph_parse(text, strlen(text), "test", &graph, &err) != PZ_OK) fail_msg("%s", err.message);
     pz_test_compiled(graph, &(pz_compiled_options){.name = graph->name,
                                                    .seed = 7,
-                                                   .plan = {.isa = PZ_ISA_AMX,
+                                                   .plan = {.target = pz_target_as(PZ_ISA_AMX),
                                                             .max_error = AMX_ERROR,
                                                             .choose = halves,
                                                             .choose_host = (void *)&four,

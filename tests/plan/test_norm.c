@@ -85,7 +85,7 @@ static const char direct[] = "graph \"direct\"\n"
                              "output %gn\n";
 static void test_direct(void **state) {
   (void)state;
-  check(direct, (pz_plan_options){.isa = pz_isa_native(), .exact = true}, (expected){0, 3});
+  check(direct, (pz_plan_options){.target = pz_target_as(pz_isa_native()), .exact = true}, (expected){0, 3});
 }
 
 /* Minimal filtering: tiles cut off at each end, samples that end within a batch, a residual sum; a pooled tensor and a sum of two,
@@ -108,9 +108,10 @@ static void test_filtered(void **state) {
   (void)state;
   const pz_isa native = pz_isa_native(),
                isa = native == PZ_ISA_AMX ? PZ_ISA_AVX512 : native; /* AMX has halves */
-  check(filtered, (pz_plan_options){.isa = isa}, (expected){2, 2});
+  check(filtered, (pz_plan_options){.target = pz_target_as(isa)}, (expected){2, 2});
   /* what is normalised is in no slab chain */
-  check_plan(filtered, &(pz_plan_options){.isa = isa, .slabs = PZ_SLABS_ALWAYS}, (expected){2, 2});
+  check_plan(filtered, &(pz_plan_options){.target = pz_target_as(isa), .slabs = PZ_SLABS_ALWAYS},
+             (expected){2, 2});
 }
 
 /* The random networks of test_networks.c have such normalisations. */
@@ -122,7 +123,7 @@ static void test_random(void **state) {
     pz_error err;
     if (seed % 5 < 3) continue;
     assert_int_equal(pz_random_exported_graph(seed, &graph, &err), PZ_OK);
-    passes_of(graph, &(pz_plan_options){.isa = (pz_isa)(seed % PZ_ISA_COUNT)}, &gathered);
+    passes_of(graph, &(pz_plan_options){.target = pz_target_as((pz_isa)(seed % PZ_ISA_COUNT))}, &gathered);
     all += gathered;
   }
   assert_true(all > 0);

@@ -30,7 +30,8 @@ static pz_plan *plan_of(pz_graph *graph, const pz_plan_options *options) {
 static int64_t floats_of(const char *text, pz_isa isa, pz_slabs slabs, bool exact, const char *what,
                          int32_t *steps) {
   pz_graph *graph = parse(text);
-  pz_plan *plan = plan_of(graph, &(pz_plan_options){.isa = isa, .slabs = slabs, .exact = exact});
+  pz_plan *plan =
+      plan_of(graph, &(pz_plan_options){.target = pz_target_as(isa), .slabs = slabs, .exact = exact});
   const int64_t floats = plan->arena_floats;
   *steps = 0;
   for (int32_t i = 0; i < plan->n_steps; i++) *steps += strstr(plan->steps[i].algorithm, what) != NULL;
@@ -46,7 +47,7 @@ static void check_within(const char *text, pz_isa isa, bool exact, double max_er
     pz_graph *graph = parse(text);
     const pz_compiled_options options = {.name = graph->name,
                                          .seed = 3,
-                                         .plan = {.isa = isa,
+                                         .plan = {.target = pz_target_as(isa),
                                                   .exact = exact,
                                                   .max_error = max_error,
                                                   .slabs = i ? PZ_SLABS_ALWAYS : PZ_SLABS_NEVER},
@@ -251,7 +252,7 @@ static int32_t planes_in_front(bool exact) {
                           "%a = conv \"a\" %x, %w kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
                           "%b = conv \"b\" %a, %w kernel 3,3,3 pad 1,1,1:1,1,1 act elu 1\n"
                           "output %b\n");
-  pz_plan *plan = plan_of(graph, &(pz_plan_options){.isa = PZ_ISA_AMX, .exact = exact});
+  pz_plan *plan = plan_of(graph, &(pz_plan_options){.target = pz_target_as(PZ_ISA_AMX), .exact = exact});
   const pz_view v = plan->storages[plan->blocked[graph->nodes[0].out[0]]].view;
   const bool halves = strstr(plan->steps[plan->n_steps - 2].algorithm, "halves") != NULL;
   assert_true(halves != exact);
@@ -300,7 +301,7 @@ static void test_tight(void **state) {
   (void)state;
   for (int32_t exact = 0; exact < 2; exact++) {
     pz_graph *graph = parse(tight);
-    const pz_plan_options options = {.isa = PZ_ISA_AMX, .exact = exact, .max_error = 1e-4};
+    const pz_plan_options options = {.target = pz_target_as(PZ_ISA_AMX), .exact = exact, .max_error = 1e-4};
     pz_plan *plan = plan_of(graph, &options);
     assert_int_equal(view_of(plan, "i")->tight, 0);
     assert_int_equal(view_of(plan, "p")->tight, !exact);

@@ -57,7 +57,7 @@ static void run_with(bool timed, void (*at_barrier)(const pz_abi_network *, cons
   pz_error err = {0};
   if (pz_graph_parse(text, strlen(text), "test", &g, &err) != PZ_OK) fail_msg("%s", err.message);
   pz_test_compiled(g, &(pz_compiled_options){.name = "turns",
-                                             .plan = {.isa = pz_isa_native(), .exact = true},
+                                             .plan = {.target = pz_target_as(pz_isa_native()), .exact = true},
                                              .tolerance = 1e-6,
                                              .timed = timed,
                                              .at_barrier = at_barrier});

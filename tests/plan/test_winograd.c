@@ -52,7 +52,8 @@ static int steps_with(const char *text, pz_isa isa, pz_slabs slabs, pz_choose ch
   pz_graph *g = parsed(text);
   pz_plan *plan = NULL;
   pz_error err = {0};
-  const pz_plan_options options = {.isa = isa, .slabs = slabs, .choose = choose, .choose_host = &seen};
+  const pz_plan_options options = {
+      .target = pz_target_as(isa), .slabs = slabs, .choose = choose, .choose_host = &seen};
   assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
   for (int32_t i = 0; i < plan->n_steps; i++) found += strstr(plan->steps[i].algorithm, what) != NULL;
   pz_plan_free(plan);
@@ -64,7 +65,8 @@ static uint64_t bits_of(const char *text, pz_isa isa, pz_slabs slabs, pz_choose 
   int32_t seen = 0;
   uint64_t bits = 0;
   pz_graph *g = parsed(text);
-  const pz_plan_options plan = {.isa = isa, .slabs = slabs, .choose = choose, .choose_host = &seen};
+  const pz_plan_options plan = {
+      .target = pz_target_as(isa), .slabs = slabs, .choose = choose, .choose_host = &seen};
   const pz_compiled_options options = {
       .name = g->name, .seed = 3, .plan = plan, .tolerance = 1e-5, .bits = &bits};
   pz_test_compiled(g, &options);
@@ -179,7 +181,7 @@ static const char paired[] = "graph \"pairs\"\n"
 /* In pairs where the core is one that they are for: against the reference, in slabs to the same bits. */
 static void test_pairs(void **state) {
   (void)state;
-  const bool has = pz_isa_supported(PZ_ISA_AVX512) && pz_cpu_core().adds_apart;
+  const bool has = pz_target_as(PZ_ISA_AVX512).adds_apart;
   assert_int_equal(steps_with(paired, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_batches, ", in pairs"),
                    has ? 2 : 0);
   assert_int_equal(steps_with(paired, PZ_ISA_AVX2, PZ_SLABS_NEVER, choose_batches, ", in pairs"), 0);
@@ -229,7 +231,8 @@ static double error_behind(const char *activation) {
   pz_graph *g = parsed(text);
   pz_plan *plan = NULL;
   pz_error err = {0};
-  const pz_plan_options options = {.isa = PZ_ISA_AVX512, .choose = choose_noting, .choose_host = &error};
+  const pz_plan_options options = {
+      .target = pz_target_as(PZ_ISA_AVX512), .choose = choose_noting, .choose_host = &error};
   assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
   pz_plan_free(plan);
   pz_graph_free(g);
@@ -239,7 +242,7 @@ static double error_behind(const char *activation) {
 /* In pairs, inputs of one sign cost precision, which the planner counts; through a pooling too. */
 static void test_one_sign(void **state) {
   (void)state;
-  const bool has = pz_isa_supported(PZ_ISA_AVX512) && pz_cpu_core().adds_apart;
+  const bool has = pz_target_as(PZ_ISA_AVX512).adds_apart;
   const double elu = error_behind("elu 1"), relu = error_behind("relu");
   assert_true(elu > 0);
   if (has) assert_true(relu > 1.3 * elu && relu < 2 * elu);
@@ -337,7 +340,7 @@ static const char products[] = "graph \"products\"\n"
 /* 1x1x1, and a deconvolution whose kernel is its stride. */
 static void test_products(void **state) {
   (void)state;
-  const bool has = pz_isa_supported(PZ_ISA_AVX512) && pz_cpu_core().adds_apart;
+  const bool has = pz_target_as(PZ_ISA_AVX512).adds_apart;
   assert_int_equal(steps_with(products, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_pairs, ", in pairs"),
                    has ? 3 : 0);
   assert_true(bits_of(products, pz_isa_native(), PZ_SLABS_ALWAYS, choose_pairs) ==

@@ -110,6 +110,11 @@ class Compile(Networks):
         self.assertEqual(self.summary["abi_version"], 1)
         self.assertGreater(self.summary["seconds"]["compile"], 0)
         self.assertEqual(pznet.load(path("conv.so")).manifest["isa"], self.summary["isa"])
+        self.assertEqual(self.summary["target"], "native")
+
+    def test_for_another_core(self):
+        summary = pznet.compile(path("conv.prototxt"), path("zen3.so"), weights="init:1", target="zen3", effort="estimate")
+        self.assertEqual((summary["target"], summary["isa"]), ("zen3", "avx2"))
 
     def test_progress_is_told(self):
         names, done, total, seconds = zip(*self.stages)
@@ -128,6 +133,7 @@ class Compile(Networks):
             (dict(model=bad), pznet.Error, "bad.prototxt"),
             (dict(model=path("none.prototxt")), pznet.Error, "none.prototxt"),
             (dict(isa="mmx"), ValueError, "mmx"),
+            (dict(target="mmx"), ValueError, "expected one of native, x86-64-v2"),
             (dict(precision="low"), ValueError, "low"),
             (dict(max_error=-1.0), ValueError, "max-error"),
             (dict(disable=["no-such-pass"]), ValueError, "no-such-pass"),

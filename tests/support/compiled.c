@@ -153,8 +153,8 @@ static void check(network *t) {
     const double error = pz_relative_error(t->outputs[0][i], t->expected[i], n);
     if (!(error <= o->tolerance))
       fail_msg("%s, %s, without %s: output %s: relative error %.3g (%s)", o->name,
-               pz_isa_get(o->plan.isa)->name, o->disable ? o->disable : "nothing", t->abi->outputs[i].name,
-               error, t->folder);
+               o->plan.target.name ? o->plan.target.name : "no target", o->disable ? o->disable : "nothing",
+               t->abi->outputs[i].name, error, t->folder);
     for (int k = 1; k < t->n_runs; k++)
       if (memcmp(t->outputs[0][i], t->outputs[k][i], (size_t)n * 4))
         fail_msg("%s: %d threads%s give other bits than 1", o->name, runs[k].workers,
@@ -204,8 +204,10 @@ void pz_test_compiled_text(const char *text, double tolerance) {
     pz_graph *graph = NULL;
     pz_error err;
     if (pz_graph_parse(text, strlen(text), NULL, &graph, &err) != PZ_OK) fail_msg("%s", err.message);
-    const pz_compiled_options options = {
-        .name = graph->name, .seed = 5, .plan = {.isa = (pz_isa)isa, .exact = true}, .tolerance = tolerance};
+    const pz_compiled_options options = {.name = graph->name,
+                                         .seed = 5,
+                                         .plan = {.target = pz_target_as((pz_isa)isa), .exact = true},
+                                         .tolerance = tolerance};
     pz_test_compiled(graph, &options);
     pz_graph_free(graph);
   }

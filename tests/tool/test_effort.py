@@ -102,6 +102,20 @@ class Effort(unittest.TestCase):
             self.assertTrue(any(abs(1e3 * row["seconds"] - step["measured_ms"]) < 1e-6 for row in rows), step)
         self.assertEqual(list(self.temporary.iterdir()), [])
 
+    def test_other_machines_are_not_measured(self):
+        """Of two cores this machine can be one."""
+        notes = []
+        for target in "zen4", "skylake-x":
+            words = [PZNET, *map(str, self.words("--json", "--target", target, "--tuning", self.folder / "other.sqlite"))]
+            result = subprocess.run(words, capture_output=True, text=True, timeout=300, env=self.environment)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            tuning = json.loads(result.stdout)["tuning"]
+            notes.append(tuning["note"])
+            self.assertEqual(tuning["effort"], "estimate" if tuning["note"] else "measure")
+            if tuning["note"]:
+                self.assertRegex(tuning["note"], f"^this machine (is no {target}|cannot run AVX-512), so nothing is measured: the cost model chooses$")
+        self.assertTrue(any(notes), notes)
+
     def test_is_right(self):
         result = self.pznet("verify", self.net, "--model", self.model, "-w", "init:1")
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -154,6 +154,8 @@ class Usage(Case):
         self.assert_fails(2, "--threads -1", "bench", TINY, "-t-1")
         self.assert_fails(2, "--runs 0", "bench", TINY, "--runs=0")
         self.assert_fails(2, "--isa mmx", "compile", MODEL, "-w", "init:1", "-o", self.folder / "x.so", "--isa", "mmx")
+        self.assert_fails(2, "--target mmx: expected one of native, x86-64-v2, ", "inspect", MODEL, "-w", "init:1", "--target", "mmx")
+        self.assert_fails(2, "exclude each other", "inspect", MODEL, "-w", "init:1", "--target", "zen4", "--isa", "avx2")
         self.assert_fails(2, "--blend soft", "infer", "a", "b", "c", "--blend", "soft")
         self.assert_fails(2, "exclude each other", "infer", "a", "b", "c", "--argmax", "--dtype", "u8")
         for memory in "4X", "G", "-1", "4 ", "4Gx", "1e40", "nan":
@@ -198,6 +200,27 @@ class Compile(Case):
             words = [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I.", *flags, *sources]
             result = subprocess.run(words, cwd=source, capture_output=True, text=True)
             self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_targets(self):
+        """Planned and compiled for each core of the table, on any machine; the help lists them all."""
+        model, net = self.write("quick.prototxt", QUICK), self.folder / "quick.so"
+        message = pznet("inspect", MODEL, "-w", "init:1", "--target", "mmx").stderr
+        names = message.strip().split("expected one of ")[1].split(", ")
+        self.assertEqual(names[0], "native")
+        for verb in "compile", "inspect":
+            words = re.split(r"[,\s]+", pznet(verb, "--help").stdout)
+            self.assertEqual([name for name in names if name not in words], [])
+        isas = {"x86-64-v2": "sse4", "zen3": "avx2", "skylake-x": "avx512", "zen4": "avx512", "sapphire-rapids": "avx512"}
+        for name in names[1:]:
+            table = self.assert_works("inspect", MODEL, "-w", "init:1", "--target", name)
+            self.assertIn(f" ({name}), blocks of ", table)
+            if name in isas:  # tiles that are not used are not asked for
+                summary = json.loads(self.assert_works("compile", model, "--cc", CC, "--target", name, "--json", "-q", "-o", net))
+                self.assertEqual((summary["isa"], summary["target"], summary["core"]), (isas[name], name, name))
+                self.assertIn(f"{isas[name]} for {name}, ", self.assert_works("inspect", net))
+        summary = json.loads(self.assert_works("compile", model, "--cc", CC, "--json", "-q", "-o", net))
+        self.assertEqual(summary["target"], "native")
+        self.assertIn(summary["core"], names[1:])
 
     def test_other_files_in_the_folder_stay(self):
         model, source = self.write("quick.prototxt", QUICK), self.folder / "source"
@@ -544,7 +567,9 @@ class Run(Case):
         if "avx512f" not in CPU:
             net = self.folder / "avx512.so"
             self.assert_works("compile", self.write("q.prototxt", QUICK), "-q", "--isa", "avx512", "-o", net)
-            self.assert_fails(3, "compile again with --isa", "run", net, good, "-o", out)
+            self.assert_fails(3, "compile it again with --isa", "run", net, good, "-o", out)
+            self.assert_works("compile", self.write("q.prototxt", QUICK), "-q", "--target", "zen4", "-o", net)
+            self.assert_fails(3, "was compiled for AVX-512, this machine has ", "run", net, good, "-o", out)
 
 
 def without_tiles():

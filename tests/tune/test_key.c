@@ -12,12 +12,16 @@ static void cpu(void **state) {
   (void)state;
   char text[PZ_TUNING_CPU_TEXT], other[PZ_TUNING_CPU_TEXT], model[64];
   pz_cpu_model(model, sizeof model);
-  pz_tuning_cpu(PZ_ISA_AVX2, text);
-  pz_tuning_cpu(PZ_ISA_SSE4, other);
+  pz_tuning_cpu(PZ_ISA_AVX2, NULL, text);
+  pz_tuning_cpu(PZ_ISA_SSE4, NULL, other);
   assert_memory_equal(text, model, strlen(model));
   assert_non_null(strstr(text, ", avx2"));
   assert_non_null(strstr(other, ", sse4"));
   assert_string_not_equal(text, other);
+  /* Times of plans for a target are its own. */
+  pz_tuning_cpu(PZ_ISA_AVX2, "x86-64-v3", other);
+  assert_memory_equal(other, text, strlen(text));
+  assert_string_equal(other + strlen(text), " for x86-64-v3");
 #ifdef __x86_64__
   unsigned family, number, stepping;
   assert_int_equal(sscanf(text + strlen(model), " (%u.%u.%u)", &family, &number, &stepping), 3);
@@ -97,7 +101,7 @@ static void the_compiler_here(void **state) {
   pz_tuning *t = open_new("d"); /* what it says makes a key */
   pz_tuning_key k = key;
   char this[PZ_TUNING_CPU_TEXT];
-  pz_tuning_cpu(pz_isa_native(), this);
+  pz_tuning_cpu(pz_isa_native(), NULL, this);
   k.compiler = out, k.cpu = this, k.solvers = pz_tuning_solvers();
   assert_int_equal(pz_tuning_store(t, &k, "direct", 1, NULL), PZ_OK);
   pz_tuning_close(t);

@@ -181,6 +181,7 @@ bool tool_model_set(tool_model *m, const char *name, const char *value, bool *go
   pz_compile_options *o = &m->options;
   *good = true;
   if (!strcmp(name, "weights")) o->weights = value;
+  else if (!strcmp(name, "target")) o->target = value;
   else if (!strcmp(name, "isa")) o->isa = value;
   else if (!strcmp(name, "disable")) o->disable = value;
   else if (!strcmp(name, "precision")) o->precision = value;

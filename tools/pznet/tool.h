@@ -86,10 +86,17 @@ typedef struct tool_model {
   pz_compile_options options;
   const char *inputs[TOOL_MAX_INPUTS];
 } tool_model;
+/* The text of an option's second line begins below that of its first. */
+#define TOOL_HELP_COLUMN "                               "
 #define TOOL_MODEL_OPTIONS                                                                                   \
   {"weights", 'w', "FILE",                                                                                   \
    "Caffe's weights: a .caffemodel, a .caffemodel.h5, or init:SEED to fill them as the model says"},         \
-      {"isa", 0, "SET", "instruction set: native (default), amx, avx512, avx2, sse4"},                       \
+      {"target", 0, "CORE",                                                                                  \
+       "the core to plan and compile for: native (default), x86-64-v2, x86-64-v3, x86-64-v4, "               \
+       "haswell,\n" TOOL_HELP_COLUMN                                                                         \
+       "skylake-x, cascade-lake, ice-lake-server, sapphire-rapids, emerald-rapids,\n" TOOL_HELP_COLUMN       \
+       "granite-rapids, zen2, zen3, zen4, zen5"},                                                            \
+      {"isa", 0, "SET", "coarser: this machine, taken to have amx, avx512, avx2 or sse4 and no more"},       \
       {"disable", 0, "PASSES",                                                                               \
        "comma-separated passes to leave out, e.g. fuse-add,fold-linear,fuse-activation,pad-outputs"},        \
       {"input", 0, "NAME=SHAPE",                                                                             \

@@ -31,11 +31,13 @@ static void print_summary(const char *output, const json_t *m) {
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)(uintptr_t)get(m, "seconds"), key, value) seconds += json_number_value(value);
+  const char *target = json_string_value(get(m, "target"));
+  const bool native = !target || !strcmp(target, "native");
   tool_print(
-      "%s: %zu steps for %s, %.3f G multiply-adds a run, %s of weights, %s of memory a run, compiled in "
+      "%s: %zu steps for %s%s%s, %.3f G multiply-adds a run, %s of weights, %s of memory a run, compiled in "
       "%.1f s\n",
-      output, json_array_size(get(m, "plan")), json_string_value(get(m, "isa")),
-      1e-9 * json_number_value(get(m, "multiply_adds")),
+      output, json_array_size(get(m, "plan")), json_string_value(get(m, "isa")), native ? "" : " of ",
+      native ? "" : target, 1e-9 * json_number_value(get(m, "multiply_adds")),
       tool_size(json_number_value(get(m, "weights_bytes")), weights),
       tool_size(json_number_value(get(m, "arena_bytes")), memory), seconds);
   tool_print("%s: SHA-256 %s\n", output, json_string_value(get(m, "file_sha256")));

@@ -379,7 +379,7 @@ bool pz_conv_few_beside(const pz_query *q) {
 }
 
 bool pz_conv_has_pairs(const pz_target *target, int64_t in, int64_t out, int64_t least) {
-  return target->core.adds_apart && target->block == 16 && in >= least && out >= least;
+  return target->adds_apart && target->block == 16 && in >= least && out >= least;
 }
 
 /* Vector multiply-adds, without the rests: a tap is one at each result, of a deconvolution at each input. */

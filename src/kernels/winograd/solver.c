@@ -143,7 +143,7 @@ static double weight_pairs(const pz_query *q, const variant *v) {
 
 static double early_bytes(const pz_query *q, const variant *v) {
   const bool pairs = has_pairs(q);
-  if (pairs && !q->target->core.halves && !v->by_position)
+  if (pairs && !q->target->double_pumped && !v->by_position)
     return v->compact ? BESIDE_EARLY / 2 : BESIDE_EARLY;
   if (v->compact || tiles_of(q, v) / v->batch < MANY_BATCHES) return MANY_WEIGHTS;
   return pairs ? PAIRS_EARLY : MOST_EARLY;
@@ -205,11 +205,11 @@ static pz_winograd_shape shape_for(const pz_query *q, bool compact, const pz_con
                          .late = late_axes(q, &v),
                          .fours = has_short(q, &v),
                          .pairs = has_pairs(q),
-                         .held = !q->target->core.halves,
+                         .held = !q->target->double_pumped,
                          .sliced = v.sliced};
   const pz_conv_machine machine = pz_conv_machine_of(q->target);
   pz_winograd_schedule(&s, &machine, batch_of(&v, (double)pz_winograd_all_tiles(&s)));
-  s.apart = q->target->core.halves;
+  s.apart = q->target->double_pumped;
   s.ahead = may_fetch_ahead(&s, &v, &machine);
   return s;
 }
@@ -426,26 +426,11 @@ static bool pools(const pz_query *q) {
   return true;
 }
 
-/* In vector multiply-adds at peak, from bench_winograd on cores with AVX-512 (doc/notes/2026-11-28-winograd.md): what one vector costs
- * on its way through a transform (by core; more of it for each of more points than a tile has room for near the core, and where a
- * batch is larger than half of level 2, which it shares with the weights; less so where all tiles are one batch, which is written and
- * read once, or where slots are slices), what a multiply-add does, how long a batch waits for one vector of packed weights that
- * comes from level 2, from level 3 or from memory, and for one that is made of those. */
-typedef struct core_cost {
-  double input, output, room, crowded, outside_level2, product;
-} core_cost;
-
-/* An Intel Xeon, larger tiles are kept out; Zen 4 and Zen 5, with pairs. */
-static const core_cost others = {
-    .input = 14, .output = 12, .room = 288, .crowded = 0.02, .outside_level2 = 2, .product = 1.1};
-static const core_cost zen4 = {
-    .input = 9, .output = 9.6, .room = 216, .crowded = 0.002, .outside_level2 = 1.25, .product = 0.8};
-static const core_cost zen5 = {
-    .input = 15, .output = 9.5, .room = 288, .crowded = 0.02, .outside_level2 = 1.5, .product = 0.97};
-static const core_cost *cost_of_core(const pz_target *target) {
-  const pz_core_traits core = target->core;
-  return core.halves ? &zen4 : core.adds_apart && target->block == 16 ? &zen5 : &others;
-}
+/* In vector multiply-adds at peak, from bench_winograd on cores with AVX-512 (doc/notes/2026-11-28-winograd.md), beside the core's own costs
+ * (target/target.h): what a multiply-add does that is not of pairs; the factor of transforms whose batch is larger than half of level 2, which it
+ * shares with the weights, where all tiles are one batch, which is written and read once; how long a batch waits for one vector of packed weights
+ * that comes from level 2, from level 3 or from memory, and for one that is made of those. */
+#define PRODUCT        1.1
 #define ONCE_OUTSIDE   1.3
 #define LEVEL2_WEIGHTS 1.0
 #define LEVEL3_WEIGHTS 4.0
@@ -470,8 +455,8 @@ static double cost(const pz_query *q) {
   const double stream = bytes > FAR_WEIGHTS  ? MEMORY_WEIGHTS
                         : bytes + slots > l2 ? LEVEL3_WEIGHTS
                                              : LEVEL2_WEIGHTS;
-  const core_cost *t = cost_of_core(q->target);
-  const double each = (has_pairs(q) ? t->product : others.product) * batch + stream * packed +
+  const pz_winograd_costs *t = pz_target_winograd(q->target);
+  const double each = (has_pairs(q) ? t->product : PRODUCT) * batch + stream * packed +
                       (v.small ? SMALL_WEIGHTS + SMALL_COLUMN / (v.m[0] + q->problem->attr.conv.kernel[0] - 1)
                        : packed < 1 ? LATE_WEIGHTS
                                     : 0);

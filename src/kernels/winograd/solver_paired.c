@@ -12,7 +12,7 @@
 /* The product that it is: `conv` scheduled, weights [phases, K, C]. */
 static pz_status add_product(const pz_query *q, pz_builder *b, const pz_conv_direct_shape *conv,
                              const pz_conv_parts *p, const float *weights, pz_error *err) {
-  pz_winograd_paired_shape s = {.conv = *conv, .held = !q->target->core.halves};
+  pz_winograd_paired_shape s = {.conv = *conv, .held = !q->target->double_pumped};
   pz_pointer packed, taken;
   float *data;
   pz_winograd_paired_schedule(&s, pz_conv_machine_of(q->target).registers);
@@ -82,10 +82,7 @@ static bool applies(const pz_query *q) {
          x.n * x.s[0] * x.s[1] * x.s[2] >= MANY && !q->problem->epilogue.statistics;
 }
 
-/* Zen 4; and Zen 5, near enough to the direct convolution that both are measured. */
-static double cost(const pz_query *q) {
-  return (q->target->core.halves ? 0.8 : 0.95) * pz_conv_direct_cost(q);
-}
+static double cost(const pz_query *q) { return q->target->pairs * pz_conv_direct_cost(q); }
 
 static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
   snprintf(label, PZ_LABEL_TEXT, "direct, in pairs");

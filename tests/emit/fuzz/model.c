@@ -155,7 +155,7 @@ static pz_plan_options wanted(uint64_t *host) {
   const uint64_t hash = *host;
   pz_isa isa = (pz_isa)(hash % PZ_ISA_COUNT);
   if (!pz_isa_supported(isa)) isa = pz_isa_native();
-  return (pz_plan_options){.isa = isa,
+  return (pz_plan_options){.target = pz_target_as(isa),
                            .block = isa >= PZ_ISA_AVX512 && hash >> 8 & 1 ? 8 : 0,
                            .exact = hash >> 9 & 1,
                            .slabs = (pz_slabs)(hash >> 10 & 1 ? PZ_SLABS_ALWAYS : PZ_SLABS_AUTO),
@@ -250,12 +250,13 @@ static bool emit(run *r) {
 
 /* No file of the folder is named after anything but a number. */
 static bool compiles(run *r) {
-  char command[2048];
+  char command[2048], flags[PZ_TARGET_FLAGS];
+  pz_target_flags(&r->plan->target, flags);
   snprintf(command, sizeof command,
            "cd '%s' && for f in network.c kernels_*.c; do ${CC:-cc} -std=gnu11 %s -fsyntax-only -Wall "
            "-Wextra -Werror -I. $f || exit 1; "
            "done >log 2>&1",
-           r->folder, pz_isa_get(r->plan->isa)->cflags);
+           r->folder, flags);
   model_count.compiled++;
   if (system(command) == 0) return true;
   return finding(r, "the generated C does not compile: %.800s", contents(r, "log"));

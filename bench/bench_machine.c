@@ -101,7 +101,7 @@ static double gigabytes(int kind, float *p, size_t bytes) {
 }
 
 #if (defined(__AMX_BF16__) || defined(__AMXBF16__)) && PZ_S == 16
-#include "kernels/conv/halves.h"
+#include "kernels/isa/amx.h"
 
 /* Products, and loads, of a step; steps of a group; tiles that are gone through, in level 1. */
 enum { LOADS = 4, GROUP = 81, OPERANDS = 16 };
@@ -113,27 +113,21 @@ static double group(const float *p, float *to, int often) {
   for (int try = 0; try < TRIES; try++) {
     const double start = now();
     for (int r = 0; r < ROUNDS / 10; r++) {
-      _tile_zero(0);
-      _tile_zero(1);
-      _tile_zero(2);
-      _tile_zero(3);
+      pz_tiles_zero_sums();
       for (int i = 0; i < GROUP; i++) {
-        const float *at = p + i * LOADS % OPERANDS * PZ_HALVES_FLOATS;
-        PZ_HALVES_LOAD(4, at);
-        PZ_HALVES_LOAD(6, at + PZ_HALVES_FLOATS);
-        _tile_dpbf16ps(0, 4, 6);
-        PZ_HALVES_LOAD(7, at + 2 * PZ_HALVES_FLOATS);
-        _tile_dpbf16ps(1, 4, 7);
-        PZ_HALVES_LOAD(5, at + 3 * PZ_HALVES_FLOATS);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
-        if (often && (i + 1) % often == 0) _tile_stored(6, to + 4 * PZ_HALVES_FLOATS, 64);
+        const float *at = p + i * LOADS % OPERANDS * PZ_TILE_FLOATS;
+        PZ_TILE_LOAD(4, at);
+        PZ_TILE_LOAD(6, at + PZ_TILE_FLOATS);
+        PZ_TILE_MULTIPLY(0, 4, 6);
+        PZ_TILE_LOAD(7, at + 2 * PZ_TILE_FLOATS);
+        PZ_TILE_MULTIPLY(1, 4, 7);
+        PZ_TILE_LOAD(5, at + 3 * PZ_TILE_FLOATS);
+        PZ_TILE_MULTIPLY(2, 5, 6);
+        PZ_TILE_MULTIPLY(3, 5, 7);
+        if (often && (i + 1) % often == 0) PZ_TILE_STORE(6, to + 4 * PZ_TILE_FLOATS);
       }
       if (!often) continue;
-      _tile_stored(0, to, 64);
-      _tile_stored(1, to + PZ_HALVES_FLOATS, 64);
-      _tile_stored(2, to + 2 * PZ_HALVES_FLOATS, 64);
-      _tile_stored(3, to + 3 * PZ_HALVES_FLOATS, 64);
+      pz_tiles_store_sums(to);
     }
     const double took = (now() - start) / (ROUNDS / 10);
     if (took < best) best = took;
@@ -144,13 +138,13 @@ static double group(const float *p, float *to, int often) {
 /* p: zero. */
 static void tiles(float *p) {
   const int products = GROUP * LOADS;
-  float *to = p + OPERANDS * PZ_HALVES_FLOATS;
+  float *to = p + OPERANDS * PZ_TILE_FLOATS;
   pz_test_random r = {.state = 1};
   if (!pz_test_amx()) return;
-  pz_halves_begin(16);
+  pz_tiles_begin(16);
   const double zeros = group(p, to, 0) / products;
   uint16_t *halves = (uint16_t *)p;
-  for (int i = 0; i < 2 * OPERANDS * PZ_HALVES_FLOATS; i++) {
+  for (int i = 0; i < 2 * OPERANDS * PZ_TILE_FLOATS; i++) {
     const float x = pz_test_float(&r, -1, 1);
     memcpy(halves + i, (const char *)&x + 2, 2);
   }
@@ -160,7 +154,7 @@ static void tiles(float *p) {
   printf(
       "four stores after %d products: %.0f ns; where another tile is stored after every 96: %.0f with it\n",
       products, group(p, to, products) - random, group(p, to, 96 / LOADS) - random);
-  _tile_release();
+  pz_tiles_end();
 }
 #else
 static void tiles(float *p) { (void)p; }

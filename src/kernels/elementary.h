@@ -138,22 +138,7 @@ PZ_INLINE pz_v pz_v_erf(pz_v x) {
   return pz_v_copysign(pz_v_select_gt(a, end, one, inside), x);
 }
 
-/* ---- roots and whole numbers, exact ---- */
-
-PZ_INLINE pz_v pz_v_sqrt(pz_v x) {
-#if PZ_S == 16 && defined(__AVX512F__)
-  return (pz_v)_mm512_sqrt_ps((__m512)x);
-#elif PZ_S == 8 && defined(__AVX__)
-  return (pz_v)_mm256_sqrt_ps((__m256)x);
-#elif PZ_S == 4 && defined(__SSE4_1__)
-  return (pz_v)_mm_sqrt_ps((__m128)x);
-#elif PZ_S == 4 && defined(__ARM_NEON) && defined(__aarch64__)
-  return (pz_v)vsqrtq_f32((float32x4_t)x);
-#else
-  for (int i = 0; i < PZ_S; ++i) x[i] = __builtin_sqrtf(x[i]);
-  return x;
-#endif
-}
+/* ---- whole numbers, exact ---- */
 
 /* The nearest whole number, ties to even; zeros keep their sign. Adding 2^23 leaves no room for fractions; greater numbers
  * have none. */

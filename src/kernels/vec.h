@@ -3,7 +3,8 @@
  * Contract. Everything is exact IEEE single precision without reassociation: the same source gives the same bits for
  * one instruction set, whatever the flags (-O level, -ffp-contract), as long as -ffast-math is off. Products and sums
  * that are to be fused are written pz_v_fma, those that are not with operators on separate values.
- * Intrinsics stand only where vector extensions have no word for it (fused multiply-add, min, max, blend).
+ * Intrinsics stand only where vector extensions have no word for it (fused multiply-add, min, max, blend). What one instruction set
+ * alone has is in kernels/isa/, under names; no other header of the kernels has intrinsics (tests/rooms).
  *
  * NaN: arithmetic propagates it. pz_v_max(a, b) and pz_v_min(a, b) are b where the two are unordered, so a NaN in b
  * propagates and one in a does not: write max(constant, x). pz_v_max_nan propagates both. Comparisons in
@@ -305,6 +306,35 @@ PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
 #elif defined(__FMA__) && ((PZ_S == 16 && !defined(__AVX512F__)))
 #error "PZ_S is wider than this instruction set's vectors"
 #endif
+
+/* All ones in the lanes in which a or b is NaN. */
+PZ_INLINE pz_vi pz_v_unordered(pz_v a, pz_v b) {
+#if PZ_S == 16 && defined(__AVX512DQ__)
+  return (pz_vi)_mm512_movm_epi32(_mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q));
+#elif PZ_S == 8 && defined(__AVX__)
+  return (pz_vi)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_UNORD_Q);
+#elif PZ_S == 4 && defined(__SSE4_1__)
+  return (pz_vi)_mm_cmpunord_ps((__m128)a, (__m128)b);
+#else
+  return (pz_vi)(a != a) | (pz_vi)(b != b);
+#endif
+}
+
+/* Correctly rounded. */
+PZ_INLINE pz_v pz_v_sqrt(pz_v x) {
+#if PZ_S == 16 && defined(__AVX512F__)
+  return (pz_v)_mm512_sqrt_ps((__m512)x);
+#elif PZ_S == 8 && defined(__AVX__)
+  return (pz_v)_mm256_sqrt_ps((__m256)x);
+#elif PZ_S == 4 && defined(__SSE4_1__)
+  return (pz_v)_mm_sqrt_ps((__m128)x);
+#elif PZ_S == 4 && defined(__ARM_NEON) && defined(__aarch64__)
+  return (pz_v)vsqrtq_f32((float32x4_t)x);
+#else
+  for (int i = 0; i < PZ_S; ++i) x[i] = __builtin_sqrtf(x[i]);
+  return x;
+#endif
+}
 
 /* -min(|x|, most); of NaN anything. */
 PZ_INLINE pz_v pz_v_below_zero(pz_v x, float most) {

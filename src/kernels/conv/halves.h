@@ -18,6 +18,8 @@
 
 #include "kernels/conv/epilogue.h"
 #include "kernels/conv/halves_shape.h"
+#include "kernels/isa/amx.h"
+#include "kernels/isa/avx512.h"
 #include "kernels/pool/pool.h"
 #include "kernels/winograd/transforms.h"
 
@@ -114,41 +116,25 @@ PZ_INLINE int pz_halves_next_run(const pz_conv_halves_shape *s, pz_halves_source
   return 1;
 }
 
-/* bfloat16 numbers as the upper halves of floats. */
-PZ_INLINE __m512 pz_halves_low(__m512i x) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(x)), 16));
-}
-PZ_INLINE __m512 pz_halves_high(__m512i x) {
-  return _mm512_castsi512_ps(
-      _mm512_and_si512(_mm512_permutexvar_epi16(_mm512_set_epi16(31, 31, 30, 30, 29, 29, 28, 28, 27, 27, 26,
-                                                                 26, 25, 25, 24, 24, 23, 23, 22, 22, 21, 21,
-                                                                 20, 20, 19, 19, 18, 18, 17, 17, 16, 16),
-                                                x),
-                       _mm512_set1_epi32((int)0xffff0000)));
-}
-
 /* Both halves of two blocks at a position, the second ones `piece` floats behind; of one block: each map's second half and first half
  * side by side. */
 PZ_INLINE void pz_halves_store_pair(pz_v low, pz_v high, float *to, int64_t piece) {
-  const __m512i first = (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
-  const __m512 rest_low = _mm512_sub_ps((__m512)low, pz_halves_low(first)),
-               rest_high = _mm512_sub_ps((__m512)high, pz_halves_high(first));
-  _mm512_store_si512(to, first);
-  _mm512_store_si512(to + piece, (__m512i)_mm512_cvtne2ps_pbh(rest_high, rest_low));
+  const pz_bf16s first = pz_bf16s_nearest(low, high);
+  pz_bf16s_store(to, first);
+  pz_bf16s_store(to + piece, pz_bf16s_nearest(low - pz_bf16s_low(first), high - pz_bf16s_high(first)));
 }
 PZ_INLINE void pz_halves_store_single(pz_v x, float *to) {
-  const __m512 first = pz_halves_low(_mm512_castsi256_si512((__m256i)_mm512_cvtneps_pbh((__m512)x)));
-  const __m512i rest = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(_mm512_sub_ps((__m512)x, first)));
-  _mm512_store_si512(to, _mm512_or_si512(_mm512_castps_si512(first), rest));
+  const pz_v first = pz_v_to_bf16(x);
+  pz_bf16s_store(to, pz_bf16s_beside(first, x - first));
 }
 
 /* Few maps at the next position and at the two behind it, as far as `left` positions of the row go. */
 PZ_INLINE pz_v pz_halves_few(const pz_view *in, const float *from, int32_t left) {
   const int32_t n = in->tight ? in->c % PZ_HALVES_TILE : PZ_HALVES_FEW;
   const int64_t next = in->stride_w - PZ_HALVES_FEW;
-  const __m512 first = _mm512_maskz_loadu_ps(PZ_V_LANES(0, n), from),
-               both = _mm512_mask_loadu_ps(first, left > 1 ? PZ_V_LANES(4, n) : 0, from + next);
-  return (pz_v)_mm512_mask_loadu_ps(both, left > 2 ? PZ_V_LANES(8, n) : 0, from + 2 * next);
+  const pz_v first = pz_v_load_lanes(from, 0, n),
+             both = pz_v_load_over(first, left > 1 ? PZ_V_LANES(4, n) : 0, from + next);
+  return pz_v_load_over(both, left > 2 ? PZ_V_LANES(8, n) : 0, from + 2 * next);
 }
 
 /* From the next position in block `block` of the pair to its plane i. */
@@ -300,12 +286,8 @@ PZ_INLINE int64_t pz_halves_further(const pz_conv_direct_shape *s) {
 
 /* Of few maps out, what a position's three taps are given, from the sums of it and of the next two. */
 PZ_INLINE pz_v pz_halves_few_sum(const float *from) {
-  const __m512 here = _mm512_maskz_mov_ps(0x000f, (__m512)pz_v_load(from)),
-               next = _mm512_maskz_shuffle_f32x4(0x000f, (__m512)pz_v_load(from + PZ_S),
-                                                 (__m512)pz_v_load(from + PZ_S), 1),
-               last = _mm512_maskz_shuffle_f32x4(0x000f, (__m512)pz_v_load(from + 2 * PZ_S),
-                                                 (__m512)pz_v_load(from + 2 * PZ_S), 2);
-  return (pz_v)_mm512_add_ps(_mm512_add_ps(here, next), last);
+  return pz_v_four(pz_v_load(from), 0) + pz_v_four(pz_v_load(from + PZ_S), 1) +
+         pz_v_four(pz_v_load(from + 2 * PZ_S), 2);
 }
 
 /* The next position of a run: m vectors of results, A^T of F(m, 3) along the depth. */
@@ -344,8 +326,6 @@ PZ_INLINE int pz_halves_finish(const pz_conv_halves_shape *s, const pz_conv_ends
 /* A tile is stored after so many steps at least. Where none was for 12 steps and more, storing the sums took 240 ns (an Intel Xeon;
  * doc/notes/2026-11-28-convolutions.md). */
 #define PZ_HALVES_OFTEN 8
-
-#define PZ_HALVES_LOAD(tile, at) _tile_loadd(tile, at, 64)
 
 /* Splitting and finishing a position, of each shape: with m = 1 inlined between the products, which is up to a quarter faster than calls; with
  * m > 1 called there. (Inlined: no faster, five times the code.) They reach generic code by pointers, which the compiler knows when it has the
@@ -440,8 +420,8 @@ PZ_INLINE void pz_halves_do_beside(const pz_conv_halves_shape *s, const pz_halve
 /* Two products, and what is done beside them: in front of them, so that they have their operands when it is through. */
 #define PZ_HALVES_PRODUCTS(pair, c, x, y, c2, x2, y2)                                                        \
   pz_halves_do_beside(s, f, pace, pair, b);                                                                  \
-  _tile_dpbf16ps(c, x, y);                                                                                   \
-  _tile_dpbf16ps(c2, x2, y2)
+  PZ_TILE_MULTIPLY(c, x, y);                                                                                 \
+  PZ_TILE_MULTIPLY(c2, x2, y2)
 
 /* Steps of 32 maps in halves: first halves by second, by first, second by first; of 16 maps in both halves: by second, by first.
  * a: of the first tile; 2 tiles x 2 blocks. */
@@ -449,20 +429,20 @@ PZ_INLINE void pz_halves_step_22(const pz_conv_halves_shape *s, const pz_halves_
                                  const float *const a[4], int64_t at, int64_t second, const float *w,
                                  pz_halves_pace pace, pz_halves_beside *b) {
   const int32_t tile = pz_halves_weight_tile(s);
-  PZ_HALVES_LOAD(4, a[0] + at);
-  PZ_HALVES_LOAD(6, w);
-  PZ_HALVES_LOAD(7, w + tile);
+  PZ_TILE_LOAD(4, a[0] + at);
+  PZ_TILE_LOAD(6, w);
+  PZ_TILE_LOAD(7, w + tile);
   PZ_HALVES_PRODUCTS(0, 0, 4, 6, 1, 4, 7);
-  PZ_HALVES_LOAD(5, a[1] + at);
+  PZ_TILE_LOAD(5, a[1] + at);
   PZ_HALVES_PRODUCTS(1, 2, 5, 6, 3, 5, 7);
-  PZ_HALVES_LOAD(6, w + 2 * tile);
-  PZ_HALVES_LOAD(7, w + 3 * tile);
+  PZ_TILE_LOAD(6, w + 2 * tile);
+  PZ_TILE_LOAD(7, w + 3 * tile);
   PZ_HALVES_PRODUCTS(2, 0, 4, 6, 1, 4, 7);
   PZ_HALVES_PRODUCTS(3, 2, 5, 6, 3, 5, 7);
   if (!second) return;
-  PZ_HALVES_LOAD(4, a[0] + at + second);
+  PZ_TILE_LOAD(4, a[0] + at + second);
   PZ_HALVES_PRODUCTS(4, 0, 4, 6, 1, 4, 7);
-  PZ_HALVES_LOAD(5, a[1] + at + second);
+  PZ_TILE_LOAD(5, a[1] + at + second);
   PZ_HALVES_PRODUCTS(5, 2, 5, 6, 3, 5, 7);
 }
 /* 4 tiles x 1 block. */
@@ -470,22 +450,22 @@ PZ_INLINE void pz_halves_step_41(const pz_conv_halves_shape *s, const pz_halves_
                                  const float *const a[4], int64_t at, int64_t second, const float *w,
                                  pz_halves_pace pace, pz_halves_beside *b) {
   const int32_t tile = pz_halves_weight_tile(s);
-  PZ_HALVES_LOAD(6, w);
-  PZ_HALVES_LOAD(7, w + tile);
-  PZ_HALVES_LOAD(4, a[0] + at);
-  PZ_HALVES_LOAD(5, a[1] + at);
+  PZ_TILE_LOAD(6, w);
+  PZ_TILE_LOAD(7, w + tile);
+  PZ_TILE_LOAD(4, a[0] + at);
+  PZ_TILE_LOAD(5, a[1] + at);
   PZ_HALVES_PRODUCTS(0, 0, 4, 6, 1, 5, 6);
   PZ_HALVES_PRODUCTS(1, 0, 4, 7, 1, 5, 7);
-  PZ_HALVES_LOAD(4, a[2] + at);
-  PZ_HALVES_LOAD(5, a[3] + at);
+  PZ_TILE_LOAD(4, a[2] + at);
+  PZ_TILE_LOAD(5, a[3] + at);
   PZ_HALVES_PRODUCTS(2, 2, 4, 6, 3, 5, 6);
   PZ_HALVES_PRODUCTS(3, 2, 4, 7, 3, 5, 7);
   if (!second) return;
-  PZ_HALVES_LOAD(4, a[0] + at + second);
-  PZ_HALVES_LOAD(5, a[1] + at + second);
+  PZ_TILE_LOAD(4, a[0] + at + second);
+  PZ_TILE_LOAD(5, a[1] + at + second);
   PZ_HALVES_PRODUCTS(4, 0, 4, 7, 1, 5, 7);
-  PZ_HALVES_LOAD(4, a[2] + at + second);
-  PZ_HALVES_LOAD(5, a[3] + at + second);
+  PZ_TILE_LOAD(4, a[2] + at + second);
+  PZ_TILE_LOAD(5, a[3] + at + second);
   PZ_HALVES_PRODUCTS(5, 2, 4, 7, 3, 5, 7);
 }
 
@@ -514,10 +494,7 @@ PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, const pz_halves
   int32_t tile[4];
   PZ_UNROLL for (int32_t i = 0; i < 4; ++i) tile[i] = first + i < tiles ? first + i : tiles - 1;
   PZ_MEMORY_PIN();
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  pz_tiles_zero_sums();
   PZ_ROLL for (int32_t d = 0; d < pz_halves_taps_d(s); ++d)
       PZ_ROLL for (int32_t h = 0; h < s->conv.kernel[1]; ++h) {
     const float *x[4];
@@ -530,14 +507,11 @@ PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, const pz_halves
         const int64_t second = c < pairs ? piece : 0;
         if (blocks == 2) pz_halves_step_22(s, f, at, 2 * c * piece, second, w, pace, b);
         else pz_halves_step_41(s, f, at, 2 * c * piece, second, w, pace, b);
-        if (++b->steps % PZ_HALVES_OFTEN == 0) _tile_stored(6, b->nobody, 64);
+        if (++b->steps % PZ_HALVES_OFTEN == 0) PZ_TILE_STORE(6, b->nobody);
       }
     }
   }
-  _tile_stored(0, sums, 64);
-  _tile_stored(1, sums + PZ_HALVES_FLOATS, 64);
-  _tile_stored(2, sums + 2 * PZ_HALVES_FLOATS, 64);
-  _tile_stored(3, sums + 3 * PZ_HALVES_FLOATS, 64);
+  pz_tiles_store_sums(sums);
   PZ_MEMORY_PIN();
 }
 
@@ -702,23 +676,6 @@ PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, const pz_halves_part
   pz_halves_finish_all(s, f, &b);
 }
 
-/* The tile registers, 16 rows of 64 bytes: four of sums, `inputs` of inputs, all others of weights. Where `rows` of weights are fewer than 16, as many
- * numbers of inputs are multiplied: less is read (doc/notes/2026-11-28-convolutions.md). (The barrier: gcc 12 says that the first eight bytes are all that is read.) */
-PZ_INLINE void pz_halves_begin_tiles(int32_t inputs, int32_t rows) {
-  struct {
-    uint8_t palette, start, none[14];
-    uint16_t bytes[16];
-    uint8_t rows[16];
-  } __attribute__((aligned(64))) config = {.palette = 1};
-  PZ_ROLL for (int32_t i = 0; i < 8; ++i) {
-    config.bytes[i] = (uint16_t)(i >= 4 && i < 4 + inputs ? 4 * rows : 64);
-    config.rows[i] = (uint8_t)(i >= 4 + inputs ? rows : 16);
-  }
-  __asm__ volatile("" : : "r"(&config) : "memory");
-  _tile_loadconfig(&config);
-}
-PZ_INLINE void pz_halves_begin(int32_t rows) { pz_halves_begin_tiles(2, rows); }
-
 PZ_INLINE void pz_conv_halves(const pz_conv_halves_shape s, const pz_halves_parts f, const float *in,
                               const float *weights, const float *bias, const float *base,
                               const float *base_scale, const float *slope, float *out, float *pooled,
@@ -728,9 +685,9 @@ PZ_INLINE void pz_conv_halves(const pz_conv_halves_shape s, const pz_halves_part
   pz_share((int64_t)s.conv.out.n * pz_halves_along(&s) * pz_halves_across(&s) * s.parts, worker, workers,
            &begin, &end);
   if (begin >= end) return;
-  pz_halves_begin(pz_halves_weight_rows(&s));
+  pz_tiles_begin(pz_halves_weight_rows(&s));
   pz_halves_run(&s, &f, begin, end, in, weights, &ends, scratch);
-  _tile_release();
+  pz_tiles_end();
   if (s.conv.stream) pz_v_stream_end();
 }
 

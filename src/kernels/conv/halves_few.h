@@ -83,12 +83,12 @@ PZ_INLINE void pz_halves_few_split_row(const pz_conv_halves_few_shape *s, pz_hal
 /* Products of the inputs in registers 4 and, of a pair of blocks, 5 for row o of results. w: of the tap along the height, in tiles of so
  * many floats. */
 #define PZ_HALVES_FEW_PRODUCTS(o)                                                                            \
-  _tile_dpbf16ps(o, 4, 6);                                                                                   \
-  _tile_dpbf16ps(o, 4, 7);                                                                                   \
-  if (pair) _tile_dpbf16ps(o, 5, 7)
+  PZ_TILE_MULTIPLY(o, 4, 6);                                                                                 \
+  PZ_TILE_MULTIPLY(o, 4, 7);                                                                                 \
+  if (pair) PZ_TILE_MULTIPLY(o, 5, 7)
 PZ_INLINE void pz_halves_few_products(int32_t o, int32_t pair, const float *w, int32_t tile) {
-  PZ_HALVES_LOAD(6, w);
-  PZ_HALVES_LOAD(7, w + tile);
+  PZ_TILE_LOAD(6, w);
+  PZ_TILE_LOAD(7, w + tile);
   switch (o) {
   case 0: PZ_HALVES_FEW_PRODUCTS(0); break;
   case 1: PZ_HALVES_FEW_PRODUCTS(1); break;
@@ -107,17 +107,14 @@ PZ_INLINE void pz_halves_few_multiply(const pz_conv_halves_few_shape *s, int32_t
   const int64_t piece = pz_halves_few_piece(s), each = 2 * pz_halves_few_weight_tile(s),
                 tap = (blocks + 1) / 2 * each;
   PZ_MEMORY_PIN();
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  pz_tiles_zero_sums();
   PZ_ROLL for (int32_t c = 0; 2 * c < blocks; ++c) {
     const int32_t pair = 2 * c + 1 < blocks;
     PZ_UNROLL for (int32_t i = 0; i < window; ++i) {
       const float *x = next->ring + (slot + i) % pz_halves_few_slots(s) * pz_halves_few_slot(s) +
                        2 * c * piece + t * PZ_HALVES_FLOATS;
-      PZ_HALVES_LOAD(4, x);
-      if (pair) PZ_HALVES_LOAD(5, x + piece);
+      PZ_TILE_LOAD(4, x);
+      if (pair) PZ_TILE_LOAD(5, x + piece);
       PZ_UNROLL for (int32_t o = 0; o < PZ_HALVES_FEW_ROWS; ++o) if (i >= o && i - o < kh) {
         const int32_t share = o * kh + i - o;
         if (o < made)
@@ -126,10 +123,7 @@ PZ_INLINE void pz_halves_few_multiply(const pz_conv_halves_few_shape *s, int32_t
       }
     }
   }
-  _tile_stored(0, sums, 64);
-  _tile_stored(1, sums + PZ_HALVES_FLOATS, 64);
-  _tile_stored(2, sums + 2 * PZ_HALVES_FLOATS, 64);
-  _tile_stored(3, sums + 3 * PZ_HALVES_FLOATS, 64);
+  pz_tiles_store_sums(sums);
   PZ_MEMORY_PIN();
 }
 
@@ -187,7 +181,7 @@ PZ_INLINE void pz_conv_halves_few(const pz_conv_halves_few_shape s, const float 
   int64_t begin, end;
   pz_share((int64_t)s.conv.out.n * s.conv.out.d * pz_halves_few_strips(&s), worker, workers, &begin, &end);
   if (begin >= end) return;
-  pz_halves_begin(pz_halves_few_weight_rows(&s));
+  pz_tiles_begin(pz_halves_few_weight_rows(&s));
   pz_halves_few_source next = {.in = in - c->pad[1] * c->in.stride_h - c->pad[2] * c->in.stride_w,
                                .ring = scratch,
                                .unit = begin,
@@ -198,7 +192,7 @@ PZ_INLINE void pz_conv_halves_few(const pz_conv_halves_few_shape s, const float 
     pz_halves_few_make(&s, &t, first, &ready, weights, bias, slope, out, &next);
     first = (first + rows) % pz_halves_few_slots(&s), ready -= rows;
   }
-  _tile_release();
+  pz_tiles_end();
 }
 
 #endif

@@ -12,8 +12,10 @@
 #ifndef PZ_KERNELS_CONV_TERMS_H
 #define PZ_KERNELS_CONV_TERMS_H
 
-#include "kernels/conv/halves.h"
+#include "kernels/conv/epilogue.h"
 #include "kernels/conv/terms_shape.h"
+#include "kernels/isa/amx.h"
+#include "kernels/isa/avx512.h"
 
 /* ---- columns of inputs ---- */
 
@@ -38,18 +40,18 @@ PZ_INLINE void pz_terms_begin(const pz_conv_terms_shape *s, const pz_terms_colum
 
 PZ_INLINE void pz_terms_clear(const pz_conv_terms_shape *s, const pz_terms_columns *x) {
   PZ_ROLL for (int64_t i = 0; i < s->terms * pz_terms_term(s); i += PZ_TERMS_GROUP)
-      _mm512_store_si512(x->values + i, _mm512_setzero_si512());
+      pz_bf16s_store(x->values + i, pz_bf16s_zero());
 }
 
 /* The terms of 32 values, those behind the first `left` zero. */
 PZ_INLINE void pz_terms_split(const pz_conv_terms_shape *s, const float *from, int32_t left,
-                              __m512i to[PZ_TERMS_MOST]) {
+                              pz_bf16s to[PZ_TERMS_MOST]) {
   const uint32_t there = left < PZ_TERMS_GROUP ? ((uint32_t)1 << left) - 1 : UINT32_MAX;
-  __m512 low = _mm512_maskz_loadu_ps((__mmask16)there, from),
-         high = _mm512_maskz_loadu_ps((__mmask16)(there >> 16), from + PZ_S);
+  pz_v low = pz_v_load_masked((uint16_t)there, from),
+       high = pz_v_load_masked((uint16_t)(there >> 16), from + PZ_S);
   PZ_UNROLL for (int32_t t = 0; t < s->terms; ++t) {
-    to[t] = (__m512i)_mm512_cvtne2ps_pbh(high, low);
-    low = _mm512_sub_ps(low, pz_halves_low(to[t])), high = _mm512_sub_ps(high, pz_halves_high(to[t]));
+    to[t] = pz_bf16s_nearest(low, high);
+    low = low - pz_bf16s_low(to[t]), high = high - pz_bf16s_high(to[t]);
   }
 }
 
@@ -59,19 +61,19 @@ enum { PZ_TERMS_AT_ONCE = 3 }; /* rows that are put into columns together */
 PZ_INLINE void pz_terms_put(const pz_conv_terms_shape *s, const pz_terms_columns *x, int32_t first,
                             const float *const *rows, int32_t group, int32_t left) {
   const int32_t values = pz_terms_values(s), lines = pz_terms_lines(s), down = first == 0;
-  __m512i terms[PZ_TERMS_AT_ONCE][PZ_TERMS_MOST];
+  pz_bf16s terms[PZ_TERMS_AT_ONCE][PZ_TERMS_MOST];
   PZ_UNROLL for (int32_t i = 0; i < PZ_TERMS_AT_ONCE; ++i) if (first + i < lines)
       pz_terms_split(s, rows[i], left, terms[i]);
   uint16_t *to = x->values + (int64_t)group * values * PZ_TERMS_GROUP;
   PZ_ROLL for (int32_t j = 0; j < values; ++j, to += PZ_TERMS_GROUP) {
-    const __m512i from = _mm512_load_si512(x->from + j * PZ_TERMS_GROUP);
+    const pz_bf16s from = pz_bf16s_load(x->from + j * PZ_TERMS_GROUP);
     const uint32_t *mask = x->mask + j * lines + first;
     PZ_UNROLL for (int32_t t = 0; t < s->terms; ++t) {
       uint16_t *at = to + t * pz_terms_term(s);
-      __m512i z = _mm512_loadu_si512(at + down);
+      pz_bf16s z = pz_bf16s_loadu(at + down);
       PZ_UNROLL for (int32_t i = 0; i < PZ_TERMS_AT_ONCE; ++i) if (first + i < lines) z =
-          _mm512_mask_permutexvar_epi16(z, mask[i], from, terms[i][t]);
-      _mm512_store_si512(at, z);
+          pz_bf16s_pick(z, mask[i], from, terms[i][t]);
+      pz_bf16s_store(at, z);
     }
   }
 }
@@ -140,8 +142,8 @@ PZ_INLINE void pz_terms_finish_all(const pz_conv_terms_shape *s, const pz_conv_e
 
 /* Products of the inputs in register 4 or 5, `second`, with the weights of one block or two in 6 and 7, for the sums from c on. */
 #define PZ_TERMS_TIMES(c, c2, x)                                                                             \
-  _tile_dpbf16ps(c, x, 6);                                                                                   \
-  if (two) _tile_dpbf16ps(c2, x, 7)
+  PZ_TILE_MULTIPLY(c, x, 6);                                                                                 \
+  if (two) PZ_TILE_MULTIPLY(c2, x, 7)
 PZ_INLINE void pz_terms_times(int32_t c, int32_t two, int32_t second) {
   switch (2 * c + second) {
   case 0: PZ_TERMS_TIMES(0, 1, 4); break;
@@ -169,16 +171,16 @@ PZ_INLINE void pz_terms_step(const pz_conv_terms_shape *s, const uint16_t *in, i
   const int32_t terms = s->terms, turns = pz_terms_turns(s, blocks), shares = pz_terms_steps(s) * turns;
   const int64_t stride = 2 * pz_terms_values(s), each = pz_terms_weight_tile(s), term = pz_terms_term(s);
   int32_t turn = k * turns, held = 1;
-  _tile_loadd(4, in, stride);
-  _tile_loadd(5, in + term, stride);
+  PZ_TILE_LOAD_ROWS(4, in, stride);
+  PZ_TILE_LOAD_ROWS(5, in + term, stride);
   PZ_UNROLL for (int32_t t = 0; t < terms; ++t) PZ_UNROLL for (int32_t b = 0; b < blocks; b += 2) {
     const int32_t two = b + 1 < blocks;
-    PZ_HALVES_LOAD(6, w + (t * blocks + b) * each);
-    if (two) PZ_HALVES_LOAD(7, w + (t * blocks + b + 1) * each);
+    PZ_TILE_LOAD(6, w + (t * blocks + b) * each);
+    if (two) PZ_TILE_LOAD(7, w + (t * blocks + b + 1) * each);
     PZ_UNROLL for (int32_t i = 0; i <= t; ++i, ++turn) {
       if (i == 2) {
         held = 3 - held;
-        _tile_loadd(5, in + held * term, stride);
+        PZ_TILE_LOAD_ROWS(5, in + held * term, stride);
       }
       pz_terms_times(tile * blocks + b, two, t > 0 && i != 1);
       pz_terms_finish(s, ends, before, blocks, tile, PZ_TERMS_TILE * turn / shares,
@@ -194,19 +196,13 @@ PZ_INLINE void pz_terms_multiply(const pz_conv_terms_shape *s, const pz_terms_co
   const int64_t tile = (int64_t)PZ_TERMS_TILE * pz_terms_values(s),
                 step = s->terms * blocks * pz_terms_weight_tile(s);
   PZ_MEMORY_PIN();
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  pz_tiles_zero_sums();
   PZ_UNROLL for (int32_t i = 0; i < pz_terms_beside(s); ++i) {
     const uint16_t *in = x->values + (int64_t)first * pz_terms_values(s) + i * tile;
     PZ_ROLL for (int32_t k = 0; k < pz_terms_steps(s); ++k)
         pz_terms_step(s, in + k * 2 * pz_terms_pairs(s), k, blocks, i, weights + k * step, ends, before);
   }
-  _tile_stored(0, sums, 64);
-  _tile_stored(1, sums + PZ_TERMS_FLOATS, 64);
-  _tile_stored(2, sums + 2 * PZ_TERMS_FLOATS, 64);
-  _tile_stored(3, sums + 3 * PZ_TERMS_FLOATS, 64);
+  pz_tiles_store_sums(sums);
   PZ_MEMORY_PIN();
 }
 
@@ -260,7 +256,7 @@ PZ_INLINE void pz_conv_terms(const pz_conv_terms_shape s, const float *in, const
   int64_t begin, end;
   pz_share(groups * strips, worker, workers, &begin, &end);
   if (begin >= end) return;
-  pz_halves_begin(pz_terms_pairs(&s));
+  pz_tiles_begin(pz_terms_pairs(&s));
   pz_terms_begin(&s, &columns);
   pz_terms_clear(&s, &columns);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
@@ -270,7 +266,7 @@ PZ_INLINE void pz_conv_terms(const pz_conv_terms_shape s, const float *in, const
       pz_terms_strip(&s, i % strips, block, each, in, w, &ends, &columns, sums);
     else pz_terms_strip(&s, i % strips, block, rest, in, w, &ends, &columns, sums);
   }
-  _tile_release();
+  pz_tiles_end();
   if (s.conv.stream) pz_v_stream_end();
 }
 

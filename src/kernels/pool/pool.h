@@ -79,19 +79,6 @@ PZ_INLINE pz_pooling_steps pz_pooling_steps_of(const pz_pooling_shape *s, int32_
                             s->dilation[2] * s->in.stride_w};
 }
 
-/* All ones in the lanes in which a or b is NaN. */
-PZ_INLINE pz_vi pz_pooling_nan(pz_v a, pz_v b) {
-#if PZ_S == 16 && defined(__AVX512DQ__)
-  return (pz_vi)_mm512_movm_epi32(_mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q));
-#elif PZ_S == 8 && defined(__AVX__)
-  return (pz_vi)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_UNORD_Q);
-#elif PZ_S == 4 && defined(__SSE4_1__)
-  return (pz_vi)_mm_cmpunord_ps((__m128)a, (__m128)b);
-#else
-  return (pz_vi)(a != a) | (pz_vi)(b != b);
-#endif
-}
-
 /* The processor's maximum loses a NaN on one side, so NaN are looked for beside it, two points at a time: this loop
  * waits for memory, and the fewer instructions a point has, the more loads are on their way. */
 PZ_INLINE pz_v pz_pooling_max(pz_pooling_steps step, const float *p, int32_t kd, int32_t kh, int32_t kw) {
@@ -104,7 +91,7 @@ PZ_INLINE pz_v pz_pooling_max(pz_pooling_steps step, const float *p, int32_t kd,
         pz_v x = pz_point_load(step.in, step.b, row + w * step.w),
              y = w + 1 < kw ? pz_point_load(step.in, step.b, row + (w + 1) * step.w) : x;
         most = pz_v_max(most, pz_v_max(x, y));
-        nan |= pz_pooling_nan(x, y);
+        nan |= pz_v_unordered(x, y);
       }
     }
   return pz_v_from_bits(pz_v_bits(most) | nan); /* all ones is a NaN */

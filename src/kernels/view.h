@@ -18,15 +18,31 @@
 #ifndef PZ_KERNELS_VIEW_H
 #define PZ_KERNELS_VIEW_H
 
+#include "kernels/fields.h"
+
 #include <stdint.h>
 
+/* n, c, d, h, w: sizes without border; c counts maps, not blocks; c = 0: there is no such tensor.
+ * border_lo, border_hi: d, h, w: stored zero border that this view's step is to write. */
+#define PZ_VIEW_FIELDS(ONE, MANY)                                                                            \
+  ONE(int, n)                                                                                                \
+  ONE(int, c)                                                                                                \
+  ONE(int, d)                                                                                                \
+  ONE(int, h)                                                                                                \
+  ONE(int, w)                                                                                                \
+  ONE(int, block) /* PZ_S or 1 */                                                                            \
+  MANY(int, border_lo, 3)                                                                                    \
+  MANY(int, border_hi, 3)                                                                                    \
+  ONE(long, stride_n)                                                                                        \
+  ONE(long, stride_c) /* from block to block */                                                              \
+  ONE(long, stride_d)                                                                                        \
+  ONE(long, stride_h)                                                                                        \
+  ONE(long, stride_w) /* usually block */                                                                    \
+  ONE(int, tight)
 typedef struct pz_view {
-  int32_t n, c, d, h, w; /* sizes without border; c counts maps, not blocks; c = 0: there is no such tensor */
-  int32_t block;         /* PZ_S or 1 */
-  int32_t border_lo[3], border_hi[3]; /* d, h, w: stored zero border that this view's step is to write */
-  int64_t stride_n, stride_c /* from block to block */, stride_d, stride_h, stride_w /* usually block */;
-  int32_t tight;
+  PZ_VIEW_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_view;
+#define PZ_FIELD_view pz_view
 
 /* Splits `total` units of work into `workers` runs whose lengths differ by at most one. */
 static inline void pz_share(int64_t total, int32_t worker, int32_t workers, int64_t *begin, int64_t *end) {

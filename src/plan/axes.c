@@ -38,19 +38,6 @@ void pz_axes_simplify(pz_axes *a) {
   a->n = kept;
 }
 
-static void list(pz_text *text, const char *name, const int64_t *values, int32_t n) {
-  pz_text_printf(text, ".%s = {", name);
-  for (int32_t i = 0; i < n; i++) pz_text_printf(text, "%s%lld", i ? ", " : "", (long long)values[i]);
-  pz_text_append(text, "}, ");
-}
-
-void pz_text_axes(pz_text *text, const pz_axes *a) {
-  pz_text_printf(text, ".axes = %d, ", a->n);
-  list(text, "size", a->size, a->n);
-  list(text, "in", a->in, a->n);
-  list(text, "out", a->out, a->n);
-}
-
 bool pz_passes_caches(const pz_target *target, const pz_view *v) {
   return 4 * v->n * pz_block_count(v->c, v->block) * v->block * v->d * v->h * v->w > target->caches.l3 / 2;
 }

@@ -19,8 +19,6 @@ void pz_plain_strides(const pz_shape *shape, const pz_view *view, int64_t stride
 /* Puts the axes in the order of `out`, the last is contiguous there; leaves out those of one element; joins
  * neighbours that are one run on either side. One axis at least is left. */
 void pz_axes_simplify(pz_axes *axes);
-/* ".size = {...}, .in = {...}, .out = {...}, " */
-void pz_text_axes(pz_text *text, const pz_axes *axes);
 /* A tensor that lies plain and dense, without a border. */
 pz_view pz_dense_view(const pz_shape *shape);
 /* The tensor is too large for its reader to find it in the caches: it is written past them. */

@@ -4,6 +4,7 @@
 
 #include "kernels/view.h"
 #include "plan/problem.h"
+#include "plan/shape_text.h"
 
 #define PZ_ALIGN_FLOATS 16 /* 64 bytes: buffers of the arena */
 
@@ -117,12 +118,6 @@ pz_status pz_add_copy_call(pz_builder *b, const pz_storage *from, const pz_stora
 pz_status pz_add_border_call(pz_builder *b, const pz_storage *s, pz_error *err);
 pz_status pz_set_algorithm(pz_builder *b, pz_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* ".name = {n, c, ...}, " */
-void pz_text_view(pz_text *text, const char *name, const pz_view *view);
-void pz_text_ints(pz_text *text, const char *name, const int32_t *values, int32_t n);
-/* C that gives the same bits, but for those of a NaN: hexadecimal, or NAN, INFINITY; ", " behind it. */
-void pz_text_number(pz_text *text, float value);
-void pz_text_float(pz_text *text, const char *name, float value);
 
 /* `floats` further on; what is nowhere stays there. */
 static inline pz_pointer pz_pointer_behind(pz_pointer at, int64_t floats) {

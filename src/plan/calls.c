@@ -1,8 +1,8 @@
 /* calls.c: kernel calls, packed weights and their texts, for solvers. */
+#include "kernels/copy/copy.h"
 #include "base/memory.h"
 #include "plan/plan.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,8 +110,7 @@ static const conversion conversions[2][2] = {
 pz_status pz_add_copy_call(pz_builder *b, const pz_storage *from, const pz_storage *to, pz_error *err) {
   const conversion *c = &conversions[from->view.block > 1][to->view.block > 1];
   pz_text shape = {0};
-  pz_text_view(&shape, "in", &from->view);
-  pz_text_view(&shape, "out", &to->view);
+  pz_text_copy(&shape, &(pz_copy_shape){.in = from->view, .out = to->view});
   const pz_arg args[] = {{.name = "in", .at = from->at}, {.name = "out", .written = true, .at = to->at}};
   PZ_TRY(pz_add_call(b, c->header, c->function, &shape, args, 2, err));
   if (!b->step->algorithm[0]) b->step->algorithm = c->algorithm;
@@ -120,20 +119,12 @@ pz_status pz_add_copy_call(pz_builder *b, const pz_storage *from, const pz_stora
 
 void pz_call_after_all(pz_builder *b) { b->step->calls[b->step->n_calls - 1].after_all = true; }
 
-static void view_fields(pz_text *text, const pz_view *v) {
-  pz_text_printf(text, "%d, %d, %d, %d, %d, %d, {%d, %d, %d}, {%d, %d, %d}, %lld, %lld, %lld, %lld, %lld, %d",
-                 v->n, v->c, v->d, v->h, v->w, v->block, v->border_lo[0], v->border_lo[1], v->border_lo[2],
-                 v->border_hi[0], v->border_hi[1], v->border_hi[2], (long long)v->stride_n,
-                 (long long)v->stride_c, (long long)v->stride_d, (long long)v->stride_h,
-                 (long long)v->stride_w, v->tight);
-}
-
 pz_status pz_add_border_call(pz_builder *b, const pz_storage *s, pz_error *err) {
   bool any = false;
   for (int i = 0; i < PZ_SPATIAL; i++) any |= s->view.border_lo[i] || s->view.border_hi[i];
   if (!any) return PZ_OK;
   pz_text shape = {0};
-  view_fields(&shape, &s->view);
+  pz_text_view(&shape, &s->view);
   const pz_arg args[] = {{.name = "out", .written = true, .at = s->at}};
   return pz_add_call(b, "kernels/copy/border.h", "pz_border_zero", &shape, args, 1, err);
 }
@@ -146,34 +137,4 @@ pz_status pz_set_algorithm(pz_builder *b, pz_error *err, const char *format, ...
   va_end(list);
   b->step->algorithm = pz_arena_strdup(b->plan->arena, line);
   return b->step->algorithm ? PZ_OK : pz_fail_memory(err, "the plan's text", sizeof line);
-}
-
-void pz_text_view(pz_text *text, const char *name, const pz_view *v) {
-  pz_text_printf(text, ".%s = {", name);
-  view_fields(text, v);
-  pz_text_append(text, "}, ");
-}
-
-void pz_text_ints(pz_text *text, const char *name, const int32_t *values, int32_t n) {
-  pz_text_printf(text, ".%s = {", name);
-  for (int32_t i = 0; i < n; i++) pz_text_printf(text, "%s%d", i ? ", " : "", values[i]);
-  pz_text_append(text, "}, ");
-}
-
-void pz_text_number(pz_text *text, float value) {
-  char digits[40];
-  if (isnan(value)) pz_text_append(text, "__builtin_nanf(\"\")");
-  else if (isinf(value)) pz_text_append(text, value < 0 ? "-__builtin_inff()" : "__builtin_inff()");
-  else {
-    snprintf(digits, sizeof digits, "%af", (double)value);
-    for (char *c = digits; *c; c++)
-      if (!strchr("0123456789abcdefxp+-", *c)) *c = '.'; /* whatever the host's locale has for it */
-    pz_text_append(text, digits);
-  }
-  pz_text_append(text, ", ");
-}
-
-void pz_text_float(pz_text *text, const char *name, float value) {
-  pz_text_printf(text, ".%s = ", name);
-  pz_text_number(text, value);
 }

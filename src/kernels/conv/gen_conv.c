@@ -26,28 +26,34 @@ static void print_statistics(const char *kernel, const pz_conv_direct_shape *s, 
   else printf("NULL, ");
 }
 
-static void print_ints(const char *name, const int32_t v[3]) {
-  printf(".%s = {%d, %d, %d}, ", name, v[0], v[1], v[2]);
+/* As src/plan/shape_text.c does. */
+static void print_int(const int32_t *x) { printf("%d, ", *x); }
+static void print_long(const int64_t *x) { printf("%lld, ", (long long)*x); }
+static void print_float(const float *x) { printf("%af, ", (double)*x); }
+static void print_ints(const int32_t *x, int32_t n) {
+  printf("{");
+  for (int32_t i = 0; i < n; ++i) print_int(x + i);
+  printf("}, ");
 }
-
-static void print_view(const char *name, const pz_view *v) {
-  if (!v->c) return;
-  printf("\n  .%s = {%d, %d, %d, %d, %d, %d, {%d, %d, %d}, {%d, %d, %d}, %lld, %lld, %lld, %lld, %lld, %d},",
-         name, v->n, v->c, v->d, v->h, v->w, v->block, v->border_lo[0], v->border_lo[1], v->border_lo[2],
-         v->border_hi[0], v->border_hi[1], v->border_hi[2], (long long)v->stride_n, (long long)v->stride_c,
-         (long long)v->stride_d, (long long)v->stride_h, (long long)v->stride_w, v->tight);
+#define ONE(type, name)     print_##type(&v->name);
+#define MANY(type, name, n) print_##type##s(v->name, n);
+static void print_view(const pz_view *v) {
+  printf("{");
+  PZ_VIEW_FIELDS(ONE, MANY)
+  printf("},\n  ");
 }
+#undef ONE
+#undef MANY
 
+#define ONE(type, name)                                                                                      \
+  printf(".%s = ", #name);                                                                                   \
+  print_##type(&s->name);
+#define MANY(type, name, n)                                                                                  \
+  printf(".%s = ", #name);                                                                                   \
+  print_##type##s(s->name, n);
 static void print_shape(const pz_conv_direct_shape *s) {
-  printf("{.groups = %d, .phases = %d, .phases_h = %d, .phases_d = %d, .act = %d, .alpha = %af, .beta = %af, "
-         ".has_bias = %d, .has_base_scale = %d, .stream = %d, .gathers = %d, ",
-         s->groups, s->phases, s->phases_h, s->phases_d, s->act, (double)s->alpha, (double)s->beta,
-         s->has_bias, s->has_base_scale, s->stream, s->gathers);
-  printf(".kb = %d, .rw = %d, .rh = %d, .c_chunk = %d, .ahead = %d,\n  ", s->kb, s->rw, s->rh, s->c_chunk,
-         s->ahead);
-  print_ints("kernel", s->kernel), print_ints("stride", s->stride);
-  print_ints("dilation", s->dilation), print_ints("pad", s->pad);
-  print_view("in", &s->in), print_view("out", &s->out), print_view("base", &s->base);
+  printf("{");
+  PZ_CONV_DIRECT_FIELDS(ONE, MANY)
   printf("}");
 }
 
@@ -441,6 +447,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], kinds[i].name)) continue;
     int32_t count = kinds[i].make(&g, problems, argc > 4 ? atoi(argv[4]) : 0);
     for (int32_t p = 0; p < count; ++p) kinds[i].print(&g, p, kinds[i].kernel, &problems[p].shape);
+    printf("#define INSTANCES_KIND \"%s\"\n", kinds[i].name);
     print_table(problems, count);
     return 0;
   }

@@ -11,11 +11,14 @@
 
 enum { PZ_HALVES_FEW_ROWS = 4 };
 
+/* conv: kernel 1 along the depth; kernel[2] times maps out at most 16; stride, dilation, groups, phases 1;
+ *   in of block 16, out plain, no Base.
+ * rows: of a strip, which is a unit of work; inputs of kernel[1] - 1 rows are split again for each. */
+#define PZ_CONV_HALVES_FEW_FIELDS(ONE, MANY)                                                                 \
+  ONE(conv, conv)                                                                                            \
+  ONE(int, rows)
 typedef struct pz_conv_halves_few_shape {
-  /* Kernel 1 along the depth; kernel[2] times maps out at most 16; stride, dilation, groups, phases 1; in of block 16, out plain, no Base. */
-  pz_conv_direct_shape conv;
-  int32_t
-      rows; /* of a strip, which is a unit of work; inputs of kernel[1] - 1 rows are split again for each */
+  PZ_CONV_HALVES_FEW_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_conv_halves_few_shape;
 
 /* Columns of inputs that results are made of, and tiles of them. */

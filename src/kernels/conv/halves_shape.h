@@ -36,21 +36,29 @@ enum {
   PZ_HALVES_FEW_TILE = 14 /* results of a tile of few maps out */
 };
 
+/* m: planes of results that are made together: 1; 2 or 4 where kernel[0] is 3 and dilation[0] 1.
+ * parts: at most as many as pairs of blocks out, which are cut into them: units of work, each with a ring of
+ *   its own.
+ * pooled: the largest of each window of the result, while that is near; c = 0: none. Windows lie side by
+ *   side, 1 or 2 points along each axis, so that m, rows, planes and the result's sizes are multiples; out
+ *   does not stream. */
+#define PZ_CONV_HALVES_FIELDS(ONE, MANY)                                                                     \
+  ONE(conv, conv) /* stride, groups 1; in and out of block 16; kb, rw, rh, c_chunk are not used */           \
+  ONE(int, m)                                                                                                \
+  ONE(int, rows) /* rows, planes: of a strip; planes are a multiple of m, by_row m */                        \
+  ONE(int, planes)                                                                                           \
+  ONE(int, by_row) /* step: rows, of by_row */                                                               \
+  ONE(int, step)                                                                                             \
+  ONE(int, slots)  /* of the ring: those of a window or more */                                              \
+  ONE(int, few_in) /* few_in, few_out: of by_row */                                                          \
+  ONE(int, few_out)                                                                                          \
+  ONE(int, parts)                                                                                            \
+  ONE(int, flat)       /* tiles are cut from the strip, not from its rows */                                 \
+  MANY(int, absent, 2) /* first and last planes of what is read that are border and not stored: zeros */     \
+  ONE(view, pooled)                                                                                          \
+  MANY(int, window, 3)
 typedef struct pz_conv_halves_shape {
-  pz_conv_direct_shape conv; /* stride, groups 1; in and out of block 16; kb, rw, rh, c_chunk are not used */
-  int32_t m; /* planes of results that are made together: 1; 2 or 4 where kernel[0] is 3 and dilation[0] 1 */
-  int32_t rows, planes;    /* of a strip; planes are a multiple of m, by_row m */
-  int32_t by_row, step;    /* step: rows, of by_row */
-  int32_t slots;           /* of the ring: those of a window or more */
-  int32_t few_in, few_out; /* of by_row */
-  int32_t
-      parts; /* at most as many as pairs of blocks out, which are cut into them: units of work, each with a ring of its own */
-  int32_t flat;      /* tiles are cut from the strip, not from its rows */
-  int32_t absent[2]; /* first and last planes of what is read that are border and not stored: zeros */
-  /* The largest of each window of the result, while that is near; c = 0: none. Windows lie side by side, 1 or 2 points along each axis, so that
-   * m, rows, planes and the result's sizes are multiples; out does not stream. */
-  pz_view pooled;
-  int32_t window[3];
+  PZ_CONV_HALVES_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_conv_halves_shape;
 
 /* Inputs that a row of results reads beyond its own length, along an axis. */

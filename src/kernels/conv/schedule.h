@@ -117,7 +117,7 @@ static inline int32_t pz_conv_chunk(const pz_conv_direct_shape *s, const pz_conv
   return pz_conv_split_of(blocks, (int32_t)most).size;
 }
 
-/* A view's rows without a gap between them are one row; its planes likewise. */
+/* A view's rows without a gap between them are one row; its planes likewise. Where there is no tensor, the view stays zero. */
 static inline bool pz_conv_rows_touch(const pz_view *v) {
   return v->c == 0 || v->stride_h == v->w * v->stride_w;
 }
@@ -125,6 +125,7 @@ static inline bool pz_conv_planes_touch(const pz_view *v) {
   return v->c == 0 || v->stride_d == v->h * v->stride_h;
 }
 static inline void pz_conv_join(pz_view *v) {
+  if (v->c == 0) return;
   v->w *= v->h, v->h = v->d, v->d = 1;
   v->stride_h = v->stride_d;
 }

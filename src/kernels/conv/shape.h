@@ -22,21 +22,37 @@
 
 #include "kernels/view.h"
 
+/* stream: results go past the caches: there are more of them than level 3 holds; out is not tight.
+ * gathers: units of each block in `statistics`, this call's among them; 0: none are gathered; then results
+ *   should not stream. */
+#define PZ_CONV_DIRECT_FIELDS(ONE, MANY)                                                                     \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  ONE(view, base) /* base.c = 0: none */                                                                     \
+  MANY(int, kernel, 3)                                                                                       \
+  MANY(int, stride, 3)                                                                                       \
+  MANY(int, dilation, 3)                                                                                     \
+  MANY(int, pad, 3)                                                                                          \
+  ONE(int, groups) /* out maps of a group see in maps of the same group alone */                             \
+  ONE(int, phases)                                                                                           \
+  ONE(int, phases_h)                                                                                         \
+  ONE(int, phases_d)                                                                                         \
+  ONE(int, act) /* pz_k_act; PReLU reads slope */                                                            \
+  ONE(float, alpha)                                                                                          \
+  ONE(float, beta)                                                                                           \
+  ONE(int, has_bias)                                                                                         \
+  ONE(int, has_base_scale)                                                                                   \
+  ONE(int, stream)                                                                                           \
+  ONE(int, gathers)                                                                                          \
+  ONE(int, kb) /* kb, rw, rh, c_chunk: schedule.h */                                                         \
+  ONE(int, rw)                                                                                               \
+  ONE(int, rh)                                                                                               \
+  ONE(int, c_chunk)                                                                                          \
+  ONE(int, ahead) /* what is fetched into level 2 while a tile is summed: PZ_CONV_AHEAD_ROW .. NONE */
 typedef struct pz_conv_direct_shape {
-  pz_view in, out, base; /* base.c = 0: none */
-  int32_t kernel[3], stride[3], dilation[3], pad[3];
-  int32_t groups; /* out maps of a group see in maps of the same group alone */
-  int32_t phases, phases_h, phases_d;
-  int32_t act; /* pz_k_act; PReLU reads slope */
-  float alpha, beta;
-  int32_t has_bias, has_base_scale;
-  int32_t
-      stream; /* results go past the caches: there are more of them than level 3 holds; out is not tight */
-  int32_t
-      gathers; /* units of each block in `statistics`, this call's among them; 0: none are gathered; then results should not stream */
-  int32_t kb, rw, rh, c_chunk; /* schedule.h */
-  int32_t ahead; /* what is fetched into level 2 while a tile is summed: PZ_CONV_AHEAD_ROW .. NONE */
+  PZ_CONV_DIRECT_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_conv_direct_shape;
+#define PZ_FIELD_conv pz_conv_direct_shape
 
 enum {
   PZ_CONV_AHEAD_ROW, /* Base of the next row, all at once as a tile begins */

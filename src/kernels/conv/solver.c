@@ -99,6 +99,8 @@ pz_conv_direct_shape pz_conv_shape_of(const pz_query *q, const pz_conv_parts *p)
                             .out = p->out.view,
                             .groups = a->group,
                             .phases = 1,
+                            .phases_h = 1,
+                            .phases_d = 1,
                             .act = (int32_t)a->act.kind,
                             .alpha = a->act.alpha,
                             .beta = a->act.beta,
@@ -117,25 +119,6 @@ pz_conv_direct_shape pz_conv_shape_of(const pz_query *q, const pz_conv_parts *p)
 }
 
 /* ---- one call ---- */
-
-void pz_conv_shape_text(pz_text *t, const pz_conv_direct_shape *s) {
-  pz_text_view(t, "in", &s->in);
-  pz_text_view(t, "out", &s->out);
-  if (s->base.c) pz_text_view(t, "base", &s->base);
-  pz_text_ints(t, "kernel", s->kernel, 3);
-  pz_text_ints(t, "stride", s->stride, 3);
-  pz_text_ints(t, "dilation", s->dilation, 3);
-  pz_text_ints(t, "pad", s->pad, 3);
-  pz_text_printf(t, ".groups = %d, .phases = %d, .phases_h = %d, .phases_d = %d, .act = %d, ", s->groups,
-                 s->phases, pz_conv_phases_h(s), pz_conv_phases_d(s), s->act);
-  pz_text_float(t, "alpha", s->alpha);
-  pz_text_float(t, "beta", s->beta);
-  pz_text_printf(t,
-                 ".has_bias = %d, .has_base_scale = %d, .stream = %d, .gathers = %d, .kb = %d, .rw = %d, .rh "
-                 "= %d, .c_chunk = %d, .ahead = %d",
-                 s->has_bias, s->has_base_scale, s->stream, s->gathers, s->kb, s->rw, s->rh, s->c_chunk,
-                 s->ahead);
-}
 
 pz_status pz_conv_add_few_call(pz_builder *b, const pz_conv_parts *p, pz_pointer weights, const char *header,
                                const char *function, pz_text *shape, int64_t scratch_floats, pz_error *err) {
@@ -183,7 +166,7 @@ static pz_status add_conv(const pz_query *q, pz_builder *b, const method *m, pz_
   PZ_TRY(pz_add_weights(b, m->weight_floats(s), &packed, &data, err));
   if (!b->unpacked && !b->dry) m->pack(s, weights, data);
   pz_text shape = {0};
-  pz_conv_shape_text(&shape, s);
+  pz_text_conv_direct(&shape, s);
   pz_arg args[8] = {{.name = "in", .at = p->in.at}, {.name = "weights", .at = packed}};
   int32_t n = pz_conv_ends_args(p, args, 2);
   if (m->gathers) args[n++] = (pz_arg){.name = "statistics", .written = true, .at = p->statistics};

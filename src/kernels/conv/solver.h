@@ -31,7 +31,6 @@ pz_status pz_conv_phase_parts(const pz_query *q, const pz_builder *b, const pz_c
                               float **weights, pz_error *err);
 
 pz_conv_direct_shape pz_conv_shape_of(const pz_query *q, const pz_conv_parts *p); /* without schedule */
-void pz_conv_shape_text(pz_text *t, const pz_conv_direct_shape *s);
 /* The call of a convolution to few plain maps (kernels/conv/few.h): in, weights, bias, slope, out, scratch. */
 pz_status pz_conv_add_few_call(pz_builder *b, const pz_conv_parts *p, pz_pointer weights, const char *header,
                                const char *function, pz_text *shape, int64_t scratch_floats, pz_error *err);

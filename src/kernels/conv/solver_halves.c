@@ -116,18 +116,9 @@ static pz_status add_call(pz_builder *b, const pz_conv_parts *p, const pz_conv_h
                           pz_pointer packed, const int32_t first[2], pz_pointer scratch, pz_error *err) {
   const pz_conv_direct_shape *c = &s->conv;
   pz_text shape = {0};
-  pz_text_append(&shape, ".conv = {");
-  pz_conv_shape_text(&shape, c);
-  pz_text_printf(&shape,
-                 "}, .m = %d, .rows = %d, .planes = %d, .by_row = %d, .step = %d, .slots = %d, .few_in = %d, "
-                 ".few_out = %d, .parts = %d, .flat = %d, .absent = {%d, %d}",
-                 s->m, s->rows, s->planes, s->by_row, s->step, s->slots, s->few_in, s->few_out, s->parts,
-                 s->flat, s->absent[0], s->absent[1]);
+  pz_text_conv_halves(&shape, s);
   pz_pointer pooled = p->pooled;
   if (s->pooled.c) {
-    pz_text_append(&shape, ", ");
-    pz_text_view(&shape, "pooled", &s->pooled);
-    pz_text_ints(&shape, "window", s->window, PZ_SPATIAL);
     pooled = pz_pointer_behind(pooled, first[0] / s->window[0] * s->pooled.stride_d +
                                            first[1] / s->window[2] * s->pooled.stride_w);
   }

@@ -49,9 +49,7 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   const float *data = q->problem->in[PZ_CONV_WEIGHT].data;
   if (!b->unpacked && !b->dry) pz_terms_pack(&s, data, packed);
   pz_text shape = {0};
-  pz_text_append(&shape, ".conv = {");
-  pz_conv_shape_text(&shape, &s.conv);
-  pz_text_printf(&shape, "}, .terms = %d, .rows = %d", s.terms, s.rows);
+  pz_text_conv_terms(&shape, &s);
   PZ_TRY(pz_conv_add_scratch_call(b, &p, weights, "kernels/conv/terms.h", "pz_conv_terms", &shape,
                                   pz_terms_scratch(&s), err));
   b->step->multiply_adds_done +=

@@ -24,12 +24,16 @@ enum {
   PZ_TERMS_GROUP = 32        /* columns that are moved at a time; values of a line of them */
 };
 
+/* conv: stride, dilation, groups, phases 1; in plain, out and base of block 16; kb, rw, rh, c_chunk are not
+ *   used.
+ * rows: of a strip, which is a unit of work; inputs of kernel[1] - 1 rows are put into columns again for
+ *   each. */
+#define PZ_CONV_TERMS_FIELDS(ONE, MANY)                                                                      \
+  ONE(conv, conv)                                                                                            \
+  ONE(int, terms) /* 2 or 3 */                                                                               \
+  ONE(int, rows)
 typedef struct pz_conv_terms_shape {
-  /* Stride, dilation, groups, phases 1; in plain, out and base of block 16; kb, rw, rh, c_chunk are not used. */
-  pz_conv_direct_shape conv;
-  int32_t terms; /* 2 or 3 */
-  int32_t
-      rows; /* of a strip, which is a unit of work; inputs of kernel[1] - 1 rows are put into columns again for each */
+  PZ_CONV_TERMS_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_conv_terms_shape;
 
 /* Rows of inputs that are new with a row of results; values of a column; of what a position reads. */

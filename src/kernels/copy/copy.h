@@ -12,8 +12,11 @@
 
 #include <string.h>
 
+#define PZ_COPY_FIELDS(ONE, MANY)                                                                            \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)
 typedef struct pz_copy_shape {
-  pz_view in, out;
+  PZ_COPY_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_copy_shape;
 
 PZ_INLINE void pz_copy_row(const pz_copy_shape *s, const float *restrict in, float *restrict out) {

@@ -19,14 +19,20 @@
 
 enum { PZ_CONCAT_INPUTS = 8 };
 
+#define PZ_CONCAT_FIELDS(ONE, MANY)                                                                          \
+  MANY(view, in, PZ_CONCAT_INPUTS)                                                                           \
+  ONE(view, out)                                                                                             \
+  ONE(int, inputs)
 typedef struct pz_concat_shape {
-  pz_view in[PZ_CONCAT_INPUTS], out;
-  int32_t inputs;
+  PZ_CONCAT_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_concat_shape;
 
+#define PZ_SLICE_MAPS_FIELDS(ONE, MANY)                                                                      \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  ONE(int, first)
 typedef struct pz_slice_maps_shape {
-  pz_view in, out;
-  int32_t first;
+  PZ_SLICE_MAPS_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_slice_maps_shape;
 
 /* One row of a block of `out` from blocks `low` and `high` of an input, of which maps_low and maps_high lanes count. */

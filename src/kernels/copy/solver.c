@@ -1,5 +1,6 @@
 /* solver.c: operators that move values and change none: concatenation, slice, crop, reshape, identity,
  * and the explicit copies into storage with a border. Most of them are views that cost nothing. */
+#include "kernels/copy/lanes.h"
 #include "plan/axes.h"
 
 #include <string.h>
@@ -69,9 +70,8 @@ static pz_status move_maps(const pz_query *q, const pz_placed *placed, pz_builde
                   whole[5] = {size[0], in->view.c, size[2], size[3], size[4]};
     const pz_storage spatial = window(in, all_maps, whole);
     pz_text shape = {0};
-    pz_text_view(&shape, "in", &spatial.view);
-    pz_text_view(&shape, "out", &out->view);
-    pz_text_printf(&shape, ".first = %d", (int)offset[1]);
+    pz_text_slice_maps(
+        &shape, &(pz_slice_maps_shape){.in = spatial.view, .out = out->view, .first = (int32_t)offset[1]});
     const pz_arg args[] = {{.name = "in", .at = spatial.at}, {.name = "out", .written = true, .at = out->at}};
     b->step->algorithm = "moving lanes";
     PZ_TRY(pz_add_call(b, "kernels/copy/lanes.h", "pz_slice_maps", &shape, args, 2, err));
@@ -138,19 +138,14 @@ static pz_status join_lanes(const pz_query *q, const pz_placed *placed, pz_build
   const pz_storage *out = &placed->out[0];
   static const char *const names[MOST_JOINED] = {"in0", "in1", "in2", "in3", "in4", "in5", "in6", "in7"};
   pz_arg args[MOST_JOINED + 1];
-  pz_text shape = {0};
-  pz_text_append(&shape, ".in = {");
+  pz_concat_shape s = {.out = out->view, .inputs = q->problem->n_in};
   for (int32_t i = 0; i < q->problem->n_in; i++) {
     const pz_storage *in = &placed->in[i];
-    pz_text one = {0};
-    pz_text_view(&one, "in", &in->view);
-    pz_text_printf(&shape, "[%d]%s", i, one.data ? one.data + 3 : ""); /* " = {...}, " behind ".in" */
-    pz_text_free(&one);
+    s.in[i] = in->view;
     args[i] = (pz_arg){.name = names[i], .at = in->at, .listed = true};
   }
-  pz_text_append(&shape, "}, ");
-  pz_text_view(&shape, "out", &out->view);
-  pz_text_printf(&shape, ".inputs = %d", q->problem->n_in);
+  pz_text shape = {0};
+  pz_text_concat(&shape, &s);
   args[q->problem->n_in] = (pz_arg){.name = "out", .written = true, .at = out->at};
   b->step->algorithm = "joining lanes";
   return pz_add_call(b, "kernels/copy/lanes.h", "pz_concat", &shape, args, q->problem->n_in + 1, err);

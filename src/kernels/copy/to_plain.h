@@ -7,12 +7,11 @@
 #ifndef PZ_KERNELS_COPY_TO_PLAIN_H
 #define PZ_KERNELS_COPY_TO_PLAIN_H
 
+#include "kernels/copy/copy.h"
 #include "kernels/copy/transpose.h"
 #include "kernels/rows.h"
 
-typedef struct pz_to_plain_shape {
-  pz_view in, out;
-} pz_to_plain_shape;
+typedef pz_copy_shape pz_to_plain_shape;
 
 /* `points` (at most S) points of `maps` maps; `whole`: points is S. */
 PZ_INLINE void pz_to_plain_tile(const pz_to_plain_shape *s, const float *in, float *out, int32_t maps,

@@ -15,12 +15,15 @@
 
 #define PZ_FFT_MOST 64 /* inputs of a tile along an axis */
 
+/* conv: kernel[1], kernel[2] > 1; stride, dilation, groups, phases 1; in and out blocked. The schedule of
+ *   the products: kb out blocks by rw tiles are summed in registers.
+ * size: of a tile: pz_fft_factor knows it, larger than the kernel; 1 where the kernel is 1. */
+#define PZ_FFT_FIELDS(ONE, MANY)                                                                             \
+  ONE(conv, conv)                                                                                            \
+  MANY(int, size, 3)                                                                                         \
+  ONE(int, batch) /* tiles; a multiple of rw */
 typedef struct pz_fft_shape {
-  /* kernel[1], kernel[2] > 1; stride, dilation, groups, phases 1; in and out blocked. The schedule of the products: kb out
-   * blocks by rw tiles are summed in registers. */
-  pz_conv_direct_shape conv;
-  int32_t size[3]; /* of a tile: pz_fft_factor knows it, larger than the kernel; 1 where the kernel is 1 */
-  int32_t batch;   /* tiles; a multiple of rw */
+  PZ_FFT_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_fft_shape;
 
 /* A transform of size n is n / factor transforms of size `factor`, then `factor` transforms of size n / factor. */

@@ -72,11 +72,7 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   PZ_TRY(pz_add_weights(b, pz_fft_weight_floats(&s), &weights, &packed, err));
   if (!b->unpacked && !b->dry) PZ_TRY(pack(&s, q->problem->in[PZ_CONV_WEIGHT].data, packed, err));
   pz_text shape = {0};
-  pz_text_append(&shape, ".conv = {");
-  pz_conv_shape_text(&shape, &s.conv);
-  pz_text_append(&shape, "}, ");
-  pz_text_ints(&shape, "size", s.size, 3);
-  pz_text_printf(&shape, ".batch = %d", s.batch);
+  pz_text_fft(&shape, &s);
   b->step->multiply_adds_done =
       4.0 * (double)pz_fft_all_tiles(&s) * pz_fft_frequencies(&s) * s.conv.in.c * s.conv.out.c;
   PZ_TRY(pz_set_algorithm(b, err, "FFT, tiles of %dx%dx%d, batches of %d, %d blocks x %d tiles", s.size[0],

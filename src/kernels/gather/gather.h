@@ -14,11 +14,15 @@
 
 enum { PZ_GATHER_AXES = 8 };
 
+#define PZ_GATHER_FIELDS(ONE, MANY)                                                                          \
+  ONE(int, axes)                                                                                             \
+  MANY(int, size, PZ_GATHER_AXES)                                                                            \
+  MANY(long, in, PZ_GATHER_AXES)                                                                             \
+  MANY(long, out, PZ_GATHER_AXES)                                                                            \
+  ONE(int, runs)                                                                                             \
+  ONE(float, value)
 typedef struct pz_gather_shape {
-  int32_t axes, size[PZ_GATHER_AXES];
-  int64_t in[PZ_GATHER_AXES], out[PZ_GATHER_AXES];
-  int32_t runs;
-  float value;
+  PZ_GATHER_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_gather_shape;
 
 PZ_INLINE void pz_gather_fill(float *out, int64_t count, float value) {

@@ -12,10 +12,14 @@
 #include "kernels/rows.h"
 #include "kernels/vec.h"
 
+#define PZ_GATHER_POINTS_FIELDS(ONE, MANY)                                                                   \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  ONE(int, stream)                                                                                           \
+  ONE(int, fills)                                                                                            \
+  ONE(float, value)
 typedef struct pz_gather_points_shape {
-  pz_view in, out;
-  int32_t stream, fills;
-  float value;
+  PZ_GATHER_POINTS_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_gather_points_shape;
 
 PZ_INLINE int32_t pz_gather_index(const float *table, int64_t i) {

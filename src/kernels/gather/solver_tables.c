@@ -1,4 +1,6 @@
 /* solver_tables.c: the calls of kernels/gather and their tables. */
+#include "kernels/gather/gather.h"
+#include "kernels/gather/points.h"
 #include "kernels/gather/solver_tables.h"
 #include "plan/axes.h"
 
@@ -56,10 +58,11 @@ pz_status pz_gather_blocked(const pz_query *q, const pz_placed *placed, pz_build
   PZ_TRY(pz_add_weights(b, entries, &tables, &table, err));
   const bool fills = put_points(q, source, table);
   pz_text shape = {0};
-  pz_text_view(&shape, "in", &in.view);
-  pz_text_view(&shape, "out", &out.view);
-  pz_text_printf(&shape, ".stream = %d, .fills = %d, ", pz_passes_caches(q->target, &out.view), fills);
-  pz_text_float(&shape, "value", value);
+  pz_text_gather_points(&shape, &(pz_gather_points_shape){.in = in.view,
+                                                          .out = out.view,
+                                                          .stream = pz_passes_caches(q->target, &out.view),
+                                                          .fills = fills,
+                                                          .value = value});
   const pz_arg args[] = {{.name = "in", .at = in.at},
                          {.name = "tables", .at = tables},
                          {.name = "out", .written = true, .at = out.at}};
@@ -157,10 +160,11 @@ pz_status pz_gather_plain(const pz_query *q, const pz_placed *placed, pz_builder
   for (int32_t i = 0; i < last; i++)
     for (int64_t o = 0; data && o < t.axes.size[i]; o++) put(data, at++, position(q, source, &t, i, o));
   if (data) find_runs(q, source, &t, data + at, &b->step->scalar);
+  pz_gather_shape s = {.axes = t.axes.n, .runs = runs, .value = value};
+  for (int32_t i = 0; i < t.axes.n; i++)
+    s.size[i] = (int32_t)t.axes.size[i], s.in[i] = t.axes.in[i], s.out[i] = t.axes.out[i];
   pz_text shape = {0};
-  pz_text_axes(&shape, &t.axes);
-  pz_text_printf(&shape, ".runs = %d, ", runs);
-  pz_text_float(&shape, "value", value);
+  pz_text_gather(&shape, &s);
   const pz_arg args[] = {{.name = "in", .at = {in.at.space, in.at.index, in.at.offset + t.offset}},
                          {.name = "tables", .at = tables},
                          {.name = "out", .written = true, .at = out.at}};

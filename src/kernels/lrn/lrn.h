@@ -16,16 +16,26 @@
 
 enum { PZ_LRN_POINTS = 8 }; /* points of a row that are worked on together: independent sums, in registers */
 
+#define PZ_LRN_FIELDS(ONE, MANY)                                                                             \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  ONE(int, size)                                                                                             \
+  ONE(float, alpha)                                                                                          \
+  ONE(float, beta)                                                                                           \
+  ONE(float, k)
 typedef struct pz_lrn_shape {
-  pz_view in, out;
-  int32_t size;
-  float alpha, beta, k;
+  PZ_LRN_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_lrn_shape;
 
+#define PZ_LRN_WITHIN_FIELDS(ONE, MANY)                                                                      \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  MANY(int, window, 3) /* d, h, w */                                                                         \
+  ONE(float, alpha)                                                                                          \
+  ONE(float, beta)                                                                                           \
+  ONE(float, k)
 typedef struct pz_lrn_within_shape {
-  pz_view in, out;
-  int32_t window[3]; /* d, h, w */
-  float alpha, beta, k;
+  PZ_LRN_WITHIN_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_lrn_within_shape;
 
 /* base^-beta for positive bases */

@@ -18,12 +18,17 @@
 
 enum { PZ_CHANNEL_POINTS = 4 };
 
+#define PZ_CHANNEL_NORM_FIELDS(ONE, MANY)                                                                    \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  ONE(int, has_gamma)                                                                                        \
+  ONE(int, has_beta)                                                                                         \
+  ONE(float, eps)                                                                                            \
+  ONE(int, act) /* pz_k_act; PReLU reads slope */                                                            \
+  ONE(float, act_alpha)                                                                                      \
+  ONE(float, act_beta)
 typedef struct pz_channel_norm_shape {
-  pz_view in, out;
-  int32_t has_gamma, has_beta;
-  float eps;
-  int32_t act; /* pz_k_act; PReLU reads slope */
-  float act_alpha, act_beta;
+  PZ_CHANNEL_NORM_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_channel_norm_shape;
 
 /* Points w .. w + count of a row; those behind them are the last one again. */

@@ -6,17 +6,24 @@
 
 enum { PZ_NORM_PIECE = 256 /* points at most */, PZ_NORM_UNIT = 4096 /* points, about */ };
 
+#define PZ_GROUP_STATISTICS_FIELDS(ONE, MANY) ONE(view, in)
 typedef struct pz_group_statistics_shape {
-  pz_view in;
+  PZ_GROUP_STATISTICS_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_group_statistics_shape;
 
+#define PZ_GROUP_NORM_FIELDS(ONE, MANY)                                                                      \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  ONE(int, units) /* of each block's statistics; pz_group_norm_whole has none */                             \
+  ONE(int, groups)                                                                                           \
+  ONE(int, has_gamma)                                                                                        \
+  ONE(int, has_beta)                                                                                         \
+  ONE(float, eps)                                                                                            \
+  ONE(int, act) /* pz_k_act; PReLU reads slope */                                                            \
+  ONE(float, act_alpha)                                                                                      \
+  ONE(float, act_beta)
 typedef struct pz_group_norm_shape {
-  pz_view in, out;
-  int32_t units; /* of each block's statistics; pz_group_norm_whole has none */
-  int32_t groups, has_gamma, has_beta;
-  float eps;
-  int32_t act; /* pz_k_act; PReLU reads slope */
-  float act_alpha, act_beta;
+  PZ_GROUP_NORM_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_group_norm_shape;
 typedef pz_group_norm_shape pz_group_norm_whole_shape;
 

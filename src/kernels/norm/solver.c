@@ -1,5 +1,6 @@
 /* solver.c: group normalisation, with instance and layer normalisation as its ends. In place where its input has no other
  * use. */
+#include "kernels/norm/shape.h"
 #include "kernels/norm/whole.h"
 #include "kernels/norm/solver.h"
 #include "plan/solver.h"
@@ -44,15 +45,16 @@ static pz_status add_norm(const pz_query *q, pz_builder *b, const parts *p, cons
   pz_text shape = {0};
   pz_arg args[6] = {{.name = "in", .at = p->in.at}};
   int32_t n = 1;
-  pz_text_view(&shape, "in", &p->in.view);
-  pz_text_view(&shape, "out", &p->out.view);
-  if (statistics) pz_text_printf(&shape, ".units = %d, ", statistics->units);
-  pz_text_printf(&shape, ".groups = %d, .has_gamma = %d, .has_beta = %d, ", a->groups,
-                 p->gamma.space != PZ_SPACE_NULL, p->beta.space != PZ_SPACE_NULL);
-  pz_text_float(&shape, "eps", a->eps);
-  pz_text_printf(&shape, ".act = %d, ", (int)a->act.kind);
-  pz_text_float(&shape, "act_alpha", a->act.alpha);
-  pz_text_float(&shape, "act_beta", a->act.beta);
+  pz_text_group_norm(&shape, &(pz_group_norm_shape){.in = p->in.view,
+                                                    .out = p->out.view,
+                                                    .units = statistics ? statistics->units : 0,
+                                                    .groups = a->groups,
+                                                    .has_gamma = p->gamma.space != PZ_SPACE_NULL,
+                                                    .has_beta = p->beta.space != PZ_SPACE_NULL,
+                                                    .eps = a->eps,
+                                                    .act = (int32_t)a->act.kind,
+                                                    .act_alpha = a->act.alpha,
+                                                    .act_beta = a->act.beta});
   if (statistics) args[n++] = (pz_arg){.name = "statistics", .at = statistics->at};
   args[n++] = (pz_arg){.name = "gamma", .at = p->gamma};
   args[n++] = (pz_arg){.name = "beta", .at = p->beta};
@@ -76,7 +78,7 @@ static pz_status add_statistics(pz_builder *b, const parts *p, pz_gathered *to, 
   const pz_arg args[] = {{.name = "in", .at = p->in.at},
                          {.name = "statistics", .written = true, .at = to->at}};
   pz_text shape = {0};
-  pz_text_view(&shape, "in", &p->in.view);
+  pz_text_group_statistics(&shape, &(pz_group_statistics_shape){.in = p->in.view});
   return pz_add_call(b, "kernels/norm/group_norm.h", "pz_group_statistics", &shape, args, 2, err);
 }
 

@@ -1,4 +1,5 @@
 /* solver_channel.c: normalisation over the maps of each position. In place where its input has no other use. */
+#include "kernels/norm/channel_norm.h"
 #include "plan/solver.h"
 
 static bool constants(const pz_query *q) {
@@ -16,14 +17,14 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   PZ_TRY(pz_add_channel_vector(b, &q->problem->in[PZ_GROUP_NORM_BETA], in.view.c, &beta, err));
   PZ_TRY(pz_add_channel_vector(b, &q->problem->in[PZ_GROUP_NORM_SLOPE], in.view.c, &slope, err));
   pz_text shape = {0};
-  pz_text_view(&shape, "in", &in.view);
-  pz_text_view(&shape, "out", &out.view);
-  pz_text_printf(&shape, ".has_gamma = %d, .has_beta = %d, ", gamma.space != PZ_SPACE_NULL,
-                 beta.space != PZ_SPACE_NULL);
-  pz_text_float(&shape, "eps", a->eps);
-  pz_text_printf(&shape, ".act = %d, ", (int)a->act.kind);
-  pz_text_float(&shape, "act_alpha", a->act.alpha);
-  pz_text_float(&shape, "act_beta", a->act.beta);
+  pz_text_channel_norm(&shape, &(pz_channel_norm_shape){.in = in.view,
+                                                        .out = out.view,
+                                                        .has_gamma = gamma.space != PZ_SPACE_NULL,
+                                                        .has_beta = beta.space != PZ_SPACE_NULL,
+                                                        .eps = a->eps,
+                                                        .act = (int32_t)a->act.kind,
+                                                        .act_alpha = a->act.alpha,
+                                                        .act_beta = a->act.beta});
   const pz_arg args[] = {{.name = "in", .at = in.at},
                          {.name = "gamma", .at = gamma},
                          {.name = "beta", .at = beta},

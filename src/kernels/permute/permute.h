@@ -17,9 +17,14 @@
 
 enum { PZ_PERMUTE_AXES = 8, PZ_PERMUTE_CHUNK = 8 * PZ_S };
 
+#define PZ_PERMUTE_FIELDS(ONE, MANY)                                                                         \
+  ONE(int, axes)                                                                                             \
+  ONE(int, across)                                                                                           \
+  MANY(int, size, PZ_PERMUTE_AXES)                                                                           \
+  MANY(long, in, PZ_PERMUTE_AXES)                                                                            \
+  MANY(long, out, PZ_PERMUTE_AXES)
 typedef struct pz_permute_shape {
-  int32_t axes, across, size[PZ_PERMUTE_AXES];
-  int64_t in[PZ_PERMUTE_AXES], out[PZ_PERMUTE_AXES];
+  PZ_PERMUTE_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_permute_shape;
 
 /* Where piece `index` of the tensor begins, `step` elements of each axis making a piece. */

@@ -1,6 +1,9 @@
 /* solver.c: permutation of any dimensions; depth to space in the blocked layout, or as a permutation. */
+#include "kernels/permute/permute.h"
 #include "kernels/shuffle/depth_to_space.h"
 #include "plan/axes.h"
+
+#include <string.h>
 
 /* As kernels/permute/permute.h decides. */
 static bool moves_elements(const pz_query *q, const pz_axes *axes, int32_t across) {
@@ -23,9 +26,11 @@ static pz_status add_permute(const pz_query *q, pz_builder *b, const char *name,
   }
   b->step->scalar = moves_elements(q, axes, across);
   PZ_TRY(pz_set_algorithm(b, err, "%s%s", name, b->step->scalar ? " (scalar: short runs)" : ""));
+  pz_permute_shape s = {.axes = axes->n, .across = across};
+  for (int32_t i = 0; i < axes->n; i++)
+    s.size[i] = (int32_t)axes->size[i], s.in[i] = axes->in[i], s.out[i] = axes->out[i];
   pz_text shape = {0};
-  pz_text_axes(&shape, axes);
-  pz_text_printf(&shape, ".across = %d", across);
+  pz_text_permute(&shape, &s);
   const pz_arg args[] = {{.name = "in", .at = in->at}, {.name = "out", .written = true, .at = out->at}};
   return pz_add_call(b, "kernels/permute/permute.h", "pz_permute", &shape, args, 2, err);
 }
@@ -62,11 +67,11 @@ static pz_status build_depth_to_space(const pz_query *q, const pz_placed *placed
   const pz_attr_depth_to_space *a = &q->problem->attr.depth_to_space;
   const pz_storage in = placed->in[0];
   const pz_storage out = placed->out[0];
+  pz_depth_to_space_shape s = {
+      .in = in.view, .out = out.view, .columns_first = a->columns_first, .inverse = a->inverse};
+  memcpy(s.block, a->block, sizeof s.block);
   pz_text shape = {0};
-  pz_text_view(&shape, "in", &in.view);
-  pz_text_view(&shape, "out", &out.view);
-  pz_text_ints(&shape, "block", a->block, 3);
-  pz_text_printf(&shape, ".columns_first = %d, .inverse = %d", a->columns_first, a->inverse);
+  pz_text_depth_to_space(&shape, &s);
   const pz_arg args[] = {{.name = "in", .at = in.at}, {.name = "out", .written = true, .at = out.at}};
   return pz_add_call(b, "kernels/shuffle/depth_to_space.h", "pz_depth_to_space", &shape, args, 2, err);
 }

@@ -11,10 +11,14 @@
 #include "kernels/activation.h"
 #include "kernels/rows.h"
 
+#define PZ_ACTIVATION_LAYER_FIELDS(ONE, MANY)                                                                \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  ONE(int, kind) /* pz_k_act */                                                                              \
+  ONE(float, alpha)                                                                                          \
+  ONE(float, beta)
 typedef struct pz_activation_layer_shape {
-  pz_view in, out;
-  int32_t kind; /* pz_k_act */
-  float alpha, beta;
+  PZ_ACTIVATION_LAYER_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_activation_layer_shape;
 
 PZ_INLINE void pz_activation_layer(const pz_activation_layer_shape s, const float *in, const float *slope,

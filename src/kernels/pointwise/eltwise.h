@@ -34,10 +34,14 @@ enum {
   PZ_ELTWISE_SELECT
 };
 
+#define PZ_ELTWISE_FIELDS(ONE, MANY)                                                                         \
+  MANY(view, in, PZ_ELTWISE_INPUTS)                                                                          \
+  ONE(view, out)                                                                                             \
+  MANY(float, coeff, PZ_ELTWISE_INPUTS) /* SUM alone */                                                      \
+  ONE(int, inputs)                                                                                           \
+  ONE(int, kind)
 typedef struct pz_eltwise_shape {
-  pz_view in[PZ_ELTWISE_INPUTS], out;
-  float coeff[PZ_ELTWISE_INPUTS]; /* SUM alone */
-  int32_t inputs, kind;
+  PZ_ELTWISE_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_eltwise_shape;
 
 PZ_INLINE pz_v pz_eltwise_truth(pz_vi mask) { return pz_v_select(mask, pz_v_set1(1), pz_v_zero()); }

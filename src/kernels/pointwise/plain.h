@@ -16,22 +16,36 @@
 
 enum { PZ_PLAIN_UNIT = 1024, PZ_PLAIN_RANK = 8 };
 
+#define PZ_ACTIVATION_PLAIN_FIELDS(ONE, MANY)                                                                \
+  ONE(long, count)                                                                                           \
+  ONE(int, kind) /* pz_k_act */                                                                              \
+  ONE(float, alpha)                                                                                          \
+  ONE(float, beta)
 typedef struct pz_activation_plain_shape {
-  int64_t count;
-  int32_t kind; /* pz_k_act */
-  float alpha, beta;
+  PZ_ACTIVATION_PLAIN_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_activation_plain_shape;
 
+#define PZ_POWER_PLAIN_FIELDS(ONE, MANY)                                                                     \
+  ONE(long, count)                                                                                           \
+  ONE(float, power)                                                                                          \
+  ONE(float, scale)                                                                                          \
+  ONE(float, shift)
 typedef struct pz_power_plain_shape {
-  int64_t count;
-  float power, scale, shift;
+  PZ_POWER_PLAIN_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_power_plain_shape;
 
+typedef int64_t pz_plain_axes[PZ_PLAIN_RANK];
+#define PZ_FIELD_axes pz_plain_axes
+
+#define PZ_ELTWISE_PLAIN_FIELDS(ONE, MANY)                                                                   \
+  ONE(int, n)                                                                                                \
+  ONE(axes, size)                                                                                            \
+  MANY(axes, stride, PZ_ELTWISE_INPUTS)                                                                      \
+  MANY(float, coeff, PZ_ELTWISE_INPUTS) /* SUM alone */                                                      \
+  ONE(int, inputs)                                                                                           \
+  ONE(int, kind)
 typedef struct pz_eltwise_plain_shape {
-  int32_t n;
-  int64_t size[PZ_PLAIN_RANK], stride[PZ_ELTWISE_INPUTS][PZ_PLAIN_RANK];
-  float coeff[PZ_ELTWISE_INPUTS]; /* SUM alone */
-  int32_t inputs, kind;
+  PZ_ELTWISE_PLAIN_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_eltwise_plain_shape;
 
 /* The first min(rest, S) floats. */

@@ -10,9 +10,14 @@
 #include "kernels/pointwise/pow.h"
 #include "kernels/rows.h"
 
+#define PZ_POWER_FIELDS(ONE, MANY)                                                                           \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  ONE(float, power)                                                                                          \
+  ONE(float, scale)                                                                                          \
+  ONE(float, shift)
 typedef struct pz_power_shape {
-  pz_view in, out;
-  float power, scale, shift;
+  PZ_POWER_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_power_shape;
 
 PZ_INLINE pz_v pz_power_of(pz_v x, float power) {

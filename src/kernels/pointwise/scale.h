@@ -19,13 +19,22 @@
 #include "kernels/rows.h"
 #include "kernels/vec.h"
 
+#define PZ_SCALE_FIELDS(ONE, MANY)                                                                           \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  ONE(int, has_gamma)                                                                                        \
+  ONE(int, has_beta)
 typedef struct pz_scale_shape {
-  pz_view in, out;
-  int32_t has_gamma, has_beta;
+  PZ_SCALE_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_scale_shape;
 
+#define PZ_SCALE_BY_FIELDS(ONE, MANY)                                                                        \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  ONE(view, gamma)                                                                                           \
+  ONE(view, beta)
 typedef struct pz_scale_by_shape {
-  pz_view in, out, gamma, beta;
+  PZ_SCALE_BY_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_scale_by_shape;
 
 PZ_INLINE pz_v pz_scale_point(int has_gamma, int has_beta, pz_v x, pz_v gamma, pz_v beta) {

@@ -1,14 +1,13 @@
 /* solver.c: operators on each value by itself. All of them work in place where their input has no
  * other use. */
+#include "kernels/pointwise/activation_layer.h"
+#include "kernels/pointwise/eltwise.h"
+#include "kernels/pointwise/power.h"
+#include "kernels/pointwise/scale.h"
 #include "plan/axes.h"
 
 #include <math.h>
 #include <string.h>
-
-static void in_and_out(pz_text *shape, const pz_storage *in, const pz_storage *out) {
-  pz_text_view(shape, "in", &in->view);
-  pz_text_view(shape, "out", &out->view);
-}
 
 /* ---- x*gamma + beta ---- */
 
@@ -17,9 +16,10 @@ static pz_status add_scale(const pz_placed *placed, pz_builder *b, pz_pointer ga
   const pz_storage in = placed->in[0];
   const pz_storage out = placed->out[0];
   pz_text shape = {0};
-  in_and_out(&shape, &in, &out);
-  pz_text_printf(&shape, ".has_gamma = %d, .has_beta = %d", gamma.space != PZ_SPACE_NULL,
-                 beta.space != PZ_SPACE_NULL);
+  pz_text_scale(&shape, &(pz_scale_shape){.in = in.view,
+                                          .out = out.view,
+                                          .has_gamma = gamma.space != PZ_SPACE_NULL,
+                                          .has_beta = beta.space != PZ_SPACE_NULL});
   const pz_arg args[] = {{.name = "in", .at = in.at},
                          {.name = "gamma", .at = gamma},
                          {.name = "beta", .at = beta},
@@ -108,17 +108,17 @@ static pz_status build_scale_computed(const pz_query *q, const pz_placed *placed
   const pz_storage in = placed->in[0];
   const char *const names[] = {"gamma", "beta"};
   pz_arg args[4] = {{.name = "in", .at = in.at}};
-  pz_text shape = {0};
   const pz_storage out = placed->out[0];
-  in_and_out(&shape, &in, &out);
+  pz_scale_by_shape s = {.in = in.view, .out = out.view};
   for (int32_t i = 1; i <= 2; i++) {
     args[i] = (pz_arg){.name = names[i - 1]};
     if (!pz_problem_input(q->problem, i)) continue;
     const pz_storage *factor = &placed->in[i];
-    const pz_view view = broadcast(q, i, factor);
-    pz_text_view(&shape, names[i - 1], &view);
+    *(i == 1 ? &s.gamma : &s.beta) = broadcast(q, i, factor);
     args[i].at = factor->at;
   }
+  pz_text shape = {0};
+  pz_text_scale_by(&shape, &s);
   args[3] = (pz_arg){.name = "out", .written = true, .at = out.at};
   return pz_add_call(b, "kernels/pointwise/scale.h", "pz_scale_by", &shape, args, 4, err);
 }
@@ -138,10 +138,11 @@ static pz_status build_activation(const pz_query *q, const pz_placed *placed, pz
   const pz_storage out = placed->out[0];
   PZ_TRY(pz_add_channel_vector(b, pz_problem_input(q->problem, 1), in.view.c, &slope, err));
   pz_text shape = {0};
-  in_and_out(&shape, &in, &out);
-  pz_text_printf(&shape, ".kind = %d, ", act->kind);
-  pz_text_float(&shape, "alpha", act->alpha);
-  pz_text_float(&shape, "beta", act->beta);
+  pz_text_activation_layer(&shape, &(pz_activation_layer_shape){.in = in.view,
+                                                                .out = out.view,
+                                                                .kind = (int32_t)act->kind,
+                                                                .alpha = act->alpha,
+                                                                .beta = act->beta});
   const pz_arg args[] = {{.name = "in", .at = in.at},
                          {.name = "slope", .at = slope},
                          {.name = "out", .written = true, .at = out.at}};
@@ -166,10 +167,11 @@ static pz_status build_power(const pz_query *q, const pz_placed *placed, pz_buil
   const pz_storage in = placed->in[0];
   const pz_storage out = placed->out[0];
   pz_text shape = {0};
-  in_and_out(&shape, &in, &out);
-  pz_text_float(&shape, "power", q->problem->attr.power.power);
-  pz_text_float(&shape, "scale", q->problem->attr.power.scale);
-  pz_text_float(&shape, "shift", q->problem->attr.power.shift);
+  pz_text_power(&shape, &(pz_power_shape){.in = in.view,
+                                          .out = out.view,
+                                          .power = q->problem->attr.power.power,
+                                          .scale = q->problem->attr.power.scale,
+                                          .shift = q->problem->attr.power.shift});
   const pz_arg args[] = {{.name = "in", .at = in.at}, {.name = "out", .written = true, .at = out.at}};
   return pz_add_call(b, "kernels/pointwise/power.h", "pz_power", &shape, args, 2, err);
 }
@@ -185,13 +187,6 @@ const pz_solver pz_solver_power = {.name = "power",
 
 #define MOST_INPUTS 8 /* PZ_ELTWISE_INPUTS of kernels/pointwise/eltwise.h; more are chained */
 
-static void eltwise_input(pz_text *shape, int32_t i, const pz_view *view) {
-  pz_text one = {0};
-  pz_text_view(&one, "in", view);
-  pz_text_printf(shape, "[%d]%s", i, one.data ? one.data + 3 : "");
-  pz_text_free(&one);
-}
-
 static bool broadcasts(const pz_query *q) {
   for (int32_t i = 0; i < q->problem->n_in; i++)
     if (!pz_shape_equal(&q->problem->in[i].shape, &q->problem->out[0].shape)) return true;
@@ -204,17 +199,13 @@ static pz_status add_eltwise(const pz_query *q, pz_builder *b, const pz_storage 
   static const char *const kinds[] = {"sum",   "product", "maximum",       "quotient", "minimum",
                                       "power", "less",    "less or equal", "equal",    "selection"};
   pz_arg args[MOST_INPUTS + 1];
-  pz_text shape = {0};
-  pz_text_append(&shape, ".in = {");
+  pz_eltwise_shape s = {.out = out->view, .inputs = n, .kind = (int32_t)q->problem->attr.eltwise.kind};
   for (int32_t i = 0; i < n; i++) {
-    eltwise_input(&shape, i, &in[i]->view);
+    s.in[i] = in[i]->view, s.coeff[i] = coeff[i];
     args[i] = (pz_arg){.name = names[i], .at = in[i]->at, .listed = true};
   }
-  pz_text_append(&shape, "}, .coeff = {");
-  for (int32_t i = 0; i < n; i++) pz_text_number(&shape, coeff[i]);
-  pz_text_append(&shape, "}, ");
-  pz_text_view(&shape, "out", &out->view);
-  pz_text_printf(&shape, ".inputs = %d, .kind = %d", n, q->problem->attr.eltwise.kind);
+  pz_text shape = {0};
+  pz_text_eltwise(&shape, &s);
   args[n] = (pz_arg){.name = "out", .written = true, .at = out->at};
   PZ_TRY(pz_set_algorithm(b, err, "%s%s", kinds[q->problem->attr.eltwise.kind],
                           broadcasts(q) ? ", broadcast" : ""));

@@ -1,4 +1,5 @@
 /* solver_plain.c: element-wise operators on tensors of more than five dimensions, which lie plain. */
+#include "kernels/pointwise/plain.h"
 #include "plan/axes.h"
 
 #include <string.h>
@@ -10,26 +11,24 @@ static bool without_slope(const pz_query *q) { return many_dimensions(q) && !q->
 
 /* ---- functions of one value ---- */
 
-static pz_status add_one(const pz_query *q, const pz_placed *placed, pz_builder *b, const char *function,
-                         pz_text *rest, pz_error *err) {
+static pz_status add_one(const pz_placed *placed, pz_builder *b, const char *function, pz_text *shape,
+                         pz_error *err) {
   const pz_storage in = placed->in[0];
-  const long long count = (long long)pz_shape_elements(&q->problem->in[0].shape);
-  pz_text shape = {0};
   const pz_storage out = placed->out[0];
-  pz_text_printf(&shape, ".count = %lld, %s", count, rest->data ? rest->data : "");
-  pz_text_free(rest);
   const pz_arg args[] = {{.name = "in", .at = in.at}, {.name = "out", .written = true, .at = out.at}};
-  return pz_add_call(b, "kernels/pointwise/plain.h", function, &shape, args, 2, err);
+  return pz_add_call(b, "kernels/pointwise/plain.h", function, shape, args, 2, err);
 }
 
 static pz_status build_activation(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   const pz_activation *act = &q->problem->attr.activation.act;
-  pz_text rest = {0};
-  pz_text_printf(&rest, ".kind = %d, ", (int)act->kind);
-  pz_text_float(&rest, "alpha", act->alpha);
-  pz_text_float(&rest, "beta", act->beta);
+  pz_text shape = {0};
   PZ_TRY(pz_set_algorithm(b, err, "%s, plain layout", pz_activation_name(act->kind)));
-  return add_one(q, placed, b, "pz_activation_plain", &rest, err);
+  pz_text_activation_plain(&shape,
+                           &(pz_activation_plain_shape){.count = pz_shape_elements(&q->problem->in[0].shape),
+                                                        .kind = (int32_t)act->kind,
+                                                        .alpha = act->alpha,
+                                                        .beta = act->beta});
+  return add_one(placed, b, "pz_activation_plain", &shape, err);
 }
 const pz_solver pz_solver_activation_plain = {.name = "activation, plain layout",
                                               .op = PZ_OP_ACTIVATION,
@@ -40,11 +39,12 @@ const pz_solver pz_solver_activation_plain = {.name = "activation, plain layout"
                                               .overwrites = pz_overwrites_first};
 
 static pz_status build_power(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
-  pz_text rest = {0};
-  pz_text_float(&rest, "power", q->problem->attr.power.power);
-  pz_text_float(&rest, "scale", q->problem->attr.power.scale);
-  pz_text_float(&rest, "shift", q->problem->attr.power.shift);
-  return add_one(q, placed, b, "pz_power_plain", &rest, err);
+  pz_text shape = {0};
+  pz_text_power_plain(&shape, &(pz_power_plain_shape){.count = pz_shape_elements(&q->problem->in[0].shape),
+                                                      .power = q->problem->attr.power.power,
+                                                      .scale = q->problem->attr.power.scale,
+                                                      .shift = q->problem->attr.power.shift});
+  return add_one(placed, b, "pz_power_plain", &shape, err);
 }
 const pz_solver pz_solver_power_plain = {.name = "power, plain layout",
                                          .op = PZ_OP_POWER,
@@ -84,28 +84,19 @@ static void simplify(operands *o) {
   o->n = kept;
 }
 
-static void text_list(pz_text *t, const int64_t *values, int32_t n) {
-  pz_text_append(t, "{");
-  for (int32_t i = 0; i < n; i++) pz_text_printf(t, "%lld, ", (long long)values[i]);
-  pz_text_append(t, "}, ");
-}
-
 static pz_status add_eltwise(const pz_query *q, pz_builder *b, operands *o, pz_pointer out, pz_error *err) {
   static const char *const names[MOST_INPUTS] = {"in0", "in1", "in2", "in3", "in4", "in5", "in6", "in7"};
   pz_arg args[MOST_INPUTS + 1];
-  pz_text shape = {0};
   simplify(o);
-  pz_text_printf(&shape, ".n = %d, .inputs = %d, .kind = %d, .size = ", o->n, o->inputs,
-                 (int)q->problem->attr.eltwise.kind);
-  text_list(&shape, o->size, o->n);
-  pz_text_append(&shape, ".stride = {");
-  for (int32_t i = 0; i < o->inputs; i++) text_list(&shape, o->stride[i], o->n);
-  pz_text_append(&shape, "}, .coeff = {");
+  pz_eltwise_plain_shape s = {.n = o->n, .inputs = o->inputs, .kind = (int32_t)q->problem->attr.eltwise.kind};
+  memcpy(s.size, o->size, (size_t)o->n * sizeof *s.size);
   for (int32_t i = 0; i < o->inputs; i++) {
-    pz_text_number(&shape, o->coeff[i]);
+    memcpy(s.stride[i], o->stride[i], (size_t)o->n * sizeof *s.stride[i]);
+    s.coeff[i] = o->coeff[i];
     args[i] = (pz_arg){.name = names[i], .at = o->at[i], .listed = true};
   }
-  pz_text_append(&shape, "}");
+  pz_text shape = {0};
+  pz_text_eltwise_plain(&shape, &s);
   args[o->inputs] = (pz_arg){.name = "out", .written = true, .at = out};
   return pz_add_call(b, "kernels/pointwise/plain.h", "pz_eltwise_plain", &shape, args, o->inputs + 1, err);
 }

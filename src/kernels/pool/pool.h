@@ -29,11 +29,19 @@
 enum { PZ_POOLING_MAX, PZ_POOLING_AVE };
 enum { PZ_POOLING_CAFFE, PZ_POOLING_VALID, PZ_POOLING_KERNEL };
 
+#define PZ_POOLING_FIELDS(ONE, MANY)                                                                         \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  ONE(int, kind)                                                                                             \
+  ONE(int, divisor)                                                                                          \
+  MANY(int, kernel, 3)                                                                                       \
+  MANY(int, stride, 3)                                                                                       \
+  MANY(int, dilation, 3)                                                                                     \
+  MANY(int, pad_lo, 3)                                                                                       \
+  MANY(int, pad_hi, 3)                                                                                       \
+  ONE(int, separable)
 typedef struct pz_pooling_shape {
-  pz_view in, out;
-  int32_t kind, divisor;
-  int32_t kernel[3], stride[3], dilation[3], pad_lo[3], pad_hi[3];
-  int32_t separable;
+  PZ_POOLING_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_pooling_shape;
 
 static inline int64_t pz_pooling_scratch(const pz_view *in) { return (int64_t)in->w * in->block; }

@@ -15,16 +15,18 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   const bool apart = is_separable(a) && a->kernel[2] < in.view.w;
   pz_pointer scratch = {PZ_SPACE_NULL, 0, 0};
   if (apart) scratch = pz_add_scratch(b, pz_pooling_scratch(&in.view));
+  pz_pooling_shape s = {.in = in.view,
+                        .out = out.view,
+                        .kind = (int32_t)a->kind,
+                        .divisor = (int32_t)a->divisor,
+                        .separable = apart};
+  memcpy(s.kernel, a->kernel, sizeof s.kernel);
+  memcpy(s.stride, a->stride, sizeof s.stride);
+  memcpy(s.dilation, a->dilation, sizeof s.dilation);
+  memcpy(s.pad_lo, a->pad_lo, sizeof s.pad_lo);
+  memcpy(s.pad_hi, a->pad_hi, sizeof s.pad_hi);
   pz_text shape = {0};
-  pz_text_view(&shape, "in", &in.view);
-  pz_text_view(&shape, "out", &out.view);
-  pz_text_printf(&shape, ".kind = %d, .divisor = %d, ", a->kind, a->divisor);
-  pz_text_ints(&shape, "kernel", a->kernel, 3);
-  pz_text_ints(&shape, "stride", a->stride, 3);
-  pz_text_ints(&shape, "dilation", a->dilation, 3);
-  pz_text_ints(&shape, "pad_lo", a->pad_lo, 3);
-  pz_text_ints(&shape, "pad_hi", a->pad_hi, 3);
-  pz_text_printf(&shape, ".separable = %d", apart);
+  pz_text_pooling(&shape, &s);
   const pz_arg args[] = {{.name = "in", .at = in.at},
                          {.name = "scratch", .written = true, .at = scratch},
                          {.name = "out", .written = true, .at = out.at}};

@@ -11,9 +11,13 @@
 #include "kernels/rows.h"
 #include "kernels/vec.h"
 
+#define PZ_ARGMAX_FIELDS(ONE, MANY)                                                                          \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  ONE(int, axis)                                                                                             \
+  ONE(int, last)
 typedef struct pz_argmax_shape {
-  pz_view in, out;
-  int32_t axis, last;
+  PZ_ARGMAX_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_argmax_shape;
 
 /* The greatest value so far and its index. */

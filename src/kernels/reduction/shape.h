@@ -12,10 +12,13 @@ enum {
   PZ_REDUCTION_MANY = 64      /* rows of results that keep all workers busy without slices */
 };
 
+#define PZ_REDUCTION_FIELDS(ONE, MANY)                                                                       \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  ONE(int, kind)                                                                                             \
+  MANY(int, over, 5) /* n, c, d, h, w */
 typedef struct pz_reduction_shape {
-  pz_view in, out;
-  int32_t kind;
-  int32_t over[5]; /* n, c, d, h, w */
+  PZ_REDUCTION_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_reduction_shape;
 typedef pz_reduction_shape pz_reduction_join_shape;
 

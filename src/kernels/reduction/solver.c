@@ -1,19 +1,10 @@
 /* solver.c: reductions over dimensions, and the index of the greatest value along one. */
+#include "kernels/reduction/argmax.h"
 #include "kernels/reduction/shape.h"
 #include "plan/axes.h"
 #include "kernels/reduction/solver.h"
 
 #include <string.h>
-
-static void begin(const pz_placed *placed, pz_text *shape) {
-  pz_text_view(shape, "in", &placed->in[0].view);
-  pz_text_view(shape, "out", &placed->out[0].view);
-}
-
-static void rest_of_shape(pz_text *text, const pz_reduction_shape *s) {
-  pz_text_printf(text, ".kind = %d, ", s->kind);
-  pz_text_ints(text, "over", s->over, 5);
-}
 
 /* ---- sum, mean, maximum, minimum ---- */
 
@@ -21,9 +12,7 @@ static pz_status add_join(pz_builder *b, const pz_reduction_shape *s, pz_pointer
                           const pz_storage *out, pz_error *err) {
   pz_text shape = {0};
   const pz_arg args[] = {{.name = "partial", .at = partial}, {.name = "out", .written = true, .at = out->at}};
-  pz_text_view(&shape, "in", &s->in);
-  pz_text_view(&shape, "out", &s->out);
-  rest_of_shape(&shape, s);
+  pz_text_reduction(&shape, s);
   PZ_TRY(pz_add_call(b, "kernels/reduction/reduction.h", "pz_reduction_join", &shape, args, 2, err));
   pz_call_after_all(b);
   return PZ_OK;
@@ -34,13 +23,12 @@ pz_status pz_add_reduction(const pz_placed *placed, pz_builder *b, pz_reduce_kin
   static const char *const kinds[] = {"mean", "sum", "maximum", "minimum"};
   const pz_storage in = placed->in[0], out = placed->out[0];
   pz_text shape = {0};
-  begin(placed, &shape);
   pz_reduction_shape s = {.in = in.view, .out = out.view, .kind = (int32_t)kind};
   memcpy(s.over, over, sizeof s.over);
   const int64_t slices = pz_reduction_slices(&s);
   pz_pointer partial = {PZ_SPACE_NULL, 0, 0};
   if (slices > 1) PZ_TRY(pz_add_buffer(b, pz_reduction_floats(&s), &partial, err));
-  rest_of_shape(&shape, &s);
+  pz_text_reduction(&shape, &s);
   const pz_arg args[] = {
       {.name = "in", .at = in.at},
       {.name = "partial", .written = true, .at = partial},
@@ -65,8 +53,10 @@ static pz_status build_argmax(const pz_query *q, const pz_placed *placed, pz_bui
   const pz_attr_argmax *a = &q->problem->attr.argmax;
   const pz_storage in = placed->in[0], out = placed->out[0];
   pz_text shape = {0};
-  begin(placed, &shape);
-  pz_text_printf(&shape, ".axis = %d, .last = %d", pz_axis5(q->problem->in[0].shape.rank, a->axis), a->last);
+  pz_text_argmax(&shape, &(pz_argmax_shape){.in = placed->in[0].view,
+                                            .out = placed->out[0].view,
+                                            .axis = pz_axis5(q->problem->in[0].shape.rank, a->axis),
+                                            .last = a->last});
   const pz_arg args[] = {{.name = "in", .at = in.at}, {.name = "out", .written = true, .at = out.at}};
   return pz_add_call(b, "kernels/reduction/argmax.h", "pz_argmax", &shape, args, 2, err);
 }

@@ -21,9 +21,13 @@
 #include "kernels/rows.h"
 #include "kernels/vec.h"
 
+#define PZ_RESIZE_LINEAR_FIELDS(ONE, MANY)                                                                   \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  ONE(int, stream)                                                                                           \
+  ONE(int, doubles)
 typedef struct pz_resize_linear_shape {
-  pz_view in, out;
-  int32_t stream, doubles;
+  PZ_RESIZE_LINEAR_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_resize_linear_shape;
 
 static inline int64_t pz_resize_scratch(const pz_view *in) { return (int64_t)in->w * in->block; }

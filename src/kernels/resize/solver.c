@@ -64,9 +64,10 @@ static pz_status add_linear(const pz_query *q, pz_builder *b, const pz_storage *
                             pz_pointer tables, pz_error *err) {
   const bool twice = doubles(&q->problem->attr.resize, in->view.w, out->view.w);
   pz_text shape = {0};
-  pz_text_view(&shape, "in", &in->view);
-  pz_text_view(&shape, "out", &out->view);
-  pz_text_printf(&shape, ".stream = %d, .doubles = %d", pz_passes_caches(q->target, &out->view), twice);
+  pz_text_resize_linear(&shape, &(pz_resize_linear_shape){.in = in->view,
+                                                          .out = out->view,
+                                                          .stream = pz_passes_caches(q->target, &out->view),
+                                                          .doubles = twice});
   const pz_arg args[] = {
       {.name = "in", .at = in->at},
       {.name = "tables", .at = tables},

@@ -18,9 +18,14 @@
 
 enum { PZ_DEPTH_TO_SPACE_MOST = 16 };
 
+#define PZ_DEPTH_TO_SPACE_FIELDS(ONE, MANY)                                                                  \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  MANY(int, block, 3)                                                                                        \
+  ONE(int, columns_first)                                                                                    \
+  ONE(int, inverse)
 typedef struct pz_depth_to_space_shape {
-  pz_view in, out;
-  int32_t block[3], columns_first, inverse;
+  PZ_DEPTH_TO_SPACE_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_depth_to_space_shape;
 
 #define PZ_EVEN(l)     (2 * (l))

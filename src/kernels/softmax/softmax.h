@@ -21,14 +21,21 @@
 
 enum { PZ_SOFTMAX_COLUMNS = 64 };
 
+#define PZ_SOFTMAX_FIELDS(ONE, MANY)                                                                         \
+  ONE(view, in)                                                                                              \
+  ONE(view, out)                                                                                             \
+  ONE(int, log)
 typedef struct pz_softmax_shape {
-  pz_view in, out;
-  int32_t log;
+  PZ_SOFTMAX_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_softmax_shape;
 
+#define PZ_SOFTMAX_PLAIN_FIELDS(ONE, MANY)                                                                   \
+  ONE(long, outer)                                                                                           \
+  ONE(long, axis)                                                                                            \
+  ONE(long, inner)                                                                                           \
+  ONE(int, log)
 typedef struct pz_softmax_plain_shape {
-  int64_t outer, axis, inner;
-  int32_t log;
+  PZ_SOFTMAX_PLAIN_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_softmax_plain_shape;
 
 /* Lanes from `maps` on become the smallest: they are never the maximum, and nothing needs their value. */

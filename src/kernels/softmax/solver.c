@@ -1,10 +1,7 @@
 /* solver.c: softmax and local response normalisation. */
+#include "kernels/lrn/lrn.h"
+#include "kernels/softmax/softmax.h"
 #include "plan/solver.h"
-
-static void in_and_out(pz_text *shape, const pz_storage *in, const pz_storage *out) {
-  pz_text_view(shape, "in", &in->view);
-  pz_text_view(shape, "out", &out->view);
-}
 
 static void begin(const pz_placed *placed, pz_storage *in, pz_storage *out) {
   *in = placed->in[0];
@@ -24,8 +21,8 @@ static pz_status build_softmax(const pz_query *q, const pz_placed *placed, pz_bu
   pz_storage in, out;
   pz_text shape = {0};
   begin(placed, &in, &out);
-  in_and_out(&shape, &in, &out);
-  pz_text_printf(&shape, ".log = %d", q->problem->attr.softmax.log);
+  pz_text_softmax(&shape,
+                  &(pz_softmax_shape){.in = in.view, .out = out.view, .log = q->problem->attr.softmax.log});
   if (q->problem->attr.softmax.log) b->step->algorithm = "logarithm of softmax over maps";
   return add(b, "kernels/softmax/softmax.h", "pz_softmax", &shape, &in, &out, err);
 }
@@ -48,9 +45,10 @@ static pz_status build_softmax_plain(const pz_query *q, const pz_placed *placed,
   }
   const pz_storage out = placed->out[0];
   pz_text shape = {0};
-  pz_text_printf(&shape, ".outer = %lld, .axis = %lld, .inner = %lld, .log = %d", (long long)outer,
-                 (long long)s->dim[q->problem->attr.softmax.axis], (long long)inner,
-                 q->problem->attr.softmax.log);
+  pz_text_softmax_plain(&shape, &(pz_softmax_plain_shape){.outer = outer,
+                                                          .axis = s->dim[q->problem->attr.softmax.axis],
+                                                          .inner = inner,
+                                                          .log = q->problem->attr.softmax.log});
   if (q->problem->attr.softmax.log) b->step->algorithm = "logarithm of softmax, plain layout";
   return add(b, "kernels/softmax/softmax.h", "pz_softmax_plain", &shape, &in, &out, err);
 }
@@ -69,14 +67,19 @@ static pz_status build_lrn(const pz_query *q, const pz_placed *placed, pz_builde
   pz_storage in, out;
   pz_text shape = {0};
   begin(placed, &in, &out);
-  in_and_out(&shape, &in, &out);
   if (a->within_channel)
-    pz_text_printf(&shape, ".window = {%d, %d, %d}, ", rank > 4 ? a->size : 1, rank > 3 ? a->size : 1,
-                   a->size);
-  else pz_text_printf(&shape, ".size = %d, ", a->size);
-  pz_text_float(&shape, "alpha", a->alpha);
-  pz_text_float(&shape, "beta", a->beta);
-  pz_text_float(&shape, "k", a->k);
+    pz_text_lrn_within(
+        &shape, &(pz_lrn_within_shape){.in = in.view,
+                                       .out = out.view,
+                                       .window = {rank > 4 ? a->size : 1, rank > 3 ? a->size : 1, a->size},
+                                       .alpha = a->alpha,
+                                       .beta = a->beta,
+                                       .k = a->k});
+  else
+    pz_text_lrn(
+        &shape,
+        &(pz_lrn_shape){
+            .in = in.view, .out = out.view, .size = a->size, .alpha = a->alpha, .beta = a->beta, .k = a->k});
   b->step->algorithm = a->within_channel ? "normalisation within maps" : "normalisation across maps";
   return add(b, "kernels/lrn/lrn.h", a->within_channel ? "pz_lrn_within" : "pz_lrn", &shape, &in, &out, err);
 }

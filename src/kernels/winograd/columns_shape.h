@@ -13,12 +13,14 @@
 
 #include "kernels/conv/shape.h"
 
+/* conv: kernel 1 along the depth, 3 or 5 along the height; kernel along the width times maps out not above
+ *   the lanes; stride, dilation, groups, phases 1; in blocked, out plain, no Base. */
+#define PZ_WINOGRAD_COLUMNS_FIELDS(ONE, MANY)                                                                \
+  ONE(conv, conv)                                                                                            \
+  ONE(int, m)  /* rows of results of a tile */                                                               \
+  ONE(int, rw) /* columns that are summed at a time: a strip */
 typedef struct pz_winograd_columns_shape {
-  /* Kernel 1 along the depth, 3 or 5 along the height; kernel along the width times maps out not above the lanes; stride, dilation, groups,
-   * phases 1; in blocked, out plain, no Base. */
-  pz_conv_direct_shape conv;
-  int32_t m;  /* rows of results of a tile */
-  int32_t rw; /* columns that are summed at a time: a strip */
+  PZ_WINOGRAD_COLUMNS_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_winograd_columns_shape;
 
 PZ_INLINE int32_t pz_winograd_columns_a(const pz_winograd_columns_shape *s) {

@@ -81,7 +81,8 @@ static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_mach
                        .stride_h = tiles * block,
                        .stride_d = tiles * block,
                        .stride_c = tiles * block};
-  s->product = (pz_conv_direct_shape){.in = row, .out = row, .groups = 1, .phases = 1};
+  s->product =
+      (pz_conv_direct_shape){.in = row, .out = row, .groups = 1, .phases = 1, .phases_h = 1, .phases_d = 1};
   s->product.in.c = s->conv.in.c;
   s->product.out.c = s->conv.out.c - pz_winograd_short(s, s->conv.out.c);
   for (int i = 0; i < 3; ++i) s->product.kernel[i] = s->product.stride[i] = s->product.dilation[i] = 1;

@@ -12,9 +12,11 @@
 #include "kernels/conv/shape.h"
 
 /* Kernel and stride 1, no padding, groups 1; in, out and base blocked, stride_w of in is the block; kb, rw: blocks out and points of a tile. */
+#define PZ_WINOGRAD_PAIRED_FIELDS(ONE, MANY)                                                                 \
+  ONE(conv, conv)                                                                                            \
+  ONE(int, held) /* 1: an input waits in a register for all blocks out; 0: each operation loads it anew */
 typedef struct pz_winograd_paired_shape {
-  pz_conv_direct_shape conv;
-  int32_t held; /* 1: an input waits in a register for all blocks out; 0: each operation loads it anew */
+  PZ_WINOGRAD_PAIRED_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_winograd_paired_shape;
 
 #define PZ_WINOGRAD_STRIP       9

@@ -13,11 +13,15 @@
 
 #include "kernels/conv/shape.h"
 
+/* conv: kernel 3 or 5 along the width; stride, dilation, groups, phases 1; in plain, out and base blocked.
+ * kb, rw: blocks of maps out, which divide all of them, and tiles that are summed at a time. */
+#define PZ_WINOGRAD_ROWS_FIELDS(ONE, MANY)                                                                   \
+  ONE(conv, conv)                                                                                            \
+  ONE(int, m) /* results of a tile */                                                                        \
+  ONE(int, kb)                                                                                               \
+  ONE(int, rw)
 typedef struct pz_winograd_rows_shape {
-  /* Kernel 3 or 5 along the width; stride, dilation, groups, phases 1; in plain, out and base blocked. */
-  pz_conv_direct_shape conv;
-  int32_t m;      /* results of a tile */
-  int32_t kb, rw; /* blocks of maps out, which divide all of them, and tiles that are summed at a time */
+  PZ_WINOGRAD_ROWS_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_winograd_rows_shape;
 
 /* Rows of results that are made of a band. */

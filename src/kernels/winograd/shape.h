@@ -28,29 +28,34 @@
 
 #include "kernels/conv/shape.h"
 
+/* conv: kernels up to 5; stride, dilation, groups, phases 1; in and out blocked, stride_w of in is the
+ *   block. out may be plain where all its maps are a short block; then there is no base.
+ * product: of one transformed position: 1x1x1, in.c -> out.c maps, but for those of a short block, w = tiles
+ *   of a batch.
+ * late: axes whose G follows when weights are used, 0 to 2; two: where all tiles are one batch
+ *   (by_position.h).
+ * apart: 1: the inputs' last transform, which stores much, multiplies and adds in operations of their own.
+ * held: 1: of pairs, an input waits in a register for all blocks out; 0: each operation loads it anew.
+ * pooled: the largest of each window of the result, as tiles leave the cache; c = 0: none. Windows lie side
+ *   by side, 1 or 2 points along each axis, so that m and the result's sizes are multiples; out is blocked,
+ *   and does not stream. Not where all tiles are one batch. */
+#define PZ_WINOGRAD_FIELDS(ONE, MANY)                                                                        \
+  ONE(conv, conv)                                                                                            \
+  ONE(conv, product)                                                                                         \
+  MANY(int, m, 3) /* outputs of a tile along each axis; 1 where the kernel is 1 */                           \
+  ONE(int, late)                                                                                             \
+  ONE(int, far)   /* 1: weights come from level 3 or from memory, and are fetched early */                   \
+  ONE(int, near)  /* 1: the next tile's inputs are fetched into level 1, else into level 2 */                \
+  ONE(int, ahead) /* 1: the next batch's inputs are fetched into level 2 while this one is multiplied */     \
+  ONE(int, apart)                                                                                            \
+  ONE(int, fours) /* 1: last blocks of four maps and less are short */                                       \
+  ONE(int, pairs) /* 1: maps in are multiplied in pairs (pairs.h), but for those of short blocks */          \
+  ONE(int, held)                                                                                             \
+  ONE(int, sliced) /* 1: scratch keeps slices; no weights are late then */                                   \
+  ONE(view, pooled)                                                                                          \
+  MANY(int, window, 3)
 typedef struct pz_winograd_shape {
-  /* Kernels up to 5; stride, dilation, groups, phases 1; in and out blocked, stride_w of in is the block. out may be plain where all its
-   * maps are a short block; then there is no base. */
-  pz_conv_direct_shape conv;
-  /* Of one transformed position: 1x1x1, in.c -> out.c maps, but for those of a short block, w = tiles of a batch. */
-  pz_conv_direct_shape product;
-  int32_t m[3]; /* outputs of a tile along each axis; 1 where the kernel is 1 */
-  int32_t
-      late; /* axes whose G follows when weights are used, 0 to 2; two: where all tiles are one batch (by_position.h) */
-  int32_t far;   /* 1: weights come from level 3 or from memory, and are fetched early */
-  int32_t near;  /* 1: the next tile's inputs are fetched into level 1, else into level 2 */
-  int32_t ahead; /* 1: the next batch's inputs are fetched into level 2 while this one is multiplied */
-  int32_t
-      apart; /* 1: the inputs' last transform, which stores much, multiplies and adds in operations of their own */
-  int32_t fours; /* 1: last blocks of four maps and less are short */
-  int32_t pairs; /* 1: maps in are multiplied in pairs (pairs.h), but for those of short blocks */
-  int32_t
-      held; /* 1: of pairs, an input waits in a register for all blocks out; 0: each operation loads it anew */
-  int32_t sliced; /* 1: scratch keeps slices; no weights are late then */
-  /* The largest of each window of the result, as tiles leave the cache; c = 0: none. Windows lie side by side, 1 or 2 points along each axis, so
-   * that m and the result's sizes are multiples; out is blocked, and does not stream. Not where all tiles are one batch. */
-  pz_view pooled;
-  int32_t window[3];
+  PZ_WINOGRAD_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_winograd_shape;
 
 /* Inputs of a tile along an axis. */

@@ -222,24 +222,6 @@ typedef struct parts {
   pz_pointer weights, taken;
 } parts;
 
-static void shape_text(const parts *p, pz_text *shape) {
-  const pz_winograd_shape *s = &p->shape;
-  pz_text_append(shape, ".conv = {");
-  pz_conv_shape_text(shape, &s->conv);
-  pz_text_append(shape, "}, .product = {");
-  pz_conv_shape_text(shape, &s->product);
-  pz_text_append(shape, "}, ");
-  pz_text_ints(shape, "m", s->m, 3);
-  pz_text_printf(shape,
-                 ".late = %d, .far = %d, .near = %d, .ahead = %d, .apart = %d, .fours = %d, .pairs = %d, "
-                 ".held = %d, .sliced = %d",
-                 s->late, s->far, s->near, s->ahead, s->apart, s->fours, s->pairs, s->held, s->sliced);
-  if (!s->pooled.c) return;
-  pz_text_append(shape, ", ");
-  pz_text_view(shape, "pooled", &s->pooled);
-  pz_text_ints(shape, "window", s->window, PZ_SPATIAL);
-}
-
 static pz_status add_batches(pz_builder *b, const parts *p, pz_error *err) {
   pz_arg args[11] = {{.name = "in", .at = p->conv.in.at},
                      {.name = "weights", .at = p->weights},
@@ -250,7 +232,7 @@ static pz_status add_batches(pz_builder *b, const parts *p, pz_error *err) {
   args[n++] = (pz_arg){.name = "statistics", .written = true, .at = p->conv.statistics};
   args[n++] =
       (pz_arg){.name = "scratch", .written = true, .at = pz_add_scratch(b, pz_winograd_scratch(&p->shape))};
-  shape_text(p, &shape);
+  pz_text_winograd(&shape, &p->shape);
   PZ_TRY(pz_add_call(b, "kernels/winograd/winograd.h", "pz_winograd", &shape, args, n, err));
   b->step->calls[b->step->n_calls - 1].parts = "PZ_WINOGRAD_PARTS";
   return PZ_OK;
@@ -259,7 +241,7 @@ static pz_status add_batches(pz_builder *b, const parts *p, pz_error *err) {
 static pz_status add_stage(pz_builder *b, const parts *p, const char *function, const pz_arg *args, int32_t n,
                            pz_error *err) {
   pz_text shape = {0};
-  shape_text(p, &shape);
+  pz_text_winograd(&shape, &p->shape);
   return pz_add_call(b, "kernels/winograd/by_position.h", function, &shape, args, n, err);
 }
 

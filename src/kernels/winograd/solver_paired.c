@@ -22,9 +22,7 @@ static pz_status add_product(const pz_query *q, pz_builder *b, const pz_conv_dir
   if (!b->unpacked && !b->dry) pz_winograd_paired_pack(&s, weights, data, data + floats);
   taken = pz_pointer_behind(packed, floats);
   pz_text shape = {0};
-  pz_text_append(&shape, ".conv = {");
-  pz_conv_shape_text(&shape, &s.conv);
-  pz_text_printf(&shape, "}, .held = %d", s.held);
+  pz_text_winograd_paired(&shape, &s);
   pz_arg args[9] = {
       {.name = "in", .at = p->in.at}, {.name = "weights", .at = packed}, {.name = "taken", .at = taken}};
   int32_t n = pz_conv_ends_args(p, args, 3);

@@ -39,9 +39,7 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   PZ_TRY(pz_add_weights(b, pz_winograd_rows_weight_floats(&s), &weights, &packed, err));
   if (!b->dry) pz_winograd_rows_pack(&s, q->problem->in[PZ_CONV_WEIGHT].data, packed);
   pz_text shape = {0};
-  pz_text_append(&shape, ".conv = {");
-  pz_conv_shape_text(&shape, &s.conv);
-  pz_text_printf(&shape, "}, .m = %d, .kb = %d, .rw = %d", s.m, s.kb, s.rw);
+  pz_text_winograd_rows(&shape, &s);
   PZ_TRY(pz_conv_add_scratch_call(b, &p, weights, "kernels/winograd/rows.h", "pz_winograd_rows", &shape,
                                   pz_winograd_rows_scratch(&s), err));
   const double tiles = (double)s.conv.out.n * s.conv.out.d * s.conv.out.h * pz_winograd_rows_tiles(&s),

@@ -1,0 +1,141 @@
+#include "plan/shape_text.h"
+#include "kernels/conv/halves_few_shape.h"
+#include "kernels/conv/halves_shape.h"
+#include "kernels/conv/shape.h"
+#include "kernels/conv/terms_shape.h"
+#include "kernels/copy/copy.h"
+#include "kernels/copy/lanes.h"
+#include "kernels/fft/shape.h"
+#include "kernels/gather/gather.h"
+#include "kernels/gather/points.h"
+#include "kernels/lrn/lrn.h"
+#include "kernels/norm/channel_norm.h"
+#include "kernels/norm/shape.h"
+#include "kernels/permute/permute.h"
+#include "kernels/pointwise/activation_layer.h"
+#include "kernels/pointwise/eltwise.h"
+#include "kernels/pointwise/plain.h"
+#include "kernels/pointwise/power.h"
+#include "kernels/pointwise/scale.h"
+#include "kernels/pool/pool.h"
+#include "kernels/reduction/argmax.h"
+#include "kernels/reduction/shape.h"
+#include "kernels/resize/resize.h"
+#include "kernels/shuffle/depth_to_space.h"
+#include "kernels/softmax/softmax.h"
+#include "kernels/winograd/columns_shape.h"
+#include "kernels/winograd/paired_shape.h"
+#include "kernels/winograd/rows_shape.h"
+#include "kernels/winograd/shape.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void pz_text_number(pz_text *text, float value) {
+  char digits[40];
+  if (isnan(value)) pz_text_append(text, "__builtin_nanf(\"\")");
+  else if (isinf(value)) pz_text_append(text, value < 0 ? "-__builtin_inff()" : "__builtin_inff()");
+  else {
+    snprintf(digits, sizeof digits, "%af", (double)value);
+    for (char *c = digits; *c; c++)
+      if (!strchr("0123456789abcdefxp+-", *c)) *c = '.'; /* whatever the host's locale has for it */
+    pz_text_append(text, digits);
+  }
+}
+
+/* Between two values, and two fields. */
+static void separate(pz_text *t) {
+  if (t->size && t->data[t->size - 1] != '{') pz_text_append(t, ", ");
+}
+
+/* ---- types: how a value is printed, and whether it is zero ---- */
+
+static bool zero_int(const int32_t *x) { return *x == 0; }
+static bool zero_long(const int64_t *x) { return *x == 0; }
+static bool zero_float(const float *x) { return *x == 0 && !signbit(*x); }
+static bool zero_axes(const pz_plain_axes *x) {
+  for (int i = 0; i < PZ_PLAIN_RANK; i++)
+    if ((*x)[i]) return false;
+  return true;
+}
+/* In all fields: where the maps alone are none, others may count (product.out of winograd/shape.h). */
+#define ONE(type, name) any |= !zero_##type(&x->name);
+#define MANY(type, name, n)                                                                                  \
+  for (int32_t i = 0; i < n; i++) any |= !zero_##type(&x->name[i]);
+static bool zero_view(const pz_view *x) {
+  bool any = false;
+  PZ_VIEW_FIELDS(ONE, MANY)
+  return !any;
+}
+#undef ONE
+#undef MANY
+
+static void value_int(pz_text *t, const int32_t *x) { pz_text_printf(t, "%d", *x); }
+static void value_long(pz_text *t, const int64_t *x) { pz_text_printf(t, "%lld", (long long)*x); }
+static void value_float(pz_text *t, const float *x) { pz_text_number(t, *x); }
+static void value_view(pz_text *t, const pz_view *x) {
+  pz_text_append(t, "{");
+  pz_text_view(t, x);
+  pz_text_append(t, "}");
+}
+static void value_conv(pz_text *t, const pz_conv_direct_shape *x) {
+  pz_text_append(t, "{");
+  pz_text_conv_direct(t, x);
+  pz_text_append(t, "}");
+}
+
+/* values_TYPE: an array of n of them. */
+#define VALUES(type)                                                                                         \
+  static void values_##type(pz_text *t, const PZ_FIELD_##type *x, int32_t whole) {                           \
+    int32_t n = whole;                                                                                       \
+    while (whole > PZ_TEXT_AXES && n > 1 && zero_##type(x + n - 1)) n--;                                     \
+    pz_text_append(t, "{");                                                                                  \
+    for (int32_t i = 0; i < n; i++) {                                                                        \
+      separate(t);                                                                                           \
+      value_##type(t, x + i);                                                                                \
+    }                                                                                                        \
+    pz_text_append(t, "}");                                                                                  \
+  }
+VALUES(int)
+VALUES(long)
+VALUES(float)
+VALUES(view)
+static void value_axes(pz_text *t, const pz_plain_axes *x) { values_long(t, *x, PZ_PLAIN_RANK); }
+VALUES(axes)
+
+/* ---- shapes ---- */
+
+static void name_field(pz_text *t, const char *name) {
+  separate(t);
+  pz_text_printf(t, ".%s = ", name);
+}
+
+#define absent_int(x)   false
+#define absent_long(x)  false
+#define absent_float(x) false
+#define absent_axes(x)  false
+#define absent_conv(x)  false
+#define absent_view(x)  zero_view(x)
+
+#define ONE(type, name)                                                                                      \
+  if (!absent_##type(&s->name)) {                                                                            \
+    name_field(t, #name);                                                                                    \
+    value_##type(t, &s->name);                                                                               \
+  }
+#define MANY(type, name, n)                                                                                  \
+  name_field(t, #name);                                                                                      \
+  values_##type(t, s->name, n);
+
+#define SHAPE(name, upper)                                                                                   \
+  void pz_text_##name(pz_text *t, const struct pz_##name##_shape *s) { PZ_##upper##_FIELDS(ONE, MANY) }
+#include "plan/shapes.inc"
+#undef SHAPE
+
+#define PLACED_ONE(type, name)                                                                               \
+  separate(t);                                                                                               \
+  value_##type(t, &s->name);
+#define PLACED_MANY(type, name, n)                                                                           \
+  separate(t);                                                                                               \
+  values_##type(t, s->name, n);
+void pz_text_view(pz_text *t, const pz_view *s) { PZ_VIEW_FIELDS(PLACED_ONE, PLACED_MANY) }

@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-#include "instances_bench.h"
+#include "instances.h"
 
 enum { CHAINS = 12, MOST_THREADS = 64, MOST_REPEATS = 101 };
 

@@ -78,9 +78,10 @@ static inline void pz_bench_first(const pz_bench_first_layer *l) {
   const double elu = PZ_BENCH_FASTEST(PZ_BENCH_FIRST_RUNS, l->elu(&o)),
                none = PZ_BENCH_FASTEST(PZ_BENCH_FIRST_RUNS, l->none(&o));
   double *want = pz_test_conv_expected(
-             c,
+             c, false,
              &(pz_test_conv){
-                 .in = in, .out = results, .weights = weights, .bias = bias, .scale = bias, .slope = bias}),
+                 .in = in, .out = results, .weights = weights, .bias = bias, .scale = bias, .slope = bias},
+             NULL),
          *at = want;
   double wrong = 0, plain = 0, size = 0;
   PZ_TEST_EACH(results.view, 0, results.view.c) {

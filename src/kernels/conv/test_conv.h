@@ -4,9 +4,8 @@
 
 #include "kernels/conv/instance.h"
 #include "kernels/conv/pack.h"
+#include "kernels/conv/test_expected.h"
 #include "kernels/norm/test_gathered.h"
-#include "kernels/test_activation.h"
-#include "kernels/testing.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,10 +25,6 @@ typedef struct conv_case {
   pz_test_memory weights, packed_vectors[3], statistics;
 } conv_case;
 
-PZ_TEST_INLINE double conv_activate(const pz_conv_direct_shape *s, double slope, double x) {
-  return pz_test_activate(s->act, (double)s->alpha, (double)s->beta, slope, x);
-}
-
 /* Phase `phase` of the view of out or base. */
 PZ_TEST_INLINE float *conv_at(const conv_case *t, int which, int32_t phase, const int32_t at[5]) {
   const pz_test_tensor *x = &t->tensor[which];
@@ -37,55 +32,14 @@ PZ_TEST_INLINE float *conv_at(const conv_case *t, int which, int32_t phase, cons
          phase * (x->view.stride_w / t->instance->shape.phases);
 }
 
-PZ_TEST_INLINE double conv_sum(const conv_case *t, int32_t phase, const int32_t at[5]) {
-  const pz_conv_direct_shape *s = &t->instance->shape;
-  const int32_t maps = s->in.c / s->groups, first = at[1] / (s->out.c / s->groups) * maps;
-  const float *weight = t->plain_weights + ((int64_t)phase * s->out.c + at[1]) * maps * pz_conv_taps(s);
-  double sum = 0;
-  for (int32_t c = first; c < first + maps; ++c)
-    for (int32_t i = 0; i < s->kernel[0]; ++i)
-      for (int32_t j = 0; j < s->kernel[1]; ++j)
-        for (int32_t k = 0; k < s->kernel[2]; ++k)
-          sum +=
-              (double)*weight++ * (double)*pz_test_at(&t->tensor[CONV_IN], at[0], c,
-                                                      at[2] * s->stride[0] - s->pad[0] + i * s->dilation[0],
-                                                      at[3] * s->stride[1] - s->pad[1] + j * s->dilation[1],
-                                                      at[4] * s->stride[2] - s->pad[2] + k * s->dilation[2]);
-  return sum;
-}
-
-/* The position that tap j of a transposed convolution reads for output o; -1: none. */
-PZ_TEST_INLINE int32_t conv_source(const pz_conv_direct_shape *s, int i, int32_t o, int32_t j, int32_t size) {
-  int32_t at = o + s->pad[i] - j * s->dilation[i];
-  return at < 0 || at % s->stride[i] || at / s->stride[i] >= size ? -1 : at / s->stride[i];
-}
-
-/* weights [C, K/groups, kernel] */
-PZ_TEST_INLINE double conv_transposed_sum(const conv_case *t, const int32_t at[5]) {
-  const pz_conv_direct_shape *s = &t->instance->shape;
-  const int32_t maps = s->in.c / s->groups, outs = s->out.c / s->groups, first = at[1] / outs * maps;
-  double sum = 0;
-  for (int32_t c = first; c < first + maps; ++c) {
-    const float *weight = t->plain_weights + ((int64_t)c * outs + at[1] % outs) * pz_conv_taps(s);
-    for (int32_t i = 0; i < s->kernel[0]; ++i)
-      for (int32_t j = 0; j < s->kernel[1]; ++j)
-        for (int32_t k = 0; k < s->kernel[2]; ++k, ++weight) {
-          int32_t d = conv_source(s, 0, at[2], i, s->in.d), h = conv_source(s, 1, at[3], j, s->in.h);
-          int32_t w = conv_source(s, 2, at[4], k, s->in.w);
-          if (d >= 0 && h >= 0 && w >= 0)
-            sum += (double)*weight * (double)*pz_test_at(&t->tensor[CONV_IN], at[0], c, d, h, w);
-        }
-  }
-  return sum;
-}
-
 PZ_TEST_INLINE double conv_want(const conv_case *t, int32_t phase, const int32_t at[5]) {
   const pz_conv_direct_shape *s = &t->instance->shape;
-  double x = (t->transposed ? conv_transposed_sum(t, at) : conv_sum(t, phase, at)) +
+  const int64_t weights = (int64_t)phase * s->out.c * (s->in.c / s->groups) * pz_conv_taps(s);
+  double x = pz_test_conv_sum(s, t->transposed, &t->tensor[CONV_IN], t->plain_weights + weights, at) +
              (s->has_bias ? (double)t->vectors[0][at[1]] : 0);
   if (s->base.c)
     x += (double)*conv_at(t, CONV_BASE, phase, at) * (s->has_base_scale ? (double)t->vectors[1][at[1]] : 1);
-  return conv_activate(s, (double)t->vectors[2][at[1]], x);
+  return pz_test_activate(s->act, (double)s->alpha, (double)s->beta, (double)t->vectors[2][at[1]], x);
 }
 
 /* One storage; points of phases and of other views that share it keep their poison. */
@@ -93,13 +47,6 @@ PZ_TEST_INLINE pz_test_tensor conv_tensor(const pz_view *v, conv_room room, bool
   pz_test_tensor t = {.view = *v, .memory = pz_test_alloc(room.floats, low)};
   t.at = t.memory.data + room.origin;
   return t;
-}
-
-PZ_TEST_INLINE float *conv_random(pz_test_random *r, int64_t floats) {
-  float *p = malloc((size_t)floats * sizeof *p);
-  if (!p) exit(1);
-  for (int64_t i = 0; i < floats; ++i) p[i] = pz_test_float(r, -1, 1);
-  return p;
 }
 
 PZ_TEST_INLINE void conv_fill_phases(conv_case *t, int which) {
@@ -122,12 +69,12 @@ PZ_TEST_INLINE void conv_open(conv_case *t, const conv_instance *instance, uint6
   t->tensor[CONV_BASE] = conv_tensor(&s->base, instance->room[CONV_BASE], seed & 1);
   if (s->base.c) conv_fill_phases(t, CONV_BASE);
   t->plain_weights =
-      conv_random(&t->random, (int64_t)s->phases * s->out.c * (s->in.c / s->groups) * pz_conv_taps(s));
+      pz_test_floats(&t->random, (int64_t)s->phases * s->out.c * (s->in.c / s->groups) * pz_conv_taps(s));
   t->weights = pz_test_alloc(weight_floats(s), false);
   pack(s, t->plain_weights, t->weights.data);
   t->statistics = pz_test_alloc(pz_norm_floats(&s->out, s->gathers), false);
   for (int i = 0; i < 3; ++i) {
-    t->vectors[i] = conv_random(&t->random, s->out.c);
+    t->vectors[i] = pz_test_floats(&t->random, s->out.c);
     t->packed_vectors[i] = pz_test_alloc((s->out.c + s->out.block - 1) / s->out.block * s->out.block, false);
     if (i == 0 && s->gathers && seed % 3 == 0)
       for (int32_t k = 0; k < s->out.c; ++k) t->vectors[0][k] += 3e3f; /* means far from zero */

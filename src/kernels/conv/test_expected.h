@@ -1,4 +1,4 @@
-/* test_expected.h: what a convolution of stride 1, without dilation and groups, should give: a plain sum in double precision. */
+/* test_expected.h: what a convolution or deconvolution should give: a plain sum in double precision. */
 #ifndef PZ_KERNELS_CONV_TEST_EXPECTED_H
 #define PZ_KERNELS_CONV_TEST_EXPECTED_H
 
@@ -26,19 +26,6 @@ PZ_TEST_INLINE pz_test_tensor pz_test_bordered(pz_test_random *r, int32_t block,
   return t;
 }
 
-/* Operands for the shape `s` and tensors in and out: a Base, which is out's own storage with in_place, or none; weights and vectors. */
-PZ_TEST_INLINE void pz_test_conv_random(pz_test_conv *o, pz_conv_direct_shape *s, bool in_place,
-                                        pz_test_random *r) {
-  const pz_view *v = &o->out.view;
-  s->in = o->in.view, s->out = *v;
-  if (pz_test_int(r, 0, 1)) {
-    o->base = in_place ? o->out : pz_test_tensor_random(r, v->block, v->n, v->c, v->d, v->h, v->w);
-    s->base = o->base.view, s->has_base_scale = pz_test_int(r, 0, 1);
-  }
-  o->weights = pz_test_floats(r, (int64_t)s->in.c * v->c * pz_conv_taps(s));
-  o->bias = pz_test_floats(r, v->c), o->scale = pz_test_floats(r, v->c), o->slope = pz_test_floats(r, v->c);
-}
-
 PZ_TEST_INLINE void pz_test_conv_pack(pz_test_conv *o) {
   const int32_t maps = o->out.view.c;
   o->packed_bias = pz_test_vector(o->bias, maps, PZ_S);
@@ -57,29 +44,6 @@ PZ_TEST_INLINE void pz_test_conv_window(pz_conv_direct_shape *c, const int32_t k
   }
 }
 
-/* A layer to one to four plain maps, whose taps along the width fit into lanes beside each other (few.h), and its operands. */
-PZ_TEST_INLINE void pz_test_few_random(pz_test_conv *o, pz_conv_direct_shape *c, int32_t maps_in,
-                                       int32_t kernel_h, pz_test_random *r) {
-  static const int32_t acts[4] = {PZ_K_ACT_NONE, PZ_K_ACT_ELU, PZ_K_ACT_SIGMOID, PZ_K_ACT_PRELU};
-  const int32_t most = PZ_S / 2 < PZ_CONV_FEW ? PZ_S / 2 : PZ_CONV_FEW, maps_out = pz_test_int(r, 1, most),
-                widest = PZ_S / maps_out < 7 ? PZ_S / maps_out : 7;
-  const int32_t kernel[3] = {1, kernel_h, pz_test_int(r, 2, widest)};
-  const int32_t size[4] = {pz_test_int(r, 1, 2), pz_test_int(r, 1, 3), pz_test_int(r, 5, 15),
-                           pz_test_int(r, 7, pz_test_int(r, 0, 1) ? 20 : 90)};
-  *c = (pz_conv_direct_shape){.groups = 1,
-                              .phases = 1,
-                              .act = acts[pz_test_int(r, 0, 3)],
-                              .alpha = 0.7f,
-                              .has_bias = pz_test_int(r, 0, 1)};
-  int32_t out[4];
-  pz_test_conv_window(c, kernel, size, out, r);
-  o->in = pz_test_bordered(r, PZ_S, maps_in, size, c->pad, false);
-  o->out = pz_test_tensor_random(r, 1, out[0], maps_out, out[1], out[2], out[3]);
-  pz_test_conv_random(o, c, true, r);
-  c->base = (pz_view){0}, c->has_base_scale = 0; /* which was that of out */
-  pz_test_conv_pack(o);
-}
-
 /* own_base: it is not that of out. */
 PZ_TEST_INLINE void pz_test_conv_free(pz_test_conv *o, bool own_base) {
   if (own_base) pz_test_tensor_free(&o->base);
@@ -88,22 +52,49 @@ PZ_TEST_INLINE void pz_test_conv_free(pz_test_conv *o, bool own_base) {
   free(o->weights), free(o->bias), free(o->scale), free(o->slope);
 }
 
-/* N,C,D,H,W, with bias, Base and activation as the shape says. The caller: free. */
-PZ_TEST_INLINE double *pz_test_conv_expected(const pz_conv_direct_shape *s, const pz_test_conv *o) {
-  double *want = pz_test_doubles(&o->out.view), *to = want;
+/* Where tap `tap` of the result at `at` reads along axis i; -1: nowhere, or outside, where zeros are. */
+PZ_TEST_INLINE int32_t pz_test_conv_source(const pz_conv_direct_shape *s, bool transposed, int i, int32_t at,
+                                           int32_t tap) {
+  const int32_t size = i == 0 ? s->in.d : i == 1 ? s->in.h : s->in.w;
+  int32_t from = transposed ? at + s->pad[i] - tap * s->dilation[i]
+                            : at * s->stride[i] - s->pad[i] + tap * s->dilation[i];
+  if (transposed && from >= 0) from = from % s->stride[i] ? -1 : from / s->stride[i];
+  return from < 0 || from >= size ? -1 : from;
+}
+
+/* The sum at (n, c, d, h, w). weights: [K, C/groups, kd, kh, kw], transposed [C, K/groups, kd, kh, kw]. */
+PZ_TEST_INLINE double pz_test_conv_sum(const pz_conv_direct_shape *s, bool transposed,
+                                       const pz_test_tensor *in, const float *weights, const int32_t at[5]) {
+  const int32_t maps = s->in.c / s->groups, outs = s->out.c / s->groups, first = at[1] / outs * maps,
+                taps = pz_conv_taps(s);
+  const int64_t next = transposed ? (int64_t)outs * taps : taps; /* from map to map in */
+  double sum = 0;
+  weights += transposed ? first * next + at[1] % outs * taps : at[1] * maps * next;
+  for (int32_t tap = 0; tap < taps; ++tap) {
+    const int32_t d = pz_test_conv_source(s, transposed, 0, at[2], tap / s->kernel[2] / s->kernel[1]),
+                  h = pz_test_conv_source(s, transposed, 1, at[3], tap / s->kernel[2] % s->kernel[1]),
+                  w = pz_test_conv_source(s, transposed, 2, at[4], tap % s->kernel[2]);
+    if (d < 0 || h < 0 || w < 0) continue;
+    for (int32_t m = 0; m < maps; ++m)
+      sum += (double)weights[m * next + tap] * (double)*pz_test_at(in, at[0], first + m, d, h, w);
+  }
+  return sum;
+}
+
+/* N,C,D,H,W, with bias, Base and activation as the shape says; norm: of what the activation is given, or NULL. The caller: free. */
+PZ_TEST_INLINE double *pz_test_conv_expected(const pz_conv_direct_shape *s, bool transposed,
+                                             const pz_test_conv *o, double *norm) {
+  double *want = pz_test_doubles(&o->out.view), *to = want, squares = 0;
   PZ_TEST_EACH(o->out.view, 0, o->out.view.c) {
-    double sum = s->has_bias ? (double)o->bias[c] : 0;
-    for (int32_t m = 0; m < s->in.c; ++m)
-      for (int32_t t = 0; t < pz_conv_taps(s); ++t) {
-        const int32_t i = t / (s->kernel[1] * s->kernel[2]), j = t / s->kernel[2] % s->kernel[1],
-                      k = t % s->kernel[2];
-        sum += (double)o->weights[((int64_t)c * s->in.c + m) * pz_conv_taps(s) + t] *
-               (double)*pz_test_at(&o->in, n, m, d + i - s->pad[0], h + j - s->pad[1], w + k - s->pad[2]);
-      }
+    const int32_t at[5] = {n, c, d, h, w};
+    double sum = pz_test_conv_sum(s, transposed, &o->in, o->weights, at);
+    if (s->has_bias) sum += (double)o->bias[c];
     if (s->base.c)
       sum += (double)*pz_test_at(&o->base, n, c, d, h, w) * (s->has_base_scale ? (double)o->scale[c] : 1.0);
+    squares += sum * sum;
     *to++ = pz_test_activate(s->act, (double)s->alpha, (double)s->beta, (double)o->slope[c], sum);
   }
+  if (norm) *norm = sqrt(squares);
   return want;
 }
 

@@ -120,7 +120,8 @@ void pz_free(void *memory); /* frees what this header says is freed with pz_free
 
 typedef struct pz_net pz_net;
 
-/* Of an element. A half (PZ_F16) is its 16 bits; a PZ_BOOL is a byte, false where it is 0. Networks take and give PZ_F32 only. */
+/* Of an element. A half (PZ_F16) is its 16 bits, and so is a bfloat16 (PZ_BF16), which files of volumes do not have; a PZ_BOOL is a
+ * byte, false where it is 0. Networks take and give PZ_F32 only. */
 typedef enum pz_dtype {
   PZ_F32 = 0,
   PZ_U8,
@@ -133,7 +134,8 @@ typedef enum pz_dtype {
   PZ_I64,
   PZ_F16,
   PZ_F64,
-  PZ_BOOL
+  PZ_BOOL,
+  PZ_BF16
 } pz_dtype;
 
 /* An input or output, described. `name` lives as long as the net. dim: N, C, then spatial (z, y, x). */

@@ -28,7 +28,7 @@ static pz_status fill(pz_volume *v, const pz_volume_reader *r, pz_error *err) {
   v->calls = r;
   v->info = (pz_volume_info){.dtype = r->dtype, .channels = r->channels, .has_channels = r->channels > 1};
   memcpy(v->info.shape, r->shape, sizeof v->info.shape);
-  if (!r->read || (unsigned)r->dtype > PZ_BOOL)
+  if (!r->read || (unsigned)r->dtype >= PZ_FILE_DTYPES)
     return pz_fail(err, PZ_ERROR_USAGE,
                    "pz_net_infer: a reader wants a function and a dtype of the enumeration");
   PZ_TRY(pz_volume_check_info(v->path, &v->info, err));

@@ -20,8 +20,17 @@ static inline float half_value(uint16_t h) {
   return value;
 }
 
+/* The upper half of a float's bits. */
+static inline float brain_value(uint16_t h) {
+  const uint32_t bits = (uint32_t)h << 16;
+  float value;
+  memcpy(&value, &bits, 4);
+  return value;
+}
+
 #define AS_IS(v) (v)
 #define HALF(v)  half_value(v)
+#define BRAIN(v) brain_value(v)
 #define TRUTH(v) ((v) != 0)
 
 /* Neither infinite nor not-a-number, whose difference from themselves is not-a-number; a test that vectorises. */
@@ -102,6 +111,7 @@ DEFINE_NARROW(u16, uint16_t, AS_IS)
 DEFINE_NARROW(i16, int16_t, AS_IS)
 DEFINE_NARROW(i8, int8_t, AS_IS)
 DEFINE_NARROW(f16, uint16_t, HALF)
+DEFINE_NARROW(bf16, uint16_t, BRAIN)
 DEFINE_NARROW(truth, uint8_t, TRUTH)
 DEFINE_WIDE(u32, uint32_t, "%" PRIu32, UNSIGNED_DIFFERS)
 DEFINE_WIDE(i32, int32_t, "%" PRId32, SIGNED_DIFFERS)
@@ -121,9 +131,10 @@ static const struct {
   { convert_##name, all_zero_##name, sum_##name, squares_##name, NULL, NULL }
 #define WIDE(name)                                                                                           \
   { convert_##name, all_zero_##name, sum_##name, squares_##name, rounded_##name, describe_##name }
-    [PZ_F32] = NARROW(f32), [PZ_U8] = NARROW(u8),   [PZ_U16] = NARROW(u16), [PZ_I16] = NARROW(i16),
-    [PZ_I8] = NARROW(i8),   [PZ_U32] = WIDE(u32),   [PZ_I32] = WIDE(i32),   [PZ_U64] = WIDE(u64),
-    [PZ_I64] = WIDE(i64),   [PZ_F16] = NARROW(f16), [PZ_F64] = WIDE(f64),   [PZ_BOOL] = NARROW(truth),
+    [PZ_F32] = NARROW(f32),   [PZ_U8] = NARROW(u8),   [PZ_U16] = NARROW(u16), [PZ_I16] = NARROW(i16),
+    [PZ_I8] = NARROW(i8),     [PZ_U32] = WIDE(u32),   [PZ_I32] = WIDE(i32),   [PZ_U64] = WIDE(u64),
+    [PZ_I64] = WIDE(i64),     [PZ_F16] = NARROW(f16), [PZ_F64] = WIDE(f64),   [PZ_BOOL] = NARROW(truth),
+    [PZ_BF16] = NARROW(bf16),
 };
 
 void pz_convert(pz_dtype dtype, const void *in, int64_t n, double shift, double scale, float *out) {
@@ -157,8 +168,9 @@ void pz_describe_rounded(pz_dtype dtype, const void *element, char *out, int siz
 
 /* ------------------------------------------------------------------ not finite */
 
-#define NOT_FINITE(v)      (!IS_FINITE(v))
-#define NOT_FINITE_HALF(v) (((v)&0x7c00) == 0x7c00)
+#define NOT_FINITE(v)       (!IS_FINITE(v))
+#define NOT_FINITE_HALF(v)  (((v)&0x7c00) == 0x7c00)
+#define NOT_FINITE_BRAIN(v) (((v)&0x7f80) == 0x7f80)
 
 #define DEFINE_LOST(name, T, LOST)                                                                           \
   static int64_t find_lost_##name(const void *data, int64_t n) {                                             \
@@ -180,6 +192,7 @@ void pz_describe_rounded(pz_dtype dtype, const void *element, char *out, int siz
 
 DEFINE_LOST(f32, float, NOT_FINITE)
 DEFINE_LOST(f16, uint16_t, NOT_FINITE_HALF)
+DEFINE_LOST(bf16, uint16_t, NOT_FINITE_BRAIN)
 DEFINE_LOST(f64, double, NOT_FINITE)
 
 static const struct {
@@ -187,6 +200,7 @@ static const struct {
   void (*zero)(void *data, int64_t n);
 } lost[PZ_DTYPES] = {[PZ_F32] = {find_lost_f32, zero_lost_f32},
                      [PZ_F16] = {find_lost_f16, zero_lost_f16},
+                     [PZ_BF16] = {find_lost_bf16, zero_lost_bf16},
                      [PZ_F64] = {find_lost_f64, zero_lost_f64}};
 
 int64_t pz_find_not_finite(pz_dtype dtype, const void *in, int64_t n) {

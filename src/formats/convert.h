@@ -2,7 +2,7 @@
 #ifndef PZ_FORMATS_CONVERT_H
 #define PZ_FORMATS_CONVERT_H
 
-#include "formats/dtype.h"
+#include "base/dtype.h"
 
 /* out[i] = (in[i] - shift) / scale in float; shift 0 and scale 1 leave a number as it is, rounded once to float. Types that float
  * does not hold exactly are shifted and divided in double. A byte of a bool that is not 0 is true. */

@@ -59,7 +59,7 @@ bool pz_hdf5_known_type(hid_t type, pz_dtype *dtype, bool *swap) {
   *swap = false;
   *dtype = PZ_BOOL;
   if (is_bool(type)) return true;
-  for (int i = 0; i < PZ_DTYPES; i++) {
+  for (int i = 0; i < PZ_FILE_DTYPES; i++) {
     *dtype = (pz_dtype)i;
     for (int big = 0; big < 2; big++) {
       *swap = big;

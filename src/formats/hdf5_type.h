@@ -2,7 +2,7 @@
 #ifndef PZ_FORMATS_HDF5_TYPE_H
 #define PZ_FORMATS_HDF5_TYPE_H
 
-#include "formats/dtype.h"
+#include "base/dtype.h"
 
 #include <hdf5.h>
 

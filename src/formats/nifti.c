@@ -176,13 +176,13 @@ static pz_status gz_fetch(pz_volume *v, int channel, void *to, int64_t bytes, in
     for (int64_t i = 0; i < n; i++) out[i] = (float)(d->slope * (double)v[i] + d->inter);                    \
   }
 #define PZ_DTYPE DEFINE_SCALE
-#include "formats/dtypes.inc"
+#include "base/dtypes.inc"
 #undef PZ_DTYPE
 
 static void scale(const pz_nifti_data *d, const void *in, int64_t n, float *out) {
   static void (*const kinds[PZ_DTYPES])(const pz_nifti_data *, const void *, int64_t, float *) = {
 #define PZ_DTYPE(dtype, name, T, kind) [dtype] = scale_##name,
-#include "formats/dtypes.inc"
+#include "base/dtypes.inc"
 #undef PZ_DTYPE
   };
   kinds[d->stored](d, in, n, out);

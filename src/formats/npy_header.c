@@ -87,7 +87,7 @@ static bool dictionary(header *h) {
 static bool take_dtype(const char *descr, pz_npy *npy) {
   if (!descr[0] || !strchr("<>|=", descr[0]) || !descr[1] || !isdigit((unsigned char)descr[2]) || descr[3])
     return false;
-  return pz_dtype_find(descr[1], descr[2] - '0', &npy->dtype);
+  return pz_dtype_find(descr[1], descr[2] - '0', &npy->dtype) && (int)npy->dtype < PZ_FILE_DTYPES;
 }
 
 static pz_status dtype_of(const header *h, pz_npy *npy, pz_error *err) {

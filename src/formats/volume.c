@@ -43,6 +43,9 @@ int64_t pz_volume_strip_bytes(const pz_volume_info *info) {
 
 pz_status pz_volume_check_info(const char *path, const pz_volume_info *info, pz_error *err) {
   int64_t bytes = pz_dtype_bytes(info->dtype);
+  if ((int)info->dtype >= PZ_FILE_DTYPES)
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: elements of %s; expected " PZ_DTYPES_IN_WORDS, path,
+                   pz_dtype_name(info->dtype));
   if (info->channels < 1 || info->channels > PZ_VOLUME_MAX_CHANNELS)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: %d channels; expected 1 to %d", path, (int)info->channels,
                    PZ_VOLUME_MAX_CHANNELS);

@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "base/status.h"
 #include "formats/axes.h"
-#include "formats/dtype.h"
+#include "base/dtype.h"
 #include "formats/geometry.h"
 #include "formats/identity.h"
 

@@ -40,7 +40,7 @@ static void own_files(void **state) {
   for (int n = 0; n < NAMES; n++)
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
       for (int channels = 1; channels <= 3; channels += 2)
-        for (int d = 0; d < PZ_DTYPES; d += s == 4 ? 5 : 1) {
+        for (int d = 0; d < PZ_FILE_DTYPES; d += s == 4 ? 5 : 1) {
           const int64_t *shape = shapes[s];
           const pz_volume_info info = fx_info((pz_dtype)d, channels, shape[0], shape[1], shape[2]);
           if (!holds(names[n], info.dtype)) continue;

@@ -60,6 +60,10 @@ static void rounding(void **state) {
   EXPECT(PZ_F64, double, -INFINITY, -INFINITY);
   EXPECT(PZ_BOOL, uint8_t, 1, 1.f);
   EXPECT(PZ_BOOL, uint8_t, 200, 1.f);
+  EXPECT(PZ_BF16, uint16_t, 0x3fc0, 1.5f);
+  EXPECT(PZ_BF16, uint16_t, 0xc2f7, -123.5f);
+  EXPECT(PZ_BF16, uint16_t, 0x7f7f, 0x1.fep127f);
+  EXPECT(PZ_BF16, uint16_t, 0xff80, -INFINITY);
 }
 
 /* Where a type has more digits than float, they are still there when the shift is taken. */
@@ -123,6 +127,11 @@ static void not_finite(void **state) {
   assert_int_equal(pz_find_not_finite(PZ_F16, h + 1, 2), 0);
   pz_zero_not_finite(PZ_F16, h, 3);
   assert_true(h[0] == 0 && h[1] == 0 && h[2] == 0x3c00);
+  uint16_t b[] = {0x7f80, 0xffc0, 0x7f7f};
+  assert_int_equal(pz_find_not_finite(PZ_BF16, b, 3), 0);
+  assert_int_equal(pz_find_not_finite(PZ_BF16, b + 1, 2), 0);
+  pz_zero_not_finite(PZ_BF16, b, 3);
+  assert_true(b[0] == 0 && b[1] == 0 && b[2] == 0x7f7f);
   assert_int_equal(pz_find_not_finite(PZ_I64, v, 4), -1);
 }
 
@@ -205,6 +214,25 @@ static void npy(void **state) {
       same(fx_path(&f, "a.npy"), &info, data);
       free(data), free(stored);
     }
+  fx_leave(&f);
+}
+
+/* The type of tensors that files do not have: neither read by the name that it has here, nor made. */
+static void brain(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+  const pz_volume_info info = fx_info(PZ_BF16, 1, Z, Y, X);
+  const uint16_t data[N] = {0};
+  pz_volume *v;
+  pz_error err = {0};
+  npy_of(fx_path(&f, "a.npy"), "h2", false, data, 2);
+  assert_int_equal(pz_volume_open(fx_path(&f, "a.npy"), &v, &err), PZ_ERROR_INPUT);
+  assert_non_null(strstr(err.message, "dtype '<h2'; expected bool, integers"));
+  err = (pz_error){0};
+  assert_int_equal(pz_volume_check_info("a.npy", &info, &err), PZ_ERROR_INPUT);
+  assert_non_null(strstr(err.message, "elements of bf16; expected bool, integers"));
+  pz_dtype dtype;
+  assert_true(pz_dtype_find('f', 2, &dtype) && dtype == PZ_F16);
   fx_leave(&f);
 }
 
@@ -462,13 +490,11 @@ static void hdf5_refusals(void **state) {
 int main(void) {
   TIFFSetWarningHandler(NULL);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(halves),        cmocka_unit_test(rounding),
-      cmocka_unit_test(shifts),        cmocka_unit_test(rounded),
-      cmocka_unit_test(not_finite),    cmocka_unit_test(told),
-      cmocka_unit_test(npy),           cmocka_unit_test(nifti),
-      cmocka_unit_test(nifti_scaled),  cmocka_unit_test(nifti_refusals),
-      cmocka_unit_test(tiff),          cmocka_unit_test(tiff_bits),
-      cmocka_unit_test(hdf5),          cmocka_unit_test(hdf5_fill),
+      cmocka_unit_test(halves),        cmocka_unit_test(rounding),       cmocka_unit_test(shifts),
+      cmocka_unit_test(rounded),       cmocka_unit_test(not_finite),     cmocka_unit_test(told),
+      cmocka_unit_test(npy),           cmocka_unit_test(brain),          cmocka_unit_test(nifti),
+      cmocka_unit_test(nifti_scaled),  cmocka_unit_test(nifti_refusals), cmocka_unit_test(tiff),
+      cmocka_unit_test(tiff_bits),     cmocka_unit_test(hdf5),           cmocka_unit_test(hdf5_fill),
       cmocka_unit_test(hdf5_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static void round_trip(void **state) {
   const fx_folder f = fx_enter();
   uint64_t seed = 1;
   for (int n = 0; n < NAMES; n++)
-    for (int dtype = PZ_F32; dtype < PZ_DTYPES; dtype++)
+    for (int dtype = PZ_F32; dtype < PZ_FILE_DTYPES; dtype++)
       for (int channels = holds(names[n], (pz_dtype)dtype) ? 1 : 5; channels <= 3; channels += 2) {
         pz_volume_info got, info = fx_info((pz_dtype)dtype, channels, fx_between(&seed, 1, 6),
                                            fx_between(&seed, 1, 9), fx_between(&seed, 1, 9));

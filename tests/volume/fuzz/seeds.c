@@ -189,7 +189,7 @@ int main(int argc, char **argv) {
   mkdir(argv[1], 0777);
   for (int i = 0; i < 5; i++) snprintf(path, sizeof path, "%s/%s", argv[1], folders[i]), mkdir(path, 0777);
   for (int f = 0; f < 5; f++)
-    for (int i = 0; i < PZ_DTYPES; i++) {
+    for (int i = 0; i < PZ_FILE_DTYPES; i++) {
       const bool none = f >= 3 && (i == PZ_F16 || i == PZ_BOOL); /* NIfTI has no such types */
       pz_volume_info info = {.dtype = none ? PZ_U8 : (pz_dtype)i,
                              .channels = i < 3 ? 1 : 2,

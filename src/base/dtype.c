@@ -1,4 +1,4 @@
-#include "formats/dtype.h"
+#include "base/dtype.h"
 
 #include <math.h>
 
@@ -8,7 +8,7 @@ static const struct {
   char kind;
 } rows[PZ_DTYPES] = {
 #define PZ_DTYPE(dtype, name, T, kind) [dtype] = {#name, sizeof(T), kind},
-#include "formats/dtypes.inc"
+#include "base/dtypes.inc"
 #undef PZ_DTYPE
 };
 

@@ -53,11 +53,16 @@ const char *const *pz_attr_enum_names(pz_attr_kind kind) {
                                            NULL};
   static const char *const rounding[] = {"prefer_floor", "prefer_ceil", "floor", "ceil", NULL};
   static const char *const reduce[] = {"mean", "sum", "max", "min", NULL};
+  static const char *const type[] = {
+#define PZ_DTYPE(dtype, name, T, kind) #name,
+#include "base/dtypes.inc"
+#undef PZ_DTYPE
+      NULL};
   static const char *const extend[] = {"constant", "edge", "reflect", "wrap", NULL};
   static const char *const *const names[PZ_ATTR_KINDS] = {
       [PZ_ATTR_POOL] = pool,         [PZ_ATTR_DIVISOR] = divisor, [PZ_ATTR_ELTWISE] = eltwise,
       [PZ_ATTR_RESIZE] = resize,     [PZ_ATTR_REDUCE] = reduce,   [PZ_ATTR_COORDINATE] = coordinate,
-      [PZ_ATTR_ROUNDING] = rounding, [PZ_ATTR_EXTEND] = extend};
+      [PZ_ATTR_ROUNDING] = rounding, [PZ_ATTR_EXTEND] = extend,   [PZ_ATTR_TYPE] = type};
   return names[kind];
 }
 

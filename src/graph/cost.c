@@ -22,7 +22,9 @@ double pz_node_multiply_adds(const pz_graph *g, const pz_node *node) {
 }
 
 static double tensor_bytes(const pz_graph *g, pz_tensor_id id) {
-  return id == PZ_NONE ? 0 : (double)pz_shape_elements(&g->tensors[id].shape) * sizeof(float);
+  return id == PZ_NONE
+             ? 0
+             : (double)(pz_shape_elements(&g->tensors[id].shape) * pz_dtype_bytes(g->tensors[id].type));
 }
 
 double pz_node_bytes(const pz_graph *g, const pz_node *node) {

@@ -1,6 +1,7 @@
 /* graph.c: building a graph, and looking at it. */
 #include "graph/internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 pz_status pz_graph_new(const char *name, pz_graph **graph, pz_error *err) {
@@ -81,11 +82,17 @@ static pz_status check_tensor_name(const pz_graph *g, const char *name, pz_error
 /* After reserve_tensors; `name` belongs to the graph's arena. */
 static pz_tensor_id push_tensor(pz_graph *g, const char *name, const pz_shape *shape, const float *data) {
   pz_tensor_id id = g->n_tensors++;
-  g->tensors[id] = (pz_tensor){.name = name, .data = data};
+  g->tensors[id] = (pz_tensor){.name = name, .type = PZ_F32, .scale = 1, .wanted = PZ_F32, .data = data};
   g->tensors[id].shape.rank = shape->rank;
   for (int32_t i = 0; i < shape->rank; i++) g->tensors[id].shape.dim[i] = shape->dim[i];
   pz_names_add(g, &g->tensor_names, pz_tensor_name_of, id);
   return id;
+}
+
+static void set_element(pz_tensor *t, pz_element element) {
+  t->type = t->wanted = element.type;
+  t->scale = element.scale;
+  t->zero_point = element.zero_point;
 }
 
 static pz_status prepare_tensor(pz_graph *g, const char *name, const pz_shape *shape, const char **copy,
@@ -121,6 +128,39 @@ pz_status pz_graph_add_constant(pz_graph *g, const char *name, const pz_shape *s
   if (data) memcpy(own, data, elements * sizeof *own);
   *id = push_tensor(g, copy, shape, own);
   return PZ_OK;
+}
+
+pz_status pz_graph_set_element(pz_graph *g, pz_tensor_id input, pz_element element, pz_error *err) {
+  char text[PZ_ELEMENT_TEXT];
+  if (!pz_element_valid(element))
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "input '%s': elements are not %s: " PZ_TYPES_IN_WORDS ", and integers alone have a scale",
+                   g->tensors[input].name, pz_element_text(element, text));
+  set_element(&g->tensors[input], element);
+  return PZ_OK;
+}
+
+static pz_status no_port(const pz_graph *g, bool input, const char *name, pz_error *err) {
+  const pz_tensor_id *ports = input ? g->inputs : g->outputs;
+  char names[256] = "";
+  size_t at = 0;
+  for (int32_t i = 0; i < (input ? g->n_inputs : g->n_outputs) && at < sizeof names; i++)
+    at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", g->tensors[ports[i]].name);
+  return pz_fail(err, PZ_ERROR_USAGE, "there is no %s '%s'; there is %s", input ? "input" : "output", name,
+                 names);
+}
+
+pz_status pz_graph_want_type(pz_graph *g, bool input, const char *name, pz_dtype type, pz_error *err) {
+  const pz_tensor_id *ports = input ? g->inputs : g->outputs, id = pz_graph_find_tensor(g, name);
+  if (!pz_type_of_tensors(type))
+    return pz_fail(err, PZ_ERROR_USAGE, "'%s' as %s: " PZ_TYPES_IN_WORDS, name,
+                   (unsigned)type < PZ_DTYPES ? pz_dtype_name(type) : "an unknown type");
+  for (int32_t i = 0; i < (input ? g->n_inputs : g->n_outputs); i++)
+    if (ports[i] == id) {
+      g->tensors[id].wanted = type;
+      return PZ_OK;
+    }
+  return no_port(g, input, name, err);
 }
 
 float *pz_graph_constant_data(pz_graph *g, pz_tensor_id id) { return (float *)g->tensors[id].data; }
@@ -181,8 +221,8 @@ static bool own_names(pz_graph *g, int32_t count, const char *const *names, cons
 }
 
 /* Two outputs of one node with one name are found only once the first is in the index: takes back what was added. */
-static pz_status push_outputs(pz_graph *g, pz_node *node, const pz_shape *shapes, const char *const *names,
-                              pz_error *err) {
+static pz_status push_outputs(pz_graph *g, pz_node *node, const pz_shape *shapes, pz_element element,
+                              const char *const *names, pz_error *err) {
   int32_t before = g->n_tensors;
   for (int32_t i = 0; i < node->n_out; i++) {
     if (pz_graph_find_tensor(g, names[i]) != PZ_NONE) {
@@ -191,6 +231,7 @@ static pz_status push_outputs(pz_graph *g, pz_node *node, const pz_shape *shapes
       return pz_fail_node(err, node, "two outputs are named '%s'", names[i]);
     }
     node->out[i] = push_tensor(g, names[i], &shapes[i], NULL);
+    set_element(&g->tensors[node->out[i]], element);
   }
   return PZ_OK;
 }
@@ -198,6 +239,7 @@ static pz_status push_outputs(pz_graph *g, pz_node *node, const pz_shape *shapes
 pz_status pz_graph_add_node(pz_graph *g, const pz_node *node, int32_t n_out, const char *const *out_names,
                             pz_tensor_id *ids, pz_error *err) {
   pz_node own = *node;
+  pz_element element;
   own.n_out = n_out;
   if (n_out < 1 || n_out > PZ_MAX_TENSORS)
     return pz_fail_node(err, node, "a layer cannot have %d outputs", (int)n_out);
@@ -206,11 +248,12 @@ pz_status pz_graph_add_node(pz_graph *g, const pz_node *node, int32_t n_out, con
   const char **names = PZ_NEW(g->arena, const char *, n_out);
   if (!shapes || !names) return pz_fail_memory(err, "a layer", sizeof(pz_shape) * (unsigned long long)n_out);
   PZ_TRY(pz_node_infer(g, &own, shapes, err));
+  PZ_TRY(pz_infer_element(g, &own, &element, err));
   PZ_TRY(reserve_tensors(g, n_out, err));
   PZ_TRY(reserve_nodes(g, err));
   if (!own_node(g, &own) || !own_names(g, n_out, out_names, names))
     return pz_fail_memory(err, "a layer", sizeof own);
-  PZ_TRY(push_outputs(g, &own, shapes, names, err));
+  PZ_TRY(push_outputs(g, &own, shapes, element, names, err));
   memcpy(ids, own.out, (size_t)n_out * sizeof *ids);
   g->nodes[g->n_nodes++] = own;
   pz_names_add(g, &g->node_names, pz_node_name_of, g->n_nodes - 1);

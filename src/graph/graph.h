@@ -1,8 +1,11 @@
 /* graph.h: the network as nodes in topological order over tensors.
  *
  * A tensor has a rank and its dimensions (N, C, then spatial; up to three spatial dimensions; 2D is not a special
- * case), 32-bit floats, and optionally data (a constant: weights). Tensors and nodes are named by their index
- * in the graph (pz_tensor_id, pz_node_id); indices stay valid until pz_graph_compact.
+ * case), a type of its elements, and optionally data (a constant: weights, which are floats). Tensors and nodes are named
+ * by their index in the graph (pz_tensor_id, pz_node_id); indices stay valid until pz_graph_compact.
+ *
+ * An element e of a tensor stands for the number scale * (e - zero_point), which is its value: operators are functions
+ * of values. They take and give floats, but for cast, which takes and gives any type, and argmax, which gives some.
  *
  * Spatial attributes (kernel, stride, pad, ...) always have three entries in the order d, h, w. A network of
  * fewer spatial dimensions uses the last entries; the others are 1 (kernel, stride, dilation) or 0 (pad).
@@ -11,6 +14,7 @@
 #define PZ_GRAPH_GRAPH_H
 
 #include "base/arena.h"
+#include "base/dtype.h"
 #include "base/status.h"
 
 #define PZ_MAX_RANK 8 /* more than 5: only on the way through reshapes, permutes and functions of one value */
@@ -51,11 +55,29 @@ typedef struct pz_place {
   int32_t line, column;
 } pz_place;
 
+/* Types of elements that tensors may have: f32, f16, bf16, u8, i8, u16, i16. */
+bool pz_type_of_tensors(pz_dtype type);
+
+/* What elements are. Scale and zero point are 1 and 0 but for integers. */
+typedef struct pz_element {
+  pz_dtype type;
+  float scale; /* above 0 */
+  int32_t zero_point;
+} pz_element;
+#define PZ_FLOATS ((pz_element){PZ_F32, 1, 0})
+
 typedef struct pz_tensor {
   const char *name; /* unique in the graph */
   pz_shape shape;
-  const float *data; /* constants: dense, C order, owned by the graph's arena; NULL otherwise */
-  bool shared;       /* they are those of the graph that this one is a copy of: to be read only */
+  pz_dtype type;
+  float scale;
+  int32_t zero_point;
+  /* Of inputs and outputs of the graph: the type that the caller wants, which the pass type-ports makes it have. Else, and where no other is
+   * wanted: its type. */
+  pz_dtype wanted;
+  const float
+      *data;   /* constants, which are f32: dense, C order, owned by the graph's arena; NULL otherwise */
+  bool shared; /* they are those of the graph that this one is a copy of: to be read only */
   /* Layout: the zero border that the stored tensor keeps around each spatial dimension ("padding
    * transformation", PZnet 3.5). Has no meaning for the values: the logical tensor is inside. */
   int32_t border_lo[PZ_SPATIAL], border_hi[PZ_SPATIAL];
@@ -261,11 +283,21 @@ typedef struct pz_attr_depth_to_space {
   bool columns_first, inverse;
 } pz_attr_depth_to_space;
 /* argmax: x. The index along `axis` of the greatest value (of equal ones the first, or the last where `last`; a NaN is
- * greater than any number), as a whole number in a float; the axis becomes 1 and has at most 2^24 entries. */
+ * greater than any number), as a whole number of the type `to`; the axis becomes 1 and has at most 2^24 entries, or 256 where
+ * `to` is u8. */
 typedef struct pz_attr_argmax {
   int32_t axis;
   bool last;
+  pz_dtype to; /* f32 or u8 */
 } pz_attr_argmax;
+/* cast: x. Its values in another type: the nearest one, of two the even one. An integer that is too small or too great becomes the least or
+ * the greatest there is, and not-a-number becomes zero_point. Floats of 16 bits become infinite where they are too great, and
+ * not-a-number stays that. */
+typedef struct pz_attr_cast {
+  pz_dtype to;
+  float scale;
+  int32_t zero_point;
+} pz_attr_cast;
 /* gather: x. Entry j of `axis` of the result is entry index[j] of x's, from 0 on; any order, left out or repeated. */
 typedef struct pz_index_list {
   int32_t n;
@@ -308,6 +340,7 @@ typedef union pz_attributes {
   pz_attr_depth_to_space depth_to_space;
   pz_attr_argmax argmax;
   pz_attr_gather gather;
+  pz_attr_cast cast;
 } pz_attributes;
 
 typedef struct pz_node {
@@ -356,6 +389,10 @@ pz_node pz_node_new(pz_op op);
  * graph is as before. Adding may move g->tensors and g->nodes: keep indices, not pointers. Names are not empty. */
 pz_status pz_graph_add_input(pz_graph *g, const char *name, const pz_shape *shape, pz_tensor_id *id,
                              pz_error *err);
+/* Of an input, which is f32 when it is added. */
+pz_status pz_graph_set_element(pz_graph *g, pz_tensor_id input, pz_element element, pz_error *err);
+/* The type that the caller wants an input or an output of that name to have; a message that lists the names where there is none. */
+pz_status pz_graph_want_type(pz_graph *g, bool input, const char *name, pz_dtype type, pz_error *err);
 /* data (elements of shape, C order) is copied when not NULL; when NULL zeroed storage is made. The caller may
  * fill it through pz_graph_constant_data until the graph is verified. */
 pz_status pz_graph_add_constant(pz_graph *g, const char *name, const pz_shape *shape, const float *data,
@@ -394,6 +431,13 @@ pz_node_id pz_graph_producer(const pz_graph *g, pz_tensor_id id);   /* PZ_NONE f
 /* By nodes, one for each slot, and one more if it is an output of the graph. */
 int32_t pz_graph_count_uses(const pz_graph *g, pz_tensor_id id);
 bool pz_graph_is_output(const pz_graph *g, pz_tensor_id id);
+static inline pz_element pz_tensor_element(const pz_tensor *t) {
+  return (pz_element){t->type, t->scale, t->zero_point};
+}
+bool pz_element_equal(pz_element a, pz_element b);
+/* "u8", "u8 scale 0.5 zero_point 3" into out (at least PZ_ELEMENT_TEXT bytes); returns out. */
+#define PZ_ELEMENT_TEXT 64
+const char *pz_element_text(pz_element element, char *out);
 /* Of the direct algorithm; conv, deconv and inner_product have any. */
 double pz_node_multiply_adds(const pz_graph *g, const pz_node *node);
 /* Inputs, constants and outputs once each. */

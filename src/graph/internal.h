@@ -34,6 +34,7 @@ typedef enum pz_attr_kind {
   PZ_ATTR_ROUNDING,
   PZ_ATTR_REDUCE,
   PZ_ATTR_EXTEND,
+  PZ_ATTR_TYPE,
   PZ_ATTR_SCALES, /* float[PZ_SPATIAL] */
   PZ_ATTR_AXES,   /* bool[PZ_MAX_RANK]; a list of those that are set */
   PZ_ATTR_FLOATS, /* const float *, one for each input, or NULL */
@@ -70,6 +71,14 @@ typedef pz_status (*pz_inference)(const pz_graph *g, const pz_node *node, pz_sha
   pz_status pz_infer_##id(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err);
 #include "graph/ops.inc"
 #undef OP
+
+/* ---- types.c ---- */
+
+/* Element types of a node's operands fit its operator; *out: that of its outputs. The node's own slots are checked before. */
+pz_status pz_infer_element(const pz_graph *g, const pz_node *node, pz_element *out, pz_error *err);
+#define PZ_TYPES_IN_WORDS "a tensor is of f32, f16, bf16, u8, i8, u16 or i16"
+/* A type of tensors, with a scale and a zero point that it may have. */
+bool pz_element_valid(pz_element element);
 
 /* A text of a shape as a value, for arguments of messages: PZ_SHAPE(&s). */
 typedef struct pz_shape_string {

@@ -18,8 +18,9 @@ typedef struct parser {
 typedef struct result {
   const char *name;
   pz_token shape_token;
-  bool has_shape;
+  bool has_shape, has_element;
   pz_shape shape;
+  pz_element element;
   int32_t border_lo[PZ_SPATIAL], border_hi[PZ_SPATIAL];
 } result;
 
@@ -37,15 +38,36 @@ static pz_status placed(const pz_lexer *lexer, const pz_token *token, pz_status 
   return pz_lex_fail(lexer, token, "%s", inner->message);
 }
 
+static bool is_type(const pz_lexer *lexer, pz_dtype *type) {
+  for (int32_t i = 0; i < PZ_DTYPES; i++)
+    if (pz_lex_is(lexer, pz_dtype_name((pz_dtype)i))) return *type = (pz_dtype)i, true;
+  return false;
+}
+
+/* "u8", "u8 scale 0.5 zero_point 3"; nothing where the tensor is of f32. */
+static pz_status parse_element(pz_lexer *lexer, result *r) {
+  r->element = PZ_FLOATS;
+  r->has_element = is_type(lexer, &r->element.type);
+  if (!r->has_element) return PZ_OK;
+  PZ_TRY(pz_lex_next(lexer));
+  if (!pz_lex_is(lexer, "scale")) return PZ_OK;
+  PZ_TRY(pz_lex_next(lexer));
+  PZ_TRY(pz_lex_float(lexer, &r->element.scale));
+  PZ_TRY(pz_lex_take(lexer, "zero_point"));
+  return pz_lex_i32(lexer, &r->element.zero_point);
+}
+
 static pz_status parse_result(pz_lexer *lexer, bool needs_shape, result *r) {
   *r = (result){0};
   PZ_TRY(pz_lex_string(lexer, PZ_TOKEN_TENSOR, "a tensor: % and its name", &r->name));
   r->shape_token = lexer->token;
-  bool border_next = pz_lex_is(lexer, "border");
-  if (needs_shape || (lexer->token.kind == PZ_TOKEN_ATOM && !border_next)) {
+  pz_dtype type;
+  bool other_next = pz_lex_is(lexer, "border") || is_type(lexer, &type);
+  if (needs_shape || (lexer->token.kind == PZ_TOKEN_ATOM && !other_next)) {
     PZ_TRY(pz_lex_shape(lexer, &r->shape));
     r->has_shape = true;
   }
+  PZ_TRY(parse_element(lexer, r));
   if (!pz_lex_is(lexer, "border")) return PZ_OK;
   PZ_TRY(pz_lex_next(lexer));
   return pz_lex_border(lexer, r->border_lo, r->border_hi);
@@ -67,6 +89,13 @@ static pz_status find_tensor(parser *p, pz_tensor_id *id) {
 
 /* ---- input, output ---- */
 
+static pz_status parse_wanted(parser *p, pz_tensor_id id) {
+  if (!pz_lex_is(&p->lexer, "wanted")) return PZ_OK;
+  PZ_TRY(pz_lex_next(&p->lexer));
+  if (!is_type(&p->lexer, &p->g->tensors[id].wanted)) return pz_lex_expected(&p->lexer, "a type of elements");
+  return pz_lex_next(&p->lexer);
+}
+
 static pz_status parse_input(parser *p) {
   pz_token token = p->lexer.token;
   pz_error inner = {0};
@@ -74,14 +103,16 @@ static pz_status parse_input(parser *p) {
   result r;
   PZ_TRY(parse_result(&p->lexer, true, &r));
   PZ_TRY(placed(&p->lexer, &token, pz_graph_add_input(p->g, r.name, &r.shape, &id, &inner), &inner));
+  PZ_TRY(placed(&p->lexer, &token, pz_graph_set_element(p->g, id, r.element, &inner), &inner));
   set_border(p->g, id, &r);
-  return PZ_OK;
+  return parse_wanted(p, id);
 }
 
 static pz_status parse_output(parser *p) {
   pz_tensor_id id;
   PZ_TRY(find_tensor(p, &id));
-  return pz_graph_add_output(p->g, id, p->lexer.err);
+  PZ_TRY(pz_graph_add_output(p->g, id, p->lexer.err));
+  return parse_wanted(p, id);
 }
 
 /* ---- const ---- */
@@ -143,6 +174,9 @@ static pz_status parse_const(parser *p) {
   pz_tensor_id id = PZ_NONE;
   result r;
   PZ_TRY(parse_result(lexer, true, &r));
+  if (r.has_element && r.element.type != PZ_F32)
+    return pz_lex_fail(lexer, &token, "'%s': a constant is f32, not %s", r.name,
+                       pz_dtype_name(r.element.type));
   PZ_TRY(pz_lex_take(lexer, "="));
   bool seed = pz_lex_is(lexer, "seed"), list = pz_lex_is(lexer, "[");
   if (pz_lex_is(lexer, "digest"))
@@ -209,7 +243,12 @@ static pz_status parse_operands(parser *p, pz_node *node) {
 
 static pz_status check_result(parser *p, const result *r, pz_tensor_id id) {
   const pz_shape *inferred = &p->g->tensors[id].shape;
+  const pz_element made = pz_tensor_element(&p->g->tensors[id]);
+  char is[PZ_ELEMENT_TEXT], makes[PZ_ELEMENT_TEXT];
   set_border(p->g, id, r);
+  if ((r->has_element || r->has_shape) && !pz_element_equal(r->element, made))
+    return pz_lex_fail(&p->lexer, &r->shape_token, "tensor '%s' is %s here, but its layer makes it %s",
+                       r->name, pz_element_text(r->element, is), pz_element_text(made, makes));
   if (!r->has_shape || pz_shape_equal(&r->shape, inferred)) return PZ_OK;
   return pz_lex_fail(&p->lexer, &r->shape_token, "tensor '%s' is %s here, but its inputs make it %s", r->name,
                      PZ_SHAPE(&r->shape), PZ_SHAPE(inferred));

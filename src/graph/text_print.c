@@ -47,15 +47,26 @@ static void print_name(const pz_graph *g, pz_tensor_id id, pz_text *out) {
   else pz_text_print_string(out, g->tensors[id].name);
 }
 
-/* Name, shape and, where there is one, border. */
+/* Name, shape and, where they are not f32, elements; where there is one, border. */
 static void print_tensor(const pz_graph *g, pz_tensor_id id, pz_text *out) {
   const pz_tensor *t = &g->tensors[id];
   static const int32_t zero[PZ_SPATIAL];
   print_name(g, id, out);
   pz_text_printf(out, " %s", PZ_SHAPE(&t->shape));
+  if (t->type != PZ_F32) pz_text_printf(out, " %s", pz_dtype_name(t->type));
+  if (t->scale != 1 || t->zero_point) {
+    pz_text_append(out, " scale ");
+    pz_text_print_float(out, t->scale);
+    pz_text_printf(out, " zero_point %d", (int)t->zero_point);
+  }
   if (!memcmp(t->border_lo, zero, sizeof zero) && !memcmp(t->border_hi, zero, sizeof zero)) return;
   pz_text_append(out, " border ");
   pz_text_print_border(out, t->border_lo, t->border_hi);
+}
+
+static void print_wanted(const pz_graph *g, pz_tensor_id id, pz_text *out) {
+  const pz_tensor *t = &g->tensors[id];
+  if (t->wanted != t->type) pz_text_printf(out, " wanted %s", pz_dtype_name(t->wanted));
 }
 
 /* FNV-1a, 64 bits, over the bit patterns as they lie in memory of a little-endian machine. */
@@ -111,6 +122,7 @@ static void print_lines(const pz_graph *g, bool with_data, bool *printed, pz_tex
   for (int32_t i = 0; i < g->n_inputs; i++) {
     pz_text_append(out, "input ");
     print_tensor(g, g->inputs[i], out);
+    print_wanted(g, g->inputs[i], out);
     pz_text_append(out, "\n");
   }
   for (pz_node_id n = 0; n < g->n_nodes; n++) {
@@ -129,6 +141,7 @@ static void print_lines(const pz_graph *g, bool with_data, bool *printed, pz_tex
   for (int32_t i = 0; i < g->n_outputs; i++) {
     pz_text_append(out, "output ");
     print_name(g, g->outputs[i], out);
+    print_wanted(g, g->outputs[i], out);
     pz_text_append(out, "\n");
   }
 }

@@ -21,6 +21,21 @@ static pz_status check_border(const pz_tensor *t, pz_error *err) {
   return PZ_OK;
 }
 
+static pz_status check_element(const pz_tensor *t, pz_error *err) {
+  char text[PZ_ELEMENT_TEXT];
+  if (!pz_element_valid(pz_tensor_element(t)))
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "tensor '%s': elements are not %s: " PZ_TYPES_IN_WORDS ", and integers alone have a scale",
+                   t->name, pz_element_text(pz_tensor_element(t), text));
+  if (!pz_type_of_tensors(t->wanted))
+    return pz_fail(err, PZ_ERROR_INPUT, "tensor '%s' is wanted as %s: " PZ_TYPES_IN_WORDS, t->name,
+                   (unsigned)t->wanted < PZ_DTYPES ? pz_dtype_name(t->wanted) : "an unknown type");
+  if (t->data && t->type != PZ_F32)
+    return pz_fail(err, PZ_ERROR_INPUT, "tensor '%s': a constant is f32, not %s", t->name,
+                   pz_dtype_name(t->type));
+  return PZ_OK;
+}
+
 static pz_status check_tensor(const pz_graph *g, pz_tensor_id id, pz_error *err) {
   const pz_tensor *t = &g->tensors[id];
   if (!t->name || !*t->name)
@@ -31,6 +46,7 @@ static pz_status check_tensor(const pz_graph *g, pz_tensor_id id, pz_error *err)
                    g->name, t->name);
   if (!pz_shape_valid(&t->shape, NULL))
     return pz_fail(err, PZ_ERROR_INPUT, "tensor '%s': bad shape %s", t->name, PZ_SHAPE(&t->shape));
+  PZ_TRY(check_element(t, err));
   return check_border(t, err);
 }
 
@@ -72,12 +88,18 @@ static pz_status check_ready(const pz_graph *g, const pz_node *node, const uint8
 static pz_status check_node(const pz_graph *g, const pz_node *node, pz_shape *shapes, uint8_t *state,
                             pz_error *err) {
   PZ_TRY(check_ready(g, node, state, err));
+  pz_element element;
   PZ_TRY(pz_node_infer(g, node, shapes, err));
+  PZ_TRY(pz_infer_element(g, node, &element, err));
   for (int32_t i = 0; i < node->n_out; i++) {
     const pz_tensor *t = &g->tensors[node->out[i]];
     if (!pz_shape_equal(&shapes[i], &t->shape))
       return pz_fail_node(err, node, "its output '%s' is %s, but its inputs make it %s", t->name,
                           PZ_SHAPE(&t->shape), PZ_SHAPE(&shapes[i]));
+    char is[PZ_ELEMENT_TEXT], made[PZ_ELEMENT_TEXT];
+    if (!pz_element_equal(element, pz_tensor_element(t)))
+      return pz_fail_node(err, node, "its output '%s' is %s, but the layer makes it %s", t->name,
+                          pz_element_text(pz_tensor_element(t), is), pz_element_text(element, made));
     state[node->out[i]] = READY;
   }
   return PZ_OK;

@@ -26,7 +26,10 @@ static int64_t size_of_results(const pz_rewriter *rw, const pz_node *node) {
     if (!rw->g->tensors[node->in[k]].data) return 0;
     in += elements(rw, node->in[k]);
   }
-  for (int32_t k = 0; k < node->n_out; k++) out += elements(rw, node->out[k]);
+  for (int32_t k = 0; k < node->n_out; k++) {
+    if (rw->g->tensors[node->out[k]].type != PZ_F32) return 0; /* constants are floats */
+    out += elements(rw, node->out[k]);
+  }
   return out <= SMALL || out / 4 <= in ? out : 0;
 }
 

@@ -4,7 +4,8 @@
 
 #include "graph/graph.h"
 
-/* All of it ends soon, with PZ_INTERRUPTED, once the flag that the graph's arena watches is set. */
+/* Values are the numbers that elements stand for (graph.h), whatever the type.
+ * All of it ends soon, with PZ_INTERRUPTED, once the flag that the graph's arena watches is set. */
 
 /* Evaluates one node: in[i] and out[i] are dense C-order doubles of the tensors' shapes (in[i] NULL where the
  * optional input is absent). out is allocated by the caller. */

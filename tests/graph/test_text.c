@@ -11,6 +11,8 @@ static const char canonical[] =
     "input %data 1x2x4x6x6\n"
     "input %\"odd name\\\\\\x01\" 1x3x4x3x3\n"
     "input %rows 1x2x10\n"
+    "input %bytes 1x2x4x6x6 u8 wanted f16\n"
+    "input %levels 1x2x10 i16 scale 0.25 zero_point -7 border 0,0,1:0,0,2\n"
     "const %w 3x2x1x1x1 = [1 -2.5 3e-07 nan inf -inf]\n"
     "const %b 3 = [0 -0 0.1]\n"
     "%conv1 1x3x4x6x6 border 1,1,1:1,2,2 = conv \"conv1\" %data, %w, %b, _, _, %b act prelu\n"
@@ -41,10 +43,16 @@ static const char canonical[] =
     "%ga 1x3x5 = gather \"ga\" %ac axis 2 index 2,0,0,1,2\n"
     "%cn 1x3x5 = channel_norm \"cn\" %ga eps 0.5 act relu 0.1\n"
     "%gb 1x1x5 = gather \"gb\" %cn index 2\n"
+    "%cu 1x2x4x6x6 = cast \"cu\" %bytes\n"
+    "%cb 1x2x10 bf16 = cast \"cb\" %levels to bf16\n"
+    "%cq 1x2x10 i8 scale 0.5 zero_point 3 = cast \"cq\" %cb to i8 scale 0.5 zero_point 3\n"
+    "%au 1x1x4x6x6 u8 = argmax \"au\" %cu to u8\n"
     "const %unused 17 = [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17]\n"
     "output %r\n"
     "output %s1\n"
-    "output %gb\n";
+    "output %gb wanted bf16\n"
+    "output %cq\n"
+    "output %au\n";
 
 static void prints_what_it_parsed(void **state) {
   (void)state;
@@ -53,7 +61,7 @@ static void prints_what_it_parsed(void **state) {
   assert_string_equal(text, canonical);
   free(text);
   assert_true(isnan(g->tensors[pz_graph_find_tensor(g, "w")].data[3]));
-  assert_int_equal(g->nodes[0].place.line, 7);
+  assert_int_equal(g->nodes[0].place.line, 9);
   assert_string_equal(g->nodes[0].place.file, "t");
   assert_int_equal(g->tensors[pz_graph_find_tensor(g, "conv1")].border_hi[1], 2);
   pz_text out = {0};
@@ -161,6 +169,36 @@ static void says_where(void **state) {
        "t:3:34: expected a number, found the end of the line"},
       {"graph \"g\"\ninput %x 1x2x3\n%y = resize \"y\" %x scale 1,2\n",
        "t:3:29: expected ',', found the end of the line"},
+      {"graph \"g\"\ninput %x 1x2 u9\n", "t:2:14: expected the end of the line, found 'u9'"},
+      {"graph \"g\"\ninput %x 1x2 i64\n",
+       "t:2:7: input 'x': elements are not i64: a tensor is of f32, f16, bf16, u8, i8, u16 or i16"},
+      {"graph \"g\"\ninput %x 1x2 u8 scale 0 zero_point 0\n",
+       "t:2:7: input 'x': elements are not u8 scale 0"},
+      {"graph \"g\"\ninput %x 1x2 u8 scale nan zero_point 0\n",
+       "t:2:7: input 'x': elements are not u8 scale nan"},
+      {"graph \"g\"\ninput %x 1x2 u8 scale 1 zero_point 256\n",
+       "t:2:7: input 'x': elements are not u8 scale 1 zero_point 256"},
+      {"graph \"g\"\ninput %x 1x2 bf16 scale 2 zero_point 0\n",
+       "t:2:7: input 'x': elements are not bf16 scale 2"},
+      {"graph \"g\"\ninput %x 1x2 u8 scale 2\n", "t:2:24: expected 'zero_point', found the end of the line"},
+      {"graph \"g\"\ninput %x 1x2 wanted float\n", "t:2:21: expected a type of elements, found 'float'"},
+      {"graph \"g\"\ninput %x 1x2 wanted i64\noutput %x\n",
+       "t: tensor 'x' is wanted as i64: a tensor is of f32"},
+      {"graph \"g\"\nconst %x 2 u8 = [1 2]\n", "t:2:7: 'x': a constant is f32, not u8"},
+      {"graph \"g\"\ninput %x 1x2 u8\n%y = identity \"y\" %x\noutput %y\n",
+       "t:3: layer 'y' (identity): its input 'x' is of u8; it takes f32: a cast must lie between"},
+      {"graph \"g\"\ninput %x 1x2 u8\n%y 1x2 u8 = cast \"y\" %x\noutput %y\n",
+       "t:3:4: tensor 'y' is u8 here, but its layer makes it f32"},
+      {"graph \"g\"\ninput %x 1x2\n%y 1x2 = cast \"y\" %x to u8\noutput %y\n",
+       "t:3:4: tensor 'y' is f32 here, but its layer makes it u8"},
+      {"graph \"g\"\ninput %x 1x2\n%y = cast \"y\" %x to f64\noutput %y\n",
+       "t:3: layer 'y' (cast): elements cannot be f64: a tensor is of f32"},
+      {"graph \"g\"\ninput %x 1x2\n%y = cast \"y\" %x to f16 scale 2\noutput %y\n",
+       "t:3: layer 'y' (cast): elements cannot be f16 scale 2 zero_point 0"},
+      {"graph \"g\"\ninput %x 1x257\n%y = argmax \"y\" %x to u8\noutput %y\n",
+       "t:3: layer 'y' (argmax): an index among 257 is no u8"},
+      {"graph \"g\"\ninput %x 1x2\n%y = argmax \"y\" %x to i8\noutput %y\n",
+       "t:3: layer 'y' (argmax): an index is of f32 or u8, not i8"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) parse_fails(rows[i].text, rows[i].message);
 }
@@ -223,7 +261,7 @@ static void random_graphs_have_everything(void **state) {
     pz_graph_free(again);
   }
   for (int32_t op = PZ_OP_NONE + 1; op < PZ_OP_COUNT; op++)
-    if (op != PZ_OP_PAD && op != PZ_OP_ARGMAX && count[op] < 5)
+    if (op != PZ_OP_PAD && op != PZ_OP_ARGMAX && op != PZ_OP_CAST && count[op] < 5)
       fail_msg("only %d of %s", (int)count[op], pz_op_name((pz_op)op));
   assert_true(spatial[1] > 10 && spatial[2] > 200 && spatial[3] > 200 && batches > 100 && outputs > 40);
 }

@@ -292,6 +292,54 @@ static void copies(void **state) {
   }
 }
 
+/* ---- casts ---- */
+
+static void expect_exactly(const fixture *f, int64_t n, const double *values) {
+  for (int64_t i = 0; i < n; i++) {
+    const double y = f->outputs[0][i];
+    if (!(isnan(values[i]) ? isnan(y) : y == values[i]))
+      fail_msg("value %d is %.9g, expected %.9g", (int)i, y, values[i]);
+  }
+}
+
+static void cast_case(pz_dtype to, float scale, int32_t zero_point, const double *expected) {
+  fixture f;
+  fixture_begin(&f, PZ_OP_CAST);
+  fixture_input(&f, 0, SHAPE(8), FLOATS(0, 0.5f, 1.5f, -2.5f, 300, -300, 1.00390625f, NAN));
+  f.node.attr.cast = (pz_attr_cast){to, scale, zero_point};
+  fixture_run(&f, 1);
+  expect_exactly(&f, 8, expected);
+  fixture_end(&f);
+}
+
+/* By hand: halves go to the even number, integers stop at their ends, bfloat16 has 8 bits. */
+static void casts(void **state) {
+  (void)state;
+  cast_case(PZ_F32, 1, 0, DOUBLES(0, 0.5, 1.5, -2.5, 300, -300, 1.00390625, NAN));
+  cast_case(PZ_U8, 1, 0, DOUBLES(0, 0, 2, 0, 255, 0, 1, 0));
+  cast_case(PZ_I8, 1, 0, DOUBLES(0, 0, 2, -2, 127, -128, 1, 0));
+  cast_case(PZ_U8, 0.5f, 100, DOUBLES(0, 0.5, 1.5, -2.5, 77.5, -50, 1, 0));
+  cast_case(PZ_BF16, 1, 0, DOUBLES(0, 0.5, 1.5, -2.5, 300, -300, 1, NAN));
+  cast_case(PZ_F16, 1, 0, DOUBLES(0, 0.5, 1.5, -2.5, 300, -300, 1.00390625, NAN));
+}
+
+static void casts_of_ends(void **state) {
+  (void)state;
+  const float least = 0x1p-24f; /* the least half above 0 */
+  for (int bf16 = 0; bf16 < 2; bf16++) {
+    fixture f;
+    fixture_begin(&f, PZ_OP_CAST);
+    fixture_input(&f, 0, SHAPE(7),
+                  FLOATS(65519, 65520, -70000, least / 2, least * 1.5f, 0x1.ffp127f, INFINITY));
+    f.node.attr.cast = (pz_attr_cast){bf16 ? PZ_BF16 : PZ_F16, 1, 0};
+    fixture_run(&f, 1);
+    expect_exactly(&f, 7,
+                   bf16 ? DOUBLES(65536, 65536, -70144, 0x1p-25, 0x1.8p-24, INFINITY, INFINITY)
+                        : DOUBLES(65504, INFINITY, -INFINITY, 0, 0x1p-23, INFINITY, INFINITY));
+    fixture_end(&f);
+  }
+}
+
 /* ---- the others ---- */
 
 static void softmax_case(int axis, const float *x, const double *expected) {
@@ -379,6 +427,8 @@ int main(void) {
       cmocka_unit_test(slice),
       cmocka_unit_test(crop),
       cmocka_unit_test(permute),
+      cmocka_unit_test(casts),
+      cmocka_unit_test(casts_of_ends),
       cmocka_unit_test(copies),
       cmocka_unit_test(softmax),
       cmocka_unit_test(lrn_across),

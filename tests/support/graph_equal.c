@@ -77,7 +77,8 @@ static bool attributes_equal(const pz_node *a, const pz_node *b, int32_t rank) {
   case PZ_OP_GATHER:
     return SAME(attr.gather.axis) && SAME(attr.gather.index.n) &&
            SAME_LIST(attr.gather.index.entries, a->attr.gather.index.n);
-  case PZ_OP_ARGMAX: return SAME(attr.argmax.axis) && SAME(attr.argmax.last);
+  case PZ_OP_ARGMAX: return SAME(attr.argmax.axis) && SAME(attr.argmax.last) && SAME(attr.argmax.to);
+  case PZ_OP_CAST: return SAME(attr.cast.to) && SAME(attr.cast.scale) && SAME(attr.cast.zero_point);
   case PZ_OP_IDENTITY:
   case PZ_OP_PAD: return true;
   case PZ_OP_NONE:
@@ -89,6 +90,7 @@ static bool attributes_equal(const pz_node *a, const pz_node *b, int32_t rank) {
 static bool tensor_equal(const pz_tensor *a, const pz_tensor *b) {
   if (strcmp(a->name, b->name) || !pz_shape_equal(&a->shape, &b->shape) || !a->data != !b->data) return false;
   if (!SAME(border_lo) || !SAME(border_hi)) return false;
+  if (!SAME(type) || !SAME(scale) || !SAME(zero_point) || !SAME(wanted)) return false;
   return !a->data || SAME_LIST(data, pz_shape_elements(&a->shape));
 }
 

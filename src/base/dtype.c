@@ -3,16 +3,17 @@
 #include <math.h>
 
 static const struct {
-  const char *name;
+  const char *name, *c_type;
   int bytes;
   char kind;
 } rows[PZ_DTYPES] = {
-#define PZ_DTYPE(dtype, name, T, kind) [dtype] = {#name, sizeof(T), kind},
+#define PZ_DTYPE(dtype, name, T, kind) [dtype] = {#name, #T, sizeof(T), kind},
 #include "base/dtypes.inc"
 #undef PZ_DTYPE
 };
 
 const char *pz_dtype_name(pz_dtype dtype) { return rows[dtype].name; }
+const char *pz_dtype_c_type(pz_dtype dtype) { return rows[dtype].c_type; }
 int64_t pz_dtype_bytes(pz_dtype dtype) { return rows[dtype].bytes; }
 char pz_dtype_kind(pz_dtype dtype) { return rows[dtype].kind; }
 

@@ -11,6 +11,7 @@ enum { PZ_FILE_DTYPES = PZ_BOOL + 1, PZ_DTYPES = PZ_BF16 + 1, PZ_DTYPE_MAX_BYTES
 #define PZ_DTYPES_IN_WORDS "bool, integers of 8, 16, 32 or 64 bits, or floats of 16, 32 or 64 bits"
 
 const char *pz_dtype_name(pz_dtype dtype);
+const char *pz_dtype_c_type(pz_dtype dtype); /* of an element in memory: "uint8_t" */
 int64_t pz_dtype_bytes(pz_dtype dtype);
 char pz_dtype_kind(pz_dtype dtype); /* 'f', 'u', 'i', 'b' (bool), 'h' (bf16) */
 /* The type of this kind and size; false: there is none. */

@@ -47,8 +47,8 @@ static void prototype(pz_code *c, const pz_call *call, const char *digits) {
   pz_code_add(c, "(");
   for (int32_t i = 0; i < call->n_args; i++)
     if (call->args[i].at.space != PZ_SPACE_NULL)
-      pz_code_put(c, "$float *$, ", pz_code_choice(call->args[i].written, "", "const "),
-                  pz_code_word(call->args[i].name));
+      pz_code_put(c, "$$ *$, ", pz_code_choice(call->args[i].written, "", "const "),
+                  pz_code_word(pz_dtype_c_type(call->args[i].type)), pz_code_word(call->args[i].name));
   pz_code_add(c, "int32_t worker, int32_t workers)");
 }
 
@@ -115,8 +115,10 @@ static pz_status write_header(const writer *w, pz_error *err) {
 
 /* ---- network.c ---- */
 
-static void pointer(pz_code *c, const pz_plan *p, const pz_pointer *at) {
+static void pointer(pz_code *c, const pz_plan *p, const pz_arg *arg) {
+  const pz_pointer *at = &arg->at;
   const int64_t offset = at->offset + (at->space == PZ_SPACE_ARENA ? p->buffers[at->index].offset : 0);
+  if (arg->type != PZ_F32) pz_code_put(c, "($void *)", pz_code_choice(arg->written, "", "const "));
   if (at->space == PZ_SPACE_ARENA) pz_code_put(c, "ARENA($), ", offset);
   else if (at->space == PZ_SPACE_WEIGHTS) pz_code_put(c, "WEIGHTS($), ", offset);
   else if (at->space == PZ_SPACE_SCRATCH) pz_code_add(c, "SCRATCH, ");
@@ -142,7 +144,7 @@ static void step_function(const writer *w, pz_code *c, int32_t index, int32_t *c
     name(c, kernel->call, kernel->digits);
     pz_code_add(c, "(");
     for (int32_t a = 0; a < call->n_args; a++)
-      if (call->args[a].at.space != PZ_SPACE_NULL) pointer(c, w->plan, &call->args[a].at);
+      if (call->args[a].at.space != PZ_SPACE_NULL) pointer(c, w->plan, &call->args[a]);
     pz_code_put(c, "$", pz_code_choice(turns, "chunk, PZ_RUN_CHUNKS(workers));\n", "worker, workers);\n"));
   }
   pz_code_add(c, "  (void)r;\n}\n\n");

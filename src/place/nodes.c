@@ -25,7 +25,8 @@ static pz_status add_conversion(pz_plan *plan, pz_tensor_id id, const pz_storage
   pz_step *step = NULL;
   PZ_TRY(pz_new_step(plan, plan->graph->tensors[id].name, "layout", PZ_NONE, &step, err));
   step->storage = index;
-  step->bytes = 8.0 * (double)pz_shape_elements(&plan->graph->tensors[id].shape);
+  step->bytes = 2.0 * (double)(pz_dtype_bytes(plan->graph->tensors[id].type) *
+                               pz_shape_elements(&plan->graph->tensors[id].shape));
   pz_builder b = pz_builder_of(plan, step);
   PZ_TRY(pz_add_copy_call(&b, from, to, err));
   return pz_add_border_call(&b, to, err);

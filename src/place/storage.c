@@ -67,10 +67,12 @@ static pz_view dense_view(const pz_plan *plan, pz_tensor_id id, pz_layout layout
   return v;
 }
 
-/* Plain tensors keep a border only where a convolution reads them so: inputs of the network and padded copies. */
+/* Plain tensors keep a border only where a convolution reads them so: inputs of the network, padded copies and
+ * casts. */
 static bool keeps_border(const pz_plan *plan, pz_tensor_id id, pz_layout layout) {
   const pz_node_id maker = pz_graph_producer(plan->graph, id);
-  return layout == PZ_BLOCKED || maker == PZ_NONE || plan->graph->nodes[maker].op == PZ_OP_PAD;
+  return layout == PZ_BLOCKED || maker == PZ_NONE || plan->graph->nodes[maker].op == PZ_OP_PAD ||
+         plan->graph->nodes[maker].op == PZ_OP_CAST;
 }
 
 bool pz_border_suffices(const pz_plan *plan, pz_tensor_id id, pz_layout layout, const pz_view *v) {
@@ -88,8 +90,14 @@ static pz_status keep(pz_plan *plan, pz_layout layout, const pz_storage *storage
   PZ_TRY(pz_plan_grow(plan, (void **)&plan->storages, &plan->cap_storages, plan->n_storages,
                       sizeof(pz_storage), err));
   plan->storages[plan->n_storages] = *storage;
+  plan->storages[plan->n_storages].element = pz_tensor_element(&plan->graph->tensors[storage->tensor]);
   *slot(plan, storage->tensor, layout) = plan->n_storages++;
   return PZ_OK;
+}
+
+/* Room for n elements. */
+static int64_t floats_of(const pz_plan *plan, pz_tensor_id id, int64_t n) {
+  return (n * pz_dtype_bytes(plan->graph->tensors[id].type) + 3) / 4;
 }
 
 pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_storage *storage,
@@ -99,9 +107,9 @@ pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_
   s.room = layout == PZ_BLOCKED ? plan->rooms[id] : room_of(&s.view);
   set_strides(&s.view, &s.room);
   s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view, s.room.lo)};
-  PZ_TRY(pz_new_buffer(plan, s.view.stride_n * s.view.n, &s.at.index, err));
+  PZ_TRY(pz_new_buffer(plan, floats_of(plan, id, s.view.stride_n * s.view.n), &s.at.index, err));
   PZ_TRY(keep(plan, layout, &s, err));
-  *storage = s;
+  *storage = plan->storages[plan->n_storages - 1];
   return PZ_OK;
 }
 
@@ -130,8 +138,11 @@ static int32_t output_port(const pz_plan *plan, pz_tensor_id id) {
 }
 
 pz_storage pz_port_storage(const pz_plan *plan, pz_tensor_id id, pz_space space, int32_t port) {
-  return (pz_storage){
-      .tensor = id, .at = {space, port, 0}, .view = dense_view(plan, id, PZ_PLAIN, false), .owner = false};
+  return (pz_storage){.tensor = id,
+                      .at = {space, port, 0},
+                      .view = dense_view(plan, id, PZ_PLAIN, false),
+                      .element = pz_tensor_element(&plan->graph->tensors[id]),
+                      .owner = false};
 }
 
 static pz_status slice_of_parent(pz_plan *plan, pz_tensor_id id, pz_storage *storage, pz_error *err) {

@@ -20,8 +20,9 @@ typedef enum pz_space {
 } pz_space;
 typedef struct pz_pointer {
   pz_space space;
-  int32_t index;  /* ARENA: buffer; INPUT, OUTPUT: port */
-  int64_t offset; /* floats from the start of the buffer, port or weights to the view's element (0,0,0,0,0) */
+  int32_t index; /* ARENA: buffer; INPUT, OUTPUT: port */
+  /* Floats from the start of the buffer, port or weights to the view's element (0,0,0,0,0). What is of other types begins there: 0. */
+  int64_t offset;
 } pz_pointer;
 
 /* What a blocked storage has room for: points in front of the tensor's first and behind its last one along depth, height and width,
@@ -37,7 +38,8 @@ typedef struct pz_room {
 typedef struct pz_storage {
   pz_tensor_id tensor; /* PZ_NONE: there is none */
   pz_pointer at;
-  pz_view view;
+  pz_view view;       /* strides count elements */
+  pz_element element; /* of the tensor; what is not of floats lies plain */
   bool owner;   /* the buffer was made for this tensor, or for one that it replaces, and holds nothing else */
   pz_room room; /* of owners */
 } pz_storage;
@@ -60,7 +62,8 @@ typedef struct pz_arg {
   const char *name; /* the kernel's parameter: "in", "weights", "out", ... */
   bool written;
   pz_pointer at;
-  bool listed; /* neighbours that are listed reach the kernel as one array of pointers */
+  pz_dtype type; /* of what it points at, as its C type says */
+  bool listed;   /* neighbours that are listed reach the kernel as one array of pointers */
 } pz_arg;
 #define PZ_CALL_ARGS 16
 /* One call of a kernel: `function((function_shape){shape}, args..., worker, workers)`. Calls with the same
@@ -112,7 +115,7 @@ pz_status pz_add_call(pz_builder *b, const char *header, const char *function, p
                       const pz_arg *args, int32_t n_args, pz_error *err);
 /* The call that was added last begins when all workers have finished those before it. */
 void pz_call_after_all(pz_builder *b);
-/* The call that copies or converts between two storages of equal sizes, whatever their layouts. */
+/* The call that copies or converts between two storages of equal sizes, whatever their layouts and types. */
 pz_status pz_add_copy_call(pz_builder *b, const pz_storage *from, const pz_storage *to, pz_error *err);
 /* Adds the call that zeroes the border of `s`, if it has any. The framework does so for each output of a node. */
 pz_status pz_add_border_call(pz_builder *b, const pz_storage *s, pz_error *err);

@@ -1,4 +1,5 @@
 /* calls.c: kernel calls, packed weights and their texts, for solvers. */
+#include "kernels/cast/shape.h"
 #include "kernels/copy/copy.h"
 #include "base/memory.h"
 #include "plan/plan.h"
@@ -107,7 +108,25 @@ static const conversion conversions[2][2] = {
     {{"kernels/copy/to_plain.h", "pz_to_plain", "blocked to plain"},
      {"kernels/copy/copy.h", "pz_copy", "copy"}}};
 
+static pz_status add_cast_call(pz_builder *b, const pz_storage *from, const pz_storage *to, pz_error *err) {
+  pz_text shape = {0};
+  pz_text_cast(&shape, &(pz_cast_shape){.in = from->view,
+                                        .out = to->view,
+                                        .from = (int32_t)from->element.type,
+                                        .to = (int32_t)to->element.type,
+                                        .in_scale = from->element.scale,
+                                        .out_scale = to->element.scale,
+                                        .in_zero = from->element.zero_point,
+                                        .out_zero = to->element.zero_point});
+  const pz_arg args[] = {{.name = "in", .at = from->at, .type = from->element.type},
+                         {.name = "out", .written = true, .at = to->at, .type = to->element.type}};
+  PZ_TRY(pz_add_call(b, "kernels/cast/cast.h", "pz_cast", &shape, args, 2, err));
+  if (!b->step->algorithm[0]) b->step->algorithm = "cast";
+  return PZ_OK;
+}
+
 pz_status pz_add_copy_call(pz_builder *b, const pz_storage *from, const pz_storage *to, pz_error *err) {
+  if (from->element.type != PZ_F32 || to->element.type != PZ_F32) return add_cast_call(b, from, to, err);
   const conversion *c = &conversions[from->view.block > 1][to->view.block > 1];
   pz_text shape = {0};
   pz_text_copy(&shape, &(pz_copy_shape){.in = from->view, .out = to->view});

@@ -65,7 +65,7 @@ static bool has_one_sign(const scan *s, pz_tensor_id id) {
 static bool comes_plain(const scan *s, pz_tensor_id id) {
   if (s->maker[id] == PZ_NONE) return true;
   const pz_node *m = &s->g->nodes[s->maker[id]];
-  return m->op == PZ_OP_PAD && s->maker[m->in[0]] == PZ_NONE;
+  return (m->op == PZ_OP_PAD || m->op == PZ_OP_CAST) && s->maker[m->in[0]] == PZ_NONE;
 }
 
 static bool scales_maps(const pz_graph *g, const pz_node *node) {
@@ -96,7 +96,8 @@ static pz_operand input_of(const scan *s, const pz_node *node, int32_t i) {
   pz_operand o = {.same = i};
   if (id == PZ_NONE) return o;
   const pz_tensor *t = &s->g->tensors[id];
-  o.present = true, o.shape = t->shape, o.data = t->data, o.packed = is_packed(s->g, node, i);
+  o.present = true, o.shape = t->shape, o.element = pz_tensor_element(t), o.data = t->data,
+  o.packed = is_packed(s->g, node, i);
   for (o.same = 0; node->in[o.same] != id; o.same++) {}
   o.plain = comes_plain(s, id);
   o.one_sign = (node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV) && i == PZ_CONV_X && has_one_sign(s, id);
@@ -107,6 +108,7 @@ static pz_operand output_of(const scan *s, const pz_node *node, int32_t i) {
   const pz_tensor_id id = node->out[i];
   return (pz_operand){.present = true,
                       .shape = s->g->tensors[id].shape,
+                      .element = pz_tensor_element(&s->g->tensors[id]),
                       .same = i,
                       .plain = s->leaves[id] && s->uses[id] == 1};
 }

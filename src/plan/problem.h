@@ -14,10 +14,11 @@ typedef enum pz_layout { PZ_PLAIN, PZ_BLOCKED } pz_layout;
 typedef struct pz_operand {
   bool present; /* optional inputs may be absent */
   pz_shape shape;
+  pz_element element;
   const float *data; /* constants; NULL: computed */
   bool packed;       /* inputs: weights, which the solver packs; others are placed for it */
   int32_t same;      /* the first input that is the same tensor; itself where there is none before it */
-  /* Inputs: an input of the network or a padded copy of one: it lies plain, and nothing has to be converted. Outputs: it
+  /* Inputs: an input of the network, or a padded copy or a cast of one: it lies plain, and nothing has to be converted. Outputs: it
    * leaves the network and nothing else reads it: plain is what is wanted. */
   bool plain;
   bool one_sign; /* inputs: its values are known to have one sign, as behind a ReLU */

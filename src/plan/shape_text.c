@@ -1,4 +1,5 @@
 #include "plan/shape_text.h"
+#include "kernels/cast/shape.h"
 #include "kernels/conv/halves_few_shape.h"
 #include "kernels/conv/halves_shape.h"
 #include "kernels/conv/shape.h"

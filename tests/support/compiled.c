@@ -4,6 +4,7 @@
 #include "emit/emit.h"
 #include "optimise/optimise.h"
 #include "reference/reference.h"
+#include "support/elements.h"
 #include "support/random_graph.h"
 
 #include <dlfcn.h>
@@ -35,7 +36,7 @@ typedef struct network {
   char folder[64], file[96];
   void *library;
   const pz_abi_network *abi;
-  float *inputs[16], *outputs[RUNS][16];
+  float *inputs[16], *values[16], *outputs[RUNS][16]; /* values: of the inputs' elements */
   double *expected[16];
   int n_runs;
   pz_error err;
@@ -66,10 +67,22 @@ static int64_t elements(const pz_abi_port *p) {
   return n;
 }
 
+static pz_element element_of(const network *t, const pz_tensor_id *ports, int32_t i) {
+  return pz_tensor_element(&t->after->tensors[ports[i]]);
+}
+static size_t output_bytes(const network *t, int32_t i) {
+  return (size_t)(elements(&t->abi->outputs[i]) * pz_dtype_bytes(element_of(t, t->after->outputs, i).type));
+}
+
 static void fill(network *t) {
   for (int32_t i = 0; i < t->abi->n_inputs; i++) {
-    t->inputs[i] = malloc((size_t)elements(&t->abi->inputs[i]) * 4);
-    pz_random_values(t->options->seed + 77 * (uint64_t)i, elements(&t->abi->inputs[i]), t->inputs[i]);
+    const int64_t n = elements(&t->abi->inputs[i]);
+    const pz_element e = element_of(t, t->after->inputs, i);
+    t->inputs[i] = malloc((size_t)n * 4);
+    t->values[i] = malloc((size_t)n * 4);
+    pz_random_values(t->options->seed + 77 * (uint64_t)i, n, t->values[i]);
+    pz_test_settle(e, n, t->values[i]);
+    pz_test_encode(e, t->values[i], n, t->inputs[i]);
   }
   for (int32_t i = 0; i < t->abi->n_outputs; i++) {
     const size_t n = (size_t)elements(&t->abi->outputs[i]);
@@ -150,13 +163,16 @@ static void check(network *t) {
   const pz_compiled_options *o = t->options;
   for (int32_t i = 0; i < t->abi->n_outputs; i++) {
     const int64_t n = elements(&t->abi->outputs[i]);
-    const double error = pz_relative_error(t->outputs[0][i], t->expected[i], n);
+    float *values = malloc((size_t)n * 4);
+    pz_test_decode(element_of(t, t->after->outputs, i), t->outputs[0][i], n, values);
+    const double error = pz_relative_error(values, t->expected[i], n);
+    free(values);
     if (!(error <= o->tolerance))
       fail_msg("%s, %s, without %s: output %s: relative error %.3g (%s)", o->name,
                o->plan.target.name ? o->plan.target.name : "no target", o->disable ? o->disable : "nothing",
                t->abi->outputs[i].name, error, t->folder);
     for (int k = 1; k < t->n_runs; k++)
-      if (memcmp(t->outputs[0][i], t->outputs[k][i], (size_t)n * 4))
+      if (memcmp(t->outputs[0][i], t->outputs[k][i], output_bytes(t, i)))
         fail_msg("%s: %d threads%s give other bits than 1", o->name, runs[k].workers,
                  runs[k].order == AT_ONCE       ? ""
                  : runs[k].order == FIRST_FIRST ? ", one after another,"
@@ -167,7 +183,7 @@ static void check(network *t) {
 static void sum_bits(const network *t) {
   uint64_t sum = 0xcbf29ce484222325; /* FNV-1a */
   for (int32_t i = 0; i < t->abi->n_outputs; i++)
-    for (int64_t k = 0; k < 4 * elements(&t->abi->outputs[i]); k++)
+    for (size_t k = 0; k < output_bytes(t, i); k++)
       sum = (sum ^ ((const uint8_t *)t->outputs[0][i])[k]) * 0x100000001b3;
   *t->options->bits = sum;
 }
@@ -176,6 +192,7 @@ static void drop(network *t) {
   char command[128];
   for (int i = 0; i < 16; i++) {
     free(t->inputs[i]);
+    free(t->values[i]);
     free(t->expected[i]);
     for (int k = 0; k < t->n_runs; k++) free(t->outputs[k][i]);
   }
@@ -191,7 +208,7 @@ void pz_test_compiled(const pz_graph *graph, const pz_compiled_options *options)
   make(&t);
   fill(&t);
   for (int k = 0; k < t.n_runs; k++) run(&t, k);
-  assert_int_equal(pz_reference_run(graph, (const float *const *)t.inputs, t.expected, NULL, NULL, &t.err),
+  assert_int_equal(pz_reference_run(graph, (const float *const *)t.values, t.expected, NULL, NULL, &t.err),
                    PZ_OK);
   check(&t);
   if (options->bits) sum_bits(&t);

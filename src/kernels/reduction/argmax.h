@@ -3,7 +3,7 @@
  *
  * Layouts: `in` and `out` blocked, any strides, sizes of out as those of in but for `axis` (0 .. 4: n, c, d, h, w), where it is 1;
  * they do not overlap. Padding lanes of `in` are not looked at; those of `out` become zero, and where the axis is the maps so do
- * all lanes but the first. Over maps S points are worked on together, transposed in registers. Unit of work: a row of out. */
+ * all lanes but the first. pz_argmax_u8, over maps alone: `out` plain, of bytes, stride_w 1, at any address; of 256 maps at most. Over maps S points are worked on together, transposed in registers. Unit of work: a row of out. */
 #ifndef PZ_KERNELS_REDUCTION_ARGMAX_H
 #define PZ_KERNELS_REDUCTION_ARGMAX_H
 
@@ -19,6 +19,7 @@
 typedef struct pz_argmax_shape {
   PZ_ARGMAX_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_argmax_shape;
+typedef pz_argmax_shape pz_argmax_u8_shape;
 
 /* The greatest value so far and its index. */
 typedef struct pz_argmax_best {
@@ -40,7 +41,7 @@ PZ_INLINE void pz_argmax_load(const pz_argmax_shape *s, const float *in, int32_t
 }
 
 /* `points` (at most S) points from `in` on, over all maps. */
-PZ_INLINE void pz_argmax_maps(const pz_argmax_shape *s, const float *in, float *out, int32_t points) {
+PZ_INLINE pz_v pz_argmax_over_maps(const pz_argmax_shape *s, const float *in, int32_t points) {
   pz_v tile[PZ_S];
   pz_argmax_best best = {pz_v_zero(), pz_v_zero()};
   PZ_ROLL for (int32_t b = 0; b < pz_blocks(&s->in); ++b) {
@@ -49,7 +50,12 @@ PZ_INLINE void pz_argmax_maps(const pz_argmax_shape *s, const float *in, float *
     PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) if (i < pz_block_maps(&s->in, b))
         pz_argmax_try(s->last, &best, tile[i], b * PZ_S + i);
   }
-  tile[0] = best.index;
+  return best.index;
+}
+
+PZ_INLINE void pz_argmax_maps(const pz_argmax_shape *s, const float *in, float *out, int32_t points) {
+  pz_v tile[PZ_S];
+  tile[0] = pz_argmax_over_maps(s, in, points);
   PZ_UNROLL for (int i = 1; i < PZ_S; ++i) tile[i] = pz_v_zero();
   pz_transpose(tile);
   PZ_UNROLL for (int i = 0; i < PZ_S; ++i) if (i < points) pz_v_store(out + i * s->out.stride_w, tile[i]);
@@ -71,6 +77,21 @@ PZ_INLINE void pz_argmax(const pz_argmax_shape s, const float *in, float *out, i
       for (int32_t i = 1; i < sizes[s.axis]; ++i)
         pz_argmax_try(s.last, &best, pz_v_load(p + i * steps[s.axis]), i);
       pz_v_store(to + w * s.out.stride_w, pz_v_first(best.index, pz_block_maps(&s.out, row.b)));
+    }
+  }
+}
+
+PZ_INLINE void pz_argmax_u8(const pz_argmax_u8_shape s, const float *in, uint8_t *out, int32_t worker,
+                            int32_t workers) {
+  typedef uint8_t bytes __attribute__((vector_size(PZ_S)));
+  PZ_EACH_ROW(&s.out, row, worker, workers) {
+    const float *from = in + pz_row_offset(&s.in, row);
+    uint8_t *to = out + pz_row_offset(&s.out, row);
+    for (int32_t w = 0; w < s.out.w; w += PZ_S) {
+      const int32_t points = s.out.w - w < PZ_S ? s.out.w - w : PZ_S;
+      const pz_v index = pz_argmax_over_maps(&s, from + w * s.in.stride_w, points);
+      const bytes b = __builtin_convertvector(__builtin_convertvector(index, pz_vi), bytes);
+      memcpy(to + w, &b, (size_t)points);
     }
   }
 }

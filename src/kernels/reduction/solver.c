@@ -49,6 +49,13 @@ const pz_solver pz_solver_reduce = {
 
 /* ---- argmax ---- */
 
+/* Bytes lie plain, and are made where the axis is the maps. */
+static bool gives_floats(const pz_query *q) { return q->problem->out[0].element.type == PZ_F32; }
+static bool gives_bytes(const pz_query *q) {
+  const pz_problem *p = q->problem;
+  return p->out[0].element.type == PZ_U8 && pz_axis5(p->in[0].shape.rank, p->attr.argmax.axis) == 1;
+}
+
 static pz_status build_argmax(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   const pz_attr_argmax *a = &q->problem->attr.argmax;
   const pz_storage in = placed->in[0], out = placed->out[0];
@@ -57,8 +64,21 @@ static pz_status build_argmax(const pz_query *q, const pz_placed *placed, pz_bui
                                             .out = placed->out[0].view,
                                             .axis = pz_axis5(q->problem->in[0].shape.rank, a->axis),
                                             .last = a->last});
-  const pz_arg args[] = {{.name = "in", .at = in.at}, {.name = "out", .written = true, .at = out.at}};
-  return pz_add_call(b, "kernels/reduction/argmax.h", "pz_argmax", &shape, args, 2, err);
+  const bool bytes = out.element.type == PZ_U8;
+  const pz_arg args[] = {{.name = "in", .at = in.at},
+                         {.name = "out", .written = true, .at = out.at, .type = out.element.type}};
+  return pz_add_call(b, "kernels/reduction/argmax.h", bytes ? "pz_argmax_u8" : "pz_argmax", &shape, args, 2,
+                     err);
 }
-const pz_solver pz_solver_argmax = {
-    .name = "argmax", .op = PZ_OP_ARGMAX, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .emit = build_argmax};
+const pz_solver pz_solver_argmax = {.name = "argmax",
+                                    .op = PZ_OP_ARGMAX,
+                                    .in = PZ_BLOCKED,
+                                    .out = PZ_BLOCKED,
+                                    .applies = gives_floats,
+                                    .emit = build_argmax};
+const pz_solver pz_solver_argmax_u8 = {.name = "argmax, bytes",
+                                       .op = PZ_OP_ARGMAX,
+                                       .in = PZ_BLOCKED,
+                                       .out = PZ_PLAIN,
+                                       .applies = gives_bytes,
+                                       .emit = build_argmax};

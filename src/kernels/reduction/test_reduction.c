@@ -136,9 +136,39 @@ static void test_argmax(void **state) {
   }
 }
 
+/* The bytes are the floats of pz_argmax, and no others are written: they end in front of a guard page, or begin behind one. */
+static void test_argmax_u8(void **state) {
+  (void)state;
+  pz_test_random r = {64};
+  for (int round = 0; round < ROUNDS; ++round) {
+    pz_test_tensor in = random_input(&r, 2 * PZ_S + 1);
+    const pz_view *v = &in.view;
+    const bool low = round % 2;
+    pz_argmax_u8_shape s = {.in = *v, .axis = 1, .last = pz_test_int(&r, 0, 1)};
+    s.out = pz_test_dense(1, v->n, 1, v->d, v->h, v->w);
+    const int64_t bytes = s.out.stride_n * s.out.n, floats = (bytes + 3) / 4;
+    pz_test_memory out = pz_test_alloc(floats, low);
+    uint8_t *at = (uint8_t *)out.data + (low ? 0 : floats * 4 - bytes), *begin = (uint8_t *)out.data;
+    memset(out.data, 0xee, (size_t)floats * 4);
+    PZ_TEST_EACH(*v, 0, v->c) * pz_test_at(&in, n, c, d, h, w) = (float)pz_test_int(&r, -2, 2);
+    pz_test_poison_padding(&in);
+    bool same;
+    PZ_TEST_WORKERS(same, out, pz_argmax_u8(s, in.at, at, worker, workers));
+    assert_true(same);
+    const uint8_t *next = at;
+    PZ_TEST_EACH(s.out, 0, 1) {
+      int32_t point[5] = {n, c, d, h, w};
+      assert_int_equal(*next++, greatest(&s, &in, point, v->c));
+    }
+    for (int64_t i = 0; i < floats * 4; ++i)
+      if (begin + i < at || begin + i >= at + bytes) assert_int_equal(begin[i], 0xee);
+    pz_test_tensor_free(&in), pz_test_free(&out);
+  }
+}
+
 int main(void) {
   if (!pz_test_cpu()) return 77;
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_large),
-                                     cmocka_unit_test(test_argmax)};
+                                     cmocka_unit_test(test_argmax), cmocka_unit_test(test_argmax_u8)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

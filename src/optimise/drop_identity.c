@@ -75,6 +75,11 @@ static bool idle_depth_to_space(const pz_graph *g, const pz_node *node) {
   return (void)g, block[0] == 1 && block[1] == 1 && block[2] == 1;
 }
 
+static bool idle_cast(const pz_graph *g, const pz_node *node) {
+  return pz_element_equal(pz_tensor_element(&g->tensors[node->in[0]]),
+                          pz_tensor_element(&g->tensors[node->out[0]]));
+}
+
 static bool (*const does_nothing[PZ_OP_COUNT])(const pz_graph *g, const pz_node *node) = {
     [PZ_OP_IDENTITY] = always,
     [PZ_OP_SCALE] = idle_scale,
@@ -91,6 +96,7 @@ static bool (*const does_nothing[PZ_OP_COUNT])(const pz_graph *g, const pz_node 
     [PZ_OP_RESIZE] = idle_resize,
     [PZ_OP_REDUCE] = same_shape,
     [PZ_OP_DEPTH_TO_SPACE] = idle_depth_to_space,
+    [PZ_OP_CAST] = idle_cast,
 };
 
 static void skip_reshapes(pz_rewriter *rw, pz_node *reshape) {

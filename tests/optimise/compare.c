@@ -21,12 +21,26 @@ static uint64_t mix(uint64_t *state) {
   return z ^ (z >> 31);
 }
 
+/* The numbers of tensor t become the nearest that elements stand for. */
+static void round_values(const pz_graph *g, pz_tensor_id t, pz_element to, double *values) {
+  pz_node cast = pz_node_new(PZ_OP_CAST);
+  const double *in = values;
+  cast.attr.cast = (pz_attr_cast){to.type, to.scale, to.zero_point};
+  cast.n_in = cast.n_out = 1, cast.in = cast.out = &t;
+  assert_int_equal(pz_reference_node(g, &cast, &in, &values, NULL), PZ_OK);
+}
+
 static float **make_inputs(const pz_graph *g, uint64_t seed) {
   float **inputs = calloc((size_t)g->n_inputs + 1, sizeof *inputs);
   for (int32_t i = 0; i < g->n_inputs; i++) {
     int64_t n = pz_shape_elements(&g->tensors[g->inputs[i]].shape);
     inputs[i] = malloc((size_t)n * sizeof(float));
-    for (int64_t k = 0; k < n; k++) inputs[i][k] = (float)((double)(mix(&seed) >> 11) * 0x1p-52 - 1);
+    double *values = malloc((size_t)n * sizeof *values);
+    for (int64_t k = 0; k < n; k++) values[k] = (double)(mix(&seed) >> 11) * 0x1p-52 - 1;
+    if (g->tensors[g->inputs[i]].type != PZ_F32)
+      round_values(g, g->inputs[i], pz_tensor_element(&g->tensors[g->inputs[i]]), values);
+    for (int64_t k = 0; k < n; k++) inputs[i][k] = (float)values[k];
+    free(values);
   }
   return inputs;
 }
@@ -100,11 +114,22 @@ static pz_status keep(void *host, const pz_graph *g, pz_tensor_id id, const doub
 
 static double relative(double error, double size) { return size > 0 ? error / size : error; }
 
+/* What was wanted of another type, and is that now, is compared with what it was, rounded so. */
+static void round_as(const record *r, const pz_tensor *t, pz_tensor_id old) {
+  const pz_tensor *before = &r->before->tensors[old];
+  if (t->type == before->type || before->wanted != t->type || !r->values[old]) return;
+  round_values(r->before, old, pz_tensor_element(t), r->values[old]);
+}
+
 static pz_status check(void *host, const pz_graph *g, pz_tensor_id id, const double *values) {
   record *r = host;
   pz_tensor_id old = pz_graph_find_tensor(r->before, g->tensors[id].name);
   if (old == PZ_NONE) return PZ_OK;
   int64_t n = pz_shape_elements(&g->tensors[id].shape);
+  const pz_tensor *before = &r->before->tensors[old];
+  if (before->data && !r->values[old])
+    r->values[old] = copy(NULL, before->data, pz_shape_elements(&before->shape));
+  round_as(r, &g->tensors[id], old);
   bool fits = r->values[old] && n == pz_shape_elements(&r->before->tensors[old].shape);
   double error = fits ? distance(values, r->values[old], n) : INFINITY,
          size = fits ? norm(r->values[old], n) : 0;

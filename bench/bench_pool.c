@@ -192,8 +192,9 @@ static void print_network(const char *path, const pz_abi_executor *executor) {
   if (!entry || entry()->abi_version != PZ_ABI_VERSION) fail(1, "not a network file of this version");
   const pz_abi_network *net = entry();
   const pz_abi_call call = {.arena = take(net->arena_bytes + (uint64_t)executor->workers * net->worker_bytes),
-                            .inputs = (const float *const *)take_ports(net->inputs, net->n_inputs),
-                            .outputs = take_ports(net->outputs, net->n_outputs),
+                            .state = net->state_bytes ? take(net->state_bytes) : NULL,
+                            .inputs = (const void *const *)take_ports(net->inputs, net->n_inputs),
+                            .outputs = (void *const *)take_ports(net->outputs, net->n_outputs),
                             .executor = executor};
   enum { RUNS = 101 };
   double seconds[RUNS];

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static float *new_buffer(const pz_abi_port *port) {
+static void *new_buffer(const pz_abi_port *port) {
   size_t n = 1;
   for (int32_t i = 0; i < port->rank; i++) n *= (size_t)port->dim[i];
   return calloc(n, sizeof(float));
@@ -18,12 +18,13 @@ int main(int argc, char **argv) {
   if (!entry) return fprintf(stderr, "usage: plain_dlopen ./NET.so\n"), 2;
   const pz_abi_network *net = entry();
   if (net->abi_version != PZ_ABI_VERSION || net->n_inputs != 1 || net->n_outputs != 1) return 3;
+  if (net->inputs->type != PZ_ABI_F32 || net->outputs->type != PZ_ABI_F32 || net->state_bytes) return 3;
 
   float *in = new_buffer(net->inputs), *out = new_buffer(net->outputs);
   const size_t align = net->arena_align, bytes = net->arena_bytes + net->worker_bytes;
   void *arena = aligned_alloc(align, (bytes + align - 1) / align * align);
   const pz_abi_call call = {
-      .arena = arena, .inputs = (const float *const[]){in}, .outputs = (float *const[]){out}};
+      .arena = arena, .inputs = (const void *const[]){in}, .outputs = (void *const[]){out}};
   const int failed = !in || !out || !arena || net->run(&call);
   if (!failed) printf("%s: first number: %g\n", net->outputs->name, out[0]);
   free(arena), free(out), free(in), dlclose(library);

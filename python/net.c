@@ -123,7 +123,7 @@ static PyObject *net_handle(PyObject *self, PyObject *unused) {
 /* The buffers of one run. */
 typedef struct buffers {
   Py_buffer *views;
-  float **data;
+  void **data;
   int32_t count, held;
 } buffers;
 
@@ -183,7 +183,7 @@ static PyObject *net_run(PyObject *self, PyObject *args) {
     pz_net *net = net_of(self);
     pz_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status = pz_net_run(net, (const float *const *)c.in.data, c.out.data);
+    status = pz_net_run(net, (const void *const *)c.in.data, c.out.data);
     Py_END_ALLOW_THREADS;
     result = status == PZ_OK ? Py_NewRef(Py_None) : raise_last(self, status);
   }
@@ -215,7 +215,7 @@ static PyObject *net_profile(PyObject *self, PyObject *args) {
     pz_status status = PZ_ERROR_MEMORY;
     if (steps) {
       Py_BEGIN_ALLOW_THREADS;
-      status = pz_net_profile(net, (const float *const *)c.in.data, c.out.data, runs, steps);
+      status = pz_net_profile(net, (const void *const *)c.in.data, c.out.data, runs, steps);
       Py_END_ALLOW_THREADS;
       result = status == PZ_OK ? profile_rows(steps, pz_net_steps(net)) : raise_last(self, status);
     } else PyErr_NoMemory();

@@ -144,7 +144,10 @@ typedef struct pz_port {
   pz_dtype dtype;
   int32_t rank;
   int64_t dim[5];
-  int64_t elements;
+  int64_t elements, bytes;
+  /* An element e stands for the number scale * (e - zero_point); 1 and 0 where elements are the numbers. */
+  float scale;
+  int32_t zero_point;
 } pz_port;
 
 typedef struct pz_net_options {
@@ -175,13 +178,17 @@ int32_t pz_net_threads(const pz_net *net);
 const char *pz_net_manifest(const pz_net *net); /* JSON; lives as long as the net */
 /* SHA-256 of the file that was opened, 64 hexadecimal digits; computed when it is first asked for. Lives as long as the net. */
 pz_status pz_net_digest(pz_net *net, const char **digest);
-/* Bytes that the net holds for running (arena and workers' scratch), without its code and weights. */
+/* Bytes that the net holds for running (arena, workers' scratch and state), without its code and weights. */
 int64_t pz_net_memory(const pz_net *net);
 
-/* Runs the network once. inputs[i] and outputs[i] are dense C-order float32 of the ports' shapes, owned by the
+/* Runs the network once. inputs[i] and outputs[i] are dense, in C order, of the ports' types and shapes, owned by the
  * caller, any alignment; an output must not overlap an input. Allocates nothing. Same bits for any number of
  * threads. */
-pz_status pz_net_run(pz_net *net, const float *const *inputs, float *const *outputs);
+pz_status pz_net_run(pz_net *net, const void *const *inputs, void *const *outputs);
+
+/* Some networks keep a state from run to run, as of a stream (none that this pznet compiles): zero when the net is opened. Zeroes it
+ * again, after a run that is in progress. */
+void pz_net_reset(pz_net *net);
 
 /* One step of the network's plan and what it took. Strings live as long as the net. */
 typedef struct pz_step_profile {
@@ -191,7 +198,7 @@ typedef struct pz_step_profile {
 } pz_step_profile;
 /* Runs the network `runs` times on the given inputs and fills steps[0..pz_net_steps()-1]. */
 int32_t pz_net_steps(const pz_net *net);
-pz_status pz_net_profile(pz_net *net, const float *const *inputs, float *const *outputs, int32_t runs,
+pz_status pz_net_profile(pz_net *net, const void *const *inputs, void *const *outputs, int32_t runs,
                          pz_step_profile *steps);
 
 /* Runs a network file once on arrays in .npy files: inputs[i] for its i-th input (C order, of any pz_dtype,

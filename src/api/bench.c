@@ -91,7 +91,8 @@ typedef struct timing {
 } timing;
 
 static pz_status one_run(timing *t, pz_error *err) {
-  const pz_status status = pz_net_run(t->net, (const float *const *)t->patch.inputs, t->patch.outputs);
+  const pz_status status =
+      pz_net_run(t->net, (const void *const *)t->patch.inputs, (void *const *)t->patch.outputs);
   return status == PZ_OK ? PZ_OK : pz_fail(err, status, "%s", pz_last_message());
 }
 
@@ -109,8 +110,8 @@ static pz_status time_runs(timing *t, int32_t warmup, pz_error *err) {
   if (again > t->peak) t->peak = again;
   qsort(t->seconds, (size_t)t->runs, sizeof *t->seconds, ascending);
   const int32_t profiled = t->runs < 20 ? t->runs : 20;
-  const pz_status status =
-      pz_net_profile(t->net, (const float *const *)t->patch.inputs, t->patch.outputs, profiled, t->steps);
+  const pz_status status = pz_net_profile(t->net, (const void *const *)t->patch.inputs,
+                                          (void *const *)t->patch.outputs, profiled, t->steps);
   return status == PZ_OK ? PZ_OK : pz_fail(err, status, "%s", pz_last_message());
 }
 

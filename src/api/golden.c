@@ -78,7 +78,7 @@ static json_t *describe(pz_json *j, const float *values, int64_t n) {
 pz_status pz_golden_run(pz_net *net, char **json, pz_error *err) {
   pz_patch patch;
   PZ_TRY(pz_patch_new(net, PZ_GOLDEN_SEED, &patch, err));
-  pz_status status = pz_net_run(net, (const float *const *)patch.inputs, patch.outputs);
+  pz_status status = pz_net_run(net, (const void *const *)patch.inputs, (void *const *)patch.outputs);
   if (status != PZ_OK) pz_fail(err, status, "%s", pz_last_message());
   pz_json j = {0};
   json_t *outputs = json_array();

@@ -304,8 +304,8 @@ static pz_status run(session *s, batch *b, pz_error *err) {
   for (int32_t r = 0; !enough(r, now() - start); r++) {
     tick(s);
     PZ_TRY(check_interrupt(s, err));
-    const pz_status status =
-        pz_net_profile(b->net, (const float *const *)b->patch.inputs, b->patch.outputs, 1, steps);
+    const pz_status status = pz_net_profile(b->net, (const void *const *)b->patch.inputs,
+                                            (void *const *)b->patch.outputs, 1, steps);
     if (status != PZ_OK) return pz_fail(err, status, "%s", pz_last_message());
     for (int32_t i = 0; r && i < n; i++) {
       const pz_node_id node = pz_graph_find_node(b->graph, steps[i].name);

@@ -124,8 +124,8 @@ static pz_status run(trial *t, pz_error *err) {
   pz_net *net;
   PZ_TRY(pz_open_compiled(t->network, 0, &net, err));
   pz_status status = t->patch.inputs ? PZ_OK : pz_patch_new(net, PZ_GOLDEN_SEED, &t->patch, err);
-  if (status == PZ_OK &&
-      (status = pz_net_run(net, (const float *const *)t->patch.inputs, t->patch.outputs)) != PZ_OK)
+  if (status == PZ_OK && (status = pz_net_run(net, (const void *const *)t->patch.inputs,
+                                              (void *const *)t->patch.outputs)) != PZ_OK)
     pz_fail(err, status, "%s", pz_last_message());
   pz_net_close(net);
   return status;

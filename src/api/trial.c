@@ -152,7 +152,7 @@ static pz_status profile(const pz_trial *t, pz_net *net, int32_t runs, pz_step_p
                          pz_error *err) {
   PZ_TRY(t->tick(t->host, err));
   const pz_status status =
-      pz_net_profile(net, (const float *const *)t->patch.inputs, t->patch.outputs, runs, steps);
+      pz_net_profile(net, (const void *const *)t->patch.inputs, (void *const *)t->patch.outputs, runs, steps);
   return status == PZ_OK ? PZ_OK : failed(status, err);
 }
 

@@ -101,7 +101,7 @@ static int64_t elements(const pz_abi_tensor *t) {
   return n;
 }
 
-static float *gather(const pz_abi_tensor *t, const float *base) {
+static float *gather(const pz_abi_tensor *t, const char *base) {
   const size_t bytes = (size_t)elements(t) * sizeof(float);
   float *out = pz_memory_allows(bytes) ? malloc(bytes) : NULL;
   if (!out) return NULL;
@@ -113,9 +113,9 @@ static float *gather(const pz_abi_tensor *t, const float *base) {
     for (int64_t c = 0; c < s.c; c++)
       for (int64_t d = 0; d < s.s[0]; d++)
         for (int64_t h = 0; h < s.s[1]; h++) {
-          const float *row = base + t->offset + n * t->stride_n + c / t->block * t->stride_c +
-                             d * t->stride_d + h * t->stride_h + c % t->block;
-          for (int64_t w = 0; w < s.s[2]; w++) *at++ = row[w * t->block];
+          const char *row = base + t->offset + n * t->stride_n + c / t->block * t->stride_c +
+                            d * t->stride_d + h * t->stride_h + c % t->block * (int64_t)sizeof(float);
+          for (int64_t w = 0; w < s.s[2]; w++) *at++ = *(const float *)(const void *)(row + w * t->stride_w);
         }
   return out;
 }
@@ -126,7 +126,9 @@ static void keep_step(void *host, int32_t step) {
   const int32_t index = abi->steps[step].tensor;
   if (index < 0) return;
   const pz_abi_tensor *t = &abi->tensors[index];
-  const float *base = t->space == PZ_ABI_ARENA ? (const float *)c->net->memory : c->patch.outputs[t->index];
+  const void *base = t->space == PZ_ABI_ARENA   ? c->net->memory
+                     : t->space == PZ_ABI_STATE ? c->net->state
+                                                : c->patch.outputs[t->index];
   c->kept[step] = (kept){.tensor = t, .values = gather(t, base), .error = NAN};
   if (!c->kept[step].values)
     pz_fail_memory(c->err, "a tensor to compare", (unsigned long long)elements(t) * 4);
@@ -146,8 +148,8 @@ static pz_status compare_tensor(void *host, const pz_graph *g, pz_tensor_id id, 
 }
 
 static pz_status run_and_keep(comparison *c, pz_error *err) {
-  pz_abi_call call = {.inputs = (const float *const *)c->patch.inputs,
-                      .outputs = c->patch.outputs,
+  pz_abi_call call = {.inputs = (const void *const *)c->patch.inputs,
+                      .outputs = (void *const *)c->patch.outputs,
                       .observe = keep_step,
                       .observe_host = c};
   PZ_TRY(pz_runtime_run(c->net, &call, err));

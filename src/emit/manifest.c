@@ -90,7 +90,7 @@ static json_t *manifest_json(pz_json *j, const pz_plan *plan, const pz_emit_opti
   json_t *m = json_object();
   pz_json_set(j, m, PZ_ABI_CHECKSUM, json_string("0000000000000000")); /* its place */
   pz_json_set(j, m, "pznet_version", json_string(PZ_VERSION));
-  pz_json_set(j, m, "abi_version", json_integer(1));
+  pz_json_set(j, m, "abi_version", json_integer(PZ_ABI_VERSION));
   pz_json_set(j, m, "isa", json_string(pz_isa_get(pz_target_isa(&plan->target))->name));
   pz_json_set(j, m, "target", json_string(plan->target.name));
   pz_json_set(j, m, "core", json_string(plan->target.core));
@@ -107,6 +107,7 @@ static json_t *manifest_json(pz_json *j, const pz_plan *plan, const pz_emit_opti
   pz_json_set(j, m, "weights_bytes", json_integer(plan->n_weights * 4));
   pz_json_set(j, m, "worker_bytes", json_integer(plan->worker_floats * 4));
   pz_json_set(j, m, "arena_bytes", json_integer(pz_emit_arena_bytes(plan)));
+  pz_json_set(j, m, "state_bytes", json_integer(plan->state_bytes));
   pz_json_set(j, m, "golden", golden ? pz_json_read(j, golden, strlen(golden), 0, NULL) : json_null());
   pz_json_set(j, m, "plan", plan_json(j, plan, steps));
   pz_json_set(j, m, "buffers", buffers_json(j, plan));

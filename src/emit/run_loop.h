@@ -3,8 +3,8 @@
  *
  *   PZ_RUN_STEPS     how many steps there are
  *   PZ_RUN_CALLS     calls whose chunks workers take, numbered from 0
- *   PZ_RUN_COUNTERS  where the first worker's counters of these calls lie, in floats from the start of the arena
- *   PZ_RUN_WORKER    from one worker's counters to the next one's, in floats
+ *   PZ_RUN_COUNTERS  where the first worker's counters of these calls lie, in bytes from the start of the arena
+ *   PZ_RUN_WORKER    from one worker's counters to the next one's, in bytes
  *   PZ_RUN_TILES     1 where steps multiply AMX tiles, else 0
  *
  * and defines `functions`, the steps. The arena, executor and buffers are the host's (network_abi.h); nothing is allocated. */
@@ -31,7 +31,7 @@ static void wait_for_all(const pz_abi_executor *e, int32_t worker) {
 #define PZ_RUN_CHUNKS(workers) (workers > 1 ? 8 * workers : 1)
 
 static inline _Atomic int32_t *taken_of(const pz_abi_call *r, int32_t worker) {
-  return (_Atomic int32_t *)((float *)r->arena + PZ_RUN_COUNTERS + (int64_t)worker * PZ_RUN_WORKER);
+  return (_Atomic int32_t *)((char *)r->arena + PZ_RUN_COUNTERS + (int64_t)worker * PZ_RUN_WORKER);
 }
 
 /* The next chunk of a call for this worker; -1: all are taken. */

@@ -16,6 +16,7 @@ typedef struct writer {
   const char *folder;
   pz_arena *arena;
   pz_instances instances;
+  pz_sources *needs; /* by step */
 } writer;
 
 int64_t pz_emit_arena_bytes(const pz_plan *plan) {
@@ -115,11 +116,10 @@ static pz_status write_header(const writer *w, pz_error *err) {
 
 /* ---- network.c ---- */
 
-static void pointer(pz_code *c, const pz_plan *p, const pz_arg *arg) {
-  const pz_pointer *at = &arg->at;
-  const int64_t offset = at->offset + (at->space == PZ_SPACE_ARENA ? p->buffers[at->index].offset : 0);
-  if (arg->type != PZ_F32) pz_code_put(c, "($void *)", pz_code_choice(arg->written, "", "const "));
+static void pointer(pz_code *c, const pz_plan *p, const pz_pointer *at) {
+  const int64_t offset = 4 * (at->offset + (at->space == PZ_SPACE_ARENA ? p->buffers[at->index].offset : 0));
   if (at->space == PZ_SPACE_ARENA) pz_code_put(c, "ARENA($), ", offset);
+  else if (at->space == PZ_SPACE_STATE) pz_code_put(c, "STATE($), ", offset);
   else if (at->space == PZ_SPACE_WEIGHTS) pz_code_put(c, "WEIGHTS($), ", offset);
   else if (at->space == PZ_SPACE_SCRATCH) pz_code_add(c, "SCRATCH, ");
   else
@@ -144,7 +144,7 @@ static void step_function(const writer *w, pz_code *c, int32_t index, int32_t *c
     name(c, kernel->call, kernel->digits);
     pz_code_add(c, "(");
     for (int32_t a = 0; a < call->n_args; a++)
-      if (call->args[a].at.space != PZ_SPACE_NULL) pointer(c, w->plan, &call->args[a]);
+      if (call->args[a].at.space != PZ_SPACE_NULL) pointer(c, w->plan, &call->args[a].at);
     pz_code_put(c, "$", pz_code_choice(turns, "chunk, PZ_RUN_CHUNKS(workers));\n", "worker, workers);\n"));
   }
   pz_code_add(c, "  (void)r;\n}\n\n");
@@ -154,7 +154,7 @@ static void step_function(const writer *w, pz_code *c, int32_t index, int32_t *c
 static void shape_fields(pz_code *c, const pz_shape *shape) {
   const pz_shape row = {5, {1, 1, 1, 1, pz_shape_elements(shape)}};
   const pz_shape *s = shape->rank > PZ_ABI_MAX_RANK ? &row : shape;
-  pz_code_put(c, "$, {", s->rank);
+  pz_code_put(c, "PZ_ABI_F32, $, {", s->rank);
   for (int i = 0; i < s->rank; i++) pz_code_put(c, "$$", pz_code_choice(i, ", ", ""), s->dim[i]);
   pz_code_put(c, "$", pz_code_choice(s->rank, "}", "0}"));
 }
@@ -173,16 +173,15 @@ static void ports(const writer *w, pz_code *c, const pz_tensor_id *ids, int32_t 
     const pz_tensor *tensor = &w->plan->graph->tensors[ids[i]];
     pz_code_put(c, "    {\"$\", ", pz_code_name(tensor->name));
     shape_fields(c, &tensor->shape);
-    pz_code_add(c, "},\n");
+    pz_code_add(c, ", 0x1p+0, 0},\n");
   }
   pz_code_add(c, "};\n\n");
 }
 
 static bool observable(const pz_plan *p, const pz_step *s) {
   if (s->storage < 0) return false;
-  const pz_view *v = &p->storages[s->storage].view;
-  return (v->stride_w == v->block || v->tight) && (p->storages[s->storage].at.space == PZ_SPACE_ARENA ||
-                                                   p->storages[s->storage].at.space == PZ_SPACE_OUTPUT);
+  const pz_space space = p->storages[s->storage].at.space;
+  return space == PZ_SPACE_ARENA || space == PZ_SPACE_OUTPUT || space == PZ_SPACE_STATE;
 }
 
 static void tensor_row(const pz_plan *p, pz_code *c, const pz_storage *s) {
@@ -190,11 +189,13 @@ static void tensor_row(const pz_plan *p, pz_code *c, const pz_storage *s) {
   const bool arena = s->at.space == PZ_SPACE_ARENA;
   pz_code_put(c, "    {\"$\", ", pz_code_name(tensor->name));
   shape_fields(c, &tensor->shape);
-  pz_code_put(c, ", $, $, $, $, $, $, $, $},\n", pz_code_choice(arena, "PZ_ABI_ARENA", "PZ_ABI_OUTPUT"),
-              arena ? 0 : s->at.index,
+  const pz_code_value space = s->at.space == PZ_SPACE_STATE
+                                  ? pz_code_word("PZ_ABI_STATE")
+                                  : pz_code_choice(arena, "PZ_ABI_ARENA", "PZ_ABI_OUTPUT");
+  pz_code_put(c, ", $, $, $, $, $, $, $, $, $},\n", space, arena ? 0 : s->at.index,
               s->view.tight ? (int32_t)s->view.stride_w : s->view.block, /* tight: one block */
-              s->at.offset + (arena ? p->buffers[s->at.index].offset : 0), s->view.stride_n, s->view.stride_c,
-              s->view.stride_d, s->view.stride_h);
+              4 * (s->at.offset + (arena ? p->buffers[s->at.index].offset : 0)), 4 * s->view.stride_n,
+              4 * s->view.stride_c, 4 * s->view.stride_d, 4 * s->view.stride_h, 4 * s->view.stride_w);
 }
 
 static int32_t tensor_table(const writer *w, pz_code *c) {
@@ -206,20 +207,32 @@ static int32_t tensor_table(const writer *w, pz_code *c) {
     tensor_row(p, c, &p->storages[p->steps[i].storage]);
     n++;
   }
-  pz_code_put(c, "$", pz_code_choice(n, "};\n\n", "    {\"\", 0, {0}, 0, 0, 1, 0, 0, 0, 0, 0}};\n\n"));
+  pz_code_put(c, "$", pz_code_choice(n, "};\n\n", "    {\"\", 0, 0, {0}, 0, 0, 1, 0, 0, 0, 0, 0, 0}};\n\n"));
   return n;
+}
+
+static void needs_table(const writer *w, pz_code *c) {
+  pz_code_add(c, "/* which steps must have finished before each begins */\nstatic const int32_t needs[] = {");
+  for (int32_t i = 0; i < w->plan->n_steps; i++) {
+    for (int32_t k = 0; k < w->needs[i].n; k++) pz_code_put(c, "$, ", w->needs[i].of[k]);
+    if (i % 16 == 15) pz_code_add(c, "\n    ");
+  }
+  pz_code_add(c, "0};\n\n");
 }
 
 static void step_table(const writer *w, pz_code *c) {
   const pz_plan *p = w->plan;
-  int32_t tensor = 0;
+  int32_t tensor = 0, need = 0;
   pz_code_add(c, "static const pz_abi_step steps[] = {\n");
   for (int32_t i = 0; i < p->n_steps; i++) {
     const pz_step *s = &p->steps[i];
-    pz_code_put(c, "    {\"$\", \"$\", \"$\", $, $, $},\n", pz_code_name(s->name), pz_code_name(s->op),
-                pz_code_name(s->algorithm), s->multiply_adds, s->bytes, observable(p, s) ? tensor++ : -1);
+    pz_code_put(c, "    {\"$\", \"$\", \"$\", $, $, $, $, needs + $},\n", pz_code_name(s->name),
+                pz_code_name(s->op), pz_code_name(s->algorithm), s->multiply_adds, s->bytes,
+                observable(p, s) ? tensor++ : -1, w->needs[i].n, need);
+    need += w->needs[i].n;
   }
-  pz_code_put(c, "$", pz_code_choice(p->n_steps, "};\n\n", "    {\"\", \"\", \"\", 0, 0, -1}};\n\n"));
+  pz_code_put(c, "$",
+              pz_code_choice(p->n_steps, "};\n\n", "    {\"\", \"\", \"\", 0, 0, -1, 0, needs}};\n\n"));
   pz_code_add(c, "static const pz_run_step functions[] = {\n   ");
   for (int32_t i = 0; i < p->n_steps; i++)
     pz_code_put(c, " step_$,$", i, pz_code_choice(i % 8 == 7, "\n   ", ""));
@@ -228,25 +241,28 @@ static void step_table(const writer *w, pz_code *c) {
 
 static void network_head(const writer *w, pz_code *c) {
   const pz_plan *p = w->plan;
-  const int64_t scratch = pz_emit_arena_bytes(p) / 4;
+  const int64_t scratch = pz_emit_arena_bytes(p);
   pz_code_put(c, "/* $\n", pz_code_name(p->graph->name ? p->graph->name : ""));
   front_matter(w, c);
   pz_code_put(c,
               "#include \"network.h\"\n\n#define PZ_RUN_STEPS $\n#define PZ_RUN_CALLS $\n"
               "#define PZ_RUN_COUNTERS $\n#define PZ_RUN_WORKER $\n#define PZ_RUN_TILES $\n"
               "#include \"run_loop.h\"\n\n",
-              p->n_steps, p->n_turns, scratch + p->turns, p->worker_floats,
+              p->n_steps, p->n_turns, scratch + 4 * p->turns, 4 * p->worker_floats,
               (int)pz_target_has(&p->target, PZ_NEEDS_TILES));
   pz_code_put(c,
-              "#define ARENA(at) ((float *)r->arena + (at))\n#define WEIGHTS(at) (weights + (at))\n"
-              "#define INPUT(i, at) (r->inputs[i] + (at))\n#define OUTPUT(i, at) (r->outputs[i] + (at))\n"
-              "#define SCRATCH ((float *)r->arena + $ + worker * $)\n\n"
-              "extern const float weights[] __attribute__((visibility(\"hidden\")));\n"
+              "#define ARENA(at) ((void *)((char *)r->arena + (at)))\n#define STATE(at) ((void *)((char "
+              "*)r->state + (at)))\n"
+              "#define WEIGHTS(at) ((const void *)(weights + (at)))\n"
+              "#define INPUT(i, at) ((const void *)((const char *)r->inputs[i] + (at)))\n"
+              "#define OUTPUT(i, at) ((void *)((char *)r->outputs[i] + (at)))\n"
+              "#define SCRATCH ARENA($ + (int64_t)worker * $)\n\n"
+              "extern const char weights[] __attribute__((visibility(\"hidden\")));\n"
               "__asm__(\".section " PZ_ABI_WEIGHTS_SECTION
               ",\\\"a\\\",@progbits\\n.balign 4096\\n.global weights\\n.hidden "
               "weights\\n\"\n"
               "        \"weights:\\n.incbin \\\"weights.bin\\\"\\n.zero 64\\n.previous\\n\");\n\n",
-              scratch, p->worker_floats);
+              scratch, 4 * p->worker_floats);
 }
 
 static pz_status write_network(const writer *w, pz_error *err) {
@@ -260,13 +276,17 @@ static pz_status write_network(const writer *w, pz_error *err) {
   pz_code_add(c, "static const pz_abi_port outputs[] = {\n");
   ports(w, c, p->graph->outputs, p->graph->n_outputs);
   const int32_t tensors = tensor_table(w, c);
+  needs_table(w, c);
   step_table(w, c);
-  pz_code_put(c,
-              "static const pz_abi_network network = {PZ_ABI_VERSION, sizeof(pz_abi_network), $, $, 64,\n"
-              "    $, $, $, PZ_RUN_STEPS, inputs, outputs, tensors, steps, run};\n\n"
-              "__attribute__((visibility(\"default\"))) const pz_abi_network *pz_network(void);\n"
-              "const pz_abi_network *pz_network(void) { return &network; }\n",
-              pz_emit_arena_bytes(p), p->worker_floats * 4, p->graph->n_inputs, p->graph->n_outputs, tensors);
+  pz_code_put(
+      c,
+      "static const pz_abi_network network = {PZ_ABI_VERSION, sizeof(pz_abi_network), sizeof(pz_abi_port),\n"
+      "    sizeof(pz_abi_tensor), sizeof(pz_abi_step), sizeof(pz_abi_call), $, $, 64, $, $,\n"
+      "    $, $, $, PZ_RUN_STEPS, inputs, outputs, tensors, steps, run};\n\n"
+      "__attribute__((visibility(\"default\"))) const pz_abi_network *pz_network(void);\n"
+      "const pz_abi_network *pz_network(void) { return &network; }\n",
+      pz_emit_arena_bytes(p), p->worker_floats * 4, p->state_bytes, p->state_bytes ? 64 : 0,
+      p->graph->n_inputs, p->graph->n_outputs, tensors);
   return write_code(w, "network.c", c, err);
 }
 
@@ -294,6 +314,7 @@ static pz_status write_all(writer *w, pz_error *err) {
   for (int32_t i = 0; i < g->n_outputs; i++) PZ_TRY(check_port(w, g->outputs[i], err));
   PZ_TRY(make_folder(w->folder, err));
   PZ_TRY(pz_emit_instances(w->plan, w->arena, &w->instances, err));
+  PZ_TRY(pz_emit_needs(w->plan, w->arena, &w->needs, err));
   for (int i = 0; i < pz_embedded_header_count && !w->options->bare; i++)
     PZ_TRY(write_embedded(w, &pz_embedded_headers[i], err));
   const int32_t files = (w->instances.count + PER_FILE - 1) / PER_FILE;

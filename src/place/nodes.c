@@ -222,7 +222,7 @@ pz_status pz_place_all(pz_plan *plan, pz_error *err) {
 /* Forgets what pz_place_all has made; texts and lists stay in the arena. */
 void pz_place_nothing(pz_plan *plan) {
   plan->n_storages = plan->n_buffers = plan->n_steps = 0;
-  plan->n_weights = plan->arena_floats = plan->worker_floats = 0;
+  plan->n_weights = plan->arena_floats = plan->worker_floats = plan->state_bytes = 0;
   plan->multiply_adds = 0;
   for (int32_t i = 0; i < plan->graph->n_tensors; i++) {
     plan->plain[i] = plan->blocked[i] = -1;

@@ -9,14 +9,15 @@
 #define PZ_ALIGN_FLOATS 16 /* 64 bytes: buffers of the arena */
 
 /* What a pointer argument of a kernel call points into. WEIGHTS: an offset in the packed weights. SCRATCH: each worker's own,
- * without contents from step to step. */
+ * without contents from step to step. STATE: the network's own from run to run, zero before the first. */
 typedef enum pz_space {
   PZ_SPACE_NULL,
   PZ_SPACE_ARENA,
   PZ_SPACE_INPUT,
   PZ_SPACE_OUTPUT,
   PZ_SPACE_WEIGHTS,
-  PZ_SPACE_SCRATCH
+  PZ_SPACE_SCRATCH,
+  PZ_SPACE_STATE
 } pz_space;
 typedef struct pz_pointer {
   pz_space space;
@@ -105,6 +106,8 @@ pz_status pz_add_buffer(pz_builder *b, int64_t floats, pz_pointer *at, pz_error 
 pz_status pz_add_weights(pz_builder *b, int64_t floats, pz_pointer *at, float **data, pz_error *err);
 /* Scratch of each worker: all steps share it, so there is as much as the greediest step wants. */
 pz_pointer pz_add_scratch(pz_builder *b, int64_t floats);
+/* A stretch of the state, 64-byte aligned: zero before the first run, then what the run before has left. */
+pz_pointer pz_add_state(pz_builder *b, int64_t floats);
 /* A vector over maps (bias, slope, ...), padded with zeros to whole blocks, as packed weights; PZ_SPACE_NULL
  * where the operand is absent or NULL. One value is spread over all `c` maps. */
 pz_status pz_add_channel_vector(pz_builder *b, const pz_operand *operand, int64_t c, pz_pointer *at,

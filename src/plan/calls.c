@@ -67,6 +67,12 @@ pz_pointer pz_add_scratch(pz_builder *b, int64_t floats) {
   return (pz_pointer){PZ_SPACE_SCRATCH, 0, 0};
 }
 
+pz_pointer pz_add_state(pz_builder *b, int64_t floats) {
+  const pz_pointer at = {PZ_SPACE_STATE, 0, b->plan->state_bytes / 4};
+  b->plan->state_bytes += (floats + 15) / 16 * 64;
+  return at;
+}
+
 pz_status pz_add_channel_vector(pz_builder *b, const pz_operand *operand, int64_t c, pz_pointer *at,
                                 pz_error *err) {
   *at = (pz_pointer){PZ_SPACE_NULL, 0, 0};

@@ -102,6 +102,7 @@ struct pz_plan {
   int64_t
       most_weights; /* that there were at a time: rows of a layer are packed again, and dropped where they are known */
   int64_t arena_floats, worker_floats; /* shared; scratch of each worker */
+  int64_t state_bytes;                 /* kept from run to run */
   int64_t turns;                       /* where in it the counters of `turn` lie, 32 bits each */
   int32_t n_turns;
   double multiply_adds;

@@ -11,6 +11,14 @@
 #define MAX_ALIGN    (UINT64_C(1) << 30)
 #define MAX_BLOCK    64
 
+static const uint8_t type_bytes[PZ_ABI_TYPES] = {
+    [PZ_ABI_F32] = 4, [PZ_ABI_U8] = 1,   [PZ_ABI_U16] = 2, [PZ_ABI_I16] = 2, [PZ_ABI_I8] = 1,
+    [PZ_ABI_U32] = 4, [PZ_ABI_I32] = 4,  [PZ_ABI_U64] = 8, [PZ_ABI_I64] = 8, [PZ_ABI_F16] = 2,
+    [PZ_ABI_F64] = 8, [PZ_ABI_BOOL] = 1, [PZ_ABI_BF16] = 2};
+
+/* 0: there is no such type. */
+int64_t pz_abi_type_bytes(int32_t type) { return type >= 0 && type < PZ_ABI_TYPES ? type_bytes[type] : 0; }
+
 static pz_status bad(const char *path, const char *what, int32_t index, pz_error *err) {
   return pz_fail(err, PZ_ERROR_INPUT, "%s: %s %d is not sound: compile it again", path, what, (int)index);
 }
@@ -34,42 +42,70 @@ int64_t pz_abi_port_elements(const pz_abi_port *port) {
   return elements;
 }
 
+int64_t pz_abi_port_bytes(const pz_abi_port *port) {
+  return pz_abi_port_elements(port) * pz_abi_type_bytes(port->type);
+}
+
 static bool add_span(int64_t count, int64_t stride, int64_t *offset) {
   int64_t span;
   return stride >= 0 && pz_mul_i64(count, stride, &span) && pz_add_i64(*offset, span, offset);
 }
 
-/* The offset of a tensor's last element, in floats from its base. */
-static bool last_element(const pz_abi_tensor *t, int64_t *offset) {
+/* Where a tensor's last element ends, in bytes from its base. */
+static bool end_of(const pz_abi_tensor *t, int64_t size, int64_t *offset) {
   int64_t d[PZ_ABI_MAX_RANK] = {1, 1, 1, 1, 1}; /* n, c, d, h, w: the spatial ones from the right */
   for (int i = 0; i < t->rank; i++) d[i < 2 ? i : i + PZ_ABI_MAX_RANK - t->rank] = t->dim[i];
   *offset = t->offset;
   return t->offset >= 0 && add_span(d[0] - 1, t->stride_n, offset) &&
-         add_span((d[1] - 1) / t->block, t->stride_c, offset) && add_span((d[1] - 1) % t->block, 1, offset) &&
-         add_span(d[2] - 1, t->stride_d, offset) && add_span(d[3] - 1, t->stride_h, offset) &&
-         add_span(d[4] - 1, t->block, offset);
+         add_span((d[1] - 1) / t->block, t->stride_c, offset) &&
+         add_span((d[1] - 1) % t->block, size, offset) && add_span(d[2] - 1, t->stride_d, offset) &&
+         add_span(d[3] - 1, t->stride_h, offset) && add_span(d[4] - 1, t->stride_w, offset) &&
+         add_span(1, size, offset);
 }
 
 static bool tensor_is_sound(const pz_abi_network *net, const pz_abi_tensor *t) {
-  if (!t->name || !dims_are_sound(t->rank, t->dim) || t->block < 1 || t->block > MAX_BLOCK) return false;
-  int64_t last, size;
-  if (t->space == PZ_ABI_ARENA) size = (int64_t)(net->arena_bytes / sizeof(float));
+  const int64_t size = pz_abi_type_bytes(t->type);
+  if (!t->name || !size || !dims_are_sound(t->rank, t->dim) || t->block < 1 || t->block > MAX_BLOCK)
+    return false;
+  int64_t end, room;
+  if (t->space == PZ_ABI_ARENA) room = (int64_t)net->arena_bytes;
+  else if (t->space == PZ_ABI_STATE) room = (int64_t)net->state_bytes;
   else if (t->space == PZ_ABI_OUTPUT && t->index >= 0 && t->index < net->n_outputs)
-    size = pz_abi_port_elements(&net->outputs[t->index]);
+    room = pz_abi_port_bytes(&net->outputs[t->index]);
   else return false;
-  return last_element(t, &last) && last < size;
+  return end_of(t, size, &end) && end <= room;
 }
 
 static bool cost_is_sound(double x) { return isfinite(x) && x >= 0; }
 
-static bool step_is_sound(const pz_abi_network *net, const pz_abi_step *s) {
+/* Earlier steps, ascending. */
+static bool needs_are_sound(const pz_abi_step *s, int32_t step) {
+  if (!count_is_sound(s->n_needs, 0, step, s->needs)) return false;
+  for (int32_t i = 0; i < s->n_needs; i++)
+    if (s->needs[i] < (i ? s->needs[i - 1] + 1 : 0) || s->needs[i] >= step) return false;
+  return true;
+}
+
+static bool step_is_sound(const pz_abi_network *net, int32_t step) {
+  const pz_abi_step *s = &net->steps[step];
   return s->name && s->op && s->algorithm && cost_is_sound(s->multiply_adds) && cost_is_sound(s->bytes) &&
-         s->tensor >= -1 && s->tensor < net->n_tensors;
+         s->tensor >= -1 && s->tensor < net->n_tensors && needs_are_sound(s, step);
+}
+
+static bool align_is_sound(uint64_t align) {
+  return align > 0 && align <= MAX_ALIGN && !(align & (align - 1));
 }
 
 static bool sizes_are_sound(const pz_abi_network *net) {
-  return net->arena_bytes <= MAX_BYTES && net->worker_bytes <= MAX_BYTES && net->arena_align > 0 &&
-         net->arena_align <= MAX_ALIGN && !(net->arena_align & (net->arena_align - 1));
+  return net->arena_bytes <= MAX_BYTES && net->worker_bytes <= MAX_BYTES && net->state_bytes <= MAX_BYTES &&
+         align_is_sound(net->arena_align) && (!net->state_bytes || align_is_sound(net->state_align));
+}
+
+/* The sizes of all structs, as the network's compiler counted them. */
+static bool structs_are_ours(const pz_abi_network *net) {
+  return net->struct_bytes == sizeof *net && net->port_bytes == sizeof *net->inputs &&
+         net->tensor_bytes == sizeof *net->tensors && net->step_bytes == sizeof *net->steps &&
+         net->call_bytes == sizeof(pz_abi_call);
 }
 
 static bool counts_are_sound(const pz_abi_network *net) {
@@ -79,18 +115,26 @@ static bool counts_are_sound(const pz_abi_network *net) {
          count_is_sound(net->n_steps, 0, MAX_STEPS, net->steps);
 }
 
+static bool port_is_sound(const pz_abi_port *p) {
+  return p->name && pz_abi_type_bytes(p->type) && dims_are_sound(p->rank, p->dim) && isfinite(p->scale) &&
+         p->scale > 0;
+}
+
 static pz_status check_ports(const pz_abi_port *ports, int32_t n, const char *path, const char *what,
                              pz_error *err) {
   for (int32_t i = 0; i < n; i++)
-    if (!ports[i].name || !dims_are_sound(ports[i].rank, ports[i].dim)) return bad(path, what, i, err);
+    if (!port_is_sound(&ports[i])) return bad(path, what, i, err);
   return PZ_OK;
 }
 
 pz_status pz_abi_check(const pz_abi_network *net, const char *path, pz_error *err) {
   if (!net) return pz_fail(err, PZ_ERROR_INPUT, "%s: describes no network: compile it again", path);
-  if (net->abi_version != PZ_ABI_VERSION || net->struct_bytes != sizeof *net)
+  if (net->abi_version != PZ_ABI_VERSION)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: has network ABI %u, this pznet reads ABI %d: compile it again",
                    path, (unsigned)net->abi_version, PZ_ABI_VERSION);
+  if (!structs_are_ours(net))
+    return pz_fail(err, PZ_ERROR_INPUT, "%s: its structs are not those of network ABI %d: compile it again",
+                   path, PZ_ABI_VERSION);
   if (!net->run || !sizes_are_sound(net) || !counts_are_sound(net))
     return pz_fail(err, PZ_ERROR_INPUT, "%s: sizes or counts are not sound: compile it again", path);
   PZ_TRY(check_ports(net->inputs, net->n_inputs, path, "input", err));
@@ -98,6 +142,6 @@ pz_status pz_abi_check(const pz_abi_network *net, const char *path, pz_error *er
   for (int32_t i = 0; i < net->n_tensors; i++)
     if (!tensor_is_sound(net, &net->tensors[i])) return bad(path, "tensor", i, err);
   for (int32_t i = 0; i < net->n_steps; i++)
-    if (!step_is_sound(net, &net->steps[i])) return bad(path, "step", i, err);
+    if (!step_is_sound(net, i)) return bad(path, "step", i, err);
   return PZ_OK;
 }

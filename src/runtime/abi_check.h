@@ -9,7 +9,11 @@
  * Pointers can only be checked for NULL. */
 pz_status pz_abi_check(const pz_abi_network *network, const char *path, pz_error *err);
 
-/* Elements of a port that was checked. */
+/* Of an element; 0: there is no such type. */
+int64_t pz_abi_type_bytes(int32_t type);
+
+/* Of a port that was checked. */
 int64_t pz_abi_port_elements(const pz_abi_port *port);
+int64_t pz_abi_port_bytes(const pz_abi_port *port);
 
 #endif

@@ -4,10 +4,19 @@
 #include "runtime/abi_check.h"
 #include "runtime/profile.h"
 #include "runtime/runtime.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-static _Thread_local char last_message[sizeof((pz_error *)0)->message];
+/* A port's type is a pz_dtype by another name. */
+#define SAME(name) static_assert((int)PZ_ABI_##name == (int)PZ_##name, "types of the ABI and of the API");
+SAME(F32)
+SAME(U8)
+SAME(U16)
+SAME(I16) SAME(I8) SAME(U32) SAME(I32) SAME(U64) SAME(I64) SAME(F16) SAME(F64) SAME(BOOL) SAME(BF16)
+#undef SAME
+
+    static _Thread_local char last_message[sizeof((pz_error *)0)->message];
 
 const char *pz_version(void) { return PZ_VERSION; }
 const char *pz_last_message(void) { return last_message; }
@@ -59,7 +68,13 @@ static pz_status describe(const pz_abi_port *ports, int32_t n, int32_t index, co
     return pz_fail(&err, PZ_ERROR_USAGE, "%s %d: the network has %d", what, (int)index, (int)n),
            pz_public_status(&err);
   const pz_abi_port *p = &ports[index];
-  *port = (pz_port){.name = p->name, .dtype = PZ_F32, .rank = p->rank, .elements = pz_abi_port_elements(p)};
+  *port = (pz_port){.name = p->name,
+                    .dtype = (pz_dtype)p->type,
+                    .rank = p->rank,
+                    .elements = pz_abi_port_elements(p),
+                    .bytes = pz_abi_port_bytes(p),
+                    .scale = p->scale,
+                    .zero_point = p->zero_point};
   memcpy(port->dim, p->dim, sizeof p->dim[0] * (size_t)p->rank);
   return PZ_OK;
 }
@@ -78,12 +93,12 @@ static bool all_there(const void *const *buffers, int32_t n) {
   return buffers != NULL;
 }
 
-static bool buffers_are_there(const pz_net *net, const float *const *inputs, float *const *outputs) {
-  return all_there((const void *const *)inputs, net->abi->n_inputs) &&
+static bool buffers_are_there(const pz_net *net, const void *const *inputs, void *const *outputs) {
+  return all_there(inputs, net->abi->n_inputs) &&
          all_there((const void *const *)outputs, net->abi->n_outputs);
 }
 
-pz_status pz_net_run(pz_net *net, const float *const *inputs, float *const *outputs) {
+pz_status pz_net_run(pz_net *net, const void *const *inputs, void *const *outputs) {
   if (!buffers_are_there(net, inputs, outputs)) return wrong_use("pz_net_run: an input or output is NULL");
   pz_error err = {0};
   pz_abi_call call = {.inputs = inputs, .outputs = outputs};
@@ -91,7 +106,9 @@ pz_status pz_net_run(pz_net *net, const float *const *inputs, float *const *outp
   return pz_public_status(&err);
 }
 
-pz_status pz_net_profile(pz_net *net, const float *const *inputs, float *const *outputs, int32_t runs,
+void pz_net_reset(pz_net *net) { pz_runtime_reset(net); }
+
+pz_status pz_net_profile(pz_net *net, const void *const *inputs, void *const *outputs, int32_t runs,
                          pz_step_profile *steps) {
   if (!buffers_are_there(net, inputs, outputs))
     return wrong_use("pz_net_profile: an input or output is NULL");

@@ -51,10 +51,11 @@ static pz_status check_abi(const json_t *manifest, const char *path, pz_error *e
     return pz_fail(err, PZ_ERROR_INPUT, "%s: manifest: abi_version: expected an integer", path);
   if (json_integer_value(version) == PZ_ABI_VERSION) return PZ_OK;
   const char *by = json_string_value(json_object_get(manifest, "pznet_version"));
-  return pz_fail(err, PZ_ERROR_INPUT,
-                 "%s: has network ABI %lld (made by pznet %.40s), this pznet reads ABI %d: compile it again",
-                 path, (long long)json_integer_value(version), by ? by : "of unknown version",
-                 PZ_ABI_VERSION);
+  return pz_fail(
+      err, PZ_ERROR_INPUT,
+      "%s: has network ABI %lld (made by pznet %.40s), this pznet reads ABI %d: %scompile it again", path,
+      (long long)json_integer_value(version), by ? by : "of unknown version", PZ_ABI_VERSION,
+      json_integer_value(version) > PZ_ABI_VERSION ? "open it with that pznet, or " : "");
 }
 
 static pz_status check_isa(const json_t *manifest, const char *path, pz_error *err) {

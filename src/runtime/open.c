@@ -46,6 +46,18 @@ static pz_status load(struct pz_net *net, const pz_opening *how, pz_error *err) 
   return status == PZ_OK ? pz_abi_check(net->abi, more->path, err) : status;
 }
 
+static pz_status take_state(struct pz_net *net, pz_error *err) {
+  const size_t bytes = (size_t)net->abi->state_bytes,
+               align = net->abi->state_align < 64 ? 64 : net->abi->state_align;
+  if (!bytes) return PZ_OK;
+  const size_t whole = (bytes + align - 1) / align * align;
+  net->state = pz_memory_allows(whole) ? aligned_alloc(align, whole) : NULL;
+  if (!net->state) return pz_fail_memory(err, "the network's state", bytes);
+  memset(net->state, 0, whole);
+  net->memory_bytes += (int64_t)bytes;
+  return PZ_OK;
+}
+
 /* Not touched here: the workers' first writes place the pages near them. */
 static pz_status take_memory(struct pz_net *net, pz_error *err) {
   uint64_t workers = (uint64_t)pz_pool_threads(net->pool);
@@ -57,7 +69,7 @@ static pz_status take_memory(struct pz_net *net, pz_error *err) {
   if (!net->memory) return pz_fail_memory(err, "running the network", bytes);
   net->memory_bytes = (int64_t)bytes;
   if (align >= PZ_HUGE_PAGE) pz_huge_advise(net->memory, whole);
-  return PZ_OK;
+  return take_state(net, err);
 }
 
 static pz_status take_digest(pz_arena *arena, const char *given, const char **digest, pz_error *err) {
@@ -126,6 +138,7 @@ void pz_runtime_close(struct pz_net *net) {
   if (!net) return;
   pz_pool_free(net->pool);
   free(net->memory);
+  free(net->state);
   if (net->library) dlclose(net->library);
   if (net->more && net->more->file >= 0) close(net->more->file);
   if (net->more) pthread_mutex_destroy(&net->more->one_run);

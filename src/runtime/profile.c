@@ -14,7 +14,7 @@ static double median_ns(int64_t *times, int32_t n) {
 }
 
 /* times: a row of `runs` for each step. One run adds to `of_run`, from where its times go to their columns. */
-static pz_status measure(struct pz_net *net, const float *const *inputs, float *const *outputs, int32_t runs,
+static pz_status measure(struct pz_net *net, const void *const *inputs, void *const *outputs, int32_t runs,
                          int64_t *of_run, int64_t *times, pz_error *err) {
   for (int32_t run = 0; run < runs; run++) {
     for (int32_t i = 0; i < net->abi->n_steps; i++) of_run[i] = 0;
@@ -25,7 +25,7 @@ static pz_status measure(struct pz_net *net, const float *const *inputs, float *
   return PZ_OK;
 }
 
-pz_status pz_runtime_profile(struct pz_net *net, const float *const *inputs, float *const *outputs,
+pz_status pz_runtime_profile(struct pz_net *net, const void *const *inputs, void *const *outputs,
                              int32_t runs, pz_step_profile *steps, pz_error *err) {
   if (runs < 1 || runs > MAX_RUNS)
     return pz_fail(err, PZ_ERROR_USAGE, "%d runs to profile: expected 1 to %d", (int)runs, MAX_RUNS);

@@ -1,7 +1,9 @@
 #include "base/memory.h"
+#include "runtime/abi_check.h"
 #include "runtime/float_state.h"
 #include "runtime/image.h"
 #include "runtime/private.h"
+#include <string.h>
 
 typedef struct task {
   void (*function)(void *arg, int32_t worker);
@@ -29,9 +31,9 @@ void pz_runtime_executor(pz_pool *pool, pz_abi_executor *executor) {
 static int64_t bytes_of_ports(const pz_abi_port *ports, int32_t n) {
   int64_t bytes = 0;
   for (int32_t i = 0; i < n; i++) {
-    int64_t elements = 4;
-    for (int32_t k = 0; k < ports[i].rank; k++) elements = pz_times(elements, ports[i].dim[k]);
-    bytes = pz_plus(bytes, elements);
+    int64_t of_port = pz_abi_type_bytes(ports[i].type);
+    for (int32_t k = 0; k < ports[i].rank; k++) of_port = pz_times(of_port, ports[i].dim[k]);
+    bytes = pz_plus(bytes, of_port);
   }
   return bytes;
 }
@@ -53,8 +55,15 @@ pz_status pz_runtime_check_file(const struct pz_net *net, pz_error *err) {
                  "%s: was written to while it was open and shared: close it and open it again", more->path);
 }
 
+void pz_runtime_reset(struct pz_net *net) {
+  pthread_mutex_lock(&net->more->one_run);
+  if (net->state) memset(net->state, 0, (size_t)net->abi->state_bytes);
+  pthread_mutex_unlock(&net->more->one_run);
+}
+
 static int32_t run_locked(struct pz_net *net, pz_abi_call *call) {
   call->arena = net->memory;
+  call->state = net->state;
   call->executor = &net->more->executor;
   pthread_mutex_lock(&net->more->one_run);
   const int32_t result = net->abi->run(call);

@@ -18,9 +18,10 @@ struct pz_net { /* opaque to users of the public header */
   const pz_abi_network *abi;
   const char *manifest;
   pz_pool *pool;
-  void *memory; /* the run arena, as large as abi says */
-  int64_t memory_bytes;
-  double open_seconds; /* what opening took */
+  void *memory;         /* the run arena, as large as abi says */
+  void *state;          /* NULL where the network has none */
+  int64_t memory_bytes; /* of both */
+  double open_seconds;  /* what opening took */
   struct pz_net_private *more;
 };
 
@@ -40,8 +41,11 @@ int64_t pz_runtime_file_bytes(const struct pz_net *net); /* the file's size then
 pz_status pz_runtime_digest(struct pz_net *net, const char **digest, pz_error *err);
 /* Fails where the net's digest is not `wanted` (as the user gave it), or `wanted` is none. */
 pz_status pz_runtime_check_digest(struct pz_net *net, const char *wanted, pz_error *err);
-/* call.arena and call.executor are filled in here; inputs, outputs and the hooks come from the caller. */
+/* call.arena, call.state and call.executor are filled in here; inputs, outputs and the hooks come from the caller. */
 pz_status pz_runtime_run(struct pz_net *net, pz_abi_call *call, pz_error *err);
+
+/* Zeroes the state, when no run is in progress. */
+void pz_runtime_reset(struct pz_net *net);
 
 /* The public functions' shared shell: keeps err's message for pz_last_message and gives its status. */
 pz_status pz_public_status(const pz_error *err);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 static pz_status run_net(void *net, const float *in, float *out, pz_error *err) {
-  if (pz_net_run(net, &in, &out) == PZ_OK) return PZ_OK;
+  if (pz_net_run(net, (const void *const[]){in}, (void *const[]){out}) == PZ_OK) return PZ_OK;
   return pz_fail(err, PZ_ERROR_RUN, "%s", pz_last_message());
 }
 

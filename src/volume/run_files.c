@@ -14,8 +14,8 @@ typedef struct job {
   pz_arena *arena;
   pz_net *net;
   const char *const *inputs, *const *outputs;
-  const float **in;
-  float **out;
+  const void **in;
+  void **out;
   char **file; /* out[i] behind the header */
   int64_t *header;
 } job;
@@ -95,7 +95,7 @@ static pz_status make_output(job *j, int32_t i, pz_error *err) {
   j->file[i] = PZ_NEW(j->arena, char, j->header[i] + 4 * port.elements);
   if (!j->file[i]) return pz_fail_memory(err, port.name, 4 * (unsigned long long)port.elements);
   memcpy(j->file[i], header, (size_t)j->header[i]);
-  j->out[i] = (float *)(void *)(j->file[i] + j->header[i]);
+  j->out[i] = j->file[i] + j->header[i];
   return PZ_OK;
 }
 
@@ -125,8 +125,8 @@ static pz_status check_files(const job *j, const char *network, int32_t n_inputs
 static pz_status run_job(job *j, int32_t n_inputs, int32_t n_outputs, pz_error *err) {
   PZ_TRY(check_files(j, pz_runtime_path(j->net), n_inputs, n_outputs, err));
   PZ_TRY(pz_runtime_ask(j->net, err));
-  j->in = PZ_NEW(j->arena, const float *, n_inputs);
-  j->out = PZ_NEW(j->arena, float *, n_outputs);
+  j->in = PZ_NEW(j->arena, const void *, n_inputs);
+  j->out = PZ_NEW(j->arena, void *, n_outputs);
   j->file = PZ_NEW(j->arena, char *, n_outputs);
   j->header = PZ_NEW(j->arena, int64_t, n_outputs);
   if (!j->in || !j->out || !j->file || !j->header) return pz_fail_memory(err, "lists of arrays", 64);

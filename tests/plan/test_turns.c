@@ -34,8 +34,10 @@ static int64_t made(const pz_abi_network *n, const float *arena) {
     for (int64_t d = 0; d < t->dim[2]; d++)
       for (int64_t h = 0; h < t->dim[3]; h++)
         for (int64_t w = 0; w < t->dim[4]; w++)
-          there += !isnan(arena[t->offset + c / t->block * t->stride_c + d * t->stride_d + h * t->stride_h +
-                                w * t->block + c % t->block]);
+          there += !isnan(arena[(t->offset + c / t->block * t->stride_c + d * t->stride_d + h * t->stride_h +
+                                 w * t->stride_w) /
+                                    4 +
+                                c % t->block]);
   return there;
 }
 

@@ -107,7 +107,7 @@ def tick(done, ticks, seconds):
 
 class Compile(Networks):
     def test_summary_is_the_manifest_with_timings(self):
-        self.assertEqual(self.summary["abi_version"], 1)
+        self.assertEqual(self.summary["abi_version"], 2)
         self.assertGreater(self.summary["seconds"]["compile"], 0)
         self.assertEqual(pznet.load(path("conv.so")).manifest["isa"], self.summary["isa"])
         self.assertEqual(self.summary["target"], "native")

@@ -10,13 +10,16 @@
 #define SCALE 2
 #endif
 #ifndef MANIFEST_ABI
-#define MANIFEST_ABI 1
+#define MANIFEST_ABI 2
 #endif
 #ifndef MANIFEST_ISA
 #define MANIFEST_ISA sse4
 #endif
 #ifndef STRUCT_ABI
 #define STRUCT_ABI PZ_ABI_VERSION
+#endif
+#ifndef STRUCT_BYTES
+#define STRUCT_BYTES sizeof(pz_abi_network)
 #endif
 #ifndef RESULT
 #define RESULT 0
@@ -46,15 +49,30 @@ __asm__(".section .pznet.weights,\"a\",@progbits\n.balign 4096\n.global weights\
 #endif
 
 #define N 35
-static const pz_abi_port input = {"data", 4, {1, 1, 5, 7}}, output = {"prob", 4, {1, 1, 5, 7}};
+static const pz_abi_port input = {"data", PZ_ABI_F32, 4, {1, 1, 5, 7}, 1, 0},
+                         output = {"prob", PZ_ABI_F32, 4, {1, 1, 5, 7}, 1, 0};
 static const pz_abi_tensor tensors[] = {
-    {"square", 4, {1, 1, 5, 7}, PZ_ABI_ARENA, 0, 1, 0, N, N, N, 7},
-    {"prob", 4, {1, 1, 5, 7}, PZ_ABI_OUTPUT, 0, 1, 0, N, N, N, 7},
+    {"square", PZ_ABI_F32, 4, {1, 1, 5, 7}, PZ_ABI_ARENA, 0, 1, 0, 4 * N, 4 * N, 4 * N, 28, 4},
+    {"prob", PZ_ABI_F32, 4, {1, 1, 5, 7}, PZ_ABI_OUTPUT, 0, 1, 0, 4 * N, 4 * N, 4 * N, 28, 4},
 };
+static const int32_t needs[] = {0};
 static const pz_abi_step steps[] = {
-    {"square", "power", "by hand", N, 2 * N * sizeof(float), 0},
-    {"prob", "power", "by hand", 0, 2 * N * sizeof(float), 1},
+    {"square", "power", "by hand", N, 2 * N * sizeof(float), 0, 0, needs},
+    {"prob", "power", "by hand", 0, 2 * N * sizeof(float), 1, 1, needs},
 };
+
+/* STATE: what the run before had as its input is added. */
+#ifdef STATE
+#define STATE_BYTES (N * sizeof(float))
+static float before(const pz_abi_call *call, int i) {
+  float *state = call->state, value = state[i];
+  state[i] = ((const float *)call->inputs[0])[i];
+  return value;
+}
+#else
+#define STATE_BYTES 0
+static float before(const pz_abi_call *call, int i) { return (void)call, (void)i, 0.0f; }
+#endif
 
 /* Each worker takes a share, and reads what the others wrote. */
 static void work(void *arg, int32_t worker) {
@@ -64,15 +82,17 @@ static void work(void *arg, int32_t worker) {
   float *square = call->arena;
   char *scratch = (char *)call->arena + N * sizeof(float) + 64 * (size_t)worker;
   for (int i = 0; i < 64; i++) scratch[i] = (char)worker;
-  for (int i = worker; i < N; i += workers) square[i] = call->inputs[0][i] * call->inputs[0][i];
+  const float *in = call->inputs[0];
+  float *out = call->outputs[0];
+  for (int i = worker; i < N; i += workers) square[i] = in[i] * in[i];
   if (ex) ex->barrier(ex->host, worker);
   if (worker == 0 && call->step_ns) call->step_ns[0] += 3000;
   if (worker == 0 && call->observe) call->observe(call->observe_host, 0);
   for (int i = worker; i < N; i += workers)
-    call->outputs[0][N - 1 - i] = FACTOR(N - 1 - i) * square[N - 1 - i] + 1;
+    out[N - 1 - i] = FACTOR(N - 1 - i) * square[N - 1 - i] + 1 + before(call, N - 1 - i);
   for (int i = 0; i < 64; i++)
-    if (scratch[i] != (char)worker) call->outputs[0][0] = -1;
-  if (worker == 0 && call->step_ns) call->step_ns[1] += 5000 + (int64_t)call->inputs[0][0];
+    if (scratch[i] != (char)worker) out[0] = -1;
+  if (worker == 0 && call->step_ns) call->step_ns[1] += 5000 + (int64_t)in[0];
 }
 
 static int32_t run(const pz_abi_call *call) {
@@ -83,10 +103,16 @@ static int32_t run(const pz_abi_call *call) {
 
 static const pz_abi_network network = {
     .abi_version = STRUCT_ABI,
-    .struct_bytes = sizeof(pz_abi_network),
+    .struct_bytes = STRUCT_BYTES,
+    .port_bytes = sizeof(pz_abi_port),
+    .tensor_bytes = sizeof(pz_abi_tensor),
+    .step_bytes = sizeof(pz_abi_step),
+    .call_bytes = sizeof(pz_abi_call),
     .arena_bytes = N * sizeof(float),
     .worker_bytes = 64,
     .arena_align = 64,
+    .state_bytes = STATE_BYTES,
+    .state_align = STATE_BYTES ? 128 : 0,
     .n_inputs = 1,
     .n_outputs = 1,
     .n_tensors = 2,

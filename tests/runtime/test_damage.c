@@ -7,8 +7,8 @@
 
 static bool works(pz_net *net) {
   float in[35] = {3, 4}, out[35] = {0};
-  const float *inputs[] = {in};
-  float *outputs[] = {out};
+  const void *inputs[] = {in};
+  void *outputs[] = {out};
   return pz_net_run(net, inputs, outputs) == PZ_OK && out[0] == 19 && out[1] == 33 && out[2] == 1;
 }
 

@@ -116,7 +116,7 @@ static void manifest_is_read_as_it_is(void **state) {
   pz_error err = {0};
   char *json = NULL, *digest = NULL;
   assert_int_equal(pz_manifest_read(arena, NET("good"), &json, &digest, &err), PZ_OK);
-  assert_non_null(strstr(json, "\", \"pznet_version\": \"0.0.9\", \"abi_version\": 1, \"isa\": \"sse4\"}"));
+  assert_non_null(strstr(json, "\", \"pznet_version\": \"0.0.9\", \"abi_version\": 2, \"isa\": \"sse4\"}"));
   size_t size;
   uint8_t *data = bytes_of(NET("good"), &size);
   char expected[PZ_DIGEST_TEXT];

@@ -79,8 +79,8 @@ static int begin(void **state) {
 
 static pz_status try_run(pz_net *net, float *result) {
   float in[35] = {3, 4}, out[35] = {0};
-  const float *inputs[] = {in};
-  float *outputs[] = {out};
+  const void *inputs[] = {in};
+  void *outputs[] = {out};
   const pz_status status = pz_net_run(net, inputs, outputs);
   *result = out[0];
   return status;

@@ -36,14 +36,18 @@ static void unfit_files_are_refused(void **state) {
   static const struct {
     const char *path, *words;
   } rows[] = {
-      {NET("abi7"), "has network ABI 7 (made by pznet 0.0.9), this pznet reads ABI 1: compile it again"},
+      {NET("abi1"), "has network ABI 1 (made by pznet 0.0.9), this pznet reads ABI 2: compile it again"},
+      {NET("abi7"),
+       "has network ABI 7 (made by pznet 0.0.9), this pznet reads ABI 2: open it with that pznet, "
+       "or compile it again"},
       {NET("abi_text"), "manifest: abi_version: expected an integer"},
       {NET("neon"), "manifest: isa: 'neon' is not an instruction set"},
       {NET("native"), "manifest: isa: 'native' is not an instruction set"},
       {NET("not_json"), "manifest: line 1, column 2:"},
       {NET("no_json"), "manifest: line 1, column 0:"},
       {NET("no_manifest"), "is not a pznet network file: it has no section .pznet.manifest"},
-      {NET("struct_abi"), "has network ABI 2, this pznet reads ABI 1"},
+      {NET("struct_abi"), "has network ABI 1, this pznet reads ABI 2"},
+      {NET("struct_bytes"), "its structs are not those of network ABI 2"},
       {NET("unsealed"), "is damaged or truncated (it has no checksum)"},
       {NET("other_name"), "does not export pz_network"},
       {NET("missing_symbol"), "cannot be loaded: "},
@@ -125,8 +129,8 @@ static size_t bytes_of_file(void) {
 
 static void assert_right(pz_net *net) {
   float in[35], out[35] = {0};
-  const float *inputs[] = {in};
-  float *outputs[] = {out};
+  const void *inputs[] = {in};
+  void *outputs[] = {out};
   for (int i = 0; i < 35; i++) in[i] = (float)i;
   assert_int_equal(pz_net_run(net, inputs, outputs), PZ_OK);
   for (int i = 0; i < 35; i++) assert_true(out[i] == (float)(3 * i * i + 1));
@@ -199,8 +203,8 @@ static void message_belongs_to_the_thread(void **state) {
 
 static float first_output(pz_net *net) {
   float in[35] = {3}, out[35] = {0};
-  const float *inputs[] = {in};
-  float *outputs[] = {out};
+  const void *inputs[] = {in};
+  void *outputs[] = {out};
   assert_int_equal(pz_net_run(net, inputs, outputs), PZ_OK);
   return out[0];
 }

@@ -18,7 +18,7 @@ static pz_net *open_net(const char *path, int threads) {
 }
 
 static pz_status run_once(pz_net *net, const float *in, float *out) {
-  return pz_net_run(net, (const float *const[]){in}, (float *const[]){out});
+  return pz_net_run(net, (const void *const[]){in}, (void *const[]){out});
 }
 
 /* 2*x*x + 1 is exact in float for these inputs. */
@@ -96,6 +96,26 @@ static void floating_point_state_is_the_networks_own(void **state) {
   pz_net_close(net);
 }
 
+/* The state is zero when a network is opened, kept from run to run, each net's own, and zero again when it is reset. */
+static void state_is_kept(void **state) {
+  (void)state;
+  pz_net *net = open_net(NET("state"), 2), *other = open_net(NET("state"), 3),
+         *none = open_net(NET("good"), 2);
+  float in[N], out[N];
+  assert_int_equal(pz_net_memory(net) - pz_net_memory(none), N * sizeof(float));
+  for (int k = 0; k < 6; k++) {
+    if (k == 4) pz_net_reset(net);
+    for (int i = 0; i < N; i++) in[i] = (float)(i + 10 * k);
+    assert_int_equal(run_once(net, in, out), PZ_OK);
+    for (int i = 0; i < N; i++)
+      assert_true(out[i] == 2 * in[i] * in[i] + 1 + (k == 0 || k == 4 ? 0 : in[i] - 10));
+  }
+  assert_int_equal(run_once(other, in, out), PZ_OK);
+  assert_result(in, out);
+  pz_net_reset(none); /* there is none: nothing to do */
+  pz_net_close(net), pz_net_close(other), pz_net_close(none);
+}
+
 static void keep_square(void *host, int32_t step) {
   const float *arena = ((struct pz_net *)((void **)host)[0])->memory;
   if (step == 0) memcpy(((void **)host)[1], arena, N * sizeof(float));
@@ -107,8 +127,8 @@ static void observer_sees_tensors(void **state) {
   float in[N], out[N], square[N] = {0};
   for (int i = 0; i < N; i++) in[i] = (float)i;
   void *host[] = {net, square};
-  pz_abi_call call = {.inputs = (const float *const[]){in},
-                      .outputs = (float *const[]){out},
+  pz_abi_call call = {.inputs = (const void *const[]){in},
+                      .outputs = (void *const[]){out},
                       .observe = keep_square,
                       .observe_host = host};
   assert_int_equal(pz_runtime_run(net, &call, NULL), PZ_OK);
@@ -134,7 +154,7 @@ static void failure_of_the_network(void **state) {
   pz_step_profile steps[2];
   assert_int_equal(run_once(net, in, out), PZ_ERROR_RUN);
   assert_non_null(strstr(pz_last_message(), "the network failed with 5"));
-  assert_int_equal(pz_net_profile(net, (const float *const[]){in}, (float *const[]){out}, 3, steps),
+  assert_int_equal(pz_net_profile(net, (const void *const[]){in}, (void *const[]){out}, 3, steps),
                    PZ_ERROR_RUN);
   pz_net_close(net);
 }
@@ -172,8 +192,8 @@ static void profile_gives_medians(void **state) {
   pz_net *net = open_net(NET("good"), 2);
   float in[N] = {500}, out[N];
   pz_step_profile steps[2];
-  const float *const inputs[] = {in};
-  float *const outputs[] = {out};
+  const void *const inputs[] = {in};
+  void *const outputs[] = {out};
   for (int runs = 1; runs <= 4; runs++) {
     memset(steps, 0, sizeof steps);
     assert_int_equal(pz_net_profile(net, inputs, outputs, runs, steps), PZ_OK);
@@ -195,11 +215,17 @@ static void profile_gives_medians(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(any_number_of_threads),     cmocka_unit_test(callers_wait_for_each_other),
-      cmocka_unit_test(running_allocates_nothing), cmocka_unit_test(floating_point_state_is_the_networks_own),
-      cmocka_unit_test(observer_sees_tensors),     cmocka_unit_test(wrong_buffers),
-      cmocka_unit_test(failure_of_the_network),    cmocka_unit_test(forked_process_is_told),
-      cmocka_unit_test(tiles_are_refused),         cmocka_unit_test(profile_gives_medians),
+      cmocka_unit_test(any_number_of_threads),
+      cmocka_unit_test(callers_wait_for_each_other),
+      cmocka_unit_test(running_allocates_nothing),
+      cmocka_unit_test(floating_point_state_is_the_networks_own),
+      cmocka_unit_test(state_is_kept),
+      cmocka_unit_test(observer_sees_tensors),
+      cmocka_unit_test(wrong_buffers),
+      cmocka_unit_test(failure_of_the_network),
+      cmocka_unit_test(forked_process_is_told),
+      cmocka_unit_test(tiles_are_refused),
+      cmocka_unit_test(profile_gives_medians),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

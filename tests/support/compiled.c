@@ -149,8 +149,8 @@ static void run(network *t, int k) {
   const pz_abi_executor executor = {&host, workers, pool_run, pool_barrier};
   int64_t *times = calloc((size_t)t->abi->n_steps + 1, sizeof *times);
   const pz_abi_call call = {.arena = arena,
-                            .inputs = (const float *const *)t->inputs,
-                            .outputs = t->outputs[k],
+                            .inputs = (const void *const *)t->inputs,
+                            .outputs = (void *const *)t->outputs[k],
                             .step_ns = t->options->timed ? times : NULL,
                             .executor = workers > 1 ? &executor : NULL};
   assert_int_equal(t->abi->run(&call), 0);

@@ -502,7 +502,7 @@ class Inspect(Case):
         table = self.assert_works("inspect", TINY)
         for words in "input", "data 1x1x4x12x14", "prob 1x2x4x12x14", "SHA-256":
             self.assertIn(words, table)
-        self.assertEqual(json.loads(self.assert_works("inspect", TINY, "--json"))["abi_version"], 1)
+        self.assertEqual(json.loads(self.assert_works("inspect", TINY, "--json"))["abi_version"], 2)
 
     def test_what_is_refused(self):
         self.assert_fails(2, "--format svg", "inspect", MODEL, "--format", "svg")

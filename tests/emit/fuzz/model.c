@@ -347,7 +347,8 @@ static bool call_network(run *r, values *v) {
   const size_t bytes = (size_t)(abi->arena_bytes + abi->worker_bytes + 63) / 64 * 64;
   void *arena = aligned_alloc(64, bytes);
   memset(arena, 0xff, bytes);
-  const pz_abi_call call = {.arena = arena, .inputs = (const float *const *)v->in, .outputs = v->out};
+  const pz_abi_call call = {
+      .arena = arena, .inputs = (const void *const *)v->in, .outputs = (void *const *)v->out};
   const int32_t code = abi->run(&call);
   free(arena);
   dlclose(library);

@@ -142,7 +142,7 @@ static pz_status make_plan(build *b, pz_error *err) {
   timed(b, "plan");
   PZ_TRY(measure(b, err));
   b->wanted.admit = NULL; /* plans beside this one are an improvement, asked for where they are made */
-  PZ_TRY(pz_check_disk(b->output, pz_plus(4 * b->plan->n_weights, LEAST_OUTPUT), "the network file", err));
+  PZ_TRY(pz_check_disk(b->output, pz_plus(b->plan->weight_bytes, LEAST_OUTPUT), "the network file", err));
   pz_plan_settle(b->options, b->plan);
   b->emit = (pz_emit_options){.cc = b->options->cc,
                               .model = base_name(b->path),
@@ -212,7 +212,7 @@ static bool has_room_for_errors(build *b) {
   char why[384];
   const pz_need need = pz_need_of(b->plan);
   const int64_t weights = pz_graph_constant_bytes(b->model.after),
-                runs = pz_plus(pz_plus(pz_times(8, b->plan->n_weights), need.activations),
+                runs = pz_plus(pz_plus(pz_times(2, b->plan->weight_bytes), need.activations),
                                pz_times(2, need.ports));
   if (pz_need_is_there(pz_plus(weights, runs), "measuring errors", why, sizeof why)) return true;
   pz_tuner_note(&b->tuner, "%s: errors of layers count in full", why);

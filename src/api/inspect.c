@@ -62,7 +62,7 @@ static void plan_table(const pz_plan *p, pz_text *out) {
                      p->steps[i].algorithm);
   }
   pz_text_printf(out, "\nweights %.3f MB packed, memory for a run (peak of the arena) %.3f MB\n",
-                 4e-6 * (double)p->n_weights, 1e-6 * (double)pz_emit_arena_bytes(p));
+                 1e-6 * (double)p->weight_bytes, 1e-6 * (double)pz_emit_arena_bytes(p));
 }
 
 /* In the table: what the effort would time, what has a time, and the choice. */
@@ -76,7 +76,7 @@ static void candidate_line(const pz_choice *choice, int32_t i, pz_text *out) {
   char ms[32] = "-";
   if (c->seconds > 0) snprintf(ms, sizeof ms, "%.4g", 1e3 * c->seconds);
   pz_text_printf(out, "%s %-42s %10s %10.2f %11.3f %14.1e\n", i == choice->chosen ? "*" : " ", c->label, ms,
-                 choice->candidates[0].cost > 0 ? c->cost / choice->candidates[0].cost : 1, 4e-6 * c->weights,
+                 choice->candidates[0].cost > 0 ? c->cost / choice->candidates[0].cost : 1, 1e-6 * c->weights,
                  c->error);
 }
 
@@ -108,7 +108,7 @@ static json_t *choice_json(pz_json *j, const pz_choice *choice) {
                    pz_json_pack(j, "{s:s, s:o, s:f, s:f, s:f, s:b}", "algorithm", c->label, "measured_ms",
                                 c->seconds > 0 ? json_real(1e3 * c->seconds) : json_null(), "cost",
                                 choice->candidates[0].cost > 0 ? c->cost / choice->candidates[0].cost : 1,
-                                "weights_bytes", 4 * c->weights, "expected_error", c->error, "chosen",
+                                "weights_bytes", c->weights, "expected_error", c->error, "chosen",
                                 i == choice->chosen));
   }
   return all;
@@ -161,7 +161,7 @@ static pz_status as_json(view *v, pz_text *out, pz_error *err) {
   json_t *all =
       pz_json_pack(j, "{s:o, s:O, s:o, s:o, s:o, s:I, s:I}", "before", graph_json(j, v->model.before),
                    "passes", v->model.passes, "after", graph_json(j, v->model.after), "plan", steps,
-                   "choices", choices_json(j, v->plan), "weights_bytes", (json_int_t)(v->plan->n_weights * 4),
+                   "choices", choices_json(j, v->plan), "weights_bytes", (json_int_t)v->plan->weight_bytes,
                    "arena_bytes", (json_int_t)pz_emit_arena_bytes(v->plan));
   char *text;
   PZ_TRY(pz_json_out(j, all, &text, err));

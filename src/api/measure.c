@@ -223,11 +223,11 @@ static double most_bytes(int32_t problems) {
 }
 
 static double bytes_of(const batch *b, const pz_plan *plan) {
-  double floats =
-      (double)plan->arena_floats + 2 * (double)plan->n_weights + (double)plan->worker_floats * b->threads;
+  double bytes =
+      (double)plan->arena_bytes + 2 * (double)plan->weight_bytes + (double)plan->worker_bytes * b->threads;
   for (int32_t i = 0; i < b->graph->n_inputs; i++)
-    floats += (double)pz_shape_elements(&b->graph->tensors[b->graph->inputs[i]].shape);
-  return 4 * floats;
+    bytes += 4.0 * (double)pz_shape_elements(&b->graph->tensors[b->graph->inputs[i]].shape);
+  return bytes;
 }
 
 /* The problems need too much memory together, or the only one does. */
@@ -260,7 +260,8 @@ static pz_status make_plan(session *s, batch *b, pz_error *err) {
 
 /* Values do not change how long a run takes, as long as they are ordinary numbers. */
 static void fill_weights(pz_plan *plan) {
-  for (int64_t i = 0; i < plan->n_weights; i++) plan->weights[i] = (float)(i % 61 - 30) * 1e-3f;
+  float *weights = (float *)(void *)plan->weights;
+  for (int64_t i = 0; i < plan->weight_bytes / 4; i++) weights[i] = (float)(i % 61 - 30) * 1e-3f;
 }
 
 /* For packed weights of candidates: tiles of 6 points for kernels of 3 have eight times as many. */

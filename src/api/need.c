@@ -17,24 +17,24 @@ enum {
 static int64_t bytes_of_ports(const pz_graph *g, const pz_tensor_id *ids, int32_t n) {
   int64_t bytes = 0;
   for (int32_t i = 0; i < n; i++)
-    bytes = pz_plus(bytes, pz_times(4, pz_shape_elements(&g->tensors[ids[i]].shape)));
+    bytes = pz_plus(bytes, pz_times(pz_dtype_bytes(g->tensors[ids[i]].type),
+                                    pz_shape_elements(&g->tensors[ids[i]].shape)));
   return bytes;
 }
 
-int64_t pz_need_files(const pz_plan *p) { return pz_plus(SOURCE, pz_times(COPIES * 4, p->n_weights)); }
+int64_t pz_need_files(const pz_plan *p) { return pz_plus(SOURCE, pz_times(COPIES, p->weight_bytes)); }
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 pz_need pz_need_of(const pz_plan *p) {
-  const int64_t weights = pz_times(4, most(p->n_weights, p->most_weights));
+  const int64_t weights = most(p->weight_bytes, p->most_weight_bytes);
   struct statfs where;
   pz_need need = {.weights = weights, .compiler = pz_plus(COMPILER, weights)};
   if (!statfs(pz_temporary_parent(), &where) && where.f_type == TMPFS) need.files = pz_need_files(p);
   int64_t later = need.compiler;
   if (pz_target_runs_here(
           &p->target)) { /* it is run once: the golden run. Both hold the plan's weights beside their own */
-    need.activations =
-        pz_plus(pz_times(4, p->arena_floats), pz_times(pz_times(4, p->worker_floats), pz_cpu_usable()));
+    need.activations = pz_plus(p->arena_bytes, pz_times(p->worker_bytes, pz_cpu_usable()));
     need.ports = pz_plus(bytes_of_ports(p->graph, p->graph->inputs, p->graph->n_inputs),
                          bytes_of_ports(p->graph, p->graph->outputs, p->graph->n_outputs));
     const int64_t run = pz_plus(weights, pz_plus(need.activations, need.ports));

@@ -70,7 +70,7 @@ static pz_status find_weights(trial *t, pz_error *err) {
   PZ_TRY(pz_file_map(t->network, &file, err));
   pz_status status = pz_elf_open(&file, t->network, &elf, err);
   if (status == PZ_OK) status = pz_elf_find(&elf, PZ_ABI_WEIGHTS_SECTION, &data, &size, err);
-  if (status == PZ_OK && (!data || size < (size_t)t->plan->n_weights * sizeof(float)))
+  if (status == PZ_OK && (!data || size < (size_t)t->plan->weight_bytes))
     status = pz_elf_damaged(&elf, "weights", err);
   if (data) t->at = data - file.data;
   pz_file_unmap(&file);
@@ -79,11 +79,11 @@ static pz_status find_weights(trial *t, pz_error *err) {
   return t->file < 0 ? pz_fail(err, PZ_ERROR_OUTPUT, "%s: %s", t->network, strerror(errno)) : PZ_OK;
 }
 
-static pz_status write_weights(const trial *t, const float *weights, int64_t begin, int64_t end,
+static pz_status write_weights(const trial *t, const char *weights, int64_t begin, int64_t end,
                                pz_error *err) {
-  const char *from = (const char *)(weights + begin);
-  off_t to = t->at + begin * (int64_t)sizeof(float);
-  for (size_t left = (size_t)(end - begin) * sizeof(float); left;) {
+  const char *from = weights + begin;
+  off_t to = t->at + begin;
+  for (size_t left = (size_t)(end - begin); left;) {
     const ssize_t n = pwrite(t->file, from, left, to);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return pz_fail(err, PZ_ERROR_OUTPUT, "%s: %s", t->network, strerror(n ? errno : ENOSPC));
@@ -94,7 +94,7 @@ static pz_status write_weights(const trial *t, const float *weights, int64_t beg
 
 /* Where the packed tensor behind the one at `begin` begins. */
 static int64_t end_of(const pz_plan *plan, int64_t begin) {
-  int64_t end = plan->n_weights;
+  int64_t end = plan->weight_bytes;
   for (int32_t i = 0; i < plan->n_steps; i++)
     for (int32_t c = 0; c < plan->steps[i].n_calls; c++)
       for (int32_t a = 0; a < plan->steps[i].calls[c].n_args; a++) {
@@ -105,7 +105,7 @@ static int64_t end_of(const pz_plan *plan, int64_t begin) {
 }
 
 /* What a layer has of them, from `weights`. */
-static pz_status write_layer(const trial *t, const float *weights, pz_node_id node, pz_error *err) {
+static pz_status write_layer(const trial *t, const char *weights, pz_node_id node, pz_error *err) {
   for (int32_t i = 0; i < t->plan->n_steps; i++) {
     const pz_step *step = &t->plan->steps[i];
     for (int32_t c = 0; step->node == node && c < step->n_calls; c++)
@@ -199,7 +199,7 @@ pz_status pz_measure_sensitivity(const pz_plan *plan, const pz_plan_options *wan
   pz_graph *graph = NULL;
   pz_plan *noisy = NULL;
   pz_status status = plan_noisy(plan, wanted, &graph, &noisy, err);
-  if (status == PZ_OK && noisy->n_weights == plan->n_weights && noisy->n_steps == plan->n_steps) {
+  if (status == PZ_OK && noisy->weight_bytes == plan->weight_bytes && noisy->n_steps == plan->n_steps) {
     trial t = {.plan = plan, .noisy = noisy, .network = network, .file = -1};
     status = measure(&t, tick, host, sensitivity, err);
     free_trial(&t);

@@ -150,14 +150,14 @@ pz_status pz_meet_error(pz_plan *plan, pz_error *err) {
 
 /* ---- memory ---- */
 
-/* Floats saved for each unit of time; 0: nothing. */
+/* Bytes saved for each unit of time; 0: nothing. */
 static double gain(const pz_candidate *now, const pz_candidate *then) {
   const double saved = now->weights - then->weights;
   if (now->weights <= 0 || then->weights <= 0 || saved <= 0) return 0;
   return for_time(saved, now, then);
 }
 
-/* A change costs `most` at most, saves `worth` floats at least for each unit of time, and adds `error` to the square of the network's at
+/* A change costs `most` at most, saves `worth` bytes at least for each unit of time, and adds `error` to the square of the network's at
  * most; if `sure`, it is neither from a measured time to a guess nor to other layouts. */
 typedef struct limits {
   double most, worth, error;
@@ -175,7 +175,7 @@ static double smaller_weights(const pz_plan *plan, const void *within, const pz_
   return error > 0 && error > l->error ? 0 : g;
 }
 
-/* What is saved, in floats, and costs. False: there is no change left. */
+/* What is saved, in bytes, and costs. False: there is no change left. */
 static bool spare_some(pz_plan *plan, limits l, double *saved, double *slower) {
   change c;
   l.error = room_for_error(plan);
@@ -192,7 +192,7 @@ static bool spare_weights(pz_plan *plan, const pz_plan_size *size) {
   double cost = 0, saved, slower;
   for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
     if (plan->choices[n].n) cost += pz_plan_candidate(plan, n)->cost;
-  const double worth = cost > 0 ? WORTH * pz_plan_bytes(size) / sizeof(float) / cost : 0;
+  const double worth = cost > 0 ? WORTH * pz_plan_bytes(size) / cost : 0;
   double left = plan->spare * cost;
   bool any = false;
   for (; left > 0 && spare_some(plan, (limits){.most = left, .worth = worth, .sure = true}, &saved, &slower);
@@ -205,7 +205,7 @@ static pz_status too_small(const pz_plan *plan, const pz_plan_size *size, pz_err
   return pz_fail(
       err, PZ_ERROR_INPUT,
       "%s needs %.4g MB of memory at least (%.4g of weights, %.4g for a run), more than the %.4g MB allowed",
-      plan->graph->name, 1e-6 * pz_plan_bytes(size), 4e-6 * (double)size->weights, 4e-6 * (double)size->run,
+      plan->graph->name, 1e-6 * pz_plan_bytes(size), 1e-6 * (double)size->weights, 1e-6 * (double)size->run,
       1e-6 * plan->memory);
 }
 

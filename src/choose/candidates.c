@@ -45,7 +45,7 @@ static pz_status consider(const pz_solver *solver, const pz_query *q, pz_arena *
   char text[PZ_LABEL_TEXT];
   pz_candidate c = {.solver = solver, .parameters = q->parameters, .label = solver->name};
   if (solver->applies && !solver->applies(q)) return PZ_OK;
-  if (solver->weight_floats) c.weights = solver->weight_floats(q);
+  if (solver->weight_bytes) c.weights = solver->weight_bytes(q);
   if (solver->cost) c.cost = solver->cost(q);
   if (op == PZ_OP_CONV || op == PZ_OP_DECONV) c.error = PZ_SUM_ERROR;
   if (solver->describe) {

@@ -12,13 +12,27 @@ static json_t *shape_json(pz_json *j, const pz_shape *s) {
   return dims;
 }
 
+/* As NumPy has it; it has no bfloat16. */
+static const char *type_name(pz_dtype type) {
+  static const char *const names[PZ_DTYPES] = {
+      [PZ_F32] = "float32",  [PZ_U8] = "uint8",    [PZ_U16] = "uint16",  [PZ_I16] = "int16",
+      [PZ_I8] = "int8",      [PZ_U32] = "uint32",  [PZ_I32] = "int32",   [PZ_U64] = "uint64",
+      [PZ_I64] = "int64",    [PZ_F16] = "float16", [PZ_F64] = "float64", [PZ_BOOL] = "bool",
+      [PZ_BF16] = "bfloat16"};
+  return names[type];
+}
+
 static json_t *ports_json(pz_json *j, const pz_graph *g, const pz_tensor_id *ids, int32_t n) {
   json_t *all = json_array();
   for (int32_t i = 0; i < n; i++) {
     json_t *port = json_object();
     pz_json_set(j, port, "name", pz_json_name(g->tensors[ids[i]].name));
-    pz_json_set(j, port, "dtype", json_string("float32"));
+    pz_json_set(j, port, "dtype", json_string(type_name(g->tensors[ids[i]].type)));
     pz_json_set(j, port, "shape", shape_json(j, &g->tensors[ids[i]].shape));
+    if (g->tensors[ids[i]].scale != 1 || g->tensors[ids[i]].zero_point) {
+      pz_json_set(j, port, "scale", pz_json_real((double)g->tensors[ids[i]].scale));
+      pz_json_set(j, port, "zero_point", json_integer(g->tensors[ids[i]].zero_point));
+    }
     pz_json_append(j, all, port);
   }
   return all;
@@ -49,8 +63,8 @@ static json_t *buffers_json(pz_json *j, const pz_plan *plan) {
     const pz_buffer *b = &plan->buffers[i];
     if (b->last >= 0)
       pz_json_append(j, all,
-                     pz_json_pack(j, "{s:I, s:I, s:i, s:i}", "offset", (json_int_t)b->offset * 4, "bytes",
-                                  (json_int_t)b->floats * 4, "first", b->first, "last", b->last));
+                     pz_json_pack(j, "{s:I, s:I, s:i, s:i}", "offset", (json_int_t)b->offset, "bytes",
+                                  (json_int_t)b->bytes, "first", b->first, "last", b->last));
   }
   return all;
 }
@@ -104,8 +118,8 @@ static json_t *manifest_json(pz_json *j, const pz_plan *plan, const pz_emit_opti
   pz_json_set(j, m, "inputs", ports_json(j, plan->graph, plan->graph->inputs, plan->graph->n_inputs));
   pz_json_set(j, m, "outputs", outputs_json(j, plan, outputs));
   pz_json_set(j, m, "multiply_adds", json_integer((json_int_t)plan->multiply_adds));
-  pz_json_set(j, m, "weights_bytes", json_integer(plan->n_weights * 4));
-  pz_json_set(j, m, "worker_bytes", json_integer(plan->worker_floats * 4));
+  pz_json_set(j, m, "weights_bytes", json_integer(plan->weight_bytes));
+  pz_json_set(j, m, "worker_bytes", json_integer(plan->worker_bytes));
   pz_json_set(j, m, "arena_bytes", json_integer(pz_emit_arena_bytes(plan)));
   pz_json_set(j, m, "state_bytes", json_integer(plan->state_bytes));
   pz_json_set(j, m, "golden", golden ? pz_json_read(j, golden, strlen(golden), 0, NULL) : json_null());

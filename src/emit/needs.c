@@ -38,10 +38,10 @@ typedef struct search {
 static bool reach(const pz_plan *p, const pz_pointer *at, int64_t *begin, int64_t *end) {
   if (at->space == PZ_SPACE_ARENA) {
     *begin = p->buffers[at->index].offset;
-    *end = *begin + p->buffers[at->index].floats;
+    *end = *begin + p->buffers[at->index].bytes;
     return true;
   }
-  *begin = p->arena_floats + (at->space == PZ_SPACE_OUTPUT ? at->index : p->graph->n_outputs);
+  *begin = p->arena_bytes + (at->space == PZ_SPACE_OUTPUT ? at->index : p->graph->n_outputs);
   *end = *begin + 1;
   return at->space == PZ_SPACE_OUTPUT || at->space == PZ_SPACE_STATE;
 }
@@ -63,9 +63,9 @@ static pz_status cut(search *s, pz_error *err) {
   for (int32_t i = 0; i < p->n_buffers; i++) {
     if (p->buffers[i].last < 0) continue; /* nobody uses it */
     s->cuts[n++] = p->buffers[i].offset;
-    s->cuts[n++] = p->buffers[i].offset + p->buffers[i].floats;
+    s->cuts[n++] = p->buffers[i].offset + p->buffers[i].bytes;
   }
-  for (int32_t i = 0; i <= p->graph->n_outputs + 1; i++) s->cuts[n++] = p->arena_floats + i;
+  for (int32_t i = 0; i <= p->graph->n_outputs + 1; i++) s->cuts[n++] = p->arena_bytes + i;
   qsort(s->cuts, (size_t)n, sizeof *s->cuts, ascending64);
   for (int32_t i = 0; i < n; i++)
     if (!i || s->cuts[i] != s->cuts[s->n_cuts - 1]) s->cuts[s->n_cuts++] = s->cuts[i];

@@ -19,9 +19,7 @@ typedef struct writer {
   pz_sources *needs; /* by step */
 } writer;
 
-int64_t pz_emit_arena_bytes(const pz_plan *plan) {
-  return plan->arena_floats * (int64_t)sizeof(float) + 64; /* 64: never empty */
-}
+int64_t pz_emit_arena_bytes(const pz_plan *plan) { return plan->arena_bytes + 64; /* 64: never empty */ }
 
 static pz_status write_code(const writer *w, const char *name, pz_code *code, pz_error *err) {
   return pz_code_write(code, name ? pz_arena_printf(w->arena, "%s/%s", w->folder, name) : NULL, err);
@@ -34,8 +32,8 @@ static void front_matter(const writer *w, pz_code *c) {
       " * Made by pznet $ from $\n * model SHA-256 $\n * $, blocks of $ maps; $ multiply-adds, $ bytes of "
       "weights, $ bytes of memory a run\n */\n",
       pz_code_word(PZ_VERSION), pz_code_name(w->options->model), pz_code_name(w->options->model_digest),
-      pz_code_name(pz_isa_get(pz_target_isa(&p->target))->title), p->block, p->multiply_adds,
-      p->n_weights * 4, pz_emit_arena_bytes(p));
+      pz_code_name(pz_isa_get(pz_target_isa(&p->target))->title), p->block, p->multiply_adds, p->weight_bytes,
+      pz_emit_arena_bytes(p));
 }
 
 static void name(pz_code *c, const pz_call *call, const char *digits) {
@@ -117,7 +115,7 @@ static pz_status write_header(const writer *w, pz_error *err) {
 /* ---- network.c ---- */
 
 static void pointer(pz_code *c, const pz_plan *p, const pz_pointer *at) {
-  const int64_t offset = 4 * (at->offset + (at->space == PZ_SPACE_ARENA ? p->buffers[at->index].offset : 0));
+  const int64_t offset = at->offset + (at->space == PZ_SPACE_ARENA ? p->buffers[at->index].offset : 0);
   if (at->space == PZ_SPACE_ARENA) pz_code_put(c, "ARENA($), ", offset);
   else if (at->space == PZ_SPACE_STATE) pz_code_put(c, "STATE($), ", offset);
   else if (at->space == PZ_SPACE_WEIGHTS) pz_code_put(c, "WEIGHTS($), ", offset);
@@ -150,11 +148,17 @@ static void step_function(const writer *w, pz_code *c, int32_t index, int32_t *c
   pz_code_add(c, "  (void)r;\n}\n\n");
 }
 
+static const char *const type_names[PZ_DTYPES] = {
+#define PZ_DTYPE(dtype, name, T, kind) [dtype] = &#dtype[3], /* without "PZ_" */
+#include "base/dtypes.inc"
+#undef PZ_DTYPE
+};
+
 /* A tensor of more dimensions than the ABI knows is told as it lies: one row. */
-static void shape_fields(pz_code *c, const pz_shape *shape) {
+static void type_and_shape(pz_code *c, pz_dtype type, const pz_shape *shape) {
   const pz_shape row = {5, {1, 1, 1, 1, pz_shape_elements(shape)}};
   const pz_shape *s = shape->rank > PZ_ABI_MAX_RANK ? &row : shape;
-  pz_code_put(c, "PZ_ABI_F32, $, {", s->rank);
+  pz_code_put(c, "PZ_ABI_$, $, {", pz_code_word(type_names[type]), s->rank);
   for (int i = 0; i < s->rank; i++) pz_code_put(c, "$$", pz_code_choice(i, ", ", ""), s->dim[i]);
   pz_code_put(c, "$", pz_code_choice(s->rank, "}", "0}"));
 }
@@ -172,8 +176,10 @@ static void ports(const writer *w, pz_code *c, const pz_tensor_id *ids, int32_t 
   for (int32_t i = 0; i < n; i++) {
     const pz_tensor *tensor = &w->plan->graph->tensors[ids[i]];
     pz_code_put(c, "    {\"$\", ", pz_code_name(tensor->name));
-    shape_fields(c, &tensor->shape);
-    pz_code_add(c, ", 0x1p+0, 0},\n");
+    type_and_shape(c, tensor->type, &tensor->shape);
+    char scale[40];
+    snprintf(scale, sizeof scale, "%a", (double)tensor->scale);
+    pz_code_put(c, ", $, $},\n", pz_code_constants(scale), tensor->zero_point);
   }
   pz_code_add(c, "};\n\n");
 }
@@ -187,15 +193,17 @@ static bool observable(const pz_plan *p, const pz_step *s) {
 static void tensor_row(const pz_plan *p, pz_code *c, const pz_storage *s) {
   const pz_tensor *tensor = &p->graph->tensors[s->tensor];
   const bool arena = s->at.space == PZ_SPACE_ARENA;
+  const int64_t size = pz_dtype_bytes(s->element.type);
   pz_code_put(c, "    {\"$\", ", pz_code_name(tensor->name));
-  shape_fields(c, &tensor->shape);
+  type_and_shape(c, s->element.type, &tensor->shape);
   const pz_code_value space = s->at.space == PZ_SPACE_STATE
                                   ? pz_code_word("PZ_ABI_STATE")
                                   : pz_code_choice(arena, "PZ_ABI_ARENA", "PZ_ABI_OUTPUT");
   pz_code_put(c, ", $, $, $, $, $, $, $, $, $},\n", space, arena ? 0 : s->at.index,
               s->view.tight ? (int32_t)s->view.stride_w : s->view.block, /* tight: one block */
-              4 * (s->at.offset + (arena ? p->buffers[s->at.index].offset : 0)), 4 * s->view.stride_n,
-              4 * s->view.stride_c, 4 * s->view.stride_d, 4 * s->view.stride_h, 4 * s->view.stride_w);
+              s->at.offset + (arena ? p->buffers[s->at.index].offset : 0), size * s->view.stride_n,
+              size * s->view.stride_c, size * s->view.stride_d, size * s->view.stride_h,
+              size * s->view.stride_w);
 }
 
 static int32_t tensor_table(const writer *w, pz_code *c) {
@@ -248,7 +256,7 @@ static void network_head(const writer *w, pz_code *c) {
               "#include \"network.h\"\n\n#define PZ_RUN_STEPS $\n#define PZ_RUN_CALLS $\n"
               "#define PZ_RUN_COUNTERS $\n#define PZ_RUN_WORKER $\n#define PZ_RUN_TILES $\n"
               "#include \"run_loop.h\"\n\n",
-              p->n_steps, p->n_turns, scratch + 4 * p->turns, 4 * p->worker_floats,
+              p->n_steps, p->n_turns, scratch + p->turns, p->worker_bytes,
               (int)pz_target_has(&p->target, PZ_NEEDS_TILES));
   pz_code_put(c,
               "#define ARENA(at) ((void *)((char *)r->arena + (at)))\n#define STATE(at) ((void *)((char "
@@ -262,7 +270,7 @@ static void network_head(const writer *w, pz_code *c) {
               ",\\\"a\\\",@progbits\\n.balign 4096\\n.global weights\\n.hidden "
               "weights\\n\"\n"
               "        \"weights:\\n.incbin \\\"weights.bin\\\"\\n.zero 64\\n.previous\\n\");\n\n",
-              scratch, 4 * p->worker_floats);
+              scratch, p->worker_bytes);
 }
 
 static pz_status write_network(const writer *w, pz_error *err) {
@@ -285,8 +293,8 @@ static pz_status write_network(const writer *w, pz_error *err) {
       "    $, $, $, PZ_RUN_STEPS, inputs, outputs, tensors, steps, run};\n\n"
       "__attribute__((visibility(\"default\"))) const pz_abi_network *pz_network(void);\n"
       "const pz_abi_network *pz_network(void) { return &network; }\n",
-      pz_emit_arena_bytes(p), p->worker_floats * 4, p->state_bytes, p->state_bytes ? 64 : 0,
-      p->graph->n_inputs, p->graph->n_outputs, tensors);
+      pz_emit_arena_bytes(p), p->worker_bytes, p->state_bytes, p->state_bytes ? 64 : 0, p->graph->n_inputs,
+      p->graph->n_outputs, tensors);
   return write_code(w, "network.c", c, err);
 }
 
@@ -325,7 +333,7 @@ static pz_status write_all(writer *w, pz_error *err) {
   const char *path = pz_arena_printf(w->arena, "%s/weights.bin", w->folder);
   if (!path) return pz_fail_memory(err, "a path", 64);
   return pz_file_write(path, w->plan->weights ? (const void *)w->plan->weights : "",
-                       (size_t)w->plan->n_weights * sizeof(float), err);
+                       (size_t)w->plan->weight_bytes, err);
 }
 
 pz_status pz_emit_source(const pz_plan *plan, const pz_emit_options *options, const char *folder,

@@ -26,7 +26,7 @@ static pz_status dry_size(pz_plan *plan, pz_plan_size *size, pz_error *err) {
   plan->dry = true;
   PZ_TRY(pz_place_all(plan, err));
   plan->dry = false;
-  *size = (pz_plan_size){.run = plan->arena_floats, .weights = plan->n_weights};
+  *size = (pz_plan_size){.run = plan->arena_bytes, .weights = plan->weight_bytes};
   pz_place_nothing(plan);
   return PZ_OK;
 }

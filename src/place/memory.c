@@ -21,7 +21,7 @@ static void touch(pz_plan *plan, const pz_call *call, int32_t step) {
 static int larger_first(const void *a, const void *b, void *host) {
   const pz_buffer *buffers = host;
   const pz_buffer *x = &buffers[*(const int32_t *)a], *y = &buffers[*(const int32_t *)b];
-  if (x->floats != y->floats) return x->floats < y->floats ? 1 : -1;
+  if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
   return *(const int32_t *)a - *(const int32_t *)b;
 }
 
@@ -47,10 +47,10 @@ static int64_t lowest_free(const pz_plan *plan, const int32_t *placed, int32_t n
     moved = false;
     for (int32_t k = 0; k < n; k++) {
       const pz_buffer *p = &plan->buffers[placed[k]];
-      if (!overlap_in_time(p, b) || root + from >= p->offset + p->floats ||
-          p->offset >= root + from + b->floats)
+      if (!overlap_in_time(p, b) || root + from >= p->offset + p->bytes ||
+          p->offset >= root + from + b->bytes)
         continue;
-      root = p->offset + p->floats - from;
+      root = p->offset + p->bytes - from;
       moved = true;
     }
   }
@@ -72,14 +72,14 @@ static int32_t place(pz_plan *plan, const int32_t *order, int32_t *placed, int32
     if (b->last < 0 || root_of(plan, order[i], &from) != root) continue;
     b->offset = at + from;
     placed[all++] = order[i];
-    if (b->offset + b->floats > plan->arena_floats) plan->arena_floats = b->offset + b->floats;
+    if (b->offset + b->bytes > plan->arena_bytes) plan->arena_bytes = b->offset + b->bytes;
   }
   return all;
 }
 
 static void place_all(pz_plan *plan, const int32_t *order, int32_t *placed) {
   int32_t n = 0;
-  plan->arena_floats = 0;
+  plan->arena_bytes = 0;
   for (int32_t i = 0; i < plan->n_buffers; i++) plan->buffers[i].offset = -1;
   for (int32_t i = 0; i < plan->n_buffers; i++) {
     const pz_buffer *b = &plan->buffers[order[i]];
@@ -94,7 +94,7 @@ static bool promote_highest(const pz_plan *plan, int32_t *order) {
   for (int32_t i = 1; i < plan->n_buffers; i++) {
     const int32_t id = order[i];
     const pz_buffer *b = &plan->buffers[id];
-    if (b->last < 0 || b->offset + b->floats < plan->arena_floats) continue;
+    if (b->last < 0 || b->offset + b->bytes < plan->arena_bytes) continue;
     memmove(order + 1, order, (size_t)i * sizeof *order);
     order[0] = id;
     return true;
@@ -111,19 +111,18 @@ pz_status pz_memory_plan(pz_plan *plan, pz_error *err) {
   int32_t *placed = order + n, *best = placed + n;
   for (int32_t i = 0; i < plan->n_buffers; i++) {
     order[i] = i;
-    plan->buffers[i].floats =
-        (plan->buffers[i].floats + PZ_ALIGN_FLOATS - 1) / PZ_ALIGN_FLOATS * PZ_ALIGN_FLOATS;
+    plan->buffers[i].bytes = (plan->buffers[i].bytes + PZ_ALIGN - 1) / PZ_ALIGN * PZ_ALIGN;
   }
   qsort_r(order, n, sizeof *order, larger_first, plan->buffers);
   place_all(plan, order, placed);
   memcpy(best, order, n * sizeof *order);
-  int64_t least = plan->arena_floats;
+  int64_t least = plan->arena_bytes;
   for (int32_t i = 0; i < TRIES && promote_highest(plan, order); i++) {
     place_all(plan, order, placed);
-    if (plan->arena_floats >= least) continue;
-    least = plan->arena_floats;
+    if (plan->arena_bytes >= least) continue;
+    least = plan->arena_bytes;
     memcpy(best, order, n * sizeof *order);
   }
-  if (plan->arena_floats > least) place_all(plan, best, placed);
+  if (plan->arena_bytes > least) place_all(plan, best, placed);
   return PZ_OK;
 }

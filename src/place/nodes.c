@@ -36,9 +36,9 @@ static pz_status add_conversion(pz_plan *plan, pz_tensor_id id, const pz_storage
 static pz_status place_constant(pz_plan *plan, pz_tensor_id id, pz_error *err) {
   const pz_tensor *t = &plan->graph->tensors[id];
   pz_storage s = pz_port_storage(plan, id, PZ_SPACE_WEIGHTS, 0);
-  float *data;
+  void *data;
   pz_builder b = pz_builder_of(plan, NULL);
-  PZ_TRY(pz_add_weights(&b, pz_shape_elements(&t->shape), &s.at, &data, err));
+  PZ_TRY(pz_add_weights(&b, PZ_F32, pz_shape_elements(&t->shape), &s.at, &data, err));
   if (data) memcpy(data, t->data, (size_t)pz_shape_elements(&t->shape) * sizeof(float));
   return pz_keep_storage(plan, PZ_PLAIN, &s, err);
 }
@@ -190,11 +190,11 @@ static pz_status plan_chain(pz_plan *plan, pz_slab_chain *chain, bool *done, pz_
 
 /* Workers take the parts of long steps in turn (emit/run_loop.h). The counters lie behind the scratch. */
 static void take_turns(pz_plan *plan) {
-  plan->turns = plan->worker_floats, plan->n_turns = 0;
+  plan->turns = plan->worker_bytes, plan->n_turns = 0;
   for (int32_t i = 0; i < plan->n_steps; i++)
     for (int32_t k = 0; k < plan->steps[i].n_calls && plan->steps[i].multiply_adds >= LONG; k++)
       plan->steps[i].calls[k].turn = plan->n_turns++;
-  plan->worker_floats += (plan->n_turns + 15) / 16 * 16;
+  plan->worker_bytes += (4 * (int64_t)plan->n_turns + PZ_ALIGN - 1) / PZ_ALIGN * PZ_ALIGN;
 }
 
 pz_status pz_place_all(pz_plan *plan, pz_error *err) {
@@ -222,7 +222,7 @@ pz_status pz_place_all(pz_plan *plan, pz_error *err) {
 /* Forgets what pz_place_all has made; texts and lists stay in the arena. */
 void pz_place_nothing(pz_plan *plan) {
   plan->n_storages = plan->n_buffers = plan->n_steps = 0;
-  plan->n_weights = plan->arena_floats = plan->worker_floats = plan->state_bytes = 0;
+  plan->weight_bytes = plan->arena_bytes = plan->worker_bytes = plan->state_bytes = 0;
   plan->multiply_adds = 0;
   for (int32_t i = 0; i < plan->graph->n_tensors; i++) {
     plan->plain[i] = plan->blocked[i] = -1;

@@ -235,7 +235,8 @@ static bool stays_inside(const chain *c, pz_tensor_id id) {
 }
 
 static double bytes_of(const pz_plan *plan, pz_tensor_id id) {
-  return 4.0 * (double)pz_shape_elements(&plan->graph->tensors[id].shape);
+  const pz_tensor *t = &plan->graph->tensors[id];
+  return (double)(pz_dtype_bytes(t->type) * pz_shape_elements(&t->shape));
 }
 
 /* Rows of a result for each row of the last layer's. */
@@ -380,7 +381,7 @@ bool pz_slabs_cost(const pz_slab_chain *c) {
   double weights = 0, between = 0;
   if (c->shift) return false;
   for (int32_t i = 0; i < c->n; i++) {
-    weights += 4.0 * (double)c->members[i].weight_floats[0];
+    weights += (double)c->members[i].weight_bytes[0];
     if (c->members[i].windowed) between += bytes_of(c->plan, node_of(c, i)->out[0]);
   }
   return weights * c->slabs / (weights <= NEAR_WEIGHTS ? NEARER : 1) > between;

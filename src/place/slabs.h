@@ -19,8 +19,8 @@ typedef struct pz_slab_member {
   int64_t room;   /* windows: rows that there is room for */
   int64_t run;    /* a solver is asked for so many rows at a time, and then for the rest of them */
   pz_layout layout;
-  int32_t storage;                      /* of the whole result or of the window */
-  int64_t weights[2], weight_floats[2]; /* as packed for the first run, and last; -1: not yet */
+  int32_t storage;                     /* of the whole result or of the window */
+  int64_t weights[2], weight_bytes[2]; /* as packed for the first run, and last; -1: not yet */
 } pz_slab_member;
 
 typedef struct pz_slab_chain {

@@ -52,7 +52,7 @@ static pz_status place_members(pz_plan *plan, chain *c, pz_error *err) {
 /* Rows first .. first + rows - 1 of a storage whose first row is row `base` of the tensor. */
 static pz_storage rows_of(const pz_storage *of, int64_t base, int64_t first, int64_t rows) {
   pz_storage s = *of;
-  s.at.offset += (first - base) * s.view.stride_h;
+  pz_storage_move(&s, (first - base) * s.view.stride_h);
   s.view.h = (int32_t)rows;
   s.view.border_lo[1] = s.view.border_hi[1] = 0;
   s.owner = false;
@@ -126,11 +126,10 @@ static void find_storages(pz_plan *plan, rows_run *r) {
 
 /* Where weights that came out like those from `begin` on lie already; -1: nowhere. */
 static int64_t known_weights(const pz_plan *plan, const member *m, int64_t begin) {
-  const int64_t floats = plan->n_weights - begin;
+  const int64_t bytes = plan->weight_bytes - begin;
   for (int i = 0; i < 2; i++)
-    if (m->weights[i] >= 0 && m->weight_floats[i] == floats &&
-        (plan->dry ||
-         !memcmp(plan->weights + m->weights[i], plan->weights + begin, (size_t)floats * sizeof(float))))
+    if (m->weights[i] >= 0 && m->weight_bytes[i] == bytes &&
+        (plan->dry || !memcmp(plan->weights + m->weights[i], plan->weights + begin, (size_t)bytes)))
       return m->weights[i];
   return -1;
 }
@@ -140,7 +139,7 @@ static void share_weights(pz_plan *plan, member *m, pz_step *step, int32_t first
   const int64_t known = known_weights(plan, m, begin);
   if (known < 0) {
     const int which = m->weights[0] >= 0;
-    m->weights[which] = begin, m->weight_floats[which] = plan->n_weights - begin;
+    m->weights[which] = begin, m->weight_bytes[which] = plan->weight_bytes - begin;
     return;
   }
   for (int32_t i = first_call; i < step->n_calls; i++)
@@ -148,15 +147,15 @@ static void share_weights(pz_plan *plan, member *m, pz_step *step, int32_t first
       pz_pointer *at = &step->calls[i].args[a].at;
       if (at->space == PZ_SPACE_WEIGHTS && at->offset >= begin) at->offset += known - begin;
     }
-  plan->n_weights = begin;
+  plan->weight_bytes = begin;
 }
 
 static pz_status crop_rows(pz_plan *plan, const pz_node *node, pz_step *step, rows_run *r, pz_error *err) {
   const int rank = plan->graph->tensors[node->in[0]].shape.rank;
   pz_storage from = r->in[0];
-  from.at.offset += node->attr.crop.offset[rank - 2] * from.view.stride_h +
-                    node->attr.crop.offset[rank - 1] * from.view.stride_w +
-                    (rank == 5 ? node->attr.crop.offset[2] * from.view.stride_d : 0);
+  pz_storage_move(&from, node->attr.crop.offset[rank - 2] * from.view.stride_h +
+                             node->attr.crop.offset[rank - 1] * from.view.stride_w +
+                             (rank == 5 ? node->attr.crop.offset[2] * from.view.stride_d : 0));
   from.view.d = r->out.view.d, from.view.h = r->out.view.h, from.view.w = r->out.view.w;
   step->algorithm = "copy";
   pz_builder b = pz_builder_of(plan, step);
@@ -178,7 +177,7 @@ static pz_status build_rows(pz_plan *plan, rows_run *r, pz_step *step, pz_error 
 pz_status pz_slabs_build_rows(pz_plan *plan, pz_slab_chain *c, int32_t i, int32_t k, int64_t first,
                               int64_t rows, pz_step *step, pz_error *err) {
   rows_run r = {.c = c, .member = i, .slab = k, .first = first, .rows = rows};
-  const int64_t weights = plan->n_weights;
+  const int64_t weights = plan->weight_bytes;
   const int32_t call = step->n_calls;
   PZ_TRY(build_rows(plan, &r, step, err));
   share_weights(plan, &c->members[i], step, call, weights);

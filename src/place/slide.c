@@ -145,7 +145,7 @@ static void share_buffers(pz_plan *plan, pz_step *step, int32_t call, int32_t kn
   for (int32_t i = 0; i < n; i++) {
     pz_buffer *to = &plan->buffers[known + i];
     const pz_buffer *from = &plan->buffers[begin + i];
-    if (from->floats > to->floats) to->floats = from->floats;
+    if (from->bytes > to->bytes) to->bytes = from->bytes;
   }
   for (int32_t i = call; i < step->n_calls; i++)
     for (int32_t a = 0; a < step->calls[i].n_args; a++) {

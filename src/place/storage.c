@@ -5,8 +5,8 @@
 #include <string.h>
 
 /* Rows a multiple of 4 KiB apart would compete for the same few sets of the first-level cache. */
-static int64_t apart(int64_t stride, int32_t rows, int32_t more) {
-  return more > 1 && rows > 1 && stride * 4 % 4096 == 0 ? stride + more : stride;
+static int64_t apart(int64_t stride, int32_t rows, int64_t more, int64_t size) {
+  return more > 1 && rows > 1 && stride * size % 4096 == 0 ? stride + more : stride;
 }
 
 static int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
@@ -18,26 +18,27 @@ static int64_t first_element(const pz_view *v, const int32_t *lo) {
   return lo[0] * v->stride_d + lo[1] * v->stride_h + lo[2] * v->stride_w;
 }
 
-/* Floats of a sample, with the room around it. */
+/* Elements of a sample, with the room around it. */
 static int64_t span(const pz_view *v, const pz_room *room) {
   const int32_t last[PZ_SPATIAL] = {v->d - 1 + room->hi[0], v->h - 1 + room->hi[1], v->w - 1 + room->hi[2]};
   const int64_t point = room->lanes ? room->lanes : (room->blocks - 1) * v->stride_c + v->block;
   return first_element(v, room->lo) + first_element(v, last) + point;
 }
 
-/* As dense as the room is wide: the zeros behind a row, a plane or a block are those in front of the next one. */
-static void set_strides(pz_view *v, const pz_room *room) {
+/* As dense as the room is wide: the zeros behind a row, a plane or a block are those in front of the next one. Elements are `size` bytes. */
+static void set_strides(pz_view *v, const pz_room *room, int64_t size) {
+  const int64_t align = PZ_ALIGN / size;
   const int64_t depth = v->d + gap(room, 0), height = v->h + gap(room, 1);
   v->tight = room->lanes > 0;
   v->stride_w = v->tight ? room->lanes : v->block;
   const int64_t row = v->stride_w * (v->w + gap(room, 2));
   if (room->rows_first) {
-    v->stride_d = apart(row, v->d, v->block);
+    v->stride_d = apart(row, v->d, v->block, size);
     v->stride_c = v->stride_d * depth;
-    const int64_t whole = v->stride_c * (v->tight ? 1 : room->blocks) + PZ_ALIGN_FLOATS - 1;
-    v->stride_h = apart(whole / PZ_ALIGN_FLOATS * PZ_ALIGN_FLOATS, v->h, PZ_ALIGN_FLOATS);
+    const int64_t whole = v->stride_c * (v->tight ? 1 : room->blocks) + align - 1;
+    v->stride_h = apart(whole / align * align, v->h, align, size);
   } else {
-    v->stride_h = apart(row, v->h, v->block);
+    v->stride_h = apart(row, v->h, v->block, size);
     v->stride_d = v->stride_h * height;
     v->stride_c = v->stride_d * depth;
   }
@@ -53,6 +54,10 @@ static pz_room room_of(const pz_view *v) {
   return room;
 }
 
+static int64_t size_of(const pz_plan *plan, pz_tensor_id id) {
+  return pz_dtype_bytes(plan->graph->tensors[id].type);
+}
+
 static pz_view dense_view(const pz_plan *plan, pz_tensor_id id, pz_layout layout, bool bordered) {
   const pz_shape5 s = pz_shape_as5(&plan->graph->tensors[id].shape);
   pz_view v = {
@@ -63,7 +68,7 @@ static pz_view dense_view(const pz_plan *plan, pz_tensor_id id, pz_layout layout
     v.border_hi[i] = plan->border_hi[id][i];
   }
   const pz_room room = room_of(&v);
-  set_strides(&v, &room);
+  set_strides(&v, &room, size_of(plan, id));
   return v;
 }
 
@@ -95,19 +100,14 @@ static pz_status keep(pz_plan *plan, pz_layout layout, const pz_storage *storage
   return PZ_OK;
 }
 
-/* Room for n elements. */
-static int64_t floats_of(const pz_plan *plan, pz_tensor_id id, int64_t n) {
-  return (n * pz_dtype_bytes(plan->graph->tensors[id].type) + 3) / 4;
-}
-
 pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_storage *storage,
                            pz_error *err) {
   pz_storage s = {
       .tensor = id, .view = dense_view(plan, id, layout, keeps_border(plan, id, layout)), .owner = true};
   s.room = layout == PZ_BLOCKED ? plan->rooms[id] : room_of(&s.view);
-  set_strides(&s.view, &s.room);
-  s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view, s.room.lo)};
-  PZ_TRY(pz_new_buffer(plan, floats_of(plan, id, s.view.stride_n * s.view.n), &s.at.index, err));
+  set_strides(&s.view, &s.room, size_of(plan, id));
+  s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view, s.room.lo) * size_of(plan, id)};
+  PZ_TRY(pz_new_buffer(plan, s.view.stride_n * s.view.n * size_of(plan, id), &s.at.index, err));
   PZ_TRY(keep(plan, layout, &s, err));
   *storage = plan->storages[plan->n_storages - 1];
   return PZ_OK;
@@ -118,9 +118,9 @@ pz_status pz_window_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, in
   s.view.border_lo[1] = s.view.border_hi[1] = 0;
   s.view.h = (int32_t)rows;
   s.room = room_of(&s.view);
-  set_strides(&s.view, &s.room);
-  s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view, s.room.lo)};
-  PZ_TRY(pz_new_buffer(plan, s.view.stride_n * s.view.n, &s.at.index, err));
+  set_strides(&s.view, &s.room, size_of(plan, id));
+  s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view, s.room.lo) * size_of(plan, id)};
+  PZ_TRY(pz_new_buffer(plan, s.view.stride_n * s.view.n * size_of(plan, id), &s.at.index, err));
   return keep(plan, layout, &s, err);
 }
 
@@ -151,7 +151,7 @@ static pz_status slice_of_parent(pz_plan *plan, pz_tensor_id id, pz_storage *sto
   *storage = parent;
   storage->tensor = id;
   storage->owner = false;
-  storage->at.offset += plan->alias_channel[id] / plan->block * parent.view.stride_c;
+  pz_storage_move(storage, plan->alias_channel[id] / plan->block * parent.view.stride_c);
   storage->view.c = (int32_t)pz_shape_as5(&plan->graph->tensors[id].shape).c;
   return keep(plan, PZ_BLOCKED, storage, err);
 }
@@ -242,11 +242,12 @@ pz_status pz_shifted_storage(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, 
   y.view.stride_c = x.view.stride_c, y.view.stride_d = x.view.stride_d, y.view.stride_h = x.view.stride_h;
   y.view.stride_w = x.view.stride_w, y.view.tight = x.view.tight;
   y.view.stride_n = span(&y.view, &y.room);
-  y.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&y.view, y.room.lo)};
-  PZ_TRY(pz_new_buffer(plan, y.view.stride_n, &y.at.index, err));
+  const int64_t size = size_of(plan, to);
+  y.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&y.view, y.room.lo) * size};
+  PZ_TRY(pz_new_buffer(plan, y.view.stride_n * size, &y.at.index, err));
   pz_buffer *buffer = &plan->buffers[y.at.index];
   buffer->anchor = x.at.index;
-  buffer->from_anchor = (x.room.lo[1] - y.room.lo[1] + rows) * x.view.stride_h;
+  buffer->from_anchor = (x.room.lo[1] - y.room.lo[1] + rows) * x.view.stride_h * size;
   return keep(plan, PZ_BLOCKED, &y, err);
 }
 

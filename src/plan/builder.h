@@ -6,7 +6,7 @@
 #include "plan/problem.h"
 #include "plan/shape_text.h"
 
-#define PZ_ALIGN_FLOATS 16 /* 64 bytes: buffers of the arena */
+#define PZ_ALIGN 64 /* bytes: buffers, packed weights, scratch */
 
 /* What a pointer argument of a kernel call points into. WEIGHTS: an offset in the packed weights. SCRATCH: each worker's own,
  * without contents from step to step. STATE: the network's own from run to run, zero before the first. */
@@ -22,8 +22,8 @@ typedef enum pz_space {
 typedef struct pz_pointer {
   pz_space space;
   int32_t index; /* ARENA: buffer; INPUT, OUTPUT: port */
-  /* Floats from the start of the buffer, port or weights to the view's element (0,0,0,0,0). What is of other types begins there: 0. */
-  int64_t offset;
+  int64_t
+      offset; /* bytes from the start of the buffer, port, weights or state to the view's element (0,0,0,0,0) */
 } pz_pointer;
 
 /* What a blocked storage has room for: points in front of the tensor's first and behind its last one along depth, height and width,
@@ -99,15 +99,15 @@ typedef struct pz_builder {
   pz_gathered gathered; /* set by a solver that gathers the result's moments */
 } pz_builder;
 
-/* A stretch of the arena, 64-byte aligned, that belongs to the steps whose calls are given it. */
-pz_status pz_add_buffer(pz_builder *b, int64_t floats, pz_pointer *at, pz_error *err);
-/* Room for `floats` packed weights, zeroed, 64-byte aligned; *data is valid until the next call. NULL where sizes alone are
+/* A stretch of the arena for `n` elements of a type, 64-byte aligned, that belongs to the steps whose calls are given it. */
+pz_status pz_add_buffer(pz_builder *b, pz_dtype type, int64_t n, pz_pointer *at, pz_error *err);
+/* Room for so many packed weights, zeroed, 64-byte aligned; *data is valid until the next call. NULL where sizes alone are
  * counted: nothing is packed then. */
-pz_status pz_add_weights(pz_builder *b, int64_t floats, pz_pointer *at, float **data, pz_error *err);
+pz_status pz_add_weights(pz_builder *b, pz_dtype type, int64_t n, pz_pointer *at, void **data, pz_error *err);
 /* Scratch of each worker: all steps share it, so there is as much as the greediest step wants. */
-pz_pointer pz_add_scratch(pz_builder *b, int64_t floats);
+pz_pointer pz_add_scratch(pz_builder *b, pz_dtype type, int64_t n);
 /* A stretch of the state, 64-byte aligned: zero before the first run, then what the run before has left. */
-pz_pointer pz_add_state(pz_builder *b, int64_t floats);
+pz_pointer pz_add_state(pz_builder *b, pz_dtype type, int64_t n);
 /* A vector over maps (bias, slope, ...), padded with zeros to whole blocks, as packed weights; PZ_SPACE_NULL
  * where the operand is absent or NULL. One value is spread over all `c` maps. */
 pz_status pz_add_channel_vector(pz_builder *b, const pz_operand *operand, int64_t c, pz_pointer *at,
@@ -125,10 +125,14 @@ pz_status pz_add_border_call(pz_builder *b, const pz_storage *s, pz_error *err);
 pz_status pz_set_algorithm(pz_builder *b, pz_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* `floats` further on; what is nowhere stays there. */
-static inline pz_pointer pz_pointer_behind(pz_pointer at, int64_t floats) {
-  if (at.space != PZ_SPACE_NULL) at.offset += floats;
+/* `n` elements of a type further on. A null pointer stays one. */
+static inline pz_pointer pz_pointer_behind(pz_pointer at, pz_dtype type, int64_t n) {
+  if (at.space != PZ_SPACE_NULL) at.offset += n * pz_dtype_bytes(type);
   return at;
+}
+/* The storage begins `n` elements further on. */
+static inline void pz_storage_move(pz_storage *s, int64_t n) {
+  s->at = pz_pointer_behind(s->at, s->element.type, n);
 }
 
 #endif

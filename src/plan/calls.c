@@ -20,56 +20,59 @@ pz_status pz_plan_grow(pz_plan *plan, void **items, int32_t *capacity, int32_t c
   return PZ_OK;
 }
 
-pz_status pz_new_buffer(pz_plan *plan, int64_t floats, int32_t *index, pz_error *err) {
+pz_status pz_new_buffer(pz_plan *plan, int64_t bytes, int32_t *index, pz_error *err) {
   PZ_TRY(pz_plan_grow(plan, (void **)&plan->buffers, &plan->cap_buffers, plan->n_buffers, sizeof(pz_buffer),
                       err));
-  plan->buffers[plan->n_buffers] =
-      (pz_buffer){.floats = floats, .first = INT32_MAX, .last = -1, .anchor = -1};
+  plan->buffers[plan->n_buffers] = (pz_buffer){.bytes = bytes, .first = INT32_MAX, .last = -1, .anchor = -1};
   *index = plan->n_buffers++;
   return PZ_OK;
 }
 
-pz_status pz_add_buffer(pz_builder *b, int64_t floats, pz_pointer *at, pz_error *err) {
+pz_status pz_add_buffer(pz_builder *b, pz_dtype type, int64_t n, pz_pointer *at, pz_error *err) {
   *at = (pz_pointer){PZ_SPACE_ARENA, 0, 0};
-  return pz_new_buffer(b->plan, floats, &at->index, err);
+  return pz_new_buffer(b->plan, n * pz_dtype_bytes(type), &at->index, err);
+}
+
+static int64_t rounded(pz_dtype type, int64_t n) {
+  return (n * pz_dtype_bytes(type) + PZ_ALIGN - 1) / PZ_ALIGN * PZ_ALIGN;
 }
 
 /* At once what the sizes that were computed before say. */
 static pz_status reserve_weights(pz_plan *plan, int64_t needed, pz_error *err) {
-  if (needed <= plan->cap_weights && plan->weights) return PZ_OK;
+  if (needed <= plan->weight_capacity && plan->weights) return PZ_OK;
   /* Of a layer without any too: a pointer that is one. */
-  const int64_t capacity = (needed <= plan->most_weights ? plan->most_weights : needed + needed / 2) + 16;
-  const size_t bytes = (size_t)capacity * sizeof(float);
-  float *bigger = pz_memory_allows(bytes) ? realloc(plan->weights, bytes) : NULL;
-  if (!bigger) return pz_fail_memory(err, "packed weights", bytes);
+  const int64_t capacity =
+      (needed <= plan->most_weight_bytes ? plan->most_weight_bytes : needed + needed / 2) + PZ_ALIGN;
+  char *bigger = pz_memory_allows((uint64_t)capacity) ? realloc(plan->weights, (size_t)capacity) : NULL;
+  if (!bigger) return pz_fail_memory(err, "packed weights", (size_t)capacity);
   plan->weights = bigger;
-  plan->cap_weights = capacity;
+  plan->weight_capacity = capacity;
   return PZ_OK;
 }
 
-pz_status pz_add_weights(pz_builder *b, int64_t floats, pz_pointer *at, float **data, pz_error *err) {
+pz_status pz_add_weights(pz_builder *b, pz_dtype type, int64_t n, pz_pointer *at, void **data,
+                         pz_error *err) {
   pz_plan *plan = b->plan;
-  const int64_t rounded = (floats + 15) / 16 * 16, needed = plan->n_weights + rounded;
+  const int64_t bytes = rounded(type, n), needed = plan->weight_bytes + bytes;
   if (pz_arena_interrupted(plan->arena)) return pz_fail_interrupted(err);
   if (!plan->dry) PZ_TRY(reserve_weights(plan, needed, err));
-  *at = (pz_pointer){PZ_SPACE_WEIGHTS, 0, plan->n_weights};
-  *data = plan->dry ? NULL : plan->weights + plan->n_weights;
-  if (*data) memset(*data, 0, (size_t)rounded * sizeof(float));
-  plan->n_weights = needed;
-  if (needed > plan->most_weights) plan->most_weights = needed;
+  *at = (pz_pointer){PZ_SPACE_WEIGHTS, 0, plan->weight_bytes};
+  *data = plan->dry ? NULL : plan->weights + plan->weight_bytes;
+  if (*data) memset(*data, 0, (size_t)bytes);
+  plan->weight_bytes = needed;
+  if (needed > plan->most_weight_bytes) plan->most_weight_bytes = needed;
   return PZ_OK;
 }
 
-pz_pointer pz_add_scratch(pz_builder *b, int64_t floats) {
-  pz_plan *plan = b->plan;
-  const int64_t rounded = (floats + 15) / 16 * 16;
-  if (rounded > plan->worker_floats) plan->worker_floats = rounded;
+pz_pointer pz_add_scratch(pz_builder *b, pz_dtype type, int64_t n) {
+  const int64_t bytes = rounded(type, n);
+  if (bytes > b->plan->worker_bytes) b->plan->worker_bytes = bytes;
   return (pz_pointer){PZ_SPACE_SCRATCH, 0, 0};
 }
 
-pz_pointer pz_add_state(pz_builder *b, int64_t floats) {
-  const pz_pointer at = {PZ_SPACE_STATE, 0, b->plan->state_bytes / 4};
-  b->plan->state_bytes += (floats + 15) / 16 * 64;
+pz_pointer pz_add_state(pz_builder *b, pz_dtype type, int64_t n) {
+  const pz_pointer at = {PZ_SPACE_STATE, 0, b->plan->state_bytes};
+  b->plan->state_bytes += rounded(type, n);
   return at;
 }
 
@@ -79,9 +82,10 @@ pz_status pz_add_channel_vector(pz_builder *b, const pz_operand *operand, int64_
   if (!operand || !operand->present) return PZ_OK;
   const int32_t block = b->plan->block;
   const bool shared = pz_shape_elements(&operand->shape) == 1;
-  float *data = NULL;
-  PZ_TRY(pz_add_weights(b, pz_block_count(c, block) * block, at, &data, err));
-  for (int64_t i = 0; data && i < c; i++) data[i] = operand->data[shared ? 0 : i];
+  void *data;
+  PZ_TRY(pz_add_weights(b, PZ_F32, pz_block_count(c, block) * block, at, &data, err));
+  float *values = data;
+  for (int64_t i = 0; values && i < c; i++) values[i] = operand->data[shared ? 0 : i];
   return PZ_OK;
 }
 

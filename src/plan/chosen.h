@@ -26,8 +26,8 @@ static inline pz_layout pz_wanted_layout(const pz_plan *plan, pz_node_id n, int3
 }
 
 typedef struct pz_plan_size {
-  int64_t run, weights; /* floats */
+  int64_t run, weights; /* bytes */
 } pz_plan_size;
-static inline double pz_plan_bytes(const pz_plan_size *s) { return 4.0 * (double)(s->run + s->weights); }
+static inline double pz_plan_bytes(const pz_plan_size *s) { return (double)(s->run + s->weights); }
 
 #endif

@@ -13,9 +13,9 @@
 #include "plan/builder.h"
 
 /* A stretch of the arena and the steps (first to last, inclusive) during which it must keep its contents. With an anchor, another
- * buffer or -1, it lies `from_anchor` floats from that one, whose contents it may overwrite. */
+ * buffer or -1, it lies `from_anchor` bytes from that one, whose contents it may overwrite. */
 typedef struct pz_buffer {
-  int64_t floats, offset;
+  int64_t bytes, offset;
   int32_t first, last, anchor;
   int64_t from_anchor;
 } pz_buffer;
@@ -32,7 +32,7 @@ typedef struct pz_candidate {
   double cost;       /* expected: multiply-adds of vectors at peak */
   double error;      /* expected relative L2 error of the layer's result; 0: not known */
   double added;      /* what of it the network's result is expected to have */
-  double weights;    /* floats, packed; 0: all that the node could have are as large */
+  double weights;    /* bytes, packed; 0: all that the node could have are as large */
   double seconds;    /* of one run, as the chooser knows it; 0: not measured */
   const char *label; /* "Winograd F(4,4,4), batches of 24"; differs among the candidates of a node */
 } pz_candidate;
@@ -97,13 +97,13 @@ struct pz_plan {
   int32_t n_buffers, cap_buffers;
   pz_step *steps;
   int32_t n_steps, cap_steps;
-  float *weights; /* packed; malloc'ed, owned; NULL in plans of sizes alone */
-  int64_t n_weights, cap_weights;
+  char *weights; /* packed; malloc'ed, owned; NULL in plans of sizes alone */
+  int64_t weight_bytes, weight_capacity;
   int64_t
-      most_weights; /* that there were at a time: rows of a layer are packed again, and dropped where they are known */
-  int64_t arena_floats, worker_floats; /* shared; scratch of each worker */
-  int64_t state_bytes;                 /* kept from run to run */
-  int64_t turns;                       /* where in it the counters of `turn` lie, 32 bits each */
+      most_weight_bytes; /* that there were at a time: rows of a layer are packed again, and dropped where they are known */
+  int64_t arena_bytes, worker_bytes; /* shared; scratch of each worker */
+  int64_t state_bytes;               /* kept from run to run */
+  int64_t turns;                     /* where in it the counters of `turn` lie, 32 bits each */
   int32_t n_turns;
   double multiply_adds;
 };
@@ -116,7 +116,7 @@ static inline const pz_candidate *pz_plan_candidate(const pz_plan *plan, pz_node
 /* Room for one more item of a list of the plan. */
 pz_status pz_plan_grow(pz_plan *plan, void **items, int32_t *capacity, int32_t count, size_t size,
                        pz_error *err);
-pz_status pz_new_buffer(pz_plan *plan, int64_t floats, int32_t *index, pz_error *err);
+pz_status pz_new_buffer(pz_plan *plan, int64_t bytes, int32_t *index, pz_error *err);
 
 typedef struct pz_solver_layouts {
   pz_layout in, out;

@@ -35,8 +35,8 @@ typedef struct pz_solver {
   double normalised_error;
   /* Rows of the result along the height come from tiles of so many. NULL: 1 */
   int32_t (*tile_rows)(const pz_query *q);
-  /* Of packed weights; NULL: no other solver of the operator has fewer. */
-  double (*weight_floats)(const pz_query *q);
+  /* Size of the packed weights. NULL: no other solver for this operator packs smaller ones. */
+  double (*weight_bytes)(const pz_query *q);
   /* Does the epilogue's pooling, which there is, as the result is made. NULL: no. */
   bool (*pools)(const pz_query *q);
   /* Output `i` is a view in input 0, which is at `in`: *view. NULL: never. */

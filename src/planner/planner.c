@@ -40,7 +40,7 @@ static pz_status allocate(pz_plan *plan, pz_error *err) {
 
 /* Sizes first; then, where they are admitted, the same with weights. */
 static pz_status build_plan(pz_plan *plan, const pz_plan_options *options, pz_error *err) {
-  plan->most_weights = 0;
+  plan->most_weight_bytes = 0;
   plan->dry = true;
   PZ_TRY(pz_place_all(plan, err));
   plan->dry = false;

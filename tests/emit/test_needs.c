@@ -17,7 +17,7 @@ static bool meet(const pz_plan *p, const pz_pointer *a, const pz_pointer *b) {
   if (a->space == PZ_SPACE_OUTPUT) return a->index == b->index;
   if (a->space != PZ_SPACE_ARENA) return a->space == PZ_SPACE_STATE;
   const pz_buffer *x = &p->buffers[a->index], *y = &p->buffers[b->index];
-  return x->offset < y->offset + y->floats && y->offset < x->offset + x->floats;
+  return x->offset < y->offset + y->bytes && y->offset < x->offset + x->bytes;
 }
 
 static bool calls_collide(const pz_plan *p, const pz_call *a, const pz_call *b) {

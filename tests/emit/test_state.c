@@ -31,11 +31,11 @@ static void add_delay(pz_plan *plan) {
   const pz_graph *g = plan->graph;
   pz_error err = {0};
   pz_builder b = {.plan = plan};
-  pz_add_state(&b, 5);
+  pz_add_state(&b, PZ_U8, 20);
   const pz_storage in = pz_port_storage(plan, g->inputs[0], PZ_SPACE_INPUT, 0),
                    out = pz_port_storage(plan, g->outputs[0], PZ_SPACE_OUTPUT, 0);
   pz_storage state = in;
-  state.at = pz_add_state(&b, N);
+  state.at = pz_add_state(&b, PZ_F32, N);
   add_copy(plan, "give", &state, &out);
   add_copy(plan, "keep", &in, &state);
   assert_int_equal(pz_keep_storage(plan, PZ_PLAIN, &state, &err), PZ_OK);

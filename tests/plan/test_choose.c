@@ -186,15 +186,15 @@ static void test_memory(void **state) {
   pz_error err = {0};
   pz_plan_options options = {.target = pz_target_as(PZ_ISA_SSE4)};
   assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
-  const double run = 4.0 * (double)plan->arena_floats, weights = 4.0 * (double)plan->n_weights;
+  const double run = (double)plan->arena_bytes, weights = (double)plan->weight_bytes;
   pz_plan_free(plan);
   options.memory = run + weights;
   assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
-  assert_true(4.0 * (double)plan->n_weights == weights);
+  assert_true((double)plan->weight_bytes == weights);
   pz_plan_free(plan);
   options.memory = run + weights / 2;
   assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
-  assert_true(4.0 * (double)(plan->arena_floats + plan->n_weights) <= options.memory);
+  assert_true((double)(plan->arena_bytes + plan->weight_bytes) <= options.memory);
   pz_plan_free(plan);
   options.memory = run / 8;
   assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_ERROR_INPUT);
@@ -232,7 +232,7 @@ static void check_spare(const char *core, bool more) {
     pz_plan *plan = NULL;
     const pz_plan_options options = {.target = pz_target_without(&row, ~PZ_NEEDS_SSE4), .spare = spare[i]};
     assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
-    cost[i] = cost_of(plan), weights[i] = plan->n_weights;
+    cost[i] = cost_of(plan), weights[i] = plan->weight_bytes;
     assert_true(cost[i] <= (1 + options.spare) * cost[0]);
     pz_plan_free(plan);
   }

@@ -11,7 +11,7 @@
 #define MOST 40
 
 typedef struct want {
-  int64_t floats;
+  int64_t bytes;
   int32_t first, last, anchor;
   int64_t from_anchor;
 } want;
@@ -26,7 +26,7 @@ static int64_t planned(const want *wants, int32_t n, pz_buffer *buffers) {
   for (int32_t s = 0; s < MOST; s++) steps[s].calls = calls[s];
   for (int32_t i = 0; i < n; i++) {
     const want *w = &wants[i];
-    buffers[i] = (pz_buffer){.floats = w->floats,
+    buffers[i] = (pz_buffer){.bytes = w->bytes,
                              .first = INT32_MAX,
                              .last = -1,
                              .anchor = w->anchor,
@@ -41,18 +41,18 @@ static int64_t planned(const want *wants, int32_t n, pz_buffer *buffers) {
   }
   assert_int_equal(pz_memory_plan(&plan, NULL), PZ_OK);
   pz_arena_free(plan.arena);
-  return plan.arena_floats;
+  return plan.arena_bytes;
 }
 
 static void check(const want *wants, int32_t n, const pz_buffer *b, int64_t arena) {
   int64_t end = 0;
   for (int32_t i = 0; i < n; i++) {
-    assert_true(b[i].offset >= 0 && b[i].offset + b[i].floats <= arena && b[i].floats >= wants[i].floats);
-    if (b[i].offset + b[i].floats > end) end = b[i].offset + b[i].floats;
+    assert_true(b[i].offset >= 0 && b[i].offset + b[i].bytes <= arena && b[i].bytes >= wants[i].bytes);
+    if (b[i].offset + b[i].bytes > end) end = b[i].offset + b[i].bytes;
     if (wants[i].anchor >= 0) assert_true(b[i].offset == b[wants[i].anchor].offset + wants[i].from_anchor);
     for (int32_t k = 0; k < i; k++) {
       const bool together = b[i].first <= b[k].last && b[k].first <= b[i].last;
-      const bool apart = b[i].offset >= b[k].offset + b[k].floats || b[k].offset >= b[i].offset + b[i].floats;
+      const bool apart = b[i].offset >= b[k].offset + b[k].bytes || b[k].offset >= b[i].offset + b[i].bytes;
       assert_true(!together || apart || wants[i].anchor == k);
     }
   }
@@ -68,18 +68,18 @@ static void test_random(void **state) {
     int64_t alive[MOST] = {0}, bound = 0;
     const int32_t n = 1 + round % MOST;
     for (int32_t i = 0; i < n; i++) {
-      wants[i] = (want){.floats = pz_test_int(&r, 1, 5000), .first = pz_test_int(&r, 0, 29), .anchor = -1};
+      wants[i] = (want){.bytes = pz_test_int(&r, 1, 5000), .first = pz_test_int(&r, 0, 29), .anchor = -1};
       wants[i].last = wants[i].first + pz_test_int(&r, 0, 7);
       if (i > 0 && wants[i - 1].anchor < 0 && pz_test_int(&r, 0, 3) == 0) {
         wants[i].anchor = i - 1;
-        wants[i].from_anchor = (int64_t)pz_test_int(&r, -20, 19) * PZ_ALIGN_FLOATS;
+        wants[i].from_anchor = (int64_t)pz_test_int(&r, -20, 19) * PZ_ALIGN;
       }
     }
     const int64_t arena = planned(wants, n, buffers);
     check(wants, n, buffers, arena);
     for (int32_t i = 0; i < n; i++)
       for (int32_t s = wants[i].first; s <= wants[i].last && wants[i].anchor < 0; s++) {
-        alive[s] += wants[i].floats;
+        alive[s] += wants[i].bytes;
         if (alive[s] > bound) bound = alive[s];
       }
     assert_true(arena >= bound);
@@ -96,7 +96,7 @@ static void test_gap(void **state) {
                   {48, 6, 6, -1, 0},  {48, 6, 6, -1, 0}};
   pz_buffer buffers[sizeof wants / sizeof *wants];
   const int32_t n = (int32_t)(sizeof wants / sizeof *wants);
-  for (int32_t i = 0; i < n; i++) wants[i].floats *= kb64;
+  for (int32_t i = 0; i < n; i++) wants[i].bytes *= kb64;
   const int64_t arena = planned(wants, n, buffers);
   check(wants, n, buffers, arena);
   assert_int_equal(arena / kb64, 562 + 154 + 23 + 46 + 55 + 54); /* what lives at step 4 */

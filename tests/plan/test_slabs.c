@@ -32,7 +32,7 @@ static int64_t floats_of(const char *text, pz_isa isa, pz_slabs slabs, bool exac
   pz_graph *graph = parse(text);
   pz_plan *plan =
       plan_of(graph, &(pz_plan_options){.target = pz_target_as(isa), .slabs = slabs, .exact = exact});
-  const int64_t floats = plan->arena_floats;
+  const int64_t floats = plan->arena_bytes / 4;
   *steps = 0;
   for (int32_t i = 0; i < plan->n_steps; i++) *steps += strstr(plan->steps[i].algorithm, what) != NULL;
   pz_plan_free(plan);

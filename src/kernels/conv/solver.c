@@ -122,12 +122,13 @@ pz_conv_direct_shape pz_conv_shape_of(const pz_query *q, const pz_conv_parts *p)
 
 pz_status pz_conv_add_few_call(pz_builder *b, const pz_conv_parts *p, pz_pointer weights, const char *header,
                                const char *function, pz_text *shape, int64_t scratch_floats, pz_error *err) {
-  const pz_arg args[] = {{.name = "in", .at = p->in.at},
-                         {.name = "weights", .at = weights},
-                         {.name = "bias", .at = p->bias},
-                         {.name = "slope", .at = p->slope},
-                         {.name = "out", .written = true, .at = p->out.at},
-                         {.name = "scratch", .written = true, .at = pz_add_scratch(b, scratch_floats)}};
+  const pz_arg args[] = {
+      {.name = "in", .at = p->in.at},
+      {.name = "weights", .at = weights},
+      {.name = "bias", .at = p->bias},
+      {.name = "slope", .at = p->slope},
+      {.name = "out", .written = true, .at = p->out.at},
+      {.name = "scratch", .written = true, .at = pz_add_scratch(b, PZ_F32, scratch_floats)}};
   return pz_add_call(b, header, function, shape, args, 6, err);
 }
 
@@ -145,7 +146,7 @@ pz_status pz_conv_add_scratch_call(pz_builder *b, const pz_conv_parts *p, pz_poi
                                    int64_t scratch_floats, pz_error *err) {
   pz_arg args[8] = {{.name = "in", .at = p->in.at}, {.name = "weights", .at = weights}};
   int32_t n = pz_conv_ends_args(p, args, 2);
-  args[n++] = (pz_arg){.name = "scratch", .written = true, .at = pz_add_scratch(b, scratch_floats)};
+  args[n++] = (pz_arg){.name = "scratch", .written = true, .at = pz_add_scratch(b, PZ_F32, scratch_floats)};
   return pz_add_call(b, header, function, shape, args, n, err);
 }
 
@@ -161,9 +162,9 @@ static pz_status add_conv(const pz_query *q, pz_builder *b, const method *m, pz_
                           const pz_conv_parts *p, const float *weights, pz_error *err) {
   const pz_conv_machine machine = pz_conv_machine_of(q->target);
   pz_pointer packed;
-  float *data;
+  void *data;
   m->schedule(s, &machine);
-  PZ_TRY(pz_add_weights(b, m->weight_floats(s), &packed, &data, err));
+  PZ_TRY(pz_add_weights(b, PZ_F32, m->weight_floats(s), &packed, &data, err));
   if (!b->unpacked && !b->dry) m->pack(s, weights, data);
   pz_text shape = {0};
   pz_text_conv_direct(&shape, s);
@@ -197,11 +198,11 @@ static pz_status gather(pz_builder *b, const pz_conv_direct_shape *s, pz_conv_pa
 /* The parts of the whole convolution as its tail sees them. */
 static pz_conv_parts parts_of_tail(const pz_conv_parts *whole, const pz_conv_tail *tail) {
   pz_conv_parts p = *whole;
-  p.out.at = pz_pointer_behind(p.out.at, tail->out_offset);
-  p.base.at = pz_pointer_behind(p.base.at, tail->base_offset);
-  p.bias = pz_pointer_behind(p.bias, tail->first);
-  p.base_scale = pz_pointer_behind(p.base_scale, tail->first);
-  p.slope = pz_pointer_behind(p.slope, tail->first);
+  p.out.at = pz_pointer_behind(p.out.at, PZ_F32, tail->out_offset);
+  p.base.at = pz_pointer_behind(p.base.at, PZ_F32, tail->base_offset);
+  p.bias = pz_pointer_behind(p.bias, PZ_F32, tail->first);
+  p.base_scale = pz_pointer_behind(p.base_scale, PZ_F32, tail->first);
+  p.slope = pz_pointer_behind(p.slope, PZ_F32, tail->first);
   return p;
 }
 
@@ -252,8 +253,8 @@ pz_status pz_conv_phase_parts(const pz_query *q, const pz_builder *b, const pz_c
                               float **weights, pz_error *err) {
   const int64_t floats = pz_deconv_weight_floats(phase);
   *p = *all;
-  p->out.at = pz_pointer_behind(p->out.at, phase->out_offset);
-  p->base.at = pz_pointer_behind(p->base.at, phase->base_offset);
+  p->out.at = pz_pointer_behind(p->out.at, PZ_F32, phase->out_offset);
+  p->base.at = pz_pointer_behind(p->base.at, PZ_F32, phase->base_offset);
   *weights = NULL;
   if (b->dry) return PZ_OK;
   *weights = pz_memory_allows((size_t)floats * 4) ? calloc((size_t)floats + 1, sizeof **weights) : NULL;
@@ -271,8 +272,8 @@ static pz_status add_phase(const pz_query *q, pz_builder *b, const method *m,
   const pz_status status = add_conv(q, b, m, &phase->shape, &p, weights, err);
   free(weights);
   if (phase->shape.gathers)
-    all->statistics =
-        pz_pointer_behind(all->statistics, pz_conv_units(&phase->shape) * pz_norm_record(&all->out.view));
+    all->statistics = pz_pointer_behind(all->statistics, PZ_F32,
+                                        pz_conv_units(&phase->shape) * pz_norm_record(&all->out.view));
   return status;
 }
 
@@ -377,9 +378,9 @@ double pz_conv_weight_pairs(const pz_query *q) {
   return (double)maps_in(q) / q->problem->attr.conv.group *
          (double)(pz_block_count(maps_out(q), q->target->block) * q->target->block);
 }
-static double weight_floats(const pz_query *q) {
+static double weight_bytes(const pz_query *q) {
   const int32_t *k = q->problem->attr.conv.kernel;
-  return (double)k[0] * k[1] * k[2] * pz_conv_weight_pairs(q);
+  return 4.0 * k[0] * k[1] * k[2] * pz_conv_weight_pairs(q);
 }
 double pz_conv_direct_cost(const pz_query *q) {
   const pz_attr_conv *a = &q->problem->attr.conv;
@@ -409,7 +410,7 @@ const pz_solver pz_solver_conv_direct = {.name = "direct",
                                          .in = PZ_BLOCKED,
                                          .out = PZ_BLOCKED,
                                          .cost = pz_conv_direct_cost,
-                                         .weight_floats = weight_floats,
+                                         .weight_bytes = weight_bytes,
                                          .emit = build_direct};
 const pz_solver pz_solver_conv_direct_few_inputs = {.name = "direct on plain input",
                                                     .direct = true,

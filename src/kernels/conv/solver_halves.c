@@ -119,13 +119,15 @@ static pz_status add_call(pz_builder *b, const pz_conv_parts *p, const pz_conv_h
   pz_text_conv_halves(&shape, s);
   pz_pointer pooled = p->pooled;
   if (s->pooled.c) {
-    pooled = pz_pointer_behind(pooled, first[0] / s->window[0] * s->pooled.stride_d +
-                                           first[1] / s->window[2] * s->pooled.stride_w);
+    pooled = pz_pointer_behind(pooled, PZ_F32,
+                               first[0] / s->window[0] * s->pooled.stride_d +
+                                   first[1] / s->window[2] * s->pooled.stride_w);
   }
   pz_conv_parts part = *p;
-  part.in.at = pz_pointer_behind(p->in.at, first[0] * c->in.stride_d + first[1] * c->in.stride_w);
-  part.base.at = pz_pointer_behind(p->base.at, first[0] * c->base.stride_d + first[1] * c->base.stride_w);
-  part.out.at = pz_pointer_behind(p->out.at, first[0] * c->out.stride_d + first[1] * c->out.stride_w);
+  part.in.at = pz_pointer_behind(p->in.at, PZ_F32, first[0] * c->in.stride_d + first[1] * c->in.stride_w);
+  part.base.at =
+      pz_pointer_behind(p->base.at, PZ_F32, first[0] * c->base.stride_d + first[1] * c->base.stride_w);
+  part.out.at = pz_pointer_behind(p->out.at, PZ_F32, first[0] * c->out.stride_d + first[1] * c->out.stride_w);
   pz_arg args[9] = {{.name = "in", .at = part.in.at}, {.name = "weights", .at = packed}};
   int32_t n = pz_conv_ends_args(&part, args, 2);
   args[n++] = (pz_arg){.name = "pooled", .written = true, .at = pooled};
@@ -162,8 +164,8 @@ static pz_status add_planes(const pz_query *q, pz_builder *b, const pz_conv_part
                             const pz_conv_halves_shape *s, const float *weights, int32_t first,
                             pz_pointer scratch, pz_error *err) {
   pz_pointer packed;
-  float *data;
-  PZ_TRY(pz_add_weights(b, pz_halves_weight_floats(s), &packed, &data, err));
+  void *data;
+  PZ_TRY(pz_add_weights(b, PZ_F32, pz_halves_weight_floats(s), &packed, &data, err));
   if (!b->unpacked && !b->dry) pz_halves_pack(s, weights, data);
   for (int32_t i = 0; i < column_parts(q, s); i++) {
     int32_t at[2] = {first};
@@ -190,12 +192,12 @@ static pz_conv_parts parts_behind(const pz_query *q, const pz_conv_parts *whole,
                                   int32_t first) {
   const int32_t block = first / q->target->block;
   pz_conv_parts p = *whole;
-  p.out.at = pz_pointer_behind(p.out.at, block * p.out.view.stride_c);
-  p.base.at = pz_pointer_behind(p.base.at, block * p.base.view.stride_c);
-  p.pooled = pz_pointer_behind(p.pooled, block * pooled->stride_c);
-  p.bias = pz_pointer_behind(p.bias, first);
-  p.base_scale = pz_pointer_behind(p.base_scale, first);
-  p.slope = pz_pointer_behind(p.slope, first);
+  p.out.at = pz_pointer_behind(p.out.at, PZ_F32, block * p.out.view.stride_c);
+  p.base.at = pz_pointer_behind(p.base.at, PZ_F32, block * p.base.view.stride_c);
+  p.pooled = pz_pointer_behind(p.pooled, PZ_F32, block * pooled->stride_c);
+  p.bias = pz_pointer_behind(p.bias, PZ_F32, first);
+  p.base_scale = pz_pointer_behind(p.base_scale, PZ_F32, first);
+  p.slope = pz_pointer_behind(p.slope, PZ_F32, first);
   return p;
 }
 
@@ -217,7 +219,7 @@ static pz_status add_maps(const pz_query *q, pz_builder *b, const pz_conv_parts 
                        s = most ? shape_of_planes(q, some, m, most) : end;
   if (!axis) set_absent(&end, &p->in.view, rest ? most : 0), set_absent(&s, &p->in.view, 0);
   const int64_t floats = scratch_of(q, &s), of_end = scratch_of(q, &end);
-  const pz_pointer scratch = pz_add_scratch(b, of_end > floats ? of_end : floats);
+  const pz_pointer scratch = pz_add_scratch(b, PZ_F32, of_end > floats ? of_end : floats);
   PZ_TRY(tell(b, &s, axis, rest && most, err));
   if (most) PZ_TRY(add_planes(q, b, p, &s, weights, 0, scratch, err));
   return rest ? add_planes(q, b, p, &end, weights, most, scratch, err) : PZ_OK;
@@ -256,7 +258,8 @@ static pz_status add_phase(const pz_query *q, pz_builder *b, const pz_conv_parts
   PZ_TRY(pz_conv_phase_parts(q, b, deconv, phase, whole, &p, &weights, err));
   const pz_conv_halves_shape alone = {.conv = phase->shape};
   *s = shape_of_planes(q, &alone, 1, phase->shape.out.d);
-  const pz_status status = add_planes(q, b, &p, s, weights, 0, pz_add_scratch(b, pz_halves_scratch(s)), err);
+  const pz_status status =
+      add_planes(q, b, &p, s, weights, 0, pz_add_scratch(b, PZ_F32, pz_halves_scratch(s)), err);
   free(weights);
   return status;
 }
@@ -340,11 +343,11 @@ static double floats_of(const pz_query *q, int32_t m) {
   return l.rows * m * steps * 2 * tile_floats(q, l.few_in);
 }
 
-static double weight_floats(const pz_query *q) {
+static double weight_bytes(const pz_query *q) {
   const int32_t m = m_of(q);
   const int32_t axis = axis_of(q);
   const bool rest = rest_of(m, axis, shape_of(&q->problem->out[0]).s[axis]);
-  return floats_of(q, m) + (rest ? floats_of(q, 2) : 0);
+  return 4 * (floats_of(q, m) + (rest ? floats_of(q, 2) : 0));
 }
 
 /* Calls that make some maps out each, whose weights level 2 holds, by row (maps_at_once); 0: by plane, with weights that it does not hold. */
@@ -422,7 +425,7 @@ const pz_solver pz_solver_conv_halves = {.name = "bfloat16 halves",
                                          .describe = describe,
                                          .normalised_error = NORMALISED,
                                          .tile_rows = tile_rows,
-                                         .weight_floats = weight_floats,
+                                         .weight_bytes = weight_bytes,
                                          .pools = pools,
                                          .knows_depth = true,
                                          .knows_tight = true,
@@ -444,9 +447,9 @@ static double deconv_tiles(const pz_query *q) {
   const int32_t *k = q->problem->attr.conv.kernel;
   return (double)pz_block_count(shape_of(&q->problem->out[0]).c, q->target->block) * k[0] * k[1] * k[2];
 }
-static double deconv_weight_floats(const pz_query *q) {
+static double deconv_weight_bytes(const pz_query *q) {
   const double in = (double)pz_block_count(shape_of(&q->problem->in[PZ_CONV_X]).c, q->target->block);
-  return deconv_tiles(q) * ceil(in / 2) * 2 * tile_floats(q, false);
+  return 4 * deconv_tiles(q) * ceil(in / 2) * 2 * tile_floats(q, false);
 }
 
 static double deconv_cost(const pz_query *q) {
@@ -476,6 +479,6 @@ const pz_solver pz_solver_deconv_halves = {.name = "bfloat16 halves in phases",
                                            .overwrites = pz_conv_overwrites,
                                            .describe = deconv_describe,
                                            .normalised_error = NORMALISED,
-                                           .weight_floats = deconv_weight_floats,
+                                           .weight_bytes = deconv_weight_bytes,
                                            .knows_tight = true,
                                            .takes_tiles = true};

@@ -29,11 +29,11 @@ static double products_of(const pz_conv_halves_few_shape *s) {
 static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   pz_conv_parts p;
   pz_pointer weights;
-  float *packed;
+  void *packed;
   PZ_TRY(pz_conv_begin(q, placed, b, &p, err));
   pz_conv_halves_few_shape s = {.conv = pz_conv_shape_of(q, &p)};
   pz_halves_few_schedule(&s);
-  PZ_TRY(pz_add_weights(b, pz_halves_few_weight_floats(&s), &weights, &packed, err));
+  PZ_TRY(pz_add_weights(b, PZ_F32, pz_halves_few_weight_floats(&s), &weights, &packed, err));
   const float *data = q->problem->in[PZ_CONV_WEIGHT].data;
   if (!b->unpacked && !b->dry) pz_halves_few_pack(&s, data, packed);
   pz_text shape = {0};
@@ -58,9 +58,9 @@ static double cost(const pz_query *q) {
           (double)pz_halves_few_columns(&s) * (pz_halves_few_blocks(&s) * VECTOR + COLUMN));
 }
 
-static double weight_floats(const pz_query *q) {
+static double weight_bytes(const pz_query *q) {
   const pz_conv_halves_few_shape s = outline_of(q);
-  return (double)pz_halves_few_weight_floats(&s);
+  return 4.0 * (double)pz_halves_few_weight_floats(&s);
 }
 
 static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
@@ -78,6 +78,6 @@ const pz_solver pz_solver_conv_halves_few = {.name = "bfloat16 halves to few map
                                              .emit = build,
                                              .overwrites = pz_conv_overwrites,
                                              .describe = describe,
-                                             .weight_floats = weight_floats,
+                                             .weight_bytes = weight_bytes,
                                              .knows_tight = true,
                                              .takes_tiles = true};

@@ -41,11 +41,11 @@ static bool applies(const pz_query *q) {
 static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   pz_conv_parts p;
   pz_pointer weights;
-  float *packed;
+  void *packed;
   PZ_TRY(pz_conv_begin(q, placed, b, &p, err));
   pz_conv_terms_shape s = {.conv = pz_conv_shape_of(q, &p), .terms = terms_of(q)};
   pz_terms_schedule(&s);
-  PZ_TRY(pz_add_weights(b, pz_terms_weight_floats(&s), &weights, &packed, err));
+  PZ_TRY(pz_add_weights(b, PZ_F32, pz_terms_weight_floats(&s), &weights, &packed, err));
   const float *data = q->problem->in[PZ_CONV_WEIGHT].data;
   if (!b->unpacked && !b->dry) pz_terms_pack(&s, data, packed);
   pz_text shape = {0};
@@ -73,9 +73,9 @@ static double cost(const pz_query *q) {
          (products_of(&s) * PRODUCT + results * RESULT + lines * LINE * pz_terms_groups(&s));
 }
 
-static double weight_floats(const pz_query *q) {
+static double weight_bytes(const pz_query *q) {
   const pz_conv_terms_shape s = outline_of(q);
-  return (double)pz_terms_weight_floats(&s);
+  return 4.0 * (double)pz_terms_weight_floats(&s);
 }
 
 static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
@@ -94,6 +94,6 @@ const pz_solver pz_solver_conv_terms = {.name = "bfloat16 terms of taps",
                                         .variants = sizeof terms / sizeof *terms,
                                         .choices = terms,
                                         .describe = describe,
-                                        .weight_floats = weight_floats,
+                                        .weight_bytes = weight_bytes,
                                         .knows_tight = true,
                                         .takes_tiles = true};

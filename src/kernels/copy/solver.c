@@ -19,7 +19,8 @@ static pz_storage window(const pz_storage *of, const int64_t offset[5], const in
   int32_t sizes[5];
   int64_t strides[5];
   get5(&of->view, sizes, strides);
-  for (int i = 0; i < 5; i++) s.at.offset += (i == 1 ? offset[1] / of->view.block : offset[i]) * strides[i];
+  for (int i = 0; i < 5; i++)
+    pz_storage_move(&s, (i == 1 ? offset[1] / of->view.block : offset[i]) * strides[i]);
   s.view.n = (int32_t)size[0];
   s.view.c = (int32_t)size[1];
   s.view.d = (int32_t)size[2];

@@ -63,13 +63,13 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   pz_conv_parts p;
   pz_fft_shape s;
   pz_pointer weights;
-  float *packed;
+  void *packed;
   PZ_TRY(pz_conv_begin(q, placed, b, &p, err));
   outline(q, &s);
   const int32_t kb = s.conv.kb, rw = s.conv.rw;
   s.conv = pz_conv_shape_of(q, &p);
   s.conv.kb = kb, s.conv.rw = rw;
-  PZ_TRY(pz_add_weights(b, pz_fft_weight_floats(&s), &weights, &packed, err));
+  PZ_TRY(pz_add_weights(b, PZ_F32, pz_fft_weight_floats(&s), &weights, &packed, err));
   if (!b->unpacked && !b->dry) PZ_TRY(pack(&s, q->problem->in[PZ_CONV_WEIGHT].data, packed, err));
   pz_text shape = {0};
   pz_text_fft(&shape, &s);
@@ -86,10 +86,10 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
 /* Relative L2 error of a layer of random values: of the transforms, and of sums over maps (doc/algorithm-fft.md). */
 static double error_of(const pz_fft_shape *s) { return 1e-7 * sqrt(3.3 + 0.05 * s->conv.in.c); }
 
-static double weight_floats(const pz_query *q) {
+static double weight_bytes(const pz_query *q) {
   pz_fft_shape s;
   outline(q, &s);
-  return 2.0 * pz_conv_weight_pairs(q) * s.size[0] * s.size[1] * pz_fft_half(&s);
+  return 8.0 * pz_conv_weight_pairs(q) * s.size[0] * s.size[1] * pz_fft_half(&s);
 }
 
 static double slot_bytes(const pz_fft_shape *s) {
@@ -105,7 +105,7 @@ static bool applies(const pz_query *q) {
     if (a->stride[i] != 1 || a->dilation[i] != 1) return false;
     large |= a->kernel[i] >= LEAST_KERNEL;
   }
-  return large && outline(q, &s) && slot_bytes(&s) <= MOST_SLOTS && 4 * weight_floats(q) <= MOST_WEIGHTS;
+  return large && outline(q, &s) && slot_bytes(&s) <= MOST_SLOTS && weight_bytes(q) <= MOST_WEIGHTS;
 }
 
 /* In vector multiply-adds at peak, from bench_fft on a core with AVX-512 (doc/notes/2026-11-21-fft.md): what a complex vector costs on
@@ -169,5 +169,5 @@ const pz_solver pz_solver_fft = {.name = "FFT",
                                  .choices = sizes,
                                  .describe = describe,
                                  .tile_rows = tile_rows,
-                                 .weight_floats = weight_floats,
+                                 .weight_bytes = weight_bytes,
                                  .most_error = 0.5};

@@ -52,10 +52,10 @@ pz_status pz_gather_blocked(const pz_query *q, const pz_placed *placed, pz_build
                             float value, pz_error *err) {
   const pz_storage in = placed->in[0];
   pz_pointer tables;
-  float *table;
+  void *table;
   const pz_storage out = placed->out[0];
   const int64_t entries = (int64_t)out.view.n + out.view.d + out.view.h + out.view.w;
-  PZ_TRY(pz_add_weights(b, entries, &tables, &table, err));
+  PZ_TRY(pz_add_weights(b, PZ_F32, entries, &tables, &table, err));
   const bool fills = put_points(q, source, table);
   pz_text shape = {0};
   pz_text_gather_points(&shape, &(pz_gather_points_shape){.in = in.view,
@@ -150,22 +150,22 @@ pz_status pz_gather_plain(const pz_query *q, const pz_placed *placed, pz_builder
   const pz_storage in = placed->in[0];
   table t = {.offset = 0};
   pz_pointer tables;
-  float *data;
+  void *data;
   const pz_storage out = placed->out[0];
   find_axes(q, source, &in.view, &out.view, &t);
   const int32_t last = t.axes.n - 1, runs = find_runs(q, source, &t, NULL, &b->step->scalar);
   int64_t entries = 3 * (int64_t)runs, at = 0;
   for (int32_t i = 0; i < last; i++) entries += t.axes.size[i];
-  PZ_TRY(pz_add_weights(b, entries, &tables, &data, err));
+  PZ_TRY(pz_add_weights(b, PZ_F32, entries, &tables, &data, err));
   for (int32_t i = 0; i < last; i++)
     for (int64_t o = 0; data && o < t.axes.size[i]; o++) put(data, at++, position(q, source, &t, i, o));
-  if (data) find_runs(q, source, &t, data + at, &b->step->scalar);
+  if (data) find_runs(q, source, &t, (float *)data + at, &b->step->scalar);
   pz_gather_shape s = {.axes = t.axes.n, .runs = runs, .value = value};
   for (int32_t i = 0; i < t.axes.n; i++)
     s.size[i] = (int32_t)t.axes.size[i], s.in[i] = t.axes.in[i], s.out[i] = t.axes.out[i];
   pz_text shape = {0};
   pz_text_gather(&shape, &s);
-  const pz_arg args[] = {{.name = "in", .at = {in.at.space, in.at.index, in.at.offset + t.offset}},
+  const pz_arg args[] = {{.name = "in", .at = pz_pointer_behind(in.at, PZ_F32, t.offset)},
                          {.name = "tables", .at = tables},
                          {.name = "out", .written = true, .at = out.at}};
   return pz_add_call(b, "kernels/gather/gather.h", "pz_gather", &shape, args, 3, err);

@@ -66,7 +66,7 @@ static pz_status add_norm(const pz_query *q, pz_builder *b, const parts *p, cons
 /* ---- statistics, then results ---- */
 
 pz_status pz_gather_moments(pz_builder *b, const pz_view *out, int32_t units, pz_pointer *at, pz_error *err) {
-  PZ_TRY(pz_add_buffer(b, pz_norm_floats(out, units), at, err));
+  PZ_TRY(pz_add_buffer(b, PZ_F32, pz_norm_floats(out, units), at, err));
   b->gathered = (pz_gathered){*at, units};
   return PZ_OK;
 }
@@ -74,7 +74,7 @@ pz_status pz_gather_moments(pz_builder *b, const pz_view *out, int32_t units, pz
 /* A pass over the tensor. */
 static pz_status add_statistics(pz_builder *b, const parts *p, pz_gathered *to, pz_error *err) {
   to->units = (int32_t)pz_norm_units(&p->in.view);
-  PZ_TRY(pz_add_buffer(b, pz_norm_floats(&p->in.view, to->units), &to->at, err));
+  PZ_TRY(pz_add_buffer(b, PZ_F32, pz_norm_floats(&p->in.view, to->units), &to->at, err));
   const pz_arg args[] = {{.name = "in", .at = p->in.at},
                          {.name = "statistics", .written = true, .at = to->at}};
   pz_text shape = {0};

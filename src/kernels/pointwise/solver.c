@@ -32,11 +32,13 @@ static pz_status build_batch_norm(const pz_query *q, const pz_placed *placed, pz
   const int64_t c = q->problem->in[0].shape.dim[1],
                 floats = pz_block_count(c, q->target->block) * q->target->block;
   pz_pointer gamma, beta;
-  float *values;
-  PZ_TRY(pz_add_weights(b, floats, &gamma, &values, err));
+  void *data;
+  PZ_TRY(pz_add_weights(b, PZ_F32, floats, &gamma, &data, err));
+  float *values = data;
   for (int64_t i = 0; values && i < c; i++)
     values[i] = (float)(1 / sqrt((double)variance[i] + q->problem->attr.batch_norm.eps));
-  PZ_TRY(pz_add_weights(b, floats, &beta, &values, err));
+  PZ_TRY(pz_add_weights(b, PZ_F32, floats, &beta, &data, err));
+  values = data;
   for (int64_t i = 0; values && i < c; i++)
     values[i] = (float)(-(double)mean[i] / sqrt((double)variance[i] + q->problem->attr.batch_norm.eps));
   return add_scale(placed, b, gamma, beta, err);
@@ -215,14 +217,15 @@ static pz_status add_eltwise(const pz_query *q, pz_builder *b, const pz_storage 
 /* A constant in the blocked layout, packed. */
 static pz_status pack_constant(pz_builder *b, const pz_operand *operand, int32_t block, pz_storage *s,
                                pz_error *err) {
-  float *to;
+  void *data;
   *s = (pz_storage){.tensor = PZ_NONE, .view = pz_dense_view(&operand->shape)};
   pz_view *v = &s->view;
   const int64_t points = (int64_t)v->d * v->h * v->w;
   v->block = block, v->stride_w = block, v->stride_h = (int64_t)block * v->w,
   v->stride_d = v->stride_h * v->h;
   v->stride_c = block * points, v->stride_n = v->stride_c * pz_block_count(v->c, block);
-  PZ_TRY(pz_add_weights(b, v->stride_n * v->n, &s->at, &to, err));
+  PZ_TRY(pz_add_weights(b, PZ_F32, v->stride_n * v->n, &s->at, &data, err));
+  float *to = data;
   for (int64_t i = 0; to && i < v->n * v->c * points; i++) {
     const int64_t c = i / points % v->c;
     to[i / points / v->c * v->stride_n + c / block * v->stride_c + i % points * block + c % block] =

@@ -105,10 +105,10 @@ static pz_status operand(const pz_query *q, const pz_placed *placed, pz_builder 
                          pz_error *err) {
   const pz_operand *o = &q->problem->in[i];
   const int64_t floats = pz_shape_elements(&o->shape);
-  float *data;
+  void *data;
   if (!o->data) return *at = placed->in[i].at, PZ_OK;
-  PZ_TRY(pz_add_weights(b, floats, at, &data, err));
-  if (data) memcpy(data, o->data, (size_t)floats * sizeof *data);
+  PZ_TRY(pz_add_weights(b, PZ_F32, floats, at, &data, err));
+  if (data) memcpy(data, o->data, (size_t)floats * sizeof(float));
   return PZ_OK;
 }
 

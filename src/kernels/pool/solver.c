@@ -14,7 +14,7 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   const pz_storage out = placed->out[0];
   const bool apart = is_separable(a) && a->kernel[2] < in.view.w;
   pz_pointer scratch = {PZ_SPACE_NULL, 0, 0};
-  if (apart) scratch = pz_add_scratch(b, pz_pooling_scratch(&in.view));
+  if (apart) scratch = pz_add_scratch(b, PZ_F32, pz_pooling_scratch(&in.view));
   pz_pooling_shape s = {.in = in.view,
                         .out = out.view,
                         .kind = (int32_t)a->kind,

@@ -27,7 +27,7 @@ pz_status pz_add_reduction(const pz_placed *placed, pz_builder *b, pz_reduce_kin
   memcpy(s.over, over, sizeof s.over);
   const int64_t slices = pz_reduction_slices(&s);
   pz_pointer partial = {PZ_SPACE_NULL, 0, 0};
-  if (slices > 1) PZ_TRY(pz_add_buffer(b, pz_reduction_floats(&s), &partial, err));
+  if (slices > 1) PZ_TRY(pz_add_buffer(b, PZ_F32, pz_reduction_floats(&s), &partial, err));
   pz_text_reduction(&shape, &s);
   const pz_arg args[] = {
       {.name = "in", .at = in.at},

@@ -71,7 +71,7 @@ static pz_status add_linear(const pz_query *q, pz_builder *b, const pz_storage *
   const pz_arg args[] = {
       {.name = "in", .at = in->at},
       {.name = "tables", .at = tables},
-      {.name = "scratch", .written = true, .at = pz_add_scratch(b, pz_resize_scratch(&in->view))},
+      {.name = "scratch", .written = true, .at = pz_add_scratch(b, PZ_F32, pz_resize_scratch(&in->view))},
       {.name = "out", .written = true, .at = out->at}};
   PZ_TRY(pz_set_algorithm(b, err, "linear interpolation%s", twice ? ", doubled in registers" : ""));
   return pz_add_call(b, "kernels/resize/resize.h", "pz_resize_linear", &shape, args, 4, err);
@@ -81,10 +81,11 @@ static pz_status build_linear(const pz_query *q, const pz_placed *placed, pz_bui
   const pz_attr_resize *a = &q->problem->attr.resize;
   const pz_storage in = placed->in[0];
   pz_pointer tables;
-  float *table;
+  void *data;
   const pz_storage out = placed->out[0];
-  PZ_TRY(pz_add_weights(b, 4 * ((int64_t)out.view.d + out.view.h + out.view.w), &tables, &table, err));
-  if (table) {
+  PZ_TRY(pz_add_weights(b, PZ_F32, 4 * ((int64_t)out.view.d + out.view.h + out.view.w), &tables, &data, err));
+  if (data) {
+    float *table = data;
     table = put_taps(a, 0, in.view.d, out.view.d, table);
     table = put_taps(a, 1, in.view.h, out.view.h, table);
     put_taps(a, 2, in.view.w, out.view.w, table);

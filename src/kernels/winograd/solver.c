@@ -230,8 +230,8 @@ static pz_status add_batches(pz_builder *b, const parts *p, pz_error *err) {
   int32_t n = pz_conv_ends_args(&p->conv, args, 3);
   args[n++] = (pz_arg){.name = "pooled", .written = true, .at = p->conv.pooled};
   args[n++] = (pz_arg){.name = "statistics", .written = true, .at = p->conv.statistics};
-  args[n++] =
-      (pz_arg){.name = "scratch", .written = true, .at = pz_add_scratch(b, pz_winograd_scratch(&p->shape))};
+  args[n++] = (pz_arg){
+      .name = "scratch", .written = true, .at = pz_add_scratch(b, PZ_F32, pz_winograd_scratch(&p->shape))};
   pz_text_winograd(&shape, &p->shape);
   PZ_TRY(pz_add_call(b, "kernels/winograd/winograd.h", "pz_winograd", &shape, args, n, err));
   b->step->calls[b->step->n_calls - 1].parts = "PZ_WINOGRAD_PARTS";
@@ -252,14 +252,14 @@ typedef struct shared {
 
 static pz_status add_shared(pz_builder *b, const pz_winograd_shape *s, shared *to, pz_error *err) {
   *to = (shared){0};
-  if (s->pairs) PZ_TRY(pz_add_buffer(b, pz_winograd_scale_floats(s), &to->scales, err));
-  PZ_TRY(pz_add_buffer(b, pz_winograd_slots(s), &to->slots, err));
-  return pz_add_buffer(b, pz_winograd_slots(s), &to->products, err);
+  if (s->pairs) PZ_TRY(pz_add_buffer(b, PZ_F32, pz_winograd_scale_floats(s), &to->scales, err));
+  PZ_TRY(pz_add_buffer(b, PZ_F32, pz_winograd_slots(s), &to->slots, err));
+  return pz_add_buffer(b, PZ_F32, pz_winograd_slots(s), &to->products, err);
 }
 
 /* What makes inputs of these tiles may begin while products of those before are read; but for pairs, whose scales their outputs read. */
 static pz_status add_stages(pz_builder *b, const parts *p, const shared *all, bool first, pz_error *err) {
-  const pz_pointer scratch = pz_add_scratch(b, pz_winograd_position_floats(&p->shape));
+  const pz_pointer scratch = pz_add_scratch(b, PZ_F32, pz_winograd_position_floats(&p->shape));
   const pz_arg scales[] = {{.name = "in", .at = p->conv.in.at},
                            {.name = "taken", .at = p->taken},
                            {.name = "scales", .written = true, .at = all->scales}};
@@ -287,11 +287,11 @@ static pz_status add_stages(pz_builder *b, const parts *p, const shared *all, bo
 }
 
 static pz_status add_weights(const pz_query *q, pz_builder *b, parts *p, pz_error *err) {
-  float *packed;
-  PZ_TRY(pz_add_weights(b, pz_winograd_weight_floats(&p->shape), &p->weights, &packed, err));
+  void *packed;
+  PZ_TRY(pz_add_weights(b, PZ_F32, pz_winograd_weight_floats(&p->shape), &p->weights, &packed, err));
   if (!b->dry) pz_winograd_pack(&p->shape, q->problem->in[PZ_CONV_WEIGHT].data, packed);
   if (!p->shape.pairs) return PZ_OK;
-  PZ_TRY(pz_add_weights(b, pz_winograd_taken_floats(&p->shape), &p->taken, &packed, err));
+  PZ_TRY(pz_add_weights(b, PZ_F32, pz_winograd_taken_floats(&p->shape), &p->taken, &packed, err));
   if (!b->dry) pz_winograd_pack_taken(&p->shape, q->problem->in[PZ_CONV_WEIGHT].data, packed);
   return PZ_OK;
 }
@@ -305,7 +305,7 @@ static int32_t rows_of_part(bool compact, const pz_winograd_shape *s) {
 }
 
 static void take_rows(pz_storage *s, int32_t first, int32_t rows) {
-  s->at.offset += first * s->view.stride_h;
+  pz_storage_move(s, first * s->view.stride_h);
   s->view.h = rows;
 }
 
@@ -476,10 +476,10 @@ static int32_t tile_rows(const pz_query *q) {
   return v.m[1];
 }
 
-static double weight_floats(const pz_query *q) {
+static double weight_bytes(const pz_query *q) {
   const variant v = variant_of(q);
   const double taken = has_pairs(q) ? points_of(q, &v) * (double)q->problem->out[0].shape.dim[1] : 0;
-  return points_of(q, &v) * packed_part(q, &v) * weight_pairs(q, &v) + taken;
+  return 4 * (points_of(q, &v) * packed_part(q, &v) * weight_pairs(q, &v) + taken);
 }
 
 const pz_solver pz_solver_winograd = {.name = "Winograd",
@@ -494,7 +494,7 @@ const pz_solver pz_solver_winograd = {.name = "Winograd",
                                       .vary = vary,
                                       .describe = describe,
                                       .tile_rows = tile_rows,
-                                      .weight_floats = weight_floats,
+                                      .weight_bytes = weight_bytes,
                                       .pools = pools,
                                       .knows_tight = true};
 const pz_solver pz_solver_winograd_plain = {.name = "Winograd to plain",
@@ -509,4 +509,4 @@ const pz_solver pz_solver_winograd_plain = {.name = "Winograd to plain",
                                             .vary = vary,
                                             .describe = describe_plain,
                                             .tile_rows = tile_rows,
-                                            .weight_floats = weight_floats};
+                                            .weight_bytes = weight_bytes};

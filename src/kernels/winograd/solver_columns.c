@@ -29,11 +29,11 @@ static pz_winograd_columns_shape shape_for(const pz_query *q, const pz_conv_dire
 static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   pz_conv_parts p;
   pz_pointer weights;
-  float *packed;
+  void *packed;
   PZ_TRY(pz_conv_begin(q, placed, b, &p, err));
   const pz_conv_direct_shape conv = pz_conv_shape_of(q, &p);
   const pz_winograd_columns_shape s = shape_for(q, &conv);
-  PZ_TRY(pz_add_weights(b, pz_winograd_columns_weight_floats(&s), &weights, &packed, err));
+  PZ_TRY(pz_add_weights(b, PZ_F32, pz_winograd_columns_weight_floats(&s), &weights, &packed, err));
   if (!b->dry) pz_winograd_columns_pack(&s, q->problem->in[PZ_CONV_WEIGHT].data, packed);
   pz_text shape = {0};
   pz_text_winograd_columns(&shape, &s);
@@ -71,9 +71,9 @@ static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error
   *error = error_of(q);
 }
 
-static double weight_floats(const pz_query *q) {
+static double weight_bytes(const pz_query *q) {
   const double maps = (double)q->problem->in[PZ_CONV_WEIGHT].shape.dim[1];
-  return maps * q->target->block * (outputs_of(q) + q->problem->attr.conv.kernel[1] - 1);
+  return 4 * maps * q->target->block * (outputs_of(q) + q->problem->attr.conv.kernel[1] - 1);
 }
 
 const pz_solver pz_solver_winograd_columns = {.name = "Winograd of columns",
@@ -88,4 +88,4 @@ const pz_solver pz_solver_winograd_columns = {.name = "Winograd of columns",
                                               .choices = outputs_of_tile,
                                               .describe = describe,
                                               .tile_rows = outputs_of,
-                                              .weight_floats = weight_floats};
+                                              .weight_bytes = weight_bytes};

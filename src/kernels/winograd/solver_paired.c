@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { ALIGN = PZ_ALIGN / sizeof(float) };
+
 /* ---- calls ---- */
 
 /* The product that it is: `conv` scheduled, weights [phases, K, C]. */
@@ -14,20 +16,19 @@ static pz_status add_product(const pz_query *q, pz_builder *b, const pz_conv_dir
                              const pz_conv_parts *p, const float *weights, pz_error *err) {
   pz_winograd_paired_shape s = {.conv = *conv, .held = !q->target->double_pumped};
   pz_pointer packed, taken;
-  float *data;
+  void *data;
   pz_winograd_paired_schedule(&s, pz_conv_machine_of(q->target).registers);
-  const int64_t floats =
-      (pz_conv_direct_weight_floats(&s.conv) + PZ_ALIGN_FLOATS - 1) / PZ_ALIGN_FLOATS * PZ_ALIGN_FLOATS;
-  PZ_TRY(pz_add_weights(b, floats + pz_winograd_paired_taken_floats(&s), &packed, &data, err));
-  if (!b->unpacked && !b->dry) pz_winograd_paired_pack(&s, weights, data, data + floats);
-  taken = pz_pointer_behind(packed, floats);
+  const int64_t floats = (pz_conv_direct_weight_floats(&s.conv) + ALIGN - 1) / ALIGN * ALIGN;
+  PZ_TRY(pz_add_weights(b, PZ_F32, floats + pz_winograd_paired_taken_floats(&s), &packed, &data, err));
+  if (!b->unpacked && !b->dry) pz_winograd_paired_pack(&s, weights, data, (float *)data + floats);
+  taken = pz_pointer_behind(packed, PZ_F32, floats);
   pz_text shape = {0};
   pz_text_winograd_paired(&shape, &s);
   pz_arg args[9] = {
       {.name = "in", .at = p->in.at}, {.name = "weights", .at = packed}, {.name = "taken", .at = taken}};
   int32_t n = pz_conv_ends_args(p, args, 3);
-  args[n++] =
-      (pz_arg){.name = "scratch", .written = true, .at = pz_add_scratch(b, pz_winograd_paired_scratch(&s))};
+  args[n++] = (pz_arg){
+      .name = "scratch", .written = true, .at = pz_add_scratch(b, PZ_F32, pz_winograd_paired_scratch(&s))};
   PZ_TRY(pz_add_call(b, "kernels/winograd/paired.h", "pz_winograd_paired", &shape, args, n, err));
   const int32_t steps = pz_winograd_steps_of_pairs(s.conv.in.c, s.conv.in.block);
   b->step->multiply_adds_done +=

@@ -32,11 +32,11 @@ static pz_winograd_rows_shape shape_for(const pz_query *q, const pz_conv_direct_
 static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   pz_conv_parts p;
   pz_pointer weights;
-  float *packed;
+  void *packed;
   PZ_TRY(pz_conv_begin(q, placed, b, &p, err));
   const pz_conv_direct_shape conv = pz_conv_shape_of(q, &p);
   const pz_winograd_rows_shape s = shape_for(q, &conv);
-  PZ_TRY(pz_add_weights(b, pz_winograd_rows_weight_floats(&s), &weights, &packed, err));
+  PZ_TRY(pz_add_weights(b, PZ_F32, pz_winograd_rows_weight_floats(&s), &weights, &packed, err));
   if (!b->dry) pz_winograd_rows_pack(&s, q->problem->in[PZ_CONV_WEIGHT].data, packed);
   pz_text shape = {0};
   pz_text_winograd_rows(&shape, &s);
@@ -73,9 +73,9 @@ static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error
   *error = error_of(q);
 }
 
-static double weight_floats(const pz_query *q) {
+static double weight_bytes(const pz_query *q) {
   const int32_t *kernel = q->problem->attr.conv.kernel;
-  return pz_conv_weight_pairs(q) * kernel[0] * kernel[1] * (outputs_of(q) + kernel[2] - 1);
+  return 4 * pz_conv_weight_pairs(q) * kernel[0] * kernel[1] * (outputs_of(q) + kernel[2] - 1);
 }
 
 const pz_solver pz_solver_winograd_rows = {.name = "Winograd of rows",
@@ -89,5 +89,5 @@ const pz_solver pz_solver_winograd_rows = {.name = "Winograd of rows",
                                            .variants = VARIANTS,
                                            .choices = outputs_of_tile,
                                            .describe = describe,
-                                           .weight_floats = weight_floats,
+                                           .weight_bytes = weight_bytes,
                                            .knows_tight = true};

@@ -147,7 +147,7 @@ static int32_t choose_any(void *host, const pz_plan *plan, const pz_node *node, 
 /* As the command refuses what takes more memory than there is: sizes are known before weights are packed. */
 static pz_status admit(void *host, const pz_plan *plan, pz_error *err) {
   (void)host;
-  return plan->n_weights <= MOST_WEIGHTS ? PZ_OK : pz_fail(err, PZ_ERROR_INPUT, "too many weights");
+  return plan->weight_bytes / 4 <= MOST_WEIGHTS ? PZ_OK : pz_fail(err, PZ_ERROR_INPUT, "too many weights");
 }
 
 /* The options depend on the model alone. */

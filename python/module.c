@@ -21,15 +21,16 @@ void pznet_on_progress(void *host, const char *what, int64_t done, int64_t total
 }
 
 typedef struct compile_args {
-  PyObject *model, *output, *shapes, *progress;
+  PyObject *model, *output, *shapes, *input_types, *output_types, *progress;
   pz_compile_options options;
 } compile_args;
 
-static bool input_shapes(PyObject *shapes, const char ***list, int32_t *n) {
-  *n = (int32_t)PySequence_Size(shapes);
+static bool strings(PyObject *from, const char ***list, int32_t *n) {
+  if (!from) return true;
+  *n = (int32_t)PySequence_Size(from);
   *list = *n < 0 ? NULL : PyMem_Calloc((size_t)*n + 1, sizeof **list);
   for (int32_t i = 0; *list && i < *n; i++) {
-    PyObject *item = PySequence_GetItem(shapes, i);
+    PyObject *item = PySequence_GetItem(from, i);
     (*list)[i] = item ? PyUnicode_AsUTF8(item) : NULL;
     Py_XDECREF(item); /* the sequence keeps it */
     if (!(*list)[i]) return false;
@@ -58,23 +59,26 @@ static PyObject *run_compile(PyObject *module, compile_args *a) {
 }
 
 static PyObject *compile_network(PyObject *module, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"model",     "output",    "weights",  "isa",    "cc",     "emit_c",
-                          "disable",   "inputs",    "progress", "effort", "tuning", "threads",
-                          "precision", "max_error", "target",   NULL};
+  static char *names[] = {"model",     "output",    "weights",  "isa",         "cc",           "emit_c",
+                          "disable",   "inputs",    "progress", "effort",      "tuning",       "threads",
+                          "precision", "max_error", "target",   "input_types", "output_types", NULL};
   compile_args a = {.options = PZ_COMPILE_OPTIONS, .progress = Py_None};
   pz_compile_options *o = &a.options;
-  const char **shapes = NULL;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O&zzzzzOOzzizd|z", names, PyUnicode_FSConverter, &a.model,
-                                   PyUnicode_FSConverter, &a.output, &o->weights, &o->isa, &o->cc, &o->emit_c,
-                                   &o->disable, &a.shapes, &a.progress, &o->effort, &o->tuning, &o->threads,
-                                   &o->precision, &o->max_error, &o->target))
+  const char **shapes = NULL, **input_types = NULL, **output_types = NULL;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O&zzzzzOOzzizd|zOO", names, PyUnicode_FSConverter,
+                                   &a.model, PyUnicode_FSConverter, &a.output, &o->weights, &o->isa, &o->cc,
+                                   &o->emit_c, &o->disable, &a.shapes, &a.progress, &o->effort, &o->tuning,
+                                   &o->threads, &o->precision, &o->max_error, &o->target, &a.input_types,
+                                   &a.output_types))
     return NULL;
   PyObject *result = NULL;
-  if (input_shapes(a.shapes, &shapes, &o->n_input_shapes)) {
-    o->input_shapes = shapes;
+  if (strings(a.shapes, &shapes, &o->n_input_shapes) &&
+      strings(a.input_types, &input_types, &o->n_input_types) &&
+      strings(a.output_types, &output_types, &o->n_output_types)) {
+    o->input_shapes = shapes, o->input_types = input_types, o->output_types = output_types;
     result = run_compile(module, &a);
   }
-  PyMem_Free(shapes);
+  PyMem_Free(shapes), PyMem_Free(input_types), PyMem_Free(output_types);
   Py_DECREF(a.model);
   Py_DECREF(a.output);
   return result;

@@ -86,6 +86,10 @@ typedef struct pz_compile_options {
   /* the core that the network is planned for, such as "zen4", "sapphire-rapids" or "x86-64-v3" (pz_targets); "native" (default): this machine. One
    * that this machine is not is planned by the cost model alone, whatever `effort` says. Excludes `isa`. */
   const char *target;
+  /* "name=u8", or "u8" for all: the element types of inputs, and of outputs: f32, f16, bf16, u8, i8, u16, i16. "#2=u8" stands for the
+   * second. Without: those of an ONNX model, or f32 (doc/types.md). */
+  const char *const *input_types, *const *output_types;
+  int32_t n_input_types, n_output_types;
 } pz_compile_options;
 #define PZ_COMPILE_OPTIONS                                                                                   \
   { 0 }

@@ -30,10 +30,18 @@ class Options(TypedDict, total=False):
     precision: str | None
     max_error: float | None
     inputs: Mapping[str, Sequence[int]] | None
+    input_types: Mapping[str, str] | str | None
+    output_types: Mapping[str, str] | str | None
     progress: Progress | None
     effort: str | None
     tuning: Path | None
     threads: int | None
+
+
+def _types(wanted: Mapping[str, str] | str | None) -> list[str]:
+    if wanted is None or isinstance(wanted, str):
+        return [wanted] if wanted else []
+    return [f"{name}={type}" for name, type in wanted.items()]
 
 
 def network_file(model: Path, output: Path, options: Options) -> dict[str, Any]:
@@ -53,7 +61,7 @@ def network_file(model: Path, output: Path, options: Options) -> dict[str, Any]:
         _pznet.compile(model, output, weights, options.get("isa"), options.get("cc"), emit_c, disable, shapes,
                        options.get("progress"), options.get("effort"), tuning, options.get("threads") or 0,
                        options.get("precision"), options.get("max_error") or 0.0,
-                       options.get("target"))
+                       options.get("target"), _types(options.get("input_types")), _types(options.get("output_types")))
     )
     return summary
 
@@ -94,6 +102,8 @@ def compile(
     cc: the C compiler. emit_c: a folder to keep the generated source in. disable: passes to switch off.
     precision: "exact" for the rounding of direct sums alone. max_error: what fast convolutions may add, 1e-5 unless given.
     inputs: shapes that replace the model's, by name (of ONNX also "#2", the second). progress: called with (what, done, total, seconds).
+    input_types, output_types: element types by name, such as {"x": "u8"}, or one for all: "f32", "f16", "bf16", "u8", "i8",
+    "u16", "i16"; None: those of an ONNX model, or "f32".
     effort: how algorithms are chosen, "estimate", "measure" (default: times the likely ones on this machine, once) or
     "exhaustive". tuning: the database of times, or "none". threads: that layers are cut for and timed with; None: the
     cores of this process.

@@ -41,6 +41,52 @@ static pz_status parse_shapes(pz_arena *arena, const pz_compile_options *o, pz_i
   return PZ_OK;
 }
 
+/* ---- element types of inputs and outputs ---- */
+
+static pz_status usage_type(bool input, const char *text, pz_error *err) {
+  return pz_fail(err, PZ_ERROR_USAGE,
+                 "--%s-type %s: expected NAME=TYPE, or TYPE for all: f32, f16, bf16, u8, i8, u16 or i16",
+                 input ? "input" : "output", text);
+}
+
+static bool parse_type(const char *text, pz_dtype *type) {
+  for (int i = 0; i < PZ_DTYPES; i++)
+    if (!strcmp(text, pz_dtype_name((pz_dtype)i))) return pz_type_of_tensors(*type = (pz_dtype)i);
+  return false;
+}
+
+/* The port that is meant: of that name, or of that number behind '#'; NULL: none is. */
+static const char *find_port(const pz_graph *g, bool input, const char *name) {
+  const int32_t n = input ? g->n_inputs : g->n_outputs;
+  const pz_tensor_id *ports = input ? g->inputs : g->outputs;
+  for (int32_t i = 0; i < n; i++)
+    if (!strcmp(g->tensors[ports[i]].name, name)) return name;
+  char *end;
+  const long number = *name == '#' ? strtol(name + 1, &end, 10) : 0;
+  return number >= 1 && number <= n && !*end ? g->tensors[ports[number - 1]].name : NULL;
+}
+
+static pz_status set_type(pz_arena *arena, pz_graph *g, bool input, const char *text, pz_error *err) {
+  const char *equals = strrchr(text, '=');
+  pz_dtype type;
+  if (!parse_type(equals ? equals + 1 : text, &type) || equals == text) return usage_type(input, text, err);
+  if (!equals) {
+    for (int32_t i = 0; i < (input ? g->n_inputs : g->n_outputs); i++)
+      g->tensors[(input ? g->inputs : g->outputs)[i]].wanted = type;
+    return PZ_OK;
+  }
+  const char *name = pz_arena_strndup(arena, text, (size_t)(equals - text));
+  if (!name) return pz_fail_memory(err, "types", 64);
+  const char *port = find_port(g, input, name);
+  return pz_graph_want_type(g, input, port ? port : name, type, err);
+}
+
+static pz_status set_types(pz_arena *arena, const pz_compile_options *o, pz_graph *g, pz_error *err) {
+  for (int32_t i = 0; i < o->n_input_types; i++) PZ_TRY(set_type(arena, g, true, o->input_types[i], err));
+  for (int32_t i = 0; i < o->n_output_types; i++) PZ_TRY(set_type(arena, g, false, o->output_types[i], err));
+  return PZ_OK;
+}
+
 /* ONNX files begin with the field ir_version, a byte that no text has. */
 static bool is_onnx(const char *path) {
   const char *dot = strrchr(path, '.');
@@ -114,6 +160,7 @@ static pz_status load(const char *path, const pz_compile_options *options, pz_mo
   pz_digest_begin(&digest);
   PZ_TRY(parse_shapes(m->arena, options, &import, err));
   PZ_TRY((is_onnx(path) ? pz_import_onnx : pz_import_caffe)(path, &import, &m->before, err));
+  PZ_TRY(set_types(m->arena, options, m->before, err));
   PZ_TRY(digest_model(path, options, &digest, err));
   pz_digest_end_text(&digest, m->digest);
   if (m->notes.failed) return pz_fail_memory(err, "notes", 64);

@@ -46,7 +46,8 @@ def evaluate(path, feed):
 class Model:
     """Nodes, initialisers, inputs and outputs, put together line by line."""
 
-    def __init__(self, name, opset, **inputs):
+    def __init__(self, name, opset, types={}, **inputs):
+        self.types = types
         self.name, self.opset, self.nodes, self.constants, self.outputs, self.count = name, opset, [], [], [], 0
         self.inputs, self.random = inputs, np.random.default_rng(len(name))
 
@@ -76,12 +77,14 @@ class Model:
         self.outputs += names
 
     def save(self, check=True):
-        infos = [helper.make_tensor_value_info(n, T.FLOAT, shape) for n, shape in self.inputs.items()]
+        infos = [helper.make_tensor_value_info(n, self.types.get(n, T.FLOAT), shape) for n, shape in self.inputs.items()]
         outputs = [helper.make_value_info(n, onnx.TypeProto()) for n in self.outputs]
         graph = helper.make_graph(self.nodes, self.name, infos, outputs, self.constants)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8,
                                   producer_name="make_onnx.py")
         onnx.save(model, FOLDER / f"{self.name}.onnx")
+        if self.types:
+            return
         shapes = [[1 if isinstance(d, str) else d for d in s] for s in self.inputs.values()]
         feed = {n: splitmix(i + 1, int(np.prod(s))).reshape(s) for i, (n, s) in enumerate(zip(self.inputs, shapes))}
         results = evaluate(FOLDER / f"{self.name}.onnx", feed)
@@ -420,6 +423,19 @@ def old():
     m.save()
 
 
+def types():
+    """Inputs and outputs that are not of floats: what is computed is looked at elsewhere (tests/python)."""
+    kinds = dict(bytes=T.UINT8, halves=T.FLOAT16, brains=T.BFLOAT16, longs=T.INT64)
+    m = Model("types", 18, kinds, bytes=[1, 3, 4, 5], halves=[1, 3, 4, 5], brains=[1, 3, 4, 5], longs=[1, 3, 4, 5])
+    cast = lambda v, to: m("Cast", v, to=to)
+    total = m("Add", cast("bytes", T.FLOAT), cast("longs", T.FLOAT))
+    half = m("Relu", "halves")
+    clipped = m("Clip", total, m.constant(-100, np.float32), m.constant(100, np.float32))
+    m.out(half, cast("brains", T.FLOAT), cast(total, T.BFLOAT16), cast(clipped, T.INT8), m("ArgMax", total, axis=1))
+    m.out(cast(m("ArgMax", total, axis=1), T.UINT8), "bytes")
+    m.save()
+
+
 def external():
     m = Model("external", 17, x=[1, 2, 3, 3])
     m.out(m("Conv", "x", m.constant(m.random.standard_normal((2, 2, 3, 3)), np.float32, "w"), m.constant([1, 2], np.float32, "b")))
@@ -431,5 +447,5 @@ def external():
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "external.bin").unlink(missing_ok=True)
-    for make in convolutions, normalisations, functions, arithmetic, moving, gathering, comparing, resizing, products, matrices, shapes, constants, folding, exact, labels, training, quantised, old, external:
+    for make in convolutions, normalisations, functions, arithmetic, moving, gathering, comparing, resizing, products, matrices, shapes, constants, folding, exact, labels, training, quantised, old, types, external:
         make()

@@ -72,7 +72,7 @@ static void becomes(void **state) {
   size_t size;
   pz_text got = {0};
   pz_graph *g = import_onnx(name);
-  computes(name, g);
+  if (strcmp(name, "types")) computes(name, g); /* random numbers are no bytes */
   assert_int_equal(pz_graph_print(g, false, &got), PZ_OK);
   char *text = slurp(name, ".text", &size);
   assert_string_equal(got.data, text);
@@ -137,6 +137,7 @@ int main(int argc, char **argv) {
       MODEL(opset_6),
       MODEL(comparing),
       MODEL(quantised_blocks),
+      MODEL(types),
       cmocka_unit_test(other_files_are_digested),
   };
   if (argc == 3 && !strcmp(argv[1], "print")) return print(argv[2]);

@@ -241,6 +241,15 @@ class Compile(Case):
         self.assertEqual(summary["inputs"][0]["shape"], [1, 2, 3, 4, 6])
         self.assertIn("seconds", summary)
 
+    def test_types_of_inputs_and_outputs(self):
+        words = ["inspect", MODEL, "-w", "init:1", "--format", "text", "--input-type", "u8", "--output-type", "f16", "--output-type", "#1=bf16"]
+        lines = self.assert_works(*words).splitlines()
+        inputs, outputs = ([line.split()[1] for line in lines if line.startswith(kind)] for kind in ("input ", "output "))
+        self.assertTrue(all(" u8" in line for line in lines if line.startswith("input ")))
+        types = [next(line.split()[2] for line in lines if line.startswith(name + " ")) for name in outputs]
+        self.assertEqual(types, ["bf16"] + ["f16"] * (len(outputs) - 1))
+        self.assertEqual(sum(" = cast " in line for line in lines), len(inputs) + len(outputs))
+
     def test_what_is_refused(self):
         net = self.folder / "net.so"
         weights = ["-w", "init:1"]
@@ -251,6 +260,10 @@ class Compile(Case):
             (3, "weights", [MODEL, "-w", self.write("bad.caffemodel", b"\x01\x02\x03")]),
             (2, "--input", [MODEL, *weights, "--input", "data"]),
             (2, "nobody", [MODEL, *weights, "--input", "nobody=1x1"]),
+            (2, "--input-type u9: expected NAME=TYPE, or TYPE for all", [MODEL, *weights, "--input-type", "u9"]),
+            (2, "--output-type prob=i64: expected NAME=TYPE", [MODEL, *weights, "--output-type", "prob=i64"]),
+            (2, "there is no output 'data'; there is", [MODEL, *weights, "--output-type", "data=u8"]),
+            (2, "there is no input '#9'; there is", [MODEL, *weights, "--input-type", "#9=u8"]),
             (2, "no-such-pass", [MODEL, *weights, "--disable", "no-such-pass"]),
             (2, "--vector-block 5", [MODEL, *weights, "--vector-block", "5"]),
             (1, "no-such-compiler", [MODEL, *weights, "--cc", "no-such-compiler"]),

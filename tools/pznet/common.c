@@ -177,6 +177,13 @@ const char *tool_size(double bytes, char *out) {
 
 /* ---- a model's options ---- */
 
+/* One more of an option that may be given again. */
+static bool add(const char *option, const char *list[TOOL_MAX_INPUTS], int32_t *n, const char *value) {
+  if (*n < TOOL_MAX_INPUTS) return list[(*n)++] = value, true;
+  tool_warn("pznet: more than %d --%s\n", TOOL_MAX_INPUTS, option);
+  return false;
+}
+
 bool tool_model_set(tool_model *m, const char *name, const char *value, bool *good) {
   pz_compile_options *o = &m->options;
   *good = true;
@@ -194,10 +201,14 @@ bool tool_model_set(tool_model *m, const char *name, const char *value, bool *go
     if (!*good) tool_warn("pznet: --max-error %s: expected a number above 0, up to 1, such as 1e-5\n", value);
   } else if (!strcmp(name, "vector-block")) *good = tool_int(name, value, 4, 16, &o->vector_block);
   else if (!strcmp(name, "input")) {
-    *good = o->n_input_shapes < TOOL_MAX_INPUTS;
-    if (*good) m->inputs[o->n_input_shapes++] = value;
-    else tool_warn("pznet: more than %d --input\n", TOOL_MAX_INPUTS);
+    *good = add(name, m->inputs, &o->n_input_shapes, value);
     o->input_shapes = m->inputs;
+  } else if (!strcmp(name, "input-type")) {
+    *good = add(name, m->input_types, &o->n_input_types, value);
+    o->input_types = m->input_types;
+  } else if (!strcmp(name, "output-type")) {
+    *good = add(name, m->output_types, &o->n_output_types, value);
+    o->output_types = m->output_types;
   } else return false;
   return true;
 }

@@ -84,7 +84,7 @@ const char *tool_size(double bytes, char *out);
 #define TOOL_MAX_INPUTS 32
 typedef struct tool_model {
   pz_compile_options options;
-  const char *inputs[TOOL_MAX_INPUTS];
+  const char *inputs[TOOL_MAX_INPUTS], *input_types[TOOL_MAX_INPUTS], *output_types[TOOL_MAX_INPUTS];
 } tool_model;
 /* The text of an option's second line begins below that of its first. */
 #define TOOL_HELP_COLUMN "                               "
@@ -101,6 +101,9 @@ typedef struct tool_model {
        "comma-separated passes to leave out, e.g. fuse-add,fold-linear,fuse-activation,pad-outputs"},        \
       {"input", 0, "NAME=SHAPE",                                                                             \
        "replace an input's shape, e.g. data=1x1x18x160x160; of ONNX also #2=..., the second"},               \
+      {"input-type", 0, "NAME=TYPE",                                                                         \
+       "take an input of another type: u8, i8, u16, i16, f16, bf16 or f32; TYPE alone: all"},                \
+      {"output-type", 0, "NAME=TYPE", "give an output of another type, rounded to the nearest"},             \
       {"precision", 0, "HOW", "default, or exact: only algorithms with the rounding error of a direct sum"}, \
       {"max-error", 0, "E",                                                                                  \
        "relative error that fast convolutions may add to the result (default 1e-5); smaller is slower"},     \

@@ -52,7 +52,9 @@ static pz_status add_output(pz_onnx *c, const char *name) {
   if (c->values[i].known) PZ_TRY(add_known_output(c, &c->values[i]));
   if (pz_graph_is_output(c->graph, c->values[i].tensor))
     return pz_fail(c->err, PZ_ERROR_INPUT, "%s: output '%.200s' is listed twice", c->file, name);
-  return pz_graph_add_output(c->graph, c->values[i].tensor, c->err);
+  PZ_TRY(pz_graph_add_output(c->graph, c->values[i].tensor, c->err));
+  pz_onnx_want(c, &c->values[i]);
+  return PZ_OK;
 }
 
 static pz_status add_outputs(pz_onnx *c) {

@@ -167,6 +167,15 @@ static pz_status find_shape(pz_onnx *c, const pz_onnx_value_info *info, pz_shape
   return PZ_OK;
 }
 
+void pz_onnx_want(pz_onnx *c, const pz_onnx_value *v) {
+  const pz_onnx_type_traits *t = pz_onnx_type_get(v->type);
+  static const char kinds[] = {[PZ_ONNX_FLOATING] = 'f', [PZ_ONNX_SIGNED] = 'i', [PZ_ONNX_UNSIGNED] = 'u'};
+  pz_dtype type = PZ_BF16;
+  if (!t || v->type == PZ_ONNX_BOOL || t->bits % 8) return;
+  if (v->type != PZ_ONNX_BFLOAT16 && !pz_dtype_find(kinds[t->class], t->bits / 8, &type)) return;
+  if (pz_type_of_tensors(type)) c->graph->tensors[v->tensor].wanted = type;
+}
+
 static pz_status add_input(pz_onnx *c, const pz_onnx_value_info *info, pz_text *line, pz_text *open) {
   int32_t index;
   pz_shape shape;
@@ -184,7 +193,9 @@ static pz_status add_input(pz_onnx *c, const pz_onnx_value_info *info, pz_text *
   v->state = PZ_ONNX_READY;
   v->type = (pz_onnx_type)info->type;
   v->range = pz_onnx_range_of(v->type);
-  return pz_graph_add_input(c->graph, info->name, &shape, &v->tensor, c->err);
+  PZ_TRY(pz_graph_add_input(c->graph, info->name, &shape, &v->tensor, c->err));
+  pz_onnx_want(c, v);
+  return PZ_OK;
 }
 
 pz_status pz_onnx_add_inputs(pz_onnx *c) {

@@ -172,6 +172,8 @@ pz_status pz_onnx_take_work(pz_onnx *c, double work, double elements);
 /* ---- inputs.c, build.c ---- */
 
 pz_status pz_onnx_add_inputs(pz_onnx *c);
+/* The caller gives this input, or is given this output, in the model's type, where tensors may have it; else as floats. */
+void pz_onnx_want(pz_onnx *c, const pz_onnx_value *v);
 /* Declares the values of a graph: initialisers and results of nodes. */
 pz_status pz_onnx_declare(pz_onnx *c, const pz_onnx_graph *g);
 /* Builds the nodes of a graph; those whose `needed` (may be NULL: all) is false are left out. */

@@ -14,7 +14,7 @@
 #define PZ_GRAPH_GRAPH_H
 
 #include "base/arena.h"
-#include "base/dtype.h"
+#include "base/element.h"
 #include "base/status.h"
 
 #define PZ_MAX_RANK 8 /* more than 5: only on the way through reshapes, permutes and functions of one value */
@@ -54,17 +54,6 @@ typedef struct pz_place {
   const char *file;
   int32_t line, column;
 } pz_place;
-
-/* Types of elements that tensors may have: f32, f16, bf16, u8, i8, u16, i16. */
-bool pz_type_of_tensors(pz_dtype type);
-
-/* What elements are. Scale and zero point are 1 and 0 but for integers. */
-typedef struct pz_element {
-  pz_dtype type;
-  float scale; /* above 0 */
-  int32_t zero_point;
-} pz_element;
-#define PZ_FLOATS ((pz_element){PZ_F32, 1, 0})
 
 typedef struct pz_tensor {
   const char *name; /* unique in the graph */

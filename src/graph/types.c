@@ -3,19 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 
-bool pz_type_of_tensors(pz_dtype type) {
-  switch (type) {
-  case PZ_F32:
-  case PZ_F16:
-  case PZ_BF16:
-  case PZ_U8:
-  case PZ_I8:
-  case PZ_U16:
-  case PZ_I16: return true;
-  default: return false;
-  }
-}
-
 static bool is_integer(pz_dtype type) { return pz_dtype_kind(type) == 'u' || pz_dtype_kind(type) == 'i'; }
 
 bool pz_element_valid(pz_element e) {

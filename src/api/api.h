@@ -63,11 +63,17 @@ void pz_folder_remove(pz_folder *folder);
 /* `to` appears whole or not at all. */
 pz_status pz_copy_file(const char *from, const char *to, pz_error *err);
 
-/* Buffers for all inputs (seeded, uniform in [-1, 1)) and outputs of a network. Free with pz_patch_free. */
+/* What the elements of a network's input or output are. */
+pz_element pz_port_element(const pz_net *net, bool input, int32_t index);
+
+/* Buffers for all inputs (seeded; uniform in [-1, 1), or over all of an integer's range) and outputs of a network. Free with
+ * pz_patch_free. */
 typedef struct pz_patch {
   int32_t n_inputs, n_outputs;
-  float **inputs, **outputs;
+  void **inputs, **outputs; /* elements */
 } pz_patch;
+/* The numbers that the elements of an input or output stand for; the caller: free. NULL: there is no memory. */
+float *pz_patch_values(const pz_net *net, const pz_patch *patch, bool input, int32_t index);
 #define PZ_GOLDEN_SEED 20181
 float pz_next_uniform(uint64_t *state);
 pz_status pz_patch_new(const pz_net *net, uint64_t seed, pz_patch *patch, pz_error *err);

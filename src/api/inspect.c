@@ -237,7 +237,7 @@ static void shape_line(pz_arena *arena, const json_t *ports, const char *title, 
     pz_text_printf(out, "%-14s %s ", title, shown(arena, p, "name"));
     for (size_t k = 0; k < json_array_size(dims); k++)
       pz_text_printf(out, "%s%lld", k ? "x" : "", (long long)json_integer_value(json_array_get(dims, k)));
-    pz_text_append(out, " float32\n");
+    pz_text_printf(out, " %s\n", text_of(p, "dtype"));
   }
 }
 

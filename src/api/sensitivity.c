@@ -20,7 +20,7 @@ typedef struct trial {
   int file;
   int64_t at; /* of the packed weights in the file, in bytes */
   pz_patch patch;
-  float **results; /* of the network as it is */
+  float **results, **noisy_results; /* numbers: of the network as it is, and with noise */
 } trial;
 
 /* ---- the plan with noise ---- */
@@ -120,13 +120,25 @@ static pz_status write_layer(const trial *t, const char *weights, pz_node_id nod
 
 /* ---- runs ---- */
 
-static pz_status run(trial *t, pz_error *err) {
+/* Of outputs that are not of floats: with their rounding, which makes a small change larger rather than smaller. */
+static pz_status keep_values(const pz_net *net, const pz_patch *patch, float ***values, pz_error *err) {
+  if (!*values) *values = calloc((size_t)patch->n_outputs + 1, sizeof **values);
+  if (!*values) return pz_fail_memory(err, "results", 64);
+  for (int32_t i = 0; i < patch->n_outputs; i++) {
+    free((*values)[i]);
+    if (!((*values)[i] = pz_patch_values(net, patch, false, i))) return pz_fail_memory(err, "results", 64);
+  }
+  return PZ_OK;
+}
+
+static pz_status run(trial *t, float ***values, pz_error *err) {
   pz_net *net;
   PZ_TRY(pz_open_compiled(t->network, 0, &net, err));
   pz_status status = t->patch.inputs ? PZ_OK : pz_patch_new(net, PZ_GOLDEN_SEED, &t->patch, err);
   if (status == PZ_OK && (status = pz_net_run(net, (const void *const *)t->patch.inputs,
                                               (void *const *)t->patch.outputs)) != PZ_OK)
     pz_fail(err, status, "%s", pz_last_message());
+  if (status == PZ_OK) status = keep_values(net, &t->patch, values, err);
   pz_net_close(net);
   return status;
 }
@@ -136,21 +148,11 @@ static int64_t elements(const trial *t, int32_t output) {
   return pz_shape_elements(&g->tensors[g->outputs[output]].shape);
 }
 
-static pz_status keep_results(trial *t, pz_error *err) {
-  t->results = calloc((size_t)t->patch.n_outputs + 1, sizeof *t->results);
-  for (int32_t i = 0; t->results && i < t->patch.n_outputs; i++) {
-    const size_t bytes = (size_t)elements(t, i) * sizeof(float);
-    if (!(t->results[i] = malloc(bytes + 1))) return pz_fail_memory(err, "results", bytes);
-    memcpy(t->results[i], t->patch.outputs[i], bytes);
-  }
-  return t->results ? PZ_OK : pz_fail_memory(err, "results", 64);
-}
-
 /* The largest relative L2 difference of a result; not finite where a result is zero or not finite itself. */
 static double difference(const trial *t) {
   double largest = 0;
   for (int32_t i = 0; i < t->patch.n_outputs; i++) {
-    const float *was = t->results[i], *is = t->patch.outputs[i];
+    const float *was = t->results[i], *is = t->noisy_results[i];
     double change = 0, size = 0;
     for (int64_t k = 0; k < elements(t, i); k++) {
       const double d = (double)is[k] - (double)was[k];
@@ -172,13 +174,12 @@ static pz_status measure(trial *t, pz_status (*tick)(void *, pz_error *), void *
                          pz_error *err) {
   const double start = now();
   PZ_TRY(find_weights(t, err));
-  PZ_TRY(run(t, err));
-  PZ_TRY(keep_results(t, err));
+  PZ_TRY(run(t, &t->results, err));
   for (pz_node_id n = 0; n < t->plan->graph->n_nodes && now() - start < SECONDS; n++) {
     if (!has_choice(t->plan, n)) continue;
     PZ_TRY(tick(host, err));
     PZ_TRY(write_layer(t, t->noisy->weights, n, err));
-    PZ_TRY(run(t, err));
+    PZ_TRY(run(t, &t->noisy_results, err));
     PZ_TRY(write_layer(t, t->plan->weights, n, err));
     const double d = difference(t);
     if (isfinite(d)) sensitivity[n] = MARGIN * d / NOISE;
@@ -189,7 +190,8 @@ static pz_status measure(trial *t, pz_status (*tick)(void *, pz_error *), void *
 static void free_trial(trial *t) {
   if (t->file >= 0) close(t->file);
   for (int32_t i = 0; t->results && i < t->patch.n_outputs; i++) free(t->results[i]);
-  free(t->results);
+  for (int32_t i = 0; t->noisy_results && i < t->patch.n_outputs; i++) free(t->noisy_results[i]);
+  free(t->results), free(t->noisy_results);
   pz_patch_free(&t->patch);
 }
 

@@ -102,6 +102,7 @@ static int64_t elements(const pz_abi_tensor *t) {
 }
 
 static float *gather(const pz_abi_tensor *t, const char *base) {
+  const pz_element element = {(pz_dtype)t->type, 1, 0};
   const size_t bytes = (size_t)elements(t) * sizeof(float);
   float *out = pz_memory_allows(bytes) ? malloc(bytes) : NULL;
   if (!out) return NULL;
@@ -114,8 +115,8 @@ static float *gather(const pz_abi_tensor *t, const char *base) {
       for (int64_t d = 0; d < s.s[0]; d++)
         for (int64_t h = 0; h < s.s[1]; h++) {
           const char *row = base + t->offset + n * t->stride_n + c / t->block * t->stride_c +
-                            d * t->stride_d + h * t->stride_h + c % t->block * (int64_t)sizeof(float);
-          for (int64_t w = 0; w < s.s[2]; w++) *at++ = *(const float *)(const void *)(row + w * t->stride_w);
+                            d * t->stride_d + h * t->stride_h + c % t->block * pz_dtype_bytes(element.type);
+          for (int64_t w = 0; w < s.s[2]; w++) pz_elements_to(element, row + w * t->stride_w, 1, at++);
         }
   return out;
 }
@@ -134,6 +135,41 @@ static void keep_step(void *host, int32_t step) {
     pz_fail_memory(c->err, "a tensor to compare", (unsigned long long)elements(t) * 4);
 }
 
+/* Half the distance between the elements around x, which rounding alone may take: nothing is said of it. */
+static double half_step(pz_dtype type, double x) {
+  switch (type) {
+  case PZ_F32: return 0;
+  case PZ_F16: return fmax(fabs(x) * 0x1p-11, 0x1p-25);
+  case PZ_BF16: return fabs(x) * 0x1p-8;
+  default: return 0.5;
+  }
+}
+
+/* What the type has room for. */
+static double within(pz_dtype type, double x) {
+  const bool sign = pz_dtype_kind(type) == 'i';
+  if (type == PZ_F16) return fabs(x) > 65519 ? copysign(INFINITY, x) : x;
+  if (!sign && pz_dtype_kind(type) != 'u') return x;
+  const double greatest = pz_dtype_greatest(type);
+  return fmin(fmax(x, sign ? -greatest - 1 : 0), greatest);
+}
+
+/* As pz_relative_error, of what is more than rounding. */
+static double error_of(const pz_abi_tensor *t, const float *is, const double *wanted) {
+  const pz_dtype type = (pz_dtype)t->type;
+  double difference = 0, norm = 0;
+  if (type == PZ_F32) return pz_relative_error(is, wanted, elements(t));
+  for (int64_t i = 0; i < elements(t); i++) {
+    const double x = within(type, wanted[i]), y = (double)is[i];
+    if (x == y || (isnan(x) && isnan(y))) continue;
+    if (!isfinite(x) || !isfinite(y)) return INFINITY;
+    const double d = fmax(0, fabs(x - y) - half_step(type, x));
+    difference += d * d;
+  }
+  for (int64_t i = 0; i < elements(t); i++) norm += isfinite(wanted[i]) ? wanted[i] * wanted[i] : 0;
+  return norm > 0 ? sqrt(difference / norm) : sqrt(difference);
+}
+
 static pz_status compare_tensor(void *host, const pz_graph *g, pz_tensor_id id, const double *values) {
   comparison *c = host;
   for (int32_t i = 0; i < c->n; i++) {
@@ -141,7 +177,7 @@ static pz_status compare_tensor(void *host, const pz_graph *g, pz_tensor_id id, 
     if (!k->values || k->seen || strcmp(k->tensor->name, g->tensors[id].name) ||
         elements(k->tensor) != pz_shape_elements(&g->tensors[id].shape))
       continue;
-    k->error = pz_relative_error(k->values, values, elements(k->tensor));
+    k->error = error_of(k->tensor, k->values, values);
     k->seen = true;
   }
   return PZ_OK;
@@ -216,6 +252,19 @@ static int64_t bytes_to_compare(const pz_net *net, const pz_graph *g) {
   return pz_plus(kept, widest);
 }
 
+static pz_status run_reference(comparison *c, const pz_graph *g, pz_error *err) {
+  float **inputs = calloc((size_t)c->patch.n_inputs + 1, sizeof *inputs);
+  bool there = inputs != NULL;
+  for (int32_t i = 0; there && i < c->patch.n_inputs; i++)
+    there = (inputs[i] = pz_patch_values(c->net, &c->patch, true, i)) != NULL;
+  const pz_status status =
+      there ? pz_reference_run(g, (const float *const *)inputs, NULL, compare_tensor, c, err)
+            : pz_fail_memory(err, "the network's inputs", 64);
+  for (int32_t i = 0; inputs && i < c->patch.n_inputs; i++) free(inputs[i]);
+  free(inputs);
+  return status;
+}
+
 static pz_status compare(comparison *c, const pz_graph *g, pz_json *j, json_t *report, bool *good,
                          pz_error *err) {
   c->n = c->net->abi->n_steps;
@@ -225,7 +274,7 @@ static pz_status compare(comparison *c, const pz_graph *g, pz_json *j, json_t *r
   PZ_TRY(pz_patch_new(c->net, PZ_GOLDEN_SEED, &c->patch, err));
   PZ_TRY(pz_memory_ask(bytes_to_compare(c->net, g), 0, "comparing every tensor with the reference", err));
   PZ_TRY(run_and_keep(c, err));
-  PZ_TRY(pz_reference_run(g, (const float *const *)c->patch.inputs, NULL, compare_tensor, c, err));
+  PZ_TRY(run_reference(c, g, err));
   double worst = 0;
   int32_t compared = 0;
   const allowed most = allowed_errors(j, c->net);

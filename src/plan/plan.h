@@ -89,7 +89,8 @@ struct pz_plan {
   pz_tensor_id *alias_parent; /* by tensor: the concatenation it is written into, PZ_NONE */
   int64_t *alias_channel;     /* the first map of its slice there */
   int32_t (*border_lo)[PZ_SPATIAL], (*border_hi)[PZ_SPATIAL]; /* by tensor; parent's and parts' are equal */
-  pz_room *rooms; /* by tensor: what the blocked storage made for it is to have (src/place/slide.c) */
+  pz_room *rooms;       /* by tensor: what the blocked storage made for it is to have (src/place/slide.c) */
+  pz_storage *operands; /* room for those of any node, while its calls are made */
   struct pz_slab_chain *chains; /* that could run slab by slab (src/place/slabs.h) */
   int32_t n_chains;
   bool compact; /* memory first: convolutions slide over their inputs, those by position run in parts */

@@ -20,6 +20,16 @@ static pz_status check_weights(const pz_plan *plan, pz_error *err) {
   return PZ_OK;
 }
 
+/* Of the node that has most, inputs and outputs. */
+static size_t most_operands(const pz_graph *g) {
+  int32_t most = 0;
+  for (pz_node_id n = 0; n < g->n_nodes; n++) {
+    const int32_t operands = g->nodes[n].n_in + g->nodes[n].n_out;
+    if (operands > most) most = operands;
+  }
+  return (size_t)most;
+}
+
 static pz_status allocate(pz_plan *plan, pz_error *err) {
   const size_t tensors = (size_t)plan->graph->n_tensors, nodes = (size_t)plan->graph->n_nodes;
   plan->choices = PZ_NEW(plan->arena, pz_choice, nodes);
@@ -31,8 +41,9 @@ static pz_status allocate(pz_plan *plan, pz_error *err) {
   plan->border_lo = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_lo);
   plan->border_hi = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_hi);
   plan->rooms = PZ_NEW(plan->arena, pz_room, tensors);
+  plan->operands = PZ_NEW(plan->arena, pz_storage, most_operands(plan->graph) + 1);
   if (!plan->choices || !plan->plain || !plan->blocked || !plan->gathered || !plan->alias_parent ||
-      !plan->alias_channel || !plan->border_lo || !plan->border_hi || !plan->rooms)
+      !plan->alias_channel || !plan->border_lo || !plan->border_hi || !plan->rooms || !plan->operands)
     return pz_fail_memory(err, "the plan", tensors * 64);
   for (size_t i = 0; i < tensors; i++) plan->plain[i] = plan->blocked[i] = -1;
   return PZ_OK;

@@ -49,6 +49,14 @@ static pz_status allocate(pz_plan *plan, pz_error *err) {
   return PZ_OK;
 }
 
+static pz_status choose(pz_plan *plan, const pz_plan_options *options, pz_error *err) {
+  pz_costs costs;
+  PZ_TRY(pz_costs_of(plan, options, &costs, err));
+  pz_choose_solvers(plan, &costs);
+  PZ_TRY(pz_meet_error(plan, &costs, err));
+  return pz_meet_memory(plan, &costs, pz_choose_slabs, err);
+}
+
 /* Sizes first; then, where they are admitted, the same with weights. */
 static pz_status build_plan(pz_plan *plan, const pz_plan_options *options, pz_error *err) {
   plan->most_weights = 0;
@@ -61,7 +69,7 @@ static pz_status build_plan(pz_plan *plan, const pz_plan_options *options, pz_er
   return pz_place_all(plan, err);
 }
 
-static pz_target wanted_target(const pz_plan_options *options) {
+pz_target pz_plan_target(const pz_plan_options *options) {
   pz_target target = options->target.name ? options->target : *pz_target_row(0);
   target.block = options->block ? options->block : target.vector_width;
   target.workers = options->threads;
@@ -75,21 +83,17 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   plan->graph = graph;
   plan->unpacked = options->unpacked;
   plan->slabs = options->slabs;
-  plan->threads = options->threads;
   plan->memory = options->memory;
   plan->spare = options->spare;
   plan->max_error = options->exact ? 0 : options->max_error > 0 ? options->max_error : PZ_MAX_ERROR;
   plan->sensitivity = options->sensitivity;
-  plan->target = wanted_target(options);
-  plan->block = plan->target.block;
+  plan->target = pz_plan_target(options);
   plan->arena = pz_arena_new();
   if (plan->arena) pz_arena_watch(plan->arena, pz_arena_watched(graph->arena));
   pz_status status = plan->arena ? allocate(plan, err) : pz_fail_memory(err, "the plan", 64);
   if (status == PZ_OK) status = pz_problems_of(graph, &plan->target, plan->arena, &plan->problems, err);
   if (status == PZ_OK) status = check_weights(plan, err);
-  if (status == PZ_OK) status = pz_choose_solvers(plan, options, err);
-  if (status == PZ_OK) status = pz_meet_error(plan, err);
-  if (status == PZ_OK) status = pz_meet_memory(plan, pz_choose_slabs, err);
+  if (status == PZ_OK) status = choose(plan, options, err);
   if (status == PZ_OK) status = build_plan(plan, options, err);
   if (status == PZ_OK) *out = plan;
   else pz_plan_free(plan);

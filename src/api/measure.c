@@ -46,7 +46,8 @@ typedef struct batch {
   pz_patch patch;
   pz_folder folder;
   int32_t problems, threads;
-  bool fits; /* in memory */
+  bool fits;         /* in memory */
+  bool convolutions; /* all problems are, or none is */
 } batch;
 
 typedef struct session {
@@ -330,7 +331,7 @@ static pz_status make_plan(session *s, batch *b, pz_error *err) {
                                    .block = s->plan->target.block,
                                    .max_error = 1,
                                    .threads = s->plan->target.workers,
-                                   .unpacked = true,
+                                   .unpacked = b->convolutions,
                                    .choose = force,
                                    .choose_host = b,
                                    .admit = admit,
@@ -345,7 +346,8 @@ static pz_status make_plan(session *s, batch *b, pz_error *err) {
 
 /* ---- running ---- */
 
-/* Values do not change how long a run takes, as long as they are ordinary numbers. */
+/* Values do not change how long a run takes, as long as they are ordinary numbers: convolutions are not packed. Of other operators the solvers
+ * may keep tables among the weights. */
 static void fill_weights(pz_plan *plan) {
   for (int64_t i = 0; i < plan->n_weights; i++) plan->weights[i] = (float)(i % 61 - 30) * 1e-3f;
 }
@@ -369,7 +371,7 @@ static pz_status compile(session *s, batch *b, pz_error *err) {
                                 .tick = o->progress ? tick : NULL,
                                 .tick_host = s,
                                 .objects = b->folder.path};
-  fill_weights(b->plan);
+  if (b->convolutions) fill_weights(b->plan);
   PZ_TRY(pz_emit_source(b->plan, &emit, b->folder.path, err));
   PZ_TRY(pz_emit_manifest(b->plan, &emit, NULL, b->folder.path, NULL, err));
   PZ_TRY(pz_emit_compile(b->plan, &emit, b->folder.path, err));
@@ -430,10 +432,17 @@ static void close_batch(batch *b) {
   pz_arena_free(b->arena);
 }
 
+static bool is_convolution(const session *s, int32_t i) {
+  return pz_is_convolution(&s->plan->graph->nodes[s->problems[i].node]);
+}
+
 /* *fits false: nothing was run, the problems need too much memory together. */
 static pz_status measure_batch(session *s, int32_t first, int32_t end, bool *fits, pz_error *err) {
-  batch b = {
-      .arena = pz_arena_new(), .problems = end - first, .threads = s->tuner->key.threads, .fits = true};
+  batch b = {.arena = pz_arena_new(),
+             .problems = end - first,
+             .threads = s->tuner->key.threads,
+             .fits = true,
+             .convolutions = is_convolution(s, first)};
   pz_error own = {0};
   pz_status status =
       b.arena ? make_graph(s, &b, first, end, err) : pz_fail_memory(err, "candidates to time", 64);
@@ -458,7 +467,9 @@ static int32_t end_of_batch(const session *s, int32_t first) {
   for (; end < s->n; end++) {
     nodes += count_wanted(s, &s->problems[end]);
     floats += weights_of(s, &s->problems[end]);
-    if (end > first && (nodes > MOST_NODES || 8 * floats > MOST_BYTES)) break;
+    if (end > first &&
+        (nodes > MOST_NODES || 8 * floats > MOST_BYTES || is_convolution(s, end) != is_convolution(s, first)))
+      break;
   }
   return end;
 }

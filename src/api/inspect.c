@@ -51,8 +51,8 @@ static void graph_table(const view *v, const pz_graph *g, const char *title, pz_
 
 static void plan_table(const pz_plan *p, pz_text *out) {
   pz_text_printf(out, "plan: %d steps for %s (%s), blocks of %d maps\n%-28s %-14s %s\n", p->n_steps,
-                 pz_isa_get(pz_target_isa(&p->target))->title, p->target.name, p->block, "layer", "operator",
-                 "algorithm");
+                 pz_isa_get(pz_target_isa(&p->target))->title, p->target.name, p->target.block, "layer",
+                 "operator", "algorithm");
   for (int32_t i = 0; i < p->n_steps; i++) {
     int32_t first = 0; /* of the steps of a layer that runs slab by slab */
     while (strcmp(p->steps[first].name, p->steps[i].name) || strcmp(p->steps[first].op, p->steps[i].op))

@@ -13,21 +13,25 @@
 #include <string.h>
 #include <time.h>
 
+#define NO_SECONDS 1e-9 /* of what is a view, and has no step */
 enum { MOST_NODES = 40, LEAST_RUNS = 5, MOST_RUNS = 25 };
 #define MOST_BYTES   (INT64_C(1) << 30) /* of a graph with several problems */
-#define SMALL_SHARE  0.02               /* of the convolutions' cost: what takes less is not worth timing */
+#define SMALL_SHARE  0.02               /* of all nodes' cost: what takes less is not worth timing */
 #define SECONDS      2.0 /* of timed runs, if there are LEAST_RUNS: other work on the machine comes and goes */
 #define LONG_SECONDS 20.0 /* after which two of them do */
 
 typedef struct problem {
-  const char *text;
-  pz_node_id node; /* one of the network's that has it */
-  int32_t wanted;  /* candidates to time; 0: all have times */
-  double cost;     /* of all nodes that have it, with their cheapest candidates */
+  pz_tuner_problem name;
+  char run[PZ_DIGEST_TEXT]; /* the key of what is timed of it */
+  pz_node_id node;          /* one of the network's that has it */
+  bool complete;            /* all that are wanted have times */
+  double cost;              /* of all nodes that have it, with their cheapest candidates */
+  struct problem *like;     /* the next one that is timed with this one; or NULL */
+  bool led, kept;           /* it is timed with one before it; it has its times now */
 } problem;
 
 typedef struct timed {
-  const problem *problem;
+  problem *problem;
   const pz_candidate *candidate; /* of the network's plan */
   double seconds;
 } timed;
@@ -42,7 +46,8 @@ typedef struct batch {
   pz_patch patch;
   pz_folder folder;
   int32_t problems, threads;
-  bool fits; /* in memory */
+  bool fits;         /* in memory */
+  bool convolutions; /* all problems are, or none is */
 } batch;
 
 typedef struct session {
@@ -63,7 +68,7 @@ static void tick(void *host) {
   const session *s = host;
   char what[64];
   if (!s->tuner->tell) return;
-  snprintf(what, sizeof what, "measuring %d of %d convolutions", s->done + 1, s->n);
+  snprintf(what, sizeof what, "measuring %d of %d problems", s->done + 1, s->n);
   s->tuner->tell(s->tuner->tell_host, what);
 }
 
@@ -74,41 +79,97 @@ static pz_status check_interrupt(const session *s, pz_error *err) {
 
 /* ---- which problems ---- */
 
-static problem *find(const session *s, const char *text) {
+static problem *find(const session *s, const char *hash) {
   for (int32_t i = 0; i < s->n; i++)
-    if (!strcmp(s->problems[i].text, text)) return &s->problems[i];
+    if (!strcmp(s->problems[i].name.hash, hash)) return &s->problems[i];
   return NULL;
 }
 
-static pz_status add_problem(session *s, pz_node_id n, pz_error *err) {
-  const pz_choice *choice = &s->plan->choices[n];
-  bool complete;
-  const int32_t wanted = pz_tuner_count(s->tuner->effort, choice->candidates, choice->n, &complete);
-  const pz_solver_layouts l = pz_candidate_layouts(&choice->candidates[0]);
-  if (wanted < 2 || l.in != PZ_BLOCKED || l.out != PZ_BLOCKED) return PZ_OK;
-  pz_text text = {0};
-  pz_status status = pz_plan_problem_text(s->plan, n, &choice->candidates[0], &text, err);
-  problem *p = status == PZ_OK ? find(s, text.data) : NULL;
-  if (status == PZ_OK && !p) {
-    const char *kept = pz_arena_strdup(s->arena, text.data);
-    if (!kept) status = pz_fail_memory(err, "a problem's text", text.size);
-    else *(p = &s->problems[s->n++]) = (problem){.text = kept, .node = n, .wanted = complete ? 0 : wanted};
+/* What is timed of a problem: without an epilogue, since nothing reads the result here, and without signs and what lies plain, which change
+ * which candidates there are and their errors, but no candidate's time. */
+static pz_problem stripped(const pz_problem *p, pz_operand *operands) {
+  pz_problem bare = *p;
+  bare.epilogue = (pz_epilogue){.pools = false};
+  if (p->op == PZ_OP_CONV || p->op == PZ_OP_DECONV) {
+    bare.attr.conv.norm_groups = 0;
+    memset(bare.attr.conv.pooled, 0, sizeof bare.attr.conv.pooled);
   }
-  if (p) p->cost += choice->candidates[0].cost;
+  memcpy(operands, p->in, (size_t)p->n_in * sizeof *operands);
+  memcpy(operands + p->n_in, p->out, (size_t)p->n_out * sizeof *operands);
+  for (int32_t i = 0; i < p->n_in + p->n_out; i++) operands[i].one_sign = operands[i].plain = false;
+  bare.in = operands, bare.out = operands + p->n_in;
+  return bare;
+}
+
+static pz_operand *room_for_operands(pz_arena *arena, const pz_problem *p) {
+  return PZ_NEW(arena, pz_operand, (size_t)(p->n_in + p->n_out) + 1);
+}
+
+static pz_status name_run(session *s, problem *p, pz_error *err) {
+  const pz_problem *whole = &s->plan->problems[p->node];
+  pz_operand *room = room_for_operands(s->arena, whole);
+  pz_text text = {0};
+  if (!room) return pz_fail_memory(err, "problems to measure", sizeof *room);
+  const pz_problem bare = stripped(whole, room);
+  const pz_status status = pz_problem_key(&bare, &s->tuner->target, "", &text, p->run, err);
   pz_text_free(&text);
   return status;
 }
 
+static pz_status add_problem(session *s, pz_node_id n, pz_error *err) {
+  const pz_choice *choice = &s->plan->choices[n];
+  problem new = {.node = n};
+  if (pz_tuner_count(s->tuner->effort, choice->candidates, choice->n, &new.complete) < 2) return PZ_OK;
+  PZ_TRY(pz_tuner_name(s->tuner, s->plan, n, "", &new.name, err));
+  problem *p = find(s, new.name.hash);
+  if (!p) {
+    PZ_TRY(name_run(s, &new, err));
+    *(p = &s->problems[s->n++]) = new;
+  }
+  p->cost += choice->candidates[0].cost;
+  return PZ_OK;
+}
+
 /* Those that are worth timing; of them those without times are left, the tuner counts all. */
 static void sift(session *s, double all) {
-  const double least = s->tuner->effort == PZ_EFFORT_MEASURE ? SMALL_SHARE * all : 0;
+  const double most = s->tuner->effort == PZ_EFFORT_MEASURE ? SMALL_SHARE * all : -1;
   int32_t left = 0;
   for (int32_t i = 0; i < s->n; i++) {
-    if (s->problems[i].cost < least) continue;
+    if (s->problems[i].cost <= most) continue;
     s->tuner->problems++;
-    if (s->problems[i].wanted) s->problems[left++] = s->problems[i];
+    if (!s->problems[i].complete) s->problems[left++] = s->problems[i];
   }
   s->n = left;
+}
+
+static bool have_equal_candidates(const session *s, const problem *a, const problem *b) {
+  const pz_choice *x = &s->plan->choices[a->node], *y = &s->plan->choices[b->node];
+  if (x->n != y->n || strcmp(a->run, b->run) != 0) return false;
+  for (int32_t i = 0; i < x->n; i++)
+    if (strcmp(x->candidates[i].label, y->candidates[i].label) != 0) return false;
+  return true;
+}
+
+/* What is timed is the same for several problems: it is timed once. */
+static void join(session *s) {
+  for (int32_t i = 0; i < s->n; i++)
+    for (int32_t k = i + 1; k < s->n && !s->problems[i].led; k++) {
+      problem *a = &s->problems[i], *b = &s->problems[k];
+      if (b->led || !have_equal_candidates(s, a, b)) continue;
+      b->led = true, b->like = a->like, a->like = b;
+    }
+}
+
+/* Some of the problems that are timed together wants candidate i. */
+static bool is_wanted(const session *s, const problem *p, int32_t i) {
+  for (; p; p = p->like)
+    if (pz_tuner_wants(s->tuner->effort, s->plan->choices[p->node].candidates, i)) return true;
+  return false;
+}
+static int32_t count_wanted(const session *s, const problem *p) {
+  int32_t wanted = 0;
+  for (int32_t i = 0; i < s->plan->choices[p->node].n; i++) wanted += is_wanted(s, p, i);
+  return p->led ? 0 : wanted;
 }
 
 static pz_status find_problems(session *s, pz_error *err) {
@@ -117,11 +178,11 @@ static pz_status find_problems(session *s, pz_error *err) {
   s->problems = PZ_NEW(s->arena, problem, (size_t)g->n_nodes + 1);
   if (!s->problems) return pz_fail_memory(err, "problems to measure", (size_t)g->n_nodes * sizeof(problem));
   for (pz_node_id n = 0; n < g->n_nodes; n++) {
-    if (!pz_is_convolution(&g->nodes[n])) continue;
     all += s->plan->choices[n].candidates[0].cost;
     PZ_TRY(add_problem(s, n, err));
   }
   sift(s, all);
+  join(s);
   return PZ_OK;
 }
 
@@ -140,62 +201,86 @@ static pz_status input_of(batch *b, const pz_shape *shape, pz_tensor_id *id, pz_
   return pz_graph_add_input(g, name_of(b, "input", g->n_inputs, 0), shape, id, err);
 }
 
-/* A view of an input, so that the planner takes the tensor for one inside a network, and does not overwrite it. */
-static pz_status inner_tensor(batch *b, const pz_shape *shape, pz_tensor_id *id, pz_error *err) {
-  pz_tensor_id input;
-  pz_node crop = pz_node_new(PZ_OP_CROP);
-  PZ_TRY(input_of(b, shape, &input, err));
+static pz_status add_between(batch *b, pz_node *node, pz_tensor_id input, pz_tensor_id *id, pz_error *err) {
   const char *name = name_of(b, "view", b->graph->n_nodes, 0);
-  crop.name = name;
-  crop.n_in = 1;
-  crop.in = &input;
-  memcpy(crop.attr.crop.size, shape->dim, sizeof shape->dim);
-  return pz_graph_add_node(b->graph, &crop, 1, &name, id, err);
+  node->name = name;
+  node->n_in = 1;
+  node->in = &input;
+  return pz_graph_add_node(b->graph, node, 1, &name, id, err);
 }
 
-static pz_status copy_constant(batch *b, const pz_tensor *t, pz_tensor_id *id, pz_error *err) {
-  return pz_graph_add_constant(b->graph, name_of(b, "constant", b->graph->n_tensors, 0), &t->shape, t->data,
-                               id, err);
-}
-
-static pz_status inputs_of(session *s, batch *b, const pz_node *node, pz_tensor_id *in, pz_error *err) {
-  const pz_graph *g = s->plan->graph;
-  for (int32_t i = 0; i < node->n_in; i++) {
-    in[i] = PZ_NONE;
-    if (node->in[i] == PZ_NONE) continue;
-    const pz_tensor *t = &g->tensors[node->in[i]];
-    if (i == PZ_CONV_BASE && node->in[i] == node->in[PZ_CONV_X]) in[i] = in[PZ_CONV_X];
-    else if (i == PZ_CONV_X || i == PZ_CONV_BASE) PZ_TRY(inner_tensor(b, &t->shape, &in[i], err));
-    else PZ_TRY(copy_constant(b, t, &in[i], err));
+/* What the node reads there. Where its problem says so an input of the network, with the border in a copy; else a view of one, so that the
+ * planner takes the tensor for one inside a network, and does not overwrite it. */
+static pz_status computed_input(batch *b, const pz_operand *x, bool bordered, pz_tensor_id *id,
+                                pz_error *err) {
+  pz_tensor_id input;
+  pz_node crop = pz_node_new(PZ_OP_CROP), pad = pz_node_new(PZ_OP_PAD);
+  PZ_TRY(input_of(b, &x->shape, &input, err));
+  if (!x->plain) {
+    memcpy(crop.attr.crop.size, x->shape.dim, sizeof x->shape.dim);
+    return add_between(b, &crop, input, id, err);
   }
-  if (!pz_problem_is_padded(g, node)) return PZ_OK;
-  pz_tensor *x = &b->graph->tensors[in[PZ_CONV_X]];
-  pz_node_input_border(g, node, x->border_lo, x->border_hi);
+  if (bordered) return add_between(b, &pad, input, id, err);
+  *id = input;
   return PZ_OK;
 }
 
-static pz_status add_candidates(session *s, batch *b, const problem *p, pz_error *err) {
-  const pz_choice *choice = &s->plan->choices[p->node];
-  pz_node node = s->plan->graph->nodes[p->node];
-  pz_tensor_id in[PZ_CONV_INPUTS], out;
-  PZ_TRY(inputs_of(s, b, &node, in, err));
-  node.in = in;
-  node.attr.conv.norm_groups = 0; /* nothing reads the result */
-  for (int i = 0; i < PZ_SPATIAL; i++) node.attr.conv.pooled[i] = 0;
-  for (int32_t i = 0; i < choice->n; i++) {
-    if (!pz_tuner_wants(s->tuner->effort, choice->candidates, i)) continue;
-    const pz_node_id id = b->graph->n_nodes;
-    const char *name = name_of(b, "node", id, 0);
-    node.name = name;
-    PZ_TRY(pz_graph_add_node(b->graph, &node, 1, &name, &out, err));
-    b->timed[id] = (timed){p, &choice->candidates[i], INFINITY};
+static pz_status copy_constant(batch *b, const pz_operand *o, pz_tensor_id *id, pz_error *err) {
+  return pz_graph_add_constant(b->graph, name_of(b, "constant", b->graph->n_tensors, 0), &o->shape, o->data,
+                               id, err);
+}
+
+static pz_status inputs_of(session *s, batch *b, const problem *p, pz_tensor_id *in, pz_error *err) {
+  const pz_problem *whole = &s->plan->problems[p->node];
+  for (int32_t i = 0; i < whole->n_in; i++) {
+    const pz_operand *o = &whole->in[i];
+    in[i] = PZ_NONE;
+    if (!o->present) continue;
+    if (o->same < i) in[i] = in[o->same];
+    else if (o->data) PZ_TRY(copy_constant(b, o, &in[i], err));
+    else PZ_TRY(computed_input(b, o, whole->padded && i == PZ_CONV_X, &in[i], err));
   }
+  if (!whole->padded) return PZ_OK;
+  pz_tensor *x = &b->graph->tensors[in[PZ_CONV_X]];
+  pz_node_input_border(s->plan->graph, &s->plan->graph->nodes[p->node], x->border_lo, x->border_hi);
+  return PZ_OK;
+}
+
+/* Once for a candidate. Results that leave the network do so here. */
+static pz_status add_candidate(batch *b, problem *p, const pz_problem *whole, pz_node *node,
+                               const pz_candidate *c, pz_error *err) {
+  const pz_node_id id = b->graph->n_nodes;
+  const char **names = PZ_NEW(b->arena, const char *, (size_t)node->n_out);
+  pz_tensor_id *out = PZ_NEW(b->arena, pz_tensor_id, (size_t)node->n_out);
+  if (!names || !out) return pz_fail_memory(err, "candidates to time", (size_t)node->n_out * 16);
+  for (int32_t i = 0; i < node->n_out; i++) names[i] = name_of(b, "node", id, i);
+  node->name = names[0];
+  PZ_TRY(pz_graph_add_node(b->graph, node, node->n_out, names, out, err));
+  for (int32_t i = 0; i < node->n_out; i++)
+    if (whole->out[i].plain) PZ_TRY(pz_graph_add_output(b->graph, out[i], err));
+  b->timed[id] = (timed){p, c, INFINITY};
+  return PZ_OK;
+}
+
+static pz_status add_candidates(session *s, batch *b, problem *p, pz_error *err) {
+  const pz_choice *choice = &s->plan->choices[p->node];
+  const pz_problem *whole = &s->plan->problems[p->node];
+  pz_node node = s->plan->graph->nodes[p->node];
+  pz_operand *room = room_for_operands(b->arena, whole);
+  pz_tensor_id *in = PZ_NEW(b->arena, pz_tensor_id, (size_t)node.n_in + 1);
+  if (!in || !room) return pz_fail_memory(err, "candidates to time", (size_t)node.n_in * sizeof *in);
+  PZ_TRY(inputs_of(s, b, p, in, err));
+  node.in = in;
+  node.attr = stripped(whole, room).attr;
+  for (int32_t i = 0; i < choice->n; i++)
+    if (is_wanted(s, p, i)) PZ_TRY(add_candidate(b, p, whole, &node, &choice->candidates[i], err));
   return PZ_OK;
 }
 
 static pz_status make_graph(session *s, batch *b, int32_t first, int32_t end, pz_error *err) {
   size_t nodes = 1;
-  for (int32_t i = first; i < end; i++) nodes += 2 + (size_t)s->problems[i].wanted;
+  for (int32_t i = first; i < end; i++)
+    nodes += (size_t)s->plan->problems[s->problems[i].node].n_in + (size_t)count_wanted(s, &s->problems[i]);
   b->timed = PZ_NEW(b->arena, timed, nodes);
   if (!b->timed) return pz_fail_memory(err, "candidates to time", nodes * sizeof(timed));
   PZ_TRY(pz_graph_new("tuning", &b->graph, err));
@@ -205,7 +290,8 @@ static pz_status make_graph(session *s, batch *b, int32_t first, int32_t end, pz
   pz_tensor_id id;
   PZ_TRY(pz_graph_add_input(b->graph, "one", &one, &id, err));
   PZ_TRY(pz_graph_add_output(b->graph, id, err));
-  for (int32_t i = first; i < end; i++) PZ_TRY(add_candidates(s, b, &s->problems[i], err));
+  for (int32_t i = first; i < end; i++)
+    if (!s->problems[i].led) PZ_TRY(add_candidates(s, b, &s->problems[i], err));
   return pz_graph_verify(b->graph, err);
 }
 
@@ -214,7 +300,7 @@ static int32_t force(void *host, const pz_plan *plan, const pz_node *node, pz_ca
   const pz_candidate *wanted = b->timed[node - plan->graph->nodes].candidate;
   for (int32_t i = 0; wanted && i < n; i++)
     if (!strcmp(c[i].label, wanted->label)) return i;
-  return 0;
+  return PZ_BY_COST;
 }
 
 static double most_bytes(int32_t problems) {
@@ -227,6 +313,8 @@ static double bytes_of(const batch *b, const pz_plan *plan) {
       (double)plan->arena_bytes + 2 * (double)plan->weight_bytes + (double)plan->worker_bytes * b->threads;
   for (int32_t i = 0; i < b->graph->n_inputs; i++)
     bytes += 4.0 * (double)pz_shape_elements(&b->graph->tensors[b->graph->inputs[i]].shape);
+  for (int32_t i = 0; i < b->graph->n_outputs; i++)
+    bytes += 4.0 * (double)pz_shape_elements(&b->graph->tensors[b->graph->outputs[i]].shape);
   return bytes;
 }
 
@@ -240,10 +328,10 @@ static pz_status admit(void *host, const pz_plan *plan, pz_error *err) {
 static pz_status make_plan(session *s, batch *b, pz_error *err) {
   /* max_error: which candidates there are was decided by the network's plan. */
   const pz_plan_options options = {.target = s->plan->target,
-                                   .block = s->plan->block,
+                                   .block = s->plan->target.block,
                                    .max_error = 1,
-                                   .threads = s->plan->threads,
-                                   .unpacked = true,
+                                   .threads = s->plan->target.workers,
+                                   .unpacked = b->convolutions,
                                    .choose = force,
                                    .choose_host = b,
                                    .admit = admit,
@@ -252,13 +340,14 @@ static pz_status make_plan(session *s, batch *b, pz_error *err) {
   for (pz_node_id n = 0; n < b->graph->n_nodes; n++)
     if (b->timed[n].problem && strcmp(pz_plan_candidate(b->plan, n)->label, b->timed[n].candidate->label))
       return pz_fail(err, PZ_ERROR_RUN, "%s cannot be timed for %s", b->timed[n].candidate->label,
-                     b->timed[n].problem->text);
+                     b->timed[n].problem->name.text);
   return PZ_OK;
 }
 
 /* ---- running ---- */
 
-/* Values do not change how long a run takes, as long as they are ordinary numbers. */
+/* Values do not change how long a run takes, as long as they are ordinary numbers: convolutions are not packed. Of other operators the solvers
+ * may keep tables among the weights. */
 static void fill_weights(pz_plan *plan) {
   float *weights = (float *)(void *)plan->weights;
   for (int64_t i = 0; i < plan->weight_bytes / 4; i++) weights[i] = (float)(i % 61 - 30) * 1e-3f;
@@ -266,8 +355,11 @@ static void fill_weights(pz_plan *plan) {
 
 /* For packed weights of candidates: tiles of 6 points for kernels of 3 have eight times as many. */
 static int64_t weights_of(const session *s, const problem *p) {
-  const pz_node *node = &s->plan->graph->nodes[p->node];
-  return 8 * p->wanted * pz_shape_elements(&s->plan->graph->tensors[node->in[PZ_CONV_WEIGHT]].shape);
+  const pz_problem *whole = &s->plan->problems[p->node];
+  int64_t floats = 0;
+  for (int32_t i = 0; i < whole->n_in; i++)
+    if (whole->in[i].present && whole->in[i].data) floats += pz_shape_elements(&whole->in[i].shape);
+  return 8 * count_wanted(s, p) * floats;
 }
 
 static pz_status compile(session *s, batch *b, pz_error *err) {
@@ -280,7 +372,7 @@ static pz_status compile(session *s, batch *b, pz_error *err) {
                                 .tick = o->progress ? tick : NULL,
                                 .tick_host = s,
                                 .objects = b->folder.path};
-  fill_weights(b->plan);
+  if (b->convolutions) fill_weights(b->plan);
   PZ_TRY(pz_emit_source(b->plan, &emit, b->folder.path, err));
   PZ_TRY(pz_emit_manifest(b->plan, &emit, NULL, b->folder.path, NULL, err));
   PZ_TRY(pz_emit_compile(b->plan, &emit, b->folder.path, err));
@@ -317,13 +409,19 @@ static pz_status run(session *s, batch *b, pz_error *err) {
   return PZ_OK;
 }
 
-static void keep(session *s, const batch *b) {
-  for (pz_node_id n = 0; n < b->graph->n_nodes; n++) {
-    const timed *t = &b->timed[n];
-    if (!t->problem || !isfinite(t->seconds)) continue;
-    pz_tuner_keep(s->tuner, t->problem->text, t->candidate->label, t->seconds > 0 ? t->seconds : 1e-9);
-    s->tuner->candidates++;
+static void keep_time(session *s, const timed *t) {
+  const double seconds = isfinite(t->seconds) && t->seconds > 0 ? t->seconds : NO_SECONDS;
+  for (problem *p = t->problem; p; p = p->like) {
+    pz_tuner_keep(s->tuner, &p->name, t->candidate->label, seconds);
+    s->tuner->measured += !p->kept;
+    p->kept = true;
   }
+  s->tuner->candidates++;
+}
+
+static void keep(session *s, const batch *b) {
+  for (pz_node_id n = 0; n < b->graph->n_nodes; n++)
+    if (b->timed[n].problem) keep_time(s, &b->timed[n]);
 }
 
 static void close_batch(batch *b) {
@@ -335,10 +433,17 @@ static void close_batch(batch *b) {
   pz_arena_free(b->arena);
 }
 
+static bool is_convolution(const session *s, int32_t i) {
+  return pz_is_convolution(&s->plan->graph->nodes[s->problems[i].node]);
+}
+
 /* *fits false: nothing was run, the problems need too much memory together. */
 static pz_status measure_batch(session *s, int32_t first, int32_t end, bool *fits, pz_error *err) {
-  batch b = {
-      .arena = pz_arena_new(), .problems = end - first, .threads = s->tuner->key.threads, .fits = true};
+  batch b = {.arena = pz_arena_new(),
+             .problems = end - first,
+             .threads = s->tuner->key.threads,
+             .fits = true,
+             .convolutions = is_convolution(s, first)};
   pz_error own = {0};
   pz_status status =
       b.arena ? make_graph(s, &b, first, end, err) : pz_fail_memory(err, "candidates to time", 64);
@@ -361,9 +466,11 @@ static int32_t end_of_batch(const session *s, int32_t first) {
   int32_t nodes = 0, end = first;
   int64_t floats = 0;
   for (; end < s->n; end++) {
-    nodes += s->problems[end].wanted;
+    nodes += count_wanted(s, &s->problems[end]);
     floats += weights_of(s, &s->problems[end]);
-    if (end > first && (nodes > MOST_NODES || 8 * floats > MOST_BYTES)) break;
+    if (end > first &&
+        (nodes > MOST_NODES || 8 * floats > MOST_BYTES || is_convolution(s, end) != is_convolution(s, first)))
+      break;
   }
   return end;
 }
@@ -372,6 +479,7 @@ static pz_status measure_all(session *s, pz_error *err) {
   for (int32_t first = 0, end; first < s->n; first = end) {
     bool fits = false;
     end = end_of_batch(s, first);
+    if (s->problems[first].led) continue;
     s->done = first;
     for (;;) {
       tick(s);
@@ -380,9 +488,9 @@ static pz_status measure_all(session *s, pz_error *err) {
       if (fits || end == first + 1) break;
       end = first + (end - first) / 2;
     }
-    if (fits) s->tuner->measured += end - first;
-    else
-      pz_tuner_note(s->tuner, "too large to be timed: %s; the cost model chooses", s->problems[first].text);
+    if (!fits)
+      pz_tuner_note(s->tuner, "too large to be timed: %s; the cost model chooses",
+                    s->problems[first].name.text);
   }
   return PZ_OK;
 }

@@ -3,7 +3,6 @@
 #include "base/inert.h"
 #include "emit/emit.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,6 +62,7 @@ pz_status pz_tuner_open(pz_tuner *t, const pz_compile_options *options, const pz
   t->effort = t->asked;
   if (t->effort == PZ_EFFORT_ESTIMATE) return PZ_OK;
   const pz_target *target = &wanted->target;
+  t->target = pz_plan_target(wanted);
   const pz_isa isa = pz_target_isa(target);
   if (!pz_target_times_here(target)) {
     t->effort = PZ_EFFORT_ESTIMATE;
@@ -88,18 +88,34 @@ void pz_tuner_close(pz_tuner *t) {
   t->times = NULL;
 }
 
+/* ---- problems ---- */
+
+pz_status pz_tuner_name(const pz_tuner *t, const pz_plan *plan, pz_node_id n, const char *where,
+                        pz_tuner_problem *problem, pz_error *err) {
+  pz_text text = {0};
+  const pz_status status = pz_problem_key(&plan->problems[n], &t->target, where, &text, problem->hash, err);
+  if (status == PZ_OK) pz_tuning_text(text.data, problem->text);
+  pz_text_free(&text);
+  return status;
+}
+
+static void ask_for(pz_tuner *t, const pz_tuner_problem *problem) {
+  t->key.hash = problem->hash;
+  t->key.problem = problem->text;
+}
+
 /* ---- times ---- */
 
-static void remember(pz_tuner *t, const char *problem, const char *candidate, double seconds) {
-  json_t *row = json_object_get(t->times, problem);
-  if (!row) pz_json_set(&t->json, t->times, problem, row = json_object());
+static void remember(pz_tuner *t, const pz_tuner_problem *problem, const char *candidate, double seconds) {
+  json_t *row = json_object_get(t->times, problem->hash);
+  if (!row) pz_json_set(&t->json, t->times, problem->hash, row = json_object());
   if (!t->json.failed) pz_json_set(&t->json, row, candidate, json_real(seconds));
 }
 
-void pz_tuner_keep(pz_tuner *t, const char *problem, const char *candidate, double seconds) {
+void pz_tuner_keep(pz_tuner *t, const pz_tuner_problem *problem, const char *candidate, double seconds) {
   pz_error why = {0};
   remember(t, problem, candidate, seconds);
-  t->key.problem = problem;
+  ask_for(t, problem);
   if (t->database && pz_tuning_store(t->database, &t->key, candidate, seconds, &why) != PZ_OK)
     without_database(t, &why);
 }
@@ -115,14 +131,14 @@ static pz_status add_time(void *host, const pz_tuning_entry *e, pz_error *err) {
 }
 
 /* {candidate: seconds}, or NULL when out of memory. */
-static const json_t *times_of(pz_tuner *t, const char *problem) {
-  json_t *row = json_object_get(t->times, problem);
+static const json_t *times_of(pz_tuner *t, const pz_tuner_problem *problem) {
+  json_t *row = json_object_get(t->times, problem->hash);
   pz_error why = {0};
   if (row) return row;
-  pz_json_set(&t->json, t->times, problem, row = json_object());
+  pz_json_set(&t->json, t->times, problem->hash, row = json_object());
   if (t->json.failed) return NULL;
   times into = {&t->json, row};
-  t->key.problem = problem;
+  ask_for(t, problem);
   if (t->database && pz_tuning_list(t->database, &t->key, add_time, &into, &why) != PZ_OK)
     without_database(t, &why);
   return row;
@@ -130,24 +146,20 @@ static const json_t *times_of(pz_tuner *t, const char *problem) {
 
 /* ---- times in the network itself ---- */
 
-static void add_shape(pz_digest *digest, const pz_graph *g, pz_tensor_id id) {
-  const pz_shape *s = id == PZ_NONE ? NULL : &g->tensors[id].shape;
-  pz_digest_add(digest, &id, sizeof id);
-  if (s) pz_digest_add(digest, s->dim, (size_t)s->rank * sizeof *s->dim);
-}
-
-/* 16 hexadecimal digits: the operators with their shapes and what they read, and which layers may run slab by slab; no weights. */
+/* 16 hexadecimal digits: the problems with the tensors that they read and make, and which layers may run slab by slab; no weights. */
 static const char *network_of(pz_tuner *t, const pz_plan *plan) {
   const pz_graph *g = plan->graph;
+  pz_tuner_problem problem;
   pz_digest digest;
   if (t->graph == g) return t->network;
   pz_digest_begin(&digest);
   pz_digest_add(&digest, &plan->slabs, sizeof plan->slabs);
   for (pz_node_id n = 0; n < g->n_nodes; n++) {
     const pz_node *node = &g->nodes[n];
-    pz_digest_add(&digest, &node->op, sizeof node->op);
-    for (int32_t i = 0; i < node->n_in; i++) add_shape(&digest, g, node->in[i]);
-    for (int32_t i = 0; i < node->n_out; i++) add_shape(&digest, g, node->out[i]);
+    if (pz_tuner_name(t, plan, n, "", &problem, NULL) != PZ_OK) return NULL;
+    pz_digest_add(&digest, problem.hash, sizeof problem.hash);
+    pz_digest_add(&digest, node->in, (size_t)node->n_in * sizeof *node->in);
+    pz_digest_add(&digest, node->out, (size_t)node->n_out * sizeof *node->out);
   }
   pz_digest_end_text(&digest, t->network);
   t->network[16] = 0;
@@ -155,44 +167,39 @@ static const char *network_of(pz_tuner *t, const pz_plan *plan) {
   return t->network;
 }
 
-/* The problem of a node in its network. */
-static pz_status tried_text(pz_tuner *t, const pz_plan *plan, const pz_node *node, const pz_candidate *c,
-                            pz_text *out) {
-  PZ_TRY(pz_plan_problem_text(plan, (pz_node_id)(node - plan->graph->nodes), c, out, NULL));
-  pz_text_printf(out, ", layer %d of network %s", (int)(node - plan->graph->nodes), network_of(t, plan));
-  return out->failed ? PZ_ERROR_MEMORY : PZ_OK;
+/* The problem of a node in its network. False when out of memory. */
+static bool tried_problem(pz_tuner *t, const pz_plan *plan, pz_node_id n, pz_tuner_problem *problem) {
+  char where[64];
+  const char *network = network_of(t, plan);
+  if (!network) return false;
+  snprintf(where, sizeof where, ", layer %d of network %s", (int)n, network);
+  return pz_tuner_name(t, plan, n, where, problem, NULL) == PZ_OK;
 }
 
 bool pz_tuner_tried(pz_tuner *t, const pz_plan *plan, pz_node_id n) {
-  pz_text text = {0};
-  const bool tried =
-      tried_text(t, plan, &plan->graph->nodes[n], plan->choices[n].candidates, &text) == PZ_OK &&
-      json_object_size(times_of(t, text.data)) > 0;
-  pz_text_free(&text);
-  return tried;
+  pz_tuner_problem problem;
+  return tried_problem(t, plan, n, &problem) && json_object_size(times_of(t, &problem)) > 0;
 }
 
 void pz_tuner_keep_tried(pz_tuner *t, const pz_plan *plan, pz_node_id n, const char *candidate,
                          double seconds, bool stored) {
-  pz_text text = {0};
-  if (tried_text(t, plan, &plan->graph->nodes[n], plan->choices[n].candidates, &text) == PZ_OK) {
-    if (stored) pz_tuner_keep(t, text.data, candidate, seconds);
-    else remember(t, text.data, candidate, seconds);
-  }
-  pz_text_free(&text);
+  pz_tuner_problem problem;
+  if (!tried_problem(t, plan, n, &problem)) return;
+  if (stored) pz_tuner_keep(t, &problem, candidate, seconds);
+  else remember(t, &problem, candidate, seconds);
 }
 
 void pz_tuner_forget_tried(pz_tuner *t, const pz_plan *plan, pz_node_id n) {
-  pz_text text = {0};
-  if (tried_text(t, plan, &plan->graph->nodes[n], plan->choices[n].candidates, &text) == PZ_OK)
-    json_object_del(t->times, text.data);
-  pz_text_free(&text);
+  pz_tuner_problem problem;
+  if (!tried_problem(t, plan, n, &problem)) return;
+  json_object_del(t->times, problem.hash);
 }
 
 /* Where some have times in the network these count, and those of the others are scaled as theirs were. */
 static void prefer_tried(pz_tuner *t, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
-  pz_text text = {0};
-  const json_t *tried = tried_text(t, plan, node, c, &text) == PZ_OK ? times_of(t, text.data) : NULL;
+  pz_tuner_problem problem;
+  const bool known = tried_problem(t, plan, (pz_node_id)(node - plan->graph->nodes), &problem);
+  const json_t *tried = known ? times_of(t, &problem) : NULL;
   double alone = 0, inside = 0;
   for (int32_t i = 0; i < n; i++) {
     const double seconds = json_number_value(json_object_get(tried, c[i].label));
@@ -202,7 +209,6 @@ static void prefer_tried(pz_tuner *t, const pz_plan *plan, const pz_node *node, 
     const double seconds = json_number_value(json_object_get(tried, c[i].label));
     c[i].seconds = seconds > 0 ? seconds : c[i].seconds * inside / alone;
   }
-  pz_text_free(&text);
 }
 
 /* ---- which candidates ---- */
@@ -249,35 +255,19 @@ int32_t pz_tuner_count(pz_effort effort, const pz_candidate *c, int32_t n, bool 
   return wanted;
 }
 
-/* Times that differ by less are taken for equal: the smaller error decides, then the smaller weights. */
-#define EQUAL 1.02
-
-/* Of those with times the fastest, or what is as good and better otherwise. */
-static int32_t best_of(const pz_candidate *c, int32_t n) {
-  int32_t best = 0;
-  double least = INFINITY;
-  for (int32_t i = 0; i < n; i++)
-    if (c[i].seconds > 0 && c[i].seconds < least) least = c[best = i].seconds;
-  for (int32_t i = 0; i < n; i++)
-    if (c[i].seconds > 0 && c[i].seconds <= EQUAL * least &&
-        (c[i].error < c[best].error || (c[i].error <= c[best].error && c[i].weights < c[best].weights)))
-      best = i;
-  return best;
-}
-
 int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
   pz_tuner *t = host;
-  pz_text problem = {0};
+  pz_tuner_problem problem;
   bool complete = false;
-  if (t->effort == PZ_EFFORT_ESTIMATE || !pz_is_convolution(node)) return 0; /* others are not measured yet */
-  if (pz_plan_problem_text(plan, (pz_node_id)(node - plan->graph->nodes), &c[0], &problem, NULL) == PZ_OK) {
-    const json_t *times = times_of(t, problem.data);
-    for (int32_t i = 0; i < n; i++) c[i].seconds = json_number_value(json_object_get(times, c[i].label));
-    pz_tuner_count(t->effort, c, n, &complete);
-    if (complete) prefer_tried(t, plan, node, c, n);
-  }
-  pz_text_free(&problem);
-  return complete ? best_of(c, n) : 0;
+  if (t->effort == PZ_EFFORT_ESTIMATE) return PZ_BY_COST;
+  if (pz_tuner_name(t, plan, (pz_node_id)(node - plan->graph->nodes), "", &problem, NULL) != PZ_OK)
+    return PZ_BY_COST;
+  const json_t *times = times_of(t, &problem);
+  for (int32_t i = 0; i < n; i++) c[i].seconds = json_number_value(json_object_get(times, c[i].label));
+  const int32_t wanted = pz_tuner_count(t->effort, c, n, &complete);
+  if (!wanted || !complete) return PZ_BY_COST;
+  prefer_tried(t, plan, node, c, n);
+  return PZ_BY_TIME;
 }
 
 /* ---- what is told ---- */

@@ -19,9 +19,10 @@ typedef struct pz_tuner {
   const pz_compile_options *options;
   pz_effort asked, effort; /* effort: what is left of it where this machine cannot measure */
   pz_tuning *database;     /* NULL: nothing is found and kept but in `times` */
-  pz_tuning_key key;       /* its problem is set for each look-up */
+  pz_target target;        /* of all plans: that of one may have lost its tiles (pz_plan_spare_tiles) */
+  pz_tuning_key key;       /* its hash and problem are set for each look-up */
   char cpu[PZ_TUNING_CPU_TEXT], compiler[PZ_TUNING_COMPILER_TEXT];
-  json_t *times;         /* {problem: {candidate: seconds}} */
+  json_t *times;         /* {hash of a problem: {candidate: seconds}} */
   pz_json json;          /* of `times`: what is not known there because memory was short must not choose */
   const pz_graph *graph; /* of the last plan, and its digits (tuner.c) */
   char network[PZ_DIGEST_TEXT];
@@ -33,14 +34,20 @@ typedef struct pz_tuner {
   char note[512];                         /* one line: why something was not measured or not kept; "" */
 } pz_tuner;
 
+/* What a measurement is of: a problem of a plan, or (`where` not "") one in its network. */
+typedef struct pz_tuner_problem {
+  char hash[PZ_DIGEST_TEXT], text[PZ_TUNING_MOST_PROBLEM + 1];
+} pz_tuner_problem;
+pz_status pz_tuner_name(const pz_tuner *tuner, const pz_plan *plan, pz_node_id node, const char *where,
+                        pz_tuner_problem *problem, pz_error *err);
+
 /* Opens the database, to write where `measures`. What stops it ends in the note, and the estimate is left; only wrong usage,
  * an interrupt and missing memory are failures. Close it in any case. */
 pz_status pz_tuner_open(pz_tuner *tuner, const pz_compile_options *options, const pz_plan_options *wanted,
                         bool measures, pz_error *err);
 void pz_tuner_close(pz_tuner *tuner);
 
-/* A pz_choose; host is the tuner. The fastest of those with times, where all that the effort asks for have one; else the
- * cheapest. */
+/* A pz_choose; host is the tuner. By time, where all that the effort asks for have one; else by cost. */
 int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *candidates,
                         int32_t n);
 /* True where the effort asks for a time of candidate i. */
@@ -50,7 +57,7 @@ int32_t pz_tuner_count(pz_effort effort, const pz_candidate *candidates, int32_t
 
 /* Times the candidates of all problems of the plan that have no times yet (measure.c). Fails only when interrupted. */
 pz_status pz_tuner_measure(pz_tuner *tuner, const pz_plan *plan, pz_error *err);
-void pz_tuner_keep(pz_tuner *tuner, const char *problem, const char *candidate, double seconds);
+void pz_tuner_keep(pz_tuner *tuner, const pz_tuner_problem *problem, const char *candidate, double seconds);
 /* What a node's candidates took in the plan's network (trial.h): whether any has such a time; a time, into the database where `stored`; none, as
  * far as the tuner remembers. */
 bool pz_tuner_tried(pz_tuner *tuner, const pz_plan *plan, pz_node_id node);

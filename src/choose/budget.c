@@ -6,45 +6,62 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What a change costs, in the cost model's units. Times are compared with times, else costs with costs. */
-static double slowdown(const pz_candidate *now, const pz_candidate *then) {
-  const bool timed = now->seconds > 0 && then->seconds > 0;
-  return timed ? (then->seconds - now->seconds) / now->seconds * now->cost : then->cost - now->cost;
-}
+typedef struct budget {
+  pz_plan *plan;
+  const pz_costs *costs;
+} budget;
 
-/* From a measured time to a guess. */
-static bool unmeasured(const pz_candidate *now, const pz_candidate *then) {
-  return now->seconds > 0 && then->seconds <= 0;
-}
-
-/* What a change is worth, for the bound `limits` of whoever asks; 0: it is none, or not allowed. */
-typedef double worth_of(const pz_plan *plan, const void *limits, const pz_candidate *now,
-                        const pz_candidate *then);
-
+/* Another candidate for a node. */
 typedef struct change {
+  pz_node_id node;
+  int32_t i;
   const pz_candidate *now, *then;
 } change;
 
-static void choose(pz_plan *plan, pz_node_id n, int32_t i) { plan->choices[n].chosen = i; }
+static int32_t chosen(const budget *b, pz_node_id n) { return b->plan->choices[n].chosen; }
+static void choose(const budget *b, pz_node_id n, int32_t i) { b->plan->choices[n].chosen = i; }
+static int32_t nodes(const budget *b) { return b->costs->n_nodes; }
 
-/* Makes the change of one convolution that is worth most. False: none is worth anything. */
-static bool change_one(pz_plan *plan, worth_of *worth, const void *limits, change *made) {
+static const pz_priced *priced(const budget *b, pz_node_id n, int32_t i) { return &b->costs->node[n][i]; }
+static const pz_priced *priced_now(const budget *b, pz_node_id n) { return priced(b, n, chosen(b, n)); }
+
+/* Costs of nodes add up, and may be changed one by one, as long as no edge between them changes: the layouts stay as they were chosen. Whoever
+ * chooses layouts anew chooses with the bounds in mind. */
+static bool keeps_edges(const budget *b, pz_node_id n, int32_t i) {
+  const pz_priced *now = priced_now(b, n), *then = priced(b, n, i);
+  return now->in == then->in && now->out == then->out && now->any_layout == then->any_layout;
+}
+
+static double slowdown(const budget *b, const change *c) {
+  return priced(b, c->node, c->i)->cost - priced_now(b, c->node)->cost;
+}
+
+/* From a measured time to a guess. */
+static bool is_unsure(const budget *b, const change *c) {
+  return priced_now(b, c->node)->timed && !priced(b, c->node, c->i)->timed;
+}
+
+/* What a change is worth, for the bound `limits` of whoever asks; 0: it is none, or not allowed. */
+typedef double worth_of(const budget *b, const void *limits, const change *c);
+
+/* Makes the change of one node that is worth most. False: none is worth anything. */
+static bool change_one(const budget *b, worth_of *worth, const void *limits, change *made, double *slower) {
   double best = 0;
-  pz_node_id at = PZ_NONE;
-  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
-    for (int32_t i = 0; i < plan->choices[n].n; i++) {
-      const pz_candidate *now = pz_plan_candidate(plan, n), *then = &plan->choices[n].candidates[i];
-      const double w = worth(plan, limits, now, then);
-      if (w > best) best = w, at = n, *made = (change){now, then};
+  for (pz_node_id n = 0; n < nodes(b); n++)
+    for (int32_t i = 0; i < b->costs->candidates[n]; i++) {
+      const change c = {n, i, pz_plan_candidate(b->plan, n), &b->plan->choices[n].candidates[i]};
+      const double w = keeps_edges(b, n, i) ? worth(b, limits, &c) : 0;
+      if (w > best) best = w, *made = c;
     }
-  if (at == PZ_NONE) return false;
-  choose(plan, at, (int32_t)(made->then - plan->choices[at].candidates));
+  if (best <= 0) return false;
+  *slower = slowdown(b, made);
+  choose(b, made->node, made->i);
   return true;
 }
 
 /* What is saved for each unit of time. */
-static double for_time(double saved, const pz_candidate *now, const pz_candidate *then) {
-  const double slower = slowdown(now, then), least = 1e-6 * now->cost;
+static double for_time(const budget *b, double saved, const change *c) {
+  const double slower = slowdown(b, c), least = 1e-6 * priced_now(b, c->node)->cost;
   return saved / (slower > least ? slower : least);
 }
 
@@ -54,7 +71,8 @@ static double for_time(double saved, const pz_candidate *now, const pz_candidate
 static double squares(const pz_candidate *c) { return c->added * c->added; }
 
 /* What may be added to the square of the network's error. Less than 0: it is too large. */
-static double room_for_error(const pz_plan *plan) {
+static double room_for_error(const budget *b) {
+  const pz_plan *plan = b->plan;
   double sum = 0;
   for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
     if (plan->choices[n].n) sum += squares(pz_plan_candidate(plan, n));
@@ -66,31 +84,11 @@ static double room_for_error(const pz_plan *plan) {
 enum { STEPS = 4096 };
 
 typedef struct knapsack {
-  const pz_plan *plan;
-  double rate; /* seconds for each of the cost model's units, of what was timed; 1 where nothing was */
+  const budget *budget;
   double *least,
-      *further; /* [STEPS + 1]: time of the convolutions so far whose squares are so many parts or fewer */
-  uint16_t *picked; /* [convolution][STEPS + 1] */
+      *further;     /* [STEPS + 1]: time of the nodes so far whose squares are so many parts or fewer */
+  uint16_t *picked; /* [node][STEPS + 1] */
 } knapsack;
-
-static double rate_of(const pz_plan *plan) {
-  double seconds = 0, cost = 0;
-  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
-    for (int32_t i = 0; i < plan->choices[n].n; i++) {
-      const pz_candidate *c = &plan->choices[n].candidates[i];
-      if (c->seconds > 0) seconds += c->seconds, cost += c->cost;
-    }
-  return cost > 0 ? seconds / cost : 1;
-}
-
-/* Candidates that were not timed where others were: a guess, but slower than those. */
-static double time_of(const knapsack *k, const pz_choice *choice, const pz_candidate *c) {
-  double slowest = 0;
-  if (c->seconds > 0) return c->seconds;
-  for (int32_t i = 0; i < choice->n; i++)
-    if (choice->candidates[i].seconds > slowest) slowest = choice->candidates[i].seconds;
-  return slowest > k->rate * c->cost ? slowest : k->rate * c->cost;
-}
 
 /* Parts of the bound; more than STEPS: too many. */
 static int32_t parts_of(const pz_plan *plan, const pz_candidate *c) {
@@ -98,11 +96,13 @@ static int32_t parts_of(const pz_plan *plan, const pz_candidate *c) {
   return parts <= STEPS ? (int32_t)parts : STEPS + 1;
 }
 
-static void add_convolution(knapsack *k, const pz_choice *choice, uint16_t *picked) {
+static void add_node(knapsack *k, pz_node_id n, uint16_t *picked) {
+  const pz_choice *choice = &k->budget->plan->choices[n];
   for (int32_t s = 0; s <= STEPS; s++) k->further[s] = INFINITY, picked[s] = 0;
   for (int32_t i = 0; i < choice->n && i <= UINT16_MAX; i++) {
-    const double time = time_of(k, choice, &choice->candidates[i]);
-    for (int32_t parts = parts_of(k->plan, &choice->candidates[i]), s = parts; s <= STEPS; s++)
+    if (!keeps_edges(k->budget, n, i)) continue;
+    const double time = priced(k->budget, n, i)->cost;
+    for (int32_t parts = parts_of(k->budget->plan, &choice->candidates[i]), s = parts; s <= STEPS; s++)
       if (k->least[s - parts] + time < k->further[s])
         k->further[s] = k->least[s - parts] + time, picked[s] = (uint16_t)i;
   }
@@ -111,39 +111,37 @@ static void add_convolution(knapsack *k, const pz_choice *choice, uint16_t *pick
 }
 
 /* Where no choice keeps within the bound. */
-static void choose_smallest(pz_plan *plan) {
-  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++) {
-    const pz_choice *choice = &plan->choices[n];
+static void choose_smallest(const budget *b) {
+  for (pz_node_id n = 0; n < nodes(b); n++) {
+    const pz_choice *choice = &b->plan->choices[n];
     int32_t best = choice->chosen;
     for (int32_t i = 0; i < choice->n; i++)
-      if (choice->candidates[i].added < choice->candidates[best].added) best = i;
-    if (choice->n) choose(plan, n, best);
+      if (keeps_edges(b, n, i) && choice->candidates[i].added < choice->candidates[best].added) best = i;
+    choose(b, n, best);
   }
 }
 
-static void solve(knapsack *k, pz_plan *plan) {
+static void solve(knapsack *k) {
+  const budget *b = k->budget;
   uint16_t *picked = k->picked;
   for (int32_t s = 0; s <= STEPS; s++) k->least[s] = 0;
-  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
-    if (plan->choices[n].n) add_convolution(k, &plan->choices[n], picked), picked += STEPS + 1;
-  if (isinf(k->least[STEPS])) return choose_smallest(plan);
-  for (pz_node_id n = plan->graph->n_nodes - 1, s = STEPS; n >= 0; n--) {
-    if (!plan->choices[n].n) continue;
+  for (pz_node_id n = 0; n < nodes(b); n++) add_node(k, n, picked), picked += STEPS + 1;
+  if (isinf(k->least[STEPS])) return choose_smallest(b);
+  for (pz_node_id n = nodes(b) - 1, s = STEPS; n >= 0; n--) {
     picked -= STEPS + 1;
-    choose(plan, n, picked[s]);
-    s -= parts_of(plan, pz_plan_candidate(plan, n));
+    choose(b, n, picked[s]);
+    s -= parts_of(b->plan, pz_plan_candidate(b->plan, n));
   }
 }
 
-pz_status pz_meet_error(pz_plan *plan, pz_error *err) {
-  size_t convolutions = 0;
-  if (plan->max_error <= 0 || room_for_error(plan) >= 0) return PZ_OK;
-  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++) convolutions += plan->choices[n].n > 0;
-  const size_t bytes = 2 * (STEPS + 1) * sizeof(double) + convolutions * (STEPS + 1) * sizeof(uint16_t);
+pz_status pz_meet_error(pz_plan *plan, const pz_costs *costs, pz_error *err) {
+  const budget b = {plan, costs};
+  if (plan->max_error <= 0 || room_for_error(&b) >= 0) return PZ_OK;
+  const size_t bytes = 2 * (STEPS + 1) * sizeof(double) + (size_t)nodes(&b) * (STEPS + 1) * sizeof(uint16_t);
   double *rows = malloc(bytes);
   if (!rows) return pz_fail_memory(err, "the choice of algorithms", bytes);
-  knapsack k = {plan, rate_of(plan), rows, rows + STEPS + 1, (uint16_t *)(rows + 2 * (STEPS + 1))};
-  solve(&k, plan);
+  knapsack k = {&b, rows, rows + STEPS + 1, (uint16_t *)(rows + 2 * (STEPS + 1))};
+  solve(&k);
   free(rows);
   return PZ_OK;
 }
@@ -151,36 +149,32 @@ pz_status pz_meet_error(pz_plan *plan, pz_error *err) {
 /* ---- memory ---- */
 
 /* Bytes saved for each unit of time; 0: nothing. */
-static double gain(const pz_candidate *now, const pz_candidate *then) {
-  const double saved = now->weights - then->weights;
-  if (now->weights <= 0 || then->weights <= 0 || saved <= 0) return 0;
-  return for_time(saved, now, then);
+static double gain(const budget *b, const change *c) {
+  const double saved = c->now->weights - c->then->weights;
+  if (c->now->weights <= 0 || c->then->weights <= 0 || saved <= 0) return 0;
+  return for_time(b, saved, c);
 }
 
 /* A change costs `most` at most, saves `worth` bytes at least for each unit of time, and adds `error` to the square of the network's at
- * most; if `sure`, it is neither from a measured time to a guess nor to other layouts. */
+ * most; if `sure`, it is not from a measured time to a guess. */
 typedef struct limits {
   double most, worth, error;
   bool sure;
 } limits;
 
-static double smaller_weights(const pz_plan *plan, const void *within, const pz_candidate *now,
-                              const pz_candidate *then) {
+static double smaller_weights(const budget *b, const void *within, const change *c) {
   const limits *l = within;
-  const pz_solver_layouts a = pz_candidate_layouts(now), b = pz_candidate_layouts(then);
-  const bool unsure = unmeasured(now, then) || a.in != b.in || a.out != b.out;
-  const double g = gain(now, then), error = squares(then) - squares(now);
-  (void)plan;
-  if (slowdown(now, then) > l->most || g < l->worth || (l->sure && unsure)) return 0;
+  const double g = gain(b, c), error = squares(c->then) - squares(c->now);
+  if (g <= 0 || slowdown(b, c) > l->most || g < l->worth || (l->sure && is_unsure(b, c))) return 0;
   return error > 0 && error > l->error ? 0 : g;
 }
 
 /* What is saved, in bytes, and costs. False: there is no change left. */
-static bool spare_some(pz_plan *plan, limits l, double *saved, double *slower) {
-  change c;
-  l.error = room_for_error(plan);
-  if (!change_one(plan, smaller_weights, &l, &c)) return false;
-  *saved = c.now->weights - c.then->weights, *slower = slowdown(c.now, c.then);
+static bool spare_some(const budget *b, limits l, double *saved, double *slower) {
+  change c = {0};
+  l.error = room_for_error(b);
+  if (!change_one(b, smaller_weights, &l, &c, slower)) return false;
+  *saved = c.now->weights - c.then->weights;
   return true;
 }
 
@@ -188,14 +182,13 @@ static bool spare_some(pz_plan *plan, limits l, double *saved, double *slower) {
 
 /* Gives a part of all convolutions' time for smaller weights, where it buys most, as long as it is worth it. size: of the plan
  * before. False: nothing was. */
-static bool spare_weights(pz_plan *plan, const pz_plan_size *size) {
+static bool spare_weights(const budget *b, const pz_plan_size *size) {
   double cost = 0, saved, slower;
-  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
-    if (plan->choices[n].n) cost += pz_plan_candidate(plan, n)->cost;
+  for (pz_node_id n = 0; n < nodes(b); n++) cost += priced_now(b, n)->cost;
   const double worth = cost > 0 ? WORTH * pz_plan_bytes(size) / cost : 0;
-  double left = plan->spare * cost;
+  double left = b->plan->spare * cost;
   bool any = false;
-  for (; left > 0 && spare_some(plan, (limits){.most = left, .worth = worth, .sure = true}, &saved, &slower);
+  for (; left > 0 && spare_some(b, (limits){.most = left, .worth = worth, .sure = true}, &saved, &slower);
        any = true)
     left -= slower > 0 ? slower : 0;
   return any;
@@ -209,11 +202,12 @@ static pz_status too_small(const pz_plan *plan, const pz_plan_size *size, pz_err
       1e-6 * plan->memory);
 }
 
-pz_status pz_meet_memory(pz_plan *plan, pz_size_of size_of, pz_error *err) {
+pz_status pz_meet_memory(pz_plan *plan, const pz_costs *costs, pz_size_of size_of, pz_error *err) {
+  const budget b = {plan, costs};
   const limits any = {.most = INFINITY};
   pz_plan_size size;
   PZ_TRY(size_of(plan, &size, err));
-  if (plan->spare > 0 && spare_weights(plan, &size))
+  if (plan->spare > 0 && spare_weights(&b, &size))
     PZ_TRY(size_of(plan, &size, err)); /* other algorithms have other tiles */
   if (plan->memory <= 0 || pz_plan_bytes(&size) <= plan->memory) return PZ_OK;
   if (plan->slabs == PZ_SLABS_AUTO) { /* those too that cost time */
@@ -222,8 +216,8 @@ pz_status pz_meet_memory(pz_plan *plan, pz_size_of size_of, pz_error *err) {
   }
   while (pz_plan_bytes(&size) > plan->memory) {
     double missing = (pz_plan_bytes(&size) - plan->memory) / 4, saved, slower;
-    if (!spare_some(plan, any, &saved, &slower)) return too_small(plan, &size, err);
-    for (missing -= saved; missing > 0 && spare_some(plan, any, &saved, &slower);) missing -= saved;
+    if (!spare_some(&b, any, &saved, &slower)) return too_small(plan, &size, err);
+    for (missing -= saved; missing > 0 && spare_some(&b, any, &saved, &slower);) missing -= saved;
     PZ_TRY(size_of(plan, &size, err));
   }
   return PZ_OK;

@@ -17,7 +17,7 @@ static bool same_instance(const pz_call *a, const pz_call *b) {
 static pz_status set_digits(const pz_plan *plan, pz_instance *kernel, pz_error *err) {
   char digest[PZ_DIGEST_TEXT];
   pz_code *code = pz_code_new();
-  pz_code_put(code, "$ $ $\n", (int)pz_target_isa(&plan->target), plan->block,
+  pz_code_put(code, "$ $ $\n", (int)pz_target_isa(&plan->target), plan->target.block,
               pz_code_word(kernel->call->header));
   pz_emit_kernel(code, kernel->call, "0");
   const pz_status status = pz_code_digest(code, digest, err);

@@ -43,7 +43,8 @@ static void add_candidate(pz_json *j, const pz_plan *plan, const pz_step *s, jso
   const pz_candidate *c = s->node == PZ_NONE ? NULL : pz_plan_candidate(plan, s->node);
   const double all = c ? pz_node_multiply_adds(plan->graph, &plan->graph->nodes[s->node]) : 0;
   if (c && c->cost > 0 && all > 0) /* the step's part, in multiply-adds */
-    pz_json_set(j, step, "cost", json_integer((json_int_t)(c->cost * plan->block * s->multiply_adds / all)));
+    pz_json_set(j, step, "cost",
+                json_integer((json_int_t)(c->cost * plan->target.block * s->multiply_adds / all)));
   if (c && c->error > 0) pz_json_set(j, step, "expected_error", pz_json_real(c->error));
   if (c && c->error > 0 && plan->sensitivity)
     pz_json_set(j, step, "expected_in_result", pz_json_real(c->added));
@@ -108,7 +109,7 @@ static json_t *manifest_json(pz_json *j, const pz_plan *plan, const pz_emit_opti
   pz_json_set(j, m, "isa", json_string(pz_isa_get(pz_target_isa(&plan->target))->name));
   pz_json_set(j, m, "target", json_string(plan->target.name));
   pz_json_set(j, m, "core", json_string(plan->target.core));
-  pz_json_set(j, m, "vector_block", json_integer(plan->block));
+  pz_json_set(j, m, "vector_block", json_integer(plan->target.block));
   pz_json_set(j, m, "name", pz_json_name(plan->graph->name ? plan->graph->name : ""));
   pz_json_set(j, m, "model", pz_json_name(o->model));
   pz_json_set(j, m, "model_sha256", json_string(o->model_digest));

@@ -32,8 +32,8 @@ static void front_matter(const writer *w, pz_code *c) {
       " * Made by pznet $ from $\n * model SHA-256 $\n * $, blocks of $ maps; $ multiply-adds, $ bytes of "
       "weights, $ bytes of memory a run\n */\n",
       pz_code_word(PZ_VERSION), pz_code_name(w->options->model), pz_code_name(w->options->model_digest),
-      pz_code_name(pz_isa_get(pz_target_isa(&p->target))->title), p->block, p->multiply_adds, p->weight_bytes,
-      pz_emit_arena_bytes(p));
+      pz_code_name(pz_isa_get(pz_target_isa(&p->target))->title), p->target.block, p->multiply_adds,
+      p->weight_bytes, pz_emit_arena_bytes(p));
 }
 
 static void name(pz_code *c, const pz_call *call, const char *digits) {
@@ -71,7 +71,7 @@ void pz_emit_kernel(pz_code *c, const pz_call *call, const char *digits) {
 }
 
 void pz_emit_headers(pz_code *c, const pz_plan *plan, const pz_instance *kernels, int32_t n) {
-  pz_code_put(c, "#define PZ_S $\n", plan->block);
+  pz_code_put(c, "#define PZ_S $\n", plan->target.block);
   for (int32_t i = 0; i < n; i++) {
     bool seen = false;
     for (int32_t k = 0; k < i; k++) seen |= !strcmp(kernels[k].call->header, kernels[i].call->header);

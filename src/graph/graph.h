@@ -480,6 +480,9 @@ pz_status pz_graph_verify(const pz_graph *g, pz_error *err);
 pz_status pz_graph_print(const pz_graph *g, bool with_data, pz_text *out);
 pz_status pz_graph_parse(const char *text, size_t size, const char *file, pz_graph **graph, pz_error *err);
 pz_status pz_graph_print_dot(const pz_graph *g, pz_text *out);
+/* The attributes of a node as the text form has them, " kernel 3,3,3 act relu": all that are not their operator's defaults. Reads op, attr,
+ * n_in and n_out of the node; rank_of_x: of input 0. Only out of memory out->failed is set. */
+void pz_attributes_print(const pz_node *node, int32_t rank_of_x, pz_text *out);
 /* The values of `seed S scale A` in the text form: n numbers in [-scale, scale) from splitmix64 started at `seed`. */
 void pz_graph_random(uint64_t seed, float scale, int64_t n, float *out);
 

@@ -8,7 +8,7 @@
 
 /* What a kind's functions work on. */
 typedef struct field {
-  const pz_graph *g;
+  int32_t rank; /* of input 0 */
   pz_node *node;
   const pz_attr_field *row;
   void *at;      /* the attribute, in node */
@@ -218,10 +218,7 @@ static int32_t one(const field *f) { return (void)f, 1; }
 static int32_t spatial(const field *f) { return (void)f, PZ_SPATIAL; }
 static int32_t inputs(const field *f) { return f->node->n_in; }
 static int32_t splits(const field *f) { return f->node->n_out + 1; }
-static int32_t rank(const field *f) {
-  pz_tensor_id x = pz_node_input(f->node, 0);
-  return x == PZ_NONE ? 0 : f->g->tensors[x].shape.rank;
-}
+static int32_t rank(const field *f) { return f->rank; }
 
 static const struct {
   size_t size; /* of the attribute, for the comparison with its default */
@@ -260,20 +257,41 @@ _Static_assert(sizeof(pz_pool_kind) == sizeof(int32_t) && sizeof(pz_pool_divisor
                    sizeof(pz_dtype) == sizeof(int32_t),
                "print_enum and parse_enum take enums as int32_t");
 
-static field field_of(const pz_graph *g, pz_node *node, const pz_attr_field *row) {
-  field f = {g, node, row, (char *)node + row->offset, 0};
+static int32_t rank_of_x(const pz_graph *g, const pz_node *node) {
+  pz_tensor_id x = pz_node_input(node, 0);
+  return x == PZ_NONE ? 0 : g->tensors[x].shape.rank;
+}
+
+static field field_of(int32_t rank_of_x, pz_node *node, const pz_attr_field *row) {
+  field f = {rank_of_x, node, row, (char *)node + row->offset, 0};
   f.count = kinds[row->kind].count(&f);
   return f;
 }
 
-void pz_text_print_attributes(const pz_graph *g, const pz_node *node, pz_text *out) {
+static void print_fields(int32_t rank_of_x, const pz_node *node, pz_text *out) {
   pz_node preset = pz_node_new(node->op), copy = *node;
   for (const pz_attr_field *row = pz_attr_fields(node->op); row->keyword && row->op == node->op; row++) {
-    field f = field_of(g, &copy, row);
+    field f = field_of(rank_of_x, &copy, row);
     if (f.count == 0 || !memcmp(f.at, (char *)&preset + row->offset, kinds[row->kind].size)) continue;
     pz_text_printf(out, " %s", row->keyword);
     kinds[row->kind].print(&f, out);
   }
+}
+
+void pz_text_print_attributes(const pz_graph *g, const pz_node *node, pz_text *out) {
+  print_fields(rank_of_x(g, node), node, out);
+}
+
+void pz_attributes_print(const pz_node *node, int32_t rank_of_x, pz_text *out) {
+  locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* a decimal point, whatever the host has set */
+  if (!plain) {
+    out->failed = true;
+    return;
+  }
+  locale_t host = uselocale(plain);
+  print_fields(rank_of_x, node, out);
+  uselocale(host);
+  freelocale(plain);
 }
 
 static pz_status unknown(const pz_lexer *lexer, pz_op op) {
@@ -296,7 +314,7 @@ pz_status pz_text_parse_attributes(pz_lexer *lexer, const pz_graph *g, pz_node *
     if (seen & bit) return pz_lex_fail(lexer, &lexer->token, "'%s' is given twice", row->keyword);
     seen |= bit;
     PZ_TRY(pz_lex_next(lexer));
-    field f = field_of(g, node, row);
+    field f = field_of(rank_of_x(g, node), node, row);
     PZ_TRY(kinds[row->kind].parse(lexer, &f));
   }
   return PZ_OK;

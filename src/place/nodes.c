@@ -134,9 +134,8 @@ static pz_status emit_node(pz_plan *plan, pz_node_id n, pz_step *step, pz_error 
   const pz_node *node = &plan->graph->nodes[n];
   const pz_query q = pz_query_of(plan, n);
   const pz_node_id pooling = pz_pooling_of(plan, n);
-  const size_t operands = (size_t)(node->n_in + node->n_out);
-  pz_storage *in = PZ_NEW(plan->arena, pz_storage, operands + 1), *out = in + node->n_in;
-  if (!in) return pz_fail_memory(err, "the plan", operands * sizeof *in);
+  pz_storage *in = plan->operands, *out = in + node->n_in;
+  memset(in, 0, (size_t)(node->n_in + node->n_out) * sizeof *in);
   bool all_views = true;
   for (int32_t i = 0; i < node->n_in; i++)
     if (q.problem->in[i].present && !q.problem->in[i].packed) in[i] = *placed_input(plan, n, i);

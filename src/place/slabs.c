@@ -243,7 +243,7 @@ static double bytes_of(const pz_plan *plan, pz_tensor_id id) {
 static int64_t scale_of(const chain *c, int32_t i) {
   int64_t scale = 1;
   for (int32_t v = i; v + 1 != c->layers;) {
-    int32_t r = 0, slot = 0;
+    int32_t r = v + 1, slot = 0; /* readers come behind */
     while (next_reader(c, node_of(c, v)->out[0], &r, &slot) && (slot || node_of(c, r)->op == PZ_OP_CROP))
       slot++;
     if (r >= c->n) return scale;

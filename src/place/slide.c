@@ -101,7 +101,7 @@ void pz_slide_rooms(pz_plan *plan) {
   const pz_graph *g = plan->graph;
   for (pz_tensor_id t = 0; t < g->n_tensors; t++) {
     pz_room *room = &plan->rooms[t];
-    *room = (pz_room){.blocks = pz_block_count(shape_of(plan, t).c, plan->block)};
+    *room = (pz_room){.blocks = pz_block_count(shape_of(plan, t).c, plan->target.block)};
     memcpy(room->lo, plan->border_lo[t], sizeof room->lo);
     memcpy(room->hi, plan->border_hi[t], sizeof room->hi);
   }

@@ -62,7 +62,7 @@ static pz_view dense_view(const pz_plan *plan, pz_tensor_id id, pz_layout layout
   const pz_shape5 s = pz_shape_as5(&plan->graph->tensors[id].shape);
   pz_view v = {
       .n = (int32_t)s.n, .c = (int32_t)s.c, .d = (int32_t)s.s[0], .h = (int32_t)s.s[1], .w = (int32_t)s.s[2]};
-  v.block = layout == PZ_BLOCKED ? plan->block : 1;
+  v.block = layout == PZ_BLOCKED ? plan->target.block : 1;
   for (int i = 0; i < PZ_SPATIAL && bordered; i++) {
     v.border_lo[i] = plan->border_lo[id][i];
     v.border_hi[i] = plan->border_hi[id][i];
@@ -151,7 +151,7 @@ static pz_status slice_of_parent(pz_plan *plan, pz_tensor_id id, pz_storage *sto
   *storage = parent;
   storage->tensor = id;
   storage->owner = false;
-  pz_storage_move(storage, plan->alias_channel[id] / plan->block * parent.view.stride_c);
+  pz_storage_move(storage, plan->alias_channel[id] / plan->target.block * parent.view.stride_c);
   storage->view.c = (int32_t)pz_shape_as5(&plan->graph->tensors[id].shape).c;
   return keep(plan, PZ_BLOCKED, storage, err);
 }
@@ -260,10 +260,10 @@ pz_status pz_keep_storage(pz_plan *plan, pz_layout layout, const pz_storage *sto
 static bool can_alias(const pz_plan *plan, const pz_node *concat, int32_t part, int64_t channel) {
   const pz_tensor_id id = concat->in[part];
   const pz_node_id maker = pz_graph_producer(plan->graph, id);
-  if (maker == PZ_NONE || channel % plan->block || plan->alias_parent[id] != PZ_NONE) return false;
+  if (maker == PZ_NONE || channel % plan->target.block || plan->alias_parent[id] != PZ_NONE) return false;
   if (pz_chosen(plan, maker)->out != PZ_BLOCKED || is_view_op(plan->graph->nodes[maker].op)) return false;
   /* a part whose last block has padding lanes must be the last: its lanes are the next part's maps */
-  if (part + 1 < concat->n_in && plan->graph->tensors[id].shape.dim[1] % plan->block) return false;
+  if (part + 1 < concat->n_in && plan->graph->tensors[id].shape.dim[1] % plan->target.block) return false;
   for (int32_t i = 0; i < concat->n_in; i++)
     if (i != part && concat->in[i] == id) return false;
   return true;

@@ -39,7 +39,8 @@ void pz_tighten(pz_plan *plan) {
   const pz_graph *g = plan->graph;
   pz_room *rooms = plan->rooms;
   for (pz_tensor_id t = 0; t < g->n_tensors; t++) rooms[t].lanes = IMPOSSIBLE;
-  for (pz_tensor_id t = 0; t < g->n_tensors && plan->block == 16; t++) rooms[t].lanes = lanes_of(plan, t);
+  for (pz_tensor_id t = 0; t < g->n_tensors && plan->target.block == 16; t++)
+    rooms[t].lanes = lanes_of(plan, t);
   for (pz_node_id n = g->n_nodes - 1; n >= 0; n--) {
     const pz_tensor_id x = replaced_by(plan, n), y = g->nodes[n].out[0];
     if (x == PZ_NONE || rooms[x].lanes == IMPOSSIBLE) continue;
@@ -50,7 +51,8 @@ void pz_tighten(pz_plan *plan) {
     if (x != PZ_NONE) rooms[g->nodes[n].out[0]].lanes = rooms[x].lanes;
   }
   for (pz_tensor_id t = 0; t < g->n_tensors; t++) {
-    const int64_t blocks = pz_block_count(rooms[t].lanes, plan->block);
-    if (rooms[t].lanes == IMPOSSIBLE || 5 * rooms[t].lanes > 4 * plan->block * blocks) rooms[t].lanes = 0;
+    const int64_t blocks = pz_block_count(rooms[t].lanes, plan->target.block);
+    if (rooms[t].lanes == IMPOSSIBLE || 5 * rooms[t].lanes > 4 * plan->target.block * blocks)
+      rooms[t].lanes = 0;
   }
 }

@@ -80,7 +80,7 @@ pz_status pz_add_channel_vector(pz_builder *b, const pz_operand *operand, int64_
                                 pz_error *err) {
   *at = (pz_pointer){PZ_SPACE_NULL, 0, 0};
   if (!operand || !operand->present) return PZ_OK;
-  const int32_t block = b->plan->block;
+  const int32_t block = b->plan->target.block;
   const bool shared = pz_shape_elements(&operand->shape) == 1;
   void *data;
   PZ_TRY(pz_add_weights(b, PZ_F32, pz_block_count(c, block) * block, at, &data, err));

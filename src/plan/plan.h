@@ -36,13 +36,14 @@ typedef struct pz_candidate {
   double seconds;    /* of one run, as the chooser knows it; 0: not measured */
   const char *label; /* "Winograd F(4,4,4), batches of 24"; differs among the candidates of a node */
 } pz_candidate;
-/* The candidates of a node, the cheapest first: `n` of them, among which is the chosen one, have the same layouts; behind these are those of
- * other layouts, `all` together. */
+/* The candidates of a node, of all layouts, the cheapest by the cost model first. */
 typedef struct pz_choice {
   pz_candidate *candidates;
-  int32_t n, all, chosen;
+  int32_t n, chosen;
 } pz_choice;
-/* Asked for each node that has several candidates of its layouts: which of the n candidates, 0 for the cheapest; may set their seconds. */
+/* Asked for each node that has several candidates; may set their seconds. Which of them is taken, whatever the costs are; or
+ * PZ_BY_COST: the cost model decides, PZ_BY_TIME: the times that are there do. */
+enum { PZ_BY_COST = -1, PZ_BY_TIME = -2 };
 typedef int32_t (*pz_choose)(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *candidates,
                              int32_t n);
 
@@ -65,7 +66,7 @@ typedef struct pz_plan_options {
   int32_t threads;  /* that layers are cut for; any number can run it; 0: many */
   double memory;    /* bytes that packed weights and a run may take together; 0: any */
   double spare;     /* the part of all convolutions' time that may be given for smaller weights */
-  pz_choose choose; /* NULL: the cheapest */
+  pz_choose choose; /* NULL: by cost */
   void *choose_host;
 } pz_plan_options;
 
@@ -73,10 +74,8 @@ struct pz_plan {
   pz_arena *arena; /* owned */
   const pz_graph *graph;
   pz_target target;   /* the options', with their block and threads */
-  int32_t block;      /* S */
   bool unpacked, dry; /* dry: nothing is packed, while alternatives are compared */
   pz_slabs slabs;
-  int32_t threads;
   double memory, spare;
   double max_error;           /* of the options; 0: exact, only direct sums */
   const double *sensitivity;  /* of the options */
@@ -89,7 +88,8 @@ struct pz_plan {
   pz_tensor_id *alias_parent; /* by tensor: the concatenation it is written into, PZ_NONE */
   int64_t *alias_channel;     /* the first map of its slice there */
   int32_t (*border_lo)[PZ_SPATIAL], (*border_hi)[PZ_SPATIAL]; /* by tensor; parent's and parts' are equal */
-  pz_room *rooms; /* by tensor: what the blocked storage made for it is to have (src/place/slide.c) */
+  pz_room *rooms;       /* by tensor: what the blocked storage made for it is to have (src/place/slide.c) */
+  pz_storage *operands; /* room for those of any node, while its calls are made */
   struct pz_slab_chain *chains; /* that could run slab by slab (src/place/slabs.h) */
   int32_t n_chains;
   bool compact; /* memory first: convolutions slide over their inputs, those by position run in parts */
@@ -118,19 +118,6 @@ pz_status pz_plan_grow(pz_plan *plan, void **items, int32_t *capacity, int32_t c
                        pz_error *err);
 pz_status pz_new_buffer(pz_plan *plan, int64_t bytes, int32_t *index, pz_error *err);
 
-typedef struct pz_solver_layouts {
-  pz_layout in, out;
-} pz_solver_layouts;
-pz_solver_layouts pz_candidate_layouts(const pz_candidate *candidate);
-
-/* What decides how fast a convolution or deconvolution runs with a candidate, as text: equal texts need one measurement. The
- * layouts are those of the candidate's solver. */
-pz_status pz_problem_text(const pz_problem *problem, const pz_target *target, const pz_candidate *candidate,
-                          pz_text *out, pz_error *err);
-static inline pz_status pz_plan_problem_text(const pz_plan *plan, pz_node_id n, const pz_candidate *candidate,
-                                             pz_text *out, pz_error *err) {
-  return pz_problem_text(&plan->problems[n], &plan->target, candidate, out, err);
-}
 /* The input is stored with the zero border that the kernel needs (the passes pad-inputs and pad-outputs). */
 bool pz_problem_is_padded(const pz_graph *graph, const pz_node *node);
 

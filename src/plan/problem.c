@@ -1,4 +1,4 @@
-/* problem.c: the problems of a graph's nodes, and a convolution's as text, the key of its measurements. */
+/* problem.c: the problems of a graph's nodes. */
 #include "plan/plan.h"
 #include "plan/solver.h"
 
@@ -99,7 +99,7 @@ static pz_operand input_of(const scan *s, const pz_node *node, int32_t i) {
   o.present = true, o.shape = t->shape, o.element = pz_tensor_element(t), o.data = t->data,
   o.packed = is_packed(s->g, node, i);
   for (o.same = 0; node->in[o.same] != id; o.same++) {}
-  o.plain = comes_plain(s, id);
+  o.plain = !o.packed && comes_plain(s, id);
   o.one_sign = (node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV) && i == PZ_CONV_X && has_one_sign(s, id);
   return o;
 }
@@ -169,47 +169,4 @@ bool pz_problem_is_padded(const pz_graph *graph, const pz_node *node) {
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (x->border_lo[i] < lo[i] || x->border_hi[i] < hi[i]) return false;
   return true;
-}
-
-/* ---- as text ---- */
-
-pz_solver_layouts pz_candidate_layouts(const pz_candidate *candidate) {
-  return (pz_solver_layouts){candidate->solver->in, candidate->solver->out};
-}
-
-/* " pad 0,1,1"; nothing where all are `usual`. */
-static void three(pz_text *t, const char *name, const int32_t v[PZ_SPATIAL], int32_t usual) {
-  if (v[0] != usual || v[1] != usual || v[2] != usual)
-    pz_text_printf(t, " %s %d,%d,%d", name, v[0], v[1], v[2]);
-}
-
-static void epilogue(pz_text *t, const pz_problem *p) {
-  const pz_attr_conv *a = &p->attr.conv;
-  if (p->in[PZ_CONV_BIAS].present) pz_text_append(t, " bias");
-  if (p->in[PZ_CONV_BASE].present)
-    pz_text_append(t, p->in[PZ_CONV_BASE].same == PZ_CONV_X ? " base-is-input" : " base");
-  if (p->in[PZ_CONV_BASE_SCALE].present) pz_text_append(t, " base-scale");
-  if (a->act.kind != PZ_ACT_NONE) pz_text_printf(t, " %s", pz_activation_name(a->act.kind));
-  if (p->in[PZ_CONV_SLOPE].present) pz_text_append(t, " slope");
-}
-
-static const char *layout_name(pz_layout layout) { return layout == PZ_BLOCKED ? "blocked" : "plain"; }
-
-pz_status pz_problem_text(const pz_problem *p, const pz_target *target, const pz_candidate *candidate,
-                          pz_text *out, pz_error *err) {
-  const pz_attr_conv *a = &p->attr.conv;
-  char in[PZ_SHAPE_TEXT], result[PZ_SHAPE_TEXT];
-  pz_shape_text(&p->in[PZ_CONV_X].shape, in);
-  pz_shape_text(&p->out[0].shape, result);
-  pz_text_printf(out, "%s %s %s to %s %s, blocks of %d, kernel %d,%d,%d", pz_op_name(p->op), in,
-                 layout_name(candidate->solver->in), result, layout_name(candidate->solver->out),
-                 target->block, a->kernel[0], a->kernel[1], a->kernel[2]);
-  three(out, "stride", a->stride, 1);
-  three(out, "dilation", a->dilation, 1);
-  three(out, "pad", a->pad_lo, 0);
-  if (memcmp(a->pad_lo, a->pad_hi, sizeof a->pad_lo)) three(out, "pad-behind", a->pad_hi, -1);
-  if (a->group != 1) pz_text_printf(out, " groups %d", a->group);
-  if (!p->padded) pz_text_append(out, " no-border");
-  epilogue(out, p);
-  return out->failed ? pz_fail_memory(err, "a problem's text", 512) : PZ_OK;
 }

@@ -5,6 +5,7 @@
 #ifndef PZ_PLAN_PROBLEM_H
 #define PZ_PLAN_PROBLEM_H
 
+#include "base/digest.h"
 #include "graph/graph.h"
 #include "target/target.h"
 
@@ -57,6 +58,16 @@ typedef struct pz_query {
 /* The problems of all nodes, by node, in the arena. */
 pz_status pz_problems_of(const pz_graph *graph, const pz_target *target, pz_arena *arena,
                          const pz_problem **problems, pz_error *err);
+
+/* ---- as text (key.c) ---- */
+
+/* Operator, operands, attributes, epilogue: every field, in one line of printable ASCII. Problems have equal texts if and only if they are
+ * equal; weights count as constants, not by their values. Appends to *out. */
+pz_status pz_problem_text(const pz_problem *problem, pz_text *out, pz_error *err);
+/* The key of what is measured of a problem on a target: the SHA-256 of the problem's text, of `where` behind it ("" or what else a
+ * measurement depends on), and of the target's fields. The text, with `where`, is appended to the empty *text. */
+pz_status pz_problem_key(const pz_problem *problem, const pz_target *target, const char *where, pz_text *text,
+                         char key[PZ_DIGEST_TEXT], pz_error *err);
 
 static inline int64_t pz_block_count(int64_t c, int64_t block) { return (c + block - 1) / block; }
 

@@ -20,6 +20,16 @@ static pz_status check_weights(const pz_plan *plan, pz_error *err) {
   return PZ_OK;
 }
 
+/* Of the node that has most, inputs and outputs. */
+static size_t most_operands(const pz_graph *g) {
+  int32_t most = 0;
+  for (pz_node_id n = 0; n < g->n_nodes; n++) {
+    const int32_t operands = g->nodes[n].n_in + g->nodes[n].n_out;
+    if (operands > most) most = operands;
+  }
+  return (size_t)most;
+}
+
 static pz_status allocate(pz_plan *plan, pz_error *err) {
   const size_t tensors = (size_t)plan->graph->n_tensors, nodes = (size_t)plan->graph->n_nodes;
   plan->choices = PZ_NEW(plan->arena, pz_choice, nodes);
@@ -31,11 +41,20 @@ static pz_status allocate(pz_plan *plan, pz_error *err) {
   plan->border_lo = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_lo);
   plan->border_hi = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_hi);
   plan->rooms = PZ_NEW(plan->arena, pz_room, tensors);
+  plan->operands = PZ_NEW(plan->arena, pz_storage, most_operands(plan->graph) + 1);
   if (!plan->choices || !plan->plain || !plan->blocked || !plan->gathered || !plan->alias_parent ||
-      !plan->alias_channel || !plan->border_lo || !plan->border_hi || !plan->rooms)
+      !plan->alias_channel || !plan->border_lo || !plan->border_hi || !plan->rooms || !plan->operands)
     return pz_fail_memory(err, "the plan", tensors * 64);
   for (size_t i = 0; i < tensors; i++) plan->plain[i] = plan->blocked[i] = -1;
   return PZ_OK;
+}
+
+static pz_status choose(pz_plan *plan, const pz_plan_options *options, pz_error *err) {
+  pz_costs costs;
+  PZ_TRY(pz_costs_of(plan, options, &costs, err));
+  pz_choose_solvers(plan, &costs);
+  PZ_TRY(pz_meet_error(plan, &costs, err));
+  return pz_meet_memory(plan, &costs, pz_choose_slabs, err);
 }
 
 /* Sizes first; then, where they are admitted, the same with weights. */
@@ -50,7 +69,7 @@ static pz_status build_plan(pz_plan *plan, const pz_plan_options *options, pz_er
   return pz_place_all(plan, err);
 }
 
-static pz_target wanted_target(const pz_plan_options *options) {
+pz_target pz_plan_target(const pz_plan_options *options) {
   pz_target target = options->target.name ? options->target : *pz_target_row(0);
   target.block = options->block ? options->block : target.vector_width;
   target.workers = options->threads;
@@ -64,21 +83,17 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   plan->graph = graph;
   plan->unpacked = options->unpacked;
   plan->slabs = options->slabs;
-  plan->threads = options->threads;
   plan->memory = options->memory;
   plan->spare = options->spare;
   plan->max_error = options->exact ? 0 : options->max_error > 0 ? options->max_error : PZ_MAX_ERROR;
   plan->sensitivity = options->sensitivity;
-  plan->target = wanted_target(options);
-  plan->block = plan->target.block;
+  plan->target = pz_plan_target(options);
   plan->arena = pz_arena_new();
   if (plan->arena) pz_arena_watch(plan->arena, pz_arena_watched(graph->arena));
   pz_status status = plan->arena ? allocate(plan, err) : pz_fail_memory(err, "the plan", 64);
   if (status == PZ_OK) status = pz_problems_of(graph, &plan->target, plan->arena, &plan->problems, err);
   if (status == PZ_OK) status = check_weights(plan, err);
-  if (status == PZ_OK) status = pz_choose_solvers(plan, options, err);
-  if (status == PZ_OK) status = pz_meet_error(plan, err);
-  if (status == PZ_OK) status = pz_meet_memory(plan, pz_choose_slabs, err);
+  if (status == PZ_OK) status = choose(plan, options, err);
   if (status == PZ_OK) status = build_plan(plan, options, err);
   if (status == PZ_OK) *out = plan;
   else pz_plan_free(plan);

@@ -8,6 +8,8 @@
 pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_plan **plan, pz_error *err);
 /* A target without tiles where no step multiplies them: then the network file runs on machines without. */
 void pz_plan_spare_tiles(pz_plan *plan);
+/* The target that a plan of these options has, with its block and workers. */
+pz_target pz_plan_target(const pz_plan_options *options);
 void pz_plan_free(pz_plan *plan);
 
 #endif

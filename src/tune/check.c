@@ -12,6 +12,10 @@ static bool is_text(const char *s, size_t most) {
   return n > 0 && n <= most;
 }
 
+static bool is_hash(const char *s) {
+  return s && strlen(s) == PZ_TUNING_HASH && strspn(s, "0123456789abcdef") == PZ_TUNING_HASH;
+}
+
 bool pz_tuning_check(const pz_tuning_entry *e, pz_tuning_fault *fault) {
   const struct {
     const char *name, *text;
@@ -22,6 +26,10 @@ bool pz_tuning_check(const pz_tuning_entry *e, pz_tuning_fault *fault) {
                {"compiler", e->key.compiler, PZ_TUNING_MOST_COMPILER},
                {"solvers", e->key.solvers, PZ_TUNING_MOST_SOLVERS}};
   *fault = (pz_tuning_fault){0};
+  if (!is_hash(e->key.hash)) {
+    fault->field = "hash";
+    snprintf(fault->expected, sizeof fault->expected, "%d lower-case hexadecimal digits", PZ_TUNING_HASH);
+  }
   for (size_t i = 0; i < sizeof texts / sizeof *texts && !fault->field; i++) {
     if (is_text(texts[i].text, (size_t)texts[i].most)) continue;
     fault->field = texts[i].name;
@@ -40,4 +48,9 @@ bool pz_tuning_check(const pz_tuning_entry *e, pz_tuning_fault *fault) {
     snprintf(fault->expected, sizeof fault->expected, "seconds since 1970, at least 0");
   }
   return !fault->field;
+}
+
+void pz_tuning_text(const char *problem, char out[PZ_TUNING_MOST_PROBLEM + 1]) {
+  const int written = snprintf(out, PZ_TUNING_MOST_PROBLEM + 1, "%s", problem);
+  if (written > PZ_TUNING_MOST_PROBLEM) strcpy(out + PZ_TUNING_MOST_PROBLEM - 3, "...");
 }

@@ -20,10 +20,10 @@ typedef struct writer {
 static pz_status write_line(void *host, const pz_tuning_entry *e, pz_error *err) {
   writer *w = host;
   pz_json j = {0};
-  json_t *o = pz_json_pack(&j, "{s:s, s:s, s:f, s:i, s:s, s:s, s:s, s:I}", "problem", e->key.problem,
+  json_t *o = pz_json_pack(&j, "{s:s, s:s, s:f, s:i, s:s, s:s, s:s, s:I, s:s}", "problem", e->key.problem,
                            "candidate", e->candidate, "seconds", e->seconds, "threads", e->key.threads, "cpu",
                            e->key.cpu, "compiler", e->key.compiler, "solvers", e->key.solvers, "measured",
-                           (json_int_t)e->measured);
+                           (json_int_t)e->measured, "hash", e->key.hash);
   char *line = pz_json_print(&j, o, JSON_REAL_PRECISION(9));
   json_decref(o);
   if (line) pz_text_append(&w->text, line);
@@ -79,10 +79,10 @@ static size_t column_of(const reader *r, const char *field) {
   return 1;
 }
 
-static const char *const fields[] = {"problem", "candidate", "seconds", "threads",
-                                     "cpu",     "compiler",  "solvers", "measured"};
+static const char *const fields[] = {"problem",  "candidate", "seconds",  "threads", "cpu",
+                                     "compiler", "solvers",   "measured", "hash"};
 enum { FIELDS = sizeof fields / sizeof *fields };
-#define FIELDS_TEXT "problem, candidate, seconds, threads, cpu, compiler, solvers and measured"
+#define FIELDS_TEXT "problem, candidate, seconds, threads, cpu, compiler, solvers, measured and hash"
 
 static pz_status check_fields(const reader *r, json_t *o, pz_error *err) {
   const char *name;
@@ -117,7 +117,8 @@ static pz_status read_object(const reader *r, json_t *o, pz_tuning_entry *e, pz_
   pz_tuning_fault fault;
   PZ_TRY(check_fields(r, o, err));
   const int64_t threads = whole_of(o, "threads");
-  *e = (pz_tuning_entry){.key = {.problem = text_of(o, "problem"),
+  *e = (pz_tuning_entry){.key = {.hash = text_of(o, "hash"),
+                                 .problem = text_of(o, "problem"),
                                  .cpu = text_of(o, "cpu"),
                                  .compiler = text_of(o, "compiler"),
                                  .solvers = text_of(o, "solvers"),

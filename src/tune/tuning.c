@@ -11,14 +11,15 @@
 
 enum { BUSY_MILLISECONDS = 10000 };
 #define APPLICATION_ID 1887071860 /* "pznt" */
-#define VERSION        1
+#define VERSION        2          /* 1 had texts of convolutions in place of hashes of problems */
 #define TEXT_(x)       #x
 #define TEXT(x)        TEXT_(x)
 
 #define TABLE                                                                                                \
-  "measurement (problem TEXT NOT NULL, candidate TEXT NOT NULL, cpu TEXT NOT NULL, threads INTEGER NOT "     \
+  "measurement (hash TEXT NOT NULL, problem TEXT NOT NULL, candidate TEXT NOT NULL, cpu TEXT NOT NULL, "     \
+  "threads INTEGER NOT "                                                                                     \
   "NULL, compiler TEXT NOT NULL, solvers TEXT NOT NULL, seconds REAL NOT NULL, measured INTEGER NOT NULL, "  \
-  "PRIMARY KEY (problem, candidate, cpu, threads, compiler, solvers)) WITHOUT ROWID"
+  "PRIMARY KEY (hash, candidate, cpu, threads, compiler, solvers)) WITHOUT ROWID"
 
 static const char schema[] =
     "BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS " TABLE ";"
@@ -172,7 +173,7 @@ static void bind_text(sqlite3_stmt *s, int at, const char *text) {
 }
 
 static void bind_key(sqlite3_stmt *s, const pz_tuning_key *key, const char *candidate) {
-  bind_text(s, 1, key->problem);
+  bind_text(s, 1, key->hash);
   bind_text(s, 2, key->cpu);
   bind_text(s, 3, key->compiler);
   bind_text(s, 4, key->solvers);
@@ -194,7 +195,8 @@ static pz_status bad_row(pz_tuning *t, const pz_tuning_fault *fault, pz_error *e
 
 static pz_status read_row(pz_tuning *t, sqlite3_stmt *s, pz_tuning_entry *e, pz_error *err) {
   pz_tuning_fault fault;
-  *e = (pz_tuning_entry){.key = {.problem = text_at(s, 0),
+  *e = (pz_tuning_entry){.key = {.hash = text_at(s, 8),
+                                 .problem = text_at(s, 0),
                                  .cpu = text_at(s, 2),
                                  .compiler = text_at(s, 4),
                                  .solvers = text_at(s, 5),
@@ -217,7 +219,7 @@ static pz_status check_key(const pz_tuning_key *key, const char *candidate, doub
 pz_status pz_tuning_find(pz_tuning *tuning, const pz_tuning_key *key, const char *candidate, double *seconds,
                          bool *found, pz_error *err) {
   static const char query[] =
-      "SELECT seconds FROM measurement WHERE problem = ?1 AND cpu = ?2 AND compiler = ?3 AND solvers = ?4 "
+      "SELECT seconds FROM measurement WHERE hash = ?1 AND cpu = ?2 AND compiler = ?3 AND solvers = ?4 "
       "AND threads = ?5 AND candidate = ?6";
   *found = false;
   if (!tuning) return PZ_OK;
@@ -239,8 +241,9 @@ pz_status pz_tuning_find(pz_tuning *tuning, const pz_tuning_key *key, const char
 
 sqlite3_stmt *pz_tuning_prepare_store(pz_tuning *t, bool always) {
   static const char command[] =
-      "INSERT INTO measurement (problem, cpu, compiler, solvers, threads, candidate, seconds, measured) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO UPDATE SET seconds = excluded.seconds, "
+      "INSERT INTO measurement (hash, cpu, compiler, solvers, threads, candidate, seconds, measured, "
+      "problem) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?10) ON CONFLICT DO UPDATE SET seconds = "
+      "excluded.seconds, "
       "measured = excluded.measured WHERE ?9 OR excluded.measured > measurement.measured";
   sqlite3_stmt *s = NULL;
   if (sqlite3_prepare_v2(t->db, command, -1, &s, NULL) != SQLITE_OK) return NULL;
@@ -252,6 +255,7 @@ bool pz_tuning_step_store(sqlite3_stmt *statement, const pz_tuning_entry *entry)
   bind_key(statement, &entry->key, entry->candidate);
   sqlite3_bind_double(statement, 7, entry->seconds);
   sqlite3_bind_int64(statement, 8, entry->measured);
+  bind_text(statement, 10, entry->key.problem);
   const bool good = sqlite3_step(statement) == SQLITE_DONE;
   return sqlite3_reset(statement) == SQLITE_OK && good;
 }
@@ -272,10 +276,10 @@ pz_status pz_tuning_store(pz_tuning *tuning, const pz_tuning_key *key, const cha
 pz_status pz_tuning_list(pz_tuning *tuning, const pz_tuning_key *filter, pz_tuning_visit visit, void *host,
                          pz_error *err) {
   static const char query[] =
-      "SELECT problem, candidate, cpu, threads, compiler, solvers, seconds, measured FROM measurement WHERE "
-      "(?1 IS NULL OR problem = ?1) AND (?2 IS NULL OR cpu = ?2) AND (?3 IS NULL OR compiler = ?3) AND "
+      "SELECT problem, candidate, cpu, threads, compiler, solvers, seconds, measured, hash FROM measurement "
+      "WHERE (?1 IS NULL OR hash = ?1) AND (?2 IS NULL OR cpu = ?2) AND (?3 IS NULL OR compiler = ?3) AND "
       "(?4 IS NULL OR solvers = ?4) AND (?5 IS NULL OR threads = ?5) "
-      "ORDER BY problem, cpu, threads, compiler, solvers, seconds, candidate";
+      "ORDER BY problem, hash, cpu, threads, compiler, solvers, seconds, candidate";
   static const pz_tuning_key any = {0};
   if (!tuning) return PZ_OK;
   sqlite3_stmt *s = NULL;

@@ -17,6 +17,7 @@ typedef struct pz_tuning pz_tuning;
 
 /* Texts: printable ASCII, not empty, at most PZ_TUNING_MOST_... bytes. */
 enum {
+  PZ_TUNING_HASH = 64, /* digits */
   PZ_TUNING_MOST_PROBLEM = 1024,
   PZ_TUNING_MOST_CANDIDATE = 128,
   PZ_TUNING_MOST_CPU = 128,
@@ -26,8 +27,10 @@ enum {
 };
 #define PZ_TUNING_MOST_SECONDS 1e6
 
+/* `problem` is beside the key and no part of it: what a listing shows. */
 typedef struct pz_tuning_key {
-  const char *problem;  /* the operator with its shape, layouts and epilogue, as the planner writes it */
+  const char *hash;     /* 64 hexadecimal digits of the problem on its target (plan/problem.h) */
+  const char *problem;  /* its text, cut to PZ_TUNING_MOST_PROBLEM (pz_tuning_text) */
   const char *cpu;      /* pz_tuning_cpu */
   const char *compiler; /* pz_tuning_compiler */
   const char *solvers;  /* pz_tuning_solvers */
@@ -40,6 +43,9 @@ typedef struct pz_tuning_entry {
   double seconds;        /* a run; finite, greater than 0 */
   int64_t measured;      /* when, in seconds since 1970 */
 } pz_tuning_entry;
+
+/* The text of a problem as it may be stored: where it is too long, "..." ends it. */
+void pz_tuning_text(const char *problem, char out[PZ_TUNING_MOST_PROBLEM + 1]);
 
 /* The database that is used when none is named, in the arena: tuning.sqlite in $PZNET_CACHE_DIR, else
  * $XDG_CACHE_HOME/pznet, else ~/.cache/pznet. PZ_ERROR_RUN where none of them is set. */
@@ -64,14 +70,14 @@ pz_status pz_tuning_store(pz_tuning *tuning, const pz_tuning_key *key, const cha
                           pz_error *err);
 
 /* Calls visit for each measurement that agrees with the filter, in the order of problem, machine and seconds. Of the
- * filter NULL and 0 stand for any; NULL: all. The entry lives for the call, which must not change the database; a
+ * filter NULL and 0 stand for any, and its problem is not looked at; NULL: all. The entry lives for the call, which must not change the database; a
  * status other than PZ_OK ends the list and is returned. */
 typedef pz_status (*pz_tuning_visit)(void *host, const pz_tuning_entry *entry, pz_error *err);
 pz_status pz_tuning_list(pz_tuning *tuning, const pz_tuning_key *filter, pz_tuning_visit visit, void *host,
                          pz_error *err);
 
 /* All measurements as JSON lines, an object a line with the fields problem, candidate, seconds, threads, cpu, compiler,
- * solvers, measured. The file appears whole or not at all. *count: lines. */
+ * solvers, measured, hash. The file appears whole or not at all. *count: lines. */
 pz_status pz_tuning_export(pz_tuning *tuning, const char *file, int64_t *count, pz_error *err);
 
 /* What pz_tuning_export wrote, here or elsewhere; all of it or nothing. Where both have a measurement the newer one stays.

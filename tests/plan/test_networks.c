@@ -29,7 +29,8 @@ static int32_t halves(void *host, const pz_plan *plan, const pz_node *node, pz_c
                                        "bfloat16 halves, F(4,3) along "};
   const char *wanted = labels[*seed % 3];
   int32_t usual = 0, any = -1;
-  (void)plan, (void)node;
+  (void)plan;
+  if (node->op != PZ_OP_CONV && node->op != PZ_OP_DECONV) return PZ_BY_COST;
   while (usual < n - 1 && c[usual].error > PZ_MAX_ERROR / 2) usual++;
   for (int32_t i = 0; i < n; i++) {
     if (*seed % 3 ? !strncmp(c[i].label, wanted, strlen(wanted)) : !strcmp(c[i].label, wanted)) return i;

@@ -102,7 +102,7 @@ static void every_row_has_a_plan(void **state) {
       const pz_target *row = pz_target_row(i);
       pz_plan *plan = plan_for(g, row, 0), *again = plan_for(g, row, 0);
       assert_string_equal(plan->target.name, row->name);
-      assert_int_equal(plan->block, row->vector_width);
+      assert_int_equal(plan->target.block, row->vector_width);
       assert_true(plan->n_steps > 0 && plan->n_steps == again->n_steps);
       for (int32_t s = 0; s < plan->n_steps; s++)
         assert_string_equal(plan->steps[s].algorithm, again->steps[s].algorithm);
@@ -166,7 +166,7 @@ static void a_plan_without_a_target_is_of_the_first_row(void **state) {
   pz_graph *g = parsed(flat);
   pz_plan *plan = plan_for(g, &(pz_target){0}, 0);
   assert_string_equal(plan->target.name, "x86-64-v2");
-  assert_int_equal(plan->block, 4);
+  assert_int_equal(plan->target.block, 4);
   pz_plan_free(plan);
   pz_graph_free(g);
 }

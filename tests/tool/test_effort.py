@@ -16,7 +16,7 @@ import unittest
 
 PZNET, CC = os.path.abspath(sys.argv[1]), sys.argv[2]
 
-# Two convolutions that are one problem.
+# Two convolutions with one shape: the first reads the network's input, the second makes its result, so they are two problems, which are timed as one.
 CONV = """
 layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 32 dim: 24 dim: 24 } } }
 layer { name: "first" type: "Convolution" bottom: "data" top: "first" convolution_param {
@@ -86,7 +86,7 @@ class Effort(unittest.TestCase):
 
     def test_measures_each_problem(self):
         tuning = self.first["tuning"]
-        self.assertEqual((tuning["effort"], tuning["problems"], tuning["measured"], tuning["note"]), ("measure", 1, 1, ""))
+        self.assertEqual((tuning["effort"], tuning["problems"], tuning["measured"], tuning["note"]), ("measure", 2, 2, ""))
         self.assertGreater(tuning["candidates"], 1)
         steps = self.convolutions(self.first)
         self.assertEqual(len(steps), 2)
@@ -94,8 +94,11 @@ class Effort(unittest.TestCase):
             self.assertGreater(step["measured_ms"], 0)
             self.assertTrue(0 < step["expected_error"] < 1e-5)
         rows = json.loads(self.pznet("tune", "--json").stdout)["measurements"]
-        self.assertEqual(len(rows), tuning["candidates"])
-        self.assertEqual({row["problem"] for row in rows}, {rows[0]["problem"]})
+        self.assertEqual(len(rows), 2 * tuning["candidates"])
+        self.assertEqual(len({(row["hash"], row["problem"]) for row in rows}), 2)
+        self.assertEqual(len({row["hash"] for row in rows}), 2)
+        first, second = ({row["candidate"]: row["seconds"] for row in rows if row["hash"] == key} for key in {row["hash"] for row in rows})
+        self.assertEqual(first, second)
         fastest = 1e3 * min(row["seconds"] for row in rows)
         for step in steps:  # 3% of both may be given for smaller weights of one
             self.assertTrue(0.999 * fastest < step["measured_ms"] < 1.061 * fastest, (fastest, step))
@@ -130,7 +133,7 @@ class Effort(unittest.TestCase):
         self.assertEqual(summary["tuning"]["measured"], 2)
         self.assertEqual(len([step for step in self.convolutions(summary) if step.get("measured_ms", 0) > 0]), 2)
         rows = json.loads(self.pznet("tune", "--json", "--database", self.folder / "sum.sqlite").stdout)["measurements"]
-        self.assertTrue(any(row["problem"].endswith(" bias base relu") for row in rows), rows)
+        self.assertTrue(any(row["problem"].endswith(" kernel 1,3,3 pad 0,1,1:0,1,1 act relu bordered") for row in rows), rows)
         result = self.pznet("verify", net, "--model", model, "-w", "init:1")
         self.assertEqual(result.returncode, 0, result.stderr)
 
@@ -176,11 +179,14 @@ class Effort(unittest.TestCase):
         rows = [json.loads(line) for line in lines.read_text().splitlines()]
         rows = [row for row in rows if ", layer " not in row["problem"]]
         inexact = re.compile(r"F\((4,6,6|6,4,6|6,6,4|6,6,6)\)")  # two of them would exceed the bound on the error
-        rows.sort(key=lambda row: bool(inexact.search(row["candidate"])))
-        rows = [row | {"seconds": [0.005, 0.00535, 0.0057, 0.009][min(i, 3)]} for i, row in enumerate(rows)]
-        self.assertGreaterEqual(len(rows), 3)
-        self.import_rows(name, rows)
-        return rows
+        rows.sort(key=lambda row: (bool(inexact.search(row["candidate"])), row["candidate"]))
+        problems = {key: [row for row in rows if row["hash"] == key] for key in dict.fromkeys(row["hash"] for row in rows)}
+        self.assertEqual(len(problems), 2)
+        timed = [[row | {"seconds": [0.005, 0.00535, 0.0057, 0.009][min(i, 3)]} for i, row in enumerate(of)] for of in problems.values()]
+        self.assertEqual(*([row["candidate"] for row in of] for of in timed))
+        self.assertGreaterEqual(len(timed[0]), 3)
+        self.import_rows(name, timed[0] + timed[1])
+        return timed[0]
 
     def import_rows(self, name, rows):
         lines = self.folder / f"{name}.jsonl"
@@ -214,19 +220,19 @@ class Effort(unittest.TestCase):
         plans = [[(step["layer"], step["algorithm"], step.get("measured_ms")) for step in s["plan"]] for s in (summary, again)]
         self.assertEqual(*plans)
         third = LARGE[LARGE.index('layer { name: "second"'):].replace("second", "third").replace("first", "second")
-        other, more = self.run_large("near", "--cc", CC, model=LARGE + third)  # the same problem in another network
-        self.assertEqual((other["tuning"]["measured"], other["tuning"]["tried"]), (0, 3))
-        self.assertIn(2, {layer for layer, _ in more})
+        other, more = self.run_large("near", "--cc", CC, model=LARGE + third)  # the same problems, and one between them, in another network
+        self.assertEqual((other["tuning"]["measured"], other["tuning"]["note"]), (1, ""))
+        self.assertTrue({0, 2} <= {layer for layer, _ in more}, more)
 
     def test_chooses_by_times_in_the_network(self):
         self.times_alone("digits")
         self.run_large("digits", "--cc", CC)
         rows = json.loads(self.pznet("tune", "--json", "--database", self.folder / "digits.sqlite").stdout)["measurements"]
-        network = next(row["problem"] for row in rows if ", layer " in row["problem"]).split()[-1]
         alone = self.times_alone("inside")
         exact = sorted(alone[:3], key=lambda row: row["candidate"])
         for layer, best in (0, exact[0]), (1, exact[1]):
-            inside = [row | {"problem": f"{row['problem']}, layer {layer} of network {network}"} for row in exact]
+            one = next(row for row in rows if f", layer {layer} of network " in row["problem"])
+            inside = [row | {"hash": one["hash"], "problem": one["problem"]} for row in exact]
             self.import_rows("inside", [row | {"seconds": 0.003 if row["candidate"] == best["candidate"] else 0.02} for row in inside])
         summary, _ = self.run_large("inside", "--cc", CC)
         self.assertEqual((summary["tuning"]["measured"], summary["tuning"]["tried"]), (0, 0))
@@ -245,7 +251,7 @@ class Effort(unittest.TestCase):
 
     def test_does_not_measure_again(self):
         again = self.compile("--json")
-        self.assertEqual((again["tuning"]["problems"], again["tuning"]["measured"]), (1, 0))
+        self.assertEqual((again["tuning"]["problems"], again["tuning"]["measured"]), (2, 0))
         self.assertEqual(again["plan"], self.first["plan"])
         result = self.pznet(*self.words())
         self.assertEqual(result.returncode, 0)

@@ -1,5 +1,6 @@
 """pznet tune, as a user meets it. usage: test_tune.py PZNET [unittest's arguments]. Standard library only."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -15,8 +16,9 @@ PZNET = os.path.abspath(sys.argv[1])
 
 
 def line(problem="conv 28x18x192x192 k3x3x3", seconds=0.0125, **more):
+    digest = hashlib.sha256(problem.encode()).hexdigest()
     fields = {"problem": problem, "candidate": "direct", "seconds": seconds, "threads": 2, "cpu": "Some CPU, avx2",
-              "compiler": "gcc 12", "solvers": "0123456789abcdef", "measured": int(time.time()) - 7300}
+              "compiler": "gcc 12", "solvers": "0123456789abcdef", "measured": int(time.time()) - 7300, "hash": digest}
     return json.dumps({**fields, **more}) + "\n"
 
 

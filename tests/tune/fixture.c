@@ -28,7 +28,8 @@ int leave_folder(void **state) {
   return chdir(before) || nftw(folder, drop, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-const pz_tuning_key key = {.problem = "conv 28x18x192x192 k3x3x3 c28 relu",
+const pz_tuning_key key = {.hash = HASH,
+                           .problem = "conv 28x18x192x192 k3x3x3 c28 relu",
                            .cpu = "Some CPU (25.17.1), avx512",
                            .compiler = "gcc (Debian) 12.2.0",
                            .solvers = "0123456789abcdef",

@@ -10,6 +10,10 @@
 int enter_folder(void **state);
 int leave_folder(void **state);
 
+/* Of problems; of texts that tests write. */
+#define HASH       "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define OTHER_HASH "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 extern const pz_tuning_key key; /* of our own solvers */
 
 pz_tuning *open_new(const char *path);                           /* for writing; asserts that it works */

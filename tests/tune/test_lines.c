@@ -13,6 +13,7 @@ static void out_and_in(void **state) {
   pz_tuning *t = open_new("d"), *other = open_new("e");
   pz_tuning_key ours = key;
   ours.solvers = pz_tuning_solvers();
+  ours.hash = OTHER_HASH;
   ours.problem = "a \"quoted\" \\ problem";
   store(t, "direct", 0.00123456789), store(t, "Winograd F(4,4,4)", 2e-7);
   assert_int_equal(pz_tuning_store(t, &ours, "direct", 3, NULL), PZ_OK);
@@ -63,9 +64,9 @@ static void an_empty_one(void **state) {
 #define LINE(seconds, measured)                                                                              \
   "{\"problem\": \"p\", \"candidate\": \"c\", \"seconds\": " seconds                                         \
   ", \"threads\": 1, \"cpu\": \"u\", \"compiler\": "                                                         \
-  "\"g\", \"solvers\": \"s\", \"measured\": " measured "}\n"
+  "\"g\", \"solvers\": \"s\", \"measured\": " measured ", \"hash\": \"" HASH "\"}\n"
 static const pz_tuning_key short_key = {
-    .problem = "p", .cpu = "u", .compiler = "g", .solvers = "s", .threads = 1};
+    .hash = HASH, .problem = "p", .cpu = "u", .compiler = "g", .solvers = "s", .threads = 1};
 
 static void import(pz_tuning *t, const char *text, int stored) {
   pz_tune_counts counts;
@@ -103,7 +104,7 @@ static void bad_lines(void **state) {
   (void)state;
 #define WITH(field)                                                                                          \
   "{\"problem\": \"p\", \"candidate\": \"c\", " field                                                        \
-  "\"cpu\": \"u\", \"compiler\": \"g\", \"solvers\": \"s\"}"
+  "\"cpu\": \"u\", \"compiler\": \"g\", \"solvers\": \"s\", \"hash\": \"" HASH "\"}"
   static const struct {
     const char *line, *words;
   } rows[] = {
@@ -137,20 +138,26 @@ static void bad_lines(void **state) {
       {WITH("\"seconds\": 1, \"threads\": 1, \"measured\": 1, \"\\u0000\": 1, "), "lines:2:"},
       {"{\"problem\": \"\", \"candidate\": \"problem\", \"seconds\": 1, \"threads\": 1, \"cpu\": \"u\", "
        "\"compiler\": "
-       "\"g\", \"solvers\": \"s\", \"measured\": 1}",
+       "\"g\", \"solvers\": \"s\", \"measured\": 1, \"hash\": \"" HASH "\"}",
        "lines:2:2: problem: expected 1 to"},
       {"{\"candidate\": \"problem\", \"problem\": 5, \"seconds\": 1, \"threads\": 1, \"cpu\": \"u\", "
        "\"compiler\": "
-       "\"g\", \"solvers\": \"s\", \"measured\": 1}",
+       "\"g\", \"solvers\": \"s\", \"measured\": 1, \"hash\": \"" HASH "\"}",
        "lines:2:26: problem: expected 1 to"},
       {"{\"problem\": \"p\\u001b[2J\", \"candidate\": \"c\", \"seconds\": 1, \"threads\": 1, \"cpu\": \"u\", "
-       "\"compiler\": \"g\", \"solvers\": \"s\", \"measured\": 1}",
+       "\"compiler\": \"g\", \"solvers\": \"s\", \"measured\": 1, \"hash\": \"" HASH "\"}",
        "lines:2:2: problem: expected"},
+      {"{\"problem\": \"p\", \"candidate\": \"c\", \"seconds\": 1, \"threads\": 1, \"cpu\": \"u\", "
+       "\"compiler\": \"g\", \"solvers\": \"s\", \"measured\": 1}",
+       "the field hash is missing"},
+      {"{\"problem\": \"p\", \"candidate\": \"c\", \"seconds\": 1, \"threads\": 1, \"cpu\": \"u\", "
+       "\"compiler\": \"g\", \"solvers\": \"s\", \"measured\": 1, \"hash\": \"F" HASH "\"}",
+       "hash: expected 64 lower-case"},
       {"{\"problem\": \"p\\u0000q\", \"candidate\": \"c\"}", "lines:2:"},
       {"{\"problem\": \"\xff\"}", "unable to decode byte 0xff"},
       {"{\"problem\": {\"problem\": 1}, \"candidate\": \"c\", \"seconds\": 1, \"threads\": 1, \"cpu\": "
        "\"u\", "
-       "\"compiler\": \"g\", \"solvers\": \"s\", \"measured\": 1}",
+       "\"compiler\": \"g\", \"solvers\": \"s\", \"measured\": 1, \"hash\": \"" HASH "\"}",
        "lines:2:2: problem: expected"},
   };
   pz_tuning *t = open_new("d");

@@ -29,7 +29,7 @@ static void stored_is_found(void **state) {
 static void every_part_of_the_key_counts(void **state) {
   (void)state;
   pz_tuning_key others[] = {key, key, key, key, key};
-  others[0].problem = "conv 28x18x192x192 k3x3x3 c28";
+  others[0].hash = OTHER_HASH;
   others[1].cpu = "Some CPU (25.17.1), avx2";
   others[2].compiler = "gcc (Debian) 12.2.1";
   others[3].solvers = "0123456789abcdee";
@@ -69,9 +69,9 @@ static void lists_and_filters(void **state) {
   assert_int_equal(s.n, 3);
   assert_true(s.seconds[0] == 1 && s.seconds[1] == 2 && s.seconds[2] == 3);
   assert_int_equal(count_rows(t, NULL), 4);
-  assert_int_equal(count_rows(t, &(pz_tuning_key){.problem = key.problem}), 4);
+  assert_int_equal(count_rows(t, &(pz_tuning_key){.hash = key.hash}), 4);
   assert_int_equal(count_rows(t, &(pz_tuning_key){.threads = 3}), 1);
-  assert_int_equal(count_rows(t, &(pz_tuning_key){.problem = "none"}), 0);
+  assert_int_equal(count_rows(t, &(pz_tuning_key){.hash = "none"}), 0);
   assert_int_equal(count_rows(t, &(pz_tuning_key){.cpu = "none"}), 0);
   assert_int_equal(count_rows(t, &(pz_tuning_key){.compiler = "none"}), 0);
   assert_int_equal(count_rows(t, &(pz_tuning_key){.solvers = "none"}), 0);
@@ -93,29 +93,75 @@ static void keys_that_are_none(void **state) {
     double seconds;
     const char *words;
   } rows[] = {
-      {{.problem = "", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1},
+      {{.hash = NULL, .problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1},
+       "d",
+       1,
+       "hash"},
+      {{.hash = "", .problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1},
+       "d",
+       1,
+       "hash"},
+      {{.hash = HASH "0", .problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1},
+       "d",
+       1,
+       "hash"},
+      {{.hash = "g" HASH, .problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1},
+       "d",
+       1,
+       "hash"},
+      {{.hash = HASH, .problem = "", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1},
        "d",
        1,
        "problem: expected 1 to"},
-      {{.problem = NULL, .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1}, "d", 1, "problem"},
-      {{.problem = large, .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1}, "d", 1, "problem"},
-      {{.problem = "p", .cpu = "\033[2J", .compiler = "g", .solvers = "s", .threads = 1}, "d", 1, "cpu"},
-      {{.problem = "p", .cpu = "c", .compiler = "gcc\xc3\xa9", .solvers = "s", .threads = 1},
+      {{.hash = HASH, .problem = NULL, .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1},
+       "d",
+       1,
+       "problem"},
+      {{.hash = HASH, .problem = large, .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1},
+       "d",
+       1,
+       "problem"},
+      {{.hash = HASH, .problem = "p", .cpu = "\033[2J", .compiler = "g", .solvers = "s", .threads = 1},
+       "d",
+       1,
+       "cpu"},
+      {{.hash = HASH, .problem = "p", .cpu = "c", .compiler = "gcc\xc3\xa9", .solvers = "s", .threads = 1},
        "d",
        1,
        "compiler"},
-      {{.problem = "p", .cpu = "c", .compiler = "g", .solvers = "a\nb", .threads = 1}, "d", 1, "solvers"},
-      {{.problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 0}, "d", 1, "threads"},
-      {{.problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 4097}, "d", 1, "threads"},
-      {{.problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1}, "", 1, "candidate"},
-      {{.problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1}, "d", 0, "seconds"},
-      {{.problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1}, "d", -1, "seconds"},
-      {{.problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1}, "d", 2e6, "seconds"},
-      {{.problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1},
+      {{.hash = HASH, .problem = "p", .cpu = "c", .compiler = "g", .solvers = "a\nb", .threads = 1},
+       "d",
+       1,
+       "solvers"},
+      {{.hash = HASH, .problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 0},
+       "d",
+       1,
+       "threads"},
+      {{.hash = HASH, .problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 4097},
+       "d",
+       1,
+       "threads"},
+      {{.hash = HASH, .problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1},
+       "",
+       1,
+       "candidate"},
+      {{.hash = HASH, .problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1},
+       "d",
+       0,
+       "seconds"},
+      {{.hash = HASH, .problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1},
+       "d",
+       -1,
+       "seconds"},
+      {{.hash = HASH, .problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1},
+       "d",
+       2e6,
+       "seconds"},
+      {{.hash = HASH, .problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1},
        "d",
        __builtin_nan(""),
        "seconds"},
-      {{.problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1},
+      {{.hash = HASH, .problem = "p", .cpu = "c", .compiler = "g", .solvers = "s", .threads = 1},
        "d",
        __builtin_inf(),
        "seconds"},

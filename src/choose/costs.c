@@ -1,0 +1,244 @@
+/* costs.c: the tables of costs, from the candidates of all problems, their times, and the shapes of the tensors between them. */
+#include "choose/costs.h"
+#include "choose/choose.h"
+
+/* ---- candidates ---- */
+
+/* Whether a layer may have an algorithm of this error: the result has half of it or less; pz_meet_error knows, or takes the
+ * candidate out. */
+static bool error_fits(const pz_plan *plan, const pz_candidate *c) {
+  const double most = c->solver->most_error > 0 ? c->solver->most_error : 2;
+  return c->solver->direct || c->error <= most * plan->max_error;
+}
+
+/* Those that the plan's bound on the error leaves, with what they are expected to add to it. */
+static pz_status find_candidates(pz_plan *plan, pz_node_id n, pz_error *err) {
+  const pz_problem *problem = &plan->problems[n];
+  const pz_node *node = &plan->graph->nodes[n];
+  pz_choice *choice = &plan->choices[n];
+  pz_candidates all;
+  PZ_TRY(pz_candidates_of(problem, &plan->target, plan->arena, &all, err));
+  *choice = (pz_choice){.candidates = all.list};
+  for (int32_t i = 0; i < all.n; i++) {
+    pz_candidate c = all.list[i];
+    if (!error_fits(plan, &c)) continue;
+    if (!plan->sensitivity && problem->epilogue.normalised && c.solver->normalised_error > 0)
+      c.error *= c.solver->normalised_error;
+    c.added = c.error * (plan->sensitivity ? plan->sensitivity[n] : 1);
+    choice->candidates[choice->n++] = c;
+  }
+  if (choice->n) return PZ_OK;
+  return pz_fail(
+      err, PZ_ERROR_INPUT, "%s:%d: layer '%s' (%s): no algorithm of this version can run it in this form",
+      node->place.file ? node->place.file : "model", node->place.line, node->name, pz_op_name(node->op));
+}
+
+/* ---- cost[node][candidate] ---- */
+
+typedef struct tables {
+  pz_plan *plan;
+  pz_priced **node;
+  int32_t *candidates, *forced;
+  pz_edge *edges;
+  int32_t *into, *out_of, *first_out;
+  double rate; /* seconds for each of the cost model's units, of what was timed; 1 where nothing was */
+} tables;
+
+/* The times of a node count where all are there that were wanted. */
+static bool is_timed(const tables *t, pz_node_id n, int32_t i) {
+  return t->forced[n] != PZ_BY_COST && t->plan->choices[n].candidates[i].seconds > 0;
+}
+
+static double rate_of(const tables *t) {
+  double seconds = 0, cost = 0;
+  for (pz_node_id n = 0; n < t->plan->graph->n_nodes; n++)
+    for (int32_t i = 0; i < t->plan->choices[n].n; i++)
+      if (is_timed(t, n, i)) {
+        seconds += t->plan->choices[n].candidates[i].seconds;
+        cost += t->plan->choices[n].candidates[i].cost;
+      }
+  return cost > 0 ? seconds / cost : 1;
+}
+
+/* Candidates that were not timed where others were: a guess, but slower than those. */
+static void price(const tables *t, pz_node_id n) {
+  const pz_choice *choice = &t->plan->choices[n];
+  double slowest = 0;
+  for (int32_t i = 0; i < choice->n; i++)
+    if (is_timed(t, n, i) && choice->candidates[i].seconds > slowest) slowest = choice->candidates[i].seconds;
+  for (int32_t i = 0; i < choice->n; i++) {
+    const pz_candidate *c = &choice->candidates[i];
+    const double guess = t->rate * c->cost;
+    t->node[n][i] = (pz_priced){.cost = is_timed(t, n, i) ? c->seconds
+                                        : slowest > guess ? slowest
+                                                          : guess,
+                                .in = c->solver->in,
+                                .out = c->solver->out,
+                                .any_layout = c->solver->any_layout,
+                                .timed = is_timed(t, n, i)};
+  }
+}
+
+/* ---- cost[layout][layout] ---- */
+
+/* Multiply-adds of vectors that a core does while a vector is read, turned and written: an estimate, from 7.4 ns for a vector of 16 floats on one
+ * thread (to_blocked of 32 maps in doc/notes/2026-11-21-memory-bound-kernels.md) and 5.4 of them a nanosecond. */
+#define VECTOR_COST 40
+
+double pz_transform_cost(const pz_shape *shape, const pz_target *target, pz_layout from, pz_layout to) {
+  if (from == to) return 0;
+  const pz_shape5 s = pz_shape_as5(shape);
+  const double points = (double)(s.n * s.s[0] * s.s[1] * s.s[2]);
+  return VECTOR_COST * points * (double)pz_block_count(s.c, target->block);
+}
+
+static void add_edge(const tables *t, int32_t *n, pz_tensor_id id, pz_node_id from, pz_node_id to,
+                     pz_reads reads) {
+  pz_edge *e = &t->edges[(*n)++];
+  *e = (pz_edge){.tensor = id, .from = from, .to = to, .reads = reads};
+  for (int a = 0; a < 2; a++)
+    for (int b = 0; b < 2; b++)
+      e->transform[a][b] = t->rate * pz_transform_cost(&t->plan->graph->tensors[id].shape, &t->plan->target,
+                                                       (pz_layout)a, (pz_layout)b);
+}
+
+/* Weights lie as the solver packs them: they are no edges. */
+static int32_t add_edges(const tables *t, const pz_node_id *maker) {
+  const pz_graph *g = t->plan->graph;
+  int32_t count = 0;
+  for (pz_node_id n = 0; n < g->n_nodes; n++) {
+    t->into[n] = count;
+    for (int32_t i = 0; i < g->nodes[n].n_in; i++) {
+      const pz_operand *x = &t->plan->problems[n].in[i];
+      const pz_tensor_id id = g->nodes[n].in[i];
+      if (x->present && !x->packed) add_edge(t, &count, id, maker[id], n, pz_reads_of(g->nodes[n].op, i));
+    }
+  }
+  t->into[g->n_nodes] = count;
+  for (int32_t i = 0; i < g->n_outputs; i++)
+    add_edge(t, &count, g->outputs[i], maker[g->outputs[i]], PZ_NONE, PZ_READS_PLAIN);
+  return count;
+}
+
+/* Those of a node's outputs one after the other, by counting. first[id + 1] counts the edges of tensor `id` first; `order`, by node, has a place
+ * for each of its outputs. */
+static void sort_edges(const tables *t, const pz_node_id *maker, int32_t *first, int32_t n_edges) {
+  const pz_graph *g = t->plan->graph;
+  int32_t at = 0;
+  for (int32_t i = 0; i < n_edges; i++) first[t->edges[i].tensor]++;
+  for (pz_node_id n = 0; n < g->n_nodes; n++) {
+    t->first_out[n] = at;
+    for (int32_t i = 0; i < g->nodes[n].n_out; i++) {
+      const int32_t count = first[g->nodes[n].out[i]];
+      first[g->nodes[n].out[i]] = at;
+      at += count;
+    }
+  }
+  t->first_out[g->n_nodes] = at;
+  for (int32_t i = 0; i < n_edges; i++)
+    if (maker[t->edges[i].tensor] != PZ_NONE) t->out_of[first[t->edges[i].tensor]++] = i;
+}
+
+static pz_node_id *makers(const pz_plan *plan) {
+  const pz_graph *g = plan->graph;
+  pz_node_id *maker = PZ_NEW(plan->arena, pz_node_id, (size_t)g->n_tensors + 1);
+  for (pz_tensor_id id = 0; maker && id < g->n_tensors; id++) maker[id] = PZ_NONE;
+  for (pz_node_id n = 0; maker && n < g->n_nodes; n++)
+    for (int32_t i = 0; i < g->nodes[n].n_out; i++) maker[g->nodes[n].out[i]] = n;
+  return maker;
+}
+
+static size_t most_edges(const pz_graph *g) {
+  size_t edges = (size_t)g->n_outputs;
+  for (pz_node_id n = 0; n < g->n_nodes; n++) edges += (size_t)g->nodes[n].n_in;
+  return edges;
+}
+
+static pz_status find_edges(tables *t, int32_t *n_edges, pz_error *err) {
+  const pz_node_id *maker = makers(t->plan);
+  int32_t *first = PZ_NEW(t->plan->arena, int32_t, (size_t)t->plan->graph->n_tensors + 1);
+  if (!maker || !first) return pz_fail_memory(err, "tables of costs", (size_t)t->plan->graph->n_tensors * 8);
+  *n_edges = add_edges(t, maker);
+  sort_edges(t, maker, first, *n_edges);
+  return PZ_OK;
+}
+
+/* ---- the tables ---- */
+
+static pz_status allocate(tables *t, pz_error *err) {
+  pz_arena *arena = t->plan->arena;
+  const size_t nodes = (size_t)t->plan->graph->n_nodes + 1, edges = most_edges(t->plan->graph) + 1;
+  t->node = PZ_NEW(arena, pz_priced *, nodes);
+  t->candidates = PZ_NEW(arena, int32_t, nodes);
+  t->forced = PZ_NEW(arena, int32_t, nodes);
+  t->edges = PZ_NEW(arena, pz_edge, edges);
+  t->into = PZ_NEW(arena, int32_t, nodes);
+  t->out_of = PZ_NEW(arena, int32_t, edges);
+  t->first_out = PZ_NEW(arena, int32_t, nodes);
+  if (t->node && t->candidates && t->forced && t->edges && t->into && t->out_of && t->first_out) return PZ_OK;
+  return pz_fail_memory(err, "tables of costs", nodes * 32 + edges * sizeof(pz_edge));
+}
+
+static pz_status find_nodes(tables *t, const pz_plan_options *options, pz_error *err) {
+  pz_plan *plan = t->plan;
+  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++) {
+    PZ_TRY(find_candidates(plan, n, err));
+    pz_choice *choice = &plan->choices[n];
+    t->candidates[n] = choice->n, t->forced[n] = PZ_BY_COST;
+    t->node[n] = PZ_NEW(plan->arena, pz_priced, (size_t)choice->n);
+    if (!t->node[n]) return pz_fail_memory(err, "tables of costs", (size_t)choice->n * sizeof(pz_priced));
+    if (options->choose && choice->n > 1)
+      t->forced[n] =
+          options->choose(options->choose_host, plan, &plan->graph->nodes[n], choice->candidates, choice->n);
+  }
+  return PZ_OK;
+}
+
+pz_status pz_costs_of(pz_plan *plan, const pz_plan_options *options, pz_costs *costs, pz_error *err) {
+  tables t = {.plan = plan};
+  int32_t n_edges = 0;
+  PZ_TRY(allocate(&t, err));
+  PZ_TRY(find_nodes(&t, options, err));
+  t.rate = rate_of(&t);
+  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++) price(&t, n);
+  PZ_TRY(find_edges(&t, &n_edges, err));
+  *costs = (pz_costs){.n_nodes = plan->graph->n_nodes,
+                      .n_edges = n_edges,
+                      .node = (const pz_priced *const *)t.node,
+                      .candidates = t.candidates,
+                      .forced = t.forced,
+                      .edges = t.edges,
+                      .into = t.into,
+                      .out_of = t.out_of,
+                      .first_out = t.first_out};
+  return PZ_OK;
+}
+
+/* ---- reading them ---- */
+
+static void count(pz_transforms *sum, const pz_edge *e, double cost) {
+  sum->cost += cost;
+  sum->inside += cost > 0 && e->from != PZ_NONE && e->to != PZ_NONE;
+}
+
+/* A result that several read is converted once. */
+pz_transforms pz_transforms_of(const pz_costs *c, const pz_choice *choices, pz_node_id n, int32_t i) {
+  pz_transforms sum = {0};
+  for (int32_t k = c->into[n]; k < c->into[n + 1]; k++) {
+    const pz_edge *e = &c->edges[k];
+    count(&sum, e, pz_edge_cost(c, e, e->from == PZ_NONE ? 0 : choices[e->from].chosen, i));
+  }
+  for (int32_t k = c->first_out[n]; k < c->first_out[n + 1];) {
+    const pz_tensor_id id = c->edges[c->out_of[k]].tensor;
+    pz_transforms of_tensor = {0};
+    for (; k < c->first_out[n + 1] && c->edges[c->out_of[k]].tensor == id; k++) {
+      const pz_edge *e = &c->edges[c->out_of[k]];
+      pz_transforms one = {0};
+      count(&one, e, pz_edge_cost(c, e, i, e->to == PZ_NONE ? 0 : choices[e->to].chosen));
+      if (one.cost > of_tensor.cost) of_tensor.cost = one.cost;
+      of_tensor.inside |= one.inside;
+    }
+    sum.cost += of_tensor.cost, sum.inside += of_tensor.inside;
+  }
+  return sum;
+}

@@ -1,0 +1,279 @@
+/* The tables of costs: all candidates are in them, whatever their layouts, edges lead where tensors go, and the greedy choice reads nothing else. */
+#include "choose/choose.h"
+#include "planner/planner.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static pz_target target;
+
+static int set_target(void **state) {
+  (void)state;
+  if (!pz_target_parse("x86-64-v4", &target)) return 1;
+  target.block = 16;
+  return 0;
+}
+
+/* A first layer that can read plain and blocked, a crop that can be made in both, a last layer that leaves the network. */
+static const char network[] = "graph \"test\"\n"
+                              "input %x 1x4x8x16x16\n"
+                              "const %w 32x4x3x3x3 = seed 1 scale 0.05\n"
+                              "const %v 32x32x3x3x3 = seed 2 scale 0.05\n"
+                              "const %u 2x32x1x1x1 = seed 3 scale 0.05\n"
+                              "%a = conv \"first\" %x, %w kernel 3,3,3 pad 1,1,1:1,1,1\n"
+                              "%b = conv \"second\" %a, %v, _, %a kernel 3,3,3 pad 1,1,1:1,1,1\n"
+                              "%s = crop \"crop\" %a size 1,32,8,16,16\n"
+                              "%y = conv \"last\" %s, %u\n"
+                              "output %y\noutput %a\noutput %b\n";
+
+typedef struct fixture {
+  pz_graph *g;
+  pz_plan *plan;
+} fixture;
+
+static fixture planned(const char *text, pz_choose choose) {
+  fixture f;
+  pz_error err = {0};
+  const pz_plan_options options = {.target = target, .choose = choose, .sized = true};
+  if (pz_graph_parse(text, strlen(text), "test", &f.g, &err) != PZ_OK ||
+      pz_plan_new(f.g, &options, &f.plan, &err) != PZ_OK)
+    fail_msg("%s", err.message);
+  return f;
+}
+static void end(fixture *f) {
+  pz_plan_free(f->plan);
+  pz_graph_free(f->g);
+}
+static pz_costs costs_of(const fixture *f, pz_choose choose) {
+  pz_costs costs;
+  pz_error err = {0};
+  const pz_plan_options options = {.target = target, .choose = choose};
+  assert_int_equal(pz_costs_of(f->plan, &options, &costs, &err), PZ_OK);
+  return costs;
+}
+static pz_node_id layer(const fixture *f, const char *name) {
+  const pz_node_id n = pz_graph_find_node(f->g, name);
+  assert_int_not_equal(n, PZ_NONE);
+  return n;
+}
+
+static void test_all_layouts(void **state) {
+  (void)state;
+  fixture f = planned(network, NULL);
+  const pz_costs c = costs_of(&f, NULL);
+  bool layouts[2][2] = {{false}};
+  assert_int_equal(c.n_nodes, 4);
+  for (pz_node_id n = 0; n < c.n_nodes; n++) {
+    pz_candidates all;
+    pz_error err = {0};
+    assert_int_equal(pz_candidates_of(&f.plan->problems[n], &f.plan->target, f.plan->arena, &all, &err),
+                     PZ_OK);
+    int32_t direct = 0, there = 0; /* those that no bound on errors takes away */
+    for (int32_t i = 0; i < all.n; i++) direct += all.list[i].solver->direct;
+    for (int32_t i = 0; i < c.candidates[n]; i++) {
+      const pz_candidate *k = &f.plan->choices[n].candidates[i];
+      assert_true(c.node[n][i].cost == k->cost && !c.node[n][i].timed);
+      assert_true(c.node[n][i].in == k->solver->in && c.node[n][i].out == k->solver->out);
+      assert_true(i == 0 || c.node[n][i].cost >= c.node[n][i - 1].cost);
+      there += k->solver->direct;
+      layouts[k->solver->in][k->solver->out] = true;
+    }
+    assert_int_equal(there, direct);
+  }
+  assert_true(layouts[PZ_PLAIN][PZ_BLOCKED] && layouts[PZ_BLOCKED][PZ_BLOCKED] &&
+              layouts[PZ_BLOCKED][PZ_PLAIN] && layouts[PZ_PLAIN][PZ_PLAIN]);
+  end(&f);
+}
+
+static const pz_edge *edge(const pz_costs *c, pz_node_id from, pz_node_id to, int skip) {
+  for (int32_t i = 0; i < c->n_edges; i++)
+    if (c->edges[i].from == from && c->edges[i].to == to && skip-- == 0) return &c->edges[i];
+  return NULL;
+}
+
+static void test_edges(void **state) {
+  (void)state;
+  fixture f = planned(network, NULL);
+  const pz_costs c = costs_of(&f, NULL);
+  const pz_node_id first = layer(&f, "first"), second = layer(&f, "second"), crop = layer(&f, "crop"),
+                   last = layer(&f, "last");
+  /* no weights; all outputs */
+  assert_int_equal(c.n_edges, 1 + 2 + 1 + 1 + 3);
+  assert_non_null(edge(&c, PZ_NONE, first, 0));
+  assert_int_equal(edge(&c, first, second, 0)->reads, PZ_READS_IN);
+  assert_int_equal(edge(&c, first, second, 1)->reads, PZ_READS_OUT);
+  assert_true(edge(&c, first, crop, 0) && edge(&c, crop, last, 0) && !edge(&c, second, crop, 0));
+  assert_true(edge(&c, last, PZ_NONE, 0) && edge(&c, first, PZ_NONE, 0) && !edge(&c, crop, PZ_NONE, 0));
+  for (pz_node_id n = 0; n < c.n_nodes; n++) {
+    for (int32_t i = c.into[n]; i < c.into[n + 1]; i++) assert_int_equal(c.edges[i].to, n);
+    for (int32_t i = c.first_out[n]; i < c.first_out[n + 1]; i++)
+      assert_int_equal(c.edges[c.out_of[i]].from, n);
+  }
+  assert_int_equal(c.first_out[first + 1] - c.first_out[first], 4);
+  for (int32_t i = 0; i < c.n_edges; i++)
+    for (int a = 0; a < 2; a++)
+      for (int b = 0; b < 2; b++) assert_int_equal(c.edges[i].transform[a][b] > 0, a != b);
+  /* a tensor of 32 maps is twice as many vectors as one of 4 */
+  assert_true(edge(&c, first, crop, 0)->transform[0][1] == 2 * edge(&c, PZ_NONE, first, 0)->transform[0][1]);
+  end(&f);
+}
+
+static int32_t with(const pz_costs *c, pz_node_id n, pz_layout in, pz_layout out) {
+  for (int32_t i = 0; i < c->candidates[n]; i++)
+    if (c->node[n][i].in == in && c->node[n][i].out == out) return i;
+  fail_msg("node %d has no such candidate", (int)n);
+  return 0;
+}
+
+static void test_transforms(void **state) {
+  (void)state;
+  fixture f = planned(network, NULL);
+  const pz_costs c = costs_of(&f, NULL);
+  const pz_node_id first = layer(&f, "first"), second = layer(&f, "second"), crop = layer(&f, "crop"),
+                   last = layer(&f, "last");
+  pz_choice *chosen = f.plan->choices;
+  const double whole = edge(&c, first, crop, 0)->transform[0][1];
+  chosen[first].chosen = with(&c, first, PZ_PLAIN, PZ_BLOCKED);
+  chosen[second].chosen = with(&c, second, PZ_BLOCKED, PZ_BLOCKED);
+  chosen[last].chosen = with(&c, last, PZ_BLOCKED, PZ_PLAIN);
+  const int32_t blocked = with(&c, crop, PZ_BLOCKED, PZ_BLOCKED), plain = with(&c, crop, PZ_PLAIN, PZ_PLAIN);
+  chosen[crop].chosen = blocked;
+  pz_transforms t = pz_transforms_of(&c, chosen, crop, blocked);
+  assert_true(t.cost == 0 && t.inside == 0);
+  t = pz_transforms_of(&c, chosen, crop, plain); /* what it reads and its result */
+  assert_true(t.cost == 2 * whole && t.inside == 2);
+  /* the result of the first layer leaves the network, plain: it is converted, but not inside */
+  t = pz_transforms_of(&c, chosen, first, chosen[first].chosen);
+  assert_true(t.cost == whole && t.inside == 0);
+  chosen[crop].chosen = plain; /* then for the crop too, and once for both */
+  t = pz_transforms_of(&c, chosen, first, chosen[first].chosen);
+  assert_true(t.cost == whole && t.inside == 1);
+  t = pz_transforms_of(&c, chosen, first, with(&c, first, PZ_BLOCKED, PZ_BLOCKED));
+  assert_true(t.cost > whole && t.inside == 1);
+  end(&f);
+}
+
+/* ---- the greedy choice, over tables that no planner made ---- */
+
+/* Two nodes in a row, each with a plain and a blocked candidate. */
+typedef struct synthetic {
+  pz_priced priced[2][2];
+  const pz_priced *node[2];
+  int32_t candidates[2], forced[2], into[3], out_of[2], first_out[3];
+  pz_edge edges[3];
+  pz_candidate list[2][2];
+  pz_choice choices[2];
+  pz_costs costs;
+  pz_plan plan;
+} synthetic;
+
+static void make(synthetic *s, const double cost[2][2], int32_t how, double transform) {
+  memset(s, 0, sizeof *s);
+  for (int n = 0; n < 2; n++) {
+    s->node[n] = s->priced[n];
+    s->candidates[n] = 2, s->forced[n] = how;
+    s->choices[n] = (pz_choice){s->list[n], 2, 0};
+    for (int i = 0; i < 2; i++)
+      s->priced[n][i] = (pz_priced){cost[n][i], (pz_layout)i, (pz_layout)i, .timed = how == PZ_BY_TIME};
+  }
+  const pz_node_id ends[3][2] = {{PZ_NONE, 0}, {0, 1}, {1, PZ_NONE}};
+  for (int e = 0; e < 3; e++)
+    s->edges[e] = (pz_edge){e, ends[e][0], ends[e][1], PZ_READS_IN, {{0, transform}, {transform, 0}}};
+  s->into[1] = 1, s->into[2] = 2;
+  s->out_of[0] = 1, s->out_of[1] = 2, s->first_out[1] = 1, s->first_out[2] = 2;
+  s->plan.choices = s->choices;
+  s->costs = (pz_costs){2, 3, s->node, s->candidates, s->forced, s->edges, s->into, s->out_of, s->first_out};
+}
+static void expect(const double cost[2][2], int32_t how, double transform, int32_t a, int32_t b) {
+  synthetic s;
+  make(&s, cost, how, transform);
+  pz_choose_solvers(&s.plan, &s.costs);
+  assert_int_equal(s.choices[0].chosen, a);
+  assert_int_equal(s.choices[1].chosen, b);
+}
+
+static void test_greedy(void **state) {
+  (void)state;
+  static const double apart[2][2] = {{1, 3}, {2, 5}}, equal[2][2] = {{1, 3}, {4, 4}},
+                      reversed[2][2] = {{5, 3}, {5, 3}};
+  /* by cost the first one is taken: lists are sorted; of equal ones that with fewer conversions */
+  expect(apart, PZ_BY_COST, 100, 0, 0);
+  expect(equal, PZ_BY_COST, 100, 0, 0);
+  /* by time the fastest, but not where converting takes more than it gains */
+  expect(reversed, PZ_BY_TIME, 0, 1, 1);
+  expect(reversed, PZ_BY_TIME, 1.5, 0, 0);
+  synthetic s;
+  make(&s, equal, PZ_BY_COST, 1); /* the first node is forced to be blocked, and draws the second one along */
+  s.forced[0] = 1;
+  pz_choose_solvers(&s.plan, &s.costs);
+  assert_int_equal(s.choices[0].chosen, 1);
+  assert_int_equal(s.choices[1].chosen, 1);
+}
+
+/* Of times within two per cent the smaller error is taken, then the smaller weights. */
+static void test_near_times(void **state) {
+  (void)state;
+  static const double near[2][2] = {{1, 1.01}, {1, 1.03}};
+  synthetic s;
+  make(&s, near, PZ_BY_TIME, 0);
+  for (int n = 0; n < 2; n++) s.list[n][0].error = 2e-6, s.list[n][1].error = 1e-6;
+  pz_choose_solvers(&s.plan, &s.costs);
+  assert_int_equal(s.choices[0].chosen, 1);
+  assert_int_equal(s.choices[1].chosen, 0);
+  make(&s, near, PZ_BY_TIME, 0);
+  for (int n = 0; n < 2; n++) s.list[n][0].weights = 20, s.list[n][1].weights = 10;
+  pz_choose_solvers(&s.plan, &s.costs);
+  assert_int_equal(s.choices[0].chosen, 1);
+  assert_int_equal(s.choices[1].chosen, 0);
+}
+
+/* ---- times ---- */
+
+/* A second for each thousand units of cost, of the second layer; the cheapest candidate has none there. */
+static int32_t some_times(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
+  (void)host, (void)plan;
+  if (strcmp(node->name, "second") != 0) return PZ_BY_COST;
+  for (int32_t i = 1; i < n; i++) c[i].seconds = 1e-3 * c[i].cost;
+  return PZ_BY_TIME;
+}
+static int32_t not_all_times(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
+                             int32_t n) {
+  some_times(host, plan, node, c, n);
+  return PZ_BY_COST;
+}
+
+/* Costs of all nodes are in one unit, guesses are slower than times, and times that do not decide are not in the table. */
+static void test_times(void **state) {
+  (void)state;
+  fixture f = planned(network, NULL);
+  const pz_costs guessed = costs_of(&f, NULL), timed = costs_of(&f, some_times),
+                 partly = costs_of(&f, not_all_times);
+  const pz_node_id first = layer(&f, "first"), second = layer(&f, "second");
+  assert_true(guessed.candidates[second] > 2);
+  double slowest = 0;
+  for (int32_t i = 1; i < timed.candidates[second]; i++) {
+    const double seconds = 1e-3 * guessed.node[second][i].cost;
+    assert_true(timed.node[second][i].timed && timed.node[second][i].cost == seconds);
+    if (seconds > slowest) slowest = seconds;
+    assert_true(partly.node[second][i].cost == guessed.node[second][i].cost && !partly.node[second][i].timed);
+  }
+  assert_true(timed.node[second][0].cost == slowest && !timed.node[second][0].timed);
+  const double scale = timed.node[first][0].cost / guessed.node[first][0].cost;
+  assert_true(scale > 0.999e-3 && scale < 1.001e-3);
+  const double converted =
+      edge(&timed, first, second, 0)->transform[0][1] / edge(&guessed, first, second, 0)->transform[0][1];
+  assert_true(converted > 0.999e-3 && converted < 1.001e-3);
+  end(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_layouts), cmocka_unit_test(test_edges),
+                                     cmocka_unit_test(test_transforms),  cmocka_unit_test(test_greedy),
+                                     cmocka_unit_test(test_near_times),  cmocka_unit_test(test_times)};
+  return cmocka_run_group_tests(tests, set_target, NULL);
+}

@@ -205,9 +205,9 @@ int32_t pz_net_steps(const pz_net *net);
 pz_status pz_net_profile(pz_net *net, const void *const *inputs, void *const *outputs, int32_t runs,
                          pz_step_profile *steps);
 
-/* Runs a network file once on arrays in .npy files: inputs[i] for its i-th input (C order, of any pz_dtype,
- * converted to float32; of the input's shape, leading dimensions of 1 may be missing), outputs[i] receives its i-th
- * output in float32. Outputs appear whole or not at all. Numbers of files must be those of the network. */
+/* Runs a network file once on arrays in .npy files: inputs[i] for its i-th input (C order; of the input's shape, leading
+ * dimensions of 1 may be missing), outputs[i] receives its i-th output. An input of float32 takes numbers of any pz_dtype; one of another
+ * type takes that type alone. An output has the output's type. bfloat16 is float32 in files. Outputs appear whole or not at all. Numbers of files must be those of the network. */
 pz_status pz_run_files(const char *network, int32_t threads, const char *const *inputs, int32_t n_inputs,
                        const char *const *outputs, int32_t n_outputs);
 
@@ -284,11 +284,12 @@ typedef struct pz_infer_options {
   /* z, y, x: voxels that neighbouring output patches share; each less than the output patch */
   int32_t overlap[3];
   pz_blend blend;
-  pz_normalize normalize; /* AUTO: UNIT for u8, else NONE */
+  pz_normalize
+      normalize; /* AUTO: UNIT for u8, else NONE; a network whose input is not f32 takes the volume as it is: AUTO or NONE */
   /* beyond the volume, for networks whose output is smaller than their input and for small volumes */
   pz_border border;
   pz_nan nan;
-  /* F32; U8: probabilities times 255, rounded and clipped; ARGMAX: index of the greatest of several channels, u8;
+  /* F32 (where the output is of integers and `apply` is nothing, these, as they are); U8: probabilities times 255, rounded and clipped; ARGMAX: index of the greatest of several channels, u8;
    * THRESHOLD: 1 where the value is greater than `threshold`, else 0, for each channel, u8 */
   pz_store store;
   bool skip_zero; /* patches whose input is all zero are not run; their output is 0 */
@@ -329,7 +330,8 @@ typedef struct pz_infer_options {
 #define PZ_INFER_OPTIONS                                                                                     \
   { 0 }
 
-/* Applies a network file (one input, one output, batch 1) to a volume. input and output: "stack.tif", "stack.h5:/dataset",
+/* Applies a network file (one input, one output, batch 1) to a volume. One whose input is not f32 takes a volume of that type alone. One
+ * whose output is of whole numbers (scale 1), as labels are, is refused where patches overlap. input and output: "stack.tif", "stack.h5:/dataset",
  * "stack.nii.gz", "stack.npy"; a network of C input channels takes a volume [C, z, y, x] (or [z, y, x] for C = 1). The
  * output is [K, z, y, x] ([z, y, x] for K = 1 or ARGMAX) and appears under its name only when it is whole.
  * An output that exists is replaced; an HDF5 file that holds other things keeps them and gets the dataset beside them, see

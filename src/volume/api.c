@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static pz_status run_net(void *net, const float *in, float *out, pz_error *err) {
+static pz_status run_net(void *net, const void *in, void *out, pz_error *err) {
   if (pz_net_run(net, (const void *const[]){in}, (void *const[]){out}) == PZ_OK) return PZ_OK;
   return pz_fail(err, PZ_ERROR_RUN, "%s", pz_last_message());
 }
@@ -26,6 +26,13 @@ static pz_status spatial(const char *path, const char *what, const pz_port *port
   return PZ_OK;
 }
 
+/* Those that pznet compiles networks for. */
+static pz_status check_type(const char *path, const char *what, const pz_port *port, pz_error *err) {
+  if (pz_type_of_tensors(port->dtype)) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_INPUT, "%s: the %s \"%s\" is of %s, which infer does not know", path, what,
+                 port->name, pz_dtype_name(port->dtype));
+}
+
 static pz_status bind_ports(const char *path, pz_net *net, pz_patch_function *f, pz_error *err) {
   pz_port in, out;
   if (pz_net_inputs(net) != 1 || pz_net_outputs(net) != 1)
@@ -40,6 +47,10 @@ static pz_status bind_ports(const char *path, pz_net *net, pz_patch_function *f,
     return pz_fail(err, PZ_ERROR_INPUT, "%s: an input of rank %d and an output of rank %d; expected the same",
                    path, in.rank, out.rank);
   f->planar = in.rank == 4;
+  f->taken = (pz_element){in.dtype, in.scale, in.zero_point};
+  f->given = (pz_element){out.dtype, out.scale, out.zero_point};
+  PZ_TRY(check_type(path, "input", &in, err));
+  PZ_TRY(check_type(path, "output", &out, err));
   return PZ_OK;
 }
 

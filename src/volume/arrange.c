@@ -51,12 +51,14 @@ static void count_bytes(const pz_patch_function *f, const pz_volume *input, pz_a
   a->bytes.input = times(times(a->ring, f->channels_in), pz_volume_plane_bytes(&input->info));
   a->bytes.sums = times(times(a->depth, yx), sum);
   const int64_t flipped = a->tiling.flips > 1;
-  a->bytes.patches = plus(times(1 + flipped, times(volume_of(f->in), f->channels_in * INT64_C(4))),
+  const int64_t of_in = f->channels_in * pz_dtype_bytes(f->taken.type),
+                of_raw = f->given.type == PZ_F32 ? 0 : f->channels_out * pz_dtype_bytes(f->given.type);
+  a->bytes.patches = plus(plus(times(1 + flipped, times(volume_of(f->in), of_in)), times(out, of_raw)),
                           times(a->buffers + flipped, times(out, f->channels_out * INT64_C(4))));
   a->bytes.weights = times(out, 4);
   a->bytes.stores =
       times(a->stores, times(times(a->store_planes, a->result.channels), pz_volume_plane_bytes(&a->result)));
-  a->bytes.scratch = times(a->workers, times(x, 12));
+  a->bytes.scratch = times(a->workers, times(x, 12 + (a->typed ? f->channels_out * INT64_C(4) : 0)));
   a->bytes.reader = input->memory;
   a->bytes.network = f->memory;
   a->bytes.process = PROCESS_BYTES;
@@ -111,15 +113,33 @@ static bool fits(const pz_patch_function *f, const pz_volume *input, int64_t lim
   return a->bytes.total <= limit;
 }
 
-static void describe_result(const pz_patch_function *f, const pz_volume *input, pz_store store,
+/* Integers that the network gives are written as such; floats of 16 bits, which some formats do not have, as floats. */
+static bool keeps_type(const pz_patch_function *f, const pz_infer_options *o) {
+  const char kind = pz_dtype_kind(f->given.type);
+  return o->store == PZ_STORE_F32 && o->apply == PZ_APPLY_NOTHING && (kind == 'u' || kind == 'i');
+}
+
+static void describe_result(const pz_patch_function *f, const pz_volume *input, pz_store store, bool typed,
                             const pz_grid *grid, pz_volume_info *r) {
   const int64_t first[3] = {grid->axis[0].origin, grid->axis[1].origin, grid->axis[2].origin};
   *r = input->info;
   for (int i = 0; i < 3; i++) r->shape[i] = grid->axis[i].result;
   pz_geometry_crop(&r->geometry, first);
-  r->dtype = store == PZ_STORE_F32 ? PZ_F32 : PZ_U8;
+  r->dtype = typed ? f->given.type : store == PZ_STORE_F32 ? PZ_F32 : PZ_U8;
   r->channels = store == PZ_STORE_ARGMAX ? 1 : f->channels_out;
   r->has_channels = r->channels > 1;
+}
+
+/* Whole numbers may be labels, which have no mean. */
+static pz_status check_coverage(const pz_patch_function *f, int64_t coverage, int flips, pz_error *err) {
+  const char kind = pz_dtype_kind(f->given.type);
+  if ((kind != 'u' && kind != 'i') || f->given.scale != 1 || (coverage <= 1 && flips <= 1)) return PZ_OK;
+  return pz_fail(
+      err, PZ_ERROR_INPUT,
+      "the network gives whole numbers (%s), as labels are, of which no mean is taken, and patches overlap "
+      "or are flipped; use a volume that whole patches fill, or compile the network without its argmax and "
+      "use --argmax",
+      pz_dtype_name(f->given.type));
 }
 
 static void comfortable(const pz_engine_tuning *tuning, pz_arrangement *a) {
@@ -139,12 +159,14 @@ pz_status pz_arrange(const pz_patch_function *f, pz_volume *input, const pz_infe
   PZ_TRY(pz_grid_make(input->info.shape, f->in, f->out, &a->tiling.grid, &a->grid, err));
   const pz_axis *axis = a->grid.axis;
   ring_limits(&axis[0], a->tiling.mirror, &least, &most);
-  describe_result(f, input, options->store, &a->grid, &a->result);
+  a->typed = keeps_type(f, options);
+  describe_result(f, input, options->store, a->typed, &a->grid, &a->result);
   PZ_TRY(pz_volume_check_info("the result", &a->result, err));
   a->rows = axis[0].count, a->row_patches = axis[1].count * axis[2].count;
   a->depth = axis[0].out < axis[0].result ? axis[0].out : axis[0].result;
   const int64_t coverage =
       times(times(pz_axis_coverage(&axis[0]), pz_axis_coverage(&axis[1])), pz_axis_coverage(&axis[2]));
+  PZ_TRY(check_coverage(f, coverage, a->tiling.flips, err));
   a->sum = a->tiling.half ? PZ_SUM_HALF : pz_blend_float_suffices(coverage) ? PZ_SUM_FLOAT : PZ_SUM_DOUBLE;
   a->workers = f->pool ? pz_pool_threads(f->pool) : 1;
   a->cached = true;

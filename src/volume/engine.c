@@ -370,7 +370,8 @@ static pz_status start_reading(pz_run *r, int64_t row, pz_error *err) {
       .volume = r->input,
       .first_plane = row < r->plan.rows ? pz_row_first(z, row, mirror(r)) : r->input->info.shape[0],
       .read_planes = read_planes(r),
-      .count_rounded = r->normalize == PZ_NORMALIZE_NONE && pz_dtype_rounded(r->input->info.dtype)};
+      .count_rounded = r->normalize == PZ_NORMALIZE_NONE && r->function->taken.type == PZ_F32 &&
+                       pz_dtype_rounded(r->input->info.dtype)};
   return pz_stages_start(&r->slab, &input, &r->stages, err);
 }
 
@@ -447,7 +448,8 @@ static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *er
   PZ_TRY(pz_arrange(r->function, r->input, r->options, &r->tuning, &r->plan, err));
   PZ_TRY(check_sink(r, err));
   if (!r->sink) pz_volume_hold(r->output.format, &r->plan.result, &r->input->notes);
-  PZ_TRY(pz_normalize_choose(r->options->normalize, r->plan.tiling.divided, r->input, &r->normalize, err));
+  PZ_TRY(pz_normalize_choose(r->options->normalize, r->plan.tiling.divided, r->input, r->function->taken.type,
+                             &r->normalize, err));
   r->counts.patches = pz_grid_patches(&r->plan.grid);
   PZ_TRY(check_output(r, err));
   if (r->options->resume) PZ_TRY(collect_facts(r, err));

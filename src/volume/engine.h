@@ -15,6 +15,7 @@
 #ifndef PZ_VOLUME_ENGINE_H
 #define PZ_VOLUME_ENGINE_H
 
+#include "base/element.h"
 #include "base/pool.h"
 #include "volume/job.h"
 #include "volume/tiling.h"
@@ -24,8 +25,11 @@
 typedef struct pz_patch_function {
   int64_t in[3], out[3]; /* z, y, x */
   int32_t channels_in, channels_out;
+  /* What `run` takes and gives. Where that is not of floats, a volume must have the type of `taken`, and its elements are handed on as they
+   * are; integers that are given are written as they are, where nothing else is asked for. */
+  pz_element taken, given;
   /* in: [channels_in][z][y][x], out: [channels_out][z][y][x]. Deterministic. */
-  pz_status (*run)(void *host, const float *in, float *out, pz_error *err);
+  pz_status (*run)(void *host, const void *in, void *out, pz_error *err);
   void *host;
   pz_pool *pool;      /* for the work around `run`; NULL: the calling thread alone */
   int64_t memory;     /* bytes that it holds */
@@ -54,6 +58,7 @@ typedef struct pz_arrangement {
       buffers; /* of patches that the network has written; 2 where one is recorded while the next is made */
   int64_t stores, store_planes;
   pz_sum sum;
+  bool typed;  /* the result has the type of what the network gives, which is no float */
   bool cached; /* the reader keeps its cache */
   int workers;
   struct {

@@ -60,9 +60,22 @@ void pz_planes_count_rounded(const pz_volume *v, int64_t z, int64_t n, const voi
   }
 }
 
-pz_status pz_normalize_choose(pz_normalize wanted, bool divided, const pz_volume *v, pz_normalize *chosen,
-                              pz_error *err) {
+/* A network that takes no floats takes the volume's elements as they are. */
+static pz_status as_it_is(pz_normalize wanted, const pz_volume *v, pz_dtype taken, pz_error *err) {
+  if (v->info.dtype != taken)
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: is %s, the network takes %s; convert the volume, or compile the network for f32",
+                   v->path, pz_dtype_name(v->info.dtype), pz_dtype_name(taken));
+  if (wanted == PZ_NORMALIZE_AUTO || wanted == PZ_NORMALIZE_NONE) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_USAGE,
+                 "the network takes %s as it is: it goes with --normalize none, or is compiled for f32",
+                 pz_dtype_name(taken));
+}
+
+pz_status pz_normalize_choose(pz_normalize wanted, bool divided, const pz_volume *v, pz_dtype taken,
+                              pz_normalize *chosen, pz_error *err) {
   const pz_dtype dtype = v->info.dtype;
+  if (taken != PZ_F32) return *chosen = PZ_NORMALIZE_NONE, as_it_is(wanted, v, taken, err);
   *chosen = wanted;
   if (wanted == PZ_NORMALIZE_AUTO) {
     const bool unit = divided ? pz_dtype_kind(dtype) == 'u' || pz_dtype_kind(dtype) == 'i' : dtype == PZ_U8;

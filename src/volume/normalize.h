@@ -17,7 +17,7 @@ void pz_planes_count_rounded(const pz_volume *volume, int64_t z, int64_t n, cons
                              int64_t channel_bytes, pz_rounding *rounding);
 
 /* AUTO resolved; refuses what makes no sense for the dtype. divided: AUTO divides all integers by their greatest value. */
-pz_status pz_normalize_choose(pz_normalize wanted, bool divided, const pz_volume *volume,
+pz_status pz_normalize_choose(pz_normalize wanted, bool divided, const pz_volume *volume, pz_dtype taken,
                               pz_normalize *chosen, pz_error *err);
 
 /* Fills slab->shift and slab->scale. For ZSCORE this reads the whole volume through the ring, each channel on its own;

@@ -30,13 +30,15 @@ static void *place(char *block, int64_t *at, int64_t bytes) {
 static int64_t place_voxels(pz_slab *s, char *block) {
   const pz_arrangement *p = s->plan;
   const pz_patch_function *f = s->function;
-  const int64_t in = product(f->in) * f->channels_in * 4, weights = product(f->out) * 4,
-                out = weights * f->channels_out;
+  const int64_t in = product(f->in) * f->channels_in * pz_dtype_bytes(f->taken.type),
+                weights = product(f->out) * 4, out = weights * f->channels_out,
+                raw = product(f->out) * f->channels_out * pz_dtype_bytes(f->given.type);
   int64_t at = 0;
   s->ring = place(block, &at, p->bytes.input), s->sums = place(block, &at, p->bytes.sums);
   s->in = place(block, &at, in), s->weights = place(block, &at, weights);
   for (int i = 0; i < p->buffers; i++) s->out[i] = place(block, &at, out);
   for (int i = 0; i < p->stores; i++) s->store[i] = place(block, &at, p->bytes.stores / p->stores);
+  if (f->given.type != PZ_F32) s->raw = place(block, &at, raw);
   if (p->tiling.flips > 1) s->flipped_in = place(block, &at, in), s->flipped_out = place(block, &at, out);
   return at;
 }
@@ -58,6 +60,7 @@ static bool take_all(pz_slab *s, pz_error *err) {
   return take_voxels(s, err) && (s->shift = take(s, f->channels_in * 16, "the normalisation", err)) &&
          (s->inverse = take(s, workers * x * 8, "a row", err)) &&
          (s->best = take(s, workers * x * 4, "a row", err)) &&
+         (!p->typed || (s->row = take(s, workers * f->channels_out * x * 4, "a row", err))) &&
          (s->source = take(s, (f->in[0] + f->in[1] + f->in[2]) * 8, "indices", err));
 }
 
@@ -142,6 +145,27 @@ static void inside(const pz_axis *a, int64_t k, int64_t *lo, int64_t *hi) {
   *hi = a->size - begin < a->in ? a->size - begin : a->in;
 }
 
+/* Elements of the number zero. */
+static void put_zeros(const pz_slab *s, char *out, int64_t n) {
+  const pz_element *e = &s->function->taken;
+  const int64_t bytes = pz_dtype_bytes(e->type);
+  const float zero = 0;
+  memset(out, 0, (size_t)(n * bytes));
+  for (int64_t i = 0; e->zero_point && i < n; i++) pz_elements_from(*e, &zero, 1, out + i * bytes);
+}
+
+/* Elements as the volume has them, for networks that take no floats. */
+static void copy_row(const pz_slab *s, const char *row, int64_t begin, int64_t lo, int64_t hi,
+                     const int64_t *source, char *out) {
+  const int64_t bytes = pz_dtype_bytes(s->dtype), n = s->function->in[2];
+  memcpy(out + lo * bytes, row + (begin + lo) * bytes, (size_t)((hi - lo) * bytes));
+  for (int64_t x = 0; x < n; x = x + 1 == lo ? hi : x + 1) {
+    if (x >= lo && x < hi) continue;
+    if (source[x] < 0) put_zeros(s, out + x * bytes, 1);
+    else memcpy(out + x * bytes, row + source[x] * bytes, (size_t)bytes);
+  }
+}
+
 /* A voxel beyond the border, which stands for voxel `at` of the volume: nearly always one of the patch's own. */
 static float beyond(const pz_slab *s, int64_t c, const char *row, const float *out, int64_t at, int64_t begin,
                     int64_t lo, int64_t hi) {
@@ -160,15 +184,20 @@ static void gather_row(const job *j, int64_t i, int32_t worker) {
   const pz_axis *ax = &s->plan->grid.axis[2];
   const int64_t c = i / (f->in[0] * f->in[1]), z = i / f->in[1] % f->in[0], y = i % f->in[1];
   const int64_t *sz = s->source, *sy = sz + f->in[0], *sx = sy + f->in[1];
-  float *out = s->in + i * f->in[2];
+  char *at = s->in + i * f->in[2] * pz_dtype_bytes(f->taken.type);
   if (sz[z] < 0 || sy[y] < 0) {
-    memset(out, 0, (size_t)f->in[2] * sizeof *out);
+    put_zeros(s, at, f->in[2]);
     return;
   }
   const char *row = pz_slab_plane(s, sz[z]) + c * pz_slab_channel_bytes(s) + sy[y] * row_bytes(s);
   const int64_t begin = pz_axis_input(ax, j->k[2]);
   int64_t lo, hi;
   inside(ax, j->k[2], &lo, &hi);
+  if (f->taken.type != PZ_F32) {
+    copy_row(s, row, begin, lo, hi, sx, at);
+    return;
+  }
+  float *out = (float *)(void *)at;
   pz_convert(s->dtype, row + (begin + lo) * pz_dtype_bytes(s->dtype), hi - lo, s->shift[c], s->scale[c],
              out + lo);
   for (int64_t x = 0; x < lo; x++) out[x] = beyond(s, c, row, out, sx[x], begin, lo, hi);
@@ -223,9 +252,28 @@ static void flip_row(const job *j, int64_t i, int32_t worker) {
   (void)worker;
   const pz_slab *s = j->slab;
   const int64_t *n = s->function->in;
-  const float *from = s->in + flipped_row(i, n, j->which) * n[2];
-  float *to = s->flipped_in + i * n[2];
-  for (int64_t x = 0; x < n[2]; x++) to[x] = from[j->which & 4 ? n[2] - 1 - x : x];
+  const int64_t bytes = pz_dtype_bytes(s->function->taken.type);
+  const char *from = s->in + flipped_row(i, n, j->which) * n[2] * bytes;
+  char *to = s->flipped_in + i * n[2] * bytes;
+  for (int64_t x = 0; x < n[2]; x++)
+    memcpy(to + x * bytes, from + (j->which & 4 ? n[2] - 1 - x : x) * bytes, (size_t)bytes);
+}
+
+/* The numbers that the network's elements stand for. */
+static void decode_row(const job *j, int64_t i, int32_t worker) {
+  (void)worker;
+  const pz_patch_function *f = j->slab->function;
+  const int64_t n = f->out[2];
+  pz_elements_to(f->given, j->slab->raw + i * n * pz_dtype_bytes(f->given.type), n, j->sum + i * n);
+}
+
+static pz_status apply_once(pz_slab *s, const char *in, float *out, pz_error *err) {
+  const pz_patch_function *f = s->function;
+  if (!s->raw) return f->run(f->host, in, out, err);
+  PZ_TRY(f->run(f->host, in, s->raw, err));
+  job j = {.slab = s, .sum = out, .units = f->channels_out * f->out[0] * f->out[1], .unit = decode_row};
+  run(&j);
+  return PZ_OK;
 }
 
 /* Adds the result of a flipped patch, flipped back; after the last one the sum is divided. */
@@ -242,11 +290,11 @@ static void add_flipped_row(const job *j, int64_t i, int32_t worker) {
 pz_status pz_patch_apply(pz_slab *s, float *out, pz_error *err) {
   const pz_patch_function *f = s->function;
   const pz_tiling_rules *t = &s->plan->tiling;
-  PZ_TRY(f->run(f->host, s->in, out, err));
+  PZ_TRY(apply_once(s, s->in, out, err));
   for (int i = 1; i < t->flips; i++) {
     job j = {.slab = s, .which = t->flip[i], .units = f->channels_in * f->in[0] * f->in[1], .unit = flip_row};
     run(&j);
-    PZ_TRY(f->run(f->host, s->flipped_in, s->flipped_out, err));
+    PZ_TRY(apply_once(s, s->flipped_in, s->flipped_out, err));
     j.units = f->channels_out * f->out[0] * f->out[1], j.unit = add_flipped_row;
     j.sum = out, j.n = i + 1 == t->flips ? t->flips : 1;
     run(&j);
@@ -335,13 +383,19 @@ bool pz_patch_find_not_finite(pz_slab *s, const int64_t k[3], const float *out, 
 pz_lost_voxel pz_patch_greatest_input(const pz_slab *s) {
   const int64_t *n = s->function->in, all = product(n) * s->function->channels_in;
   const int64_t *z = s->source, *y = z + n[0], *x = y + n[1];
+  const int64_t bytes = pz_dtype_bytes(s->function->taken.type);
   int64_t at = 0;
-  for (int64_t i = 0; i < all; i++) at = fabsf(s->in[i]) > fabsf(s->in[at]) ? i : at;
+  float greatest = 0;
+  for (int64_t i = 0; i < all; i++) {
+    float value;
+    pz_elements_to(s->function->taken, s->in + i * bytes, 1, &value);
+    if (!i || fabsf(value) > fabsf(greatest)) at = i, greatest = value;
+  }
   return (pz_lost_voxel){.channel = at / product(n),
                          .z = z[at / n[2] / n[1] % n[0]],
                          .y = y[at / n[2] % n[1]],
                          .x = x[at % n[2]],
-                         .value = s->in[at]};
+                         .value = greatest};
 }
 
 /* ------------------------------------------------------------------ store */
@@ -352,6 +406,19 @@ static void add_tally(tally *t, const pz_blend_tally *row, int64_t first) {
   atomic_fetch_add(&t->not_finite, row->not_finite);
   int64_t least = atomic_load(&t->first);
   while (first < least && !atomic_compare_exchange_weak(&t->first, &least, first)) {}
+}
+
+/* The row's numbers as elements of the network's type. */
+static void store_typed(const pz_slab *s, pz_blend_row *row, int32_t worker) {
+  const pz_element *given = &s->function->given;
+  const int64_t bytes = pz_dtype_bytes(given->type);
+  char *out = row->out;
+  row->out = s->row + worker * row->channels * row->n;
+  const int64_t stride = row->out_stride;
+  row->out_stride = row->n;
+  pz_blend_store(PZ_STORE_F32, row);
+  for (int64_t c = 0; c < row->channels; c++)
+    pz_elements_from(*given, (float *)row->out + c * row->n, row->n, out + c * stride * bytes);
 }
 
 static void store_row(const job *j, int64_t i, int32_t worker) {
@@ -379,7 +446,8 @@ static void store_row(const job *j, int64_t i, int32_t worker) {
   pz_blend_apply(s->options->apply, &row, inverse);
   if (s->options->store == PZ_STORE_U8) pz_blend_count_clipped(&row, &told);
   add_tally(j->tally, &told, i * row.channels * x + told.first);
-  pz_blend_store(s->options->store, &row);
+  if (p->typed) store_typed(s, &row, worker);
+  else pz_blend_store(s->options->store, &row);
 }
 
 pz_part_tally pz_part_store(pz_slab *s, const pz_part *part, int which) {

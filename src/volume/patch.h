@@ -14,15 +14,18 @@ typedef struct pz_slab {
   pz_dtype dtype; /* of the ring */
   char *ring;     /* [channels_in][ring][y][x]; plane z is at z % ring */
   void *sums; /* [channels_out][depth][y][x], float or double; plane z is at z % depth; zero when unused */
-  float *in, *out[2];
+  char *in, *raw; /* what `run` takes and gives; raw NULL: floats, in `out` at once */
+  float *out[2];
   float *weights;        /* of an output patch */
   double *shift, *scale; /* for each input channel */
   char *store[2];  /* a part of the result, [channels][planes][rows][x]; as large as store_planes planes */
   double *inverse; /* for each worker, a row */
   float *best;     /* for each worker, a row */
   int64_t *source; /* where the voxels of a patch come from: in[0] + in[1] + in[2] indices, -1 for zero */
-  float *flipped_in, *flipped_out; /* for test-time augmentation */
-  int64_t shape[3];                /* of the volume */
+  char *flipped_in;
+  float *flipped_out; /* for test-time augmentation */
+  float *row;         /* for each worker, rows of a result that is not stored as floats are; else NULL */
+  int64_t shape[3];   /* of the volume */
 } pz_slab;
 
 /* Planes z..z+planes-1 of the result, of each the rows y..y+rows-1. */

@@ -1,4 +1,5 @@
 /* run_files.c: pz_run_files: a network file, run once on arrays in .npy files. */
+#include "base/element.h"
 #include "base/file.h"
 #include "runtime/runtime.h"
 #include "formats/convert.h"
@@ -50,8 +51,26 @@ static pz_status check_shape(const char *path, const pz_npy *npy, const pz_port 
       shape_text(port->rank, port->dim, expected, sizeof expected));
 }
 
-static pz_status read_elements(const char *path, int fd, const pz_npy *npy, int64_t n, float *out,
-                               pz_error *err) {
+/* Networks of floats take numbers of any type. Others take their own, and bfloat16, which files have not, is rounded from float32. */
+static pz_status check_type(const char *path, const pz_npy *npy, const pz_port *port, pz_error *err) {
+  const pz_dtype wanted = port->dtype == PZ_BF16 ? PZ_F32 : port->dtype;
+  if (!pz_type_of_tensors(port->dtype))
+    return pz_fail(err, PZ_ERROR_INPUT, "the network's input \"%s\" is of %s, which no file here has",
+                   port->name, pz_dtype_name(port->dtype));
+  if (port->dtype == PZ_F32 || npy->dtype == wanted) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_INPUT, "%s: an array of %s; the network's input \"%s\" wants %s", path,
+                 pz_dtype_name(npy->dtype), port->name, pz_dtype_name(wanted));
+}
+
+/* From `raw` to what the port takes. */
+static void put_elements(const pz_npy *npy, const void *raw, int64_t n, pz_dtype wanted, char *out) {
+  if (wanted == PZ_F32) pz_convert(npy->dtype, raw, n, 0, 1, (float *)(void *)out);
+  else if (wanted == npy->dtype) memcpy(out, raw, (size_t)(n * pz_dtype_bytes(wanted)));
+  else pz_elements_from((pz_element){wanted, 1, 0}, raw, n, out);
+}
+
+static pz_status read_elements(const char *path, int fd, const pz_npy *npy, int64_t n, pz_dtype wanted,
+                               char *out, pz_error *err) {
   enum { PART = 8192 };
   uint64_t raw[PART]; /* elements have at most 8 bytes */
   const int64_t element = pz_dtype_bytes(npy->dtype);
@@ -59,26 +78,27 @@ static pz_status read_elements(const char *path, int fd, const pz_npy *npy, int6
     part = n - done < PART ? n - done : PART;
     PZ_TRY(pz_io_read(fd, path, raw, part * element, npy->offset + done * element, err));
     if (npy->swap) pz_io_swap(raw, part, element);
-    pz_convert(npy->dtype, raw, part, 0, 1, out + done);
+    put_elements(npy, raw, part, wanted, out + done * pz_dtype_bytes(wanted));
   }
   return PZ_OK;
 }
 
-static pz_status read_open(job *j, const char *path, int fd, int64_t size, const pz_port *port, float *out,
+static pz_status read_open(job *j, const char *path, int fd, int64_t size, const pz_port *port, char *out,
                            pz_error *err) {
   pz_npy npy;
   PZ_TRY(pz_npy_read_header(j->arena, path, fd, size, &npy, err));
   PZ_TRY(check_shape(path, &npy, port, err));
+  PZ_TRY(check_type(path, &npy, port, err));
   PZ_TRY(pz_npy_check_size(path, &npy, err));
-  return read_elements(path, fd, &npy, port->elements, out, err);
+  return read_elements(path, fd, &npy, port->elements, port->dtype, out, err);
 }
 
 static pz_status read_input(job *j, int32_t i, pz_error *err) {
   pz_port port;
   pz_identity id;
   pz_net_input(j->net, i, &port);
-  float *data = PZ_NEW(j->arena, float, port.elements);
-  if (!data) return pz_fail_memory(err, port.name, 4 * (unsigned long long)port.elements);
+  char *data = PZ_NEW(j->arena, char, port.bytes);
+  if (!data) return pz_fail_memory(err, port.name, (unsigned long long)port.bytes);
   j->in[i] = data;
   PZ_TRY(pz_identity_begin(j->inputs[i], true, &id, err));
   pz_status status = read_open(j, j->inputs[i], id.fd, id.noted.st_size, &port, data, err);
@@ -87,22 +107,34 @@ static pz_status read_input(job *j, int32_t i, pz_error *err) {
   return status;
 }
 
+/* Of an element of an output's file. */
+static pz_dtype type_in_file(const pz_port *port) { return port->dtype == PZ_BF16 ? PZ_F32 : port->dtype; }
+
+static int64_t file_bytes(const job *j, int32_t i, const pz_port *port) {
+  return j->header[i] + port->elements * pz_dtype_bytes(type_in_file(port));
+}
+
 static pz_status make_output(job *j, int32_t i, pz_error *err) {
   char header[PZ_NPY_HEADER];
   pz_port port;
   pz_net_output(j->net, i, &port);
-  j->header[i] = pz_npy_print_header(PZ_F32, port.rank, port.dim, header);
-  j->file[i] = PZ_NEW(j->arena, char, j->header[i] + 4 * port.elements);
-  if (!j->file[i]) return pz_fail_memory(err, port.name, 4 * (unsigned long long)port.elements);
+  j->header[i] = pz_npy_print_header(type_in_file(&port), port.rank, port.dim, header);
+  j->file[i] = PZ_NEW(j->arena, char, file_bytes(j, i, &port));
+  if (!j->file[i]) return pz_fail_memory(err, port.name, (unsigned long long)file_bytes(j, i, &port));
   memcpy(j->file[i], header, (size_t)j->header[i]);
   j->out[i] = j->file[i] + j->header[i];
-  return PZ_OK;
+  if (port.dtype != PZ_BF16) return PZ_OK;
+  j->out[i] = PZ_NEW(j->arena, char, port.bytes);
+  return j->out[i] ? PZ_OK : pz_fail_memory(err, port.name, (unsigned long long)port.bytes);
 }
 
 static pz_status write_output(const job *j, int32_t i, pz_error *err) {
   pz_port port;
   pz_net_output(j->net, i, &port);
-  return pz_file_write(j->outputs[i], j->file[i], (size_t)(j->header[i] + 4 * port.elements), err);
+  if (port.dtype == PZ_BF16)
+    pz_elements_to((pz_element){PZ_BF16, 1, 0}, j->out[i], port.elements,
+                   (float *)(void *)(j->file[i] + j->header[i]));
+  return pz_file_write(j->outputs[i], j->file[i], (size_t)file_bytes(j, i, &port), err);
 }
 
 /* Before anything is read or run: as many files as the network wants, and outputs that can be written. */

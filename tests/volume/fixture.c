@@ -258,16 +258,33 @@ static float voxel(const fx_net *net, const float *in, int32_t c, int64_t z, int
   return net->kind == FX_RAMP ? v + 0.01f * (float)(c + 1) * (float)(z + 2 * y + 3 * x) : v;
 }
 
-static pz_status apply(void *host, const float *in, float *out, pz_error *err) {
+static void compute(fx_net *net, const float *in, float *out) {
+  const pz_patch_function *f = &net->function;
+  for (int32_t c = 0; c < f->channels_out; c++)
+    for (int64_t z = 0; z < f->out[0]; z++)
+      for (int64_t y = 0; y < f->out[1]; y++)
+        for (int64_t x = 0; x < f->out[2]; x++) *out++ = voxel(net, in, c, z, y, x);
+}
+
+static void compute_typed(fx_net *net, const void *in, void *out) {
+  const pz_patch_function *f = &net->function;
+  const int64_t n_in = f->channels_in * f->in[0] * f->in[1] * f->in[2],
+                n_out = f->channels_out * f->out[0] * f->out[1] * f->out[2];
+  float *taken = malloc((size_t)n_in * 4), *given = malloc((size_t)n_out * 4);
+  pz_elements_to(f->taken, in, n_in, taken);
+  compute(net, taken, given);
+  pz_elements_from(f->given, given, n_out, out);
+  free(taken), free(given);
+}
+
+static pz_status apply(void *host, const void *in, void *out, pz_error *err) {
   fx_net *net = host;
   const pz_patch_function *f = &net->function;
   net->runs++;
   if (net->runs == net->fail_at)
     return pz_fail(err, PZ_ERROR_RUN, "the network failed, as the test wants it");
-  for (int32_t c = 0; c < f->channels_out; c++)
-    for (int64_t z = 0; z < f->out[0]; z++)
-      for (int64_t y = 0; y < f->out[1]; y++)
-        for (int64_t x = 0; x < f->out[2]; x++) *out++ = voxel(net, in, c, z, y, x);
+  if (f->taken.type == PZ_F32 && f->given.type == PZ_F32) compute(net, in, out);
+  else compute_typed(net, in, out);
   if (net->runs == net->interrupt_at) net->flag = 1;
   return PZ_OK;
 }
@@ -276,8 +293,13 @@ void fx_net_make(fx_net *net, fx_kind kind, int32_t channels_in, int32_t channel
                  const int64_t out[3]) {
   memset(net, 0, sizeof *net);
   net->kind = kind;
-  net->function = (pz_patch_function){
-      .channels_in = channels_in, .channels_out = channels_out, .run = apply, .host = net, .digest = "test"};
+  net->function = (pz_patch_function){.taken = PZ_FLOATS,
+                                      .given = PZ_FLOATS,
+                                      .channels_in = channels_in,
+                                      .channels_out = channels_out,
+                                      .run = apply,
+                                      .host = net,
+                                      .digest = "test"};
   memcpy(net->function.in, in, sizeof net->function.in);
   memcpy(net->function.out, out, sizeof net->function.out);
 }

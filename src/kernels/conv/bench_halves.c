@@ -86,8 +86,8 @@ typedef struct layer {
 } layer;
 
 static __attribute__((noinline)) void run(const layer *l) {
-  pz_conv_halves(shape, shape_parts, l->in, l->packed, l->bias, NULL, NULL, NULL, l->out, NULL, l->scratch, 0,
-                 1);
+  pz_conv_halves(shape, shape_parts, l->in, (const uint16_t *)l->packed, l->bias, NULL, NULL, NULL, l->out,
+                 NULL, l->scratch, 0, 1);
 }
 
 static layer new_layer(pz_test_random *r) {
@@ -95,7 +95,7 @@ static layer new_layer(pz_test_random *r) {
   const int64_t weights = (int64_t)MAPS * MAPS * KD * 9;
   layer l = {.in = memory(in->stride_n) + shape.conv.pad[0] * in->stride_d + in->stride_h + in->stride_w,
              .weights = memory(weights),
-             .packed = memory(pz_halves_weight_floats(&shape)),
+             .packed = memory(pz_halves_weight_pairs(&shape)),
              .bias = memory(BLOCKS * 16),
              .out = memory(shape.conv.out.stride_n),
              .scratch = memory(pz_halves_scratch(&shape))};
@@ -107,7 +107,7 @@ static layer new_layer(pz_test_random *r) {
               pz_test_float(r, -1, 1);
   for (int64_t i = 0; i < weights; ++i) l.weights[i] = pz_test_float(r, -1, 1);
   for (int32_t i = 0; i < MAPS; ++i) l.bias[i] = pz_test_float(r, -1, 1);
-  pz_halves_pack(&shape, l.weights, l.packed);
+  pz_halves_pack(&shape, l.weights, (pz_bf16_pair *)l.packed);
   return l;
 }
 

@@ -10,8 +10,8 @@ typedef pz_bench_first_operands operands;
 #define ONE(NAME, ACT, KD, R, TERMS, K, W)                                                                   \
   static const pz_conv_terms_shape NAME##_shape_##KD##_##TERMS##_##K = SHAPE(KD, R, TERMS, K, W, ACT);       \
   static __attribute__((noinline)) void NAME##_##KD##_##TERMS##_##K(const operands *o) {                     \
-    pz_conv_terms(NAME##_shape_##KD##_##TERMS##_##K, o->in, o->packed, o->bias, NULL, NULL, NULL, o->out,    \
-                  o->scratch, 0, 1);                                                                         \
+    pz_conv_terms(NAME##_shape_##KD##_##TERMS##_##K, o->in, (const uint16_t *)o->packed, o->bias, NULL,      \
+                  NULL, NULL, o->out, o->scratch, 0, 1);                                                     \
   }
 #define CASE(...) ONE(elu, PZ_K_ACT_ELU, __VA_ARGS__) ONE(none, PZ_K_ACT_NONE, __VA_ARGS__)
 
@@ -22,7 +22,7 @@ typedef pz_bench_first_operands operands;
 ALL(CASE)
 
 static void pack(const void *shape, const float *weights, float *packed) {
-  pz_terms_pack(shape, weights, packed);
+  pz_terms_pack(shape, weights, (pz_bf16_pair *)packed);
 }
 
 static void bench(const pz_conv_terms_shape *s, void (*elu)(const operands *),
@@ -31,7 +31,7 @@ static void bench(const pz_conv_terms_shape *s, void (*elu)(const operands *),
   printf("%d terms of %dx%dx%d, %d maps, width %d: ", s->terms, c->kernel[0], c->kernel[1], c->kernel[2],
          c->out.c, c->out.w);
   pz_bench_first(
-      &(pz_bench_first_layer){s, c, pz_terms_weight_floats(s), pz_terms_scratch(s), pack, elu, none});
+      &(pz_bench_first_layer){s, c, pz_terms_weight_pairs(s), pz_terms_scratch(s), pack, elu, none});
 }
 
 int main(void) {

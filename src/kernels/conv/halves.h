@@ -16,6 +16,7 @@
 #ifndef PZ_KERNELS_CONV_HALVES_H
 #define PZ_KERNELS_CONV_HALVES_H
 
+#include "kernels/conv/bf16.h"
 #include "kernels/conv/epilogue.h"
 #include "kernels/conv/halves_shape.h"
 #include "kernels/isa/amx.h"
@@ -426,7 +427,7 @@ PZ_INLINE void pz_halves_do_beside(const pz_conv_halves_shape *s, const pz_halve
 /* Steps of 32 maps in halves: first halves by second, by first, second by first; of 16 maps in both halves: by second, by first.
  * a: of the first tile; 2 tiles x 2 blocks. */
 PZ_INLINE void pz_halves_step_22(const pz_conv_halves_shape *s, const pz_halves_parts *f,
-                                 const float *const a[4], int64_t at, int64_t second, const float *w,
+                                 const float *const a[4], int64_t at, int64_t second, const pz_bf16_pair *w,
                                  pz_halves_pace pace, pz_halves_beside *b) {
   const int32_t tile = pz_halves_weight_tile(s);
   PZ_TILE_LOAD(4, a[0] + at);
@@ -447,7 +448,7 @@ PZ_INLINE void pz_halves_step_22(const pz_conv_halves_shape *s, const pz_halves_
 }
 /* 4 tiles x 1 block. */
 PZ_INLINE void pz_halves_step_41(const pz_conv_halves_shape *s, const pz_halves_parts *f,
-                                 const float *const a[4], int64_t at, int64_t second, const float *w,
+                                 const float *const a[4], int64_t at, int64_t second, const pz_bf16_pair *w,
                                  pz_halves_pace pace, pz_halves_beside *b) {
   const int32_t tile = pz_halves_weight_tile(s);
   PZ_TILE_LOAD(6, w);
@@ -486,7 +487,7 @@ PZ_INLINE const float *pz_halves_tap(const pz_conv_halves_shape *s, const float 
  * of the ring that they read; few: the block out is. */
 PZ_INLINE void pz_halves_multiply(const pz_conv_halves_shape *s, const pz_halves_parts *f, int32_t blocks,
                                   int32_t few, int32_t first, int32_t tiles, const float *ring, int32_t slot,
-                                  int32_t p, const float *w, float *sums, pz_halves_pace pace,
+                                  int32_t p, const pz_bf16_pair *w, float *sums, pz_halves_pace pace,
                                   pz_halves_beside *b) {
   const int64_t piece = pz_halves_piece(s), step = 2 * blocks * pz_halves_weight_tile(s);
   const int32_t pairs = pz_halves_pairs(s), each = pairs + (s->few_in ? 0 : pz_halves_single(s)),
@@ -572,8 +573,8 @@ PZ_INLINE pz_halves_pace pz_halves_group_pace(const pz_conv_halves_shape *s, int
  * reads. turn: which buffer of sums is free. */
 PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_parts *f,
                                 const pz_halves_strip *t, int32_t blocks, int32_t few, int32_t block,
-                                int32_t k, int32_t slot, const float *weights, double splits, float *sums,
-                                int32_t *turn, pz_halves_beside *b) {
+                                int32_t k, int32_t slot, const pz_bf16_pair *weights, double splits,
+                                float *sums, int32_t *turn, pz_halves_beside *b) {
   const pz_conv_direct_shape *c = &s->conv;
   const int32_t d = s->by_row ? 0 : k * s->m, h = s->by_row ? k * s->step : 0, left = t->rows - h,
                 rows = left < pz_halves_step_rows(s) ? left : pz_halves_step_rows(s);
@@ -605,9 +606,9 @@ PZ_INLINE void pz_halves_blocks(const pz_conv_halves_shape *s, const pz_halves_p
 
 /* Step k of strip t. */
 PZ_INLINE void pz_halves_step(const pz_conv_halves_shape *s, const pz_halves_parts *f,
-                              const pz_halves_strip *t, int32_t k, int32_t slot, const float *weights,
+                              const pz_halves_strip *t, int32_t k, int32_t slot, const pz_bf16_pair *weights,
                               double splits, float *sums, int32_t *turn, pz_halves_beside *b) {
-  const float *w = weights + t->begin * pz_halves_block_weights(s, 0);
+  const pz_bf16_pair *w = weights + t->begin * pz_halves_block_weights(s, 0);
   PZ_ROLL for (int32_t j = t->begin; j + 1 < t->end; j += 2, w += 2 * pz_halves_block_weights(s, 0))
       pz_halves_blocks(s, f, t, 2, 0, j, k, slot, w, splits, sums, turn, b);
   if (pz_halves_out_blocks(s) % 2 && (t->end - t->begin) % 2)
@@ -635,8 +636,8 @@ PZ_INLINE void pz_halves_pool(const pz_conv_halves_shape *s, const pz_halves_str
 
 /* Strips begin .. end - 1. */
 PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, const pz_halves_parts *f, int64_t begin,
-                             int64_t end, const float *in, const float *weights, const pz_conv_ends *ends,
-                             float *ring) {
+                             int64_t end, const float *in, const pz_bf16_pair *weights,
+                             const pz_conv_ends *ends, float *ring) {
   const pz_conv_direct_shape *c = &s->conv;
   float *sums = ring + s->slots * pz_halves_slot(s),
         *nobody = sums + 8 * pz_halves_points(s) * PZ_HALVES_FLOATS, *zeros = nobody + PZ_HALVES_FLOATS;
@@ -677,7 +678,7 @@ PZ_INLINE void pz_halves_run(const pz_conv_halves_shape *s, const pz_halves_part
 }
 
 PZ_INLINE void pz_conv_halves(const pz_conv_halves_shape s, const pz_halves_parts f, const float *in,
-                              const float *weights, const float *bias, const float *base,
+                              const uint16_t *weights, const float *bias, const float *base,
                               const float *base_scale, const float *slope, float *out, float *pooled,
                               float *scratch, int32_t worker, int32_t workers) {
   const pz_conv_ends ends = {bias, base, base_scale, slope, out, pooled};
@@ -686,7 +687,7 @@ PZ_INLINE void pz_conv_halves(const pz_conv_halves_shape s, const pz_halves_part
            &begin, &end);
   if (begin >= end) return;
   pz_tiles_begin(pz_halves_weight_rows(&s));
-  pz_halves_run(&s, &f, begin, end, in, weights, &ends, scratch);
+  pz_halves_run(&s, &f, begin, end, in, (const pz_bf16_pair *)weights, &ends, scratch);
   pz_tiles_end();
   if (s.conv.stream) pz_v_stream_end();
 }

@@ -81,12 +81,12 @@ PZ_INLINE void pz_halves_few_split_row(const pz_conv_halves_few_shape *s, pz_hal
 }
 
 /* Products of the inputs in registers 4 and, of a pair of blocks, 5 for row o of results. w: of the tap along the height, in tiles of so
- * many floats. */
+ * many pairs. */
 #define PZ_HALVES_FEW_PRODUCTS(o)                                                                            \
   PZ_TILE_MULTIPLY(o, 4, 6);                                                                                 \
   PZ_TILE_MULTIPLY(o, 4, 7);                                                                                 \
   if (pair) PZ_TILE_MULTIPLY(o, 5, 7)
-PZ_INLINE void pz_halves_few_products(int32_t o, int32_t pair, const float *w, int32_t tile) {
+PZ_INLINE void pz_halves_few_products(int32_t o, int32_t pair, const pz_bf16_pair *w, int32_t tile) {
   PZ_TILE_LOAD(6, w);
   PZ_TILE_LOAD(7, w + tile);
   switch (o) {
@@ -100,8 +100,8 @@ PZ_INLINE void pz_halves_few_products(int32_t o, int32_t pair, const float *w, i
 /* Tile `t` of four rows of results, the first `made` of which are wanted; the first reads slot `slot` of the ring and on. Beside them the rows ahead
  * are split. */
 PZ_INLINE void pz_halves_few_multiply(const pz_conv_halves_few_shape *s, int32_t t, int32_t slot,
-                                      int32_t made, const float *weights, const pz_halves_few_source *next,
-                                      float *sums) {
+                                      int32_t made, const pz_bf16_pair *weights,
+                                      const pz_halves_few_source *next, float *sums) {
   const int32_t kh = s->conv.kernel[1], blocks = pz_halves_few_blocks(s), window = pz_halves_few_window(s),
                 positions = PZ_HALVES_FEW_ROWS * PZ_HALVES_TILE, shares = PZ_HALVES_FEW_ROWS * kh;
   const int64_t piece = pz_halves_few_piece(s), each = 2 * pz_halves_few_weight_tile(s),
@@ -147,8 +147,9 @@ PZ_INLINE void pz_halves_few_add(const pz_conv_halves_few_shape *s, int32_t t, c
 
 /* Strip t, whose first row is in slot `first` of the ring, *ready rows from there on being split. */
 PZ_INLINE void pz_halves_few_make(const pz_conv_halves_few_shape *s, const pz_halves_few_strip *t,
-                                  int32_t first, int32_t *ready, const float *weights, const float *bias,
-                                  const float *slope, float *out, pz_halves_few_source *next) {
+                                  int32_t first, int32_t *ready, const pz_bf16_pair *weights,
+                                  const float *bias, const float *slope, float *out,
+                                  pz_halves_few_source *next) {
   const pz_conv_direct_shape *c = &s->conv;
   const int32_t slots = pz_halves_few_slots(s);
   float *to = out + t->n * c->out.stride_n + t->d * c->out.stride_d + t->h * c->out.stride_h,
@@ -173,7 +174,7 @@ PZ_INLINE void pz_halves_few_make(const pz_conv_halves_few_shape *s, const pz_ha
   }
 }
 
-PZ_INLINE void pz_conv_halves_few(const pz_conv_halves_few_shape s, const float *in, const float *weights,
+PZ_INLINE void pz_conv_halves_few(const pz_conv_halves_few_shape s, const float *in, const uint16_t *weights,
                                   const float *bias, const float *slope, float *out, float *scratch,
                                   int32_t worker, int32_t workers) {
   const pz_conv_direct_shape *c = &s.conv;
@@ -189,7 +190,7 @@ PZ_INLINE void pz_conv_halves_few(const pz_conv_halves_few_shape s, const float 
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_halves_few_strip t = pz_halves_few_strip_at(&s, i);
     const int32_t rows = pz_halves_few_rows(&s, t.rows);
-    pz_halves_few_make(&s, &t, first, &ready, weights, bias, slope, out, &next);
+    pz_halves_few_make(&s, &t, first, &ready, (const pz_bf16_pair *)weights, bias, slope, out, &next);
     first = (first + rows) % pz_halves_few_slots(&s), ready -= rows;
   }
   pz_tiles_end();

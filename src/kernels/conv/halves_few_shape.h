@@ -65,7 +65,7 @@ PZ_INLINE int32_t pz_halves_few_weight_tile(const pz_conv_halves_few_shape *s) {
   return pz_halves_few_weight_rows(s) * PZ_HALVES_TILE;
 }
 /* Of packed weights: [kh][block pair][second halves, first halves][tile]; of a last block [kh][first halves, second halves][tile]. */
-PZ_INLINE int64_t pz_halves_few_weight_floats(const pz_conv_halves_few_shape *s) {
+PZ_INLINE int64_t pz_halves_few_weight_pairs(const pz_conv_halves_few_shape *s) {
   return (int64_t)s->conv.kernel[1] * ((pz_halves_few_blocks(s) + 1) / 2) * 2 * pz_halves_few_weight_tile(s);
 }
 

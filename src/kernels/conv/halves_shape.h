@@ -178,7 +178,7 @@ PZ_INLINE int32_t pz_halves_weight_rows(const pz_conv_halves_shape *s) {
 PZ_INLINE int32_t pz_halves_weight_tile(const pz_conv_halves_shape *s) {
   return pz_halves_weight_rows(s) * PZ_HALVES_TILE;
 }
-/* Floats of the packed weights of one block out: of one point, of all. */
+/* Of the packed weights, pairs (bf16.h) of one block out: of one point, of all. */
 PZ_INLINE int64_t pz_halves_point_weights(const pz_conv_halves_shape *s, int32_t few) {
   return (int64_t)pz_halves_taps_d(s) * s->conv.kernel[1] * 2 *
          (pz_halves_pair_steps(s, few) + pz_halves_single_steps(s, few)) * pz_halves_weight_tile(s);
@@ -186,7 +186,7 @@ PZ_INLINE int64_t pz_halves_point_weights(const pz_conv_halves_shape *s, int32_t
 PZ_INLINE int64_t pz_halves_block_weights(const pz_conv_halves_shape *s, int32_t few) {
   return pz_halves_points(s) * pz_halves_point_weights(s, few);
 }
-PZ_INLINE int64_t pz_halves_weight_floats(const pz_conv_halves_shape *s) {
+PZ_INLINE int64_t pz_halves_weight_pairs(const pz_conv_halves_shape *s) {
   return (pz_halves_out_blocks(s) - s->few_out) * pz_halves_block_weights(s, 0) +
          s->few_out * pz_halves_block_weights(s, 1);
 }

@@ -8,6 +8,7 @@
 #ifndef PZ_KERNELS_CONV_PACK_HALVES_H
 #define PZ_KERNELS_CONV_PACK_HALVES_H
 
+#include "kernels/conv/bf16.h"
 #include "kernels/conv/halves_shape.h"
 #include "kernels/conv/pack.h"
 #include "kernels/conv/schedule.h"
@@ -73,22 +74,21 @@ static inline float pz_halves_tile_weight(const pz_conv_halves_shape *s, const f
   return pz_halves_weight(s, weights, t, lane, t->first + row, t->h * s->conv.kernel[2] + k);
 }
 
-static inline float *pz_halves_pack_tile(const pz_conv_halves_shape *s, const float *weights,
-                                         const pz_halves_tile *t, int32_t second, float *to) {
+static inline pz_bf16_pair *pz_halves_pack_tile(const pz_conv_halves_shape *s, const float *weights,
+                                                const pz_halves_tile *t, int32_t second, pz_bf16_pair *to) {
   for (int32_t row = 0; row < pz_halves_weight_rows(s); ++row)
     for (int32_t lane = 0; lane < 16; ++lane) {
-      uint16_t pair[2];
       for (int32_t i = 0; i < 2; ++i)
-        pair[i] =
+        to->of[i] =
             pz_halves_of(pz_halves_tile_weight(s, weights, t, t->twice ? row : 2 * row + i, lane), second);
-      memcpy(to++, pair, 4);
+      ++to;
     }
   return to;
 }
 
 /* Of block `t->block`, or of two. */
-static inline float *pz_halves_pack_step(const pz_conv_halves_shape *s, const float *weights,
-                                         pz_halves_tile t, int32_t blocks, float *packed) {
+static inline pz_bf16_pair *pz_halves_pack_step(const pz_conv_halves_shape *s, const float *weights,
+                                                pz_halves_tile t, int32_t blocks, pz_bf16_pair *packed) {
   for (int32_t half = 0; half < 2; ++half)
     for (int32_t i = 0; i < blocks; ++i) {
       pz_halves_tile one = t;
@@ -98,8 +98,8 @@ static inline float *pz_halves_pack_step(const pz_conv_halves_shape *s, const fl
   return packed;
 }
 
-/* weights: [K, C, kd, kh, kw]. packed: pz_halves_weight_floats(s). */
-static inline void pz_halves_pack(const pz_conv_halves_shape *s, const float *weights, float *packed) {
+/* weights: [K, C, kd, kh, kw]. packed: pz_halves_weight_pairs(s). */
+static inline void pz_halves_pack(const pz_conv_halves_shape *s, const float *weights, pz_bf16_pair *packed) {
   const int32_t outer = pz_halves_out_blocks(s), pairs = pz_halves_pairs(s),
                 each = pairs + (s->few_in ? 0 : pz_halves_single(s));
   for (int32_t j = 0; j < outer; j += 2) {
@@ -139,7 +139,7 @@ static inline int32_t pz_halves_may_be_few(const pz_conv_direct_shape *c) {
 
 /* Bytes of the weights and of the ring. */
 static inline int64_t pz_halves_kept(const pz_conv_halves_shape *s) {
-  return 4 * (pz_halves_weight_floats(s) + s->slots * pz_halves_slot(s));
+  return 4 * (pz_halves_weight_pairs(s) + s->slots * pz_halves_slot(s));
 }
 
 static inline void pz_halves_set_step(pz_conv_halves_shape *s) {
@@ -174,7 +174,7 @@ static inline void pz_halves_cut_by_row(pz_conv_halves_shape *s, const pz_conv_m
   pz_conv_halves_shape part = *s;
   const int32_t parts = pz_halves_column_parts(s, m);
   (void)pz_halves_take_columns(&part, parts - 1, parts);
-  if ((s->m > 1 || s->conv.kernel[0] == 1) && 4 * pz_halves_weight_floats(s) <= m->l2 / 2 &&
+  if ((s->m > 1 || s->conv.kernel[0] == 1) && 4 * pz_halves_weight_pairs(s) <= m->l2 / 2 &&
       pz_halves_kept(&part) <= m->l2 / 8 * 7 && pz_halves_padding(s, s->step) <= 1.1)
     return;
   s->by_row = s->step = s->few_in = s->few_out = 0;
@@ -182,7 +182,7 @@ static inline void pz_halves_cut_by_row(pz_conv_halves_shape *s, const pz_conv_m
 
 /* Strips whose ring takes a third of level 2; where weights would not stay there anyway, more than it, so that they are read less often. */
 static inline void pz_halves_cut_rows(pz_conv_halves_shape *s, const pz_conv_machine *m) {
-  const int64_t far = 4 * pz_halves_weight_floats(s) > m->l2 / 2, most = far ? 3 * m->l2 : m->l2 / 3;
+  const int64_t far = 4 * pz_halves_weight_pairs(s) > m->l2 / 2, most = far ? 3 * m->l2 : m->l2 / 3;
   s->rows = s->conv.out.h;
   s->slots = pz_halves_window(s);
   while (s->rows > 1 && 4 * s->slots * pz_halves_slot(s) > most) --s->rows;

@@ -22,9 +22,9 @@ static inline float pz_halves_few_weight(const pz_conv_direct_shape *c, const fl
   return weights[(((int64_t)k * c->in.c + i) * c->kernel[1] + h) * c->kernel[2] + w];
 }
 
-/* weights: [K, C, 1, kh, kw]. packed: pz_halves_few_weight_floats(s). */
+/* weights: [K, C, 1, kh, kw]. packed: pz_halves_few_weight_pairs(s). */
 static inline void pz_halves_few_pack(const pz_conv_halves_few_shape *s, const float *weights,
-                                      float *packed) {
+                                      pz_bf16_pair *packed) {
   const int32_t blocks = pz_halves_few_blocks(s);
   for (int32_t h = 0; h < s->conv.kernel[1]; ++h)
     for (int32_t b = 0; b < blocks; b += 2)
@@ -32,13 +32,11 @@ static inline void pz_halves_few_pack(const pz_conv_halves_few_shape *s, const f
         for (int32_t row = 0; row < pz_halves_few_weight_rows(s); ++row)
           for (int32_t lane = 0; lane < 16; ++lane, ++packed) {
             const int32_t twice = b + 1 == blocks;
-            uint16_t pair[2];
             for (int32_t i = 0; i < 2; ++i) {
               const int32_t map = 16 * b + (twice ? row : 2 * row + i);
-              pair[i] =
+              packed->of[i] =
                   pz_halves_of(pz_halves_few_weight(&s->conv, weights, map, h, lane), twice ? half : !half);
             }
-            memcpy(packed, pair, 4);
           }
 }
 

@@ -29,8 +29,8 @@ static inline float pz_terms_weight(const pz_conv_terms_shape *s, const float *w
   return weights[((int64_t)k * values + value % values) * kw + value / values];
 }
 
-/* packed: pz_terms_weight_floats(s). */
-static inline void pz_terms_pack(const pz_conv_terms_shape *s, const float *weights, float *packed) {
+/* packed: pz_terms_weight_pairs(s). */
+static inline void pz_terms_pack(const pz_conv_terms_shape *s, const float *weights, pz_bf16_pair *packed) {
   const int32_t blocks = pz_conv_outer_blocks(&s->conv), pairs = pz_terms_pairs(s);
   for (int32_t first = 0; first < blocks; first += pz_terms_blocks(s))
     for (int32_t step = 0; step < pz_terms_steps(s); ++step)
@@ -38,12 +38,10 @@ static inline void pz_terms_pack(const pz_conv_terms_shape *s, const float *weig
         for (int32_t b = first; b < blocks && b < first + pz_terms_blocks(s); ++b)
           for (int32_t row = 0; row < pairs; ++row)
             for (int32_t lane = 0; lane < PZ_TERMS_TILE; ++lane, ++packed) {
-              uint16_t pair[2];
               for (int32_t i = 0; i < 2; ++i)
-                pair[i] = pz_terms_of(
+                packed->of[i] = pz_terms_of(
                     pz_terms_weight(s, weights, b * PZ_TERMS_TILE + lane, 2 * (step * pairs + row) + i),
                     term);
-              memcpy(packed, pair, 4);
             }
 }
 

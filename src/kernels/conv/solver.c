@@ -120,11 +120,12 @@ pz_conv_direct_shape pz_conv_shape_of(const pz_query *q, const pz_conv_parts *p)
 
 /* ---- one call ---- */
 
-pz_status pz_conv_add_few_call(pz_builder *b, const pz_conv_parts *p, pz_pointer weights, const char *header,
-                               const char *function, pz_text *shape, int64_t scratch_floats, pz_error *err) {
+pz_status pz_conv_add_few_call(pz_builder *b, const pz_conv_parts *p, pz_pointer weights, pz_dtype type,
+                               const char *header, const char *function, pz_text *shape,
+                               int64_t scratch_floats, pz_error *err) {
   const pz_arg args[] = {
       {.name = "in", .at = p->in.at},
-      {.name = "weights", .at = weights},
+      {.name = "weights", .at = weights, .type = type},
       {.name = "bias", .at = p->bias},
       {.name = "slope", .at = p->slope},
       {.name = "out", .written = true, .at = p->out.at},
@@ -141,10 +142,10 @@ int32_t pz_conv_ends_args(const pz_conv_parts *p, pz_arg *args, int32_t n) {
   return n;
 }
 
-pz_status pz_conv_add_scratch_call(pz_builder *b, const pz_conv_parts *p, pz_pointer weights,
+pz_status pz_conv_add_scratch_call(pz_builder *b, const pz_conv_parts *p, pz_pointer weights, pz_dtype type,
                                    const char *header, const char *function, pz_text *shape,
                                    int64_t scratch_floats, pz_error *err) {
-  pz_arg args[8] = {{.name = "in", .at = p->in.at}, {.name = "weights", .at = weights}};
+  pz_arg args[8] = {{.name = "in", .at = p->in.at}, {.name = "weights", .at = weights, .type = type}};
   int32_t n = pz_conv_ends_args(p, args, 2);
   args[n++] = (pz_arg){.name = "scratch", .written = true, .at = pz_add_scratch(b, PZ_F32, scratch_floats)};
   return pz_add_call(b, header, function, shape, args, n, err);

@@ -32,12 +32,13 @@ pz_status pz_conv_phase_parts(const pz_query *q, const pz_builder *b, const pz_c
 
 pz_conv_direct_shape pz_conv_shape_of(const pz_query *q, const pz_conv_parts *p); /* without schedule */
 /* The call of a convolution to few plain maps (kernels/conv/few.h): in, weights, bias, slope, out, scratch. */
-pz_status pz_conv_add_few_call(pz_builder *b, const pz_conv_parts *p, pz_pointer weights, const char *header,
-                               const char *function, pz_text *shape, int64_t scratch_floats, pz_error *err);
+pz_status pz_conv_add_few_call(pz_builder *b, const pz_conv_parts *p, pz_pointer weights, pz_dtype type,
+                               const char *header, const char *function, pz_text *shape,
+                               int64_t scratch_floats, pz_error *err);
 /* What follows a sum, from args[n] on: bias, base, base_scale, slope, out. Returns the number of arguments then. */
 int32_t pz_conv_ends_args(const pz_conv_parts *p, pz_arg *args, int32_t n);
 /* The call of a convolution that has scratch and no more: in, weights, bias, base, base_scale, slope, out, scratch. */
-pz_status pz_conv_add_scratch_call(pz_builder *b, const pz_conv_parts *p, pz_pointer weights,
+pz_status pz_conv_add_scratch_call(pz_builder *b, const pz_conv_parts *p, pz_pointer weights, pz_dtype type,
                                    const char *header, const char *function, pz_text *shape,
                                    int64_t scratch_floats, pz_error *err);
 /* What minimal filtering F(m, r) along an axis multiplies the error by, r 3 or 5 (doc/algorithm-winograd.md). */

@@ -128,7 +128,7 @@ static pz_status add_call(pz_builder *b, const pz_conv_parts *p, const pz_conv_h
   part.base.at =
       pz_pointer_behind(p->base.at, PZ_F32, first[0] * c->base.stride_d + first[1] * c->base.stride_w);
   part.out.at = pz_pointer_behind(p->out.at, PZ_F32, first[0] * c->out.stride_d + first[1] * c->out.stride_w);
-  pz_arg args[9] = {{.name = "in", .at = part.in.at}, {.name = "weights", .at = packed}};
+  pz_arg args[9] = {{.name = "in", .at = part.in.at}, {.name = "weights", .at = packed, .type = PZ_BF16}};
   int32_t n = pz_conv_ends_args(&part, args, 2);
   args[n++] = (pz_arg){.name = "pooled", .written = true, .at = pooled};
   args[n++] = (pz_arg){.name = "scratch", .written = true, .at = scratch};
@@ -165,7 +165,7 @@ static pz_status add_planes(const pz_query *q, pz_builder *b, const pz_conv_part
                             pz_pointer scratch, pz_error *err) {
   pz_pointer packed;
   void *data;
-  PZ_TRY(pz_add_weights(b, PZ_F32, pz_halves_weight_floats(s), &packed, &data, err));
+  PZ_TRY(pz_add_weights(b, PZ_BF16, 2 * pz_halves_weight_pairs(s), &packed, &data, err));
   if (!b->unpacked && !b->dry) pz_halves_pack(s, weights, data);
   for (int32_t i = 0; i < column_parts(q, s); i++) {
     int32_t at[2] = {first};

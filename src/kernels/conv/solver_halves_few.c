@@ -33,13 +33,13 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   PZ_TRY(pz_conv_begin(q, placed, b, &p, err));
   pz_conv_halves_few_shape s = {.conv = pz_conv_shape_of(q, &p)};
   pz_halves_few_schedule(&s);
-  PZ_TRY(pz_add_weights(b, PZ_F32, pz_halves_few_weight_floats(&s), &weights, &packed, err));
+  PZ_TRY(pz_add_weights(b, PZ_BF16, 2 * pz_halves_few_weight_pairs(&s), &weights, &packed, err));
   const float *data = q->problem->in[PZ_CONV_WEIGHT].data;
   if (!b->unpacked && !b->dry) pz_halves_few_pack(&s, data, packed);
   pz_text shape = {0};
   pz_text_conv_halves_few(&shape, &s);
-  PZ_TRY(pz_conv_add_few_call(b, &p, weights, "kernels/conv/halves_few.h", "pz_conv_halves_few", &shape,
-                              pz_halves_few_scratch(&s), err));
+  PZ_TRY(pz_conv_add_few_call(b, &p, weights, PZ_BF16, "kernels/conv/halves_few.h", "pz_conv_halves_few",
+                              &shape, pz_halves_few_scratch(&s), err));
   b->step->multiply_adds_done +=
       PZ_HALVES_MULTIPLY_ADDS * products_of(&s) * s.conv.out.n * s.conv.out.d * s.conv.out.h;
   return pz_set_algorithm(b, err, "bfloat16 halves to few maps %dx%dx%d, strips of %d rows", s.conv.kernel[0],
@@ -60,7 +60,7 @@ static double cost(const pz_query *q) {
 
 static double weight_bytes(const pz_query *q) {
   const pz_conv_halves_few_shape s = outline_of(q);
-  return 4.0 * (double)pz_halves_few_weight_floats(&s);
+  return 4.0 * (double)pz_halves_few_weight_pairs(&s);
 }
 
 static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {

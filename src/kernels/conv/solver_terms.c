@@ -45,12 +45,12 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   PZ_TRY(pz_conv_begin(q, placed, b, &p, err));
   pz_conv_terms_shape s = {.conv = pz_conv_shape_of(q, &p), .terms = terms_of(q)};
   pz_terms_schedule(&s);
-  PZ_TRY(pz_add_weights(b, PZ_F32, pz_terms_weight_floats(&s), &weights, &packed, err));
+  PZ_TRY(pz_add_weights(b, PZ_BF16, 2 * pz_terms_weight_pairs(&s), &weights, &packed, err));
   const float *data = q->problem->in[PZ_CONV_WEIGHT].data;
   if (!b->unpacked && !b->dry) pz_terms_pack(&s, data, packed);
   pz_text shape = {0};
   pz_text_conv_terms(&shape, &s);
-  PZ_TRY(pz_conv_add_scratch_call(b, &p, weights, "kernels/conv/terms.h", "pz_conv_terms", &shape,
+  PZ_TRY(pz_conv_add_scratch_call(b, &p, weights, PZ_BF16, "kernels/conv/terms.h", "pz_conv_terms", &shape,
                                   pz_terms_scratch(&s), err));
   b->step->multiply_adds_done +=
       PZ_HALVES_MULTIPLY_ADDS * products_of(&s) * s.conv.out.n * s.conv.out.d * s.conv.out.h;
@@ -75,7 +75,7 @@ static double cost(const pz_query *q) {
 
 static double weight_bytes(const pz_query *q) {
   const pz_conv_terms_shape s = outline_of(q);
-  return 4.0 * (double)pz_terms_weight_floats(&s);
+  return 4.0 * (double)pz_terms_weight_pairs(&s);
 }
 
 static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {

@@ -12,6 +12,7 @@
 #ifndef PZ_KERNELS_CONV_TERMS_H
 #define PZ_KERNELS_CONV_TERMS_H
 
+#include "kernels/conv/bf16.h"
 #include "kernels/conv/epilogue.h"
 #include "kernels/conv/terms_shape.h"
 #include "kernels/isa/amx.h"
@@ -166,7 +167,7 @@ PZ_INLINE int32_t pz_terms_turns(const pz_conv_terms_shape *s, int32_t blocks) {
  * sums are the registers from tile * blocks on; beside it that of the group before is finished. Register 4 has the first term of inputs, 5 the
  * second one or the third, which count with the first term of weights alone, in whichever order they are there. */
 PZ_INLINE void pz_terms_step(const pz_conv_terms_shape *s, const uint16_t *in, int32_t k, int32_t blocks,
-                             int32_t tile, const float *w, const pz_conv_ends *ends,
+                             int32_t tile, const pz_bf16_pair *w, const pz_conv_ends *ends,
                              const pz_terms_sums *before) {
   const int32_t terms = s->terms, turns = pz_terms_turns(s, blocks), shares = pz_terms_steps(s) * turns;
   const int64_t stride = 2 * pz_terms_values(s), each = pz_terms_weight_tile(s), term = pz_terms_term(s);
@@ -191,7 +192,7 @@ PZ_INLINE void pz_terms_step(const pz_conv_terms_shape *s, const uint16_t *in, i
 
 /* A group of tiles from column `first` on, of so many blocks. */
 PZ_INLINE void pz_terms_multiply(const pz_conv_terms_shape *s, const pz_terms_columns *x, int32_t first,
-                                 int32_t blocks, const float *weights, const pz_conv_ends *ends,
+                                 int32_t blocks, const pz_bf16_pair *weights, const pz_conv_ends *ends,
                                  const pz_terms_sums *before, float *sums) {
   const int64_t tile = (int64_t)PZ_TERMS_TILE * pz_terms_values(s),
                 step = s->terms * blocks * pz_terms_weight_tile(s);
@@ -210,7 +211,7 @@ PZ_INLINE void pz_terms_multiply(const pz_conv_terms_shape *s, const pz_terms_co
 
 /* Strip `unit`: of `blocks` blocks of maps from block `block` on. */
 PZ_INLINE void pz_terms_strip(const pz_conv_terms_shape *s, int64_t unit, int32_t block, int32_t blocks,
-                              const float *in, const float *weights, const pz_conv_ends *ends,
+                              const float *in, const pz_bf16_pair *weights, const pz_conv_ends *ends,
                               const pz_terms_columns *x, float *sums) {
   const pz_conv_direct_shape *c = &s->conv;
   const int32_t strips = pz_terms_strips(s), h = (int32_t)(unit % strips) * s->rows,
@@ -242,7 +243,7 @@ PZ_INLINE void pz_terms_strip(const pz_conv_terms_shape *s, int64_t unit, int32_
   pz_terms_finish_all(s, ends, &before, blocks);
 }
 
-PZ_INLINE void pz_conv_terms(const pz_conv_terms_shape s, const float *in, const float *weights,
+PZ_INLINE void pz_conv_terms(const pz_conv_terms_shape s, const float *in, const uint16_t *weights,
                              const float *bias, const float *base, const float *base_scale,
                              const float *slope, float *out, float *scratch, int32_t worker,
                              int32_t workers) {
@@ -261,7 +262,7 @@ PZ_INLINE void pz_conv_terms(const pz_conv_terms_shape s, const float *in, const
   pz_terms_clear(&s, &columns);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const int32_t group = (int32_t)(i / strips), block = group * each;
-    const float *w = weights + block * pz_terms_block_weights(&s);
+    const pz_bf16_pair *w = (const pz_bf16_pair *)weights + block * pz_terms_block_weights(&s);
     if (rest == each || group + 1 < groups)
       pz_terms_strip(&s, i % strips, block, each, in, w, &ends, &columns, sums);
     else pz_terms_strip(&s, i % strips, block, rest, in, w, &ends, &columns, sums);

@@ -105,7 +105,7 @@ PZ_INLINE int64_t pz_terms_weight_tile(const pz_conv_terms_shape *s) {
 PZ_INLINE int64_t pz_terms_block_weights(const pz_conv_terms_shape *s) {
   return pz_terms_steps(s) * s->terms * pz_terms_weight_tile(s);
 }
-PZ_INLINE int64_t pz_terms_weight_floats(const pz_conv_terms_shape *s) {
+PZ_INLINE int64_t pz_terms_weight_pairs(const pz_conv_terms_shape *s) {
   return pz_conv_outer_blocks(&s->conv) * pz_terms_block_weights(s);
 }
 

@@ -35,8 +35,8 @@ static void terms_schedule(test_layer *l, pz_test_random *r) {
   pz_conv_terms_shape *s = l->shape;
   s->terms = pz_test_int(r, 2, 3);
   pz_terms_schedule(s);
-  l->packed = pz_test_alloc(pz_terms_weight_floats(s), false);
-  pz_terms_pack(s, l->o.weights, l->packed.data);
+  l->packed = pz_test_alloc(pz_terms_weight_pairs(s), false);
+  pz_terms_pack(s, l->o.weights, (pz_bf16_pair *)l->packed.data);
   l->scratch = pz_test_alloc(pz_terms_scratch(s), false);
 }
 static void terms_again(test_layer *l, pz_test_random *r) {
@@ -44,8 +44,9 @@ static void terms_again(test_layer *l, pz_test_random *r) {
 }
 static void terms_run(const test_layer *l, int32_t worker, int32_t workers) {
   pz_test_poison(l->scratch.data, l->scratch.floats);
-  pz_conv_terms(*(const pz_conv_terms_shape *)l->shape, l->o.in.at, l->packed.data, test_bias(l),
-                test_base(l), test_scale(l), test_slope(l), l->o.out.at, l->scratch.data, worker, workers);
+  pz_conv_terms(*(const pz_conv_terms_shape *)l->shape, l->o.in.at, (const uint16_t *)l->packed.data,
+                test_bias(l), test_base(l), test_scale(l), test_slope(l), l->o.out.at, l->scratch.data,
+                worker, workers);
 }
 static const test_row terms_row = {.name = "terms",
                                    .shape = sizeof(pz_conv_terms_shape),
@@ -77,8 +78,8 @@ static void few_schedule(test_layer *l, pz_test_random *r) {
   pz_conv_halves_few_shape *s = l->shape;
   (void)r;
   pz_halves_few_schedule(s);
-  l->packed = pz_test_alloc(pz_halves_few_weight_floats(s), false);
-  pz_halves_few_pack(s, l->o.weights, l->packed.data);
+  l->packed = pz_test_alloc(pz_halves_few_weight_pairs(s), false);
+  pz_halves_few_pack(s, l->o.weights, (pz_bf16_pair *)l->packed.data);
   l->scratch = pz_test_alloc(pz_halves_few_scratch(s), false);
 }
 static void few_again(test_layer *l, pz_test_random *r) {
@@ -86,8 +87,9 @@ static void few_again(test_layer *l, pz_test_random *r) {
 }
 static void few_run(const test_layer *l, int32_t worker, int32_t workers) {
   pz_test_poison(l->scratch.data, l->scratch.floats);
-  pz_conv_halves_few(*(const pz_conv_halves_few_shape *)l->shape, l->o.in.at, l->packed.data, test_bias(l),
-                     test_slope(l), l->o.out.at, l->scratch.data, worker, workers);
+  pz_conv_halves_few(*(const pz_conv_halves_few_shape *)l->shape, l->o.in.at,
+                     (const uint16_t *)l->packed.data, test_bias(l), test_slope(l), l->o.out.at,
+                     l->scratch.data, worker, workers);
 }
 static const test_row few_row = {.name = "halves to few maps",
                                  .shape = sizeof(pz_conv_halves_few_shape),
@@ -217,8 +219,8 @@ static void halves_again(test_layer *l, pz_test_random *r) {
 }
 static void halves_pack(test_layer *l, const float *weights) {
   const pz_conv_halves_shape *s = l->shape;
-  l->packed = pz_test_alloc(pz_halves_weight_floats(s), false);
-  pz_halves_pack(s, weights, l->packed.data);
+  l->packed = pz_test_alloc(pz_halves_weight_pairs(s), false);
+  pz_halves_pack(s, weights, (pz_bf16_pair *)l->packed.data);
 }
 static void halves_schedule(test_layer *l, pz_test_random *r) {
   pz_conv_halves_shape *s = l->shape;
@@ -242,8 +244,8 @@ static void halves_run(const test_layer *l, int32_t worker, int32_t workers) {
   pz_test_poison(l->scratch.data, l->scratch.floats);
   for (int32_t i = 0, first; i < own->calls; ++i) {
     shape = halves_columns(own, i, &first);
-    pz_conv_halves(shape, shape_parts, l->o.in.at + first * c->in.stride_w, l->packed.data, test_bias(l),
-                   test_base(l) ? test_base(l) + first * c->base.stride_w : NULL, test_scale(l),
+    pz_conv_halves(shape, shape_parts, l->o.in.at + first * c->in.stride_w, (const uint16_t *)l->packed.data,
+                   test_bias(l), test_base(l) ? test_base(l) + first * c->base.stride_w : NULL, test_scale(l),
                    test_slope(l), l->o.out.at + first * c->out.stride_w,
                    shape.pooled.c ? l->pooled.at + first / shape.window[2] * shape.pooled.stride_w : NULL,
                    l->scratch.data, worker, workers);

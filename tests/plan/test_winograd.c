@@ -24,13 +24,13 @@ static int32_t choose_next(int32_t *seen, const pz_candidate *c, int32_t n, cons
 static int32_t choose_batches(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
                               int32_t n) {
   (void)plan;
-  (void)node;
+  if (node->op != PZ_OP_CONV) return PZ_BY_COST;
   return choose_next(host, c, n, "batches", 2, 5);
 }
 static int32_t choose_slices(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
                              int32_t n) {
   (void)plan;
-  (void)node;
+  if (node->op != PZ_OP_CONV) return PZ_BY_COST;
   return choose_next(host, c, n, "in slices", 1, 3);
 }
 

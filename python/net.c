@@ -60,11 +60,20 @@ static pz_net *net_of(PyObject *self) {
   return net;
 }
 
+/* Of an element type: its name, and how the buffer protocol spells it; bfloat16, which it does not know, is its 16 bits. */
+static const struct {
+  const char *name, *format;
+} types[] = {
+    [PZ_F32] = {"f32", "f"},  [PZ_U8] = {"u8", "B"},   [PZ_U16] = {"u16", "H"}, [PZ_I16] = {"i16", "h"},
+    [PZ_I8] = {"i8", "b"},    [PZ_U32] = {"u32", "I"}, [PZ_I32] = {"i32", "i"}, [PZ_U64] = {"u64", "LQ"},
+    [PZ_I64] = {"i64", "lq"}, [PZ_F16] = {"f16", "e"}, [PZ_F64] = {"f64", "d"}, [PZ_BOOL] = {"bool", "?"},
+    [PZ_BF16] = {"bf16", "H"}};
+
 static PyObject *port_tuple(const pz_port *p) {
   PyObject *shape = PyTuple_New(p->rank);
   for (int32_t i = 0; shape && i < p->rank; i++) PyTuple_SET_ITEM(shape, i, PyLong_FromLongLong(p->dim[i]));
   PyObject *name = PyUnicode_DecodeUTF8(p->name, (Py_ssize_t)strlen(p->name), "backslashreplace");
-  if (name && shape) return Py_BuildValue("(NN)", name, shape);
+  if (name && shape) return Py_BuildValue("(NNs)", name, shape, types[p->dtype].name);
   Py_XDECREF(name);
   Py_XDECREF(shape);
   return NULL;
@@ -114,6 +123,16 @@ static PyObject *net_digest(PyObject *self, PyObject *unused) {
   return status == PZ_OK ? PyUnicode_FromString(digest) : raise_last(self, status);
 }
 
+static PyObject *net_reset(PyObject *self, PyObject *unused) {
+  (void)unused;
+  pz_net *net = net_of(self);
+  if (!net) return NULL;
+  Py_BEGIN_ALLOW_THREADS;
+  pz_net_reset(net);
+  Py_END_ALLOW_THREADS;
+  Py_RETURN_NONE;
+}
+
 /* For pznet._pznet: valid as long as this object is. */
 static PyObject *net_handle(PyObject *self, PyObject *unused) {
   (void)unused;
@@ -131,6 +150,13 @@ static void release(buffers *b) {
   for (int32_t i = 0; i < b->held; i++) PyBuffer_Release(&b->views[i]);
   PyMem_Free(b->views);
   PyMem_Free(b->data);
+}
+
+/* "f", "<f" or "=f". */
+static bool has_type(const Py_buffer *view, const pz_port *port) {
+  const char *format = view->format ? view->format : "B";
+  if (*format == '<' || *format == '=') format++;
+  return *format && !format[1] && strchr(types[port->dtype].format, *format) && view->len == port->bytes;
 }
 
 static bool hold(buffers *b, PyObject *sequence, int32_t wanted, int flags, const pz_net *net,
@@ -152,12 +178,11 @@ static bool hold(buffers *b, PyObject *sequence, int32_t wanted, int flags, cons
     pz_port port;
     const Py_buffer *view = &b->views[b->held];
     b->data[b->held] = view->buf;
-    const bool is_float = view->format && (!strcmp(view->format, "f") || !strcmp(view->format, "<f") ||
-                                           !strcmp(view->format, "=f"));
-    if (get(net, b->held, &port) == PZ_OK && is_float && view->len == port.elements * 4) continue;
+    if (get(net, b->held, &port) == PZ_OK && has_type(view, &port)) continue;
     char shown[256];
-    PyErr_Format(PyExc_ValueError, "%s %d ('%s') wants %lld float32 values", what, b->held,
-                 pz_printable(port.name, shown, sizeof shown), (long long)port.elements);
+    PyErr_Format(PyExc_ValueError, "%s %d ('%s') wants %lld values of %s", what, b->held,
+                 pz_printable(port.name, shown, sizeof shown), (long long)port.elements,
+                 types[port.dtype].name);
     b->held++;
     return false;
   }
@@ -227,13 +252,15 @@ static PyObject *net_profile(PyObject *self, PyObject *args) {
 }
 
 static PyMethodDef net_methods[] = {
-    {"inputs", net_inputs, METH_NOARGS, "[(name, shape)] of the inputs"},
-    {"outputs", net_outputs, METH_NOARGS, "[(name, shape)] of the outputs"},
+    {"inputs", net_inputs, METH_NOARGS, "[(name, shape, type)] of the inputs"},
+    {"outputs", net_outputs, METH_NOARGS, "[(name, shape, type)] of the outputs"},
     {"manifest", net_manifest, METH_NOARGS, "the manifest, a JSON text"},
     {"digest", net_digest, METH_NOARGS, "SHA-256 of the file that was opened"},
     {"threads", net_threads, METH_NOARGS, "how many threads run it"},
     {"memory", net_memory, METH_NOARGS, "bytes held for running"},
-    {"run", net_run, METH_VARARGS, "run(inputs, outputs): sequences of C-contiguous float32 buffers"},
+    {"run", net_run, METH_VARARGS,
+     "run(inputs, outputs): sequences of C-contiguous buffers of the ports' types"},
+    {"reset", net_reset, METH_NOARGS, "the network's state is zero again"},
     {"profile", net_profile, METH_VARARGS, "profile(inputs, outputs, runs): a row for each step"},
     {"handle", net_handle, METH_NOARGS, "what pznet._pznet.infer takes"},
     {NULL, NULL, 0, NULL}};

@@ -9,7 +9,7 @@ from typing import Any, Callable
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float32]
+Array = npt.NDArray[Any]
 Give = Callable[[Array], Any]
 
 
@@ -20,25 +20,32 @@ def is_tensor(value: object) -> bool:
 
 
 def tensor_view(tensor: Any, name: str) -> npt.NDArray[Any]:
-    """A PyTorch tensor on the CPU as an array over the same memory; of float32 where NumPy lacks its dtype."""
+    """A PyTorch tensor on the CPU as an array over the same memory; of float32 where it is bfloat16, which NumPy lacks."""
     torch = sys.modules["torch"]
     if tensor.device.type != "cpu" or tensor.layout != torch.strided:
         raise ValueError(f"'{name}' is a {tensor.layout} tensor on {tensor.device}: give a dense one on the CPU, as by .cpu()")
     plain = tensor.detach().as_subclass(torch.Tensor)
-    if plain.dtype in (torch.bfloat16, torch.float16):
+    if plain.dtype == torch.bfloat16:
         plain = plain.to(torch.float32)
     view: npt.NDArray[Any] = plain.resolve_neg().numpy()
     return view
 
 
-def take(value: Any, name: str) -> Array:
-    """The value as a float32 array in C order, over the same memory where it is one already. name: the port's, for errors."""
+def take(value: Any, name: str, dtype: np.dtype[Any] = np.dtype(np.float32)) -> Array:
+    """The value as an array in C order, over the same memory where it is one of that dtype already. name: the port's, for errors.
+
+    Numbers of any type become float32. Another dtype takes what it holds exactly.
+    """
     if is_tensor(value):
         value = tensor_view(value, name)
     elif not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
         value = np.from_dlpack(value)
     if np.iscomplexobj(value):
         raise ValueError(f"'{name}' wants real values, not {np.asarray(value).dtype}")
+    if dtype != np.float32:
+        if not np.can_cast(np.asarray(value).dtype, dtype, "safe"):
+            raise ValueError(f"'{name}' wants values of {dtype}, not of {np.asarray(value).dtype}")
+        return np.asarray(value, dtype=dtype, order="C")
     array = np.asarray(value, dtype=np.float32, order="C")
     given = np.asarray(value)
     if given.dtype.kind in "iu" and given.dtype.itemsize >= 4:
@@ -72,10 +79,22 @@ def same_kind(values: tuple[Any, ...]) -> Give:
     return lambda array: array
 
 
+def to_bfloat16(array: Array) -> npt.NDArray[np.uint16]:
+    """float32 values as the bits of the nearest bfloat16, of two the even one."""
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+    nearest = ((bits + (0x7FFF + (bits >> 16 & 1))) >> 16).astype(np.uint16)
+    return np.where(np.isnan(array), (bits >> 16 | 0x40).astype(np.uint16), nearest)
+
+
+def from_bfloat16(bits: npt.NDArray[np.uint16], out: Array) -> None:
+    """The numbers that they stand for."""
+    out[...] = (bits.astype(np.uint32) << 16).view(np.float32)
+
+
 def writable(value: Any) -> npt.NDArray[Any] | None:
     """The array or PyTorch tensor as an array over the same memory; None where it is neither, or not on the CPU."""
     if isinstance(value, np.ndarray):
         return value
-    if is_tensor(value) and value.device.type == "cpu" and value.dtype == sys.modules["torch"].float32:
+    if is_tensor(value) and value.device.type == "cpu" and value.dtype != sys.modules["torch"].bfloat16:
         return tensor_view(value, "out")
     return None

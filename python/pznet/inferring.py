@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from . import arrays
 from . import axes as axes_of
+from .network import DTYPES as ELEMENTS
 from .network import Network, Path
 
 Progress = Callable[[str, int, int, float], object]
@@ -153,7 +154,7 @@ class Sink:
     def plan(self, output: dict[str, Any]) -> None:
         self.channels: int = output["channels"]
         self.shape = tuple(output["shape"])
-        self.dtype = np.dtype(np.uint8 if output["dtype"] == "u8" else np.float32)
+        self.dtype = np.dtype(ELEMENTS[output["dtype"]])
         wanted = self.shape if self.channels == 1 else (self.channels, *self.shape)
         if self.out is None:
             self.out = np.empty(wanted, self.dtype)
@@ -219,7 +220,7 @@ def infer(
     counted from 0: "t=3", "t=3,c=0" or {"t": 3}.
     net: an open network, or the path of a network file. threads: of a network that is opened here.
     out: takes slices likewise, or a path; default: a new array, [z, y, x] or [channels, z, y, x], of float32 (uint8 with
-    argmax, threshold or dtype="u8"). Voxel size, unit, origin and affine go from path to path; arrays have none.
+    argmax, threshold or dtype="u8"; the network's own where it gives integers). Voxel size, unit, origin and affine go from path to path; arrays have none.
     nan: "error", "propagate" or "zero", of not-a-numbers and infinities. sigmoid, softmax (over the channels): of the blended
     values, before they are stored. threshold: 1 where a value is greater, else 0, for each channel.
     tiling: "pznet", "monai", "nnunet" or "chunkflow". overlap: voxels (int) or a part of the output patch (float), or three.
@@ -254,7 +255,7 @@ def infer(
             bar.voxels = plan["voxels"] / plan["patches"]
         if sink:
             sink.plan(plan["output"])
-        return int(plan["output"]["channels"]), 1 if plan["output"]["dtype"] == "u8" else 4
+        return int(plan["output"]["channels"]), np.dtype(ELEMENTS[plan["output"]["dtype"]]).itemsize
 
     try:
         options = (

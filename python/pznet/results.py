@@ -6,6 +6,7 @@ import ctypes
 import math
 import mmap
 import weakref
+from typing import Any
 
 import numpy as np
 
@@ -39,15 +40,15 @@ class Results:
     def __init__(self) -> None:
         self._free: dict[int, list[mmap.mmap]] = {}
 
-    def empty(self, shape: tuple[int, ...]) -> Array:
-        """A float32 array in C order, not initialised."""
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any] = np.dtype(np.float32)) -> Array:
+        """An array in C order, not initialised."""
         count = math.prod(shape)
-        size = 4 * count
+        size = dtype.itemsize * count
         if size < LEAST:
-            return np.empty(shape, np.float32)
+            return np.empty(shape, dtype)
         free = self._free.setdefault(size, [])
         memory = free.pop() if free else _fresh(size)
         # All that sees the memory holds this object, by the buffer protocol.
         held = (ctypes.c_char * size).from_buffer(memory)
         weakref.finalize(held, _give_back, free, memory).atexit = False
-        return np.frombuffer(held, np.float32, count).reshape(shape)
+        return np.frombuffer(held, dtype, count).reshape(shape)

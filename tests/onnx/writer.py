@@ -2,7 +2,7 @@
 
 import struct
 
-TYPES = {"float32": 1, "uint8": 2, "int8": 3, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float64": 11}
+TYPES = {"float32": 1, "uint8": 2, "int8": 3, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10, "float64": 11, "bfloat16": 16}
 
 
 def varint(n):
@@ -50,18 +50,19 @@ def node(operator, inputs, outputs, **attributes):
             + data(4, operator) + b"".join(data(5, attribute(n, v)) for n, v in attributes.items()))
 
 
-def port(name, shape):
+def port(name, shape, type="float32"):
     """ValueInfoProto: name 1, type 2 {tensor_type 1 {elem_type 1, shape 2 {dim 1 {dim_value 1}}}}."""
     dims = b"".join(data(1, number(1, d)) for d in shape)
-    return data(1, name) + data(2, data(1, number(1, 1) + data(2, dims)))
+    return data(1, name) + data(2, data(1, number(1, TYPES[type]) + data(2, dims)))
 
 
 class Model:
-    """Nodes in their order; a result has the name of its node. Arrays among the inputs become constants."""
+    """Nodes in their order; a result has the name of its node. Arrays among the inputs become constants.
+    inputs: shapes by name, or (shape, type)."""
 
     def __init__(self, **inputs):
         self.nodes, self.constants = [], {}
-        self.inputs = {name: shape for name, shape in inputs.items()}
+        self.inputs = {name: given if isinstance(given[0], tuple) else (given, "float32") for name, given in inputs.items()}
 
     def add(self, name, operator, *inputs, outputs=1, **attributes):
         names = [self.constant(f"{name}.{i}", x) if hasattr(x, "dtype") else x for i, x in enumerate(inputs)]
@@ -77,6 +78,6 @@ class Model:
         """ModelProto: ir_version 1, producer_name 2, graph 7 {node 1, name 2, initializer 5, input 11, output 12}, opset_import 8."""
         graph = b"".join(data(1, n) for n in self.nodes) + data(2, "graph")
         graph += b"".join(data(5, tensor(name, array)) for name, array in self.constants.items())
-        graph += b"".join(data(11, port(name, shape)) for name, shape in self.inputs.items())
+        graph += b"".join(data(11, port(name, *given)) for name, given in self.inputs.items())
         graph += b"".join(data(12, port(name, shape)) for name, shape in outputs.items())
         return number(1, 8) + data(2, "pznet tests") + data(7, graph) + data(8, number(2, opset))

@@ -168,8 +168,8 @@ class Compile(Networks):
 class Run(Networks):
     def test_ports(self):
         net = pznet.load(path("conv.so"), threads=1)
-        self.assertEqual([tuple(p) for p in net.inputs], [("data", (1, 2, 5, 9, 11), np.dtype("float32"))])
-        self.assertEqual([tuple(p) for p in net.outputs], [("conv", (1, 3, 5, 9, 11), np.dtype("float32"))])
+        self.assertEqual([tuple(p) for p in net.inputs], [("data", (1, 2, 5, 9, 11), np.dtype("float32"), "f32")])
+        self.assertEqual([tuple(p) for p in net.outputs], [("conv", (1, 3, 5, 9, 11), np.dtype("float32"), "f32")])
         self.assertEqual(net.threads, 1)
         self.assertGreater(net.memory, 0)
         self.assertIn("data 1x2x5x9x11 -> conv 1x3x5x9x11", repr(net))

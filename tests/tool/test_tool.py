@@ -779,6 +779,31 @@ class Verify(Case):
         report = json.loads(self.assert_works("verify", net, "--model", model, "-w", "init:1", "--json"))
         self.assertEqual([row["layer"] for row in report["layers"]], ["a", "b", "prob"])
 
+    def test_types_of_inputs_and_outputs(self):
+        """An ONNX model of many types, and a network whose ends are cast, on each instruction set; other weights are found."""
+        net, onnx = self.folder / "net.so", ROOT / "tests/import/data/onnx/types.onnx"
+        for isa, needs in [("sse4", ""), ("avx2", "avx2"), ("avx512", "avx512bw")]:
+            if needs not in CPU:
+                continue
+            with self.subTest(isa):
+                self.assert_works("compile", onnx, "-q", "--effort", "estimate", "--isa", isa, "-o", net)
+                self.assertTrue(json.loads(self.assert_works("verify", net, "--model", onnx, "--json"))["passed"])
+                types = {port["name"]: port["dtype"] for port in json.loads(self.assert_works("inspect", net, "--format", "json"))["outputs"]}
+                self.assertEqual(types, dict(relu4="float16", cast6="float32", cast7="bfloat16", cast8="int8", argmax9="float32", cast11="uint8", bytes="uint8"))
+                words = ["--input-type", "u8", "--output-type", "bf16"]
+                self.assert_works("compile", MODEL, "-w", "init:1", "-q", "--effort", "estimate", "--isa", isa, "-o", net, *words)
+                self.assertTrue(json.loads(self.assert_works("verify", net, "--model", MODEL, "-w", "init:1", "--json"))["passed"])
+                self.assertIn("differ from the reference", pznet("verify", net, "--model", MODEL, "-w", "init:2").stderr)
+
+    def test_bytes_are_what_floats_of_their_numbers_are(self):
+        values, out = bytes(i * 37 % 256 for i in range(672)), []
+        for words, data in [([], npy("(4, 12, 14)", struct.pack("<672f", *values))), (["--input-type", "u8"], npy("(4, 12, 14)", values, "|u1"))]:
+            net, result = self.folder / "net.so", self.folder / "out.npy"
+            self.assert_works("compile", MODEL, "-w", "init:1", "-q", "--effort", "estimate", "-o", net, *words)
+            self.assert_works("run", net, self.write("in.npy", data), "-o", result)
+            out.append(result.read_bytes())
+        self.assertEqual(*out)
+
     def test_other_weights_are_found(self):
         result = pznet("verify", TINY, "--model", MODEL, "-w", "init:2", "--json")
         self.assertEqual((result.returncode, json.loads(result.stdout)["passed"]), (1, False))

@@ -280,6 +280,14 @@ static bool has_steps(const pz_graph *g) {
   return false;
 }
 
+/* Inputs or outputs that are no floats are rounded. They run on what the floats' bytes are, and are not compared. */
+static bool has_types(const pz_graph *g) {
+  bool any = false;
+  for (int32_t i = 0; i < g->n_inputs; i++) any |= g->tensors[g->inputs[i]].type != PZ_F32;
+  for (int32_t i = 0; i < g->n_outputs; i++) any |= g->tensors[g->outputs[i]].type != PZ_F32;
+  return any;
+}
+
 enum { PORTS = 16 };
 typedef struct values {
   float *in[PORTS], *moved[PORTS], *out[PORTS];
@@ -363,7 +371,7 @@ static bool build(run *r) {
 }
 
 static bool compare(run *r, values *v) {
-  const double moved = has_steps(r->before) ? -1 : condition(r, v);
+  const double moved = has_steps(r->before) || has_types(r->after) ? -1 : condition(r, v);
   if (moved < 0 || moved > 1e-4) return true;
   model_count.compared++;
   for (int32_t i = 0; i < r->before->n_outputs; i++) {

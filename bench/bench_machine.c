@@ -1,5 +1,5 @@
 /* bench_machine: what one core allows, for the bounds of doc/notes/2026-11-28-winograd.md. Prints vector multiply-adds a nanosecond, from
- * registers alone and with the loads of a product's inner loop (2 blocks of maps by 8 points, operands in level 1), and
+ * registers alone and with the loads of a product's inner loop (2 blocks of channels by 8 points, operands in level 1), and
  * GB/s of reading, writing and writing past the caches, by the size of what is gone through. With AMX (-march=native says so)
  * also what products and stores of tiles take (doc/notes/2026-11-28-convolutions.md). Last what a cache line takes to the next core and back: several
  * times as long where the two do not share a level 3, among which hosts of virtual machines move them. Best of many. */

@@ -79,19 +79,19 @@ typedef struct slot { /* a worker's, on cache lines of its own */
   int64_t done, seen;
 } slot;
 
-typedef struct job {
+typedef struct setup {
   const pz_abi_executor *executor;
   int64_t work;    /* of a region, all workers together */
   int64_t regions; /* that a task passes through, with a barrier behind each; 0: one, without */
   slot slots[MAX_THREADS];
-} job;
+} setup;
 
 static double chain(double x, int64_t n) {
   for (int64_t i = 0; i < n; i++) x = x * 0.999999 + 1e-6;
   return x;
 }
 
-static void share(job *j, int32_t worker) {
+static void share(setup *j, int32_t worker) {
   const int64_t workers = j->executor->workers;
   const int64_t n = j->work * (worker + 1) / workers - j->work * worker / workers;
   slot *s = &j->slots[worker];
@@ -101,7 +101,7 @@ static void share(job *j, int32_t worker) {
 
 static void region_task(void *arg, int32_t worker) { share(arg, worker); }
 static void barriers_task(void *arg, int32_t worker) {
-  job *j = arg;
+  setup *j = arg;
   for (int64_t r = 0; r < j->regions; r++) {
     share(j, worker);
     j->executor->barrier(j->executor->host, worker);
@@ -109,7 +109,7 @@ static void barriers_task(void *arg, int32_t worker) {
 }
 
 /* `regions` regions of work/regions each, as so many calls of run, or as one with barriers. */
-static double once(job *j, int64_t work, int64_t regions, bool barriers) {
+static double once(setup *j, int64_t work, int64_t regions, bool barriers) {
   j->work = work / regions;
   j->regions = barriers ? regions : 0;
   const double start = now();
@@ -118,7 +118,7 @@ static double once(job *j, int64_t work, int64_t regions, bool barriers) {
   return now() - start;
 }
 
-static double median(job *j, int64_t work, int64_t regions, bool barriers) {
+static double median(setup *j, int64_t work, int64_t regions, bool barriers) {
   double seconds[REPEATS];
   for (int i = 0; i < WARMUP; i++) once(j, work, regions, barriers);
   for (int i = 0; i < REPEATS; i++) seconds[i] = once(j, work, regions, barriers);
@@ -127,7 +127,7 @@ static double median(job *j, int64_t work, int64_t regions, bool barriers) {
 }
 
 /* Did every worker do its share of every region, no more and no less? */
-static void check_work(job *j) {
+static void check_work(setup *j) {
   memset(j->slots, 0, sizeof j->slots);
   for (int barriers = 0; barriers < 2; barriers++) once(j, 1 << 12, 1 << 6, barriers);
   int64_t done = 0;
@@ -137,7 +137,7 @@ static void check_work(job *j) {
 
 /* Behind a barrier every worker must see what all have written before it. */
 static void checking_task(void *arg, int32_t worker) {
-  job *j = arg;
+  setup *j = arg;
   const pz_abi_executor *e = j->executor;
   for (int64_t r = 1; r <= j->regions; r++) {
     __atomic_store_n(&j->slots[worker].seen, r, __ATOMIC_RELAXED);
@@ -149,14 +149,14 @@ static void checking_task(void *arg, int32_t worker) {
   }
 }
 
-static void check_barriers(job *j) {
+static void check_barriers(setup *j) {
   j->regions = 100;
   j->executor->run(j->executor->host, checking_task, j);
   for (int32_t i = 0; i < j->executor->workers; i++)
     if (j->slots[i].seen != j->regions) fail(1, "fewer workers ran than were asked for");
 }
 
-static void print_regions(job *j) {
+static void print_regions(setup *j) {
   printf(", \"regions\": [");
   for (int64_t regions = 1; regions <= MOST_REGIONS; regions *= 4)
     printf("%s{\"count\": %lld, \"milliseconds\": %.6f, \"barrier_milliseconds\": %.6f}",
@@ -212,7 +212,7 @@ int main(int argc, char **argv) {
   int threads = argc == 3 || argc == 4 ? atoi(argv[2]) : 0;
   if (threads < 1 || threads > MAX_THREADS) fail(2, "usage: bench_pool pool|openmp THREADS [NET.so]");
   const pz_abi_executor executor = executor_named(argv[1], &threads);
-  static job j;
+  static setup j;
   j.executor = &executor;
   check_work(&j);
   check_barriers(&j);

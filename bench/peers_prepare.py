@@ -1,7 +1,7 @@
 """Writes one network for all engines, with the same weights: net.onnx, input.npy, and of the U-Nets of models/ net.prototxt,
 net.pt and net.caffemodel, of those that come as ONNX files (peers_onnx.py) net.module: how to build it, and its weights.
 
-    python3 peers_prepare.py NAME FOLDER SEED [MAPS PATCH]
+    python3 peers_prepare.py NAME FOLDER SEED [CHANNELS PATCH]
 
 Started by bench/peers as a process of its own, so that bench/peers itself needs the standard library only.
 """

@@ -1,4 +1,4 @@
-# Shared by all rooms: warnings, sanitizers, and one line to declare a room or a test.
+# Shared by all modules: warnings, sanitizers, and one line to declare a module or a test.
 
 add_library(pz_options INTERFACE)
 target_include_directories(pz_options INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
@@ -19,25 +19,25 @@ if(PZ_FUZZ AND NOT CMAKE_C_COMPILER_ID MATCHES Clang)
   message(FATAL_ERROR "PZ_FUZZ needs clang: cmake -DCMAKE_C_COMPILER=clang -DPZ_FUZZ=ON")
 endif()
 
-# pz_room(base SOURCES a.c b.c LIBS m [INCLUDES folder] [SYSTEM folder]): the static library pz_base. INCLUDES: of all that
+# pz_module(base SOURCES a.c b.c LIBS m [INCLUDES folder] [SYSTEM folder]): the static library pz_base. INCLUDES: of all that
 # use it too; SYSTEM: of other people's headers, its own alone. With PZ_FUZZ there is also pz_base_fuzzed, instrumented for libFuzzer, of
-# the fuzzed rooms among LIBS.
-function(pz_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;LIBS;INCLUDES;SYSTEM" ${ARGN})
-  pz_room_library(pz_${name})
+# the fuzzed modules among LIBS.
+function(pz_module name)
+  cmake_parse_arguments(MODULE "" "" "SOURCES;LIBS;INCLUDES;SYSTEM" ${ARGN})
+  pz_module_library(pz_${name})
   if(PZ_FUZZ)
-    list(TRANSFORM ROOM_LIBS REPLACE "^pz_.*$" "\\0_fuzzed")
-    pz_room_library(pz_${name}_fuzzed EXCLUDE_FROM_ALL)
+    list(TRANSFORM MODULE_LIBS REPLACE "^pz_.*$" "\\0_fuzzed")
+    pz_module_library(pz_${name}_fuzzed EXCLUDE_FROM_ALL)
     target_compile_options(pz_${name}_fuzzed PUBLIC -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
       -fno-omit-frame-pointer)
     target_link_options(pz_${name}_fuzzed PUBLIC -fsanitize=address,undefined)
   endif()
 endfunction()
-macro(pz_room_library library)
-  add_library(${library} STATIC ${ARGN} ${ROOM_SOURCES})
-  target_link_libraries(${library} PUBLIC pz_options ${ROOM_LIBS})
-  target_include_directories(${library} PUBLIC ${ROOM_INCLUDES})
-  target_include_directories(${library} SYSTEM PRIVATE ${ROOM_SYSTEM})
+macro(pz_module_library library)
+  add_library(${library} STATIC ${ARGN} ${MODULE_SOURCES})
+  target_link_libraries(${library} PUBLIC pz_options ${MODULE_LIBS})
+  target_include_directories(${library} PUBLIC ${MODULE_INCLUDES})
+  target_include_directories(${library} SYSTEM PRIVATE ${MODULE_SYSTEM})
 endmacro()
 
 # pz_harness(fuzz_onnx SOURCES fuzz_onnx.c LIBS pz_import_fuzzed): a libFuzzer harness (clang, PZ_FUZZ).

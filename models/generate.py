@@ -215,8 +215,8 @@ ACTIVATIONS = {"elu": "ELU", "relu": "ReLU", "sigmoid": "Sigmoid", "tanh": "TanH
 
 def build(name, maps=None, patch=None, levels=None, activation="elu"):
     """The network as a Net. Channels 0 in the table: as many as the first level has feature maps."""
-    builder, default_maps, default_patch, channels, _ = NETWORKS[name]
-    maps = maps or default_maps
+    builder, default_channels, default_patch, channels, _ = NETWORKS[name]
+    maps = maps or default_channels
     if levels and len(maps) == 1:
         maps = [maps[0] << level for level in range(levels)]
     maps = maps[:levels] if levels else maps

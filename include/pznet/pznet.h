@@ -68,8 +68,8 @@ typedef struct pz_compile_options {
   double max_error;
   int32_t vector_block; /* S of the blocked layout; 0: the planner chooses */
   int64_t memory;       /* bytes that weights and a run may take together, or compiling fails; 0: any */
-  /* chains of layers run slab by slab: "auto" (default): where that saves memory; "never"; "always" */
-  const char *slabs;
+  /* chains of layers run band by band: "auto" (default): where that saves memory; "never"; "always" */
+  const char *fuse_rows;
   /* how algorithms are chosen: "estimate": by a cost model; "measure" (default): the likely ones of each
    * distinct convolution are timed on this machine, once, the best of them in the network itself too; "exhaustive": all of
    * them, which may take hours */
@@ -221,7 +221,7 @@ pz_status pz_bench(const char *network, int32_t threads, int32_t runs, int32_t w
 pz_status pz_bench_net(pz_net *net, int32_t runs, int32_t warmup,
                        char **json); /* the same with an open network */
 
-/* The stored golden input through the network file, compared with the stored result. With `model` (may be NULL; `options` as
+/* The stored self-test's input through the network file, compared with the stored result. With `model` (may be NULL; `options` as
  * when compiling) every tensor is compared with the double-precision reference, layer by layer. *report: JSON, also
  * where the comparison failed (PZ_ERROR_RUN); free with pz_free. */
 pz_status pz_verify(const char *network, const char *model, const pz_compile_options *options,

@@ -214,7 +214,7 @@ def infer(
     """Applies a network to a volume patch by patch, as `pznet infer` does; doc/volumes.md says what the options mean.
 
     volume: [z, y, x] or [channels, z, y, x]; anything that is sliced, as a NumPy array, np.memmap, h5py dataset, Zarr array or
-    PyTorch tensor on the CPU; or the path of a volume. It is read slab by slab.
+    PyTorch tensor on the CPU; or the path of a volume. It is read a few planes at a time.
     axes: which axis of the volume is which, the slowest first, as "zyxc": letters t, c, z, y and x; axes of length 1 may be left out.
     Default: as the file says, or the array's own names (xarray, Zarr), or as above. at: one of several time points or channels,
     counted from 0: "t=3", "t=3,c=0" or {"t": 3}.

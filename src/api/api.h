@@ -1,12 +1,12 @@
-/* api.h: what the public functions that join the rooms share. The public functions: import, optimise, plan,
- * emit, run. The only room that includes both the compiler half and the runtime. */
+/* api.h: what the public functions that join the modules share. The public functions: import, optimise, plan,
+ * emit, run. The only module that includes both the compiler half and the runtime. */
 #ifndef PZ_API_API_H
 #define PZ_API_API_H
 
 #include "base/json.h"
 #include "graph/graph.h"
 #include "planner/planner.h"
-#include "runtime/seal.h"
+#include "runtime/file_checksum.h"
 
 /* A model, imported and optimised. Free with pz_model_free. */
 typedef struct pz_model {
@@ -34,21 +34,21 @@ static inline bool pz_is_convolution(const pz_node *node) {
 /* An ELF file, so no model. */
 pz_status pz_is_network(const char *path, bool *network, pz_error *err);
 
-/* The golden run: the network file on its seeded input. JSON: seed, and for each output its SHA-256, its L2 norm
+/* The self-test: the network file on its seeded input. JSON: seed, and for each output its SHA-256, its L2 norm
  * and sampled values. Free *json with free. */
-pz_status pz_golden_run(pz_net *net, char **json, pz_error *err);
-/* Compares a golden text with another: bits_equal where all digests are equal; difference: the greatest
+pz_status pz_self_test_run(pz_net *net, char **json, pz_error *err);
+/* Compares a self-test's text with another: bits_equal where all digests are equal; difference: the greatest
  * relative difference of the samples. */
-pz_status pz_golden_compare(const char *stored, const char *now, bool *bits_equal, double *difference,
-                            pz_error *err);
+pz_status pz_self_test_compare(const char *stored, const char *now, bool *bits_equal, double *difference,
+                               pz_error *err);
 
-/* Opens a network file that was just linked, before it is sealed. */
+/* Opens a network file that was just linked, before it has its checksum. */
 pz_status pz_open_compiled(const char *network, int32_t threads, pz_net **net, pz_error *err);
 
-/* Puts the checksum of a network file that was just linked into its manifest (runtime/seal.h). seal: its digits; digest: the SHA-256
+/* Puts the checksum of a network file that was just linked into its manifest (runtime/file_checksum.h). checksum: its digits; digest: the SHA-256
  * of the file with them. */
-pz_status pz_seal_network(const char *network, char seal[PZ_SEAL_DIGITS + 1], char digest[PZ_DIGEST_TEXT],
-                          pz_error *err);
+pz_status pz_add_file_checksum(const char *network, char checksum[PZ_FILE_CHECKSUM_DIGITS + 1],
+                               char digest[PZ_DIGEST_TEXT], pz_error *err);
 
 /* $TMPDIR, or /tmp. */
 const char *pz_temporary_parent(void);
@@ -74,7 +74,7 @@ typedef struct pz_patch {
 } pz_patch;
 /* The numbers that the elements of an input or output stand for; the caller: free. NULL: there is no memory. */
 float *pz_patch_values(const pz_net *net, const pz_patch *patch, bool input, int32_t index);
-#define PZ_GOLDEN_SEED 20181
+#define PZ_SELF_TEST_SEED 20181
 float pz_next_uniform(uint64_t *state);
 pz_status pz_patch_new(const pz_net *net, uint64_t seed, pz_patch *patch, pz_error *err);
 void pz_patch_free(pz_patch *patch);

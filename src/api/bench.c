@@ -49,8 +49,8 @@ static json_t *step_row(pz_json *j, const pz_step_profile *s, double done, doubl
   return row;
 }
 
-/* The steps of a layer that runs slab by slab become its first one; returns how many there are then. */
-static int32_t join_slabs(pz_step_profile *steps, double *done, int32_t n) {
+/* The steps of a layer that runs band by band become its first one; returns how many there are then. */
+static int32_t join_bands(pz_step_profile *steps, double *done, int32_t n) {
   int32_t rows = 0;
   for (int32_t i = 0; i < n; i++) {
     int32_t k = 0;
@@ -75,7 +75,7 @@ static json_t *step_rows(pz_json *j, const pz_net *net, pz_step_profile *steps, 
     total += steps[i].seconds;
     done[i] = multiply_adds_done(plan, i, steps[i].multiply_adds);
   }
-  const int32_t joined = join_slabs(steps, done, n);
+  const int32_t joined = join_bands(steps, done, n);
   for (int32_t i = 0; i < joined; i++) pz_json_append(j, rows, step_row(j, &steps[i], done[i], total, peak));
   json_decref(manifest);
   free(done);
@@ -133,7 +133,7 @@ static pz_status bench(timing *t, int32_t warmup, char **json, pz_error *err) {
   t->seconds = calloc((size_t)t->runs, sizeof *t->seconds);
   t->steps = calloc((size_t)t->n_steps + 1, sizeof *t->steps);
   if (!t->seconds || !t->steps) return pz_fail_memory(err, "timings", 64);
-  PZ_TRY(pz_patch_new(t->net, PZ_GOLDEN_SEED, &t->patch, err));
+  PZ_TRY(pz_patch_new(t->net, PZ_SELF_TEST_SEED, &t->patch, err));
   PZ_TRY(time_runs(t, warmup, err));
   pz_json j = {0};
   json_t *all = report(&j, t);

@@ -1,7 +1,7 @@
 /* compile.c: pz_compile: model file in, network file out. */
 #include "api/need.h"
-#include "api/sensitivity.h"
-#include "api/trial.h"
+#include "api/error_propagation.h"
+#include "api/autotune.h"
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -25,15 +25,15 @@ typedef struct build {
   pz_plan_options wanted;
   pz_plan *plan;
   pz_tuner tuner;
-  pz_trial *trial;
+  pz_autotune *autotune;
   pz_emit_options emit;
   pz_arena *arena;
   double start, last;
   json_t *seconds;
   pz_json json; /* of `seconds` and of the summary */
   const char *manifest;
-  char seal[PZ_SEAL_DIGITS + 1], file_digest[PZ_DIGEST_TEXT]; /* of the network file */
-  const char *stage;                                          /* what is told, and how many are done */
+  char checksum[PZ_FILE_CHECKSUM_DIGITS + 1], file_digest[PZ_DIGEST_TEXT]; /* of the network file */
+  const char *stage; /* what is told, and how many are done */
   int done;
 } build;
 
@@ -63,7 +63,7 @@ static pz_status stage(build *b, const char *what, int done, pz_error *err) {
   return check_interrupt(b, err);
 }
 
-/* The host hears of the compiler's time as it passes, and can look for Ctrl-C then. Linking anew after the golden run is of
+/* The host hears of the compiler's time as it passes, and can look for Ctrl-C then. Linking anew after the self-test is of
  * that stage. */
 static void tick(void *host) {
   const build *b = host;
@@ -111,18 +111,20 @@ static bool measures_errors(const build *b) {
   return !b->wanted.exact && b->tuner.effort != PZ_EFFORT_ESTIMATE && pz_target_runs_here(&b->wanted.target);
 }
 /* By node, all `value`. */
-static pz_status new_sensitivity(const build *b, double value, double **sensitivity, pz_error *err) {
+static pz_status new_error_propagation(const build *b, double value, double **error_propagation,
+                                       pz_error *err) {
   const int32_t n = b->model.after->n_nodes;
-  *sensitivity = PZ_NEW(b->arena, double, (size_t)n + 1);
-  if (!*sensitivity) return pz_fail_memory(err, "errors", (unsigned long long)n * sizeof **sensitivity);
-  for (int32_t i = 0; i < n; i++) (*sensitivity)[i] = value;
+  *error_propagation = PZ_NEW(b->arena, double, (size_t)n + 1);
+  if (!*error_propagation)
+    return pz_fail_memory(err, "errors", (unsigned long long)n * sizeof **error_propagation);
+  for (int32_t i = 0; i < n; i++) (*error_propagation)[i] = value;
   return PZ_OK;
 }
-static pz_status guess_sensitivity(build *b, pz_error *err) {
+static pz_status guess_error_propagation(build *b, pz_error *err) {
   double *guess;
   if (!measures_errors(b)) return PZ_OK;
-  PZ_TRY(new_sensitivity(b, normalises(b->model.after) ? 1 : GUESS, &guess, err));
-  b->wanted.sensitivity = guess;
+  PZ_TRY(new_error_propagation(b, normalises(b->model.after) ? 1 : GUESS, &guess, err));
+  b->wanted.error_propagation = guess;
   return PZ_OK;
 }
 
@@ -133,7 +135,7 @@ static pz_status make_plan(build *b, pz_error *err) {
   PZ_TRY(check_interrupt(b, err));
   PZ_TRY(pz_tuner_open(&b->tuner, b->options, &b->wanted, true, err));
   PZ_TRY(pz_folder_new(b->arena, &b->objects, err));
-  PZ_TRY(guess_sensitivity(b, err));
+  PZ_TRY(guess_error_propagation(b, err));
   b->wanted.choose = pz_tuner_choose;
   b->wanted.choose_host = &b->tuner;
   b->wanted.admit = pz_admit_plan;
@@ -156,16 +158,16 @@ static pz_status make_plan(build *b, pz_error *err) {
 }
 
 /* Runs the new network once and stores what came out in its manifest. */
-static pz_status add_golden(build *b, const char *network, pz_error *err) {
+static pz_status add_self_test(build *b, const char *network, pz_error *err) {
   if (!pz_target_runs_here(&b->plan->target)) return PZ_OK;
   pz_net *net;
   PZ_TRY(pz_open_compiled(network, 0, &net, err));
-  char *golden = NULL;
-  pz_status status = pz_golden_run(net, &golden, err);
+  char *self_test = NULL;
+  pz_status status = pz_self_test_run(net, &self_test, err);
   pz_net_close(net);
-  if (status == PZ_OK) status = pz_emit_manifest(b->plan, &b->emit, golden, b->folder, &b->manifest, err);
+  if (status == PZ_OK) status = pz_emit_manifest(b->plan, &b->emit, self_test, b->folder, &b->manifest, err);
   if (status == PZ_OK) status = pz_emit_link(b->plan, &b->emit, b->folder, "network.so", err);
-  free(golden);
+  free(self_test);
   return status;
 }
 
@@ -221,7 +223,7 @@ static bool has_room_for_errors(build *b) {
 
 /* Then the result has all of each layer's error, for all that is known; the plan was made with a guess. */
 static pz_status without_errors(build *b, pz_error *err) {
-  b->wanted.sensitivity = NULL;
+  b->wanted.error_propagation = NULL;
   take(b, NULL);
   PZ_TRY(plan_anew(b, &b->plan, err));
   timed(b, "errors");
@@ -232,13 +234,13 @@ static pz_status without_errors(build *b, pz_error *err) {
  * network of it; where the plan is another one then, that network is made. */
 static pz_status weigh_errors(build *b, const char *network, pz_error *err) {
   pz_plan *plan;
-  double *sensitivity;
+  double *error_propagation;
   if (!measures_errors(b)) return PZ_OK;
   PZ_TRY(stage(b, "measuring errors", b->done + 1, err));
   if (!has_room_for_errors(b)) return without_errors(b, err);
-  PZ_TRY(new_sensitivity(b, 1, &sensitivity, err));
-  PZ_TRY(pz_measure_sensitivity(b->plan, &b->wanted, network, before_run, b, sensitivity, err));
-  b->wanted.sensitivity = sensitivity;
+  PZ_TRY(new_error_propagation(b, 1, &error_propagation, err));
+  PZ_TRY(pz_measure_error_propagation(b->plan, &b->wanted, network, before_run, b, error_propagation, err));
+  b->wanted.error_propagation = error_propagation;
   PZ_TRY(plan_anew(b, &plan, err));
   const bool same = same_choices(b->plan, plan);
   take(b, plan);
@@ -248,20 +250,20 @@ static pz_status weigh_errors(build *b, const char *network, pz_error *err) {
 
 /* ---- candidates in the network ---- */
 
-static void end_trial(build *b, pz_trial_keep keep) {
-  pz_trial_end(b->trial, keep);
-  b->trial = NULL;
+static void end_autotune(build *b, pz_autotune_keep keep) {
+  pz_autotune_end(b->autotune, keep);
+  b->autotune = NULL;
 }
 
-/* The trial has made another plan: its network, if it is not slower, else the one before. */
+/* in-network autotuning has made another plan: its network, if it is not slower, else the one before. */
 static pz_status compare_plans(build *b, pz_plan *plan, const char *network, pz_error *err) {
   pz_plan *before = b->plan;
   bool better = false;
   b->plan = plan;
   pz_status status = write_network(b, "emit_tried", "compile_tried", err);
-  if (status == PZ_OK) status = pz_trial_compare(b->trial, network, &better, err);
+  if (status == PZ_OK) status = pz_autotune_compare(b->autotune, network, &better, err);
   timed(b, "compare");
-  end_trial(b, status != PZ_OK ? PZ_TRIAL_NOTHING : better ? PZ_TRIAL_ALL : PZ_TRIAL_BEFORE);
+  end_autotune(b, status != PZ_OK ? PZ_AUTOTUNE_NOTHING : better ? PZ_AUTOTUNE_ALL : PZ_AUTOTUNE_BEFORE);
   if (better) return pz_plan_free(before), PZ_OK;
   take(b, before);
   PZ_TRY(status);
@@ -287,12 +289,13 @@ static pz_status try_candidates(build *b, const char *network, pz_error *err) {
     return PZ_OK;
   PZ_TRY(stage(b, "trying candidates in the network", b->done + 1, err));
   if (!has_room_to_try(b)) return PZ_OK;
-  PZ_TRY(pz_trial_run(&b->tuner, b->plan, &b->wanted, &b->emit, network, before_run, b, &b->trial, err));
+  PZ_TRY(
+      pz_autotune_run(&b->tuner, b->plan, &b->wanted, &b->emit, network, before_run, b, &b->autotune, err));
   timed(b, "try");
-  if (!b->trial) return PZ_OK;
+  if (!b->autotune) return PZ_OK;
   PZ_TRY(plan_anew(b, &plan, err));
   if (!same_choices(b->plan, plan)) return compare_plans(b, plan, network, err);
-  end_trial(b, PZ_TRIAL_ALL);
+  end_autotune(b, PZ_AUTOTUNE_ALL);
   take(b, plan);
   return PZ_OK;
 }
@@ -304,12 +307,12 @@ static pz_status make_network(build *b, pz_error *err) {
   PZ_TRY(write_network(b, "emit", "compile", err));
   PZ_TRY(weigh_errors(b, network, err));
   PZ_TRY(try_candidates(b, network, err));
-  PZ_TRY(stage(b, "golden run", STAGES - 1, err));
-  PZ_TRY(add_golden(b, network, err));
+  PZ_TRY(stage(b, "self-test", STAGES - 1, err));
+  PZ_TRY(add_self_test(b, network, err));
   PZ_TRY(check_interrupt(b, err));
-  PZ_TRY(pz_seal_network(network, b->seal, b->file_digest, err));
+  PZ_TRY(pz_add_file_checksum(network, b->checksum, b->file_digest, err));
   PZ_TRY(pz_copy_file(network, b->output, err));
-  timed(b, "golden_run");
+  timed(b, "self_test");
   tell(b, "done", STAGES);
   return PZ_OK;
 }
@@ -374,7 +377,7 @@ static pz_status run_build(build *b, char **summary, pz_error *err) {
   if (!summary) return PZ_OK;
   pz_json *j = &b->json;
   json_t *all = pz_json_read(j, b->manifest, strlen(b->manifest), 0, NULL);
-  pz_json_set(j, all, PZ_ABI_CHECKSUM, json_string(b->seal));
+  pz_json_set(j, all, PZ_ABI_CHECKSUM, json_string(b->checksum));
   pz_json_set(j, all, "file_sha256", json_string(b->file_digest));
   pz_json_set(j, all, "passes", json_incref(b->model.passes));
   pz_json_set(j, all, "seconds", json_incref(b->seconds));
@@ -400,7 +403,7 @@ pz_status pz_compile(const char *model, const char *output, const pz_compile_opt
   if (b.folder && b.options->emit_c) remove_objects(b.folder);
   pz_folder_remove(&b.temporary);
   pz_folder_remove(&b.objects);
-  pz_trial_end(b.trial, PZ_TRIAL_NOTHING);
+  pz_autotune_end(b.autotune, PZ_AUTOTUNE_NOTHING);
   pz_plan_free(b.plan);
   pz_tuner_close(&b.tuner);
   pz_model_free(&b.model);

@@ -50,11 +50,11 @@ static void graph_table(const view *v, const pz_graph *g, const char *title, pz_
 }
 
 static void plan_table(const pz_plan *p, pz_text *out) {
-  pz_text_printf(out, "plan: %d steps for %s (%s), blocks of %d maps\n%-28s %-14s %s\n", p->n_steps,
+  pz_text_printf(out, "plan: %d steps for %s (%s), blocks of %d channels\n%-28s %-14s %s\n", p->n_steps,
                  pz_isa_get(pz_target_isa(&p->target))->title, p->target.name, p->target.block, "layer",
                  "operator", "algorithm");
   for (int32_t i = 0; i < p->n_steps; i++) {
-    int32_t first = 0; /* of the steps of a layer that runs slab by slab */
+    int32_t first = 0; /* of the steps of a layer that runs band by band */
     while (strcmp(p->steps[first].name, p->steps[i].name) || strcmp(p->steps[first].op, p->steps[i].op))
       first++;
     if (first == i)
@@ -241,7 +241,7 @@ static void shape_line(pz_arena *arena, const json_t *ports, const char *title, 
   }
 }
 
-/* Multiply-adds of all steps of step i's layer, which are several where it runs slab by slab; -1: step i is not the first. */
+/* Multiply-adds of all steps of step i's layer, which are several where it runs band by band; -1: step i is not the first. */
 static double layer_multiply_adds(const json_t *plan, size_t i) {
   const json_t *step = json_array_get(plan, i);
   double sum = 0;
@@ -258,7 +258,7 @@ static double layer_multiply_adds(const json_t *plan, size_t i) {
 
 static void manifest_table(pz_arena *arena, const json_t *m, pz_text *out) {
   const bool named = json_object_get(m, "target"); /* older files are not */
-  pz_text_printf(out, "%-14s %s (%s)\n%-14s pznet %s, %s%s%s, blocks of %d maps, %s\n", "network",
+  pz_text_printf(out, "%-14s %s (%s)\n%-14s pznet %s, %s%s%s, blocks of %d channels, %s\n", "network",
                  shown(arena, m, "name"), shown(arena, m, "model"), "compiled by",
                  shown(arena, m, "pznet_version"), shown(arena, m, "isa"), named ? " for " : "",
                  named ? shown(arena, m, "target") : "",

@@ -214,7 +214,7 @@ static pz_status add_between(batch *b, pz_node *node, pz_tensor_id input, pz_ten
 static pz_status computed_input(batch *b, const pz_operand *x, bool bordered, pz_tensor_id *id,
                                 pz_error *err) {
   pz_tensor_id input;
-  pz_node crop = pz_node_new(PZ_OP_CROP), pad = pz_node_new(PZ_OP_PAD);
+  pz_node crop = pz_node_new(PZ_OP_CROP), pad = pz_node_new(PZ_OP_BORDER_COPY);
   PZ_TRY(input_of(b, &x->shape, &input, err));
   if (!x->plain) {
     memcpy(crop.attr.crop.size, x->shape.dim, sizeof x->shape.dim);
@@ -380,7 +380,7 @@ static pz_status compile(session *s, batch *b, pz_error *err) {
   const char *network = pz_arena_printf(b->arena, "%s/network.so", b->folder.path);
   if (!network) return pz_fail_memory(err, "a path", 64);
   PZ_TRY(pz_open_compiled(network, s->tuner->key.threads, &b->net, err));
-  return pz_patch_new(b->net, PZ_GOLDEN_SEED, &b->patch, err);
+  return pz_patch_new(b->net, PZ_SELF_TEST_SEED, &b->patch, err);
 }
 
 /* After `runs`, the first of which warmed up. */

@@ -207,7 +207,7 @@ static pz_status choose_target(const pz_compile_options *o, pz_target *target, p
   return pz_fail(err, PZ_ERROR_USAGE, "--target %s: expected one of %s", name, pz_target_names());
 }
 
-#define SPARE 0.03 /* of the convolutions' time for smaller weights (doc/memory.md) */
+#define SLACK 0.03 /* of the convolutions' time for smaller weights (doc/memory.md) */
 
 pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wanted, pz_error *err) {
   *wanted = (pz_plan_options){.block = options->vector_block};
@@ -219,17 +219,17 @@ pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wan
   if (!(options->max_error >= 0) || options->max_error > 1)
     return pz_fail(err, PZ_ERROR_USAGE, "--max-error %g: expected a number from 0 to 1", options->max_error);
   wanted->max_error = options->max_error;
-  const char *slabs = options->slabs ? options->slabs : "auto";
+  const char *fuse_rows = options->fuse_rows ? options->fuse_rows : "auto";
   if (options->memory < 0)
     return pz_fail(err, PZ_ERROR_USAGE, "--memory %lld: expected a number of bytes",
                    (long long)options->memory);
   wanted->memory = (double)options->memory;
-  wanted->spare = SPARE;
+  wanted->slack = SLACK;
   wanted->threads = options->threads ? options->threads : wanted->target.workers;
-  if (!strcmp(slabs, "auto")) wanted->slabs = PZ_SLABS_AUTO;
-  else if (!strcmp(slabs, "always")) wanted->slabs = PZ_SLABS_ALWAYS;
-  else if (strcmp(slabs, "never"))
-    return pz_fail(err, PZ_ERROR_USAGE, "--slabs %s: expected auto, never or always", slabs);
+  if (!strcmp(fuse_rows, "auto")) wanted->fuse_rows = PZ_FUSE_ROWS_AUTO;
+  else if (!strcmp(fuse_rows, "always")) wanted->fuse_rows = PZ_FUSE_ROWS_ALWAYS;
+  else if (strcmp(fuse_rows, "never"))
+    return pz_fail(err, PZ_ERROR_USAGE, "--fuse-rows %s: expected auto, never or always", fuse_rows);
   const int width = wanted->target.vector_width;
   if (wanted->block && wanted->block != 4 && wanted->block != 8 && wanted->block != 16)
     return pz_fail(err, PZ_ERROR_USAGE, "--vector-block %d: expected 4, 8 or 16", wanted->block);

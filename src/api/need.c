@@ -33,7 +33,7 @@ pz_need pz_need_of(const pz_plan *p) {
   if (!statfs(pz_temporary_parent(), &where) && where.f_type == TMPFS) need.files = pz_need_files(p);
   int64_t later = need.compiler;
   if (pz_target_runs_here(
-          &p->target)) { /* it is run once: the golden run. Both hold the plan's weights beside their own */
+          &p->target)) { /* it is run once: the self-test. Both hold the plan's weights beside their own */
     need.activations = pz_plus(p->arena_bytes, pz_times(p->worker_bytes, pz_cpu_usable()));
     need.ports = pz_plus(bytes_of_ports(p->graph, p->graph->inputs, p->graph->n_inputs),
                          bytes_of_ports(p->graph, p->graph->outputs, p->graph->n_outputs));

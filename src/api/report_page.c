@@ -80,7 +80,7 @@ static void put_facts(pz_page *page) {
   put_fact(page, "weights", pz_page_amount(pz_json_number(m, "weights_bytes"), "B", amount), "packed");
   put_fact(page, "memory", pz_page_amount(pz_json_number(m, "arena_bytes"), "B", amount),
            "the arena of a run");
-  snprintf(more, sizeof more, "blocks of %d maps", (int)pz_json_number(m, "vector_block"));
+  snprintf(more, sizeof more, "blocks of %d channels", (int)pz_json_number(m, "vector_block"));
   put_fact(page, "instruction set", pz_json_text(m, "isa"), more);
   put_time(page);
   pz_text_append(&page->out, "</dl>\n");

@@ -1,4 +1,4 @@
-/* report_rows.c: the rows of the page: a plan's steps, those of one layer (its slabs) as one, and what share each has. */
+/* report_rows.c: the rows of the page: a plan's steps, those of one layer (its bands) as one, and what share each has. */
 #include "api/report.h"
 
 #include <math.h>

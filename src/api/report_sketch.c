@@ -62,7 +62,7 @@ static void put_conv(pz_text *t, const pz_node *n, bool flat) {
   put_if_not_one(t, " /", a->stride, flat);
   put_if_not_one(t, " dilated ", a->dilation, flat);
   if (a->group > 1) pz_text_printf(t, ", %d groups", (int)a->group);
-  if (pz_node_input(n, PZ_CONV_BASE) != PZ_NONE) pz_text_append(t, " + sum");
+  if (pz_node_input(n, PZ_CONV_RESIDUAL) != PZ_NONE) pz_text_append(t, " + sum");
   if (a->act.kind != PZ_ACT_NONE) pz_text_printf(t, " + %s", pz_activation_name(a->act.kind));
 }
 

@@ -15,7 +15,8 @@ const pz_page_kind pz_page_kinds[PZ_PAGE_KINDS] = {
     {"sum or concatenation", "join", {"eltwise", "concat", "binary"}},
     {"moving data",
      "move",
-     {"layout", "slice", "crop", "reshape", "permute", "identity", "pad", "resize", "gather", "tile"}},
+     {"layout", "slice", "crop", "reshape", "permute", "identity", "pad", "border_copy", "resize", "gather",
+      "tile"}},
     {"other", "other", {NULL}},
 };
 

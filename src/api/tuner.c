@@ -146,14 +146,14 @@ static const json_t *times_of(pz_tuner *t, const pz_tuner_problem *problem) {
 
 /* ---- times in the network itself ---- */
 
-/* 16 hexadecimal digits: the problems with the tensors that they read and make, and which layers may run slab by slab; no weights. */
+/* 16 hexadecimal digits: the problems with the tensors that they read and make, and which layers may run band by band; no weights. */
 static const char *network_of(pz_tuner *t, const pz_plan *plan) {
   const pz_graph *g = plan->graph;
   pz_tuner_problem problem;
   pz_digest digest;
   if (t->graph == g) return t->network;
   pz_digest_begin(&digest);
-  pz_digest_add(&digest, &plan->slabs, sizeof plan->slabs);
+  pz_digest_add(&digest, &plan->fuse_rows, sizeof plan->fuse_rows);
   for (pz_node_id n = 0; n < g->n_nodes; n++) {
     const pz_node *node = &g->nodes[n];
     if (pz_tuner_name(t, plan, n, "", &problem, NULL) != PZ_OK) return NULL;

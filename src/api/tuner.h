@@ -3,7 +3,7 @@
  *   pz_tuner_open --> pz_plan_new with pz_tuner_choose: times from the database
  *                 --> pz_tuner_measure: the problems without times, on this machine, into the database
  *                 --> pz_plan_new again, where anything was measured
- *                 --> candidates that are near each other, timed in the network (trial.h)
+ *                 --> candidates that are near each other, timed in the network (autotune.h)
  */
 #ifndef PZ_API_TUNER_H
 #define PZ_API_TUNER_H
@@ -58,7 +58,7 @@ int32_t pz_tuner_count(pz_effort effort, const pz_candidate *candidates, int32_t
 /* Times the candidates of all problems of the plan that have no times yet (measure.c). Fails only when interrupted. */
 pz_status pz_tuner_measure(pz_tuner *tuner, const pz_plan *plan, pz_error *err);
 void pz_tuner_keep(pz_tuner *tuner, const pz_tuner_problem *problem, const char *candidate, double seconds);
-/* What a node's candidates took in the plan's network (trial.h): whether any has such a time; a time, into the database where `stored`; none, as
+/* What a node's candidates took in the plan's network (autotune.h): whether any has such a time; a time, into the database where `stored`; none, as
  * far as the tuner remembers. */
 bool pz_tuner_tried(pz_tuner *tuner, const pz_plan *plan, pz_node_id node);
 void pz_tuner_keep_tried(pz_tuner *tuner, const pz_plan *plan, pz_node_id node, const char *candidate,

@@ -1,4 +1,4 @@
-/* verify.c: pz_verify: the golden run, and every tensor beside the double-precision reference. */
+/* verify.c: pz_verify: the self-test, and every tensor beside the double-precision reference. */
 #include "api/api.h"
 #include "base/json.h"
 #include "base/memory.h"
@@ -17,7 +17,7 @@ typedef struct allowed {
   double result, inside;
 } allowed;
 
-/* What was expected of step i's layer; 0 where an earlier step, a slab of the layer, has it. */
+/* What was expected of step i's layer; 0 where an earlier step, a band of the layer, has it. */
 static double expected_error(const json_t *plan, size_t i) {
   const json_t *step = json_array_get(plan, i), *error = json_object_get(step, "expected_error");
   for (size_t k = 0; error && k < i; k++) {
@@ -48,29 +48,30 @@ static allowed allowed_errors(pz_json *j, const pz_net *net) {
   return (allowed){result, fmax(result, sqrt(squares))};
 }
 
-/* ---- golden ---- */
+/* ---- self_test ---- */
 
-static pz_status check_golden(pz_net *net, pz_json *j, json_t *report, bool *good, pz_error *err) {
+static pz_status check_self_test(pz_net *net, pz_json *j, json_t *report, bool *good, pz_error *err) {
   json_t *manifest = read_manifest(j, net);
-  const json_t *golden = json_object_get(manifest, "golden");
-  const bool none = !golden || json_is_null(golden);
-  char *stored = none ? NULL : pz_json_print(j, golden, 0), *now = NULL;
+  const json_t *self_test = json_object_get(manifest, "self_test");
+  const bool none = !self_test || json_is_null(self_test);
+  char *stored = none ? NULL : pz_json_print(j, self_test, 0), *now = NULL;
   json_decref(manifest);
   PZ_TRY(pz_json_end(j, "the manifest", err));
   if (none) {
-    pz_json_set(j, report, "golden", json_string("none stored: compiled on a machine that could not run it"));
+    pz_json_set(j, report, "self_test",
+                json_string("none stored: compiled on a machine that could not run it"));
     return PZ_OK;
   }
   if (!stored) return pz_fail_memory(err, "the manifest", 4096);
   bool equal = false;
   double difference = 0;
-  pz_status status = pz_golden_run(net, &now, err);
-  if (status == PZ_OK) status = pz_golden_compare(stored, now, &equal, &difference, err);
+  pz_status status = pz_self_test_run(net, &now, err);
+  if (status == PZ_OK) status = pz_self_test_compare(stored, now, &equal, &difference, err);
   free(stored);
   free(now);
   PZ_TRY(status);
   *good &= equal || difference <= 1e-4;
-  pz_json_set(j, report, "golden",
+  pz_json_set(j, report, "self_test",
               json_string(equal   ? "equal, bit by bit"
                           : *good ? "equal within 1e-4"
                                   : "different"));
@@ -101,7 +102,7 @@ static int64_t elements(const pz_abi_tensor *t) {
   return n;
 }
 
-static float *gather(const pz_abi_tensor *t, const char *base) {
+static float *read_tensor(const pz_abi_tensor *t, const char *base) {
   const pz_element element = {(pz_dtype)t->type, 1, 0};
   const size_t bytes = (size_t)elements(t) * sizeof(float);
   float *out = pz_memory_allows(bytes) ? malloc(bytes) : NULL;
@@ -130,7 +131,7 @@ static void keep_step(void *host, int32_t step) {
   const void *base = t->space == PZ_ABI_ARENA   ? c->net->memory
                      : t->space == PZ_ABI_STATE ? c->net->state
                                                 : c->patch.outputs[t->index];
-  c->kept[step] = (kept){.tensor = t, .values = gather(t, base), .error = NAN};
+  c->kept[step] = (kept){.tensor = t, .values = read_tensor(t, base), .error = NAN};
   if (!c->kept[step].values)
     pz_fail_memory(c->err, "a tensor to compare", (unsigned long long)elements(t) * 4);
 }
@@ -271,7 +272,7 @@ static pz_status compare(comparison *c, const pz_graph *g, pz_json *j, json_t *r
   c->kept = calloc((size_t)c->n + 1, sizeof *c->kept);
   if (!c->kept) return pz_fail_memory(err, "tensors to compare", 64);
   PZ_TRY(check_ports(c->net, g, err));
-  PZ_TRY(pz_patch_new(c->net, PZ_GOLDEN_SEED, &c->patch, err));
+  PZ_TRY(pz_patch_new(c->net, PZ_SELF_TEST_SEED, &c->patch, err));
   PZ_TRY(pz_memory_ask(bytes_to_compare(c->net, g), 0, "comparing every tensor with the reference", err));
   PZ_TRY(run_and_keep(c, err));
   PZ_TRY(run_reference(c, g, err));
@@ -304,13 +305,13 @@ static pz_status check_model(pz_net *net, const char *path, const pz_compile_opt
 static pz_status verify(pz_net *net, const char *model, const pz_compile_options *options, pz_json *j,
                         json_t *report, pz_error *err) {
   bool good = true;
-  pz_status status = check_golden(net, j, report, &good, err);
+  pz_status status = check_self_test(net, j, report, &good, err);
   if (status == PZ_OK && model) status = check_model(net, model, options, j, report, &good, err);
   pz_json_set(j, report, "passed", json_boolean(status == PZ_OK && good));
   if (status == PZ_OK) status = pz_json_end(j, "a report", err);
   if (status != PZ_OK || good) return status;
   return pz_fail(err, PZ_ERROR_RUN, "%s: its results differ from the %s; compile it again",
-                 pz_runtime_path(net), model ? "reference" : "stored golden run");
+                 pz_runtime_path(net), model ? "reference" : "stored self-test");
 }
 
 /* The report is made also where the verification failed. */

@@ -1,6 +1,6 @@
 /* json.h: JSON that is whole or not there. A JSON string is UTF-8, a name is any bytes; and a report is printed on terminals too.
  *
- * What is built is built with these functions, and with jansson's own only json_object, json_array and the scalars (tests/rooms holds other files
+ * What is built is built with these functions, and with jansson's own only json_object, json_array and the scalars (tests/modules holds other files
  * to that). The first failure, of an allocation or of a value that JSON does not have, stays in the pz_json that all of them are handed, and a text
  * with a failure behind it is not printed. So callers check nothing in between:
  *

@@ -42,15 +42,15 @@ static bool is_unsure(const budget *b, const change *c) {
 }
 
 /* What a change is worth, for the bound `limits` of whoever asks; 0: it is none, or not allowed. */
-typedef double worth_of(const budget *b, const void *limits, const change *c);
+typedef double gain_of(const budget *b, const void *limits, const change *c);
 
 /* Makes the change of one node that is worth most. False: none is worth anything. */
-static bool change_one(const budget *b, worth_of *worth, const void *limits, change *made, double *slower) {
+static bool change_one(const budget *b, gain_of *gain, const void *limits, change *made, double *slower) {
   double best = 0;
   for (pz_node_id n = 0; n < nodes(b); n++)
     for (int32_t i = 0; i < b->costs->candidates[n]; i++) {
       const change c = {n, i, pz_plan_candidate(b->plan, n), &b->plan->choices[n].candidates[i]};
-      const double w = keeps_edges(b, n, i) ? worth(b, limits, &c) : 0;
+      const double w = keeps_edges(b, n, i) ? gain(b, limits, &c) : 0;
       if (w > best) best = w, *made = c;
     }
   if (best <= 0) return false;
@@ -71,7 +71,7 @@ static double for_time(const budget *b, double saved, const change *c) {
 static double squares(const pz_candidate *c) { return c->added * c->added; }
 
 /* What may be added to the square of the network's error. Less than 0: it is too large. */
-static double room_for_error(const budget *b) {
+static double slack_for_error(const budget *b) {
   const pz_plan *plan = b->plan;
   double sum = 0;
   for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
@@ -134,9 +134,9 @@ static void solve(knapsack *k) {
   }
 }
 
-pz_status pz_meet_error(pz_plan *plan, const pz_costs *costs, pz_error *err) {
+pz_status pz_satisfy_error_bound(pz_plan *plan, const pz_costs *costs, pz_error *err) {
   const budget b = {plan, costs};
-  if (plan->max_error <= 0 || room_for_error(&b) >= 0) return PZ_OK;
+  if (plan->max_error <= 0 || slack_for_error(&b) >= 0) return PZ_OK;
   const size_t bytes = 2 * (STEPS + 1) * sizeof(double) + (size_t)nodes(&b) * (STEPS + 1) * sizeof(uint16_t);
   double *rows = malloc(bytes);
   if (!rows) return pz_fail_memory(err, "the choice of algorithms", bytes);
@@ -155,40 +155,41 @@ static double gain(const budget *b, const change *c) {
   return for_time(b, saved, c);
 }
 
-/* A change costs `most` at most, saves `worth` bytes at least for each unit of time, and adds `error` to the square of the network's at
+/* A change costs `most` at most, saves `threshold` bytes at least for each unit of time, and adds `error` to the square of the network's at
  * most; if `sure`, it is not from a measured time to a guess. */
 typedef struct limits {
-  double most, worth, error;
+  double most, threshold, error;
   bool sure;
 } limits;
 
 static double smaller_weights(const budget *b, const void *within, const change *c) {
   const limits *l = within;
   const double g = gain(b, c), error = squares(c->then) - squares(c->now);
-  if (g <= 0 || slowdown(b, c) > l->most || g < l->worth || (l->sure && is_unsure(b, c))) return 0;
+  if (g <= 0 || slowdown(b, c) > l->most || g < l->threshold || (l->sure && is_unsure(b, c))) return 0;
   return error > 0 && error > l->error ? 0 : g;
 }
 
 /* What is saved, in bytes, and costs. False: there is no change left. */
-static bool spare_some(const budget *b, limits l, double *saved, double *slower) {
+static bool spend_some(const budget *b, limits l, double *saved, double *slower) {
   change c = {0};
-  l.error = room_for_error(b);
+  l.error = slack_for_error(b);
   if (!change_one(b, smaller_weights, &l, &c, slower)) return false;
   *saved = c.now->weights - c.then->weights;
   return true;
 }
 
-#define WORTH 4 /* per cent of all memory for one of the time */
+#define THRESHOLD 4 /* per cent of all memory for one of the time */
 
 /* Gives a part of all convolutions' time for smaller weights, where it buys most, as long as it is worth it. size: of the plan
  * before. False: nothing was. */
-static bool spare_weights(const budget *b, const pz_plan_size *size) {
+static bool spend_slack(const budget *b, const pz_plan_size *size) {
   double cost = 0, saved, slower;
   for (pz_node_id n = 0; n < nodes(b); n++) cost += priced_now(b, n)->cost;
-  const double worth = cost > 0 ? WORTH * pz_plan_bytes(size) / cost : 0;
-  double left = b->plan->spare * cost;
+  const double threshold = cost > 0 ? THRESHOLD * pz_plan_bytes(size) / cost : 0;
+  double left = b->plan->slack * cost;
   bool any = false;
-  for (; left > 0 && spare_some(b, (limits){.most = left, .worth = worth, .sure = true}, &saved, &slower);
+  for (; left > 0 &&
+         spend_some(b, (limits){.most = left, .threshold = threshold, .sure = true}, &saved, &slower);
        any = true)
     left -= slower > 0 ? slower : 0;
   return any;
@@ -202,22 +203,22 @@ static pz_status too_small(const pz_plan *plan, const pz_plan_size *size, pz_err
       1e-6 * plan->memory);
 }
 
-pz_status pz_meet_memory(pz_plan *plan, const pz_costs *costs, pz_size_of size_of, pz_error *err) {
+pz_status pz_satisfy_memory_bound(pz_plan *plan, const pz_costs *costs, pz_size_of size_of, pz_error *err) {
   const budget b = {plan, costs};
   const limits any = {.most = INFINITY};
   pz_plan_size size;
   PZ_TRY(size_of(plan, &size, err));
-  if (plan->spare > 0 && spare_weights(&b, &size))
+  if (plan->slack > 0 && spend_slack(&b, &size))
     PZ_TRY(size_of(plan, &size, err)); /* other algorithms have other tiles */
   if (plan->memory <= 0 || pz_plan_bytes(&size) <= plan->memory) return PZ_OK;
-  if (plan->slabs == PZ_SLABS_AUTO) { /* those too that cost time */
-    plan->slabs = PZ_SLABS_ALWAYS;
+  if (plan->fuse_rows == PZ_FUSE_ROWS_AUTO) { /* those too that cost time */
+    plan->fuse_rows = PZ_FUSE_ROWS_ALWAYS;
     PZ_TRY(size_of(plan, &size, err));
   }
   while (pz_plan_bytes(&size) > plan->memory) {
     double missing = (pz_plan_bytes(&size) - plan->memory) / 4, saved, slower;
-    if (!spare_some(&b, any, &saved, &slower)) return too_small(plan, &size, err);
-    for (missing -= saved; missing > 0 && spare_some(&b, any, &saved, &slower);) missing -= saved;
+    if (!spend_some(&b, any, &saved, &slower)) return too_small(plan, &size, err);
+    for (missing -= saved; missing > 0 && spend_some(&b, any, &saved, &slower);) missing -= saved;
     PZ_TRY(size_of(plan, &size, err));
   }
   return PZ_OK;

@@ -22,7 +22,7 @@ static void insert(pz_candidates *to, const pz_candidate *c) {
 
 /* Forms of operators that no solver knows yet: who teaches one takes its line away. */
 static bool unknown_form(const pz_problem *p) {
-  const bool any_rank = p->op == PZ_OP_RESHAPE || p->op == PZ_OP_PERMUTE || p->op == PZ_OP_EXTEND ||
+  const bool any_rank = p->op == PZ_OP_RESHAPE || p->op == PZ_OP_PERMUTE || p->op == PZ_OP_PAD ||
                         p->op == PZ_OP_CROP || p->op == PZ_OP_ACTIVATION || p->op == PZ_OP_POWER ||
                         p->op == PZ_OP_ELTWISE || p->op == PZ_OP_GATHER;
   for (int32_t i = 0; i < p->n_in && !any_rank; i++)

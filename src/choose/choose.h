@@ -15,10 +15,10 @@ pz_status pz_candidates_of(const pz_problem *problem, const pz_target *target, p
 /* The greedy choice: a candidate for each node (choose.c). */
 void pz_choose_solvers(pz_plan *plan, const pz_costs *costs);
 /* Algorithms with smaller errors where those of all convolutions together exceed max_error (budget.c). */
-pz_status pz_meet_error(pz_plan *plan, const pz_costs *costs, pz_error *err);
+pz_status pz_satisfy_error_bound(pz_plan *plan, const pz_costs *costs, pz_error *err);
 /* What the plan needs with the candidates as they are now. */
 typedef pz_status (*pz_size_of)(pz_plan *plan, pz_plan_size *size, pz_error *err);
 /* Algorithms with smaller weights where more memory is needed than allowed (budget.c). */
-pz_status pz_meet_memory(pz_plan *plan, const pz_costs *costs, pz_size_of size_of, pz_error *err);
+pz_status pz_satisfy_memory_bound(pz_plan *plan, const pz_costs *costs, pz_size_of size_of, pz_error *err);
 
 #endif

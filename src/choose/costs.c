@@ -4,7 +4,7 @@
 
 /* ---- candidates ---- */
 
-/* Whether a layer may have an algorithm of this error: the result has half of it or less; pz_meet_error knows, or takes the
+/* Whether a layer may have an algorithm of this error: the result has half of it or less; pz_satisfy_error_bound knows, or takes the
  * candidate out. */
 static bool error_fits(const pz_plan *plan, const pz_candidate *c) {
   const double most = c->solver->most_error > 0 ? c->solver->most_error : 2;
@@ -22,9 +22,9 @@ static pz_status find_candidates(pz_plan *plan, pz_node_id n, pz_error *err) {
   for (int32_t i = 0; i < all.n; i++) {
     pz_candidate c = all.list[i];
     if (!error_fits(plan, &c)) continue;
-    if (!plan->sensitivity && problem->epilogue.normalised && c.solver->normalised_error > 0)
+    if (!plan->error_propagation && problem->epilogue.normalised && c.solver->normalised_error > 0)
       c.error *= c.solver->normalised_error;
-    c.added = c.error * (plan->sensitivity ? plan->sensitivity[n] : 1);
+    c.added = c.error * (plan->error_propagation ? plan->error_propagation[n] : 1);
     choice->candidates[choice->n++] = c;
   }
   if (choice->n) return PZ_OK;
@@ -82,7 +82,7 @@ static void price(const tables *t, pz_node_id n) {
 /* ---- cost[layout][layout] ---- */
 
 /* Multiply-adds of vectors that a core does while a vector is read, turned and written: an estimate, from 7.4 ns for a vector of 16 floats on one
- * thread (to_blocked of 32 maps in doc/notes/2026-11-21-memory-bound-kernels.md) and 5.4 of them a nanosecond. */
+ * thread (to_nchwc of 32 channels in doc/notes/2026-11-21-memory-bound-kernels.md) and 5.4 of them a nanosecond. */
 #define VECTOR_COST 40
 
 double pz_transform_cost(const pz_shape *shape, const pz_target *target, pz_layout from, pz_layout to) {

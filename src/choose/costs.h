@@ -45,10 +45,10 @@ double pz_transform_cost(const pz_shape *shape, const pz_target *target, pz_layo
 
 /* The layouts at the ends of an edge, with candidate i of `from` and candidate j of `to`. */
 static inline pz_layout pz_edge_written(const pz_costs *c, const pz_edge *e, int32_t i) {
-  return e->from == PZ_NONE ? PZ_PLAIN : c->node[e->from][i].out;
+  return e->from == PZ_NONE ? PZ_NCHW : c->node[e->from][i].out;
 }
 static inline pz_layout pz_edge_read(const pz_costs *c, const pz_edge *e, int32_t i, int32_t j) {
-  if (e->to == PZ_NONE || e->reads == PZ_READS_PLAIN) return PZ_PLAIN;
+  if (e->to == PZ_NONE || e->reads == PZ_READS_PLAIN) return PZ_NCHW;
   const pz_priced *to = &c->node[e->to][j];
   if (e->reads == PZ_READS_OUT) return to->out;
   return to->any_layout ? pz_edge_written(c, e, i) : to->in;

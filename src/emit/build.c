@@ -13,37 +13,37 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_JOBS = 64 };
+enum { MAX_COMPILERS = 64 };
 
 /* ---- processes ---- */
 
 static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL); }
 
-typedef struct job {
+typedef struct compiler {
   pz_process process; /* pid 0: none runs */
   const char *log;
-} job;
+} compiler;
 
-/* One of the jobs that has ended, with its code (process.h). NULL: none has. */
-static job *ended(job *jobs, int n, int *code) {
+/* One of the compilers that has ended, with its code (process.h). NULL: none has. */
+static compiler *ended(compiler *compilers, int n, int *code) {
   for (int i = 0; i < n; i++)
-    if (jobs[i].process.pid && pz_process_ended(&jobs[i].process, code)) return &jobs[i];
+    if (compilers[i].process.pid && pz_process_ended(&compilers[i].process, code)) return &compilers[i];
   return NULL;
 }
 
-static void end_all(job *jobs, int n) {
-  pz_process *all[MAX_JOBS];
-  for (int i = 0; i < n; i++) all[i] = &jobs[i].process;
+static void end_all(compiler *compilers, int n) {
+  pz_process *all[MAX_COMPILERS];
+  for (int i = 0; i < n; i++) all[i] = &compilers[i].process;
   pz_process_end(all, n);
 }
 
-/* Waits for one of the jobs, of which one runs at least. An interrupt ends them all. */
-static pz_status wait_for_one(job *jobs, int n, const pz_emit_options *options, job **one, int *code,
-                              pz_error *err) {
-  for (int naps = 1; !(*one = ended(jobs, n, code)); naps++) {
+/* Waits for one of the compilers, of which one runs at least. An interrupt ends them all. */
+static pz_status wait_for_one(compiler *compilers, int n, const pz_emit_options *options, compiler **one,
+                              int *code, pz_error *err) {
+  for (int naps = 1; !(*one = ended(compilers, n, code)); naps++) {
     if (options->tick && naps % 20 == 0) options->tick(options->tick_host);
     if (options->interrupt && *options->interrupt) {
-      end_all(jobs, n);
+      end_all(compilers, n);
       return pz_fail(err, PZ_INTERRUPTED, "interrupted while compiling");
     }
     nap();
@@ -201,17 +201,17 @@ static pz_status compiler_failed(const pz_plan *plan, const pz_emit_options *o, 
 
 /* ---- the work ---- */
 
-static pz_status finish_one(const pz_plan *plan, const pz_emit_options *o, const char *folder, job *jobs,
-                            int n, job **one, pz_error *err) {
+static pz_status finish_one(const pz_plan *plan, const pz_emit_options *o, const char *folder,
+                            compiler *compilers, int n, compiler **one, pz_error *err) {
   int code = 0;
-  PZ_TRY(wait_for_one(jobs, n, o, one, &code, err));
+  PZ_TRY(wait_for_one(compilers, n, o, one, &code, err));
   if (code < 0) return pz_fail(err, PZ_ERROR_RUN, "waiting for the C compiler: %s", strerror(-code));
   return code ? compiler_failed(plan, o, folder, (*one)->log, code, err) : PZ_OK;
 }
 
 /* What compilers are working on lies with the objects, so that nothing is left elsewhere. */
 static pz_status begin(const pz_emit_options *o, const char *folder, const command *c, const char *log,
-                       job *j, pz_error *err) {
+                       compiler *j, pz_error *err) {
   const pz_process_place place = {.folder = folder, .temporary = o->objects, .log = log};
   const int failed = log ? pz_process_start(c->words, &place, &j->process) : ENOMEM;
   j->log = log;
@@ -221,7 +221,7 @@ static pz_status begin(const pz_emit_options *o, const char *folder, const comma
 }
 
 static pz_status begin_source(const pz_plan *plan, const pz_emit_options *o, const char *folder,
-                              const char *source, job *j, pz_error *err) {
+                              const char *source, compiler *j, pz_error *err) {
   command c = {.n = 0};
   PZ_TRY(compile_command(plan, o, source, &c, err));
   return begin(o, folder, &c, pz_arena_printf(plan->arena, "%s.log", source), j, err);
@@ -236,27 +236,27 @@ static int width_for(int kernels) {
   const int64_t fit = pz_memory_there(0).bytes / (OF_FILE + kernels * OF_KERNEL);
   int width = pz_cpu_usable();
   if (fit < width) width = fit > 1 ? (int)fit : 1;
-  return width < MAX_JOBS ? width : MAX_JOBS;
+  return width < MAX_COMPILERS ? width : MAX_COMPILERS;
 }
 
 /* `width` at a time; after a failure those that run are waited for. */
 static pz_status compile_sources(const pz_plan *plan, const pz_emit_options *o, const char *folder,
                                  const char *const *sources, int n, int width, pz_error *err) {
-  job jobs[MAX_JOBS];
-  memset(jobs, 0, sizeof jobs);
+  compiler compilers[MAX_COMPILERS];
+  memset(compilers, 0, sizeof compilers);
   pz_status status = PZ_OK;
   int begun = 0, running = 0;
   while (running || (begun < n && status == PZ_OK)) {
-    job *free_one = NULL;
+    compiler *free_one = NULL;
     for (int i = 0; i < width && begun < n && status == PZ_OK; i++)
-      if (!jobs[i].process.pid) free_one = &jobs[i];
+      if (!compilers[i].process.pid) free_one = &compilers[i];
     if (free_one) {
       status = begin_source(plan, o, folder, sources[begun++], free_one, err);
       running += status == PZ_OK;
       continue;
     }
-    job *one;
-    const pz_status last = finish_one(plan, o, folder, jobs, width, &one, err);
+    compiler *one;
+    const pz_status last = finish_one(plan, o, folder, compilers, width, &one, err);
     if (status == PZ_OK) status = last;
     if (last == PZ_INTERRUPTED) return last;
     running--;
@@ -410,7 +410,7 @@ pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, cons
   add(&c, output);
   add(&c, "@objects.txt");
   add(&c, "-lm");
-  job j = {.log = NULL}, *one;
+  compiler j = {.log = NULL}, *one;
   PZ_TRY(begin(options, folder, &c, "link.log", &j, err));
   return finish_one(plan, options, folder, &j, 1, &one, err);
 }

@@ -29,12 +29,12 @@ typedef struct pz_emit_options {
 
 pz_status pz_emit_source(const pz_plan *plan, const pz_emit_options *options, const char *folder,
                          pz_error *err);
-/* golden: JSON text of the golden run, or NULL; see src/api/golden.c. *json (may be NULL): the manifest, in the
+/* self_test: JSON text of the self-test, or NULL; see src/api/self_test.c. *json (may be NULL): the manifest, in the
  * plan's arena. */
-pz_status pz_emit_manifest(const pz_plan *plan, const pz_emit_options *options, const char *golden,
+pz_status pz_emit_manifest(const pz_plan *plan, const pz_emit_options *options, const char *self_test,
                            const char *folder, const char **json, pz_error *err);
 /* The same text, not written. */
-pz_status pz_emit_manifest_text(const pz_plan *plan, const pz_emit_options *options, const char *golden,
+pz_status pz_emit_manifest_text(const pz_plan *plan, const pz_emit_options *options, const char *self_test,
                                 const char **json, pz_error *err);
 pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *options, const char *folder,
                           pz_error *err);
@@ -42,7 +42,7 @@ pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *options, c
 pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, const char *folder,
                        const char *output, pz_error *err);
 
-/* ---- inside the room ---- */
+/* ---- inside the module ---- */
 
 /* Kernel calls grouped by (function, shape, argument names): each group is one specialised function. Its name has digits of a
  * digest of its C and of what that is compiled for. */

@@ -46,7 +46,7 @@ static void add_candidate(pz_json *j, const pz_plan *plan, const pz_step *s, jso
     pz_json_set(j, step, "cost",
                 json_integer((json_int_t)(c->cost * plan->target.block * s->multiply_adds / all)));
   if (c && c->error > 0) pz_json_set(j, step, "expected_error", pz_json_real(c->error));
-  if (c && c->error > 0 && plan->sensitivity)
+  if (c && c->error > 0 && plan->error_propagation)
     pz_json_set(j, step, "expected_in_result", pz_json_real(c->added));
   if (c && c->seconds > 0) pz_json_set(j, step, "measured_ms", pz_json_real(1e3 * c->seconds));
 }
@@ -100,7 +100,7 @@ static json_t *outputs_json(pz_json *j, const pz_plan *plan, const pz_sources *f
   return all;
 }
 
-static json_t *manifest_json(pz_json *j, const pz_plan *plan, const pz_emit_options *o, const char *golden,
+static json_t *manifest_json(pz_json *j, const pz_plan *plan, const pz_emit_options *o, const char *self_test,
                              const pz_sources *steps, const pz_sources *outputs) {
   json_t *m = json_object();
   pz_json_set(j, m, PZ_ABI_CHECKSUM, json_string("0000000000000000")); /* its place */
@@ -123,7 +123,8 @@ static json_t *manifest_json(pz_json *j, const pz_plan *plan, const pz_emit_opti
   pz_json_set(j, m, "worker_bytes", json_integer(plan->worker_bytes));
   pz_json_set(j, m, "arena_bytes", json_integer(pz_emit_arena_bytes(plan)));
   pz_json_set(j, m, "state_bytes", json_integer(plan->state_bytes));
-  pz_json_set(j, m, "golden", golden ? pz_json_read(j, golden, strlen(golden), 0, NULL) : json_null());
+  pz_json_set(j, m, "self_test",
+              self_test ? pz_json_read(j, self_test, strlen(self_test), 0, NULL) : json_null());
   pz_json_set(j, m, "plan", plan_json(j, plan, steps));
   pz_json_set(j, m, "buffers", buffers_json(j, plan));
   return m;
@@ -134,12 +135,12 @@ static const char section_text[] =
     "__asm__(\".section .pznet.manifest,\\\"\\\",@progbits\\n.global manifest\\n.hidden manifest\\n"
     "manifest:\\n.incbin \\\"manifest.json\\\"\\n.byte 0\\n.previous\\n\");\n";
 
-pz_status pz_emit_manifest_text(const pz_plan *plan, const pz_emit_options *options, const char *golden,
+pz_status pz_emit_manifest_text(const pz_plan *plan, const pz_emit_options *options, const char *self_test,
                                 const char **json, pz_error *err) {
   pz_sources *steps, *outputs;
   PZ_TRY(pz_emit_flow(plan, plan->arena, &steps, &outputs, err));
   pz_json j = {0};
-  json_t *m = manifest_json(&j, plan, options, golden, steps, outputs);
+  json_t *m = manifest_json(&j, plan, options, self_test, steps, outputs);
   char *text = pz_json_print(&j, m, JSON_INDENT(1));
   json_decref(m);
   *json = text ? pz_arena_strdup(plan->arena, text) : NULL;
@@ -147,10 +148,10 @@ pz_status pz_emit_manifest_text(const pz_plan *plan, const pz_emit_options *opti
   return *json ? PZ_OK : pz_fail_memory(err, "the manifest", 4096);
 }
 
-pz_status pz_emit_manifest(const pz_plan *plan, const pz_emit_options *options, const char *golden,
+pz_status pz_emit_manifest(const pz_plan *plan, const pz_emit_options *options, const char *self_test,
                            const char *folder, const char **json, pz_error *err) {
   const char *text;
-  PZ_TRY(pz_emit_manifest_text(plan, options, golden, &text, err));
+  PZ_TRY(pz_emit_manifest_text(plan, options, self_test, &text, err));
   const char *path = pz_arena_printf(plan->arena, "%s/manifest.json", folder);
   const char *source = pz_arena_printf(plan->arena, "%s/manifest.c", folder);
   if (!path || !source) return pz_fail_memory(err, "the manifest", 4096);

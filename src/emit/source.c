@@ -27,13 +27,14 @@ static pz_status write_code(const writer *w, const char *name, pz_code *code, pz
 
 static void front_matter(const writer *w, pz_code *c) {
   const pz_plan *p = w->plan;
-  pz_code_put(
-      c,
-      " * Made by pznet $ from $\n * model SHA-256 $\n * $, blocks of $ maps; $ multiply-adds, $ bytes of "
-      "weights, $ bytes of memory a run\n */\n",
-      pz_code_word(PZ_VERSION), pz_code_name(w->options->model), pz_code_name(w->options->model_digest),
-      pz_code_name(pz_isa_get(pz_target_isa(&p->target))->title), p->target.block, p->multiply_adds,
-      p->weight_bytes, pz_emit_arena_bytes(p));
+  pz_code_put(c,
+              " * Made by pznet $ from $\n * model SHA-256 $\n * $, blocks of $ channels; $ multiply-adds, $ "
+              "bytes of "
+              "weights, $ bytes of memory a run\n */\n",
+              pz_code_word(PZ_VERSION), pz_code_name(w->options->model),
+              pz_code_name(w->options->model_digest),
+              pz_code_name(pz_isa_get(pz_target_isa(&p->target))->title), p->target.block, p->multiply_adds,
+              p->weight_bytes, pz_emit_arena_bytes(p));
 }
 
 static void name(pz_code *c, const pz_call *call, const char *digits) {
@@ -56,10 +57,10 @@ static void prototype(pz_code *c, const pz_call *call, const char *digits) {
 void pz_emit_kernel(pz_code *c, const pz_call *call, const char *digits) {
   const pz_code_value function = pz_code_word(call->function), number = pz_code_word(digits);
   pz_code_put(c, "static const $_shape shape_$ = {$};\n", function, number, pz_code_constants(call->shape));
-  if (call->parts) pz_code_put(c, "$(shape_$)\n", pz_code_word(call->parts), number);
+  if (call->functions) pz_code_put(c, "$(shape_$)\n", pz_code_word(call->functions), number);
   prototype(c, call, digits);
   pz_code_put(c, " {\n  $(shape_$, ", function, number);
-  if (call->parts) pz_code_put(c, "shape_$_parts, ", number);
+  if (call->functions) pz_code_put(c, "shape_$_functions, ", number);
   for (int32_t i = 0; i < call->n_args; i++) {
     const pz_arg *a = &call->args[i];
     if (a->listed && (i == 0 || !a[-1].listed)) pz_code_add(c, "(const float *const[]){");
@@ -134,16 +135,16 @@ static void step_function(const writer *w, pz_code *c, int32_t index, int32_t *c
     const pz_call *call = &s->calls[i];
     const pz_instance *kernel = &w->instances.all[w->instances.of_call[(*call_number)++]];
     if (call->after_all) pz_code_add(c, "  wait_for_all(r->executor, worker);\n");
-    const bool turns = call->turn >= 0;
-    if (turns)
+    const bool steal = call->chunk_counter >= 0;
+    if (steal)
       pz_code_put(c, "  for (int32_t chunk; (chunk = next_chunk(r, $, worker, workers)) >= 0;)\n  ",
-                  call->turn);
+                  call->chunk_counter);
     pz_code_add(c, "  ");
     name(c, kernel->call, kernel->digits);
     pz_code_add(c, "(");
     for (int32_t a = 0; a < call->n_args; a++)
       if (call->args[a].at.space != PZ_SPACE_NULL) pointer(c, w->plan, &call->args[a].at);
-    pz_code_put(c, "$", pz_code_choice(turns, "chunk, PZ_RUN_CHUNKS(workers));\n", "worker, workers);\n"));
+    pz_code_put(c, "$", pz_code_choice(steal, "chunk, PZ_RUN_CHUNKS(workers));\n", "worker, workers);\n"));
   }
   pz_code_add(c, "  (void)r;\n}\n\n");
 }
@@ -199,11 +200,11 @@ static void tensor_row(const pz_plan *p, pz_code *c, const pz_storage *s) {
   const pz_code_value space = s->at.space == PZ_SPACE_STATE
                                   ? pz_code_word("PZ_ABI_STATE")
                                   : pz_code_choice(arena, "PZ_ABI_ARENA", "PZ_ABI_OUTPUT");
-  pz_code_put(c, ", $, $, $, $, $, $, $, $, $},\n", space, arena ? 0 : s->at.index,
-              s->view.tight ? (int32_t)s->view.stride_w : s->view.block, /* tight: one block */
-              s->at.offset + (arena ? p->buffers[s->at.index].offset : 0), size * s->view.stride_n,
-              size * s->view.stride_c, size * s->view.stride_d, size * s->view.stride_h,
-              size * s->view.stride_w);
+  pz_code_put(
+      c, ", $, $, $, $, $, $, $, $, $},\n", space, arena ? 0 : s->at.index,
+      s->view.channels_last ? (int32_t)s->view.stride_w : s->view.block, /* channels-last: one block */
+      s->at.offset + (arena ? p->buffers[s->at.index].offset : 0), size * s->view.stride_n,
+      size * s->view.stride_c, size * s->view.stride_d, size * s->view.stride_h, size * s->view.stride_w);
 }
 
 static int32_t tensor_table(const writer *w, pz_code *c) {
@@ -256,7 +257,7 @@ static void network_head(const writer *w, pz_code *c) {
               "#include \"network.h\"\n\n#define PZ_RUN_STEPS $\n#define PZ_RUN_CALLS $\n"
               "#define PZ_RUN_COUNTERS $\n#define PZ_RUN_WORKER $\n#define PZ_RUN_TILES $\n"
               "#include \"run_loop.h\"\n\n",
-              p->n_steps, p->n_turns, scratch + p->turns, p->worker_bytes,
+              p->n_steps, p->n_chunk_counters, scratch + p->chunk_counters, p->worker_bytes,
               (int)pz_target_has(&p->target, PZ_NEEDS_TILES));
   pz_code_put(c,
               "#define ARENA(at) ((void *)((char *)r->arena + (at)))\n#define STATE(at) ((void *)((char "

@@ -62,7 +62,7 @@ const char *const *pz_attr_enum_names(pz_attr_kind kind) {
   static const char *const *const names[PZ_ATTR_KINDS] = {
       [PZ_ATTR_POOL] = pool,         [PZ_ATTR_DIVISOR] = divisor, [PZ_ATTR_ELTWISE] = eltwise,
       [PZ_ATTR_RESIZE] = resize,     [PZ_ATTR_REDUCE] = reduce,   [PZ_ATTR_COORDINATE] = coordinate,
-      [PZ_ATTR_ROUNDING] = rounding, [PZ_ATTR_EXTEND] = extend,   [PZ_ATTR_TYPE] = type};
+      [PZ_ATTR_ROUNDING] = rounding, [PZ_ATTR_PAD_KIND] = pad,    [PZ_ATTR_TYPE] = type};
   return names[kind];
 }
 

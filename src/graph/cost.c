@@ -5,7 +5,7 @@ static double kernel_points(const pz_attr_conv *a) {
   return (double)a->kernel[0] * a->kernel[1] * a->kernel[2];
 }
 
-/* conv: each output point takes C/group maps; deconv: each input point gives to K/group maps, also where its padding
+/* conv: each output point takes C/group channels; deconv: each input point gives to K/group channels, also where its padding
  * drops the result. Both is dim[1] of the weights. */
 double pz_node_multiply_adds(const pz_graph *g, const pz_node *node) {
   if (node->op == PZ_OP_NONE) return 0;

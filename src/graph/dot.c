@@ -20,7 +20,7 @@ static void print_node(const pz_graph *g, pz_node_id n, pz_text *out) {
   bool is_conv = node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV;
   if (is_conv && node->attr.conv.act.kind != PZ_ACT_NONE)
     pz_text_printf(out, " + %s", pz_activation_name(node->attr.conv.act.kind));
-  if (is_conv && pz_node_input(node, PZ_CONV_BASE) != PZ_NONE) pz_text_append(out, " + base");
+  if (is_conv && pz_node_input(node, PZ_CONV_RESIDUAL) != PZ_NONE) pz_text_append(out, " + base");
   for (int32_t i = 0; i < node->n_out; i++)
     pz_text_printf(out, "\\n%s", PZ_SHAPE(&g->tensors[node->out[i]].shape));
   if (multiply_adds > 0) print_amount(out, multiply_adds, "MAC");

@@ -87,10 +87,10 @@ typedef struct pz_activation {
 
 /* ---- attributes: a typed struct for each operator that has any ---- */
 
-/* conv:   x, weight [K, C/group, kd, kh, kw], bias [K] or none, base or none, base_scale [K] or none,
+/* conv:   x, weight [K, C/group, kd, kh, kw], bias [K] or none, residual or none, residual_scale [K] or none,
  *         slope [K] or none.
  * deconv: x, weight [C, K/group, kd, kh, kw], and the same. (weights of 2D networks have rank 4, of 1D 3)
- * The result is activation(conv(x) + bias + base*base_scale); base has the output's shape (PZnet 3.1); base_scale
+ * The result is activation(conv(x) + bias + residual*residual_scale); residual has the output's shape (PZnet 3.1); residual_scale
  * keeps a BatchNorm after the sum foldable (3.3); slope is PReLU's.
  * Output size of conv: (in + pad_lo + pad_hi - (dilation*(kernel-1)+1)) / stride + 1, rounded down; of
  * deconv: stride*(in-1) + dilation*(kernel-1)+1 - pad_lo - pad_hi + output_pad. */
@@ -98,8 +98,8 @@ enum {
   PZ_CONV_X,
   PZ_CONV_WEIGHT,
   PZ_CONV_BIAS,
-  PZ_CONV_BASE,
-  PZ_CONV_BASE_SCALE,
+  PZ_CONV_RESIDUAL,
+  PZ_CONV_RESIDUAL_SCALE,
   PZ_CONV_SLOPE,
   PZ_CONV_INPUTS
 };
@@ -201,7 +201,7 @@ typedef struct pz_attr_permute { /* output dimension i is input dimension order[
 } pz_attr_permute;
 
 /* group_norm: x [N, C, ...], gamma [C] or none, beta [C] or none, slope [C] or none (PReLU's).
- * y = act((x - mean) / sqrt(variance + eps) * gamma + beta), mean and biased variance over the C/groups maps of a group
+ * y = act((x - mean) / sqrt(variance + eps) * gamma + beta), mean and biased variance over the C/groups channels of a group
  * and all spatial positions, for each n and group. groups 1: layer normalisation, groups C: instance normalisation. */
 enum { PZ_GROUP_NORM_X, PZ_GROUP_NORM_GAMMA, PZ_GROUP_NORM_BETA, PZ_GROUP_NORM_SLOPE, PZ_GROUP_NORM_INPUTS };
 typedef struct pz_attr_group_norm {
@@ -209,7 +209,7 @@ typedef struct pz_attr_group_norm {
   float eps;
   pz_activation act;
 } pz_attr_group_norm;
-/* channel_norm: the same inputs and the same formula, mean and variance over the maps of each position. */
+/* channel_norm: the same inputs and the same formula, mean and variance over the channels of each position. */
 typedef struct pz_attr_channel_norm {
   float eps;
   pz_activation act;
@@ -250,20 +250,20 @@ typedef struct pz_attr_reduce { /* x, over the dimensions whose axis is set (one
   bool axis[PZ_MAX_RANK];
 } pz_attr_reduce;
 
-typedef enum pz_extend_kind {
-  PZ_EXTEND_CONSTANT, /* `value` */
-  PZ_EXTEND_EDGE,     /* the nearest value of x */
-  PZ_EXTEND_REFLECT,  /* x mirrored at its first and last value, which are not repeated: lo, hi < dim */
-  PZ_EXTEND_WRAP      /* x repeated with its size as the period */
-} pz_extend_kind;
-typedef struct pz_attr_extend { /* x, with lo[i] values in front of dimension i and hi[i] behind it */
-  pz_extend_kind kind;
+typedef enum pz_pad_kind {
+  PZ_PAD_CONSTANT, /* `value` */
+  PZ_PAD_EDGE,     /* the nearest value of x */
+  PZ_PAD_REFLECT,  /* x mirrored at its first and last value, which are not repeated: lo, hi < dim */
+  PZ_PAD_WRAP      /* x repeated with its size as the period */
+} pz_pad_kind;
+typedef struct pz_attr_pad { /* x, with lo[i] values in front of dimension i and hi[i] behind it */
+  pz_pad_kind kind;
   float value; /* constant only */
   int64_t lo[PZ_MAX_RANK], hi[PZ_MAX_RANK];
-} pz_attr_extend;
+} pz_attr_pad;
 
-/* depth_to_space: x [N, C, spatial]. Maps become the positions of blocks: with b the block, C' = C / (b0*b1*b2) and
- * (i, j, k) the position in the block, out[n, c, z*b0+i, y*b1+j, x*b2+k] = in[n, m, z, y, x] with map
+/* depth_to_space: x [N, C, spatial]. Channels become the positions of blocks: with b the block, C' = C / (b0*b1*b2) and
+ * (i, j, k) the position in the block, out[n, c, z*b0+i, y*b1+j, x*b2+k] = in[n, m, z, y, x] with channel
  *   m = ((c*b0 + i)*b1 + j)*b2 + k     where columns_first (ONNX CRD, pixel shuffle),
  *   m = ((i*b1 + j)*b2 + k)*C' + c     otherwise (ONNX DCR).
  * inverse: space to depth, the same with in and out exchanged. */
@@ -325,7 +325,7 @@ typedef union pz_attributes {
   pz_attr_channel_norm channel_norm;
   pz_attr_resize resize;
   pz_attr_reduce reduce;
-  pz_attr_extend extend;
+  pz_attr_pad pad;
   pz_attr_depth_to_space depth_to_space;
   pz_attr_argmax argmax;
   pz_attr_gather gather;

@@ -1,5 +1,5 @@
 /* infer.c: shape inference and the verifier of attributes: what all operators share. One function for each row of
- * ops.inc stands in infer_conv.c, infer_pointwise.c, infer_joining.c, infer_reducing.c and infer_moving.c. */
+ * ops.inc stands in infer_conv.c, infer_pointwise.c, infer_joining.c, infer_reducing.c and infer_copy.c. */
 #include "graph/internal.h"
 #include <math.h>
 #include <stdarg.h>

@@ -23,8 +23,8 @@ static pz_status check_attributes(const pz_node *node, int32_t first, pz_error *
   return pz_infer_activation(node, &a->act, PZ_CONV_SLOPE, err);
 }
 
-/* Weight [K, C/group, ...] or, transposed, [C, K/group, ...]; *maps is K. */
-static pz_status check_weight(const pz_graph *g, const pz_node *node, const pz_shape *x, int64_t *maps,
+/* Weight [K, C/group, ...] or, transposed, [C, K/group, ...]; *channels is K. */
+static pz_status check_weight(const pz_graph *g, const pz_node *node, const pz_shape *x, int64_t *channels,
                               pz_error *err) {
   const pz_attr_conv *a = &node->attr.conv;
   const pz_shape *w = &pz_in(g, node, PZ_CONV_WEIGHT)->shape;
@@ -33,14 +33,15 @@ static pz_status check_weight(const pz_graph *g, const pz_node *node, const pz_s
     return pz_fail_node(err, node,
                         "its weights are %s, its input %s: they must have the same number of dimensions",
                         PZ_SHAPE(w), PZ_SHAPE(x));
-  int64_t in_maps = transposed ? w->dim[0] : w->dim[1] * a->group;
-  *maps = transposed ? w->dim[1] * a->group : w->dim[0];
-  if (in_maps != x->dim[1])
-    return pz_fail_node(err, node, "its weights %s with group %d take %lld maps, but its input is %s",
-                        PZ_SHAPE(w), (int)a->group, (long long)in_maps, PZ_SHAPE(x));
-  if (x->dim[1] % a->group || *maps % a->group)
-    return pz_fail_node(err, node, "group %d does not divide its %lld input maps and %lld output maps",
-                        (int)a->group, (long long)x->dim[1], (long long)*maps);
+  int64_t in_channels = transposed ? w->dim[0] : w->dim[1] * a->group;
+  *channels = transposed ? w->dim[1] * a->group : w->dim[0];
+  if (in_channels != x->dim[1])
+    return pz_fail_node(err, node, "its weights %s with group %d take %lld channels, but its input is %s",
+                        PZ_SHAPE(w), (int)a->group, (long long)in_channels, PZ_SHAPE(x));
+  if (x->dim[1] % a->group || *channels % a->group)
+    return pz_fail_node(err, node,
+                        "group %d does not divide its %lld input channels and %lld output channels",
+                        (int)a->group, (long long)x->dim[1], (long long)*channels);
   for (int32_t i = 2; i < w->rank; i++)
     if (w->dim[i] != a->kernel[PZ_SPATIAL - w->rank + i])
       return pz_fail_node(err, node, "its weights are %s, but its kernel is %d,%d,%d", PZ_SHAPE(w),
@@ -49,16 +50,16 @@ static pz_status check_weight(const pz_graph *g, const pz_node *node, const pz_s
 }
 
 static pz_status check_operands(const pz_graph *g, const pz_node *node, const pz_shape *out, pz_error *err) {
-  int64_t maps = out->dim[1];
-  PZ_TRY(pz_infer_vector(g, node, PZ_CONV_BIAS, maps, "bias", err));
-  PZ_TRY(pz_infer_vector(g, node, PZ_CONV_BASE_SCALE, maps, "scale of the base", err));
-  PZ_TRY(pz_infer_vector(g, node, PZ_CONV_SLOPE, maps, "slope", err));
-  const pz_tensor *base = pz_in(g, node, PZ_CONV_BASE);
-  if (!base && pz_in(g, node, PZ_CONV_BASE_SCALE))
-    return pz_fail_node(err, node, "it scales a base that it does not have");
-  if (base && !pz_shape_equal(&base->shape, out))
-    return pz_fail_node(err, node, "its base '%s' is %s, but its result is %s", base->name,
-                        PZ_SHAPE(&base->shape), PZ_SHAPE(out));
+  int64_t channels = out->dim[1];
+  PZ_TRY(pz_infer_vector(g, node, PZ_CONV_BIAS, channels, "bias", err));
+  PZ_TRY(pz_infer_vector(g, node, PZ_CONV_RESIDUAL_SCALE, channels, "scale of the base", err));
+  PZ_TRY(pz_infer_vector(g, node, PZ_CONV_SLOPE, channels, "slope", err));
+  const pz_tensor *residual = pz_in(g, node, PZ_CONV_RESIDUAL);
+  if (!residual && pz_in(g, node, PZ_CONV_RESIDUAL_SCALE))
+    return pz_fail_node(err, node, "it scales a residual that it does not have");
+  if (residual && !pz_shape_equal(&residual->shape, out))
+    return pz_fail_node(err, node, "its residual '%s' is %s, but its result is %s", residual->name,
+                        PZ_SHAPE(&residual->shape), PZ_SHAPE(out));
   return PZ_OK;
 }
 
@@ -99,11 +100,11 @@ static pz_status infer_any(const pz_graph *g, const pz_node *node, size_rule siz
                            pz_error *err) {
   const pz_shape *x = &pz_in(g, node, PZ_CONV_X)->shape;
   int32_t first = 0;
-  int64_t maps = 0;
+  int64_t channels = 0;
   PZ_TRY(pz_infer_spatial(node, x, &first, err));
   PZ_TRY(check_attributes(node, first, err));
-  PZ_TRY(check_weight(g, node, x, &maps, err));
-  *out = (pz_shape){x->rank, {x->dim[0], maps}};
+  PZ_TRY(check_weight(g, node, x, &channels, err));
+  *out = (pz_shape){x->rank, {x->dim[0], channels}};
   for (int32_t i = first; i < PZ_SPATIAL; i++)
     PZ_TRY(size(node, x, i, &out->dim[x->rank - PZ_SPATIAL + i], err));
   return check_operands(g, node, out, err);

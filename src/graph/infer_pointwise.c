@@ -6,10 +6,10 @@ static const pz_shape *keep(const pz_graph *g, const pz_node *node, pz_shape *ou
   return out;
 }
 
-/* C, the number of maps. */
-static pz_status maps_of(const pz_node *node, const pz_shape *x, int64_t *maps, pz_error *err) {
+/* C, the number of channels. */
+static pz_status channels_of(const pz_node *node, const pz_shape *x, int64_t *channels, pz_error *err) {
   if (x->rank < 2) return pz_fail_node(err, node, "its input is %s, expected N x C x ...", PZ_SHAPE(x));
-  *maps = x->dim[1];
+  *channels = x->dim[1];
   return PZ_OK;
 }
 
@@ -19,16 +19,16 @@ pz_status pz_infer_IDENTITY(const pz_graph *g, const pz_node *node, pz_shape *ou
   return PZ_OK;
 }
 
-pz_status pz_infer_PAD(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
+pz_status pz_infer_BORDER_COPY(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
   int32_t first = 0;
   return pz_infer_spatial(node, keep(g, node, out), &first, err);
 }
 
 pz_status pz_infer_BATCH_NORM(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
-  int64_t maps = 0;
-  PZ_TRY(maps_of(node, keep(g, node, out), &maps, err));
-  PZ_TRY(pz_infer_vector(g, node, 1, maps, "mean", err));
-  PZ_TRY(pz_infer_vector(g, node, 2, maps, "variance", err));
+  int64_t channels = 0;
+  PZ_TRY(channels_of(node, keep(g, node, out), &channels, err));
+  PZ_TRY(pz_infer_vector(g, node, 1, channels, "mean", err));
+  PZ_TRY(pz_infer_vector(g, node, 2, channels, "variance", err));
   PZ_TRY(pz_infer_finite(node, "eps", node->attr.batch_norm.eps, err));
   if (node->attr.batch_norm.eps < 0)
     return pz_fail_node(err, node, "eps %g is negative", (double)node->attr.batch_norm.eps);
@@ -68,9 +68,9 @@ pz_status pz_infer_ACTIVATION(const pz_graph *g, const pz_node *node, pz_shape *
   const pz_tensor *slope = pz_in(g, node, 1);
   PZ_TRY(pz_infer_activation(node, &node->attr.activation.act, 1, err));
   if (!slope || (slope->shape.rank == 1 && slope->shape.dim[0] == 1)) return PZ_OK;
-  int64_t maps = 0;
-  PZ_TRY(maps_of(node, x, &maps, err));
-  return pz_infer_vector(g, node, 1, maps, "slope", err);
+  int64_t channels = 0;
+  PZ_TRY(channels_of(node, x, &channels, err));
+  return pz_infer_vector(g, node, 1, channels, "slope", err);
 }
 
 pz_status pz_infer_POWER(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
@@ -84,43 +84,43 @@ pz_status pz_infer_SOFTMAX(const pz_graph *g, const pz_node *node, pz_shape *out
   return pz_infer_axis(node, node->attr.softmax.axis, keep(g, node, out)->rank, err);
 }
 
-/* eps, the vectors of a norm over `maps` maps, and its activation. */
+/* eps, the vectors of a norm over `channels` channels, and its activation. */
 static pz_status check_norm(const pz_graph *g, const pz_node *node, float eps, const pz_activation *act,
-                            int64_t maps, pz_error *err) {
+                            int64_t channels, pz_error *err) {
   PZ_TRY(pz_infer_finite(node, "eps", eps, err));
   if (eps < 0) return pz_fail_node(err, node, "eps %g is negative", (double)eps);
-  PZ_TRY(pz_infer_vector(g, node, PZ_GROUP_NORM_GAMMA, maps, "factor", err));
-  PZ_TRY(pz_infer_vector(g, node, PZ_GROUP_NORM_BETA, maps, "bias", err));
-  PZ_TRY(pz_infer_vector(g, node, PZ_GROUP_NORM_SLOPE, maps, "slope", err));
+  PZ_TRY(pz_infer_vector(g, node, PZ_GROUP_NORM_GAMMA, channels, "factor", err));
+  PZ_TRY(pz_infer_vector(g, node, PZ_GROUP_NORM_BETA, channels, "bias", err));
+  PZ_TRY(pz_infer_vector(g, node, PZ_GROUP_NORM_SLOPE, channels, "slope", err));
   return pz_infer_activation(node, act, PZ_GROUP_NORM_SLOPE, err);
 }
 
 pz_status pz_infer_CHANNEL_NORM(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
   const pz_attr_channel_norm *a = &node->attr.channel_norm;
-  int64_t maps = 0;
-  PZ_TRY(maps_of(node, keep(g, node, out), &maps, err));
-  return check_norm(g, node, a->eps, &a->act, maps, err);
+  int64_t channels = 0;
+  PZ_TRY(channels_of(node, keep(g, node, out), &channels, err));
+  return check_norm(g, node, a->eps, &a->act, channels, err);
 }
 
 pz_status pz_infer_GROUP_NORM(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
   const pz_attr_group_norm *a = &node->attr.group_norm;
-  int64_t maps = 0;
-  PZ_TRY(maps_of(node, keep(g, node, out), &maps, err));
-  if (a->groups < 1 || maps % a->groups)
-    return pz_fail_node(err, node, "%d groups: they must divide its input's %lld maps", (int)a->groups,
-                        (long long)maps);
-  return check_norm(g, node, a->eps, &a->act, maps, err);
+  int64_t channels = 0;
+  PZ_TRY(channels_of(node, keep(g, node, out), &channels, err));
+  if (a->groups < 1 || channels % a->groups)
+    return pz_fail_node(err, node, "%d groups: they must divide its input's %lld channels", (int)a->groups,
+                        (long long)channels);
+  return check_norm(g, node, a->eps, &a->act, channels, err);
 }
 
 pz_status pz_infer_LRN(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
   const pz_attr_lrn *a = &node->attr.lrn;
   const pz_shape *x = keep(g, node, out);
-  int64_t maps = 0;
+  int64_t channels = 0;
   int32_t first = 0;
   if (a->size < 1 || a->size % 2 == 0)
     return pz_fail_node(err, node, "its window is %d wide, it must be odd and positive", (int)a->size);
   PZ_TRY(pz_infer_finite(node, "alpha", a->alpha, err));
   PZ_TRY(pz_infer_finite(node, "beta", a->beta, err));
   PZ_TRY(pz_infer_finite(node, "k", a->k, err));
-  return a->within_channel ? pz_infer_spatial(node, x, &first, err) : maps_of(node, x, &maps, err);
+  return a->within_channel ? pz_infer_spatial(node, x, &first, err) : channels_of(node, x, &channels, err);
 }

@@ -33,7 +33,7 @@ typedef enum pz_attr_kind {
   PZ_ATTR_COORDINATE,
   PZ_ATTR_ROUNDING,
   PZ_ATTR_REDUCE,
-  PZ_ATTR_EXTEND,
+  PZ_ATTR_PAD_KIND,
   PZ_ATTR_TYPE,
   PZ_ATTR_SCALES, /* float[PZ_SPATIAL] */
   PZ_ATTR_AXES,   /* bool[PZ_MAX_RANK]; a list of those that are set */

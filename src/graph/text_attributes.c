@@ -239,7 +239,7 @@ static const struct {
     [PZ_ATTR_COORDINATE] = {sizeof(pz_coordinate), one, print_enum, parse_enum},
     [PZ_ATTR_ROUNDING] = {sizeof(pz_rounding), one, print_enum, parse_enum},
     [PZ_ATTR_REDUCE] = {sizeof(pz_reduce_kind), one, print_enum, parse_enum},
-    [PZ_ATTR_EXTEND] = {sizeof(pz_extend_kind), one, print_enum, parse_enum},
+    [PZ_ATTR_PAD_KIND] = {sizeof(pz_pad_kind), one, print_enum, parse_enum},
     [PZ_ATTR_TYPE] = {sizeof(pz_dtype), one, print_enum, parse_enum},
     [PZ_ATTR_SCALES] = {sizeof(float[PZ_SPATIAL]), spatial, print_scales, parse_scales},
     [PZ_ATTR_AXES] = {sizeof(bool[PZ_MAX_RANK]), one, print_axes, parse_axes},
@@ -253,7 +253,7 @@ static const struct {
 _Static_assert(sizeof(pz_pool_kind) == sizeof(int32_t) && sizeof(pz_pool_divisor) == sizeof(int32_t) &&
                    sizeof(pz_eltwise_kind) == sizeof(int32_t) && sizeof(pz_resize_kind) == sizeof(int32_t) &&
                    sizeof(pz_coordinate) == sizeof(int32_t) && sizeof(pz_rounding) == sizeof(int32_t) &&
-                   sizeof(pz_reduce_kind) == sizeof(int32_t) && sizeof(pz_extend_kind) == sizeof(int32_t) &&
+                   sizeof(pz_reduce_kind) == sizeof(int32_t) && sizeof(pz_pad_kind) == sizeof(int32_t) &&
                    sizeof(pz_dtype) == sizeof(int32_t),
                "print_enum and parse_enum take enums as int32_t");
 

@@ -76,7 +76,7 @@ PZ_INLINE pz_v pz_k_gelu_tanh(pz_v x) {
   return x * pz_v_sigmoid(two_z);
 }
 
-/* slope: PReLU's, of the maps in the lanes; not used by other kinds. */
+/* slope: PReLU's, of the channels in the lanes; not used by other kinds. */
 PZ_INLINE pz_v pz_activate(int kind, float alpha, float beta, pz_v slope, pz_v x) {
   const pz_v zero = pz_v_zero(), one = pz_v_set1(1.0f);
   switch (kind) {

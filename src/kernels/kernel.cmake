@@ -40,7 +40,7 @@ function(pz_kernel_bench name)
   endforeach()
 endfunction()
 
-# pz_kernel_bench_amx(terms): bench_kernel_terms_amx from bench_terms.c, where the compiler knows AMX
+# pz_kernel_bench_amx(bf16x3): bench_kernel_bf16x3_amx from bench_bf16x3.c, where the compiler knows AMX
 function(pz_kernel_bench_amx name)
   if(PZ_TESTS AND PZ_COMPILER_HAS_AMX)
     pz_bench_program(bench_kernel_${name}_amx bench_${name}.c ${PZ_KERNEL_FLAGS_AMX} -DPZ_S=16)

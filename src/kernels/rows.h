@@ -11,8 +11,8 @@ typedef struct pz_row {
 
 PZ_INLINE int32_t pz_blocks(const pz_view *v) { return (v->c + v->block - 1) / v->block; }
 
-/* Maps that block b of the view really holds: view.block but for the last. */
-PZ_INLINE int32_t pz_block_maps(const pz_view *v, int32_t b) {
+/* Channels that block b of the view really holds: view.block but for the last. */
+PZ_INLINE int32_t pz_block_channels(const pz_view *v, int32_t b) {
   int32_t rest = v->c % v->block;
   return rest && b == v->c / v->block ? rest : v->block;
 }

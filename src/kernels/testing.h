@@ -79,7 +79,7 @@ PZ_TEST_INLINE float *pz_test_floats(pz_test_random *r, int64_t n) {
   return p;
 }
 
-/* A value for each map, padded with zeros to whole blocks, right in front of a guard page. */
+/* A value for each channel, padded with zeros to whole blocks, right in front of a guard page. */
 PZ_TEST_INLINE pz_test_memory pz_test_vector(const float *values, int32_t maps, int32_t block) {
   pz_test_memory m = pz_test_alloc((maps + block - 1) / block * block, false);
   for (int64_t i = 0; i < m.floats; ++i) m.data[i] = i < maps ? values[i] : 0.0f;
@@ -97,7 +97,7 @@ typedef struct pz_test_tensor {
 static inline int32_t pz_test_blocks(const pz_view *v) { return (v->c + v->block - 1) / v->block; }
 /* Of a point, padding lanes among them. */
 PZ_TEST_INLINE int32_t pz_test_lanes(const pz_view *v) {
-  return v->tight ? v->c : pz_test_blocks(v) * v->block;
+  return v->channels_last ? v->c : pz_test_blocks(v) * v->block;
 }
 
 /* A view of the given sizes, without border, and strides of dense storage. */
@@ -108,18 +108,18 @@ PZ_TEST_INLINE pz_view pz_test_dense(int32_t block, int32_t n, int32_t c, int32_
   return v;
 }
 
-/* Storage for a view: lo[] and hi[] are whole blocks, or lanes where it is tight, and spatial points (blocks, d, h, w) that lie around the
+/* Storage for a view: lo[] and hi[] are whole blocks, or lanes where it is channels-last, and spatial points (blocks, d, h, w) that lie around the
  * view beyond its border, as in a crop or a slice. Sets the strides; all of it is poisoned. */
 PZ_TEST_INLINE pz_test_tensor pz_test_store(pz_view v, const int32_t lo[4], const int32_t hi[4], bool low) {
   int64_t size[3] = {v.d, v.h, v.w};
   for (int i = 0; i < 3; ++i) size[i] += v.border_lo[i] + v.border_hi[i] + lo[i + 1] + hi[i + 1];
   int64_t blocks = pz_test_blocks(&v) + lo[0] + hi[0];
-  v.stride_w = v.tight ? lo[0] + v.c + hi[0] : v.block;
+  v.stride_w = v.channels_last ? lo[0] + v.c + hi[0] : v.block;
   v.stride_h = v.stride_w * size[2], v.stride_d = v.stride_h * size[1];
-  v.stride_c = v.stride_d * size[0], v.stride_n = v.stride_c * (v.tight ? 1 : blocks);
-  if (v.tight) v.stride_c = v.block;
+  v.stride_c = v.stride_d * size[0], v.stride_n = v.stride_c * (v.channels_last ? 1 : blocks);
+  if (v.channels_last) v.stride_c = v.block;
   pz_test_tensor t = {.view = v, .memory = pz_test_alloc(v.stride_n * v.n, low)};
-  t.at = t.memory.data + lo[0] * (v.tight ? 1 : v.stride_c) + (v.border_lo[0] + lo[1]) * v.stride_d +
+  t.at = t.memory.data + lo[0] * (v.channels_last ? 1 : v.stride_c) + (v.border_lo[0] + lo[1]) * v.stride_d +
          (v.border_lo[1] + lo[2]) * v.stride_h + (v.border_lo[2] + lo[3]) * v.stride_w;
   return t;
 }
@@ -131,7 +131,7 @@ PZ_TEST_INLINE pz_test_tensor pz_test_tensor_dense(int32_t block, int32_t n, int
   return pz_test_store(pz_test_dense(block, n, c, d, h, w), none, none, false);
 }
 
-/* A tensor of the given view's sizes whose border and surroundings are random: dense, bordered, a crop, a slice of maps. */
+/* A tensor of the given view's sizes whose border and surroundings are random: dense, bordered, a crop, a slice of channels. */
 PZ_TEST_INLINE pz_test_tensor pz_test_tensor_around(pz_test_random *r, pz_view v) {
   int32_t lo[4] = {0}, hi[4] = {0}, kind = pz_test_int(r, 0, 3);
   for (int i = 0; i < 3 && (kind & 1); ++i)
@@ -143,16 +143,16 @@ PZ_TEST_INLINE pz_test_tensor pz_test_tensor_random(pz_test_random *r, int32_t b
                                                     int32_t d, int32_t h, int32_t w) {
   return pz_test_tensor_around(r, pz_test_dense(block, n, c, d, h, w));
 }
-/* The same in blocks of vectors, or tight. */
-PZ_TEST_INLINE pz_test_tensor pz_test_tensor_tight(pz_test_random *r, int32_t block, int32_t n, int32_t c,
-                                                   int32_t d, int32_t h, int32_t w) {
+/* The same in blocks of vectors, or channels-last. */
+PZ_TEST_INLINE pz_test_tensor pz_test_tensor_channels_last(pz_test_random *r, int32_t block, int32_t n,
+                                                           int32_t c, int32_t d, int32_t h, int32_t w) {
   pz_view v = pz_test_dense(block, n, c, d, h, w);
-  v.tight = pz_test_int(r, 0, 1);
+  v.channels_last = pz_test_int(r, 0, 1);
   return pz_test_tensor_around(r, v);
 }
 PZ_TEST_INLINE void pz_test_tensor_free(pz_test_tensor *t) { pz_test_free(&t->memory); }
 
-/* Map c may run into the padding lanes; spatial positions may be in the border. */
+/* Channel c may run into the padding lanes; spatial positions may be in the border. */
 static inline float *pz_test_at(const pz_test_tensor *t, int32_t n, int32_t c, int32_t d, int32_t h,
                                 int32_t w) {
   const pz_view *v = &t->view;
@@ -160,7 +160,7 @@ static inline float *pz_test_at(const pz_test_tensor *t, int32_t n, int32_t c, i
          w * v->stride_w + c % v->block;
 }
 
-/* Calls for every (n, c, d, h, w) of the view; `grow` 1 includes the border; c runs to `maps`. */
+/* Calls for every (n, c, d, h, w) of the view; `grow` 1 includes the border; c runs to `channels`. */
 #define PZ_TEST_EACH(v, grow, maps)                                                                          \
   for (int32_t n = 0; n < (v).n; ++n)                                                                        \
     for (int32_t c = 0; c < (maps); ++c)                                                                     \
@@ -168,7 +168,7 @@ static inline float *pz_test_at(const pz_test_tensor *t, int32_t n, int32_t c, i
         for (int32_t h = -(grow) * (v).border_lo[1]; h < (v).h + (grow) * (v).border_hi[1]; ++h)             \
           for (int32_t w = -(grow) * (v).border_lo[2]; w < (v).w + (grow) * (v).border_hi[2]; ++w)
 
-/* Random values in the maps; padding lanes and border zero. */
+/* Random values in the channels; padding lanes and border zero. */
 PZ_TEST_INLINE void pz_test_fill(const pz_test_tensor *t, pz_test_random *r, float lo, float hi) {
   int32_t lanes = pz_test_lanes(&t->view);
   PZ_TEST_EACH(t->view, 1, lanes) {
@@ -178,7 +178,7 @@ PZ_TEST_INLINE void pz_test_fill(const pz_test_tensor *t, pz_test_random *r, flo
   }
 }
 
-/* Other maps' values behind the last map, as in a slice that ends inside a block. */
+/* Other channels' values behind the last channel, as in a slice that ends inside a block. */
 PZ_TEST_INLINE void pz_test_poison_padding(const pz_test_tensor *t) {
   int32_t lanes = pz_test_lanes(&t->view);
   PZ_TEST_EACH(t->view, 0, lanes) {

@@ -4,7 +4,7 @@
  * one instruction set, whatever the flags (-O level, -ffp-contract), as long as -ffast-math is off. Products and sums
  * that are to be fused are written pz_v_fma, those that are not with operators on separate values.
  * Intrinsics stand only where vector extensions have no word for it (fused multiply-add, min, max, blend). What one instruction set
- * alone has is in kernels/isa/, under names; no other header of the kernels has intrinsics (tests/rooms).
+ * alone has is in kernels/isa/, under names; no other header of the kernels has intrinsics (tests/modules).
  *
  * NaN: arithmetic propagates it. pz_v_max(a, b) and pz_v_min(a, b) are b where the two are unordered, so a NaN in b
  * propagates and one in a does not: write max(constant, x). pz_v_max_nan propagates both. Comparisons in

@@ -1,19 +1,19 @@
 /* view.h: a tensor in memory as kernels see it: constants, so that the C compiler specialises.
  *
- * Blocked layout (PZnet 2.2): N x ceil(C/S) x D x H x W x S, S = PZ_S floats, the vector width; or plain layout
- * (block 1): N x C x D x H x W; strides may have another order (src/plan/slide.c). A pointer that goes with a view points
+ * NCHWc layout (PZnet 2.2): N x ceil(C/S) x D x H x W x S, S = PZ_S floats, the vector width; or NCHW layout
+ * (block 1): N x C x D x H x W; strides may have another order (src/plan/inplace_conv.c). A pointer that goes with a view points
  * at element (0,0,0,0,0); the zero border around the spatial dimensions lies before and behind it, and what lies behind a row, a
  * plane or a block is in front of the next one (src/place/storage.c). Strides in floats, so
- * that a crop, a slice of maps at a multiple of the block, and every s-th point are views too.
+ * that a crop, a slice of channels at a multiple of the block, and every s-th point are views too.
  *
- * Tight layout: N x D x H x W x V, V >= C, the maps of a point side by side: blocked, with stride_c = S and stride_w = V, but
- * lanes behind the last map are nobody's: they are neither read nor written (kernels/point.h), and vectors lie anywhere.
+ * Channels-last layout: N x D x H x W x V, V >= C, the channels of a point side by side: NCHWc, with stride_c = S and stride_w = V, but
+ * lanes behind the last channel are nobody's: they are neither read nor written (kernels/point.h), and vectors lie anywhere.
  *
  * Invariants of every stored tensor:
- *  - lanes of the last block behind the last map ("padding lanes") are zero, where there are any;
+ *  - lanes of the last block behind the last channel ("padding lanes") are zero, where there are any;
  *  - the border is zero. Kernels write the inside; pz_border_zero (kernels/copy/border.h) writes the border,
  *    called by the generated code in the same step.
- * Blocked tensors that own their memory are aligned to 64 bytes; every view's element is aligned to the vector, if it is not tight.
+ * NCHWc tensors that own their memory are aligned to 64 bytes; every view's element is aligned to the vector, if it is not channels-last.
  */
 #ifndef PZ_KERNELS_VIEW_H
 #define PZ_KERNELS_VIEW_H
@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-/* n, c, d, h, w: sizes without border; c counts maps, not blocks; c = 0: there is no such tensor.
+/* n, c, d, h, w: sizes without border; c counts channels, not blocks; c = 0: there is no such tensor.
  * border_lo, border_hi: d, h, w: stored zero border that this view's step is to write. */
 #define PZ_VIEW_FIELDS(ONE, MANY)                                                                            \
   ONE(int, n)                                                                                                \
@@ -38,7 +38,7 @@
   ONE(long, stride_d)                                                                                        \
   ONE(long, stride_h)                                                                                        \
   ONE(long, stride_w) /* usually block */                                                                    \
-  ONE(int, tight)
+  ONE(int, channels_last)
 typedef struct pz_view {
   PZ_VIEW_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_view;

@@ -1,6 +1,6 @@
-/* alias_concat.c: a concatenation of maps whose inputs are written in place costs nothing.
+/* alias_concat.c: a concatenation of channels whose inputs are written in place costs nothing.
  *
- * In place when it is along the maps' axis and every input is written by a kernel of its own (no graph input,
+ * In place when it is along the channels' axis and every input is written by a kernel of its own (no graph input,
  * constant or view, which would be copied after all), is no graph output (those have the caller's storage), occurs
  * once, and lies in no other concatenation. The first concatenation in topological order wins. Whether the
  * offset of each input is a multiple of the vector width is the planner's question. */

@@ -47,9 +47,9 @@ pz_status pz_rewrite_own_vector(pz_rewriter *rw, pz_node_id id, int slot, const 
   return PZ_OK;
 }
 
-/* The output map that row r of the weights belongs to, a row being all kernel positions of one pair of maps:
+/* The output channel that row r of the weights belongs to, a row being all kernel positions of one pair of channels:
  * conv [K, C/group, ...], deconv [C, K/group, ...]. */
-static int64_t map_of_row(const pz_node *conv, const pz_shape *weight, int64_t r) {
+static int64_t channel_of_row(const pz_node *conv, const pz_shape *weight, int64_t r) {
   if (conv->op == PZ_OP_CONV) return r / weight->dim[1];
   int64_t channels = weight->dim[0] / conv->attr.conv.group;
   return r / weight->dim[1] / channels * weight->dim[1] + r % weight->dim[1];
@@ -62,7 +62,7 @@ pz_status pz_rewrite_scale_weights(pz_rewriter *rw, pz_node_id conv, const doubl
   const pz_shape *shape = &rw->g->tensors[node->in[PZ_CONV_WEIGHT]].shape;
   int64_t rows = shape->dim[0] * shape->dim[1], size = pz_shape_elements(shape) / rows;
   for (int64_t r = 0; r < rows; r++) {
-    double factor = scale[map_of_row(node, shape, r)];
+    double factor = scale[channel_of_row(node, shape, r)];
     for (int64_t i = 0; i < size; i++) data[r * size + i] = (float)(data[r * size + i] * factor);
   }
   return PZ_OK;

@@ -61,7 +61,7 @@ static bool idle_pool(const pz_graph *g, const pz_node *node) {
   return same_shape(g, node);
 }
 
-static bool idle_extend(const pz_graph *g, const pz_node *node) { return same_shape(g, node); }
+static bool idle_pad(const pz_graph *g, const pz_node *node) { return same_shape(g, node); }
 
 /* At the scale of the sizes, or 1, every output looks at its own input. */
 static bool idle_resize(const pz_graph *g, const pz_node *node) {
@@ -92,7 +92,7 @@ static bool (*const does_nothing[PZ_OP_COUNT])(const pz_graph *g, const pz_node 
     [PZ_OP_RESHAPE] = same_shape,
     [PZ_OP_PERMUTE] = idle_permute,
     [PZ_OP_POOL] = idle_pool,
-    [PZ_OP_EXTEND] = idle_extend,
+    [PZ_OP_PAD] = idle_pad,
     [PZ_OP_RESIZE] = idle_resize,
     [PZ_OP_REDUCE] = same_shape,
     [PZ_OP_DEPTH_TO_SPACE] = idle_depth_to_space,

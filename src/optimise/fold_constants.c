@@ -20,7 +20,7 @@ static int64_t elements(const pz_rewriter *rw, pz_tensor_id t) {
  * storage, no constant has, so that pad-inputs would make it again. */
 static int64_t size_of_results(const pz_rewriter *rw, const pz_node *node) {
   int64_t in = 0, out = 0;
-  if (node->op == PZ_OP_PAD) return 0;
+  if (node->op == PZ_OP_BORDER_COPY) return 0;
   for (int32_t k = 0; k < node->n_in; k++) {
     if (node->in[k] == PZ_NONE) continue;
     if (!rw->g->tensors[node->in[k]].data) return 0;

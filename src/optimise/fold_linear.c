@@ -1,7 +1,7 @@
 /* fold_linear.c: linear transformation fusion (PZnet 3.3).
  *
  * A run of linear layers is one linear layer y = x*M + A, composed in double. Behind a convolution it goes into the
- * weights: K' = K*M, B' = B*M + A, and with a Base (3.1) into base_scale; each number is rounded once. Behind a group_norm
+ * weights: K' = K*M, B' = B*M + A, and with a Base (3.1) into residual_scale; each number is rounded once. Behind a group_norm
  * it goes into gamma and beta.
  * Elsewhere two or more, or a BatchNorm, become one scale layer. */
 #include "optimise/linear.h"
@@ -54,35 +54,35 @@ static pz_node_id layer_that_folds(const pz_rewriter *rw, pz_tensor_id x) {
                : PZ_NONE;
   bool fixed = pz_rewrite_fixed_or_absent(rw->g, conv->in[PZ_CONV_WEIGHT]) &&
                pz_rewrite_fixed_or_absent(rw->g, pz_node_input(conv, PZ_CONV_BIAS)) &&
-               pz_rewrite_fixed_or_absent(rw->g, pz_node_input(conv, PZ_CONV_BASE_SCALE));
+               pz_rewrite_fixed_or_absent(rw->g, pz_node_input(conv, PZ_CONV_RESIDUAL_SCALE));
   return fixed ? id : PZ_NONE;
 }
 
 static pz_status fold_bias(pz_rewriter *rw, pz_node_id conv, const pz_linear *l) {
   float *bias;
   if (pz_node_input(&rw->g->nodes[conv], PZ_CONV_BIAS) == PZ_NONE && !pz_linear_shifts(l)) return PZ_OK;
-  PZ_TRY(pz_rewrite_own_vector(rw, conv, PZ_CONV_BIAS, "bias", l->maps, 0, &bias));
-  for (int64_t c = 0; c < l->maps; c++) bias[c] = (float)(bias[c] * l->multiply[c] + l->add[c]);
+  PZ_TRY(pz_rewrite_own_vector(rw, conv, PZ_CONV_BIAS, "bias", l->channels, 0, &bias));
+  for (int64_t c = 0; c < l->channels; c++) bias[c] = (float)(bias[c] * l->multiply[c] + l->add[c]);
   return PZ_OK;
 }
 
-static pz_status fold_base_scale(pz_rewriter *rw, pz_node_id conv, const pz_linear *l) {
+static pz_status fold_residual_scale(pz_rewriter *rw, pz_node_id conv, const pz_linear *l) {
   float *scale;
-  if (pz_node_input(&rw->g->nodes[conv], PZ_CONV_BASE) == PZ_NONE) return PZ_OK;
-  PZ_TRY(pz_rewrite_own_vector(rw, conv, PZ_CONV_BASE_SCALE, "base_scale", l->maps, 1, &scale));
-  for (int64_t c = 0; c < l->maps; c++) scale[c] = (float)(scale[c] * l->multiply[c]);
+  if (pz_node_input(&rw->g->nodes[conv], PZ_CONV_RESIDUAL) == PZ_NONE) return PZ_OK;
+  PZ_TRY(pz_rewrite_own_vector(rw, conv, PZ_CONV_RESIDUAL_SCALE, "residual_scale", l->channels, 1, &scale));
+  for (int64_t c = 0; c < l->channels; c++) scale[c] = (float)(scale[c] * l->multiply[c]);
   return PZ_OK;
 }
 
 static pz_status fold_into_norm(pz_rewriter *rw, pz_node_id norm, const pz_linear *l) {
   float *gamma, *beta;
   if (pz_linear_scales(l)) {
-    PZ_TRY(pz_rewrite_own_vector(rw, norm, PZ_GROUP_NORM_GAMMA, "gamma", l->maps, 1, &gamma));
-    for (int64_t c = 0; c < l->maps; c++) gamma[c] = (float)(gamma[c] * l->multiply[c]);
+    PZ_TRY(pz_rewrite_own_vector(rw, norm, PZ_GROUP_NORM_GAMMA, "gamma", l->channels, 1, &gamma));
+    for (int64_t c = 0; c < l->channels; c++) gamma[c] = (float)(gamma[c] * l->multiply[c]);
   }
   if (pz_node_input(&rw->g->nodes[norm], PZ_GROUP_NORM_BETA) == PZ_NONE && !pz_linear_shifts(l)) return PZ_OK;
-  PZ_TRY(pz_rewrite_own_vector(rw, norm, PZ_GROUP_NORM_BETA, "beta", l->maps, 0, &beta));
-  for (int64_t c = 0; c < l->maps; c++) beta[c] = (float)(beta[c] * l->multiply[c] + l->add[c]);
+  PZ_TRY(pz_rewrite_own_vector(rw, norm, PZ_GROUP_NORM_BETA, "beta", l->channels, 0, &beta));
+  for (int64_t c = 0; c < l->channels; c++) beta[c] = (float)(beta[c] * l->multiply[c] + l->add[c]);
   return PZ_OK;
 }
 
@@ -90,7 +90,7 @@ static pz_status fold_into_layer(pz_rewriter *rw, pz_node_id conv, const pz_line
   if (pz_rewrite_is_norm(&rw->g->nodes[conv])) return fold_into_norm(rw, conv, l);
   PZ_TRY(fold_bias(rw, conv, l));
   if (!pz_linear_scales(l)) return PZ_OK;
-  PZ_TRY(fold_base_scale(rw, conv, l));
+  PZ_TRY(fold_residual_scale(rw, conv, l));
   return pz_rewrite_scale_weights(rw, conv, l->multiply);
 }
 
@@ -98,10 +98,10 @@ static pz_status fold_into_layer(pz_rewriter *rw, pz_node_id conv, const pz_line
 static pz_status make_scale(pz_rewriter *rw, const run *r, pz_tensor_id x, const pz_linear *l) {
   pz_tensor_id gamma, beta;
   const char *name = rw->g->nodes[r->last].name;
-  PZ_TRY(pz_rewrite_new_constant(rw, name, "gamma", &(pz_shape){1, {l->maps}}, &gamma));
-  PZ_TRY(pz_rewrite_new_constant(rw, name, "beta", &(pz_shape){1, {l->maps}}, &beta));
+  PZ_TRY(pz_rewrite_new_constant(rw, name, "gamma", &(pz_shape){1, {l->channels}}, &gamma));
+  PZ_TRY(pz_rewrite_new_constant(rw, name, "beta", &(pz_shape){1, {l->channels}}, &beta));
   float *multiply = pz_graph_constant_data(rw->g, gamma), *add = pz_graph_constant_data(rw->g, beta);
-  for (int64_t c = 0; c < l->maps; c++) {
+  for (int64_t c = 0; c < l->channels; c++) {
     multiply[c] = (float)l->multiply[c];
     add[c] = (float)l->add[c];
   }

@@ -2,15 +2,15 @@
  * computed when the convolution stores it; likewise a group_norm's. */
 #include "optimise/rewrite.h"
 
-/* PReLU's slopes, one for each map; a shared one is repeated. */
-static pz_status set_slope(pz_rewriter *rw, pz_node_id conv, pz_tensor_id slope, int64_t maps) {
+/* PReLU's slopes, one for each channel; a shared one is repeated. */
+static pz_status set_slope(pz_rewriter *rw, pz_node_id conv, pz_tensor_id slope, int64_t channels) {
   int slot = pz_rewrite_is_conv(&rw->g->nodes[conv]) ? PZ_CONV_SLOPE : PZ_GROUP_NORM_SLOPE;
-  if (pz_shape_elements(&rw->g->tensors[slope].shape) == maps && rw->g->tensors[slope].shape.rank == 1)
+  if (pz_shape_elements(&rw->g->tensors[slope].shape) == channels && rw->g->tensors[slope].shape.rank == 1)
     return pz_rewrite_set_in(rw, conv, slot, slope);
   pz_tensor_id copy;
-  PZ_TRY(pz_rewrite_new_constant(rw, rw->g->nodes[conv].name, "slope", &(pz_shape){1, {maps}}, &copy));
+  PZ_TRY(pz_rewrite_new_constant(rw, rw->g->nodes[conv].name, "slope", &(pz_shape){1, {channels}}, &copy));
   float *to = pz_graph_constant_data(rw->g, copy);
-  for (int64_t k = 0; k < maps; k++) to[k] = rw->g->tensors[slope].data[0];
+  for (int64_t k = 0; k < channels; k++) to[k] = rw->g->tensors[slope].data[0];
   return pz_rewrite_set_in(rw, conv, slot, copy);
 }
 

@@ -10,7 +10,7 @@
 enum { X, WEIGHT, BIAS, SLOPE };
 
 typedef struct sizes {
-  int64_t outer, inner, maps;
+  int64_t outer, inner, channels;
 } sizes;
 
 static sizes sizes_of(const pz_graph *g, const pz_node *node) {
@@ -55,7 +55,7 @@ static pz_status make_weight(pz_rewriter *rw, pz_node_id id, const sizes *s, pz_
   pz_tensor_id from = node->in[WEIGHT];
   bool transpose = node->attr.inner_product.transpose;
   pz_shape shape = rw->g->tensors[x].shape;
-  shape.dim[0] = s->maps;
+  shape.dim[0] = s->channels;
   if (!transpose && rw->uses[from] == 1) {
     rw->g->tensors[ *weight = from].shape = shape;
     return PZ_OK;
@@ -63,9 +63,9 @@ static pz_status make_weight(pz_rewriter *rw, pz_node_id id, const sizes *s, pz_
   PZ_TRY(pz_rewrite_new_constant(rw, rw->g->tensors[from].name, node->name, &shape, weight));
   const float *w = rw->g->tensors[from].data;
   float *to = pz_graph_constant_data(rw->g, *weight);
-  for (int64_t k = 0; k < s->maps; k++)
+  for (int64_t k = 0; k < s->channels; k++)
     for (int64_t i = 0; i < s->inner; i++)
-      to[k * s->inner + i] = w[transpose ? i * s->maps + k : k * s->inner + i];
+      to[k * s->inner + i] = w[transpose ? i * s->channels + k : k * s->inner + i];
   return PZ_OK;
 }
 

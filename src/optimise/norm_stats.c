@@ -1,5 +1,5 @@
-/* norm_stats.c: a group normalisation needs the moments of all of its input first. Whoever makes that can gather them as it writes, which
- * spares a pass over the tensor. The convolution is told into how many groups its maps are normalised; whether moments are gathered is
+/* norm_stats.c: a group normalisation needs the moments of all of its input first. Whoever makes that can collect them as it writes, which
+ * spares a pass over the tensor. The convolution is told into how many groups its channels are normalised; whether moments are collected is
  * the planner's question. Of several normalisations of one result the first is told. */
 #include "optimise/rewrite.h"
 #include <stdlib.h>

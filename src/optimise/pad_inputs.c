@@ -4,16 +4,17 @@
 #include "optimise/rewrite.h"
 
 static pz_node_id find_pad(const pz_rewriter *rw, pz_tensor_id x) {
-  if (rw->producer[x] != PZ_NONE && rw->g->nodes[rw->producer[x]].op == PZ_OP_PAD) return rw->producer[x];
+  if (rw->producer[x] != PZ_NONE && rw->g->nodes[rw->producer[x]].op == PZ_OP_BORDER_COPY)
+    return rw->producer[x];
   for (pz_node_id i = 0; i < rw->g->n_nodes; i++)
-    if (rw->g->nodes[i].op == PZ_OP_PAD && rw->g->nodes[i].in[0] == x) return i;
+    if (rw->g->nodes[i].op == PZ_OP_BORDER_COPY && rw->g->nodes[i].in[0] == x) return i;
   return PZ_NONE;
 }
 
 static pz_status make_pad(pz_rewriter *rw, pz_tensor_id x, pz_place place, pz_tensor_id *padded) {
   const char *name = pz_rewrite_name(rw, rw->g->tensors[x].name, "pad");
   if (!name) return pz_fail_memory(rw->err, "a layer's name", 0);
-  pz_node pad = {.name = name, .op = PZ_OP_PAD, .n_in = 1, .in = &x, .place = place};
+  pz_node pad = {.name = name, .op = PZ_OP_BORDER_COPY, .n_in = 1, .in = &x, .place = place};
   return pz_graph_add_node(rw->g, &pad, 1, &name, padded, rw->err);
 }
 

@@ -5,7 +5,7 @@
 
 static pz_status visit(pz_rewriter *rw, pz_node_id id) {
   const pz_node *node = &rw->g->nodes[id];
-  if (node->op != PZ_OP_PAD || !pz_border_writable(rw, node->in[0])) return PZ_OK;
+  if (node->op != PZ_OP_BORDER_COPY || !pz_border_writable(rw, node->in[0])) return PZ_OK;
   pz_rewrite_bypass(rw, id); /* which hands the border over */
   return PZ_OK;
 }

@@ -1,17 +1,17 @@
-/* restore_channel_norm.c: layer normalisation over channels as exporters write it: a permutation that puts the maps last, a
- * reshape to rows of maps, a group_norm of one group. It is a channel_norm of what is permuted, then the permutation and the
+/* restore_channel_norm.c: layer normalisation over channels as exporters write it: a permutation that puts the channels last, a
+ * reshape to rows of channels, a group_norm of one group. It is a channel_norm of what is permuted, then the permutation and the
  * reshape; the permutation then often meets its inverse. */
 #include "optimise/match.h"
 #include <string.h>
 
-/* Dimensions keep their order, but the maps, dimension 1, come last. */
-static bool puts_maps_last(const pz_shape *x, const int32_t *order) {
+/* Dimensions keep their order, but the channels, dimension 1, come last. */
+static bool puts_channels_last(const pz_shape *x, const int32_t *order) {
   for (int32_t i = 0; i < x->rank; i++)
     if (order[i] != (i == 0 ? 0 : i == x->rank - 1 ? 1 : i + 1)) return false;
   return x->rank > 2;
 }
 
-/* The permutation whose maps the node normalises row by row; NULL for none. */
+/* The permutation whose channels the node normalises row by row; NULL for none. */
 static const pz_node *permutation_before(const pz_rewriter *rw, const pz_node *norm) {
   const pz_graph *g = rw->g;
   const pz_shape *rows = &g->tensors[norm->in[0]].shape;
@@ -19,7 +19,7 @@ static const pz_node *permutation_before(const pz_rewriter *rw, const pz_node *n
   const pz_node *permute = reshape ? pz_match_producer(rw, reshape->in[0], PZ_OP_PERMUTE) : NULL;
   if (!permute || rows->rank != 2 || norm->attr.group_norm.groups != 1) return NULL;
   const pz_shape *x = &g->tensors[permute->in[0]].shape;
-  return rows->dim[1] == x->dim[1] && puts_maps_last(x, permute->attr.permute.order) ? permute : NULL;
+  return rows->dim[1] == x->dim[1] && puts_channels_last(x, permute->attr.permute.order) ? permute : NULL;
 }
 
 static pz_status add(pz_rewriter *rw, pz_node *node, pz_node_id behind, const char *suffix,

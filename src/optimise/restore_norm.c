@@ -1,7 +1,7 @@
 /* restore_norm.c: normalisations that exporters take apart are put together again. Two forms:
  *
  *  1. (x - m) / sqrt(mean((x - m)^2) + eps), m the mean of x, both means over all spatial axes: instance
- *     normalisation; over the maps too: layer normalisation; over the maps alone: channel_norm.
+ *     normalisation; over the channels too: layer normalisation; over the channels alone: channel_norm.
  *  2. a reshape to other groups, a group_norm without factors, a reshape back: the group_norm of as many groups of what
  *     the first reshape reads. In C order a group is an n-th of each image's elements, whatever the shape, so that n
  *     alone decides. The reshape behind it then changes nothing, or another shape than it did.
@@ -72,7 +72,7 @@ static int64_t groups_of(const pz_shape *x, const bool *axis) {
   return axis[1] ? 1 : x->dim[1];
 }
 
-static bool over_maps_alone(const pz_shape *x, const bool *axis) {
+static bool over_channels_alone(const pz_shape *x, const bool *axis) {
   for (int i = 0; i < x->rank; i++)
     if (i != 1 && axis[i] && x->dim[i] > 1) return false;
   return x->rank >= 2 && axis[1];
@@ -97,7 +97,7 @@ static pz_status try_quotient(pz_rewriter *rw, pz_node_id id, pz_tensor_id above
   const pz_shape *shape = &rw->g->tensors[c.x].shape;
   int64_t groups = groups_of(shape, c.axis);
   pz_affine a = match_root(rw, root, &found);
-  if ((groups == 0 && !over_maps_alone(shape, c.axis)) || found != exponent || a.scale != 1 ||
+  if ((groups == 0 && !over_channels_alone(shape, c.axis)) || found != exponent || a.scale != 1 ||
       !(a.shift >= 0))
     return PZ_OK;
   if (!match_variance(rw, a.x, &c)) return PZ_OK;

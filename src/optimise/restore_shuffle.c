@@ -40,13 +40,13 @@ static bool same(const digits *a, const digits *b) {
   return equal;
 }
 
-/* Of [n, c, (b0, b1, b2), d, h, w] with the block in front of the maps where not columns_first, out: n, c, d, b0, h,
- * b1, w, b2. `deep` is the shape of more maps. */
+/* Of [n, c, (b0, b1, b2), d, h, w] with the block in front of the channels where not columns_first, out: n, c, d, b0, h,
+ * b1, w, b2. `deep` is the shape of more channels. */
 static digits digits_of(const pz_attr_depth_to_space *a, const pz_shape5 *deep) {
   int64_t block = (int64_t)a->block[0] * a->block[1] * a->block[2];
-  int32_t maps = a->columns_first ? 1 : 4, b = a->columns_first ? 2 : 1;
-  digits d = {8, {0, maps, 5, b, 6, b + 1, 7, b + 2}, {deep->n}};
-  d.size[maps] = deep->c / block;
+  int32_t channels = a->columns_first ? 1 : 4, b = a->columns_first ? 2 : 1;
+  digits d = {8, {0, channels, 5, b, 6, b + 1, 7, b + 2}, {deep->n}};
+  d.size[channels] = deep->c / block;
   for (int32_t i = 0; i < PZ_SPATIAL; i++) d.size[b + i] = a->block[i], d.size[5 + i] = deep->s[i];
   if (!a->inverse) return d;
   digits inverse = {.n = 8};

@@ -18,7 +18,7 @@ pz_node_id pz_rewrite_sole_producer(const pz_rewriter *rw, pz_tensor_id t) {
   return rw->uses[t] == 1 && !pz_graph_is_output(rw->g, t) ? rw->producer[t] : PZ_NONE;
 }
 
-static bool keeps_maps(const pz_graph *g, const pz_node *reshape) {
+static bool keeps_channels(const pz_graph *g, const pz_node *reshape) {
   const pz_shape *x = &g->tensors[reshape->in[0]].shape, *y = &g->tensors[reshape->out[0]].shape;
   return x->rank >= 2 && y->rank >= 2 && x->dim[0] == y->dim[0] && x->dim[1] == y->dim[1];
 }
@@ -36,7 +36,7 @@ static bool is_open(const pz_node *node) {
 pz_node_id pz_rewrite_open_before(const pz_rewriter *rw, pz_tensor_id t) {
   const pz_graph *g = rw->g;
   pz_node_id id = pz_rewrite_sole_producer(rw, t);
-  while (id != PZ_NONE && g->nodes[id].op == PZ_OP_RESHAPE && keeps_maps(g, &g->nodes[id]))
+  while (id != PZ_NONE && g->nodes[id].op == PZ_OP_RESHAPE && keeps_channels(g, &g->nodes[id]))
     id = pz_rewrite_sole_producer(rw, g->nodes[id].in[0]);
   return id != PZ_NONE && is_open(&g->nodes[id]) ? id : PZ_NONE;
 }

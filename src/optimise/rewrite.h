@@ -79,7 +79,7 @@ pz_status pz_rewrite_own_constant(pz_rewriter *rw, pz_node_id id, int slot, floa
 /* The same for a per-channel constant [n]; one filled with `fill` is made where the slot is empty. */
 pz_status pz_rewrite_own_vector(pz_rewriter *rw, pz_node_id id, int slot, const char *suffix, int64_t n,
                                 float fill, float **data);
-/* Multiplies the weights of a conv or deconv by scale[k] for its output map k, in double, rounded once. */
+/* Multiplies the weights of a conv or deconv by scale[k] for its output channel k, in double, rounded once. */
 pz_status pz_rewrite_scale_weights(pz_rewriter *rw, pz_node_id conv, const double *scale);
 
 /* ---- borders (PZnet 3.5) ---- */

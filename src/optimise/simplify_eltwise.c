@@ -3,7 +3,7 @@
  *   a*x + b*c, x*c, x/c   power of exponent 1         x^c        power
  *   max(x, c), min(x, c)  clip; max(x, 0): relu       c/x        power of exponent -1, where c is 1 or the power exact
  *
- * with one number for each map, a*x + b*c, x*c and x/c: scale. So other passes see a linear layer. */
+ * with one number for each channel, a*x + b*c, x*c and x/c: scale. So other passes see a linear layer. */
 #include "optimise/match.h"
 #include <math.h>
 
@@ -64,8 +64,8 @@ static pz_status become_power(pz_rewriter *rw, pz_node_id id, int32_t x, float c
   return pz_rewrite_become(rw, id, &now);
 }
 
-/* The constant's dimensions are 1 but for the maps'. */
-static bool follows_maps(const pz_shape *c) {
+/* The constant's dimensions are 1 but for the channels'. */
+static bool follows_channels(const pz_shape *c) {
   for (int32_t i = 0; i < c->rank; i++)
     if (i != 1 && c->dim[i] != 1) return false;
   return c->rank >= 2;
@@ -75,7 +75,7 @@ static pz_status new_vector(pz_rewriter *rw, pz_node_id id, const char *suffix, 
   return pz_rewrite_new_constant(rw, rw->g->nodes[id].name, suffix, &(pz_shape){1, {n}}, t);
 }
 
-/* x*gamma + beta: the two, of each map c. */
+/* x*gamma + beta: the two, of each channel c. */
 static void factors(const pz_node *node, int32_t x, double c, float *gamma, float *beta) {
   switch (node->attr.eltwise.kind) {
   case PZ_ELT_SUM:
@@ -100,12 +100,12 @@ static bool all_finite(const pz_graph *g, const pz_node *node, int32_t x) {
 /* One of the two is left out where it says nothing. */
 static pz_status become_scale(pz_rewriter *rw, pz_node_id id, int32_t x) {
   pz_tensor_id in[3] = {rw->g->nodes[id].in[x], PZ_NONE, PZ_NONE}, constant = rw->g->nodes[id].in[1 - x];
-  int64_t maps = rw->g->tensors[in[0]].shape.dim[1];
+  int64_t channels = rw->g->tensors[in[0]].shape.dim[1];
   bool sum = rw->g->nodes[id].attr.eltwise.kind == PZ_ELT_SUM;
   if (!all_finite(rw->g, &rw->g->nodes[id], x)) return PZ_OK;
-  if (!sum || coefficient(&rw->g->nodes[id], x) != 1) PZ_TRY(new_vector(rw, id, "gamma", maps, &in[1]));
-  if (sum) PZ_TRY(new_vector(rw, id, "beta", maps, &in[2]));
-  for (int64_t k = 0; k < maps; k++) {
+  if (!sum || coefficient(&rw->g->nodes[id], x) != 1) PZ_TRY(new_vector(rw, id, "gamma", channels, &in[1]));
+  if (sum) PZ_TRY(new_vector(rw, id, "beta", channels, &in[2]));
+  for (int64_t k = 0; k < channels; k++) {
     float gamma, beta;
     factors(&rw->g->nodes[id], x, rw->g->tensors[constant].data[k], &gamma, &beta);
     if (in[1] != PZ_NONE) pz_graph_constant_data(rw->g, in[1])[k] = gamma;
@@ -125,8 +125,8 @@ static pz_status visit(pz_rewriter *rw, pz_node_id id) {
   if (pz_match_uniform(rw->g, node->in[1 - x], &c)) return become_power(rw, id, x, c);
   pz_eltwise_kind kind = node->attr.eltwise.kind;
   bool linear_in_x = kind == PZ_ELT_SUM || kind == PZ_ELT_PROD || (kind == PZ_ELT_DIV && x == 0);
-  return linear_in_x && follows_maps(&rw->g->tensors[node->in[1 - x]].shape) ? become_scale(rw, id, x)
-                                                                             : PZ_OK;
+  return linear_in_x && follows_channels(&rw->g->tensors[node->in[1 - x]].shape) ? become_scale(rw, id, x)
+                                                                                 : PZ_OK;
 }
 
 pz_status pz_pass_simplify_eltwise(pz_graph *g, int *changes, pz_error *err) {

@@ -1,5 +1,5 @@
 /* type_ports.c: inputs and outputs come to have the element types that the caller wants (pz_graph_want_type). Layers take and give floats:
- * a cast behind the input reads what the caller gives, and a cast in front of the output makes what he wants. An argmax over maps gives bytes
+ * a cast behind the input reads what the caller gives, and a cast in front of the output makes what he wants. An argmax over channels gives bytes
  * itself where they suffice.
  *
  * Names of inputs and outputs stay with them: an output that is cast is another tensor than the one that its layer makes, which

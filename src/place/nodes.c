@@ -1,5 +1,5 @@
 /* nodes.c: the steps of all nodes: conversions between layouts, operands, the calls of their solvers. */
-#include "place/slabs.h"
+#include "place/bands.h"
 
 #include <string.h>
 
@@ -40,14 +40,14 @@ static pz_status place_constant(pz_plan *plan, pz_tensor_id id, pz_error *err) {
   pz_builder b = pz_builder_of(plan, NULL);
   PZ_TRY(pz_add_weights(&b, PZ_F32, pz_shape_elements(&t->shape), &s.at, &data, err));
   if (data) memcpy(data, t->data, (size_t)pz_shape_elements(&t->shape) * sizeof(float));
-  return pz_keep_storage(plan, PZ_PLAIN, &s, err);
+  return pz_keep_storage(plan, PZ_NCHW, &s, err);
 }
 
 pz_status pz_ensure_layout(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_error *err) {
-  if (plan->graph->tensors[id].data && plan->plain[id] < 0) PZ_TRY(place_constant(plan, id, err));
-  const int32_t known = layout == PZ_BLOCKED ? plan->blocked[id] : plan->plain[id];
+  if (plan->graph->tensors[id].data && plan->nchw[id] < 0) PZ_TRY(place_constant(plan, id, err));
+  const int32_t known = layout == PZ_NCHWC ? plan->nchwc[id] : plan->nchw[id];
   if (known >= 0 && pz_border_suffices(plan, id, layout, &plan->storages[known].view)) return PZ_OK;
-  const int32_t other = layout == PZ_BLOCKED ? plan->plain[id] : plan->blocked[id];
+  const int32_t other = layout == PZ_NCHWC ? plan->nchw[id] : plan->nchwc[id];
   const pz_storage from = plan->storages[known >= 0 ? known : other];
   pz_storage to;
   PZ_TRY(pz_fresh_storage(plan, id, layout, &to, err));
@@ -56,8 +56,8 @@ pz_status pz_ensure_layout(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_
 
 static pz_status ensure_output(pz_plan *plan, int32_t port, pz_error *err) {
   const pz_tensor_id id = plan->graph->outputs[port];
-  if (plan->graph->tensors[id].data && plan->plain[id] < 0) PZ_TRY(place_constant(plan, id, err));
-  const int32_t plain = plan->plain[id], from = plain >= 0 ? plain : plan->blocked[id];
+  if (plan->graph->tensors[id].data && plan->nchw[id] < 0) PZ_TRY(place_constant(plan, id, err));
+  const int32_t plain = plan->nchw[id], from = plain >= 0 ? plain : plan->nchwc[id];
   const pz_storage *s = &plan->storages[from];
   if (s->at.space == PZ_SPACE_OUTPUT && s->at.index == port) return PZ_OK;
   const pz_storage to = pz_port_storage(plan, id, PZ_SPACE_OUTPUT, port);
@@ -73,7 +73,7 @@ static pz_status ensure_inputs(pz_plan *plan, pz_node_id n, pz_error *err) {
   for (int32_t i = 0; i < node->n_in; i++) {
     const pz_tensor_id id = node->in[i];
     if (id == PZ_NONE || plan->problems[n].in[i].packed) continue;
-    if (any && (plan->plain[id] >= 0 || plan->blocked[id] >= 0)) continue;
+    if (any && (plan->nchw[id] >= 0 || plan->nchwc[id] >= 0)) continue;
     PZ_TRY(pz_ensure_layout(plan, id, pz_wanted_layout(plan, n, i), err));
   }
   return PZ_OK;
@@ -83,7 +83,7 @@ static pz_status add_borders(pz_plan *plan, const pz_node *node, pz_step *step, 
                              pz_error *err) {
   pz_builder b = pz_builder_of(plan, step);
   for (int32_t i = 0; i < node->n_out; i++) {
-    const int32_t s = layout == PZ_BLOCKED ? plan->blocked[node->out[i]] : plan->plain[node->out[i]];
+    const int32_t s = layout == PZ_NCHWC ? plan->nchwc[node->out[i]] : plan->nchw[node->out[i]];
     if (s >= 0 && step->n_calls && plan->storages[s].at.space == PZ_SPACE_ARENA)
       PZ_TRY(pz_add_border_call(&b, &plan->storages[s], err));
   }
@@ -100,7 +100,7 @@ static pz_status ensure_outputs(pz_plan *plan, const pz_node *node, pz_error *er
 /* ---- operands ---- */
 
 static int32_t *slot_of(pz_plan *plan, pz_tensor_id id, pz_layout layout) {
-  return layout == PZ_BLOCKED ? &plan->blocked[id] : &plan->plain[id];
+  return layout == PZ_NCHWC ? &plan->nchwc[id] : &plan->nchw[id];
 }
 
 /* Where the input at that slot lies, in the layout that it is read in, or in any. */
@@ -108,7 +108,7 @@ static const pz_storage *placed_input(pz_plan *plan, pz_node_id n, int32_t slot)
   const pz_tensor_id id = plan->graph->nodes[n].in[slot];
   const pz_layout layout = pz_wanted_layout(plan, n, slot);
   if (pz_chosen(plan, n)->any_layout && *slot_of(plan, id, layout) < 0)
-    return pz_input_storage(plan, id, layout == PZ_BLOCKED ? PZ_PLAIN : PZ_BLOCKED);
+    return pz_input_storage(plan, id, layout == PZ_NCHWC ? PZ_NCHW : PZ_NCHWC);
   return pz_input_storage(plan, id, layout);
 }
 
@@ -144,13 +144,13 @@ static pz_status emit_node(pz_plan *plan, pz_node_id n, pz_step *step, pz_error 
     all_views &= out[i].tensor == PZ_NONE;
   }
   if (all_views) return PZ_OK;
-  pz_placed placed = {.in = in, .out = out, .pooled = {.tensor = PZ_NONE}, .compact = plan->compact};
-  if (node->n_in && node->in[0] != PZ_NONE) placed.statistics = plan->gathered[node->in[0]];
+  pz_placed placed = {.in = in, .out = out, .pooled = {.tensor = PZ_NONE}, .low_memory = plan->low_memory};
+  if (node->n_in && node->in[0] != PZ_NONE) placed.norm_stats = plan->norm_stats[node->in[0]];
   if (pooling != PZ_NONE)
-    PZ_TRY(pz_output_storage(plan, plan->graph->nodes[pooling].out[0], PZ_BLOCKED, &placed.pooled, err));
+    PZ_TRY(pz_output_storage(plan, plan->graph->nodes[pooling].out[0], PZ_NCHWC, &placed.pooled, err));
   pz_builder b = pz_builder_of(plan, step);
   PZ_TRY(pz_chosen(plan, n)->emit(&q, &placed, &b, err));
-  if (b.gathered.units) plan->gathered[node->out[0]] = b.gathered;
+  if (b.norm_stats.units) plan->norm_stats[node->out[0]] = b.norm_stats;
   return PZ_OK;
 }
 
@@ -167,41 +167,41 @@ static pz_status plan_node(pz_plan *plan, pz_node_id n, pz_error *err) {
   const pz_layout layout = pz_chosen(plan, n)->out;
   PZ_TRY(add_borders(plan, node, step, layout, err));
   PZ_TRY(pz_add_pooled_border(plan, step, n, err));
-  step->storage = layout == PZ_BLOCKED ? plan->blocked[node->out[0]] : plan->plain[node->out[0]];
+  step->storage = layout == PZ_NCHWC ? plan->nchwc[node->out[0]] : plan->nchw[node->out[0]];
   if (!step->n_calls) plan->n_steps--; /* a view: nothing to run */
   else if (!step->algorithm[0]) step->algorithm = pz_chosen(plan, n)->name;
   return ensure_outputs(plan, node, err);
 }
 
-static pz_status plan_chain(pz_plan *plan, pz_slab_chain *chain, bool *done, pz_error *err) {
+static pz_status plan_chain(pz_plan *plan, pz_band_chain *chain, bool *done, pz_error *err) {
   bool built = true;
-  if (chain->shift) PZ_TRY(pz_slide_build(plan, chain, &built, err));
-  else PZ_TRY(pz_slabs_build(plan, chain, err));
+  if (chain->shift) PZ_TRY(pz_inplace_conv_build(plan, chain, &built, err));
+  else PZ_TRY(pz_bands_build(plan, chain, err));
   if (!built) return PZ_OK;
   for (int32_t i = 0; i < chain->n; i++) {
     done[chain->members[i].node] = true;
-    PZ_TRY(ensure_outputs(plan, pz_slab_node(chain, i), err));
+    PZ_TRY(ensure_outputs(plan, pz_band_node(chain, i), err));
   }
   return PZ_OK;
 }
 
 #define LONG 2e7 /* multiply-adds: a tenth of a millisecond and more */
 
-/* Workers take the parts of long steps in turn (emit/run_loop.h). The counters lie behind the scratch. */
-static void take_turns(pz_plan *plan) {
-  plan->turns = plan->worker_bytes, plan->n_turns = 0;
+/* Workers steal the chunks of long steps (emit/run_loop.h). The counters lie behind the scratch. */
+static void count_chunks(pz_plan *plan) {
+  plan->chunk_counters = plan->worker_bytes, plan->n_chunk_counters = 0;
   for (int32_t i = 0; i < plan->n_steps; i++)
     for (int32_t k = 0; k < plan->steps[i].n_calls && plan->steps[i].multiply_adds >= LONG; k++)
-      plan->steps[i].calls[k].turn = plan->n_turns++;
-  plan->worker_bytes += (4 * (int64_t)plan->n_turns + PZ_ALIGN - 1) / PZ_ALIGN * PZ_ALIGN;
+      plan->steps[i].calls[k].chunk_counter = plan->n_chunk_counters++;
+  plan->worker_bytes += (4 * (int64_t)plan->n_chunk_counters + PZ_ALIGN - 1) / PZ_ALIGN * PZ_ALIGN;
 }
 
 pz_status pz_place_all(pz_plan *plan, pz_error *err) {
   const pz_graph *g = plan->graph;
-  pz_slide_rooms(plan);
+  pz_inplace_conv_extents(plan);
   for (int32_t i = 0; i < g->n_inputs; i++) {
     const pz_storage s = pz_port_storage(plan, g->inputs[i], PZ_SPACE_INPUT, i);
-    PZ_TRY(pz_keep_storage(plan, PZ_PLAIN, &s, err));
+    PZ_TRY(pz_keep_storage(plan, PZ_NCHW, &s, err));
   }
   bool *done = PZ_NEW(plan->arena, bool, (size_t)g->n_nodes);
   if (!done) return pz_fail_memory(err, "the plan", (unsigned long long)g->n_nodes);
@@ -214,7 +214,7 @@ pz_status pz_place_all(pz_plan *plan, pz_error *err) {
   for (int32_t i = 0; i < g->n_outputs; i++)
     if (pz_graph_producer(g, g->outputs[i]) == PZ_NONE) PZ_TRY(ensure_output(plan, i, err));
   for (int32_t i = 0; i < plan->n_steps; i++) plan->multiply_adds += plan->steps[i].multiply_adds;
-  take_turns(plan);
+  count_chunks(plan);
   return pz_memory_plan(plan, err);
 }
 
@@ -224,7 +224,7 @@ void pz_place_nothing(pz_plan *plan) {
   plan->weight_bytes = plan->arena_bytes = plan->worker_bytes = plan->state_bytes = 0;
   plan->multiply_adds = 0;
   for (int32_t i = 0; i < plan->graph->n_tensors; i++) {
-    plan->plain[i] = plan->blocked[i] = -1;
-    plan->gathered[i].units = 0;
+    plan->nchw[i] = plan->nchwc[i] = -1;
+    plan->norm_stats[i].units = 0;
   }
 }

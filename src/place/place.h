@@ -4,8 +4,8 @@
 
 #include "plan/chosen.h"
 
-/* Aliases, and which chains run slab by slab (bands.c). *size: where anything depends on it. */
-pz_status pz_choose_slabs(pz_plan *plan, pz_plan_size *size, pz_error *err);
+/* Aliases, and which chains run band by band (choose_bands.c). *size: where anything depends on it. */
+pz_status pz_choose_bands(pz_plan *plan, pz_plan_size *size, pz_error *err);
 /* All steps, and the arena (nodes.c); and forgets them: texts and lists stay in the plan's arena. */
 pz_status pz_place_all(pz_plan *plan, pz_error *err);
 void pz_place_nothing(pz_plan *plan);
@@ -30,7 +30,8 @@ pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_
                            pz_error *err);
 /* A buffer for `rows` rows of the tensor along its height (border rows among them), with its border along depth and width;
  * becomes its storage in that layout; the view's element is the first of these rows. */
-pz_status pz_window_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, int64_t rows, pz_error *err);
+pz_status pz_line_buffer_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, int64_t rows,
+                                 pz_error *err);
 
 /* The storage of a tensor in a layout. pz_input_storage: it must exist (the framework converted it).
  * pz_output_storage: made where it is not there yet. */
@@ -45,10 +46,10 @@ pz_status pz_make_view(pz_plan *plan, pz_tensor_id to, pz_layout layout, const p
 pz_status pz_make_in_place(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, pz_layout layout, bool *done,
                            pz_error *err);
 
-/* `from` may leave its blocked storage to `to`: it is computed, nothing reads it behind the node that makes `to`, and neither is
+/* `from` may leave its NCHWc storage to `to`: it is computed, nothing reads it behind the node that makes `to`, and neither is
  * part of a concatenation. */
 bool pz_may_replace(const pz_plan *plan, pz_tensor_id from, pz_tensor_id to);
-/* Gives `to` blocked storage over that of `from`, which lies rows first: row r where row r + `rows` of `from` lies. *done: it fits. */
+/* Gives `to` NCHWc storage over that of `from`, which lies h-major: row r where row r + `rows` of `from` lies. *done: it fits. */
 pz_status pz_shifted_storage(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, int64_t rows, bool *done,
                              pz_error *err);
 

@@ -29,5 +29,5 @@ pz_status pz_add_pooled_border(pz_plan *plan, pz_step *step, pz_node_id n, pz_er
   const pz_node_id pool = pz_pooling_of(plan, n);
   if (pool == PZ_NONE) return PZ_OK;
   pz_builder b = pz_builder_of(plan, step);
-  return pz_add_border_call(&b, pz_input_storage(plan, plan->graph->nodes[pool].out[0], PZ_BLOCKED), err);
+  return pz_add_border_call(&b, pz_input_storage(plan, plan->graph->nodes[pool].out[0], PZ_NCHWC), err);
 }

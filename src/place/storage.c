@@ -12,46 +12,47 @@ static int64_t apart(int64_t stride, int32_t rows, int64_t more, int64_t size) {
 static int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
 
 /* Points between neighbours along an axis: what lies behind one is in front of the next. */
-static int64_t gap(const pz_room *room, int axis) { return larger(room->lo[axis], room->hi[axis]); }
+static int64_t gap(const pz_extent *extent, int axis) { return larger(extent->lo[axis], extent->hi[axis]); }
 
 static int64_t first_element(const pz_view *v, const int32_t *lo) {
   return lo[0] * v->stride_d + lo[1] * v->stride_h + lo[2] * v->stride_w;
 }
 
 /* Elements of a sample, with the room around it. */
-static int64_t span(const pz_view *v, const pz_room *room) {
-  const int32_t last[PZ_SPATIAL] = {v->d - 1 + room->hi[0], v->h - 1 + room->hi[1], v->w - 1 + room->hi[2]};
-  const int64_t point = room->lanes ? room->lanes : (room->blocks - 1) * v->stride_c + v->block;
-  return first_element(v, room->lo) + first_element(v, last) + point;
+static int64_t span(const pz_view *v, const pz_extent *extent) {
+  const int32_t last[PZ_SPATIAL] = {v->d - 1 + extent->hi[0], v->h - 1 + extent->hi[1],
+                                    v->w - 1 + extent->hi[2]};
+  const int64_t point = extent->lanes ? extent->lanes : (extent->blocks - 1) * v->stride_c + v->block;
+  return first_element(v, extent->lo) + first_element(v, last) + point;
 }
 
 /* As dense as the room is wide: the zeros behind a row, a plane or a block are those in front of the next one. Elements are `size` bytes. */
-static void set_strides(pz_view *v, const pz_room *room, int64_t size) {
+static void set_strides(pz_view *v, const pz_extent *extent, int64_t size) {
   const int64_t align = PZ_ALIGN / size;
-  const int64_t depth = v->d + gap(room, 0), height = v->h + gap(room, 1);
-  v->tight = room->lanes > 0;
-  v->stride_w = v->tight ? room->lanes : v->block;
-  const int64_t row = v->stride_w * (v->w + gap(room, 2));
-  if (room->rows_first) {
+  const int64_t depth = v->d + gap(extent, 0), height = v->h + gap(extent, 1);
+  v->channels_last = extent->lanes > 0;
+  v->stride_w = v->channels_last ? extent->lanes : v->block;
+  const int64_t row = v->stride_w * (v->w + gap(extent, 2));
+  if (extent->h_major) {
     v->stride_d = apart(row, v->d, v->block, size);
     v->stride_c = v->stride_d * depth;
-    const int64_t whole = v->stride_c * (v->tight ? 1 : room->blocks) + align - 1;
+    const int64_t whole = v->stride_c * (v->channels_last ? 1 : extent->blocks) + align - 1;
     v->stride_h = apart(whole / align * align, v->h, align, size);
   } else {
     v->stride_h = apart(row, v->h, v->block, size);
     v->stride_d = v->stride_h * height;
     v->stride_c = v->stride_d * depth;
   }
-  if (v->tight) v->stride_c = v->block;
-  v->stride_n = span(v, room);
+  if (v->channels_last) v->stride_c = v->block;
+  v->stride_n = span(v, extent);
 }
 
 /* The border and nothing else. */
-static pz_room room_of(const pz_view *v) {
-  pz_room room = {.blocks = pz_block_count(v->c, v->block)};
-  memcpy(room.lo, v->border_lo, sizeof room.lo);
-  memcpy(room.hi, v->border_hi, sizeof room.hi);
-  return room;
+static pz_extent extent_of(const pz_view *v) {
+  pz_extent extent = {.blocks = pz_block_count(v->c, v->block)};
+  memcpy(extent.lo, v->border_lo, sizeof extent.lo);
+  memcpy(extent.hi, v->border_hi, sizeof extent.hi);
+  return extent;
 }
 
 static int64_t size_of(const pz_plan *plan, pz_tensor_id id) {
@@ -62,13 +63,13 @@ static pz_view dense_view(const pz_plan *plan, pz_tensor_id id, pz_layout layout
   const pz_shape5 s = pz_shape_as5(&plan->graph->tensors[id].shape);
   pz_view v = {
       .n = (int32_t)s.n, .c = (int32_t)s.c, .d = (int32_t)s.s[0], .h = (int32_t)s.s[1], .w = (int32_t)s.s[2]};
-  v.block = layout == PZ_BLOCKED ? plan->target.block : 1;
+  v.block = layout == PZ_NCHWC ? plan->target.block : 1;
   for (int i = 0; i < PZ_SPATIAL && bordered; i++) {
     v.border_lo[i] = plan->border_lo[id][i];
     v.border_hi[i] = plan->border_hi[id][i];
   }
-  const pz_room room = room_of(&v);
-  set_strides(&v, &room, size_of(plan, id));
+  const pz_extent extent = extent_of(&v);
+  set_strides(&v, &extent, size_of(plan, id));
   return v;
 }
 
@@ -76,7 +77,7 @@ static pz_view dense_view(const pz_plan *plan, pz_tensor_id id, pz_layout layout
  * casts. */
 static bool keeps_border(const pz_plan *plan, pz_tensor_id id, pz_layout layout) {
   const pz_node_id maker = pz_graph_producer(plan->graph, id);
-  return layout == PZ_BLOCKED || maker == PZ_NONE || plan->graph->nodes[maker].op == PZ_OP_PAD ||
+  return layout == PZ_NCHWC || maker == PZ_NONE || plan->graph->nodes[maker].op == PZ_OP_BORDER_COPY ||
          plan->graph->nodes[maker].op == PZ_OP_CAST;
 }
 
@@ -88,7 +89,7 @@ bool pz_border_suffices(const pz_plan *plan, pz_tensor_id id, pz_layout layout, 
 }
 
 static int32_t *slot(pz_plan *plan, pz_tensor_id id, pz_layout layout) {
-  return layout == PZ_BLOCKED ? &plan->blocked[id] : &plan->plain[id];
+  return layout == PZ_NCHWC ? &plan->nchwc[id] : &plan->nchw[id];
 }
 
 static pz_status keep(pz_plan *plan, pz_layout layout, const pz_storage *storage, pz_error *err) {
@@ -104,22 +105,23 @@ pz_status pz_fresh_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_
                            pz_error *err) {
   pz_storage s = {
       .tensor = id, .view = dense_view(plan, id, layout, keeps_border(plan, id, layout)), .owner = true};
-  s.room = layout == PZ_BLOCKED ? plan->rooms[id] : room_of(&s.view);
-  set_strides(&s.view, &s.room, size_of(plan, id));
-  s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view, s.room.lo) * size_of(plan, id)};
+  s.extent = layout == PZ_NCHWC ? plan->extents[id] : extent_of(&s.view);
+  set_strides(&s.view, &s.extent, size_of(plan, id));
+  s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view, s.extent.lo) * size_of(plan, id)};
   PZ_TRY(pz_new_buffer(plan, s.view.stride_n * s.view.n * size_of(plan, id), &s.at.index, err));
   PZ_TRY(keep(plan, layout, &s, err));
   *storage = plan->storages[plan->n_storages - 1];
   return PZ_OK;
 }
 
-pz_status pz_window_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, int64_t rows, pz_error *err) {
+pz_status pz_line_buffer_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, int64_t rows,
+                                 pz_error *err) {
   pz_storage s = {.tensor = id, .view = dense_view(plan, id, layout, true), .owner = true};
   s.view.border_lo[1] = s.view.border_hi[1] = 0;
   s.view.h = (int32_t)rows;
-  s.room = room_of(&s.view);
-  set_strides(&s.view, &s.room, size_of(plan, id));
-  s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view, s.room.lo) * size_of(plan, id)};
+  s.extent = extent_of(&s.view);
+  set_strides(&s.view, &s.extent, size_of(plan, id));
+  s.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&s.view, s.extent.lo) * size_of(plan, id)};
   PZ_TRY(pz_new_buffer(plan, s.view.stride_n * s.view.n * size_of(plan, id), &s.at.index, err));
   return keep(plan, layout, &s, err);
 }
@@ -140,20 +142,20 @@ static int32_t output_port(const pz_plan *plan, pz_tensor_id id) {
 pz_storage pz_port_storage(const pz_plan *plan, pz_tensor_id id, pz_space space, int32_t port) {
   return (pz_storage){.tensor = id,
                       .at = {space, port, 0},
-                      .view = dense_view(plan, id, PZ_PLAIN, false),
+                      .view = dense_view(plan, id, PZ_NCHW, false),
                       .element = pz_tensor_element(&plan->graph->tensors[id]),
                       .owner = false};
 }
 
 static pz_status slice_of_parent(pz_plan *plan, pz_tensor_id id, pz_storage *storage, pz_error *err) {
   pz_storage parent;
-  PZ_TRY(pz_output_storage(plan, plan->alias_parent[id], PZ_BLOCKED, &parent, err));
+  PZ_TRY(pz_output_storage(plan, plan->alias_parent[id], PZ_NCHWC, &parent, err));
   *storage = parent;
   storage->tensor = id;
   storage->owner = false;
   pz_storage_move(storage, plan->alias_channel[id] / plan->target.block * parent.view.stride_c);
   storage->view.c = (int32_t)pz_shape_as5(&plan->graph->tensors[id].shape).c;
-  return keep(plan, PZ_BLOCKED, storage, err);
+  return keep(plan, PZ_NCHWC, storage, err);
 }
 
 pz_status pz_output_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz_storage *storage,
@@ -163,18 +165,17 @@ pz_status pz_output_storage(pz_plan *plan, pz_tensor_id id, pz_layout layout, pz
     *storage = plan->storages[known];
     return PZ_OK;
   }
-  if (layout == PZ_BLOCKED && plan->alias_parent[id] != PZ_NONE)
-    return slice_of_parent(plan, id, storage, err);
+  if (layout == PZ_NCHWC && plan->alias_parent[id] != PZ_NONE) return slice_of_parent(plan, id, storage, err);
   const int32_t port = output_port(plan, id);
-  if (layout == PZ_PLAIN && port >= 0 && (!keeps_border(plan, id, layout) || !has_border(plan, id))) {
+  if (layout == PZ_NCHW && port >= 0 && (!keeps_border(plan, id, layout) || !has_border(plan, id))) {
     *storage = pz_port_storage(plan, id, PZ_SPACE_OUTPUT, port);
-    return keep(plan, PZ_PLAIN, storage, err);
+    return keep(plan, PZ_NCHW, storage, err);
   }
   return pz_fresh_storage(plan, id, layout, storage, err);
 }
 
 const pz_storage *pz_input_storage(const pz_plan *plan, pz_tensor_id id, pz_layout layout) {
-  return &plan->storages[layout == PZ_BLOCKED ? plan->blocked[id] : plan->plain[id]];
+  return &plan->storages[layout == PZ_NCHWC ? plan->nchwc[id] : plan->nchw[id]];
 }
 
 pz_status pz_make_view(pz_plan *plan, pz_tensor_id to, pz_layout layout, const pz_storage *view,
@@ -217,7 +218,8 @@ pz_status pz_make_in_place(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, pz
   *done = s->owner && !holds_parts(plan, from) && plan->alias_parent[to] == PZ_NONE &&
           *slot(plan, to, layout) < 0 && pz_ends_at(plan, from, pz_graph_producer(plan->graph, to)) &&
           pz_shape_equal(&plan->graph->tensors[from].shape, &plan->graph->tensors[to].shape) &&
-          pz_border_suffices(plan, to, layout, &s->view) && (!s->view.tight || plan->rooms[to].lanes);
+          pz_border_suffices(plan, to, layout, &s->view) &&
+          (!s->view.channels_last || plan->extents[to].lanes);
   if (!*done) return PZ_OK;
   pz_storage same = *s;
   same.tensor = to;
@@ -226,29 +228,29 @@ pz_status pz_make_in_place(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, pz
 
 pz_status pz_shifted_storage(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, int64_t rows, bool *done,
                              pz_error *err) {
-  const pz_storage x = *pz_input_storage(plan, from, PZ_BLOCKED);
+  const pz_storage x = *pz_input_storage(plan, from, PZ_NCHWC);
   pz_storage y = {
-      .tensor = to, .view = dense_view(plan, to, PZ_BLOCKED, true), .owner = true, .room = x.room};
+      .tensor = to, .view = dense_view(plan, to, PZ_NCHWC, true), .owner = true, .extent = x.extent};
   const int32_t less[PZ_SPATIAL] = {x.view.d - y.view.d, 0, x.view.w - y.view.w};
-  *done = x.owner && x.room.rows_first && plan->blocked[to] < 0 && x.view.n == 1 &&
-          (x.view.tight ? x.room.lanes >= y.view.c && plan->rooms[to].lanes
-                        : x.room.blocks >= pz_block_count(y.view.c, y.view.block));
+  *done = x.owner && x.extent.h_major && plan->nchwc[to] < 0 && x.view.n == 1 &&
+          (x.view.channels_last ? x.extent.lanes >= y.view.c && plan->extents[to].lanes
+                                : x.extent.blocks >= pz_block_count(y.view.c, y.view.block));
   for (int i = 0; i < PZ_SPATIAL; i += 2) {
-    y.room.hi[i] += less[i];
-    *done &= y.room.lo[i] >= y.view.border_lo[i] && y.room.hi[i] >= y.view.border_hi[i];
+    y.extent.hi[i] += less[i];
+    *done &= y.extent.lo[i] >= y.view.border_lo[i] && y.extent.hi[i] >= y.view.border_hi[i];
   }
   if (!*done) return PZ_OK;
-  y.room.lo[1] = y.view.border_lo[1], y.room.hi[1] = y.view.border_hi[1];
+  y.extent.lo[1] = y.view.border_lo[1], y.extent.hi[1] = y.view.border_hi[1];
   y.view.stride_c = x.view.stride_c, y.view.stride_d = x.view.stride_d, y.view.stride_h = x.view.stride_h;
-  y.view.stride_w = x.view.stride_w, y.view.tight = x.view.tight;
-  y.view.stride_n = span(&y.view, &y.room);
+  y.view.stride_w = x.view.stride_w, y.view.channels_last = x.view.channels_last;
+  y.view.stride_n = span(&y.view, &y.extent);
   const int64_t size = size_of(plan, to);
-  y.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&y.view, y.room.lo) * size};
+  y.at = (pz_pointer){PZ_SPACE_ARENA, 0, first_element(&y.view, y.extent.lo) * size};
   PZ_TRY(pz_new_buffer(plan, y.view.stride_n * size, &y.at.index, err));
   pz_buffer *buffer = &plan->buffers[y.at.index];
   buffer->anchor = x.at.index;
-  buffer->from_anchor = (x.room.lo[1] - y.room.lo[1] + rows) * x.view.stride_h * size;
-  return keep(plan, PZ_BLOCKED, &y, err);
+  buffer->from_anchor = (x.extent.lo[1] - y.extent.lo[1] + rows) * x.view.stride_h * size;
+  return keep(plan, PZ_NCHWC, &y, err);
 }
 
 pz_status pz_keep_storage(pz_plan *plan, pz_layout layout, const pz_storage *storage, pz_error *err) {
@@ -261,8 +263,8 @@ static bool can_alias(const pz_plan *plan, const pz_node *concat, int32_t part, 
   const pz_tensor_id id = concat->in[part];
   const pz_node_id maker = pz_graph_producer(plan->graph, id);
   if (maker == PZ_NONE || channel % plan->target.block || plan->alias_parent[id] != PZ_NONE) return false;
-  if (pz_chosen(plan, maker)->out != PZ_BLOCKED || is_view_op(plan->graph->nodes[maker].op)) return false;
-  /* a part whose last block has padding lanes must be the last: its lanes are the next part's maps */
+  if (pz_chosen(plan, maker)->out != PZ_NCHWC || is_view_op(plan->graph->nodes[maker].op)) return false;
+  /* a part whose last block has padding lanes must be the last: its lanes are the next part's channels */
   if (part + 1 < concat->n_in && plan->graph->tensors[id].shape.dim[1] % plan->target.block) return false;
   for (int32_t i = 0; i < concat->n_in; i++)
     if (i != part && concat->in[i] == id) return false;
@@ -297,7 +299,9 @@ static void set_borders(pz_plan *plan) {
   for (pz_node_id n = 0; n < g->n_nodes; n++) {
     const pz_node *node = &g->nodes[n];
     int32_t front[PZ_SPATIAL], behind[PZ_SPATIAL];
-    if ((node->op != PZ_OP_CONV && node->op != PZ_OP_DECONV) || pz_chosen(plan, n)->knows_depth) continue;
+    if ((node->op != PZ_OP_CONV && node->op != PZ_OP_DECONV) ||
+        (pz_chosen(plan, n)->caps & PZ_CAP_DEPTH_BORDER))
+      continue;
     pz_node_input_border(g, node, front, behind);
     const pz_tensor_id x = node->in[PZ_CONV_X];
     lo[x][0] = larger(lo[x][0], front[0]), hi[x][0] = larger(hi[x][0], behind[0]);
@@ -317,10 +321,11 @@ static void widen_bases(pz_plan *plan) {
   for (pz_node_id n = g->n_nodes - 1; n >= 0; n--) {
     const pz_node *node = &g->nodes[n];
     if (node->op != PZ_OP_CONV && node->op != PZ_OP_DECONV) continue;
-    const pz_tensor_id base = node->in[PZ_CONV_BASE];
-    if (base == PZ_NONE || pz_graph_producer(g, base) == PZ_NONE || !pz_ends_at(plan, base, n)) continue;
-    widen(plan->border_lo[base], plan->border_lo[node->out[0]]);
-    widen(plan->border_hi[base], plan->border_hi[node->out[0]]);
+    const pz_tensor_id residual = node->in[PZ_CONV_RESIDUAL];
+    if (residual == PZ_NONE || pz_graph_producer(g, residual) == PZ_NONE || !pz_ends_at(plan, residual, n))
+      continue;
+    widen(plan->border_lo[residual], plan->border_lo[node->out[0]]);
+    widen(plan->border_hi[residual], plan->border_hi[node->out[0]]);
   }
 }
 
@@ -335,7 +340,7 @@ pz_status pz_decide_aliases(pz_plan *plan, pz_error *err) {
   for (pz_node_id n = 0; n < g->n_nodes; n++) {
     const pz_node *node = &g->nodes[n];
     if (node->op == PZ_OP_CONCAT && node->attr.concat.axis == 1 && node->attr.concat.in_place &&
-        pz_chosen(plan, n)->out == PZ_BLOCKED)
+        pz_chosen(plan, n)->out == PZ_NCHWC)
       alias_parts(plan, node);
   }
   for (pz_node_id n = g->n_nodes - 1; n >= 0; n--)

@@ -1,7 +1,7 @@
-/* axes.c: a plain tensor's dimensions as axes with strides. */
+/* axes.c: a NCHW tensor's dimensions as axes with strides. */
 #include "plan/axes.h"
 
-void pz_plain_strides(const pz_shape *shape, const pz_view *view, int64_t stride[PZ_MAX_RANK]) {
+void pz_nd_strides(const pz_shape *shape, const pz_view *view, int64_t stride[PZ_MAX_RANK]) {
   const int64_t of5[5] = {view->stride_n, view->stride_c, view->stride_d, view->stride_h, view->stride_w};
   int64_t product = 1;
   for (int i = shape->rank - 1; i >= 0; product *= shape->dim[i], i--)

@@ -26,37 +26,37 @@ typedef struct pz_pointer {
       offset; /* bytes from the start of the buffer, port, weights or state to the view's element (0,0,0,0,0) */
 } pz_pointer;
 
-/* What a blocked storage has room for: points in front of the tensor's first and behind its last one along depth, height and width,
- * border included, and blocks of maps; lanes: where it lies tight (view.h), those of a point, else 0. Rows first: each row of the height,
+/* What a NCHWc storage has room for: points in front of the tensor's first and behind its last one along depth, height and width,
+ * border included, and blocks of channels; lanes: where it lies channels-last (view.h), those of a point, else 0. h_major: each row of the height,
  * of all blocks and planes, in one piece. */
-typedef struct pz_room {
+typedef struct pz_extent {
   int32_t lo[PZ_SPATIAL], hi[PZ_SPATIAL], lanes;
   int64_t blocks;
-  bool rows_first;
-} pz_room;
+  bool h_major;
+} pz_extent;
 
 /* Where a tensor lies in one of its layouts. */
 typedef struct pz_storage {
   pz_tensor_id tensor; /* PZ_NONE: there is none */
   pz_pointer at;
   pz_view view;       /* strides count elements */
-  pz_element element; /* of the tensor; what is not of floats lies plain */
-  bool owner;   /* the buffer was made for this tensor, or for one that it replaces, and holds nothing else */
-  pz_room room; /* of owners */
+  pz_element element; /* of the tensor; what is not of floats lies NCHW */
+  bool owner; /* the buffer was made for this tensor, or for one that it replaces, and holds nothing else */
+  pz_extent extent; /* of owners */
 } pz_storage;
 
-/* Moments of a tensor, gathered by the convolution that makes it (kernels/norm); units 0: they are not. */
-typedef struct pz_gathered {
+/* Moments of a tensor, collected by the convolution that makes it (kernels/norm); units 0: they are not. */
+typedef struct pz_norm_stats {
   pz_pointer at;
   int32_t units; /* of each block */
-} pz_gathered;
+} pz_norm_stats;
 
 /* A node's operands as placed. They may be rows of the tensors, which then are the problem. */
 typedef struct pz_placed {
   const pz_storage *in, *out; /* by slot; in: of those that are computed, out: of those that are no views */
-  pz_storage pooled;      /* of the epilogue's pooling, where the candidate does it; else tensor PZ_NONE */
-  pz_gathered statistics; /* of in[0] */
-  bool compact;           /* memory comes first */
+  pz_storage pooled;        /* of the epilogue's pooling, where the candidate does it; else tensor PZ_NONE */
+  pz_norm_stats norm_stats; /* of in[0] */
+  bool low_memory;          /* memory comes first */
 } pz_placed;
 
 typedef struct pz_arg {
@@ -73,9 +73,10 @@ typedef struct pz_call {
   const char *header, *function, *shape;
   pz_arg args[PZ_CALL_ARGS];
   int32_t n_args;
-  bool after_all;    /* begins when all workers have finished the step's calls before it */
-  const char *parts; /* the header's macro that makes NAME_parts, an argument, of a shape NAME; or NULL */
-  int32_t turn;      /* its counter in a worker's scratch, where workers take its parts in turn; else -1 */
+  bool after_all; /* begins when all workers have finished the step's calls before it */
+  const char
+      *functions; /* the header's macro that makes NAME_functions, an argument, of a shape NAME; or NULL */
+  int32_t chunk_counter; /* its counter in a worker's scratch, where workers steal its chunks; else -1 */
 } pz_call;
 
 /* One operator of the plan; all workers pass a barrier behind it, and in front of calls that say so. */
@@ -94,9 +95,9 @@ typedef struct pz_step {
 typedef struct pz_builder {
   struct pz_plan *plan;
   pz_step *step;
-  bool dry;             /* sizes alone are counted: there is no room for weights */
-  bool unpacked;        /* weights stay zero: for plans that are only timed */
-  pz_gathered gathered; /* set by a solver that gathers the result's moments */
+  bool dry;                 /* sizes alone are counted: there is no room for weights */
+  bool unpacked;            /* weights stay zero: for plans that are only timed */
+  pz_norm_stats norm_stats; /* set by a solver that collects the result's moments */
 } pz_builder;
 
 /* A stretch of the arena for `n` elements of a type, 64-byte aligned, that belongs to the steps whose calls are given it. */
@@ -108,8 +109,8 @@ pz_status pz_add_weights(pz_builder *b, pz_dtype type, int64_t n, pz_pointer *at
 pz_pointer pz_add_scratch(pz_builder *b, pz_dtype type, int64_t n);
 /* A stretch of the state, 64-byte aligned: zero before the first run, then what the run before has left. */
 pz_pointer pz_add_state(pz_builder *b, pz_dtype type, int64_t n);
-/* A vector over maps (bias, slope, ...), padded with zeros to whole blocks, as packed weights; PZ_SPACE_NULL
- * where the operand is absent or NULL. One value is spread over all `c` maps. */
+/* A vector over channels (bias, slope, ...), padded with zeros to whole blocks, as packed weights; PZ_SPACE_NULL
+ * where the operand is absent or NULL. One value is spread over all `c` channels. */
 pz_status pz_add_channel_vector(pz_builder *b, const pz_operand *operand, int64_t c, pz_pointer *at,
                                 pz_error *err);
 

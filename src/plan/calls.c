@@ -103,7 +103,8 @@ pz_status pz_add_call(pz_builder *b, const char *header, const char *function, p
   pz_text_free(shape);
   if (!text || step->n_calls == step->cap_calls) return pz_fail_memory(err, "a kernel call", sizeof(pz_call));
   pz_call *call = &step->calls[step->n_calls++];
-  *call = (pz_call){.header = header, .function = function, .shape = text, .n_args = n_args, .turn = -1};
+  *call =
+      (pz_call){.header = header, .function = function, .shape = text, .n_args = n_args, .chunk_counter = -1};
   memcpy(call->args, args, (size_t)n_args * sizeof *args);
   return PZ_OK;
 }
@@ -111,12 +112,10 @@ pz_status pz_add_call(pz_builder *b, const char *header, const char *function, p
 typedef struct conversion {
   const char *header, *function, *algorithm;
 } conversion;
-/* [from][to], PZ_PLAIN and PZ_BLOCKED */
+/* [from][to], PZ_NCHW and PZ_NCHWC */
 static const conversion conversions[2][2] = {
-    {{"kernels/copy/copy.h", "pz_copy", "copy"},
-     {"kernels/copy/to_blocked.h", "pz_to_blocked", "plain to blocked"}},
-    {{"kernels/copy/to_plain.h", "pz_to_plain", "blocked to plain"},
-     {"kernels/copy/copy.h", "pz_copy", "copy"}}};
+    {{"kernels/copy/copy.h", "pz_copy", "copy"}, {"kernels/copy/to_nchwc.h", "pz_to_nchwc", "NCHW to NCHWc"}},
+    {{"kernels/copy/to_nchw.h", "pz_to_nchw", "NCHWc to NCHW"}, {"kernels/copy/copy.h", "pz_copy", "copy"}}};
 
 static pz_status add_cast_call(pz_builder *b, const pz_storage *from, const pz_storage *to, pz_error *err) {
   pz_text shape = {0};

@@ -29,7 +29,7 @@ static void operand(pz_text *t, const pz_operand *o, int32_t i) {
   else if (o->data) pz_text_append(t, " constant");
   else if (o->packed) pz_text_append(t, " packed");
   if (o->same != i) pz_text_printf(t, " as-%d", o->same);
-  if (o->plain) pz_text_append(t, " plain");
+  if (o->nchw) pz_text_append(t, " plain");
   if (o->one_sign) pz_text_append(t, " one-sign");
 }
 
@@ -44,7 +44,7 @@ static void epilogue(pz_text *t, const pz_epilogue *e) {
   if (e->pools) pz_text_append(t, " pools");
   window(t, e->pool);
   if (e->normalised) pz_text_append(t, " normalised");
-  if (e->statistics) pz_text_append(t, " statistics");
+  if (e->norm_stats) pz_text_append(t, " statistics");
 }
 
 pz_status pz_problem_text(const pz_problem *p, pz_text *out, pz_error *err) {

@@ -3,7 +3,7 @@
  *
  *   graph --problem.h--> a problem for each node
  *         --src/choose--> a candidate for each: a solver (solver.h) and its parameters
- *         --src/place--> where each tensor lies: blocked or plain, aliased into a concatenation, in place, as rows of a band
+ *         --src/place--> where each tensor lies: NCHWc or NCHW, aliased into a concatenation, in place, as rows of a band
  *                        steps, each a list of kernel calls on views; weights packed as the kernels want
  *                        offsets of all buffers in one arena
  */
@@ -47,8 +47,8 @@ enum { PZ_BY_COST = -1, PZ_BY_TIME = -2 };
 typedef int32_t (*pz_choose)(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *candidates,
                              int32_t n);
 
-/* Chains of layers run slab by slab: where that saves memory and no time is lost; or wherever they can, in the smallest slabs. */
-typedef enum pz_slabs { PZ_SLABS_NEVER, PZ_SLABS_AUTO, PZ_SLABS_ALWAYS } pz_slabs;
+/* Chains of layers run band by band: where that saves memory and no time is lost; or wherever they can, in the smallest bands. */
+typedef enum pz_fuse_rows { PZ_FUSE_ROWS_NEVER, PZ_FUSE_ROWS_AUTO, PZ_FUSE_ROWS_ALWAYS } pz_fuse_rows;
 
 typedef struct pz_plan_options {
   pz_target target; /* all zeros: the first row of cores.inc */
@@ -56,16 +56,16 @@ typedef struct pz_plan_options {
   bool exact;       /* only algorithms with the error of a direct sum */
   double max_error; /* relative L2 error that fast convolutions may add to the result; 0: PZ_MAX_ERROR */
   const double *
-      sensitivity; /* by node: how much of a layer's relative error the result has; the caller's; NULL: all of it */
+      error_propagation; /* by node: how much of a layer's relative error the result has; the caller's; NULL: all of it */
   bool unpacked; /* weights of convolutions stay zero: for plans that are only timed */
   bool sized;    /* nothing is packed, there are no weights: for plans that are only looked at */
   /* Asked when all sizes are known and before weights are packed (plan->weights is NULL); a failure ends planning. Or NULL. */
   pz_status (*admit)(void *host, const pz_plan *plan, pz_error *err);
   void *admit_host;
-  pz_slabs slabs;
+  pz_fuse_rows fuse_rows;
   int32_t threads;  /* that layers are cut for; any number can run it; 0: many */
   double memory;    /* bytes that packed weights and a run may take together; 0: any */
-  double spare;     /* the part of all convolutions' time that may be given for smaller weights */
+  double slack;     /* the part of all convolutions' time that may be given for smaller weights */
   pz_choose choose; /* NULL: by cost */
   void *choose_host;
 } pz_plan_options;
@@ -75,24 +75,25 @@ struct pz_plan {
   const pz_graph *graph;
   pz_target target;   /* the options', with their block and threads */
   bool unpacked, dry; /* dry: nothing is packed, while alternatives are compared */
-  pz_slabs slabs;
-  double memory, spare;
-  double max_error;           /* of the options; 0: exact, only direct sums */
-  const double *sensitivity;  /* of the options */
-  const pz_problem *problems; /* by node */
-  pz_choice *choices;         /* by node */
+  pz_fuse_rows fuse_rows;
+  double memory, slack;
+  double max_error;                /* of the options; 0: exact, only direct sums */
+  const double *error_propagation; /* of the options */
+  const pz_problem *problems;      /* by node */
+  pz_choice *choices;              /* by node */
   pz_storage *storages;
   int32_t n_storages, cap_storages;
-  int32_t *plain, *blocked;   /* by tensor: index of its storage in that layout, -1: none yet */
-  pz_gathered *gathered;      /* by tensor */
+  int32_t *nchw, *nchwc;      /* by tensor: index of its storage in that layout, -1: none yet */
+  pz_norm_stats *norm_stats;  /* by tensor */
   pz_tensor_id *alias_parent; /* by tensor: the concatenation it is written into, PZ_NONE */
-  int64_t *alias_channel;     /* the first map of its slice there */
+  int64_t *alias_channel;     /* the first channel of its slice there */
   int32_t (*border_lo)[PZ_SPATIAL], (*border_hi)[PZ_SPATIAL]; /* by tensor; parent's and parts' are equal */
-  pz_room *rooms;       /* by tensor: what the blocked storage made for it is to have (src/place/slide.c) */
-  pz_storage *operands; /* room for those of any node, while its calls are made */
-  struct pz_slab_chain *chains; /* that could run slab by slab (src/place/slabs.h) */
+  pz_extent
+      *extents; /* by tensor: what the NCHWc storage made for it is to have (src/place/inplace_conv.c) */
+  pz_storage *operands;         /* room for those of any node, while its calls are made */
+  struct pz_band_chain *chains; /* that could run band by band (src/place/bands.h) */
   int32_t n_chains;
-  bool compact; /* memory first: convolutions slide over their inputs, those by position run in parts */
+  bool low_memory; /* memory first: convolutions run in place, nonfused ones in chunks */
   pz_buffer *buffers;
   int32_t n_buffers, cap_buffers;
   pz_step *steps;
@@ -103,8 +104,8 @@ struct pz_plan {
       most_weight_bytes; /* that there were at a time: rows of a layer are packed again, and dropped where they are known */
   int64_t arena_bytes, worker_bytes; /* shared; scratch of each worker */
   int64_t state_bytes;               /* kept from run to run */
-  int64_t turns;                     /* where in it the counters of `turn` lie, 32 bits each */
-  int32_t n_turns;
+  int64_t chunk_counters;            /* where in it the counters of chunks lie, 32 bits each */
+  int32_t n_chunk_counters;
   double multiply_adds;
 };
 

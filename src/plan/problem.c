@@ -56,7 +56,7 @@ static bool has_one_sign(const scan *s, pz_tensor_id id) {
     case PZ_OP_SLICE:
     case PZ_OP_CROP:
     case PZ_OP_IDENTITY:
-    case PZ_OP_PAD: id = m->in[0]; break;
+    case PZ_OP_BORDER_COPY: id = m->in[0]; break;
     default: return false;
     }
   }
@@ -65,10 +65,10 @@ static bool has_one_sign(const scan *s, pz_tensor_id id) {
 static bool comes_plain(const scan *s, pz_tensor_id id) {
   if (s->maker[id] == PZ_NONE) return true;
   const pz_node *m = &s->g->nodes[s->maker[id]];
-  return (m->op == PZ_OP_PAD || m->op == PZ_OP_CAST) && s->maker[m->in[0]] == PZ_NONE;
+  return (m->op == PZ_OP_BORDER_COPY || m->op == PZ_OP_CAST) && s->maker[m->in[0]] == PZ_NONE;
 }
 
-static bool scales_maps(const pz_graph *g, const pz_node *node) {
+static bool scales_channels(const pz_graph *g, const pz_node *node) {
   if (node->attr.scale.axis != 1) return false;
   for (int32_t i = 1; i < node->n_in; i++)
     if (node->in[i] != PZ_NONE && (!g->tensors[node->in[i]].data || g->tensors[node->in[i]].shape.rank != 1))
@@ -80,12 +80,12 @@ static bool scales_maps(const pz_graph *g, const pz_node *node) {
 static bool is_packed(const pz_graph *g, const pz_node *node, int32_t i) {
   switch (node->op) {
   case PZ_OP_CONV:
-  case PZ_OP_DECONV: return i != PZ_CONV_X && i != PZ_CONV_BASE;
+  case PZ_OP_DECONV: return i != PZ_CONV_X && i != PZ_CONV_RESIDUAL;
   case PZ_OP_BATCH_NORM:
   case PZ_OP_GROUP_NORM:
   case PZ_OP_CHANNEL_NORM:
   case PZ_OP_ACTIVATION: return i > 0;
-  case PZ_OP_SCALE: return i > 0 && scales_maps(g, node);
+  case PZ_OP_SCALE: return i > 0 && scales_channels(g, node);
   case PZ_OP_ELTWISE: return g->tensors[node->in[i]].data;
   default: return false;
   }
@@ -99,7 +99,7 @@ static pz_operand input_of(const scan *s, const pz_node *node, int32_t i) {
   o.present = true, o.shape = t->shape, o.element = pz_tensor_element(t), o.data = t->data,
   o.packed = is_packed(s->g, node, i);
   for (o.same = 0; node->in[o.same] != id; o.same++) {}
-  o.plain = !o.packed && comes_plain(s, id);
+  o.nchw = !o.packed && comes_plain(s, id);
   o.one_sign = (node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV) && i == PZ_CONV_X && has_one_sign(s, id);
   return o;
 }
@@ -110,7 +110,7 @@ static pz_operand output_of(const scan *s, const pz_node *node, int32_t i) {
                       .shape = s->g->tensors[id].shape,
                       .element = pz_tensor_element(&s->g->tensors[id]),
                       .same = i,
-                      .plain = s->leaves[id] && s->uses[id] == 1};
+                      .nchw = s->leaves[id] && s->uses[id] == 1};
 }
 
 /* ---- epilogues ---- */
@@ -130,7 +130,7 @@ static pz_epilogue epilogue_of(const pz_problem *p, const pz_target *target) {
   for (int i = 0; i < PZ_SPATIAL && p->op == PZ_OP_CONV; i++) e.pools |= a->pooled[i] > 0;
   if (e.pools) memcpy(e.pool, a->pooled, sizeof e.pool);
   e.normalised = a->norm_groups > 0;
-  e.statistics = e.normalised && !pz_norm_is_whole(&sizes, a->norm_groups);
+  e.norm_stats = e.normalised && !pz_norm_is_whole(&sizes, a->norm_groups);
   return e;
 }
 

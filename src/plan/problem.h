@@ -9,7 +9,7 @@
 #include "graph/graph.h"
 #include "target/target.h"
 
-typedef enum pz_layout { PZ_PLAIN, PZ_BLOCKED } pz_layout;
+typedef enum pz_layout { PZ_NCHW, PZ_NCHWC } pz_layout;
 
 /* Of inputs and outputs. */
 typedef struct pz_operand {
@@ -19,9 +19,9 @@ typedef struct pz_operand {
   const float *data; /* constants; NULL: computed */
   bool packed;       /* inputs: weights, which the solver packs; others are placed for it */
   int32_t same;      /* the first input that is the same tensor; itself where there is none before it */
-  /* Inputs: an input of the network, or a padded copy or a cast of one: it lies plain, and nothing has to be converted. Outputs: it
+  /* Inputs: an input of the network, or a padded copy or a cast of one: it lies NCHW, and nothing has to be converted. Outputs: it
    * leaves the network and nothing else reads it: plain is what is wanted. */
-  bool plain;
+  bool nchw;
   bool one_sign; /* inputs: its values are known to have one sign, as behind a ReLU */
 } pz_operand;
 
@@ -30,7 +30,7 @@ typedef struct pz_epilogue {
   bool pools;               /* a maximum over windows side by side is taken of it */
   int32_t pool[PZ_SPATIAL]; /* the window */
   bool normalised;          /* a group normalisation reads the result */
-  bool statistics;          /* and it needs the moments of the whole result first */
+  bool norm_stats;          /* and it needs the moments of the whole result first */
 } pz_epilogue;
 
 typedef struct pz_problem {

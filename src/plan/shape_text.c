@@ -1,9 +1,9 @@
 #include "plan/shape_text.h"
 #include "kernels/cast/shape.h"
-#include "kernels/conv/halves_few_shape.h"
-#include "kernels/conv/halves_shape.h"
+#include "kernels/conv/bf16x2_narrow_shape.h"
+#include "kernels/conv/bf16x2_shape.h"
 #include "kernels/conv/shape.h"
-#include "kernels/conv/terms_shape.h"
+#include "kernels/conv/bf16x3_shape.h"
 #include "kernels/copy/copy.h"
 #include "kernels/copy/lanes.h"
 #include "kernels/fft/shape.h"
@@ -15,7 +15,7 @@
 #include "kernels/permute/permute.h"
 #include "kernels/pointwise/activation_layer.h"
 #include "kernels/pointwise/eltwise.h"
-#include "kernels/pointwise/plain.h"
+#include "kernels/pointwise/nd.h"
 #include "kernels/pointwise/power.h"
 #include "kernels/pointwise/scale.h"
 #include "kernels/pool/pool.h"
@@ -24,9 +24,9 @@
 #include "kernels/resize/resize.h"
 #include "kernels/shuffle/depth_to_space.h"
 #include "kernels/softmax/softmax.h"
-#include "kernels/winograd/columns_shape.h"
-#include "kernels/winograd/paired_shape.h"
-#include "kernels/winograd/rows_shape.h"
+#include "kernels/winograd/winograd_1d_h_shape.h"
+#include "kernels/winograd/conv_inner_pairs_shape.h"
+#include "kernels/winograd/winograd_1d_w_shape.h"
 #include "kernels/winograd/shape.h"
 
 #include <math.h>
@@ -55,12 +55,12 @@ static void separate(pz_text *t) {
 static bool zero_int(const int32_t *x) { return *x == 0; }
 static bool zero_long(const int64_t *x) { return *x == 0; }
 static bool zero_float(const float *x) { return *x == 0 && !signbit(*x); }
-static bool zero_axes(const pz_plain_axes *x) {
-  for (int i = 0; i < PZ_PLAIN_RANK; i++)
+static bool zero_axes(const pz_nd_axes *x) {
+  for (int i = 0; i < PZ_ND_RANK; i++)
     if ((*x)[i]) return false;
   return true;
 }
-/* In all fields: where the maps alone are none, others may count (product.out of winograd/shape.h). */
+/* In all fields: where the channels alone are none, others may count (product.out of winograd/shape.h). */
 #define ONE(type, name) any |= !zero_##type(&x->name);
 #define MANY(type, name, n)                                                                                  \
   for (int32_t i = 0; i < n; i++) any |= !zero_##type(&x->name[i]);
@@ -102,7 +102,7 @@ VALUES(int)
 VALUES(long)
 VALUES(float)
 VALUES(view)
-static void value_axes(pz_text *t, const pz_plain_axes *x) { values_long(t, *x, PZ_PLAIN_RANK); }
+static void value_axes(pz_text *t, const pz_nd_axes *x) { values_long(t, *x, PZ_ND_RANK); }
 VALUES(axes)
 
 /* ---- shapes ---- */

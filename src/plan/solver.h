@@ -10,6 +10,12 @@
 #define PZ_LABEL_TEXT 128
 #define PZ_SUM_ERROR  1.3e-7 /* a short sum of random values (doc/algorithm-winograd.md) */
 
+/* What a solver can do beyond what all can. */
+enum {
+  PZ_CAP_DEPTH_BORDER = 1, /* convolutions: the border along the depth need not be stored */
+  PZ_CAP_CHANNELS_LAST = 2 /* computed inputs and outputs may lie channels-last (kernels/view.h) */
+};
+
 typedef struct pz_solver {
   const char *name;
   pz_op op;
@@ -43,10 +49,9 @@ typedef struct pz_solver {
   bool (*views)(const pz_query *q, const pz_storage *in, int32_t i, pz_storage *view);
   /* The inputs, a bit a slot, one of which the first output may overwrite. NULL: none. */
   uint32_t (*overwrites)(const pz_query *q);
-  bool any_layout;  /* the input is read in whichever layout there is */
-  bool knows_depth; /* of convolutions: the border along the depth need not be stored */
-  bool knows_tight; /* computed inputs and outputs may lie tight (kernels/view.h) */
-  bool takes_tiles; /* its calls need AMX */
+  bool any_layout; /* the input is read in whichever layout there is */
+  uint32_t caps;   /* PZ_CAP_... */
+  bool needs_amx;  /* its calls need AMX */
 } pz_solver;
 
 /* Input 0. */

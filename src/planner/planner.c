@@ -33,19 +33,19 @@ static size_t most_operands(const pz_graph *g) {
 static pz_status allocate(pz_plan *plan, pz_error *err) {
   const size_t tensors = (size_t)plan->graph->n_tensors, nodes = (size_t)plan->graph->n_nodes;
   plan->choices = PZ_NEW(plan->arena, pz_choice, nodes);
-  plan->plain = PZ_NEW(plan->arena, int32_t, tensors);
-  plan->blocked = PZ_NEW(plan->arena, int32_t, tensors);
-  plan->gathered = PZ_NEW(plan->arena, pz_gathered, tensors);
+  plan->nchw = PZ_NEW(plan->arena, int32_t, tensors);
+  plan->nchwc = PZ_NEW(plan->arena, int32_t, tensors);
+  plan->norm_stats = PZ_NEW(plan->arena, pz_norm_stats, tensors);
   plan->alias_parent = PZ_NEW(plan->arena, pz_tensor_id, tensors);
   plan->alias_channel = PZ_NEW(plan->arena, int64_t, tensors);
   plan->border_lo = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_lo);
   plan->border_hi = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_hi);
-  plan->rooms = PZ_NEW(plan->arena, pz_room, tensors);
+  plan->extents = PZ_NEW(plan->arena, pz_extent, tensors);
   plan->operands = PZ_NEW(plan->arena, pz_storage, most_operands(plan->graph) + 1);
-  if (!plan->choices || !plan->plain || !plan->blocked || !plan->gathered || !plan->alias_parent ||
-      !plan->alias_channel || !plan->border_lo || !plan->border_hi || !plan->rooms || !plan->operands)
+  if (!plan->choices || !plan->nchw || !plan->nchwc || !plan->norm_stats || !plan->alias_parent ||
+      !plan->alias_channel || !plan->border_lo || !plan->border_hi || !plan->extents || !plan->operands)
     return pz_fail_memory(err, "the plan", tensors * 64);
-  for (size_t i = 0; i < tensors; i++) plan->plain[i] = plan->blocked[i] = -1;
+  for (size_t i = 0; i < tensors; i++) plan->nchw[i] = plan->nchwc[i] = -1;
   return PZ_OK;
 }
 
@@ -53,8 +53,8 @@ static pz_status choose(pz_plan *plan, const pz_plan_options *options, pz_error 
   pz_costs costs;
   PZ_TRY(pz_costs_of(plan, options, &costs, err));
   pz_choose_solvers(plan, &costs);
-  PZ_TRY(pz_meet_error(plan, &costs, err));
-  return pz_meet_memory(plan, &costs, pz_choose_slabs, err);
+  PZ_TRY(pz_satisfy_error_bound(plan, &costs, err));
+  return pz_satisfy_memory_bound(plan, &costs, pz_choose_bands, err);
 }
 
 /* Sizes first; then, where they are admitted, the same with weights. */
@@ -82,11 +82,11 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   if (!plan) return pz_fail_memory(err, "the plan", sizeof *plan);
   plan->graph = graph;
   plan->unpacked = options->unpacked;
-  plan->slabs = options->slabs;
+  plan->fuse_rows = options->fuse_rows;
   plan->memory = options->memory;
-  plan->spare = options->spare;
+  plan->slack = options->slack;
   plan->max_error = options->exact ? 0 : options->max_error > 0 ? options->max_error : PZ_MAX_ERROR;
-  plan->sensitivity = options->sensitivity;
+  plan->error_propagation = options->error_propagation;
   plan->target = pz_plan_target(options);
   plan->arena = pz_arena_new();
   if (plan->arena) pz_arena_watch(plan->arena, pz_arena_watched(graph->arena));
@@ -103,7 +103,7 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
 void pz_plan_spare_tiles(pz_plan *plan) {
   if (!pz_target_has(&plan->target, PZ_NEEDS_TILES)) return;
   for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
-    if (pz_chosen(plan, n)->takes_tiles) return;
+    if (pz_chosen(plan, n)->needs_amx) return;
   plan->target = pz_target_without(&plan->target, PZ_NEEDS_TILES & ~PZ_NEEDS_AVX512);
 }
 

@@ -1,14 +1,14 @@
-/* conv.c: activation(conv(x) + bias + base*base_scale), as the sum over channels and kernel positions. */
+/* conv.c: activation(conv(x) + bias + residual*residual_scale), as the sum over channels and kernel positions. */
 #include "reference/ops.h"
 
 void pz_reference_conv_begin(const pz_reference_call *call) {
   pz_axis_view y = reference_axis(reference_out_shape(call, 0), 1);
-  const double *bias = reference_in(call, PZ_CONV_BIAS), *base = reference_in(call, PZ_CONV_BASE);
-  const double *scale = reference_in(call, PZ_CONV_BASE_SCALE);
+  const double *bias = reference_in(call, PZ_CONV_BIAS), *residual = reference_in(call, PZ_CONV_RESIDUAL);
+  const double *scale = reference_in(call, PZ_CONV_RESIDUAL_SCALE);
   for (int64_t row = 0; row < y.outer * y.size; row++) {
     double b = bias ? bias[row % y.size] : 0, s = scale ? scale[row % y.size] : 1;
     for (int64_t i = row * y.inner; i < (row + 1) * y.inner; i++)
-      call->out[0][i] = b + (base ? s * base[i] : 0);
+      call->out[0][i] = b + (residual ? s * residual[i] : 0);
   }
 }
 
@@ -60,14 +60,14 @@ static void add_channel(const problem *p, const double *x, const double *weight,
   }
 }
 
-/* Row (od, oh) of every output map: the rows of x that it reads stay in cache from map to map. */
+/* Row (od, oh) of every output channel: the rows of x that it reads stay in cache from channel to channel. */
 static void add_rows(const problem *p, const double *x, const double *weight, int64_t od, int64_t oh,
                      double *y) {
   int64_t size_x = p->x.s[0] * p->x.s[1] * p->x.s[2], size_y = p->y.s[0] * p->y.s[1] * p->y.s[2];
-  int64_t size_w = p->w.s[0] * p->w.s[1] * p->w.s[2], maps = p->y.c / p->a->group;
+  int64_t size_w = p->w.s[0] * p->w.s[1] * p->w.s[2], channels = p->y.c / p->a->group;
   for (int64_t k = 0; k < p->y.c; k++)
     for (int64_t c = 0; c < p->w.c; c++)
-      add_channel(p, x + (k / maps * p->w.c + c) * size_x, weight + (k * p->w.c + c) * size_w, od, oh,
+      add_channel(p, x + (k / channels * p->w.c + c) * size_x, weight + (k * p->w.c + c) * size_w, od, oh,
                   y + k * size_y + (od * p->y.s[1] + oh) * p->y.s[2]);
 }
 

@@ -17,7 +17,7 @@ typedef struct problem {
   pz_shape5 x, y, w;
 } problem;
 
-/* Row (d, h) of one channel of the input to one output map. */
+/* Row (d, h) of one channel of the input to one output channel. */
 static void add_map(const problem *p, const double *x, const double *weight, int64_t d, int64_t h,
                     double *y) {
   const pz_attr_conv *a = p->a;
@@ -34,7 +34,7 @@ static void add_map(const problem *p, const double *x, const double *weight, int
   }
 }
 
-/* Weight is [C, K/group, ...]: channel c of group c / (C/group) reaches the K/group maps of that group. */
+/* Weight is [C, K/group, ...]: channel c of group c / (C/group) reaches the K/group channels of that group. */
 static void add_rows(const problem *p, const double *x, const double *weight, int64_t d, int64_t h,
                      double *y) {
   int64_t size_x = p->x.s[0] * p->x.s[1] * p->x.s[2], size_y = p->y.s[0] * p->y.s[1] * p->y.s[2];

@@ -1,5 +1,5 @@
-/* group_norm.c: (x - mean) / sqrt(variance + eps) * gamma + beta, with the statistics of each image's groups of maps
- * (group_norm), or of the maps of each position (channel_norm). */
+/* group_norm.c: (x - mean) / sqrt(variance + eps) * gamma + beta, with the statistics of each image's groups of channels
+ * (group_norm), or of the channels of each position (channel_norm). */
 #include "reference/ops.h"
 #include <math.h>
 
@@ -21,10 +21,10 @@ void pz_reference_GROUP_NORM(const pz_reference_call *call) {
   pz_axis_view x = reference_axis(reference_in_shape(call, 0), 1);
   const double *gamma = reference_in(call, PZ_GROUP_NORM_GAMMA),
                *beta = reference_in(call, PZ_GROUP_NORM_BETA);
-  int64_t maps = x.size / a->groups;
+  int64_t channels = x.size / a->groups;
   for (int64_t row = 0; row < x.outer * x.size; row++) {
-    int64_t c = row % x.size, group = row / maps;
-    moments m = moments_of(call->in[0] + group * maps * x.inner, maps * x.inner, 1);
+    int64_t c = row % x.size, group = row / channels;
+    moments m = moments_of(call->in[0] + group * channels * x.inner, channels * x.inner, 1);
     double deviation = sqrt(m.variance + (double)a->eps);
     for (int64_t i = row * x.inner; i < (row + 1) * x.inner; i++)
       call->out[0][i] = (call->in[0][i] - m.mean) / deviation * (gamma ? gamma[c] : 1) + (beta ? beta[c] : 0);

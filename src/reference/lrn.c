@@ -1,5 +1,5 @@
 /* lrn.c: local response normalisation as Caffe has it: x / (k + alpha * mean of x^2 over a window)^beta.
- * The window is `size` maps, or size^s positions of the same map; positions outside count as zeros. */
+ * The window is `size` channels, or size^s positions of the same channel; positions outside count as zeros. */
 #include "reference/ops.h"
 #include <math.h>
 
@@ -45,12 +45,13 @@ static void within_channel(const pz_reference_call *call, const pz_attr_lrn *a) 
   const pz_shape *shape = reference_in_shape(call, 0);
   pz_shape5 x = pz_shape_as5(shape);
   double count = pow(a->size, shape->rank - 2);
-  int64_t plane = x.s[1] * x.s[2], map = x.s[0] * plane;
-  for (int64_t i = 0; i < x.n * x.c * map; i++) {
-    int64_t at[PZ_SPATIAL] = {i % map / plane, i % plane / x.s[2], i % x.s[2]};
+  int64_t plane = x.s[1] * x.s[2], channel = x.s[0] * plane;
+  for (int64_t i = 0; i < x.n * x.c * channel; i++) {
+    int64_t at[PZ_SPATIAL] = {i % channel / plane, i % plane / x.s[2], i % x.s[2]};
     range r[PZ_SPATIAL];
     for (int k = 0; k < PZ_SPATIAL; k++) r[k] = around(at[k], a->size, x.s[k]);
-    call->out[0][i] = normalise(a, call->in[0][i], sum_squares(call->in[0] + i / map * map, &x, r) / count);
+    call->out[0][i] =
+        normalise(a, call->in[0][i], sum_squares(call->in[0] + i / channel * channel, &x, r) / count);
   }
 }
 

@@ -69,7 +69,7 @@ pz_reference_cursor pz_reference_repeated(const pz_shape *x, const pz_shape *y);
 /* Applies an activation in place; the slopes (NULL unless it has any) go along the view's axis. */
 void pz_reference_activate(const pz_activation *act, const double *slope, int64_t n_slopes, pz_axis_view view,
                            double *values);
-/* For conv and deconv: y = bias + base*base_scale before the sum, and the activation after it. */
+/* For conv and deconv: y = bias + residual*residual_scale before the sum, and the activation after it. */
 void pz_reference_conv_begin(const pz_reference_call *call);
 void pz_reference_conv_end(const pz_reference_call *call);
 

@@ -50,12 +50,12 @@ void pz_reference_POOL(const pz_reference_call *call) {
   const pz_attr_pool *a = &call->node->attr.pool;
   pz_shape5 x = pz_shape_as5(reference_in_shape(call, 0)), y = pz_shape_as5(reference_out_shape(call, 0));
   double *out = call->out[0];
-  for (int64_t map = 0; map < y.n * y.c; map++)
+  for (int64_t channel = 0; channel < y.n * y.c; channel++)
     for (int64_t d = 0; d < y.s[0]; d++)
       for (int64_t h = 0; h < y.s[1]; h++)
         for (int64_t w = 0; w < y.s[2]; w++) {
           window windows[PZ_SPATIAL] = {window_at(a, 0, d, x.s[0]), window_at(a, 1, h, x.s[1]),
                                         window_at(a, 2, w, x.s[2])};
-          *out++ = pool_window(a, call->in[0] + map * x.s[0] * x.s[1] * x.s[2], &x, windows);
+          *out++ = pool_window(a, call->in[0] + channel * x.s[0] * x.s[1] * x.s[2], &x, windows);
         }
 }

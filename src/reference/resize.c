@@ -39,12 +39,12 @@ void pz_reference_RESIZE(const pz_reference_call *call) {
   const pz_attr_resize *a = &call->node->attr.resize;
   pz_shape5 x = pz_shape_as5(reference_in_shape(call, 0)), y = pz_shape_as5(reference_out_shape(call, 0));
   double *out = call->out[0];
-  for (int64_t map = 0; map < y.n * y.c; map++)
+  for (int64_t channel = 0; channel < y.n * y.c; channel++)
     for (int64_t d = 0; d < y.s[0]; d++)
       for (int64_t h = 0; h < y.s[1]; h++)
         for (int64_t w = 0; w < y.s[2]; w++) {
           neighbours at[PZ_SPATIAL] = {neighbours_at(a, 0, x.s[0], d), neighbours_at(a, 1, x.s[1], h),
                                        neighbours_at(a, 2, x.s[2], w)};
-          *out++ = value_at(call->in[0] + map * x.s[0] * x.s[1] * x.s[2], &x, at);
+          *out++ = value_at(call->in[0] + channel * x.s[0] * x.s[1] * x.s[2], &x, at);
         }
 }

@@ -31,7 +31,7 @@ void pz_elf_span(const pz_elf *elf, uint64_t *begin, uint64_t *bytes);
 
 /* Compiled for this machine's processor, and its segments are such that the system's loader, which trusts them, maps
  * what the sections describe: a damaged file is refused here and does not crash the loader. (The contents of the
- * segments are trusted here, as code must be; seal.h finds damage in them.) */
+ * segments are trusted here, as code must be; file_checksum.h finds damage in them.) */
 pz_status pz_elf_check_loadable(const pz_elf *elf, pz_error *err);
 
 /* The failure of a file that ends too early or is damaged; `what` says where. */

@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "pznet/network_abi.h"
 #include "runtime/runtime.h"
-#include "runtime/seal.h"
+#include "runtime/file_checksum.h"
 #include <string.h>
 
 #define LIMIT ((size_t)64 << 20)
@@ -32,7 +32,7 @@ pz_status pz_manifest_extract(pz_arena *arena, const pz_elf *elf, char **json, p
 static pz_status read_image(pz_arena *arena, pz_image *image, char **json, char **digest, pz_error *err) {
   char text[PZ_DIGEST_TEXT];
   PZ_TRY(pz_manifest_extract(arena, &image->elf, json, err));
-  PZ_TRY(pz_seal_check(image, false, text, err));
+  PZ_TRY(pz_file_checksum_check(image, false, text, err));
   *digest = pz_arena_strdup(arena, text);
   return *digest ? PZ_OK : pz_fail_memory(err, "a digest", sizeof text);
 }

@@ -5,7 +5,7 @@
 #include "runtime/library.h"
 #include "runtime/manifest.h"
 #include "runtime/private.h"
-#include "runtime/seal.h"
+#include "runtime/file_checksum.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 /* How a network file is opened. */
 typedef struct pz_opening {
   bool shared;        /* its pages are mapped */
-  bool unsealed;      /* it needs no checksum */
+  bool unfinished;    /* it needs no checksum */
   const char *digest; /* that it must have, in lower case, or NULL */
 } pz_opening;
 
@@ -25,7 +25,7 @@ static pz_status check_image(struct pz_net *net, pz_image *image, const pz_openi
   PZ_TRY(pz_manifest_extract(net->arena, &image->elf, &manifest, err));
   PZ_TRY(pz_elf_check_loadable(&image->elf, err));
   PZ_TRY(pz_manifest_check(manifest, image->path, err));
-  PZ_TRY(pz_seal_check(image, how->unsealed, how->digest ? digest : NULL, err));
+  PZ_TRY(pz_file_checksum_check(image, how->unfinished, how->digest ? digest : NULL, err));
   net->manifest = manifest;
   if (!how->digest) return PZ_OK;
   memcpy(net->more->digest, digest, sizeof digest);
@@ -81,9 +81,9 @@ static pz_status take_digest(pz_arena *arena, const char *given, const char **di
   return *digest ? PZ_OK : pz_fail_memory(err, "a digest", sizeof lower);
 }
 
-static pz_status prepare(struct pz_net *net, const char *path, const pz_net_options *options, bool unsealed,
+static pz_status prepare(struct pz_net *net, const char *path, const pz_net_options *options, bool unfinished,
                          pz_error *err) {
-  pz_opening how = {.shared = options->share_weights, .unsealed = unsealed};
+  pz_opening how = {.shared = options->share_weights, .unfinished = unfinished};
   net->more = PZ_NEW(net->arena, struct pz_net_private, 1);
   if (!net->more || !(net->more->path = pz_arena_strdup(net->arena, path)))
     return pz_fail_memory(err, path, sizeof *net->more);
@@ -105,8 +105,8 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static pz_status open_net(const char *path, const pz_net_options *options, bool unsealed, struct pz_net **out,
-                          pz_error *err) {
+static pz_status open_net(const char *path, const pz_net_options *options, bool unfinished,
+                          struct pz_net **out, pz_error *err) {
   static const pz_net_options defaults = PZ_NET_OPTIONS;
   *out = NULL;
   pz_arena *arena = pz_arena_new();
@@ -117,7 +117,7 @@ static pz_status open_net(const char *path, const pz_net_options *options, bool 
   }
   const double start = now();
   net->arena = arena;
-  pz_status status = prepare(net, path, options ? options : &defaults, unsealed, err);
+  pz_status status = prepare(net, path, options ? options : &defaults, unfinished, err);
   if (status != PZ_OK) return pz_runtime_close(net), status;
   net->open_seconds = now() - start;
   *out = net;
@@ -129,8 +129,8 @@ pz_status pz_runtime_open(const char *path, const pz_net_options *options, struc
   return open_net(path, options, false, net, err);
 }
 
-pz_status pz_runtime_open_unsealed(const char *path, const pz_net_options *options, struct pz_net **net,
-                                   pz_error *err) {
+pz_status pz_runtime_open_unfinished(const char *path, const pz_net_options *options, struct pz_net **net,
+                                     pz_error *err) {
   return open_net(path, options, true, net, err);
 }
 

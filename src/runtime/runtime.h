@@ -27,9 +27,9 @@ struct pz_net { /* opaque to users of the public header */
 
 pz_status pz_runtime_open(const char *path, const struct pz_net_options *options, struct pz_net **net,
                           pz_error *err);
-/* Also a file without a checksum: one that this process has just made, and will seal (seal.h) when it is finished. */
-pz_status pz_runtime_open_unsealed(const char *path, const struct pz_net_options *options,
-                                   struct pz_net **net, pz_error *err);
+/* Also a file without a checksum: one that this process has just made, and will give its checksum (file_checksum.h) when it is finished. */
+pz_status pz_runtime_open_unfinished(const char *path, const struct pz_net_options *options,
+                                     struct pz_net **net, pz_error *err);
 void pz_runtime_close(struct pz_net *net);
 /* Asks for the memory of all inputs and outputs, and of the arena where it was not written to yet. */
 pz_status pz_runtime_ask(const struct pz_net *net, pz_error *err);

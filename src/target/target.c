@@ -16,9 +16,10 @@ static const pz_winograd_costs zen5 = {
     .input = 15, .output = 9.5, .room = 288, .crowded = 0.02, .outside_level2 = 1.5, .product = 0.97};
 
 /* .pairs of Zen 5: near enough to the direct convolution that both are measured. */
-#define COSTS_OF_XEON .wide = &xeon, .narrow = &xeon, .pairs = 0.95
-#define COSTS_OF_ZEN4 .adds_apart = true, .double_pumped = true, .wide = &zen4, .narrow = &zen4, .pairs = 0.8
-#define COSTS_OF_ZEN5 .adds_apart = true, .wide = &zen5, .narrow = &xeon, .pairs = 0.95
+#define COSTS_OF_XEON .wide = &xeon, .narrow = &xeon, .inner_pairs = 0.95
+#define COSTS_OF_ZEN4                                                                                        \
+  .adds_apart = true, .double_pumped = true, .wide = &zen4, .narrow = &zen4, .inner_pairs = 0.8
+#define COSTS_OF_ZEN5 .adds_apart = true, .wide = &zen5, .narrow = &xeon, .inner_pairs = 0.95
 
 /* ---- the table ---- */
 

@@ -8,13 +8,13 @@
 
 #include <string.h>
 
-/* Of minimal filtering (plan/solve_winograd.c, doc/notes/2026-11-28-winograd.md), in vector multiply-adds at peak. */
+/* Of minimal filtering (kernels/winograd/solver.c, doc/notes/2026-11-28-winograd.md), in vector multiply-adds at peak. */
 typedef struct pz_winograd_costs {
   double input, output;  /* of a vector on its way into and out of a transform */
   double room;           /* points of a tile that lie near the core */
   double crowded;        /* what each of more points adds to a transform, as a part */
   double outside_level2; /* factor of transforms whose batch is larger than half of level 2 */
-  double product;        /* a multiply-add of pairs */
+  double product;        /* a multiply-add of inner pairs */
 } pz_winograd_costs;
 
 /* A value: copies are free, texts and costs are static. */
@@ -27,11 +27,12 @@ typedef struct pz_target {
   int32_t block;         /* S of the blocked layout, where a plan has chosen it; else 0 */
   pz_cache_sizes caches; /* bytes; level 3 as much as one network can count on */
   int32_t workers;       /* that share a layer: the cores of a socket, or of the host; 0: any number */
-  /* The core's way with vectors. adds_apart: products and sums have units of their own. double_pumped: vectors of 16 take two turns, so that
+  /* The core's way with vectors. adds_apart: products and sums have units of their own. double_pumped: vectors of 16 take two operations of 8, so that
    * each operation may load an operand, and a store waits for fused ones. False for those that nobody has measured. */
   bool adds_apart, double_pumped;
-  double pairs; /* cost of a product in pairs beside a direct one's (plan/solve_paired.c) */
-  const pz_winograd_costs *wide, *narrow; /* with blocks of 16 maps, with smaller ones */
+  double
+      inner_pairs; /* cost of a product in pairs beside a direct one's (kernels/winograd/solver_inner_pairs.c) */
+  const pz_winograd_costs *wide, *narrow; /* with blocks of 16 channels, with smaller ones */
 } pz_target;
 
 /* What the target can run. */

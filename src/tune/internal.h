@@ -1,4 +1,4 @@
-/* internal.h: inside the room. */
+/* internal.h: inside the module. */
 #ifndef PZ_TUNE_INTERNAL_H
 #define PZ_TUNE_INTERNAL_H
 

@@ -1,7 +1,7 @@
 #include "volume/engine.h"
 
 #include "base/file.h"
-#include "volume/arrange.h"
+#include "volume/run_layout.h"
 #include "formats/convert.h"
 #include "volume/finished.h"
 #include "formats/io.h"
@@ -29,7 +29,7 @@ void pz_run_tell(const pz_run *r, const char *what, int64_t done, int64_t total)
 
 bool pz_run_interrupted(const pz_run *r) { return r->options->interrupt && *r->options->interrupt; }
 
-static bool mirror(const pz_run *r) { return r->plan.tiling.mirror; }
+static bool mirror(const pz_run *r) { return r->layout.tiling.mirror; }
 
 static int64_t read_planes(const pz_run *r) {
   const int64_t plane = r->input->info.channels * pz_volume_plane_bytes(&r->input->info);
@@ -109,7 +109,8 @@ static pz_status check_output(pz_run *r, pz_error *err) {
                    "%s: the output is the input, or would lie in it; give the result another name", o->file);
   PZ_TRY(pz_file_check_writable(o->file, err));
   PZ_TRY(check_join(r, err));
-  return o->format->check_output ? o->format->check_output(o->file, o->dataset, &r->plan.result, err) : PZ_OK;
+  return o->format->check_output ? o->format->check_output(o->file, o->dataset, &r->layout.result, err)
+                                 : PZ_OK;
 }
 
 static void find_finished(pz_run *r) {
@@ -156,7 +157,7 @@ static bool recall(pz_run *r) {
   for (int32_t c = 0; c < r->function->channels_in; c++) {
     snprintf(name, sizeof name, "normalisation.%d", (int)c);
     if (!pz_job_get(r->job, name, text, sizeof text)) return false;
-    if (sscanf(text, "%la %la", &r->slab.shift[c], &r->slab.scale[c]) != 2) return false;
+    if (sscanf(text, "%la %la", &r->window.shift[c], &r->window.scale[c]) != 2) return false;
   }
   return true;
 }
@@ -165,7 +166,7 @@ static pz_status remember(pz_run *r, pz_error *err) {
   char name[32], text[64];
   for (int32_t c = 0; c < r->function->channels_in; c++) {
     snprintf(name, sizeof name, "normalisation.%d", (int)c);
-    snprintf(text, sizeof text, "%a %a", r->slab.shift[c], r->slab.scale[c]);
+    snprintf(text, sizeof text, "%a %a", r->window.shift[c], r->window.scale[c]);
     PZ_TRY(pz_job_set(r->job, name, text, err));
   }
   return PZ_OK;
@@ -174,21 +175,21 @@ static pz_status remember(pz_run *r, pz_error *err) {
 static pz_status normalise(pz_run *r, pz_error *err) {
   if (r->normalize == PZ_NORMALIZE_ZSCORE && r->job && recall(r)) return PZ_OK;
   const double begin = pz_seconds();
-  PZ_TRY(pz_normalize_prepare(r->normalize, r->input, &r->slab, read_planes(r), statistics_step, r, err));
+  PZ_TRY(pz_normalize_prepare(r->normalize, r->input, &r->window, read_planes(r), statistics_step, r, err));
   r->counts.statistics = pz_seconds() - begin;
   return r->normalize == PZ_NORMALIZE_ZSCORE && r->job ? remember(r, err) : PZ_OK;
 }
 
 /* ------------------------------------------------------------------ the work */
 
-/* Patches of one row. */
-typedef struct row {
+/* Patches of one layer. */
+typedef struct layer {
   int64_t k, recorded; /* patches that are in the journal */
   int journal;         /* the file with them; -1 */
-  int64_t stored;      /* of its final planes, rows before this one */
+  int64_t stored;      /* of its final planes, layers before this one */
   bool recording;      /* all its patches so far are in the journal */
   bool fed;            /* its input is there */
-} row;
+} layer;
 
 /* A journal pays when writing a patch's result takes a small part of the time that computing it takes. */
 static bool worth_recording(const pz_run *r) {
@@ -197,37 +198,37 @@ static bool worth_recording(const pz_run *r) {
   return r->patch_seconds == 0 || bytes / r->tuning.journal_speed < r->patch_seconds / 10;
 }
 
-static pz_status begin_row(const pz_run *r, int64_t k, row *w, pz_error *err) {
+static pz_status begin_layer(const pz_run *r, int64_t k, layer *w, pz_error *err) {
   char path[PATH_MAX];
-  *w = (row){.k = k, .journal = -1};
+  *w = (layer){.k = k, .journal = -1};
   if (!r->job) return PZ_OK;
-  if (k <= r->first_row) w->recorded = pz_job_patches(r->job, k);
-  if (w->recorded < 0 || w->recorded > r->plan.row_patches) return pz_run_damaged(r, err);
-  w->recording = k >= r->first_row;
+  if (k <= r->first_layer) w->recorded = pz_job_patches(r->job, k);
+  if (w->recorded < 0 || w->recorded > r->layout.layer_patches) return pz_run_damaged(r, err);
+  w->recording = k >= r->first_layer;
   if (!w->recorded) return PZ_OK;
-  if (!pz_job_row_path(r->job, k, path, sizeof path)) return pz_run_damaged(r, err);
+  if (!pz_job_layer_path(r->job, k, path, sizeof path)) return pz_run_damaged(r, err);
   w->journal = open(path, O_RDONLY | O_CLOEXEC);
   return w->journal >= 0 ? PZ_OK : pz_run_damaged(r, err);
 }
 
-static pz_status replay(pz_run *r, const row *w, int64_t index, float *out, pz_error *err) {
+static pz_status replay(pz_run *r, const layer *w, int64_t index, float *out, pz_error *err) {
   const int64_t *size = r->function->out, bytes = size[0] * size[1] * size[2] * r->function->channels_out * 4;
   r->counts.replayed++;
   return pz_io_read(w->journal, r->result_path, out, bytes, index * bytes, err);
 }
 
-static pz_status compute(pz_run *r, row *w, const int64_t k[3], float *out, bool *skipped, pz_error *err) {
+static pz_status compute(pz_run *r, layer *w, const int64_t k[3], float *out, bool *skipped, pz_error *err) {
   if (!w->fed) {
     int64_t last;
-    pz_axis_needs(&r->plan.grid.axis[0], w->k, mirror(r), &last);
+    pz_axis_needs(&r->layout.grid.axis[0], w->k, mirror(r), &last);
     PZ_TRY(pz_stages_wait_input(r->stages, last, &r->counts.wait, err));
     w->fed = true;
   }
   const double begin = pz_seconds();
-  *skipped = r->options->skip_zero && pz_patch_is_zero(&r->slab, k);
+  *skipped = r->options->skip_zero && pz_patch_is_zero(&r->window, k);
   if (!*skipped) {
-    pz_patch_gather(&r->slab, k);
-    PZ_TRY(pz_patch_apply(&r->slab, out, err));
+    pz_patch_read(&r->window, k);
+    PZ_TRY(pz_patch_apply(&r->window, out, err));
     r->patch_seconds = pz_seconds() - begin;
   }
   r->counts.run += !*skipped, r->counts.skipped += *skipped;
@@ -236,14 +237,14 @@ static pz_status compute(pz_run *r, row *w, const int64_t k[3], float *out, bool
 }
 
 /* The input is finite, or the run would have ended where it was read. */
-static pz_status not_finite(pz_run *r, const row *w, const int64_t k[3], const float *out, bool known,
+static pz_status not_finite(pz_run *r, const layer *w, const int64_t k[3], const float *out, bool known,
                             pz_error *err) {
   pz_lost_voxel at;
-  if (r->options->nan == PZ_NAN_PROPAGATE || !pz_patch_find_not_finite(&r->slab, k, out, r->from, &at))
+  if (r->options->nan == PZ_NAN_PROPAGATE || !pz_patch_find_not_finite(&r->window, k, out, r->from, &at))
     return PZ_OK;
   if (known) return pz_run_damaged(r, err);
   r->hopeless = true;
-  const pz_lost_voxel top = pz_patch_greatest_input(&r->slab);
+  const pz_lost_voxel top = pz_patch_greatest_input(&r->window);
   return pz_fail(
       err, PZ_ERROR_RUN,
       "%s: the network gives %s at channel %lld, z = %lld, y = %lld, x = %lld, in patch (%lld, %lld, "
@@ -254,12 +255,12 @@ static pz_status not_finite(pz_run *r, const row *w, const int64_t k[3], const f
       (long long)top.channel, (long long)top.z, (long long)top.y, (long long)top.x);
 }
 
-static pz_status one_patch(pz_run *r, row *w, int64_t index, pz_error *err) {
-  const int64_t columns = r->plan.grid.axis[2].count, k[3] = {w->k, index / columns, index % columns};
-  const int which = (int)(r->done % r->plan.buffers);
+static pz_status one_patch(pz_run *r, layer *w, int64_t index, pz_error *err) {
+  const int64_t columns = r->layout.grid.axis[2].count, k[3] = {w->k, index / columns, index % columns};
+  const int which = (int)(r->done % r->layout.buffers);
   const bool known = index < w->recorded;
   bool skipped = false;
-  float *out = r->slab.out[which];
+  float *out = r->window.out[which];
   if (pz_run_interrupted(r))
     return pz_fail(err, PZ_INTERRUPTED, "interrupted: %d%% done (%lld of %lld patches)%s",
                    (int)(100 * r->done / r->counts.patches), (long long)r->done, (long long)r->counts.patches,
@@ -267,7 +268,8 @@ static pz_status one_patch(pz_run *r, row *w, int64_t index, pz_error *err) {
   PZ_TRY(pz_stages_wait_patch(r->stages, which, &r->counts.wait, err));
   PZ_TRY(known ? replay(r, w, index, out, err) : compute(r, w, k, out, &skipped, err));
   const double begin = pz_seconds();
-  if (!skipped && !pz_patch_scatter(&r->slab, k, out, r->from)) PZ_TRY(not_finite(r, w, k, out, known, err));
+  if (!skipped && !pz_patch_scatter(&r->window, k, out, r->from))
+    PZ_TRY(not_finite(r, w, k, out, known, err));
   r->counts.compute += pz_seconds() - begin;
   w->recording = w->recording && (known || worth_recording(r));
   if (w->recording && !known) pz_stages_put_patch(r->stages, w->k, index, skipped ? -1 : which);
@@ -291,14 +293,14 @@ static pz_status tally(pz_run *r, const pz_part_tally *t, pz_error *err) {
 /* In portions that a buffer holds. */
 static pz_status store(pz_run *r, const pz_part *all, pz_error *err) {
   if (all->rows <= 0) return PZ_OK;
-  const int64_t most = r->plan.store_planes * r->plan.result.shape[1] / all->rows;
+  const int64_t most = r->layout.store_planes * r->layout.result.shape[1] / all->rows;
   for (pz_part part = *all; part.z < all->z + all->planes; part.z += part.planes) {
     const int64_t left = all->z + all->planes - part.z;
     part.planes = most < left ? most : left;
-    const int which = (int)(r->stored++ % r->plan.stores);
+    const int which = (int)(r->stored++ % r->layout.stores);
     PZ_TRY(pz_stages_wait_store(r->stages, which, &r->counts.wait, err));
     const double start = pz_seconds();
-    const pz_part_tally told = pz_part_store(&r->slab, &part, which);
+    const pz_part_tally told = pz_part_store(&r->window, &part, which);
     PZ_TRY(tally(r, &told, err));
     r->counts.compute += pz_seconds() - start;
     pz_stages_put_part(r->stages, &part, which);
@@ -312,70 +314,71 @@ static int64_t final_end(const pz_axis *a, int64_t k) {
 }
 
 /* Behind a line of patches along x: what no later patch adds to is written while those are computed, when it is much; less than that
- * disturbs them for nothing and waits for the end of the row. A sink takes whole planes. */
-static pz_status store_line(pz_run *r, row *w, int64_t line, pz_error *err) {
+ * disturbs them for nothing and waits for the end of the layer. A sink takes whole planes. */
+static pz_status store_line(pz_run *r, layer *w, int64_t line, pz_error *err) {
   enum { MUCH = 16 }; /* portions */
-  const pz_axis *z = &r->plan.grid.axis[0], *y = &r->plan.grid.axis[1];
+  const pz_axis *z = &r->layout.grid.axis[0], *y = &r->layout.grid.axis[1];
   pz_part part = {.z = pz_axis_begin(z, w->k), .y = w->stored};
   part.planes = final_end(z, w->k) - part.z, part.rows = final_end(y, line) - part.y;
   const int64_t row =
-      r->plan.result.shape[2] * r->plan.result.channels * pz_dtype_bytes(r->plan.result.dtype);
+      r->layout.result.shape[2] * r->layout.result.channels * pz_dtype_bytes(r->layout.result.dtype);
   const bool much = part.planes * part.rows > MUCH * r->tuning.store_bytes / row;
-  if (w->k < r->first_row || (line + 1 < y->count && (r->sink || !much))) return PZ_OK;
+  if (w->k < r->first_layer || (line + 1 < y->count && (r->sink || !much))) return PZ_OK;
   w->stored = part.y + part.rows;
   return store(r, &part, err);
 }
 
-/* Behind the last patch of a row: its input makes room for what is read ahead. */
+/* Behind the last patch of a layer: its input makes room for what is read ahead. */
 static void release_input(pz_run *r, int64_t k) {
-  const pz_axis *z = &r->plan.grid.axis[0];
-  pz_stages_release(r->stages, k + 1 < z->count ? pz_row_first(z, k + 1, mirror(r)) : z->size);
+  const pz_axis *z = &r->layout.grid.axis[0];
+  pz_stages_release(r->stages, k + 1 < z->count ? pz_layer_first(z, k + 1, mirror(r)) : z->size);
 }
 
-static pz_status one_row(pz_run *r, int64_t k, pz_error *err) {
-  const int64_t line = r->plan.grid.axis[2].count;
-  row w;
-  PZ_TRY(begin_row(r, k, &w, err));
+static pz_status one_layer(pz_run *r, int64_t k, pz_error *err) {
+  const int64_t line = r->layout.grid.axis[2].count;
+  layer w;
+  PZ_TRY(begin_layer(r, k, &w, err));
   pz_status status = PZ_OK;
-  for (int64_t i = 0; i < r->plan.row_patches && status == PZ_OK; i++) {
+  for (int64_t i = 0; i < r->layout.layer_patches && status == PZ_OK; i++) {
     status = one_patch(r, &w, i, err);
-    if (status == PZ_OK && i + 1 == r->plan.row_patches) release_input(r, k);
+    if (status == PZ_OK && i + 1 == r->layout.layer_patches) release_input(r, k);
     if (status == PZ_OK && (i + 1) % line == 0) status = store_line(r, &w, i / line, err);
   }
   if (w.journal >= 0) close(w.journal);
-  if (status == PZ_OK && k >= r->first_row)
-    pz_stages_put_row(r->stages, k, pz_rows_needed(&r->plan.grid.axis[0], k + 1), r->counts.tally);
+  if (status == PZ_OK && k >= r->first_layer)
+    pz_stages_put_layer(r->stages, k, pz_layers_needed(&r->layout.grid.axis[0], k + 1), r->counts.tally);
   return status;
 }
 
-/* Begins with the rows that reach into the first unfinished one. */
-static pz_status all_rows(pz_run *r, pz_error *err) {
-  const int64_t first = pz_rows_needed(&r->plan.grid.axis[0], r->first_row);
-  r->done = first * r->plan.row_patches;
-  for (int64_t k = first; k < r->plan.rows; k++) PZ_TRY(one_row(r, k, err));
+/* Begins with the layers that reach into the first unfinished one. */
+static pz_status all_layers(pz_run *r, pz_error *err) {
+  const int64_t first = pz_layers_needed(&r->layout.grid.axis[0], r->first_layer);
+  r->done = first * r->layout.layer_patches;
+  for (int64_t k = first; k < r->layout.layers; k++) PZ_TRY(one_layer(r, k, err));
   return PZ_OK;
 }
 
-/* The first row of which something must be computed: before it no input is read. */
-static int64_t first_hungry_row(const pz_run *r) {
-  int64_t k = pz_rows_needed(&r->plan.grid.axis[0], r->first_row);
+/* The first layer of which something must be computed: before it no input is read. */
+static int64_t first_hungry_layer(const pz_run *r) {
+  int64_t k = pz_layers_needed(&r->layout.grid.axis[0], r->first_layer);
   if (!r->job) return k;
-  while (k < r->plan.rows && k <= r->first_row && pz_job_patches(r->job, k) >= r->plan.row_patches) k++;
+  while (k < r->layout.layers && k <= r->first_layer && pz_job_patches(r->job, k) >= r->layout.layer_patches)
+    k++;
   return k;
 }
 
-static pz_status start_reading(pz_run *r, int64_t row, pz_error *err) {
-  const pz_axis *z = &r->plan.grid.axis[0];
+static pz_status start_reading(pz_run *r, int64_t layer, pz_error *err) {
+  const pz_axis *z = &r->layout.grid.axis[0];
   const pz_stages_input input = {
       .volume = r->input,
-      .first_plane = row < r->plan.rows ? pz_row_first(z, row, mirror(r)) : r->input->info.shape[0],
+      .first_plane = layer < r->layout.layers ? pz_layer_first(z, layer, mirror(r)) : r->input->info.shape[0],
       .read_planes = read_planes(r),
       .count_rounded = r->normalize == PZ_NORMALIZE_NONE && r->function->taken.type == PZ_F32 &&
                        pz_dtype_rounded(r->input->info.dtype)};
-  return pz_stages_start(&r->slab, &input, &r->stages, err);
+  return pz_stages_start(&r->window, &input, &r->stages, err);
 }
 
-/* Where the first row is known and no pass over the volume comes before the work, reading begins beside the digests and the making of
+/* Where the first layer is known and no pass over the volume comes before the work, reading begins beside the digests and the making of
  * the job's files. */
 static pz_status read_early(pz_run *r, pz_error *err) {
   if (r->normalize == PZ_NORMALIZE_ZSCORE) return PZ_OK;
@@ -387,9 +390,9 @@ static pz_status start_stages(pz_run *r, pz_error *err) {
                                    .sink = r->sink,
                                    .result_path = r->result_path,
                                    .result_offset = r->result_offset,
-                                   .first_row = r->first_row,
+                                   .first_layer = r->first_layer,
                                    .record_seconds = r->tuning.record_seconds};
-  if (!r->stages) PZ_TRY(start_reading(r, first_hungry_row(r), err));
+  if (!r->stages) PZ_TRY(start_reading(r, first_hungry_layer(r), err));
   return pz_stages_begin_writing(r->stages, &output, err);
 }
 
@@ -401,12 +404,12 @@ static pz_status stop_stages(pz_run *r, pz_error *err) {
 
 static pz_status all_work(pz_run *r, pz_error *err) {
   PZ_TRY(normalise(r, err));
-  if (r->first_row == r->plan.rows) {
+  if (r->first_layer == r->layout.layers) {
     r->done = r->counts.patches;
     return PZ_OK;
   }
   PZ_TRY(start_stages(r, err));
-  const pz_status status = all_rows(r, err), stopped = stop_stages(r, err);
+  const pz_status status = all_layers(r, err), stopped = stop_stages(r, err);
   return status != PZ_OK ? status : stopped;
 }
 
@@ -431,7 +434,7 @@ static pz_status choose_output(pz_run *r, const pz_volume_writer *output, pz_err
 /* What is begun in one way does not go on in the other. */
 static pz_status collect_facts(pz_run *r, pz_error *err) {
   pz_facts *f = &r->facts;
-  PZ_TRY(pz_facts_collect(r->arena, r->function, r->input, &r->plan, r->output.dataset, r->options,
+  PZ_TRY(pz_facts_collect(r->arena, r->function, r->input, &r->layout, r->output.dataset, r->options,
                           r->normalize, f, err));
   f->fact[f->n++] = (pz_job_fact){PZ_FACT_BESIDE, r->joins ? "beside others" : "a file of its own", false};
   return PZ_OK;
@@ -439,24 +442,24 @@ static pz_status collect_facts(pz_run *r, pz_error *err) {
 
 static pz_status check_sink(const pz_run *r, pz_error *err) {
   int64_t step[3];
-  return r->sink ? pz_step_of(r->sink->step, r->plan.result.shape, step, err) : PZ_OK;
+  return r->sink ? pz_step_of(r->sink->step, r->layout.result.shape, step, err) : PZ_OK;
 }
 
 static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *err) {
   PZ_TRY(choose_output(r, output, err));
   PZ_TRY(check_channels(r, err));
-  PZ_TRY(pz_arrange(r->function, r->input, r->options, &r->tuning, &r->plan, err));
+  PZ_TRY(pz_lay_out_run(r->function, r->input, r->options, &r->tuning, &r->layout, err));
   PZ_TRY(check_sink(r, err));
-  if (!r->sink) pz_volume_hold(r->output.format, &r->plan.result, &r->input->notes);
-  PZ_TRY(pz_normalize_choose(r->options->normalize, r->plan.tiling.divided, r->input, r->function->taken.type,
-                             &r->normalize, err));
-  r->counts.patches = pz_grid_patches(&r->plan.grid);
+  if (!r->sink) pz_volume_hold(r->output.format, &r->layout.result, &r->input->notes);
+  PZ_TRY(pz_normalize_choose(r->options->normalize, r->layout.tiling.divided, r->input,
+                             r->function->taken.type, &r->normalize, err));
+  r->counts.patches = pz_grid_patches(&r->layout.grid);
   PZ_TRY(check_output(r, err));
   if (r->options->resume) PZ_TRY(collect_facts(r, err));
   PZ_TRY(look_for_finished(r, err));
   if (r->finished) return PZ_OK;
   PZ_TRY(announce(r, err));
-  PZ_TRY(pz_slab_make(r->function, &r->plan, r->options, &r->input->info, &r->slab, err));
+  PZ_TRY(pz_window_make(r->function, &r->layout, r->options, &r->input->info, &r->window, err));
   if (r->options->resume) return PZ_OK;
   PZ_TRY(read_early(r, err));
   return collect_facts(r, err);
@@ -544,7 +547,7 @@ pz_status pz_engine_run(const pz_patch_function *function, pz_volume *input, con
   if (!r.arena) return pz_fail_memory(err, "a run", sizeof r);
   const pz_status status = whole_run(&r, output, report, err);
   pz_stages_stop(r.stages, NULL, NULL);
-  pz_slab_free(&r.slab);
+  pz_window_free(&r.window);
   pz_arena_free(r.arena);
   return status;
 }

@@ -1,12 +1,12 @@
-/* engine.h: a network applied to a volume, patch by patch, in slabs along z.
+/* engine.h: a network applied to a volume, patch by patch, by a window of planes along z.
  *
- * Patches of equal z are a row. Rows are computed from low to high z; within a row y, then x. Kept in memory are
- * the input planes that a row reads (a ring, in the volume's own dtype, with room to read ahead), and the
- * planes of sums that the row writes. When a row is done, the planes before the next row are final: they are
+ * Patches of equal z are a layer. Layers are computed from low to high z; within a layer y, then x. Kept in memory are
+ * the input planes that a layer reads (a ring, in the volume's own dtype, with room to read ahead), and the
+ * planes of sums that the layer writes. When a layer is done, the planes before the next layer are final: they are
  * normalised, stored and written, and their room is used again. So memory depends on y and x and not on z.
  * Of large planes, what is final is written behind each line of patches along x.
  *
- * Three things go on at once: a thread reads, the caller's thread computes (with the network's pool, which also gathers
+ * Three things go on at once: a thread reads, the caller's thread computes (with the network's pool, which also reads
  * patches and sums them), a thread writes.
  *
  * The sums of a voxel are added in the order of the patches, by one worker: the same bits for any number of threads, and
@@ -48,11 +48,11 @@ typedef struct pz_engine_tuning {
 } pz_engine_tuning;
 
 /* How the memory is laid out; made before any of it is taken. */
-typedef struct pz_arrangement {
+typedef struct pz_run_layout {
   pz_tiling_rules tiling;
   pz_grid grid;
   pz_volume_info result;
-  int64_t rows, row_patches;
+  int64_t layers, layer_patches;
   int64_t ring, depth; /* planes of input; planes of sums */
   int64_t
       buffers; /* of patches that the network has written; 2 where one is recorded while the next is made */
@@ -64,12 +64,12 @@ typedef struct pz_arrangement {
   struct {
     int64_t input, sums, patches, weights, stores, scratch, reader, network, process, total;
   } bytes;
-} pz_arrangement;
+} pz_run_layout;
 
 /* PZ_ERROR_MEMORY, with the number needed, when options->memory (or what there is: base/memory.h) does not suffice. May take the
  * reader's cache away. */
-pz_status pz_arrange(const pz_patch_function *function, pz_volume *input, const pz_infer_options *options,
-                     const pz_engine_tuning *tuning, pz_arrangement *out, pz_error *err);
+pz_status pz_lay_out_run(const pz_patch_function *function, pz_volume *input, const pz_infer_options *options,
+                         const pz_engine_tuning *tuning, pz_run_layout *out, pz_error *err);
 
 /* Values that float32 does not hold exactly, among the planes that a run has read. */
 typedef struct pz_rounding {

@@ -85,7 +85,7 @@ static void tiling_facts(pz_arena *a, const int64_t out[3], const pz_tiling_rule
 }
 
 pz_status pz_facts_collect(pz_arena *a, const pz_patch_function *function, pz_volume *input,
-                           const pz_arrangement *plan, const char *dataset_out, const pz_infer_options *o,
+                           const pz_run_layout *layout, const char *dataset_out, const pz_infer_options *o,
                            pz_normalize normalize, pz_facts *f, pz_error *err) {
   f->n = 0, f->volume_digest = NULL;
   add(f, "pznet", false, PZ_VERSION);
@@ -98,7 +98,7 @@ pz_status pz_facts_collect(pz_arena *a, const pz_patch_function *function, pz_vo
   add(f, "volume's shape", true, sizes(a, input->info.channels, input->info.shape));
   add(f, "volume's dtype", true, pz_dtype_name(input->info.dtype));
   add(f, "output dataset", false, dataset_out ? dataset_out : "none");
-  tiling_facts(a, function->out, &plan->tiling, f);
+  tiling_facts(a, function->out, &layout->tiling, f);
   add(f, "normalisation", false, pz_normalize_name(normalize));
   add(f, "treatment of not-a-numbers", false, pz_nan_name(o->nan));
   add(f, "kind of output", false, pz_store_name(o->store));

@@ -25,7 +25,7 @@ typedef struct pz_facts {
 /* Strings live in the arena. The volume's identity is its path, size, time of change, and a digest of 64 blocks of 64 KiB
  * that are spread over the file (all of it when it is no larger); one that is no file has none. */
 pz_status pz_facts_collect(pz_arena *arena, const pz_patch_function *function, pz_volume *input,
-                           const pz_arrangement *plan, const char *dataset_out,
+                           const pz_run_layout *layout, const char *dataset_out,
                            const pz_infer_options *options, pz_normalize normalize, pz_facts *facts,
                            pz_error *err);
 

@@ -24,8 +24,8 @@ struct pz_job {
 const char *pz_job_path(pz_job *job, const char *name) {
   return pz_arena_printf(job->arena, "%s/%s", job->folder, name);
 }
-bool pz_job_row_path(const pz_job *job, int64_t row, char *out, size_t size) {
-  return (size_t)snprintf(out, size, "%s/row-%lld.raw", job->folder, (long long)row) < size;
+bool pz_job_layer_path(const pz_job *job, int64_t layer, char *out, size_t size) {
+  return (size_t)snprintf(out, size, "%s/row-%lld.raw", job->folder, (long long)layer) < size;
 }
 bool pz_job_resumed(const pz_job *job) { return job->resumed; }
 
@@ -121,11 +121,11 @@ pz_status pz_job_set(pz_job *job, const char *name, const char *text, pz_error *
 
 static bool is_ours(const char *name) {
   static const char *const names[] = {"job.db", "job.db-journal", "result.raw", "result.out"};
-  long long row;
+  long long layer;
   char extra;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(name, names[i]) == 0) return true;
-  return sscanf(name, "row-%lld.ra%c", &row, &extra) == 2 && extra == 'w';
+  return sscanf(name, "row-%lld.ra%c", &layer, &extra) == 2 && extra == 'w';
 }
 
 static void remove_files(pz_job *job) {
@@ -259,15 +259,15 @@ void pz_job_remove(pz_job *job) {
 
 /* ------------------------------------------------------------------ progress */
 
-int64_t pz_job_row(pz_job *job) {
+int64_t pz_job_layer(pz_job *job) {
   char text[32];
   return pz_job_get(job, "row", text, sizeof text) ? strtoll(text, NULL, 10) : 0;
 }
 
-int64_t pz_job_patches(pz_job *job, int64_t row) {
+int64_t pz_job_patches(pz_job *job, int64_t layer) {
   char text[32];
   const bool found =
-      look_up(job, "SELECT patches FROM journal WHERE row = ?", (value){.number = row}, text, sizeof text);
+      look_up(job, "SELECT patches FROM journal WHERE row = ?", (value){.number = layer}, text, sizeof text);
   return found ? strtoll(text, NULL, 10) : 0;
 }
 
@@ -287,10 +287,10 @@ pz_job_tally pz_job_tallied(pz_job *job) {
 }
 
 static pz_status record(pz_job *job, const pz_job_progress *p, pz_error *err) {
-  PZ_TRY(set_number(job, "row", p->row, err));
+  PZ_TRY(set_number(job, "row", p->layer, err));
   PZ_TRY(set_number(job, "clipped", p->tally.clipped, err));
   PZ_TRY(set_number(job, "not finite", p->tally.not_finite, err));
-  for (int64_t i = 0; i < p->rows; i++) {
+  for (int64_t i = 0; i < p->layers; i++) {
     const value values[] = {{.number = p->first + i}, {.number = p->patches[i]}};
     PZ_TRY(change(job, "INSERT OR REPLACE INTO journal VALUES (?, ?)", values, 2, err));
   }

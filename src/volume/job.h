@@ -4,8 +4,8 @@
  *                before it returns; SQLite's lock keeps a second process out.
  *   result.raw   the result's finished planes. For formats that are laid out in advance this is the output itself
  *                with its header, which is renamed in the end.
- *   row-K.raw    what the network gave for the patches of row K (patches with the same z), one after the other, float32,
- *                so that a row that was interrupted is summed again and not computed again.
+ *   row-K.raw    what the network gave for the patches of layer K (patches with the same z), one after the other, float32,
+ *                so that a layer that was interrupted is summed again and not computed again.
  *
  * Order of writing: data, fsync, then the record in job.db. What is recorded can therefore be relied on after a power
  * failure; what is not recorded is computed again. */
@@ -34,7 +34,7 @@ void pz_job_remove(pz_job *job);
 
 /* The path of a file in the folder; NULL when out of memory. Lives as long as the job. */
 const char *pz_job_path(pz_job *job, const char *name);
-bool pz_job_row_path(const pz_job *job, int64_t row, char *out, size_t size); /* false: it does not fit */
+bool pz_job_layer_path(const pz_job *job, int64_t layer, char *out, size_t size); /* false: it does not fit */
 
 /* Numbers and texts that are remembered; false when there is none. */
 bool pz_job_get(pz_job *job, const char *name, char *value, int size);
@@ -45,18 +45,18 @@ typedef struct pz_job_tally {
   int64_t clipped, not_finite;
 } pz_job_tally;
 
-/* How far the work is, recorded as one: rows before `row` are finished and their planes written; of the rows
- * first..row, row k has patches[k - first] recorded in row-k.raw. Recorded rows before `first` are forgotten and
+/* How far the work is, recorded as one: layers before `layer` are finished and their planes written; of the layers
+ * first..layer, layer k has patches[k - first] recorded in layer-k.raw. Recorded layers before `first` are forgotten and
  * their files removed. */
 typedef struct pz_job_progress {
-  int64_t row, first, rows; /* rows: entries of patches */
+  int64_t layer, first, layers; /* layers: entries of patches */
   const int64_t *patches;
-  pz_job_tally tally; /* of the rows before `row` */
+  pz_job_tally tally; /* of the layers before `layer` */
 } pz_job_progress;
 pz_status pz_job_record(pz_job *job, const pz_job_progress *progress, pz_error *err);
-/* The row that was recorded last, 0 for a new job; and the recorded patches of a row. */
-int64_t pz_job_row(pz_job *job);
-int64_t pz_job_patches(pz_job *job, int64_t row);
+/* The layer that was recorded last, 0 for a new job; and the recorded patches of a layer. */
+int64_t pz_job_layer(pz_job *job);
+int64_t pz_job_patches(pz_job *job, int64_t layer);
 pz_job_tally pz_job_tallied(pz_job *job); /* as recorded last */
 
 #endif

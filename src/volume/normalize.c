@@ -92,10 +92,10 @@ pz_status pz_normalize_choose(pz_normalize wanted, bool divided, const pz_volume
 /* What --nan zero replaces is left out of the moments, as what --nan propagate hands on is. */
 static pz_nan mending(pz_nan nan) { return nan == PZ_NAN_ERROR ? PZ_NAN_ERROR : PZ_NAN_PROPAGATE; }
 
-static pz_status whole_volume(pz_volume *v, pz_slab *s, pz_moments *moments, int64_t portion,
+static pz_status whole_volume(pz_volume *v, pz_window *s, pz_moments *moments, int64_t portion,
                               pz_normalize_step step, void *host, pz_error *err) {
-  const int64_t channel = pz_slab_channel_bytes(s), plane = v->info.shape[1] * v->info.shape[2];
-  if (portion > s->plan->ring) portion = s->plan->ring;
+  const int64_t channel = pz_window_channel_bytes(s), plane = v->info.shape[1] * v->info.shape[2];
+  if (portion > s->layout->ring) portion = s->layout->ring;
   for (int64_t z = 0; z < v->info.shape[0]; z += portion) {
     const int64_t n = portion < v->info.shape[0] - z ? portion : v->info.shape[0] - z;
     if (!step(host, z)) return pz_fail(err, PZ_INTERRUPTED, "interrupted while measuring mean and deviation");
@@ -121,7 +121,7 @@ static pz_status use_moments(const pz_volume *v, const pz_moments *m, double *sh
   return PZ_OK;
 }
 
-pz_status pz_normalize_prepare(pz_normalize normalize, pz_volume *v, pz_slab *s, int64_t portion,
+pz_status pz_normalize_prepare(pz_normalize normalize, pz_volume *v, pz_window *s, int64_t portion,
                                pz_normalize_step step, void *host, pz_error *err) {
   const int32_t channels = v->info.channels;
   for (int32_t c = 0; c < channels; c++)

@@ -20,10 +20,10 @@ void pz_planes_count_rounded(const pz_volume *volume, int64_t z, int64_t n, cons
 pz_status pz_normalize_choose(pz_normalize wanted, bool divided, const pz_volume *volume, pz_dtype taken,
                               pz_normalize *chosen, pz_error *err);
 
-/* Fills slab->shift and slab->scale. For ZSCORE this reads the whole volume through the ring, each channel on its own;
+/* Fills window->shift and window->scale. For ZSCORE this reads the whole volume through the ring, each channel on its own;
  * `step` is called with planes done and returns false to interrupt. A channel without spread is only shifted. */
 typedef bool (*pz_normalize_step)(void *host, int64_t planes);
-pz_status pz_normalize_prepare(pz_normalize normalize, pz_volume *volume, pz_slab *slab, int64_t read_planes,
-                               pz_normalize_step step, void *host, pz_error *err);
+pz_status pz_normalize_prepare(pz_normalize normalize, pz_volume *volume, pz_window *window,
+                               int64_t read_planes, pz_normalize_step step, void *host, pz_error *err);
 
 #endif

@@ -12,7 +12,7 @@ static int64_t product(const int64_t n[3]) { return n[0] * n[1] * n[2]; }
 
 /* ------------------------------------------------------------------ memory */
 
-static void *take(pz_slab *s, int64_t bytes, const char *what, pz_error *err) {
+static void *take(pz_window *s, int64_t bytes, const char *what, pz_error *err) {
   void *block = pz_arena_alloc(s->arena, (size_t)bytes, 1);
   if (!block) pz_fail_memory(err, what, (unsigned long long)bytes);
   return block;
@@ -27,8 +27,8 @@ static void *place(char *block, int64_t *at, int64_t bytes) {
   return here;
 }
 /* Returns the block's bytes; block NULL: counts them only. */
-static int64_t place_voxels(pz_slab *s, char *block) {
-  const pz_arrangement *p = s->plan;
+static int64_t place_voxels(pz_window *s, char *block) {
+  const pz_run_layout *p = s->layout;
   const pz_patch_function *f = s->function;
   const int64_t in = product(f->in) * f->channels_in * pz_dtype_bytes(f->taken.type),
                 weights = product(f->out) * 4, out = weights * f->channels_out,
@@ -43,7 +43,7 @@ static int64_t place_voxels(pz_slab *s, char *block) {
   return at;
 }
 
-static bool take_voxels(pz_slab *s, pz_error *err) {
+static bool take_voxels(pz_window *s, pz_error *err) {
   const int64_t bytes = place_voxels(s, NULL);
   const bool huge = bytes >= 2 * (int64_t)PZ_HUGE_PAGE;
   char *block = take(s, bytes + (huge ? (int64_t)PZ_HUGE_PAGE : 0), "the planes and the patches", err);
@@ -53,8 +53,8 @@ static bool take_voxels(pz_slab *s, pz_error *err) {
   return true;
 }
 
-static bool take_all(pz_slab *s, pz_error *err) {
-  const pz_arrangement *p = s->plan;
+static bool take_all(pz_window *s, pz_error *err) {
+  const pz_run_layout *p = s->layout;
   const pz_patch_function *f = s->function;
   const int64_t x = p->result.shape[2], workers = p->workers;
   return take_voxels(s, err) && (s->shift = take(s, f->channels_in * 16, "the normalisation", err)) &&
@@ -64,33 +64,35 @@ static bool take_all(pz_slab *s, pz_error *err) {
          (s->source = take(s, (f->in[0] + f->in[1] + f->in[2]) * 8, "indices", err));
 }
 
-pz_status pz_slab_make(const pz_patch_function *f, const pz_arrangement *plan,
-                       const pz_infer_options *options, const pz_volume_info *input, pz_slab *s,
-                       pz_error *err) {
-  *s = (pz_slab){.function = f, .plan = plan, .options = options, .dtype = input->dtype};
+pz_status pz_window_make(const pz_patch_function *f, const pz_run_layout *layout,
+                         const pz_infer_options *options, const pz_volume_info *input, pz_window *s,
+                         pz_error *err) {
+  *s = (pz_window){.function = f, .layout = layout, .options = options, .dtype = input->dtype};
   s->arena = pz_arena_new();
-  if (!s->arena) return pz_fail_memory(err, "a slab", 0);
+  if (!s->arena) return pz_fail_memory(err, "a window", 0);
   memcpy(s->shape, input->shape, sizeof s->shape);
   double *scratch = take(s, (f->out[0] + f->out[1] + f->out[2]) * 8, "the weights", err);
   if (!scratch || !take_all(s, err)) {
-    pz_slab_free(s);
+    pz_window_free(s);
     return PZ_ERROR_MEMORY;
   }
   s->scale = s->shift + f->channels_in;
   for (int32_t c = 0; c < f->channels_in; c++) s->shift[c] = 0, s->scale[c] = 1;
-  pz_blend_weights(plan->tiling.weights, f->out, plan->tiling.grid.step, scratch, s->weights);
+  pz_blend_weights(layout->tiling.weights, f->out, layout->tiling.grid.step, scratch, s->weights);
   return PZ_OK;
 }
 
-void pz_slab_free(pz_slab *s) {
+void pz_window_free(pz_window *s) {
   pz_arena_free(s->arena);
   memset(s, 0, sizeof *s);
 }
 
-static int64_t row_bytes(const pz_slab *s) { return s->shape[2] * pz_dtype_bytes(s->dtype); }
-static int64_t plane_bytes(const pz_slab *s) { return s->shape[1] * row_bytes(s); }
-int64_t pz_slab_channel_bytes(const pz_slab *s) { return s->plan->ring * plane_bytes(s); }
-char *pz_slab_plane(const pz_slab *s, int64_t z) { return s->ring + z % s->plan->ring * plane_bytes(s); }
+static int64_t row_bytes(const pz_window *s) { return s->shape[2] * pz_dtype_bytes(s->dtype); }
+static int64_t plane_bytes(const pz_window *s) { return s->shape[1] * row_bytes(s); }
+int64_t pz_window_channel_bytes(const pz_window *s) { return s->layout->ring * plane_bytes(s); }
+char *pz_window_plane(const pz_window *s, int64_t z) {
+  return s->ring + z % s->layout->ring * plane_bytes(s);
+}
 
 /* ------------------------------------------------------------------ work on the pool */
 
@@ -100,8 +102,8 @@ typedef struct tally {
   _Atomic int64_t not_finite, first, clipped;
 } tally;
 
-typedef struct job {
-  pz_slab *slab;
+typedef struct patch_work {
+  pz_window *window;
   const int64_t *k;
   const float *out;
   float *sum;
@@ -109,20 +111,20 @@ typedef struct job {
   int64_t n;
   const pz_part *part;
   int which;
-  void (*unit)(const struct job *job, int64_t i, int32_t worker);
+  void (*unit)(const struct patch_work *patch_work, int64_t i, int32_t worker);
   atomic_bool found;
   tally *tally;
-} job;
+} patch_work;
 
 static void work(void *arg, int32_t worker) {
-  const job *j = arg;
-  const int64_t workers = j->slab->plan->workers;
+  const patch_work *j = arg;
+  const int64_t workers = j->window->layout->workers;
   const int64_t begin = j->units * worker / workers, end = j->units * (worker + 1) / workers;
   for (int64_t i = begin; i < end; i++) j->unit(j, i, worker);
 }
 
-static void run(job *j) {
-  pz_pool *pool = j->slab->function->pool;
+static void run(patch_work *j) {
+  pz_pool *pool = j->window->function->pool;
   if (pool) pz_pool_run(pool, work, j);
   else work(j, 0);
 }
@@ -146,7 +148,7 @@ static void inside(const pz_axis *a, int64_t k, int64_t *lo, int64_t *hi) {
 }
 
 /* Elements of the number zero. */
-static void put_zeros(const pz_slab *s, char *out, int64_t n) {
+static void put_zeros(const pz_window *s, char *out, int64_t n) {
   const pz_element *e = &s->function->taken;
   const int64_t bytes = pz_dtype_bytes(e->type);
   const float zero = 0;
@@ -155,7 +157,7 @@ static void put_zeros(const pz_slab *s, char *out, int64_t n) {
 }
 
 /* Elements as the volume has them, for networks that take no floats. */
-static void copy_row(const pz_slab *s, const char *row, int64_t begin, int64_t lo, int64_t hi,
+static void copy_row(const pz_window *s, const char *row, int64_t begin, int64_t lo, int64_t hi,
                      const int64_t *source, char *out) {
   const int64_t bytes = pz_dtype_bytes(s->dtype), n = s->function->in[2];
   memcpy(out + lo * bytes, row + (begin + lo) * bytes, (size_t)((hi - lo) * bytes));
@@ -167,8 +169,8 @@ static void copy_row(const pz_slab *s, const char *row, int64_t begin, int64_t l
 }
 
 /* A voxel beyond the border, which stands for voxel `at` of the volume: nearly always one of the patch's own. */
-static float beyond(const pz_slab *s, int64_t c, const char *row, const float *out, int64_t at, int64_t begin,
-                    int64_t lo, int64_t hi) {
+static float beyond(const pz_window *s, int64_t c, const char *row, const float *out, int64_t at,
+                    int64_t begin, int64_t lo, int64_t hi) {
   float v = 0;
   if (at < 0) return 0;
   if (at - begin >= lo && at - begin < hi) return out[at - begin];
@@ -177,11 +179,11 @@ static float beyond(const pz_slab *s, int64_t c, const char *row, const float *o
 }
 
 /* The middle is converted, what is beyond the border copied from it. */
-static void gather_row(const job *j, int64_t i, int32_t worker) {
+static void read_row(const patch_work *j, int64_t i, int32_t worker) {
   (void)worker;
-  const pz_slab *s = j->slab;
+  const pz_window *s = j->window;
   const pz_patch_function *f = s->function;
-  const pz_axis *ax = &s->plan->grid.axis[2];
+  const pz_axis *ax = &s->layout->grid.axis[2];
   const int64_t c = i / (f->in[0] * f->in[1]), z = i / f->in[1] % f->in[0], y = i % f->in[1];
   const int64_t *sz = s->source, *sy = sz + f->in[0], *sx = sy + f->in[1];
   char *at = s->in + i * f->in[2] * pz_dtype_bytes(f->taken.type);
@@ -189,7 +191,7 @@ static void gather_row(const job *j, int64_t i, int32_t worker) {
     put_zeros(s, at, f->in[2]);
     return;
   }
-  const char *row = pz_slab_plane(s, sz[z]) + c * pz_slab_channel_bytes(s) + sy[y] * row_bytes(s);
+  const char *row = pz_window_plane(s, sz[z]) + c * pz_window_channel_bytes(s) + sy[y] * row_bytes(s);
   const int64_t begin = pz_axis_input(ax, j->k[2]);
   int64_t lo, hi;
   inside(ax, j->k[2], &lo, &hi);
@@ -204,21 +206,21 @@ static void gather_row(const job *j, int64_t i, int32_t worker) {
   for (int64_t x = hi; x < f->in[2]; x++) out[x] = beyond(s, c, row, out, sx[x], begin, lo, hi);
 }
 
-void pz_patch_gather(pz_slab *s, const int64_t k[3]) {
+void pz_patch_read(pz_window *s, const int64_t k[3]) {
   const pz_patch_function *f = s->function;
   int64_t *source = s->source;
   for (int i = 0; i < 3; source += f->in[i], i++)
-    fill_source(&s->plan->grid.axis[i], k[i], s->plan->tiling.mirror, source);
-  job j = {.slab = s, .k = k, .units = f->channels_in * f->in[0] * f->in[1], .unit = gather_row};
+    fill_source(&s->layout->grid.axis[i], k[i], s->layout->tiling.mirror, source);
+  patch_work j = {.window = s, .k = k, .units = f->channels_in * f->in[0] * f->in[1], .unit = read_row};
   run(&j);
 }
 
 /* ------------------------------------------------------------------ zero? */
 
-static void look_at_row(const job *j, int64_t i, int32_t worker) {
+static void look_at_row(const patch_work *j, int64_t i, int32_t worker) {
   (void)worker;
-  const pz_slab *s = j->slab;
-  const pz_axis *a = s->plan->grid.axis;
+  const pz_window *s = j->window;
+  const pz_axis *a = s->layout->grid.axis;
   int64_t lo[3], hi[3];
   if (atomic_load_explicit(&j->found, memory_order_relaxed)) return;
   for (int d = 0; d < 3; d++) inside(&a[d], j->k[d], &lo[d], &hi[d]);
@@ -226,15 +228,15 @@ static void look_at_row(const job *j, int64_t i, int32_t worker) {
   const int64_t c = i / (planes * rows), z = pz_axis_input(&a[0], j->k[0]) + lo[0] + i / rows % planes;
   const int64_t y = pz_axis_input(&a[1], j->k[1]) + lo[1] + i % rows,
                 x = pz_axis_input(&a[2], j->k[2]) + lo[2];
-  const char *row = pz_slab_plane(s, z) + c * pz_slab_channel_bytes(s) + y * row_bytes(s);
+  const char *row = pz_window_plane(s, z) + c * pz_window_channel_bytes(s) + y * row_bytes(s);
   if (!pz_all_zero(s->dtype, row + x * pz_dtype_bytes(s->dtype), hi[2] - lo[2]))
     atomic_store_explicit((atomic_bool *)&j->found, true, memory_order_relaxed);
 }
 
-bool pz_patch_is_zero(pz_slab *s, const int64_t k[3]) {
+bool pz_patch_is_zero(pz_window *s, const int64_t k[3]) {
   int64_t lo[2], hi[2];
-  for (int d = 0; d < 2; d++) inside(&s->plan->grid.axis[d], k[d], &lo[d], &hi[d]);
-  job j = {.slab = s, .k = k, .unit = look_at_row};
+  for (int d = 0; d < 2; d++) inside(&s->layout->grid.axis[d], k[d], &lo[d], &hi[d]);
+  patch_work j = {.window = s, .k = k, .unit = look_at_row};
   j.units = s->function->channels_in * (hi[0] - lo[0]) * (hi[1] - lo[1]);
   run(&j);
   return !atomic_load(&j.found);
@@ -248,9 +250,9 @@ static int64_t flipped_row(int64_t i, const int64_t n[3], int flip) {
   return (c * n[0] + (flip & 1 ? n[0] - 1 - z : z)) * n[1] + (flip & 2 ? n[1] - 1 - y : y);
 }
 
-static void flip_row(const job *j, int64_t i, int32_t worker) {
+static void flip_row(const patch_work *j, int64_t i, int32_t worker) {
   (void)worker;
-  const pz_slab *s = j->slab;
+  const pz_window *s = j->window;
   const int64_t *n = s->function->in;
   const int64_t bytes = pz_dtype_bytes(s->function->taken.type);
   const char *from = s->in + flipped_row(i, n, j->which) * n[2] * bytes;
@@ -260,26 +262,27 @@ static void flip_row(const job *j, int64_t i, int32_t worker) {
 }
 
 /* The numbers that the network's elements stand for. */
-static void decode_row(const job *j, int64_t i, int32_t worker) {
+static void decode_row(const patch_work *j, int64_t i, int32_t worker) {
   (void)worker;
-  const pz_patch_function *f = j->slab->function;
+  const pz_patch_function *f = j->window->function;
   const int64_t n = f->out[2];
-  pz_elements_to(f->given, j->slab->raw + i * n * pz_dtype_bytes(f->given.type), n, j->sum + i * n);
+  pz_elements_to(f->given, j->window->raw + i * n * pz_dtype_bytes(f->given.type), n, j->sum + i * n);
 }
 
-static pz_status apply_once(pz_slab *s, const char *in, float *out, pz_error *err) {
+static pz_status apply_once(pz_window *s, const char *in, float *out, pz_error *err) {
   const pz_patch_function *f = s->function;
   if (!s->raw) return f->run(f->host, in, out, err);
   PZ_TRY(f->run(f->host, in, s->raw, err));
-  job j = {.slab = s, .sum = out, .units = f->channels_out * f->out[0] * f->out[1], .unit = decode_row};
+  patch_work j = {
+      .window = s, .sum = out, .units = f->channels_out * f->out[0] * f->out[1], .unit = decode_row};
   run(&j);
   return PZ_OK;
 }
 
 /* Adds the result of a flipped patch, flipped back; after the last one the sum is divided. */
-static void add_flipped_row(const job *j, int64_t i, int32_t worker) {
+static void add_flipped_row(const patch_work *j, int64_t i, int32_t worker) {
   (void)worker;
-  const pz_slab *s = j->slab;
+  const pz_window *s = j->window;
   const int64_t *n = s->function->out;
   const float *from = s->flipped_out + flipped_row(i, n, j->which) * n[2];
   const float divide = (float)j->n;
@@ -287,12 +290,13 @@ static void add_flipped_row(const job *j, int64_t i, int32_t worker) {
   for (int64_t x = 0; x < n[2]; x++) to[x] = (to[x] + from[j->which & 4 ? n[2] - 1 - x : x]) / divide;
 }
 
-pz_status pz_patch_apply(pz_slab *s, float *out, pz_error *err) {
+pz_status pz_patch_apply(pz_window *s, float *out, pz_error *err) {
   const pz_patch_function *f = s->function;
-  const pz_tiling_rules *t = &s->plan->tiling;
+  const pz_tiling_rules *t = &s->layout->tiling;
   PZ_TRY(apply_once(s, s->in, out, err));
   for (int i = 1; i < t->flips; i++) {
-    job j = {.slab = s, .which = t->flip[i], .units = f->channels_in * f->in[0] * f->in[1], .unit = flip_row};
+    patch_work j = {
+        .window = s, .which = t->flip[i], .units = f->channels_in * f->in[0] * f->in[1], .unit = flip_row};
     run(&j);
     PZ_TRY(apply_once(s, s->flipped_in, s->flipped_out, err));
     j.units = f->channels_out * f->out[0] * f->out[1], j.unit = add_flipped_row;
@@ -308,14 +312,14 @@ pz_status pz_patch_apply(pz_slab *s, float *out, pz_error *err) {
 typedef struct scattered {
   int64_t sum, weight, out;
 } scattered;
-static scattered scattered_at(const job *j, int64_t i) {
-  const pz_slab *s = j->slab;
-  const pz_axis *a = s->plan->grid.axis;
+static scattered scattered_at(const patch_work *j, int64_t i) {
+  const pz_window *s = j->window;
+  const pz_axis *a = s->layout->grid.axis;
   const int64_t *out = s->function->out;
   const int64_t begin[3] = {j->from, pz_axis_begin(&a[1], j->k[1]), pz_axis_begin(&a[2], j->k[2])};
   const int64_t high = pz_axis_end(&a[1], j->k[1]) - begin[1];
   const int64_t c = i / (j->n * high), z = begin[0] + i / high % j->n, y = begin[1] + i % high, x = begin[2];
-  const int64_t plane = c * s->plan->depth + z % s->plan->depth;
+  const int64_t plane = c * s->layout->depth + z % s->layout->depth;
   const int64_t in_patch[3] = {z - pz_axis_start(&a[0], j->k[0]), y - pz_axis_start(&a[1], j->k[1]),
                                x - pz_axis_start(&a[2], j->k[2])};
   const int64_t at = (in_patch[0] * out[1] + in_patch[1]) * out[2] + in_patch[2];
@@ -329,44 +333,44 @@ static void fetch(const void *from, int64_t bytes) {
 /* The network has driven all this out of the caches, and rows are too short for the processor to run ahead. */
 enum { ROWS_AHEAD = 3 };
 
-static void scatter_row(const job *j, int64_t i, int32_t worker) {
+static void scatter_row(const patch_work *j, int64_t i, int32_t worker) {
   (void)worker;
-  const pz_slab *s = j->slab;
-  const pz_axis *ax = &s->plan->grid.axis[2];
+  const pz_window *s = j->window;
+  const pz_axis *ax = &s->layout->grid.axis[2];
   const int64_t n = pz_axis_end(ax, j->k[2]) - pz_axis_begin(ax, j->k[2]);
   const scattered at = scattered_at(j, i);
   if (i + ROWS_AHEAD < j->units) {
     const scattered soon = scattered_at(j, i + ROWS_AHEAD);
-    const int64_t sum = pz_sum_bytes(s->plan->sum);
+    const int64_t sum = pz_sum_bytes(s->layout->sum);
     fetch((const char *)s->sums + soon.sum * sum, n * sum);
     fetch(s->weights + soon.weight, n * 4), fetch(j->out + soon.out, n * 4);
   }
-  if (!pz_blend_add(s->plan->sum, s->sums, at.sum, s->weights + at.weight, j->out + at.out, n))
+  if (!pz_blend_add(s->layout->sum, s->sums, at.sum, s->weights + at.weight, j->out + at.out, n))
     atomic_store_explicit((atomic_bool *)&j->found, true, memory_order_relaxed);
 }
 
 /* What is scattered, by rows along x. No units: nothing is. */
-static job scattering(pz_slab *s, const int64_t k[3], const float *out, int64_t from) {
-  const pz_axis *a = s->plan->grid.axis;
+static patch_work scattering(pz_window *s, const int64_t k[3], const float *out, int64_t from) {
+  const pz_axis *a = s->layout->grid.axis;
   const int64_t begin = pz_axis_begin(&a[0], k[0]), end = pz_axis_end(&a[0], k[0]);
   if (from < begin) from = begin;
-  job j = {.slab = s, .k = k, .out = out, .from = from, .n = end - from, .unit = scatter_row};
+  patch_work j = {.window = s, .k = k, .out = out, .from = from, .n = end - from, .unit = scatter_row};
   if (j.n > 0)
     j.units = s->function->channels_out * j.n * (pz_axis_end(&a[1], k[1]) - pz_axis_begin(&a[1], k[1]));
   return j;
 }
 
-bool pz_patch_scatter(pz_slab *s, const int64_t k[3], const float *out, int64_t from) {
-  job j = scattering(s, k, out, from);
+bool pz_patch_scatter(pz_window *s, const int64_t k[3], const float *out, int64_t from) {
+  patch_work j = scattering(s, k, out, from);
   if (j.units > 0) run(&j);
   return !atomic_load(&j.found);
 }
 
-bool pz_patch_find_not_finite(pz_slab *s, const int64_t k[3], const float *out, int64_t from,
+bool pz_patch_find_not_finite(pz_window *s, const int64_t k[3], const float *out, int64_t from,
                               pz_lost_voxel *voxel) {
-  const pz_axis *a = s->plan->grid.axis;
+  const pz_axis *a = s->layout->grid.axis;
   const int64_t x = pz_axis_begin(&a[2], k[2]), n = pz_axis_end(&a[2], k[2]) - x;
-  const job j = scattering(s, k, out, from);
+  const patch_work j = scattering(s, k, out, from);
   for (int64_t i = 0; i < j.units; i++) {
     const float *row = out + scattered_at(&j, i).out;
     const int64_t found = pz_find_not_finite(PZ_F32, row, n);
@@ -380,7 +384,7 @@ bool pz_patch_find_not_finite(pz_slab *s, const int64_t k[3], const float *out, 
   return false;
 }
 
-pz_lost_voxel pz_patch_greatest_input(const pz_slab *s) {
+pz_lost_voxel pz_patch_greatest_input(const pz_window *s) {
   const int64_t *n = s->function->in, all = product(n) * s->function->channels_in;
   const int64_t *z = s->source, *y = z + n[0], *x = y + n[1];
   const int64_t bytes = pz_dtype_bytes(s->function->taken.type);
@@ -409,7 +413,7 @@ static void add_tally(tally *t, const pz_blend_tally *row, int64_t first) {
 }
 
 /* The row's numbers as elements of the network's type. */
-static void store_typed(const pz_slab *s, pz_blend_row *row, int32_t worker) {
+static void store_typed(const pz_window *s, pz_blend_row *row, int32_t worker) {
   const pz_element *given = &s->function->given;
   const int64_t bytes = pz_dtype_bytes(given->type);
   char *out = row->out;
@@ -421,9 +425,9 @@ static void store_typed(const pz_slab *s, pz_blend_row *row, int32_t worker) {
     pz_elements_from(*given, (float *)row->out + c * row->n, row->n, out + c * stride * bytes);
 }
 
-static void store_row(const job *j, int64_t i, int32_t worker) {
-  const pz_slab *s = j->slab;
-  const pz_arrangement *p = s->plan;
+static void store_row(const patch_work *j, int64_t i, int32_t worker) {
+  const pz_window *s = j->window;
+  const pz_run_layout *p = s->layout;
   const pz_part *part = j->part;
   const int64_t x = p->result.shape[2], z = part->z + i / part->rows, y = part->y + i % part->rows;
   double *inverse = s->inverse + worker * x;
@@ -450,10 +454,11 @@ static void store_row(const job *j, int64_t i, int32_t worker) {
   else pz_blend_store(s->options->store, &row);
 }
 
-pz_part_tally pz_part_store(pz_slab *s, const pz_part *part, int which) {
-  const int64_t channels = s->function->channels_out, x = s->plan->result.shape[2];
+pz_part_tally pz_part_store(pz_window *s, const pz_part *part, int which) {
+  const int64_t channels = s->function->channels_out, x = s->layout->result.shape[2];
   tally t = {.first = INT64_MAX};
-  job j = {.slab = s, .part = part, .which = which, .unit = store_row, .units = part->planes * part->rows};
+  patch_work j = {
+      .window = s, .part = part, .which = which, .unit = store_row, .units = part->planes * part->rows};
   j.tally = &t;
   run(&j);
   pz_part_tally told = {.not_finite = t.not_finite, .clipped = t.clipped};

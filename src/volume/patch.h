@@ -5,11 +5,11 @@
 
 #include "volume/engine.h"
 
-/* The memory of a run, as the arrangement says. All blocks belong to `arena`. */
-typedef struct pz_slab {
+/* The memory of a run, as the layout of the run says. All blocks belong to `arena`. */
+typedef struct pz_window {
   pz_arena *arena;
   const pz_patch_function *function;
-  const pz_arrangement *plan;
+  const pz_run_layout *layout;
   const pz_infer_options *options;
   pz_dtype dtype; /* of the ring */
   char *ring;     /* [channels_in][ring][y][x]; plane z is at z % ring */
@@ -26,28 +26,28 @@ typedef struct pz_slab {
   float *flipped_out; /* for test-time augmentation */
   float *row;         /* for each worker, rows of a result that is not stored as floats are; else NULL */
   int64_t shape[3];   /* of the volume */
-} pz_slab;
+} pz_window;
 
 /* Planes z..z+planes-1 of the result, of each the rows y..y+rows-1. */
 typedef struct pz_part {
   int64_t z, planes, y, rows;
 } pz_part;
 
-pz_status pz_slab_make(const pz_patch_function *function, const pz_arrangement *plan,
-                       const pz_infer_options *options, const pz_volume_info *input, pz_slab *slab,
-                       pz_error *err);
-void pz_slab_free(pz_slab *slab);
-char *pz_slab_plane(const pz_slab *slab, int64_t z); /* of channel 0 in the ring */
-int64_t pz_slab_channel_bytes(const pz_slab *slab);
+pz_status pz_window_make(const pz_patch_function *function, const pz_run_layout *layout,
+                         const pz_infer_options *options, const pz_volume_info *input, pz_window *window,
+                         pz_error *err);
+void pz_window_free(pz_window *window);
+char *pz_window_plane(const pz_window *window, int64_t z); /* of channel 0 in the ring */
+int64_t pz_window_channel_bytes(const pz_window *window);
 
-/* Patch (k[0], k[1], k[2]) into slab->in. */
-void pz_patch_gather(pz_slab *slab, const int64_t k[3]);
+/* Patch (k[0], k[1], k[2]) into window->in. */
+void pz_patch_read(pz_window *window, const int64_t k[3]);
 /* Whether its voxels inside the volume are all zero. */
-bool pz_patch_is_zero(pz_slab *slab, const int64_t k[3]);
-/* The network's result for slab->in: its mean over the flips of the tiling. */
-pz_status pz_patch_apply(pz_slab *slab, float *out, pz_error *err);
+bool pz_patch_is_zero(pz_window *window, const int64_t k[3]);
+/* The network's result for window->in: its mean over the flips of the tiling. */
+pz_status pz_patch_apply(pz_window *window, float *out, pz_error *err);
 /* Adds weight * out for the planes from `from` on. False: some value that was added is not finite. */
-bool pz_patch_scatter(pz_slab *slab, const int64_t k[3], const float *out, int64_t from);
+bool pz_patch_scatter(pz_window *window, const int64_t k[3], const float *out, int64_t from);
 
 /* A value and where it lies. */
 typedef struct pz_lost_voxel {
@@ -55,10 +55,10 @@ typedef struct pz_lost_voxel {
   float value;
 } pz_lost_voxel;
 /* The first that is not finite of those that pz_patch_scatter adds, by its place in the result; false: there is none. */
-bool pz_patch_find_not_finite(pz_slab *slab, const int64_t k[3], const float *out, int64_t from,
+bool pz_patch_find_not_finite(pz_window *window, const int64_t k[3], const float *out, int64_t from,
                               pz_lost_voxel *voxel);
-/* The value of the greatest magnitude in slab->in, and the voxel of the volume that it comes from. */
-pz_lost_voxel pz_patch_greatest_input(const pz_slab *slab);
+/* The value of the greatest magnitude in window->in, and the voxel of the volume that it comes from. */
+pz_lost_voxel pz_patch_greatest_input(const pz_window *window);
 
 /* Of the values of a part, those that are not finite and where the first of them is (without its value), and those that were
  * clipped. */
@@ -66,7 +66,7 @@ typedef struct pz_part_tally {
   int64_t not_finite, clipped;
   pz_lost_voxel first;
 } pz_part_tally;
-/* To slab->store[which]; leaves the part's sums zero. */
-pz_part_tally pz_part_store(pz_slab *slab, const pz_part *part, int which);
+/* To window->store[which]; leaves the part's sums zero. */
+pz_part_tally pz_part_store(pz_window *window, const pz_part *part, int which);
 
 #endif

@@ -44,7 +44,7 @@ static json_t *volume(pz_json *j, const pz_volume_info *info) {
   return o;
 }
 
-static json_t *bytes(pz_json *j, const pz_arrangement *p) {
+static json_t *bytes(pz_json *j, const pz_run_layout *p) {
   return pz_json_pack(j, "{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "input", (json_int_t)p->bytes.input,
                       "sums", (json_int_t)p->bytes.sums, "patches", (json_int_t)p->bytes.patches, "weights",
                       (json_int_t)p->bytes.weights, "result", (json_int_t)p->bytes.stores, "scratch",
@@ -54,7 +54,7 @@ static json_t *bytes(pz_json *j, const pz_arrangement *p) {
 }
 
 static void put_plan(pz_json *j, json_t *o, const pz_patch_function *f, const pz_volume *input,
-                     const char *output, const pz_arrangement *p) {
+                     const char *output, const pz_run_layout *p) {
   const pz_axis *a = p->grid.axis;
   const int64_t counts[3] = {a[0].count, a[1].count, a[2].count};
   int64_t overlap[3];
@@ -77,7 +77,7 @@ static void put_plan(pz_json *j, json_t *o, const pz_patch_function *f, const pz
   pz_json_set(j, o, "peak_bytes", json_integer(p->bytes.total));
 }
 
-static void put_counts(pz_json *j, json_t *o, const pz_arrangement *p, const pz_engine_counts *c) {
+static void put_counts(pz_json *j, json_t *o, const pz_run_layout *p, const pz_engine_counts *c) {
   const pz_job_tally *t = &c->tally;
   const double voxels = (double)p->result.shape[0] * (double)p->result.shape[1] * (double)p->result.shape[2];
   /* Only what this process computed counts for its speed. */
@@ -125,11 +125,11 @@ static char *print(const pz_json *j, json_t *o, int digits) {
 char *pz_report_print(const pz_run *r, bool done) {
   pz_json j = {0};
   json_t *o = json_object();
-  put_plan(&j, o, r->function, r->input, r->output_name, &r->plan);
+  put_plan(&j, o, r->function, r->input, r->output_name, &r->layout);
   if (r->stale[0]) pz_json_set(&j, o, "made_anew", pz_json_name(r->stale));
   if (done) {
     pz_json_set(&j, o, "finished_before", json_boolean(r->finished));
-    put_counts(&j, o, &r->plan, &r->counts);
+    put_counts(&j, o, &r->layout, &r->counts);
     put_facts(&j, o, &r->facts);
     put_rounding(&j, o, r->input, &r->counts.rounding);
   }

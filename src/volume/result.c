@@ -24,12 +24,12 @@ static pz_status ask(const pz_run *r, int64_t bytes, const char *what, pz_error 
       err, PZ_ERROR_OUTPUT,
       "%s: no room on the disk for %s: up to %lld bytes are needed, and %lld are free; the result has %lld",
       r->output.file, what, (long long)bytes, (long long)available,
-      (long long)pz_volume_bytes(&r->plan.result));
+      (long long)pz_volume_bytes(&r->layout.result));
 }
 
 /* Takes the room on the disk now, where the file system can: a disk that is too small is found before the work. */
 static pz_status reserve(const pz_run *r, int fd, pz_error *err) {
-  const int64_t bytes = r->result_offset + pz_volume_bytes(&r->plan.result);
+  const int64_t bytes = r->result_offset + pz_volume_bytes(&r->layout.result);
   if (fallocate(fd, 0, 0, bytes) != 0) {
     if (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)
       return pz_fail(err, PZ_ERROR_OUTPUT, "%s: no room on the disk for the result of %lld bytes",
@@ -49,20 +49,20 @@ static pz_status reserve_joined(pz_run *r, pz_error *err) {
   if (stat(r->output.file, &info) != 0) return pz_io_fail(err, r->output.file, "looking at", errno);
   const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return pz_io_fail(err, path, "creating", errno);
-  const int64_t bytes = info.st_size + pz_volume_bytes(&r->plan.result) + MORE;
+  const int64_t bytes = info.st_size + pz_volume_bytes(&r->layout.result) + MORE;
   const int code = fallocate(fd, 0, 0, bytes) != 0 ? errno : 0;
   close(fd);
   if (code == ENOSPC || code == EFBIG || code == EDQUOT)
     return pz_fail(
         err, PZ_ERROR_OUTPUT,
         "%s: no room on the disk for a copy of it with the result, of %lld bytes beside the result's %lld",
-        r->output.file, (long long)bytes, (long long)pz_volume_bytes(&r->plan.result));
+        r->output.file, (long long)bytes, (long long)pz_volume_bytes(&r->layout.result));
   return PZ_OK;
 }
 
 /* The file that is written from the planes in the end gets its room now. It stays empty: writers that seek to its end begin there. */
 static pz_status reserve_converted(pz_run *r, pz_error *err) {
-  const int64_t bytes = r->output.format->most(&r->plan.result);
+  const int64_t bytes = r->output.format->most(&r->layout.result);
   const char *path = pz_job_path(r->job, "result.out");
   if (!path) return pz_fail_memory(err, "a path", 0);
   const int fd = pz_io_create(path);
@@ -70,27 +70,27 @@ static pz_status reserve_converted(pz_run *r, pz_error *err) {
   const int code = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes) != 0 ? errno : 0;
   close(fd);
   if (code != ENOSPC && code != EFBIG && code != EDQUOT)
-    return code ? ask(r, bytes + pz_volume_bytes(&r->plan.result),
+    return code ? ask(r, bytes + pz_volume_bytes(&r->layout.result),
                       "its file and the planes that it is written from", err)
                 : PZ_OK;
   return pz_fail(
       err, PZ_ERROR_OUTPUT,
       "%s: no room on the disk for up to %lld bytes beside the %lld bytes of the planes that it is "
       "written from",
-      r->output.file, (long long)bytes, (long long)pz_volume_bytes(&r->plan.result));
+      r->output.file, (long long)bytes, (long long)pz_volume_bytes(&r->layout.result));
 }
 
 /* Rows whose patches are kept at a time, so that they need not be computed again: as many as reach into the one that is at work. */
 static pz_status ask_for_journals(const pz_run *r, pz_error *err) {
   enum { DATABASE = 1 << 16 };
   const pz_patch_function *f = r->function;
-  const pz_axis *z = &r->plan.grid.axis[0];
+  const pz_axis *z = &r->layout.grid.axis[0];
   int64_t rows = 1;
-  for (int64_t k = 0; k < r->plan.rows; k++)
-    if (k - pz_rows_needed(z, k) + 1 > rows) rows = k - pz_rows_needed(z, k) + 1;
-  return ask(r,
-             rows * r->plan.row_patches * f->out[0] * f->out[1] * f->out[2] * f->channels_out * 4 + DATABASE,
-             "the patches that --resume goes on from", err);
+  for (int64_t k = 0; k < r->layout.layers; k++)
+    if (k - pz_layers_needed(z, k) + 1 > rows) rows = k - pz_layers_needed(z, k) + 1;
+  return ask(
+      r, rows * r->layout.layer_patches * f->out[0] * f->out[1] * f->out[2] * f->channels_out * 4 + DATABASE,
+      "the patches that --resume goes on from", err);
 }
 
 static pz_status make_result(pz_run *r, pz_error *err) {
@@ -99,7 +99,7 @@ static pz_status make_result(pz_run *r, pz_error *err) {
   if (r->joins) PZ_TRY(reserve_joined(r, err));
   else if (format->convert) PZ_TRY(reserve_converted(r, err));
   else if (format->lay_out)
-    PZ_TRY(format->lay_out(r->result_path, r->output.dataset, &r->plan.result, &r->result_offset, err));
+    PZ_TRY(format->lay_out(r->result_path, r->output.dataset, &r->layout.result, &r->result_offset, err));
   const int fd = open(r->result_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (fd < 0) return pz_io_fail(err, r->result_path, "creating", errno);
   const pz_status status = reserve(r, fd, err);
@@ -119,11 +119,11 @@ pz_status pz_run_damaged(const pz_run *r, pz_error *err) {
 static pz_status find_result(pz_run *r, const char *offset, pz_error *err) {
   struct stat info;
   r->result_offset = strtoll(offset, NULL, 10);
-  r->first_row = pz_job_row(r->job);
+  r->first_layer = pz_job_layer(r->job);
   r->counts.tally = pz_job_tallied(r->job);
-  const bool sound = r->first_row >= 0 && r->first_row <= r->plan.rows && r->result_offset >= 0 &&
+  const bool sound = r->first_layer >= 0 && r->first_layer <= r->layout.layers && r->result_offset >= 0 &&
                      r->result_offset < 1 << 20 && stat(r->result_path, &info) == 0 &&
-                     info.st_size >= r->result_offset + pz_volume_bytes(&r->plan.result);
+                     info.st_size >= r->result_offset + pz_volume_bytes(&r->layout.result);
   return sound ? PZ_OK : pz_run_damaged(r, err);
 }
 
@@ -134,14 +134,14 @@ pz_status pz_run_open_result(pz_run *r, pz_error *err) {
   if (pz_job_resumed(r->job) && pz_job_get(r->job, "offset", offset, sizeof offset))
     PZ_TRY(find_result(r, offset, err));
   else PZ_TRY(make_result(r, err));
-  const pz_axis *z = &r->plan.grid.axis[0];
-  r->from = r->first_row < r->plan.rows ? pz_axis_begin(z, r->first_row) : z->result;
+  const pz_axis *z = &r->layout.grid.axis[0];
+  r->from = r->first_layer < r->layout.layers ? pz_axis_begin(z, r->first_layer) : z->result;
   return PZ_OK;
 }
 
 static bool finish_step(void *host, int64_t plane) {
   const pz_run *r = host;
-  pz_run_tell(r, "writing", plane, r->plan.result.channels * r->plan.result.shape[0]);
+  pz_run_tell(r, "writing", plane, r->layout.result.channels * r->layout.result.shape[0]);
   return !pz_run_interrupted(r);
 }
 
@@ -165,7 +165,7 @@ static pz_status check_unchanged(const pz_volume_join *j, pz_error *err) {
 
 static pz_status convert(pz_run *r, const char *path, pz_volume_join *joined, pz_error *err) {
   pz_volume_source source = {
-      .path = r->result_path, .info = &r->plan.result, .go_on = finish_step, .host = r};
+      .path = r->result_path, .info = &r->layout.result, .go_on = finish_step, .host = r};
   source.fd = open(r->result_path, O_RDONLY | O_CLOEXEC);
   if (source.fd < 0) return pz_io_fail(err, r->result_path, "opening", errno);
   joined->to = path;

@@ -20,15 +20,15 @@ typedef struct pz_run {
   pz_error taken;          /* it has a dataset of this name, which is not to be replaced; "": none */
   const char *output_name; /* as the user wrote it */
   pz_normalize normalize;
-  pz_arrangement plan;
+  pz_run_layout layout;
   pz_facts facts;
   pz_job *job;
-  pz_slab slab;
+  pz_window window;
   pz_stages *stages;
   const char *result_path; /* where the raw planes are collected */
   int64_t result_offset;
-  int64_t first_row; /* rows before it are finished and recorded */
-  int64_t from;      /* planes before it are written */
+  int64_t first_layer; /* layers before it are finished and recorded */
+  int64_t from;        /* planes before it are written */
   pz_engine_counts counts;
   int64_t done;   /* patches, for the progress */
   int64_t stored; /* parts of the result, handed to the writer */

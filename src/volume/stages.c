@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef enum kind { PATCH, PART, ROW } kind;
+typedef enum kind { PATCH, PART, LAYER } kind;
 typedef struct item {
   kind kind;
-  int64_t a, b; /* PATCH: row, index; ROW: row, first row needed */
+  int64_t a, b; /* PATCH: layer, index; LAYER: layer, first layer needed */
   pz_part part;
   int which;
   pz_job_tally tally;
@@ -26,7 +26,7 @@ typedef struct item {
 enum { QUEUE = 8 };
 
 struct pz_stages {
-  pz_slab *slab;
+  pz_window *window;
   pz_stages_input input;
   pz_stages_output output;
   pz_sink sink;
@@ -49,17 +49,17 @@ struct pz_stages {
   pz_rounding rounding;
 
   /* of the writer */
-  int result, journal; /* files; -1 when closed */
-  int64_t journal_row; /* of `journal` */
+  int result, journal;   /* files; -1 when closed */
+  int64_t journal_layer; /* of `journal` */
   char journal_path[PATH_MAX];
-  int64_t row, keep; /* rows before `row` are finished, rows before `keep` forgotten */
-  int64_t needed;    /* to resume at `row`, rows from here on are needed */
-  int64_t window;    /* rows keep..keep+window-1 have an entry in ... */
-  int64_t *patches;  /* ... this: how many patches are in their journals; by row % window */
-  int64_t *recent;   /* the same in order, for the record */
+  int64_t layer, keep; /* layers before `layer` are finished, layers before `keep` forgotten */
+  int64_t needed;      /* to resume at `layer`, layers from here on are needed */
+  int64_t held;        /* layers keep..keep+held-1 have an entry in ... */
+  int64_t *patches;    /* ... this: how many patches are in their journals; by layer % held */
+  int64_t *recent;     /* the same in order, for the record */
   double write_seconds, recorded;
   bool unrecorded;
-  pz_job_tally tally; /* of the rows before `row` */
+  pz_job_tally tally; /* of the layers before `layer` */
 };
 
 double pz_seconds(void) {
@@ -82,7 +82,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* What is read next: planes z..z+n-1 that lie together in the ring; 0 at the end. */
 static int64_t next_planes(pz_stages *s, int64_t *z) {
-  const int64_t ring = s->slab->plan->ring, end = s->input.volume->info.shape[0];
+  const int64_t ring = s->window->layout->ring, end = s->input.volume->info.shape[0];
   int64_t n = 0;
   pthread_mutex_lock(&s->lock);
   *z = s->have;
@@ -94,12 +94,12 @@ static int64_t next_planes(pz_stages *s, int64_t *z) {
 }
 
 static pz_status read_planes(pz_stages *s, int64_t z, int64_t n, pz_error *err) {
-  pz_slab *slab = s->slab;
+  pz_window *window = s->window;
   const double begin = pz_seconds();
-  const int64_t channel = pz_slab_channel_bytes(slab);
-  char *to = pz_slab_plane(slab, z);
+  const int64_t channel = pz_window_channel_bytes(window);
+  char *to = pz_window_plane(window, z);
   PZ_TRY(pz_volume_read_planes(s->input.volume, z, n, to, channel, err));
-  PZ_TRY(pz_planes_mend(s->input.volume, slab->options->nan, z, n, to, channel, err));
+  PZ_TRY(pz_planes_mend(s->input.volume, window->options->nan, z, n, to, channel, err));
   if (s->input.count_rounded) pz_planes_count_rounded(s->input.volume, z, n, to, channel, &s->rounding);
   s->read_seconds += pz_seconds() - begin;
   return PZ_OK;
@@ -125,23 +125,23 @@ static void *read_all(void *arg) {
 /* ------------------------------------------------------------------ writing */
 
 static int64_t record_bytes(const pz_stages *s) {
-  const pz_patch_function *f = s->slab->function;
+  const pz_patch_function *f = s->window->function;
   return f->out[0] * f->out[1] * f->out[2] * f->channels_out * 4;
 }
 
-/* The journal of a row has room for all its patches from the beginning: what is never written reads as zeros, which is
+/* The journal of a layer has room for all its patches from the beginning: what is never written reads as zeros, which is
  * what a skipped patch gives. */
-static pz_status open_journal(pz_stages *s, int64_t row, pz_error *err) {
+static pz_status open_journal(pz_stages *s, int64_t layer, pz_error *err) {
   char *path = s->journal_path;
-  if (s->journal >= 0 && s->journal_row == row) return PZ_OK;
+  if (s->journal >= 0 && s->journal_layer == layer) return PZ_OK;
   if (s->journal >= 0) close(s->journal);
   s->journal = -1;
-  if (!pz_job_row_path(s->output.job, row, path, PATH_MAX))
+  if (!pz_job_layer_path(s->output.job, layer, path, PATH_MAX))
     return pz_fail(err, PZ_ERROR_RUN, "%s: the path is too long", s->output.result_path);
   s->journal = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (s->journal < 0) return pz_io_fail(err, path, "creating", errno);
-  s->journal_row = row;
-  if (ftruncate(s->journal, record_bytes(s) * s->slab->plan->row_patches) != 0)
+  s->journal_layer = layer;
+  if (ftruncate(s->journal, record_bytes(s) * s->window->layout->layer_patches) != 0)
     return pz_io_fail(err, path, "growing", errno);
   return pz_io_sync_folder(path, err);
 }
@@ -150,39 +150,39 @@ static pz_status write_patch(pz_stages *s, const item *i, pz_error *err) {
   PZ_TRY(open_journal(s, i->a, err));
   const int64_t bytes = record_bytes(s);
   if (i->which >= 0)
-    PZ_TRY(pz_io_write(s->journal, s->journal_path, s->slab->out[i->which], bytes, i->b * bytes, err));
-  s->patches[i->a % s->window] = i->b + 1;
+    PZ_TRY(pz_io_write(s->journal, s->journal_path, s->window->out[i->which], bytes, i->b * bytes, err));
+  s->patches[i->a % s->held] = i->b + 1;
   return PZ_OK;
 }
 
 static pz_status write_part(pz_stages *s, const item *i, pz_error *err) {
-  const pz_volume_info *r = &s->slab->plan->result;
+  const pz_volume_info *r = &s->window->layout->result;
   const pz_part *p = &i->part;
-  const int64_t row = r->shape[2] * pz_dtype_bytes(r->dtype), plane = p->rows * row;
+  const int64_t line = r->shape[2] * pz_dtype_bytes(r->dtype), plane = p->rows * line;
   const pz_box box = {.start = {p->z, p->y, 0}, .size = {p->planes, p->rows, r->shape[2]}};
-  return s->sink.write(&s->sink, &box, s->slab->store[i->which],
-                       (const int64_t[3]){p->planes * plane, plane, row}, err);
+  return s->sink.write(&s->sink, &box, s->window->store[i->which],
+                       (const int64_t[3]){p->planes * plane, plane, line}, err);
 }
 
 static void forget_rows(pz_stages *s, int64_t keep) {
   char path[PATH_MAX];
   for (; s->keep < keep; s->keep++) {
-    if (s->patches[s->keep % s->window] > 0 && pz_job_row_path(s->output.job, s->keep, path, sizeof path))
+    if (s->patches[s->keep % s->held] > 0 && pz_job_layer_path(s->output.job, s->keep, path, sizeof path))
       unlink(path);
-    s->patches[s->keep % s->window] = 0;
+    s->patches[s->keep % s->held] = 0;
   }
 }
 
-/* Data first, then the record of it. Files of rows that are not needed go last. */
+/* Data first, then the record of it. Files of layers that are not needed go last. */
 static pz_status record(pz_stages *s, pz_error *err) {
   if (!s->output.job) return PZ_OK;
-  const int64_t rows = s->row - s->needed + 1;
-  for (int64_t i = 0; i < rows; i++) s->recent[i] = s->patches[(s->needed + i) % s->window];
+  const int64_t layers = s->layer - s->needed + 1;
+  for (int64_t i = 0; i < layers; i++) s->recent[i] = s->patches[(s->needed + i) % s->held];
   if (s->journal >= 0 && fdatasync(s->journal) != 0)
     return pz_io_fail(err, s->journal_path, "syncing", errno);
   if (fdatasync(s->result) != 0) return pz_io_fail(err, s->output.result_path, "syncing", errno);
   const pz_job_progress p = {
-      .row = s->row, .first = s->needed, .rows = rows, .patches = s->recent, .tally = s->tally};
+      .layer = s->layer, .first = s->needed, .layers = layers, .patches = s->recent, .tally = s->tally};
   PZ_TRY(pz_job_record(s->output.job, &p, err));
   forget_rows(s, s->needed);
   s->recorded = pz_seconds();
@@ -190,19 +190,19 @@ static pz_status record(pz_stages *s, pz_error *err) {
   return PZ_OK;
 }
 
-/* A row without a journal was cheap: it is recorded when the time has come, or the window is full. */
+/* A layer without a journal was cheap: it is recorded when the time has come, or the held is full. */
 static pz_status end_row(pz_stages *s, const item *i, pz_error *err) {
-  const bool journalled = s->patches[i->a % s->window] > 0;
-  s->row = i->a + 1;
+  const bool journalled = s->patches[i->a % s->held] > 0;
+  s->layer = i->a + 1;
   s->needed = i->b;
   s->tally = i->tally;
   if (!s->output.job) return PZ_OK;
-  return journalled || s->row - s->keep >= s->window - 1 ? record(s, err) : PZ_OK;
+  return journalled || s->layer - s->keep >= s->held - 1 ? record(s, err) : PZ_OK;
 }
 
 static pz_status write_item(pz_stages *s, const item *i, pz_error *err) {
   static pz_status (*const kinds[])(pz_stages *, const item *, pz_error *) = {
-      [PATCH] = write_patch, [PART] = write_part, [ROW] = end_row};
+      [PATCH] = write_patch, [PART] = write_part, [LAYER] = end_row};
   const double begin = pz_seconds();
   s->unrecorded = true;
   PZ_TRY(kinds[i->kind](s, i, err));
@@ -295,56 +295,57 @@ static void put(pz_stages *s, item i) {
   pthread_mutex_unlock(&s->lock);
 }
 
-void pz_stages_put_patch(pz_stages *s, int64_t row, int64_t index, int which) {
-  put(s, (item){.kind = PATCH, .a = row, .b = index, .which = which});
+void pz_stages_put_patch(pz_stages *s, int64_t layer, int64_t index, int which) {
+  put(s, (item){.kind = PATCH, .a = layer, .b = index, .which = which});
 }
 void pz_stages_put_part(pz_stages *s, const pz_part *part, int which) {
   put(s, (item){.kind = PART, .part = *part, .which = which});
 }
-void pz_stages_put_row(pz_stages *s, int64_t row, int64_t needed, pz_job_tally tally) {
-  put(s, (item){.kind = ROW, .a = row, .b = needed, .which = -1, .tally = tally});
+void pz_stages_put_layer(pz_stages *s, int64_t layer, int64_t needed, pz_job_tally tally) {
+  put(s, (item){.kind = LAYER, .a = layer, .b = needed, .which = -1, .tally = tally});
 }
 
 /* ------------------------------------------------------------------ beginning and ending */
 
-/* The rows that are needed to resume at `row`: those whose planes reach behind its first. */
-int64_t pz_rows_needed(const pz_axis *z, int64_t row) {
+/* The layers that are needed to resume at `layer`: those whose planes reach behind its first. */
+int64_t pz_layers_needed(const pz_axis *z, int64_t layer) {
   int64_t last;
-  return row < z->count ? pz_axis_covering(z, pz_axis_begin(z, row), &last) : z->count;
+  return layer < z->count ? pz_axis_covering(z, pz_axis_begin(z, layer), &last) : z->count;
 }
 
 static void load_journals(pz_stages *s) {
-  const pz_axis *z = &s->slab->plan->grid.axis[0];
-  s->row = s->output.first_row;
+  const pz_axis *z = &s->window->layout->grid.axis[0];
+  s->layer = s->output.first_layer;
   s->tally = pz_job_tallied(s->output.job);
-  s->needed = s->keep = pz_rows_needed(z, s->row);
-  for (int64_t k = s->keep; k <= s->row && k < z->count; k++)
-    s->patches[k % s->window] = pz_job_patches(s->output.job, k);
+  s->needed = s->keep = pz_layers_needed(z, s->layer);
+  for (int64_t k = s->keep; k <= s->layer && k < z->count; k++)
+    s->patches[k % s->held] = pz_job_patches(s->output.job, k);
 }
 
 pz_status pz_stages_begin_writing(pz_stages *s, const pz_stages_output *output, pz_error *err) {
   s->output = *output;
-  const int64_t coverage = pz_axis_coverage(&s->slab->plan->grid.axis[0]);
-  s->window = 2 * coverage + 64;
-  s->patches = calloc((size_t)s->window * 2, sizeof *s->patches);
-  if (!s->patches) return pz_fail_memory(err, "the writer", (unsigned long long)s->window * 16);
-  s->recent = s->patches + s->window;
+  const int64_t coverage = pz_axis_coverage(&s->window->layout->grid.axis[0]);
+  s->held = 2 * coverage + 64;
+  s->patches = calloc((size_t)s->held * 2, sizeof *s->patches);
+  if (!s->patches) return pz_fail_memory(err, "the writer", (unsigned long long)s->held * 16);
+  s->recent = s->patches + s->held;
   if (s->output.job) load_journals(s);
   s->recorded = pz_seconds();
   if (s->output.job) s->result = open(s->output.result_path, O_WRONLY | O_CLOEXEC);
   if (s->output.job && s->result < 0) return pz_io_fail(err, s->output.result_path, "opening", errno);
-  const pz_volume_info *r = &s->slab->plan->result;
+  const pz_volume_info *r = &s->window->layout->result;
   s->sink = output->sink ? pz_sink_to_calls(r, output->sink)
                          : pz_sink_to_file(r, s->result, output->result_path, output->result_offset);
   s->writing = pthread_create(&s->writer, NULL, write_all, s) == 0;
   return s->writing ? PZ_OK : pz_fail(err, PZ_ERROR_RUN, "cannot start a thread for writing");
 }
 
-pz_status pz_stages_start(pz_slab *slab, const pz_stages_input *input, pz_stages **stages, pz_error *err) {
+pz_status pz_stages_start(pz_window *window, const pz_stages_input *input, pz_stages **stages,
+                          pz_error *err) {
   *stages = NULL;
   pz_stages *s = calloc(1, sizeof *s);
   if (!s) return pz_fail_memory(err, "the stages", sizeof *s);
-  s->slab = slab, s->input = *input;
+  s->window = window, s->input = *input;
   s->result = s->journal = -1;
   s->have = s->released = input->first_plane;
   pthread_mutex_init(&s->lock, NULL);

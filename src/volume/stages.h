@@ -19,13 +19,13 @@ typedef struct pz_stages_output {
   const pz_volume_writer *sink; /* takes the planes; NULL: the job's files do, as follows */
   const char *result_path;      /* raw planes go here ... */
   int64_t result_offset;        /* ... from here on */
-  int64_t first_row;            /* recorded as finished */
+  int64_t first_layer;          /* recorded as finished */
   double record_seconds;
 } pz_stages_output;
 
-/* Begins to read, into the slab, which must outlive the stages; nobody else reads the volume until they are stopped. What *stages is given is to be
+/* Begins to read, into the window, which must outlive the stages; nobody else reads the volume until they are stopped. What *stages is given is to be
  * stopped, after a failure too. */
-pz_status pz_stages_start(pz_slab *slab, const pz_stages_input *input, pz_stages **stages, pz_error *err);
+pz_status pz_stages_start(pz_window *window, const pz_stages_input *input, pz_stages **stages, pz_error *err);
 /* Makes the writer ready; before anything is put. What it writes to must outlive the stages. */
 pz_status pz_stages_begin_writing(pz_stages *stages, const pz_stages_output *output, pz_error *err);
 /* Ends both threads: lets what was handed to the writer be written and recorded first (also after a failure elsewhere),
@@ -37,19 +37,19 @@ pz_status pz_stages_wait_input(pz_stages *stages, int64_t last, double *waited, 
 /* Input planes before `first` are not needed any more. */
 void pz_stages_release(pz_stages *stages, int64_t first);
 
-/* Waits until buffer `which` (of slab->out, or of slab->store) may be written to. */
+/* Waits until buffer `which` (of window->out, or of window->store) may be written to. */
 pz_status pz_stages_wait_patch(pz_stages *stages, int which, double *waited, pz_error *err);
 pz_status pz_stages_wait_store(pz_stages *stages, int which, double *waited, pz_error *err);
 
-/* Hands things to the writer, in the order of the work: patch `index` of a row, whose result is slab->out[which]
- * (which = -1: it was skipped and is zero); a part of the result in slab->store[which]; the end of a row. `needed`: rows
- * before it are not needed for resuming any more; tally: of all rows up to it. A sink gets planes: its parts must have all rows. */
-void pz_stages_put_patch(pz_stages *stages, int64_t row, int64_t index, int which);
+/* Hands things to the writer, in the order of the work: patch `index` of a layer, whose result is window->out[which]
+ * (which = -1: it was skipped and is zero); a part of the result in window->store[which]; the end of a layer. `needed`: layers
+ * before it are not needed for resuming any more; tally: of all layers up to it. A sink gets planes: its parts must have all layers. */
+void pz_stages_put_patch(pz_stages *stages, int64_t layer, int64_t index, int which);
 void pz_stages_put_part(pz_stages *stages, const pz_part *part, int which);
-void pz_stages_put_row(pz_stages *stages, int64_t row, int64_t needed, pz_job_tally tally);
+void pz_stages_put_layer(pz_stages *stages, int64_t layer, int64_t needed, pz_job_tally tally);
 
-/* The first of the rows that are needed to resume at `row`. */
-int64_t pz_rows_needed(const pz_axis *z, int64_t row);
+/* The first of the layers that are needed to resume at `layer`. */
+int64_t pz_layers_needed(const pz_axis *z, int64_t layer);
 
 double pz_seconds(void); /* a monotonic clock */
 

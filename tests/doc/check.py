@@ -7,7 +7,7 @@
 4. A sentence of a page of the manual has WORDS words at most. Counted are words outside of tables and code; a piece of code in a
    line is one word. Pages of doc/notes are records, which stay as they were written.
 5. A page of the manual is short: LINES lines at most, but for those that programs write.
-6. A file or folder of the sources that a page of the manual names by its path, as `src/place/slabs.c`, is there.
+6. A file or folder of the sources that a page of the manual names by its path, as `src/place/find_bands.c`, is there.
 """
 
 import os

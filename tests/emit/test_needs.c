@@ -69,7 +69,7 @@ static void random_networks(void **state) {
     assert_int_equal((seed % 2 ? pz_random_graph : pz_random_exported_graph)(seed, &g, &err), PZ_OK);
     assert_int_equal(pz_optimise(g, NULL, NULL, NULL, &err), PZ_OK);
     const pz_plan_options options = {.target = pz_target_as((pz_isa)(seed % PZ_ISA_COUNT)),
-                                     .slabs = (pz_slabs)(seed / 2 % 3),
+                                     .fuse_rows = (pz_fuse_rows)(seed / 2 % 3),
                                      .threads = 2,
                                      .sized = true};
     assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);

@@ -38,7 +38,7 @@ static void add_delay(pz_plan *plan) {
   state.at = pz_add_state(&b, PZ_F32, N);
   add_copy(plan, "give", &state, &out);
   add_copy(plan, "keep", &in, &state);
-  assert_int_equal(pz_keep_storage(plan, PZ_PLAIN, &state, &err), PZ_OK);
+  assert_int_equal(pz_keep_storage(plan, PZ_NCHW, &state, &err), PZ_OK);
   plan->steps[plan->n_steps - 1].storage = plan->n_storages - 1;
 }
 
@@ -111,7 +111,7 @@ static void result_is_the_input_of_the_run_before(void **unused) {
   emit(plan, folder);
   for (int threads = 1; threads <= 3; threads++) {
     const pz_net_options options = {.threads = threads};
-    if (pz_runtime_open_unsealed(file, &options, &net, &err) != PZ_OK) fail_msg("%s", err.message);
+    if (pz_runtime_open_unfinished(file, &options, &net, &err) != PZ_OK) fail_msg("%s", err.message);
     check_description(net);
     run(net);
     pz_net_close(net);

@@ -32,8 +32,8 @@ static const char canonical[] =
     "%rs 1x2x5 = resize \"rs\" %gn size 1,1,5 coordinate asymmetric rounding ceil scale 0,0,0.3\n"
     "%rl 1x2x7 = resize \"rl\" %gn kind linear size 1,1,7 coordinate align_corners\n"
     "%rd 1x2x1 = reduce \"rd\" %rl kind min axis 0,2\n"
-    "%ex 1x2x3 = extend \"ex\" %rd lo 0,0,2 value -inf\n"
-    "%er 1x3x3 = extend \"er\" %ex kind reflect hi 0,1,0\n"
+    "%ex 1x2x3 = pad \"ex\" %rd lo 0,0,2 value -inf\n"
+    "%er 1x3x3 = pad \"er\" %ex kind reflect hi 0,1,0\n"
     "%ds 1x1x9 = depth_to_space \"ds\" %er block 1,1,3 columns_first\n"
     "%sd 1x3x3 = depth_to_space \"sd\" %ds block 1,1,3 inverse\n"
     "%ls 1x3x3 = softmax \"ls\" %sd axis 2 log\n"
@@ -261,7 +261,7 @@ static void random_graphs_have_everything(void **state) {
     pz_graph_free(again);
   }
   for (int32_t op = PZ_OP_NONE + 1; op < PZ_OP_COUNT; op++)
-    if (op != PZ_OP_PAD && op != PZ_OP_ARGMAX && op != PZ_OP_CAST && count[op] < 5)
+    if (op != PZ_OP_BORDER_COPY && op != PZ_OP_ARGMAX && op != PZ_OP_CAST && count[op] < 5)
       fail_msg("only %d of %s", (int)count[op], pz_op_name((pz_op)op));
   assert_true(spatial[1] > 10 && spatial[2] > 200 && spatial[3] > 200 && batches > 100 && outputs > 40);
 }

@@ -139,7 +139,7 @@ static void behind_refused_nodes(void **state) {
   put_attr_text(&cubic, "mode", "cubic");
   put_attr_ints(&axes, "perm", 2, (const int64_t[]){1, 0});
   put_node(&g, "det", "Det", "x", "a", NULL);
-  put_node(&g, "conv", "Conv", "a w", "b", NULL); /* of 9 maps, which the guessed shape has not */
+  put_node(&g, "conv", "Conv", "a w", "b", NULL); /* of 9 channels, which the guessed shape has not */
   put_node(&g, "flat", "Reshape", "b shape", "c", NULL);
   put_node(&g, "turn", "Transpose", "c", "d", &axes);
   put_node(&g, "count", "Shape", "d", "e", NULL); /* may be a constant for all that is known */

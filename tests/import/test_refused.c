@@ -155,7 +155,7 @@ static const struct refused {
     {CONV("num_output: 2 kernel_size: 3 pad: 3000000000"), "pad: 3000000000, expected 0"},
     {CONV("num_output: 2 kernel_size: 3 group: 0"), "group: 0, expected 1"},
     {CONV("num_output: 2 kernel_size: 3 group: 3"),
-     "group 3 does not divide its 4 input maps and 2 output maps"},
+     "group 3 does not divide its 4 input channels and 2 output channels"},
     {CONV("num_output: 2 kernel_size: 3 axis: 2"), "axis 2: the channels must be dimension 1"},
     {CONV("num_output: 2 kernel_size: 3 axis: 9"), "axis: 9 is not one of the 4 dimensions"},
     {CONV("num_output: 2 kernel_size: 3 weight_filler { type: 'magic' }"),

@@ -50,7 +50,7 @@ if readelf -p .rodata "$lib/libpznet-runtime.so" | grep -e fold-linear -e protot
 
 # ---- the command ----
 "$prefix/bin/pznet" compile "$folder/tiny.prototxt" --effort estimate -w init:1 -q -o "$folder/tiny.so" || fail "compile"
-"$prefix/bin/pznet" verify "$folder/tiny.so" | grep -q 'golden run' || fail "verify"
+"$prefix/bin/pznet" verify "$folder/tiny.so" | grep -q 'self-test' || fail "verify"
 
 # ---- a program of the user's, by pkg-config ----
 export PKG_CONFIG_PATH="$lib/pkgconfig"

@@ -51,14 +51,14 @@ def upsampling(x, weight, bias):
     return out + bias.reshape(-1, *[1] * len(steps))
 
 
-def along_maps(values, x):
+def along_channels(values, x):
     return values.reshape(-1, *[1] * (x.ndim - 2))
 
 
 def instance_norm(x, scale, shift, eps):
     axes = tuple(range(2, x.ndim))
     middle, spread = x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
-    return (x - middle) / np.sqrt(spread + eps) * along_maps(scale, x) + along_maps(shift, x)
+    return (x - middle) / np.sqrt(spread + eps) * along_channels(scale, x) + along_channels(shift, x)
 
 
 def leaky(x, slope):
@@ -125,7 +125,7 @@ class Small(unittest.TestCase):
         model.add("flat", "Flatten", "mean", axis=1)
         model.add("y", "Gemm", "flat", matrix, offset, transB=1)
         y = convolution(x, weight, bias, 2, 1)
-        y = (y - along_maps(middle, y)) / np.sqrt(along_maps(spread, y) + 1e-3) * along_maps(scale, y) + along_maps(shift, y)
+        y = (y - along_channels(middle, y)) / np.sqrt(along_channels(spread, y) + 1e-3) * along_channels(scale, y) + along_channels(shift, y)
         y = np.maximum(y, 0)[:, :, :6, :6].reshape(2, 5, 3, 2, 3, 2).max((3, 5)).mean((2, 3))
         self.check(model, {"y": y @ matrix.T.astype(np.float64) + offset}, [x])
 

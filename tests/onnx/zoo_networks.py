@@ -43,9 +43,9 @@ class UNet2D(nn.Module):
         self.last = nn.Conv2d(maps[0], 2, 1)
 
     @staticmethod
-    def block(maps_in, maps):
+    def block(channels_in, maps):
         layers = []
-        for n in maps_in, maps:
+        for n in channels_in, maps:
             layers += [nn.Conv2d(n, maps, 3, padding=1, bias=False), nn.BatchNorm2d(maps), nn.ReLU(inplace=True)]
         return nn.Sequential(*layers)
 

@@ -65,7 +65,7 @@ static const char network[] = "graph \"all\"\n"
                               "%z6 = reshape \"split\" %q5 shape 1x1x2x2x2x2\n"
                               "%z7 = permute \"permute\" %z6 order 0,1,4,2,5,3\n"
                               "%z8 = reshape \"join\" %z7 shape 1x1x4x4\n"
-                              "%z9 = extend \"zeros\" %z8 lo 0,0,1,1 hi 0,0,1,1\n"
+                              "%z9 = pad \"zeros\" %z8 lo 0,0,1,1 hi 0,0,1,1\n"
                               "const %w5 1x1x3x3 = seed 5\n"
                               "%v = conv \"conv4\" %z9, %w5 kernel 1,3,3\n"
                               "output %v\n"
@@ -155,11 +155,11 @@ static void residual_network(void **state) {
     if (g->nodes[i].op == PZ_OP_POOL) continue;
     assert_int_not_equal(g->nodes[i].attr.conv.act.kind, PZ_ACT_NONE);
     bool summed = i == 2 || i == 5;
-    assert_true((pz_node_input(&g->nodes[i], PZ_CONV_BASE) != PZ_NONE) == summed);
-    assert_true((pz_node_input(&g->nodes[i], PZ_CONV_BASE_SCALE) != PZ_NONE) == summed);
+    assert_true((pz_node_input(&g->nodes[i], PZ_CONV_RESIDUAL) != PZ_NONE) == summed);
+    assert_true((pz_node_input(&g->nodes[i], PZ_CONV_RESIDUAL_SCALE) != PZ_NONE) == summed);
   }
-  /* the base keeps its values: it is what the activation before the block made */
-  assert_string_equal(g->tensors[g->nodes[2].in[PZ_CONV_BASE]].name, "e1");
+  /* the residual keeps its values: it is what the activation before the block made */
+  assert_string_equal(g->tensors[g->nodes[2].in[PZ_CONV_RESIDUAL]].name, "e1");
   assert_true(pz_borders_sufficient(g));
   assert_true(compare_graphs(before, g, 1).error < 1e-6);
   pz_graph_free(before);

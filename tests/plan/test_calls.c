@@ -1,9 +1,9 @@
 /* Constants of kernels as C. */
-#include "kernels/conv/terms_shape.h"
+#include "kernels/conv/bf16x3_shape.h"
 #include "kernels/copy/copy.h"
 #include "kernels/copy/lanes.h"
 #include "kernels/gather/gather.h"
-#include "kernels/pointwise/plain.h"
+#include "kernels/pointwise/nd.h"
 #include "plan/solver.h"
 
 #include <locale.h>
@@ -57,11 +57,12 @@ static const pz_view view = {1, 2, 3, 4, 5, 6, {7, 8, 9}, {10, 11, 12}, 13, 14, 
 /* All fields are there, in a shape within another too; but for tensors that are not. */
 static void shapes_are_whole(void **state) {
   (void)state;
-  EXPECT(conv_terms,
+  EXPECT(conv_bf16x3,
          ".conv = {.in = " VIEW ", .out = " VIEW
          ", .kernel = {1, 2, 3}, .stride = {4, 5, 6}, .dilation = {7, 8, 9}, .pad = {0, 0, 0}, .groups = 10, "
          ".phases = 11, .phases_h = 12, .phases_d = 13, .act = 14, .alpha = 0x1p-1f, .beta = -0x0p+0f, "
-         ".has_bias = 15, .has_base_scale = 16, .stream = 17, .gathers = 18, .kb = 19, .rw = 20, .rh = 21, "
+         ".has_bias = 15, .has_residual_scale = 16, .stream = 17, .stats_units = 18, .kb = 19, .rw = 20, .rh "
+         "= 21, "
          ".c_chunk = 22, .ahead = 23}, .terms = 24, .rows = 25",
          .conv = {.in = view,
                   .out = view,
@@ -76,9 +77,9 @@ static void shapes_are_whole(void **state) {
                   .alpha = 0.5f,
                   .beta = -0.0f,
                   .has_bias = 15,
-                  .has_base_scale = 16,
+                  .has_residual_scale = 16,
                   .stream = 17,
-                  .gathers = 18,
+                  .stats_units = 18,
                   .kb = 19,
                   .rw = 20,
                   .rh = 21,
@@ -87,13 +88,14 @@ static void shapes_are_whole(void **state) {
          .terms = 24, .rows = 25);
 }
 
-/* A tensor without maps that has sizes is there: a strip of products of Winograd's is as long where its maps are in a short block. */
-static void views_without_maps(void **state) {
+/* A tensor without channels that has sizes is there: a strip of products of Winograd's is as long where its channels are in a short block. */
+static void views_without_channels(void **state) {
   (void)state;
-#define NO_MAPS "{0, 0, 0, 0, 4, 0, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, 0}"
-  EXPECT(copy, ".in = " NO_MAPS, .in = {.w = 4});
+#define NO_CHANNELS "{0, 0, 0, 0, 4, 0, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, 0}"
+  EXPECT(copy, ".in = " NO_CHANNELS, .in = {.w = 4});
   EXPECT(copy, ".in = {0, 0, 0, 0, 0, 0, {0, 0, 0}, {0, 0, 1}, 0, 0, 0, 0, 0, 0}", .in = {.border_hi[2] = 1});
-  EXPECT(copy, ".out = {0, 0, 0, 0, 0, 0, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, 1}", .out = {.tight = 1});
+  EXPECT(copy, ".out = {0, 0, 0, 0, 0, 0, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, 1}",
+         .out = {.channels_last = 1});
 }
 
 /* Zeros at the end of long lists alone are left out. */
@@ -104,7 +106,7 @@ static void lists_end(void **state) {
   EXPECT(gather, ".axes = 3, .size = {4, 0, 5}, .in = {-1}, .out = {0}, .runs = 6, .value = 0x1p+0f",
          .axes = 3, .size = {4, 0, 5}, .in = {-1}, .runs = 6, .value = 1);
   EXPECT(
-      eltwise_plain,
+      eltwise_nd,
       ".n = 2, .size = {3, 4}, .stride = {{4, 1}, {0}, {0, 1}}, .coeff = {0x1p+0f, -0x0p+0f}, .inputs = 3, "
       ".kind = 1",
       .n = 2, .size = {3, 4}, .stride = {{4, 1}, {0}, {0, 1}}, .coeff = {1, -0.0f}, .inputs = 3, .kind = 1);
@@ -112,7 +114,7 @@ static void lists_end(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(numbers_are_c), cmocka_unit_test(numbers_have_a_point),
-                                     cmocka_unit_test(shapes_are_whole), cmocka_unit_test(views_without_maps),
-                                     cmocka_unit_test(lists_end)};
+                                     cmocka_unit_test(shapes_are_whole),
+                                     cmocka_unit_test(views_without_channels), cmocka_unit_test(lists_end)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

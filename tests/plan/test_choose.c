@@ -233,10 +233,10 @@ static void check_spare(const char *core, bool more) {
   int64_t weights[4] = {0};
   for (int i = 0; i < 4; i++) {
     pz_plan *plan = NULL;
-    const pz_plan_options options = {.target = pz_target_without(&row, ~PZ_NEEDS_SSE4), .spare = spare[i]};
+    const pz_plan_options options = {.target = pz_target_without(&row, ~PZ_NEEDS_SSE4), .slack = spare[i]};
     assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
     cost[i] = cost_of(plan), weights[i] = plan->weight_bytes;
-    assert_true(cost[i] <= (1 + options.spare) * cost[0]);
+    assert_true(cost[i] <= (1 + options.slack) * cost[0]);
     pz_plan_free(plan);
   }
   assert_true(weights[1] < weights[0]);
@@ -253,7 +253,7 @@ static void test_spare(void **state) {
 
 /* ---- the error of the whole network ---- */
 
-/* Convolutions in a row, on a CPU with AMX: products of bfloat16 halves have larger errors than minimal filtering. */
+/* Convolutions in a row, on a CPU with AMX: products of bf16x2 have larger errors than minimal filtering. */
 static pz_graph *chain(void) {
   static const char text[] = "graph \"test\"\n"
                              "input %x 1x64x8x32x32\n"
@@ -268,14 +268,14 @@ static pz_graph *chain(void) {
   return parsed(text);
 }
 
-static bool has_halves(const pz_candidate *c) { return strstr(c->label, "halves") != NULL; }
+static bool has_bf16x2(const pz_candidate *c) { return strstr(c->label, "bf16x2") != NULL; }
 
 /* With two planes of halves at a time "c" takes half of what it takes otherwise, "e" less, the others nine tenths. */
 static int32_t by_time(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
   int32_t best = 0;
   (void)host, (void)plan;
   for (int32_t i = 0; i < n; i++) {
-    const bool two = has_halves(&c[i]) && strstr(c[i].label, "F(2,3)");
+    const bool two = has_bf16x2(&c[i]) && strstr(c[i].label, "F(2,3)");
     const double of_two = *node->name == 'c' ? 0.5 : *node->name == 'e' ? 0.4 : 0.9;
     c[i].seconds = two ? of_two : strstr(c[i].label, "F(4,4,4)") ? 1 : 2;
     if (c[i].seconds < c[best].seconds) best = i;
@@ -293,11 +293,11 @@ static double squared_error(const pz_plan *plan) {
 }
 
 /* The names of those that take halves. */
-static const char *halves_of(const pz_plan *plan) {
+static const char *bf16x2_of(const pz_plan *plan) {
   static char names[8];
   int n_names = 0;
   for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
-    if (plan->choices[n].n && has_halves(pz_plan_candidate(plan, n)))
+    if (plan->choices[n].n && has_bf16x2(pz_plan_candidate(plan, n)))
       names[n_names++] = plan->graph->nodes[n].name[0];
   names[n_names] = 0;
   return names;
@@ -319,11 +319,11 @@ static void test_error(void **state) {
         pz_plan *plan = NULL;
         const pz_plan_options options = {.target = pz_target_as(PZ_ISA_AMX),
                                          .max_error = bounds[i].most,
-                                         .spare = spare ? 0.6 : 0,
+                                         .slack = spare ? 0.6 : 0,
                                          .choose = measured ? by_time : NULL};
         assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
         assert_true(squared_error(plan) <= bounds[i].most * bounds[i].most);
-        if (measured && !spare) assert_string_equal(halves_of(plan), bounds[i].measured);
+        if (measured && !spare) assert_string_equal(bf16x2_of(plan), bounds[i].measured);
         pz_plan_free(plan);
       }
   pz_graph_free(g);
@@ -333,8 +333,8 @@ static void test_error(void **state) {
 static void test_sensitivity(void **state) {
   (void)state;
   static const struct {
-    double sensitivity[6]; /* of a, b, ... */
-    const char *halves;    /* who takes them by the times above, at 1e-5 */
+    double error_propagation[6]; /* of a, b, ... */
+    const char *bf16x2;          /* who takes them by the times above, at 1e-5 */
   } rows[] = {{{1, 1, 1, 1, 1, 1}, "ce"},
               {{0.2, 0.2, 0.2, 0.2, 0.2, 0.2}, "abcdef"},
               {{0.1, 0.1, 2, 0.1, 0.1, 0.1}, "abdef"},
@@ -346,17 +346,17 @@ static void test_sensitivity(void **state) {
     pz_plan *plan = NULL;
     const pz_plan_options options = {.target = pz_target_as(PZ_ISA_AMX),
                                      .max_error = 1e-5,
-                                     .sensitivity = rows[i].sensitivity,
+                                     .error_propagation = rows[i].error_propagation,
                                      .choose = by_time};
     double sum = 0;
     assert_int_equal(g->n_nodes, 6);
     assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
     for (pz_node_id n = 0; n < g->n_nodes; n++) {
-      const double e = pz_plan_candidate(plan, n)->error * rows[i].sensitivity[n];
+      const double e = pz_plan_candidate(plan, n)->error * rows[i].error_propagation[n];
       sum += e * e;
     }
     assert_true(sum <= 1e-10);
-    assert_string_equal(halves_of(plan), rows[i].halves);
+    assert_string_equal(bf16x2_of(plan), rows[i].bf16x2);
     pz_plan_free(plan);
   }
   pz_graph_free(g);

@@ -58,7 +58,7 @@ static void test_group_norm(void **state) {
         "output %a2\noutput %c\noutput %d\noutput %e\noutput %f\noutput %i\noutput %j\noutput %k\n");
 }
 
-/* As layers, and behind convolutions where a pass puts them there; 19 maps leave padding lanes to be zero. */
+/* As layers, and behind convolutions where a pass puts them there; 19 channels leave padding lanes to be zero. */
 static void test_functions(void **state) {
   (void)state;
   check("graph \"functions\"\n"
@@ -88,7 +88,7 @@ static void test_functions(void **state) {
         "output %s\noutput %t\noutput %u\n");
 }
 
-/* Channel attention (maps), gates (positions), rows, scalars; constants; more inputs than a call takes; in place, read with
+/* Channel attention (channels), gates (positions), rows, scalars; constants; more inputs than a call takes; in place, read with
  * a border. */
 static void test_eltwise(void **state) {
   (void)state;
@@ -126,7 +126,7 @@ static void test_eltwise(void **state) {
         "output %a2\noutput %b\noutput %e\noutput %f\noutput %h\noutput %i\noutput %j\n");
 }
 
-/* Over positions in slices, over maps, over all, over samples; argmax; logarithms of softmax. */
+/* Over positions in slices, over channels, over all, over samples; argmax; logarithms of softmax. */
 static void test_reduce(void **state) {
   (void)state;
   check("graph \"reduce\"\n"

@@ -19,7 +19,7 @@ static int set_target(void **state) {
   return 0;
 }
 
-/* A first layer that can read plain and blocked, a crop that can be made in both, a last layer that leaves the network. */
+/* A first layer that can read NCHW and NCHWc, a crop that can be made in both, a last layer that leaves the network. */
 static const char network[] = "graph \"test\"\n"
                               "input %x 1x4x8x16x16\n"
                               "const %w 32x4x3x3x3 = seed 1 scale 0.05\n"
@@ -85,8 +85,8 @@ static void test_all_layouts(void **state) {
     }
     assert_int_equal(there, direct);
   }
-  assert_true(layouts[PZ_PLAIN][PZ_BLOCKED] && layouts[PZ_BLOCKED][PZ_BLOCKED] &&
-              layouts[PZ_BLOCKED][PZ_PLAIN] && layouts[PZ_PLAIN][PZ_PLAIN]);
+  assert_true(layouts[PZ_NCHW][PZ_NCHWC] && layouts[PZ_NCHWC][PZ_NCHWC] && layouts[PZ_NCHWC][PZ_NCHW] &&
+              layouts[PZ_NCHW][PZ_NCHW]);
   end(&f);
 }
 
@@ -118,7 +118,7 @@ static void test_edges(void **state) {
   for (int32_t i = 0; i < c.n_edges; i++)
     for (int a = 0; a < 2; a++)
       for (int b = 0; b < 2; b++) assert_int_equal(c.edges[i].transform[a][b] > 0, a != b);
-  /* a tensor of 32 maps is twice as many vectors as one of 4 */
+  /* a tensor of 32 channels is twice as many vectors as one of 4 */
   assert_true(edge(&c, first, crop, 0)->transform[0][1] == 2 * edge(&c, PZ_NONE, first, 0)->transform[0][1]);
   end(&f);
 }
@@ -138,10 +138,10 @@ static void test_transforms(void **state) {
                    last = layer(&f, "last");
   pz_choice *chosen = f.plan->choices;
   const double whole = edge(&c, first, crop, 0)->transform[0][1];
-  chosen[first].chosen = with(&c, first, PZ_PLAIN, PZ_BLOCKED);
-  chosen[second].chosen = with(&c, second, PZ_BLOCKED, PZ_BLOCKED);
-  chosen[last].chosen = with(&c, last, PZ_BLOCKED, PZ_PLAIN);
-  const int32_t blocked = with(&c, crop, PZ_BLOCKED, PZ_BLOCKED), plain = with(&c, crop, PZ_PLAIN, PZ_PLAIN);
+  chosen[first].chosen = with(&c, first, PZ_NCHW, PZ_NCHWC);
+  chosen[second].chosen = with(&c, second, PZ_NCHWC, PZ_NCHWC);
+  chosen[last].chosen = with(&c, last, PZ_NCHWC, PZ_NCHW);
+  const int32_t blocked = with(&c, crop, PZ_NCHWC, PZ_NCHWC), plain = with(&c, crop, PZ_NCHW, PZ_NCHW);
   chosen[crop].chosen = blocked;
   pz_transforms t = pz_transforms_of(&c, chosen, crop, blocked);
   assert_true(t.cost == 0 && t.inside == 0);
@@ -153,14 +153,14 @@ static void test_transforms(void **state) {
   chosen[crop].chosen = plain; /* then for the crop too, and once for both */
   t = pz_transforms_of(&c, chosen, first, chosen[first].chosen);
   assert_true(t.cost == whole && t.inside == 1);
-  t = pz_transforms_of(&c, chosen, first, with(&c, first, PZ_BLOCKED, PZ_BLOCKED));
+  t = pz_transforms_of(&c, chosen, first, with(&c, first, PZ_NCHWC, PZ_NCHWC));
   assert_true(t.cost > whole && t.inside == 1);
   end(&f);
 }
 
 /* ---- the greedy choice, over tables that no planner made ---- */
 
-/* Two nodes in a row, each with a plain and a blocked candidate. */
+/* Two nodes in a row, each with a plain and a NCHWc candidate. */
 typedef struct synthetic {
   pz_priced priced[2][2];
   const pz_priced *node[2];
@@ -208,7 +208,7 @@ static void test_greedy(void **state) {
   expect(reversed, PZ_BY_TIME, 0, 1, 1);
   expect(reversed, PZ_BY_TIME, 1.5, 0, 0);
   synthetic s;
-  make(&s, equal, PZ_BY_COST, 1); /* the first node is forced to be blocked, and draws the second one along */
+  make(&s, equal, PZ_BY_COST, 1); /* the first node is forced to be NCHWc, and draws the second one along */
   s.forced[0] = 1;
   pz_choose_solvers(&s.plan, &s.costs);
   assert_int_equal(s.choices[0].chosen, 1);

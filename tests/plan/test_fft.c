@@ -20,7 +20,7 @@ static pz_graph *parsed(const char *text) {
   return g;
 }
 
-/* The smallest tiles for layers that are to run slab by slab; else others for each layer. */
+/* The smallest tiles for layers that are to run band by band; else others for each layer. */
 typedef struct asked {
   bool smallest;
   int seen;
@@ -39,30 +39,30 @@ static int32_t choose_fft(void *host, const pz_plan *plan, const pz_node *node, 
   return pick;
 }
 
-static bool in_slabs(const char *text) {
+static bool in_bands(const char *text) {
   asked a = {.smallest = true};
-  bool slabs = false;
+  bool bands = false;
   pz_graph *g = parsed(text);
   pz_plan *plan = NULL;
   pz_error err = {0};
   const pz_plan_options options = {.target = pz_target_as(pz_isa_native()),
-                                   .slabs = PZ_SLABS_ALWAYS,
+                                   .fuse_rows = PZ_FUSE_ROWS_ALWAYS,
                                    .choose = choose_fft,
                                    .choose_host = &a};
   assert_int_equal(pz_optimise(g, NULL, NULL, NULL, &err), PZ_OK);
   assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
-  for (int32_t i = 0; i < plan->n_steps; i++) slabs |= strstr(plan->steps[i].algorithm, " slabs") != NULL;
+  for (int32_t i = 0; i < plan->n_steps; i++) bands |= strstr(plan->steps[i].algorithm, " bands") != NULL;
   pz_plan_free(plan);
   pz_graph_free(g);
-  return slabs;
+  return bands;
 }
 
-static uint64_t bits_of(const char *text, pz_isa isa, pz_slabs slabs) {
+static uint64_t bits_of(const char *text, pz_isa isa, pz_fuse_rows bands) {
   asked a = {.smallest = isa == pz_isa_native()};
   uint64_t bits = 0;
   pz_graph *g = parsed(text);
   const pz_plan_options plan = {
-      .target = pz_target_as(isa), .slabs = slabs, .choose = choose_fft, .choose_host = &a};
+      .target = pz_target_as(isa), .fuse_rows = bands, .choose = choose_fft, .choose_host = &a};
   const pz_compiled_options options = {
       .name = g->name, .seed = 3, .plan = plan, .tolerance = 1e-6, .bits = &bits};
   pz_test_compiled(g, &options);
@@ -70,7 +70,7 @@ static uint64_t bits_of(const char *text, pz_isa isa, pz_slabs slabs) {
   return bits;
 }
 
-/* On each instruction set, against the reference: errors of 3e-7 a layer. In slabs to the same bits as without. */
+/* On each instruction set, against the reference: errors of 3e-7 a layer. In bands to the same bits as without. */
 static void test_compiled(void **state) {
   (void)state;
   const char *text = "graph \"large kernels\"\n"
@@ -86,10 +86,10 @@ static void test_compiled(void **state) {
                      "output %y\n";
   for (int isa = 0; isa < PZ_ISA_COUNT; isa++)
     if (pz_isa_supported((pz_isa)isa) && isa != (int)pz_isa_native())
-      bits_of(text, (pz_isa)isa, PZ_SLABS_ALWAYS);
-  assert_true(in_slabs(text));
-  assert_true(bits_of(text, pz_isa_native(), PZ_SLABS_ALWAYS) ==
-              bits_of(text, pz_isa_native(), PZ_SLABS_NEVER));
+      bits_of(text, (pz_isa)isa, PZ_FUSE_ROWS_ALWAYS);
+  assert_true(in_bands(text));
+  assert_true(bits_of(text, pz_isa_native(), PZ_FUSE_ROWS_ALWAYS) ==
+              bits_of(text, pz_isa_native(), PZ_FUSE_ROWS_NEVER));
 }
 
 static int count_fft(const pz_plan *plan, const char *layer) {

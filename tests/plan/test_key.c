@@ -184,7 +184,7 @@ static void flip_operand(keys *k, made *m, pz_operand *o) {
   o->data = data ? NULL : values, add(k, p), o->data = data;
   flip_flags(k, p, &o->packed, 1);
   flip_i32(k, p, &o->same, 1);
-  flip_flags(k, p, &o->plain, 1);
+  flip_flags(k, p, &o->nchw, 1);
   flip_flags(k, p, &o->one_sign, 1);
 }
 
@@ -205,7 +205,7 @@ static void test_fields(void **state) {
   flip_flags(k, p, &p->epilogue.pools, 1);
   flip_i32(k, p, p->epilogue.pool, PZ_SPATIAL);
   flip_flags(k, p, &p->epilogue.normalised, 1);
-  flip_flags(k, p, &p->epilogue.statistics, 1);
+  flip_flags(k, p, &p->epilogue.norm_stats, 1);
   flip_flags(k, p, &p->padded, 1);
   end(k);
 }

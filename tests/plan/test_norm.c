@@ -21,18 +21,18 @@ static pz_graph *parse(const char *text) {
 }
 
 /* Passes over memory for statistics; *gathered: normalisations whose convolution gathers them. Frees the graph. */
-static int passes_of(pz_graph *graph, const pz_plan_options *options, int *gathered) {
+static int passes_of(pz_graph *graph, const pz_plan_options *options, int *collected) {
   pz_error err = {0};
   pz_plan *plan;
   int passes = 0;
-  *gathered = 0;
+  *collected = 0;
   assert_int_equal(pz_optimise(graph, NULL, NULL, NULL, &err), PZ_OK);
   assert_int_equal(pz_plan_new(graph, options, &plan, &err), PZ_OK);
   for (int32_t i = 0; i < plan->n_steps; i++) {
     const pz_step *step = &plan->steps[i];
-    *gathered += strstr(step->algorithm, "gathered by the convolution") != NULL;
+    *collected += strstr(step->algorithm, "collected by the convolution") != NULL;
     for (int32_t c = 0; c < step->n_calls; c++)
-      passes += !strcmp(step->calls[c].function, "pz_group_statistics");
+      passes += !strcmp(step->calls[c].function, "pz_norm_stats_of_units");
   }
   pz_plan_free(plan);
   pz_graph_free(graph);
@@ -40,13 +40,13 @@ static int passes_of(pz_graph *graph, const pz_plan_options *options, int *gathe
 }
 
 typedef struct expected {
-  int passes, gathered; /* the latter at least: with shorter vectors more normalisations do whole groups */
+  int passes, collected; /* the latter at least: with shorter vectors more normalisations do whole groups */
 } expected;
 
 static void check_plan(const char *text, const pz_plan_options *options, expected want) {
-  int gathered;
-  assert_int_equal(passes_of(parse(text), options, &gathered), want.passes);
-  assert_true(gathered >= want.gathered);
+  int collected;
+  assert_int_equal(passes_of(parse(text), options, &collected), want.passes);
+  assert_true(collected >= want.collected);
 }
 
 static void check(const char *text, pz_plan_options options, expected want) {
@@ -58,7 +58,7 @@ static void check(const char *text, pz_plan_options options, expected want) {
   pz_graph_free(graph);
 }
 
-/* Several samples, few of them whole strips; kernels of 3 and 1, strides, groups of maps, plain input, padding lanes; a
+/* Several samples, few of them whole strips; kernels of 3 and 1, strides, groups of channels, NCHW input, padding lanes; a
  * normalisation of several blocks; two of one result, which is used otherwise too; transposed with phases alike and not. */
 static const char direct[] = "graph \"direct\"\n"
                              "input %x 2x3x4x11x13\n"
@@ -109,22 +109,22 @@ static void test_filtered(void **state) {
   const pz_isa native = pz_isa_native(),
                isa = native == PZ_ISA_AMX ? PZ_ISA_AVX512 : native; /* AMX has halves */
   check(filtered, (pz_plan_options){.target = pz_target_as(isa)}, (expected){2, 2});
-  /* what is normalised is in no slab chain */
-  check_plan(filtered, &(pz_plan_options){.target = pz_target_as(isa), .slabs = PZ_SLABS_ALWAYS},
+  /* what is normalised is in no band chain */
+  check_plan(filtered, &(pz_plan_options){.target = pz_target_as(isa), .fuse_rows = PZ_FUSE_ROWS_ALWAYS},
              (expected){2, 2});
 }
 
 /* The random networks of test_networks.c have such normalisations. */
 static void test_random(void **state) {
   (void)state;
-  int all = 0, gathered;
+  int all = 0, collected;
   for (uint64_t seed = 3; seed <= 30; seed++) {
     pz_graph *graph;
     pz_error err;
     if (seed % 5 < 3) continue;
     assert_int_equal(pz_random_exported_graph(seed, &graph, &err), PZ_OK);
-    passes_of(graph, &(pz_plan_options){.target = pz_target_as((pz_isa)(seed % PZ_ISA_COUNT))}, &gathered);
-    all += gathered;
+    passes_of(graph, &(pz_plan_options){.target = pz_target_as((pz_isa)(seed % PZ_ISA_COUNT))}, &collected);
+    all += collected;
   }
   assert_true(all > 0);
 }

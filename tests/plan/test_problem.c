@@ -71,16 +71,16 @@ static void test_operands(void **state) {
   fixture f = problems_of(chain, &target);
   const pz_operand *first = problem(&f, "first")->in, *second = problem(&f, "second")->in,
                    *third = problem(&f, "third")->in;
-  assert_true(first[PZ_CONV_X].present && first[PZ_CONV_X].plain && !first[PZ_CONV_X].data);
+  assert_true(first[PZ_CONV_X].present && first[PZ_CONV_X].nchw && !first[PZ_CONV_X].data);
   assert_true(first[PZ_CONV_WEIGHT].packed && first[PZ_CONV_WEIGHT].data);
-  assert_false(first[PZ_CONV_X].packed || first[PZ_CONV_X].one_sign || first[PZ_CONV_BASE].present);
-  assert_true(second[PZ_CONV_X].one_sign && !second[PZ_CONV_X].plain);
-  assert_int_equal(second[PZ_CONV_BASE].same, PZ_CONV_X);
-  assert_int_equal(third[PZ_CONV_BASE].same, PZ_CONV_BASE);
+  assert_false(first[PZ_CONV_X].packed || first[PZ_CONV_X].one_sign || first[PZ_CONV_RESIDUAL].present);
+  assert_true(second[PZ_CONV_X].one_sign && !second[PZ_CONV_X].nchw);
+  assert_int_equal(second[PZ_CONV_RESIDUAL].same, PZ_CONV_X);
+  assert_int_equal(third[PZ_CONV_RESIDUAL].same, PZ_CONV_RESIDUAL);
   assert_false(third[PZ_CONV_X].one_sign);
   /* it leaves the network, but is read besides */
-  assert_false(problem(&f, "third")->out[0].plain);
-  assert_true(problem(&f, "norm")->out[0].plain);
+  assert_false(problem(&f, "third")->out[0].nchw);
+  assert_true(problem(&f, "norm")->out[0].nchw);
   end(&f);
 }
 
@@ -91,12 +91,12 @@ static void test_epilogues(void **state) {
   assert_true(third->pools && third->pool[0] == 1 && third->pool[1] == 2 && third->pool[2] == 2);
   assert_false(third->normalised || problem(&f, "second")->epilogue.pools);
   /* the whole tensor is so small that a worker does whole groups */
-  assert_true(point->normalised && !point->statistics);
+  assert_true(point->normalised && !point->norm_stats);
   end(&f);
   f = problems_of("graph \"large\"\ninput %x 1x32x16x64x64\nconst %v 32x32x1x1x1 = seed 2\n"
                   "%d = conv \"point\" %x, %v norm_groups 32\noutput %d\n",
                   &target);
-  assert_true(problem(&f, "point")->epilogue.statistics);
+  assert_true(problem(&f, "point")->epilogue.norm_stats);
   end(&f);
 }
 
@@ -110,9 +110,9 @@ static void test_other_machines(void **state) {
   const pz_candidates here = candidates(&f, "second", &target), tiles = candidates(&f, "second", &amx),
                       few = candidates(&f, "second", &small);
   assert_true(has(&here, "Winograd F(4,4,4)") && has(&here, "direct") && has(&few, "direct"));
-  assert_true(!has(&here, "bfloat16 halves") && has(&tiles, "bfloat16 halves, F(4,3) along d"));
+  assert_true(!has(&here, "bf16x2") && has(&tiles, "bf16x2, F(4,3) along d"));
   pz_candidates one = candidates(&f, "point", &target), two = candidates(&f, "point", &pairs);
-  assert_true(!has(&one, "direct, in pairs") && has(&two, "direct, in pairs"));
+  assert_true(!has(&one, "direct, inner pairs") && has(&two, "direct, inner pairs"));
   end(&f);
 }
 

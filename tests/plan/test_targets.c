@@ -36,7 +36,7 @@ WATCHED(pz_target, pz_target_as, (pz_isa isa), (isa))
 
 /* ---- networks ---- */
 
-/* Minimal filtering, a pooling behind it, a deconvolution, a product of maps, a first layer and a last one of few maps. */
+/* Minimal filtering, a pooling behind it, a deconvolution, a product of channels, a first layer and a last one of few channels. */
 static const char unet[] = "graph \"unet\"\n"
                            "input %x 1x1x8x32x32\n"
                            "const %w0 32x1x3x3x3 = seed 1 scale 0.2\n"
@@ -127,7 +127,7 @@ static void rows_decide(void **state) {
     const pz_target *row = pz_target_row(i);
     const bool tiles = pz_target_has(row, PZ_NEEDS_TILES), pairs = row->adds_apart && row->vector_width == 16;
     pz_plan *plan = plan_for(g, row, 0), *loose = plan_for(g, row, 1e-3);
-    assert_int_equal(count(plan, "in pairs") > 0, pairs);
+    assert_int_equal(count(plan, "inner pairs") > 0, pairs);
     assert_int_equal(count(loose, "bfloat16") > 0, tiles);
     pz_plan_free(loose);
     pz_plan_free(plan);

@@ -47,13 +47,13 @@ static pz_graph *parsed(const char *text) {
 }
 
 /* Steps whose algorithm has this in it. */
-static int steps_with(const char *text, pz_isa isa, pz_slabs slabs, pz_choose choose, const char *what) {
+static int steps_with(const char *text, pz_isa isa, pz_fuse_rows bands, pz_choose choose, const char *what) {
   int32_t seen = 0, found = 0;
   pz_graph *g = parsed(text);
   pz_plan *plan = NULL;
   pz_error err = {0};
   const pz_plan_options options = {
-      .target = pz_target_as(isa), .slabs = slabs, .choose = choose, .choose_host = &seen};
+      .target = pz_target_as(isa), .fuse_rows = bands, .choose = choose, .choose_host = &seen};
   assert_int_equal(pz_plan_new(g, &options, &plan, &err), PZ_OK);
   for (int32_t i = 0; i < plan->n_steps; i++) found += strstr(plan->steps[i].algorithm, what) != NULL;
   pz_plan_free(plan);
@@ -61,12 +61,12 @@ static int steps_with(const char *text, pz_isa isa, pz_slabs slabs, pz_choose ch
   return found;
 }
 
-static uint64_t bits_of(const char *text, pz_isa isa, pz_slabs slabs, pz_choose choose) {
+static uint64_t bits_of(const char *text, pz_isa isa, pz_fuse_rows bands, pz_choose choose) {
   int32_t seen = 0;
   uint64_t bits = 0;
   pz_graph *g = parsed(text);
   const pz_plan_options plan = {
-      .target = pz_target_as(isa), .slabs = slabs, .choose = choose, .choose_host = &seen};
+      .target = pz_target_as(isa), .fuse_rows = bands, .choose = choose, .choose_host = &seen};
   const pz_compiled_options options = {
       .name = g->name, .seed = 3, .plan = plan, .tolerance = 1e-5, .bits = &bits};
   pz_test_compiled(g, &options);
@@ -74,12 +74,12 @@ static uint64_t bits_of(const char *text, pz_isa isa, pz_slabs slabs, pz_choose 
   return bits;
 }
 
-/* On each instruction set, against the reference; in slabs to the same bits as without. */
+/* On each instruction set, against the reference; in bands to the same bits as without. */
 static void check_bits(const char *text, pz_choose choose) {
   for (pz_isa isa = 0; isa < PZ_ISA_COUNT; isa++) {
     if (!pz_isa_supported(isa)) continue;
-    const uint64_t whole = bits_of(text, isa, PZ_SLABS_NEVER, choose);
-    if (isa == pz_isa_native()) assert_true(bits_of(text, isa, PZ_SLABS_ALWAYS, choose) == whole);
+    const uint64_t whole = bits_of(text, isa, PZ_FUSE_ROWS_NEVER, choose);
+    if (isa == pz_isa_native()) assert_true(bits_of(text, isa, PZ_FUSE_ROWS_ALWAYS, choose) == whole);
   }
 }
 
@@ -102,19 +102,20 @@ static const char short_blocks[] =
 
 static void test_short_blocks(void **state) {
   (void)state;
-  assert_true(steps_with(short_blocks, pz_isa_native(), PZ_SLABS_ALWAYS, choose_batches, " slabs") > 0);
+  assert_true(steps_with(short_blocks, pz_isa_native(), PZ_FUSE_ROWS_ALWAYS, choose_batches, " bands") > 0);
   check_bits(short_blocks, choose_batches);
 }
 
-/* Where they are, plans say so: 36, 36, 33 and 3 maps in vectors of 16. */
+/* Where they are, plans say so: 36, 36, 33 and 3 channels in vectors of 16. */
 static void test_named(void **state) {
   (void)state;
   assert_int_equal(
-      steps_with(short_blocks, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_batches, "tiles and 4 maps"), 2);
+      steps_with(short_blocks, PZ_ISA_AVX512, PZ_FUSE_ROWS_NEVER, choose_batches, "tiles and 4 channels"), 2);
   assert_int_equal(
-      steps_with(short_blocks, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_batches, "tiles and 1 maps"), 1);
-  assert_int_equal(steps_with(short_blocks, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_batches, ", 3 maps"), 1);
-  assert_int_equal(steps_with(short_blocks, PZ_ISA_AVX2, PZ_SLABS_NEVER, choose_batches, " maps"), 0);
+      steps_with(short_blocks, PZ_ISA_AVX512, PZ_FUSE_ROWS_NEVER, choose_batches, "tiles and 1 channels"), 1);
+  assert_int_equal(
+      steps_with(short_blocks, PZ_ISA_AVX512, PZ_FUSE_ROWS_NEVER, choose_batches, ", 3 channels"), 1);
+  assert_int_equal(steps_with(short_blocks, PZ_ISA_AVX2, PZ_FUSE_ROWS_NEVER, choose_batches, " channels"), 0);
 }
 
 /* Of a result with a short last block that is read elsewhere too and leaves the network; along the depth; of one that lies in a concatenation;
@@ -139,11 +140,12 @@ static const char pooled[] = "graph \"pooled\"\n"
                              "%e = pool \"e\" %d kernel 1,1,2 stride 1,1,2\n"
                              "output %e\noutput %a\noutput %p\noutput %f\noutput %g\n";
 
-/* Windows that lie in tiles are pooled with them: against the reference, in slabs to the same bits. */
+/* Windows that lie in tiles are pooled with them: against the reference, in bands to the same bits. */
 static void test_pooled(void **state) {
   (void)state;
-  assert_int_equal(steps_with(pooled, pz_isa_native(), PZ_SLABS_NEVER, choose_batches, ", maximum of"), 3);
-  assert_int_equal(steps_with(pooled, pz_isa_native(), PZ_SLABS_NEVER, choose_batches, "maximum of"), 5);
+  assert_int_equal(steps_with(pooled, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_batches, ", maximum of"),
+                   3);
+  assert_int_equal(steps_with(pooled, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_batches, "maximum of"), 5);
   check_bits(pooled, choose_batches);
 }
 
@@ -152,18 +154,18 @@ static int32_t choose_two_planes(void *host, const pz_plan *plan, const pz_node 
   int32_t pick = 0;
   (void)host, (void)plan;
   for (int32_t i = 0; i < n && strcmp(node->name, "b") && strcmp(node->name, "d"); i++)
-    if (strstr(c[i].label, "halves, F(2,3)")) pick = i;
+    if (strstr(c[i].label, "bf16x2, F(2,3)")) pick = i;
   return pick;
 }
 
 /* The same by products of halves, two planes at a time, of %a and %c: as many as their errors allow. */
-static void test_pooled_halves(void **state) {
+static void test_pooled_bf16x2(void **state) {
   (void)state;
-  assert_int_equal(steps_with(pooled, PZ_ISA_AMX, PZ_SLABS_NEVER, choose_two_planes, "planes, maximum of"),
-                   2);
+  assert_int_equal(
+      steps_with(pooled, PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_two_planes, "planes, maximum of"), 2);
   if (pz_isa_supported(PZ_ISA_AMX))
-    assert_true(bits_of(pooled, PZ_ISA_AMX, PZ_SLABS_ALWAYS, choose_two_planes) ==
-                bits_of(pooled, PZ_ISA_AMX, PZ_SLABS_NEVER, choose_two_planes));
+    assert_true(bits_of(pooled, PZ_ISA_AMX, PZ_FUSE_ROWS_ALWAYS, choose_two_planes) ==
+                bits_of(pooled, PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_two_planes));
 }
 
 static const char paired[] = "graph \"pairs\"\n"
@@ -178,15 +180,15 @@ static const char paired[] = "graph \"pairs\"\n"
                              "%p = pool \"p\" %c kernel 1,2,2 stride 1,2,2\n"
                              "output %p\n";
 
-/* In pairs where the core is one that they are for: against the reference, in slabs to the same bits. */
+/* In pairs where the core is one that they are for: against the reference, in bands to the same bits. */
 static void test_pairs(void **state) {
   (void)state;
   const bool has = pz_target_as(PZ_ISA_AVX512).adds_apart;
-  assert_int_equal(steps_with(paired, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_batches, ", in pairs"),
+  assert_int_equal(steps_with(paired, PZ_ISA_AVX512, PZ_FUSE_ROWS_NEVER, choose_batches, ", inner pairs"),
                    has ? 2 : 0);
-  assert_int_equal(steps_with(paired, PZ_ISA_AVX2, PZ_SLABS_NEVER, choose_batches, ", in pairs"), 0);
-  assert_true(bits_of(paired, pz_isa_native(), PZ_SLABS_ALWAYS, choose_batches) ==
-              bits_of(paired, pz_isa_native(), PZ_SLABS_NEVER, choose_batches));
+  assert_int_equal(steps_with(paired, PZ_ISA_AVX2, PZ_FUSE_ROWS_NEVER, choose_batches, ", inner pairs"), 0);
+  assert_true(bits_of(paired, pz_isa_native(), PZ_FUSE_ROWS_ALWAYS, choose_batches) ==
+              bits_of(paired, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_batches));
 }
 
 /* The last whose label has this in it, where there is one. */
@@ -203,11 +205,11 @@ static int32_t choose_with(pz_candidate *c, int32_t n, const char *text) {
     (void)node;                                                                                              \
     return choose_with(c, n, text);                                                                          \
   }
-CHOOSE(choose_pairs, "in pairs")
+CHOOSE(choose_inner_pairs, "inner pairs")
 CHOOSE(choose_plain, "to plain")
-CHOOSE(choose_columns, "of columns")
+CHOOSE(choose_1d_h, "of columns")
 CHOOSE(choose_small, "small weights")
-CHOOSE(choose_halves, "to few maps")
+CHOOSE(choose_bf16x2, "narrow")
 
 /* Notes the error of F(2,2,2) in layer "b". */
 static int32_t choose_noting(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
@@ -264,7 +266,7 @@ static const char sliced[] = "graph \"slices\"\n"
 
 static void test_sliced(void **state) {
   (void)state;
-  assert_int_equal(steps_with(sliced, pz_isa_native(), PZ_SLABS_NEVER, choose_slices, "in slices"), 4);
+  assert_int_equal(steps_with(sliced, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_slices, "in slices"), 4);
   check_bits(sliced, choose_slices);
 }
 
@@ -277,17 +279,18 @@ static const char last_layer[] = "graph \"last layer\"\n"
                                  "%b = conv \"b\" %a, %w2, %b2 kernel 1,5,5 pad 0,2,2:0,2,2 act sigmoid\n"
                                  "output %b\n";
 
-/* A short block that leaves the network comes out plain, without a step that converts it. */
-static void test_plain(void **state) {
+/* A short block that leaves the network comes out NCHW, without a step that converts it. */
+static void test_nd(void **state) {
   (void)state;
-  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_plain, ", 3 maps"), 1);
-  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_plain, "blocked to plain"),
+  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX512, PZ_FUSE_ROWS_NEVER, choose_plain, ", 3 channels"),
+                   1);
+  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX512, PZ_FUSE_ROWS_NEVER, choose_plain, "NCHWc to NCHW"),
                    0);
-  assert_true(bits_of(last_layer, pz_isa_native(), PZ_SLABS_ALWAYS, choose_plain) ==
-              bits_of(last_layer, pz_isa_native(), PZ_SLABS_NEVER, choose_plain));
+  assert_true(bits_of(last_layer, pz_isa_native(), PZ_FUSE_ROWS_ALWAYS, choose_plain) ==
+              bits_of(last_layer, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_plain));
 }
 
-static const char last_of_one_map[] = "graph \"last layer of one map\"\n"
+static const char last_of_one_map[] = "graph \"last layer of one channel\"\n"
                                       "input %x 2x20x5x23x17\n"
                                       "const %w1 20x20x3x3x3 = seed 1 scale 0.1\n"
                                       "const %w2 1x20x1x5x3 = seed 2 scale 0.1\n"
@@ -295,33 +298,33 @@ static const char last_of_one_map[] = "graph \"last layer of one map\"\n"
                                       "%b = conv \"b\" %a, %w2 kernel 1,5,3 pad 0,2,1:0,2,1 act elu 1\n"
                                       "output %b\n";
 
-/* Few maps that leave the network, their taps along the width in the lanes: where these suffice. */
+/* Few channels that leave the network, their taps along the width in the lanes: where these suffice. */
 static void test_columns(void **state) {
   (void)state;
-  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_columns, " of columns "), 1);
-  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX2, PZ_SLABS_NEVER, choose_columns, " of columns "), 0);
+  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX512, PZ_FUSE_ROWS_NEVER, choose_1d_h, " of columns "), 1);
+  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX2, PZ_FUSE_ROWS_NEVER, choose_1d_h, " of columns "), 0);
   assert_int_equal(
-      steps_with(last_of_one_map, pz_isa_native(), PZ_SLABS_NEVER, choose_columns, " of columns "), 1);
-  assert_true(bits_of(last_layer, pz_isa_native(), PZ_SLABS_ALWAYS, choose_columns) ==
-              bits_of(last_layer, pz_isa_native(), PZ_SLABS_NEVER, choose_columns));
+      steps_with(last_of_one_map, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_1d_h, " of columns "), 1);
+  assert_true(bits_of(last_layer, pz_isa_native(), PZ_FUSE_ROWS_ALWAYS, choose_1d_h) ==
+              bits_of(last_layer, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_1d_h));
   for (pz_isa isa = 0; isa < PZ_ISA_COUNT; isa++) {
     if (!pz_isa_supported(isa)) continue;
-    const uint64_t whole = bits_of(last_of_one_map, isa, PZ_SLABS_NEVER, choose_columns);
+    const uint64_t whole = bits_of(last_of_one_map, isa, PZ_FUSE_ROWS_NEVER, choose_1d_h);
     if (isa == pz_isa_native())
-      assert_true(bits_of(last_of_one_map, isa, PZ_SLABS_ALWAYS, choose_columns) == whole);
+      assert_true(bits_of(last_of_one_map, isa, PZ_FUSE_ROWS_ALWAYS, choose_1d_h) == whole);
   }
 }
 
 /* The same on AMX tiles. */
-static void test_halves_few(void **state) {
+static void test_bf16x2_narrow(void **state) {
   (void)state;
   const char *const graphs[] = {last_layer, last_of_one_map};
-  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_halves, " to few maps "), 0);
+  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX512, PZ_FUSE_ROWS_NEVER, choose_bf16x2, " narrow "), 0);
   for (int i = 0; i < 2; i++) {
-    assert_int_equal(steps_with(graphs[i], PZ_ISA_AMX, PZ_SLABS_NEVER, choose_halves, " to few maps "), 1);
+    assert_int_equal(steps_with(graphs[i], PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_bf16x2, " narrow "), 1);
     if (pz_isa_supported(PZ_ISA_AMX))
-      assert_true(bits_of(graphs[i], PZ_ISA_AMX, PZ_SLABS_ALWAYS, choose_halves) ==
-                  bits_of(graphs[i], PZ_ISA_AMX, PZ_SLABS_NEVER, choose_halves));
+      assert_true(bits_of(graphs[i], PZ_ISA_AMX, PZ_FUSE_ROWS_ALWAYS, choose_bf16x2) ==
+                  bits_of(graphs[i], PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_bf16x2));
   }
 }
 
@@ -341,14 +344,15 @@ static const char products[] = "graph \"products\"\n"
 static void test_products(void **state) {
   (void)state;
   const bool has = pz_target_as(PZ_ISA_AVX512).adds_apart;
-  assert_int_equal(steps_with(products, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_pairs, ", in pairs"),
-                   has ? 3 : 0);
-  assert_true(bits_of(products, pz_isa_native(), PZ_SLABS_ALWAYS, choose_pairs) ==
-              bits_of(products, pz_isa_native(), PZ_SLABS_NEVER, choose_pairs));
+  assert_int_equal(
+      steps_with(products, PZ_ISA_AVX512, PZ_FUSE_ROWS_NEVER, choose_inner_pairs, ", inner pairs"),
+      has ? 3 : 0);
+  assert_true(bits_of(products, pz_isa_native(), PZ_FUSE_ROWS_ALWAYS, choose_inner_pairs) ==
+              bits_of(products, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_inner_pairs));
 }
 
-/* A network's first layer, of few maps, by rows. */
-static int32_t choose_rows(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
+/* A network's first layer, of few channels, by rows. */
+static int32_t choose_1d_w(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
   int32_t pick = 0, *seen = host, left = (*seen)++ % 3 + 1;
   (void)plan;
   (void)node;
@@ -372,35 +376,35 @@ static const char first_layers[] = "graph \"first layers\"\n"
 
 static void test_rows(void **state) {
   (void)state;
-  assert_int_equal(steps_with(first_layers, pz_isa_native(), PZ_SLABS_NEVER, choose_rows, " of rows "), 2);
+  assert_int_equal(steps_with(first_layers, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_1d_w, " of rows "),
+                   2);
   for (pz_isa isa = 0; isa < PZ_ISA_COUNT; isa++) {
     if (!pz_isa_supported(isa)) continue;
-    const uint64_t whole = bits_of(first_layers, isa, PZ_SLABS_NEVER, choose_rows);
+    const uint64_t whole = bits_of(first_layers, isa, PZ_FUSE_ROWS_NEVER, choose_1d_w);
     if (isa == pz_isa_native())
-      assert_true(bits_of(first_layers, isa, PZ_SLABS_ALWAYS, choose_rows) == whole);
+      assert_true(bits_of(first_layers, isa, PZ_FUSE_ROWS_ALWAYS, choose_1d_w) == whole);
   }
 }
 
 /* Three terms in layer "a", two in "b". */
-static int32_t choose_terms(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
-                            int32_t n) {
-  const char *text = strcmp(node->name, "a") ? "2 bfloat16 terms" : "3 bfloat16 terms";
+static int32_t choose_bf16x3(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
+                             int32_t n) {
+  const char *text = strcmp(node->name, "a") ? "bf16x2 taps" : "bf16x3 taps";
   (void)host, (void)plan;
   return choose_with(c, n, text);
 }
 
 /* By products of terms on AMX tiles */
-static void test_terms(void **state) {
+static void test_bf16x3(void **state) {
   (void)state;
-  assert_int_equal(steps_with(first_layers, PZ_ISA_AVX512, PZ_SLABS_NEVER, choose_terms, " terms of taps "),
-                   0);
-  assert_int_equal(
-      steps_with(first_layers, PZ_ISA_AMX, PZ_SLABS_NEVER, choose_terms, "3 bfloat16 terms of taps "), 1);
-  assert_int_equal(
-      steps_with(first_layers, PZ_ISA_AMX, PZ_SLABS_NEVER, choose_terms, "2 bfloat16 terms of taps "), 1);
+  assert_int_equal(steps_with(first_layers, PZ_ISA_AVX512, PZ_FUSE_ROWS_NEVER, choose_bf16x3, " taps "), 0);
+  assert_int_equal(steps_with(first_layers, PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_bf16x3, "bf16x3 taps "),
+                   1);
+  assert_int_equal(steps_with(first_layers, PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_bf16x3, "bf16x2 taps "),
+                   1);
   if (pz_isa_supported(PZ_ISA_AMX))
-    assert_true(bits_of(first_layers, PZ_ISA_AMX, PZ_SLABS_ALWAYS, choose_terms) ==
-                bits_of(first_layers, PZ_ISA_AMX, PZ_SLABS_NEVER, choose_terms));
+    assert_true(bits_of(first_layers, PZ_ISA_AMX, PZ_FUSE_ROWS_ALWAYS, choose_bf16x3) ==
+                bits_of(first_layers, PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_bf16x3));
 }
 
 static const char few_tiles[] = "graph \"few tiles\"\n"
@@ -416,20 +420,23 @@ static const char few_tiles[] = "graph \"few tiles\"\n"
 static void test_small_weights(void **state) {
   (void)state;
   assert_int_equal(
-      steps_with(few_tiles, pz_isa_native(), PZ_SLABS_NEVER, choose_small, "by position, small weights"), 2);
+      steps_with(few_tiles, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_small, "nonfused, small weights"), 2);
   for (pz_isa isa = 0; isa < PZ_ISA_COUNT; isa++) {
     if (!pz_isa_supported(isa)) continue;
-    const uint64_t whole = bits_of(few_tiles, isa, PZ_SLABS_NEVER, choose_small);
-    if (isa == pz_isa_native()) assert_true(bits_of(few_tiles, isa, PZ_SLABS_ALWAYS, choose_small) == whole);
+    const uint64_t whole = bits_of(few_tiles, isa, PZ_FUSE_ROWS_NEVER, choose_small);
+    if (isa == pz_isa_native())
+      assert_true(bits_of(few_tiles, isa, PZ_FUSE_ROWS_ALWAYS, choose_small) == whole);
   }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_short_blocks),  cmocka_unit_test(test_named),   cmocka_unit_test(test_pooled),
-      cmocka_unit_test(test_sliced),        cmocka_unit_test(test_pairs),   cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_products),      cmocka_unit_test(test_plain),   cmocka_unit_test(test_one_sign),
-      cmocka_unit_test(test_small_weights), cmocka_unit_test(test_columns), cmocka_unit_test(test_halves_few),
-      cmocka_unit_test(test_pooled_halves), cmocka_unit_test(test_terms)};
+      cmocka_unit_test(test_short_blocks),  cmocka_unit_test(test_named),
+      cmocka_unit_test(test_pooled),        cmocka_unit_test(test_sliced),
+      cmocka_unit_test(test_pairs),         cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_products),      cmocka_unit_test(test_nd),
+      cmocka_unit_test(test_one_sign),      cmocka_unit_test(test_small_weights),
+      cmocka_unit_test(test_columns),       cmocka_unit_test(test_bf16x2_narrow),
+      cmocka_unit_test(test_pooled_bf16x2), cmocka_unit_test(test_bf16x3)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,7 +172,7 @@ def extend():
                                 ("wrap", "circular")])
     y = F.pad(x, pads, mode, 2.5 if mode == "constant" else None)
     lists = tuple(",".join(map(str, [0, 0] + v)) for v in (lo, hi))
-    return {"x": x}, 'extend "e" %%x kind %s lo %s hi %s' % ((kind,) + lists), y
+    return {"x": x}, 'pad "e" %%x kind %s lo %s hi %s' % ((kind,) + lists), y
 
 
 def depth_to_space():

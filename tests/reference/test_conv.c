@@ -58,8 +58,8 @@ static void conv_stride_dilation_bias_base(void **state) {
   fixture_input(&f, PZ_CONV_X, SHAPE(1, 1, 6), FLOATS(1, 2, 3, 4, 5, 6));
   fixture_constant(&f, PZ_CONV_WEIGHT, SHAPE(1, 1, 2), FLOATS(1, 10));
   fixture_constant(&f, PZ_CONV_BIAS, SHAPE(1), FLOATS(100));
-  fixture_input(&f, PZ_CONV_BASE, SHAPE(1, 1, 2), FLOATS(1, -100));
-  fixture_constant(&f, PZ_CONV_BASE_SCALE, SHAPE(1), FLOATS(3));
+  fixture_input(&f, PZ_CONV_RESIDUAL, SHAPE(1, 1, 2), FLOATS(1, -100));
+  fixture_constant(&f, PZ_CONV_RESIDUAL_SCALE, SHAPE(1), FLOATS(3));
   fixture_constant(&f, PZ_CONV_SLOPE, SHAPE(1), FLOATS(0.5f));
   f.node.attr.conv.kernel[2] = f.node.attr.conv.stride[2] = f.node.attr.conv.dilation[2] = 2;
   f.node.attr.conv.act.kind = PZ_ACT_PRELU;
@@ -102,7 +102,7 @@ static void deconv_by_hand(void **state) {
   deconv_case(1, 1, SHAPE(1, 1, 4), DOUBLES(10, 102, 20, 200));
 }
 
-/* Two maps in, groups of one map in and two out: weight [C, K/group]. */
+/* Two channels in, groups of one channel in and two out: weight [C, K/group]. */
 static void deconv_groups_and_epilogue(void **state) {
   (void)state;
   fixture f;
@@ -110,7 +110,7 @@ static void deconv_groups_and_epilogue(void **state) {
   fixture_input(&f, PZ_CONV_X, SHAPE(1, 2, 1), FLOATS(1, 2));
   fixture_constant(&f, PZ_CONV_WEIGHT, SHAPE(2, 2, 1), FLOATS(1, 10, 100, 1000));
   fixture_constant(&f, PZ_CONV_BIAS, SHAPE(4), FLOATS(1, 2, 3, -5000));
-  fixture_input(&f, PZ_CONV_BASE, SHAPE(1, 4, 1), FLOATS(1, 1, 1, 1));
+  fixture_input(&f, PZ_CONV_RESIDUAL, SHAPE(1, 4, 1), FLOATS(1, 1, 1, 1));
   f.node.attr.conv.group = 2;
   f.node.attr.conv.act.kind = PZ_ACT_RELU;
   fixture_run(&f, 1);
@@ -202,11 +202,11 @@ static void conv_is_its_definition(void **state) {
     f.node.attr.conv = p.a;
     fixture_run(&f, 1);
     pz_shape5 y = pz_shape_as5(fixture_shape(&f, 0));
-    int64_t map = y.s[0] * y.s[1] * y.s[2];
+    int64_t channel = y.s[0] * y.s[1] * y.s[2];
     for (int64_t i = 0; i < fixture_elements(&f, 0); i++) {
-      int64_t o[3] = {i % map / (y.s[1] * y.s[2]), i / y.s[2] % y.s[1], i % y.s[2]};
+      int64_t o[3] = {i % channel / (y.s[1] * y.s[2]), i / y.s[2] % y.s[1], i % y.s[2]};
       /* both are sums in double of at most 600 products below 1 */
-      assert_true(fabs(f.outputs[0][i] - defined(&p, x, w, i / map / y.c, i / map % y.c, o)) < 1e-12);
+      assert_true(fabs(f.outputs[0][i] - defined(&p, x, w, i / channel / y.c, i / channel % y.c, o)) < 1e-12);
     }
     fixture_end(&f);
     free(x);

@@ -280,7 +280,7 @@ static void permute(void **state) {
 
 static void copies(void **state) {
   (void)state;
-  const pz_op ops[] = {PZ_OP_RESHAPE, PZ_OP_IDENTITY, PZ_OP_PAD};
+  const pz_op ops[] = {PZ_OP_RESHAPE, PZ_OP_IDENTITY, PZ_OP_BORDER_COPY};
   for (int i = 0; i < 3; i++) {
     fixture f;
     fixture_begin(&f, ops[i]);

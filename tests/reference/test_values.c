@@ -113,7 +113,7 @@ static void group_norm_case(int groups, bool affine, const double *expected) {
 }
 
 static void group_norm(void **state) {
-  (void)state; /* variances 1, 1, 1, 4; of the groups of both maps 5 and 2552.75 */
+  (void)state; /* variances 1, 1, 1, 4; of the groups of both channels 5 and 2552.75 */
   const double s7 = sqrt(7), s8 = sqrt(8), t = sqrt(2555.75);
   group_norm_case(2, false, DOUBLES(-0.5, 0.5, -0.5, 0.5, -0.5, 0.5, -2 / s7, 2 / s7));
   group_norm_case(2, true, DOUBLES(-0.5, 1, -12, 6, -0.5, 1, 3 * (1 - 20 / s7), 1 + 20 / s7));
@@ -241,7 +241,7 @@ static void resize_of_planes(void **state) {
       .kind = PZ_RESIZE_LINEAR, .coordinate = PZ_COORDINATE_ALIGN_CORNERS, .size = {3, 2, 3}};
   fixture_run(&f, 1);
   fixture_expect(&f, 0, SHAPE(1, 2, 3, 2, 3),
-                 DOUBLES(0, 1, 2, 0, 1, 2, 2, 3, 4, 2, 3, 4, 4, 5, 6, 4, 5, 6, /* second map: */
+                 DOUBLES(0, 1, 2, 0, 1, 2, 2, 3, 4, 2, 3, 4, 4, 5, 6, 4, 5, 6, /* second channel: */
                          0, 10, 20, 0, 10, 20, 20, 30, 40, 20, 30, 40, 40, 50, 60, 40, 50, 60));
   fixture_end(&f);
 }

@@ -4,7 +4,7 @@
 
 #include "unit.h"
 #include "base/file.h"
-#include "runtime/seal.h"
+#include "runtime/file_checksum.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -43,13 +43,13 @@ static inline uint8_t *bytes_of(const char *path, size_t *size) {
 static inline void seal(uint8_t *data, size_t size) {
   const pz_mapping mapping = {data, size};
   const uint8_t *digits = NULL;
-  char right[PZ_SEAL_DIGITS + 1];
+  char right[PZ_FILE_CHECKSUM_DIGITS + 1];
   pz_elf elf;
   assert_int_equal(pz_elf_open(&mapping, "net.so", &elf, NULL), PZ_OK);
-  assert_int_equal(pz_seal_find(&elf, &digits, NULL), PZ_OK);
+  assert_int_equal(pz_file_checksum_find(&elf, &digits, NULL), PZ_OK);
   assert_non_null(digits);
-  pz_seal_compute(&elf, digits, right);
-  for (int i = 0; i < PZ_SEAL_DIGITS; i++) data[digits - data + i] = (uint8_t)right[i];
+  pz_file_checksum_compute(&elf, digits, right);
+  for (int i = 0; i < PZ_FILE_CHECKSUM_DIGITS; i++) data[digits - data + i] = (uint8_t)right[i];
 }
 
 /* A new file each time (another inode): the one before may still be mapped. Without pz_file_write's syncs. */

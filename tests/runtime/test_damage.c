@@ -17,7 +17,7 @@ static bool try_open(const uint8_t *data, size_t size, size_t at) {
   pz_net *net;
   put_file(data, size);
   pz_error err = {0};
-  pz_status status = pz_runtime_open_unsealed(file_path, &(pz_net_options){.threads = 1}, &net, &err);
+  pz_status status = pz_runtime_open_unfinished(file_path, &(pz_net_options){.threads = 1}, &net, &err);
   if (status == PZ_OK && !works(net)) fail_msg("byte %zu: opened, but does not work", at);
   if (status != PZ_OK && status != PZ_ERROR_INPUT) fail_msg("byte %zu: %s", at, err.message);
   pz_net_close(net);
@@ -27,7 +27,7 @@ static bool try_open(const uint8_t *data, size_t size, size_t at) {
 static void truncated_copies_are_refused(void **state) {
   (void)state;
   size_t size;
-  uint8_t *data = bytes_of(NET("unsealed"), &size);
+  uint8_t *data = bytes_of(NET("unfinished"), &size);
   for (size_t n = 0; n < size; n += 64)
     if (!try_open(data, n, n)) fail_msg("%zu of %zu bytes were accepted", n, size);
   assert_false(try_open(data, size, size));
@@ -48,7 +48,7 @@ static void flipped_headers_do_not_crash(void **state) {
   (void)state;
   static const uint8_t flips[] = {0xff, 0x01, 0x10, 0x80};
   size_t size;
-  uint8_t *data = bytes_of(NET("unsealed"), &size);
+  uint8_t *data = bytes_of(NET("unfinished"), &size);
   Elf64_Ehdr h;
   memcpy(&h, data, sizeof h);
   for (size_t k = 0; k < sizeof flips; k++) {

@@ -205,20 +205,20 @@ static void old_checksum_is_refused_by_name(void **state) {
     memcpy(data + h.e_shoff + (size_t)i * sizeof s, &s, sizeof s);
   }
   assert_int_equal(pz_elf_open(&mapping, "net.so", &elf, NULL), PZ_OK);
-  assert_int_equal(pz_seal_find(&elf, &digits, NULL), PZ_OK);
-  const size_t at = (size_t)(digits - data), behind = at + PZ_SEAL_DIGITS;
+  assert_int_equal(pz_file_checksum_find(&elf, &digits, NULL), PZ_OK);
+  const size_t at = (size_t)(digits - data), behind = at + PZ_FILE_CHECKSUM_DIGITS;
   uint64_t sum = pz_checksum(data + behind, begin_weights - behind, pz_checksum(data, at, 0));
-  char text[PZ_SEAL_DIGITS + 1];
+  char text[PZ_FILE_CHECKSUM_DIGITS + 1];
   snprintf(text, sizeof text, "%016llx",
            (unsigned long long)pz_checksum(data + begin_weights + of_weights, 100, sum));
-  memcpy(data + at, text, PZ_SEAL_DIGITS);
+  memcpy(data + at, text, PZ_FILE_CHECKSUM_DIGITS);
   for (int damage = 0; damage < 2; damage++) {
     pz_image image;
     pz_error err = {0};
     data[whole - 1] ^= (uint8_t)damage;
     put_file(data, whole);
     assert_int_equal(pz_image_open(file_path, damage, &image, &err), PZ_OK);
-    assert_int_equal(pz_seal_check(&image, false, NULL, &err), PZ_ERROR_INPUT);
+    assert_int_equal(pz_file_checksum_check(&image, false, NULL, &err), PZ_ERROR_INPUT);
     pz_image_close(&image);
     const char *words = damage ? "is damaged or truncated"
                                : "made by an older pznet, whose checksum leaves large weights out";

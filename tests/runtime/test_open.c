@@ -48,7 +48,7 @@ static void unfit_files_are_refused(void **state) {
       {NET("no_manifest"), "is not a pznet network file: it has no section .pznet.manifest"},
       {NET("struct_abi"), "has network ABI 1, this pznet reads ABI 2"},
       {NET("struct_bytes"), "its structs are not those of network ABI 2"},
-      {NET("unsealed"), "is damaged or truncated (it has no checksum)"},
+      {NET("unfinished"), "is damaged or truncated (it has no checksum)"},
       {NET("other_name"), "does not export pz_network"},
       {NET("missing_symbol"), "cannot be loaded: "},
       {NET("describes_nothing"), "describes no network"},

@@ -25,7 +25,7 @@ static bool resize_equal(const pz_attr_resize *a, const pz_attr_resize *b) {
   return SAME(kind) && SAME(coordinate) && SAME(rounding) && SAME(size) && SAME(scale);
 }
 
-static bool extend_equal(const pz_attr_extend *a, const pz_attr_extend *b) {
+static bool extend_equal(const pz_attr_pad *a, const pz_attr_pad *b) {
   return SAME(kind) && SAME(value) && SAME(lo) && SAME(hi);
 }
 
@@ -70,7 +70,7 @@ static bool attributes_equal(const pz_node *a, const pz_node *b, int32_t rank) {
     return SAME(attr.channel_norm.eps) && act_equal(&a->attr.channel_norm.act, &b->attr.channel_norm.act);
   case PZ_OP_RESIZE: return resize_equal(&a->attr.resize, &b->attr.resize);
   case PZ_OP_REDUCE: return SAME(attr.reduce.kind) && SAME(attr.reduce.axis);
-  case PZ_OP_EXTEND: return extend_equal(&a->attr.extend, &b->attr.extend);
+  case PZ_OP_PAD: return extend_equal(&a->attr.pad, &b->attr.pad);
   case PZ_OP_DEPTH_TO_SPACE:
     return SAME(attr.depth_to_space.block) && SAME(attr.depth_to_space.columns_first) &&
            SAME(attr.depth_to_space.inverse);
@@ -80,7 +80,7 @@ static bool attributes_equal(const pz_node *a, const pz_node *b, int32_t rank) {
   case PZ_OP_ARGMAX: return SAME(attr.argmax.axis) && SAME(attr.argmax.last) && SAME(attr.argmax.to);
   case PZ_OP_CAST: return SAME(attr.cast.to) && SAME(attr.cast.scale) && SAME(attr.cast.zero_point);
   case PZ_OP_IDENTITY:
-  case PZ_OP_PAD: return true;
+  case PZ_OP_BORDER_COPY: return true;
   case PZ_OP_NONE:
   case PZ_OP_COUNT: break;
   }

@@ -34,10 +34,10 @@ void add_many(maker *m, pz_node *node, const char *stem, pz_tensor_id x, int32_t
 /* ---- random_layers.c: single layers. Each gives x back where it would not fit or would cost too much. ---- */
 
 pz_tensor_id random_conv(maker *m, pz_tensor_id x);
-/* Keeps the spatial sizes. base: a tensor of the result's shape, or PZ_NONE. */
-pz_tensor_id same_conv(maker *m, pz_tensor_id x, int64_t maps, pz_tensor_id base);
+/* Keeps the spatial sizes. residual: a tensor of the result's shape, or PZ_NONE. */
+pz_tensor_id same_conv(maker *m, pz_tensor_id x, int64_t channels, pz_tensor_id residual);
 /* Spatial sizes about twice as large along the axes where twice[i]. */
-pz_tensor_id upsample(maker *m, pz_tensor_id x, int64_t maps, const bool twice[PZ_SPATIAL]);
+pz_tensor_id upsample(maker *m, pz_tensor_id x, int64_t channels, const bool twice[PZ_SPATIAL]);
 pz_tensor_id halve(maker *m, pz_tensor_id x, const bool twice[PZ_SPATIAL]);
 pz_tensor_id random_pool(maker *m, pz_tensor_id x);
 pz_tensor_id activation(maker *m, pz_tensor_id x, pz_activation_kind kind);

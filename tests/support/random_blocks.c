@@ -1,7 +1,7 @@
 /* random_blocks.c: the shapes that networks are made of. */
 #include "support/random.h"
 
-static int64_t maps_of(const maker *m, pz_tensor_id x) { return shape_of(m, x).dim[1]; }
+static int64_t channels_of(const maker *m, pz_tensor_id x) { return shape_of(m, x).dim[1]; }
 
 static bool same_shape(const maker *m, pz_tensor_id a, pz_tensor_id b) {
   pz_shape s = shape_of(m, a), t = shape_of(m, b);
@@ -22,7 +22,7 @@ static pz_tensor_id plain(maker *m, pz_tensor_id x) { return tail(m, random_conv
 static pz_tensor_id upsampling(maker *m, pz_tensor_id x) {
   bool twice[PZ_SPATIAL] = {false, false, false};
   for (int32_t i = PZ_SPATIAL - m->spatial; i < PZ_SPATIAL; i++) twice[i] = chance(m, 60);
-  return tail(m, upsample(m, x, chance(m, 50) ? maps_of(m, x) : pick(m, 1, 9), twice));
+  return tail(m, upsample(m, x, chance(m, 50) ? channels_of(m, x) : pick(m, 1, 9), twice));
 }
 
 /* DIV: the second operand is in (0.5, 1.5). PROD: both are in (-1, 1). */
@@ -43,13 +43,13 @@ pz_tensor_id random_join(maker *m, pz_tensor_id a, pz_tensor_id b) {
 
 /* Two or three convolutions around a sum; seldom one that is fused already. */
 static pz_tensor_id residual(maker *m, pz_tensor_id x) {
-  pz_tensor_id y = tail(m, same_conv(m, x, maps_of(m, x), PZ_NONE));
-  if (chance(m, 10)) return same_conv(m, y, maps_of(m, x), x);
-  y = same_conv(m, y, maps_of(m, x), PZ_NONE);
+  pz_tensor_id y = tail(m, same_conv(m, x, channels_of(m, x), PZ_NONE));
+  if (chance(m, 10)) return same_conv(m, y, channels_of(m, x), x);
+  y = same_conv(m, y, channels_of(m, x), PZ_NONE);
   if (chance(m, 40)) y = batch_norm(m, y);
   pz_tensor_id in[3] = {x, y, x};
   if (chance(m, 50)) in[0] = y, in[1] = x;
-  if (chance(m, 20)) in[2] = same_conv(m, x, maps_of(m, x), PZ_NONE);
+  if (chance(m, 20)) in[2] = same_conv(m, x, channels_of(m, x), PZ_NONE);
   pz_tensor_id sum = eltwise(m, PZ_ELT_SUM, chance(m, 20) ? 3 : 2, in);
   return tail(m, sum);
 }
@@ -72,7 +72,7 @@ static pz_tensor_id u_net(maker *m, pz_tensor_id x, int32_t depth) {
   pz_tensor_id skip = tail(m, same_conv(m, x, pick(m, 2, 9), PZ_NONE));
   pz_tensor_id y = halve(m, skip, twice);
   y = depth > 0 ? u_net(m, y, depth - 1) : tail(m, same_conv(m, y, pick(m, 2, 12), PZ_NONE));
-  y = upsample(m, y, maps_of(m, skip), twice);
+  y = upsample(m, y, channels_of(m, skip), twice);
   crop_both(m, &skip, &y);
   if (chance(m, 40)) y = random_activation(m, y);
   bool add = chance(m, 50) && same_shape(m, skip, y);
@@ -82,24 +82,24 @@ static pz_tensor_id u_net(maker *m, pz_tensor_id x, int32_t depth) {
 
 static pz_tensor_id u_net_block(maker *m, pz_tensor_id x) { return u_net(m, x, pick(m, 0, 2)); }
 
-/* Inception: branches of the same size, joined along the maps or, if they allow it, along another axis. */
+/* Inception: branches of the same size, joined along the channels or, if they allow it, along another axis. */
 static pz_tensor_id branches(maker *m, pz_tensor_id x) {
   pz_tensor_id in[4];
   int32_t n = pick(m, 2, 4), rank = shape_of(m, x).rank, axis = chance(m, 85) ? 1 : pick(m, 2, rank - 1);
-  int64_t maps = pick(m, 1, 9);
+  int64_t channels = pick(m, 1, 9);
   for (int32_t i = 0; i < n; i++) {
-    in[i] = same_conv(m, x, axis == 1 ? pick(m, 1, 9) : maps, PZ_NONE);
-    if (axis != 1 && maps_of(m, in[i]) != maps) axis = 1;
+    in[i] = same_conv(m, x, axis == 1 ? pick(m, 1, 9) : channels, PZ_NONE);
+    if (axis != 1 && channels_of(m, in[i]) != channels) axis = 1;
     if (chance(m, 60)) in[i] = tail(m, in[i]);
   }
   if (chance(m, 25)) in[n - 1] = in[0]; /* one tensor in two slices */
   if (chance(m, 15)) in[0] = x;
   for (int32_t i = 0; i < n; i++)
-    if (maps_of(m, in[i]) != maps_of(m, in[0])) axis = 1;
+    if (channels_of(m, in[i]) != channels_of(m, in[0])) axis = 1;
   return concat(m, n, in, axis);
 }
 
-/* Cut into two or three along the maps (or another axis); one part is worked on; joined again, or one part goes on. */
+/* Cut into two or three along the channels (or another axis); one part is worked on; joined again, or one part goes on. */
 static pz_tensor_id slices(maker *m, pz_tensor_id x) {
   pz_shape shape = shape_of(m, x);
   pz_node node = pz_node_new(PZ_OP_SLICE);
@@ -119,7 +119,7 @@ static pz_tensor_id slices(maker *m, pz_tensor_id x) {
   return concat(m, n, part, axis);
 }
 
-/* Squeeze and excitation: the factor of each map is computed. */
+/* Squeeze and excitation: the factor of each channel is computed. */
 static pz_tensor_id excitation(maker *m, pz_tensor_id x) {
   pz_shape shape = shape_of(m, x), flat = {2, {shape.dim[0], shape.dim[1]}};
   pz_shape5 five = pz_shape_as5(&shape);
@@ -144,7 +144,7 @@ static pz_tensor_id dead(maker *m, pz_tensor_id x) {
 }
 
 static pz_tensor_id joined(maker *m, pz_tensor_id x) {
-  pz_tensor_id y = tail(m, same_conv(m, x, maps_of(m, x), PZ_NONE));
+  pz_tensor_id y = tail(m, same_conv(m, x, channels_of(m, x), PZ_NONE));
   return random_join(m, x, y);
 }
 

@@ -3,7 +3,7 @@
 #include "support/random.h"
 #include <math.h>
 
-static int64_t maps_of(const maker *m, pz_tensor_id x) { return shape_of(m, x).dim[1]; }
+static int64_t channels_of(const maker *m, pz_tensor_id x) { return shape_of(m, x).dim[1]; }
 
 static pz_tensor_id affine(maker *m, pz_tensor_id x, float scale, float shift) {
   pz_node node = pz_node_new(PZ_OP_POWER);
@@ -95,7 +95,7 @@ static pz_tensor_id exported_function(maker *m, pz_tensor_id x) {
   return ONE_OF(m, functions)(m, x);
 }
 
-/* ---- normalisation; eps is large, so that maps of almost one value do not amplify rounding ---- */
+/* ---- normalisation; eps is large, so that channels of almost one value do not amplify rounding ---- */
 
 static pz_tensor_id factors(maker *m, pz_tensor_id x) {
   pz_shape shape = shape_of(m, x), c = shape;
@@ -113,7 +113,7 @@ static pz_tensor_id mean(maker *m, pz_tensor_id x, int32_t first, bool rest) {
 
 static pz_tensor_id norm_in_parts(maker *m, pz_tensor_id x) {
   int32_t first = chance(m, 60) ? 2 : 1;
-  bool rest = first == 2 || chance(m, 50); /* or over the maps alone */
+  bool rest = first == 2 || chance(m, 50); /* or over the channels alone */
   pz_tensor_id d = pair(m, PZ_ELT_SUM, x, mean(m, x, first, rest), (float[]){1, -1});
   pz_tensor_id square = chance(m, 50) ? raised(m, d, 2, 0) : product(m, d, d);
   pz_tensor_id variance = mean(m, square, first, rest);
@@ -150,7 +150,7 @@ static pz_tensor_id turned(maker *m, pz_tensor_id x, int32_t from, int32_t to) {
   return add(m, &node, "turned", 1, &x);
 }
 
-/* Maps as the last dimension, normalised row by row. */
+/* Channels as the last dimension, normalised row by row. */
 static pz_tensor_id layer_norm(maker *m, pz_tensor_id x) {
   pz_shape shape = shape_of(m, x), rows = {2, {pz_shape_elements(&shape) / shape.dim[1], shape.dim[1]}};
   x = turned(m, x, 1, shape.rank - 1);
@@ -172,21 +172,21 @@ static pz_tensor_id group_norm_exported(maker *m, pz_tensor_id x) {
 
 /* ---- moving ---- */
 
-static pz_tensor_id extended(maker *m, pz_tensor_id x, pz_extend_kind kind) {
-  pz_node node = pz_node_new(PZ_OP_EXTEND);
+static pz_tensor_id extended(maker *m, pz_tensor_id x, pz_pad_kind kind) {
+  pz_node node = pz_node_new(PZ_OP_PAD);
   pz_shape shape = shape_of(m, x);
-  node.attr.extend.kind = kind;
+  node.attr.pad.kind = kind;
   for (int32_t i = 2; i < shape.rank; i++) {
-    int32_t most = kind == PZ_EXTEND_REFLECT && shape.dim[i] < 3 ? (int32_t)shape.dim[i] - 1 : 2;
-    node.attr.extend.lo[i] = pick(m, 0, most);
-    node.attr.extend.hi[i] = pick(m, 0, most);
+    int32_t most = kind == PZ_PAD_REFLECT && shape.dim[i] < 3 ? (int32_t)shape.dim[i] - 1 : 2;
+    node.attr.pad.lo[i] = pick(m, 0, most);
+    node.attr.pad.hi[i] = pick(m, 0, most);
   }
-  return add(m, &node, "extend", 1, &x);
+  return add(m, &node, "pad", 1, &x);
 }
 
 static pz_tensor_id padded(maker *m, pz_tensor_id x) {
-  if (chance(m, 40)) return extended(m, x, (pz_extend_kind)pick(m, PZ_EXTEND_CONSTANT, PZ_EXTEND_WRAP));
-  x = extended(m, x, PZ_EXTEND_CONSTANT);
+  if (chance(m, 40)) return extended(m, x, (pz_pad_kind)pick(m, PZ_PAD_CONSTANT, PZ_PAD_WRAP));
+  x = extended(m, x, PZ_PAD_CONSTANT);
   return chance(m, 80) ? same_conv(m, x, pick(m, 1, 6), PZ_NONE) : random_pool(m, x);
 }
 
@@ -226,7 +226,7 @@ static pz_tensor_id whole_shuffle(maker *m, pz_tensor_id x, bool inverse) {
   node.attr.depth_to_space.block[2] = 2;
   node.attr.depth_to_space.columns_first = chance(m, 50);
   node.attr.depth_to_space.inverse = inverse;
-  if (inverse ? shape_of(m, x).dim[shape_of(m, x).rank - 1] % 2 : maps_of(m, x) % 2) return x;
+  if (inverse ? shape_of(m, x).dim[shape_of(m, x).rank - 1] % 2 : channels_of(m, x) % 2) return x;
   return add(m, &node, "shuffle", 1, &x);
 }
 
@@ -291,7 +291,7 @@ static pz_tensor_id expression(maker *m, const pz_shape *shape, float scale, flo
 
 static pz_tensor_id with_constant(maker *m, pz_tensor_id x) {
   pz_shape shape = shape_of(m, x), c = shape;
-  int32_t form = pick(m, 0, 3); /* one number, maps, positions, all */
+  int32_t form = pick(m, 0, 3); /* one number, channels, positions, all */
   for (int32_t i = 0; i < c.rank; i++)
     if (form == 0 || (form == 1 && i != 1) || (form == 2 && i < 2)) c.dim[i] = 1;
   switch (pick(m, 0, 4)) {

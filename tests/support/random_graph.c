@@ -2,9 +2,9 @@
 #include <stdio.h>
 
 static pz_shape input_shape(maker *m) {
-  static const int32_t maps[] = {1, 1, 2, 3, 3, 4, 5, 8, 17};
+  static const int32_t channels[] = {1, 1, 2, 3, 3, 4, 5, 8, 17};
   static const int32_t most[PZ_SPATIAL + 1] = {0, 40, 20, 11};
-  pz_shape shape = {m->spatial + 2, {chance(m, 25) ? 2 : 1, ONE_OF(m, maps)}};
+  pz_shape shape = {m->spatial + 2, {chance(m, 25) ? 2 : 1, ONE_OF(m, channels)}};
   for (int32_t i = 2; i < shape.rank; i++) shape.dim[i] = pick(m, 5, most[m->spatial]);
   if (m->spatial == 3) shape.dim[2] = pick(m, 2, 7);
   return shape;

@@ -25,7 +25,7 @@ static double kernel_points(const pz_attr_conv *a) {
 }
 
 /* Whether the result has points, is small enough, and costs at most a third of what is left. */
-static bool affordable(const maker *m, const pz_node *node, const pz_shape *x, int64_t maps) {
+static bool affordable(const maker *m, const pz_node *node, const pz_shape *x, int64_t channels) {
   const pz_attr_conv *a = &node->attr.conv;
   pz_shape5 in = pz_shape_as5(x);
   double points = 1, in_points = 1;
@@ -35,16 +35,16 @@ static bool affordable(const maker *m, const pz_node *node, const pz_shape *x, i
     points *= (double)size;
     in_points *= (double)in.s[i];
   }
-  double each = (double)in.n * (double)in.c * (double)maps / a->group * kernel_points(a);
+  double each = (double)in.n * (double)in.c * (double)channels / a->group * kernel_points(a);
   double multiply_adds = each * (node->op == PZ_OP_CONV ? points : in_points);
-  return multiply_adds <= m->budget / 3 && (double)in.n * (double)maps * points <= MOST_ELEMENTS;
+  return multiply_adds <= m->budget / 3 && (double)in.n * (double)channels * points <= MOST_ELEMENTS;
 }
 
 /* As msra's filler does it: the result's variance is about that of x. */
-static pz_tensor_id weights(maker *m, const pz_node *node, const pz_shape *x, int64_t maps) {
+static pz_tensor_id weights(maker *m, const pz_node *node, const pz_shape *x, int64_t channels) {
   const pz_attr_conv *a = &node->attr.conv;
   bool deconv = node->op == PZ_OP_DECONV;
-  pz_shape w = {x->rank, {deconv ? x->dim[1] : maps, (deconv ? maps : x->dim[1]) / a->group}};
+  pz_shape w = {x->rank, {deconv ? x->dim[1] : channels, (deconv ? channels : x->dim[1]) / a->group}};
   for (int32_t i = 2; i < w.rank; i++) w.dim[i] = a->kernel[PZ_SPATIAL - w.rank + i];
   double fan_in = (double)(x->dim[1] / a->group) * kernel_points(a);
   if (deconv) fan_in /= (double)a->stride[0] * a->stride[1] * a->stride[2];
@@ -62,31 +62,34 @@ static pz_activation activation_of(maker *m, pz_activation_kind kind) {
 }
 
 /* The importers make convolutions without activation; passes meet fused ones when they run again. */
-static pz_tensor_id add_conv(maker *m, pz_node *node, pz_tensor_id x, int64_t maps, pz_tensor_id base) {
+static pz_tensor_id add_conv(maker *m, pz_node *node, pz_tensor_id x, int64_t channels,
+                             pz_tensor_id residual) {
   pz_shape shape = shape_of(m, x);
-  pz_tensor_id in[PZ_CONV_INPUTS] = {x, weights(m, node, &shape, maps), PZ_NONE, base, PZ_NONE, PZ_NONE};
-  if (chance(m, 70)) in[PZ_CONV_BIAS] = vector(m, "bias", maps, 0.5f, 0);
-  if (base != PZ_NONE && chance(m, 30)) in[PZ_CONV_BASE_SCALE] = vector(m, "base_scale", maps, 1, 0);
+  pz_tensor_id in[PZ_CONV_INPUTS] = {x,      weights(m, node, &shape, channels), PZ_NONE, residual, PZ_NONE,
+                                     PZ_NONE};
+  if (chance(m, 70)) in[PZ_CONV_BIAS] = vector(m, "bias", channels, 0.5f, 0);
+  if (residual != PZ_NONE && chance(m, 30))
+    in[PZ_CONV_RESIDUAL_SCALE] = vector(m, "residual_scale", channels, 1, 0);
   if (chance(m, 10)) node->attr.conv.act = activation_of(m, (pz_activation_kind)pick(m, 1, LAST_KIND));
   if (pz_activation_uses_slope(node->attr.conv.act.kind))
-    in[PZ_CONV_SLOPE] = vector(m, "slope", maps, 0.3f, 0);
+    in[PZ_CONV_SLOPE] = vector(m, "slope", channels, 0.3f, 0);
   return add(m, node, node->op == PZ_OP_CONV ? "conv" : "deconv", PZ_CONV_INPUTS, in);
 }
 
-static int64_t random_maps(maker *m) {
-  static const int32_t maps[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 24, 28, 36};
-  return ONE_OF(m, maps);
+static int64_t random_channels(maker *m) {
+  static const int32_t channels[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 24, 28, 36};
+  return ONE_OF(m, channels);
 }
 
-/* Depthwise, or in groups, or neither; changes *maps so that the group divides it. */
-static int32_t random_group(maker *m, int64_t in_maps, int64_t *maps) {
+/* Depthwise, or in groups, or neither; changes *channels so that the group divides it. */
+static int32_t random_group(maker *m, int64_t in_channels, int64_t *channels) {
   int32_t group = 1;
-  if (chance(m, 15)) group = (int32_t)in_maps;
+  if (chance(m, 15)) group = (int32_t)in_channels;
   else if (chance(m, 20))
     for (int32_t g = 2; g <= 4; g++)
-      if (in_maps % g == 0) group = g;
-  if (group == in_maps && group > 1) *maps = in_maps * pick(m, 1, in_maps > 8 ? 1 : 3);
-  else *maps = (*maps + group - 1) / group * group;
+      if (in_channels % g == 0) group = g;
+  if (group == in_channels && group > 1) *channels = in_channels * pick(m, 1, in_channels > 8 ? 1 : 3);
+  else *channels = (*channels + group - 1) / group * group;
   return group;
 }
 
@@ -105,13 +108,13 @@ pz_tensor_id random_conv(maker *m, pz_tensor_id x) {
   pz_shape shape = shape_of(m, x);
   pz_shape5 in = pz_shape_as5(&shape);
   pz_node node = pz_node_new(PZ_OP_CONV);
-  int64_t maps = random_maps(m);
-  node.attr.conv.group = random_group(m, in.c, &maps);
+  int64_t channels = random_channels(m);
+  node.attr.conv.group = random_group(m, in.c, &channels);
   for (int32_t i = first_axis(m); i < PZ_SPATIAL; i++) random_window(m, &node.attr.conv, i, in.s[i]);
-  return affordable(m, &node, &shape, maps) ? add_conv(m, &node, x, maps, PZ_NONE) : x;
+  return affordable(m, &node, &shape, channels) ? add_conv(m, &node, x, channels, PZ_NONE) : x;
 }
 
-pz_tensor_id same_conv(maker *m, pz_tensor_id x, int64_t maps, pz_tensor_id base) {
+pz_tensor_id same_conv(maker *m, pz_tensor_id x, int64_t channels, pz_tensor_id residual) {
   pz_shape shape = shape_of(m, x);
   pz_node node = pz_node_new(PZ_OP_CONV);
   for (int32_t i = first_axis(m); i < PZ_SPATIAL; i++) {
@@ -119,10 +122,10 @@ pz_tensor_id same_conv(maker *m, pz_tensor_id x, int64_t maps, pz_tensor_id base
     node.attr.conv.kernel[i] = 2 * half + 1;
     node.attr.conv.pad_lo[i] = node.attr.conv.pad_hi[i] = half;
   }
-  if (!affordable(m, &node, &shape, maps))
+  if (!affordable(m, &node, &shape, channels))
     for (int32_t i = 0; i < PZ_SPATIAL; i++)
       node.attr.conv.kernel[i] = 1, node.attr.conv.pad_lo[i] = node.attr.conv.pad_hi[i] = 0;
-  return affordable(m, &node, &shape, maps) ? add_conv(m, &node, x, maps, base) : x;
+  return affordable(m, &node, &shape, channels) ? add_conv(m, &node, x, channels, residual) : x;
 }
 
 /* Kernel, stride, padding, output padding along an axis that doubles: kernel = stride; the usual interpolation's; 3 by 2;
@@ -130,18 +133,18 @@ pz_tensor_id same_conv(maker *m, pz_tensor_id x, int64_t maps, pz_tensor_id base
 static const int32_t upsamplings[][4] = {
     {2, 2, 0, 0}, {4, 2, 1, 0}, {3, 2, 0, 0}, {3, 2, 1, 1}, {2, 2, 0, 1}};
 
-pz_tensor_id upsample(maker *m, pz_tensor_id x, int64_t maps, const bool twice[PZ_SPATIAL]) {
+pz_tensor_id upsample(maker *m, pz_tensor_id x, int64_t channels, const bool twice[PZ_SPATIAL]) {
   pz_shape shape = shape_of(m, x);
   pz_node node = pz_node_new(PZ_OP_DECONV);
   pz_attr_conv *a = &node.attr.conv;
   const int32_t *way = ONE_OF(m, upsamplings);
-  if (maps == shape.dim[1] && chance(m, 40)) a->group = (int32_t)maps;
+  if (channels == shape.dim[1] && chance(m, 40)) a->group = (int32_t)channels;
   for (int32_t i = 0; i < PZ_SPATIAL; i++)
     if (twice[i])
       a->kernel[i] = way[0], a->stride[i] = way[1], a->pad_lo[i] = a->pad_hi[i] = way[2],
       a->output_pad[i] = way[3];
     else if (i >= first_axis(m) && chance(m, 15)) a->kernel[i] = 3, a->pad_lo[i] = a->pad_hi[i] = 1;
-  return affordable(m, &node, &shape, maps) ? add_conv(m, &node, x, maps, PZ_NONE) : x;
+  return affordable(m, &node, &shape, channels) ? add_conv(m, &node, x, channels, PZ_NONE) : x;
 }
 
 /* ---- pooling ---- */
@@ -197,10 +200,11 @@ pz_tensor_id random_activation(maker *m, pz_tensor_id x) {
 }
 
 pz_tensor_id batch_norm(maker *m, pz_tensor_id x) {
-  int64_t maps = shape_of(m, x).dim[1];
+  int64_t channels = shape_of(m, x).dim[1];
   pz_node node = pz_node_new(PZ_OP_BATCH_NORM);
   if (chance(m, 30)) node.attr.batch_norm.eps = 1e-3f;
-  pz_tensor_id mean = vector(m, "mean", maps, 0.3f, 0), variance = vector(m, "variance", maps, 0.5f, 1);
+  pz_tensor_id mean = vector(m, "mean", channels, 0.3f, 0),
+               variance = vector(m, "variance", channels, 0.5f, 1);
   return add(m, &node, "bn", 3, (pz_tensor_id[]){x, mean, variance});
 }
 
@@ -303,12 +307,12 @@ pz_tensor_id inner_product(maker *m, pz_tensor_id x) {
   pz_attr_inner_product *a = &node.attr.inner_product;
   a->axis = chance(m, 75) ? 1 : pick(m, 1, shape.rank - 1);
   a->transpose = chance(m, 30);
-  int64_t length = 1, maps = random_maps(m);
+  int64_t length = 1, channels = random_channels(m);
   for (int32_t i = a->axis; i < shape.rank; i++) length *= shape.dim[i];
-  if ((double)pz_shape_elements(&shape) * (double)maps > m->budget / 3) return x;
-  pz_shape w = a->transpose ? (pz_shape){2, {length, maps}} : (pz_shape){2, {maps, length}};
+  if ((double)pz_shape_elements(&shape) * (double)channels > m->budget / 3) return x;
+  pz_shape w = a->transpose ? (pz_shape){2, {length, channels}} : (pz_shape){2, {channels, length}};
   pz_tensor_id in[4] = {x, constant(m, "weight", &w, sqrtf(3.0f / (float)length), 0), PZ_NONE, PZ_NONE};
-  if (chance(m, 70)) in[2] = vector(m, "bias", maps, 0.5f, 0);
+  if (chance(m, 70)) in[2] = vector(m, "bias", channels, 0.5f, 0);
   return add(m, &node, "fc", 4, in);
 }
 

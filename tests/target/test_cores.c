@@ -94,7 +94,7 @@ static void check_row(const pz_target *t) {
   assert_true(pz_target_has(t, PZ_NEEDS_SSE4));
   assert_true(t->caches.l1d >= 16 << 10 && t->caches.l1d < t->caches.l2 && t->caches.l2 < t->caches.l3);
   assert_true(t->workers >= 0 && t->workers <= 4096);
-  assert_true(t->pairs > 0 && t->pairs <= 1);
+  assert_true(t->inner_pairs > 0 && t->inner_pairs <= 1);
   assert_true(t->wide->input > 0 && t->wide->output > 0 && t->wide->product > 0);
   assert_true(t->narrow->input > 0 && t->narrow->output > 0 && t->narrow->product > 0);
 }

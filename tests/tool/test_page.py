@@ -280,11 +280,11 @@ class Page(unittest.TestCase):
                 text, _ = self.page(ROOT / f"models/{model}.prototxt", "-w", "init:1", "--input", f"input={size}")
                 self.assert_apart(text)
 
-    def test_slabs_are_one_row(self):
-        words = ["-w", "init:1", "--input", "input=1x1x92x92x92", "--slabs", "always"]
+    def test_bands_are_one_row(self):
+        words = ["-w", "init:1", "--input", "input=1x1x92x92x92", "--fuse-rows", "always"]
         _, page = self.page(ROOT / "models/original.prototxt", *words)
         rows = [(row[1], row[2]) for row in page.rows[1:]]
-        self.assertTrue(any("slabs" in row[4] for row in page.rows))
+        self.assertTrue(any("bands" in row[4] for row in page.rows))
         self.assertEqual(len(rows), len(set(rows)))
 
     def test_levels_of_a_unet(self):

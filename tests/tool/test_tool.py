@@ -630,8 +630,8 @@ class Tiles(Case):
         first = floats(self.folder / "out.npy")[0]
         self.assertAlmostEqual(float(self.plain().stdout.split()[-1]), first, places=5)
 
-    def test_halves(self):
-        """Products of bfloat16 halves, where the error that they have is allowed to all layers together: slab by slab too."""
+    def test_bf16x2(self):
+        """Products of bf16x2, where the error that they have is allowed to all layers together: band by band too."""
         layers = ['input: "data" input_shape { dim: 1 dim: 20 dim: 6 dim: 18 dim: 35 }']
         for i, maps in enumerate([64, 64, 48, 40]):
             layers.append(f'layer {{ name: "c{i}" type: "Convolution" bottom: "{f"c{i - 1}" if i else "data"}" top: "c{i}" '
@@ -641,19 +641,19 @@ class Tiles(Case):
         native = ["compile", model, "-w", "init:1", "-q", "--cc", CC, "--effort", "estimate", "--json", "-o", self.net]
         words = [*native, "--isa", "amx"]
         self.assert_works(*words, "--max-error", "4e-6")
-        self.assertNotIn("halves", self.assert_works("inspect", self.net))
+        self.assertNotIn("bf16x2", self.assert_works("inspect", self.net))
         self.assertNotEqual(json.loads(self.assert_works(*native, "--max-error", "4e-6"))["isa"], "amx",
                             "tiles that are not used are not asked for")
         self.assertNotIn("AMX", self.assert_works("inspect", model, "-w", "init:1", "--max-error", "4e-6"))
-        for slabs in "auto", "always":
-            self.assert_works(*words, "--slabs", slabs)
+        for bands in "auto", "always":
+            self.assert_works(*words, "--fuse-rows", bands)
             plan = self.assert_works("inspect", self.net)
-            self.assertEqual(plan.count("bfloat16 halves 3x3x3"), 3,
-                             "5.8e-6 each, of 48 maps in, which end with a block without a partner, 5.4e-6: 9.8e-6 together")
-            self.assertEqual(plan.count("bfloat16 halves 3x3x3, F(2,3) along d"), 2 if level2_kib() == 1024 else 3,
-                             "with 1 MiB of level 2 the layer of 64 maps in and out takes another")
+            self.assertEqual(plan.count("bf16x2 3x3x3"), 3,
+                             "5.8e-6 each, of 48 channels in, which end with a block without a partner, 5.4e-6: 9.8e-6 together")
+            self.assertEqual(plan.count("bf16x2 3x3x3, F(2,3) along d"), 2 if level2_kib() == 1024 else 3,
+                             "with 1 MiB of level 2 the layer of 64 channels in and out takes another")
             if "amx_bf16" in CPU and not pznet("bench", self.net, "--runs", "1").returncode:
-                self.assertEqual(json.loads(self.assert_works(*native, "--slabs", slabs))["isa"], "amx")
+                self.assertEqual(json.loads(self.assert_works(*native, "--fuse-rows", bands))["isa"], "amx")
                 self.assert_works("verify", self.net, "--model", model, "-w", "init:1", "-q")
 
     def test_where_tiles_are_refused(self):
@@ -752,10 +752,10 @@ class Output(Case):
 
 
 class Verify(Case):
-    def test_golden_run(self):
-        self.assertIn("golden run equal, bit by bit", self.assert_works("verify", TINY))
+    def test_self_test(self):
+        self.assertIn("self-test equal, bit by bit", self.assert_works("verify", TINY))
         report = json.loads(self.assert_works("verify", TINY, "--json", "-t", 3))
-        self.assertEqual((report["passed"], report["golden"]), (True, "equal, bit by bit"))
+        self.assertEqual((report["passed"], report["self_test"]), (True, "equal, bit by bit"))
         self.assertEqual(self.assert_works("verify", TINY, "-q"), "")
 
     def test_every_tensor_beside_the_reference(self):
@@ -818,7 +818,7 @@ class Verify(Case):
         self.assert_fails(3, "checksum", "verify", self.write("damaged.so", bytes(data)))
         result = pznet("verify", self.write("sealed.so", sealed(data)))
         self.assertEqual(result.returncode, 1, result.stderr)
-        self.assertIn("differ from the stored golden run", result.stderr)
+        self.assertIn("differ from the stored self-test", result.stderr)
 
 
 class Damage(Case):

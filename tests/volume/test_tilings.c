@@ -154,11 +154,12 @@ static void streams(void **state) {
     for (int tall = 0; tall < 2; tall++) {
       pz_volume v = {.info = fx_info(PZ_F32, 1, tall ? 100000 : 1000, cases[i].size[1], cases[i].size[2]),
                      .step = {1, cases[i].size[1], cases[i].size[2]}};
-      pz_arrangement plan;
+      pz_run_layout plan;
       pz_error err = {0};
       fx_net net;
       fx_net_make(&net, FX_STEPS, 1, 1, cases[i].in, cases[i].out);
-      if (pz_arrange(&net.function, &v, &cases[i].o, NULL, &plan, &err) != PZ_OK) fail_msg("%s", err.message);
+      if (pz_lay_out_run(&net.function, &v, &cases[i].o, NULL, &plan, &err) != PZ_OK)
+        fail_msg("%s", err.message);
       bytes[tall] = plan.bytes.total;
     }
     /* nnU-Net's distances, rounded, may ask for another plane. */

@@ -192,7 +192,7 @@ bool tool_model_set(tool_model *m, const char *name, const char *value, bool *go
   else if (!strcmp(name, "isa")) o->isa = value;
   else if (!strcmp(name, "disable")) o->disable = value;
   else if (!strcmp(name, "precision")) o->precision = value;
-  else if (!strcmp(name, "slabs")) o->slabs = value;
+  else if (!strcmp(name, "fuse-rows")) o->fuse_rows = value;
   else if (!strcmp(name, "memory")) *good = tool_bytes(name, value, &o->memory);
   else if (!strcmp(name, "max-error")) {
     char *end;

@@ -109,10 +109,10 @@ typedef struct tool_model {
        "relative error that fast convolutions may add to the result (default 1e-5); smaller is slower"},     \
       {"memory", 0, "SIZE",                                                                                  \
        "a limit such as 500M for weights and a run together: obeyed, or refused with the size needed"},      \
-      {"slabs", 0, "HOW",                                                                                    \
-       "chains of layers run slab by slab: auto (default): where that saves memory; never; always"},         \
+      {"fuse-rows", 0, "HOW",                                                                                \
+       "chains of layers run band by band: auto (default): where that saves memory; never; always"},         \
   {                                                                                                          \
-    "vector-block", 0, "S", "maps in a block of the layout; default: the width of a vector"                  \
+    "vector-block", 0, "S", "channels in a block of the layout; default: the width of a vector"              \
   }
 /* Options that `compile` and `inspect` share. */
 #define TOOL_TUNING_OPTIONS                                                                                  \

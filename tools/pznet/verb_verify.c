@@ -37,7 +37,7 @@ static bool print_report(const char *network, const char *report) {
                json_string_value(json_object_get(row, "algorithm")),
                json_is_real(e) ? json_real_value(e) : (double)__builtin_nanf(""));
   }
-  tool_print("%s: golden run %s", network, json_string_value(json_object_get(r, "golden")));
+  tool_print("%s: self-test %s", network, json_string_value(json_object_get(r, "self_test")));
   if (layers)
     tool_print(
         "; %d tensors compared with the reference, largest relative error %.2e (allowed: in results %.1e, "
@@ -80,8 +80,8 @@ static const tool_option options[] = {
 };
 const tool_verb verb_verify = {"verify",
                                "NET.so [--model NET.onnx|NET.prototxt [--weights FILE]] [options]",
-                               "check a network file against its golden run and its model",
-                               "Runs the stored golden input through the network file and compares the "
+                               "check a network file against its self-test and its model",
+                               "Runs the stored self-test's input through the network file and compares the "
                                "result with the stored one. With the\n"
                                "model, every tensor is compared with the double-precision reference, layer "
                                "by layer (slow for large networks).\n" TOOL_PROGRAM,

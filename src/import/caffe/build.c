@@ -1,6 +1,6 @@
 /* build.c: layers to nodes, in the order of the file, which is Caffe's: a layer comes after what it reads. */
 #include "base/memory.h"
-#include "import/room.h"
+#include "import/least_memory.h"
 #include "import/caffe/net.h"
 #include <stdarg.h>
 #include <stdio.h>

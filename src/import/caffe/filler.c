@@ -25,25 +25,25 @@ static uint64_t stream(uint64_t seed, pz_caffe_weight_key key) {
 /* In [0, 1). */
 static double uniform(uint64_t *state) { return (double)(next(state) >> 40) * 0x1p-24; }
 
-typedef struct job {
+typedef struct filling {
   const Caffe__FillerParameter *filler;
   const pz_shape *shape;
   int64_t count;
   uint64_t state;
   float *out;
   const volatile int *interrupt;
-} job;
+} filling;
 
 /* Seen once in so many numbers; what is filled then is not used. */
-static bool stops(const job *j, int64_t i) { return i % 65536 == 0 && j->interrupt && *j->interrupt; }
+static bool stops(const filling *j, int64_t i) { return i % 65536 == 0 && j->interrupt && *j->interrupt; }
 
-static void fill_uniform(job *j, double low, double high) {
+static void fill_uniform(filling *j, double low, double high) {
   for (int64_t i = 0; i < j->count && !stops(j, i); i++)
     j->out[i] = (float)(low + (high - low) * uniform(&j->state));
 }
 
 /* Box and Muller: 1 - u is in (0, 1], so its logarithm is finite. */
-static void fill_normal(job *j, double mean, double std) {
+static void fill_normal(filling *j, double mean, double std) {
   for (int64_t i = 0; i < j->count && !stops(j, i); i++) {
     double radius = sqrt(-2 * log(1 - uniform(&j->state))), angle = 6.283185307179586 * uniform(&j->state);
     j->out[i] = (float)(mean + std * radius * cos(angle));
@@ -51,7 +51,7 @@ static void fill_normal(job *j, double mean, double std) {
 }
 
 /* Caffe's n: values that one output reads (fan in), values that one input feeds (fan out), or their average. */
-static double fan(const job *j) {
+static double fan(const filling *j) {
   double count = (double)j->count;
   double in = j->shape->rank > 0 ? count / (double)j->shape->dim[0] : count;
   double out = j->shape->rank > 1 ? count / (double)j->shape->dim[1] : count;
@@ -62,19 +62,19 @@ static double fan(const job *j) {
   }
 }
 
-static const char *constant(job *j) {
+static const char *constant(filling *j) {
   for (int64_t i = 0; i < j->count; i++) j->out[i] = j->filler->value;
   return NULL;
 }
 
-static const char *uniform_between(job *j) {
+static const char *uniform_between(filling *j) {
   if (!(j->filler->min <= j->filler->max)) return "its min is greater than its max";
   fill_uniform(j, j->filler->min, j->filler->max);
   return NULL;
 }
 
 /* sparse: that many of the inputs of each output are kept, on the average. */
-static const char *gaussian(job *j) {
+static const char *gaussian(filling *j) {
   if (!(j->filler->std >= 0)) return "its std is negative";
   fill_normal(j, j->filler->mean, j->filler->std);
   if (j->filler->sparse < 0) return NULL;
@@ -85,19 +85,19 @@ static const char *gaussian(job *j) {
   return NULL;
 }
 
-static const char *xavier(job *j) {
+static const char *xavier(filling *j) {
   double bound = sqrt(3 / fan(j));
   fill_uniform(j, -bound, bound);
   return NULL;
 }
 
-static const char *msra(job *j) {
+static const char *msra(filling *j) {
   fill_normal(j, 0, sqrt(2 / fan(j)));
   return NULL;
 }
 
 /* Each output's weights are positive and sum to 1. */
-static const char *positive_unitball(job *j) {
+static const char *positive_unitball(filling *j) {
   int64_t rows = j->shape->rank > 0 ? j->shape->dim[0] : 1, length = j->count / rows;
   fill_uniform(j, 0, 1);
   for (int64_t r = 0; r < rows; r++) {
@@ -116,7 +116,7 @@ static double hat(int64_t i, int64_t n) {
 }
 
 /* Caffe's is for square 2D kernels; this is the product over any spatial axes, which is the same for those. */
-static const char *bilinear(job *j) {
+static const char *bilinear(filling *j) {
   const pz_shape *s = j->shape;
   if (s->rank < 3) return "bilinear is for weights with spatial dimensions";
   for (int64_t i = 0; i < j->count && !stops(j, i); i++) {
@@ -133,7 +133,7 @@ static const char *bilinear(job *j) {
 
 static const struct {
   const char *type;
-  const char *(*fill)(job *j);
+  const char *(*fill)(filling *j);
 } fillers[] = {
     {"constant", constant}, {"uniform", uniform_between},
     {"gaussian", gaussian}, {"xavier", xavier},
@@ -143,7 +143,7 @@ static const struct {
 
 const char *pz_caffe_fill(const Caffe__FillerParameter *filler, const pz_shape *shape, uint64_t seed,
                           pz_caffe_weight_key key, const volatile int *interrupt, float *out) {
-  job j = {filler, shape, pz_shape_elements(shape), stream(seed, key), out, interrupt};
+  filling j = {filler, shape, pz_shape_elements(shape), stream(seed, key), out, interrupt};
   for (size_t i = 0; i < sizeof fillers / sizeof *fillers; i++)
     if (!strcmp(fillers[i].type, filler->type)) return fillers[i].fill(&j);
   return "unknown type; known are constant, uniform, gaussian, xavier, msra, positive_unitball, bilinear";

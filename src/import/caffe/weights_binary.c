@@ -30,7 +30,7 @@ typedef struct stored_layer {
 } stored_layer;
 
 typedef struct binary {
-  pz_mapping map;
+  pz_mapping channel;
   pz_import_names names;
   stored_layer *layers;
   stored_blob *blobs;
@@ -94,7 +94,7 @@ static pz_status note_field(const pz_wire *wire, const pz_wire_field *f, blob_fa
 
 static pz_wire wire_of(const pz_caffe_weights *w, const uint8_t *bytes, size_t size) {
   const binary *b = w->state;
-  return (pz_wire){bytes, bytes + size, b->map.data, w->name, ".caffemodel"};
+  return (pz_wire){bytes, bytes + size, b->channel.data, w->name, ".caffemodel"};
 }
 
 static pz_status blob_learn(const pz_caffe_weights *w, const stored_blob *blob, blob_facts *facts,
@@ -222,7 +222,7 @@ static pz_status list_layer(pz_caffe_weights *w, pz_wire wire, const struct laye
 
 static pz_status list_net(pz_caffe_weights *w, pz_error *err) {
   const binary *b = w->state;
-  pz_wire wire = wire_of(w, b->map.data, b->map.size);
+  pz_wire wire = wire_of(w, b->channel.data, b->channel.size);
   for (pz_wire_field f;;) {
     PZ_TRY(pz_wire_next(&wire, &f, err));
     if (!f.number) break;
@@ -242,7 +242,7 @@ pz_status pz_caffe_open_binary(pz_caffe_weights *w, pz_error *err) {
   binary *b = PZ_NEW(w->arena, binary, 1);
   if (!b) return pz_fail_memory(err, w->name, sizeof *b);
   b->names.arena = w->arena;
-  PZ_TRY(pz_file_load(w->arena, w->name, &b->map, err));
+  PZ_TRY(pz_file_load(w->arena, w->name, &b->channel, err));
   w->state = b;
   w->source = &source; /* from here on it is closed */
   return list_net(w, err);

@@ -1,6 +1,6 @@
 /* emit.c: nodes and constants of the graph. */
 #include "import/onnx/onnx.h"
-#include "import/room.h"
+#include "import/least_memory.h"
 #include <string.h>
 
 static bool taken(const pz_onnx *c, const char *name) {

@@ -1,7 +1,7 @@
 /* import.c: an ONNX model to a graph. */
 #include "base/memory.h"
 #include "import/onnx/onnx.h"
-#include "import/room.h"
+#include "import/least_memory.h"
 
 /* In floats: four copies are held at a time, of the model as it is read, as it is optimised, packed, and in the C compiler or in the network that is
  * run. */
@@ -20,9 +20,9 @@ static pz_status check_model(const pz_onnx *c) {
   return PZ_OK;
 }
 
-static pz_status read_model(pz_onnx *c, const pz_mapping *map) {
+static pz_status read_model(pz_onnx *c, const pz_mapping *channel) {
   const pz_onnx_reader reader = {c->arena, c->err};
-  const pz_wire wire = {map->data, map->data + map->size, map->data, c->file, "ONNX model"};
+  const pz_wire wire = {channel->data, channel->data + channel->size, channel->data, c->file, "ONNX model"};
   PZ_TRY(pz_onnx_read_model(&reader, wire, &c->model));
   return check_model(c);
 }
@@ -92,12 +92,12 @@ static pz_status build(pz_onnx *c) {
 }
 
 static pz_status import(pz_onnx *c) {
-  pz_mapping map;
+  pz_mapping channel;
   if (c->options->weights)
     return pz_fail(c->err, PZ_ERROR_USAGE, "%s: an ONNX model has its weights within: leave out --weights",
                    c->file);
-  PZ_TRY(pz_file_load(c->arena, c->file, &map, c->err));
-  pz_status status = read_model(c, &map);
+  PZ_TRY(pz_file_load(c->arena, c->file, &channel, c->err));
+  pz_status status = read_model(c, &channel);
   if (status == PZ_OK) status = build(c);
   pz_onnx_files_close(&c->files);
   if (status == PZ_OK) return PZ_OK;

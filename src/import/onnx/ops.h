@@ -33,7 +33,7 @@ int64_t pz_onnx_source(const pz_shape *out, const pz_shape *in, int64_t i);
 /* Adds an element-wise node over the n inputs, which get equal ranks first. */
 pz_status pz_onnx_eltwise(pz_onnx *c, pz_eltwise_kind kind, const float *coeff, int32_t n, pz_tensor_id *in,
                           pz_tensor_id *out);
-/* Whether a constant broadcast to `x` has one value for each map (entry of dimension 1). */
+/* Whether a constant broadcast to `x` has one value for each channel (entry of dimension 1). */
 bool pz_onnx_is_per_map(const pz_shape *x, const pz_shape *constant);
 
 /* ---- ops/whole.c: whole numbers in floats: labels, counts ---- */

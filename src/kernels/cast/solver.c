@@ -1,4 +1,4 @@
-/* solver.c: values in another type of elements. What is not of floats lies plain: a cast to floats gives either layout, with the border that
+/* solver.c: values in another type of elements. What is not of floats lies NCHW: a cast to floats gives either layout, with the border that
  * its readers need, so that an input of the network is read once; a cast from floats reads either. */
 #include "kernels/cast/shape.h"
 #include "plan/solver.h"
@@ -18,10 +18,10 @@ static bool gives_floats(const pz_query *q) { return q->problem->out[0].element.
 
 const pz_solver pz_solver_cast_blocked = {.name = "cast",
                                           .op = PZ_OP_CAST,
-                                          .in = PZ_PLAIN,
-                                          .out = PZ_BLOCKED,
+                                          .in = PZ_NCHW,
+                                          .out = PZ_NCHWC,
                                           .any_layout = true,
                                           .applies = gives_floats,
                                           .emit = cast};
 const pz_solver pz_solver_cast_plain = {
-    .name = "cast", .op = PZ_OP_CAST, .in = PZ_PLAIN, .out = PZ_PLAIN, .any_layout = true, .emit = cast};
+    .name = "cast", .op = PZ_OP_CAST, .in = PZ_NCHW, .out = PZ_NCHW, .any_layout = true, .emit = cast};

@@ -1,11 +1,11 @@
 /* bench_direct [--threads N] [--repeats N] [NAME]: the direct convolution in per cent of the multiply-add peak, which a
  * loop on registers alone measures in the same run, alternating. Prints a row for each instance whose name contains
  * NAME: schedule; GFLOP/s and peak, medians of the runs; per cent, the median of the pairs; the best run's per cent of
- * the best peak. Lanes that pad the last block of out maps do not count: 28 maps in blocks of 8 can reach 87.5%. */
+ * the best peak. Lanes that pad the last block of out channels do not count: 28 channels in blocks of 8 can reach 87.5%. */
 #include "kernels/conv/direct.h"
 #include "kernels/conv/instance.h"
 #include "kernels/conv/pack.h"
-#include "kernels/conv/reduce.h"
+#include "kernels/conv/dot.h"
 #include "kernels/testing.h"
 
 #include <pthread.h>
@@ -31,14 +31,14 @@ static __attribute__((noinline)) float multiply_adds(int64_t turns) {
   return pz_v_sum(all);
 }
 
-typedef struct job {
+typedef struct task {
   const conv_instance *instance; /* NULL: the peak */
   conv_operands operands;
   int64_t turns;
   int32_t worker, workers;
   pthread_barrier_t *barrier;
   double seconds;
-} job;
+} task;
 
 /* One thread is timed by its own processor time, so that other processes disturb less. */
 static double seconds(int32_t workers) {
@@ -48,7 +48,7 @@ static double seconds(int32_t workers) {
 }
 
 static void *work(void *arg) {
-  job *j = arg;
+  task *j = arg;
   pthread_barrier_wait(j->barrier);
   double start = seconds(j->workers);
   for (int64_t t = 0; j->instance && t < j->turns; ++t) j->instance->run(&j->operands, j->worker, j->workers);
@@ -60,19 +60,19 @@ static void *work(void *arg) {
 }
 
 /* Seconds that all workers together take. */
-static double timed(const job *like) {
-  job jobs[MOST_THREADS];
+static double timed(const task *like) {
+  task tasks[MOST_THREADS];
   pthread_t threads[MOST_THREADS];
   pthread_barrier_t barrier;
   pthread_barrier_init(&barrier, NULL, (unsigned)like->workers);
   for (int32_t w = 0; w < like->workers; ++w) {
-    jobs[w] = *like, jobs[w].worker = w, jobs[w].barrier = &barrier;
-    if (w && pthread_create(&threads[w], NULL, work, &jobs[w])) exit(1);
+    tasks[w] = *like, tasks[w].worker = w, tasks[w].barrier = &barrier;
+    if (w && pthread_create(&threads[w], NULL, work, &tasks[w])) exit(1);
   }
-  work(&jobs[0]);
+  work(&tasks[0]);
   for (int32_t w = 1; w < like->workers; ++w) pthread_join(threads[w], NULL);
   pthread_barrier_destroy(&barrier);
-  return jobs[0].seconds;
+  return tasks[0].seconds;
 }
 
 static int by_size(const void *a, const void *b) {
@@ -102,15 +102,15 @@ static double flops(const pz_conv_direct_shape *s) {
 static void bench(const conv_instance *t, int32_t threads, int32_t repeats) {
   const pz_conv_direct_shape *s = &t->shape;
   float *in = filled(t->room[CONV_IN].floats), *out = filled(t->room[CONV_OUT].floats);
-  float *weights = filled(pz_conv_direct_weight_floats(s) + pz_conv_reduce_weight_floats(s)),
+  float *weights = filled(pz_conv_direct_weight_floats(s) + pz_conv_dot_weight_floats(s)),
         *bias = filled(s->out.c + 16);
-  job conv = {.instance = t, .turns = 1, .workers = threads};
+  task conv = {.instance = t, .turns = 1, .workers = threads};
   conv.operands = (conv_operands){.in = in + t->room[CONV_IN].origin,
                                   .weights = weights,
                                   .bias = bias,
                                   .out = out + t->room[CONV_OUT].origin};
   conv.turns = (int64_t)(5e8 * threads / flops(s)) + 1;
-  job peak = {.turns = 20000000 / CHAINS, .workers = threads};
+  task peak = {.turns = 20000000 / CHAINS, .workers = threads};
   double peaks[MOST_REPEATS], speeds[MOST_REPEATS], ratios[MOST_REPEATS], best = 0, best_peak = 0;
   timed(&conv);
   for (int32_t i = 0; i < repeats; ++i) {

@@ -9,7 +9,7 @@
 
 enum { PZ_BENCH_FIRST_RUNS = 20, PZ_BENCH_FIRST_D = 4, PZ_BENCH_FIRST_H = 8 };
 
-/* One plain map in, with its border along height and width, to K maps of 4 x 8 x W: kernel KD x R x R. */
+/* One NCHW channel in, with its border along height and width, to K channels of 4 x 8 x W: kernel KD x R x R. */
 #define PZ_BENCH_FIRST_PLANE(R, W) ((int64_t)(PZ_BENCH_FIRST_H + (R)-1) * ((W) + (R)-1))
 #define PZ_BENCH_FIRST(KD, R, K, W, ACT)                                                                     \
   {                                                                                                          \

@@ -27,7 +27,7 @@ typedef struct pz_deconv_axis {
 typedef struct pz_deconv_phase {
   pz_conv_direct_shape shape;      /* without schedule */
   pz_deconv_axis axis[3];          /* those of the first of shape.phases */
-  int64_t out_offset, base_offset; /* floats from the deconvolution's out and base */
+  int64_t out_offset, base_offset; /* floats from the deconvolution's out and residual */
 } pz_deconv_phase;
 
 static inline int32_t pz_deconv_gcd(int32_t a, int32_t b) { return b ? pz_deconv_gcd(b, a % b) : a; }
@@ -59,15 +59,15 @@ static inline bool pz_deconv_alike(const pz_conv_direct_shape *s, int32_t i) {
 }
 
 /* Whether points of a row lie beside each other. */
-static inline bool pz_deconv_touch(const pz_view *v) { return v->stride_w == v->block || v->tight; }
+static inline bool pz_deconv_touch(const pz_view *v) { return v->stride_w == v->block || v->channels_last; }
 
 /* Which phases can be one convolution: those along w, if they are alike and write blocks that lie beside each other; all, if
- * those along h and d are alike too. Not for depthwise.h and reduce.h, which have no outer phases. */
+ * those along h and d are alike too. Not for depthwise.h and dot.h, which have no outer phases. */
 typedef enum pz_deconv_merge { PZ_DECONV_EACH, PZ_DECONV_ROWS, PZ_DECONV_ALL } pz_deconv_merge;
 
 static inline pz_deconv_merge pz_deconv_merges(const pz_conv_direct_shape *s) {
   if (s->out.block == 1 || !pz_deconv_touch(&s->out) || !pz_deconv_alike(s, 2)) return PZ_DECONV_EACH;
-  if (s->base.c && !pz_deconv_touch(&s->base)) return PZ_DECONV_EACH;
+  if (s->residual.c && !pz_deconv_touch(&s->residual)) return PZ_DECONV_EACH;
   if (pz_deconv_alike(s, 0) && pz_deconv_alike(s, 1)) return PZ_DECONV_ALL;
   return s->stride[2] == 1 ? PZ_DECONV_EACH : PZ_DECONV_ROWS;
 }
@@ -99,7 +99,7 @@ static inline bool pz_deconv_phase_of(const pz_conv_direct_shape *s, pz_deconv_m
   bool any = true, taps = true;
   *p = (pz_deconv_phase){.shape = *s,
                          .out_offset = pz_deconv_offset(&s->out, at),
-                         .base_offset = pz_deconv_offset(&s->base, at)};
+                         .base_offset = pz_deconv_offset(&s->residual, at)};
   for (int32_t i = 0; i < 3; ++i) {
     p->axis[i] = pz_deconv_axis_of(s, i, at[i]);
     any = any && p->axis[i].points > 0, taps = taps && p->axis[i].count > 0;
@@ -108,7 +108,8 @@ static inline bool pz_deconv_phase_of(const pz_conv_direct_shape *s, pz_deconv_m
     p->shape.kernel[i] = taps ? p->axis[i].count : 0, p->shape.pad[i] = taps ? p->axis[i].pad : 0;
     p->shape.stride[i] = 1, p->shape.dilation[i] = taps ? p->axis[i].dilation : 1;
   }
-  p->shape.out = pz_deconv_view(s, s->out, p->axis), p->shape.base = pz_deconv_view(s, s->base, p->axis);
+  p->shape.out = pz_deconv_view(s, s->out, p->axis),
+  p->shape.residual = pz_deconv_view(s, s->residual, p->axis);
   p->shape.phases_d = merge == PZ_DECONV_ALL ? s->stride[0] : 1;
   p->shape.phases_h = merge == PZ_DECONV_ALL ? s->stride[1] : 1;
   p->shape.phases = p->shape.phases_d * p->shape.phases_h * (merge ? s->stride[2] : 1);
@@ -130,10 +131,11 @@ static inline int64_t pz_deconv_weight_floats(const pz_deconv_phase *p) {
 }
 
 /* weights [C, K/groups, kd, kh, kw] of the deconvolution `s` -> those of its phase, which pack.h (or
- * pack_depthwise.h, pack_reduce.h) packs. */
+ * pack_depthwise.h, pack_dot.h) packs. */
 static inline void pz_deconv_weights(const pz_conv_direct_shape *s, const pz_deconv_phase *p,
                                      const float *weights, float *to) {
-  const int32_t maps_in = s->in.c / s->groups, maps_out = s->out.c / s->groups, *kernel = p->shape.kernel;
+  const int32_t channels_in = s->in.c / s->groups, channels_out = s->out.c / s->groups,
+                *kernel = p->shape.kernel;
   for (int32_t phase = 0; phase < p->shape.phases; ++phase) {
     const int32_t across = pz_conv_phases_w(&p->shape), down = pz_conv_phases_h(&p->shape);
     const int32_t at[3] = {phase / across / down, phase / across % down, phase % across};
@@ -141,12 +143,12 @@ static inline void pz_deconv_weights(const pz_conv_direct_shape *s, const pz_dec
     pz_deconv_axis axis[3];
     for (int32_t i = 0; i < 3; ++i) axis[i] = merged[i] ? pz_deconv_axis_of(s, i, at[i]) : p->axis[i];
     for (int32_t k = 0; k < s->out.c; ++k)
-      for (int32_t c = k / maps_out * maps_in; c < (k / maps_out + 1) * maps_in; ++c) {
-        const float *map = weights + ((int64_t)c * maps_out + k % maps_out) * pz_conv_taps(s);
+      for (int32_t c = k / channels_out * channels_in; c < (k / channels_out + 1) * channels_in; ++c) {
+        const float *channel = weights + ((int64_t)c * channels_out + k % channels_out) * pz_conv_taps(s);
         for (int32_t i = 0; i < kernel[0]; ++i)
           for (int32_t j = 0; j < kernel[1]; ++j)
             for (int32_t l = 0; l < kernel[2]; ++l)
-              *to++ = map[pz_deconv_tap(s, axis, (const int32_t[3]){i, j, l})];
+              *to++ = channel[pz_deconv_tap(s, axis, (const int32_t[3]){i, j, l})];
       }
   }
 }

@@ -1,7 +1,7 @@
-/* depthwise.h: convolution in which each map sees itself alone (groups = C = K): vectors run over maps.
+/* depthwise.h: convolution in which each channel sees itself alone (groups = C = K): vectors run over channels.
  *
- * Contract: shape.h with groups = in.c = out.c and one phase; in, out, base of block S, aligned to the vector; bias,
- * base_scale, slope padded with zeros to whole blocks. Of the schedule rw is used. The unit of work is a row
+ * Contract: shape.h with groups = in.c = out.c and one phase; in, out, residual of block S, aligned to the vector; bias,
+ * residual_scale, slope padded with zeros to whole blocks. Of the schedule rw is used. The unit of work is a row
  * (n, block, d, h): any number of workers gives the same bits. */
 #ifndef PZ_KERNELS_CONV_DEPTHWISE_H
 #define PZ_KERNELS_CONV_DEPTHWISE_H
@@ -13,9 +13,9 @@
 #define PZ_DEPTHWISE_POINTS 16
 
 typedef struct pz_depthwise_tile {
-  const float *in, *weights, *base;
+  const float *in, *weights, *residual;
   float *out;
-  pz_v bias, base_scale, slope;
+  pz_v bias, residual_scale, slope;
   int32_t block;
 } pz_depthwise_tile;
 
@@ -45,9 +45,9 @@ PZ_INLINE void pz_depthwise_one_tile(const pz_conv_depthwise_shape *s, int32_t r
   pz_v acc[PZ_DEPTHWISE_POINTS];
   PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
     acc[r] = t->bias;
-    if (s->base.c) {
-      pz_v base = pz_v_load(t->base + r * s->base.stride_w);
-      acc[r] = s->has_base_scale ? pz_v_fma(base, t->base_scale, acc[r]) : base + acc[r];
+    if (s->residual.c) {
+      pz_v residual = pz_v_load(t->residual + r * s->residual.stride_w);
+      acc[r] = s->has_residual_scale ? pz_v_fma(residual, t->residual_scale, acc[r]) : residual + acc[r];
     }
   }
   pz_depthwise_sum(s, rw, t, acc);
@@ -61,12 +61,12 @@ PZ_INLINE void pz_depthwise_tiles(const pz_conv_depthwise_shape *s, int32_t rw, 
     pz_depthwise_one_tile(s, rw, t);
     t->in += rw * s->stride[2] * s->in.stride_w;
     t->out += rw * s->out.stride_w;
-    if (s->base.c) t->base += rw * s->base.stride_w;
+    if (s->residual.c) t->residual += rw * s->residual.stride_w;
   }
 }
 
 PZ_INLINE void pz_conv_depthwise(const pz_conv_depthwise_shape s, const float *in, const float *weights,
-                                 const float *bias, const float *base, const float *base_scale,
+                                 const float *bias, const float *residual, const float *residual_scale,
                                  const float *slope, float *out, int32_t worker, int32_t workers) {
   const pz_conv_split tiles = pz_conv_split_of(s.out.w, s.rw);
   PZ_EACH_ROW(&s.out, row, worker, workers) {
@@ -75,9 +75,9 @@ PZ_INLINE void pz_conv_depthwise(const pz_conv_depthwise_shape s, const float *i
            (row.d * s.stride[0] - s.pad[0]) * s.in.stride_d +
            (row.h * s.stride[1] - s.pad[1]) * s.in.stride_h - s.pad[2] * s.in.stride_w;
     t.out = out + pz_row_offset(&s.out, row);
-    if (s.base.c) t.base = base + pz_row_offset(&s.base, row);
+    if (s.residual.c) t.residual = residual + pz_row_offset(&s.residual, row);
     t.bias = s.has_bias ? pz_v_load(bias + row.b * PZ_S) : pz_v_zero();
-    t.base_scale = s.has_base_scale ? pz_v_load(base_scale + row.b * PZ_S) : pz_v_zero();
+    t.residual_scale = s.has_residual_scale ? pz_v_load(residual_scale + row.b * PZ_S) : pz_v_zero();
     t.slope = s.act == PZ_K_ACT_PRELU ? pz_v_load(slope + row.b * PZ_S) : pz_v_zero();
     pz_depthwise_tiles(&s, tiles.size, tiles.large, &t);
     if (tiles.large < tiles.count) pz_depthwise_tiles(&s, tiles.size - 1, tiles.count - tiles.large, &t);

@@ -5,7 +5,7 @@
 #include "kernels/conv/instance.h"
 #include "kernels/conv/pack.h"
 #include "kernels/conv/pack_depthwise.h"
-#include "kernels/conv/pack_reduce.h"
+#include "kernels/conv/pack_dot.h"
 #include "kernels/conv/schedule.h"
 #include "kernels/conv/tail.h"
 #include "kernels/test_activation.h"
@@ -19,10 +19,10 @@ typedef struct generator {
 
 /* ---- printing ---- */
 
-/* The direct kernel alone gathers moments, into records from unit `unit` on. */
+/* The direct kernel alone collects moments, into records from unit `unit` on. */
 static void print_statistics(const char *kernel, const pz_conv_direct_shape *s, int32_t unit) {
   if (strcmp(kernel, "pz_conv_direct")) return;
-  if (s->gathers) printf("o->statistics + %d * 5 * PZ_S, ", unit);
+  if (s->stats_units) printf("o->norm_stats + %d * 5 * PZ_S, ", unit);
   else printf("NULL, ");
 }
 
@@ -64,7 +64,7 @@ static void print_run(const generator *g, int32_t index, const char *kernel, con
          index);
   printf("  %s((pz_conv_direct_shape)", kernel);
   print_shape(s);
-  printf(",\n  o->in, o->weights, o->bias, o->base, o->base_scale, o->slope, o->out, ");
+  printf(",\n  o->in, o->weights, o->bias, o->residual, o->residual_scale, o->slope, o->out, ");
   print_statistics(kernel, s, 0);
   printf("worker, workers);\n}\n");
 }
@@ -78,13 +78,13 @@ static void print_cut(const generator *g, int32_t index, const char *kernel, con
     return;
   }
   pz_conv_direct_schedule(&whole, &g->machine);
-  pz_conv_reduce_schedule(&tail.shape, g->machine.registers);
+  pz_conv_dot_schedule(&tail.shape, g->machine.registers);
   printf("static __attribute__((noinline)) void run_%d(const conv_operands *o, int32_t worker, int32_t "
          "workers) {\n  %s((pz_conv_direct_shape)",
          index, kernel);
   print_shape(&whole);
   printf(",\n  o->in, o->weights, o->bias, NULL, NULL, NULL, o->out, NULL, worker, workers);\n"
-         "  pz_conv_reduce((pz_conv_direct_shape)");
+         "  pz_conv_dot((pz_conv_direct_shape)");
   print_shape(&tail.shape);
   printf(
       ",\n  o->in, o->weights + %lld, o->bias + %d, NULL, NULL, NULL, o->out + %lld, worker, workers);\n}\n",
@@ -94,7 +94,7 @@ static void print_cut(const generator *g, int32_t index, const char *kernel, con
 typedef struct problem {
   char name[64];
   pz_conv_direct_shape shape;
-  conv_room room[CONV_TENSORS];
+  conv_extent room[CONV_TENSORS];
 } problem;
 
 static void print_table(const problem *p, int32_t count) {
@@ -113,30 +113,29 @@ static void print_table(const problem *p, int32_t count) {
 /* ---- storage ---- */
 
 /* Strides for storage with the view's border, `around` more points and blocks on either side, and points that lie
- * `spread` blocks apart; rows_first: a row of all blocks and planes in front of the next row. */
-static conv_room place(pz_view *v, const int32_t lo[4], const int32_t hi[4], int32_t spread,
-                       bool rows_first) {
+ * `spread` blocks apart; h_major: a row of all blocks and planes in front of the next row. */
+static conv_extent place(pz_view *v, const int32_t lo[4], const int32_t hi[4], int32_t spread, bool h_major) {
   int64_t size[3] = {v->d, v->h, v->w};
-  if (!v->c) return (conv_room){0, 0};
+  if (!v->c) return (conv_extent){0, 0};
   for (int i = 0; i < 3; ++i) size[i] += v->border_lo[i] + v->border_hi[i] + lo[i + 1] + hi[i + 1];
-  const int64_t blocks = v->tight ? 1 : pz_test_blocks(v) + lo[0] + hi[0];
-  v->stride_w = v->tight ? lo[0] + v->c + hi[0] : (int64_t)v->block * spread;
+  const int64_t blocks = v->channels_last ? 1 : pz_test_blocks(v) + lo[0] + hi[0];
+  v->stride_w = v->channels_last ? lo[0] + v->c + hi[0] : (int64_t)v->block * spread;
   const int64_t row = v->stride_w * size[2];
-  v->stride_d = rows_first ? row : row * size[1], v->stride_c = v->stride_d * size[0];
-  v->stride_h = rows_first ? v->stride_c * blocks : row;
+  v->stride_d = h_major ? row : row * size[1], v->stride_c = v->stride_d * size[0];
+  v->stride_h = h_major ? v->stride_c * blocks : row;
   v->stride_n = row * size[1] * size[0] * blocks;
-  int64_t origin = lo[0] * (v->tight ? 1 : v->stride_c);
-  if (v->tight) v->stride_c = v->block;
+  int64_t origin = lo[0] * (v->channels_last ? 1 : v->stride_c);
+  if (v->channels_last) v->stride_c = v->block;
   origin += (v->border_lo[0] + lo[1]) * v->stride_d + (v->border_lo[1] + lo[2]) * v->stride_h;
-  return (conv_room){v->stride_n * v->n, origin + (v->border_lo[2] + lo[3]) * v->stride_w};
+  return (conv_extent){v->stride_n * v->n, origin + (v->border_lo[2] + lo[3]) * v->stride_w};
 }
 
-static conv_room place_dense(pz_view *v) {
+static conv_extent place_dense(pz_view *v) {
   const int32_t none[4] = {0};
   return place(v, none, none, 1, false);
 }
 
-static conv_room place_random(generator *g, pz_view *v, int32_t spread) {
+static conv_extent place_random(generator *g, pz_view *v, int32_t spread) {
   int32_t lo[4] = {0}, hi[4] = {0};
   for (int i = 0; i < 4; ++i)
     lo[i] = pz_test_int(&g->random, 0, 3) / 3, hi[i] = pz_test_int(&g->random, 0, 2);
@@ -188,7 +187,7 @@ static int32_t make_bench(generator *g, problem *p, int32_t count) {
 
 /* ---- random problems ---- */
 
-static int32_t odd_maps(generator *g) {
+static int32_t odd_channels(generator *g) {
   static const int32_t some[] = {1, 3, 4, 7, 8, 9, 12, 15, 16, 17, 24, 28, 32, 36, 40};
   return some[pz_test_int(&g->random, 0, (int32_t)(sizeof some / sizeof *some) - 1)];
 }
@@ -231,7 +230,7 @@ static void random_epilogue(generator *g, pz_conv_direct_shape *s) {
   s->alpha = pz_test_int(r, 0, 1) ? pz_test_float(r, 0, 1.5f) : 0.0f;
   s->beta = s->alpha + pz_test_float(r, 0, 1.5f);
   s->has_bias = pz_test_int(r, 0, 3) > 0, s->stream = pz_test_int(r, 0, 3) == 0;
-  if (pz_test_int(r, 0, 1)) s->base = s->out, s->has_base_scale = pz_test_int(r, 0, 1);
+  if (pz_test_int(r, 0, 1)) s->residual = s->out, s->has_residual_scale = pz_test_int(r, 0, 1);
 }
 
 static void place_all(generator *g, problem *p, int32_t spread) {
@@ -239,7 +238,7 @@ static void place_all(generator *g, problem *p, int32_t spread) {
   bool dense = pz_test_int(&g->random, 0, 3) == 0 && spread == 1;
   p->room[CONV_IN] = dense ? place_dense(&s->in) : place_random(g, &s->in, 1);
   p->room[CONV_OUT] = dense ? place_dense(&s->out) : place_random(g, &s->out, spread);
-  p->room[CONV_BASE] = dense ? place_dense(&s->base) : place_random(g, &s->base, spread);
+  p->room[CONV_RESIDUAL] = dense ? place_dense(&s->residual) : place_random(g, &s->residual, spread);
 }
 
 static void name_it(problem *p, int32_t index) {
@@ -250,12 +249,12 @@ static void name_it(problem *p, int32_t index) {
 
 static problem random_start(generator *g, int32_t in_block, int32_t out_block) {
   problem p = {.shape = {.groups = 1, .phases = 1}};
-  p.shape.in = (pz_view){.n = seldom(g, 3), .c = odd_maps(g), .block = in_block};
-  p.shape.out = (pz_view){.n = p.shape.in.n, .c = odd_maps(g), .block = out_block};
+  p.shape.in = (pz_view){.n = seldom(g, 3), .c = odd_channels(g), .block = in_block};
+  p.shape.out = (pz_view){.n = p.shape.in.n, .c = odd_channels(g), .block = out_block};
   return p;
 }
 
-/* Dense and grouped; blocked and plain inputs; one block of results; phases side by side; points that lie apart. */
+/* Dense and grouped; NCHWc and NCHW inputs; one block of results; phases side by side; points that lie apart. */
 static int32_t make_direct(generator *g, problem *p, int32_t count) {
   for (int32_t i = 0; i < count; ++i) {
     p[i] = random_start(g, g->s, g->s);
@@ -272,21 +271,21 @@ static int32_t make_direct(generator *g, problem *p, int32_t count) {
     place_all(g, &p[i], s->phases > 1 ? s->phases : seldom(g, 2));
     pz_conv_direct_schedule(s, &g->machine);
     if (i % 2) s->c_chunk = pz_test_int(&g->random, 1, s->c_chunk);
-    if (i % 3 != 1) s->gathers = 1, s->gathers = pz_conv_units(s);
+    if (i % 3 != 1) s->stats_units = 1, s->stats_units = pz_conv_units(s);
     name_it(&p[i], i);
   }
   return count;
 }
 
-/* Few out maps: a plain output, or one block. */
-static int32_t make_reduce(generator *g, problem *p, int32_t count) {
+/* Few out channels: a NCHW output, or one block. */
+static int32_t make_dot(generator *g, problem *p, int32_t count) {
   for (int32_t i = 0; i < count; ++i) {
     p[i] = random_start(g, g->s, i % 2 ? g->s : 1);
     p[i].shape.out.c = pz_test_int(&g->random, 1, i % 2 ? g->s : 6);
     random_windows(g, &p[i].shape);
     random_epilogue(g, &p[i].shape);
     place_all(g, &p[i], seldom(g, 2));
-    pz_conv_reduce_schedule(&p[i].shape, g->machine.registers);
+    pz_conv_dot_schedule(&p[i].shape, g->machine.registers);
     name_it(&p[i], i);
   }
   return count;
@@ -341,13 +340,13 @@ static void border_for_phases(pz_conv_direct_shape *s) {
   }
 }
 
-/* That all phases gather. */
+/* That all phases collect. */
 static int32_t units_of_phases(const generator *g, const pz_conv_direct_shape *s) {
   int32_t units = 0;
   pz_deconv_phase p;
   for (int32_t i = 0; i < pz_deconv_phases(s, pz_deconv_merges(s)); ++i) {
     if (!pz_deconv_phase_of(s, pz_deconv_merges(s), i, &p)) continue;
-    p.shape.gathers = 1;
+    p.shape.stats_units = 1;
     pz_conv_direct_schedule(&p.shape, &g->machine);
     units += pz_conv_units(&p.shape);
   }
@@ -355,9 +354,9 @@ static int32_t units_of_phases(const generator *g, const pz_conv_direct_shape *s
 }
 
 static void tighten(generator *g, pz_conv_direct_shape *s) {
-  pz_view *const views[] = {&s->in, &s->out, &s->base};
-  for (int i = 0; i < 3; ++i) views[i]->tight = views[i]->c && pz_test_int(&g->random, 0, 2);
-  s->stream &= !s->out.tight;
+  pz_view *const views[] = {&s->in, &s->out, &s->residual};
+  for (int i = 0; i < 3; ++i) views[i]->channels_last = views[i]->c && pz_test_int(&g->random, 0, 2);
+  s->stream &= !s->out.channels_last;
 }
 
 static int32_t make_deconv(generator *g, problem *p, int32_t count) {
@@ -370,7 +369,7 @@ static int32_t make_deconv(generator *g, problem *p, int32_t count) {
     if (i % 4 == 0) tighten(g, &p[i].shape);
     place_all(g, &p[i], 1);
     p[i].shape.kb = p[i].shape.rw = p[i].shape.rh = 1;
-    if (i % 2) p[i].shape.gathers = units_of_phases(g, &p[i].shape);
+    if (i % 2) p[i].shape.stats_units = units_of_phases(g, &p[i].shape);
     name_it(&p[i], i);
   }
   return count;
@@ -380,8 +379,8 @@ static int32_t make_deconv_depthwise(generator *g, problem *p, int32_t count) {
   make_deconv(g, p, count);
   for (int32_t i = 0; i < count; ++i) {
     pz_conv_direct_shape *s = &p[i].shape;
-    s->out.c = s->groups = s->in.c, s->base.c = s->base.c ? s->in.c : 0, s->gathers = 0;
-    s->in.tight = s->out.tight = s->base.tight = 0;
+    s->out.c = s->groups = s->in.c, s->residual.c = s->residual.c ? s->in.c : 0, s->stats_units = 0;
+    s->in.channels_last = s->out.channels_last = s->residual.channels_last = 0;
     place_all(g, &p[i], 1);
     name_it(&p[i], i);
   }
@@ -406,12 +405,12 @@ static void print_phases(const generator *g, int32_t index, const char *kernel,
     printf("  %s((pz_conv_direct_shape)", kernel);
     print_shape(&p.shape);
     printf(",\n  o->in, o->weights + %lld, o->bias, ", (long long)weights);
-    if (s->base.c) printf("o->base + %lld, ", (long long)p.base_offset);
+    if (s->residual.c) printf("o->residual + %lld, ", (long long)p.base_offset);
     else printf("NULL, ");
-    printf("o->base_scale, o->slope, o->out + %lld, ", (long long)p.out_offset);
+    printf("o->residual_scale, o->slope, o->out + %lld, ", (long long)p.out_offset);
     print_statistics(kernel, &p.shape, unit);
     printf("worker, workers);\n");
-    unit += p.shape.gathers ? pz_conv_units(&p.shape) : 0;
+    unit += p.shape.stats_units ? pz_conv_units(&p.shape) : 0;
     weights +=
         ((depthwise ? pz_conv_depthwise_weight_floats(&p.shape) : pz_conv_direct_weight_floats(&p.shape)) +
          15) /
@@ -431,7 +430,7 @@ typedef struct kind {
 static const kind kinds[] = {
     {"bench", "pz_conv_direct", make_bench, print_cut},
     {"direct", "pz_conv_direct", make_direct, print_run},
-    {"reduce", "pz_conv_reduce", make_reduce, print_run},
+    {"dot", "pz_conv_dot", make_dot, print_run},
     {"depthwise", "pz_conv_depthwise", make_depthwise, print_run},
     {"deconv", "pz_conv_direct", make_deconv, print_phases},
     {"deconv_depthwise", "pz_conv_depthwise", make_deconv_depthwise, print_phases},

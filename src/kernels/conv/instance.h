@@ -6,21 +6,21 @@
 #include "kernels/conv/shape.h"
 
 typedef struct conv_operands {
-  const float *in, *weights, *bias, *base, *base_scale, *slope;
-  float *out, *statistics;
+  const float *in, *weights, *bias, *residual, *residual_scale, *slope;
+  float *out, *norm_stats;
 } conv_operands;
 
-enum { CONV_IN, CONV_OUT, CONV_BASE, CONV_TENSORS };
+enum { CONV_IN, CONV_OUT, CONV_RESIDUAL, CONV_TENSORS };
 
 /* Where a view lies in storage of its own. */
-typedef struct conv_room {
+typedef struct conv_extent {
   int64_t floats, origin;
-} conv_room;
+} conv_extent;
 
 typedef struct conv_instance {
   const char *name;
   pz_conv_direct_shape shape;
-  conv_room room[CONV_TENSORS];
+  conv_extent room[CONV_TENSORS];
   void (*run)(const conv_operands *o, int32_t worker, int32_t workers);
 } conv_instance;
 

@@ -1,5 +1,5 @@
 /* pack_depthwise.h: weights and schedule of depthwise.h. Plain C, run by the compiler half.
- * Packed: [block][kd][kh][kw][S lanes of maps]. */
+ * Packed: [block][kd][kh][kw][S lanes of channels]. */
 #ifndef PZ_KERNELS_CONV_PACK_DEPTHWISE_H
 #define PZ_KERNELS_CONV_PACK_DEPTHWISE_H
 

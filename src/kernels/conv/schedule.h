@@ -1,6 +1,6 @@
 /* schedule.h: the schedule of a direct convolution, by a model of the core. Plain C, run by the compiler half.
  *
- * Cycles of one step (one input map of one tap) of a tile of kb x p accumulators, all of vectors:
+ * Cycles of one step (one input channel of one tap) of a tile of kb x p accumulators, all of vectors:
  *   multiply-adds  kb*p / 2        two units
  *   latency        5               an accumulator is added to once a step: 4 cycles and some slack (9 where the
  *                                  multiply-add is two instructions)
@@ -47,9 +47,9 @@ static inline double pz_conv_step_cycles(const pz_conv_direct_shape *s, int32_t 
 
 /* All tiles of one row of one outer group of kb blocks. */
 static inline double pz_conv_row_cycles(const pz_conv_direct_shape *s, const pz_conv_machine *m, int32_t kb,
-                                        int32_t maps) {
+                                        int32_t channels) {
   pz_conv_split tiles = pz_conv_row_tiles(s, kb);
-  double steps = (double)maps * pz_conv_taps(s), total = 0;
+  double steps = (double)channels * pz_conv_taps(s), total = 0;
   bool near = steps * kb * s->out.block * 4 <= (double)m->l1 / 2;
   for (int32_t part = 0; part < 2; ++part) {
     int32_t points = (tiles.size - part) * s->rh, count = part ? tiles.count - tiles.large : tiles.large;
@@ -67,7 +67,7 @@ static inline double pz_conv_direct_cycles(const pz_conv_direct_shape *s, const 
   for (int32_t g = 0; g < outer.count; ++g) {
     int32_t kb = pz_conv_split_size(outer, g);
     pz_conv_range sees = pz_conv_sees(s, pz_conv_split_begin(outer, g), kb);
-    double row = pz_conv_row_cycles(s, m, kb, pz_conv_maps_in(s, sees.begin, sees.end));
+    double row = pz_conv_row_cycles(s, m, kb, pz_conv_channels_in(s, sees.begin, sees.end));
     if (s->groups == 1) { /* only two sizes of groups to look at */
       int32_t rest = outer.count - outer.large;
       total = outer.large * row;
@@ -79,7 +79,7 @@ static inline double pz_conv_direct_cycles(const pz_conv_direct_shape *s, const 
   return total * s->out.n * s->out.d * (s->out.h / s->rh);
 }
 
-/* Adding a group's block to its first one moves within a row of phases, or by whole rows, planes, maps. */
+/* Adding a group's block to its first one moves within a row of phases, or by whole rows, planes, channels. */
 static inline bool pz_conv_phases_fit(const pz_conv_direct_shape *s) {
   const int32_t sizes[3] = {pz_conv_phases_w(s), pz_conv_phases_w(s) * pz_conv_phases_h(s), s->phases};
   if (s->phases == 1) return true;
@@ -95,7 +95,7 @@ static inline bool pz_conv_phases_fit(const pz_conv_direct_shape *s) {
 static inline bool pz_conv_schedule_fits(const pz_conv_direct_shape *s, const pz_conv_machine *m) {
   if (pz_conv_outer_groups(s).size != s->kb || pz_conv_split_of(s->out.w, s->rw).size != s->rw) return false;
   if (s->out.h % s->rh || (s->rh > 1 && s->rw != s->out.w)) return false;
-  /* tiles of rows sum in an order of their own: which tiles there are must not depend on the height (slabs, same bits) */
+  /* tiles of rows sum in an order of their own: which tiles there are must not depend on the height (bands, same bits) */
   if (s->rh > 1 && s->kernel[2] > 1) return false;
   if (!pz_conv_phases_fit(s)) return false;
   return pz_conv_registers(s, s->kb, s->rw * s->rh) <= m->registers;
@@ -138,7 +138,7 @@ static inline void pz_conv_join(pz_view *v) {
 static inline void pz_conv_direct_flatten(pz_conv_direct_shape *s) {
   for (int i = 0; i < 3; ++i)
     if (s->kernel[i] != 1 || s->stride[i] != 1 || s->pad[i]) return;
-  pz_view *views[3] = {&s->in, &s->out, &s->base};
+  pz_view *views[3] = {&s->in, &s->out, &s->residual};
   while ((s->out.h > 1 || s->out.d > 1) && (int64_t)s->out.h * s->out.w <= PZ_CONV_LONG_ROW) {
     for (int i = 0; i < 3; ++i)
       if (!pz_conv_rows_touch(views[i])) return;

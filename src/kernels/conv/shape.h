@@ -1,13 +1,13 @@
 /* shape.h: what a direct convolution is, and what follows from it. Plain C: the compiler half includes it too.
  *
- *   out[k, o] = act(bias[k] + base_scale[k] * base[k, o] + sum over c, j of weight[k, c, j] * in[c, o*stride - pad + j*dilation])
+ *   out[k, o] = act(bias[k] + residual_scale[k] * residual[k, o] + sum over c, j of weight[k, c, j] * in[c, o*stride - pad + j*dilation])
  *
- * in: block S, or 1 (few input maps). Its storage has a zero border wherever a window reaches out of it: nothing is
- * checked. out: block S; stride_w may be a multiple of the block (one phase of a strided deconvolution). base: sizes
+ * in: block S, or 1 (few input channels). Its storage has a zero border wherever a window reaches out of it: nothing is
+ * checked. out: block S; stride_w may be a multiple of the block (one phase of a strided deconvolution). residual: sizes
  * of out; it may be the very storage of out. S is out.block.
  *
- * Outer blocks. `phases` p > 1 makes each block of out maps into p outer blocks, which lie beside each other along w:
- * out.stride_w = p*S, and outer block j writes map block j/p at offset (j%p)*S. All phases read the same inputs, with
+ * Outer blocks. `phases` p > 1 makes each block of out channels into p outer blocks, which lie beside each other along w:
+ * out.stride_w = p*S, and outer block j writes channel block j/p at offset (j%p)*S. All phases read the same inputs, with
  * weights of their own: a deconvolution whose kernel along w is its stride writes its rows once. phases_h and phases_d of them
  * (0: one) may lie along h and d in the same way, j counting (d, h, w): a deconvolution whose kernel is its stride is then one
  * product. A group's blocks are whole rows, planes of phases, or parts of a row (pz_conv_phases_fit).
@@ -15,25 +15,25 @@
  * Schedule. Outer blocks are cut into groups of kb or kb-1, rows into tiles of rw or rw-1 points (rw*kb/(kb-1) for the
  * smaller groups), so that no short rest is left; a tile's group x points accumulators are held in registers
  * ("sub-image primitive", PZnet 3.1). rh > 1: a tile spans rh rows; rh divides h. c_chunk input blocks are summed in one
- * pass over a strip of rows, so that their weights stay in level 1; the first pass starts from bias and base, the last
+ * pass over a strip of rows, so that their weights stay in level 1; the first pass starts from bias and residual, the last
  * one applies the activation; the strip's sums wait in out between passes. */
 #ifndef PZ_KERNELS_CONV_SHAPE_H
 #define PZ_KERNELS_CONV_SHAPE_H
 
 #include "kernels/view.h"
 
-/* stream: results go past the caches: there are more of them than level 3 holds; out is not tight.
- * gathers: units of each block in `statistics`, this call's among them; 0: none are gathered; then results
+/* stream: results go past the caches: there are more of them than level 3 holds; out is not channels-last.
+ * stats_units: units of each block in `statistics`, this call's among them; 0: none are collected; then results
  *   should not stream. */
 #define PZ_CONV_DIRECT_FIELDS(ONE, MANY)                                                                     \
   ONE(view, in)                                                                                              \
   ONE(view, out)                                                                                             \
-  ONE(view, base) /* base.c = 0: none */                                                                     \
+  ONE(view, residual) /* residual.c = 0: none */                                                             \
   MANY(int, kernel, 3)                                                                                       \
   MANY(int, stride, 3)                                                                                       \
   MANY(int, dilation, 3)                                                                                     \
   MANY(int, pad, 3)                                                                                          \
-  ONE(int, groups) /* out maps of a group see in maps of the same group alone */                             \
+  ONE(int, groups) /* out channels of a group see in channels of the same group alone */                     \
   ONE(int, phases)                                                                                           \
   ONE(int, phases_h)                                                                                         \
   ONE(int, phases_d)                                                                                         \
@@ -41,9 +41,9 @@
   ONE(float, alpha)                                                                                          \
   ONE(float, beta)                                                                                           \
   ONE(int, has_bias)                                                                                         \
-  ONE(int, has_base_scale)                                                                                   \
+  ONE(int, has_residual_scale)                                                                               \
   ONE(int, stream)                                                                                           \
-  ONE(int, gathers)                                                                                          \
+  ONE(int, stats_units)                                                                                      \
   ONE(int, kb) /* kb, rw, rh, c_chunk: schedule.h */                                                         \
   ONE(int, rw)                                                                                               \
   ONE(int, rh)                                                                                               \
@@ -56,7 +56,7 @@ typedef struct pz_conv_direct_shape {
 
 enum {
   PZ_CONV_AHEAD_ROW, /* Base of the next row, all at once as a tile begins */
-  PZ_CONV_AHEAD_PARTS, /* a part with each block of maps in, and inputs of the next strip too; one tap, stride 1 */
+  PZ_CONV_AHEAD_PARTS, /* a part with each block of channels in, and inputs of the next strip too; one tap, stride 1 */
   PZ_CONV_AHEAD_NONE /* nothing: the core does so by itself */
 };
 
@@ -89,7 +89,7 @@ PZ_INLINE int32_t pz_conv_in_blocks(const pz_conv_direct_shape *s) {
 PZ_INLINE int32_t pz_conv_outer_blocks(const pz_conv_direct_shape *s) {
   return (s->out.c + s->out.block - 1) / s->out.block * s->phases;
 }
-/* From a group's first outer block to its j-th, in a view of the out maps; also from block 0 to j. */
+/* From a group's first outer block to its j-th, in a view of the out channels; also from block 0 to j. */
 PZ_INLINE int64_t pz_conv_block_offset(const pz_conv_direct_shape *s, const pz_view *v, int32_t j) {
   if (s->phases == 1) return j * v->stride_c;
   const int32_t across = pz_conv_phases_w(s), down = pz_conv_phases_h(s), phase = j % s->phases;
@@ -120,15 +120,16 @@ typedef struct pz_conv_range {
 
 PZ_INLINE pz_conv_range pz_conv_sees(const pz_conv_direct_shape *s, int32_t first, int32_t count) {
   if (s->groups == 1) return (pz_conv_range){0, pz_conv_in_blocks(s)};
-  int32_t maps_in = s->in.c / s->groups, maps_out = s->out.c / s->groups, block = s->out.block;
+  int32_t channels_in = s->in.c / s->groups, channels_out = s->out.c / s->groups, block = s->out.block;
   int32_t low = first / s->phases * block, high = ((first + count - 1) / s->phases + 1) * block;
-  int32_t group_low = low / maps_out, group_high = ((high < s->out.c ? high : s->out.c) - 1) / maps_out;
-  int32_t end = (group_high + 1) * maps_in;
-  return (pz_conv_range){group_low * maps_in / s->in.block, (end + s->in.block - 1) / s->in.block};
+  int32_t group_low = low / channels_out,
+          group_high = ((high < s->out.c ? high : s->out.c) - 1) / channels_out;
+  int32_t end = (group_high + 1) * channels_in;
+  return (pz_conv_range){group_low * channels_in / s->in.block, (end + s->in.block - 1) / s->in.block};
 }
 
-/* Maps in the input blocks of the range; the lanes behind the last map are skipped. */
-PZ_INLINE int32_t pz_conv_maps_in(const pz_conv_direct_shape *s, int32_t begin, int32_t end) {
+/* Channels in the input blocks of the range; the lanes behind the last channel are skipped. */
+PZ_INLINE int32_t pz_conv_channels_in(const pz_conv_direct_shape *s, int32_t begin, int32_t end) {
   int32_t stop = end * s->in.block;
   return (stop < s->in.c ? stop : s->in.c) - begin * s->in.block;
 }
@@ -141,7 +142,7 @@ PZ_INLINE int64_t pz_conv_weights_before(const pz_conv_direct_shape *s, int32_t 
   for (int32_t g = 0; g < group; ++g) {
     int32_t size = pz_conv_split_size(outer, g);
     pz_conv_range sees = pz_conv_sees(s, pz_conv_split_begin(outer, g), size);
-    floats += size * lanes * pz_conv_maps_in(s, sees.begin, sees.end);
+    floats += size * lanes * pz_conv_channels_in(s, sees.begin, sees.end);
   }
   return floats;
 }
@@ -160,27 +161,27 @@ PZ_INLINE int64_t pz_conv_weights_before(const pz_conv_direct_shape *s, int32_t 
 PZ_INLINE int64_t pz_conv_sample_rows(const pz_conv_direct_shape *s) {
   return (int64_t)s->out.d * (s->out.h / s->rh);
 }
-/* Rows of a strip, in units of rh. Where moments are gathered, workers share strips. */
+/* Rows of a strip, in units of rh. Where moments are collected, workers share strips. */
 PZ_INLINE int32_t pz_conv_strip_rows(const pz_conv_direct_shape *s) {
   int32_t rows = PZ_CONV_STRIP_POINTS / (s->out.w * s->rh);
   const int64_t most = pz_conv_sample_rows(s) / PZ_CONV_MANY_ROWS;
-  if (s->gathers && rows > most) rows = (int32_t)most;
+  if (s->stats_units && rows > most) rows = (int32_t)most;
   return rows < 1 ? 1 : rows;
 }
 /* Of a sample. */
 PZ_INLINE int64_t pz_conv_strips(const pz_conv_direct_shape *s) {
   return (pz_conv_sample_rows(s) + pz_conv_strip_rows(s) - 1) / pz_conv_strip_rows(s);
 }
-/* Units of moments that a convolution gathers of each block of maps: a strip and phase. */
+/* Units of moments that a convolution collects of each block of channels: a strip and phase. */
 PZ_INLINE int32_t pz_conv_units(const pz_conv_direct_shape *s) {
   return (int32_t)pz_conv_strips(s) * s->phases;
 }
 
-/* Maps out that few.h takes, at most; floats of a row of their results, in whole vectors of columns. */
-#define PZ_CONV_FEW 4
-PZ_INLINE int64_t pz_conv_few_row(const pz_conv_direct_shape *s) {
+/* Channels out that narrow.h takes, at most; floats of a row of their results, in whole vectors of columns. */
+#define PZ_CONV_NARROW 4
+PZ_INLINE int64_t pz_conv_narrow_row(const pz_conv_direct_shape *s) {
   const int32_t block = s->in.block;
-  return (int64_t)(s->out.w + block - 1) / block * block * PZ_CONV_FEW;
+  return (int64_t)(s->out.w + block - 1) / block * block * PZ_CONV_NARROW;
 }
 
 #endif

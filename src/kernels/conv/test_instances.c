@@ -4,7 +4,7 @@
 #include "kernels/conv/deconv.h"
 #include "kernels/conv/depthwise.h"
 #include "kernels/conv/direct.h"
-#include "kernels/conv/reduce.h"
+#include "kernels/conv/dot.h"
 #include "kernels/conv/schedule.h"
 #include "kernels/conv/test_conv.h"
 
@@ -25,7 +25,7 @@ typedef struct kind {
 
 static const kind convolutions[] = {
     {"direct", false, pz_conv_direct_weight_floats, pz_conv_direct_pack},
-    {"reduce", false, pz_conv_reduce_weight_floats, pz_conv_reduce_pack},
+    {"reduce", false, pz_conv_dot_weight_floats, pz_conv_dot_pack},
     {"depthwise", false, pz_conv_depthwise_weight_floats, pz_conv_depthwise_pack},
 };
 

@@ -2,118 +2,118 @@
 #ifndef PZ_KERNELS_CONV_TEST_ROWS_AMX_H
 #define PZ_KERNELS_CONV_TEST_ROWS_AMX_H
 
-#include "kernels/conv/halves.h"
-#include "kernels/conv/halves_few.h"
-#include "kernels/conv/pack_halves.h"
-#include "kernels/conv/pack_halves_few.h"
-#include "kernels/conv/pack_terms.h"
-#include "kernels/conv/terms.h"
+#include "kernels/conv/bf16x2.h"
+#include "kernels/conv/bf16x2_narrow.h"
+#include "kernels/conv/pack_bf16x2.h"
+#include "kernels/conv/pack_bf16x2_narrow.h"
+#include "kernels/conv/pack_bf16x3.h"
+#include "kernels/conv/bf16x3.h"
 #include "kernels/conv/test_frame.h"
 
-/* Of sums of two-term products: an error of about 4e-6 of their usual size (doc/algorithm-halves.md), which is a third of the root of their
+/* Of sums of two-term products: an error of about 4e-6 of their usual size (doc/algorithm-bf16x2.md), which is a third of the root of their
  * number, and of the largest of thousands five times that. */
 static double two_terms(double products) { return 5 * 4e-6 / 3 * sqrt(products) + 2e-6; }
 
-/* ---- terms ---- */
+/* ---- bf16x3 ---- */
 
 /* Sums of up to 600 products of values in [-1, 1], below 30 in size: with three terms as exact as sums in single precision. */
-static double terms_tolerance(const test_layer *l) {
-  const pz_conv_terms_shape *s = l->shape;
-  return s->terms == 3 ? 4e-6 : two_terms(pz_terms_window(s));
+static double bf16x3_tolerance(const test_layer *l) {
+  const pz_conv_bf16x3_shape *s = l->shape;
+  return s->terms == 3 ? 4e-6 : two_terms(pz_bf16x3_window(s));
 }
-static void terms_choose(test_layer *l, pz_test_random *r) {
+static void bf16x3_choose(test_layer *l, pz_test_random *r) {
   test_choose(l,
               &(test_problem){.kernel = {pz_test_int(r, 1, 3), pz_test_int(r, 1, 5), pz_test_int(r, 1, 5)},
-                              .maps_in = pz_test_int(r, 1, 4),
-                              .maps_out = pz_test_int(r, 1, 100),
+                              .channels_in = pz_test_int(r, 1, 4),
+                              .channels_out = pz_test_int(r, 1, 100),
                               .size = {pz_test_int(r, 1, 2), pz_test_int(r, 5, 8), pz_test_int(r, 5, 12),
                                        pz_test_int(r, 5, 70)},
-                              .layout = TEST_PLAIN_IN | TEST_TIGHT_OUT},
+                              .layout = TEST_PLAIN_IN | TEST_CHANNELS_LAST_OUT},
               r);
 }
-static void terms_schedule(test_layer *l, pz_test_random *r) {
-  pz_conv_terms_shape *s = l->shape;
+static void bf16x3_schedule(test_layer *l, pz_test_random *r) {
+  pz_conv_bf16x3_shape *s = l->shape;
   s->terms = pz_test_int(r, 2, 3);
-  pz_terms_schedule(s);
-  l->packed = pz_test_alloc(pz_terms_weight_pairs(s), false);
-  pz_terms_pack(s, l->o.weights, (pz_bf16_pair *)l->packed.data);
-  l->scratch = pz_test_alloc(pz_terms_scratch(s), false);
+  pz_bf16x3_schedule(s);
+  l->packed = pz_test_alloc(pz_bf16x3_weight_pairs(s), false);
+  pz_bf16x3_pack(s, l->o.weights, (pz_bf16_pair *)l->packed.data);
+  l->scratch = pz_test_alloc(pz_bf16x3_scratch(s), false);
 }
-static void terms_again(test_layer *l, pz_test_random *r) {
-  ((pz_conv_terms_shape *)l->shape)->rows = pz_test_int(r, 1, l->whole.out.h);
+static void bf16x3_again(test_layer *l, pz_test_random *r) {
+  ((pz_conv_bf16x3_shape *)l->shape)->rows = pz_test_int(r, 1, l->whole.out.h);
 }
-static void terms_run(const test_layer *l, int32_t worker, int32_t workers) {
+static void bf16x3_run(const test_layer *l, int32_t worker, int32_t workers) {
   pz_test_poison(l->scratch.data, l->scratch.floats);
-  pz_conv_terms(*(const pz_conv_terms_shape *)l->shape, l->o.in.at, (const uint16_t *)l->packed.data,
-                test_bias(l), test_base(l), test_scale(l), test_slope(l), l->o.out.at, l->scratch.data,
-                worker, workers);
+  pz_conv_bf16x3(*(const pz_conv_bf16x3_shape *)l->shape, l->o.in.at, (const uint16_t *)l->packed.data,
+                 test_bias(l), test_residual(l), test_scale(l), test_slope(l), l->o.out.at, l->scratch.data,
+                 worker, workers);
 }
-static const test_row terms_row = {.name = "terms",
-                                   .shape = sizeof(pz_conv_terms_shape),
-                                   .layers = 120,
-                                   .seed = 2811,
-                                   .choose = terms_choose,
-                                   .schedule = terms_schedule,
-                                   .run = terms_run,
-                                   .tolerance = terms_tolerance,
-                                   .again = terms_again};
+static const test_row bf16x3_row = {.name = "bf16x3",
+                                    .shape = sizeof(pz_conv_bf16x3_shape),
+                                    .layers = 120,
+                                    .seed = 2811,
+                                    .choose = bf16x3_choose,
+                                    .schedule = bf16x3_schedule,
+                                    .run = bf16x3_run,
+                                    .tolerance = bf16x3_tolerance,
+                                    .again = bf16x3_again};
 
-/* ---- halves to few maps ---- */
+/* ---- bf16x2, narrow ---- */
 
-static double few_tolerance(const test_layer *l) {
+static double narrow_tolerance(const test_layer *l) {
   return two_terms((double)l->whole.in.c * pz_conv_taps(&l->whole));
 }
-static void few_choose(test_layer *l, pz_test_random *r) {
-  test_choose_few(l, pz_test_int(r, 1, 70), pz_test_int(r, 1, 5), r);
+static void narrow_choose(test_layer *l, pz_test_random *r) {
+  test_choose_narrow(l, pz_test_int(r, 1, 70), pz_test_int(r, 1, 5), r);
   if (pz_test_int(r, 0, 1)) return;
   const int32_t around[4] = {pz_test_int(r, 0, 1), 0, 0, 0};
   pz_view v = l->o.in.view;
-  v.tight = 1;
+  v.channels_last = 1;
   pz_test_tensor_free(&l->o.in);
   l->o.in = pz_test_store(v, around, around, pz_test_int(r, 0, 1));
   pz_test_fill(&l->o.in, r, -1, 1);
   l->whole.in = l->o.in.view;
 }
-static void few_schedule(test_layer *l, pz_test_random *r) {
-  pz_conv_halves_few_shape *s = l->shape;
+static void narrow_schedule(test_layer *l, pz_test_random *r) {
+  pz_conv_bf16x2_narrow_shape *s = l->shape;
   (void)r;
-  pz_halves_few_schedule(s);
-  l->packed = pz_test_alloc(pz_halves_few_weight_pairs(s), false);
-  pz_halves_few_pack(s, l->o.weights, (pz_bf16_pair *)l->packed.data);
-  l->scratch = pz_test_alloc(pz_halves_few_scratch(s), false);
+  pz_bf16x2_narrow_schedule(s);
+  l->packed = pz_test_alloc(pz_bf16x2_narrow_weight_pairs(s), false);
+  pz_bf16x2_narrow_pack(s, l->o.weights, (pz_bf16_pair *)l->packed.data);
+  l->scratch = pz_test_alloc(pz_bf16x2_narrow_scratch(s), false);
 }
-static void few_again(test_layer *l, pz_test_random *r) {
-  ((pz_conv_halves_few_shape *)l->shape)->rows = pz_test_int(r, 1, l->whole.out.h);
+static void narrow_again(test_layer *l, pz_test_random *r) {
+  ((pz_conv_bf16x2_narrow_shape *)l->shape)->rows = pz_test_int(r, 1, l->whole.out.h);
 }
-static void few_run(const test_layer *l, int32_t worker, int32_t workers) {
+static void narrow_run(const test_layer *l, int32_t worker, int32_t workers) {
   pz_test_poison(l->scratch.data, l->scratch.floats);
-  pz_conv_halves_few(*(const pz_conv_halves_few_shape *)l->shape, l->o.in.at,
-                     (const uint16_t *)l->packed.data, test_bias(l), test_slope(l), l->o.out.at,
-                     l->scratch.data, worker, workers);
+  pz_conv_bf16x2_narrow(*(const pz_conv_bf16x2_narrow_shape *)l->shape, l->o.in.at,
+                        (const uint16_t *)l->packed.data, test_bias(l), test_slope(l), l->o.out.at,
+                        l->scratch.data, worker, workers);
 }
-static const test_row few_row = {.name = "halves to few maps",
-                                 .shape = sizeof(pz_conv_halves_few_shape),
-                                 .layers = 150,
-                                 .seed = 1126,
-                                 .choose = few_choose,
-                                 .schedule = few_schedule,
-                                 .run = few_run,
-                                 .tolerance = few_tolerance,
-                                 .again = few_again};
+static const test_row narrow_row = {.name = "bf16x2 narrow",
+                                    .shape = sizeof(pz_conv_bf16x2_narrow_shape),
+                                    .layers = 150,
+                                    .seed = 1126,
+                                    .choose = narrow_choose,
+                                    .schedule = narrow_schedule,
+                                    .run = narrow_run,
+                                    .tolerance = narrow_tolerance,
+                                    .again = narrow_again};
 
-/* ---- halves ---- */
+/* ---- bf16x2 ---- */
 
 /* With the calls that make a layer: each of a part of the columns. */
-typedef struct halves_own {
-  pz_conv_halves_shape s;
+typedef struct bf16x2_own {
+  pz_conv_bf16x2_shape s;
   int32_t calls;
-} halves_own;
+} bf16x2_own;
 
 /* Products of two values uniform in [-1, 1] are 1/3 in size (root of the mean square); sums of n of them reach three times what
  * that makes, sqrt(n). No activation here is steeper than 1. The layer's relative L2 error is somewhat above that of
- * doc/algorithm-halves.md. */
-static bool halves_near_enough(const test_layer *l, const double *want, double norm) {
-  const int32_t m = ((const halves_own *)l->shape)->s.m;
+ * doc/algorithm-bf16x2.md. */
+static bool bf16x2_near_enough(const test_layer *l, const double *want, double norm) {
+  const int32_t m = ((const bf16x2_own *)l->shape)->s.m;
   const double reach = sqrt((double)l->whole.in.c * pz_conv_taps(&l->whole));
   double squares = 0, most = 0;
   PZ_TEST_EACH(l->o.out.view, 0, l->o.out.view.c) {
@@ -128,11 +128,11 @@ static bool halves_near_enough(const test_layer *l, const double *want, double n
 }
 
 /* Storage that ends with the border that a convolution needs, in front of a guard page, or goes on around it with poison. */
-static pz_test_tensor halves_input(pz_test_random *r, int32_t c, const int32_t size[4], const int32_t lo[3],
+static pz_test_tensor bf16x2_input(pz_test_random *r, int32_t c, const int32_t size[4], const int32_t lo[3],
                                    const int32_t hi[3]) {
   int32_t before[4] = {0}, behind[4] = {0};
   pz_view v = pz_test_dense(PZ_S, size[0], c, size[1], size[2], size[3]);
-  v.tight = pz_test_int(r, 0, 2) == 0;
+  v.channels_last = pz_test_int(r, 0, 2) == 0;
   for (int i = 0; i < 3; ++i) v.border_lo[i] = lo[i], v.border_hi[i] = hi[i];
   for (int i = 0, larger = pz_test_int(r, 0, 1); i < 4 && larger; ++i)
     before[i] = pz_test_int(r, 0, 2), behind[i] = pz_test_int(r, 0, 2);
@@ -142,7 +142,7 @@ static pz_test_tensor halves_input(pz_test_random *r, int32_t c, const int32_t s
 }
 
 /* Sizes of results, of at most so many multiply-adds: the sum they are compared with takes some nanoseconds for each. */
-static void halves_size(pz_test_random *r, double each, int32_t size[4]) {
+static void bf16x2_size(pz_test_random *r, double each, int32_t size[4]) {
   do {
     size[0] = pz_test_int(r, 0, 2) ? 1 : 2;
     size[1] = pz_test_int(r, 1, 7), size[2] = pz_test_int(r, 1, 11);
@@ -150,20 +150,21 @@ static void halves_size(pz_test_random *r, double each, int32_t size[4]) {
   } while (each * size[0] * size[1] * size[2] * size[3] > 1e7);
 }
 /* A third are few in a last block without a partner. */
-static int32_t halves_maps(pz_test_random *r) {
+static int32_t bf16x2_channels(pz_test_random *r) {
   return pz_test_int(r, 0, 2) ? pz_test_int(r, 1, 70) : 32 * pz_test_int(r, 0, 2) + pz_test_int(r, 1, 4);
 }
 
-static void halves_choose(test_layer *l, pz_test_random *r) {
+static void bf16x2_choose(test_layer *l, pz_test_random *r) {
   static const int32_t kernels[][3] = {{3, 3, 3}, {3, 3, 3}, {1, 3, 3}, {3, 3, 1},
                                        {1, 1, 1}, {1, 5, 5}, {3, 1, 3}, {5, 3, 3}};
-  pz_conv_halves_shape *s = l->shape;
+  pz_conv_bf16x2_shape *s = l->shape;
   pz_conv_direct_shape *c = &l->whole;
-  const int32_t *kernel = kernels[pz_test_int(r, 0, 7)], maps_in = halves_maps(r), maps_out = halves_maps(r);
+  const int32_t *kernel = kernels[pz_test_int(r, 0, 7)], channels_in = bf16x2_channels(r),
+                channels_out = bf16x2_channels(r);
   int32_t out[4], size[4], lo[3], hi[3];
   test_ends(c, r);
   for (int i = 0; i < 3; ++i) c->kernel[i] = kernel[i], c->dilation[i] = pz_test_int(r, 0, 5) ? 1 : 2;
-  halves_size(r, (double)maps_in * maps_out * pz_conv_taps(c), out);
+  bf16x2_size(r, (double)channels_in * channels_out * pz_conv_taps(c), out);
   size[0] = out[0];
   for (int i = 0; i < 3; ++i) {
     const int32_t reach = (c->kernel[i] - 1) * c->dilation[i];
@@ -172,101 +173,102 @@ static void halves_choose(test_layer *l, pz_test_random *r) {
   }
   if (pz_test_int(r, 0, 1))
     lo[0] -= s->absent[0] = pz_test_int(r, 0, lo[0]), hi[0] -= s->absent[1] = pz_test_int(r, 0, hi[0]);
-  l->o.in = halves_input(r, maps_in, size, lo, hi);
-  test_operands(l, maps_out, out, TEST_TIGHT_OUT, r);
+  l->o.in = bf16x2_input(r, channels_in, size, lo, hi);
+  test_operands(l, channels_out, out, TEST_CHANNELS_LAST_OUT, r);
 }
 
-/* Strips of whole pairs of planes where two are made together: which are, changes the bits. So do few maps, which are by row. */
-static void halves_strips(pz_test_random *r, pz_conv_halves_shape *s) {
+/* Strips of whole pairs of planes where two are made together: which are, changes the bits. So do few channels, which are by row. */
+static void bf16x2_strips(pz_test_random *r, pz_conv_bf16x2_shape *s) {
   s->rows = pz_test_int(r, 1, s->conv.out.h);
-  s->by_row = s->few_in || s->few_out || pz_test_int(r, 0, 1);
+  s->by_row = s->narrow_in || s->narrow_out || pz_test_int(r, 0, 1);
   s->step = s->by_row ? pz_test_int(r, 1, 3) : 0;
   s->planes = s->m * (s->by_row ? 1 : pz_test_int(r, 1, (s->conv.out.d + s->m - 1) / s->m));
-  pz_halves_whole_windows(&s->rows, s, 1);
-  s->parts = pz_test_int(r, 1, (pz_halves_out_blocks(s) + 1) / 2);
+  pz_bf16x2_whole_windows(&s->rows, s, 1);
+  s->chunks = pz_test_int(r, 1, (pz_bf16x2_out_blocks(s) + 1) / 2);
   s->flat = !s->by_row && pz_test_int(r, 0, 1);
-  s->slots = pz_halves_window(s) + pz_test_int(r, 0, 3);
+  s->slots = pz_bf16x2_window(s) + pz_test_int(r, 0, 3);
 }
 /* As the planner chooses; others where that makes other bits. */
-static void halves_chosen_strips(pz_test_random *r, pz_conv_halves_shape *s) {
+static void bf16x2_chosen_strips(pz_test_random *r, pz_conv_bf16x2_shape *s) {
   const pz_conv_machine machine = {.registers = PZ_V_REGISTERS,
                                    .l1 = 48 << 10,
                                    .l2 = (int64_t)1 << pz_test_int(r, 15, 21),
                                    .workers = pz_test_int(r, 0, 3)};
-  const pz_conv_halves_shape before = *s;
-  pz_halves_schedule(s, &machine);
-  if (s->few_in == before.few_in && s->few_out == before.few_out) return;
+  const pz_conv_bf16x2_shape before = *s;
+  pz_bf16x2_schedule(s, &machine);
+  if (s->narrow_in == before.narrow_in && s->narrow_out == before.narrow_out) return;
   *s = before;
-  halves_strips(r, s);
+  bf16x2_strips(r, s);
 }
-static pz_conv_halves_shape halves_columns(const halves_own *own, int32_t call, int32_t *first) {
-  pz_conv_halves_shape s = own->s;
-  *first = own->calls == 1 ? 0 : pz_halves_take_columns(&s, call, own->calls);
+static pz_conv_bf16x2_shape bf16x2_columns(const bf16x2_own *own, int32_t call, int32_t *first) {
+  pz_conv_bf16x2_shape s = own->s;
+  *first = own->calls == 1 ? 0 : pz_bf16x2_take_columns(&s, call, own->calls);
   return s;
 }
 /* Scratch depends on strips. */
-static void halves_again(test_layer *l, pz_test_random *r) {
-  halves_own *own = l->shape;
+static void bf16x2_again(test_layer *l, pz_test_random *r) {
+  bf16x2_own *own = l->shape;
   int64_t floats = 0;
-  (pz_test_int(r, 0, 1) ? halves_chosen_strips : halves_strips)(r, &own->s);
-  own->calls = own->s.by_row ? pz_test_int(r, 1, pz_halves_row_tiles(&own->s)) : 1;
+  (pz_test_int(r, 0, 1) ? bf16x2_chosen_strips : bf16x2_strips)(r, &own->s);
+  own->calls = own->s.by_row ? pz_test_int(r, 1, pz_bf16x2_row_tiles(&own->s)) : 1;
   for (int32_t i = 0, first; i < own->calls; ++i) {
-    const pz_conv_halves_shape s = halves_columns(own, i, &first);
-    if (pz_halves_scratch(&s) > floats) floats = pz_halves_scratch(&s);
+    const pz_conv_bf16x2_shape s = bf16x2_columns(own, i, &first);
+    if (pz_bf16x2_scratch(&s) > floats) floats = pz_bf16x2_scratch(&s);
   }
-  if (l->scratch.map) pz_test_free(&l->scratch);
+  if (l->scratch.channel) pz_test_free(&l->scratch);
   l->scratch = pz_test_alloc(floats, pz_test_int(r, 0, 1));
 }
-static void halves_pack(test_layer *l, const float *weights) {
-  const pz_conv_halves_shape *s = l->shape;
-  l->packed = pz_test_alloc(pz_halves_weight_pairs(s), false);
-  pz_halves_pack(s, weights, (pz_bf16_pair *)l->packed.data);
+static void bf16x2_pack(test_layer *l, const float *weights) {
+  const pz_conv_bf16x2_shape *s = l->shape;
+  l->packed = pz_test_alloc(pz_bf16x2_weight_pairs(s), false);
+  pz_bf16x2_pack(s, weights, (pz_bf16_pair *)l->packed.data);
 }
-static void halves_schedule(test_layer *l, pz_test_random *r) {
-  pz_conv_halves_shape *s = l->shape;
+static void bf16x2_schedule(test_layer *l, pz_test_random *r) {
+  pz_conv_bf16x2_shape *s = l->shape;
   const pz_conv_direct_shape *c = &s->conv;
   s->m = c->kernel[0] == 3 && c->dilation[0] == 1 ? 1 << pz_test_int(r, 0, 2) : 1;
-  if (pz_halves_may_be_few(c) && pz_test_int(r, 0, 3)) {
-    s->few_in = pz_halves_ends_few(c->in.c);
-    s->few_out = pz_halves_ends_few(c->out.c);
+  if (pz_bf16x2_may_be_narrow(c) && pz_test_int(r, 0, 3)) {
+    s->narrow_in = pz_bf16x2_narrow_at_end(c->in.c);
+    s->narrow_out = pz_bf16x2_narrow_at_end(c->out.c);
   }
-  test_pool(l, (const int32_t[3]){s->m, 2, 2}, s->window, &s->pooled, r);
-  halves_pack(l, l->o.weights);
-  halves_again(l, r);
+  test_pool(l, (const int32_t[3]){s->m, 2, 2}, s->pool_window, &s->pooled, r);
+  bf16x2_pack(l, l->o.weights);
+  bf16x2_again(l, r);
 }
 
-static pz_conv_halves_shape shape; /* of the call that runs */
-PZ_CONV_HALVES_PARTS(shape)
+static pz_conv_bf16x2_shape shape; /* of the call that runs */
+PZ_CONV_BF16X2_FUNCTIONS(shape)
 
-static void halves_run(const test_layer *l, int32_t worker, int32_t workers) {
-  const halves_own *own = l->shape;
+static void bf16x2_run(const test_layer *l, int32_t worker, int32_t workers) {
+  const bf16x2_own *own = l->shape;
   const pz_conv_direct_shape *c = &own->s.conv;
   pz_test_poison(l->scratch.data, l->scratch.floats);
   for (int32_t i = 0, first; i < own->calls; ++i) {
-    shape = halves_columns(own, i, &first);
-    pz_conv_halves(shape, shape_parts, l->o.in.at + first * c->in.stride_w, (const uint16_t *)l->packed.data,
-                   test_bias(l), test_base(l) ? test_base(l) + first * c->base.stride_w : NULL, test_scale(l),
-                   test_slope(l), l->o.out.at + first * c->out.stride_w,
-                   shape.pooled.c ? l->pooled.at + first / shape.window[2] * shape.pooled.stride_w : NULL,
-                   l->scratch.data, worker, workers);
+    shape = bf16x2_columns(own, i, &first);
+    pz_conv_bf16x2(
+        shape, shape_functions, l->o.in.at + first * c->in.stride_w, (const uint16_t *)l->packed.data,
+        test_bias(l), test_residual(l) ? test_residual(l) + first * c->residual.stride_w : NULL,
+        test_scale(l), test_slope(l), l->o.out.at + first * c->out.stride_w,
+        shape.pooled.c ? l->pooled.at + first / shape.pool_window[2] * shape.pooled.stride_w : NULL,
+        l->scratch.data, worker, workers);
   }
 }
-static const test_row halves_row = {.name = "halves",
-                                    .shape = sizeof(halves_own),
+static const test_row bf16x2_row = {.name = "bf16x2",
+                                    .shape = sizeof(bf16x2_own),
                                     .layers = 400,
                                     .seed = 4711,
-                                    .choose = halves_choose,
-                                    .schedule = halves_schedule,
-                                    .run = halves_run,
-                                    .near_enough = halves_near_enough,
-                                    .again = halves_again};
+                                    .choose = bf16x2_choose,
+                                    .schedule = bf16x2_schedule,
+                                    .run = bf16x2_run,
+                                    .near_enough = bf16x2_near_enough,
+                                    .again = bf16x2_again};
 
-/* ---- halves, deconvolutions in phases ---- */
+/* ---- bf16x2, deconvolutions in phases ---- */
 
 static void deconv_choose(test_layer *l, pz_test_random *r) {
   pz_conv_direct_shape *c = &l->whole;
   const bool together = pz_test_int(r, 0, 2); /* the kernel is the stride: one convolution of all phases */
-  const int32_t maps_in = pz_test_int(r, 1, 70), maps_out = pz_test_int(r, 1, 40),
+  const int32_t channels_in = pz_test_int(r, 1, 70), channels_out = pz_test_int(r, 1, 40),
                 border[3] = {3, 3, 3}; /* no phase reads further */
   int32_t size[4], out[4];
   l->transposed = true;
@@ -281,32 +283,32 @@ static void deconv_choose(test_layer *l, pz_test_random *r) {
       out[i + 1] = (size[i + 1] - 1) * c->stride[i] + c->kernel[i] - 2 * c->pad[i];
     }
   } while (out[1] < 1 || out[2] < 1 || out[3] < 1 ||
-           (double)maps_in * maps_out * pz_conv_taps(c) * size[1] * size[2] * size[3] > 3e6);
-  l->o.in = halves_input(r, maps_in, size, border, border);
-  test_operands(l, maps_out, out, TEST_TIGHT_OUT, r);
+           (double)channels_in * channels_out * pz_conv_taps(c) * size[1] * size[2] * size[3] > 3e6);
+  l->o.in = bf16x2_input(r, channels_in, size, border, border);
+  test_operands(l, channels_out, out, TEST_CHANNELS_LAST_OUT, r);
 }
 /* Each phase has a schedule of its own, from these numbers on, and is packed as it runs. */
 typedef struct deconv_own {
-  halves_own halves;
+  bf16x2_own bf16x2;
   pz_test_random schedules;
 } deconv_own;
 static void deconv_schedule(test_layer *l, pz_test_random *r) {
   deconv_own *own = l->shape;
-  own->halves.s.m = 1; /* as near_enough has it */
+  own->bf16x2.s.m = 1; /* as near_enough has it */
   own->schedules.state = pz_test_next(r) | 1;
 }
 static void deconv_run_phase(const test_layer *whole, const pz_deconv_phase *phase, pz_test_random *r,
                              int32_t worker, int32_t workers) {
-  halves_own own = {.s = {.conv = phase->shape, .m = 1}};
+  bf16x2_own own = {.s = {.conv = phase->shape, .m = 1}};
   test_layer l = *whole;
   float *weights = malloc((size_t)pz_deconv_weight_floats(phase) * sizeof *weights);
   assert_non_null(weights);
   l.shape = &own, l.conv = &own.s.conv, l.scratch = (pz_test_memory){0};
-  l.o.out.at += phase->out_offset, l.o.base.at += phase->base_offset;
+  l.o.out.at += phase->out_offset, l.o.residual.at += phase->base_offset;
   pz_deconv_weights(&whole->whole, phase, whole->o.weights, weights);
-  halves_again(&l, r);
-  halves_pack(&l, weights);
-  halves_run(&l, worker, workers);
+  bf16x2_again(&l, r);
+  bf16x2_pack(&l, weights);
+  bf16x2_run(&l, worker, workers);
   pz_test_free(&l.packed), pz_test_free(&l.scratch);
   free(weights);
 }
@@ -318,14 +320,14 @@ static void deconv_run(const test_layer *l, int32_t worker, int32_t workers) {
     if (pz_deconv_phase_of(&l->whole, merge, i, &phase)) deconv_run_phase(l, &phase, &r, worker, workers);
   }
 }
-static const test_row deconv_row = {.name = "halves, deconvolutions",
+static const test_row deconv_row = {.name = "bf16x2, deconvolutions",
                                     .shape = sizeof(deconv_own),
                                     .layers = 100,
                                     .seed = 815,
                                     .choose = deconv_choose,
                                     .schedule = deconv_schedule,
                                     .run = deconv_run,
-                                    .near_enough = halves_near_enough,
+                                    .near_enough = bf16x2_near_enough,
                                     .again = deconv_schedule};
 
 /* ---- what is not finite ---- */
@@ -336,20 +338,21 @@ static bool sees(const pz_conv_direct_shape *s, int i, int32_t at, int32_t from)
   return tap >= 0 && tap % s->dilation[i] == 0 && tap / s->dilation[i] < s->kernel[i];
 }
 /* Whether one of the planes of results that are made together with `at` does. (F(2, 3) reads for a result what the sum reads.) */
-static bool reaches(const pz_conv_halves_shape *s, int32_t at, int32_t from) {
+static bool reaches(const pz_conv_bf16x2_shape *s, int32_t at, int32_t from) {
   const int32_t together = s->m == 4 ? 4 : 1, first = at / together * together;
   bool any = false;
   for (int32_t d = first; d < first + together && d < s->conv.out.d; ++d) any |= sees(&s->conv, 0, d, from);
   return any;
 }
-/* Whether it, or, with few maps in and out, one of the two results behind it does, along the width: their inputs are factors of zeros. */
-static bool reaches_across(const pz_conv_halves_shape *s, int32_t at, int32_t from) {
+/* Whether it, or, with few channels in and out, one of the two results behind it does, along the width: their inputs are factors of zeros. */
+static bool reaches_across(const pz_conv_bf16x2_shape *s, int32_t at, int32_t from) {
   bool any = false;
-  for (int32_t i = 0; i <= (s->few_in && s->few_out ? 2 : 0); ++i) any |= sees(&s->conv, 2, at + i, from);
+  for (int32_t i = 0; i <= (s->narrow_in && s->narrow_out ? 2 : 0); ++i)
+    any |= sees(&s->conv, 2, at + i, from);
   return any;
 }
 
-/* One input that is not finite: all maps of the results that see it are NaN or infinite; all but those that are made together with
+/* One input that is not finite: all channels of the results that see it are NaN or infinite; all but those that are made together with
  * them keep their bits. */
 static void test_not_finite(void **state) {
   (void)state;
@@ -357,20 +360,20 @@ static void test_not_finite(void **state) {
   pz_test_random r = {.state = 99};
   for (int i = 0; i < 60; ++i) {
     test_layer l;
-    test_open(&l, &halves_row, &r);
+    test_open(&l, &bf16x2_row, &r);
     const bool biased = l.whole.has_bias;
     test_bare(&l);
     l.whole.has_bias = biased;
-    test_schedule(&l, &halves_row, &r);
-    const pz_conv_halves_shape *s = l.shape;
+    test_schedule(&l, &bf16x2_row, &r);
+    const pz_conv_bf16x2_shape *s = l.shape;
     const pz_view *v = &l.o.in.view;
-    halves_run(&l, 0, 1);
+    bf16x2_run(&l, 0, 1);
     float *first = pz_test_snapshot(&l.o.out.memory);
     const int32_t at[5] = {pz_test_int(&r, 0, v->n - 1), pz_test_int(&r, 0, v->c - 1),
                            pz_test_int(&r, 0, v->d - 1), pz_test_int(&r, 0, v->h - 1),
                            pz_test_int(&r, 0, v->w - 1)};
     *pz_test_at(&l.o.in, at[0], at[1], at[2], at[3], at[4]) = values[i % 3];
-    halves_run(&l, 0, 1);
+    bf16x2_run(&l, 0, 1);
     PZ_TEST_EACH(l.o.out.view, 0, l.o.out.view.c) {
       const float *got = pz_test_at(&l.o.out, n, c, d, h, w), *was = first + (got - l.o.out.memory.data);
       const bool near = n == at[0] && sees(&s->conv, 1, h, at[3]),
@@ -407,22 +410,22 @@ static void test_nearest(void **state) {
       {0x007fffff, 0x00800000}, {0x7f7f7fff, 0x7f7f0000}, {0x7f7f8000, 0x7f800000}, {0x7f800000, 0x7f800000}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
     for (uint32_t negative = 0; negative < 2; ++negative)
-      assert_int_equal(bits_of(pz_halves_nearest(from_bits(rows[i][0] | negative << 31))),
+      assert_int_equal(bits_of(pz_bf16x2_nearest(from_bits(rows[i][0] | negative << 31))),
                        rows[i][1] | negative << 31);
-  assert_true(isnan(pz_halves_nearest(NAN)));
+  assert_true(isnan(pz_bf16x2_nearest(NAN)));
 }
 
-static float half_of(float x, int32_t second) { return from_bits((uint32_t)pz_halves_of(x, second) << 16); }
+static float half_of(float x, int32_t second) { return from_bits((uint32_t)pz_bf16x2_of(x, second) << 16); }
 
 /* Each half's error is at most 2^-8 of what it is the nearest of; a denormal's, half of what the lowest bit is worth. */
-static void test_halves(void **state) {
+static void test_bf16x2(void **state) {
   (void)state;
   pz_test_random r = {.state = 12};
   for (int i = 0; i < 200000; ++i) {
     const float x = from_bits(pz_test_next(&r) & (i % 8 ? 0xffffffff : 0x80ffffff));
     if (!(fabsf(x) < 0x1.fep127f)) continue;
     const double sum = (double)half_of(x, 0) + (double)half_of(x, 1), bound = fabs((double)x) * 0x1p-16;
-    assert_true(half_of(x, 0) == pz_halves_nearest(x));
+    assert_true(half_of(x, 0) == pz_bf16x2_nearest(x));
     if (!(fabs(sum - (double)x) <= (bound < 0x1p-134 ? 0x1p-134 : bound)))
       fail_msg("%a: %a + %a", (double)x, (double)half_of(x, 0), (double)half_of(x, 1));
   }
@@ -434,8 +437,8 @@ static void test_halves(void **state) {
   assert_true(half_of(INFINITY, 0) == INFINITY && half_of(-INFINITY, 0) == -INFINITY);
 }
 
-#define TEST_ROWS &terms_row, &few_row, &halves_row, &deconv_row
+#define TEST_ROWS &bf16x3_row, &narrow_row, &bf16x2_row, &deconv_row
 #define TEST_OTHERS                                                                                          \
-  cmocka_unit_test(test_not_finite), cmocka_unit_test(test_nearest), cmocka_unit_test(test_halves)
+  cmocka_unit_test(test_not_finite), cmocka_unit_test(test_nearest), cmocka_unit_test(test_bf16x2)
 
 #endif

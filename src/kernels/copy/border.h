@@ -1,8 +1,8 @@
 /* border.h: the zero border around the spatial dimensions ("padding transformation", PZnet 3.5).
  *
  * pz_border_zero writes zeros to the border_lo/border_hi points around d, h, w of every block of the view, and nothing
- * else; it reads nothing. Layouts: blocked, tight (all lanes of a point are zeroed) or plain; a border along w needs stride_w == block,
- * or tight. The unit of work is a plane (n, block, d), border planes included. Exact. */
+ * else; it reads nothing. Layouts: NCHWc, channels-last (all lanes of a point are zeroed) or NCHW; a border along w needs stride_w == block,
+ * or channels-last. The unit of work is a plane (n, block, d), border planes included. Exact. */
 #ifndef PZ_KERNELS_COPY_BORDER_H
 #define PZ_KERNELS_COPY_BORDER_H
 
@@ -37,9 +37,9 @@ PZ_INLINE void pz_border_sides(const pz_view *v, float *plane) {
 
 typedef pz_view pz_border_zero_shape;
 
-/* A tight view as one block of all its lanes. */
+/* A channels-last view as one block of all its lanes. */
 PZ_INLINE pz_view pz_border_lanes(pz_view v) {
-  if (v.tight) v.c = v.block = (int32_t)v.stride_w;
+  if (v.channels_last) v.c = v.block = (int32_t)v.stride_w;
   return v;
 }
 

@@ -1,9 +1,9 @@
-/* copy.h: a view to another view of the same sizes and the same block (both blocked or both plain).
+/* copy.h: a view to another view of the same sizes and the same block (both NCHWc or both plain).
  *
- * Crops, concatenation and slices along d, h, w, n, and along maps at multiples of the block are copies between views
+ * Crops, concatenation and slices along d, h, w, n, and along channels at multiples of the block are copies between views
  * of parts of tensors. Reads the inside of `in`, writes the inside of `out`; they may not overlap. Any strides; runs
  * are copied whole as far as both views are contiguous. Padding lanes are copied as they are (so the last block of
- * `in` must keep the invariant; a slice that ends inside a block is pz_slice_maps's, kernels/copy/lanes.h). The unit
+ * `in` must keep the invariant; a slice that ends inside a block is pz_slice_channels's, kernels/copy/lanes.h). The unit
  * of work is a row. Exact. */
 #ifndef PZ_KERNELS_COPY_COPY_H
 #define PZ_KERNELS_COPY_COPY_H

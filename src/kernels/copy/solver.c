@@ -32,8 +32,8 @@ static pz_storage window(const pz_storage *of, const int64_t offset[5], const in
   return s;
 }
 
-/* A window whose maps begin in the middle of a block, or end there before the tensor does, has other maps in
- * its lanes: its maps are moved to a tensor of its own. */
+/* A window whose channels begin in the middle of a block, or end there before the tensor does, has other channels in
+ * its lanes: its channels are moved to a tensor of its own. */
 static bool lanes_fit(const pz_storage *of, const int64_t offset[5], const int64_t size[5]) {
   const int block = of->view.block;
   return offset[1] % block == 0 && (size[1] % block == 0 || offset[1] + size[1] == of->view.c);
@@ -60,31 +60,31 @@ static bool views_window(const pz_query *q, const pz_storage *in, int32_t i, pz_
 }
 
 /* Of the outputs that are no views. */
-static pz_status move_maps(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+static pz_status move_channels(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   const pz_storage *in = &placed->in[0];
   for (int32_t i = 0; i < q->problem->n_out; i++) {
     const pz_storage *out = &placed->out[i];
     int64_t offset[5], size[5];
     if (out->tensor == PZ_NONE) continue;
     window_of(q, i, offset, size);
-    const int64_t all_maps[5] = {offset[0], 0, offset[2], offset[3], offset[4]},
+    const int64_t all_channels[5] = {offset[0], 0, offset[2], offset[3], offset[4]},
                   whole[5] = {size[0], in->view.c, size[2], size[3], size[4]};
-    const pz_storage spatial = window(in, all_maps, whole);
+    const pz_storage spatial = window(in, all_channels, whole);
     pz_text shape = {0};
-    pz_text_slice_maps(
-        &shape, &(pz_slice_maps_shape){.in = spatial.view, .out = out->view, .first = (int32_t)offset[1]});
+    pz_text_slice_channels(&shape, &(pz_slice_channels_shape){
+                                       .in = spatial.view, .out = out->view, .first = (int32_t)offset[1]});
     const pz_arg args[] = {{.name = "in", .at = spatial.at}, {.name = "out", .written = true, .at = out->at}};
     b->step->algorithm = "moving lanes";
-    PZ_TRY(pz_add_call(b, "kernels/copy/lanes.h", "pz_slice_maps", &shape, args, 2, err));
+    PZ_TRY(pz_add_call(b, "kernels/copy/lanes.h", "pz_slice_channels", &shape, args, 2, err));
   }
   return PZ_OK;
 }
 const pz_solver pz_solver_slice = {.name = "slice",
                                    .op = PZ_OP_SLICE,
-                                   .in = PZ_BLOCKED,
-                                   .out = PZ_BLOCKED,
+                                   .in = PZ_NCHWC,
+                                   .out = PZ_NCHWC,
                                    .views = views_window,
-                                   .emit = move_maps};
+                                   .emit = move_channels};
 
 static bool crops_window(const pz_query *q) {
   const pz_attr_crop *a = &q->problem->attr.crop;
@@ -94,11 +94,11 @@ static bool crops_window(const pz_query *q) {
 }
 const pz_solver pz_solver_crop = {.name = "crop",
                                   .op = PZ_OP_CROP,
-                                  .in = PZ_BLOCKED,
-                                  .out = PZ_BLOCKED,
+                                  .in = PZ_NCHWC,
+                                  .out = PZ_NCHWC,
                                   .applies = crops_window,
                                   .views = views_window,
-                                  .emit = move_maps};
+                                  .emit = move_channels};
 
 /* ---- concatenation ---- */
 
@@ -157,25 +157,25 @@ static pz_status build_concat(const pz_query *q, const pz_placed *placed, pz_bui
 }
 const pz_solver pz_solver_concat = {.name = "concat",
                                     .op = PZ_OP_CONCAT,
-                                    .in = PZ_BLOCKED,
-                                    .out = PZ_BLOCKED,
+                                    .in = PZ_NCHWC,
+                                    .out = PZ_NCHWC,
                                     .applies = can_join_lanes,
                                     .emit = build_concat};
 
 static bool other_axis(const pz_query *q) { return !channels_only(q); }
 const pz_solver pz_solver_concat_other_axis = {.name = "concat along another axis",
                                                .op = PZ_OP_CONCAT,
-                                               .in = PZ_BLOCKED,
-                                               .out = PZ_BLOCKED,
+                                               .in = PZ_NCHWC,
+                                               .out = PZ_NCHWC,
                                                .applies = other_axis,
                                                .emit = copy_parts};
 
-const pz_solver pz_solver_concat_plain = {.name = "concat, plain layout",
-                                          .op = PZ_OP_CONCAT,
-                                          .in = PZ_PLAIN,
-                                          .out = PZ_PLAIN,
-                                          .cost = pz_last_choice,
-                                          .emit = copy_parts};
+const pz_solver pz_solver_concat_nd = {.name = "concat, NCHW",
+                                       .op = PZ_OP_CONCAT,
+                                       .in = PZ_NCHW,
+                                       .out = PZ_NCHW,
+                                       .cost = pz_last_choice,
+                                       .emit = copy_parts};
 
 /* ---- reshape ---- */
 
@@ -192,8 +192,8 @@ static bool views_same(const pz_query *q, const pz_storage *in, int32_t i, pz_st
 }
 const pz_solver pz_solver_reshape_units = {.name = "reshape of unit sizes",
                                            .op = PZ_OP_RESHAPE,
-                                           .in = PZ_BLOCKED,
-                                           .out = PZ_BLOCKED,
+                                           .in = PZ_NCHWC,
+                                           .out = PZ_NCHWC,
                                            .applies = same_as_five,
                                            .views = views_same};
 
@@ -226,8 +226,8 @@ static pz_status build_reshape(const pz_query *q, const pz_placed *placed, pz_bu
 }
 const pz_solver pz_solver_reshape = {.name = "reshape",
                                      .op = PZ_OP_RESHAPE,
-                                     .in = PZ_PLAIN,
-                                     .out = PZ_PLAIN,
+                                     .in = PZ_NCHW,
+                                     .out = PZ_NCHW,
                                      .cost = pz_last_choice,
                                      .views = views_dense,
                                      .emit = build_reshape};
@@ -239,18 +239,18 @@ static pz_status copy(const pz_query *q, const pz_placed *placed, pz_builder *b,
   return pz_add_copy_call(b, &placed->in[0], &placed->out[0], err);
 }
 const pz_solver pz_solver_identity = {
-    .name = "copy", .op = PZ_OP_IDENTITY, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .emit = copy};
+    .name = "copy", .op = PZ_OP_IDENTITY, .in = PZ_NCHWC, .out = PZ_NCHWC, .emit = copy};
 
 /* A padded copy is made from whichever layout there is, so it takes the layout in which it is read. */
-const pz_solver pz_solver_pad_blocked = {.name = "padded copy",
-                                         .op = PZ_OP_PAD,
-                                         .in = PZ_BLOCKED,
-                                         .out = PZ_BLOCKED,
-                                         .any_layout = true,
-                                         .emit = copy};
-const pz_solver pz_solver_pad_plain = {.name = "padded copy",
-                                       .op = PZ_OP_PAD,
-                                       .in = PZ_PLAIN,
-                                       .out = PZ_PLAIN,
-                                       .any_layout = true,
-                                       .emit = copy};
+const pz_solver pz_solver_border_copy_nchwc = {.name = "padded copy",
+                                               .op = PZ_OP_BORDER_COPY,
+                                               .in = PZ_NCHWC,
+                                               .out = PZ_NCHWC,
+                                               .any_layout = true,
+                                               .emit = copy};
+const pz_solver pz_solver_border_copy_nchw = {.name = "padded copy",
+                                              .op = PZ_OP_BORDER_COPY,
+                                              .in = PZ_NCHW,
+                                              .out = PZ_NCHW,
+                                              .any_layout = true,
+                                              .emit = copy};

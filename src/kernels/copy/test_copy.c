@@ -2,8 +2,8 @@
 #include "kernels/copy/border.h"
 #include "kernels/copy/copy.h"
 #include "kernels/copy/lanes.h"
-#include "kernels/copy/to_blocked.h"
-#include "kernels/copy/to_plain.h"
+#include "kernels/copy/to_nchwc.h"
+#include "kernels/copy/to_nchw.h"
 #include "kernels/testing.h"
 
 #include <stdarg.h>
@@ -25,11 +25,11 @@ static pz_test_tensor make(pz_test_random *r, int32_t block, sizes z) {
   return pz_test_tensor_random(r, block, z.n, z.c, z.d, z.h, z.w);
 }
 
-/* What the maps from `offset` on of a tensor hold, as the expected values of a view of `maps` maps at `to`. */
+/* What the channels from `offset` on of a tensor hold, as the expected values of a view of `channels` channels at `to`. */
 static void expect(double *want, const pz_view *view, const pz_test_tensor *from, int32_t offset, int32_t to,
-                   int32_t maps) {
+                   int32_t channels) {
   PZ_TEST_EACH(*view, 0, view->c) {
-    if (c < to || c >= to + maps) continue;
+    if (c < to || c >= to + channels) continue;
     want[((((int64_t)n * view->c + c) * view->d + d) * view->h + h) * view->w + w] =
         *pz_test_at(from, n, c - to + offset, d, h, w);
   }
@@ -49,10 +49,10 @@ static void test_border(void **state) {
     bool same;
     const sizes z = random_sizes(&r);
     pz_test_tensor t = make(&r, pz_test_int(&r, 0, 1) ? PZ_S : 1, z);
-    if (pz_test_int(&r, 0, 2) == 0) { /* tight: all lanes of a point */
+    if (pz_test_int(&r, 0, 2) == 0) { /* channels-last: all lanes of a point */
       const int32_t around[4] = {0, pz_test_int(&r, 0, 1), pz_test_int(&r, 0, 1), pz_test_int(&r, 0, 1)};
       pz_view v = t.view;
-      v.block = PZ_S, v.tight = 1;
+      v.block = PZ_S, v.channels_last = 1;
       pz_test_tensor_free(&t);
       t = pz_test_store(v, around, around, pz_test_int(&r, 0, 1));
     }
@@ -88,7 +88,7 @@ static void test_copy(void **state) {
   }
 }
 
-static void test_to_blocked(void **state) {
+static void test_to_nchwc(void **state) {
   (void)state;
   pz_test_random r = {13};
   for (int round = 0; round < ROUNDS; ++round) {
@@ -96,16 +96,16 @@ static void test_to_blocked(void **state) {
     sizes z = random_sizes(&r);
     pz_test_tensor in = make(&r, 1, z), out = make(&r, PZ_S, z);
     pz_test_fill(&in, &r, -1, 1);
-    pz_to_blocked_shape s = {in.view, out.view};
+    pz_to_nchwc_shape s = {in.view, out.view};
     double *want = pz_test_doubles(&out.view);
     expect(want, &out.view, &in, 0, 0, z.c);
-    PZ_TEST_WORKERS(same, out.memory, pz_to_blocked(s, in.at, out.at, worker, workers));
+    PZ_TEST_WORKERS(same, out.memory, pz_to_nchwc(s, in.at, out.at, worker, workers));
     check(&out, want, same);
     pz_test_tensor_free(&in), pz_test_tensor_free(&out);
   }
 }
 
-static void test_to_plain(void **state) {
+static void test_to_nchw(void **state) {
   (void)state;
   pz_test_random r = {14};
   for (int round = 0; round < ROUNDS; ++round) {
@@ -113,10 +113,10 @@ static void test_to_plain(void **state) {
     sizes z = random_sizes(&r);
     pz_test_tensor in = make(&r, PZ_S, z), out = make(&r, 1, z);
     pz_test_fill(&in, &r, -1, 1);
-    pz_to_plain_shape s = {in.view, out.view};
+    pz_to_nchw_shape s = {in.view, out.view};
     double *want = pz_test_doubles(&out.view);
     expect(want, &out.view, &in, 0, 0, z.c);
-    PZ_TEST_WORKERS(same, out.memory, pz_to_plain(s, in.at, out.at, worker, workers));
+    PZ_TEST_WORKERS(same, out.memory, pz_to_nchw(s, in.at, out.at, worker, workers));
     check(&out, want, same);
     pz_test_tensor_free(&in), pz_test_tensor_free(&out);
   }
@@ -157,20 +157,20 @@ static void test_slice_maps(void **state) {
   for (int round = 0; round < ROUNDS; ++round) {
     bool same;
     sizes z = random_sizes(&r), part = z;
-    pz_slice_maps_shape s = {.first = pz_test_int(&r, 0, z.c - 1)};
+    pz_slice_channels_shape s = {.first = pz_test_int(&r, 0, z.c - 1)};
     part.c = pz_test_int(&r, 1, z.c - s.first);
     pz_test_tensor in = make(&r, PZ_S, z), out = make(&r, PZ_S, part);
     pz_test_fill(&in, &r, -1, 1);
     s.in = in.view, s.out = out.view;
     double *want = pz_test_doubles(&out.view);
     expect(want, &out.view, &in, s.first, 0, part.c);
-    PZ_TEST_WORKERS(same, out.memory, pz_slice_maps(s, in.at, out.at, worker, workers));
+    PZ_TEST_WORKERS(same, out.memory, pz_slice_channels(s, in.at, out.at, worker, workers));
     check(&out, want, same);
     pz_test_tensor_free(&in), pz_test_tensor_free(&out);
   }
 }
 
-/* A view whose last block is shared with other maps of the same storage: those may not leak into the result. */
+/* A view whose last block is shared with other channels of the same storage: those may not leak into the result. */
 static void test_concat_of_partial_blocks(void **state) {
   (void)state;
   pz_test_random r = {17};
@@ -197,9 +197,9 @@ static void test_share(void **state) {
   int64_t written = 0;
   pz_test_fill(&in, &r, 1, 2);
   for (int32_t worker = 0; worker < 5; ++worker) {
-    pz_slice_maps_shape s = {in.view, out.view, 0};
+    pz_slice_channels_shape s = {in.view, out.view, 0};
     pz_test_poison(out.memory.data, out.memory.floats);
-    pz_slice_maps(s, in.at, out.at, worker, 5);
+    pz_slice_channels(s, in.at, out.at, worker, 5);
     for (int64_t i = 0; i < out.memory.floats; ++i) written += !isnan(out.memory.data[i]);
   }
   assert_int_equal(written, out.memory.floats);
@@ -211,8 +211,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_border),
       cmocka_unit_test(test_copy),
-      cmocka_unit_test(test_to_blocked),
-      cmocka_unit_test(test_to_plain),
+      cmocka_unit_test(test_to_nchwc),
+      cmocka_unit_test(test_to_nchw),
       cmocka_unit_test(test_concat),
       cmocka_unit_test(test_slice_maps),
       cmocka_unit_test(test_concat_of_partial_blocks),

@@ -1,4 +1,4 @@
-/* transpose.h: an S x S transpose in registers, between planes of maps and blocks of maps.
+/* transpose.h: an S x S transpose in registers, between planes of channels and blocks of channels.
  *
  * Two stages interleave 32-bit and 64-bit elements inside 128-bit lanes (one instruction for each vector on every x86
  * instruction set), and log2(S/4) stages exchange 128-bit lanes between vectors that are m rows apart. S*log2(S)

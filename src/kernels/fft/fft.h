@@ -1,8 +1,8 @@
 /* fft.h: convolution by Fourier transforms, batch after batch of tiles: transform the inputs of all tiles of a batch, multiply
  * each frequency by its weights, transform back with bias, Base and activation.
  *
- * Contract: shape.h; weights packed by pack.h; bias, base_scale, slope padded with zeros to whole blocks; in, out, base of
- * block S, base may be the very storage of out. Reads `in` only as far as the direct convolution would: what a tile at
+ * Contract: shape.h; weights packed by pack.h; bias, residual_scale, slope padded with zeros to whole blocks; in, out, residual of
+ * block S, residual may be the very storage of out. Reads `in` only as far as the direct convolution would: what a tile at
  * the edge would read beyond is zero. Writes the inside of out; padding lanes become zero. A value that is not finite
  * reaches all outputs of its tile. scratch: pz_fft_scratch floats of this worker's own. The unit of work is a batch; a tile's
  * sums do not depend on the others of its batch, so any number of workers gives the same bits.
@@ -35,7 +35,7 @@ PZ_INLINE pz_fft_tile pz_fft_tile_at(const pz_fft_shape *s, int64_t index) {
   return t;
 }
 
-/* Of the tile's plane d, row h, in a block of maps. */
+/* Of the tile's plane d, row h, in a block of channels. */
 PZ_INLINE int64_t pz_fft_place(const pz_view *v, const pz_fft_tile *t, int32_t block, int32_t d, int32_t h) {
   return t->n * v->stride_n + block * v->stride_c + (t->at[0] + d) * v->stride_d +
          (t->at[1] + h) * v->stride_h + t->at[2] * v->stride_w;
@@ -71,7 +71,7 @@ PZ_INLINE void pz_fft_plane_forward(const pz_fft_shape *s, const float *twiddles
       pz_fft_line(s->size[1], twiddles + 2 * s->size[0], (pz_fft_from){plane + k * 2 * PZ_S, row, PZ_S}, to);
 }
 
-/* One tile of one block of maps into its places of all slots. `in`: its first input. */
+/* One tile of one block of channels into its places of all slots. `in`: its first input. */
 PZ_INLINE void pz_fft_forward(const pz_fft_shape *s, const float *twiddles, const pz_fft_tile *t,
                               const float *in, float *work, float *slots) {
   const int32_t deep = s->size[0] > 1, half = pz_fft_half(s);
@@ -92,7 +92,7 @@ PZ_INLINE void pz_fft_forward(const pz_fft_shape *s, const float *twiddles, cons
 
 #define PZ_FFT_ACCUMULATORS 16 /* complex ones */
 
-/* One map: x times w, for kb blocks of weights and rw tiles. Accumulator i is that of block i % kb, tile i / kb. Pinned as in
+/* One channel: x times w, for kb blocks of weights and rw tiles. Accumulator i is that of block i % kb, tile i / kb. Pinned as in
  * conv/direct.h, for the same reasons. */
 PZ_INLINE void pz_fft_step(int32_t kb, int32_t rw, int64_t imaginary, const float *in, const float *weights,
                            pz_v *re, pz_v *im) {
@@ -169,21 +169,21 @@ PZ_INLINE void pz_fft_multiply(const pz_fft_shape *s, int32_t tiles, const float
 /* Rows h and h+1 of plane d of the tile. from: their frequencies. */
 PZ_INLINE void pz_fft_two_rows_out(const pz_fft_shape *s, const float *twiddles, const pz_fft_tile *t,
                                    int32_t block, int32_t d, int32_t h, const float *from,
-                                   const pz_conv_ends *e) {
+                                   const pz_conv_epilogue *e) {
   const pz_conv_direct_shape *c = &s->conv;
   pz_v rows[2 * PZ_FFT_MOST];
   pz_fft_two_rows_back(s->size[2], twiddles, from, pz_fft_row(s), rows);
   for (int32_t y = 0; y < 2 && h + y < t->outputs[1]; ++y) {
     const int64_t out = pz_fft_place(&c->out, t, block, d, h + y),
-                  base = pz_fft_place(&c->base, t, block, d, h + y);
+                  residual = pz_fft_place(&c->residual, t, block, d, h + y);
     PZ_ROLL for (int32_t w = 0; w < t->outputs[2]; ++w) pz_conv_store_sum(
-        c, e, block, out + w * c->out.stride_w, base + w * c->base.stride_w, rows[2 * w + y]);
+        c, e, block, out + w * c->out.stride_w, residual + w * c->residual.stride_w, rows[2 * w + y]);
   }
 }
 
-/* One tile of one block of maps from its places of all slots. */
+/* One tile of one block of channels from its places of all slots. */
 PZ_INLINE void pz_fft_back(const pz_fft_shape *s, const float *twiddles, const pz_fft_tile *t, int32_t block,
-                           const float *slots, float *work, const pz_conv_ends *e) {
+                           const float *slots, float *work, const pz_conv_epilogue *e) {
   const int32_t deep = s->size[0] > 1, half = pz_fft_half(s);
   const int64_t slot = pz_fft_slot(s), imaginary = pz_fft_imaginary(s), plane = pz_fft_plane(s);
   const int64_t row = pz_fft_row(s);
@@ -220,7 +220,7 @@ PZ_INLINE void pz_fft_load(const pz_fft_shape *s, const float *twiddles, int64_t
 }
 
 PZ_INLINE void pz_fft_store(const pz_fft_shape *s, const float *twiddles, int64_t first, int32_t count,
-                            const float *slots, float *work, const pz_conv_ends *e) {
+                            const float *slots, float *work, const pz_conv_epilogue *e) {
   PZ_ROLL for (int32_t k = 0; k < count; ++k) {
     const pz_fft_tile t = pz_fft_tile_at(s, first + k);
     PZ_ROLL for (int32_t b = 0; b < pz_fft_blocks(s->conv.out.c, PZ_S); ++b)
@@ -229,10 +229,10 @@ PZ_INLINE void pz_fft_store(const pz_fft_shape *s, const float *twiddles, int64_
 }
 
 PZ_INLINE void pz_fft(const pz_fft_shape s, const float *in, const float *weights, const float *bias,
-                      const float *base, const float *base_scale, const float *slope, float *out,
+                      const float *residual, const float *residual_scale, const float *slope, float *out,
                       float *scratch, int32_t worker, int32_t workers) {
   const int64_t tiles = pz_fft_all_tiles(&s);
-  const pz_conv_ends ends = {bias, base, base_scale, slope, out, NULL};
+  const pz_conv_epilogue epilogue = {bias, residual, residual_scale, slope, out, NULL};
   float *slots = scratch + pz_fft_work(&s);
   int64_t begin, end;
   pz_share((tiles + s.batch - 1) / s.batch, worker, workers, &begin, &end);
@@ -241,7 +241,7 @@ PZ_INLINE void pz_fft(const pz_fft_shape s, const float *in, const float *weight
     const int32_t count = tiles - first < s.batch ? (int32_t)(tiles - first) : s.batch;
     pz_fft_load(&s, weights, first, count, in, scratch, slots + pz_fft_slot(&s));
     pz_fft_multiply(&s, count, weights + pz_fft_twiddle_floats(&s), slots);
-    pz_fft_store(&s, weights, first, count, slots, scratch, &ends);
+    pz_fft_store(&s, weights, first, count, slots, scratch, &epilogue);
   }
   if (s.conv.stream) pz_v_stream_end();
 }

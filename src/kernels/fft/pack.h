@@ -1,5 +1,5 @@
 /* pack.h: transformed weights, and the schedule of the products. Plain C, run by the compiler half.
- * Packed: twiddles (shape.h); then [frequency][outer group][in map][out block of the group][re, im][lane], in the order of the
+ * Packed: twiddles (shape.h); then [frequency][outer group][in channel][out block of the group][re, im][lane], in the order of the
  * slots, computed in double precision: w(f) = sum over taps of weight * exp(+2 pi i f j / size), the conjugate, since the network's
  * convolution is a correlation; divided by what the transforms multiply by, 2 * size[0] * size[1] * size[2]. */
 #ifndef PZ_KERNELS_FFT_PACK_H
@@ -81,7 +81,7 @@ static inline void pz_fft_apply(pz_fft_axis a, const pz_fft_circle *circle, pz_f
       }
 }
 
-/* The weights of one pair of maps, [kd, kh, kw], at all frequencies, [d, h, w]; `spare` is overwritten. */
+/* The weights of one pair of channels, [kd, kh, kw], at all frequencies, [d, h, w]; `spare` is overwritten. */
 static inline void pz_fft_weights(const pz_fft_shape *s, const pz_fft_circle circles[3], const float *w,
                                   pz_fft_values spare, pz_fft_values to) {
   const int32_t *r = s->conv.kernel, *n = s->size, half = pz_fft_half(s);
@@ -96,10 +96,10 @@ static inline void pz_fft_weights(const pz_fft_shape *s, const pz_fft_circle cir
  * kernel. */
 static inline void pz_fft_pack(const pz_fft_shape *s, const float *weights, double *work, float *packed) {
   const pz_conv_split outer = pz_conv_outer_groups(&s->conv);
-  const int32_t block = s->conv.out.block, maps = s->conv.in.c, taps = pz_conv_taps(&s->conv);
+  const int32_t block = s->conv.out.block, channels = s->conv.in.c, taps = pz_conv_taps(&s->conv);
   const int32_t deep = s->size[0], lines = pz_fft_frequencies(s) / deep;
   const int64_t n = pz_fft_pack_doubles(s) / 4,
-                each = (int64_t)2 * maps * pz_conv_outer_blocks(&s->conv) * block;
+                each = (int64_t)2 * channels * pz_conv_outer_blocks(&s->conv) * block;
   const pz_fft_values spare = {work, work + n}, at = {work + 2 * n, work + 3 * n};
   pz_fft_circle circles[3];
   float *to = packed;
@@ -110,10 +110,10 @@ static inline void pz_fft_pack(const pz_fft_shape *s, const float *weights, doub
   packed += pz_fft_twiddle_floats(s);
   for (int32_t g = 0; g < outer.count; ++g) {
     const int32_t first = pz_conv_split_begin(outer, g) * block, size = pz_conv_split_size(outer, g);
-    for (int32_t c = 0; c < maps; ++c)
+    for (int32_t c = 0; c < channels; ++c)
       for (int32_t k = 0; k < size * block && first + k < s->conv.out.c; ++k) {
-        pz_fft_weights(s, circles, weights + ((int64_t)(first + k) * maps + c) * taps, spare, at);
-        to = packed + 2 * ((int64_t)first * maps + (c * size + k / block) * block) + k % block;
+        pz_fft_weights(s, circles, weights + ((int64_t)(first + k) * channels + c) * taps, spare, at);
+        to = packed + 2 * ((int64_t)first * channels + (c * size + k / block) * block) + k % block;
         for (int32_t i = 0; i < lines; ++i)
           for (int32_t d = 0; d < deep; ++d, to += each)
             to[0] = (float)at.re[d * lines + i], to[block] = (float)at.im[d * lines + i];

@@ -2,10 +2,10 @@
  * compiler half includes it too.
  *
  * A tile is size[0] x size[1] x size[2] inputs; of the cyclic convolution of that size, size - kernel + 1 outputs an axis
- * are those of the convolution, and the tiles overlap by the rest. For each frequency the sum over maps is a product of complex
+ * are those of the convolution, and the tiles overlap by the rest. For each frequency the sum over channels is a product of complex
  * matrices. Values are real, so size[2]/2 + 1 frequencies along w stand for all of them (Hermitian symmetry).
  *
- * Scratch of a worker: work, one tile of one block of maps in between transforms along two axes, [d][h][frequency along
+ * Scratch of a worker: work, one tile of one block of channels in between transforms along two axes, [d][h][frequency along
  * w][re, im][lane]; and slots. Slot f+1 holds the transformed inputs of frequency f, [re, im][block][tile of the batch][lane];
  * its products go to slot f, whose inputs nothing reads any more. Frequencies are numbered [h][w][d]. */
 #ifndef PZ_KERNELS_FFT_SHAPE_H
@@ -15,7 +15,7 @@
 
 #define PZ_FFT_MOST 64 /* inputs of a tile along an axis */
 
-/* conv: kernel[1], kernel[2] > 1; stride, dilation, groups, phases 1; in and out blocked. The schedule of
+/* conv: kernel[1], kernel[2] > 1; stride, dilation, groups, phases 1; in and out NCHWc. The schedule of
  *   the products: kb out blocks by rw tiles are summed in registers.
  * size: of a tile: pz_fft_factor knows it, larger than the kernel; 1 where the kernel is 1. */
 #define PZ_FFT_FIELDS(ONE, MANY)                                                                             \
@@ -52,14 +52,14 @@ PZ_INLINE int32_t pz_fft_half(const pz_fft_shape *s) { return s->size[2] / 2 + 1
 PZ_INLINE int32_t pz_fft_frequencies(const pz_fft_shape *s) {
   return s->size[0] * s->size[1] * pz_fft_half(s);
 }
-PZ_INLINE int32_t pz_fft_blocks(int32_t maps, int32_t block) { return (maps + block - 1) / block; }
+PZ_INLINE int32_t pz_fft_blocks(int32_t channels, int32_t block) { return (channels + block - 1) / block; }
 
 /* From a block to the next one, from the real to the imaginary parts, from a slot to the next one; in floats. Slots lie an odd
  * number of vectors apart, so that the lines of one tile do not fall on a few sets of the cache; planes of `work` too. */
 PZ_INLINE int64_t pz_fft_block_step(const pz_fft_shape *s) { return (int64_t)s->batch * s->conv.out.block; }
 PZ_INLINE int64_t pz_fft_imaginary(const pz_fft_shape *s) {
-  const int32_t maps = s->conv.in.c > s->conv.out.c ? s->conv.in.c : s->conv.out.c;
-  return pz_fft_blocks(maps, s->conv.out.block) * pz_fft_block_step(s);
+  const int32_t channels = s->conv.in.c > s->conv.out.c ? s->conv.in.c : s->conv.out.c;
+  return pz_fft_blocks(channels, s->conv.out.block) * pz_fft_block_step(s);
 }
 PZ_INLINE int64_t pz_fft_slot(const pz_fft_shape *s) { return 2 * pz_fft_imaginary(s) + s->conv.out.block; }
 PZ_INLINE int64_t pz_fft_row(const pz_fft_shape *s) { return 2 * pz_fft_half(s) * s->conv.out.block; }

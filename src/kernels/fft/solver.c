@@ -60,7 +60,7 @@ static pz_status pack(const pz_fft_shape *s, const float *weights, float *packed
 }
 
 static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
-  pz_conv_parts p;
+  pz_conv_operands p;
   pz_fft_shape s;
   pz_pointer weights;
   void *packed;
@@ -77,13 +77,13 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
       4.0 * (double)pz_fft_all_tiles(&s) * pz_fft_frequencies(&s) * s.conv.in.c * s.conv.out.c;
   PZ_TRY(pz_set_algorithm(b, err, "FFT, tiles of %dx%dx%d, batches of %d, %d blocks x %d tiles", s.size[0],
                           s.size[1], s.size[2], s.batch, kb, rw));
-  return pz_conv_add_scratch_call(b, &p, weights, PZ_F32, "kernels/fft/fft.h", "pz_fft", &shape, pz_fft_scratch(&s),
-                                  err);
+  return pz_conv_add_scratch_call(b, &p, weights, PZ_F32, "kernels/fft/fft.h", "pz_fft", &shape,
+                                  pz_fft_scratch(&s), err);
 }
 
 /* ---- which applies ---- */
 
-/* Relative L2 error of a layer of random values: of the transforms, and of sums over maps (doc/algorithm-fft.md). */
+/* Relative L2 error of a layer of random values: of the transforms, and of sums over channels (doc/algorithm-fft.md). */
 static double error_of(const pz_fft_shape *s) { return 1e-7 * sqrt(3.3 + 0.05 * s->conv.in.c); }
 
 static double weight_bytes(const pz_query *q) {
@@ -159,8 +159,8 @@ static int32_t tile_rows(const pz_query *q) {
 
 const pz_solver pz_solver_fft = {.name = "FFT",
                                  .op = PZ_OP_CONV,
-                                 .in = PZ_BLOCKED,
-                                 .out = PZ_BLOCKED,
+                                 .in = PZ_NCHWC,
+                                 .out = PZ_NCHWC,
                                  .applies = applies,
                                  .cost = cost,
                                  .emit = build,

@@ -12,15 +12,15 @@ static double fft_tolerance(const test_layer *l) {
   return 6 * 4e-7 * (1 + sqrt((double)l->whole.in.c * pz_conv_taps(&l->whole)) / 3);
 }
 
-/* Of the inputs lanes behind the last map are not looked at. */
+/* Of the inputs lanes behind the last channel are not looked at. */
 static void fft_choose(test_layer *l, pz_test_random *r) {
   static const int32_t kernels[][3] = {{5, 5, 5}, {1, 7, 7},  {3, 5, 7}, {1, 5, 2},
                                        {4, 3, 6}, {1, 11, 4}, {2, 7, 2}, {1, 9, 9}};
   const int32_t *kernel = kernels[pz_test_int(r, 0, 7)];
   test_choose(l,
               &(test_problem){.kernel = {kernel[0], kernel[1], kernel[2]},
-                              .maps_in = pz_test_int(r, 1, 36),
-                              .maps_out = pz_test_int(r, 1, 36),
+                              .channels_in = pz_test_int(r, 1, 36),
+                              .channels_out = pz_test_int(r, 1, 36),
                               .size = {pz_test_int(r, 1, 2), pz_test_int(r, 5, 7), pz_test_int(r, 11, 15),
                                        pz_test_int(r, 9, 19)}},
               r);
@@ -48,7 +48,7 @@ static void fft_schedule(test_layer *l, pz_test_random *r) {
   l->scratch = pz_test_alloc(pz_fft_scratch(s), false);
 }
 static void fft_run(const test_layer *l, int32_t worker, int32_t workers) {
-  pz_fft(*(const pz_fft_shape *)l->shape, l->o.in.at, l->packed.data, test_bias(l), test_base(l),
+  pz_fft(*(const pz_fft_shape *)l->shape, l->o.in.at, l->packed.data, test_bias(l), test_residual(l),
          test_scale(l), test_slope(l), l->o.out.at, l->scratch.data, worker, workers);
 }
 static const test_row fft_row = {.name = "fft",

@@ -1,4 +1,4 @@
-/* transform.h: Fourier transforms along one axis, of complex vectors whose lanes are maps: X(k) = sum of x(j) exp(-2 pi i j k/n), n
+/* transform.h: Fourier transforms along one axis, of complex vectors whose lanes are channels: X(k) = sum of x(j) exp(-2 pi i j k/n), n
  * of 1, 8, 12, 16, 24, 32, 64, as two rounds of transforms of 3, 4 and 8 that are held in registers (Cooley and Tukey 1965).
  * Exchanging real and imaginary parts before and behind gives n times the inverse. Error: that of about log2(n) roundings. */
 #ifndef PZ_KERNELS_FFT_TRANSFORM_H

@@ -1,7 +1,7 @@
 /* points.h: an image put together from points of another: nearest-neighbour resize, extension (constant, edge,
  * reflected, periodic) and steps, along n, d, h, w.
  *
- * Layouts: `in` and `out` blocked, any strides, same c; they may not overlap. out[n][c][d][h][w] =
+ * Layouts: `in` and `out` NCHWc, any strides, same c; they may not overlap. out[n][c][d][h][w] =
  * in[i][c][j][k][l], or `value` where one of the four is negative: i, j, k, l are tables of the planner, int32 bits,
  * for n, d, h, w one behind the other in `tables`, as long as `out` is. fills: some are negative. Reads those points
  * of the inside of `in`, writes the inside of `out`; padding lanes of points that are filled become zero, the others
@@ -48,7 +48,7 @@ PZ_INLINE void pz_gather_points(const pz_gather_points_shape s, const float *in,
   PZ_EACH_ROW(&s.out, row, worker, workers) {
     const int32_t n = pz_gather_index(tables, row.n), d = pz_gather_index(table_d, row.d),
                   h = pz_gather_index(table_h, row.h);
-    const pz_v fill = pz_v_first(pz_v_set1(s.value), pz_block_maps(&s.out, row.b));
+    const pz_v fill = pz_v_first(pz_v_set1(s.value), pz_block_channels(&s.out, row.b));
     float *to = out + pz_row_offset(&s.out, row);
     if (s.fills && (n | d | h) < 0)
       for (int32_t w = 0; w < s.out.w; ++w) pz_gather_put(&s, to + w * s.out.stride_w, fill);

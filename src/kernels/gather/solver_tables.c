@@ -27,7 +27,7 @@ static void put(float *table, int64_t at, int64_t value) {
   memcpy(table + at, &bits, sizeof bits);
 }
 
-/* ---- blocked ---- */
+/* ---- NCHWc ---- */
 
 /* The tables of n, d, h, w, written where `table` is not NULL; whether any entry is filled. */
 static bool put_points(const pz_query *q, pz_source source, float *table) {
@@ -48,8 +48,8 @@ static bool put_points(const pz_query *q, pz_source source, float *table) {
   return fills;
 }
 
-pz_status pz_gather_blocked(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_source source,
-                            float value, pz_error *err) {
+pz_status pz_gather_nchwc(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_source source,
+                          float value, pz_error *err) {
   const pz_storage in = placed->in[0];
   pz_pointer tables;
   void *table;
@@ -88,8 +88,8 @@ static bool joins(const table *t, int64_t size, int64_t in) {
 static void find_axes(const pz_query *q, pz_source source, const pz_view *in, const pz_view *out, table *t) {
   const pz_shape *y = shape_out(q);
   int64_t stride_in[PZ_MAX_RANK], stride_out[PZ_MAX_RANK];
-  pz_plain_strides(shape_in(q), in, stride_in);
-  pz_plain_strides(y, out, stride_out);
+  pz_nd_strides(shape_in(q), in, stride_in);
+  pz_nd_strides(y, out, stride_out);
   for (int32_t i = 0; i < y->rank; i++) {
     const int64_t first = source(q, i, 0), size = y->dim[i];
     const bool kept = is_kept(q, source, i);
@@ -145,8 +145,8 @@ static int32_t find_runs(const pz_query *q, pz_source source, const table *t, fl
   return runs;
 }
 
-pz_status pz_gather_plain(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_source source,
-                          float value, pz_error *err) {
+pz_status pz_gather_nchw(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_source source,
+                         float value, pz_error *err) {
   const pz_storage in = placed->in[0];
   table t = {.offset = 0};
   pz_pointer tables;

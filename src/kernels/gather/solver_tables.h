@@ -9,11 +9,11 @@
  * */
 typedef int64_t (*pz_source)(const pz_query *q, int32_t axis, int64_t o);
 
-/* Maps stay as they are, and there are five dimensions at most: the blocked layout will do. */
+/* Channels stay as they are, and there are five dimensions at most: the NCHWc layout will do. */
 bool pz_gathers_points(const pz_query *q, pz_source source);
-pz_status pz_gather_blocked(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_source source,
-                            float value, pz_error *err);
-pz_status pz_gather_plain(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_source source,
+pz_status pz_gather_nchwc(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_source source,
                           float value, pz_error *err);
+pz_status pz_gather_nchw(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_source source,
+                         float value, pz_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* avx512.h and amx.h against scalar code: bfloat16 numbers of random bits, of all kinds; products of tiles with all numbers of rows, as
  * exact as sums of small whole numbers are. */
-#include "kernels/conv/pack_halves.h"
+#include "kernels/conv/pack_bf16x2.h"
 #include "kernels/isa/amx.h"
 #include "kernels/isa/avx512.h"
 #include "kernels/testing.h"
@@ -21,7 +21,7 @@ static bool same(float a, float b) { return isnan(b) ? isnan(a) : a == b && sign
 /* As the instructions round: denormals are zero. */
 static float nearest(float x) {
   if (fpclassify(x) == FP_SUBNORMAL) return copysignf(0.0f, x);
-  return pz_halves_nearest(x);
+  return pz_bf16x2_nearest(x);
 }
 
 static void random_vector(pz_test_random *r, float to[16]) {
@@ -84,7 +84,7 @@ static void test_masked(void **state) {
   pz_test_free(&m);
 }
 
-static uint16_t bf16_of(float x) { return pz_halves_of(x, 0); }
+static uint16_t bf16_of(float x) { return pz_bf16x2_of(x, 0); }
 
 /* Whole numbers up to 64, of which sums of 32 products are exact. Rows of inputs lie `apart` values apart. */
 static void test_tiles(void **state) {

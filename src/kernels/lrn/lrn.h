@@ -1,11 +1,11 @@
 /* lrn.h: local response normalisation (Caffe's lrn_layer.cpp): out = x * (k + alpha/count * sum of x^2)^-beta.
  *
- * pz_lrn: the sum runs over the `size` maps around x's own (size odd; maps that do not exist count as zero), count =
- * size. pz_lrn_within: it runs over a window[0] x window[1] x window[2] neighbourhood of x in its own map (odd, 1 where
+ * pz_lrn: the sum runs over the `size` channels around x's own (size odd; channels that do not exist count as zero), count =
+ * size. pz_lrn_within: it runs over a window[0] x window[1] x window[2] neighbourhood of x in its own channel (odd, 1 where
  * the tensor has no such dimension; clipped at the edge), count = the window's points.
  *
- * Layouts: `in` and `out` blocked, same sizes, any strides; they may not overlap. Reads and writes the inside; lanes of
- * `in` behind the last map count as zero, those of `out` become zero. Unit of work: a row. Relative error at most
+ * Layouts: `in` and `out` NCHWc, same sizes, any strides; they may not overlap. Reads and writes the inside; lanes of
+ * `in` behind the last channel count as zero, those of `out` become zero. Unit of work: a row. Relative error at most
  * (window + 8) * 6e-8 for beta = 1/2, 3/4 (square roots) and 1; for others 1e-7 more (pointwise/pow.h). */
 #ifndef PZ_KERNELS_LRN_LRN_H
 #define PZ_KERNELS_LRN_LRN_H
@@ -51,16 +51,16 @@ PZ_INLINE pz_v pz_lrn_scale(pz_v x, pz_v sum, float factor, float beta, float k)
   return x * pz_lrn_power(pz_v_fma(sum, pz_v_set1(factor), pz_v_set1(k)), beta);
 }
 
-/* ---- across maps ---- */
+/* ---- across channels ---- */
 
-/* Squares of a point's maps in block b; zero outside of the tensor. `in`: the point in block 0. */
+/* Squares of a point's channels in block b; zero outside of the tensor. `in`: the point in block 0. */
 PZ_INLINE pz_v pz_lrn_squares(const pz_view *v, const float *in, int32_t b) {
   if (b < 0 || b >= pz_blocks(v)) return pz_v_zero();
-  pz_v x = pz_v_first(pz_v_load(in + b * v->stride_c), pz_block_maps(v, b));
+  pz_v x = pz_v_first(pz_v_load(in + b * v->stride_c), pz_block_channels(v, b));
   return x * x;
 }
 
-/* sum[i] += the squares of the maps that lie `offset` behind those of block b. */
+/* sum[i] += the squares of the channels that lie `offset` behind those of block b. */
 PZ_INLINE void pz_lrn_add(const pz_view *v, const float *in, int32_t b, int32_t offset, int32_t points,
                           pz_v sum[PZ_LRN_POINTS]) {
   int32_t low = b + (offset >= 0 ? offset / PZ_S : -((PZ_S - 1 - offset) / PZ_S)),
@@ -85,7 +85,7 @@ PZ_INLINE void pz_lrn_points(const pz_lrn_shape *s, const float *in, float *out,
   for (int32_t i = 0; i < points; ++i) {
     pz_v x = pz_v_load(in + b * s->in.stride_c + i * s->in.stride_w);
     x = pz_lrn_scale(x, sum[i], s->alpha / (float)s->size, s->beta, s->k);
-    pz_v_store(out + i * s->out.stride_w, pz_v_first(x, pz_block_maps(&s->out, b)));
+    pz_v_store(out + i * s->out.stride_w, pz_v_first(x, pz_block_channels(&s->out, b)));
   }
 }
 
@@ -100,7 +100,7 @@ PZ_INLINE void pz_lrn(const pz_lrn_shape s, const float *in, float *out, int32_t
   }
 }
 
-/* ---- within a map ---- */
+/* ---- within a channel ---- */
 
 typedef struct pz_lrn_range {
   int32_t from, to; /* relative to the point; both included */
@@ -134,7 +134,7 @@ PZ_INLINE void pz_lrn_within(const pz_lrn_within_shape s, const float *in, float
       const float *p = from + w * s.in.stride_w;
       pz_v sum = pz_lrn_window(&s.in, p, d, h, pz_lrn_clip(s.window[2], w, s.in.w));
       pz_v x = pz_lrn_scale(pz_v_load(p), sum, factor, s.beta, s.k);
-      pz_v_store(to + w * s.out.stride_w, pz_v_first(x, pz_block_maps(&s.out, row.b)));
+      pz_v_store(to + w * s.out.stride_w, pz_v_first(x, pz_block_channels(&s.out, row.b)));
     }
   }
 }

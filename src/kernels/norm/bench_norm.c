@@ -16,14 +16,14 @@ int main(void) {
   const pz_group_norm_shape instance = {v, v, units, 32, 1, 1, 1e-5f, PZ_K_ACT_NONE, 0, 0},
                             relu = {v, v, units, 32, 1, 1, 1e-5f, PZ_K_ACT_RELU, 0.01f, 0},
                             group = {v, v, units, 8, 1, 1, 1e-5f, PZ_K_ACT_NONE, 0, 0};
-  const pz_group_statistics_shape statistics = {v};
-  PZ_BENCH("statistics", floats, pz_group_statistics(statistics, a, c, 0, 1));
+  const pz_norm_stats_of_units_shape norm_stats = {v};
+  PZ_BENCH("norm_stats", floats, pz_norm_stats_of_units(norm_stats, a, c, 0, 1));
   PZ_BENCH("instance norm, from statistics", 2 * floats, pz_group_norm(instance, a, c, a, a, NULL, b, 0, 1));
-  PZ_BENCH("both", 3 * floats, pz_group_statistics(statistics, a, c, 0, 1);
+  PZ_BENCH("both", 3 * floats, pz_norm_stats_of_units(norm_stats, a, c, 0, 1);
            pz_group_norm(instance, a, c, a, a, NULL, b, 0, 1));
-  PZ_BENCH("both, in place, leaky ReLU", 3 * floats, pz_group_statistics(statistics, a, c, 0, 1);
+  PZ_BENCH("both, in place, leaky ReLU", 3 * floats, pz_norm_stats_of_units(norm_stats, a, c, 0, 1);
            pz_group_norm(relu, a, c, b, b, NULL, a, 0, 1));
-  PZ_BENCH("both, 8 groups", 3 * floats, pz_group_statistics(statistics, a, c, 0, 1);
+  PZ_BENCH("both, 8 groups", 3 * floats, pz_norm_stats_of_units(norm_stats, a, c, 0, 1);
            pz_group_norm(group, a, c, a, a, NULL, b, 0, 1));
   const pz_group_norm_shape low = {small, small, 0, 256, 1, 1, 1e-5f, PZ_K_ACT_NONE, 0, 0},
                             layer = {tokens, tokens, 0, 1, 1, 1, 1e-5f, PZ_K_ACT_NONE, 0, 0};

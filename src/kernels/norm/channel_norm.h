@@ -1,7 +1,7 @@
-/* channel_norm.h: out = act((x - mean) / sqrt(variance + eps) * gamma + beta), mean and biased variance of the maps of each
+/* channel_norm.h: out = act((x - mean) / sqrt(variance + eps) * gamma + beta), mean and biased variance of the channels of each
  * position: layer normalisation over channels (Ba, Kiros, Hinton 2016).
  *
- * Layouts: `in` and `out` blocked, same sizes, any strides; out may be in (same pointer and strides). gamma, beta (either may be
+ * Layouts: `in` and `out` NCHWc, same sizes, any strides; out may be in (same pointer and strides). gamma, beta (either may be
  * absent: has_gamma, has_beta), slope (PReLU alone): packed, a float for each lane of each block, aligned to the vector.
  * Padding lanes of `in` are not looked at; those of `out` become zero. Unit of work: PZ_CHANNEL_POINTS points of a row. The bits
  * do not depend on the workers.
@@ -48,7 +48,7 @@ PZ_INLINE void pz_channel_means(const pz_channel_norm_shape *s, const pz_channel
   pz_v sum[PZ_CHANNEL_POINTS] = {{0}};
   for (int32_t b = 0; b < pz_blocks(&s->in); ++b)
     PZ_UNROLL for (int32_t i = 0; i < PZ_CHANNEL_POINTS; ++i) sum[i] +=
-        pz_v_first(pz_channel_load(s, t, b, i), pz_block_maps(&s->in, b));
+        pz_v_first(pz_channel_load(s, t, b, i), pz_block_channels(&s->in, b));
   PZ_UNROLL for (int32_t i = 0; i < PZ_CHANNEL_POINTS; ++i) mean[i] = pz_v_sum(sum[i]) / (float)s->in.c;
 }
 
@@ -57,7 +57,8 @@ PZ_INLINE void pz_channel_scales(const pz_channel_norm_shape *s, const pz_channe
                                  float *rest, float *scale) {
   pz_v sum[PZ_CHANNEL_POINTS] = {{0}}, squares[PZ_CHANNEL_POINTS] = {{0}};
   for (int32_t b = 0; b < pz_blocks(&s->in); ++b) PZ_UNROLL for (int32_t i = 0; i < PZ_CHANNEL_POINTS; ++i) {
-      const pz_v x = pz_v_first(pz_channel_load(s, t, b, i) - pz_v_set1(mean[i]), pz_block_maps(&s->in, b));
+      const pz_v x =
+          pz_v_first(pz_channel_load(s, t, b, i) - pz_v_set1(mean[i]), pz_block_channels(&s->in, b));
       sum[i] += x;
       squares[i] = pz_v_fma(x, x, squares[i]);
     }
@@ -81,9 +82,9 @@ PZ_INLINE void pz_channel_tile_norm(const pz_channel_norm_shape *s, const pz_cha
     for (int32_t i = 0; i < t->count; ++i) {
       const pz_v x = pz_channel_load(s, t, b, i) - pz_v_set1(mean[i]) - pz_v_set1(rest[i]);
       const pz_v y = pz_v_fma(x, pz_v_set1(scale[i]) * factor, term);
-      pz_v_store(
-          t->out + b * s->out.stride_c + i * s->out.stride_w,
-          pz_v_first(pz_activate(s->act, s->act_alpha, s->act_beta, slopes, y), pz_block_maps(&s->out, b)));
+      pz_v_store(t->out + b * s->out.stride_c + i * s->out.stride_w,
+                 pz_v_first(pz_activate(s->act, s->act_alpha, s->act_beta, slopes, y),
+                            pz_block_channels(&s->out, b)));
     }
   }
 }

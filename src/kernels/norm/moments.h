@@ -1,4 +1,4 @@
-/* moments.h: mean and sum of squared deviations of blocked tensors, lane by lane, for the normalisations.
+/* moments.h: mean and sum of squared deviations of NCHWc tensors, lane by lane, for the normalisations.
  *
  * A region is rows first .. end of one sample from some block on, counted over (block, d, h): the same lane of all its points.
  * It is cut into pieces of at most PZ_NORM_PIECE points, which stay in level 1 while they are read twice: the mean in float,
@@ -21,7 +21,7 @@ typedef struct pz_norm_lanes {
   pz_vd count, mean[2], squares[2];
 } pz_norm_lanes;
 
-/* The same of a group of maps. */
+/* The same of a group of channels. */
 typedef struct pz_norm_moments {
   double count, mean, squares;
 } pz_norm_moments;
@@ -133,9 +133,9 @@ PZ_INLINE pz_norm_lanes pz_norm_load(const float *record) {
   return lanes;
 }
 
-/* For a kernel that gathers the moments of what it makes: a record of nothing, and more points in it. */
+/* For a kernel that collects the moments of what it makes: a record of nothing, and more points in it. */
 PZ_INLINE void pz_norm_clear(float *record) { memset(record, 0, sizeof(pz_vd)); }
-PZ_INLINE void pz_norm_gather(float *record, const pz_norm_lanes *more) {
+PZ_INLINE void pz_norm_collect(float *record, const pz_norm_lanes *more) {
   pz_norm_lanes lanes = pz_norm_load(record);
   if (lanes.count[0] > 0) pz_norm_join_lanes(&lanes, more);
   else lanes = *more;

@@ -6,10 +6,10 @@
 
 enum { PZ_NORM_PIECE = 256 /* points at most */, PZ_NORM_UNIT = 4096 /* points, about */ };
 
-#define PZ_GROUP_STATISTICS_FIELDS(ONE, MANY) ONE(view, in)
-typedef struct pz_group_statistics_shape {
-  PZ_GROUP_STATISTICS_FIELDS(PZ_FIELD, PZ_FIELDS)
-} pz_group_statistics_shape;
+#define PZ_NORM_STATS_OF_UNITS_FIELDS(ONE, MANY) ONE(view, in)
+typedef struct pz_norm_stats_of_units_shape {
+  PZ_NORM_STATS_OF_UNITS_FIELDS(PZ_FIELD, PZ_FIELDS)
+} pz_norm_stats_of_units_shape;
 
 #define PZ_GROUP_NORM_FIELDS(ONE, MANY)                                                                      \
   ONE(view, in)                                                                                              \
@@ -44,10 +44,10 @@ PZ_INLINE int64_t pz_norm_units(const pz_view *v) {
 }
 /* Blocks of a span; 0 where groups lie across blocks in such a way that none but all of them would do. */
 PZ_INLINE int32_t pz_norm_span(const pz_view *v, int32_t groups) {
-  const int32_t maps = v->c / groups;
-  if (v->block % maps == 0) return 1;
+  const int32_t channels = v->c / groups;
+  if (v->block % channels == 0) return 1;
   if (groups == 1) return pz_blocks(v);
-  return maps % v->block == 0 ? maps / v->block : 0;
+  return channels % v->block == 0 ? channels / v->block : 0;
 }
 
 /* Floats of a unit's moments (moments.h): two doubles for each lane, and the count. */

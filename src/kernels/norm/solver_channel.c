@@ -1,4 +1,4 @@
-/* solver_channel.c: normalisation over the maps of each position. In place where its input has no other use. */
+/* solver_channel.c: normalisation over the channels of each position. In place where its input has no other use. */
 #include "kernels/norm/channel_norm.h"
 #include "plan/solver.h"
 
@@ -32,10 +32,10 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
                          {.name = "out", .written = true, .at = out.at}};
   return pz_add_call(b, "kernels/norm/channel_norm.h", "pz_channel_norm", &shape, args, 5, err);
 }
-const pz_solver pz_solver_channel_norm = {.name = "normalisation over maps, position by position",
+const pz_solver pz_solver_channel_norm = {.name = "normalisation over channels, position nonfused",
                                           .op = PZ_OP_CHANNEL_NORM,
-                                          .in = PZ_BLOCKED,
-                                          .out = PZ_BLOCKED,
+                                          .in = PZ_NCHWC,
+                                          .out = PZ_NCHWC,
                                           .applies = constants,
                                           .emit = build,
                                           .overwrites = pz_overwrites_first};

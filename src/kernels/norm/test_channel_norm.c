@@ -1,4 +1,4 @@
-/* Normalisation over maps against double precision. Tolerance 4e-6 of (1 + |want|), results having deviation 1 before gamma
+/* Normalisation over channels against double precision. Tolerance 4e-6 of (1 + |want|), results having deviation 1 before gamma
  * (within 2): mean and deviation have an error below 1e-6, and x - mean is rounded once more where the mean is 1e3 deviations. */
 #include "kernels/norm/channel_norm.h"
 #include "kernels/test_activation.h"
@@ -18,7 +18,7 @@ typedef struct problem {
   pz_test_memory gamma, beta, slope;
 } problem;
 
-/* NaN behind the last map. */
+/* NaN behind the last channel. */
 static pz_test_memory packed(pz_test_random *r, int32_t c) {
   pz_test_memory m = pz_test_alloc((c + PZ_S - 1) / PZ_S * PZ_S, false);
   for (int32_t i = 0; i < c; ++i) m.data[i] = pz_test_float(r, -2, 2);
@@ -48,11 +48,11 @@ static void drop(problem *p) {
 
 static void moments(const problem *p, int32_t n, int32_t d, int32_t h, int32_t w, double *mean,
                     double *variance) {
-  const int32_t maps = p->s.in.c;
+  const int32_t channels = p->s.in.c;
   *mean = *variance = 0;
-  for (int32_t c = 0; c < maps; ++c) *mean += (double)*pz_test_at(&p->in, n, c, d, h, w) / maps;
-  for (int32_t c = 0; c < maps; ++c)
-    *variance += pow((double)*pz_test_at(&p->in, n, c, d, h, w) - *mean, 2) / maps;
+  for (int32_t c = 0; c < channels; ++c) *mean += (double)*pz_test_at(&p->in, n, c, d, h, w) / channels;
+  for (int32_t c = 0; c < channels; ++c)
+    *variance += pow((double)*pz_test_at(&p->in, n, c, d, h, w) - *mean, 2) / channels;
 }
 
 static double *expected(const problem *p) {

@@ -19,7 +19,7 @@ typedef struct problem {
   pz_test_memory gamma, beta, slope;
 } problem;
 
-/* NaN behind the last map. */
+/* NaN behind the last channel. */
 static pz_test_memory packed(pz_test_random *r, int32_t c) {
   pz_test_memory m = pz_test_alloc((c + PZ_S - 1) / PZ_S * PZ_S, false);
   for (int32_t i = 0; i < c; ++i) m.data[i] = pz_test_float(r, -2, 2);
@@ -53,13 +53,13 @@ static void drop(problem *p) {
   pz_test_free(&p->gamma), pz_test_free(&p->beta), pz_test_free(&p->slope);
 }
 
-/* Mean and variance of the group of map `map` in sample `sample`. */
-static void moments(const problem *p, int32_t sample, int32_t map, double *mean, double *variance) {
-  const int32_t maps = p->s.in.c / p->s.groups, first = map / maps * maps;
+/* Mean and variance of the group of channel `channel` in sample `sample`. */
+static void moments(const problem *p, int32_t sample, int32_t channel, double *mean, double *variance) {
+  const int32_t channels = p->s.in.c / p->s.groups, first = channel / channels * channels;
   double sum = 0, squares = 0, count = 0;
   for (int pass = 0; pass < 2; ++pass) {
     PZ_TEST_EACH(p->s.in, 0, p->s.in.c) {
-      if (n != sample || c < first || c >= first + maps) continue;
+      if (n != sample || c < first || c >= first + channels) continue;
       const double x = *pz_test_at(&p->in, n, c, d, h, w);
       if (pass) squares += (x - sum) * (x - sum);
       else sum += x, count += 1;
@@ -103,15 +103,15 @@ static void check(problem *p, const double *want, bool whole, bool in_place) {
                     pz_group_norm_whole(s, p->in.at, gamma, beta, slope, target->at, worker, workers));
   } else {
     s.units = (int32_t)pz_norm_units(&s.in);
-    pz_test_memory statistics = pz_test_alloc(pz_norm_floats(&s.in, s.units), false);
-    PZ_TEST_WORKERS(
-        same, statistics,
-        pz_group_statistics((pz_group_statistics_shape){s.in}, p->in.at, statistics.data, worker, workers));
+    pz_test_memory norm_stats = pz_test_alloc(pz_norm_floats(&s.in, s.units), false);
+    PZ_TEST_WORKERS(same, norm_stats,
+                    pz_norm_stats_of_units((pz_norm_stats_of_units_shape){s.in}, p->in.at, norm_stats.data,
+                                           worker, workers));
     assert_true(same);
     PZ_TEST_WORKERS(
         same, target->memory,
-        pz_group_norm(s, p->in.at, statistics.data, gamma, beta, slope, target->at, worker, workers));
-    pz_test_free(&statistics);
+        pz_group_norm(s, p->in.at, norm_stats.data, gamma, beta, slope, target->at, worker, workers));
+    pz_test_free(&norm_stats);
   }
   assert_true(same);
   assert_true(pz_test_equal(target, want, TOLERANCE));

@@ -14,10 +14,10 @@ int main(void) {
     static const pz_permute_shape s = __VA_ARGS__;                                                           \
     PZ_BENCH(name, all, pz_permute(s, a, b, 0, 1));                                                          \
   } while (0)
-  PERMUTE("64 maps to last", {2, 0, {P, C}, {1, P}, {C, 1}});
-  PERMUTE("64 maps from last", {2, 0, {C, P}, {1, C}, {P, 1}});
-  PERMUTE("3 maps to last", {2, 0, {COUNT / 3, 3}, {1, COUNT / 3}, {3, 1}});
-  PERMUTE("3 maps from last", {2, 0, {3, COUNT / 3}, {1, 3}, {COUNT / 3, 1}});
+  PERMUTE("64 channels to last", {2, 0, {P, C}, {1, P}, {C, 1}});
+  PERMUTE("64 channels from last", {2, 0, {C, P}, {1, C}, {P, 1}});
+  PERMUTE("3 channels to last", {2, 0, {COUNT / 3, 3}, {1, COUNT / 3}, {3, 1}});
+  PERMUTE("3 channels from last", {2, 0, {3, COUNT / 3}, {1, 3}, {COUNT / 3, 1}});
   PERMUTE("pixel shuffle 2x2", /* [C, i, j, h, w] to [C, h, i, w, j], h and w of 96 */
           {5, 3, {C, 96, 2, 96, 2}, {P, 96, 96 * 96 * 2, 1, 96 * 96}, {P, 2 * 192, 192, 2, 1}});
   PERMUTE("heads of attention", {3, 2, {8, P, C / 8}, {C / 8, C, 1}, {P * C / 8, C / 8, 1}});

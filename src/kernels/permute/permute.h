@@ -1,4 +1,4 @@
-/* permute.h: the axes of a plain tensor in another order.
+/* permute.h: the axes of a NCHW tensor in another order.
  *
  * Layouts: plain, up to 8 axes, in the order of `out`: their sizes, strides in `out` and in `in`, out[last] = 1; any
  * address; they may not overlap. `across`: the axis along which `in` is contiguous (in[across] = 1), the last one
@@ -9,7 +9,7 @@
  * that each cache line is used whole on either side while it is in the first-level cache. Where one of the two is
  * shorter than half a vector (the colours of an image, the blocks of depth-to-space), or in[across] is not 1, a loop
  * moves single elements, a scalar one, the shorter axis inside, at a third of the speed of tiles
- * (doc/notes/2026-11-21-memory-bound-kernels.md). Exact. A reshape of a dense plain tensor needs no kernel: it is a view. */
+ * (doc/notes/2026-11-21-memory-bound-kernels.md). Exact. A reshape of a dense NCHW tensor needs no kernel: it is a view. */
 #ifndef PZ_KERNELS_PERMUTE_PERMUTE_H
 #define PZ_KERNELS_PERMUTE_PERMUTE_H
 

@@ -1,4 +1,4 @@
-/* solver.c: permutation of any dimensions; depth to space in the blocked layout, or as a permutation. */
+/* solver.c: permutation of any dimensions; depth to space in the NCHWc layout, or as a permutation. */
 #include "kernels/permute/permute.h"
 #include "kernels/shuffle/depth_to_space.h"
 #include "plan/axes.h"
@@ -42,14 +42,14 @@ static pz_status build_permute(const pz_query *q, const pz_placed *placed, pz_bu
   int64_t stride[PZ_MAX_RANK];
   pz_axes axes = {.n = y->rank};
   const pz_storage out = placed->out[0];
-  pz_plain_strides(x, &in.view, stride);
-  pz_plain_strides(y, &out.view, axes.out);
+  pz_nd_strides(x, &in.view, stride);
+  pz_nd_strides(y, &out.view, axes.out);
   for (int i = 0; i < y->rank; i++)
     axes.size[i] = y->dim[i], axes.in[i] = stride[q->problem->attr.permute.order[i]];
   return add_permute(q, b, "permutation", &axes, &in, &out, err);
 }
 const pz_solver pz_solver_permute = {
-    .name = "permutation", .op = PZ_OP_PERMUTE, .in = PZ_PLAIN, .out = PZ_PLAIN, .emit = build_permute};
+    .name = "permutation", .op = PZ_OP_PERMUTE, .in = PZ_NCHW, .out = PZ_NCHW, .emit = build_permute};
 
 /* ---- depth to space ---- */
 
@@ -77,16 +77,17 @@ static pz_status build_depth_to_space(const pz_query *q, const pz_placed *placed
 }
 const pz_solver pz_solver_depth_to_space = {.name = "lanes to positions",
                                             .op = PZ_OP_DEPTH_TO_SPACE,
-                                            .in = PZ_BLOCKED,
-                                            .out = PZ_BLOCKED,
+                                            .in = PZ_NCHWC,
+                                            .out = PZ_NCHWC,
                                             .applies = keeps_blocks,
                                             .emit = build_depth_to_space};
 
-/* The axes n, c, z, i, y, j, x, k of the tensor of more maps, and of that of more positions (graph.h). */
-static void strides_of_deep(const pz_attr_depth_to_space *a, const pz_view *v, int64_t maps, int64_t to[8]) {
+/* The axes n, c, z, i, y, j, x, k of the tensor of more channels, and of that of more positions (graph.h). */
+static void strides_of_deep(const pz_attr_depth_to_space *a, const pz_view *v, int64_t channels,
+                            int64_t to[8]) {
   const int64_t points = (int64_t)a->block[0] * a->block[1] * a->block[2];
   const int64_t c = a->columns_first ? points * v->stride_c : v->stride_c;
-  const int64_t k = a->columns_first ? v->stride_c : maps * v->stride_c;
+  const int64_t k = a->columns_first ? v->stride_c : channels * v->stride_c;
   const int64_t strides[8] = {
       v->stride_n, c, v->stride_d, a->block[1] * a->block[2] * k, v->stride_h, a->block[2] * k,
       v->stride_w, k};
@@ -104,8 +105,8 @@ static void strides_of_wide(const pz_attr_depth_to_space *a, const pz_view *v, i
   for (int i = 0; i < 8; i++) to[i] = strides[i];
 }
 
-static pz_status build_depth_to_space_plain(const pz_query *q, const pz_placed *placed, pz_builder *b,
-                                            pz_error *err) {
+static pz_status build_depth_to_space_nd(const pz_query *q, const pz_placed *placed, pz_builder *b,
+                                         pz_error *err) {
   const pz_attr_depth_to_space *a = &q->problem->attr.depth_to_space;
   const pz_storage in = placed->in[0];
   const pz_storage out = placed->out[0];
@@ -116,9 +117,9 @@ static pz_status build_depth_to_space_plain(const pz_query *q, const pz_placed *
   strides_of_wide(a, wide, a->inverse ? axes.in : axes.out);
   return add_permute(q, b, "permutation of blocks", &axes, &in, &out, err);
 }
-const pz_solver pz_solver_depth_to_space_plain = {.name = "permutation of blocks",
-                                                  .op = PZ_OP_DEPTH_TO_SPACE,
-                                                  .in = PZ_PLAIN,
-                                                  .out = PZ_PLAIN,
-                                                  .cost = pz_last_choice,
-                                                  .emit = build_depth_to_space_plain};
+const pz_solver pz_solver_depth_to_space_nd = {.name = "permutation of blocks",
+                                               .op = PZ_OP_DEPTH_TO_SPACE,
+                                               .in = PZ_NCHW,
+                                               .out = PZ_NCHW,
+                                               .cost = pz_last_choice,
+                                               .emit = build_depth_to_space_nd};

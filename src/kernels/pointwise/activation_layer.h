@@ -1,7 +1,7 @@
 /* activation_layer.h: out = activation(x), for activations that stand alone (those behind a convolution are fused into
  * it, PZnet 3.4).
  *
- * Layouts: `in` and `out` blocked, same sizes, any strides; out may be in (same pointer and strides). `slope` (PReLU
+ * Layouts: `in` and `out` NCHWc, same sizes, any strides; out may be in (same pointer and strides). `slope` (PReLU
  * alone; else NULL): packed, a float for each lane of each block, aligned to the vector. Reads and writes the inside;
  * padding lanes of `out` become zero. Formulas and error: kernels/activation.h, kernels/vec.h. NaN gives NaN. Unit of
  * work: a row. */
@@ -26,11 +26,11 @@ PZ_INLINE void pz_activation_layer(const pz_activation_layer_shape s, const floa
   PZ_EACH_ROW(&s.out, row, worker, workers) {
     const float *from = in + pz_row_offset(&s.in, row);
     float *to = out + pz_row_offset(&s.out, row);
-    int32_t maps = pz_block_maps(&s.out, row.b);
+    int32_t channels = pz_block_channels(&s.out, row.b);
     pz_v slopes = s.kind == PZ_K_ACT_PRELU ? pz_v_load(slope + row.b * PZ_S) : pz_v_zero();
     for (int32_t w = 0; w < s.out.w; ++w) {
       pz_v x = pz_activate(s.kind, s.alpha, s.beta, slopes, pz_v_load(from + w * s.in.stride_w));
-      pz_v_store(to + w * s.out.stride_w, pz_v_first(x, maps));
+      pz_v_store(to + w * s.out.stride_w, pz_v_first(x, channels));
     }
   }
 }

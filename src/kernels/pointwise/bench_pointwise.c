@@ -18,15 +18,16 @@ int main(void) {
   PZ_BENCH("sum of two", 3 * floats, pz_eltwise(sum, two, c, 0, 1));
   PZ_BENCH("sum of two, in place", 3 * floats, pz_eltwise(sum, two, b, 0, 1));
   const pz_eltwise_shape most = {.in = {odd, odd}, .out = odd, .inputs = 2, .kind = PZ_ELTWISE_MAX};
-  static const pz_view maps = PZ_BENCH_VIEW(PZ_S, 1, 32, 1, 1, 1), gate = PZ_BENCH_VIEW(PZ_S, 1, 1, D, H, W);
-  const pz_eltwise_shape excite = {.in = {v, maps}, .out = v, .inputs = 2, .kind = PZ_ELTWISE_PROD};
-  PZ_BENCH("product with a value for each map", 2 * floats, pz_eltwise(excite, two, c, 0, 1));
+  static const pz_view channels = PZ_BENCH_VIEW(PZ_S, 1, 32, 1, 1, 1),
+                       gate = PZ_BENCH_VIEW(PZ_S, 1, 1, D, H, W);
+  const pz_eltwise_shape excite = {.in = {v, channels}, .out = v, .inputs = 2, .kind = PZ_ELTWISE_PROD};
+  PZ_BENCH("product with a value for each channel", 2 * floats, pz_eltwise(excite, two, c, 0, 1));
   const pz_eltwise_shape attend = {.in = {v, gate}, .out = v, .inputs = 2, .kind = PZ_ELTWISE_PROD};
   PZ_BENCH("product with a value for each point", 2 * floats + (double)PZ_S * POINTS * 4,
            pz_eltwise(attend, two, c, 0, 1));
   const pz_eltwise_shape to = {.in = {v, v}, .out = v, .inputs = 2, .kind = PZ_ELTWISE_POW};
   PZ_BENCH("power of two", 3 * floats, pz_eltwise(to, two, c, 0, 1));
-  PZ_BENCH("max of two, 28 maps", 3.0 * ((28 + PZ_S - 1) / PZ_S * PZ_S) * POINTS * 4,
+  PZ_BENCH("max of two, 28 channels", 3.0 * ((28 + PZ_S - 1) / PZ_S * PZ_S) * POINTS * 4,
            pz_eltwise(most, two, c, 0, 1));
   const pz_scale_shape scale = {v, v, 1, 1};
   PZ_BENCH("scale and shift", 2 * floats, pz_scale(scale, a, b, c, c, 0, 1));

@@ -8,8 +8,8 @@
  *   POW   out = x0^x1 (kernels/pointwise/pow.h)
  *   LESS, LESS_EQUAL, EQUAL   out = 1 where x0 < x1, ..., else 0: also where one is NaN
  *   SELECT out = x1 where x0 is not 0, else x2; what is not selected has no effect
- * Layouts: all blocked, each with its own strides. Each size of an input is that of out, or 1: its values then serve for all
- * positions of that dimension; where the maps are 1, lane 0 for all lanes. out may be one or several of the inputs of its own
+ * Layouts: all NCHWc, each with its own strides. Each size of an input is that of out, or 1: its values then serve for all
+ * positions of that dimension; where the channels are 1, lane 0 for all lanes. out may be one or several of the inputs of its own
  * sizes (same pointer and strides), and may overlap inputs in no other way. Reads and writes the inside; padding lanes of `out`
  * become zero. More than eight inputs: chain, the first input of a following call being the output of the one before. Error:
  * inputs times 2^-24 of the sum of magnitudes; MAX, MIN, comparisons and SELECT exact; DIV correctly rounded; POW 1e-7. Unit of work: a row. The
@@ -77,7 +77,8 @@ PZ_INLINE pz_v pz_eltwise_at(const pz_eltwise_shape *s, const float *const *in, 
 
 PZ_INLINE pz_v pz_eltwise_chosen(pz_v by, pz_v x, pz_v y) { return pz_v_select((pz_vi)(by != 0), x, y); }
 
-PZ_INLINE void pz_eltwise_row(const pz_eltwise_shape *s, const float *const *in, float *out, int32_t maps) {
+PZ_INLINE void pz_eltwise_row(const pz_eltwise_shape *s, const float *const *in, float *out,
+                              int32_t channels) {
   /* of inputs of width 1: the compiler cannot know that writing out does not change them */
   pz_v same[PZ_ELTWISE_INPUTS] = {{0}};
 #pragma GCC unroll 8
@@ -93,7 +94,7 @@ PZ_INLINE void pz_eltwise_row(const pz_eltwise_shape *s, const float *const *in,
       for (int32_t i = 1; i < s->inputs; ++i)
         a = pz_eltwise_join(s->kind, s->coeff[i], a, pz_eltwise_at(s, in, same, i, w));
     }
-    pz_v_store(out + w * s->out.stride_w, pz_v_first(a, maps));
+    pz_v_store(out + w * s->out.stride_w, pz_v_first(a, channels));
   }
 }
 
@@ -103,7 +104,7 @@ PZ_INLINE void pz_eltwise(const pz_eltwise_shape s, const float *const *in, floa
     const float *from[PZ_ELTWISE_INPUTS] = {0};
 #pragma GCC unroll 8
     for (int32_t i = 0; i < s.inputs; ++i) from[i] = pz_eltwise_begin(&s.in[i], in[i], row);
-    pz_eltwise_row(&s, from, out + pz_row_offset(&s.out, row), pz_block_maps(&s.out, row.b));
+    pz_eltwise_row(&s, from, out + pz_row_offset(&s.out, row), pz_block_channels(&s.out, row.b));
   }
 }
 

@@ -1,6 +1,6 @@
 /* power.h: out = (shift + scale*x)^power.
  *
- * Layouts: `in` and `out` blocked, same sizes, any strides; out may be in (same pointer and strides). Reads and writes
+ * Layouts: `in` and `out` NCHWc, same sizes, any strides; out may be in (same pointer and strides). Reads and writes
  * the inside; padding lanes of `out` become zero. Unit of work: a row. Powers 1, 2, 3, 1/2 (square root: NaN below zero)
  * and -1 are single instructions; any other is pz_v_pow (kernels/pointwise/pow.h), which says its formula. Relative
  * error at most 1e-7 beyond that of the float sum shift + scale*x. */
@@ -34,10 +34,10 @@ PZ_INLINE void pz_power(const pz_power_shape s, const float *in, float *out, int
   PZ_EACH_ROW(&s.out, row, worker, workers) {
     const float *from = in + pz_row_offset(&s.in, row);
     float *to = out + pz_row_offset(&s.out, row);
-    int32_t maps = pz_block_maps(&s.out, row.b);
+    int32_t channels = pz_block_channels(&s.out, row.b);
     for (int32_t w = 0; w < s.out.w; ++w) {
       pz_v x = pz_v_fma(pz_v_load(from + w * s.in.stride_w), pz_v_set1(s.scale), pz_v_set1(s.shift));
-      pz_v_store(to + w * s.out.stride_w, pz_v_first(pz_power_of(x, s.power), maps));
+      pz_v_store(to + w * s.out.stride_w, pz_v_first(pz_power_of(x, s.power), channels));
     }
   }
 }

@@ -46,21 +46,21 @@ static pz_status build_batch_norm(const pz_query *q, const pz_placed *placed, pz
 static bool constant_statistics(const pz_query *q) {
   return q->problem->in[1].data && q->problem->in[2].data;
 }
-const pz_solver pz_solver_batch_norm = {.name = "scale and shift of each map",
+const pz_solver pz_solver_batch_norm = {.name = "scale and shift of each channel",
                                         .op = PZ_OP_BATCH_NORM,
-                                        .in = PZ_BLOCKED,
-                                        .out = PZ_BLOCKED,
+                                        .in = PZ_NCHWC,
+                                        .out = PZ_NCHWC,
                                         .applies = constant_statistics,
                                         .emit = build_batch_norm,
                                         .overwrites = pz_overwrites_first};
 
-/* Factors that are constants of the maps. */
+/* Factors that are constants of the channels. */
 static bool packs_factors(const pz_problem *p) {
   for (int32_t i = 1; i < p->n_in; i++)
     if (p->in[i].present && !p->in[i].packed) return false;
   return true;
 }
-static bool of_maps(const pz_query *q) {
+static bool of_channels(const pz_query *q) {
   return q->problem->attr.scale.axis == 1 && packs_factors(q->problem);
 }
 
@@ -71,15 +71,15 @@ static pz_status build_scale(const pz_query *q, const pz_placed *placed, pz_buil
   PZ_TRY(pz_add_channel_vector(b, pz_problem_input(q->problem, 2), c, &beta, err));
   return add_scale(placed, b, gamma, beta, err);
 }
-const pz_solver pz_solver_scale = {.name = "scale and shift of each map",
+const pz_solver pz_solver_scale = {.name = "scale and shift of each channel",
                                    .op = PZ_OP_SCALE,
-                                   .in = PZ_BLOCKED,
-                                   .out = PZ_BLOCKED,
-                                   .applies = of_maps,
+                                   .in = PZ_NCHWC,
+                                   .out = PZ_NCHWC,
+                                   .applies = of_channels,
                                    .emit = build_scale,
                                    .overwrites = pz_overwrites_first};
 
-/* A factor that is computed, or a constant of other dimensions than the maps: read in the plain layout, with strides
+/* A factor that is computed, or a constant of other dimensions than the channels: read in the NCHW layout, with strides
  * of zero in the dimensions that it does not have. */
 static pz_view broadcast(const pz_query *q, int32_t slot, const pz_storage *factor) {
   const int rank = q->problem->in[0].shape.rank;
@@ -126,8 +126,8 @@ static pz_status build_scale_computed(const pz_query *q, const pz_placed *placed
 }
 const pz_solver pz_solver_scale_computed = {.name = "scale by a tensor",
                                             .op = PZ_OP_SCALE,
-                                            .in = PZ_BLOCKED,
-                                            .out = PZ_BLOCKED,
+                                            .in = PZ_NCHWC,
+                                            .out = PZ_NCHWC,
                                             .emit = build_scale_computed,
                                             .overwrites = pz_overwrites_first};
 
@@ -151,7 +151,7 @@ static pz_status build_activation(const pz_query *q, const pz_placed *placed, pz
   PZ_TRY(pz_set_algorithm(b, err, "%s", pz_activation_name(act->kind)));
   return pz_add_call(b, "kernels/pointwise/activation_layer.h", "pz_activation_layer", &shape, args, 3, err);
 }
-/* solver_plain.c has the others. */
+/* solver_nd.c has the others. */
 static bool few_dimensions(const pz_query *q) { return q->problem->out[0].shape.rank <= 5; }
 static bool constant_slope(const pz_query *q) {
   if (!few_dimensions(q)) return false;
@@ -159,8 +159,8 @@ static bool constant_slope(const pz_query *q) {
 }
 const pz_solver pz_solver_activation = {.name = "activation",
                                         .op = PZ_OP_ACTIVATION,
-                                        .in = PZ_BLOCKED,
-                                        .out = PZ_BLOCKED,
+                                        .in = PZ_NCHWC,
+                                        .out = PZ_NCHWC,
                                         .applies = constant_slope,
                                         .emit = build_activation,
                                         .overwrites = pz_overwrites_first};
@@ -179,8 +179,8 @@ static pz_status build_power(const pz_query *q, const pz_placed *placed, pz_buil
 }
 const pz_solver pz_solver_power = {.name = "power",
                                    .op = PZ_OP_POWER,
-                                   .in = PZ_BLOCKED,
-                                   .out = PZ_BLOCKED,
+                                   .in = PZ_NCHWC,
+                                   .out = PZ_NCHWC,
                                    .applies = few_dimensions,
                                    .emit = build_power,
                                    .overwrites = pz_overwrites_first};
@@ -214,7 +214,7 @@ static pz_status add_eltwise(const pz_query *q, pz_builder *b, const pz_storage 
   return pz_add_call(b, "kernels/pointwise/eltwise.h", "pz_eltwise", &shape, args, n + 1, err);
 }
 
-/* A constant in the blocked layout, packed. */
+/* A constant in the NCHWc layout, packed. */
 static pz_status pack_constant(pz_builder *b, const pz_operand *operand, int32_t block, pz_storage *s,
                                pz_error *err) {
   void *data;
@@ -270,8 +270,8 @@ static pz_status build_eltwise(const pz_query *q, const pz_placed *placed, pz_bu
 }
 const pz_solver pz_solver_eltwise = {.name = "element by element",
                                      .op = PZ_OP_ELTWISE,
-                                     .in = PZ_BLOCKED,
-                                     .out = PZ_BLOCKED,
+                                     .in = PZ_NCHWC,
+                                     .out = PZ_NCHWC,
                                      .applies = few_dimensions,
                                      .emit = build_eltwise,
                                      .overwrites = overwrites_any};

@@ -22,7 +22,7 @@ static pz_view random_sizes(pz_test_random *r) {
 static pz_test_tensor make(pz_test_random *r, pz_view z) {
   return pz_test_tensor_random(r, PZ_S, z.n, z.c, z.d, z.h, z.w);
 }
-/* Packed constants of the maps, with NaN behind the last map: padding lanes may not let it through. */
+/* Packed constants of the channels, with NaN behind the last channel: padding lanes may not let it through. */
 static pz_test_memory packed(pz_test_random *r, int32_t c) {
   pz_test_memory m = pz_test_alloc((c + PZ_S - 1) / PZ_S * PZ_S, false);
   for (int32_t i = 0; i < c; ++i) m.data[i] = pz_test_float(r, -2, 2);

@@ -1,9 +1,9 @@
 /* pool.h: maximum and average over windows, any kernel, stride and padding; global pooling is a window of the input's
  * size.
  *
- * Layouts: `in` and `out` blocked, tight or not, any strides, same n and c; they may not overlap. Reads the inside of `in` alone:
+ * Layouts: `in` and `out` NCHWc, channels-last or not, any strides, same n and c; they may not overlap. Reads the inside of `in` alone:
  * windows are clipped at its edge, whatever border is stored. Writes the inside of `out`. No window may be empty
- * after clipping. The points of a window are `dilation` apart. Unit of work: a row of `out`, of all blocks where one of them is tight.
+ * after clipping. The points of a window are `dilation` apart. Unit of work: a row of `out`, of all blocks where one of them is channels-last.
  *
  *   maximum:  out = max of the window; NaN where the window has a NaN. Exact.
  *   average:  out = (sum of the window) * (1/count), count by `divisor`:
@@ -176,7 +176,7 @@ PZ_INLINE void pz_pooling_line(const pz_pooling_shape *s, int32_t b, const float
                                float *out, int32_t kd, int32_t kh, int32_t divisor) {
   if (s->separable) {
     pz_pooling_shape row = *s;
-    row.in.stride_w = PZ_S, row.in.tight = 0;
+    row.in.stride_w = PZ_S, row.in.channels_last = 0;
     pz_pooling_columns(s, b, in, scratch, kd, kh);
     pz_pooling_row(&row, b, scratch, out, 1, 1, divisor);
   } else if (pz_pooling_whole(s, 2, s->in.w, s->out.w)) {
@@ -198,7 +198,7 @@ PZ_INLINE void pz_pooling_block(const pz_pooling_shape *s, pz_row row, const flo
 
 PZ_INLINE void pz_pooling(const pz_pooling_shape s, const float *in, float *scratch, float *out,
                           int32_t worker, int32_t workers) {
-  const int together = s.in.tight || s.out.tight; /* all blocks of a row */
+  const int together = s.in.channels_last || s.out.channels_last; /* all blocks of a row */
   pz_view walked = s.out;
   if (together) walked.c = walked.block;
   PZ_EACH_ROW(&walked, row, worker, workers) {

@@ -36,10 +36,10 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
 }
 const pz_solver pz_solver_pool = {.name = "pooling",
                                   .op = PZ_OP_POOL,
-                                  .in = PZ_BLOCKED,
-                                  .out = PZ_BLOCKED,
+                                  .in = PZ_NCHWC,
+                                  .out = PZ_NCHWC,
                                   .emit = build,
-                                  .knows_tight = true};
+                                  .caps = PZ_CAP_CHANNELS_LAST};
 
 /* One window, and it is the input: many workers can share it. */
 static bool is_global(const pz_query *q) {
@@ -58,7 +58,7 @@ static pz_status build_global(const pz_query *q, const pz_placed *placed, pz_bui
 }
 const pz_solver pz_solver_pool_global = {.name = "reduction of the whole image",
                                          .op = PZ_OP_POOL,
-                                         .in = PZ_BLOCKED,
-                                         .out = PZ_BLOCKED,
+                                         .in = PZ_NCHWC,
+                                         .out = PZ_NCHWC,
                                          .applies = is_global,
                                          .emit = build_global};

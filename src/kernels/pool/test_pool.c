@@ -79,8 +79,8 @@ static void test_random(void **state) {
     int32_t size[3] = {pz_test_int(&r, 1, 6), pz_test_int(&r, 1, 7), pz_test_int(&r, 1, 20)}, o[3];
     int32_t n = pz_test_int(&r, 1, 2), c = pz_test_int(&r, 1, 2 * PZ_S + 1);
     random_windows(&r, &s, size, o);
-    pz_test_tensor in = pz_test_tensor_tight(&r, PZ_S, n, c, size[0], size[1], size[2]);
-    pz_test_tensor out = pz_test_tensor_tight(&r, PZ_S, n, c, o[0], o[1], o[2]);
+    pz_test_tensor in = pz_test_tensor_channels_last(&r, PZ_S, n, c, size[0], size[1], size[2]);
+    pz_test_tensor out = pz_test_tensor_channels_last(&r, PZ_S, n, c, o[0], o[1], o[2]);
     pz_test_fill(&in, &r, -1, 1);
     if (pz_test_int(&r, 0, 3) == 0) *pz_test_at(&in, 0, c - 1, size[0] - 1, size[1] - 1, size[2] / 2) = NAN;
     if (pz_test_int(&r, 0, 3) == 0) *pz_test_at(&in, n - 1, 0, 0, size[1] / 2, 0) = NAN;

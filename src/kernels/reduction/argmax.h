@@ -1,9 +1,9 @@
 /* argmax.h: the index along one dimension of the greatest value, as a whole number in a float; of equal ones the first, or the
  * last; NaN counts as greatest. The dimension becomes 1.
  *
- * Layouts: `in` and `out` blocked, any strides, sizes of out as those of in but for `axis` (0 .. 4: n, c, d, h, w), where it is 1;
- * they do not overlap. Padding lanes of `in` are not looked at; those of `out` become zero, and where the axis is the maps so do
- * all lanes but the first. pz_argmax_u8, over maps alone: `out` plain, of bytes, stride_w 1, at any address; of 256 maps at most. Over maps S points are worked on together, transposed in registers. Unit of work: a row of out. */
+ * Layouts: `in` and `out` NCHWc, any strides, sizes of out as those of in but for `axis` (0 .. 4: n, c, d, h, w), where it is 1;
+ * they do not overlap. Padding lanes of `in` are not looked at; those of `out` become zero, and where the axis is the channels so do
+ * all lanes but the first. pz_argmax_u8, over channels alone: `out` plain, of bytes, stride_w 1, at any address; of 256 channels at most. Over channels S points are worked on together, transposed in registers. Unit of work: a row of out. */
 #ifndef PZ_KERNELS_REDUCTION_ARGMAX_H
 #define PZ_KERNELS_REDUCTION_ARGMAX_H
 
@@ -40,20 +40,20 @@ PZ_INLINE void pz_argmax_load(const pz_argmax_shape *s, const float *in, int32_t
   pz_transpose(tile);
 }
 
-/* `points` (at most S) points from `in` on, over all maps. */
+/* `points` (at most S) points from `in` on, over all channels. */
 PZ_INLINE pz_v pz_argmax_over_maps(const pz_argmax_shape *s, const float *in, int32_t points) {
   pz_v tile[PZ_S];
   pz_argmax_best best = {pz_v_zero(), pz_v_zero()};
   PZ_ROLL for (int32_t b = 0; b < pz_blocks(&s->in); ++b) {
     pz_argmax_load(s, in + b * s->in.stride_c, points, tile);
     if (b == 0) best = (pz_argmax_best){tile[0], pz_v_zero()};
-    PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) if (i < pz_block_maps(&s->in, b))
+    PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) if (i < pz_block_channels(&s->in, b))
         pz_argmax_try(s->last, &best, tile[i], b * PZ_S + i);
   }
   return best.index;
 }
 
-PZ_INLINE void pz_argmax_maps(const pz_argmax_shape *s, const float *in, float *out, int32_t points) {
+PZ_INLINE void pz_argmax_channels(const pz_argmax_shape *s, const float *in, float *out, int32_t points) {
   pz_v tile[PZ_S];
   tile[0] = pz_argmax_over_maps(s, in, points);
   PZ_UNROLL for (int i = 1; i < PZ_S; ++i) tile[i] = pz_v_zero();
@@ -69,14 +69,14 @@ PZ_INLINE void pz_argmax(const pz_argmax_shape s, const float *in, float *out, i
     const float *from = in + pz_row_offset(&s.in, row);
     float *to = out + pz_row_offset(&s.out, row);
     for (int32_t w = 0; s.axis == 1 && w < s.out.w; w += PZ_S)
-      pz_argmax_maps(&s, from + w * s.in.stride_w, to + w * s.out.stride_w,
-                     s.out.w - w < PZ_S ? s.out.w - w : PZ_S);
+      pz_argmax_channels(&s, from + w * s.in.stride_w, to + w * s.out.stride_w,
+                         s.out.w - w < PZ_S ? s.out.w - w : PZ_S);
     for (int32_t w = 0; s.axis != 1 && w < s.out.w; ++w) {
       const float *p = from + w * s.in.stride_w;
       pz_argmax_best best = {pz_v_load(p), pz_v_zero()};
       for (int32_t i = 1; i < sizes[s.axis]; ++i)
         pz_argmax_try(s.last, &best, pz_v_load(p + i * steps[s.axis]), i);
-      pz_v_store(to + w * s.out.stride_w, pz_v_first(best.index, pz_block_maps(&s.out, row.b)));
+      pz_v_store(to + w * s.out.stride_w, pz_v_first(best.index, pz_block_channels(&s.out, row.b)));
     }
   }
 }

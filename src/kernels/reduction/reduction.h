@@ -4,8 +4,8 @@
  * reduced is cut into slices of some rows (n, block, d, h), so that many workers can share few results. `partial` then holds
  * pz_reduction_floats floats, aligned to the vector; else it is not used.
  *
- * Layouts: `in` and `out` blocked, any strides; out's sizes are 1 where `over` is set (n, c, d, h, w) and in's elsewhere; they do
- * not overlap. Padding lanes of `in` are not looked at; those of `out` become zero, and where maps are reduced so do all lanes
+ * Layouts: `in` and `out` NCHWc, any strides; out's sizes are 1 where `over` is set (n, c, d, h, w) and in's elsewhere; they do
+ * not overlap. Padding lanes of `in` are not looked at; those of `out` become zero, and where channels are reduced so do all lanes
  * but the first. Units of work: a slice of a row of results. Slices and order follow from the shape: the bits do not depend on
  * the workers.
  *
@@ -73,15 +73,15 @@ PZ_INLINE pz_v pz_reduction_over_lanes(int32_t kind, pz_v x) {
 
 /* ---- a slice ---- */
 
-/* Lanes from `maps` on do not count. */
-PZ_INLINE pz_v pz_reduction_load(const pz_reduction_shape *s, const float *p, int32_t maps) {
+/* Lanes from `channels` on do not count. */
+PZ_INLINE pz_v pz_reduction_load(const pz_reduction_shape *s, const float *p, int32_t channels) {
   pz_v x = pz_v_load(p);
-  if (!s->over[1] || maps >= PZ_S) return x;
-  return pz_v_select((pz_vi)(pz_vi_lanes() < pz_vi_set1(maps)), x, pz_reduction_neutral(s->kind));
+  if (!s->over[1] || channels >= PZ_S) return x;
+  return pz_v_select((pz_vi)(pz_vi_lanes() < pz_vi_set1(channels)), x, pz_reduction_neutral(s->kind));
 }
 
 /* `points` points of a row, in four partial results, at most PZ_REDUCTION_PIECE each before they are added up. */
-PZ_INLINE void pz_reduction_add_row(const pz_reduction_shape *s, const float *p, int32_t maps,
+PZ_INLINE void pz_reduction_add_row(const pz_reduction_shape *s, const float *p, int32_t channels,
                                     pz_reduction_total *t) {
   const int64_t step = s->in.stride_w;
   for (int32_t begin = 0; begin < s->in.w; begin += 4 * PZ_REDUCTION_PIECE) {
@@ -91,9 +91,9 @@ PZ_INLINE void pz_reduction_add_row(const pz_reduction_shape *s, const float *p,
     int32_t w = begin;
     for (; w + 4 <= end; w += 4)
       PZ_UNROLL for (int i = 0; i < 4; ++i) acc[i] =
-          pz_reduction_combine(s->kind, acc[i], pz_reduction_load(s, p + (w + i) * step, maps));
+          pz_reduction_combine(s->kind, acc[i], pz_reduction_load(s, p + (w + i) * step, channels));
     for (; w < end; ++w)
-      acc[0] = pz_reduction_combine(s->kind, acc[0], pz_reduction_load(s, p + w * step, maps));
+      acc[0] = pz_reduction_combine(s->kind, acc[0], pz_reduction_load(s, p + w * step, channels));
     acc[0] = pz_reduction_combine(s->kind, acc[0], acc[1]),
     acc[2] = pz_reduction_combine(s->kind, acc[2], acc[3]);
     pz_reduction_add(s->kind, t, pz_reduction_combine(s->kind, acc[0], acc[2]));
@@ -106,8 +106,8 @@ PZ_INLINE pz_reduction_total pz_reduction_points(const pz_reduction_shape *s, co
   pz_reduction_total total = pz_reduction_none(s->kind);
   for (int64_t k = first; k < end; ++k) {
     const pz_row row = pz_reduction_row(s, k);
-    const int32_t maps = pz_block_maps(&s->in, s->over[1] ? row.b : b);
-    pz_reduction_add_row(s, at + pz_row_offset(&s->in, row), maps, &total);
+    const int32_t channels = pz_block_channels(&s->in, s->over[1] ? row.b : b);
+    pz_reduction_add_row(s, at + pz_row_offset(&s->in, row), channels, &total);
   }
   return total;
 }
@@ -124,10 +124,10 @@ PZ_INLINE void pz_reduction_columns(const pz_reduction_shape *s, const float *at
     for (int64_t k = begin; k < stop; ++k) {
       const pz_row row = pz_reduction_row(s, k);
       const float *p = at + pz_row_offset(&s->in, row);
-      const int32_t maps = pz_block_maps(&s->in, s->over[1] ? row.b : b);
+      const int32_t channels = pz_block_channels(&s->in, s->over[1] ? row.b : b);
       PZ_UNROLL for (int i = 0; i < PZ_REDUCTION_COLUMNS;
                      ++i) { /* those behind the last are the first again */
-        const pz_v x = pz_reduction_load(s, p + (i < count ? i : 0) * s->in.stride_w, maps);
+        const pz_v x = pz_reduction_load(s, p + (i < count ? i : 0) * s->in.stride_w, channels);
         acc[i] = pz_reduction_combine(s->kind, acc[i], x);
       }
     }
@@ -135,10 +135,10 @@ PZ_INLINE void pz_reduction_columns(const pz_reduction_shape *s, const float *at
   }
 }
 
-PZ_INLINE void pz_reduction_store(const pz_reduction_shape *s, float *out, int32_t maps,
+PZ_INLINE void pz_reduction_store(const pz_reduction_shape *s, float *out, int32_t channels,
                                   const pz_reduction_total *t) {
   pz_v x = pz_reduction_value(s->kind, t, s->kind == PZ_REDUCTION_MEAN ? 1 / pz_reduction_count(s) : 1);
-  pz_v_store(out, s->over[1] ? pz_reduction_over_lanes(s->kind, x) : pz_v_first(x, maps));
+  pz_v_store(out, s->over[1] ? pz_reduction_over_lanes(s->kind, x) : pz_v_first(x, channels));
 }
 
 PZ_INLINE void pz_reduction(const pz_reduction_shape s, const float *in, float *partial, float *out,
@@ -159,7 +159,7 @@ PZ_INLINE void pz_reduction(const pz_reduction_shape s, const float *in, float *
       for (int32_t k = 0; k < count; ++k)
         if (slices == 1)
           pz_reduction_store(&s, out + pz_row_offset(&s.out, result) + (w + k) * s.out.stride_w,
-                             pz_block_maps(&s.out, result.b), &total[k]);
+                             pz_block_channels(&s.out, result.b), &total[k]);
         else pz_v_store(partial + (i * s.out.w + w + k) * PZ_S, pz_reduction_value(s.kind, &total[k], 1));
     }
   }
@@ -174,7 +174,7 @@ PZ_INLINE void pz_reduction_join(const pz_reduction_join_shape s, const float *p
       pz_reduction_total total = pz_reduction_none(s.kind);
       for (int64_t k = 0; k < slices; ++k)
         pz_reduction_add(s.kind, &total, pz_v_load(partial + ((row_i * slices + k) * s.out.w + w) * PZ_S));
-      pz_reduction_store(&s, to + w * s.out.stride_w, pz_block_maps(&s.out, row.b), &total);
+      pz_reduction_store(&s, to + w * s.out.stride_w, pz_block_channels(&s.out, row.b), &total);
     }
   }
 }

@@ -45,11 +45,11 @@ static pz_status build_reduce(const pz_query *q, const pz_placed *placed, pz_bui
   return pz_add_reduction(placed, b, q->problem->attr.reduce.kind, over, err);
 }
 const pz_solver pz_solver_reduce = {
-    .name = "reduction", .op = PZ_OP_REDUCE, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .emit = build_reduce};
+    .name = "reduction", .op = PZ_OP_REDUCE, .in = PZ_NCHWC, .out = PZ_NCHWC, .emit = build_reduce};
 
 /* ---- argmax ---- */
 
-/* Bytes lie plain, and are made where the axis is the maps. */
+/* Bytes lie plain, and are made where the axis is the channels. */
 static bool gives_floats(const pz_query *q) { return q->problem->out[0].element.type == PZ_F32; }
 static bool gives_bytes(const pz_query *q) {
   const pz_problem *p = q->problem;
@@ -72,13 +72,13 @@ static pz_status build_argmax(const pz_query *q, const pz_placed *placed, pz_bui
 }
 const pz_solver pz_solver_argmax = {.name = "argmax",
                                     .op = PZ_OP_ARGMAX,
-                                    .in = PZ_BLOCKED,
-                                    .out = PZ_BLOCKED,
+                                    .in = PZ_NCHWC,
+                                    .out = PZ_NCHWC,
                                     .applies = gives_floats,
                                     .emit = build_argmax};
 const pz_solver pz_solver_argmax_u8 = {.name = "argmax, bytes",
                                        .op = PZ_OP_ARGMAX,
-                                       .in = PZ_BLOCKED,
-                                       .out = PZ_PLAIN,
+                                       .in = PZ_NCHWC,
+                                       .out = PZ_NCHW,
                                        .applies = gives_bytes,
                                        .emit = build_argmax};

@@ -4,7 +4,7 @@
 
 #include "plan/solver.h"
 
-/* The calls that reduce the node's blocked input to its blocked output, over those of n, c, d, h, w that are set. */
+/* The calls that reduce the node's NCHWc input to its NCHWc output, over those of n, c, d, h, w that are set. */
 pz_status pz_add_reduction(const pz_placed *placed, pz_builder *b, pz_reduce_kind kind, const int32_t over[5],
                            pz_error *err);
 

@@ -1,6 +1,6 @@
 /* resize.h: linear interpolation along d, h and w, one to three of them (ONNX Resize, mode linear).
  *
- * Layouts: `in` and `out` blocked, any strides, same n and c; they may not overlap. Reads the inside of `in`, writes
+ * Layouts: `in` and `out` NCHWc, any strides, same n and c; they may not overlap. Reads the inside of `in`, writes
  * the inside of `out`. Padding lanes are interpolated as they are: zero stays zero.
  *
  * For the output position o of an axis the planner gives two positions of the input and their weights, so that

@@ -14,12 +14,12 @@ static int64_t source(const pz_query *q, int32_t axis, int64_t o) {
   return axis < 2 ? o : pz_resize_nearest(&q->problem->attr.resize, spatial, x->dim[axis], o);
 }
 static pz_status build_nearest(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
-  return pz_gather_blocked(q, placed, b, source, 0, err);
+  return pz_gather_nchwc(q, placed, b, source, 0, err);
 }
 const pz_solver pz_solver_resize_nearest = {.name = "nearest neighbours",
                                             .op = PZ_OP_RESIZE,
-                                            .in = PZ_BLOCKED,
-                                            .out = PZ_BLOCKED,
+                                            .in = PZ_NCHWC,
+                                            .out = PZ_NCHWC,
                                             .applies = is_nearest,
                                             .emit = build_nearest};
 
@@ -94,7 +94,7 @@ static pz_status build_linear(const pz_query *q, const pz_placed *placed, pz_bui
 }
 const pz_solver pz_solver_resize_linear = {.name = "linear interpolation",
                                            .op = PZ_OP_RESIZE,
-                                           .in = PZ_BLOCKED,
-                                           .out = PZ_BLOCKED,
+                                           .in = PZ_NCHWC,
+                                           .out = PZ_NCHWC,
                                            .applies = is_linear,
                                            .emit = build_linear};

@@ -2,13 +2,13 @@
 #include "kernels/bench.h"
 #include "kernels/shuffle/depth_to_space.h"
 
-enum { D = 16, H = 48, W = 48, MAPS = 256, COUNT = MAPS * D * H * W };
+enum { D = 16, H = 48, W = 48, CHANNELS = 256, COUNT = CHANNELS * D * H * W };
 
 int main(void) {
   if (!pz_test_cpu()) return 77;
-  const pz_view deep = PZ_BENCH_VIEW(PZ_S, 1, MAPS, D, H, W),
-                wide = PZ_BENCH_VIEW(PZ_S, 1, MAPS / 8, 2 * D, 2 * H, 2 * W),
-                flat = PZ_BENCH_VIEW(PZ_S, 1, MAPS / 4, D, 2 * H, 2 * W);
+  const pz_view deep = PZ_BENCH_VIEW(PZ_S, 1, CHANNELS, D, H, W),
+                wide = PZ_BENCH_VIEW(PZ_S, 1, CHANNELS / 8, 2 * D, 2 * H, 2 * W),
+                flat = PZ_BENCH_VIEW(PZ_S, 1, CHANNELS / 4, D, 2 * H, 2 * W);
   float *a = pz_bench_alloc(COUNT), *b = pz_bench_alloc(COUNT);
   const double all = 2.0 * COUNT * 4;
   PZ_BENCH("memcpy 256x16x48x48", all, memcpy(b, a, COUNT * sizeof *a));

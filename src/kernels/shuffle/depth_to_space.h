@@ -1,15 +1,15 @@
-/* depth_to_space.h: maps to positions of blocks, and back (depth to space, pixel shuffle; graph.h), from blocked
- * tensors to blocked ones.
+/* depth_to_space.h: channels to positions of blocks, and back (depth to space, pixel shuffle; graph.h), from NCHWc
+ * tensors to NCHWc ones.
  *
- * Layouts: `in` and `out` blocked, any strides; they may not overlap. The one of more maps is called deep, the other
- * wide: deep maps = B * wide maps, B = block[0]*block[1]*block[2]. inverse: `in` is wide. Map m of the deep tensor
- * and position p of the block belong to map c of the wide one:
- *   columns_first   m = c*B + p, B a power of two, at most 16: S maps of the wide tensor are B vectors of the deep
+ * Layouts: `in` and `out` NCHWc, any strides; they may not overlap. The one of more channels is called deep, the other
+ * wide: deep channels = B * wide channels, B = block[0]*block[1]*block[2]. inverse: `in` is wide. Channel m of the deep tensor
+ * and position p of the block belong to channel c of the wide one:
+ *   columns_first   m = c*B + p, B a power of two, at most 16: S channels of the wide tensor are B vectors of the deep
  * one, of
  *                   which every B-th lane is wanted; log2(B) stages of B two-source shuffles put them apart
- *   otherwise       m = p*(wide maps) + c, the wide maps a multiple of S: vectors are copied
+ *   otherwise       m = p*(wide channels) + c, the wide channels a multiple of S: vectors are copied
  * Reads the inside of `in`, writes the inside of `out`, zero in padding lanes; those of `in` are not looked at. Unit
- * of work: a row of the deep tensor, for S maps of the wide one. Exact. */
+ * of work: a row of the deep tensor, for S channels of the wide one. Exact. */
 #ifndef PZ_KERNELS_SHUFFLE_DEPTH_TO_SPACE_H
 #define PZ_KERNELS_SHUFFLE_DEPTH_TO_SPACE_H
 
@@ -84,7 +84,7 @@ PZ_INLINE int64_t pz_depth_to_space_at(const pz_depth_to_space_shape *s, const p
 PZ_INLINE void pz_depth_to_space_columns(const pz_depth_to_space_shape *s, const pz_view *deep, int32_t b,
                                          const float *in, float *out, int n) {
   const pz_view *wide = s->inverse ? &s->in : &s->out;
-  const int32_t left = pz_blocks(deep) - b * n, maps = pz_block_maps(wide, b);
+  const int32_t left = pz_blocks(deep) - b * n, channels = pz_block_channels(wide, b);
   const int64_t step = s->block[2] * wide->stride_w;
   pz_v v[PZ_DEPTH_TO_SPACE_MOST];
   for (int32_t w = 0; w < deep->w; ++w) {
@@ -92,7 +92,7 @@ PZ_INLINE void pz_depth_to_space_columns(const pz_depth_to_space_shape *s, const
       PZ_UNROLL
       for (int i = 0; i < n; ++i)
         v[i] = pz_v_first(pz_v_load(in + pz_depth_to_space_at(s, wide, pz_lanes_reverse(i, n)) + w * step),
-                          maps);
+                          channels);
       pz_lanes_together(v, n);
       PZ_UNROLL
       for (int i = 0; i < n; ++i)
@@ -105,7 +105,7 @@ PZ_INLINE void pz_depth_to_space_columns(const pz_depth_to_space_shape *s, const
       PZ_UNROLL
       for (int i = 0; i < n; ++i)
         pz_v_store(out + pz_depth_to_space_at(s, wide, pz_lanes_reverse(i, n)) + w * step,
-                   pz_v_first(v[i], maps));
+                   pz_v_first(v[i], channels));
     }
   }
 }

@@ -26,11 +26,13 @@ static void test_random(void **state) {
     pz_depth_to_space_shape s = {.columns_first = pz_test_int(&r, 0, 1), .inverse = pz_test_int(&r, 0, 1)};
     random_block(&r, &s);
     const int32_t *b = s.block, points = b[0] * b[1] * b[2], batch = pz_test_int(&r, 1, 2);
-    const int32_t maps = s.columns_first ? pz_test_int(&r, 1, 2 * PZ_S + 1) : pz_test_int(&r, 1, 2) * PZ_S;
+    const int32_t channels =
+        s.columns_first ? pz_test_int(&r, 1, 2 * PZ_S + 1) : pz_test_int(&r, 1, 2) * PZ_S;
     const int32_t size[3] = {pz_test_int(&r, 1, 2), pz_test_int(&r, 1, 3), pz_test_int(&r, 1, 5)};
-    pz_test_tensor deep = pz_test_tensor_random(&r, PZ_S, batch, maps * points, size[0], size[1], size[2]);
+    pz_test_tensor deep =
+        pz_test_tensor_random(&r, PZ_S, batch, channels * points, size[0], size[1], size[2]);
     pz_test_tensor wide =
-        pz_test_tensor_random(&r, PZ_S, batch, maps, b[0] * size[0], b[1] * size[1], b[2] * size[2]);
+        pz_test_tensor_random(&r, PZ_S, batch, channels, b[0] * size[0], b[1] * size[1], b[2] * size[2]);
     pz_test_tensor *in = s.inverse ? &wide : &deep, *out = s.inverse ? &deep : &wide;
     pz_test_fill(in, &r, -1, 1);
     pz_test_poison_padding(in);
@@ -38,14 +40,14 @@ static void test_random(void **state) {
     double *want = pz_test_doubles(&out->view), *next = want;
     PZ_TEST_EACH(out->view, 0, out->view.c) {
       if (s.inverse) {
-        const int32_t p = s.columns_first ? c % points : c / maps,
-                      map = s.columns_first ? c / points : c % maps;
-        *next++ = *pz_test_at(in, n, map, d * b[0] + p / b[2] / b[1], h * b[1] + p / b[2] % b[1],
+        const int32_t p = s.columns_first ? c % points : c / channels,
+                      channel = s.columns_first ? c / points : c % channels;
+        *next++ = *pz_test_at(in, n, channel, d * b[0] + p / b[2] / b[1], h * b[1] + p / b[2] % b[1],
                               w * b[2] + p % b[2]);
       } else {
         const int32_t p = (d % b[0] * b[1] + h % b[1]) * b[2] + w % b[2];
-        const int32_t map = s.columns_first ? c * points + p : p * maps + c;
-        *next++ = *pz_test_at(in, n, map, d / b[0], h / b[1], w / b[2]);
+        const int32_t channel = s.columns_first ? c * points + p : p * channels + c;
+        *next++ = *pz_test_at(in, n, channel, d / b[0], h / b[1], w / b[2]);
       }
     }
     PZ_TEST_WORKERS(same, out->memory, pz_depth_to_space(s, in->at, out->at, worker, workers));

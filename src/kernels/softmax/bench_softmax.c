@@ -10,12 +10,11 @@ int main(void) {
   float *a = pz_bench_alloc(32 * POINTS), *b = pz_bench_alloc(32 * POINTS);
   PZ_BENCH("memcpy 32x18x160x160", 2.0 * 32 * POINTS * 4, memcpy(b, a, 32 * POINTS * sizeof *a));
   const pz_softmax_shape few = {two, two, 0}, more = {many, many, 0};
-  PZ_BENCH("softmax over 2 maps, blocked", 2.0 * PZ_S * POINTS * 4, pz_softmax(few, a, b, 0, 1));
-  PZ_BENCH("softmax over 32 maps, blocked", 2.0 * 32 * POINTS * 4, pz_softmax(more, a, b, 0, 1));
-  const pz_softmax_plain_shape plain = {1, 32, POINTS, 0}, line = {POINTS, 32, 1, 0};
-  PZ_BENCH("softmax over 32 maps, plain", 2.0 * 32 * POINTS * 4, pz_softmax_plain(plain, a, b, 0, 1));
-  PZ_BENCH("softmax over a last axis of 32, plain", 2.0 * 32 * POINTS * 4,
-           pz_softmax_plain(line, a, b, 0, 1));
+  PZ_BENCH("softmax over 2 channels, blocked", 2.0 * PZ_S * POINTS * 4, pz_softmax(few, a, b, 0, 1));
+  PZ_BENCH("softmax over 32 channels, blocked", 2.0 * 32 * POINTS * 4, pz_softmax(more, a, b, 0, 1));
+  const pz_softmax_nd_shape plain = {1, 32, POINTS, 0}, line = {POINTS, 32, 1, 0};
+  PZ_BENCH("softmax over 32 channels, plain", 2.0 * 32 * POINTS * 4, pz_softmax_nd(plain, a, b, 0, 1));
+  PZ_BENCH("softmax over a last axis of 32, plain", 2.0 * 32 * POINTS * 4, pz_softmax_nd(line, a, b, 0, 1));
   free(a), free(b);
   return 0;
 }

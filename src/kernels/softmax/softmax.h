@@ -1,11 +1,11 @@
 /* softmax.h: out = exp(x - max) / sum of exp(x - max) along one axis, or where `log` its logarithm, x - max - log(sum).
  *
- * pz_softmax: over the maps. Layouts: `in` and `out` blocked, same sizes, any strides; out may be in (same pointer and
+ * pz_softmax: over the channels. Layouts: `in` and `out` NCHWc, same sizes, any strides; out may be in (same pointer and
  * strides). Padding lanes of `in` are not looked at; those of `out` become zero. S points of a row are worked on
- * together: up to S maps are transposed in registers, so that lanes are points and only the maps there are cost an
- * exp; more maps are summed up block by block. Unit of work: a row (n, d, h) of all maps.
+ * together: up to S channels are transposed in registers, so that lanes are points and only the channels there are cost an
+ * exp; more channels are summed up block by block. Unit of work: a row (n, d, h) of all channels.
  *
- * pz_softmax_plain: over any axis of a dense plain tensor, seen as outer x axis x inner; any address; out may be in.
+ * pz_softmax_nd: over any axis of a dense NCHW tensor, seen as outer x axis x inner; any address; out may be in.
  * Lanes are inner positions; where inner is 1, positions of the axis. Unit of work: 64 inner positions of one outer.
  *
  * Subtracting the maximum keeps exp in range; a row with a NaN is NaN, one with +inf too. Relative error at most
@@ -29,38 +29,38 @@ typedef struct pz_softmax_shape {
   PZ_SOFTMAX_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_softmax_shape;
 
-#define PZ_SOFTMAX_PLAIN_FIELDS(ONE, MANY)                                                                   \
+#define PZ_SOFTMAX_ND_FIELDS(ONE, MANY)                                                                      \
   ONE(long, outer)                                                                                           \
   ONE(long, axis)                                                                                            \
   ONE(long, inner)                                                                                           \
   ONE(int, log)
-typedef struct pz_softmax_plain_shape {
-  PZ_SOFTMAX_PLAIN_FIELDS(PZ_FIELD, PZ_FIELDS)
-} pz_softmax_plain_shape;
+typedef struct pz_softmax_nd_shape {
+  PZ_SOFTMAX_ND_FIELDS(PZ_FIELD, PZ_FIELDS)
+} pz_softmax_nd_shape;
 
-/* Lanes from `maps` on become the smallest: they are never the maximum, and nothing needs their value. */
-PZ_INLINE pz_v pz_softmax_hide(pz_v x, int32_t maps) {
-  if (maps >= PZ_S) return x;
-  return pz_v_select((pz_vi)(pz_vi_lanes() < pz_vi_set1(maps)), x, pz_v_set1(-__builtin_inff()));
+/* Lanes from `channels` on become the smallest: they are never the maximum, and nothing needs their value. */
+PZ_INLINE pz_v pz_softmax_hide(pz_v x, int32_t channels) {
+  if (channels >= PZ_S) return x;
+  return pz_v_select((pz_vi)(pz_vi_lanes() < pz_vi_set1(channels)), x, pz_v_set1(-__builtin_inff()));
 }
 
-/* ---- up to S maps ---- */
+/* ---- up to S channels ---- */
 
 /* The last step. `x`: exp(in - most), or in - most where `log`; `scale`: what pz_softmax_scale makes of the sum. */
 PZ_INLINE pz_v pz_softmax_scale(int32_t log, pz_v sum) { return log ? pz_v_log(sum) : 1.0f / sum; }
 PZ_INLINE pz_v pz_softmax_end(int32_t log, pz_v x, pz_v scale) { return log ? x - scale : x * scale; }
 
-PZ_INLINE void pz_softmax_tile(int32_t log, pz_v tile[PZ_S], int32_t maps) {
+PZ_INLINE void pz_softmax_tile(int32_t log, pz_v tile[PZ_S], int32_t channels) {
   pz_transpose(tile);
   pz_v most = tile[0], sum = pz_v_zero();
-  for (int i = 1; i < maps; ++i) most = pz_v_max_nan(most, tile[i]);
-  for (int i = 0; i < maps; ++i) {
+  for (int i = 1; i < channels; ++i) most = pz_v_max_nan(most, tile[i]);
+  for (int i = 0; i < channels; ++i) {
     const pz_v x = tile[i] - most, e = pz_v_exp(x);
     tile[i] = log ? x : e, sum += e;
   }
   pz_v scale = pz_softmax_scale(log, sum);
   PZ_UNROLL
-  for (int i = 0; i < PZ_S; ++i) tile[i] = i < maps ? pz_softmax_end(log, tile[i], scale) : pz_v_zero();
+  for (int i = 0; i < PZ_S; ++i) tile[i] = i < channels ? pz_softmax_end(log, tile[i], scale) : pz_v_zero();
   pz_transpose(tile);
 }
 
@@ -74,7 +74,7 @@ PZ_INLINE void pz_softmax_few(const pz_softmax_shape *s, const float *in, float 
     if (i < points) pz_v_store(out + i * s->out.stride_w, tile[i]);
 }
 
-/* ---- more maps ---- */
+/* ---- more channels ---- */
 
 PZ_INLINE pz_v pz_softmax_lanes_max(pz_v tile[PZ_S]) {
   pz_transpose(tile);
@@ -97,7 +97,7 @@ PZ_INLINE pz_v pz_softmax_most(const pz_softmax_shape *s, const float *in, int32
   for (int32_t b = 0; b < pz_blocks(&s->in); ++b)
     for (int i = 0; i < points; ++i) {
       pz_v x = pz_v_load(in + b * s->in.stride_c + i * s->in.stride_w);
-      tile[i] = pz_v_max_nan(tile[i], pz_softmax_hide(x, pz_block_maps(&s->in, b)));
+      tile[i] = pz_v_max_nan(tile[i], pz_softmax_hide(x, pz_block_channels(&s->in, b)));
     }
   return pz_softmax_lanes_max(tile);
 }
@@ -112,7 +112,7 @@ PZ_INLINE pz_v pz_softmax_exps(const pz_softmax_shape *s, const float *in, float
     for (int i = 0; i < points; ++i) {
       pz_v x = pz_v_load(in + b * s->in.stride_c + i * s->in.stride_w);
       x -= pz_v_set1(most[i]);
-      const pz_v e = pz_v_first(pz_v_exp(x), pz_block_maps(&s->in, b));
+      const pz_v e = pz_v_first(pz_v_exp(x), pz_block_channels(&s->in, b));
       pz_v_store(out + b * s->out.stride_c + i * s->out.stride_w, s->log ? x : e);
       tile[i] += e;
     }
@@ -128,7 +128,7 @@ PZ_INLINE void pz_softmax_many(const pz_softmax_shape *s, const float *in, float
       float *p = out + b * s->out.stride_c + i * s->out.stride_w;
       /* masked again: a NaN or an infinity times a cleared lane would not be zero */
       const pz_v y = pz_softmax_end(s->log, pz_v_load(p), pz_v_set1(scale[i]));
-      pz_v_store(p, pz_v_first(y, pz_block_maps(&s->out, b)));
+      pz_v_store(p, pz_v_first(y, pz_block_channels(&s->out, b)));
     }
 }
 
@@ -161,8 +161,7 @@ PZ_INLINE void pz_softmax_store(float *p, pz_v x, int64_t rest) {
 
 /* `count` (at most PZ_SOFTMAX_COLUMNS) inner positions, lane by lane; several vectors, so that whole cache lines are
  * used where the planes lie a multiple of the page apart. */
-PZ_INLINE void pz_softmax_columns(const pz_softmax_plain_shape *s, const float *in, float *out,
-                                  int32_t count) {
+PZ_INLINE void pz_softmax_columns(const pz_softmax_nd_shape *s, const float *in, float *out, int32_t count) {
   pz_v most[PZ_SOFTMAX_COLUMNS / PZ_S], sum[PZ_SOFTMAX_COLUMNS / PZ_S];
   for (int i = 0; i < PZ_SOFTMAX_COLUMNS / PZ_S; ++i)
     most[i] = pz_v_set1(-__builtin_inff()), sum[i] = pz_v_zero();
@@ -196,7 +195,7 @@ PZ_INLINE pz_v pz_softmax_spread_max(pz_v x) {
 }
 
 /* inner = 1: the axis is contiguous. */
-PZ_INLINE void pz_softmax_line(const pz_softmax_plain_shape *s, const float *in, float *out) {
+PZ_INLINE void pz_softmax_line(const pz_softmax_nd_shape *s, const float *in, float *out) {
   pz_v most = pz_v_set1(-__builtin_inff()), sum = pz_v_zero();
   for (int64_t a = 0; a < s->axis; a += PZ_S) {
     int64_t rest = s->axis - a;
@@ -216,8 +215,8 @@ PZ_INLINE void pz_softmax_line(const pz_softmax_plain_shape *s, const float *in,
                      s->axis - a);
 }
 
-PZ_INLINE void pz_softmax_plain(const pz_softmax_plain_shape s, const float *in, float *out, int32_t worker,
-                                int32_t workers) {
+PZ_INLINE void pz_softmax_nd(const pz_softmax_nd_shape s, const float *in, float *out, int32_t worker,
+                             int32_t workers) {
   int64_t begin, end, groups = (s.inner + PZ_SOFTMAX_COLUMNS - 1) / PZ_SOFTMAX_COLUMNS;
   pz_share(s.outer * groups, worker, workers, &begin, &end);
   for (int64_t i = begin; i < end; ++i) {

@@ -16,26 +16,25 @@ static pz_status add(pz_builder *b, const char *header, const char *function, pz
 
 /* ---- softmax ---- */
 
-static bool over_maps(const pz_query *q) { return q->problem->attr.softmax.axis == 1; }
+static bool over_channels(const pz_query *q) { return q->problem->attr.softmax.axis == 1; }
 static pz_status build_softmax(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   pz_storage in, out;
   pz_text shape = {0};
   begin(placed, &in, &out);
   pz_text_softmax(&shape,
                   &(pz_softmax_shape){.in = in.view, .out = out.view, .log = q->problem->attr.softmax.log});
-  if (q->problem->attr.softmax.log) b->step->algorithm = "logarithm of softmax over maps";
+  if (q->problem->attr.softmax.log) b->step->algorithm = "logarithm of softmax over channels";
   return add(b, "kernels/softmax/softmax.h", "pz_softmax", &shape, &in, &out, err);
 }
-const pz_solver pz_solver_softmax = {.name = "softmax over maps",
+const pz_solver pz_solver_softmax = {.name = "softmax over channels",
                                      .op = PZ_OP_SOFTMAX,
-                                     .in = PZ_BLOCKED,
-                                     .out = PZ_BLOCKED,
-                                     .applies = over_maps,
+                                     .in = PZ_NCHWC,
+                                     .out = PZ_NCHWC,
+                                     .applies = over_channels,
                                      .emit = build_softmax};
 
-static bool over_others(const pz_query *q) { return !over_maps(q); }
-static pz_status build_softmax_plain(const pz_query *q, const pz_placed *placed, pz_builder *b,
-                                     pz_error *err) {
+static bool over_others(const pz_query *q) { return !over_channels(q); }
+static pz_status build_softmax_nd(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   const pz_storage in = placed->in[0];
   const pz_shape *s = &q->problem->in[0].shape;
   int64_t outer = 1, inner = 1;
@@ -45,19 +44,19 @@ static pz_status build_softmax_plain(const pz_query *q, const pz_placed *placed,
   }
   const pz_storage out = placed->out[0];
   pz_text shape = {0};
-  pz_text_softmax_plain(&shape, &(pz_softmax_plain_shape){.outer = outer,
-                                                          .axis = s->dim[q->problem->attr.softmax.axis],
-                                                          .inner = inner,
-                                                          .log = q->problem->attr.softmax.log});
-  if (q->problem->attr.softmax.log) b->step->algorithm = "logarithm of softmax, plain layout";
-  return add(b, "kernels/softmax/softmax.h", "pz_softmax_plain", &shape, &in, &out, err);
+  pz_text_softmax_nd(&shape, &(pz_softmax_nd_shape){.outer = outer,
+                                                    .axis = s->dim[q->problem->attr.softmax.axis],
+                                                    .inner = inner,
+                                                    .log = q->problem->attr.softmax.log});
+  if (q->problem->attr.softmax.log) b->step->algorithm = "logarithm of softmax, NCHW";
+  return add(b, "kernels/softmax/softmax.h", "pz_softmax_nd", &shape, &in, &out, err);
 }
-const pz_solver pz_solver_softmax_plain = {.name = "softmax, plain layout",
-                                           .op = PZ_OP_SOFTMAX,
-                                           .in = PZ_PLAIN,
-                                           .out = PZ_PLAIN,
-                                           .applies = over_others,
-                                           .emit = build_softmax_plain};
+const pz_solver pz_solver_softmax_nd = {.name = "softmax, NCHW",
+                                        .op = PZ_OP_SOFTMAX,
+                                        .in = PZ_NCHW,
+                                        .out = PZ_NCHW,
+                                        .applies = over_others,
+                                        .emit = build_softmax_nd};
 
 /* ---- local response normalisation ---- */
 
@@ -80,8 +79,8 @@ static pz_status build_lrn(const pz_query *q, const pz_placed *placed, pz_builde
         &shape,
         &(pz_lrn_shape){
             .in = in.view, .out = out.view, .size = a->size, .alpha = a->alpha, .beta = a->beta, .k = a->k});
-  b->step->algorithm = a->within_channel ? "normalisation within maps" : "normalisation across maps";
+  b->step->algorithm = a->within_channel ? "normalisation within channels" : "normalisation across channels";
   return add(b, "kernels/lrn/lrn.h", a->within_channel ? "pz_lrn_within" : "pz_lrn", &shape, &in, &out, err);
 }
 const pz_solver pz_solver_lrn = {
-    .name = "normalisation", .op = PZ_OP_LRN, .in = PZ_BLOCKED, .out = PZ_BLOCKED, .emit = build_lrn};
+    .name = "normalisation", .op = PZ_OP_LRN, .in = PZ_NCHWC, .out = PZ_NCHWC, .emit = build_lrn};

@@ -21,7 +21,7 @@ static void softmax_of(const double *x, double *y, int32_t count, int64_t stride
                                 : exp(x[i * stride] - most) / sum;
 }
 
-static void test_maps(void **state) {
+static void test_channels(void **state) {
   (void)state;
   pz_test_random r = {41};
   for (int round = 0; round < ROUNDS; ++round) {
@@ -51,13 +51,13 @@ static void test_maps(void **state) {
   }
 }
 
-static void test_plain(void **state) {
+static void test_nd(void **state) {
   (void)state;
   pz_test_random r = {42};
   for (int round = 0; round < 2 * ROUNDS; ++round) {
     bool same, in_place = round % 2;
-    pz_softmax_plain_shape s = {pz_test_int(&r, 1, 4), pz_test_int(&r, 1, 60),
-                                pz_test_int(&r, 0, 2) ? pz_test_int(&r, 1, 150) : 1, round % 3 == 1};
+    pz_softmax_nd_shape s = {pz_test_int(&r, 1, 4), pz_test_int(&r, 1, 60),
+                             pz_test_int(&r, 0, 2) ? pz_test_int(&r, 1, 150) : 1, round % 3 == 1};
     int64_t count = s.outer * s.axis * s.inner;
     pz_test_memory in = pz_test_alloc(count, round % 3 == 0), out = pz_test_alloc(count, round % 5 == 0);
     double *x = calloc((size_t)count, sizeof *x), *want = calloc((size_t)count, sizeof *x);
@@ -69,7 +69,7 @@ static void test_plain(void **state) {
       softmax_of(x + at, want + at, (int32_t)s.axis, s.inner, s.log);
     }
     pz_test_memory *target = in_place ? &in : &out;
-    PZ_TEST_WORKERS(same, *target, pz_softmax_plain(s, in.data, target->data, worker, workers));
+    PZ_TEST_WORKERS(same, *target, pz_softmax_nd(s, in.data, target->data, worker, workers));
     assert_true(same);
     for (int64_t i = 0; i < count; ++i) assert_true(pz_test_near(target->data[i], want[i], 2e-6));
     free(x), free(want);
@@ -80,16 +80,16 @@ static void test_plain(void **state) {
 /* Large values of either sign neither overflow nor vanish. */
 static void test_range(void **state) {
   (void)state;
-  const pz_softmax_plain_shape s = {1, 3, 1, 0};
+  const pz_softmax_nd_shape s = {1, 3, 1, 0};
   const float in[3] = {3e38f, 3e38f, -3e38f};
   float out[3];
-  pz_softmax_plain(s, in, out, 0, 1);
+  pz_softmax_nd(s, in, out, 0, 1);
   assert_true(out[0] == 0.5f && out[1] == 0.5f && out[2] == 0.0f);
 }
 
 int main(void) {
   if (!pz_test_cpu()) return 77;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_maps), cmocka_unit_test(test_plain),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_channels), cmocka_unit_test(test_nd),
                                      cmocka_unit_test(test_range)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

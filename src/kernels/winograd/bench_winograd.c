@@ -1,5 +1,5 @@
 /* bench_winograd: times the three stages of minimal filtering, batch after batch, as generated code has them. The shape is
- * constant: -DMAPS=32 -DSIZE=48 -DM0=4 -DM1=4 -DM2=4 -DBATCH=12 -DKD=3 (the others 3). Prints, for each stage, what one
+ * constant: -DCHANNELS=32 -DSIZE=48 -DM0=4 -DM1=4 -DM2=4 -DBATCH=12 -DKD=3 (the others 3). Prints, for each stage, what one
  * batch in fifty is below in nanoseconds a tile, and cycles' worth of products at peak to compare with. */
 #include "kernels/testing.h"
 #include "kernels/winograd/pack.h"
@@ -8,11 +8,11 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#ifndef MAPS
-#define MAPS 32
+#ifndef CHANNELS
+#define CHANNELS 32
 #endif
-#ifndef MAPS_OUT
-#define MAPS_OUT MAPS
+#ifndef CHANNELS_OUT
+#define CHANNELS_OUT CHANNELS
 #endif
 #ifndef SIZE
 #define SIZE 48
@@ -41,11 +41,11 @@
 #ifndef DEPTH
 #define DEPTH SIZE
 #endif
-#ifndef LATE
-#define LATE (MAPS >= 64)
+#ifndef ON_USE
+#define ON_USE (CHANNELS >= 64)
 #endif
 #ifndef FAR
-#define FAR LATE
+#define FAR ON_USE
 #endif
 #ifndef APART
 #define APART 0
@@ -76,7 +76,7 @@
 
 static const pz_winograd_shape shape = {
     .conv = {.in = {1,
-                    MAPS,
+                    CHANNELS,
                     SIZE,
                     SIZE,
                     SIZE,
@@ -89,7 +89,7 @@ static const pz_winograd_shape shape = {
                     PZ_S *WIDE,
                     PZ_S},
              .out = {1,
-                     MAPS_OUT,
+                     CHANNELS_OUT,
                      SIZE,
                      SIZE,
                      SIZE,
@@ -110,11 +110,11 @@ static const pz_winograd_shape shape = {
              .act = PZ_K_ACT_ELU,
              .alpha = 1,
              .has_bias = 1,
-             .stream = (int64_t)MAPS_OUT * DEPTH * SIZE * SIZE * 4 > 24 << 20},
+             .stream = (int64_t)CHANNELS_OUT * DEPTH * SIZE * SIZE * 4 > 24 << 20},
     .product =
-        {.in = {1, MAPS, 1, 1, BATCH, PZ_S, {0}, {0}, 0, BATCH *PZ_S, BATCH *PZ_S, BATCH *PZ_S, PZ_S, 0},
+        {.in = {1, CHANNELS, 1, 1, BATCH, PZ_S, {0}, {0}, 0, BATCH *PZ_S, BATCH *PZ_S, BATCH *PZ_S, PZ_S, 0},
          .out = {1,
-                 FOURS ? MAPS_OUT / PZ_S *PZ_S : MAPS_OUT,
+                 FOURS ? CHANNELS_OUT / PZ_S *PZ_S : CHANNELS_OUT,
                  1,
                  1,
                  BATCH,
@@ -137,7 +137,7 @@ static const pz_winograd_shape shape = {
          .rh = 1,
          .c_chunk = 64},
     .m = {KD > 1 ? M0 : 1, M1, M2},
-    .late = LATE,
+    .on_use = ON_USE,
     .far = FAR,
     .near = NEAR,
     .ahead = AHEAD,
@@ -145,9 +145,9 @@ static const pz_winograd_shape shape = {
     .held = HELD,
     .fours = FOURS,
     .sliced = SLICED,
-    .pairs = PAIRS};
+    .inner_pairs = PAIRS};
 
-PZ_WINOGRAD_PARTS(shape)
+PZ_WINOGRAD_FUNCTIONS(shape)
 
 #define BATCHES (pz_winograd_all_tiles(&shape) / BATCH)
 
@@ -173,7 +173,7 @@ __attribute__((noinline)) static void multiply(const operands *o, int64_t batch)
 __attribute__((noinline)) static void output(const operands *o, int64_t batch) {
   const pz_winograd_shape s = shape;
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
-  const pz_conv_ends e = {o->bias, NULL, NULL, NULL, o->out, NULL};
+  const pz_conv_epilogue e = {o->bias, NULL, NULL, NULL, o->out, NULL};
   pz_winograd_store(&s, z, batch * BATCH, BATCH, o->scratch, &e, NULL, NULL);
 }
 
@@ -204,14 +204,14 @@ static double error_of(const operands *o, const float *plain, int32_t samples) {
   uint32_t random = 1;
   for (int32_t i = 0; i < samples; ++i) {
     int32_t at[4];
-    const int32_t most[4] = {MAPS_OUT, DEPTH, SIZE, SIZE};
+    const int32_t most[4] = {CHANNELS_OUT, DEPTH, SIZE, SIZE};
     for (int a = 0; a < 4; ++a)
       random = random * 1664525 + 1013904223, at[a] = (int32_t)((random >> 8) % (uint32_t)most[a]);
     double sum = (double)o->bias[at[0]];
-    for (int32_t m = 0; m < MAPS; ++m)
+    for (int32_t m = 0; m < CHANNELS; ++m)
       for (int32_t t = 0; t < KD * 9; ++t)
         sum +=
-            (double)plain[((int64_t)at[0] * MAPS + m) * KD * 9 + t] *
+            (double)plain[((int64_t)at[0] * CHANNELS + m) * KD * 9 + t] *
             (double)o->in[m / PZ_S * c->in.stride_c + (at[1] + t / 9 - KD / 2) * c->in.stride_d +
                           (at[2] + t / 3 % 3 - 1) * c->in.stride_h + (at[3] + t % 3 - 1) * PZ_S + m % PZ_S];
     sum = sum > 0 ? sum : expm1(sum);
@@ -225,22 +225,23 @@ static double error_of(const operands *o, const float *plain, int32_t samples) {
 int main(int argc, char **argv) {
   static void (*const stages[3])(const operands *, int64_t) = {input, multiply, output};
   const int64_t batches = BATCHES, rounds = argc > 1 ? atoi(argv[1]) : 5;
-  const int64_t blocks = pz_winograd_blocks(MAPS, PZ_S), blocks_out = pz_winograd_blocks(MAPS_OUT, PZ_S);
+  const int64_t blocks = pz_winograd_blocks(CHANNELS, PZ_S),
+                blocks_out = pz_winograd_blocks(CHANNELS_OUT, PZ_S);
   operands o = {.in = room(blocks * shape.conv.in.stride_c),
                 .out = room(blocks_out * shape.conv.out.stride_c),
                 .weights = room(pz_winograd_weight_floats(&shape)),
                 .taken = room(pz_winograd_taken_floats(&shape) + 1),
-                .bias = room(MAPS_OUT + PZ_S),
+                .bias = room(CHANNELS_OUT + PZ_S),
                 .scratch = room(pz_winograd_scratch(&shape))};
   for (int64_t i = 0; RELU && i < blocks * shape.conv.in.stride_c; ++i) o.in[i] = o.in[i] > 0 ? o.in[i] : 0;
   const int64_t inside = ((KD / 2) * WIDE * WIDE + WIDE + 1) * PZ_S;
   o.in += inside, o.out += (WIDE * WIDE + WIDE + 1) * PZ_S;
-  float *plain = room((int64_t)MAPS * MAPS_OUT * KD * 9);
+  float *plain = room((int64_t)CHANNELS * CHANNELS_OUT * KD * 9);
   memset(o.weights, 0, (size_t)pz_winograd_weight_floats(&shape) * sizeof *plain);
   pz_winograd_pack(&shape, plain, o.weights);
   memset(o.taken, 0, (size_t)pz_winograd_taken_floats(&shape) * sizeof *plain);
   pz_winograd_pack_taken(&shape, plain, o.taken);
-  pz_winograd(shape, shape_parts, o.in, o.weights, o.taken, o.bias, NULL, NULL, NULL, o.out, NULL, NULL,
+  pz_winograd(shape, shape_functions, o.in, o.weights, o.taken, o.bias, NULL, NULL, NULL, o.out, NULL, NULL,
               o.scratch, 0, 1);
   const double error = error_of(&o, plain, 4000);
   double *times[3];
@@ -252,16 +253,17 @@ int main(int argc, char **argv) {
         stages[i](&o, b);
         times[i][r * batches + b] = now() - start;
       }
-  const double macs = (double)pz_winograd_points(&shape) * MAPS * (double)blocks_out;
+  const double macs = (double)pz_winograd_points(&shape) * CHANNELS * (double)blocks_out;
   double total = 0, at[3];
   for (int i = 0; i < 3; ++i) {
     qsort(times[i], (size_t)(batches * rounds), sizeof **times, compare);
     at[i] = times[i][batches * rounds / 50] / BATCH;
     total += at[i];
   }
-  const double flops = 2.0 * MAPS * MAPS_OUT * KD * 9 * shape.m[0] * M1 * M2;
-  printf("F(%d,%d,%d) %d maps, batch %d: input %.0f, products %.0f (%.0f vector products, %.2f a ns), output "
+  const double flops = 2.0 * CHANNELS * CHANNELS_OUT * KD * 9 * shape.m[0] * M1 * M2;
+  printf("F(%d,%d,%d) %d channels, batch %d: input %.0f, products %.0f (%.0f vector products, %.2f a ns), "
+         "output "
          "%.0f ns a tile; %.0f GFLOP/s effective, error %.1e\n",
-         shape.m[0], M1, M2, MAPS, BATCH, at[0], at[1], macs, macs / at[1], at[2], flops / total, error);
+         shape.m[0], M1, M2, CHANNELS, BATCH, at[0], at[1], macs, macs / at[1], at[2], flops / total, error);
   return 0;
 }

@@ -70,10 +70,10 @@ static void print_chain(constants *all, const char *name, const pz_rational *c, 
   }
 }
 
-static void print_point(const char *base, int32_t i) {
-  if (i == 0) printf("%s[0]", base);
-  else if (i == 1) printf("%s[step]", base);
-  else printf("%s[%d * step]", base, i);
+static void print_point(const char *residual, int32_t i) {
+  if (i == 0) printf("%s[0]", residual);
+  else if (i == 1) printf("%s[step]", residual);
+  else printf("%s[%d * step]", residual, i);
 }
 
 /* Returns how many constants it has. */
@@ -205,7 +205,7 @@ int main(void) {
          " * apart: products and sums are operations of their own (shape.h). G of F(m, r), but for its first "
          "and last row: of "
          "weights g\n"
-         " * whose first is multiplied by the first row's factor already (pack.h, late). */\n"
+         " * whose first is multiplied by the first row's factor already (pack.h, on_use). */\n"
          "#ifndef PZ_KERNELS_WINOGRAD_TRANSFORMS_H\n#define PZ_KERNELS_WINOGRAD_TRANSFORMS_H\n\n"
          "#include \"kernels/vec.h\"\n\n"
          "PZ_INLINE pz_v pz_winograd_constant(int keep, float x) { return keep ? pz_v_constant(x) : "

@@ -12,7 +12,7 @@
  * transforms that are not taken. */
 typedef struct pz_winograd_sizes {
   int32_t m0, m1, m2, r0, r1, r2, a0, a1, a2;
-  int32_t late_m, planes, row_planes, together, apart, pairs; /* planes: of one row_planes */
+  int32_t on_use_m, planes, row_planes, together, apart, inner_pairs; /* planes: of one row_planes */
   int32_t sliced,
       across; /* across: positions along the width, or outputs where they have been transformed back */
   int64_t p0, p1, p2, slot; /* floats between positions along each axis, and between position p and p + 1 */
@@ -30,13 +30,13 @@ PZ_INLINE pz_winograd_sizes pz_winograd_sizes_of(const pz_winograd_shape *s) {
                              .a0 = pz_winograd_a(s, 0),
                              .a1 = pz_winograd_a(s, 1),
                              .a2 = pz_winograd_a(s, 2),
-                             .late_m = pz_winograd_together(s) -
-                                       pz_winograd_planes(s) / pz_winograd_row_planes(s) + 1,
+                             .on_use_m = pz_winograd_together(s) -
+                                         pz_winograd_planes(s) / pz_winograd_row_planes(s) + 1,
                              .planes = pz_winograd_planes(s) / pz_winograd_row_planes(s),
                              .row_planes = pz_winograd_row_planes(s),
                              .together = pz_winograd_together(s),
                              .apart = s->apart,
-                             .pairs = s->pairs,
+                             .inner_pairs = s->inner_pairs,
                              .sliced = s->sliced,
                              .across = s->sliced ? s->m[2] : pz_winograd_a(s, 2),
                              .p0 = s->sliced ? pz_winograd_a(s, 1) * band : pz_winograd_step(s, 0) * slot,
@@ -78,7 +78,7 @@ PZ_INLINE int64_t pz_winograd_place(const pz_view *v, const pz_winograd_tile *t,
          (t->at[2] + w) * v->stride_w;
 }
 
-/* The first input of a tile in a block of maps. */
+/* The first input of a tile in a block of channels. */
 PZ_INLINE int64_t pz_winograd_origin(const pz_winograd_shape *s, const pz_winograd_tile *t, int32_t block) {
   const int32_t *pad = s->conv.pad;
   return pz_winograd_place(&s->conv.in, t, block, -pad[1], -pad[2]) - pad[0] * s->conv.in.stride_d;
@@ -100,16 +100,16 @@ PZ_INLINE void pz_winograd_fetch(const float *at, int near) {
   else __builtin_prefetch(at, 0, 2);
 }
 
-/* Where a slice lies, a0 x a1 vectors, of a tight tensor (view.h) of so many maps each, else 0; and the same of the next tile; NULL: that is
+/* Where a slice lies, a0 x a1 vectors, of a channels-last tensor (view.h) of so many channels each, else 0; and the same of the next tile; NULL: that is
  * not fetched here. */
 typedef struct pz_winograd_slice_place {
   const float *at, *next;
   int64_t stride_d, stride_h;
-  int32_t near, maps;
+  int32_t near, channels;
 } pz_winograd_slice_place;
 
 PZ_INLINE pz_v pz_winograd_input(const pz_winograd_slice_place *from, const float *at) {
-  return from->maps ? pz_v_load_lanes(at, 0, from->maps) : pz_v_load_once(at);
+  return from->channels ? pz_v_load_lanes(at, 0, from->channels) : pz_v_load_once(at);
 }
 
 /* Rows h and `other` of a slice (which may be one), transformed along h, then d: no more values than registers hold. Returns the sum
@@ -131,7 +131,7 @@ PZ_INLINE pz_v pz_winograd_slice_rows(const pz_winograd_sizes z, const pz_winogr
         (z.m1 == 1 ? i == h : edge || (i > 0 && i + 1 < z.a1))
             ? pz_winograd_input(&from, from.at + i * from.stride_h)
             : pz_v_zero();
-    if (z.pairs && (edge || z.m1 == 1))
+    if (z.inner_pairs && (edge || z.m1 == 1))
       PZ_UNROLL for (int32_t i = 0; i < z.a1; ++i) if (z.m1 > 1 || i == h) squares[i % 2] =
           pz_v_fma(x[i], x[i], squares[i % 2]);
     pz_winograd_forward(0, z.m1, z.r1, k->h, x, 1);
@@ -199,7 +199,7 @@ static const float pz_winograd_nothing[PZ_WINOGRAD_SHORT];
 
 /* What the tiles have of a short block, each at at[i]. */
 PZ_INLINE pz_v pz_winograd_fours(const pz_view *v, int32_t block, const float *const *at) {
-  if (!v->tight) return pz_v_fours_at(at);
+  if (!v->channels_last) return pz_v_fours_at(at);
   pz_v all = pz_v_zero();
   PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
     const int32_t first = i * PZ_WINOGRAD_SHORT;
@@ -208,7 +208,7 @@ PZ_INLINE pz_v pz_winograd_fours(const pz_view *v, int32_t block, const float *c
   return all;
 }
 
-/* Slice w of tiles that share vectors, a0 x a1 of them; zeros where a tile is cut off. in: map block 0 of all. */
+/* Slice w of tiles that share vectors, a0 x a1 of them; zeros where a tile is cut off. in: channel block 0 of all. */
 PZ_INLINE void pz_winograd_fill_short(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                       const pz_winograd_sharers *x, int32_t block, int32_t w, const float *in,
                                       pz_v *to) {
@@ -232,13 +232,13 @@ PZ_INLINE void pz_winograd_fill_short(const pz_winograd_shape *s, const pz_winog
   }
 }
 
-/* The slices of a tile in a block of maps, transformed along d and h: slice w lies at (first + w) % a2. */
+/* The slices of a tile in a block of channels, transformed along d and h: slice w lies at (first + w) % a2. */
 typedef struct pz_winograd_ring {
   int32_t first, kept;    /* the first `kept` slices are those of the tile before */
   pz_v *slices, *squares; /* [slice][d][h], [slice] */
 } pz_winograd_ring;
 
-/* Slice w of a tile in a block of maps; or, of the short block, of those that share its vectors. in: the map block 0 of all. Returns its sum
+/* Slice w of a tile in a block of channels; or, of the short block, of those that share its vectors. in: the channel block 0 of all. Returns its sum
  * of squares, for pairs. */
 PZ_INLINE pz_v pz_winograd_slice_of(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                     const pz_winograd_tile *t, const pz_winograd_sharers *sharers,
@@ -253,13 +253,13 @@ PZ_INLINE pz_v pz_winograd_slice_of(const pz_winograd_shape *s, const pz_winogra
   const pz_winograd_slice_place filled_up = {(const float *)patch, NULL, z.a1 * PZ_S, PZ_S, 0, 0},
                                 there = {slice,       slice + z.m2 * v->stride_w,
                                          v->stride_d, v->stride_h,
-                                         s->near,     v->tight ? pz_point_maps(v, block) : 0};
+                                         s->near,     v->channels_last ? pz_point_channels(v, block) : 0};
   /* two copies, with strides that are constants in each */
   if (filled) return pz_winograd_slice(z, filled_up, to, step);
   return pz_winograd_slice(z, there, to, step);
 }
 
-/* One tile of one block of maps; or, of the short block, those that share its vectors. in: the map block 0 of all. Returns the sum of
+/* One tile of one block of channels; or, of the short block, those that share its vectors. in: the channel block 0 of all. Returns the sum of
  * squares, for pairs. */
 PZ_INLINE pz_v pz_winograd_slices(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                   const pz_winograd_tile *t, const pz_winograd_sharers *sharers,
@@ -269,9 +269,9 @@ PZ_INLINE pz_v pz_winograd_slices(const pz_winograd_shape *s, const pz_winograd_
     const int32_t place = (ring->first + w) % z.a2;
     const pz_v squares = pz_winograd_slice_of(s, z, t, sharers, block, w, in,
                                               (float *)(ring->slices + place * z.a0 * z.a1), PZ_S);
-    if (z.pairs) ring->squares[place] = squares;
+    if (z.inner_pairs) ring->squares[place] = squares;
   }
-  if (z.pairs) PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) sum = sum + ring->squares[w];
+  if (z.inner_pairs) PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) sum = sum + ring->squares[w];
   return sum;
 }
 
@@ -288,8 +288,8 @@ PZ_INLINE void pz_winograd_widths(const pz_winograd_sizes z, const pz_winograd_r
     pz_v y[PZ_WINOGRAD_MOST_A];
     if (turn && i && i % z.a1 == 0) to += turn;
     PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) y[w] =
-        z.pairs ? pz_v_load((const float *)(slices[w] + i)) * scale
-                : pz_v_load_once((const float *)(slices[w] + i));
+        z.inner_pairs ? pz_v_load((const float *)(slices[w] + i)) * scale
+                      : pz_v_load_once((const float *)(slices[w] + i));
     pz_winograd_forward(z.apart, z.m2, z.r2, k, y, 1);
     PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) pz_v_store(to + w * z.p2, y[w]);
   }

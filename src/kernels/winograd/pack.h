@@ -1,6 +1,6 @@
 /* pack.h: transformed weights, and the product's shape. Plain C, run by the compiler half.
- * Packed: [transformed position of the other axes][outer group][plane along the late axis][map in][lane], or, of two late axes,
- * [position][outer group][map in][block][plane][lane]; the first plane as
+ * Packed: [transformed position of the other axes][outer group][plane along the axis transformed on use][channel in][lane], or, of two axes transformed on use,
+ * [position][outer group][channel in][block][plane][lane]; the first plane as
  * the first position needs it, with that row's factor of G, the last as the last one does. The short block is the last group. */
 #ifndef PZ_KERNELS_WINOGRAD_PACK_H
 #define PZ_KERNELS_WINOGRAD_PACK_H
@@ -25,7 +25,7 @@ static inline int64_t pz_winograd_plane_floats(const pz_winograd_shape *s) {
 }
 
 static inline int64_t pz_winograd_weight_floats(const pz_winograd_shape *s) {
-  return pz_winograd_points(s) / pz_winograd_together(s) / pz_winograd_late_columns(s) *
+  return pz_winograd_points(s) / pz_winograd_together(s) / pz_winograd_on_use_columns(s) *
          pz_winograd_planes(s) * pz_winograd_plane_floats(s);
 }
 
@@ -60,11 +60,11 @@ static inline void pz_winograd_schedule_far(pz_winograd_shape *s, const pz_conv_
   }
 }
 
-static inline void pz_winograd_schedule_pairs(pz_winograd_shape *s, const pz_conv_machine *m) {
+static inline void pz_winograd_schedule_inner_pairs(pz_winograd_shape *s, const pz_conv_machine *m) {
   pz_conv_direct_shape *g = &s->product;
   const int32_t blocks = pz_winograd_blocks(g->out.c, g->out.block),
                 kb = blocks < PZ_WINOGRAD_MOST_KB ? blocks : PZ_WINOGRAD_MOST_KB,
-                tiles = pz_winograd_tiles_of_pairs(m->registers, kb, s->held);
+                tiles = pz_winograd_tiles_of_inner_pairs(m->registers, kb, s->held);
   g->kb = pz_conv_split_of(blocks, kb).size;
   g->rw = pz_conv_split_of(g->out.w, tiles).size;
 }
@@ -90,7 +90,7 @@ static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_mach
   s->far = pz_winograd_far(s, m);
   s->near = pz_winograd_near(s, m);
   if (!s->product.out.c) return;
-  if (s->pairs) pz_winograd_schedule_pairs(s, m);
+  if (s->inner_pairs) pz_winograd_schedule_inner_pairs(s, m);
   else if (s->far) pz_winograd_schedule_far(s, m);
 }
 
@@ -99,7 +99,7 @@ typedef struct pz_winograd_factors {
   double g[3][PZ_WINOGRAD_MOST_A][PZ_WINOGRAD_MOST_R], all;
 } pz_winograd_factors;
 
-/* How much larger B^T makes random inputs than G makes random weights, along an axis: the mean logarithm, of base 2. */
+/* How much larger B^T makes random inputs than G makes random weights, along an axis: the mean logarithm, of residual 2. */
 static inline double pz_winograd_growth(const pz_winograd_shape *s, int32_t axis) {
   const int32_t m = s->m[axis], r = s->conv.kernel[axis], a = pz_winograd_a(s, axis);
   double sum = 0;
@@ -132,7 +132,7 @@ static inline double pz_winograd_balancing_of(const pz_winograd_shape *s, const 
 }
 
 static inline pz_winograd_factors pz_winograd_factors_of(const pz_winograd_shape *s, const float *weights) {
-  pz_winograd_factors f = {.all = s->pairs ? pz_winograd_balancing_of(s, weights) : 1};
+  pz_winograd_factors f = {.all = s->inner_pairs ? pz_winograd_balancing_of(s, weights) : 1};
   for (int32_t axis = 0; axis < 3; ++axis)
     for (int32_t i = 0; i < pz_winograd_a(s, axis); ++i) {
       pz_rational row[PZ_WINOGRAD_MOST_R];
@@ -155,15 +155,15 @@ static inline void pz_winograd_apply(const double g[PZ_WINOGRAD_MOST_A][PZ_WINOG
       }
 }
 
-/* G of an axis that is late, but for the factor of its first row, waits for the kernel: a unit matrix here. */
-static inline void pz_winograd_leave_late(int32_t axis, pz_winograd_factors *f) {
+/* G of an axis that is transformed on use, but for the factor of its first row, waits for the kernel: a unit matrix here. */
+static inline void pz_winograd_leave_for_use(int32_t axis, pz_winograd_factors *f) {
   if (axis < 0) return;
   const double first = f->g[axis][0][0];
   for (int32_t i = 0; i < PZ_WINOGRAD_MOST_R; ++i)
     for (int32_t k = 0; k < PZ_WINOGRAD_MOST_R; ++k) f->g[axis][i][k] = i == k ? (i ? 1 : first) : 0;
 }
 
-/* The weights of one pair of maps, [kd, kh, kw], at all positions, `a` along each axis. */
+/* The weights of one pair of channels, [kd, kh, kw], at all positions, `a` along each axis. */
 static inline void pz_winograd_weights(const pz_winograd_shape *s, const pz_winograd_factors *f,
                                        const int32_t a[3], const float *w, double *to) {
   enum { R = PZ_WINOGRAD_MOST_R, A = PZ_WINOGRAD_MOST_A };
@@ -181,28 +181,28 @@ static inline int32_t pz_winograd_groups(const pz_winograd_shape *s) {
   return whole + (pz_winograd_short(s, s->conv.out.c) > 0);
 }
 
-/* The maps out of an outer group, and its weights in a plane. */
-typedef struct pz_winograd_maps_out {
+/* The channels out of an outer group, and its weights in a plane. */
+typedef struct pz_winograd_channels_out {
   int32_t kb, first, lanes; /* kb = 0: the short block */
   int64_t before;           /* floats of the groups in front of it */
-} pz_winograd_maps_out;
+} pz_winograd_channels_out;
 
-static inline pz_winograd_maps_out pz_winograd_maps_of(const pz_winograd_shape *s, int32_t group) {
+static inline pz_winograd_channels_out pz_winograd_channels_of(const pz_winograd_shape *s, int32_t group) {
   const pz_conv_direct_shape *g = &s->product;
   if (group + 1 == pz_winograd_groups(s) && pz_winograd_short(s, s->conv.out.c))
-    return (pz_winograd_maps_out){.first = g->out.c,
-                                  .lanes = PZ_WINOGRAD_SHORT,
-                                  .before = pz_winograd_plane_floats(s) - pz_winograd_group(s, 0)};
+    return (pz_winograd_channels_out){.first = g->out.c,
+                                      .lanes = PZ_WINOGRAD_SHORT,
+                                      .before = pz_winograd_plane_floats(s) - pz_winograd_group(s, 0)};
   const pz_conv_split outer = pz_conv_outer_groups(g);
   const int32_t kb = pz_conv_split_size(outer, group), block = g->out.block;
-  return (pz_winograd_maps_out){.kb = kb,
-                                .first = pz_conv_split_begin(outer, group) * block,
-                                .lanes = kb * block,
-                                .before = pz_conv_weights_before(g, group)};
+  return (pz_winograd_channels_out){.kb = kb,
+                                    .first = pz_conv_split_begin(outer, group) * block,
+                                    .lanes = kb * block,
+                                    .before = pz_conv_weights_before(g, group)};
 }
 
-/* Where the weight of map in c and the group's map out k lies in a plane. */
-static inline int64_t pz_winograd_weight_at(const pz_winograd_shape *s, const pz_winograd_maps_out *g,
+/* Where the weight of channel in c and the group's channel out k lies in a plane. */
+static inline int64_t pz_winograd_weight_at(const pz_winograd_shape *s, const pz_winograd_channels_out *g,
                                             int32_t c, int32_t k) {
   const int32_t quarter = pz_winograd_sharing(s);
   return g->kb ? (int64_t)c * g->lanes + k
@@ -212,32 +212,32 @@ static inline int64_t pz_winograd_weight_at(const pz_winograd_shape *s, const pz
 /* weights: [K, C, kd, kh, kw]; packed: pz_winograd_weight_floats(s), zeroed, aligned to 64 bytes for the kernel. */
 static inline void pz_winograd_pack(const pz_winograd_shape *s, const float *weights, float *packed) {
   const int64_t each = pz_winograd_plane_floats(s);
-  const int32_t maps = s->conv.in.c, block = s->conv.in.block, late = pz_winograd_late(s),
-                too = pz_winograd_late_too(s), planes = pz_winograd_planes(s);
+  const int32_t channels = s->conv.in.c, block = s->conv.in.block, on_use = pz_winograd_on_use(s),
+                too = pz_winograd_on_use_too(s), planes = pz_winograd_planes(s);
   int32_t a[3];
   pz_winograd_factors f = pz_winograd_factors_of(s, weights);
-  pz_winograd_leave_late(late, &f), pz_winograd_leave_late(too, &f);
-  for (int32_t i = 0; i < 3; ++i) a[i] = i == late || i == too ? s->conv.kernel[i] : pz_winograd_a(s, i);
+  pz_winograd_leave_for_use(on_use, &f), pz_winograd_leave_for_use(too, &f);
+  for (int32_t i = 0; i < 3; ++i) a[i] = i == on_use || i == too ? s->conv.kernel[i] : pz_winograd_a(s, i);
   double at[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_A];
   for (int32_t i = 0; i < pz_winograd_groups(s); ++i) {
-    const pz_winograd_maps_out g = pz_winograd_maps_of(s, i);
+    const pz_winograd_channels_out g = pz_winograd_channels_of(s, i);
     const int64_t floats = pz_winograd_group(s, g.kb);
-    for (int32_t c = 0; c < maps; ++c)
+    for (int32_t c = 0; c < channels; ++c)
       for (int32_t k = 0; k < g.lanes && g.first + k < s->conv.out.c; ++k) {
         const double *from = at;
-        pz_winograd_weights(s, &f, a, weights + ((int64_t)(g.first + k) * maps + c) * pz_conv_taps(&s->conv),
-                            at);
+        pz_winograd_weights(s, &f, a,
+                            weights + ((int64_t)(g.first + k) * channels + c) * pz_conv_taps(&s->conv), at);
         for (int32_t d = 0; d < a[0]; ++d)
           for (int32_t h = 0; h < a[1]; ++h)
             for (int32_t w = 0; w < a[2]; ++w) {
-              const int64_t plane = too == 1    ? d * a[1] + h
-                                    : late == 0 ? d
-                                    : late == 1 ? h
-                                                : 0,
-                            other = too == 1    ? w
-                                    : late == 0 ? h * a[2] + w
-                                    : late == 1 ? d * a[2] + w
-                                                : (d * a[1] + h) * a[2] + w;
+              const int64_t plane = too == 1      ? d * a[1] + h
+                                    : on_use == 0 ? d
+                                    : on_use == 1 ? h
+                                                  : 0,
+                            other = too == 1      ? w
+                                    : on_use == 0 ? h * a[2] + w
+                                    : on_use == 1 ? d * a[2] + w
+                                                  : (d * a[1] + h) * a[2] + w;
               const int64_t in_plane = pz_winograd_weight_at(s, &g, c, k), lane = in_plane % block,
                             at_plane = too == 1 ? (in_plane - lane) * planes + plane * block + lane
                                                 : plane * floats + in_plane;
@@ -247,17 +247,17 @@ static inline void pz_winograd_pack(const pz_winograd_shape *s, const float *wei
   }
 }
 
-/* Of one map out: minus the sums of products of its weights that pairs have, at all positions, in their order. */
+/* Of one channel out: minus the sums of products of its weights that pairs have, at all positions, in their order. */
 static inline void pz_winograd_sum_taken(const pz_winograd_shape *s, const pz_winograd_factors *f,
                                          const float *weights, double *sums) {
   enum { A = PZ_WINOGRAD_MOST_A };
-  const int32_t block = s->conv.in.block, maps = s->conv.in.c - pz_winograd_short(s, s->conv.in.c),
+  const int32_t block = s->conv.in.block, channels = s->conv.in.c - pz_winograd_short(s, s->conv.in.c),
                 taps = pz_conv_taps(&s->conv);
   const int32_t a[3] = {pz_winograd_a(s, 0), pz_winograd_a(s, 1), pz_winograd_a(s, 2)};
   double one[A * A * A], two[A * A * A];
   for (int32_t i = 0; i < pz_winograd_points(s); ++i) sums[i] = 0;
-  for (int32_t b = 0; b < maps; b += block) {
-    const int32_t pairs = PZ_WINOGRAD_PAIRS_OF(maps - b < block ? maps - b : block);
+  for (int32_t b = 0; b < channels; b += block) {
+    const int32_t pairs = PZ_WINOGRAD_INNER_PAIRS_OF(channels - b < block ? channels - b : block);
     for (int32_t j = 0; j < pairs; ++j) {
       pz_winograd_weights(s, f, a, weights + (int64_t)(b + j) * taps, one);
       pz_winograd_weights(s, f, a, weights + (int64_t)(b + pairs + j) * taps, two);
@@ -270,17 +270,17 @@ static inline void pz_winograd_sum_taken(const pz_winograd_shape *s, const pz_wi
 /* What pairs take away. weights: as above; taken: pz_winograd_taken_floats(s), zeroed. */
 static inline void pz_winograd_pack_taken(const pz_winograd_shape *s, const float *weights, float *taken) {
   enum { A = PZ_WINOGRAD_MOST_A };
-  if (!s->pairs) return;
+  if (!s->inner_pairs) return;
   const pz_winograd_factors f = pz_winograd_factors_of(s, weights);
   const int32_t block = s->conv.in.block, a1 = pz_winograd_a(s, 1), a2 = pz_winograd_a(s, 2),
                 together = pz_winograd_together(s);
-  const int64_t map = (int64_t)s->conv.in.c * pz_conv_taps(&s->conv);
+  const int64_t channel = (int64_t)s->conv.in.c * pz_conv_taps(&s->conv);
   double sums[A * A * A];
   for (int32_t i = 0; i < block; ++i) taken[i] = (float)(1 / f.all);
   for (int32_t i = 0; i < pz_winograd_groups(s); ++i) {
-    const pz_winograd_maps_out g = pz_winograd_maps_of(s, i);
+    const pz_winograd_channels_out g = pz_winograd_channels_of(s, i);
     for (int32_t k = 0; k < g.kb * block && g.first + k < s->conv.out.c; ++k) {
-      pz_winograd_sum_taken(s, &f, weights + (g.first + k) * map, sums);
+      pz_winograd_sum_taken(s, &f, weights + (g.first + k) * channel, sums);
       for (int32_t p = 0; p < pz_winograd_points(s); ++p) {
         const int32_t at = p / (a1 * a2) * pz_winograd_step(s, 0) + p / a2 % a1 * pz_winograd_step(s, 1) +
                            p % a2 * pz_winograd_step(s, 2);

@@ -10,7 +10,7 @@
  * m = 1: a = r, the filter itself: B and G are unit matrices, A^T is a row of ones.
  *
  * Rows of G may be as many times larger as columns of A^T are smaller: so that, from point to point, inputs and weights differ in size
- * by about the same, which products of pairs need (pairs.h). */
+ * by about the same, which products of pairs need (inner_pairs.h). */
 #ifndef PZ_KERNELS_WINOGRAD_POINTS_H
 #define PZ_KERNELS_WINOGRAD_POINTS_H
 

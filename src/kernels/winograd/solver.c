@@ -1,5 +1,5 @@
 /* solver.c: convolution by minimal filtering (kernels/winograd). Variants: the outputs of a tile along each axis, and
- * how many tiles make a batch; or all tiles at once, by position. */
+ * how many tiles make a batch; or all tiles at once, nonfused. */
 #include "kernels/winograd/pack.h"
 #include "kernels/conv/solver.h"
 #include "kernels/norm/solver.h"
@@ -11,7 +11,7 @@
 /* ---- variants ---- */
 
 static const int32_t outputs_of_tile[] = {2, 4, 6};
-/* Batches; those whose scratch keeps slices (kernels/winograd/shape.h, sliced); all tiles, workers share positions (by_position.h), and
+/* Batches; those whose scratch keeps slices (kernels/winograd/shape.h, sliced); all tiles, workers share positions (nonfused.h), and
  * weights are small besides: G of two axes follows when they are used. */
 typedef enum way { IN_BATCHES, SLICED, BY_POSITION, SMALL } way;
 static const struct {
@@ -27,8 +27,8 @@ enum {
 
 typedef struct variant {
   int32_t m[3], batch, smaller; /* smaller: the batch before, of the same way; 0: none */
-  bool sliced, by_position, small;
-  bool compact; /* memory comes first */
+  bool sliced, nonfused, small;
+  bool low_memory; /* memory comes first */
 } variant;
 
 /* The parameters: m, and of a batch its tiles, those of the one before of the same way, and the way. An axis of kernel 1 has one choice: the
@@ -53,19 +53,20 @@ static variant variant_of(const pz_query *q) {
                    .batch = of[BATCH],
                    .smaller = of[SMALLER],
                    .sliced = of[WAY] == SLICED,
-                   .by_position = of[WAY] == BY_POSITION || of[WAY] == SMALL,
+                   .nonfused = of[WAY] == BY_POSITION || of[WAY] == SMALL,
                    .small = of[WAY] == SMALL};
 }
 
-/* Whether the last block of so many maps has few enough to be short (kernels/winograd/shape.h). */
-static bool is_short(const pz_query *q, int64_t maps) {
-  const int64_t rest = maps % q->target->block;
+/* Whether the last block of so many channels has few enough to be short (kernels/winograd/shape.h). */
+static bool is_short(const pz_query *q, int64_t channels) {
+  const int64_t rest = channels % q->target->block;
   return rest > 0 && rest <= PZ_WINOGRAD_SHORT;
 }
 
-#define SPARE_PAIRS_FROM 20 /* maps in and out, where the products' sums come with products (pairs.h) */
+#define SPARE_INNER_PAIRS_FROM                                                                               \
+  20 /* channels in and out, where the products' sums come with products (inner_pairs.h) */
 
-/* Kernels of 5 are not multiplied in pairs. */
+/* Kernels of 5 are not multiplied in inner pairs. */
 static bool has_pairs(const pz_query *q) {
   const pz_operand *w = &q->problem->in[PZ_CONV_WEIGHT];
   const int64_t out = w->shape.dim[0], in = w->shape.dim[1];
@@ -73,10 +74,11 @@ static bool has_pairs(const pz_query *q) {
     if (q->problem->attr.conv.kernel[i] > 3) return false;
   const bool spare =
       out % q->target->block && !is_short(q, out) && out <= PZ_WINOGRAD_MOST_KB * q->target->block;
-  return pz_conv_has_pairs(q->target, in, out, spare ? SPARE_PAIRS_FROM : PZ_CONV_PAIRS_FROM);
+  return pz_conv_has_inner_pairs(q->target, in, out,
+                                 spare ? SPARE_INNER_PAIRS_FROM : PZ_CONV_INNER_PAIRS_FROM);
 }
 
-/* What pairs add for each map in where inputs have one sign: F(2,2,2), the most (doc/notes/2026-11-28-winograd.md). */
+/* What pairs add for each channel in where inputs have one sign: F(2,2,2), the most (doc/notes/2026-11-28-winograd.md). */
 #define ONE_SIGN_ERROR 7e-9
 
 /* Relative L2 error of a layer of random values: that of a short sum times a factor for each axis (doc/algorithm-winograd.md). */
@@ -85,8 +87,8 @@ static double error_of(const pz_query *q, const int32_t m[3]) {
   for (int i = 0; i < PZ_SPATIAL; i++)
     error *= pz_winograd_growth_of_error(q->problem->attr.conv.kernel[i], m[i]);
   if (!has_pairs(q)) return error;
-  const double maps = (double)q->problem->in[PZ_CONV_WEIGHT].shape.dim[1];
-  return hypot(1.3 * error, q->problem->in[PZ_CONV_X].one_sign ? ONE_SIGN_ERROR * maps : 0);
+  const double channels = (double)q->problem->in[PZ_CONV_WEIGHT].shape.dim[1];
+  return hypot(1.3 * error, q->problem->in[PZ_CONV_X].one_sign ? ONE_SIGN_ERROR * channels : 0);
 }
 
 /* Transformed positions. */
@@ -104,7 +106,7 @@ static int32_t even_batch(double tiles, int32_t most) {
 }
 
 static int32_t batch_of(const variant *v, double tiles) {
-  return v->by_position ? (int32_t)tiles : even_batch(tiles, v->batch);
+  return v->nonfused ? (int32_t)tiles : even_batch(tiles, v->batch);
 }
 
 static double tiles_of(const pz_query *q, const variant *v) {
@@ -114,25 +116,25 @@ static double tiles_of(const pz_query *q, const variant *v) {
   return tiles;
 }
 
-/* Last blocks of four maps and less are short (kernels/winograd/shape.h): not by position, nor where moments are gathered. Vectors
+/* Last blocks of four channels and less are short (kernels/winograd/shape.h): neither nonfused nor where moments are collected. Vectors
  * of 8, which two tiles would share, lost (doc/notes/2026-11-28-winograd.md). */
 static bool has_short(const pz_query *q, const variant *v) {
-  return !v->by_position && q->target->block >= 4 * PZ_WINOGRAD_SHORT && !q->problem->epilogue.statistics;
+  return !v->nonfused && q->target->block >= 4 * PZ_WINOGRAD_SHORT && !q->problem->epilogue.norm_stats;
 }
 
-/* Vectors of `maps` maps at a position of a tile. */
-static double vectors_of(const pz_query *q, const variant *v, int64_t maps) {
-  if (!has_short(q, v) || !is_short(q, maps)) return (double)pz_block_count(maps, q->target->block);
-  return (double)(maps / q->target->block) + (double)PZ_WINOGRAD_SHORT / q->target->block;
+/* Vectors of `channels` channels at a position of a tile. */
+static double vectors_of(const pz_query *q, const variant *v, int64_t channels) {
+  if (!has_short(q, v) || !is_short(q, channels)) return (double)pz_block_count(channels, q->target->block);
+  return (double)(channels / q->target->block) + (double)PZ_WINOGRAD_SHORT / q->target->block;
 }
 
-/* Pairs of maps, with those that fill up vectors. */
+/* Pairs of channels, with those that fill up vectors. */
 static double weight_pairs(const pz_query *q, const variant *v) {
   const pz_operand *w = &q->problem->in[PZ_CONV_WEIGHT];
   return (double)w->shape.dim[1] * vectors_of(q, v, w->shape.dim[0]) * q->target->block;
 }
 
-/* Bytes of weights at all positions from which on they are packed late: they are made for each batch, what is not made is read from
+/* Bytes of weights at all positions from which on they are packed to be transformed on use: they are made for each batch, what is not made is read from
  * memory once (doc/notes/2026-11-28-winograd.md). More are early where memory does not come first and many batches use them; and of pairs beside
  * whose steps they are fetched, which wait for weights only where these are made (half as many where memory comes first). */
 #define MANY_WEIGHTS (3 << 20)
@@ -143,14 +145,14 @@ static double weight_pairs(const pz_query *q, const variant *v) {
 
 static double early_bytes(const pz_query *q, const variant *v) {
   const bool pairs = has_pairs(q);
-  if (pairs && !q->target->double_pumped && !v->by_position)
-    return v->compact ? BESIDE_EARLY / 2 : BESIDE_EARLY;
-  if (v->compact || tiles_of(q, v) / v->batch < MANY_BATCHES) return MANY_WEIGHTS;
+  if (pairs && !q->target->double_pumped && !v->nonfused)
+    return v->low_memory ? BESIDE_EARLY / 2 : BESIDE_EARLY;
+  if (v->low_memory || tiles_of(q, v) / v->batch < MANY_BATCHES) return MANY_WEIGHTS;
   return pairs ? PAIRS_EARLY : MOST_EARLY;
 }
 
-/* How many axes of G follow when weights are used (kernels/winograd/shape.h, late). */
-static int32_t late_axes(const pz_query *q, const variant *v) {
+/* How many axes of G follow when weights are used (kernels/winograd/shape.h, on_use). */
+static int32_t on_use_axes(const pz_query *q, const variant *v) {
   const double bytes = 4 * points_of(q, v) * weight_pairs(q, v);
   if (bytes < early_bytes(q, v)) return 0;
   return v->small ? 2 : 1;
@@ -158,7 +160,7 @@ static int32_t late_axes(const pz_query *q, const variant *v) {
 
 /* Of the transformed weights, what is packed. */
 static double packed_part(const pz_query *q, const variant *v) {
-  const int32_t axes = late_axes(q, v), first = v->m[0] > 1 ? 0 : 1;
+  const int32_t axes = on_use_axes(q, v), first = v->m[0] > 1 ? 0 : 1;
   double part = 1;
   for (int32_t i = first; i < first + axes; i++)
     if (v->m[i] > 1)
@@ -169,9 +171,9 @@ static double packed_part(const pz_query *q, const variant *v) {
 
 #define MOST_SLOTS (16 << 20) /* bytes of transformed inputs or products that workers share in level 3 */
 
-/* Slices spare level 2: where weights come from behind it, and none are late. */
+/* Slices spare level 2: where weights come from behind it, and none are transformed on use. */
 static bool may_slice(const pz_query *q, const variant *v) {
-  return v->m[2] > 1 && !late_axes(q, v) &&
+  return v->m[2] > 1 && !on_use_axes(q, v) &&
          4 * points_of(q, v) * weight_pairs(q, v) > PZ_WINOGRAD_NEAR_WEIGHTS;
 }
 
@@ -179,11 +181,11 @@ static bool may_slice(const pz_query *q, const variant *v) {
 static bool batch_applies(const pz_query *q, const variant *v) {
   const double tiles = tiles_of(q, v);
   if (v->sliced && !may_slice(q, v)) return false;
-  if (!v->by_position) return !v->smaller || even_batch(tiles, v->batch) > even_batch(tiles, v->smaller);
+  if (!v->nonfused) return !v->smaller || even_batch(tiles, v->batch) > even_batch(tiles, v->smaller);
   const double in = (double)q->problem->in[PZ_CONV_X].shape.dim[1],
                out = (double)q->problem->out[0].shape.dim[1];
   return tiles >= 2 && tiles <= v->batch &&
-         (!v->small || (v->m[0] > 1 && v->m[1] > 1 && late_axes(q, v) == 2)) &&
+         (!v->small || (v->m[0] > 1 && v->m[1] > 1 && on_use_axes(q, v) == 2)) &&
          4 * points_of(q, v) * tiles * (in > out ? in : out) <= MOST_SLOTS;
 }
 
@@ -193,18 +195,18 @@ static bool batch_applies(const pz_query *q, const variant *v) {
 /* Whether the next batch's inputs are fetched while this one is multiplied (doc/notes/2026-11-28-winograd.md). */
 static bool may_fetch_ahead(const pz_winograd_shape *s, const variant *v, const pz_conv_machine *m) {
   const int64_t bytes = 4 * pz_winograd_slots(s);
-  if (v->by_position || bytes > AHEAD_SLOTS * m->l2) return false;
-  return s->apart || s->sliced || (s->pairs && s->held && AHEAD_SMALL * bytes <= m->l2);
+  if (v->nonfused || bytes > AHEAD_SLOTS * m->l2) return false;
+  return s->apart || s->sliced || (s->inner_pairs && s->held && AHEAD_SMALL * bytes <= m->l2);
 }
 
-static pz_winograd_shape shape_for(const pz_query *q, bool compact, const pz_conv_direct_shape *conv) {
+static pz_winograd_shape shape_for(const pz_query *q, bool low_memory, const pz_conv_direct_shape *conv) {
   variant v = variant_of(q);
-  v.compact = compact;
+  v.low_memory = low_memory;
   pz_winograd_shape s = {.conv = *conv,
                          .m = {v.m[0], v.m[1], v.m[2]},
-                         .late = late_axes(q, &v),
+                         .on_use = on_use_axes(q, &v),
                          .fours = has_short(q, &v),
-                         .pairs = has_pairs(q),
+                         .inner_pairs = has_pairs(q),
                          .held = !q->target->double_pumped,
                          .sliced = v.sliced};
   const pz_conv_machine machine = pz_conv_machine_of(q->target);
@@ -217,7 +219,7 @@ static pz_winograd_shape shape_for(const pz_query *q, bool compact, const pz_con
 /* ---- calls ---- */
 
 typedef struct parts {
-  pz_conv_parts conv;
+  pz_conv_operands conv;
   pz_winograd_shape shape;
   pz_pointer weights, taken;
 } parts;
@@ -227,14 +229,14 @@ static pz_status add_batches(pz_builder *b, const parts *p, pz_error *err) {
                      {.name = "weights", .at = p->weights},
                      {.name = "taken", .at = p->taken}};
   pz_text shape = {0};
-  int32_t n = pz_conv_ends_args(&p->conv, args, 3);
+  int32_t n = pz_conv_epilogue_args(&p->conv, args, 3);
   args[n++] = (pz_arg){.name = "pooled", .written = true, .at = p->conv.pooled};
-  args[n++] = (pz_arg){.name = "statistics", .written = true, .at = p->conv.statistics};
+  args[n++] = (pz_arg){.name = "norm_stats", .written = true, .at = p->conv.norm_stats};
   args[n++] = (pz_arg){
       .name = "scratch", .written = true, .at = pz_add_scratch(b, PZ_F32, pz_winograd_scratch(&p->shape))};
   pz_text_winograd(&shape, &p->shape);
   PZ_TRY(pz_add_call(b, "kernels/winograd/winograd.h", "pz_winograd", &shape, args, n, err));
-  b->step->calls[b->step->n_calls - 1].parts = "PZ_WINOGRAD_PARTS";
+  b->step->calls[b->step->n_calls - 1].functions = "PZ_WINOGRAD_FUNCTIONS";
   return PZ_OK;
 }
 
@@ -242,7 +244,7 @@ static pz_status add_stage(pz_builder *b, const parts *p, const char *function, 
                            pz_error *err) {
   pz_text shape = {0};
   pz_text_winograd(&shape, &p->shape);
-  return pz_add_call(b, "kernels/winograd/by_position.h", function, &shape, args, n, err);
+  return pz_add_call(b, "kernels/winograd/nonfused.h", function, &shape, args, n, err);
 }
 
 /* What the workers share of all tiles. */
@@ -252,7 +254,7 @@ typedef struct shared {
 
 static pz_status add_shared(pz_builder *b, const pz_winograd_shape *s, shared *to, pz_error *err) {
   *to = (shared){0};
-  if (s->pairs) PZ_TRY(pz_add_buffer(b, PZ_F32, pz_winograd_scale_floats(s), &to->scales, err));
+  if (s->inner_pairs) PZ_TRY(pz_add_buffer(b, PZ_F32, pz_winograd_scale_floats(s), &to->scales, err));
   PZ_TRY(pz_add_buffer(b, PZ_F32, pz_winograd_slots(s), &to->slots, err));
   return pz_add_buffer(b, PZ_F32, pz_winograd_slots(s), &to->products, err);
 }
@@ -272,13 +274,13 @@ static pz_status add_stages(pz_builder *b, const parts *p, const shared *all, bo
                               {.name = "products", .written = true, .at = all->products},
                               {.name = "scratch", .written = true, .at = scratch}};
   pz_arg outputs[7] = {{.name = "products", .at = all->products}, {.name = "scales", .at = all->scales}};
-  const int32_t n = pz_conv_ends_args(&p->conv, outputs, 2);
-  if (p->shape.pairs) {
+  const int32_t n = pz_conv_epilogue_args(&p->conv, outputs, 2);
+  if (p->shape.inner_pairs) {
     PZ_TRY(add_stage(b, p, "pz_winograd_scales", scales, 3, err));
     if (!first) pz_call_after_all(b);
   }
   PZ_TRY(add_stage(b, p, "pz_winograd_inputs", inputs, 3, err));
-  if (p->shape.pairs) pz_call_after_all(b);
+  if (p->shape.inner_pairs) pz_call_after_all(b);
   PZ_TRY(add_stage(b, p, "pz_winograd_positions", positions, 5, err));
   pz_call_after_all(b);
   PZ_TRY(add_stage(b, p, "pz_winograd_outputs", outputs, n, err));
@@ -290,7 +292,7 @@ static pz_status add_weights(const pz_query *q, pz_builder *b, parts *p, pz_erro
   void *packed;
   PZ_TRY(pz_add_weights(b, PZ_F32, pz_winograd_weight_floats(&p->shape), &p->weights, &packed, err));
   if (!b->dry) pz_winograd_pack(&p->shape, q->problem->in[PZ_CONV_WEIGHT].data, packed);
-  if (!p->shape.pairs) return PZ_OK;
+  if (!p->shape.inner_pairs) return PZ_OK;
   PZ_TRY(pz_add_weights(b, PZ_F32, pz_winograd_taken_floats(&p->shape), &p->taken, &packed, err));
   if (!b->dry) pz_winograd_pack_taken(&p->shape, q->problem->in[PZ_CONV_WEIGHT].data, packed);
   return PZ_OK;
@@ -299,8 +301,8 @@ static pz_status add_weights(const pz_query *q, pz_builder *b, parts *p, pz_erro
 #define PART_SLOTS (4 << 20) /* bytes of transformed inputs of a part, where memory comes first */
 
 /* Rows of the result of one part: whole tiles. */
-static int32_t rows_of_part(bool compact, const pz_winograd_shape *s) {
-  const int64_t parts = compact ? (4 * pz_winograd_slots(s) + PART_SLOTS - 1) / PART_SLOTS : 1;
+static int32_t rows_of_part(bool low_memory, const pz_winograd_shape *s) {
+  const int64_t parts = low_memory ? (4 * pz_winograd_slots(s) + PART_SLOTS - 1) / PART_SLOTS : 1;
   return (int32_t)((pz_winograd_tiles(s, 1) + parts - 1) / parts * s->m[1]);
 }
 
@@ -309,11 +311,11 @@ static void take_rows(pz_storage *s, int32_t first, int32_t rows) {
   s->view.h = rows;
 }
 
-/* All tiles by position; one part after the other has them where they would take much memory. */
+/* All tiles nonfused; one part after the other has them where they would take much memory. */
 static pz_status add_positions(const pz_query *q, const pz_placed *placed, pz_builder *b, const parts *p,
                                pz_error *err) {
   const pz_view in = p->conv.in.view, out = p->conv.out.view;
-  const int32_t rows = rows_of_part(placed->compact, &p->shape);
+  const int32_t rows = rows_of_part(placed->low_memory, &p->shape);
   shared all = {0};
   parts before = *p;
   for (int32_t first = 0; first < out.h; first += rows) {
@@ -321,9 +323,9 @@ static pz_status add_positions(const pz_query *q, const pz_placed *placed, pz_bu
     parts part = *p;
     take_rows(&part.conv.in, first, n + in.h - out.h);
     take_rows(&part.conv.out, first, n);
-    if (part.conv.base.tensor != PZ_NONE) take_rows(&part.conv.base, first, n);
+    if (part.conv.residual.tensor != PZ_NONE) take_rows(&part.conv.residual, first, n);
     const pz_conv_direct_shape conv = pz_conv_shape_of(q, &part.conv);
-    part.shape = shape_for(q, placed->compact, &conv);
+    part.shape = shape_for(q, placed->low_memory, &conv);
     part.weights = before.weights, part.taken = before.taken;
     if (first == 0) PZ_TRY(add_shared(b, &part.shape, &all, err));
     if (first == 0 || part.shape.product.kb != before.shape.product.kb) PZ_TRY(add_weights(q, b, &part, err));
@@ -333,20 +335,22 @@ static pz_status add_positions(const pz_query *q, const pz_placed *placed, pz_bu
   return PZ_OK;
 }
 
-/* By position there are few points: statistics are a pass of their own. */
-static pz_status gather(pz_builder *b, parts *p, pz_error *err) {
-  p->shape.conv.gathers = 1;
-  p->shape.conv.gathers = pz_winograd_batches(&p->shape);
-  return pz_gather_moments(b, &p->conv.out.view, p->shape.conv.gathers, &p->conv.statistics, err);
+/* Nonfused there are few points: statistics are a pass of their own. */
+static pz_status collect_stats(pz_builder *b, parts *p, pz_error *err) {
+  p->shape.conv.stats_units = 1;
+  p->shape.conv.stats_units = pz_winograd_batches(&p->shape);
+  return pz_add_norm_stats(b, &p->conv.out.view, p->shape.conv.stats_units, &p->conv.norm_stats, err);
 }
 
-/* What products are made at a time: "2 blocks x 6 tiles", "2 blocks x 5 tiles and 4 maps, in pairs" with those of a short block. */
+/* What products are made at a time: "2 blocks x 6 tiles", "2 blocks x 5 tiles and 4 channels, in inner pairs" with those of a short block. */
 static void products_text(const pz_winograd_shape *s, char *text, size_t size) {
   const int32_t few = pz_winograd_short(s, s->conv.out.c), kb = s->product.kb, tiles = s->product.rw;
-  char maps[32] = "";
-  if (few) snprintf(maps, sizeof maps, "%s%d maps", kb ? " and " : "", few);
-  if (kb) snprintf(text, size, "%d blocks x %d tiles%s%s", kb, tiles, maps, s->pairs ? ", in pairs" : "");
-  else snprintf(text, size, "%s", maps);
+  char channels[32] = "";
+  if (few) snprintf(channels, sizeof channels, "%s%d channels", kb ? " and " : "", few);
+  if (kb)
+    snprintf(text, size, "%d blocks x %d tiles%s%s", kb, tiles, channels,
+             s->inner_pairs ? ", inner pairs" : "");
+  else snprintf(text, size, "%s", channels);
 }
 
 static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
@@ -354,22 +358,22 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   const variant v = variant_of(q);
   PZ_TRY(pz_conv_begin(q, placed, b, &p.conv, err));
   const pz_conv_direct_shape conv = pz_conv_shape_of(q, &p.conv);
-  const pz_winograd_shape s = p.shape = shape_for(q, placed->compact, &conv);
-  if (!v.by_position && q->problem->epilogue.statistics) PZ_TRY(gather(b, &p, err));
+  const pz_winograd_shape s = p.shape = shape_for(q, placed->low_memory, &conv);
+  if (!v.nonfused && q->problem->epilogue.norm_stats) PZ_TRY(collect_stats(b, &p, err));
   b->step->multiply_adds_done =
       (double)pz_winograd_all_tiles(&s) * pz_winograd_points(&s) * pz_winograd_all_steps(&s);
   char products[64];
   products_text(&s, products, sizeof products);
   PZ_TRY(pz_set_algorithm(b, err, "Winograd F(%d,%d,%d), %s %d%s, %s", s.m[0], s.m[1], s.m[2],
-                          v.by_position ? "all" : "batches of", s.product.out.w,
-                          v.sliced         ? " in slices"
-                          : !v.by_position ? ""
-                          : v.small        ? " tiles by position, small weights"
-                                           : " tiles by position",
+                          v.nonfused ? "all" : "batches of", s.product.out.w,
+                          v.sliced      ? " in slices"
+                          : !v.nonfused ? ""
+                          : v.small     ? " tiles, nonfused, small weights"
+                                        : " tiles, nonfused",
                           products));
-  if (v.by_position) return add_positions(q, placed, b, &p, err);
-  pz_conv_pool(q, placed, &p.conv, &p.shape.conv, &p.shape.pooled, p.shape.window);
-  PZ_TRY(pz_conv_tell_pool(b, &p.shape.pooled, p.shape.window, err));
+  if (v.nonfused) return add_positions(q, placed, b, &p, err);
+  pz_conv_pool(q, placed, &p.conv, &p.shape.conv, &p.shape.pooled, p.shape.pool_window);
+  PZ_TRY(pz_conv_tell_pool(b, &p.shape.pooled, p.shape.pool_window, err));
   PZ_TRY(add_weights(q, b, &p, err));
   return add_batches(b, &p, err);
 }
@@ -391,18 +395,18 @@ static bool applies(const pz_query *q) {
   return filtered >= 2 && batch_applies(q, &v);
 }
 
-/* All maps are a short block, which leaves the network: plain is what is wanted. */
+/* All channels are a short block, which leaves the network: plain is what is wanted. */
 static bool applies_plain(const pz_query *q) {
   const variant v = variant_of(q);
-  return has_short(q, &v) && pz_conv_few_outputs(q) && q->problem->out[0].shape.dim[1] <= PZ_WINOGRAD_SHORT &&
-         !q->problem->in[PZ_CONV_BASE].present && applies(q);
+  return has_short(q, &v) && pz_conv_small_cout(q) && q->problem->out[0].shape.dim[1] <= PZ_WINOGRAD_SHORT &&
+         !q->problem->in[PZ_CONV_RESIDUAL].present && applies(q);
 }
 
 /* Windows lie in tiles. */
 static bool pools(const pz_query *q) {
   const int32_t *window = q->problem->epilogue.pool;
   const variant v = variant_of(q);
-  if (v.by_position || q->problem->epilogue.statistics) return false;
+  if (v.nonfused || q->problem->epilogue.norm_stats) return false;
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (v.m[i] % window[i]) return false;
   return true;
@@ -442,9 +446,9 @@ static double cost(const pz_query *q) {
                       (v.small ? SMALL_WEIGHTS + SMALL_COLUMN / (v.m[0] + q->problem->attr.conv.kernel[0] - 1)
                        : packed < 1 ? LATE_WEIGHTS
                                     : 0);
-  const double outside = v.sliced        ? (1 + t->outside_level2) / 2
-                         : v.by_position ? fmin(ONCE_OUTSIDE, t->outside_level2)
-                                         : t->outside_level2,
+  const double outside = v.sliced     ? (1 + t->outside_level2) / 2
+                         : v.nonfused ? fmin(ONCE_OUTSIDE, t->outside_level2)
+                                      : t->outside_level2,
                crowding = v.sliced ? 1 : 1 + t->crowded * fmax(0, points - t->room);
   const double transforms =
       (blocks_in * t->input + blocks_out * t->output) * (slots > l2 / 2 ? outside : 1) * crowding;
@@ -457,10 +461,10 @@ static double cost_plain(const pz_query *q) { return 0.98 * cost(q); }
 static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
   const variant v = variant_of(q);
   snprintf(label, PZ_LABEL_TEXT,
-           v.small         ? "Winograd F(%d,%d,%d), all %d by position, small weights"
-           : v.sliced      ? "Winograd F(%d,%d,%d), batches of %d in slices"
-           : v.by_position ? "Winograd F(%d,%d,%d), all %d by position"
-                           : "Winograd F(%d,%d,%d), batches of %d",
+           v.small      ? "Winograd F(%d,%d,%d), nonfused, all %d, small weights"
+           : v.sliced   ? "Winograd F(%d,%d,%d), batches of %d in slices"
+           : v.nonfused ? "Winograd F(%d,%d,%d), nonfused, all %d"
+                        : "Winograd F(%d,%d,%d), batches of %d",
            v.m[0], v.m[1], v.m[2], batch_of(&v, tiles_of(q, &v)));
   *error = error_of(q, v.m);
 }
@@ -468,7 +472,7 @@ static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error
 static void describe_plain(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
   describe(q, label, error);
   const size_t end = strlen(label);
-  snprintf(label + end, PZ_LABEL_TEXT - end, ", to plain");
+  snprintf(label + end, PZ_LABEL_TEXT - end, ", to NCHW");
 }
 
 static int32_t tile_rows(const pz_query *q) {
@@ -484,8 +488,8 @@ static double weight_bytes(const pz_query *q) {
 
 const pz_solver pz_solver_winograd = {.name = "Winograd",
                                       .op = PZ_OP_CONV,
-                                      .in = PZ_BLOCKED,
-                                      .out = PZ_BLOCKED,
+                                      .in = PZ_NCHWC,
+                                      .out = PZ_NCHWC,
                                       .applies = applies,
                                       .cost = cost,
                                       .emit = build,
@@ -496,17 +500,17 @@ const pz_solver pz_solver_winograd = {.name = "Winograd",
                                       .tile_rows = tile_rows,
                                       .weight_bytes = weight_bytes,
                                       .pools = pools,
-                                      .knows_tight = true};
-const pz_solver pz_solver_winograd_plain = {.name = "Winograd to plain",
-                                            .op = PZ_OP_CONV,
-                                            .in = PZ_BLOCKED,
-                                            .out = PZ_PLAIN,
-                                            .applies = applies_plain,
-                                            .cost = cost_plain,
-                                            .emit = build,
-                                            .overwrites = pz_conv_overwrites,
-                                            .variants = VARIANTS,
-                                            .vary = vary,
-                                            .describe = describe_plain,
-                                            .tile_rows = tile_rows,
-                                            .weight_bytes = weight_bytes};
+                                      .caps = PZ_CAP_CHANNELS_LAST};
+const pz_solver pz_solver_winograd_to_nchw = {.name = "Winograd to NCHW",
+                                              .op = PZ_OP_CONV,
+                                              .in = PZ_NCHWC,
+                                              .out = PZ_NCHW,
+                                              .applies = applies_plain,
+                                              .cost = cost_plain,
+                                              .emit = build,
+                                              .overwrites = pz_conv_overwrites,
+                                              .variants = VARIANTS,
+                                              .vary = vary,
+                                              .describe = describe_plain,
+                                              .tile_rows = tile_rows,
+                                              .weight_bytes = weight_bytes};

@@ -87,18 +87,18 @@ static void test_spread(void **state) {
       }
 }
 
-/* Of F(m,m,m) with `maps` maps on 64^3, in batches of `tiles`. */
-static pz_winograd_shape scheduled(int32_t m, int32_t maps, int32_t tiles, int64_t l2) {
+/* Of F(m,m,m) with `channels` channels on 64^3, in batches of `tiles`. */
+static pz_winograd_shape scheduled(int32_t m, int32_t channels, int32_t tiles, int64_t l2) {
   pz_winograd_shape s = {.m = {m, m, m}};
-  s.conv.in = (pz_view){.n = 1, .c = maps, .d = 66, .h = 66, .w = 66, .block = PZ_S};
-  s.conv.out = (pz_view){.n = 1, .c = maps, .d = 64, .h = 64, .w = 64, .block = PZ_S};
+  s.conv.in = (pz_view){.n = 1, .c = channels, .d = 66, .h = 66, .w = 66, .block = PZ_S};
+  s.conv.out = (pz_view){.n = 1, .c = channels, .d = 64, .h = 64, .w = 64, .block = PZ_S};
   for (int i = 0; i < 3; ++i) s.conv.kernel[i] = 3;
   pz_winograd_schedule(&s, &(pz_conv_machine){.registers = PZ_V_REGISTERS, .l1 = 48 << 10, .l2 = l2}, tiles);
   return s;
 }
 
-static int32_t far_of(int32_t m, int32_t maps, int32_t tiles, int64_t l2) {
-  return scheduled(m, maps, tiles, l2).far;
+static int32_t far_of(int32_t m, int32_t channels, int32_t tiles, int64_t l2) {
+  return scheduled(m, channels, tiles, l2).far;
 }
 
 /* Weights of 864 KiB beside slots of 350 KB; few weights; all tiles at once. */

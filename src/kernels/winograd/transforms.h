@@ -1,7 +1,7 @@
 /* transforms.h: written by gen_transforms.c, not by hand (the test kernel_winograd_transforms compares). Along one
  * axis, in place, of values that lie `step` apart: B^T for a inputs and A^T of F(m, r), with constants k (keep: in registers);
  * apart: products and sums are operations of their own (shape.h). G of F(m, r), but for its first and last row: of weights g
- * whose first is multiplied by the first row's factor already (pack.h, late). */
+ * whose first is multiplied by the first row's factor already (pack.h, on_use). */
 #ifndef PZ_KERNELS_WINOGRAD_TRANSFORMS_H
 #define PZ_KERNELS_WINOGRAD_TRANSFORMS_H
 

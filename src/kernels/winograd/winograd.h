@@ -1,12 +1,12 @@
 /* winograd.h: convolution by minimal filtering, batch after batch of tiles: transform the inputs of all tiles of a
  * batch, multiply each transformed position by its weights, transform back with bias, Base and activation.
  *
- * Contract: shape.h; weights packed by pack.h, and what pairs take away, else NULL; bias, base_scale, slope padded with zeros to whole blocks; in, out, base of
- * block S, base may be the very storage of out. Reads `in` only as far as the direct convolution would: what a tile at
+ * Contract: shape.h; weights packed by pack.h, and what pairs take away, else NULL; bias, residual_scale, slope padded with zeros to whole blocks; in, out, residual of
+ * block S, residual may be the very storage of out. Reads `in` only as far as the direct convolution would: what a tile at
  * the edge would read beyond is zero. Writes the inside of out; padding lanes become zero. scratch: pz_winograd_scratch
  * floats of this worker's own. The unit of work is a batch; a tile's sums do not depend on the others of its batch, so
  * any number of workers gives the same bits. pooled: the largest of each window, if the shape says so, else NULL. If it says so, too, the
- * moments of the results are gathered: statistics holds records (norm/moments.h) over n, block of maps, batch. */
+ * moments of the results are collected: statistics holds records (norm/moments.h) over n, block of channels, batch. */
 #ifndef PZ_KERNELS_WINOGRAD_WINOGRAD_H
 #define PZ_KERNELS_WINOGRAD_WINOGRAD_H
 
@@ -16,8 +16,9 @@
 /* ---- outputs ---- */
 
 /* y: the results of a tile. Not inlined: the transforms around it would have fewer registers. */
-static __attribute__((noinline, unused)) void
-pz_winograd_gather(const pz_winograd_sizes z, const pz_winograd_tile *t, const pz_v *y, float *record) {
+static __attribute__((noinline, unused)) void pz_winograd_collect_stats(const pz_winograd_sizes z,
+                                                                        const pz_winograd_tile *t,
+                                                                        const pz_v *y, float *record) {
   const int32_t whole = t->outputs[0] == z.m0 && t->outputs[1] == z.m1 && t->outputs[2] == z.m2;
   pz_view v = {.d = 1, .h = 1, .w = z.m0 * z.m1 * z.m2, .stride_w = PZ_S};
   if (!whole) {
@@ -26,7 +27,7 @@ pz_winograd_gather(const pz_winograd_sizes z, const pz_winograd_tile *t, const p
   }
   const pz_norm_place first = {.row = (const float *)y};
   const pz_norm_lanes lanes = pz_norm_piece(&v, first, v.d * v.h, 0, v.w, 0);
-  pz_norm_gather(record, &lanes);
+  pz_norm_collect(record, &lanes);
 }
 
 PZ_INLINE int pz_winograd_has(const pz_winograd_tile *t, const int32_t place[3]) {
@@ -48,12 +49,12 @@ PZ_INLINE int pz_winograd_fetches_out(const pz_winograd_shape *s) {
   return !s->conv.stream && s->conv.out.block != 1;
 }
 PZ_INLINE void pz_winograd_fetch_ends(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                      const pz_winograd_tile *t, int32_t block, const pz_conv_ends *e) {
-  if (s->conv.base.c) pz_winograd_fetch_lines(z, t, &s->conv.base, block, 0, e->base);
+                                      const pz_winograd_tile *t, int32_t block, const pz_conv_epilogue *e) {
+  if (s->conv.residual.c) pz_winograd_fetch_lines(z, t, &s->conv.residual, block, 0, e->residual);
   if (pz_winograd_fetches_out(s)) pz_winograd_fetch_lines(z, t, &s->conv.out, block, 1, e->out);
 }
 
-/* A tile in a block of maps, whose turn it is next; tile NULL: there is none. */
+/* A tile in a block of channels, whose turn it is next; tile NULL: there is none. */
 typedef struct pz_winograd_next {
   const pz_winograd_tile *tile;
   int32_t block;
@@ -62,14 +63,16 @@ typedef struct pz_winograd_next {
 /* Its lines at one place along h and w, through the depth: a few with each place of the tile before, for a core waits for no more than two
  * dozen at once. */
 PZ_INLINE void pz_winograd_fetch_next(const pz_winograd_shape *s, const pz_winograd_sizes z,
-                                      pz_winograd_next next, int32_t h, int32_t w, const pz_conv_ends *e) {
-  const pz_view *out = &s->conv.out, *base = &s->conv.base;
+                                      pz_winograd_next next, int32_t h, int32_t w,
+                                      const pz_conv_epilogue *e) {
+  const pz_view *out = &s->conv.out, *residual = &s->conv.residual;
   const float *to = e->out + pz_winograd_place(out, next.tile, next.block, h, w),
-              *from = base->c ? e->base + pz_winograd_place(base, next.tile, next.block, h, w) : to;
+              *from =
+                  residual->c ? e->residual + pz_winograd_place(residual, next.tile, next.block, h, w) : to;
   PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) {
     if (pz_winograd_fetches_out(s)) __builtin_prefetch(to + d * out->stride_d, 1);
-    if (base->c && (from != to || !pz_winograd_fetches_out(s)))
-      __builtin_prefetch(from + d * base->stride_d, 0, 2);
+    if (residual->c && (from != to || !pz_winograd_fetches_out(s)))
+      __builtin_prefetch(from + d * residual->stride_d, 0, 2);
   }
 }
 
@@ -77,7 +80,7 @@ PZ_INLINE void pz_winograd_fetch_next(const pz_winograd_shape *s, const pz_winog
 PZ_INLINE int64_t pz_winograd_pooled_place(const pz_winograd_shape *s, const pz_winograd_tile *t,
                                            int32_t block) {
   const pz_view *to = &s->pooled;
-  const int32_t *k = s->window;
+  const int32_t *k = s->pool_window;
   return t->n * to->stride_n + block * to->stride_c + t->at[0] / k[0] * to->stride_d +
          t->at[1] / k[1] * to->stride_h + t->at[2] / k[2] * to->stride_w;
 }
@@ -85,15 +88,15 @@ PZ_INLINE void pz_winograd_fetch_pooled(const pz_winograd_shape *s, const pz_win
                                         const pz_winograd_tile *t, int32_t block, float *pooled) {
   const pz_view *to = &s->pooled;
   pooled += pz_winograd_pooled_place(s, t, block);
-  PZ_ROLL for (int32_t d = 0; d < t->outputs[0] / s->window[0]; ++d)
-      PZ_ROLL for (int32_t h = 0; h < t->outputs[1] / s->window[1]; ++h)
-          PZ_UNROLL for (int32_t w = 0; w < z.m2 / s->window[2]; ++w)
+  PZ_ROLL for (int32_t d = 0; d < t->outputs[0] / s->pool_window[0]; ++d)
+      PZ_ROLL for (int32_t h = 0; h < t->outputs[1] / s->pool_window[1]; ++h)
+          PZ_UNROLL for (int32_t w = 0; w < z.m2 / s->pool_window[2]; ++w)
               __builtin_prefetch(pooled + d * to->stride_d + h * to->stride_h + w * to->stride_w, 1);
 }
 
-/* Results of one place of tiles that share vectors, to plain maps. */
-PZ_INLINE void pz_winograd_store_plain(const pz_winograd_shape *s, const pz_winograd_sharers *x,
-                                       const int32_t place[3], pz_v y, float *out) {
+/* Results of one place of tiles that share vectors, to NCHW channels. */
+PZ_INLINE void pz_winograd_store_nchw(const pz_winograd_shape *s, const pz_winograd_sharers *x,
+                                      const int32_t place[3], pz_v y, float *out) {
   const pz_view *v = &s->conv.out;
   PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
     if (!pz_winograd_has(&x->tile[i], place)) continue;
@@ -103,34 +106,35 @@ PZ_INLINE void pz_winograd_store_plain(const pz_winograd_shape *s, const pz_wino
   }
 }
 
-/* Results of one place of tiles that share vectors, in map block `block`. place: (d, h, w) in a tile. */
+/* Results of one place of tiles that share vectors, in channel block `block`. place: (d, h, w) in a tile. */
 PZ_INLINE void pz_winograd_store_short(const pz_winograd_shape *s, const pz_winograd_sharers *x,
-                                       int32_t block, const int32_t place[3], const pz_conv_ends *e, pz_v y) {
+                                       int32_t block, const int32_t place[3], const pz_conv_epilogue *e,
+                                       pz_v y) {
   const pz_conv_direct_shape *c = &s->conv;
-  const int32_t map = block * PZ_S, few = PZ_WINOGRAD_SHORT;
-  if (c->has_bias) y = y + pz_v_repeat(e->bias + map, few);
-  if (c->base.c) {
+  const int32_t channel = block * PZ_S, few = PZ_WINOGRAD_SHORT;
+  if (c->has_bias) y = y + pz_v_repeat(e->bias + channel, few);
+  if (c->residual.c) {
     const float *at[PZ_WINOGRAD_SHARING];
     PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
       const pz_winograd_tile *t = &x->tile[i];
       at[i] = pz_winograd_has(t, place)
-                  ? e->base + pz_winograd_place(&c->base, t, block, place[1], place[2]) +
-                        place[0] * c->base.stride_d
+                  ? e->residual + pz_winograd_place(&c->residual, t, block, place[1], place[2]) +
+                        place[0] * c->residual.stride_d
                   : pz_winograd_nothing;
     }
-    const pz_v from = pz_winograd_fours(&c->base, block, at);
-    y = c->has_base_scale ? pz_v_fma(from, pz_v_repeat(e->base_scale + map, few), y) : y + from;
+    const pz_v from = pz_winograd_fours(&c->residual, block, at);
+    y = c->has_residual_scale ? pz_v_fma(from, pz_v_repeat(e->residual_scale + channel, few), y) : y + from;
   }
-  const pz_v slope = c->act == PZ_K_ACT_PRELU ? pz_v_repeat(e->slope + map, few) : pz_v_zero();
+  const pz_v slope = c->act == PZ_K_ACT_PRELU ? pz_v_repeat(e->slope + channel, few) : pz_v_zero();
   y = pz_activate(c->act, c->alpha, c->beta, slope, y);
   if (c->out.block == 1) {
-    pz_winograd_store_plain(s, x, place, y, e->out);
+    pz_winograd_store_nchw(s, x, place, y, e->out);
     return;
   }
   PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
     if (pz_winograd_has(&x->tile[i], place)) {
       const pz_v four = pz_v_four(y, i),
-                 mine = pz_k_act_zero_at_zero(c->act) ? four : pz_v_first(four, c->out.c - map);
+                 mine = pz_k_act_zero_at_zero(c->act) ? four : pz_v_first(four, c->out.c - channel);
       float *to = e->out + pz_winograd_place(&c->out, &x->tile[i], block, place[1], place[2]) +
                   place[0] * c->out.stride_d;
       if (c->stream) pz_v_stream(to, mine);
@@ -139,11 +143,11 @@ PZ_INLINE void pz_winograd_store_short(const pz_winograd_shape *s, const pz_wino
   }
 }
 
-/* A tile's results in one block of maps, whose lines have been fetched, as those of `next` will be; or, of the short block, those of tiles
+/* A tile's results in one block of channels, whose lines have been fetched, as those of `next` will be; or, of the short block, those of tiles
  * that share its vectors. back: of pairs, what results are multiplied by. record: of moments that those of the results are added to; or NULL. */
 PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                   const pz_winograd_tile *t, const pz_winograd_sharers *sharers, pz_v back,
-                                  const float *from, int32_t block, const pz_conv_ends *e, float *record,
+                                  const float *from, int32_t block, const pz_conv_epilogue *e, float *record,
                                   pz_winograd_next next) {
   const int32_t rows = sharers ? z.m1 : t->outputs[1], across = sharers ? z.m2 : t->outputs[2];
   if (sharers)
@@ -168,23 +172,24 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
     pz_winograd_back(z.m0, z.r0, v, 1);
     if (sharers) {
       PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) y[(d * z.m1 + h) * z.m2 + w] =
-          z.pairs ? v[d] * back : v[d];
+          z.inner_pairs ? v[d] * back : v[d];
       PZ_ROLL for (int32_t d = 0; d < z.m0; ++d) pz_winograd_store_short(
           s, sharers, block, (const int32_t[3]){d, h, w}, e, y[(d * z.m1 + h) * z.m2 + w]);
       continue;
     }
     const int64_t out = pz_winograd_place(&s->conv.out, t, block, h, w),
-                  base = pz_winograd_place(&s->conv.base, t, block, h, w);
+                  residual = pz_winograd_place(&s->conv.residual, t, block, h, w);
     if (next.tile) pz_winograd_fetch_next(s, z, next, h, w, e);
     PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) if (d < t->outputs[0]) {
-      const int64_t to = out + d * s->conv.out.stride_d, from_base = base + d * s->conv.base.stride_d;
-      v[d] = z.pairs ? pz_conv_store_scaled(&s->conv, e, block, to, from_base, back, v[d])
-                     : pz_conv_store_sum(&s->conv, e, block, to, from_base, v[d]);
-      if (s->conv.gathers)
+      const int64_t to = out + d * s->conv.out.stride_d,
+                    from_residual = residual + d * s->conv.residual.stride_d;
+      v[d] = z.inner_pairs ? pz_conv_store_scaled(&s->conv, e, block, to, from_residual, back, v[d])
+                           : pz_conv_store_sum(&s->conv, e, block, to, from_residual, v[d]);
+      if (s->conv.stats_units)
         y[(d * z.m1 + h) * z.m2 + w] = v[d]; /* else gcc 12 stores it too: 17% of the stage */
     }
   }
-  if (record) pz_winograd_gather(z, t, y, record);
+  if (record) pz_winograd_collect_stats(z, t, y, record);
 }
 
 /* ---- batches ---- */
@@ -198,17 +203,17 @@ PZ_INLINE void pz_winograd_multiply(const pz_winograd_shape *s, const pz_winogra
   float *fresh = slots + pz_winograd_slots(s) + step;
   PZ_ROLL for (int32_t i = 0; i < pz_winograd_points(s) / z.together; ++i, slots += step) {
     const float *in = slots + step;
-    const pz_winograd_taken here = {b.taken, z.pairs ? taken + pz_winograd_taken_at(s, i, 0) : NULL,
-                                    z.pairs && !pz_winograd_has_spare(s)};
+    const pz_winograd_taken here = {b.taken, z.inner_pairs ? taken + pz_winograd_taken_at(s, i, 0) : NULL,
+                                    z.inner_pairs && !pz_winograd_has_spare(s)};
     weights = pz_winograd_multiply_columns(s, z, here, &ahead, in, weights, fresh, slots);
   }
 }
 
-/* Of pairs: adds what a tile has of squares in a block of `maps` maps to those of the blocks before. The first block that is not all
+/* Of pairs: adds what a tile has of squares in a block of `channels` channels to those of the blocks before. The first block that is not all
  * zeros tells its factor (0: those in front of it). */
 PZ_INLINE void pz_winograd_balance_with(const pz_winograd_shape *s, const pz_winograd_balance *p,
-                                        int32_t tile, int32_t maps, float squares) {
-  const float part = (float)s->conv.in.c / (float)maps;
+                                        int32_t tile, int32_t channels, float squares) {
+  const float part = (float)s->conv.in.c / (float)channels;
   if (p->squares[tile] == 0)
     p->scale[tile] = squares == 0 ? 0 : pz_winograd_scale_of(pz_winograd_mean_of(s, squares) * part);
   p->squares[tile] += squares;
@@ -219,7 +224,7 @@ PZ_INLINE void pz_winograd_balance_with(const pz_winograd_shape *s, const pz_win
 PZ_INLINE pz_v pz_winograd_scale_in(const pz_winograd_shape *s, const pz_winograd_balance *p, int32_t tile,
                                     int32_t b, int few, pz_v squares) {
   const int32_t left = s->conv.in.c - b * PZ_S;
-  if (!s->pairs) return pz_v_zero();
+  if (!s->inner_pairs) return pz_v_zero();
   if (!few) {
     if (p->squares) pz_winograd_balance_with(s, p, tile, left < PZ_S ? left : PZ_S, pz_v_sum(squares));
     return pz_v_broadcast(p->scale + tile);
@@ -291,7 +296,7 @@ PZ_INLINE void pz_winograd_load_slices(const pz_winograd_shape *s, const pz_wino
     PZ_ROLL for (int32_t w = 0; w < kept; ++w) squares[w] = squares[w + z.m2];
     PZ_ROLL for (int32_t w = kept; w < z.a2; ++w, to += PZ_S) squares[w] =
         pz_winograd_slice_of(s, z, &t, NULL, b, w, in, to, z.band);
-    if (z.pairs) {
+    if (z.inner_pairs) {
       pz_v sum = pz_v_zero();
       PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) sum = sum + squares[w];
       p.squares[k] += pz_v_sum(sum);
@@ -308,7 +313,7 @@ PZ_INLINE void pz_winograd_load_shared(const pz_winograd_shape *s, const pz_wino
     pz_v sum = pz_v_zero();
     PZ_ROLL for (int32_t w = 0; w < z.a2; ++w, to += PZ_S) sum =
         sum + pz_winograd_slice_of(s, z, &sharers.tile[0], &sharers, b, w, in, to, z.band);
-    if (z.pairs)
+    if (z.inner_pairs)
       PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i)
           PZ_UNROLL for (int32_t l = 0; l < PZ_WINOGRAD_SHORT; ++l)
               p.squares[k + i] += sum[i * PZ_WINOGRAD_SHORT + l];
@@ -320,7 +325,7 @@ PZ_INLINE void pz_winograd_width(const pz_winograd_sizes z, const pz_v *constant
                                  const float *from, float *to) {
   pz_v y[PZ_WINOGRAD_MOST_A];
   PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) y[w] =
-      z.pairs ? pz_v_load(from + w * PZ_S) * scale : pz_v_load_once(from + w * PZ_S);
+      z.inner_pairs ? pz_v_load(from + w * PZ_S) * scale : pz_v_load_once(from + w * PZ_S);
   pz_winograd_forward(z.apart, z.m2, z.r2, constants, y, 1);
   PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) pz_v_store(to + w * z.slot, y[w]);
 }
@@ -339,14 +344,14 @@ PZ_INLINE void pz_winograd_band_forward(const pz_winograd_shape *s, const pz_win
                  left = tiles, from += (z.a2 - z.m2) * PZ_S) {
       const int32_t end = k + left < count ? k + left : count;
       PZ_ROLL for (; k < end; ++k, from += z.m2 * PZ_S, at += PZ_S)
-          pz_winograd_width(z, constants, z.pairs ? pz_v_broadcast(scale + k) : pz_v_zero(), from, at);
+          pz_winograd_width(z, constants, z.inner_pairs ? pz_v_broadcast(scale + k) : pz_v_zero(), from, at);
     }
   }
   if (!pz_winograd_short(s, s->conv.in.c)) return;
   const float *from = band + pz_winograd_band_short(s);
   float *at = to + whole * s->product.in.stride_c;
   PZ_ROLL for (int32_t k = 0; k < count; k += PZ_WINOGRAD_SHARING, from += z.a2 * PZ_S, at += PZ_S)
-      pz_winograd_width(z, constants, z.pairs ? pz_v_four_times(scale + k) : pz_v_zero(), from, at);
+      pz_winograd_width(z, constants, z.inner_pairs ? pz_v_four_times(scale + k) : pz_v_zero(), from, at);
 }
 
 /* And back: products of positions, in slots from `from` on, to sums of a band, [block][tile][m2][lane], then
@@ -377,12 +382,13 @@ PZ_INLINE void pz_winograd_multiply_bands(const pz_winograd_shape *s, const pz_w
   float *band = scratch, *positions = scratch + pz_winograd_slots(s);
   PZ_ROLL for (int32_t i = 0; i < z.a0 * z.a1; ++i, band += z.band) {
     pz_winograd_band_forward(s, z, first, count, p.scale, band, positions + z.slot);
-    if (z.pairs && !pz_winograd_has_spare(s))
+    if (z.inner_pairs && !pz_winograd_has_spare(s))
       PZ_ROLL for (int32_t w = 0; w < z.a2; ++w) pz_winograd_take_inputs(
           s, s->product.out.w, positions + (w + 1) * z.slot, p.taken + w * pz_winograd_tiles_filled(s));
     PZ_ROLL for (int32_t w = 0; w < z.a2; ++w) {
       const pz_winograd_taken here = {p.taken + w * pz_winograd_tiles_filled(s),
-                                      z.pairs ? taken + pz_winograd_taken_at(s, i * z.a2 + w, 0) : NULL, 0};
+                                      z.inner_pairs ? taken + pz_winograd_taken_at(s, i * z.a2 + w, 0) : NULL,
+                                      0};
       weights = pz_winograd_multiply_columns(s, z, here, &ahead, positions + (w + 1) * z.slot, weights, NULL,
                                              positions + w * z.slot);
     }
@@ -395,14 +401,14 @@ PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_si
                                 int32_t count, const float *taken, const float *in, float *scratch) {
   const pz_winograd_balance p = pz_winograd_balance_at(s, scratch + pz_winograd_balance_place(s));
   float *slots = scratch + z.together * z.slot;
-  if (z.pairs) PZ_ROLL for (int32_t k = 0; k < pz_winograd_tiles_filled(s); ++k) p.squares[k] = 0;
+  if (z.inner_pairs) PZ_ROLL for (int32_t k = 0; k < pz_winograd_tiles_filled(s); ++k) p.squares[k] = 0;
   if (z.sliced) {
     const int32_t whole = pz_winograd_whole(s, s->conv.in.c);
     PZ_ROLL for (int32_t b = 0; b < whole; ++b) pz_winograd_load_slices(
         s, z, b, first, count, p, in, scratch + (int64_t)b * pz_winograd_slices_of(s) * PZ_S);
     if (pz_winograd_short(s, s->conv.in.c))
       pz_winograd_load_shared(s, z, whole, first, count, p, in, scratch + pz_winograd_band_short(s));
-    if (z.pairs) PZ_ROLL for (int32_t k = 0; k < count; ++k) {
+    if (z.inner_pairs) PZ_ROLL for (int32_t k = 0; k < count; ++k) {
         const float mean = pz_winograd_mean_of(s, p.squares[k]);
         p.scale[k] = pz_winograd_scale_of(mean), p.back[k] = pz_winograd_back_from(mean, p.scale[k], *taken);
       }
@@ -410,7 +416,7 @@ PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_si
   }
   PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b)
       pz_winograd_load_block(s, z, b, first, count, p, in, slots + b * s->product.in.stride_c);
-  if (z.pairs) pz_winograd_check_scales(s, z, count, *taken, &p, slots);
+  if (z.inner_pairs) pz_winograd_check_scales(s, z, count, *taken, &p, slots);
 }
 
 /* What results of pairs are multiplied by in block b, from a tile's own: padding lanes have rounding errors in place of zeros. */
@@ -422,7 +428,7 @@ PZ_INLINE pz_v pz_winograd_back_of(const pz_winograd_shape *s, const float *back
 PZ_INLINE void pz_winograd_pool(const pz_winograd_shape *s, const pz_winograd_tile *t, int32_t block,
                                 const float *out, float *pooled) {
   const pz_view *from = &s->conv.out, *to = &s->pooled;
-  const int32_t *k = s->window;
+  const int32_t *k = s->pool_window;
   const pz_pooling_steps step = {from, block, from->stride_d, from->stride_h, from->stride_w};
   const float *in = out + pz_winograd_place(from, t, block, 0, 0);
   pooled += pz_winograd_pooled_place(s, t, block);
@@ -446,7 +452,7 @@ PZ_INLINE int64_t pz_winograd_sums_at(const pz_winograd_shape *s, int32_t tile, 
 
 /* Results of tiles first .. first + count - 1. */
 PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
-                                 int32_t count, float *from, const pz_conv_ends *e, float *pooled,
+                                 int32_t count, float *from, const pz_conv_epilogue *e, float *pooled,
                                  float *record) {
   const float *back = pz_winograd_balance_at(s, from + pz_winograd_balance_place(s)).back;
   const int32_t whole = pz_winograd_whole(s, s->conv.out.c), few = pz_winograd_short(s, s->conv.out.c) > 0;
@@ -458,15 +464,15 @@ PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_s
     if (k == 0 && whole) pz_winograd_fetch_ends(s, z, &t, 0, e);
     if (shared) sharers = pz_winograd_sharers_at(s, first + k, count - k);
     PZ_ROLL for (int32_t b = 0; b < whole + shared; ++b) {
-      const pz_v factor = !z.pairs     ? pz_v_zero()
-                          : b == whole ? pz_v_four_times(back + k)
-                                       : pz_winograd_back_of(s, back + k, b);
+      const pz_v factor = !z.inner_pairs ? pz_v_zero()
+                          : b == whole   ? pz_v_four_times(back + k)
+                                         : pz_winograd_back_of(s, back + k, b);
       const pz_winograd_next next = b + 1 < whole ? (pz_winograd_next){&t, b + 1}
                                                   : (pz_winograd_next){k + 1 < count ? &after : NULL, 0};
       if (s->pooled.c && b < whole) pz_winograd_fetch_pooled(s, z, &t, b, pooled);
       pz_winograd_output(
           s, z, &t, b == whole ? &sharers : NULL, factor, from + pz_winograd_sums_at(s, k, b), b, e,
-          s->conv.gathers ? record + (int64_t)b * s->conv.gathers * PZ_NORM_RECORD : NULL, next);
+          s->conv.stats_units ? record + (int64_t)b * s->conv.stats_units * PZ_NORM_RECORD : NULL, next);
       if (!s->pooled.c) continue;
       if (b < whole) pz_winograd_pool(s, &t, b, e->out, pooled);
       else
@@ -490,15 +496,15 @@ PZ_INLINE pz_winograd_batch pz_winograd_batch_at(const pz_winograd_shape *s, int
 }
 
 /* Of batch i in block 0; those of all blocks are made empty. */
-PZ_INLINE float *pz_winograd_begin_records(const pz_winograd_shape *s, float *statistics, int64_t i) {
-  const int64_t units = s->conv.gathers, blocks = pz_winograd_blocks(s->conv.out.c, PZ_S);
-  float *record = statistics + (i / units * blocks * units + i % units) * PZ_NORM_RECORD;
+PZ_INLINE float *pz_winograd_begin_records(const pz_winograd_shape *s, float *norm_stats, int64_t i) {
+  const int64_t units = s->conv.stats_units, blocks = pz_winograd_blocks(s->conv.out.c, PZ_S);
+  float *record = norm_stats + (i / units * blocks * units + i % units) * PZ_NORM_RECORD;
   PZ_ROLL for (int64_t b = 0; b < blocks; ++b) pz_norm_clear(record + b * units * PZ_NORM_RECORD);
   return record;
 }
 
 /* Bands in a function of their own, of each shape, where blocks are short: in one with the other stages gcc 12 keeps their sums in memory (36
- * maps, F(6,4,4): 6800 in place of 4400 ns a tile). The shape is not handed to it, for then gcc would not see it as constants here. */
+ * channels, F(6,4,4): 6800 in place of 4400 ns a tile). The shape is not handed to it, for then gcc would not see it as constants here. */
 typedef void pz_winograd_bands(int64_t first, int32_t count, const float *weights, const float *taken,
                                pz_winograd_ahead ahead, float *scratch);
 
@@ -506,11 +512,11 @@ PZ_INLINE int pz_winograd_bands_apart(const pz_winograd_shape *s) {
   return s->sliced && (pz_winograd_short(s, s->conv.in.c) || pz_winograd_short(s, s->conv.out.c));
 }
 
-/* Of a shape that is a constant outside of functions: NAME_parts. */
-#define PZ_WINOGRAD_PARTS(name)                                                                              \
-  static __attribute__((noinline)) void name##_parts(int64_t first, int32_t count, const float *weights,     \
-                                                     const float *taken, pz_winograd_ahead ahead,            \
-                                                     float *scratch) {                                       \
+/* Of a shape that is a constant outside of functions: NAME_functions. */
+#define PZ_WINOGRAD_FUNCTIONS(name)                                                                          \
+  static __attribute__((noinline)) void name##_functions(int64_t first, int32_t count, const float *weights, \
+                                                         const float *taken, pz_winograd_ahead ahead,        \
+                                                         float *scratch) {                                   \
     const pz_winograd_shape s = name;                                                                        \
     if (pz_winograd_bands_apart(&s))                                                                         \
       pz_winograd_multiply_bands(&s, pz_winograd_sizes_of(&s), first, count, weights, taken, ahead,          \
@@ -518,10 +524,10 @@ PZ_INLINE int pz_winograd_bands_apart(const pz_winograd_shape *s) {
   }
 
 PZ_INLINE void pz_winograd(const pz_winograd_shape s, pz_winograd_bands *bands, const float *in,
-                           const float *weights, const float *taken, const float *bias, const float *base,
-                           const float *base_scale, const float *slope, float *out, float *pooled,
-                           float *statistics, float *scratch, int32_t worker, int32_t workers) {
-  const pz_conv_ends ends = {bias, base, base_scale, slope, out, NULL};
+                           const float *weights, const float *taken, const float *bias, const float *residual,
+                           const float *residual_scale, const float *slope, float *out, float *pooled,
+                           float *norm_stats, float *scratch, int32_t worker, int32_t workers) {
+  const pz_conv_epilogue epilogue = {bias, residual, residual_scale, slope, out, NULL};
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   int64_t begin, end;
   const int64_t batches = pz_winograd_all_tiles(&s) / pz_winograd_run(&s) * pz_winograd_batches(&s);
@@ -535,8 +541,8 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, pz_winograd_bands *bands, 
     if (!z.sliced) pz_winograd_multiply(&s, z, weights, taken, ahead, scratch);
     else if (pz_winograd_bands_apart(&s)) bands(b.first, b.count, weights, taken, ahead, scratch);
     else pz_winograd_multiply_bands(&s, z, b.first, b.count, weights, taken, ahead, scratch);
-    float *record = s.conv.gathers ? pz_winograd_begin_records(&s, statistics, i) : NULL;
-    pz_winograd_store(&s, z, b.first, b.count, scratch, &ends, pooled, record);
+    float *record = s.conv.stats_units ? pz_winograd_begin_records(&s, norm_stats, i) : NULL;
+    pz_winograd_store(&s, z, b.first, b.count, scratch, &epilogue, pooled, record);
   }
   if (s.conv.stream) pz_v_stream_end();
 }

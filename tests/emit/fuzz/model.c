@@ -158,7 +158,8 @@ static pz_plan_options wanted(uint64_t *host) {
   return (pz_plan_options){.target = pz_target_as(isa),
                            .block = isa >= PZ_ISA_AVX512 && hash >> 8 & 1 ? 8 : 0,
                            .exact = hash >> 9 & 1,
-                           .slabs = (pz_slabs)(hash >> 10 & 1 ? PZ_SLABS_ALWAYS : PZ_SLABS_AUTO),
+                           .fuse_rows =
+                               (pz_fuse_rows)(hash >> 10 & 1 ? PZ_FUSE_ROWS_ALWAYS : PZ_FUSE_ROWS_AUTO),
                            .threads = (int32_t)(hash >> 12 & 3),
                            .admit = admit,
                            .choose = hash >> 18 & 1 ? choose_any : NULL,

@@ -575,7 +575,7 @@ static void add_attributes(mutant *m, field *node, const char *op) {
   }
 }
 
-/* Weights for a new convolution, of which chance knows the maps of the input. */
+/* Weights for a new convolution, of which chance knows the channels of the input. */
 static void add_weights(mutant *m, field *node) {
   field *graph = graph_of(m), *tensor = graph ? append(m, &graph->inside, GRAPH, GRAPH_INITIALISER) : NULL;
   const field *channels = any(m, DIM, DIM_VALUE);

@@ -37,7 +37,7 @@ static pz_target target_of(pz_isa isa) {
   if (!pz_target_parse(rows[core], &like)) abort();
   target.core = "guard";
   target.adds_apart = like.adds_apart, target.double_pumped = like.double_pumped;
-  target.pairs = like.pairs, target.wide = like.wide, target.narrow = like.narrow;
+  target.inner_pairs = like.inner_pairs, target.wide = like.wide, target.narrow = like.narrow;
   return target;
 }
 
@@ -83,12 +83,12 @@ static pz_status digest_plan(const pz_graph *g, const pz_plan_options *options, 
 }
 
 static void one(const char *name, const pz_graph *g, const pz_plan_options *options) {
-  static const char *const slabs[] = {"never", "auto", "always"};
+  static const char *const bands[] = {"never", "auto", "always"};
   char text[PZ_DIGEST_TEXT];
   pz_error err = {0};
   const pz_status status = digest_plan(g, options, text, &err);
-  printf("%s %s block %d slabs %s exact %d core %d%d sized %d memory %.0f: %s\n", name, options->target.name,
-         options->block, slabs[options->slabs], options->exact, options->target.adds_apart,
+  printf("%s %s block %d bands %s exact %d core %d%d sized %d memory %.0f: %s\n", name, options->target.name,
+         options->block, bands[options->fuse_rows], options->exact, options->target.adds_apart,
          options->target.double_pumped, options->sized, options->memory,
          status == PZ_OK ? text : err.message);
   fflush(stdout);
@@ -103,10 +103,10 @@ typedef struct model {
 
 static void each_way(const char *name, const pz_graph *g, pz_plan_options o, bool cores) {
   for (int isa = 0; isa < PZ_ISA_COUNT; isa++)
-    for (int slabs = 0; slabs < 3; slabs++) {
-      o.target = target_of((pz_isa)isa), o.slabs = (pz_slabs)slabs;
+    for (int bands = 0; bands < 3; bands++) {
+      o.target = target_of((pz_isa)isa), o.fuse_rows = (pz_fuse_rows)bands;
       one(name, g, &o);
-      for (int c = 1; c < 3 && cores && isa == PZ_ISA_AVX512 && slabs == 1; c++) {
+      for (int c = 1; c < 3 && cores && isa == PZ_ISA_AVX512 && bands == 1; c++) {
         core = c;
         o.target = target_of((pz_isa)isa);
         one(name, g, &o);
@@ -136,7 +136,7 @@ static void of_model(const model *m, bool quick) {
   wanted.sized = m->sized;
   each_way(name, loaded.after, wanted, true);
   if (m->sized) {
-    wanted.target = target_of(PZ_ISA_AMX), wanted.slabs = PZ_SLABS_AUTO, wanted.memory = 150e6;
+    wanted.target = target_of(PZ_ISA_AMX), wanted.fuse_rows = PZ_FUSE_ROWS_AUTO, wanted.memory = 150e6;
     one(name, loaded.after, &wanted);
     wanted.target = target_of(PZ_ISA_AVX2), wanted.memory = 200e6;
     one(name, loaded.after, &wanted);
@@ -176,9 +176,8 @@ static void of_onnx(bool quick) {
 /* ---- random networks ---- */
 
 /* As tests/plan/test_networks.c: on AMX, products of halves wherever they apply, in the layouts of the cheapest candidate. */
-static int32_t halves(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
-  static const char *const labels[] = {"bfloat16 halves", "bfloat16 halves, F(2,3) along ",
-                                       "bfloat16 halves, F(4,3) along "};
+static int32_t bf16x2(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
+  static const char *const labels[] = {"bf16x2", "bf16x2, F(2,3) along ", "bf16x2, F(4,3) along "};
   const uint64_t seed = *(const uint64_t *)host;
   const char *wanted = labels[seed % 3];
   int32_t usual = -1, any = -1, last = 0;
@@ -187,7 +186,7 @@ static int32_t halves(void *host, const pz_plan *plan, const pz_node *node, pz_c
   for (int32_t i = 0; i < n; i++) {
     if (c[i].solver->in != c[0].solver->in || c[i].solver->out != c[0].solver->out) continue;
     if (seed % 3 ? !strncmp(c[i].label, wanted, strlen(wanted)) : !strcmp(c[i].label, wanted)) return i;
-    if (strstr(c[i].label, "halves")) any = i;
+    if (strstr(c[i].label, "bf16x2") && !strstr(c[i].label, "taps")) any = i;
     if (usual < 0 && c[i].error <= PZ_MAX_ERROR / 2) usual = i;
     last = i;
   }
@@ -210,12 +209,12 @@ static void of_seed(uint64_t seed) {
   pz_plan_options options = {.target = target_of(isa),
                              .block = isa >= PZ_ISA_AVX512 && seed % 3 == 0 ? 8 : 0,
                              .threads = 2,
-                             .spare = seed % 2 ? 0.03 : 0,
-                             .slabs = (pz_slabs)(seed / 4 % 3),
+                             .slack = seed % 2 ? 0.03 : 0,
+                             .fuse_rows = (pz_fuse_rows)(seed / 4 % 3),
                              .exact = seed % 7 == 0};
   if (isa == PZ_ISA_AMX && !options.exact && seed / 4 % 2) {
     options.max_error = 1e-4;
-    options.choose = halves, options.choose_host = &seed;
+    options.choose = bf16x2, options.choose_host = &seed;
   }
   one(name, g, &options);
   core = 0;

@@ -7,8 +7,8 @@ static void multiply(pz_caffe *c, pz_tensor_id id, int64_t count, float factor) 
   for (int64_t i = 0; i < count; i++) values[i] *= factor;
 }
 
-static pz_status add_statistics(pz_caffe *c, int64_t maps, pz_tensor_id *mean, pz_tensor_id *variance) {
-  const pz_shape per_map = {1, {maps}};
+static pz_status add_statistics(pz_caffe *c, int64_t channels, pz_tensor_id *mean, pz_tensor_id *variance) {
+  const pz_shape per_map = {1, {channels}};
   pz_caffe_weight means = {0, "mean", per_map, NULL, 0, true},
                   variances = {1, "variance", per_map, NULL, 1, true};
   pz_caffe_weight factors = {2, "factor", {1, {1}}, NULL, 1, true};
@@ -18,8 +18,8 @@ static pz_status add_statistics(pz_caffe *c, int64_t maps, pz_tensor_id *mean, p
   PZ_TRY(pz_caffe_add_weight(c, &variances, &per_map, variance));
   PZ_TRY(pz_caffe_read_number(c, &factors, &factor));
   factor = factor == 0 ? 0 : 1 / factor;
-  multiply(c, *mean, maps, factor);
-  multiply(c, *variance, maps, factor);
+  multiply(c, *mean, channels, factor);
+  multiply(c, *variance, channels, factor);
   return PZ_OK;
 }
 

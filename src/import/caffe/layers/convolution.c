@@ -43,27 +43,28 @@ static pz_status read_attributes(pz_caffe *c, conv *v) {
 }
 
 /* [K, C/group, kernel], transposed [C, K/group, kernel]. */
-static pz_status weight_shape(pz_caffe *c, const conv *v, int32_t maps, pz_shape *shape) {
+static pz_status weight_shape(pz_caffe *c, const conv *v, int32_t channels_out, pz_shape *shape) {
   int64_t channels = pz_caffe_in_shape(c, 0)->dim[1], group = v->node.attr.conv.group;
-  if (channels % group || maps % group)
-    return pz_caffe_fail(c, "group %d does not divide its %lld input maps and %d output maps", (int)group,
-                         (long long)channels, (int)maps);
-  *shape = (pz_shape){v->n_spatial + 2,
-                      {v->transposed ? channels : maps, (v->transposed ? maps : channels) / group}};
+  if (channels % group || channels_out % group)
+    return pz_caffe_fail(c, "group %d does not divide its %lld input channels and %d output channels",
+                         (int)group, (long long)channels, (int)channels_out);
+  *shape = (pz_shape){
+      v->n_spatial + 2,
+      {v->transposed ? channels : channels_out, (v->transposed ? channels_out : channels) / group}};
   for (int32_t i = 0; i < v->n_spatial; i++)
     shape->dim[2 + i] = v->node.attr.conv.kernel[PZ_SPATIAL - v->n_spatial + i];
   return PZ_OK;
 }
 
 static pz_status add_weights(pz_caffe *c, conv *v) {
-  int32_t maps;
+  int32_t channels_out;
   pz_caffe_weight weight = {0, "weight", {0}, v->p->weight_filler, 0, false};
-  PZ_TRY(pz_caffe_int32(c, "num_output", v->p->num_output, 1, &maps));
-  PZ_TRY(weight_shape(c, v, maps, &weight.shape));
+  PZ_TRY(pz_caffe_int32(c, "num_output", v->p->num_output, 1, &channels_out));
+  PZ_TRY(weight_shape(c, v, channels_out, &weight.shape));
   PZ_TRY(pz_caffe_expect_blobs(c, 1 + (v->p->bias_term != 0)));
   PZ_TRY(pz_caffe_add_weight(c, &weight, &weight.shape, &v->weight));
   if (!v->p->bias_term) return PZ_OK;
-  pz_caffe_weight bias = {1, "bias", {1, {maps}}, v->p->bias_filler, 0, false};
+  pz_caffe_weight bias = {1, "bias", {1, {channels_out}}, v->p->bias_filler, 0, false};
   return pz_caffe_add_weight(c, &bias, &bias.shape, &v->bias);
 }
 

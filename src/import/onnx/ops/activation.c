@@ -111,7 +111,7 @@ pz_status pz_onnx_op_swish(pz_onnx *c) {
   return pz_onnx_give(c, 0, y, pz_onnx_type_in(c));
 }
 
-/* Slopes that are not one for each map: max(x, 0) - slope*max(-x, 0). */
+/* Slopes that are not one for each channel: max(x, 0) - slope*max(-x, 0). */
 static pz_status general_prelu(pz_onnx *c, pz_tensor_id x, pz_tensor_id slope) {
   static const float minus[2] = {1, -1};
   pz_tensor_id sum[2] = {x, x}, product[2], y;
@@ -129,7 +129,7 @@ pz_status pz_onnx_op_prelu(pz_onnx *c) {
   const pz_shape *x = pz_onnx_in_shape(c, 0), *s = pz_onnx_in_shape(c, 1);
   const int64_t n = pz_onnx_elements(s);
   const bool line =
-      c->model.opset < 7 && x->rank > 1 && s->rank == 1 && n == x->dim[1]; /* one a map, there */
+      c->model.opset < 7 && x->rank > 1 && s->rank == 1 && n == x->dim[1]; /* one a channel, there */
   const bool fast =
       pz_onnx_is_known(c, 1) && s->rank <= x->rank && (n == 1 || line || pz_onnx_is_per_map(x, s));
   pz_tensor_id in[2], y;
@@ -139,9 +139,9 @@ pz_status pz_onnx_op_prelu(pz_onnx *c) {
     return general_prelu(c, in[0], in[1]);
   }
   const pz_onnx_constant *k = NULL;
-  const pz_shape maps = {1, {n}};
+  const pz_shape channels = {1, {n}};
   PZ_TRY(pz_onnx_floats_in(c, 1, &k));
-  PZ_TRY(pz_onnx_add_constant(c, "slope", &maps, k->floats, &in[1]));
+  PZ_TRY(pz_onnx_add_constant(c, "slope", &channels, k->floats, &in[1]));
   pz_node node = pz_node_new(PZ_OP_ACTIVATION);
   node.attr.activation.act.kind = PZ_ACT_PRELU;
   PZ_TRY(pz_onnx_add(c, &node, "prelu", 2, in, &y));

@@ -1,5 +1,5 @@
 /* arithmetic.c: arithmetic of two or more values. A constant of one value becomes a power node, one with a value for each
- * map a scale node: forms that are folded into convolutions. */
+ * channel a scale node: forms that are folded into convolutions. */
 #include "import/onnx/ops.h"
 
 /* x and the constant k, in this order or, where `swapped`, the other. *done: it has a fast form. */
@@ -15,8 +15,8 @@ static pz_status with_number(pz_onnx *c, pz_onnx_operation op, double k, bool sw
   }
 }
 
-static pz_status with_maps(pz_onnx *c, pz_onnx_operation op, const pz_onnx_constant *k, bool swapped,
-                           pz_tensor_id *x, bool *done) {
+static pz_status with_channels(pz_onnx *c, pz_onnx_operation op, const pz_onnx_constant *k, bool swapped,
+                               pz_tensor_id *x, bool *done) {
   const pz_shape line = {1, {k->elements}};
   pz_tensor_id constant, in[3] = {*x, PZ_NONE, PZ_NONE};
   pz_onnx_space space;
@@ -50,7 +50,7 @@ static pz_status try_constant(pz_onnx *c, pz_onnx_operation op, bool *done) {
   PZ_TRY(pz_onnx_constant_in(c, k_in, &k));
   const pz_onnx_type type = pz_onnx_in(c, 1 - k_in)->type;
   if (one) PZ_TRY(with_number(c, op, pz_onnx_number(k, 0), swapped, &x, done));
-  else PZ_TRY(with_maps(c, op, k, swapped, &x, done));
+  else PZ_TRY(with_channels(c, op, k, swapped, &x, done));
   return *done ? pz_onnx_give(c, 0, x, type) : PZ_OK;
 }
 

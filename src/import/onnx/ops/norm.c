@@ -1,7 +1,7 @@
 /* norm.c: normalisations. */
 #include "import/onnx/ops.h"
 
-/* Adds a group_norm over maps (or what was reshaped to be maps) to *x; gamma and beta may be PZ_NONE. */
+/* Adds a group_norm over channels (or what was reshaped to be channels) to *x; gamma and beta may be PZ_NONE. */
 static pz_status group_norm(pz_onnx *c, int64_t groups, pz_tensor_id gamma, pz_tensor_id beta,
                             pz_tensor_id *x) {
   pz_node node = pz_node_new(PZ_OP_GROUP_NORM);
@@ -33,23 +33,23 @@ static pz_status normalise_by_stored(pz_onnx *c) {
   return pz_onnx_give(c, 0, x, pz_onnx_type_in(c));
 }
 
-/* The statistics of a map over the whole batch are those of one map that holds the batch: [N, C, ...] becomes
+/* The statistics of a channel over the whole batch are those of one channel that holds the batch: [N, C, ...] becomes
  * [1, C, N*...]. */
 static pz_status join_batch(pz_onnx *c, const pz_shape *shape, pz_tensor_id *x) {
-  const pz_shape maps = {3, {1, shape->dim[1], pz_onnx_elements(shape) / shape->dim[1]}};
+  const pz_shape channels = {3, {1, shape->dim[1], pz_onnx_elements(shape) / shape->dim[1]}};
   pz_node turn = pz_node_new(PZ_OP_PERMUTE);
-  const pz_shape rows = {3, {shape->dim[0], shape->dim[1], maps.dim[2] / shape->dim[0]}};
+  const pz_shape rows = {3, {shape->dim[0], shape->dim[1], channels.dim[2] / shape->dim[0]}};
   memcpy(turn.attr.permute.order, (int32_t[]){1, 0, 2}, 3 * sizeof(int32_t));
   if (shape->dim[0] > 1) {
     PZ_TRY(pz_onnx_reshape_to(c, &rows, x));
     PZ_TRY(pz_onnx_apply(c, &turn, "join", x));
   }
-  return pz_onnx_reshape_to(c, &maps, x);
+  return pz_onnx_reshape_to(c, &channels, x);
 }
 
 static pz_status split_batch(pz_onnx *c, const pz_shape *shape, pz_tensor_id *x) {
-  const int64_t n = shape->dim[0], maps = shape->dim[1];
-  const pz_shape columns = {3, {maps, n, pz_onnx_elements(shape) / maps / n}};
+  const int64_t n = shape->dim[0], channels = shape->dim[1];
+  const pz_shape columns = {3, {channels, n, pz_onnx_elements(shape) / channels / n}};
   pz_node turn = pz_node_new(PZ_OP_PERMUTE);
   memcpy(turn.attr.permute.order, (int32_t[]){1, 0, 2}, 3 * sizeof(int32_t));
   if (n > 1) {
@@ -117,9 +117,9 @@ pz_status pz_onnx_op_instance_normalization(pz_onnx *c) {
   pz_tensor_id in[3];
   const pz_shape *x = pz_onnx_in_shape(c, 0);
   if (x->rank < 3) return pz_onnx_fail(c, "its input has %d dimensions, expected N, C, ...", (int)x->rank);
-  const int64_t maps = x->dim[1];
+  const int64_t channels = x->dim[1];
   for (int32_t i = 0; i < 3; i++) PZ_TRY(pz_onnx_tensor_in(c, i, &in[i]));
-  PZ_TRY(group_norm(c, maps, in[1], in[2], &in[0]));
+  PZ_TRY(group_norm(c, channels, in[1], in[2], &in[0]));
   return pz_onnx_give(c, 0, in[0], pz_onnx_type_in(c));
 }
 
@@ -142,15 +142,15 @@ pz_status pz_onnx_op_group_normalization(pz_onnx *c) {
   const pz_shape x = *pz_onnx_in_shape(c, 0);
   PZ_TRY(pz_onnx_attr_int(c, "num_groups", 0, &groups));
   if (x.rank < 2 || groups < 1 || x.dim[1] % groups)
-    return pz_onnx_fail(c, "its %lld groups do not divide its maps", (long long)groups);
-  const pz_shape maps = {1, {x.dim[1]}};
+    return pz_onnx_fail(c, "its %lld groups do not divide its channels", (long long)groups);
+  const pz_shape channels = {1, {x.dim[1]}};
   for (int32_t i = 0; i < 3; i++) {
     const pz_shape *s = pz_onnx_in_shape(c, i);
     if (i && c->model.opset < 21 && pz_onnx_elements(s) != x.dim[1]) {
       if (s->rank != 1 || s->dim[0] != groups)
         return pz_onnx_fail(c, "its input %d must have a value for each of %lld groups", (int)i,
                             (long long)groups);
-      PZ_TRY(spread(c, i, &maps, x.dim[1] / groups, &in[i]));
+      PZ_TRY(spread(c, i, &channels, x.dim[1] / groups, &in[i]));
     } else PZ_TRY(pz_onnx_tensor_in(c, i, &in[i]));
   }
   PZ_TRY(group_norm(c, groups, in[1], in[2], &in[0]));
@@ -176,7 +176,7 @@ static pz_status give_statistics(pz_onnx *c, int32_t axis, pz_tensor_id x) {
   return pz_onnx_give(c, 2, difference, PZ_ONNX_FLOAT);
 }
 
-/* The dimensions from `axis` on become maps of one group. */
+/* The dimensions from `axis` on become channels of one group. */
 pz_status pz_onnx_op_layer_normalization(pz_onnx *c) {
   const pz_shape shape = *pz_onnx_in_shape(c, 0);
   pz_shape inner = {0}, rows = {2, {1, 1}};

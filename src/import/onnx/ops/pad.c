@@ -1,16 +1,16 @@
 /* pad.c: Pad. What negative pads take away is cut off first. */
 #include "import/onnx/ops.h"
 
-static pz_status read_mode(pz_onnx *c, pz_extend_kind *kind) {
-  static const char *const names[] = {[PZ_EXTEND_CONSTANT] = "constant",
-                                      [PZ_EXTEND_EDGE] = "edge",
-                                      [PZ_EXTEND_REFLECT] = "reflect",
-                                      [PZ_EXTEND_WRAP] = "wrap"};
+static pz_status read_mode(pz_onnx *c, pz_pad_kind *kind) {
+  static const char *const names[] = {[PZ_PAD_CONSTANT] = "constant",
+                                      [PZ_PAD_EDGE] = "edge",
+                                      [PZ_PAD_REFLECT] = "reflect",
+                                      [PZ_PAD_WRAP] = "wrap"};
   const char *mode;
   PZ_TRY(pz_onnx_attr_text(c, "mode", "constant", &mode));
   for (int k = 0; k < 4; k++)
     if (!strcmp(mode, names[k])) {
-      *kind = (pz_extend_kind)k;
+      *kind = (pz_pad_kind)k;
       return PZ_OK;
     }
   return pz_onnx_fail(c, "its mode '%.40s' is none", mode);
@@ -63,8 +63,8 @@ static pz_status cut_negative(pz_onnx *c, int64_t lo[PZ_MAX_RANK], int64_t hi[PZ
 }
 
 pz_status pz_onnx_op_pad(pz_onnx *c) {
-  pz_node node = pz_node_new(PZ_OP_EXTEND);
-  pz_attr_extend *a = &node.attr.extend;
+  pz_node node = pz_node_new(PZ_OP_PAD);
+  pz_attr_pad *a = &node.attr.pad;
   const pz_onnx_constant *pads;
   pz_tensor_id x;
   bool needed = false;
@@ -75,12 +75,12 @@ pz_status pz_onnx_op_pad(pz_onnx *c) {
   const int32_t rank = pz_onnx_shape(c, x)->rank;
   PZ_TRY(read_pads(c, rank, a->lo, a->hi));
   PZ_TRY(cut_negative(c, a->lo, a->hi, &x));
-  if (a->kind != PZ_EXTEND_CONSTANT) a->value = 0;
+  if (a->kind != PZ_PAD_CONSTANT) a->value = 0;
   for (int32_t d = 0; d < rank; d++) needed |= a->lo[d] || a->hi[d];
-  if (needed) PZ_TRY(pz_onnx_apply(c, &node, "extend", &x));
+  if (needed) PZ_TRY(pz_onnx_apply(c, &node, "pad", &x));
   const pz_onnx_range inside = pz_onnx_range_in(c, 0);
   const double value = (double)a->value;
-  const bool adds = a->kind == PZ_EXTEND_CONSTANT;
+  const bool adds = a->kind == PZ_PAD_CONSTANT;
   const pz_onnx_range all = {adds ? fmin(inside.low, value) : inside.low,
                              adds ? fmax(inside.high, value) : inside.high};
   return pz_onnx_give_in(c, 0, x, pz_onnx_type_in(c), all);

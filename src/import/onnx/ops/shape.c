@@ -163,15 +163,15 @@ pz_status pz_onnx_op_space_to_depth(pz_onnx *c) { return rearrange(c, true); }
 
 /* x, to which dimensions of 1 were added in front, repeated along each dimension up to `to`. */
 static pz_status repeat(pz_onnx *c, const pz_shape *to) {
-  pz_node node = pz_node_new(PZ_OP_EXTEND);
+  pz_node node = pz_node_new(PZ_OP_PAD);
   pz_tensor_id x;
   bool changes = false;
   PZ_TRY(pz_onnx_tensor_in(c, 0, &x));
   const pz_shape wide = pz_onnx_widen(pz_onnx_shape(c, x), to->rank);
   PZ_TRY(pz_onnx_reshape_to(c, &wide, &x));
-  node.attr.extend.kind = PZ_EXTEND_WRAP;
+  node.attr.pad.kind = PZ_PAD_WRAP;
   for (int32_t i = 0; i < to->rank; i++) {
-    node.attr.extend.hi[i] = to->dim[i] - wide.dim[i];
+    node.attr.pad.hi[i] = to->dim[i] - wide.dim[i];
     if (to->dim[i] < 1 || to->dim[i] > PZ_MAX_DIM) return pz_onnx_fail(c, "an empty or too large result");
     changes |= to->dim[i] != wide.dim[i];
   }

@@ -69,7 +69,10 @@ typedef struct pz_compile_options {
   int32_t vector_block; /* S of the blocked layout; 0: the planner chooses */
   int64_t memory;       /* bytes that weights and a run may take together, or compiling fails; 0: any */
   /* chains of layers run band by band: "auto" (default): where that saves memory; "never"; "always" */
-  const char *fuse_rows;
+  union {
+    const char *fuse_rows;
+    const char *slabs; /* its older name */
+  };
   /* how algorithms are chosen: "estimate": by a cost model; "measure" (default): the likely ones of each
    * distinct convolution are timed on this machine, once, the best of them in the network itself too; "exhaustive": all of
    * them, which may take hours */

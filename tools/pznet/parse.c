@@ -30,13 +30,23 @@ int tool_usage(const tool_verb *verb, const char *format, ...) {
   return PZ_ERROR_USAGE;
 }
 
+/* Older names of options, which stay. */
+static const char *const renamed[][2] = {{"slabs", "fuse-rows"}};
+
+static bool is_called(const tool_option *o, const char *word, size_t length) {
+  if (strlen(o->name) == length && !strncmp(o->name, word, length)) return true;
+  for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+    if (!strcmp(o->name, renamed[i][1]) && strlen(renamed[i][0]) == length &&
+        !strncmp(renamed[i][0], word, length))
+      return true;
+  return false;
+}
+
 static const tool_option *find_option(const tool_verb *verb, const char *word, size_t *length) {
   const bool is_long = word[1] == '-';
   *length = is_long ? 2 + strcspn(word + 2, "=") : 2;
   for (const tool_option *o = verb->options; o->name; o++)
-    if (is_long ? strlen(o->name) == *length - 2 && !strncmp(o->name, word + 2, *length - 2)
-                : o->letter == word[1])
-      return o;
+    if (is_long ? is_called(o, word + 2, *length - 2) : o->letter == word[1]) return o;
   return NULL;
 }
 

@@ -132,15 +132,18 @@ static void advise(int kind, char *text, size_t size) {
   text[n < size ? n : size - 1] = 0;
 }
 
+static const char shown[] =
+#define FORMAT(id, shown) shown
+#include "formats/formats.inc"
+#undef FORMAT
+    "or a folder of .tif slices";
+
 pz_status pz_kin_refuse(const char *path, pz_error *err) {
   const int kind = kind_of(path);
   char advice[400];
   if (kind < 0)
-    return pz_fail(
-        err, PZ_ERROR_USAGE,
-        "%s: unknown kind of volume; expected a name that ends with .npy, .npz, .h5:/dataset, .tif, .nii, "
-        ".nii.gz or .hdr, or a folder of .tif slices",
-        path);
+    return pz_fail(err, PZ_ERROR_USAGE, "%s: unknown kind of volume; expected a name that ends with %s", path,
+                   shown);
   advise(kind, advice, sizeof advice);
   return pz_fail(err, PZ_ERROR_USAGE, "%s: %s, which is not read; %s", path, kinds[kind].kind, advice);
 }

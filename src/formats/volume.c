@@ -1,4 +1,4 @@
-/* volume.c: the table of formats, and what all of them share. */
+/* volume.c: the formats of formats.inc, and what all of them share. */
 #include "formats/volume.h"
 
 #include "formats/io.h"
@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Longer suffixes first where one ends with another, and those with datasets, whose names may end as files do. */
 static const pz_volume_format *const formats[] = {
-    &pz_volume_hdf5,     &pz_volume_npz,   &pz_volume_npy,        &pz_volume_tiff,
-    &pz_volume_nifti_gz, &pz_volume_nifti, &pz_volume_nifti_pair,
+#define FORMAT(id, shown) &pz_volume_##id,
+#include "formats/formats.inc"
+#undef FORMAT
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 

@@ -113,8 +113,10 @@ struct pz_volume_format {
   pz_status (*convert)(const char *path, const char *dataset, pz_volume_source *source, pz_error *err);
 };
 
-extern const pz_volume_format pz_volume_npy, pz_volume_hdf5, pz_volume_tiff, pz_volume_nifti,
-    pz_volume_nifti_gz, pz_volume_nifti_pair, pz_volume_npz, pz_volume_folder;
+#define FORMAT(id, shown) extern const pz_volume_format pz_volume_##id;
+#include "formats/formats.inc"
+#undef FORMAT
+extern const pz_volume_format pz_volume_folder;
 
 /* A path as the user writes it, taken apart. Strings live in the arena. */
 typedef struct pz_volume_path {

@@ -51,7 +51,7 @@ setters='json_(object_(set|update|del|clear)|array_(append|insert|set|extend)|v?
 found=$(grep -rnE "(^|[^a-z_])$setters *\(" src --include='*.c' --include='*.h' | grep -vE '^src/base/json\.[ch]:|^src/api/tuner\.c:[0-9]+: *json_object_del\(' || true)
 [ -z "$found" ] || { printf 'only src/base/json.c calls these functions of jansson:\n%s\n' "$found"; bad=1; }
 # Instruction sets have names: vec.h and kernels/isa/ alone use intrinsics.
-found=$(grep -rnE '(^|[^a-z_])_?_(mm[0-9]*_|m(128|256|512)|mmask|tile_)|immintrin|arm_neon' src/kernels bench --include='*.h' --include='*.c' | grep -vE '^src/kernels/(vec\.h|isa/)' || true)
+found=$(grep -rnE '(^|[^a-z0-9_])_?_(mm[0-9]*_|m(128|256|512)|mmask|tile_)|immintrin|arm_neon' src/kernels bench --include='*.h' --include='*.c' | grep -vE '^src/kernels/(vec\.h|isa/)' || true)
 [ -z "$found" ] || { printf 'only src/kernels/vec.h and src/kernels/isa/ use intrinsics:\n%s\n' "$found"; bad=1; }
 for folder in tools/pznet python examples; do check "$folder" pznet; done
 exit $bad

@@ -307,7 +307,7 @@ static void names(void **state) {
       {"a.png", "give a folder of .tif"},
       {"a.tif.gz", "gunzip"},
       {"a.zarr", "zarr.open"},
-      {"a.xyz", "unknown kind of volume; expected a name that ends with .npy"},
+      {"a.xyz", "unknown kind of volume; expected a name that ends with .h5:/dataset, .npz, .npy"},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) refused(at(list[i][0]), PZ_ERROR_USAGE, list[i][1]);
   fx_write_file(at("x.h5"), "a", 1);

@@ -284,7 +284,7 @@ def pool(options, folder):
 
 
 def sweep(options, threads):
-    """bench_direct of src/kernels/conv, of the widest vectors that this CPU has."""
+    """bench_direct of src/kernels/conv_direct, of the widest vectors that this CPU has."""
     report = {"threads": threads, **stamp(), "rows": [], "why": "bench_direct could not be built"}
     for width in (16, 8, 4):
         program = built(options, f"bench_direct_s{width}")

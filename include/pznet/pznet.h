@@ -71,7 +71,7 @@ typedef struct pz_compile_options {
   /* chains of layers run band by band: "auto" (default): where that saves memory; "never"; "always" */
   union {
     const char *fuse_rows;
-    const char *fuse_rows; /* its older name */
+    const char *slabs; /* its older name */
   };
   /* how algorithms are chosen: "estimate": by a cost model; "measure" (default): the likely ones of each
    * distinct convolution are timed on this machine, once, the best of them in the network itself too; "exhaustive": all of

@@ -58,7 +58,7 @@ const char *const *pz_attr_enum_names(pz_attr_kind kind) {
 #include "base/dtypes.inc"
 #undef PZ_DTYPE
       NULL};
-  static const char *const extend[] = {"constant", "edge", "reflect", "wrap", NULL};
+  static const char *const pad[] = {"constant", "edge", "reflect", "wrap", NULL};
   static const char *const *const names[PZ_ATTR_KINDS] = {
       [PZ_ATTR_POOL] = pool,         [PZ_ATTR_DIVISOR] = divisor, [PZ_ATTR_ELTWISE] = eltwise,
       [PZ_ATTR_RESIZE] = resize,     [PZ_ATTR_REDUCE] = reduce,   [PZ_ATTR_COORDINATE] = coordinate,

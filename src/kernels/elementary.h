@@ -1,5 +1,5 @@
 /* elementary.h: functions of one value on vectors. Arithmetic alone, no tables, no branches; the same bits in every lane.
- * Each says its relative error, which conv/test_vec.c checks against double over the whole range, with and without fused
+ * Each says its relative error, which isa/test_vec.c checks against double over the whole range, with and without fused
  * multiply-add. NaN gives NaN. */
 #ifndef PZ_KERNELS_ELEMENTARY_H
 #define PZ_KERNELS_ELEMENTARY_H

@@ -1,9 +1,10 @@
 #include "plan/shape_text.h"
 #include "kernels/cast/shape.h"
-#include "kernels/conv/bf16x2_narrow_shape.h"
-#include "kernels/conv/bf16x2_shape.h"
 #include "kernels/conv/shape.h"
-#include "kernels/conv/bf16x3_shape.h"
+#include "kernels/conv_bf16x2/shape.h"
+#include "kernels/conv_bf16x2/shape_narrow.h"
+#include "kernels/conv_bf16x3/shape.h"
+#include "kernels/conv_inner_pairs/shape.h"
 #include "kernels/copy/copy.h"
 #include "kernels/copy/lanes.h"
 #include "kernels/fft/shape.h"
@@ -24,10 +25,9 @@
 #include "kernels/resize/resize.h"
 #include "kernels/shuffle/depth_to_space.h"
 #include "kernels/softmax/softmax.h"
-#include "kernels/winograd/winograd_1d_h_shape.h"
-#include "kernels/winograd/conv_inner_pairs_shape.h"
-#include "kernels/winograd/winograd_1d_w_shape.h"
 #include "kernels/winograd/shape.h"
+#include "kernels/winograd_1d/shape_h.h"
+#include "kernels/winograd_1d/shape_w.h"
 
 #include <math.h>
 #include <stdio.h>

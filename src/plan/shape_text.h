@@ -1,4 +1,4 @@
-/* shape_text.h: kernels' shapes as C. pz_text_NAME prints what stands between the braces of a pz_NAME_shape's initialiser: all fields,
+/* shape_text.h: kernels' shapes as C. pz_text_name prints what stands between the braces of a pz_NAME_shape's initialiser: all fields,
  * by name, from the list that the struct is made of. Left out, so that C makes them zero: views of zeros alone, and zeros at the end
  * of arrays of more than PZ_TEXT_AXES elements, whose other fields say how many count. */
 #ifndef PZ_PLAN_SHAPE_TEXT_H

@@ -31,7 +31,7 @@ typedef struct pz_target {
    * each operation may load an operand, and a store waits for fused ones. False for those that nobody has measured. */
   bool adds_apart, double_pumped;
   double
-      inner_pairs; /* cost of a product in pairs beside a direct one's (kernels/winograd/solver_inner_pairs.c) */
+      inner_pairs; /* cost of a product in pairs beside a direct one's (kernels/conv_inner_pairs/solver.c) */
   const pz_winograd_costs *wide, *narrow; /* with blocks of 16 channels, with smaller ones */
 } pz_target;
 

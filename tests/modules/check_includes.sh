@@ -53,5 +53,9 @@ found=$(grep -rnE "(^|[^a-z_])$setters *\(" src --include='*.c' --include='*.h' 
 # Instruction sets have names: vec.h and kernels/isa/ alone use intrinsics.
 found=$(grep -rnE '(^|[^a-z0-9_])_?_(mm[0-9]*_|m(128|256|512)|mmask|tile_)|immintrin|arm_neon' src/kernels bench --include='*.h' --include='*.c' | grep -vE '^src/kernels/(vec\.h|isa/)' || true)
 [ -z "$found" ] || { printf 'only src/kernels/vec.h and src/kernels/isa/ use intrinsics:\n%s\n' "$found"; bad=1; }
+# One algorithm, one folder: those of kernels include each other one way alone; the frame of tests knows all.
+found=$(grep -oE '^ *# *include "kernels/[a-z0-9_]+/' src/kernels/*/*.[ch] | grep -vE '/(test_|bench_|gen_)[a-z0-9_]*\.[ch]:' |
+  sed -E 's,^src/kernels/([a-z0-9_]+)/[^:]*:.*"kernels/([a-z0-9_]+)/,\2 \1,' | tsort 2>&1 > /dev/null) || true
+[ -z "$found" ] || { printf 'folders of kernels include each other in a circle:\n%s\n' "$found"; bad=1; }
 for folder in tools/pznet python examples; do check "$folder" pznet; done
 exit $bad

@@ -1,5 +1,5 @@
 /* Constants of kernels as C. */
-#include "kernels/conv/bf16x3_shape.h"
+#include "kernels/conv_bf16x3/shape.h"
 #include "kernels/copy/copy.h"
 #include "kernels/copy/lanes.h"
 #include "kernels/gather/gather.h"

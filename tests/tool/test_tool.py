@@ -754,8 +754,8 @@ class Output(Case):
 class Verify(Case):
     def test_older_names_of_options_stay(self):
         words = ["inspect", MODEL, "-w", "init:1", "--effort", "estimate"]
-        self.assertEqual(self.assert_works(*words, "--fuse-rows", "always"), self.assert_works(*words, "--fuse-rows=always"))
-        self.assert_fails(2, "--fuse-rows perhaps: expected auto, never or always", *words, "--fuse-rows=perhaps")
+        self.assertEqual(self.assert_works(*words, "--slabs", "always"), self.assert_works(*words, "--fuse-rows=always"))
+        self.assert_fails(2, "--fuse-rows perhaps: expected auto, never or always", *words, "--slabs=perhaps")
 
     def test_self_test(self):
         self.assertIn("self-test equal, bit by bit", self.assert_works("verify", TINY))

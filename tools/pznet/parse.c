@@ -31,7 +31,7 @@ int tool_usage(const tool_verb *verb, const char *format, ...) {
 }
 
 /* Older names of options, which stay. */
-static const char *const renamed[][2] = {{"bands", "fuse-rows"}};
+static const char *const renamed[][2] = {{"slabs", "fuse-rows"}};
 
 static bool is_called(const tool_option *o, const char *word, size_t length) {
   if (strlen(o->name) == length && !strncmp(o->name, word, length)) return true;

@@ -1,5 +1,5 @@
 /* fetch.h: the input of the next row of outputs is fetched into level 2 while this one is summed; not for the phases of a
- * deconvolution whose kernel is its stride, whose inputs pz_conv_fetch_ahead fetches (direct.h, doc/notes/2026-11-28-convolutions.md). */
+ * deconvolution whose kernel is its stride, whose inputs pz_conv_fetch_ahead fetches (conv_direct/direct.h, doc/notes/2026-11-28-convolutions.md). */
 #ifndef PZ_KERNELS_CONV_FETCH_H
 #define PZ_KERNELS_CONV_FETCH_H
 

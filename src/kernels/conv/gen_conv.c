@@ -1,13 +1,13 @@
 /* gen_conv: prints specialised instances of the convolution kernels: `gen_conv KIND S REGISTERS [COUNT SEED]`.
  * KIND: a row of `kinds` below. Tests and benchmarks include what it prints. */
 #define PZ_CONV_STRIP_POINTS 32 /* as the tests have it: several strips even in small tensors */
-#include "kernels/conv/deconv.h"
 #include "kernels/conv/instance.h"
-#include "kernels/conv/pack.h"
-#include "kernels/conv/pack_depthwise.h"
-#include "kernels/conv/pack_dot.h"
-#include "kernels/conv/schedule.h"
-#include "kernels/conv/tail.h"
+#include "kernels/conv_depthwise/pack.h"
+#include "kernels/conv_direct/pack.h"
+#include "kernels/conv_direct/schedule.h"
+#include "kernels/conv_dot/pack.h"
+#include "kernels/conv_dot/tail.h"
+#include "kernels/deconv/deconv.h"
 #include "kernels/test_activation.h"
 #include "kernels/testing.h"
 

@@ -44,7 +44,7 @@
   ONE(int, has_residual_scale)                                                                               \
   ONE(int, stream)                                                                                           \
   ONE(int, stats_units)                                                                                      \
-  ONE(int, kb) /* kb, rw, rh, c_chunk: schedule.h */                                                         \
+  ONE(int, kb) /* kb, rw, rh, c_chunk: conv_direct/schedule.h */                                             \
   ONE(int, rw)                                                                                               \
   ONE(int, rh)                                                                                               \
   ONE(int, c_chunk)                                                                                          \

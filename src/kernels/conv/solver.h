@@ -2,8 +2,8 @@
 #ifndef PZ_KERNELS_CONV_SOLVER_H
 #define PZ_KERNELS_CONV_SOLVER_H
 
-#include "kernels/conv/deconv.h"
-#include "kernels/conv/schedule.h"
+#include "kernels/conv/machine.h"
+#include "kernels/conv/shape.h"
 #include "plan/solver.h"
 
 /* The storages and packed vectors of a node; absent ones have PZ_SPACE_NULL and residual.tensor PZ_NONE. */
@@ -24,12 +24,6 @@ void pz_conv_pool(const pz_query *q, const pz_placed *placed, pz_conv_operands *
 pz_status pz_conv_tell_pool(pz_builder *b, const pz_view *pooled, const int32_t window[PZ_SPATIAL],
                             pz_error *err);
 
-/* One phase of the deconvolution `whole`: its parts, and its weights, [phases, K, C, taps], which the caller frees; NULL where
- * sizes alone are counted. */
-pz_status pz_conv_phase_operands(const pz_query *q, const pz_builder *b, const pz_conv_direct_shape *whole,
-                                 const pz_deconv_phase *phase, const pz_conv_operands *all,
-                                 pz_conv_operands *p, float **weights, pz_error *err);
-
 pz_conv_direct_shape pz_conv_shape_of(const pz_query *q, const pz_conv_operands *p); /* without schedule */
 /* The call of a convolution to few NCHW channels (kernels/conv/narrow.h): in, weights, bias, slope, out, scratch. */
 pz_status pz_conv_add_narrow_call(pz_builder *b, const pz_conv_operands *p, pz_pointer weights, pz_dtype type,
@@ -41,11 +35,6 @@ int32_t pz_conv_epilogue_args(const pz_conv_operands *p, pz_arg *args, int32_t n
 pz_status pz_conv_add_scratch_call(pz_builder *b, const pz_conv_operands *p, pz_pointer weights,
                                    pz_dtype type, const char *header, const char *function, pz_text *shape,
                                    int64_t scratch_floats, pz_error *err);
-/* What minimal filtering F(m, r) along an axis multiplies the error by, r 3 or 5 (doc/algorithm-winograd.md). */
-static inline double pz_winograd_growth_of_error(int32_t r, int32_t m) {
-  const bool three = r == 3;
-  return m == 2 ? (three ? 1.3 : 2.3) : m == 4 ? (three ? 2.2 : 4.2) : m == 6 ? (three ? 4.5 : 12) : 1;
-}
 /* The input is the network's own and has few channels: it is read as it is, plain. */
 bool pz_conv_small_cin(const pz_query *q);
 /* The result leaves the network, has few channels, and nothing else reads it: plain is what is wanted. */
@@ -61,7 +50,32 @@ bool pz_conv_has_inner_pairs(const pz_target *target, int64_t in, int64_t out, i
 pz_conv_machine pz_conv_machine_of(const pz_target *target);
 /* Weights of one position of the kernel, blocks filled up. */
 double pz_conv_weight_pairs(const pz_query *q);
-/* Vector multiply-adds of the direct algorithm. */
-double pz_conv_direct_cost(const pz_query *q);
+
+/* A kernel of direct sums, all of which take the same shape. */
+typedef struct pz_conv_method {
+  const char *name, *header, *function;
+  void (*schedule)(pz_conv_direct_shape *s, const pz_conv_machine *m);
+  int64_t (*weight_floats)(const pz_conv_direct_shape *s);
+  void (*pack)(const pz_conv_direct_shape *s, const float *weights, float *packed);
+  bool merges;         /* the phases of a deconvolution along w can be one call */
+  bool collects_stats; /* moments of results */
+} pz_conv_method;
+/* A convolution that is one call of such a kernel. */
+pz_status pz_conv_build(const pz_query *q, const pz_placed *placed, pz_builder *b, const pz_conv_method *m,
+                        pz_error *err);
+/* Schedules `s`, packs its weights [phases, K, C/groups, taps] and adds the call. */
+pz_status pz_conv_add(const pz_query *q, pz_builder *b, const pz_conv_method *m, pz_conv_direct_shape *s,
+                      const pz_conv_operands *p, const float *weights, pz_error *err);
+/* Moments of the result: whether calls collect them, how many units of each block a call for `s` will, and where all calls together collect
+ * s->stats_units. */
+bool pz_conv_collects_stats(const pz_query *q, const pz_conv_method *m, const pz_conv_direct_shape *s);
+int32_t pz_conv_units_with(const pz_query *q, const pz_conv_method *m, pz_conv_direct_shape s);
+pz_status pz_conv_add_stats(pz_builder *b, const pz_conv_direct_shape *s, pz_conv_operands *p, pz_error *err);
+
+int64_t pz_conv_cin(const pz_query *q); /* channels in, and out */
+int64_t pz_conv_cout(const pz_query *q);
+/* Vector multiply-adds of `in` vectors or channels in and `out` out, without the rests: a tap is one at each result, of a deconvolution at each
+ * input. */
+double pz_conv_vectors(const pz_query *q, int64_t in, int64_t out);
 
 #endif

@@ -3,8 +3,8 @@
 #define PZ_KERNELS_CONV_TEST_CONV_H
 
 #include "kernels/conv/instance.h"
-#include "kernels/conv/pack.h"
 #include "kernels/conv/test_expected.h"
+#include "kernels/conv_direct/pack.h"
 #include "kernels/norm/test_norm_stats.h"
 
 #include <setjmp.h>

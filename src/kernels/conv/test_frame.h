@@ -26,7 +26,7 @@ typedef struct test_layer {
   pz_test_conv o;
   pz_test_memory packed, scratch, more[4], norm_stats; /* where a row has them */
   pz_test_tensor pooled;
-  const int32_t *window; /* of what is pooled */
+  const int32_t *pool_window; /* of what is pooled */
 } test_layer;
 
 typedef struct test_row {
@@ -140,7 +140,7 @@ PZ_TEST_INLINE void test_close(test_layer *l) {
   pz_test_memory *const all[] = {&l->packed,  &l->scratch, &l->more[0],    &l->more[1],
                                  &l->more[2], &l->more[3], &l->norm_stats, &l->pooled.memory};
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
-    if (all[i]->channel) pz_test_free(all[i]);
+    if (all[i]->map) pz_test_free(all[i]);
   pz_test_conv_free(&l->o, l->whole.residual.c && !l->in_place);
   free(l->shape);
 }

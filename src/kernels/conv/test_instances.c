@@ -1,12 +1,12 @@
 /* Random convolutions and deconvolutions, specialised as the emitter does, against a loop in double precision. gen_conv.c prints them,
  * of one kind a program; what their weights are packed by is a row here. */
 #define PZ_CONV_STRIP_POINTS 32 /* as gen_conv: several strips even in small tensors */
-#include "kernels/conv/deconv.h"
-#include "kernels/conv/depthwise.h"
-#include "kernels/conv/direct.h"
-#include "kernels/conv/dot.h"
-#include "kernels/conv/schedule.h"
 #include "kernels/conv/test_conv.h"
+#include "kernels/conv_depthwise/depthwise.h"
+#include "kernels/conv_direct/direct.h"
+#include "kernels/conv_direct/schedule.h"
+#include "kernels/conv_dot/dot.h"
+#include "kernels/deconv/deconv.h"
 
 #include "instances.h"
 
@@ -25,7 +25,7 @@ typedef struct kind {
 
 static const kind convolutions[] = {
     {"direct", false, pz_conv_direct_weight_floats, pz_conv_direct_pack},
-    {"reduce", false, pz_conv_dot_weight_floats, pz_conv_dot_pack},
+    {"dot", false, pz_conv_dot_weight_floats, pz_conv_dot_pack},
     {"depthwise", false, pz_conv_depthwise_weight_floats, pz_conv_depthwise_pack},
 };
 

@@ -1,17 +1,20 @@
 /* Algorithms of convolution whose shapes are not constant here, a row each, in the frame of test_frame.h; tests/plan and tests/networks run
  * the kernels as generated code has them. Beside the frame: what is not finite shows where it is seen, and only there; inputs that are a
  * power of two larger give results that are, to the bit, where a row promises it. */
-#include "kernels/conv/deconv.h"
-#include "kernels/conv/pack.h"
 #include "kernels/conv/test_frame.h"
+#include "kernels/conv_direct/pack.h"
+#include "kernels/deconv/deconv.h"
 
 #if defined(__AMX_BF16__) || defined(__AMXBF16__) /* gcc's name, clang 14's */
-#include "kernels/conv/test_rows_amx.h"
+#include "kernels/conv_bf16x3/test_rows_bf16x3.h"
+#define TEST_ROWS   TEST_BF16X3_ROWS, TEST_BF16X2_ROWS
+#define TEST_OTHERS TEST_BF16X2_OTHERS
 #else
+#include "kernels/conv_inner_pairs/test_rows_inner_pairs.h"
 #include "kernels/fft/test_rows_fft.h"
-#include "kernels/winograd/test_rows_winograd.h"
-#define TEST_ROWS   TEST_WINOGRAD_ROWS, TEST_FFT_ROWS
-#define TEST_OTHERS TEST_WINOGRAD_OTHERS, TEST_FFT_OTHERS
+#include "kernels/winograd_1d/test_rows_winograd_1d.h"
+#define TEST_ROWS   TEST_WINOGRAD_ROWS, TEST_WINOGRAD_1D_ROWS, TEST_INNER_PAIRS_ROWS, TEST_FFT_ROWS
+#define TEST_OTHERS TEST_WINOGRAD_OTHERS, TEST_WINOGRAD_1D_OTHERS, TEST_INNER_PAIRS_OTHERS, TEST_FFT_OTHERS
 #endif
 
 int main(void) {

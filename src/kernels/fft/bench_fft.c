@@ -2,7 +2,7 @@
  * is constant: -DCHANNELS=32 -DSIZE=48 -DDEPTH=48 -DK=5 -DKD=5 -DT=16 -DTD=16 -DBATCH=12 (kernel and tile along h and w; along d).
  * Prints the times of the fastest of some rounds in microseconds a tile, effective GFLOP/s (those of the direct sum), and the
  * relative L2 error against sums in double precision. */
-#include "kernels/conv/pack.h"
+#include "kernels/conv_direct/pack.h"
 #include "kernels/fft/fft.h"
 #include "kernels/fft/pack.h"
 #include "kernels/testing.h"

@@ -93,7 +93,7 @@ PZ_INLINE void pz_fft_forward(const pz_fft_shape *s, const float *twiddles, cons
 #define PZ_FFT_ACCUMULATORS 16 /* complex ones */
 
 /* One channel: x times w, for kb blocks of weights and rw tiles. Accumulator i is that of block i % kb, tile i / kb. Pinned as in
- * conv/direct.h, for the same reasons. */
+ * conv_direct/direct.h, for the same reasons. */
 PZ_INLINE void pz_fft_step(int32_t kb, int32_t rw, int64_t imaginary, const float *in, const float *weights,
                            pz_v *re, pz_v *im) {
   pz_v wr[PZ_FFT_ACCUMULATORS], wi[PZ_FFT_ACCUMULATORS];

@@ -1,7 +1,7 @@
 /* solver.c: convolution by Fourier transforms of tiles (kernels/fft). Variants: the size of a tile, one for all axes. */
 #include "base/memory.h"
-#include "kernels/fft/pack.h"
 #include "kernels/conv/solver.h"
+#include "kernels/fft/pack.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* avx512.h and amx.h against scalar code: bfloat16 numbers of random bits, of all kinds; products of tiles with all numbers of rows, as
  * exact as sums of small whole numbers are. */
-#include "kernels/conv/pack_bf16x2.h"
+#include "kernels/conv_bf16x2/pack.h"
 #include "kernels/isa/amx.h"
 #include "kernels/isa/avx512.h"
 #include "kernels/testing.h"

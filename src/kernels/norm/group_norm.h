@@ -3,7 +3,7 @@
  *
  * pz_norm_stats_of_units, a barrier, pz_group_norm: for large groups. The first writes the moments of units (some rows of a
  * block, fixed by the view) into `statistics`, the second has each worker join those that its rows need, and normalises.
- * A convolution that makes `in` may collect the statistics instead, in units of its own (conv/direct.h, winograd/winograd.h).
+ * A convolution that makes `in` may collect the statistics instead, in units of its own (conv_direct/direct.h, winograd/winograd.h).
  * pz_group_norm_whole: one call; a worker does all of a span, the fewest blocks that hold whole groups, so that span should
  * fit level 2. It applies where pz_norm_span is not 0.
  *

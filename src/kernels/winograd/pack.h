@@ -5,8 +5,8 @@
 #ifndef PZ_KERNELS_WINOGRAD_PACK_H
 #define PZ_KERNELS_WINOGRAD_PACK_H
 
-#include "kernels/conv/pack.h"
-#include "kernels/conv/schedule.h"
+#include "kernels/conv_direct/pack.h"
+#include "kernels/conv_direct/schedule.h"
 #include "kernels/winograd/points.h"
 #include "kernels/winograd/shape.h"
 

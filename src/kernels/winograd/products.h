@@ -3,9 +3,9 @@
 #ifndef PZ_KERNELS_WINOGRAD_PRODUCTS_H
 #define PZ_KERNELS_WINOGRAD_PRODUCTS_H
 
-#include "kernels/conv/direct.h"
-#include "kernels/winograd/inputs.h"
+#include "kernels/conv_direct/direct.h"
 #include "kernels/winograd/inner_pairs.h"
+#include "kernels/winograd/inputs.h"
 
 /* Channels in that are summed at a time: `whole` blocks, and `rest` channels of the last one; first: nothing is summed yet; last: nothing
  * will be. */

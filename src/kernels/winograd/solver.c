@@ -1,8 +1,9 @@
 /* solver.c: convolution by minimal filtering (kernels/winograd). Variants: the outputs of a tile along each axis, and
  * how many tiles make a batch; or all tiles at once, nonfused. */
-#include "kernels/winograd/pack.h"
 #include "kernels/conv/solver.h"
 #include "kernels/norm/solver.h"
+#include "kernels/winograd/pack.h"
+#include "kernels/winograd/solver.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,0 +1,13 @@
+/* machine.h: what schedules of convolutions know of a core. Plain C, run by the compiler half. */
+#ifndef PZ_KERNELS_CONV_MACHINE_H
+#define PZ_KERNELS_CONV_MACHINE_H
+
+#include <stdint.h>
+
+typedef struct pz_conv_machine {
+  int32_t registers; /* vector registers */
+  int64_t l1, l2;    /* bytes of data cache of one core */
+  int32_t workers;   /* that share a layer; 0: any number */
+} pz_conv_machine;
+
+#endif

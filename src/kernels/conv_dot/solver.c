@@ -1,0 +1,34 @@
+/* solver.c: convolution to few channels by sums over lanes of input channels (kernels/conv_dot/dot.h). */
+#include "kernels/conv_dot/pack.h"
+#include "kernels/conv_dot/solver.h"
+#include "kernels/conv_dot/tail.h"
+
+static void schedule_dot(pz_conv_direct_shape *s, const pz_conv_machine *m) {
+  pz_conv_dot_schedule(s, m->registers);
+}
+
+const pz_conv_method pz_conv_dot_method = {
+    "direct, lanes over input channels", "kernels/conv_dot/dot.h", "pz_conv_dot", schedule_dot,
+    pz_conv_dot_weight_floats,           pz_conv_dot_pack,         false,         false};
+
+static pz_status build_dot(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+  return pz_conv_build(q, placed, b, &pz_conv_dot_method, err);
+}
+
+/* As the tail of a direct convolution, and then nothing is left to be converted. */
+static double dot_cost(const pz_query *q) {
+  const pz_attr_conv *a = &q->problem->attr.conv;
+  const int32_t in = (int32_t)pz_conv_cin(q), out = (int32_t)pz_conv_cout(q);
+  const int32_t taps = a->kernel[0] * a->kernel[1] * a->kernel[2];
+  return 0.99 * pz_conv_vectors(q, 1, 1) / taps * pz_conv_tail_cost(out, in, q->target->block, taps);
+}
+
+const pz_solver pz_solver_conv_dot = {.name = "direct, lanes over input channels",
+                                      .direct = true,
+                                      .overwrites = pz_conv_overwrites,
+                                      .op = PZ_OP_CONV,
+                                      .in = PZ_NCHWC,
+                                      .out = PZ_NCHW,
+                                      .applies = pz_conv_small_cout,
+                                      .cost = dot_cost,
+                                      .emit = build_dot};

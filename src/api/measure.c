@@ -85,7 +85,7 @@ static problem *find(const session *s, const char *hash) {
   return NULL;
 }
 
-/* What is timed of a problem: without an epilogue, since nothing reads the result here, and without signs and what lies plain, which change
+/* What is timed of a problem: without an epilogue, since nothing reads the result here, and without signs and what lies NCHW, which change
  * which candidates there are and their errors, but no candidate's time. */
 static pz_problem stripped(const pz_problem *p, pz_operand *operands) {
   pz_problem bare = *p;
@@ -96,7 +96,7 @@ static pz_problem stripped(const pz_problem *p, pz_operand *operands) {
   }
   memcpy(operands, p->in, (size_t)p->n_in * sizeof *operands);
   memcpy(operands + p->n_in, p->out, (size_t)p->n_out * sizeof *operands);
-  for (int32_t i = 0; i < p->n_in + p->n_out; i++) operands[i].one_sign = operands[i].plain = false;
+  for (int32_t i = 0; i < p->n_in + p->n_out; i++) operands[i].one_sign = operands[i].nchw = false;
   bare.in = operands, bare.out = operands + p->n_in;
   return bare;
 }
@@ -216,7 +216,7 @@ static pz_status computed_input(batch *b, const pz_operand *x, bool bordered, pz
   pz_tensor_id input;
   pz_node crop = pz_node_new(PZ_OP_CROP), pad = pz_node_new(PZ_OP_BORDER_COPY);
   PZ_TRY(input_of(b, &x->shape, &input, err));
-  if (!x->plain) {
+  if (!x->nchw) {
     memcpy(crop.attr.crop.size, x->shape.dim, sizeof x->shape.dim);
     return add_between(b, &crop, input, id, err);
   }
@@ -257,7 +257,7 @@ static pz_status add_candidate(batch *b, problem *p, const pz_problem *whole, pz
   node->name = names[0];
   PZ_TRY(pz_graph_add_node(b->graph, node, node->n_out, names, out, err));
   for (int32_t i = 0; i < node->n_out; i++)
-    if (whole->out[i].plain) PZ_TRY(pz_graph_add_output(b->graph, out[i], err));
+    if (whole->out[i].nchw) PZ_TRY(pz_graph_add_output(b->graph, out[i], err));
   b->timed[id] = (timed){p, c, INFINITY};
   return PZ_OK;
 }

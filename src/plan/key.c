@@ -29,7 +29,7 @@ static void operand(pz_text *t, const pz_operand *o, int32_t i) {
   else if (o->data) pz_text_append(t, " constant");
   else if (o->packed) pz_text_append(t, " packed");
   if (o->same != i) pz_text_printf(t, " as-%d", o->same);
-  if (o->nchw) pz_text_append(t, " plain");
+  if (o->nchw) pz_text_append(t, " nchw");
   if (o->one_sign) pz_text_append(t, " one-sign");
 }
 
@@ -74,7 +74,7 @@ static void add_target(pz_digest *d, const pz_target *m) {
   add_number(d, m->workers);
   add_number(d, m->adds_apart);
   add_number(d, m->double_pumped);
-  pz_digest_add(d, &m->pairs, sizeof m->pairs);
+  pz_digest_add(d, &m->inner_pairs, sizeof m->inner_pairs);
   pz_digest_add(d, m->wide, sizeof *m->wide);
   pz_digest_add(d, m->narrow, sizeof *m->narrow);
 }

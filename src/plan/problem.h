@@ -20,7 +20,7 @@ typedef struct pz_operand {
   bool packed;       /* inputs: weights, which the solver packs; others are placed for it */
   int32_t same;      /* the first input that is the same tensor; itself where there is none before it */
   /* Inputs: an input of the network, or a padded copy or a cast of one: it lies NCHW, and nothing has to be converted. Outputs: it
-   * leaves the network and nothing else reads it: plain is what is wanted. */
+   * leaves the network and nothing else reads it: NCHW is what is wanted. */
   bool nchw;
   bool one_sign; /* inputs: its values are known to have one sign, as behind a ReLU */
 } pz_operand;

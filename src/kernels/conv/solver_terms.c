@@ -31,9 +31,7 @@ static bool applies(const pz_query *q) {
   const pz_attr_conv *a = &q->problem->attr.conv;
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (a->stride[i] != 1 || a->dilation[i] != 1) return false;
-  if (!pz_target_has(q->target, PZ_NEEDS_TILES) || q->target->block != PZ_TERMS_TILE || a->group != 1 ||
-      !pz_conv_few_inputs(q))
-    return false;
+  if (!pz_conv_has_tiles(q->target) || a->group != 1 || !pz_conv_few_inputs(q)) return false;
   const pz_conv_terms_shape s = outline_of(q);
   return pz_terms_values(&s) <= PZ_TERMS_MOST_VALUES && a->kernel[2] <= PZ_TERMS_WIDEST;
 }

@@ -77,8 +77,8 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
       4.0 * (double)pz_fft_all_tiles(&s) * pz_fft_frequencies(&s) * s.conv.in.c * s.conv.out.c;
   PZ_TRY(pz_set_algorithm(b, err, "FFT, tiles of %dx%dx%d, batches of %d, %d blocks x %d tiles", s.size[0],
                           s.size[1], s.size[2], s.batch, kb, rw));
-  return pz_conv_add_scratch_call(b, &p, weights, PZ_F32, "kernels/fft/fft.h", "pz_fft", &shape, pz_fft_scratch(&s),
-                                  err);
+  return pz_conv_add_scratch_call(b, &p, weights, PZ_F32, "kernels/fft/fft.h", "pz_fft", &shape,
+                                  pz_fft_scratch(&s), err);
 }
 
 /* ---- which applies ---- */

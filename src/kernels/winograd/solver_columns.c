@@ -37,8 +37,8 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   if (!b->dry) pz_winograd_columns_pack(&s, q->problem->in[PZ_CONV_WEIGHT].data, packed);
   pz_text shape = {0};
   pz_text_winograd_columns(&shape, &s);
-  PZ_TRY(pz_conv_add_few_call(b, &p, weights, PZ_F32, "kernels/winograd/columns.h", "pz_winograd_columns", &shape,
-                              pz_winograd_columns_scratch(&s), err));
+  PZ_TRY(pz_conv_add_few_call(b, &p, weights, PZ_F32, "kernels/winograd/columns.h", "pz_winograd_columns",
+                              &shape, pz_winograd_columns_scratch(&s), err));
   b->step->multiply_adds_done += (double)s.conv.out.n * s.conv.out.d * pz_winograd_columns_tiles(&s) *
                                  pz_winograd_columns_count(&s) * pz_winograd_columns_a(&s) * s.conv.in.c *
                                  s.conv.out.c * s.conv.kernel[2];

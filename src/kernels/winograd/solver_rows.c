@@ -40,8 +40,8 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   if (!b->dry) pz_winograd_rows_pack(&s, q->problem->in[PZ_CONV_WEIGHT].data, packed);
   pz_text shape = {0};
   pz_text_winograd_rows(&shape, &s);
-  PZ_TRY(pz_conv_add_scratch_call(b, &p, weights, PZ_F32, "kernels/winograd/rows.h", "pz_winograd_rows", &shape,
-                                  pz_winograd_rows_scratch(&s), err));
+  PZ_TRY(pz_conv_add_scratch_call(b, &p, weights, PZ_F32, "kernels/winograd/rows.h", "pz_winograd_rows",
+                                  &shape, pz_winograd_rows_scratch(&s), err));
   const double tiles = (double)s.conv.out.n * s.conv.out.d * s.conv.out.h * pz_winograd_rows_tiles(&s),
                rows = (double)s.conv.in.c * s.conv.kernel[0] * s.conv.kernel[1];
   b->step->multiply_adds_done += tiles * rows * pz_winograd_rows_a(&s) * s.conv.out.c;

@@ -9,15 +9,23 @@
 #include <string.h>
 
 /* A port's type is a pz_dtype by another name. */
-#define SAME(name) static_assert((int)PZ_ABI_##name == (int)PZ_##name, "types of the ABI and of the API");
-SAME(F32)
-SAME(U8)
-SAME(U16)
-SAME(I16)
-SAME(I8) SAME(U32) SAME(I32) SAME(U64) SAME(I64) SAME(F16) SAME(F64) SAME(BOOL) SAME(BF16)
+#define SAME(name) static_assert((int)PZ_ABI_##name == (int)PZ_##name, "types of the ABI and of the API")
+SAME(F32);
+SAME(U8);
+SAME(U16);
+SAME(I16);
+SAME(I8);
+SAME(U32);
+SAME(I32);
+SAME(U64);
+SAME(I64);
+SAME(F16);
+SAME(F64);
+SAME(BOOL);
+SAME(BF16);
 #undef SAME
 
-    static _Thread_local char last_message[sizeof((pz_error *)0)->message];
+static _Thread_local char last_message[sizeof((pz_error *)0)->message];
 
 const char *pz_version(void) { return PZ_VERSION; }
 const char *pz_last_message(void) { return last_message; }

@@ -260,6 +260,8 @@ class Scenario:
         result = self.scene.run(folder, self.words, memory=memory)
         lines = said(result)
         loader = "cannot" in result.stderr and "shared" in result.stderr  # the program could not be started
+        if result.returncode < 0:  # the loader may crash too, before main: then not even the version can be asked for
+            loader = self.scene.run(folder, ["--version"], memory=memory).returncode != 0
         if tell and not loader and result.returncode not in (0, 1, 2, 3, 127):
             self.scene.fault(self.name, f"ulimit -v {memory >> 10}", "ended by a signal", result)
         elif tell and not loader and result.returncode in (1, 2, 3) and (len(lines) != 1 or not lines[0].startswith("pznet")):

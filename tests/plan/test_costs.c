@@ -1,4 +1,5 @@
 /* The tables of costs: all candidates are in them, whatever their layouts, edges lead where tensors go, and the greedy choice reads nothing else. */
+#include "any_target.h"
 #include "choose/choose.h"
 #include "planner/planner.h"
 
@@ -9,15 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static pz_target target;
-
-static int set_target(void **state) {
-  (void)state;
-  if (!pz_target_parse("x86-64-v4", &target)) return 1;
-  target.block = 16;
-  return 0;
-}
 
 /* A first layer that can read NCHW and NCHWc, a crop that can be made in both, a last layer that leaves the network. */
 static const char network[] = "graph \"test\"\n"

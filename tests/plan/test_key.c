@@ -1,4 +1,5 @@
 /* Keys of problems: equal problems have equal keys, and each field of a problem and of a target, of every operator, changes them. */
+#include "any_target.h"
 #include "graph/internal.h"
 #include "plan/problem.h"
 
@@ -12,15 +13,6 @@
 #include <cmocka.h>
 
 enum { INPUTS = 3, OUTPUTS = 2, MOST = 4096 };
-
-static pz_target target;
-
-static int set_target(void **state) {
-  (void)state;
-  if (!pz_target_parse("x86-64-v4", &target)) return 1;
-  target.block = 16;
-  return 0;
-}
 
 typedef struct keys {
   char key[MOST][PZ_DIGEST_TEXT], *text[MOST];

@@ -203,15 +203,30 @@ static bool compiles(pz_plan *plan, const char *objects) {
   return true;
 }
 
-static void every_row_compiles(void **state) {
+/* No row before it has the same instruction set and the same costs: others differ in the numbers that caches give. */
+static bool is_first_of_kind(int i) {
+  const pz_target *row = pz_target_row(i);
+  for (int k = 0; k < i; k++) {
+    const pz_target *other = pz_target_row(k);
+    if (pz_target_isa(other) == pz_target_isa(row) && other->wide == row->wide &&
+        other->narrow == row->narrow && other->adds_apart == row->adds_apart &&
+        other->double_pumped == row->double_pumped)
+      return false;
+  }
+  return true;
+}
+
+static void every_kind_of_row_compiles(void **state) {
   (void)state;
   char objects[] = "/tmp/pznet-test-XXXXXX";
   int known = 0, rows = 0;
   assert_non_null(mkdtemp(objects));
   for (int k = 0; k < NETWORKS; k++) {
     pz_graph *g = parsed(networks[k]);
-    for (int i = 0; pz_target_row(i); i++, rows++) {
+    for (int i = 0; pz_target_row(i); i++) {
+      if (!is_first_of_kind(i)) continue;
       pz_plan *plan = plan_for(g, pz_target_row(i), 0);
+      rows++;
       known += compiles(plan, objects);
       pz_plan_free(plan);
     }
@@ -222,8 +237,9 @@ static void every_row_compiles(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_row_has_a_plan), cmocka_unit_test(rows_decide), cmocka_unit_test(caches_decide),
-      cmocka_unit_test(a_plan_without_a_target_is_of_the_first_row), cmocka_unit_test(every_row_compiles)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_row_has_a_plan), cmocka_unit_test(rows_decide),
+                                     cmocka_unit_test(caches_decide),
+                                     cmocka_unit_test(a_plan_without_a_target_is_of_the_first_row),
+                                     cmocka_unit_test(every_kind_of_row_compiles)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

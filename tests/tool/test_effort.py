@@ -326,7 +326,7 @@ class Effort(unittest.TestCase):
         damaged.write_bytes(b"SQLite format 3\0" + bytes(5000))
         summary = self.compile("--json", "--tuning", damaged)
         self.assertIn("not kept", summary["tuning"]["note"])
-        self.assertEqual(summary["tuning"]["measured"], 1)
+        self.assertEqual(summary["tuning"]["measured"], 2)
 
     def test_wrong_words(self):
         for words, message in [(["--effort", "hard"], "--effort hard"), (["--threads", "-1"], "--threads -1")]:
@@ -347,7 +347,7 @@ class Effort(unittest.TestCase):
         out, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 130, err)
         self.assertIn("interrupted", err)
-        self.assertIn("measuring 1 of 1", err)
+        self.assertIn("measuring 1 of 2", err)
         self.assertEqual(list(self.temporary.iterdir()), [])
 
 

@@ -47,6 +47,10 @@ bool pz_conv_is_product(const pz_problem *problem);
  * much to multiply, `least` channels in and out, that sums of squares and of products of inputs are small beside it. */
 bool pz_conv_has_inner_pairs(const pz_target *target, int64_t in, int64_t out, int64_t least);
 #define PZ_CONV_INNER_PAIRS_FROM 28
+/* Products are made on tiles of AMX, where a block is a row of one. */
+static inline bool pz_conv_has_tiles(const pz_target *target) {
+  return pz_target_has(target, PZ_NEEDS_TILES) && target->block == 16;
+}
 pz_conv_machine pz_conv_machine_of(const pz_target *target);
 /* Weights of one position of the kernel, blocks filled up. */
 double pz_conv_weight_pairs(const pz_query *q);

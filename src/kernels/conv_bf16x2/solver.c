@@ -286,7 +286,7 @@ static pz_status build_deconv(const pz_query *q, const pz_placed *placed, pz_bui
 static bool applies(const pz_query *q) {
   const pz_attr_conv *a = &q->problem->attr.conv;
   const int32_t m = m_of(q);
-  if (!pz_target_has(q->target, PZ_NEEDS_TILES) || q->target->block != 16 || a->group != 1) return false;
+  if (!pz_conv_has_tiles(q->target) || a->group != 1) return false;
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (a->stride[i] != 1) return false;
   const int32_t axis = axis_of(q);
@@ -438,7 +438,7 @@ static bool deconv_applies(const pz_query *q) {
   const pz_attr_conv *a = &q->problem->attr.conv;
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (a->dilation[i] != 1 || a->kernel[i] < a->stride[i]) return false;
-  return pz_target_has(q->target, PZ_NEEDS_TILES) && q->target->block == 16 && a->group == 1 &&
+  return pz_conv_has_tiles(q->target) && a->group == 1 &&
          shape_of(&q->problem->in[PZ_CONV_X]).c >= PZ_BF16X2_FEWEST_IN;
 }
 

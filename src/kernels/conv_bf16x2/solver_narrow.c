@@ -8,8 +8,7 @@
 
 static bool applies(const pz_query *q) {
   const pz_shape5 in = pz_shape_as5(&q->problem->in[PZ_CONV_X].shape);
-  return pz_target_has(q->target, PZ_NEEDS_TILES) && q->target->block == PZ_BF16X2_TILE &&
-         in.c >= PZ_BF16X2_FEWEST_IN && pz_conv_narrow_beside(q);
+  return pz_conv_has_tiles(q->target) && in.c >= PZ_BF16X2_FEWEST_IN && pz_conv_narrow_beside(q);
 }
 
 /* The shape, as far as the number of products depends on it; products of tiles of a row of results. */

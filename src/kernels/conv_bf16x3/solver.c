@@ -31,9 +31,7 @@ static bool applies(const pz_query *q) {
   const pz_attr_conv *a = &q->problem->attr.conv;
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (a->stride[i] != 1 || a->dilation[i] != 1) return false;
-  if (!pz_target_has(q->target, PZ_NEEDS_TILES) || q->target->block != PZ_BF16X3_TILE || a->group != 1 ||
-      !pz_conv_small_cin(q))
-    return false;
+  if (!pz_conv_has_tiles(q->target) || a->group != 1 || !pz_conv_small_cin(q)) return false;
   const pz_conv_bf16x3_shape s = outline_of(q);
   return pz_bf16x3_values(&s) <= PZ_BF16X3_MOST_VALUES && a->kernel[2] <= PZ_BF16X3_WIDEST;
 }

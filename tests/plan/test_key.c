@@ -234,7 +234,7 @@ static void test_targets(void **state) {
   t[8].workers++;
   t[9].adds_apart = !t[9].adds_apart;
   t[10].double_pumped = !t[10].double_pumped;
-  t[11].pairs += 1e-9;
+  t[11].inner_pairs += 1e-9;
   t[12].wide = &costs;
   t[13].narrow = &costs;
   for (size_t i = 0; i < 14; i++)

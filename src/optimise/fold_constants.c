@@ -1,6 +1,6 @@
 /* fold_constants.c: a layer all of whose inputs are constants is computed now, by the reference in double, rounded once.
  *
- * Values that a layer only repeats (a wrapped extension, a broadcast) would take room in the network file: a result may
+ * Values that a layer only repeats (a wrapped padding, a broadcast) would take room in the network file: a result may
  * have at most four times the elements of its inputs, or SMALL. All results of a run together have at most MOST, and take at most
  * MOST_WORK to compute: the reference does some 1e8 multiply-adds a second, and a model that is refused in the end costs no more. */
 #include "base/memory.h"

@@ -1,4 +1,4 @@
-/* fold_padding.c: an extension of spatial dimensions by a constant becomes the padding of the convolution or pooling that
+/* fold_padding.c: a padding of spatial dimensions by a constant becomes the padding of the convolution or pooling that
  * reads it, where that pads with the same value: zeros for conv and for an average, -inf for a maximum. (fold, as the
  * extension goes into attributes; the storage is a matter of pad-inputs.)
  *

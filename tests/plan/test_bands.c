@@ -74,9 +74,9 @@ static void check(const char *text, pz_isa isa, bool exact, bool saves) {
 static void check_inplace(const char *text, pz_isa isa, bool exact, int32_t slides, double part,
                           int64_t apart) {
   int32_t found;
-  const int64_t plain = floats_of(text, isa, PZ_FUSE_ROWS_NEVER, exact, "over its input", &found);
+  const int64_t plain = floats_of(text, isa, PZ_FUSE_ROWS_NEVER, exact, "in place", &found);
   assert_int_equal(found, 0);
-  const int64_t floats = floats_of(text, isa, PZ_FUSE_ROWS_ALWAYS, exact, "over its input", &found);
+  const int64_t floats = floats_of(text, isa, PZ_FUSE_ROWS_ALWAYS, exact, "in place", &found);
   assert_int_equal(found, slides);
   assert_true(floats < plain && (double)floats <= part * (double)(apart > plain ? apart : plain));
   check_as(text, isa, exact);

@@ -141,13 +141,13 @@ static void test_problems(void **state) {
   pz_plan *plan = plan_with(g, (pz_plan_options){.target = pz_target_as(PZ_ISA_SSE4)}, &a);
   char *first = text_of(plan, "first"), *second = text_of(plan, "second"), *third = text_of(plan, "third");
   assert_string_equal(first,
-                      "conv 1x32x8x16x16 plain, 32x32x3x3x3 weights, 32 weights, _, _, _ to 1x32x8x16x16 "
+                      "conv 1x32x8x16x16 nchw, 32x32x3x3x3 weights, 32 weights, _, _, _ to 1x32x8x16x16 "
                       "kernel 3,3,3 pad 1,1,1:1,1,1 act relu");
   assert_string_equal(second, "conv 1x32x8x16x16 one-sign, 32x32x3x3x3 weights, 32 weights, _, _, _ to "
                               "1x32x8x16x16 kernel 3,3,3 pad 1,1,1:1,1,1 act relu");
-  assert_string_equal(
-      third, "conv 1x32x8x8x8 one-sign, 32x32x3x3x3 weights, 32 weights, _, _, _ to 1x32x8x8x8 plain "
-             "kernel 3,3,3 pad 1,1,1:1,1,1");
+  assert_string_equal(third,
+                      "conv 1x32x8x8x8 one-sign, 32x32x3x3x3 weights, 32 weights, _, _, _ to 1x32x8x8x8 nchw "
+                      "kernel 3,3,3 pad 1,1,1:1,1,1");
   free(first);
   free(second);
   free(third);
@@ -366,7 +366,7 @@ static void test_sensitivity(void **state) {
 static int32_t tiles_at(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
   (void)plan;
   for (int32_t i = 0; i < n; i++)
-    if ((strstr(c[i].label, "bfloat16") != NULL) == (*node->name == *(const char *)host)) return i;
+    if ((strstr(c[i].label, "bf16") != NULL) == (*node->name == *(const char *)host)) return i;
   fail_msg("layer %s has no such candidate", node->name);
   return 0;
 }

@@ -128,7 +128,7 @@ static void rows_decide(void **state) {
     const bool tiles = pz_target_has(row, PZ_NEEDS_TILES), pairs = row->adds_apart && row->vector_width == 16;
     pz_plan *plan = plan_for(g, row, 0), *loose = plan_for(g, row, 1e-3);
     assert_int_equal(count(plan, "inner pairs") > 0, pairs);
-    assert_int_equal(count(loose, "bfloat16") > 0, tiles);
+    assert_int_equal(count(loose, "bf16") > 0, tiles);
     pz_plan_free(loose);
     pz_plan_free(plan);
   }

@@ -206,8 +206,8 @@ static int32_t choose_with(pz_candidate *c, int32_t n, const char *text) {
     return choose_with(c, n, text);                                                                          \
   }
 CHOOSE(choose_inner_pairs, "inner pairs")
-CHOOSE(choose_plain, "to plain")
-CHOOSE(choose_1d_h, "of columns")
+CHOOSE(choose_plain, "to NCHW")
+CHOOSE(choose_1d_h, "along h")
 CHOOSE(choose_small, "small weights")
 CHOOSE(choose_bf16x2, "narrow")
 
@@ -301,10 +301,10 @@ static const char last_of_one_map[] = "graph \"last layer of one channel\"\n"
 /* Few channels that leave the network, their taps along the width in the lanes: where these suffice. */
 static void test_columns(void **state) {
   (void)state;
-  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX512, PZ_FUSE_ROWS_NEVER, choose_1d_h, " of columns "), 1);
-  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX2, PZ_FUSE_ROWS_NEVER, choose_1d_h, " of columns "), 0);
+  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX512, PZ_FUSE_ROWS_NEVER, choose_1d_h, " along h, "), 1);
+  assert_int_equal(steps_with(last_layer, PZ_ISA_AVX2, PZ_FUSE_ROWS_NEVER, choose_1d_h, " along h, "), 0);
   assert_int_equal(
-      steps_with(last_of_one_map, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_1d_h, " of columns "), 1);
+      steps_with(last_of_one_map, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_1d_h, " along h, "), 1);
   assert_true(bits_of(last_layer, pz_isa_native(), PZ_FUSE_ROWS_ALWAYS, choose_1d_h) ==
               bits_of(last_layer, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_1d_h));
   for (pz_isa isa = 0; isa < PZ_ISA_COUNT; isa++) {
@@ -357,7 +357,7 @@ static int32_t choose_1d_w(void *host, const pz_plan *plan, const pz_node *node,
   (void)plan;
   (void)node;
   for (int32_t i = 0; i < n && left > 0; i++)
-    if (strstr(c[i].label, "of rows")) pick = i, left--;
+    if (strstr(c[i].label, "along w")) pick = i, left--;
   return pick;
 }
 
@@ -376,7 +376,7 @@ static const char first_layers[] = "graph \"first layers\"\n"
 
 static void test_rows(void **state) {
   (void)state;
-  assert_int_equal(steps_with(first_layers, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_1d_w, " of rows "),
+  assert_int_equal(steps_with(first_layers, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_1d_w, " along w, "),
                    2);
   for (pz_isa isa = 0; isa < PZ_ISA_COUNT; isa++) {
     if (!pz_isa_supported(isa)) continue;

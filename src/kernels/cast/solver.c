@@ -23,5 +23,5 @@ const pz_solver pz_solver_cast_blocked = {.name = "cast",
                                           .any_layout = true,
                                           .applies = gives_floats,
                                           .emit = cast};
-const pz_solver pz_solver_cast_plain = {
+const pz_solver pz_solver_cast_nd = {
     .name = "cast", .op = PZ_OP_CAST, .in = PZ_NCHW, .out = PZ_NCHW, .any_layout = true, .emit = cast};

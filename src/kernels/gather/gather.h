@@ -1,4 +1,4 @@
-/* gather.h: each axis of a NCHW tensor by a table: extension (constant, edge, reflected, periodic), repetition,
+/* gather.h: each axis of a NCHW tensor by a table: padding (constant, edge, reflected, periodic), repetition,
  * steps, along any axes.
  *
  * Layouts: plain, up to 8 axes with sizes and strides of `out` and strides of `in`, out[last] = 1; any address; they

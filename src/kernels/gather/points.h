@@ -1,4 +1,4 @@
-/* points.h: an image put together from points of another: nearest-neighbour resize, extension (constant, edge,
+/* points.h: an image put together from points of another: nearest-neighbour resize, padding (constant, edge,
  * reflected, periodic) and steps, along n, d, h, w.
  *
  * Layouts: `in` and `out` NCHWc, any strides, same c; they may not overlap. out[n][c][d][h][w] =

@@ -1,8 +1,8 @@
-/* solver_pad.c: extension (constant, edge, reflected, periodic) and crops in steps: the same kernels with other
+/* solver_pad.c: padding (constant, edge, reflected, periodic) and crops in steps: the same kernels with other
  * tables. */
 #include "kernels/gather/solver_tables.h"
 
-/* ---- extension ---- */
+/* ---- padding ---- */
 
 static int64_t source_of_pad(const pz_query *q, int32_t axis, int64_t o) {
   const pz_attr_pad *a = &q->problem->attr.pad;
@@ -18,8 +18,8 @@ static int64_t source_of_pad(const pz_query *q, int32_t axis, int64_t o) {
 }
 
 static const char *name_of(const pz_query *q) {
-  static const char *const names[] = {"extension by a value", "extension of the edge", "reflected extension",
-                                      "periodic extension"};
+  static const char *const names[] = {"padding by a value", "padding by the edge", "reflected padding",
+                                      "periodic padding"};
   return names[q->problem->attr.pad.kind];
 }
 
@@ -28,23 +28,23 @@ static pz_status build_pad(const pz_query *q, const pz_placed *placed, pz_builde
   b->step->algorithm = name_of(q);
   return pz_gather_nchwc(q, placed, b, source_of_pad, q->problem->attr.pad.value, err);
 }
-const pz_solver pz_solver_pad = {.name = "extension",
+const pz_solver pz_solver_pad = {.name = "padding",
                                  .op = PZ_OP_PAD,
                                  .in = PZ_NCHWC,
                                  .out = PZ_NCHWC,
                                  .applies = extends_points,
                                  .emit = build_pad};
 
-static pz_status build_pad_plain(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
+static pz_status build_pad_nd(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   PZ_TRY(pz_set_algorithm(b, err, "%s, NCHW", name_of(q)));
   return pz_gather_nchw(q, placed, b, source_of_pad, q->problem->attr.pad.value, err);
 }
-const pz_solver pz_solver_pad_plain = {.name = "extension, NCHW",
-                                       .op = PZ_OP_PAD,
-                                       .in = PZ_NCHW,
-                                       .out = PZ_NCHW,
-                                       .cost = pz_last_choice,
-                                       .emit = build_pad_plain};
+const pz_solver pz_solver_pad_nd = {.name = "padding, NCHW",
+                                    .op = PZ_OP_PAD,
+                                    .in = PZ_NCHW,
+                                    .out = PZ_NCHW,
+                                    .cost = pz_last_choice,
+                                    .emit = build_pad_nd};
 
 /* ---- crops in steps, and of more than five dimensions ---- */
 

@@ -1,5 +1,5 @@
 /* solver_tables.h: operators whose result has each entry from one place of the input that can be told dimension by
- * dimension: extension, steps, lists of entries, nearest neighbours. */
+ * dimension: padding, steps, lists of entries, nearest neighbours. */
 #ifndef PZ_KERNELS_GATHER_SOLVER_TABLES_H
 #define PZ_KERNELS_GATHER_SOLVER_TABLES_H
 

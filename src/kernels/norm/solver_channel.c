@@ -32,7 +32,7 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
                          {.name = "out", .written = true, .at = out.at}};
   return pz_add_call(b, "kernels/norm/channel_norm.h", "pz_channel_norm", &shape, args, 5, err);
 }
-const pz_solver pz_solver_channel_norm = {.name = "normalisation over channels, position nonfused",
+const pz_solver pz_solver_channel_norm = {.name = "normalisation over channels, position by position",
                                           .op = PZ_OP_CHANNEL_NORM,
                                           .in = PZ_NCHWC,
                                           .out = PZ_NCHWC,

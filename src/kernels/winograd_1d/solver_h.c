@@ -68,7 +68,7 @@ static double cost(const pz_query *q) {
 }
 
 static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
-  snprintf(label, PZ_LABEL_TEXT, "Winograd F(%d) 1-D along h,", outputs_of(q));
+  snprintf(label, PZ_LABEL_TEXT, "Winograd F(%d) 1-D along h", outputs_of(q));
   *error = error_of(q);
 }
 

@@ -296,6 +296,12 @@ typedef struct pz_attr_gather {
   int32_t axis;
   pz_index_list index;
 } pz_attr_gather;
+/* cumsum: x. Entry j along `axis` of the result is the sum of x's entries 0 .. j there, or 0 .. j-1 where `exclusive`; `reverse`: the
+ * same from the other end, entries j .. last, or j+1 .. last. A sum of no entries is 0. */
+typedef struct pz_attr_cumsum {
+  int32_t axis;
+  bool exclusive, reverse;
+} pz_attr_cumsum;
 
 typedef enum pz_op {
 #define OP(id, name, min_in, max_in, attr_type) PZ_OP_##id,
@@ -330,6 +336,7 @@ typedef union pz_attributes {
   pz_attr_argmax argmax;
   pz_attr_gather gather;
   pz_attr_cast cast;
+  pz_attr_cumsum cumsum;
 } pz_attributes;
 
 typedef struct pz_node {

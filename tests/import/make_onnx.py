@@ -4,6 +4,7 @@ does not know an operator).
 
     pip install onnx onnxruntime
     tests/import/make_onnx.py        writes NAME.onnx and NAME.out
+    tests/import/make_onnx.py sums   those of the function sums() alone
 
 NAME.out holds the values of all outputs, in order, as 32-bit floats; the inputs are those of pz_graph_random with seed 1 for
 the first, 2 for the second. NAME.text, the graph that the importer makes of it, is checked by hand: where it changes,
@@ -454,6 +455,7 @@ def types():
 
 
 def external():
+    (FOLDER / "external.bin").unlink(missing_ok=True)
     m = Model("external", 17, x=[1, 2, 3, 3])
     m.out(m("Conv", "x", m.constant(m.random.standard_normal((2, 2, 3, 3)), np.float32, "w"), m.constant([1, 2], np.float32, "b")))
     m.save()
@@ -463,6 +465,8 @@ def external():
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    (FOLDER / "external.bin").unlink(missing_ok=True)
-    for make in convolutions, normalisations, functions, arithmetic, moving, gathering, comparing, resizing, products, sums, matrices, shapes, constants, folding, exact, labels, training, quantised, old, types, external:
-        make()
+    makers = [convolutions, normalisations, functions, arithmetic, moving, gathering, comparing, resizing, products,
+              sums, matrices, shapes, constants, folding, exact, labels, training, quantised, old, types, external]
+    for make in makers:
+        if make.__name__ in (sys.argv[1:] or [make.__name__]):
+            make()

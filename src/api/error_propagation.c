@@ -35,6 +35,12 @@ static bool has_choice(const pz_plan *plan, pz_node_id n) {
   return most > least;
 }
 
+static bool has_any_choice(const pz_plan *plan) {
+  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
+    if (has_choice(plan, n)) return true;
+  return false;
+}
+
 /* Independent noise on each weight, as rounding errors of the products are independent of each other. */
 static void add_noise(pz_graph *g, pz_tensor_id weights, uint64_t *random) {
   const int64_t n = pz_shape_elements(&g->tensors[weights].shape);
@@ -200,6 +206,7 @@ pz_status pz_measure_error_propagation(const pz_plan *plan, const pz_plan_option
                                        void *host, double *error_propagation, pz_error *err) {
   pz_graph *graph = NULL;
   pz_plan *noisy = NULL;
+  if (!has_any_choice(plan)) return PZ_OK; /* there may be no weights at all */
   pz_status status = plan_noisy(plan, wanted, &graph, &noisy, err);
   if (status == PZ_OK && noisy->weight_bytes == plan->weight_bytes && noisy->n_steps == plan->n_steps) {
     probe t = {.plan = plan, .noisy = noisy, .network = network, .file = -1};

@@ -57,14 +57,13 @@ bool pz_page_shape_of(const json_t *dims, pz_shape *shape); /* false where it is
 /* The number of a layer's name. */
 int32_t pz_page_link(pz_page *page, const char *layer);
 
-/* Kinds of operators, which colours. */
+/* What the page calls a family of operators. */
 typedef struct pz_page_kind {
   const char *title, *name; /* name: of the CSS class and colour */
-  const char *ops[12];      /* as the graph's text form names them; none: the rest */
 } pz_page_kind;
-#define PZ_PAGE_KINDS 9
-extern const pz_page_kind pz_page_kinds[PZ_PAGE_KINDS];
-int pz_page_kind_of(const char *op);
+extern const pz_page_kind pz_page_kinds[PZ_FAMILIES];
+/* The family of a step or an operator, by its name: PZ_FAMILY_OTHER of one that is not known. */
+pz_op_family pz_page_kind_of(const char *op);
 
 /* ---- a graph to draw (report_draw.c) ---- */
 

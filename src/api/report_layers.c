@@ -6,18 +6,18 @@
 /* ---- shares by kind: one bar ---- */
 
 static void put_kind_shares(pz_page *page) {
-  double sum[PZ_PAGE_KINDS] = {0};
+  double sum[PZ_FAMILIES] = {0};
   pz_text *out = &page->out;
   const json_t *s;
   size_t i;
   json_array_foreach(page->rows, i, s) sum[pz_page_kind_of(pz_json_text(s, "op"))] += page->shares[i];
   pz_text_append(out, "<div class=\"stack\">");
-  for (int k = 0; k < PZ_PAGE_KINDS; k++)
+  for (int k = 0; k < PZ_FAMILIES; k++)
     if (sum[k] > 0)
       pz_text_printf(out, "<span class=\"%s\" style=\"flex-grow:%.4f\" title=\"%s: %.1f %%\"></span>",
                      pz_page_kinds[k].name, sum[k], pz_page_kinds[k].title, 100 * sum[k]);
   pz_text_append(out, "</div>\n<ul class=\"legend\">");
-  for (int k = 0; k < PZ_PAGE_KINDS; k++)
+  for (int k = 0; k < PZ_FAMILIES; k++)
     if (sum[k] > 0)
       pz_text_printf(out, "<li><i class=\"%s\"></i>%s <b>%.1f %%</b></li>", pz_page_kinds[k].name,
                      pz_page_kinds[k].title, 100 * sum[k]);

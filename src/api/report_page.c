@@ -104,7 +104,7 @@ static void put_passes(pz_page *page) {
 
 static void put_key(pz_page *page) {
   pz_text_append(&page->out, "<ul class=\"legend\">");
-  for (int k = 0; k < PZ_PAGE_KINDS; k++)
+  for (int k = 0; k < PZ_FAMILIES; k++)
     pz_text_printf(&page->out, "<li><i class=\"%s\"></i>%s</li>", pz_page_kinds[k].name,
                    pz_page_kinds[k].title);
   pz_text_printf(

@@ -168,7 +168,7 @@ static void add_port(sketcher *k, pz_tensor_id id, const char *kind, int32_t sou
   k->s.nodes[at] = (pz_sketch_node){.name = t->name,
                                     .line = line ? line : "",
                                     .tip = "",
-                                    .kind = PZ_PAGE_KINDS - 1,
+                                    .kind = PZ_FAMILY_OTHER,
                                     .size = pz_shape_as5(&t->shape),
                                     .link = -1,
                                     .row = -1,

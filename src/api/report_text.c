@@ -5,26 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
-const pz_page_kind pz_page_kinds[PZ_PAGE_KINDS] = {
-    {"convolution", "conv", {"conv"}},
-    {"deconvolution", "deconv", {"deconv"}},
-    {"inner product", "dense", {"inner_product", "matmul"}},
-    {"pooling", "pool", {"pool", "reduce"}},
-    {"normalisation", "norm", {"batch_norm", "scale", "lrn", "instance_norm", "channel_norm", "group_norm"}},
-    {"activation", "act", {"activation", "power", "softmax", "unary", "clip"}},
-    {"sum or concatenation", "join", {"eltwise", "concat", "binary"}},
-    {"moving data",
-     "move",
-     {"layout", "slice", "crop", "reshape", "permute", "identity", "pad", "border_copy", "resize", "gather",
-      "tile"}},
-    {"other", "other", {NULL}},
+const pz_page_kind pz_page_kinds[PZ_FAMILIES] = {
+    [PZ_FAMILY_CONV] = {"convolution", "conv"},
+    [PZ_FAMILY_DECONV] = {"deconvolution", "deconv"},
+    [PZ_FAMILY_PRODUCT] = {"inner product", "dense"},
+    [PZ_FAMILY_POOL] = {"pooling", "pool"},
+    [PZ_FAMILY_NORM] = {"normalisation", "norm"},
+    [PZ_FAMILY_FUNCTION] = {"activation", "act"},
+    [PZ_FAMILY_JOIN] = {"sum or concatenation", "join"},
+    [PZ_FAMILY_MOVE] = {"moving data", "move"},
+    [PZ_FAMILY_OTHER] = {"other", "other"},
 };
 
-int pz_page_kind_of(const char *op) {
-  for (int k = 0; k < PZ_PAGE_KINDS - 1; k++)
-    for (size_t i = 0; i < sizeof pz_page_kinds[k].ops / sizeof *pz_page_kinds[k].ops; i++)
-      if (pz_page_kinds[k].ops[i] && !strcmp(pz_page_kinds[k].ops[i], op)) return k;
-  return PZ_PAGE_KINDS - 1;
+pz_op_family pz_page_kind_of(const char *op) {
+  return strcmp(op, "layout") ? pz_op_get(pz_op_find(op))->family : PZ_FAMILY_MOVE;
 }
 
 /* ---- letters ---- */

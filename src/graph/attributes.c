@@ -15,7 +15,7 @@ static const pz_attr_field fields[] = {
     {PZ_OP_NONE, NULL, PZ_ATTR_KINDS, 0, 0}};
 
 static const pz_op_traits ops[PZ_OP_COUNT] = {
-#define OP(id, name, min_in, max_in, attr_type) {name, min_in, max_in},
+#define OP(id, name, min_in, max_in, attr_type, family) {name, min_in, max_in, PZ_FAMILY_##family},
 #include "graph/ops.inc"
 #undef OP
 };
@@ -33,6 +33,11 @@ static const struct {
 
 const pz_op_traits *pz_op_get(pz_op op) { return &ops[(unsigned)op < PZ_OP_COUNT ? op : PZ_OP_NONE]; }
 const char *pz_op_name(pz_op op) { return pz_op_get(op)->name; }
+pz_op pz_op_find(const char *name) {
+  for (int op = PZ_OP_NONE + 1; op < PZ_OP_COUNT; op++)
+    if (!strcmp(ops[op].name, name)) return (pz_op)op;
+  return PZ_OP_NONE;
+}
 
 static pz_activation_kind known(pz_activation_kind kind) {
   return (unsigned)kind < PZ_ACT_COUNT ? kind : PZ_ACT_NONE;

@@ -296,9 +296,15 @@ typedef struct pz_attr_gather {
   int32_t axis;
   pz_index_list index;
 } pz_attr_gather;
+/* cumsum: x. Entry j along `axis` of the result is the sum of x's entries 0 .. j there, or 0 .. j-1 where `exclusive`; `reverse`: the
+ * same from the other end, entries j .. last, or j+1 .. last. A sum of no entries is 0. */
+typedef struct pz_attr_cumsum {
+  int32_t axis;
+  bool exclusive, reverse;
+} pz_attr_cumsum;
 
 typedef enum pz_op {
-#define OP(id, name, min_in, max_in, attr_type) PZ_OP_##id,
+#define OP(id, name, min_in, max_in, attr_type, family) PZ_OP_##id,
 #include "graph/ops.inc"
 #undef OP
   PZ_OP_COUNT
@@ -330,6 +336,7 @@ typedef union pz_attributes {
   pz_attr_argmax argmax;
   pz_attr_gather gather;
   pz_attr_cast cast;
+  pz_attr_cumsum cumsum;
 } pz_attributes;
 
 typedef struct pz_node {
@@ -399,12 +406,27 @@ pz_status pz_graph_add_output(pz_graph *g, pz_tensor_id id, pz_error *err);
 
 /* ---- looking ---- */
 
+/* What kind of work an operator is: the colours of a network's page. */
+typedef enum pz_op_family {
+  PZ_FAMILY_CONV,
+  PZ_FAMILY_DECONV,
+  PZ_FAMILY_PRODUCT,
+  PZ_FAMILY_POOL, /* one value of several */
+  PZ_FAMILY_NORM,
+  PZ_FAMILY_FUNCTION,
+  PZ_FAMILY_JOIN, /* several tensors */
+  PZ_FAMILY_MOVE, /* values stay what they are */
+  PZ_FAMILY_OTHER,
+  PZ_FAMILIES
+} pz_op_family;
 typedef struct pz_op_traits { /* a row of ops.inc */
   const char *name;
   int32_t min_in, max_in; /* max_in -1: any number */
+  pz_op_family family;
 } pz_op_traits;
 const pz_op_traits *pz_op_get(pz_op op);
 const char *pz_op_name(pz_op op);
+pz_op pz_op_find(const char *name);                      /* PZ_OP_NONE where no operator has that name */
 const char *pz_activation_name(pz_activation_kind kind); /* "none" for PZ_ACT_NONE */
 bool pz_activation_uses_alpha(pz_activation_kind kind);
 bool pz_activation_uses_beta(pz_activation_kind kind);

@@ -84,6 +84,10 @@ pz_status pz_infer_SOFTMAX(const pz_graph *g, const pz_node *node, pz_shape *out
   return pz_infer_axis(node, node->attr.softmax.axis, keep(g, node, out)->rank, err);
 }
 
+pz_status pz_infer_CUMSUM(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
+  return pz_infer_axis(node, node->attr.cumsum.axis, keep(g, node, out)->rank, err);
+}
+
 /* eps, the vectors of a norm over `channels` channels, and its activation. */
 static pz_status check_norm(const pz_graph *g, const pz_node *node, float eps, const pz_activation *act,
                             int64_t channels, pz_error *err) {

@@ -75,6 +75,12 @@ static bool idle_depth_to_space(const pz_graph *g, const pz_node *node) {
   return (void)g, block[0] == 1 && block[1] == 1 && block[2] == 1;
 }
 
+/* Sums of one entry each. */
+static bool idle_cumsum(const pz_graph *g, const pz_node *node) {
+  const pz_attr_cumsum *a = &node->attr.cumsum;
+  return !a->exclusive && g->tensors[node->in[0]].shape.dim[a->axis] == 1;
+}
+
 static bool idle_cast(const pz_graph *g, const pz_node *node) {
   return pz_element_equal(pz_tensor_element(&g->tensors[node->in[0]]),
                           pz_tensor_element(&g->tensors[node->out[0]]));
@@ -97,6 +103,7 @@ static bool (*const does_nothing[PZ_OP_COUNT])(const pz_graph *g, const pz_node 
     [PZ_OP_REDUCE] = same_shape,
     [PZ_OP_DEPTH_TO_SPACE] = idle_depth_to_space,
     [PZ_OP_CAST] = idle_cast,
+    [PZ_OP_CUMSUM] = idle_cumsum,
 };
 
 static void skip_reshapes(pz_rewriter *rw, pz_node *reshape) {

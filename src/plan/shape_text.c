@@ -7,6 +7,7 @@
 #include "kernels/conv_inner_pairs/shape.h"
 #include "kernels/copy/copy.h"
 #include "kernels/copy/lanes.h"
+#include "kernels/cumsum/cumsum.h"
 #include "kernels/fft/shape.h"
 #include "kernels/gather/gather.h"
 #include "kernels/gather/points.h"

@@ -80,6 +80,8 @@ static const row shapes[] = {
     {"1x3x4x12", "%y = depth_to_space \"y\" %x block 1,2,4 inverse", "1x24x2x3"},
     {"2x3x4", "%y = argmax \"y\" %x axis 2 last", "2x3x1"},
     {"2x3x4", "%y = gather \"y\" %x index 2,0,0,1", "2x4x4"},
+    {"2x3x4", "%y = cumsum \"y\" %x axis 0 reverse", "2x3x4"},
+    {"7", "%y = cumsum \"y\" %x axis 0 exclusive", "7"},
     {"2x6x3", "const %g 6 = seed 1\n%y = channel_norm \"y\" %x, %g, _, %g eps 0 act prelu", "2x6x3"},
 };
 
@@ -263,6 +265,8 @@ static const row errors[] = {
     {"3x2x3x2x2x3", "%y = depth_to_space \"y\" %x inverse",
      "expected N x C and one to three spatial dimensions"},
     {"2x4", "%y = argmax \"y\" %x axis 2", "axis 2 is not one of"},
+    {"2x4", "%y = cumsum \"y\" %x axis -1", "axis -1 is not one of its input's 2 dimensions"},
+    {"7", "%y = cumsum \"y\" %x", "axis 1 is not one of its input's 1 dimensions"},
     {"1x16777217", "%y = argmax \"y\" %x", "axis 1 of its input 1x16777217 has more than 2^24 entries"},
 };
 

@@ -4,6 +4,7 @@ does not know an operator).
 
     pip install onnx onnxruntime
     tests/import/make_onnx.py        writes NAME.onnx and NAME.out
+    tests/import/make_onnx.py sums   those of the function sums() alone
 
 NAME.out holds the values of all outputs, in order, as 32-bit floats; the inputs are those of pz_graph_random with seed 1 for
 the first, 2 for the second. NAME.text, the graph that the importer makes of it, is checked by hand: where it changes,
@@ -243,6 +244,23 @@ def products():
     m.save()
 
 
+def sums():
+    """Cumulative: the axis is an input; of floats, of whole numbers, of more than five dimensions."""
+    m = Model("sums", 14, x=[1, 5, 3, 4])
+    axis = lambda v, dtype=np.int64: m.constant(v, dtype)
+    m.out(m("CumSum", "x", axis(1)), m("CumSum", "x", axis(-1, np.int32), exclusive=1), m("CumSum", "x", m.ints(2), reverse=1))
+    m.out(m("CumSum", "x", axis(0), exclusive=1, reverse=1))
+    tall = m("Reshape", "x", m.ints(1, 5, 1, 3, 2, 2))
+    m.out(m("Reshape", m("CumSum", tall, axis(3)), m.ints(15, 4)))
+    label = m("ArgMax", "x", axis=1, keepdims=0)
+    m.out(m("CumSum", label, axis(2)), m("CumSum", m("Sub", label, axis(2)), axis(1), reverse=1))
+    large = m.constant([[2**62, 2**62, 2**62], [-3, 2**40, 5]], np.int64)
+    m.out(m("Cast", m("Mod", m("CumSum", large, axis(1), reverse=1), axis(1000)), to=T.FLOAT))
+    m.out(m("Cast", m("Mod", m("CumSum", large, axis(0), exclusive=1), axis(1000)), to=T.FLOAT))
+    m.out(m("Mul", m("CumSum", m.weights(3, 4), axis(0)), "x"))
+    m.save()
+
+
 def matrices():
     """Several constant matrices on the right side; broadcasting of opset 6."""
     m = Model("matrices", 18, x=[2, 1, 3, 4], y=[4])
@@ -437,6 +455,7 @@ def types():
 
 
 def external():
+    (FOLDER / "external.bin").unlink(missing_ok=True)
     m = Model("external", 17, x=[1, 2, 3, 3])
     m.out(m("Conv", "x", m.constant(m.random.standard_normal((2, 2, 3, 3)), np.float32, "w"), m.constant([1, 2], np.float32, "b")))
     m.save()
@@ -446,6 +465,8 @@ def external():
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    (FOLDER / "external.bin").unlink(missing_ok=True)
-    for make in convolutions, normalisations, functions, arithmetic, moving, gathering, comparing, resizing, products, matrices, shapes, constants, folding, exact, labels, training, quantised, old, types, external:
-        make()
+    makers = [convolutions, normalisations, functions, arithmetic, moving, gathering, comparing, resizing, products,
+              sums, matrices, shapes, constants, folding, exact, labels, training, quantised, old, types, external]
+    for make in makers:
+        if make.__name__ in (sys.argv[1:] or [make.__name__]):
+            make()

@@ -580,6 +580,13 @@ static void operators(void **state) {
       {"Where", "x one x", NULL, 0, {0}, "its inputs 1 and 2 differ in type"},
       {"GatherND", "x x", NULL, 0, {0}, "a computed input 1; it must be a constant"},
       {"GatherND", "x one", NULL, 0, {0}, "its index 1 is not one of 1 entries"},
+      {"CumSum", "x x", NULL, 0, {0}, "CumSum with a computed input 1; it must be a constant ('node')"},
+      {"CumSum", "x two", NULL, 0, {0}, "its input 1 must be a single axis"},
+      {"CumSum", "x none", NULL, 0, {0}, "its input 1 must be a single axis"},
+      {"CumSum", "x w", NULL, 0, {0}, "its input 1 must be a list of integers"},
+      {"CumSum", "x most", NULL, 0, {0}, "axis 9223372036854775807 is not one of the 4 dimensions"},
+      {"CumSum", "x minus", NULL, 0, {0}, "axis -5 is not one of the 4 dimensions"},
+      {"CumSum", "x one", "exclusive", 2, {0, 1}, "its attribute 'exclusive' must be an integer"},
       {"Loop", "x", NULL, 0, {0}, "1 node is not supported: Loop ('node')"},
   };
   static const float w[2 * 2 * 9];
@@ -608,6 +615,7 @@ static void operators(void **state) {
 static pz_text labels_of(const char *op, const char *in, pz_text *attributes) {
   pz_text g = graph_of("1x5x4x4", "y"), to_bytes = {0}, axis = {0};
   put_ints(&g, "seven", 1, DIMS(7));
+  put_ints(&g, "one", 1, DIMS(1));
   put_ints(&g, "none", 1, DIMS(0));
   put_ints(&g, "large", 1, DIMS(1 << 24));
   put_ints(&g, "larger", 1, DIMS((1 << 24) + 1));
@@ -639,6 +647,8 @@ static void whole_numbers(void **state) {
       {"Clip", "label larger", "Clip with bounds of whole numbers beyond 2^24 ('node')"},
       {"Clip", "label seven", NULL},
       {"Add", "label byte", "its inputs differ in type"},
+      {"CumSum", "label one", NULL},
+      {"CumSum", "n one", "CumSum with computed values of type int64 that may be"},
       {"Pow", "label seven", "Pow with computed values of type int64 ('node')"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

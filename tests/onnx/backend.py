@@ -35,7 +35,7 @@ Conv ConvTranspose MaxPool AveragePool GlobalAveragePool GlobalMaxPool BatchNorm
 GroupNormalization LayerNormalization Relu LeakyRelu PRelu Elu Selu Sigmoid HardSigmoid HardSwish Mish Softplus Tanh Gelu Clip
 Softmax LogSoftmax ArgMax Add Sub Mul Div Max Min Pow Sqrt Exp Neg Abs Sum Mean Concat Split Slice Pad Resize Upsample
 DepthToSpace SpaceToDepth Transpose Reshape Flatten Squeeze Unsqueeze Identity Dropout Gemm MatMul ReduceMean ReduceSum
-ReduceMax Cast Tile Expand QuantizeLinear DequantizeLinear OneHot ScatterND ScatterElements Mod""".split())
+ReduceMax Cast Tile Expand QuantizeLinear DequantizeLinear OneHot ScatterND ScatterElements Mod CumSum""".split())
 # What tests of these operators use besides: their functions' bodies, and constants
 HELPERS = set("""
 Constant ConstantOfShape Shape Size Gather CastLike Where Range Floor Ceil Log Erf Reciprocal Equal Less Greater Not And Or

@@ -149,6 +149,27 @@ static void test_reduce(void **state) {
         "output %k\noutput %l\noutput %m\n");
 }
 
+/* Along channels, rows and planes; along lines; of one dimension, and of six. */
+static void test_cumsum(void **state) {
+  (void)state;
+  check("graph \"sums\"\n"
+        "input %x 2x19x3x5x37\n"
+        "input %r 5x70\n"
+        "input %l 300\n"
+        "const %w 4x19x3x3x3 = seed 3 scale 0.1\n"
+        "%a = cumsum \"a\" %x\n"
+        "%b = conv \"b\" %a, %w kernel 3,3,3 pad 1,1,1:1,1,1\n"
+        "%c = cumsum \"c\" %b axis 3 exclusive\n"
+        "%d = cumsum \"d\" %x axis 4 reverse\n"
+        "%e = cumsum \"e\" %r axis 0 exclusive reverse\n"
+        "%f = cumsum \"f\" %r axis 1\n"
+        "%g = cumsum \"g\" %l axis 0 reverse\n"
+        "%h = reshape \"h\" %x shape 2x1x19x3x5x37\n"
+        "%i = cumsum \"i\" %h axis 2\n"
+        "%j = reshape \"j\" %i shape 2x57x185\n"
+        "output %c\noutput %d\noutput %e\noutput %f\noutput %g\noutput %j\n");
+}
+
 static void test_channel_norm(void **state) {
   (void)state;
   check("graph \"channels\"\n"
@@ -192,6 +213,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_group_norm),   cmocka_unit_test(test_functions),
       cmocka_unit_test(test_eltwise),      cmocka_unit_test(test_reduce),
-      cmocka_unit_test(test_channel_norm), cmocka_unit_test(test_many_dimensions)};
+      cmocka_unit_test(test_channel_norm), cmocka_unit_test(test_many_dimensions),
+      cmocka_unit_test(test_cumsum)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

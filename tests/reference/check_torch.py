@@ -208,6 +208,14 @@ def softmax():
     return {"x": x}, 'softmax "s" %%x axis %d' % axis, torch.softmax(x, axis)
 
 
+def cumsum():
+    x, axis, reverse = tensor(2, 3, 4, 2), random.randint(0, 3), random.random() < 0.5
+    y = x.flip(axis).cumsum(axis).flip(axis) if reverse else x.cumsum(axis)
+    if random.random() < 0.5:
+        return {"x": x}, 'cumsum "c" %%x axis %d exclusive%s' % (axis, " reverse" * reverse), y - x
+    return {"x": x}, 'cumsum "c" %%x axis %d%s' % (axis, " reverse" * reverse), y
+
+
 def lrn():
     x, size = tensor(2, 7, 3, 4), random.choice([1, 3, 5])
     return {"x": x}, 'lrn "l" %%x size %d alpha 0.5 beta 0.75 k 2' % size, F.local_response_norm(x, size, 0.5, 0.75, 2.0)
@@ -228,7 +236,7 @@ def main():
     random.seed(1)
     torch.manual_seed(1)
     failures = 0
-    for operator in (conv, deconv, pool, batch_norm, activation, eltwise, softmax, lrn, inner_product, permute, group_norm,
+    for operator in (conv, deconv, pool, batch_norm, activation, eltwise, softmax, cumsum, lrn, inner_product, permute, group_norm,
                      resize, reduce, argmax, extend, depth_to_space, crop):
         worst = 0.0
         for _ in range(cases):

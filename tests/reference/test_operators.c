@@ -360,6 +360,50 @@ static void softmax(void **state) {
   softmax_case(0, FLOATS(0, log3, -1000, log3, log3, 1000), DOUBLES(0.25, 0.5, 0, 0.75, 0.5, 1));
 }
 
+static void cumsum_case(pz_attr_cumsum a, const double *expected) {
+  fixture f;
+  fixture_begin(&f, PZ_OP_CUMSUM);
+  fixture_input(&f, 0, SHAPE(2, 3, 2), FLOATS(1, 2, 3, 4, 5, 6, -1, 10, -2, 20, -4, 40));
+  f.node.attr.cumsum = a;
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, SHAPE(2, 3, 2), expected);
+  fixture_end(&f);
+}
+
+static void cumsum(void **state) {
+  (void)state;
+  cumsum_case((pz_attr_cumsum){1, false, false}, DOUBLES(1, 2, 4, 6, 9, 12, -1, 10, -3, 30, -7, 70));
+  cumsum_case((pz_attr_cumsum){1, true, false}, DOUBLES(0, 0, 1, 2, 4, 6, 0, 0, -1, 10, -3, 30));
+  cumsum_case((pz_attr_cumsum){1, false, true}, DOUBLES(9, 12, 8, 10, 5, 6, -7, 70, -6, 60, -4, 40));
+  cumsum_case((pz_attr_cumsum){1, true, true}, DOUBLES(8, 10, 5, 6, 0, 0, -6, 60, -4, 40, 0, 0));
+  cumsum_case((pz_attr_cumsum){2, false, false}, DOUBLES(1, 3, 3, 7, 5, 11, -1, 9, -2, 18, -4, 36));
+  cumsum_case((pz_attr_cumsum){0, false, true}, DOUBLES(0, 12, 1, 24, 1, 46, -1, 10, -2, 20, -4, 40));
+}
+
+/* The sum of y * cumsum(x) is that of x * (cumsum from the other end)(y). */
+static double product_with_sums(const float *x, const float *y, pz_attr_cumsum a) {
+  fixture f;
+  double sum = 0;
+  fixture_begin(&f, PZ_OP_CUMSUM);
+  fixture_input(&f, 0, SHAPE(3, 5, 4), x);
+  f.node.attr.cumsum = a;
+  fixture_run(&f, 1);
+  for (int i = 0; i < 3 * 5 * 4; i++) sum += (double)y[i] * f.outputs[0][i];
+  fixture_end(&f);
+  return sum;
+}
+
+static void cumsum_from_the_other_end_is_the_adjoint(void **state) {
+  (void)state;
+  random_state r = {5};
+  float *x = random_floats(&r, 60), *y = random_floats(&r, 60);
+  for (int32_t i = 0; i < 12; i++) {
+    const pz_attr_cumsum a = {i % 3, i / 3 % 2, i / 6}, back = {a.axis, a.exclusive, !a.reverse};
+    assert_true(fabs(product_with_sums(x, y, a) - product_with_sums(y, x, back)) < 1e-9);
+  }
+  free(x), free(y);
+}
+
 static void lrn_across(void **state) {
   (void)state;
   fixture f;
@@ -431,6 +475,8 @@ int main(void) {
       cmocka_unit_test(casts_of_ends),
       cmocka_unit_test(copies),
       cmocka_unit_test(softmax),
+      cmocka_unit_test(cumsum),
+      cmocka_unit_test(cumsum_from_the_other_end_is_the_adjoint),
       cmocka_unit_test(lrn_across),
       cmocka_unit_test(lrn_within),
       cmocka_unit_test(inner_product),

@@ -79,6 +79,8 @@ static bool attributes_equal(const pz_node *a, const pz_node *b, int32_t rank) {
            SAME_LIST(attr.gather.index.entries, a->attr.gather.index.n);
   case PZ_OP_ARGMAX: return SAME(attr.argmax.axis) && SAME(attr.argmax.last) && SAME(attr.argmax.to);
   case PZ_OP_CAST: return SAME(attr.cast.to) && SAME(attr.cast.scale) && SAME(attr.cast.zero_point);
+  case PZ_OP_CUMSUM:
+    return SAME(attr.cumsum.axis) && SAME(attr.cumsum.exclusive) && SAME(attr.cumsum.reverse);
   case PZ_OP_IDENTITY:
   case PZ_OP_BORDER_COPY: return true;
   case PZ_OP_NONE:

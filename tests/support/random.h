@@ -46,6 +46,7 @@ pz_tensor_id batch_norm(maker *m, pz_tensor_id x);
 pz_tensor_id scale(maker *m, pz_tensor_id x);
 pz_tensor_id power(maker *m, pz_tensor_id x);
 pz_tensor_id softmax(maker *m, pz_tensor_id x);
+pz_tensor_id cumsum(maker *m, pz_tensor_id x); /* and a factor that keeps values as large as they were */
 pz_tensor_id lrn(maker *m, pz_tensor_id x);
 pz_tensor_id inner_product(maker *m, pz_tensor_id x);
 pz_tensor_id crop_to(maker *m, pz_tensor_id x, const pz_shape *size);

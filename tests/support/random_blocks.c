@@ -152,10 +152,13 @@ pz_tensor_id random_block(maker *m, pz_tensor_id x) {
   static const struct {
     int32_t weight;
     pz_tensor_id (*make)(maker *m, pz_tensor_id x);
-  } blocks[] = {{24, plain},     {10, residual}, {9, u_net_block}, {8, branches},    {7, random_pool},
-                {6, upsampling}, {5, slices},    {5, joined},      {4, batch_norm},  {4, scale},
-                {4, tail},       {3, power},     {3, lrn},         {3, random_crop}, {2, softmax},
-                {3, dead},       {5, nothing},   {2, excitation},  {3, random_conv}, {2, random_activation}};
+  } blocks[] = {{24, plain},     {10, residual},   {9, u_net_block},
+                {8, branches},   {7, random_pool}, {6, upsampling},
+                {5, slices},     {5, joined},      {4, batch_norm},
+                {4, scale},      {4, tail},        {3, power},
+                {3, lrn},        {3, random_crop}, {2, softmax},
+                {3, cumsum},     {3, dead},        {5, nothing},
+                {2, excitation}, {3, random_conv}, {2, random_activation}};
   int32_t total = 0, i = 0;
   for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) total += blocks[k].weight;
   for (int32_t ball = pick(m, 0, total - 1); ball >= blocks[i].weight; i++) ball -= blocks[i].weight;

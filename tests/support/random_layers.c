@@ -242,6 +242,15 @@ pz_tensor_id softmax(maker *m, pz_tensor_id x) {
   return add(m, &node, "softmax", 1, &x);
 }
 
+pz_tensor_id cumsum(maker *m, pz_tensor_id x) {
+  const pz_shape shape = shape_of(m, x);
+  pz_node node = pz_node_new(PZ_OP_CUMSUM), mean = pz_node_new(PZ_OP_POWER);
+  node.attr.cumsum = (pz_attr_cumsum){pick(m, 0, shape.rank - 1), chance(m, 40), chance(m, 40)};
+  mean.attr.power.scale = 1 / (float)shape.dim[node.attr.cumsum.axis];
+  x = add(m, &node, "cumsum", 1, &x);
+  return add(m, &mean, "mean", 1, &x);
+}
+
 pz_tensor_id lrn(maker *m, pz_tensor_id x) {
   pz_node node = pz_node_new(PZ_OP_LRN);
   pz_attr_lrn *a = &node.attr.lrn;

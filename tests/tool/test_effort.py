@@ -84,6 +84,12 @@ class Effort(unittest.TestCase):
     def convolutions(self, manifest):
         return [step for step in manifest["plan"] if step["op"] == "conv"]
 
+    def test_a_network_without_weights(self):
+        model, net = self.folder / "relu.prototxt", self.folder / "relu.so"
+        model.write_text(CONV.split("layer { name: \"first\"")[0] + 'layer { name: "relu" type: "ReLU" bottom: "data" top: "relu" }')
+        result = self.pznet("compile", model, "-w", "init:1", "--cc", CC, "-o", net, "-q")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
     def test_measures_each_problem(self):
         tuning = self.first["tuning"]
         self.assertEqual((tuning["effort"], tuning["problems"], tuning["measured"], tuning["note"]), ("measure", 2, 2, ""))

@@ -86,6 +86,13 @@ PZ_TEST_INLINE pz_test_memory pz_test_vector(const float *values, int32_t channe
   return m;
 }
 
+/* A random value for each channel, NaN behind the last one. */
+PZ_TEST_INLINE pz_test_memory pz_test_channel_vector(pz_test_random *r, int32_t block, int32_t channels) {
+  pz_test_memory m = pz_test_alloc((channels + block - 1) / block * block, false);
+  for (int32_t i = 0; i < channels; ++i) m.data[i] = pz_test_float(r, -2, 2);
+  return m;
+}
+
 /* ---- tensors ---- */
 
 typedef struct pz_test_tensor {

@@ -23,13 +23,13 @@ case ${1:-} in
   shift
   ;;
 esac
-harnesses=${*:-$(sed -n 's/^ *foreach(harness \(.*\))$/\1/p' tests/import/fuzz/CMakeLists.txt tests/emit/fuzz/CMakeLists.txt tests/volume/fuzz/CMakeLists.txt | tr '\n' ' ')}
+harnesses=${*:-$(sed -n 's/^ *foreach(harness \(.*\))$/\1/p' tests/import/fuzz/CMakeLists.txt tests/emit/fuzz/CMakeLists.txt tests/formats/fuzz/CMakeLists.txt | tr '\n' ' ')}
 build=build/clang
 top=$(pwd)
 
 clang=$(command -v clang || command -v clang-14)
 cmake -S . -B $build -G Ninja -DCMAKE_C_COMPILER="$clang" -DPZ_FUZZ=ON >/dev/null
-targets="import_seeds volume_seeds"
+targets="import_seeds formats_seeds"
 for h in $harnesses; do targets="$targets fuzz_$h"; done
 # shellcheck disable=SC2086
 cmake --build $build --target $targets >$build/fuzz-build.log 2>&1 || {
@@ -40,13 +40,13 @@ cmake --build $build --target $targets >$build/fuzz-build.log 2>&1 || {
 work=$build
 [ $kind = replay ] && work=$build/replay && rm -rf "$work/corpus"
 mkdir -p "$work" $build/findings
-(cd $build && mkdir -p seeds-import seeds-volume && tests/import/fuzz/import_seeds seeds-import && tests/volume/fuzz/volume_seeds seeds-volume)
+(cd $build && mkdir -p seeds-import seeds-formats && tests/import/fuzz/import_seeds seeds-import && tests/formats/fuzz/formats_seeds seeds-formats)
 
 # Inputs are files that the harness names by its process, in memory where there is such a folder.
 one() {
   binary=$(find $build/tests -name "fuzz_$1" -type f)
   seeds=""
-  for folder in tests/*/fuzz/found/"$1" $build/seeds-import/"$1" $build/seeds-volume/"${1#volume_}"; do
+  for folder in tests/*/fuzz/found/"$1" $build/seeds-import/"$1" $build/seeds-formats/"${1#formats_}"; do
     [ -d "$folder" ] && seeds="$seeds $folder"
   done
   case $1 in

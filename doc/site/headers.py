@@ -79,6 +79,7 @@ class Reader:
         self.fresh = True   # nothing of this line has been read
         self.group = None   # a declaration whose comment counts for those that follow without an empty line
         self.brace = None   # the struct or enum whose members are being read
+        self.inner = False  # within a union without a name in it, whose members count as its own
         for kind, text in pieces(code):
             getattr(self, "on_" + kind)(text)
 
@@ -124,6 +125,9 @@ class Reader:
         self.code = ""
         if head.startswith("extern"):
             return
+        if self.brace is not None:
+            self.inner = True
+            return
         kind = "enum" if re.search(r"\benum\b", head) else "struct"
         name = re.sub(r"^typedef\b|\b(enum|struct)\b", "", head).strip()
         self.brace = self.take(Item(kind, name, self.said()))
@@ -134,7 +138,9 @@ class Reader:
             return
         if self.code.strip():
             self.member()
-        self.brace, self.code = None, "}"
+        if not self.inner:
+            self.brace = None
+        self.inner, self.code = False, "}"
 
     def on_end(self, text):
         if self.code.startswith("}"):  # the name behind the braces

@@ -4,7 +4,7 @@
 
 #include "api/api.h"
 
-/* Writes to sensitivity[node] how many times the relative L2 error of that convolution's or deconvolution's sums is found in the
+/* Writes to error_propagation[node] how many times the relative L2 error of that convolution's or deconvolution's sums is found in the
  * network's results (the largest of them), for the nodes whose candidates have different errors; leaves the others. `network` is
  * `plan`'s network file, which this machine can run, `wanted` the options that the plan was made with. Runs it once as it is, and once for
  * each of these layers with noise on the layer's weights; for half a minute at most, behind which layers are left, too. Weights in

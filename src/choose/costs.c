@@ -116,7 +116,7 @@ static int32_t add_edges(const tables *t, const pz_node_id *maker) {
   }
   t->into[g->n_nodes] = count;
   for (int32_t i = 0; i < g->n_outputs; i++)
-    add_edge(t, &count, g->outputs[i], maker[g->outputs[i]], PZ_NONE, PZ_READS_PLAIN);
+    add_edge(t, &count, g->outputs[i], maker[g->outputs[i]], PZ_NONE, PZ_READS_NCHW);
   return count;
 }
 

@@ -18,7 +18,7 @@ typedef struct pz_priced {
 typedef struct pz_edge {
   pz_tensor_id tensor;
   pz_node_id from,
-      to; /* PZ_NONE: the network's caller, who has and wants it plain; constants too come from there */
+      to; /* PZ_NONE: the network's caller, who has and wants it NCHW; constants too come from there */
   pz_reads reads; /* of `to` */
   double transform
       [2]
@@ -48,7 +48,7 @@ static inline pz_layout pz_edge_written(const pz_costs *c, const pz_edge *e, int
   return e->from == PZ_NONE ? PZ_NCHW : c->node[e->from][i].out;
 }
 static inline pz_layout pz_edge_read(const pz_costs *c, const pz_edge *e, int32_t i, int32_t j) {
-  if (e->to == PZ_NONE || e->reads == PZ_READS_PLAIN) return PZ_NCHW;
+  if (e->to == PZ_NONE || e->reads == PZ_READS_NCHW) return PZ_NCHW;
   const pz_priced *to = &c->node[e->to][j];
   if (e->reads == PZ_READS_OUT) return to->out;
   return to->any_layout ? pz_edge_written(c, e, i) : to->in;

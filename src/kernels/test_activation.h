@@ -3,6 +3,7 @@
 #define PZ_KERNELS_TEST_ACTIVATION_H
 
 #include "kernels/activation.h"
+#include "kernels/testing.h"
 
 #include <math.h>
 
@@ -49,6 +50,13 @@ static inline double pz_test_activate(int kind, double alpha, double beta, doubl
  * compared. */
 static inline int pz_test_smooth(int kind) {
   return kind <= PZ_K_ACT_ABS || kind == PZ_K_ACT_ERF || kind == PZ_K_ACT_SOFTSIGN;
+}
+
+/* One of those that are smooth, and its numbers. */
+PZ_TEST_INLINE void pz_test_smooth_activation(pz_test_random *r, int *act, float *alpha, float *beta) {
+  do *act = pz_test_int(r, 0, PZ_K_ACT_COUNT - 1);
+  while (!pz_test_smooth(*act));
+  *alpha = pz_test_float(r, 0, 1), *beta = *alpha + 1;
 }
 
 #endif

@@ -80,9 +80,16 @@ PZ_TEST_INLINE float *pz_test_floats(pz_test_random *r, int64_t n) {
 }
 
 /* A value for each channel, padded with zeros to whole blocks, right in front of a guard page. */
-PZ_TEST_INLINE pz_test_memory pz_test_vector(const float *values, int32_t maps, int32_t block) {
-  pz_test_memory m = pz_test_alloc((maps + block - 1) / block * block, false);
-  for (int64_t i = 0; i < m.floats; ++i) m.data[i] = i < maps ? values[i] : 0.0f;
+PZ_TEST_INLINE pz_test_memory pz_test_vector(const float *values, int32_t channels, int32_t block) {
+  pz_test_memory m = pz_test_alloc((channels + block - 1) / block * block, false);
+  for (int64_t i = 0; i < m.floats; ++i) m.data[i] = i < channels ? values[i] : 0.0f;
+  return m;
+}
+
+/* A random value for each channel, NaN behind the last one. */
+PZ_TEST_INLINE pz_test_memory pz_test_channel_vector(pz_test_random *r, int32_t block, int32_t channels) {
+  pz_test_memory m = pz_test_alloc((channels + block - 1) / block * block, false);
+  for (int32_t i = 0; i < channels; ++i) m.data[i] = pz_test_float(r, -2, 2);
   return m;
 }
 
@@ -161,9 +168,9 @@ static inline float *pz_test_at(const pz_test_tensor *t, int32_t n, int32_t c, i
 }
 
 /* Calls for every (n, c, d, h, w) of the view; `grow` 1 includes the border; c runs to `channels`. */
-#define PZ_TEST_EACH(v, grow, maps)                                                                          \
+#define PZ_TEST_EACH(v, grow, channels)                                                                      \
   for (int32_t n = 0; n < (v).n; ++n)                                                                        \
-    for (int32_t c = 0; c < (maps); ++c)                                                                     \
+    for (int32_t c = 0; c < (channels); ++c)                                                                 \
       for (int32_t d = -(grow) * (v).border_lo[0]; d < (v).d + (grow) * (v).border_hi[0]; ++d)               \
         for (int32_t h = -(grow) * (v).border_lo[1]; h < (v).h + (grow) * (v).border_hi[1]; ++h)             \
           for (int32_t w = -(grow) * (v).border_lo[2]; w < (v).w + (grow) * (v).border_hi[2]; ++w)

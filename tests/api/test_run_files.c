@@ -1,6 +1,6 @@
 /* pz_run_files: what it reads, what it writes, what it refuses, and that failing leaves no output behind. */
 #include "fail_alloc.h"
-#include "fixture.h"
+#include "files.h"
 
 #include <stdlib.h>
 #include <string.h>

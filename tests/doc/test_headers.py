@@ -35,6 +35,11 @@ typedef struct pz_pair {
    * in two lines */
   const char *name, *other;
   int32_t (*call)(void *host, int32_t n); /* called */
+  union {
+    int32_t now;
+    int32_t before; /* its older name */
+  };
+  int32_t last;
 } pz_pair;
 
 /* Makes `one` (pz_pair). */
@@ -74,6 +79,7 @@ class Headers(unittest.TestCase):
             ".. c:struct:: pz_thing\n",
             ".. c:struct:: pz_pair\n\n   .. c:member:: const char *name\n                 const char *other\n\n      what it is, in two lines\n",
             "   .. c:member:: int32_t (*call)(void *host, int32_t n)\n\n      called\n",
+            "   .. c:member:: int32_t now\n\n   .. c:member:: int32_t before\n\n      its older name\n\n   .. c:member:: int32_t last\n",
             ".. c:function:: int pz_make(pz_pair *pair, int n)\n                void pz_drop(pz_pair *pair)\n\n   Makes ``one``\\  (:c:struct:`pz_pair`\\ ).\n",
             "   ``pz_drop``\\ : frees\n",
             "\n.. c:macro:: PZ_X\n\n   ``3``\\ \n\n   an x\n\n.. c:macro:: PZ_Y\n",

@@ -1,4 +1,4 @@
-/* What the readers of HDF5 share; whole files are damaged in tests/import and tests/volume. */
+/* What the readers of HDF5 share; whole files are damaged in tests/import and test_damaged.c. */
 #include "unit.h"
 #include "formats/hdf5_filters.h"
 #include "formats/hdf5_lock.h"

@@ -1,4 +1,4 @@
-/* What a model takes at least: from shapes, with no more of what lies between layers than slabs hold. */
+/* What a model takes at least: from shapes, with no more of what lies between layers than bands of rows hold. */
 #include "import/least_memory.h"
 
 #include <setjmp.h>

@@ -71,13 +71,13 @@ static void check(const char *text, pz_isa isa, bool exact, bool saves) {
 
 /* So many convolutions have their results over their inputs, and the arena is at most `part` of the NCHW one, or of `apart` floats where these
  * are more. */
-static void check_inplace(const char *text, pz_isa isa, bool exact, int32_t slides, double part,
+static void check_inplace(const char *text, pz_isa isa, bool exact, int32_t in_place, double part,
                           int64_t apart) {
   int32_t found;
   const int64_t plain = floats_of(text, isa, PZ_FUSE_ROWS_NEVER, exact, "in place", &found);
   assert_int_equal(found, 0);
   const int64_t floats = floats_of(text, isa, PZ_FUSE_ROWS_ALWAYS, exact, "in place", &found);
-  assert_int_equal(found, slides);
+  assert_int_equal(found, in_place);
   assert_true(floats < plain && (double)floats <= part * (double)(apart > plain ? apart : plain));
   check_as(text, isa, exact);
 }
@@ -191,7 +191,7 @@ static void test_sliding(void **state) {
   check_inplace(sliding, PZ_ISA_SSE4, true, 4, 0.65, 0);
 }
 
-/* Results smaller than their inputs, pads of one side, a dilated kernel, and a sum that a slide's result ends in. */
+/* Results smaller than their inputs, pads of one side, a dilated kernel, and a sum that an in-place result ends in. */
 static void test_sliding_shapes(void **state) {
   (void)state;
   const pz_isa isa = pz_isa_native();
@@ -216,7 +216,7 @@ static void test_sliding_shapes(void **state) {
                 isa, false, 4, 0.7, apart);
 }
 
-/* A convolution and a residual module: it and the module's first one slide, the other two run band by band and end where the first
+/* A convolution and a residual module: it and the module's first one are in place, the other two run band by band and end where the first
  * one's result lay. */
 static void test_residual(void **state) {
   (void)state;

@@ -39,6 +39,15 @@ layer { name: "sum" type: "Eltwise" bottom: "first" bottom: "second" top: "sum" 
 # Large enough for candidates to be tried in the network.
 LARGE = CONV.replace("dim: 32 dim: 24 dim: 24", "dim: 32 dim: 20 dim: 96 dim: 96")
 
+# No convolution and no weights. A crop in steps reads points by a table, which lies among the weights of what is timed.
+OTHERS = """
+layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 4 dim: 6 dim: 8 } } }
+layer { name: "like" type: "Input" top: "like" input_param { shape { dim: 1 dim: 4 dim: 6 dim: 4 } } }
+layer { name: "crop" type: "Crop" bottom: "data" bottom: "like" top: "crop" crop_param { axis: 3 offset: 1 } }
+layer { name: "pool" type: "Pooling" bottom: "crop" top: "pool" pooling_param { pool: AVE global_pooling: true } }
+"""
+ARITHMETIC = pathlib.Path(__file__).parents[1] / "import/data/onnx/arithmetic.onnx"
+
 # The fastest candidates with AMX are too inexact for two layers to have them.
 ISA = ["--isa", "avx512"] if "amx_bf16" in pathlib.Path("/proc/cpuinfo").read_text() else []
 
@@ -159,6 +168,34 @@ class Effort(unittest.TestCase):
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             for step in self.convolutions(json.loads(result.stdout)):
                 self.assertNotIn("expected_in_result", step)
+
+    def exhaust(self, model):
+        """A network file of the model, verified: the summary, and the candidates that have times, {operator: a set for each problem}."""
+        net, database = self.folder / "others.so", self.folder / f"{model.stem}.sqlite"
+        result = self.pznet("compile", model, "--cc", CC, "--effort", "exhaustive", "--tuning", database, "-o", net, "--json")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        summary = json.loads(result.stdout)
+        self.assertEqual(summary["tuning"]["note"], "")
+        verified = self.pznet("verify", net, "--model", model)
+        self.assertEqual(verified.returncode, 0, verified.stderr)
+        rows = json.loads(self.pznet("tune", "--json", "--database", database).stdout)["measurements"]
+        problems = {row["hash"]: (row["problem"].split()[0], set()) for row in rows}
+        for row in rows:
+            self.assertEqual(row["problem"].split()[0], problems[row["hash"]][0])
+            self.assertGreater(row["seconds"], 0)
+            problems[row["hash"]][1].add(row["candidate"])
+        return summary, sorted((op, sorted(candidates)) for op, candidates in problems.values())
+
+    def test_other_operators_than_convolutions(self):
+        model = self.folder / "others.prototxt"
+        model.write_text(OTHERS)
+        summary, timed = self.exhaust(model)
+        self.assertEqual(timed, [("crop", ["crop", "crop in steps"]), ("pool", ["pooling", "reduction of the whole image"])])
+        self.assertEqual((summary["tuning"]["problems"], summary["tuning"]["measured"], summary["tuning"]["candidates"]), (2, 2, 4))
+
+    def test_constant_factors_are_read_by_what_packs_them(self):
+        _, timed = self.exhaust(ARITHMETIC)
+        self.assertFalse([op for op, _ in timed if op == "scale"], timed)
 
     def run_large(self, name, *words, model=LARGE):
         """Compiled with times from NAME.sqlite, and verified: the summary, and the times in the network, {(layer, candidate): seconds}."""

@@ -43,6 +43,30 @@ static void infer(void **state) {
   fx_leave(&f);
 }
 
+/* The boxes that a reader likes are told. */
+static void described(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *step;
+    bool sequential;
+  } cases[] = {{"a.npy", "[\n    1,\n    1,\n    5\n  ]", false},
+               {"a.nii.gz", "[\n    1,\n    1,\n    5\n  ]", true}};
+  const fx_folder f = fx_enter();
+  const pz_volume_info info = fx_info(PZ_F32, 2, 3, 7, 5);
+  void *data = fx_content(&info, 1);
+  for (int i = 0; i < 2; i++) {
+    char *json, want[80];
+    fx_save(fx_path(&f, cases[i].name), &info, data);
+    assert_int_equal(pz_volume_describe(fx_path(&f, cases[i].name), &json), PZ_OK);
+    snprintf(want, sizeof want, "\"step\": %s", cases[i].step);
+    assert_non_null(strstr(json, want));
+    assert_int_equal(strstr(json, "\"sequential\": true") != NULL, cases[i].sequential);
+    pz_free(json);
+  }
+  free(data);
+  fx_leave(&f);
+}
+
 /* A volume in memory behind callbacks, which notice planes out of order and may fail. */
 typedef struct memory {
   const pz_volume_info *info;
@@ -215,7 +239,8 @@ static void refusals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(infer), cmocka_unit_test(callbacks),
-                                     cmocka_unit_test(digests), cmocka_unit_test(refusals)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(infer), cmocka_unit_test(described),
+                                     cmocka_unit_test(callbacks), cmocka_unit_test(digests),
+                                     cmocka_unit_test(refusals)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

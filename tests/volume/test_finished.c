@@ -395,6 +395,29 @@ static void no_overwrite(void **state) {
   fx_leave(&s.folder);
 }
 
+/* A result beside the slices would be one to the next run. */
+static void slices_stay_alone(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+  const int64_t size[3] = {1, 3, 5};
+  const pz_infer_options o = {.normalize = PZ_NORMALIZE_NONE};
+  const pz_volume_info info = fx_info(PZ_U8, 1, 1, 3, 5);
+  void *data = fx_content(&info, 1);
+  const char *few = fx_path(&f, "few");
+  fx_net net;
+  pz_error error = {0};
+  mkdir(few, 0777);
+  fx_save(fx_path(&f, "few/a1.tif"), &info, data), fx_save(fx_path(&f, "few/a2.tif"), &info, data);
+  fx_net_make(&net, FX_IDENTITY, 1, 1, size, size);
+  assert_int_equal(fx_infer(&net, few, fx_path(&f, "few/out.npy"), &o, NULL, &error), PZ_ERROR_USAGE);
+  assert_int_equal(fx_infer(&net, few, fx_path(&f, "out.npy"), &o, NULL, NULL), PZ_OK);
+  error = (pz_error){0};
+  assert_int_equal(fx_infer(&net, few, fx_path(&f, "out.npz"), &o, NULL, &error), PZ_ERROR_USAGE);
+  assert_non_null(strstr(error.message, "read but not written"));
+  free(data);
+  fx_leave(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_format),
@@ -407,6 +430,7 @@ int main(void) {
       cmocka_unit_test(no_attributes),
       cmocka_unit_test(no_attributes_joined),
       cmocka_unit_test(no_overwrite),
+      cmocka_unit_test(slices_stay_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ int main(void) {
   const pz_to_nchwc_shape copy = {one, one_blocked};
   const pz_cast_shape enter = {
       .in = one, .out = one_blocked, .from = PZ_CAST_U8, .to = PZ_CAST_F32, .in_scale = 1, .out_scale = 1};
-  const pz_cast_shape plain = {
+  const pz_cast_shape nchw = {
       .in = one, .out = one, .from = PZ_CAST_U8, .to = PZ_CAST_F32, .in_scale = 1, .out_scale = 1};
   const pz_cast_shape leave = {
       .in = few_blocked, .out = few, .from = PZ_CAST_F32, .to = PZ_CAST_BF16, .in_scale = 1, .out_scale = 1};
@@ -24,7 +24,7 @@ int main(void) {
       .in = few_blocked, .out = few, .from = PZ_CAST_F32, .to = PZ_CAST_U8, .in_scale = 1, .out_scale = 1};
   PZ_BENCH("to_nchwc 1 channel of f32", of_floats, pz_to_nchwc(copy, a, b, 0, 1));
   PZ_BENCH("u8 to blocks, 1 channel", of_bytes, pz_cast(enter, a, b, 0, 1));
-  PZ_BENCH("u8 to plain, 1 channel", 5.0 * POINTS, pz_cast(plain, a, b, 0, 1));
+  PZ_BENCH("u8 to NCHW, 1 channel", 5.0 * POINTS, pz_cast(nchw, a, b, 0, 1));
   PZ_BENCH("blocks to bf16, 3 channels", (4.0 * PZ_S + 6) * POINTS, pz_cast(leave, a, b, 0, 1));
   PZ_BENCH("blocks to u8, 3 channels", (4.0 * PZ_S + 3) * POINTS, pz_cast(bytes, a, b, 0, 1));
   free(a), free(b);

@@ -1,7 +1,7 @@
 /* cast.h: the same values in another type of elements, and in another layout where wanted; how inputs and outputs that are not of
  * float enter and leave a network.
  *
- * Layouts: NCHW to NCHW, NCHW to NCHWc (of floats) and NCHWc (of floats) to NCHW; strides of elements. Plain views
+ * Layouts: NCHW to NCHW, NCHW to NCHWc (of floats) and NCHWc (of floats) to NCHW; strides of elements. NCHW views
  * lie at any address and have stride_w 1. They do not overlap. Reads the inside of `in` and nothing behind it, writes the inside of
  * `out`, zero in the lanes behind the last channel. Between layouts S points of S channels are transposed in registers, as floats. Rows
  * that are not a multiple of S end with S points that overlap those before; rows shorter than S are read and written in parts.
@@ -32,8 +32,8 @@ PZ_INLINE void pz_cast_tile_to_blocked(const pz_cast_shape *s, const char *in, c
       pz_v_store((float *)out + i * s->out.stride_w, tile[i]);
 }
 
-PZ_INLINE void pz_cast_tile_to_plain(const pz_cast_shape *s, const char *in, char *out, int32_t channels,
-                                     int32_t points, int whole) {
+PZ_INLINE void pz_cast_tile_to_nchw(const pz_cast_shape *s, const char *in, char *out, int32_t channels,
+                                    int32_t points, int whole) {
   pz_v tile[PZ_S];
   PZ_UNROLL for (int i = 0; i < PZ_S; ++i) tile[i] =
       whole || i < points ? pz_v_load((const float *)in + i * s->in.stride_w) : pz_v_zero();
@@ -46,7 +46,7 @@ PZ_INLINE void pz_cast_tile_to_plain(const pz_cast_shape *s, const char *in, cha
 PZ_INLINE void pz_cast_points(const pz_cast_shape *s, const char *in, char *out, int32_t channels,
                               int32_t points, int whole) {
   if (s->out.block > 1) pz_cast_tile_to_blocked(s, in, out, channels, points, whole);
-  else if (s->in.block > 1) pz_cast_tile_to_plain(s, in, out, channels, points, whole);
+  else if (s->in.block > 1) pz_cast_tile_to_nchw(s, in, out, channels, points, whole);
   else pz_cast_write(s, out, pz_cast_read(s, in, points, whole), points, whole);
 }
 

@@ -215,7 +215,7 @@ static void tensors(void **state) {
                        .to = types[pz_test_int(&r, 0, TYPES - 1)],
                        .in_scale = 1,
                        .out_scale = 1};
-    const int layouts = pz_test_int(&r, 0, 2); /* plain; from blocks; to blocks: those are of floats */
+    const int layouts = pz_test_int(&r, 0, 2); /* NCHW; from NCHWc; to NCHWc: those are of floats */
     if (layouts == 1) s.from = PZ_CAST_F32;
     if (layouts == 2) s.to = PZ_CAST_F32;
     if (is_integer(s.from) && round % 2) s.in_scale = 0.37f, s.in_zero = pz_test_int(&r, 0, 100);

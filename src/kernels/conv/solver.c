@@ -170,7 +170,7 @@ bool pz_conv_small_cin(const pz_query *q) {
   return q->problem->in[PZ_CONV_X].nchw && 2 * pz_conv_cin(q) <= q->target->block;
 }
 
-/* The result leaves the network, and nothing else reads it: plain is what is wanted. */
+/* The result leaves the network, and nothing else reads it: NCHW is what is wanted. */
 bool pz_conv_small_cout(const pz_query *q) {
   return q->problem->attr.conv.group == 1 && 2 * pz_conv_cout(q) <= q->target->block &&
          q->problem->out[0].nchw;

@@ -35,9 +35,9 @@ int32_t pz_conv_epilogue_args(const pz_conv_operands *p, pz_arg *args, int32_t n
 pz_status pz_conv_add_scratch_call(pz_builder *b, const pz_conv_operands *p, pz_pointer weights,
                                    pz_dtype type, const char *header, const char *function, pz_text *shape,
                                    int64_t scratch_floats, pz_error *err);
-/* The input is the network's own and has few channels: it is read as it is, plain. */
+/* The input is the network's own and has few channels: it is read as it is, NCHW. */
 bool pz_conv_small_cin(const pz_query *q);
-/* The result leaves the network, has few channels, and nothing else reads it: plain is what is wanted. */
+/* The result leaves the network, has few channels, and nothing else reads it: NCHW is what is wanted. */
 bool pz_conv_small_cout(const pz_query *q);
 /* And its taps along the width lie beside each other in a vector (kernels/conv/narrow.h), of a kernel of 1 along the depth, without Base. */
 bool pz_conv_narrow_beside(const pz_query *q);

@@ -1,7 +1,7 @@
 /* direct.h: the direct convolution, register-NCHWc over out channels and points, weights streaming from cache.
  *
  * Contract: conv/shape.h. Weights packed by pack.h; bias, residual_scale, slope over out channels padded with zeros to whole
- * blocks; pointers that the shape does not ask for may be NULL. All but a plain `in` aligned to the vector. Writes the
+ * blocks; pointers that the shape does not ask for may be NULL. All but an NCHW `in` aligned to the vector. Writes the
  * inside of out and nothing else; its padding lanes, if it has any, become zero. Any number of workers gives the same bits: a tile is
  * summed by one worker in one order, (input block, kd, kh, kw, channel), or (input block, kd, kh, channel, kw) in tiles of one
  * outer block. If the shape says so, the moments of the results are collected on the way: statistics holds records
@@ -116,9 +116,9 @@ PZ_INLINE void pz_conv_row(const pz_conv_direct_shape *s, int32_t rw, int32_t ch
 /* `channels` channels of each of the taps along w, tap by tap. Unrolled are a block's channels, or kw where the input is NCHW. */
 PZ_INLINE void pz_conv_taps_of_row(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t channels,
                                    const float *in, const float *weights, pz_v *acc) {
-  const int plain = s->in.block == 1;
-  const int32_t steps = plain ? s->kernel[2] : channels, across = plain ? 1 : s->kernel[2];
-  const int64_t tap = s->dilation[2] * s->in.stride_w, step = plain ? tap : 1;
+  const int nchw = s->in.block == 1;
+  const int32_t steps = nchw ? s->kernel[2] : channels, across = nchw ? 1 : s->kernel[2];
+  const int64_t tap = s->dilation[2] * s->in.stride_w, step = nchw ? tap : 1;
   PZ_ROLL for (int32_t w = 0; w < across; ++w) {
     PZ_POINTER_PIN(in);
     PZ_POINTER_PIN(weights);

@@ -1,7 +1,7 @@
 /* pack.h: weights as the direct convolution streams them. Plain C, run by the compiler half.
  *
  * Packed: [outer group][input block][kd][kh][kw][channel in the block][outer block in the group][S lanes]; PZnet 2.2 with
- * the groups' blocks side by side, in the order in which a tile reads. Where the input is plain its block is one channel.
+ * the groups' blocks side by side, in the order in which a tile reads. Where the input is NCHW its block is one channel.
  * Lanes behind the last out channel, and pairs of channels of different groups, are zero. */
 #ifndef PZ_KERNELS_CONV_DIRECT_PACK_H
 #define PZ_KERNELS_CONV_DIRECT_PACK_H

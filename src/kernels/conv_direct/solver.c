@@ -32,7 +32,7 @@ static pz_conv_operands operands_of_tail(const pz_conv_operands *whole, const pz
   return p;
 }
 
-static pz_status build_conv(const pz_query *q, const pz_placed *placed, pz_builder *b, bool from_plain,
+static pz_status build_conv(const pz_query *q, const pz_placed *placed, pz_builder *b, bool from_nchw,
                             pz_error *err) {
   const float *weights = q->problem->in[PZ_CONV_WEIGHT].data;
   char rest[48] = "";
@@ -52,7 +52,7 @@ static pz_status build_conv(const pz_query *q, const pz_placed *placed, pz_build
   PZ_TRY(pz_conv_add_stats(b, &s, &p, err));
   PZ_TRY(pz_conv_add(q, b, m, &s, &p, weights, err));
   return pz_set_algorithm(b, err, "%s%s %dx%dx%d, %d blocks x %d points%s", m->name,
-                          from_plain ? " on plain input" : "", s.kernel[0], s.kernel[1], s.kernel[2], s.kb,
+                          from_nchw ? " on NCHW input" : "", s.kernel[0], s.kernel[1], s.kernel[2], s.kb,
                           s.rw * s.rh, rest);
 }
 
@@ -90,7 +90,7 @@ const pz_solver pz_solver_conv_direct = {.name = "direct",
                                          .weight_bytes = weight_bytes,
                                          .emit = build_direct};
 
-const pz_solver pz_solver_conv_direct_small_cin = {.name = "direct on plain input",
+const pz_solver pz_solver_conv_direct_small_cin = {.name = "direct on NCHW input",
                                                    .direct = true,
                                                    .overwrites = pz_conv_overwrites,
                                                    .op = PZ_OP_CONV,

@@ -1,6 +1,6 @@
 /* dot.h: the direct convolution with few out channels (a network's last layer): vectors run over the in channels.
  *
- * Contract: as in conv/shape.h, but: in has block S; one group, one phase; out and residual have block 1 (plain), any stride_w, or
+ * Contract: as in conv/shape.h, but: in has block S; one group, one phase; out and residual have block 1 (NCHW), any stride_w, or
  * are one block of S, whose padding lanes become zero; bias, residual_scale, slope hold out.c floats. Of the schedule kb (channels) and
  * rw (points) are used. S vectors of weights of the direct convolution become K here, so it pays for K < S. Each sum over
  * lanes is made once at the end of a tile, and bias, Base and activation work on vectors of points, or on a point's channels

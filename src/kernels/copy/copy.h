@@ -1,4 +1,4 @@
-/* copy.h: a view to another view of the same sizes and the same block (both NCHWc or both plain).
+/* copy.h: a view to another view of the same sizes and the same block (both NCHWc or both NCHW).
  *
  * Crops, concatenation and slices along d, h, w, n, and along channels at multiples of the block are copies between views
  * of parts of tensors. Reads the inside of `in`, writes the inside of `out`; they may not overlap. Any strides; runs

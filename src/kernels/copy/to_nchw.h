@@ -1,6 +1,6 @@
 /* to_nchw.h: the NCHWc layout to a NCHW tensor; how a result leaves a network.
  *
- * Layouts: `in` NCHWc, any strides; `out` plain (block 1) with stride_w 1, at any address. Reads the inside of `in`,
+ * Layouts: `in` NCHWc, any strides; `out` NCHW (block 1) with stride_w 1, at any address. Reads the inside of `in`,
  * writes the inside of `out`. S points of S channels are transposed in registers; rows that are not a multiple of S end
  * with S points that overlap those before, rows shorter than S are written in parts of a vector. Unit of work: a row
  * (n, block, d, h). Exact. */

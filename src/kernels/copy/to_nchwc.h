@@ -1,6 +1,6 @@
 /* to_nchwc.h: a NCHW tensor to the NCHWc layout; how the user's input enters a network.
  *
- * Layouts: `in` plain (block 1) with stride_w 1, at any address; `out` NCHWc, any strides. Reads the inside of `in`
+ * Layouts: `in` NCHW (block 1) with stride_w 1, at any address; `out` NCHWc, any strides. Reads the inside of `in`
  * and nothing behind it, writes the inside of `out`, zero in the lanes behind the last channel. S channels are read together,
  * S points at a time, and transposed in registers. Rows that are not a multiple of S end with S points that overlap
  * those before; rows shorter than S are read into a cleared vector. Unit of work: a row of `out`. Exact. */

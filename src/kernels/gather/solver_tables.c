@@ -69,7 +69,7 @@ pz_status pz_gather_nchwc(const pz_query *q, const pz_placed *placed, pz_builder
   return pz_add_call(b, "kernels/gather/points.h", "pz_gather_points", &shape, args, 3, err);
 }
 
-/* ---- plain ---- */
+/* ---- NCHW ---- */
 
 /* The axes and, for each, the dimension of the node that its positions come from: PZ_NONE where they are kept. */
 typedef struct table {

@@ -19,13 +19,6 @@ typedef struct problem {
   pz_test_memory gamma, beta, slope;
 } problem;
 
-/* NaN behind the last channel. */
-static pz_test_memory packed(pz_test_random *r, int32_t c) {
-  pz_test_memory m = pz_test_alloc((c + PZ_S - 1) / PZ_S * PZ_S, false);
-  for (int32_t i = 0; i < c; ++i) m.data[i] = pz_test_float(r, -2, 2);
-  return m;
-}
-
 static int32_t random_groups(pz_test_random *r, int32_t c) {
   int32_t groups = pz_test_int(r, 0, 2) ? pz_test_int(r, 1, c) : c;
   while (c % groups) --groups;
@@ -37,15 +30,13 @@ static problem random_problem(pz_test_random *r, int32_t largest) {
                 h = pz_test_int(r, 1, 6), w = pz_test_int(r, 1, largest);
   problem p = {.in = pz_test_tensor_random(r, PZ_S, n, c, d, h, w),
                .out = pz_test_tensor_random(r, PZ_S, n, c, d, h, w),
-               .gamma = packed(r, c),
-               .beta = packed(r, c),
-               .slope = packed(r, c)};
+               .gamma = pz_test_channel_vector(r, PZ_S, c),
+               .beta = pz_test_channel_vector(r, PZ_S, c),
+               .slope = pz_test_channel_vector(r, PZ_S, c)};
   pz_group_norm_shape *s = &p.s;
   *s = (pz_group_norm_shape){.in = p.in.view, .groups = random_groups(r, c), .eps = 1e-5f};
   s->has_gamma = pz_test_int(r, 0, 1), s->has_beta = pz_test_int(r, 0, 1);
-  do s->act = pz_test_int(r, 0, PZ_K_ACT_COUNT - 1);
-  while (!pz_test_smooth(s->act));
-  s->act_alpha = pz_test_float(r, 0, 1), s->act_beta = s->act_alpha + 1;
+  pz_test_smooth_activation(r, &s->act, &s->act_alpha, &s->act_beta);
   return p;
 }
 static void drop(problem *p) {

@@ -124,10 +124,13 @@ static pz_status build_scale_computed(const pz_query *q, const pz_placed *placed
   args[3] = (pz_arg){.name = "out", .written = true, .at = out.at};
   return pz_add_call(b, "kernels/pointwise/scale.h", "pz_scale_by", &shape, args, 4, err);
 }
+/* Of constants of the channels the scale above alone: packed, they lie in no tensor that could be read. */
+static bool of_tensors(const pz_query *q) { return !of_channels(q); }
 const pz_solver pz_solver_scale_computed = {.name = "scale by a tensor",
                                             .op = PZ_OP_SCALE,
                                             .in = PZ_NCHWC,
                                             .out = PZ_NCHWC,
+                                            .applies = of_tensors,
                                             .emit = build_scale_computed,
                                             .overwrites = pz_overwrites_first};
 

@@ -1,4 +1,4 @@
-/* solver_nd.c: element-wise operators on tensors of more than five dimensions, which lie plain. */
+/* solver_nd.c: element-wise operators on tensors of more than five dimensions, which lie NCHW. */
 #include "kernels/pointwise/nd.h"
 #include "plan/axes.h"
 

@@ -14,12 +14,12 @@
 static const int32_t outputs_of_tile[] = {2, 4, 6};
 /* Batches; those whose scratch keeps slices (kernels/winograd/shape.h, sliced); all tiles, workers share positions (nonfused.h), and
  * weights are small besides: G of two axes follows when they are used. */
-typedef enum way { IN_BATCHES, SLICED, BY_POSITION, SMALL } way;
+typedef enum way { IN_BATCHES, SLICED, NONFUSED, SMALL } way;
 static const struct {
   int32_t tiles;
   way way;
-} batches[] = {{12, IN_BATCHES}, {16, IN_BATCHES}, {24, IN_BATCHES},   {36, IN_BATCHES},
-               {18, SLICED},     {24, SLICED},     {192, BY_POSITION}, {192, SMALL}};
+} batches[] = {{12, IN_BATCHES}, {16, IN_BATCHES}, {24, IN_BATCHES}, {36, IN_BATCHES},
+               {18, SLICED},     {24, SLICED},     {192, NONFUSED},  {192, SMALL}};
 enum {
   OUTPUTS = 3,
   BATCHES = sizeof batches / sizeof *batches,
@@ -54,7 +54,7 @@ static variant variant_of(const pz_query *q) {
                    .batch = of[BATCH],
                    .smaller = of[SMALLER],
                    .sliced = of[WAY] == SLICED,
-                   .nonfused = of[WAY] == BY_POSITION || of[WAY] == SMALL,
+                   .nonfused = of[WAY] == NONFUSED || of[WAY] == SMALL,
                    .small = of[WAY] == SMALL};
 }
 
@@ -422,7 +422,7 @@ static bool pools(const pz_query *q) {
 #define LEVEL2_WEIGHTS 1.0
 #define LEVEL3_WEIGHTS 4.0
 #define MEMORY_WEIGHTS 12.0
-#define LATE_WEIGHTS   1.5
+#define ON_USE         1.5
 #define SMALL_WEIGHTS  2.5 /* and for all positions of a column together: */
 #define SMALL_COLUMN   12.0
 #define FAR_WEIGHTS    (16 << 20) /* bytes that do not stay in level 3 from run to run */
@@ -445,7 +445,7 @@ static double cost(const pz_query *q) {
   const pz_winograd_costs *t = pz_target_winograd(q->target);
   const double each = (has_pairs(q) ? t->product : PRODUCT) * batch + stream * packed +
                       (v.small ? SMALL_WEIGHTS + SMALL_COLUMN / (v.m[0] + q->problem->attr.conv.kernel[0] - 1)
-                       : packed < 1 ? LATE_WEIGHTS
+                       : packed < 1 ? ON_USE
                                     : 0);
   const double outside = v.sliced     ? (1 + t->outside_level2) / 2
                          : v.nonfused ? fmin(ONCE_OUTSIDE, t->outside_level2)

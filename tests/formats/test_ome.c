@@ -1,4 +1,4 @@
-#include "fixture.h"
+#include "files.h"
 #include "formats/ome.h"
 
 #include <string.h>

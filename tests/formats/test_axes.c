@@ -1,4 +1,4 @@
-#include "fixture.h"
+#include "files.h"
 #include "formats/axes.h"
 #include "formats/raw.h"
 

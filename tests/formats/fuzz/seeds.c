@@ -1,4 +1,4 @@
-/* seeds.c: volume_seeds FOLDER writes small, valid volumes of every kind into FOLDER/<format>/. */
+/* seeds.c: formats_seeds FOLDER writes small, valid volumes of every kind into FOLDER/<format>/. */
 #include "../make_zip.h"
 #include "formats/nifti_header.h"
 #include "formats/volume.h"
@@ -185,7 +185,7 @@ int main(int argc, char **argv) {
   static const char *const files[] = {"npy/%d.npy", "hdf5/%d.h5", "tiff/%d.tif", "nifti/%d.nii",
                                       "nifti/%d.nii.gz"};
   char path[512], name[64];
-  if (argc != 2) return fprintf(stderr, "usage: volume_seeds FOLDER\n"), 2;
+  if (argc != 2) return fprintf(stderr, "usage: formats_seeds FOLDER\n"), 2;
   mkdir(argv[1], 0777);
   for (int i = 0; i < 5; i++) snprintf(path, sizeof path, "%s/%s", argv[1], folders[i]), mkdir(path, 0777);
   for (int f = 0; f < 5; f++)

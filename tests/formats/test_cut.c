@@ -1,6 +1,6 @@
 /* HDF5 files that are checked with little memory, and files that are cut while they are opened. */
 #include "cutter.h"
-#include "fixture.h"
+#include "files.h"
 #include "formats/hdf5_check.h"
 #include "formats/hdf5_find.h"
 

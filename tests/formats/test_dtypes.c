@@ -1,5 +1,5 @@
 /* Elements of every type: their values in float, and the files that other programs write of them. */
-#include "fixture.h"
+#include "files.h"
 #include "formats/convert.h"
 #include "formats/io.h"
 #include "formats/nifti_header.h"
@@ -133,38 +133,6 @@ static void not_finite(void **state) {
   pz_zero_not_finite(PZ_BF16, b, 3);
   assert_true(b[0] == 0 && b[1] == 0 && b[2] == 0x7f7f);
   assert_int_equal(pz_find_not_finite(PZ_I64, v, 4), -1);
-}
-
-/* A run says how many, and names the first; not where values are normalised. */
-static void told(void **state) {
-  (void)state;
-  const fx_folder f = fx_enter();
-  const int64_t size[3] = {2, 4, 4};
-  const pz_volume_info info = fx_info(PZ_I32, 2, 5, 6, 7);
-  int32_t *data = fx_content(&info, 1);
-  for (int i = 0; i < 2 * 5 * 6 * 7; i++) data[i] &= 0xffff;
-  data[210 + 42 * 3 + 7 * 2 + 5] = 16777217, data[210 + 42 * 4] = -33554435;
-  fx_save(fx_path(&f, "a.npy"), &info, data);
-  for (int i = 0; i < 2; i++) {
-    fx_net net;
-    pz_volume *v;
-    char *report;
-    pz_error err = {0};
-    const pz_infer_options o = {.normalize = i ? PZ_NORMALIZE_ZSCORE : PZ_NORMALIZE_AUTO,
-                                .overlap = {1, 2, 2}};
-    fx_net_make(&net, FX_IDENTITY, 2, 1, size, size);
-    assert_int_equal(pz_volume_open(fx_path(&f, "a.npy"), &v, NULL), PZ_OK);
-    const pz_volume_writer to = {.path = fx_path(&f, "out.npy")};
-    if (pz_engine_run(&net.function, v, &to, &o, NULL, &report, &err) != PZ_OK) fail_msg("%s", err.message);
-    const char *text = strstr(report, "2 values of i32 not exact in float32, the first at channel 1, z = 3, "
-                                      "y = 2, x = 5: 16777217 becomes 16777216");
-    assert_int_equal(text != NULL, i == 0);
-    assert_int_equal(strstr(report, "\"rounded\"") != NULL, i == 0);
-    free(report);
-    pz_volume_close(v);
-  }
-  free(data);
-  fx_leave(&f);
 }
 
 /* ------------------------------------------------------------------ files of others */
@@ -490,12 +458,11 @@ static void hdf5_refusals(void **state) {
 int main(void) {
   TIFFSetWarningHandler(NULL);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(halves),        cmocka_unit_test(rounding),       cmocka_unit_test(shifts),
-      cmocka_unit_test(rounded),       cmocka_unit_test(not_finite),     cmocka_unit_test(told),
-      cmocka_unit_test(npy),           cmocka_unit_test(brain),          cmocka_unit_test(nifti),
-      cmocka_unit_test(nifti_scaled),  cmocka_unit_test(nifti_refusals), cmocka_unit_test(tiff),
-      cmocka_unit_test(tiff_bits),     cmocka_unit_test(hdf5),           cmocka_unit_test(hdf5_fill),
-      cmocka_unit_test(hdf5_refusals),
+      cmocka_unit_test(halves),         cmocka_unit_test(rounding),   cmocka_unit_test(shifts),
+      cmocka_unit_test(rounded),        cmocka_unit_test(not_finite), cmocka_unit_test(npy),
+      cmocka_unit_test(brain),          cmocka_unit_test(nifti),      cmocka_unit_test(nifti_scaled),
+      cmocka_unit_test(nifti_refusals), cmocka_unit_test(tiff),       cmocka_unit_test(tiff_bits),
+      cmocka_unit_test(hdf5),           cmocka_unit_test(hdf5_fill),  cmocka_unit_test(hdf5_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* Close kin of the formats: archives of arrays, folders of slices, pairs, and what is refused by name. */
-#include "fixture.h"
+#include "files.h"
 #include "make_zip.h"
 #include "formats/kin.h"
 #include "formats/zip.h"
@@ -243,23 +243,6 @@ static void slices(void **state) {
   refused(at("a.zarr"), PZ_ERROR_USAGE, "a Zarr folder, which is not read; give the array to pznet.infer");
 }
 
-/* A result beside the slices would be one to the next run. */
-static void slices_stay_alone(void **state) {
-  (void)state;
-  const int64_t size[3] = {1, 3, 5};
-  const pz_infer_options o = {.normalize = PZ_NORMALIZE_NONE};
-  fx_net net;
-  mkdir(at("few"), 0777);
-  write_slice("few/a1.tif", 1, 5, 1), write_slice("few/a2.tif", 2, 5, 1);
-  fx_net_make(&net, FX_IDENTITY, 1, 1, size, size);
-  error = (pz_error){0};
-  assert_int_equal(fx_infer(&net, at("few"), at("few/out.npy"), &o, NULL, &error), PZ_ERROR_USAGE);
-  assert_int_equal(fx_infer(&net, at("few"), at("out.npy"), &o, NULL, NULL), PZ_OK);
-  error = (pz_error){0};
-  assert_int_equal(fx_infer(&net, at("few"), at("out.npz"), &o, NULL, &error), PZ_ERROR_USAGE);
-  assert_non_null(strstr(error.message, "read but not written"));
-}
-
 /* ------------------------------------------------------------------ pairs, names, contents */
 
 static void pairs(void **state) {
@@ -345,9 +328,9 @@ static int leave(void **state) { return (void)state, fx_leave(&f), 0; }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(archives), cmocka_unit_test(bad_archives),      cmocka_unit_test(checksums),
-      cmocka_unit_test(slices),   cmocka_unit_test(slices_stay_alone), cmocka_unit_test(pairs),
-      cmocka_unit_test(names),    cmocka_unit_test(contents),
+      cmocka_unit_test(archives), cmocka_unit_test(bad_archives), cmocka_unit_test(checksums),
+      cmocka_unit_test(slices),   cmocka_unit_test(pairs),        cmocka_unit_test(names),
+      cmocka_unit_test(contents),
   };
   return cmocka_run_group_tests(tests, enter, leave);
 }

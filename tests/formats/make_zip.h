@@ -1,6 +1,6 @@
 /* make_zip.h: archives as Python's zipfile and NumPy's savez write them, for tests and the fuzzer's seeds. At most 64 KiB. */
-#ifndef PZ_TESTS_VOLUME_MAKE_ZIP_H
-#define PZ_TESTS_VOLUME_MAKE_ZIP_H
+#ifndef PZ_TESTS_FORMATS_MAKE_ZIP_H
+#define PZ_TESTS_FORMATS_MAKE_ZIP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Datasets whose chunks went through filters: of HDF5, of h5py, of plug-ins; and what lies about them. */
-#include "fixture.h"
+#include "files.h"
 #include "formats/hdf5_undo.h"
 
 #include <hdf5.h>

@@ -1,5 +1,5 @@
 /* gzip.c: what gzip, bgzip and cat of two files write, read forward and back in parts of any size; every byte changed, every length cut. */
-#include "fixture.h"
+#include "files.h"
 #include "formats/gzip.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* fuzz.h: one input of a fuzzer, as a file with the format's suffix, described and read to its end. */
-#ifndef PZ_TESTS_VOLUME_FUZZ_H
-#define PZ_TESTS_VOLUME_FUZZ_H
+#ifndef PZ_TESTS_FORMATS_FUZZ_H
+#define PZ_TESTS_FORMATS_FUZZ_H
 
 #include "formats/nifti_header.h"
 #include "volume/report.h"

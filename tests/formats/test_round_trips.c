@@ -1,4 +1,4 @@
-#include "fixture.h"
+#include "files.h"
 #include "formats/nifti_header.h"
 
 #include <hdf5.h>

@@ -2,7 +2,7 @@
  * data, never with a crash; under the sanitizers this is the whole claim. Files of the same size with other numbers in
  * their data are fine, so only cuts have to be errors. */
 #include "formats/hdf5_sum.h"
-#include "fixture.h"
+#include "files.h"
 
 #include <hdf5.h>
 #include <stdlib.h>

@@ -128,7 +128,7 @@ void pz_free(void *memory); /* frees what this header says is freed with pz_free
 typedef struct pz_net pz_net;
 
 /* Of an element. A half (PZ_F16) is its 16 bits, and so is a bfloat16 (PZ_BF16), which files of volumes do not have; a PZ_BOOL is a
- * byte, false where it is 0. Networks take and give PZ_F32 only. */
+ * byte, false where it is 0. Networks take and give PZ_F32, PZ_F16, PZ_BF16, and integers of 8 and 16 bits. */
 typedef enum pz_dtype {
   PZ_F32 = 0,
   PZ_U8,

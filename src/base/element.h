@@ -6,16 +6,17 @@
 
 #include "base/dtype.h"
 
-/* Types of elements that tensors may have: f32, f16, bf16, u8, i8, u16, i16. */
-bool pz_type_of_tensors(pz_dtype type);
-
-/* What elements are. Scale and zero point are 1 and 0 but for integers. */
+/* What elements are. Scale and zero point are 1 and 0 but for integers; the zero point of integers of more than 16 bits is 0, as that
+ * of ONNX is, so that no difference overflows. */
 typedef struct pz_element {
   pz_dtype type;
   float scale; /* above 0 */
   int32_t zero_point;
 } pz_element;
 #define PZ_FLOATS ((pz_element){PZ_F32, 1, 0})
+
+/* Whether the type, any of pz_dtype, is one that may have this scale and zero point; false for what is no pz_dtype. */
+bool pz_element_sound(pz_element element);
 
 /* Of a type of tensors. `out` and `in` may lie at any address. */
 void pz_elements_from(pz_element element, const float *values, int64_t n, void *out);

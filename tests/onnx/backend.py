@@ -209,7 +209,7 @@ def attempt(test, pznet, folder, inputs, outputs, chosen):
     if unknown:
         return "failed", f"the network has an input '{unknown[0]}', the model has none"
     with numpy.errstate(over="ignore"):
-        given = [numpy.asarray(left[p.name]).astype(numpy.float32) for p in net.inputs]
+        given = [numpy.asarray(left[p.name]).astype(p.dtype) for p in net.inputs]
     if any(numpy.isinf(g).any() and not numpy.isinf(numpy.asarray(left[p.name])).any() for p, g in zip(net.inputs, given)):
         return "refused", "inputs are beyond the range of float32"
     results = net(*given)

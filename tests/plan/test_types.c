@@ -1,5 +1,6 @@
 /* Inputs and outputs that are not of float, through the whole compiler on every instruction set. Outputs are compared with a reference
  * that rounds them too, so half an element is the bound: where a number lies between two, the float's error may turn it to the other. */
+#include "base/arena.h"
 #include "support/compiled.h"
 
 #include <setjmp.h>
@@ -80,8 +81,28 @@ static void test_classes(void **state) {
                         0);
 }
 
+/* Each type that tensors may have, in and out: what relu leaves of its elements. */
+static void test_every_type(void **state) {
+  (void)state;
+  pz_text text = {0};
+  pz_text_append(&text, "graph \"every\"\n");
+  for (int t = 0; t < PZ_DTYPES; t++) {
+    const char *name = pz_dtype_name((pz_dtype)t);
+    if (!pz_type_of_tensors((pz_dtype)t)) continue;
+    pz_text_printf(&text, "input %%in_%s 1x5x3x19 %s\n%%f_%s = cast \"f_%s\" %%in_%s\n", name, name, name,
+                   name, name);
+    pz_text_printf(&text, "%%r_%s = activation \"r_%s\" %%f_%s act relu\n", name, name, name);
+    pz_text_printf(&text, "%%out_%s = cast \"out_%s\" %%r_%s to %s\noutput %%out_%s\n", name, name, name,
+                   name, name);
+  }
+  assert_false(text.failed);
+  pz_test_compiled_text(text.data, 0);
+  pz_text_free(&text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_in), cmocka_unit_test(test_floats_out),
-                                     cmocka_unit_test(test_integers_out), cmocka_unit_test(test_classes)};
+                                     cmocka_unit_test(test_integers_out), cmocka_unit_test(test_classes),
+                                     cmocka_unit_test(test_every_type)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,13 @@ typedef int8_t pz_cast_i8 __attribute__((vector_size(PZ_S)));
 typedef uint16_t pz_cast_u16 __attribute__((vector_size(2 * PZ_S)));
 typedef int16_t pz_cast_i16 __attribute__((vector_size(2 * PZ_S)));
 
-PZ_INLINE int32_t pz_cast_bytes(int32_t type) {
-  return type == PZ_CAST_F32 ? 4 : type == PZ_CAST_U8 || type == PZ_CAST_I8 ? 1 : 2;
-}
+/* Columns of shape.h's rows. */
+#define PZ_CAST_BYTES(name, number, bytes, least, greatest)    type == number ? bytes:
+#define PZ_CAST_LEAST(name, number, bytes, least, greatest)    type == number ? least:
+#define PZ_CAST_GREATEST(name, number, bytes, least, greatest) type == number ? greatest:
+PZ_INLINE int32_t pz_cast_bytes(int32_t type) { return PZ_CAST_TYPES(PZ_CAST_BYTES) 0; }
+PZ_INLINE int32_t pz_cast_least(int32_t type) { return PZ_CAST_TYPES(PZ_CAST_LEAST) 0; }
+PZ_INLINE int32_t pz_cast_greatest(int32_t type) { return PZ_CAST_TYPES(PZ_CAST_GREATEST) 0; }
 
 /* ---- 16-bit floats ---- */
 
@@ -51,25 +55,13 @@ PZ_INLINE pz_vbits pz_cast_to_f16(pz_v x) {
 
 /* ---- integers ---- */
 
-PZ_INLINE int32_t pz_cast_least(int32_t type) {
-  return type == PZ_CAST_I8 ? -128 : type == PZ_CAST_I16 ? -32768 : 0;
-}
-PZ_INLINE int32_t pz_cast_greatest(int32_t type) {
-  switch (type) {
-  case PZ_CAST_U8: return 255;
-  case PZ_CAST_I8: return 127;
-  case PZ_CAST_U16: return 65535;
-  default: return 32767;
-  }
-}
-
 PZ_INLINE pz_v pz_cast_scaled(pz_vi element, float scale, int32_t zero) {
   const pz_v x = __builtin_convertvector(element - pz_vi_set1(zero), pz_v);
   return scale == 1.0f ? x : x * pz_v_set1(scale);
 }
 
-/* The sum with 1.5 * 2^23 of a number of at most 2^22 is rounded to a whole one, which is in its lowest bits. The ends are taken
- * before, as floats: they are whole. */
+/* The sum with 1.5 * 2^23 of a number of at most 2^22 is rounded to a whole one, which is in its lowest bits. The
+ * ends are taken before, as floats: they are whole. */
 PZ_INLINE pz_vi pz_cast_element(pz_v x, int32_t type, float scale, int32_t zero) {
   if (scale != 1.0f) x = x / pz_v_set1(scale);
   x = pz_v_select((pz_vi)(x == x), x, pz_v_zero());
@@ -110,7 +102,7 @@ PZ_INLINE pz_v pz_cast_load(const char *p, int32_t type, float scale, int32_t ze
     PZ_CAST_READ(pz_cast_u16)
     break;
   }
-  default: {
+  case PZ_CAST_I16: {
     PZ_CAST_READ(pz_cast_i16)
     break;
   }

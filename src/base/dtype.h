@@ -11,7 +11,7 @@ enum { PZ_FILE_DTYPES = PZ_BOOL + 1, PZ_DTYPES = PZ_BF16 + 1, PZ_DTYPE_MAX_BYTES
 #define PZ_DTYPES_IN_WORDS "bool, integers of 8, 16, 32 or 64 bits, or floats of 16, 32 or 64 bits"
 
 /* Those that tensors may have, as pz_type_of_tensors. */
-#define PZ_TENSOR_TYPES_IN_WORDS "f32, f16, bf16, u8, i8, u16 or i16"
+#define PZ_TENSOR_TYPES_IN_WORDS "f32, f16, bf16, u8, i8, u16, i16 or i32"
 
 const char *pz_dtype_name(pz_dtype dtype);
 const char *pz_dtype_c_type(pz_dtype dtype); /* of an element in memory: "uint8_t" */

@@ -55,7 +55,8 @@ static void put(pz_element e, float x, char *to) {
   else if (e.type == PZ_F16 || e.type == PZ_BF16) memcpy(to, &half, 2);
   else {
     const uint32_t whole = (uint32_t)to_integer(e, x);
-    const uint8_t bytes[2] = {(uint8_t)whole, (uint8_t)(whole >> 8)};
+    const uint8_t bytes[4] = {(uint8_t)whole, (uint8_t)(whole >> 8), (uint8_t)(whole >> 16),
+                              (uint8_t)(whole >> 24)};
     memcpy(to, bytes, (size_t)pz_dtype_bytes(e.type));
   }
 }
@@ -63,6 +64,7 @@ static void put(pz_element e, float x, char *to) {
 static float get(pz_element e, const char *from) {
   union {
     float f32;
+    int32_t i32;
     uint16_t u16;
     int16_t i16;
     uint8_t u8;
@@ -77,6 +79,7 @@ static float get(pz_element e, const char *from) {
   case PZ_I8: whole = v.i8; break;
   case PZ_U16: whole = v.u16; break;
   case PZ_I16: whole = v.i16; break;
+  case PZ_I32: whole = v.i32; break;
   default: return v.f32;
   }
   return (float)(whole - e.zero_point) * e.scale;

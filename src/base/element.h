@@ -1,6 +1,7 @@
 /* element.h: numbers from and to elements of the types that tensors have (graph/graph.h), as the operator cast does: an element e stands for
  * scale * (e - zero_point); elements are the nearest, of two the even one; integers stop at their ends, and not-a-number
- * is zero_point; 16-bit floats become infinite where they are too great. */
+ * is zero_point; 16-bit floats become infinite where they are too great. Numbers are floats: those of i32 beyond 2^24 are rounded to
+ * the nearest one, of two the even one. */
 #ifndef PZ_BASE_ELEMENT_H
 #define PZ_BASE_ELEMENT_H
 

@@ -6,9 +6,10 @@
     tests/onnx/backend.py --kinds light        the networks of onnx/backend/test/data/light
     tests/onnx/backend.py --again              those that did not pass the last time
 
-A network file has float32 inputs and outputs of fixed shape, and its weights inside. So a test's inputs of integers and truth
+A network file has inputs and outputs of fixed shape, and its weights inside. So a test's inputs of integers and truth
 values (shapes, axes) become constants of the model; where pznet refuses the model then, or nothing is left, all inputs but the
-first do (weights, slopes, bounds, zero points). What is left is given as float32, whatever its type. Results are compared as numbers with the test's tolerances, whatever their type.
+first do (weights, slopes, bounds, zero points). What is left is given in the type that the network file
+has for it. Results are compared as numbers with the test's tolerances, whatever their type.
 A test is *not supported* where compiling refuses the model with a line that says why; anything else that is not the
 expected result (a crash, a failure of the C compiler, other numbers) is *failed*, and the exit status then 1.
 

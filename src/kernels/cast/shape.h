@@ -11,6 +11,7 @@
   ROW(U16, 2, 2, 0, 65535)                                                                                   \
   ROW(I16, 3, 2, -32768, 32767)                                                                              \
   ROW(I8, 4, 1, -128, 127)                                                                                   \
+  ROW(I32, 6, 4, INT32_MIN, INT32_MAX)                                                                       \
   ROW(F16, 9, 2, 0, 0)                                                                                       \
   ROW(BF16, 12, 2, 0, 0)
 #define PZ_CAST_ROW(name, number, bytes, least, greatest) PZ_CAST_##name = number,

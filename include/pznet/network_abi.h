@@ -43,7 +43,8 @@ enum {
 };
 
 /* An input or an output of the network: dense, C order: N, C, then spatial dimensions.
- * An element e stands for the number scale * (e - zero_point). Scale is above 0; 1 and 0 where elements are the numbers. */
+ * An element e stands for the number scale * (e - zero_point). Scale is finite and above 0; 1 and 0 where elements are the numbers, as
+ * those of no integer type are. The zero point is an element of its type, and 0 where elements have more than 16 bits. */
 typedef struct pz_abi_port {
   const char *name;
   int32_t type;
@@ -64,6 +65,8 @@ typedef struct pz_abi_tensor {
   int32_t type;
   int32_t rank;
   int64_t dim[PZ_ABI_MAX_RANK];
+  float scale; /* of elements, as a port's */
+  int32_t zero_point;
   int32_t space, index, block;
   int64_t offset, stride_n, stride_c, stride_d, stride_h, stride_w;
 } pz_abi_tensor;

@@ -89,7 +89,7 @@ typedef struct pz_compile_options {
   /* the core that the network is planned for, such as "zen4", "sapphire-rapids" or "x86-64-v3" (pz_targets); "native" (default): this machine. One
    * that this machine is not is planned by the cost model alone, whatever `effort` says. Excludes `isa`. */
   const char *target;
-  /* "name=u8", or "u8" for all: the element types of inputs, and of outputs: f32, f16, bf16, u8, i8, u16, i16. "#2=u8" stands for the
+  /* "name=u8", or "u8" for all: the element types of inputs, and of outputs: f32, f16, bf16, u8, i8, u16, i16, i32. "#2=u8" stands for the
    * second. Without: those of an ONNX model, or f32 (doc/types.md). */
   const char *const *input_types, *const *output_types;
   int32_t n_input_types, n_output_types;
@@ -128,7 +128,7 @@ void pz_free(void *memory); /* frees what this header says is freed with pz_free
 typedef struct pz_net pz_net;
 
 /* Of an element. A half (PZ_F16) is its 16 bits, and so is a bfloat16 (PZ_BF16), which files of volumes do not have; a PZ_BOOL is a
- * byte, false where it is 0. Networks take and give PZ_F32 only. */
+ * byte, false where it is 0. Networks take and give PZ_F32, PZ_F16, PZ_BF16 and integers of 8 and 16 bits, and PZ_I32. */
 typedef enum pz_dtype {
   PZ_F32 = 0,
   PZ_U8,

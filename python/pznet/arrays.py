@@ -34,7 +34,8 @@ def tensor_view(tensor: Any, name: str) -> npt.NDArray[Any]:
 def take(value: Any, name: str, dtype: np.dtype[Any] = np.dtype(np.float32)) -> Array:
     """The value as an array in C order, over the same memory where it is one of that dtype already. name: the port's, for errors.
 
-    Numbers of any type become float32. Another dtype takes what it holds exactly.
+    Numbers of any type become float32. Another dtype takes what it holds exactly. Integers that float32 does not hold exactly are told
+    for int32 too: the network computes with float32.
     """
     if is_tensor(value):
         value = tensor_view(value, name)
@@ -42,12 +43,10 @@ def take(value: Any, name: str, dtype: np.dtype[Any] = np.dtype(np.float32)) -> 
         value = np.from_dlpack(value)
     if np.iscomplexobj(value):
         raise ValueError(f"'{name}' wants real values, not {np.asarray(value).dtype}")
-    if dtype != np.float32:
-        if not np.can_cast(np.asarray(value).dtype, dtype, "safe"):
-            raise ValueError(f"'{name}' wants values of {dtype}, not of {np.asarray(value).dtype}")
-        return np.asarray(value, dtype=dtype, order="C")
-    array = np.asarray(value, dtype=np.float32, order="C")
     given = np.asarray(value)
+    if dtype != np.float32 and not np.can_cast(given.dtype, dtype, "safe"):
+        raise ValueError(f"'{name}' wants values of {dtype}, not of {given.dtype}")
+    array = np.asarray(value, dtype=dtype, order="C")
     if given.dtype.kind in "iu" and given.dtype.itemsize >= 4:
         warn_of_rounding(given, array, name)
     return array
@@ -58,7 +57,7 @@ def warn_of_rounding(given: npt.NDArray[Any], taken: Array, name: str) -> None:
     limits = np.iinfo(given.dtype)
     if not given.size or max(-int(given.min()), int(given.max())) <= 1 << 24:
         return
-    back = taken.astype(np.float64)
+    back = taken.astype(np.float32).astype(np.float64)
     inside = (back >= float(limits.min)) & (back < float(limits.max))
     wrong = ~inside | (np.where(inside, back, 0).astype(given.dtype) != given)
     count = int(np.count_nonzero(wrong))

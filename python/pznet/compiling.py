@@ -103,7 +103,7 @@ def compile(
     precision: "exact" for the rounding of direct sums alone. max_error: what fast convolutions may add, 1e-5 unless given.
     inputs: shapes that replace the model's, by name (of ONNX also "#2", the second). progress: called with (what, done, total, seconds).
     input_types and output_types: element types by name, such as {"x": "u8"}, or one for all: "f32", "f16", "bf16", "u8", "i8",
-    "u16", "i16"; None: those of an ONNX model, or "f32".
+    "u16", "i16", "i32"; None: those of an ONNX model, or "f32".
     effort: how algorithms are chosen, "estimate", "measure" (default: times the likely ones on this machine, once) or
     "exhaustive". tuning: the database of times, or "none". threads: that layers are cut for and timed with; None: the
     cores of this process.

@@ -237,7 +237,11 @@ static void shape_line(pz_arena *arena, const json_t *ports, const char *title, 
     pz_text_printf(out, "%-14s %s ", title, shown(arena, p, "name"));
     for (size_t k = 0; k < json_array_size(dims); k++)
       pz_text_printf(out, "%s%lld", k ? "x" : "", (long long)json_integer_value(json_array_get(dims, k)));
-    pz_text_printf(out, " %s\n", text_of(p, "dtype"));
+    pz_text_printf(out, " %s", text_of(p, "dtype"));
+    if (json_object_get(p, "scale"))
+      pz_text_printf(out, " scale %g zero_point %lld", json_number_value(json_object_get(p, "scale")),
+                     (long long)json_integer_value(json_object_get(p, "zero_point")));
+    pz_text_append(out, "\n");
   }
 }
 

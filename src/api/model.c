@@ -45,7 +45,7 @@ static pz_status parse_shapes(pz_arena *arena, const pz_compile_options *o, pz_i
 
 static pz_status usage_type(bool input, const char *text, pz_error *err) {
   return pz_fail(err, PZ_ERROR_USAGE,
-                 "--%s-type %s: expected NAME=TYPE, or TYPE for all: f32, f16, bf16, u8, i8, u16 or i16",
+                 "--%s-type %s: expected NAME=TYPE, or TYPE for all: " PZ_TENSOR_TYPES_IN_WORDS,
                  input ? "input" : "output", text);
 }
 

@@ -24,18 +24,16 @@ pz_element pz_port_element(const pz_net *net, bool input, int32_t index) {
   return (pz_element){(pz_dtype)port->type, port->scale, port->zero_point};
 }
 
-static bool is_integer(pz_dtype type) { return pz_dtype_kind(type) == 'u' || pz_dtype_kind(type) == 'i'; }
-
 /* Numbers in [-1, 1) become elements; of integers [-1, 1) is all of their range. */
 static void fill_elements(pz_element e, uint64_t *state, int64_t n, void *out) {
   enum { PART = 1024 };
   float part[PART];
-  const double greatest = pz_dtype_greatest(e.type), least = pz_dtype_kind(e.type) == 'u' ? 0 : -greatest - 1;
+  const double greatest = pz_dtype_greatest(e.type), least = pz_dtype_least(e.type);
   const pz_element plain = {e.type, 1, 0};
   for (int64_t at = 0, many; at < n; at += many) {
     many = n - at < PART ? n - at : PART;
     for (int64_t i = 0; i < many; i++) part[i] = pz_next_uniform(state);
-    for (int64_t i = 0; i < many && is_integer(e.type); i++)
+    for (int64_t i = 0; i < many && pz_dtype_is_integer(e.type); i++)
       part[i] = (float)(least + (greatest - least) * ((double)part[i] + 1) / 2);
     pz_elements_from(plain, part, many, (char *)out + at * pz_dtype_bytes(e.type));
   }
@@ -94,7 +92,7 @@ float *pz_patch_values(const pz_net *net, const pz_patch *patch, bool input, int
 /* What another machine's rounding may make of a sample beside its own error: the distance between neighbours, as a part of
  * floats, else as it is. */
 static void note_rounding(pz_json *j, json_t *output, pz_element e) {
-  if (is_integer(e.type)) pz_json_set(j, output, "step", pz_json_real((double)e.scale));
+  if (pz_dtype_is_integer(e.type)) pz_json_set(j, output, "step", pz_json_real((double)e.scale));
   else if (e.type != PZ_F32)
     pz_json_set(j, output, "unit", pz_json_real(e.type == PZ_F16 ? 0x1p-10 : 0x1p-7));
 }

@@ -102,8 +102,12 @@ static int64_t elements(const pz_abi_tensor *t) {
   return n;
 }
 
+static pz_element element_of(const pz_abi_tensor *t) {
+  return (pz_element){(pz_dtype)t->type, t->scale, t->zero_point};
+}
+
 static float *read_tensor(const pz_abi_tensor *t, const char *base) {
-  const pz_element element = {(pz_dtype)t->type, 1, 0};
+  const pz_element element = element_of(t);
   const size_t bytes = (size_t)elements(t) * sizeof(float);
   float *out = pz_memory_allows(bytes) ? malloc(bytes) : NULL;
   if (!out) return NULL;
@@ -137,34 +141,33 @@ static void keep_step(void *host, int32_t step) {
 }
 
 /* Half the distance between the elements around x, which rounding alone may take: nothing is said of it. */
-static double half_step(pz_dtype type, double x) {
-  switch (type) {
+static double half_step(pz_element e, double x) {
+  switch (e.type) {
   case PZ_F32: return 0;
   case PZ_F16: return fmax(fabs(x) * 0x1p-11, 0x1p-25);
   case PZ_BF16: return fabs(x) * 0x1p-8;
-  default: return 0.5;
+  default: return 0.5 * (double)e.scale;
   }
 }
 
 /* What the type has room for. */
-static double within(pz_dtype type, double x) {
-  const bool sign = pz_dtype_kind(type) == 'i';
-  if (type == PZ_F16) return fabs(x) > 65519 ? copysign(INFINITY, x) : x;
-  if (!sign && pz_dtype_kind(type) != 'u') return x;
-  const double greatest = pz_dtype_greatest(type);
-  return fmin(fmax(x, sign ? -greatest - 1 : 0), greatest);
+static double within(pz_element e, double x) {
+  if (e.type == PZ_F16) return fabs(x) > 65519 ? copysign(INFINITY, x) : x;
+  if (!pz_dtype_is_integer(e.type)) return x;
+  return fmin(fmax(x, (double)e.scale * (pz_dtype_least(e.type) - e.zero_point)),
+              (double)e.scale * (pz_dtype_greatest(e.type) - e.zero_point));
 }
 
 /* As pz_relative_error, of what is more than rounding. */
 static double error_of(const pz_abi_tensor *t, const float *is, const double *wanted) {
-  const pz_dtype type = (pz_dtype)t->type;
+  const pz_element e = element_of(t);
   double difference = 0, norm = 0;
-  if (type == PZ_F32) return pz_relative_error(is, wanted, elements(t));
+  if (e.type == PZ_F32) return pz_relative_error(is, wanted, elements(t));
   for (int64_t i = 0; i < elements(t); i++) {
-    const double x = within(type, wanted[i]), y = (double)is[i];
+    const double x = within(e, wanted[i]), y = (double)is[i];
     if (x == y || (isnan(x) && isnan(y))) continue;
     if (!isfinite(x) || !isfinite(y)) return INFINITY;
-    const double d = fmax(0, fabs(x - y) - half_step(type, x));
+    const double d = fmax(0, fabs(x - y) - half_step(e, x));
     difference += d * d;
   }
   for (int64_t i = 0; i < elements(t); i++) norm += isfinite(wanted[i]) ? wanted[i] * wanted[i] : 0;

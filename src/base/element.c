@@ -4,17 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-bool pz_type_of_tensors(pz_dtype type) {
-  switch (type) {
-  case PZ_F32:
-  case PZ_F16:
-  case PZ_BF16:
-  case PZ_U8:
-  case PZ_I8:
-  case PZ_U16:
-  case PZ_I16: return true;
-  default: return false;
-  }
+bool pz_element_sound(pz_element e) {
+  if ((unsigned)e.type >= PZ_DTYPES) return false;
+  if (!pz_dtype_is_integer(e.type)) return e.scale == 1 && e.zero_point == 0;
+  const bool zero = e.zero_point >= pz_dtype_least(e.type) && e.zero_point <= pz_dtype_greatest(e.type);
+  return isfinite(e.scale) && e.scale > 0 && (pz_dtype_bytes(e.type) <= 2 ? zero : e.zero_point == 0);
 }
 
 static uint32_t bits_of(float x) {
@@ -49,9 +43,9 @@ static float of_f16(uint16_t h) {
 }
 
 static int32_t to_integer(pz_element e, float x) {
-  const double greatest = pz_dtype_greatest(e.type), least = pz_dtype_kind(e.type) == 'u' ? 0 : -greatest - 1;
+  const double element = (double)rintf(x / e.scale) + e.zero_point;
   if (x != x) return e.zero_point;
-  return (int32_t)fmin(fmax((double)rintf(x / e.scale) + e.zero_point, least), greatest);
+  return (int32_t)fmin(fmax(element, pz_dtype_least(e.type)), pz_dtype_greatest(e.type));
 }
 
 /* An integer's low bytes are those of the narrower type. */
@@ -61,7 +55,8 @@ static void put(pz_element e, float x, char *to) {
   else if (e.type == PZ_F16 || e.type == PZ_BF16) memcpy(to, &half, 2);
   else {
     const uint32_t whole = (uint32_t)to_integer(e, x);
-    const uint8_t bytes[2] = {(uint8_t)whole, (uint8_t)(whole >> 8)};
+    const uint8_t bytes[4] = {(uint8_t)whole, (uint8_t)(whole >> 8), (uint8_t)(whole >> 16),
+                              (uint8_t)(whole >> 24)};
     memcpy(to, bytes, (size_t)pz_dtype_bytes(e.type));
   }
 }
@@ -69,6 +64,7 @@ static void put(pz_element e, float x, char *to) {
 static float get(pz_element e, const char *from) {
   union {
     float f32;
+    int32_t i32;
     uint16_t u16;
     int16_t i16;
     uint8_t u8;
@@ -83,6 +79,7 @@ static float get(pz_element e, const char *from) {
   case PZ_I8: whole = v.i8; break;
   case PZ_U16: whole = v.u16; break;
   case PZ_I16: whole = v.i16; break;
+  case PZ_I32: whole = v.i32; break;
   default: return v.f32;
   }
   return (float)(whole - e.zero_point) * e.scale;

@@ -12,22 +12,12 @@ static json_t *shape_json(pz_json *j, const pz_shape *s) {
   return dims;
 }
 
-/* As NumPy has it; it has no bfloat16. */
-static const char *type_name(pz_dtype type) {
-  static const char *const names[PZ_DTYPES] = {
-      [PZ_F32] = "float32",  [PZ_U8] = "uint8",    [PZ_U16] = "uint16",  [PZ_I16] = "int16",
-      [PZ_I8] = "int8",      [PZ_U32] = "uint32",  [PZ_I32] = "int32",   [PZ_U64] = "uint64",
-      [PZ_I64] = "int64",    [PZ_F16] = "float16", [PZ_F64] = "float64", [PZ_BOOL] = "bool",
-      [PZ_BF16] = "bfloat16"};
-  return names[type];
-}
-
 static json_t *ports_json(pz_json *j, const pz_graph *g, const pz_tensor_id *ids, int32_t n) {
   json_t *all = json_array();
   for (int32_t i = 0; i < n; i++) {
     json_t *port = json_object();
     pz_json_set(j, port, "name", pz_json_name(g->tensors[ids[i]].name));
-    pz_json_set(j, port, "dtype", json_string(type_name(g->tensors[ids[i]].type)));
+    pz_json_set(j, port, "dtype", json_string(pz_dtype_numpy(g->tensors[ids[i]].type)));
     pz_json_set(j, port, "shape", shape_json(j, &g->tensors[ids[i]].shape));
     if (g->tensors[ids[i]].scale != 1 || g->tensors[ids[i]].zero_point) {
       pz_json_set(j, port, "scale", pz_json_real((double)g->tensors[ids[i]].scale));

@@ -150,18 +150,21 @@ static void step_function(const writer *w, pz_code *c, int32_t index, int32_t *c
 }
 
 static const char *const type_names[PZ_DTYPES] = {
-#define PZ_DTYPE(dtype, name, T, kind) [dtype] = &#dtype[3], /* without "PZ_" */
+#define PZ_DTYPE(dtype, ...) [dtype] = &#dtype[3], /* without "PZ_" */
 #include "base/dtypes.inc"
 #undef PZ_DTYPE
 };
 
 /* A tensor of more dimensions than the ABI knows is told as it lies: one row. */
-static void type_and_shape(pz_code *c, pz_dtype type, const pz_shape *shape) {
+static void element_and_shape(pz_code *c, pz_element element, const pz_shape *shape) {
   const pz_shape row = {5, {1, 1, 1, 1, pz_shape_elements(shape)}};
   const pz_shape *s = shape->rank > PZ_ABI_MAX_RANK ? &row : shape;
-  pz_code_put(c, "PZ_ABI_$, $, {", pz_code_word(type_names[type]), s->rank);
+  pz_code_put(c, "PZ_ABI_$, $, {", pz_code_word(type_names[element.type]), s->rank);
   for (int i = 0; i < s->rank; i++) pz_code_put(c, "$$", pz_code_choice(i, ", ", ""), s->dim[i]);
-  pz_code_put(c, "$", pz_code_choice(s->rank, "}", "0}"));
+  char scale[40];
+  snprintf(scale, sizeof scale, "%a", (double)element.scale);
+  pz_code_put(c, "$$, $", pz_code_choice(s->rank, "}, ", "0}, "), pz_code_constants(scale),
+              element.zero_point);
 }
 
 static pz_status check_port(const writer *w, pz_tensor_id id, pz_error *err) {
@@ -177,10 +180,8 @@ static void ports(const writer *w, pz_code *c, const pz_tensor_id *ids, int32_t 
   for (int32_t i = 0; i < n; i++) {
     const pz_tensor *tensor = &w->plan->graph->tensors[ids[i]];
     pz_code_put(c, "    {\"$\", ", pz_code_name(tensor->name));
-    type_and_shape(c, tensor->type, &tensor->shape);
-    char scale[40];
-    snprintf(scale, sizeof scale, "%a", (double)tensor->scale);
-    pz_code_put(c, ", $, $},\n", pz_code_constants(scale), tensor->zero_point);
+    element_and_shape(c, pz_tensor_element(tensor), &tensor->shape);
+    pz_code_add(c, "},\n");
   }
   pz_code_add(c, "};\n\n");
 }
@@ -196,7 +197,7 @@ static void tensor_row(const pz_plan *p, pz_code *c, const pz_storage *s) {
   const bool arena = s->at.space == PZ_SPACE_ARENA;
   const int64_t size = pz_dtype_bytes(s->element.type);
   pz_code_put(c, "    {\"$\", ", pz_code_name(tensor->name));
-  type_and_shape(c, s->element.type, &tensor->shape);
+  element_and_shape(c, s->element, &tensor->shape);
   const pz_code_value space = s->at.space == PZ_SPACE_STATE
                                   ? pz_code_word("PZ_ABI_STATE")
                                   : pz_code_choice(arena, "PZ_ABI_ARENA", "PZ_ABI_OUTPUT");
@@ -216,7 +217,8 @@ static int32_t tensor_table(const writer *w, pz_code *c) {
     tensor_row(p, c, &p->storages[p->steps[i].storage]);
     n++;
   }
-  pz_code_put(c, "$", pz_code_choice(n, "};\n\n", "    {\"\", 0, 0, {0}, 0, 0, 1, 0, 0, 0, 0, 0, 0}};\n\n"));
+  pz_code_put(c, "$",
+              pz_code_choice(n, "};\n\n", "    {\"\", 0, 0, {0}, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}};\n\n"));
   return n;
 }
 

@@ -170,7 +170,7 @@ static pz_status gz_fetch(pz_volume *v, int channel, void *to, int64_t bytes, in
 }
 
 /* slope * stored + inter in double, then to float. */
-#define DEFINE_SCALE(dtype, name, T, kind)                                                                   \
+#define DEFINE_SCALE(dtype, name, T, ...)                                                                    \
   static void scale_##name(const pz_nifti_data *d, const void *in, int64_t n, float *out) {                  \
     const T *v = in;                                                                                         \
     for (int64_t i = 0; i < n; i++) out[i] = (float)(d->slope * (double)v[i] + d->inter);                    \
@@ -181,7 +181,7 @@ static pz_status gz_fetch(pz_volume *v, int channel, void *to, int64_t bytes, in
 
 static void scale(const pz_nifti_data *d, const void *in, int64_t n, float *out) {
   static void (*const kinds[PZ_DTYPES])(const pz_nifti_data *, const void *, int64_t, float *) = {
-#define PZ_DTYPE(dtype, name, T, kind) [dtype] = scale_##name,
+#define PZ_DTYPE(dtype, name, ...) [dtype] = scale_##name,
 #include "base/dtypes.inc"
 #undef PZ_DTYPE
   };

@@ -59,7 +59,7 @@ const char *const *pz_attr_enum_names(pz_attr_kind kind) {
   static const char *const rounding[] = {"prefer_floor", "prefer_ceil", "floor", "ceil", NULL};
   static const char *const reduce[] = {"mean", "sum", "max", "min", NULL};
   static const char *const type[] = {
-#define PZ_DTYPE(dtype, name, T, kind) #name,
+#define PZ_DTYPE(dtype, name, ...) #name,
 #include "base/dtypes.inc"
 #undef PZ_DTYPE
       NULL};

@@ -133,8 +133,7 @@ pz_status pz_graph_add_constant(pz_graph *g, const char *name, const pz_shape *s
 pz_status pz_graph_set_element(pz_graph *g, pz_tensor_id input, pz_element element, pz_error *err) {
   char text[PZ_ELEMENT_TEXT];
   if (!pz_element_valid(element))
-    return pz_fail(err, PZ_ERROR_INPUT,
-                   "input '%s': elements are not %s: " PZ_TYPES_IN_WORDS ", and integers alone have a scale",
+    return pz_fail(err, PZ_ERROR_INPUT, "input '%s': elements are not %s: " PZ_ELEMENTS_IN_WORDS,
                    g->tensors[input].name, pz_element_text(element, text));
   set_element(&g->tensors[input], element);
   return PZ_OK;

@@ -76,7 +76,9 @@ typedef pz_status (*pz_inference)(const pz_graph *g, const pz_node *node, pz_sha
 
 /* Element types of a node's operands fit its operator; *out: that of its outputs. The node's own slots are checked before. */
 pz_status pz_infer_element(const pz_graph *g, const pz_node *node, pz_element *out, pz_error *err);
-#define PZ_TYPES_IN_WORDS "a tensor is of f32, f16, bf16, u8, i8, u16 or i16"
+#define PZ_TYPES_IN_WORDS "a tensor is of " PZ_TENSOR_TYPES_IN_WORDS
+#define PZ_ELEMENTS_IN_WORDS                                                                                 \
+  PZ_TYPES_IN_WORDS ", integers alone have a scale, and those of 8 or 16 bits a zero point"
 /* A type of tensors, with a scale and a zero point that it may have. */
 bool pz_element_valid(pz_element element);
 

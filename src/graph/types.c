@@ -1,16 +1,8 @@
 /* types.c: types of elements: which tensors may have, and what an operator takes and gives. */
 #include "graph/internal.h"
-#include <math.h>
 #include <stdio.h>
 
-static bool is_integer(pz_dtype type) { return pz_dtype_kind(type) == 'u' || pz_dtype_kind(type) == 'i'; }
-
-bool pz_element_valid(pz_element e) {
-  if (!pz_type_of_tensors(e.type)) return false;
-  if (!is_integer(e.type)) return e.scale == 1 && e.zero_point == 0;
-  const double greatest = pz_dtype_greatest(e.type), least = pz_dtype_kind(e.type) == 'u' ? 0 : -greatest - 1;
-  return isfinite(e.scale) && e.scale > 0 && e.zero_point >= least && e.zero_point <= greatest;
-}
+bool pz_element_valid(pz_element e) { return pz_type_of_tensors(e.type) && pz_element_sound(e); }
 
 bool pz_element_equal(pz_element a, pz_element b) {
   return a.type == b.type && a.scale == b.scale && a.zero_point == b.zero_point;
@@ -28,9 +20,7 @@ static pz_status infer_cast(const pz_node *node, pz_element *out, pz_error *err)
   char text[PZ_ELEMENT_TEXT];
   *out = (pz_element){a->to, a->scale, a->zero_point};
   if (pz_element_valid(*out)) return PZ_OK;
-  return pz_fail_node(err, node,
-                      "elements cannot be %s: " PZ_TYPES_IN_WORDS ", and integers alone have a scale",
-                      pz_element_text(*out, text));
+  return pz_fail_node(err, node, "elements cannot be %s: " PZ_ELEMENTS_IN_WORDS, pz_element_text(*out, text));
 }
 
 static pz_status infer_argmax(const pz_graph *g, const pz_node *node, pz_element *out, pz_error *err) {

@@ -24,9 +24,8 @@ static pz_status check_border(const pz_tensor *t, pz_error *err) {
 static pz_status check_element(const pz_tensor *t, pz_error *err) {
   char text[PZ_ELEMENT_TEXT];
   if (!pz_element_valid(pz_tensor_element(t)))
-    return pz_fail(err, PZ_ERROR_INPUT,
-                   "tensor '%s': elements are not %s: " PZ_TYPES_IN_WORDS ", and integers alone have a scale",
-                   t->name, pz_element_text(pz_tensor_element(t), text));
+    return pz_fail(err, PZ_ERROR_INPUT, "tensor '%s': elements are not %s: " PZ_ELEMENTS_IN_WORDS, t->name,
+                   pz_element_text(pz_tensor_element(t), text));
   if (!pz_type_of_tensors(t->wanted))
     return pz_fail(err, PZ_ERROR_INPUT, "tensor '%s' is wanted as %s: " PZ_TYPES_IN_WORDS, t->name,
                    (unsigned)t->wanted < PZ_DTYPES ? pz_dtype_name(t->wanted) : "an unknown type");

@@ -134,8 +134,13 @@ static pz_status add_cast_call(pz_builder *b, const pz_storage *from, const pz_s
   return PZ_OK;
 }
 
+/* Elements of a float's size that stay what they are move as floats do, bit by bit: a float has no room for a number of i32. */
+static bool move_as_floats(const pz_element *from, const pz_element *to) {
+  return pz_element_equal(*from, *to) && pz_dtype_bytes(from->type) == sizeof(float);
+}
+
 pz_status pz_add_copy_call(pz_builder *b, const pz_storage *from, const pz_storage *to, pz_error *err) {
-  if (from->element.type != PZ_F32 || to->element.type != PZ_F32) return add_cast_call(b, from, to, err);
+  if (!move_as_floats(&from->element, &to->element)) return add_cast_call(b, from, to, err);
   const conversion *c = &conversions[from->view.block > 1][to->view.block > 1];
   pz_text shape = {0};
   pz_text_copy(&shape, &(pz_copy_shape){.in = from->view, .out = to->view});

@@ -11,9 +11,9 @@ static double nearest_float(double x, int bits, int least_exponent, double great
 }
 
 static double nearest_integer(double x, pz_element e) {
-  const double greatest = pz_dtype_greatest(e.type), least = pz_dtype_kind(e.type) == 'u' ? 0 : -greatest - 1;
   const double element = isnan(x) ? e.zero_point : nearbyint(x / (double)e.scale) + e.zero_point;
-  return (double)e.scale * (fmin(fmax(element, least), greatest) - e.zero_point);
+  return (double)e.scale *
+         (fmin(fmax(element, pz_dtype_least(e.type)), pz_dtype_greatest(e.type)) - e.zero_point);
 }
 
 static double nearest(double x, pz_element e) {

@@ -1,5 +1,6 @@
 #include "runtime/abi_check.h"
 #include "base/arena.h"
+#include "base/element.h"
 #include <math.h>
 
 #define MAX_PORTS    1024
@@ -11,13 +12,10 @@
 #define MAX_ALIGN    (UINT64_C(1) << 30)
 #define MAX_BLOCK    64
 
-static const uint8_t type_bytes[PZ_ABI_TYPES] = {
-    [PZ_ABI_F32] = 4, [PZ_ABI_U8] = 1,   [PZ_ABI_U16] = 2, [PZ_ABI_I16] = 2, [PZ_ABI_I8] = 1,
-    [PZ_ABI_U32] = 4, [PZ_ABI_I32] = 4,  [PZ_ABI_U64] = 8, [PZ_ABI_I64] = 8, [PZ_ABI_F16] = 2,
-    [PZ_ABI_F64] = 8, [PZ_ABI_BOOL] = 1, [PZ_ABI_BF16] = 2};
-
-/* 0: there is no such type. */
-int64_t pz_abi_type_bytes(int32_t type) { return type >= 0 && type < PZ_ABI_TYPES ? type_bytes[type] : 0; }
+/* 0: there is no such type. Numbers are those of pz_dtype (api.c). */
+int64_t pz_abi_type_bytes(int32_t type) {
+  return type >= 0 && type < PZ_ABI_TYPES ? pz_dtype_bytes((pz_dtype)type) : 0;
+}
 
 static pz_status bad(const char *path, const char *what, int32_t index, pz_error *err) {
   return pz_fail(err, PZ_ERROR_INPUT, "%s: %s %d is not sound: compile it again", path, what, (int)index);
@@ -46,6 +44,10 @@ int64_t pz_abi_port_bytes(const pz_abi_port *port) {
   return pz_abi_port_elements(port) * pz_abi_type_bytes(port->type);
 }
 
+static bool element_is_sound(int32_t type, float scale, int32_t zero_point) {
+  return pz_element_sound((pz_element){(pz_dtype)type, scale, zero_point});
+}
+
 static bool add_span(int64_t count, int64_t stride, int64_t *offset) {
   int64_t span;
   return stride >= 0 && pz_mul_i64(count, stride, &span) && pz_add_i64(*offset, span, offset);
@@ -65,7 +67,8 @@ static bool end_of(const pz_abi_tensor *t, int64_t size, int64_t *offset) {
 
 static bool tensor_is_sound(const pz_abi_network *net, const pz_abi_tensor *t) {
   const int64_t size = pz_abi_type_bytes(t->type);
-  if (!t->name || !size || !dims_are_sound(t->rank, t->dim) || t->block < 1 || t->block > MAX_BLOCK)
+  if (!t->name || !size || !dims_are_sound(t->rank, t->dim) || t->block < 1 || t->block > MAX_BLOCK ||
+      !element_is_sound(t->type, t->scale, t->zero_point))
     return false;
   int64_t end, room;
   if (t->space == PZ_ABI_ARENA) room = (int64_t)net->arena_bytes;
@@ -116,8 +119,7 @@ static bool counts_are_sound(const pz_abi_network *net) {
 }
 
 static bool port_is_sound(const pz_abi_port *p) {
-  return p->name && pz_abi_type_bytes(p->type) && dims_are_sound(p->rank, p->dim) && isfinite(p->scale) &&
-         p->scale > 0;
+  return p->name && dims_are_sound(p->rank, p->dim) && element_is_sound(p->type, p->scale, p->zero_point);
 }
 
 static pz_status check_ports(const pz_abi_port *ports, int32_t n, const char *path, const char *what,

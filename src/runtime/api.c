@@ -1,4 +1,5 @@
 /* The public functions of open networks: each is a check of its arguments around one function of the runtime. */
+#include "base/dtype.h"
 #include "base/inert.h"
 #include "pznet/pznet.h"
 #include "runtime/abi_check.h"
@@ -24,6 +25,7 @@ SAME(F64);
 SAME(BOOL);
 SAME(BF16);
 #undef SAME
+static_assert((int)PZ_ABI_TYPES == (int)PZ_DTYPES, "a type is missing above");
 
 static _Thread_local char last_message[sizeof((pz_error *)0)->message];
 

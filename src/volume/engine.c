@@ -373,8 +373,7 @@ static pz_status start_reading(pz_run *r, int64_t layer, pz_error *err) {
       .volume = r->input,
       .first_plane = layer < r->layout.layers ? pz_layer_first(z, layer, mirror(r)) : r->input->info.shape[0],
       .read_planes = read_planes(r),
-      .count_rounded = r->normalize == PZ_NORMALIZE_NONE && r->function->taken.type == PZ_F32 &&
-                       pz_dtype_rounded(r->input->info.dtype)};
+      .count_rounded = r->normalize == PZ_NORMALIZE_NONE && pz_dtype_rounded(r->input->info.dtype)};
   return pz_stages_start(&r->window, &input, &r->stages, err);
 }
 

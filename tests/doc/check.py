@@ -8,6 +8,7 @@
    line is one word. Pages of doc/notes are records, which stay as they were written.
 5. A page of the manual is short: LINES lines at most, but for those that programs write.
 6. A file or folder of the sources that a page of the manual names by its path, as `src/place/find_bands.c`, is there.
+7. Each type of elements that tensors may have (TYPES) is named where a user reads which there are (TYPED): as i32, or as ONNX has it.
 """
 
 import os
@@ -19,6 +20,8 @@ import unicodedata
 WORDS = 30
 LINES = 260
 WRITTEN = {"doc/zoo.md", "doc/onnx-backend.md"}  # by tests/onnx/zoo.py and backend.py
+TYPES = "src/base/dtypes.inc"
+TYPED = ["doc/types.md", "doc/graph-text.md", "doc/onnx.md", "include/pznet/pznet.h", "tools/pznet/tool.h", "python/pznet/compiling.py"]
 ENDINGS = (".c", ".h", ".inc", ".py", ".pyi", ".sh", ".txt", ".cmake", ".in", ".proto", ".js", ".css", ".toml", ".yml", ".yaml", ".map")
 
 
@@ -202,6 +205,14 @@ class Check:
                         if path not in self.there:
                             self.fault(page, line, f"{path} is not there")
 
+    def check_types(self):
+        rows = re.findall(r'^PZ_DTYPE\(\w+, (\w+),.*"(\w+)", true\)', read(self.root, TYPES) if TYPES in self.there else "", re.M)
+        for path in TYPED if rows else ():
+            named = set(re.findall(r"\w+", read(self.root, path))) if path in self.there else set()
+            for names in rows:
+                if not named.intersection(names):
+                    self.fault(path, 1, f"tensors may be of {names[0]}, which is not named")
+
     def all(self):
         self.check_links()
         self.check_mentions()
@@ -209,6 +220,7 @@ class Check:
         self.check_sentences()
         self.check_length()
         self.check_paths()
+        self.check_types()
         return self.faults
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check
@@ -25,7 +26,8 @@ class Faults(unittest.TestCase):
         with tempfile.TemporaryDirectory() as root:
             tree = dict(RIGHT)
             for path, text in changes.items():
-                tree[path.replace("__", "/") + (".c" if path.startswith("src") else ".md")] = text
+                path = path.replace("__", "/")
+                tree[path if "." in path else path + (".c" if path.startswith("src") else ".md")] = text
             for path, text in tree.items():
                 if text is None:
                     continue
@@ -65,6 +67,17 @@ class Faults(unittest.TestCase):
 
     def test_orphan(self):
         self.one("doc/alone.md:1: no way of links", doc__alone="# Alone\n")
+
+    def test_types(self):
+        rows = {"src/base/dtypes.inc": """PZ_DTYPE(PZ_A8, a8, char, 'a', "alpha8", true)\nPZ_DTYPE(PZ_B8, b8, char, 'b', "beta8", false)\n"""}
+        with unittest.mock.patch.object(check, "TYPED", ["doc/page.md"]):
+            self.one("doc/page.md:1: tensors may be of a8, which is not named", **rows)
+            self.one("of a8", **rows, doc__page="# P\n\n`a88`, `b8`.\n")
+            for name in "a8", "alpha8":
+                self.assertEqual(self.found(**rows, doc__page=f"# P\n\n`{name}`.\n"), [])
+            self.assertEqual(self.found(), [])
+            with unittest.mock.patch.object(check, "TYPED", ["doc/gone.md"]):
+                self.one("doc/gone.md:1:", **rows)
 
     def test_long_sentence(self):
         long = "# P\n\nShort one. " + "word " * check.WORDS + "`a b c` end.\n\nOther.\n"

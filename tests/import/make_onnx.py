@@ -443,14 +443,16 @@ def old():
 
 def types():
     """Inputs and outputs that are not of floats: what is computed is looked at elsewhere (tests/python)."""
-    kinds = dict(bytes=T.UINT8, halves=T.FLOAT16, brains=T.BFLOAT16, longs=T.INT64)
-    m = Model("types", 18, kinds, bytes=[1, 3, 4, 5], halves=[1, 3, 4, 5], brains=[1, 3, 4, 5], longs=[1, 3, 4, 5])
+    kinds = dict(bytes=T.UINT8, halves=T.FLOAT16, brains=T.BFLOAT16, longs=T.INT64, ints=T.INT32)
+    m = Model("types", 18, kinds, bytes=[1, 3, 4, 5], halves=[1, 3, 4, 5], brains=[1, 3, 4, 5], longs=[1, 3, 4, 5], ints=[1, 3, 4, 5])
     cast = lambda v, to: m("Cast", v, to=to)
     total = m("Add", cast("bytes", T.FLOAT), cast("longs", T.FLOAT))
     half = m("Relu", "halves")
     clipped = m("Clip", total, m.constant(-100, np.float32), m.constant(100, np.float32))
     m.out(half, cast("brains", T.FLOAT), cast(total, T.BFLOAT16), cast(clipped, T.INT8), m("ArgMax", total, axis=1))
     m.out(cast(m("ArgMax", total, axis=1), T.UINT8), "bytes")
+    third = m("Mul", cast("ints", T.FLOAT), m.constant(1 / 3, np.float32))
+    m.out(cast(third, T.INT32), cast(m("ArgMax", third, axis=1), T.INT32), "ints")
     m.save()
 
 

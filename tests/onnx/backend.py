@@ -6,9 +6,10 @@
     tests/onnx/backend.py --kinds light        the networks of onnx/backend/test/data/light
     tests/onnx/backend.py --again              those that did not pass the last time
 
-A network file has float32 inputs and outputs of fixed shape, and its weights inside. So a test's inputs of integers and truth
+A network file has inputs and outputs of fixed shape, and its weights inside. So a test's inputs of integers and truth
 values (shapes, axes) become constants of the model; where pznet refuses the model then, or nothing is left, all inputs but the
-first do (weights, slopes, bounds, zero points). What is left is given as float32, whatever its type. Results are compared as numbers with the test's tolerances, whatever their type.
+first do (weights, slopes, bounds, zero points). What is left is given in the type that the network file
+has for it. Results are compared as numbers with the test's tolerances, whatever their type.
 A test is *not supported* where compiling refuses the model with a line that says why; anything else that is not the
 expected result (a crash, a failure of the C compiler, other numbers) is *failed*, and the exit status then 1.
 
@@ -209,7 +210,7 @@ def attempt(test, pznet, folder, inputs, outputs, chosen):
     if unknown:
         return "failed", f"the network has an input '{unknown[0]}', the model has none"
     with numpy.errstate(over="ignore"):
-        given = [numpy.asarray(left[p.name]).astype(numpy.float32) for p in net.inputs]
+        given = [numpy.asarray(left[p.name]).astype(p.dtype) for p in net.inputs]
     if any(numpy.isinf(g).any() and not numpy.isinf(numpy.asarray(left[p.name])).any() for p, g in zip(net.inputs, given)):
         return "refused", "inputs are beyond the range of float32"
     results = net(*given)

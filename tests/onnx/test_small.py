@@ -4,6 +4,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import warnings
 
 try:
     import numpy as np
@@ -200,6 +201,43 @@ class Small(unittest.TestCase):
         outputs = {"y": y, "half": y, "brain": y, "label": label}
         net = self.check(model, outputs, [x], tolerance={"half": 2.0**-11, "brain": 2.0**-8})
         self.assertEqual([p.type for p in [*net.inputs, *net.outputs]], ["u8", "f32", "f16", "bf16", "u8"])
+
+    def test_integers_of_32_bits(self):
+        """Into a convolution as they are, out of it as ONNX casts them, out of ArgMax, and, untouched, bit by bit."""
+        x, weight = RNG.integers(-1000, 1000, (1, 2, 5, 7), np.int32), floats(5, 2, 3, 3)
+        big = RNG.integers(-(2**31), 2**31, (1, 3, 11), np.int32)
+        big[0, 0, :6] = [2**24 + 1, 2**31 - 1, -(2**31), 0x00000001, 0x7F800001, -1]  # a denormal float, and a not-a-number
+        model = writer.Model(x=(x.shape, "int32"), big=(big.shape, "int32"))
+        model.add("numbers", "Cast", "x", to=writer.TYPES["float32"])
+        model.add("y", "Conv", "numbers", weight, kernel_shape=[3, 3], pads=[1] * 4)
+        model.add("whole", "Cast", "y", to=writer.TYPES["int32"])
+        model.add("index", "ArgMax", "y", axis=1)
+        model.add("label", "Cast", "index", to=writer.TYPES["int32"])
+        y = convolution(x, weight, 0 * floats(5), 1, 1)
+        outputs = {"y": y, "whole": np.trunc(y), "label": y.argmax(1)[:, None], "big": big}
+        net = self.check(model, outputs, [x, big], tolerance={"whole": 1e-3})
+        self.assertEqual([p.type for p in [*net.inputs, *net.outputs]], ["i32", "i32", "f32", "i32", "i32", "i32"])
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = dict(zip([p.name for p in net.outputs], net(x, big)))
+        self.assertEqual(["'big'" in str(warning.message) for warning in told], [True])
+        np.testing.assert_array_equal(found["big"], big)
+        np.testing.assert_array_equal(found["whole"], np.trunc(found["y"]).astype(np.int32))
+        np.testing.assert_array_equal(found["label"], found["y"].argmax(1)[:, None])
+
+    def test_integers_stop_at_their_ends(self):
+        """Beyond 32 bits too; halves go to the even number, of what a cast by option makes."""
+        x = np.array([0.5, 1.5, -2.5, 16777217, 2147483520, 2**31, 3e9, np.inf, -(2**31), -3e9, -np.inf, np.nan], np.float32).reshape(1, 1, 12)
+        model = writer.Model(x=x.shape)
+        model.add("y", "Relu", "x")
+        model.add("z", "Neg", "x")
+        with tempfile.TemporaryDirectory(prefix="pznet-test-") as folder:
+            path = pathlib.Path(folder, "model.onnx")
+            path.write_bytes(model.content({"y": x.shape, "z": x.shape}))
+            y, z = pznet.compile(path, effort="estimate", output_types="i32")(x)
+        most = 2**31 - 1
+        self.assertEqual(y.ravel().tolist(), [0, 2, 0, 16777216, 2147483520, most, most, most, 0, 0, 0, 0])
+        self.assertEqual(z.ravel().tolist(), [0, -2, 2, -16777216, -2147483520, -most - 1, -most - 1, -most - 1, most, most, most, 0])
 
     def test_whole_numbers_are_exact(self):
         """Quotients, remainders, wrapping around: over all numbers of 16 bits."""

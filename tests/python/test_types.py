@@ -87,6 +87,32 @@ class Types(unittest.TestCase):
         x[...] = np.nan
         self.assertTrue(np.isnan(self.halves(x)).any())
 
+    def test_integers_of_32_bits(self):
+        """Floats of them up to 2^24; greater ones are rounded, which is told. Results are the nearest integers."""
+        net = self.make("wholes", input_types="i32", output_types="i32")
+        self.assertEqual((net.inputs[0].type, net.inputs[0].dtype, net.outputs[0].dtype), ("i32", np.int32, np.int32))
+        self.assertEqual(net.manifest["inputs"][0]["dtype"], "int32")
+        x = np.random.default_rng(4).integers(-(1 << 24), 1 << 24, SHAPE, np.int32)
+        wanted = self.floats(x.astype(np.float32))
+        got = net(x)
+        self.assertEqual(got.dtype, np.int32)
+        np.testing.assert_array_equal(got, np.clip(np.rint(wanted.astype(np.float64)), -(2**31), 2**31 - 1))
+        np.testing.assert_array_equal(net(self.x), net(self.x.astype(np.int32)))
+        for dtype in (np.uint32, np.int64, np.float32):
+            with self.assertRaisesRegex(ValueError, "wants values of int32"):
+                net(x.astype(dtype))
+        x[0, 0, 0, 0, :2] = [(1 << 24) + 1, -(1 << 31)]
+        with self.assertWarnsRegex(UserWarning, "1 values of int32 are not exact in float32"):
+            rounded = net(x)
+        np.testing.assert_array_equal(rounded, net(x.astype(np.float32).astype(np.int32)))
+        volume = np.random.default_rng(5).integers(-(2**20), 2**20, (6, 20, 22), np.int32)
+        taken = self.make("taken", input_types="i32")
+        kwargs = dict(overlap=(1, 2, 2), progress=False)
+        np.testing.assert_array_equal(pznet.infer(volume, taken, **kwargs), pznet.infer(volume, self.floats, normalize="none", **kwargs))
+        labels = pznet.infer(volume[:4, :12, :14], net, progress=False)
+        np.testing.assert_array_equal(labels, net(np.ascontiguousarray(volume[:4, :12, :14]).reshape(SHAPE))[0])
+        self.assertEqual(labels.dtype, np.int32)
+
     def test_batches_and_profile(self):
         several = np.concatenate([self.x, 255 - self.x, self.x // 2])
         got = self.bytes(several)

@@ -318,6 +318,9 @@ static void casts(void **state) {
   cast_case(PZ_F32, 1, 0, DOUBLES(0, 0.5, 1.5, -2.5, 300, -300, 1.00390625, NAN));
   cast_case(PZ_U8, 1, 0, DOUBLES(0, 0, 2, 0, 255, 0, 1, 0));
   cast_case(PZ_I8, 1, 0, DOUBLES(0, 0, 2, -2, 127, -128, 1, 0));
+  cast_case(PZ_I32, 1, 0, DOUBLES(0, 0, 2, -2, 300, -300, 1, 0));
+  cast_case(PZ_I32, 0x1p-23f, 0,
+            DOUBLES(0, 0.5, 1.5, -2.5, 255.99999988079071044921875, -256, 1.00390625, 0));
   cast_case(PZ_U8, 0.5f, 100, DOUBLES(0, 0.5, 1.5, -2.5, 77.5, -50, 1, 0));
   cast_case(PZ_BF16, 1, 0, DOUBLES(0, 0.5, 1.5, -2.5, 300, -300, 1, NAN));
   cast_case(PZ_F16, 1, 0, DOUBLES(0, 0.5, 1.5, -2.5, 300, -300, 1.00390625, NAN));

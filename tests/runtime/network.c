@@ -52,8 +52,8 @@ __asm__(".section .pznet.weights,\"a\",@progbits\n.balign 4096\n.global weights\
 static const pz_abi_port input = {"data", PZ_ABI_F32, 4, {1, 1, 5, 7}, 1, 0},
                          output = {"prob", PZ_ABI_F32, 4, {1, 1, 5, 7}, 1, 0};
 static const pz_abi_tensor tensors[] = {
-    {"square", PZ_ABI_F32, 4, {1, 1, 5, 7}, PZ_ABI_ARENA, 0, 1, 0, 4 * N, 4 * N, 4 * N, 28, 4},
-    {"prob", PZ_ABI_F32, 4, {1, 1, 5, 7}, PZ_ABI_OUTPUT, 0, 1, 0, 4 * N, 4 * N, 4 * N, 28, 4},
+    {"square", PZ_ABI_F32, 4, {1, 1, 5, 7}, 1, 0, PZ_ABI_ARENA, 0, 1, 0, 4 * N, 4 * N, 4 * N, 28, 4},
+    {"prob", PZ_ABI_F32, 4, {1, 1, 5, 7}, 1, 0, PZ_ABI_OUTPUT, 0, 1, 0, 4 * N, 4 * N, 4 * N, 28, 4},
 };
 static const int32_t needs[] = {0};
 static const pz_abi_step steps[] = {

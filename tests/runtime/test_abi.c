@@ -19,10 +19,10 @@ static void sound(fixture *f) {
   memset(f, 0, sizeof *f);
   f->in = (pz_abi_port){"in", PZ_ABI_U8, 5, {1, 1, 2, 3, 4}, 0.5f, 128};
   f->out = (pz_abi_port){"out", PZ_ABI_F32, 5, {1, 2, 2, 3, 4}, 1, 0};
-  f->tensor[0] =
-      (pz_abi_tensor){"t", PZ_ABI_F32, 5, {1, 20, 2, 3, 4}, PZ_ABI_ARENA, 0, 8, 64, 2304, 768, 384, 128, 32};
-  f->tensor[1] =
-      (pz_abi_tensor){"out", PZ_ABI_F32, 5, {1, 2, 2, 3, 4}, PZ_ABI_OUTPUT, 0, 1, 0, 192, 96, 48, 16, 4};
+  f->tensor[0] = (pz_abi_tensor){
+      "t", PZ_ABI_F32, 5, {1, 20, 2, 3, 4}, 1, 0, PZ_ABI_ARENA, 0, 8, 64, 2304, 768, 384, 128, 32};
+  f->tensor[1] = (pz_abi_tensor){"out", PZ_ABI_F32, 5, {1, 2, 2, 3, 4}, 1, 0, PZ_ABI_OUTPUT, 0, 1, 0, 192, 96,
+                                 48,    16,         4};
   f->needs[1] = 1, f->needs[2] = 2;
   for (int i = 0; i < 4; i++) f->step[i] = (pz_abi_step){"s", "conv", "direct", 10, 20, 1, i, f->needs};
   f->net = (pz_abi_network){.abi_version = PZ_ABI_VERSION,
@@ -81,6 +81,12 @@ static void sound(fixture *f) {
   CASE("input 0", f->in.type = -1)                                                                           \
   CASE("input 0", f->in.scale = 0)                                                                           \
   CASE("input 0", f->in.scale = -1)                                                                          \
+  CASE("input 0", f->in.scale = INFINITY)                                                                    \
+  CASE("input 0", f->in.scale = NAN)                                                                         \
+  CASE("input 0", f->in.zero_point = 256)    /* no element of u8 */                                          \
+  CASE("input 0", (f->in.type = PZ_ABI_I32)) /* has no zero point */                                         \
+  CASE("output 0", f->out.scale = 2)         /* of floats */                                                 \
+  CASE("output 0", f->out.zero_point = 1)                                                                    \
   CASE("output 0", f->out.scale = INFINITY)                                                                  \
   CASE("output 0", f->out.scale = NAN)                                                                       \
   CASE("output 0", f->out.rank = -1)                                                                         \
@@ -88,6 +94,11 @@ static void sound(fixture *f) {
   CASE("tensor 0", f->tensor[0].name = NULL)                                                                 \
   CASE("tensor 0", f->tensor[0].type = 77)                                                                   \
   CASE("tensor 1", f->tensor[1].type = PZ_ABI_F64) /* the last of eight bytes */                             \
+  CASE("tensor 0", f->tensor[0].scale = 0)                                                                   \
+  CASE("tensor 0", f->tensor[0].scale = NAN)                                                                 \
+  CASE("tensor 0", f->tensor[0].scale = 0.5f) /* of floats */                                                \
+  CASE("tensor 1", f->tensor[1].zero_point = 1)                                                              \
+  CASE("tensor 1", (f->tensor[1].type = PZ_ABI_U8, f->tensor[1].zero_point = -1))                            \
   CASE("tensor 0", f->tensor[0].space = 3)                                                                   \
   CASE("tensor 0", f->tensor[0].space = PZ_ABI_STATE) /* there is none */                                    \
   CASE("tensor 0", f->tensor[0].block = 0)                                                                   \
@@ -154,6 +165,10 @@ static void sound_networks_pass(void **state) {
   assert_int_equal(pz_abi_port_elements(&f.out), 48);
   assert_int_equal(pz_abi_port_bytes(&f.out), 192);
   assert_int_equal(pz_abi_port_bytes(&f.in), 24);
+  f.tensor[1].type = PZ_ABI_I32, f.tensor[1].scale = 0.25f; /* as a sum of 8-bit products has it */
+  assert_int_equal(pz_abi_check(&f.net, "net.so", &err), PZ_OK);
+  f.tensor[1].type = PZ_ABI_I8, f.tensor[1].zero_point = -128;
+  assert_int_equal(pz_abi_check(&f.net, "net.so", &err), PZ_OK);
   f.tensor[0].offset += 16; /* the last byte of the arena is the tensor's last one */
   assert_int_equal(pz_abi_check(&f.net, "net.so", &err), PZ_OK);
   f.tensor[0].space = PZ_ABI_STATE; /* of exactly its size */
@@ -174,7 +189,7 @@ static void flat_tensors(void **state) {
   pz_error err = {0};
   sound(&f);
   f.tensor[0] =
-      (pz_abi_tensor){"flat", PZ_ABI_F32, 4, {1, 3, 5, 7}, PZ_ABI_ARENA, 0, 1, 0, 420, 140, 140, 28, 4};
+      (pz_abi_tensor){"flat", PZ_ABI_F32, 4, {1, 3, 5, 7}, 1, 0, PZ_ABI_ARENA, 0, 1, 0, 420, 140, 140, 28, 4};
   f.net.arena_bytes = 105 * 4;
   assert_int_equal(pz_abi_check(&f.net, "net.so", &err), PZ_OK);
   f.net.arena_bytes = 105 * 4 - 1;

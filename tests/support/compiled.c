@@ -180,6 +180,23 @@ static void check(network *t) {
   }
 }
 
+/* The file tells of each tensor how its elements stand for numbers. */
+static void check_elements(const network *t) {
+  const pz_graph *g = t->after;
+  int32_t found = 0;
+  for (int32_t i = 0; i < t->abi->n_tensors; i++) {
+    const pz_abi_tensor *told = &t->abi->tensors[i];
+    const pz_element is = {(pz_dtype)told->type, told->scale, told->zero_point};
+    for (int32_t k = 0; k < g->n_tensors; k++) {
+      if (strcmp(g->tensors[k].name, told->name)) continue;
+      found++;
+      if (!pz_element_equal(pz_tensor_element(&g->tensors[k]), is))
+        fail_msg("%s: tensor %s has other elements", t->options->name, told->name);
+    }
+  }
+  assert_true(found || !t->abi->n_tensors);
+}
+
 static void sum_bits(const network *t) {
   uint64_t sum = 0xcbf29ce484222325; /* FNV-1a */
   for (int32_t i = 0; i < t->abi->n_outputs; i++)
@@ -211,6 +228,7 @@ void pz_test_compiled(const pz_graph *graph, const pz_compiled_options *options)
   assert_int_equal(pz_reference_run(graph, (const float *const *)t.values, t.expected, NULL, NULL, &t.err),
                    PZ_OK);
   check(&t);
+  check_elements(&t);
   if (options->bits) sum_bits(&t);
   drop(&t);
 }

@@ -54,6 +54,7 @@ void pz_test_decode(pz_element e, const void *in, int64_t n, float *values) {
     case PZ_U8: element = ((const uint8_t *)in)[i]; break;
     case PZ_I8: element = ((const int8_t *)in)[i]; break;
     case PZ_U16: element = ((const uint16_t *)in)[i]; break;
+    case PZ_I32: element = ((const int32_t *)in)[i]; break;
     default: element = ((const int16_t *)in)[i]; break;
     }
     values[i] = e.scale * (float)(element - e.zero_point);

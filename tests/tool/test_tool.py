@@ -794,7 +794,8 @@ class Verify(Case):
                 self.assert_works("compile", onnx, "-q", "--effort", "estimate", "--isa", isa, "-o", net)
                 self.assertTrue(json.loads(self.assert_works("verify", net, "--model", onnx, "--json"))["passed"])
                 types = {port["name"]: port["dtype"] for port in json.loads(self.assert_works("inspect", net, "--format", "json"))["outputs"]}
-                self.assertEqual(types, dict(relu4="float16", cast6="float32", cast7="bfloat16", cast8="int8", argmax9="float32", cast11="uint8", bytes="uint8"))
+                self.assertEqual(types, dict(relu4="float16", cast6="float32", cast7="bfloat16", cast8="int8", argmax9="float32", cast11="uint8", bytes="uint8",
+                                             cast14="int32", cast16="int32", ints="int32"))
                 words = ["--input-type", "u8", "--output-type", "bf16"]
                 self.assert_works("compile", MODEL, "-w", "init:1", "-q", "--effort", "estimate", "--isa", isa, "-o", net, *words)
                 self.assertTrue(json.loads(self.assert_works("verify", net, "--model", MODEL, "-w", "init:1", "--json"))["passed"])
@@ -802,12 +803,13 @@ class Verify(Case):
 
     def test_bytes_are_what_floats_of_their_numbers_are(self):
         values, out = bytes(i * 37 % 256 for i in range(672)), []
-        for words, data in [([], npy("(4, 12, 14)", struct.pack("<672f", *values))), (["--input-type", "u8"], npy("(4, 12, 14)", values, "|u1"))]:
+        for words, data in [([], npy("(4, 12, 14)", struct.pack("<672f", *values))), (["--input-type", "u8"], npy("(4, 12, 14)", values, "|u1")),
+                            (["--input-type", "i32"], npy("(4, 12, 14)", struct.pack("<672i", *values), "<i4"))]:
             net, result = self.folder / "net.so", self.folder / "out.npy"
             self.assert_works("compile", MODEL, "-w", "init:1", "-q", "--effort", "estimate", "-o", net, *words)
             self.assert_works("run", net, self.write("in.npy", data), "-o", result)
             out.append(result.read_bytes())
-        self.assertEqual(*out)
+        self.assertEqual(out, 3 * out[:1])
 
     def test_other_weights_are_found(self):
         result = pznet("verify", TINY, "--model", MODEL, "-w", "init:2", "--json")

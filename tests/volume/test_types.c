@@ -65,8 +65,9 @@ static void compare(const scene *s, pz_element taken, const pz_infer_options *op
 
 static void elements_are_handed_on(void **state) {
   (void)state;
-  static const pz_element elements[] = {
-      {PZ_U8, 1, 0}, {PZ_U8, 0.25f, 3}, {PZ_I16, 0.5f, -100}, {PZ_U16, 1, 0}, {PZ_F16, 1, 0}};
+  static const pz_element elements[] = {{PZ_U8, 1, 0},        {PZ_U8, 0.25f, 3}, {PZ_I16, 0.5f, -100},
+                                        {PZ_U16, 1, 0},       {PZ_F16, 1, 0},    {PZ_I32, 1, 0},
+                                        {PZ_I32, 0x1p-30f, 0}};
   scene s = make_scene();
   for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
     for (int border = 0; border < 2; border++)

@@ -102,7 +102,7 @@ typedef struct tool_model {
       {"input", 0, "NAME=SHAPE",                                                                             \
        "replace an input's shape, e.g. data=1x1x18x160x160; of ONNX also #2=..., the second"},               \
       {"input-type", 0, "NAME=TYPE",                                                                         \
-       "take an input of another type: u8, i8, u16, i16, f16, bf16 or f32; TYPE alone: all"},                \
+       "take an input of another type: u8, i8, u16, i16, i32, f16, bf16 or f32; TYPE alone: all"},           \
       {"output-type", 0, "NAME=TYPE", "give an output of another type, rounded to the nearest"},             \
       {"precision", 0, "HOW", "default, or exact: only algorithms with the rounding error of a direct sum"}, \
       {"max-error", 0, "E",                                                                                  \

@@ -1,14 +1,14 @@
 /* element.h: vectors of floats from and to elements of other types.
  *
- * Loads are exact, but for the one rounding of the product with a scale. Stores give the nearest element, of two the even one;
- * integers stop at their ends, and not-a-number is the element of zero. What 16-bit floats have no room for is infinite;
- * not-a-number stays that. All by integer arithmetic or on numbers that are not denormal, since workers take denormal floats
- * for zeros: a denormal half is right, a denormal float is zero or itself. */
+ * Loads are exact, but for the one rounding of the product with a scale, and of i32 beyond 2^24 to the nearest float. Stores give the
+ * nearest element, of two the even one; integers stop at their ends, and not-a-number is the element of zero. What 16-bit floats have
+ * no room for is infinite; not-a-number stays that. All by integer arithmetic or on numbers that are not denormal, since workers take
+ * denormal floats for zeros: a denormal half is right, a denormal float is zero or itself. */
 #ifndef PZ_KERNELS_CAST_ELEMENT_H
 #define PZ_KERNELS_CAST_ELEMENT_H
 
 #include "kernels/cast/shape.h"
-#include "kernels/vec.h"
+#include "kernels/elementary.h"
 
 #include <string.h>
 
@@ -17,9 +17,13 @@ typedef int8_t pz_cast_i8 __attribute__((vector_size(PZ_S)));
 typedef uint16_t pz_cast_u16 __attribute__((vector_size(2 * PZ_S)));
 typedef int16_t pz_cast_i16 __attribute__((vector_size(2 * PZ_S)));
 
-PZ_INLINE int32_t pz_cast_bytes(int32_t type) {
-  return type == PZ_CAST_F32 ? 4 : type == PZ_CAST_U8 || type == PZ_CAST_I8 ? 1 : 2;
-}
+/* Columns of shape.h's rows. */
+#define PZ_CAST_BYTES(name, number, bytes, least, greatest)    type == number ? bytes:
+#define PZ_CAST_LEAST(name, number, bytes, least, greatest)    type == number ? least:
+#define PZ_CAST_GREATEST(name, number, bytes, least, greatest) type == number ? greatest:
+PZ_INLINE int32_t pz_cast_bytes(int32_t type) { return PZ_CAST_TYPES(PZ_CAST_BYTES) 0; }
+PZ_INLINE int32_t pz_cast_least(int32_t type) { return PZ_CAST_TYPES(PZ_CAST_LEAST) 0; }
+PZ_INLINE int32_t pz_cast_greatest(int32_t type) { return PZ_CAST_TYPES(PZ_CAST_GREATEST) 0; }
 
 /* ---- 16-bit floats ---- */
 
@@ -51,25 +55,24 @@ PZ_INLINE pz_vbits pz_cast_to_f16(pz_v x) {
 
 /* ---- integers ---- */
 
-PZ_INLINE int32_t pz_cast_least(int32_t type) {
-  return type == PZ_CAST_I8 ? -128 : type == PZ_CAST_I16 ? -32768 : 0;
-}
-PZ_INLINE int32_t pz_cast_greatest(int32_t type) {
-  switch (type) {
-  case PZ_CAST_U8: return 255;
-  case PZ_CAST_I8: return 127;
-  case PZ_CAST_U16: return 65535;
-  default: return 32767;
-  }
-}
-
 PZ_INLINE pz_v pz_cast_scaled(pz_vi element, float scale, int32_t zero) {
   const pz_v x = __builtin_convertvector(element - pz_vi_set1(zero), pz_v);
   return scale == 1.0f ? x : x * pz_v_set1(scale);
 }
 
-/* The sum with 1.5 * 2^23 of a number of at most 2^22 is rounded to a whole one, which is in its lowest bits. The ends are taken
- * before, as floats: they are whole. */
+/* Of 32 bits, whose zero point is 0. Floats have no greatest element, 2^31 - 1: what is not below 2^31 becomes it behind the
+ * conversion, which is of numbers in its range alone. */
+PZ_INLINE pz_vi pz_cast_element_32(pz_v x, float scale) {
+  const pz_v end = pz_v_set1(0x1p31f);
+  if (scale != 1.0f) x = x / pz_v_set1(scale);
+  x = pz_v_round(pz_v_select((pz_vi)(x == x), x, pz_v_zero()));
+  const pz_vi beyond = (pz_vi)(x >= end);
+  const pz_v inside = pz_v_select(beyond, pz_v_zero(), pz_v_max(-end, x));
+  return (beyond & INT32_MAX) | __builtin_convertvector(inside, pz_vi);
+}
+
+/* Of 16 bits or fewer. The sum with 1.5 * 2^23 of a number of at most 2^22 is rounded to a whole one, which is in its lowest bits. The
+ * ends are taken before, as floats: they are whole. */
 PZ_INLINE pz_vi pz_cast_element(pz_v x, int32_t type, float scale, int32_t zero) {
   if (scale != 1.0f) x = x / pz_v_set1(scale);
   x = pz_v_select((pz_vi)(x == x), x, pz_v_zero());
@@ -110,10 +113,11 @@ PZ_INLINE pz_v pz_cast_load(const char *p, int32_t type, float scale, int32_t ze
     PZ_CAST_READ(pz_cast_u16)
     break;
   }
-  default: {
+  case PZ_CAST_I16: {
     PZ_CAST_READ(pz_cast_i16)
     break;
   }
+  case PZ_CAST_I32: memcpy(&bits, p, whole ? sizeof bits : (size_t)count * 4); break;
   }
   return pz_cast_scaled(bits, scale, zero);
 }
@@ -129,12 +133,19 @@ PZ_INLINE void pz_cast_store(char *p, pz_v x, int32_t type, float scale, int32_t
   case PZ_CAST_F32: memcpy(p, &x, whole ? sizeof x : (size_t)count * 4); return;
   case PZ_CAST_F16: bits = (pz_vi)pz_cast_to_f16(x); break;
   case PZ_CAST_BF16: bits = (pz_vi)pz_cast_to_bf16(x); break;
+  case PZ_CAST_I32: bits = pz_cast_element_32(x, scale); break;
   default: bits = pz_cast_element(x, type, scale, zero); break;
   }
-  if (pz_cast_bytes(type) == 1) {
+  switch (pz_cast_bytes(type)) {
+  case 1: {
     PZ_CAST_WRITE(pz_cast_u8)
-  } else {
+    break;
+  }
+  case 2: {
     PZ_CAST_WRITE(pz_cast_u16)
+    break;
+  }
+  default: memcpy(p, &bits, whole ? sizeof bits : (size_t)count * 4);
   }
 }
 

@@ -4,16 +4,19 @@
 
 #include "kernels/view.h"
 
-/* Types of elements; the numbers are those of pz_dtype. */
-enum {
-  PZ_CAST_F32 = 0,
-  PZ_CAST_U8 = 1,
-  PZ_CAST_U16 = 2,
-  PZ_CAST_I16 = 3,
-  PZ_CAST_I8 = 4,
-  PZ_CAST_F16 = 9,
-  PZ_CAST_BF16 = 12
-};
+/* Types of elements: name, the number that pz_dtype gives it, bytes, the least and the greatest of integers. */
+#define PZ_CAST_TYPES(ROW)                                                                                   \
+  ROW(F32, 0, 4, 0, 0)                                                                                       \
+  ROW(U8, 1, 1, 0, 255)                                                                                      \
+  ROW(U16, 2, 2, 0, 65535)                                                                                   \
+  ROW(I16, 3, 2, -32768, 32767)                                                                              \
+  ROW(I8, 4, 1, -128, 127)                                                                                   \
+  ROW(I32, 6, 4, INT32_MIN, INT32_MAX)                                                                       \
+  ROW(F16, 9, 2, 0, 0)                                                                                       \
+  ROW(BF16, 12, 2, 0, 0)
+#define PZ_CAST_ROW(name, number, bytes, least, greatest) PZ_CAST_##name = number,
+enum { PZ_CAST_TYPES(PZ_CAST_ROW) };
+#undef PZ_CAST_ROW
 
 /* The number that an element e stands for is scale * (e - zero); 1 and 0 but for integers. Strides count elements. */
 #define PZ_CAST_FIELDS(ONE, MANY)                                                                            \

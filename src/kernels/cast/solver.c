@@ -3,10 +3,10 @@
 #include "kernels/cast/shape.h"
 #include "plan/solver.h"
 
-_Static_assert((int)PZ_CAST_F32 == PZ_F32 && (int)PZ_CAST_U8 == PZ_U8 && (int)PZ_CAST_U16 == PZ_U16 &&
-                   (int)PZ_CAST_I16 == PZ_I16 && (int)PZ_CAST_I8 == PZ_I8 && (int)PZ_CAST_F16 == PZ_F16 &&
-                   (int)PZ_CAST_BF16 == PZ_BF16,
-               "kernels/cast/shape.h has the numbers of pz_dtype");
+#define SAME(name, number, bytes, least, greatest)                                                           \
+  _Static_assert(number == (int)PZ_##name, "kernels/cast/shape.h has the numbers of pz_dtype");
+PZ_CAST_TYPES(SAME)
+#undef SAME
 
 static pz_status cast(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   PZ_TRY(pz_set_algorithm(b, err, "%s to %s", pz_dtype_name(q->problem->in[0].element.type),

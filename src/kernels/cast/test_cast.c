@@ -8,13 +8,14 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-enum { ROUNDS = 600, TYPES = 7 };
-static const int32_t types[TYPES] = {PZ_CAST_F32, PZ_CAST_U8,  PZ_CAST_I8,  PZ_CAST_U16,
-                                     PZ_CAST_I16, PZ_CAST_F16, PZ_CAST_BF16};
+#define NUMBER(name, number, bytes, least, greatest) number,
+static const int32_t types[] = {PZ_CAST_TYPES(NUMBER)};
+enum { ROUNDS = 600, TYPES = sizeof types / sizeof *types };
 
 static bool is_integer(int32_t type) {
-  return type == PZ_CAST_U8 || type == PZ_CAST_I8 || type == PZ_CAST_U16 || type == PZ_CAST_I16;
+  return type != PZ_CAST_F32 && type != PZ_CAST_F16 && type != PZ_CAST_BF16;
 }
+static bool is_wide(int32_t type) { return is_integer(type) && pz_cast_bytes(type) == 4; }
 
 /* ---- elements by their definition ---- */
 
@@ -32,6 +33,7 @@ static double of_bits(uint32_t h, int exponent_bits, int mantissa_bits) {
 static double value_at(const char *p, int32_t type) {
   union {
     float f;
+    int32_t i32;
     uint8_t u8;
     int8_t i8;
     uint16_t u16;
@@ -44,17 +46,29 @@ static double value_at(const char *p, int32_t type) {
   case PZ_CAST_I8: return e.i8;
   case PZ_CAST_U16: return e.u16;
   case PZ_CAST_I16: return e.i16;
+  case PZ_CAST_I32: return e.i32;
   case PZ_CAST_F16: return of_bits(e.u16, 5, 10);
-  default: return of_bits(e.u16, 8, 7);
+  case PZ_CAST_BF16: return of_bits(e.u16, 8, 7);
   }
+  fail_msg("type %d has no definition here", type);
+  return 0;
 }
 
-/* The least and the greatest finite element, and the distance between those around x. */
+/* The greatest finite element and the least integer, and the distance between the elements around x. */
 static double greatest_of(int32_t type) {
-  return is_integer(type)       ? pz_cast_greatest(type)
-         : type == PZ_CAST_F16  ? 65504
-         : type == PZ_CAST_BF16 ? 0x1.fep127
-                                : 0x1.fffffep127;
+  switch (type) {
+  case PZ_CAST_U8: return 255;
+  case PZ_CAST_I8: return 127;
+  case PZ_CAST_U16: return 65535;
+  case PZ_CAST_I16: return 32767;
+  case PZ_CAST_I32: return 2147483647;
+  case PZ_CAST_F16: return 65504;
+  case PZ_CAST_BF16: return 0x1.fep127;
+  default: return 0x1.fffffep127;
+  }
+}
+static double least_of(int32_t type) {
+  return type == PZ_CAST_U8 || type == PZ_CAST_U16 ? 0 : -greatest_of(type) - 1;
 }
 static double unit_of(int32_t type, double x) {
   if (is_integer(type)) return 1;
@@ -70,7 +84,7 @@ static double nearest(double x, int32_t type) {
   if (isnan(x)) return is_integer(type) ? 0 : (double)NAN;
   if (isinf(x) && !is_integer(type)) return x;
   const double unit = isinf(x) ? 1 : unit_of(type, x), y = isinf(x) ? x : nearbyint(x / unit) * unit;
-  if (is_integer(type)) return fmin(fmax(y, pz_cast_least(type)), greatest_of(type));
+  if (is_integer(type)) return fmin(fmax(y, least_of(type)), greatest_of(type));
   return fabs(y) > greatest_of(type) ? copysign(INFINITY, x) : y;
 }
 
@@ -105,14 +119,42 @@ static void all_elements(void **state) {
   }
 }
 
+/* Around the ends, around 2^24, from where floats lie further apart than integers, and anywhere: the nearest float, of two the even
+ * one, and that as an element again: 2^31 itself is none. */
+static void wide_elements(void **state) {
+  (void)state;
+  static const uint32_t middles[] = {0, 1u << 22, 1u << 24, 1u << 30, 1u << 31, 0u - (1u << 24), 0xdeadbeef};
+  for (int t = 0; t < TYPES; ++t)
+    for (int round = 0; round < 4000 && is_wide(types[t]); ++round) {
+      const uint32_t middle = middles[round % 7], step = round % 7 == 6 ? 2654435761u : 1;
+      int32_t in[PZ_S], back[PZ_S];
+      float got[PZ_S];
+      for (int i = 0; i < PZ_S; ++i)
+        in[i] = (int32_t)(middle + step * (uint32_t)(round / 7 * PZ_S + i - 200));
+      const pz_v x = pz_cast_load((const char *)in, types[t], 1, 0, PZ_S, 1);
+      memcpy(got, &x, sizeof got);
+      pz_cast_store((char *)back, x, types[t], 1, 0, PZ_S, 1);
+      for (int i = 0; i < PZ_S; ++i) {
+        const double want = nearest(value_at((const char *)&in[i], types[t]), PZ_CAST_F32);
+        if ((double)got[i] != want) fail_msg("type %d, element %d: %a", types[t], in[i], (double)got[i]);
+        if (value_at((const char *)&back[i], types[t]) != fmin(want, greatest_of(types[t])))
+          fail_msg("type %d, element %d becomes %d", types[t], in[i], back[i]);
+      }
+    }
+}
+
 static float random_number(pz_test_random *r, int32_t type) {
-  static const float ends[] = {0,         -0.f,     NAN,        INFINITY,    -INFINITY, 0.5f,  1.5f,
-                               2.5f,      -0.5f,    254.5f,     255.5f,      65519,     65520, 65535.5f,
-                               -32768.5f, 0x1p-25f, 0x1.8p-24f, 0x1.ffp127f, -1e30f};
+  static const float ends[] = {
+      0,        -0.f,       NAN,         INFINITY,       -INFINITY,       0.5f,
+      1.5f,     2.5f,       -0.5f,       254.5f,         255.5f,          65519,
+      65520,    65535.5f,   -32768.5f,   0x1p-25f,       0x1.8p-24f,      0x1.ffp127f,
+      -1e30f,   4194304.5f, -4194305.5f, 8388606.5f,     -8388607.5f,     8388609,
+      16777215, 0x1p31f,    -0x1p31f,    0x1.fffffep30f, -0x1.fffffep30f, -0x1.000002p31f,
+      0x1p32f};
   const int kind = pz_test_int(r, 0, 3);
   if (kind == 0) return ends[pz_test_int(r, 0, sizeof ends / sizeof *ends - 1)];
   if (kind == 1 && is_integer(type)) return (float)pz_test_int(r, -200, 70000) * 0.5f;
-  if (kind == 2) return ldexpf(pz_test_float(r, -2, 2), pz_test_int(r, -28, 20));
+  if (kind == 2) return ldexpf(pz_test_float(r, -2, 2), pz_test_int(r, -28, is_wide(type) ? 33 : 20));
   return pz_test_float(r, -300, 300);
 }
 
@@ -191,7 +233,7 @@ static void check(pz_cast_shape *s, const typed *in, const typed *out) {
     const double scaled = is_integer(s->to) ? (double)((float)x / s->out_scale) : x;
     const double want =
         is_integer(s->to)
-            ? fmin(fmax(isnan(x) ? s->out_zero : nearbyint(scaled) + s->out_zero, pz_cast_least(s->to)),
+            ? fmin(fmax(isnan(x) ? s->out_zero : nearbyint(scaled) + s->out_zero, least_of(s->to)),
                    greatest_of(s->to))
             : nearest(x, s->to);
     const double got = value_at(typed_at(out, n, c, d, h, w), s->to);
@@ -203,6 +245,35 @@ static void check(pz_cast_shape *s, const typed *in, const typed *out) {
   PZ_TEST_EACH(out->view, 0, lanes)
   if (c >= out->view.c) assert_true(value_at(typed_at(out, n, c, d, h, w), s->to) == 0);
   check_untouched(out);
+}
+
+/* Parts of vectors, whose last element is the last one in front of a guard page; the other lanes are of zero bytes. */
+static void part(int32_t type, int32_t count) {
+  const int32_t bytes = pz_cast_bytes(type), all = count * bytes;
+  pz_test_memory memory = pz_test_alloc((all + 3) / 4, false);
+  char *at = (char *)(memory.data + memory.floats) - all, wanted[4 * PZ_S];
+  float got[PZ_S];
+  for (int32_t i = 0; i < all; ++i) at[i] = wanted[i] = (char)(i % bytes + 1);
+  const pz_v x = pz_cast_load(at, type, 1, 0, count, 0);
+  memcpy(got, &x, sizeof got);
+  memset(at, 0xee, (size_t)all);
+  pz_cast_store(at, x, type, 1, 0, count, 0);
+  for (int32_t i = 0; i < PZ_S; ++i) {
+    const double number = i < count ? nearest(value_at(wanted + i * bytes, type), PZ_CAST_F32) : 0;
+    if ((double)got[i] != number) fail_msg("type %d, %d of %d: %a", type, i, count, (double)got[i]);
+    if (i < count) assert_true(value_at(at + i * bytes, type) == number);
+  }
+  pz_test_free(&memory);
+}
+
+static void parts(void **state) {
+  (void)state;
+  for (int t = 0; t < TYPES; ++t)
+    for (int32_t count = 1; count < PZ_S; ++count) part(types[t], count);
+}
+
+static int32_t zero_point(pz_test_random *r, int32_t type) {
+  return is_wide(type) ? 0 : pz_test_int(r, 0, 100);
 }
 
 static void tensors(void **state) {
@@ -218,8 +289,8 @@ static void tensors(void **state) {
     const int layouts = pz_test_int(&r, 0, 2); /* NCHW; from NCHWc; to NCHWc: those are of floats */
     if (layouts == 1) s.from = PZ_CAST_F32;
     if (layouts == 2) s.to = PZ_CAST_F32;
-    if (is_integer(s.from) && round % 2) s.in_scale = 0.37f, s.in_zero = pz_test_int(&r, 0, 100);
-    if (is_integer(s.to) && round % 3) s.out_scale = 0.25f, s.out_zero = pz_test_int(&r, 0, 100);
+    if (is_integer(s.from) && round % 2) s.in_scale = 0.37f, s.in_zero = zero_point(&r, s.from);
+    if (is_integer(s.to) && round % 3) s.out_scale = 0.25f, s.out_zero = zero_point(&r, s.to);
     typed in = make(&r, s.from, layouts == 1 ? PZ_S : 1, size),
           out = make(&r, s.to, layouts == 2 ? PZ_S : 1, size);
     s.in = in.view, s.out = out.view;
@@ -254,7 +325,8 @@ static void flushed(void **state) {
 
 int main(void) {
   if (!pz_test_cpu()) return 77;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(all_elements), cmocka_unit_test(numbers),
-                                     cmocka_unit_test(tensors), cmocka_unit_test(flushed)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_elements), cmocka_unit_test(wide_elements),
+                                     cmocka_unit_test(numbers),      cmocka_unit_test(tensors),
+                                     cmocka_unit_test(parts),        cmocka_unit_test(flushed)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -239,6 +239,8 @@ static pz_status weigh_errors(build *b, const char *network, pz_error *err) {
   PZ_TRY(stage(b, "measuring errors", b->done + 1, err));
   if (!has_room_for_errors(b)) return without_errors(b, err);
   PZ_TRY(new_error_propagation(b, 1, &error_propagation, err));
+  for (pz_node_id n = 0; b->plan->expected_propagation && n < b->plan->graph->n_nodes; n++)
+    error_propagation[n] = b->plan->expected_propagation[n];
   PZ_TRY(pz_measure_error_propagation(b->plan, &b->wanted, network, before_run, b, error_propagation, err));
   b->wanted.error_propagation = error_propagation;
   PZ_TRY(plan_anew(b, &plan, err));

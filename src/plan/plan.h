@@ -79,8 +79,10 @@ struct pz_plan {
   double memory, slack;
   double max_error;                /* of the options; 0: exact, only direct sums */
   const double *error_propagation; /* of the options */
-  const pz_problem *problems;      /* by node */
-  pz_choice *choices;              /* by node */
+  const double *
+      expected_propagation; /* by node: what counts where the options have none (src/choose/expect.h); NULL: all of each error */
+  const pz_problem *problems; /* by node */
+  pz_choice *choices;         /* by node */
   pz_storage *storages;
   int32_t n_storages, cap_storages;
   int32_t *nchw, *nchwc;      /* by tensor: index of its storage in that layout, -1: none yet */

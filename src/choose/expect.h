@@ -26,7 +26,7 @@ pz_moments pz_expect_greatest(int64_t n, pz_moments x);
 pz_status pz_expect_softmax(bool is_log, int32_t n, const pz_moments *x, pz_moments *y, const double *gain_y,
                             double *gain_x, pz_error *err);
 
-/* By node: how much of a layer's relative error the results are expected to have: what is calculated, half as much again, and no less than all
+/* By node: how much of a layer's relative error the results are expected to have: 2.5 times what is calculated, and no less than all
  * of it; for convolutions, 1 for others. NULL where no input is of integers: of floats the type does not say what they are. In the arena. */
 pz_status pz_expect_error_propagation(const pz_graph *graph, pz_arena *arena, const double **by_node,
                                       pz_error *err);

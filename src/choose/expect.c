@@ -14,10 +14,9 @@ typedef struct tensor {
 } tensor;
 
 typedef struct layer {
-  double *slope;   /* by channel out: what becomes of a squared error; NULL: it stays */
-  double *squares; /* convolutions: [channels out][channels in of a group], sums of squared weights */
+  double *slope; /* by channel out: what becomes of a squared error; NULL: it stays */
   double *
-      products; /* convolutions: by channel out: the sum of the products' squares, which algorithms' errors are relative to */
+      products; /* convolutions: by channel out: the sum of products' squares, which errors are relative to */
 } layer;
 
 typedef struct expectation {
@@ -27,9 +26,11 @@ typedef struct expectation {
   layer *layers;   /* by node */
 } expectation;
 
+/* Of more channels, as of volumes that are read as a vector, there is one for all. */
+enum { MOST_CHANNELS = 65536 };
 static int32_t channels_of(const pz_shape *s) {
   const int64_t n = s->rank > 1 ? s->dim[1] : s->rank == 1 ? s->dim[0] : 1;
-  return n < INT32_MAX ? (int32_t)n : INT32_MAX;
+  return n <= MOST_CHANNELS ? (int32_t)n : 1;
 }
 
 /* The place of channel c in a tensor that is repeated along channels, or has no channels of its own. */
@@ -63,12 +64,18 @@ static void of_constant(const expectation *e, pz_tensor_id id) {
   const int64_t n = pz_shape_elements(&t->shape), first = t->shape.rank > 1 ? t->shape.dim[0] : 1,
                 inner = n / first / to->channels;
   const double many = (double)(n / to->channels);
+  for (int32_t c = 0; c < to->channels; c++) to->is[c] = (pz_moments){0, 0};
   for (int64_t i = 0; i < n; i++) {
     pz_moments *m = &to->is[i / inner % to->channels];
     m->mean += (double)t->data[i] / many, m->variance += (double)t->data[i] * (double)t->data[i] / many;
   }
   for (int32_t c = 0; c < to->channels; c++)
     to->is[c].variance = fmax(0, to->is[c].variance - to->is[c].mean * to->is[c].mean);
+}
+
+static void expect_constants(const expectation *e, const pz_node *node) {
+  for (int32_t i = 0; i < node->n_in; i++)
+    if (node->in[i] != PZ_NONE && e->g->tensors[node->in[i]].data) of_constant(e, node->in[i]);
 }
 
 /* ---- convolutions ---- */
@@ -98,10 +105,13 @@ static taps taps_of(const pz_graph *g, const pz_node *node, int64_t k, int64_t j
   return t;
 }
 static int32_t in_of_group(const expectation *e, const pz_node *node) {
-  return e->tensors[node->in[PZ_CONV_X]].channels / node->attr.conv.group;
+  const int64_t *w = e->g->tensors[node->in[PZ_CONV_WEIGHT]].shape.dim;
+  return (int32_t)(node->op == PZ_OP_CONV ? w[1] : w[0] / node->attr.conv.group);
 }
 static int32_t first_in(const expectation *e, const pz_node *node, int32_t k) {
-  return k / (out_of(e, node)->channels / node->attr.conv.group) * in_of_group(e, node);
+  const int64_t *w = e->g->tensors[node->in[PZ_CONV_WEIGHT]].shape.dim,
+                of_group = node->op == PZ_OP_CONV ? w[0] / node->attr.conv.group : w[1];
+  return (int32_t)(k / of_group) * in_of_group(e, node);
 }
 
 static double at(const pz_graph *g, pz_tensor_id id, int64_t c, double absent) {
@@ -126,7 +136,7 @@ static void expect_convolution(const expectation *e, const pz_node *node, layer 
       const pz_moments x = moments_at(e, node->in[PZ_CONV_X], first_in(e, node, k) + j);
       const taps t = taps_of(e->g, node, k, j);
       m.mean += t.sum * x.mean, m.variance += t.squares * x.variance;
-      l->squares[(int64_t)k * n_in + j] = t.squares, l->products[k] += t.squares * pz_mean_square(x);
+      l->products[k] += t.squares * pz_mean_square(x);
     }
     if (residual != PZ_NONE) {
       const double scale = at(e->g, node->in[PZ_CONV_RESIDUAL_SCALE], k, 1);
@@ -146,7 +156,7 @@ static double back_through_convolution(const expectation *e, const pz_node *node
     const double gain = y->gain[k] * l->slope[k], scale = at(e->g, node->in[PZ_CONV_RESIDUAL_SCALE], k, 1);
     own += gain * l->products[k];
     for (int32_t j = 0; j < n_in; j++)
-      add_gain(e, node->in[PZ_CONV_X], first_in(e, node, k) + j, gain * l->squares[(int64_t)k * n_in + j]);
+      add_gain(e, node->in[PZ_CONV_X], first_in(e, node, k) + j, gain * taps_of(e->g, node, k, j).squares);
     if (node->in[PZ_CONV_RESIDUAL] != PZ_NONE)
       add_gain(e, node->in[PZ_CONV_RESIDUAL], k, gain * scale * scale);
   }
@@ -163,7 +173,8 @@ typedef struct line {
 static line line_of_norm(const expectation *e, const pz_node *node, int32_t c) {
   const tensor *x = &e->tensors[node->in[0]];
   const bool groups = node->op == PZ_OP_GROUP_NORM;
-  const int32_t n = groups ? x->channels / node->attr.group_norm.groups : x->channels, first = c / n * n;
+  const int32_t of_group = groups ? x->channels / node->attr.group_norm.groups : x->channels,
+                n = of_group ? of_group : 1, first = c / n * n;
   const double eps = (double)(groups ? node->attr.group_norm.eps : node->attr.channel_norm.eps);
   double mean = 0, squares = 0;
   for (int32_t i = first; i < first + n; i++)
@@ -307,11 +318,16 @@ static bool is_greatest(const pz_node *node) {
          (node->op == PZ_OP_REDUCE && node->attr.reduce.kind == PZ_REDUCE_MAX);
 }
 
+/* All of x to all of y. */
+static void link_all(const expectation *e, link *l) {
+  l->x0 = l->y0 = 0, l->n_x = e->tensors[l->x].channels, l->n_y = e->tensors[l->y].channels;
+}
+
 static link link_of(const expectation *e, const pz_node *node, int32_t i) {
   link l = {.x = node->in[0], .y = node->out[0], .part = 1, .mean_of = 1, .greatest_of = 1};
   if (node->op == PZ_OP_CONCAT || node->op == PZ_OP_ELTWISE) l.x = node->in[i];
   if (node->op == PZ_OP_SLICE) l.y = node->out[i];
-  l.n_x = e->tensors[l.x].channels, l.n_y = e->tensors[l.y].channels;
+  link_all(e, &l);
   if (node->op == PZ_OP_ELTWISE || (node->op == PZ_OP_CONCAT && node->attr.concat.axis != 1))
     l.part = 1.0 / node->n_in;
   if (node->op == PZ_OP_CONCAT && node->attr.concat.axis == 1) {
@@ -322,6 +338,7 @@ static link link_of(const expectation *e, const pz_node *node, int32_t i) {
     l.x0 = (int32_t)node->attr.slice.begin[i], l.n_x = l.n_y;
   if (node->op == PZ_OP_CROP && node->attr.crop.step[1] == 1 && e->g->tensors[l.x].shape.rank > 1)
     l.x0 = (int32_t)node->attr.crop.offset[1], l.n_x = l.n_y;
+  if (l.x0 + l.n_x > e->tensors[l.x].channels || l.y0 + l.n_y > e->tensors[l.y].channels) link_all(e, &l);
   if (is_mean(node)) l.mean_of = positions_of(e, node);
   if (is_greatest(node)) l.greatest_of = positions_of(e, node);
   return l;
@@ -362,18 +379,17 @@ static bool is_softmax(const pz_node *node) {
 }
 
 static pz_status allocate_layer(const expectation *e, const pz_node *node, layer *l, pz_error *err) {
-  const size_t out = (size_t)out_of(e, node)->channels,
-               pairs = is_convolution(node) ? out * (size_t)in_of_group(e, node) : 0;
+  const size_t out = (size_t)out_of(e, node)->channels;
   l->slope = PZ_NEW(e->arena, double, out);
   l->products = PZ_NEW(e->arena, double, out);
-  l->squares = PZ_NEW(e->arena, double, pairs + 1);
-  return l->slope && l->products && l->squares ? PZ_OK : pz_fail_memory(err, "what is expected", 8 * pairs);
+  return l->slope && l->products ? PZ_OK : pz_fail_memory(err, "what is expected", 16 * out);
 }
 
 static pz_status forward(const expectation *e, pz_node_id n, pz_error *err) {
   const pz_node *node = &e->g->nodes[n];
   layer *l = &e->layers[n];
   if (is_convolution(node) || is_line(node)) PZ_TRY(allocate_layer(e, node, l, err));
+  else expect_constants(e, node);
   if (is_convolution(node)) expect_convolution(e, node, l);
   else if (is_line(node)) expect_line(e, node, l);
   else if (is_sum(node)) expect_sum(e, node);
@@ -439,8 +455,6 @@ static pz_status allocate(expectation *e, pz_error *err) {
 static pz_status expect(expectation *e, double *by_node, pz_error *err) {
   const pz_graph *g = e->g;
   PZ_TRY(allocate(e, err));
-  for (pz_tensor_id t = 0; t < g->n_tensors; t++)
-    if (g->tensors[t].data) of_constant(e, t);
   for (int32_t i = 0; i < g->n_inputs; i++)
     for (int32_t c = 0; c < e->tensors[g->inputs[i]].channels; c++)
       e->tensors[g->inputs[i]].is[c] = of_input(&g->tensors[g->inputs[i]]);

@@ -54,7 +54,7 @@ pz_moments pz_expect_greatest(int64_t n, pz_moments x) {
 
 /* Positions that are drawn. Where values are spread further than WIDEST, so few of them have no clear winner that they are drawn nearer to each
  * other, and counted as many times less. */
-enum { DRAWN = 4096 };
+enum { DRAWN = 4096, DRAWN_OF_MANY = 256, MANY = 64 };
 #define WIDEST 32.0
 
 /* splitmix64 (Steele, Lea, Flood 2014), to (0, 1). */
@@ -68,6 +68,8 @@ static double next_normal(uint64_t *state) {
   const double radius = sqrt(-2 * log(next_random(state)));
   return radius * cos(2 * M_PI * next_random(state));
 }
+
+static int draws_of(int32_t n) { return n > MANY ? DRAWN_OF_MANY : DRAWN; }
 
 static double nearer(int32_t n, const pz_moments *x) {
   double widest = 0;
@@ -91,7 +93,7 @@ static void add_gains(bool is_log, int32_t n, const double *y, const double *gai
   double all = 0;
   for (int32_t c = 0; c < n; c++) all += gain_y[c] * (is_log ? 1 : y[c] * y[c]);
   for (int32_t j = 0; j < n; j++)
-    gain_x[j] += (gain_y[j] * (1 - 2 * y[j]) * (is_log ? 1 : y[j] * y[j]) + y[j] * y[j] * all) / DRAWN;
+    gain_x[j] += (gain_y[j] * (1 - 2 * y[j]) * (is_log ? 1 : y[j] * y[j]) + y[j] * y[j] * all) / draws_of(n);
 }
 
 pz_status pz_expect_softmax(bool is_log, int32_t n, const pz_moments *x, pz_moments *y, const double *gain_y,
@@ -104,12 +106,12 @@ pz_status pz_expect_softmax(bool is_log, int32_t n, const pz_moments *x, pz_mome
     if (gain_y) gain_x[c] = 0;
     else y[c] = (pz_moments){0, 0};
   }
-  for (int i = 0; i < DRAWN; i++) {
+  for (int i = 0; i < draws_of(n); i++) {
     draw(n, x, near, &random, drawn);
     if (gain_y) add_gains(is_log, n, drawn, gain_y, gain_x);
     for (int32_t c = 0; c < n && !gain_y; c++) {
       const double value = is_log ? log(fmax(drawn[c], 1e-300)) : drawn[c];
-      y[c].mean += value / DRAWN, y[c].variance += value * value / DRAWN;
+      y[c].mean += value / draws_of(n), y[c].variance += value * value / draws_of(n);
     }
   }
   for (int32_t c = 0; c < n; c++) {

@@ -287,7 +287,8 @@ static void back_through_product(const expectation *e, const pz_node *node) {
 /* n channels of x become those of y; or, where x has not as many, all of x's mean becomes each of them. */
 typedef struct link {
   pz_tensor_id x, y;
-  int32_t x0, y0, n_x, n_y;
+  int64_t x0, y0;
+  int32_t n_x, n_y;
   double part;     /* of what y is */
   int64_t mean_of, /* positions */
       greatest_of;
@@ -334,10 +335,9 @@ static link link_of(const expectation *e, const pz_node *node, int32_t i) {
     for (int32_t k = 0; k < i; k++) l.y0 += e->tensors[node->in[k]].channels;
     l.n_y = l.n_x;
   }
-  if (node->op == PZ_OP_SLICE && node->attr.slice.axis == 1)
-    l.x0 = (int32_t)node->attr.slice.begin[i], l.n_x = l.n_y;
+  if (node->op == PZ_OP_SLICE && node->attr.slice.axis == 1) l.x0 = node->attr.slice.begin[i], l.n_x = l.n_y;
   if (node->op == PZ_OP_CROP && node->attr.crop.step[1] == 1 && e->g->tensors[l.x].shape.rank > 1)
-    l.x0 = (int32_t)node->attr.crop.offset[1], l.n_x = l.n_y;
+    l.x0 = node->attr.crop.offset[1], l.n_x = l.n_y;
   if (l.x0 + l.n_x > e->tensors[l.x].channels || l.y0 + l.n_y > e->tensors[l.y].channels) link_all(e, &l);
   if (is_mean(node)) l.mean_of = positions_of(e, node);
   if (is_greatest(node)) l.greatest_of = positions_of(e, node);

@@ -51,8 +51,7 @@ static bool is_integer(pz_dtype type) { return pz_dtype_kind(type) == 'u' || pz_
 /* All of a type's integers are as likely; floats are from -1 to 1, as those of the self-test. */
 static pz_moments of_input(const pz_tensor *t) {
   if (!is_integer(t->type)) return (pz_moments){0, 1 / 3.0};
-  const double greatest = pz_dtype_greatest(t->type),
-               least = pz_dtype_kind(t->type) == 'u' ? 0 : -greatest - 1,
+  const double greatest = pz_dtype_greatest(t->type), least = pz_dtype_least(t->type),
                range = (double)t->scale * (greatest - least);
   return (pz_moments){(double)t->scale * ((greatest + least) / 2 - t->zero_point), range * range / 12};
 }

@@ -230,6 +230,12 @@ static pz_status without_errors(build *b, pz_error *err) {
   return write_network(b, "emit_again", "compile_again", err);
 }
 
+/* What is expected stands for layers that are not measured; not where there is nothing to choose. */
+static void expect_error_propagation(const pz_plan *plan, double *error_propagation) {
+  for (pz_node_id n = 0; plan->expected_propagation && n < plan->graph->n_nodes; n++)
+    if (plan->choices[n].n > 1) error_propagation[n] = plan->expected_propagation[n];
+}
+
 /* The bound on the error is one on the result's, and what becomes of layers' errors there depends on the network. So it is measured with a
  * network of it; where the plan is another one then, that network is made. */
 static pz_status weigh_errors(build *b, const char *network, pz_error *err) {
@@ -239,6 +245,7 @@ static pz_status weigh_errors(build *b, const char *network, pz_error *err) {
   PZ_TRY(stage(b, "measuring errors", b->done + 1, err));
   if (!has_room_for_errors(b)) return without_errors(b, err);
   PZ_TRY(new_error_propagation(b, 1, &error_propagation, err));
+  expect_error_propagation(b->plan, error_propagation);
   PZ_TRY(pz_measure_error_propagation(b->plan, &b->wanted, network, before_run, b, error_propagation, err));
   b->wanted.error_propagation = error_propagation;
   PZ_TRY(plan_anew(b, &plan, err));

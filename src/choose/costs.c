@@ -11,6 +11,12 @@ static bool error_fits(const pz_plan *plan, const pz_candidate *c) {
   return c->solver->direct || c->error <= most * plan->max_error;
 }
 
+/* What of the layer's error the result is taken to have. */
+static double propagation_of(const pz_plan *plan, pz_node_id n) {
+  const double *known = plan->error_propagation ? plan->error_propagation : plan->expected_propagation;
+  return known ? known[n] : 1;
+}
+
 /* Those that the plan's bound on the error leaves, with what they are expected to add to it. */
 static pz_status find_candidates(pz_plan *plan, pz_node_id n, pz_error *err) {
   const pz_problem *problem = &plan->problems[n];
@@ -24,7 +30,7 @@ static pz_status find_candidates(pz_plan *plan, pz_node_id n, pz_error *err) {
     if (!error_fits(plan, &c)) continue;
     if (!plan->error_propagation && problem->epilogue.normalised && c.solver->normalised_error > 0)
       c.error *= c.solver->normalised_error;
-    c.added = c.error * (plan->error_propagation ? plan->error_propagation[n] : 1);
+    c.added = c.error * propagation_of(plan, n);
     choice->candidates[choice->n++] = c;
   }
   if (choice->n) return PZ_OK;

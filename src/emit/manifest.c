@@ -36,7 +36,7 @@ static void add_candidate(pz_json *j, const pz_plan *plan, const pz_step *s, jso
     pz_json_set(j, step, "cost",
                 json_integer((json_int_t)(c->cost * plan->target.block * s->multiply_adds / all)));
   if (c && c->error > 0) pz_json_set(j, step, "expected_error", pz_json_real(c->error));
-  if (c && c->error > 0 && plan->error_propagation)
+  if (c && c->error > 0 && (plan->error_propagation || plan->expected_propagation))
     pz_json_set(j, step, "expected_in_result", pz_json_real(c->added));
   if (c && c->seconds > 0) pz_json_set(j, step, "measured_ms", pz_json_real(1e3 * c->seconds));
 }

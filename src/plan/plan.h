@@ -56,9 +56,9 @@ typedef struct pz_plan_options {
   bool exact;       /* only algorithms with the error of a direct sum */
   double max_error; /* relative L2 error that fast convolutions may add to the result; 0: PZ_MAX_ERROR */
   const double *
-      error_propagation; /* by node: how much of a layer's relative error the result has; the caller's; NULL: all of it */
-  bool unpacked; /* weights of convolutions stay zero: for plans that are only timed */
-  bool sized;    /* nothing is packed, there are no weights: for plans that are only looked at */
+      error_propagation; /* by node: how much of a layer's relative error the result has; the caller's; NULL: what is expected (choose/expect.h) */
+  bool unpacked;         /* weights of convolutions stay zero: for plans that are only timed */
+  bool sized;            /* nothing is packed, there are no weights: for plans that are only looked at */
   /* Asked when all sizes are known and before weights are packed (plan->weights is NULL); a failure ends planning. Or NULL. */
   pz_status (*admit)(void *host, const pz_plan *plan, pz_error *err);
   void *admit_host;
@@ -79,8 +79,10 @@ struct pz_plan {
   double memory, slack;
   double max_error;                /* of the options; 0: exact, only direct sums */
   const double *error_propagation; /* of the options */
-  const pz_problem *problems;      /* by node */
-  pz_choice *choices;              /* by node */
+  const double *
+      expected_propagation; /* by node: what counts where the options have none (src/choose/expect.h); NULL: all of each error */
+  const pz_problem *problems; /* by node */
+  pz_choice *choices;         /* by node */
   pz_storage *storages;
   int32_t n_storages, cap_storages;
   int32_t *nchw, *nchwc;      /* by tensor: index of its storage in that layout, -1: none yet */

@@ -43,9 +43,13 @@ static bool is_one_sided(const pz_activation *act) {
   default: return false;
   }
 }
+/* Integers from the number 0 on. */
+static bool counts_up(const pz_tensor *t) {
+  return !t->data && pz_dtype_kind(t->type) == 'u' && t->zero_point == 0;
+}
 static bool has_one_sign(const scan *s, pz_tensor_id id) {
   for (;;) {
-    if (s->maker[id] == PZ_NONE) return false;
+    if (s->maker[id] == PZ_NONE) return counts_up(&s->g->tensors[id]);
     const pz_node *m = &s->g->nodes[s->maker[id]];
     switch (m->op) {
     case PZ_OP_CONV:
@@ -56,6 +60,7 @@ static bool has_one_sign(const scan *s, pz_tensor_id id) {
     case PZ_OP_SLICE:
     case PZ_OP_CROP:
     case PZ_OP_IDENTITY:
+    case PZ_OP_CAST:
     case PZ_OP_BORDER_COPY: id = m->in[0]; break;
     default: return false;
     }

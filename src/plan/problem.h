@@ -22,7 +22,7 @@ typedef struct pz_operand {
   /* Inputs: an input of the network, or a padded copy or a cast of one: it lies NCHW, and nothing has to be converted. Outputs: it
    * leaves the network and nothing else reads it: NCHW is what is wanted. */
   bool nchw;
-  bool one_sign; /* inputs: its values are known to have one sign, as behind a ReLU */
+  bool one_sign; /* inputs: its values are known to have one sign, as behind a ReLU, or of a u8 input */
 } pz_operand;
 
 /* What else is wanted of the result, if a candidate can do it as it makes the result. */

@@ -1,6 +1,7 @@
 /* planner.c: the main line: problems, a candidate for each, places, steps. */
 #include "planner/planner.h"
 #include "choose/choose.h"
+#include "choose/expect.h"
 #include "place/place.h"
 
 #include <stdlib.h>
@@ -51,6 +52,8 @@ static pz_status allocate(pz_plan *plan, pz_error *err) {
 
 static pz_status choose(pz_plan *plan, const pz_plan_options *options, pz_error *err) {
   pz_costs costs;
+  if (plan->max_error > 0)
+    PZ_TRY(pz_expect_error_propagation(plan->graph, plan->arena, &plan->expected_propagation, err));
   PZ_TRY(pz_costs_of(plan, options, &costs, err));
   pz_choose_solvers(plan, &costs);
   PZ_TRY(pz_satisfy_error_bound(plan, &costs, err));

@@ -14,7 +14,7 @@ import:pznet base formats graph reference
 optimise:pznet base graph reference
 kernels:
 plan:pznet base target graph kernels
-choose:pznet base target graph plan tune
+choose:pznet base target graph reference plan tune
 place:pznet base target graph kernels plan
 planner:pznet base target graph plan choose place
 emit:pznet base target graph kernels plan

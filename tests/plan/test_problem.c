@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -82,6 +83,26 @@ static void test_operands(void **state) {
   end(&f);
 }
 
+/* Bytes count up from 0, and so do their copies; with a zero point, or of a type with a sign, they do not. */
+static void test_one_sign_of_types(void **state) {
+  (void)state;
+  static const struct {
+    const char *type;
+    bool one_sign;
+  } rows[] = {
+      {"u8", true}, {"u16", true}, {"i8", false}, {"f16", false}, {"u8 scale 0.5 zero_point 3", false}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[256];
+    snprintf(text, sizeof text,
+             "graph \"types\"\ninput %%x 1x32x1x16x16 %s\nconst %%v 8x32x1x1x1 = seed 2\n"
+             "%%f = cast \"f\" %%x to f32\n%%y = conv \"y\" %%f, %%v\noutput %%y\n",
+             rows[i].type);
+    fixture f = problems_of(text, &target);
+    assert_int_equal(problem(&f, "y")->in[PZ_CONV_X].one_sign, rows[i].one_sign);
+    end(&f);
+  }
+}
+
 static void test_epilogues(void **state) {
   (void)state;
   fixture f = problems_of(chain, &target);
@@ -133,7 +154,8 @@ static void test_lists(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_operands), cmocka_unit_test(test_epilogues),
-                                     cmocka_unit_test(test_other_machines), cmocka_unit_test(test_lists)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_operands), cmocka_unit_test(test_one_sign_of_types),
+      cmocka_unit_test(test_epilogues), cmocka_unit_test(test_other_machines), cmocka_unit_test(test_lists)};
   return cmocka_run_group_tests(tests, set_server, NULL);
 }

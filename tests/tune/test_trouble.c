@@ -351,7 +351,7 @@ static void try_read_only(void) {
   assert_null(missing);
   assert_refused(made, &open_error, PZ_ERROR_RUN, "empty/tuning.sqlite: ");
   assert_refused(folder, &folder_error, PZ_ERROR_RUN,
-                 "empty/below: this folder for the tuning database cannot be made");
+                 "empty/below: this cache folder cannot be made");
 }
 
 static void read_only(void **state) {

@@ -59,17 +59,18 @@ static PyObject *run_compile(PyObject *module, compile_args *a) {
 }
 
 static PyObject *compile_network(PyObject *module, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"model",     "output",    "weights",  "isa",         "cc",           "emit_c",
-                          "disable",   "inputs",    "progress", "effort",      "tuning",       "threads",
-                          "precision", "max_error", "target",   "input_types", "output_types", NULL};
+  static char *names[] = {"model",       "output",       "weights",   "isa",       "cc",
+                          "emit_c",      "disable",      "inputs",    "progress",  "effort",
+                          "tuning",      "threads",      "precision", "max_error", "target",
+                          "input_types", "output_types", "cache",     NULL};
   compile_args a = {.options = PZ_COMPILE_OPTIONS, .progress = Py_None};
   pz_compile_options *o = &a.options;
   const char **shapes = NULL, **input_types = NULL, **output_types = NULL;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O&zzzzzOOzzizd|zOO", names, PyUnicode_FSConverter,
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O&zzzzzOOzzizd|zOOz", names, PyUnicode_FSConverter,
                                    &a.model, PyUnicode_FSConverter, &a.output, &o->weights, &o->isa, &o->cc,
                                    &o->emit_c, &o->disable, &a.shapes, &a.progress, &o->effort, &o->tuning,
                                    &o->threads, &o->precision, &o->max_error, &o->target, &a.input_types,
-                                   &a.output_types))
+                                   &a.output_types, &o->cache))
     return NULL;
   PyObject *result = NULL;
   if (strings(a.shapes, &shapes, &o->n_input_shapes) &&

@@ -93,6 +93,9 @@ typedef struct pz_compile_options {
    * second. Without: those of an ONNX model, or f32 (doc/types.md). */
   const char *const *input_types, *const *output_types;
   int32_t n_input_types, n_output_types;
+  /* the folder of kernels that were compiled before, or "none"; NULL: the one of pz_cache_show. One that cannot be used is no failure: the
+   * summary's "kernels" has a "note" */
+  const char *cache;
 } pz_compile_options;
 #define PZ_COMPILE_OPTIONS                                                                                   \
   { 0 }
@@ -231,6 +234,16 @@ pz_status pz_verify(const char *network, const char *model, const pz_compile_opt
                     int32_t threads, char **report);
 /* The same with an open network. */
 pz_status pz_verify_net(pz_net *net, const char *model, const pz_compile_options *options, char **report);
+
+/* ------------------------------------------------------------------ the cache of compiled kernels */
+
+/* Kernels that compiling has left for later: a network whose kernels are all there calls the C compiler for its list of steps alone. `folder` NULL:
+ * `objects` in $PZNET_CACHE_DIR, else in $XDG_CACHE_HOME/pznet, else in ~/.cache/pznet. It grows to $PZNET_CACHE_SIZE (1G), then what lies there
+ * longest unused goes.
+ * *json: "folder", "kernels", "objects" (files of kernels that were compiled together), "bytes", "limit"; of pz_cache_clear what was removed. The
+ * caller frees it with pz_free. */
+pz_status pz_cache_show(const char *folder, char **json);
+pz_status pz_cache_clear(const char *folder, char **json);
 
 /* ------------------------------------------------------------------ the tuning database */
 

@@ -18,5 +18,8 @@ def compile(
     precision: str | None,
     max_error: float,
     target: str | None = None,
+    input_types: Sequence[str] = ...,
+    output_types: Sequence[str] = ...,
+    cache: str | None = None,
 ) -> str: ...
 def infer(net: Net, options: tuple[Any, ...], /) -> str: ...

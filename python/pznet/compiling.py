@@ -35,6 +35,7 @@ class Options(TypedDict, total=False):
     progress: Progress | None
     effort: str | None
     tuning: Path | None
+    cache: Path | None
     threads: int | None
 
 
@@ -55,13 +56,13 @@ def network_file(model: Path, output: Path, options: Options) -> dict[str, Any]:
     if disable is not None and not isinstance(disable, str):
         disable = ",".join(disable)
     shapes = [f"{name}=" + "x".join(str(int(d)) for d in shape) for name, shape in (options.get("inputs") or {}).items()]
-    paths = (options.get("weights"), options.get("emit_c"), options.get("tuning"))
-    weights, emit_c, tuning = (p if p is None else os.fspath(p) for p in paths)
+    paths = (options.get("weights"), options.get("emit_c"), options.get("tuning"), options.get("cache"))
+    weights, emit_c, tuning, cache = (p if p is None else os.fspath(p) for p in paths)
     summary: dict[str, Any] = json.loads(
         _pznet.compile(model, output, weights, options.get("isa"), options.get("cc"), emit_c, disable, shapes,
                        options.get("progress"), options.get("effort"), tuning, options.get("threads") or 0,
                        options.get("precision"), options.get("max_error") or 0.0,
-                       options.get("target"), _types(options.get("input_types")), _types(options.get("output_types")))
+                       options.get("target"), _types(options.get("input_types")), _types(options.get("output_types")), cache)
     )
     return summary
 
@@ -105,7 +106,8 @@ def compile(
     input_types and output_types: element types by name, such as {"x": "u8"}, or one for all: "f32", "f16", "bf16", "u8", "i8",
     "u16", "i16", "i32"; None: those of an ONNX model, or "f32".
     effort: how algorithms are chosen, "estimate", "measure" (default: times the likely ones on this machine, once) or
-    "exhaustive". tuning: the database of times, or "none". threads: that layers are cut for and timed with; None: the
+    "exhaustive". tuning: the database of times, or "none". cache: the folder of kernels that were
+    compiled before, or "none". threads: that layers are cut for and timed with; None: the
     cores of this process.
     Returns the manifest with the timings, or the open network. Raises `Error`, ValueError or MemoryError.
     """

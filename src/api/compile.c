@@ -20,6 +20,7 @@
 typedef struct build {
   const char *path, *output, *folder; /* where the source is made: a temporary one, or the caller's */
   pz_folder temporary, objects;
+  pz_objects kernels;
   const pz_compile_options *options;
   pz_model model;
   pz_plan_options wanted;
@@ -134,6 +135,8 @@ static pz_status make_plan(build *b, pz_error *err) {
   timed(b, "import_and_optimise");
   PZ_TRY(check_interrupt(b, err));
   PZ_TRY(pz_tuner_open(&b->tuner, b->options, &b->wanted, true, err));
+  PZ_TRY(pz_objects_open(&b->kernels, b->arena, b->options, b->tuner.compiler, err));
+  b->tuner.objects = &b->kernels;
   PZ_TRY(pz_folder_new(b->arena, &b->objects, err));
   PZ_TRY(guess_error_propagation(b, err));
   b->wanted.choose = pz_tuner_choose;
@@ -154,6 +157,7 @@ static pz_status make_plan(build *b, pz_error *err) {
                               .tick = b->options->progress ? tick : NULL,
                               .tick_host = b,
                               .objects = b->objects.path};
+  pz_objects_use(&b->kernels, &b->emit);
   return PZ_OK;
 }
 
@@ -390,6 +394,7 @@ static pz_status run_build(build *b, char **summary, pz_error *err) {
   pz_json_set(j, all, "seconds", json_incref(b->seconds));
   if (b->model.notes.size) pz_json_set(j, all, "notes", pz_json_name(b->model.notes.data));
   pz_json_set(j, all, "tuning", pz_tuner_json(j, &b->tuner));
+  pz_json_set(j, all, "kernels", pz_objects_json(j, &b->kernels));
   return pz_json_out(j, all, summary, err);
 }
 
@@ -413,6 +418,7 @@ pz_status pz_compile(const char *model, const char *output, const pz_compile_opt
   pz_autotune_end(b.autotune, PZ_AUTOTUNE_NOTHING);
   pz_plan_free(b.plan);
   pz_tuner_close(&b.tuner);
+  pz_objects_close(&b.kernels);
   pz_model_free(&b.model);
   json_decref(b.seconds);
   pz_arena_free(b.arena);

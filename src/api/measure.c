@@ -365,13 +365,14 @@ static int64_t weights_of(const session *s, const problem *p) {
 static pz_status compile(session *s, batch *b, pz_error *err) {
   const pz_compile_options *o = s->tuner->options;
   PZ_TRY(pz_folder_new(b->arena, &b->folder, err));
-  const pz_emit_options emit = {.cc = o->cc,
-                                .model = "tuning",
-                                .model_digest = "",
-                                .interrupt = o->interrupt,
-                                .tick = o->progress ? tick : NULL,
-                                .tick_host = s,
-                                .objects = b->folder.path};
+  pz_emit_options emit = {.cc = o->cc,
+                          .model = "tuning",
+                          .model_digest = "",
+                          .interrupt = o->interrupt,
+                          .tick = o->progress ? tick : NULL,
+                          .tick_host = s,
+                          .objects = b->folder.path};
+  if (s->tuner->objects) pz_objects_use(s->tuner->objects, &emit);
   if (b->convolutions) fill_weights(b->plan);
   PZ_TRY(pz_emit_source(b->plan, &emit, b->folder.path, err));
   PZ_TRY(pz_emit_manifest(b->plan, &emit, NULL, b->folder.path, NULL, err));

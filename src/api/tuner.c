@@ -43,7 +43,7 @@ static pz_status open_database(pz_tuner *t, bool measures, pz_error *err) {
   const char *cc = pz_emit_compiler(&(pz_emit_options){.cc = o->cc});
   pz_error why = {0};
   if (o->tuning && !strcmp(o->tuning, "none")) return PZ_OK;
-  pz_status status = pz_tuning_compiler(cc, o->interrupt, t->compiler, &why);
+  pz_status status = pz_compiler_identity(cc, o->interrupt, t->compiler, &why);
   if (status == PZ_INTERRUPTED) return pz_fail(err, status, "%s", why.message);
   if (status == PZ_OK)
     status = pz_tuning_open(o->tuning, measures ? PZ_TUNING_WRITE : PZ_TUNING_READ, &t->database, &why);

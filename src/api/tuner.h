@@ -8,7 +8,7 @@
 #ifndef PZ_API_TUNER_H
 #define PZ_API_TUNER_H
 
-#include "api/api.h"
+#include "api/objects.h"
 #include "base/digest.h"
 #include "tune/tuning.h"
 
@@ -17,11 +17,12 @@ const char *pz_effort_name(pz_effort effort);
 
 typedef struct pz_tuner {
   const pz_compile_options *options;
+  pz_objects *objects;     /* for kernels of candidates; or NULL */
   pz_effort asked, effort; /* effort: what is left of it where this machine cannot measure */
   pz_tuning *database;     /* NULL: nothing is found and kept but in `times` */
   pz_target target;        /* of all plans: that of one may have lost its tiles (pz_plan_spare_tiles) */
   pz_tuning_key key;       /* its hash and problem are set for each look-up */
-  char cpu[PZ_TUNING_CPU_TEXT], compiler[PZ_TUNING_COMPILER_TEXT];
+  char cpu[PZ_TUNING_CPU_TEXT], compiler[PZ_COMPILER_TEXT];
   json_t *times;         /* {hash of a problem: {candidate: seconds}} */
   pz_json json;          /* of `times`: what is not known there because memory was short must not choose */
   const pz_graph *graph; /* of the last plan, and its digits (tuner.c) */

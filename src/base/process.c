@@ -24,18 +24,23 @@ static const char watch[] = "LC_ALL=C; export LC_ALL; [ -z \"$1\" ] || { TMPDIR=
                             "(read -r x <&3; kill -9 0) >/dev/null 2>&1 & w=$!; \"$@\" 3<&-; s=$?; "
                             "{ kill -9 $w; wait $w; } 2>/dev/null; exit $s";
 
-bool pz_process_known(const char *program) {
-  if (strchr(program, '/')) return access(program, X_OK) == 0;
-  char path[4096];
+bool pz_process_find(const char *program, char *path, size_t size) {
+  if (strchr(program, '/'))
+    return access(program, X_OK) == 0 && snprintf(path, size, "%s", program) < (int)size;
   const char *folders = getenv("PATH");
   for (const char *at = folders ? folders : "/usr/bin:/bin"; *at;) {
     const int n = (int)strcspn(at, ":");
-    snprintf(path, sizeof path, "%.*s%s%s", n, at, n ? "/" : "", program);
-    if (access(path, X_OK) == 0) return true;
+    const bool whole = snprintf(path, size, "%.*s%s%s", n, at, n ? "/" : "", program) < (int)size;
+    if (whole && access(path, X_OK) == 0) return true;
     at += n + (at[n] == ':');
   }
   errno = ENOENT;
   return false;
+}
+
+bool pz_process_known(const char *program) {
+  char path[4096];
+  return pz_process_find(program, path, sizeof path);
 }
 
 /* As a program that a shell starts: the host's threads may block signals, or ignore them. */

@@ -31,7 +31,9 @@ bool pz_process_ended(pz_process *p, int *code);
  * for them longer than a tenth of a second. */
 void pz_process_end(pz_process *const *processes, int n);
 
-/* Whether a program is on PATH, or where it says. */
+/* The file that is run by this name: on PATH, or where it says. False, and errno, where there is none. */
+bool pz_process_find(const char *program, char *path, size_t size);
+/* Whether there is one. */
 bool pz_process_known(const char *program);
 
 #endif

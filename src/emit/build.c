@@ -305,8 +305,71 @@ static int groups_of(int kernels) {
 /* Kernels that have no object yet. Kernel i is in group i % groups, which has the name of its first one. */
 typedef struct missing {
   pz_instance *kernels;
+  const char **keys; /* of them, in the cache; or NULL */
   int n, groups;
 } missing;
+
+/* What all keys have in common: the compiler, its flags and what else it obeys, and the headers. */
+static pz_status begin_key(const pz_plan *plan, const pz_emit_options *o, pz_digest *d, pz_error *err) {
+  static const char *const variables[] = {"CPATH", "C_INCLUDE_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"};
+  command c = {.n = 0};
+  PZ_TRY(compile_command(plan, o, "kernel.c", &c, err));
+  pz_digest_begin(d);
+  pz_digest_add(d, o->compiler, strlen(o->compiler) + 1);
+  for (int i = 0; i < c.n; i++) pz_digest_add(d, c.words[i], strlen(c.words[i]) + 1);
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+    const char *value = getenv(variables[i]);
+    pz_digest_add(d, value ? value : "", value ? strlen(value) + 1 : 1);
+  }
+  for (int i = 0; i < pz_embedded_header_count; i++)
+    pz_digest_add(d, pz_embedded_headers[i].begin,
+                  (size_t)(pz_embedded_headers[i].end - pz_embedded_headers[i].begin));
+  return PZ_OK;
+}
+
+/* NULL: out of memory. */
+static const char *key_of(const pz_plan *plan, const pz_digest *begun, const pz_instance *kernel) {
+  char c_digest[PZ_DIGEST_TEXT], key[PZ_DIGEST_TEXT];
+  pz_code *c = pz_code_new();
+  pz_digest d = *begun;
+  pz_emit_headers(c, plan, kernel, 1);
+  pz_emit_kernel(c, kernel->call, kernel->digits);
+  const pz_status status = pz_code_digest(c, c_digest, NULL);
+  pz_code_free(c);
+  if (status != PZ_OK) return NULL;
+  pz_digest_add(&d, c_digest, sizeof c_digest);
+  pz_digest_end_text(&d, key);
+  return pz_arena_strdup(plan->arena, key);
+}
+
+static pz_status make_link(const char *link, const char *object, pz_error *err) {
+  if (!link || !object) return pz_fail_memory(err, "a path", 64);
+  return symlink(object, link) ? pz_fail(err, PZ_ERROR_OUTPUT, "%s: %s", link, strerror(errno)) : PZ_OK;
+}
+
+/* Those that the cache has get their links, the others move up. */
+static pz_status take_cached(const pz_plan *plan, const pz_emit_options *o, missing *m, pz_error *err) {
+  pz_digest begun;
+  int left = 0;
+  m->keys = PZ_NEW(plan->arena, const char *, (size_t)m->n + 1);
+  if (!m->keys) return pz_fail_memory(err, "the C compiler's commands", 64);
+  PZ_TRY(begin_key(plan, o, &begun, err));
+  for (int i = 0; i < m->n; i++) {
+    const pz_instance kernel = m->kernels[i];
+    const char *key = key_of(plan, &begun, &kernel);
+    char object[PZ_OBJECT_NAME];
+    if (!key) return pz_fail_memory(err, "a key", 64);
+    if (pz_object_cache_take(o->cache, key, o->objects, object)) {
+      PZ_TRY(make_link(link_of(plan, o, &kernel), object, err));
+      continue;
+    }
+    m->kernels[left] = kernel;
+    m->keys[left++] = key;
+  }
+  if (o->counts) o->counts->cached += m->n - left;
+  m->n = left;
+  return PZ_OK;
+}
 
 static pz_status find_missing(const pz_plan *plan, const pz_emit_options *o, const pz_instances *all,
                               missing *m, pz_error *err) {
@@ -318,6 +381,8 @@ static pz_status find_missing(const pz_plan *plan, const pz_emit_options *o, con
     if (access(link, F_OK)) m->kernels[m->n++] = all->all[i];
   }
   if (m->n) qsort(m->kernels, (size_t)m->n, sizeof *m->kernels, by_function);
+  if (m->n && o->cache) PZ_TRY(take_cached(plan, o, m, err));
+  if (o->counts) o->counts->compiled += m->n;
   m->groups = groups_of(m->n);
   return PZ_OK;
 }
@@ -338,12 +403,20 @@ static pz_status write_group(const pz_plan *plan, const pz_emit_options *o, cons
 /* When all groups have been compiled. */
 static pz_status link_kernels(const pz_plan *plan, const pz_emit_options *o, const missing *m,
                               pz_error *err) {
-  for (int i = 0; i < m->n; i++) {
-    const char *link = link_of(plan, o, &m->kernels[i]),
-               *object = pz_arena_printf(plan->arena, "g%s.o", m->kernels[i % m->groups].digits);
-    if (!link || !object) return pz_fail_memory(err, "a path", 64);
-    if (symlink(object, link)) return pz_fail(err, PZ_ERROR_OUTPUT, "%s: %s", link, strerror(errno));
-  }
+  for (int i = 0; i < m->n; i++)
+    PZ_TRY(make_link(link_of(plan, o, &m->kernels[i]),
+                     pz_arena_printf(plan->arena, "g%s.o", m->kernels[i % m->groups].digits), err));
+  return PZ_OK;
+}
+
+static pz_status keep_group(const pz_plan *plan, const pz_emit_options *o, const missing *m, int group,
+                            pz_error *err) {
+  const char **keys = PZ_NEW(plan->arena, const char *, (size_t)m->n + 1),
+             *object = pz_arena_printf(plan->arena, "%s/g%s.o", o->objects, m->kernels[group].digits);
+  int n = 0;
+  if (!keys || !object) return pz_fail_memory(err, "a path", 64);
+  for (int i = group; i < m->n; i += m->groups) keys[n++] = m->keys[i];
+  pz_object_cache_keep(o->cache, object, keys, n);
   return PZ_OK;
 }
 
@@ -360,6 +433,7 @@ pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *o, const c
   sources[m.groups] = "network.c";
   PZ_TRY(
       compile_sources(plan, o, folder, sources, m.groups + 1, width_for(m.groups ? m.n / m.groups : 0), err));
+  for (int i = 0; i < m.groups && m.keys; i++) PZ_TRY(keep_group(plan, o, &m, i, err));
   return link_kernels(plan, o, &m, err);
 }
 
@@ -380,7 +454,7 @@ static pz_status write_list(const pz_plan *plan, const pz_emit_options *o, const
   pz_text list = {0};
   PZ_TRY(pz_emit_instances(plan, plan->arena, &all, err));
   for (int32_t i = 0; i < all.count && !list.failed; i++) {
-    char group[PZ_EMIT_DIGITS + 8];
+    char group[PZ_OBJECT_NAME];
     const char *link = link_of(plan, o, &all.all[i]);
     const ssize_t length = link ? readlink(link, group, sizeof group - 1) : -1;
     if (length < 0) {
@@ -408,6 +482,8 @@ pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, cons
   add_words(&c, cc);
   add_words(&c, flags);
   add(&c, output);
+  /* Objects of several compilations may have a kernel in common, the same code: the first is taken. */
+  if (options->cache) add(&c, "-Wl,-z,muldefs");
   add(&c, "@objects.txt");
   add(&c, "-lm");
   compiler j = {.log = NULL}, *one;

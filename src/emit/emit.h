@@ -13,7 +13,12 @@
 #define PZ_EMIT_EMIT_H
 
 #include "emit/code.h"
+#include "emit/object_cache.h"
 #include "plan/plan.h"
+
+typedef struct pz_emit_counts {
+  int64_t compiled, cached; /* by the C compiler; taken from the cache */
+} pz_emit_counts;
 
 typedef struct pz_emit_options {
   const char *cc;           /* NULL: $CC, else gcc, else clang, whichever is found */
@@ -25,6 +30,10 @@ typedef struct pz_emit_options {
   void *tick_host;
   bool bare;           /* the kernels' headers are not written: the folder has them, from another plan */
   const char *objects; /* a folder, its path absolute, where objects of kernels are kept, of one compiler */
+  /* Objects of earlier compilations, for which it must be known which compiler this is: its identity and stamp (base/compiler.h). Both or neither. */
+  pz_object_cache *cache;
+  const char *compiler;
+  pz_emit_counts *counts; /* of kernels, added to; or NULL */
 } pz_emit_options;
 
 pz_status pz_emit_source(const pz_plan *plan, const pz_emit_options *options, const char *folder,

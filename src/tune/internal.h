@@ -47,7 +47,4 @@ typedef struct pz_tuning_fault {
 } pz_tuning_fault;
 bool pz_tuning_check(const pz_tuning_entry *entry, pz_tuning_fault *fault);
 
-/* Makes a folder and those above it, mode 0700. */
-pz_status pz_tuning_make_folder(const char *file, pz_error *err);
-
 #endif

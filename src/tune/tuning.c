@@ -1,5 +1,6 @@
 /* tuning.c: the database. A rollback journal, not WAL: caches lie in home folders, those on a file server, and WAL wants
  * memory that all processes share. */
+#include "base/cache_folder.h"
 #include "base/owned.h"
 #include "tune/internal.h"
 
@@ -111,7 +112,7 @@ static pz_status open_file(pz_tuning *t, pz_tuning_mode mode, pz_error *err) {
     t->condition = PZ_TUNING_MISSING;
     return t->named ? pz_fail(err, PZ_ERROR_INPUT, "%s: there is no such tuning database", t->path) : PZ_OK;
   }
-  if (mode == PZ_TUNING_WRITE && !t->named) PZ_TRY(pz_tuning_make_folder(t->path, err));
+  if (mode == PZ_TUNING_WRITE && !t->named) PZ_TRY(pz_cache_make_folder(t->path, err));
   PZ_TRY(look_at_files(t, err));
   /* Reading opens for writing too where that is allowed: what a process that was killed left half done is undone then. */
   const int flags = SQLITE_OPEN_READWRITE | (mode == PZ_TUNING_WRITE ? SQLITE_OPEN_CREATE : 0);
@@ -123,6 +124,10 @@ static pz_status open_file(pz_tuning *t, pz_tuning_mode mode, pz_error *err) {
   PZ_TRY(pz_tuning_sql(t, "PRAGMA trusted_schema = OFF; PRAGMA synchronous = NORMAL", err));
   t->condition = PZ_TUNING_GOOD;
   return identify(t, mode, err);
+}
+
+pz_status pz_tuning_default_path(pz_arena *arena, const char **path, pz_error *err) {
+  return pz_cache_path(arena, PZ_TUNING_FILE, path, err);
 }
 
 static pz_status find_path(pz_tuning *t, const char *path, pz_error *err) {

@@ -10,6 +10,7 @@
 #define PZ_TUNE_TUNING_H
 
 #include "base/arena.h"
+#include "base/compiler.h"
 #include "base/cpu.h"
 #include "base/status.h"
 
@@ -32,7 +33,7 @@ typedef struct pz_tuning_key {
   const char *hash;     /* 64 hexadecimal digits of the problem on its target (plan/problem.h) */
   const char *problem;  /* its text, cut to PZ_TUNING_MOST_PROBLEM (pz_tuning_text) */
   const char *cpu;      /* pz_tuning_cpu */
-  const char *compiler; /* pz_tuning_compiler */
+  const char *compiler; /* pz_compiler_identity */
   const char *solvers;  /* pz_tuning_solvers */
   int threads;
 } pz_tuning_key;
@@ -95,12 +96,6 @@ pz_status pz_tuning_clear(const char *path, const char *keep, int64_t *removed, 
  * where that is not the CPU itself (else NULL): schedules follow its caches. */
 #define PZ_TUNING_CPU_TEXT (PZ_TUNING_MOST_CPU + 1)
 void pz_tuning_cpu(pz_isa isa, const char *target, char out[PZ_TUNING_CPU_TEXT]);
-
-/* The first line that `cc --version` prints and the words behind the compiler's name, if any ("gcc -O1"). PZ_ERROR_RUN
- * where it cannot be run or prints nothing; PZ_INTERRUPTED soon after *interrupt (may be NULL) is not 0. */
-#define PZ_TUNING_COMPILER_TEXT (PZ_TUNING_MOST_COMPILER + 1)
-pz_status pz_tuning_compiler(const char *cc, const volatile int *interrupt, char out[PZ_TUNING_COMPILER_TEXT],
-                             pz_error *err);
 
 /* The solvers' signature: 16 hexadecimal digits of a SHA-256 over the version and the source of the kernels, the planner
  * and the emitter, made when pznet is built. A static string. */

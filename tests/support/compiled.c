@@ -5,6 +5,7 @@
 #include "optimise/optimise.h"
 #include "reference/reference.h"
 #include "support/elements.h"
+#include "support/kernels.h"
 #include "support/random_graph.h"
 
 #include <dlfcn.h>
@@ -50,7 +51,8 @@ static void make(network *t) {
   strcpy(t->folder, "/tmp/pznet-test-XXXXXX");
   assert_non_null(mkdtemp(t->folder));
   snprintf(t->file, sizeof t->file, "%s/network.so", t->folder);
-  const pz_emit_options emit = {.model = "random", .model_digest = "0", .objects = t->folder};
+  const pz_emit_options emit =
+      pz_test_with_cache((pz_emit_options){.model = "random", .model_digest = "0", .objects = t->folder});
   pz_status status = pz_emit_source(t->plan, &emit, t->folder, &t->err);
   if (status == PZ_OK) status = pz_emit_manifest(t->plan, &emit, NULL, t->folder, NULL, &t->err);
   if (status == PZ_OK) status = pz_emit_compile(t->plan, &emit, t->folder, &t->err);

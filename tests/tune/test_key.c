@@ -53,16 +53,16 @@ static const char *script(const char *body) {
 }
 
 static void expect(const char *cc, const char *words) {
-  char out[PZ_TUNING_COMPILER_TEXT];
+  char out[PZ_COMPILER_TEXT];
   pz_error err = {0};
-  if (pz_tuning_compiler(cc, NULL, out, &err) != PZ_OK) fail_msg("%s", err.message);
+  if (pz_compiler_identity(cc, NULL, out, &err) != PZ_OK) fail_msg("%s", err.message);
   assert_string_equal(out, words);
 }
 
 static void expect_failure(const char *cc, const char *words) {
-  char out[PZ_TUNING_COMPILER_TEXT] = "old";
+  char out[PZ_COMPILER_TEXT] = "old";
   pz_error err = {0};
-  assert_refused(pz_tuning_compiler(cc, NULL, out, &err), &err, PZ_ERROR_RUN, words);
+  assert_refused(pz_compiler_identity(cc, NULL, out, &err), &err, PZ_ERROR_RUN, words);
   assert_string_equal(out, "");
 }
 
@@ -76,7 +76,7 @@ static void compilers(void **state) {
   expect(script("echo cc; i=0; while [ $i -lt 9000 ]; do echo a line that is longer than nothing; "
                 "i=$((i+1)); done"),
          "cc"); /* more than a pipe holds */
-  char long_name[PZ_TUNING_COMPILER_TEXT];
+  char long_name[PZ_COMPILER_TEXT];
   memset(long_name, 'x', sizeof long_name);
   long_name[sizeof long_name - 1] = 0;
   expect(script("printf '%0700d' 0 | tr 0 x"), long_name);
@@ -95,8 +95,8 @@ static void compilers(void **state) {
 
 static void the_compiler_here(void **state) {
   (void)state;
-  char out[PZ_TUNING_COMPILER_TEXT];
-  if (pz_tuning_compiler("cc", NULL, out, NULL) != PZ_OK) skip();
+  char out[PZ_COMPILER_TEXT];
+  if (pz_compiler_identity("cc", NULL, out, NULL) != PZ_OK) skip();
   assert_true(strlen(out) > 4);
   pz_tuning *t = open_new("d"); /* what it says makes a key */
   pz_tuning_key k = key;
@@ -110,10 +110,10 @@ static void the_compiler_here(void **state) {
 static void interrupted(void **state) {
   (void)state;
   const volatile int flag = 1;
-  char out[PZ_TUNING_COMPILER_TEXT];
+  char out[PZ_COMPILER_TEXT];
   pz_error err = {0};
   const time_t start = time(NULL);
-  assert_refused(pz_tuning_compiler(script("exec sleep 60"), &flag, out, &err), &err, PZ_INTERRUPTED,
+  assert_refused(pz_compiler_identity(script("exec sleep 60"), &flag, out, &err), &err, PZ_INTERRUPTED,
                  "interrupted");
   assert_true(time(NULL) - start < 10);
 }

@@ -350,8 +350,7 @@ static void try_read_only(void) {
                  "closed/tuning.sqlite: this tuning database may only be read");
   assert_null(missing);
   assert_refused(made, &open_error, PZ_ERROR_RUN, "empty/tuning.sqlite: ");
-  assert_refused(folder, &folder_error, PZ_ERROR_RUN,
-                 "empty/below: this folder for the tuning database cannot be made");
+  assert_refused(folder, &folder_error, PZ_ERROR_RUN, "empty/below: this cache folder cannot be made");
 }
 
 static void read_only(void **state) {
@@ -375,7 +374,7 @@ static void no_home(void **state) {
   write_words("file", "");
   setenv("PZNET_CACHE_DIR", "file/below", 1);
   assert_refused(pz_tuning_open(NULL, PZ_TUNING_WRITE, &t, &err), &err, PZ_ERROR_RUN,
-                 "file/below: this folder");
+                 "file/below: this cache folder");
   assert_null(t);
   assert_int_equal(pz_tuning_open(NULL, PZ_TUNING_READ, &t, NULL), PZ_OK);
   assert_null(t);

@@ -218,6 +218,7 @@ bool tool_tuning_set(tool_model *m, const char *name, const char *value, bool *g
   *good = true;
   if (!strcmp(name, "effort")) o->effort = value;
   else if (!strcmp(name, "tuning")) o->tuning = value;
+  else if (!strcmp(name, "cache")) o->cache = value;
   else if (!strcmp(name, "cc")) o->cc = value;
   else if (!strcmp(name, "threads")) *good = tool_int(name, value, 0, 4096, &o->threads);
   else return false;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const tool_verb *const verbs[] = {&verb_compile, &verb_inspect, &verb_run, &verb_infer,
-                                         &verb_verify,  &verb_bench,   &verb_tune};
+static const tool_verb *const verbs[] = {&verb_compile, &verb_inspect, &verb_run,  &verb_infer,
+                                         &verb_verify,  &verb_bench,   &verb_tune, &verb_cache};
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
 static void print_summary(FILE *out) {

@@ -21,7 +21,8 @@ typedef struct tool_verb {
   int (*run)(const struct tool_verb *verb, int argc, char **argv);
 } tool_verb;
 
-extern const tool_verb verb_compile, verb_inspect, verb_run, verb_infer, verb_verify, verb_bench, verb_tune;
+extern const tool_verb verb_compile, verb_inspect, verb_run, verb_infer, verb_verify, verb_bench, verb_tune,
+    verb_cache;
 
 /* Reads options and arguments of a verb in any order. Calls set(host, name, value) for each option; gives the
  * arguments in args[0..*n_args-1]. Prints a line and returns false on wrong usage; prints the help and exits with
@@ -118,6 +119,8 @@ typedef struct tool_model {
 #define TOOL_TUNING_OPTIONS                                                                                  \
   {"effort", 0, "HOW", "how algorithms are chosen: estimate, measure (default) or exhaustive"},              \
       {"tuning", 0, "FILE", "the database of measured times, or none; default: see pznet tune"},             \
+      {"cache", 0, "FOLDER",                                                                                 \
+       "where compiled kernels are kept for later, or none; default: see pznet cache"},                      \
       {"threads", 't', "N",                                                                                  \
        "threads that layers are cut for and timed with; default: the cores that this process may use"},      \
   {                                                                                                          \

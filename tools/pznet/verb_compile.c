@@ -57,6 +57,12 @@ static void print_tuning(const json_t *tuning) {
   if (note && *note) tool_warn("pznet: warning: %s\n", note);
 }
 
+/* Only where there is something to say of them. */
+static void print_kernels(const json_t *kernels) {
+  const char *note = json_string_value(get(kernels, "note"));
+  if (note && *note) tool_warn("pznet: warning: %s\n", note);
+}
+
 /* Lines; NULL: none. */
 static void print_notes(const char *notes) {
   for (const char *line = notes; line && *line; line += strcspn(line, "\n") + 1)
@@ -85,7 +91,8 @@ static int run(const tool_verb *verb, int argc, char **argv) {
     return PZ_ERROR_RUN;
   }
   if (s.json) puts(summary);
-  else if (!s.quiet) print_summary(s.output, m), print_tuning(get(m, "tuning"));
+  else if (!s.quiet)
+    print_summary(s.output, m), print_tuning(get(m, "tuning")), print_kernels(get(m, "kernels"));
   json_decref(m);
   pz_free(summary);
   return 0;

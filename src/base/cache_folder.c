@@ -1,5 +1,4 @@
-/* path.c: where the database lies. */
-#include "tune/internal.h"
+#include "base/cache_folder.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -27,19 +26,19 @@ static const char *home(char *buffer, size_t size) {
   return absolute(user->pw_dir);
 }
 
-pz_status pz_tuning_default_path(pz_arena *arena, const char **path, pz_error *err) {
+pz_status pz_cache_path(pz_arena *arena, const char *name, const char **path, pz_error *err) {
   char buffer[4096];
   const char *folder = variable("PZNET_CACHE_DIR"), *below = "";
   if (!folder && (folder = absolute(variable("XDG_CACHE_HOME")))) below = "/pznet";
   if (!folder && (folder = home(buffer, sizeof buffer))) below = "/.cache/pznet";
   if (!folder)
-    return pz_fail(err, PZ_ERROR_RUN,
-                   "no place for the tuning database: $HOME is not set; name a folder in $PZNET_CACHE_DIR");
-  *path = pz_arena_printf(arena, "%s%s/" PZ_TUNING_FILE, folder, below);
+    return pz_fail(err, PZ_ERROR_RUN, "no place for %s: $HOME is not set; name a folder in $PZNET_CACHE_DIR",
+                   name);
+  *path = pz_arena_printf(arena, "%s%s/%s", folder, below, name);
   return *path ? PZ_OK : pz_fail_memory(err, "a path", PATH_MAX);
 }
 
-pz_status pz_tuning_make_folder(const char *file, pz_error *err) {
+pz_status pz_cache_make_folder(const char *file, pz_error *err) {
   char folder[PATH_MAX];
   const char *last = strrchr(file, '/');
   if (!last || last == file) return PZ_OK;
@@ -54,6 +53,5 @@ pz_status pz_tuning_make_folder(const char *file, pz_error *err) {
   if (mkdir(folder, 0700) == 0) return PZ_OK;
   const int reason = errno;
   if (stat(folder, &info) == 0 && S_ISDIR(info.st_mode)) return PZ_OK;
-  return pz_fail(err, PZ_ERROR_RUN, "%s: this folder for the tuning database cannot be made: %s", folder,
-                 strerror(reason));
+  return pz_fail(err, PZ_ERROR_RUN, "%s: this cache folder cannot be made: %s", folder, strerror(reason));
 }

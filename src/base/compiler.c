@@ -1,12 +1,12 @@
-/* compiler.c: which C compiler a measurement is of. */
+#include "base/compiler.h"
 #include "base/process.h"
-#include "tune/tuning.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ static pz_status split(const char *cc, command *c, pz_error *err) {
   int n = 0;
   char *rest = NULL;
   if ((size_t)snprintf(c->text, sizeof c->text, "%s", cc) >= sizeof c->text)
-    return pz_fail(err, PZ_ERROR_RUN, "the C compiler's command is too long for the tuning database");
+    return pz_fail(err, PZ_ERROR_RUN, "the C compiler's command is too long");
   for (char *word = strtok_r(c->text, " ", &rest); word && n < MOST_WORDS; word = strtok_r(NULL, " ", &rest))
     c->words[n++] = word;
   if (n == 0) return pz_fail(err, PZ_ERROR_RUN, "the C compiler's name is empty");
@@ -71,15 +71,15 @@ static pz_status listen_to(int from, const volatile int *interrupt, char *out, s
   }
 }
 
-static void identity(const command *c, const char *printed, char out[PZ_TUNING_COMPILER_TEXT]) {
-  snprintf(out, PZ_TUNING_COMPILER_TEXT, "%.*s%s%s", (int)strcspn(printed, "\r\n"), printed,
-           *c->own ? ", " : "", c->own);
+static void identity(const command *c, const char *printed, char out[PZ_COMPILER_TEXT]) {
+  snprintf(out, PZ_COMPILER_TEXT, "%.*s%s%s", (int)strcspn(printed, "\r\n"), printed, *c->own ? ", " : "",
+           c->own);
   for (char *at = out; *at; at++)
     if (*at < 0x20 || *at > 0x7e) *at = '?';
 }
 
-pz_status pz_tuning_compiler(const char *cc, const volatile int *interrupt, char out[PZ_TUNING_COMPILER_TEXT],
-                             pz_error *err) {
+pz_status pz_compiler_identity(const char *cc, const volatile int *interrupt, char out[PZ_COMPILER_TEXT],
+                               pz_error *err) {
   command c = {.own = ""};
   char printed[1024] = "";
   int from = -1, code = 0;
@@ -99,4 +99,15 @@ pz_status pz_tuning_compiler(const char *cc, const volatile int *interrupt, char
     return pz_fail(err, PZ_ERROR_RUN, "%s --version does not say which C compiler this is", cc);
   identity(&c, printed, out);
   return PZ_OK;
+}
+
+void pz_compiler_stamp(const char *cc, char out[PZ_COMPILER_STAMP]) {
+  command c = {.own = ""};
+  char path[4096];
+  struct stat info;
+  out[0] = 0;
+  if (split(cc, &c, NULL) != PZ_OK || !pz_process_find(c.words[0], path, sizeof path) || stat(path, &info))
+    return;
+  snprintf(out, PZ_COMPILER_STAMP, "%lld %lld.%09ld", (long long)info.st_size, (long long)info.st_mtim.tv_sec,
+           info.st_mtim.tv_nsec);
 }

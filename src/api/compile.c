@@ -135,8 +135,6 @@ static pz_status make_plan(build *b, pz_error *err) {
   timed(b, "import_and_optimise");
   PZ_TRY(check_interrupt(b, err));
   PZ_TRY(pz_tuner_open(&b->tuner, b->options, &b->wanted, true, err));
-  PZ_TRY(pz_objects_open(&b->kernels, b->arena, b->options, b->tuner.compiler, err));
-  b->tuner.objects = &b->kernels;
   PZ_TRY(pz_folder_new(b->arena, &b->objects, err));
   PZ_TRY(guess_error_propagation(b, err));
   b->wanted.choose = pz_tuner_choose;
@@ -145,6 +143,8 @@ static pz_status make_plan(build *b, pz_error *err) {
   b->wanted.admit_host = (void *)(uintptr_t)b->path;
   PZ_TRY(pz_plan_new(b->model.after, &b->wanted, &b->plan, err));
   timed(b, "plan");
+  PZ_TRY(pz_objects_open(&b->kernels, b->arena, b->options, b->tuner.compiler, err));
+  b->tuner.objects = &b->kernels;
   PZ_TRY(measure(b, err));
   b->wanted.admit = NULL; /* plans beside this one are an improvement, asked for where they are made */
   PZ_TRY(pz_check_disk(b->output, pz_plus(b->plan->weight_bytes, LEAST_OUTPUT), "the network file", err));

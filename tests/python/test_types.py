@@ -37,7 +37,7 @@ class Types(unittest.TestCase):
     @classmethod
     def make(cls, name, **types):
         path = os.path.join(cls.folder.name, name + ".so")
-        pznet.compile(TINY, path, weights="init:1", effort="estimate", isa="sse4", **types)
+        pznet.compile(TINY, path, weights="init:1", effort="estimate", precision="exact", isa="sse4", **types)
         return pznet.load(path, threads=2)
 
     def test_ports(self):

@@ -219,12 +219,12 @@ class Disk(Case):
     def test_a_disk_that_fills_up(self):
         disk = self.small_disk(40)
         # gcc takes away what it wrote when it fails, and has no room to say why.
-        self.environment["CC"] = str(self.write("cc.sh", f"#!/bin/sh\ncat /dev/zero > {disk}/filler\nexit 1\n", 0o755))
+        self.environment["CC"] = str(self.write("cc.sh", f"#!/bin/sh\n[ $1 = --version ] && exec echo cc\ncat /dev/zero > {disk}/filler\nexit 1\n", 0o755))
         self.assertIn("no room on the disk for the C compiler's files; TMPDIR names another", self.refused(model(16, 8)))
         self.assertEqual([p.name for p in disk.iterdir()], ["filler"])
 
     def test_a_compiler_that_the_system_kills(self):
-        self.environment["CC"] = str(self.write("cc.sh", "#!/bin/sh\nkill -9 $$\n", 0o755))
+        self.environment["CC"] = str(self.write("cc.sh", "#!/bin/sh\n[ $1 = --version ] && exec echo cc\nkill -9 $$\n", 0o755))
         path = self.write("net.prototxt", model(16, 8))
         process = self.start("compile", path, "-w", "init:1", "--effort", "estimate", "-q", "-o", self.folder / "net.so")
         message = process.communicate()[1]
@@ -293,7 +293,7 @@ class Signals(Case):
 class Killed(Case):
     def compilers(self):
         """A compiler that starts another program; neither hears of anything but SIGKILL."""
-        return self.write("cc.sh", f"#!/bin/sh\ntrap '' TERM INT HUP\nsh -c 'echo $$ >> {self.folder}/started; exec sleep 60' &\nwait\n", 0o755)
+        return self.write("cc.sh", f"#!/bin/sh\n[ $1 = --version ] && exec echo cc\ntrap '' TERM INT HUP\nsh -c 'echo $$ >> {self.folder}/started; exec sleep 60' &\nwait\n", 0o755)
 
     def wait_for_compilers(self, process):
         end = time.monotonic() + 60

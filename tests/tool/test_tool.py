@@ -806,7 +806,7 @@ class Verify(Case):
         for words, data in [([], npy("(4, 12, 14)", struct.pack("<672f", *values))), (["--input-type", "u8"], npy("(4, 12, 14)", values, "|u1")),
                             (["--input-type", "i32"], npy("(4, 12, 14)", struct.pack("<672i", *values), "<i4"))]:
             net, result = self.folder / "net.so", self.folder / "out.npy"
-            self.assert_works("compile", MODEL, "-w", "init:1", "-q", "--effort", "estimate", "-o", net, *words)
+            self.assert_works("compile", MODEL, "-w", "init:1", "-q", "--precision", "exact", "--effort", "estimate", "-o", net, *words)
             self.assert_works("run", net, self.write("in.npy", data), "-o", result)
             out.append(result.read_bytes())
         self.assertEqual(out, 3 * out[:1])

@@ -332,8 +332,9 @@ static pz_status make_network(build *b, pz_error *err) {
 
 /* Of a folder that the caller keeps, what the compiler left there; the caller's own files are not touched. */
 static bool is_left_over(const char *name) {
-  static const char *const ours[] = {"network.so", "objects.txt",   "link.log",      "network.o",
-                                     "manifest.o", "network.c.log", "manifest.c.log"};
+  static const char *const ours[] = {"network.so",    "objects.txt",   "link.log",
+                                     "network.o",     "weights.o",     "manifest.o",
+                                     "network.c.log", "weights.c.log", "manifest.c.log"};
   for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
     if (!strcmp(name, ours[i])) return true;
   return false;

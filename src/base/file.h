@@ -34,6 +34,8 @@ pz_status pz_file_load(pz_arena *arena, const char *path, pz_mapping *content, p
 /* Writes a file so that it appears under its name whole or not at all: a temporary in the same folder, fsync,
  * rename. */
 pz_status pz_file_write(const char *path, const void *data, size_t size, pz_error *err);
+/* The same of a file that is made again when it is missed: not brought to the disk before it has its name. */
+pz_status pz_file_write_quick(const char *path, const void *data, size_t size, pz_error *err);
 
 /* Writes all bytes at the file's place, however many calls that takes. 0, or -1 with errno. */
 int pz_file_write_all(int fd, const char *data, size_t size);

@@ -94,17 +94,26 @@ static void sync_folder(const char *folder) {
   close(fd);
 }
 
-pz_status pz_file_write(const char *path, const void *data, size_t size, pz_error *err) {
+static pz_status write_file(const char *path, const void *data, size_t size, bool durable, pz_error *err) {
   pending p;
   PZ_TRY(begin(path, &p, err));
-  bool written = pz_file_write_all(p.fd, data, size) == 0 && fsync(p.fd) == 0;
+  bool written = pz_file_write_all(p.fd, data, size) == 0 && (!durable || fsync(p.fd) == 0);
   int reason = errno;
   if (close(p.fd) && written) written = false, reason = errno;
   if (written && rename(p.temporary, p.target)) written = false, reason = errno;
-  if (written) return sync_folder(p.folder), PZ_OK;
+  if (written && durable) sync_folder(p.folder);
+  if (written) return PZ_OK;
   unlink(p.temporary);
   errno = reason;
   return pz_fail(err, PZ_ERROR_OUTPUT, "%s: cannot be written: %m", path);
+}
+
+pz_status pz_file_write(const char *path, const void *data, size_t size, pz_error *err) {
+  return write_file(path, data, size, true, err);
+}
+
+pz_status pz_file_write_quick(const char *path, const void *data, size_t size, pz_error *err) {
+  return write_file(path, data, size, false, err);
 }
 
 /* By a file without a name, which nobody has to remove, where the file system has such files. */

@@ -268,7 +268,7 @@ static pz_status compile_sources(const pz_plan *plan, const pz_emit_options *o, 
 
 static pz_status write_text(const char *path, pz_text *text, pz_error *err) {
   const pz_status status = path && !text->failed
-                               ? pz_file_write(path, text->data, text->size, err)
+                               ? pz_file_write_quick(path, text->data, text->size, err)
                                : pz_fail_memory(err, "the generated source", text->capacity);
   pz_text_free(text);
   return status;
@@ -420,20 +420,61 @@ static pz_status keep_group(const pz_plan *plan, const pz_emit_options *o, const
   return PZ_OK;
 }
 
+/* ---- the list of steps, which is the same whatever the weights are ---- */
+
+#define MOST_SOURCE ((size_t)256 << 20)
+/* Of network.c, from its first include on: what is in front of that tells of the model and is a comment. */
+static pz_status add_source(const pz_plan *plan, const char *folder, const char *name, pz_digest *d,
+                            pz_error *err) {
+  const char *path = pz_arena_printf(plan->arena, "%s/%s", folder, name);
+  char *text;
+  size_t size;
+  if (!path) return pz_fail_memory(err, "a path", 64);
+  PZ_TRY(pz_file_read(plan->arena, path, MOST_SOURCE, &text, &size, err));
+  const char *code = strstr(text, "\n#");
+  if (!code) code = text;
+  pz_digest_add(d, code, size - (size_t)(code - text));
+  return PZ_OK;
+}
+
+/* Whatever lies under its name is removed: a compiler would write through a link. */
+static pz_status take_network(const pz_plan *plan, const pz_emit_options *o, const char *folder,
+                              char key[PZ_DIGEST_TEXT], const char **path, bool *taken, pz_error *err) {
+  char object[PZ_OBJECT_NAME];
+  pz_digest d;
+  *taken = false;
+  *path = pz_arena_printf(plan->arena, "%s/network.o", folder);
+  if (!*path) return pz_fail_memory(err, "a path", 64);
+  unlink(*path);
+  if (!o->cache) return PZ_OK;
+  PZ_TRY(begin_key(plan, o, &d, err));
+  PZ_TRY(add_source(plan, folder, "network.h", &d, err));
+  PZ_TRY(add_source(plan, folder, "network.c", &d, err));
+  pz_digest_end_text(&d, key);
+  *taken = pz_object_cache_take(o->cache, key, o->objects, object);
+  return *taken ? make_link(*path, pz_arena_printf(plan->arena, "%s/%s", o->objects, object), err) : PZ_OK;
+}
+
 /* ---- compiling and linking ---- */
 
 pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *o, const char *folder, pz_error *err) {
   pz_instances all;
   missing m;
+  const char *network;
+  char key[PZ_DIGEST_TEXT];
+  bool taken;
   PZ_TRY(pz_emit_instances(plan, plan->arena, &all, err));
   PZ_TRY(find_missing(plan, o, &all, &m, err));
-  const char **sources = PZ_NEW(plan->arena, const char *, (size_t)m.groups + 1);
+  PZ_TRY(take_network(plan, o, folder, key, &network, &taken, err));
+  const char **sources = PZ_NEW(plan->arena, const char *, (size_t)m.groups + 2);
+  int n = m.groups;
   if (!sources) return pz_fail_memory(err, "the C compiler's commands", 64);
   for (int i = 0; i < m.groups; i++) PZ_TRY(write_group(plan, o, &m, i, &sources[i], err));
-  sources[m.groups] = "network.c";
-  PZ_TRY(
-      compile_sources(plan, o, folder, sources, m.groups + 1, width_for(m.groups ? m.n / m.groups : 0), err));
+  if (!taken) sources[n++] = "network.c";
+  sources[n++] = "weights.c";
+  PZ_TRY(compile_sources(plan, o, folder, sources, n, width_for(m.groups ? m.n / m.groups : 0), err));
   for (int i = 0; i < m.groups && m.keys; i++) PZ_TRY(keep_group(plan, o, &m, i, err));
+  if (!taken) pz_object_cache_keep(o->cache, network, (const char *const[]){key}, 1);
   return link_kernels(plan, o, &m, err);
 }
 
@@ -466,7 +507,7 @@ static pz_status write_list(const pz_plan *plan, const pz_emit_options *o, const
     if (!object) list.failed = true;
     else if (!list.data || !strstr(list.data, group)) append_quoted(&list, object);
   }
-  pz_text_append(&list, "network.o\nmanifest.o\n");
+  pz_text_append(&list, "network.o\nweights.o\nmanifest.o\n");
   return write_text(pz_arena_printf(plan->arena, "%s/objects.txt", folder), &list, err);
 }
 

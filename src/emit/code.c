@@ -175,7 +175,7 @@ pz_status pz_code_digest(pz_code *code, char *digits, pz_error *err) {
 static pz_status write_checked(pz_code *code, const char *path, pz_error *err) {
   if (!path) return pz_fail_memory(err, "a path", 64);
   PZ_TRY(check(code, path, err));
-  return pz_file_write(path, code->text.data ? code->text.data : "", code->text.size, err);
+  return pz_file_write_quick(path, code->text.data ? code->text.data : "", code->text.size, err);
 }
 
 pz_status pz_code_write(pz_code *code, const char *path, pz_error *err) {

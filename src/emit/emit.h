@@ -1,6 +1,6 @@
 /* emit.h: plan to readable C, the call of the C compiler, the network file.
  *
- *   plan --pz_emit_source--> folder: network.c, kernels_NN.c, network.h, weights.bin, kernels/ (headers)
+ *   plan --pz_emit_source--> folder: network.c, kernels_NN.c, network.h, weights.c, weights.bin, kernels/ (headers)
  *        --pz_emit_manifest--> folder: manifest.json, manifest.c
  *        --pz_emit_compile--> folder: *.o       (several compilers at a time, one for each usable core)
  *        --pz_emit_link--> a network file

@@ -146,6 +146,6 @@ pz_status pz_emit_manifest(const pz_plan *plan, const pz_emit_options *options, 
   const char *source = pz_arena_printf(plan->arena, "%s/manifest.c", folder);
   if (!path || !source) return pz_fail_memory(err, "the manifest", 4096);
   if (json) *json = text;
-  PZ_TRY(pz_file_write(path, text, strlen(text), err));
-  return pz_file_write(source, section_text, sizeof section_text - 1, err);
+  PZ_TRY(pz_file_write_quick(path, text, strlen(text), err));
+  return pz_file_write_quick(source, section_text, sizeof section_text - 1, err);
 }

@@ -268,11 +268,7 @@ static void network_head(const writer *w, pz_code *c) {
               "#define INPUT(i, at) ((const void *)((const char *)r->inputs[i] + (at)))\n"
               "#define OUTPUT(i, at) ((void *)((char *)r->outputs[i] + (at)))\n"
               "#define SCRATCH ARENA($ + (int64_t)worker * $)\n\n"
-              "extern const char weights[] __attribute__((visibility(\"hidden\")));\n"
-              "__asm__(\".section " PZ_ABI_WEIGHTS_SECTION
-              ",\\\"a\\\",@progbits\\n.balign 4096\\n.global weights\\n.hidden "
-              "weights\\n\"\n"
-              "        \"weights:\\n.incbin \\\"weights.bin\\\"\\n.zero 64\\n.previous\\n\");\n\n",
+              "extern const char weights[] __attribute__((visibility(\"hidden\")));\n\n",
               scratch, p->worker_bytes);
 }
 
@@ -316,7 +312,22 @@ static pz_status write_embedded(const writer *w, const pz_embedded *file, pz_err
                        err));
   const char *path = pz_arena_printf(w->arena, "%s/%s", w->folder, file->path);
   if (!path) return pz_fail_memory(err, "a path", 64);
-  return pz_file_write(path, file->begin, (size_t)(file->end - file->begin), err);
+  return pz_file_write_quick(path, file->begin, (size_t)(file->end - file->begin), err);
+}
+
+/* In a file of their own: with other weights all other objects are the same. */
+static pz_status write_weights(const writer *w, pz_error *err) {
+  static const char section[] =
+      "/* The packed weights. */\n"
+      "__asm__(\".section " PZ_ABI_WEIGHTS_SECTION
+      ",\\\"a\\\",@progbits\\n.balign 4096\\n.global weights\\n.hidden weights\\n\"\n"
+      "        \"weights:\\n.incbin \\\"weights.bin\\\"\\n.zero 64\\n.previous\\n\");\n";
+  const char *source = pz_arena_printf(w->arena, "%s/weights.c", w->folder),
+             *path = pz_arena_printf(w->arena, "%s/weights.bin", w->folder);
+  if (!source || !path) return pz_fail_memory(err, "a path", 64);
+  PZ_TRY(pz_file_write_quick(source, section, sizeof section - 1, err));
+  return pz_file_write_quick(path, w->plan->weights ? (const void *)w->plan->weights : "",
+                             (size_t)w->plan->weight_bytes, err);
 }
 
 static pz_status write_all(writer *w, pz_error *err) {
@@ -333,10 +344,7 @@ static pz_status write_all(writer *w, pz_error *err) {
   remove_kernels(w, files);
   PZ_TRY(write_header(w, err));
   PZ_TRY(write_network(w, err));
-  const char *path = pz_arena_printf(w->arena, "%s/weights.bin", w->folder);
-  if (!path) return pz_fail_memory(err, "a path", 64);
-  return pz_file_write(path, w->plan->weights ? (const void *)w->plan->weights : "",
-                       (size_t)w->plan->weight_bytes, err);
+  return write_weights(w, err);
 }
 
 pz_status pz_emit_source(const pz_plan *plan, const pz_emit_options *options, const char *folder,

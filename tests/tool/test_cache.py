@@ -55,6 +55,25 @@ class Cache(unittest.TestCase):
             self.verify(name, seed)
         self.assertEqual((self.folder / "a.so").read_bytes(), (self.folder / "b.so").read_bytes())
 
+    def test_what_the_compiler_is_called_for(self):
+        """With other weights, for these and the manifest alone; with another network's list of steps for that too."""
+        script, log = self.folder / "cc", self.folder / "log"
+        script.write_text(f"#!/bin/sh\nfor word; do case $word in *.c) basename $word >> {log};; esac; done\nexec gcc \"$@\"\n")
+        script.chmod(0o755)
+
+        def sources(*arguments):
+            log.write_text("")
+            self.compile(*arguments, "--cc", str(script))
+            return set(log.read_text().split())
+
+        self.assertIn("network.c", sources("a.so", 1))
+        self.assertEqual(sources("b.so", 2), {"weights.c", "manifest.c"})
+        self.assertEqual(sources("b.so", 2, "--emit-c", "source"), {"weights.c", "manifest.c"})
+        self.assertEqual(sources("b.so", 1, "--emit-c", "source"), {"weights.c", "manifest.c"})  # into the same folder
+        self.assertIn("network.c", sources("c.so", 2, "--emit-c", "source", "--input", "data=1x1x4x12x20"))
+        self.assertEqual(sources("b.so", 2), {"weights.c", "manifest.c"})
+        self.verify("b.so", 2)
+
     def test_another_compiler_or_machine_has_its_own(self):
         n = self.compile()["compiled"]
         self.assertEqual(self.compile("o1.so", 1, "--cc", "gcc -O1")["cached"], 0)

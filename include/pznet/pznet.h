@@ -240,7 +240,7 @@ pz_status pz_verify_net(pz_net *net, const char *model, const pz_compile_options
 /* Kernels that compiling has left for later: a network whose kernels are all there calls the C compiler for its list of steps alone. `folder` NULL:
  * `objects` in $PZNET_CACHE_DIR, else in $XDG_CACHE_HOME/pznet, else in ~/.cache/pznet. It grows to $PZNET_CACHE_SIZE (1G), then what lies there
  * longest unused goes.
- * *json: "folder", "kernels", "objects" (files of kernels that were compiled together), "bytes", "limit"; of pz_cache_clear what was removed. The
+ * *json: "folder", "kernels" (a network's list of steps counts as one), "objects" (files of kernels that were compiled together), "bytes", "limit"; of pz_cache_clear what was removed. The
  * caller frees it with pz_free. */
 pz_status pz_cache_show(const char *folder, char **json);
 pz_status pz_cache_clear(const char *folder, char **json);

@@ -39,7 +39,7 @@ void pz_object_cache_keep(pz_object_cache *cache, const char *path, const char *
 /* What there is in the folder (NULL: as for pz_object_cache_open), damaged or not. */
 typedef struct pz_object_cache_contents {
   const char *folder; /* in the arena */
-  int64_t kernels, objects, bytes, limit;
+  int64_t kernels /* lists of steps among them */, objects, bytes, limit;
 } pz_object_cache_contents;
 pz_status pz_object_cache_look(pz_arena *arena, const char *folder, pz_object_cache_contents *contents,
                                pz_error *err);

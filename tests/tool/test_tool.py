@@ -27,7 +27,7 @@ import xml.dom.minidom
 PZNET, NETWORKS, CC = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).absolute(), sys.argv[3]
 ROOT = pathlib.Path(__file__).parents[2]
 TINY, MODEL = NETWORKS / "tiny.so", ROOT / "tests/networks/tiny.prototxt"
-VERBS = ["compile", "inspect", "run", "infer", "verify", "bench", "tune"]
+VERBS = ["compile", "inspect", "run", "infer", "verify", "bench", "tune", "cache"]
 
 CPU = pathlib.Path("/proc/cpuinfo").read_text()
 AMX_COMPILER = not subprocess.run([CC, "-mamx-tile", "-mamx-bf16", "-E", "/dev/null"], capture_output=True).returncode

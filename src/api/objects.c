@@ -8,10 +8,7 @@ static bool is_none(const char *cache) { return cache && !strcmp(cache, "none");
 static pz_status open_cache(pz_objects *o, pz_arena *arena, const pz_compile_options *options,
                             const char *identity, pz_error *err) {
   const char *cc = pz_emit_compiler(&(pz_emit_options){.cc = options->cc});
-  char asked[PZ_COMPILER_TEXT], stamp[PZ_COMPILER_STAMP];
-  if (!*identity) PZ_TRY(pz_compiler_identity(cc, options->interrupt, asked, err));
-  pz_compiler_stamp(cc, stamp);
-  snprintf(o->compiler, sizeof o->compiler, "%s, %s", *identity ? identity : asked, stamp);
+  PZ_TRY(pz_compiler_installed(cc, identity, options->interrupt, o->compiler, err));
   return pz_object_cache_open(arena, options->cache, &o->cache, err);
 }
 

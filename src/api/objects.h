@@ -8,7 +8,7 @@
 
 typedef struct pz_objects {
   pz_object_cache *cache; /* NULL: none is used */
-  char compiler[PZ_COMPILER_TEXT + PZ_COMPILER_STAMP + 2];
+  char compiler[PZ_COMPILER_INSTALLED];
   pz_emit_counts counts;
   char note[512]; /* one line: why there is none; "" */
 } pz_objects;

@@ -101,13 +101,24 @@ pz_status pz_compiler_identity(const char *cc, const volatile int *interrupt, ch
   return PZ_OK;
 }
 
-void pz_compiler_stamp(const char *cc, char out[PZ_COMPILER_STAMP]) {
+/* "" where there is none. */
+static void stamp(const char *cc, char *out, size_t size) {
   command c = {.own = ""};
   char path[4096];
   struct stat info;
   out[0] = 0;
   if (split(cc, &c, NULL) != PZ_OK || !pz_process_find(c.words[0], path, sizeof path) || stat(path, &info))
     return;
-  snprintf(out, PZ_COMPILER_STAMP, "%lld %lld.%09ld", (long long)info.st_size, (long long)info.st_mtim.tv_sec,
+  snprintf(out, size, ", %lld %lld.%09ld", (long long)info.st_size, (long long)info.st_mtim.tv_sec,
            info.st_mtim.tv_nsec);
+}
+
+pz_status pz_compiler_installed(const char *cc, const char *identity, const volatile int *interrupt,
+                                char out[PZ_COMPILER_INSTALLED], pz_error *err) {
+  char asked[PZ_COMPILER_TEXT];
+  if (!*identity) PZ_TRY(pz_compiler_identity(cc, interrupt, asked, err));
+  snprintf(out, PZ_COMPILER_INSTALLED, "%s", *identity ? identity : asked);
+  const size_t length = strlen(out);
+  stamp(cc, out + length, PZ_COMPILER_INSTALLED - length);
+  return PZ_OK;
 }

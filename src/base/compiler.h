@@ -11,8 +11,10 @@
 pz_status pz_compiler_identity(const char *cc, const volatile int *interrupt, char out[PZ_COMPILER_TEXT],
                                pz_error *err);
 
-/* Tells one installation of it from another that prints the same: size and time of the program's file; "" where there is none. */
-#define PZ_COMPILER_STAMP 64
-void pz_compiler_stamp(const char *cc, char out[PZ_COMPILER_STAMP]);
+/* The same, and what tells one installation from another that prints the same: size and time of the program's file. identity: what
+ * pz_compiler_identity has said already, else "". Failures are its own. */
+#define PZ_COMPILER_INSTALLED (PZ_COMPILER_TEXT + 64)
+pz_status pz_compiler_installed(const char *cc, const char *identity, const volatile int *interrupt,
+                                char out[PZ_COMPILER_INSTALLED], pz_error *err);
 
 #endif

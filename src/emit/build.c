@@ -348,15 +348,14 @@ static pz_status make_link(const char *link, const char *object, pz_error *err) 
 }
 
 /* Those that the cache has get their links, the others move up. */
-static pz_status take_cached(const pz_plan *plan, const pz_emit_options *o, missing *m, pz_error *err) {
-  pz_digest begun;
+static pz_status take_cached(const pz_plan *plan, const pz_emit_options *o, const pz_digest *begun,
+                             missing *m, pz_error *err) {
   int left = 0;
   m->keys = PZ_NEW(plan->arena, const char *, (size_t)m->n + 1);
   if (!m->keys) return pz_fail_memory(err, "the C compiler's commands", 64);
-  PZ_TRY(begin_key(plan, o, &begun, err));
   for (int i = 0; i < m->n; i++) {
     const pz_instance kernel = m->kernels[i];
-    const char *key = key_of(plan, &begun, &kernel);
+    const char *key = key_of(plan, begun, &kernel);
     char object[PZ_OBJECT_NAME];
     if (!key) return pz_fail_memory(err, "a key", 64);
     if (pz_object_cache_take(o->cache, key, o->objects, object)) {
@@ -372,7 +371,7 @@ static pz_status take_cached(const pz_plan *plan, const pz_emit_options *o, miss
 }
 
 static pz_status find_missing(const pz_plan *plan, const pz_emit_options *o, const pz_instances *all,
-                              missing *m, pz_error *err) {
+                              const pz_digest *begun, missing *m, pz_error *err) {
   *m = (missing){.kernels = PZ_NEW(plan->arena, pz_instance, (size_t)all->count + 1)};
   if (!m->kernels) return pz_fail_memory(err, "the C compiler's commands", 64);
   for (int32_t i = 0; i < all->count; i++) {
@@ -381,7 +380,7 @@ static pz_status find_missing(const pz_plan *plan, const pz_emit_options *o, con
     if (access(link, F_OK)) m->kernels[m->n++] = all->all[i];
   }
   if (m->n) qsort(m->kernels, (size_t)m->n, sizeof *m->kernels, by_function);
-  if (m->n && o->cache) PZ_TRY(take_cached(plan, o, m, err));
+  if (m->n && o->cache) PZ_TRY(take_cached(plan, o, begun, m, err));
   if (o->counts) o->counts->compiled += m->n;
   m->groups = groups_of(m->n);
   return PZ_OK;
@@ -439,15 +438,15 @@ static pz_status add_source(const pz_plan *plan, const char *folder, const char 
 
 /* Whatever lies under its name is removed: a compiler would write through a link. */
 static pz_status take_network(const pz_plan *plan, const pz_emit_options *o, const char *folder,
-                              char key[PZ_DIGEST_TEXT], const char **path, bool *taken, pz_error *err) {
+                              const pz_digest *begun, char key[PZ_DIGEST_TEXT], const char **path,
+                              bool *taken, pz_error *err) {
   char object[PZ_OBJECT_NAME];
-  pz_digest d;
+  pz_digest d = *begun;
   *taken = false;
   *path = pz_arena_printf(plan->arena, "%s/network.o", folder);
   if (!*path) return pz_fail_memory(err, "a path", 64);
   unlink(*path);
   if (!o->cache) return PZ_OK;
-  PZ_TRY(begin_key(plan, o, &d, err));
   PZ_TRY(add_source(plan, folder, "network.h", &d, err));
   PZ_TRY(add_source(plan, folder, "network.c", &d, err));
   pz_digest_end_text(&d, key);
@@ -463,9 +462,11 @@ pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *o, const c
   const char *network;
   char key[PZ_DIGEST_TEXT];
   bool taken;
+  pz_digest begun = {.size = 0};
   PZ_TRY(pz_emit_instances(plan, plan->arena, &all, err));
-  PZ_TRY(find_missing(plan, o, &all, &m, err));
-  PZ_TRY(take_network(plan, o, folder, key, &network, &taken, err));
+  if (o->cache) PZ_TRY(begin_key(plan, o, &begun, err));
+  PZ_TRY(find_missing(plan, o, &all, &begun, &m, err));
+  PZ_TRY(take_network(plan, o, folder, &begun, key, &network, &taken, err));
   const char **sources = PZ_NEW(plan->arena, const char *, (size_t)m.groups + 2);
   int n = m.groups;
   if (!sources) return pz_fail_memory(err, "the C compiler's commands", 64);

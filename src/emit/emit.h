@@ -30,7 +30,7 @@ typedef struct pz_emit_options {
   void *tick_host;
   bool bare;           /* the kernels' headers are not written: the folder has them, from another plan */
   const char *objects; /* a folder, its path absolute, where objects of kernels are kept, of one compiler */
-  /* Objects of earlier compilations, for which it must be known which compiler this is: its identity and stamp (base/compiler.h). Both or neither. */
+  /* Objects of earlier compilations, for which it must be known which compiler this is: pz_compiler_installed (base/compiler.h). Both or neither. */
   pz_object_cache *cache;
   const char *compiler;
   pz_emit_counts *counts; /* of kernels, added to; or NULL */

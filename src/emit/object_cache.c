@@ -193,12 +193,12 @@ void pz_object_cache_keep(pz_object_cache *c, const char *path, const char *cons
   pz_digest_text(b.data, b.size, object);
   strcat(object, ".o");
   bool kept = (int64_t)b.size <= c->limit && write_whole(c->folder, object, b.data, b.size);
+  c->kept |= kept;
   free(b.data);
   for (int i = 0; i < n && kept; i++) {
     entry_text(keys[i], object, text);
     kept = is_digest(keys[i], strlen(keys[i])) && write_whole(c->folder, keys[i], text, ENTRY);
   }
-  c->kept |= kept;
 }
 
 /* ---- all that there is ---- */

@@ -1,13 +1,12 @@
 #include "support/kernels.h"
 #include "base/compiler.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Open as long as the process: none of it is the tests' concern. */
 static pz_arena *arena;
 static pz_object_cache *cache;
-static char compiler[PZ_COMPILER_TEXT + PZ_COMPILER_STAMP + 2];
+static char compiler[PZ_COMPILER_INSTALLED];
 
 static void close_cache(void) {
   pz_object_cache_close(cache);
@@ -16,11 +15,8 @@ static void close_cache(void) {
 
 static void open_cache(void) {
   const char *cc = pz_emit_compiler(&(pz_emit_options){0});
-  char identity[PZ_COMPILER_TEXT], stamp[PZ_COMPILER_STAMP];
-  if (pz_compiler_identity(cc, NULL, identity, NULL) != PZ_OK || !(arena = pz_arena_new())) return;
+  if (pz_compiler_installed(cc, "", NULL, compiler, NULL) != PZ_OK || !(arena = pz_arena_new())) return;
   atexit(close_cache);
-  pz_compiler_stamp(cc, stamp);
-  snprintf(compiler, sizeof compiler, "%s, %s", identity, stamp);
   pz_object_cache_open(arena, NULL, &cache, NULL);
 }
 

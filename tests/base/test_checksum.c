@@ -14,7 +14,7 @@ static int fill(void **state) {
   return 0;
 }
 
-/* Files carry sums: they stay the same. tests/tool/test_tool.py computes them a second way. */
+/* Files carry sums: they stay the same. tests/tool/case.py computes them a second way. */
 static void fixed_values(void **state) {
   (void)state;
   const char text[] = "a network file";

@@ -32,7 +32,7 @@ check: test-dependencies
 	@cmake --build $(BUILD)/check -j $(JOBS)
 	@tests/fuzz.sh --replay 8
 	@tests/clang.sh
-	@PZNET_CACHE_DIR=$(abspath $(BUILD))/check/cache ctest --test-dir $(BUILD)/check --output-on-failure -j $(JOBS)
+	@ctest --test-dir $(BUILD)/check --output-on-failure -j $(JOBS)
 
 bench: all
 	@bench/peers

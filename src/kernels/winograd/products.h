@@ -17,9 +17,10 @@ typedef struct pz_winograd_channels {
 PZ_INLINE const float *pz_winograd_sum(const pz_winograd_shape *s, int32_t kb, int32_t rw, int32_t channels,
                                        int32_t blocks, const float *in, const float *weights,
                                        pz_winograd_beside *beside, pz_v *acc) {
-  return s->inner_pairs ? pz_winograd_sum_inner_pairs(&s->product, s->held, kb, rw, channels, blocks, in,
-                                                      weights, beside, acc)
-                        : pz_conv_sum(&s->product, kb, rw, channels, blocks, in, weights, acc);
+  return PZ_MAY(WINOGRAD, INNER_PAIRS) && s->inner_pairs
+             ? pz_winograd_sum_inner_pairs(&s->product, s->held, kb, rw, channels, blocks, in, weights,
+                                           beside, acc)
+             : pz_conv_sum(&s->product, kb, rw, channels, blocks, in, weights, acc);
 }
 
 /* tile: the first one's place in the batch. */
@@ -30,8 +31,9 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb,
   const pz_conv_direct_shape *g = &s->product;
   const int32_t few = pz_winograd_short(s, g->in.c), rest = g->in.c % PZ_S, spare = pz_winograd_has_spare(s);
   pz_v acc[PZ_CONV_ACCUMULATORS];
-  if (channels.first && taken.fresh) pz_winograd_take_inputs(s, rw, in, taken.inputs + tile);
-  if (channels.first && s->inner_pairs) {
+  if (PZ_MAY(WINOGRAD, INNER_PAIRS) && channels.first && taken.fresh)
+    pz_winograd_take_inputs(s, rw, in, taken.inputs + tile);
+  if (PZ_MAY(WINOGRAD, INNER_PAIRS) && channels.first && s->inner_pairs) {
     PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] = pz_v_load(taken.weights + i % kb * PZ_S);
   } else if (channels.first) {
     PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] = pz_v_zero();
@@ -40,7 +42,7 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb,
         pz_v_load(out + i % kb * g->out.stride_c + i / kb * PZ_S);
   }
   if (channels.whole) weights = pz_winograd_sum(s, kb, rw, PZ_S, channels.whole, in, weights, &beside, acc);
-  if (channels.rest && few) {
+  if (PZ_MAY(WINOGRAD, SHORT) && channels.rest && few) {
     pz_conv_direct_shape shared = *g;
     shared.in.stride_w = PZ_WINOGRAD_SHORT;
     pz_conv_sum(&shared, kb, rw, rest, 1,
@@ -48,7 +50,8 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb,
   } else if (channels.rest) {
     pz_winograd_sum(s, kb, rw, rest, 1, in + channels.whole * g->in.stride_c, weights, &beside, acc);
   }
-  if (channels.last && s->inner_pairs) /* not first: all sums would wait for it */
+  if (PZ_MAY(WINOGRAD, INNER_PAIRS) && channels.last &&
+      s->inner_pairs) /* not first: all sums would wait for it */
     PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
       const pz_v inputs = spare ? pz_v_last(acc[r * kb + kb - 1]) : pz_v_zero();
       PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[r * kb + k] =
@@ -171,7 +174,7 @@ PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, const pz_w
                                           const pz_winograd_channels channels, const pz_winograd_taken taken,
                                           const pz_winograd_soon soon, pz_winograd_ahead *ahead,
                                           const float *in, const float *weights, float *out) {
-  if (kb == 0) {
+  if (PZ_MAY(WINOGRAD, SHORT) && kb == 0) {
     pz_winograd_multiply_short(s, channels, in, weights, out);
     return;
   }
@@ -185,12 +188,13 @@ PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, const pz_w
         spread && z.together == 1 ? pz_winograd_beside_of(s, channels, lines, next) : (pz_winograd_beside){0};
     if (!spread)
       PZ_ROLL for (int32_t k = 0; k < lines; ++k) __builtin_prefetch(next + k * PZ_WINOGRAD_LINE, 0, 2);
-    if (s->ahead)
+    if (PZ_MAY(WINOGRAD, AHEAD) && s->ahead)
       PZ_ROLL for (int32_t k = 0; k < pz_winograd_1d_w_ahead(s, tiles.count); ++k)
           pz_winograd_fetch_row(s, z, ahead);
     if (i < tiles.large)
       pz_winograd_multiply_tile(s, kb, tiles.size, channels, taken, tile, beside, in, weights, out);
-    else pz_winograd_multiply_tile(s, kb, tiles.size - 1, channels, taken, tile, beside, in, weights, out);
+    else if (PZ_MAY(WINOGRAD, FEWER_TILES))
+      pz_winograd_multiply_tile(s, kb, tiles.size - 1, channels, taken, tile, beside, in, weights, out);
     in += size * PZ_S, out += size * PZ_S, tile += size;
   }
 }
@@ -267,8 +271,9 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
     const pz_winograd_channels channels = {first == 0, b + part * PZ_S >= g->in.c, left < part ? left : part,
                                            left < part ? g->in.c % PZ_S : 0};
     const int64_t floats = pz_winograd_part_floats(kb, channels);
-    if (z.row_planes > 1) pz_winograd_make_column(z, row, floats, weights, fresh);
-    else if (z.together > 1)
+    if (PZ_MAY(WINOGRAD, ON_USE_TOO) && z.row_planes > 1)
+      pz_winograd_make_column(z, row, floats, weights, fresh);
+    else if (PZ_MAY(WINOGRAD, ON_USE) && z.together > 1)
       pz_winograd_make(z, floats, plane, pz_winograd_spreads(s) && s->far ? all : 0, weights, fresh);
     PZ_ROLL for (int32_t i = 0; i < z.together; ++i, soon.at += soon.floats) {
       const float *w = z.row_planes > 1      ? fresh + i * floats
@@ -297,14 +302,14 @@ PZ_INLINE const float *pz_winograd_multiply_columns(const pz_winograd_shape *s, 
     if (s->inner_pairs) taken.weights += outer.size * z.together * PZ_S;
     taken.fresh = 0;
   }
-  if (outer.large < outer.count) {
+  if (PZ_MAY(WINOGRAD, FEWER_BLOCKS) && outer.large < outer.count) {
     PZ_ROLL for (int32_t i = outer.large; i < outer.count; ++i, out += (outer.size - 1) * g->out.stride_c) {
       pz_winograd_multiply_column(s, z, outer.size - 1, 0, taken, ahead, in, weights, fresh, out);
       weights += z.planes * pz_winograd_group(s, outer.size - 1);
       if (s->inner_pairs) taken.weights += (outer.size - 1) * z.together * PZ_S;
     }
   }
-  if (!pz_winograd_short(s, s->conv.out.c)) return weights;
+  if (!PZ_MAY(WINOGRAD, SHORT) || !pz_winograd_short(s, s->conv.out.c)) return weights;
   pz_winograd_multiply_column(s, z, 0, 0, taken, ahead, in, weights, fresh, out);
   return weights + z.planes * pz_winograd_group(s, 0);
 }

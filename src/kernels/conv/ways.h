@@ -21,8 +21,11 @@ enum {
   PZ_CONV_WAY_EACH_GROUP,   /* all strips of an outer group before the next group */
   PZ_CONV_WAY_STATS,
   PZ_CONV_WAY_RESIDUAL,
-  PZ_CONV_WAY_STREAM
+  PZ_CONV_WAY_STREAM,
+  PZ_CONV_WAY_PASSES /* several over a strip, each of some channels in */
 };
+
+PZ_INLINE int pz_conv_has_passes(const pz_conv_direct_shape *s) { return s->c_chunk < pz_conv_in_blocks(s); }
 
 /* Shares of the work are rows, or strips where moments are collected. */
 PZ_INLINE int64_t pz_conv_shares(const pz_conv_direct_shape *s) {
@@ -58,7 +61,8 @@ PZ_INLINE uint32_t pz_conv_ways(const pz_conv_direct_shape *s, int32_t registers
          PZ_WAY(CONV, REST, s->in.c % s->in.block) | PZ_WAY(CONV, PARTS, s->ahead == PZ_CONV_AHEAD_PARTS) |
          PZ_WAY(CONV, ROLLED, pz_conv_epilogue_rolled(s)) | PZ_WAY(CONV, EACH_STRIP, pz_conv_each_strip(s)) |
          PZ_WAY(CONV, EACH_GROUP, !pz_conv_each_strip(s)) | PZ_WAY(CONV, STATS, s->stats_units) |
-         PZ_WAY(CONV, RESIDUAL, s->residual.c) | PZ_WAY(CONV, STREAM, s->stream);
+         PZ_WAY(CONV, RESIDUAL, s->residual.c) | PZ_WAY(CONV, STREAM, s->stream) |
+         PZ_WAY(CONV, PASSES, pz_conv_has_passes(s));
 }
 
 #endif

@@ -339,7 +339,7 @@ PZ_INLINE void pz_winograd_band_forward(const pz_winograd_shape *s, const pz_win
   const int64_t slices = (int64_t)pz_winograd_slices_of(s) * PZ_S;
   pz_v constants[PZ_WINOGRAD_CONSTANTS];
   pz_winograd_forward_constants(1, z.m2, z.r2, constants);
-  PZ_ROLL for (int32_t b = 0; b < whole; ++b) {
+  PZ_ROLL for (int32_t b = pz_rolled(0); b < whole; ++b) {
     const float *from = band + b * slices;
     float *at = to + b * s->product.in.stride_c;
     PZ_ROLL for (int32_t k = 0, left = tiles - (int32_t)(first % tiles); k < count;
@@ -407,7 +407,7 @@ PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_si
     PZ_ROLL for (int32_t k = 0; k < pz_winograd_tiles_filled(s); ++k) p.squares[k] = 0;
   if (PZ_MAY(WINOGRAD, SLICED) && z.sliced) {
     const int32_t whole = pz_winograd_whole(s, s->conv.in.c);
-    PZ_ROLL for (int32_t b = 0; b < whole; ++b) pz_winograd_load_slices(
+    PZ_ROLL for (int32_t b = pz_rolled(0); b < whole; ++b) pz_winograd_load_slices(
         s, z, b, first, count, p, in, scratch + (int64_t)b * pz_winograd_slices_of(s) * PZ_S);
     if (pz_winograd_short(s, s->conv.in.c))
       pz_winograd_load_shared(s, z, whole, first, count, p, in, scratch + pz_winograd_band_short(s));
@@ -417,7 +417,7 @@ PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_si
       }
     return;
   }
-  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b)
+  PZ_ROLL for (int32_t b = pz_rolled(0); b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b)
       pz_winograd_load_block(s, z, b, first, count, p, in, slots + b * s->product.in.stride_c);
   if (PZ_MAY(WINOGRAD, INNER_PAIRS) && z.inner_pairs)
     pz_winograd_check_scales(s, z, count, *taken, &p, slots);
@@ -467,7 +467,7 @@ PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_s
     pz_winograd_sharers sharers;
     if (k == 0 && whole) pz_winograd_fetch_ends(s, z, &t, 0, e);
     if (PZ_MAY(WINOGRAD, SHORT) && shared) sharers = pz_winograd_sharers_at(s, first + k, count - k);
-    PZ_ROLL for (int32_t b = 0; b < whole + shared; ++b) {
+    PZ_ROLL for (int32_t b = pz_rolled(0); b < whole + shared; ++b) {
       const pz_v factor = !z.inner_pairs ? pz_v_zero()
                           : b == whole   ? pz_v_four_times(back + k)
                                          : pz_winograd_back_of(s, back + k, b);

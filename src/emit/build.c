@@ -279,11 +279,50 @@ static const char *link_of(const pz_plan *plan, const pz_emit_options *o, const 
   return pz_arena_printf(plan->arena, "%s/k%s.o", o->objects, kernel->digits);
 }
 
-static int by_function(const void *a, const void *b) {
+/* What a compiler takes for kernels of a family, in seconds of an Intel Xeon (doc/notes/2026-11-29-compiling.md): `file` once, for what kernels are inlined
+ * from, and `each`. Families are told by their ways; the last row is what has none. */
+typedef struct family {
+  const char *ways;
+  double file, each;
+} family;
+static const family families[] = {{"PZ_WINOGRAD_WAYS", 0.8, 0.5},
+                                  {"PZ_CONV_WAYS", 0.4, 0.3},
+                                  {"PZ_BF16X2_WAYS", 0.4, 0.5},
+                                  {NULL, 0.4, 0.04}};
+enum { FAMILIES = sizeof families / sizeof *families };
+
+static int family_of(const pz_call *call) {
+  for (int i = 0; families[i].ways; i++)
+    if (call->n_ways && !strcmp(call->ways[0].name, families[i].ways)) return i;
+  return FAMILIES - 1;
+}
+
+static int compare(int64_t a, int64_t b) { return (a > b) - (a < b); }
+
+/* Kernels of a family beside each other, and in it those that take the same ways: what a file has of them is the sum of its kernels'. */
+static int by_family(const void *a, const void *b) {
   const pz_instance *x = a, *y = b;
-  const int order = strcmp(x->call->function, y->call->function);
+  int order = family_of(x->call) - family_of(y->call);
+  if (!order) order = strcmp(x->call->function, y->call->function);
+  for (int i = 0; !order && i < x->call->n_ways && i < y->call->n_ways; i++)
+    order = compare(x->call->ways[i].mask, y->call->ways[i].mask);
   return order ? order : strcmp(x->digits, y->digits);
 }
+
+/* Kernels that are compiled in one file, neighbours. It has the name of its first one. */
+typedef struct group {
+  int first, n;
+  double seconds; /* about */
+} group;
+
+/* Kernels that have no object yet. */
+typedef struct missing {
+  pz_instance *kernels;
+  const char **keys; /* of them, in the cache; or NULL */
+  int n;
+  group *groups;
+  int n_groups;
+} missing;
 
 enum { LEAST_IN_GROUP = 6, MOST_IN_GROUP = 48 };
 
@@ -293,21 +332,50 @@ static int most_in_group(int usable) {
   return fit > MOST_IN_GROUP ? MOST_IN_GROUP : fit < LEAST_IN_GROUP ? LEAST_IN_GROUP : (int)fit;
 }
 
-/* Files for so many kernels: one for each core, of a few at least. Most of what a kernel takes to compile is what it is inlined from, which kernels
- * of one file have in common (doc/compile-time.md). */
-static int groups_of(int kernels) {
-  const int usable = pz_cpu_usable(), in_group = most_in_group(usable),
-            most = (kernels + LEAST_IN_GROUP - 1) / LEAST_IN_GROUP,
-            least = (kernels + in_group - 1) / in_group;
-  return usable > most ? most : usable < least ? least : usable;
+static double seconds_of(const missing *m, int first, int n) {
+  const family *f = &families[family_of(m->kernels[first].call)];
+  return f->file + n * f->each;
 }
 
-/* Kernels that have no object yet. Kernel i is in group i % groups, which has the name of its first one. */
-typedef struct missing {
-  pz_instance *kernels;
-  const char **keys; /* of them, in the cache; or NULL */
-  int n, groups;
-} missing;
+/* Of the kernel's family, from it on. */
+static int count_family(const missing *m, int first) {
+  int n = 0;
+  while (first + n < m->n && family_of(m->kernels[first + n].call) == family_of(m->kernels[first].call)) n++;
+  return n;
+}
+
+/* Into files of about `seconds` each, as far as more files do not take longer together than they gain. */
+static int count_files(const missing *m, int first, int n, double seconds, int most) {
+  const family *f = &families[family_of(m->kernels[first].call)];
+  const double spent = n * f->each, wanted = spent / (seconds > 2 * f->file ? seconds - f->file : f->file);
+  const int least = (n + most - 1) / most, files = (int)(wanted + 0.5);
+  if (getenv("PZ_ONE")) return n; /*DEBUG*/
+  return files < least ? least : files > n ? n : files;
+}
+
+static int longest_first(const void *a, const void *b) {
+  const group *x = a, *y = b;
+  return x->seconds != y->seconds ? (x->seconds < y->seconds ? 1 : -1) : x->first - y->first;
+}
+
+/* The longest are begun first, so that no core waits long for the last one. */
+static pz_status make_groups(const pz_plan *plan, missing *m, pz_error *err) {
+  const int usable = pz_cpu_usable(), most = most_in_group(usable);
+  double all = 0;
+  m->groups = PZ_NEW(plan->arena, group, (size_t)m->n + 1);
+  if (!m->groups) return pz_fail_memory(err, "the C compiler's commands", 64);
+  for (int i = 0, n; i < m->n; i += n) n = count_family(m, i), all += seconds_of(m, i, n);
+  for (int i = 0, n; i < m->n; i += n) {
+    n = count_family(m, i);
+    const int files = count_files(m, i, n, all / (2 * usable), most);
+    for (int k = 0; k < files; k++) {
+      const int first = i + n * k / files, count = i + n * (k + 1) / files - first;
+      m->groups[m->n_groups++] = (group){first, count, seconds_of(m, first, count)};
+    }
+  }
+  qsort(m->groups, (size_t)m->n_groups, sizeof *m->groups, longest_first);
+  return PZ_OK;
+}
 
 /* What all keys have in common: the compiler, its flags and what else it obeys, and the headers. */
 static pz_status begin_key(const pz_plan *plan, const pz_emit_options *o, pz_digest *d, pz_error *err) {
@@ -379,19 +447,16 @@ static pz_status find_missing(const pz_plan *plan, const pz_emit_options *o, con
     if (!link) return pz_fail_memory(err, "a path", 64);
     if (access(link, F_OK)) m->kernels[m->n++] = all->all[i];
   }
-  if (m->n) qsort(m->kernels, (size_t)m->n, sizeof *m->kernels, by_function);
+  if (m->n) qsort(m->kernels, (size_t)m->n, sizeof *m->kernels, by_family);
   if (m->n && o->cache) PZ_TRY(take_cached(plan, o, begun, m, err));
   if (o->counts) o->counts->compiled += m->n;
-  m->groups = groups_of(m->n);
-  return PZ_OK;
+  return make_groups(plan, m, err);
 }
 
 static pz_status write_group(const pz_plan *plan, const pz_emit_options *o, const missing *m, int group,
                              const char **source, pz_error *err) {
-  pz_instance *kernels = PZ_NEW(plan->arena, pz_instance, (size_t)m->n);
-  int n = 0;
-  if (!kernels) return pz_fail_memory(err, "the C compiler's commands", 64);
-  for (int i = group; i < m->n; i += m->groups) kernels[n++] = m->kernels[i];
+  const pz_instance *kernels = m->kernels + m->groups[group].first;
+  const int n = m->groups[group].n;
   pz_code *c = pz_code_new();
   pz_emit_headers(c, plan, kernels, n);
   for (int i = 0; i < n; i++) pz_emit_kernel(c, kernels[i].call, kernels[i].digits);
@@ -399,23 +464,22 @@ static pz_status write_group(const pz_plan *plan, const pz_emit_options *o, cons
   return pz_code_write(c, *source, err);
 }
 
-/* When all groups have been compiled. */
-static pz_status link_kernels(const pz_plan *plan, const pz_emit_options *o, const missing *m,
-                              pz_error *err) {
-  for (int i = 0; i < m->n; i++)
-    PZ_TRY(make_link(link_of(plan, o, &m->kernels[i]),
-                     pz_arena_printf(plan->arena, "g%s.o", m->kernels[i % m->groups].digits), err));
+/* When it has been compiled. */
+static pz_status link_group(const pz_plan *plan, const pz_emit_options *o, const missing *m, int group,
+                            pz_error *err) {
+  const pz_instance *kernels = m->kernels + m->groups[group].first;
+  for (int i = 0; i < m->groups[group].n; i++)
+    PZ_TRY(make_link(link_of(plan, o, &kernels[i]), pz_arena_printf(plan->arena, "g%s.o", kernels[0].digits),
+                     err));
   return PZ_OK;
 }
 
 static pz_status keep_group(const pz_plan *plan, const pz_emit_options *o, const missing *m, int group,
                             pz_error *err) {
-  const char **keys = PZ_NEW(plan->arena, const char *, (size_t)m->n + 1),
-             *object = pz_arena_printf(plan->arena, "%s/g%s.o", o->objects, m->kernels[group].digits);
-  int n = 0;
-  if (!keys || !object) return pz_fail_memory(err, "a path", 64);
-  for (int i = group; i < m->n; i += m->groups) keys[n++] = m->keys[i];
-  pz_object_cache_keep(o->cache, object, keys, n);
+  const int first = m->groups[group].first;
+  const char *object = pz_arena_printf(plan->arena, "%s/g%s.o", o->objects, m->kernels[first].digits);
+  if (!object) return pz_fail_memory(err, "a path", 64);
+  pz_object_cache_keep(o->cache, object, m->keys + first, m->groups[group].n);
   return PZ_OK;
 }
 
@@ -467,16 +531,20 @@ pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *o, const c
   if (o->cache) PZ_TRY(begin_key(plan, o, &begun, err));
   PZ_TRY(find_missing(plan, o, &all, &begun, &m, err));
   PZ_TRY(take_network(plan, o, folder, &begun, key, &network, &taken, err));
-  const char **sources = PZ_NEW(plan->arena, const char *, (size_t)m.groups + 2);
-  int n = m.groups;
+  const char **sources = PZ_NEW(plan->arena, const char *, (size_t)m.n_groups + 2);
+  int n = m.n_groups, most = 0;
   if (!sources) return pz_fail_memory(err, "the C compiler's commands", 64);
-  for (int i = 0; i < m.groups; i++) PZ_TRY(write_group(plan, o, &m, i, &sources[i], err));
+  for (int i = 0; i < m.n_groups; i++) {
+    PZ_TRY(write_group(plan, o, &m, i, &sources[i], err));
+    if (m.groups[i].n > most) most = m.groups[i].n;
+  }
   if (!taken) sources[n++] = "network.c";
   sources[n++] = "weights.c";
-  PZ_TRY(compile_sources(plan, o, folder, sources, n, width_for(m.groups ? m.n / m.groups : 0), err));
-  for (int i = 0; i < m.groups && m.keys; i++) PZ_TRY(keep_group(plan, o, &m, i, err));
+  PZ_TRY(compile_sources(plan, o, folder, sources, n, width_for(most), err));
+  for (int i = 0; i < m.n_groups && m.keys; i++) PZ_TRY(keep_group(plan, o, &m, i, err));
   if (!taken) pz_object_cache_keep(o->cache, network, (const char *const[]){key}, 1);
-  return link_kernels(plan, o, &m, err);
+  for (int i = 0; i < m.n_groups; i++) PZ_TRY(link_group(plan, o, &m, i, err));
+  return PZ_OK;
 }
 
 /* A word of a file of arguments. */

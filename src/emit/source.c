@@ -71,8 +71,27 @@ void pz_emit_kernel(pz_code *c, const pz_call *call, const char *digits) {
   pz_code_add(c, "worker, workers);\n}\n\n");
 }
 
+static const pz_call_way *way_of(const pz_call *call, const char *name) {
+  for (int32_t i = 0; i < call->n_ways; i++)
+    if (!strcmp(call->ways[i].name, name)) return &call->ways[i];
+  return NULL;
+}
+
+/* A kernel that does not tell the family's ways may take any: then there is no mask. */
+static void put_ways(pz_code *c, const pz_instance *kernels, int32_t n, const char *name) {
+  uint32_t mask = 0;
+  for (int32_t i = 0; i < n; i++) {
+    const pz_call_way *way = way_of(kernels[i].call, name);
+    if (!way) return;
+    mask |= way->mask;
+  }
+  pz_code_put(c, "#define $ $u\n", pz_code_word(name), (int64_t)mask);
+}
+
 void pz_emit_headers(pz_code *c, const pz_plan *plan, const pz_instance *kernels, int32_t n) {
   pz_code_put(c, "#define PZ_S $\n", plan->target.block);
+  for (int32_t i = 0; n && i < kernels[0].call->n_ways; i++)
+    put_ways(c, kernels, n, kernels[0].call->ways[i].name);
   for (int32_t i = 0; i < n; i++) {
     bool seen = false;
     for (int32_t k = 0; k < i; k++) seen |= !strcmp(kernels[k].call->header, kernels[i].call->header);

@@ -84,6 +84,15 @@ typedef float pz_v_anywhere __attribute__((vector_size(4 * PZ_S), aligned(4), ma
 /* What a pointer was made from is forgotten: addresses near it are it plus a displacement, not pointers of their own. */
 #define PZ_POINTER_PIN(p) __asm__ volatile("" : "+r"(p))
 
+/* gcc takes a loop of two passes apart in spite of PZ_ROLL, but for one whose first number it does not know: this one. For loops whose body is much
+ * code. */
+PZ_INLINE int32_t pz_rolled(int32_t first) {
+#ifndef __clang__
+  __asm__("" : "+r"(first));
+#endif
+  return first;
+}
+
 /* Vector registers of the instruction set. */
 #if defined(__AVX512VL__) || defined(__aarch64__) || (PZ_S == 16 && defined(__AVX512F__))
 #define PZ_V_REGISTERS 32

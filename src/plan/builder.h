@@ -67,6 +67,12 @@ typedef struct pz_arg {
   bool listed;   /* neighbours that are listed reach the kernel as one array of pointers */
 } pz_arg;
 #define PZ_CALL_ARGS 16
+/* A family's mask of ways (kernels/ways.h). */
+typedef struct pz_call_way {
+  const char *name; /* of the macro */
+  uint32_t mask;
+} pz_call_way;
+enum { PZ_CALL_WAYS = 3 };
 /* One call of a kernel: `function((function_shape){shape}, args..., worker, workers)`. Calls with the same
  * function, shape and arguments' names share one specialised instance in the generated code. */
 typedef struct pz_call {
@@ -76,6 +82,8 @@ typedef struct pz_call {
   bool after_all; /* begins when all workers have finished the step's calls before it */
   const char
       *functions; /* the header's macro that makes NAME_functions, an argument, of a shape NAME; or NULL */
+  pz_call_way ways[PZ_CALL_WAYS]; /* that its kernel takes, of each family that tells them */
+  int32_t n_ways;
   int32_t chunk_counter; /* its counter in a worker's scratch, where workers steal its chunks; else -1 */
 } pz_call;
 
@@ -117,6 +125,8 @@ pz_status pz_add_channel_vector(pz_builder *b, const pz_operand *operand, int64_
 /* A call; `shape` is the text between the braces of the kernel's shape struct. The text is taken over and freed. */
 pz_status pz_add_call(pz_builder *b, const char *header, const char *function, pz_text *shape,
                       const pz_arg *args, int32_t n_args, pz_error *err);
+/* Of the call that was added last: the ways of a family, whose macro is `name`, that its kernel takes; PZ_CALL_WAYS families at most. */
+void pz_call_ways(pz_builder *b, const char *name, uint32_t mask);
 /* The call that was added last begins when all workers have finished those before it. */
 void pz_call_after_all(pz_builder *b);
 /* The call that copies or converts between two storages of equal sizes, whatever their layouts and types. */

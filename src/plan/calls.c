@@ -150,6 +150,11 @@ pz_status pz_add_copy_call(pz_builder *b, const pz_storage *from, const pz_stora
   return PZ_OK;
 }
 
+void pz_call_ways(pz_builder *b, const char *name, uint32_t mask) {
+  pz_call *call = &b->step->calls[b->step->n_calls - 1];
+  call->ways[call->n_ways++] = (pz_call_way){name, mask};
+}
+
 void pz_call_after_all(pz_builder *b) { b->step->calls[b->step->n_calls - 1].after_all = true; }
 
 pz_status pz_add_border_call(pz_builder *b, const pz_storage *s, pz_error *err) {

@@ -114,7 +114,9 @@ pz_status pz_conv_add(const pz_query *q, pz_builder *b, const pz_conv_method *m,
   pz_arg args[8] = {{.name = "in", .at = p->in.at}, {.name = "weights", .at = packed}};
   int32_t n = pz_conv_epilogue_args(p, args, 2);
   if (m->collects_stats) args[n++] = (pz_arg){.name = "norm_stats", .written = true, .at = p->norm_stats};
-  return pz_add_call(b, m->header, m->function, &shape, args, n, err);
+  PZ_TRY(pz_add_call(b, m->header, m->function, &shape, args, n, err));
+  if (m->ways) pz_call_ways(b, "PZ_CONV_WAYS", m->ways(s, q->target->registers));
+  return PZ_OK;
 }
 
 /* ---- moments of the result ---- */

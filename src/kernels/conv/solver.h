@@ -63,6 +63,8 @@ typedef struct pz_conv_method {
   void (*pack)(const pz_conv_direct_shape *s, const float *weights, float *packed);
   bool merges;         /* the phases of a deconvolution along w can be one call */
   bool collects_stats; /* moments of results */
+  uint32_t (*ways)(const pz_conv_direct_shape *s,
+                   int32_t registers); /* PZ_CONV_WAYS (kernels/conv/ways.h); or NULL */
 } pz_conv_method;
 /* A convolution that is one call of such a kernel. */
 pz_status pz_conv_build(const pz_query *q, const pz_placed *placed, pz_builder *b, const pz_conv_method *m,

@@ -17,6 +17,7 @@
 
 #include "kernels/conv/epilogue.h"
 #include "kernels/conv/fetch.h"
+#include "kernels/conv/ways.h"
 #include "kernels/norm/moments.h"
 
 #define PZ_CONV_ACCUMULATORS 32
@@ -113,33 +114,44 @@ PZ_INLINE void pz_conv_row(const pz_conv_direct_shape *s, int32_t rw, int32_t ch
   }
 }
 
-/* `channels` channels of each of the taps along w, tap by tap. Unrolled are a block's channels, or kw where the input is NCHW. */
+/* `channels` channels of each of the taps along w, tap by tap. Written out are `written` of a block's channels, or kw where the input is NCHW. */
 PZ_INLINE void pz_conv_taps_of_row(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t channels,
-                                   const float *in, const float *weights, pz_v *acc) {
+                                   int32_t written, const float *in, const float *weights, pz_v *acc) {
   const int nchw = s->in.block == 1;
   const int32_t steps = nchw ? s->kernel[2] : channels, across = nchw ? 1 : s->kernel[2];
   const int64_t tap = s->dilation[2] * s->in.stride_w, step = nchw ? tap : 1;
+  const int32_t most = nchw ? steps : written;
   PZ_ROLL for (int32_t w = 0; w < across; ++w) {
     PZ_POINTER_PIN(in);
     PZ_POINTER_PIN(weights);
-    PZ_UNROLL for (int32_t i = 0; i < steps; ++i)
-        pz_conv_step(s, kb, rw, in + i * step, weights + i * kb * PZ_S, acc);
+    const float *x = in;
+    PZ_ROLL for (int32_t i = 0; i < steps / most; ++i, x += most * step, weights += most * kb * PZ_S) {
+      PZ_POINTER_PIN(x);
+      PZ_POINTER_PIN(weights);
+      PZ_UNROLL for (int32_t k = 0; k < most; ++k)
+          pz_conv_step(s, kb, rw, x + k * step, weights + k * kb * PZ_S, acc);
+    }
+    PZ_UNROLL for (int32_t k = 0; k < steps % most; ++k)
+        pz_conv_step(s, kb, rw, x + k * step, weights + k * kb * PZ_S, acc);
     in += tap;
-    weights += steps * kb * PZ_S;
+    weights += steps % most * kb * PZ_S;
   }
 }
 
-/* `blocks` input blocks of `channels` channels each, all taps. */
+/* `blocks` input blocks of `channels` channels each, all taps. written: channels whose steps are written out one after the other: all of a block,
+ * or fewer for less code, which costs products of 1x1x1 7% (doc/notes/2026-11-29-compiling.md). */
 PZ_INLINE const float *pz_conv_sum(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t channels,
-                                   int32_t blocks, const float *in, const float *weights, pz_v *acc) {
-  PZ_ROLL for (int32_t b = 0; b < blocks; ++b) {
+                                   int32_t blocks, int32_t written, const float *in, const float *weights,
+                                   pz_v *acc) {
+  PZ_ROLL for (int32_t b = pz_rolled(0); b < blocks; ++b) {
     PZ_ROLL for (int32_t d = 0; d < s->kernel[0]; ++d) {
       PZ_ROLL for (int32_t h = 0; h < s->kernel[1]; ++h) {
         const float *x = in + b * s->in.stride_c + d * s->dilation[0] * s->in.stride_d +
                          h * s->dilation[1] * s->in.stride_h;
         pz_conv_fetch(s, rw, h, x);
-        if (pz_conv_takes_rows(s, kb, rw, PZ_V_REGISTERS)) pz_conv_row(s, rw, channels, x, weights, acc);
-        else pz_conv_taps_of_row(s, kb, rw, channels, x, weights, acc);
+        if (PZ_MAY(CONV, ROWS) && pz_conv_takes_rows(s, kb, rw, PZ_V_REGISTERS))
+          pz_conv_row(s, rw, channels, x, weights, acc);
+        else if (PZ_MAY(CONV, TAPS)) pz_conv_taps_of_row(s, kb, rw, channels, written, x, weights, acc);
         weights += s->kernel[2] * channels * kb * PZ_S;
       }
     }
@@ -147,16 +159,20 @@ PZ_INLINE const float *pz_conv_sum(const pz_conv_direct_shape *s, int32_t kb, in
   return weights;
 }
 
+/* Whether a pass is behind another one, or in front of one. */
+#define PZ_CONV_LATER(s, t)  (PZ_MAY(CONV, PASSES) && pz_conv_has_passes(s) && !(t)->first)
+#define PZ_CONV_UNDONE(s, t) (PZ_MAY(CONV, PASSES) && pz_conv_has_passes(s) && !(t)->last)
+
 /* What accumulator i starts from: bias and Base (PZnet 3.1), or what the pass before has left in out. */
 PZ_INLINE pz_v pz_conv_start(const pz_conv_direct_shape *s, const pz_conv_tile *t, int32_t kb, int32_t rw,
                              int32_t i) {
   const int32_t block = (t->outer + i % kb) / s->phases, channel = block * PZ_S;
-  if (!t->first)
+  if (PZ_CONV_LATER(s, t))
     return pz_point_load(&s->out, block,
                          t->out + pz_conv_block_offset(s, &s->out, i % kb) +
                              pz_conv_point(&s->out, pz_conv_unit, rw, i / kb));
   pz_v bias = s->has_bias ? pz_v_load(t->bias + channel) : pz_v_zero();
-  if (!s->residual.c) return bias;
+  if (!PZ_MAY(CONV, RESIDUAL) || !s->residual.c) return bias;
   const float *at = t->residual + pz_conv_block_offset(s, &s->residual, i % kb) +
                     pz_conv_point(&s->residual, pz_conv_unit, rw, i / kb);
   pz_v residual = pz_point_load(&s->residual, block, at);
@@ -172,15 +188,12 @@ PZ_INLINE void pz_conv_end(const pz_conv_direct_shape *s, const pz_conv_tile *t,
   pz_v slope = s->act == PZ_K_ACT_PRELU ? pz_v_load(t->slope + block * PZ_S) : pz_v_zero();
   float *at =
       t->out + pz_conv_block_offset(s, &s->out, i % kb) + pz_conv_point(&s->out, pz_conv_unit, rw, i / kb);
-  if (t->last) x = pz_conv_finish(s, block, slope, x);
-  if (t->last && s->stream) pz_v_stream(at, x);
+  if (!PZ_CONV_UNDONE(s, t)) x = pz_conv_finish(s, block, slope, x);
+  if (PZ_MAY(CONV, STREAM) && !PZ_CONV_UNDONE(s, t) && s->stream) pz_v_stream(at, x);
   else pz_point_store(&s->out, block, at, x);
 }
 
-/* Activations that take constants and many steps. */
-PZ_INLINE int pz_conv_epilogue_rolled(const pz_conv_direct_shape *s) {
-  return s->act != PZ_K_ACT_NONE && s->act != PZ_K_ACT_RELU && s->act != PZ_K_ACT_PRELU;
-}
+_Static_assert(PZ_K_ACT_RELU == 1 && PZ_K_ACT_PRELU == 2, "pz_conv_epilogue_rolled");
 
 /* Point by point, from memory: unrolled over all sums, the activation's constants take registers from the sums while these are
  * made (gcc 12; doc/notes/2026-11-28-convolutions.md). */
@@ -238,9 +251,10 @@ PZ_INLINE const float *pz_conv_sum_chunks(const pz_conv_direct_shape *s, int32_t
                 parts = whole < s->c_chunk ? whole : s->c_chunk,
                 share = parts ? (points + parts - 1) / parts : 0;
   const float *weights = t->weights, *residual = t->residual + t->further;
-  if (!t->first) return pz_conv_sum(s, kb, rw, s->in.block, t->full, t->in, weights, acc);
+  if (PZ_CONV_LATER(s, t)) return pz_conv_sum(s, kb, rw, s->in.block, t->full, PZ_S, t->in, weights, acc);
   if (!t->full) pz_conv_fetch_ahead(s, t, kb, rw, 0, points);
-  PZ_ROLL for (int32_t b = 0; b < t->full; ++b, weights += block, residual += share * s->residual.stride_w) {
+  PZ_ROLL for (int32_t b = pz_rolled(0); b < t->full;
+               ++b, weights += block, residual += share * s->residual.stride_w) {
     pz_conv_fetch_ahead(s, t, kb, rw, points * b / t->full, points * (b + 1) / t->full);
     pz_conv_sum_fetching(s, kb, rw, share, t->in + b * s->in.stride_c, weights, residual, acc);
   }
@@ -252,11 +266,12 @@ PZ_INLINE void pz_conv_one_tile(const pz_conv_direct_shape *s, int32_t kb, int32
   pz_v acc[PZ_CONV_ACCUMULATORS];
   const int32_t rest = s->in.c % s->in.block, all = kb * rw * s->rh;
   PZ_UNROLL for (int32_t i = 0; i < all; ++i) acc[i] = pz_conv_start(s, t, kb, rw, i);
-  const float *weights = s->ahead == PZ_CONV_AHEAD_PARTS
+  const float *weights = PZ_MAY(CONV, PARTS) && s->ahead == PZ_CONV_AHEAD_PARTS
                              ? pz_conv_sum_chunks(s, kb, rw, t, acc)
-                             : pz_conv_sum(s, kb, rw, s->in.block, t->full, t->in, t->weights, acc);
-  if (rest && t->rest) pz_conv_sum(s, kb, rw, rest, 1, t->in + t->full * s->in.stride_c, weights, acc);
-  if (pz_conv_epilogue_rolled(s) && t->last) {
+                             : pz_conv_sum(s, kb, rw, s->in.block, t->full, PZ_S, t->in, t->weights, acc);
+  if (PZ_MAY(CONV, REST) && rest && t->rest)
+    pz_conv_sum(s, kb, rw, rest, 1, PZ_S, t->in + t->full * s->in.stride_c, weights, acc);
+  if (PZ_MAY(CONV, ROLLED) && pz_conv_epilogue_rolled(s) && !PZ_CONV_UNDONE(s, t)) {
     pz_conv_end_points(s, t, kb, rw, acc);
     return;
   }
@@ -265,7 +280,7 @@ PZ_INLINE void pz_conv_one_tile(const pz_conv_direct_shape *s, int32_t kb, int32
 
 PZ_INLINE void pz_conv_tiles(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t count,
                              pz_conv_tile *t) {
-  PZ_ROLL for (int32_t i = 0; i < count; ++i) {
+  PZ_ROLL for (int32_t i = pz_rolled(0); i < count; ++i) {
     pz_conv_one_tile(s, kb, rw, t);
     t->in += rw * s->stride[2] * s->in.stride_w;
     t->out += rw * s->out.stride_w;
@@ -316,7 +331,8 @@ PZ_INLINE void pz_conv_rows(const pz_conv_direct_shape *s, int32_t kb, const pz_
       t.next =
           pz_conv_row_at(&s->in, pz_conv_place(s, i + pz_conv_strip_rows(s))) - pz_conv_row_at(&s->in, at);
     pz_conv_tiles(s, kb, tiles.size, tiles.large, &t);
-    if (tiles.large < tiles.count) pz_conv_tiles(s, kb, tiles.size - 1, tiles.count - tiles.large, &t);
+    if (PZ_MAY(CONV, FEWER_POINTS) && tiles.large < tiles.count)
+      pz_conv_tiles(s, kb, tiles.size - 1, tiles.count - tiles.large, &t);
   }
 }
 
@@ -345,10 +361,10 @@ PZ_INLINE void pz_conv_strip(const pz_conv_direct_shape *s, pz_conv_pass p, pz_c
     t.first = p.begin == sees.begin, t.last = p.end == sees.end;
     t.full = (p.end < whole ? p.end : whole) - p.begin, t.rest = p.end > whole;
     if (p.group < outer.large) pz_conv_rows(s, outer.size, &p, t);
-    else if (outer.large < outer.count) pz_conv_rows(s, outer.size - 1, &p, t);
+    else if (PZ_MAY(CONV, FEWER_BLOCKS) && outer.large < outer.count) pz_conv_rows(s, outer.size - 1, &p, t);
     t.weights += (int64_t)kb * PZ_S * pz_conv_taps(s) * pz_conv_channels_in(s, p.begin, p.end);
   }
-  if (s->stats_units) pz_conv_collect_stats(s, kb, &p, &t);
+  if (PZ_MAY(CONV, STATS) && s->stats_units) pz_conv_collect_stats(s, kb, &p, &t);
 }
 
 PZ_INLINE int64_t pz_conv_strip_end(const pz_conv_direct_shape *s, int64_t row, int64_t end) {
@@ -393,8 +409,8 @@ PZ_INLINE void pz_conv_direct(const pz_conv_direct_shape s, const float *in, con
                               const float *bias, const float *residual, const float *residual_scale,
                               const float *slope, float *out, float *norm_stats, int32_t worker,
                               int32_t workers) {
-  const int64_t shares = s.out.n * (s.stats_units ? pz_conv_strips(&s) : pz_conv_sample_rows(&s));
-  const int32_t groups = pz_conv_outer_groups(&s).count, many = shares >= PZ_CONV_MANY_ROWS;
+  const int64_t shares = pz_conv_shares(&s);
+  const int32_t groups = pz_conv_outer_groups(&s).count, many = pz_conv_shares_rows(&s);
   const pz_conv_tile t = {.in = in,
                           .weights = weights,
                           .bias = bias,
@@ -404,21 +420,22 @@ PZ_INLINE void pz_conv_direct(const pz_conv_direct_shape s, const float *in, con
                           .out = out,
                           .norm_stats = norm_stats};
   int64_t begin, end;
+  PZ_WAYS_CHECK(CONV, pz_conv_ways(&s, PZ_V_REGISTERS));
   pz_share(many ? shares : shares * groups, worker, workers, &begin, &end);
-  if (many && pz_conv_taps(&s) == 1) {
+  if (PZ_MAY(CONV, EACH_STRIP) && pz_conv_each_strip(&s)) {
     pz_conv_all_groups(&s, pz_conv_share_row(&s, begin), pz_conv_share_row(&s, end), t);
     begin = end;
   }
-  PZ_ROLL for (int32_t g = 0; g < groups; ++g) {
-    const int64_t skip = many ? 0 : g * shares, first = begin > skip ? begin - skip : 0,
-                  stop = end - skip < shares ? end - skip : shares;
-    if (first < stop)
-      pz_conv_group(&s,
-                    (pz_conv_pass){.group = g,
-                                   .row = pz_conv_share_row(&s, first),
-                                   .row_end = pz_conv_share_row(&s, stop)},
-                    t);
-  }
+  if (PZ_MAY(CONV, EACH_GROUP)) PZ_ROLL for (int32_t g = 0; g < groups; ++g) {
+      const int64_t skip = many ? 0 : g * shares, first = begin > skip ? begin - skip : 0,
+                    stop = end - skip < shares ? end - skip : shares;
+      if (first < stop)
+        pz_conv_group(&s,
+                      (pz_conv_pass){.group = g,
+                                     .row = pz_conv_share_row(&s, first),
+                                     .row_end = pz_conv_share_row(&s, stop)},
+                      t);
+    }
   if (s.stream) pz_v_stream_end();
 }
 

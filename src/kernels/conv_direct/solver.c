@@ -1,5 +1,6 @@
 /* solver.c: convolution by direct summation, outer products of blocks (kernels/conv_direct/direct.h); the out channels behind the last whole
  * block by sums over lanes (kernels/conv_dot/tail.h). */
+#include "kernels/conv/ways.h"
 #include "kernels/conv_direct/pack.h"
 #include "kernels/conv_direct/schedule.h"
 #include "kernels/conv_direct/solver.h"
@@ -19,7 +20,8 @@ const pz_conv_method pz_conv_direct_method = {"direct",
                                               pz_conv_direct_weight_floats,
                                               pz_conv_direct_pack,
                                               true,
-                                              true};
+                                              true,
+                                              pz_conv_ways};
 
 /* The parts of the whole convolution as its tail sees them. */
 static pz_conv_operands operands_of_tail(const pz_conv_operands *whole, const pz_conv_tail *tail) {

@@ -195,6 +195,13 @@ static void print_spread(int32_t m, int32_t r) {
   printf("}\n");
 }
 
+/* The call of a function of m and r, where a file has that way (kernels/ways.h). */
+static void print_case(const char *name, const char *args, int32_t m, int32_t r) {
+  printf("  case %d:\n    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF(%d, %d))) pz_winograd_%s_%d_%d(%s);\n    "
+         "return;\n",
+         10 * m + r, m, r, name, m, r, args);
+}
+
 int main(void) {
   static const int32_t filters[][2] = {{2, 3}, {4, 3}, {6, 3}, {2, 5}, {4, 5}, {6, 5}};
   printf("/* transforms.h: written by gen_transforms.c, not by hand (the test kernel_winograd_transforms "
@@ -207,7 +214,7 @@ int main(void) {
          "weights g\n"
          " * whose first is multiplied by the first row's factor already (pack.h, on_use). */\n"
          "#ifndef PZ_KERNELS_WINOGRAD_TRANSFORMS_H\n#define PZ_KERNELS_WINOGRAD_TRANSFORMS_H\n\n"
-         "#include \"kernels/vec.h\"\n\n"
+         "#include \"kernels/vec.h\"\n#include \"kernels/winograd/ways.h\"\n\n"
          "PZ_INLINE pz_v pz_winograd_constant(int keep, float x) { return keep ? pz_v_constant(x) : "
          "pz_v_set1(x); }\n"
          "PZ_INLINE pz_v pz_winograd_plus(int apart, pz_v y, pz_v k, pz_v x) {\n"
@@ -234,13 +241,17 @@ int main(void) {
          "  if (m == 1 || r == 1) return;\n"
          "  switch (m + r - 1) {\n");
   for (int32_t a = 4; a <= PZ_WINOGRAD_MOST_A; a += 2)
-    printf("  case %d: pz_winograd_forward_%d(apart, k, x, step); return;\n", a, a);
+    printf("  case %d:\n    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF_INPUTS(%d))) pz_winograd_forward_%d(apart, "
+           "k, x, step);\n    return;\n",
+           a, a, a);
   printf("  default: __builtin_unreachable();\n  }\n}\n"
          "PZ_INLINE void pz_winograd_forward_constants(int keep, int32_t m, int32_t r, pz_v *k) {\n"
          "  if (m == 1 || r == 1) return;\n"
          "  switch (m + r - 1) {\n");
   for (int32_t a = 4; a <= PZ_WINOGRAD_MOST_A; a += 2)
-    printf("  case %d: pz_winograd_forward_%d_constants(keep, k); return;\n", a, a);
+    printf("  case %d:\n    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF_INPUTS(%d))) "
+           "pz_winograd_forward_%d_constants(keep, k);\n    return;\n",
+           a, a, a);
   printf("  default: __builtin_unreachable();\n  }\n}\n\n"
          "PZ_INLINE void pz_winograd_back(int32_t m, int32_t r, pz_v *x, int32_t step) {\n"
          "  if (r == 1) return;\n"
@@ -250,14 +261,12 @@ int main(void) {
          "  }\n"
          "  switch (10 * m + r) {\n");
   for (size_t i = 0; i < sizeof filters / sizeof *filters; ++i)
-    printf("  case %d: pz_winograd_back_%d_%d(x, step); return;\n", 10 * filters[i][0] + filters[i][1],
-           filters[i][0], filters[i][1]);
+    print_case("back", "x, step", filters[i][0], filters[i][1]);
   printf("  default: __builtin_unreachable();\n  }\n}\n\n"
          "PZ_INLINE void pz_winograd_spread(int32_t m, int32_t r, const pz_v *g, pz_v *x) {\n"
          "  switch (10 * m + r) {\n");
   for (size_t i = 0; i < sizeof filters / sizeof *filters; ++i)
-    printf("  case %d: pz_winograd_spread_%d_%d(g, x); return;\n", 10 * filters[i][0] + filters[i][1],
-           filters[i][0], filters[i][1]);
+    print_case("spread", "g, x", filters[i][0], filters[i][1]);
   printf("  default: __builtin_unreachable();\n  }\n}\n\n#endif\n");
   return 0;
 }

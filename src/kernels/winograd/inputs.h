@@ -7,6 +7,7 @@
 #include "kernels/winograd/points.h"
 #include "kernels/winograd/shape.h"
 #include "kernels/winograd/transforms.h"
+#include "kernels/winograd/ways.h"
 
 /* What loops are unrolled by, apart from the shape: gcc must see each as a constant before it has cleared away the
  * transforms that are not taken. */
@@ -131,7 +132,7 @@ PZ_INLINE pz_v pz_winograd_slice_rows(const pz_winograd_sizes z, const pz_winogr
         (z.m1 == 1 ? i == h : edge || (i > 0 && i + 1 < z.a1))
             ? pz_winograd_input(&from, from.at + i * from.stride_h)
             : pz_v_zero();
-    if (z.inner_pairs && (edge || z.m1 == 1))
+    if (PZ_MAY(WINOGRAD, INNER_PAIRS) && z.inner_pairs && (edge || z.m1 == 1))
       PZ_UNROLL for (int32_t i = 0; i < z.a1; ++i) if (z.m1 > 1 || i == h) squares[i % 2] =
           pz_v_fma(x[i], x[i], squares[i % 2]);
     pz_winograd_forward(0, z.m1, z.r1, k->h, x, 1);
@@ -153,12 +154,13 @@ PZ_INLINE pz_v pz_winograd_slice(const pz_winograd_sizes z, const pz_winograd_sl
   pz_winograd_constants k;
   pz_winograd_forward_constants(1, z.m0, z.r0, k.d);
   pz_winograd_forward_constants(1, z.m1, z.r1, k.h);
-  if (z.m1 == 1) {
+  if (PZ_MAY(WINOGRAD, FLAT) && z.m1 == 1) {
     pz_v squares = pz_v_zero();
     PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) squares =
         squares + pz_winograd_slice_rows(z, &k, h, h, from, to, step);
     return squares;
   }
+  if (!PZ_MAY(WINOGRAD, HIGH)) __builtin_unreachable();
   PZ_UNROLL for (int32_t h = 1; h + 1 < z.a1; h += 2) pz_winograd_slice_rows(z, &k, h, h + 1, from, to, step);
   return pz_winograd_slice_rows(z, &k, 0, z.a1 - 1, from, to, step);
 }
@@ -248,7 +250,7 @@ PZ_INLINE pz_v pz_winograd_slice_of(const pz_winograd_shape *s, const pz_winogra
                 filled = sharers || !whole || w >= t->inputs[2];
   const float *slice = in + pz_winograd_origin(s, t, block) + w * v->stride_w;
   pz_v patch[PZ_WINOGRAD_PLANE];
-  if (sharers) pz_winograd_fill_short(s, z, sharers, block, w, in, patch);
+  if (PZ_MAY(WINOGRAD, SHORT) && sharers) pz_winograd_fill_short(s, z, sharers, block, w, in, patch);
   else if (filled) pz_winograd_fill(s, z, t, block, w, slice, patch);
   const pz_winograd_slice_place filled_up = {(const float *)patch, NULL, z.a1 * PZ_S, PZ_S, 0, 0},
                                 there = {slice,       slice + z.m2 * v->stride_w,
@@ -269,9 +271,10 @@ PZ_INLINE pz_v pz_winograd_slices(const pz_winograd_shape *s, const pz_winograd_
     const int32_t place = (ring->first + w) % z.a2;
     const pz_v squares = pz_winograd_slice_of(s, z, t, sharers, block, w, in,
                                               (float *)(ring->slices + place * z.a0 * z.a1), PZ_S);
-    if (z.inner_pairs) ring->squares[place] = squares;
+    if (PZ_MAY(WINOGRAD, INNER_PAIRS) && z.inner_pairs) ring->squares[place] = squares;
   }
-  if (z.inner_pairs) PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) sum = sum + ring->squares[w];
+  if (PZ_MAY(WINOGRAD, INNER_PAIRS) && z.inner_pairs)
+    PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) sum = sum + ring->squares[w];
   return sum;
 }
 
@@ -288,8 +291,8 @@ PZ_INLINE void pz_winograd_widths(const pz_winograd_sizes z, const pz_winograd_r
     pz_v y[PZ_WINOGRAD_MOST_A];
     if (turn && i && i % z.a1 == 0) to += turn;
     PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) y[w] =
-        z.inner_pairs ? pz_v_load((const float *)(slices[w] + i)) * scale
-                      : pz_v_load_once((const float *)(slices[w] + i));
+        PZ_MAY(WINOGRAD, INNER_PAIRS) && z.inner_pairs ? pz_v_load((const float *)(slices[w] + i)) * scale
+                                                       : pz_v_load_once((const float *)(slices[w] + i));
     pz_winograd_forward(z.apart, z.m2, z.r2, k, y, 1);
     PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) pz_v_store(to + w * z.p2, y[w]);
   }

@@ -37,6 +37,7 @@ PZ_INLINE float pz_winograd_mean_square(const pz_winograd_shape *s, const pz_win
 PZ_INLINE void pz_winograd_scales(const pz_winograd_scales_shape s, const float *in, const float *taken,
                                   float *scales, int32_t worker, int32_t workers) {
   int64_t begin, end;
+  PZ_WINOGRAD_CHECK_WAYS(s);
   pz_share(pz_winograd_all_tiles(&s), worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_winograd_tile t = pz_winograd_tile_at(&s, i);
@@ -52,6 +53,7 @@ PZ_INLINE void pz_winograd_inputs(const pz_winograd_inputs_shape s, const float 
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   const int64_t tiles = pz_winograd_all_tiles(&s);
   int64_t begin, end;
+  PZ_WINOGRAD_CHECK_WAYS(s);
   pz_share(tiles * pz_winograd_blocks(s.conv.in.c, PZ_S), worker, workers, &begin, &end);
   PZ_ROLL for (int64_t stop; begin < end; begin = stop) {
     const int64_t b = begin / tiles, first = begin % tiles;
@@ -73,6 +75,7 @@ PZ_INLINE void pz_winograd_positions(const pz_winograd_positions_shape s, const 
   const int64_t step = z.together * z.slot, block = pz_winograd_planes(&s) * pz_winograd_group(&s, 1);
   const int32_t columns = pz_winograd_on_use_columns(&s);
   int64_t begin, end;
+  PZ_WINOGRAD_CHECK_WAYS(s);
   pz_share(pz_winograd_points(&s) / z.together * outer.count, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const int64_t shared = i / columns / outer.count;
@@ -88,7 +91,7 @@ PZ_INLINE void pz_winograd_positions(const pz_winograd_positions_shape s, const 
         s.inner_pairs && !pz_winograd_has_spare(&s) && (i - begin < columns || group == 0)};
     if (group < outer.large)
       pz_winograd_multiply_column(&s, z, outer.size, row, t, NULL, in, w, scratch, out);
-    else if (outer.large < outer.count)
+    else if (PZ_MAY(WINOGRAD, FEWER_BLOCKS) && outer.large < outer.count)
       pz_winograd_multiply_column(&s, z, outer.size - 1, row, t, NULL, in, w, scratch, out);
   }
 }
@@ -102,6 +105,7 @@ PZ_INLINE void pz_winograd_outputs(const pz_winograd_outputs_shape s, const floa
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   const int32_t blocks = pz_winograd_blocks(s.conv.out.c, PZ_S);
   int64_t begin, end;
+  PZ_WINOGRAD_CHECK_WAYS(s);
   pz_share(pz_winograd_all_tiles(&s) * blocks, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_winograd_tile t = pz_winograd_tile_at(&s, i / blocks),

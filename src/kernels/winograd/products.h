@@ -13,13 +13,19 @@ typedef struct pz_winograd_channels {
   int32_t first, last, whole, rest;
 } pz_winograd_channels;
 
+/* Channels whose steps are written out one after the other: as fast as all of a block, in a third of the code. */
+#ifndef PZ_WINOGRAD_WRITTEN
+#define PZ_WINOGRAD_WRITTEN 16
+#endif
+
 /* `blocks` blocks of `channels` channels in, of rw tiles, into kb blocks of channels out. */
 PZ_INLINE const float *pz_winograd_sum(const pz_winograd_shape *s, int32_t kb, int32_t rw, int32_t channels,
                                        int32_t blocks, const float *in, const float *weights,
                                        pz_winograd_beside *beside, pz_v *acc) {
-  return s->inner_pairs ? pz_winograd_sum_inner_pairs(&s->product, s->held, kb, rw, channels, blocks, in,
-                                                      weights, beside, acc)
-                        : pz_conv_sum(&s->product, kb, rw, channels, blocks, in, weights, acc);
+  return PZ_MAY(WINOGRAD, INNER_PAIRS) && s->inner_pairs
+             ? pz_winograd_sum_inner_pairs(&s->product, s->held, kb, rw, channels, blocks, in, weights,
+                                           beside, acc)
+             : pz_conv_sum(&s->product, kb, rw, channels, blocks, PZ_WINOGRAD_WRITTEN, in, weights, acc);
 }
 
 /* tile: the first one's place in the batch. */
@@ -30,8 +36,9 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb,
   const pz_conv_direct_shape *g = &s->product;
   const int32_t few = pz_winograd_short(s, g->in.c), rest = g->in.c % PZ_S, spare = pz_winograd_has_spare(s);
   pz_v acc[PZ_CONV_ACCUMULATORS];
-  if (channels.first && taken.fresh) pz_winograd_take_inputs(s, rw, in, taken.inputs + tile);
-  if (channels.first && s->inner_pairs) {
+  if (PZ_MAY(WINOGRAD, INNER_PAIRS) && channels.first && taken.fresh)
+    pz_winograd_take_inputs(s, rw, in, taken.inputs + tile);
+  if (PZ_MAY(WINOGRAD, INNER_PAIRS) && channels.first && s->inner_pairs) {
     PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] = pz_v_load(taken.weights + i % kb * PZ_S);
   } else if (channels.first) {
     PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) acc[i] = pz_v_zero();
@@ -40,15 +47,16 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb,
         pz_v_load(out + i % kb * g->out.stride_c + i / kb * PZ_S);
   }
   if (channels.whole) weights = pz_winograd_sum(s, kb, rw, PZ_S, channels.whole, in, weights, &beside, acc);
-  if (channels.rest && few) {
+  if (PZ_MAY(WINOGRAD, SHORT) && channels.rest && few) {
     pz_conv_direct_shape shared = *g;
     shared.in.stride_w = PZ_WINOGRAD_SHORT;
-    pz_conv_sum(&shared, kb, rw, rest, 1,
+    pz_conv_sum(&shared, kb, rw, rest, 1, PZ_WINOGRAD_WRITTEN,
                 in + channels.whole * g->in.stride_c - tile * (PZ_S - PZ_WINOGRAD_SHORT), weights, acc);
   } else if (channels.rest) {
     pz_winograd_sum(s, kb, rw, rest, 1, in + channels.whole * g->in.stride_c, weights, &beside, acc);
   }
-  if (channels.last && s->inner_pairs) /* not first: all sums would wait for it */
+  if (PZ_MAY(WINOGRAD, INNER_PAIRS) && channels.last &&
+      s->inner_pairs) /* not first: all sums would wait for it */
     PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
       const pz_v inputs = spare ? pz_v_last(acc[r * kb + kb - 1]) : pz_v_zero();
       PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[r * kb + k] =
@@ -171,7 +179,7 @@ PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, const pz_w
                                           const pz_winograd_channels channels, const pz_winograd_taken taken,
                                           const pz_winograd_soon soon, pz_winograd_ahead *ahead,
                                           const float *in, const float *weights, float *out) {
-  if (kb == 0) {
+  if (PZ_MAY(WINOGRAD, SHORT) && kb == 0) {
     pz_winograd_multiply_short(s, channels, in, weights, out);
     return;
   }
@@ -179,18 +187,19 @@ PZ_INLINE void pz_winograd_multiply_group(const pz_winograd_shape *s, const pz_w
   const int32_t lines = (int32_t)((soon.floats / PZ_WINOGRAD_LINE + tiles.count - 1) / tiles.count),
                 spread = pz_winograd_spreads(s);
   const float *next = soon.at;
-  PZ_ROLL for (int32_t i = 0, tile = 0; i < tiles.count; ++i, next += lines * PZ_WINOGRAD_LINE) {
+  PZ_ROLL for (int32_t i = pz_rolled(0), tile = 0; i < tiles.count; ++i, next += lines * PZ_WINOGRAD_LINE) {
     const int32_t size = i < tiles.large ? tiles.size : tiles.size - 1;
     const pz_winograd_beside beside =
         spread && z.together == 1 ? pz_winograd_beside_of(s, channels, lines, next) : (pz_winograd_beside){0};
     if (!spread)
       PZ_ROLL for (int32_t k = 0; k < lines; ++k) __builtin_prefetch(next + k * PZ_WINOGRAD_LINE, 0, 2);
-    if (s->ahead)
+    if (PZ_MAY(WINOGRAD, AHEAD) && s->ahead)
       PZ_ROLL for (int32_t k = 0; k < pz_winograd_1d_w_ahead(s, tiles.count); ++k)
           pz_winograd_fetch_row(s, z, ahead);
     if (i < tiles.large)
       pz_winograd_multiply_tile(s, kb, tiles.size, channels, taken, tile, beside, in, weights, out);
-    else pz_winograd_multiply_tile(s, kb, tiles.size - 1, channels, taken, tile, beside, in, weights, out);
+    else if (PZ_MAY(WINOGRAD, FEWER_TILES))
+      pz_winograd_multiply_tile(s, kb, tiles.size - 1, channels, taken, tile, beside, in, weights, out);
     in += size * PZ_S, out += size * PZ_S, tile += size;
   }
 }
@@ -262,13 +271,14 @@ PZ_INLINE void pz_winograd_multiply_column(const pz_winograd_shape *s, const pz_
                 each = (all / PZ_WINOGRAD_LINE + times * columns - 1) / (times * columns) * PZ_WINOGRAD_LINE;
   pz_winograd_soon soon = {weights + all + row * times * each,
                            s->far || (z.together == 1 && pz_winograd_spreads(s)) ? each : 0};
-  PZ_ROLL for (int32_t b = 0; b < g->in.c; b += part * PZ_S) {
+  PZ_ROLL for (int32_t b = pz_rolled(0); b < g->in.c; b += part * PZ_S) {
     const int32_t first = b / PZ_S, left = whole - first;
     const pz_winograd_channels channels = {first == 0, b + part * PZ_S >= g->in.c, left < part ? left : part,
                                            left < part ? g->in.c % PZ_S : 0};
     const int64_t floats = pz_winograd_part_floats(kb, channels);
-    if (z.row_planes > 1) pz_winograd_make_column(z, row, floats, weights, fresh);
-    else if (z.together > 1)
+    if (PZ_MAY(WINOGRAD, ON_USE_TOO) && z.row_planes > 1)
+      pz_winograd_make_column(z, row, floats, weights, fresh);
+    else if (PZ_MAY(WINOGRAD, ON_USE) && z.together > 1)
       pz_winograd_make(z, floats, plane, pz_winograd_spreads(s) && s->far ? all : 0, weights, fresh);
     PZ_ROLL for (int32_t i = 0; i < z.together; ++i, soon.at += soon.floats) {
       const float *w = z.row_planes > 1      ? fresh + i * floats
@@ -291,20 +301,21 @@ PZ_INLINE const float *pz_winograd_multiply_columns(const pz_winograd_shape *s, 
                                                     float *out) {
   const pz_conv_direct_shape *g = &s->product;
   const pz_conv_split outer = g->out.c ? pz_conv_outer_groups(g) : (pz_conv_split){0};
-  PZ_ROLL for (int32_t i = 0; i < outer.large; ++i, out += outer.size * g->out.stride_c) {
+  PZ_ROLL for (int32_t i = pz_rolled(0); i < outer.large; ++i, out += outer.size * g->out.stride_c) {
     pz_winograd_multiply_column(s, z, outer.size, 0, taken, ahead, in, weights, fresh, out);
     weights += z.planes * pz_winograd_group(s, outer.size);
     if (s->inner_pairs) taken.weights += outer.size * z.together * PZ_S;
     taken.fresh = 0;
   }
-  if (outer.large < outer.count) {
-    PZ_ROLL for (int32_t i = outer.large; i < outer.count; ++i, out += (outer.size - 1) * g->out.stride_c) {
+  if (PZ_MAY(WINOGRAD, FEWER_BLOCKS) && outer.large < outer.count) {
+    PZ_ROLL for (int32_t i = pz_rolled(outer.large); i < outer.count;
+                 ++i, out += (outer.size - 1) * g->out.stride_c) {
       pz_winograd_multiply_column(s, z, outer.size - 1, 0, taken, ahead, in, weights, fresh, out);
       weights += z.planes * pz_winograd_group(s, outer.size - 1);
       if (s->inner_pairs) taken.weights += (outer.size - 1) * z.together * PZ_S;
     }
   }
-  if (!pz_winograd_short(s, s->conv.out.c)) return weights;
+  if (!PZ_MAY(WINOGRAD, SHORT) || !pz_winograd_short(s, s->conv.out.c)) return weights;
   pz_winograd_multiply_column(s, z, 0, 0, taken, ahead, in, weights, fresh, out);
   return weights + z.planes * pz_winograd_group(s, 0);
 }

@@ -4,6 +4,7 @@
 #include "kernels/norm/solver.h"
 #include "kernels/winograd/pack.h"
 #include "kernels/winograd/solver.h"
+#include "kernels/winograd/ways.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -222,8 +223,16 @@ static pz_winograd_shape shape_for(const pz_query *q, bool low_memory, const pz_
 typedef struct parts {
   pz_conv_operands conv;
   pz_winograd_shape shape;
+  int32_t registers; /* of vectors */
   pz_pointer weights, taken;
 } parts;
+
+static void tell_ways(pz_builder *b, const parts *p) {
+  const pz_winograd_shape *s = &p->shape;
+  pz_call_ways(b, "PZ_WINOGRAD_WAYS", pz_winograd_ways(s));
+  pz_call_ways(b, "PZ_TRANSFORM_WAYS", pz_winograd_transform_ways(s));
+  pz_call_ways(b, "PZ_CONV_WAYS", pz_winograd_product_ways(s, p->registers));
+}
 
 static pz_status add_batches(pz_builder *b, const parts *p, pz_error *err) {
   pz_arg args[11] = {{.name = "in", .at = p->conv.in.at},
@@ -238,6 +247,7 @@ static pz_status add_batches(pz_builder *b, const parts *p, pz_error *err) {
   pz_text_winograd(&shape, &p->shape);
   PZ_TRY(pz_add_call(b, "kernels/winograd/winograd.h", "pz_winograd", &shape, args, n, err));
   b->step->calls[b->step->n_calls - 1].functions = "PZ_WINOGRAD_FUNCTIONS";
+  tell_ways(b, p);
   return PZ_OK;
 }
 
@@ -245,7 +255,9 @@ static pz_status add_stage(pz_builder *b, const parts *p, const char *function, 
                            pz_error *err) {
   pz_text shape = {0};
   pz_text_winograd(&shape, &p->shape);
-  return pz_add_call(b, "kernels/winograd/nonfused.h", function, &shape, args, n, err);
+  PZ_TRY(pz_add_call(b, "kernels/winograd/nonfused.h", function, &shape, args, n, err));
+  tell_ways(b, p);
+  return PZ_OK;
 }
 
 /* What the workers share of all tiles. */
@@ -355,7 +367,7 @@ static void products_text(const pz_winograd_shape *s, char *text, size_t size) {
 }
 
 static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
-  parts p = {0};
+  parts p = {.registers = q->target->registers};
   const variant v = variant_of(q);
   PZ_TRY(pz_conv_begin(q, placed, b, &p.conv, err));
   const pz_conv_direct_shape conv = pz_conv_shape_of(q, &p.conv);

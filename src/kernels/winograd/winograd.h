@@ -50,7 +50,8 @@ PZ_INLINE int pz_winograd_fetches_out(const pz_winograd_shape *s) {
 }
 PZ_INLINE void pz_winograd_fetch_ends(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                       const pz_winograd_tile *t, int32_t block, const pz_conv_epilogue *e) {
-  if (s->conv.residual.c) pz_winograd_fetch_lines(z, t, &s->conv.residual, block, 0, e->residual);
+  if (PZ_MAY(WINOGRAD, RESIDUAL) && s->conv.residual.c)
+    pz_winograd_fetch_lines(z, t, &s->conv.residual, block, 0, e->residual);
   if (pz_winograd_fetches_out(s)) pz_winograd_fetch_lines(z, t, &s->conv.out, block, 1, e->out);
 }
 
@@ -113,7 +114,7 @@ PZ_INLINE void pz_winograd_store_short(const pz_winograd_shape *s, const pz_wino
   const pz_conv_direct_shape *c = &s->conv;
   const int32_t channel = block * PZ_S, few = PZ_WINOGRAD_SHORT;
   if (c->has_bias) y = y + pz_v_repeat(e->bias + channel, few);
-  if (c->residual.c) {
+  if (PZ_MAY(WINOGRAD, RESIDUAL) && c->residual.c) {
     const float *at[PZ_WINOGRAD_SHARING];
     PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i) {
       const pz_winograd_tile *t = &x->tile[i];
@@ -127,7 +128,7 @@ PZ_INLINE void pz_winograd_store_short(const pz_winograd_shape *s, const pz_wino
   }
   const pz_v slope = c->act == PZ_K_ACT_PRELU ? pz_v_repeat(e->slope + channel, few) : pz_v_zero();
   y = pz_activate(c->act, c->alpha, c->beta, slope, y);
-  if (c->out.block == 1) {
+  if (PZ_MAY(WINOGRAD, NCHW_OUT) && c->out.block == 1) {
     pz_winograd_store_nchw(s, x, place, y, e->out);
     return;
   }
@@ -150,7 +151,7 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
                                   const float *from, int32_t block, const pz_conv_epilogue *e, float *record,
                                   pz_winograd_next next) {
   const int32_t rows = sharers ? z.m1 : t->outputs[1], across = sharers ? z.m2 : t->outputs[2];
-  if (sharers)
+  if (PZ_MAY(WINOGRAD, SHORT) && sharers)
     PZ_ROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i)
         pz_winograd_fetch_ends(s, z, &sharers->tile[i], block, e);
   pz_v y[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_MOST_M * PZ_WINOGRAD_MOST_M];
@@ -170,7 +171,7 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
     pz_v v[PZ_WINOGRAD_MOST_A];
     PZ_UNROLL for (int32_t d = 0; d < z.a0; ++d) v[d] = y[(d * z.m1 + h) * z.m2 + w];
     pz_winograd_back(z.m0, z.r0, v, 1);
-    if (sharers) {
+    if (PZ_MAY(WINOGRAD, SHORT) && sharers) {
       PZ_UNROLL for (int32_t d = 0; d < z.m0; ++d) y[(d * z.m1 + h) * z.m2 + w] =
           z.inner_pairs ? v[d] * back : v[d];
       PZ_ROLL for (int32_t d = 0; d < z.m0; ++d) pz_winograd_store_short(
@@ -189,7 +190,7 @@ PZ_INLINE void pz_winograd_output(const pz_winograd_shape *s, const pz_winograd_
         y[(d * z.m1 + h) * z.m2 + w] = v[d]; /* else gcc 12 stores it too: 17% of the stage */
     }
   }
-  if (record) pz_winograd_collect_stats(z, t, y, record);
+  if (PZ_MAY(WINOGRAD, STATS) && record) pz_winograd_collect_stats(z, t, y, record);
 }
 
 /* ---- batches ---- */
@@ -224,7 +225,7 @@ PZ_INLINE void pz_winograd_balance_with(const pz_winograd_shape *s, const pz_win
 PZ_INLINE pz_v pz_winograd_scale_in(const pz_winograd_shape *s, const pz_winograd_balance *p, int32_t tile,
                                     int32_t b, int few, pz_v squares) {
   const int32_t left = s->conv.in.c - b * PZ_S;
-  if (!s->inner_pairs) return pz_v_zero();
+  if (!PZ_MAY(WINOGRAD, INNER_PAIRS) || !s->inner_pairs) return pz_v_zero();
   if (!few) {
     if (p->squares) pz_winograd_balance_with(s, p, tile, left < PZ_S ? left : PZ_S, pz_v_sum(squares));
     return pz_v_broadcast(p->scale + tile);
@@ -247,9 +248,10 @@ PZ_INLINE void pz_winograd_load_block(const pz_winograd_shape *s, const pz_winog
   pz_winograd_sharers sharers;
   PZ_ROLL for (int32_t k = 0; k < count; k += few ? PZ_WINOGRAD_SHARING : 1, to += PZ_S) {
     const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
-    if (few) sharers = pz_winograd_sharers_at(s, first + k, count - k);
+    if (PZ_MAY(WINOGRAD, SHORT) && few) sharers = pz_winograd_sharers_at(s, first + k, count - k);
     if (few || t.at[2] == 0) ring.kept = 0;
-    const pz_v squares = pz_winograd_slices(s, z, &t, few ? &sharers : NULL, b, in, &ring);
+    const pz_v squares =
+        pz_winograd_slices(s, z, &t, PZ_MAY(WINOGRAD, SHORT) && few ? &sharers : NULL, b, in, &ring);
     pz_winograd_widths(z, &ring, pz_winograd_scale_in(s, &p, k, b, few, squares), to);
     ring.first = (ring.first + z.m2) % z.a2, ring.kept = z.a2 - z.m2;
   }
@@ -296,7 +298,7 @@ PZ_INLINE void pz_winograd_load_slices(const pz_winograd_shape *s, const pz_wino
     PZ_ROLL for (int32_t w = 0; w < kept; ++w) squares[w] = squares[w + z.m2];
     PZ_ROLL for (int32_t w = kept; w < z.a2; ++w, to += PZ_S) squares[w] =
         pz_winograd_slice_of(s, z, &t, NULL, b, w, in, to, z.band);
-    if (z.inner_pairs) {
+    if (PZ_MAY(WINOGRAD, INNER_PAIRS) && z.inner_pairs) {
       pz_v sum = pz_v_zero();
       PZ_UNROLL for (int32_t w = 0; w < z.a2; ++w) sum = sum + squares[w];
       p.squares[k] += pz_v_sum(sum);
@@ -313,7 +315,7 @@ PZ_INLINE void pz_winograd_load_shared(const pz_winograd_shape *s, const pz_wino
     pz_v sum = pz_v_zero();
     PZ_ROLL for (int32_t w = 0; w < z.a2; ++w, to += PZ_S) sum =
         sum + pz_winograd_slice_of(s, z, &sharers.tile[0], &sharers, b, w, in, to, z.band);
-    if (z.inner_pairs)
+    if (PZ_MAY(WINOGRAD, INNER_PAIRS) && z.inner_pairs)
       PZ_UNROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i)
           PZ_UNROLL for (int32_t l = 0; l < PZ_WINOGRAD_SHORT; ++l)
               p.squares[k + i] += sum[i * PZ_WINOGRAD_SHORT + l];
@@ -337,7 +339,7 @@ PZ_INLINE void pz_winograd_band_forward(const pz_winograd_shape *s, const pz_win
   const int64_t slices = (int64_t)pz_winograd_slices_of(s) * PZ_S;
   pz_v constants[PZ_WINOGRAD_CONSTANTS];
   pz_winograd_forward_constants(1, z.m2, z.r2, constants);
-  PZ_ROLL for (int32_t b = 0; b < whole; ++b) {
+  PZ_ROLL for (int32_t b = pz_rolled(0); b < whole; ++b) {
     const float *from = band + b * slices;
     float *at = to + b * s->product.in.stride_c;
     PZ_ROLL for (int32_t k = 0, left = tiles - (int32_t)(first % tiles); k < count;
@@ -382,7 +384,7 @@ PZ_INLINE void pz_winograd_multiply_bands(const pz_winograd_shape *s, const pz_w
   float *band = scratch, *positions = scratch + pz_winograd_slots(s);
   PZ_ROLL for (int32_t i = 0; i < z.a0 * z.a1; ++i, band += z.band) {
     pz_winograd_band_forward(s, z, first, count, p.scale, band, positions + z.slot);
-    if (z.inner_pairs && !pz_winograd_has_spare(s))
+    if (PZ_MAY(WINOGRAD, INNER_PAIRS) && z.inner_pairs && !pz_winograd_has_spare(s))
       PZ_ROLL for (int32_t w = 0; w < z.a2; ++w) pz_winograd_take_inputs(
           s, s->product.out.w, positions + (w + 1) * z.slot, p.taken + w * pz_winograd_tiles_filled(s));
     PZ_ROLL for (int32_t w = 0; w < z.a2; ++w) {
@@ -401,22 +403,24 @@ PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_si
                                 int32_t count, const float *taken, const float *in, float *scratch) {
   const pz_winograd_balance p = pz_winograd_balance_at(s, scratch + pz_winograd_balance_place(s));
   float *slots = scratch + z.together * z.slot;
-  if (z.inner_pairs) PZ_ROLL for (int32_t k = 0; k < pz_winograd_tiles_filled(s); ++k) p.squares[k] = 0;
-  if (z.sliced) {
+  if (PZ_MAY(WINOGRAD, INNER_PAIRS) && z.inner_pairs)
+    PZ_ROLL for (int32_t k = 0; k < pz_winograd_tiles_filled(s); ++k) p.squares[k] = 0;
+  if (PZ_MAY(WINOGRAD, SLICED) && z.sliced) {
     const int32_t whole = pz_winograd_whole(s, s->conv.in.c);
-    PZ_ROLL for (int32_t b = 0; b < whole; ++b) pz_winograd_load_slices(
+    PZ_ROLL for (int32_t b = pz_rolled(0); b < whole; ++b) pz_winograd_load_slices(
         s, z, b, first, count, p, in, scratch + (int64_t)b * pz_winograd_slices_of(s) * PZ_S);
     if (pz_winograd_short(s, s->conv.in.c))
       pz_winograd_load_shared(s, z, whole, first, count, p, in, scratch + pz_winograd_band_short(s));
-    if (z.inner_pairs) PZ_ROLL for (int32_t k = 0; k < count; ++k) {
+    if (PZ_MAY(WINOGRAD, INNER_PAIRS) && z.inner_pairs) PZ_ROLL for (int32_t k = 0; k < count; ++k) {
         const float mean = pz_winograd_mean_of(s, p.squares[k]);
         p.scale[k] = pz_winograd_scale_of(mean), p.back[k] = pz_winograd_back_from(mean, p.scale[k], *taken);
       }
     return;
   }
-  PZ_ROLL for (int32_t b = 0; b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b)
+  PZ_ROLL for (int32_t b = pz_rolled(0); b < pz_winograd_blocks(s->conv.in.c, PZ_S); ++b)
       pz_winograd_load_block(s, z, b, first, count, p, in, slots + b * s->product.in.stride_c);
-  if (z.inner_pairs) pz_winograd_check_scales(s, z, count, *taken, &p, slots);
+  if (PZ_MAY(WINOGRAD, INNER_PAIRS) && z.inner_pairs)
+    pz_winograd_check_scales(s, z, count, *taken, &p, slots);
 }
 
 /* What results of pairs are multiplied by in block b, from a tile's own: padding lanes have rounding errors in place of zeros. */
@@ -462,20 +466,21 @@ PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_s
     const int32_t shared = few && k % PZ_WINOGRAD_SHARING == 0;
     pz_winograd_sharers sharers;
     if (k == 0 && whole) pz_winograd_fetch_ends(s, z, &t, 0, e);
-    if (shared) sharers = pz_winograd_sharers_at(s, first + k, count - k);
-    PZ_ROLL for (int32_t b = 0; b < whole + shared; ++b) {
+    if (PZ_MAY(WINOGRAD, SHORT) && shared) sharers = pz_winograd_sharers_at(s, first + k, count - k);
+    PZ_ROLL for (int32_t b = pz_rolled(0); b < whole + shared; ++b) {
       const pz_v factor = !z.inner_pairs ? pz_v_zero()
                           : b == whole   ? pz_v_four_times(back + k)
                                          : pz_winograd_back_of(s, back + k, b);
       const pz_winograd_next next = b + 1 < whole ? (pz_winograd_next){&t, b + 1}
                                                   : (pz_winograd_next){k + 1 < count ? &after : NULL, 0};
-      if (s->pooled.c && b < whole) pz_winograd_fetch_pooled(s, z, &t, b, pooled);
+      if (PZ_MAY(WINOGRAD, POOLED) && s->pooled.c && b < whole) pz_winograd_fetch_pooled(s, z, &t, b, pooled);
       pz_winograd_output(
-          s, z, &t, b == whole ? &sharers : NULL, factor, from + pz_winograd_sums_at(s, k, b), b, e,
+          s, z, &t, PZ_MAY(WINOGRAD, SHORT) && b == whole ? &sharers : NULL, factor,
+          from + pz_winograd_sums_at(s, k, b), b, e,
           s->conv.stats_units ? record + (int64_t)b * s->conv.stats_units * PZ_NORM_RECORD : NULL, next);
-      if (!s->pooled.c) continue;
+      if (!PZ_MAY(WINOGRAD, POOLED) || !s->pooled.c) continue;
       if (b < whole) pz_winograd_pool(s, &t, b, e->out, pooled);
-      else
+      else if (PZ_MAY(WINOGRAD, SHORT))
         PZ_ROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i)
             pz_winograd_pool(s, &sharers.tile[i], b, e->out, pooled);
     }
@@ -518,7 +523,7 @@ PZ_INLINE int pz_winograd_bands_apart(const pz_winograd_shape *s) {
                                                          const float *taken, pz_winograd_ahead ahead,        \
                                                          float *scratch) {                                   \
     const pz_winograd_shape s = name;                                                                        \
-    if (pz_winograd_bands_apart(&s))                                                                         \
+    if (PZ_MAY(WINOGRAD, SLICED) && pz_winograd_bands_apart(&s))                                             \
       pz_winograd_multiply_bands(&s, pz_winograd_sizes_of(&s), first, count, weights, taken, ahead,          \
                                  scratch);                                                                   \
   }
@@ -530,6 +535,7 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, pz_winograd_bands *bands, 
   const pz_conv_epilogue epilogue = {bias, residual, residual_scale, slope, out, NULL};
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   int64_t begin, end;
+  PZ_WINOGRAD_CHECK_WAYS(s);
   const int64_t batches = pz_winograd_all_tiles(&s) / pz_winograd_run(&s) * pz_winograd_batches(&s);
   pz_share(batches, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
@@ -538,9 +544,11 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, pz_winograd_bands *bands, 
     const pz_winograd_batch next = pz_winograd_batch_at(&s, i + 1 < end ? i + 1 : i);
     const pz_winograd_ahead ahead = {
         .in = in, .tile = next.first, .end = i + 1 < end ? next.first + next.count : next.first};
-    if (!z.sliced) pz_winograd_multiply(&s, z, weights, taken, ahead, scratch);
-    else if (pz_winograd_bands_apart(&s)) bands(b.first, b.count, weights, taken, ahead, scratch);
-    else pz_winograd_multiply_bands(&s, z, b.first, b.count, weights, taken, ahead, scratch);
+    if (!PZ_MAY(WINOGRAD, SLICED) || !z.sliced) pz_winograd_multiply(&s, z, weights, taken, ahead, scratch);
+    else if (PZ_MAY(WINOGRAD, SLICED) && pz_winograd_bands_apart(&s))
+      bands(b.first, b.count, weights, taken, ahead, scratch);
+    else if (PZ_MAY(WINOGRAD, SLICED))
+      pz_winograd_multiply_bands(&s, z, b.first, b.count, weights, taken, ahead, scratch);
     float *record = s.conv.stats_units ? pz_winograd_begin_records(&s, norm_stats, i) : NULL;
     pz_winograd_store(&s, z, b.first, b.count, scratch, &epilogue, pooled, record);
   }

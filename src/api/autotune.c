@@ -182,13 +182,15 @@ static pz_status run(const pz_autotune *t, pz_rounds *layers, int32_t file, pz_n
   sample *samples = PZ_NEW(t->arena, sample, 2 * ((size_t)all + 1));
   if (!samples) return pz_fail_memory(err, "times of layers", (size_t)all * sizeof *samples);
   PZ_TRY(pz_watch_new(t->arena, net, &watch, err));
-  PZ_TRY(pz_watch_run(&watch, &t->patch, err)); /* warms up */
+  pz_status status = pz_watch_run(&watch, &t->patch, err); /* warms up */
   const int32_t runs = sum_of(&watch) > LONG ? 1 : RUNS;
-  for (int32_t r = 0; r < runs; r++) {
-    PZ_TRY(t->tick(t->host, err));
-    PZ_TRY(pz_watch_run(&watch, &t->patch, err));
-    add_run(t, &watch, samples, samples + all + 1);
+  for (int32_t r = 0; status == PZ_OK && r < runs; r++) {
+    status = t->tick(t->host, err);
+    if (status == PZ_OK) status = pz_watch_run(&watch, &t->patch, err);
+    if (status == PZ_OK) add_run(t, &watch, samples, samples + all + 1);
   }
+  pz_watch_close(&watch);
+  PZ_TRY(status);
   for (pz_node_id n = 0; n <= all; n++)
     pz_rounds_set(&layers[n], file, samples[all + 1 + n].seconds, samples[all + 1 + n].disturbed);
   return PZ_OK;

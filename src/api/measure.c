@@ -473,10 +473,10 @@ typedef struct stand {
 static stand stand_of(const batch *b) {
   stand all = {.decided = true};
   for (pz_node_id n = 0; n < b->graph->n_nodes; n++) {
-    if (!b->timed[n].problem) continue;
-    const pz_rounds *rounds = &b->timed[n].problem->rounds;
-    if (b->timed[n].at == 0) all.decided &= pz_rounds_decided(rounds);
-    if (b->timed[n].at >= 0) all.noisy |= pz_rounds_time_of(rounds, b->timed[n].at).noisy;
+    if (!b->timed[n].problem || b->timed[n].at != 0) continue;
+    pz_rounds *rounds = &b->timed[n].problem->rounds;
+    pz_rounds_judge(rounds);
+    all.decided &= rounds->decided, all.noisy |= rounds->noisy;
   }
   return all;
 }
@@ -517,25 +517,27 @@ static pz_status run(session *s, batch *b, pz_error *err) {
   pz_watch watch;
   PZ_TRY(pz_watch_new(b->arena, b->net, &watch, err));
   const double start = pz_tuner_now();
-  for (int32_t r = 0; !is_enough(s, b, r - 1, pz_tuner_now() - start); r++) {
+  pz_status status = PZ_OK;
+  for (int32_t r = 0; status == PZ_OK && !is_enough(s, b, r - 1, pz_tuner_now() - start); r++) {
     tick(s);
-    PZ_TRY(check_interrupt(s, err));
-    PZ_TRY(pz_watch_run(&watch, &b->patch, err));
-    if (r) end_round(b, &watch);
+    status = check_interrupt(s, err);
+    if (status == PZ_OK) status = pz_watch_run(&watch, &b->patch, err);
+    if (status == PZ_OK && r) end_round(b, &watch);
   }
-  return PZ_OK;
+  pz_watch_close(&watch);
+  return status;
 }
 
 /* Rounds beside other work give ratios; with a time from a quieter hour they give times. */
 static double scale_of(session *s, problem *p, const char *reference) {
-  const pz_rounds_time now = pz_rounds_time_of(&p->rounds, 0);
+  const pz_rounds_time now = p->rounds.times[0];
   bool noisy;
   const double known = pz_tuner_seconds(s->tuner, &p->name, reference, &noisy);
   return now.noisy && known > 0 && !noisy && now.seconds > 0 ? known / now.seconds : 1;
 }
 
 static void keep_time(session *s, const timed *t, double scale) {
-  const pz_rounds_time is = pz_rounds_time_of(&t->problem->rounds, t->at);
+  const pz_rounds_time is = t->problem->rounds.times[t->at];
   const double seconds = is.seconds > 0 ? is.seconds : NO_SECONDS;
   for (problem *p = t->problem; p; p = p->like) {
     pz_tuner_keep(s->tuner, &p->name, t->candidate->label, scale * seconds, is.noisy);
@@ -551,6 +553,7 @@ static void keep(session *s, const batch *b) {
   for (pz_node_id last = 0; last < b->graph->n_nodes; last++) {
     problem *p = b->timed[last].problem;
     if (!p || b->timed[last].at != 0) continue;
+    pz_rounds_judge(&p->rounds);
     const double scale = scale_of(s, p, b->timed[last].candidate->label);
     for (pz_node_id n = 0; n <= last; n++)
       if (b->timed[n].problem == p && b->timed[n].at >= 0) keep_time(s, &b->timed[n], scale);

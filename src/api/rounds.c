@@ -6,6 +6,7 @@
 
 enum { MOST = 256 }; /* rounds that are looked at */
 #define UNSURE 0.02  /* a median ratio whose standard error is larger is noise */
+#define FAR    1.25  /* times the fastest one's: where that does not matter */
 #define UNEVEN 1.10  /* and so is a median of undisturbed times that is so far above their lower quartile */
 
 bool pz_rounds_new(pz_arena *arena, int32_t n, int32_t most, pz_rounds *r) {
@@ -72,26 +73,39 @@ static ratio ratio_of(const pz_rounds *r, int32_t a, int32_t b) {
 
 /* ---- answers ---- */
 
-static pz_rounds_time reference(const pz_rounds *r) {
+/* A candidate's own lower quartile: of the rounds in which it was not disturbed, or of all. */
+static pz_rounds_time alone(const pz_rounds *r, int32_t candidate) {
   double x[MOST], y[MOST];
   bool quiet;
-  const int32_t n = pairs_of(r, 0, 0, x, y, &quiet);
+  const int32_t n = pairs_of(r, candidate, candidate, x, y, &quiet);
   const double low = n ? quantile(x, n, 0.25) : 0;
   return (pz_rounds_time){low, !quiet || quantile(x, n, 0.5) > UNEVEN * low};
 }
 
-pz_rounds_time pz_rounds_time_of(const pz_rounds *r, int32_t candidate) {
-  pz_rounds_time t = reference(r);
-  if (!candidate || t.seconds <= 0) return t;
+/* By its ratio to candidate 0; where few rounds left both alone, but enough each of them, by its own times. */
+static pz_rounds_time beside(const pz_rounds *r, int32_t candidate, double *unsure) {
+  const pz_rounds_time first = alone(r, 0), own = alone(r, candidate);
   const ratio of = ratio_of(r, 0, candidate);
-  t.seconds *= of.median;
-  t.noisy |= !of.quiet || of.error > UNSURE * of.median;
+  *unsure = 0;
+  if (!of.quiet && !first.noisy && !own.noisy) return own;
+  *unsure = of.error / of.median;
+  return (pz_rounds_time){first.seconds * of.median, first.noisy || !of.quiet};
+}
+
+/* How far a time is off matters only where it is near the fastest one's. */
+pz_rounds_time pz_rounds_time_of(const pz_rounds *r, int32_t candidate) {
+  double unsure, of_other, best = alone(r, 0).seconds;
+  if (!candidate || best <= 0) return alone(r, 0);
+  pz_rounds_time t = beside(r, candidate, &unsure);
+  for (int32_t c = 1; c < r->n; c++) best = fmin(best, beside(r, c, &of_other).seconds);
+  const bool far = t.seconds * (1 - 2 * unsure) > FAR * best;
+  t.noisy |= unsure > UNSURE && !far;
   return t;
 }
 
 bool pz_rounds_decided(const pz_rounds *r) {
   int32_t best = 0;
-  if (r->rounds < PZ_ROUNDS_LEAST || reference(r).noisy) return false;
+  if (r->rounds < PZ_ROUNDS_LEAST || alone(r, 0).noisy) return false;
   for (int32_t c = 1; c < r->n; c++)
     if (pz_rounds_time_of(r, c).seconds < pz_rounds_time_of(r, best).seconds) best = c;
   for (int32_t c = 0; c < r->n; c++) {

@@ -209,13 +209,12 @@ static pz_status open_and_run(pz_autotune *t, pz_rounds *layers, const char *pat
 }
 
 /* After so many rounds, which took so long. A busy machine costs more of them. */
-static bool is_enough(const pz_autotune *t, const pz_rounds *all, double seconds) {
+static bool is_enough(const pz_autotune *t, pz_rounds *all, double seconds) {
   if (all->rounds < LEAST_ROUNDS) return false;
   if (pz_tuner_now() > t->end) return true;
-  bool noisy = false;
-  for (int32_t k = 0; k < all->n; k++) noisy |= pz_rounds_time_of(all, k).noisy;
-  return noisy ? all->rounds >= MOST_BUSY_ROUNDS || seconds > BUSY
-               : all->rounds >= MOST_ROUNDS || seconds > SECONDS;
+  pz_rounds_judge(all);
+  return all->noisy ? all->rounds >= MOST_BUSY_ROUNDS || seconds > BUSY
+                    : all->rounds >= MOST_ROUNDS || seconds > SECONDS;
 }
 
 /* *layers: of n files. */
@@ -240,9 +239,11 @@ static pz_status run_in_turn(pz_autotune *t, const char *const *paths, int32_t n
 /* The tuner's times in the network are those of the first `files`. */
 static void tell_times(const pz_autotune *t, int32_t files, bool stored) {
   for (pz_node_id n = 0; n < t->plan->graph->n_nodes; n++) {
-    if (t->files[0].label[n]) pz_tuner_forget_tried(t->tuner, t->plan, n);
+    if (!t->files[0].label[n]) continue;
+    pz_tuner_forget_tried(t->tuner, t->plan, n);
+    pz_rounds_judge(&t->layers[n]);
     for (int32_t k = 0; k < files; k++) {
-      const pz_rounds_time is = pz_rounds_time_of(&t->layers[n], k);
+      const pz_rounds_time is = t->layers[n].times[k];
       if (!t->files[k].label[n] || is.seconds <= 0) continue;
       pz_tuner_keep_tried(t->tuner, t->plan, n, t->files[k].label[n], is.seconds, is.noisy, stored);
       t->tuner->noisy += stored && is.noisy;
@@ -339,8 +340,8 @@ pz_status pz_autotune_compare(pz_autotune *t, const char *network, bool *better,
   pz_rounds *layers;
   *better = false;
   PZ_TRY(run_in_turn(t, (const char *const[]){t->files[0].path, network}, 2, &layers, err));
-  const pz_rounds_time before = pz_rounds_time_of(&layers[all], 0),
-                       after = pz_rounds_time_of(&layers[all], 1);
+  pz_rounds_judge(&layers[all]);
+  const pz_rounds_time before = layers[all].times[0], after = layers[all].times[1];
   t->unsure = after.noisy;
   *better = !after.noisy && after.seconds <= PZ_ROUNDS_ALIKE * before.seconds;
   return PZ_OK;

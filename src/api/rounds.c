@@ -14,7 +14,9 @@ bool pz_rounds_new(pz_arena *arena, int32_t n, int32_t most, pz_rounds *r) {
   *r = (pz_rounds){.n = n, .most = most < MOST ? most : MOST};
   r->seconds = PZ_NEW(arena, double, cells + 1);
   r->disturbed = PZ_NEW(arena, bool, cells + 1);
-  return r->seconds && r->disturbed;
+  r->times = PZ_NEW(arena, pz_rounds_time, (size_t)n);
+  r->unsure = PZ_NEW(arena, double, (size_t)n);
+  return r->seconds && r->disturbed && r->times && r->unsure;
 }
 
 void pz_rounds_set(pz_rounds *r, int32_t candidate, double seconds, bool disturbed) {
@@ -83,8 +85,8 @@ static pz_rounds_time alone(const pz_rounds *r, int32_t candidate) {
 }
 
 /* By its ratio to candidate 0; where few rounds left both alone, but enough each of them, by its own times. */
-static pz_rounds_time beside(const pz_rounds *r, int32_t candidate, double *unsure) {
-  const pz_rounds_time first = alone(r, 0), own = alone(r, candidate);
+static pz_rounds_time beside(const pz_rounds *r, pz_rounds_time first, int32_t candidate, double *unsure) {
+  const pz_rounds_time own = alone(r, candidate);
   const ratio of = ratio_of(r, 0, candidate);
   *unsure = 0;
   if (!of.quiet && !first.noisy && !own.noisy) return own;
@@ -92,28 +94,29 @@ static pz_rounds_time beside(const pz_rounds *r, int32_t candidate, double *unsu
   return (pz_rounds_time){first.seconds * of.median, first.noisy || !of.quiet};
 }
 
-/* How far a time is off matters only where it is near the fastest one's. */
-pz_rounds_time pz_rounds_time_of(const pz_rounds *r, int32_t candidate) {
-  double unsure, of_other, best = alone(r, 0).seconds;
-  if (!candidate || best <= 0) return alone(r, 0);
-  pz_rounds_time t = beside(r, candidate, &unsure);
-  for (int32_t c = 1; c < r->n; c++) best = fmin(best, beside(r, c, &of_other).seconds);
-  const bool far = t.seconds * (1 - 2 * unsure) > FAR * best;
-  t.noisy |= unsure > UNSURE && !far;
-  return t;
+/* Of two: apart by more than noise, or alike. */
+static bool is_clear(const pz_rounds *r, int32_t best, int32_t other) {
+  const ratio of = ratio_of(r, best, other);
+  const bool apart = of.median - 2 * of.error > PZ_ROUNDS_ALIKE,
+             alike = of.median + 2 * of.error < PZ_ROUNDS_ALIKE;
+  return of.quiet && (apart || alike);
 }
 
-bool pz_rounds_decided(const pz_rounds *r) {
+/* How far a time is off matters only where it is near the fastest one's. */
+void pz_rounds_judge(pz_rounds *r) {
   int32_t best = 0;
-  if (r->rounds < PZ_ROUNDS_LEAST || alone(r, 0).noisy) return false;
-  for (int32_t c = 1; c < r->n; c++)
-    if (pz_rounds_time_of(r, c).seconds < pz_rounds_time_of(r, best).seconds) best = c;
-  for (int32_t c = 0; c < r->n; c++) {
-    if (c == best) continue;
-    const ratio of = ratio_of(r, best, c);
-    const bool apart = of.median - 2 * of.error > PZ_ROUNDS_ALIKE,
-               alike = of.median + 2 * of.error < PZ_ROUNDS_ALIKE;
-    if (!of.quiet || (!apart && !alike)) return false;
+  r->times[0] = alone(r, 0);
+  for (int32_t c = 1; c < r->n; c++) {
+    r->times[c] = beside(r, r->times[0], c, &r->unsure[c]);
+    if (r->times[c].seconds < r->times[best].seconds) best = c;
   }
-  return true;
+  r->noisy = r->times[0].noisy, r->decided = r->rounds >= PZ_ROUNDS_LEAST && !r->noisy;
+  for (int32_t c = 1; c < r->n; c++) {
+    pz_rounds_time *t = &r->times[c];
+    const bool far = t->seconds * (1 - 2 * r->unsure[c]) > FAR * r->times[best].seconds;
+    t->noisy |= r->unsure[c] > UNSURE && !far;
+    r->noisy |= t->noisy;
+  }
+  for (int32_t c = 0; c < r->n; c++)
+    if (c != best) r->decided = r->decided && is_clear(r, best, c);
 }

@@ -12,11 +12,23 @@
 enum { PZ_ROUNDS_LEAST = 3 };
 #define PZ_ROUNDS_ALIKE 1.02
 
+/* What a candidate takes: candidate 0's lower quartile times the median ratio to it. noisy: the rounds were disturbed, or differ too much, for
+ * that to be sure within some per cent. */
+typedef struct pz_rounds_time {
+  double seconds;
+  bool noisy;
+} pz_rounds_time;
+
 /* Candidate 0 is what the others are compared with. A round of a candidate is `disturbed` where other work was seen while it ran. */
 typedef struct pz_rounds {
   int32_t n, rounds, most; /* candidates; rounds so far; room for so many */
   double *seconds;         /* [candidate][most] */
   bool *disturbed;         /* the same */
+  /* By pz_rounds_judge: of each candidate, and the standard errors of their ratios as parts of these; each candidate is slower than the fastest one by
+   * more than noise, or as fast as it; some time is noisy. */
+  pz_rounds_time *times;
+  double *unsure;
+  bool decided, noisy;
 } pz_rounds;
 
 /* In the arena; false: out of memory. */
@@ -24,15 +36,7 @@ bool pz_rounds_new(pz_arena *arena, int32_t n, int32_t most, pz_rounds *rounds);
 /* Of the round that is under way: the caller counts it when all candidates have theirs. Rounds past `most` are not kept. */
 void pz_rounds_set(pz_rounds *rounds, int32_t candidate, double seconds, bool disturbed);
 
-/* What a candidate takes: candidate 0's lower quartile times the median ratio to it. noisy: the rounds were disturbed, or differ too much, for
- * that to be sure within some per cent. */
-typedef struct pz_rounds_time {
-  double seconds;
-  bool noisy;
-} pz_rounds_time;
-pz_rounds_time pz_rounds_time_of(const pz_rounds *rounds, int32_t candidate);
-
-/* Each candidate is slower than the fastest one by more than noise, or as fast as it. */
-bool pz_rounds_decided(const pz_rounds *rounds);
+/* After any number of rounds. */
+void pz_rounds_judge(pz_rounds *rounds);
 
 #endif

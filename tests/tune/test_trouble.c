@@ -362,7 +362,7 @@ static void try_read_only(void) {
   setenv("PZNET_CACHE_DIR", "closed", 1);
   const pz_status opened = pz_tuning_open(NULL, PZ_TUNING_WRITE, &t, NULL);
   pz_tuning_find(t, &key, "direct", &seconds, &found, NULL);
-  const pz_status stored = pz_tuning_store(t, &key, "other", 1, &store_error);
+  const pz_status stored = pz_tuning_store(t, &key, "other", 1, false, &store_error);
   pz_tuning_close(t);
   setenv("PZNET_CACHE_DIR", "empty", 1);
   const pz_status made = pz_tuning_open(NULL, PZ_TUNING_WRITE, &missing, &open_error);

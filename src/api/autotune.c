@@ -181,7 +181,7 @@ static pz_status run(const pz_autotune *t, pz_rounds *layers, int32_t file, pz_n
   pz_watch watch;
   sample *samples = PZ_NEW(t->arena, sample, 2 * ((size_t)all + 1));
   if (!samples) return pz_fail_memory(err, "times of layers", (size_t)all * sizeof *samples);
-  PZ_TRY(pz_watch_new(t->arena, net, &watch, err));
+  PZ_TRY(pz_watch_new(t->arena, net, t->tuner->trusting, &watch, err));
   pz_status status = pz_watch_run(&watch, &t->patch, err); /* warms up */
   const int32_t runs = sum_of(&watch) > LONG ? 1 : RUNS;
   for (int32_t r = 0; status == PZ_OK && r < runs; r++) {
@@ -225,7 +225,7 @@ static pz_status run_in_turn(pz_autotune *t, const char *const *paths, int32_t n
   *layers = PZ_NEW(t->arena, pz_rounds, (size_t)all + 1);
   bool room = *layers != NULL;
   for (pz_node_id i = 0; room && i <= all; i++)
-    room = pz_rounds_new(t->arena, n, MOST_BUSY_ROUNDS, &(*layers)[i]);
+    room = pz_rounds_new(t->arena, n, MOST_BUSY_ROUNDS, t->tuner->trusting, &(*layers)[i]);
   if (!room) return pz_fail_memory(err, "times of layers", (size_t)all * sizeof **layers);
   for (int32_t r = 0; !is_enough(t, &(*layers)[all], pz_tuner_now() - start); r++) {
     for (int32_t i = 0; i < n; i++) PZ_TRY(open_and_run(t, *layers, paths[(r + i) % n], (r + i) % n, err));

@@ -93,7 +93,7 @@ static pz_status measure(build *b, pz_error *err) {
   b->tuner.tell_host = b;
   PZ_TRY(pz_tuner_measure(&b->tuner, b->plan, INFINITY, err));
   timed(b, "measure");
-  if (!b->tuner.measured) return PZ_OK;
+  if (!b->tuner.candidates) return PZ_OK;
   pz_plan_free(b->plan);
   b->plan = NULL;
   PZ_TRY(pz_plan_new(b->model.after, &b->wanted, &b->plan, err));

@@ -75,6 +75,7 @@ typedef struct session {
   pz_effort effort; /* what is wanted now: first the candidates that lead */
   double end;       /* of the budget (pz_tuner_now); INFINITY: there is none */
   bool out;         /* it is used up */
+  bool passed;      /* all have been gone through before: who had times then is counted already */
 } session;
 
 static double left(const session *s) { return s->end - pz_tuner_now(); }
@@ -339,7 +340,7 @@ static pz_status add_candidates(session *s, batch *b, problem *p, pz_error *err)
     at = at < 0 ? 1 : at + 1;
   }
   PZ_TRY(add_candidate(b, p, whole, &node, first, 0, err));
-  return pz_rounds_new(b->arena, at, MOST_BUSY_RUNS, &p->rounds)
+  return pz_rounds_new(b->arena, at, MOST_BUSY_RUNS, s->tuner->trusting, &p->rounds)
              ? PZ_OK
              : pz_fail_memory(err, "times of candidates", MOST_BUSY_RUNS * sizeof(double));
 }
@@ -515,7 +516,7 @@ static void end_round(const batch *b, const pz_watch *w) {
 /* The first run warms up. */
 static pz_status run(session *s, batch *b, pz_error *err) {
   pz_watch watch;
-  PZ_TRY(pz_watch_new(b->arena, b->net, &watch, err));
+  PZ_TRY(pz_watch_new(b->arena, b->net, s->tuner->trusting, &watch, err));
   const double start = pz_tuner_now();
   pz_status status = PZ_OK;
   for (int32_t r = 0; status == PZ_OK && !is_enough(s, b, r - 1, pz_tuner_now() - start); r++) {
@@ -541,7 +542,7 @@ static void keep_time(session *s, const timed *t, double scale) {
   const double seconds = is.seconds > 0 ? is.seconds : NO_SECONDS;
   for (problem *p = t->problem; p; p = p->like) {
     pz_tuner_keep(s->tuner, &p->name, t->candidate->label, scale * seconds, is.noisy);
-    s->tuner->measured += !p->kept;
+    s->tuner->measured += !p->kept && (!s->passed || p->fresh == p->rounds.n);
     p->kept = true;
   }
   s->tuner->candidates++;
@@ -648,6 +649,7 @@ static pz_status measure(session *s, pz_error *err) {
     PZ_TRY(find_problems(s, err));
     PZ_TRY(measure_all(s, err));
     if (s->out || s->effort == s->tuner->effort) break;
+    s->passed = true;
   }
   s->effort = s->tuner->effort; /* how many are left */
   PZ_TRY(find_problems(s, err));
@@ -662,7 +664,7 @@ pz_status pz_tuner_measure(pz_tuner *tuner, const pz_plan *plan, double left, pz
   pz_status status = PZ_OK;
   if (tuner->effort == PZ_EFFORT_ESTIMATE || budget <= 0) return pz_arena_free(s.arena), PZ_OK;
   s.end = start + (left < budget ? left : budget);
-  if (isfinite(s.end) && tuner->slowness <= 0) tuner->slowness = pz_watch_load();
+  if (isfinite(s.end) && tuner->slowness <= 0 && !tuner->trusting) tuner->slowness = pz_watch_load();
   status = s.arena ? measure(&s, &why) : pz_fail_memory(&why, "problems to measure", 64);
   if (status != PZ_OK && status != PZ_INTERRUPTED)
     pz_tuner_note(tuner, "not all could be measured: %s; the cost model chooses", why.message);

@@ -9,9 +9,9 @@ enum { MOST = 256 }; /* rounds that are looked at */
 #define FAR    1.25  /* times the fastest one's: where that does not matter */
 #define UNEVEN 1.10  /* and so is a median of undisturbed times that is so far above their lower quartile */
 
-bool pz_rounds_new(pz_arena *arena, int32_t n, int32_t most, pz_rounds *r) {
+bool pz_rounds_new(pz_arena *arena, int32_t n, int32_t most, bool trusting, pz_rounds *r) {
   const size_t cells = (size_t)n * (size_t)most;
-  *r = (pz_rounds){.n = n, .most = most < MOST ? most : MOST};
+  *r = (pz_rounds){.n = n, .most = most < MOST ? most : MOST, .trusting = trusting};
   r->seconds = PZ_NEW(arena, double, cells + 1);
   r->disturbed = PZ_NEW(arena, bool, cells + 1);
   r->times = PZ_NEW(arena, pz_rounds_time, (size_t)n);
@@ -119,4 +119,5 @@ void pz_rounds_judge(pz_rounds *r) {
   }
   for (int32_t c = 0; c < r->n; c++)
     if (c != best) r->decided = r->decided && is_clear(r, best, c);
+  for (int32_t c = 0; r->trusting && c < r->n; c++) r->times[c].noisy = r->noisy = false;
 }

@@ -29,10 +29,11 @@ typedef struct pz_rounds {
   pz_rounds_time *times;
   double *unsure;
   bool decided, noisy;
+  bool trusting; /* no time is called noisy */
 } pz_rounds;
 
 /* In the arena; false: out of memory. */
-bool pz_rounds_new(pz_arena *arena, int32_t n, int32_t most, pz_rounds *rounds);
+bool pz_rounds_new(pz_arena *arena, int32_t n, int32_t most, bool trusting, pz_rounds *rounds);
 /* Of the round that is under way: the caller counts it when all candidates have theirs. Rounds past `most` are not kept. */
 void pz_rounds_set(pz_rounds *rounds, int32_t candidate, double seconds, bool disturbed);
 

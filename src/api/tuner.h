@@ -45,6 +45,7 @@ typedef struct pz_tuner {
   int32_t noisy;        /* of the candidates and those that were tried: with noisy times */
   double budget, spent; /* seconds: of all measuring (INFINITY: no bound), and of them gone */
   double slowness;      /* of compiling kernels, beside what is expected of a quiet machine; 0: not known */
+  bool trusting;        /* $PZNET_ASSUME_QUIET: no time is called noisy */
   bool paced;           /* that was seen of kernels */
   char note[512];       /* one line: why something was not measured or not kept; "" */
 } pz_tuner;

@@ -27,7 +27,7 @@ typedef struct fixture {
 static fixture begin(int32_t n) {
   fixture f = {.arena = pz_arena_new(), .random = 7};
   assert_non_null(f.arena);
-  assert_true(pz_rounds_new(f.arena, n, 100, &f.rounds));
+  assert_true(pz_rounds_new(f.arena, n, 100, false, &f.rounds));
   return f;
 }
 
@@ -74,6 +74,9 @@ static void what_noise_hides_is_not_decided(void **state) {
   for (int r = 0; r < 10; r++) add_round(&f, (const double[]){1, 1.03 * (r % 2 ? 1.1 : 0.9)}, 1, NULL);
   pz_rounds_judge(&f.rounds);
   assert_true(!f.rounds.decided && f.rounds.noisy && f.rounds.times[1].noisy);
+  f.rounds.trusting = true;
+  pz_rounds_judge(&f.rounds);
+  assert_false(f.rounds.noisy || f.rounds.times[1].noisy);
   pz_arena_free(f.arena);
 }
 

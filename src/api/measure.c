@@ -641,6 +641,13 @@ static pz_status measure_all(session *s, pz_error *err) {
   return PZ_OK;
 }
 
+static pz_status count_left(session *s, pz_error *err) {
+  s->effort = s->tuner->effort;
+  PZ_TRY(find_problems(s, err));
+  s->tuner->left = s->n;
+  return PZ_OK;
+}
+
 /* Within a budget those that lead come first, so that each problem that is worth it has them. */
 static pz_status measure(session *s, pz_error *err) {
   const bool bounded = isfinite(s->end);
@@ -651,10 +658,7 @@ static pz_status measure(session *s, pz_error *err) {
     if (s->out || s->effort == s->tuner->effort) break;
     s->passed = true;
   }
-  s->effort = s->tuner->effort; /* how many are left */
-  PZ_TRY(find_problems(s, err));
-  s->tuner->left = s->n;
-  return PZ_OK;
+  return count_left(s, err);
 }
 
 pz_status pz_tuner_measure(pz_tuner *tuner, const pz_plan *plan, double left, pz_error *err) {
@@ -662,14 +666,16 @@ pz_status pz_tuner_measure(pz_tuner *tuner, const pz_plan *plan, double left, pz
   pz_error why = {0};
   const double start = pz_tuner_now(), budget = pz_tuner_left(tuner);
   pz_status status = PZ_OK;
-  if (tuner->effort == PZ_EFFORT_ESTIMATE || budget <= 0) return pz_arena_free(s.arena), PZ_OK;
+  if (tuner->effort == PZ_EFFORT_ESTIMATE) return pz_arena_free(s.arena), PZ_OK;
   s.end = start + (left < budget ? left : budget);
-  if (isfinite(s.end) && tuner->slowness <= 0 && !tuner->trusting) tuner->slowness = pz_watch_load();
-  status = s.arena ? measure(&s, &why) : pz_fail_memory(&why, "problems to measure", 64);
+  if (budget > 0 && isfinite(s.end) && tuner->slowness <= 0 && !tuner->trusting)
+    tuner->slowness = pz_watch_load();
+  if (!s.arena) status = pz_fail_memory(&why, "problems to measure", 64);
+  else status = budget > 0 ? measure(&s, &why) : count_left(&s, &why);
   if (status != PZ_OK && status != PZ_INTERRUPTED)
     pz_tuner_note(tuner, "not all could be measured: %s; the cost model chooses", why.message);
   pz_arena_free(s.arena);
   tuner->seconds += pz_tuner_now() - start;
-  pz_tuner_spend(tuner, start);
+  if (budget > 0) pz_tuner_spend(tuner, start);
   return status == PZ_INTERRUPTED ? pz_fail(err, status, "%s", why.message) : PZ_OK;
 }

@@ -59,16 +59,16 @@ static void print_tuning(const json_t *tuning) {
   const char *note = json_string_value(get(tuning, "note"));
   const int measured = (int)json_integer_value(get(tuning, "measured")),
             tried = (int)json_integer_value(get(tuning, "tried")),
-            noisy = (int)json_integer_value(get(tuning, "noisy"));
+            noisy = (int)json_integer_value(get(tuning, "noisy")),
+            left = (int)json_integer_value(get(tuning, "left"));
   if (measured)
     tool_print("%d of %d distinct convolutions measured, %d candidates in %.1f s\n", measured,
                (int)json_integer_value(get(tuning, "problems")),
                (int)json_integer_value(get(tuning, "candidates")), json_number_value(get(tuning, "seconds")));
   if (tried) tool_print("%d layers' candidates tried in the network itself\n", tried);
-  if (noisy)
-    tool_print(
-        "the machine was busy: %d of these times are noisy, and are taken again when next there is time\n",
-        noisy);
+  if (noisy) tool_print("the machine was busy: %d times are noisy, and will be taken again\n", noisy);
+  if (left && json_number_value(get(tuning, "spent")) > 0)
+    tool_print("%d %s left to be measured when next there is time\n", left, left == 1 ? "is" : "are");
   fflush(stdout);
   if (note && *note) tool_warn("pznet: warning: %s\n", note);
 }

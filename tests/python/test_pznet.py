@@ -154,7 +154,7 @@ class Compile(Networks):
             self.assertFalse(os.path.exists(path("out.so")))
 
     def test_without_a_budget_nothing_is_measured(self):
-        tuning = pznet.compile(path("conv.prototxt"), path("none.so"), weights="init:1", budget=0)["tuning"]
+        tuning = pznet.compile(path("conv.prototxt"), path("unmeasured.so"), weights="init:1", budget=0)["tuning"]
         self.assertEqual((tuning["effort"], tuning["budget"], tuning["measured"], tuning["spent"]), ("measure", 0, 0, 0))
 
     def test_failing_progress_ends_the_work(self):

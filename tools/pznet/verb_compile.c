@@ -119,8 +119,8 @@ static const tool_option options[] = {
     TOOL_MODEL_OPTIONS,
     TOOL_TUNING_OPTIONS,
     {"budget", 0, "SECONDS",
-     "what measuring may take beyond the estimate, what is worth most first; 0: nothing is measured, kept "
-     "times count;\n" TOOL_HELP_COLUMN "default: 10, or any where --effort is given"},
+     "what measuring may take beyond the estimate, what is worth most first; 0: nothing\n" TOOL_HELP_COLUMN
+     "is measured, kept times count; default: 10, or any where --effort is given"},
     {"emit-c", 0, "FOLDER", "keep the generated source there"},
     {"json", 0, NULL, "print the manifest and the timings as JSON"},
     {"quiet", 'q', NULL, "print errors only"},

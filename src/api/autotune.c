@@ -118,10 +118,16 @@ static pz_status compile(const pz_autotune *t, const pz_plan *plan, const char *
                          pz_error *err) {
   pz_emit_options emit = *t->emit;
   pz_deadline deadline;
+  pz_emit_counts counts = {0};
+  const double start = pz_tuner_now();
+  emit.counts = &counts;
   pz_deadline_use(&deadline, t->end, &emit);
   PZ_TRY(pz_emit_source(plan, &emit, folder, err));
   PZ_TRY(pz_emit_manifest(plan, &emit, NULL, folder, NULL, err));
-  PZ_TRY(pz_emit_compile(plan, &emit, folder, err));
+  const pz_status status = pz_emit_compile(plan, &emit, folder, err);
+  if (t->emit->counts) t->emit->counts->compiled += counts.compiled, t->emit->counts->cached += counts.cached;
+  PZ_TRY(status);
+  pz_tuner_compiled(t->tuner, counts.compiled, pz_tuner_now() - start);
   return pz_emit_link(plan, &emit, folder, path, err);
 }
 
@@ -283,9 +289,7 @@ static pz_status add_files(pz_autotune *t, int32_t most, pz_error *err) {
     file *f = &t->files[t->n_files];
     PZ_TRY(add_file(t, err));
     if (!go_on_with(t, f) || (t->n_files == 1 && !is_affordable(t, f, round))) break;
-    const double start = pz_tuner_now();
     PZ_TRY(make(t, f, err));
-    pz_tuner_compiled(t->tuner, labels_of(t, f), pz_tuner_now() - start - PACKING);
     if (isfinite(t->end)) most = 2;
   }
   return PZ_OK;

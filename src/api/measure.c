@@ -438,11 +438,12 @@ static int32_t count_fresh(const session *s, int32_t first, int32_t end) {
   return fresh;
 }
 
-/* `fresh`: candidates that no graph had before. s->out: the budget did not suffice. */
-static pz_status compile(session *s, batch *b, int32_t fresh, pz_error *err) {
+/* s->out: the budget did not suffice. */
+static pz_status compile(session *s, batch *b, pz_error *err) {
   const pz_compile_options *o = s->tuner->options;
   const double start = pz_tuner_now();
   pz_deadline deadline;
+  pz_emit_counts counts = {0};
   PZ_TRY(pz_folder_new(b->arena, &b->folder, err));
   pz_emit_options emit = {.cc = o->cc,
                           .model = "tuning",
@@ -452,15 +453,18 @@ static pz_status compile(session *s, batch *b, int32_t fresh, pz_error *err) {
                           .tick_host = s,
                           .objects = b->folder.path};
   if (s->tuner->objects) pz_objects_use(s->tuner->objects, &emit);
+  pz_emit_counts *all = emit.counts;
+  emit.counts = &counts;
   if (b->convolutions) fill_weights(b->plan);
   PZ_TRY(pz_emit_source(b->plan, &emit, b->folder.path, err));
   PZ_TRY(pz_emit_manifest(b->plan, &emit, NULL, b->folder.path, NULL, err));
   pz_deadline_use(&deadline, s->end, &emit);
   pz_status status = pz_emit_compile(b->plan, &emit, b->folder.path, err);
   if (status == PZ_OK) status = pz_emit_link(b->plan, &emit, b->folder.path, "network.so", err);
+  if (all) all->compiled += counts.compiled, all->cached += counts.cached;
   if (status == PZ_INTERRUPTED) s->out = pz_deadline_passed(&deadline);
   if (status != PZ_OK) return status;
-  pz_tuner_compiled(s->tuner, fresh, pz_tuner_now() - start);
+  pz_tuner_compiled(s->tuner, counts.compiled, pz_tuner_now() - start);
   const char *network = pz_arena_printf(b->arena, "%s/network.so", b->folder.path);
   if (!network) return pz_fail_memory(err, "a path", 64);
   PZ_TRY(pz_open_compiled(network, s->tuner->key.threads, &b->net, err));
@@ -591,7 +595,7 @@ static pz_status measure_batch(session *s, int32_t first, int32_t end, bool *fit
   }
   *fits = b.fits;
   if (status == PZ_OK && *fits) {
-    status = compile(s, &b, count_fresh(s, first, end), err);
+    status = compile(s, &b, err);
     if (status == PZ_OK) status = run(s, &b, err);
     if (status == PZ_OK) keep(s, &b);
   }

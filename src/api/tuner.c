@@ -60,16 +60,16 @@ void pz_tuner_spend(pz_tuner *t, double start) { t->spent += pz_tuner_now() - st
 /* Seconds of a core of 2025 and gcc 12: what kernels of one file have in common, and each of them (doc/notes/2026-11-29-compiling.md). */
 #define OF_FILE   1.5
 #define OF_KERNEL 0.8
-static double quiet_compiling(int32_t kernels) { return OF_FILE + OF_KERNEL * kernels / pz_cpu_usable(); }
+enum { LEAST_KERNELS = 2 }; /* fewer tell nothing of others */
+static double quiet_compiling(double kernels) { return OF_FILE + OF_KERNEL * kernels / pz_cpu_usable(); }
 
 double pz_tuner_compiling(const pz_tuner *t, int32_t kernels) {
   return (t->slowness > 0 ? t->slowness : 1) * quiet_compiling(kernels);
 }
 
-/* Some of the kernels may have been there: no less than a part of the guess before counts. */
-void pz_tuner_compiled(pz_tuner *t, int32_t kernels, double seconds) {
-  const double before = t->slowness > 0 ? t->slowness : 1, is = seconds / quiet_compiling(kernels);
-  t->slowness = fmax(is, before / 3);
+void pz_tuner_compiled(pz_tuner *t, int64_t kernels, double seconds) {
+  if (kernels < LEAST_KERNELS) return;
+  t->slowness = seconds / quiet_compiling((double)kernels);
   t->paced = true;
 }
 

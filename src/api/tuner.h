@@ -87,9 +87,9 @@ double pz_tuner_left(const pz_tuner *tuner);
 /* What was begun at `start` (pz_tuner_now) has been paid. */
 void pz_tuner_spend(pz_tuner *tuner, double start);
 double pz_tuner_now(void);
-/* Seconds that compiling so many new kernels is expected to take, by what it took before; and what it took. */
+/* Seconds that compiling so many new kernels is expected to take, by what it took before; and what it took, where so many were compiled. */
 double pz_tuner_compiling(const pz_tuner *tuner, int32_t kernels);
-void pz_tuner_compiled(pz_tuner *tuner, int32_t kernels, double seconds);
+void pz_tuner_compiled(pz_tuner *tuner, int64_t kernels, double seconds);
 
 /* An end for the C compilers of a pz_emit_options: `stop` is set at `end`, or when the user interrupts. The tick and interrupt that the options have are
  * asked still. Where compiling ends with PZ_INTERRUPTED it was the end if pz_deadline_passed. */

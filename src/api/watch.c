@@ -14,7 +14,9 @@
 #define SLOW   1.15 /* times the least pace: another clock rate, or a core that is shared below the system */
 #define LOOK   0.03 /* seconds */
 #define WAITED 0.02 /* of a step's time, that its threads waited for a core: a step that is disturbed */
-#define NAP    5000000 /* nanoseconds: more than a thread's turn, so that it is its turn when it wakes */
+#define TURN                                                                                                 \
+  2e-4 /* seconds, and more than waking takes on a quiet machine, less than another's turn: then it is disturbed */
+#define NAP 5000000 /* nanoseconds: more than a thread's turn, so that it is its turn when it wakes */
 enum { MOST_THREADS = 256 };
 
 static double clock_of(clockid_t id) {
@@ -135,7 +137,7 @@ static void end_step(pz_watch *w, int32_t step, int32_t workers) {
   w->seconds[step] = wall;
   w->disturbed[step] = false;
   if (w->crowded || w->trusting) return;
-  w->disturbed[step] = w->counts ? waited > WAITED * wall : w->waited_ns[step] > 0;
+  w->disturbed[step] = w->counts ? waited > WAITED * wall && waited > TURN : w->waited_ns[step] > 0;
   if (w->counts && w->disturbed[step] && waited / workers < wall) w->seconds[step] -= waited / workers;
 }
 

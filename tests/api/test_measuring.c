@@ -1,17 +1,21 @@
-/* What paired times say, what is measured first, and which times choose. No clock: times are made up. */
+/* What paired times say, what is measured first, and which times choose. But for the load of a core no clock is asked: times are made up. */
 #include "api/rounds.h"
 #include "api/tuner.h"
+#include "api/watch.h"
 #include "api/worth.h"
 #include "planner/planner.h"
 
 #include <ftw.h>
 #include <math.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -218,6 +222,30 @@ static void deadlines_stop_compilers(void **state) {
   assert_false(pz_deadline_passed(&d));
 }
 
+/* ---- other work ---- */
+
+/* The other process goes on until it is told: whatever else runs, half of the core is the most that is left. */
+static void a_core_that_another_wants_is_seen(void **state) {
+  (void)state;
+  cpu_set_t all, one_core;
+  assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+  int core = 0;
+  while (!CPU_ISSET(core, &all)) core++;
+  CPU_ZERO(&one_core);
+  CPU_SET(core, &one_core);
+  assert_int_equal(sched_setaffinity(0, sizeof one_core, &one_core), 0);
+  const pid_t busy = fork();
+  if (!busy)
+    for (volatile int i = 0;; i = 1 - i) {}
+  assert_true(busy > 0);
+  double most = 0;
+  for (int i = 0; i < 20 && most < 1.3; i++) most = fmax(most, pz_watch_load());
+  kill(busy, SIGKILL);
+  assert_int_equal(waitpid(busy, NULL, 0), busy);
+  assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+  assert_true(most >= 1.3);
+}
+
 /* ---- which times choose ---- */
 
 static char folder[] = "/tmp/pznet-measuring-XXXXXX";
@@ -345,6 +373,7 @@ int main(void) {
       cmocka_unit_test(equals_are_told_apart),
       cmocka_unit_test(compiling_is_foreseen_by_what_it_took),
       cmocka_unit_test(deadlines_stop_compilers),
+      cmocka_unit_test(a_core_that_another_wants_is_seen),
       cmocka_unit_test(noisy_times_choose_where_they_are_clear),
       cmocka_unit_test(some_times_do_not_choose),
   };

@@ -25,10 +25,10 @@ enum { MOST_NODES = 40, LEAST_RUNS = 5, MOST_RUNS = 25, MOST_BUSY_RUNS = 120 };
 #define SECONDS      2.0                /* of timed runs, if there are LEAST_RUNS */
 #define BUSY_SECONDS 8.0                /* where other work on the machine disturbs them */
 #define LONG_SECONDS 20.0               /* after which PZ_ROUNDS_LEAST of them do */
-/* Of what is left of the budget: what compiling one graph should take at most; and the first one, which shows how long that takes. What is not compiled
- * when the budget ends is lost. */
+/* Of what is left of the budget: what compiling one graph should take at most; and the first one, of one problem, which shows how long that takes. What is
+ * not compiled when the budget ends is lost. */
 #define FULL  0.75
-#define FIRST 0.6
+#define FIRST 0.9
 
 typedef struct problem {
   pz_tuner_problem name;
@@ -438,8 +438,8 @@ static int32_t count_fresh(const session *s, int32_t first, int32_t end) {
   return fresh;
 }
 
-/* s->out: the budget did not suffice. */
-static pz_status compile(session *s, batch *b, pz_error *err) {
+/* `fresh`: candidates that no graph had before; with them come smaller kernels. s->out: the budget did not suffice. */
+static pz_status compile(session *s, batch *b, int32_t fresh, pz_error *err) {
   const pz_compile_options *o = s->tuner->options;
   const double start = pz_tuner_now();
   pz_deadline deadline;
@@ -464,7 +464,7 @@ static pz_status compile(session *s, batch *b, pz_error *err) {
   if (all) all->compiled += counts.compiled, all->cached += counts.cached;
   if (status == PZ_INTERRUPTED) s->out = pz_deadline_passed(&deadline);
   if (status != PZ_OK) return status;
-  pz_tuner_compiled(s->tuner, counts.compiled, pz_tuner_now() - start);
+  pz_tuner_compiled(s->tuner, counts.compiled < fresh ? counts.compiled : fresh, pz_tuner_now() - start);
   const char *network = pz_arena_printf(b->arena, "%s/network.so", b->folder.path);
   if (!network) return pz_fail_memory(err, "a path", 64);
   PZ_TRY(pz_open_compiled(network, s->tuner->key.threads, &b->net, err));
@@ -595,7 +595,7 @@ static pz_status measure_batch(session *s, int32_t first, int32_t end, bool *fit
   }
   *fits = b.fits;
   if (status == PZ_OK && *fits) {
-    status = compile(s, &b, err);
+    status = compile(s, &b, count_fresh(s, first, end), err);
     if (status == PZ_OK) status = run(s, &b, err);
     if (status == PZ_OK) keep(s, &b);
   }
@@ -603,9 +603,11 @@ static pz_status measure_batch(session *s, int32_t first, int32_t end, bool *fit
   return status == PZ_INTERRUPTED && s->out ? PZ_OK : status;
 }
 
+static bool is_first(const session *s) { return isfinite(s->end) && !s->tuner->paced; }
+
 /* Compiling them leaves some of the budget for running them. */
 static bool is_affordable(const session *s, int32_t first, int32_t end) {
-  const double part = s->tuner->paced ? FULL : FIRST;
+  const double part = is_first(s) ? FIRST : FULL;
   return pz_tuner_compiling(s->tuner, count_fresh(s, first, end)) < part * left(s);
 }
 
@@ -617,7 +619,7 @@ static int32_t end_of_batch(const session *s, int32_t first) {
     nodes += count_wanted(s, &s->problems[end]);
     floats += weights_of(s, &s->problems[end]);
     if (end > first &&
-        (nodes > MOST_NODES || 8 * floats > MOST_BYTES ||
+        (is_first(s) || nodes > MOST_NODES || 8 * floats > MOST_BYTES ||
          is_convolution(s, end) != is_convolution(s, first) || !is_affordable(s, first, end + 1)))
       break;
   }

@@ -58,22 +58,30 @@ static PyObject *run_compile(PyObject *module, compile_args *a) {
   return text;
 }
 
+/* None: the default. False: an exception is set. */
+static bool budget_of(PyObject *seconds, pz_compile_options *o) {
+  o->bounded = seconds != Py_None;
+  if (o->bounded) o->budget = PyFloat_AsDouble(seconds);
+  return !PyErr_Occurred();
+}
+
 static PyObject *compile_network(PyObject *module, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"model",       "output",       "weights",   "isa",       "cc",
                           "emit_c",      "disable",      "inputs",    "progress",  "effort",
                           "tuning",      "threads",      "precision", "max_error", "target",
-                          "input_types", "output_types", "cache",     NULL};
+                          "input_types", "output_types", "cache",     "budget",    NULL};
   compile_args a = {.options = PZ_COMPILE_OPTIONS, .progress = Py_None};
   pz_compile_options *o = &a.options;
+  PyObject *budget = Py_None;
   const char **shapes = NULL, **input_types = NULL, **output_types = NULL;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O&zzzzzOOzzizd|zOOz", names, PyUnicode_FSConverter,
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O&zzzzzOOzzizd|zOOzO", names, PyUnicode_FSConverter,
                                    &a.model, PyUnicode_FSConverter, &a.output, &o->weights, &o->isa, &o->cc,
                                    &o->emit_c, &o->disable, &a.shapes, &a.progress, &o->effort, &o->tuning,
                                    &o->threads, &o->precision, &o->max_error, &o->target, &a.input_types,
-                                   &a.output_types, &o->cache))
+                                   &a.output_types, &o->cache, &budget))
     return NULL;
   PyObject *result = NULL;
-  if (strings(a.shapes, &shapes, &o->n_input_shapes) &&
+  if (budget_of(budget, o) && strings(a.shapes, &shapes, &o->n_input_shapes) &&
       strings(a.input_types, &input_types, &o->n_input_types) &&
       strings(a.output_types, &output_types, &o->n_output_types)) {
     o->input_shapes = shapes, o->input_types = input_types, o->output_types = output_types;

@@ -102,7 +102,7 @@ typedef struct pz_abi_executor {
  * run; zeroed again, the network begins anew. Two runs at a time need two states.
  * inputs[i], outputs[i]: as the ports say; outputs must not overlap inputs.
  * executor: NULL runs everything on the calling thread.
- * step_ns: NULL, or n_steps entries to which the wall time of each step is added, in nanoseconds.
+ * step_ns: NULL, or n_steps entries to which the wall time of each step is added, in nanoseconds; without what `observe` takes.
  * observe: NULL, or called by worker 0 after each step while the other workers wait. */
 typedef struct pz_abi_call {
   void *arena;

@@ -73,9 +73,8 @@ typedef struct pz_compile_options {
     const char *fuse_rows;
     const char *slabs; /* its older name */
   };
-  /* how algorithms are chosen: "estimate": by a cost model; "measure" (default): the likely ones of each
-   * distinct convolution are timed on this machine, once, the best of them in the network itself too; "exhaustive": all of
-   * them, which may take hours */
+  /* how algorithms are chosen: "estimate": by a cost model; "measure": the likely ones of each distinct convolution are timed on this machine,
+   * once, the best of them in the network itself too; "exhaustive": all of them, which may take hours. NULL: as "measure", within a `budget` */
   const char *effort;
   /* the database of times: its path, or "none"; NULL: the one of pz_tune_list. One that cannot be used is no
    * failure: the summary's "tuning" has a "note" */
@@ -96,6 +95,10 @@ typedef struct pz_compile_options {
   /* the folder of kernels that were compiled before, or "none"; NULL: the one of pz_cache_show. One that cannot be used is no failure: the
    * summary's "kernels" has a "note" */
   const char *cache;
+  /* seconds that measuring may take beyond what the estimate costs, where `bounded`; 0: nothing is measured, but times of the database count. Else 10
+   * where `effort` is NULL, and any where it names one. What is worth most is measured first, and the next compilation goes on (doc/tuning.md) */
+  double budget;
+  bool bounded;
 } pz_compile_options;
 #define PZ_COMPILE_OPTIONS                                                                                   \
   { 0 }

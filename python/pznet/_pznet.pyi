@@ -21,5 +21,6 @@ def compile(
     input_types: Sequence[str] = ...,
     output_types: Sequence[str] = ...,
     cache: str | None = None,
+    budget: float | None = None,
 ) -> str: ...
 def infer(net: Net, options: tuple[Any, ...], /) -> str: ...

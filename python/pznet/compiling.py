@@ -34,6 +34,7 @@ class Options(TypedDict, total=False):
     output_types: Mapping[str, str] | str | None
     progress: Progress | None
     effort: str | None
+    budget: float | None
     tuning: Path | None
     cache: Path | None
     threads: int | None
@@ -62,7 +63,7 @@ def network_file(model: Path, output: Path, options: Options) -> dict[str, Any]:
         _pznet.compile(model, output, weights, options.get("isa"), options.get("cc"), emit_c, disable, shapes,
                        options.get("progress"), options.get("effort"), tuning, options.get("threads") or 0,
                        options.get("precision"), options.get("max_error") or 0.0,
-                       options.get("target"), _types(options.get("input_types")), _types(options.get("output_types")), cache)
+                       options.get("target"), _types(options.get("input_types")), _types(options.get("output_types")), cache, options.get("budget"))
     )
     return summary
 
@@ -105,8 +106,9 @@ def compile(
     inputs: shapes that replace the model's, by name (of ONNX also "#2", the second). progress: called with (what, done, total, seconds).
     input_types and output_types: element types by name, such as {"x": "u8"}, or one for all: "f32", "f16", "bf16", "u8", "i8",
     "u16", "i16", "i32"; None: those of an ONNX model, or "f32".
-    effort: how algorithms are chosen, "estimate", "measure" (default: times the likely ones on this machine, once) or
-    "exhaustive". tuning: the database of times, or "none". cache: the folder of kernels that were
+    effort: how algorithms are chosen, "estimate", "measure" (times the likely ones on this machine, once) or "exhaustive";
+    None: as "measure", within a budget. budget: seconds that measuring may take, what is worth most first; 0: nothing is measured; None: 10
+    where effort is None, else any. tuning: the database of times, or "none". cache: the folder of kernels that were
     compiled before, or "none". threads: that layers are cut for and timed with; None: the
     cores of this process.
     Returns the manifest with the timings, or the open network. Raises `Error`, ValueError or MemoryError.

@@ -21,7 +21,8 @@ typedef pz_status (*pz_autotune_tick)(void *host, pz_error *err);
 pz_status pz_autotune_run(pz_tuner *tuner, const pz_plan *plan, const pz_plan_options *wanted,
                           const pz_emit_options *emit, const char *network, pz_autotune_tick tick, void *host,
                           pz_autotune **autotune, pz_error *err);
-/* *better: `network`, a file of the plan that these times made, is not slower than the one that in-network autotuning began with. */
+/* *better: `network`, a file of the plan that these times made, is not slower than the one that in-network autotuning began with. Where other work on
+ * the machine hides which is faster it is not, and PZ_AUTOTUNE_BEFORE keeps nothing, so that the candidates are tried again. */
 pz_status pz_autotune_compare(pz_autotune *autotune, const char *network, bool *better, pz_error *err);
 /* Into the database: nothing; the times of those candidates alone that in-network autotuning began with, so that they are not tried again; all. */
 typedef enum pz_autotune_keep { PZ_AUTOTUNE_NOTHING, PZ_AUTOTUNE_BEFORE, PZ_AUTOTUNE_ALL } pz_autotune_keep;

@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,9 +91,9 @@ static void tell_measuring(void *host, const char *what) { tell(host, what, 1); 
 static pz_status measure(build *b, pz_error *err) {
   b->tuner.tell = tell_measuring;
   b->tuner.tell_host = b;
-  PZ_TRY(pz_tuner_measure(&b->tuner, b->plan, err));
+  PZ_TRY(pz_tuner_measure(&b->tuner, b->plan, INFINITY, err));
   timed(b, "measure");
-  if (!b->tuner.measured) return PZ_OK;
+  if (!b->tuner.candidates) return PZ_OK;
   pz_plan_free(b->plan);
   b->plan = NULL;
   PZ_TRY(pz_plan_new(b->model.after, &b->wanted, &b->plan, err));
@@ -101,7 +102,8 @@ static pz_status measure(build *b, pz_error *err) {
 }
 
 /* How much of each layer's error the result has is measured with the network that is made first, whatever its layers' errors are: so that it has
- * most of what the last one will have, it is made with a guess. All of it where samples are normalised one by one, which multiplies errors. */
+ * most of what the last one will have, it is made with a guess. All of it where samples are normalised one by one, which multiplies errors. Within a
+ * budget there may be no time to measure it, so that nothing is guessed. */
 #define GUESS 0.25
 static bool normalises(const pz_graph *g) {
   for (pz_node_id n = 0; n < g->n_nodes; n++)
@@ -111,6 +113,7 @@ static bool normalises(const pz_graph *g) {
 static bool measures_errors(const build *b) {
   return !b->wanted.exact && b->tuner.effort != PZ_EFFORT_ESTIMATE && pz_target_runs_here(&b->wanted.target);
 }
+static bool is_bounded(const build *b) { return isfinite(b->tuner.budget); }
 /* By node, all `value`. */
 static pz_status new_error_propagation(const build *b, double value, double **error_propagation,
                                        pz_error *err) {
@@ -123,7 +126,7 @@ static pz_status new_error_propagation(const build *b, double value, double **er
 }
 static pz_status guess_error_propagation(build *b, pz_error *err) {
   double *guess;
-  if (!measures_errors(b)) return PZ_OK;
+  if (!measures_errors(b) || is_bounded(b)) return PZ_OK;
   PZ_TRY(new_error_propagation(b, normalises(b->model.after) ? 1 : GUESS, &guess, err));
   b->wanted.error_propagation = guess;
   return PZ_OK;
@@ -240,23 +243,74 @@ static void expect_error_propagation(const pz_plan *plan, double *error_propagat
     if (plan->choices[n].n > 1) error_propagation[n] = plan->expected_propagation[n];
 }
 
+/* Of measuring errors: seconds, where there is no budget; of one the least that must be left, in seconds and as a part of it; and the part of what is
+ * left that goes to the runs, the rest to the network that comes of it. */
+#define ERROR_SECONDS 30
+#define ERROR_LEAST   2
+#define ERROR_PART    0.3
+#define ERROR_RUNS    0.4
+static bool has_time_for_errors(const build *b) {
+  const double left = pz_tuner_left(&b->tuner);
+  return !is_bounded(b) || (left >= ERROR_LEAST && left >= ERROR_PART * b->tuner.budget);
+}
+static double seconds_for_errors(const build *b) {
+  return is_bounded(b) ? ERROR_RUNS * pz_tuner_left(&b->tuner) : ERROR_SECONDS;
+}
+
+/* As many kernels may be new as choices are. */
+static bool has_time_to_compile(const build *b, const pz_plan *plan) {
+  int32_t changed = 0;
+  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
+    changed += plan->choices[n].chosen != b->plan->choices[n].chosen;
+  return !changed || pz_tuner_compiling(&b->tuner, changed) < pz_tuner_left(&b->tuner);
+}
+
+/* Goes on with `plan` and its network, if that is compiled within the budget. */
+static pz_status take_in_time(build *b, pz_plan *plan, pz_error *err) {
+  pz_plan *before = b->plan;
+  const pz_emit_options emit = b->emit;
+  pz_deadline deadline;
+  pz_error why = {0};
+  pz_deadline_use(&deadline, pz_tuner_now() + pz_tuner_left(&b->tuner), &b->emit);
+  b->plan = plan;
+  const pz_status status = write_network(b, "emit_again", "compile_again", &why);
+  b->emit = emit;
+  if (status == PZ_OK) return pz_plan_free(before), PZ_OK;
+  take(b, before);
+  if (!pz_deadline_passed(&deadline)) return pz_fail(err, status, "%s", why.message);
+  b->wanted.error_propagation = NULL;
+  return write_network(b, "emit_untried", "compile_untried", err);
+}
+
 /* The bound on the error is one on the result's, and what becomes of layers' errors there depends on the network. So it is measured with a
  * network of it; where the plan is another one then, that network is made. */
-static pz_status weigh_errors(build *b, const char *network, pz_error *err) {
+static pz_status weigh_errors_now(build *b, const char *network, pz_error *err) {
   pz_plan *plan;
   double *error_propagation;
-  if (!measures_errors(b)) return PZ_OK;
-  PZ_TRY(stage(b, "measuring errors", b->done + 1, err));
-  if (!has_room_for_errors(b)) return without_errors(b, err);
+  if (!has_room_for_errors(b)) return is_bounded(b) ? PZ_OK : without_errors(b, err);
   PZ_TRY(new_error_propagation(b, 1, &error_propagation, err));
   expect_error_propagation(b->plan, error_propagation);
-  PZ_TRY(pz_measure_error_propagation(b->plan, &b->wanted, network, before_run, b, error_propagation, err));
+  PZ_TRY(pz_measure_error_propagation(b->plan, &b->wanted, network, before_run, b, seconds_for_errors(b),
+                                      error_propagation, err));
   b->wanted.error_propagation = error_propagation;
   PZ_TRY(plan_anew(b, &plan, err));
-  const bool same = same_choices(b->plan, plan);
-  take(b, plan);
   timed(b, "errors");
-  return same ? PZ_OK : write_network(b, "emit_again", "compile_again", err);
+  if (!has_time_to_compile(b, plan)) {
+    b->wanted.error_propagation = NULL;
+    return pz_plan_free(plan), PZ_OK;
+  }
+  if (!same_choices(b->plan, plan)) return take_in_time(b, plan, err);
+  take(b, plan);
+  return PZ_OK;
+}
+static pz_status weigh_errors(build *b, const char *network, pz_error *err) {
+  const double start = pz_tuner_now();
+  if (!measures_errors(b)) return PZ_OK;
+  PZ_TRY(stage(b, "measuring errors", b->done + 1, err));
+  if (!has_time_for_errors(b)) return PZ_OK;
+  const pz_status status = weigh_errors_now(b, network, err);
+  pz_tuner_spend(&b->tuner, start);
+  return status;
 }
 
 /* ---- candidates in the network ---- */
@@ -294,11 +348,8 @@ static bool has_room_to_try(build *b) {
 }
 
 /* Not where memory is bound: what layers may take was decided by that. */
-static pz_status try_candidates(build *b, const char *network, pz_error *err) {
+static pz_status try_candidates_now(build *b, const char *network, pz_error *err) {
   pz_plan *plan;
-  if (b->tuner.effort == PZ_EFFORT_ESTIMATE || !pz_target_runs_here(&b->plan->target) || b->wanted.memory > 0)
-    return PZ_OK;
-  PZ_TRY(stage(b, "trying candidates in the network", b->done + 1, err));
   if (!has_room_to_try(b)) return PZ_OK;
   PZ_TRY(
       pz_autotune_run(&b->tuner, b->plan, &b->wanted, &b->emit, network, before_run, b, &b->autotune, err));
@@ -309,6 +360,16 @@ static pz_status try_candidates(build *b, const char *network, pz_error *err) {
   end_autotune(b, PZ_AUTOTUNE_ALL);
   take(b, plan);
   return PZ_OK;
+}
+static pz_status try_candidates(build *b, const char *network, pz_error *err) {
+  const double start = pz_tuner_now();
+  if (b->tuner.effort == PZ_EFFORT_ESTIMATE || !pz_target_runs_here(&b->plan->target) || b->wanted.memory > 0)
+    return PZ_OK;
+  PZ_TRY(stage(b, "trying candidates in the network", b->done + 1, err));
+  if (pz_tuner_left(&b->tuner) <= 0) return PZ_OK;
+  const pz_status status = try_candidates_now(b, network, err);
+  pz_tuner_spend(&b->tuner, start);
+  return status;
 }
 
 static pz_status make_network(build *b, pz_error *err) {

@@ -10,9 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NOISE   0x1p-8 /* of weights: far above rounding errors, and its effect still in proportion */
-#define MARGIN  1.5    /* what other inputs than the one that is run may make of errors */
-#define SECONDS 30
+#define NOISE  0x1p-8 /* of weights: far above rounding errors, and its effect still in proportion */
+#define MARGIN 1.5    /* what other inputs than the one that is run may make of errors */
 
 typedef struct probe {
   const pz_plan *plan, *noisy; /* noisy: the same with noise on the weights of all layers */
@@ -170,21 +169,34 @@ static double difference(const probe *t) {
   return largest;
 }
 
+/* The layer not looked at yet that costs most, or PZ_NONE. */
+static pz_node_id next_of(const pz_plan *plan, const bool *done) {
+  pz_node_id best = PZ_NONE;
+  double most = -1;
+  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++) {
+    if (done[n] || !has_choice(plan, n) || pz_plan_candidate(plan, n)->cost <= most) continue;
+    most = pz_plan_candidate(plan, n)->cost, best = n;
+  }
+  return best;
+}
+
 static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static pz_status measure(probe *t, pz_status (*tick)(void *, pz_error *), void *host,
+static pz_status measure(probe *t, pz_status (*tick)(void *, pz_error *), void *host, double seconds,
                          double *error_propagation, pz_error *err) {
   const double start = now();
+  bool *done = PZ_NEW(t->plan->arena, bool, (size_t)t->plan->graph->n_nodes + 1);
+  if (!done) return pz_fail_memory(err, "errors", (size_t)t->plan->graph->n_nodes);
   if (t->plan->weight_bytes == 0)
     return PZ_OK; /* no layer has a choice of errors, and the file no section of weights */
   PZ_TRY(find_weights(t, err));
   PZ_TRY(run(t, &t->results, err));
-  for (pz_node_id n = 0; n < t->plan->graph->n_nodes && now() - start < SECONDS; n++) {
-    if (!has_choice(t->plan, n)) continue;
+  for (pz_node_id n; now() - start < seconds && (n = next_of(t->plan, done)) != PZ_NONE;) {
+    done[n] = true;
     PZ_TRY(tick(host, err));
     PZ_TRY(write_layer(t, t->noisy->weights, n, err));
     PZ_TRY(run(t, &t->noisy_results, err));
@@ -205,14 +217,14 @@ static void free_probe(probe *t) {
 
 pz_status pz_measure_error_propagation(const pz_plan *plan, const pz_plan_options *wanted,
                                        const char *network, pz_status (*tick)(void *host, pz_error *err),
-                                       void *host, double *error_propagation, pz_error *err) {
+                                       void *host, double seconds, double *error_propagation, pz_error *err) {
   pz_graph *graph = NULL;
   pz_plan *noisy = NULL;
   if (!has_any_choice(plan)) return PZ_OK; /* there may be no weights at all */
   pz_status status = plan_noisy(plan, wanted, &graph, &noisy, err);
   if (status == PZ_OK && noisy->weight_bytes == plan->weight_bytes && noisy->n_steps == plan->n_steps) {
     probe t = {.plan = plan, .noisy = noisy, .network = network, .file = -1};
-    status = measure(&t, tick, host, error_propagation, err);
+    status = measure(&t, tick, host, seconds, error_propagation, err);
     free_probe(&t);
   }
   pz_plan_free(noisy);

@@ -13,11 +13,11 @@ typedef struct listing {
 static pz_status add_row(void *host, const pz_tuning_entry *e, pz_error *err) {
   listing *all = host;
   pz_json *j = &all->json;
-  json_t *row = pz_json_pack(j, "{s:s, s:s, s:f, s:i, s:s, s:s, s:s, s:I, s:s, s:b}", "problem",
+  json_t *row = pz_json_pack(j, "{s:s, s:s, s:f, s:i, s:s, s:s, s:s, s:I, s:s, s:b, s:b}", "problem",
                              e->key.problem, "candidate", e->candidate, "seconds", e->seconds, "threads",
                              e->key.threads, "cpu", e->key.cpu, "compiler", e->key.compiler, "solvers",
                              e->key.solvers, "measured", (json_int_t)e->measured, "hash", e->key.hash,
-                             "stale", strcmp(e->key.solvers, pz_tuning_solvers()) != 0);
+                             "stale", strcmp(e->key.solvers, pz_tuning_solvers()) != 0, "noisy", e->noisy);
   pz_json_append(j, all->rows, row);
   return pz_json_end(j, "a list of measurements", err);
 }

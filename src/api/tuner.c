@@ -1,13 +1,19 @@
 /* tuner.c: times of candidates, from the tuning database and from measuring, and the choice by them. */
 #include "api/tuner.h"
 #include "base/inert.h"
+#include "api/worth.h"
 #include "emit/emit.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-static const char *const efforts[] = {"estimate", "measure", "exhaustive"};
+#define BUDGET 10 /* seconds, where no effort is named */
+
+static const char *const efforts[] = {[PZ_EFFORT_ESTIMATE] = "estimate", "", "measure", "exhaustive"};
 const char *pz_effort_name(pz_effort effort) { return efforts[effort]; }
 
 /* The first note is the cause. */
@@ -25,9 +31,58 @@ static pz_status parse_effort(const char *text, pz_effort *effort, pz_error *err
   *effort = PZ_EFFORT_MEASURE;
   if (!text) return PZ_OK;
   for (size_t i = 0; i < sizeof efforts / sizeof *efforts; i++)
-    if (!strcmp(text, efforts[i])) return *effort = (pz_effort)i, PZ_OK;
+    if (*text && !strcmp(text, efforts[i])) return *effort = (pz_effort)i, PZ_OK;
   return pz_fail(err, PZ_ERROR_USAGE, "--effort %s: expected estimate, measure or exhaustive", text);
 }
+
+static pz_status parse_budget(pz_tuner *t, const pz_compile_options *o, pz_error *err) {
+  t->budget = o->bounded ? o->budget : o->effort ? INFINITY : BUDGET;
+  if (o->bounded && !(isfinite(o->budget) && o->budget >= 0))
+    return pz_fail(err, PZ_ERROR_USAGE, "--budget %g: expected a number of seconds, 0 or more", o->budget);
+  if (o->bounded && o->budget > 0 && t->asked == PZ_EFFORT_ESTIMATE)
+    return pz_fail(err, PZ_ERROR_USAGE,
+                   "--budget %g goes with measuring, not with --effort estimate, which measures nothing",
+                   o->budget);
+  return PZ_OK;
+}
+
+/* ---- the budget ---- */
+
+double pz_tuner_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double pz_tuner_left(const pz_tuner *t) { return t->budget > t->spent ? t->budget - t->spent : 0; }
+void pz_tuner_spend(pz_tuner *t, double start) { t->spent += pz_tuner_now() - start; }
+
+/* Seconds of a core of 2025 and gcc 12: what kernels of one file have in common, and each of them (doc/notes/2026-11-29-compiling.md). */
+#define OF_FILE   1.5
+#define OF_KERNEL 0.8
+enum { LEAST_KERNELS = 2 }; /* fewer tell nothing of others */
+static double quiet_compiling(double kernels) { return OF_FILE + OF_KERNEL * kernels / pz_cpu_usable(); }
+
+double pz_tuner_compiling(const pz_tuner *t, int32_t kernels) {
+  return (t->slowness > 0 ? t->slowness : 1) * quiet_compiling(kernels);
+}
+
+void pz_tuner_compiled(pz_tuner *t, int64_t kernels, double seconds) {
+  if (kernels < LEAST_KERNELS) return;
+  t->slowness = seconds / quiet_compiling((double)kernels);
+  t->paced = true;
+}
+
+static void look_at_clock(void *host) {
+  pz_deadline *d = host;
+  if (d->tick) d->tick(d->host);
+  if ((d->interrupt && *d->interrupt) || pz_tuner_now() > d->end) d->stop = 1;
+}
+void pz_deadline_use(pz_deadline *d, double end, pz_emit_options *emit) {
+  *d = (pz_deadline){.end = end, .interrupt = emit->interrupt, .tick = emit->tick, .host = emit->tick_host};
+  emit->interrupt = &d->stop, emit->tick = look_at_clock, emit->tick_host = d;
+}
+bool pz_deadline_passed(const pz_deadline *d) { return d->stop && !(d->interrupt && *d->interrupt); }
 
 /* ---- opening ---- */
 
@@ -53,9 +108,11 @@ static pz_status open_database(pz_tuner *t, bool measures, pz_error *err) {
 
 pz_status pz_tuner_open(pz_tuner *t, const pz_compile_options *options, const pz_plan_options *wanted,
                         bool measures, pz_error *err) {
-  *t = (pz_tuner){.options = options, .times = json_object()};
+  const char *quiet = getenv("PZNET_ASSUME_QUIET");
+  *t = (pz_tuner){.options = options, .times = json_object(), .trusting = quiet && *quiet};
   if (!t->times) return pz_fail_memory(err, "times of candidates", 64);
   PZ_TRY(parse_effort(options->effort, &t->asked, err));
+  PZ_TRY(parse_budget(t, options, err));
   if (options->threads < 0 || options->threads > PZ_TUNING_MOST_THREADS)
     return pz_fail(err, PZ_ERROR_USAGE, "--threads %d: expected a number from 0 to %d", options->threads,
                    PZ_TUNING_MOST_THREADS);
@@ -78,7 +135,7 @@ pz_status pz_tuner_open(pz_tuner *t, const pz_compile_options *options, const pz
                            .compiler = t->compiler,
                            .solvers = pz_tuning_solvers(),
                            .threads = options->threads ? options->threads : pz_cpu_usable()};
-  return open_database(t, measures, err);
+  return open_database(t, measures && t->budget > 0, err);
 }
 
 void pz_tuner_close(pz_tuner *t) {
@@ -106,32 +163,18 @@ static void ask_for(pz_tuner *t, const pz_tuner_problem *problem) {
 
 /* ---- times ---- */
 
-static void remember(pz_tuner *t, const pz_tuner_problem *problem, const char *candidate, double seconds) {
-  json_t *row = json_object_get(t->times, problem->hash);
-  if (!row) pz_json_set(&t->json, t->times, problem->hash, row = json_object());
-  if (!t->json.failed) pz_json_set(&t->json, row, candidate, json_real(seconds));
-}
-
-void pz_tuner_keep(pz_tuner *t, const pz_tuner_problem *problem, const char *candidate, double seconds) {
-  pz_error why = {0};
-  remember(t, problem, candidate, seconds);
-  ask_for(t, problem);
-  if (t->database && pz_tuning_store(t->database, &t->key, candidate, seconds, &why) != PZ_OK)
-    without_database(t, &why);
-}
-
 typedef struct times {
   pz_json *json;
   json_t *row;
 } times;
 static pz_status add_time(void *host, const pz_tuning_entry *e, pz_error *err) {
   const times *t = host;
-  pz_json_set(t->json, t->row, e->candidate, json_real(e->seconds));
+  pz_json_set(t->json, t->row, e->candidate, json_real(e->noisy ? -e->seconds : e->seconds));
   return pz_json_end(t->json, "times of candidates", err);
 }
 
 /* {candidate: seconds}, or NULL when out of memory. */
-static const json_t *times_of(pz_tuner *t, const pz_tuner_problem *problem) {
+static json_t *times_of(pz_tuner *t, const pz_tuner_problem *problem) {
   json_t *row = json_object_get(t->times, problem->hash);
   pz_error why = {0};
   if (row) return row;
@@ -142,6 +185,33 @@ static const json_t *times_of(pz_tuner *t, const pz_tuner_problem *problem) {
   if (t->database && pz_tuning_list(t->database, &t->key, add_time, &into, &why) != PZ_OK)
     without_database(t, &why);
   return row;
+}
+
+static double seconds_in(const json_t *times, const char *candidate, bool *noisy) {
+  const double seconds = json_number_value(json_object_get(times, candidate));
+  *noisy = seconds < 0;
+  return fabs(seconds);
+}
+
+double pz_tuner_seconds(pz_tuner *t, const pz_tuner_problem *problem, const char *candidate, bool *noisy) {
+  return seconds_in(times_of(t, problem), candidate, noisy);
+}
+
+static void remember(pz_tuner *t, const pz_tuner_problem *problem, const char *candidate, double seconds,
+                     bool noisy) {
+  json_t *row = times_of(t, problem);
+  bool was_noisy;
+  if (noisy && seconds_in(row, candidate, &was_noisy) > 0 && !was_noisy) return;
+  if (row) pz_json_set(&t->json, row, candidate, json_real(noisy ? -seconds : seconds));
+}
+
+void pz_tuner_keep(pz_tuner *t, const pz_tuner_problem *problem, const char *candidate, double seconds,
+                   bool noisy) {
+  pz_error why = {0};
+  remember(t, problem, candidate, seconds, noisy);
+  ask_for(t, problem);
+  if (t->database && pz_tuning_store(t->database, &t->key, candidate, seconds, noisy, &why) != PZ_OK)
+    without_database(t, &why);
 }
 
 /* ---- times in the network itself ---- */
@@ -178,15 +248,20 @@ static bool tried_problem(pz_tuner *t, const pz_plan *plan, pz_node_id n, pz_tun
 
 bool pz_tuner_tried(pz_tuner *t, const pz_plan *plan, pz_node_id n) {
   pz_tuner_problem problem;
-  return tried_problem(t, plan, n, &problem) && json_object_size(times_of(t, &problem)) > 0;
+  const char *candidate;
+  json_t *seconds;
+  if (!tried_problem(t, plan, n, &problem)) return false;
+  json_object_foreach(times_of(t, &problem), candidate,
+                      seconds) if (json_number_value(seconds) > 0) return true;
+  return false;
 }
 
 void pz_tuner_keep_tried(pz_tuner *t, const pz_plan *plan, pz_node_id n, const char *candidate,
-                         double seconds, bool stored) {
+                         double seconds, bool noisy, bool stored) {
   pz_tuner_problem problem;
   if (!tried_problem(t, plan, n, &problem)) return;
-  if (stored) pz_tuner_keep(t, &problem, candidate, seconds);
-  else remember(t, &problem, candidate, seconds);
+  if (stored) pz_tuner_keep(t, &problem, candidate, seconds, noisy);
+  else remember(t, &problem, candidate, seconds, noisy);
 }
 
 void pz_tuner_forget_tried(pz_tuner *t, const pz_plan *plan, pz_node_id n) {
@@ -195,7 +270,7 @@ void pz_tuner_forget_tried(pz_tuner *t, const pz_plan *plan, pz_node_id n) {
   json_object_del(t->times, problem.hash);
 }
 
-/* Where some have times in the network these count, and those of the others are scaled as theirs were. */
+/* Where some have times in the network these count, if they are not noisy, and those of the others are scaled as theirs were. */
 static void prefer_tried(pz_tuner *t, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
   pz_tuner_problem problem;
   const bool known = tried_problem(t, plan, (pz_node_id)(node - plan->graph->nodes), &problem);
@@ -217,6 +292,7 @@ static const struct {
   double cost, near;   /* times the cheapest one's: of those that lead, of the others */
   int32_t most, alike; /* in all; with one error: tiles with their axes in another order, other batches */
 } bounds[] = {[PZ_EFFORT_ESTIMATE] = {0, 0, 0, 0},
+              [PZ_EFFORT_LEADING] = {0, 0, 0, 0},
               [PZ_EFFORT_MEASURE] = {1.7, 1.3, 6, 3},
               [PZ_EFFORT_EXHAUSTIVE] = {4, 4, INT32_MAX, INT32_MAX}};
 
@@ -235,7 +311,8 @@ static bool leads(const pz_candidate *c, int32_t i) {
   return true;
 }
 
-bool pz_tuner_wants(pz_effort effort, const pz_candidate *c, int32_t i) {
+bool pz_tuner_wants(pz_effort effort, const pz_candidate *c, int32_t n, int32_t i) {
+  if (effort != PZ_EFFORT_ESTIMATE && pz_worth_leads(c, n, i)) return true;
   if (c[i].cost > bounds[effort].cost * c[0].cost) return false;
   if (leads(c, i)) return true;
   if (c[i].cost > bounds[effort].near * c[0].cost || !is_unlike(effort, c, i)) return false;
@@ -248,13 +325,26 @@ int32_t pz_tuner_count(pz_effort effort, const pz_candidate *c, int32_t n, bool 
   int32_t wanted = 0;
   *complete = true;
   for (int32_t i = 0; i < n; i++) {
-    if (!pz_tuner_wants(effort, c, i)) continue;
+    if (!pz_tuner_wants(effort, c, n, i)) continue;
     wanted++;
     *complete &= c[i].seconds > 0;
   }
   return wanted;
 }
 
+/* Times that were taken beside other work do not choose, unless they are far from the cost model's choice. */
+#define CLEARLY 1.1
+static bool times_choose(const pz_candidate *c, int32_t n) {
+  double least = INFINITY;
+  bool noisy = false;
+  for (int32_t i = 0; i < n; i++) {
+    noisy |= c[i].noisy;
+    if (c[i].seconds > 0) least = fmin(least, c[i].seconds);
+  }
+  return !noisy || (c[0].seconds > 0 && CLEARLY * least < c[0].seconds);
+}
+
+/* All that lead must have times; of an exhaustive search all that it asks for. */
 int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c, int32_t n) {
   pz_tuner *t = host;
   pz_tuner_problem problem;
@@ -263,9 +353,10 @@ int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz
   if (pz_tuner_name(t, plan, (pz_node_id)(node - plan->graph->nodes), "", &problem, NULL) != PZ_OK)
     return PZ_BY_COST;
   const json_t *times = times_of(t, &problem);
-  for (int32_t i = 0; i < n; i++) c[i].seconds = json_number_value(json_object_get(times, c[i].label));
-  const int32_t wanted = pz_tuner_count(t->effort, c, n, &complete);
-  if (!wanted || !complete) return PZ_BY_COST;
+  for (int32_t i = 0; i < n; i++) c[i].seconds = seconds_in(times, c[i].label, &c[i].noisy);
+  const pz_effort needed = t->effort == PZ_EFFORT_EXHAUSTIVE ? t->effort : PZ_EFFORT_LEADING;
+  const int32_t wanted = pz_tuner_count(needed, c, n, &complete);
+  if (!wanted || !complete || !times_choose(c, n)) return PZ_BY_COST;
   prefer_tried(t, plan, node, c, n);
   return PZ_BY_TIME;
 }
@@ -273,7 +364,11 @@ int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz
 /* ---- what is told ---- */
 
 json_t *pz_tuner_json(pz_json *j, const pz_tuner *t) {
-  return pz_json_pack(j, "{s:s, s:i, s:i, s:i, s:i, s:i, s:f, s:s}", "effort", pz_effort_name(t->effort),
-                      "threads", t->key.threads, "problems", t->problems, "measured", t->measured,
-                      "candidates", t->candidates, "tried", t->tried, "seconds", t->seconds, "note", t->note);
+  json_t *o =
+      pz_json_pack(j, "{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:s}", "effort",
+                   pz_effort_name(t->effort), "threads", t->key.threads, "problems", t->problems, "measured",
+                   t->measured, "candidates", t->candidates, "left", t->left, "noisy", t->noisy, "tried",
+                   t->tried, "seconds", t->seconds, "spent", t->spent, "note", t->note);
+  if (o && isfinite(t->budget)) pz_json_set(j, o, "budget", json_real(t->budget));
+  return o;
 }

@@ -76,6 +76,7 @@ static void run_steps(const pz_abi_call *r, int32_t worker, int32_t workers) {
     if (r->step_ns) wait_for_all(r->executor, worker);
     if (r->observe) {
       if (worker == 0) r->observe(r->observe_host, i);
+      if (r->step_ns && worker == 0) before = now();
       wait_for_all(r->executor, worker);
     }
   }

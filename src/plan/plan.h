@@ -34,6 +34,7 @@ typedef struct pz_candidate {
   double added;      /* what of it the network's result is expected to have */
   double weights;    /* bytes, packed; 0: all that the node could have are as large */
   double seconds;    /* of one run, as the chooser knows it; 0: not measured */
+  bool noisy;        /* it was measured beside other work */
   const char *label; /* "Winograd F(4,4,4), batches of 24"; differs among the candidates of a node */
 } pz_candidate;
 /* The candidates of a node, of all layouts, the cheapest by the cost model first. */

@@ -35,8 +35,8 @@ pz_status pz_tuning_sql(pz_tuning *t, const char *text, pz_error *err);
 /* The one integer that a statement gives. */
 pz_status pz_tuning_sql_number(pz_tuning *t, const char *text, int64_t *number, pz_error *err);
 
-/* The statement that stores an entry, and its step. An entry that is not newer than what is there is stored with
- * `always` alone. */
+/* The statement that stores an entry, and its step. An entry that is as noisy as what is there, and not newer, is stored with `always` alone; one
+ * that is noisier never is. */
 sqlite3_stmt *pz_tuning_prepare_store(pz_tuning *t, bool always);
 bool pz_tuning_step_store(sqlite3_stmt *statement, const pz_tuning_entry *entry);
 

@@ -24,6 +24,7 @@ static pz_status write_line(void *host, const pz_tuning_entry *e, pz_error *err)
                            "candidate", e->candidate, "seconds", e->seconds, "threads", e->key.threads, "cpu",
                            e->key.cpu, "compiler", e->key.compiler, "solvers", e->key.solvers, "measured",
                            (json_int_t)e->measured, "hash", e->key.hash);
+  if (e->noisy) pz_json_set(&j, o, "noisy", json_true());
   char *line = pz_json_print(&j, o, JSON_REAL_PRECISION(9));
   json_decref(o);
   if (line) pz_text_append(&w->text, line);
@@ -80,9 +81,10 @@ static size_t column_of(const reader *r, const char *field) {
 }
 
 static const char *const fields[] = {"problem",  "candidate", "seconds",  "threads", "cpu",
-                                     "compiler", "solvers",   "measured", "hash"};
-enum { FIELDS = sizeof fields / sizeof *fields };
-#define FIELDS_TEXT "problem, candidate, seconds, threads, cpu, compiler, solvers, measured and hash"
+                                     "compiler", "solvers",   "measured", "hash",    "noisy"};
+enum { FIELDS = sizeof fields / sizeof *fields, NEEDED = FIELDS - 1 };
+#define FIELDS_TEXT                                                                                          \
+  "problem, candidate, seconds, threads, cpu, compiler, solvers, measured, hash and perhaps noisy"
 
 static pz_status check_fields(const reader *r, json_t *o, pz_error *err) {
   const char *name;
@@ -94,7 +96,7 @@ static pz_status check_fields(const reader *r, json_t *o, pz_error *err) {
     if (i == FIELDS)
       return refuse(r, column_of(r, name), err, "unknown field '%.64s'; expected " FIELDS_TEXT, name);
   }
-  for (int i = 0; i < FIELDS; i++)
+  for (int i = 0; i < NEEDED; i++)
     if (!json_object_get(o, fields[i]))
       return refuse(r, r->length, err, "the field %s is missing", fields[i]);
   return PZ_OK;
@@ -125,7 +127,11 @@ static pz_status read_object(const reader *r, json_t *o, pz_tuning_entry *e, pz_
                                  .threads = threads > PZ_TUNING_MOST_THREADS ? 0 : (int)threads},
                          .candidate = text_of(o, "candidate"),
                          .seconds = json_number_value(json_object_get(o, "seconds")),
-                         .measured = whole_of(o, "measured")};
+                         .measured = whole_of(o, "measured"),
+                         .noisy = json_is_true(json_object_get(o, "noisy"))};
+  const json_t *noisy = json_object_get(o, "noisy");
+  if (noisy && !json_is_boolean(noisy))
+    return refuse(r, column_of(r, "noisy"), err, "noisy: expected true or false");
   if (!pz_tuning_check(e, &fault))
     return refuse(r, column_of(r, fault.field), err, "%s: expected %s", fault.field, fault.expected);
   /* A clock that is ahead must not make a measurement the newest for ever. */

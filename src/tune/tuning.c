@@ -12,14 +12,16 @@
 
 enum { BUSY_MILLISECONDS = 10000 };
 #define APPLICATION_ID 1887071860 /* "pznt" */
-#define VERSION        2          /* 1 had texts of convolutions in place of hashes of problems */
-#define TEXT_(x)       #x
-#define TEXT(x)        TEXT_(x)
+/* 1 had texts of convolutions in place of hashes of problems; 2 did not know which times are noisy. */
+#define VERSION  3
+#define TEXT_(x) #x
+#define TEXT(x)  TEXT_(x)
 
 #define TABLE                                                                                                \
   "measurement (hash TEXT NOT NULL, problem TEXT NOT NULL, candidate TEXT NOT NULL, cpu TEXT NOT NULL, "     \
   "threads INTEGER NOT "                                                                                     \
   "NULL, compiler TEXT NOT NULL, solvers TEXT NOT NULL, seconds REAL NOT NULL, measured INTEGER NOT NULL, "  \
+  "noisy INTEGER NOT NULL, "                                                                                 \
   "PRIMARY KEY (hash, candidate, cpu, threads, compiler, solvers)) WITHOUT ROWID"
 
 static const char schema[] =
@@ -74,19 +76,22 @@ pz_status pz_tuning_sql_number(pz_tuning *t, const char *text, int64_t *number, 
 
 /* One statement, so that a database that another process is making is seen before or after, never between. A table that
  * is not quite ours, or a trigger beside it, is damage. */
-enum { OURS, EMPTY, OTHER_VERSION, OTHER_TABLES, OTHER_PROGRAM };
+enum { OURS, EMPTY, OTHER_VERSION, OTHER_TABLES, OTHER_PROGRAM, OLDER_VERSION };
 static const char identity[] =
     "SELECT CASE WHEN application_id = 0 AND user_version = 0 AND NOT EXISTS (SELECT * FROM sqlite_master) "
-    "THEN 1 WHEN application_id <> " TEXT(APPLICATION_ID) " THEN 4 WHEN user_version <> " TEXT(
-        VERSION) " THEN 2 WHEN (SELECT count(*) = 1 AND min(sql) = 'CREATE TABLE " TABLE
-                 "' FROM sqlite_master) THEN 0 ELSE 3 "
-                 "END FROM pragma_application_id, pragma_user_version";
+    "THEN 1 WHEN application_id <> " TEXT(APPLICATION_ID) " THEN 4 WHEN user_version IN (1, 2) THEN 5 "
+    "WHEN user_version <> " TEXT(VERSION) " THEN 2 WHEN (SELECT count(*) = 1 AND min(sql) = 'CREATE TABLE "
+    TABLE "' FROM sqlite_master) THEN 0 ELSE 3 END FROM pragma_application_id, pragma_user_version";
 
 static pz_status identify(pz_tuning *t, pz_tuning_mode mode, pz_error *err) {
   int64_t what;
   PZ_TRY(pz_tuning_sql_number(t, identity, &what, err));
   if (what == OTHER_VERSION) return damaged(t, "another version of pznet wrote it", err);
   if (what == OTHER_TABLES) return damaged(t, "its table is not as pznet makes it", err);
+  /* What an older version measured is stale whatever it says. */
+  if (what == OLDER_VERSION && mode == PZ_TUNING_WRITE)
+    PZ_TRY(pz_tuning_sql(t, "DROP TABLE IF EXISTS measurement", err));
+  if (what == OLDER_VERSION) what = EMPTY;
   if (what == EMPTY && mode == PZ_TUNING_READ) t->condition = PZ_TUNING_MISSING;
   else if (what == EMPTY) PZ_TRY(pz_tuning_sql(t, schema, err));
   if (what != OTHER_PROGRAM) return PZ_OK;
@@ -208,7 +213,8 @@ static pz_status read_row(pz_tuning *t, sqlite3_stmt *s, pz_tuning_entry *e, pz_
                                  .threads = sqlite3_column_int(s, 3)},
                          .candidate = text_at(s, 1),
                          .seconds = sqlite3_column_double(s, 6),
-                         .measured = sqlite3_column_int64(s, 7)};
+                         .measured = sqlite3_column_int64(s, 7),
+                         .noisy = sqlite3_column_int(s, 9) != 0};
   if (sqlite3_errcode(t->db) == SQLITE_NOMEM) return pz_tuning_sql_fail(t, err);
   return pz_tuning_check(e, &fault) ? PZ_OK : bad_row(t, &fault, err);
 }
@@ -247,9 +253,10 @@ pz_status pz_tuning_find(pz_tuning *tuning, const pz_tuning_key *key, const char
 sqlite3_stmt *pz_tuning_prepare_store(pz_tuning *t, bool always) {
   static const char command[] =
       "INSERT INTO measurement (hash, cpu, compiler, solvers, threads, candidate, seconds, measured, "
-      "problem) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?10) ON CONFLICT DO UPDATE SET seconds = "
-      "excluded.seconds, "
-      "measured = excluded.measured WHERE ?9 OR excluded.measured > measurement.measured";
+      "problem, noisy) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?10, ?11) ON CONFLICT DO UPDATE SET seconds = "
+      "excluded.seconds, measured = excluded.measured, noisy = excluded.noisy "
+      "WHERE excluded.noisy < measurement.noisy OR (excluded.noisy = measurement.noisy AND "
+      "(?9 OR excluded.measured > measurement.measured))";
   sqlite3_stmt *s = NULL;
   if (sqlite3_prepare_v2(t->db, command, -1, &s, NULL) != SQLITE_OK) return NULL;
   sqlite3_bind_int(s, 9, always);
@@ -261,16 +268,20 @@ bool pz_tuning_step_store(sqlite3_stmt *statement, const pz_tuning_entry *entry)
   sqlite3_bind_double(statement, 7, entry->seconds);
   sqlite3_bind_int64(statement, 8, entry->measured);
   bind_text(statement, 10, entry->key.problem);
+  sqlite3_bind_int(statement, 11, entry->noisy);
   const bool good = sqlite3_step(statement) == SQLITE_DONE;
   return sqlite3_reset(statement) == SQLITE_OK && good;
 }
 
 pz_status pz_tuning_store(pz_tuning *tuning, const pz_tuning_key *key, const char *candidate, double seconds,
-                          pz_error *err) {
+                          bool noisy, pz_error *err) {
   if (!tuning) return PZ_OK;
   PZ_TRY(check_key(key, candidate, seconds, err));
-  const pz_tuning_entry entry = {
-      .key = *key, .candidate = candidate, .seconds = seconds, .measured = (int64_t)time(NULL)};
+  const pz_tuning_entry entry = {.key = *key,
+                                 .candidate = candidate,
+                                 .seconds = seconds,
+                                 .measured = (int64_t)time(NULL),
+                                 .noisy = noisy};
   sqlite3_stmt *s = pz_tuning_prepare_store(tuning, true);
   const bool good = s && pz_tuning_step_store(s, &entry);
   const pz_status status = good ? PZ_OK : pz_tuning_sql_fail(tuning, err);
@@ -281,7 +292,8 @@ pz_status pz_tuning_store(pz_tuning *tuning, const pz_tuning_key *key, const cha
 pz_status pz_tuning_list(pz_tuning *tuning, const pz_tuning_key *filter, pz_tuning_visit visit, void *host,
                          pz_error *err) {
   static const char query[] =
-      "SELECT problem, candidate, cpu, threads, compiler, solvers, seconds, measured, hash FROM measurement "
+      "SELECT problem, candidate, cpu, threads, compiler, solvers, seconds, measured, hash, noisy FROM "
+      "measurement "
       "WHERE (?1 IS NULL OR hash = ?1) AND (?2 IS NULL OR cpu = ?2) AND (?3 IS NULL OR compiler = ?3) AND "
       "(?4 IS NULL OR solvers = ?4) AND (?5 IS NULL OR threads = ?5) "
       "ORDER BY problem, hash, cpu, threads, compiler, solvers, seconds, candidate";

@@ -43,6 +43,7 @@ typedef struct pz_tuning_entry {
   const char *candidate; /* "Winograd F(4,4,4)", "direct" */
   double seconds;        /* a run; finite, greater than 0 */
   int64_t measured;      /* when, in seconds since 1970 */
+  bool noisy;            /* other work was in the way: worth taking again */
 } pz_tuning_entry;
 
 /* The text of a problem as it may be stored: where it is too long, "..." ends it. */
@@ -66,9 +67,9 @@ const char *pz_tuning_path(const pz_tuning *tuning);
 /* *found and, where found, *seconds. */
 pz_status pz_tuning_find(pz_tuning *tuning, const pz_tuning_key *key, const char *candidate, double *seconds,
                          bool *found, pz_error *err);
-/* Replaces what was stored under the key. */
+/* Replaces what was stored under the key; but a noisy time takes no quiet one's place. */
 pz_status pz_tuning_store(pz_tuning *tuning, const pz_tuning_key *key, const char *candidate, double seconds,
-                          pz_error *err);
+                          bool noisy, pz_error *err);
 
 /* Calls visit for each measurement that agrees with the filter, in the order of problem, machine and seconds. Of the
  * filter NULL and 0 stand for any, and its problem is not looked at; NULL: all. The entry lives for the call, which must not change the database; a
@@ -78,10 +79,11 @@ pz_status pz_tuning_list(pz_tuning *tuning, const pz_tuning_key *filter, pz_tuni
                          pz_error *err);
 
 /* All measurements as JSON lines, an object a line with the fields problem, candidate, seconds, threads, cpu, compiler,
- * solvers, measured, hash. The file appears whole or not at all. *count: lines. */
+ * solvers, measured, hash, and, where it is, noisy. The file appears whole or not at all. *count: lines. */
 pz_status pz_tuning_export(pz_tuning *tuning, const char *file, int64_t *count, pz_error *err);
 
-/* What pz_tuning_export wrote, here or elsewhere; all of it or nothing. Where both have a measurement the newer one stays.
+/* What pz_tuning_export wrote, here or elsewhere; all of it or nothing. Where both have a measurement the one that is not noisy stays, else the
+ * newer one.
  * A bad line: PZ_ERROR_INPUT with file:line:column. */
 pz_status pz_tuning_import(pz_tuning *tuning, const char *file, pz_tune_counts *counts, pz_error *err);
 

@@ -141,6 +141,9 @@ class Compile(Networks):
             (dict(cc="/nonexistent/cc"), pznet.Error, "/nonexistent/cc"),
             (dict(output=path("no/folder/net.so")), pznet.Error, "no/folder/net.so"),
             (dict(weights=path("conv.prototxt")), pznet.Error, "conv.prototxt"),
+            (dict(budget=-1), ValueError, "--budget -1: expected a number of seconds"),
+            (dict(budget=float("nan"), effort=None), ValueError, "--budget nan: expected a number of seconds"),
+            (dict(budget=3), ValueError, "not with --effort estimate"),
         ]
         for change, error, words in cases:
             arguments = dict(model=path("conv.prototxt"), output=path("out.so"), weights="init:1") | change
@@ -149,6 +152,10 @@ class Compile(Networks):
             self.assertIn(words, str(caught.exception))
             self.assertNotIn("\n", str(caught.exception))
             self.assertFalse(os.path.exists(path("out.so")))
+
+    def test_without_a_budget_nothing_is_measured(self):
+        tuning = pznet.compile(path("conv.prototxt"), path("unmeasured.so"), weights="init:1", budget=0)["tuning"]
+        self.assertEqual((tuning["effort"], tuning["budget"], tuning["measured"], tuning["spent"]), ("measure", 0, 0, 0))
 
     def test_failing_progress_ends_the_work(self):
         def fail(*stage):
@@ -160,7 +167,7 @@ class Compile(Networks):
 
     def test_wrong_types(self):
         for arguments in [dict(weights=3), dict(inputs={"data": "abc"}), dict(progress=3), dict(isa=b"avx2"),
-                          dict(effort="hard"), dict(effort=1), dict(threads="two")]:
+                          dict(effort="hard"), dict(effort=1), dict(threads="two"), dict(budget="3")]:
             with self.subTest(arguments), self.assertRaises((TypeError, ValueError)):
                 pznet.compile(path("conv.prototxt"), path("out.so"), **({"weights": "init:1"} | arguments))
 

@@ -67,12 +67,15 @@ class Effort(unittest.TestCase):
         cls.database, cls.temporary = cls.folder / "cache/tuning.sqlite", cls.folder / "a tmp"
         cls.model.write_text(CONV)
         cls.temporary.mkdir()
-        cls.environment = os.environ | {"PZNET_CACHE_DIR": str(cls.folder / "cache"), "TMPDIR": os.path.relpath(cls.temporary)}
+        # Other tests run beside these.
+        cls.environment = os.environ | {"PZNET_CACHE_DIR": str(cls.folder / "cache"), "TMPDIR": os.path.relpath(cls.temporary), "PZNET_ASSUME_QUIET": "1"}
         cls.first = cls.compile("--json")
 
     @classmethod
     def pznet(cls, *words):
         isa = ISA if words[0] in ("compile", "inspect") else []
+        if words[0] == "compile" and not {"--effort", "--budget"} & set(words):
+            words += ("--effort", "measure")
         return subprocess.run([PZNET, *map(str, words), *isa], capture_output=True, text=True, timeout=300, env=cls.environment)
 
     @classmethod
@@ -124,7 +127,7 @@ class Effort(unittest.TestCase):
         """Of two cores this machine can be one."""
         notes = []
         for target in "zen4", "skylake-x":
-            words = [PZNET, *map(str, self.words("--json", "--target", target, "--tuning", self.folder / "other.sqlite"))]
+            words = [PZNET, *map(str, self.words("--json", "--target", target, "--tuning", self.folder / "other.sqlite", "--budget", "0"))]
             result = subprocess.run(words, capture_output=True, text=True, timeout=300, env=self.environment)
             self.assertEqual(result.returncode, 0, result.stderr)
             tuning = json.loads(result.stdout)["tuning"]
@@ -372,16 +375,68 @@ class Effort(unittest.TestCase):
         self.assertEqual(summary["tuning"]["measured"], 2)
 
     def test_wrong_words(self):
-        for words, message in [(["--effort", "hard"], "--effort hard"), (["--threads", "-1"], "--threads -1")]:
+        bad = [(["--budget", value], f"--budget {value}: expected a number of seconds, 0 or more") for value in ("-1", "nan", "inf", "ten", "", "1s")]
+        both = (["--effort", "estimate", "--budget", "3"], "--budget 3 goes with measuring, not with --effort estimate")
+        for words, message in [(["--effort", "hard"], "--effort hard"), (["--threads", "-1"], "--threads -1"), both, *bad]:
             result = self.pznet(*self.words(*words))
             self.assertEqual((result.returncode, len(result.stderr.splitlines())), (2, 1))
             self.assertIn(message, result.stderr)
+
+    def test_nothing_is_measured_without_a_budget(self):
+        """Then kept times count still, and no database is made."""
+        database, nets = self.folder / "none/tuning.sqlite", [self.folder / name for name in ("b0.so", "est.so", "b0again.so", "kept.so")]
+        options = [["--budget", "0", "--tuning", database], ["--effort", "estimate"], ["--budget", "0", "--tuning", "none"], ["--budget", "0"]]
+        summaries = []
+        for net, words in zip(nets, options):
+            result = self.pznet("compile", self.model, "-w", "init:1", "--cc", CC, "-o", net, "--json", *words)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            summaries.append(json.loads(result.stdout))
+        self.assertFalse(database.exists())
+        for summary in summaries:
+            self.assertEqual([summary["tuning"][key] for key in ("measured", "candidates", "tried", "spent")], [0, 0, 0, 0])
+        self.assertEqual((summaries[0]["tuning"]["effort"], summaries[0]["tuning"]["budget"]), ("measure", 0))
+        self.assertEqual(nets[0].read_bytes(), nets[1].read_bytes())
+        self.assertEqual(nets[0].read_bytes(), nets[2].read_bytes())
+        self.assertTrue(all(step["measured_ms"] > 0 for step in self.convolutions(summaries[3])))
+
+    def test_the_budget_ends_compilers(self):
+        """Of what is measured, which this compiler never ends; the network itself is compiled."""
+        compiler = self.folder / "endless.sh"
+        compiler.write_text(f'#!/bin/sh\ngrep -qs "tuning" network.c && [ "$*" != --version ] && : > "$0.started" && sleep 600\nexec {CC} "$@"\n')
+        compiler.chmod(0o755)
+        begun = time.monotonic()
+        summary = self.compile("--json", "--tuning", "none", "--cache", "none", "--budget", "8", "--cc", compiler)
+        self.assertTrue(pathlib.Path(f"{compiler}.started").exists())
+        tuning = summary["tuning"]
+        self.assertEqual((tuning["measured"], tuning["candidates"], tuning["note"]), (0, 0, ""))
+        self.assertGreater(tuning["left"], 0)
+        self.assertTrue(8 <= tuning["spent"] < 20, tuning)
+        self.assertLess(time.monotonic() - begun, 120)
+        self.assertEqual(list(self.temporary.iterdir()), [])
+
+    def test_a_budget_goes_on_where_the_last_one_stopped(self):
+        database = self.folder / "bit.sqlite"
+        first = self.compile("--json", "--tuning", database, "--budget", "600")["tuning"]
+        self.assertEqual((first["measured"], first["left"]), (2, 0))
+        again = self.compile("--json", "--tuning", database, "--budget", "600")["tuning"]
+        self.assertEqual((again["measured"], again["left"]), (0, 0))
+        with sqlite3.connect(database) as changed:
+            changed.execute("UPDATE measurement SET noisy = 1, seconds = 1e-9 WHERE hash = (SELECT min(hash) FROM measurement)")
+        changed.close()
+        listed = json.loads(self.pznet("tune", "--json", "--database", database).stdout)["measurements"]
+        self.assertEqual({row["noisy"] for row in listed}, {False, True})
+        self.assertIn(", noisy", self.pznet("tune", "--database", database).stdout)
+        taken = self.compile("--json", "--tuning", database, "--budget", "600")["tuning"]
+        self.assertEqual((taken["measured"], taken["left"]), (1, 0))
+        listed = json.loads(self.pznet("tune", "--json", "--database", database).stdout)["measurements"]
+        self.assertEqual({row["noisy"] for row in listed}, {False})
+        self.assertGreater(min(row["seconds"] for row in listed), 1e-8)
 
     def test_interrupt(self):
         compiler = self.folder / "slow.sh"
         compiler.write_text(f'#!/bin/sh\n[ "$*" = --version ] && exec {CC} --version\n: > "$0.started"\nsleep 600\n')
         compiler.chmod(0o755)
-        words = [PZNET, *map(str, self.words("--cc", compiler, "--tuning", "none"))]
+        words = [PZNET, *map(str, self.words("--cc", compiler, "--tuning", "none", "--effort", "measure"))]
         process = subprocess.Popen(words, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         end = time.monotonic() + 60
         while not pathlib.Path(f"{compiler}.started").exists() and time.monotonic() < end:

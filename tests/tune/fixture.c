@@ -45,7 +45,7 @@ pz_tuning *open_new(const char *path) {
 
 void store(pz_tuning *t, const char *candidate, double seconds) {
   pz_error err = {0};
-  if (pz_tuning_store(t, &key, candidate, seconds, &err) != PZ_OK) fail_msg("%s", err.message);
+  if (pz_tuning_store(t, &key, candidate, seconds, false, &err) != PZ_OK) fail_msg("%s", err.message);
 }
 
 double seconds_of(pz_tuning *t, const pz_tuning_key *k, const char *candidate) {

@@ -23,7 +23,7 @@ static pz_status use(pz_error *err) {
   bool found;
   int64_t count;
   pz_status status = pz_tuning_open(NULL, PZ_TUNING_WRITE, &t, err);
-  if (status == PZ_OK) status = pz_tuning_store(t, &key, "direct", 1, err);
+  if (status == PZ_OK) status = pz_tuning_store(t, &key, "direct", 1, false, err);
   if (status == PZ_OK) status = pz_tuning_find(t, &key, "direct", &seconds, &found, err);
   if (status == PZ_OK && !(found && seconds == 1)) status = pz_fail(err, PZ_INTERRUPTED, "not found");
   if (status == PZ_OK) status = pz_tuning_export(t, "lines", &count, err);

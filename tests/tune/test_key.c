@@ -103,7 +103,7 @@ static void the_compiler_here(void **state) {
   char this[PZ_TUNING_CPU_TEXT];
   pz_tuning_cpu(pz_isa_native(), NULL, this);
   k.compiler = out, k.cpu = this, k.solvers = pz_tuning_solvers();
-  assert_int_equal(pz_tuning_store(t, &k, "direct", 1, NULL), PZ_OK);
+  assert_int_equal(pz_tuning_store(t, &k, "direct", 1, false, NULL), PZ_OK);
   pz_tuning_close(t);
 }
 

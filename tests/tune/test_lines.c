@@ -16,7 +16,7 @@ static void out_and_in(void **state) {
   ours.hash = OTHER_HASH;
   ours.problem = "a \"quoted\" \\ problem";
   store(t, "direct", 0.00123456789), store(t, "Winograd F(4,4,4)", 2e-7);
-  assert_int_equal(pz_tuning_store(t, &ours, "direct", 3, NULL), PZ_OK);
+  assert_int_equal(pz_tuning_store(t, &ours, "direct", 3, false, NULL), PZ_OK);
   int64_t count;
   assert_int_equal(pz_tuning_export(t, "lines", &count, NULL), PZ_OK);
   assert_int_equal(count, 3);
@@ -94,9 +94,33 @@ static void the_newer_one_stays(void **state) {
       "d",
       "UPDATE measurement SET measured = measured / (measured <= CAST(strftime('%s', 'now') AS INTEGER))");
   t = open_new("d"); /* the division by zero gives NULL, which the column refuses */
-  assert_int_equal(pz_tuning_store(t, &short_key, "c", 6, NULL), PZ_OK);
+  assert_int_equal(pz_tuning_store(t, &short_key, "c", 6, false, NULL), PZ_OK);
   assert_true(seconds_of(t, &short_key, "c") == 6);
   pz_tuning_close(t);
+}
+
+/* Whichever of two is newer, the one that is not noisy stays. */
+static void quiet_ones_stay(void **state) {
+  (void)state;
+#define NOISY(seconds, measured, noisy)                                                                      \
+  "{\"problem\": \"p\", \"candidate\": \"c\", \"seconds\": " seconds                                         \
+  ", \"threads\": 1, \"cpu\": \"u\", \"compiler\": "                                                         \
+  "\"g\", \"solvers\": \"s\", \"measured\": " measured ", \"noisy\": " noisy ", \"hash\": \"" HASH "\"}\n"
+  pz_tuning *t = open_new("d"), *other = open_new("e");
+  int64_t count;
+  import(t, NOISY("1", "100", "true"), 1);
+  import(t, NOISY("2", "99", "true"), 0);
+  assert_int_equal(pz_tuning_export(t, "out", &count, NULL), PZ_OK);
+  char *text = read_words("out");
+  assert_non_null(strstr(text, "\"noisy\": true}"));
+  import(other, text, 1);
+  free(text);
+  import(other, NOISY("4", "50", "false"), 1);
+  assert_true(seconds_of(other, &short_key, "c") == 4);
+  import(t, LINE("3", "50"), 1);
+  import(t, NOISY("2", "101", "true"), 0);
+  assert_true(seconds_of(t, &short_key, "c") == 3);
+  pz_tuning_close(t), pz_tuning_close(other);
 }
 
 /* The second line is bad; of the first one nothing stays. */
@@ -133,6 +157,8 @@ static void bad_lines(void **state) {
       {WITH("\"seconds\": 1, \"threads\": 99999999999999999999, \"measured\": 1, "), "too big integer"},
       {WITH("\"seconds\": 1, \"threads\": 1, \"measured\" : -1, "), "lines:2:64: measured"},
       {WITH("\"seconds\": 1, \"threads\": 1, \"measured\": 1e3, "), "lines:2:64: measured"},
+      {WITH("\"seconds\": 1, \"threads\": 1, \"measured\": 1, \"noisy\": 1, "),
+       "lines:2:79: noisy: expected true or false"},
       {WITH("\"seconds\": 1, \"threads\": 1, \"measured\": 1, \"more\": 1, "),
        "lines:2:79: unknown field 'more'"},
       {WITH("\"seconds\": 1, \"threads\": 1, \"measured\": 1, \"\\u0000\": 1, "), "lines:2:"},
@@ -227,7 +253,7 @@ static void damaged_lines(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)
   const struct CMUnitTest tests[] = {
-      TEST(out_and_in), TEST(an_empty_one), TEST(the_newer_one_stays),
+      TEST(out_and_in), TEST(an_empty_one), TEST(the_newer_one_stays), TEST(quiet_ones_stay),
       TEST(bad_lines),  TEST(too_large),    TEST(damaged_lines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

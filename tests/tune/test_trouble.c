@@ -27,8 +27,8 @@ static int worker(int number) {
     snprintf(own, sizeof own, "process %d", number);
     pz_tuning_key k = key;
     k.threads = i + 1;
-    status = pz_tuning_store(t, &k, own, 1 + i, &err);
-    if (status == PZ_OK) status = pz_tuning_store(t, &k, "all", 1 + i, &err);
+    status = pz_tuning_store(t, &k, own, 1 + i, false, &err);
+    if (status == PZ_OK) status = pz_tuning_store(t, &k, "all", 1 + i, false, &err);
     if (status == PZ_OK) status = pz_tuning_find(t, &k, own, &seconds, &found, &err);
     if (status == PZ_OK && (!found || seconds != 1 + i)) status = pz_fail(&err, PZ_ERROR_RUN, "not found");
   }
@@ -170,7 +170,7 @@ static void use_damaged(const char *path, int expected_rows) {
     int64_t count = 0;
     status = pz_tuning_find(t, &key, "candidate 1 of the measurements that fill some pages", &seconds, &found,
                             &err);
-    if (status == PZ_OK) status = pz_tuning_store(t, &key, "new", 1, &err);
+    if (status == PZ_OK) status = pz_tuning_store(t, &key, "new", 1, false, &err);
     if (status == PZ_OK) status = pz_tuning_export(t, "export", &count, &err);
     if (status == PZ_OK) assert_in_range(count, 0, expected_rows + 1);
   }
@@ -276,7 +276,7 @@ static void other_tables(void **state) {
       {"DROP TABLE measurement; CREATE VIEW measurement AS SELECT 1", "table is not as"},
       {"CREATE TRIGGER x AFTER INSERT ON measurement BEGIN DELETE FROM measurement; END", "table is not as"},
       {"CREATE TABLE more (x)", "table is not as"},
-      {"PRAGMA user_version = 1", "another version of pznet wrote it"}};
+      {"PRAGMA user_version = 9", "another version of pznet wrote it"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     pz_tuning *t = open_new("d");
     store(t, "direct", 1);
@@ -290,8 +290,32 @@ static void other_tables(void **state) {
   pz_tuning *t = open_new("d"); /* and what happens while it is open */
   run_sql("d", "DROP TABLE measurement");
   pz_error err = {0};
-  assert_refused(pz_tuning_store(t, &key, "direct", 1, &err), &err, PZ_ERROR_INPUT, HOW_TO_CLEAR);
+  assert_refused(pz_tuning_store(t, &key, "direct", 1, false, &err), &err, PZ_ERROR_INPUT, HOW_TO_CLEAR);
   pz_tuning_close(t);
+}
+
+/* What an older version measured is not used: whoever reads finds nothing, and whoever writes begins anew. */
+static void older_versions(void **state) {
+  (void)state;
+  static const char *const made[] = {"PRAGMA user_version = 2",
+                                     "DROP TABLE measurement; CREATE TABLE measurement (problem TEXT); "
+                                     "PRAGMA user_version = 1"};
+  for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+    pz_tuning *t = open_new("d");
+    store(t, "direct", 1);
+    pz_tuning_close(t);
+    run_sql("d", made[i]);
+    assert_int_equal(pz_tuning_open("d", PZ_TUNING_READ, &t, NULL), PZ_OK);
+    assert_null(t);
+    t = open_new("d");
+    assert_int_equal(count_rows(t, NULL), 0);
+    store(t, "direct", 2);
+    pz_tuning_close(t);
+    t = open_new("d");
+    assert_true(seconds_of(t, &key, "direct") == 2);
+    pz_tuning_close(t);
+    assert_int_equal(unlink("d"), 0);
+  }
 }
 
 /* What was named by mistake stays. */
@@ -338,7 +362,7 @@ static void try_read_only(void) {
   setenv("PZNET_CACHE_DIR", "closed", 1);
   const pz_status opened = pz_tuning_open(NULL, PZ_TUNING_WRITE, &t, NULL);
   pz_tuning_find(t, &key, "direct", &seconds, &found, NULL);
-  const pz_status stored = pz_tuning_store(t, &key, "other", 1, &store_error);
+  const pz_status stored = pz_tuning_store(t, &key, "other", 1, false, &store_error);
   pz_tuning_close(t);
   setenv("PZNET_CACHE_DIR", "empty", 1);
   const pz_status made = pz_tuning_open(NULL, PZ_TUNING_WRITE, &missing, &open_error);
@@ -383,16 +407,9 @@ static void no_home(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)
   const struct CMUnitTest tests[] = {
-      TEST(processes_write_at_once),
-      TEST(writers_wait),
-      TEST(a_killed_writer),
-      TEST(a_damaged_database),
-      TEST(every_page_damaged),
-      TEST(hostile_rows),
-      TEST(other_tables),
-      TEST(files_of_others),
-      TEST(read_only),
-      TEST(no_home),
+      TEST(processes_write_at_once), TEST(writers_wait), TEST(a_killed_writer), TEST(a_damaged_database),
+      TEST(every_page_damaged),      TEST(hostile_rows), TEST(other_tables),    TEST(older_versions),
+      TEST(files_of_others),         TEST(read_only),    TEST(no_home),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

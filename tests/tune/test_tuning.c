@@ -38,10 +38,36 @@ static void every_part_of_the_key_counts(void **state) {
   store(t, "direct", 1);
   for (int i = 0; i < 5; i++) {
     assert_true(seconds_of(t, &others[i], "direct") == 0);
-    assert_int_equal(pz_tuning_store(t, &others[i], "direct", i + 2, NULL), PZ_OK);
+    assert_int_equal(pz_tuning_store(t, &others[i], "direct", i + 2, false, NULL), PZ_OK);
   }
   for (int i = 0; i < 5; i++) assert_true(seconds_of(t, &others[i], "direct") == i + 2);
   assert_true(seconds_of(t, &key, "direct") == 1);
+  pz_tuning_close(t);
+}
+
+static pz_status is_noisy(void *host, const pz_tuning_entry *e, pz_error *err) {
+  (void)err;
+  *(bool *)host = e->noisy;
+  return PZ_OK;
+}
+static void expect(pz_tuning *t, double seconds, bool noisy) {
+  bool is = !noisy;
+  assert_true(seconds_of(t, &key, "direct") == seconds);
+  assert_int_equal(pz_tuning_list(t, &key, is_noisy, &is, NULL), PZ_OK);
+  assert_int_equal(is, noisy);
+}
+
+static void noisy_times_take_no_quiet_ones_place(void **state) {
+  (void)state;
+  pz_tuning *t = open_new("d");
+  assert_int_equal(pz_tuning_store(t, &key, "direct", 3, true, NULL), PZ_OK);
+  expect(t, 3, true);
+  assert_int_equal(pz_tuning_store(t, &key, "direct", 4, true, NULL), PZ_OK);
+  expect(t, 4, true);
+  store(t, "direct", 2);
+  expect(t, 2, false);
+  assert_int_equal(pz_tuning_store(t, &key, "direct", 1, true, NULL), PZ_OK);
+  expect(t, 2, false);
   pz_tuning_close(t);
 }
 
@@ -63,7 +89,7 @@ static void lists_and_filters(void **state) {
   store(t, "b", 3), store(t, "a", 2), store(t, "c", 1);
   pz_tuning_key other = key;
   other.threads = 3;
-  assert_int_equal(pz_tuning_store(t, &other, "a", 7, NULL), PZ_OK);
+  assert_int_equal(pz_tuning_store(t, &other, "a", 7, false, NULL), PZ_OK);
   seen s = {.n = 0};
   assert_int_equal(pz_tuning_list(t, &key, note, &s, NULL), PZ_OK);
   assert_int_equal(s.n, 3);
@@ -169,7 +195,7 @@ static void keys_that_are_none(void **state) {
   pz_tuning *t = open_new("d");
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     pz_error err = {0};
-    assert_refused(pz_tuning_store(t, &rows[i].key, rows[i].candidate, rows[i].seconds, &err), &err,
+    assert_refused(pz_tuning_store(t, &rows[i].key, rows[i].candidate, rows[i].seconds, false, &err), &err,
                    PZ_ERROR_USAGE, rows[i].words);
     double seconds;
     bool found = true;
@@ -183,7 +209,7 @@ static void keys_that_are_none(void **state) {
   large[PZ_TUNING_MOST_PROBLEM] = 0; /* as long as may be */
   pz_tuning_key longest = key;
   longest.problem = large;
-  assert_int_equal(pz_tuning_store(t, &longest, "d", PZ_TUNING_MOST_SECONDS, NULL), PZ_OK);
+  assert_int_equal(pz_tuning_store(t, &longest, "d", PZ_TUNING_MOST_SECONDS, false, NULL), PZ_OK);
   assert_true(seconds_of(t, &longest, "d") == PZ_TUNING_MOST_SECONDS);
   pz_tuning_close(t);
 }
@@ -192,7 +218,7 @@ static void keys_that_are_none(void **state) {
 static void none_is_an_empty_one(void **state) {
   (void)state;
   assert_true(seconds_of(NULL, &key, "direct") == 0);
-  assert_int_equal(pz_tuning_store(NULL, &key, "direct", 1, NULL), PZ_OK);
+  assert_int_equal(pz_tuning_store(NULL, &key, "direct", 1, false, NULL), PZ_OK);
   assert_int_equal(count_rows(NULL, NULL), 0);
   pz_tuning_close(NULL);
 }
@@ -273,7 +299,7 @@ static void clearing(void **state) {
   pz_tuning_key stale = key;
   stale.solvers = "old";
   store(t, "direct", 1), store(t, "other", 2);
-  assert_int_equal(pz_tuning_store(t, &stale, "direct", 3, NULL), PZ_OK);
+  assert_int_equal(pz_tuning_store(t, &stale, "direct", 3, false, NULL), PZ_OK);
   assert_int_equal(pz_tuning_clear("d", key.solvers, &removed, NULL), PZ_OK); /* while it is open */
   assert_int_equal(removed, 1);
   assert_true(seconds_of(t, &stale, "direct") == 0);
@@ -288,14 +314,9 @@ static void clearing(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)
   const struct CMUnitTest tests[] = {
-      TEST(stored_is_found),
-      TEST(every_part_of_the_key_counts),
-      TEST(lists_and_filters),
-      TEST(keys_that_are_none),
-      TEST(none_is_an_empty_one),
-      TEST(default_paths),
-      TEST(the_default_is_made),
-      TEST(named_ones),
+      TEST(stored_is_found),   TEST(every_part_of_the_key_counts), TEST(noisy_times_take_no_quiet_ones_place),
+      TEST(lists_and_filters), TEST(keys_that_are_none),           TEST(none_is_an_empty_one),
+      TEST(default_paths),     TEST(the_default_is_made),          TEST(named_ones),
       TEST(clearing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

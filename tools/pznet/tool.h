@@ -117,7 +117,8 @@ typedef struct tool_model {
   }
 /* Options that `compile` and `inspect` share. */
 #define TOOL_TUNING_OPTIONS                                                                                  \
-  {"effort", 0, "HOW", "how algorithms are chosen: estimate, measure (default) or exhaustive"},              \
+  {"effort", 0, "HOW",                                                                                       \
+   "how algorithms are chosen: estimate, measure or exhaustive; default: measure, within --budget"},         \
       {"tuning", 0, "FILE", "the database of measured times, or none; default: see pznet tune"},             \
       {"cache", 0, "FOLDER",                                                                                 \
        "where compiled kernels are kept for later, or none; default: see pznet cache"},                      \

@@ -2,7 +2,9 @@
 #include "tool.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct state {
@@ -11,11 +13,20 @@ typedef struct state {
   bool json, quiet;
 } state;
 
+static bool set_budget(pz_compile_options *o, const char *value) {
+  char *end;
+  o->budget = strtod(value, &end), o->bounded = true;
+  if (end != value && !*end && isfinite(o->budget) && o->budget >= 0) return true;
+  tool_warn("pznet: --budget %s: expected a number of seconds, 0 or more\n", value);
+  return false;
+}
+
 static bool set(void *host, const char *name, const char *value) {
   state *s = host;
   bool good;
   if (tool_model_set(&s->model, name, value, &good) || tool_tuning_set(&s->model, name, value, &good))
     return good;
+  if (!strcmp(name, "budget")) return set_budget(&s->model.options, value);
   if (!strcmp(name, "output")) s->output = value;
   else if (!strcmp(name, "emit-c")) s->model.options.emit_c = value;
   else if (!strcmp(name, "json")) s->json = true;
@@ -47,12 +58,17 @@ static void print_summary(const char *output, const json_t *m) {
 static void print_tuning(const json_t *tuning) {
   const char *note = json_string_value(get(tuning, "note"));
   const int measured = (int)json_integer_value(get(tuning, "measured")),
-            tried = (int)json_integer_value(get(tuning, "tried"));
+            tried = (int)json_integer_value(get(tuning, "tried")),
+            noisy = (int)json_integer_value(get(tuning, "noisy")),
+            left = (int)json_integer_value(get(tuning, "left"));
   if (measured)
     tool_print("%d of %d distinct convolutions measured, %d candidates in %.1f s\n", measured,
                (int)json_integer_value(get(tuning, "problems")),
                (int)json_integer_value(get(tuning, "candidates")), json_number_value(get(tuning, "seconds")));
   if (tried) tool_print("%d layers' candidates tried in the network itself\n", tried);
+  if (noisy) tool_print("the machine was busy: %d times are noisy, and will be taken again\n", noisy);
+  if (left && json_number_value(get(tuning, "spent")) > 0)
+    tool_print("%d %s left to be measured when next there is time\n", left, left == 1 ? "is" : "are");
   fflush(stdout);
   if (note && *note) tool_warn("pznet: warning: %s\n", note);
 }
@@ -102,6 +118,9 @@ static const tool_option options[] = {
     {"output", 'o', "FILE", "the network file to write"},
     TOOL_MODEL_OPTIONS,
     TOOL_TUNING_OPTIONS,
+    {"budget", 0, "SECONDS",
+     "what measuring may take beyond the estimate, what is worth most first; 0: nothing\n" TOOL_HELP_COLUMN
+     "is measured, kept times count; default: 10, or any where --effort is given"},
     {"emit-c", 0, "FOLDER", "keep the generated source there"},
     {"json", 0, NULL, "print the manifest and the timings as JSON"},
     {"quiet", 'q', NULL, "print errors only"},
@@ -112,7 +131,9 @@ const tool_verb verb_compile = {
     "NET.onnx|NET.prototxt [--weights FILE] -o NET.so [options]",
     "turn a trained network into a network file",
     "Compiles a network (ONNX, or Caffe with its weights) into a network file: a small shared library that\n"
-    "runs it. The likely algorithms of each distinct convolution are timed on this machine, once, the best\n"
-    "of them in the network itself too; --effort estimate takes a cost model's word instead.\n",
+    "runs it. For --budget seconds likely algorithms of the distinct convolutions are timed on this "
+    "machine,\n"
+    "what is worth most first, and the next compilation goes on; --effort measure times all of them, the\n"
+    "best in the network itself too, and --effort estimate takes a cost model's word instead.\n",
     options,
     run};

@@ -60,10 +60,10 @@ static void print_rows(const json_t *rows, int *stale) {
     char since[32];
     const bool old = json_is_true(json_object_get(row, "stale"));
     age(json_integer_value(json_object_get(row, "measured")), since, sizeof since);
-    tool_print("%-*s  %-*s  %10.4g  %7d  %-*s  %s%s\n", problem, text(row, "problem"), candidate,
+    tool_print("%-*s  %-*s  %10.4g  %7d  %-*s  %s%s%s\n", problem, text(row, "problem"), candidate,
                text(row, "candidate"), 1e3 * json_number_value(json_object_get(row, "seconds")),
                (int)json_integer_value(json_object_get(row, "threads")), cpu, text(row, "cpu"), since,
-               old ? ", stale" : "");
+               json_is_true(json_object_get(row, "noisy")) ? ", noisy" : "", old ? ", stale" : "");
     *stale += old;
   }
   tool_print("\n");

@@ -273,6 +273,29 @@ pz_status pz_tune_import(const char *database, const char *file, pz_tune_counts 
  * whole. */
 pz_status pz_tune_clear(const char *database, bool stale, int64_t *removed);
 
+typedef struct pz_tune_options {
+  double budget;        /* seconds after which no new measuring begins; 0: until all is measured */
+  const char *effort;   /* as in pz_compile_options: "measure" (default) or "exhaustive" */
+  const char *database; /* NULL: the default one */
+  const char *
+      cc; /* the C compiler that the network will be compiled with, for which times count; NULL: as in pz_compile_options */
+  const char *cache;    /* of kernels, as in pz_compile_options */
+  int32_t threads;      /* to time with; 0: as many as the network was compiled for */
+  pz_progress progress; /* or NULL */
+  void *progress_host;
+  const volatile int *interrupt; /* as in pz_compile_options */
+} pz_tune_options;
+#define PZ_TUNE_OPTIONS                                                                                      \
+  { 0 }
+
+/* Measures what the tuning database does not know yet of a network's problems, those first that are most worth it. Every later
+ * pz_compile of the model, with any weights and the options that it was compiled with, chooses by that. The network file alone is needed: it carries its graph without weights (doc/tuning.md).
+ * None of its code runs. What is measured is kept at once, whatever ends the work. Several processes may do so at a time.
+ * A file that carries no graph, or was planned for a machine that this one is not: PZ_ERROR_INPUT. options may be NULL. *json (may be NULL), also after
+ * PZ_INTERRUPTED: "problems" of the network that are worth measuring, "known" of them before, "measured" now with "candidates" in "seconds", "left";
+ * "layers" that have a choice; "faster" of them now have a faster candidate than the file, and all "saved" of the time of layers, from 0 to 1. Free with pz_free. */
+pz_status pz_tune_network(const char *network, const pz_tune_options *options, char **json);
+
 /* ------------------------------------------------------------------ volumes */
 
 typedef enum pz_blend { PZ_BLEND_CONSTANT, PZ_BLEND_GAUSSIAN, PZ_BLEND_BUMP } pz_blend;

@@ -2,6 +2,7 @@
 #include "api/need.h"
 #include "api/error_propagation.h"
 #include "api/autotune.h"
+#include "api/tuning_section.h"
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -164,6 +165,11 @@ static pz_status make_plan(build *b, pz_error *err) {
   return PZ_OK;
 }
 
+static pz_status write_manifest(build *b, const char *self_test, pz_error *err) {
+  PZ_TRY(pz_tuning_section_print(b->options, b->plan, &b->emit.tuning, err));
+  return pz_emit_manifest(b->plan, &b->emit, self_test, b->folder, &b->manifest, err);
+}
+
 /* Runs the new network once and stores what came out in its manifest. */
 static pz_status add_self_test(build *b, const char *network, pz_error *err) {
   if (!pz_target_runs_here(&b->plan->target)) return PZ_OK;
@@ -172,7 +178,7 @@ static pz_status add_self_test(build *b, const char *network, pz_error *err) {
   char *self_test = NULL;
   pz_status status = pz_self_test_run(net, &self_test, err);
   pz_net_close(net);
-  if (status == PZ_OK) status = pz_emit_manifest(b->plan, &b->emit, self_test, b->folder, &b->manifest, err);
+  if (status == PZ_OK) status = write_manifest(b, self_test, err);
   if (status == PZ_OK) status = pz_emit_link(b->plan, &b->emit, b->folder, "network.so", err);
   free(self_test);
   return status;
@@ -181,7 +187,7 @@ static pz_status add_self_test(build *b, const char *network, pz_error *err) {
 static pz_status write_network(build *b, const char *emitting, const char *compiling, pz_error *err) {
   PZ_TRY(stage(b, "writing C", b->done + 1, err));
   PZ_TRY(pz_emit_source(b->plan, &b->emit, b->folder, err));
-  PZ_TRY(pz_emit_manifest(b->plan, &b->emit, NULL, b->folder, &b->manifest, err));
+  PZ_TRY(write_manifest(b, NULL, err));
   timed(b, emitting);
   PZ_TRY(stage(b, "compiling C", b->done, err));
   PZ_TRY(pz_emit_compile(b->plan, &b->emit, b->folder, err));

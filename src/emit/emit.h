@@ -1,7 +1,7 @@
 /* emit.h: plan to readable C, the call of the C compiler, the network file.
  *
  *   plan --pz_emit_source--> folder: network.c, kernels_NN.c, network.h, weights.c, weights.bin, kernels/ (headers)
- *        --pz_emit_manifest--> folder: manifest.json, manifest.c
+ *        --pz_emit_manifest--> folder: manifest.json, tuning.json, manifest.c
  *        --pz_emit_compile--> folder: *.o       (several compilers at a time, one for each usable core)
  *        --pz_emit_link--> a network file
  * kernels_NN.c are for reading: the same kernels are compiled in groups, one for each core, and each is compiled once where plans that are
@@ -34,6 +34,7 @@ typedef struct pz_emit_options {
   pz_object_cache *cache;
   const char *compiler;
   pz_emit_counts *counts; /* of kernels, added to; or NULL */
+  const char *tuning;     /* the text of the section .pznet.tuning (api/tuning_section.h), or NULL: none */
 } pz_emit_options;
 
 pz_status pz_emit_source(const pz_plan *plan, const pz_emit_options *options, const char *folder,

@@ -35,6 +35,7 @@ void tool_print_help(const tool_verb *verb);
 
 /* Values: print a line on stderr and return false when they are not what is expected. */
 bool tool_int(const char *name, const char *value, long least, long most, int32_t *out);
+bool tool_seconds(const char *name, const char *value, double *out);
 bool tool_triple(const char *name, const char *value, int32_t out[3]); /* "4,32,32" or "16" for all */
 bool tool_bytes(const char *name, const char *value, int64_t *out);    /* "4G", "512M", "1000000" */
 bool tool_choice(const char *name, const char *value, const char *const *names,

@@ -130,3 +130,34 @@ def compile(
         except Error as error:
             error.args = (str(error).replace(folder + os.sep, ""),)  # which is gone when the message is read
             raise
+
+
+def tune(
+    network: Path,
+    *,
+    budget: float | None = None,
+    effort: str | None = None,
+    tuning: Path | None = None,
+    cc: str | None = None,
+    cache: Path | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Measures what is not known yet of a network file's algorithms on this machine, as `pznet tune NET.so` does.
+
+    Every later `compile` of its model, with any weights, chooses by that. What is measured is kept at once: Ctrl-C loses nothing.
+    budget: seconds after which no new measuring begins; None: until all is measured. effort: "measure" (default) or "exhaustive".
+    tuning: the database of times; None: the default one. cc: the C compiler that the network is compiled with. cache: the folder of
+    compiled kernels, or "none". threads: to time with; None: as the network was compiled for.
+    progress: called with (what, done, total, seconds).
+    Returns what was found: "problems" that are worth measuring, "known" of them before, "measured" now, "left"; "faster", how many
+    of the "layers" have a faster candidate than the file, and "saved", what that is of the layers' time (doc/tuning.md).
+    """
+    from . import _pznet  # with its libraries, which running networks does without
+
+    if budget is not None and not budget > 0:
+        raise ValueError(f"budget {budget!r}: expected a number of seconds above 0, or None")
+    paths = [p if p is None else os.fspath(p) for p in (tuning, cache)]
+    report = _pznet.tune(network, budget or 0.0, effort, paths[0], cc, paths[1], threads or 0, progress)
+    found: dict[str, Any] = json.loads(report)
+    return found

@@ -63,12 +63,19 @@ static pz_status make_plan(work *w, pz_error *err) {
   return pz_plan_new(w->section.graph, &w->wanted, &w->plan, err);
 }
 
+/* Usage that is wrong is the file's. */
+static pz_status plan_options(work *w, pz_error *err) {
+  pz_error why = {0};
+  if (pz_plan_wanted(&w->compile, &w->wanted, &why) == PZ_OK) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_INPUT, "%s: what it carries for tuning is damaged: %s", w->path, why.message);
+}
+
 static pz_status begin(work *w, pz_error *err) {
   if (!(w->options->budget >= 0))
     return pz_fail(err, PZ_ERROR_USAGE, "--budget %g: expected a number of seconds", w->options->budget);
   PZ_TRY(pz_tuning_section_read(w->path, w->options->interrupt, &w->section, err));
   merge_options(w);
-  PZ_TRY(pz_plan_wanted(&w->compile, &w->wanted, err));
+  PZ_TRY(plan_options(w, err));
   PZ_TRY(pz_tuner_open(&w->tuner, &w->compile, &w->wanted, true, err));
   PZ_TRY(check_use(w, err));
   PZ_TRY(pz_objects_open(&w->kernels, w->section.arena, &w->compile, w->tuner.compiler, err));

@@ -45,9 +45,12 @@ const char *pz_last_message(void);
  * longer one the middle is left out. Returns out. Messages, tables and progress come so from the library; names of ports do not. */
 const char *pz_printable(const char *text, char *out, int32_t size);
 
-/* Progress of long work: `done` of `total` units (steps of compiling, patches of inference). May be called from
+/* Progress of long work: `done` of `total` units (steps of compiling, problems of tuning, patches of inference). May be called from
  * any thread, never from two at once. `what` says the current step. Seconds since the start. */
 typedef void (*pz_progress)(void *host, const char *what, int64_t done, int64_t total, double seconds);
+/* Of the whole work, inside of such a call: the seconds that it will still take; less than 0 where that is not known, as before a tenth of
+ * them have passed. */
+double pz_progress_left(void);
 
 /* ------------------------------------------------------------------ compile */
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 /* A part of which this share of units is done: what it has taken so far counts as much as what was expected. */
-#define TRUSTED 0.04
+#define TRUSTED 0.02
 /* Of the time that a part has taken which was to be over: it is not over yet. */
 #define OVERDUE 0.1
 #define TENTH   0.1

@@ -10,6 +10,7 @@ typedef struct state {
   const char *database, *to, *from;
   bool clear, stale, json, quiet, measures; /* measures: an option of measuring was given */
   pz_tune_options options;
+  tool_progress progress;
 } state;
 
 static bool set_measuring(state *s, const char *name, const char *value, bool *good) {
@@ -21,6 +22,7 @@ static bool set_measuring(state *s, const char *name, const char *value, bool *g
   else if (!strcmp(name, "cc")) o->cc = value;
   else if (!strcmp(name, "cache")) o->cache = value;
   else if (!strcmp(name, "quiet")) s->quiet = true;
+  else if (!strcmp(name, "progress")) *good = tool_progress_set(&s->progress, value);
   else return false;
   return s->measures = true;
 }
@@ -177,14 +179,14 @@ static bool show_measured(const state *s, const char *network, const char *repor
 }
 
 static int measure(state *s, const char *network) {
-  tool_progress progress = {.quiet = s->quiet || s->json, .unit = "problems"};
+  s->progress.quiet = s->quiet || s->json;
   char *report = NULL;
   s->options.database = s->database;
   s->options.progress = tool_progress_show;
-  s->options.progress_host = &progress;
+  s->options.progress_host = &s->progress;
   s->options.interrupt = tool_interrupt("; what was measured is kept");
   const pz_status status = pz_tune_network(network, &s->options, &report);
-  tool_progress_end(&progress);
+  tool_progress_end(&s->progress);
   const bool shown = !report || show_measured(s, network, report);
   pz_free(report);
   if (status != PZ_OK) return tool_fail(status);
@@ -214,6 +216,7 @@ static const tool_option options[] = {
     {"cc", 0, "COMMAND",
      "the C compiler that the network is compiled with; default: $CC, else gcc, else clang"},
     {"cache", 0, "FOLDER", "where compiled kernels are kept for later, or none; default: see pznet cache"},
+    TOOL_PROGRESS_OPTION,
     {"quiet", 'q', NULL, "of measuring: print errors only"},
     {"export", 0, "FILE", "write all measurements to a file of JSON lines"},
     {"import", 0, "FILE", "take in such a file; where both have a measurement the newer one stays"},

@@ -295,7 +295,7 @@ typedef struct pz_tune_options {
  * pz_compile of the model, with any weights and the options that it was compiled with, chooses by that. The network file alone is needed: it carries its graph without weights (doc/tuning.md).
  * None of its code runs. What is measured is kept at once, whatever ends the work. Several processes may do so at a time.
  * A file that carries no graph, or was planned for a machine that this one is not: PZ_ERROR_INPUT. options may be NULL. *json (may be NULL), also after
- * PZ_INTERRUPTED: "problems" of the network that are worth measuring, "known" of them before, "measured" now with "candidates" in "seconds", "left";
+ * PZ_INTERRUPTED: "problems" of the network that are worth measuring, "left" of them (null after an interrupt), "measured" now with "candidates" in "seconds", "noisy" of these;
  * "layers" that have a choice; "faster" of them now have a faster candidate than the file, and all "saved" of the time of layers, from 0 to 1. Free with pz_free. */
 pz_status pz_tune_network(const char *network, const pz_tune_options *options, char **json);
 

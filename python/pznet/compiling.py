@@ -150,7 +150,7 @@ def tune(
     tuning: the database of times; None: the default one. cc: the C compiler that the network is compiled with. cache: the folder of
     compiled kernels, or "none". threads: to time with; None: as the network was compiled for.
     progress: called with (what, done, total, seconds).
-    Returns what was found: "problems" that are worth measuring, "known" of them before, "measured" now, "left"; "faster", how many
+    Returns what was found: "problems" that are worth measuring, "left" of them, "measured" now, "noisy" of these; "faster", how many
     of the "layers" have a faster candidate than the file, and "saved", what that is of the layers' time (doc/tuning.md).
     """
     from . import _pznet  # with its libraries, which running networks does without

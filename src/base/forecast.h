@@ -16,7 +16,8 @@ typedef struct pz_forecast_part {
   int64_t done, total,
       skipped; /* units; skipped: of those done, what cost nothing, as what an interrupted run had done */
   double said, said_at; /* what the part itself says is left of it, and when */
-  bool has_said, is_over;
+  bool has_said, is_over, is_bounded;
+  double end; /* where it is bounded */
 } pz_forecast_part;
 
 typedef struct pz_forecast {
@@ -40,6 +41,8 @@ void pz_forecast_enter(pz_forecast *f, int part, double now);
 void pz_forecast_count(pz_forecast *f, int64_t done, int64_t total, double now);
 void pz_forecast_skip(pz_forecast *f, int64_t units);
 void pz_forecast_say(pz_forecast *f, double left, double now);
+/* The part that runs is over then, whatever is left of it. */
+void pz_forecast_bound(pz_forecast *f, double end);
 
 /* Seconds that are left; less than 0: not known. */
 double pz_forecast_left(const pz_forecast *f, double now);

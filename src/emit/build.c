@@ -536,6 +536,26 @@ pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *o, const c
   return link_kernels(plan, o, &m, err);
 }
 
+/* As they would be grouped. */
+pz_status pz_emit_costs(const pz_plan *plan, const pz_emit_options *o, double *cost, pz_error *err) {
+  pz_instances all;
+  pz_digest begun = {.size = 0};
+  missing m = {.n = 0};
+  *cost = PZ_COMPILE_COST_OF_STEP * plan->n_steps;
+  PZ_TRY(pz_emit_instances(plan, plan->arena, &all, err));
+  if (o->cache) PZ_TRY(begin_key(plan, o, &begun, err));
+  m.kernels = PZ_NEW(plan->arena, pz_instance, (size_t)all.count + 1);
+  if (!m.kernels) return pz_fail_memory(err, "the C compiler's commands", 64);
+  for (int32_t i = 0; i < all.count; i++) {
+    const char *key = o->cache ? key_of(plan, &begun, &all.all[i]) : NULL;
+    if (!key || !pz_object_cache_has(o->cache, key)) m.kernels[m.n++] = all.all[i];
+  }
+  if (m.n) qsort(m.kernels, (size_t)m.n, sizeof *m.kernels, by_function);
+  m.groups = groups_of(m.n);
+  for (int i = 0; i < m.groups; i++) *cost += cost_of_group(&m, i);
+  return PZ_OK;
+}
+
 /* A word of a file of arguments. */
 static void append_quoted(pz_text *t, const char *word) {
   pz_text_append(t, "\"");

@@ -48,6 +48,8 @@ pz_status pz_emit_manifest(const pz_plan *plan, const pz_emit_options *options, 
 /* The same text, not written. */
 pz_status pz_emit_manifest_text(const pz_plan *plan, const pz_emit_options *options, const char *self_test,
                                 const char **json, pz_error *err);
+/* What compiling its kernels is expected to cost (compile_work.h), but for those that the cache has. */
+pz_status pz_emit_costs(const pz_plan *plan, const pz_emit_options *options, double *cost, pz_error *err);
 pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *options, const char *folder,
                           pz_error *err);
 /* Links the folder's objects into `output` (written directly: the caller moves it to its place). */

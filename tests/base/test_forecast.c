@@ -119,6 +119,9 @@ static void nothing_is_shown_that_is_not_known(void **state) {
   pz_forecast_enter(&f, second, 2);
   assert_true(fabs(pz_forecast_shown(&f, 2) - 9) < 1e-9);
   assert_true(pz_forecast_shown(&f, 50) > 0); /* it should be over, and is not */
+  pz_forecast_bound(&f, 51);
+  assert_true(fabs(pz_forecast_shown(&f, 50.5) - 0.5) < 1e-9);
+  pz_forecast_bound(&f, 1000);
   pz_forecast_say(&f, 3, 50);
   assert_true(fabs(pz_forecast_shown(&f, 51) - 2) < 1e-9);
   assert_true(pz_forecast_shown(&f, 60) >= 0);

@@ -66,7 +66,7 @@ static void look_at_parts(pz_outlook *o) {
   const double weights = (double)plan->weight_bytes, run = run_seconds(plan),
                linking = LINKING + weights / LINKING_RATE,
                kernels = o->costs * pz_compile_work_pace(&o->work) / pz_cpu_usable(),
-               measuring = fmin(o->tuner->foreseen, pz_tuner_left(o->tuner)),
+               measuring = fmin(o->tuner->ahead.foreseen, pz_tuner_left(o->tuner)),
                left = left_behind_measuring(o, measuring);
   const bool bounded = isfinite(o->tuner->budget);
   const double errors = run * (1 + layers_with_choice(plan)) + AGAIN * kernels + linking,
@@ -94,26 +94,29 @@ void pz_outlook_plan(pz_outlook *o, const pz_plan *plan, double costs) {
 
 /* ---- telling ---- */
 
-/* By candidates, and no longer than the budget goes. */
-static void count_candidates(pz_outlook *o, double now) {
+/* No longer than the budget goes, of which a part's seconds are gone when it is over. */
+static void bound(pz_outlook *o) {
+  const int part = o->forecast.now;
+  if (part == PZ_PART_MEASURING || part == PZ_PART_ERRORS || part == PZ_PART_TRYING)
+    pz_forecast_bound(&o->forecast, o->forecast.parts[part].begun + pz_tuner_left(o->tuner));
+}
+
+static void say_of_measuring(pz_outlook *o, double now) {
   const pz_tuner *t = o->tuner;
-  if (t->foreseen > o->foreseen || t->foreseen < o->foreseen) {
-    o->foreseen = t->foreseen;
+  if (t->ahead.begun > o->seen) {
+    o->seen = t->ahead.begun;
     look_at_parts(o);
-    pz_forecast_expect(&o->forecast, PZ_PART_MEASURING, t->foreseen);
   }
-  pz_forecast_count(&o->forecast, t->candidates, t->wanted, now);
-  pz_forecast_bound(&o->forecast, now + pz_tuner_left(t));
+  pz_forecast_say(&o->forecast, pz_tuner_ahead_left(t, now), now);
 }
 
 void pz_outlook_tell(pz_outlook *o, pz_outlook_part part, const char *what) {
   const double now = pz_tuner_now();
   const int before = o->forecast.now;
   if ((int)part > before) pz_forecast_enter(&o->forecast, (int)part, now);
-  if (o->forecast.now == PZ_PART_MEASURING) count_candidates(o, now);
+  if (o->forecast.now == PZ_PART_MEASURING) say_of_measuring(o, now);
   if (o->forecast.now == PZ_PART_KERNELS && o->work.n)
     pz_forecast_say(&o->forecast, pz_compile_work_left(&o->work, now), now);
-  if (o->forecast.now == PZ_PART_ERRORS || o->forecast.now == PZ_PART_TRYING)
-    pz_forecast_bound(&o->forecast, now + pz_tuner_left(o->tuner));
+  bound(o);
   pz_forecast_tell(&o->forecast, what ? what : pz_outlook_name(part), o->forecast.now, PZ_PART_DONE, now);
 }

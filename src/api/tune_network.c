@@ -2,6 +2,7 @@
 #include "api/need.h"
 #include "api/tuner.h"
 #include "api/tuning_section.h"
+#include "base/forecast.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,7 +17,7 @@ typedef struct work {
   pz_objects kernels;
   pz_plan *plan;
   pz_json json;
-  double start;
+  pz_forecast forecast;
   bool ended; /* measuring was, not by the user */
   int32_t layers, faster;
   double seconds, saved; /* of layers with known times: as the file has them, less now */
@@ -86,8 +87,11 @@ static pz_status begin(work *w, pz_error *err) {
 
 static void tell(void *host, const char *what) {
   work *w = host;
-  if (w->options->progress)
-    w->options->progress(w->options->progress_host, what, 0, 0, pz_tuner_now() - w->start);
+  const double now = pz_tuner_now();
+  pz_forecast_enter(&w->forecast, 0, now);
+  pz_forecast_say(&w->forecast, pz_tuner_ahead_left(&w->tuner, now), now);
+  pz_forecast_bound(&w->forecast, w->tuner.ahead.begun + pz_tuner_left(&w->tuner));
+  pz_forecast_tell(&w->forecast, what, w->tuner.candidates, w->tuner.ahead.wanted, now);
 }
 
 static pz_status measure(work *w, pz_error *err) {
@@ -155,7 +159,9 @@ static pz_status tune(work *w, char **json, pz_error *err) {
 pz_status pz_tune_network(const char *network, const pz_tune_options *options, char **json) {
   static const pz_tune_options defaults = PZ_TUNE_OPTIONS;
   pz_error err = {0};
-  work w = {.path = network, .options = options ? options : &defaults, .start = pz_tuner_now()};
+  work w = {.path = network, .options = options ? options : &defaults, .ended = false};
+  pz_forecast_begin(&w.forecast, w.options->progress, w.options->progress_host, pz_tuner_now());
+  pz_forecast_add(&w.forecast, 0);
   if (json) *json = NULL;
   pz_status status =
       network ? tune(&w, json, &err) : pz_fail(&err, PZ_ERROR_USAGE, "pz_tune_network: name a network file");

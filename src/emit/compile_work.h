@@ -26,7 +26,7 @@ typedef struct pz_compile_work {
  * none is before it. */
 double pz_compile_cost(const char *function, const char *before);
 /* Of a file beside its kernels; of a step in the list of steps. */
-#define PZ_COMPILE_COST_OF_FILE 0.12
+#define PZ_COMPILE_COST_OF_FILE 0.3
 #define PZ_COMPILE_COST_OF_STEP 0.004
 
 /* Begins anew, but for the pace, which is what was seen last. */

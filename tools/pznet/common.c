@@ -155,7 +155,7 @@ static void print_bar(tool_progress *p, const char *what, int64_t done, int64_t 
   const int filled = (int)(WIDTH * share);
   for (int i = 0; i < WIDTH; i++) bar[i] = i < filled ? '#' : '.';
   bar[WIDTH] = 0;
-  if (total > 0 && done >= total && p->unit) duration(seconds, time, sizeof time);
+  if (total > 0 && done >= total) duration(seconds, time, sizeof time);
   else if (left >= 0) {
     duration(left, time, sizeof time);
     strncat(time, " left", sizeof time - strlen(time) - 1);

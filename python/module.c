@@ -121,9 +121,16 @@ static PyObject *tune_network(PyObject *module, PyObject *args) {
   return result;
 }
 
+static PyObject *progress_left(PyObject *module, PyObject *unused) {
+  const double left = pz_progress_left();
+  (void)module, (void)unused;
+  return left < 0 ? Py_NewRef(Py_None) : PyFloat_FromDouble(left);
+}
+
 static PyMethodDef functions[] = {{"compile", (PyCFunction)(void (*)(void))compile_network,
                                    METH_VARARGS | METH_KEYWORDS, "see pznet.compile"},
                                   {"infer", pznet_infer, METH_VARARGS, "see pznet.infer"},
+                                  {"progress_left", progress_left, METH_NOARGS, "see pznet.progress_left"},
                                   {"tune", tune_network, METH_VARARGS, "see pznet.tune"},
                                   {NULL, NULL, 0, NULL}};
 

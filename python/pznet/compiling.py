@@ -103,7 +103,8 @@ def compile(
     "zen4", "sapphire-rapids" or "x86-64-v3"; None: this machine. isa: coarser, "amx", "avx512", "avx2" or "sse4" of this machine.
     cc: the C compiler. emit_c: a folder to keep the generated source in. disable: passes to switch off.
     precision: "exact" for the rounding of direct sums alone. max_error: what fast convolutions may add, 1e-5 unless given.
-    inputs: shapes that replace the model's, by name (of ONNX also "#2", the second). progress: called with (what, done, total, seconds).
+    inputs: shapes that replace the model's, by name (of ONNX also "#2", the second). progress: called with (what, done, total, seconds);
+    `progress_left` says there what is left.
     input_types and output_types: element types by name, such as {"x": "u8"}, or one for all: "f32", "f16", "bf16", "u8", "i8",
     "u16", "i16", "i32"; None: those of an ONNX model, or "f32".
     effort: how algorithms are chosen, "estimate", "measure" (times the likely ones on this machine, once) or "exhaustive";
@@ -130,6 +131,14 @@ def compile(
         except Error as error:
             error.args = (str(error).replace(folder + os.sep, ""),)  # which is gone when the message is read
             raise
+
+
+def progress_left() -> float | None:
+    """Within a callable that was given as `progress`: seconds that all of the work will still take; None where that is not known yet,
+    as before a tenth of them have passed."""
+    from . import _pznet
+
+    return _pznet.progress_left()
 
 
 def tune(

@@ -160,11 +160,12 @@ static void print_bar(tool_progress *p, const char *what, int64_t done, int64_t 
     duration(left, time, sizeof time);
     strncat(time, " left", sizeof time - strlen(time) - 1);
   }
-  if (p->unit && total > 0)
+  const bool counts = p->unit && !strcmp(what, p->unit);
+  if (counts && total > 0)
     snprintf(units, sizeof units, " %lld/%lld %s", (long long)done, (long long)total, p->unit);
   if (speed > 0) snprintf(rate, sizeof rate, "  %.2f Mvoxels/s", 1e-6 * speed);
   if (terminal) fputs("\r\033[K", stderr);
-  tool_warn("[%s]%s%s  %s  %s%s", bar, units, rate, time, what, terminal ? "" : "\n");
+  tool_warn("[%s]%s%s  %s  %s%s", bar, units, rate, time, counts ? "" : what, terminal ? "" : "\n");
   fflush(stderr);
 }
 

@@ -61,11 +61,17 @@ static bool measures(const pz_outlook *o, const pz_plan *plan) {
   return o->tuner->effort != PZ_EFFORT_ESTIMATE && pz_target_runs_here(&plan->target);
 }
 
+/* On this machine beside what else it does, as compilers of measuring have found it. */
+static double kernels_seconds(const pz_outlook *o) {
+  const pz_compile_work *seen = &o->tuner->ahead.work;
+  return o->costs * pz_compile_work_pace(seen) / pz_compile_work_share(seen, pz_tuner_now()) /
+         pz_cpu_usable();
+}
+
 static void look_at_parts(pz_outlook *o) {
   const pz_plan *plan = o->plan;
   const double weights = (double)plan->weight_bytes, run = run_seconds(plan),
-               linking = LINKING + weights / LINKING_RATE,
-               kernels = o->costs * pz_compile_work_pace(&o->work) / pz_cpu_usable(),
+               linking = LINKING + weights / LINKING_RATE, kernels = kernels_seconds(o),
                measuring = fmin(o->tuner->ahead.foreseen, pz_tuner_left(o->tuner)),
                left = left_behind_measuring(o, measuring);
   const bool bounded = isfinite(o->tuner->budget);
@@ -103,10 +109,7 @@ static void bound(pz_outlook *o) {
 
 static void say_of_measuring(pz_outlook *o, double now) {
   const pz_tuner *t = o->tuner;
-  if (t->ahead.begun > o->seen) {
-    o->seen = t->ahead.begun;
-    look_at_parts(o);
-  }
+  if (o->plan) look_at_parts(o);
   pz_forecast_say(&o->forecast, pz_tuner_ahead_left(t, now), now);
 }
 
@@ -114,6 +117,8 @@ void pz_outlook_tell(pz_outlook *o, pz_outlook_part part, const char *what) {
   const double now = pz_tuner_now();
   const int before = o->forecast.now;
   if ((int)part > before) pz_forecast_enter(&o->forecast, (int)part, now);
+  if (part == PZ_PART_WRITING && before < PZ_PART_WRITING)
+    o->work.pace = pz_compile_work_pace(&o->tuner->ahead.work);
   if (o->forecast.now == PZ_PART_MEASURING) say_of_measuring(o, now);
   if (o->forecast.now == PZ_PART_KERNELS && o->work.n)
     pz_forecast_say(&o->forecast, pz_compile_work_left(&o->work, now), now);

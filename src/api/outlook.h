@@ -27,7 +27,7 @@ typedef struct pz_outlook {
   pz_compile_work work; /* for pz_emit_options */
   const pz_tuner *tuner;
   const pz_plan *plan;
-  double costs, seen; /* of the plan's kernels; the beginning of measuring that parts were looked at with */
+  double costs; /* of the plan's kernels */
 } pz_outlook;
 
 /* Nothing is told before pz_outlook_plan. `start`: of the whole work, as pz_tuner_now. */

@@ -36,7 +36,7 @@ double pz_compile_cost(const char *function, const char *before) {
 /* So many expected seconds of what was seen before weigh as much as those that were seen now. */
 #define BEFORE 3
 /* A task that has had as much as was expected is that far, at most. */
-#define MOST_DONE   0.92
+#define MOST_DONE   0.96
 #define LEAST_SHARE 0.02
 /* What is learned of a processor's share in less time is noise. */
 #define LEAST_WALL 0.5
@@ -84,8 +84,7 @@ static double pace_now(const pz_compile_work *w) {
   return most(pace, cpu / cost);
 }
 
-/* Of a processor, that a compiler gets. */
-static double share_of(const pz_compile_work *w, double now) {
+double pz_compile_work_share(const pz_compile_work *w, double now) {
   double cpu = 0, wall = 0;
   for (int i = 0; i < w->n; i++)
     if (w->tasks[i].is == PZ_TASK_RUNS) cpu += w->tasks[i].cpu, wall += now - w->tasks[i].begun;
@@ -102,7 +101,7 @@ static double left_of(const pz_compile_task *t, double pace) {
 double pz_compile_work_left(const pz_compile_work *w, double now) {
   enum { MOST_WIDTH = 64 };
   double busy[MOST_WIDTH] = {0}, longest = 0;
-  const double pace = pace_now(w), share = share_of(w, now);
+  const double pace = pace_now(w), share = pz_compile_work_share(w, now);
   const int width = w->width < MOST_WIDTH ? w->width : MOST_WIDTH;
   for (int state = PZ_TASK_RUNS; state >= PZ_TASK_WAITS; state--)
     for (int i = 0; i < w->n; i++) {

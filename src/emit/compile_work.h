@@ -39,6 +39,8 @@ void pz_compile_work_end(pz_compile_work *w, int task, double cpu, double now);
 
 /* Seconds until all are over. */
 double pz_compile_work_left(const pz_compile_work *w, double now);
+/* Of a processor, that a compiler gets, as far as it is known; 1 where it is not. */
+double pz_compile_work_share(const pz_compile_work *w, double now);
 double pz_compile_work_pace(const pz_compile_work *w); /* as far as it is known */
 
 #endif

@@ -93,9 +93,45 @@ static PyObject *compile_network(PyObject *module, PyObject *args, PyObject *kwa
   return result;
 }
 
+static PyObject *run_tune(PyObject *module, const char *network, PyObject *progress, pz_tune_options *o) {
+  progress_host host = {.callable = progress == Py_None ? NULL : progress};
+  char *report = NULL;
+  pz_status status;
+  o->progress = pznet_on_progress;
+  o->progress_host = &host;
+  o->interrupt = &host.interrupt;
+  Py_BEGIN_ALLOW_THREADS;
+  status = pz_tune_network(network, o, &report);
+  Py_END_ALLOW_THREADS;
+  PyObject *text = status == PZ_OK ? PyUnicode_FromString(report) : NULL;
+  pz_free(report);
+  if (status == PZ_OK) return text;
+  if (!PyErr_Occurred() && PyErr_CheckSignals()) return NULL;
+  return pznet_raise(pznet_error_of(module), status);
+}
+
+static PyObject *tune_network(PyObject *module, PyObject *args) {
+  PyObject *network, *progress;
+  pz_tune_options o = PZ_TUNE_OPTIONS;
+  if (!PyArg_ParseTuple(args, "O&dzzzziO", PyUnicode_FSConverter, &network, &o.budget, &o.effort, &o.database,
+                        &o.cc, &o.cache, &o.threads, &progress))
+    return NULL;
+  PyObject *result = run_tune(module, PyBytes_AS_STRING(network), progress, &o);
+  Py_DECREF(network);
+  return result;
+}
+
+static PyObject *progress_left(PyObject *module, PyObject *unused) {
+  const double left = pz_progress_left();
+  (void)module, (void)unused;
+  return left < 0 ? Py_NewRef(Py_None) : PyFloat_FromDouble(left);
+}
+
 static PyMethodDef functions[] = {{"compile", (PyCFunction)(void (*)(void))compile_network,
                                    METH_VARARGS | METH_KEYWORDS, "see pznet.compile"},
                                   {"infer", pznet_infer, METH_VARARGS, "see pznet.infer"},
+                                  {"progress_left", progress_left, METH_NOARGS, "see pznet.progress_left"},
+                                  {"tune", tune_network, METH_VARARGS, "see pznet.tune"},
                                   {NULL, NULL, 0, NULL}};
 
 static int module_exec(PyObject *module) {

@@ -45,9 +45,12 @@ const char *pz_last_message(void);
  * longer one the middle is left out. Returns out. Messages, tables and progress come so from the library; names of ports do not. */
 const char *pz_printable(const char *text, char *out, int32_t size);
 
-/* Progress of long work: `done` of `total` units (steps of compiling, patches of inference). May be called from
+/* Progress of long work: `done` of `total` units (steps of compiling, problems of tuning, patches of inference). May be called from
  * any thread, never from two at once. `what` says the current step. Seconds since the start. */
 typedef void (*pz_progress)(void *host, const char *what, int64_t done, int64_t total, double seconds);
+/* Of the whole work, inside of such a call: the seconds that it will still take; less than 0 where that is not known, as before a tenth of
+ * them have passed. */
+double pz_progress_left(void);
 
 /* ------------------------------------------------------------------ compile */
 
@@ -272,6 +275,29 @@ pz_status pz_tune_import(const char *database, const char *file, pz_tune_counts 
 /* Removes all measurements, or those that are stale. *removed: how many; -1 where the database was damaged and is removed
  * whole. */
 pz_status pz_tune_clear(const char *database, bool stale, int64_t *removed);
+
+typedef struct pz_tune_options {
+  double budget;        /* seconds after which no new measuring begins; 0: until all is measured */
+  const char *effort;   /* as in pz_compile_options: "measure" (default) or "exhaustive" */
+  const char *database; /* NULL: the default one */
+  const char *
+      cc; /* the C compiler that the network will be compiled with, for which times count; NULL: as in pz_compile_options */
+  const char *cache;    /* of kernels, as in pz_compile_options */
+  int32_t threads;      /* to time with; 0: as many as the network was compiled for */
+  pz_progress progress; /* or NULL */
+  void *progress_host;
+  const volatile int *interrupt; /* as in pz_compile_options */
+} pz_tune_options;
+#define PZ_TUNE_OPTIONS                                                                                      \
+  { 0 }
+
+/* Measures what the tuning database does not know yet of a network's problems, those first that are most worth it. Every later
+ * pz_compile of the model, with any weights and the options that it was compiled with, chooses by that. The network file alone is needed: it carries its graph without weights (doc/tuning.md).
+ * None of its code runs. What is measured is kept at once, whatever ends the work. Several processes may do so at a time.
+ * A file that carries no graph, or was planned for a machine that this one is not: PZ_ERROR_INPUT. options may be NULL. *json (may be NULL), also after
+ * PZ_INTERRUPTED: "problems" of the network that are worth measuring, "left" of them (null after an interrupt), "measured" now with "candidates" in "seconds", "noisy" of these;
+ * "layers" that have a choice; "faster" of them now have a faster candidate than the file, and all "saved" of the time of layers, from 0 to 1. Free with pz_free. */
+pz_status pz_tune_network(const char *network, const pz_tune_options *options, char **json);
 
 /* ------------------------------------------------------------------ volumes */
 

@@ -24,3 +24,15 @@ def compile(
     budget: float | None = None,
 ) -> str: ...
 def infer(net: Net, options: tuple[Any, ...], /) -> str: ...
+def tune(
+    network: Any,
+    budget: float,
+    effort: str | None,
+    database: str | None,
+    cc: str | None,
+    cache: str | None,
+    threads: int,
+    progress: Callable[[str, int, int, float], object] | None,
+    /,
+) -> str: ...
+def progress_left() -> float | None: ...

@@ -103,7 +103,8 @@ def compile(
     "zen4", "sapphire-rapids" or "x86-64-v3"; None: this machine. isa: coarser, "amx", "avx512", "avx2" or "sse4" of this machine.
     cc: the C compiler. emit_c: a folder to keep the generated source in. disable: passes to switch off.
     precision: "exact" for the rounding of direct sums alone. max_error: what fast convolutions may add, 1e-5 unless given.
-    inputs: shapes that replace the model's, by name (of ONNX also "#2", the second). progress: called with (what, done, total, seconds).
+    inputs: shapes that replace the model's, by name (of ONNX also "#2", the second). progress: called with (what, done, total, seconds);
+    `progress_left` says there what is left.
     input_types and output_types: element types by name, such as {"x": "u8"}, or one for all: "f32", "f16", "bf16", "u8", "i8",
     "u16", "i16", "i32"; None: those of an ONNX model, or "f32".
     effort: how algorithms are chosen, "estimate", "measure" (times the likely ones on this machine, once) or "exhaustive";
@@ -130,3 +131,42 @@ def compile(
         except Error as error:
             error.args = (str(error).replace(folder + os.sep, ""),)  # which is gone when the message is read
             raise
+
+
+def progress_left() -> float | None:
+    """Within a callable that was given as `progress`: seconds that all of the work will still take; None where that is not known yet,
+    as before a tenth of them have passed."""
+    from . import _pznet
+
+    return _pznet.progress_left()
+
+
+def tune(
+    network: Path,
+    *,
+    budget: float | None = None,
+    effort: str | None = None,
+    tuning: Path | None = None,
+    cc: str | None = None,
+    cache: Path | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Measures what is not known yet of a network file's algorithms on this machine, as `pznet tune NET.so` does.
+
+    Every later `compile` of its model, with any weights, chooses by that. What is measured is kept at once: Ctrl-C loses nothing.
+    budget: seconds after which no new measuring begins; None: until all is measured. effort: "measure" (default) or "exhaustive".
+    tuning: the database of times; None: the default one. cc: the C compiler that the network is compiled with. cache: the folder of
+    compiled kernels, or "none". threads: to time with; None: as the network was compiled for.
+    progress: called with (what, done, total, seconds).
+    Returns what was found: "problems" that are worth measuring, "left" of them, "measured" now, "noisy" of these; "faster", how many
+    of the "layers" have a faster candidate than the file, and "saved", what that is of the layers' time (doc/tuning.md).
+    """
+    from . import _pznet  # with its libraries, which running networks does without
+
+    if budget is not None and not budget > 0:
+        raise ValueError(f"budget {budget!r}: expected a number of seconds above 0, or None")
+    paths = [p if p is None else os.fspath(p) for p in (tuning, cache)]
+    report = _pznet.tune(network, budget or 0.0, effort, paths[0], cc, paths[1], threads or 0, progress)
+    found: dict[str, Any] = json.loads(report)
+    return found

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from . import arrays
 from . import axes as axes_of
+from .compiling import progress_left
 from .network import DTYPES as ELEMENTS
 from .network import Network, Path
 
@@ -84,6 +85,7 @@ class Bar:
         self.shown = 0.0
         self.open = False
         self.voxels = 0.0  # a patch
+        self.first: tuple[int, float] | None = None  # patches that were done, and when this run's first one was
 
     def __call__(self, what: str, done: int, total: int, seconds: float) -> None:
         terminal = sys.stderr.isatty()
@@ -91,13 +93,25 @@ class Bar:
         if self.shown and done < total and now - self.shown < (0.1 if terminal else 5):
             return
         self.shown = now
-        filled = self.WIDTH * done // total if total else 0
-        left = f"{self.duration(seconds / done * (total - done))} left" if 0 < done < total else self.duration(seconds)
-        rate = f"  {1e-6 * self.voxels * done / seconds:.2f} Mvoxels/s" if self.voxels and seconds > 0 and done else ""
-        line = f"[{'#' * filled:.<{self.WIDTH}}] {done}/{total} patches{rate}  {left}  {what}"
+        left = progress_left()
+        if left is None:
+            share, ahead = done / total if total else 0, ""
+        else:
+            share, ahead = seconds / (seconds + left) if left else 1, f"{self.duration(left)} left"
+        filled = int(self.WIDTH * share)
+        units = f"{done}/{total} {what}" if what == "patches" else what
+        line = f"[{'#' * filled:.<{self.WIDTH}}] {units}{self.rate(what, done, seconds)}  {ahead or self.duration(seconds)}"
         sys.stderr.write(f"\r\033[K{line}" if terminal else f"{line}\n")
         sys.stderr.flush()
         self.open = terminal
+
+    def rate(self, what: str, done: int, seconds: float) -> str:
+        """Of the patches of this run: those that it found done do not count."""
+        if not self.voxels or what != "patches":
+            return ""
+        self.first = self.first or (done - 1, seconds)
+        worked, took = done - self.first[0] - 1, seconds - self.first[1]
+        return f"  {1e-6 * self.voxels * worked / took:.2f} Mvoxels/s" if worked and took > 0 else ""
 
     @staticmethod
     def duration(seconds: float) -> str:
@@ -228,7 +242,7 @@ def infer(
     resume: for paths; goes on from unfinished work, does nothing where out is finished.
     overwrite: False refuses a path that exists.
     update: a dataset of out's name in an HDF5 file that holds others too is replaced.
-    progress: True shows a bar, a callable is called with (what, done, total, seconds).
+    progress: True shows a bar, a callable is called with (what, done, total, seconds); `progress_left` says there what is left.
     Returns out. Warns of values that dtype="u8" clipped, of those not finite, and where values of the volume, of 32 or 64 bits,
     are not exact in float32 and are not normalised. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
     """

@@ -2,6 +2,8 @@
 #include "api/need.h"
 #include "api/error_propagation.h"
 #include "api/autotune.h"
+#include "api/outlook.h"
+#include "api/tuning_section.h"
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -35,8 +37,8 @@ typedef struct build {
   pz_json json; /* of `seconds` and of the summary */
   const char *manifest;
   char checksum[PZ_FILE_CHECKSUM_DIGITS + 1], file_digest[PZ_DIGEST_TEXT]; /* of the network file */
-  const char *stage; /* what is told, and how many are done */
-  int done;
+  pz_outlook outlook;
+  pz_outlook_part part; /* what is told */
 } build;
 
 static double now(void) {
@@ -45,31 +47,24 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Reading and planning are not told: a model that is refused gives its error alone. */
-enum { STAGES = 8 };
-static void tell(const build *b, const char *what, int done) {
-  if (b->options->progress)
-    b->options->progress(b->options->progress_host, what, done, STAGES, now() - b->start);
-}
-
 static pz_status check_interrupt(const build *b, pz_error *err) {
   if (b->options->interrupt && *b->options->interrupt)
     return pz_fail(err, PZ_INTERRUPTED, "interrupted while compiling");
   return PZ_OK;
 }
 
-static pz_status stage(build *b, const char *what, int done, pz_error *err) {
-  b->stage = what;
-  b->done = done;
-  tell(b, what, done);
+/* Reading and planning are not told: a model that is refused gives its error alone. */
+static pz_status enter(build *b, pz_outlook_part part, pz_error *err) {
+  b->part = part;
+  pz_outlook_tell(&b->outlook, part, NULL);
   return check_interrupt(b, err);
 }
 
 /* The host hears of the compiler's time as it passes, and can look for Ctrl-C then. Linking anew after the self-test is of
  * that stage. */
 static void tick(void *host) {
-  const build *b = host;
-  tell(b, b->stage, b->done);
+  build *b = host;
+  pz_outlook_tell(&b->outlook, b->part, NULL);
 }
 
 static void timed(build *b, const char *what) {
@@ -83,9 +78,20 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-static void tell_measuring(void *host, const char *what) { tell(host, what, 1); }
+static void tell_measuring(void *host, const char *what) {
+  build *b = host;
+  pz_outlook_tell(&b->outlook, PZ_PART_MEASURING, what);
+}
 
 #define LEAST_OUTPUT (1 << 16) /* bytes of a small network file */
+
+static pz_status look_ahead(build *b, pz_error *err) {
+  double costs;
+  if (!b->options->progress) return PZ_OK;
+  PZ_TRY(pz_emit_costs(b->plan, &b->emit, &costs, err));
+  pz_outlook_plan(&b->outlook, b->plan, costs);
+  return PZ_OK;
+}
 
 /* With what was measured there may be a better plan. */
 static pz_status measure(build *b, pz_error *err) {
@@ -98,7 +104,7 @@ static pz_status measure(build *b, pz_error *err) {
   b->plan = NULL;
   PZ_TRY(pz_plan_new(b->model.after, &b->wanted, &b->plan, err));
   timed(b, "plan_again");
-  return PZ_OK;
+  return look_ahead(b, err);
 }
 
 /* How much of each layer's error the result has is measured with the network that is made first, whatever its layers' errors are: so that it has
@@ -138,6 +144,7 @@ static pz_status make_plan(build *b, pz_error *err) {
   timed(b, "import_and_optimise");
   PZ_TRY(check_interrupt(b, err));
   PZ_TRY(pz_tuner_open(&b->tuner, b->options, &b->wanted, true, err));
+  pz_outlook_begin(&b->outlook, &b->tuner, b->options->progress, b->options->progress_host, b->start);
   PZ_TRY(pz_folder_new(b->arena, &b->objects, err));
   PZ_TRY(guess_error_propagation(b, err));
   b->wanted.choose = pz_tuner_choose;
@@ -148,10 +155,6 @@ static pz_status make_plan(build *b, pz_error *err) {
   timed(b, "plan");
   PZ_TRY(pz_objects_open(&b->kernels, b->arena, b->options, b->tuner.compiler, err));
   b->tuner.objects = &b->kernels;
-  PZ_TRY(measure(b, err));
-  b->wanted.admit = NULL; /* plans beside this one are an improvement, asked for where they are made */
-  PZ_TRY(pz_check_disk(b->output, pz_plus(b->plan->weight_bytes, LEAST_OUTPUT), "the network file", err));
-  pz_plan_settle(b->options, b->plan);
   b->emit = (pz_emit_options){.cc = b->options->cc,
                               .model = base_name(b->path),
                               .model_digest = b->model.digest,
@@ -159,9 +162,20 @@ static pz_status make_plan(build *b, pz_error *err) {
                               .interrupt = b->options->interrupt,
                               .tick = b->options->progress ? tick : NULL,
                               .tick_host = b,
-                              .objects = b->objects.path};
+                              .objects = b->objects.path,
+                              .work = &b->outlook.work};
   pz_objects_use(&b->kernels, &b->emit);
+  PZ_TRY(look_ahead(b, err));
+  PZ_TRY(measure(b, err));
+  b->wanted.admit = NULL; /* plans beside this one are an improvement, asked for where they are made */
+  PZ_TRY(pz_check_disk(b->output, pz_plus(b->plan->weight_bytes, LEAST_OUTPUT), "the network file", err));
+  pz_plan_settle(b->options, b->plan);
   return PZ_OK;
+}
+
+static pz_status write_manifest(build *b, const char *self_test, pz_error *err) {
+  PZ_TRY(pz_tuning_section_print(b->options, b->plan, &b->emit.tuning, err));
+  return pz_emit_manifest(b->plan, &b->emit, self_test, b->folder, &b->manifest, err);
 }
 
 /* Runs the new network once and stores what came out in its manifest. */
@@ -172,21 +186,24 @@ static pz_status add_self_test(build *b, const char *network, pz_error *err) {
   char *self_test = NULL;
   pz_status status = pz_self_test_run(net, &self_test, err);
   pz_net_close(net);
-  if (status == PZ_OK) status = pz_emit_manifest(b->plan, &b->emit, self_test, b->folder, &b->manifest, err);
+  if (status == PZ_OK) status = write_manifest(b, self_test, err);
   if (status == PZ_OK) status = pz_emit_link(b->plan, &b->emit, b->folder, "network.so", err);
   free(self_test);
   return status;
 }
 
 static pz_status write_network(build *b, const char *emitting, const char *compiling, pz_error *err) {
-  PZ_TRY(stage(b, "writing C", b->done + 1, err));
+  const pz_outlook_part part = b->part;
+  PZ_TRY(enter(b, PZ_PART_WRITING, err));
   PZ_TRY(pz_emit_source(b->plan, &b->emit, b->folder, err));
-  PZ_TRY(pz_emit_manifest(b->plan, &b->emit, NULL, b->folder, &b->manifest, err));
+  PZ_TRY(write_manifest(b, NULL, err));
   timed(b, emitting);
-  PZ_TRY(stage(b, "compiling C", b->done, err));
+  PZ_TRY(enter(b, PZ_PART_KERNELS, err));
   PZ_TRY(pz_emit_compile(b->plan, &b->emit, b->folder, err));
+  PZ_TRY(enter(b, PZ_PART_LINKING, err));
   PZ_TRY(pz_emit_link(b->plan, &b->emit, b->folder, "network.so", err));
   timed(b, compiling);
+  b->part = part;
   return PZ_OK;
 }
 
@@ -213,7 +230,7 @@ static void take(build *b, pz_plan *plan) {
 
 static pz_status before_run(void *host, pz_error *err) {
   build *b = host;
-  return stage(b, b->stage, b->done, err);
+  return enter(b, b->part, err);
 }
 
 /* A plan with noise on its graph's weights, while a network runs beside results that are kept. */
@@ -306,7 +323,7 @@ static pz_status weigh_errors_now(build *b, const char *network, pz_error *err) 
 static pz_status weigh_errors(build *b, const char *network, pz_error *err) {
   const double start = pz_tuner_now();
   if (!measures_errors(b)) return PZ_OK;
-  PZ_TRY(stage(b, "measuring errors", b->done + 1, err));
+  PZ_TRY(enter(b, PZ_PART_ERRORS, err));
   if (!has_time_for_errors(b)) return PZ_OK;
   const pz_status status = weigh_errors_now(b, network, err);
   pz_tuner_spend(&b->tuner, start);
@@ -365,7 +382,7 @@ static pz_status try_candidates(build *b, const char *network, pz_error *err) {
   const double start = pz_tuner_now();
   if (b->tuner.effort == PZ_EFFORT_ESTIMATE || !pz_target_runs_here(&b->plan->target) || b->wanted.memory > 0)
     return PZ_OK;
-  PZ_TRY(stage(b, "trying candidates in the network", b->done + 1, err));
+  PZ_TRY(enter(b, PZ_PART_TRYING, err));
   if (pz_tuner_left(&b->tuner) <= 0) return PZ_OK;
   const pz_status status = try_candidates_now(b, network, err);
   pz_tuner_spend(&b->tuner, start);
@@ -375,17 +392,16 @@ static pz_status try_candidates(build *b, const char *network, pz_error *err) {
 static pz_status make_network(build *b, pz_error *err) {
   const char *network = pz_arena_printf(b->arena, "%s/network.so", b->folder);
   if (!network) return pz_fail_memory(err, "a path", 64);
-  b->done = 1;
   PZ_TRY(write_network(b, "emit", "compile", err));
   PZ_TRY(weigh_errors(b, network, err));
   PZ_TRY(try_candidates(b, network, err));
-  PZ_TRY(stage(b, "self-test", STAGES - 1, err));
+  PZ_TRY(enter(b, PZ_PART_SELF_TEST, err));
   PZ_TRY(add_self_test(b, network, err));
   PZ_TRY(check_interrupt(b, err));
   PZ_TRY(pz_add_file_checksum(network, b->checksum, b->file_digest, err));
   PZ_TRY(pz_copy_file(network, b->output, err));
   timed(b, "self_test");
-  tell(b, "done", STAGES);
+  pz_outlook_tell(&b->outlook, PZ_PART_DONE, NULL);
   return PZ_OK;
 }
 

@@ -451,7 +451,8 @@ static pz_status compile(session *s, batch *b, int32_t fresh, pz_error *err) {
                           .interrupt = o->interrupt,
                           .tick = o->progress ? tick : NULL,
                           .tick_host = s,
-                          .objects = b->folder.path};
+                          .objects = b->folder.path,
+                          .work = &s->tuner->ahead.work};
   if (s->tuner->objects) pz_objects_use(s->tuner->objects, &emit);
   pz_emit_counts *all = emit.counts;
   emit.counts = &counts;
@@ -522,6 +523,7 @@ static pz_status run(session *s, batch *b, pz_error *err) {
   pz_watch watch;
   PZ_TRY(pz_watch_new(b->arena, b->net, s->tuner->trusting, &watch, err));
   const double start = pz_tuner_now();
+  s->tuner->ahead.rounds = start + SECONDS;
   pz_status status = PZ_OK;
   for (int32_t r = 0; status == PZ_OK && !is_enough(s, b, r - 1, pz_tuner_now() - start); r++) {
     tick(s);
@@ -578,6 +580,31 @@ static bool is_convolution(const session *s, int32_t i) {
   return pz_is_convolution(&s->plan->graph->nodes[s->problems[i].node]);
 }
 
+/* ---- what is told of the time that it will take ---- */
+
+static void begin_ahead(session *s, int32_t first, int32_t end) {
+  pz_tuner_ahead *a = &s->tuner->ahead;
+  a->batch = 0, a->rounds = 0, a->work.n = 0, a->batch_begun = pz_tuner_now();
+  for (int32_t i = first; i < end; i++) a->batch += count_wanted(s, &s->problems[i]);
+}
+
+static void end_ahead(session *s) { s->tuner->ahead.batch = 0; }
+
+double pz_tuner_ahead_left(const pz_tuner *t, double now) {
+  const pz_tuner_ahead *a = &t->ahead;
+  const double done = t->candidates - a->before, rest = a->wanted - t->candidates - a->batch,
+               until = a->batch ? a->batch_begun : now, all = a->wanted - a->before,
+               each = done > 0  ? (until - a->begun) / done
+                      : all > 0 ? a->foreseen / all
+                                : 0;
+  double left = fmax(rest, 0) * each;
+  if (!a->batch) return left;
+  if (a->rounds > 0) return left + fmax(a->rounds - now, 0);
+  return left + SECONDS + (a->work.n ? pz_compile_work_left(&a->work, now) : each * a->batch);
+}
+
+/* ---- all of it ---- */
+
 /* *fits false: nothing was run, the problems need too much memory together. */
 static pz_status measure_batch(session *s, int32_t first, int32_t end, bool *fits, pz_error *err) {
   batch b = {.arena = pz_arena_new(),
@@ -594,12 +621,14 @@ static pz_status measure_batch(session *s, int32_t first, int32_t end, bool *fit
     else if (status != PZ_OK) pz_fail(err, status, "%s", own.message);
   }
   *fits = b.fits;
+  begin_ahead(s, first, end);
   if (status == PZ_OK && *fits) {
     status = compile(s, &b, count_fresh(s, first, end), err);
     if (status == PZ_OK) status = run(s, &b, err);
     if (status == PZ_OK) keep(s, &b);
   }
   close_batch(&b);
+  end_ahead(s);
   return status == PZ_INTERRUPTED && s->out ? PZ_OK : status;
 }
 
@@ -654,9 +683,29 @@ static pz_status count_left(session *s, pz_error *err) {
   return PZ_OK;
 }
 
+/* Compilers, and rounds of each graph. */
+static pz_status foresee(session *s, pz_error *err) {
+  int32_t wanted = 0, fresh = 0;
+  s->effort = s->tuner->effort;
+  PZ_TRY(find_problems(s, err));
+  for (int32_t i = 0; i < s->n; i++) {
+    wanted += count_wanted(s, &s->problems[i]);
+    if (!s->problems[i].led) fresh += s->problems[i].fresh;
+  }
+  s->tuner->ahead = (pz_tuner_ahead){
+      .wanted = s->tuner->candidates + wanted,
+      .before = s->tuner->candidates,
+      .begun = pz_tuner_now(),
+      .foreseen = wanted ? pz_tuner_compiling(s->tuner, fresh) + SECONDS * (1 + wanted / MOST_NODES) : 0,
+      .work = {.pace = s->tuner->ahead.work.pace}};
+  tick(s);
+  return PZ_OK;
+}
+
 /* Within a budget those that lead come first, so that each problem that is worth it has them. */
 static pz_status measure(session *s, pz_error *err) {
   const bool bounded = isfinite(s->end);
+  PZ_TRY(foresee(s, err));
   s->effort = bounded ? PZ_EFFORT_LEADING : s->tuner->effort;
   for (;; s->effort = s->tuner->effort) {
     PZ_TRY(find_problems(s, err));

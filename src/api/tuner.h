@@ -24,6 +24,16 @@ typedef enum pz_effort {
 } pz_effort;
 const char *pz_effort_name(pz_effort effort);
 
+/* What measuring has before it, for who tells of it. */
+typedef struct pz_tuner_ahead {
+  int32_t wanted, before; /* candidates that are timed when all is; those that were before it began */
+  int32_t batch;          /* those of the graph that is under way */
+  double begun, batch_begun;
+  double foreseen;      /* seconds that all of it was expected to take when it began */
+  double rounds;        /* when the graph's rounds are expected to end; 0: it is being compiled */
+  pz_compile_work work; /* of the graph's compilers */
+} pz_tuner_ahead;
+
 typedef struct pz_tuner {
   const pz_compile_options *options;
   pz_objects *objects;     /* for kernels of candidates; or NULL */
@@ -39,6 +49,7 @@ typedef struct pz_tuner {
   void (*tell)(void *host, const char *what);
   void *tell_host;
   int32_t problems, measured, candidates; /* distinct ones; of them measured now; with so many candidates */
+  pz_tuner_ahead ahead;
   int32_t left;         /* distinct ones for which the budget did not suffice, or that are noisy */
   int32_t tried;        /* layers whose candidates were timed in the network */
   double seconds;       /* spent on measuring problems */
@@ -80,6 +91,9 @@ void pz_tuner_keep(pz_tuner *tuner, const pz_tuner_problem *problem, const char 
                    bool noisy);
 /* What is known that a candidate takes; 0: nothing. */
 double pz_tuner_seconds(pz_tuner *tuner, const pz_tuner_problem *problem, const char *candidate, bool *noisy);
+
+/* Seconds that measuring will still take, budget aside. */
+double pz_tuner_ahead_left(const pz_tuner *tuner, double now);
 
 /* ---- the budget ---- */
 

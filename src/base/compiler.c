@@ -83,7 +83,7 @@ pz_status pz_compiler_identity(const char *cc, const volatile int *interrupt, ch
   command c = {.own = ""};
   char printed[1024] = "";
   int from = -1, code = 0;
-  pz_process child = {0, -1};
+  pz_process child = {.life = -1};
   out[0] = 0;
   PZ_TRY(split(cc, &c, err));
   PZ_TRY(start(&c, &from, &child, err));

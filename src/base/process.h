@@ -9,6 +9,7 @@
 typedef struct pz_process {
   pid_t pid;
   int life; /* the end of a pipe that this process alone holds: where it ends, however it does, the group is killed */
+  double cpu; /* when it has ended: seconds of a processor that it took */
 } pz_process;
 
 typedef struct pz_process_place {
@@ -26,6 +27,9 @@ int pz_process_start(const char *const *argv, const pz_process_place *place, pz_
 /* True when it has ended; then *code is its exit status, 128 + the signal that ended it, or less than 0, an error number's negative: it cannot
  * be waited for. */
 bool pz_process_ended(pz_process *p, int *code);
+
+/* Seconds of a processor that it has taken so far, with all that it started; 0 where the system does not say. */
+double pz_process_cpu(const pz_process *p);
 
 /* Ends n of them (those with pid 0 are passed over) and all that they started: asks them to, so that they can clear away their files, and does not wait
  * for them longer than a tenth of a second. */

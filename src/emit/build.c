@@ -22,6 +22,7 @@ static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 typedef struct compiler {
   pz_process process; /* pid 0: none runs */
   const char *log;
+  int task; /* of the work that is told of */
 } compiler;
 
 /* One of the compilers that has ended, with its code (process.h). NULL: none has. */
@@ -37,11 +38,25 @@ static void end_all(compiler *compilers, int n) {
   pz_process_end(all, n);
 }
 
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void tell(const pz_emit_options *o, const compiler *compilers, int n) {
+  if (!o->tick) return;
+  for (int i = 0; i < n && o->work; i++)
+    if (compilers[i].process.pid && compilers[i].task >= 0)
+      pz_compile_work_sample(o->work, compilers[i].task, pz_process_cpu(&compilers[i].process));
+  o->tick(o->tick_host);
+}
+
 /* Waits for one of the compilers, of which one runs at least. An interrupt ends them all. */
 static pz_status wait_for_one(compiler *compilers, int n, const pz_emit_options *options, compiler **one,
                               int *code, pz_error *err) {
   for (int naps = 1; !(*one = ended(compilers, n, code)); naps++) {
-    if (options->tick && naps % 20 == 0) options->tick(options->tick_host);
+    if (naps % 20 == 0) tell(options, compilers, n);
     if (options->interrupt && *options->interrupt) {
       end_all(compilers, n);
       return pz_fail(err, PZ_INTERRUPTED, "interrupted while compiling");
@@ -205,6 +220,7 @@ static pz_status finish_one(const pz_plan *plan, const pz_emit_options *o, const
                             compiler *compilers, int n, compiler **one, pz_error *err) {
   int code = 0;
   PZ_TRY(wait_for_one(compilers, n, o, one, &code, err));
+  if (o->work && (*one)->task >= 0) pz_compile_work_end(o->work, (*one)->task, (*one)->process.cpu, now());
   if (code < 0) return pz_fail(err, PZ_ERROR_RUN, "waiting for the C compiler: %s", strerror(-code));
   return code ? compiler_failed(plan, o, folder, (*one)->log, code, err) : PZ_OK;
 }
@@ -214,7 +230,7 @@ static pz_status begin(const pz_emit_options *o, const char *folder, const comma
                        compiler *j, pz_error *err) {
   const pz_process_place place = {.folder = folder, .temporary = o->objects, .log = log};
   const int failed = log ? pz_process_start(c->words, &place, &j->process) : ENOMEM;
-  j->log = log;
+  j->log = log, j->task = -1;
   if (!failed) return PZ_OK;
   return pz_fail(err, PZ_ERROR_RUN, "%s: cannot run this C compiler: %s; name another with --cc", c->words[0],
                  strerror(failed));
@@ -239,19 +255,42 @@ static int width_for(int kernels) {
   return width < MAX_COMPILERS ? width : MAX_COMPILERS;
 }
 
+/* Files to be compiled, and what each is expected to cost; costs NULL: nobody is told of it. */
+typedef struct sources {
+  const char *const *files;
+  const double *costs;
+  int n;
+} sources;
+
+static void begin_work(const pz_emit_options *o, const sources *s, int width) {
+  if (!o->work || !s->costs) return;
+  pz_compile_work_begin(o->work, width);
+  for (int i = 0; i < s->n; i++) pz_compile_work_add(o->work, s->costs[i]);
+}
+
+static pz_status begin_next(const pz_plan *plan, const pz_emit_options *o, const char *folder,
+                            const sources *s, int i, compiler *j, pz_error *err) {
+  PZ_TRY(begin_source(plan, o, folder, s->files[i], j, err));
+  if (!o->work || !s->costs) return PZ_OK;
+  j->task = i < PZ_COMPILE_TASKS ? i : -1;
+  if (j->task >= 0) pz_compile_work_start(o->work, j->task, now());
+  return PZ_OK;
+}
+
 /* `width` at a time; after a failure those that run are waited for. */
 static pz_status compile_sources(const pz_plan *plan, const pz_emit_options *o, const char *folder,
-                                 const char *const *sources, int n, int width, pz_error *err) {
+                                 const sources *s, int width, pz_error *err) {
   compiler compilers[MAX_COMPILERS];
   memset(compilers, 0, sizeof compilers);
   pz_status status = PZ_OK;
   int begun = 0, running = 0;
-  while (running || (begun < n && status == PZ_OK)) {
+  begin_work(o, s, width);
+  while (running || (begun < s->n && status == PZ_OK)) {
     compiler *free_one = NULL;
-    for (int i = 0; i < width && begun < n && status == PZ_OK; i++)
+    for (int i = 0; i < width && begun < s->n && status == PZ_OK; i++)
       if (!compilers[i].process.pid) free_one = &compilers[i];
     if (free_one) {
-      status = begin_source(plan, o, folder, sources[begun++], free_one, err);
+      status = begin_next(plan, o, folder, s, begun++, free_one, err);
       running += status == PZ_OK;
       continue;
     }
@@ -279,22 +318,13 @@ static const char *link_of(const pz_plan *plan, const pz_emit_options *o, const 
   return pz_arena_printf(plan->arena, "%s/k%s.o", o->objects, kernel->digits);
 }
 
-/* What a compiler takes for kernels of a family, in seconds of an Intel Xeon (doc/notes/2026-11-29-compiling.md): `file` once, for what kernels are inlined
- * from, and `each`. Families are told by their ways; the last row is what has none. */
-typedef struct family {
-  const char *ways;
-  double file, each;
-} family;
-static const family families[] = {{"PZ_WINOGRAD_WAYS", 0.8, 0.5},
-                                  {"PZ_CONV_WAYS", 0.4, 0.3},
-                                  {"PZ_BF16X2_WAYS", 0.4, 0.5},
-                                  {NULL, 0.4, 0.04}};
-enum { FAMILIES = sizeof families / sizeof *families };
+/* The first of its ways, which tell its family of kernels; "": it has none. */
+static const char *family_of(const pz_instance *kernel) {
+  return kernel->call->n_ways ? kernel->call->ways[0].name : "";
+}
 
-static int family_of(const pz_call *call) {
-  for (int i = 0; families[i].ways; i++)
-    if (call->n_ways && !strcmp(call->ways[0].name, families[i].ways)) return i;
-  return FAMILIES - 1;
+static bool are_related(const pz_instance *a, const pz_instance *b) {
+  return !strcmp(family_of(a), family_of(b));
 }
 
 static int compare(int64_t a, int64_t b) { return (a > b) - (a < b); }
@@ -302,7 +332,7 @@ static int compare(int64_t a, int64_t b) { return (a > b) - (a < b); }
 /* Kernels of a family beside each other, and in it those that take the same ways: what a file has of them is the sum of its kernels'. */
 static int by_family(const void *a, const void *b) {
   const pz_instance *x = a, *y = b;
-  int order = family_of(x->call) - family_of(y->call);
+  int order = strcmp(family_of(x), family_of(y));
   if (!order) order = strcmp(x->call->function, y->call->function);
   for (int i = 0; !order && i < x->call->n_ways && i < y->call->n_ways; i++)
     order = compare(x->call->ways[i].mask, y->call->ways[i].mask);
@@ -312,7 +342,7 @@ static int by_family(const void *a, const void *b) {
 /* Kernels that are compiled in one file, neighbours. It has the name of its first one. */
 typedef struct group {
   int first, n;
-  double seconds; /* about */
+  double cost; /* expected (compile_work.h) */
 } group;
 
 /* Kernels that have no object yet. */
@@ -332,30 +362,45 @@ static int most_in_group(int usable) {
   return fit > MOST_IN_GROUP ? MOST_IN_GROUP : fit < LEAST_IN_GROUP ? LEAST_IN_GROUP : (int)fit;
 }
 
-static double seconds_of(const missing *m, int first, int n) {
-  const family *f = &families[family_of(m->kernels[first].call)];
-  return f->file + n * f->each;
+/* They are sorted by their functions, of which several may be of one kind. */
+static double cost_of(const missing *m, int first, int n) {
+  double cost = PZ_COMPILE_COST_OF_FILE;
+  for (int i = first; i < first + n; i++)
+    cost +=
+        pz_compile_cost(m->kernels[i].call->function, i > first ? m->kernels[i - 1].call->function : NULL);
+  return cost;
+}
+
+/* What a file costs for one of these kernels, beside what each adds: on the average, for most files have kernels of one kind. */
+static double cost_of_file(const missing *m, int first, int n) {
+  double shared = 0;
+  for (int i = first; i < first + n; i++) {
+    const char *function = m->kernels[i].call->function;
+    shared += pz_compile_cost(function, NULL) - pz_compile_cost(function, function);
+  }
+  return PZ_COMPILE_COST_OF_FILE + shared / n;
 }
 
 /* Of the kernel's family, from it on. */
 static int count_family(const missing *m, int first) {
   int n = 0;
-  while (first + n < m->n && family_of(m->kernels[first + n].call) == family_of(m->kernels[first].call)) n++;
+  while (first + n < m->n && are_related(&m->kernels[first + n], &m->kernels[first])) n++;
   return n;
 }
 
-/* Into files of about `seconds` each, as far as more files do not take longer together than they gain. */
-static int count_files(const missing *m, int first, int n, double seconds, int most) {
-  const family *f = &families[family_of(m->kernels[first].call)];
-  const double spent = n * f->each, wanted = spent / (seconds > 2 * f->file ? seconds - f->file : f->file);
-  const int least = (n + most - 1) / most, files = (int)(wanted + 0.5);
-  if (getenv("PZ_ONE")) return n; /*DEBUG*/
+/* Into files of about this cost each, as far as more files do not take longer together than they gain. */
+static int count_files(const missing *m, int first, int n, double cost, int most) {
+  double each = 0;
+  for (int i = first; i < first + n; i++)
+    each += pz_compile_cost(m->kernels[i].call->function, m->kernels[i].call->function);
+  const double file = cost_of_file(m, first, n);
+  const int least = (n + most - 1) / most, files = (int)(each / (cost > 2 * file ? cost - file : file) + 0.5);
   return files < least ? least : files > n ? n : files;
 }
 
 static int longest_first(const void *a, const void *b) {
   const group *x = a, *y = b;
-  return x->seconds != y->seconds ? (x->seconds < y->seconds ? 1 : -1) : x->first - y->first;
+  return x->cost != y->cost ? (x->cost < y->cost ? 1 : -1) : x->first - y->first;
 }
 
 /* The longest are begun first, so that no core waits long for the last one. */
@@ -364,13 +409,13 @@ static pz_status make_groups(const pz_plan *plan, missing *m, pz_error *err) {
   double all = 0;
   m->groups = PZ_NEW(plan->arena, group, (size_t)m->n + 1);
   if (!m->groups) return pz_fail_memory(err, "the C compiler's commands", 64);
-  for (int i = 0, n; i < m->n; i += n) n = count_family(m, i), all += seconds_of(m, i, n);
+  for (int i = 0, n; i < m->n; i += n) n = count_family(m, i), all += cost_of(m, i, n);
   for (int i = 0, n; i < m->n; i += n) {
     n = count_family(m, i);
     const int files = count_files(m, i, n, all / (2 * usable), most);
     for (int k = 0; k < files; k++) {
       const int first = i + n * k / files, count = i + n * (k + 1) / files - first;
-      m->groups[m->n_groups++] = (group){first, count, seconds_of(m, first, count)};
+      m->groups[m->n_groups++] = (group){first, count, cost_of(m, first, count)};
     }
   }
   qsort(m->groups, (size_t)m->n_groups, sizeof *m->groups, longest_first);
@@ -531,19 +576,43 @@ pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *o, const c
   if (o->cache) PZ_TRY(begin_key(plan, o, &begun, err));
   PZ_TRY(find_missing(plan, o, &all, &begun, &m, err));
   PZ_TRY(take_network(plan, o, folder, &begun, key, &network, &taken, err));
-  const char **sources = PZ_NEW(plan->arena, const char *, (size_t)m.n_groups + 2);
+  const char **files = PZ_NEW(plan->arena, const char *, (size_t)m.n_groups + 2);
+  double *costs = PZ_NEW(plan->arena, double, (size_t)m.n_groups + 2);
   int n = m.n_groups, most = 0;
-  if (!sources) return pz_fail_memory(err, "the C compiler's commands", 64);
+  if (!files || !costs) return pz_fail_memory(err, "the C compiler's commands", 64);
   for (int i = 0; i < m.n_groups; i++) {
-    PZ_TRY(write_group(plan, o, &m, i, &sources[i], err));
+    PZ_TRY(write_group(plan, o, &m, i, &files[i], err));
+    costs[i] = m.groups[i].cost;
     if (m.groups[i].n > most) most = m.groups[i].n;
   }
-  if (!taken) sources[n++] = "network.c";
-  sources[n++] = "weights.c";
-  PZ_TRY(compile_sources(plan, o, folder, sources, n, width_for(most), err));
+  if (!taken)
+    costs[n] = PZ_COMPILE_COST_OF_FILE + plan->n_steps * PZ_COMPILE_COST_OF_STEP, files[n++] = "network.c";
+  costs[n] = PZ_COMPILE_COST_OF_FILE, files[n++] = "weights.c";
+  const sources all_files = {files, costs, n};
+  PZ_TRY(compile_sources(plan, o, folder, &all_files, width_for(most), err));
   for (int i = 0; i < m.n_groups && m.keys; i++) PZ_TRY(keep_group(plan, o, &m, i, err));
   if (!taken) pz_object_cache_keep(o->cache, network, (const char *const[]){key}, 1);
   for (int i = 0; i < m.n_groups; i++) PZ_TRY(link_group(plan, o, &m, i, err));
+  return PZ_OK;
+}
+
+/* As they would be grouped. */
+pz_status pz_emit_costs(const pz_plan *plan, const pz_emit_options *o, double *cost, pz_error *err) {
+  pz_instances all;
+  pz_digest begun = {.size = 0};
+  missing m = {.n = 0};
+  *cost = PZ_COMPILE_COST_OF_STEP * plan->n_steps;
+  PZ_TRY(pz_emit_instances(plan, plan->arena, &all, err));
+  if (o->cache) PZ_TRY(begin_key(plan, o, &begun, err));
+  m.kernels = PZ_NEW(plan->arena, pz_instance, (size_t)all.count + 1);
+  if (!m.kernels) return pz_fail_memory(err, "the C compiler's commands", 64);
+  for (int32_t i = 0; i < all.count; i++) {
+    const char *key = o->cache ? key_of(plan, &begun, &all.all[i]) : NULL;
+    if (!key || !pz_object_cache_has(o->cache, key)) m.kernels[m.n++] = all.all[i];
+  }
+  if (m.n) qsort(m.kernels, (size_t)m.n, sizeof *m.kernels, by_family);
+  PZ_TRY(make_groups(plan, &m, err));
+  for (int i = 0; i < m.n_groups; i++) *cost += m.groups[i].cost;
   return PZ_OK;
 }
 
@@ -582,7 +651,8 @@ static pz_status write_list(const pz_plan *plan, const pz_emit_options *o, const
 
 pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, const char *folder,
                        const char *output, pz_error *err) {
-  PZ_TRY(compile_sources(plan, options, folder, (const char *const[]){"manifest.c"}, 1, 1, err));
+  const sources manifest = {.files = (const char *const[]){"manifest.c"}, .n = 1};
+  PZ_TRY(compile_sources(plan, options, folder, &manifest, 1, err));
   PZ_TRY(write_list(plan, options, folder, err));
   char *cc = pz_arena_strdup(plan->arena, pz_emit_compiler(options));
   if (!cc) return pz_fail_memory(err, "the linker's command", 512);

@@ -1,7 +1,7 @@
 /* emit.h: plan to readable C, the call of the C compiler, the network file.
  *
  *   plan --pz_emit_source--> folder: network.c, kernels_NN.c, network.h, weights.c, weights.bin, kernels/ (headers)
- *        --pz_emit_manifest--> folder: manifest.json, manifest.c
+ *        --pz_emit_manifest--> folder: manifest.json, tuning.json, manifest.c
  *        --pz_emit_compile--> folder: *.o       (several compilers at a time, one for each usable core)
  *        --pz_emit_link--> a network file
  * kernels_NN.c are for reading: the same kernels are compiled in groups, one for each core, and each is compiled once where plans that are
@@ -13,6 +13,7 @@
 #define PZ_EMIT_EMIT_H
 
 #include "emit/code.h"
+#include "emit/compile_work.h"
 #include "emit/object_cache.h"
 #include "plan/plan.h"
 
@@ -34,6 +35,8 @@ typedef struct pz_emit_options {
   pz_object_cache *cache;
   const char *compiler;
   pz_emit_counts *counts; /* of kernels, added to; or NULL */
+  pz_compile_work *work;  /* what the C compiler has to do, for who tells of it; or NULL */
+  const char *tuning;     /* the text of the section .pznet.tuning (api/tuning_section.h), or NULL: none */
 } pz_emit_options;
 
 pz_status pz_emit_source(const pz_plan *plan, const pz_emit_options *options, const char *folder,
@@ -45,6 +48,8 @@ pz_status pz_emit_manifest(const pz_plan *plan, const pz_emit_options *options, 
 /* The same text, not written. */
 pz_status pz_emit_manifest_text(const pz_plan *plan, const pz_emit_options *options, const char *self_test,
                                 const char **json, pz_error *err);
+/* What compiling its kernels is expected to cost (compile_work.h), but for those that the cache has. */
+pz_status pz_emit_costs(const pz_plan *plan, const pz_emit_options *options, double *cost, pz_error *err);
 pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *options, const char *folder,
                           pz_error *err);
 /* Links the folder's objects into `output` (written directly: the caller moves it to its place). */

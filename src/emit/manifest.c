@@ -124,6 +124,12 @@ static const char section_text[] =
     "/* The manifest lies in a section that is not loaded. */\n"
     "__asm__(\".section .pznet.manifest,\\\"\\\",@progbits\\n.global manifest\\n.hidden manifest\\n"
     "manifest:\\n.incbin \\\"manifest.json\\\"\\n.byte 0\\n.previous\\n\");\n";
+/* The manifest's relocation, of nothing, is why the linker keeps it. */
+static const char tuning_text[] =
+    "/* And so does what pznet tune plans the network by, without its weights. */\n"
+    "__asm__(\".section .pznet.tuning,\\\"\\\",@progbits\\ntuning:\\n.incbin \\\"tuning.json\\\"\\n.byte "
+    "0\\n\"\n"
+    "        \".section .pznet.manifest\\n.reloc 0, BFD_RELOC_NONE, tuning\\n.previous\\n\");\n";
 
 pz_status pz_emit_manifest_text(const pz_plan *plan, const pz_emit_options *options, const char *self_test,
                                 const char **json, pz_error *err) {
@@ -143,9 +149,13 @@ pz_status pz_emit_manifest(const pz_plan *plan, const pz_emit_options *options, 
   const char *text;
   PZ_TRY(pz_emit_manifest_text(plan, options, self_test, &text, err));
   const char *path = pz_arena_printf(plan->arena, "%s/manifest.json", folder);
+  const char *tuning = pz_arena_printf(plan->arena, "%s/tuning.json", folder);
   const char *source = pz_arena_printf(plan->arena, "%s/manifest.c", folder);
-  if (!path || !source) return pz_fail_memory(err, "the manifest", 4096);
+  const char *sections =
+      pz_arena_printf(plan->arena, "%s%s", section_text, options->tuning ? tuning_text : "");
+  if (!path || !tuning || !source || !sections) return pz_fail_memory(err, "the manifest", 4096);
   if (json) *json = text;
   PZ_TRY(pz_file_write_quick(path, text, strlen(text), err));
-  return pz_file_write_quick(source, section_text, sizeof section_text - 1, err);
+  if (options->tuning) PZ_TRY(pz_file_write_quick(tuning, options->tuning, strlen(options->tuning), err));
+  return pz_file_write_quick(source, sections, strlen(sections), err);
 }

@@ -171,6 +171,10 @@ static bool copy_object(pz_object_cache *c, const char *object, const char *to) 
   return copied;
 }
 
+bool pz_object_cache_has(pz_object_cache *c, const char *key) {
+  return c && is_digest(key, strlen(key)) && faccessat(c->folder, key, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 bool pz_object_cache_take(pz_object_cache *c, const char *key, const char *to, char object[PZ_OBJECT_NAME]) {
   char path[4096];
   if (!c || !is_digest(key, strlen(key))) return false;

@@ -27,6 +27,9 @@ pz_status pz_object_cache_open(pz_arena *arena, const char *folder, pz_object_ca
 /* Removes what is too much, where something was kept. NULL is fine, as in all that follows: an empty cache that keeps nothing. */
 void pz_object_cache_close(pz_object_cache *cache);
 
+/* Whether it has the kernel, as far as its entry says. */
+bool pz_object_cache_has(pz_object_cache *cache, const char *key);
+
 /* The kernel's object, copied into the folder `to`, if it is not there yet; `object` gets its name there. False: it is not in the cache, or was damaged,
  * or cannot be copied. */
 #define PZ_OBJECT_NAME (PZ_DIGEST_TEXT + 2)

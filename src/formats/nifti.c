@@ -291,6 +291,7 @@ const pz_volume_format pz_volume_nifti_gz = {
     .hold = pz_nifti_hold,
     .most = gz_most,
     .convert = gz_convert,
+    .convert_rate = 4e7,
 };
 
 const pz_volume_format pz_volume_nifti_pair = {

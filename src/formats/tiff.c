@@ -602,4 +602,5 @@ const pz_volume_format pz_volume_tiff = {
     .check_output = tiff_check_output,
     .most = tiff_most,
     .convert = tiff_convert,
+    .convert_rate = 5e8,
 };

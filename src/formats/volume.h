@@ -111,6 +111,7 @@ struct pz_volume_format {
                        pz_error *err);
   int64_t (*most)(const pz_volume_info *info); /* bytes that it may write, and not many more */
   pz_status (*convert)(const char *path, const char *dataset, pz_volume_source *source, pz_error *err);
+  double convert_rate; /* bytes of the result a second, about, for times that are told */
 };
 
 #define FORMAT(id, shown) extern const pz_volume_format pz_volume_##id;

@@ -500,6 +500,9 @@ pz_status pz_graph_verify(const pz_graph *g, pz_error *err);
  * 16 elements are printed as a digest unless with_data; a digest cannot be parsed back. Printing appends to *out, and
  * fails only when out of memory (out->failed). A parsed graph is verified; file (may be NULL) is for messages and places. */
 pz_status pz_graph_print(const pz_graph *g, bool with_data, pz_text *out);
+/* The graph without what its author wrote: names are numbers, constants are seeds of their shapes. It has the problems of `g`, and node i is node i,
+ * where no node of `g` is dead. */
+pz_status pz_graph_print_bare(const pz_graph *g, pz_text *out);
 pz_status pz_graph_parse(const char *text, size_t size, const char *file, pz_graph **graph, pz_error *err);
 pz_status pz_graph_print_dot(const pz_graph *g, pz_text *out);
 /* The attributes of a node as the text form has them, " kernel 3,3,3 act relu": all that are not their operator's defaults. Reads op, attr,

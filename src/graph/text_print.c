@@ -37,36 +37,47 @@ static bool is_bare(const char *name) {
   return *name && name[strspn(name, bare)] == 0;
 }
 
-static void print_name(const pz_graph *g, pz_tensor_id id, pz_text *out) {
+/* A graph on its way into a text. */
+typedef struct printer {
+  const pz_graph *g;
+  bool with_data; /* all of the constants' values */
+  bool bare;      /* none of them, nor a name: seeds and numbers */
+  bool *printed;  /* by tensor: constants */
+  pz_text *out;
+} printer;
+
+static void print_name(const printer *p, pz_tensor_id id) {
   if (id == PZ_NONE) {
-    pz_text_append(out, "_");
+    pz_text_append(p->out, "_");
     return;
   }
-  pz_text_append(out, "%");
-  if (is_bare(g->tensors[id].name)) pz_text_append(out, g->tensors[id].name);
-  else pz_text_print_string(out, g->tensors[id].name);
+  const char *name = p->g->tensors[id].name;
+  pz_text_append(p->out, "%");
+  if (p->bare) pz_text_printf(p->out, "%d", (int)id);
+  else if (is_bare(name)) pz_text_append(p->out, name);
+  else pz_text_print_string(p->out, name);
 }
 
 /* Name, shape and, where they are not f32, elements; where there is one, border. */
-static void print_tensor(const pz_graph *g, pz_tensor_id id, pz_text *out) {
-  const pz_tensor *t = &g->tensors[id];
+static void print_tensor(const printer *p, pz_tensor_id id) {
+  const pz_tensor *t = &p->g->tensors[id];
   static const int32_t zero[PZ_SPATIAL];
-  print_name(g, id, out);
-  pz_text_printf(out, " %s", PZ_SHAPE(&t->shape));
-  if (t->type != PZ_F32) pz_text_printf(out, " %s", pz_dtype_name(t->type));
+  print_name(p, id);
+  pz_text_printf(p->out, " %s", PZ_SHAPE(&t->shape));
+  if (t->type != PZ_F32) pz_text_printf(p->out, " %s", pz_dtype_name(t->type));
   if (t->scale != 1 || t->zero_point) {
-    pz_text_append(out, " scale ");
-    pz_text_print_float(out, t->scale);
-    pz_text_printf(out, " zero_point %d", (int)t->zero_point);
+    pz_text_append(p->out, " scale ");
+    pz_text_print_float(p->out, t->scale);
+    pz_text_printf(p->out, " zero_point %d", (int)t->zero_point);
   }
   if (!memcmp(t->border_lo, zero, sizeof zero) && !memcmp(t->border_hi, zero, sizeof zero)) return;
-  pz_text_append(out, " border ");
-  pz_text_print_border(out, t->border_lo, t->border_hi);
+  pz_text_append(p->out, " border ");
+  pz_text_print_border(p->out, t->border_lo, t->border_hi);
 }
 
-static void print_wanted(const pz_graph *g, pz_tensor_id id, pz_text *out) {
-  const pz_tensor *t = &g->tensors[id];
-  if (t->wanted != t->type) pz_text_printf(out, " wanted %s", pz_dtype_name(t->wanted));
+static void print_wanted(const printer *p, pz_tensor_id id) {
+  const pz_tensor *t = &p->g->tensors[id];
+  if (t->wanted != t->type) pz_text_printf(p->out, " wanted %s", pz_dtype_name(t->wanted));
 }
 
 /* FNV-1a, 64 bits, over the bit patterns as they lie in memory of a little-endian machine. */
@@ -80,83 +91,106 @@ static uint64_t digest(const float *data, int64_t n) {
   return h;
 }
 
-static void print_constant(const pz_graph *g, pz_tensor_id id, bool with_data, pz_text *out) {
-  const pz_tensor *t = &g->tensors[id];
-  int64_t n = pz_shape_elements(&t->shape);
-  pz_text_append(out, "const ");
-  print_tensor(g, id, out);
-  if (n > PZ_TEXT_SHORT_CONSTANT && !with_data) {
-    pz_text_printf(out, " = digest %016" PRIx64 "\n", digest(t->data, n));
-    return;
-  }
-  pz_text_append(out, " = [");
-  for (int64_t i = 0; i < n && !out->failed; i++) {
-    if (i) pz_text_append(out, " ");
-    pz_text_print_float(out, t->data[i]);
-  }
-  pz_text_append(out, "]\n");
+/* Numbers that keep sums of so many products about as large as the values are: 1.7 is the square root of 3. */
+static void print_seed(const printer *p, pz_tensor_id id) {
+  const pz_shape *s = &p->g->tensors[id].shape;
+  const int64_t n = pz_shape_elements(s), terms = s->rank > 1 && s->dim[0] > 0 ? n / s->dim[0] : 1;
+  pz_text_printf(p->out, " = seed %d scale %.3g\n", (int)id, terms > 1 ? 1.7 / sqrt((double)terms) : 0.1);
 }
 
-static void print_node(const pz_graph *g, const pz_node *node, pz_text *out) {
+static void print_values(const printer *p, const pz_tensor *t, int64_t n) {
+  pz_text_append(p->out, " = [");
+  for (int64_t i = 0; i < n && !p->out->failed; i++) {
+    if (i) pz_text_append(p->out, " ");
+    pz_text_print_float(p->out, t->data[i]);
+  }
+  pz_text_append(p->out, "]\n");
+}
+
+static void print_constant(const printer *p, pz_tensor_id id) {
+  const pz_tensor *t = &p->g->tensors[id];
+  const int64_t n = pz_shape_elements(&t->shape);
+  pz_text_append(p->out, "const ");
+  print_tensor(p, id);
+  p->printed[id] = true;
+  if (p->bare) print_seed(p, id);
+  else if (n > PZ_TEXT_SHORT_CONSTANT && !p->with_data)
+    pz_text_printf(p->out, " = digest %016" PRIx64 "\n", digest(t->data, n));
+  else print_values(p, t, n);
+}
+
+static void print_node(const printer *p, pz_node_id n) {
+  const pz_node *node = &p->g->nodes[n];
   int32_t n_in = node->n_in;
   while (n_in > 0 && node->in[n_in - 1] == PZ_NONE) n_in--;
   for (int32_t i = 0; i < node->n_out; i++) {
-    if (i) pz_text_append(out, ", ");
-    print_tensor(g, node->out[i], out);
+    if (i) pz_text_append(p->out, ", ");
+    print_tensor(p, node->out[i]);
   }
-  pz_text_printf(out, " = %s ", pz_op_name(node->op));
-  pz_text_print_string(out, node->name);
+  pz_text_printf(p->out, " = %s ", pz_op_name(node->op));
+  if (p->bare) pz_text_printf(p->out, "\"%d\"", (int)n);
+  else pz_text_print_string(p->out, node->name);
   for (int32_t i = 0; i < n_in; i++) {
-    pz_text_append(out, i ? ", " : " ");
-    print_name(g, node->in[i], out);
+    pz_text_append(p->out, i ? ", " : " ");
+    print_name(p, node->in[i]);
   }
-  pz_text_print_attributes(g, node, out);
-  pz_text_append(out, "\n");
+  pz_text_print_attributes(p->g, node, p->out);
+  pz_text_append(p->out, "\n");
 }
 
-/* Each constant stands before the first node that uses it; those that nobody uses come last. */
-static void print_lines(const pz_graph *g, bool with_data, bool *printed, pz_text *out) {
-  pz_text_append(out, "graph ");
-  pz_text_print_string(out, g->name);
-  pz_text_append(out, "\n");
+static void print_constants_of(const printer *p, const pz_node *node) {
+  for (int32_t i = 0; i < node->n_in; i++) {
+    const pz_tensor_id id = node->in[i];
+    if (id != PZ_NONE && !p->printed[id] && p->g->tensors[id].data) print_constant(p, id);
+  }
+}
+
+/* Each constant stands before the first node that uses it; those that nobody uses come last, or are left out of a bare text. */
+static void print_lines(const printer *p) {
+  const pz_graph *g = p->g;
+  pz_text_append(p->out, "graph ");
+  pz_text_print_string(p->out, p->bare ? "network" : g->name);
+  pz_text_append(p->out, "\n");
   for (int32_t i = 0; i < g->n_inputs; i++) {
-    pz_text_append(out, "input ");
-    print_tensor(g, g->inputs[i], out);
-    print_wanted(g, g->inputs[i], out);
-    pz_text_append(out, "\n");
+    pz_text_append(p->out, "input ");
+    print_tensor(p, g->inputs[i]);
+    print_wanted(p, g->inputs[i]);
+    pz_text_append(p->out, "\n");
   }
   for (pz_node_id n = 0; n < g->n_nodes; n++) {
-    const pz_node *node = &g->nodes[n];
-    if (node->op == PZ_OP_NONE) continue;
-    for (int32_t i = 0; i < node->n_in; i++) {
-      pz_tensor_id id = node->in[i];
-      if (id == PZ_NONE || printed[id] || !g->tensors[id].data) continue;
-      printed[id] = true;
-      print_constant(g, id, with_data, out);
-    }
-    print_node(g, node, out);
+    if (g->nodes[n].op == PZ_OP_NONE) continue;
+    print_constants_of(p, &g->nodes[n]);
+    print_node(p, n);
   }
   for (pz_tensor_id id = 0; id < g->n_tensors; id++)
-    if (g->tensors[id].data && !printed[id]) print_constant(g, id, with_data, out);
+    if (g->tensors[id].data && !p->printed[id] && !p->bare) print_constant(p, id);
   for (int32_t i = 0; i < g->n_outputs; i++) {
-    pz_text_append(out, "output ");
-    print_name(g, g->outputs[i], out);
-    print_wanted(g, g->outputs[i], out);
-    pz_text_append(out, "\n");
+    pz_text_append(p->out, "output ");
+    print_name(p, g->outputs[i]);
+    print_wanted(p, g->outputs[i]);
+    pz_text_append(p->out, "\n");
   }
 }
 
-pz_status pz_graph_print(const pz_graph *g, bool with_data, pz_text *out) {
-  bool *printed = calloc((size_t)g->n_tensors + 1, sizeof *printed);
+static pz_status print_graph(printer p) {
   locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* a decimal point, whatever the host has set */
-  if (!printed || !plain) {
-    out->failed = true;
+  p.printed = calloc((size_t)p.g->n_tensors + 1, sizeof *p.printed);
+  if (!p.printed || !plain) {
+    p.out->failed = true;
   } else {
     locale_t host = uselocale(plain);
-    print_lines(g, with_data, printed, out);
+    print_lines(&p);
     uselocale(host);
   }
   if (plain) freelocale(plain);
-  free(printed);
-  return out->failed ? PZ_ERROR_MEMORY : PZ_OK;
+  free(p.printed);
+  return p.out->failed ? PZ_ERROR_MEMORY : PZ_OK;
+}
+
+pz_status pz_graph_print(const pz_graph *g, bool with_data, pz_text *out) {
+  return print_graph((printer){.g = g, .with_data = with_data, .out = out});
+}
+
+pz_status pz_graph_print_bare(const pz_graph *g, pz_text *out) {
+  return print_graph((printer){.g = g, .bare = true, .out = out});
 }

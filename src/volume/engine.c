@@ -22,9 +22,31 @@
 static const pz_engine_tuning defaults = {
     .record_seconds = 5, .journal_speed = 200e6, .store_bytes = PZ_PORTION, .read_bytes = PZ_PORTION};
 
-void pz_run_tell(const pz_run *r, const char *what, int64_t done, int64_t total) {
-  if (r->options->progress)
-    r->options->progress(r->options->progress_host, what, done, total, pz_seconds() - r->begun);
+void pz_run_tell(pz_run *r, pz_run_part part, int64_t done, int64_t total) {
+  static const char *const names[] = {"mean and deviation", "patches", "writing"};
+  const double now = pz_seconds();
+  pz_forecast_enter(&r->forecast, (int)part, now);
+  pz_forecast_count(&r->forecast, done, total, now);
+  pz_forecast_tell(&r->forecast, names[part], done, total, now);
+}
+
+#define READ_RATE  1e9 /* bytes a second, about */
+#define WRITE_RATE 1e9
+
+/* What patches take is known when some are done. A pass over the volume comes before them for its mean, and where the result is to be turned into
+ * its format one behind them. */
+static void foresee(pz_run *r) {
+  const bool statistics = r->normalize == PZ_NORMALIZE_ZSCORE,
+             converts = !r->sink && (r->joins || r->output.format->convert);
+  const double in = (double)r->input->info.channels * (double)pz_volume_plane_bytes(&r->input->info) *
+                    (double)r->input->info.shape[0],
+               out = (double)pz_volume_bytes(&r->layout.result),
+               rate = converts && r->output.format->convert_rate > 0 ? r->output.format->convert_rate
+                                                                     : WRITE_RATE;
+  pz_forecast_begin(&r->forecast, r->options->progress, r->options->progress_host, r->begun);
+  pz_forecast_add(&r->forecast, statistics ? in / READ_RATE : 0);
+  pz_forecast_add(&r->forecast, -1);
+  pz_forecast_add(&r->forecast, r->sink ? 0 : out / rate);
 }
 
 bool pz_run_interrupted(const pz_run *r) { return r->options->interrupt && *r->options->interrupt; }
@@ -146,8 +168,8 @@ static pz_status announce(const pz_run *r, pz_error *err) {
 /* ------------------------------------------------------------------ normalisation */
 
 static bool statistics_step(void *host, int64_t planes) {
-  const pz_run *r = host;
-  pz_run_tell(r, "mean and deviation", planes, r->input->info.shape[0]);
+  pz_run *r = host;
+  pz_run_tell(r, PZ_RUN_STATISTICS, planes, r->input->info.shape[0]);
   return !pz_run_interrupted(r);
 }
 
@@ -273,7 +295,8 @@ static pz_status one_patch(pz_run *r, layer *w, int64_t index, pz_error *err) {
   r->counts.compute += pz_seconds() - begin;
   w->recording = w->recording && (known || worth_recording(r));
   if (w->recording && !known) pz_stages_put_patch(r->stages, w->k, index, skipped ? -1 : which);
-  pz_run_tell(r, "patches", ++r->done, r->counts.patches);
+  if (known) pz_forecast_skip(&r->forecast, 1);
+  pz_run_tell(r, PZ_RUN_PATCHES, ++r->done, r->counts.patches);
   return PZ_OK;
 }
 
@@ -354,6 +377,8 @@ static pz_status one_layer(pz_run *r, int64_t k, pz_error *err) {
 static pz_status all_layers(pz_run *r, pz_error *err) {
   const int64_t first = pz_layers_needed(&r->layout.grid.axis[0], r->first_layer);
   r->done = first * r->layout.layer_patches;
+  pz_forecast_enter(&r->forecast, PZ_RUN_PATCHES, pz_seconds());
+  pz_forecast_skip(&r->forecast, r->done);
   for (int64_t k = first; k < r->layout.layers; k++) PZ_TRY(one_layer(r, k, err));
   return PZ_OK;
 }
@@ -520,6 +545,7 @@ static pz_status to_sink(pz_run *r, pz_error *err) {
 
 static pz_status whole_run(pz_run *r, const pz_volume_writer *output, char **report, pz_error *err) {
   PZ_TRY(prepare(r, output, err));
+  foresee(r);
   const pz_status status = r->sink ? to_sink(r, err) : to_file(r, err);
   if (status != PZ_OK || !report) return status;
   r->counts.seconds = pz_seconds() - r->begun;

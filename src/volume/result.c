@@ -140,8 +140,8 @@ pz_status pz_run_open_result(pz_run *r, pz_error *err) {
 }
 
 static bool finish_step(void *host, int64_t plane) {
-  const pz_run *r = host;
-  pz_run_tell(r, "writing", plane, r->layout.result.channels * r->layout.result.shape[0]);
+  pz_run *r = host;
+  pz_run_tell(r, PZ_RUN_WRITING, plane, r->layout.result.channels * r->layout.result.shape[0]);
   return !pz_run_interrupted(r);
 }
 
@@ -169,6 +169,7 @@ static pz_status convert(pz_run *r, const char *path, pz_volume_join *joined, pz
   source.fd = open(r->result_path, O_RDONLY | O_CLOEXEC);
   if (source.fd < 0) return pz_io_fail(err, r->result_path, "opening", errno);
   joined->to = path;
+  pz_forecast_enter(&r->forecast, PZ_RUN_WRITING, pz_seconds());
   const pz_status status = r->joins ? join(r, joined, &source, err)
                                     : r->output.format->convert(path, r->output.dataset, &source, err);
   close(source.fd);

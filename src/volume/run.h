@@ -2,10 +2,14 @@
 #ifndef PZ_VOLUME_RUN_H
 #define PZ_VOLUME_RUN_H
 
+#include "base/forecast.h"
 #include "volume/facts.h"
 #include "volume/finished.h"
 #include "volume/job.h"
 #include "volume/stages.h"
+
+/* Parts of a run that are told of, in their order. */
+typedef enum pz_run_part { PZ_RUN_STATISTICS, PZ_RUN_PATCHES, PZ_RUN_WRITING } pz_run_part;
 
 /* Everything a run is about. */
 typedef struct pz_run {
@@ -33,6 +37,7 @@ typedef struct pz_run {
   int64_t done;   /* patches, for the progress */
   int64_t stored; /* parts of the result, handed to the writer */
   double begun, patch_seconds;
+  pz_forecast forecast;
   bool published;            /* the result has its name */
   bool finished;             /* before: nothing is done */
   pz_finished_places places; /* of what is finished */
@@ -41,7 +46,7 @@ typedef struct pz_run {
 } pz_run;
 
 /* For the host: progress, and whether it wants an end. */
-void pz_run_tell(const pz_run *r, const char *what, int64_t done, int64_t total);
+void pz_run_tell(pz_run *r, pz_run_part part, int64_t done, int64_t total);
 bool pz_run_interrupted(const pz_run *r);
 
 /* Makes the file of finished planes, or finds that of the job that is resumed. */

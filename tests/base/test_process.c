@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -130,7 +131,7 @@ static void check_gone(pid_t child, pid_t grandchild) {
 }
 
 static void ends_all_that_it_started(void **state) {
-  pz_process p[2] = {{0, -1}, {0, -1}};
+  pz_process p[2] = {{.life = -1}, {.life = -1}};
   (void)state;
   assert_int_equal(pz_process_start(stubborn, &(pz_process_place){.folder = folder, .log = "log"}, &p[1]), 0);
   const pid_t child = number_in("child"), grandchild = number_in("grandchild");
@@ -138,6 +139,21 @@ static void ends_all_that_it_started(void **state) {
   pz_process_end((pz_process *const[]){&p[0], &p[1]}, 2);
   assert_int_equal(p[1].pid, 0);
   check_gone(child, grandchild);
+}
+
+static void tells_what_they_take(void **state) {
+  static const char *const busy[] = {"/bin/sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done",
+                                     NULL};
+  pz_process p;
+  int code;
+  double seen = 0;
+  (void)state;
+  assert_int_equal(pz_process_start(busy, &(pz_process_place){.folder = folder, .log = "log"}, &p), 0);
+  while (!pz_process_ended(&p, &code)) seen = fmax(seen, pz_process_cpu(&p)), usleep(1000);
+  assert_int_equal(code, 0);
+  assert_true(p.cpu > 0.02 && p.cpu < 60);
+  assert_true(seen > 0 && seen <= p.cpu + 0.05); /* a tick or two of the clock */
+  assert_true(pz_process_cpu(&p) <= 0);
 }
 
 /* The host is a process of its own, which is killed: nobody is left to end what it started. */
@@ -160,8 +176,9 @@ static void ends_with_its_host(void **state) {
 int main(void) {
 #define IN_FOLDER(f) cmocka_unit_test_setup_teardown(f, begin, end)
   const struct CMUnitTest tests[] = {
-      IN_FOLDER(tells_how_it_ended),       IN_FOLDER(has_its_place),
-      cmocka_unit_test(prints_to_a_pipe),  cmocka_unit_test(says_what_cannot_be_run),
-      IN_FOLDER(ends_all_that_it_started), IN_FOLDER(ends_with_its_host)};
+      IN_FOLDER(tells_how_it_ended),      IN_FOLDER(has_its_place),
+      cmocka_unit_test(prints_to_a_pipe), cmocka_unit_test(says_what_cannot_be_run),
+      IN_FOLDER(tells_what_they_take),    IN_FOLDER(ends_all_that_it_started),
+      IN_FOLDER(ends_with_its_host)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

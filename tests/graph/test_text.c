@@ -364,6 +364,52 @@ static void prints_dot(void **state) {
   pz_graph_free(g);
 }
 
+static char *bare(const pz_graph *g) {
+  pz_text out = {0};
+  assert_int_equal(pz_graph_print_bare(g, &out), PZ_OK);
+  return out.data;
+}
+
+static void prints_nothing_that_an_author_wrote(void **state) {
+  (void)state;
+  pz_graph *g =
+      parsed("graph \"secret\"\ninput %secret 1x2x10\nconst %w 4x2x3 = seed 9\nconst %unused 2 = [1 2]\n"
+             "const %b 4 = [1 2 3 4]\n%y = conv \"secret\" %secret, %w, %b kernel 1,1,3 act elu 1\n"
+             "%z = identity \"z\" %y\noutput %z\n");
+  char *text = bare(g);
+  assert_string_equal(text, "graph \"network\"\n"
+                            "input %0 1x2x10\n"
+                            "const %1 4x2x3 = seed 1 scale 0.694\n"
+                            "const %3 4 = seed 3 scale 0.1\n"
+                            "%4 1x4x8 = conv \"0\" %0, %1, %3 kernel 1,1,3 act elu 1\n"
+                            "%5 1x4x8 = identity \"1\" %4\n"
+                            "output %5\n");
+  free(text);
+  pz_graph_free(g);
+}
+
+/* Numbered anew by reading it, a graph prints as it was read. */
+static void bare_graphs_come_back(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 200; seed++) {
+    pz_graph *g = random_graph(seed);
+    char *first = bare(g);
+    pz_graph *again = parsed(first);
+    assert_int_equal(again->n_nodes, g->n_nodes);
+    for (pz_node_id n = 0; n < g->n_nodes; n++) {
+      assert_int_equal(again->nodes[n].op, g->nodes[n].op);
+      assert_true(pz_shape_equal(&again->tensors[again->nodes[n].out[0]].shape,
+                                 &g->tensors[g->nodes[n].out[0]].shape));
+    }
+    char *second = bare(again);
+    pz_graph *third = parsed(second);
+    char *last = bare(third);
+    assert_string_equal(second, last);
+    free(first), free(second), free(last);
+    pz_graph_free(g), pz_graph_free(again), pz_graph_free(third);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(prints_what_it_parsed),
@@ -377,6 +423,8 @@ int main(void) {
       cmocka_unit_test(survives_missing_lines),
       cmocka_unit_test(ignores_the_locale),
       cmocka_unit_test(prints_dot),
+      cmocka_unit_test(prints_nothing_that_an_author_wrote),
+      cmocka_unit_test(bare_graphs_come_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ class Networks(unittest.TestCase):
         Networks.bias = rng.standard_normal(3).astype(np.float32)
         Networks.x = rng.standard_normal((1, 2, 5, 9, 11)).astype(np.float32)
         caffemodel.write(path("conv.caffemodel"), "conv", [("conv", "Convolution", [Networks.weights, Networks.bias])])
-        Networks.stages = []
+        Networks.stages, Networks.left = [], []
         Networks.ticks = []
         done = threading.Event()
         ticking = threading.Thread(target=tick, args=(done, Networks.ticks, 0.01))
@@ -90,7 +90,7 @@ class Networks(unittest.TestCase):
             write("conv.prototxt", CONV),
             pathlib.Path(path("conv.so")),
             weights=path("conv.caffemodel"),
-            progress=lambda *stage: Networks.stages.append(stage),
+            progress=lambda *stage: (Networks.stages.append(stage), Networks.left.append(pznet.progress_left())),
             effort="estimate",
         )
         Networks.end = time.monotonic()
@@ -122,6 +122,24 @@ class Compile(Networks):
         self.assertEqual(list(done), sorted(done))
         self.assertEqual(done[-1], total[-1])
         self.assertEqual(list(seconds), sorted(seconds))
+
+    def test_time_left_is_told_within_progress(self):
+        self.assertIsNone(pznet.progress_left())
+        self.assertTrue(all(left is None or left >= 0 for left in self.left))
+        self.assertEqual(self.left[-1], 0)
+
+    def test_tuning(self):
+        told = []
+        found = pznet.tune(path("conv.so"), budget=0.01, tuning=path("tuning"), cache="none", progress=lambda *now: told.append(now))
+        self.assertEqual((found["measured"], found["left"]), (0, found["problems"]))
+        self.assertTrue(all(now[0].startswith("measuring") for now in told))
+        with self.assertRaisesRegex(pznet.Error, "is no network file"):
+            pznet.tune(path("conv.prototxt"), tuning=path("tuning"))
+        with self.assertRaisesRegex(ValueError, "measure or exhaustive"):
+            pznet.tune(path("conv.so"), effort="estimate", tuning=path("tuning"))
+        for budget in 0, -1:
+            with self.assertRaisesRegex(ValueError, "budget"):
+                pznet.tune(path("conv.so"), budget=budget)
 
     def test_other_threads_run_while_compiling(self):
         inside = [t for t in self.ticks if self.start < t < self.end]

@@ -132,34 +132,72 @@ static void duration(double seconds, char *out, size_t size) {
   else snprintf(out, size, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
 }
 
-static void print_bar(const tool_progress *p, const char *what, int64_t done, int64_t total, double seconds,
+/* Of all the time that the work takes; before that is known, of its units. */
+static double share_of(const tool_progress *p, int64_t done, int64_t total, double seconds, double left) {
+  if (left >= 0) return seconds + left > 0 ? seconds / (seconds + left) : 1;
+  return p->unit && total > 0 ? (double)done / (double)total : 0;
+}
+
+/* Only units of this run count, not those that it found done. */
+static double voxels_a_second(tool_progress *p, const char *what, int64_t done, double seconds) {
+  if (p->voxels <= 0 || !p->unit || strcmp(what, p->unit)) return 0;
+  if (!p->counts) p->counts = true, p->before = done - 1, p->since = seconds;
+  const double worked = (double)(done - p->before - 1), took = seconds - p->since;
+  return worked > 0 && took > 0 ? p->voxels * worked / took : 0;
+}
+
+static void print_bar(tool_progress *p, const char *what, int64_t done, int64_t total, double seconds,
                       bool terminal) {
   enum { WIDTH = 24 };
-  char bar[WIDTH + 1], left[32] = "", rate[48] = "";
-  const int filled = total > 0 ? (int)(WIDTH * done / total) : 0;
+  char bar[WIDTH + 1], time[40] = "", units[64] = "", rate[48] = "";
+  const double left = pz_progress_left(), share = share_of(p, done, total, seconds, left),
+               speed = voxels_a_second(p, what, done, seconds);
+  const int filled = (int)(WIDTH * share);
   for (int i = 0; i < WIDTH; i++) bar[i] = i < filled ? '#' : '.';
   bar[WIDTH] = 0;
-  if (done > 0 && done < total) {
-    duration(seconds / (double)done * (double)(total - done), left, sizeof left);
-    strncat(left, " left", sizeof left - strlen(left) - 1);
-  } else if (done >= total) duration(seconds, left, sizeof left);
-  if (p->voxels > 0 && seconds > 0)
-    snprintf(rate, sizeof rate, "  %.2f Mvoxels/s", 1e-6 * p->voxels * (double)done / seconds);
+  if (total > 0 && done >= total) duration(seconds, time, sizeof time);
+  else if (left >= 0) {
+    duration(left, time, sizeof time);
+    strncat(time, " left", sizeof time - strlen(time) - 1);
+  }
+  const bool counts = p->unit && !strcmp(what, p->unit);
+  if (counts && total > 0)
+    snprintf(units, sizeof units, " %lld/%lld %s", (long long)done, (long long)total, p->unit);
+  if (speed > 0) snprintf(rate, sizeof rate, "  %.2f Mvoxels/s", 1e-6 * speed);
   if (terminal) fputs("\r\033[K", stderr);
-  tool_warn("[%s] %lld/%lld %s%s  %s  %s%s", bar, (long long)done, (long long)total, p->unit, rate, left,
-            what, terminal ? "" : "\n");
+  tool_warn("[%s]%s%s  %s  %s%s", bar, units, rate, time, counts ? "" : what, terminal ? "" : "\n");
   fflush(stderr);
+}
+
+/* For programs: one object a line. */
+static void print_object(const char *what, int64_t done, int64_t total, double seconds) {
+  const double left = pz_progress_left();
+  json_t *o =
+      json_pack("{s:s, s:I, s:I, s:f, s:o}", "what", what, "done", (json_int_t)done, "total",
+                (json_int_t)total, "seconds", seconds, "left", left < 0 ? json_null() : json_real(left));
+  char *text = o ? json_dumps(o, JSON_REAL_PRECISION(6) | JSON_ENSURE_ASCII) : NULL;
+  if (text) tool_warn("%s\n", text);
+  free(text);
+  json_decref(o);
 }
 
 void tool_progress_show(void *host, const char *what, int64_t done, int64_t total, double seconds) {
   tool_progress *p = host;
-  if (p->quiet) return;
-  const bool terminal = isatty(2);
-  const bool first = p->shown == 0, last = done >= total;
-  if (!first && !last && seconds - p->shown < (terminal ? 0.1 : 5)) return;
+  if (p->quiet && !p->json) return;
+  const bool terminal = isatty(2) && !p->json;
+  const bool first = p->shown == 0, last = total > 0 && done >= total;
+  if (!first && !last && seconds - p->shown < (terminal || p->json ? 0.1 : 5)) return;
   p->shown = seconds > 0 ? seconds : 1e-9;
+  if (p->json) return print_object(what, done, total, seconds);
   print_bar(p, what, done, total, seconds, terminal);
   p->open = terminal;
+}
+
+bool tool_progress_set(tool_progress *p, const char *value) {
+  p->json = !strcmp(value, "json");
+  if (p->json || !strcmp(value, "bar")) return true;
+  tool_warn("pznet: --progress %s: expected bar or json\n", value);
+  return false;
 }
 
 void tool_progress_end(tool_progress *progress) {

@@ -100,6 +100,14 @@ bool tool_int(const char *name, const char *value, long least, long most, int32_
   return true;
 }
 
+bool tool_seconds(const char *name, const char *value, double *out) {
+  char *end;
+  *out = strtod(value, &end);
+  if (end != value && !*end && *out > 0 && *out <= 1e9) return true;
+  tool_warn("pznet: --%s %s: expected a number of seconds above 0, such as 60\n", name, value);
+  return false;
+}
+
 /* A number that begins with a digit; *end is what follows. */
 static bool voxels(const char *at, const char **end, int32_t *out) {
   char *rest;

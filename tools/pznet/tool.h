@@ -35,6 +35,7 @@ void tool_print_help(const tool_verb *verb);
 
 /* Values: print a line on stderr and return false when they are not what is expected. */
 bool tool_int(const char *name, const char *value, long least, long most, int32_t *out);
+bool tool_seconds(const char *name, const char *value, double *out);
 bool tool_triple(const char *name, const char *value, int32_t out[3]); /* "4,32,32" or "16" for all */
 bool tool_bytes(const char *name, const char *value, int64_t *out);    /* "4G", "512M", "1000000" */
 bool tool_choice(const char *name, const char *value, const char *const *names,
@@ -69,12 +70,18 @@ const volatile int *tool_interrupt(const char *says);
 
 /* A progress bar on a terminal, a line every few seconds elsewhere, nothing when quiet. */
 typedef struct tool_progress {
-  bool quiet;
-  const char *unit; /* "patches" */
-  double voxels;    /* a unit, for voxels/s; 0: not shown */
-  double shown;     /* when the last line was printed */
-  bool open;        /* a bar is on the screen without its newline */
+  bool quiet, json;    /* json: an object a line, also where quiet */
+  const char *unit;    /* "patches"; NULL: units are not shown */
+  double voxels;       /* a unit, for voxels/s; 0: not shown */
+  double shown, since; /* when the last line was printed, and the first unit done */
+  bool open;           /* a bar is on the screen without its newline */
+  bool counts;         /* units, from `before` on */
+  int64_t before;
 } tool_progress;
+#define TOOL_PROGRESS_OPTION                                                                                 \
+  { "progress", 0, "HOW", "bar (default), or json: what is done and what is left as lines of JSON on stderr" }
+/* The value of that option; prints a line and returns false where it is none. */
+bool tool_progress_set(tool_progress *progress, const char *value);
 void tool_progress_show(void *host, const char *what, int64_t done, int64_t total, double seconds);
 void tool_progress_end(tool_progress *progress);
 

@@ -11,6 +11,7 @@ typedef struct state {
   tool_model model;
   const char *output;
   bool json, quiet;
+  tool_progress progress;
 } state;
 
 static bool set_budget(pz_compile_options *o, const char *value) {
@@ -31,6 +32,7 @@ static bool set(void *host, const char *name, const char *value) {
   else if (!strcmp(name, "emit-c")) s->model.options.emit_c = value;
   else if (!strcmp(name, "json")) s->json = true;
   else if (!strcmp(name, "quiet")) s->quiet = true;
+  else if (!strcmp(name, "progress")) return tool_progress_set(&s->progress, value);
   return true;
 }
 
@@ -92,13 +94,13 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   if (!tool_parse(verb, argc, argv, set, &s, args, 1, &n)) return PZ_ERROR_USAGE;
   if (n != 1) return tool_usage(verb, "name the model");
   if (!s.output) return tool_usage(verb, "name the network file to write with -o");
-  tool_progress progress = {.quiet = s.quiet || s.json, .unit = "stages"};
+  s.progress.quiet = s.quiet || s.json;
   s.model.options.progress = tool_progress_show;
-  s.model.options.progress_host = &progress;
+  s.model.options.progress_host = &s.progress;
   s.model.options.interrupt = tool_interrupt(NULL);
   char *summary;
   const pz_status status = pz_compile(args[0], s.output, &s.model.options, &summary);
-  tool_progress_end(&progress);
+  tool_progress_end(&s.progress);
   if (status != PZ_OK) return tool_fail(status);
   json_t *m = tool_report(summary);
   if (m && !s.quiet) print_notes(json_string_value(get(m, "notes")));
@@ -123,6 +125,7 @@ static const tool_option options[] = {
      "is measured, kept times count; default: 10, or any where --effort is given"},
     {"emit-c", 0, "FOLDER", "keep the generated source there"},
     {"json", 0, NULL, "print the manifest and the timings as JSON"},
+    TOOL_PROGRESS_OPTION,
     {"quiet", 'q', NULL, "print errors only"},
     {0},
 };

@@ -105,6 +105,7 @@ static bool set(void *host, const char *name, const char *value) {
   else if (!strcmp(name, "resume")) o->resume = true;
   else if (!strcmp(name, "update")) o->update = true;
   else if (!strcmp(name, "quiet")) s->progress.quiet = true;
+  else if (!strcmp(name, "progress")) good = tool_progress_set(&s->progress, value);
   else if (!strcmp(name, "json")) s->json = value;
   return good;
 }
@@ -263,6 +264,7 @@ static const tool_option options[] = {
     {"no-overwrite", 0, NULL, "refuse an output that exists; else it is replaced when the new one is whole"},
     {"update", 0, NULL, "replace the dataset of this name in an HDF5 file that holds others too"},
     {"json", 0, "FILE", "write a report as JSON (- for standard output)"},
+    TOOL_PROGRESS_OPTION,
     {"quiet", 'q', NULL, "print errors only"},
     {0},
 };

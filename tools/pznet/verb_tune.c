@@ -8,11 +8,29 @@
 
 typedef struct state {
   const char *database, *to, *from;
-  bool clear, stale, json;
+  bool clear, stale, json, quiet, measures; /* measures: an option of measuring was given */
+  pz_tune_options options;
+  tool_progress progress;
 } state;
+
+static bool set_measuring(state *s, const char *name, const char *value, bool *good) {
+  pz_tune_options *o = &s->options;
+  *good = true;
+  if (!strcmp(name, "budget")) *good = tool_seconds(name, value, &o->budget);
+  else if (!strcmp(name, "effort")) o->effort = value;
+  else if (!strcmp(name, "threads")) *good = tool_int(name, value, 0, 4096, &o->threads);
+  else if (!strcmp(name, "cc")) o->cc = value;
+  else if (!strcmp(name, "cache")) o->cache = value;
+  else if (!strcmp(name, "quiet")) s->quiet = true;
+  else if (!strcmp(name, "progress")) *good = tool_progress_set(&s->progress, value);
+  else return false;
+  return s->measures = true;
+}
 
 static bool set(void *host, const char *name, const char *value) {
   state *s = host;
+  bool good;
+  if (set_measuring(s, name, value, &good)) return good;
   if (!strcmp(name, "database")) s->database = value;
   else if (!strcmp(name, "export")) s->to = value;
   else if (!strcmp(name, "import")) s->from = value;
@@ -124,30 +142,106 @@ static int clear(const state *s) {
   return 0;
 }
 
+/* ---- measuring ---- */
+
+static int get(const json_t *r, const char *key) { return (int)json_integer_value(json_object_get(r, key)); }
+
+static void print_measured(const char *network, const json_t *r) {
+  const int problems = get(r, "problems"), candidates = get(r, "candidates"), left = get(r, "left"),
+            faster = get(r, "faster"), noisy = get(r, "noisy");
+  const bool ended = !json_is_null(json_object_get(r, "left"));
+  if (ended) tool_print("%s: %d of %d problems measured", network, problems - left, problems);
+  else tool_print("%s: %d of %d problems measured before the end", network, get(r, "measured"), problems);
+  if (candidates)
+    tool_print(", %d candidate%s now in %.1f s", candidates, plural(candidates),
+               json_number_value(json_object_get(r, "seconds")));
+  tool_print("\n");
+  if (noisy)
+    tool_print(
+        "the machine was busy: %d of these times are noisy, and are taken again when next there is time\n",
+        noisy);
+  if (faster)
+    tool_print(
+        "%d layer%s %s a faster candidate, about %.1f%% of the layers' time: compile the model again to "
+        "use %s\n",
+        faster, plural(faster), faster == 1 ? "has" : "have",
+        100 * json_number_value(json_object_get(r, "saved")), faster == 1 ? "it" : "them");
+  else tool_print("no layer has a faster candidate than the file has\n");
+  if (left) tool_print("%d %s left: the same command goes on\n", left, left == 1 ? "is" : "are");
+}
+
+static bool show_measured(const state *s, const char *network, const char *report) {
+  if (s->json) return puts(report) >= 0;
+  json_t *r = s->quiet ? NULL : tool_report(report);
+  if (!r) return s->quiet;
+  const char *note = text(r, "note");
+  print_measured(network, r);
+  fflush(stdout);
+  if (note && *note) tool_warn("pznet: warning: %s\n", note);
+  json_decref(r);
+  return true;
+}
+
+static int measure(state *s, const char *network) {
+  s->progress.quiet = s->quiet || s->json;
+  char *report = NULL;
+  s->options.database = s->database;
+  s->options.progress = tool_progress_show;
+  s->options.progress_host = &s->progress;
+  s->options.interrupt = tool_interrupt("; what was measured is kept");
+  const pz_status status = pz_tune_network(network, &s->options, &report);
+  tool_progress_end(&s->progress);
+  const bool shown = !report || show_measured(s, network, report);
+  pz_free(report);
+  if (status != PZ_OK) return tool_fail(status);
+  return shown ? 0 : PZ_ERROR_RUN;
+}
+
 static int run(const tool_verb *verb, int argc, char **argv) {
-  state s = {.database = NULL};
+  state s = {.options = PZ_TUNE_OPTIONS};
+  const char *args[1];
   int n;
-  if (!tool_parse(verb, argc, argv, set, &s, NULL, 0, &n)) return PZ_ERROR_USAGE;
-  if ((s.to != NULL) + (s.from != NULL) + s.clear + s.json > 1)
+  if (!tool_parse(verb, argc, argv, set, &s, args, 1, &n)) return PZ_ERROR_USAGE;
+  const int other = (s.to != NULL) + (s.from != NULL) + s.clear;
+  if (other + s.json > 1)
     return tool_usage(verb, "--export, --import, --clear and --json exclude each other");
   if (s.stale && !s.clear) return tool_usage(verb, "--stale goes with --clear");
+  if (n && other) return tool_usage(verb, "--export, --import and --clear go without a network file");
+  if (!n && s.measures) return tool_usage(verb, "name the network file to measure for");
+  if (n) return measure(&s, args[0]);
   return s.to ? save(&s) : s.from ? load(&s) : s.clear ? clear(&s) : show(&s);
 }
 
 static const tool_option options[] = {
+    {"budget", 0, "SECONDS", "end after so long, with what was measured kept; default: when all is measured"},
+    {"effort", 0, "HOW",
+     "what is measured: measure (default): the likely candidates; exhaustive: all of them"},
+    {"threads", 't', "N", "threads to time with; default: as the network was compiled for"},
+    {"cc", 0, "COMMAND",
+     "the C compiler that the network is compiled with; default: $CC, else gcc, else clang"},
+    {"cache", 0, "FOLDER", "where compiled kernels are kept for later, or none; default: see pznet cache"},
+    TOOL_PROGRESS_OPTION,
+    {"quiet", 'q', NULL, "of measuring: print errors only"},
     {"export", 0, "FILE", "write all measurements to a file of JSON lines"},
     {"import", 0, "FILE", "take in such a file; where both have a measurement the newer one stays"},
     {"clear", 0, NULL, "remove all measurements, and a database that is damaged"},
     {"stale", 0, NULL, "with --clear: only those of other solvers than this pznet's, which it does not use"},
     {"database", 0, "PATH", "the database; default: tuning.sqlite in the cache folder"},
-    {"json", 0, NULL, "print the measurements as JSON"},
+    {"json", 0, NULL, "print the measurements, or what measuring found, as JSON"},
     {0},
 };
 const tool_verb verb_tune = {
     "tune",
-    "[options]",
-    "show, move or clear what compiling has measured",
-    "Shows the tuning database: what each candidate took for each problem, on which CPU, with how many "
+    "[NET.so] [options]",
+    "measure for a network file; show, move or clear what is measured",
+    "With a network file: measures what is not known yet of its layers' algorithms on this machine, the most "
+    "worthwhile\n"
+    "first. Every later compile of the model, with any weights, chooses by that. Interrupted at any moment "
+    "it "
+    "keeps what\n"
+    "it has; under nice, and beside other work, it takes longer.\n"
+    "Without: shows the tuning database: what each candidate took for each problem, on which CPU, with how "
+    "many "
     "threads.\n"
     "It lies in $PZNET_CACHE_DIR, else in $XDG_CACHE_HOME/pznet, else in ~/.cache/pznet.\n",
     options,

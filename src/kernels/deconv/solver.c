@@ -59,6 +59,16 @@ static void describe_phases(const pz_query *q, char label[PZ_LABEL_TEXT], double
   *error = PZ_SUM_ERROR;
 }
 
+static void work_of_phases(const pz_query *q, pz_work *w) {
+  const int32_t wanted = ahead_of(q);
+  const double results = pz_conv_result_vectors(q);
+  w->of[PZ_TERM_deconv_products] = pz_conv_direct_products(q) + pz_conv_lane_products(q);
+  w->of[PZ_TERM_deconv_inputs] = pz_conv_input_vectors(q);
+  w->of[PZ_TERM_deconv_results] = results;
+  w->of[PZ_TERM_deconv_parts] = wanted == PZ_CONV_AHEAD_PARTS ? results : 0;
+  w->of[PZ_TERM_deconv_row] = wanted == PZ_CONV_AHEAD_ROW ? results : 0;
+}
+
 pz_status pz_deconv_build(const pz_query *q, const pz_placed *placed, pz_builder *b, const pz_conv_method *m,
                           pz_error *err) {
   pz_conv_operands p;
@@ -89,7 +99,8 @@ const pz_solver pz_solver_deconv_phases = {.name = "direct in phases",
                                            .op = PZ_OP_DECONV,
                                            .in = PZ_NCHWC,
                                            .out = PZ_NCHWC,
-                                           .cost = pz_conv_direct_cost,
+                                           .family = PZ_FAMILY_deconv,
+                                           .work = work_of_phases,
                                            .emit = build_deconv,
                                            .variants = sizeof ahead / sizeof *ahead,
                                            .choices = ahead,

@@ -1,6 +1,8 @@
 /* tuner.c: times of candidates, from the tuning database and from measuring, and the choice by them. */
 #include "api/tuner.h"
 #include "base/inert.h"
+#include "base/owned.h"
+#include "choose/cost_file.h"
 #include "emit/emit.h"
 
 #include <stdarg.h>
@@ -51,7 +53,45 @@ static pz_status open_database(pz_tuner *t, bool measures, pz_error *err) {
   return PZ_OK;
 }
 
-pz_status pz_tuner_open(pz_tuner *t, const pz_compile_options *options, const pz_plan_options *wanted,
+/* ---- the cost model ---- */
+
+static pz_status read_fit(pz_tuner *t, const char *cpu, int32_t threads, pz_arena *arena, bool *found,
+                          pz_error *err) {
+  const char *path = t->options->tuning;
+  pz_cost_fits fits;
+  if (!path) PZ_TRY(pz_tuning_default_path(arena, &path, err));
+  const char *costs = pz_arena_printf(arena, "%s%s", path, PZ_COST_FILE);
+  if (!costs) return pz_fail_memory(err, "a path", 64);
+  if (!t->options->tuning) PZ_TRY(pz_single_file(costs, err));
+  PZ_TRY(pz_cost_file_read(costs, arena, &fits, err));
+  const pz_cost_fit *fit = pz_cost_fits_find(&fits, cpu, threads);
+  *found = fit != NULL;
+  if (fit) t->fitted = fit->model;
+  return PZ_OK;
+}
+
+/* A fit of this CPU is not one of another core. */
+static void use_fit(pz_tuner *t, pz_plan_options *wanted) {
+  const pz_compile_options *o = t->options;
+  const pz_target *target = &wanted->target;
+  char cpu[PZ_TUNING_CPU_TEXT];
+  pz_error why = {0};
+  bool found = false;
+  const bool here = (!o->tuning || strcmp(o->tuning, "none") != 0) && pz_target_times_here(target);
+  pz_arena *arena = here ? pz_arena_new() : NULL;
+  if (arena) {
+    pz_tuning_cpu(pz_target_isa(target), NULL, cpu);
+    if (read_fit(t, cpu, o->threads ? o->threads : pz_cpu_usable(), arena, &found, &why) != PZ_OK)
+      pz_tuner_note(t, "%s: it is not used; `pznet tune --fit` makes it anew", why.message);
+    if (found) wanted->target.fitted = &t->fitted;
+  }
+  const pz_target planned = pz_plan_target(wanted);
+  const pz_cost_model *model = pz_target_cost_model(&planned);
+  t->costs = model == &t->fitted ? "fitted" : model == pz_cost_model_default() ? "default" : "core";
+  pz_arena_free(arena);
+}
+
+pz_status pz_tuner_open(pz_tuner *t, const pz_compile_options *options, pz_plan_options *wanted,
                         bool measures, pz_error *err) {
   *t = (pz_tuner){.options = options, .times = json_object()};
   if (!t->times) return pz_fail_memory(err, "times of candidates", 64);
@@ -60,6 +100,7 @@ pz_status pz_tuner_open(pz_tuner *t, const pz_compile_options *options, const pz
     return pz_fail(err, PZ_ERROR_USAGE, "--threads %d: expected a number from 0 to %d", options->threads,
                    PZ_TUNING_MOST_THREADS);
   t->effort = t->asked;
+  use_fit(t, wanted);
   if (t->effort == PZ_EFFORT_ESTIMATE) return PZ_OK;
   const pz_target *target = &wanted->target;
   t->target = pz_plan_target(wanted);
@@ -273,7 +314,7 @@ int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz
 /* ---- what is told ---- */
 
 json_t *pz_tuner_json(pz_json *j, const pz_tuner *t) {
-  return pz_json_pack(j, "{s:s, s:i, s:i, s:i, s:i, s:i, s:f, s:s}", "effort", pz_effort_name(t->effort),
+  return pz_json_pack(j, "{s:s, s:i, s:i, s:i, s:i, s:i, s:f, s:s, s:s}", "effort", pz_effort_name(t->effort),
                       "threads", t->key.threads, "problems", t->problems, "measured", t->measured,
-                      "candidates", t->candidates, "tried", t->tried, "seconds", t->seconds, "note", t->note);
+                      "candidates", t->candidates, "tried", t->tried, "seconds", t->seconds, "costs", t->costs, "note", t->note);
 }

@@ -32,6 +32,8 @@ typedef struct pz_tuner {
   int32_t problems, measured, candidates; /* distinct ones; of them measured now; with so many candidates */
   int32_t tried;                          /* layers whose candidates were timed in the network */
   double seconds;                         /* spent on measuring problems */
+  pz_cost_model fitted;                   /* that is kept beside the database for this CPU */
+  const char *costs;                      /* whose the factors of costs are: "fitted", "core", "default" */
   char note[512];                         /* one line: why something was not measured or not kept; "" */
 } pz_tuner;
 
@@ -42,9 +44,9 @@ typedef struct pz_tuner_problem {
 pz_status pz_tuner_name(const pz_tuner *tuner, const pz_plan *plan, pz_node_id node, const char *where,
                         pz_tuner_problem *problem, pz_error *err);
 
-/* Opens the database, to write where `measures`. What stops it ends in the note, and the estimate is left; only wrong usage,
+/* Opens the database, to write where `measures`, and gives the target of `wanted` the cost model that was fitted for this CPU; both must outlive plans. What stops it ends in the note, and the estimate is left; only wrong usage,
  * an interrupt and missing memory are failures. Close it in any case. */
-pz_status pz_tuner_open(pz_tuner *tuner, const pz_compile_options *options, const pz_plan_options *wanted,
+pz_status pz_tuner_open(pz_tuner *tuner, const pz_compile_options *options, pz_plan_options *wanted,
                         bool measures, pz_error *err);
 void pz_tuner_close(pz_tuner *tuner);
 

@@ -11,6 +11,14 @@ static const char *const families[] = {
 #undef TERM
 };
 
+static const char *const ids[] = {
+#define FAMILY(id, name) #id,
+#define TERM(family, id, factor, what)
+#include "target/cost_terms.inc"
+#undef FAMILY
+#undef TERM
+};
+
 static const struct {
   const char *name;
   pz_cost_family family;
@@ -47,6 +55,7 @@ static const pz_cost_model unfitted = {
 const pz_cost_model *pz_cost_model_default(void) { return &unfitted; }
 
 const char *pz_cost_family_name(pz_cost_family family) { return families[family]; }
+const char *pz_cost_family_id(pz_cost_family family) { return ids[family]; }
 const char *pz_cost_term_name(pz_cost_term term) { return terms[term].name; }
 pz_cost_family pz_cost_family_of(pz_cost_term term) { return terms[term].family; }
 

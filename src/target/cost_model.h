@@ -30,17 +30,20 @@ typedef struct pz_work {
 } pz_work;
 
 typedef struct pz_cost_model {
-  double factor[PZ_COST_TERMS]; /* by term: what one takes, in multiply-adds of vectors at peak; none is negative */
+  double factor
+      [PZ_COST_TERMS]; /* by term: what one takes, in multiply-adds of vectors at peak; none is negative */
   /* By family: the standard deviation of ln(measured / expected) of candidates beside the others of their problem. */
   double error[PZ_COST_FAMILIES];
   double seconds; /* of the unit; 0: not known */
+  int32_t block;  /* channels in a block of the layouts that it is of; 0: of any */
 } pz_cost_model;
 
 /* The model of cores that nobody has fitted: the factors of cost_terms.inc. */
 const pz_cost_model *pz_cost_model_default(void);
 
-/* "Winograd", "winograd.inputs" */
+/* "Winograd", "winograd", "winograd.inputs" */
 const char *pz_cost_family_name(pz_cost_family family);
+const char *pz_cost_family_id(pz_cost_family family);
 const char *pz_cost_term_name(pz_cost_term term);
 pz_cost_family pz_cost_family_of(pz_cost_term term);
 /* By its name; false: there is none. */

@@ -35,7 +35,7 @@ typedef struct pz_target {
       inner_pairs; /* cost of a product in pairs beside a direct one's (kernels/conv_inner_pairs/solver.c) */
   const pz_winograd_costs *wide, *narrow; /* with blocks of 16 channels, with smaller ones */
   const pz_cost_model
-      *fitted; /* what costs with blocks of 16 channels were found to be by a fit; NULL: nobody has fitted them */
+      *fitted; /* factors of costs that a fit has found, for blocks of one size; NULL: nobody has fitted them */
 } pz_target;
 
 /* What the target can run. */
@@ -46,7 +46,7 @@ static inline const pz_winograd_costs *pz_target_winograd(const pz_target *targe
   return target->block == 16 ? target->wide : target->narrow;
 }
 static inline const pz_cost_model *pz_target_cost_model(const pz_target *target) {
-  return target->fitted && target->block == 16 ? target->fitted : pz_cost_model_default();
+  return target->fitted && target->fitted->block == target->block ? target->fitted : pz_cost_model_default();
 }
 /* The relative error of costs of the family's candidates: the standard deviation of ln(measured / expected) beside other candidates of a problem.
  * What is to be measured first is where it is large and costs are near each other. */

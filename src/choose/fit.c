@@ -2,7 +2,7 @@
  *
  * What is made small is the sum over candidates of the squares of r = ln(measured / expected): noise and error are parts of a time. Each step of Gauss
  * and Newton is linear in the factors: with e the expected seconds of now and x the amounts, (x . factors) / e is to be 1 + r. Errors beyond LARGE
- * count less and less (Huber), so that a candidate that was measured beside other work bends nothing.
+ * count less and less (Cauchy's weights), so that a candidate that was measured beside other work bends nothing.
  *
  * A choice is among the candidates of a problem, and what they have in common decides nothing: of each problem's mean r only a part counts (1 - COMMON).
  * Those that nobody would take count less than those near the best (CHANCE).
@@ -16,11 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LARGE  0.25
-#define COMMON 0.7
+#define LARGE  0.4
+#define COMMON 0.5
 #define CHANCE 1.0
-#define KEEP   0.3
-enum { STEPS = 30, FIRST_STEPS = 3 /* without Huber's weights */ };
+#define KEEP   0.03
+enum { STEPS = 30, FIRST_STEPS = 3 /* without Cauchy's weights */ };
 #define ENOUGH 1e-10
 
 _Static_assert((int)PZ_COST_TERMS <= (int)PZ_MOST_UNKNOWNS, "a term is an unknown");
@@ -81,16 +81,16 @@ static void weigh_chances(fit *f) {
   }
 }
 
-static double weight_of(const fit *f, int32_t i, bool huber) {
-  const double r = fabs(log(f->rows[i].seconds / f->expected[i]));
-  return f->chance[i] * (huber && r > LARGE ? LARGE / r : 1);
+static double weight_of(const fit *f, int32_t i, bool robust) {
+  const double r = log(f->rows[i].seconds / f->expected[i]) / LARGE;
+  return f->chance[i] * (robust ? 1 / (1 + r * r) : 1);
 }
 
 /* The equations of a problem's rows, less a part of what all have in common. */
-static void add_problem(const fit *f, int32_t first, int32_t end, bool huber, pz_least_squares *to) {
+static void add_problem(const fit *f, int32_t first, int32_t end, bool robust, pz_least_squares *to) {
   double mean[PZ_COST_TERMS] = {0}, mean_right = 0, weights = 0, row[PZ_COST_TERMS];
   for (int32_t i = first; i < end; i++) {
-    const double w = weight_of(f, i, huber), scale = f->unit / f->expected[i];
+    const double w = weight_of(f, i, robust), scale = f->unit / f->expected[i];
     for (int32_t k = 0; k < PZ_COST_TERMS; k++) mean[k] += w * scale * f->rows[i].work.of[k];
     mean_right += w * (1 + log(f->rows[i].seconds / f->expected[i]));
     weights += w;
@@ -100,7 +100,7 @@ static void add_problem(const fit *f, int32_t first, int32_t end, bool huber, pz
     const double scale = f->unit / f->expected[i];
     for (int32_t k = 0; k < PZ_COST_TERMS; k++) row[k] = scale * f->rows[i].work.of[k] - part * mean[k];
     pz_least_squares_add(to, row, 1 + log(f->rows[i].seconds / f->expected[i]) - part * mean_right,
-                         weight_of(f, i, huber));
+                         weight_of(f, i, robust));
   }
 }
 
@@ -119,7 +119,7 @@ static void add_prior(const fit *f, pz_least_squares *to) {
 }
 
 /* How much the factors have changed. */
-static double step(fit *f, bool huber, pz_least_squares *equations) {
+static double step(fit *f, bool robust, pz_least_squares *equations) {
   double before[PZ_COST_TERMS], change = 0, size = 0;
   memset(equations, 0, sizeof *equations);
   equations->n = PZ_COST_TERMS;
@@ -127,7 +127,7 @@ static double step(fit *f, bool huber, pz_least_squares *equations) {
   expect(f);
   for (int32_t first = 0, end; first < f->n; first = end) {
     end = end_of(f, first);
-    if (counts(f, first)) add_problem(f, first, end, huber, equations);
+    if (counts(f, first)) add_problem(f, first, end, robust, equations);
   }
   add_prior(f, equations);
   pz_least_squares_solve(equations, f->factor);

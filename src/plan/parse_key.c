@@ -15,13 +15,21 @@ typedef struct operands {
   int32_t n;
 } operands;
 
+/* As pz_text_number writes one: C's, in hexadecimal. */
+static pz_status take_number(pz_lexer *lexer, float *value) {
+  char *end = NULL;
+  if (lexer->token.kind == PZ_TOKEN_ATOM) *value = strtof(lexer->token.text, &end);
+  if (!end || end == lexer->token.text || strcmp(end, "f") != 0) return pz_lex_expected(lexer, "a number");
+  return pz_lex_next(lexer);
+}
+
 static pz_status take_type(pz_lexer *lexer, pz_operand *o) {
   for (int32_t i = 0; i < PZ_DTYPES; i++) {
     if (!pz_lex_is(lexer, pz_dtype_name((pz_dtype)i))) continue;
     o->element.type = (pz_dtype)i;
     PZ_TRY(pz_lex_next(lexer));
     PZ_TRY(pz_lex_take(lexer, "scale"));
-    PZ_TRY(pz_lex_float(lexer, &o->element.scale));
+    PZ_TRY(take_number(lexer, &o->element.scale));
     PZ_TRY(pz_lex_take(lexer, "zero_point"));
     return pz_lex_i32(lexer, &o->element.zero_point);
   }

@@ -1,6 +1,9 @@
 """Networks that a cost model is fitted on: random layers as networks have them, in two and three dimensions.
 
-Writes network number N as a prototxt. The same number gives the same network. They are none of those that `bench/costs table` tells of."""
+    python3 costs_networks.py N            network number N as a prototxt: the same number gives the same network
+    python3 costs_networks.py resnet50     ResNet-50, for bench/costs table
+
+The numbered ones are none of those that the table tells of."""
 import random
 import sys
 
@@ -124,5 +127,39 @@ class Network:
         return "\n".join(self.lines) + "\n"
 
 
+def resnet50(side=224):
+    """ResNet-50 (He et al. 2015), as torchvision has it: the stride is the 3x3's."""
+    lines, count = ['name: "resnet50"', 'layer { name: "input" type: "Input" top: "input" input_param { shape { '
+                    f"dim: 1 dim: 3 dim: {side} dim: {side} }} }} }}"], 0
+
+    def conv(bottom, out, kernel, stride, act=True):
+        nonlocal count
+        count += 1
+        name = f"conv{count}"
+        lines.append(f'layer {{ name: "{name}" type: "Convolution" bottom: "{bottom}" top: "{name}" convolution_param {{ num_output: {out} '
+                     f'kernel_size: {kernel} stride: {stride} pad: {kernel // 2} bias_term: true weight_filler {{ type: "xavier" }} }} }}')
+        if act:
+            lines.append(f'layer {{ name: "{name}_act" type: "ReLU" bottom: "{name}" top: "{name}" }}')
+        return name
+
+    top = conv("input", 64, 7, 2)
+    lines.append(f'layer {{ name: "pool" type: "Pooling" bottom: "{top}" top: "pool" pooling_param {{ pool: MAX kernel_size: 3 stride: 2 pad: 1 '
+                 "round_mode: FLOOR } }")
+    top = "pool"
+    for stage, blocks in enumerate((3, 4, 6, 3)):
+        maps = 64 << stage
+        for block in range(blocks):
+            stride = 2 if stage and not block else 1
+            short = top if block else conv(top, 4 * maps, 1, stride, act=False)
+            last = conv(conv(conv(top, maps, 1, 1), maps, 3, stride), 4 * maps, 1, 1, act=False)
+            top = f"sum{stage}_{block}"
+            lines.append(f'layer {{ name: "{top}" type: "Eltwise" bottom: "{last}" bottom: "{short}" top: "{top}" }}')
+            lines.append(f'layer {{ name: "{top}_act" type: "ReLU" bottom: "{top}" top: "{top}" }}')
+    lines.append(f'layer {{ name: "mean" type: "Pooling" bottom: "{top}" top: "mean" pooling_param {{ pool: AVE global_pooling: true }} }}')
+    lines.append('layer { name: "classes" type: "InnerProduct" bottom: "mean" top: "classes" inner_product_param { num_output: 1000 '
+                 'weight_filler { type: "xavier" } } }')
+    return "\n".join(lines) + "\n"
+
+
 if __name__ == "__main__":
-    sys.stdout.write(Network(int(sys.argv[1])).make())
+    sys.stdout.write(resnet50() if sys.argv[1] == "resnet50" else Network(int(sys.argv[1])).make())

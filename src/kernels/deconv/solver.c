@@ -65,8 +65,9 @@ static void work_of_phases(const pz_query *q, pz_work *w) {
   w->of[PZ_TERM_deconv_products] = pz_conv_direct_products(q) + pz_conv_lane_products(q);
   w->of[PZ_TERM_deconv_inputs] = pz_conv_input_vectors(q);
   w->of[PZ_TERM_deconv_results] = results;
-  w->of[PZ_TERM_deconv_parts] = wanted == PZ_CONV_AHEAD_PARTS ? results : 0;
-  w->of[PZ_TERM_deconv_row] = wanted == PZ_CONV_AHEAD_ROW ? results : 0;
+  const bool base = q->problem->in[PZ_CONV_RESIDUAL].present;
+  if (wanted == PZ_CONV_AHEAD_PARTS) w->of[base ? PZ_TERM_deconv_parts_base : PZ_TERM_deconv_parts] = results;
+  if (wanted == PZ_CONV_AHEAD_ROW) w->of[base ? PZ_TERM_deconv_row_base : PZ_TERM_deconv_row] = results;
 }
 
 pz_status pz_deconv_build(const pz_query *q, const pz_placed *placed, pz_builder *b, const pz_conv_method *m,

@@ -476,6 +476,10 @@ static void work(const pz_query *q, pz_work *w) {
   w->of[out_term] = each * blocks_out * t->output;
   w->of[PZ_TERM_winograd_along_in] = points * tiles * blocks_in * along(q, &v);
   w->of[PZ_TERM_winograd_along_out] = points * tiles * blocks_out * along(q, &v);
+  const double bytes_in = 4 * (double)pz_shape_elements(&q->problem->in[PZ_CONV_X].shape);
+  const int32_t workers = q->target->workers > 0 ? q->target->workers : 1;
+  if (bytes_in > l2 * workers)
+    w->of[PZ_TERM_winograd_halo] = bytes_in / 64 * (points / (v.m[0] * v.m[1] * v.m[2]) - 1);
   w->of[PZ_TERM_winograd_positions] = points * batches;
   w->of[PZ_TERM_winograd_barriers] = v.nonfused;
 }

@@ -267,8 +267,9 @@ typedef struct pz_tune_counts {
 pz_status pz_tune_import(const char *database, const char *file, pz_tune_counts *counts);
 
 typedef struct pz_tune_fit_options {
-  bool stale;     /* measurements of other solvers than this pznet's count too */
-  const char *to; /* a file for the fits as rows of pznet's own source (src/target/cost_models.inc); NULL: none */
+  bool stale; /* measurements of other solvers than this pznet's count too */
+  const char
+      *to; /* a file for the fits as rows of pznet's own source (src/target/cost_models.inc); NULL: none */
 } pz_tune_fit_options;
 #define PZ_TUNE_FIT_OPTIONS                                                                                  \
   { 0 }

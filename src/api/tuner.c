@@ -316,5 +316,6 @@ int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz
 json_t *pz_tuner_json(pz_json *j, const pz_tuner *t) {
   return pz_json_pack(j, "{s:s, s:i, s:i, s:i, s:i, s:i, s:f, s:s, s:s}", "effort", pz_effort_name(t->effort),
                       "threads", t->key.threads, "problems", t->problems, "measured", t->measured,
-                      "candidates", t->candidates, "tried", t->tried, "seconds", t->seconds, "costs", t->costs, "note", t->note);
+                      "candidates", t->candidates, "tried", t->tried, "seconds", t->seconds, "costs",
+                      t->costs, "note", t->note);
 }

@@ -9,7 +9,7 @@
 #define PZ_COST_FILE ".costs" /* behind the database's path */
 
 typedef struct pz_cost_fit {
-  const char *cpu; /* as the tuning database spells it (tune/tuning.h) */
+  const char *cpu;                       /* as the tuning database spells it (tune/tuning.h) */
   int32_t threads, problems, candidates; /* that it was made from */
   pz_cost_model model;
 } pz_cost_fit;

@@ -92,7 +92,8 @@ double pz_transform_cost(const pz_shape *shape, const pz_target *target, pz_layo
   if (from == to) return 0;
   const pz_shape5 s = pz_shape_as5(shape);
   const double points = (double)(s.n * s.s[0] * s.s[1] * s.s[2]);
-  return pz_target_cost_model(target)->factor[PZ_TERM_any_converted] * points * (double)pz_block_count(s.c, target->block);
+  return pz_target_cost_model(target)->factor[PZ_TERM_any_converted] * points *
+         (double)pz_block_count(s.c, target->block);
 }
 
 static void add_edge(const tables *t, int32_t *n, pz_tensor_id id, pz_node_id from, pz_node_id to,

@@ -11,7 +11,7 @@ typedef struct pz_fit_row {
   int32_t problem; /* rows of one have one number, from 0 on, and stand together */
   int32_t fold;    /* from 0 to PZ_FIT_FOLDS - 1: those of a problem, and of all that are like it, have one */
   pz_cost_family family;
-  double seconds; /* greater than 0 */
+  double seconds;           /* greater than 0 */
   const char *text, *label; /* of the problem, of the candidate; not looked at */
   pz_work work;
 } pz_fit_row;
@@ -30,10 +30,13 @@ pz_status pz_fit_costs(const pz_fit_row *rows, int32_t n, const pz_cost_model *p
 typedef struct pz_fit_quality {
   int32_t problems, candidates; /* problems with two candidates and more; their candidates */
   int32_t ranked;               /* of them those with three and more: */
-  double rank; /* Spearman's correlation of expected and measured, the mean of the ranked ones; 0 where there is none */
-  double regret; /* seconds of all first choices over those of all best candidates; of each problem: the mean, the worst */
+  double
+      rank; /* Spearman's correlation of expected and measured, the mean of the ranked ones; 0 where there is none */
+  double
+      regret; /* seconds of all first choices over those of all best candidates; of each problem: the mean, the worst */
   double regret_mean, regret_worst;
-  double error; /* the standard deviation of ln(measured / expected) beside the other candidates of the problem */
+  double
+      error; /* the standard deviation of ln(measured / expected) beside the other candidates of the problem */
 } pz_fit_quality;
 
 /* expected: by row, in any unit. family: PZ_COST_FAMILIES for all. */

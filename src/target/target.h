@@ -34,8 +34,8 @@ typedef struct pz_target {
   double
       inner_pairs; /* cost of a product in pairs beside a direct one's (kernels/conv_inner_pairs/solver.c) */
   const pz_winograd_costs *wide, *narrow; /* with blocks of 16 channels, with smaller ones */
-  const pz_cost_model
-      *fitted; /* factors of costs that a fit has found, for blocks of one size; NULL: nobody has fitted them */
+  const pz_cost_model *
+      fitted; /* factors of costs that a fit has found, for blocks of one size; NULL: nobody has fitted them */
 } pz_target;
 
 /* What the target can run. */

@@ -200,12 +200,12 @@ static const tool_option options[] = {
     {"export", 0, "FILE",
      "write all measurements to a file of JSON lines; with --fit: the fit, as pznet's source has one"},
     {"import", 0, "FILE", "take in such a file; where both have a measurement the newer one stays"},
-    {"clear", 0, NULL, "remove all measurements, and a database that is damaged"},
+    {"clear", 0, NULL, "remove all measurements and the fit, and a database that is damaged"},
     {"stale", 0, NULL,
      "with --clear: only those of other solvers than this pznet's, which it does not use; with --fit: those "
      "too"},
     {"database", 0, "PATH", "the database; default: tuning.sqlite in the cache folder"},
-    {"json", 0, NULL, "print the measurements as JSON"},
+    {"json", 0, NULL, "print the measurements, or the fit, as JSON"},
     {0},
 };
 const tool_verb verb_tune = {

@@ -29,7 +29,8 @@ static bool is_depthwise(const pz_query *q) {
 
 static void depthwise_work(const pz_query *q, pz_work *w) {
   w->of[PZ_TERM_depthwise_results] = pz_conv_result_vectors(q);
-  w->of[PZ_TERM_depthwise_products] = pz_conv_vectors(q, 1, pz_block_count(pz_conv_cout(q), q->target->block));
+  w->of[PZ_TERM_depthwise_products] =
+      pz_conv_vectors(q, 1, pz_block_count(pz_conv_cout(q), q->target->block));
 }
 
 const pz_solver pz_solver_conv_depthwise = {.name = "depthwise",

@@ -21,7 +21,8 @@ static void dot_work(const pz_query *q, pz_work *w) {
   const int32_t in = (int32_t)pz_conv_cin(q), out = (int32_t)pz_conv_cout(q);
   const int32_t taps = a->kernel[0] * a->kernel[1] * a->kernel[2];
   w->of[PZ_TERM_dot_inputs] = pz_conv_input_vectors(q);
-  w->of[PZ_TERM_dot_products] = 0.99 * pz_conv_vectors(q, 1, 1) / taps * pz_conv_tail_cost(out, in, q->target->block, taps);
+  w->of[PZ_TERM_dot_products] =
+      0.99 * pz_conv_vectors(q, 1, 1) / taps * pz_conv_tail_cost(out, in, q->target->block, taps);
 }
 
 const pz_solver pz_solver_conv_dot = {.name = "direct, lanes over input channels",

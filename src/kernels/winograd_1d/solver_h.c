@@ -61,8 +61,8 @@ static void work(const pz_query *q, pz_work *w) {
   s.conv.kernel[1] = q->problem->attr.conv.kernel[1], s.conv.kernel[2] = q->problem->attr.conv.kernel[2];
   pz_winograd_1d_h_schedule(&s);
   const double columns = pz_winograd_1d_h_strips(&s) * s.rw,
-               positions = (double)(out.n * out.s[0]) * pz_winograd_1d_h_tiles(&s) * columns *
-                           pz_winograd_1d_h_a(&s);
+               positions =
+                   (double)(out.n * out.s[0]) * pz_winograd_1d_h_tiles(&s) * columns * pz_winograd_1d_h_a(&s);
   w->of[PZ_TERM_winograd_1d_products_h] = positions * PRODUCT * (double)in.c;
   w->of[PZ_TERM_winograd_1d_inputs_h] = positions * INPUT * (double)pz_block_count(in.c, q->target->block);
   w->of[PZ_TERM_winograd_1d_results_h] = positions * RESULT;

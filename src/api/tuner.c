@@ -77,7 +77,8 @@ static void use_fit(pz_tuner *t, pz_plan_options *wanted) {
   char cpu[PZ_TUNING_CPU_TEXT];
   pz_error why = {0};
   bool found = false;
-  const bool here = (!o->tuning || strcmp(o->tuning, "none") != 0) && pz_target_times_here(target);
+  const bool named = o->tuning && strcmp(o->tuning, "none") != 0 && *o->tuning,
+             here = (named || !o->tuning) && pz_target_times_here(target);
   pz_arena *arena = here ? pz_arena_new() : NULL;
   if (arena) {
     pz_tuning_cpu(pz_target_isa(target), NULL, cpu);

@@ -272,7 +272,21 @@ typedef struct pz_tune_counts {
 /* Takes in such a file, all of it or nothing; a bad line is PZ_ERROR_INPUT, its message begins with file:line:column. */
 pz_status pz_tune_import(const char *database, const char *file, pz_tune_counts *counts);
 
-/* Removes all measurements, or those that are stale. *removed: how many; -1 where the database was damaged and is removed
+typedef struct pz_tune_fit_options {
+  bool stale; /* measurements of other solvers than this pznet's count too */
+  const char
+      *to; /* a file for the fits as rows of pznet's own source (src/target/cost_models.inc); NULL: none */
+} pz_tune_fit_options;
+#define PZ_TUNE_FIT_OPTIONS                                                                                  \
+  { 0 }
+/* Fits the cost model to what the database has of this CPU, for each instruction set and number of threads by itself. The fit is kept beside the
+ * database (its path and ".costs"); compiling with that database goes by it: what `estimate` chooses, and what is measured first. The same
+ * measurements give the same fit. *json (may be NULL): how near expected costs are before and behind the fit, of all candidates and of each algorithm's:
+ * "rank", "regret" and more; "unseen" is told of problems that a fit has not seen. Free with pz_free. No measurements of this
+ * CPU, or too few: PZ_ERROR_INPUT. options NULL: the defaults. */
+pz_status pz_tune_fit(const char *database, const pz_tune_fit_options *options, char **json);
+
+/* Removes all measurements and fits, or the measurements that are stale. *removed: how many; -1 where the database was damaged and is removed
  * whole. */
 pz_status pz_tune_clear(const char *database, bool stale, int64_t *removed);
 

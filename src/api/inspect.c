@@ -68,7 +68,7 @@ static void plan_table(const pz_plan *p, pz_text *out) {
 /* In the table: what the effort would time, what has a time, and the choice. */
 static bool is_shown(const view *v, const pz_choice *choice, int32_t i) {
   return i == choice->chosen || choice->candidates[i].seconds > 0 ||
-         pz_tuner_wants(v->tuner.asked, choice->candidates, choice->n, i);
+         pz_tuner_wants(v->tuner.asked, &v->tuner.target, choice->candidates, choice->n, i);
 }
 
 static void candidate_line(const pz_choice *choice, int32_t i, pz_text *out) {

@@ -134,14 +134,14 @@ static pz_status name_run(session *s, problem *p, pz_error *err) {
 
 static bool wants(const session *s, const problem *p, int32_t i) {
   const pz_choice *choice = &s->plan->choices[p->node];
-  return pz_tuner_wants(s->effort, choice->candidates, choice->n, i);
+  return pz_tuner_wants(s->effort, &s->plan->target, choice->candidates, choice->n, i);
 }
 
 static pz_status add_problem(session *s, pz_node_id n, pz_error *err) {
   const pz_choice *choice = &s->plan->choices[n];
   problem new = {.node = n};
   bool complete;
-  if (pz_tuner_count(s->effort, choice->candidates, choice->n, &complete) < 2) return PZ_OK;
+  if (pz_tuner_count(s->effort, &s->plan->target, choice->candidates, choice->n, &complete) < 2) return PZ_OK;
   PZ_TRY(pz_tuner_name(s->tuner, s->plan, n, "", &new.name, err));
   problem *p = find(s, new.name.hash);
   if (!p) {
@@ -164,7 +164,7 @@ static void look_up(const session *s, problem *p) {
     p->fresh += !known;
     if (known && !noisy) continue;
     p->complete = false;
-    worth += pz_worth_of(choice->candidates, i);
+    worth += pz_worth_of(&s->plan->target, choice->candidates, i);
   }
   p->worth = p->cost * worth / (1 + p->fresh);
 }

@@ -1,8 +1,11 @@
 /* tune.c: pz_tune_list, _export, _import, _clear: the tuning database, from outside. */
 #include "tune/tuning.h"
 #include "api/api.h"
+#include "choose/cost_file.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 /* "measurements" of the list. */
 typedef struct listing {
@@ -77,7 +80,23 @@ pz_status pz_tune_import(const char *database, const char *file, pz_tune_counts 
   return pz_public_end(status, &err);
 }
 
+/* What was fitted to the measurements goes with them. */
+static pz_status remove_fits(const char *database, pz_error *err) {
+  pz_arena *arena = pz_arena_new();
+  const char *path = database;
+  pz_status status = arena ? PZ_OK : pz_fail_memory(err, "a path", 64);
+  if (status == PZ_OK && !path) status = pz_tuning_default_path(arena, &path, err);
+  const char *costs = status == PZ_OK ? pz_arena_printf(arena, "%s%s", path, PZ_COST_FILE) : NULL;
+  if (status == PZ_OK && !costs) status = pz_fail_memory(err, "a path", 64);
+  if (status == PZ_OK && unlink(costs) && errno != ENOENT && errno != ENOTDIR)
+    status = pz_fail(err, PZ_ERROR_RUN, "%s: cannot be removed: %s", costs, strerror(errno));
+  pz_arena_free(arena);
+  return status;
+}
+
 pz_status pz_tune_clear(const char *database, bool stale, int64_t *removed) {
   pz_error err = {0};
-  return pz_public_end(pz_tuning_clear(database, stale ? pz_tuning_solvers() : NULL, removed, &err), &err);
+  pz_status status = pz_tuning_clear(database, stale ? pz_tuning_solvers() : NULL, removed, &err);
+  if (status == PZ_OK && !stale) status = remove_fits(database, &err);
+  return pz_public_end(status, &err);
 }

@@ -2,6 +2,8 @@
 #include "api/tuner.h"
 #include "base/inert.h"
 #include "api/worth.h"
+#include "base/owned.h"
+#include "choose/cost_file.h"
 #include "emit/emit.h"
 
 #include <math.h>
@@ -57,11 +59,8 @@ double pz_tuner_now(void) {
 double pz_tuner_left(const pz_tuner *t) { return t->budget > t->spent ? t->budget - t->spent : 0; }
 void pz_tuner_spend(pz_tuner *t, double start) { t->spent += pz_tuner_now() - start; }
 
-/* Seconds of a core of 2025 and gcc 12: what kernels of one file have in common, and each of them (doc/notes/2026-11-29-compiling.md). */
-#define OF_FILE   1.5
-#define OF_KERNEL 0.8
 enum { LEAST_KERNELS = 2 }; /* fewer tell nothing of others */
-static double quiet_compiling(double kernels) { return OF_FILE + OF_KERNEL * kernels / pz_cpu_usable(); }
+static double quiet_compiling(double kernels) { return pz_compile_cost_of_some(kernels, pz_cpu_usable()); }
 
 double pz_tuner_compiling(const pz_tuner *t, int32_t kernels) {
   return (t->slowness > 0 ? t->slowness : 1) * quiet_compiling(kernels);
@@ -106,7 +105,46 @@ static pz_status open_database(pz_tuner *t, bool measures, pz_error *err) {
   return PZ_OK;
 }
 
-pz_status pz_tuner_open(pz_tuner *t, const pz_compile_options *options, const pz_plan_options *wanted,
+/* ---- the cost model ---- */
+
+static pz_status read_fit(pz_tuner *t, const char *cpu, int32_t threads, pz_arena *arena, bool *found,
+                          pz_error *err) {
+  const char *path = t->options->tuning;
+  pz_cost_fits fits;
+  if (!path) PZ_TRY(pz_tuning_default_path(arena, &path, err));
+  const char *costs = pz_arena_printf(arena, "%s%s", path, PZ_COST_FILE);
+  if (!costs) return pz_fail_memory(err, "a path", 64);
+  if (!t->options->tuning) PZ_TRY(pz_single_file(costs, err));
+  PZ_TRY(pz_cost_file_read(costs, arena, &fits, err));
+  const pz_cost_fit *fit = pz_cost_fits_find(&fits, cpu, threads);
+  *found = fit != NULL;
+  if (fit) t->fitted = fit->model;
+  return PZ_OK;
+}
+
+/* A fit of this CPU is not one of another core. */
+static void use_fit(pz_tuner *t, pz_plan_options *wanted) {
+  const pz_compile_options *o = t->options;
+  const pz_target *target = &wanted->target;
+  char cpu[PZ_TUNING_CPU_TEXT];
+  pz_error why = {0};
+  bool found = false;
+  const bool named = o->tuning && strcmp(o->tuning, "none") != 0 && *o->tuning,
+             here = (named || !o->tuning) && pz_target_times_here(target);
+  pz_arena *arena = here ? pz_arena_new() : NULL;
+  if (arena) {
+    pz_tuning_cpu(pz_target_isa(target), NULL, cpu);
+    if (read_fit(t, cpu, o->threads ? o->threads : pz_cpu_usable(), arena, &found, &why) != PZ_OK)
+      pz_tuner_note(t, "%s: it is not used; `pznet tune --fit` makes it anew", why.message);
+    if (found) wanted->target.fitted = &t->fitted;
+  }
+  const pz_target planned = pz_plan_target(wanted);
+  const pz_cost_model *model = pz_target_cost_model(&planned);
+  t->costs = model == &t->fitted ? "fitted" : model == pz_cost_model_default() ? "default" : "core";
+  pz_arena_free(arena);
+}
+
+pz_status pz_tuner_open(pz_tuner *t, const pz_compile_options *options, pz_plan_options *wanted,
                         bool measures, pz_error *err) {
   const char *quiet = getenv("PZNET_ASSUME_QUIET");
   *t = (pz_tuner){.options = options, .times = json_object(), .trusting = quiet && *quiet};
@@ -117,6 +155,7 @@ pz_status pz_tuner_open(pz_tuner *t, const pz_compile_options *options, const pz
     return pz_fail(err, PZ_ERROR_USAGE, "--threads %d: expected a number from 0 to %d", options->threads,
                    PZ_TUNING_MOST_THREADS);
   t->effort = t->asked;
+  use_fit(t, wanted);
   if (t->effort == PZ_EFFORT_ESTIMATE) return PZ_OK;
   const pz_target *target = &wanted->target;
   t->target = pz_plan_target(wanted);
@@ -311,8 +350,8 @@ static bool leads(const pz_candidate *c, int32_t i) {
   return true;
 }
 
-bool pz_tuner_wants(pz_effort effort, const pz_candidate *c, int32_t n, int32_t i) {
-  if (effort != PZ_EFFORT_ESTIMATE && pz_worth_leads(c, n, i)) return true;
+bool pz_tuner_wants(pz_effort effort, const pz_target *target, const pz_candidate *c, int32_t n, int32_t i) {
+  if (effort != PZ_EFFORT_ESTIMATE && pz_worth_leads(target, c, n, i)) return true;
   if (c[i].cost > bounds[effort].cost * c[0].cost) return false;
   if (leads(c, i)) return true;
   if (c[i].cost > bounds[effort].near * c[0].cost || !is_unlike(effort, c, i)) return false;
@@ -321,11 +360,12 @@ bool pz_tuner_wants(pz_effort effort, const pz_candidate *c, int32_t n, int32_t 
   return before < bounds[effort].most;
 }
 
-int32_t pz_tuner_count(pz_effort effort, const pz_candidate *c, int32_t n, bool *complete) {
+int32_t pz_tuner_count(pz_effort effort, const pz_target *target, const pz_candidate *c, int32_t n,
+                       bool *complete) {
   int32_t wanted = 0;
   *complete = true;
   for (int32_t i = 0; i < n; i++) {
-    if (!pz_tuner_wants(effort, c, n, i)) continue;
+    if (!pz_tuner_wants(effort, target, c, n, i)) continue;
     wanted++;
     *complete &= c[i].seconds > 0;
   }
@@ -355,7 +395,7 @@ int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz
   const json_t *times = times_of(t, &problem);
   for (int32_t i = 0; i < n; i++) c[i].seconds = seconds_in(times, c[i].label, &c[i].noisy);
   const pz_effort needed = t->effort == PZ_EFFORT_EXHAUSTIVE ? t->effort : PZ_EFFORT_LEADING;
-  const int32_t wanted = pz_tuner_count(needed, c, n, &complete);
+  const int32_t wanted = pz_tuner_count(needed, &plan->target, c, n, &complete);
   if (!wanted || !complete || !times_choose(c, n)) return PZ_BY_COST;
   prefer_tried(t, plan, node, c, n);
   return PZ_BY_TIME;
@@ -365,10 +405,10 @@ int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz
 
 json_t *pz_tuner_json(pz_json *j, const pz_tuner *t) {
   json_t *o =
-      pz_json_pack(j, "{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:s}", "effort",
+      pz_json_pack(j, "{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:s, s:s}", "effort",
                    pz_effort_name(t->effort), "threads", t->key.threads, "problems", t->problems, "measured",
                    t->measured, "candidates", t->candidates, "left", t->left, "noisy", t->noisy, "tried",
-                   t->tried, "seconds", t->seconds, "spent", t->spent, "note", t->note);
+                   t->tried, "seconds", t->seconds, "spent", t->spent, "costs", t->costs, "note", t->note);
   if (o && isfinite(t->budget)) pz_json_set(j, o, "budget", json_real(t->budget));
   return o;
 }

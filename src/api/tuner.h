@@ -58,6 +58,8 @@ typedef struct pz_tuner {
   double slowness;      /* of compiling kernels, beside what is expected of a quiet machine; 0: not known */
   bool trusting;        /* $PZNET_ASSUME_QUIET: no time is called noisy */
   bool paced;           /* that was seen of kernels */
+  pz_cost_model fitted; /* that is kept beside the database for this CPU */
+  const char *costs;    /* whose the factors of costs are: "fitted", "core", "default" */
   char note[512];       /* one line: why something was not measured or not kept; "" */
 } pz_tuner;
 
@@ -68,19 +70,21 @@ typedef struct pz_tuner_problem {
 pz_status pz_tuner_name(const pz_tuner *tuner, const pz_plan *plan, pz_node_id node, const char *where,
                         pz_tuner_problem *problem, pz_error *err);
 
-/* Opens the database, to write where `measures`. What stops it ends in the note, and the estimate is left; only wrong usage,
+/* Opens the database, to write where `measures`, and gives the target of `wanted` the cost model that was fitted for this CPU; both must outlive plans. What stops it ends in the note, and the estimate is left; only wrong usage,
  * an interrupt and missing memory are failures. Close it in any case. */
-pz_status pz_tuner_open(pz_tuner *tuner, const pz_compile_options *options, const pz_plan_options *wanted,
+pz_status pz_tuner_open(pz_tuner *tuner, const pz_compile_options *options, pz_plan_options *wanted,
                         bool measures, pz_error *err);
 void pz_tuner_close(pz_tuner *tuner);
 
 /* A pz_choose; host is the tuner. By time, where all that the effort asks for have one; else by cost. */
 int32_t pz_tuner_choose(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *candidates,
                         int32_t n);
-/* True where the effort asks for a time of candidate i of n. */
-bool pz_tuner_wants(pz_effort effort, const pz_candidate *candidates, int32_t n, int32_t i);
+/* True where the effort asks for a time of candidate i of n; the target is the plan's. */
+bool pz_tuner_wants(pz_effort effort, const pz_target *target, const pz_candidate *candidates, int32_t n,
+                    int32_t i);
 /* How many of them it asks for, and whether all have times. */
-int32_t pz_tuner_count(pz_effort effort, const pz_candidate *candidates, int32_t n, bool *complete);
+int32_t pz_tuner_count(pz_effort effort, const pz_target *target, const pz_candidate *candidates, int32_t n,
+                       bool *complete);
 
 /* Times the candidates of the problems of the plan that have no times yet, or noisy ones, as far as `left` seconds of the budget go (INFINITY: all of
  * it); tuner->tell hears of it (measure.c). What was measured is in the database, and the tuner chooses by it from then on: tuner->measured is then

@@ -39,6 +39,29 @@ static bool is_known(const pz_candidates *known, const char *label) {
   return false;
 }
 
+/* Each candidate of a convolution is a step, and reads and writes what is there at least. */
+static void add_any(const pz_query *q, pz_work *work) {
+  const pz_operand *x = &q->problem->in[PZ_CONV_X], *y = &q->problem->out[0];
+  const double bytes = 4 * (double)(pz_shape_elements(&x->shape) + pz_shape_elements(&y->shape)),
+               near = (double)q->target->caches.l2 * (q->target->workers > 0 ? q->target->workers : 1);
+  work->of[PZ_TERM_any_step] = 1;
+  work->of[PZ_TERM_any_far] = bytes > near ? (bytes - near) / 64 : 0;
+}
+
+void pz_candidate_work(const pz_solver *solver, const pz_query *q, pz_work *work) {
+  *work = (pz_work){{0}};
+  if (!solver->work) return;
+  add_any(q, work);
+  solver->work(q, work);
+}
+
+static double cost_of(const pz_solver *solver, const pz_query *q) {
+  pz_work work;
+  if (!solver->work) return solver->rank;
+  pz_candidate_work(solver, q, &work);
+  return pz_cost_of_work(pz_target_cost_model(q->target), &work);
+}
+
 static pz_status consider(const pz_solver *solver, const pz_query *q, pz_arena *arena, pz_candidates *to,
                           pz_error *err) {
   const pz_op op = q->problem->op;
@@ -46,7 +69,7 @@ static pz_status consider(const pz_solver *solver, const pz_query *q, pz_arena *
   pz_candidate c = {.solver = solver, .parameters = q->parameters, .label = solver->name};
   if (solver->applies && !solver->applies(q)) return PZ_OK;
   if (solver->weight_bytes) c.weights = solver->weight_bytes(q);
-  if (solver->cost) c.cost = solver->cost(q);
+  c.cost = cost_of(solver, q);
   if (op == PZ_OP_CONV || op == PZ_OP_DECONV) c.error = PZ_SUM_ERROR;
   if (solver->describe) {
     solver->describe(q, text, &c.error);

@@ -1,5 +1,6 @@
 /* choose.c: the greedy choice over the tables of costs: the cheapest candidate of each node by itself. Of nodes that were timed the fastest,
- * with what its layouts make others convert; where the cost model has several equal ones, the one with the fewest conversions. */
+ * with what its layouts make others convert; by the cost model the cheapest with that; where solvers have ranks alone, of the first rank the one with
+ * the fewest conversions. */
 #include "choose/choose.h"
 
 #include <math.h>
@@ -45,10 +46,18 @@ static int32_t fastest(const greedy *g, pz_node_id n) {
   return best;
 }
 
-/* Only among those that cost the same, and by the number of conversions inside the network: so plans stay as they were before there were tables.
- * Whoever weighs conversions against the costs of candidates is another choice over the same tables. */
+/* The least cost with what is converted for it; of equal ones the first. */
+static int32_t cheapest(const greedy *g, pz_node_id n) {
+  int32_t best = 0;
+  for (int32_t i = 1; i < g->costs->candidates[n]; i++)
+    if (cost_beside(g, n, i) < cost_beside(g, n, best)) best = i;
+  return best;
+}
+
+/* Ranks are no costs: only among those of one rank, and by the number of conversions inside the network. */
 static int32_t least_converted(const greedy *g, pz_node_id n) {
   int32_t best = 0, least = -1;
+  if (g->costs->node[n][0].counted) return cheapest(g, n);
   for (int32_t i = 1; i < g->costs->candidates[n]; i++) {
     if (g->costs->node[n][i].cost > g->costs->node[n][0].cost) continue;
     if (least < 0) least = pz_transforms_of(g->costs, g->choices, n, 0).inside;

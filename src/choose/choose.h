@@ -12,6 +12,9 @@ typedef struct pz_candidates {
 pz_status pz_candidates_of(const pz_problem *problem, const pz_target *target, pz_arena *arena,
                            pz_candidates *candidates, pz_error *err);
 
+/* What the candidate's solver counts of it (target/cost_terms.inc); all 0 where it counts nothing. */
+void pz_candidate_work(const pz_solver *solver, const pz_query *q, pz_work *work);
+
 /* The greedy choice: a candidate for each node (choose.c). */
 void pz_choose_solvers(pz_plan *plan, const pz_costs *costs);
 /* Algorithms with smaller errors where those of all convolutions together exceed max_error (budget.c). */

@@ -81,21 +81,19 @@ static void price(const tables *t, pz_node_id n) {
                                 .in = c->solver->in,
                                 .out = c->solver->out,
                                 .any_layout = c->solver->any_layout,
-                                .timed = is_timed(t, n, i)};
+                                .timed = is_timed(t, n, i),
+                                .counted = c->solver->work != NULL};
   }
 }
 
 /* ---- cost[layout][layout] ---- */
 
-/* Multiply-adds of vectors that a core does while a vector is read, turned and written: an estimate, from 7.4 ns for a vector of 16 floats on one
- * thread (to_nchwc of 32 channels in doc/notes/2026-11-21-memory-bound-kernels.md) and 5.4 of them a nanosecond. */
-#define VECTOR_COST 40
-
 double pz_transform_cost(const pz_shape *shape, const pz_target *target, pz_layout from, pz_layout to) {
   if (from == to) return 0;
   const pz_shape5 s = pz_shape_as5(shape);
   const double points = (double)(s.n * s.s[0] * s.s[1] * s.s[2]);
-  return VECTOR_COST * points * (double)pz_block_count(s.c, target->block);
+  return pz_target_cost_model(target)->factor[PZ_TERM_any_converted] * points *
+         (double)pz_block_count(s.c, target->block);
 }
 
 static void add_edge(const tables *t, int32_t *n, pz_tensor_id id, pz_node_id from, pz_node_id to,

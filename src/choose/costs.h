@@ -12,6 +12,7 @@ typedef struct pz_priced {
   pz_layout in, out; /* in: of most inputs (pz_edge.reads) */
   bool any_layout;   /* reads its inputs in whichever layout there is */
   bool timed;        /* the cost is a time, not a guess */
+  bool counted;      /* it is of amounts, not a rank: conversions can be weighed against it */
 } pz_priced;
 
 /* A computed tensor on its way. */

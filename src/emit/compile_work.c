@@ -31,6 +31,13 @@ double pz_compile_cost(const char *function, const char *before) {
   return c->each + (before && cost_of(before) == c ? 0 : c->first);
 }
 
+double pz_compile_cost_of_some(double kernels, int width) {
+  const cost *dearest = &costs[0];
+  for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
+    if (costs[i].first + costs[i].each > dearest->first + dearest->each) dearest = &costs[i];
+  return PZ_COMPILE_COST_OF_FILE + dearest->first + dearest->each * kernels / width;
+}
+
 /* ---- tasks ---- */
 
 /* So many expected seconds of what was seen before weigh as much as those that were seen now. */

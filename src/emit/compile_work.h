@@ -25,6 +25,9 @@ typedef struct pz_compile_work {
 /* Of a kernel whose function has this name ("pz_winograd"), in a file behind one with the function `before`: the first one of its kind costs more. NULL:
  * none is before it. */
 double pz_compile_cost(const char *function, const char *before);
+/* Seconds until so many kernels, of which nobody knows yet what they are, have been compiled, in a file for each of `width` compilers: as many of the dearest
+ * kind. */
+double pz_compile_cost_of_some(double kernels, int width);
 /* Of a file beside its kernels; of a step in the list of steps. */
 #define PZ_COMPILE_COST_OF_FILE 0.3
 #define PZ_COMPILE_COST_OF_STEP 0.004

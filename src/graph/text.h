@@ -51,6 +51,9 @@ pz_status pz_lex_border(pz_lexer *lexer, int32_t lo[PZ_SPATIAL], int32_t hi[PZ_S
 
 /* ---- attributes ---- */
 
+/* Until a word that names none of the operator's attributes, or the end. */
+pz_status pz_text_parse_known_attributes(pz_lexer *lexer, int32_t rank_of_x, pz_node *node);
+/* Another word is refused. */
 pz_status pz_text_parse_attributes(pz_lexer *lexer, const pz_graph *g, pz_node *node);
 void pz_text_print_attributes(const pz_graph *g, const pz_node *node, pz_text *out);
 

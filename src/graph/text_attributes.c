@@ -303,19 +303,24 @@ static pz_status unknown(const pz_lexer *lexer, pz_op op) {
                      lexer->token.text, at ? known : " none");
 }
 
-pz_status pz_text_parse_attributes(pz_lexer *lexer, const pz_graph *g, pz_node *node) {
+pz_status pz_text_parse_known_attributes(pz_lexer *lexer, int32_t rank_of_x, pz_node *node) {
   const pz_attr_field *first = pz_attr_fields(node->op);
   uint64_t seen = 0;
   while (lexer->token.kind == PZ_TOKEN_ATOM) {
     const pz_attr_field *row = first;
     while (row->keyword && row->op == node->op && !pz_lex_is(lexer, row->keyword)) row++;
-    if (!row->keyword || row->op != node->op) return unknown(lexer, node->op);
+    if (!row->keyword || row->op != node->op) return PZ_OK;
     uint64_t bit = UINT64_C(1) << (row - first);
     if (seen & bit) return pz_lex_fail(lexer, &lexer->token, "'%s' is given twice", row->keyword);
     seen |= bit;
     PZ_TRY(pz_lex_next(lexer));
-    field f = field_of(rank_of_x(g, node), node, row);
+    field f = field_of(rank_of_x, node, row);
     PZ_TRY(kinds[row->kind].parse(lexer, &f));
   }
   return PZ_OK;
+}
+
+pz_status pz_text_parse_attributes(pz_lexer *lexer, const pz_graph *g, pz_node *node) {
+  PZ_TRY(pz_text_parse_known_attributes(lexer, rank_of_x(g, node), node));
+  return lexer->token.kind == PZ_TOKEN_ATOM ? unknown(lexer, node->op) : PZ_OK;
 }

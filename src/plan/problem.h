@@ -64,6 +64,9 @@ pz_status pz_problems_of(const pz_graph *graph, const pz_target *target, pz_aren
 /* Operator, operands, attributes, epilogue: every field, in one line of printable ASCII. Problems have equal texts if and only if they are
  * equal; weights count as constants, not by their values. Appends to *out. */
 pz_status pz_problem_text(const pz_problem *problem, pz_text *out, pz_error *err);
+/* The problem of such a text, in the arena; constants have values that nobody may read. PZ_ERROR_INPUT where it is none. What a text of another version
+ * means is for the caller to find out: a problem whose text is this one again is the one that was meant. */
+pz_status pz_problem_parse(const char *text, pz_arena *arena, pz_problem *problem, pz_error *err);
 /* The key of what is measured of a problem on a target: the SHA-256 of the problem's text, of `where` behind it ("" or what else a
  * measurement depends on), and of the target's fields. The text, with `where`, is appended to the empty *text. */
 pz_status pz_problem_key(const pz_problem *problem, const pz_target *target, const char *where, pz_text *text,

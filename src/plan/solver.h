@@ -21,8 +21,11 @@ typedef struct pz_solver {
   pz_op op;
   pz_layout in, out; /* of the computed inputs, and of the outputs */
   bool (*applies)(const pz_query *q);
-  /* Expected cost in multiply-adds of vectors at peak; only compared among the solvers of one problem. NULL: 0 */
-  double (*cost)(const pz_query *q);
+  /* What a candidate's expected cost is made of (target/cost_terms.inc), which the target's cost model sums; added to *work, which is zero. NULL: the
+   * cost is `rank`. */
+  void (*work)(const pz_query *q, pz_work *work);
+  pz_cost_family family; /* of costs that are right or wrong together */
+  double rank;           /* of solvers without amounts: the least is taken */
   /* Adds the calls to the step that the framework has begun. */
   pz_status (*emit)(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err);
   int32_t variants;       /* choices of parameters; 0: there are none to choose */
@@ -59,9 +62,6 @@ static inline uint32_t pz_overwrites_first(const pz_query *q) {
   (void)q;
   return 1;
 }
-static inline double pz_last_choice(const pz_query *q) {
-  (void)q;
-  return 1;
-}
+#define PZ_LAST_CHOICE 1 /* a rank */
 
 #endif

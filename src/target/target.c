@@ -15,6 +15,8 @@ static const pz_winograd_costs zen4 = {
 static const pz_winograd_costs zen5 = {
     .input = 15, .output = 9.5, .room = 288, .crowded = 0.02, .outside_level2 = 1.5, .product = 0.97};
 
+#include "target/cost_models.inc"
+
 /* .pairs of Zen 5: near enough to the direct convolution that both are measured. */
 #define COSTS_OF_XEON .wide = &xeon, .narrow = &xeon, .inner_pairs = 0.95
 #define COSTS_OF_ZEN4                                                                                        \

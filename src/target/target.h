@@ -5,6 +5,7 @@
 
 #include "base/cpu.h"
 #include "base/features.h"
+#include "target/cost_model.h"
 
 #include <string.h>
 
@@ -33,6 +34,8 @@ typedef struct pz_target {
   double
       inner_pairs; /* cost of a product in pairs beside a direct one's (kernels/conv_inner_pairs/solver.c) */
   const pz_winograd_costs *wide, *narrow; /* with blocks of 16 channels, with smaller ones */
+  const pz_cost_model *
+      fitted; /* factors of costs that a fit has found, for blocks of one size; NULL: nobody has fitted them */
 } pz_target;
 
 /* What the target can run. */
@@ -41,6 +44,14 @@ static inline bool pz_target_has(const pz_target *target, pz_features needed) {
 }
 static inline const pz_winograd_costs *pz_target_winograd(const pz_target *target) {
   return target->block == 16 ? target->wide : target->narrow;
+}
+static inline const pz_cost_model *pz_target_cost_model(const pz_target *target) {
+  return target->fitted && target->fitted->block == target->block ? target->fitted : pz_cost_model_default();
+}
+/* The relative error of costs of the family's candidates: the standard deviation of ln(measured / expected) beside other candidates of a problem.
+ * What is to be measured first is where it is large and costs are near each other. */
+static inline double pz_cost_uncertainty(const pz_target *target, pz_cost_family family) {
+  return pz_target_cost_model(target)->error[family];
 }
 /* The strongest instruction set of isa.inc whose needs the target has: what is emitted for it. */
 pz_isa pz_target_isa(const pz_target *target);

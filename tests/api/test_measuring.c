@@ -3,6 +3,7 @@
 #include "api/tuner.h"
 #include "api/watch.h"
 #include "api/worth.h"
+#include "plan/solver.h"
 #include "planner/planner.h"
 
 #include <ftw.h>
@@ -157,8 +158,10 @@ static void no_more_rounds_than_there_is_room_for(void **state) {
 
 /* ---- what is measured first ---- */
 
-static const struct pz_solver *const one = (const struct pz_solver *)"1", *const other =
-                                                                              (const struct pz_solver *)"2";
+static const pz_solver solvers[] = {{.name = "1", .family = PZ_FAMILY_winograd},
+                                    {.name = "2", .family = PZ_FAMILY_direct}};
+static const pz_solver *const one = &solvers[0], *const other = &solvers[1];
+static const pz_target target = {.block = 16};
 
 static void the_leading_are_near_or_of_other_solvers(void **state) {
   (void)state;
@@ -166,16 +169,16 @@ static void the_leading_are_near_or_of_other_solvers(void **state) {
                             {.solver = one, .cost = 1.2},    {.solver = other, .cost = 1.25},
                             {.solver = other, .cost = 1.28}, {.solver = other, .cost = 3}};
   const bool leads[] = {true, false, false, true, true, false};
-  for (int i = 0; i < 6; i++) assert_int_equal(pz_worth_leads(c, 6, i), leads[i]);
-  for (int i = 0; i < 3; i++) assert_int_equal(pz_worth_leads(c, 3, i), i < 2);
-  assert_false(pz_worth_leads(c, 1, 0)); /* nothing to choose */
-  assert_true(pz_worth_of(c, 1) > pz_worth_of(c, 2));
-  assert_true(pz_worth_of(c, 3) > pz_worth_of(c, 2)); /* the model is less sure */
-  assert_true(pz_worth_of(c, 5) < 0.001);
+  for (int i = 0; i < 6; i++) assert_int_equal(pz_worth_leads(&target, c, 6, i), leads[i]);
+  for (int i = 0; i < 3; i++) assert_int_equal(pz_worth_leads(&target, c, 3, i), i < 2);
+  assert_false(pz_worth_leads(&target, c, 1, 0)); /* nothing to choose */
+  assert_true(pz_worth_of(&target, c, 1) > pz_worth_of(&target, c, 2));
+  assert_true(pz_worth_of(&target, c, 3) > pz_worth_of(&target, c, 2)); /* the model is less sure */
+  assert_true(pz_worth_of(&target, c, 5) < 0.001);
   const pz_candidate far[] = {{.solver = one, .cost = 1}, {.solver = other, .cost = 2}};
-  assert_false(pz_worth_leads(far, 2, 0) || pz_worth_leads(far, 2, 1));
+  assert_false(pz_worth_leads(&target, far, 2, 0) || pz_worth_leads(&target, far, 2, 1));
   const pz_candidate free[] = {{.solver = one, .cost = 0}, {.solver = other, .cost = 0}};
-  assert_false(pz_worth_leads(free, 2, 0) || pz_worth_leads(free, 2, 1));
+  assert_false(pz_worth_leads(&target, free, 2, 0) || pz_worth_leads(&target, free, 2, 1));
 }
 
 static void equals_are_told_apart(void **state) {
@@ -186,8 +189,24 @@ static void equals_are_told_apart(void **state) {
                             {.solver = one, .cost = 1},
                             {.solver = one, .cost = 1}};
   int32_t leading = 0;
-  for (int i = 0; i < 5; i++) leading += pz_worth_leads(c, 5, i);
+  for (int i = 0; i < 5; i++) leading += pz_worth_leads(&target, c, 5, i);
   assert_int_equal(leading, PZ_WORTH_MOST);
+}
+
+/* A fit says how far costs are off: where it is sure nothing else is worth measuring. */
+static void what_is_sure_leads_alone(void **state) {
+  (void)state;
+  const pz_candidate c[] = {{.solver = one, .cost = 1}, {.solver = other, .cost = 1.25}};
+  pz_cost_model fitted = *pz_cost_model_default();
+  const pz_target sure = {.block = 16, .fitted = &fitted};
+  fitted.block = 16;
+  assert_true(pz_worth_of(&sure, c, 1) == pz_worth_of(&target, c, 1));
+  fitted.error[PZ_FAMILY_winograd] = fitted.error[PZ_FAMILY_direct] = 0.05;
+  assert_false(pz_worth_leads(&sure, c, 2, 0) || pz_worth_leads(&sure, c, 2, 1));
+  fitted.error[PZ_FAMILY_direct] = 0.5;
+  assert_true(pz_worth_of(&sure, c, 1) > pz_worth_of(&target, c, 1));
+  fitted.error[PZ_FAMILY_winograd] = fitted.error[PZ_FAMILY_direct] = 0; /* of a damaged file, say */
+  assert_true(pz_worth_of(&sure, c, 1) >= 0);
 }
 
 /* ---- the budget ---- */
@@ -302,10 +321,10 @@ static int32_t tell(chosen *f, double seconds, bool noisy) {
   const pz_choice *c = &f->plan->choices[1];
   int32_t last = 0;
   for (int32_t i = 0; i < c->n; i++)
-    if (pz_worth_leads(c->candidates, c->n, i)) last = i;
+    if (pz_worth_leads(&f->plan->target, c->candidates, c->n, i)) last = i;
   assert_true(last > 0);
   for (int32_t i = 0; i <= last; i++)
-    if (pz_worth_leads(c->candidates, c->n, i))
+    if (pz_worth_leads(&f->plan->target, c->candidates, c->n, i))
       pz_tuner_keep(&f->tuner, &f->problem, c->candidates[i].label, i == last ? seconds : i ? 2 : 1, noisy);
   plan_again(f);
   return last;
@@ -340,7 +359,7 @@ static void some_times_do_not_choose(void **state) {
   const pz_choice *c = &f.plan->choices[1];
   const int32_t by_cost = choice_of(&f);
   for (int32_t i = c->n - 1; i > 0; i--)
-    if (pz_worth_leads(c->candidates, c->n, i)) {
+    if (pz_worth_leads(&f.plan->target, c->candidates, c->n, i)) {
       pz_tuner_keep(&f.tuner, &f.problem, c->candidates[i].label, 1e-3, false);
       break;
     }
@@ -371,6 +390,7 @@ int main(void) {
       cmocka_unit_test(no_more_rounds_than_there_is_room_for),
       cmocka_unit_test(the_leading_are_near_or_of_other_solvers),
       cmocka_unit_test(equals_are_told_apart),
+      cmocka_unit_test(what_is_sure_leads_alone),
       cmocka_unit_test(compiling_is_foreseen_by_what_it_took),
       cmocka_unit_test(deadlines_stop_compilers),
       cmocka_unit_test(a_core_that_another_wants_is_seen),

@@ -20,7 +20,7 @@ planner:pznet base target graph plan choose place
 emit:pznet base target graph kernels plan
 runtime:pznet base
 volume:pznet base formats runtime
-api:pznet base target graph reference import optimise plan planner tune emit runtime formats volume"
+api:pznet base target graph reference import optimise plan choose planner tune emit runtime formats volume"
 modules="base target formats tune graph reference import optimise kernels plan choose place planner emit runtime volume api pznet"
 
 bad=0

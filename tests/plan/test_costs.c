@@ -207,6 +207,25 @@ static void test_greedy(void **state) {
   assert_int_equal(s.choices[1].chosen, 1);
 }
 
+/* Costs of amounts are weighed against conversions, and of equal sums the first is taken. */
+static void test_counted(void **state) {
+  (void)state;
+  static const double near[2][2] = {{3, 1}, {3, 1}}, once[2][2] = {{1, 1}, {5, 1}};
+  static const struct {
+    const double (*cost)[2];
+    double transform;
+    int32_t a, b;
+  } cases[] = {{near, 0, 1, 1}, {near, 1.5, 0, 0}, {near, 5, 0, 0}, {once, 1, 0, 1}, {once, 100, 0, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    synthetic s;
+    make(&s, cases[i].cost, PZ_BY_COST, cases[i].transform);
+    for (int n = 0; n < 2; n++) s.priced[n][0].counted = s.priced[n][1].counted = true;
+    pz_choose_solvers(&s.plan, &s.costs);
+    if (s.choices[0].chosen != cases[i].a || s.choices[1].chosen != cases[i].b)
+      fail_msg("case %d: %d, %d", (int)i, (int)s.choices[0].chosen, (int)s.choices[1].chosen);
+  }
+}
+
 /* Of times within two per cent the smaller error is taken, then the smaller weights. */
 static void test_near_times(void **state) {
   (void)state;
@@ -266,6 +285,7 @@ static void test_times(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_layouts), cmocka_unit_test(test_edges),
                                      cmocka_unit_test(test_transforms),  cmocka_unit_test(test_greedy),
-                                     cmocka_unit_test(test_near_times),  cmocka_unit_test(test_times)};
+                                     cmocka_unit_test(test_counted),     cmocka_unit_test(test_near_times),
+                                     cmocka_unit_test(test_times)};
   return cmocka_run_group_tests(tests, set_target, NULL);
 }

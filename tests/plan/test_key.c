@@ -28,6 +28,19 @@ static void key_of(const pz_problem *p, const pz_target *t, const char *where, p
   for (const char *c = text->data; *c; c++) assert_true(*c >= 0x20 && *c <= 0x7e);
 }
 
+/* The text means the problem: it is written again as it was. */
+static void parse(const char *text) {
+  pz_arena *arena = pz_arena_new();
+  pz_problem p;
+  pz_text again = {0};
+  pz_error err = {0};
+  if (pz_problem_parse(text, arena, &p, &err) != PZ_OK || pz_problem_text(&p, &again, &err) != PZ_OK)
+    fail_msg("'%s': %s", text, err.message);
+  assert_string_equal(again.data, text);
+  pz_text_free(&again);
+  pz_arena_free(arena);
+}
+
 /* Another key and another text than all before. */
 static void add(keys *k, const pz_problem *p) {
   pz_text text;
@@ -36,6 +49,7 @@ static void add(keys *k, const pz_problem *p) {
   for (int i = 0; i < k->n; i++)
     if (!strcmp(k->key[i], k->key[k->n]) || !strcmp(k->text[i], text.data))
       fail_msg("two different problems are '%s'", text.data);
+  parse(text.data);
   k->text[k->n++] = text.data;
 }
 

@@ -53,6 +53,17 @@ class Tune(unittest.TestCase):
         """The signature of this pznet's solvers."""
         return json.loads(self.works("--json"))["solvers"]
 
+    def test_fit(self):
+        """What cannot be fitted; test_tune_fit.c has what can."""
+        for words in (("--clear",), ("--import", "x")):
+            self.fails(2, "--fit excludes --import and --clear", "--fit", *words)
+        self.fails(2, "--stale goes with --clear or --fit", "--stale")
+        self.fails(3, "there is no such tuning database", "--fit", "--database", "nowhere")
+        self.fails(3, f"{self.database}: has no measurements of convolutions of this CPU (", "--fit")
+        self.works("--import", self.write("other.jsonl", line(solvers=self.ours())))
+        self.fails(3, "), but some of Some CPU, avx2", "--fit", "--json")
+        self.assertFalse(pathlib.Path(f"{self.database}.costs").exists())
+
     def test_nothing_yet(self):
         self.assertEqual(self.works(), f"0 measurements in {self.database}\n")
         self.assertEqual(json.loads(self.works("--json"))["measurements"], [])

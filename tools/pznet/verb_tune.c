@@ -8,7 +8,7 @@
 
 typedef struct state {
   const char *database, *to, *from;
-  bool clear, stale, json, quiet, measures; /* measures: an option of measuring was given */
+  bool clear, stale, fit, json, quiet, measures; /* measures: an option of measuring was given */
   pz_tune_options options;
   tool_progress progress;
 } state;
@@ -36,6 +36,7 @@ static bool set(void *host, const char *name, const char *value) {
   else if (!strcmp(name, "import")) s->from = value;
   else if (!strcmp(name, "clear")) s->clear = true;
   else if (!strcmp(name, "stale")) s->stale = true;
+  else if (!strcmp(name, "fit")) s->fit = true;
   else s->json = true;
   return true;
 }
@@ -103,7 +104,66 @@ static bool print_table(const char *report) {
   return true;
 }
 
+/* ---- a fit ---- */
+
+static double number(const json_t *o, const char *model, const char *key) {
+  return json_number_value(json_object_get(json_object_get(o, model), key));
+}
+static int count(const json_t *o, const char *key) {
+  return (int)json_integer_value(json_object_get(o, key));
+}
+
+/* What the first choice costs: of the model before, of fits on problems that they have not seen. */
+static void print_quality(const json_t *row) {
+  char rank[48] = "-";
+  if (count(row, "ranked"))
+    snprintf(rank, sizeof rank, "%.2f -> %.2f", number(row, "before", "rank"), number(row, "unseen", "rank"));
+  tool_print("  %-32s %8d %10d  %12s  %.3f -> %.3f  %.2f -> %.2f  %6.2f -> %-6.2f  %3.0f%% -> %2.0f%%\n",
+             text(row, "name"), count(row, "problems"), count(row, "candidates"), rank,
+             number(row, "before", "regret"), number(row, "unseen", "regret"),
+             number(row, "before", "regret_mean"), number(row, "unseen", "regret_mean"),
+             number(row, "before", "regret_worst"), number(row, "unseen", "regret_worst"),
+             100 * number(row, "before", "error"), 100 * number(row, "unseen", "error"));
+}
+
+static void print_fit(const json_t *fit) {
+  const json_t *families = json_object_get(fit, "families"), *all = json_object_get(fit, "all");
+  size_t i;
+  json_t *row;
+  tool_print("%s, %d thread%s: %d candidates of %d problems\n", text(fit, "cpu"), count(fit, "threads"),
+             plural(count(fit, "threads")), count(fit, "candidates"), count(fit, "problems"));
+  tool_print("  %-32s %8s %10s  %12s  %14s  %12s  %16s  %s\n", "algorithm", "problems", "candidates", "rank",
+             "regret", "mean", "worst", "error");
+  json_array_foreach(families, i, row) print_quality(row);
+  if (all && !json_is_null(all)) print_quality(all);
+  tool_print("\n");
+}
+
+static bool print_fits(const char *report) {
+  json_t *r = tool_report(report), *row;
+  size_t i;
+  if (!r) return false;
+  json_array_foreach(json_object_get(r, "fits"), i, row) print_fit(row);
+  json_array_foreach(json_object_get(r, "notes"), i, row) tool_print("%s\n", json_string_value(row));
+  tool_print(
+      "rank: of expected beside measured times, 1 is right; regret: time of first choices over the best "
+      "ones'; error: of a time.\nBefore the fit -> by fits on problems that they have not seen.\n");
+  tool_print("%s: compiling with this database goes by it\n", text(r, "costs"));
+  json_decref(r);
+  return true;
+}
+
 /* ---- what it does ---- */
+
+static int fit(const state *s) {
+  char *report;
+  const pz_tune_fit_options o = {.stale = s->stale, .to = s->to};
+  const pz_status status = pz_tune_fit(s->database, &o, &report);
+  if (status != PZ_OK) return tool_fail(status);
+  const bool shown = s->json ? puts(report) >= 0 : print_fits(report);
+  pz_free(report);
+  return shown ? 0 : PZ_ERROR_RUN;
+}
 
 static int show(const state *s) {
   char *report;
@@ -203,13 +263,15 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   int n;
   if (!tool_parse(verb, argc, argv, set, &s, args, 1, &n)) return PZ_ERROR_USAGE;
   const int other = (s.to != NULL) + (s.from != NULL) + s.clear;
-  if (other + s.json > 1)
+  if (s.fit && (s.from || s.clear)) return tool_usage(verb, "--fit excludes --import and --clear");
+  if (other + s.json > 1 && !s.fit)
     return tool_usage(verb, "--export, --import, --clear and --json exclude each other");
-  if (s.stale && !s.clear) return tool_usage(verb, "--stale goes with --clear");
-  if (n && other) return tool_usage(verb, "--export, --import and --clear go without a network file");
+  if (s.stale && !s.clear && !s.fit) return tool_usage(verb, "--stale goes with --clear or --fit");
+  if (n && (other || s.fit))
+    return tool_usage(verb, "--fit, --export, --import and --clear go without a network file");
   if (!n && s.measures) return tool_usage(verb, "name the network file to measure for");
   if (n) return measure(&s, args[0]);
-  return s.to ? save(&s) : s.from ? load(&s) : s.clear ? clear(&s) : show(&s);
+  return s.fit ? fit(&s) : s.to ? save(&s) : s.from ? load(&s) : s.clear ? clear(&s) : show(&s);
 }
 
 static const tool_option options[] = {
@@ -222,12 +284,16 @@ static const tool_option options[] = {
     {"cache", 0, "FOLDER", "where compiled kernels are kept for later, or none; default: see pznet cache"},
     TOOL_PROGRESS_OPTION,
     {"quiet", 'q', NULL, "of measuring: print errors only"},
-    {"export", 0, "FILE", "write all measurements to a file of JSON lines"},
+    {"fit", 0, NULL, "fit the cost model to what was measured on this CPU, and tell how near it is"},
+    {"export", 0, "FILE",
+     "write all measurements to a file of JSON lines; with --fit: the fit, as pznet's source has one"},
     {"import", 0, "FILE", "take in such a file; where both have a measurement the newer one stays"},
-    {"clear", 0, NULL, "remove all measurements, and a database that is damaged"},
-    {"stale", 0, NULL, "with --clear: only those of other solvers than this pznet's, which it does not use"},
+    {"clear", 0, NULL, "remove all measurements and the fit, and a database that is damaged"},
+    {"stale", 0, NULL,
+     "with --clear: only those of other solvers than this pznet's, which it does not use; with --fit: those "
+     "too"},
     {"database", 0, "PATH", "the database; default: tuning.sqlite in the cache folder"},
-    {"json", 0, NULL, "print the measurements, or what measuring found, as JSON"},
+    {"json", 0, NULL, "print the measurements, the fit, or what measuring found, as JSON"},
     {0},
 };
 const tool_verb verb_tune = {

@@ -200,6 +200,18 @@ double pz_conv_vectors(const pz_query *q, int64_t in, int64_t out) {
          (double)(in * out);
 }
 
+static double vectors_of(const pz_query *q, const pz_operand *o) {
+  const pz_shape5 s = pz_shape_as5(&o->shape);
+  return (double)(s.n * pz_block_count(s.c, q->target->block) * s.s[0] * s.s[1] * s.s[2]);
+}
+double pz_conv_input_vectors(const pz_query *q) { return vectors_of(q, &q->problem->in[PZ_CONV_X]); }
+double pz_conv_result_vectors(const pz_query *q) { return vectors_of(q, &q->problem->out[0]); }
+
+int32_t pz_conv_taps_of(const pz_query *q) {
+  const int32_t *k = q->problem->attr.conv.kernel;
+  return k[0] * k[1] * k[2];
+}
+
 double pz_conv_weight_pairs(const pz_query *q) {
   return (double)pz_conv_cin(q) / q->problem->attr.conv.group *
          (double)(pz_block_count(pz_conv_cout(q), q->target->block) * q->target->block);

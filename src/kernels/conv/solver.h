@@ -83,5 +83,9 @@ int64_t pz_conv_cout(const pz_query *q);
 /* Vector multiply-adds of `in` vectors or channels in and `out` out, without the rests: a tap is one at each result, of a deconvolution at each
  * input. */
 double pz_conv_vectors(const pz_query *q, int64_t in, int64_t out);
+/* Vectors of the whole input and of the whole result; taps of the kernel. */
+double pz_conv_input_vectors(const pz_query *q);
+double pz_conv_result_vectors(const pz_query *q);
+int32_t pz_conv_taps_of(const pz_query *q);
 
 #endif

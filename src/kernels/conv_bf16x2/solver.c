@@ -375,7 +375,7 @@ static double lines_read(const pz_query *q, int32_t m, int64_t planes) {
   return all / 64 * times * (all / pairs <= half ? 1 : ceil(tiles / 2));
 }
 
-static double cost_of(const pz_query *q, int32_t m, int64_t planes) {
+static void add_work(const pz_query *q, int32_t m, int64_t planes, pz_work *w) {
   const pz_shape5 y = shape_of(&q->problem->out[0]);
   const bf16x2_layer l = layer_of(q, m);
   const double made = ceil((double)planes / m) * m, calls = calls_of(q, m),
@@ -385,15 +385,26 @@ static double cost_of(const pz_query *q, int32_t m, int64_t planes) {
     products += (few ? l.narrow_out / (double)PZ_BF16X2_NARROW_TILE
                      : (l.out - l.narrow_out) / (double)PZ_BF16X2_TILE) *
                 pz_bf16x2_products_of(pair_steps(&l, few), single_steps(&l, few));
-  return (calls ? NEAR : 1) * (double)(y.n * y.s[!axis_of(q)] * y.s[2]) * made *
-             (l.rows * products * PZ_BF16X2_PRODUCT + (split * l.in + l.out) * VECTOR) +
-         (calls ? 0 : lines_read(q, m, planes) * LINE);
+  const double rows = (double)(y.n * y.s[!axis_of(q)]) * made, points = rows * (double)y.s[2],
+               tiles = points * l.rows * products * PZ_BF16X2_PRODUCT;
+  if (calls) {
+    w->of[PZ_TERM_bf16x2_products] += NEAR * tiles;
+    w->of[m == 1 ? PZ_TERM_bf16x2_inputs : PZ_TERM_bf16x2_inputs_f] += NEAR * points * split * l.in * VECTOR;
+    w->of[m == 1 ? PZ_TERM_bf16x2_outputs : PZ_TERM_bf16x2_outputs_f] += NEAR * points * l.out * VECTOR;
+  } else {
+    w->of[PZ_TERM_bf16x2_products_far] += tiles;
+    w->of[PZ_TERM_bf16x2_vectors_far] += points * (split * l.in + l.out) * VECTOR;
+    w->of[PZ_TERM_bf16x2_lines] += lines_read(q, m, planes) * LINE;
+  }
+  w->of[PZ_TERM_bf16x2_rows] += rows * (calls > 1 ? calls : 1);
+  w->of[PZ_TERM_bf16x2_weights] += floats_of(q, m) / 16;
 }
 
-static double cost(const pz_query *q) {
+static void work(const pz_query *q, pz_work *w) {
   const int32_t m = m_of(q), axis = axis_of(q);
   const int64_t planes = shape_of(&q->problem->out[0]).s[axis], rest = rest_of(m, axis, planes);
-  return cost_of(q, m, planes - rest) + (rest ? cost_of(q, 2, rest) : 0);
+  if (planes > rest) add_work(q, m, planes - rest, w);
+  if (rest) add_work(q, 2, rest, w);
 }
 
 static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
@@ -418,7 +429,8 @@ const pz_solver pz_solver_conv_bf16x2 = {.name = "bf16x2",
                                          .in = PZ_NCHWC,
                                          .out = PZ_NCHWC,
                                          .applies = applies,
-                                         .cost = cost,
+                                         .family = PZ_FAMILY_bf16x2,
+                                         .work = work,
                                          .emit = build,
                                          .overwrites = pz_conv_overwrites,
                                          .variants = 3,
@@ -452,14 +464,15 @@ static double deconv_weight_bytes(const pz_query *q) {
   return 4 * deconv_tiles(q) * ceil(in / 2) * 2 * tile_floats(q, false);
 }
 
-static double deconv_cost(const pz_query *q) {
+static void deconv_work(const pz_query *q, pz_work *w) {
   const pz_shape5 x = shape_of(&q->problem->in[PZ_CONV_X]), y = shape_of(&q->problem->out[0]);
   const int32_t in = (int32_t)pz_block_count(x.c, q->target->block),
                 out = (int32_t)pz_block_count(y.c, q->target->block);
   const double from = (double)(x.n * x.s[0] * x.s[1] * x.s[2]), to = (double)(y.n * y.s[0] * y.s[1] * y.s[2]);
-  return from * (deconv_tiles(q) * pz_bf16x2_products_of(in / 2, in % 2) / 16 * PZ_BF16X2_PRODUCT +
-                 in * VECTOR) +
-         to * out * VECTOR;
+  w->of[PZ_TERM_bf16x2_deconv_products] =
+      from * deconv_tiles(q) * pz_bf16x2_products_of(in / 2, in % 2) / 16 * PZ_BF16X2_PRODUCT;
+  w->of[PZ_TERM_bf16x2_deconv_inputs] = from * in * VECTOR;
+  w->of[PZ_TERM_bf16x2_deconv_outputs] = to * out * VECTOR;
 }
 
 static void deconv_describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
@@ -472,7 +485,8 @@ const pz_solver pz_solver_deconv_bf16x2 = {.name = "bf16x2 in phases",
                                            .in = PZ_NCHWC,
                                            .out = PZ_NCHWC,
                                            .applies = deconv_applies,
-                                           .cost = deconv_cost,
+                                           .family = PZ_FAMILY_bf16x2_deconv,
+                                           .work = deconv_work,
                                            .emit = build_deconv,
                                            .variants = 1,
                                            .choices = planes_at_a_time,

@@ -49,12 +49,14 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
 #define VECTOR 7.0
 #define COLUMN 5.0
 
-static double cost(const pz_query *q) {
+static void work(const pz_query *q, pz_work *w) {
   const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
   const pz_conv_bf16x2_narrow_shape s = outline_of(q);
-  return (double)(out.n * out.s[0] * out.s[1]) *
-         (products_of(&s) * PZ_BF16X2_PRODUCT +
-          (double)pz_bf16x2_narrow_columns(&s) * (pz_bf16x2_narrow_blocks(&s) * VECTOR + COLUMN));
+  const double rows = (double)(out.n * out.s[0] * out.s[1]),
+               columns = rows * (double)pz_bf16x2_narrow_columns(&s);
+  w->of[PZ_TERM_bf16x2_narrow_products] = rows * products_of(&s) * PZ_BF16X2_PRODUCT;
+  w->of[PZ_TERM_bf16x2_narrow_inputs] = columns * pz_bf16x2_narrow_blocks(&s) * VECTOR;
+  w->of[PZ_TERM_bf16x2_narrow_columns] = columns * COLUMN;
 }
 
 static double weight_bytes(const pz_query *q) {
@@ -73,7 +75,8 @@ const pz_solver pz_solver_conv_bf16x2_narrow = {.name = "bf16x2 narrow",
                                                 .in = PZ_NCHWC,
                                                 .out = PZ_NCHW,
                                                 .applies = applies,
-                                                .cost = cost,
+                                                .family = PZ_FAMILY_bf16x2_narrow,
+                                                .work = work,
                                                 .emit = build,
                                                 .overwrites = pz_conv_overwrites,
                                                 .describe = describe,

@@ -62,13 +62,15 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
 #define RESULT  6.5
 #define LINE    4.3
 
-static double cost(const pz_query *q) {
+static void work(const pz_query *q, pz_work *w) {
   const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
   const pz_conv_bf16x3_shape s = outline_of(q);
   const double lines = (double)pz_bf16x3_column_groups(&s) * pz_bf16x3_values(&s) * s.terms,
                results = (double)out.s[2] * pz_conv_outer_blocks(&s.conv);
-  return (double)(out.n * out.s[0] * out.s[1]) *
-         (products_of(&s) * PRODUCT + results * RESULT + lines * LINE * pz_bf16x3_groups(&s));
+  const double rows = (double)(out.n * out.s[0] * out.s[1]);
+  w->of[PZ_TERM_bf16x3_products] = rows * products_of(&s) * PRODUCT;
+  w->of[PZ_TERM_bf16x3_results] = rows * results * RESULT;
+  w->of[PZ_TERM_bf16x3_lines] = rows * lines * LINE * pz_bf16x3_groups(&s);
 }
 
 static double weight_bytes(const pz_query *q) {
@@ -86,7 +88,8 @@ const pz_solver pz_solver_conv_bf16x3 = {.name = "bf16x3 taps",
                                          .in = PZ_NCHW,
                                          .out = PZ_NCHWC,
                                          .applies = applies,
-                                         .cost = cost,
+                                         .family = PZ_FAMILY_bf16x3,
+                                         .work = work,
                                          .emit = build,
                                          .overwrites = pz_conv_overwrites,
                                          .variants = sizeof terms / sizeof *terms,

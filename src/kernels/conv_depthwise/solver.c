@@ -27,8 +27,10 @@ static bool is_depthwise(const pz_query *q) {
          pz_conv_cin(q) == pz_conv_cout(q);
 }
 
-static double depthwise_cost(const pz_query *q) {
-  return pz_conv_vectors(q, 1, pz_block_count(pz_conv_cout(q), q->target->block));
+static void depthwise_work(const pz_query *q, pz_work *w) {
+  w->of[PZ_TERM_depthwise_results] = pz_conv_result_vectors(q);
+  w->of[PZ_TERM_depthwise_products] =
+      pz_conv_vectors(q, 1, pz_block_count(pz_conv_cout(q), q->target->block));
 }
 
 const pz_solver pz_solver_conv_depthwise = {.name = "depthwise",
@@ -38,7 +40,8 @@ const pz_solver pz_solver_conv_depthwise = {.name = "depthwise",
                                             .in = PZ_NCHWC,
                                             .out = PZ_NCHWC,
                                             .applies = is_depthwise,
-                                            .cost = depthwise_cost,
+                                            .family = PZ_FAMILY_depthwise,
+                                            .work = depthwise_work,
                                             .emit = build_depthwise};
 
 const pz_solver pz_solver_deconv_depthwise = {.name = "depthwise in phases",
@@ -48,5 +51,6 @@ const pz_solver pz_solver_deconv_depthwise = {.name = "depthwise in phases",
                                               .in = PZ_NCHWC,
                                               .out = PZ_NCHWC,
                                               .applies = is_depthwise,
-                                              .cost = depthwise_cost,
+                                              .family = PZ_FAMILY_depthwise,
+                                              .work = depthwise_work,
                                               .emit = build_deconv_depthwise};

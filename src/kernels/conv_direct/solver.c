@@ -7,6 +7,7 @@
 #include "kernels/conv_dot/solver.h"
 #include "kernels/conv_dot/tail.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static void schedule_direct(pz_conv_direct_shape *s, const pz_conv_machine *m) {
@@ -70,17 +71,59 @@ static double weight_bytes(const pz_query *q) {
   return 4.0 * k[0] * k[1] * k[2] * pz_conv_weight_pairs(q);
 }
 
-double pz_conv_direct_cost(const pz_query *q) {
+/* Channels that are summed over lanes. */
+static int32_t tail_of(const pz_query *q) {
   const pz_attr_conv *a = &q->problem->attr.conv;
-  const int32_t in = (int32_t)pz_conv_cin(q), out = (int32_t)pz_conv_cout(q);
-  const int32_t taps = a->kernel[0] * a->kernel[1] * a->kernel[2];
-  const bool cuts = q->problem->op == PZ_OP_CONV && a->group == 1;
-  const int32_t tail = cuts ? pz_conv_tail_channels(out, in, q->target->block, taps) : 0;
-  return pz_conv_vectors(q, in, pz_block_count(out - tail, q->target->block)) +
-         pz_conv_vectors(q, 1, 1) / taps * pz_conv_tail_cost(tail, in, q->target->block, taps);
+  if (q->problem->op != PZ_OP_CONV || a->group != 1) return 0;
+  return pz_conv_tail_channels((int32_t)pz_conv_cout(q), (int32_t)pz_conv_cin(q), q->target->block,
+                               pz_conv_taps_of(q));
 }
 
-static double small_cin_cost(const pz_query *q) { return 0.99 * pz_conv_direct_cost(q); }
+double pz_conv_direct_products(const pz_query *q) {
+  return pz_conv_vectors(q, pz_conv_cin(q), pz_block_count(pz_conv_cout(q) - tail_of(q), q->target->block));
+}
+double pz_conv_lane_products(const pz_query *q) {
+  const int32_t taps = pz_conv_taps_of(q);
+  return pz_conv_vectors(q, 1, 1) / taps *
+         pz_conv_tail_cost(tail_of(q), (int32_t)pz_conv_cin(q), q->target->block, taps);
+}
+
+/* What the schedule's tiles take beside products at peak, in products: loads, latency, rests. Of plain convolutions; the views have sizes alone. */
+static double waits_of(const pz_query *q, int32_t in_block) {
+  const pz_attr_conv *a = &q->problem->attr.conv;
+  const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
+  const pz_conv_machine machine = pz_conv_machine_of(q->target);
+  pz_conv_direct_shape s = {.groups = 1, .phases = 1};
+  s.in = (pz_view){.c = (int32_t)pz_conv_cin(q), .block = in_block};
+  s.out = (pz_view){.n = (int32_t)out.n,
+                    .c = (int32_t)pz_conv_cout(q) - tail_of(q),
+                    .d = (int32_t)out.s[0],
+                    .h = (int32_t)out.s[1],
+                    .w = (int32_t)out.s[2],
+                    .block = q->target->block};
+  if (s.out.c <= 0) return 0;
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    s.kernel[i] = a->kernel[i], s.stride[i] = a->stride[i], s.dilation[i] = a->dilation[i], s.pad[i] = 1;
+  pz_conv_direct_schedule(&s, &machine);
+  return fmax(0, 2 * pz_conv_direct_cycles(&s, &machine) - pz_conv_direct_products(q));
+}
+
+static void work_of(const pz_query *q, int32_t in_block, pz_work *w) {
+  w->of[PZ_TERM_direct_lanes] = pz_conv_lane_products(q);
+  w->of[PZ_TERM_direct_waits] = q->problem->attr.conv.group == 1 ? waits_of(q, in_block) : 0;
+  w->of[PZ_TERM_direct_inputs] = pz_conv_input_vectors(q);
+  w->of[PZ_TERM_direct_results] = pz_conv_result_vectors(q);
+  w->of[PZ_TERM_direct_weights] = pz_conv_taps_of(q) * pz_conv_weight_pairs(q) / q->target->block;
+}
+static void direct_work(const pz_query *q, pz_work *w) {
+  w->of[PZ_TERM_direct_products] = pz_conv_direct_products(q);
+  work_of(q, q->target->block, w);
+}
+/* Where nothing has been fitted this is the one to take: nothing is left to be converted. */
+static void small_cin_work(const pz_query *q, pz_work *w) {
+  w->of[PZ_TERM_direct_nchw] = 0.99 * pz_conv_direct_products(q);
+  work_of(q, 1, w);
+}
 
 const pz_solver pz_solver_conv_direct = {.name = "direct",
                                          .direct = true,
@@ -88,7 +131,8 @@ const pz_solver pz_solver_conv_direct = {.name = "direct",
                                          .op = PZ_OP_CONV,
                                          .in = PZ_NCHWC,
                                          .out = PZ_NCHWC,
-                                         .cost = pz_conv_direct_cost,
+                                         .family = PZ_FAMILY_direct,
+                                         .work = direct_work,
                                          .weight_bytes = weight_bytes,
                                          .emit = build_direct};
 
@@ -99,5 +143,6 @@ const pz_solver pz_solver_conv_direct_small_cin = {.name = "direct on NCHW input
                                                    .in = PZ_NCHW,
                                                    .out = PZ_NCHWC,
                                                    .applies = pz_conv_small_cin,
-                                                   .cost = small_cin_cost,
+                                                   .family = PZ_FAMILY_direct,
+                                                   .work = small_cin_work,
                                                    .emit = build_small_cin};

@@ -6,6 +6,8 @@
 
 extern const pz_conv_method pz_conv_direct_method;
 /* Vector multiply-adds of the direct algorithm. */
-double pz_conv_direct_cost(const pz_query *q);
+/* Multiply-adds of vectors that direct sums take: of whole blocks out, and of the tail over lanes. */
+double pz_conv_direct_products(const pz_query *q);
+double pz_conv_lane_products(const pz_query *q);
 
 #endif

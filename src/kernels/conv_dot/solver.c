@@ -16,11 +16,13 @@ static pz_status build_dot(const pz_query *q, const pz_placed *placed, pz_builde
 }
 
 /* As the tail of a direct convolution, and then nothing is left to be converted. */
-static double dot_cost(const pz_query *q) {
+static void dot_work(const pz_query *q, pz_work *w) {
   const pz_attr_conv *a = &q->problem->attr.conv;
   const int32_t in = (int32_t)pz_conv_cin(q), out = (int32_t)pz_conv_cout(q);
   const int32_t taps = a->kernel[0] * a->kernel[1] * a->kernel[2];
-  return 0.99 * pz_conv_vectors(q, 1, 1) / taps * pz_conv_tail_cost(out, in, q->target->block, taps);
+  w->of[PZ_TERM_dot_inputs] = pz_conv_input_vectors(q);
+  w->of[PZ_TERM_dot_products] =
+      0.99 * pz_conv_vectors(q, 1, 1) / taps * pz_conv_tail_cost(out, in, q->target->block, taps);
 }
 
 const pz_solver pz_solver_conv_dot = {.name = "direct, lanes over input channels",
@@ -30,5 +32,6 @@ const pz_solver pz_solver_conv_dot = {.name = "direct, lanes over input channels
                                       .in = PZ_NCHWC,
                                       .out = PZ_NCHW,
                                       .applies = pz_conv_small_cout,
-                                      .cost = dot_cost,
+                                      .family = PZ_FAMILY_dot,
+                                      .work = dot_work,
                                       .emit = build_dot};

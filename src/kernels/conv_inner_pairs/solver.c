@@ -84,7 +84,11 @@ static bool applies(const pz_query *q) {
          x.n * x.s[0] * x.s[1] * x.s[2] >= MANY && !q->problem->epilogue.norm_stats;
 }
 
-static double cost(const pz_query *q) { return q->target->inner_pairs * pz_conv_direct_cost(q); }
+static void work(const pz_query *q, pz_work *w) {
+  w->of[PZ_TERM_inner_pairs_products] =
+      q->target->inner_pairs * (pz_conv_direct_products(q) + pz_conv_lane_products(q));
+  w->of[PZ_TERM_inner_pairs_results] = pz_conv_result_vectors(q);
+}
 
 static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
   snprintf(label, PZ_LABEL_TEXT, "direct, inner pairs");
@@ -96,7 +100,8 @@ const pz_solver pz_solver_conv_inner_pairs = {.name = "direct, inner pairs",
                                               .in = PZ_NCHWC,
                                               .out = PZ_NCHWC,
                                               .applies = applies,
-                                              .cost = cost,
+                                              .family = PZ_FAMILY_inner_pairs,
+                                              .work = work,
                                               .emit = build,
                                               .overwrites = pz_conv_overwrites,
                                               .describe = describe};
@@ -105,7 +110,8 @@ const pz_solver pz_solver_deconv_inner_pairs = {.name = "direct, inner pairs",
                                                 .in = PZ_NCHWC,
                                                 .out = PZ_NCHWC,
                                                 .applies = applies,
-                                                .cost = cost,
+                                                .family = PZ_FAMILY_inner_pairs,
+                                                .work = work,
                                                 .emit = build_deconv,
                                                 .overwrites = pz_conv_overwrites,
                                                 .describe = describe};

@@ -174,7 +174,7 @@ const pz_solver pz_solver_concat_nd = {.name = "concat, NCHW",
                                        .op = PZ_OP_CONCAT,
                                        .in = PZ_NCHW,
                                        .out = PZ_NCHW,
-                                       .cost = pz_last_choice,
+                                       .rank = PZ_LAST_CHOICE,
                                        .emit = copy_parts};
 
 /* ---- reshape ---- */
@@ -228,7 +228,7 @@ const pz_solver pz_solver_reshape = {.name = "reshape",
                                      .op = PZ_OP_RESHAPE,
                                      .in = PZ_NCHW,
                                      .out = PZ_NCHW,
-                                     .cost = pz_last_choice,
+                                     .rank = PZ_LAST_CHOICE,
                                      .views = views_dense,
                                      .emit = build_reshape};
 

@@ -59,6 +59,17 @@ static void describe_phases(const pz_query *q, char label[PZ_LABEL_TEXT], double
   *error = PZ_SUM_ERROR;
 }
 
+static void work_of_phases(const pz_query *q, pz_work *w) {
+  const int32_t wanted = ahead_of(q);
+  const double results = pz_conv_result_vectors(q);
+  w->of[PZ_TERM_deconv_products] = pz_conv_direct_products(q) + pz_conv_lane_products(q);
+  w->of[PZ_TERM_deconv_inputs] = pz_conv_input_vectors(q);
+  w->of[PZ_TERM_deconv_results] = results;
+  const bool base = q->problem->in[PZ_CONV_RESIDUAL].present;
+  if (wanted == PZ_CONV_AHEAD_PARTS) w->of[base ? PZ_TERM_deconv_parts_base : PZ_TERM_deconv_parts] = results;
+  if (wanted == PZ_CONV_AHEAD_ROW) w->of[base ? PZ_TERM_deconv_row_base : PZ_TERM_deconv_row] = results;
+}
+
 pz_status pz_deconv_build(const pz_query *q, const pz_placed *placed, pz_builder *b, const pz_conv_method *m,
                           pz_error *err) {
   pz_conv_operands p;
@@ -89,7 +100,8 @@ const pz_solver pz_solver_deconv_phases = {.name = "direct in phases",
                                            .op = PZ_OP_DECONV,
                                            .in = PZ_NCHWC,
                                            .out = PZ_NCHWC,
-                                           .cost = pz_conv_direct_cost,
+                                           .family = PZ_FAMILY_deconv,
+                                           .work = work_of_phases,
                                            .emit = build_deconv,
                                            .variants = sizeof ahead / sizeof *ahead,
                                            .choices = ahead,

@@ -128,9 +128,9 @@ static double way_in(const pz_fft_shape *s) {
   return cost;
 }
 
-static double cost(const pz_query *q) {
+static void work(const pz_query *q, pz_work *w) {
   pz_fft_shape s;
-  if (!outline(q, &s)) return 0;
+  if (!outline(q, &s)) return;
   const double in = pz_fft_blocks(s.conv.in.c, q->target->block),
                out = pz_fft_blocks(s.conv.out.c, q->target->block);
   const double frequencies = (double)s.size[0] * s.size[1] * pz_fft_half(&s),
@@ -139,8 +139,10 @@ static double cost(const pz_query *q) {
   const bool outside = bytes + slot_bytes(&s) > 2.0 * (double)pz_conv_machine_of(q->target).l2;
   const double far = outside ? OUTSIDE : 1, product = 2.0 * s.batch * PRODUCT * far;
   const double stream = bytes > MANY_WEIGHTS ? MEMORY_WEIGHTS : outside ? LEVEL3_WEIGHTS : 0;
-  return tiles * frequencies * way_in(&s) * (in + out * OUTPUT) * far +
-         passes * vectors * (product > stream ? product : stream);
+  w->of[outside ? PZ_TERM_fft_transforms_outside : PZ_TERM_fft_transforms] =
+      tiles * frequencies * way_in(&s) * (in + out * OUTPUT) * far;
+  if (stream > product) w->of[PZ_TERM_fft_waits] = passes * vectors * stream;
+  else w->of[outside ? PZ_TERM_fft_products_outside : PZ_TERM_fft_products] = passes * vectors * product;
 }
 
 static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
@@ -162,7 +164,8 @@ const pz_solver pz_solver_fft = {.name = "FFT",
                                  .in = PZ_NCHWC,
                                  .out = PZ_NCHWC,
                                  .applies = applies,
-                                 .cost = cost,
+                                 .family = PZ_FAMILY_fft,
+                                 .work = work,
                                  .emit = build,
                                  .overwrites = pz_conv_overwrites,
                                  .variants = VARIANTS,

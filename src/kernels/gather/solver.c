@@ -26,5 +26,5 @@ const pz_solver pz_solver_gather_nchw = {.name = "entries by a list, NCHW",
                                          .op = PZ_OP_GATHER,
                                          .in = PZ_NCHW,
                                          .out = PZ_NCHW,
-                                         .cost = pz_last_choice,
+                                         .rank = PZ_LAST_CHOICE,
                                          .emit = build_gather_nchw};

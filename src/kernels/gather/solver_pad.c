@@ -43,7 +43,7 @@ const pz_solver pz_solver_pad_nd = {.name = "padding, NCHW",
                                     .op = PZ_OP_PAD,
                                     .in = PZ_NCHW,
                                     .out = PZ_NCHW,
-                                    .cost = pz_last_choice,
+                                    .rank = PZ_LAST_CHOICE,
                                     .emit = build_pad_nd};
 
 /* ---- crops in steps, and of more than five dimensions ---- */
@@ -72,5 +72,5 @@ const pz_solver pz_solver_crop_nd = {.name = "crop in steps, NCHW",
                                      .op = PZ_OP_CROP,
                                      .in = PZ_NCHW,
                                      .out = PZ_NCHW,
-                                     .cost = pz_last_choice,
+                                     .rank = PZ_LAST_CHOICE,
                                      .emit = build_crop_nd};

@@ -100,7 +100,7 @@ const pz_solver pz_solver_group_norm = {.name = "group normalisation",
                                         .in = PZ_NCHWC,
                                         .out = PZ_NCHWC,
                                         .applies = constants,
-                                        .cost = pz_last_choice,
+                                        .rank = PZ_LAST_CHOICE,
                                         .emit = build_group_norm,
                                         .overwrites = pz_overwrites_first};
 

@@ -121,5 +121,5 @@ const pz_solver pz_solver_depth_to_space_nd = {.name = "permutation of blocks",
                                                .op = PZ_OP_DEPTH_TO_SPACE,
                                                .in = PZ_NCHW,
                                                .out = PZ_NCHW,
-                                               .cost = pz_last_choice,
+                                               .rank = PZ_LAST_CHOICE,
                                                .emit = build_depth_to_space_nd};

@@ -439,7 +439,15 @@ static bool pools(const pz_query *q) {
 #define SMALL_COLUMN   12.0
 #define FAR_WEIGHTS    (16 << 20) /* bytes that do not stay in level 3 from run to run */
 
-static double cost(const pz_query *q) {
+/* Points along the filtered axes, together: a transform takes about so many multiply-adds for each of its vectors. */
+static double along(const pz_query *q, const variant *v) {
+  double sum = 0;
+  for (int i = 0; i < PZ_SPATIAL; i++)
+    if (v->m[i] > 1) sum += v->m[i] + (double)q->problem->attr.conv.kernel[i] - 1;
+  return sum;
+}
+
+static void work(const pz_query *q, pz_work *w) {
   const pz_shape5 in = pz_shape_as5(&q->problem->in[PZ_CONV_X].shape);
   const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
   const variant v = variant_of(q);
@@ -451,25 +459,49 @@ static double cost(const pz_query *q) {
                bytes = weights * points * packed * vector;
   const double kept = v.sliced ? v.m[2] / (v.m[2] + (double)q->problem->attr.conv.kernel[2] - 1) : 1,
                slots = points * batch * kept * (blocks_in > blocks_out ? blocks_in : blocks_out) * vector;
-  const double stream = bytes > FAR_WEIGHTS  ? MEMORY_WEIGHTS
-                        : bytes + slots > l2 ? LEVEL3_WEIGHTS
-                                             : LEVEL2_WEIGHTS;
   const pz_winograd_costs *t = pz_target_winograd(q->target);
-  const double each = (has_pairs(q) ? t->product : PRODUCT) * batch + stream * packed +
-                      (v.small ? SMALL_WEIGHTS + SMALL_COLUMN / (v.m[0] + q->problem->attr.conv.kernel[0] - 1)
-                       : packed < 1 ? ON_USE
-                                    : 0);
+  const double passes = points * batches * weights;
+  w->of[v.nonfused ? PZ_TERM_winograd_products_nonfused : PZ_TERM_winograd_products] =
+      passes * (has_pairs(q) ? t->product : PRODUCT) * batch;
+  if (bytes > FAR_WEIGHTS) w->of[PZ_TERM_winograd_memory] = passes * packed * MEMORY_WEIGHTS;
+  else if (bytes + slots > l2) w->of[PZ_TERM_winograd_level3] = passes * packed * LEVEL3_WEIGHTS;
+  else w->of[PZ_TERM_winograd_level2] = passes * packed * LEVEL2_WEIGHTS;
+  if (v.small)
+    w->of[PZ_TERM_winograd_small] =
+        passes * (SMALL_WEIGHTS + SMALL_COLUMN / (v.m[0] + q->problem->attr.conv.kernel[0] - 1));
+  else if (packed < 1) w->of[PZ_TERM_winograd_on_use] = passes * ON_USE;
   const double outside = v.sliced     ? (1 + t->outside_level2) / 2
                          : v.nonfused ? fmin(ONCE_OUTSIDE, t->outside_level2)
                                       : t->outside_level2,
                crowding = v.sliced ? 1 : 1 + t->crowded * fmax(0, points - t->room);
-  const double transforms =
-      (blocks_in * t->input + blocks_out * t->output) * (slots > l2 / 2 ? outside : 1) * crowding;
-  return points * (tiles * transforms + batches * weights * each);
+  const bool far = slots > l2 / 2;
+  const double each = points * tiles * (far ? outside : 1) * crowding;
+  const pz_cost_term in_term = v.sliced     ? PZ_TERM_winograd_inputs_sliced
+                               : v.nonfused ? PZ_TERM_winograd_inputs_nonfused
+                               : far        ? PZ_TERM_winograd_inputs_outside
+                                            : PZ_TERM_winograd_inputs,
+                     out_term = v.sliced     ? PZ_TERM_winograd_outputs_sliced
+                                : v.nonfused ? PZ_TERM_winograd_outputs_nonfused
+                                : far        ? PZ_TERM_winograd_outputs_outside
+                                             : PZ_TERM_winograd_outputs;
+  w->of[in_term] = each * blocks_in * t->input;
+  w->of[out_term] = each * blocks_out * t->output;
+  w->of[PZ_TERM_winograd_along_in] = points * tiles * blocks_in * along(q, &v);
+  w->of[PZ_TERM_winograd_along_out] = points * tiles * blocks_out * along(q, &v);
+  const double bytes_in = 4 * (double)pz_shape_elements(&q->problem->in[PZ_CONV_X].shape);
+  const int32_t workers = q->target->workers > 0 ? q->target->workers : 1;
+  if (bytes_in > l2 * workers)
+    w->of[PZ_TERM_winograd_halo] = bytes_in / 64 * (points / (v.m[0] * v.m[1] * v.m[2]) - 1);
+  w->of[PZ_TERM_winograd_positions] = points * batches;
+  w->of[PZ_TERM_winograd_barriers] = v.nonfused;
 }
 
 /* Nothing is left to be converted. */
-static double cost_plain(const pz_query *q) { return 0.98 * cost(q); }
+static void work_plain(const pz_query *q, pz_work *w) {
+  work(q, w);
+  for (int i = 0; i < PZ_COST_TERMS; i++)
+    if (pz_cost_family_of((pz_cost_term)i) == PZ_FAMILY_winograd) w->of[i] *= 0.98;
+}
 
 static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
   const variant v = variant_of(q);
@@ -504,7 +536,8 @@ const pz_solver pz_solver_winograd = {.name = "Winograd",
                                       .in = PZ_NCHWC,
                                       .out = PZ_NCHWC,
                                       .applies = applies,
-                                      .cost = cost,
+                                      .family = PZ_FAMILY_winograd,
+                                      .work = work,
                                       .emit = build,
                                       .overwrites = pz_conv_overwrites,
                                       .variants = VARIANTS,
@@ -519,7 +552,8 @@ const pz_solver pz_solver_winograd_to_nchw = {.name = "Winograd to NCHW",
                                               .in = PZ_NCHWC,
                                               .out = PZ_NCHW,
                                               .applies = applies_plain,
-                                              .cost = cost_plain,
+                                              .family = PZ_FAMILY_winograd,
+                                              .work = work_plain,
                                               .emit = build,
                                               .overwrites = pz_conv_overwrites,
                                               .variants = VARIANTS,

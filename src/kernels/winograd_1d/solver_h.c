@@ -53,7 +53,7 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
 #define INPUT   3.0
 #define RESULT  8.0
 
-static double cost(const pz_query *q) {
+static void work(const pz_query *q, pz_work *w) {
   const pz_shape5 in = pz_shape_as5(&q->problem->in[PZ_CONV_X].shape),
                   out = pz_shape_as5(&q->problem->out[0].shape);
   pz_winograd_1d_h_shape s = {.m = outputs_of(q)};
@@ -61,10 +61,11 @@ static double cost(const pz_query *q) {
   s.conv.kernel[1] = q->problem->attr.conv.kernel[1], s.conv.kernel[2] = q->problem->attr.conv.kernel[2];
   pz_winograd_1d_h_schedule(&s);
   const double columns = pz_winograd_1d_h_strips(&s) * s.rw,
-               position =
-                   PRODUCT * (double)in.c + INPUT * (double)pz_block_count(in.c, q->target->block) + RESULT;
-  return (double)(out.n * out.s[0]) * pz_winograd_1d_h_tiles(&s) * columns * pz_winograd_1d_h_a(&s) *
-         position;
+               positions =
+                   (double)(out.n * out.s[0]) * pz_winograd_1d_h_tiles(&s) * columns * pz_winograd_1d_h_a(&s);
+  w->of[PZ_TERM_winograd_1d_products_h] = positions * PRODUCT * (double)in.c;
+  w->of[PZ_TERM_winograd_1d_inputs_h] = positions * INPUT * (double)pz_block_count(in.c, q->target->block);
+  w->of[PZ_TERM_winograd_1d_results_h] = positions * RESULT;
 }
 
 static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
@@ -82,7 +83,8 @@ const pz_solver pz_solver_winograd_1d_h = {.name = "Winograd 1-D along h",
                                            .in = PZ_NCHWC,
                                            .out = PZ_NCHW,
                                            .applies = applies,
-                                           .cost = cost,
+                                           .family = PZ_FAMILY_winograd_1d,
+                                           .work = work,
                                            .emit = build,
                                            .overwrites = pz_conv_overwrites,
                                            .variants = VARIANTS,

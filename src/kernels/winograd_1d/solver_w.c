@@ -54,7 +54,7 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
 #define INPUT     0.5
 #define RESULT(m) (0.4 + 0.45 * (m))
 
-static double cost(const pz_query *q) {
+static void work(const pz_query *q, pz_work *w) {
   const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
   const int32_t *kernel = q->problem->attr.conv.kernel;
   pz_winograd_1d_w_shape s = {.m = outputs_of(q)};
@@ -63,10 +63,11 @@ static double cost(const pz_query *q) {
   pz_winograd_1d_w_schedule(&s, pz_conv_machine_of(q->target).registers);
   const double channels = (double)pz_shape_as5(&q->problem->in[PZ_CONV_X].shape).c,
                a = pz_winograd_1d_w_a(&s), blocks = pz_conv_outer_blocks(&s.conv),
-               products = blocks * channels * kernel[0] * kernel[1] * a * pz_winograd_1d_w_steps(&s),
-               others = pz_winograd_1d_w_tiles(&s) *
-                        (blocks * s.m * RESULT(s.m) + channels * kernel[0] * a * INPUT);
-  return (double)(out.n * out.s[0] * out.s[1]) * (products + others);
+               rows = (double)(out.n * out.s[0] * out.s[1]), tiles = rows * pz_winograd_1d_w_tiles(&s);
+  w->of[PZ_TERM_winograd_1d_products] =
+      rows * blocks * channels * kernel[0] * kernel[1] * a * pz_winograd_1d_w_steps(&s);
+  w->of[PZ_TERM_winograd_1d_results] = tiles * blocks * s.m * RESULT(s.m);
+  w->of[PZ_TERM_winograd_1d_inputs] = tiles * channels * kernel[0] * a * INPUT;
 }
 
 static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
@@ -84,7 +85,8 @@ const pz_solver pz_solver_winograd_1d_w = {.name = "Winograd 1-D along w",
                                            .in = PZ_NCHW,
                                            .out = PZ_NCHWC,
                                            .applies = applies,
-                                           .cost = cost,
+                                           .family = PZ_FAMILY_winograd_1d,
+                                           .work = work,
                                            .emit = build,
                                            .overwrites = pz_conv_overwrites,
                                            .variants = VARIANTS,

@@ -79,9 +79,12 @@ pz_status pz_tuning_sql_number(pz_tuning *t, const char *text, int64_t *number, 
 enum { OURS, EMPTY, OTHER_VERSION, OTHER_TABLES, OTHER_PROGRAM, OLDER_VERSION };
 static const char identity[] =
     "SELECT CASE WHEN application_id = 0 AND user_version = 0 AND NOT EXISTS (SELECT * FROM sqlite_master) "
-    "THEN 1 WHEN application_id <> " TEXT(APPLICATION_ID) " THEN 4 WHEN user_version IN (1, 2) THEN 5 "
-    "WHEN user_version <> " TEXT(VERSION) " THEN 2 WHEN (SELECT count(*) = 1 AND min(sql) = 'CREATE TABLE "
-    TABLE "' FROM sqlite_master) THEN 0 ELSE 3 END FROM pragma_application_id, pragma_user_version";
+    "THEN 1 WHEN application_id <> " TEXT(
+        APPLICATION_ID) " THEN 4 WHEN user_version IN (1, 2) THEN 5 "
+                        "WHEN user_version <> " TEXT(
+                            VERSION) " THEN 2 WHEN (SELECT count(*) = 1 AND min(sql) = 'CREATE TABLE " TABLE
+                                     "' FROM sqlite_master) THEN 0 ELSE 3 END FROM pragma_application_id, "
+                                     "pragma_user_version";
 
 static pz_status identify(pz_tuning *t, pz_tuning_mode mode, pz_error *err) {
   int64_t what;

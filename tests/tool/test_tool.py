@@ -197,12 +197,12 @@ class Compile(Case):
         arguments = ["compile", MODEL, "-w", "init:1", "--cc", compiler, "-o", net, "--input"]
         gibibyte = 1 << 30
         limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (gibibyte, gibibyte))
-        result = pznet(*arguments, "data=1x1x400x400x400", preexec_fn=limit)
+        result = pznet(*arguments, "data=1x1x420x420x420", preexec_fn=limit)
         self.assertEqual((result.returncode, result.stdout), (3, ""), result.stderr)
         self.assertRegex(result.stderr, r"^pznet: .*tiny.prototxt: running the network needs \d+ bytes .*\n$")
         found = [int(n) for n in re.findall(r"(\d{6,})", result.stderr)]
         self.assertGreater(found[0], gibibyte)
-        self.assertGreaterEqual(found[0], (1 + 2) * 4 * 400**3)  # its input and output alone
+        self.assertGreaterEqual(found[0], (1 + 2) * 4 * 420**3)  # its input and output alone
         self.assertLess(found[-1], gibibyte)  # what is there: the process has some of it already
         self.assertIn("ulimit -v) of 1 GiB", result.stderr)
         self.assert_fails(3, "bytes of memory", *arguments, "data=1x1x4000x4000x4000")

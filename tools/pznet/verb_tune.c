@@ -290,8 +290,7 @@ static const tool_option options[] = {
     {"import", 0, "FILE", "take in such a file; where both have a measurement the newer one stays"},
     {"clear", 0, NULL, "remove all measurements and the fit, and a database that is damaged"},
     {"stale", 0, NULL,
-     "with --clear: only those of other solvers than this pznet's, which it does not use; with --fit: those "
-     "too"},
+     "with --clear: only those of other solvers than this pznet's, which it does not use; with --fit: too"},
     {"database", 0, "PATH", "the database; default: tuning.sqlite in the cache folder"},
     {"json", 0, NULL, "print the measurements, the fit, or what measuring found, as JSON"},
     {0},

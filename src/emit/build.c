@@ -285,9 +285,9 @@ typedef struct family {
   const char *ways;
   double file, each;
 } family;
-static const family families[] = {{"PZ_WINOGRAD_WAYS", 0.8, 0.5},
-                                  {"PZ_CONV_WAYS", 0.4, 0.3},
-                                  {"PZ_BF16X2_WAYS", 0.4, 0.5},
+static const family families[] = {{"PZ_WINOGRAD_WAYS", 0.7, 0.6},
+                                  {"PZ_CONV_WAYS", 0.4, 0.4},
+                                  {"PZ_BF16X2_WAYS", 0.4, 0.4},
                                   {NULL, 0.4, 0.04}};
 enum { FAMILIES = sizeof families / sizeof *families };
 
@@ -332,25 +332,25 @@ static int most_in_group(int usable) {
   return fit > MOST_IN_GROUP ? MOST_IN_GROUP : fit < LEAST_IN_GROUP ? LEAST_IN_GROUP : (int)fit;
 }
 
-static double seconds_of(const missing *m, int first, int n) {
-  const family *f = &families[family_of(m->kernels[first].call)];
-  return f->file + n * f->each;
+static bool same_family(const missing *m, int a, int b) {
+  return family_of(m->kernels[a].call) == family_of(m->kernels[b].call);
 }
 
-/* Of the kernel's family, from it on. */
-static int count_family(const missing *m, int first) {
-  int n = 0;
-  while (first + n < m->n && family_of(m->kernels[first + n].call) == family_of(m->kernels[first].call)) n++;
-  return n;
+/* What the kernel takes in a file that begins with kernel `first`. */
+static double seconds_of(const missing *m, int first, int kernel) {
+  const family *f = &families[family_of(m->kernels[kernel].call)];
+  return f->each + (kernel == first || !same_family(m, kernel, kernel - 1) ? f->file : 0);
 }
 
-/* Into files of about `seconds` each, as far as more files do not take longer together than they gain. */
-static int count_files(const missing *m, int first, int n, double seconds, int most) {
-  const family *f = &families[family_of(m->kernels[first].call)];
-  const double spent = n * f->each, wanted = spent / (seconds > 2 * f->file ? seconds - f->file : f->file);
-  const int least = (n + most - 1) / most, files = (int)(wanted + 0.5);
-  if (getenv("PZ_ONE")) return n; /*DEBUG*/
-  return files < least ? least : files > n ? n : files;
+/* Of the kernels from `first` on, as many as take about `seconds`. */
+static group group_from(const missing *m, int first, double seconds, int most) {
+  group g = {first, 0, 0};
+  while (first + g.n < m->n && g.n < most) {
+    const double next = seconds_of(m, first, first + g.n);
+    if (g.n && g.seconds + next / 2 > seconds) break;
+    g.seconds += next, g.n++;
+  }
+  return g;
 }
 
 static int longest_first(const void *a, const void *b) {
@@ -358,21 +358,18 @@ static int longest_first(const void *a, const void *b) {
   return x->seconds != y->seconds ? (x->seconds < y->seconds ? 1 : -1) : x->first - y->first;
 }
 
-/* The longest are begun first, so that no core waits long for the last one. */
+#define SHORT 3.0 /* seconds of all files, for which one a core is enough */
+
+/* Files of equal length, neighbours in each; the longest are begun first, so that no core waits long for the last one. */
 static pz_status make_groups(const pz_plan *plan, missing *m, pz_error *err) {
   const int usable = pz_cpu_usable(), most = most_in_group(usable);
   double all = 0;
   m->groups = PZ_NEW(plan->arena, group, (size_t)m->n + 1);
   if (!m->groups) return pz_fail_memory(err, "the C compiler's commands", 64);
-  for (int i = 0, n; i < m->n; i += n) n = count_family(m, i), all += seconds_of(m, i, n);
-  for (int i = 0, n; i < m->n; i += n) {
-    n = count_family(m, i);
-    const int files = count_files(m, i, n, all / (2 * usable), most);
-    for (int k = 0; k < files; k++) {
-      const int first = i + n * k / files, count = i + n * (k + 1) / files - first;
-      m->groups[m->n_groups++] = (group){first, count, seconds_of(m, first, count)};
-    }
-  }
+  for (int i = 0; i < m->n; i++) all += seconds_of(m, 0, i);
+  const double seconds = all / usable / (all < SHORT ? 1 : 2);
+  for (int i = 0; i < m->n; i += m->groups[m->n_groups++].n)
+    m->groups[m->n_groups] = group_from(m, i, seconds, most);
   qsort(m->groups, (size_t)m->n_groups, sizeof *m->groups, longest_first);
   return PZ_OK;
 }

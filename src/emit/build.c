@@ -323,10 +323,6 @@ static const char *family_of(const pz_instance *kernel) {
   return kernel->call->n_ways ? kernel->call->ways[0].name : "";
 }
 
-static bool are_related(const pz_instance *a, const pz_instance *b) {
-  return !strcmp(family_of(a), family_of(b));
-}
-
 static int compare(int64_t a, int64_t b) { return (a > b) - (a < b); }
 
 /* Kernels of a family beside each other, and in it those that take the same ways: what a file has of them is the sum of its kernels'. */
@@ -362,40 +358,22 @@ static int most_in_group(int usable) {
   return fit > MOST_IN_GROUP ? MOST_IN_GROUP : fit < LEAST_IN_GROUP ? LEAST_IN_GROUP : (int)fit;
 }
 
-/* They are sorted by their functions, of which several may be of one kind. */
-static double cost_of(const missing *m, int first, int n) {
-  double cost = PZ_COMPILE_COST_OF_FILE;
-  for (int i = first; i < first + n; i++)
-    cost +=
-        pz_compile_cost(m->kernels[i].call->function, i > first ? m->kernels[i - 1].call->function : NULL);
-  return cost;
+/* What the kernel costs in a file that begins with kernel `first` (compile_work.h). */
+static double cost_of(const missing *m, int first, int kernel) {
+  return pz_compile_cost(m->kernels[kernel].call->function,
+                         kernel == first ? NULL : m->kernels[kernel - 1].call->function);
 }
 
-/* What a file costs for one of these kernels, beside what each adds: on the average, for most files have kernels of one kind. */
-static double cost_of_file(const missing *m, int first, int n) {
-  double shared = 0;
-  for (int i = first; i < first + n; i++) {
-    const char *function = m->kernels[i].call->function;
-    shared += pz_compile_cost(function, NULL) - pz_compile_cost(function, function);
+/* Of the kernels from `first` on, as many as cost about so much. */
+static group group_from(const missing *m, int first, double cost, int most) {
+  group g = {first, 0, 0};
+  while (first + g.n < m->n && g.n < most) {
+    const double next = cost_of(m, first, first + g.n);
+    if (g.n && g.cost + next / 2 > cost) break;
+    g.cost += next, g.n++;
   }
-  return PZ_COMPILE_COST_OF_FILE + shared / n;
-}
-
-/* Of the kernel's family, from it on. */
-static int count_family(const missing *m, int first) {
-  int n = 0;
-  while (first + n < m->n && are_related(&m->kernels[first + n], &m->kernels[first])) n++;
-  return n;
-}
-
-/* Into files of about this cost each, as far as more files do not take longer together than they gain. */
-static int count_files(const missing *m, int first, int n, double cost, int most) {
-  double each = 0;
-  for (int i = first; i < first + n; i++)
-    each += pz_compile_cost(m->kernels[i].call->function, m->kernels[i].call->function);
-  const double file = cost_of_file(m, first, n);
-  const int least = (n + most - 1) / most, files = (int)(each / (cost > 2 * file ? cost - file : file) + 0.5);
-  return files < least ? least : files > n ? n : files;
+  g.cost += PZ_COMPILE_COST_OF_FILE;
+  return g;
 }
 
 static int longest_first(const void *a, const void *b) {
@@ -403,21 +381,18 @@ static int longest_first(const void *a, const void *b) {
   return x->cost != y->cost ? (x->cost < y->cost ? 1 : -1) : x->first - y->first;
 }
 
-/* The longest are begun first, so that no core waits long for the last one. */
+#define SHORT 3.0 /* the cost of all, for which one file a core is enough */
+
+/* Files of equal length, neighbours in each; the longest are begun first, so that no core waits long for the last one. */
 static pz_status make_groups(const pz_plan *plan, missing *m, pz_error *err) {
   const int usable = pz_cpu_usable(), most = most_in_group(usable);
   double all = 0;
   m->groups = PZ_NEW(plan->arena, group, (size_t)m->n + 1);
   if (!m->groups) return pz_fail_memory(err, "the C compiler's commands", 64);
-  for (int i = 0, n; i < m->n; i += n) n = count_family(m, i), all += cost_of(m, i, n);
-  for (int i = 0, n; i < m->n; i += n) {
-    n = count_family(m, i);
-    const int files = count_files(m, i, n, all / (2 * usable), most);
-    for (int k = 0; k < files; k++) {
-      const int first = i + n * k / files, count = i + n * (k + 1) / files - first;
-      m->groups[m->n_groups++] = (group){first, count, cost_of(m, first, count)};
-    }
-  }
+  for (int i = 0; i < m->n; i++) all += cost_of(m, 0, i);
+  const double cost = all / usable / (all < SHORT ? 1 : 2);
+  for (int i = 0; i < m->n; i += m->groups[m->n_groups++].n)
+    m->groups[m->n_groups] = group_from(m, i, cost, most);
   qsort(m->groups, (size_t)m->n_groups, sizeof *m->groups, longest_first);
   return PZ_OK;
 }

@@ -77,21 +77,59 @@ static const pz_call_way *way_of(const pz_call *call, const char *name) {
   return NULL;
 }
 
-/* A kernel that does not tell the family's ways may take any: then there is no mask. */
+static const pz_embedded *embedded(const char *path, size_t length) {
+  for (int i = 0; i < pz_embedded_header_count; i++)
+    if (strlen(pz_embedded_headers[i].path) == length && !memcmp(pz_embedded_headers[i].path, path, length))
+      return &pz_embedded_headers[i];
+  return NULL;
+}
+
+static bool has(const pz_embedded *header, const char *line) {
+  return memmem(header->begin, (size_t)(header->end - header->begin), line, strlen(line)) != NULL;
+}
+
+/* Whether a header, or one that it includes, has the line. (Depth: headers that include each other are none of ours.) */
+static bool reaches(const pz_embedded *header, const char *line, int depth) {
+  static const char include[] = "#include \"";
+  if (!header || depth > 16) return true; /* not known: as if it did */
+  if (has(header, line)) return true;
+  for (const char *at = header->begin;
+       (at = memmem(at, (size_t)(header->end - at), include, sizeof include - 1));) {
+    at += sizeof include - 1;
+    const char *end = memchr(at, '"', (size_t)(header->end - at));
+    if (!end || reaches(embedded(at, (size_t)(end - at)), line, depth + 1)) return true;
+  }
+  return false;
+}
+
+/* A kernel that does not tell the family's ways may take any, if it has the family's code: then there is no mask. */
 static void put_ways(pz_code *c, const pz_instance *kernels, int32_t n, const char *name) {
   uint32_t mask = 0;
+  char line[64];
+  snprintf(line, sizeof line, "#ifndef %s\n", name);
   for (int32_t i = 0; i < n; i++) {
+    const char *header = kernels[i].call->header;
     const pz_call_way *way = way_of(kernels[i].call, name);
-    if (!way) return;
-    mask |= way->mask;
+    if (way) mask |= way->mask;
+    else if ((i == 0 || strcmp(header, kernels[i - 1].call->header)) &&
+             reaches(embedded(header, strlen(header)), line, 0))
+      return;
   }
   pz_code_put(c, "#define $ $u\n", pz_code_word(name), (int64_t)mask);
 }
 
+static bool told_before(const pz_instance *kernels, int32_t n, const char *name) {
+  for (int32_t i = 0; i < n; i++)
+    if (way_of(kernels[i].call, name)) return true;
+  return false;
+}
+
 void pz_emit_headers(pz_code *c, const pz_plan *plan, const pz_instance *kernels, int32_t n) {
   pz_code_put(c, "#define PZ_S $\n", plan->target.block);
-  for (int32_t i = 0; n && i < kernels[0].call->n_ways; i++)
-    put_ways(c, kernels, n, kernels[0].call->ways[i].name);
+  for (int32_t k = 0; k < n; k++)
+    for (int32_t i = 0; i < kernels[k].call->n_ways; i++)
+      if (!told_before(kernels, k, kernels[k].call->ways[i].name))
+        put_ways(c, kernels, n, kernels[k].call->ways[i].name);
   for (int32_t i = 0; i < n; i++) {
     bool seen = false;
     for (int32_t k = 0; k < i; k++) seen |= !strcmp(kernels[k].call->header, kernels[i].call->header);

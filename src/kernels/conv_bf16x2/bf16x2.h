@@ -18,7 +18,7 @@
 
 #include "kernels/conv/bf16.h"
 #include "kernels/conv/epilogue.h"
-#include "kernels/conv_bf16x2/shape.h"
+#include "kernels/conv_bf16x2/ways.h"
 #include "kernels/isa/amx.h"
 #include "kernels/isa/avx512.h"
 #include "kernels/pool/pool.h"
@@ -152,9 +152,9 @@ PZ_INLINE void pz_bf16x2_inputs(const pz_conv_bf16x2_shape *s, const pz_bf16x2_s
   const int32_t b = block + 2 * (pz_bf16x2_pieces(s) == 1 ? 0 : x->pair);
   PZ_UNROLL for (int32_t i = 0; i < pz_bf16x2_points(s); ++i) {
     const float *from = x->from + pz_bf16x2_plane_at(s, x, block, i);
-    to[i] = few ? pz_bf16x2_narrow(in, from, x->left) : pz_point_load(in, b, from);
+    to[i] = PZ_MAY(BF16X2, NARROW) && few ? pz_bf16x2_narrow(in, from, x->left) : pz_point_load(in, b, from);
   }
-  if (s->m == 1) return;
+  if (!PZ_MAY(BF16X2, FILTERING) || s->m == 1) return;
   pz_v k[PZ_WINOGRAD_CONSTANTS];
   pz_winograd_forward_constants(0, s->m, 3, k);
   pz_winograd_forward(0, s->m, 3, k, to, 1);
@@ -192,8 +192,9 @@ PZ_INLINE void pz_bf16x2_fetch(const pz_conv_bf16x2_shape *s, const pz_bf16x2_so
 /* The next position of a run. */
 PZ_INLINE int pz_bf16x2_split_position(const pz_conv_bf16x2_shape *s, pz_bf16x2_source *x) {
   pz_bf16x2_fetch(s, x);
-  if (!pz_bf16x2_single(s) || x->pair < pz_bf16x2_pairs(s)) pz_bf16x2_split_pair(s, x);
-  else pz_bf16x2_split_single(s, x);
+  if (PZ_MAY(BF16X2, PAIRS_IN) && (!pz_bf16x2_single(s) || x->pair < pz_bf16x2_pairs(s)))
+    pz_bf16x2_split_pair(s, x);
+  else if (PZ_MAY(BF16X2, SINGLE_IN)) pz_bf16x2_split_single(s, x);
   x->from += s->conv.in.stride_w, x->to += PZ_BF16X2_TILE, --x->left;
   return 1;
 }
@@ -273,7 +274,7 @@ PZ_INLINE int pz_bf16x2_next_results(const pz_conv_bf16x2_shape *s, pz_bf16x2_su
     if (c->residual.c)
       x->residual = x->base_plane + h * c->residual.stride_h + w * c->residual.stride_w +
                     pz_conv_block_offset(c, &c->residual, outer);
-    if (s->pooled.c) pz_bf16x2_begin_windows(s, x, h, w);
+    if (PZ_MAY(BF16X2, POOLED) && s->pooled.c) pz_bf16x2_begin_windows(s, x, h, w);
     return 1;
   }
   return 0;
@@ -302,12 +303,12 @@ PZ_INLINE int pz_bf16x2_finish_position(const pz_conv_bf16x2_shape *s, const pz_
   const int32_t block = x->block, planes = x->planes;
   PZ_UNROLL for (int32_t i = 0; i < pz_bf16x2_points(s); ++i) {
     const float *from = x->from + i * 4 * PZ_BF16X2_FLOATS;
-    y[i] = s->narrow_out && x->few ? pz_bf16x2_narrow_sum(from) : pz_v_load(from);
+    y[i] = PZ_MAY(BF16X2, NARROW) && s->narrow_out && x->few ? pz_bf16x2_narrow_sum(from) : pz_v_load(from);
   }
-  if (s->m > 1) pz_winograd_back(s->m, 3, y, 1);
+  if (PZ_MAY(BF16X2, FILTERING) && s->m > 1) pz_winograd_back(s->m, 3, y, 1);
   if (s->conv.residual.c && s->conv.phases > 1)
     __builtin_prefetch(e->residual + residual + pz_bf16x2_further(&s->conv), 1, 3);
-  if (s->pooled.c) pz_bf16x2_fetch_pooled(s, e, x);
+  if (PZ_MAY(BF16X2, POOLED) && s->pooled.c) pz_bf16x2_fetch_pooled(s, e, x);
   PZ_UNROLL for (int32_t o = 0; o < s->m; ++o) {
     if (o && o >= planes) break;
     pz_conv_store_sum(&s->conv, e, block, out + o * s->conv.out.stride_d,
@@ -381,11 +382,13 @@ enum { PZ_BF16X2_STEP_PAIRS = 6, PZ_BF16X2_PERIOD = 8, PZ_BF16X2_MOST_WRITTEN_OU
 
 PZ_INLINE int pz_bf16x2_split_one(const pz_conv_bf16x2_shape *s, const pz_bf16x2_functions *f,
                                   pz_bf16x2_source *x) {
-  return s->m == 1 ? f->split(x) : f->split_apart(x);
+  return !PZ_MAY(BF16X2, FILTERING) || (PZ_MAY(BF16X2, SUMS) && s->m == 1) ? f->split(x) : f->split_apart(x);
 }
 PZ_INLINE int pz_bf16x2_finish_one(const pz_conv_bf16x2_shape *s, const pz_bf16x2_functions *f,
                                    pz_bf16x2_beside *b) {
-  return s->m == 1 ? f->finish(b->epilogue, b->sums) : f->finish_apart(b->epilogue, b->sums);
+  return !PZ_MAY(BF16X2, FILTERING) || (PZ_MAY(BF16X2, SUMS) && s->m == 1)
+             ? f->finish(b->epilogue, b->sums)
+             : f->finish_apart(b->epilogue, b->sums);
 }
 
 /* Whether task i of a period is a split. */
@@ -441,7 +444,7 @@ PZ_INLINE void pz_bf16x2_step_22(const pz_conv_bf16x2_shape *s, const pz_bf16x2_
   PZ_TILE_LOAD(7, w + 3 * tile);
   PZ_BF16X2_PRODUCTS(2, 0, 4, 6, 1, 4, 7);
   PZ_BF16X2_PRODUCTS(3, 2, 5, 6, 3, 5, 7);
-  if (!second) return;
+  if (!PZ_MAY(BF16X2, PAIRS_IN) || !second) return;
   PZ_TILE_LOAD(4, a[0] + at + second);
   PZ_BF16X2_PRODUCTS(4, 0, 4, 6, 1, 4, 7);
   PZ_TILE_LOAD(5, a[1] + at + second);
@@ -462,7 +465,7 @@ PZ_INLINE void pz_bf16x2_step_41(const pz_conv_bf16x2_shape *s, const pz_bf16x2_
   PZ_TILE_LOAD(5, a[3] + at);
   PZ_BF16X2_PRODUCTS(2, 2, 4, 6, 3, 5, 6);
   PZ_BF16X2_PRODUCTS(3, 2, 4, 7, 3, 5, 7);
-  if (!second) return;
+  if (!PZ_MAY(BF16X2, PAIRS_IN) || !second) return;
   PZ_TILE_LOAD(4, a[0] + at + second);
   PZ_TILE_LOAD(5, a[1] + at + second);
   PZ_BF16X2_PRODUCTS(4, 0, 4, 7, 1, 5, 7);
@@ -507,8 +510,9 @@ PZ_INLINE void pz_bf16x2_multiply(const pz_conv_bf16x2_shape *s, const pz_bf16x2
       const float *const at[4] = {x[0] + right, x[1] + right, x[2] + right, x[3] + right};
       PZ_ROLL for (int32_t c = all ? pairs : 0; c < end; ++c, w += step) {
         const int64_t second = c < pairs ? piece : 0;
-        if (blocks == 2) pz_bf16x2_step_22(s, f, at, 2 * c * piece, second, w, pace, b);
-        else pz_bf16x2_step_41(s, f, at, 2 * c * piece, second, w, pace, b);
+        if (PZ_MAY(BF16X2, PAIRS_OUT) && blocks == 2)
+          pz_bf16x2_step_22(s, f, at, 2 * c * piece, second, w, pace, b);
+        else if (PZ_MAY(BF16X2, SINGLE_OUT)) pz_bf16x2_step_41(s, f, at, 2 * c * piece, second, w, pace, b);
         if (++b->steps % PZ_BF16X2_OFTEN == 0) PZ_TILE_STORE(6, b->nobody);
       }
     }
@@ -611,9 +615,10 @@ PZ_INLINE void pz_bf16x2_step(const pz_conv_bf16x2_shape *s, const pz_bf16x2_fun
                               const pz_bf16x2_strip *t, int32_t k, int32_t slot, const pz_bf16_pair *weights,
                               double splits, float *sums, int32_t *buffer, pz_bf16x2_beside *b) {
   const pz_bf16_pair *w = weights + t->begin * pz_bf16x2_block_weights(s, 0);
-  PZ_ROLL for (int32_t j = t->begin; j + 1 < t->end; j += 2, w += 2 * pz_bf16x2_block_weights(s, 0))
-      pz_bf16x2_blocks(s, f, t, 2, 0, j, k, slot, w, splits, sums, buffer, b);
-  if (pz_bf16x2_out_blocks(s) % 2 && (t->end - t->begin) % 2)
+  if (PZ_MAY(BF16X2, PAIRS_OUT))
+    PZ_ROLL for (int32_t j = t->begin; j + 1 < t->end; j += 2, w += 2 * pz_bf16x2_block_weights(s, 0))
+        pz_bf16x2_blocks(s, f, t, 2, 0, j, k, slot, w, splits, sums, buffer, b);
+  if (PZ_MAY(BF16X2, SINGLE_OUT) && pz_bf16x2_out_blocks(s) % 2 && (t->end - t->begin) % 2)
     pz_bf16x2_blocks(s, f, t, 1, s->narrow_out, t->end - 1, k, slot, w, splits, sums, buffer, b);
 }
 
@@ -668,7 +673,7 @@ PZ_INLINE void pz_bf16x2_run(const pz_conv_bf16x2_shape *s, const pz_bf16x2_func
       source.limit = first + slot + s->slots;
       while (source.slot < needed && pz_bf16x2_split_one(s, f, &source)) continue;
       pz_bf16x2_step(s, f, &t, k, first + slot, weights, splits, sums, &buffer, &b);
-      if (!s->pooled.c) continue;
+      if (!PZ_MAY(BF16X2, POOLED) || !s->pooled.c) continue;
       if (k + 1 == steps) pz_bf16x2_finish_all(s, f, &b); /* else the step's last tiles may be left */
       const int32_t made = k + 1 == steps ? all : k * each / window * window;
       pz_bf16x2_pool(s, &t, done, made, epilogue);
@@ -685,6 +690,8 @@ PZ_INLINE void pz_conv_bf16x2(const pz_conv_bf16x2_shape s, const pz_bf16x2_func
                               float *scratch, int32_t worker, int32_t workers) {
   const pz_conv_epilogue epilogue = {bias, residual, residual_scale, slope, out, pooled};
   int64_t begin, end;
+  PZ_WAYS_CHECK(BF16X2, pz_bf16x2_ways(&s));
+  PZ_WAYS_CHECK(TRANSFORM, pz_bf16x2_transform_ways(&s));
   pz_share((int64_t)s.conv.out.n * pz_bf16x2_along(&s) * pz_bf16x2_across(&s) * s.chunks, worker, workers,
            &begin, &end);
   if (begin >= end) return;

@@ -5,6 +5,7 @@
 #include "kernels/conv/solver.h"
 #include "kernels/conv_bf16x2/pack.h"
 #include "kernels/conv_bf16x2/solver.h"
+#include "kernels/conv_bf16x2/ways.h"
 #include "kernels/deconv/solver.h"
 
 #include <math.h>
@@ -135,6 +136,8 @@ static pz_status add_call(pz_builder *b, const pz_conv_operands *p, const pz_con
   b->step->multiply_adds_done += multiply_adds_of(s);
   PZ_TRY(pz_add_call(b, "kernels/conv_bf16x2/bf16x2.h", "pz_conv_bf16x2", &shape, args, n, err));
   b->step->calls[b->step->n_calls - 1].functions = "PZ_CONV_BF16X2_FUNCTIONS";
+  pz_call_ways(b, "PZ_BF16X2_WAYS", pz_bf16x2_ways(s));
+  pz_call_ways(b, "PZ_TRANSFORM_WAYS", pz_bf16x2_transform_ways(s));
   return PZ_OK;
 }
 

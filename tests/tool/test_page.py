@@ -208,10 +208,10 @@ class Page(unittest.TestCase):
 
     def test_network_file(self):
         _, page = self.page(NETWORKS / "tiny.so")
-        self.assertEqual([row[1] for row in page.rows[1:]], ["data", "conv", "score", "prob"])
+        self.assertEqual([row[1] for row in page.rows[1:]], ["data", "conv", "score"])
         self.assertEqual(len(page.of_class("svg", "graph")), 1)
-        self.assertEqual(len(page.of_class("g", "n")), 6)
-        self.assertEqual(len(page.of_class("path", "tip")), 5)
+        self.assertEqual(len(page.of_class("g", "n")), 5)
+        self.assertEqual(len(page.of_class("path", "tip")), 4)
         self.assertTrue(page.of_class("rect", "buffer"))
 
     def test_measured(self):

@@ -1,6 +1,7 @@
 #include "base/forecast.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stddef.h>
 
 /* A part of which this share of units is done: what it has taken so far counts as much as what was expected. */
@@ -101,14 +102,44 @@ double pz_forecast_shown(const pz_forecast *f, double now) {
 
 /* ---- telling ---- */
 
-static _Thread_local double told = -1;
+/* Calls of hosts that are under way, the newest first. No thread-local variable: what a library has of these is allocated when a thread first uses
+ * it, and where there is no memory for that the C library ends the process. */
+typedef struct telling {
+  pthread_t thread;
+  double left;
+  struct telling *before;
+} telling;
+static telling *tellings;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-double pz_progress_left(void) { return told; }
+static void begin_telling(telling *t) {
+  pthread_mutex_lock(&lock);
+  t->before = tellings, tellings = t;
+  pthread_mutex_unlock(&lock);
+}
+
+static void end_telling(telling *t) {
+  pthread_mutex_lock(&lock);
+  telling **at = &tellings;
+  while (*at != t) at = &(*at)->before;
+  *at = t->before;
+  pthread_mutex_unlock(&lock);
+}
+
+double pz_progress_left(void) {
+  double left = -1;
+  pthread_mutex_lock(&lock);
+  const telling *t = tellings;
+  while (t && !pthread_equal(t->thread, pthread_self())) t = t->before;
+  if (t) left = t->left;
+  pthread_mutex_unlock(&lock);
+  return left;
+}
 
 void pz_forecast_tell(const pz_forecast *f, const char *what, int64_t done, int64_t total, double now) {
   if (!f->progress) return;
-  const double before = told;
-  told = pz_forecast_shown(f, now);
+  telling t = {.thread = pthread_self(), .left = pz_forecast_shown(f, now)};
+  begin_telling(&t);
   f->progress(f->host, what, done, total, now - f->begun);
-  told = before;
+  end_telling(&t);
 }

@@ -2,6 +2,7 @@
 #include "base/forecast.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -147,6 +148,36 @@ static void the_host_is_told(void **state) {
   assert_true(pz_progress_left() < 0);
 }
 
+/* A host that tells of other work, and asks in another thread. */
+static void *ask(void *left) {
+  *(double *)left = pz_progress_left();
+  return NULL;
+}
+static void hear_and_tell(void *host, const char *what, int64_t done, int64_t total, double seconds) {
+  double inner = 0, elsewhere = 0, *heard = host;
+  pz_forecast f;
+  pthread_t other;
+  (void)what, (void)done, (void)total, (void)seconds;
+  pz_forecast_begin(&f, hear, &inner, 0);
+  pz_forecast_enter(&f, pz_forecast_add(&f, 100), 0);
+  pz_forecast_tell(&f, "", 1, 2, 50);
+  assert_true(fabs(inner - 50) < 1e-9);
+  assert_int_equal(pthread_create(&other, NULL, ask, &elsewhere), 0);
+  assert_int_equal(pthread_join(other, NULL), 0);
+  assert_true(elsewhere < 0);
+  *heard = pz_progress_left();
+}
+
+static void each_thread_is_told_of_its_innermost_work(void **state) {
+  (void)state;
+  pz_forecast f;
+  double heard = 0;
+  pz_forecast_begin(&f, hear_and_tell, &heard, 0);
+  pz_forecast_enter(&f, pz_forecast_add(&f, 10), 0);
+  pz_forecast_tell(&f, "", 1, 2, 5);
+  assert_true(fabs(heard - 5) < 1e-9 && pz_progress_left() < 0);
+}
+
 static void too_many_parts_are_the_last_one(void **state) {
   (void)state;
   pz_forecast f;
@@ -167,6 +198,7 @@ int main(void) {
       cmocka_unit_test(a_wrong_expectation_is_mended),
       cmocka_unit_test(nothing_is_shown_that_is_not_known),
       cmocka_unit_test(the_host_is_told),
+      cmocka_unit_test(each_thread_is_told_of_its_innermost_work),
       cmocka_unit_test(too_many_parts_are_the_last_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

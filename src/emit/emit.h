@@ -4,7 +4,7 @@
  *        --pz_emit_manifest--> folder: manifest.json, tuning.json, manifest.c
  *        --pz_emit_compile--> folder: *.o       (several compilers at a time, one for each usable core)
  *        --pz_emit_link--> a network file
- * kernels_NN.c are for reading: the same kernels are compiled in groups, one for each core, and each is compiled once where plans that are
+ * kernels_NN.c are for reading: the same kernels are compiled in groups, some for each core (build.c), and each is compiled once where plans that are
  * compiled one after the other have one folder of objects.
  * The source is deterministic byte for byte and compiles with -Wall -Wextra -Werror under gcc and clang. It is written through code.h,
  * where names of a model are the inside of comments and strings, and nothing else.

@@ -342,12 +342,16 @@ static double seconds_of(const missing *m, int first, int kernel) {
   return f->each + (kernel == first || !same_family(m, kernel, kernel - 1) ? f->file : 0);
 }
 
-/* Of the kernels from `first` on, as many as take about `seconds`. */
-static group group_from(const missing *m, int first, double seconds, int most) {
+#define SHORT 3.0 /* seconds of all files, for which one a core is enough */
+#define SOON  1.0
+
+/* Of the kernels from `first` on, as many as take about `seconds`; apart: of one family, but for those that are soon made. */
+static group group_from(const missing *m, int first, double seconds, bool apart, int most) {
   group g = {first, 0, 0};
   while (first + g.n < m->n && g.n < most) {
     const double next = seconds_of(m, first, first + g.n);
     if (g.n && g.seconds + next / 2 > seconds) break;
+    if (g.n && apart && g.seconds > SOON && !same_family(m, first, first + g.n)) break;
     g.seconds += next, g.n++;
   }
   return g;
@@ -358,8 +362,6 @@ static int longest_first(const void *a, const void *b) {
   return x->seconds != y->seconds ? (x->seconds < y->seconds ? 1 : -1) : x->first - y->first;
 }
 
-#define SHORT 3.0 /* seconds of all files, for which one a core is enough */
-
 /* Files of equal length, neighbours in each; the longest are begun first, so that no core waits long for the last one. */
 static pz_status make_groups(const pz_plan *plan, missing *m, pz_error *err) {
   const int usable = pz_cpu_usable(), most = most_in_group(usable);
@@ -369,7 +371,7 @@ static pz_status make_groups(const pz_plan *plan, missing *m, pz_error *err) {
   for (int i = 0; i < m->n; i++) all += seconds_of(m, 0, i);
   const double seconds = all / usable / (all < SHORT ? 1 : 2);
   for (int i = 0; i < m->n; i += m->groups[m->n_groups++].n)
-    m->groups[m->n_groups] = group_from(m, i, seconds, most);
+    m->groups[m->n_groups] = group_from(m, i, seconds, all >= SHORT, most);
   qsort(m->groups, (size_t)m->n_groups, sizeof *m->groups, longest_first);
   return PZ_OK;
 }

@@ -364,12 +364,20 @@ static double cost_of(const missing *m, int first, int kernel) {
                          kernel == first ? NULL : m->kernels[kernel - 1].call->function);
 }
 
-/* Of the kernels from `first` on, as many as cost about so much. */
-static group group_from(const missing *m, int first, double cost, int most) {
+static bool same_family(const missing *m, int a, int b) {
+  return !strcmp(family_of(&m->kernels[a]), family_of(&m->kernels[b]));
+}
+
+#define SHORT 3.0 /* the cost of all, for which one file a core is enough */
+#define SOON  1.0
+
+/* Of the kernels from `first` on, as many as cost about so much; apart: of one family, but for those that are soon made. */
+static group group_from(const missing *m, int first, double cost, bool apart, int most) {
   group g = {first, 0, 0};
   while (first + g.n < m->n && g.n < most) {
     const double next = cost_of(m, first, first + g.n);
     if (g.n && g.cost + next / 2 > cost) break;
+    if (g.n && apart && g.cost > SOON && !same_family(m, first, first + g.n)) break;
     g.cost += next, g.n++;
   }
   g.cost += PZ_COMPILE_COST_OF_FILE;
@@ -381,8 +389,6 @@ static int longest_first(const void *a, const void *b) {
   return x->cost != y->cost ? (x->cost < y->cost ? 1 : -1) : x->first - y->first;
 }
 
-#define SHORT 3.0 /* the cost of all, for which one file a core is enough */
-
 /* Files of equal length, neighbours in each; the longest are begun first, so that no core waits long for the last one. */
 static pz_status make_groups(const pz_plan *plan, missing *m, pz_error *err) {
   const int usable = pz_cpu_usable(), most = most_in_group(usable);
@@ -392,7 +398,7 @@ static pz_status make_groups(const pz_plan *plan, missing *m, pz_error *err) {
   for (int i = 0; i < m->n; i++) all += cost_of(m, 0, i);
   const double cost = all / usable / (all < SHORT ? 1 : 2);
   for (int i = 0; i < m->n; i += m->groups[m->n_groups++].n)
-    m->groups[m->n_groups] = group_from(m, i, cost, most);
+    m->groups[m->n_groups] = group_from(m, i, cost, all >= SHORT, most);
   qsort(m->groups, (size_t)m->n_groups, sizeof *m->groups, longest_first);
   return PZ_OK;
 }

@@ -88,16 +88,24 @@ static bool has(const pz_embedded *header, const char *line) {
   return memmem(header->begin, (size_t)(header->end - header->begin), line, strlen(line)) != NULL;
 }
 
-/* Whether a header, or one that it includes, has the line. (Depth: headers that include each other are none of ours.) */
-static bool reaches(const pz_embedded *header, const char *line, int depth) {
+/* The family's code stands behind these. */
+static bool has_code(const pz_embedded *header, const char *family) {
+  char may[64], bit[64];
+  snprintf(may, sizeof may, "PZ_MAY(%s,", family);
+  snprintf(bit, sizeof bit, "PZ_MAY_BIT(%s,", family);
+  return has(header, may) || has(header, bit);
+}
+
+/* Whether a header, or one that it includes, has a family's code. (Depth: headers that include each other are none of ours.) */
+static bool reaches(const pz_embedded *header, const char *family, int depth) {
   static const char include[] = "#include \"";
   if (!header || depth > 16) return true; /* not known: as if it did */
-  if (has(header, line)) return true;
+  if (has_code(header, family)) return true;
   for (const char *at = header->begin;
        (at = memmem(at, (size_t)(header->end - at), include, sizeof include - 1));) {
     at += sizeof include - 1;
     const char *end = memchr(at, '"', (size_t)(header->end - at));
-    if (!end || reaches(embedded(at, (size_t)(end - at)), line, depth + 1)) return true;
+    if (!end || reaches(embedded(at, (size_t)(end - at)), family, depth + 1)) return true;
   }
   return false;
 }
@@ -105,14 +113,14 @@ static bool reaches(const pz_embedded *header, const char *line, int depth) {
 /* A kernel that does not tell the family's ways may take any, if it has the family's code: then there is no mask. */
 static void put_ways(pz_code *c, const pz_instance *kernels, int32_t n, const char *name) {
   uint32_t mask = 0;
-  char line[64];
-  snprintf(line, sizeof line, "#ifndef %s\n", name);
+  char family[64];
+  snprintf(family, sizeof family, "%.*s", (int)(strlen(name) - strlen("PZ__WAYS")), name + strlen("PZ_"));
   for (int32_t i = 0; i < n; i++) {
     const char *header = kernels[i].call->header;
     const pz_call_way *way = way_of(kernels[i].call, name);
     if (way) mask |= way->mask;
     else if ((i == 0 || strcmp(header, kernels[i - 1].call->header)) &&
-             reaches(embedded(header, strlen(header)), line, 0))
+             reaches(embedded(header, strlen(header)), family, 0))
       return;
   }
   pz_code_put(c, "#define $ $u\n", pz_code_word(name), (int64_t)mask);

@@ -12,7 +12,8 @@ static const pz_conv_method depthwise = {"depthwise",
                                          pz_conv_depthwise_weight_floats,
                                          pz_conv_depthwise_pack,
                                          false,
-                                         false};
+                                         false,
+                                         NULL};
 
 static pz_status build_depthwise(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   return pz_conv_build(q, placed, b, &depthwise, err);

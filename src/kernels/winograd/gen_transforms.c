@@ -197,7 +197,7 @@ static void print_spread(int32_t m, int32_t r) {
 
 /* The call of a function of m and r, where a file has that way (kernels/ways.h). */
 static void print_case(const char *name, const char *args, int32_t m, int32_t r) {
-  printf("  case %d:\n    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF(%d, %d))) pz_winograd_%s_%d_%d(%s);\n    "
+  printf("  case %d:\n    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF(%d, %d))) pz_winograd_%s_%d_%d(%s);\n    "
          "return;\n",
          10 * m + r, m, r, name, m, r, args);
 }
@@ -241,7 +241,8 @@ int main(void) {
          "  if (m == 1 || r == 1) return;\n"
          "  switch (m + r - 1) {\n");
   for (int32_t a = 4; a <= PZ_WINOGRAD_MOST_A; a += 2)
-    printf("  case %d:\n    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF_INPUTS(%d))) pz_winograd_forward_%d(apart, "
+    printf("  case %d:\n    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF_INPUTS(%d))) "
+           "pz_winograd_forward_%d(apart, "
            "k, x, step);\n    return;\n",
            a, a, a);
   printf("  default: __builtin_unreachable();\n  }\n}\n"
@@ -249,7 +250,7 @@ int main(void) {
          "  if (m == 1 || r == 1) return;\n"
          "  switch (m + r - 1) {\n");
   for (int32_t a = 4; a <= PZ_WINOGRAD_MOST_A; a += 2)
-    printf("  case %d:\n    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF_INPUTS(%d))) "
+    printf("  case %d:\n    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF_INPUTS(%d))) "
            "pz_winograd_forward_%d_constants(keep, k);\n    return;\n",
            a, a, a);
   printf("  default: __builtin_unreachable();\n  }\n}\n\n"

@@ -391,16 +391,16 @@ PZ_INLINE void pz_winograd_forward(int apart, int32_t m, int32_t r, const pz_v *
   if (m == 1 || r == 1) return;
   switch (m + r - 1) {
   case 4:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF_INPUTS(4))) pz_winograd_forward_4(apart, k, x, step);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF_INPUTS(4))) pz_winograd_forward_4(apart, k, x, step);
     return;
   case 6:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF_INPUTS(6))) pz_winograd_forward_6(apart, k, x, step);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF_INPUTS(6))) pz_winograd_forward_6(apart, k, x, step);
     return;
   case 8:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF_INPUTS(8))) pz_winograd_forward_8(apart, k, x, step);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF_INPUTS(8))) pz_winograd_forward_8(apart, k, x, step);
     return;
   case 10:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF_INPUTS(10))) pz_winograd_forward_10(apart, k, x, step);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF_INPUTS(10))) pz_winograd_forward_10(apart, k, x, step);
     return;
   default: __builtin_unreachable();
   }
@@ -409,16 +409,16 @@ PZ_INLINE void pz_winograd_forward_constants(int keep, int32_t m, int32_t r, pz_
   if (m == 1 || r == 1) return;
   switch (m + r - 1) {
   case 4:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF_INPUTS(4))) pz_winograd_forward_4_constants(keep, k);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF_INPUTS(4))) pz_winograd_forward_4_constants(keep, k);
     return;
   case 6:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF_INPUTS(6))) pz_winograd_forward_6_constants(keep, k);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF_INPUTS(6))) pz_winograd_forward_6_constants(keep, k);
     return;
   case 8:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF_INPUTS(8))) pz_winograd_forward_8_constants(keep, k);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF_INPUTS(8))) pz_winograd_forward_8_constants(keep, k);
     return;
   case 10:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF_INPUTS(10))) pz_winograd_forward_10_constants(keep, k);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF_INPUTS(10))) pz_winograd_forward_10_constants(keep, k);
     return;
   default: __builtin_unreachable();
   }
@@ -432,22 +432,22 @@ PZ_INLINE void pz_winograd_back(int32_t m, int32_t r, pz_v *x, int32_t step) {
   }
   switch (10 * m + r) {
   case 23:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF(2, 3))) pz_winograd_back_2_3(x, step);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF(2, 3))) pz_winograd_back_2_3(x, step);
     return;
   case 43:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF(4, 3))) pz_winograd_back_4_3(x, step);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF(4, 3))) pz_winograd_back_4_3(x, step);
     return;
   case 63:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF(6, 3))) pz_winograd_back_6_3(x, step);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF(6, 3))) pz_winograd_back_6_3(x, step);
     return;
   case 25:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF(2, 5))) pz_winograd_back_2_5(x, step);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF(2, 5))) pz_winograd_back_2_5(x, step);
     return;
   case 45:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF(4, 5))) pz_winograd_back_4_5(x, step);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF(4, 5))) pz_winograd_back_4_5(x, step);
     return;
   case 65:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF(6, 5))) pz_winograd_back_6_5(x, step);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF(6, 5))) pz_winograd_back_6_5(x, step);
     return;
   default: __builtin_unreachable();
   }
@@ -456,22 +456,22 @@ PZ_INLINE void pz_winograd_back(int32_t m, int32_t r, pz_v *x, int32_t step) {
 PZ_INLINE void pz_winograd_spread(int32_t m, int32_t r, const pz_v *g, pz_v *x) {
   switch (10 * m + r) {
   case 23:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF(2, 3))) pz_winograd_spread_2_3(g, x);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF(2, 3))) pz_winograd_spread_2_3(g, x);
     return;
   case 43:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF(4, 3))) pz_winograd_spread_4_3(g, x);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF(4, 3))) pz_winograd_spread_4_3(g, x);
     return;
   case 63:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF(6, 3))) pz_winograd_spread_6_3(g, x);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF(6, 3))) pz_winograd_spread_6_3(g, x);
     return;
   case 25:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF(2, 5))) pz_winograd_spread_2_5(g, x);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF(2, 5))) pz_winograd_spread_2_5(g, x);
     return;
   case 45:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF(4, 5))) pz_winograd_spread_4_5(g, x);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF(4, 5))) pz_winograd_spread_4_5(g, x);
     return;
   case 65:
-    if (PZ_MAY_TRANSFORM(PZ_TRANSFORM_OF(6, 5))) pz_winograd_spread_6_5(g, x);
+    if (PZ_MAY_BIT(TRANSFORM, PZ_TRANSFORM_OF(6, 5))) pz_winograd_spread_6_5(g, x);
     return;
   default: __builtin_unreachable();
   }

@@ -24,8 +24,7 @@ enum {
   PZ_WINOGRAD_WAY_STATS,
   PZ_WINOGRAD_WAY_AHEAD,
   PZ_WINOGRAD_WAY_RESIDUAL,
-  PZ_WINOGRAD_WAY_NCHW_OUT,
-  PZ_WINOGRAD_WAY_CHANNELS_LAST /* of inputs */
+  PZ_WINOGRAD_WAY_NCHW_OUT
 };
 
 PZ_INLINE int pz_winograd_fewer_tiles(const pz_winograd_shape *s) {
@@ -47,8 +46,7 @@ PZ_INLINE uint32_t pz_winograd_ways(const pz_winograd_shape *s) {
          PZ_WAY(WINOGRAD, FEWER_BLOCKS, outer.large < outer.count) | PZ_WAY(WINOGRAD, FLAT, s->m[1] == 1) |
          PZ_WAY(WINOGRAD, HIGH, s->m[1] != 1) | PZ_WAY(WINOGRAD, POOLED, s->pooled.c) |
          PZ_WAY(WINOGRAD, STATS, c->stats_units) | PZ_WAY(WINOGRAD, AHEAD, s->ahead) |
-         PZ_WAY(WINOGRAD, RESIDUAL, c->residual.c) | PZ_WAY(WINOGRAD, NCHW_OUT, c->out.block == 1) |
-         PZ_WAY(WINOGRAD, CHANNELS_LAST, c->in.channels_last);
+         PZ_WAY(WINOGRAD, RESIDUAL, c->residual.c) | PZ_WAY(WINOGRAD, NCHW_OUT, c->out.block == 1);
 }
 
 /* Of the products, which are those of the direct convolution. registers: of vectors. */
@@ -65,7 +63,6 @@ PZ_INLINE uint32_t pz_winograd_product_ways(const pz_winograd_shape *s, int32_t 
 /* Of `a` inputs; of m outputs and r taps. */
 #define PZ_TRANSFORM_OF_INPUTS(a) ((a) / 2)
 #define PZ_TRANSFORM_OF(m, r)     (6 + ((r) == 5 ? 3 : 0) + (m) / 2)
-#define PZ_MAY_TRANSFORM(bit)     (PZ_TRANSFORM_WAYS >> (bit)&1u)
 
 /* Along an axis; none where nothing is transformed. */
 PZ_INLINE uint32_t pz_transform_ways(int32_t m, int32_t r) {

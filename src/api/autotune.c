@@ -1,4 +1,5 @@
 #include "api/autotune.h"
+#include "base/clock.h"
 #include "api/rounds.h"
 #include "api/watch.h"
 
@@ -35,7 +36,7 @@ struct pz_autotune {
   file files[MOST_FILES];
   pz_rounds *layers; /* by node; behind the last one, of all steps. Of the files as candidates */
   int32_t n_files;
-  double end;  /* of the budget (pz_tuner_now) */
+  double end;  /* of the budget (pz_now) */
   bool unsure; /* the comparison was too noisy to tell */
 };
 
@@ -119,7 +120,7 @@ static pz_status compile(const pz_autotune *t, const pz_plan *plan, const char *
   pz_emit_options emit = *t->emit;
   pz_deadline deadline;
   pz_emit_counts counts = {0};
-  const double start = pz_tuner_now();
+  const double start = pz_now();
   emit.counts = &counts;
   pz_deadline_use(&deadline, t->end, &emit);
   PZ_TRY(pz_emit_source(plan, &emit, folder, err));
@@ -127,7 +128,7 @@ static pz_status compile(const pz_autotune *t, const pz_plan *plan, const char *
   const pz_status status = pz_emit_compile(plan, &emit, folder, err);
   if (t->emit->counts) t->emit->counts->compiled += counts.compiled, t->emit->counts->cached += counts.cached;
   PZ_TRY(status);
-  pz_tuner_compiled(t->tuner, counts.compiled, pz_tuner_now() - start);
+  pz_tuner_compiled(t->tuner, counts.compiled, pz_now() - start);
   return pz_emit_link(plan, &emit, folder, path, err);
 }
 
@@ -217,7 +218,7 @@ static pz_status open_and_run(pz_autotune *t, pz_rounds *layers, const char *pat
 /* After so many rounds, which took so long. A busy machine costs more of them. */
 static bool is_enough(const pz_autotune *t, pz_rounds *all, double seconds) {
   if (all->rounds < LEAST_ROUNDS) return false;
-  if (pz_tuner_now() > t->end) return true;
+  if (pz_now() > t->end) return true;
   pz_rounds_judge(all);
   return all->noisy ? all->rounds >= MOST_BUSY_ROUNDS || seconds > BUSY
                     : all->rounds >= MOST_ROUNDS || seconds > SECONDS;
@@ -227,13 +228,13 @@ static bool is_enough(const pz_autotune *t, pz_rounds *all, double seconds) {
 static pz_status run_in_turn(pz_autotune *t, const char *const *paths, int32_t n, pz_rounds **layers,
                              pz_error *err) {
   const pz_node_id all = t->plan->graph->n_nodes;
-  const double start = pz_tuner_now();
+  const double start = pz_now();
   *layers = PZ_NEW(t->arena, pz_rounds, (size_t)all + 1);
   bool room = *layers != NULL;
   for (pz_node_id i = 0; room && i <= all; i++)
     room = pz_rounds_new(t->arena, n, MOST_BUSY_ROUNDS, t->tuner->trusting, &(*layers)[i]);
   if (!room) return pz_fail_memory(err, "times of layers", (size_t)all * sizeof **layers);
-  for (int32_t r = 0; !is_enough(t, &(*layers)[all], pz_tuner_now() - start); r++) {
+  for (int32_t r = 0; !is_enough(t, &(*layers)[all], pz_now() - start); r++) {
     for (int32_t i = 0; i < n; i++) PZ_TRY(open_and_run(t, *layers, paths[(r + i) % n], (r + i) % n, err));
     for (pz_node_id i = 0; i <= all; i++) (*layers)[i].rounds++;
   }
@@ -265,20 +266,19 @@ static int32_t labels_of(const pz_autotune *t, const file *f) {
 
 /* What one more file takes, with its rounds and those of the comparison behind it, fits into the budget. A round was tried, and took so long. */
 static bool is_affordable(const pz_autotune *t, const file *f, double round) {
-  return pz_tuner_now() + pz_tuner_compiling(t->tuner, labels_of(t, f)) + 2 * PACKING +
-             4 * LEAST_ROUNDS * round <
+  return pz_now() + pz_tuner_compiling(t->tuner, labels_of(t, f)) + 2 * PACKING + 4 * LEAST_ROUNDS * round <
          t->end;
 }
 
 /* What a round of one file takes; 0 where it does not matter. */
 static pz_status time_round(pz_autotune *t, double *round, pz_error *err) {
   pz_rounds *none;
-  const double start = pz_tuner_now(), end = t->end;
+  const double start = pz_now(), end = t->end;
   *round = 0;
   if (isinf(end)) return PZ_OK;
   t->end = start; /* as few rounds as there may be */
   const pz_status status = run_in_turn(t, &t->files[0].path, 1, &none, err);
-  t->end = end, *round = (pz_tuner_now() - start) / LEAST_ROUNDS;
+  t->end = end, *round = (pz_now() - start) / LEAST_ROUNDS;
   return status;
 }
 
@@ -326,7 +326,7 @@ pz_status pz_autotune_run(pz_tuner *tuner, const pz_plan *plan, const pz_plan_op
   *autotune = NULL;
   if (!t) return pz_fail_memory(err, "autotuning", sizeof *t);
   *t = (pz_autotune){tuner, plan, wanted, emit, tick, host, .arena = pz_arena_new()};
-  t->end = pz_tuner_now() + pz_tuner_left(tuner);
+  t->end = pz_now() + pz_tuner_left(tuner);
   const pz_status status = t->arena ? try_all(t, network, &why) : pz_fail_memory(&why, "autotuning", 64);
   if (status == PZ_OK && t->n_files > 1) return *autotune = t, PZ_OK;
   free_autotune(t);

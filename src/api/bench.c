@@ -1,22 +1,12 @@
 /* bench.c: pz_bench: a network file, timed, beside the multiply-add peak of the same minutes. */
 #include "api/api.h"
+#include "base/ascending.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "runtime/runtime.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
 
 /* Multiply-adds of step i's own algorithm, from the manifest's plan. A network file whose manifest does not tell them, or
  * tells nonsense, is judged by the direct algorithm's. */
@@ -102,13 +92,13 @@ static pz_status time_runs(timing *t, int32_t warmup, pz_error *err) {
   for (int32_t i = 0; i < warmup; i++) PZ_TRY(one_run(t, err));
   t->peak = pz_measure_peak(threads, 0.3);
   for (int32_t i = 0; i < t->runs; i++) {
-    const double start = now();
+    const double start = pz_now();
     PZ_TRY(one_run(t, err));
-    t->seconds[i] = now() - start;
+    t->seconds[i] = pz_now() - start;
   }
   const double again = pz_measure_peak(threads, 0.3);
   if (again > t->peak) t->peak = again;
-  qsort(t->seconds, (size_t)t->runs, sizeof *t->seconds, ascending);
+  qsort(t->seconds, (size_t)t->runs, sizeof *t->seconds, pz_ascending);
   const int32_t profiled = t->runs < 20 ? t->runs : 20;
   const pz_status status = pz_net_profile(t->net, (const void *const *)t->patch.inputs,
                                           (void *const *)t->patch.outputs, profiled, t->steps);

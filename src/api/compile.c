@@ -1,5 +1,6 @@
 /* compile.c: pz_compile: model file in, network file out. */
 #include "api/need.h"
+#include "base/clock.h"
 #include "api/error_propagation.h"
 #include "api/autotune.h"
 #include "api/outlook.h"
@@ -41,12 +42,6 @@ typedef struct build {
   pz_outlook_part part; /* what is told */
 } build;
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static pz_status check_interrupt(const build *b, pz_error *err) {
   if (b->options->interrupt && *b->options->interrupt)
     return pz_fail(err, PZ_INTERRUPTED, "interrupted while compiling");
@@ -68,7 +63,7 @@ static void tick(void *host) {
 }
 
 static void timed(build *b, const char *what) {
-  const double t = now();
+  const double t = pz_now();
   pz_json_set(&b->json, b->seconds, what, json_real(t - b->last));
   b->last = t;
 }
@@ -288,7 +283,7 @@ static pz_status take_in_time(build *b, pz_plan *plan, pz_error *err) {
   const pz_emit_options emit = b->emit;
   pz_deadline deadline;
   pz_error why = {0};
-  pz_deadline_use(&deadline, pz_tuner_now() + pz_tuner_left(&b->tuner), &b->emit);
+  pz_deadline_use(&deadline, pz_now() + pz_tuner_left(&b->tuner), &b->emit);
   b->plan = plan;
   const pz_status status = write_network(b, "emit_again", "compile_again", &why);
   b->emit = emit;
@@ -321,7 +316,7 @@ static pz_status weigh_errors_now(build *b, const char *network, pz_error *err) 
   return PZ_OK;
 }
 static pz_status weigh_errors(build *b, const char *network, pz_error *err) {
-  const double start = pz_tuner_now();
+  const double start = pz_now();
   if (!measures_errors(b)) return PZ_OK;
   PZ_TRY(enter(b, PZ_PART_ERRORS, err));
   if (!has_time_for_errors(b)) return PZ_OK;
@@ -379,7 +374,7 @@ static pz_status try_candidates_now(build *b, const char *network, pz_error *err
   return PZ_OK;
 }
 static pz_status try_candidates(build *b, const char *network, pz_error *err) {
-  const double start = pz_tuner_now();
+  const double start = pz_now();
   if (b->tuner.effort == PZ_EFFORT_ESTIMATE || !pz_target_runs_here(&b->plan->target) || b->wanted.memory > 0)
     return PZ_OK;
   PZ_TRY(enter(b, PZ_PART_TRYING, err));
@@ -480,7 +475,7 @@ pz_status pz_compile(const char *model, const char *output, const pz_compile_opt
                      char **summary) {
   static const pz_compile_options defaults = PZ_COMPILE_OPTIONS;
   pz_error err = {0};
-  build b = {.path = model, .output = output, .options = options ? options : &defaults, .start = now()};
+  build b = {.path = model, .output = output, .options = options ? options : &defaults, .start = pz_now()};
   b.last = b.start;
   b.arena = pz_arena_new();
   b.seconds = json_object();

@@ -1,4 +1,5 @@
 #include "api/error_propagation.h"
+#include "base/clock.h"
 #include "pznet/network_abi.h"
 #include "runtime/elf_file.h"
 
@@ -7,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define NOISE  0x1p-8 /* of weights: far above rounding errors, and its effect still in proportion */
@@ -180,22 +180,16 @@ static pz_node_id next_of(const pz_plan *plan, const bool *done) {
   return best;
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static pz_status measure(probe *t, pz_status (*tick)(void *, pz_error *), void *host, double seconds,
                          double *error_propagation, pz_error *err) {
-  const double start = now();
+  const double start = pz_now();
   bool *done = PZ_NEW(t->plan->arena, bool, (size_t)t->plan->graph->n_nodes + 1);
   if (!done) return pz_fail_memory(err, "errors", (size_t)t->plan->graph->n_nodes);
   if (t->plan->weight_bytes == 0)
     return PZ_OK; /* no layer has a choice of errors, and the file no section of weights */
   PZ_TRY(find_weights(t, err));
   PZ_TRY(run(t, &t->results, err));
-  for (pz_node_id n; now() - start < seconds && (n = next_of(t->plan, done)) != PZ_NONE;) {
+  for (pz_node_id n; pz_now() - start < seconds && (n = next_of(t->plan, done)) != PZ_NONE;) {
     done[n] = true;
     PZ_TRY(tick(host, err));
     PZ_TRY(write_layer(t, t->noisy->weights, n, err));

@@ -4,6 +4,7 @@
  * Differences to the paper: nodes have widths; lines are packed by longest paths among them; nodes are preferred to
  * lanes as neighbours, so that a chain is straight where a lane leaves or joins it. */
 #include "api/layered.h"
+#include "base/ascending.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -191,11 +192,6 @@ static extent extent_of(const pz_items *g, const double *x) {
   return e;
 }
 
-static int by_value(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* All are moved to the narrowest one's left or right side; the mean of the two in the middle keeps order and distances. */
 static void join(pz_items *g, double *const x[4]) {
   extent e[4];
@@ -208,7 +204,7 @@ static void join(pz_items *g, double *const x[4]) {
     double at[4];
     for (int k = 0; k < 4; k++)
       at[k] = x[k][i] + (k % 2 ? e[narrowest].most - e[k].most : e[narrowest].least - e[k].least);
-    qsort(at, 4, sizeof *at, by_value);
+    qsort(at, 4, sizeof *at, pz_ascending);
     g->items[i].x = (at[1] + at[2]) / 2;
   }
 }

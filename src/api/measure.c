@@ -7,6 +7,7 @@
  * A run of the graph is a round: all candidates of a problem in turn. The first of them is there once more, last, and its time in that place is what the
  * others are compared with (rounds.h): so each of them runs behind another one that has read the same input. */
 #include "api/rounds.h"
+#include "base/clock.h"
 #include "api/tuner.h"
 #include "api/watch.h"
 #include "api/worth.h"
@@ -73,12 +74,12 @@ typedef struct session {
   problem *problems;
   int32_t n, done;
   pz_effort effort; /* what is wanted now: first the candidates that lead */
-  double end;       /* of the budget (pz_tuner_now); INFINITY: there is none */
+  double end;       /* of the budget (pz_now); INFINITY: there is none */
   bool out;         /* it is used up */
   bool passed;      /* all have been gone through before: who had times then is counted already */
 } session;
 
-static double left(const session *s) { return s->end - pz_tuner_now(); }
+static double left(const session *s) { return s->end - pz_now(); }
 
 static void tick(void *host) {
   const session *s = host;
@@ -441,7 +442,7 @@ static int32_t count_fresh(const session *s, int32_t first, int32_t end) {
 /* `fresh`: candidates that no graph had before; with them come smaller kernels. s->out: the budget did not suffice. */
 static pz_status compile(session *s, batch *b, int32_t fresh, pz_error *err) {
   const pz_compile_options *o = s->tuner->options;
-  const double start = pz_tuner_now();
+  const double start = pz_now();
   pz_deadline deadline;
   pz_emit_counts counts = {0};
   PZ_TRY(pz_folder_new(b->arena, &b->folder, err));
@@ -465,7 +466,7 @@ static pz_status compile(session *s, batch *b, int32_t fresh, pz_error *err) {
   if (all) all->compiled += counts.compiled, all->cached += counts.cached;
   if (status == PZ_INTERRUPTED) s->out = pz_deadline_passed(&deadline);
   if (status != PZ_OK) return status;
-  pz_tuner_compiled(s->tuner, counts.compiled < fresh ? counts.compiled : fresh, pz_tuner_now() - start);
+  pz_tuner_compiled(s->tuner, counts.compiled < fresh ? counts.compiled : fresh, pz_now() - start);
   const char *network = pz_arena_printf(b->arena, "%s/network.so", b->folder.path);
   if (!network) return pz_fail_memory(err, "a path", 64);
   PZ_TRY(pz_open_compiled(network, s->tuner->key.threads, &b->net, err));
@@ -522,10 +523,10 @@ static void end_round(const batch *b, const pz_watch *w) {
 static pz_status run(session *s, batch *b, pz_error *err) {
   pz_watch watch;
   PZ_TRY(pz_watch_new(b->arena, b->net, s->tuner->trusting, &watch, err));
-  const double start = pz_tuner_now();
+  const double start = pz_now();
   s->tuner->ahead.rounds = start + SECONDS;
   pz_status status = PZ_OK;
-  for (int32_t r = 0; status == PZ_OK && !is_enough(s, b, r - 1, pz_tuner_now() - start); r++) {
+  for (int32_t r = 0; status == PZ_OK && !is_enough(s, b, r - 1, pz_now() - start); r++) {
     tick(s);
     status = check_interrupt(s, err);
     if (status == PZ_OK) status = pz_watch_run(&watch, &b->patch, err);
@@ -584,7 +585,7 @@ static bool is_convolution(const session *s, int32_t i) {
 
 static void begin_ahead(session *s, int32_t first, int32_t end) {
   pz_tuner_ahead *a = &s->tuner->ahead;
-  a->batch = 0, a->rounds = 0, a->work.n = 0, a->batch_begun = pz_tuner_now();
+  a->batch = 0, a->rounds = 0, a->work.n = 0, a->batch_begun = pz_now();
   for (int32_t i = first; i < end; i++) a->batch += count_wanted(s, &s->problems[i]);
 }
 
@@ -695,7 +696,7 @@ static pz_status foresee(session *s, pz_error *err) {
   s->tuner->ahead = (pz_tuner_ahead){
       .wanted = s->tuner->candidates + wanted,
       .before = s->tuner->candidates,
-      .begun = pz_tuner_now(),
+      .begun = pz_now(),
       .foreseen = wanted ? pz_tuner_compiling(s->tuner, fresh) + SECONDS * (1 + wanted / MOST_NODES) : 0,
       .work = {.pace = s->tuner->ahead.work.pace}};
   tick(s);
@@ -719,7 +720,7 @@ static pz_status measure(session *s, pz_error *err) {
 pz_status pz_tuner_measure(pz_tuner *tuner, const pz_plan *plan, double left, pz_error *err) {
   session s = {.tuner = tuner, .plan = plan, .arena = pz_arena_new()};
   pz_error why = {0};
-  const double start = pz_tuner_now(), budget = pz_tuner_left(tuner);
+  const double start = pz_now(), budget = pz_tuner_left(tuner);
   pz_status status = PZ_OK;
   if (tuner->effort == PZ_EFFORT_ESTIMATE) return pz_arena_free(s.arena), PZ_OK;
   s.end = start + (left < budget ? left : budget);
@@ -730,7 +731,7 @@ pz_status pz_tuner_measure(pz_tuner *tuner, const pz_plan *plan, double left, pz
   if (status != PZ_OK && status != PZ_INTERRUPTED)
     pz_tuner_note(tuner, "not all could be measured: %s; the cost model chooses", why.message);
   pz_arena_free(s.arena);
-  tuner->seconds += pz_tuner_now() - start;
+  tuner->seconds += pz_now() - start;
   if (budget > 0) pz_tuner_spend(tuner, start);
   return status == PZ_INTERRUPTED ? pz_fail(err, status, "%s", why.message) : PZ_OK;
 }

@@ -1,4 +1,5 @@
 #include "api/outlook.h"
+#include "base/clock.h"
 #include "base/cpu.h"
 
 #include <math.h>
@@ -64,8 +65,7 @@ static bool measures(const pz_outlook *o, const pz_plan *plan) {
 /* On this machine beside what else it does, as compilers of measuring have found it. */
 static double kernels_seconds(const pz_outlook *o) {
   const pz_compile_work *seen = &o->tuner->ahead.work;
-  return o->costs * pz_compile_work_pace(seen) / pz_compile_work_share(seen, pz_tuner_now()) /
-         pz_cpu_usable();
+  return o->costs * pz_compile_work_pace(seen) / pz_compile_work_share(seen, pz_now()) / pz_cpu_usable();
 }
 
 static void look_at_parts(pz_outlook *o) {
@@ -114,7 +114,7 @@ static void say_of_measuring(pz_outlook *o, double now) {
 }
 
 void pz_outlook_tell(pz_outlook *o, pz_outlook_part part, const char *what) {
-  const double now = pz_tuner_now();
+  const double now = pz_now();
   const int before = o->forecast.now;
   if ((int)part > before) pz_forecast_enter(&o->forecast, (int)part, now);
   if (part == PZ_PART_WRITING && before < PZ_PART_WRITING)

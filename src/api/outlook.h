@@ -30,7 +30,7 @@ typedef struct pz_outlook {
   double costs; /* of the plan's kernels */
 } pz_outlook;
 
-/* Nothing is told before pz_outlook_plan. `start`: of the whole work, as pz_tuner_now. */
+/* Nothing is told before pz_outlook_plan. `start`: of the whole work, as pz_now. */
 void pz_outlook_begin(pz_outlook *o, const pz_tuner *tuner, pz_progress progress, void *host, double start);
 /* The plan, which lives until the next one is told or KERNELS begins, and what its kernels cost that are not kept (pz_emit_costs): sets what all
  * parts are expected to take that have not begun. */

@@ -2,16 +2,9 @@
  * fused multiply-adds on registers, which covers latency 4 times two units of every x86 core so far. Of floats: the
  * products of AMX, which are of bfloat16, do not count. */
 #include "api/api.h"
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/pool.h"
-
-#include <time.h>
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Loops in assembler, so that no compiler can spill an accumulator: registers 0 to 11 (0 to 23) are summed into,
  * the last ones hold the factors, which are zero. */
@@ -69,10 +62,10 @@ static void task(void *arg, int32_t worker) {
 static double best_of(pz_pool *pool, const chains *row, double seconds) {
   const work w = {row, 1 << 18};
   double best = 0;
-  for (const double end = now() + seconds; now() < end;) {
-    const double start = now();
+  for (const double end = pz_now() + seconds; pz_now() < end;) {
+    const double start = pz_now();
     pz_pool_run(pool, task, (void *)&w);
-    const double rate = row->flops * (double)w.rounds * pz_pool_threads(pool) / (now() - start);
+    const double rate = row->flops * (double)w.rounds * pz_pool_threads(pool) / (pz_now() - start);
     if (rate > best) best = rate;
   }
   return best * 1e-9;

@@ -1,4 +1,5 @@
 #include "api/rounds.h"
+#include "base/ascending.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,14 +28,9 @@ void pz_rounds_set(pz_rounds *r, int32_t candidate, double seconds, bool disturb
 
 /* ---- statistics ---- */
 
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Sorts. */
 static double quantile(double *x, int32_t n, double part) {
-  qsort(x, (size_t)n, sizeof *x, ascending);
+  qsort(x, (size_t)n, sizeof *x, pz_ascending);
   const double at = part * (n - 1);
   const int32_t below = (int32_t)at;
   return below + 1 < n ? x[below] + (at - below) * (x[below + 1] - x[below]) : x[below];

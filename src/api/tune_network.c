@@ -1,5 +1,6 @@
 /* tune_network.c: pz_tune_network: the problems of a network file, measured whenever there is time. */
 #include "api/need.h"
+#include "base/clock.h"
 #include "api/tuner.h"
 #include "api/tuning_section.h"
 #include "base/forecast.h"
@@ -87,7 +88,7 @@ static pz_status begin(work *w, pz_error *err) {
 
 static void tell(void *host, const char *what) {
   work *w = host;
-  const double now = pz_tuner_now();
+  const double now = pz_now();
   pz_forecast_enter(&w->forecast, 0, now);
   pz_forecast_say(&w->forecast, pz_tuner_ahead_left(&w->tuner, now), now);
   pz_forecast_bound(&w->forecast, w->tuner.ahead.begun + pz_tuner_left(&w->tuner));
@@ -160,7 +161,7 @@ pz_status pz_tune_network(const char *network, const pz_tune_options *options, c
   static const pz_tune_options defaults = PZ_TUNE_OPTIONS;
   pz_error err = {0};
   work w = {.path = network, .options = options ? options : &defaults, .ended = false};
-  pz_forecast_begin(&w.forecast, w.options->progress, w.options->progress_host, pz_tuner_now());
+  pz_forecast_begin(&w.forecast, w.options->progress, w.options->progress_host, pz_now());
   pz_forecast_add(&w.forecast, 0);
   if (json) *json = NULL;
   pz_status status =

@@ -1,5 +1,6 @@
 /* tuner.c: times of candidates, from the tuning database and from measuring, and the choice by them. */
 #include "api/tuner.h"
+#include "base/clock.h"
 #include "base/inert.h"
 #include "api/worth.h"
 #include "base/owned.h"
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define BUDGET 10 /* seconds, where no effort is named */
 
@@ -50,14 +50,8 @@ static pz_status parse_budget(pz_tuner *t, const pz_compile_options *o, pz_error
 
 /* ---- the budget ---- */
 
-double pz_tuner_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 double pz_tuner_left(const pz_tuner *t) { return t->budget > t->spent ? t->budget - t->spent : 0; }
-void pz_tuner_spend(pz_tuner *t, double start) { t->spent += pz_tuner_now() - start; }
+void pz_tuner_spend(pz_tuner *t, double start) { t->spent += pz_now() - start; }
 
 enum { LEAST_KERNELS = 2 }; /* fewer tell nothing of others */
 static double quiet_compiling(double kernels) { return pz_compile_cost_of_some(kernels, pz_cpu_usable()); }
@@ -75,7 +69,7 @@ void pz_tuner_compiled(pz_tuner *t, int64_t kernels, double seconds) {
 static void look_at_clock(void *host) {
   pz_deadline *d = host;
   if (d->tick) d->tick(d->host);
-  if ((d->interrupt && *d->interrupt) || pz_tuner_now() > d->end) d->stop = 1;
+  if ((d->interrupt && *d->interrupt) || pz_now() > d->end) d->stop = 1;
 }
 void pz_deadline_use(pz_deadline *d, double end, pz_emit_options *emit) {
   *d = (pz_deadline){.end = end, .interrupt = emit->interrupt, .tick = emit->tick, .host = emit->tick_host};

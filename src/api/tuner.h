@@ -102,9 +102,8 @@ double pz_tuner_ahead_left(const pz_tuner *tuner, double now);
 /* ---- the budget ---- */
 
 double pz_tuner_left(const pz_tuner *tuner);
-/* What was begun at `start` (pz_tuner_now) has been paid. */
+/* What was begun at `start` (pz_now) has been paid. */
 void pz_tuner_spend(pz_tuner *tuner, double start);
-double pz_tuner_now(void);
 /* Seconds that compiling so many new kernels is expected to take, by what it took before; and what it took, where so many were compiled. */
 double pz_tuner_compiling(const pz_tuner *tuner, int32_t kernels);
 void pz_tuner_compiled(pz_tuner *tuner, int64_t kernels, double seconds);

@@ -1,4 +1,5 @@
 #include "api/watch.h"
+#include "base/clock.h"
 
 #include "base/cpu.h"
 
@@ -18,12 +19,6 @@
   2e-4 /* seconds, and more than waking takes on a quiet machine, less than another's turn: then it is disturbed */
 #define NAP 5000000 /* nanoseconds: more than a thread's turn, so that it is its turn when it wakes */
 enum { MOST_THREADS = 256 };
-
-static double clock_of(clockid_t id) {
-  struct timespec t;
-  clock_gettime(id, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- what threads wait ---- */
 
@@ -85,10 +80,10 @@ static uint64_t work(uint64_t x) {
 static double pace_now(void) {
   double least = 1;
   for (int i = 0; i < 5; i++) {
-    const double start = clock_of(CLOCK_MONOTONIC);
+    const double start = pz_now();
     volatile uint64_t kept = work((uint64_t)i);
     (void)kept;
-    const double seconds = clock_of(CLOCK_MONOTONIC) - start;
+    const double seconds = pz_now() - start;
     if (seconds < least) least = seconds;
   }
   return least;
@@ -163,10 +158,10 @@ pz_status pz_watch_run(pz_watch *w, const pz_patch *patch, pz_error *err) {
 }
 
 double pz_watch_load(void) {
-  const double start = clock_of(CLOCK_MONOTONIC), cpu = clock_of(CLOCK_THREAD_CPUTIME_ID);
+  const double start = pz_now(), cpu = pz_clock(CLOCK_THREAD_CPUTIME_ID);
   double wall;
   volatile uint64_t kept = 1;
-  while ((wall = clock_of(CLOCK_MONOTONIC) - start) < LOOK) kept = work(kept);
-  const double own = clock_of(CLOCK_THREAD_CPUTIME_ID) - cpu;
+  while ((wall = pz_now() - start) < LOOK) kept = work(kept);
+  const double own = pz_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
   return own > 0 && wall > own ? wall / own : 1;
 }

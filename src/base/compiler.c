@@ -1,4 +1,5 @@
 #include "base/compiler.h"
+#include "base/clock.h"
 #include "base/process.h"
 
 #include <errno.h>
@@ -47,22 +48,16 @@ static pz_status start(const command *c, int *from, pz_process *child, pz_error 
                  strerror(failed));
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* The beginning of what the compiler prints; the rest is read and dropped, so that it ends by itself. */
 static pz_status listen_to(int from, const volatile int *interrupt, char *out, size_t size, pz_error *err) {
-  const double end = now() + MOST_SECONDS;
+  const double end = pz_now() + MOST_SECONDS;
   char piece[512];
   size_t n = 0;
   for (;;) {
     struct pollfd wait = {.fd = from, .events = POLLIN};
     if (interrupt && *interrupt)
       return pz_fail(err, PZ_INTERRUPTED, "interrupted while asking the C compiler");
-    if (now() > end) return pz_fail(err, PZ_ERROR_RUN, "it did not end within %d seconds", MOST_SECONDS);
+    if (pz_now() > end) return pz_fail(err, PZ_ERROR_RUN, "it did not end within %d seconds", MOST_SECONDS);
     if (poll(&wait, 1, 20) <= 0) continue;
     const ssize_t got = read(from, piece, sizeof piece);
     if (got < 0 && errno != EINTR) return pz_fail(err, PZ_ERROR_RUN, "%s", strerror(errno));

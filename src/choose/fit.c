@@ -10,6 +10,7 @@
  * What measurements do not tell is the prior's: each factor is bound to it as by KEEP measurements, those that the prior has at 0 by their amounts in the
  * rows. So few rows, or terms that always come together, give factors near the prior's. */
 #include "choose/fit.h"
+#include "base/ascending.h"
 #include "choose/least_squares.h"
 
 #include <math.h>
@@ -45,11 +46,6 @@ static int32_t end_of(const fit *f, int32_t first) {
 
 /* ---- the unit ---- */
 
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* The seconds of the prior's unit: the median of what rows took. */
 static double unit_of(const fit *f, double *room) {
   int32_t n = 0;
@@ -57,7 +53,7 @@ static double unit_of(const fit *f, double *room) {
     const double cost = counts(f, i) ? pz_cost_of_work(f->prior, &f->rows[i].work) : 0;
     if (cost > 0) room[n++] = f->rows[i].seconds / cost;
   }
-  qsort(room, (size_t)n, sizeof *room, compare);
+  qsort(room, (size_t)n, sizeof *room, pz_ascending);
   return n ? room[n / 2] : 0;
 }
 

@@ -1,5 +1,6 @@
 /* build.c: the C compiler, called. As many at a time as the process may use cores. */
 #include "base/cpu.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/process.h"
@@ -36,12 +37,6 @@ static void end_all(compiler *compilers, int n) {
   pz_process *all[MAX_COMPILERS];
   for (int i = 0; i < n; i++) all[i] = &compilers[i].process;
   pz_process_end(all, n);
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static void tell(const pz_emit_options *o, const compiler *compilers, int n) {
@@ -220,7 +215,7 @@ static pz_status finish_one(const pz_plan *plan, const pz_emit_options *o, const
                             compiler *compilers, int n, compiler **one, pz_error *err) {
   int code = 0;
   PZ_TRY(wait_for_one(compilers, n, o, one, &code, err));
-  if (o->work && (*one)->task >= 0) pz_compile_work_end(o->work, (*one)->task, (*one)->process.cpu, now());
+  if (o->work && (*one)->task >= 0) pz_compile_work_end(o->work, (*one)->task, (*one)->process.cpu, pz_now());
   if (code < 0) return pz_fail(err, PZ_ERROR_RUN, "waiting for the C compiler: %s", strerror(-code));
   return code ? compiler_failed(plan, o, folder, (*one)->log, code, err) : PZ_OK;
 }
@@ -273,7 +268,7 @@ static pz_status begin_next(const pz_plan *plan, const pz_emit_options *o, const
   PZ_TRY(begin_source(plan, o, folder, s->files[i], j, err));
   if (!o->work || !s->costs) return PZ_OK;
   j->task = i < PZ_COMPILE_TASKS ? i : -1;
-  if (j->task >= 0) pz_compile_work_start(o->work, j->task, now());
+  if (j->task >= 0) pz_compile_work_start(o->work, j->task, pz_now());
   return PZ_OK;
 }
 

@@ -48,9 +48,6 @@ double pz_compile_cost_of_some(double kernels, int width) {
 /* What is learned of a processor's share in less time is noise. */
 #define LEAST_WALL 0.5
 
-static double least(double a, double b) { return a < b ? a : b; }
-static double most(double a, double b) { return a > b ? a : b; }
-
 void pz_compile_work_begin(pz_compile_work *w, int width) {
   const double pace = pz_compile_work_pace(w);
   *w = (pz_compile_work){.pace = pace, .width = width > 0 ? width : 1};
@@ -67,7 +64,7 @@ void pz_compile_work_start(pz_compile_work *w, int task, double now) {
 }
 
 void pz_compile_work_sample(pz_compile_work *w, int task, double cpu) {
-  w->tasks[task].cpu = most(w->tasks[task].cpu, cpu);
+  w->tasks[task].cpu = fmax(w->tasks[task].cpu, cpu);
 }
 
 void pz_compile_work_end(pz_compile_work *w, int task, double cpu, double now) {
@@ -88,7 +85,7 @@ static double pace_now(const pz_compile_work *w) {
   for (int i = 0; i < w->n; i++)
     if (w->tasks[i].is == PZ_TASK_RUNS && w->tasks[i].cpu > pace * w->tasks[i].cost)
       cpu += w->tasks[i].cpu, cost += w->tasks[i].cost;
-  return most(pace, cpu / cost);
+  return fmax(pace, cpu / cost);
 }
 
 double pz_compile_work_share(const pz_compile_work *w, double now) {
@@ -96,12 +93,12 @@ double pz_compile_work_share(const pz_compile_work *w, double now) {
   for (int i = 0; i < w->n; i++)
     if (w->tasks[i].is == PZ_TASK_RUNS) cpu += w->tasks[i].cpu, wall += now - w->tasks[i].begun;
   if (wall < LEAST_WALL) cpu += w->over_cpu, wall += w->over_wall;
-  return wall < LEAST_WALL ? 1 : least(most(cpu / wall, LEAST_SHARE), 1);
+  return wall < LEAST_WALL ? 1 : fmin(fmax(cpu / wall, LEAST_SHARE), 1);
 }
 
 static double left_of(const pz_compile_task *t, double pace) {
   if (t->is == PZ_TASK_IS_OVER) return 0;
-  return most(t->cost * pace - t->cpu, t->cpu * (1 - MOST_DONE) / MOST_DONE);
+  return fmax(t->cost * pace - t->cpu, t->cpu * (1 - MOST_DONE) / MOST_DONE);
 }
 
 /* Each task goes to the compiler that is free first. */
@@ -117,7 +114,7 @@ double pz_compile_work_left(const pz_compile_work *w, double now) {
       for (int k = 1; k < width; k++)
         if (busy[k] < busy[first]) first = k;
       busy[first] += left_of(&w->tasks[i], pace) / share;
-      longest = most(longest, busy[first]);
+      longest = fmax(longest, busy[first]);
     }
   return longest;
 }

@@ -115,13 +115,13 @@ static void put_ways(pz_code *c, const pz_instance *kernels, int32_t n, const ch
   uint32_t mask = 0;
   char family[64];
   snprintf(family, sizeof family, "%.*s", (int)(strlen(name) - strlen("PZ__WAYS")), name + strlen("PZ_"));
+  const char *seen = ""; /* the header before, which has not the code */
   for (int32_t i = 0; i < n; i++) {
     const char *header = kernels[i].call->header;
     const pz_call_way *way = way_of(kernels[i].call, name);
     if (way) mask |= way->mask;
-    else if ((i == 0 || strcmp(header, kernels[i - 1].call->header)) &&
-             reaches(embedded(header, strlen(header)), family, 0))
-      return;
+    else if (strcmp(header, seen) && reaches(embedded(header, strlen(header)), family, 0)) return;
+    else seen = header;
   }
   pz_code_put(c, "#define $ $u\n", pz_code_word(name), (int64_t)mask);
 }

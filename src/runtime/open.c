@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "base/clock.h"
 #include "pznet/pznet.h"
 #include "runtime/abi_check.h"
 #include "runtime/identity.h"
@@ -9,7 +10,6 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* How a network file is opened. */
@@ -99,12 +99,6 @@ static pz_status prepare(struct pz_net *net, const char *path, const pz_net_opti
 const char *pz_runtime_path(const struct pz_net *net) { return net->more->path; }
 int64_t pz_runtime_file_bytes(const struct pz_net *net) { return (int64_t)net->more->info.st_size; }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static pz_status open_net(const char *path, const pz_net_options *options, bool unfinished,
                           struct pz_net **out, pz_error *err) {
   static const pz_net_options defaults = PZ_NET_OPTIONS;
@@ -115,11 +109,11 @@ static pz_status open_net(const char *path, const pz_net_options *options, bool 
     pz_arena_free(arena);
     return pz_fail_memory(err, path, sizeof *net);
   }
-  const double start = now();
+  const double start = pz_now();
   net->arena = arena;
   pz_status status = prepare(net, path, options ? options : &defaults, unfinished, err);
   if (status != PZ_OK) return pz_runtime_close(net), status;
-  net->open_seconds = now() - start;
+  net->open_seconds = pz_now() - start;
   *out = net;
   return PZ_OK;
 }

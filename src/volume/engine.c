@@ -1,4 +1,5 @@
 #include "volume/engine.h"
+#include "base/clock.h"
 
 #include "base/file.h"
 #include "volume/run_layout.h"
@@ -24,7 +25,7 @@ static const pz_engine_tuning defaults = {
 
 void pz_run_tell(pz_run *r, pz_run_part part, int64_t done, int64_t total) {
   static const char *const names[] = {"mean and deviation", "patches", "writing"};
-  const double now = pz_seconds();
+  const double now = pz_now();
   pz_forecast_enter(&r->forecast, (int)part, now);
   pz_forecast_count(&r->forecast, done, total, now);
   pz_forecast_tell(&r->forecast, names[part], done, total, now);
@@ -196,9 +197,9 @@ static pz_status remember(pz_run *r, pz_error *err) {
 
 static pz_status normalise(pz_run *r, pz_error *err) {
   if (r->normalize == PZ_NORMALIZE_ZSCORE && r->job && recall(r)) return PZ_OK;
-  const double begin = pz_seconds();
+  const double begin = pz_now();
   PZ_TRY(pz_normalize_prepare(r->normalize, r->input, &r->window, read_planes(r), statistics_step, r, err));
-  r->counts.statistics = pz_seconds() - begin;
+  r->counts.statistics = pz_now() - begin;
   return r->normalize == PZ_NORMALIZE_ZSCORE && r->job ? remember(r, err) : PZ_OK;
 }
 
@@ -246,15 +247,15 @@ static pz_status compute(pz_run *r, layer *w, const int64_t k[3], float *out, bo
     PZ_TRY(pz_stages_wait_input(r->stages, last, &r->counts.wait, err));
     w->fed = true;
   }
-  const double begin = pz_seconds();
+  const double begin = pz_now();
   *skipped = r->options->skip_zero && pz_patch_is_zero(&r->window, k);
   if (!*skipped) {
     pz_patch_read(&r->window, k);
     PZ_TRY(pz_patch_apply(&r->window, out, err));
-    r->patch_seconds = pz_seconds() - begin;
+    r->patch_seconds = pz_now() - begin;
   }
   r->counts.run += !*skipped, r->counts.skipped += *skipped;
-  r->counts.compute += pz_seconds() - begin;
+  r->counts.compute += pz_now() - begin;
   return PZ_OK;
 }
 
@@ -289,10 +290,10 @@ static pz_status one_patch(pz_run *r, layer *w, int64_t index, pz_error *err) {
                    r->job ? "; run the same command with --resume to go on" : "");
   PZ_TRY(pz_stages_wait_patch(r->stages, which, &r->counts.wait, err));
   PZ_TRY(known ? replay(r, w, index, out, err) : compute(r, w, k, out, &skipped, err));
-  const double begin = pz_seconds();
+  const double begin = pz_now();
   if (!skipped && !pz_patch_scatter(&r->window, k, out, r->from))
     PZ_TRY(not_finite(r, w, k, out, known, err));
-  r->counts.compute += pz_seconds() - begin;
+  r->counts.compute += pz_now() - begin;
   w->recording = w->recording && (known || worth_recording(r));
   if (w->recording && !known) pz_stages_put_patch(r->stages, w->k, index, skipped ? -1 : which);
   if (known) pz_forecast_skip(&r->forecast, 1);
@@ -322,10 +323,10 @@ static pz_status store(pz_run *r, const pz_part *all, pz_error *err) {
     part.planes = most < left ? most : left;
     const int which = (int)(r->stored++ % r->layout.stores);
     PZ_TRY(pz_stages_wait_store(r->stages, which, &r->counts.wait, err));
-    const double start = pz_seconds();
+    const double start = pz_now();
     const pz_part_tally told = pz_part_store(&r->window, &part, which);
     PZ_TRY(tally(r, &told, err));
-    r->counts.compute += pz_seconds() - start;
+    r->counts.compute += pz_now() - start;
     pz_stages_put_part(r->stages, &part, which);
   }
   return PZ_OK;
@@ -377,7 +378,7 @@ static pz_status one_layer(pz_run *r, int64_t k, pz_error *err) {
 static pz_status all_layers(pz_run *r, pz_error *err) {
   const int64_t first = pz_layers_needed(&r->layout.grid.axis[0], r->first_layer);
   r->done = first * r->layout.layer_patches;
-  pz_forecast_enter(&r->forecast, PZ_RUN_PATCHES, pz_seconds());
+  pz_forecast_enter(&r->forecast, PZ_RUN_PATCHES, pz_now());
   pz_forecast_skip(&r->forecast, r->done);
   for (int64_t k = first; k < r->layout.layers; k++) PZ_TRY(one_layer(r, k, err));
   return PZ_OK;
@@ -548,7 +549,7 @@ static pz_status whole_run(pz_run *r, const pz_volume_writer *output, char **rep
   foresee(r);
   const pz_status status = r->sink ? to_sink(r, err) : to_file(r, err);
   if (status != PZ_OK || !report) return status;
-  r->counts.seconds = pz_seconds() - r->begun;
+  r->counts.seconds = pz_now() - r->begun;
   *report = pz_report_print(r, true);
   return *report ? PZ_OK : pz_fail_memory(err, "the report", 4096);
 }
@@ -565,7 +566,7 @@ static void use_defaults(const pz_engine_tuning *given, pz_engine_tuning *t) {
 pz_status pz_engine_run(const pz_patch_function *function, pz_volume *input, const pz_volume_writer *output,
                         const pz_infer_options *options, const pz_engine_tuning *tuning, char **report,
                         pz_error *err) {
-  pz_run r = {.function = function, .input = input, .options = options, .begun = pz_seconds()};
+  pz_run r = {.function = function, .input = input, .options = options, .begun = pz_now()};
   if (report) *report = NULL;
   use_defaults(tuning, &r.tuning);
   r.arena = pz_arena_new();

@@ -1,5 +1,6 @@
 /* result.c: from the job's files to the output. */
 #include "base/memory.h"
+#include "base/clock.h"
 #include "volume/finished.h"
 #include "formats/io.h"
 #include "volume/run.h"
@@ -169,7 +170,7 @@ static pz_status convert(pz_run *r, const char *path, pz_volume_join *joined, pz
   source.fd = open(r->result_path, O_RDONLY | O_CLOEXEC);
   if (source.fd < 0) return pz_io_fail(err, r->result_path, "opening", errno);
   joined->to = path;
-  pz_forecast_enter(&r->forecast, PZ_RUN_WRITING, pz_seconds());
+  pz_forecast_enter(&r->forecast, PZ_RUN_WRITING, pz_now());
   const pz_status status = r->joins ? join(r, joined, &source, err)
                                     : r->output.format->convert(path, r->output.dataset, &source, err);
   close(source.fd);
@@ -250,10 +251,10 @@ static pz_status publish(pz_run *r, pz_volume_join *joined, pz_error *err) {
 }
 
 pz_status pz_run_publish(pz_run *r, pz_error *err) {
-  const double begin = pz_seconds();
+  const double begin = pz_now();
   pz_volume_join joined = {.lock = -1};
   const pz_status status = publish(r, &joined, err);
   if (joined.lock >= 0) close(joined.lock);
-  r->counts.finish = pz_seconds() - begin;
+  r->counts.finish = pz_now() - begin;
   return status;
 }

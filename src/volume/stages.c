@@ -1,4 +1,5 @@
 #include "volume/stages.h"
+#include "base/clock.h"
 
 #include "formats/convert.h"
 #include "formats/io.h"
@@ -11,7 +12,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef enum kind { PATCH, PART, LAYER } kind;
@@ -62,12 +62,6 @@ struct pz_stages {
   pz_job_tally tally; /* of the layers before `layer` */
 };
 
-double pz_seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void fail_stage(pz_stages *s, const pz_error *e) {
   pthread_mutex_lock(&s->lock);
   if (s->error.status == PZ_OK) s->error = *e;
@@ -95,13 +89,13 @@ static int64_t next_planes(pz_stages *s, int64_t *z) {
 
 static pz_status read_planes(pz_stages *s, int64_t z, int64_t n, pz_error *err) {
   pz_window *window = s->window;
-  const double begin = pz_seconds();
+  const double begin = pz_now();
   const int64_t channel = pz_window_channel_bytes(window);
   char *to = pz_window_plane(window, z);
   PZ_TRY(pz_volume_read_planes(s->input.volume, z, n, to, channel, err));
   PZ_TRY(pz_planes_mend(s->input.volume, window->options->nan, z, n, to, channel, err));
   if (s->input.count_rounded) pz_planes_count_rounded(s->input.volume, z, n, to, channel, &s->rounding);
-  s->read_seconds += pz_seconds() - begin;
+  s->read_seconds += pz_now() - begin;
   return PZ_OK;
 }
 
@@ -185,7 +179,7 @@ static pz_status record(pz_stages *s, pz_error *err) {
       .layer = s->layer, .first = s->needed, .layers = layers, .patches = s->recent, .tally = s->tally};
   PZ_TRY(pz_job_record(s->output.job, &p, err));
   forget_rows(s, s->needed);
-  s->recorded = pz_seconds();
+  s->recorded = pz_now();
   s->unrecorded = false;
   return PZ_OK;
 }
@@ -203,12 +197,12 @@ static pz_status end_row(pz_stages *s, const item *i, pz_error *err) {
 static pz_status write_item(pz_stages *s, const item *i, pz_error *err) {
   static pz_status (*const kinds[])(pz_stages *, const item *, pz_error *) = {
       [PATCH] = write_patch, [PART] = write_part, [LAYER] = end_row};
-  const double begin = pz_seconds();
+  const double begin = pz_now();
   s->unrecorded = true;
   PZ_TRY(kinds[i->kind](s, i, err));
   if (s->unrecorded && i->kind != PART && begin - s->recorded >= s->output.record_seconds)
     PZ_TRY(record(s, err));
-  s->write_seconds += pz_seconds() - begin;
+  s->write_seconds += pz_now() - begin;
   return PZ_OK;
 }
 
@@ -256,13 +250,13 @@ static bool queue_free(const pz_stages *s, int64_t which) {
 }
 
 static pz_status wait_for(pz_stages *s, condition met, int64_t which, double *waited, pz_error *err) {
-  const double begin = pz_seconds();
+  const double begin = pz_now();
   pthread_mutex_lock(&s->lock);
   while (!s->stop && !met(s, which)) pthread_cond_wait(&s->changed, &s->lock);
   const bool stopped = s->stop;
   if (stopped && err && err->status == PZ_OK) *err = s->error;
   pthread_mutex_unlock(&s->lock);
-  if (waited) *waited += pz_seconds() - begin;
+  if (waited) *waited += pz_now() - begin;
   return !stopped ? PZ_OK : err ? err->status : PZ_ERROR_RUN;
 }
 
@@ -330,7 +324,7 @@ pz_status pz_stages_begin_writing(pz_stages *s, const pz_stages_output *output, 
   if (!s->patches) return pz_fail_memory(err, "the writer", (unsigned long long)s->held * 16);
   s->recent = s->patches + s->held;
   if (s->output.job) load_journals(s);
-  s->recorded = pz_seconds();
+  s->recorded = pz_now();
   if (s->output.job) s->result = open(s->output.result_path, O_WRONLY | O_CLOEXEC);
   if (s->output.job && s->result < 0) return pz_io_fail(err, s->output.result_path, "opening", errno);
   const pz_volume_info *r = &s->window->layout->result;

@@ -51,6 +51,4 @@ void pz_stages_put_layer(pz_stages *stages, int64_t layer, int64_t needed, pz_jo
 /* The first of the layers that are needed to resume at `layer`. */
 int64_t pz_layers_needed(const pz_axis *z, int64_t layer);
 
-double pz_seconds(void); /* a monotonic clock */
-
 #endif

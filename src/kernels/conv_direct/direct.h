@@ -114,35 +114,25 @@ PZ_INLINE void pz_conv_row(const pz_conv_direct_shape *s, int32_t rw, int32_t ch
   }
 }
 
-/* `channels` channels of each of the taps along w, tap by tap. Written out are `written` of a block's channels, or kw where the input is NCHW. */
+/* `channels` channels of each of the taps along w, tap by tap. Unrolled are a block's channels, or kw where the input is NCHW. */
 PZ_INLINE void pz_conv_taps_of_row(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t channels,
-                                   int32_t written, const float *in, const float *weights, pz_v *acc) {
+                                   const float *in, const float *weights, pz_v *acc) {
   const int nchw = s->in.block == 1;
   const int32_t steps = nchw ? s->kernel[2] : channels, across = nchw ? 1 : s->kernel[2];
   const int64_t tap = s->dilation[2] * s->in.stride_w, step = nchw ? tap : 1;
-  const int32_t most = nchw ? steps : written;
   PZ_ROLL for (int32_t w = 0; w < across; ++w) {
     PZ_POINTER_PIN(in);
     PZ_POINTER_PIN(weights);
-    const float *x = in;
-    PZ_ROLL for (int32_t i = 0; i < steps / most; ++i, x += most * step, weights += most * kb * PZ_S) {
-      PZ_POINTER_PIN(x);
-      PZ_POINTER_PIN(weights);
-      PZ_UNROLL for (int32_t k = 0; k < most; ++k)
-          pz_conv_step(s, kb, rw, x + k * step, weights + k * kb * PZ_S, acc);
-    }
-    PZ_UNROLL for (int32_t k = 0; k < steps % most; ++k)
-        pz_conv_step(s, kb, rw, x + k * step, weights + k * kb * PZ_S, acc);
+    PZ_UNROLL for (int32_t i = 0; i < steps; ++i)
+        pz_conv_step(s, kb, rw, in + i * step, weights + i * kb * PZ_S, acc);
     in += tap;
-    weights += steps % most * kb * PZ_S;
+    weights += steps * kb * PZ_S;
   }
 }
 
-/* `blocks` input blocks of `channels` channels each, all taps. written: channels whose steps are written out one after the other: all of a block,
- * or fewer for less code, which costs products of 1x1x1 7% (doc/notes/2026-11-29-compiling.md). */
+/* `blocks` input blocks of `channels` channels each, all taps. */
 PZ_INLINE const float *pz_conv_sum(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t channels,
-                                   int32_t blocks, int32_t written, const float *in, const float *weights,
-                                   pz_v *acc) {
+                                   int32_t blocks, const float *in, const float *weights, pz_v *acc) {
   PZ_ROLL for (int32_t b = pz_rolled(0); b < blocks; ++b) {
     PZ_ROLL for (int32_t d = 0; d < s->kernel[0]; ++d) {
       PZ_ROLL for (int32_t h = 0; h < s->kernel[1]; ++h) {
@@ -151,7 +141,7 @@ PZ_INLINE const float *pz_conv_sum(const pz_conv_direct_shape *s, int32_t kb, in
         pz_conv_fetch(s, rw, h, x);
         if (PZ_MAY(CONV, ROWS) && pz_conv_takes_rows(s, kb, rw, PZ_V_REGISTERS))
           pz_conv_row(s, rw, channels, x, weights, acc);
-        else if (PZ_MAY(CONV, TAPS)) pz_conv_taps_of_row(s, kb, rw, channels, written, x, weights, acc);
+        else if (PZ_MAY(CONV, TAPS)) pz_conv_taps_of_row(s, kb, rw, channels, x, weights, acc);
         weights += s->kernel[2] * channels * kb * PZ_S;
       }
     }
@@ -251,7 +241,7 @@ PZ_INLINE const float *pz_conv_sum_chunks(const pz_conv_direct_shape *s, int32_t
                 parts = whole < s->c_chunk ? whole : s->c_chunk,
                 share = parts ? (points + parts - 1) / parts : 0;
   const float *weights = t->weights, *residual = t->residual + t->further;
-  if (PZ_CONV_LATER(s, t)) return pz_conv_sum(s, kb, rw, s->in.block, t->full, PZ_S, t->in, weights, acc);
+  if (PZ_CONV_LATER(s, t)) return pz_conv_sum(s, kb, rw, s->in.block, t->full, t->in, weights, acc);
   if (!t->full) pz_conv_fetch_ahead(s, t, kb, rw, 0, points);
   PZ_ROLL for (int32_t b = pz_rolled(0); b < t->full;
                ++b, weights += block, residual += share * s->residual.stride_w) {
@@ -268,9 +258,9 @@ PZ_INLINE void pz_conv_one_tile(const pz_conv_direct_shape *s, int32_t kb, int32
   PZ_UNROLL for (int32_t i = 0; i < all; ++i) acc[i] = pz_conv_start(s, t, kb, rw, i);
   const float *weights = PZ_MAY(CONV, PARTS) && s->ahead == PZ_CONV_AHEAD_PARTS
                              ? pz_conv_sum_chunks(s, kb, rw, t, acc)
-                             : pz_conv_sum(s, kb, rw, s->in.block, t->full, PZ_S, t->in, t->weights, acc);
+                             : pz_conv_sum(s, kb, rw, s->in.block, t->full, t->in, t->weights, acc);
   if (PZ_MAY(CONV, REST) && rest && t->rest)
-    pz_conv_sum(s, kb, rw, rest, 1, PZ_S, t->in + t->full * s->in.stride_c, weights, acc);
+    pz_conv_sum(s, kb, rw, rest, 1, t->in + t->full * s->in.stride_c, weights, acc);
   if (PZ_MAY(CONV, ROLLED) && pz_conv_epilogue_rolled(s) && !PZ_CONV_UNDONE(s, t)) {
     pz_conv_end_points(s, t, kb, rw, acc);
     return;

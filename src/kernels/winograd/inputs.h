@@ -252,7 +252,7 @@ PZ_INLINE pz_v pz_winograd_slice_of(const pz_winograd_shape *s, const pz_winogra
   pz_v patch[PZ_WINOGRAD_PLANE];
   if (PZ_MAY(WINOGRAD, SHORT) && sharers) pz_winograd_fill_short(s, z, sharers, block, w, in, patch);
   else if (filled) pz_winograd_fill(s, z, t, block, w, slice, patch);
-  /* One copy of the transforms: gcc took half as long again for one with constant strides for each of the two, which were no faster. */
+  /* One copy of the transforms: two, each with constant strides, ran no faster and took longer to compile (doc/notes/2026-11-29-compiling.md). */
   const int32_t lanes = filled ? PZ_S : pz_point_channels(v, block);
   const pz_winograd_slice_place from = {filled ? (const float *)patch : slice,
                                         filled ? NULL : slice + z.m2 * v->stride_w,

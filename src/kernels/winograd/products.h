@@ -13,11 +13,6 @@ typedef struct pz_winograd_channels {
   int32_t first, last, whole, rest;
 } pz_winograd_channels;
 
-/* Channels whose steps are written out one after the other: as fast as all of a block, in a third of the code. */
-#ifndef PZ_WINOGRAD_WRITTEN
-#define PZ_WINOGRAD_WRITTEN 16
-#endif
-
 /* `blocks` blocks of `channels` channels in, of rw tiles, into kb blocks of channels out. */
 PZ_INLINE const float *pz_winograd_sum(const pz_winograd_shape *s, int32_t kb, int32_t rw, int32_t channels,
                                        int32_t blocks, const float *in, const float *weights,
@@ -25,7 +20,7 @@ PZ_INLINE const float *pz_winograd_sum(const pz_winograd_shape *s, int32_t kb, i
   return PZ_MAY(WINOGRAD, INNER_PAIRS) && s->inner_pairs
              ? pz_winograd_sum_inner_pairs(&s->product, s->held, kb, rw, channels, blocks, in, weights,
                                            beside, acc)
-             : pz_conv_sum(&s->product, kb, rw, channels, blocks, PZ_WINOGRAD_WRITTEN, in, weights, acc);
+             : pz_conv_sum(&s->product, kb, rw, channels, blocks, in, weights, acc);
 }
 
 /* tile: the first one's place in the batch. */
@@ -50,7 +45,7 @@ PZ_INLINE void pz_winograd_multiply_tile(const pz_winograd_shape *s, int32_t kb,
   if (PZ_MAY(WINOGRAD, SHORT) && channels.rest && few) {
     pz_conv_direct_shape shared = *g;
     shared.in.stride_w = PZ_WINOGRAD_SHORT;
-    pz_conv_sum(&shared, kb, rw, rest, 1, PZ_WINOGRAD_WRITTEN,
+    pz_conv_sum(&shared, kb, rw, rest, 1,
                 in + channels.whole * g->in.stride_c - tile * (PZ_S - PZ_WINOGRAD_SHORT), weights, acc);
   } else if (channels.rest) {
     pz_winograd_sum(s, kb, rw, rest, 1, in + channels.whole * g->in.stride_c, weights, &beside, acc);

@@ -1,48 +1,47 @@
-/* cutter.h: a thread that cuts a file after some nanoseconds, for tests of readers that must end in a line and not in a signal. */
+/* cutter.h: a file that is cut in front of the program's own k-th read of anything, for tests of readers that must end in a line and not in
+ * a signal. Its functions stand in for the C library's, libraries call them too: for one file of a program only. */
 #ifndef PZ_TESTS_CUTTER_H
 #define PZ_TESTS_CUTTER_H
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
-#include <time.h>
 #include <unistd.h>
 
-typedef struct cutter {
+static struct {
   const char *path;
-  long wait; /* nanoseconds */
-  off_t size;
-  pthread_t thread;
-  atomic_bool runs, go, failed;
+  off_t size; /* what is left of it */
+  int reads;  /* that come first */
+  bool failed;
 } cutter;
 
-static inline void *cutter_thread(void *host) {
-  cutter *c = host;
-  struct timespec begin, now;
-  atomic_store(&c->runs, true);
-  while (!atomic_load(&c->go)) {}
-  clock_gettime(CLOCK_MONOTONIC, &begin);
-  do clock_gettime(CLOCK_MONOTONIC, &now);
-  while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < c->wait);
-  atomic_store(&c->failed, truncate(c->path, c->size) != 0);
-  return NULL;
+static void cutter_sees_read(void) {
+  if (!cutter.path || cutter.reads-- > 0) return;
+  cutter.failed = truncate(cutter.path, cutter.size) != 0;
+  cutter.path = NULL;
 }
 
-/* Counts from the moment when it returns: by then the thread runs, however busy the machine is, and it waits without sleeping, since a
- * sleep is longer than most reads. */
-static inline bool cutter_begin(cutter *c) {
-  if (pthread_create(&c->thread, NULL, cutter_thread, c)) return false;
-  while (!atomic_load(&c->runs)) sched_yield();
-  atomic_store(&c->go, true);
-  return true;
+ssize_t read(int fd, void *to, size_t size) {
+  cutter_sees_read();
+  return syscall(SYS_read, fd, to, size);
 }
 
-/* Whether the file was cut. */
-static inline bool cutter_end(cutter *c) {
-  return pthread_join(c->thread, NULL) == 0 && !atomic_load(&c->failed);
+ssize_t pread(int fd, void *to, size_t size, off_t at) {
+  cutter_sees_read();
+  return syscall(SYS_pread64, fd, to, size, at);
+}
+
+ssize_t pread64(int fd, void *to, size_t size, off_t at) { return pread(fd, to, size, at); }
+
+static inline void cutter_begin(const char *path, int reads, off_t size) {
+  cutter.reads = reads, cutter.size = size, cutter.path = path;
+}
+
+/* Whether the file was cut; if not, all reads were done before. */
+static inline bool cutter_end(void) {
+  const bool cut = !cutter.path && !cutter.failed;
+  cutter.path = NULL;
+  return cut;
 }
 
 #endif

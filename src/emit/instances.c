@@ -6,6 +6,9 @@
 
 static bool same_instance(const pz_call *a, const pz_call *b) {
   if (strcmp(a->function, b->function) || strcmp(a->shape, b->shape) || a->n_args != b->n_args) return false;
+  if (a->n_ways != b->n_ways) return false;
+  for (int32_t i = 0; i < a->n_ways; i++)
+    if (strcmp(a->ways[i].name, b->ways[i].name) || a->ways[i].mask != b->ways[i].mask) return false;
   for (int32_t i = 0; i < a->n_args; i++) {
     if (strcmp(a->args[i].name, b->args[i].name) || a->args[i].written != b->args[i].written) return false;
     if (a->args[i].type != b->args[i].type) return false;

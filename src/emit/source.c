@@ -49,18 +49,30 @@ static void prototype(pz_code *c, const pz_call *call, const char *digits) {
     if (call->args[i].at.space != PZ_SPACE_NULL)
       pz_code_put(c, "$$ *$, ", pz_code_choice(call->args[i].written, "", "const "),
                   pz_code_word(pz_dtype_c_type(call->args[i].type)), pz_code_word(call->args[i].name));
+  if (call->n_sizes) pz_code_add(c, "const int64_t *sizes, ");
   pz_code_add(c, "int32_t worker, int32_t workers)");
 }
 
-/* The shape is a constant with a place of its own: what clang copies from there it knows; of a literal it keeps in memory whatever is
+/* A shape of constants has a place of its own: what clang copies from there it knows; of a literal it keeps in memory whatever is
  * indexed by more than constants, and a network is seven times slower (doc/notes/2026-11-28-convolutions.md). */
-void pz_emit_kernel(pz_code *c, const pz_call *call, const char *digits) {
-  const pz_code_value function = pz_code_word(call->function), number = pz_code_word(digits);
-  pz_code_put(c, "static const $_shape shape_$ = {$};\n", function, number, pz_code_constants(call->shape));
+static void put_shape(pz_code *c, const pz_call *call, const char *digits) {
+  const pz_code_value function = pz_code_word(call->function), number = pz_code_word(digits),
+                      shape = pz_code_constants(call->shape);
+  if (!call->n_sizes) pz_code_put(c, "static const $_shape shape_$ = {$};\n", function, number, shape);
+  else
+    pz_code_put(c, "PZ_INLINE $_shape shape_$(const int64_t *sizes) {\n  return ($_shape){$};\n}\n", function,
+                number, function, shape);
   if (call->functions) pz_code_put(c, "$(shape_$)\n", pz_code_word(call->functions), number);
+}
+
+void pz_emit_kernel(pz_code *c, const pz_call *call, const char *digits) {
+  const pz_code_value number = pz_code_word(digits);
+  put_shape(c, call, digits);
   prototype(c, call, digits);
-  pz_code_put(c, " {\n  $(shape_$, ", function, number);
+  pz_code_put(c, " {\n  $(shape_$$, ", pz_code_word(call->function), number,
+              pz_code_choice(call->n_sizes, "(sizes)", ""));
   if (call->functions) pz_code_put(c, "shape_$_functions, ", number);
+  if (call->functions && call->n_sizes) pz_code_add(c, "sizes, ");
   for (int32_t i = 0; i < call->n_args; i++) {
     const pz_arg *a = &call->args[i];
     if (a->listed && (i == 0 || !a[-1].listed)) pz_code_add(c, "(const float *const[]){");
@@ -191,6 +203,13 @@ static void pointer(pz_code *c, const pz_plan *p, const pz_pointer *at) {
                 offset);
 }
 
+static void sizes_of(pz_code *c, const pz_call *call, int32_t index) {
+  if (!call->n_sizes) return;
+  pz_code_put(c, "  static const int64_t sizes_$[] = {", index);
+  for (int32_t i = 0; i < call->n_sizes; i++)
+    pz_code_put(c, "$$", call->sizes[i], pz_code_choice(i + 1 < call->n_sizes, ", ", "};\n"));
+}
+
 static void step_function(const writer *w, pz_code *c, int32_t index, int32_t *call_number) {
   const pz_step *s = &w->plan->steps[index];
   pz_code_put(c,
@@ -201,6 +220,7 @@ static void step_function(const writer *w, pz_code *c, int32_t index, int32_t *c
     const pz_instance *kernel = &w->instances.all[w->instances.of_call[(*call_number)++]];
     if (call->after_all) pz_code_add(c, "  wait_for_all(r->executor, worker);\n");
     const bool steal = call->chunk_counter >= 0;
+    sizes_of(c, call, i);
     if (steal)
       pz_code_put(c, "  for (int32_t chunk; (chunk = next_chunk(r, $, worker, workers)) >= 0;)\n  ",
                   call->chunk_counter);
@@ -209,6 +229,7 @@ static void step_function(const writer *w, pz_code *c, int32_t index, int32_t *c
     pz_code_add(c, "(");
     for (int32_t a = 0; a < call->n_args; a++)
       if (call->args[a].at.space != PZ_SPACE_NULL) pointer(c, w->plan, &call->args[a].at);
+    if (call->n_sizes) pz_code_put(c, "sizes_$, ", i);
     pz_code_put(c, "$", pz_code_choice(steal, "chunk, PZ_RUN_CHUNKS(workers));\n", "worker, workers);\n"));
   }
   pz_code_add(c, "  (void)r;\n}\n\n");

@@ -93,6 +93,9 @@ PZ_INLINE int32_t pz_rolled(int32_t first) {
   return first;
 }
 
+/* Where a loop of `passes` passes, a constant, begins: where it is known to be the only one, it is no loop. */
+PZ_INLINE int32_t pz_first_of(int32_t passes) { return passes == 2 ? pz_rolled(0) : 0; }
+
 /* Vector registers of the instruction set. */
 #if defined(__AVX512VL__) || defined(__aarch64__) || (PZ_S == 16 && defined(__AVX512F__))
 #define PZ_V_REGISTERS 32

@@ -25,24 +25,25 @@
 /* n, c, d, h, w: sizes without border; c counts channels, not blocks; c = 0: there is no such tensor.
  * border_lo, border_hi: d, h, w: stored zero border that this view's step is to write. */
 #define PZ_VIEW_FIELDS(ONE, MANY)                                                                            \
-  ONE(int, n)                                                                                                \
+  ONE(size, n)                                                                                               \
   ONE(int, c)                                                                                                \
-  ONE(int, d)                                                                                                \
-  ONE(int, h)                                                                                                \
+  ONE(size, d)                                                                                               \
+  ONE(size, h)                                                                                               \
   ONE(int, w)                                                                                                \
   ONE(int, block) /* PZ_S or 1 */                                                                            \
-  MANY(int, border_lo, 3)                                                                                    \
-  MANY(int, border_hi, 3)                                                                                    \
-  ONE(long, stride_n)                                                                                        \
-  ONE(long, stride_c) /* from block to block */                                                              \
-  ONE(long, stride_d)                                                                                        \
+  MANY(size, border_lo, 3)                                                                                   \
+  MANY(size, border_hi, 3)                                                                                   \
+  ONE(span, stride_n)                                                                                        \
+  ONE(span, stride_c) /* from block to block */                                                              \
+  ONE(span, stride_d)                                                                                        \
   ONE(long, stride_h)                                                                                        \
   ONE(long, stride_w) /* usually block */                                                                    \
   ONE(int, channels_last)
 typedef struct pz_view {
   PZ_VIEW_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_view;
-#define PZ_FIELD_view pz_view
+#define PZ_FIELD_view       pz_view
+#define PZ_FIELD_sized_view pz_view
 
 /* Splits `total` units of work into `workers` runs whose lengths differ by at most one. */
 static inline void pz_share(int64_t total, int32_t worker, int32_t workers, int64_t *begin, int64_t *end) {

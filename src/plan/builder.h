@@ -74,14 +74,18 @@ typedef struct pz_call_way {
 } pz_call_way;
 enum { PZ_CALL_WAYS = 3 };
 /* One call of a kernel: `function((function_shape){shape}, args..., worker, workers)`. Calls with the same
- * function, shape and arguments' names share one specialised instance in the generated code. */
+ * function, shape and arguments' names share one specialised instance in the generated code.
+ * shape: its text (plan/shape_text.h); sizes[i], which stand there by that name, are handed to the kernel. */
 typedef struct pz_call {
   const char *header, *function, *shape;
+  const int64_t *sizes;
+  int32_t n_sizes;
   pz_arg args[PZ_CALL_ARGS];
   int32_t n_args;
   bool after_all; /* begins when all workers have finished the step's calls before it */
-  const char
-      *functions; /* the header's macro that makes NAME_functions, an argument, of a shape NAME; or NULL */
+  /* The header's macro that makes NAME_functions, an argument, of a shape NAME; where that has sizes, of a function NAME(sizes) that returns it,
+   * and the kernel is given them too; or NULL. */
+  const char *functions;
   pz_call_way ways[PZ_CALL_WAYS]; /* that its kernel takes, of each family that tells them */
   int32_t n_ways;
   int32_t chunk_counter; /* its counter in a worker's scratch, where workers steal its chunks; else -1 */

@@ -89,6 +89,23 @@ pz_status pz_add_channel_vector(pz_builder *b, const pz_operand *operand, int64_
   return PZ_OK;
 }
 
+/* Puts `sizes[0]`, `sizes[1]`, .. in place of numbers in brackets, and these into the call. False: out of memory. */
+static bool take_sizes(pz_arena *arena, const char *text, pz_call *call) {
+  pz_text shape = {0};
+  size_t most = 0;
+  for (const char *c = text; *c; c++) most += *c == '<';
+  int64_t *sizes = PZ_NEW(arena, int64_t, most + 1);
+  for (const char *c; sizes && (c = strchr(text, '<')); text = strchr(c, '>') + 1) {
+    sizes[call->n_sizes] = strtoll(c + 1, NULL, 10);
+    pz_text_printf(&shape, "%.*ssizes[%d]", (int)(c - text), text, call->n_sizes++);
+  }
+  pz_text_append(&shape, text);
+  call->sizes = sizes;
+  call->shape = sizes && !shape.failed ? pz_arena_strdup(arena, shape.data) : NULL;
+  pz_text_free(&shape);
+  return call->shape != NULL;
+}
+
 pz_status pz_add_call(pz_builder *b, const char *header, const char *function, pz_text *shape,
                       const pz_arg *args, int32_t n_args, pz_error *err) {
   pz_plan *plan = b->plan;
@@ -99,13 +116,13 @@ pz_status pz_add_call(pz_builder *b, const char *header, const char *function, p
     if (bigger && step->n_calls) memcpy(bigger, step->calls, (size_t)step->n_calls * sizeof *bigger);
     if (bigger) step->calls = bigger, step->cap_calls = capacity;
   }
-  const char *text = shape->failed ? NULL : pz_arena_strdup(plan->arena, shape->data ? shape->data : "");
+  pz_call call = {.header = header, .function = function, .n_args = n_args, .chunk_counter = -1};
+  const bool taken = !shape->failed && take_sizes(plan->arena, shape->data ? shape->data : "", &call);
   pz_text_free(shape);
-  if (!text || step->n_calls == step->cap_calls) return pz_fail_memory(err, "a kernel call", sizeof(pz_call));
-  pz_call *call = &step->calls[step->n_calls++];
-  *call =
-      (pz_call){.header = header, .function = function, .shape = text, .n_args = n_args, .chunk_counter = -1};
-  memcpy(call->args, args, (size_t)n_args * sizeof *args);
+  if (!taken || step->n_calls == step->cap_calls)
+    return pz_fail_memory(err, "a kernel call", sizeof(pz_call));
+  memcpy(call.args, args, (size_t)n_args * sizeof *args);
+  step->calls[step->n_calls++] = call;
   return PZ_OK;
 }
 

@@ -51,7 +51,9 @@ static void separate(pz_text *t) {
   if (t->size && t->data[t->size - 1] != '{') pz_text_append(t, ", ");
 }
 
-/* ---- types: how a value is printed, and whether it is zero ---- */
+/* ---- types: how a value is printed, and whether it is zero ----
+ *
+ * sized: sizes are to be handed to the kernel; they stand in brackets, by which pz_add_call (calls.c) tells them from constants. */
 
 static bool zero_int(const int32_t *x) { return *x == 0; }
 static bool zero_long(const int64_t *x) { return *x == 0; }
@@ -61,6 +63,8 @@ static bool zero_axes(const pz_nd_axes *x) {
     if ((*x)[i]) return false;
   return true;
 }
+#define zero_size zero_int
+#define zero_span zero_long
 /* In all fields: where the channels alone are none, others may count (product.out of winograd/shape.h). */
 #define ONE(type, name) any |= !zero_##type(&x->name);
 #define MANY(type, name, n)                                                                                  \
@@ -73,37 +77,56 @@ static bool zero_view(const pz_view *x) {
 #undef ONE
 #undef MANY
 
-static void value_int(pz_text *t, const int32_t *x) { pz_text_printf(t, "%d", *x); }
-static void value_long(pz_text *t, const int64_t *x) { pz_text_printf(t, "%lld", (long long)*x); }
-static void value_float(pz_text *t, const float *x) { pz_text_number(t, *x); }
-static void value_view(pz_text *t, const pz_view *x) {
-  pz_text_append(t, "{");
-  pz_text_view(t, x);
-  pz_text_append(t, "}");
+static void value_int(pz_text *t, const int32_t *x, bool sized) { (void)sized, pz_text_printf(t, "%d", *x); }
+static void value_long(pz_text *t, const int64_t *x, bool sized) {
+  (void)sized, pz_text_printf(t, "%lld", (long long)*x);
 }
-static void value_conv(pz_text *t, const pz_conv_direct_shape *x) {
-  pz_text_append(t, "{");
-  pz_text_conv_direct(t, x);
-  pz_text_append(t, "}");
+static void value_float(pz_text *t, const float *x, bool sized) { (void)sized, pz_text_number(t, *x); }
+static void value_span(pz_text *t, const int64_t *x, bool sized) {
+  pz_text_printf(t, sized ? "<%lld>" : "%lld", (long long)*x);
 }
+static void value_size(pz_text *t, const int32_t *x, bool sized) {
+  value_span(t, &(const int64_t){*x}, sized);
+}
+static void value_sized_int(pz_text *t, const int32_t *x, bool sized) { (void)sized, value_size(t, x, true); }
 
 /* values_TYPE: an array of n of them. */
 #define VALUES(type)                                                                                         \
-  static void values_##type(pz_text *t, const PZ_FIELD_##type *x, int32_t whole) {                           \
+  static void values_##type(pz_text *t, const PZ_FIELD_##type *x, int32_t whole, bool sized) {               \
     int32_t n = whole;                                                                                       \
     while (whole > PZ_TEXT_AXES && n > 1 && zero_##type(x + n - 1)) n--;                                     \
     pz_text_append(t, "{");                                                                                  \
     for (int32_t i = 0; i < n; i++) {                                                                        \
       separate(t);                                                                                           \
-      value_##type(t, x + i);                                                                                \
+      value_##type(t, x + i, sized);                                                                         \
     }                                                                                                        \
     pz_text_append(t, "}");                                                                                  \
   }
 VALUES(int)
+VALUES(size)
 VALUES(long)
 VALUES(float)
+
+#define ONE(type, name)                                                                                      \
+  separate(t);                                                                                               \
+  value_##type(t, &s->name, sized);
+#define MANY(type, name, n)                                                                                  \
+  separate(t);                                                                                               \
+  values_##type(t, s->name, n, sized);
+static void view_fields(pz_text *t, const pz_view *s, bool sized) { PZ_VIEW_FIELDS(ONE, MANY) }
+#undef ONE
+#undef MANY
+void pz_text_view(pz_text *t, const pz_view *s) { view_fields(t, s, false); }
+static void value_view(pz_text *t, const pz_view *x, bool sized) {
+  pz_text_append(t, "{");
+  view_fields(t, x, sized);
+  pz_text_append(t, "}");
+}
+static void value_sized_view(pz_text *t, const pz_view *x, bool sized) {
+  (void)sized, value_view(t, x, true);
+}
 VALUES(view)
-static void value_axes(pz_text *t, const pz_nd_axes *x) { values_long(t, *x, PZ_ND_RANK); }
+static void value_axes(pz_text *t, const pz_nd_axes *x, bool sized) { values_long(t, *x, PZ_ND_RANK, sized); }
 VALUES(axes)
 
 /* ---- shapes ---- */
@@ -113,31 +136,41 @@ static void name_field(pz_text *t, const char *name) {
   pz_text_printf(t, ".%s = ", name);
 }
 
-#define absent_int(x)   false
-#define absent_long(x)  false
-#define absent_float(x) false
-#define absent_axes(x)  false
-#define absent_conv(x)  false
-#define absent_view(x)  zero_view(x)
+#define absent_int(x)        false
+#define absent_long(x)       false
+#define absent_float(x)      false
+#define absent_axes(x)       false
+#define absent_conv(x)       false
+#define absent_view(x)       zero_view(x)
+#define absent_sized_int(x)  false
+#define absent_sized_conv(x) false
+#define absent_sized_view(x) zero_view(x)
 
 #define ONE(type, name)                                                                                      \
   if (!absent_##type(&s->name)) {                                                                            \
     name_field(t, #name);                                                                                    \
-    value_##type(t, &s->name);                                                                               \
+    value_##type(t, &s->name, sized);                                                                        \
   }
 #define MANY(type, name, n)                                                                                  \
   name_field(t, #name);                                                                                      \
-  values_##type(t, s->name, n);
+  values_##type(t, s->name, n, sized);
+
+static void conv_fields(pz_text *t, const pz_conv_direct_shape *s, bool sized) {
+  PZ_CONV_DIRECT_FIELDS(ONE, MANY)
+}
+static void value_conv(pz_text *t, const pz_conv_direct_shape *x, bool sized) {
+  pz_text_append(t, "{");
+  conv_fields(t, x, sized);
+  pz_text_append(t, "}");
+}
+static void value_sized_conv(pz_text *t, const pz_conv_direct_shape *x, bool sized) {
+  (void)sized, value_conv(t, x, true);
+}
 
 #define SHAPE(name, upper)                                                                                   \
-  void pz_text_##name(pz_text *t, const struct pz_##name##_shape *s) { PZ_##upper##_FIELDS(ONE, MANY) }
+  void pz_text_##name(pz_text *t, const struct pz_##name##_shape *s) {                                       \
+    const bool sized = false;                                                                                \
+    PZ_##upper##_FIELDS(ONE, MANY)                                                                           \
+  }
 #include "plan/shapes.inc"
 #undef SHAPE
-
-#define PLACED_ONE(type, name)                                                                               \
-  separate(t);                                                                                               \
-  value_##type(t, &s->name);
-#define PLACED_MANY(type, name, n)                                                                           \
-  separate(t);                                                                                               \
-  values_##type(t, s->name, n);
-void pz_text_view(pz_text *t, const pz_view *s) { PZ_VIEW_FIELDS(PLACED_ONE, PLACED_MANY) }

@@ -35,6 +35,9 @@ static void print_ints(const int32_t *x, int32_t n) {
   for (int32_t i = 0; i < n; ++i) print_int(x + i);
   printf("}, ");
 }
+#define print_size          print_int
+#define print_sizes         print_ints
+#define print_span          print_long
 #define ONE(type, name)     print_##type(&v->name);
 #define MANY(type, name, n) print_##type##s(v->name, n);
 static void print_view(const pz_view *v) {

@@ -52,7 +52,8 @@
 typedef struct pz_conv_direct_shape {
   PZ_CONV_DIRECT_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_conv_direct_shape;
-#define PZ_FIELD_conv pz_conv_direct_shape
+#define PZ_FIELD_conv       pz_conv_direct_shape
+#define PZ_FIELD_sized_conv pz_conv_direct_shape
 
 enum {
   PZ_CONV_AHEAD_ROW, /* Base of the next row, all at once as a tile begins */

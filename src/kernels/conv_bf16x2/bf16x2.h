@@ -52,6 +52,7 @@ PZ_INLINE pz_bf16x2_strip pz_bf16x2_strip_at(const pz_conv_bf16x2_shape *s, int6
  * rows. Slots are numbered through all strips; they are filled in front of slot `limit`. With m > 1 a run is one of the m + 2
  * planes that make m + 2 of the slot. */
 typedef struct pz_bf16x2_source {
+  const int64_t *sizes; /* of the shape */
   const float *in,
       *from; /* of the sample's first result's first tap; the next position, in the run's first plane */
   float *ring, *to;
@@ -185,7 +186,7 @@ PZ_INLINE void pz_bf16x2_fetch(const pz_conv_bf16x2_shape *s, const pz_bf16x2_so
   const float *from = x->from + ahead + (s->by_row && x->left <= PZ_BF16X2_AHEAD ? next : 0);
   PZ_UNROLL for (int32_t i = 0; i < pz_bf16x2_points(s); ++i) {
     __builtin_prefetch(from + pz_bf16x2_plane_at(s, x, 0, i), 0, 3);
-    __builtin_prefetch(from + pz_bf16x2_plane_at(s, x, 1, i), 0, 3);
+    if (pz_bf16x2_pairs(s)) __builtin_prefetch(from + pz_bf16x2_plane_at(s, x, 1, i), 0, 3);
   }
 }
 
@@ -198,17 +199,13 @@ PZ_INLINE int pz_bf16x2_split_position(const pz_conv_bf16x2_shape *s, pz_bf16x2_
   x->from += s->conv.in.stride_w, x->to += PZ_BF16X2_TILE, --x->left;
   return 1;
 }
-/* One position. False: there is none. */
-PZ_INLINE int pz_bf16x2_split(const pz_conv_bf16x2_shape *s, pz_bf16x2_source *x) {
-  if (__builtin_expect(!x->left, 0) && !pz_bf16x2_next_run(s, x)) return 0;
-  return pz_bf16x2_split_position(s, x);
-}
 
 /* ---- results ---- */
 
 /* Sums of a group of tiles that are not finished: 2 tiles x 2 blocks out or 4 tiles x 1, at all points. `left` vectors of a run,
  * of block out `block`; then from vector `at` of the group on. */
 typedef struct pz_bf16x2_sums {
+  const int64_t *sizes; /* of the shape */
   const float *sums, *from;
   int32_t blocks, few, first, block,
       rows;                 /* outer blocks, the first; the run's block of channels; rows of the step */
@@ -318,11 +315,6 @@ PZ_INLINE int pz_bf16x2_finish_position(const pz_conv_bf16x2_shape *s, const pz_
   if (s->conv.residual.c) x->residual = residual + s->conv.residual.stride_w;
   return 1;
 }
-/* One position. False: there is none. */
-PZ_INLINE int pz_bf16x2_finish(const pz_conv_bf16x2_shape *s, const pz_conv_epilogue *e, pz_bf16x2_sums *x) {
-  if (__builtin_expect(!x->left, 0) && !pz_bf16x2_next_results(s, x)) return 0;
-  return pz_bf16x2_finish_position(s, e, x);
-}
 
 /* ---- products ---- */
 
@@ -339,25 +331,44 @@ typedef struct pz_bf16x2_functions {
       (*finish_apart)(const pz_conv_epilogue *, pz_bf16x2_sums *);
 } pz_bf16x2_functions;
 
-/* Of a shape that is a constant outside of functions: NAME_functions. */
+/* Of a shape that NAME(sizes) returns: NAME_functions. What begins a run makes a shape of its own: of one for both the compiler
+ * would fetch at each position what only runs need. */
 #define PZ_CONV_BF16X2_FUNCTIONS(name)                                                                       \
-  PZ_INLINE int name##_split(pz_bf16x2_source *x) { return pz_bf16x2_split(&name, x); }                      \
+  PZ_INLINE int name##_next_run(pz_bf16x2_source *x) {                                                       \
+    const pz_conv_bf16x2_shape s = name(x->sizes);                                                           \
+    return pz_bf16x2_next_run(&s, x);                                                                        \
+  }                                                                                                          \
+  PZ_INLINE int name##_split_position(pz_bf16x2_source *x) {                                                 \
+    const pz_conv_bf16x2_shape s = name(x->sizes);                                                           \
+    return pz_bf16x2_split_position(&s, x);                                                                  \
+  }                                                                                                          \
+  PZ_INLINE int name##_split(pz_bf16x2_source *x) {                                                          \
+    return __builtin_expect(!x->left, 0) && !name##_next_run(x) ? 0 : name##_split_position(x);              \
+  }                                                                                                          \
+  PZ_INLINE int name##_next_results(pz_bf16x2_sums *x) {                                                     \
+    const pz_conv_bf16x2_shape s = name(x->sizes);                                                           \
+    return pz_bf16x2_next_results(&s, x);                                                                    \
+  }                                                                                                          \
+  PZ_INLINE int name##_finish_position(const pz_conv_epilogue *e, pz_bf16x2_sums *x) {                       \
+    const pz_conv_bf16x2_shape s = name(x->sizes);                                                           \
+    return pz_bf16x2_finish_position(&s, e, x);                                                              \
+  }                                                                                                          \
   PZ_INLINE int name##_finish(const pz_conv_epilogue *e, pz_bf16x2_sums *x) {                                \
-    return pz_bf16x2_finish(&name, e, x);                                                                    \
+    return __builtin_expect(!x->left, 0) && !name##_next_results(x) ? 0 : name##_finish_position(e, x);      \
   }                                                                                                          \
   static int name##_split_run(pz_bf16x2_source *x);                                                          \
   static __attribute__((noinline)) int name##_split_apart(pz_bf16x2_source *x) {                             \
-    return __builtin_expect(x->left, 1) ? pz_bf16x2_split_position(&name, x) : name##_split_run(x);          \
+    return __builtin_expect(x->left, 1) ? name##_split_position(x) : name##_split_run(x);                    \
   }                                                                                                          \
   static __attribute__((noinline)) int name##_split_run(pz_bf16x2_source *x) {                               \
-    return pz_bf16x2_next_run(&name, x) ? name##_split_apart(x) : 0;                                         \
+    return name##_next_run(x) ? name##_split_apart(x) : 0;                                                   \
   }                                                                                                          \
   static int name##_finish_run(const pz_conv_epilogue *e, pz_bf16x2_sums *x);                                \
   static __attribute__((noinline)) int name##_finish_apart(const pz_conv_epilogue *e, pz_bf16x2_sums *x) {   \
-    return __builtin_expect(x->left, 1) ? pz_bf16x2_finish_position(&name, e, x) : name##_finish_run(e, x);  \
+    return __builtin_expect(x->left, 1) ? name##_finish_position(e, x) : name##_finish_run(e, x);            \
   }                                                                                                          \
   static __attribute__((noinline)) int name##_finish_run(const pz_conv_epilogue *e, pz_bf16x2_sums *x) {     \
-    return pz_bf16x2_next_results(&name, x) ? name##_finish_apart(e, x) : 0;                                 \
+    return name##_next_results(x) ? name##_finish_apart(e, x) : 0;                                           \
   }                                                                                                          \
   static const pz_bf16x2_functions name##_functions = {name##_split, name##_split_apart, name##_finish,      \
                                                        name##_finish_apart};
@@ -541,10 +552,14 @@ PZ_INLINE int64_t pz_bf16x2_step_pairs(const pz_conv_bf16x2_shape *s) {
   return (int64_t)(outer / 2) * ((tiles + 1) / 2) * pz_bf16x2_steps(s, 0) +
          (int64_t)(outer % 2) * ((last + 3) / 4) * pz_bf16x2_steps(s, s->narrow_out);
 }
-/* Positions that are split for all steps of a whole strip. */
-PZ_INLINE int64_t pz_bf16x2_strip_positions(const pz_conv_bf16x2_shape *s) {
-  return (int64_t)pz_bf16x2_strip_slots(s, s->planes, s->rows) * pz_bf16x2_apart(s) * pz_bf16x2_pieces(s) *
-         pz_bf16x2_pitch(s) * (s->by_row ? 1 : s->rows + pz_bf16x2_reach(s, 1));
+/* Positions that are split for each pair of products, by row, where slots are filled beside these: of a strip of so many rows. A constant, as the
+ * code between products is written out by it; of fewer rows some are left over, and split before the next step. */
+enum { PZ_BF16X2_PACE_ROWS = 32 };
+PZ_INLINE double pz_bf16x2_splits(const pz_conv_bf16x2_shape *s) {
+  const int64_t slots = pz_bf16x2_strip_slots(s, s->planes, PZ_BF16X2_PACE_ROWS),
+                steps = pz_bf16x2_strip_steps(s, s->planes, PZ_BF16X2_PACE_ROWS);
+  return (double)(slots * pz_bf16x2_apart(s) * pz_bf16x2_pieces(s) * pz_bf16x2_pitch(s)) /
+         (double)(pz_bf16x2_step_pairs(s) * steps);
 }
 
 PZ_INLINE int32_t pz_bf16x2_up(double x) { return (int32_t)x + ((int32_t)x < x); }
@@ -592,6 +607,7 @@ PZ_INLINE void pz_bf16x2_blocks(const pz_conv_bf16x2_shape *s, const pz_bf16x2_f
         weights + p * blocks * pz_bf16x2_point_weights(s, few), to + p * 4 * PZ_BF16X2_FLOATS, pace, b);
     pz_bf16x2_finish_all(s, f, b);
     *b->sums = (pz_bf16x2_sums){
+        .sizes = b->sums->sizes,
         .sums = to,
         .blocks = blocks,
         .few = few,
@@ -642,24 +658,24 @@ PZ_INLINE void pz_bf16x2_pool(const pz_conv_bf16x2_shape *s, const pz_bf16x2_str
 }
 
 /* Strips begin .. end - 1. */
-PZ_INLINE void pz_bf16x2_run(const pz_conv_bf16x2_shape *s, const pz_bf16x2_functions *f, int64_t begin,
-                             int64_t end, const float *in, const pz_bf16_pair *weights,
-                             const pz_conv_epilogue *epilogue, float *ring) {
+PZ_INLINE void pz_bf16x2_run(const pz_conv_bf16x2_shape *s, const pz_bf16x2_functions *f,
+                             const int64_t *sizes, int64_t begin, int64_t end, const float *in,
+                             const pz_bf16_pair *weights, const pz_conv_epilogue *epilogue, float *ring) {
   const pz_conv_direct_shape *c = &s->conv;
   float *sums = ring + s->slots * pz_bf16x2_slot(s),
         *nobody = sums + 8 * pz_bf16x2_points(s) * PZ_BF16X2_FLOATS, *zeros = nobody + PZ_BF16X2_FLOATS;
   PZ_ROLL for (int64_t i = 0; i < pz_bf16x2_zeros(s); i += PZ_S) pz_v_store(zeros + i, pz_v_zero());
-  const double pairs = (double)(pz_bf16x2_step_pairs(s) * pz_bf16x2_strip_steps(s, s->planes, s->rows));
-  pz_bf16x2_source source = {.in = in - c->pad[0] * c->in.stride_d - c->pad[1] * c->in.stride_h -
+  pz_bf16x2_source source = {.sizes = sizes,
+                             .in = in - c->pad[0] * c->in.stride_d - c->pad[1] * c->in.stride_h -
                                    c->pad[2] * c->in.stride_w,
                              .ring = ring,
                              .zeros = zeros,
                              .unit = begin,
                              .units = end,
                              .at = pz_bf16x2_strip_at(s, begin)};
-  pz_bf16x2_sums unfinished = {.blocks = 1};
+  pz_bf16x2_sums unfinished = {.sizes = sizes, .blocks = 1};
   pz_bf16x2_beside b = {.source = &source, .sums = &unfinished, .epilogue = epilogue, .nobody = nobody};
-  const double splits = s->slots > pz_bf16x2_window(s) ? (double)pz_bf16x2_strip_positions(s) / pairs : 0;
+  const double splits = s->slots > pz_bf16x2_window(s) ? pz_bf16x2_splits(s) : 0;
   int32_t buffer = 0, first = 0;
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_bf16x2_strip t = pz_bf16x2_strip_at(s, i);
@@ -684,10 +700,10 @@ PZ_INLINE void pz_bf16x2_run(const pz_conv_bf16x2_shape *s, const pz_bf16x2_func
   pz_bf16x2_finish_all(s, f, &b);
 }
 
-PZ_INLINE void pz_conv_bf16x2(const pz_conv_bf16x2_shape s, const pz_bf16x2_functions f, const float *in,
-                              const uint16_t *weights, const float *bias, const float *residual,
-                              const float *residual_scale, const float *slope, float *out, float *pooled,
-                              float *scratch, int32_t worker, int32_t workers) {
+PZ_INLINE void pz_conv_bf16x2(const pz_conv_bf16x2_shape s, const pz_bf16x2_functions f, const int64_t *sizes,
+                              const float *in, const uint16_t *weights, const float *bias,
+                              const float *residual, const float *residual_scale, const float *slope,
+                              float *out, float *pooled, float *scratch, int32_t worker, int32_t workers) {
   const pz_conv_epilogue epilogue = {bias, residual, residual_scale, slope, out, pooled};
   int64_t begin, end;
   PZ_WAYS_CHECK(BF16X2, pz_bf16x2_ways(&s));
@@ -696,7 +712,7 @@ PZ_INLINE void pz_conv_bf16x2(const pz_conv_bf16x2_shape s, const pz_bf16x2_func
            &begin, &end);
   if (begin >= end) return;
   pz_tiles_begin(pz_bf16x2_weight_rows(&s));
-  pz_bf16x2_run(&s, &f, begin, end, in, (const pz_bf16_pair *)weights, &epilogue, scratch);
+  pz_bf16x2_run(&s, &f, sizes, begin, end, in, (const pz_bf16_pair *)weights, &epilogue, scratch);
   pz_tiles_end();
   if (s.conv.stream) pz_v_stream_end();
 }

@@ -43,9 +43,9 @@ enum {
  *   side, 1 or 2 points along each axis, so that m, rows, planes and the result's sizes are multiples; out
  *   does not stream. */
 #define PZ_CONV_BF16X2_FIELDS(ONE, MANY)                                                                     \
-  ONE(conv, conv) /* stride, groups 1; in and out of block 16; kb, rw, rh, c_chunk are not used */           \
+  ONE(sized_conv, conv) /* stride, groups 1; in and out of block 16; kb, rw, rh, c_chunk are not used */     \
   ONE(int, m)                                                                                                \
-  ONE(int, rows) /* rows, planes: of a strip; planes are a multiple of m, by_row m */                        \
+  ONE(sized_int, rows) /* rows, planes: of a strip; planes are a multiple of m, by_row m */                  \
   ONE(int, planes)                                                                                           \
   ONE(int, by_row) /* step: rows, of by_row */                                                               \
   ONE(int, step)                                                                                             \
@@ -55,7 +55,7 @@ enum {
   ONE(int, chunks)                                                                                           \
   ONE(int, flat)       /* tiles are cut from the strip, not from its rows */                                 \
   MANY(int, absent, 2) /* first and last planes of what is read that are border and not stored: zeros */     \
-  ONE(view, pooled)                                                                                          \
+  ONE(sized_view, pooled)                                                                                    \
   MANY(int, pool_window, 3)
 typedef struct pz_conv_bf16x2_shape {
   PZ_CONV_BF16X2_FIELDS(PZ_FIELD, PZ_FIELDS)

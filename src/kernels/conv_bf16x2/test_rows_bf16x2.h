@@ -192,7 +192,8 @@ static void bf16x2_schedule(test_layer *l, pz_test_random *r) {
 }
 
 static pz_conv_bf16x2_shape shape; /* of the call that runs */
-PZ_CONV_BF16X2_FUNCTIONS(shape)
+static pz_conv_bf16x2_shape shape_of(const int64_t *sizes) { return (void)sizes, shape; }
+PZ_CONV_BF16X2_FUNCTIONS(shape_of)
 
 static void bf16x2_run(const test_layer *l, int32_t worker, int32_t workers) {
   const bf16x2_own *own = l->shape;
@@ -200,12 +201,13 @@ static void bf16x2_run(const test_layer *l, int32_t worker, int32_t workers) {
   pz_test_poison(l->scratch.data, l->scratch.floats);
   for (int32_t i = 0, first; i < own->calls; ++i) {
     shape = bf16x2_columns(own, i, &first);
-    pz_conv_bf16x2(
-        shape, shape_functions, l->o.in.at + first * c->in.stride_w, (const uint16_t *)l->packed.data,
-        test_bias(l), test_residual(l) ? test_residual(l) + first * c->residual.stride_w : NULL,
-        test_scale(l), test_slope(l), l->o.out.at + first * c->out.stride_w,
-        shape.pooled.c ? l->pooled.at + first / shape.pool_window[2] * shape.pooled.stride_w : NULL,
-        l->scratch.data, worker, workers);
+    pz_conv_bf16x2(shape, shape_of_functions, NULL, l->o.in.at + first * c->in.stride_w,
+                   (const uint16_t *)l->packed.data, test_bias(l),
+                   test_residual(l) ? test_residual(l) + first * c->residual.stride_w : NULL, test_scale(l),
+                   test_slope(l), l->o.out.at + first * c->out.stride_w,
+                   shape.pooled.c ? l->pooled.at + first / shape.pool_window[2] * shape.pooled.stride_w
+                                  : NULL,
+                   l->scratch.data, worker, workers);
   }
 }
 static const test_row bf16x2_row = {.name = "bf16x2",

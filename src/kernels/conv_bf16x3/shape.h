@@ -29,9 +29,9 @@ enum {
  * rows: of a strip, which is a unit of work; inputs of kernel[1] - 1 rows are put into columns again for
  *   each. */
 #define PZ_CONV_BF16X3_FIELDS(ONE, MANY)                                                                     \
-  ONE(conv, conv)                                                                                            \
+  ONE(sized_conv, conv)                                                                                      \
   ONE(int, terms) /* 2 or 3 */                                                                               \
-  ONE(int, rows)
+  ONE(sized_int, rows)
 typedef struct pz_conv_bf16x3_shape {
   PZ_CONV_BF16X3_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_conv_bf16x3_shape;

@@ -346,7 +346,8 @@ PZ_INLINE void pz_conv_strip(const pz_conv_direct_shape *s, pz_conv_pass p, pz_c
   const pz_conv_split outer = pz_conv_outer_groups(s);
   const int32_t kb = pz_conv_split_size(outer, p.group), whole = s->in.c / s->in.block;
   const pz_conv_range sees = pz_conv_sees(s, t.outer, kb);
-  PZ_ROLL for (p.begin = sees.begin; p.begin < sees.end; p.begin = p.end) {
+  const int32_t passes = (sees.end - sees.begin + s->c_chunk - 1) / s->c_chunk;
+  PZ_ROLL for (p.begin = sees.begin + pz_first_of(passes); p.begin < sees.end; p.begin = p.end) {
     p.end = p.begin + s->c_chunk < sees.end ? p.begin + s->c_chunk : sees.end;
     t.first = p.begin == sees.begin, t.last = p.end == sees.end;
     t.full = (p.end < whole ? p.end : whole) - p.begin, t.rest = p.end > whole;
@@ -383,8 +384,8 @@ PZ_INLINE void pz_conv_group(const pz_conv_direct_shape *s, pz_conv_pass p, pz_c
 PZ_INLINE void pz_conv_all_groups(const pz_conv_direct_shape *s, int64_t row, int64_t end, pz_conv_tile t) {
   PZ_ROLL for (int64_t stop; row < end; row = stop) {
     stop = pz_conv_strip_end(s, row, end);
-    PZ_ROLL for (int32_t g = 0; g < pz_conv_outer_groups(s).count; ++g)
-        pz_conv_group(s, (pz_conv_pass){.group = g, .row = row, .row_end = stop}, t);
+    PZ_ROLL for (int32_t g = pz_first_of(pz_conv_outer_groups(s).count); g < pz_conv_outer_groups(s).count;
+                 ++g) pz_conv_group(s, (pz_conv_pass){.group = g, .row = row, .row_end = stop}, t);
   }
 }
 
@@ -414,9 +415,7 @@ PZ_INLINE void pz_conv_direct(const pz_conv_direct_shape s, const float *in, con
   pz_share(many ? shares : shares * groups, worker, workers, &begin, &end);
   if (PZ_MAY(CONV, EACH_STRIP) && pz_conv_each_strip(&s)) {
     pz_conv_all_groups(&s, pz_conv_share_row(&s, begin), pz_conv_share_row(&s, end), t);
-    begin = end;
-  }
-  if (PZ_MAY(CONV, EACH_GROUP)) PZ_ROLL for (int32_t g = 0; g < groups; ++g) {
+  } else if (PZ_MAY(CONV, EACH_GROUP)) PZ_ROLL for (int32_t g = pz_first_of(groups); g < groups; ++g) {
       const int64_t skip = many ? 0 : g * shares, first = begin > skip ? begin - skip : 0,
                     stop = end - skip < shares ? end - skip : shares;
       if (first < stop)

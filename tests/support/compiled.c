@@ -29,6 +29,8 @@ static const struct {
 } runs[] = {{1, AT_ONCE}, {2, AT_ONCE}, {3, AT_ONCE}, {2, LAST_FIRST}, {3, FIRST_FIRST}, {3, LAST_FIRST}};
 enum { ALL_AT_ONCE = 3, RUNS = sizeof runs / sizeof *runs };
 
+enum { PORTS = 32 }; /* inputs, and outputs, at most */
+
 typedef struct network {
   const pz_compiled_options *options;
   const pz_graph *before;
@@ -37,8 +39,8 @@ typedef struct network {
   char folder[64], file[96];
   void *library;
   const pz_abi_network *abi;
-  float *inputs[16], *values[16], *outputs[RUNS][16]; /* values: of the inputs' elements */
-  double *expected[16];
+  float *inputs[PORTS], *values[PORTS], *outputs[RUNS][PORTS]; /* values: of the inputs' elements */
+  double *expected[PORTS];
   int n_runs;
   pz_error err;
 } network;
@@ -80,6 +82,7 @@ static size_t output_bytes(const network *t, int32_t i) {
 }
 
 static void fill(network *t) {
+  assert_true(t->abi->n_inputs <= PORTS && t->abi->n_outputs <= PORTS);
   for (int32_t i = 0; i < t->abi->n_inputs; i++) {
     const int64_t n = elements(&t->abi->inputs[i]);
     const pz_element e = element_of(t, t->after->inputs, i);
@@ -212,7 +215,7 @@ static void sum_bits(const network *t) {
 
 static void drop(network *t) {
   char command[128];
-  for (int i = 0; i < 16; i++) {
+  for (int i = 0; i < PORTS; i++) {
     free(t->inputs[i]);
     free(t->values[i]);
     free(t->expected[i]);

@@ -1,5 +1,4 @@
 /* Minimal filtering in batches as generated code has it, of short last blocks above all (kernels/winograd/shape.h). */
-#include "base/arena.h"
 #include "base/cpu.h"
 #include "optimise/optimise.h"
 #include "support/compiled.h"
@@ -117,21 +116,16 @@ static bool is_of(const chain *c, pz_isa isa) {
   return isa == (c->place == TILES ? PZ_ISA_AMX : pz_isa_native());
 }
 
-/* The chain's lines behind the first, its names with the prefix "ck_". */
-static void append_chain(pz_text *t, int k) {
-  bool quoted = false;
-  for (const char *at = strchr(chains[k].text, '\n') + 1; *at; at++) {
-    pz_text_append_bytes(t, at, 1);
-    if (*at == '"') quoted = !quoted;
-    if (*at == '%' || (*at == '"' && quoted)) pz_text_printf(t, "c%d_", k);
-  }
-}
-
 static int join(pz_text *t, pz_isa isa) {
   int n = 0;
+  char prefix[16];
   pz_text_append(t, "graph \"chains\"\n");
   for (int k = 0; k < n_chains; k++)
-    if (is_of(&chains[k], isa)) append_chain(t, k), n++;
+    if (is_of(&chains[k], isa)) {
+      snprintf(prefix, sizeof prefix, "c%d_", k); /* choose_of_chain reads the number */
+      pz_test_append_graph(t, chains[k].text, prefix);
+      n++;
+    }
   assert_false(t->failed);
   return n;
 }

@@ -29,7 +29,7 @@ static const struct {
 } runs[] = {{1, AT_ONCE}, {2, AT_ONCE}, {3, AT_ONCE}, {2, LAST_FIRST}, {3, FIRST_FIRST}, {3, LAST_FIRST}};
 enum { ALL_AT_ONCE = 3, RUNS = sizeof runs / sizeof *runs };
 
-enum { PORTS = 32 }; /* inputs, and outputs, at most */
+enum { PORTS = 64 }; /* inputs, and outputs, at most */
 
 typedef struct network {
   const pz_compiled_options *options;
@@ -289,5 +289,14 @@ void pz_test_compiled_text(const char *text, double tolerance) {
                                          .quick = isa != (int)pz_isa_native()};
     if (!is_repeated(graph, (pz_isa)isa)) pz_test_compiled(graph, &options);
     pz_graph_free(graph);
+  }
+}
+
+void pz_test_append_graph(pz_text *all, const char *text, const char *prefix) {
+  bool quoted = false;
+  for (const char *at = strchr(text, '\n') + 1; *at; at++) {
+    pz_text_append_bytes(all, at, 1);
+    if (*at == '"') quoted = !quoted;
+    if (*at == '%' || (*at == '"' && quoted)) pz_text_append(all, prefix);
   }
 }

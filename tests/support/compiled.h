@@ -3,6 +3,7 @@
 #ifndef PZ_TESTS_SUPPORT_COMPILED_H
 #define PZ_TESTS_SUPPORT_COMPILED_H
 
+#include "base/arena.h"
 #include "planner/planner.h"
 #include "pznet/network_abi.h"
 
@@ -29,5 +30,9 @@ bool pz_test_same_kernels(const pz_graph *graph, const pz_plan_options *a, const
 /* The same with a graph's text form (doc/graph-text.md), on every instruction set of this machine, with direct sums
  * alone: on its own as users have it, on others with the quick compiler, and not twice with the same kernels. */
 void pz_test_compiled_text(const char *text, double tolerance);
+
+/* Appends the text's lines behind its first, "graph", with the prefix in front of each name: networks side by side, which gcc compiles sooner than
+ * one after another. */
+void pz_test_append_graph(pz_text *all, const char *text, const char *prefix);
 
 #endif

@@ -135,13 +135,11 @@ static void test_depths(void **state) {
     sizes[depth - 4] = (size){3, depth, 19, depth % 2 ? 21 : 32, depth % 2 ? 40 : 36};
   if (pz_isa_supported(PZ_ISA_AMX)) bands_are_alike("depths", sizes, 7);
 }
-/* Four rows at a time, in two dimensions: all heights leave other rows at the end. */
+/* Four rows at a time, in two dimensions: all heights leave other rows at the end. Each by itself, where the first result lies over its input. */
 static void test_heights(void **state) {
   (void)state;
-  size sizes[5];
-  for (int height = 16; height <= 20; height++)
-    sizes[height - 16] = (size){1, 1, height, height % 3 ? 21 : 32, height % 2 ? 48 : 36};
-  if (pz_isa_supported(PZ_ISA_AMX)) bands_are_alike("heights", sizes, 5);
+  for (int height = 16; height <= 20 && pz_isa_supported(PZ_ISA_AMX); height++)
+    bands_are_alike("height", &(size){1, 1, height, height % 3 ? 21 : 32, height % 2 ? 48 : 36}, 1);
 }
 /* By row, in several calls: 104 columns in four, 128 channels in four. */
 static void test_calls(void **state) {

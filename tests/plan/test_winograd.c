@@ -147,6 +147,19 @@ static uint64_t bits_of(const char *text, pz_isa isa, pz_fuse_rows bands) {
   return bits;
 }
 
+/* The last chain by itself too: beside others its results do not lie over its inputs. */
+static void check_alone(void) {
+  pz_text text = {0};
+  char prefix[16];
+  const pz_isa isa = pz_isa_native();
+  snprintf(prefix, sizeof prefix, "c%d_", n_chains - 1);
+  pz_text_append(&text, "graph \"alone\"\n");
+  pz_test_append_graph(&text, chains[n_chains - 1].text, prefix);
+  assert_false(text.failed);
+  assert_true(bits_of(text.data, isa, PZ_FUSE_ROWS_ALWAYS) == bits_of(text.data, isa, PZ_FUSE_ROWS_NEVER));
+  pz_text_free(&text);
+}
+
 /* The last test: of all chains that those before have added. */
 static void test_bits(void **state) {
   (void)state;
@@ -480,6 +493,7 @@ static void test_small_weights(void **state) {
   assert_int_equal(
       steps_with(few_tiles, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_small, "nonfused, small weights"), 2);
   check_bits(few_tiles, choose_small, EVERYWHERE);
+  check_alone();
 }
 
 int main(void) {

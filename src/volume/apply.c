@@ -1,7 +1,7 @@
 /* apply.c: the sigmoid or the softmax of blended values. Arithmetic alone, in double: the bits depend neither on the C library
  * nor on the width of vectors. */
 #include "volume/blend.h"
-#include "volume/wide.h"
+#include "base/wide.h"
 
 #include <float.h>
 #include <math.h>

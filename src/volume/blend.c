@@ -1,5 +1,5 @@
 #include "volume/blend.h"
-#include "volume/wide.h"
+#include "base/wide.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,7 +10,8 @@ default, from a place that the scenario's name gives, so that the same K tries t
   - with status 0 the output is whole: the bytes of an undisturbed run
   - with another status there is no output, or the one of before, or (a failure behind the last step) the whole one
   - nothing else is left in the folder but a job for --resume, and in TMPDIR and beside the cache nothing
-  - the same command again, with --resume where the verb has it, gives the bytes of an undisturbed run and leaves nothing behind
+  - the same command again, with --resume where the verb has it, gives the bytes of an undisturbed run and leaves nothing behind; this is tried once
+    for all failures that leave the same files with the same bytes
 Calls that are interrupted (EINTR) or move less than was asked for must change nothing at all.
 
 Standard library only. Prints a line a scenario, and one for each fault; exits 1 where there is one.
@@ -86,6 +87,25 @@ IMAGEJ = "ImageJ=1.53\nimages=18\nslices=9\nframes=2\nhyperstack=true\nunit=micr
 SHAPED = '{"shape": [2, 9, 30, 33], "axes": "TZYX"}'
 
 
+LETTERS = "".join(dict.fromkeys("".join([*KINDS, *(kinds for kinds, _, _ in HARMLESS)])))
+MEMORY = 4 << 30
+
+# A C compiler that gives what gcc made of the same words and files before. What fails here are pznet's own calls, and gcc takes a second each time.
+COMPILER = """#!/bin/sh
+[ "$1" != --version ] || exec gcc --version
+key=$({ for word; do
+  echo "${word##*/}"
+  case $word in
+  *.c) cat "$word" ;;
+  @*) xargs cat <"${word#@}" ;;
+  esac
+done; cat network.h weights.bin 2>/dev/null; } | sha256sum)
+for word; do [ "$last" != -o ] || out=$word; last=$word; done
+made=$0.made/${key%% *}
+[ -f "$made" ] || { gcc "$@" && cp "$out" "$made.$$" && mv "$made.$$" "$made" && exit; exit 1; }
+cp "$made" "$out"
+"""
+
 # The C compiler takes a moment for it.
 QUICK = """
 layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 2 dim: 3 dim: 4 dim: 6 } } }
@@ -102,6 +122,11 @@ class Scene:
         self.every, self.end = arguments.every, time.monotonic() + arguments.seconds
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="pznet-faults-"))
         self.found = []
+        self.compiler = self.folder / "compiler"  # without a dot: no input of a run
+        self.compiler.write_text(COMPILER)
+        self.compiler.chmod(0o755)
+        (self.folder / "compiler.made").mkdir()
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))  # of runs
         values = bytes((i * 37 + i // 7) % 251 for i in range(9 * 30 * 33))
         (self.folder / "quick.prototxt").write_text(QUICK)
         (self.folder / "in.npy").write_bytes(npy("(9, 30, 33)", values, "|u1"))
@@ -119,15 +144,20 @@ class Scene:
             made = self.run(self.folder, ["infer", self.network, "in.npy", "vol-" + name.replace("out", "in"), "-q", "--argmax"])
             assert made.returncode == 0, made.stderr
 
-    def run(self, folder, words, fail=None, count=None, memory=4 << 30):
+    def run(self, folder, words, fail=None, count=None, memory=None):
+        """With little memory the C compiler is gcc itself, which has to do with as little."""
+        limit = (lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))) if memory else None
         environment = os.environ | {"TMPDIR": str(folder / "tmp"), "PZNET_CACHE_DIR": str(folder / "cache"), "HDF5_USE_FILE_LOCKING": "TRUE"}
         (folder / "tmp").mkdir(exist_ok=True)
+        if not memory:
+            environment["CC"] = str(self.compiler)
+            environment["LD_PRELOAD"] = self.preload  # without its name nothing fails, and nothing is synced
         if fail:
-            environment |= {"PZ_FAIL": fail, "PZ_FAIL_ONLY": "pznet", "LD_PRELOAD": self.preload}
+            environment |= {"PZ_FAIL": fail, "PZ_FAIL_ONLY": "pznet"}
             if count:
                 environment["PZ_FAIL_COUNT"] = str(count)
         return subprocess.run([self.pznet, *words], cwd=folder, env=environment, capture_output=True, text=True, errors="replace", timeout=120,
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory)))
+                              preexec_fn=limit)
 
     def fresh(self):
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder, prefix="run-"))
@@ -135,6 +165,7 @@ class Scene:
             if file.is_file():
                 shutil.copyfile(file, folder / file.name)  # a link would be a change of the file for runs beside this one
         shutil.copytree(self.folder / "slices", folder / "slices")
+        (folder / "tmp").mkdir()
         return folder
 
     def fault(self, scenario, fail, words, result):
@@ -153,6 +184,17 @@ def content(path):
     return zlib.decompress(data, 31) if path.name.endswith(".gz") else data
 
 
+def tree(folder):
+    """A digest of all that lies there: names, modes, bytes, links and attributes."""
+    d = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        link = path.is_symlink()
+        data = os.readlink(path).encode() if link else path.read_bytes() if path.is_file() else b""
+        attributes = [] if link else [(name, os.getxattr(path, name)) for name in sorted(os.listxattr(path))]
+        d.update(repr((str(path.relative_to(folder)), path.lstat().st_mode, len(data), attributes)).encode() + data)
+    return d.digest()
+
+
 class Scenario:
     def __init__(self, scene, name, words, output=None, resume=False, prepare=None, also=(), every=1, keeps=None, refuses=False):
         """prepare: verbs to run before, undisturbed; also: files that may be there in the end; every: how much rarer calls are tried;
@@ -160,24 +202,41 @@ class Scenario:
         self.scene, self.name, self.words, self.output, self.resume, self.prepare = scene, name, words, output, resume, prepare
         self.also = {self.output, "tmp", "cache", *also} | ({f"{self.output}.pznet-finished"} if resume else set())
         self.every, self.keeps, self.refuses = every * scene.every, keeps, refuses
+        self.untouched = []  # folders as they were in the beginning
+        self.settled = set()  # what failures have left, where the second run was right
+        self.was_kept = {}  # by the output's bytes
 
     def begin(self):
+        """A folder in which the command can run, and the digest of what is in it."""
+        try:
+            return self.untouched.pop()
+        except IndexError:
+            pass
         folder = self.scene.fresh()
         for words in self.prepare or []:
             made = self.scene.run(folder, words)
             assert made.returncode == 0, made.stderr
         self.kept = self.kept or self.read_kept(folder)
-        return folder, self.state(folder)
+        return folder, tree(folder)
+
+    def end(self, folder, begun):
+        if begun == tree(folder):
+            self.untouched.append((folder, begun))
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
 
     kept = None
 
     def read_kept(self, folder):
         if not self.keeps or not (folder / self.output).exists():
             return None
-        read = self.scene.run(folder, self.keeps)
-        data = content(folder / "kept.npy") if read.returncode == 0 else read.stderr
-        (folder / "kept.npy").unlink(missing_ok=True)
-        return data
+        key = hashlib.sha256((folder / self.output).read_bytes()).digest()
+        if key not in self.was_kept:
+            read = self.scene.run(folder, self.keeps)
+            self.was_kept[key] = content(folder / "kept.npy") if read.returncode == 0 else read.stderr
+            for name in "kept.npy", "kept.npy.pznet-finished":
+                (folder / name).unlink(missing_ok=True)
+        return self.was_kept[key]
 
     def state(self, folder):
         path = folder / self.output if self.output else None
@@ -190,20 +249,21 @@ class Scenario:
         return sorted(n for n in names - known - self.also
                       if not n.startswith("cache/") and not (job and self.resume and (n == job or n.startswith(job + "/"))))
 
-    def count(self, kinds):
+    def count(self):
+        """Calls of an undisturbed run, by letter."""
         folder, _ = self.begin()
-        file = self.scene.folder / f"count-{kinds}-{abs(hash(self.name))}"
-        result = self.scene.run(folder, self.words, f"{kinds}:0:0", file)
+        file = folder / "count"
+        result = self.scene.run(folder, self.words, f"{LETTERS}:0:0", file)
         assert result.returncode == 0, (self.name, result.stderr)
         self.want = self.state(folder)
-        calls = int(file.read_text())
-        file.unlink()
+        calls = dict(line.split() for line in file.read_text().splitlines())
         shutil.rmtree(folder)
-        return calls
+        return {letter: int(number) for letter, number in calls.items()}
 
     def one(self, fail, harmless):
         scene = self.scene
-        folder, before = self.begin()
+        folder, begun = self.begin()
+        before = self.state(folder)
         known = {str(p.relative_to(folder)) for p in folder.rglob("*")}
         try:
             result = scene.run(folder, self.words, fail)
@@ -230,7 +290,15 @@ class Scenario:
             say(f"left behind: {left[:3]}")
         if self.read_kept(folder) != self.kept:
             say("what was in the file before is lost")
-        again = scene.run(folder, self.words + (["--resume"] if self.resume else []))
+        shape = tree(folder), result.returncode == 0, fail[0] == "n"
+        if shape not in self.settled and self.second(folder, fail, result, known, left, say):
+            self.settled.add(shape)
+        self.end(folder, begun)
+
+    def second(self, folder, fail, result, known, left, say):
+        """The same command again: whether it is right."""
+        found = len(self.scene.found)
+        again = self.scene.run(folder, self.words + (["--resume"] if self.resume else []))
         unknown = again.returncode == 2 and "nothing says which run made it" in again.stderr
         if self.refuses and unknown and result.returncode == 0 and self.state(folder) == self.want:
             again.returncode = 0  # the result is there, and what would tell of it could not be kept
@@ -244,11 +312,11 @@ class Scenario:
             say(f"left behind by the second run: {self.left(folder, known)[:3]}", again)
         elif self.resume and (folder / f"{self.output}.pznet-job").exists():
             say("a finished job stays", again)
-        shutil.rmtree(folder, ignore_errors=True)
+        return len(self.scene.found) == found
 
     def little_memory(self, pool):
         """A limit on memory (ulimit -v), from too little to start with to enough: the system's own refusals, by whatever library asks."""
-        step, least, enough = max(16, min(64, self.every)) * 64 << 10, 8 << 20, 4 << 30
+        step, least, enough = max(16, min(64, self.every)) * 64 << 10, 8 << 20, MEMORY
         while enough - least > 8 << 20:
             middle = (least + enough) // 2
             least, enough = (least, middle) if self.limited(middle, False) == 0 else (middle, enough)
@@ -256,7 +324,7 @@ class Scenario:
         return sum(pool.map(lambda memory: time.monotonic() < self.scene.end and (self.limited(memory, True), True)[1], limits))
 
     def limited(self, memory, tell):
-        folder, _ = self.begin()
+        folder, begun = self.begin()
         result = self.scene.run(folder, self.words, memory=memory)
         lines = said(result)
         loader = "cannot" in result.stderr and "shared" in result.stderr  # the program could not be started
@@ -266,20 +334,22 @@ class Scenario:
             self.scene.fault(self.name, f"ulimit -v {memory >> 10}", "ended by a signal", result)
         elif tell and not loader and result.returncode in (1, 2, 3) and (len(lines) != 1 or not lines[0].startswith("pznet")):
             self.scene.fault(self.name, f"ulimit -v {memory >> 10}", "did not say why in one line", result)
-        shutil.rmtree(folder, ignore_errors=True)
+        self.end(folder, begun)
         return result.returncode
 
     def all(self, pool):
-        begin, tried = time.monotonic(), 0
+        begin, tried, counted = time.monotonic(), 0, self.count()
         rows = [(k, code, what, False) for k, (what, codes) in KINDS.items() for code in codes]
         rows += [(k, code, what, True) for k, code, what in HARMLESS]
         for kinds, code, what, harmless in rows:
-            calls = self.count(kinds)
+            calls = sum(counted[letter] for letter in kinds)
             first = 1 + zlib.crc32(f"{self.name} {kinds} {code}".encode()) % self.every
             places = [1] if code == -1 else range(min(first, calls), calls + 1, self.every)
             jobs = [f"{kinds}:{n}:{code}" for n in places if n]
             tried += sum(pool.map(lambda fail: time.monotonic() < self.scene.end and (self.one(fail, harmless), True)[1], jobs))
         tried += self.little_memory(pool)
+        while self.untouched:
+            shutil.rmtree(self.untouched.pop()[0], ignore_errors=True)
         print(f"{self.name}: {tried} calls failed, {time.monotonic() - begin:.0f} s", flush=True)
 
 

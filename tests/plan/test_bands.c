@@ -52,7 +52,8 @@ static void check_within(const char *text, pz_isa isa, bool exact, double max_er
                                                   .max_error = max_error,
                                                   .fuse_rows = i ? PZ_FUSE_ROWS_ALWAYS : PZ_FUSE_ROWS_NEVER},
                                          .tolerance = max_error > 0 ? max_error : 1e-5,
-                                         .bits = &bits[i]};
+                                         .bits = &bits[i],
+                                         .quick = isa != pz_isa_native()};
     pz_test_compiled(graph, &options);
     pz_graph_free(graph);
   }

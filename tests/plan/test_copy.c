@@ -5,10 +5,28 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
-static void check(const char *text) { pz_test_compiled_text(text, 1e-6); }
+/* All networks, side by side in one: gcc begins few files. */
+static pz_text all;
+
+static void check(const char *text) {
+  static int n;
+  char prefix[16];
+  snprintf(prefix, sizeof prefix, "c%d_", n++);
+  if (!all.size) pz_text_append(&all, "graph \"copies\"\n");
+  pz_test_append_graph(&all, text, prefix);
+}
+
+/* The last test: of what those before have added. */
+static void test_compiled(void **state) {
+  (void)state;
+  assert_false(all.failed);
+  pz_test_compiled_text(all.data, 1e-6);
+  pz_text_free(&all);
+}
 
 static void test_resize(void **state) {
   (void)state;
@@ -115,8 +133,9 @@ static void test_pool(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_resize), cmocka_unit_test(test_pad),
-                                     cmocka_unit_test(test_steps),  cmocka_unit_test(test_permute),
-                                     cmocka_unit_test(test_pool),   cmocka_unit_test(test_gather)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_resize),  cmocka_unit_test(test_pad),
+                                     cmocka_unit_test(test_steps),   cmocka_unit_test(test_permute),
+                                     cmocka_unit_test(test_pool),    cmocka_unit_test(test_gather),
+                                     cmocka_unit_test(test_compiled)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,8 +63,12 @@ static uint64_t bits_of(const char *text, pz_isa isa, pz_fuse_rows bands) {
   pz_graph *g = parsed(text);
   const pz_plan_options plan = {
       .target = pz_target_as(isa), .fuse_rows = bands, .choose = choose_fft, .choose_host = &a};
-  const pz_compiled_options options = {
-      .name = g->name, .seed = 3, .plan = plan, .tolerance = 1e-6, .bits = &bits};
+  const pz_compiled_options options = {.name = g->name,
+                                       .seed = 3,
+                                       .plan = plan,
+                                       .tolerance = 1e-6,
+                                       .bits = &bits,
+                                       .quick = isa != pz_isa_native()};
   pz_test_compiled(g, &options);
   pz_graph_free(g);
   return bits;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -61,25 +62,115 @@ static int steps_with(const char *text, pz_isa isa, pz_fuse_rows bands, pz_choos
   return found;
 }
 
-static uint64_t bits_of(const char *text, pz_isa isa, pz_fuse_rows bands, pz_choose choose) {
-  int32_t seen = 0;
+/* ---- what is compiled: all networks side by side in one, for each instruction set, so that gcc begins few files ---- */
+
+typedef enum place {
+  EVERYWHERE,
+  NATIVE,
+  TILES
+} place; /* instruction sets: all of this machine, its own, AMX */
+typedef struct chain {
+  const char *text;
+  pz_choose choose;
+  place place;
+} chain;
+enum { CHAINS = 24 };
+static chain chains[CHAINS];
+static int n_chains;
+
+/* Against the reference; on the native set in bands to the same bits as without. */
+static void check_bits(const char *text, pz_choose choose, place place) {
+  assert_true(n_chains < CHAINS);
+  chains[n_chains++] = (chain){text, choose, place};
+}
+
+/* The name as the chain's text has it. */
+static const char *name_of(const pz_node *node) {
+  const char *prefix = strchr(node->name, '_');
+  return prefix ? prefix + 1 : node->name;
+}
+
+/* host: how many layers of each chain have been asked for. */
+static int32_t choose_of_chain(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
+                               int32_t n) {
+  int32_t *seen = host;
+  const long k = strtol(node->name + 1, NULL, 10);
+  return chains[k].choose(&seen[k], plan, node, c, n);
+}
+
+/* AVX-512 on a machine that has AMX, where that makes the same kernels. */
+static bool is_repeated(const chain *c, pz_isa isa) {
+  int32_t seen[2] = {0};
+  if (isa != PZ_ISA_AVX512 || pz_isa_native() != PZ_ISA_AMX) return false;
+  pz_graph *g = parsed(c->text);
+  pz_plan_options of = {.target = pz_target_as(isa), .choose = c->choose, .choose_host = &seen[0]};
+  pz_plan_options best = of;
+  best.target = pz_target_as(pz_isa_native()), best.choose_host = &seen[1];
+  const bool same = pz_test_same_kernels(g, &of, &best);
+  pz_graph_free(g);
+  return same;
+}
+
+static bool is_of(const chain *c, pz_isa isa) {
+  if (c->place == EVERYWHERE) return !is_repeated(c, isa);
+  return isa == (c->place == TILES ? PZ_ISA_AMX : pz_isa_native());
+}
+
+static int join(pz_text *t, pz_isa isa) {
+  int n = 0;
+  char prefix[16];
+  pz_text_append(t, "graph \"chains\"\n");
+  for (int k = 0; k < n_chains; k++)
+    if (is_of(&chains[k], isa)) {
+      snprintf(prefix, sizeof prefix, "c%d_", k); /* choose_of_chain reads the number */
+      pz_test_append_graph(t, chains[k].text, prefix);
+      n++;
+    }
+  assert_false(t->failed);
+  return n;
+}
+
+static uint64_t bits_of(const char *text, pz_isa isa, pz_fuse_rows bands) {
+  int32_t seen[CHAINS] = {0};
   uint64_t bits = 0;
   pz_graph *g = parsed(text);
   const pz_plan_options plan = {
-      .target = pz_target_as(isa), .fuse_rows = bands, .choose = choose, .choose_host = &seen};
-  const pz_compiled_options options = {
-      .name = g->name, .seed = 3, .plan = plan, .tolerance = 1e-5, .bits = &bits};
+      .target = pz_target_as(isa), .fuse_rows = bands, .choose = choose_of_chain, .choose_host = seen};
+  const pz_compiled_options options = {.name = pz_isa_get(isa)->name,
+                                       .seed = 3,
+                                       .plan = plan,
+                                       .tolerance = 1e-5,
+                                       .bits = &bits,
+                                       .quick = isa != pz_isa_native()};
   pz_test_compiled(g, &options);
   pz_graph_free(g);
   return bits;
 }
 
-/* On each instruction set, against the reference; in bands to the same bits as without. */
-static void check_bits(const char *text, pz_choose choose) {
+/* The last chain by itself too: beside others its results do not lie over its inputs. */
+static void check_alone(void) {
+  pz_text text = {0};
+  char prefix[16];
+  const pz_isa isa = pz_isa_native();
+  snprintf(prefix, sizeof prefix, "c%d_", n_chains - 1);
+  pz_text_append(&text, "graph \"alone\"\n");
+  pz_test_append_graph(&text, chains[n_chains - 1].text, prefix);
+  assert_false(text.failed);
+  assert_true(bits_of(text.data, isa, PZ_FUSE_ROWS_ALWAYS) == bits_of(text.data, isa, PZ_FUSE_ROWS_NEVER));
+  pz_text_free(&text);
+}
+
+/* The last test: of all chains that those before have added. */
+static void test_bits(void **state) {
+  (void)state;
+  assert_true(n_chains > 0);
   for (pz_isa isa = 0; isa < PZ_ISA_COUNT; isa++) {
-    if (!pz_isa_supported(isa)) continue;
-    const uint64_t whole = bits_of(text, isa, PZ_FUSE_ROWS_NEVER, choose);
-    if (isa == pz_isa_native()) assert_true(bits_of(text, isa, PZ_FUSE_ROWS_ALWAYS, choose) == whole);
+    pz_text text = {0};
+    if (pz_isa_supported(isa) && join(&text, isa)) {
+      const uint64_t whole = bits_of(text.data, isa, PZ_FUSE_ROWS_NEVER);
+      if (isa == pz_isa_native()) assert_true(bits_of(text.data, isa, PZ_FUSE_ROWS_ALWAYS) == whole);
+    }
+    pz_text_free(&text);
   }
 }
 
@@ -103,7 +194,7 @@ static const char short_blocks[] =
 static void test_short_blocks(void **state) {
   (void)state;
   assert_true(steps_with(short_blocks, pz_isa_native(), PZ_FUSE_ROWS_ALWAYS, choose_batches, " bands") > 0);
-  check_bits(short_blocks, choose_batches);
+  check_bits(short_blocks, choose_batches, EVERYWHERE);
 }
 
 /* Where they are, plans say so: 36, 36, 33 and 3 channels in vectors of 16. */
@@ -146,14 +237,14 @@ static void test_pooled(void **state) {
   assert_int_equal(steps_with(pooled, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_batches, ", maximum of"),
                    3);
   assert_int_equal(steps_with(pooled, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_batches, "maximum of"), 5);
-  check_bits(pooled, choose_batches);
+  check_bits(pooled, choose_batches, EVERYWHERE);
 }
 
 static int32_t choose_two_planes(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
                                  int32_t n) {
   int32_t pick = 0;
   (void)host, (void)plan;
-  for (int32_t i = 0; i < n && strcmp(node->name, "b") && strcmp(node->name, "d"); i++)
+  for (int32_t i = 0; i < n && strcmp(name_of(node), "b") && strcmp(name_of(node), "d"); i++)
     if (strstr(c[i].label, "bf16x2, F(2,3)")) pick = i;
   return pick;
 }
@@ -163,9 +254,7 @@ static void test_pooled_bf16x2(void **state) {
   (void)state;
   assert_int_equal(
       steps_with(pooled, PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_two_planes, "planes, maximum of"), 2);
-  if (pz_isa_supported(PZ_ISA_AMX))
-    assert_true(bits_of(pooled, PZ_ISA_AMX, PZ_FUSE_ROWS_ALWAYS, choose_two_planes) ==
-                bits_of(pooled, PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_two_planes));
+  check_bits(pooled, choose_two_planes, TILES);
 }
 
 static const char paired[] = "graph \"pairs\"\n"
@@ -187,8 +276,7 @@ static void test_pairs(void **state) {
   assert_int_equal(steps_with(paired, PZ_ISA_AVX512, PZ_FUSE_ROWS_NEVER, choose_batches, ", inner pairs"),
                    has ? 2 : 0);
   assert_int_equal(steps_with(paired, PZ_ISA_AVX2, PZ_FUSE_ROWS_NEVER, choose_batches, ", inner pairs"), 0);
-  assert_true(bits_of(paired, pz_isa_native(), PZ_FUSE_ROWS_ALWAYS, choose_batches) ==
-              bits_of(paired, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_batches));
+  check_bits(paired, choose_batches, NATIVE);
 }
 
 /* The last whose label has this in it, where there is one. */
@@ -267,7 +355,7 @@ static const char sliced[] = "graph \"slices\"\n"
 static void test_sliced(void **state) {
   (void)state;
   assert_int_equal(steps_with(sliced, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_slices, "in slices"), 4);
-  check_bits(sliced, choose_slices);
+  check_bits(sliced, choose_slices, EVERYWHERE);
 }
 
 static const char last_layer[] = "graph \"last layer\"\n"
@@ -286,8 +374,7 @@ static void test_nd(void **state) {
                    1);
   assert_int_equal(steps_with(last_layer, PZ_ISA_AVX512, PZ_FUSE_ROWS_NEVER, choose_plain, "NCHWc to NCHW"),
                    0);
-  assert_true(bits_of(last_layer, pz_isa_native(), PZ_FUSE_ROWS_ALWAYS, choose_plain) ==
-              bits_of(last_layer, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_plain));
+  check_bits(last_layer, choose_plain, NATIVE);
 }
 
 static const char last_of_one_map[] = "graph \"last layer of one channel\"\n"
@@ -305,14 +392,8 @@ static void test_columns(void **state) {
   assert_int_equal(steps_with(last_layer, PZ_ISA_AVX2, PZ_FUSE_ROWS_NEVER, choose_1d_h, " along h, "), 0);
   assert_int_equal(
       steps_with(last_of_one_map, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_1d_h, " along h, "), 1);
-  assert_true(bits_of(last_layer, pz_isa_native(), PZ_FUSE_ROWS_ALWAYS, choose_1d_h) ==
-              bits_of(last_layer, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_1d_h));
-  for (pz_isa isa = 0; isa < PZ_ISA_COUNT; isa++) {
-    if (!pz_isa_supported(isa)) continue;
-    const uint64_t whole = bits_of(last_of_one_map, isa, PZ_FUSE_ROWS_NEVER, choose_1d_h);
-    if (isa == pz_isa_native())
-      assert_true(bits_of(last_of_one_map, isa, PZ_FUSE_ROWS_ALWAYS, choose_1d_h) == whole);
-  }
+  check_bits(last_layer, choose_1d_h, NATIVE);
+  check_bits(last_of_one_map, choose_1d_h, EVERYWHERE);
 }
 
 /* The same on AMX tiles. */
@@ -322,9 +403,7 @@ static void test_bf16x2_narrow(void **state) {
   assert_int_equal(steps_with(last_layer, PZ_ISA_AVX512, PZ_FUSE_ROWS_NEVER, choose_bf16x2, " narrow "), 0);
   for (int i = 0; i < 2; i++) {
     assert_int_equal(steps_with(graphs[i], PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_bf16x2, " narrow "), 1);
-    if (pz_isa_supported(PZ_ISA_AMX))
-      assert_true(bits_of(graphs[i], PZ_ISA_AMX, PZ_FUSE_ROWS_ALWAYS, choose_bf16x2) ==
-                  bits_of(graphs[i], PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_bf16x2));
+    check_bits(graphs[i], choose_bf16x2, TILES);
   }
 }
 
@@ -347,8 +426,7 @@ static void test_products(void **state) {
   assert_int_equal(
       steps_with(products, PZ_ISA_AVX512, PZ_FUSE_ROWS_NEVER, choose_inner_pairs, ", inner pairs"),
       has ? 3 : 0);
-  assert_true(bits_of(products, pz_isa_native(), PZ_FUSE_ROWS_ALWAYS, choose_inner_pairs) ==
-              bits_of(products, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_inner_pairs));
+  check_bits(products, choose_inner_pairs, NATIVE);
 }
 
 /* A network's first layer, of few channels, by rows. */
@@ -378,18 +456,13 @@ static void test_rows(void **state) {
   (void)state;
   assert_int_equal(steps_with(first_layers, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_1d_w, " along w, "),
                    2);
-  for (pz_isa isa = 0; isa < PZ_ISA_COUNT; isa++) {
-    if (!pz_isa_supported(isa)) continue;
-    const uint64_t whole = bits_of(first_layers, isa, PZ_FUSE_ROWS_NEVER, choose_1d_w);
-    if (isa == pz_isa_native())
-      assert_true(bits_of(first_layers, isa, PZ_FUSE_ROWS_ALWAYS, choose_1d_w) == whole);
-  }
+  check_bits(first_layers, choose_1d_w, EVERYWHERE);
 }
 
 /* Three terms in layer "a", two in "b". */
 static int32_t choose_bf16x3(void *host, const pz_plan *plan, const pz_node *node, pz_candidate *c,
                              int32_t n) {
-  const char *text = strcmp(node->name, "a") ? "bf16x2 taps" : "bf16x3 taps";
+  const char *text = strcmp(name_of(node), "a") ? "bf16x2 taps" : "bf16x3 taps";
   (void)host, (void)plan;
   return choose_with(c, n, text);
 }
@@ -402,9 +475,7 @@ static void test_bf16x3(void **state) {
                    1);
   assert_int_equal(steps_with(first_layers, PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_bf16x3, "bf16x2 taps "),
                    1);
-  if (pz_isa_supported(PZ_ISA_AMX))
-    assert_true(bits_of(first_layers, PZ_ISA_AMX, PZ_FUSE_ROWS_ALWAYS, choose_bf16x3) ==
-                bits_of(first_layers, PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_bf16x3));
+  check_bits(first_layers, choose_bf16x3, TILES);
 }
 
 static const char few_tiles[] = "graph \"few tiles\"\n"
@@ -421,12 +492,8 @@ static void test_small_weights(void **state) {
   (void)state;
   assert_int_equal(
       steps_with(few_tiles, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_small, "nonfused, small weights"), 2);
-  for (pz_isa isa = 0; isa < PZ_ISA_COUNT; isa++) {
-    if (!pz_isa_supported(isa)) continue;
-    const uint64_t whole = bits_of(few_tiles, isa, PZ_FUSE_ROWS_NEVER, choose_small);
-    if (isa == pz_isa_native())
-      assert_true(bits_of(few_tiles, isa, PZ_FUSE_ROWS_ALWAYS, choose_small) == whole);
-  }
+  check_bits(few_tiles, choose_small, EVERYWHERE);
+  check_alone();
 }
 
 int main(void) {
@@ -437,6 +504,7 @@ int main(void) {
       cmocka_unit_test(test_products),      cmocka_unit_test(test_nd),
       cmocka_unit_test(test_one_sign),      cmocka_unit_test(test_small_weights),
       cmocka_unit_test(test_columns),       cmocka_unit_test(test_bf16x2_narrow),
-      cmocka_unit_test(test_pooled_bf16x2), cmocka_unit_test(test_bf16x3)};
+      cmocka_unit_test(test_pooled_bf16x2), cmocka_unit_test(test_bf16x3),
+      cmocka_unit_test(test_bits)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,8 @@ static const struct {
 } runs[] = {{1, AT_ONCE}, {2, AT_ONCE}, {3, AT_ONCE}, {2, LAST_FIRST}, {3, FIRST_FIRST}, {3, LAST_FIRST}};
 enum { ALL_AT_ONCE = 3, RUNS = sizeof runs / sizeof *runs };
 
+enum { PORTS = 64 }; /* inputs, and outputs, at most */
+
 typedef struct network {
   const pz_compiled_options *options;
   const pz_graph *before;
@@ -37,8 +39,8 @@ typedef struct network {
   char folder[64], file[96];
   void *library;
   const pz_abi_network *abi;
-  float *inputs[16], *values[16], *outputs[RUNS][16]; /* values: of the inputs' elements */
-  double *expected[16];
+  float *inputs[PORTS], *values[PORTS], *outputs[RUNS][PORTS]; /* values: of the inputs' elements */
+  double *expected[PORTS];
   int n_runs;
   pz_error err;
 } network;
@@ -52,7 +54,10 @@ static void make(network *t) {
   assert_non_null(mkdtemp(t->folder));
   snprintf(t->file, sizeof t->file, "%s/network.so", t->folder);
   const pz_emit_options emit =
-      pz_test_with_cache((pz_emit_options){.model = "random", .model_digest = "0", .objects = t->folder});
+      pz_test_with_cache((pz_emit_options){.model = "random",
+                                           .model_digest = "0",
+                                           .objects = t->folder,
+                                           .cc = t->options->quick ? pz_test_quick_compiler() : NULL});
   pz_status status = pz_emit_source(t->plan, &emit, t->folder, &t->err);
   if (status == PZ_OK) status = pz_emit_manifest(t->plan, &emit, NULL, t->folder, NULL, &t->err);
   if (status == PZ_OK) status = pz_emit_compile(t->plan, &emit, t->folder, &t->err);
@@ -77,6 +82,7 @@ static size_t output_bytes(const network *t, int32_t i) {
 }
 
 static void fill(network *t) {
+  assert_true(t->abi->n_inputs <= PORTS && t->abi->n_outputs <= PORTS);
   for (int32_t i = 0; i < t->abi->n_inputs; i++) {
     const int64_t n = elements(&t->abi->inputs[i]);
     const pz_element e = element_of(t, t->after->inputs, i);
@@ -209,7 +215,7 @@ static void sum_bits(const network *t) {
 
 static void drop(network *t) {
   char command[128];
-  for (int i = 0; i < 16; i++) {
+  for (int i = 0; i < PORTS; i++) {
     free(t->inputs[i]);
     free(t->values[i]);
     free(t->expected[i]);
@@ -235,6 +241,41 @@ void pz_test_compiled(const pz_graph *graph, const pz_compiled_options *options)
   drop(&t);
 }
 
+/* The caller: pz_plan_free, then pz_graph_free of its graph. */
+static pz_plan *planned(const pz_graph *graph, const pz_plan_options *options, pz_graph **after) {
+  pz_plan *plan = NULL;
+  pz_error err = {0};
+  assert_int_equal(pz_graph_copy(graph, after, &err), PZ_OK);
+  assert_int_equal(pz_optimise(*after, NULL, NULL, NULL, &err), PZ_OK);
+  if (pz_plan_new(*after, options, &plan, &err) != PZ_OK) fail_msg("%s", err.message);
+  return plan;
+}
+
+static bool same_calls(const pz_step *a, const pz_step *b) {
+  bool same = a->n_calls == b->n_calls;
+  for (int32_t i = 0; same && i < a->n_calls; i++)
+    same =
+        !strcmp(a->calls[i].function, b->calls[i].function) && !strcmp(a->calls[i].shape, b->calls[i].shape);
+  return same;
+}
+
+bool pz_test_same_kernels(const pz_graph *graph, const pz_plan_options *a, const pz_plan_options *b) {
+  pz_graph *graphs[2];
+  pz_plan *const plans[2] = {planned(graph, a, &graphs[0]), planned(graph, b, &graphs[1])};
+  bool same = plans[0]->n_steps == plans[1]->n_steps;
+  for (int32_t i = 0; same && i < plans[0]->n_steps; i++)
+    same = same_calls(&plans[0]->steps[i], &plans[1]->steps[i]);
+  for (int i = 0; i < 2; i++) pz_plan_free(plans[i]), pz_graph_free(graphs[i]);
+  return same;
+}
+
+/* AVX-512 on a machine that has AMX, where that makes the same kernels. */
+static bool is_repeated(const pz_graph *graph, pz_isa isa) {
+  const pz_plan_options of = {.target = pz_target_as(isa), .exact = true},
+                        best = {.target = pz_target_as(pz_isa_native()), .exact = true};
+  return isa == PZ_ISA_AVX512 && pz_isa_native() == PZ_ISA_AMX && pz_test_same_kernels(graph, &of, &best);
+}
+
 void pz_test_compiled_text(const char *text, double tolerance) {
   for (int isa = 0; isa < PZ_ISA_COUNT; isa++) {
     if (!pz_isa_supported((pz_isa)isa)) continue;
@@ -244,8 +285,18 @@ void pz_test_compiled_text(const char *text, double tolerance) {
     const pz_compiled_options options = {.name = graph->name,
                                          .seed = 5,
                                          .plan = {.target = pz_target_as((pz_isa)isa), .exact = true},
-                                         .tolerance = tolerance};
-    pz_test_compiled(graph, &options);
+                                         .tolerance = tolerance,
+                                         .quick = isa != (int)pz_isa_native()};
+    if (!is_repeated(graph, (pz_isa)isa)) pz_test_compiled(graph, &options);
     pz_graph_free(graph);
+  }
+}
+
+void pz_test_append_graph(pz_text *all, const char *text, const char *prefix) {
+  bool quoted = false;
+  for (const char *at = strchr(text, '\n') + 1; *at; at++) {
+    pz_text_append_bytes(all, at, 1);
+    if (*at == '"') quoted = !quoted;
+    if (*at == '%' || (*at == '"' && quoted)) pz_text_append(all, prefix);
   }
 }

@@ -1,7 +1,9 @@
 #include "support/kernels.h"
 #include "base/compiler.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Open as long as the process: none of it is the tests' concern. */
 static pz_arena *arena;
@@ -27,4 +29,13 @@ pz_emit_options pz_test_with_cache(pz_emit_options options) {
   options.cache = cache;
   options.compiler = compiler;
   return options;
+}
+
+const char *pz_test_quick_compiler(void) {
+  static char words[512];
+  const char *flags = getenv("PZ_TEST_FLAGS");
+  if (flags && !strcmp(flags, "whole")) return NULL;
+  snprintf(words, sizeof words, "%s -O1 -DPZ_INLINE=static -DPZ_UNROLL=PZ_ROLL -Wno-unused-function",
+           pz_emit_compiler(&(pz_emit_options){0}));
+  return words;
 }

@@ -7,4 +7,8 @@
 /* The options, with the cache in $PZNET_CACHE_DIR, which CTest sets; without one where it is not set. */
 pz_emit_options pz_test_with_cache(pz_emit_options options);
 
+/* The C compiler with words that make it fast: kernels are neither inlined nor unrolled, and give the same bits; most of gcc's time goes into that. For
+ * instruction sets that are not this machine's own. With PZ_TEST_FLAGS=whole NULL: the compiler as users have it. */
+const char *pz_test_quick_compiler(void);
+
 #endif

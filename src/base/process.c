@@ -21,7 +21,9 @@ extern char **environ;
 enum { MOST_WORDS = 80, LIFE = 3 };
 #define SHELL "/bin/sh"
 
-static const char watch[] = "LC_ALL=C; export LC_ALL; [ -z \"$1\" ] || { TMPDIR=$1; export TMPDIR; }; shift; "
+/* With huge pages, where the system has them for who asks, gcc takes 0.88 of its time (doc/notes/2026-11-29-compiling.md); a user's own tunables stay. */
+static const char watch[] = "LC_ALL=C; export LC_ALL; : \"${GLIBC_TUNABLES=glibc.malloc.hugetlb=1}\"; "
+                            "export GLIBC_TUNABLES; [ -z \"$1\" ] || { TMPDIR=$1; export TMPDIR; }; shift; "
                             "(read -r x <&3; kill -9 0) >/dev/null 2>&1 & w=$!; \"$@\" 3<&-; s=$?; "
                             "{ kill -9 $w; wait $w; } 2>/dev/null; exit $s";
 

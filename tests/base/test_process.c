@@ -69,6 +69,22 @@ static void has_its_place(void **state) {
   assert_string_equal(read_file("log"), expected);
 }
 
+/* The C library's tunables: huge pages, but where the user has set some. */
+static void has_huge_pages_unless_told(void **state) {
+  (void)state;
+  char own[256];
+  const char *set = getenv("GLIBC_TUNABLES");
+  snprintf(own, sizeof own, "%s", set ? set : "");
+  unsetenv("GLIBC_TUNABLES");
+  assert_int_equal(run("echo $GLIBC_TUNABLES", "log"), 0);
+  assert_string_equal(read_file("log"), "glibc.malloc.hugetlb=1\n");
+  setenv("GLIBC_TUNABLES", "glibc.malloc.check=0", 1);
+  assert_int_equal(run("echo $GLIBC_TUNABLES", "log"), 0);
+  assert_string_equal(read_file("log"), "glibc.malloc.check=0\n");
+  if (set) setenv("GLIBC_TUNABLES", own, 1);
+  else unsetenv("GLIBC_TUNABLES");
+}
+
 /* Nothing that the watch holds keeps the reader waiting; errors go nowhere. */
 static void prints_to_a_pipe(void **state) {
   const char *const argv[] = {"/bin/sh", "-c", "echo a; echo b >&2", NULL};
@@ -175,10 +191,13 @@ static void ends_with_its_host(void **state) {
 
 int main(void) {
 #define IN_FOLDER(f) cmocka_unit_test_setup_teardown(f, begin, end)
-  const struct CMUnitTest tests[] = {
-      IN_FOLDER(tells_how_it_ended),      IN_FOLDER(has_its_place),
-      cmocka_unit_test(prints_to_a_pipe), cmocka_unit_test(says_what_cannot_be_run),
-      IN_FOLDER(tells_what_they_take),    IN_FOLDER(ends_all_that_it_started),
-      IN_FOLDER(ends_with_its_host)};
+  const struct CMUnitTest tests[] = {IN_FOLDER(tells_how_it_ended),
+                                     IN_FOLDER(has_its_place),
+                                     IN_FOLDER(has_huge_pages_unless_told),
+                                     cmocka_unit_test(prints_to_a_pipe),
+                                     cmocka_unit_test(says_what_cannot_be_run),
+                                     IN_FOLDER(tells_what_they_take),
+                                     IN_FOLDER(ends_all_that_it_started),
+                                     IN_FOLDER(ends_with_its_host)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,7 +72,7 @@ static void one_network(uint64_t seed, pz_isa isa) {
 static void test_random_networks(void **state) {
   (void)state;
   const char *count = getenv("PZ_TEST_NETWORKS"), *only = getenv("PZ_TEST_SEED");
-  const uint64_t n = count ? strtoull(count, NULL, 10) : 30;
+  const uint64_t n = count ? strtoull(count, NULL, 10) : 20;
   for (uint64_t seed = only ? strtoull(only, NULL, 10) : 1; seed <= (only ? strtoull(only, NULL, 10) : n);
        seed++) {
     pz_isa isa = (pz_isa)(seed % PZ_ISA_COUNT);

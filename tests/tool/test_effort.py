@@ -37,7 +37,7 @@ layer { name: "sum" type: "Eltwise" bottom: "first" bottom: "second" top: "sum" 
 """
 
 # Large enough for candidates to be tried in the network.
-LARGE = CONV.replace("dim: 32 dim: 24 dim: 24", "dim: 32 dim: 20 dim: 96 dim: 96")
+LARGE = CONV.replace("dim: 32 dim: 24 dim: 24", "dim: 32 dim: 10 dim: 48 dim: 48")
 
 # No convolution and no weights. A crop in steps reads points by a table, which lies among the weights of what is timed.
 OTHERS = """

@@ -263,7 +263,7 @@ class Signals(Case):
 
     def test_compiling(self):
         path = self.write("net.prototxt", model(64, 24, 3, 4))
-        for effort, times in (("estimate", 4), ("measure", 8)):
+        for effort, times in (("estimate", 4), ("measure", 5)):
             self.random(effort, times, 4, "compile", path, "-w", "init:1", "-q", "--tuning", "none", "--effort", effort, "-o", self.folder / "net.so")
         self.compile(model(16, 8))  # sweeps what was left, if anything was
         self.assertEqual(list(self.temporary.iterdir()), [])

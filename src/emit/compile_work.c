@@ -35,7 +35,7 @@ double pz_compile_cost_of_some(double kernels, int width) {
   const cost *dearest = &costs[0];
   for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
     if (costs[i].first + costs[i].each > dearest->first + dearest->each) dearest = &costs[i];
-  return PZ_COMPILE_COST_OF_FILE + dearest->first + dearest->each * kernels / width;
+  return PZ_COMPILE_COST_OF_FILE + (dearest->each * kernels / width + dearest->first);
 }
 
 /* ---- tasks ---- */

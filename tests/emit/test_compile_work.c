@@ -113,7 +113,7 @@ static void kinds_have_costs(void **state) {
   assert_true(pz_compile_cost("pz_winograd", NULL) > pz_compile_cost("pz_winograd", "pz_winograd"));
   assert_true(pz_compile_cost("pz_winograd", "pz_copy") > pz_compile_cost("pz_winograd", "pz_winograd"));
   assert_true(pz_compile_cost("pz_no_such_kernel", NULL) > 0);
-  assert_true(pz_compile_cost_of_some(1, 1) + 1e-9 >=
+  assert_true(pz_compile_cost_of_some(1, 1) >=
               PZ_COMPILE_COST_OF_FILE + pz_compile_cost("pz_winograd", NULL));
   assert_true(pz_compile_cost_of_some(9, 1) > pz_compile_cost_of_some(9, 2));
 }

@@ -254,8 +254,9 @@ static pz_plan *planned(const pz_graph *graph, const pz_plan_options *options, p
 static bool same_calls(const pz_step *a, const pz_step *b) {
   bool same = a->n_calls == b->n_calls;
   for (int32_t i = 0; same && i < a->n_calls; i++)
-    same =
-        !strcmp(a->calls[i].function, b->calls[i].function) && !strcmp(a->calls[i].shape, b->calls[i].shape);
+    same = !strcmp(a->calls[i].function, b->calls[i].function) &&
+           !strcmp(a->calls[i].shape, b->calls[i].shape) && a->calls[i].n_sizes == b->calls[i].n_sizes &&
+           !memcmp(a->calls[i].sizes, b->calls[i].sizes, (size_t)a->calls[i].n_sizes * sizeof(int64_t));
   return same;
 }
 

@@ -7,7 +7,7 @@ LIBRARY is built from fail.c, NETWORK and MODEL are tests/networks' tiny.so and 
 default, from a place that the scenario's name gives, so that the same K tries the same calls. What must hold after each run:
 
   - the exit status is 0 to 3, and no signal ended it; an unsuccessful one printed a single line that begins with "pznet"
-  - with status 0 the output is whole: the bytes of an undisturbed run
+  - with status 0 the output is whole: the bytes of an undisturbed run (a network file: what it says of itself, and its results)
   - with another status there is no output, or the one of before, or (a failure behind the last step) the whole one
   - nothing else is left in the folder but a job for --resume, and in TMPDIR and beside the cache nothing
   - the same command again, with --resume where the verb has it, gives the bytes of an undisturbed run and leaves nothing behind; this is tried once
@@ -130,6 +130,7 @@ class Scene:
         values = bytes((i * 37 + i // 7) % 251 for i in range(9 * 30 * 33))
         (self.folder / "quick.prototxt").write_text(QUICK)
         (self.folder / "in.npy").write_bytes(npy("(9, 30, 33)", values, "|u1"))
+        (self.folder / "quick.npy").write_bytes(npy("(1, 2, 3, 4, 6)", struct.pack("<144f", *(i % 11 - 5 for i in range(144)))))
         (self.folder / "one.npy").write_bytes(npy("(1, 1, 4, 12, 14)", struct.pack("<672f", *(i % 11 - 5 for i in range(672)))))
         times = values + bytes(255 - v for v in values)
         (self.folder / "times.npy").write_bytes(npy("(2, 9, 30, 33)", times, "|u1"))
@@ -205,6 +206,7 @@ class Scenario:
         self.untouched = []  # folders as they were in the beginning
         self.settled = set()  # what failures have left, where the second run was right
         self.was_kept = {}  # by the output's bytes
+        self.networks = {}  # by their bytes
 
     def begin(self):
         """A folder in which the command can run, and the digest of what is in it."""
@@ -240,7 +242,22 @@ class Scenario:
 
     def state(self, folder):
         path = folder / self.output if self.output else None
-        return content(path) if path and path.exists() else None
+        if not path or not path.exists():
+            return None
+        return self.network(folder, path) if path.suffix == ".so" else content(path)
+
+    def network(self, folder, path):
+        """What a network file says and gives: which kernels share a file when they are compiled depends on those that the cache has."""
+        key = hashlib.sha256(path.read_bytes()).hexdigest()
+        if key not in self.networks:
+            with tempfile.TemporaryDirectory(dir=self.scene.folder) as apart:
+                shutil.copyfile(path, f"{apart}/out.so")
+                shutil.copyfile(folder / "quick.npy", f"{apart}/in.npy")
+                ran = self.scene.run(pathlib.Path(apart), ["run", "out.so", "in.npy", "-o", "out.npy", "--threads", "1"])
+                says = self.scene.run(pathlib.Path(apart), ["inspect", "out.so"])
+                given = content(pathlib.Path(apart, "out.npy")) if ran.returncode == 0 else ran.stderr.encode()
+            self.networks[key] = given, re.sub("file SHA-256 .*", "", says.stdout)
+        return self.networks[key]
 
     def left(self, folder, known):
         """What lies there that did not before."""

@@ -121,6 +121,23 @@ static PyObject *tune_network(PyObject *module, PyObject *args) {
   return result;
 }
 
+/* NULL: an exception is set. */
+static PyObject *tune_fit(PyObject *module, PyObject *args) {
+  const char *database;
+  pz_tune_fit_options o = PZ_TUNE_FIT_OPTIONS;
+  int stale;
+  if (!PyArg_ParseTuple(args, "zp", &database, &stale)) return NULL;
+  char *report = NULL;
+  pz_status status;
+  o.stale = stale;
+  Py_BEGIN_ALLOW_THREADS;
+  status = pz_tune_fit(database, &o, &report);
+  Py_END_ALLOW_THREADS;
+  PyObject *text = status == PZ_OK ? PyUnicode_FromString(report) : NULL;
+  pz_free(report);
+  return status == PZ_OK ? text : pznet_raise(pznet_error_of(module), status);
+}
+
 static PyObject *progress_left(PyObject *module, PyObject *unused) {
   const double left = pz_progress_left();
   (void)module, (void)unused;
@@ -132,6 +149,7 @@ static PyMethodDef functions[] = {{"compile", (PyCFunction)(void (*)(void))compi
                                   {"infer", pznet_infer, METH_VARARGS, "see pznet.infer"},
                                   {"progress_left", progress_left, METH_NOARGS, "see pznet.progress_left"},
                                   {"tune", tune_network, METH_VARARGS, "see pznet.tune"},
+                                  {"tune_fit", tune_fit, METH_VARARGS, "see pznet.tune_fit"},
                                   {NULL, NULL, 0, NULL}};
 
 static int module_exec(PyObject *module) {

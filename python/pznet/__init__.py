@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from . import _net
 from ._net import Error
-from .compiling import compile, progress_left, tune
+from .compiling import compile, progress_left, tune, tune_fit
 from .network import Network, Port, PZNet, load
 
 if TYPE_CHECKING:
     from .inferring import infer
 
-__all__ = ["Error", "Network", "PZNet", "Port", "compile", "infer", "load", "progress_left", "tune"]
+__all__ = ["Error", "Network", "PZNet", "Port", "compile", "infer", "load", "progress_left", "tune", "tune_fit"]
 __version__: str = _net.version()
 
 

@@ -170,3 +170,16 @@ def tune(
     report = _pznet.tune(network, budget or 0.0, effort, paths[0], cc, paths[1], threads or 0, progress)
     found: dict[str, Any] = json.loads(report)
     return found
+
+
+def tune_fit(tuning: Path | None = None, *, stale: bool = False) -> dict[str, Any]:
+    """Fits the cost model to what the tuning database has of this CPU, as `pznet tune --fit` does; compiling with that database goes by it.
+
+    tuning: the database of times; None: the default one. stale: measurements of other versions' algorithms count too.
+    Returns how near expected costs are before and behind the fit, as `pznet tune --fit --json` prints it (doc/cost-model.md). Raises
+    `Error` where the database has too few measurements of this CPU.
+    """
+    from . import _pznet
+
+    found: dict[str, Any] = json.loads(_pznet.tune_fit(None if tuning is None else os.fspath(tuning), stale))
+    return found

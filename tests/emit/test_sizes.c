@@ -6,6 +6,7 @@
 #include "kernels/conv_bf16x2/shape.h"
 #include "plan/shape_text.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -8,25 +8,15 @@
 
 #include <cmocka.h>
 
-/* All networks, side by side in one: gcc begins few files. */
-static pz_text all;
-
-static void add(const char *text, const char *prefix) {
-  if (!all.size) pz_text_append(&all, "graph \"deconvolutions\"\n");
-  pz_test_append_graph(&all, text, prefix);
-}
-
-/* The last test: of what those before have added. */
 static void test_compiled(void **state) {
   (void)state;
-  assert_false(all.failed);
-  pz_test_compiled_text(all.data, 2e-6);
-  pz_text_free(&all);
+  pz_test_collected(2e-6);
 }
 
 static void test_volumes(void **state) {
   (void)state;
-  add("graph \"deconvolutions of volumes\"\n"
+  pz_test_collect(
+      "graph \"deconvolutions of volumes\"\n"
       "input %x 1x34x3x5x7\n"
       "const %w3 34x17x3x3x3 = seed 1 scale 0.1\n"
       "const %w2 34x18x2x2x2 = seed 2 scale 0.1\n"
@@ -45,25 +35,23 @@ static void test_volumes(void **state) {
       "%g = deconv \"g\" %x, %each kernel 3,3,3 stride 2,2,2 pad 1,1,1:1,1,1 output_pad 1,0,1 group 34\n"
       "%h = deconv \"h\" %x, %w3 kernel 3,3,3 stride 3,2,1 dilation 2,1,2 pad 2,0,1:1,1,2 output_pad 2,1,0\n"
       "%i = deconv \"i\" %x, %one kernel 3,3,3 stride 2,2,2 pad 1,1,1:1,1,1 output_pad 1,1,1\n"
-      "output %a\noutput %b\noutput %c\noutput %d\noutput %e\noutput %f\noutput %g\noutput %h\noutput %i\n",
-      "volumes_");
+      "output %a\noutput %b\noutput %c\noutput %d\noutput %e\noutput %f\noutput %g\noutput %h\noutput %i\n");
 }
 
 static void test_fewer_dimensions(void **state) {
   (void)state;
-  add("graph \"deconvolutions of images and lines\"\n"
-      "input %x 2x18x5x7\n"
-      "input %line 2x18x11\n"
-      "const %w 18x33x3x3 = seed 1 scale 0.1\n"
-      "const %w2 18x5x2x2 = seed 2 scale 0.1\n"
-      "const %wl 18x17x4 = seed 3 scale 0.1\n"
-      "const %kl 9x18x5 = seed 4 scale 0.1\n"
-      "%a = deconv \"a\" %x, %w kernel 1,3,3 stride 1,2,2 pad 0,1,1:0,1,1 output_pad 0,1,1\n"
-      "%b = deconv \"b\" %x, %w2 kernel 1,2,2 stride 1,2,2\n"
-      "%c = deconv \"c\" %line, %wl kernel 1,1,4 stride 1,1,2 pad 0,0,1:0,0,1\n"
-      "%d = conv \"d\" %line, %kl kernel 1,1,5 stride 1,1,2 dilation 1,1,2 pad 0,0,4:0,0,4\n"
-      "output %a\noutput %b\noutput %c\noutput %d\n",
-      "lines_");
+  pz_test_collect("graph \"deconvolutions of images and lines\"\n"
+                  "input %x 2x18x5x7\n"
+                  "input %line 2x18x11\n"
+                  "const %w 18x33x3x3 = seed 1 scale 0.1\n"
+                  "const %w2 18x5x2x2 = seed 2 scale 0.1\n"
+                  "const %wl 18x17x4 = seed 3 scale 0.1\n"
+                  "const %kl 9x18x5 = seed 4 scale 0.1\n"
+                  "%a = deconv \"a\" %x, %w kernel 1,3,3 stride 1,2,2 pad 0,1,1:0,1,1 output_pad 0,1,1\n"
+                  "%b = deconv \"b\" %x, %w2 kernel 1,2,2 stride 1,2,2\n"
+                  "%c = deconv \"c\" %line, %wl kernel 1,1,4 stride 1,1,2 pad 0,0,1:0,0,1\n"
+                  "%d = conv \"d\" %line, %kl kernel 1,1,5 stride 1,1,2 dilation 1,1,2 pad 0,0,4:0,0,4\n"
+                  "output %a\noutput %b\noutput %c\noutput %d\n");
 }
 
 int main(void) {

@@ -141,6 +141,13 @@ class Compile(Networks):
             with self.assertRaisesRegex(ValueError, "budget"):
                 pznet.tune(path("conv.so"), budget=budget)
 
+    def test_fitting_without_measurements(self):
+        with self.assertRaisesRegex(pznet.Error, "nowhere"):
+            pznet.tune_fit(path("nowhere"))
+        pznet.tune(path("conv.so"), budget=0.01, tuning=path("tuning"), cache="none")  # makes the database
+        with self.assertRaisesRegex(pznet.Error, "measure"):
+            pznet.tune_fit(path("tuning"), stale=True)
+
     def test_other_threads_run_while_compiling(self):
         inside = [t for t in self.ticks if self.start < t < self.end]
         self.assertGreater(len(inside), (self.end - self.start) / 0.01 / 20)

@@ -301,3 +301,19 @@ void pz_test_append_graph(pz_text *all, const char *text, const char *prefix) {
     if (*at == '%' || (*at == '"' && quoted)) pz_text_append(all, prefix);
   }
 }
+
+static pz_text collected;
+
+void pz_test_collect(const char *text) {
+  static int n;
+  char prefix[16];
+  snprintf(prefix, sizeof prefix, "n%d_", n++);
+  if (!collected.size) pz_text_append(&collected, "graph \"collected\"\n");
+  pz_test_append_graph(&collected, text, prefix);
+}
+
+void pz_test_collected(double tolerance) {
+  assert_false(collected.failed);
+  pz_test_compiled_text(collected.data, tolerance);
+  pz_text_free(&collected);
+}

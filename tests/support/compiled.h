@@ -35,4 +35,8 @@ void pz_test_compiled_text(const char *text, double tolerance);
  * one after another. */
 void pz_test_append_graph(pz_text *all, const char *text, const char *prefix);
 
+/* The networks of a file's tests, side by side; its last test has pz_test_collected, which compiles what those before have collected. */
+void pz_test_collect(const char *text);
+void pz_test_collected(double tolerance);
+
 #endif

@@ -336,8 +336,13 @@ typedef enum pz_tiling { PZ_TILING_PZNET, PZ_TILING_MONAI, PZ_TILING_NNUNET, PZ_
 typedef enum pz_sums { PZ_SUMS_AUTO, PZ_SUMS_FLOAT, PZ_SUMS_HALF } pz_sums;
 
 /* Of pz_infer_options, what counts instead of the tiling's own value. With PZ_TILING_PZNET all of them always count. */
-enum { PZ_GIVEN_OVERLAP = 1, PZ_GIVEN_BLEND = 2, PZ_GIVEN_BORDER = 4, PZ_GIVEN_CROP = 8 };
+enum { PZ_GIVEN_OVERLAP = 1, PZ_GIVEN_BLEND = 2, PZ_GIVEN_BORDER = 4, PZ_GIVEN_CROP = 8, PZ_GIVEN_CONTEXT = 16 };
 #define PZ_MIRROR_ALL UINT32_MAX
+
+/* A part of a volume: voxels start..start+size-1 along z, y and x, of every channel. */
+typedef struct pz_box {
+  int64_t start[3], size[3]; /* z, y, x; sizes are at least 1 */
+} pz_box;
 
 typedef struct pz_infer_options {
   /* z, y, x: voxels that neighbouring output patches share; each less than the output patch */
@@ -385,6 +390,12 @@ typedef struct pz_infer_options {
   const char *axes, *at;
   /* a dataset of the output's name in an HDF5 file that holds others too may be replaced; without it that is PZ_ERROR_USAGE */
   bool update;
+  /* The part of the volume that the result is of; all zero: all of it; a size of 0 goes to the volume's end. What is read around it, and
+   * every voxel of it, is as in a run of the whole volume. One that is not inside the volume: PZ_ERROR_USAGE. */
+  pz_box box;
+  /* with PZ_GIVEN_CONTEXT: the box and so many voxels around it (z, y, x), where the volume has them, are tiled as if there were nothing else;
+   * statistics too are of these alone */
+  int32_t context[3];
 } pz_infer_options;
 #define PZ_INFER_OPTIONS                                                                                     \
   { 0 }
@@ -400,11 +411,6 @@ typedef struct pz_infer_options {
  * pz_free. */
 pz_status pz_infer(const char *network, const char *input, const char *output,
                    const pz_infer_options *options, char **report);
-
-/* A part of a volume: voxels start..start+size-1 along z, y and x, of every channel. */
-typedef struct pz_box {
-  int64_t start[3], size[3]; /* z, y, x; sizes are at least 1 */
-} pz_box;
 
 /* A volume that is read box by box through a callback, or a path. The callback fills `voxels`, which are the library's and must not be
  * used after it returns, in this machine's byte order. Voxel (c, z, y, x), counted from the box's first one, goes to voxels +

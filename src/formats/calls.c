@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* What a callback is expected to hold while it fills a box: a copy of it. */
-enum { COPY_BYTES = 4 << 20 };
+enum { CALLBACK_BYTES = 4 << 20 }; /* beside a copy of the box that it fills */
 
 /* The array is the volume. */
 static pz_status calls_read(pz_volume *v, const pz_array_box *part, void *to, pz_error *err) {
@@ -36,8 +35,7 @@ static pz_status fill(pz_volume *v, const pz_volume_reader *r, pz_error *err) {
   pz_array_make(&v->array, 4, size);
   PZ_TRY(pz_axes_resolve(v->path, &v->array, NULL, &v->axes, err));
   PZ_TRY(pz_step_of(r->step, v->info.shape, v->step, err));
-  const int64_t copy = pz_volume_planes_at_once(v) * v->info.channels * pz_volume_plane_bytes(&v->info);
-  v->memory = copy > COPY_BYTES ? copy : COPY_BYTES;
+  v->memory = CALLBACK_BYTES;
   return PZ_OK;
 }
 

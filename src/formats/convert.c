@@ -217,9 +217,14 @@ void pz_moments_add(pz_moments *m, pz_dtype dtype, const void *in, int64_t n) {
   double count;
   const double sum = kinds[dtype].sum(in, n, &count);
   if (count == 0) return;
-  const double mean = sum / count, m2 = kinds[dtype].squares(in, n, mean);
-  const double total = m->n + count, delta = mean - m->mean;
-  m->m2 += m2 + delta * delta * (m->n / total) * count;
-  m->mean += delta * (count / total);
+  const double mean = sum / count;
+  pz_moments_merge(m, &(pz_moments){count, mean, kinds[dtype].squares(in, n, mean)});
+}
+
+void pz_moments_merge(pz_moments *m, const pz_moments *more) {
+  if (more->n == 0) return;
+  const double total = m->n + more->n, delta = more->mean - m->mean;
+  m->m2 += more->m2 + delta * delta * (m->n / total) * more->n;
+  m->mean += delta * (more->n / total);
   m->n = total;
 }

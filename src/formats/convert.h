@@ -28,5 +28,6 @@ typedef struct pz_moments {
   double n, mean, m2;
 } pz_moments;
 void pz_moments_add(pz_moments *moments, pz_dtype dtype, const void *in, int64_t n);
+void pz_moments_merge(pz_moments *moments, const pz_moments *more);
 
 #endif

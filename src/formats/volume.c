@@ -339,14 +339,6 @@ pz_status pz_volume_read_planes(pz_volume *volume, int64_t z, int64_t n, void *p
   return pz_volume_read(volume, &box, planes, stride, err);
 }
 
-int64_t pz_volume_planes_at_once(const pz_volume *volume) {
-  const int64_t plane = volume->info.channels * pz_volume_plane_bytes(&volume->info);
-  const int64_t most = volume->calls && plane * volume->step[0] > PZ_VOLUME_STEP_BYTES
-                           ? PZ_VOLUME_STEP_BYTES / plane
-                           : volume->step[0];
-  return most < 1 ? 1 : most;
-}
-
 pz_status pz_volume_uncached(pz_volume *volume, pz_error *err) {
   if (!volume->cache_memory) return PZ_OK;
   volume->memory -= volume->cache_memory;

@@ -143,9 +143,6 @@ void pz_volume_close(pz_volume *volume);
  * element; strides are bytes. PZ_ERROR_USAGE: the box is not inside the volume. */
 pz_status pz_volume_read(pz_volume *volume, const pz_box *box, void *voxels, const int64_t stride[3],
                          pz_error *err);
-/* How many planes are best read at once by who reads whole ones: a step along z. What a callback gives it may hold twice, so that of
- * large planes it is asked for fewer. */
-int64_t pz_volume_planes_at_once(const pz_volume *volume);
 /* Planes z..z+n-1, one after the other; channel c at c * channel_bytes. */
 pz_status pz_volume_read_planes(pz_volume *volume, int64_t z, int64_t n, void *planes, int64_t channel_bytes,
                                 pz_error *err);

@@ -39,8 +39,9 @@ void pz_run_tell(pz_run *r, pz_run_part part, int64_t done, int64_t total) {
 static void foresee(pz_run *r) {
   const bool statistics = r->normalize == PZ_NORMALIZE_ZSCORE,
              converts = !r->sink && (r->joins || r->output.format->convert);
-  const double in = (double)r->input->info.channels * (double)pz_volume_plane_bytes(&r->input->info) *
-                    (double)r->input->info.shape[0],
+  const int64_t *view = r->layout.view.size;
+  const double in = (double)r->input->info.channels * (double)pz_dtype_bytes(r->input->info.dtype) *
+                    (double)view[0] * (double)view[1] * (double)view[2],
                out = (double)pz_volume_bytes(&r->layout.result),
                rate = converts && r->output.format->convert_rate > 0 ? r->output.format->convert_rate
                                                                      : WRITE_RATE;
@@ -53,12 +54,6 @@ static void foresee(pz_run *r) {
 bool pz_run_interrupted(const pz_run *r) { return r->options->interrupt && *r->options->interrupt; }
 
 static bool mirror(const pz_run *r) { return r->layout.tiling.mirror; }
-
-static int64_t read_planes(const pz_run *r) {
-  const int64_t plane = r->input->info.channels * pz_volume_plane_bytes(&r->input->info);
-  const int64_t n = r->tuning.read_bytes / plane, step = pz_volume_planes_at_once(r->input);
-  return n > step ? n : step;
-}
 
 /* ------------------------------------------------------------------ before the work */
 
@@ -170,7 +165,7 @@ static pz_status announce(const pz_run *r, pz_error *err) {
 
 static bool statistics_step(void *host, int64_t planes) {
   pz_run *r = host;
-  pz_run_tell(r, PZ_RUN_STATISTICS, planes, r->input->info.shape[0]);
+  pz_run_tell(r, PZ_RUN_STATISTICS, planes, r->layout.view.size[0]);
   return !pz_run_interrupted(r);
 }
 
@@ -198,20 +193,26 @@ static pz_status remember(pz_run *r, pz_error *err) {
 static pz_status normalise(pz_run *r, pz_error *err) {
   if (r->normalize == PZ_NORMALIZE_ZSCORE && r->job && recall(r)) return PZ_OK;
   const double begin = pz_now();
-  PZ_TRY(pz_normalize_prepare(r->normalize, r->input, &r->window, read_planes(r), statistics_step, r, err));
+  PZ_TRY(pz_normalize_prepare(r->normalize, r->input, &r->window, statistics_step, r, err));
   r->counts.statistics = pz_now() - begin;
   return r->normalize == PZ_NORMALIZE_ZSCORE && r->job ? remember(r, err) : PZ_OK;
 }
 
 /* ------------------------------------------------------------------ the work */
 
+static const pz_axis *z_axis(const pz_run *r) { return &r->window.block.grid.axis[0]; }
+
+/* The block that is at work is the index-th: what a job counts of layers is behind those of the blocks before. */
+static int64_t layers_before(const pz_run *r, int64_t index) { return index * r->layout.layers; }
+
 /* Patches of one layer. */
 typedef struct layer {
-  int64_t k, recorded; /* patches that are in the journal */
-  int journal;         /* the file with them; -1 */
-  int64_t stored;      /* of its final planes, layers before this one */
-  bool recording;      /* all its patches so far are in the journal */
-  bool fed;            /* its input is there */
+  int64_t k, global; /* of the block, of all blocks */
+  int64_t recorded;  /* patches that are in the journal */
+  int journal;       /* the file with them; -1 */
+  int64_t stored;    /* of its final planes, layers before this one */
+  bool recording;    /* all its patches so far are in the journal */
+  bool fed;          /* its input is there */
 } layer;
 
 /* A journal pays when writing a patch's result takes a small part of the time that computing it takes. */
@@ -221,15 +222,15 @@ static bool worth_recording(const pz_run *r) {
   return r->patch_seconds == 0 || bytes / r->tuning.journal_speed < r->patch_seconds / 10;
 }
 
-static pz_status begin_layer(const pz_run *r, int64_t k, layer *w, pz_error *err) {
+static pz_status begin_layer(const pz_run *r, int64_t block, int64_t k, layer *w, pz_error *err) {
   char path[PATH_MAX];
-  *w = (layer){.k = k, .journal = -1};
+  *w = (layer){.k = k, .global = layers_before(r, block) + k, .journal = -1};
   if (!r->job) return PZ_OK;
-  if (k <= r->first_layer) w->recorded = pz_job_patches(r->job, k);
-  if (w->recorded < 0 || w->recorded > r->layout.layer_patches) return pz_run_damaged(r, err);
+  if (k <= r->first_layer) w->recorded = pz_job_patches(r->job, w->global);
+  if (w->recorded < 0 || w->recorded > r->window.block.patches) return pz_run_damaged(r, err);
   w->recording = k >= r->first_layer;
   if (!w->recorded) return PZ_OK;
-  if (!pz_job_layer_path(r->job, k, path, sizeof path)) return pz_run_damaged(r, err);
+  if (!pz_job_layer_path(r->job, w->global, path, sizeof path)) return pz_run_damaged(r, err);
   w->journal = open(path, O_RDONLY | O_CLOEXEC);
   return w->journal >= 0 ? PZ_OK : pz_run_damaged(r, err);
 }
@@ -243,7 +244,7 @@ static pz_status replay(pz_run *r, const layer *w, int64_t index, float *out, pz
 static pz_status compute(pz_run *r, layer *w, const int64_t k[3], float *out, bool *skipped, pz_error *err) {
   if (!w->fed) {
     int64_t last;
-    pz_axis_needs(&r->layout.grid.axis[0], w->k, mirror(r), &last);
+    pz_axis_needs(z_axis(r), w->k, mirror(r), &last);
     PZ_TRY(pz_stages_wait_input(r->stages, last, &r->counts.wait, err));
     w->fed = true;
   }
@@ -259,6 +260,13 @@ static pz_status compute(pz_run *r, layer *w, const int64_t k[3], float *out, bo
   return PZ_OK;
 }
 
+/* From places in the block's result, and in what is tiled, to those in the volume. */
+static void to_volume(const pz_run *r, pz_lost_voxel *v, bool of_result) {
+  int64_t *const at[3] = {&v->z, &v->y, &v->x};
+  for (int i = 0; i < 3; i++)
+    *at[i] += r->layout.view.start[i] + (of_result ? r->window.block.grid.axis[i].origin : 0);
+}
+
 /* The input is finite, or the run would have ended where it was read. */
 static pz_status not_finite(pz_run *r, const layer *w, const int64_t k[3], const float *out, bool known,
                             pz_error *err) {
@@ -267,7 +275,8 @@ static pz_status not_finite(pz_run *r, const layer *w, const int64_t k[3], const
     return PZ_OK;
   if (known) return pz_run_damaged(r, err);
   r->hopeless = true;
-  const pz_lost_voxel top = pz_patch_greatest_input(&r->window);
+  pz_lost_voxel top = pz_patch_greatest_input(&r->window);
+  to_volume(r, &at, true), to_volume(r, &top, false);
   return pz_fail(
       err, PZ_ERROR_RUN,
       "%s: the network gives %s at channel %lld, z = %lld, y = %lld, x = %lld, in patch (%lld, %lld, "
@@ -279,7 +288,7 @@ static pz_status not_finite(pz_run *r, const layer *w, const int64_t k[3], const
 }
 
 static pz_status one_patch(pz_run *r, layer *w, int64_t index, pz_error *err) {
-  const int64_t columns = r->layout.grid.axis[2].count, k[3] = {w->k, index / columns, index % columns};
+  const int64_t columns = r->window.block.grid.axis[2].count, k[3] = {w->k, index / columns, index % columns};
   const int which = (int)(r->done % r->layout.buffers);
   const bool known = index < w->recorded;
   bool skipped = false;
@@ -295,7 +304,7 @@ static pz_status one_patch(pz_run *r, layer *w, int64_t index, pz_error *err) {
     PZ_TRY(not_finite(r, w, k, out, known, err));
   r->counts.compute += pz_now() - begin;
   w->recording = w->recording && (known || worth_recording(r));
-  if (w->recording && !known) pz_stages_put_patch(r->stages, w->k, index, skipped ? -1 : which);
+  if (w->recording && !known) pz_stages_put_patch(r->stages, w->global, index, skipped ? -1 : which);
   if (known) pz_forecast_skip(&r->forecast, 1);
   pz_run_tell(r, PZ_RUN_PATCHES, ++r->done, r->counts.patches);
   return PZ_OK;
@@ -306,28 +315,53 @@ static pz_status tally(pz_run *r, const pz_part_tally *t, pz_error *err) {
   r->counts.tally.clipped += t->clipped, r->counts.tally.not_finite += t->not_finite;
   if (!t->not_finite || r->options->nan == PZ_NAN_PROPAGATE) return PZ_OK;
   r->hopeless = true;
+  pz_lost_voxel at = t->first;
+  to_volume(r, &at, true);
   return pz_fail(
       err, PZ_ERROR_RUN,
       "%s: the sum of the patches over channel %lld, z = %lld, y = %lld, x = %lld is beyond the range "
       "of 32-bit floats; use another --normalize, or let it pass with --nan propagate",
-      r->input->path, (long long)t->first.channel, (long long)t->first.z, (long long)t->first.y,
-      (long long)t->first.x);
+      r->input->path, (long long)at.channel, (long long)at.z, (long long)at.y, (long long)at.x);
 }
 
-/* In portions that a buffer holds. */
-static pz_status store(pz_run *r, const pz_part *all, pz_error *err) {
+static pz_status store_part(pz_run *r, const pz_part *part, int which, pz_error *err) {
+  const double start = pz_now();
+  const pz_part_tally told = pz_part_store(&r->window, part, which);
+  PZ_TRY(tally(r, &told, err));
+  r->counts.compute += pz_now() - start;
+  return PZ_OK;
+}
+
+/* To a file: in portions that a buffer holds. */
+static pz_status store_to_file(pz_run *r, const pz_part *all, pz_error *err) {
   if (all->rows <= 0) return PZ_OK;
-  const int64_t most = r->layout.store_planes * r->layout.result.shape[1] / all->rows;
+  const int64_t most = r->layout.store_planes * r->window.block.result.size[1] / all->rows;
   for (pz_part part = *all; part.z < all->z + all->planes; part.z += part.planes) {
     const int64_t left = all->z + all->planes - part.z;
-    part.planes = most < left ? most : left;
+    part.planes = part.buffer = most < left ? most : left;
     const int which = (int)(r->stored++ % r->layout.stores);
     PZ_TRY(pz_stages_wait_store(r->stages, which, &r->counts.wait, err));
-    const double start = pz_now();
-    const pz_part_tally told = pz_part_store(&r->window, &part, which);
-    PZ_TRY(tally(r, &told, err));
-    r->counts.compute += pz_now() - start;
+    PZ_TRY(store_part(r, &part, which, err));
     pz_stages_put_part(r->stages, &part, which);
+  }
+  return PZ_OK;
+}
+
+/* To a callback: a buffer is handed over when it is full, which is whole steps of what takes it, or with the last plane. */
+static pz_status store_to_sink(pz_run *r, const pz_part *all, pz_error *err) {
+  const int64_t room = r->layout.store_planes, end = all->z + all->planes,
+                last = r->window.block.result.size[0];
+  for (pz_part part = *all; part.z < end; part.z += part.planes) {
+    const int64_t begin = part.z / room * room, full = begin + room < last ? begin + room : last;
+    part.at = part.z - begin, part.buffer = full - begin;
+    part.planes = full < end ? full - part.z : end - part.z;
+    const int which = (int)(r->stored % r->layout.stores);
+    if (!part.at) PZ_TRY(pz_stages_wait_store(r->stages, which, &r->counts.wait, err));
+    PZ_TRY(store_part(r, &part, which, err));
+    if (part.z + part.planes < full) continue;
+    const pz_part whole = {.z = begin, .planes = full - begin, .rows = part.rows, .buffer = part.buffer};
+    pz_stages_put_part(r->stages, &whole, which);
+    r->stored++;
   }
   return PZ_OK;
 }
@@ -338,67 +372,73 @@ static int64_t final_end(const pz_axis *a, int64_t k) {
 }
 
 /* Behind a line of patches along x: what no later patch adds to is written while those are computed, when it is much; less than that
- * disturbs them for nothing and waits for the end of the layer. A sink takes whole planes. */
+ * disturbs them for nothing and waits for the end of the layer. A sink takes whole planes of the block. */
 static pz_status store_line(pz_run *r, layer *w, int64_t line, pz_error *err) {
   enum { MUCH = 16 }; /* portions */
-  const pz_axis *z = &r->layout.grid.axis[0], *y = &r->layout.grid.axis[1];
+  const pz_axis *z = z_axis(r), *y = &r->window.block.grid.axis[1];
   pz_part part = {.z = pz_axis_begin(z, w->k), .y = w->stored};
   part.planes = final_end(z, w->k) - part.z, part.rows = final_end(y, line) - part.y;
   const int64_t row =
-      r->layout.result.shape[2] * r->layout.result.channels * pz_dtype_bytes(r->layout.result.dtype);
+      r->window.block.result.size[2] * r->layout.result.channels * pz_dtype_bytes(r->layout.result.dtype);
   const bool much = part.planes * part.rows > MUCH * r->tuning.store_bytes / row;
   if (w->k < r->first_layer || (line + 1 < y->count && (r->sink || !much))) return PZ_OK;
   w->stored = part.y + part.rows;
-  return store(r, &part, err);
+  return r->sink ? store_to_sink(r, &part, err) : store_to_file(r, &part, err);
+}
+
+static int64_t input_end(const pz_run *r) {
+  const pz_box *input = &r->window.block.input;
+  return input->start[0] + input->size[0];
 }
 
 /* Behind the last patch of a layer: its input makes room for what is read ahead. */
 static void release_input(pz_run *r, int64_t k) {
-  const pz_axis *z = &r->layout.grid.axis[0];
-  pz_stages_release(r->stages, k + 1 < z->count ? pz_layer_first(z, k + 1, mirror(r)) : z->size);
+  const pz_axis *z = z_axis(r);
+  pz_stages_release(r->stages, k + 1 < z->count ? pz_layer_first(z, k + 1, mirror(r)) : input_end(r));
 }
 
-static pz_status one_layer(pz_run *r, int64_t k, pz_error *err) {
-  const int64_t line = r->layout.grid.axis[2].count;
+static pz_status one_layer(pz_run *r, int64_t block, int64_t k, pz_error *err) {
+  const int64_t line = r->window.block.grid.axis[2].count, patches = r->window.block.patches;
   layer w;
-  PZ_TRY(begin_layer(r, k, &w, err));
+  PZ_TRY(begin_layer(r, block, k, &w, err));
   pz_status status = PZ_OK;
-  for (int64_t i = 0; i < r->layout.layer_patches && status == PZ_OK; i++) {
+  for (int64_t i = 0; i < patches && status == PZ_OK; i++) {
     status = one_patch(r, &w, i, err);
-    if (status == PZ_OK && i + 1 == r->layout.layer_patches) release_input(r, k);
+    if (status == PZ_OK && i + 1 == patches) release_input(r, k);
     if (status == PZ_OK && (i + 1) % line == 0) status = store_line(r, &w, i / line, err);
   }
   if (w.journal >= 0) close(w.journal);
   if (status == PZ_OK && k >= r->first_layer)
-    pz_stages_put_layer(r->stages, k, pz_layers_needed(&r->layout.grid.axis[0], k + 1), r->counts.tally);
+    pz_stages_put_layer(r->stages, w.global, layers_before(r, block) + pz_layers_needed(z_axis(r), k + 1),
+                        r->counts.tally);
   return status;
 }
 
 /* Begins with the layers that reach into the first unfinished one. */
-static pz_status all_layers(pz_run *r, pz_error *err) {
-  const int64_t first = pz_layers_needed(&r->layout.grid.axis[0], r->first_layer);
-  r->done = first * r->layout.layer_patches;
-  pz_forecast_enter(&r->forecast, PZ_RUN_PATCHES, pz_now());
-  pz_forecast_skip(&r->forecast, r->done);
-  for (int64_t k = first; k < r->layout.layers; k++) PZ_TRY(one_layer(r, k, err));
+static pz_status all_layers(pz_run *r, int64_t block, pz_error *err) {
+  const int64_t first = pz_layers_needed(z_axis(r), r->first_layer),
+                skipped = first * r->window.block.patches;
+  r->done += skipped;
+  if (skipped) pz_forecast_skip(&r->forecast, skipped);
+  for (int64_t k = first; k < r->layout.layers; k++) PZ_TRY(one_layer(r, block, k, err));
   return PZ_OK;
 }
 
 /* The first layer of which something must be computed: before it no input is read. */
-static int64_t first_hungry_layer(const pz_run *r) {
-  int64_t k = pz_layers_needed(&r->layout.grid.axis[0], r->first_layer);
+static int64_t first_hungry_layer(const pz_run *r, int64_t block) {
+  int64_t k = pz_layers_needed(z_axis(r), r->first_layer);
   if (!r->job) return k;
-  while (k < r->layout.layers && k <= r->first_layer && pz_job_patches(r->job, k) >= r->layout.layer_patches)
+  while (k < r->layout.layers && k <= r->first_layer &&
+         pz_job_patches(r->job, layers_before(r, block) + k) >= r->window.block.patches)
     k++;
   return k;
 }
 
 static pz_status start_reading(pz_run *r, int64_t layer, pz_error *err) {
-  const pz_axis *z = &r->layout.grid.axis[0];
   const pz_stages_input input = {
       .volume = r->input,
-      .first_plane = layer < r->layout.layers ? pz_layer_first(z, layer, mirror(r)) : r->input->info.shape[0],
-      .read_planes = read_planes(r),
+      .first_plane = layer < r->layout.layers ? pz_layer_first(z_axis(r), layer, mirror(r)) : input_end(r),
+      .read_planes = pz_read_planes(&r->tuning, r->input, &r->layout),
       .count_rounded = r->normalize == PZ_NORMALIZE_NONE && pz_dtype_rounded(r->input->info.dtype)};
   return pz_stages_start(&r->window, &input, &r->stages, err);
 }
@@ -407,17 +447,19 @@ static pz_status start_reading(pz_run *r, int64_t layer, pz_error *err) {
  * the job's files. */
 static pz_status read_early(pz_run *r, pz_error *err) {
   if (r->normalize == PZ_NORMALIZE_ZSCORE) return PZ_OK;
+  pz_window_begin_block(&r->window, 0);
   return start_reading(r, 0, err);
 }
 
-static pz_status start_stages(pz_run *r, pz_error *err) {
+static pz_status start_stages(pz_run *r, int64_t block, pz_error *err) {
   const pz_stages_output output = {.job = r->job,
                                    .sink = r->sink,
                                    .result_path = r->result_path,
                                    .result_offset = r->result_offset,
                                    .first_layer = r->first_layer,
+                                   .base = layers_before(r, block),
                                    .record_seconds = r->tuning.record_seconds};
-  if (!r->stages) PZ_TRY(start_reading(r, first_hungry_layer(r), err));
+  if (!r->stages) PZ_TRY(start_reading(r, first_hungry_layer(r, block), err));
   return pz_stages_begin_writing(r->stages, &output, err);
 }
 
@@ -427,15 +469,32 @@ static pz_status stop_stages(pz_run *r, pz_error *err) {
   return status;
 }
 
+static pz_status one_block(pz_run *r, int64_t index, pz_error *err) {
+  if (!r->stages) pz_window_begin_block(&r->window, index); /* else it was begun early */
+  r->from = pz_axis_begin(z_axis(r), r->first_layer);
+  PZ_TRY(start_stages(r, index, err));
+  const pz_status status = all_layers(r, index, err), stopped = stop_stages(r, err);
+  return status != PZ_OK ? status : stopped;
+}
+
+/* Patches of the blocks before. */
+static int64_t patches_before(pz_run *r, int64_t index) {
+  int64_t patches = 0;
+  for (int64_t i = 0; i < index; i++) {
+    pz_window_begin_block(&r->window, i);
+    patches += r->window.block.patches * r->layout.layers;
+  }
+  return patches;
+}
+
 static pz_status all_work(pz_run *r, pz_error *err) {
   PZ_TRY(normalise(r, err));
-  if (r->first_layer == r->layout.layers) {
-    r->done = r->counts.patches;
-    return PZ_OK;
-  }
-  PZ_TRY(start_stages(r, err));
-  const pz_status status = all_layers(r, err), stopped = stop_stages(r, err);
-  return status != PZ_OK ? status : stopped;
+  pz_forecast_enter(&r->forecast, PZ_RUN_PATCHES, pz_now());
+  r->done = patches_before(r, r->first_block);
+  if (r->done) pz_forecast_skip(&r->forecast, r->done);
+  for (int64_t i = r->first_block; i < r->layout.blocks; i++, r->first_layer = 0)
+    PZ_TRY(one_block(r, i, err));
+  return PZ_OK;
 }
 
 static pz_status with_job(pz_run *r, pz_error *err) {
@@ -470,30 +529,20 @@ static pz_status check_sink(const pz_run *r, pz_error *err) {
   return r->sink ? pz_step_of(r->sink->step, r->layout.result.shape, step, err) : PZ_OK;
 }
 
-static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *err) {
-  PZ_TRY(choose_output(r, output, err));
-  PZ_TRY(check_channels(r, err));
-  PZ_TRY(pz_lay_out_run(r->function, r->input, r->options, &r->tuning, &r->layout, err));
-  PZ_TRY(check_sink(r, err));
-  if (!r->sink) pz_volume_hold(r->output.format, &r->layout.result, &r->input->notes);
-  PZ_TRY(pz_normalize_choose(r->options->normalize, r->layout.tiling.divided, r->input,
-                             r->function->taken.type, &r->normalize, err));
-  r->counts.patches = pz_grid_patches(&r->layout.grid);
-  PZ_TRY(check_output(r, err));
-  if (r->options->resume) PZ_TRY(collect_facts(r, err));
-  PZ_TRY(look_for_finished(r, err));
-  if (r->finished) return PZ_OK;
-  PZ_TRY(announce(r, err));
-  PZ_TRY(pz_window_make(r->function, &r->layout, r->options, &r->input->info, &r->window, err));
-  if (r->options->resume) return PZ_OK;
-  PZ_TRY(read_early(r, err));
-  return collect_facts(r, err);
+static pz_status lay_out(pz_run *r, const int64_t *blocks, pz_error *err) {
+  const pz_run_asked asked = {.function = r->function,
+                              .input = r->input,
+                              .options = r->options,
+                              .tuning = &r->tuning,
+                              .sink = r->sink ? r->sink->step : NULL,
+                              .blocks = blocks};
+  PZ_TRY(pz_lay_out_run(r->arena, &asked, &r->layout, err));
+  r->counts.patches = r->layout.patches;
+  return PZ_OK;
 }
 
-/* Work is kept for --resume after an interruption, a full disk and the like; a volume that is bad is not resumed. */
-static bool worth_keeping(const pz_run *r, pz_status status) {
-  return !r->input->calls && status != PZ_OK && status != PZ_ERROR_INPUT && status != PZ_ERROR_USAGE &&
-         !r->published && !r->hopeless && (r->done > 0 || status == PZ_INTERRUPTED || pz_job_resumed(r->job));
+static void hold_geometry(pz_run *r, pz_notes *notes) {
+  if (!r->sink) pz_volume_hold(r->output.format, &r->layout.result, notes);
 }
 
 /* A run that ended between giving the result its name and removing its job leaves one without the result. */
@@ -511,6 +560,56 @@ static pz_status open_job(pz_run *r, pz_error *err) {
   pz_job_close(r->job);
   r->job = NULL;
   return pz_job_open(r->output.file, false, f->fact, f->n, &r->job, err);
+}
+
+#define BLOCKS "blocks"
+
+/* A job that is gone on with has its blocks, whatever memory there is now. */
+static pz_status take_blocks(pz_run *r, pz_error *err) {
+  char text[64];
+  long long y, x;
+  if (!pz_job_get(r->job, BLOCKS, text, sizeof text)) {
+    snprintf(text, sizeof text, "%lld x %lld", (long long)r->layout.asked[0], (long long)r->layout.asked[1]);
+    return pz_job_set(r->job, BLOCKS, text, err);
+  }
+  if (sscanf(text, "%lld x %lld", &y, &x) != 2 || y < 1 || x < 1 || y > r->layout.result.shape[1] ||
+      x > r->layout.result.shape[2])
+    return pz_run_damaged(r, err);
+  if (y == r->layout.asked[0] && x == r->layout.asked[1]) return PZ_OK;
+  PZ_TRY(lay_out(r, (const int64_t[2]){y, x}, err));
+  hold_geometry(r, NULL); /* which has been told of */
+  return PZ_OK;
+}
+
+static pz_status find_job(pz_run *r, pz_error *err) {
+  PZ_TRY(open_job(r, err));
+  return take_blocks(r, err);
+}
+
+static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *err) {
+  PZ_TRY(choose_output(r, output, err));
+  PZ_TRY(check_channels(r, err));
+  PZ_TRY(lay_out(r, NULL, err));
+  PZ_TRY(check_sink(r, err));
+  hold_geometry(r, &r->input->notes);
+  PZ_TRY(pz_normalize_choose(r->options->normalize, r->layout.tiling.divided, r->input,
+                             r->function->taken.type, &r->normalize, err));
+  PZ_TRY(check_output(r, err));
+  if (r->options->resume) PZ_TRY(collect_facts(r, err));
+  PZ_TRY(look_for_finished(r, err));
+  if (r->finished) return PZ_OK;
+  if (r->options->resume) PZ_TRY(find_job(r, err));
+  PZ_TRY(announce(r, err));
+  PZ_TRY(pz_window_make(r->function, &r->layout, r->options, &r->input->info, &r->window, err));
+  if (r->options->resume) return PZ_OK;
+  PZ_TRY(read_early(r, err));
+  return collect_facts(r, err);
+}
+
+/* Work is kept for --resume after an interruption, a full disk and the like; a volume that is bad is not resumed. */
+static bool worth_keeping(const pz_run *r, pz_status status) {
+  return !r->input->calls && status != PZ_OK && status != PZ_ERROR_INPUT && status != PZ_ERROR_USAGE &&
+         !r->published && !r->hopeless && (r->done > 0 || status == PZ_INTERRUPTED || pz_job_resumed(r->job));
 }
 
 /* A job of the run that made it, which ended before it was removed, is removed; another one is left alone. Where the volume is in
@@ -532,11 +631,14 @@ static pz_status leave_finished(pz_run *r) {
 
 static pz_status to_file(pz_run *r, pz_error *err) {
   if (r->finished) return leave_finished(r);
-  PZ_TRY(open_job(r, err));
-  const pz_status status = with_job(r, err);
+  if (!r->job) PZ_TRY(find_job(r, err));
+  return with_job(r, err);
+}
+
+static void end_job(pz_run *r, pz_status status) {
   if (worth_keeping(r, status)) pz_job_close(r->job);
   else pz_job_remove(r->job);
-  return status;
+  r->job = NULL;
 }
 
 static pz_status to_sink(pz_run *r, pz_error *err) {
@@ -544,10 +646,15 @@ static pz_status to_sink(pz_run *r, pz_error *err) {
   return pz_volume_confirm(r->input, r->facts.volume_digest, err);
 }
 
-static pz_status whole_run(pz_run *r, const pz_volume_writer *output, char **report, pz_error *err) {
+static pz_status work(pz_run *r, const pz_volume_writer *output, pz_error *err) {
   PZ_TRY(prepare(r, output, err));
   foresee(r);
-  const pz_status status = r->sink ? to_sink(r, err) : to_file(r, err);
+  return r->sink ? to_sink(r, err) : to_file(r, err);
+}
+
+static pz_status whole_run(pz_run *r, const pz_volume_writer *output, char **report, pz_error *err) {
+  const pz_status status = work(r, output, err);
+  if (r->job) end_job(r, status);
   if (status != PZ_OK || !report) return status;
   r->counts.seconds = pz_now() - r->begun;
   *report = pz_report_print(r, true);

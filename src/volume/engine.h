@@ -1,10 +1,13 @@
-/* engine.h: a network applied to a volume, patch by patch, by a window of planes along z.
+/* engine.h: a network applied to a volume, or a box of it, patch by patch, by a window of planes along z.
  *
  * Patches of equal z are a layer. Layers are computed from low to high z; within a layer y, then x. Kept in memory are
  * the input planes that a layer reads (a ring, in the volume's own dtype, with room to read ahead), and the
  * planes of sums that the layer writes. When a layer is done, the planes before the next layer are final: they are
  * normalised, stored and written, and their room is used again. So memory depends on y and x and not on z.
  * Of large planes, what is final is written behind each line of patches along x.
+ *
+ * Where memory does not suffice for planes, the result is made in blocks (blocks.h), one after the other, each from its first plane to its
+ * last: then "planes" above are the block's.
  *
  * Three things go on at once: a thread reads, the caller's thread computes (with the network's pool, which also reads
  * patches and sums them), a thread writes.
@@ -17,6 +20,7 @@
 
 #include "base/element.h"
 #include "base/pool.h"
+#include "volume/blocks.h"
 #include "volume/job.h"
 #include "volume/tiling.h"
 #include "formats/volume.h"
@@ -50,10 +54,16 @@ typedef struct pz_engine_tuning {
 /* How the memory is laid out; made before any of it is taken. */
 typedef struct pz_run_layout {
   pz_tiling_rules tiling;
-  pz_grid grid;
+  pz_box view;  /* what is tiled: all of the volume, or a box of it with its context */
+  pz_grid grid; /* of the view; its result is what is made */
   pz_volume_info result;
-  int64_t layers, layer_patches;
-  int64_t ring, depth; /* planes of input; planes of sums */
+  pz_cuts cut[2];         /* blocks along y and x */
+  int64_t asked[2];       /* of pz_cuts_make for them: what a job remembers */
+  int64_t blocks, layers; /* layers: of each block */
+  int64_t patches;        /* of all blocks: those that reach into two count twice */
+  int64_t ring, depth;    /* planes of input; planes of sums */
+  int64_t step;           /* planes of input are read up to multiples of it, in the volume */
+  int64_t ring_base;      /* plane z of the view is at (z - ring_base) % ring */
   int64_t
       buffers; /* of patches that the network has written; 2 where one is recorded while the next is made */
   int64_t stores, store_planes;
@@ -68,8 +78,16 @@ typedef struct pz_run_layout {
 
 /* PZ_ERROR_MEMORY, with the number needed, when options->memory (or what there is: base/memory.h) does not suffice. May take the
  * reader's cache away. */
-pz_status pz_lay_out_run(const pz_patch_function *function, pz_volume *input, const pz_infer_options *options,
-                         const pz_engine_tuning *tuning, pz_run_layout *out, pz_error *err);
+typedef struct pz_run_asked {
+  const pz_patch_function *function;
+  pz_volume *input;
+  const pz_infer_options *options;
+  const pz_engine_tuning *tuning; /* or NULL */
+  const int64_t
+      *sink; /* what a callback takes best at once (pz_volume_writer); NULL: the result goes to a file */
+  const int64_t *blocks; /* pz_run_layout.asked of the job that is gone on with; NULL: as memory has it */
+} pz_run_asked;
+pz_status pz_lay_out_run(pz_arena *arena, const pz_run_asked *asked, pz_run_layout *out, pz_error *err);
 
 /* Values that float32 does not hold exactly, among the planes that a run has read. */
 typedef struct pz_rounding {

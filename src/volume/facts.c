@@ -84,6 +84,24 @@ static void tiling_facts(pz_arena *a, const int64_t out[3], const pz_tiling_rule
   add(f, "flips", false, pz_arena_printf(a, "%s", t->flips > 1 ? flips + 1 : "none"));
 }
 
+/* "16:48,0:512,0:512": what the result is of, in voxels of the volume. */
+static void box_facts(pz_arena *a, const pz_volume *v, const pz_run_layout *layout, const pz_infer_options *o,
+                      pz_facts *f) {
+  long long begin[3], end[3];
+  bool tiled = true;
+  for (int i = 0; i < 3; i++) {
+    begin[i] = layout->view.start[i] + layout->grid.axis[i].origin;
+    end[i] = begin[i] + layout->grid.axis[i].result;
+    tiled = tiled && layout->view.size[i] == v->info.shape[i];
+  }
+  add(f, "box", false,
+      pz_arena_printf(a, "%lld:%lld,%lld:%lld,%lld:%lld", begin[0], end[0], begin[1], end[1], begin[2],
+                      end[2]));
+  add(f, "context", false,
+      tiled ? pz_arena_printf(a, "the volume")
+            : pz_arena_printf(a, "%d,%d,%d", o->context[0], o->context[1], o->context[2]));
+}
+
 pz_status pz_facts_collect(pz_arena *a, const pz_patch_function *function, pz_volume *input,
                            const pz_run_layout *layout, const char *dataset_out, const pz_infer_options *o,
                            pz_normalize normalize, pz_facts *f, pz_error *err) {
@@ -99,6 +117,7 @@ pz_status pz_facts_collect(pz_arena *a, const pz_patch_function *function, pz_vo
   add(f, "volume's dtype", true, pz_dtype_name(input->info.dtype));
   add(f, "output dataset", false, dataset_out ? dataset_out : "none");
   tiling_facts(a, function->out, &layout->tiling, f);
+  box_facts(a, input, layout, o, f);
   add(f, "normalisation", false, pz_normalize_name(normalize));
   add(f, "treatment of not-a-numbers", false, pz_nan_name(o->nan));
   add(f, "kind of output", false, pz_store_name(o->store));

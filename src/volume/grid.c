@@ -96,6 +96,16 @@ int64_t pz_axis_covering(const pz_axis *a, int64_t i, int64_t *last) {
   return last_at(a, i - a->out) + 1;
 }
 
+pz_axis pz_axis_part(const pz_axis *whole, int64_t begin, int64_t end) {
+  pz_axis a = *whole;
+  int64_t ignored, last;
+  const int64_t first = pz_axis_covering(whole, begin, &ignored);
+  pz_axis_covering(whole, end - 1, &last);
+  a.skip += first, a.count = last - first + 1;
+  a.low += begin, a.origin += begin, a.result = end - begin;
+  return a;
+}
+
 /* The voxel that most patches cover is the first of a patch. */
 int64_t pz_axis_coverage(const pz_axis *a) {
   int64_t most = 1;
@@ -124,4 +134,16 @@ int64_t pz_axis_needs(const pz_axis *a, int64_t k, bool mirror, int64_t *last) {
   if (low < 0) low = 0;
   if (*last > a->size - 1) *last = a->size - 1;
   return low;
+}
+
+int64_t pz_axis_reads(const pz_axis *a, bool mirror, int64_t *last) {
+  int64_t first = a->size - 1;
+  *last = 0;
+  for (int64_t k = 0; k < a->count; k++) {
+    int64_t end;
+    const int64_t begin = pz_axis_needs(a, k, mirror, &end);
+    if (begin < first) first = begin;
+    if (end > *last) *last = end;
+  }
+  return first;
 }

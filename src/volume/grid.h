@@ -67,6 +67,10 @@ static inline int64_t pz_axis_input(const pz_axis *a, int64_t k) {
   return pz_axis_start(a, k) + a->origin - a->before;
 }
 
+/* The axis of voxels begin..end-1 of the result alone: the patches that cover them, and places relative to `begin`. Each of its voxels is covered
+ * by the same patches in the same order as before. */
+pz_axis pz_axis_part(const pz_axis *whole, int64_t begin, int64_t end);
+
 /* At most how many patches cover a voxel of the result. */
 int64_t pz_axis_coverage(const pz_axis *a);
 /* The patches first..*last that cover voxel i of the result. */
@@ -77,5 +81,7 @@ int64_t pz_mirror(int64_t i, int64_t n);
 
 /* The input voxels first..*last of the volume that patch k reads; with `mirror` the mirrored ones too. */
 int64_t pz_axis_needs(const pz_axis *a, int64_t k, bool mirror, int64_t *last);
+/* The same of all patches together. */
+int64_t pz_axis_reads(const pz_axis *a, bool mirror, int64_t *last);
 
 #endif

@@ -6,15 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static pz_status name_voxel(const pz_volume *v, int64_t channel, int64_t z, int64_t at, float value,
+static pz_status name_voxel(const pz_volume *v, int64_t channel, const pz_box *box, int64_t at, float value,
                             pz_error *err) {
-  const int64_t *shape = v->info.shape, y = at / shape[2] % shape[1];
+  const int64_t *n = box->size, *start = box->start;
   char where[64] = "";
   if (v->info.has_channels) snprintf(where, sizeof where, "channel %lld, ", (long long)channel);
   return pz_fail(err, PZ_ERROR_INPUT,
                  "%s: %s at %sz = %lld, y = %lld, x = %lld; use --nan zero or --nan propagate", v->path,
-                 pz_not_finite_name(value), where, (long long)(z + at / (shape[1] * shape[2])), (long long)y,
-                 (long long)(at % shape[2]));
+                 pz_not_finite_name(value), where, (long long)(start[0] + at / (n[1] * n[2])),
+                 (long long)(start[1] + at / n[2] % n[1]), (long long)(start[2] + at % n[2]));
 }
 
 const char *pz_not_finite_name(float value) {
@@ -27,37 +27,48 @@ static float value_at(pz_dtype dtype, const char *data, int64_t at) {
   return value;
 }
 
-pz_status pz_planes_mend(const pz_volume *v, pz_nan nan, int64_t z, int64_t n, void *planes,
-                         int64_t channel_bytes, pz_error *err) {
+pz_status pz_box_mend(const pz_volume *v, pz_nan nan, const pz_box *box, void *voxels, int64_t channel_bytes,
+                      pz_error *err) {
   if (pz_dtype_kind(v->info.dtype) != 'f' || nan == PZ_NAN_PROPAGATE) return PZ_OK;
-  const int64_t count = n * v->info.shape[1] * v->info.shape[2];
+  const int64_t count = box->size[0] * box->size[1] * box->size[2];
   for (int64_t c = 0; c < v->info.channels; c++) {
-    char *data = (char *)planes + c * channel_bytes;
+    char *data = (char *)voxels + c * channel_bytes;
     if (nan == PZ_NAN_ZERO) {
       pz_zero_not_finite(v->info.dtype, data, count);
       continue;
     }
     const int64_t at = pz_find_not_finite(v->info.dtype, data, count);
-    if (at >= 0) return name_voxel(v, c, z, at, value_at(v->info.dtype, data, at), err);
+    if (at >= 0) return name_voxel(v, c, box, at, value_at(v->info.dtype, data, at), err);
   }
   return PZ_OK;
 }
 
-void pz_planes_count_rounded(const pz_volume *v, int64_t z, int64_t n, const void *planes,
-                             int64_t channel_bytes, pz_rounding *r) {
+/* The part of an axis of the box that is in `own`, counted from the box's first voxel. */
+static int64_t own_part(const pz_box *box, const pz_box *own, int i, int64_t *end) {
+  const int64_t begin = own->start[i] - box->start[i], stop = begin + own->size[i];
+  *end = stop < box->size[i] ? stop : box->size[i];
+  return begin > 0 ? begin : 0;
+}
+
+void pz_box_count_rounded(const pz_volume *v, const pz_box *box, const pz_box *own, const void *voxels,
+                          int64_t channel_bytes, pz_rounding *r) {
   const pz_dtype dtype = v->info.dtype;
-  const int64_t x = v->info.shape[2], plane = v->info.shape[1] * x;
-  for (int32_t c = 0; c < v->info.channels; c++) {
-    const char *data = (const char *)planes + c * channel_bytes;
-    int64_t at;
-    const int64_t count = pz_count_rounded(dtype, data, n * plane, &at);
-    if (count && !r->values) {
-      const int64_t first[4] = {c, z + at / plane, at % plane / x, at % x};
-      memcpy(r->first, first, sizeof first);
-      pz_describe_rounded(dtype, data + at * pz_dtype_bytes(dtype), r->example, sizeof r->example);
-    }
-    r->values += count;
-  }
+  int64_t begin[3], end[3];
+  for (int i = 0; i < 3; i++) begin[i] = own_part(box, own, i, &end[i]);
+  for (int32_t c = 0; c < v->info.channels; c++)
+    for (int64_t z = begin[0]; z < end[0]; z++)
+      for (int64_t y = begin[1]; y < end[1] && begin[2] < end[2]; y++) {
+        const int64_t first = (z * box->size[1] + y) * box->size[2] + begin[2];
+        const char *row = (const char *)voxels + c * channel_bytes + first * pz_dtype_bytes(dtype);
+        int64_t at;
+        const int64_t count = pz_count_rounded(dtype, row, end[2] - begin[2], &at);
+        if (count && !r->values) {
+          const int64_t voxel[4] = {c, box->start[0] + z, box->start[1] + y, box->start[2] + begin[2] + at};
+          memcpy(r->first, voxel, sizeof voxel);
+          pz_describe_rounded(dtype, row + at * pz_dtype_bytes(dtype), r->example, sizeof r->example);
+        }
+        r->values += count;
+      }
 }
 
 /* A network that takes no floats takes the volume's elements as they are. */
@@ -92,20 +103,68 @@ pz_status pz_normalize_choose(pz_normalize wanted, bool divided, const pz_volume
 /* What --nan zero replaces is left out of the moments, as what --nan propagate hands on is. */
 static pz_nan mending(pz_nan nan) { return nan == PZ_NAN_ERROR ? PZ_NAN_ERROR : PZ_NAN_PROPAGATE; }
 
-static pz_status whole_volume(pz_volume *v, pz_window *s, pz_moments *moments, int64_t portion,
-                              pz_normalize_step step, void *host, pz_error *err) {
-  const int64_t channel = pz_window_channel_bytes(s), plane = v->info.shape[1] * v->info.shape[2];
-  if (portion > s->layout->ring) portion = s->layout->ring;
-  for (int64_t z = 0; z < v->info.shape[0]; z += portion) {
-    const int64_t n = portion < v->info.shape[0] - z ? portion : v->info.shape[0] - z;
-    if (!step(host, z)) return pz_fail(err, PZ_INTERRUPTED, "interrupted while measuring mean and deviation");
-    PZ_TRY(pz_volume_read_planes(v, z, n, s->ring, channel, err));
-    PZ_TRY(pz_planes_mend(v, mending(s->options->nan), z, n, s->ring, channel, err));
-    /* Plane by plane, so that the size of a portion does not change the bits. */
-    for (int64_t i = 0; i < n; i++)
-      for (int64_t c = 0; c < v->info.channels; c++)
-        pz_moments_add(&moments[c], v->info.dtype,
-                       s->ring + c * channel + i * plane * pz_dtype_bytes(v->info.dtype), plane);
+/* Boxes of whole rows that the window's memory holds: whole steps of the volume where they fit, so that chunks are decoded once. */
+static void choose_portion(const pz_volume *v, const pz_window *s, int64_t portion[2]) {
+  const pz_box *view = &s->layout->view;
+  const int64_t row = view->size[2] * v->info.channels * pz_dtype_bytes(v->info.dtype);
+  int64_t room = s->layout->bytes.input / row;
+  const int64_t copied = (s->layout->bytes.reader - v->memory) / row; /* that a callback may have */
+  if (v->calls && room > copied) room = copied > 0 ? copied : 1;
+  int64_t z = v->step[0] < view->size[0] ? v->step[0] : view->size[0];
+  if (z > room) z = room;
+  int64_t y = room / z;
+  if (y > v->step[1]) y = y / v->step[1] * v->step[1];
+  portion[0] = z > 0 ? z : 1, portion[1] = y < 1 ? 1 : y < view->size[1] ? y : view->size[1];
+  if (portion[1] < view->size[1]) return;
+  z = room / view->size[1]; /* several steps of whole planes, about as much as a run reads at once */
+  const int64_t most = PZ_PORTION / (row * view->size[1]);
+  if (z > most) z = most;
+  if (z > portion[0]) portion[0] = z / v->step[0] * v->step[0] > 0 ? z / v->step[0] * v->step[0] : portion[0];
+}
+
+/* A row to the moments of its plane. `planes`: [channels][planes of a portion]. */
+static void add_rows(const pz_volume *v, const pz_window *s, const pz_box *box, int64_t channel_bytes,
+                     int64_t portion, pz_moments *planes) {
+  const int64_t n = box->size[2], bytes = pz_dtype_bytes(v->info.dtype);
+  for (int64_t c = 0; c < v->info.channels; c++)
+    for (int64_t z = 0; z < box->size[0]; z++)
+      for (int64_t y = 0; y < box->size[1]; y++)
+        pz_moments_add(&planes[c * portion + z], v->info.dtype,
+                       s->ring + c * channel_bytes + (z * box->size[1] + y) * n * bytes, n);
+}
+
+static pz_status read_for_statistics(pz_volume *v, pz_window *s, const pz_box *box, int64_t channel_bytes,
+                                     pz_error *err) {
+  const int64_t row = box->size[2] * pz_dtype_bytes(v->info.dtype);
+  const int64_t stride[3] = {channel_bytes, box->size[1] * row, row};
+  PZ_TRY(pz_volume_read(v, box, s->ring, stride, err));
+  return pz_box_mend(v, mending(s->options->nan), box, s->ring, channel_bytes, err);
+}
+
+static pz_status whole_view(pz_volume *v, pz_window *s, pz_moments *moments, pz_normalize_step step,
+                            void *host, pz_error *err) {
+  const pz_box *view = &s->layout->view;
+  const int64_t end[2] = {view->start[0] + view->size[0], view->start[1] + view->size[1]};
+  int64_t portion[2];
+  choose_portion(v, s, portion);
+  const size_t n = (size_t)(v->info.channels * portion[0]);
+  pz_moments *planes = PZ_NEW(s->arena, pz_moments, n);
+  if (!planes) return pz_fail_memory(err, "statistics", (unsigned long long)n * sizeof *planes);
+  pz_box box = *view;
+  for (int64_t z = view->start[0]; z < end[0]; z += box.size[0]) {
+    const int64_t left = portion[0] - z % portion[0]; /* steps begin at multiples in the volume */
+    box.start[0] = z, box.size[0] = left < end[0] - z ? left : end[0] - z;
+    memset(planes, 0, n * sizeof *planes);
+    for (int64_t y = view->start[1]; y < end[1]; y += box.size[1]) {
+      if (!step(host, z - view->start[0]))
+        return pz_fail(err, PZ_INTERRUPTED, "interrupted while measuring mean and deviation");
+      box.start[1] = y, box.size[1] = portion[1] < end[1] - y ? portion[1] : end[1] - y;
+      const int64_t channel = box.size[0] * box.size[1] * box.size[2] * pz_dtype_bytes(v->info.dtype);
+      PZ_TRY(read_for_statistics(v, s, &box, channel, err));
+      add_rows(v, s, &box, channel, portion[0], planes);
+    }
+    for (int64_t c = 0; c < v->info.channels; c++)
+      for (int64_t i = 0; i < box.size[0]; i++) pz_moments_merge(&moments[c], &planes[c * portion[0] + i]);
   }
   return PZ_OK;
 }
@@ -121,15 +180,15 @@ static pz_status use_moments(const pz_volume *v, const pz_moments *m, double *sh
   return PZ_OK;
 }
 
-pz_status pz_normalize_prepare(pz_normalize normalize, pz_volume *v, pz_window *s, int64_t portion,
-                               pz_normalize_step step, void *host, pz_error *err) {
+pz_status pz_normalize_prepare(pz_normalize normalize, pz_volume *v, pz_window *s, pz_normalize_step step,
+                               void *host, pz_error *err) {
   const int32_t channels = v->info.channels;
   for (int32_t c = 0; c < channels; c++)
     s->scale[c] = normalize == PZ_NORMALIZE_UNIT ? pz_dtype_greatest(v->info.dtype) : 1;
   if (normalize != PZ_NORMALIZE_ZSCORE) return PZ_OK;
   pz_moments *moments = PZ_NEW(s->arena, pz_moments, channels);
   if (!moments) return pz_fail_memory(err, "statistics", (unsigned long long)channels * sizeof *moments);
-  PZ_TRY(whole_volume(v, s, moments, portion, step, host, err));
+  PZ_TRY(whole_view(v, s, moments, step, host, err));
   for (int32_t c = 0; c < channels; c++) PZ_TRY(use_moments(v, &moments[c], &s->shift[c], &s->scale[c], err));
   return PZ_OK;
 }

@@ -56,7 +56,7 @@ static bool take_voxels(pz_window *s, pz_error *err) {
 static bool take_all(pz_window *s, pz_error *err) {
   const pz_run_layout *p = s->layout;
   const pz_patch_function *f = s->function;
-  const int64_t x = p->result.shape[2], workers = p->workers;
+  const int64_t x = p->cut[1].most_out, workers = p->workers;
   return take_voxels(s, err) && (s->shift = take(s, f->channels_in * 16, "the normalisation", err)) &&
          (s->inverse = take(s, workers * x * 8, "a row", err)) &&
          (s->best = take(s, workers * x * 4, "a row", err)) &&
@@ -70,7 +70,6 @@ pz_status pz_window_make(const pz_patch_function *f, const pz_run_layout *layout
   *s = (pz_window){.function = f, .layout = layout, .options = options, .dtype = input->dtype};
   s->arena = pz_arena_new();
   if (!s->arena) return pz_fail_memory(err, "a window", 0);
-  memcpy(s->shape, input->shape, sizeof s->shape);
   double *scratch = take(s, (f->out[0] + f->out[1] + f->out[2]) * 8, "the weights", err);
   if (!scratch || !take_all(s, err)) {
     pz_window_free(s);
@@ -87,11 +86,22 @@ void pz_window_free(pz_window *s) {
   memset(s, 0, sizeof *s);
 }
 
-static int64_t row_bytes(const pz_window *s) { return s->shape[2] * pz_dtype_bytes(s->dtype); }
-static int64_t plane_bytes(const pz_window *s) { return s->shape[1] * row_bytes(s); }
+void pz_window_begin_block(pz_window *s, int64_t index) {
+  const pz_run_layout *p = s->layout;
+  pz_block_make(&p->grid, &p->cut[0], &p->cut[1], index, p->tiling.mirror, &s->block);
+}
+
+static int64_t row_bytes(const pz_window *s) { return s->block.input.size[2] * pz_dtype_bytes(s->dtype); }
+static int64_t plane_bytes(const pz_window *s) { return s->block.input.size[1] * row_bytes(s); }
 int64_t pz_window_channel_bytes(const pz_window *s) { return s->layout->ring * plane_bytes(s); }
 char *pz_window_plane(const pz_window *s, int64_t z) {
-  return s->ring + z % s->layout->ring * plane_bytes(s);
+  return s->ring + (z - s->layout->ring_base) % s->layout->ring * plane_bytes(s);
+}
+/* Row y of plane z of a channel, from voxel x on. */
+static const char *voxels_at(const pz_window *s, int64_t c, int64_t z, int64_t y, int64_t x) {
+  const int64_t *start = s->block.input.start;
+  return pz_window_plane(s, z) + c * pz_window_channel_bytes(s) + (y - start[1]) * row_bytes(s) +
+         (x - start[2]) * pz_dtype_bytes(s->dtype);
 }
 
 /* ------------------------------------------------------------------ work on the pool */
@@ -156,7 +166,7 @@ static void put_zeros(const pz_window *s, char *out, int64_t n) {
   for (int64_t i = 0; e->zero_point && i < n; i++) pz_elements_from(*e, &zero, 1, out + i * bytes);
 }
 
-/* Elements as the volume has them, for networks that take no floats. */
+/* Elements as the volume has them, for networks that take no floats. row, begin: of the block's input, as below. */
 static void copy_row(const pz_window *s, const char *row, int64_t begin, int64_t lo, int64_t hi,
                      const int64_t *source, char *out) {
   const int64_t bytes = pz_dtype_bytes(s->dtype), n = s->function->in[2];
@@ -164,15 +174,16 @@ static void copy_row(const pz_window *s, const char *row, int64_t begin, int64_t
   for (int64_t x = 0; x < n; x = x + 1 == lo ? hi : x + 1) {
     if (x >= lo && x < hi) continue;
     if (source[x] < 0) put_zeros(s, out + x * bytes, 1);
-    else memcpy(out + x * bytes, row + source[x] * bytes, (size_t)bytes);
+    else memcpy(out + x * bytes, row + (source[x] - s->block.input.start[2]) * bytes, (size_t)bytes);
   }
 }
 
-/* A voxel beyond the border, which stands for voxel `at` of the volume: nearly always one of the patch's own. */
+/* A voxel beyond the border, which stands for voxel `at` of the view (below 0: for none): nearly always one of the patch's own. */
 static float beyond(const pz_window *s, int64_t c, const char *row, const float *out, int64_t at,
                     int64_t begin, int64_t lo, int64_t hi) {
   float v = 0;
   if (at < 0) return 0;
+  at -= s->block.input.start[2];
   if (at - begin >= lo && at - begin < hi) return out[at - begin];
   pz_convert(s->dtype, row + at * pz_dtype_bytes(s->dtype), 1, s->shift[c], s->scale[c], &v);
   return v;
@@ -183,7 +194,7 @@ static void read_row(const patch_work *j, int64_t i, int32_t worker) {
   (void)worker;
   const pz_window *s = j->window;
   const pz_patch_function *f = s->function;
-  const pz_axis *ax = &s->layout->grid.axis[2];
+  const pz_axis *ax = &s->block.grid.axis[2];
   const int64_t c = i / (f->in[0] * f->in[1]), z = i / f->in[1] % f->in[0], y = i % f->in[1];
   const int64_t *sz = s->source, *sy = sz + f->in[0], *sx = sy + f->in[1];
   char *at = s->in + i * f->in[2] * pz_dtype_bytes(f->taken.type);
@@ -191,8 +202,9 @@ static void read_row(const patch_work *j, int64_t i, int32_t worker) {
     put_zeros(s, at, f->in[2]);
     return;
   }
-  const char *row = pz_window_plane(s, sz[z]) + c * pz_window_channel_bytes(s) + sy[y] * row_bytes(s);
-  const int64_t begin = pz_axis_input(ax, j->k[2]);
+  const int64_t first = s->block.input.start[2];
+  const char *row = voxels_at(s, c, sz[z], sy[y], first);
+  const int64_t begin = pz_axis_input(ax, j->k[2]) - first;
   int64_t lo, hi;
   inside(ax, j->k[2], &lo, &hi);
   if (f->taken.type != PZ_F32) {
@@ -210,7 +222,7 @@ void pz_patch_read(pz_window *s, const int64_t k[3]) {
   const pz_patch_function *f = s->function;
   int64_t *source = s->source;
   for (int i = 0; i < 3; source += f->in[i], i++)
-    fill_source(&s->layout->grid.axis[i], k[i], s->layout->tiling.mirror, source);
+    fill_source(&s->block.grid.axis[i], k[i], s->layout->tiling.mirror, source);
   patch_work j = {.window = s, .k = k, .units = f->channels_in * f->in[0] * f->in[1], .unit = read_row};
   run(&j);
 }
@@ -220,7 +232,7 @@ void pz_patch_read(pz_window *s, const int64_t k[3]) {
 static void look_at_row(const patch_work *j, int64_t i, int32_t worker) {
   (void)worker;
   const pz_window *s = j->window;
-  const pz_axis *a = s->layout->grid.axis;
+  const pz_axis *a = s->block.grid.axis;
   int64_t lo[3], hi[3];
   if (atomic_load_explicit(&j->found, memory_order_relaxed)) return;
   for (int d = 0; d < 3; d++) inside(&a[d], j->k[d], &lo[d], &hi[d]);
@@ -228,14 +240,13 @@ static void look_at_row(const patch_work *j, int64_t i, int32_t worker) {
   const int64_t c = i / (planes * rows), z = pz_axis_input(&a[0], j->k[0]) + lo[0] + i / rows % planes;
   const int64_t y = pz_axis_input(&a[1], j->k[1]) + lo[1] + i % rows,
                 x = pz_axis_input(&a[2], j->k[2]) + lo[2];
-  const char *row = pz_window_plane(s, z) + c * pz_window_channel_bytes(s) + y * row_bytes(s);
-  if (!pz_all_zero(s->dtype, row + x * pz_dtype_bytes(s->dtype), hi[2] - lo[2]))
+  if (!pz_all_zero(s->dtype, voxels_at(s, c, z, y, x), hi[2] - lo[2]))
     atomic_store_explicit((atomic_bool *)&j->found, true, memory_order_relaxed);
 }
 
 bool pz_patch_is_zero(pz_window *s, const int64_t k[3]) {
   int64_t lo[2], hi[2];
-  for (int d = 0; d < 2; d++) inside(&s->layout->grid.axis[d], k[d], &lo[d], &hi[d]);
+  for (int d = 0; d < 2; d++) inside(&s->block.grid.axis[d], k[d], &lo[d], &hi[d]);
   patch_work j = {.window = s, .k = k, .unit = look_at_row};
   j.units = s->function->channels_in * (hi[0] - lo[0]) * (hi[1] - lo[1]);
   run(&j);
@@ -314,7 +325,7 @@ typedef struct scattered {
 } scattered;
 static scattered scattered_at(const patch_work *j, int64_t i) {
   const pz_window *s = j->window;
-  const pz_axis *a = s->layout->grid.axis;
+  const pz_axis *a = s->block.grid.axis;
   const int64_t *out = s->function->out;
   const int64_t begin[3] = {j->from, pz_axis_begin(&a[1], j->k[1]), pz_axis_begin(&a[2], j->k[2])};
   const int64_t high = pz_axis_end(&a[1], j->k[1]) - begin[1];
@@ -336,7 +347,7 @@ enum { ROWS_AHEAD = 3 };
 static void scatter_row(const patch_work *j, int64_t i, int32_t worker) {
   (void)worker;
   const pz_window *s = j->window;
-  const pz_axis *ax = &s->layout->grid.axis[2];
+  const pz_axis *ax = &s->block.grid.axis[2];
   const int64_t n = pz_axis_end(ax, j->k[2]) - pz_axis_begin(ax, j->k[2]);
   const scattered at = scattered_at(j, i);
   if (i + ROWS_AHEAD < j->units) {
@@ -351,7 +362,7 @@ static void scatter_row(const patch_work *j, int64_t i, int32_t worker) {
 
 /* What is scattered, by rows along x. No units: nothing is. */
 static patch_work scattering(pz_window *s, const int64_t k[3], const float *out, int64_t from) {
-  const pz_axis *a = s->layout->grid.axis;
+  const pz_axis *a = s->block.grid.axis;
   const int64_t begin = pz_axis_begin(&a[0], k[0]), end = pz_axis_end(&a[0], k[0]);
   if (from < begin) from = begin;
   patch_work j = {.window = s, .k = k, .out = out, .from = from, .n = end - from, .unit = scatter_row};
@@ -368,7 +379,7 @@ bool pz_patch_scatter(pz_window *s, const int64_t k[3], const float *out, int64_
 
 bool pz_patch_find_not_finite(pz_window *s, const int64_t k[3], const float *out, int64_t from,
                               pz_lost_voxel *voxel) {
-  const pz_axis *a = s->layout->grid.axis;
+  const pz_axis *a = s->block.grid.axis;
   const int64_t x = pz_axis_begin(&a[2], k[2]), n = pz_axis_end(&a[2], k[2]) - x;
   const patch_work j = scattering(s, k, out, from);
   for (int64_t i = 0; i < j.units; i++) {
@@ -429,10 +440,11 @@ static void store_row(const patch_work *j, int64_t i, int32_t worker) {
   const pz_window *s = j->window;
   const pz_run_layout *p = s->layout;
   const pz_part *part = j->part;
-  const int64_t x = p->result.shape[2], z = part->z + i / part->rows, y = part->y + i % part->rows;
+  const int64_t *size = s->block.result.size;
+  const int64_t x = size[2], z = part->z + i / part->rows, y = part->y + i % part->rows;
   double *inverse = s->inverse + worker * x;
-  pz_blend_inverse(p->sum, &p->grid, s->weights, z, y, inverse);
-  const int64_t high = p->result.shape[1], sum = (z % p->depth * high + y) * x;
+  pz_blend_inverse(p->sum, &s->block.grid, s->weights, z, y, inverse);
+  const int64_t high = size[1], sum = (z % p->depth * high + y) * x;
   pz_blend_row row = {
       .sum = (char *)s->sums + sum * pz_sum_bytes(p->sum),
       .kind = p->sum,
@@ -440,8 +452,8 @@ static void store_row(const patch_work *j, int64_t i, int32_t worker) {
       .n = x,
       .channels = s->function->channels_out,
       .stride = p->depth * high * x,
-      .out = s->store[j->which] + i * x * pz_dtype_bytes(p->result.dtype),
-      .out_stride = part->planes * part->rows * x,
+      .out = s->store[j->which] + (i + part->at * part->rows) * x * pz_dtype_bytes(p->result.dtype),
+      .out_stride = part->buffer * part->rows * x,
       .best = s->best + worker * x,
       .threshold = s->options->threshold,
   };
@@ -455,7 +467,7 @@ static void store_row(const patch_work *j, int64_t i, int32_t worker) {
 }
 
 pz_part_tally pz_part_store(pz_window *s, const pz_part *part, int which) {
-  const int64_t channels = s->function->channels_out, x = s->layout->result.shape[2];
+  const int64_t channels = s->function->channels_out, x = s->block.result.size[2];
   tally t = {.first = INT64_MAX};
   patch_work j = {
       .window = s, .part = part, .which = which, .unit = store_row, .units = part->planes * part->rows};

@@ -11,8 +11,10 @@ typedef struct pz_window {
   const pz_patch_function *function;
   const pz_run_layout *layout;
   const pz_infer_options *options;
+  pz_block
+      block; /* that is at work: y and x of the ring are those of its input, y and x of the sums those of its result */
   pz_dtype dtype; /* of the ring */
-  char *ring;     /* [channels_in][ring][y][x]; plane z is at z % ring */
+  char *ring;     /* [channels_in][ring][y][x]; where a plane is: pz_window_plane */
   void *sums; /* [channels_out][depth][y][x], float or double; plane z is at z % depth; zero when unused */
   char *in, *raw; /* what `run` takes and gives; raw NULL: floats, in `out` at once */
   float *out[2];
@@ -25,19 +27,21 @@ typedef struct pz_window {
   char *flipped_in;
   float *flipped_out; /* for test-time augmentation */
   float *row;         /* for each worker, rows of a result that is not stored as floats are; else NULL */
-  int64_t shape[3];   /* of the volume */
 } pz_window;
 
-/* Planes z..z+planes-1 of the result, of each the rows y..y+rows-1. */
+/* Planes z..z+planes-1 of the block's result, of each the rows y..y+rows-1; and where they go in a buffer that has so many planes, of as
+ * many rows: behind `at` of them. */
 typedef struct pz_part {
   int64_t z, planes, y, rows;
+  int64_t at, buffer;
 } pz_part;
 
 pz_status pz_window_make(const pz_patch_function *function, const pz_run_layout *layout,
                          const pz_infer_options *options, const pz_volume_info *input, pz_window *window,
                          pz_error *err);
 void pz_window_free(pz_window *window);
-char *pz_window_plane(const pz_window *window, int64_t z); /* of channel 0 in the ring */
+void pz_window_begin_block(pz_window *window, int64_t index);
+char *pz_window_plane(const pz_window *window, int64_t z); /* of the view, of channel 0 in the ring */
 int64_t pz_window_channel_bytes(const pz_window *window);
 
 /* Patch (k[0], k[1], k[2]) into window->in. */
@@ -57,7 +61,7 @@ typedef struct pz_lost_voxel {
 /* The first that is not finite of those that pz_patch_scatter adds, by its place in the result; false: there is none. */
 bool pz_patch_find_not_finite(pz_window *window, const int64_t k[3], const float *out, int64_t from,
                               pz_lost_voxel *voxel);
-/* The value of the greatest magnitude in window->in, and the voxel of the volume that it comes from. */
+/* The value of the greatest magnitude in window->in, and the voxel of the view that it comes from. */
 pz_lost_voxel pz_patch_greatest_input(const pz_window *window);
 
 /* Of the values of a part, those that are not finite and where the first of them is (without its value), and those that were

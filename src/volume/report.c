@@ -53,6 +53,22 @@ static json_t *bytes(pz_json *j, const pz_run_layout *p) {
                       (json_int_t)p->bytes.total);
 }
 
+/* What patches that reach into two blocks and more cost, as a part of the patches of the whole. */
+static double repeated(const pz_run_layout *p) {
+  return (double)p->patches / (double)pz_grid_patches(&p->grid) - 1;
+}
+
+/* Of a box: where it begins in the volume. */
+static void put_place(pz_json *j, json_t *o, const pz_volume_info *input, const pz_run_layout *p) {
+  int64_t at[3];
+  bool whole = true;
+  for (int i = 0; i < 3; i++) {
+    at[i] = p->view.start[i] + p->grid.axis[i].origin;
+    whole = whole && p->result.shape[i] == input->shape[i];
+  }
+  if (!whole) pz_json_set(j, o, "first_voxel", sizes(j, at));
+}
+
 static void put_plan(pz_json *j, json_t *o, const pz_patch_function *f, const pz_volume *input,
                      const char *output, const pz_run_layout *p) {
   const pz_axis *a = p->grid.axis;
@@ -63,13 +79,16 @@ static void put_plan(pz_json *j, json_t *o, const pz_patch_function *f, const pz
   json_t *in = volume(j, &input->info), *out = volume(j, &p->result);
   pz_json_set(j, in, "path", pz_json_name(input->path));
   pz_json_set(j, out, "path", pz_json_name(output));
+  put_place(j, out, &input->info, p);
   pz_json_set(j, o, "input", in);
   pz_json_set(j, o, "output", out);
   pz_json_set(j, o, "patch_in", sizes(j, f->in));
   pz_json_set(j, o, "patch_out", sizes(j, f->out));
   pz_json_set(j, o, "overlap", sizes(j, overlap));
   pz_json_set(j, o, "grid", sizes(j, counts));
-  pz_json_set(j, o, "patches", json_integer(pz_grid_patches(&p->grid)));
+  pz_json_set(j, o, "patches", json_integer(p->patches));
+  pz_json_set(j, o, "blocks", json_integer(p->blocks));
+  pz_json_set(j, o, "repeated", pz_json_real(repeated(p)));
   pz_json_set(j, o, "voxels", json_integer(p->result.shape[0] * p->result.shape[1] * p->result.shape[2]));
   pz_json_set(j, o, "input_planes", json_integer(p->ring));
   pz_json_set(j, o, "memory", bytes(j, p));

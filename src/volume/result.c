@@ -89,9 +89,10 @@ static pz_status ask_for_journals(const pz_run *r, pz_error *err) {
   int64_t rows = 1;
   for (int64_t k = 0; k < r->layout.layers; k++)
     if (k - pz_layers_needed(z, k) + 1 > rows) rows = k - pz_layers_needed(z, k) + 1;
-  return ask(
-      r, rows * r->layout.layer_patches * f->out[0] * f->out[1] * f->out[2] * f->channels_out * 4 + DATABASE,
-      "the patches that --resume goes on from", err);
+  int64_t patches = 1;
+  for (int i = 0; i < 2; i++) patches *= pz_cuts_most(&r->layout.grid.axis[1 + i], &r->layout.cut[i]);
+  return ask(r, rows * patches * f->out[0] * f->out[1] * f->out[2] * f->channels_out * 4 + DATABASE,
+             "the patches that --resume goes on from", err);
 }
 
 static pz_status make_result(pz_run *r, pz_error *err) {
@@ -120,10 +121,12 @@ pz_status pz_run_damaged(const pz_run *r, pz_error *err) {
 static pz_status find_result(pz_run *r, const char *offset, pz_error *err) {
   struct stat info;
   r->result_offset = strtoll(offset, NULL, 10);
-  r->first_layer = pz_job_layer(r->job);
+  const int64_t layer = pz_job_layer(r->job); /* of all blocks */
   r->counts.tally = pz_job_tallied(r->job);
-  const bool sound = r->first_layer >= 0 && r->first_layer <= r->layout.layers && r->result_offset >= 0 &&
-                     r->result_offset < 1 << 20 && stat(r->result_path, &info) == 0 &&
+  r->first_block = layer / r->layout.layers, r->first_layer = layer % r->layout.layers;
+  const bool sound = layer >= 0 && layer <= pz_times(r->layout.layers, r->layout.blocks) &&
+                     r->result_offset >= 0 && r->result_offset < 1 << 20 &&
+                     stat(r->result_path, &info) == 0 &&
                      info.st_size >= r->result_offset + pz_volume_bytes(&r->layout.result);
   return sound ? PZ_OK : pz_run_damaged(r, err);
 }
@@ -135,8 +138,6 @@ pz_status pz_run_open_result(pz_run *r, pz_error *err) {
   if (pz_job_resumed(r->job) && pz_job_get(r->job, "offset", offset, sizeof offset))
     PZ_TRY(find_result(r, offset, err));
   else PZ_TRY(make_result(r, err));
-  const pz_axis *z = &r->layout.grid.axis[0];
-  r->from = r->first_layer < r->layout.layers ? pz_axis_begin(z, r->first_layer) : z->result;
   return PZ_OK;
 }
 

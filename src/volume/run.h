@@ -31,7 +31,8 @@ typedef struct pz_run {
   pz_stages *stages;
   const char *result_path; /* where the raw planes are collected */
   int64_t result_offset;
-  int64_t first_layer; /* layers before it are finished and recorded */
+  int64_t first_block; /* blocks before it are finished and recorded */
+  int64_t first_layer; /* of the block that is at work: layers before it are finished and recorded */
   int64_t from;        /* planes before it are written */
   pz_engine_counts counts;
   int64_t done;   /* patches, for the progress */

@@ -74,27 +74,43 @@ static void fail_stage(pz_stages *s, const pz_error *e) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* What is read next: planes z..z+n-1 that lie together in the ring; 0 at the end. */
+static int64_t input_end(const pz_stages *s) {
+  const pz_box *input = &s->window->block.input;
+  return input->start[0] + input->size[0];
+}
+
+/* What is read next: planes z..z+n-1 that lie together in the ring, up to the end of a step; 0 at the end. */
 static int64_t next_planes(pz_stages *s, int64_t *z) {
-  const int64_t ring = s->window->layout->ring, end = s->input.volume->info.shape[0];
+  const pz_run_layout *p = s->window->layout;
+  const int64_t base = p->ring_base, end = input_end(s);
   int64_t n = 0;
   pthread_mutex_lock(&s->lock);
   *z = s->have;
-  while (!s->stop && *z < end && *z >= s->released + ring) pthread_cond_wait(&s->changed, &s->lock);
-  if (!s->stop && *z < end)
-    n = least(least(s->input.read_planes, end - *z), least(s->released + ring - *z, ring - *z % ring));
+  const int64_t of_step = least(end, base + ((*z - base) / p->step + 1) * p->step);
+  while (!s->stop && *z < end && of_step > s->released + p->ring) pthread_cond_wait(&s->changed, &s->lock);
+  if (!s->stop && *z < end) {
+    const int64_t wrap = base + ((*z - base) / p->ring + 1) * p->ring;
+    const int64_t room = least(least(*z + s->input.read_planes, end), least(s->released + p->ring, wrap));
+    n = (room == end ? end : base + (room - base) / p->step * p->step) - *z;
+  }
   pthread_mutex_unlock(&s->lock);
   return n;
 }
 
 static pz_status read_planes(pz_stages *s, int64_t z, int64_t n, pz_error *err) {
   pz_window *window = s->window;
+  const pz_box *input = &window->block.input, *view = &window->layout->view;
   const double begin = pz_now();
-  const int64_t channel = pz_window_channel_bytes(window);
+  const int64_t channel = pz_window_channel_bytes(window),
+                row = input->size[2] * pz_dtype_bytes(window->dtype);
   char *to = pz_window_plane(window, z);
-  PZ_TRY(pz_volume_read_planes(s->input.volume, z, n, to, channel, err));
-  PZ_TRY(pz_planes_mend(s->input.volume, window->options->nan, z, n, to, channel, err));
-  if (s->input.count_rounded) pz_planes_count_rounded(s->input.volume, z, n, to, channel, &s->rounding);
+  pz_box box = *input, own = window->block.own;
+  box.start[0] = z, box.size[0] = n;
+  for (int i = 0; i < 3; i++) box.start[i] += view->start[i], own.start[i] += view->start[i];
+  PZ_TRY(
+      pz_volume_read(s->input.volume, &box, to, (const int64_t[3]){channel, input->size[1] * row, row}, err));
+  PZ_TRY(pz_box_mend(s->input.volume, window->options->nan, &box, to, channel, err));
+  if (s->input.count_rounded) pz_box_count_rounded(s->input.volume, &box, &own, to, channel, &s->rounding);
   s->read_seconds += pz_now() - begin;
   return PZ_OK;
 }
@@ -135,7 +151,7 @@ static pz_status open_journal(pz_stages *s, int64_t layer, pz_error *err) {
   s->journal = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (s->journal < 0) return pz_io_fail(err, path, "creating", errno);
   s->journal_layer = layer;
-  if (ftruncate(s->journal, record_bytes(s) * s->window->layout->layer_patches) != 0)
+  if (ftruncate(s->journal, record_bytes(s) * s->window->block.patches) != 0)
     return pz_io_fail(err, path, "growing", errno);
   return pz_io_sync_folder(path, err);
 }
@@ -150,12 +166,13 @@ static pz_status write_patch(pz_stages *s, const item *i, pz_error *err) {
 }
 
 static pz_status write_part(pz_stages *s, const item *i, pz_error *err) {
-  const pz_volume_info *r = &s->window->layout->result;
+  const pz_box *block = &s->window->block.result;
   const pz_part *p = &i->part;
-  const int64_t line = r->shape[2] * pz_dtype_bytes(r->dtype), plane = p->rows * line;
-  const pz_box box = {.start = {p->z, p->y, 0}, .size = {p->planes, p->rows, r->shape[2]}};
-  return s->sink.write(&s->sink, &box, s->window->store[i->which],
-                       (const int64_t[3]){p->planes * plane, plane, line}, err);
+  const int64_t x = block->size[2], line = x * pz_dtype_bytes(s->window->layout->result.dtype);
+  const int64_t plane = p->rows * line, *start = block->start;
+  const pz_box box = {.start = {start[0] + p->z, start[1] + p->y, start[2]}, .size = {p->planes, p->rows, x}};
+  return s->sink.write(&s->sink, &box, s->window->store[i->which] + p->at * plane,
+                       (const int64_t[3]){p->buffer * plane, plane, line}, err);
 }
 
 static void forget_rows(pz_stages *s, int64_t keep) {
@@ -308,17 +325,18 @@ int64_t pz_layers_needed(const pz_axis *z, int64_t layer) {
 }
 
 static void load_journals(pz_stages *s) {
-  const pz_axis *z = &s->window->layout->grid.axis[0];
-  s->layer = s->output.first_layer;
+  const pz_axis *z = &s->window->block.grid.axis[0];
+  const int64_t base = s->output.base;
+  s->layer = base + s->output.first_layer;
   s->tally = pz_job_tallied(s->output.job);
-  s->needed = s->keep = pz_layers_needed(z, s->layer);
-  for (int64_t k = s->keep; k <= s->layer && k < z->count; k++)
+  s->needed = s->keep = base + pz_layers_needed(z, s->output.first_layer);
+  for (int64_t k = s->keep; k <= s->layer && k < base + z->count; k++)
     s->patches[k % s->held] = pz_job_patches(s->output.job, k);
 }
 
 pz_status pz_stages_begin_writing(pz_stages *s, const pz_stages_output *output, pz_error *err) {
   s->output = *output;
-  const int64_t coverage = pz_axis_coverage(&s->window->layout->grid.axis[0]);
+  const int64_t coverage = pz_axis_coverage(&s->window->block.grid.axis[0]);
   s->held = 2 * coverage + 64;
   s->patches = calloc((size_t)s->held * 2, sizeof *s->patches);
   if (!s->patches) return pz_fail_memory(err, "the writer", (unsigned long long)s->held * 16);
@@ -345,9 +363,15 @@ pz_status pz_stages_start(pz_window *window, const pz_stages_input *input, pz_st
   pthread_mutex_init(&s->lock, NULL);
   pthread_cond_init(&s->changed, NULL);
   *stages = s;
-  if (input->first_plane >= input->volume->info.shape[0]) return PZ_OK;
+  if (input->first_plane >= input_end(s)) return PZ_OK;
   s->reading = pthread_create(&s->reader, NULL, read_all, s) == 0;
   return s->reading ? PZ_OK : pz_fail(err, PZ_ERROR_RUN, "cannot start a thread for reading");
+}
+
+static void add_rounding(pz_rounding *all, const pz_rounding *more) {
+  const int64_t values = all->values + more->values;
+  if (!all->values) *all = *more;
+  all->values = values;
 }
 
 pz_status pz_stages_stop(pz_stages *s, pz_engine_counts *counts, pz_error *err) {
@@ -359,7 +383,8 @@ pz_status pz_stages_stop(pz_stages *s, pz_engine_counts *counts, pz_error *err) 
   if (s->reading) pthread_join(s->reader, NULL);
   if (s->writing) pthread_join(s->writer, NULL);
   if (counts)
-    counts->read += s->read_seconds, counts->write += s->write_seconds, counts->rounding = s->rounding;
+    counts->read += s->read_seconds, counts->write += s->write_seconds,
+        add_rounding(&counts->rounding, &s->rounding);
   const pz_status status = s->error.status;
   if (err && err->status == PZ_OK) *err = s->error;
   if (s->journal >= 0) close(s->journal);

@@ -9,7 +9,7 @@ typedef struct pz_stages pz_stages;
 
 typedef struct pz_stages_input {
   pz_volume *volume;
-  int64_t first_plane; /* that is needed; the number of planes: nothing is read */
+  int64_t first_plane; /* of the view, that is needed; the end of the block's input: nothing is read */
   int64_t read_planes; /* at once */
   bool count_rounded;  /* values that float does not hold exactly */
 } pz_stages_input;
@@ -19,7 +19,8 @@ typedef struct pz_stages_output {
   const pz_volume_writer *sink; /* takes the planes; NULL: the job's files do, as follows */
   const char *result_path;      /* raw planes go here ... */
   int64_t result_offset;        /* ... from here on */
-  int64_t first_layer;          /* recorded as finished */
+  int64_t first_layer;          /* of the block, those before it are recorded as finished */
+  int64_t base;                 /* layers of the blocks before this one: what a job counts is behind them */
   double record_seconds;
 } pz_stages_output;
 

@@ -360,19 +360,11 @@ static void callbacks(void **state) {
   pz_volume *v;
   assert_int_equal(pz_volume_from_calls(&reader, &v, NULL), PZ_OK);
   assert_true(v->step[0] == 4 && v->step[1] == 7 && v->step[2] == 11);
-  assert_int_equal(pz_volume_planes_at_once(v), 4);
   fx_check_boxes(v, 100, 2);
   const pz_box box = {{1, 2, 3}, {5, 4, 3}};
   int16_t voxels[3 * 5 * 4 * 3];
   assert_int_equal(pz_volume_read(v, &box, voxels, (const int64_t[3]){120, 24, 6}, NULL), PZ_OK);
   assert_memory_equal(&from.last, &box, sizeof box);
-  pz_volume_close(v);
-
-  /* Of large planes it is asked for 64 MiB at once, which are counted. */
-  const pz_volume_reader large = {
-      .dtype = PZ_U8, .channels = 2, .shape = {99, 1024, 4096}, .read = read_memory, .step = {50, 64, 64}};
-  assert_int_equal(pz_volume_from_calls(&large, &v, NULL), PZ_OK);
-  assert_true(v->step[0] == 50 && pz_volume_planes_at_once(v) == 8 && v->memory == 64 << 20);
   pz_volume_close(v);
 
   const pz_volume_writer writer = {.write = write_memory, .host = &to, .step = {0, 2, 0}};

@@ -158,9 +158,11 @@ static void streams(void **state) {
       pz_error err = {0};
       fx_net net;
       fx_net_make(&net, FX_STEPS, 1, 1, cases[i].in, cases[i].out);
-      if (pz_lay_out_run(&net.function, &v, &cases[i].o, NULL, &plan, &err) != PZ_OK)
-        fail_msg("%s", err.message);
+      pz_arena *arena = pz_arena_new();
+      const pz_run_asked asked = {.function = &net.function, .input = &v, .options = &cases[i].o};
+      if (pz_lay_out_run(arena, &asked, &plan, &err) != PZ_OK) fail_msg("%s", err.message);
       bytes[tall] = plan.bytes.total;
+      pz_arena_free(arena);
     }
     /* nnU-Net's distances, rounded, may ask for another plane. */
     assert_true(llabs(bytes[1] - bytes[0]) <= 4 * cases[i].size[1] * cases[i].size[2] * 4);

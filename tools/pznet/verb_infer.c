@@ -45,6 +45,31 @@ static bool overlap(const char *value, pz_infer_options *o) {
   return good;
 }
 
+/* 100:164,2048:4096,: along z, y and x; an end that is left away is the volume's. */
+static bool box(const char *value, pz_infer_options *o) {
+  const char *at = value;
+  bool good = true;
+  for (int i = 0; i < 3 && good; i++, at += *at == ',') {
+    char *end;
+    int64_t start = 0, stop = 0;
+    errno = 0;
+    if (*at >= '0' && *at <= '9') start = strtoll(at, &end, 10), at = end;
+    good = *at++ == ':';
+    const bool ends = good && *at >= '0' && *at <= '9';
+    if (ends) stop = strtoll(at, &end, 10), at = end;
+    if (good && ends && stop <= start && !errno) {
+      tool_warn("pznet: --box %s: is empty along %c\n", value, "zyx"[i]);
+      return false;
+    }
+    good = good && !errno && *at == (i < 2 ? ',' : 0);
+    o->box.start[i] = start, o->box.size[i] = ends ? stop - start : 0;
+  }
+  if (!good)
+    tool_warn("pznet: --box %s: expected ranges of voxels along z, y and x such as 100:164,2048:4096,:\n",
+              value);
+  return good;
+}
+
 /* mirror, or mirror:0,1 */
 static bool augment(const char *value, pz_infer_options *o) {
   uint32_t axes = 0;
@@ -75,6 +100,8 @@ static bool set(void *host, const char *name, const char *value) {
   int choice = 0;
   bool good = true;
   if (!strcmp(name, "overlap")) return overlap(value, o);
+  if (!strcmp(name, "box")) return box(value, o);
+  if (!strcmp(name, "context")) return o->given |= PZ_GIVEN_CONTEXT, tool_triple(name, value, o->context);
   if (!strcmp(name, "crop")) return o->given |= PZ_GIVEN_CROP, tool_triple(name, value, o->crop);
   if (!strcmp(name, "axes")) return o->axes = value, true;
   if (!strcmp(name, "at")) return o->at = value, true;
@@ -138,6 +165,10 @@ static void planned(void *host, const char *text) {
     tool_warn(", %lld patches, peak memory about %s\n",
               (long long)json_integer_value(json_object_get(p, "patches")),
               tool_size(json_number_value(json_object_get(p, "peak_bytes")), memory));
+    const long long blocks = json_integer_value(json_object_get(p, "blocks"));
+    if (blocks > 1)
+      tool_warn("%lld blocks, since memory does not suffice for whole planes: %.0f%% of the patches again\n",
+                blocks, 100 * json_number_value(json_object_get(p, "repeated")));
     print_notes(json_object_get(p, "notes"));
   }
   json_decref(p);
@@ -233,6 +264,10 @@ static const tool_option options[] = {
      "which axis of the input's array is which, the slowest first: zyxc, tzyx; default: as the file says"},
     {"at", 0, "t=N",
      "of several time points the one to use, counted from 0; also one channel: c=N, or t=N,c=N"},
+    {"box", 0, "Z:Z,Y:Y,X:X",
+     "the part of the volume to compute, in voxels: 100:164,2048:4096,: (an end left away is the volume's)"},
+    {"context", 0, "Z,Y,X",
+     "tile the box with so many voxels around it by itself; default: as a run of the whole volume has it"},
     {"tiling", 0, "NAME",
      "pznet (default), monai, nnunet, chunkflow: patches as that package has them; options override"},
     {"overlap", 0, "Z,Y,X",

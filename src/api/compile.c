@@ -102,15 +102,8 @@ static pz_status measure(build *b, pz_error *err) {
   return look_ahead(b, err);
 }
 
-/* How much of each layer's error the result has is measured with the network that is made first, whatever its layers' errors are: so that it has
- * most of what the last one will have, it is made with a guess. All of it where samples are normalised one by one, which multiplies errors. Within a
- * budget there may be no time to measure it, so that nothing is guessed. */
-#define GUESS 0.25
-static bool normalises(const pz_graph *g) {
-  for (pz_node_id n = 0; n < g->n_nodes; n++)
-    if (g->nodes[n].op == PZ_OP_GROUP_NORM) return true;
-  return false;
-}
+/* How much of each layer's error the result has is measured with the network that is made first; until then, and without time for that, what
+ * is expected counts (choose/expect.h). */
 static bool measures_errors(const build *b) {
   return !b->wanted.exact && b->tuner.effort != PZ_EFFORT_ESTIMATE && pz_target_runs_here(&b->wanted.target);
 }
@@ -125,14 +118,6 @@ static pz_status new_error_propagation(const build *b, double value, double **er
   for (int32_t i = 0; i < n; i++) (*error_propagation)[i] = value;
   return PZ_OK;
 }
-static pz_status guess_error_propagation(build *b, pz_error *err) {
-  double *guess;
-  if (!measures_errors(b) || is_bounded(b)) return PZ_OK;
-  PZ_TRY(new_error_propagation(b, normalises(b->model.after) ? 1 : GUESS, &guess, err));
-  b->wanted.error_propagation = guess;
-  return PZ_OK;
-}
-
 static pz_status make_plan(build *b, pz_error *err) {
   PZ_TRY(pz_plan_wanted(b->options, &b->wanted, err));
   PZ_TRY(pz_model_load(b->path, b->options, &b->model, err));
@@ -141,7 +126,6 @@ static pz_status make_plan(build *b, pz_error *err) {
   PZ_TRY(pz_tuner_open(&b->tuner, b->options, &b->wanted, true, err));
   pz_outlook_begin(&b->outlook, &b->tuner, b->options->progress, b->options->progress_host, b->start);
   PZ_TRY(pz_folder_new(b->arena, &b->objects, err));
-  PZ_TRY(guess_error_propagation(b, err));
   b->wanted.choose = pz_tuner_choose;
   b->wanted.choose_host = &b->tuner;
   b->wanted.admit = pz_admit_plan;
@@ -236,17 +220,8 @@ static bool has_room_for_errors(build *b) {
                 runs = pz_plus(pz_plus(pz_times(2, b->plan->weight_bytes), need.activations),
                                pz_times(2, need.ports));
   if (pz_need_is_there(pz_plus(weights, runs), "measuring errors", why, sizeof why)) return true;
-  pz_tuner_note(&b->tuner, "%s: errors of layers count in full", why);
+  pz_tuner_note(&b->tuner, "%s: what becomes of errors of layers was calculated", why);
   return false;
-}
-
-/* Then the result has all of each layer's error, for all that is known; the plan was made with a guess. */
-static pz_status without_errors(build *b, pz_error *err) {
-  b->wanted.error_propagation = NULL;
-  take(b, NULL);
-  PZ_TRY(plan_anew(b, &b->plan, err));
-  timed(b, "errors");
-  return write_network(b, "emit_again", "compile_again", err);
 }
 
 /* What is expected stands for layers that are not measured; not where there is nothing to choose. */
@@ -299,7 +274,7 @@ static pz_status take_in_time(build *b, pz_plan *plan, pz_error *err) {
 static pz_status weigh_errors_now(build *b, const char *network, pz_error *err) {
   pz_plan *plan;
   double *error_propagation;
-  if (!has_room_for_errors(b)) return is_bounded(b) ? PZ_OK : without_errors(b, err);
+  if (!has_room_for_errors(b)) return PZ_OK;
   PZ_TRY(new_error_propagation(b, 1, &error_propagation, err));
   expect_error_propagation(b->plan, error_propagation);
   PZ_TRY(pz_measure_error_propagation(b->plan, &b->wanted, network, before_run, b, seconds_for_errors(b),

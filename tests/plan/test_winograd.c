@@ -249,11 +249,11 @@ static int32_t choose_two_planes(void *host, const pz_plan *plan, const pz_node 
   return pick;
 }
 
-/* The same by products of halves, two planes at a time, of %a and %c: as many as their errors allow. */
+/* The same by products of halves, two planes at a time, of one of %a and %c: as many as their errors allow. */
 static void test_pooled_bf16x2(void **state) {
   (void)state;
   assert_int_equal(
-      steps_with(pooled, PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_two_planes, "planes, maximum of"), 2);
+      steps_with(pooled, PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_two_planes, "planes, maximum of"), 1);
   check_bits(pooled, choose_two_planes, TILES);
 }
 

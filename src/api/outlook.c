@@ -7,9 +7,9 @@
 /* Seconds on the machine that compile_costs.inc was made on. Weights are packed, written, linked, copied, digested. */
 #define WRITING_STEP   0.001 /* each step's C */
 #define WRITING_RATE   1.0e9 /* bytes of weights a second */
-#define LINKING        0.15
+#define LINKING        0.05
 #define LINKING_RATE   0.4e9
-#define SELF_TEST      0.25 /* beside linking again and two runs */
+#define SELF_TEST      0.05 /* beside linking again and two runs */
 #define SELF_TEST_RATE 0.4e9
 /* Of what is left of a budget when the network is made: for errors, and for candidates in the network. Without one: seconds, beside compiling a part of
  * the kernels again. */
@@ -34,11 +34,11 @@ void pz_outlook_begin(pz_outlook *o, const pz_tuner *tuner, pz_progress progress
 
 /* ---- what parts take ---- */
 
-/* Multiply-adds of the direct algorithm a second of a thread, half of what Symmetric was seen to do (295, 283, 188 and 73 G); ResNet-50 does a quarter of
+/* Multiply-adds of the direct algorithm a second of a thread, two thirds of what Symmetric was seen to do (295, 283, 188 and 73 G); ResNet-50 does a quarter of
  * it on AMX. */
 static double run_rate(const pz_plan *plan) {
   static const double rates[PZ_ISA_COUNT] = {
-      [PZ_ISA_AMX] = 150e9, [PZ_ISA_AVX512] = 140e9, [PZ_ISA_AVX2] = 95e9, [PZ_ISA_SSE4] = 35e9};
+      [PZ_ISA_AMX] = 200e9, [PZ_ISA_AVX512] = 190e9, [PZ_ISA_AVX2] = 125e9, [PZ_ISA_SSE4] = 50e9};
   return rates[pz_target_isa(&plan->target)];
 }
 

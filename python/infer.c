@@ -75,7 +75,7 @@ static void on_planned(void *host, const char *json) {
   PyGILState_Release(gil);
 }
 
-/* A path, or (callable, dtype, channels, (z, y, x), step). */
+/* A path, or (callable, dtype, channels, (z, y, x), step, voxel size or zeros, unit, origin or None). */
 static bool take_input(PyObject *given, work *w) {
   static const int bytes[] = {
       [PZ_F32] = 4, [PZ_U8] = 1,  [PZ_U16] = 2, [PZ_I16] = 2, [PZ_I8] = 1,  [PZ_U32] = 4,
@@ -83,10 +83,15 @@ static bool take_input(PyObject *given, work *w) {
   pz_volume_reader *r = &w->input;
   int dtype;
   long long size[3], step[3];
+  double *voxel = r->voxel_size, *first = r->origin;
+  PyObject *origin;
   if (!PyTuple_Check(given)) return (r->path = PyUnicode_AsUTF8(given)) != NULL;
-  if (!PyArg_ParseTuple(given, "Oii(LLL)(LLL)", &w->reader.callable, &dtype, &r->channels, &size[0], &size[1],
-                        &size[2], &step[0], &step[1], &step[2]))
+  if (!PyArg_ParseTuple(given, "Oii(LLL)(LLL)(ddd)zO", &w->reader.callable, &dtype, &r->channels, &size[0],
+                        &size[1], &size[2], &step[0], &step[1], &step[2], &voxel[0], &voxel[1], &voxel[2],
+                        &r->unit, &origin))
     return false;
+  r->has_origin = origin != Py_None;
+  if (r->has_origin && !PyArg_ParseTuple(origin, "ddd", &first[0], &first[1], &first[2])) return false;
   if (dtype < 0 || dtype > PZ_BOOL) return PyErr_SetString(PyExc_ValueError, "an unknown dtype"), false;
   r->dtype = (pz_dtype)dtype;
   for (int i = 0; i < 3; i++) r->shape[i] = size[i], r->step[i] = step[i];
@@ -109,15 +114,17 @@ static bool take_output(PyObject *given, work *w) {
 static bool take_options(PyObject *args, PyObject **input, PyObject **output, work *w) {
   pz_infer_options *o = &w->options;
   int tiling, blend, normalize, border, nan, store, sums, apply, skip_zero, resume, no_overwrite, update;
-  long long memory;
+  long long memory, start[3], size[3];
   PyObject *progress;
-  if (!PyArg_ParseTuple(args, "OO(iii)(ddd)(iii)IIiiiiiiiifppppLOOzz", input, output, &o->overlap[0],
-                        &o->overlap[1], &o->overlap[2], &o->overlap_part[0], &o->overlap_part[1],
-                        &o->overlap_part[2], &o->crop[0], &o->crop[1], &o->crop[2], &o->given,
-                        &o->mirror_axes, &tiling, &blend, &normalize, &border, &nan, &store, &sums, &apply,
-                        &o->threshold, &skip_zero, &resume, &no_overwrite, &update, &memory, &progress,
-                        &w->planned, &o->axes, &o->at))
+  if (!PyArg_ParseTuple(args, "OO(iii)(ddd)(iii)IIiiiiiiiifppppLOOzz(LLL)(LLL)(iii)", input, output,
+                        &o->overlap[0], &o->overlap[1], &o->overlap[2], &o->overlap_part[0],
+                        &o->overlap_part[1], &o->overlap_part[2], &o->crop[0], &o->crop[1], &o->crop[2],
+                        &o->given, &o->mirror_axes, &tiling, &blend, &normalize, &border, &nan, &store, &sums,
+                        &apply, &o->threshold, &skip_zero, &resume, &no_overwrite, &update, &memory,
+                        &progress, &w->planned, &o->axes, &o->at, &start[0], &start[1], &start[2], &size[0],
+                        &size[1], &size[2], &o->context[0], &o->context[1], &o->context[2]))
     return false;
+  for (int i = 0; i < 3; i++) o->box.start[i] = start[i], o->box.size[i] = size[i];
   o->tiling = (pz_tiling)tiling, o->blend = (pz_blend)blend, o->normalize = (pz_normalize)normalize;
   o->border = (pz_border)border, o->nan = (pz_nan)nan, o->store = (pz_store)store, o->sums = (pz_sums)sums;
   o->apply = (pz_apply)apply;

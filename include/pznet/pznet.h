@@ -336,7 +336,13 @@ typedef enum pz_tiling { PZ_TILING_PZNET, PZ_TILING_MONAI, PZ_TILING_NNUNET, PZ_
 typedef enum pz_sums { PZ_SUMS_AUTO, PZ_SUMS_FLOAT, PZ_SUMS_HALF } pz_sums;
 
 /* Of pz_infer_options, what counts instead of the tiling's own value. With PZ_TILING_PZNET all of them always count. */
-enum { PZ_GIVEN_OVERLAP = 1, PZ_GIVEN_BLEND = 2, PZ_GIVEN_BORDER = 4, PZ_GIVEN_CROP = 8, PZ_GIVEN_CONTEXT = 16 };
+enum {
+  PZ_GIVEN_OVERLAP = 1,
+  PZ_GIVEN_BLEND = 2,
+  PZ_GIVEN_BORDER = 4,
+  PZ_GIVEN_CROP = 8,
+  PZ_GIVEN_CONTEXT = 16
+};
 #define PZ_MIRROR_ALL UINT32_MAX
 
 /* A part of a volume: voxels start..start+size-1 along z, y and x, of every channel. */
@@ -416,8 +422,9 @@ pz_status pz_infer(const char *network, const char *input, const char *output,
  * used after it returns, in this machine's byte order. Voxel (c, z, y, x), counted from the box's first one, goes to voxels +
  * c * stride[0] + z * stride[1] + y * stride[2] + x * the bytes of an element; strides are bytes. False: pz_net_infer ends with
  * PZ_ERROR_RUN.
- * The callback is called from one thread, not the caller's. Today's boxes are whole planes in the order of z, each plane once (twice with
- * PZ_NORMALIZE_ZSCORE, the first time in the caller's thread); a callback should take any box. */
+ * The callback is called from one thread, not the caller's. Boxes come in the order of z, block by block: where memory suffices for whole planes
+ * of what is asked for, in which case there is one block, each voxel is asked for once (with PZ_NORMALIZE_ZSCORE twice, the first time in the
+ * caller's thread). A box takes as much memory as is counted for a copy of it. */
 typedef struct pz_volume_reader {
   const char *path; /* or NULL: the rest counts */
   pz_dtype dtype;
@@ -425,19 +432,24 @@ typedef struct pz_volume_reader {
   int64_t shape[3]; /* z, y, x */
   bool (*read)(void *host, const pz_box *box, void *voxels, const int64_t stride[3]);
   void *host;
-  /* the box that is best read at once, from a multiple of it on, as a chunk. 0: one plane along z, all along y and x. It is a wish: other
-   * boxes are asked for too */
+  /* the box that is best read at once, from a multiple of it on, as a chunk. 0: one plane along z, all along y and x. Planes are asked for up to
+   * multiples of step[0]; along y and x it is a wish */
   int64_t step[3];
+  /* z, y, x, in `unit` ("nm"; NULL or "": pixels); all above 0, or not known. What the result says of itself follows from it */
+  double voxel_size[3];
+  const char *unit;
+  bool has_origin; /* of the first voxel's centre: */
+  double origin[3];
 } pz_volume_reader;
 
 /* Where a result goes: a callback, or a path. `voxels` lie as a reader's do, and are to be copied; float32, or u8 as options->store says.
- * The boxes do not overlap, and together are the result. The callback is called from one thread, not the caller's. Today's boxes are
- * whole planes in the order of z, whatever `step` says. False: pz_net_infer ends with PZ_ERROR_RUN. */
+ * The boxes do not overlap, and together are the result. Each begins at a multiple of `step` along every axis, and ends at one or with the result.
+ * The callback is called from one thread, not the caller's. False: pz_net_infer ends with PZ_ERROR_RUN. */
 typedef struct pz_volume_writer {
   const char *path; /* or NULL */
   bool (*write)(void *host, const pz_box *box, const void *voxels, const int64_t stride[3]);
   void *host;
-  int64_t step[3]; /* as a reader's: the box that is best written at once */
+  int64_t step[3]; /* the box that is written at once, as a chunk or a shard; 0: any */
 } pz_volume_writer;
 
 /* pz_infer with an open network, whose threads count, and volumes that need not be files. options->resume wants both to be

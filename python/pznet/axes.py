@@ -32,6 +32,10 @@ def named(volume: Any) -> str | None:
     names = getattr(volume, "dims", None)
     if names is None:
         names = getattr(getattr(volume, "metadata", None), "dimension_names", None)
+    return letters_of(names)
+
+
+def letters_of(names: Any) -> str | None:
     if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(n, str) for n in names):
         return None
     letters = "".join(NAMES.get(n.lower(), n.lower()) for n in names)

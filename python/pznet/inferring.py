@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from . import arrays
 from . import axes as axes_of
+from . import stores
 from .compiling import progress_left
 from .network import DTYPES as ELEMENTS
 from .network import Network, Path
@@ -35,7 +36,7 @@ CHOICES = {
     "dtype": ["f32", "u8"],
     "sums": ["auto", "float", "half"],
 }
-GIVEN = {"overlap": 1, "blend": 2, "border": 4, "crop": 8}
+GIVEN = {"overlap": 1, "blend": 2, "border": 4, "crop": 8, "context": 16}
 MIRROR_ALL = 0xFFFFFFFF
 
 
@@ -52,6 +53,33 @@ def triple(name: str, value: Any) -> tuple[Any, Any, Any]:
     if len(values) != 3 or any(isinstance(v, (bool, str)) or not hasattr(v, "__index__") and not isinstance(v, float) for v in values):
         raise ValueError(f"{name} {value!r}: expected a number, or three of them for z, y, x")
     return values
+
+
+def ends_of(part: Any) -> tuple[Any, Any]:
+    """Of a range: "100:164", a slice or a pair."""
+    if isinstance(part, slice):
+        return part.start, part.stop
+    first, last = part.split(":") if isinstance(part, str) else part
+    return tuple(int(n) if n.strip() else None for n in (first, last)) if isinstance(part, str) else (first, last)  # type: ignore[return-value]
+
+
+def box_of(value: Any) -> tuple[Box, Box]:
+    """ "100:164,2048:4096,:", or three slices or pairs: where it starts, and its size; a size of 0 goes to the end."""
+    if value is None:
+        return (0, 0, 0), (0, 0, 0)
+    expected = ValueError(f"box {value!r}: expected ranges of voxels along z, y and x, as '100:164,2048:4096,:' or three slices")
+    try:
+        ends = [ends_of(part) for part in (value.split(",") if isinstance(value, str) else value)]
+        start = [0 if first is None else first.__index__() for first, _ in ends]
+        size = [0 if last is None else last.__index__() - first for (_, last), first in zip(ends, start)]
+    except (TypeError, AttributeError, ValueError):
+        raise expected from None
+    if len(ends) != 3 or any(first < 0 for first in start):
+        raise expected
+    for name, n, (_, last) in zip("zyx", size, ends):
+        if last is not None and n < 1:
+            raise ValueError(f"box {value!r} is empty along {name}")
+    return tuple(start), tuple(size)  # type: ignore[return-value]
 
 
 def overlaps(value: Any) -> tuple[tuple[int, ...], tuple[float, ...]]:
@@ -135,6 +163,10 @@ def view(value: Any, name: str) -> Any:
 class Source:
     """A volume of which boxes are read."""
 
+    voxel_size: tuple[float, float, float] = (0, 0, 0)  # not known
+    unit = ""
+    origin: tuple[float, float, float] | None = None
+
     def __init__(self, volume: Any, letters: str | None = None, at: Any = None) -> None:
         self.volume = view(volume, "volume")
         shape = tuple(int(n) for n in getattr(self.volume, "shape", ()))
@@ -155,7 +187,17 @@ class Source:
         to[...] = self.axes.box(self.volume, start, size)
 
     def arguments(self) -> tuple[Any, ...]:
-        return (self.read, self.code, self.channels, self.shape, self.axes.step)
+        return (self.read, self.code, self.channels, self.shape, self.axes.step, self.voxel_size, self.unit, self.origin)
+
+
+class StoreSource(Source):
+    """A volume in a store."""
+
+    def __init__(self, path: str, letters: str | None, at: Any, threads: int) -> None:
+        array = stores.Array(path, at, threads)
+        super().__init__(array, letters or array.letters, array.at)
+        if letters is None:  # else what is said of the axes may be of others
+            self.voxel_size, self.unit, self.origin = array.said.geometry()
 
 
 class Sink:
@@ -196,56 +238,82 @@ class Sink:
         return (self.write, tuple(chunks[-3:]) if chunks and len(chunks) >= 3 else (0, 0, 0))
 
 
-def infer(
+class StoreSink(Sink):
+    """A new array in a store, which appears when all is written."""
+
+    def __init__(self, path: str, layout: stores.Layout, element: int, threads: int, overwrite: bool) -> None:
+        self.result = stores.Result(path, layout, threads, overwrite)
+        self.result.check()
+        self.step = layout.step(element)
+        self.out = path
+
+    def plan(self, output: dict[str, Any]) -> None:
+        self.channels, self.shape = output["channels"], tuple(output["shape"])
+        self.dtype = np.dtype(ELEMENTS[output["dtype"]])
+        self.result.make(self.channels, self.shape, self.dtype, output)
+
+    def write(self, start: Box, size: Box, memory: memoryview, strides: Box) -> None:
+        self.result.write(start, np.ndarray((self.channels, *size), self.dtype, memory, strides=(*strides, self.dtype.itemsize)))
+
+    def arguments(self) -> tuple[Any, ...]:
+        return (self.write, self.step)
+
+
+def source_of(volume: Any, letters: str | None, at: Any, threads: int) -> Source | None:
+    """None: a path that is the C library's."""
+    if not is_path(volume):
+        return Source(volume, letters, at)
+    path = os.fspath(volume)
+    return StoreSource(path, letters, at, threads) if stores.is_store(path) else None
+
+
+def sink_of(out: Any, layout: dict[str, Any], element: int, threads: int, overwrite: bool) -> Sink | None:
+    """Likewise."""
+    if is_path(out) and stores.is_store(os.fspath(out)):
+        return StoreSink(os.fspath(out), stores.Layout(os.fspath(out), **layout), element, threads, overwrite)
+    given = [name for name, value in layout.items() if value is not None]
+    if given:
+        raise ValueError(f"{given[0]}: is of outputs in stores, as out.zarr")
+    return None if is_path(out) else Sink(out)
+
+
+def run(
     volume: Any,
     net: Network | Path,
-    out: Any = None,
+    out: Any,
     *,
-    axes: str | None = None,
-    at: str | Mapping[str, int] | None = None,
-    tiling: str = "pznet",
-    overlap: Triple | None = None,
-    blend: str | None = None,
-    border: str | None = None,
-    crop: int | Sequence[int] | None = None,
-    augment: str | Sequence[int] | None = None,
-    normalize: str = "auto",
-    nan: str = "error",
-    dtype: str = "f32",
-    argmax: bool = False,
-    threshold: float | None = None,
-    sigmoid: bool = False,
-    softmax: bool = False,
-    sums: str = "auto",
-    skip_zero: bool = False,
-    resume: bool = False,
-    overwrite: bool = True,
-    update: bool = False,
-    memory: int = 0,
-    threads: int | None = None,
-    progress: bool | Progress = True,
-) -> Any:
-    """Applies a network to a volume patch by patch, as `pznet infer` does; doc/volumes.md says what the options mean.
-
-    volume: [z, y, x] or [channels, z, y, x]; anything that is sliced, as a NumPy array, np.memmap, h5py dataset, Zarr array or
-    PyTorch tensor on the CPU; or the path of a volume. It is read a few planes at a time.
-    axes: which axis of the volume is which, the slowest first, as "zyxc": letters t, c, z, y and x; axes of length 1 may be left out.
-    Default: as the file says, or the array's own names (xarray, Zarr), or as above. at: one of several time points or channels,
-    counted from 0: "t=3", "t=3,c=0" or {"t": 3}.
-    net: an open network, or the path of a network file. threads: of a network that is opened here.
-    out: takes slices likewise, or a path; default: a new array, [z, y, x] or [channels, z, y, x], of float32 (uint8 with
-    argmax, threshold or dtype="u8"; the network's own where it gives integers). Voxel size, unit, origin and affine go from path to path; arrays have none.
-    nan: "error", "propagate" or "zero", of not-a-numbers and infinities. sigmoid, softmax (over the channels): of the blended
-    values, before they are stored. threshold: 1 where a value is greater, else 0, for each channel.
-    tiling: "pznet", "monai", "nnunet" or "chunkflow". overlap: voxels (int) or a part of the output patch (float), or three.
-    augment: "mirror", or the network's axes as in "mirror:0,1" or (0, 1). memory: a limit in bytes.
-    resume: for paths; goes on from unfinished work, does nothing where out is finished.
-    overwrite: False refuses a path that exists.
-    update: a dataset of out's name in an HDF5 file that holds others too is replaced.
-    progress: True shows a bar, a callable is called with (what, done, total, seconds); `progress_left` says there what is left.
-    Returns out. Warns of values that dtype="u8" clipped, of those not finite, and where values of the volume, of 32 or 64 bits,
-    are not exact in float32 and are not normalised. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
-    """
+    box: Any,
+    context: int | Sequence[int] | None,
+    axes: str | None,
+    at: str | Mapping[str, int] | None,
+    tiling: str,
+    overlap: Triple | None,
+    blend: str | None,
+    border: str | None,
+    crop: int | Sequence[int] | None,
+    augment: str | Sequence[int] | None,
+    normalize: str,
+    nan: str,
+    dtype: str,
+    argmax: bool,
+    threshold: float | None,
+    sigmoid: bool,
+    softmax: bool,
+    sums: str,
+    skip_zero: bool,
+    resume: bool,
+    overwrite: bool,
+    update: bool,
+    memory: int,
+    threads: int | None,
+    format: str | None,
+    chunks: int | Sequence[int] | str | None,
+    shards: int | Sequence[int] | str | None,
+    codec: str | None,
+    progress: bool | Progress,
+    on_plan: Callable[[dict[str, Any]], object] | None = None,
+) -> tuple[dict[str, Any], Any]:
+    """What `infer` does, with the report of pz_net_infer; on_plan is called with the plan (doc/c-api.md)."""
     from . import _pznet  # with its libraries, which running networks does without
 
     if argmax and dtype != "f32":
@@ -257,14 +325,19 @@ def infer(
     if sigmoid and softmax:
         raise ValueError("sigmoid and softmax exclude each other")
     net = net if isinstance(net, Network) else Network(net, threads)
-    given = {"overlap": overlap, "blend": blend, "border": border, "crop": crop}
+    given = {"overlap": overlap, "blend": blend, "border": border, "crop": crop, "context": context}
+    start, size = box_of(box)
     voxels, parts = overlaps(overlap)
-    source = None if is_path(volume) else Source(volume, axes, at)
-    sink = None if is_path(out) else Sink(out)
+    source = source_of(volume, axes, at, net.threads)
+    layout = {"format": format, "chunks": chunks, "shards": shards, "codec": codec}
+    sink = sink_of(out, layout, 1 if argmax or threshold is not None or dtype == "u8" else 4, net.threads, overwrite)
+    stored = sink if isinstance(sink, StoreSink) else None
     bar = Bar() if progress is True else None
 
     def planned(text: str) -> tuple[int, int]:
         plan = json.loads(text)
+        if on_plan:
+            on_plan(plan)
         if bar:
             bar.voxels = plan["voxels"] / plan["patches"]
         if sink:
@@ -298,18 +371,96 @@ def infer(
             planned,
             None if source else axes,
             None if source else axes_of.text_of(at),
+            start,
+            size,
+            tuple(int(v) for v in triple("context", 0 if context is None else context)),
         )
         report = json.loads(_pznet.infer(net._net, options))
+        if stored:
+            stored.result.finish(report["determined_by"])
+            report["notes"] = report.get("notes", []) + stored.result.notes
+    except BaseException:
+        if stored:
+            stored.result.abandon()
+        raise
     finally:
         if bar:
             bar.close()
+    return report, out if sink is None or out is not None else sink.out
+
+
+
+def infer(
+    volume: Any,
+    net: Network | Path,
+    out: Any = None,
+    *,
+    box: Any = None,
+    context: int | Sequence[int] | None = None,
+    axes: str | None = None,
+    at: str | Mapping[str, int] | None = None,
+    tiling: str = "pznet",
+    overlap: Triple | None = None,
+    blend: str | None = None,
+    border: str | None = None,
+    crop: int | Sequence[int] | None = None,
+    augment: str | Sequence[int] | None = None,
+    normalize: str = "auto",
+    nan: str = "error",
+    dtype: str = "f32",
+    argmax: bool = False,
+    threshold: float | None = None,
+    sigmoid: bool = False,
+    softmax: bool = False,
+    sums: str = "auto",
+    skip_zero: bool = False,
+    resume: bool = False,
+    overwrite: bool = True,
+    update: bool = False,
+    memory: int = 0,
+    threads: int | None = None,
+    format: str | None = None,
+    chunks: int | Sequence[int] | str | None = None,
+    shards: int | Sequence[int] | str | None = None,
+    codec: str | None = None,
+    progress: bool | Progress = True,
+) -> Any:
+    """Applies a network to a volume patch by patch, as `pznet infer` does; doc/volumes.md says what the options mean.
+
+    volume: [z, y, x] or [channels, z, y, x]; anything that is sliced, as a NumPy array, np.memmap, h5py dataset, Zarr array or
+    PyTorch tensor on the CPU; or the path of a volume, of a file or a store (Zarr, OME-Zarr, N5, precomputed; s3://, gs://, https://:
+    doc/volumes-stores.md). It is read a few planes at a time, each chunk once where memory suffices.
+    box: the part of the volume that the result is of, voxels along z, y and x: "100:164,2048:4096,:", or three slices. It has the bits of the
+    whole: patches lie as they do there, and what is around it is read. context: voxels around the box that are tiled with it instead, as
+    if there were nothing else.
+    axes: which axis of the volume is which, the slowest first, as "zyxc": letters t, c, z, y and x; axes of length 1 may be left out.
+    Default: as the file says, or the array's own names (xarray, Zarr), or as above. at: one of several time points or channels,
+    counted from 0: "t=3", "t=3,c=0" or {"t": 3}.
+    net: an open network, or the path of a network file. threads: of a network that is opened here.
+    out: takes slices likewise, or a path; default: a new array, [z, y, x] or [channels, z, y, x], of float32 (uint8 with
+    argmax, threshold or dtype="u8"; the network's own where it gives integers). Voxel size, unit, origin and affine go from path to path; arrays have none.
+    nan: "error", "propagate" or "zero", of not-a-numbers and infinities. sigmoid, softmax (over the channels): of the blended
+    values, before they are stored. threshold: 1 where a value is greater, else 0, for each channel.
+    tiling: "pznet", "monai", "nnunet" or "chunkflow". overlap: voxels (int) or a part of the output patch (float), or three.
+    augment: "mirror", or the network's axes as in "mirror:0,1" or (0, 1). memory: a limit in bytes.
+    resume: for paths; goes on from unfinished work, does nothing where out is finished.
+    overwrite: False refuses a path that exists.
+    update: a dataset of out's name in an HDF5 file that holds others too is replaced.
+    format, chunks, shards, codec: of an out in a store: "zarr3" (default), "zarr2", "n5", "precomputed"; voxels along z, y, x; "zstd" (default),
+    "zstd:3", "blosc", "gzip", "none".
+    progress: True shows a bar, a callable is called with (what, done, total, seconds); `progress_left` says there what is left.
+    Returns out. Warns of values that dtype="u8" clipped, of those not finite, and where values of the volume, of 32 or 64 bits,
+    are not exact in float32 and are not normalised. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
+    """
+    report, result = run(volume, net, out, box=box, context=context, axes=axes, at=at, tiling=tiling, overlap=overlap, blend=blend, border=border, crop=crop, augment=augment, normalize=normalize, nan=nan, dtype=dtype, argmax=argmax, threshold=threshold, sigmoid=sigmoid, softmax=softmax, sums=sums, skip_zero=skip_zero, resume=resume, overwrite=overwrite, update=update, memory=memory, threads=threads, format=format, chunks=chunks, shards=shards, codec=codec, progress=progress)
     if report["clipped"]:
         warnings.warn(f"{report['clipped']} values outside of 0..1 were clipped by dtype='u8'", stacklevel=2)
     if report["not_finite"]:
         warnings.warn(f"{report['not_finite']} values are not a number or infinite, as nan='propagate' lets pass", stacklevel=2)
     if "rounded" in report:
         warnings.warn(report["rounded"]["text"], stacklevel=2)
-    if sink is None or out is not None:
+    for note in report.get("notes", []) if is_path(volume) and is_path(out) else []:
+        warnings.warn(note, stacklevel=2)
+    if out is not None:
         return out
-    result: Any = sink.out
     return arrays.same_kind((volume,))(result) if result.dtype == np.float32 else result

@@ -21,6 +21,20 @@ static void calls_close(pz_volume *v) { (void)v; }
 
 static const pz_volume_format calls = {.name = "callbacks", .read = calls_read, .close = calls_close};
 
+static pz_status take_geometry(pz_volume *v, const pz_volume_reader *r, pz_error *err) {
+  const char *unit = r->unit ? r->unit : "";
+  pz_geometry *g = &v->info.geometry;
+  char known[PZ_UNIT_SIZE];
+  if (r->voxel_size[0] == 0 && r->voxel_size[1] == 0 && r->voxel_size[2] == 0) return PZ_OK;
+  pz_unit_find(unit, strlen(unit), known);
+  if (!pz_geometry_set_voxel(g, PZ_KNOWN_ALL, r->voxel_size, known) ||
+      (r->has_origin && !pz_geometry_set_origin(g, r->origin)))
+    return pz_fail(
+        err, PZ_ERROR_USAGE,
+        "pz_net_infer: a reader's voxel size or origin is not sound: expected sizes above 0, finite numbers");
+  return PZ_OK;
+}
+
 static pz_status fill(pz_volume *v, const pz_volume_reader *r, pz_error *err) {
   v->format = &calls;
   v->path = "the volume";
@@ -31,6 +45,7 @@ static pz_status fill(pz_volume *v, const pz_volume_reader *r, pz_error *err) {
     return pz_fail(err, PZ_ERROR_USAGE,
                    "pz_net_infer: a reader wants a function and a dtype of the enumeration");
   PZ_TRY(pz_volume_check_info(v->path, &v->info, err));
+  PZ_TRY(take_geometry(v, r, err));
   const int64_t size[4] = {r->channels, r->shape[0], r->shape[1], r->shape[2]};
   pz_array_make(&v->array, 4, size);
   PZ_TRY(pz_axes_resolve(v->path, &v->array, NULL, &v->axes, err));

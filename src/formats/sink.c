@@ -59,7 +59,8 @@ pz_sink pz_sink_to_file(const pz_volume_info *info, int fd, const char *path, in
 /* The step was looked at when the run began. */
 pz_sink pz_sink_to_calls(const pz_volume_info *info, const pz_volume_writer *calls) {
   pz_sink s = {.info = info, .write = write_calls, .path = "the result", .calls = calls, .fd = -1};
-  pz_step_of(calls->step, info->shape, s.step, NULL);
+  for (int i = 0; i < 3; i++)
+    s.step[i] = calls->step[i] < 1 ? 1 : calls->step[i] < info->shape[i] ? calls->step[i] : info->shape[i];
   return s;
 }
 

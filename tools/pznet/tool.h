@@ -85,6 +85,11 @@ bool tool_progress_set(tool_progress *progress, const char *value);
 void tool_progress_show(void *host, const char *what, int64_t done, int64_t total, double seconds);
 void tool_progress_end(tool_progress *progress);
 
+/* Whether a volume of that name is one of a store of chunks, as Zarr, which the Python package reads and writes. */
+bool tool_is_store(const char *path);
+/* Goes on as the Python package's pznet.stores_command with `asked`. Returns where that cannot be. */
+int tool_become_python(const json_t *asked);
+
 /* "12.3 MB" into out (at least 16 bytes). */
 const char *tool_size(double bytes, char *out);
 

@@ -14,6 +14,7 @@ typedef struct state {
   pz_infer_options options;
   tool_progress progress;
   const char *json, *output;
+  const char *format, *chunks, *shards, *codec; /* of outputs in stores */
   bool argmax, dtype_u8, threshold, sigmoid, softmax;
 } state;
 
@@ -103,6 +104,10 @@ static bool set(void *host, const char *name, const char *value) {
   if (!strcmp(name, "box")) return box(value, o);
   if (!strcmp(name, "context")) return o->given |= PZ_GIVEN_CONTEXT, tool_triple(name, value, o->context);
   if (!strcmp(name, "crop")) return o->given |= PZ_GIVEN_CROP, tool_triple(name, value, o->crop);
+  if (!strcmp(name, "format")) return s->format = value, true;
+  if (!strcmp(name, "chunks")) return s->chunks = value, true;
+  if (!strcmp(name, "shards")) return s->shards = value, true;
+  if (!strcmp(name, "codec")) return s->codec = value, true;
   if (!strcmp(name, "axes")) return o->axes = value, true;
   if (!strcmp(name, "at")) return o->at = value, true;
   if (!strcmp(name, "augment")) return augment(value, o);
@@ -222,6 +227,72 @@ static void print_report(const char *input, const char *output, const char *repo
   json_decref(r);
 }
 
+static json_t *text_or_null(const char *text) { return text ? json_string(text) : json_null(); }
+
+/* Voxels, or parts of the patch, along z, y and x; null where the option was not given. */
+static json_t *overlap_json(const pz_infer_options *o) {
+  if (!(o->given & PZ_GIVEN_OVERLAP)) return json_null();
+  json_t *all = json_array();
+  const double *part = o->overlap_part;
+  const bool parts = part[0] > 0 || part[1] > 0 || part[2] > 0;
+  for (int i = 0; i < 3; i++)
+    json_array_append_new(all, parts ? json_real(part[i]) : json_integer(o->overlap[i]));
+  return all;
+}
+static json_t *triple_json(const int32_t v[3], bool given) {
+  return given ? json_pack("[i,i,i]", v[0], v[1], v[2]) : json_null();
+}
+static json_t *box_json(const pz_box *b) {
+  json_t *all = json_array();
+  for (int i = 0; i < 3; i++)
+    json_array_append_new(all, json_pack("[I,o]", (json_int_t)b->start[i],
+                                         b->size[i] ? json_integer(b->start[i] + b->size[i]) : json_null()));
+  return all;
+}
+static json_t *augment_json(uint32_t axes) {
+  if (!axes) return json_null();
+  if (axes == PZ_MIRROR_ALL) return json_string("mirror");
+  json_t *all = json_array();
+  for (int i = 0; i < 3; i++)
+    if (axes >> i & 1) json_array_append_new(all, json_integer(i));
+  return all;
+}
+
+/* The options as pznet.infer has them. */
+static json_t *options_json(const state *s) {
+  const pz_infer_options *o = &s->options;
+  const uint32_t given = o->given;
+  return json_pack(
+      "{s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:s,s:s,s:s,s:b,s:o,s:b,s:b,s:s,s:b,s:b,s:b,s:b,s:I,s:o,s:o,"
+      "s:o,s:o,s:o}",
+      "box", box_json(&o->box), "context", triple_json(o->context, given & PZ_GIVEN_CONTEXT), "axes",
+      text_or_null(o->axes), "at", text_or_null(o->at), "tiling", tilings[o->tiling], "overlap",
+      overlap_json(o), "blend", given & PZ_GIVEN_BLEND ? json_string(blends[o->blend]) : json_null(),
+      "border", given & PZ_GIVEN_BORDER ? json_string(borders[o->border]) : json_null(), "crop",
+      triple_json(o->crop, given & PZ_GIVEN_CROP), "augment", augment_json(o->mirror_axes), "normalize",
+      normalizes[o->normalize], "nan", nans[o->nan], "dtype", s->dtype_u8 ? "u8" : "f32", "argmax", s->argmax,
+      "threshold", s->threshold ? json_real((double)o->threshold) : json_null(), "sigmoid", s->sigmoid,
+      "softmax", s->softmax, "sums", sums[o->sums], "skip_zero", o->skip_zero, "resume", o->resume,
+      "overwrite", !o->no_overwrite, "update", o->update, "memory", (json_int_t)o->memory, "threads",
+      o->threads ? json_integer(o->threads) : json_null(), "format", text_or_null(s->format), "chunks",
+      text_or_null(s->chunks), "shards", text_or_null(s->shards), "codec", text_or_null(s->codec));
+}
+
+static int in_stores(const state *s, const char *const args[3]) {
+  json_t *asked =
+      json_pack("{s:s,s:s,s:s,s:s,s:o,s:b,s:o,s:o,s:o}", "version", pz_version(), "network", args[0], "input",
+                args[1], "output", args[2], "digest", text_or_null(s->options.digest), "quiet",
+                s->progress.quiet, "progress", json_string(s->progress.json ? "json" : "bar"), "json",
+                text_or_null(s->json), "options", options_json(s));
+  if (!asked) {
+    tool_warn("pznet: the names of the volumes are no UTF-8, which stores' must be\n");
+    return PZ_ERROR_USAGE;
+  }
+  const int status = tool_become_python(asked);
+  json_decref(asked);
+  return status;
+}
+
 static int run(const tool_verb *verb, int argc, char **argv) {
   state s = {.progress = {.unit = "patches"}};
   s.options = (pz_infer_options)PZ_INFER_OPTIONS;
@@ -246,6 +317,9 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   s.options.planned = planned;
   s.options.planned_host = &s;
   if (s.json && !report_is_writable(s.json)) return PZ_ERROR_INPUT;
+  if (tool_is_store(args[1]) || tool_is_store(args[2])) return in_stores(&s, args);
+  if (s.format || s.chunks || s.shards || s.codec)
+    return tool_usage(verb, "--format, --chunks, --shards and --codec are of outputs in stores, as out.zarr");
   char *report = NULL;
   const pz_status status = pz_infer(args[0], args[1], args[2], &s.options, &report);
   tool_progress_end(&s.progress);
@@ -263,7 +337,8 @@ static const tool_option options[] = {
     {"axes", 0, "LETTERS",
      "which axis of the input's array is which, the slowest first: zyxc, tzyx; default: as the file says"},
     {"at", 0, "t=N",
-     "of several time points the one to use, counted from 0; also one channel: c=N, or t=N,c=N"},
+     "of several time points the one to use, counted from 0; also one channel: c=N, or t=N,c=N; of a "
+     "pyramid: level=s1"},
     {"box", 0, "Z:Z,Y:Y,X:X",
      "the part of the volume to compute, in voxels: 100:164,2048:4096,: (an end left away is the volume's)"},
     {"context", 0, "Z,Y,X",
@@ -298,6 +373,12 @@ static const tool_option options[] = {
      "go on from the work that an interrupted run finished; do nothing where the output is finished"},
     {"no-overwrite", 0, NULL, "refuse an output that exists; else it is replaced when the new one is whole"},
     {"update", 0, NULL, "replace the dataset of this name in an HDF5 file that holds others too"},
+    {"format", 0, "NAME", "of an output in a store: zarr3 (default), zarr2, n5, precomputed"},
+    {"chunks", 0, "Z,Y,X", "of an output in a store: voxels of a chunk; default 64,64,64"},
+    {"shards", 0, "Z,Y,X",
+     "of a zarr3 output: voxels of a shard, multiples of the chunks; default about 16 MB a channel"},
+    {"codec", 0, "NAME",
+     "of an output in a store: zstd (default), zstd:LEVEL, blosc, gzip, gzip:LEVEL, none"},
     {"json", 0, "FILE", "write a report as JSON (- for standard output)"},
     TOOL_PROGRESS_OPTION,
     {"quiet", 'q', NULL, "print errors only"},
@@ -309,7 +390,9 @@ const tool_verb verb_infer = {
     "apply a network file to a volume of any size",
     "Applies a network patch by patch to a volume and blends the results. VOLUME and OUTPUT: stack.tif, "
     "file.h5:/dataset,\n"
-    "scan.nii, scan.nii.gz or array.npy; VOLUME also array.npz or a folder of .tif slices.\n"
+    "scan.nii, scan.nii.gz or array.npy; VOLUME also array.npz or a folder of .tif slices. Through the "
+    "Python package both: em.zarr,\n"
+    "em.n5, em.precomputed, in folders, s3://, gs:// and, to read, https://.\n"
     "The output appears under its name only when it is whole. An HDF5 file that holds other datasets keeps "
     "them.\n" TOOL_PROGRAM,
     options,

@@ -1,0 +1,386 @@
+"""pznet.infer and `pznet infer` of volumes in stores, against the same of arrays: Zarr 2 and 3, OME-Zarr, N5, precomputed; S3 where moto is there.
+
+PZ_TEST_STORES: how many random volumes (default 30). Exits with 77 without tensorstore.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+VENV = os.path.join(os.path.dirname(os.environ.get("PZNET", "")), "venv/bin/python")  # made by make check
+try:
+    import numpy as np
+    import tensorstore as ts
+except ImportError:
+    if os.path.exists(VENV) and os.path.realpath(sys.prefix) != os.path.realpath(os.path.dirname(os.path.dirname(VENV))):
+        os.execv(VENV, [VENV, *sys.argv])
+    print("skipped: tensorstore is missing")
+    sys.exit(77)
+
+import pznet
+from pznet import axes, inferring, stores
+
+NET = os.environ.get("PZ_NETWORK")  # tests/networks' tiny.so: 1 to 2 channels, patches of 4 x 12 x 14
+DTYPES = ["u1", "u2", "i2", "f4", "f8", "i4", "?"]
+
+
+def make(path, volume, driver, chunks, shards=None, **more):
+    """A volume as tensorstore writes it."""
+    if driver == "zarr3":
+        codecs = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "gzip", "configuration": {"level": 1}}]
+        if shards:
+            codecs = [{"name": "sharding_indexed", "configuration": {"chunk_shape": list(chunks), "codecs": codecs}}]
+        metadata = {"data_type": volume.dtype.name, "codecs": codecs, **more,
+                    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(shards or chunks)}}}
+    elif driver == "zarr":
+        metadata = {"dtype": volume.dtype.str, "chunks": list(chunks), "compressor": {"id": "zlib", "level": 1}, **more}
+    else:
+        metadata = {"dimensions": list(volume.shape), "blockSize": list(chunks), "dataType": volume.dtype.name, "compression": {"type": "gzip"}, **more}
+    kvstore = path if isinstance(path, dict) else {"driver": "file", "path": path + "/"}
+    array = ts.open({"driver": driver, "kvstore": kvstore, "metadata": metadata | ({} if driver == "n5" else {"shape": list(volume.shape)})}, create=True).result()
+    array.write(volume).result()
+    return array
+
+
+def load(path):
+    """Of a result: [channels, z, y, x], and the store."""
+    array = stores.Array(path, None, 2)
+    of = axes.Axes(array.shape, array.letters, None, array)
+    return np.array(of.box(array, (0, 0, 0), of.shape)), array
+
+
+def write_json(path, value):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
+        json.dump(value, f)
+
+
+def read_json(path):
+    with open(path) as f:
+        return json.load(f)
+
+
+class Stores(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="pznet-stores-")
+        cls.net = pznet.load(NET, threads=2)
+        cls.volume = np.random.default_rng(1).integers(0, 256, (21, 70, 90), np.uint8)
+        make(cls.path("in.zarr"), cls.volume, "zarr3", (8, 16, 16), (8, 32, 48))
+        cls.want = pznet.infer(cls.volume, cls.net, overlap=1, progress=False)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder, name)
+
+    def infer(self, volume, out=None, **options):
+        return pznet.infer(volume, self.net, out, overlap=1, progress=False, **options)
+
+    def test_random(self):
+        rng = random.Random(2)
+        for i in range(int(os.environ.get("PZ_TEST_STORES", 30))):
+            folder = self.path(f"r{i}")
+            shape = tuple(rng.randint(1, n) for n in (14, 60, 60))
+            dtype = rng.choice(DTYPES)
+            volume = (np.random.default_rng(i).random(shape) * 100).astype(dtype)
+            driver = rng.choice(["zarr", "zarr3", "zarr3", "n5"]) if dtype != "?" else rng.choice(["zarr", "zarr3"])
+            chunks = [rng.randint(1, n + 3) for n in shape]
+            shards = [c * rng.randint(1, 3) for c in chunks] if rng.random() < 0.5 else None
+            make(f"{folder}/in", volume.transpose() if driver == "n5" else volume, driver, chunks[::-1] if driver == "n5" else chunks, shards)
+            start = [rng.randrange(n) for n in shape]
+            box = [(a, rng.randint(a + 1, n)) for a, n in zip(start, shape)] if rng.random() < 0.5 else None
+            options = {"overlap": [rng.randint(0, n) for n in (3, 8, 9)], "box": box, "normalize": rng.choice(["none", "zscore"]), "progress": False,
+                       "argmax": rng.random() < 0.3, "nan": "zero"}
+            want = np.atleast_3d(pznet.infer(volume, self.net, **options))
+            want = want if want.ndim == 4 else want[None]
+            out_format = rng.choice(stores.FORMATS)
+            out_chunks = [rng.randint(1, 24) for _ in range(3)]
+            out_shards = [c * rng.randint(1, 3) for c in out_chunks] if out_format == "zarr3" and rng.random() < 0.6 else None
+            memory = rng.choice([0, 0, 1])
+            try:
+                pznet.infer(f"{folder}/in", self.net, f"{folder}/out.zarr", format=out_format, chunks=out_chunks, shards=out_shards, memory=memory, **options)
+            except MemoryError as error:  # too little is refused with the number that is needed
+                needed = int(str(error).split("(")[1].split()[0])
+                pznet.infer(f"{folder}/in", self.net, f"{folder}/out.zarr", format=out_format, chunks=out_chunks, shards=out_shards, memory=needed, **options)
+            got, _ = load(f"{folder}/out.zarr")
+            np.testing.assert_array_equal(got, want, err_msg=f"{i}: {shape} {driver} {chunks} {shards} to {out_format} {out_chunks} {out_shards} {options}")
+            self.assertEqual(sorted(os.listdir(folder)), ["in", "out.zarr"])
+            shutil.rmtree(folder)
+
+    def test_chunks_are_read_once_and_shards_written_once(self):
+        def count(name):
+            return sum(v["value"] for m in ts.experimental_collect_matching_metrics(name) for v in m["values"] if m["name"] == name)
+
+        for memory in 0, 30 << 20:
+            read = []
+            array = stores.Array(self.path("in.zarr"), None, 2)
+            of, take = type(array), type(array).__getitem__
+            try:
+                of.__getitem__ = lambda s, key: (read.append(key), take(s, key))[1]
+                before = count("/tensorstore/kvstore/file/write")
+                self.infer(self.path("in.zarr"), self.path("once.zarr"), chunks=(8, 16, 16), shards=(8, 32, 32), memory=memory)
+                written = count("/tensorstore/kvstore/file/write") - before
+            finally:
+                of.__getitem__ = take
+            self.assertEqual(written, 3 * 3 * 3 + 2)  # shards, and two descriptions
+            planes = [(k[0] if isinstance(k, tuple) else k) for k in read]
+            for key in planes:
+                self.assertTrue(key.start % 8 == 0 and (key.stop % 8 == 0 or key.stop == 21), planes)
+            if not memory:
+                self.assertEqual(len(planes), len(set((p.start, p.stop) for p in planes)))
+                self.assertEqual(sum(p.stop - p.start for p in planes), 21)
+
+    def test_arrays_of_chunks_are_asked_for_once(self):
+        class Chunked:
+            shape, dtype, chunks, asked = self.volume.shape, self.volume.dtype, (8, 16, 16), []
+
+            def __getitem__(this, key):
+                this.asked.append(key if isinstance(key, slice) else key[0])
+                return self.volume[key]
+
+        volume = Chunked()
+        np.testing.assert_array_equal(self.infer(volume), self.want)
+        asked = sorted((k.start, k.stop) for k in volume.asked)
+        self.assertTrue(all(start % 8 == 0 and (stop % 8 == 0 or stop == 21) for start, stop in asked))
+        self.assertEqual([start for start, _ in asked] + [21], [0] + [stop for _, stop in asked])
+
+    def test_read_back_by_others(self):
+        try:
+            import zarr
+        except ImportError:
+            self.skipTest("zarr-python is missing")
+        for name in "zarr3", "zarr2":
+            out = self.path(f"others-{name}.zarr")
+            self.infer(self.path("in.zarr"), out, format=name, codec="gzip:3")
+            group = zarr.open_group(out, mode="r")
+            np.testing.assert_array_equal(group["0"][:], self.want)
+        out = self.path("others-zarr3.zarr")
+        try:
+            from ome_zarr_models.v05.image import Image
+        except ImportError:
+            return
+        image = Image.from_zarr(zarr.open_group(out, mode="r"))
+        self.assertEqual([a.name for a in image.attributes.ome.multiscales[0].axes], list("czyx"))
+
+    def ome(self, name, scale, translation, units, v=3):
+        """An OME-Zarr image of two levels."""
+        levels = [self.volume, self.volume[:, ::2, ::2]]
+        datasets = []
+        for i, level in enumerate(levels):
+            make(self.path(f"{name}/s{i}"), level[None], "zarr3" if v == 3 else "zarr", (1, 8, 16, 16))
+            transforms = [{"type": "scale", "scale": [1, scale[0], scale[1] * 2**i, scale[2] * 2**i]}, {"type": "translation", "translation": [0, *translation]}]
+            datasets.append({"path": f"s{i}", "coordinateTransformations": transforms})
+        all_axes = [{"name": "c", "type": "channel"}, *({"name": a, "type": "space", "unit": u} for a, u in zip("zyx", units))]
+        multiscales = [{"axes": all_axes, "datasets": datasets, "version": "0.4"}]
+        if v == 3:
+            write_json(self.path(f"{name}/zarr.json"), {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", "multiscales": multiscales}}})
+        else:
+            write_json(self.path(f"{name}/.zgroup"), {"zarr_format": 2})
+            write_json(self.path(f"{name}/.zattrs"), {"multiscales": multiscales})
+        return self.path(name)
+
+    def test_geometry_travels(self):
+        for v in 2, 3:
+            image = self.ome(f"ome{v}.zarr", (0.04, 8, 8), (0, 104, 200), ("micrometer", "nanometer", "nanometer"), v)
+            for format, out in ("zarr3", "g.zarr"), ("zarr2", "g2.zarr"), ("n5", "g.n5"), ("precomputed", "g.precomputed"):
+                self.infer(image, self.path(out), box="2:,15:,:", format=format, at="level=s0")
+                got, array = load(self.path(out))
+                np.testing.assert_array_equal(got, self.want[:, 2:, 15:])
+                voxel, unit, origin = array.said.geometry()
+                np.testing.assert_allclose(voxel, (40, 8, 8))
+                self.assertEqual(unit, "nm")
+                np.testing.assert_allclose(origin, (80, 224, 200))
+            moved = self.ome(f"moved{v}.zarr", (1, 8, 8), (0, 100, 200), ("nanometer",) * 3, v)
+            with self.assertWarnsRegex(UserWarning, "the origin was moved"):
+                self.infer(moved, self.path("g.precomputed"), format="precomputed")
+            half = pznet.infer(self.volume[:, ::2, ::2], self.net, overlap=1, progress=False)
+            for level in "s1", "1":
+                self.infer(image, self.path("half.zarr"), at={"level": level})
+                got, array = load(self.path("half.zarr"))
+                np.testing.assert_array_equal(got, half)
+                np.testing.assert_allclose(array.said.geometry()[0], (40, 16, 16))
+            self.infer(image, self.path("g.nii"), argmax=True)
+            report, _ = inferring.run(self.path("g.nii"), self.net, self.path("back.zarr"), **{k: v for k, v in pznet.infer.__kwdefaults__.items() if k != "progress"}, progress=False)
+            np.testing.assert_allclose(report["input"]["voxel_size"], (0.04, 0.008, 0.008), rtol=1e-6)
+            _, array = load(self.path("back.zarr"))
+            np.testing.assert_allclose(array.said.geometry()[0], (0.04, 0.008, 0.008), rtol=1e-6)
+
+    def test_an_old_result_is_replaced_whole_or_stays(self):
+        out = self.path("old.zarr")
+        self.infer(self.path("in.zarr"), out, argmax=True)
+        before = load(out)[0]
+
+        class Broken:
+            shape, dtype = self.volume.shape, self.volume.dtype
+
+            def __getitem__(this, key):
+                z = key[0] if isinstance(key, tuple) else key
+                if z.stop > 12:
+                    raise KeyError("lost")
+                return self.volume[key]
+
+        with self.assertRaises(KeyError):
+            self.infer(Broken(), out)
+        np.testing.assert_array_equal(load(out)[0], before)
+        with self.assertRaisesRegex(OSError, "is not to be overwritten"):
+            self.infer(self.path("in.zarr"), out, overwrite=False)
+        self.infer(self.path("in.zarr"), out)
+        np.testing.assert_array_equal(load(out)[0], self.want)
+        self.assertEqual([n for n in os.listdir(self.folder) if n.startswith("old.zarr")], ["old.zarr"])
+
+    def test_refused(self):
+        write_json(self.path("bad.zarr/zarr.json"), {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"multiscales": [{}]}}})
+        write_json(self.path("group.zarr/zarr.json"), {"zarr_format": 3, "node_type": "group", "attributes": {}})
+        write_json(self.path("list.zarr/zarr.json"), [1])
+        write_json(self.path("n.n5/attributes.json"), {"n5": "2"})
+        write_json(self.path("p.precomputed/info"), {"type": "image"})
+        os.makedirs(self.path("empty.zarr"))
+        os.makedirs(self.path("mine/inside"))
+        with open(self.path("torn.zarr"), "w") as f:
+            f.write("a file")
+        with open(self.path("torn.json"), "w") as f:
+            f.write("{")
+        os.makedirs(self.path("torn2.zarr"))
+        shutil.copy(self.path("torn.json"), self.path("torn2.zarr/zarr.json"))
+        image = self.ome("levels.zarr", (1, 1, 1), (0, 0, 0), ("nanometer",) * 3)
+        misfit = read_json(f"{image}/zarr.json")
+        misfit["attributes"]["ome"]["multiscales"][0]["axes"] = [{"name": a} for a in "xyz"]
+        shutil.copytree(image, self.path("misfit.zarr"))
+        write_json(self.path("misfit.zarr/zarr.json"), misfit)
+        good, cases = self.path("in.zarr"), [
+            ("bad.zarr", {}, "name no dataset"), ("group.zarr", {}, "a Zarr group and no image"), ("list.zarr", {}, "expected a JSON object"),
+            ("torn2.zarr", {}, "is no JSON"), ("n.n5", {}, "no dataset"), ("p.precomputed", {}, "has no scales"), ("empty.zarr", {}, "no Zarr, N5 or precomputed volume"),
+            ("nowhere.zarr", {}, "no Zarr, N5 or precomputed volume"), ("levels.zarr", {"at": "level=s7"}, "expected one of s0, s1"), ("in.zarr", {"at": "level=0"}, "has no levels"),
+            ("misfit.zarr", {}, "do not fit"), ("in.zarr", {"box": "0:22,:,:"}, "the box goes from 0 to 22 along z"), ("in.zarr", {"axes": "zyxc"}, "name 4 axes"),
+            ("in.zarr", {"memory": 1}, "are needed"), ("in.zarr", {"resume": True}, "resume")]
+        for name, options, says in cases:
+            with self.subTest(name=name, options=options), self.assertRaisesRegex((OSError, ValueError, MemoryError, pznet.Error), says) as raised:
+                self.infer(self.path(name), self.path("refused.zarr"), **options)
+            self.assertNotIn("\n", str(raised.exception))
+        outputs = [("refused.zarr", {"format": "zarr4"}, "expected zarr3"), ("refused.zarr", {"chunks": (8, 0, 8)}, "expected voxels"),
+                   ("refused.zarr", {"chunks": 16, "shards": 24}, "expected multiples"), ("refused.n5", {"shards": 64}, "is written in chunks"),
+                   ("refused.zarr", {"codec": "lzma"}, "expected zstd"), ("refused.zarr", {"codec": "blosc:3"}, "expected a level"),
+                   ("nofolder/refused.zarr", {}, "is not there"), ("torn.zarr", {}, "is no Zarr"), ("mine", {"format": "zarr3"}, "is of outputs in stores"),
+                   ("refused.npy", {"codec": "zstd"}, "is of outputs in stores")]
+        for name, options, says in outputs:
+            with self.subTest(name=name, options=options), self.assertRaisesRegex((OSError, ValueError, MemoryError, pznet.Error), says):
+                self.infer(good, self.path(name), **options)
+        large = np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), (64, 4096, 4096), (0, 0, 0))
+        with self.assertRaisesRegex(MemoryError, "are needed"):  # a shard is larger than that
+            self.infer(large, self.path("refused.zarr"), shards=(64, 4096, 4096), memory=1 << 30)
+        self.assertFalse([n for n in os.listdir(self.folder) if n.startswith("refused") or "pznet-part" in n])
+
+    def command(self, *words, **environment):
+        return subprocess.run([os.environ["PZNET"], "infer", NET, *words], capture_output=True, text=True, timeout=120,
+                              env={**os.environ, "PZNET_PYTHON": sys.executable, **environment})
+
+    def test_command(self):
+        out = self.path("command.zarr")
+        ran = self.command(self.path("in.zarr"), out, "--overlap", "1", "--threads", "2", "--box", "3:,:,5:80", "--json", self.path("report.json"))
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        np.testing.assert_array_equal(load(out)[0], self.want[:, 3:, :, 5:80])
+        report = read_json(self.path("report.json"))
+        self.assertEqual(report["output"]["shape"], [18, 70, 75])
+        self.assertEqual(report["output"]["first_voxel"], [3, 0, 5])
+        self.assertIn("patches, peak memory about", ran.stderr)
+        every = ["--blend", "gaussian", "--border", "zero", "--augment", "mirror:0,2", "--normalize", "zscore", "--nan", "propagate", "--dtype", "u8", "--sigmoid",
+                 "--crop", "1,2,3", "--overlap", "0.25,0.5,0.5", "--memory", "1G", "--axes", "zyx", "--tiling", "pznet", "--sums", "float"]
+        ran = self.command(self.path("in.zarr"), out, "-q", *every, "--format", "zarr2", "--chunks", "8,32,32", "--codec", "none")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        want = pznet.infer(self.volume, self.net, blend="gaussian", border="zero", augment=(0, 2), normalize="zscore", nan="propagate", dtype="u8", sigmoid=True,
+                           crop=(1, 2, 3), overlap=(0.25, 0.5, 0.5), progress=False)
+        np.testing.assert_array_equal(load(out)[0], want)
+        for words, status, says in (([self.path("nowhere.zarr"), out], 3, "no Zarr"), ([self.path("in.zarr"), out, "--box", "0:99,:,:"], 2, "the box goes"),
+                                    ([self.path("in.zarr"), out, "--digest", "0" * 64], 3, "SHA-256"), ([self.path("in.zarr"), self.path("x.npy"), "--codec", "none"], 2, "stores")):
+            ran = self.command(*words, "-q")
+            self.assertEqual((ran.returncode, ran.stderr.count("\n")), (status, 1), ran.stderr)
+            self.assertIn(says, ran.stderr)
+        ran = self.command(self.path("in.zarr"), out, PZNET_PYTHON="/nowhere/python")
+        self.assertIn("pip install 'pznet[zarr]'", ran.stderr)
+        ran = self.command(self.path("in.zarr"), out, PYTHONPATH="/nowhere")
+        self.assertIn("pip install 'pznet[zarr]'", ran.stderr)
+
+    def test_command_is_interrupted(self):
+        big = self.path("big.zarr")
+        make(big, np.ones((64, 256, 256), np.uint8), "zarr3", (16, 64, 64))
+        process = subprocess.Popen([os.environ["PZNET"], "infer", NET, big, self.path("stopped.zarr"), "--overlap", "3,11,13", "--threads", "1", "--progress", "json"],
+                                   stderr=subprocess.PIPE, text=True, env={**os.environ, "PZNET_PYTHON": sys.executable})
+        for line in process.stderr:
+            if '"patches"' in line:
+                break
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+        process.stderr.close()
+        self.assertEqual(process.wait(30), 130, rest)
+        self.assertEqual(rest.strip().splitlines()[-1], "pznet: interrupted")
+        self.assertFalse([n for n in os.listdir(self.folder) if n.startswith("stopped")])
+
+
+class S3(unittest.TestCase):
+    """Against moto's server on this machine."""
+
+    @classmethod
+    def setUpClass(cls):
+        try:
+            import moto  # noqa: F401
+        except ImportError:
+            raise unittest.SkipTest("moto is missing")
+        cls.port = random.randint(20000, 40000)
+        cls.server = subprocess.Popen([sys.executable, "-m", "moto.server", "-p", str(cls.port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.environ |= {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{cls.port}", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
+        import boto3
+        for _ in range(100):
+            try:
+                boto3.client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL"], region_name="us-east-1").create_bucket(Bucket="lab")
+                break
+            except Exception:
+                time.sleep(0.2)
+        cls.net = pznet.load(NET, threads=2)
+        cls.volume = np.random.default_rng(3).integers(0, 256, (16, 60, 60), np.uint8)
+        make(stores.Place("s3://lab/in.zarr", 2).spec, cls.volume, "zarr3", (8, 16, 16), (8, 32, 32))
+        cls.want = pznet.infer(cls.volume, cls.net, overlap=1, progress=False)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.send_signal(signal.SIGCONT)
+        cls.server.kill()
+        cls.server.wait()
+
+    def test_from_bucket_to_bucket(self):
+        pznet.infer("s3://lab/in.zarr", self.net, "s3://lab/out.zarr", overlap=1, progress=False)
+        np.testing.assert_array_equal(load("s3://lab/out.zarr")[0], self.want)
+        with self.assertRaisesRegex(OSError, "is not replaced in a bucket"):
+            pznet.infer("s3://lab/in.zarr", self.net, "s3://lab/out.zarr", overlap=1, progress=False)
+        got = pznet.infer("s3://lab/out.zarr/0", self.net, at="c=0", box="0:4,:,:", progress=False)
+        self.assertEqual(got.shape, (2, 4, 60, 60))
+        for path, says in ("s3://lab/nothing.zarr", "no Zarr"), ("s3://nosuchbucket/x.zarr", "bucket|no Zarr|404"), ("s3://x/y.zarr", "at least 3 letters"):
+            with self.assertRaisesRegex(OSError, says):
+                pznet.infer(path, self.net, progress=False)
+
+    def test_a_server_that_does_not_answer(self):
+        before, stores.DEADLINE = stores.Place.wait.__defaults__, 1.0
+        stores.Place.wait.__defaults__ = (1.0,)
+        self.server.send_signal(signal.SIGSTOP)
+        try:
+            start = time.monotonic()
+            with self.assertRaisesRegex(OSError, "no answer within 1 s"):
+                pznet.infer("s3://lab/in.zarr", self.net, progress=False)
+            self.assertLess(time.monotonic() - start, 20)
+        finally:
+            self.server.send_signal(signal.SIGCONT)
+            stores.Place.wait.__defaults__ = before
+
+
+if __name__ == "__main__":
+    unittest.main()

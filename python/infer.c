@@ -75,7 +75,7 @@ static void on_planned(void *host, const char *json) {
   PyGILState_Release(gil);
 }
 
-/* A path, or (callable, dtype, channels, (z, y, x), step, voxel size or zeros, unit, origin or None). */
+/* A path, or (callable, dtype, channels, (z, y, x), step, voxel size or zeros, unit, origin or None, identity or None). */
 static bool take_input(PyObject *given, work *w) {
   static const int bytes[] = {
       [PZ_F32] = 4, [PZ_U8] = 1,  [PZ_U16] = 2, [PZ_I16] = 2, [PZ_I8] = 1,  [PZ_U32] = 4,
@@ -86,9 +86,9 @@ static bool take_input(PyObject *given, work *w) {
   double *voxel = r->voxel_size, *first = r->origin;
   PyObject *origin;
   if (!PyTuple_Check(given)) return (r->path = PyUnicode_AsUTF8(given)) != NULL;
-  if (!PyArg_ParseTuple(given, "Oii(LLL)(LLL)(ddd)zO", &w->reader.callable, &dtype, &r->channels, &size[0],
+  if (!PyArg_ParseTuple(given, "Oii(LLL)(LLL)(ddd)zOz", &w->reader.callable, &dtype, &r->channels, &size[0],
                         &size[1], &size[2], &step[0], &step[1], &step[2], &voxel[0], &voxel[1], &voxel[2],
-                        &r->unit, &origin))
+                        &r->unit, &origin, &r->identity))
     return false;
   r->has_origin = origin != Py_None;
   if (r->has_origin && !PyArg_ParseTuple(origin, "ddd", &first[0], &first[1], &first[2])) return false;
@@ -101,11 +101,12 @@ static bool take_input(PyObject *given, work *w) {
   return true;
 }
 
-/* A path, or (callable, step). */
+/* A path, or (callable, step, path of a job or None). */
 static bool take_output(PyObject *given, work *w) {
   long long step[3];
   if (!PyTuple_Check(given)) return (w->output.path = PyUnicode_AsUTF8(given)) != NULL;
-  if (!PyArg_ParseTuple(given, "O(LLL)", &w->writer.callable, &step[0], &step[1], &step[2])) return false;
+  if (!PyArg_ParseTuple(given, "O(LLL)z", &w->writer.callable, &step[0], &step[1], &step[2], &w->output.job))
+    return false;
   for (int i = 0; i < 3; i++) w->output.step[i] = step[i];
   w->output.write = write_box, w->output.host = &w->writer;
   return true;

@@ -440,6 +440,8 @@ typedef struct pz_volume_reader {
   const char *unit;
   bool has_origin; /* of the first voxel's centre: */
   double origin[3];
+  /* which volume it is, and in which state, in words: what must be the same where work goes on (options->resume); NULL: not known */
+  const char *identity;
 } pz_volume_reader;
 
 /* Where a result goes: a callback, or a path. `voxels` lie as a reader's do, and are to be copied; float32, or u8 as options->store says.
@@ -450,10 +452,13 @@ typedef struct pz_volume_writer {
   bool (*write)(void *host, const pz_box *box, const void *voxels, const int64_t stride[3]);
   void *host;
   int64_t step[3]; /* the box that is written at once, as a chunk or a shard; 0: any */
+  /* for options->resume: a path, beside which a folder, the path and ".pznet-job", has what the callback has taken: when it returns, a box must outlast
+   * the process. It goes when the work is done. NULL: none */
+  const char *job;
 } pz_volume_writer;
 
 /* pz_infer with an open network, whose threads count, and volumes that need not be files. options->resume wants both to be
- * files. */
+ * files, or a reader with an identity and a writer with a job. */
 pz_status pz_net_infer(pz_net *net, const pz_volume_reader *input, const pz_volume_writer *output,
                        const pz_infer_options *options, char **report);
 

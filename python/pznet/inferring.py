@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import sys
 import time
 import warnings
@@ -166,6 +167,7 @@ class Source:
     voxel_size: tuple[float, float, float] = (0, 0, 0)  # not known
     unit = ""
     origin: tuple[float, float, float] | None = None
+    identity: str | None = None  # for resume
 
     def __init__(self, volume: Any, letters: str | None = None, at: Any = None) -> None:
         self.volume = view(volume, "volume")
@@ -187,7 +189,7 @@ class Source:
         to[...] = self.axes.box(self.volume, start, size)
 
     def arguments(self) -> tuple[Any, ...]:
-        return (self.read, self.code, self.channels, self.shape, self.axes.step, self.voxel_size, self.unit, self.origin)
+        return (self.read, self.code, self.channels, self.shape, self.axes.step, self.voxel_size, self.unit, self.origin, self.identity)
 
 
 class StoreSource(Source):
@@ -196,6 +198,7 @@ class StoreSource(Source):
     def __init__(self, path: str, letters: str | None, at: Any, threads: int) -> None:
         array = stores.Array(path, at, threads)
         super().__init__(array, letters or array.letters, array.at)
+        self.identity = array.identity
         if letters is None:  # else what is said of the axes may be of others
             self.voxel_size, self.unit, self.origin = array.said.geometry()
 
@@ -207,7 +210,8 @@ class Sink:
         self.out = None if out is None else view(out, "out")
         self.given = out
 
-    def plan(self, output: dict[str, Any]) -> None:
+    def plan(self, plan: dict[str, Any]) -> None:
+        output = plan["output"]
         self.channels: int = output["channels"]
         self.shape = tuple(output["shape"])
         self.dtype = np.dtype(ELEMENTS[output["dtype"]])
@@ -235,28 +239,29 @@ class Sink:
 
     def arguments(self) -> tuple[Any, ...]:
         chunks = axes_of.chunks_of(self.out, len(getattr(self.out, "shape", ())))
-        return (self.write, tuple(chunks[-3:]) if chunks and len(chunks) >= 3 else (0, 0, 0))
+        return (self.write, tuple(chunks[-3:]) if chunks and len(chunks) >= 3 else (0, 0, 0), None)
 
 
 class StoreSink(Sink):
     """A new array in a store, which appears when all is written."""
 
-    def __init__(self, path: str, layout: stores.Layout, element: int, threads: int, overwrite: bool) -> None:
-        self.result = stores.Result(path, layout, threads, overwrite)
+    def __init__(self, path: str, layout: stores.Layout, element: int, threads: int, overwrite: bool, resume: bool) -> None:
+        self.result = stores.Result(path, layout, threads, overwrite, resume)
         self.result.check()
         self.step = layout.step(element)
         self.out = path
 
-    def plan(self, output: dict[str, Any]) -> None:
+    def plan(self, plan: dict[str, Any]) -> None:
+        output = plan["output"]
         self.channels, self.shape = output["channels"], tuple(output["shape"])
         self.dtype = np.dtype(ELEMENTS[output["dtype"]])
-        self.result.make(self.channels, self.shape, self.dtype, output)
+        self.result.make(self.channels, self.shape, self.dtype, plan)
 
     def write(self, start: Box, size: Box, memory: memoryview, strides: Box) -> None:
         self.result.write(start, np.ndarray((self.channels, *size), self.dtype, memory, strides=(*strides, self.dtype.itemsize)))
 
     def arguments(self) -> tuple[Any, ...]:
-        return (self.write, self.step)
+        return (self.write, self.step, self.result.job)
 
 
 def source_of(volume: Any, letters: str | None, at: Any, threads: int) -> Source | None:
@@ -267,10 +272,10 @@ def source_of(volume: Any, letters: str | None, at: Any, threads: int) -> Source
     return StoreSource(path, letters, at, threads) if stores.is_store(path) else None
 
 
-def sink_of(out: Any, layout: dict[str, Any], element: int, threads: int, overwrite: bool) -> Sink | None:
+def sink_of(out: Any, layout: dict[str, Any], element: int, threads: int, overwrite: bool, resume: bool) -> Sink | None:
     """Likewise."""
     if is_path(out) and stores.is_store(os.fspath(out)):
-        return StoreSink(os.fspath(out), stores.Layout(os.fspath(out), **layout), element, threads, overwrite)
+        return StoreSink(os.fspath(out), stores.Layout(os.fspath(out), **layout), element, threads, overwrite, resume)
     given = [name for name, value in layout.items() if value is not None]
     if given:
         raise ValueError(f"{given[0]}: is of outputs in stores, as out.zarr")
@@ -330,18 +335,21 @@ def run(
     voxels, parts = overlaps(overlap)
     source = source_of(volume, axes, at, net.threads)
     layout = {"format": format, "chunks": chunks, "shards": shards, "codec": codec}
-    sink = sink_of(out, layout, 1 if argmax or threshold is not None or dtype == "u8" else 4, net.threads, overwrite)
+    sink = sink_of(out, layout, 1 if argmax or threshold is not None or dtype == "u8" else 4, net.threads, overwrite, resume)
     stored = sink if isinstance(sink, StoreSink) else None
     bar = Bar() if progress is True else None
 
+    seen: dict[str, Any] = {}
+
     def planned(text: str) -> tuple[int, int]:
         plan = json.loads(text)
+        seen.update(plan)
         if on_plan:
             on_plan(plan)
         if bar:
             bar.voxels = plan["voxels"] / plan["patches"]
         if sink:
-            sink.plan(plan["output"])
+            sink.plan(plan)
         return int(plan["output"]["channels"]), np.dtype(ELEMENTS[plan["output"]["dtype"]]).itemsize
 
     try:
@@ -379,6 +387,10 @@ def run(
         if stored:
             stored.result.finish(report["determined_by"])
             report["notes"] = report.get("notes", []) + stored.result.notes
+    except stores.Finished:
+        assert stored
+        shutil.rmtree(f"{stored.result.job}.pznet-job", ignore_errors=True)
+        report = seen | {"finished_before": True, "clipped": 0, "not_finite": 0, "patches_run": 0, "voxels_per_second": 0.0, "seconds": {"total": 0.0}}
     except BaseException:
         if stored:
             stored.result.abandon()

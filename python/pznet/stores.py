@@ -6,6 +6,7 @@ axes are, where the voxels lie, and what is written beside the chunks. Each call
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import json
 import os
@@ -360,6 +361,7 @@ class Array:
         if letters is not None and (len(letters) != len(self.shape) or letters.count("y") != 1 or letters.count("x") != 1):
             raise StoreError(f"{path}: its axes, {letters!r}, do not fit its array of shape {self.shape}; say what they are, as by --axes zyx")
         self.letters = letters
+        self.identity = f"{path} of shape {self.shape}, {hashlib.sha256(json.dumps(opened.spec().to_json(), sort_keys=True, default=str).encode()).hexdigest()}"
 
     def __getitem__(self, key: Any) -> npt.NDArray[Any]:
         part: npt.NDArray[Any] = self.place.wait(lambda: self.store[key].read(), "reading")
@@ -439,22 +441,49 @@ class Layout:
                 "blosc": {"type": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1}, "none": {"type": "raw"}}[self.codec]
 
 
+class Finished(Exception):
+    """The result is there already, of the same run."""
+
+
 class Result:
     """A new array in a store, whole or not there: in a folder it gets its name when all is written, elsewhere its description is written last."""
 
-    def __init__(self, path: str, layout: Layout, threads: int, overwrite: bool) -> None:
+    def __init__(self, path: str, layout: Layout, threads: int, overwrite: bool, resume: bool) -> None:
         tensorstore()
         self.path, self.layout, self.threads = path.rstrip("/"), layout, threads
         self.final = Place(self.path, threads)
-        self.overwrite = overwrite
+        self.overwrite, self.resume, self.made = overwrite, resume, False
         self.notes: list[str] = []  # for the user: what the format cannot hold
         if self.final.spec["driver"] == "http":
             raise StoreError(f"{path}: nothing is written over HTTP; give a folder, s3:// or gs://")
         self.place = Place(self.path + ".pznet-part", threads) if self.final.local else self.final
+        self.job = self.final.local or self.cached_job()  # the path that the job's folder is beside
 
-    def check(self) -> None:
-        """Before the work."""
+    def cached_job(self) -> str:
+        folder = os.environ.get("PZNET_CACHE_DIR") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "pznet")
+        jobs = os.path.join(folder, "jobs")
+        os.makedirs(jobs, mode=0o700, exist_ok=True)
+        return os.path.join(jobs, hashlib.sha256(self.path.encode()).hexdigest()[:32])
+
+    def finished(self, facts: Mapping[str, Any]) -> bool:
+        """Whether what is there is the result of a run with these facts."""
+        for name, keys in ("zarr.json", ("attributes", "pznet")), (".zattrs", ("pznet",)), ("attributes.json", ("pznet",)), ("pznet.json", ()):
+            value: Any = self.final.read_json(name)
+            for key in keys:
+                value = value.get(key) if isinstance(value, dict) else None
+            if isinstance(value, dict) and value.get("determined_by") == dict(facts):
+                return True
+        return False
+
+    def check(self, facts: Mapping[str, Any] | None = None, begun: bool = False) -> None:
+        """Before the work. facts: of the run that is gone on with, when they are known; begun: something of it is in the place."""
         local = self.final.local
+        if self.resume and facts is None:
+            return
+        if self.resume and facts is not None and self.finished(facts):
+            raise Finished
+        if local is None and begun:
+            return
         if local is None:
             for name in FILES:
                 if self.final.read(name) is not None:
@@ -468,14 +497,22 @@ class Result:
             raise StoreError(f"{self.path}: the folder {os.path.dirname(local)} is not there")
 
     def make(self, channels: int, shape: tuple[int, int, int], dtype: np.dtype[Any], plan: Mapping[str, Any]) -> None:
-        """plan: what the run says of its output: voxel_size, unit, origin."""
+        """plan: of the run; its output has voxel_size, unit, origin."""
         ts = tensorstore()
-        self.check()
-        if self.place.local:
-            shutil.rmtree(self.place.local, ignore_errors=True)
+        begun = bool(plan.get("resumed"))
+        self.check(plan.get("determined_by"), begun)
+        plan = plan["output"]
+        if not begun:
+            self.remove()
         self.channels, self.shape, self.dtype, self.plan = channels, shape, dtype, plan
         spec = {"zarr3": self.zarr3, "zarr2": self.zarr2, "n5": self.n5, "precomputed": self.precomputed}[self.layout.format]()
-        opened = self.place.wait(lambda: ts.open(spec, create=True, write=True, read=True, context=ts.Context(self.place.context)), "making the array")
+        self.made = True
+        try:
+            opened = self.place.wait(lambda: ts.open(spec, create=True, open=begun, write=True, read=True, context=ts.Context(self.place.context)), "making the array")
+        except StoreError as error:
+            if begun:
+                raise StoreError(f"{self.path}: cannot go on: it was begun with another format, other chunks, shards or another codec; {error}") from None
+            raise
         self.store = opened[ts.d[:].translate_to[0]]
 
     def zarr3(self) -> dict[str, Any]:
@@ -551,8 +588,18 @@ class Result:
             shutil.rmtree(old, ignore_errors=True)
 
     def abandon(self) -> None:
-        if self.place.local and self.place is not self.final:
+        """After a failure: what was written stays only where a job says what of it is whole."""
+        if self.made and not os.path.isdir(f"{self.job}.pznet-job"):
+            self.remove()
+
+    def remove(self) -> None:
+        """What was begun; of a bucket there is nothing but that, or the run had been refused."""
+        if self.place.local:
             shutil.rmtree(self.place.local, ignore_errors=True)
+        elif self.made:
+            ts = tensorstore()
+            store = self.place.wait(lambda: ts.KvStore.open(self.place.spec | {"context": self.place.context}), "opening")
+            self.place.wait(lambda: store.delete_range(ts.KvStore.KeyRange()), "removing what was begun")
 
     def describe(self, facts: Mapping[str, Any]) -> None:
         c = self.channels > 1
@@ -582,3 +629,5 @@ class Result:
             if voxel and origin:
                 attributes |= {"offset": [*origin[::-1], *zero]}
             self.place.write("attributes.json", json.dumps(attributes, indent=1).encode())
+        else:
+            self.place.write("pznet.json", json.dumps(ours["pznet"], indent=1).encode())

@@ -52,6 +52,9 @@ def told(asked: dict[str, Any], report: dict[str, Any]) -> None:
         say(f"pznet: note: {note}")
     if "rounded" in report:
         say(f"pznet: warning: {asked['input']}: {report['rounded']['text']}")
+    if report["finished_before"]:
+        say(f"{asked['output']}: was finished before; nothing was done")
+        return
     say("{}: {} patches in {:.1f} s, {:.2f} Mvoxels/s".format(asked["output"], report["patches"], report["seconds"]["total"], 1e-6 * report["voxels_per_second"]))
 
 
@@ -90,7 +93,7 @@ def main(text: str) -> int:
             write_report(asked["json"], report)
         return 0
     except KeyboardInterrupt:
-        say("pznet: interrupted")
+        say("pznet: interrupted; the same command with --resume goes on from what was recorded")
         return INTERRUPTED
     except stores.StoreError as error:
         say(f"pznet: {error}")

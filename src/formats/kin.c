@@ -13,7 +13,7 @@
 #define BY_ITK                                                                                               \
   "convert it to NIfTI, as in Python by SimpleITK.WriteImage(SimpleITK.ReadImage(\"in.%s\"), \"out.nii\")"
 #define BY_ZARR                                                                                              \
-  "give the array to pznet.infer in Python, which takes what zarr.open gives, or save it as HDF5 or .npy"
+  "use pznet infer or pznet.infer, which read it through the Python package: pip install 'pznet[zarr]'"
 #define TO_STACK                                                                                             \
   "put the slices into one stack, as in Fiji or in Python by tifffile, or give a folder of .tif"
 #define GUNZIP "decompress it, as by gunzip; of compressed files .nii.gz alone is read"

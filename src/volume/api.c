@@ -89,7 +89,7 @@ static pz_status with_net(pz_net *net, const pz_volume_reader *input, const pz_v
   const char *digest;
   const int64_t bytes = pz_runtime_file_bytes(net); /* code and weights count as memory */
   PZ_TRY(check_pool(net, err));
-  PZ_TRY(identify(net, output->path, options->digest, &digest, err));
+  PZ_TRY(identify(net, output->path || output->job, options->digest, &digest, err));
   pz_patch_function f = {
       .run = run_net, .host = net, .pool = net->pool, .digest = digest, .memory = pz_net_memory(net) + bytes};
   PZ_TRY(bind_ports(path, net, &f, err));

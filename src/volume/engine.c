@@ -205,6 +205,9 @@ static const pz_axis *z_axis(const pz_run *r) { return &r->window.block.grid.axi
 /* The block that is at work is the index-th: what a job counts of layers is behind those of the blocks before. */
 static int64_t layers_before(const pz_run *r, int64_t index) { return index * r->layout.layers; }
 
+/* Patches are recorded for results in files alone: what a callback has taken is recorded by planes. */
+static pz_job *journal_of(const pz_run *r) { return r->sink ? NULL : r->job; }
+
 /* Patches of one layer. */
 typedef struct layer {
   int64_t k, global; /* of the block, of all blocks */
@@ -225,7 +228,7 @@ static bool worth_recording(const pz_run *r) {
 static pz_status begin_layer(const pz_run *r, int64_t block, int64_t k, layer *w, pz_error *err) {
   char path[PATH_MAX];
   *w = (layer){.k = k, .global = layers_before(r, block) + k, .journal = -1};
-  if (!r->job) return PZ_OK;
+  if (!journal_of(r)) return PZ_OK;
   if (k <= r->first_layer) w->recorded = pz_job_patches(r->job, w->global);
   if (w->recorded < 0 || w->recorded > r->window.block.patches) return pz_run_damaged(r, err);
   w->recording = k >= r->first_layer;
@@ -342,7 +345,7 @@ static pz_status store_to_file(pz_run *r, const pz_part *all, pz_error *err) {
     const int which = (int)(r->stored++ % r->layout.stores);
     PZ_TRY(pz_stages_wait_store(r->stages, which, &r->counts.wait, err));
     PZ_TRY(store_part(r, &part, which, err));
-    pz_stages_put_part(r->stages, &part, which);
+    pz_stages_put_part(r->stages, &part, which, r->counts.tally);
   }
   return PZ_OK;
 }
@@ -352,7 +355,8 @@ static pz_status store_to_sink(pz_run *r, const pz_part *all, pz_error *err) {
   const int64_t room = r->layout.store_planes, end = all->z + all->planes,
                 last = r->window.block.result.size[0];
   for (pz_part part = *all; part.z < end; part.z += part.planes) {
-    const int64_t begin = part.z / room * room, full = begin + room < last ? begin + room : last;
+    const int64_t begin = r->from + (part.z - r->from) / room * room,
+                  full = begin + room < last ? begin + room : last;
     part.at = part.z - begin, part.buffer = full - begin;
     part.planes = full < end ? full - part.z : end - part.z;
     const int which = (int)(r->stored % r->layout.stores);
@@ -360,7 +364,7 @@ static pz_status store_to_sink(pz_run *r, const pz_part *all, pz_error *err) {
     PZ_TRY(store_part(r, &part, which, err));
     if (part.z + part.planes < full) continue;
     const pz_part whole = {.z = begin, .planes = full - begin, .rows = part.rows, .buffer = part.buffer};
-    pz_stages_put_part(r->stages, &whole, which);
+    pz_stages_put_part(r->stages, &whole, which, r->counts.tally);
     r->stored++;
   }
   return PZ_OK;
@@ -376,13 +380,15 @@ static int64_t final_end(const pz_axis *a, int64_t k) {
 static pz_status store_line(pz_run *r, layer *w, int64_t line, pz_error *err) {
   enum { MUCH = 16 }; /* portions */
   const pz_axis *z = z_axis(r), *y = &r->window.block.grid.axis[1];
-  pz_part part = {.z = pz_axis_begin(z, w->k), .y = w->stored};
+  const int64_t begin = pz_axis_begin(z, w->k);
+  pz_part part = {.z = begin > r->from ? begin : r->from, .y = w->stored};
   part.planes = final_end(z, w->k) - part.z, part.rows = final_end(y, line) - part.y;
   const int64_t row =
       r->window.block.result.size[2] * r->layout.result.channels * pz_dtype_bytes(r->layout.result.dtype);
   const bool much = part.planes * part.rows > MUCH * r->tuning.store_bytes / row;
   if (w->k < r->first_layer || (line + 1 < y->count && (r->sink || !much))) return PZ_OK;
   w->stored = part.y + part.rows;
+  if (part.planes <= 0) return PZ_OK;
   return r->sink ? store_to_sink(r, &part, err) : store_to_file(r, &part, err);
 }
 
@@ -414,10 +420,13 @@ static pz_status one_layer(pz_run *r, int64_t block, int64_t k, pz_error *err) {
   return status;
 }
 
-/* Begins with the layers that reach into the first unfinished one. */
+/* The first layer that reaches into what is not finished. */
+static int64_t first_needed(const pz_run *r) {
+  return r->sink ? r->first_layer : pz_layers_needed(z_axis(r), r->first_layer);
+}
+
 static pz_status all_layers(pz_run *r, int64_t block, pz_error *err) {
-  const int64_t first = pz_layers_needed(z_axis(r), r->first_layer),
-                skipped = first * r->window.block.patches;
+  const int64_t first = first_needed(r), skipped = first * r->window.block.patches;
   r->done += skipped;
   if (skipped) pz_forecast_skip(&r->forecast, skipped);
   for (int64_t k = first; k < r->layout.layers; k++) PZ_TRY(one_layer(r, block, k, err));
@@ -426,8 +435,8 @@ static pz_status all_layers(pz_run *r, int64_t block, pz_error *err) {
 
 /* The first layer of which something must be computed: before it no input is read. */
 static int64_t first_hungry_layer(const pz_run *r, int64_t block) {
-  int64_t k = pz_layers_needed(z_axis(r), r->first_layer);
-  if (!r->job) return k;
+  int64_t k = first_needed(r);
+  if (!journal_of(r)) return k;
   while (k < r->layout.layers && k <= r->first_layer &&
          pz_job_patches(r->job, layers_before(r, block) + k) >= r->window.block.patches)
     k++;
@@ -452,8 +461,10 @@ static pz_status read_early(pz_run *r, pz_error *err) {
 }
 
 static pz_status start_stages(pz_run *r, int64_t block, pz_error *err) {
-  const pz_stages_output output = {.job = r->job,
+  const pz_stages_output output = {.job = journal_of(r),
                                    .sink = r->sink,
+                                   .planes_job = r->sink ? r->job : NULL,
+                                   .block = block,
                                    .result_path = r->result_path,
                                    .result_offset = r->result_offset,
                                    .first_layer = r->first_layer,
@@ -471,7 +482,9 @@ static pz_status stop_stages(pz_run *r, pz_error *err) {
 
 static pz_status one_block(pz_run *r, int64_t index, pz_error *err) {
   if (!r->stages) pz_window_begin_block(&r->window, index); /* else it was begun early */
-  r->from = pz_axis_begin(z_axis(r), r->first_layer);
+  int64_t last;
+  r->from = r->sink ? r->first_plane : pz_axis_begin(z_axis(r), r->first_layer);
+  if (r->sink) r->first_layer = pz_axis_covering(z_axis(r), r->from, &last);
   PZ_TRY(start_stages(r, index, err));
   const pz_status status = all_layers(r, index, err), stopped = stop_stages(r, err);
   return status != PZ_OK ? status : stopped;
@@ -492,7 +505,7 @@ static pz_status all_work(pz_run *r, pz_error *err) {
   pz_forecast_enter(&r->forecast, PZ_RUN_PATCHES, pz_now());
   r->done = patches_before(r, r->first_block);
   if (r->done) pz_forecast_skip(&r->forecast, r->done);
-  for (int64_t i = r->first_block; i < r->layout.blocks; i++, r->first_layer = 0)
+  for (int64_t i = r->first_block; i < r->layout.blocks; i++, r->first_layer = r->first_plane = 0)
     PZ_TRY(one_block(r, i, err));
   return PZ_OK;
 }
@@ -507,8 +520,10 @@ static pz_status with_job(pz_run *r, pz_error *err) {
 static pz_status choose_output(pz_run *r, const pz_volume_writer *output, pz_error *err) {
   r->sink = output->path ? NULL : output;
   r->output_name = output->path ? output->path : "the result";
-  if (r->options->resume && (r->sink || r->input->calls))
-    return pz_fail(err, PZ_ERROR_USAGE, "resume needs an input and an output that are files");
+  const bool input = !r->input->calls || r->input->calls->identity;
+  if (r->options->resume && (!input || (r->sink && !output->job)))
+    return pz_fail(err, PZ_ERROR_USAGE, "resume needs an input and an output that are files or in stores");
+  if (r->sink) r->output.file = input ? output->job : NULL;
   if (r->sink) return PZ_OK;
   PZ_TRY(pz_volume_parse_output(r->arena, output->path, &r->output, err));
   if (r->output.format->has_dataset && !r->output.dataset) r->output.dataset = "/main";
@@ -608,8 +623,9 @@ static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *er
 
 /* Work is kept for --resume after an interruption, a full disk and the like; a volume that is bad is not resumed. */
 static bool worth_keeping(const pz_run *r, pz_status status) {
-  return !r->input->calls && status != PZ_OK && status != PZ_ERROR_INPUT && status != PZ_ERROR_USAGE &&
-         !r->published && !r->hopeless && (r->done > 0 || status == PZ_INTERRUPTED || pz_job_resumed(r->job));
+  return (!r->input->calls || r->input->calls->identity) && status != PZ_OK && status != PZ_ERROR_INPUT &&
+         status != PZ_ERROR_USAGE && !r->published && !r->hopeless &&
+         (r->done > 0 || status == PZ_INTERRUPTED || pz_job_resumed(r->job));
 }
 
 /* A job of the run that made it, which ended before it was removed, is removed; another one is left alone. Where the volume is in
@@ -641,7 +657,21 @@ static void end_job(pz_run *r, pz_status status) {
   r->job = NULL;
 }
 
+/* What the callback had taken when the work ended. */
+static pz_status find_planes(pz_run *r, pz_error *err) {
+  if (!pz_job_resumed(r->job)) return PZ_OK;
+  pz_job_planes(r->job, &r->first_block, &r->first_plane);
+  r->counts.tally = pz_job_tallied(r->job);
+  const int64_t planes = r->layout.result.shape[0];
+  if (r->first_plane == planes) r->first_block++, r->first_plane = 0;
+  const bool sound = r->first_block >= 0 && r->first_block <= r->layout.blocks && r->first_plane >= 0 &&
+                     r->first_plane < planes;
+  return sound ? PZ_OK : pz_run_damaged(r, err);
+}
+
 static pz_status to_sink(pz_run *r, pz_error *err) {
+  if (r->output.file && !r->job) PZ_TRY(find_job(r, err));
+  if (r->job) PZ_TRY(find_planes(r, err));
   PZ_TRY(all_work(r, err));
   return pz_volume_confirm(r->input, r->facts.volume_digest, err);
 }

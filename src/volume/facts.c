@@ -111,6 +111,7 @@ pz_status pz_facts_collect(pz_arena *a, const pz_patch_function *function, pz_vo
   add(f, "network's input", true, sizes(a, function->channels_in, function->in));
   add(f, "network's output", true, sizes(a, function->channels_out, function->out));
   if (!input->calls) PZ_TRY(file_facts(a, input, f, err));
+  else if (input->calls->identity) add(f, PZ_FACT_PLACE, true, pz_arena_strdup(a, input->calls->identity));
   add(f, "input dataset", true, input->dataset ? input->dataset : "none");
   add(f, "volume's axes", false, axes_in_words(a, input));
   add(f, "volume's shape", true, sizes(a, input->info.channels, input->info.shape));

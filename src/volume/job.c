@@ -298,10 +298,31 @@ static pz_status record(pz_job *job, const pz_job_progress *p, pz_error *err) {
   return change(job, "DELETE FROM journal WHERE row < ?", &first, 1, err);
 }
 
-pz_status pz_job_record(pz_job *job, const pz_job_progress *progress, pz_error *err) {
-  PZ_TRY(sql(job, "BEGIN", err));
-  pz_status status = record(job, progress, err);
+static pz_status end_transaction(pz_job *job, pz_status status, pz_error *err) {
   if (status == PZ_OK) status = sql(job, "COMMIT", err);
   if (status != PZ_OK) sqlite3_exec(job->db, "ROLLBACK", NULL, NULL, NULL);
   return status;
+}
+
+pz_status pz_job_record(pz_job *job, const pz_job_progress *progress, pz_error *err) {
+  PZ_TRY(sql(job, "BEGIN", err));
+  return end_transaction(job, record(job, progress, err), err);
+}
+
+static pz_status record_planes(pz_job *job, int64_t block, int64_t planes, pz_job_tally tally,
+                               pz_error *err) {
+  PZ_TRY(set_number(job, "block", block, err));
+  PZ_TRY(set_number(job, "planes", planes, err));
+  PZ_TRY(set_number(job, "clipped", tally.clipped, err));
+  return set_number(job, "not finite", tally.not_finite, err);
+}
+
+pz_status pz_job_record_planes(pz_job *job, int64_t block, int64_t planes, pz_job_tally tally,
+                               pz_error *err) {
+  PZ_TRY(sql(job, "BEGIN", err));
+  return end_transaction(job, record_planes(job, block, planes, tally, err), err);
+}
+
+void pz_job_planes(pz_job *job, int64_t *block, int64_t *planes) {
+  *block = get_number(job, "block"), *planes = get_number(job, "planes");
 }

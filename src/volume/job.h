@@ -54,6 +54,10 @@ typedef struct pz_job_progress {
   pz_job_tally tally; /* of the layers before `layer` */
 } pz_job_progress;
 pz_status pz_job_record(pz_job *job, const pz_job_progress *progress, pz_error *err);
+/* Of a result that a callback takes: so many planes of a block, and all blocks before it, are taken. */
+pz_status pz_job_record_planes(pz_job *job, int64_t block, int64_t planes, pz_job_tally tally, pz_error *err);
+/* As recorded last; 0 and 0 for a new job. */
+void pz_job_planes(pz_job *job, int64_t *block, int64_t *planes);
 /* The layer that was recorded last, 0 for a new job; and the recorded patches of a layer. */
 int64_t pz_job_layer(pz_job *job);
 int64_t pz_job_patches(pz_job *job, int64_t layer);

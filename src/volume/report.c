@@ -146,6 +146,8 @@ char *pz_report_print(const pz_run *r, bool done) {
   json_t *o = json_object();
   put_plan(&j, o, r->function, r->input, r->output_name, &r->layout);
   if (r->stale[0]) pz_json_set(&j, o, "made_anew", pz_json_name(r->stale));
+  if (!done && r->facts.n) put_facts(&j, o, &r->facts);
+  if (!done && r->job) pz_json_set(&j, o, "resumed", json_boolean(pz_job_resumed(r->job)));
   if (done) {
     pz_json_set(&j, o, "finished_before", json_boolean(r->finished));
     put_counts(&j, o, &r->layout, &r->counts);

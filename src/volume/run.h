@@ -33,6 +33,7 @@ typedef struct pz_run {
   int64_t result_offset;
   int64_t first_block; /* blocks before it are finished and recorded */
   int64_t first_layer; /* of the block that is at work: layers before it are finished and recorded */
+  int64_t first_plane; /* of a result that a callback takes: planes of the first block that it has taken */
   int64_t from;        /* planes before it are written */
   pz_engine_counts counts;
   int64_t done;   /* patches, for the progress */

@@ -171,8 +171,10 @@ static pz_status write_part(pz_stages *s, const item *i, pz_error *err) {
   const int64_t x = block->size[2], line = x * pz_dtype_bytes(s->window->layout->result.dtype);
   const int64_t plane = p->rows * line, *start = block->start;
   const pz_box box = {.start = {start[0] + p->z, start[1] + p->y, start[2]}, .size = {p->planes, p->rows, x}};
-  return s->sink.write(&s->sink, &box, s->window->store[i->which] + p->at * plane,
-                       (const int64_t[3]){p->buffer * plane, plane, line}, err);
+  PZ_TRY(s->sink.write(&s->sink, &box, s->window->store[i->which] + p->at * plane,
+                       (const int64_t[3]){p->buffer * plane, plane, line}, err));
+  if (!s->output.planes_job) return PZ_OK;
+  return pz_job_record_planes(s->output.planes_job, s->output.block, p->z + p->planes, i->tally, err);
 }
 
 static void forget_rows(pz_stages *s, int64_t keep) {
@@ -309,8 +311,8 @@ static void put(pz_stages *s, item i) {
 void pz_stages_put_patch(pz_stages *s, int64_t layer, int64_t index, int which) {
   put(s, (item){.kind = PATCH, .a = layer, .b = index, .which = which});
 }
-void pz_stages_put_part(pz_stages *s, const pz_part *part, int which) {
-  put(s, (item){.kind = PART, .part = *part, .which = which});
+void pz_stages_put_part(pz_stages *s, const pz_part *part, int which, pz_job_tally tally) {
+  put(s, (item){.kind = PART, .part = *part, .which = which, .tally = tally});
 }
 void pz_stages_put_layer(pz_stages *s, int64_t layer, int64_t needed, pz_job_tally tally) {
   put(s, (item){.kind = LAYER, .a = layer, .b = needed, .which = -1, .tally = tally});

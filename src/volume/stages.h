@@ -17,10 +17,12 @@ typedef struct pz_stages_input {
 typedef struct pz_stages_output {
   pz_job *job;
   const pz_volume_writer *sink; /* takes the planes; NULL: the job's files do, as follows */
-  const char *result_path;      /* raw planes go here ... */
-  int64_t result_offset;        /* ... from here on */
-  int64_t first_layer;          /* of the block, those before it are recorded as finished */
-  int64_t base;                 /* layers of the blocks before this one: what a job counts is behind them */
+  pz_job *planes_job;           /* where it is recorded what the sink has taken of `block`; or NULL */
+  int64_t block;
+  const char *result_path; /* raw planes go here ... */
+  int64_t result_offset;   /* ... from here on */
+  int64_t first_layer;     /* of the block, those before it are recorded as finished */
+  int64_t base;            /* layers of the blocks before this one: what a job counts is behind them */
   double record_seconds;
 } pz_stages_output;
 
@@ -46,7 +48,7 @@ pz_status pz_stages_wait_store(pz_stages *stages, int which, double *waited, pz_
  * (which = -1: it was skipped and is zero); a part of the result in window->store[which]; the end of a layer. `needed`: layers
  * before it are not needed for resuming any more; tally: of all layers up to it. A sink gets planes: its parts must have all layers. */
 void pz_stages_put_patch(pz_stages *stages, int64_t layer, int64_t index, int which);
-void pz_stages_put_part(pz_stages *stages, const pz_part *part, int which);
+void pz_stages_put_part(pz_stages *stages, const pz_part *part, int which, pz_job_tally tally);
 void pz_stages_put_layer(pz_stages *stages, int64_t layer, int64_t needed, pz_job_tally tally);
 
 /* The first of the layers that are needed to resume at `layer`. */

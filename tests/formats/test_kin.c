@@ -240,7 +240,7 @@ static void slices(void **state) {
   fx_write_file(at("none/1.dcm"), "a", 1);
   refused(at("none"), PZ_ERROR_INPUT, "but with 1.dcm");
   mkdir(at("a.zarr"), 0777);
-  refused(at("a.zarr"), PZ_ERROR_USAGE, "a Zarr folder, which is not read; give the array to pznet.infer");
+  refused(at("a.zarr"), PZ_ERROR_USAGE, "a Zarr folder, which is not read; use pznet infer");
 }
 
 /* ------------------------------------------------------------------ pairs, names, contents */
@@ -289,7 +289,7 @@ static void names(void **state) {
       {"a.mat", "scipy.io.loadmat"},
       {"a.png", "give a folder of .tif"},
       {"a.tif.gz", "gunzip"},
-      {"a.zarr", "zarr.open"},
+      {"a.zarr", "pip install 'pznet[zarr]'"},
       {"a.xyz", "unknown kind of volume; expected a name that ends with .h5:/dataset, .npz, .npy"},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) refused(at(list[i][0]), PZ_ERROR_USAGE, list[i][1]);

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 VENV = os.path.join(os.path.dirname(os.environ.get("PZNET", "")), "venv/bin/python")  # made by make check
 try:
@@ -263,7 +264,7 @@ class Stores(unittest.TestCase):
             ("torn2.zarr", {}, "is no JSON"), ("n.n5", {}, "no dataset"), ("p.precomputed", {}, "has no scales"), ("empty.zarr", {}, "no Zarr, N5 or precomputed volume"),
             ("nowhere.zarr", {}, "no Zarr, N5 or precomputed volume"), ("levels.zarr", {"at": "level=s7"}, "expected one of s0, s1"), ("in.zarr", {"at": "level=0"}, "has no levels"),
             ("misfit.zarr", {}, "do not fit"), ("in.zarr", {"box": "0:22,:,:"}, "the box goes from 0 to 22 along z"), ("in.zarr", {"axes": "zyxc"}, "name 4 axes"),
-            ("in.zarr", {"memory": 1}, "are needed"), ("in.zarr", {"resume": True}, "resume")]
+            ("in.zarr", {"memory": 1}, "are needed")]
         for name, options, says in cases:
             with self.subTest(name=name, options=options), self.assertRaisesRegex((OSError, ValueError, MemoryError, pznet.Error), says) as raised:
                 self.infer(self.path(name), self.path("refused.zarr"), **options)
@@ -279,7 +280,61 @@ class Stores(unittest.TestCase):
         large = np.lib.stride_tricks.as_strided(np.zeros(1, np.uint8), (64, 4096, 4096), (0, 0, 0))
         with self.assertRaisesRegex(MemoryError, "are needed"):  # a shard is larger than that
             self.infer(large, self.path("refused.zarr"), shards=(64, 4096, 4096), memory=1 << 30)
-        self.assertFalse([n for n in os.listdir(self.folder) if n.startswith("refused") or "pznet-part" in n])
+        self.assertFalse([n for n in os.listdir(self.folder) if n.startswith("refused")])
+
+    def run_once(self, volume, out, after=None, **options):
+        """The patches that ran; after: so many an exception ends it."""
+        def progress(what, done, total, seconds):
+            if after is not None and what == "patches" and done >= after:
+                raise KeyboardInterrupt
+
+        given = {k: v for k, v in pznet.infer.__kwdefaults__.items()} | {"overlap": 1, "progress": progress, "resume": True} | options
+        return inferring.run(volume, self.net, out, **given)[0]
+
+    def test_resume(self):
+        rng = random.Random(5)
+        for i, format in enumerate(stores.FORMATS * 2):
+            out = self.path(f"resume{i}.zarr")
+            options = {"format": format, "chunks": (4, 16, 16), "memory": 0 if i % 2 else 30 << 20, "normalize": "zscore"}
+            whole = self.run_once(self.path("in.zarr"), self.path("whole.zarr"), resume=False, **options)
+            total, ran, after = whole["patches"], 0, 0
+            for after in sorted(rng.sample(range(1, total), 3)):
+                with self.assertRaises(KeyboardInterrupt):
+                    self.run_once(self.path("in.zarr"), out, after, **options)
+                self.assertFalse(os.path.exists(out))
+                self.assertTrue(os.path.isdir(f"{out}.pznet-job"))
+            if format == "zarr3":
+                with self.assertRaisesRegex(OSError, "begun with another format, other chunks"):
+                    self.run_once(self.path("in.zarr"), out, **options | {"chunks": (4, 16, 8)})
+                with self.assertRaisesRegex(ValueError, "the overlap was"):
+                    self.run_once(self.path("in.zarr"), out, **options | {"overlap": 2})
+            report = self.run_once(self.path("in.zarr"), out, **options | {"memory": 0})
+            if after > total // 2 and i % 2 == 0:  # with more memory all of so small a volume is written at once
+                self.assertLess(report["patches_run"], total)
+            np.testing.assert_array_equal(load(out)[0], load(self.path("whole.zarr"))[0])
+            self.assertEqual([n for n in os.listdir(self.folder) if n.startswith(f"resume{i}")], [f"resume{i}.zarr"])
+            report = self.run_once(self.path("in.zarr"), out, **options | {"memory": 0})
+            self.assertEqual((report["finished_before"], report["patches_run"]), (True, 0))
+            self.assertEqual([n for n in os.listdir(self.folder) if n.startswith(f"resume{i}")], [f"resume{i}.zarr"])
+
+    def test_killed(self):
+        big, out, rng = self.path("kill.zarr"), self.path("killed.zarr"), random.Random(6)
+        volume = np.random.default_rng(6).integers(0, 256, (40, 150, 150), np.uint8)
+        make(big, volume, "zarr3", (8, 64, 64))
+        words = [os.environ["PZNET"], "infer", NET, big, out, "--overlap", "2,8,8", "--threads", "1", "--progress", "json", "--resume", "--chunks", "4,32,32", "--memory", "32M"]
+        for _ in range(4):
+            process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**os.environ, "PZNET_PYTHON": sys.executable})
+            for line in process.stderr:
+                if '"patches"' in line:
+                    break
+            time.sleep(rng.random() * 0.6)
+            process.kill()
+            process.stderr.close()
+            process.wait()
+        ran = subprocess.run(words, stderr=subprocess.PIPE, text=True, env={**os.environ, "PZNET_PYTHON": sys.executable})
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        np.testing.assert_array_equal(load(out)[0], pznet.infer(volume, self.net, overlap=(2, 8, 8), progress=False))
+        self.assertEqual([n for n in os.listdir(self.folder) if n.startswith("killed")], ["killed.zarr"])
 
     def command(self, *words, **environment):
         return subprocess.run([os.environ["PZNET"], "infer", NET, *words], capture_output=True, text=True, timeout=120,
@@ -323,8 +378,19 @@ class Stores(unittest.TestCase):
         rest = process.stderr.read()
         process.stderr.close()
         self.assertEqual(process.wait(30), 130, rest)
-        self.assertEqual(rest.strip().splitlines()[-1], "pznet: interrupted")
-        self.assertFalse([n for n in os.listdir(self.folder) if n.startswith("stopped")])
+        self.assertEqual(rest.strip().splitlines()[-1], "pznet: interrupted; the same command with --resume goes on from what was recorded")
+        self.assertEqual(sorted(n for n in os.listdir(self.folder) if n.startswith("stopped")), ["stopped.zarr.pznet-job", "stopped.zarr.pznet-part"])
+
+
+class Unreadable:
+    def __init__(self, volume):
+        self.shape, self.dtype, self.volume = volume.shape, volume.dtype, volume
+
+    def __getitem__(self, key):
+        z = key[0] if isinstance(key, tuple) else key
+        if z.stop > 12:
+            raise KeyError("lost")
+        return self.volume[key]
 
 
 class S3(unittest.TestCase):
@@ -360,6 +426,21 @@ class S3(unittest.TestCase):
     def test_from_bucket_to_bucket(self):
         pznet.infer("s3://lab/in.zarr", self.net, "s3://lab/out.zarr", overlap=1, progress=False)
         np.testing.assert_array_equal(load("s3://lab/out.zarr")[0], self.want)
+
+        def stop(what, done, total, seconds):
+            if what == "patches" and done > total // 2:
+                raise KeyboardInterrupt
+
+        with tempfile.TemporaryDirectory() as cache, unittest.mock.patch.dict(os.environ, {"PZNET_CACHE_DIR": cache}):
+            with self.assertRaises(KeyboardInterrupt):
+                pznet.infer("s3://lab/in.zarr", self.net, "s3://lab/again.zarr", overlap=1, chunks=(4, 16, 16), progress=stop)
+            self.assertEqual(len(os.listdir(f"{cache}/jobs")), 1)
+            pznet.infer("s3://lab/in.zarr", self.net, "s3://lab/again.zarr", overlap=1, chunks=(4, 16, 16), progress=False, resume=True)
+            np.testing.assert_array_equal(load("s3://lab/again.zarr")[0], self.want)
+            self.assertEqual(os.listdir(f"{cache}/jobs"), [])
+            with self.assertRaises(KeyError):
+                pznet.infer(Unreadable(self.volume), self.net, "s3://lab/never.zarr", overlap=1, progress=False)
+        self.assertIsNone(stores.Place("s3://lab/never.zarr", 2).read("0/zarr.json"))
         with self.assertRaisesRegex(OSError, "is not replaced in a bucket"):
             pznet.infer("s3://lab/in.zarr", self.net, "s3://lab/out.zarr", overlap=1, progress=False)
         got = pznet.infer("s3://lab/out.zarr/0", self.net, at="c=0", box="0:4,:,:", progress=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 import sys
 import time
 import warnings
@@ -17,10 +16,10 @@ import numpy.typing as npt
 
 from . import arrays
 from . import axes as axes_of
-from . import stores
 from .compiling import progress_left
 from .network import DTYPES as ELEMENTS
 from .network import Network, Path
+from .places import Finished, is_store
 
 Progress = Callable[[str, int, int, float], object]
 Triple = Union[int, float, Sequence[int], Sequence[float]]
@@ -196,6 +195,8 @@ class StoreSource(Source):
     """A volume in a store."""
 
     def __init__(self, path: str, letters: str | None, at: Any, threads: int) -> None:
+        from . import stores  # with tensorstore, where there is one
+
         array = stores.Array(path, at, threads)
         super().__init__(array, letters or array.letters, array.at)
         self.identity = array.identity
@@ -245,10 +246,13 @@ class Sink:
 class StoreSink(Sink):
     """A new array in a store, which appears when all is written."""
 
-    def __init__(self, path: str, layout: stores.Layout, element: int, threads: int, overwrite: bool, resume: bool) -> None:
-        self.result = stores.Result(path, layout, threads, overwrite, resume)
+    def __init__(self, path: str, layout: Mapping[str, Any], element: int, threads: int, overwrite: bool, resume: bool) -> None:
+        from . import stores
+
+        how = stores.Layout(path, **layout)
+        self.result = stores.Result(path, how, threads, overwrite, resume)
         self.result.check()
-        self.step = layout.step(element)
+        self.step = how.step(element)
         self.out = path
 
     def plan(self, plan: dict[str, Any]) -> None:
@@ -269,13 +273,13 @@ def source_of(volume: Any, letters: str | None, at: Any, threads: int) -> Source
     if not is_path(volume):
         return Source(volume, letters, at)
     path = os.fspath(volume)
-    return StoreSource(path, letters, at, threads) if stores.is_store(path) else None
+    return StoreSource(path, letters, at, threads) if is_store(path) else None
 
 
 def sink_of(out: Any, layout: dict[str, Any], element: int, threads: int, overwrite: bool, resume: bool) -> Sink | None:
     """Likewise."""
-    if is_path(out) and stores.is_store(os.fspath(out)):
-        return StoreSink(os.fspath(out), stores.Layout(os.fspath(out), **layout), element, threads, overwrite, resume)
+    if is_path(out) and is_store(os.fspath(out)):
+        return StoreSink(os.fspath(out), layout, element, threads, overwrite, resume)
     given = [name for name, value in layout.items() if value is not None]
     if given:
         raise ValueError(f"{given[0]}: is of outputs in stores, as out.zarr")
@@ -387,9 +391,9 @@ def run(
         if stored:
             stored.result.finish(report["determined_by"])
             report["notes"] = report.get("notes", []) + stored.result.notes
-    except stores.Finished:
+    except Finished:
         assert stored
-        shutil.rmtree(f"{stored.result.job}.pznet-job", ignore_errors=True)
+        stored.result.forget()
         report = seen | {"finished_before": True, "clipped": 0, "not_finite": 0, "patches_run": 0, "voxels_per_second": 0.0, "seconds": {"total": 0.0}}
     except BaseException:
         if stored:

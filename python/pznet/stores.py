@@ -22,10 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import axes as axes_of
+from .places import FILES, SCHEMES, SUFFIXES, Finished
 
-SUFFIXES = {".zarr": "zarr3", ".n5": "n5", ".precomputed": "precomputed"}
-SCHEMES = ("s3", "gs", "http", "https", "file")
-FILES = {"zarr.json": "zarr3", ".zarray": "zarr", ".zgroup": "zarr", "attributes.json": "n5", "info": "precomputed"}
 FORMATS = ("zarr3", "zarr2", "n5", "precomputed")
 DEADLINE = float(os.environ.get("PZNET_STORE_DEADLINE", 60))  # seconds that one call may take, tensorstore's own retries included
 TRIES = 3
@@ -39,15 +37,6 @@ NAMES = {short: name for name, short in UNITS.items()}
 
 class StoreError(OSError):
     """A store that cannot be read or written as wanted, in one line."""
-
-
-def is_store(path: str) -> bool:
-    """Whether a path is one of a store: by its scheme, its suffix, or what lies there."""
-    if path.split("://", 1)[0] in SCHEMES and "://" in path:
-        return True
-    if any(part.lower().endswith(tuple(SUFFIXES)) for part in path.split("/")):
-        return True
-    return os.path.isdir(path) and any(os.path.exists(os.path.join(path, name)) for name in FILES)
 
 
 def tensorstore() -> Any:
@@ -441,10 +430,6 @@ class Layout:
                 "blosc": {"type": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1}, "none": {"type": "raw"}}[self.codec]
 
 
-class Finished(Exception):
-    """The result is there already, of the same run."""
-
-
 class Result:
     """A new array in a store, whole or not there: in a folder it gets its name when all is written, elsewhere its description is written last."""
 
@@ -586,6 +571,10 @@ class Result:
                 os.rename(self.final.local, old)
             os.rename(self.place.local, self.final.local)
             shutil.rmtree(old, ignore_errors=True)
+
+    def forget(self) -> None:
+        """The job that was begun for a result that is finished."""
+        shutil.rmtree(f"{self.job}.pznet-job", ignore_errors=True)
 
     def abandon(self) -> None:
         """After a failure: what was written stays only where a job says what of it is whole."""

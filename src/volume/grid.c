@@ -136,14 +136,20 @@ int64_t pz_axis_needs(const pz_axis *a, int64_t k, bool mirror, int64_t *last) {
   return low;
 }
 
+static void add_needs(const pz_axis *a, int64_t k, bool mirror, int64_t *first, int64_t *last) {
+  int64_t end;
+  const int64_t begin = pz_axis_needs(a, k, mirror, &end);
+  if (begin < *first) *first = begin;
+  if (end > *last) *last = end;
+}
+
+/* Those between reach neither border, and lie between the first and the last. */
 int64_t pz_axis_reads(const pz_axis *a, bool mirror, int64_t *last) {
-  int64_t first = a->size - 1;
+  int64_t first = a->size - 1, k = 0, end = a->count - 1;
   *last = 0;
-  for (int64_t k = 0; k < a->count; k++) {
-    int64_t end;
-    const int64_t begin = pz_axis_needs(a, k, mirror, &end);
-    if (begin < first) first = begin;
-    if (end > *last) *last = end;
-  }
+  do add_needs(a, k++, mirror, &first, last);
+  while (k < a->count && pz_axis_input(a, k) < 0);
+  do add_needs(a, end--, mirror, &first, last);
+  while (end >= k && pz_axis_input(a, end) + a->in > a->size);
   return first;
 }

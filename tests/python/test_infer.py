@@ -277,7 +277,7 @@ class Infer(unittest.TestCase):
         self.assertTrue(np.array_equal(voxels[0], array[1][where]))
         for channels in (1, 2):
             sink = inferring.Sink(None)
-            sink.plan({"channels": channels, "shape": list(array.shape[1:]), "dtype": "f32"})
+            sink.plan({"output": {"channels": channels, "shape": list(array.shape[1:]), "dtype": "f32"}})
             sink.out[...] = 0
             want = np.zeros((channels, *array.shape[1:]), np.float32)
             for _ in range(20):
@@ -287,6 +287,18 @@ class Infer(unittest.TestCase):
                 sink.write(start, size, memoryview(memory), strides)
                 self.assertTrue(np.array_equal(sink.out.reshape(want.shape), want))
 
+    def test_a_box_has_the_bits_of_the_whole(self):
+        want = self.infer(self.volume, self.net, overlap=2, blend="gaussian")
+        for box in "3:9,5:,:20", (slice(3, 9), (5, None), slice(None, 20)):
+            for volume in self.volume, self.file:
+                got = self.infer(volume, self.net, overlap=2, blend="gaussian", box=box)
+                self.assertTrue(np.array_equal(got, want[:, 3:9, 5:, :20]))
+        cut = self.infer(self.volume[2:11, 3:, :22], self.net)[:, 1:7, 2:, :20]
+        self.assertTrue(np.array_equal(self.infer(self.volume, self.net, box="3:9,5:,:20", context=(1, 2, 2))[:, :, :], cut[:, : 9 - 3]))
+        for box, says in ("3:3,:,:", "is empty along z"), ("1,2,3", "expected ranges"), ("0:99,:,:", "from 0 to 99 along z"), (5, "expected ranges"), ("-1:4,:,:", "expected ranges"):
+            with self.assertRaisesRegex(ValueError, says):
+                self.infer(self.volume, self.net, box=box)
+
     def test_steps(self):
         class Chunked(Slices):
             chunks = (5, 4, 6)
@@ -295,7 +307,7 @@ class Infer(unittest.TestCase):
         self.assertEqual(inferring.Source(Chunked(self.volume), "xzy").axes.step, (4, 6, 5))
         self.assertEqual(inferring.Source(self.volume).axes.step, (0, 0, 0))
         sink = inferring.Sink(Chunked(np.empty((9, 10, 11), np.float32)))
-        sink.plan({"channels": 1, "shape": [9, 10, 11], "dtype": "f32"})
+        sink.plan({"output": {"channels": 1, "shape": [9, 10, 11], "dtype": "f32"}})
         self.assertEqual(sink.arguments()[1], (5, 4, 6))
 
     def test_what_slicing_raises_comes_out(self):

@@ -142,8 +142,8 @@ class Memory(Case):
         self.assertLess(used, 160 * MIB)  # 14 MB of weights, twice; packed they are 113 MB and more
 
     def test_infer_refuses_what_is_not_there(self):
-        net = self.compile(model(16, 8, 1, 1))
-        volume = self.sparse("in.npy", (16, 8, 3000, 3000), "|u1")
+        net = self.compile(model(16, 160, 1, 1))  # a patch and its result take 262 MB each
+        volume = self.sparse("in.npy", (16, 160, 160, 160), "|u1")
         code, text, _ = self.limited(resource.RLIMIT_AS, 700 * MIB, "infer", net, volume, self.folder / "out.npy", "-q", "--threads", "1")
         self.assertEqual(code, 1, text)
         self.assert_one_line_with_both_numbers(text, 700 * MIB)
@@ -178,10 +178,10 @@ class Memory(Case):
         self.skipTest("no control group can be made here")
 
     def test_in_a_control_group(self):
-        net = self.compile(model(16, 8, 1, 1))
+        net = self.compile(model(16, 160, 1, 1))
         group = self.control_group(300 * MIB)
         join = lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
-        volume = self.sparse("in.npy", (16, 8, 2000, 2000))
+        volume = self.sparse("in.npy", (16, 160, 160, 160))
         wide = self.write("wide.prototxt", model(32, 160, 1, 2))
         for code, arguments in [
             (1, ["infer", net, volume, self.folder / "out.npy", "-q", "--threads", "1"]),

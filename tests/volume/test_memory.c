@@ -116,7 +116,7 @@ static void limited(void **state) {
   fx_leave(&f);
 }
 
-/* More than the machine has is refused as well, before anything is taken. */
+/* More than the machine has is refused as well, before anything is taken; a volume of any size is not. */
 static void absurd(void **state) {
   (void)state;
   const fx_folder f = fx_enter();
@@ -128,6 +128,11 @@ static void absurd(void **state) {
   fx_net net;
   pz_error err = {0};
   fx_net_make(&net, FX_IDENTITY, 1, 1, patch, patch);
+  assert_int_equal(fx_infer(&net, fx_path(&f, "in.h5"), fx_path(&f, "out.npy"), &o, NULL, &err),
+                   PZ_ERROR_OUTPUT);
+  assert_non_null(strstr(err.message, "no room on the disk"));
+  net.function.memory = INT64_C(1) << 50;
+  err = (pz_error){0};
   const pz_status status = fx_infer(&net, fx_path(&f, "in.h5"), fx_path(&f, "out.npy"), &o, NULL, &err);
   if (status != PZ_ERROR_MEMORY) fail_msg("%d %s", status, err.message);
   assert_non_null(strstr(err.message, " are there ("));

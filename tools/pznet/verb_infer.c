@@ -337,10 +337,9 @@ static const tool_option options[] = {
     {"axes", 0, "LETTERS",
      "which axis of the input's array is which, the slowest first: zyxc, tzyx; default: as the file says"},
     {"at", 0, "t=N",
-     "of several time points the one to use, counted from 0; also one channel: c=N, or t=N,c=N; of a "
-     "pyramid: level=s1"},
+     "of several time points the one to use, counted from 0; a channel: c=N; of a pyramid: level=s1"},
     {"box", 0, "Z:Z,Y:Y,X:X",
-     "the part of the volume to compute, in voxels: 100:164,2048:4096,: (an end left away is the volume's)"},
+     "the part of the volume to compute, in voxels: 100:164,2048:4096,: (default: all)"},
     {"context", 0, "Z,Y,X",
      "tile the box with so many voxels around it by itself; default: as a run of the whole volume has it"},
     {"tiling", 0, "NAME",

@@ -233,7 +233,7 @@ static bool fits(const pz_run_asked *q, const mode *m, const int64_t sink[3], co
 
 /* ---- blocks ---- */
 
-enum { MOST_CUTS = 128 };
+enum { MOST_CUTS = 128, FINE = 512, MOST_PARTS = 1 << 14 };
 
 /* Ways to cut an axis, from one part to the most that are of use. */
 typedef struct ways {
@@ -244,12 +244,17 @@ typedef struct ways {
 
 static pz_status find_ways(pz_arena *arena, const pz_axis *axis, int64_t align, bool mirror, ways *w,
                            pz_error *err) {
-  const int64_t most = align > 1 ? (axis->result + align - 1) / align : smaller(axis->count, axis->result);
+  const int64_t finest = align > 1 ? (axis->result + align - 1) / align : smaller(axis->count, axis->result);
+  const int64_t most = smaller(finest, MOST_PARTS);
   w->n = 0;
-  for (int64_t parts = 1; parts <= most && w->n < MOST_CUTS; parts += 1 + parts / 8) {
+  for (int64_t parts = 1; parts <= most && w->n < MOST_CUTS - 1;
+       parts += 1 + parts / (parts < FINE ? 8 : 2)) {
     PZ_TRY(pz_cuts_make(arena, axis, parts, align, mirror, &w->cut[w->n], err));
     w->asked[w->n++] = parts;
   }
+  if (w->asked[w->n - 1] == most) return PZ_OK;
+  PZ_TRY(pz_cuts_make(arena, axis, most, align, mirror, &w->cut[w->n], err));
+  w->asked[w->n++] = most;
   return PZ_OK;
 }
 

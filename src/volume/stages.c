@@ -97,18 +97,48 @@ static int64_t next_planes(pz_stages *s, int64_t *z) {
   return n;
 }
 
+static bool is_stopped(pz_stages *s) {
+  pthread_mutex_lock(&s->lock);
+  const bool stop = s->stop;
+  pthread_mutex_unlock(&s->lock);
+  return stop;
+}
+
+/* Rows of the box that are read at once, up to a step's end: so many that an end that is asked for is not waited for long. What lies in one stream is
+ * read in its order. */
+static int64_t rows_at_once(const pz_volume *v, const pz_box *box, int64_t y) {
+  enum { MOST = 32 << 20 };
+  const int64_t end = box->start[1] + box->size[1], step = v->step[1];
+  if (v->sequential && box->size[0] > 1) return end - y;
+  const int64_t row = v->info.channels * box->size[0] * box->size[2] * pz_dtype_bytes(v->info.dtype);
+  const int64_t to = ((y + MOST / row) / step + (MOST / row < step)) * step;
+  return (to > y && to < end ? to : end) - y;
+}
+
+/* The box, whose voxels follow on each other, channel c at c * channel. A stop leaves the rest. */
+static pz_status read_box(pz_stages *s, const pz_box *box, char *to, int64_t channel, pz_error *err) {
+  const pz_volume *v = s->input.volume;
+  const int64_t row = box->size[2] * pz_dtype_bytes(v->info.dtype), end = box->start[1] + box->size[1];
+  const int64_t stride[3] = {channel, box->size[1] * row, row};
+  pz_box part = *box;
+  for (int64_t y = box->start[1]; y < end && !is_stopped(s); y += part.size[1]) {
+    part.start[1] = y, part.size[1] = rows_at_once(v, box, y);
+    PZ_TRY(pz_volume_read(s->input.volume, &part, to + (y - box->start[1]) * row, stride, err));
+  }
+  return PZ_OK;
+}
+
 static pz_status read_planes(pz_stages *s, int64_t z, int64_t n, pz_error *err) {
   pz_window *window = s->window;
   const pz_box *input = &window->block.input, *view = &window->layout->view;
   const double begin = pz_now();
-  const int64_t channel = pz_window_channel_bytes(window),
-                row = input->size[2] * pz_dtype_bytes(window->dtype);
+  const int64_t channel = pz_window_channel_bytes(window);
   char *to = pz_window_plane(window, z);
   pz_box box = *input, own = window->block.own;
   box.start[0] = z, box.size[0] = n;
   for (int i = 0; i < 3; i++) box.start[i] += view->start[i], own.start[i] += view->start[i];
-  PZ_TRY(
-      pz_volume_read(s->input.volume, &box, to, (const int64_t[3]){channel, input->size[1] * row, row}, err));
+  PZ_TRY(read_box(s, &box, to, channel, err));
+  if (is_stopped(s)) return PZ_OK;
   PZ_TRY(pz_box_mend(s->input.volume, window->options->nan, &box, to, channel, err));
   if (s->input.count_rounded) pz_box_count_rounded(s->input.volume, &box, &own, to, channel, &s->rounding);
   s->read_seconds += pz_now() - begin;

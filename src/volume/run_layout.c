@@ -32,7 +32,7 @@ static int64_t volume_of(const int64_t size[3]) { return pz_times(pz_times(size[
 /* ---- what is tiled, and what is made of it ---- */
 
 static pz_status bad_box(const pz_infer_options *o, const int64_t shape[3], int i, pz_error *err) {
-  const int64_t start = o->box.start[i], end = start + o->box.size[i];
+  const int64_t start = o->box.start[i], end = pz_plus(start, o->box.size[i]);
   return pz_fail(err, PZ_ERROR_USAGE,
                  "the box goes from %lld to %lld along %c; expected a part of the volume's 0 to %lld",
                  (long long)start, (long long)(o->box.size[i] ? end : shape[i]), "zyx"[i],

@@ -137,16 +137,18 @@ class Place:
         text = re.sub(r"^[A-Z_]+: ", "", text)
         return text if len(text) < 300 else text[:300] + "..."
 
+    def files(self) -> Any:
+        ts = tensorstore()
+        return self.wait(lambda: ts.KvStore.open(self.spec | {"context": self.context}), "opening")
+
     def read(self, name: str) -> bytes | None:
         """A small file; None where there is none."""
-        ts = tensorstore()
-        store = self.wait(lambda: ts.KvStore.open(self.spec | {"context": self.context}), "opening")
+        store = self.files()
         result = self.wait(lambda: store.read(name), f"reading {name}")
         return bytes(result.value) if result.state == "value" else None
 
     def write(self, name: str, value: bytes) -> None:
-        ts = tensorstore()
-        store = self.wait(lambda: ts.KvStore.open(self.spec | {"context": self.context}), "opening")
+        store = self.files()
         self.wait(lambda: store.write(name, value), f"writing {name}")
 
     def read_json(self, name: str) -> dict[str, Any] | None:
@@ -535,10 +537,8 @@ class Result:
         offset = [round(p) for p in places]
         if any(abs(p - n) > 1e-4 for p, n in zip(places, offset)):
             self.notes.append("precomputed volumes begin at whole voxels: the origin was moved to the nearest")
-        labels = self.dtype == np.uint8 and self.channels == 1
         return {"driver": "neuroglancer_precomputed", "kvstore": self.place.spec,
-                "multiscale_metadata": {"type": "segmentation" if labels and self.plan.get("labels") else "image", "data_type": self.dtype.name,
-                                        "num_channels": self.channels},
+                "multiscale_metadata": {"type": "image", "data_type": self.dtype.name, "num_channels": self.channels},
                 "scale_metadata": {"size": list(self.shape[::-1]), "resolution": size, "voxel_offset": offset, "chunk_size": list(chunks[::-1]), "encoding": "raw"}}
 
     def write(self, start: Sequence[int], voxels: npt.NDArray[Any]) -> None:
@@ -586,8 +586,7 @@ class Result:
         if self.place.local:
             shutil.rmtree(self.place.local, ignore_errors=True)
         elif self.made:
-            ts = tensorstore()
-            store = self.place.wait(lambda: ts.KvStore.open(self.place.spec | {"context": self.place.context}), "opening")
+            store, ts = self.place.files(), tensorstore()
             self.place.wait(lambda: store.delete_range(ts.KvStore.KeyRange()), "removing what was begun")
 
     def describe(self, facts: Mapping[str, Any]) -> None:

@@ -92,21 +92,25 @@ class Axes:
             raise ValueError(f"the volume has shape {shape}: expected [z, y, x] or [channels, z, y, x], or say what its axes are, as by axes='tczyx'")
         return "czyx"[-len(shape) :]
 
-    def box(self, volume: Any, start: Sequence[int], size: Sequence[int]) -> Any:
-        """Voxels start .. start + size - 1 along z, y and x, as an array [channels, z, y, x]."""
-        import numpy as np
-
+    def key(self, start: Sequence[int], size: Sequence[int]) -> Any:
+        """What an array is sliced with for voxels start .. start + size - 1 along z, y and x."""
         where: list[Any] = [self.fixed.get(i, slice(None)) for i in range(self.rank)]
         for i, a in enumerate("zyx"):
             if a in self.index and (a == "z" or size[i] < self.shape[i]):
                 where[self.index[a]] = slice(start[i], start[i] + size[i])
         while len(where) > 1 and where[-1] == slice(None):
             where.pop()
-        part = np.asarray(volume[tuple(where) if len(where) > 1 else where[0]])
-        left = [i for i in range(self.rank) if i not in self.fixed]
-        order = [left.index(self.index[a]) for a in "czyx" if a in self.index]
-        part = part.transpose(order)
-        for i, a in enumerate("czyx"):
-            if a not in self.index:
-                part = np.expand_dims(part, i)
-        return part
+        return tuple(where) if len(where) > 1 else where[0]
+
+    def read(self, volume: Any, start: Sequence[int], size: Sequence[int], to: Any) -> None:
+        """Those voxels into an array [channels, z, y, x], by the volume itself where it can."""
+        import numpy as np
+
+        letters = [a for a in sorted(self.index, key=lambda a: self.index[a])]  # of what slicing gives
+        to = to[tuple(slice(None) if a in self.index else 0 for a in "czyx")]
+        kept = [a for a in "czyx" if a in self.index]
+        to = to.transpose([kept.index(a) for a in letters])
+        if hasattr(volume, "read_into"):
+            volume.read_into(self.key(start, size), to)
+        else:
+            to[...] = np.asarray(volume[self.key(start, size)])

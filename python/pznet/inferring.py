@@ -185,7 +185,7 @@ class Source:
     def read(self, start: Box, size: Box, memory: memoryview, strides: Box) -> None:
         dtype = DTYPES[self.code]
         to: npt.NDArray[Any] = np.ndarray((self.channels, *size), dtype, memory, strides=(*strides, dtype.itemsize))
-        to[...] = self.axes.box(self.volume, start, size)
+        self.axes.read(self.volume, start, size, to)
 
     def arguments(self) -> tuple[Any, ...]:
         return (self.read, self.code, self.channels, self.shape, self.axes.step, self.voxel_size, self.unit, self.origin, self.identity)

@@ -335,7 +335,8 @@ class Array:
         spec: dict[str, Any] = {"driver": self.said.driver, "kvstore": self.place.below(self.said.path + "/" if self.said.path else "")}
         if self.said.driver == "neuroglancer_precomputed":
             spec["scale_index"] = self.said.level
-        opened = self.place.wait(lambda: ts.open(spec, open=True, read=True, context=ts.Context(self.place.context)), "opening the array")
+        self.context = ts.Context(self.place.context)
+        opened = self.place.wait(lambda: ts.open(spec, open=True, read=True, context=self.context), "opening the array")
         self.store = opened[ts.d[:].translate_to[0]] if opened.rank else opened
         if not self.store.rank or any(n < 1 for n in self.store.shape):
             raise StoreError(f"{path}: an array of shape {tuple(self.store.shape)}: expected sizes of at least 1")
@@ -354,9 +355,12 @@ class Array:
         self.letters = letters
         self.identity = f"{path} of shape {self.shape}, {hashlib.sha256(json.dumps(opened.spec().to_json(), sort_keys=True, default=str).encode()).hexdigest()}"
 
-    def __getitem__(self, key: Any) -> npt.NDArray[Any]:
-        part: npt.NDArray[Any] = self.place.wait(lambda: self.store[key].read(), "reading")
-        return part
+    def read_into(self, key: Any, to: npt.NDArray[Any]) -> None:
+        """store[key] into an array of the same shape, without a copy between."""
+        ts = tensorstore()
+        target = ts.array(to, copy=False, write=True, context=self.context)
+        part = self.store[key]
+        self.place.wait(lambda: target.write(part[ts.d[:].translate_to[0]]), "reading")
 
 
 # ---------------------------------------------------------------- writing

@@ -15,9 +15,9 @@ enum { BUFFER = 1 << 17, SKIP = 1 << 16, GZIP_WINDOW = 15 + 16 };
 struct pz_gzip {
   const char *path;
   int fd;
-  bool writes, ready; /* ready: zlib's state is there */
-  bool plain, ended;  /* reading: not compressed; the last member is behind us */
-  int64_t in, at;     /* of the file, of what was compressed */
+  bool ready;        /* zlib's state is there */
+  bool plain, ended; /* reading: not compressed; the last member is behind us */
+  int64_t in, at;    /* of the file, of what was compressed */
   z_stream z;
   uint8_t buffer[BUFFER], skipped[SKIP];
 };
@@ -26,21 +26,17 @@ static pz_status fail_memory(pz_error *err) {
   return pz_fail_memory(err, "a gzip stream", sizeof(struct pz_gzip));
 }
 
-static pz_gzip *new_stream(const char *path, int fd, bool writes) {
+static pz_gzip *new_stream(const char *path, int fd) {
   pz_gzip *g = calloc(1, sizeof *g);
-  if (g) g->path = path, g->fd = fd, g->writes = writes;
+  if (g) g->path = path, g->fd = fd;
   return g;
 }
 
 void pz_gzip_close(pz_gzip *g) {
   if (!g) return;
-  if (g->ready && g->writes) deflateEnd(&g->z);
-  if (g->ready && !g->writes) inflateEnd(&g->z);
-  if (g->writes && g->fd >= 0) close(g->fd);
+  if (g->ready) inflateEnd(&g->z);
   free(g);
 }
-
-/* ---- reading ---- */
 
 /* More of the file into the buffer, behind what zlib has not used; false at its end. */
 static pz_status fill(pz_gzip *g, bool *more, pz_error *err) {
@@ -73,7 +69,7 @@ static pz_status begin(pz_gzip *g, pz_error *err) {
 
 pz_status pz_gzip_open(const char *path, int fd, pz_gzip **gzip, pz_error *err) {
   *gzip = NULL;
-  pz_gzip *g = new_stream(path, fd, false);
+  pz_gzip *g = new_stream(path, fd);
   if (!g) return fail_memory(err);
   const pz_status status = begin(g, err);
   if (status == PZ_OK) *gzip = g;
@@ -149,59 +145,4 @@ pz_status pz_gzip_read(pz_gzip *g, void *to, int64_t bytes, int64_t offset, int6
   g->at += done;
   if (got) *got = done;
   return got || done == bytes ? PZ_OK : ends_early(g, err);
-}
-
-/* ---- writing ---- */
-
-/* Stored blocks of deflate are at least of some thousand bytes, with five in front of each. */
-int64_t pz_gzip_most(int64_t bytes) { return bytes + bytes / 256 + 4096; }
-
-pz_status pz_gzip_create(const char *path, pz_gzip **gzip, pz_error *err) {
-  *gzip = NULL;
-  pz_gzip *g = new_stream(path, -1, true);
-  if (!g) return fail_memory(err);
-  g->fd = pz_io_create(path);
-  if (g->fd < 0) {
-    const int reason = errno;
-    pz_gzip_close(g);
-    return pz_io_fail(err, path, "creating", reason);
-  }
-  g->ready = deflateInit2(&g->z, 1, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) == Z_OK;
-  g->z.next_out = g->buffer, g->z.avail_out = BUFFER;
-  *gzip = g;
-  return g->ready ? PZ_OK : fail_memory(err);
-}
-
-static pz_status empty(pz_gzip *g, pz_error *err) {
-  const int64_t bytes = BUFFER - g->z.avail_out;
-  PZ_TRY(pz_io_write(g->fd, g->path, g->buffer, bytes, g->at, err));
-  g->at += bytes;
-  g->z.next_out = g->buffer, g->z.avail_out = BUFFER;
-  return PZ_OK;
-}
-
-pz_status pz_gzip_write(pz_gzip *g, const void *data, int64_t bytes, pz_error *err) {
-  for (int64_t at = 0, part; at < bytes; at += part) {
-    part = bytes - at < (1 << 30) ? bytes - at : 1 << 30;
-    g->z.next_in = (uint8_t *)(uintptr_t)data + at, g->z.avail_in = (unsigned)part;
-    while (g->z.avail_in) {
-      if (!g->z.avail_out) PZ_TRY(empty(g, err));
-      if (deflate(&g->z, Z_NO_FLUSH) == Z_STREAM_ERROR) return fail_memory(err);
-    }
-  }
-  return PZ_OK;
-}
-
-pz_status pz_gzip_finish(pz_gzip *g, pz_error *err) {
-  int code = Z_OK;
-  g->z.avail_in = 0;
-  while (code != Z_STREAM_END) {
-    if (!g->z.avail_out) PZ_TRY(empty(g, err));
-    code = deflate(&g->z, Z_FINISH);
-    if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) return fail_memory(err);
-  }
-  PZ_TRY(empty(g, err));
-  const int closed = close(g->fd), reason = errno;
-  g->fd = -1;
-  return closed ? pz_io_fail(err, g->path, "closing", reason) : PZ_OK;
 }

@@ -250,7 +250,7 @@ static pz_status gz_take(void *host, const void *strip, int64_t bytes, int64_t a
   return pz_gzip_write(host, strip, bytes, err);
 }
 
-static pz_status gz_write(pz_gzip *out, pz_volume_source *source, pz_error *err) {
+static pz_status gz_write(pz_gzip_out *out, pz_volume_source *source, pz_error *err) {
   uint8_t bytes[PZ_NIFTI_MAX_HEADER];
   PZ_TRY(pz_gzip_write(out, bytes, pz_nifti_print(source->info, bytes), err));
   PZ_TRY(pz_volume_source_strips(source, gz_take, out, err));
@@ -263,10 +263,10 @@ static int64_t gz_most(const pz_volume_info *info) {
 
 static pz_status gz_convert(const char *path, const char *dataset, pz_volume_source *source, pz_error *err) {
   (void)dataset;
-  pz_gzip *out;
-  pz_status status = pz_gzip_create(path, &out, err);
+  pz_gzip_out *out;
+  pz_status status = pz_gzip_create(path, source->pool, &out, err);
   if (status == PZ_OK) status = gz_write(out, source, err);
-  pz_gzip_close(out);
+  pz_gzip_free(out);
   return status;
 }
 
@@ -291,7 +291,7 @@ const pz_volume_format pz_volume_nifti_gz = {
     .hold = pz_nifti_hold,
     .most = gz_most,
     .convert = gz_convert,
-    .convert_rate = 4e7,
+    .convert_rate = 8e7,
 };
 
 const pz_volume_format pz_volume_nifti_pair = {

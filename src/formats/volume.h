@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/digest.h"
+#include "base/pool.h"
 #include "base/status.h"
 #include "formats/axes.h"
 #include "base/dtype.h"
@@ -67,6 +68,7 @@ typedef struct pz_volume_source {
   bool (*go_on)(void *host, int64_t plane);
   void *host;
   int64_t done;
+  pz_pool *pool; /* for what takes long; NULL: the calling thread alone */
 } pz_volume_source;
 
 /* A finished result that goes into a file beside what is in it. */

@@ -69,6 +69,7 @@ void pz_block_make(const pz_grid *grid, const pz_cuts *y, const pz_cuts *x, int6
   const int64_t at[3] = {0, index / x->n, index % x->n}, planes[2] = {0, grid->axis[0].result};
   const pz_cuts all = {.n = 1, .at = (int64_t[2]){planes[0], planes[1]}};
   const pz_cuts *cuts[3] = {&all, y, x};
+  b->index = index;
   for (int i = 0; i < 3; i++) {
     const int64_t begin = cuts[i]->at[at[i]], end = cuts[i]->at[at[i] + 1];
     int64_t last;

@@ -28,6 +28,7 @@ pz_status pz_cuts_make(pz_arena *arena, const pz_axis *axis, int64_t wanted, int
 int64_t pz_cuts_most(const pz_axis *axis, const pz_cuts *cuts);
 
 typedef struct pz_block {
+  int64_t index;
   pz_box result;   /* its place in the result */
   pz_grid grid;    /* its patches, whose places are relative to its first voxel */
   pz_box input;    /* what they read of the volume that is tiled */

@@ -218,11 +218,14 @@ typedef struct layer {
   bool fed;          /* its input is there */
 } layer;
 
-/* A journal pays when writing a patch's result takes a small part of the time that computing it takes. */
+/* A journal pays when writing a patch's result takes a small part of the time that computing it takes, and a layer takes longer than
+ * what may be lost. */
 static bool worth_recording(const pz_run *r) {
   const int64_t *out = r->function->out;
   const double bytes = 4.0 * (double)(out[0] * out[1] * out[2]) * r->function->channels_out;
-  return r->patch_seconds == 0 || bytes / r->tuning.journal_speed < r->patch_seconds / 10;
+  if (r->patch_seconds == 0) return true;
+  return bytes / r->tuning.journal_speed < r->patch_seconds / 10 &&
+         r->patch_seconds * (double)r->window.block.patches >= r->tuning.record_seconds;
 }
 
 static pz_status begin_layer(const pz_run *r, int64_t block, int64_t k, layer *w, pz_error *err) {
@@ -248,6 +251,7 @@ static pz_status compute(pz_run *r, layer *w, const int64_t k[3], float *out, bo
   if (!w->fed) {
     int64_t last;
     pz_axis_needs(z_axis(r), w->k, mirror(r), &last);
+    last = pz_window_count(&r->window, r->window.block.index, last);
     PZ_TRY(pz_stages_wait_input(r->stages, last, &r->counts.wait, err));
     w->fed = true;
   }
@@ -378,7 +382,7 @@ static int64_t final_end(const pz_axis *a, int64_t k) {
 /* Behind a line of patches along x: what no later patch adds to is written while those are computed, when it is much; less than that
  * disturbs them for nothing and waits for the end of the layer. A sink takes whole planes of the block. */
 static pz_status store_line(pz_run *r, layer *w, int64_t line, pz_error *err) {
-  enum { MUCH = 16 }; /* portions */
+  enum { MUCH = 2 }; /* portions, which is what the buffers hold */
   const pz_axis *z = z_axis(r), *y = &r->window.block.grid.axis[1];
   const int64_t begin = pz_axis_begin(z, w->k);
   pz_part part = {.z = begin > r->from ? begin : r->from, .y = w->stored};
@@ -392,19 +396,18 @@ static pz_status store_line(pz_run *r, layer *w, int64_t line, pz_error *err) {
   return r->sink ? store_to_sink(r, &part, err) : store_to_file(r, &part, err);
 }
 
-static int64_t input_end(const pz_run *r) {
-  const pz_box *input = &r->window.block.input;
-  return input->start[0] + input->size[0];
-}
-
 /* Behind the last patch of a layer: its input makes room for what is read ahead. */
 static void release_input(pz_run *r, int64_t k) {
   const pz_axis *z = z_axis(r);
-  pz_stages_release(r->stages, k + 1 < z->count ? pz_layer_first(z, k + 1, mirror(r)) : input_end(r));
+  const int64_t block = r->window.block.index, base = r->layout.ring_base;
+  const int64_t first =
+      k + 1 < z->count ? pz_layer_first(z, k + 1, mirror(r)) : base + r->layout.block_planes;
+  pz_stages_release(r->stages, pz_window_count(&r->window, block, first));
 }
 
-static pz_status one_layer(pz_run *r, int64_t block, int64_t k, pz_error *err) {
-  const int64_t line = r->window.block.grid.axis[2].count, patches = r->window.block.patches;
+static pz_status one_layer(pz_run *r, int64_t k, pz_error *err) {
+  const int64_t line = r->window.block.grid.axis[2].count, patches = r->window.block.patches,
+                block = r->window.block.index;
   layer w;
   PZ_TRY(begin_layer(r, block, k, &w, err));
   pz_status status = PZ_OK;
@@ -425,17 +428,18 @@ static int64_t first_needed(const pz_run *r) {
   return r->sink ? r->first_layer : pz_layers_needed(z_axis(r), r->first_layer);
 }
 
-static pz_status all_layers(pz_run *r, int64_t block, pz_error *err) {
+static pz_status all_layers(pz_run *r, pz_error *err) {
   const int64_t first = first_needed(r), skipped = first * r->window.block.patches;
   r->done += skipped;
   if (skipped) pz_forecast_skip(&r->forecast, skipped);
-  for (int64_t k = first; k < r->layout.layers; k++) PZ_TRY(one_layer(r, block, k, err));
+  for (int64_t k = first; k < r->layout.layers; k++) PZ_TRY(one_layer(r, k, err));
   return PZ_OK;
 }
 
 /* The first layer of which something must be computed: before it no input is read. */
-static int64_t first_hungry_layer(const pz_run *r, int64_t block) {
+static int64_t first_hungry_layer(const pz_run *r) {
   int64_t k = first_needed(r);
+  const int64_t block = r->window.block.index;
   if (!journal_of(r)) return k;
   while (k < r->layout.layers && k <= r->first_layer &&
          pz_job_patches(r->job, layers_before(r, block) + k) >= r->window.block.patches)
@@ -444,9 +448,12 @@ static int64_t first_hungry_layer(const pz_run *r, int64_t block) {
 }
 
 static pz_status start_reading(pz_run *r, int64_t layer, pz_error *err) {
+  const pz_box *all = &r->window.block.input;
   const pz_stages_input input = {
       .volume = r->input,
-      .first_plane = layer < r->layout.layers ? pz_layer_first(z_axis(r), layer, mirror(r)) : input_end(r),
+      .first_block = r->window.block.index,
+      .first_plane = layer < r->layout.layers ? pz_layer_first(z_axis(r), layer, mirror(r))
+                                              : all->start[0] + all->size[0],
       .read_planes = pz_read_planes(&r->tuning, r->input, &r->layout),
       .count_rounded = r->normalize == PZ_NORMALIZE_NONE && pz_dtype_rounded(r->input->info.dtype)};
   return pz_stages_start(&r->window, &input, &r->stages, err);
@@ -456,21 +463,20 @@ static pz_status start_reading(pz_run *r, int64_t layer, pz_error *err) {
  * the job's files. */
 static pz_status read_early(pz_run *r, pz_error *err) {
   if (r->normalize == PZ_NORMALIZE_ZSCORE) return PZ_OK;
-  pz_window_begin_block(&r->window, 0);
+  r->window.block = pz_window_block(&r->window, 0);
   return start_reading(r, 0, err);
 }
 
-static pz_status start_stages(pz_run *r, int64_t block, pz_error *err) {
+static pz_status start_stages(pz_run *r, pz_error *err) {
   const pz_stages_output output = {.job = journal_of(r),
                                    .sink = r->sink,
                                    .planes_job = r->sink ? r->job : NULL,
-                                   .block = block,
                                    .result_path = r->result_path,
                                    .result_offset = r->result_offset,
                                    .first_layer = r->first_layer,
-                                   .base = layers_before(r, block),
+                                   .base = layers_before(r, r->first_block),
                                    .record_seconds = r->tuning.record_seconds};
-  if (!r->stages) PZ_TRY(start_reading(r, first_hungry_layer(r, block), err));
+  if (!r->stages) PZ_TRY(start_reading(r, first_hungry_layer(r), err));
   return pz_stages_begin_writing(r->stages, &output, err);
 }
 
@@ -481,22 +487,29 @@ static pz_status stop_stages(pz_run *r, pz_error *err) {
 }
 
 static pz_status one_block(pz_run *r, int64_t index, pz_error *err) {
-  if (!r->stages) pz_window_begin_block(&r->window, index); /* else it was begun early */
   int64_t last;
+  r->window.block = pz_window_block(&r->window, index);
   r->from = r->sink ? r->first_plane : pz_axis_begin(z_axis(r), r->first_layer);
   if (r->sink) r->first_layer = pz_axis_covering(z_axis(r), r->from, &last);
-  PZ_TRY(start_stages(r, index, err));
-  const pz_status status = all_layers(r, index, err), stopped = stop_stages(r, err);
+  if (index == r->first_block) PZ_TRY(start_stages(r, err));
+  PZ_TRY(all_layers(r, err));
+  r->first_layer = r->first_plane = 0; /* of the next one */
+  return PZ_OK;
+}
+
+/* What is read for the next block, and written of the last one, is so beside the work at this one. */
+static pz_status all_blocks(pz_run *r, pz_error *err) {
+  pz_status status = PZ_OK;
+  for (int64_t i = r->first_block; i < r->layout.blocks && status == PZ_OK; i++)
+    status = one_block(r, i, err);
+  const pz_status stopped = stop_stages(r, err);
   return status != PZ_OK ? status : stopped;
 }
 
 /* Patches of the blocks before. */
-static int64_t patches_before(pz_run *r, int64_t index) {
+static int64_t patches_before(const pz_run *r, int64_t index) {
   int64_t patches = 0;
-  for (int64_t i = 0; i < index; i++) {
-    pz_window_begin_block(&r->window, i);
-    patches += r->window.block.patches * r->layout.layers;
-  }
+  for (int64_t i = 0; i < index; i++) patches += pz_window_block(&r->window, i).patches * r->layout.layers;
   return patches;
 }
 
@@ -505,9 +518,7 @@ static pz_status all_work(pz_run *r, pz_error *err) {
   pz_forecast_enter(&r->forecast, PZ_RUN_PATCHES, pz_now());
   r->done = patches_before(r, r->first_block);
   if (r->done) pz_forecast_skip(&r->forecast, r->done);
-  for (int64_t i = r->first_block; i < r->layout.blocks; i++, r->first_layer = r->first_plane = 0)
-    PZ_TRY(one_block(r, i, err));
-  return PZ_OK;
+  return all_blocks(r, err);
 }
 
 static pz_status with_job(pz_run *r, pz_error *err) {

@@ -63,7 +63,9 @@ typedef struct pz_run_layout {
   int64_t patches;        /* of all blocks: those that reach into two count twice */
   int64_t ring, depth;    /* planes of input; planes of sums */
   int64_t step;           /* planes of input are read up to multiples of it, in the volume */
-  int64_t ring_base;      /* plane z of the view is at (z - ring_base) % ring */
+  int64_t
+      ring_base; /* the first plane of the view that is counted: z of a block is plane z - ring_base of ... */
+  int64_t block_planes; /* ... so many, which are whole steps, as planes are counted through all blocks */
   int64_t
       buffers; /* of patches that the network has written; 2 where one is recorded while the next is made */
   int64_t stores, store_planes;

@@ -86,22 +86,30 @@ void pz_window_free(pz_window *s) {
   memset(s, 0, sizeof *s);
 }
 
-void pz_window_begin_block(pz_window *s, int64_t index) {
+pz_block pz_window_block(const pz_window *s, int64_t index) {
   const pz_run_layout *p = s->layout;
-  pz_block_make(&p->grid, &p->cut[0], &p->cut[1], index, p->tiling.mirror, &s->block);
+  pz_block block;
+  pz_block_make(&p->grid, &p->cut[0], &p->cut[1], index, p->tiling.mirror, &block);
+  return block;
 }
 
 static int64_t row_bytes(const pz_window *s) { return s->block.input.size[2] * pz_dtype_bytes(s->dtype); }
-static int64_t plane_bytes(const pz_window *s) { return s->block.input.size[1] * row_bytes(s); }
-int64_t pz_window_channel_bytes(const pz_window *s) { return s->layout->ring * plane_bytes(s); }
-char *pz_window_plane(const pz_window *s, int64_t z) {
-  return s->ring + (z - s->layout->ring_base) % s->layout->ring * plane_bytes(s);
+int64_t pz_window_plane_bytes(const pz_window *s) {
+  const pz_cuts *cut = s->layout->cut;
+  return cut[0].most_in * cut[1].most_in * pz_dtype_bytes(s->dtype);
+}
+int64_t pz_window_channel_bytes(const pz_window *s) { return s->layout->ring * pz_window_plane_bytes(s); }
+int64_t pz_window_count(const pz_window *s, int64_t block, int64_t z) {
+  return block * s->layout->block_planes + z - s->layout->ring_base;
+}
+char *pz_window_plane(const pz_window *s, int64_t n) {
+  return s->ring + n % s->layout->ring * pz_window_plane_bytes(s);
 }
 /* Row y of plane z of a channel, from voxel x on. */
 static const char *voxels_at(const pz_window *s, int64_t c, int64_t z, int64_t y, int64_t x) {
   const int64_t *start = s->block.input.start;
-  return pz_window_plane(s, z) + c * pz_window_channel_bytes(s) + (y - start[1]) * row_bytes(s) +
-         (x - start[2]) * pz_dtype_bytes(s->dtype);
+  return pz_window_plane(s, pz_window_count(s, s->block.index, z)) + c * pz_window_channel_bytes(s) +
+         (y - start[1]) * row_bytes(s) + (x - start[2]) * pz_dtype_bytes(s->dtype);
 }
 
 /* ------------------------------------------------------------------ work on the pool */

@@ -40,8 +40,11 @@ pz_status pz_window_make(const pz_patch_function *function, const pz_run_layout 
                          const pz_infer_options *options, const pz_volume_info *input, pz_window *window,
                          pz_error *err);
 void pz_window_free(pz_window *window);
-void pz_window_begin_block(pz_window *window, int64_t index);
-char *pz_window_plane(const pz_window *window, int64_t z); /* of the view, of channel 0 in the ring */
+pz_block pz_window_block(const pz_window *window, int64_t index);
+/* Planes of all blocks, one after the other, are counted from 0 on; the n-th is at n % ring of the ring, and has room for the largest block's. */
+int64_t pz_window_count(const pz_window *window, int64_t block, int64_t z); /* z: of the view */
+char *pz_window_plane(const pz_window *window, int64_t n);                  /* of channel 0 */
+int64_t pz_window_plane_bytes(const pz_window *window);
 int64_t pz_window_channel_bytes(const pz_window *window);
 
 /* Patch (k[0], k[1], k[2]) into window->in. */

@@ -166,8 +166,11 @@ static pz_status check_unchanged(const pz_volume_join *j, pz_error *err) {
 }
 
 static pz_status convert(pz_run *r, const char *path, pz_volume_join *joined, pz_error *err) {
-  pz_volume_source source = {
-      .path = r->result_path, .info = &r->layout.result, .go_on = finish_step, .host = r};
+  pz_volume_source source = {.path = r->result_path,
+                             .info = &r->layout.result,
+                             .go_on = finish_step,
+                             .host = r,
+                             .pool = r->function->pool};
   source.fd = open(r->result_path, O_RDONLY | O_CLOEXEC);
   if (source.fd < 0) return pz_io_fail(err, r->result_path, "opening", errno);
   joined->to = path;

@@ -135,23 +135,25 @@ static int64_t planes_of_input(const pz_run_layout *a, int64_t *base) {
   return last + 1 - *base;
 }
 
-/* The least and the most planes of input that are of use: those of one layer, and those of the next as well. */
+/* The least and the most planes of input that are of use: those of one layer, and those of the next as well, which behind the last one is the
+ * first of the next block. */
 typedef struct ring {
   int64_t least, most;
 } ring;
-static ring ring_limits(const pz_run_layout *a) {
+static ring ring_limits(const pz_run_layout *a, bool blocks) {
   const pz_axis *z = &a->grid.axis[0];
   const bool mirror = a->tiling.mirror;
   int64_t base;
-  const int64_t all = planes_of_input(a, &base);
+  const int64_t all = planes_of_input(a, &base), whole = up(all, a->step);
   ring r = {1, 1};
   for (int64_t k = 0; k < z->count; k++) {
-    const int64_t first = pz_layer_first(z, k, mirror), next = k + 1 < z->count ? k + 1 : k;
-    const int64_t one = up(layer_last(z, k, mirror) + 1 - base, a->step) - (first - base),
-                  two = up(layer_last(z, next, mirror) + 1 - base, a->step) - (first - base);
-    r.least = larger(r.least, one), r.most = larger(r.most, two);
+    const int64_t first = pz_layer_first(z, k, mirror) - base, next = (k + 1) % z->count;
+    const int64_t one = up(layer_last(z, k, mirror) + 1 - base, a->step),
+                  two = up(layer_last(z, next, mirror) + 1 - base, a->step) + (next > k ? 0 : whole);
+    r.least = larger(r.least, one - first), r.most = larger(r.most, two - first);
   }
-  return (ring){smaller(up(r.least, a->step), all), smaller(up(r.most, a->step), all)};
+  r.least = up(r.least, a->step), r.most = up(r.most, a->step);
+  return blocks ? r : (ring){smaller(r.least, all), smaller(r.most, all)};
 }
 
 static int64_t input_plane(const pz_run_asked *q, const pz_run_layout *a) {
@@ -277,7 +279,7 @@ static bool fit_blocks(const pz_run_asked *q, const mode *m, const int64_t sink[
   pz_run_layout best = {0}, tried = *a;
   tried.step = m->whole_steps || q->input->calls ? q->input->step[0] : 1;
   tried.cached = !m->whole_steps || !q->input->cache_memory;
-  const ring r = ring_limits(&tried);
+  const ring r = ring_limits(&tried, m->blocks);
   for (int y = 0; y < w[0].n; y++)
     for (int x = 0; x < w[1].n; x++) {
       if (!m->blocks && (y || x)) continue;
@@ -390,6 +392,6 @@ pz_status pz_lay_out_run(pz_arena *arena, const pz_run_asked *q, pz_run_layout *
   PZ_TRY(find_all_ways(arena, q, sink, a, w, err));
   PZ_TRY(fit(q, w, sink, a, err));
   if (!a->cached) PZ_TRY(pz_volume_uncached(q->input, err));
-  planes_of_input(a, &a->ring_base);
+  a->block_planes = up(planes_of_input(a, &a->ring_base), a->step);
   return PZ_OK;
 }

@@ -17,8 +17,13 @@
 typedef enum kind { PATCH, PART, LAYER } kind;
 typedef struct item {
   kind kind;
-  int64_t a, b; /* PATCH: layer, index; LAYER: layer, first layer needed */
-  pz_part part;
+  int64_t layer;
+  int64_t index, patches; /* PATCH: of so many of the layer */
+  int64_t needed;         /* LAYER: the first layer needed */
+  pz_box box;             /* PART: of the result, of this block, up to this plane of it; its voxels ... */
+  int64_t block, end;
+  const char *voxels; /* ... lie here */
+  int64_t stride[3];
   int which;
   pz_job_tally tally;
 } item;
@@ -39,12 +44,13 @@ struct pz_stages {
   bool stop;
   pz_error error;
   int64_t have,
-      released; /* input planes before `have` are in the ring, before `released` may be overwritten */
+      released; /* planes (pz_window_count) before `have` are in the ring, before `released` may be overwritten */
   item queue[QUEUE];
   int64_t head, tail;
   bool patch_busy[2], store_busy[2];
 
   /* of the reader */
+  pz_block block; /* that is read */
   double read_seconds;
   pz_rounding rounding;
 
@@ -74,24 +80,32 @@ static void fail_stage(pz_stages *s, const pz_error *e) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* The count behind the last plane of what is read. */
 static int64_t input_end(const pz_stages *s) {
-  const pz_box *input = &s->window->block.input;
-  return input->start[0] + input->size[0];
+  const pz_box *input = &s->block.input;
+  return pz_window_count(s->window, s->block.index, input->start[0] + input->size[0]);
 }
 
-/* What is read next: planes z..z+n-1 that lie together in the ring, up to the end of a step; 0 at the end. */
-static int64_t next_planes(pz_stages *s, int64_t *z) {
+/* At the end of a block the first plane of the next one is next. */
+static void next_block(pz_stages *s) {
+  if (s->have < input_end(s) || s->block.index + 1 >= s->window->layout->blocks) return;
+  s->block = pz_window_block(s->window, s->block.index + 1);
+  s->have = pz_window_count(s->window, s->block.index, s->block.input.start[0]);
+}
+
+/* What is read next: n planes from a count on that lie together in the ring, up to the end of a step; 0 at the end. */
+static int64_t next_planes(pz_stages *s, int64_t *at) {
   const pz_run_layout *p = s->window->layout;
-  const int64_t base = p->ring_base, end = input_end(s);
   int64_t n = 0;
   pthread_mutex_lock(&s->lock);
-  *z = s->have;
-  const int64_t of_step = least(end, base + ((*z - base) / p->step + 1) * p->step);
-  while (!s->stop && *z < end && of_step > s->released + p->ring) pthread_cond_wait(&s->changed, &s->lock);
-  if (!s->stop && *z < end) {
-    const int64_t wrap = base + ((*z - base) / p->ring + 1) * p->ring;
-    const int64_t room = least(least(*z + s->input.read_planes, end), least(s->released + p->ring, wrap));
-    n = (room == end ? end : base + (room - base) / p->step * p->step) - *z;
+  next_block(s);
+  *at = s->have;
+  const int64_t end = input_end(s), of_step = least(end, (*at / p->step + 1) * p->step);
+  while (!s->stop && *at < end && of_step > s->released + p->ring) pthread_cond_wait(&s->changed, &s->lock);
+  if (!s->stop && *at < end) {
+    const int64_t wrap = (*at / p->ring + 1) * p->ring;
+    const int64_t room = least(least(*at + s->input.read_planes, end), least(s->released + p->ring, wrap));
+    n = (room == end ? end : room / p->step * p->step) - *at;
   }
   pthread_mutex_unlock(&s->lock);
   return n;
@@ -115,11 +129,11 @@ static int64_t rows_at_once(const pz_volume *v, const pz_box *box, int64_t y) {
   return (to > y && to < end ? to : end) - y;
 }
 
-/* The box, whose voxels follow on each other, channel c at c * channel. A stop leaves the rest. */
-static pz_status read_box(pz_stages *s, const pz_box *box, char *to, int64_t channel, pz_error *err) {
+/* The box into planes of the ring. A stop leaves the rest. */
+static pz_status read_box(pz_stages *s, const pz_box *box, char *to, pz_error *err) {
   const pz_volume *v = s->input.volume;
   const int64_t row = box->size[2] * pz_dtype_bytes(v->info.dtype), end = box->start[1] + box->size[1];
-  const int64_t stride[3] = {channel, box->size[1] * row, row};
+  const int64_t stride[3] = {pz_window_channel_bytes(s->window), pz_window_plane_bytes(s->window), row};
   pz_box part = *box;
   for (int64_t y = box->start[1]; y < end && !is_stopped(s); y += part.size[1]) {
     part.start[1] = y, part.size[1] = rows_at_once(v, box, y);
@@ -128,19 +142,24 @@ static pz_status read_box(pz_stages *s, const pz_box *box, char *to, int64_t cha
   return PZ_OK;
 }
 
-static pz_status read_planes(pz_stages *s, int64_t z, int64_t n, pz_error *err) {
-  pz_window *window = s->window;
-  const pz_box *input = &window->block.input, *view = &window->layout->view;
+/* n planes of the block from a count on. */
+static pz_status read_planes(pz_stages *s, int64_t at, int64_t n, pz_error *err) {
+  const pz_window *window = s->window;
+  const pz_box *view = &window->layout->view;
   const double begin = pz_now();
   const int64_t channel = pz_window_channel_bytes(window);
-  char *to = pz_window_plane(window, z);
-  pz_box box = *input, own = window->block.own;
-  box.start[0] = z, box.size[0] = n;
+  pz_box box = s->block.input, own = s->block.own;
+  box.start[0] = at - pz_window_count(window, s->block.index, 0), box.size[0] = n;
   for (int i = 0; i < 3; i++) box.start[i] += view->start[i], own.start[i] += view->start[i];
-  PZ_TRY(read_box(s, &box, to, channel, err));
+  PZ_TRY(read_box(s, &box, pz_window_plane(window, at), err));
   if (is_stopped(s)) return PZ_OK;
-  PZ_TRY(pz_box_mend(s->input.volume, window->options->nan, &box, to, channel, err));
-  if (s->input.count_rounded) pz_box_count_rounded(s->input.volume, &box, &own, to, channel, &s->rounding);
+  box.size[0] = 1;
+  for (int64_t i = 0; i < n; i++, box.start[0]++) {
+    char *plane = pz_window_plane(window, at + i);
+    PZ_TRY(pz_box_mend(s->input.volume, window->options->nan, &box, plane, channel, err));
+    if (s->input.count_rounded)
+      pz_box_count_rounded(s->input.volume, &box, &own, plane, channel, &s->rounding);
+  }
   s->read_seconds += pz_now() - begin;
   return PZ_OK;
 }
@@ -148,14 +167,14 @@ static pz_status read_planes(pz_stages *s, int64_t z, int64_t n, pz_error *err) 
 static void *read_all(void *arg) {
   pz_stages *s = arg;
   pz_error err = {0};
-  int64_t z, n;
-  while ((n = next_planes(s, &z)) > 0) {
-    if (read_planes(s, z, n, &err) != PZ_OK) {
+  int64_t at, n;
+  while ((n = next_planes(s, &at)) > 0) {
+    if (read_planes(s, at, n, &err) != PZ_OK) {
       fail_stage(s, &err);
       break;
     }
     pthread_mutex_lock(&s->lock);
-    s->have = z + n;
+    s->have = at + n;
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
   }
@@ -171,8 +190,9 @@ static int64_t record_bytes(const pz_stages *s) {
 
 /* The journal of a layer has room for all its patches from the beginning: what is never written reads as zeros, which is
  * what a skipped patch gives. */
-static pz_status open_journal(pz_stages *s, int64_t layer, pz_error *err) {
+static pz_status open_journal(pz_stages *s, const item *i, pz_error *err) {
   char *path = s->journal_path;
+  const int64_t layer = i->layer;
   if (s->journal >= 0 && s->journal_layer == layer) return PZ_OK;
   if (s->journal >= 0) close(s->journal);
   s->journal = -1;
@@ -181,30 +201,24 @@ static pz_status open_journal(pz_stages *s, int64_t layer, pz_error *err) {
   s->journal = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (s->journal < 0) return pz_io_fail(err, path, "creating", errno);
   s->journal_layer = layer;
-  if (ftruncate(s->journal, record_bytes(s) * s->window->block.patches) != 0)
+  if (ftruncate(s->journal, record_bytes(s) * i->patches) != 0)
     return pz_io_fail(err, path, "growing", errno);
   return pz_io_sync_folder(path, err);
 }
 
 static pz_status write_patch(pz_stages *s, const item *i, pz_error *err) {
-  PZ_TRY(open_journal(s, i->a, err));
+  PZ_TRY(open_journal(s, i, err));
   const int64_t bytes = record_bytes(s);
   if (i->which >= 0)
-    PZ_TRY(pz_io_write(s->journal, s->journal_path, s->window->out[i->which], bytes, i->b * bytes, err));
-  s->patches[i->a % s->held] = i->b + 1;
+    PZ_TRY(pz_io_write(s->journal, s->journal_path, s->window->out[i->which], bytes, i->index * bytes, err));
+  s->patches[i->layer % s->held] = i->index + 1;
   return PZ_OK;
 }
 
 static pz_status write_part(pz_stages *s, const item *i, pz_error *err) {
-  const pz_box *block = &s->window->block.result;
-  const pz_part *p = &i->part;
-  const int64_t x = block->size[2], line = x * pz_dtype_bytes(s->window->layout->result.dtype);
-  const int64_t plane = p->rows * line, *start = block->start;
-  const pz_box box = {.start = {start[0] + p->z, start[1] + p->y, start[2]}, .size = {p->planes, p->rows, x}};
-  PZ_TRY(s->sink.write(&s->sink, &box, s->window->store[i->which] + p->at * plane,
-                       (const int64_t[3]){p->buffer * plane, plane, line}, err));
+  PZ_TRY(s->sink.write(&s->sink, &i->box, i->voxels, i->stride, err));
   if (!s->output.planes_job) return PZ_OK;
-  return pz_job_record_planes(s->output.planes_job, s->output.block, p->z + p->planes, i->tally, err);
+  return pz_job_record_planes(s->output.planes_job, i->block, i->end, i->tally, err);
 }
 
 static void forget_rows(pz_stages *s, int64_t keep) {
@@ -235,9 +249,9 @@ static pz_status record(pz_stages *s, pz_error *err) {
 
 /* A layer without a journal was cheap: it is recorded when the time has come, or the held is full. */
 static pz_status end_row(pz_stages *s, const item *i, pz_error *err) {
-  const bool journalled = s->patches[i->a % s->held] > 0;
-  s->layer = i->a + 1;
-  s->needed = i->b;
+  const bool journalled = s->patches[i->layer % s->held] > 0;
+  s->layer = i->layer + 1;
+  s->needed = i->needed;
   s->tally = i->tally;
   if (!s->output.job) return PZ_OK;
   return journalled || s->layer - s->keep >= s->held - 1 ? record(s, err) : PZ_OK;
@@ -339,13 +353,28 @@ static void put(pz_stages *s, item i) {
 }
 
 void pz_stages_put_patch(pz_stages *s, int64_t layer, int64_t index, int which) {
-  put(s, (item){.kind = PATCH, .a = layer, .b = index, .which = which});
+  put(s, (item){.kind = PATCH,
+                .layer = layer,
+                .index = index,
+                .patches = s->window->block.patches,
+                .which = which});
 }
 void pz_stages_put_part(pz_stages *s, const pz_part *part, int which, pz_job_tally tally) {
-  put(s, (item){.kind = PART, .part = *part, .which = which, .tally = tally});
+  const pz_block *block = &s->window->block;
+  const int64_t *start = block->result.start, x = block->result.size[2];
+  const int64_t line = x * pz_dtype_bytes(s->window->layout->result.dtype), plane = part->rows * line;
+  put(s, (item){.kind = PART,
+                .box = {.start = {start[0] + part->z, start[1] + part->y, start[2]},
+                        .size = {part->planes, part->rows, x}},
+                .block = block->index,
+                .end = part->z + part->planes,
+                .voxels = s->window->store[which] + part->at * plane,
+                .stride = {part->buffer * plane, plane, line},
+                .which = which,
+                .tally = tally});
 }
 void pz_stages_put_layer(pz_stages *s, int64_t layer, int64_t needed, pz_job_tally tally) {
-  put(s, (item){.kind = LAYER, .a = layer, .b = needed, .which = -1, .tally = tally});
+  put(s, (item){.kind = LAYER, .layer = layer, .needed = needed, .which = -1, .tally = tally});
 }
 
 /* ------------------------------------------------------------------ beginning and ending */
@@ -357,7 +386,7 @@ int64_t pz_layers_needed(const pz_axis *z, int64_t layer) {
 }
 
 static void load_journals(pz_stages *s) {
-  const pz_axis *z = &s->window->block.grid.axis[0];
+  const pz_axis *z = &s->window->layout->grid.axis[0];
   const int64_t base = s->output.base;
   s->layer = base + s->output.first_layer;
   s->tally = pz_job_tallied(s->output.job);
@@ -368,7 +397,7 @@ static void load_journals(pz_stages *s) {
 
 pz_status pz_stages_begin_writing(pz_stages *s, const pz_stages_output *output, pz_error *err) {
   s->output = *output;
-  const int64_t coverage = pz_axis_coverage(&s->window->block.grid.axis[0]);
+  const int64_t coverage = pz_axis_coverage(&s->window->layout->grid.axis[0]);
   s->held = 2 * coverage + 64;
   s->patches = calloc((size_t)s->held * 2, sizeof *s->patches);
   if (!s->patches) return pz_fail_memory(err, "the writer", (unsigned long long)s->held * 16);
@@ -391,11 +420,11 @@ pz_status pz_stages_start(pz_window *window, const pz_stages_input *input, pz_st
   if (!s) return pz_fail_memory(err, "the stages", sizeof *s);
   s->window = window, s->input = *input;
   s->result = s->journal = -1;
-  s->have = s->released = input->first_plane;
+  s->block = pz_window_block(window, input->first_block);
+  s->have = s->released = pz_window_count(window, input->first_block, input->first_plane);
   pthread_mutex_init(&s->lock, NULL);
   pthread_cond_init(&s->changed, NULL);
   *stages = s;
-  if (input->first_plane >= input_end(s)) return PZ_OK;
   s->reading = pthread_create(&s->reader, NULL, read_all, s) == 0;
   return s->reading ? PZ_OK : pz_fail(err, PZ_ERROR_RUN, "cannot start a thread for reading");
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { N = 300000 };
+enum { N = 1000000 };
 static uint8_t data[N], got[N + 64];
 
 static void fill(void) {
@@ -83,25 +83,45 @@ static void kinds(void **state) {
   fx_leave(&f);
 }
 
+static void write_parts(const char *path, pz_pool *pool, int64_t part) {
+  pz_error err = {0};
+  pz_gzip_out *g;
+  assert_int_equal(pz_gzip_create(path, pool, &g, &err), PZ_OK);
+  for (int64_t at = 0; at < N; at += part)
+    assert_int_equal(pz_gzip_write(g, data + at, at + part < N ? part : N - at, &err), PZ_OK);
+  assert_int_equal(pz_gzip_finish(g, &err), PZ_OK);
+  pz_gzip_free(g);
+}
+
 static void written(void **state) {
   (void)state;
   const fx_folder f = fx_enter();
   pz_error err = {0};
-  pz_gzip *g;
+  pz_gzip_out *g;
+  size_t size = 0, first_size;
   fill();
-  for (int64_t part = 1000; part <= N; part *= 17) {
-    assert_int_equal(pz_gzip_create(fx_path(&f, "w.gz"), &g, &err), PZ_OK);
-    for (int64_t at = 0; at < N; at += part)
-      assert_int_equal(pz_gzip_write(g, data + at, at + part < N ? part : N - at, &err), PZ_OK);
-    assert_int_equal(pz_gzip_finish(g, &err), PZ_OK);
-    pz_gzip_close(g);
-    expect(fx_path(&f, "w.gz"), N);
-    gzFile z = gzopen(fx_path(&f, "w.gz"), "rb"); /* as zlib sees it */
-    assert_int_equal(gzread(z, got, N + 1), N);
-    assert_memory_equal(got, data, N);
-    assert_int_equal(gzclose(z), Z_OK);
+  write_parts(fx_path(&f, "w.gz"), NULL, N);
+  char *first = fx_file(fx_path(&f, "w.gz"), &first_size);
+  for (int threads = 1; threads <= 3; threads++) {
+    pz_pool *pool;
+    assert_int_equal(pz_pool_new(threads, false, &pool, &err), PZ_OK);
+    for (int64_t part = 1000; part <= N; part *= 17) {
+      write_parts(fx_path(&f, "w.gz"), pool, part);
+      expect(fx_path(&f, "w.gz"), N);
+      gzFile z = gzopen(fx_path(&f, "w.gz"), "rb"); /* as zlib sees it */
+      assert_int_equal(gzread(z, got, N + 1), N);
+      assert_memory_equal(got, data, N);
+      assert_int_equal(gzclose(z), Z_OK);
+      char *bytes = fx_file(fx_path(&f, "w.gz"), &size);
+      assert_int_equal(size, first_size);
+      assert_memory_equal(bytes, first, size);
+      free(bytes);
+    }
+    pz_pool_free(pool);
   }
-  assert_int_equal(pz_gzip_create(fx_path(&f, "no/w.gz"), &g, &err), PZ_ERROR_OUTPUT);
+  free(first);
+  assert_true((int64_t)size <= pz_gzip_most(N));
+  assert_int_equal(pz_gzip_create(fx_path(&f, "no/w.gz"), NULL, &g, &err), PZ_ERROR_OUTPUT);
   assert_null(g);
   fx_leave(&f);
 }

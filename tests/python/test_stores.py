@@ -3,6 +3,9 @@
 PZ_TEST_STORES: how many random volumes (default 30). Exits with 77 without tensorstore.
 """
 
+import contextlib
+import http.client
+import http.server
 import json
 import os
 import random
@@ -11,9 +14,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import unittest.mock
+import urllib.parse
 
 VENV = os.path.join(os.path.dirname(os.environ.get("PZNET", "")), "venv/bin/python")  # made by make check
 try:
@@ -29,6 +34,7 @@ import pznet
 from pznet import axes, inferring, stores
 
 NET = os.environ.get("PZ_NETWORK")  # tests/networks' tiny.so: 1 to 2 channels, patches of 4 x 12 x 14
+LOCK = threading.Lock()
 DTYPES = ["u1", "u2", "i2", "f4", "f8", "i4", "?"]
 
 
@@ -128,14 +134,14 @@ class Stores(unittest.TestCase):
         for memory in 0, 30 << 20:
             read = []
             array = stores.Array(self.path("in.zarr"), None, 2)
-            of, take = type(array), type(array).__getitem__
+            of, take = type(array), type(array).read_into
             try:
-                of.__getitem__ = lambda s, key: (read.append(key), take(s, key))[1]
+                of.read_into = lambda s, key, to: (read.append(key), take(s, key, to))[1]
                 before = count("/tensorstore/kvstore/file/write")
                 self.infer(self.path("in.zarr"), self.path("once.zarr"), chunks=(8, 16, 16), shards=(8, 32, 32), memory=memory)
                 written = count("/tensorstore/kvstore/file/write") - before
             finally:
-                of.__getitem__ = take
+                of.read_into = take
             self.assertEqual(written, 3 * 3 * 3 + 2)  # shards, and two descriptions
             planes = [(k[0] if isinstance(k, tuple) else k) for k in read]
             for key in planes:
@@ -168,13 +174,20 @@ class Stores(unittest.TestCase):
             self.infer(self.path("in.zarr"), out, format=name, codec="gzip:3")
             group = zarr.open_group(out, mode="r")
             np.testing.assert_array_equal(group["0"][:], self.want)
-        out = self.path("others-zarr3.zarr")
         try:
-            from ome_zarr_models.v05.image import Image
+            from ome_zarr.io import parse_url
+            from ome_zarr.reader import Reader
+            from ome_zarr_models.v04.image import Image as Image04
+            from ome_zarr_models.v05.image import Image as Image05
         except ImportError:
-            return
-        image = Image.from_zarr(zarr.open_group(out, mode="r"))
-        self.assertEqual([a.name for a in image.attributes.ome.multiscales[0].axes], list("czyx"))
+            self.skipTest("ome-zarr or ome-zarr-models is missing")
+        for name, Image in {"zarr3": Image05, "zarr2": Image04}.items():
+            out = self.path(f"others-{name}.zarr")
+            image = Image.from_zarr(zarr.open_group(out, mode="r"))  # refuses what the specification does not allow
+            multiscales = image.attributes.ome.multiscales if name == "zarr3" else image.attributes.multiscales
+            self.assertEqual([a.name for a in multiscales[0].axes], list("czyx"))
+            nodes = list(Reader(parse_url(out))())
+            np.testing.assert_array_equal(np.asarray(nodes[0].data[0]), self.want)
 
     def ome(self, name, scale, translation, units, v=3):
         """An OME-Zarr image of two levels."""
@@ -192,6 +205,18 @@ class Stores(unittest.TestCase):
             write_json(self.path(f"{name}/.zgroup"), {"zarr_format": 2})
             write_json(self.path(f"{name}/.zattrs"), {"multiscales": multiscales})
         return self.path(name)
+
+    def test_sharded_precomputed(self):
+        """What tensorstore writes in shards (https://github.com/google/neuroglancer: precomputed/sharded.md)."""
+        volume, path = self.volume, self.path("sharded.precomputed")
+        array = ts.open({"driver": "neuroglancer_precomputed", "kvstore": {"driver": "file", "path": path + "/"},
+                         "multiscale_metadata": {"type": "image", "data_type": "uint8", "num_channels": 1},
+                         "scale_metadata": {"size": list(volume.shape[::-1]), "resolution": [4, 4, 40], "chunk_size": [16, 16, 8], "encoding": "raw",
+                                            "sharding": {"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 1, "minishard_bits": 1, "shard_bits": 2, "hash": "identity",
+                                                         "minishard_index_encoding": "gzip", "data_encoding": "gzip"}}}, create=True).result()
+        array[..., 0].write(volume.transpose(2, 1, 0)).result()
+        self.assertTrue(any(n.endswith(".shard") for _, _, names in os.walk(path) for n in names))
+        np.testing.assert_array_equal(self.infer(path, box="2:9,3:30,:"), self.infer(volume, box="2:9,3:30,:"))
 
     def test_geometry_travels(self):
         for v in 2, 3:
@@ -395,6 +420,91 @@ class Unreadable:
         return self.volume[key]
 
 
+class Proxy(http.server.BaseHTTPRequestHandler):
+    """Between tensorstore and a server: `fault(count, handler)` gives a status and a body in place of its answer, or None."""
+
+    protocol_version = "HTTP/1.1"
+    target = ("127.0.0.1", 0)
+    fault = staticmethod(lambda count, handler: None)
+    count = 0
+
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        with LOCK:
+            type(self).count += 1
+            count = self.count
+        status, headers, data = 0, {}, b""
+        fault = self.fault(count, self)
+        if fault:
+            status, data = fault
+        else:
+            link = http.client.HTTPConnection(*self.target, timeout=60)
+            link.request(self.command, self.path, body, {k: v for k, v in self.headers.items() if k.lower() not in ("connection", "host")})
+            answer = link.getresponse()
+            status, data = answer.status, answer.read()
+            headers = {k: v for k, v in answer.getheaders() if k.lower() not in ("connection", "content-length", "transfer-encoding", "date", "server")}
+            headers |= {"Content-Length": answer.getheader("Content-Length")} if self.command == "HEAD" else {}
+        self.send_response(status)
+        for k, v in ({"Content-Length": str(len(data))} | headers).items():
+            self.send_header(k, v)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = answer
+
+    def log_message(self, *words):
+        pass
+
+
+def part_of(data, part, headers):
+    """Status, body and headers for the Range that is asked for, or none."""
+    if not part:
+        return 200, data, headers
+    first, last = part.split("=")[1].split("-")
+    at = int(first) if first else max(0, len(data) - int(last))
+    end = min(int(last) + 1 if first and last else len(data), len(data))
+    return 206, data[at:end], headers | {"Content-Range": f"bytes {at}-{end - 1}/{len(data)}"}
+
+
+class Files(http.server.BaseHTTPRequestHandler):
+    """A folder's files, whole or parts of them."""
+
+    protocol_version = "HTTP/1.1"
+    folder = ""
+
+    def do_GET(self):
+        path = os.path.join(self.folder, self.path.lstrip("/"))
+        status, data, headers = part_of(open(path, "rb").read(), self.headers.get("Range"), {}) if os.path.isfile(path) else (404, b"", {})
+        self.send_response(status)
+        for k, v in ({"Content-Length": str(len(data))} | headers).items():
+            self.send_header(k, v)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(data)
+
+    do_HEAD = do_GET
+
+    def log_message(self, *words):
+        pass
+
+
+@contextlib.contextmanager
+def serving(handler):
+    """Its port, while it is served."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+ERROR = "<?xml version='1.0'?><Error><Code>{}</Code><Message>{}</Message></Error>"
+
+
 class S3(unittest.TestCase):
     """Against moto's server on this machine."""
 
@@ -451,6 +561,65 @@ class S3(unittest.TestCase):
             with self.assertRaisesRegex(OSError, says):
                 pznet.infer(path, self.net, progress=False)
 
+    @contextlib.contextmanager
+    def faults(self, fault):
+        """What answers in between, and the environment that leads there."""
+        handler = type("Faulty", (Proxy,), {"target": ("127.0.0.1", self.port), "fault": staticmethod(fault), "count": 0})
+        with serving(handler) as port, unittest.mock.patch.dict(os.environ, {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}):
+            yield handler
+
+    def test_a_server_in_trouble(self):
+        """Of each of some answers one in four is an error that passes."""
+        for i, (status, code) in enumerate([(500, "InternalError"), (503, "SlowDown"), (502, "BadGateway"), (429, "TooManyRequests")]):
+            with self.faults(lambda n, _: (status, ERROR.format(code, "again").encode()) if n % 4 == 2 else None) as handler:
+                pznet.infer("s3://lab/in.zarr", self.net, f"s3://lab/trouble{i}.zarr", overlap=1, chunks=(4, 16, 16), progress=False)
+            self.assertGreater(handler.count, 20)
+            np.testing.assert_array_equal(load(f"s3://lab/trouble{i}.zarr")[0], self.want)
+
+    def test_a_server_that_fails_for_good(self):
+        out = "s3://lab/gone.zarr"
+        with self.faults(lambda n, h: (500, ERROR.format("InternalError", "no").encode()) if n > 30 else None), \
+                tempfile.TemporaryDirectory() as cache, unittest.mock.patch.dict(os.environ, {"PZNET_CACHE_DIR": cache}):
+            with self.assertRaisesRegex(OSError, r"(?s)^(?!.*\n).*s3://lab/") as caught:
+                pznet.infer("s3://lab/in.zarr", self.net, out, overlap=1, chunks=(4, 16, 16), progress=False)
+            self.assertLess(len(str(caught.exception)), 500)
+
+    def test_wrong_credentials(self):
+        for code in "InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied":
+            with self.faults(lambda n, _: (403, ERROR.format(code, "no").encode())):
+                run = subprocess.run([os.environ["PZNET"], "infer", NET, "s3://lab/in.zarr", "/tmp/never.npy", "-q"], capture_output=True, text=True, timeout=120,
+                                     env={**os.environ, "PZNET_PYTHON": sys.executable})
+                self.assertEqual((run.returncode != 0, run.stdout), (True, ""))
+                self.assertRegex(run.stderr, r"^pznet[^\n]*s3://lab/in.zarr: [^\n]*access is denied[^\n]*\n$")
+
+    def test_no_credentials(self):
+        with self.faults(lambda n, _: (403, ERROR.format("AccessDenied", "no").encode())), tempfile.TemporaryDirectory() as home:
+            bare = {k: v for k, v in os.environ.items() if not k.startswith("AWS_A") and not k.startswith("AWS_S")}
+            run = subprocess.run([os.environ["PZNET"], "infer", NET, "s3://lab/in.zarr", f"{home}/never.npy", "-q"], capture_output=True, text=True, timeout=120,
+                                 env={**bare, "PZNET_PYTHON": sys.executable, "HOME": home, "AWS_EC2_METADATA_DISABLED": "true"})
+            self.assertRegex(run.stderr, r"^pznet[^\n]*access is denied: no credentials were found; set AWS_ACCESS_KEY_ID[^\n]*\n$")
+            self.assertNotEqual(run.returncode, 0)
+
+    def test_killed(self):
+        rng, volume = random.Random(8), np.random.default_rng(8).integers(0, 256, (24, 100, 100), np.uint8)
+        make(stores.Place("s3://lab/kill.zarr", 2).spec, volume, "zarr3", (8, 32, 32))
+        with tempfile.TemporaryDirectory() as cache:
+            words = [os.environ["PZNET"], "infer", NET, "s3://lab/kill.zarr", "s3://lab/killed.zarr", "--overlap", "2,8,8", "--threads", "1", "--progress", "json", "--resume",
+                     "--chunks", "4,32,32", "--memory", "32M"]
+            more = {**os.environ, "PZNET_PYTHON": sys.executable, "PZNET_CACHE_DIR": cache}
+            for _ in range(3):
+                process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=more)
+                for line in process.stderr:
+                    if '"patches"' in line:
+                        break
+                time.sleep(rng.random() * 0.6)
+                process.kill()
+                process.stderr.close()
+                process.wait()
+            run = subprocess.run(words, stderr=subprocess.PIPE, text=True, env=more)
+            self.assertEqual(run.returncode, 0, run.stderr)
+        np.testing.assert_array_equal(load("s3://lab/killed.zarr")[0], pznet.infer(volume, self.net, overlap=(2, 8, 8), progress=False))
+
     def test_a_server_that_does_not_answer(self):
         before, stores.DEADLINE = stores.Place.wait.__defaults__, 1.0
         stores.Place.wait.__defaults__ = (1.0,)
@@ -463,6 +632,87 @@ class S3(unittest.TestCase):
         finally:
             self.server.send_signal(signal.SIGCONT)
             stores.Place.wait.__defaults__ = before
+
+
+class Http(unittest.TestCase):
+    def test_read(self):
+        volume = np.random.default_rng(4).integers(0, 256, (12, 40, 50), np.uint8)
+        with tempfile.TemporaryDirectory() as folder, serving(type("Served", (Files,), {"folder": folder})) as port:
+            net = pznet.load(NET, threads=2)
+            want = pznet.infer(volume, net, overlap=1, progress=False)
+            make(f"{folder}/a.zarr", volume, "zarr3", (4, 16, 16), (8, 32, 32))
+            make(f"{folder}/b.zarr", volume, "zarr", (4, 16, 16))
+            make(f"{folder}/c.n5", volume.transpose(2, 1, 0), "n5", (16, 16, 4))
+            for name in "a.zarr", "b.zarr", "c.n5":
+                np.testing.assert_array_equal(pznet.infer(f"http://127.0.0.1:{port}/{name}", net, overlap=1, progress=False), want)
+            with self.assertRaisesRegex(OSError, "nothing is written over HTTP"):
+                pznet.infer(volume, net, f"http://127.0.0.1:{port}/out.zarr", progress=False)
+            with self.assertRaisesRegex(OSError, "no Zarr"):
+                pznet.infer(f"http://127.0.0.1:{port}/d.zarr", net, progress=False)
+
+
+class Bucket(http.server.BaseHTTPRequestHandler):
+    """Of Google's JSON API what reads, writes, lists and removes objects (https://cloud.google.com/storage/docs/json_api/v1/objects)."""
+
+    protocol_version = "HTTP/1.1"
+
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        url = urllib.parse.urlsplit(self.path)
+        query = dict(urllib.parse.parse_qsl(url.query))
+        name = query.get("name") or urllib.parse.unquote(url.path.partition("/o/")[2])
+        with LOCK:
+            self.send(*self.act(query, name, body))
+
+    def act(self, query, name, body):
+        data, generation = self.objects.get(name, (None, 0))
+        if "ifGenerationMatch" in query and int(query["ifGenerationMatch"]) != generation:
+            return 412, b"{}", {}
+        if self.command == "POST":
+            type(self).counter += 1
+            self.objects[name] = body, self.counter
+            return 200, json.dumps({"name": name, "generation": str(self.counter)}).encode(), {}
+        if not name:
+            names = [n for n in sorted(self.objects) if n.startswith(query.get("prefix", ""))]
+            return 200, json.dumps({"items": [{"name": n, "size": str(len(self.objects[n][0]))} for n in names]}).encode(), {}
+        if data is None:
+            return 404, b"{}", {}
+        if self.command == "DELETE":
+            del self.objects[name]
+            return 204, b"", {}
+        return part_of(data, self.headers.get("Range"), {"x-goog-generation": str(generation)})
+
+    def send(self, status, data, headers):
+        self.send_response(status)
+        for k, v in ({"Content-Length": str(len(data))} | headers).items():
+            self.send_header(k, v)
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_GET = do_POST = do_DELETE = answer
+
+    def log_message(self, *words):
+        pass
+
+
+class Gcs(unittest.TestCase):
+    def test_from_bucket_to_bucket(self):
+        handler = type("Lab", (Bucket,), {"objects": {}, "counter": 0})
+        with serving(handler) as port, unittest.mock.patch.dict(os.environ, {"TENSORSTORE_GCS_HTTP_URL": f"http://127.0.0.1:{port}", "GOOGLE_AUTH_TOKEN_FOR_TESTING": "token"}):
+            volume = np.random.default_rng(4).integers(0, 256, (16, 60, 60), np.uint8)
+            net = pznet.load(NET, threads=2)
+            want = pznet.infer(volume, net, overlap=1, progress=False)
+            make(stores.Place("gs://lab/in.zarr", 2).spec, volume, "zarr3", (4, 16, 16), (8, 32, 32))
+            for format in stores.FORMATS:
+                pznet.infer("gs://lab/in.zarr", net, f"gs://lab/{format}", format=format, overlap=1, progress=False)
+                np.testing.assert_array_equal(load(f"gs://lab/{format}")[0], want)
+            with self.assertRaisesRegex(OSError, "no Zarr"):
+                pznet.infer("gs://lab/nothing.zarr", net, progress=False)
+            with self.assertRaisesRegex(OSError, "is not replaced in a bucket"):
+                pznet.infer("gs://lab/in.zarr", net, "gs://lab/zarr3", overlap=1, progress=False)
+            with self.assertRaises(KeyError):
+                pznet.infer(Unreadable(volume), net, "gs://lab/never.zarr", overlap=1, progress=False)
+            self.assertEqual([n for n in handler.objects if n.startswith("never")], [])
 
 
 if __name__ == "__main__":

@@ -136,6 +136,14 @@ static pz_status visit(pz_rewriter *rw, pz_node_id id) {
   return PZ_OK;
 }
 
+/* From the end on, since what a stride goes up to may be read by points alone then. */
 pz_status pz_pass_remove_sparsity(pz_graph *g, int *changes, pz_error *err) {
-  return pz_rewrite_each(g, visit, changes, err);
+  pz_rewriter rw;
+  pz_status status = pz_rewriter_begin(&rw, g, err);
+  for (pz_node_id id = g->n_nodes - 1; id >= 0 && status == PZ_OK; id--) {
+    const int before = rw.changes;
+    if (g->nodes[id].op != PZ_OP_NONE) status = visit(&rw, id);
+    if (status == PZ_OK && rw.changes > before) status = pz_rewriter_reindex(&rw);
+  }
+  return pz_rewriter_end(&rw, status, changes);
 }

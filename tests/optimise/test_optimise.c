@@ -72,7 +72,11 @@ static const char network[] = "graph \"all\"\n"
                               "%p4 = pool \"pool4\" %v kernel 1,2,2 stride 1,2,2\n"
                               "output %p4\n"
                               "%n4 = group_norm \"norm4\" %v\n"
-                              "output %n4\n";
+                              "output %n4\n"
+                              "%f5 = deconv \"flat5\" %v, %w5 kernel 1,3,3\n"
+                              "const %one 1x1x1x1 = [1]\n"
+                              "%p5 = conv \"points5\" %f5, %one stride 1,2,2\n"
+                              "output %p5\n";
 
 static pz_graph *parse(const char *text) {
   pz_graph *g = NULL;
@@ -110,8 +114,8 @@ static void runs_all_to_a_fixed_point(void **state) {
   assert_true(pz_borders_sufficient(g));
   assert_true(compare_graphs(before, g, 1).error < 1e-6);
   /* conv1, conv2, concat, slice, a padded copy of the slice, conv3, fc and its reshape; shift, swish, norm2, norm3, join, conv4, pool4, norm4;
-   * z's cast */
-  assert_int_equal(g->n_nodes, 17);
+   * z's cast; flat5, points5 */
+  assert_int_equal(g->n_nodes, 19);
   pz_graph_free(before);
   pz_graph_free(g);
 }

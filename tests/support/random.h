@@ -34,6 +34,9 @@ void add_many(maker *m, pz_node *node, const char *stem, pz_tensor_id x, int32_t
 /* ---- random_layers.c: single layers. Each gives x back where it would not fit or would cost too much. ---- */
 
 pz_tensor_id random_conv(maker *m, pz_tensor_id x);
+pz_tensor_id flat_deconv(maker *m, pz_tensor_id x); /* of stride 1 */
+pz_tensor_id point_conv(maker *m, pz_tensor_id x, int64_t channels,
+                        const int32_t stride[PZ_SPATIAL]); /* of 1x1 */
 /* Keeps the spatial sizes. residual: a tensor of the result's shape, or PZ_NONE. */
 pz_tensor_id same_conv(maker *m, pz_tensor_id x, int64_t channels, pz_tensor_id residual);
 /* Spatial sizes about twice as large along the axes where twice[i]. */

@@ -330,13 +330,28 @@ static pz_tensor_id conv_norm(maker *m, pz_tensor_id x) {
   return chance(m, 50) ? norm_in_parts(m, x) : group_norm_exported(m, x);
 }
 
+/* The end of a residual block, and what reads every other point of it (IntelCaffe, figure 4). */
+static pz_tensor_id thinned(maker *m, pz_tensor_id x) {
+  const int32_t stride[PZ_SPATIAL] = {pick(m, 1, 2), 2, pick(m, 2, 3)};
+  const int64_t channels = shape_of(m, x).dim[1];
+  pz_tensor_id y = same_conv(m, x, channels, PZ_NONE);
+  if (chance(m, 30)) y = batch_norm(m, y);
+  if (chance(m, 60)) y = activation(m, y, PZ_ACT_RELU);
+  if (chance(m, 60)) y = pair(m, PZ_ELT_SUM, y, x, NULL);
+  if (chance(m, 60)) y = activation(m, y, PZ_ACT_RELU);
+  const pz_tensor_id a = point_conv(m, y, 4, stride);
+  if (a == y || chance(m, 50)) return a;
+  const pz_tensor_id b = point_conv(m, y, 4, stride);
+  return b == y ? a : pair(m, PZ_ELT_SUM, a, b, NULL);
+}
+
 pz_tensor_id random_exported_block(maker *m, pz_tensor_id x) {
   static const struct {
     int32_t weight;
     pz_tensor_id (*make)(maker *m, pz_tensor_id x);
   } blocks[] = {{12, conv_norm},  {6, exported_function}, {8, padded},         {10, shuffled},
                 {3, stepped},     {4, resized},           {10, with_constant}, {4, with_reduced},
-                {2, log_softmax}, {20, random_block}};
+                {2, log_softmax}, {5, flat_deconv},       {6, thinned},        {24, random_block}};
   int32_t total = 0, i = 0;
   for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) total += blocks[k].weight;
   for (int32_t ball = pick(m, 0, total - 1); ball >= blocks[i].weight; i++) ball -= blocks[i].weight;

@@ -114,6 +114,26 @@ pz_tensor_id random_conv(maker *m, pz_tensor_id x) {
   return affordable(m, &node, &shape, channels) ? add_conv(m, &node, x, channels, PZ_NONE) : x;
 }
 
+pz_tensor_id flat_deconv(maker *m, pz_tensor_id x) {
+  pz_shape shape = shape_of(m, x);
+  pz_shape5 in = pz_shape_as5(&shape);
+  pz_node node = pz_node_new(PZ_OP_DECONV);
+  int64_t channels = random_channels(m);
+  node.attr.conv.group = random_group(m, in.c, &channels);
+  for (int32_t i = first_axis(m); i < PZ_SPATIAL; i++) {
+    random_window(m, &node.attr.conv, i, in.s[i]);
+    node.attr.conv.stride[i] = 1;
+  }
+  return affordable(m, &node, &shape, channels) ? add_conv(m, &node, x, channels, PZ_NONE) : x;
+}
+
+pz_tensor_id point_conv(maker *m, pz_tensor_id x, int64_t channels, const int32_t stride[PZ_SPATIAL]) {
+  pz_shape shape = shape_of(m, x);
+  pz_node node = pz_node_new(PZ_OP_CONV);
+  for (int32_t i = first_axis(m); i < PZ_SPATIAL; i++) node.attr.conv.stride[i] = stride[i];
+  return affordable(m, &node, &shape, channels) ? add_conv(m, &node, x, channels, PZ_NONE) : x;
+}
+
 pz_tensor_id same_conv(maker *m, pz_tensor_id x, int64_t channels, pz_tensor_id residual) {
   pz_shape shape = shape_of(m, x);
   pz_node node = pz_node_new(PZ_OP_CONV);

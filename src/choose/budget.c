@@ -72,11 +72,7 @@ static double squares(const pz_candidate *c) { return c->added * c->added; }
 
 /* What may be added to the square of the network's error. Less than 0: it is too large. */
 static double slack_for_error(const budget *b) {
-  const pz_plan *plan = b->plan;
-  double sum = 0;
-  for (pz_node_id n = 0; n < plan->graph->n_nodes; n++)
-    if (plan->choices[n].n) sum += squares(pz_plan_candidate(plan, n));
-  return plan->max_error * plan->max_error - sum;
+  return b->plan->max_error * b->plan->max_error - pz_error_of(b->plan);
 }
 
 /* Each convolution's candidate such that all take the least time and their squares keep within the bound: a multiple-choice
@@ -121,11 +117,19 @@ static void choose_smallest(const budget *b) {
   }
 }
 
+static double cost_of_all(const budget *b) {
+  double cost = 0;
+  for (pz_node_id n = 0; n < nodes(b); n++) cost += priced_now(b, n)->cost;
+  return cost;
+}
+
+/* The parts are rounded up: what was chosen before may keep within the bound and be faster. */
 static void solve(knapsack *k) {
   const budget *b = k->budget;
   uint16_t *picked = k->picked;
   for (int32_t s = 0; s <= STEPS; s++) k->least[s] = 0;
   for (pz_node_id n = 0; n < nodes(b); n++) add_node(k, n, picked), picked += STEPS + 1;
+  if (slack_for_error(b) >= 0 && !(k->least[STEPS] < cost_of_all(b))) return;
   if (isinf(k->least[STEPS])) return choose_smallest(b);
   for (pz_node_id n = nodes(b) - 1, s = STEPS; n >= 0; n--) {
     picked -= STEPS + 1;
@@ -136,7 +140,6 @@ static void solve(knapsack *k) {
 
 pz_status pz_satisfy_error_bound(pz_plan *plan, const pz_costs *costs, pz_error *err) {
   const budget b = {plan, costs};
-  if (plan->max_error <= 0 || slack_for_error(&b) >= 0) return PZ_OK;
   const size_t bytes = 2 * (STEPS + 1) * sizeof(double) + (size_t)nodes(&b) * (STEPS + 1) * sizeof(uint16_t);
   double *rows = malloc(bytes);
   if (!rows) return pz_fail_memory(err, "the choice of algorithms", bytes);
@@ -183,8 +186,8 @@ static bool spend_some(const budget *b, limits l, double *saved, double *slower)
 /* Gives a part of all convolutions' time for smaller weights, where it buys most, as long as it is worth it. size: of the plan
  * before. False: nothing was. */
 static bool spend_slack(const budget *b, const pz_plan_size *size) {
-  double cost = 0, saved, slower;
-  for (pz_node_id n = 0; n < nodes(b); n++) cost += priced_now(b, n)->cost;
+  double cost, saved, slower;
+  cost = cost_of_all(b);
   const double threshold = cost > 0 ? THRESHOLD * pz_plan_bytes(size) / cost : 0;
   double left = b->plan->slack * cost;
   bool any = false;

@@ -1,78 +1,232 @@
-/* choose.c: the greedy choice over the tables of costs: the cheapest candidate of each node by itself. Of nodes that were timed the fastest,
- * with what its layouts make others convert; by the cost model the cheapest with that; where solvers have ranks alone, of the first rank the one with
- * the fewest conversions. */
+/* choose.c: the global search (NeoCPU 3.3.2) over the tables of costs: a candidate for each node, such that their costs and those of all conversions
+ * between them are the least together, and the errors within the bound. Of candidates with the same layouts a node keeps the cheapest: of those
+ * that were timed the fastest. What is left is a problem of a few values a node, which pbqp.h solves. A tensor that several read is converted once for
+ * all: where there are several a variable of its own says whether it is. */
 #include "choose/choose.h"
+#include "choose/pbqp.h"
 
 #include <math.h>
 
 /* Times that differ by less are taken for equal: the smaller error decides, then the smaller weights. */
 #define EQUAL 1.02
 
-typedef struct greedy {
+/* Candidates of one node with one set of layouts; one of them stands for all. */
+typedef struct option {
+  int32_t candidate;
+  double cost;
+} option;
+
+enum { MOST_OPTIONS = 8 }; /* layouts read, written, and whether any is read */
+
+typedef struct search {
+  pz_plan *plan;
   const pz_costs *costs;
-  pz_choice *choices;
-} greedy;
+  pz_arena *arena;
+  double price;                   /* of the square of an error, in the unit of costs */
+  option (*option)[MOST_OPTIONS]; /* by node */
+  int32_t *options;               /* by variable: how many values it has; nodes come first */
+  int32_t *readers, *variable;    /* by tensor: edges; its variable, -1: none */
+  int32_t tensors, variables;
+} search;
 
-/* Candidate i of node n with what is converted for it, as its neighbours are chosen now. */
-static double cost_beside(const greedy *g, pz_node_id n, int32_t i) {
-  return g->costs->node[n][i].cost + pz_transforms_of(g->costs, g->choices, n, i).cost;
+static pz_status no_memory(pz_error *err) { return pz_fail_memory(err, "the global search", 0); }
+
+/* ---- what a node may have ---- */
+
+static double square(const pz_candidate *c) { return c->added * c->added; }
+
+/* Whether candidate i may be taken, as far as how the node is chosen goes. */
+static bool is_allowed(const search *s, pz_node_id n, int32_t i) {
+  const pz_priced *all = s->costs->node[n];
+  const int32_t how = s->costs->forced[n];
+  if (how >= 0) return i == how;
+  if (how == PZ_BY_TIME) return all[i].timed;
+  return all[0].counted || all[i].cost <= all[0].cost; /* ranks are no costs: of the first alone */
 }
 
-/* What is converted whatever is chosen would hide how far times are apart: it does not count. */
-static double converted_always(const greedy *g, pz_node_id n) {
-  double least = INFINITY;
-  for (int32_t i = 0; i < g->costs->candidates[n]; i++)
-    if (g->costs->node[n][i].timed) least = fmin(least, pz_transforms_of(g->costs, g->choices, n, i).cost);
-  return least;
+/* Ranks do not add up with costs. */
+static double cost_of(const search *s, pz_node_id n, int32_t i) {
+  const pz_priced *p = &s->costs->node[n][i];
+  const bool rank = s->costs->forced[n] == PZ_BY_COST && !s->costs->node[n][0].counted;
+  return (rank ? 0 : p->cost) + s->price * square(&s->plan->choices[n].candidates[i]);
 }
 
-static bool is_better(const pz_candidate *c, const pz_candidate *than) {
+static bool same_layouts(const pz_priced *a, const pz_priced *b) {
+  return a->in == b->in && a->out == b->out && a->any_layout == b->any_layout;
+}
+
+static bool is_smaller(const pz_candidate *c, const pz_candidate *than) {
   return c->error < than->error || (c->error <= than->error && c->weights < than->weights);
 }
 
-static int32_t fastest(const greedy *g, pz_node_id n) {
-  const double always = converted_always(g, n);
-  const pz_candidate *c = g->choices[n].candidates;
-  int32_t best = 0;
-  double least = INFINITY;
-  for (int32_t i = 0; i < g->costs->candidates[n]; i++) {
-    const double cost = g->costs->node[n][i].timed ? cost_beside(g, n, i) - always : INFINITY;
-    if (cost < least) least = cost, best = i;
+static void take_cheapest(search *s, pz_node_id n, int32_t i) {
+  option *o = s->option[n];
+  const double cost = cost_of(s, n, i);
+  int32_t k = 0;
+  while (k < s->options[n] && !same_layouts(&s->costs->node[n][o[k].candidate], &s->costs->node[n][i])) k++;
+  if (k == s->options[n]) o[s->options[n]++] = (option){i, cost};
+  else if (cost < o[k].cost) o[k] = (option){i, cost};
+}
+
+/* Of times that are near the fastest, one that is smaller. */
+static void take_smaller(search *s, pz_node_id n, int32_t i) {
+  const pz_candidate *c = s->plan->choices[n].candidates;
+  for (int32_t k = 0; k < s->options[n]; k++) {
+    option *o = &s->option[n][k];
+    if (!same_layouts(&s->costs->node[n][o->candidate], &s->costs->node[n][i])) continue;
+    if (cost_of(s, n, i) <= EQUAL * o->cost && is_smaller(&c[i], &c[o->candidate])) o->candidate = i;
   }
-  for (int32_t i = 0; i < g->costs->candidates[n]; i++)
-    if (g->costs->node[n][i].timed && cost_beside(g, n, i) - always <= EQUAL * least &&
-        is_better(&c[i], &c[best]))
-      best = i;
-  return best;
 }
 
-/* The least cost with what is converted for it; of equal ones the first. */
-static int32_t cheapest(const greedy *g, pz_node_id n) {
-  int32_t best = 0;
-  for (int32_t i = 1; i < g->costs->candidates[n]; i++)
-    if (cost_beside(g, n, i) < cost_beside(g, n, best)) best = i;
-  return best;
+static void find_options(search *s, pz_node_id n) {
+  s->options[n] = 0;
+  for (int32_t i = 0; i < s->costs->candidates[n]; i++)
+    if (is_allowed(s, n, i)) take_cheapest(s, n, i);
+  for (int32_t i = 0; s->costs->forced[n] == PZ_BY_TIME && s->price <= 0 && i < s->costs->candidates[n]; i++)
+    if (is_allowed(s, n, i)) take_smaller(s, n, i);
+  if (!s->options[n]) s->option[n][s->options[n]++] = (option){0, 0}; /* none was timed */
 }
 
-/* Ranks are no costs: only among those of one rank, and by the number of conversions inside the network. */
-static int32_t least_converted(const greedy *g, pz_node_id n) {
-  int32_t best = 0, least = -1;
-  if (g->costs->node[n][0].counted) return cheapest(g, n);
-  for (int32_t i = 1; i < g->costs->candidates[n]; i++) {
-    if (g->costs->node[n][i].cost > g->costs->node[n][0].cost) continue;
-    if (least < 0) least = pz_transforms_of(g->costs, g->choices, n, 0).inside;
-    const int32_t count = pz_transforms_of(g->costs, g->choices, n, i).inside;
-    if (count < least) least = count, best = i;
+/* ---- the problem ---- */
+
+static int32_t candidate_of(const search *s, pz_node_id n, int32_t i) {
+  return n == PZ_NONE ? 0 : s->option[n][i].candidate;
+}
+static int32_t options_of(const search *s, pz_node_id n) { return n == PZ_NONE ? 1 : s->options[n]; }
+
+static pz_status add_node(const search *s, pz_pbqp *p, pz_node_id n, pz_error *err) {
+  double cost[MOST_OPTIONS];
+  for (int32_t i = 0; i < s->options[n]; i++) cost[i] = s->option[n][i].cost;
+  return pz_pbqp_add(p, 1, &n, cost, err);
+}
+
+/* Costs over those of `from`, `to` and the tensor's variable that there are. */
+typedef double cost_at(const search *s, const pz_edge *e, int32_t i, int32_t j, int32_t converted);
+
+static pz_status add_group(const search *s, pz_pbqp *p, const pz_edge *e, bool reader, cost_at *at,
+                           pz_error *err) {
+  double cost[MOST_OPTIONS * MOST_OPTIONS * 2];
+  int32_t variable[3], n = 0, k = 0;
+  const int32_t own = s->variable[e->tensor];
+  if (e->from != PZ_NONE) variable[n++] = e->from;
+  if (reader && e->to != PZ_NONE) variable[n++] = e->to;
+  if (own >= 0) variable[n++] = own;
+  for (int32_t i = 0; i < options_of(s, e->from); i++)
+    for (int32_t j = 0; j < (reader ? options_of(s, e->to) : 1); j++)
+      for (int32_t t = 0; t < (own >= 0 ? 2 : 1); t++)
+        cost[k++] = at(s, e, candidate_of(s, e->from, i), reader ? candidate_of(s, e->to, j) : 0, t);
+  return n ? pz_pbqp_add(p, n, variable, cost, err) : PZ_OK;
+}
+
+static double of_one_reader(const search *s, const pz_edge *e, int32_t i, int32_t j, int32_t converted) {
+  (void)converted;
+  return pz_edge_cost(s->costs, e, i, j);
+}
+/* Of several: what converting costs, and that it must be done where one wants it. */
+static double of_converting(const search *s, const pz_edge *e, int32_t i, int32_t j, int32_t converted) {
+  (void)j;
+  const pz_layout written = pz_edge_written(s->costs, e, i);
+  return converted ? e->transform[written][written == PZ_NCHW ? PZ_NCHWC : PZ_NCHW] : 0;
+}
+static double of_reading(const search *s, const pz_edge *e, int32_t i, int32_t j, int32_t converted) {
+  return !converted && pz_edge_cost(s->costs, e, i, j) > 0 ? INFINITY : 0;
+}
+
+static pz_status add_edges(const search *s, pz_pbqp *p, pz_error *err) {
+  bool *told = PZ_NEW(s->arena, bool, (size_t)s->tensors + 1);
+  if (!told) return no_memory(err);
+  for (int32_t k = 0; k < s->costs->n_edges; k++) {
+    const pz_edge *e = &s->costs->edges[k];
+    const bool several = s->variable[e->tensor] >= 0;
+    PZ_TRY(add_group(s, p, e, true, several ? of_reading : of_one_reader, err));
+    if (several && !told[e->tensor]) PZ_TRY(add_group(s, p, e, false, of_converting, err));
+    told[e->tensor] = true;
   }
-  return best;
+  return PZ_OK;
 }
 
-void pz_choose_solvers(pz_plan *plan, const pz_costs *costs) {
-  const greedy g = {costs, plan->choices};
-  for (pz_node_id n = 0; n < costs->n_nodes; n++)
-    plan->choices[n].chosen = costs->forced[n] > 0 ? costs->forced[n] : 0;
-  for (pz_node_id n = 0; n < costs->n_nodes; n++)
-    if (costs->forced[n] == PZ_BY_TIME) plan->choices[n].chosen = fastest(&g, n);
-  for (pz_node_id n = costs->n_nodes - 1; n >= 0; n--)
-    if (costs->forced[n] == PZ_BY_COST) plan->choices[n].chosen = least_converted(&g, n);
+static pz_status begin(search *s, pz_error *err) {
+  const pz_costs *c = s->costs;
+  for (int32_t k = 0; k < c->n_edges; k++)
+    if (c->edges[k].tensor >= s->tensors) s->tensors = c->edges[k].tensor + 1;
+  const size_t most = (size_t)c->n_nodes + (size_t)s->tensors + 1;
+  s->option = pz_arena_alloc(s->arena, (size_t)c->n_nodes + 1, sizeof *s->option);
+  s->options = PZ_NEW(s->arena, int32_t, most);
+  s->readers = PZ_NEW(s->arena, int32_t, most), s->variable = PZ_NEW(s->arena, int32_t, most);
+  if (!s->option || !s->options || !s->readers || !s->variable) return no_memory(err);
+  for (int32_t k = 0; k < c->n_edges; k++) s->readers[c->edges[k].tensor]++;
+  s->variables = c->n_nodes;
+  for (int32_t t = 0; t < s->tensors; t++) {
+    s->variable[t] = s->readers[t] > 1 ? s->variables : -1;
+    if (s->readers[t] > 1) s->options[s->variables++] = 2;
+  }
+  return PZ_OK;
+}
+
+static pz_status state(search *s, pz_pbqp **p, pz_error *err) {
+  for (pz_node_id n = 0; n < s->costs->n_nodes; n++) find_options(s, n);
+  PZ_TRY(pz_pbqp_new(s->arena, s->variables, s->options, p, err));
+  for (pz_node_id n = 0; n < s->costs->n_nodes; n++) PZ_TRY(add_node(s, *p, n, err));
+  return add_edges(s, *p, err);
+}
+
+/* With errors at that price. *cost: what is expected of the plan, without it. */
+static pz_status solve(pz_plan *plan, const pz_costs *costs, double price, double *cost, pz_error *err) {
+  search s = {.plan = plan, .costs = costs, .price = price, .arena = pz_arena_new()};
+  pz_pbqp *p = NULL;
+  if (!s.arena) return no_memory(err);
+  pz_arena_watch(s.arena, pz_arena_watched(plan->arena));
+  pz_status status = begin(&s, err);
+  if (status == PZ_OK) status = state(&s, &p, err);
+  int32_t *value = status == PZ_OK ? PZ_NEW(s.arena, int32_t, (size_t)s.variables + 1) : NULL;
+  if (status == PZ_OK && !value) status = no_memory(err);
+  if (status == PZ_OK) status = pz_pbqp_solve(p, &pz_dynamic_programming, value, NULL, err);
+  for (pz_node_id n = 0; n < costs->n_nodes && status == PZ_OK; n++)
+    plan->choices[n].chosen = candidate_of(&s, n, value[n]);
+  if (status == PZ_OK) *cost = pz_pbqp_cost(p, value) - price * pz_error_of(plan);
+  pz_arena_free(s.arena);
+  return status;
+}
+
+/* ---- the bound on the error ---- */
+
+double pz_error_of(const pz_plan *plan) {
+  double sum = 0;
+  for (pz_node_id n = 0; plan->graph && n < plan->graph->n_nodes; n++)
+    if (plan->choices[n].n) sum += square(pz_plan_candidate(plan, n));
+  return sum;
+}
+
+static bool is_within(const pz_plan *plan) {
+  return plan->max_error <= 0 || pz_error_of(plan) <= plan->max_error * plan->max_error;
+}
+
+/* The least price at which the errors keep within the bound, to a few per cent: with a Lagrange multiplier layouts and errors are searched
+ * together. What is left of the bound is for pz_satisfy_error_bound. */
+static pz_status find_price(pz_plan *plan, const pz_costs *costs, double cost, pz_error *err) {
+  enum { DOUBLINGS = 24, HALVINGS = 12 };
+  double low = 0, high = 1e-3 * cost / (plan->max_error * plan->max_error), ignored;
+  int tries = 0;
+  for (; tries < DOUBLINGS && !is_within(plan); tries++) {
+    if (tries) low = high, high *= 4; /* up to 1e14 times where it began */
+    PZ_TRY(solve(plan, costs, high, &ignored, err));
+  }
+  for (int i = 0; i < HALVINGS && is_within(plan) && high > 1.02 * low; i++) {
+    const double middle = low > 0 ? sqrt(low * high) : high / 16;
+    PZ_TRY(solve(plan, costs, middle, &ignored, err));
+    if (is_within(plan)) {
+      high = middle;
+      continue;
+    }
+    low = middle;
+    PZ_TRY(solve(plan, costs, high, &ignored, err));
+  }
+  return PZ_OK;
+}
+
+pz_status pz_choose_solvers(pz_plan *plan, const pz_costs *costs, bool *bounded, pz_error *err) {
+  double cost = 0;
+  PZ_TRY(solve(plan, costs, 0, &cost, err));
+  *bounded = !is_within(plan);
+  return *bounded ? find_price(plan, costs, cost, err) : PZ_OK;
 }

@@ -15,9 +15,11 @@ pz_status pz_candidates_of(const pz_problem *problem, const pz_target *target, p
 /* What the candidate's solver counts of it (target/cost_terms.inc); all 0 where it counts nothing. */
 void pz_candidate_work(const pz_solver *solver, const pz_query *q, pz_work *work);
 
-/* The greedy choice: a candidate for each node (choose.c). */
-void pz_choose_solvers(pz_plan *plan, const pz_costs *costs);
-/* Algorithms with smaller errors where those of all convolutions together exceed max_error (budget.c). */
+/* The global search: a candidate for each node (choose.c). *bounded: the bound on the error has decided about some. */
+pz_status pz_choose_solvers(pz_plan *plan, const pz_costs *costs, bool *bounded, pz_error *err);
+/* The square of what all candidates' errors are expected to add to the result's. */
+double pz_error_of(const pz_plan *plan);
+/* With the layouts as they are, the fastest algorithms whose errors together keep within max_error (budget.c). */
 pz_status pz_satisfy_error_bound(pz_plan *plan, const pz_costs *costs, pz_error *err);
 /* What the plan needs with the candidates as they are now. */
 typedef pz_status (*pz_size_of)(pz_plan *plan, pz_plan_size *size, pz_error *err);

@@ -217,32 +217,3 @@ pz_status pz_costs_of(pz_plan *plan, const pz_plan_options *options, pz_costs *c
                       .first_out = t.first_out};
   return PZ_OK;
 }
-
-/* ---- reading them ---- */
-
-static void count(pz_transforms *sum, const pz_edge *e, double cost) {
-  sum->cost += cost;
-  sum->inside += cost > 0 && e->from != PZ_NONE && e->to != PZ_NONE;
-}
-
-/* A result that several read is converted once. */
-pz_transforms pz_transforms_of(const pz_costs *c, const pz_choice *choices, pz_node_id n, int32_t i) {
-  pz_transforms sum = {0};
-  for (int32_t k = c->into[n]; k < c->into[n + 1]; k++) {
-    const pz_edge *e = &c->edges[k];
-    count(&sum, e, pz_edge_cost(c, e, e->from == PZ_NONE ? 0 : choices[e->from].chosen, i));
-  }
-  for (int32_t k = c->first_out[n]; k < c->first_out[n + 1];) {
-    const pz_tensor_id id = c->edges[c->out_of[k]].tensor;
-    pz_transforms of_tensor = {0};
-    for (; k < c->first_out[n + 1] && c->edges[c->out_of[k]].tensor == id; k++) {
-      const pz_edge *e = &c->edges[c->out_of[k]];
-      pz_transforms one = {0};
-      count(&one, e, pz_edge_cost(c, e, i, e->to == PZ_NONE ? 0 : choices[e->to].chosen));
-      if (one.cost > of_tensor.cost) of_tensor.cost = one.cost;
-      of_tensor.inside |= one.inside;
-    }
-    sum.cost += of_tensor.cost, sum.inside += of_tensor.inside;
-  }
-  return sum;
-}

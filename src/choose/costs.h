@@ -1,6 +1,6 @@
 /* costs.h: the two tables that choosing stands on (NeoCPU 3.3.2): what each candidate of each node costs, and on each edge what it costs to
  * bring the tensor from the layout that one node writes to the one that the next reads. They are data: whoever chooses reads them, and knows
- * neither solvers nor problems. The greedy choice (choose.c) is one reader; dynamic programming and PBQP can be others. */
+ * neither solvers nor problems. The global search (choose.c) is their reader. */
 #ifndef PZ_CHOOSE_COSTS_H
 #define PZ_CHOOSE_COSTS_H
 
@@ -58,12 +58,5 @@ static inline pz_layout pz_edge_read(const pz_costs *c, const pz_edge *e, int32_
 static inline double pz_edge_cost(const pz_costs *c, const pz_edge *e, int32_t i, int32_t j) {
   return e->transform[pz_edge_written(c, e, i)][pz_edge_read(c, e, i, j)];
 }
-
-/* What has to be converted for node n with candidate i while its neighbours are as they are chosen. */
-typedef struct pz_transforms {
-  double cost;
-  int32_t inside; /* tensors; none of the network's inputs and outputs */
-} pz_transforms;
-pz_transforms pz_transforms_of(const pz_costs *costs, const pz_choice *choices, pz_node_id n, int32_t i);
 
 #endif

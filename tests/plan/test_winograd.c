@@ -271,7 +271,7 @@ static int32_t choose_two_planes(void *host, const pz_plan *plan, const pz_node 
 static void test_pooled_bf16x2(void **state) {
   (void)state;
   assert_int_equal(
-      steps_with(pooled, PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_two_planes, "planes, maximum of"), 2);
+      steps_with(pooled, PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_two_planes, "planes, maximum of"), 3);
   check_bits(pooled, choose_two_planes, TILES);
 }
 

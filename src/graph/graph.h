@@ -302,6 +302,21 @@ typedef struct pz_attr_cumsum {
   int32_t axis;
   bool exclusive, reverse;
 } pz_attr_cumsum;
+/* detection_output: locations [N, priors (* classes) * 4], confidences [N, priors * classes], priors [1, 2, priors * 4] (SSD, Liu et al. 2016; Caffe). A prior is
+ * a box, xmin, ymin, xmax, ymax, and behind all of them come four variances of each. The box of prior p, with v = variance * location:
+ *   corners    prior + v
+ *   otherwise  centre + v[0], v[1] times the prior's size, and sizes exp(v[2]), exp(v[3]) times its own
+ * Of each class but the background the top_k candidates (-1: all) whose confidence is greater than `confidence`, the greatest first, of equal ones the lower
+ * prior; one whose box overlaps one that is kept already, intersection over union, by more than `overlap` is not kept. Of all
+ * classes the `keep` best, of equal ones the lower class. The result is [1, 1, N * keep, 7]: image, class, confidence and box, by class, then by
+ * confidence; rows that are left have the image -1, and 0. */
+typedef struct pz_attr_detection_output {
+  int32_t classes, background, top_k, keep; /* background -1: none */
+  bool per_class;                           /* locations of each class by itself */
+  bool coded;                               /* locations have the variances in them: all are 1 */
+  bool corners;
+  float overlap, confidence;
+} pz_attr_detection_output;
 
 typedef enum pz_op {
 #define OP(id, name, min_in, max_in, attr_type, family) PZ_OP_##id,
@@ -337,6 +352,7 @@ typedef union pz_attributes {
   pz_attr_gather gather;
   pz_attr_cast cast;
   pz_attr_cumsum cumsum;
+  pz_attr_detection_output detection_output;
 } pz_attributes;
 
 typedef struct pz_node {

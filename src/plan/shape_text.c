@@ -8,6 +8,7 @@
 #include "kernels/copy/copy.h"
 #include "kernels/copy/lanes.h"
 #include "kernels/cumsum/cumsum.h"
+#include "kernels/detection/detection_output.h"
 #include "kernels/fft/shape.h"
 #include "kernels/gather/gather.h"
 #include "kernels/gather/points.h"

@@ -82,6 +82,14 @@ static const row shapes[] = {
     {"2x3x4", "%y = gather \"y\" %x index 2,0,0,1", "2x4x4"},
     {"2x3x4", "%y = cumsum \"y\" %x axis 0 reverse", "2x3x4"},
     {"7", "%y = cumsum \"y\" %x axis 0 exclusive", "7"},
+    {"2x12",
+     "const %l 2x16 = seed 1\nconst %p 1x2x16 = seed 2\n%y = detection_output \"y\" %l, %x, %p classes 3 "
+     "keep 5",
+     "1x1x10x7"},
+    {"2x4x3",
+     "const %l 2x4x3x4 = seed 1\nconst %p 1x16 = seed 2\n%y = detection_output \"y\" %l, %x, %p classes 3 "
+     "coded per_class",
+     "1x1x2x7"},
     {"2x6x3", "const %g 6 = seed 1\n%y = channel_norm \"y\" %x, %g, _, %g eps 0 act prelu", "2x6x3"},
 };
 
@@ -267,6 +275,22 @@ static const row errors[] = {
     {"2x4", "%y = argmax \"y\" %x axis 2", "axis 2 is not one of"},
     {"2x4", "%y = cumsum \"y\" %x axis -1", "axis -1 is not one of its input's 2 dimensions"},
     {"7", "%y = cumsum \"y\" %x", "axis 1 is not one of its input's 1 dimensions"},
+#define DETECTION(l, p, attributes)                                                                          \
+  "const %l " l " = seed 1\nconst %p " p " = seed 2\n%y = detection_output \"y\" %l, %x, %p " attributes
+    {"2x12", DETECTION("1x16", "1x2x16", "classes 3"), "expected as many images"},
+    {"12", DETECTION("1x16", "1x2x16", "classes 3"), "expected as many images"},
+    {"2x12", DETECTION("2x16", "1x2x16", "classes 5"), "its confidences 2x12 are not of 5 classes"},
+    {"2x12", DETECTION("2x16", "1x2x16", "classes 3 per_class"), "are not 4 for each of 12 boxes"},
+    {"2x12", DETECTION("2x12", "1x2x16", "classes 3"), "are not 4 for each of 4 boxes"},
+    {"2x12", DETECTION("2x16", "1x16", "classes 3"), "are not 4 numbers and 4 variances for each of 4 boxes"},
+    {"2x12", DETECTION("2x16", "1x2x16", "classes 0"), "classes 0: must be at least 1"},
+    {"2x12", DETECTION("2x16", "1x2x16", "classes 3 background 3"),
+     "background 3: expected one of its 3 classes"},
+    {"2x12", DETECTION("2x16", "1x2x16", "classes 3 overlap 2"), "overlap 2: expected 0 to 1"},
+    {"2x12", DETECTION("2x16", "1x2x16", "classes 3 top_k 0"), "top_k 0: expected at least 1"},
+    {"2x12", DETECTION("2x16", "1x2x16", "classes 3 keep 0"), "keep 0: must be at least 1"},
+    {"2x12", DETECTION("2x16", "1x2x16", "classes 3 keep 2147483647"),
+     "its result would be 1x1x4294967294x7"},
     {"1x16777217", "%y = argmax \"y\" %x", "axis 1 of its input 1x16777217 has more than 2^24 entries"},
 };
 

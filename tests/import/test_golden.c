@@ -35,6 +35,7 @@ static void becomes(const char *name) {
     becomes(#name);                                                                                          \
   }
 GOLDEN(layers)
+GOLDEN(detection)
 GOLDEN(v1)
 GOLDEN(rules)
 GOLDEN(versions)
@@ -85,6 +86,7 @@ static void options_may_be_null(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(golden_layers),
+      cmocka_unit_test(golden_detection),
       cmocka_unit_test(golden_v1),
       cmocka_unit_test(golden_rules),
       cmocka_unit_test(golden_versions),

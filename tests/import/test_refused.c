@@ -7,6 +7,9 @@
 #define POOL(fields)      LAYER("Pooling", "pooling_param { " fields " }")
 #define TWO                                                                                                  \
   "layer { name: 'z' type: 'Input' top: 'z' input_param { shape { dim: 1 dim: 4 dim: 7 dim: 8 } } }\n" X
+#define DETECTION(nms, rest)                                                                                 \
+  X "layer { name: 'l' type: 'DetectionOutput' bottom: 'x' bottom: 'x' bottom: 'x' top: 'y' "                \
+    "detection_output_param { nms_param { " nms " } " rest " } }"
 #define JOIN(type, rest) TWO "layer { name: 'l' type: '" type "' bottom: 'x' bottom: 'z' top: 'y' " rest " }"
 
 static const struct refused {
@@ -217,6 +220,28 @@ static const struct refused {
     {LAYER("Permute", "permute_param { order: [1, 1] }"),
      "order: 1, expected each of the 4 dimensions at most once"},
     {LAYER("Permute", "permute_param { order: 4 }"), "order: 4, expected"},
+    {LAYER("Normalize", "norm_param { eps: -1 }"), "eps: -1, expected 0 or more"},
+    {JOIN("PriorBox", ""), "has 0 min_size, expected 1 to 64"},
+    {JOIN("PriorBox", "prior_box_param { min_size: 0 }"), "min_size: 0, expected a positive size"},
+    {JOIN("PriorBox", "prior_box_param { min_size: 5 max_size: 5 }"),
+     "max_size: 5, expected more than its min_size, 5"},
+    {JOIN("PriorBox", "prior_box_param { min_size: 5 max_size: 6 max_size: 7 }"),
+     "has 2 max_size, expected as many"},
+    {JOIN("PriorBox", "prior_box_param { min_size: 5 aspect_ratio: -1 }"),
+     "aspect_ratio: -1, expected a positive"},
+    {JOIN("PriorBox", "prior_box_param { min_size: 5 variance: 1 variance: 2 }"),
+     "has 2 variance, expected 1 or 4"},
+    {JOIN("PriorBox", "prior_box_param { min_size: 5 variance: 0 }"), "variance: 0, expected a positive"},
+    {JOIN("PriorBox", "prior_box_param { min_size: 5 img_h: 3 }"), "give img_size, or img_h and img_w"},
+    {JOIN("PriorBox", "prior_box_param { min_size: 5 step: 1 step_h: 1 step_w: 1 }"),
+     "give step, or step_h and step_w"},
+    {JOIN("PriorBox", "prior_box_param { min_size: 5 step: -1 }"), "step: expected a positive number"},
+    {DETECTION("eta: 0.5", "num_classes: 4"), "eta: 0.5 is not supported"},
+    {DETECTION("", "num_classes: 4 code_type: CORNER_SIZE"), "code_type: CORNER_SIZE is not supported"},
+    {DETECTION("", "num_classes: 4 keep_top_k: 0"), "keep_top_k: 0, expected at least 1"},
+    {DETECTION("nms_threshold: 2", "num_classes: 4"), "overlap 2: expected 0 to 1"},
+    {DETECTION("", "num_classes: 3"), "its confidences 1x4x8x8 are not of 3 classes"},
+    {DETECTION("", "num_classes: 4"), "are not 4 numbers and 4 variances for each of 64 boxes"},
     {LAYER("LRN", "lrn_param { local_size: 4 }"), "it must be odd"},
     {LAYER("InnerProduct", "inner_product_param { num_output: 1 axis: -5 }"),
      "axis: -5 is not one of the 4 dimensions"},

@@ -192,6 +192,21 @@ static void test_cumsum(void **state) {
         "output %c\noutput %d\noutput %e\noutput %f\noutput %g\noutput %j\n");
 }
 
+/* By corners and by centres, of all classes at once and each by itself, in several images. */
+static void test_detection(void **state) {
+  (void)state;
+  check(
+      "graph \"detection\"\n"
+      "input %x 2x240\n"
+      "input %l 2x160\n"
+      "input %m 2x960\n"
+      "const %p 1x2x160 = seed 4\n"
+      "%c = activation \"c\" %x act sigmoid\n"
+      "%a = detection_output \"a\" %l, %c, %p classes 6 keep 20 top_k 15 corners overlap 0.2 confidence 0.4\n"
+      "%b = detection_output \"b\" %m, %c, %p classes 6 keep 9 background -1 per_class coded overlap 0.3\n"
+      "output %a\noutput %b\n");
+}
+
 static void test_channel_norm(void **state) {
   (void)state;
   check("graph \"channels\"\n"
@@ -236,6 +251,7 @@ int main(void) {
       cmocka_unit_test(test_group_norm),   cmocka_unit_test(test_functions),
       cmocka_unit_test(test_eltwise),      cmocka_unit_test(test_reduce),
       cmocka_unit_test(test_channel_norm), cmocka_unit_test(test_many_dimensions),
-      cmocka_unit_test(test_cumsum),       cmocka_unit_test(test_compiled)};
+      cmocka_unit_test(test_cumsum),       cmocka_unit_test(test_detection),
+      cmocka_unit_test(test_compiled)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -383,6 +383,49 @@ static void cumsum(void **state) {
   cumsum_case((pz_attr_cumsum){0, false, true}, DOUBLES(0, 12, 1, 24, 1, 46, -1, 10, -2, 20, -4, 40));
 }
 
+/* Boxes as they are, of which the second overlaps the first by 3/4; a better class comes behind a lower one. */
+static void detection_case(pz_attr_detection_output a, const double *expected) {
+  fixture f;
+  fixture_begin(&f, PZ_OP_DETECTION_OUTPUT);
+  fixture_input(&f, 0, SHAPE(1, 12), FLOATS(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+  fixture_input(&f, 1, SHAPE(1, 9), FLOATS(1, 0.5, 0.1, 1, 0.625, 0.9375, 1, 0.375, 0.875));
+  fixture_input(&f, 2, SHAPE(1, 1, 12), FLOATS(0, 0, 4, 4, 0, 0, 4, 3, 10, 10, 12, 12));
+  a.classes = 3, a.coded = a.corners = true, a.confidence = 0.25f;
+  f.node.attr.detection_output = a;
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, SHAPE(1, 1, a.keep, 7), expected);
+  fixture_end(&f);
+}
+
+static void detection_output(void **state) {
+  (void)state;
+  detection_case((pz_attr_detection_output){.top_k = -1, .keep = 5, .overlap = 0.5f},
+                 DOUBLES(0, 1, 0.625, 0, 0, 4, 3, 0, 1, 0.375, 10, 10, 12, 12, 0, 2, 0.9375, 0, 0, 4, 3, 0, 2,
+                         0.875, 10, 10, 12, 12, -1, 0, 0, 0, 0, 0, 0));
+  /* of all classes two */
+  detection_case((pz_attr_detection_output){.top_k = -1, .keep = 2, .overlap = 0.5f},
+                 DOUBLES(0, 2, 0.9375, 0, 0, 4, 3, 0, 2, 0.875, 10, 10, 12, 12));
+  /* of each class one */
+  detection_case((pz_attr_detection_output){.top_k = 1, .keep = 2, .overlap = 1},
+                 DOUBLES(0, 1, 0.625, 0, 0, 4, 3, 0, 2, 0.9375, 0, 0, 4, 3));
+}
+
+/* From a centre, by variances. */
+static void detection_output_decodes(void **state) {
+  (void)state;
+  const float log2 = 0.69314718f;
+  fixture f;
+  fixture_begin(&f, PZ_OP_DETECTION_OUTPUT);
+  fixture_input(&f, 0, SHAPE(1, 4), FLOATS(1, -2, 2 * log2, 0));
+  fixture_input(&f, 1, SHAPE(1, 1), FLOATS(0.5));
+  fixture_input(&f, 2, SHAPE(1, 2, 4), FLOATS(2, 2, 6, 4, 0.25, 0.5, 0.5, 1));
+  f.node.attr.detection_output =
+      (pz_attr_detection_output){.classes = 1, .background = -1, .top_k = 1, .keep = 1};
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, SHAPE(1, 1, 1, 7), DOUBLES(0, 0, 0.5, 1, 0, 9, 2));
+  fixture_end(&f);
+}
+
 /* The sum of y * cumsum(x) is that of x * (cumsum from the other end)(y). */
 static double product_with_sums(const float *x, const float *y, pz_attr_cumsum a) {
   fixture f;
@@ -479,6 +522,8 @@ int main(void) {
       cmocka_unit_test(copies),
       cmocka_unit_test(softmax),
       cmocka_unit_test(cumsum),
+      cmocka_unit_test(detection_output),
+      cmocka_unit_test(detection_output_decodes),
       cmocka_unit_test(cumsum_from_the_other_end_is_the_adjoint),
       cmocka_unit_test(lrn_across),
       cmocka_unit_test(lrn_within),

@@ -81,6 +81,12 @@ static bool attributes_equal(const pz_node *a, const pz_node *b, int32_t rank) {
   case PZ_OP_CAST: return SAME(attr.cast.to) && SAME(attr.cast.scale) && SAME(attr.cast.zero_point);
   case PZ_OP_CUMSUM:
     return SAME(attr.cumsum.axis) && SAME(attr.cumsum.exclusive) && SAME(attr.cumsum.reverse);
+  case PZ_OP_DETECTION_OUTPUT:
+    return SAME(attr.detection_output.classes) && SAME(attr.detection_output.background) &&
+           SAME(attr.detection_output.top_k) && SAME(attr.detection_output.keep) &&
+           SAME(attr.detection_output.per_class) && SAME(attr.detection_output.coded) &&
+           SAME(attr.detection_output.corners) && SAME(attr.detection_output.overlap) &&
+           SAME(attr.detection_output.confidence);
   case PZ_OP_IDENTITY:
   case PZ_OP_BORDER_COPY: return true;
   case PZ_OP_NONE:

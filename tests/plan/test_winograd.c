@@ -215,6 +215,31 @@ static void test_short_blocks(void **state) {
   check_bits(short_blocks, choose_batches, EVERYWHERE);
 }
 
+/* Along one axis alone: factorised kernels, with a sum and a maximum. */
+static const char factorised[] = "graph \"factorised\"\n"
+                                 "input %x 2x20x9x13x17\n"
+                                 "const %w1 36x20x1x3x3 = seed 1 scale 0.08\n"
+                                 "const %b1 36 = seed 2 scale 0.1\n"
+                                 "const %w2 36x36x3x1x1 = seed 3 scale 0.1\n"
+                                 "const %w3 36x36x1x3x1 = seed 4 scale 0.1\n"
+                                 "const %w4 28x36x1x1x3 = seed 5 scale 0.1\n"
+                                 "const %w5 8x28x5x1x1 = seed 6 scale 0.1\n"
+                                 "%a = conv \"a\" %x, %w1, %b1 kernel 1,3,3 pad 0,1,1:0,1,1 act elu 1\n"
+                                 "%b = conv \"b\" %a, %w2, %b1, %a kernel 3,1,1 pad 1,0,0:1,0,0 act relu\n"
+                                 "%c = conv \"c\" %b, %w3 kernel 1,3,1 pad 0,1,0:0,1,0 act elu 0.7\n"
+                                 "%d = conv \"d\" %c, %w4 kernel 1,1,3 pad 0,0,1:0,0,1 act tanh\n"
+                                 "%e = conv \"e\" %d, %w5 kernel 5,1,1 pad 2,0,0:2,0,0 act sigmoid\n"
+                                 "%p = pool \"p\" %e kernel 2,1,1 stride 2,1,1\n"
+                                 "output %p\n";
+
+static void test_factorised(void **state) {
+  (void)state;
+  assert_int_equal(steps_with(factorised, pz_isa_native(), PZ_FUSE_ROWS_NEVER, choose_batches, "Winograd"),
+                   5);
+  assert_true(steps_with(factorised, pz_isa_native(), PZ_FUSE_ROWS_ALWAYS, choose_batches, " bands") > 0);
+  check_bits(factorised, choose_batches, EVERYWHERE);
+}
+
 /* Where they are, plans say so: 36, 36, 33 and 3 channels in vectors of 16. */
 static void test_named(void **state) {
   (void)state;
@@ -515,14 +540,21 @@ static void test_small_weights(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_short_blocks),  cmocka_unit_test(test_named),
-      cmocka_unit_test(test_pooled),        cmocka_unit_test(test_sliced),
-      cmocka_unit_test(test_pairs),         cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_products),      cmocka_unit_test(test_nd),
-      cmocka_unit_test(test_one_sign),      cmocka_unit_test(test_small_weights),
-      cmocka_unit_test(test_columns),       cmocka_unit_test(test_bf16x2_narrow),
-      cmocka_unit_test(test_pooled_bf16x2), cmocka_unit_test(test_bf16x3),
-      cmocka_unit_test(test_bits)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_factorised),
+                                     cmocka_unit_test(test_short_blocks),
+                                     cmocka_unit_test(test_named),
+                                     cmocka_unit_test(test_pooled),
+                                     cmocka_unit_test(test_sliced),
+                                     cmocka_unit_test(test_pairs),
+                                     cmocka_unit_test(test_rows),
+                                     cmocka_unit_test(test_products),
+                                     cmocka_unit_test(test_nd),
+                                     cmocka_unit_test(test_one_sign),
+                                     cmocka_unit_test(test_small_weights),
+                                     cmocka_unit_test(test_columns),
+                                     cmocka_unit_test(test_bf16x2_narrow),
+                                     cmocka_unit_test(test_pooled_bf16x2),
+                                     cmocka_unit_test(test_bf16x3),
+                                     cmocka_unit_test(test_bits)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -405,7 +405,7 @@ static bool applies(const pz_query *q) {
     if (r > 1 && v.m[i] > 2 && out.s[i] < v.m[i]) return false;
     filtered += r > 1;
   }
-  return filtered >= 2 && batch_applies(q, &v);
+  return filtered > 0 && batch_applies(q, &v);
 }
 
 /* All channels are a short block, which leaves the network: plain is what is wanted. */

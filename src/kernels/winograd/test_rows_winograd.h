@@ -49,11 +49,11 @@ static int32_t winograd_maps(pz_test_random *r) {
 }
 
 static void winograd_choose(test_layer *l, pz_test_random *r) {
-  static const int32_t kernels[][3] = {{3, 3, 3}, {3, 3, 3}, {1, 3, 3}, {3, 3, 1},
-                                       {3, 1, 3}, {1, 5, 5}, {5, 5, 1}, {3, 5, 3}};
+  static const int32_t kernels[][3] = {{3, 3, 3}, {3, 3, 3}, {1, 3, 3}, {3, 3, 1}, {3, 1, 3}, {1, 5, 5},
+                                       {5, 5, 1}, {3, 5, 3}, {3, 1, 1}, {1, 3, 1}, {1, 1, 3}, {5, 1, 1}};
   static const float first[3] = {1, 0, 1e-4f};
   winograd_own *own = l->shape;
-  const int32_t *kernel = kernels[pz_test_int(r, 0, 7)], channels_out = winograd_maps(r);
+  const int32_t *kernel = kernels[pz_test_int(r, 0, 11)], channels_out = winograd_maps(r);
   own->plain = channels_out <= (PZ_S == 4 ? 3 : 4) && pz_test_int(r, 0, 1);
   test_choose(
       l,

@@ -57,12 +57,13 @@ static const double *all_of_it(const pz_graph *g) {
   return all;
 }
 
-static int steps_with(const char *text, pz_isa isa, pz_fuse_rows bands, pz_choose choose, const char *what) {
+static int steps_on(const pz_target *target, const char *text, pz_fuse_rows bands, pz_choose choose,
+                    const char *what) {
   int32_t seen = 0, found = 0;
   pz_graph *g = parsed(text);
   pz_plan *plan = NULL;
   pz_error err = {0};
-  const pz_plan_options options = {.target = pz_target_as(isa),
+  const pz_plan_options options = {.target = *target,
                                    .fuse_rows = bands,
                                    .choose = choose,
                                    .choose_host = &seen,
@@ -72,6 +73,11 @@ static int steps_with(const char *text, pz_isa isa, pz_fuse_rows bands, pz_choos
   pz_plan_free(plan);
   pz_graph_free(g);
   return found;
+}
+
+static int steps_with(const char *text, pz_isa isa, pz_fuse_rows bands, pz_choose choose, const char *what) {
+  const pz_target target = pz_target_as(isa);
+  return steps_on(&target, text, bands, choose, what);
 }
 
 /* ---- what is compiled: all networks side by side in one, for each instruction set, so that gcc begins few files ---- */
@@ -295,8 +301,9 @@ static int32_t choose_two_planes(void *host, const pz_plan *plan, const pz_node 
 /* The same by products of halves, two planes at a time, of %a and %c: as many as their errors allow. */
 static void test_pooled_bf16x2(void **state) {
   (void)state;
-  assert_int_equal(
-      steps_with(pooled, PZ_ISA_AMX, PZ_FUSE_ROWS_NEVER, choose_two_planes, "planes, maximum of"), 3);
+  pz_target tiles; /* whose caches are known: what is cheapest goes by them */
+  assert_true(pz_target_parse("sapphire-rapids", &tiles));
+  assert_int_equal(steps_on(&tiles, pooled, PZ_FUSE_ROWS_NEVER, choose_two_planes, "planes, maximum of"), 2);
   check_bits(pooled, choose_two_planes, TILES);
 }
 

@@ -65,19 +65,23 @@ static bool can_stride(const thinning *t, const pz_node *node) {
          !conv.norm_groups && multiply(conv.stride, t->stride);
 }
 
-/* Some convolution or pooling has less to do when whoever makes x makes the points alone. */
-static bool is_worth(const thinning *t, pz_tensor_id x) {
+/* Layers that a stride goes up through at most: a model may have a chain of any length. */
+enum { MOST_LAYERS = 32 };
+
+/* Some convolution or pooling, `layers` up at most, has less to do when whoever makes x makes the points alone. */
+static bool is_worth(const thinning *t, pz_tensor_id x, int layers) {
   const pz_graph *g = t->rw->g;
-  if (t->rw->producer[x] == PZ_NONE) return false;
+  if (!layers || t->rw->producer[x] == PZ_NONE) return false;
   const pz_node *node = &g->nodes[t->rw->producer[x]];
   if (can_stride(t, node)) return true;
   const int32_t inputs = is_pointwise(g, node) ? 1 : is_elementwise(g, node) ? node->n_in : 0;
   for (int32_t k = 0; k < inputs; k++)
-    if (pz_rewrite_sole_producer(t->rw, node->in[k]) != PZ_NONE && is_worth(t, node->in[k])) return true;
+    if (pz_rewrite_sole_producer(t->rw, node->in[k]) != PZ_NONE && is_worth(t, node->in[k], layers - 1))
+      return true;
   return false;
 }
 
-static pz_status make_thin(const thinning *t, pz_tensor_id x);
+static pz_status make_thin(const thinning *t, pz_tensor_id x, int layers);
 
 /* A tensor of the points of x. */
 static pz_status pool_points(const thinning *t, pz_tensor_id x, pz_tensor_id *to) {
@@ -95,24 +99,25 @@ static pz_status pool_points(const thinning *t, pz_tensor_id x, pz_tensor_id *to
   return pz_graph_add_node(rw->g, &pool, 1, &name, to, rw->err);
 }
 
-static pz_status thin_input(const thinning *t, pz_node_id id, int32_t k) {
+static pz_status thin_input(const thinning *t, pz_node_id id, int32_t k, int layers) {
   const pz_tensor_id x = t->rw->g->nodes[id].in[k];
   pz_tensor_id to = x;
-  if (pz_rewrite_sole_producer(t->rw, x) != PZ_NONE && is_worth(t, x)) PZ_TRY(make_thin(t, x));
+  if (pz_rewrite_sole_producer(t->rw, x) != PZ_NONE && is_worth(t, x, layers))
+    PZ_TRY(make_thin(t, x, layers));
   else PZ_TRY(pool_points(t, x, &to));
   t->rw->g->nodes[id].in[k] = to;
   return PZ_OK;
 }
 
 /* Whoever makes x makes the points alone. */
-static pz_status make_thin(const thinning *t, pz_tensor_id x) {
+static pz_status make_thin(const thinning *t, pz_tensor_id x, int layers) {
   pz_graph *g = t->rw->g;
   const pz_node_id id = t->rw->producer[x];
   pz_node *node = &g->nodes[id];
   const int32_t inputs = is_pointwise(g, node) ? 1 : is_elementwise(g, node) ? node->n_in : 0;
   if (node->op == PZ_OP_CONV) multiply(node->attr.conv.stride, t->stride);
   if (node->op == PZ_OP_POOL) multiply(node->attr.pool.stride, t->stride);
-  for (int32_t k = 0; k < inputs; k++) PZ_TRY(thin_input(t, id, k));
+  for (int32_t k = 0; k < inputs; k++) PZ_TRY(thin_input(t, id, k, layers - 1));
   pz_shape *shape = &g->tensors[x].shape;
   for (int32_t i = 2; i < shape->rank; i++)
     shape->dim[i] = (shape->dim[i] - 1) / t->stride[PZ_SPATIAL - shape->rank + i] + 1;
@@ -125,13 +130,13 @@ static pz_status visit(pz_rewriter *rw, pz_node_id id) {
   if (!reads_points(node)) return PZ_OK;
   const pz_tensor_id x = node->in[PZ_CONV_X];
   memcpy(t.stride, node->attr.conv.stride, sizeof t.stride);
-  if (!all_read_points(&t, x) || !is_worth(&t, x)) return PZ_OK;
+  if (!all_read_points(&t, x) || !is_worth(&t, x, MOST_LAYERS)) return PZ_OK;
   for (int32_t i = 0; i < rw->g->n_nodes; i++) {
     pz_node *reader = &rw->g->nodes[i];
     if (reader->op == PZ_OP_CONV && reader->in[PZ_CONV_X] == x)
       for (int k = 0; k < PZ_SPATIAL; k++) reader->attr.conv.stride[k] = 1;
   }
-  PZ_TRY(make_thin(&t, x));
+  PZ_TRY(make_thin(&t, x, MOST_LAYERS));
   rw->changes++;
   return PZ_OK;
 }

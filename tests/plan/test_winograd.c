@@ -47,7 +47,6 @@ static pz_graph *parsed(const char *text) {
   return g;
 }
 
-/* Steps whose algorithm has this in it. */
 /* The result has all of each layer's error, so that what fits into the bound does not depend on what is calculated of the networks. */
 enum { MOST_NODES = 1024 };
 static const double *all_of_it(const pz_graph *g) {
@@ -57,6 +56,7 @@ static const double *all_of_it(const pz_graph *g) {
   return all;
 }
 
+/* Steps whose algorithm has this in it. */
 static int steps_on(const pz_target *target, const char *text, pz_fuse_rows bands, pz_choose choose,
                     const char *what) {
   int32_t seen = 0, found = 0;

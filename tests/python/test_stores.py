@@ -65,6 +65,22 @@ def load(path):
     return voxels, array
 
 
+def kill_and_go_on(test, words, times, rng, **more):
+    """A command that tells of its progress is killed so often among its patches, and then ends."""
+    environment = {**os.environ, "PZNET_PYTHON": sys.executable, **more}
+    for _ in range(times):
+        process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment)
+        for line in process.stderr:
+            if '"patches"' in line:
+                break
+        time.sleep(rng.random() * 0.6)
+        process.kill()
+        process.stderr.close()
+        process.wait()
+    ran = subprocess.run(words, stderr=subprocess.PIPE, text=True, env=environment)
+    test.assertEqual(ran.returncode, 0, ran.stderr)
+
+
 def write_json(path, value):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w") as f:
@@ -349,17 +365,7 @@ class Stores(unittest.TestCase):
         volume = np.random.default_rng(6).integers(0, 256, (40, 150, 150), np.uint8)
         make(big, volume, "zarr3", (8, 64, 64))
         words = [os.environ["PZNET"], "infer", NET, big, out, "--overlap", "2,8,8", "--threads", "1", "--progress", "json", "--resume", "--chunks", "4,32,32", "--memory", "32M"]
-        for _ in range(4):
-            process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**os.environ, "PZNET_PYTHON": sys.executable})
-            for line in process.stderr:
-                if '"patches"' in line:
-                    break
-            time.sleep(rng.random() * 0.6)
-            process.kill()
-            process.stderr.close()
-            process.wait()
-        ran = subprocess.run(words, stderr=subprocess.PIPE, text=True, env={**os.environ, "PZNET_PYTHON": sys.executable})
-        self.assertEqual(ran.returncode, 0, ran.stderr)
+        kill_and_go_on(self, words, 4, rng)
         np.testing.assert_array_equal(load(out)[0], pznet.infer(volume, self.net, overlap=(2, 8, 8), progress=False))
         self.assertEqual([n for n in os.listdir(self.folder) if n.startswith("killed")], ["killed.zarr"])
 
@@ -606,18 +612,7 @@ class S3(unittest.TestCase):
         with tempfile.TemporaryDirectory() as cache:
             words = [os.environ["PZNET"], "infer", NET, "s3://lab/kill.zarr", "s3://lab/killed.zarr", "--overlap", "2,8,8", "--threads", "1", "--progress", "json", "--resume",
                      "--chunks", "4,32,32", "--memory", "32M"]
-            more = {**os.environ, "PZNET_PYTHON": sys.executable, "PZNET_CACHE_DIR": cache}
-            for _ in range(3):
-                process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=more)
-                for line in process.stderr:
-                    if '"patches"' in line:
-                        break
-                time.sleep(rng.random() * 0.6)
-                process.kill()
-                process.stderr.close()
-                process.wait()
-            run = subprocess.run(words, stderr=subprocess.PIPE, text=True, env=more)
-            self.assertEqual(run.returncode, 0, run.stderr)
+            kill_and_go_on(self, words, 3, rng, PZNET_CACHE_DIR=cache)
         np.testing.assert_array_equal(load("s3://lab/killed.zarr")[0], pznet.infer(volume, self.net, overlap=(2, 8, 8), progress=False))
 
     def test_a_server_that_does_not_answer(self):

@@ -104,28 +104,21 @@ static void random_window(maker *m, pz_attr_conv *a, int32_t i, int64_t in) {
   if (conv_size(a, i, in) < 1) a->kernel[i] = 1, a->dilation[i] = 1;
 }
 
-pz_tensor_id random_conv(maker *m, pz_tensor_id x) {
+/* flat: all strides are 1. */
+static pz_tensor_id with_windows(maker *m, pz_tensor_id x, pz_op op, bool flat) {
   pz_shape shape = shape_of(m, x);
   pz_shape5 in = pz_shape_as5(&shape);
-  pz_node node = pz_node_new(PZ_OP_CONV);
-  int64_t channels = random_channels(m);
-  node.attr.conv.group = random_group(m, in.c, &channels);
-  for (int32_t i = first_axis(m); i < PZ_SPATIAL; i++) random_window(m, &node.attr.conv, i, in.s[i]);
-  return affordable(m, &node, &shape, channels) ? add_conv(m, &node, x, channels, PZ_NONE) : x;
-}
-
-pz_tensor_id flat_deconv(maker *m, pz_tensor_id x) {
-  pz_shape shape = shape_of(m, x);
-  pz_shape5 in = pz_shape_as5(&shape);
-  pz_node node = pz_node_new(PZ_OP_DECONV);
+  pz_node node = pz_node_new(op);
   int64_t channels = random_channels(m);
   node.attr.conv.group = random_group(m, in.c, &channels);
   for (int32_t i = first_axis(m); i < PZ_SPATIAL; i++) {
     random_window(m, &node.attr.conv, i, in.s[i]);
-    node.attr.conv.stride[i] = 1;
+    if (flat) node.attr.conv.stride[i] = 1;
   }
   return affordable(m, &node, &shape, channels) ? add_conv(m, &node, x, channels, PZ_NONE) : x;
 }
+pz_tensor_id random_conv(maker *m, pz_tensor_id x) { return with_windows(m, x, PZ_OP_CONV, false); }
+pz_tensor_id flat_deconv(maker *m, pz_tensor_id x) { return with_windows(m, x, PZ_OP_DECONV, true); }
 
 pz_tensor_id point_conv(maker *m, pz_tensor_id x, int64_t channels, const int32_t stride[PZ_SPATIAL]) {
   pz_shape shape = shape_of(m, x);

@@ -102,6 +102,11 @@ typedef struct pz_compile_options {
    * where `effort` is NULL, and any where it names one. What is worth most is measured first, and the next compilation goes on (doc/tuning.md) */
   double budget;
   bool bounded;
+  /* what algorithms and layouts are chosen from: "global" (default): all; "transforms", "layout", "nchw": less, what pz_inspect_plan compares it with */
+  const char *search;
+  /* "LAYER=ALGORITHM", n_algorithms of them: what a layer has to have, as pz_inspect_plan names both. Others are not tried for it. */
+  const char *const *algorithms;
+  int32_t n_algorithms;
 } pz_compile_options;
 #define PZ_COMPILE_OPTIONS                                                                                   \
   { 0 }
@@ -123,7 +128,13 @@ const char *pz_targets(void);
 pz_status pz_inspect(const char *model_or_network, const pz_compile_options *options, const char *format,
                      char **out);
 
-/* The same as a page for a browser, one HTML file that needs nothing else: the graph before and after the passes, the steps of the
+/* The plan of a model: for each layer what was chosen and what else there was, the conversions between layouts, and what layouts, conversions and
+ * the search bring beside convolutions in NCHW (NeoCPU, Table 3), as expected; runs > 0: the network is compiled in each of these ways, and
+ * measured, so many runs of each in turn on options->threads threads. json: as a JSON text. *out: free it with pz_free. */
+pz_status pz_inspect_plan(const char *model, const pz_compile_options *options, int32_t runs, bool json,
+                          char **out);
+
+/* The same as pz_inspect as a page for a browser, one HTML file that needs nothing else: the graph before and after the passes, the steps of the
  * plan with shapes, algorithms and shares, the arena over the steps. runs: the network is run so often and its steps are
  * timed, on options->threads threads (a model is compiled for that, and forgotten); 0: shares are those of the expected cost. The file
  * `output` appears whole or not at all. */

@@ -21,6 +21,7 @@ typedef struct pz_model {
 pz_status pz_model_load(const char *path, const pz_compile_options *options, pz_model *model, pz_error *err);
 void pz_model_free(pz_model *model);
 
+extern const char *const pz_search_names[PZ_SEARCHES]; /* of pz_compile_options.search */
 /* The target, block and bounds that the options ask for. */
 pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wanted, pz_error *err);
 /* The plan that the network file will have: where the options do not name an instruction set, no tiles without need. */

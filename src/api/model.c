@@ -207,6 +207,20 @@ static pz_status choose_target(const pz_compile_options *o, pz_target *target, p
   return pz_fail(err, PZ_ERROR_USAGE, "--target %s: expected one of %s", name, pz_target_names());
 }
 
+const char *const pz_search_names[PZ_SEARCHES] = {[PZ_SEARCH_GLOBAL] = "global",
+                                                  [PZ_SEARCH_TRANSFORMS] = "transforms",
+                                                  [PZ_SEARCH_LAYOUT] = "layout",
+                                                  [PZ_SEARCH_NCHW] = "nchw"};
+
+static pz_status choose_search(const pz_compile_options *options, pz_search *search, pz_error *err) {
+  *search = PZ_SEARCH_GLOBAL;
+  if (!options->search) return PZ_OK;
+  for (int i = 0; i < PZ_SEARCHES; i++)
+    if (!strcmp(options->search, pz_search_names[i])) return *search = (pz_search)i, PZ_OK;
+  return pz_fail(err, PZ_ERROR_USAGE, "--search %s: expected global, transforms, layout or nchw",
+                 options->search);
+}
+
 #define SLACK 0.03 /* of the convolutions' time for smaller weights (doc/memory.md) */
 
 pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wanted, pz_error *err) {
@@ -230,6 +244,8 @@ pz_status pz_plan_wanted(const pz_compile_options *options, pz_plan_options *wan
   else if (!strcmp(fuse_rows, "always")) wanted->fuse_rows = PZ_FUSE_ROWS_ALWAYS;
   else if (strcmp(fuse_rows, "never"))
     return pz_fail(err, PZ_ERROR_USAGE, "--fuse-rows %s: expected auto, never or always", fuse_rows);
+  PZ_TRY(choose_search(options, &wanted->search, err));
+  wanted->algorithms = options->algorithms, wanted->n_algorithms = options->n_algorithms;
   const int width = wanted->target.vector_width;
   if (wanted->block && wanted->block != 4 && wanted->block != 8 && wanted->block != 16)
     return pz_fail(err, PZ_ERROR_USAGE, "--vector-block %d: expected 4, 8 or 16", wanted->block);

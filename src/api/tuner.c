@@ -6,6 +6,7 @@
 #include "base/owned.h"
 #include "choose/cost_file.h"
 #include "emit/emit.h"
+#include "plan/solver.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -344,11 +345,17 @@ static bool leads(const pz_candidate *c, int32_t i) {
   return true;
 }
 
+/* One that reads or writes another layout is alone as it never is in a network, which converts for it: it is worth a time where it is near. */
+static bool has_layouts_of(const pz_candidate *c, const pz_candidate *other) {
+  return c->solver->in == other->solver->in && c->solver->out == other->solver->out;
+}
+
 bool pz_tuner_wants(pz_effort effort, const pz_target *target, const pz_candidate *c, int32_t n, int32_t i) {
   if (effort != PZ_EFFORT_ESTIMATE && pz_worth_leads(target, c, n, i)) return true;
   if (c[i].cost > bounds[effort].cost * c[0].cost) return false;
-  if (leads(c, i)) return true;
-  if (c[i].cost > bounds[effort].near * c[0].cost || !is_unlike(effort, c, i)) return false;
+  const bool near = c[i].cost <= bounds[effort].near * c[0].cost;
+  if (leads(c, i)) return near || has_layouts_of(&c[i], &c[0]);
+  if (!near || !is_unlike(effort, c, i)) return false;
   int32_t before = 0;
   for (int32_t k = 0; k < i && before < bounds[effort].most; k++) before += is_unlike(effort, c, k);
   return before < bounds[effort].most;

@@ -12,10 +12,11 @@ enum { VERSION = 1, MOST_BYTES = 8 << 20 };
 static const char *or_default(const char *text, const char *instead) { return text ? text : instead; }
 
 static json_t *options_json(pz_json *j, const pz_compile_options *o) {
-  return pz_json_pack(j, "{s:s, s:s, s:s, s:f, s:i, s:I, s:s, s:i}", "target", or_default(o->target, ""),
+  return pz_json_pack(j, "{s:s, s:s, s:s, s:f, s:i, s:I, s:s, s:i, s:s}", "target", or_default(o->target, ""),
                       "isa", or_default(o->isa, ""), "precision", or_default(o->precision, ""), "max_error",
                       o->max_error, "vector_block", (int)o->vector_block, "memory", (json_int_t)o->memory,
-                      "fuse_rows", or_default(o->fuse_rows, ""), "threads", (int)o->threads);
+                      "fuse_rows", or_default(o->fuse_rows, ""), "threads", (int)o->threads, "search",
+                      or_default(o->search, ""));
 }
 
 static json_t *layers_json(pz_json *j, const pz_plan *plan) {
@@ -99,6 +100,8 @@ static pz_status read_options(const reader *r) {
   PZ_TRY(read_text(r, from, "isa", &o->isa));
   PZ_TRY(read_text(r, from, "precision", &o->precision));
   PZ_TRY(read_text(r, from, "fuse_rows", &o->fuse_rows));
+  if (json_object_get(from, "search"))
+    PZ_TRY(read_text(r, from, "search", &o->search)); /* older ones have none */
   PZ_TRY(read_integer(r, from, "vector_block", 64, &block));
   PZ_TRY(read_integer(r, from, "threads", 4096, &threads));
   PZ_TRY(read_integer(r, from, "memory", INT64_MAX, &o->memory));

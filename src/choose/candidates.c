@@ -94,9 +94,11 @@ pz_status pz_candidates_of(const pz_problem *problem, const pz_target *target, p
   if (unknown_form(problem)) return PZ_OK;
   for (size_t i = 0; i < sizeof solvers / sizeof *solvers; i++)
     for (int32_t v = 0; solvers[i]->op == problem->op && v < variants_of(solvers[i]); v++) {
-      q.parameters = (pz_parameters){{solvers[i]->choices ? solvers[i]->choices[v] : 0}};
-      if (!solvers[i]->vary || solvers[i]->vary(problem, v, &q.parameters))
-        PZ_TRY(consider(solvers[i], &q, arena, to, err));
+      pz_parameters parameters = {{solvers[i]->choices ? solvers[i]->choices[v] : 0}};
+      q.parameters = (pz_parameters){{0}};
+      if (solvers[i]->vary && !solvers[i]->vary(&q, v, &parameters)) continue;
+      q.parameters = parameters;
+      PZ_TRY(consider(solvers[i], &q, arena, to, err));
     }
   return PZ_OK;
 }

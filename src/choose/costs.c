@@ -1,6 +1,9 @@
 /* costs.c: the tables of costs, from the candidates of all problems, their times, and the shapes of the tensors between them. */
 #include "choose/costs.h"
+#include "base/inert.h"
 #include "choose/choose.h"
+
+#include <string.h>
 
 /* ---- candidates ---- */
 
@@ -11,6 +14,95 @@ static bool error_fits(const pz_plan *plan, const pz_candidate *c) {
   return c->solver->direct || c->error <= most * plan->max_error;
 }
 
+/* Whether the search that the plan is made by may choose it. */
+static bool is_searched(const pz_plan *plan, const pz_problem *problem, const pz_candidate *c) {
+  if (plan->search == PZ_SEARCH_GLOBAL || problem->op != PZ_OP_CONV) return true;
+  if (plan->search == PZ_SEARCH_NCHW) return c->solver->in == PZ_NCHW && c->solver->out == PZ_NCHW;
+  return c->solver->direct && c->solver->out == PZ_NCHWC;
+}
+
+/* Keeps those of the choice. Where it may choose none, all. */
+static void keep_searched(const pz_plan *plan, const pz_problem *problem, pz_choice *choice) {
+  int32_t n = 0;
+  for (int32_t i = 0; i < choice->n; i++) n += is_searched(plan, problem, &choice->candidates[i]);
+  if (n == choice->n || n == 0) return;
+  n = 0;
+  for (int32_t i = 0; i < choice->n; i++)
+    if (is_searched(plan, problem, &choice->candidates[i])) choice->candidates[n++] = choice->candidates[i];
+  choice->n = n;
+}
+
+/* ---- what is asked for: "LAYER=LABEL" ---- */
+
+/* The label that is asked for the layer; NULL: none. */
+static const char *asked_label(const pz_plan_options *o, const char *layer) {
+  const size_t length = strlen(layer);
+  for (int32_t i = o->n_algorithms - 1; i >= 0; i--) {
+    const char *end = strrchr(o->algorithms[i], '=');
+    if (end && (size_t)(end - o->algorithms[i]) == length && !strncmp(o->algorithms[i], layer, length))
+      return end + 1;
+  }
+  return NULL;
+}
+
+/* The first of its solver. */
+static bool is_first(const pz_choice *choice, int32_t i) {
+  for (int32_t k = 0; k < i; k++)
+    if (choice->candidates[k].solver == choice->candidates[i].solver) return false;
+  return true;
+}
+
+static pz_status has_none(const pz_plan *plan, const pz_node *node, const pz_choice *choice,
+                          const char *label, pz_error *err) {
+  pz_text text = {0};
+  int32_t more = choice->n;
+  for (int32_t i = 0; i < choice->n; i++) {
+    if (!is_first(choice, i)) continue;
+    pz_text_printf(&text, "%s'%s'", text.size ? ", " : "", choice->candidates[i].label);
+    more--;
+  }
+  if (more) pz_text_printf(&text, " and %d more (pznet inspect --plan --json)", (int)more);
+  pz_status status = text.failed ? pz_fail_memory(err, "labels", text.capacity) : PZ_OK;
+  if (status == PZ_OK)
+    status = pz_fail(err, PZ_ERROR_USAGE, "--algorithm %s=%s: the layer has no such algorithm; it has %s",
+                     pz_inert_in(plan->arena, node->name), pz_inert_in(plan->arena, label), text.data);
+  pz_text_free(&text);
+  return status;
+}
+
+/* Keeps the candidate that is asked for, if one is. */
+static pz_status keep_asked(const pz_plan *plan, const pz_plan_options *o, const pz_node *node,
+                            pz_choice *choice, pz_error *err) {
+  const char *label = asked_label(o, node->name);
+  if (!label) return PZ_OK;
+  for (int32_t i = 0; i < choice->n; i++)
+    if (!strcmp(choice->candidates[i].label, label)) {
+      choice->candidates[0] = choice->candidates[i], choice->n = 1;
+      return PZ_OK;
+    }
+  return has_none(plan, node, choice, label, err);
+}
+
+/* All layers that something is asked for are there. */
+static pz_status check_asked(const pz_plan *plan, const pz_plan_options *o, pz_error *err) {
+  for (int32_t i = 0; i < o->n_algorithms; i++) {
+    const char *end = strrchr(o->algorithms[i], '=');
+    bool known = false;
+    for (pz_node_id n = 0; end && n < plan->graph->n_nodes && !known; n++) {
+      const char *name = plan->graph->nodes[n].name;
+      known = strlen(name) == (size_t)(end - o->algorithms[i]) &&
+              !strncmp(name, o->algorithms[i], (size_t)(end - o->algorithms[i]));
+    }
+    if (!known)
+      return pz_fail(
+          err, PZ_ERROR_USAGE,
+          "--algorithm %s: expected LAYER=ALGORITHM, of a layer that is there after the passes (pznet "
+          "inspect --plan lists them)",
+          pz_inert_in(plan->arena, o->algorithms[i]));
+  }
+  return PZ_OK;
+}
+
 /* What of the layer's error the result is taken to have. */
 static double propagation_of(const pz_plan *plan, pz_node_id n) {
   const double *known = plan->error_propagation ? plan->error_propagation : plan->expected_propagation;
@@ -18,7 +110,7 @@ static double propagation_of(const pz_plan *plan, pz_node_id n) {
 }
 
 /* Those that the plan's bound on the error leaves, with what they are expected to add to it. */
-static pz_status find_candidates(pz_plan *plan, pz_node_id n, pz_error *err) {
+static pz_status find_candidates(pz_plan *plan, const pz_plan_options *options, pz_node_id n, pz_error *err) {
   const pz_problem *problem = &plan->problems[n];
   const pz_node *node = &plan->graph->nodes[n];
   pz_choice *choice = &plan->choices[n];
@@ -33,10 +125,13 @@ static pz_status find_candidates(pz_plan *plan, pz_node_id n, pz_error *err) {
     c.added = c.error * propagation_of(plan, n);
     choice->candidates[choice->n++] = c;
   }
-  if (choice->n) return PZ_OK;
-  return pz_fail(
-      err, PZ_ERROR_INPUT, "%s:%d: layer '%s' (%s): no algorithm of this version can run it in this form",
-      node->place.file ? node->place.file : "model", node->place.line, node->name, pz_op_name(node->op));
+  if (!choice->n)
+    return pz_fail(
+        err, PZ_ERROR_INPUT, "%s:%d: layer '%s' (%s): no algorithm of this version can run it in this form",
+        node->place.file ? node->place.file : "model", node->place.line, node->name, pz_op_name(node->op));
+  PZ_TRY(keep_asked(plan, options, node, choice, err));
+  keep_searched(plan, problem, choice);
+  return PZ_OK;
 }
 
 /* ---- cost[node][candidate] ---- */
@@ -186,7 +281,7 @@ static pz_status allocate(tables *t, pz_error *err) {
 static pz_status find_nodes(tables *t, const pz_plan_options *options, pz_error *err) {
   pz_plan *plan = t->plan;
   for (pz_node_id n = 0; n < plan->graph->n_nodes; n++) {
-    PZ_TRY(find_candidates(plan, n, err));
+    PZ_TRY(find_candidates(plan, options, n, err));
     pz_choice *choice = &plan->choices[n];
     t->candidates[n] = choice->n, t->forced[n] = PZ_BY_COST;
     t->node[n] = PZ_NEW(plan->arena, pz_priced, (size_t)choice->n);
@@ -202,6 +297,7 @@ pz_status pz_costs_of(pz_plan *plan, const pz_plan_options *options, pz_costs *c
   tables t = {.plan = plan};
   int32_t n_edges = 0;
   PZ_TRY(allocate(&t, err));
+  PZ_TRY(check_asked(plan, options, err));
   PZ_TRY(find_nodes(&t, options, err));
   t.rate = rate_of(&t);
   for (pz_node_id n = 0; n < plan->graph->n_nodes; n++) price(&t, n);

@@ -56,7 +56,7 @@ static bool is_eligible(const pz_plan *plan, pz_node_id n) {
   const pz_shape *x = node->n_in ? &plan->graph->tensors[node->in[0]].shape : NULL;
   if (!x || x->rank < 4 || plan->problems[n].epilogue.norm_stats) return false;
   switch (node->op) {
-  case PZ_OP_CONV: return true;
+  case PZ_OP_CONV: return !(pz_chosen(plan, n)->caps & PZ_CAP_WHOLE);
   case PZ_OP_DECONV:
     return node->attr.conv.kernel[1] == node->attr.conv.stride[1] && node->attr.conv.dilation[1] == 1 &&
            !node->attr.conv.pad_lo[1] && !node->attr.conv.pad_hi[1] && !node->attr.conv.output_pad[1];

@@ -154,6 +154,15 @@ static pz_status emit_node(pz_plan *plan, pz_node_id n, pz_step *step, pz_error 
   return PZ_OK;
 }
 
+/* A convolution's result as NCHW alone, whoever reads it: what conversions cost that the search leaves out (PZ_SEARCH_LAYOUT). */
+static pz_status part_layouts(pz_plan *plan, const pz_node *node, pz_error *err) {
+  if (plan->search != PZ_SEARCH_LAYOUT || node->op != PZ_OP_CONV || plan->nchwc[node->out[0]] < 0)
+    return PZ_OK;
+  PZ_TRY(pz_ensure_layout(plan, node->out[0], PZ_NCHW, err));
+  plan->nchwc[node->out[0]] = -1;
+  return PZ_OK;
+}
+
 static pz_status plan_node(pz_plan *plan, pz_node_id n, pz_error *err) {
   const pz_node *node = &plan->graph->nodes[n];
   if (pz_pooled_by(plan, n) != PZ_NONE) return ensure_outputs(plan, node, err);
@@ -170,6 +179,7 @@ static pz_status plan_node(pz_plan *plan, pz_node_id n, pz_error *err) {
   step->storage = layout == PZ_NCHWC ? plan->nchwc[node->out[0]] : plan->nchw[node->out[0]];
   if (!step->n_calls) plan->n_steps--; /* a view: nothing to run */
   else if (!step->algorithm[0]) step->algorithm = pz_chosen(plan, n)->name;
+  PZ_TRY(part_layouts(plan, node, err));
   return ensure_outputs(plan, node, err);
 }
 

@@ -49,6 +49,15 @@ typedef int32_t (*pz_choose)(void *host, const pz_plan *plan, const pz_node *nod
                              int32_t n);
 
 /* Chains of layers run band by band: where that saves memory and no time is lost; or wherever they can, in the smallest bands. */
+/* What the search may choose from: what NeoCPU's Table 3 compares, the last row first. Convolutions that none of it applies to have all. */
+typedef enum pz_search {
+  PZ_SEARCH_GLOBAL,     /* all algorithms and layouts */
+  PZ_SEARCH_TRANSFORMS, /* convolutions by direct sums in NCHWc, and conversions only where the layout changes */
+  PZ_SEARCH_LAYOUT,     /* the same, and each convolution's result is converted to NCHW */
+  PZ_SEARCH_NCHW,       /* convolutions by direct sums in NCHW */
+  PZ_SEARCHES
+} pz_search;
+
 typedef enum pz_fuse_rows { PZ_FUSE_ROWS_NEVER, PZ_FUSE_ROWS_AUTO, PZ_FUSE_ROWS_ALWAYS } pz_fuse_rows;
 
 typedef struct pz_plan_options {
@@ -64,6 +73,10 @@ typedef struct pz_plan_options {
   pz_status (*admit)(void *host, const pz_plan *plan, pz_error *err);
   void *admit_host;
   pz_fuse_rows fuse_rows;
+  pz_search search;
+  const char *const
+      *algorithms; /* "LAYER=LABEL", n_algorithms of them: what a layer has to have, whatever it costs */
+  int32_t n_algorithms;
   int32_t threads;  /* that layers are cut for; any number can run it; 0: many */
   double memory;    /* bytes that packed weights and a run may take together; 0: any */
   double slack;     /* the part of all convolutions' time that may be given for smaller weights */
@@ -77,6 +90,7 @@ struct pz_plan {
   pz_target target;   /* the options', with their block and threads */
   bool unpacked, dry; /* dry: nothing is packed, while alternatives are compared */
   pz_fuse_rows fuse_rows;
+  pz_search search;
   double memory, slack;
   double max_error;                /* of the options; 0: exact, only direct sums */
   const double *error_propagation; /* of the options */

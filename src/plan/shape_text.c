@@ -5,6 +5,7 @@
 #include "kernels/conv_bf16x2/shape_narrow.h"
 #include "kernels/conv_bf16x3/shape.h"
 #include "kernels/conv_inner_pairs/shape.h"
+#include "kernels/conv_nchw/shape.h"
 #include "kernels/copy/copy.h"
 #include "kernels/copy/lanes.h"
 #include "kernels/cumsum/cumsum.h"

@@ -12,8 +12,9 @@
 
 /* What a solver can do beyond what all can. */
 enum {
-  PZ_CAP_DEPTH_BORDER = 1, /* convolutions: the border along the depth need not be stored */
-  PZ_CAP_CHANNELS_LAST = 2 /* computed inputs and outputs may lie channels-last (kernels/view.h) */
+  PZ_CAP_DEPTH_BORDER = 1,  /* convolutions: the border along the depth need not be stored */
+  PZ_CAP_CHANNELS_LAST = 2, /* computed inputs and outputs may lie channels-last (kernels/view.h) */
+  PZ_CAP_WHOLE = 4          /* rather less: it sees where its input ends, and so never runs band by band */
 };
 
 typedef struct pz_solver {
@@ -30,8 +31,8 @@ typedef struct pz_solver {
   pz_status (*emit)(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err);
   int32_t variants;       /* choices of parameters; 0: there are none to choose */
   const int32_t *choices; /* so many values of the first parameter; or NULL: */
-  /* The parameters of choice `i`. False: it is none for this problem. NULL: all zero. */
-  bool (*vary)(const pz_problem *problem, int32_t i, pz_parameters *parameters);
+  /* The parameters of choice `i`; those of q count for nothing. False: it is none for this problem. NULL: all zero. */
+  bool (*vary)(const pz_query *q, int32_t i, pz_parameters *parameters);
   /* The label of the algorithm with its parameters, and the relative L2 error that it adds. NULL: the name; a short sum's. */
   void (*describe)(const pz_query *q, char label[PZ_LABEL_TEXT], double *error);
   /* Direct sums in single precision, which any precision has: their error is no matter of choice. */

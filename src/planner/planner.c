@@ -86,7 +86,8 @@ pz_status pz_plan_new(const pz_graph *graph, const pz_plan_options *options, pz_
   if (!plan) return pz_fail_memory(err, "the plan", sizeof *plan);
   plan->graph = graph;
   plan->unpacked = options->unpacked;
-  plan->fuse_rows = options->fuse_rows;
+  plan->search = options->search;
+  plan->fuse_rows = plan->search == PZ_SEARCH_LAYOUT ? PZ_FUSE_ROWS_NEVER : options->fuse_rows;
   plan->memory = options->memory;
   plan->slack = options->slack;
   plan->max_error = options->exact ? 0 : options->max_error > 0 ? options->max_error : PZ_MAX_ERROR;

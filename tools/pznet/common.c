@@ -231,7 +231,11 @@ bool tool_model_set(tool_model *m, const char *name, const char *value, bool *go
   else if (!strcmp(name, "disable")) o->disable = value;
   else if (!strcmp(name, "precision")) o->precision = value;
   else if (!strcmp(name, "fuse-rows")) o->fuse_rows = value;
-  else if (!strcmp(name, "memory")) *good = tool_bytes(name, value, &o->memory);
+  else if (!strcmp(name, "search")) o->search = value;
+  else if (!strcmp(name, "algorithm")) {
+    *good = add(name, m->algorithms, &o->n_algorithms, value);
+    o->algorithms = m->algorithms;
+  } else if (!strcmp(name, "memory")) *good = tool_bytes(name, value, &o->memory);
   else if (!strcmp(name, "max-error")) {
     char *end;
     o->max_error = strtod(value, &end);

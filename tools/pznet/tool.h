@@ -97,7 +97,8 @@ const char *tool_size(double bytes, char *out);
 #define TOOL_MAX_INPUTS 32
 typedef struct tool_model {
   pz_compile_options options;
-  const char *inputs[TOOL_MAX_INPUTS], *input_types[TOOL_MAX_INPUTS], *output_types[TOOL_MAX_INPUTS];
+  const char *algorithms[TOOL_MAX_INPUTS], *inputs[TOOL_MAX_INPUTS], *input_types[TOOL_MAX_INPUTS],
+      *output_types[TOOL_MAX_INPUTS];
 } tool_model;
 /* The text of an option's second line begins below that of its first. */
 #define TOOL_HELP_COLUMN "                               "
@@ -124,6 +125,11 @@ typedef struct tool_model {
        "a limit such as 500M for weights and a run together: obeyed, or refused with the size needed"},      \
       {"fuse-rows", 0, "HOW",                                                                                \
        "chains of layers run band by band: auto (default): where that saves memory; never; always"},         \
+      {"algorithm", 0, "LAYER=NAME",                                                                         \
+       "the algorithm that a layer has to have, as pznet inspect --plan names both"},                        \
+      {"search", 0, "HOW",                                                                                   \
+       "what is chosen from: global (default): all algorithms and layouts; or transforms, layout or nchw, "  \
+       "what\n" TOOL_HELP_COLUMN "pznet inspect --plan compares it with"},                                   \
   {                                                                                                          \
     "vector-block", 0, "S", "channels in a block of the layout; default: the width of a vector"              \
   }

@@ -8,6 +8,7 @@ typedef struct state {
   tool_model model;
   const char *format, *html;
   int32_t runs;
+  bool plan;
 } state;
 
 static bool set(void *host, const char *name, const char *value) {
@@ -17,6 +18,7 @@ static bool set(void *host, const char *name, const char *value) {
     return good;
   if (!strcmp(name, "runs")) return tool_int(name, value, 1, 1000000, &s->runs);
   if (!strcmp(name, "html")) s->html = value;
+  else if (!strcmp(name, "plan")) s->plan = true;
   else s->format = !strcmp(name, "json") ? "json" : value;
   return true;
 }
@@ -38,10 +40,15 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   if (n != 1) return tool_usage(verb, "name a model or a network file");
   s.model.options.interrupt = tool_interrupt(NULL);
   if (s.html && s.format) return tool_usage(verb, "--html and --format exclude each other");
-  if (s.runs && !s.html) return tool_usage(verb, "--runs is for --html; see also pznet bench");
+  if (s.plan && s.html) return tool_usage(verb, "--plan and --html exclude each other");
+  const bool json = s.format && !strcmp(s.format, "json");
+  if (s.plan && s.format && !json) return tool_usage(verb, "--plan is shown as text, or with --json");
+  if (s.runs && !s.html && !s.plan)
+    return tool_usage(verb, "--runs is for --html and --plan; see also pznet bench");
   if (s.html) return make_page(&s, args[0]);
   char *text;
-  const pz_status status = pz_inspect(args[0], &s.model.options, s.format, &text);
+  const pz_status status = s.plan ? pz_inspect_plan(args[0], &s.model.options, s.runs, json, &text)
+                                  : pz_inspect(args[0], &s.model.options, s.format, &text);
   if (status != PZ_OK) return tool_fail(status);
   fputs(text, stdout);
   pz_free(text);
@@ -51,10 +58,12 @@ static int run(const tool_verb *verb, int argc, char **argv) {
 static const tool_option options[] = {
     {"format", 'f', "FORMAT", "table (default), json, dot (after the passes), dot-before, text, text-before"},
     {"json", 0, NULL, "the same as --format json"},
+    {"plan", 0, NULL,
+     "what was chosen for each layer and what else there was, conversions, and what the search brings"},
     {"html", 0, "FILE",
      "write a page for a browser instead: graphs, layers, memory; one file that needs nothing else"},
     {"runs", 'r', "N",
-     "with --html: run the network so often and show the layers' times; default: expected cost"},
+     "with --html or --plan: run the network so often and show times; default: expected cost"},
     TOOL_MODEL_OPTIONS,
     TOOL_TUNING_OPTIONS,
     {0},
@@ -68,6 +77,8 @@ const tool_verb verb_inspect = {
     "each convolution, with the times that compiling has measured; or the manifest\n"
     "of a network file. --html report.html draws all of it: the graph before and after, shapes, algorithms, "
     "shares\n"
-    "of the time (--runs 20) or of the expected cost, and the memory over the steps.\n",
+    "of the time (--runs 20) or of the expected cost, and the memory over the steps. --plan shows the "
+    "candidates\n"
+    "of all layers, and what layouts, conversions and the search bring beside convolutions in NCHW.\n",
     options,
     run};

@@ -259,6 +259,7 @@ static problem random_start(generator *g, int32_t in_block, int32_t out_block) {
 
 /* Dense and grouped; NCHWc and NCHW inputs; one block of results; phases side by side; points that lie apart. */
 static int32_t make_direct(generator *g, problem *p, int32_t count) {
+  pz_conv_machine machine = g->machine;
   for (int32_t i = 0; i < count; ++i) {
     p[i] = random_start(g, g->s, g->s);
     pz_conv_direct_shape *s = &p[i].shape;
@@ -272,7 +273,8 @@ static int32_t make_direct(generator *g, problem *p, int32_t count) {
     else random_point(g, s);
     random_epilogue(g, s);
     place_all(g, &p[i], s->phases > 1 ? s->phases : seldom(g, 2));
-    pz_conv_direct_schedule(s, &g->machine);
+    machine.rank = i / 2 % PZ_CONV_RANKS;
+    pz_conv_direct_schedule(s, &machine);
     if (i % 2) s->c_chunk = pz_test_int(&g->random, 1, s->c_chunk);
     if (i % 3 != 1) s->stats_units = 1, s->stats_units = pz_conv_units(s);
     name_it(&p[i], i);

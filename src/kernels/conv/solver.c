@@ -101,9 +101,15 @@ pz_conv_machine pz_conv_machine_of(const pz_target *target) {
                            .workers = target->workers};
 }
 
+pz_conv_machine pz_conv_machine_for(const pz_query *q) {
+  pz_conv_machine m = pz_conv_machine_of(q->target);
+  if (q->problem->op == PZ_OP_CONV) m.rank = q->parameters.of[0];
+  return m;
+}
+
 pz_status pz_conv_add(const pz_query *q, pz_builder *b, const pz_conv_method *m, pz_conv_direct_shape *s,
                       const pz_conv_operands *p, const float *weights, pz_error *err) {
-  const pz_conv_machine machine = pz_conv_machine_of(q->target);
+  const pz_conv_machine machine = pz_conv_machine_for(q);
   pz_pointer packed;
   void *data;
   m->schedule(s, &machine);
@@ -122,7 +128,7 @@ pz_status pz_conv_add(const pz_query *q, pz_builder *b, const pz_conv_method *m,
 /* ---- moments of the result ---- */
 
 int32_t pz_conv_units_with(const pz_query *q, const pz_conv_method *m, pz_conv_direct_shape s) {
-  const pz_conv_machine machine = pz_conv_machine_of(q->target);
+  const pz_conv_machine machine = pz_conv_machine_for(q);
   s.stats_units = 1;
   m->schedule(&s, &machine);
   return pz_conv_units(&s);

@@ -52,6 +52,8 @@ static inline bool pz_conv_has_tiles(const pz_target *target) {
   return pz_target_has(target, PZ_NEEDS_TILES) && target->block == 16;
 }
 pz_conv_machine pz_conv_machine_of(const pz_target *target);
+/* With the rank of the schedule that a convolution's candidate has as its first parameter. */
+pz_conv_machine pz_conv_machine_for(const pz_query *q);
 /* Weights of one position of the kernel, blocks filled up. */
 double pz_conv_weight_pairs(const pz_query *q);
 

@@ -11,9 +11,11 @@
 #define TEST_OTHERS TEST_BF16X2_OTHERS
 #else
 #include "kernels/conv_inner_pairs/test_rows_inner_pairs.h"
+#include "kernels/conv_nchw/test_rows_nchw.h"
 #include "kernels/fft/test_rows_fft.h"
 #include "kernels/winograd_1d/test_rows_winograd_1d.h"
-#define TEST_ROWS   TEST_WINOGRAD_ROWS, TEST_WINOGRAD_1D_ROWS, TEST_INNER_PAIRS_ROWS, TEST_FFT_ROWS
+#define TEST_ROWS                                                                                            \
+  TEST_WINOGRAD_ROWS, TEST_WINOGRAD_1D_ROWS, TEST_INNER_PAIRS_ROWS, TEST_FFT_ROWS, TEST_NCHW_ROWS
 #define TEST_OTHERS TEST_WINOGRAD_OTHERS, TEST_WINOGRAD_1D_OTHERS, TEST_INNER_PAIRS_OTHERS, TEST_FFT_OTHERS
 #endif
 

@@ -141,22 +141,47 @@ static inline void pz_conv_direct_flatten(pz_conv_direct_shape *s) {
   }
 }
 
-/* Fills kb, rw, rh, c_chunk; joins rows where it may. All other fields are set by the caller. */
-static inline void pz_conv_direct_schedule(pz_conv_direct_shape *s, const pz_conv_machine *m) {
-  pz_conv_direct_flatten(s);
-  pz_conv_direct_shape best = *s;
-  best.kb = best.rw = best.rh = 1;
-  double least = pz_conv_direct_cycles(&best, m);
-  pz_conv_direct_shape try = best;
+/* The schedules with the fewest cycles, in their order; of equal ones the first. */
+enum { PZ_CONV_RANKS = 4 };
+typedef struct pz_conv_ranking {
+  int32_t n;
+  struct {
+    int32_t kb, rw, rh;
+    double cycles;
+  } at[PZ_CONV_RANKS];
+} pz_conv_ranking;
+
+static inline void pz_conv_rank(pz_conv_ranking *r, const pz_conv_direct_shape *s, double cycles) {
+  int32_t at = r->n < PZ_CONV_RANKS ? r->n++ : PZ_CONV_RANKS;
+  for (; at > 0 && cycles < r->at[at - 1].cycles; --at)
+    if (at < PZ_CONV_RANKS) r->at[at] = r->at[at - 1];
+  if (at == PZ_CONV_RANKS) return;
+  r->at[at].kb = s->kb, r->at[at].rw = s->rw, r->at[at].rh = s->rh, r->at[at].cycles = cycles;
+}
+
+/* Of a shape whose rows are joined where they may be. One that has one block and one point fits always, and comes first where none is better. */
+static inline pz_conv_ranking pz_conv_direct_ranking(const pz_conv_direct_shape *s,
+                                                     const pz_conv_machine *m) {
+  pz_conv_ranking r = {0};
+  pz_conv_direct_shape try = *s;
+  try.kb = try.rw = try.rh = 1;
+  pz_conv_rank(&r, &try, pz_conv_direct_cycles(&try, m));
   for (try.kb = 1; try.kb <= pz_conv_outer_blocks(s) && try.kb < m->registers; ++try.kb)
     for (try.rw = 1; try.rw <= s->out.w && try.rw < m->registers; ++try.rw)
-      for (try.rh = 1; try.rh <= s->out.h && try.rh * try.rw < m->registers; ++try.rh) {
-        if (!pz_conv_schedule_fits(&try, m)) continue;
-        double cycles = pz_conv_direct_cycles(&try, m);
-        if (cycles < least) least = cycles, best = try;
-      }
-  best.c_chunk = pz_conv_chunk(&best, m);
-  *s = best;
+      for (try.rh = 1; try.rh <= s->out.h && try.rh * try.rw < m->registers; ++try.rh)
+        if (try.kb * try.rw * try.rh > 1 && pz_conv_schedule_fits(&try, m))
+          pz_conv_rank(&r, &try, pz_conv_direct_cycles(&try, m));
+  return r;
+}
+
+/* Fills kb, rw, rh, c_chunk; joins rows where it may. All other fields are set by the caller. m->rank: of the schedules; the last one where there
+ * are fewer. */
+static inline void pz_conv_direct_schedule(pz_conv_direct_shape *s, const pz_conv_machine *m) {
+  pz_conv_direct_flatten(s);
+  const pz_conv_ranking r = pz_conv_direct_ranking(s, m);
+  const int32_t at = m->rank < r.n ? m->rank : r.n - 1;
+  s->kb = r.at[at].kb, s->rw = r.at[at].rw, s->rh = r.at[at].rh;
+  s->c_chunk = pz_conv_chunk(s, m);
 }
 
 #endif

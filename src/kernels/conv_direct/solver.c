@@ -88,11 +88,10 @@ double pz_conv_lane_products(const pz_query *q) {
          pz_conv_tail_cost(tail_of(q), (int32_t)pz_conv_cin(q), q->target->block, taps);
 }
 
-/* What the schedule's tiles take beside products at peak, in products: loads, latency, rests. Of plain convolutions; the views have sizes alone. */
-static double waits_of(const pz_query *q, int32_t in_block) {
+/* The views have sizes alone: what schedules rest on. Without channels out where all are summed over lanes. */
+static pz_conv_direct_shape outline(const pz_query *q, int32_t in_block) {
   const pz_attr_conv *a = &q->problem->attr.conv;
   const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
-  const pz_conv_machine machine = pz_conv_machine_of(q->target);
   pz_conv_direct_shape s = {.groups = 1, .phases = 1};
   s.in = (pz_view){.c = (int32_t)pz_conv_cin(q), .block = in_block};
   s.out = (pz_view){.n = (int32_t)out.n,
@@ -101,11 +100,40 @@ static double waits_of(const pz_query *q, int32_t in_block) {
                     .h = (int32_t)out.s[1],
                     .w = (int32_t)out.s[2],
                     .block = q->target->block};
-  if (s.out.c <= 0) return 0;
   for (int i = 0; i < PZ_SPATIAL; i++)
     s.kernel[i] = a->kernel[i], s.stride[i] = a->stride[i], s.dilation[i] = a->dilation[i], s.pad[i] = 1;
+  return s;
+}
+
+/* What the schedule's tiles take beside products at peak, in products: loads, latency, rests. Of plain convolutions. */
+static double waits_of(const pz_query *q, int32_t in_block) {
+  const pz_conv_machine machine = pz_conv_machine_for(q);
+  pz_conv_direct_shape s = outline(q, in_block);
+  if (s.out.c <= 0) return 0;
   pz_conv_direct_schedule(&s, &machine);
   return fmax(0, 2 * pz_conv_direct_cycles(&s, &machine) - pz_conv_direct_products(q));
+}
+
+/* ---- schedules (NeoCPU 3.3.1): those that the model tells apart least are candidates ---- */
+
+#define FAR 1.25 /* times the best one's cycles: not worth measuring */
+
+static bool vary(const pz_query *q, int32_t i, pz_parameters *parameters) {
+  const pz_conv_machine machine = pz_conv_machine_of(q->target);
+  pz_conv_direct_shape s = outline(q, q->target->block);
+  *parameters = (pz_parameters){{i}};
+  if (i == 0) return true;
+  if (s.out.c <= 0 || s.groups != q->problem->attr.conv.group) return false;
+  pz_conv_direct_flatten(&s);
+  const pz_conv_ranking r = pz_conv_direct_ranking(&s, &machine);
+  return i < r.n && r.at[i].cycles <= FAR * r.at[0].cycles;
+}
+
+static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
+  const int32_t rank = q->parameters.of[0];
+  *error = PZ_SUM_ERROR;
+  if (rank) snprintf(label, PZ_LABEL_TEXT, "direct, schedule %d", rank + 1);
+  else snprintf(label, PZ_LABEL_TEXT, "direct");
 }
 
 static void work_of(const pz_query *q, int32_t in_block, pz_work *w) {
@@ -134,6 +162,9 @@ const pz_solver pz_solver_conv_direct = {.name = "direct",
                                          .family = PZ_FAMILY_direct,
                                          .work = direct_work,
                                          .weight_bytes = weight_bytes,
+                                         .variants = PZ_CONV_RANKS,
+                                         .vary = vary,
+                                         .describe = describe,
                                          .emit = build_direct};
 
 const pz_solver pz_solver_conv_direct_small_cin = {.name = "direct on NCHW input",

@@ -36,13 +36,14 @@ typedef struct variant {
 /* The parameters: m, and of a batch its tiles, those of the one before of the same way, and the way. An axis of kernel 1 has one choice: the
  * first stands for it. */
 enum { BATCH = 3, SMALLER, WAY };
-static bool vary(const pz_problem *problem, int32_t i, pz_parameters *parameters) {
+static bool vary(const pz_query *q, int32_t i, pz_parameters *parameters) {
   int32_t *of = parameters->of, rest = i / BATCHES;
+  *parameters = (pz_parameters){{0}};
   const int32_t batch = i % BATCHES;
   of[BATCH] = batches[batch].tiles, of[WAY] = batches[batch].way;
   if (batch && batches[batch - 1].way == batches[batch].way) of[SMALLER] = batches[batch - 1].tiles;
   for (int axis = 2; axis >= 0; axis--, rest /= OUTPUTS) {
-    const bool filtered = problem->attr.conv.kernel[axis] > 1;
+    const bool filtered = q->problem->attr.conv.kernel[axis] > 1;
     if (!filtered && rest % OUTPUTS) return false;
     of[axis] = filtered ? outputs_of_tile[rest % OUTPUTS] : 1;
   }

@@ -100,6 +100,12 @@ class Names(unittest.TestCase):
             self.assertEqual(manifest["inputs"][0]["name"], "y" * 200)
             self.assertEqual(manifest["outputs"][0]["name"], "y" * 201)
 
+    def test_a_plan(self):
+        for kind, model in self.models.items():
+            self.printed("inspect", model, "--plan")
+            self.printed("inspect", model, "--plan", "--json")
+            self.printed("inspect", model, "--plan", "--algorithm", "\x1b[31m=\x1b[2J", status=2)
+
     def test_inspect(self):
         for kind in self.each():
             for form in ["table", "json", "dot", "dot-before", "text", "text-before"]:

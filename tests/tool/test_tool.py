@@ -334,7 +334,44 @@ class Inspect(Case):
             self.assertIn(words, table)
         self.assertEqual(json.loads(self.assert_works("inspect", TINY, "--json"))["abi_version"], 2)
 
+    def test_a_plan(self):
+        words = ["inspect", MODEL, "-w", "init:1", "--plan"]
+        report = json.loads(self.assert_works(*words, "--json"))
+        layers = {row["layer"] for row in json.loads(self.assert_works("inspect", MODEL, "-w", "init:1", "--json"))["after"]}
+        self.assertEqual({row["layer"] for row in report["layers"]}, layers)
+        for row in report["layers"]:
+            self.assertNotIn(row["chosen"]["algorithm"], [other["algorithm"] for other in row["alternatives"]])
+        rows = {row["search"]: row for row in report["searches"]}
+        self.assertEqual(list(rows), ["nchw", "layout", "transforms", "global"])
+        self.assertEqual(rows["nchw"]["expected_speedup"], 1)
+        self.assertGreater(rows["transforms"]["expected_speedup"], rows["layout"]["expected_speedup"])
+        self.assertGreaterEqual(rows["global"]["expected_speedup"], max(row["expected_speedup"] for row in rows.values()))
+        self.assertGreater(rows["layout"]["conversions"], rows["transforms"]["conversions"])
+        self.assertTrue(all(row["milliseconds"] is None for row in rows.values()))
+        table = self.assert_works(*words)
+        for row in report["layers"]:
+            self.assertIn(row["chosen"]["algorithm"], table)
+
+    def test_a_plan_is_timed(self):
+        words = ["inspect", MODEL, "-w", "init:1", "--plan", "--runs", "1", "--cc", CC]
+        rows = json.loads(self.assert_works(*words, "--json"))["searches"]
+        self.assertTrue(all(row["milliseconds"] > 0 for row in rows))
+        self.assertEqual(rows[0]["speedup"], 1)
+
+    def test_a_search(self):
+        net = self.folder / "net.so"
+        self.assert_works("compile", MODEL, "-w", "init:1", "--cc", CC, "-q", "--search", "nchw", "-o", net)
+        self.assertIn("direct in NCHW", self.assert_works("inspect", net))
+        self.assert_works("verify", net, "--model", MODEL, "-w", "init:1")
+
     def test_what_is_refused(self):
+        plan = ["inspect", MODEL, "-w", "init:1", "--plan"]
+        self.assert_fails(2, "exclude each other", *plan, "--html", "x.html")
+        self.assert_fails(2, "--plan is shown as text, or with --json", *plan, "--format", "dot")
+        self.assert_fails(2, "--search nchw: plans of all searches are shown", *plan, "--search", "nchw")
+        self.assert_fails(2, "expected global, transforms, layout or nchw", "inspect", MODEL, "-w", "init:1", "--search", "x")
+        self.assert_fails(2, "expected LAYER=ALGORITHM", *plan, "--algorithm", "x")
+        self.assert_fails(2, "is a network file", "inspect", TINY, "--plan")
         self.assert_fails(2, "--format svg", "inspect", MODEL, "--format", "svg")
         self.assert_fails(2, "--format dot", "inspect", TINY, "--format", "dot")
         self.assert_fails(3, "none", "inspect", self.folder / "none")

@@ -256,6 +256,10 @@ static json_t *candidate_json(const view *v, pz_json *j, const pz_candidate *c) 
                       "expected_error", c->error);
 }
 
+static const char *const layouts[] = {[PZ_LAYOUT_OBLIVIOUS] = "oblivious",
+                                      [PZ_LAYOUT_TOLERANT] = "tolerant",
+                                      [PZ_LAYOUT_DEPENDENT] = "dependent"};
+
 static json_t *layers_json(const view *v, pz_json *j) {
   const pz_plan *plan = v->by[PZ_SEARCH_GLOBAL].plan;
   json_t *all = json_array();
@@ -265,8 +269,10 @@ static json_t *layers_json(const view *v, pz_json *j) {
       if (i != plan->choices[n].chosen)
         pz_json_append(j, others, candidate_json(v, j, &plan->choices[n].candidates[i]));
     pz_json_append(j, all,
-                   pz_json_pack(j, "{s:o, s:s, s:o, s:o}", "layer", pz_json_name(plan->graph->nodes[n].name),
-                                "op", pz_op_name(plan->graph->nodes[n].op), "chosen",
+                   pz_json_pack(j, "{s:o, s:s, s:s, s:o, s:o}", "layer",
+                                pz_json_name(plan->graph->nodes[n].name), "op",
+                                pz_op_name(plan->graph->nodes[n].op), "layouts",
+                                layouts[pz_op_get(plan->graph->nodes[n].op)->layouts], "chosen",
                                 candidate_json(v, j, pz_plan_candidate(plan, n)), "alternatives", others));
   }
   return all;

@@ -15,7 +15,8 @@ static const pz_attr_field fields[] = {
     {PZ_OP_NONE, NULL, PZ_ATTR_KINDS, 0, 0}};
 
 static const pz_op_traits ops[PZ_OP_COUNT] = {
-#define OP(id, name, min_in, max_in, attr_type, family) {name, min_in, max_in, PZ_FAMILY_##family},
+#define OP(id, name, min_in, max_in, attr_type, family, layouts)                                             \
+  {name, min_in, max_in, PZ_FAMILY_##family, PZ_LAYOUT_##layouts},
 #include "graph/ops.inc"
 #undef OP
 };

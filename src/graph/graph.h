@@ -319,7 +319,7 @@ typedef struct pz_attr_detection_output {
 } pz_attr_detection_output;
 
 typedef enum pz_op {
-#define OP(id, name, min_in, max_in, attr_type, family) PZ_OP_##id,
+#define OP(id, name, min_in, max_in, attr_type, family, layouts) PZ_OP_##id,
 #include "graph/ops.inc"
 #undef OP
   PZ_OP_COUNT
@@ -435,10 +435,18 @@ typedef enum pz_op_family {
   PZ_FAMILY_OTHER,
   PZ_FAMILIES
 } pz_op_family;
+/* What layouts are to an operator (NeoCPU 3.2). The solvers of its row hold to it (tests/plan/test_layouts.c), and the search converts where they do
+ * not agree. */
+typedef enum pz_op_layouts {
+  PZ_LAYOUT_OBLIVIOUS, /* values are what they are wherever they lie: it has solvers for NCHW and for NCHWc */
+  PZ_LAYOUT_TOLERANT,  /* it must know where they lie: there is a solver that reads NCHWc */
+  PZ_LAYOUT_DEPENDENT /* the order of NCHW is part of what it means, or all that it knows: solvers read and write that */
+} pz_op_layouts;
 typedef struct pz_op_traits { /* a row of ops.inc */
   const char *name;
   int32_t min_in, max_in; /* max_in -1: any number */
   pz_op_family family;
+  pz_op_layouts layouts;
 } pz_op_traits;
 const pz_op_traits *pz_op_get(pz_op op);
 const char *pz_op_name(pz_op op);

@@ -21,7 +21,7 @@ pz_status pz_fail_node(pz_error *err, const pz_node *node, const char *format, .
 }
 
 static const pz_inference infer[PZ_OP_COUNT] = {
-#define OP(id, name, min_in, max_in, attr_type, family) pz_infer_##id,
+#define OP(id, name, min_in, max_in, attr_type, family, layouts) pz_infer_##id,
 #include "graph/ops.inc"
 #undef OP
 };

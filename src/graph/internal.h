@@ -67,7 +67,7 @@ const char *const *pz_attr_enum_names(pz_attr_kind kind);
 
 /* One for each row of ops.inc, pz_infer_<ID>. Arity is checked before; attributes and shapes are not. */
 typedef pz_status (*pz_inference)(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err);
-#define OP(id, name, min_in, max_in, attr_type, family)                                                      \
+#define OP(id, name, min_in, max_in, attr_type, family, layouts)                                             \
   pz_status pz_infer_##id(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err);
 #include "graph/ops.inc"
 #undef OP

@@ -13,7 +13,8 @@ typedef struct pz_reference_call {
 } pz_reference_call;
 
 /* pz_reference_CONV(call), pz_reference_POOL(call), ... for every row. They cannot fail: the graph is verified. */
-#define OP(id, name, min_in, max_in, attr_type, family) void pz_reference_##id(const pz_reference_call *call);
+#define OP(id, name, min_in, max_in, attr_type, family, layouts)                                             \
+  void pz_reference_##id(const pz_reference_call *call);
 #include "graph/ops.inc"
 #undef OP
 

@@ -6,7 +6,7 @@
 
 typedef void (*op_function)(const pz_reference_call *call);
 static const op_function functions[] = {
-#define OP(id, name, min_in, max_in, attr_type, family) [PZ_OP_##id] = pz_reference_##id,
+#define OP(id, name, min_in, max_in, attr_type, family, layouts) [PZ_OP_##id] = pz_reference_##id,
 #include "graph/ops.inc"
 #undef OP
 };

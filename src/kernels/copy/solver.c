@@ -240,6 +240,8 @@ static pz_status copy(const pz_query *q, const pz_placed *placed, pz_builder *b,
 }
 const pz_solver pz_solver_identity = {
     .name = "copy", .op = PZ_OP_IDENTITY, .in = PZ_NCHWC, .out = PZ_NCHWC, .emit = copy};
+const pz_solver pz_solver_identity_nchw = {
+    .name = "copy in NCHW", .op = PZ_OP_IDENTITY, .in = PZ_NCHW, .out = PZ_NCHW, .emit = copy};
 
 /* A padded copy is made from whichever layout there is, so it takes the layout in which it is read. */
 const pz_solver pz_solver_border_copy_nchwc = {.name = "padded copy",

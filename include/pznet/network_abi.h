@@ -6,6 +6,10 @@
  *
  * The manifest (JSON) lies in the ELF section ".pznet.manifest", which is not loaded: it is read from the
  * file, before the file is loaded, by hosts that want to check ABI version and instruction sets first.
+ *
+ * A file may have the network several times, each compiled for another instruction set: its variants. `pz_network` describes the
+ * first, which needs the least. The manifest's "variants" names for each its instruction set and the "symbol" to call in place of
+ * `pz_network`. Code of no other variant runs then.
  */
 #ifndef PZNET_NETWORK_ABI_H
 #define PZNET_NETWORK_ABI_H
@@ -22,6 +26,7 @@ extern "C" {
 #define PZ_ABI_WEIGHTS_SECTION  ".pznet.weights"
 #define PZ_ABI_CHECKSUM         "file_checksum" /* in the manifest: of the whole file, put in after linking */
 #define PZ_ABI_MAX_RANK         5
+#define PZ_ABI_MAX_VARIANTS     16
 #define PZ_ABI_NO_TILES         1 /* of run: the system does not let this process use AMX tiles; nothing was run */
 
 /* Of elements; the numbers are those of pz_dtype in pznet.h. F16 and BF16 are their 16 bits, a BOOL is a byte. */

@@ -57,7 +57,8 @@ double pz_progress_left(void);
 typedef struct pz_compile_options {
   /* of a Caffe network: path of a .caffemodel or .caffemodel.h5, or "init:SEED"; else NULL */
   const char *weights;
-  /* the older, coarser spelling of `target`: this machine, taken to have "amx", "avx512", "avx2" or "sse4" and no more */
+  /* the older, coarser spelling of `target`: this machine, taken to have "amx", "avx512", "avx2" or "sse4" and no more. To compile: "all", the
+   * targets x86-64-v2, x86-64-v3, x86-64-v4 and sapphire-rapids in one file: of each instruction set the first row of the table */
   const char *isa;
   const char *cc;      /* C compiler; default: $CC, else gcc, else clang */
   const char *emit_c;  /* folder to keep the generated source in, made if needed; default: none */
@@ -89,7 +90,9 @@ typedef struct pz_compile_options {
   /* work ends soon after *interrupt becomes non-zero, C compilers too; a run of the network is waited for; or NULL */
   const volatile int *interrupt;
   /* the core that the network is planned for, such as "zen4", "sapphire-rapids" or "x86-64-v3" (pz_targets); "native" (default): this machine. One
-   * that this machine is not is planned by the cost model alone, whatever `effort` says. Excludes `isa`. */
+   * that this machine is not is planned by the cost model alone, whatever `effort` says. Excludes `isa`. To compile: a list of them, "haswell,zen4",
+   * makes a file with several variants, of which pz_net_open picks. Each is planned by itself, within a budget of its own; weights that they pack alike
+   * are there once. */
   const char *target;
   /* "name=u8", or "u8" for all: the element types of inputs, and of outputs: f32, f16, bf16, u8, i8, u16, i16, i32. "#2=u8" stands for the
    * second. Without: those of an ONNX model, or f32 (doc/types.md). */
@@ -186,11 +189,16 @@ typedef struct pz_net_options {
   bool share_weights;
   /* Any other file is refused: the SHA-256 that it must have, 64 hexadecimal digits; NULL: none is asked for. */
   const char *digest;
+  /* Of a file with several variants (pz_compile_options.target) which may be picked: an instruction set, "avx2": none that needs more; or a target,
+   * "zen4": its variant alone. NULL: as the environment variable PZNET_TARGET says; where that is empty or not set, any. A name that leaves
+   * none: PZ_ERROR_INPUT. */
+  const char *target;
 } pz_net_options;
 #define PZ_NET_OPTIONS                                                                                       \
   { 0 }
 
-/* Opens a network file, which is a program: open only what you would run. It is read once, and checked (ELF, manifest, ABI
+/* Opens a network file, which is a program: open only what you would run. Of several variants the best one that this machine has is picked
+ * (doc/targets.md), and no code of the others runs. It is read once, and checked (ELF, manifest, ABI
  * version, instruction sets, the checksum of all its bytes) before any of its code runs; all memory that running needs is taken. What
  * was read is what runs: the file may be overwritten, cut or removed afterwards (but see share_weights). options may be NULL. On
  * success the caller closes *net with pz_net_close; on failure *net is NULL. */
@@ -202,7 +210,9 @@ int32_t pz_net_outputs(const pz_net *net);
 pz_status pz_net_input(const pz_net *net, int32_t index, pz_port *port);
 pz_status pz_net_output(const pz_net *net, int32_t index, pz_port *port);
 int32_t pz_net_threads(const pz_net *net);
-const char *pz_net_manifest(const pz_net *net); /* JSON; lives as long as the net */
+/* JSON; lives as long as the net. Of a file with several variants: what the picked one's own file would say, with "variants", a row for each, and
+ * "variant", the index of its row. */
+const char *pz_net_manifest(const pz_net *net);
 /* SHA-256 of the file that was opened, 64 hexadecimal digits; computed when it is first asked for. Lives as long as the net. */
 pz_status pz_net_digest(pz_net *net, const char **digest);
 /* Bytes that the net holds for running (arena, workers' scratch and state), without its code and weights. */
@@ -312,6 +322,8 @@ typedef struct pz_tune_options {
   pz_progress progress; /* or NULL */
   void *progress_host;
   const volatile int *interrupt; /* as in pz_compile_options */
+  const char *
+      target; /* as in pz_net_options: of a file with several variants, which is tuned; NULL: the one that this machine runs */
 } pz_tune_options;
 #define PZ_TUNE_OPTIONS                                                                                      \
   { 0 }

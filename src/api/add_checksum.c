@@ -8,13 +8,21 @@
 #include <string.h>
 #include <unistd.h>
 
-pz_status pz_open_compiled(const char *network, int32_t threads, pz_net **net, pz_error *err) {
-  const pz_net_options options = {.threads = threads};
+static pz_status open_compiled(const char *network, const pz_net_options *options, pz_net **net,
+                               pz_error *err) {
   pz_error why = {0};
-  const pz_status status = pz_runtime_open_unfinished(network, &options, net, &why);
+  const pz_status status = pz_runtime_open_unfinished(network, options, net, &why);
   if (status == PZ_OK) return PZ_OK;
   return pz_fail(err, status == PZ_ERROR_MEMORY ? status : PZ_ERROR_RUN,
                  "the network that was just compiled does not open: %.900s", why.message);
+}
+
+pz_status pz_open_compiled(const char *network, int32_t threads, pz_net **net, pz_error *err) {
+  return open_compiled(network, &(pz_net_options){.threads = threads}, net, err);
+}
+
+pz_status pz_open_compiled_variant(const char *network, const char *target, pz_net **net, pz_error *err) {
+  return open_compiled(network, &(pz_net_options){.target = target}, net, err);
 }
 
 static pz_status compute(const pz_elf *elf, char *checksum, char *digest, off_t *at, pz_error *err) {

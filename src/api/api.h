@@ -45,6 +45,8 @@ pz_status pz_self_test_compare(const char *stored, const char *now, bool *bits_e
 
 /* Opens a network file that was just linked, before it has its checksum. */
 pz_status pz_open_compiled(const char *network, int32_t threads, pz_net **net, pz_error *err);
+/* The same, the variant of this target. */
+pz_status pz_open_compiled_variant(const char *network, const char *target, pz_net **net, pz_error *err);
 
 /* Puts the checksum of a network file that was just linked into its manifest (runtime/file_checksum.h). checksum: its digits; digest: the SHA-256
  * of the file with them. */

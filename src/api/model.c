@@ -197,8 +197,14 @@ void pz_plan_settle(const pz_compile_options *options, pz_plan *plan) {
 static pz_status choose_target(const pz_compile_options *o, pz_target *target, pz_error *err) {
   const char *name = o->target ? o->target : "native";
   pz_isa isa;
+  if ((o->isa && !strcmp(o->isa, "all")) || (!o->isa && strchr(name, ',')))
+    return pz_fail(err, PZ_ERROR_USAGE,
+                   "--%s %s: a network file is compiled for several targets, a plan is of one: name it",
+                   o->isa ? "isa" : "target", o->isa ? o->isa : name);
   if (o->isa && !pz_isa_parse(o->isa, &isa))
-    return pz_fail(err, PZ_ERROR_USAGE, "--isa %s: expected native, amx, avx512, avx2 or sse4", o->isa);
+    return pz_fail(
+        err, PZ_ERROR_USAGE,
+        "--isa %s: expected native, amx, avx512, avx2 or sse4; or, to compile for all of them, all", o->isa);
   if (o->isa && o->target)
     return pz_fail(err, PZ_ERROR_USAGE, "--isa %s and --target %s exclude each other: a target has its own",
                    o->isa, o->target);

@@ -68,7 +68,9 @@ static pz_status plan_options(work *w, pz_error *err) {
 static pz_status begin(work *w, pz_error *err) {
   if (!(w->options->budget >= 0) || isinf(w->options->budget))
     return pz_fail(err, PZ_ERROR_USAGE, "--budget %g: expected a number of seconds", w->options->budget);
-  PZ_TRY(pz_tuning_section_read(w->path, w->options->interrupt, &w->section, err));
+  const pz_mask mask =
+      w->options->target ? (pz_mask){w->options->target, "--target"} : pz_mask_of_environment();
+  PZ_TRY(pz_tuning_section_read(w->path, &mask, w->options->interrupt, &w->section, err));
   merge_options(w);
   PZ_TRY(plan_options(w, err));
   PZ_TRY(pz_tuner_open(&w->tuner, &w->compile, &w->wanted, true, err));

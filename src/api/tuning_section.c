@@ -1,5 +1,6 @@
 #include "api/tuning_section.h"
 #include "runtime/file_checksum.h"
+#include "runtime/manifest.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -61,11 +62,43 @@ pz_status pz_tuning_section_print(const pz_compile_options *options, const pz_pl
   return failed ? pz_fail_memory(err, "a graph", 4096) : PZ_OK;
 }
 
+/* The graph is the same for all. */
+static json_t *join(pz_json *j, const char *const *variants, int32_t n) {
+  json_t *all = NULL, *rows = json_array();
+  for (int32_t i = 0; i < n; i++) {
+    json_t *one = pz_json_read(j, variants[i], strlen(variants[i]), 0, NULL), *row = json_object();
+    pz_json_set(j, row, "options", json_incref(json_object_get(one, "options")));
+    pz_json_set(j, row, "layers", json_incref(json_object_get(one, "layers")));
+    pz_json_append(j, rows, row);
+    if (i) json_decref(one);
+    else all = one;
+  }
+  pz_json_set(j, all, "variants", rows);
+  return all;
+}
+
+pz_status pz_tuning_section_join(pz_arena *arena, const char *const *variants, int32_t n, const char **text,
+                                 pz_error *err) {
+  pz_json j = {0};
+  *text = NULL;
+  for (int32_t i = 0; i < n; i++)
+    if (!variants[i]) return PZ_OK;
+  json_t *joined = join(&j, variants, n);
+  char *all = pz_json_print(&j, joined, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+  const bool fits = all && strlen(all) < MOST_BYTES;
+  if (fits) *text = pz_arena_strdup(arena, all);
+  const bool failed = !all || (fits && !*text);
+  free(all);
+  json_decref(joined);
+  return failed ? pz_fail_memory(err, "a graph", 4096) : PZ_OK;
+}
+
 /* ---- reading ---- */
 
 typedef struct reader {
   const char *path;
   const json_t *all;
+  const json_t *of; /* what has the variant's options and layers */
   pz_tuning_section *section;
   pz_error *err;
 } reader;
@@ -92,7 +125,7 @@ static pz_status read_integer(const reader *r, const json_t *from, const char *k
 }
 
 static pz_status read_options(const reader *r) {
-  const json_t *from = json_object_get(r->all, "options"), *error = json_object_get(from, "max_error");
+  const json_t *from = json_object_get(r->of, "options"), *error = json_object_get(from, "max_error");
   pz_compile_options *o = &r->section->options;
   int64_t block, threads;
   *o = (pz_compile_options)PZ_COMPILE_OPTIONS;
@@ -152,7 +185,7 @@ static pz_status read_layer(const reader *r, const json_t *row) {
 static pz_status read_layers(const reader *r) {
   pz_tuning_section *s = r->section;
   const size_t n = (size_t)s->graph->n_nodes;
-  const json_t *rows = json_object_get(r->all, "layers");
+  const json_t *rows = json_object_get(r->of, "layers");
   s->error_propagation = PZ_NEW(s->arena, double, n + 1);
   s->candidates = PZ_NEW(s->arena, const char *, n + 1);
   if (!s->error_propagation || !s->candidates) return pz_fail_memory(r->err, "layers", 16 * n);
@@ -200,8 +233,26 @@ static pz_status find_text(const pz_image *image, const char **text, size_t *siz
                  image->path, *size, MOST_BYTES);
 }
 
-static pz_status read_image(pz_image *image, const volatile int *interrupt, pz_tuning_section *section,
-                            pz_error *err) {
+/* The manifest tells which variant is meant, where there are several. */
+static pz_status pick(reader *r, const pz_image *image, const pz_mask *mask) {
+  const json_t *rows = json_object_get(r->all, "variants");
+  pz_variant variant;
+  pz_json j = {0};
+  char *text;
+  r->of = r->all;
+  if (!rows) return PZ_OK;
+  PZ_TRY(pz_manifest_extract(r->section->arena, &image->elf, &text, r->err));
+  json_t *manifest = pz_json_read(&j, text, strlen(text), JSON_REJECT_DUPLICATES, NULL);
+  pz_status status = pz_json_end(&j, "the manifest", r->err);
+  if (status == PZ_OK)
+    status = pz_variant_find(r->section->arena, manifest, r->path, mask, true, &variant, r->err);
+  json_decref(manifest);
+  if (status == PZ_OK) r->of = json_array_get(rows, (size_t)variant.index);
+  return status != PZ_OK || r->of ? status : damaged(r, "variants");
+}
+
+static pz_status read_image(pz_image *image, const pz_mask *mask, const volatile int *interrupt,
+                            pz_tuning_section *section, pz_error *err) {
   reader r = {.path = image->path, .section = section, .err = err};
   char digest[PZ_DIGEST_TEXT];
   const char *text;
@@ -212,12 +263,13 @@ static pz_status read_image(pz_image *image, const volatile int *interrupt, pz_t
   json_t *all = pz_json_read(&j, text, size, JSON_REJECT_DUPLICATES, NULL);
   r.all = all;
   pz_status status = pz_json_end(&j, "what a network file carries", err);
-  if (status == PZ_OK) status = all ? read_all(&r, interrupt) : damaged(&r, "it is no JSON");
+  if (status == PZ_OK) status = all ? pick(&r, image, mask) : damaged(&r, "it is no JSON");
+  if (status == PZ_OK) status = read_all(&r, interrupt);
   json_decref(all);
   return status;
 }
 
-pz_status pz_tuning_section_read(const char *network, const volatile int *interrupt,
+pz_status pz_tuning_section_read(const char *network, const pz_mask *mask, const volatile int *interrupt,
                                  pz_tuning_section *section, pz_error *err) {
   pz_image image;
   bool is_network;
@@ -228,7 +280,7 @@ pz_status pz_tuning_section_read(const char *network, const volatile int *interr
                    network);
   PZ_TRY(pz_image_open(network, true, &image, err));
   section->arena = pz_arena_new();
-  const pz_status status = section->arena ? read_image(&image, interrupt, section, err)
+  const pz_status status = section->arena ? read_image(&image, mask, interrupt, section, err)
                                           : pz_fail_memory(err, "what a network file carries", 64);
   pz_image_close(&image);
   if (status != PZ_OK) pz_tuning_section_free(section);

@@ -563,7 +563,7 @@ pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *o, const c
   }
   if (!taken)
     costs[n] = PZ_COMPILE_COST_OF_FILE + plan->n_steps * PZ_COMPILE_COST_OF_STEP, files[n++] = "network.c";
-  costs[n] = PZ_COMPILE_COST_OF_FILE, files[n++] = "weights.c";
+  if (!o->weights) costs[n] = PZ_COMPILE_COST_OF_FILE, files[n++] = "weights.c";
   const sources all_files = {files, costs, n};
   PZ_TRY(compile_sources(plan, o, folder, &all_files, width_for(most), err));
   for (int i = 0; i < m.n_groups && m.keys; i++) PZ_TRY(keep_group(plan, o, &m, i, err));
@@ -603,33 +603,31 @@ static void append_quoted(pz_text *t, const char *word) {
 }
 
 /* Each group's object once. */
-static pz_status write_list(const pz_plan *plan, const pz_emit_options *o, const char *folder,
-                            pz_error *err) {
+static pz_status add_objects(const pz_plan *plan, const pz_emit_options *o, pz_text *list, pz_error *err) {
   pz_instances all;
-  pz_text list = {0};
   PZ_TRY(pz_emit_instances(plan, plan->arena, &all, err));
-  for (int32_t i = 0; i < all.count && !list.failed; i++) {
+  for (int32_t i = 0; i < all.count && !list->failed; i++) {
     char group[PZ_OBJECT_NAME];
     const char *link = link_of(plan, o, &all.all[i]);
     const ssize_t length = link ? readlink(link, group, sizeof group - 1) : -1;
-    if (length < 0) {
-      pz_text_free(&list);
-      return pz_fail(err, PZ_ERROR_OUTPUT, "%s: %s", link ? link : o->objects, strerror(errno));
-    }
+    if (length < 0) return pz_fail(err, PZ_ERROR_OUTPUT, "%s: %s", link ? link : o->objects, strerror(errno));
     group[length] = 0;
     const char *object = pz_arena_printf(plan->arena, "%s/%s", o->objects, group);
-    if (!object) list.failed = true;
-    else if (!list.data || !strstr(list.data, group)) append_quoted(&list, object);
+    if (!object) list->failed = true;
+    else if (!list->data || !strstr(list->data, group)) append_quoted(list, object);
   }
-  pz_text_append(&list, "network.o\nweights.o\nmanifest.o\n");
-  return write_text(pz_arena_printf(plan->arena, "%s/objects.txt", folder), &list, err);
+  return PZ_OK;
 }
 
-pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, const char *folder,
-                       const char *output, pz_error *err) {
-  const sources manifest = {.files = (const char *const[]){"manifest.c"}, .n = 1};
-  PZ_TRY(compile_sources(plan, options, folder, &manifest, 1, err));
-  PZ_TRY(write_list(plan, options, folder, err));
+pz_status pz_emit_add_objects(const pz_plan *plan, const pz_emit_options *o, const char *network,
+                              pz_text *list, pz_error *err) {
+  PZ_TRY(add_objects(plan, o, list, err));
+  append_quoted(list, network);
+  return list->failed ? pz_fail_memory(err, "a list of objects", list->capacity) : PZ_OK;
+}
+
+static pz_status link_list(const pz_plan *plan, const pz_emit_options *options, const char *folder,
+                           const char *output, pz_error *err) {
   char *cc = pz_arena_strdup(plan->arena, pz_emit_compiler(options));
   if (!cc) return pz_fail_memory(err, "the linker's command", 512);
   command c = {.n = 0};
@@ -645,4 +643,24 @@ pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, cons
   compiler j = {.log = NULL}, *one;
   PZ_TRY(begin(options, folder, &c, "link.log", &j, err));
   return finish_one(plan, options, folder, &j, 1, &one, err);
+}
+
+pz_status pz_emit_link_objects(const pz_plan *plan, const pz_emit_options *options, const char *folder,
+                               const pz_text *list, bool weights, const char *output, pz_error *err) {
+  const sources files = {.files = (const char *const[]){"manifest.c", "weights.c"}, .n = weights ? 2 : 1};
+  pz_text all = {0};
+  PZ_TRY(compile_sources(plan, options, folder, &files, 1, err));
+  pz_text_append(&all, list->data ? list->data : "");
+  pz_text_append(&all, "weights.o\nmanifest.o\n");
+  PZ_TRY(write_text(pz_arena_printf(plan->arena, "%s/objects.txt", folder), &all, err));
+  return link_list(plan, options, folder, output, err);
+}
+
+pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, const char *folder,
+                       const char *output, pz_error *err) {
+  pz_text list = {0};
+  pz_status status = pz_emit_add_objects(plan, options, "network.o", &list, err);
+  if (status == PZ_OK) status = pz_emit_link_objects(plan, options, folder, &list, false, output, err);
+  pz_text_free(&list);
+  return status;
 }

@@ -4,6 +4,11 @@
  *        --pz_emit_manifest--> folder: manifest.json, tuning.json, manifest.c
  *        --pz_emit_compile--> folder: *.o       (several compilers at a time, one for each usable core)
  *        --pz_emit_link--> a network file
+ * Of a network file with several variants each plan has a folder in `folder`, without weights.c and manifest.c, which are of all:
+ *
+ *   plans --pz_shared_weights_add--> folder: weights.bin
+ *   plans --pz_emit_source, pz_emit_compile--> their folders --pz_emit_add_objects, pz_emit_link_objects--> a network file
+ *
  * kernels_NN.c are for reading: the same kernels are compiled in groups, some for each core (build.c), and each is compiled once where plans that are
  * compiled one after the other have one folder of objects.
  * The source is deterministic byte for byte and compiles with -Wall -Wextra -Werror under gcc and clang. It is written through code.h,
@@ -15,6 +20,7 @@
 #include "emit/code.h"
 #include "emit/compile_work.h"
 #include "emit/object_cache.h"
+#include "emit/shared_weights.h"
 #include "plan/plan.h"
 
 typedef struct pz_emit_counts {
@@ -37,6 +43,9 @@ typedef struct pz_emit_options {
   pz_emit_counts *counts; /* of kernels, added to; or NULL */
   pz_compile_work *work;  /* what the C compiler has to do, for who tells of it; or NULL */
   const char *tuning;     /* the text of the section .pznet.tuning (api/tuning_section.h), or NULL: none */
+  const pz_weights_map
+      *weights;    /* of a variant: where its weights lie among those of all; NULL: they are the plan's own */
+  int32_t variant; /* its index: it is called pz_network, pz_network_1, .. */
 } pz_emit_options;
 
 pz_status pz_emit_source(const pz_plan *plan, const pz_emit_options *options, const char *folder,
@@ -48,6 +57,11 @@ pz_status pz_emit_manifest(const pz_plan *plan, const pz_emit_options *options, 
 /* The same text, not written. */
 pz_status pz_emit_manifest_text(const pz_plan *plan, const pz_emit_options *options, const char *self_test,
                                 const char **json, pz_error *err);
+/* The files of both sections in the folder; tuning: NULL: none. */
+pz_status pz_emit_sections(pz_arena *arena, const char *folder, const char *manifest, const char *tuning,
+                           pz_error *err);
+/* weights.c in the folder, of the weights.bin that is there. */
+pz_status pz_emit_weights_source(pz_arena *arena, const char *folder, pz_error *err);
 /* What compiling its kernels is expected to cost (compile_work.h), but for those that the cache has. */
 pz_status pz_emit_costs(const pz_plan *plan, const pz_emit_options *options, double *cost, pz_error *err);
 pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *options, const char *folder,
@@ -55,6 +69,14 @@ pz_status pz_emit_compile(const pz_plan *plan, const pz_emit_options *options, c
 /* Links the folder's objects into `output` (written directly: the caller moves it to its place). */
 pz_status pz_emit_link(const pz_plan *plan, const pz_emit_options *options, const char *folder,
                        const char *output, pz_error *err);
+
+/* Its objects, a line each: of its kernels, and `network`, its network.o as seen from the folder that is linked in. */
+pz_status pz_emit_add_objects(const pz_plan *plan, const pz_emit_options *options, const char *network,
+                              pz_text *list, pz_error *err);
+/* Compiles the folder's manifest.c and, where `weights`, its weights.c, and links them with the objects of the list. `plan`: any of those that
+ * are linked. */
+pz_status pz_emit_link_objects(const pz_plan *plan, const pz_emit_options *options, const char *folder,
+                               const pz_text *list, bool weights, const char *output, pz_error *err);
 
 /* ---- inside the module ---- */
 

@@ -144,18 +144,22 @@ pz_status pz_emit_manifest_text(const pz_plan *plan, const pz_emit_options *opti
   return *json ? PZ_OK : pz_fail_memory(err, "the manifest", 4096);
 }
 
+pz_status pz_emit_sections(pz_arena *arena, const char *folder, const char *manifest, const char *tuning,
+                           pz_error *err) {
+  const char *path = pz_arena_printf(arena, "%s/manifest.json", folder);
+  const char *tuning_path = pz_arena_printf(arena, "%s/tuning.json", folder);
+  const char *source = pz_arena_printf(arena, "%s/manifest.c", folder);
+  const char *sections = pz_arena_printf(arena, "%s%s", section_text, tuning ? tuning_text : "");
+  if (!path || !tuning_path || !source || !sections) return pz_fail_memory(err, "the manifest", 4096);
+  PZ_TRY(pz_file_write_quick(path, manifest, strlen(manifest), err));
+  if (tuning) PZ_TRY(pz_file_write_quick(tuning_path, tuning, strlen(tuning), err));
+  return pz_file_write_quick(source, sections, strlen(sections), err);
+}
+
 pz_status pz_emit_manifest(const pz_plan *plan, const pz_emit_options *options, const char *self_test,
                            const char *folder, const char **json, pz_error *err) {
   const char *text;
   PZ_TRY(pz_emit_manifest_text(plan, options, self_test, &text, err));
-  const char *path = pz_arena_printf(plan->arena, "%s/manifest.json", folder);
-  const char *tuning = pz_arena_printf(plan->arena, "%s/tuning.json", folder);
-  const char *source = pz_arena_printf(plan->arena, "%s/manifest.c", folder);
-  const char *sections =
-      pz_arena_printf(plan->arena, "%s%s", section_text, options->tuning ? tuning_text : "");
-  if (!path || !tuning || !source || !sections) return pz_fail_memory(err, "the manifest", 4096);
   if (json) *json = text;
-  PZ_TRY(pz_file_write_quick(path, text, strlen(text), err));
-  if (options->tuning) PZ_TRY(pz_file_write_quick(tuning, options->tuning, strlen(options->tuning), err));
-  return pz_file_write_quick(source, sections, strlen(sections), err);
+  return pz_emit_sections(plan->arena, folder, text, options->tuning, err);
 }

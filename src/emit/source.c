@@ -192,11 +192,14 @@ static pz_status write_header(const writer *w, pz_error *err) {
 
 /* ---- network.c ---- */
 
-static void pointer(pz_code *c, const pz_plan *p, const pz_pointer *at) {
+static void pointer(const writer *w, pz_code *c, const pz_pointer *at) {
+  const pz_plan *p = w->plan;
   const int64_t offset = at->offset + (at->space == PZ_SPACE_ARENA ? p->buffers[at->index].offset : 0);
   if (at->space == PZ_SPACE_ARENA) pz_code_put(c, "ARENA($), ", offset);
   else if (at->space == PZ_SPACE_STATE) pz_code_put(c, "STATE($), ", offset);
-  else if (at->space == PZ_SPACE_WEIGHTS) pz_code_put(c, "WEIGHTS($), ", offset);
+  else if (at->space == PZ_SPACE_WEIGHTS)
+    pz_code_put(c, "WEIGHTS($), ",
+                w->options->weights ? pz_weights_mapped(w->options->weights, offset) : offset);
   else if (at->space == PZ_SPACE_SCRATCH) pz_code_add(c, "SCRATCH, ");
   else
     pz_code_put(c, "$($, $), ", pz_code_choice(at->space == PZ_SPACE_INPUT, "INPUT", "OUTPUT"), at->index,
@@ -228,7 +231,7 @@ static void step_function(const writer *w, pz_code *c, int32_t index, int32_t *c
     name(c, kernel->call, kernel->digits);
     pz_code_add(c, "(");
     for (int32_t a = 0; a < call->n_args; a++)
-      if (call->args[a].at.space != PZ_SPACE_NULL) pointer(c, w->plan, &call->args[a].at);
+      if (call->args[a].at.space != PZ_SPACE_NULL) pointer(w, c, &call->args[a].at);
     if (call->n_sizes) pz_code_put(c, "sizes_$, ", i);
     pz_code_put(c, "$", pz_code_choice(steal, "chunk, PZ_RUN_CHUNKS(workers));\n", "worker, workers);\n"));
   }
@@ -358,8 +361,16 @@ static void network_head(const writer *w, pz_code *c) {
               scratch, p->worker_bytes);
 }
 
+/* network_abi.h has its name. */
+static void write_entry(int32_t variant, char entry[32]) {
+  if (variant) snprintf(entry, 32, PZ_ABI_SYMBOL "_%d", variant);
+  else strcpy(entry, PZ_ABI_SYMBOL);
+}
+
 static pz_status write_network(const writer *w, pz_error *err) {
   const pz_plan *p = w->plan;
+  char entry[32];
+  write_entry(w->options->variant, entry);
   pz_code *c = pz_code_new();
   network_head(w, c);
   int32_t call_number = 0;
@@ -375,11 +386,13 @@ static pz_status write_network(const writer *w, pz_error *err) {
       c,
       "static const pz_abi_network network = {PZ_ABI_VERSION, sizeof(pz_abi_network), sizeof(pz_abi_port),\n"
       "    sizeof(pz_abi_tensor), sizeof(pz_abi_step), sizeof(pz_abi_call), $, $, 64, $, $,\n"
-      "    $, $, $, PZ_RUN_STEPS, inputs, outputs, tensors, steps, run};\n\n"
-      "__attribute__((visibility(\"default\"))) const pz_abi_network *pz_network(void);\n"
-      "const pz_abi_network *pz_network(void) { return &network; }\n",
+      "    $, $, $, PZ_RUN_STEPS, inputs, outputs, tensors, steps, run};\n\n",
       pz_emit_arena_bytes(p), p->worker_bytes, p->state_bytes, p->state_bytes ? 64 : 0, p->graph->n_inputs,
       p->graph->n_outputs, tensors);
+  pz_code_put(c,
+              "__attribute__((visibility(\"default\"))) const pz_abi_network *$(void);\n"
+              "const pz_abi_network *$(void) { return &network; }\n",
+              pz_code_word(entry), pz_code_word(entry));
   return write_code(w, "network.c", c, err);
 }
 
@@ -402,16 +415,21 @@ static pz_status write_embedded(const writer *w, const pz_embedded *file, pz_err
 }
 
 /* In a file of their own: with other weights all other objects are the same. */
-static pz_status write_weights(const writer *w, pz_error *err) {
+pz_status pz_emit_weights_source(pz_arena *arena, const char *folder, pz_error *err) {
   static const char section[] =
       "/* The packed weights. */\n"
       "__asm__(\".section " PZ_ABI_WEIGHTS_SECTION
       ",\\\"a\\\",@progbits\\n.balign 4096\\n.global weights\\n.hidden weights\\n\"\n"
       "        \"weights:\\n.incbin \\\"weights.bin\\\"\\n.zero 64\\n.previous\\n\");\n";
-  const char *source = pz_arena_printf(w->arena, "%s/weights.c", w->folder),
-             *path = pz_arena_printf(w->arena, "%s/weights.bin", w->folder);
-  if (!source || !path) return pz_fail_memory(err, "a path", 64);
-  PZ_TRY(pz_file_write_quick(source, section, sizeof section - 1, err));
+  const char *source = pz_arena_printf(arena, "%s/weights.c", folder);
+  if (!source) return pz_fail_memory(err, "a path", 64);
+  return pz_file_write_quick(source, section, sizeof section - 1, err);
+}
+
+static pz_status write_weights(const writer *w, pz_error *err) {
+  const char *path = pz_arena_printf(w->arena, "%s/weights.bin", w->folder);
+  if (!path) return pz_fail_memory(err, "a path", 64);
+  PZ_TRY(pz_emit_weights_source(w->arena, w->folder, err));
   return pz_file_write_quick(path, w->plan->weights ? (const void *)w->plan->weights : "",
                              (size_t)w->plan->weight_bytes, err);
 }
@@ -430,7 +448,7 @@ static pz_status write_all(writer *w, pz_error *err) {
   remove_kernels(w, files);
   PZ_TRY(write_header(w, err));
   PZ_TRY(write_network(w, err));
-  return write_weights(w, err);
+  return w->options->weights ? PZ_OK : write_weights(w, err);
 }
 
 pz_status pz_emit_source(const pz_plan *plan, const pz_emit_options *options, const char *folder,

@@ -50,12 +50,23 @@ static pz_status reserve_weights(pz_plan *plan, int64_t needed, pz_error *err) {
   return PZ_OK;
 }
 
+/* Blocks that were packed and dropped since end with the weights. */
+static pz_status note_block(pz_plan *plan, pz_error *err) {
+  while (plan->n_weight_blocks && plan->weight_blocks[plan->n_weight_blocks - 1] >= plan->weight_bytes)
+    plan->n_weight_blocks--;
+  PZ_TRY(pz_plan_grow(plan, (void **)&plan->weight_blocks, &plan->cap_weight_blocks, plan->n_weight_blocks,
+                      sizeof *plan->weight_blocks, err));
+  plan->weight_blocks[plan->n_weight_blocks++] = plan->weight_bytes;
+  return PZ_OK;
+}
+
 pz_status pz_add_weights(pz_builder *b, pz_dtype type, int64_t n, pz_pointer *at, void **data,
                          pz_error *err) {
   pz_plan *plan = b->plan;
   const int64_t bytes = rounded(type, n), needed = plan->weight_bytes + bytes;
   if (pz_arena_interrupted(plan->arena)) return pz_fail_interrupted(err);
   if (!plan->dry) PZ_TRY(reserve_weights(plan, needed, err));
+  PZ_TRY(note_block(plan, err));
   *at = (pz_pointer){PZ_SPACE_WEIGHTS, 0, plan->weight_bytes};
   *data = plan->dry ? NULL : plan->weights + plan->weight_bytes;
   if (*data) memset(*data, 0, (size_t)bytes);

@@ -117,6 +117,9 @@ struct pz_plan {
   int32_t n_steps, cap_steps;
   char *weights; /* packed; malloc'ed, owned; NULL in plans of sizes alone */
   int64_t weight_bytes, weight_capacity;
+  int64_t *
+      weight_blocks; /* where each packed tensor begins, ascending; it ends where the next one begins, the last at weight_bytes */
+  int32_t n_weight_blocks, cap_weight_blocks;
   int64_t
       most_weight_bytes; /* that there were at a time: rows of a layer are packed again, and dropped where they are known */
   int64_t arena_bytes, worker_bytes; /* shared; scratch of each worker */

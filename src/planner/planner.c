@@ -112,6 +112,11 @@ void pz_plan_spare_tiles(pz_plan *plan) {
   plan->target = pz_target_without(&plan->target, PZ_NEEDS_TILES & ~PZ_NEEDS_AVX512);
 }
 
+void pz_plan_drop_weights(pz_plan *plan) {
+  free(plan->weights);
+  plan->weights = NULL, plan->weight_capacity = 0;
+}
+
 void pz_plan_free(pz_plan *plan) {
   if (!plan) return;
   free(plan->weights);

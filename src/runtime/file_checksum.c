@@ -93,10 +93,9 @@ static void add(sums *s, const uint8_t *bytes, size_t n) {
 }
 
 static pz_status add_all(sums *s, pz_image *image, pz_error *err) {
-  uint8_t *buffer = image->shared && image->weights.bytes ? malloc(PZ_IMAGE_PIECE) : NULL;
+  uint8_t *buffer = pz_image_needs_buffer(image) ? malloc(PZ_IMAGE_PIECE) : NULL;
   pz_status status = PZ_OK;
-  if (image->shared && image->weights.bytes && !buffer)
-    return pz_fail_memory(err, image->path, PZ_IMAGE_PIECE);
+  if (pz_image_needs_buffer(image) && !buffer) return pz_fail_memory(err, image->path, PZ_IMAGE_PIECE);
   while (status == PZ_OK && s->at < s->size) {
     const uint8_t *bytes;
     size_t n;

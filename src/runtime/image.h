@@ -16,8 +16,11 @@ typedef struct pz_image {
   size_t size;
   pz_elf elf;
   pz_weights_place weights; /* pages that are read last; none where there are few */
-  int copy;                 /* an empty file in memory for library.h, or -1 */
-  char *memory, *reserved;  /* what was mapped */
+  const pz_stretch *kept;   /* of the weights, what stays in memory; NULL: all; the caller's */
+  int32_t n_kept;
+  uint64_t kept_from;      /* where their section begins in the file */
+  int copy;                /* an empty file in memory for library.h, or -1 */
+  char *memory, *reserved; /* what was mapped */
   size_t memory_bytes, reserved_bytes;
 } pz_image;
 
@@ -27,8 +30,16 @@ typedef struct pz_image {
 pz_status pz_image_open(const char *path, bool shared, pz_image *image, pz_error *err);
 void pz_image_close(pz_image *image);
 
-/* Up to PZ_IMAGE_PIECE bytes from `offset` on; *bytes points to them, in the image or in `buffer`. Asked for in the
- * order of the file, once. */
+/* Of the weights only the pages of these stretches, ascending, will be used: the others go through the reader's buffer, and their place stays
+ * empty. They outlive the image's reading. Nothing changes where the image is for sharing, or has few weights. */
+pz_status pz_image_keep(pz_image *image, const pz_stretch *stretches, int32_t n, pz_error *err);
+/* Not all of the file will be in memory. */
+static inline bool pz_image_needs_buffer(const pz_image *image) {
+  return image->weights.bytes && (image->shared || image->kept);
+}
+
+/* Up to PZ_IMAGE_PIECE bytes from `offset` on; *bytes points to them, in the image or in `buffer`, which is as large where one is needed. Asked for in
+ * the order of the file, once. */
 #define PZ_IMAGE_PIECE ((size_t)256 << 10) /* stays in the cache of level 2 until it is summed */
 pz_status pz_image_read(pz_image *image, size_t offset, uint8_t *buffer, const uint8_t **bytes, size_t *n,
                         pz_error *err);

@@ -58,11 +58,10 @@ static pz_status load(const char *name, pz_library *library, const char **reason
   return PZ_ERROR_INPUT;
 }
 
-static pz_status describe(pz_library *library, const char *path, pz_error *err) {
+static pz_status describe(pz_library *library, const char *name, const char *path, pz_error *err) {
   pz_abi_entry entry;
-  void *symbol = dlsym(library->handle, PZ_ABI_SYMBOL);
-  if (!symbol)
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: does not export %s: compile it again", path, PZ_ABI_SYMBOL);
+  void *symbol = dlsym(library->handle, name);
+  if (!symbol) return pz_fail(err, PZ_ERROR_INPUT, "%s: does not export %s: compile it again", path, name);
   memcpy(&entry, &symbol, sizeof entry); /* ISO C has no conversion between the two kinds of pointers */
   library->abi = entry();
   return PZ_OK;
@@ -179,14 +178,15 @@ static void unload(pz_library *library) {
   *library = (pz_library){.file = -1};
 }
 
-pz_status pz_library_load_copy(pz_arena *arena, pz_image *image, pz_library *library, pz_error *err) {
+pz_status pz_library_load_copy(pz_arena *arena, pz_image *image, const char *symbol, pz_library *library,
+                               pz_error *err) {
   *library = (pz_library){.file = -1};
   PZ_TRY(load_either_way(arena, image, library, err));
   pz_status status = PZ_OK;
   if (image->weights.bytes)
     status =
         pz_weights_move(library->handle, &image->weights, pz_image_take_weights(image), image->path, err);
-  if (status == PZ_OK) status = describe(library, image->path, err);
+  if (status == PZ_OK) status = describe(library, symbol, image->path, err);
   if (status != PZ_OK) unload(library);
   return status;
 }
@@ -211,7 +211,8 @@ static pz_status check_identity(const pz_library *library, const pz_image *image
                  image->path);
 }
 
-pz_status pz_library_load_shared(pz_arena *arena, pz_image *image, pz_library *library, pz_error *err) {
+pz_status pz_library_load_shared(pz_arena *arena, pz_image *image, const char *symbol, pz_library *library,
+                                 pz_error *err) {
   const char *reason, *name = name_for_loader(arena, image->path, &image->info);
   struct stat now;
   *library = (pz_library){.file = -1};
@@ -222,7 +223,7 @@ pz_status pz_library_load_shared(pz_arena *arena, pz_image *image, pz_library *l
   pz_status status = check_identity(library, image, err);
   if (status == PZ_OK && (stat(image->path, &now) || !pz_image_same_file(&image->info, &now)))
     status = pz_fail(err, PZ_ERROR_INPUT, "%s: changed while it was opened: open it again", image->path);
-  if (status == PZ_OK) status = describe(library, image->path, err);
+  if (status == PZ_OK) status = describe(library, symbol, image->path, err);
   if (status != PZ_OK) unload(library);
   return status;
 }

@@ -16,11 +16,13 @@ typedef struct pz_library {
   const pz_abi_network *abi;
 } pz_library;
 
-/* Loads a copy of the image that is this process's own, with its weights. The image's memory is used up. */
-pz_status pz_library_load_copy(pz_arena *arena, pz_image *image, pz_library *library, pz_error *err);
+/* Loads a copy of the image that is this process's own, with its weights, and asks `symbol` for the network. The image's memory is used up. */
+pz_status pz_library_load_copy(pz_arena *arena, pz_image *image, const char *symbol, pz_library *library,
+                               pz_error *err);
 
 /* Loads the file itself: its pages are mapped, and shared with all processes that map them too. Fails where the file at the image's path
  * is not the one that was read. */
-pz_status pz_library_load_shared(pz_arena *arena, pz_image *image, pz_library *library, pz_error *err);
+pz_status pz_library_load_shared(pz_arena *arena, pz_image *image, const char *symbol, pz_library *library,
+                                 pz_error *err);
 
 #endif

@@ -1,9 +1,9 @@
 #include "runtime/manifest.h"
-#include "base/cpu.h"
 #include "base/json.h"
 #include "pznet/network_abi.h"
 #include "runtime/runtime.h"
 #include "runtime/file_checksum.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define LIMIT ((size_t)64 << 20)
@@ -58,35 +58,30 @@ static pz_status check_abi(const json_t *manifest, const char *path, pz_error *e
       json_integer_value(version) > PZ_ABI_VERSION ? "open it with that pznet, or " : "");
 }
 
-static pz_status check_isa(const json_t *manifest, const char *path, pz_error *err) {
-  const char *name = json_string_value(json_object_get(manifest, "isa"));
-  pz_isa isa;
-  if (!name || !strcmp(name, "native") || !pz_isa_parse(name, &isa))
-    return pz_fail(
-        err, PZ_ERROR_INPUT,
-        "%s: manifest: isa: '%.40s' is not an instruction set that this pznet knows: compile it again", path,
-        name ? name : "");
-  if (pz_isa_supported(isa)) return PZ_OK;
-  const pz_isa native = pz_isa_native();
-  const pz_isa_traits *wanted = pz_isa_get(isa), *here = pz_isa_get(native);
-  if (!pz_isa_supported(native))
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: was compiled for %s, and this machine does not even have %s",
-                   path, wanted->title, here->title);
-  return pz_fail(err, PZ_ERROR_INPUT,
-                 "%s: was compiled for %s, this machine has %s: compile it again with --isa %s", path,
-                 wanted->title, here->title, here->name);
+static pz_status print(pz_arena *arena, const json_t *file, int32_t variant, const char **manifest,
+                       pz_error *err) {
+  pz_json j = {0};
+  json_t *all = pz_variant_manifest(&j, file, variant);
+  char *text = pz_json_print(&j, all, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+  json_decref(all);
+  *manifest = text ? pz_arena_strdup(arena, text) : NULL;
+  free(text);
+  return *manifest ? PZ_OK : pz_fail_memory(err, "the manifest", 4096);
 }
 
-pz_status pz_manifest_check(const char *json, const char *path, pz_error *err) {
+pz_status pz_manifest_check(pz_arena *arena, const char *json, const char *path, const pz_mask *mask,
+                            pz_variant *variant, const char **manifest, pz_error *err) {
   json_error_t error;
   pz_json j = {0};
-  json_t *manifest = pz_json_read(&j, json, strlen(json), JSON_REJECT_DUPLICATES, &error);
+  *manifest = json;
+  json_t *file = pz_json_read(&j, json, strlen(json), JSON_REJECT_DUPLICATES, &error);
   PZ_TRY(pz_json_end(&j, "the manifest", err));
-  if (!manifest)
+  if (!file)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: manifest: line %d, column %d: %s", path, error.line,
                    error.column, error.text);
-  pz_status status = check_abi(manifest, path, err);
-  if (status == PZ_OK) status = check_isa(manifest, path, err);
-  json_decref(manifest);
+  pz_status status = check_abi(file, path, err);
+  if (status == PZ_OK) status = pz_variant_find(arena, file, path, mask, false, variant, err);
+  if (status == PZ_OK && !variant->reads_all) status = print(arena, file, variant->index, manifest, err);
+  json_decref(file);
   return status;
 }

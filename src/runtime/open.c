@@ -17,30 +17,40 @@ typedef struct pz_opening {
   bool shared;        /* its pages are mapped */
   bool unfinished;    /* it needs no checksum */
   const char *digest; /* that it must have, in lower case, or NULL */
+  pz_mask mask;       /* of its variants */
 } pz_opening;
 
+/* The digest of a file whose weights are not all kept is computed while they pass: later they are gone. */
+static pz_status check_bytes(struct pz_net *net, pz_image *image, const pz_opening *how, pz_error *err) {
+  char digest[PZ_DIGEST_TEXT];
+  const bool digested = how->digest || image->kept;
+  PZ_TRY(pz_file_checksum_check(image, how->unfinished, digested ? digest : NULL, err));
+  if (digested) memcpy(net->more->digest, digest, sizeof digest);
+  return how->digest ? pz_identity_compare(digest, how->digest, image->path, err) : PZ_OK;
+}
+
 /* Everything that can be known before code of the file runs. */
-static pz_status check_image(struct pz_net *net, pz_image *image, const pz_opening *how, pz_error *err) {
-  char *manifest, digest[PZ_DIGEST_TEXT];
-  PZ_TRY(pz_manifest_extract(net->arena, &image->elf, &manifest, err));
+static pz_status check_image(struct pz_net *net, pz_image *image, const pz_opening *how, pz_variant *variant,
+                             pz_error *err) {
+  char *text;
+  PZ_TRY(pz_manifest_extract(net->arena, &image->elf, &text, err));
   PZ_TRY(pz_elf_check_loadable(&image->elf, err));
-  PZ_TRY(pz_manifest_check(manifest, image->path, err));
-  PZ_TRY(pz_file_checksum_check(image, how->unfinished, how->digest ? digest : NULL, err));
-  net->manifest = manifest;
-  if (!how->digest) return PZ_OK;
-  memcpy(net->more->digest, digest, sizeof digest);
-  return pz_identity_compare(digest, how->digest, image->path, err);
+  PZ_TRY(pz_manifest_check(net->arena, text, image->path, &how->mask, variant, &net->manifest, err));
+  if (!variant->reads_all) PZ_TRY(pz_image_keep(image, variant->weights, variant->n_weights, err));
+  return check_bytes(net, image, how, err);
 }
 
 static pz_status load(struct pz_net *net, const pz_opening *how, pz_error *err) {
   struct pz_net_private *more = net->more;
   pz_library library = {.file = -1};
+  pz_variant variant;
   pz_image image;
   PZ_TRY(pz_image_open(more->path, how->shared, &image, err));
   more->info = image.info, more->shared = how->shared, more->weights = image.weights;
-  pz_status status = check_image(net, &image, how, err);
+  pz_status status = check_image(net, &image, how, &variant, err);
   if (status == PZ_OK)
-    status = (how->shared ? pz_library_load_shared : pz_library_load_copy)(net->arena, &image, &library, err);
+    status = (how->shared ? pz_library_load_shared : pz_library_load_copy)(net->arena, &image, variant.symbol,
+                                                                           &library, err);
   pz_image_close(&image);
   net->library = library.handle, net->abi = library.abi, more->file = library.file;
   return status == PZ_OK ? pz_abi_check(net->abi, more->path, err) : status;
@@ -84,6 +94,8 @@ static pz_status take_digest(pz_arena *arena, const char *given, const char **di
 static pz_status prepare(struct pz_net *net, const char *path, const pz_net_options *options, bool unfinished,
                          pz_error *err) {
   pz_opening how = {.shared = options->share_weights, .unfinished = unfinished};
+  if (options->target) how.mask = (pz_mask){options->target, "target"};
+  else if (!unfinished) how.mask = pz_mask_of_environment();
   net->more = PZ_NEW(net->arena, struct pz_net_private, 1);
   if (!net->more || !(net->more->path = pz_arena_strdup(net->arena, path)))
     return pz_fail_memory(err, path, sizeof *net->more);

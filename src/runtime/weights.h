@@ -13,6 +13,11 @@ typedef struct pz_weights_place {
   uint64_t address, offset, bytes;
 } pz_weights_place;
 
+/* Bytes of the weights' section, counted from its start. */
+typedef struct pz_stretch {
+  uint64_t begin, end;
+} pz_stretch;
+
 /* Enough of them for huge pages. */
 static inline bool pz_weights_are_huge(const pz_weights_place *place) {
   return place->bytes >= 2 * PZ_HUGE_PAGE;

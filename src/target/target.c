@@ -25,13 +25,9 @@ static const pz_winograd_costs zen5 = {
 
 /* ---- the table ---- */
 
-typedef struct ids {
-  const char *vendor;
-  unsigned family, first, last, first_stepping, last_stepping;
-} ids;
 typedef struct row {
   pz_target target;
-  ids ids[4];
+  pz_cpu_range ids[4];
 } row;
 
 #define INTEL "GenuineIntel"
@@ -66,7 +62,7 @@ static const row *row_named(const char *name) {
 
 static bool is_generic(const row *r) { return !r->ids[0].vendor; }
 
-static bool is_among(const ids *all, const pz_cpu_id *id) {
+static bool is_among(const pz_cpu_range *all, const pz_cpu_id *id) {
   for (int i = 0; i < IDS_OF_ROW && all[i].vendor; i++)
     if (!strcmp(all[i].vendor, id->vendor) && all[i].family == id->family && id->model >= all[i].first &&
         id->model <= all[i].last && id->stepping >= all[i].first_stepping &&
@@ -79,6 +75,11 @@ const pz_target *pz_target_of_cpu(const pz_cpu_id *id) {
   for (int i = 0; i < ROWS; i++)
     if (is_among(rows[i].ids, id)) return &rows[i].target;
   return NULL;
+}
+
+const pz_cpu_range *pz_target_cpus(const char *core, int32_t i) {
+  const row *r = row_named(core);
+  return r && i >= 0 && i < IDS_OF_ROW && r->ids[i].vendor ? &r->ids[i] : NULL;
 }
 
 /* The generic row with the most of these features. */

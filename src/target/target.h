@@ -73,6 +73,13 @@ bool pz_target_parse(const char *name, pz_target *target);
 const pz_target *pz_target_row(int32_t i);
 /* The row that has the processor; NULL: none has. */
 const pz_target *pz_target_of_cpu(const pz_cpu_id *id);
+/* Processors that are a core (cpu.h). */
+typedef struct pz_cpu_range {
+  const char *vendor;
+  unsigned family, first, last, first_stepping, last_stepping; /* models from first to last */
+} pz_cpu_range;
+/* Range i from 0 on of the row's processors, by its name; NULL behind the last, of a generic row and of a name that is none. */
+const pz_cpu_range *pz_target_cpus(const char *core, int32_t i);
 /* "native, x86-64-v2, ..." */
 const char *pz_target_names(void);
 /* It is a row, not the host. */

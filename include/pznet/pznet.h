@@ -259,7 +259,12 @@ pz_status pz_bench_net(pz_net *net, int32_t runs, int32_t warmup,
  * where the comparison failed (PZ_ERROR_RUN); free with pz_free. */
 pz_status pz_verify(const char *network, const char *model, const pz_compile_options *options,
                     int32_t threads, char **report);
-/* The same with an open network. */
+/* The same of a file that is opened as `net` says (NULL: the defaults). Of a file with several variants, where neither net->target nor PZNET_TARGET names
+ * any, all are verified that this machine can run: the report has "target" and "isa" of the first that it is of, and of the others in "variants" a report
+ * each. pz_verify is this one. */
+pz_status pz_verify_file(const char *network, const pz_net_options *net, const char *model,
+                         const pz_compile_options *options, char **report);
+/* The same with an open network, its variant. */
 pz_status pz_verify_net(pz_net *net, const char *model, const pz_compile_options *options, char **report);
 
 /* ------------------------------------------------------------------ the cache of compiled kernels */

@@ -35,6 +35,11 @@ static inline bool pz_is_convolution(const pz_node *node) {
 /* An ELF file, so no model. */
 pz_status pz_is_network(const char *path, bool *network, pz_error *err);
 
+/* What a network file says (the caller: json_decref), read without loading it: of several variants that of options->target, else of the one that this machine
+ * runs, else of the first (runtime/variant.h). *digest: its SHA-256, in the arena. */
+pz_status pz_shown_manifest(pz_arena *arena, const char *path, const pz_compile_options *options,
+                            json_t **manifest, char **digest, pz_error *err);
+
 /* The self-test: the network file on its seeded input. JSON: seed, and for each output its SHA-256, its L2 norm
  * and sampled values. Free *json with free. */
 pz_status pz_self_test_run(pz_net *net, char **json, pz_error *err);

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "emit/emit.h"
 #include "runtime/runtime.h"
+#include "runtime/variant.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -260,6 +261,27 @@ static double layer_multiply_adds(const json_t *plan, size_t i) {
   return sum;
 }
 
+static double megabytes(const json_t *row, const char *key) {
+  return 1e-6 * json_number_value(json_object_get(row, key));
+}
+
+/* Of a file with several; the one that is shown has a star. */
+static void variant_lines(pz_arena *arena, const json_t *m, pz_text *out) {
+  const json_t *rows = json_object_get(m, "variants");
+  if (json_array_size(rows))
+    pz_text_printf(out, "%-14s   %-18s %-8s %12s %12s %12s  %s\n", "variants", "target", "isa", "weights MB",
+                   "of them new", "memory MB", "runs here");
+  for (size_t i = 0; i < json_array_size(rows); i++) {
+    const json_t *row = json_array_get(rows, i);
+    const bool is_shown = (json_int_t)i == json_integer_value(json_object_get(m, "variant"));
+    pz_text_printf(out, "%-14s %s %-18s %-8s %12.3f %12.3f %12.3f  %s\n", "", is_shown ? "*" : " ",
+                   shown(arena, row, "target"), shown(arena, row, "isa"), megabytes(row, "weights_bytes"),
+                   megabytes(row, "weights_bytes") - megabytes(row, "weights_shared_bytes"),
+                   megabytes(row, "arena_bytes"),
+                   json_is_true(json_object_get(row, "runs_here")) ? "yes" : "no");
+  }
+}
+
 static void manifest_table(pz_arena *arena, const json_t *m, pz_text *out) {
   const bool named = json_object_get(m, "target"); /* older files are not */
   pz_text_printf(out, "%-14s %s (%s)\n%-14s pznet %s, %s%s%s, blocks of %d channels, %s\n", "network",
@@ -269,6 +291,7 @@ static void manifest_table(pz_arena *arena, const json_t *m, pz_text *out) {
                  (int)json_integer_value(json_object_get(m, "vector_block")), shown(arena, m, "compiler"));
   pz_text_printf(out, "%-14s %s\n%-14s %s\n", "model SHA-256", shown(arena, m, "model_sha256"),
                  "file SHA-256", shown(arena, m, "file_sha256"));
+  variant_lines(arena, m, out);
   shape_line(arena, json_object_get(m, "inputs"), "input", out);
   shape_line(arena, json_object_get(m, "outputs"), "output", out);
   pz_text_printf(
@@ -286,12 +309,43 @@ static void manifest_table(pz_arena *arena, const json_t *m, pz_text *out) {
   }
 }
 
-static pz_status show_manifest(const view *v, pz_arena *arena, const char *text, const char *digest,
-                               const char *format, pz_text *out, pz_error *err) {
+/* In place of the file's manifest that of one of its variants: the one of options->target, or else the one that this machine runs, or else the first. */
+static pz_status take_variant(pz_arena *arena, const char *path, const pz_compile_options *options,
+                              pz_json *j, json_t **manifest, pz_error *err) {
+  const pz_mask mask = options->target ? (pz_mask){options->target, "--target"} : pz_mask_of_environment();
+  const bool several = json_object_get(*manifest, "variants") != NULL;
+  pz_variant variant;
+  if (!several && !options->target) return PZ_OK;
+  PZ_TRY(pz_variant_find(arena, *manifest, path, &mask, true, &variant, err));
+  if (!several) return PZ_OK;
+  json_t *of_one = pz_variant_manifest(j, *manifest, variant.index);
+  json_decref(*manifest);
+  *manifest = of_one;
+  return PZ_OK;
+}
+
+pz_status pz_shown_manifest(pz_arena *arena, const char *path, const pz_compile_options *options,
+                            json_t **manifest, char **digest, pz_error *err) {
+  char *text;
   pz_json j = {0};
+  *manifest = NULL;
+  PZ_TRY(pz_manifest_read(arena, path, &text, digest, err));
   json_t *m = pz_json_read(&j, text, strlen(text), 0, NULL);
-  if (j.failed) return pz_fail_memory(err, "the manifest", strlen(text));
-  if (!m) return pz_fail(err, PZ_ERROR_INPUT, "%s: its manifest is damaged", v->path);
+  PZ_TRY(pz_json_end(&j, "the manifest", err));
+  if (!m) return pz_fail(err, PZ_ERROR_INPUT, "%s: its manifest is damaged", path);
+  pz_status status = take_variant(arena, path, options, &j, &m, err);
+  if (status == PZ_OK) status = pz_json_end(&j, "the manifest", err);
+  if (status == PZ_OK) *manifest = m;
+  else json_decref(m);
+  return status;
+}
+
+static pz_status show_manifest(const view *v, pz_arena *arena, const char *format, pz_text *out,
+                               pz_error *err) {
+  pz_json j = {0};
+  json_t *m;
+  char *digest;
+  PZ_TRY(pz_shown_manifest(arena, v->path, v->options, &m, &digest, err));
   pz_json_set(&j, m, "file_sha256", json_string(digest));
   const bool as_json = !strcmp(format, "json");
   char *json = as_json ? pz_json_print(&j, m, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
@@ -299,18 +353,16 @@ static pz_status show_manifest(const view *v, pz_arena *arena, const char *text,
   if (!as_json) manifest_table(arena, m, out);
   json_decref(m);
   free(json);
-  return j.failed || (as_json && !json) ? pz_fail_memory(err, "the manifest", strlen(text)) : PZ_OK;
+  return j.failed || (as_json && !json) ? pz_fail_memory(err, "the manifest", 4096) : PZ_OK;
 }
 
 static pz_status inspect_network(view *v, const char *format, pz_text *out, pz_error *err) {
-  char *json, *digest;
   if (strcmp(format, "json") && strcmp(format, "table"))
     return pz_fail(err, PZ_ERROR_USAGE,
                    "--format %s: a network file is shown as table or json; give the model", format);
   pz_arena *arena = pz_arena_new();
   if (!arena) return pz_fail_memory(err, "the manifest", 64);
-  pz_status status = pz_manifest_read(arena, v->path, &json, &digest, err);
-  if (status == PZ_OK) status = show_manifest(v, arena, json, digest, format, out, err);
+  const pz_status status = show_manifest(v, arena, format, out, err);
   pz_arena_free(arena);
   return status;
 }

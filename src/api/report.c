@@ -28,19 +28,29 @@ static pz_status keep_manifest(report *r, const char *text, pz_error *err) {
   return r->manifest ? PZ_OK : pz_fail(err, PZ_ERROR_INPUT, "%s: its manifest is damaged", r->page.path);
 }
 
-static pz_status read_network(report *r, const char *network, pz_error *err) {
-  char *text, *digest;
-  PZ_TRY(pz_manifest_read(r->page.arena, network, &text, &digest, err));
-  PZ_TRY(keep_manifest(r, text, err));
-  if (!r->runs) return PZ_OK;
-  const pz_status status = pz_bench(network, r->options->threads, r->runs, WARM_UP, &text);
+static pz_status time_network(report *r, const char *network, pz_error *err) {
+  const pz_net_options options = {.threads = r->options->threads, .target = r->options->target};
+  char *text = NULL;
+  pz_net *net;
+  PZ_TRY(pz_runtime_open(network, &options, &net, err));
+  const pz_status status = pz_bench_net(net, r->runs, WARM_UP, &text);
+  pz_runtime_close(net);
   if (status != PZ_OK) return pz_fail(err, status, "%s", pz_last_message());
   r->page.bench = r->bench = pz_json_read(&r->page.json, text, strlen(text), 0, NULL);
   pz_free(text);
   return r->bench ? PZ_OK : pz_fail_memory(err, "the times", 64);
 }
 
+static pz_status read_network(report *r, const char *network, pz_error *err) {
+  char *digest;
+  PZ_TRY(pz_shown_manifest(r->page.arena, network, r->options, &r->manifest, &digest, err));
+  r->page.manifest = r->manifest;
+  return r->runs ? time_network(r, network, err) : PZ_OK;
+}
+
 static pz_status measure_model(report *r, pz_error *err) {
+  pz_plan_options wanted; /* of one target */
+  PZ_TRY(pz_plan_wanted(r->options, &wanted, err));
   PZ_TRY(pz_folder_new(r->page.arena, &r->folder, err));
   const char *network = pz_arena_printf(r->page.arena, "%s/inspected.so", r->folder.path);
   if (!network) return pz_fail_memory(err, "a path", 64);

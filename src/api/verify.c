@@ -4,8 +4,10 @@
 #include "base/memory.h"
 #include "reference/reference.h"
 #include "runtime/runtime.h"
+#include "runtime/variant.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -305,50 +307,139 @@ static pz_status check_model(pz_net *net, const char *path, const pz_compile_opt
   return status;
 }
 
+static json_t *row_of(const json_t *manifest) {
+  const json_t *index = json_object_get(manifest, "variant");
+  return json_array_get(json_object_get(manifest, "variants"), (size_t)json_integer_value(index));
+}
+
+/* " (zen4)" of a file with several variants; else "". */
+static void name_variant(pz_json *j, const pz_net *net, char *out, size_t size) {
+  json_t *manifest = read_manifest(j, net);
+  const char *target = json_string_value(json_object_get(row_of(manifest), "target"));
+  *out = 0;
+  if (target) snprintf(out, size, " (%s)", target);
+  json_decref(manifest);
+}
+
 static pz_status verify(pz_net *net, const char *model, const pz_compile_options *options, pz_json *j,
                         json_t *report, pz_error *err) {
   bool good = true;
+  char variant[80];
   pz_status status = check_self_test(net, j, report, &good, err);
   if (status == PZ_OK && model) status = check_model(net, model, options, j, report, &good, err);
   pz_json_set(j, report, "passed", json_boolean(status == PZ_OK && good));
+  name_variant(j, net, variant, sizeof variant);
   if (status == PZ_OK) status = pz_json_end(j, "a report", err);
   if (status != PZ_OK || good) return status;
-  return pz_fail(err, PZ_ERROR_RUN, "%s: its results differ from the %s; compile it again",
-                 pz_runtime_path(net), model ? "reference" : "stored self-test");
+  return pz_fail(err, PZ_ERROR_RUN, "%s%s: its results differ from the %s; compile it again",
+                 pz_runtime_path(net), variant, model ? "reference" : "stored self-test");
 }
 
-/* The report is made also where the verification failed. */
-static pz_status verify_net(pz_net *net, const char *model, const pz_compile_options *options, char **report,
+/* ---- several variants ---- */
+
+typedef struct work {
+  const char *path, *model;
+  const pz_net_options *net;
+  const pz_compile_options *options; /* or NULL */
+  pz_json json;
+} work;
+
+/* The same file, whatever lies at its path now. */
+static pz_status verify_other(work *w, const char *digest, const char *target, json_t *report,
+                              pz_error *err) {
+  pz_net_options how = *w->net;
+  pz_net *net;
+  how.target = target, how.digest = digest;
+  PZ_TRY(pz_runtime_open(w->path, &how, &net, err));
+  const pz_status status = verify(net, w->model, w->options, &w->json, report, err);
+  pz_runtime_close(net);
+  return status;
+}
+
+/* Each has its results compared, also where those of another differ. *worst: what the first of them fails with. */
+static pz_status verify_row(work *w, const char *digest, const json_t *row, json_t *rows, pz_status *worst,
                             pz_error *err) {
-  pz_json j = {0};
+  pz_json *j = &w->json;
+  const char *target = json_string_value(json_object_get(row, "target"));
+  json_t *one = json_object();
+  pz_status status = PZ_OK;
+  pz_json_set(j, one, "target", json_incref(json_object_get(row, "target")));
+  pz_json_set(j, one, "isa", json_incref(json_object_get(row, "isa")));
+  if (json_is_true(json_object_get(row, "runs_here"))) status = verify_other(w, digest, target, one, err);
+  else pz_json_set(j, one, "self_test", json_string("not run: this machine has not its instruction set"));
+  pz_json_append(j, rows, one);
+  if (status != PZ_OK && *worst == PZ_OK) *worst = status;
+  return status == PZ_ERROR_RUN ? PZ_OK : status;
+}
+
+/* Those beside the one that is open. */
+static pz_status verify_others(work *w, pz_net *net, const json_t *manifest, json_t *report, pz_error *err) {
+  const json_t *all = json_object_get(manifest, "variants");
+  json_t *rows = json_array();
+  const char *digest;
+  pz_status worst = PZ_OK;
+  PZ_TRY(pz_runtime_digest(net, &digest, err));
+  for (const char *const *key = (const char *const[]){"target", "isa", NULL}; *key; key++)
+    pz_json_set(&w->json, report, *key, json_incref(json_object_get(manifest, *key)));
+  pz_json_set(&w->json, report, "variants", rows);
+  for (size_t i = 0; i < json_array_size(all); i++)
+    if ((json_int_t)i != json_integer_value(json_object_get(manifest, "variant")))
+      PZ_TRY(verify_row(w, digest, json_array_get(all, i), rows, &worst, err));
+  return worst;
+}
+
+static pz_status verify_all(work *w, pz_net *net, json_t *report, pz_error *err) {
+  const pz_status status = verify(net, w->model, w->options, &w->json, report, err);
+  json_t *manifest = read_manifest(&w->json, net);
+  const bool others =
+      json_object_get(manifest, "variants") && !w->net->target && !pz_mask_of_environment().name;
+  pz_status other = PZ_OK;
+  if (others && (status == PZ_OK || status == PZ_ERROR_RUN))
+    other = verify_others(w, net, manifest, report, err);
+  json_decref(manifest);
+  return status == PZ_OK ? other : status;
+}
+
+/* ---- reports ---- */
+
+/* The report is made also where the verification failed. */
+static pz_status report_of(work *w, pz_net *net, char **report, pz_error *err) {
   json_t *json = json_object();
   if (report) *report = NULL;
   if (!json) return pz_fail_memory(err, "a report", 64);
-  pz_status status = verify(net, model, options, &j, json, err);
-  if (options) status = pz_interrupted_end(options->interrupt, "verifying", status, err);
+  pz_status status =
+      w->net ? verify_all(w, net, json, err) : verify(net, w->model, w->options, &w->json, json, err);
+  if (w->options) status = pz_interrupted_end(w->options->interrupt, "verifying", status, err);
   if (!report || (status != PZ_OK && status != PZ_ERROR_RUN)) return json_decref(json), status;
-  const pz_status out = pz_json_out(&j, json, report, err);
+  const pz_status out = pz_json_out(&w->json, json, report, err);
   return status == PZ_OK ? out : status;
 }
 
-static pz_status verify_file(const char *network, const char *model, const pz_compile_options *options,
-                             int32_t threads, char **report, pz_error *err) {
-  const pz_net_options net_options = {.threads = threads};
+static pz_status verify_file(work *w, char **report, pz_error *err) {
   pz_net *net;
   if (report) *report = NULL;
-  PZ_TRY(pz_runtime_open(network, &net_options, &net, err));
-  const pz_status status = verify_net(net, model, options, report, err);
+  if (!w->path) return pz_fail(err, PZ_ERROR_USAGE, "pz_verify: name a network file");
+  PZ_TRY(pz_runtime_open(w->path, w->net, &net, err));
+  const pz_status status = report_of(w, net, report, err);
   pz_runtime_close(net);
   return status;
 }
 
 pz_status pz_verify_net(pz_net *net, const char *model, const pz_compile_options *options, char **report) {
   pz_error err = {0};
-  return pz_public_end(verify_net(net, model, options, report, &err), &err);
+  work w = {.model = model, .options = options};
+  return pz_public_end(report_of(&w, net, report, &err), &err);
+}
+
+pz_status pz_verify_file(const char *network, const pz_net_options *net, const char *model,
+                         const pz_compile_options *options, char **report) {
+  static const pz_net_options defaults = PZ_NET_OPTIONS;
+  pz_error err = {0};
+  work w = {.path = network, .model = model, .net = net ? net : &defaults, .options = options};
+  return pz_public_end(verify_file(&w, report, &err), &err);
 }
 
 pz_status pz_verify(const char *network, const char *model, const pz_compile_options *options,
                     int32_t threads, char **report) {
-  pz_error err = {0};
-  return pz_public_end(verify_file(network, model, options, threads, report, &err), &err);
+  return pz_verify_file(network, &(pz_net_options){.threads = threads}, model, options, report);
 }

@@ -48,6 +48,13 @@ void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));  
 #define TOOL_NAME 128
 const char *tool_name(const char *name, char out[TOOL_NAME]);
 /* Verbs that run a network file. */
+#define TOOL_VARIANT_OPTION                                                                                  \
+  {                                                                                                          \
+    "target", 0, "NAME",                                                                                     \
+        "of a file with several variants a target's, or those of an instruction set and "                    \
+        "less\n" TOOL_HELP_COLUMN                                                                            \
+        "(avx2); default: as PZNET_TARGET says, else the best that this machine has"                         \
+  }
 #define TOOL_DIGEST_OPTION                                                                                   \
   {                                                                                                          \
     "digest", 0, "SHA256",                                                                                   \
@@ -109,8 +116,11 @@ typedef struct tool_model {
        "the core to plan and compile for: native (default), x86-64-v2, x86-64-v3, x86-64-v4, "               \
        "haswell,\n" TOOL_HELP_COLUMN                                                                         \
        "skylake-x, cascade-lake, ice-lake-server, sapphire-rapids, emerald-rapids,\n" TOOL_HELP_COLUMN       \
-       "granite-rapids, zen2, zen3, zen4, zen5"},                                                            \
-      {"isa", 0, "SET", "coarser: this machine, taken to have amx, avx512, avx2 or sse4 and no more"},       \
+       "granite-rapids, zen2, zen3, zen4, zen5; compile: several with commas between\n" TOOL_HELP_COLUMN     \
+       "make one file with a variant for each; of such a file: which is meant"},                             \
+      {"isa", 0, "SET",                                                                                      \
+       "coarser: this machine, taken to have amx, avx512, avx2 or sse4 and no more; compile: "               \
+       "all:\n" TOOL_HELP_COLUMN "x86-64-v2, x86-64-v3, x86-64-v4 and sapphire-rapids in one file"},         \
       {"disable", 0, "PASSES",                                                                               \
        "comma-separated passes to leave out, e.g. fuse-add,fold-linear,fuse-activation,pad-outputs"},        \
       {"input", 0, "NAME=SHAPE",                                                                             \

@@ -19,6 +19,7 @@ static bool set(void *host, const char *name, const char *value) {
   if (!strcmp(name, "warmup")) return tool_int(name, value, 0, 1000000, &s->warmup);
   if (!strcmp(name, "threads")) return tool_int(name, value, 0, 4096, &s->net.threads);
   if (!strcmp(name, "digest")) return s->net.digest = value, true;
+  if (!strcmp(name, "target")) return s->net.target = value, true;
   if (!strcmp(name, "plot")) s->plot = value;
   else if (!strcmp(name, "layers")) s->layers = true;
   else if (!strcmp(name, "map")) s->net.share_weights = true;
@@ -105,6 +106,7 @@ static const tool_option options[] = {
     {"runs", 'r', "N", "timed runs; default 60"},
     {"warmup", 0, "N", "runs before these; default 10"},
     TOOL_DIGEST_OPTION,
+    TOOL_VARIANT_OPTION,
     {"threads", 't', "N", "threads; default: the cores that this process may use"},
     {"map", 0, NULL, "map the file instead of reading it, so that perf and debuggers find its code"},
     {"json", 0, NULL, "print the report as JSON, layers included"},

@@ -38,12 +38,35 @@ static bool set(void *host, const char *name, const char *value) {
 
 static const json_t *get(const json_t *o, const char *key) { return json_object_get(o, key); }
 
-static void print_summary(const char *output, const json_t *m) {
+/* A line for each. */
+static void print_variants(const json_t *variants) {
+  const json_t *row;
+  char weights[16], more[16], memory[16];
+  size_t i;
+  json_array_foreach(variants, i, row) {
+    const double bytes = json_number_value(get(row, "weights_bytes"));
+    tool_print("  %s (%s): %s of weights, %s of them its own, %s of memory a run\n",
+               json_string_value(get(row, "target")), json_string_value(get(row, "isa")),
+               tool_size(bytes, weights),
+               tool_size(bytes - json_number_value(get(row, "weights_shared_bytes")), more),
+               tool_size(json_number_value(get(row, "arena_bytes")), memory));
+  }
+}
+
+static void print_several(const char *output, const json_t *m, double seconds) {
+  tool_print(
+      "%s: %zu variants, of which this machine %s %s, %.3f G multiply-adds a run, compiled in %.1f s\n",
+      output, json_array_size(get(m, "variants")),
+      json_is_true(
+          get(json_array_get(get(m, "variants"), (size_t)json_integer_value(get(m, "variant"))), "runs_here"))
+          ? "runs"
+          : "runs none, the first is",
+      json_string_value(get(m, "target")), 1e-9 * json_number_value(get(m, "multiply_adds")), seconds);
+  print_variants(get(m, "variants"));
+}
+
+static void print_single(const char *output, const json_t *m, double seconds) {
   char weights[16], memory[16];
-  double seconds = 0;
-  const char *key;
-  json_t *value;
-  json_object_foreach((json_t *)(uintptr_t)get(m, "seconds"), key, value) seconds += json_number_value(value);
   const char *target = json_string_value(get(m, "target"));
   const bool native = !target || !strcmp(target, "native");
   tool_print(
@@ -53,26 +76,46 @@ static void print_summary(const char *output, const json_t *m) {
       native ? "" : target, 1e-9 * json_number_value(get(m, "multiply_adds")),
       tool_size(json_number_value(get(m, "weights_bytes")), weights),
       tool_size(json_number_value(get(m, "arena_bytes")), memory), seconds);
+}
+
+static void print_summary(const char *output, const json_t *m) {
+  double seconds = 0;
+  const char *key;
+  json_t *value;
+  json_object_foreach((json_t *)(uintptr_t)get(m, "seconds"), key, value) seconds += json_number_value(value);
+  (get(m, "variants") ? print_several : print_single)(output, m, seconds);
   tool_print("%s: SHA-256 %s\n", output, json_string_value(get(m, "file_sha256")));
 }
 
-/* Whatever was measured, and what kept it from being so. */
-static void print_tuning(const json_t *tuning) {
+/* Whatever was measured, and what kept it from being so. of: "zen4: ", of several; else "". */
+static void print_tuning(const char *of, const json_t *tuning) {
   const char *note = json_string_value(get(tuning, "note"));
   const int measured = (int)json_integer_value(get(tuning, "measured")),
             tried = (int)json_integer_value(get(tuning, "tried")),
             noisy = (int)json_integer_value(get(tuning, "noisy")),
             left = (int)json_integer_value(get(tuning, "left"));
   if (measured)
-    tool_print("%d of %d distinct convolutions measured, %d candidates in %.1f s\n", measured,
+    tool_print("%s%d of %d distinct convolutions measured, %d candidates in %.1f s\n", of, measured,
                (int)json_integer_value(get(tuning, "problems")),
                (int)json_integer_value(get(tuning, "candidates")), json_number_value(get(tuning, "seconds")));
-  if (tried) tool_print("%d layers' candidates tried in the network itself\n", tried);
-  if (noisy) tool_print("the machine was busy: %d times are noisy, and will be taken again\n", noisy);
+  if (tried) tool_print("%s%d layers' candidates tried in the network itself\n", of, tried);
+  if (noisy) tool_print("%sthe machine was busy: %d times are noisy, and will be taken again\n", of, noisy);
   if (left && json_number_value(get(tuning, "spent")) > 0)
-    tool_print("%d %s left to be measured when next there is time\n", left, left == 1 ? "is" : "are");
+    tool_print("%s%d %s left to be measured when next there is time\n", of, left, left == 1 ? "is" : "are");
   fflush(stdout);
-  if (note && *note) tool_warn("pznet: warning: %s\n", note);
+  if (note && *note) tool_warn("pznet: warning: %s%s\n", of, note);
+}
+
+/* Of each variant, where there are several. */
+static void print_all_tuning(const json_t *m) {
+  const json_t *row;
+  char of[96];
+  size_t i;
+  if (!get(m, "variants")) return print_tuning("", get(m, "tuning"));
+  json_array_foreach(get(m, "variants"), i, row) {
+    snprintf(of, sizeof of, "%.64s: ", json_string_value(get(row, "target")));
+    print_tuning(of, get(row, "tuning"));
+  }
 }
 
 /* Only where there is something to say of them. */
@@ -109,8 +152,7 @@ static int run(const tool_verb *verb, int argc, char **argv) {
     return PZ_ERROR_RUN;
   }
   if (s.json) puts(summary);
-  else if (!s.quiet)
-    print_summary(s.output, m), print_tuning(get(m, "tuning")), print_kernels(get(m, "kernels"));
+  else if (!s.quiet) print_summary(s.output, m), print_all_tuning(m), print_kernels(get(m, "kernels"));
   json_decref(m);
   pz_free(summary);
   return 0;

@@ -15,6 +15,7 @@ static bool set(void *host, const char *name, const char *value) {
   state *s = host;
   if (!strcmp(name, "threads")) return tool_int(name, value, 0, 4096, &s->net.threads);
   if (!strcmp(name, "digest")) return s->net.digest = value, true;
+  if (!strcmp(name, "target")) return s->net.target = value, true;
   if (s->n_outputs == MOST_OUTPUTS) {
     tool_warn("pznet: more than %d --output\n", MOST_OUTPUTS);
     return false;
@@ -40,6 +41,7 @@ static int run(const tool_verb *verb, int argc, char **argv) {
 static const tool_option options[] = {
     {"output", 'o', "FILE.npy", "where an output goes; once for each output, in the network's order"},
     TOOL_DIGEST_OPTION,
+    TOOL_VARIANT_OPTION,
     {"threads", 't', "N", "threads; default: the cores that this process may use"},
     {0},
 };

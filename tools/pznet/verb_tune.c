@@ -19,6 +19,7 @@ static bool set_measuring(state *s, const char *name, const char *value, bool *g
   if (!strcmp(name, "budget")) *good = tool_seconds(name, value, &o->budget);
   else if (!strcmp(name, "effort")) o->effort = value;
   else if (!strcmp(name, "threads")) *good = tool_int(name, value, 0, 4096, &o->threads);
+  else if (!strcmp(name, "target")) o->target = value;
   else if (!strcmp(name, "cc")) o->cc = value;
   else if (!strcmp(name, "cache")) o->cache = value;
   else if (!strcmp(name, "quiet")) s->quiet = true;
@@ -279,6 +280,7 @@ static const tool_option options[] = {
     {"effort", 0, "HOW",
      "what is measured: measure (default): the likely candidates; exhaustive: all of them"},
     {"threads", 't', "N", "threads to time with; default: as the network was compiled for"},
+    TOOL_VARIANT_OPTION,
     {"cc", 0, "COMMAND",
      "the C compiler that the network is compiled with; default: $CC, else gcc, else clang"},
     {"cache", 0, "FOLDER", "where compiled kernels are kept for later, or none; default: see pznet cache"},

@@ -24,11 +24,13 @@ static bool set(void *host, const char *name, const char *value) {
   return true;
 }
 
-static bool print_report(const char *network, const char *report) {
-  json_t *r = tool_report(report), *layers = json_object_get(r, "layers"), *row;
+/* Of one variant, or of the file where it has one. */
+static void print_variant(const char *network, const json_t *r) {
+  const json_t *layers = json_object_get(r, "layers"), *row;
+  const char *target = json_string_value(json_object_get(r, "target")),
+             *isa = json_string_value(json_object_get(r, "isa"));
   char name[TOOL_NAME];
   size_t i;
-  if (!r) return false;
   if (layers) tool_print("%-28s %-14s %-44s %s\n", "layer", "operator", "algorithm", "relative error");
   json_array_foreach(layers, i, row) {
     const json_t *e = json_object_get(row, "relative_error");
@@ -37,7 +39,9 @@ static bool print_report(const char *network, const char *report) {
                json_string_value(json_object_get(row, "algorithm")),
                json_is_real(e) ? json_real_value(e) : (double)__builtin_nanf(""));
   }
-  tool_print("%s: self-test %s", network, json_string_value(json_object_get(r, "self_test")));
+  tool_print("%s", network);
+  if (target) tool_print(" (%s, %s)", target, isa);
+  tool_print(": self-test %s", json_string_value(json_object_get(r, "self_test")));
   if (layers)
     tool_print(
         "; %d tensors compared with the reference, largest relative error %.2e (allowed: in results %.1e, "
@@ -47,6 +51,15 @@ static bool print_report(const char *network, const char *report) {
         json_number_value(json_object_get(r, "allowed_relative_error")),
         json_number_value(json_object_get(r, "allowed_inside")));
   tool_print("\n");
+}
+
+static bool print_report(const char *network, const char *report) {
+  json_t *r = tool_report(report);
+  const json_t *others = json_object_get(r, "variants"), *other;
+  size_t i;
+  if (!r) return false;
+  print_variant(network, r);
+  json_array_foreach(others, i, other) print_variant(network, other);
   json_decref(r);
   return true;
 }
@@ -59,10 +72,8 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   if (n != 1) return tool_usage(verb, "name the network file");
   s.model.options.interrupt = tool_interrupt(NULL);
   char *report = NULL;
-  pz_net *net;
-  pz_status status = pz_net_open(args[0], &s.net, &net);
-  if (status == PZ_OK) status = pz_verify_net(net, s.path, &s.model.options, &report);
-  pz_net_close(net);
+  s.net.target = s.model.options.target;
+  const pz_status status = pz_verify_file(args[0], &s.net, s.path, &s.model.options, &report);
   if (report && s.json) puts(report);
   const bool shown = !report || s.json || s.quiet || print_report(args[0], report);
   pz_free(report);

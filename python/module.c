@@ -113,8 +113,8 @@ static PyObject *run_tune(PyObject *module, const char *network, PyObject *progr
 static PyObject *tune_network(PyObject *module, PyObject *args) {
   PyObject *network, *progress;
   pz_tune_options o = PZ_TUNE_OPTIONS;
-  if (!PyArg_ParseTuple(args, "O&dzzzziO", PyUnicode_FSConverter, &network, &o.budget, &o.effort, &o.database,
-                        &o.cc, &o.cache, &o.threads, &progress))
+  if (!PyArg_ParseTuple(args, "O&dzzzziO|z", PyUnicode_FSConverter, &network, &o.budget, &o.effort,
+                        &o.database, &o.cc, &o.cache, &o.threads, &progress, &o.target))
     return NULL;
   PyObject *result = run_tune(module, PyBytes_AS_STRING(network), progress, &o);
   Py_DECREF(network);

@@ -22,11 +22,11 @@ typedef struct net_object {
 } net_object;
 
 static int net_init(PyObject *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"path", "threads", "digest", NULL};
+  static char *names[] = {"path", "threads", "digest", "target", NULL};
   PyObject *path = NULL; /* released by the parser where it fails */
   pz_net_options options = PZ_NET_OPTIONS;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|iz", names, PyUnicode_FSConverter, &path,
-                                   &options.threads, &options.digest))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|izz", names, PyUnicode_FSConverter, &path,
+                                   &options.threads, &options.digest, &options.target))
     return -1;
   if (((net_object *)self)->net) {
     PyErr_SetString(PyExc_ValueError, "this network is open already");

@@ -33,6 +33,7 @@ def tune(
     cache: str | None,
     threads: int,
     progress: Callable[[str, int, int, float], object] | None,
+    target: str | None = None,
     /,
 ) -> str: ...
 def progress_left() -> float | None: ...

@@ -22,7 +22,7 @@ class Options(TypedDict, total=False):
     """The keywords of `compile`, described there."""
 
     weights: Path | None
-    target: str | None
+    target: str | Sequence[str] | None
     isa: str | None
     cc: str | None
     emit_c: Path | None
@@ -56,6 +56,9 @@ def network_file(model: Path, output: Path, options: Options) -> dict[str, Any]:
     disable = options.get("disable")
     if disable is not None and not isinstance(disable, str):
         disable = ",".join(disable)
+    target = options.get("target")
+    if target is not None and not isinstance(target, str):
+        target = ",".join(target)
     shapes = [f"{name}=" + "x".join(str(int(d)) for d in shape) for name, shape in (options.get("inputs") or {}).items()]
     paths = (options.get("weights"), options.get("emit_c"), options.get("tuning"), options.get("cache"))
     weights, emit_c, tuning, cache = (p if p is None else os.fspath(p) for p in paths)
@@ -63,7 +66,7 @@ def network_file(model: Path, output: Path, options: Options) -> dict[str, Any]:
         _pznet.compile(model, output, weights, options.get("isa"), options.get("cc"), emit_c, disable, shapes,
                        options.get("progress"), options.get("effort"), tuning, options.get("threads") or 0,
                        options.get("precision"), options.get("max_error") or 0.0,
-                       options.get("target"), _types(options.get("input_types")), _types(options.get("output_types")), cache, options.get("budget"))
+                       target, _types(options.get("input_types")), _types(options.get("output_types")), cache, options.get("budget"))
     )
     return summary
 
@@ -100,7 +103,9 @@ def compile(
 
     options, all of them keywords:
     weights: a .caffemodel, a .caffemodel.h5, or "init:SEED". target: the core to plan and compile for, such as
-    "zen4", "sapphire-rapids" or "x86-64-v3"; None: this machine. isa: coarser, "amx", "avx512", "avx2" or "sse4" of this machine.
+    "zen4", "sapphire-rapids" or "x86-64-v3"; None: this machine. Several, as ["haswell", "zen4"] or "haswell,zen4", make one file with
+    a variant for each, of which `load` picks. isa: coarser, "amx", "avx512", "avx2" or "sse4" of this machine, or "all": a file with a
+    variant for each of them.
     cc: the C compiler. emit_c: a folder to keep the generated source in. disable: passes to switch off.
     precision: "exact" for the rounding of direct sums alone. max_error: what fast convolutions may add, 1e-5 unless given.
     inputs: shapes that replace the model's, by name (of ONNX also "#2", the second). progress: called with (what, done, total, seconds);
@@ -151,6 +156,7 @@ def tune(
     cache: Path | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
+    target: str | None = None,
 ) -> dict[str, Any]:
     """Measures what is not known yet of a network file's algorithms on this machine, as `pznet tune NET.so` does.
 
@@ -158,7 +164,7 @@ def tune(
     budget: seconds after which no new measuring begins; None: until all is measured. effort: "measure" (default) or "exhaustive".
     tuning: the database of times; None: the default one. cc: the C compiler that the network is compiled with. cache: the folder of
     compiled kernels, or "none". threads: to time with; None: as the network was compiled for.
-    progress: called with (what, done, total, seconds).
+    progress: called with (what, done, total, seconds). target: of a file with several variants, which is tuned, as `load` has it.
     Returns what was found: "problems" that are worth measuring, "left" of them, "measured" now, "noisy" of these; "faster", how many
     of the "layers" have a faster candidate than the file, and "saved", what that is of the layers' time (doc/tuning.md).
     """
@@ -167,7 +173,7 @@ def tune(
     if budget is not None and not budget > 0:
         raise ValueError(f"budget {budget!r}: expected a number of seconds above 0, or None")
     paths = [p if p is None else os.fspath(p) for p in (tuning, cache)]
-    report = _pznet.tune(network, budget or 0.0, effort, paths[0], cc, paths[1], threads or 0, progress)
+    report = _pznet.tune(network, budget or 0.0, effort, paths[0], cc, paths[1], threads or 0, progress, target)
     found: dict[str, Any] = json.loads(report)
     return found
 

@@ -65,11 +65,12 @@ class Network:
 
     A network file is a program: open only what you would run. Same bits for any number of threads. The file is read once, when it is
     opened; what happens to it later changes nothing. Raises `Error` when it is damaged, made for another CPU, or
-    not the one that has `digest`, and ValueError when that is no SHA-256.
+    not the one that has `digest`, and ValueError when that is no SHA-256. Of a file with several variants the best one that this
+    machine has is picked, within `target`, as `load` says.
     """
 
-    def __init__(self, path: Path, threads: int | None = None, *, digest: str | None = None) -> None:
-        self._net = _net.Net(path, threads or 0, digest)
+    def __init__(self, path: Path, threads: int | None = None, *, digest: str | None = None, target: str | None = None) -> None:
+        self._net = _net.Net(path, threads or 0, digest, target)
         self._results = Results()
         self.path: str = os.fspath(path)
         self.inputs: list[Port] = list(map(_port, self._net.inputs()))
@@ -92,7 +93,8 @@ class Network:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What the network file says of itself: model digest, instruction set, plan, memory."""
+        """What the network file says of itself: model digest, instruction set, plan, memory. Of a file with several variants
+        what the picked one says, with "variants", a row for each, and "variant", which of them it is."""
         manifest: dict[str, Any] = json.loads(self._net.manifest())
         return manifest
 
@@ -197,13 +199,15 @@ class Network:
         return f"<pznet.Network {self.path}: {inputs} -> {outputs}, {self.threads} threads>"
 
 
-def load(path: Path, threads: int | None = None, *, digest: str | None = None) -> Network:
+def load(path: Path, threads: int | None = None, *, digest: str | None = None, target: str | None = None) -> Network:
     """Opens a network file, which is a program: open only what you would run.
 
     threads: None takes the cores that this process may use. digest: the SHA-256 that the file must have, 64 hexadecimal digits as
-    `pznet inspect` and `sha256sum` print them; any other file is refused.
+    `pznet inspect` and `sha256sum` print them; any other file is refused. target: of a file with several variants (`compile`), which
+    may be picked: a target's own, "zen4", or those of an instruction set and less, "avx2"; None: as the environment variable
+    PZNET_TARGET says, else any.
     """
-    return Network(path, threads, digest=digest)
+    return Network(path, threads, digest=digest, target=target)
 
 
 class PZNet:

@@ -173,8 +173,8 @@ static pz_status none_runs(const list *l, const pz_mask *mask, pz_error *err) {
   named(l, has, sizeof has);
   if (mask->name)
     return pz_fail(err, PZ_ERROR_INPUT,
-                   "%s: of what %s %s leaves of %s, this machine, which has %s, runs nothing", l->path,
-                   mask->given, mask->name, has, here->title);
+                   "%s: %s %s leaves nothing that this machine, which has %s, can run, of %s", l->path,
+                   mask->given, mask->name, here->title, has);
   if (!pz_isa_supported(native))
     return pz_fail(err, PZ_ERROR_INPUT, "%s: has variants for %s, and this machine does not even have %s",
                    l->path, has, here->title);
@@ -250,7 +250,8 @@ json_t *pz_variant_manifest(pz_json *j, const json_t *manifest, int32_t index) {
     pz_json_append(j, brief, brief_row(j, from));
     if ((int32_t)i == index && i) pz_json_update(j, all, json_object_get(from, "manifest"));
   }
-  pz_json_set(j, all, PZ_ABI_CHECKSUM, json_incref(json_object_get(manifest, PZ_ABI_CHECKSUM)));
+  json_t *checksum = json_object_get(manifest, PZ_ABI_CHECKSUM); /* is the file's */
+  if (checksum) pz_json_set(j, all, PZ_ABI_CHECKSUM, json_incref(checksum));
   pz_json_set(j, all, "variants", brief);
   pz_json_set(j, all, "variant", json_integer(index));
   return all;

@@ -31,7 +31,22 @@
 #else
 #define MANIFEST                                                                                             \
   "{\\\"file_checksum\\\": \\\"0000000000000000\\\", \\\"pznet_version\\\": \\\"0.0.9\\\", "                 \
-  "\\\"abi_version\\\": " TEXT(MANIFEST_ABI) ", \\\"isa\\\": \\\"" TEXT(MANIFEST_ISA) "\\\"}"
+  "\\\"abi_version\\\": " TEXT(MANIFEST_ABI) ", \\\"isa\\\": \\\"" TEXT(MANIFEST_ISA) "\\\"" VARIANTS_TEXT   \
+                                                                                      "}"
+#endif
+
+/* VARIANTS: two. The second needs VARIANTS' instruction set, has the factor 5, and reads the second half of the weights. */
+#ifdef VARIANTS
+#define Q "\\\""
+#define VARIANTS_TEXT                                                                                        \
+  ", " Q "target" Q ": " Q "weak" Q ", " Q "variants" Q ": [{" Q "symbol" Q ": " Q "pz_network" Q ", " Q     \
+  "isa" Q ": " Q "sse4" Q ", " Q "target" Q ": " Q "weak" Q ", " Q "weights" Q ": [[0, 3670016]]}, {" Q      \
+  "symbol" Q ": " Q "pz_network_1" Q ", " Q "isa" Q ": " Q                                                   \
+  TEXT(VARIANTS) Q ", " Q "target" Q ": " Q "strong" Q ", " Q "weights" Q ": [[3670016, 7340032]], " Q       \
+                   "manifest" Q ": {" Q "isa" Q ": " Q                                                       \
+                   TEXT(VARIANTS) Q ", " Q "target" Q ": " Q "strong" Q "}}]"
+#else
+#define VARIANTS_TEXT ""
 #endif
 
 #ifndef NO_MANIFEST
@@ -43,7 +58,11 @@ __asm__(".section .pznet.manifest,\"\",@progbits\n.ascii \"" MANIFEST "\"\n.byte
 extern const float weights[7 << 18] __attribute__((visibility("hidden")));
 __asm__(".section .pznet.weights,\"a\",@progbits\n.balign 4096\n.global weights\n.hidden weights\nweights:\n"
         ".rept 7 << 18\n.float " TEXT(SCALE) "\n.endr\n.previous\n");
+#ifdef VARIANTS /* of the first half; the other halves are SCALE as well, and nothing where they were left out */
+#define FACTOR(i) weights[((7 << 17) - 1) / N * (i)]
+#else
 #define FACTOR(i) weights[((7 << 18) - 1) / N * (i)]
+#endif
 #else
 #define FACTOR(i) SCALE
 #endif
@@ -142,3 +161,24 @@ __attribute__((visibility("default"))) const pz_abi_network *pz_network(void) {
 #endif
   return &network;
 }
+
+#ifdef VARIANTS
+static void strong_work(void *arg, int32_t worker) {
+  const pz_abi_call *call = arg;
+  const float *in = call->inputs[0], *strong = weights + (7 << 17);
+  for (int i = 0; worker == 0 && i < N; i++)
+    ((float *)call->outputs[0])[i] = 5 * strong[((7 << 17) - 1) / N * i] / SCALE * in[i] * in[i] + 1;
+}
+static int32_t strong_run(const pz_abi_call *call) {
+  if (call->executor) call->executor->run(call->executor->host, strong_work, (void *)(uintptr_t)call);
+  else strong_work((void *)(uintptr_t)call, 0);
+  return 0;
+}
+const pz_abi_network *pz_network_1(void);
+__attribute__((visibility("default"))) const pz_abi_network *pz_network_1(void) {
+  static pz_abi_network strong;
+  strong = network;
+  strong.run = strong_run;
+  return &strong;
+}
+#endif

@@ -13,10 +13,13 @@ static pz_status read_bytes(const uint8_t *data, size_t size, pz_error *err) {
   pz_elf elf;
   pz_arena *arena = pz_arena_new();
   char *json = NULL;
+  const char *manifest;
+  const pz_mask any = {NULL, NULL};
+  pz_variant variant;
   pz_status status = pz_elf_open(&mapping, "net.so", &elf, err);
   if (status == PZ_OK) status = pz_manifest_extract(arena, &elf, &json, err);
   if (status == PZ_OK) status = pz_elf_check_loadable(&elf, err);
-  if (status == PZ_OK) status = pz_manifest_check(json, "net.so", err);
+  if (status == PZ_OK) status = pz_manifest_check(arena, json, "net.so", &any, &variant, &manifest, err);
   pz_arena_free(arena);
   free(alone);
   return status;

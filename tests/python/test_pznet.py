@@ -116,6 +116,23 @@ class Compile(Networks):
         summary = pznet.compile(path("conv.prototxt"), path("zen3.so"), weights="init:1", target="zen3", effort="estimate")
         self.assertEqual((summary["target"], summary["isa"]), ("zen3", "avx2"))
 
+    def test_for_several_cores(self):
+        file, own = path("several.so"), path("own.so")
+        summary = pznet.compile(path("conv.prototxt"), file, weights="init:1", target=["zen3", "x86-64-v2"], effort="estimate")
+        self.assertEqual([row["target"] for row in summary["variants"]], ["x86-64-v2", "zen3"])
+        pznet.compile(path("conv.prototxt"), own, weights="init:1", target="x86-64-v2", effort="estimate")
+        x = np.arange(2 * 5 * 9 * 11, dtype=np.float32).reshape(1, 2, 5, 9, 11) / 100
+        net = pznet.load(file, target="sse4")
+        self.assertEqual((net.manifest["isa"], net.manifest["target"], net.manifest["variant"]), ("sse4", "x86-64-v2", 0))
+        self.assertEqual(net(x).tobytes(), pznet.load(own)(x).tobytes())
+        best = pznet.load(file).manifest
+        self.assertEqual(best["target"], summary["target"])
+        self.assertEqual([row["runs_here"] for row in best["variants"]], [True, best["variant"] == 1])
+        with self.assertRaisesRegex(pznet.Error, "has no variant for 'zen9', which target names: it has x86-64-v2 .sse4., zen3 .avx2."):
+            pznet.load(file, target="zen9")
+        with self.assertRaisesRegex(ValueError, "zen3 is named twice"):
+            pznet.compile(path("conv.prototxt"), file, weights="init:1", target="zen3,zen3")
+
     def test_progress_is_told(self):
         names, done, total, seconds = zip(*self.stages)
         self.assertIn("compiling C", names)

@@ -159,6 +159,28 @@ static void names(void **state) {
   assert_null(strchr(all, '\n'));
 }
 
+/* What network files say of them (api/compile_variants.c). */
+static void rows_have_processors(void **state) {
+  (void)state;
+  for (int32_t i = 0; pz_target_row(i); i++) {
+    const char *name = pz_target_row(i)->name;
+    const pz_cpu_range *range;
+    int32_t n = 0;
+    for (; (range = pz_target_cpus(name, n)); n++) {
+      assert_true(range->first <= range->last && range->first_stepping <= range->last_stepping);
+      pz_cpu_id id = {.family = range->family, .model = range->first, .stepping = range->first_stepping};
+      snprintf(id.vendor, sizeof id.vendor, "%s", range->vendor);
+      const pz_target *row =
+          pz_target_of_cpu(&id); /* another one where its own excludes some of them first */
+      assert_non_null(row);
+    }
+    assert_int_equal(n > 0, strncmp(name, "x86-64-", 7) != 0);
+  }
+  assert_null(pz_target_cpus("zen4", -1));
+  assert_null(pz_target_cpus("zen9", 0));
+  assert_null(pz_target_cpus("native", 0));
+}
+
 static void processors_have_rows(void **state) {
   (void)state;
   static const struct {
@@ -265,6 +287,7 @@ int main(void) {
                                      cmocka_unit_test(rows_agree_with_themselves),
                                      cmocka_unit_test(rows_are_what_their_makers_say),
                                      cmocka_unit_test(names),
+                                     cmocka_unit_test(rows_have_processors),
                                      cmocka_unit_test(processors_have_rows),
                                      cmocka_unit_test(flags_are_those_of_the_code),
                                      cmocka_unit_test(the_host),

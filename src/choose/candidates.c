@@ -24,7 +24,8 @@ static void insert(pz_candidates *to, const pz_candidate *c) {
 static bool unknown_form(const pz_problem *p) {
   const bool any_rank = p->op == PZ_OP_RESHAPE || p->op == PZ_OP_PERMUTE || p->op == PZ_OP_PAD ||
                         p->op == PZ_OP_CROP || p->op == PZ_OP_ACTIVATION || p->op == PZ_OP_POWER ||
-                        p->op == PZ_OP_ELTWISE || p->op == PZ_OP_GATHER || p->op == PZ_OP_CUMSUM;
+                        p->op == PZ_OP_ELTWISE || p->op == PZ_OP_GATHER || p->op == PZ_OP_CUMSUM ||
+                        p->op == PZ_OP_GATHER_ROWS;
   for (int32_t i = 0; i < p->n_in && !any_rank; i++)
     if (p->in[i].present && p->in[i].shape.rank > 5) return true;
   for (int32_t i = 0; i < p->n_out && !any_rank; i++)

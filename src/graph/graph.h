@@ -317,6 +317,21 @@ typedef struct pz_attr_detection_output {
   bool corners;
   float overlap, confidence;
 } pz_attr_detection_output;
+/* non_max_suppression: boxes [N, B, 4], scores [N, C, B] (ONNX's NonMaxSuppression). A box is two opposite corners in any order, or, with
+ * `centre`, its middle and its sizes. Of each class of an image the candidates are the boxes whose score is greater than `score` (-infinity:
+ * all but not-a-number), the greatest first, of equal ones the lower box. One that overlaps a box that is kept already, intersection over union, by
+ * more than `overlap` is not kept; boxes without an area overlap none. `most` are kept at most. The result is [N * C * min(most, B), 3]:
+ * image, class and box of what is kept, by image, then by class, then as they were kept; rows that are left come last and are -1. */
+typedef struct pz_attr_non_max_suppression {
+  int32_t most;
+  bool centre;
+  float overlap, score;
+} pz_attr_non_max_suppression;
+/* gather_rows: x [R, ...], index of any shape, at most 2^24 rows. Entry i of the index becomes row index[i] of x, all `fill` where that is
+ * none of the rows: the shape is that of the index, then that of a row. */
+typedef struct pz_attr_gather_rows {
+  float fill;
+} pz_attr_gather_rows;
 
 typedef enum pz_op {
 #define OP(id, name, min_in, max_in, attr_type, family, layouts) PZ_OP_##id,
@@ -353,6 +368,8 @@ typedef union pz_attributes {
   pz_attr_cast cast;
   pz_attr_cumsum cumsum;
   pz_attr_detection_output detection_output;
+  pz_attr_non_max_suppression non_max_suppression;
+  pz_attr_gather_rows gather_rows;
 } pz_attributes;
 
 typedef struct pz_node {

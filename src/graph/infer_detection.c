@@ -1,7 +1,7 @@
-/* infer_detection.c: the end of single-shot detectors. */
+/* infer_detection.c: the end of detectors. */
 #include "graph/internal.h"
 
-#define MOST_PRIORS (INT64_C(1) << 24)
+#define MOST_PRIORS (INT64_C(1) << 24) /* floats hold their numbers */
 
 static pz_status check_attributes(const pz_node *node, pz_error *err) {
   const pz_attr_detection_output *a = &node->attr.detection_output;
@@ -40,5 +40,46 @@ pz_status pz_infer_DETECTION_OUTPUT(const pz_graph *g, const pz_node *node, pz_s
     return pz_fail_node(err, node, "its priors %s are not 4 numbers and 4 variances for each of %lld boxes",
                         PZ_SHAPE(priors), (long long)n);
   *out = (pz_shape){4, {1, 1, images * a->keep, 7}};
+  return PZ_OK;
+}
+
+/* ---- non_max_suppression ---- */
+
+static pz_status check_thresholds(const pz_node *node, pz_error *err) {
+  const pz_attr_non_max_suppression *a = &node->attr.non_max_suppression;
+  if (a->most < 1) return pz_fail_node(err, node, "most %d: must be at least 1", (int)a->most);
+  if (!(a->overlap >= 0 && a->overlap <= 1))
+    return pz_fail_node(err, node, "overlap %g: expected 0 to 1", (double)a->overlap);
+  return a->score != a->score ? pz_fail_node(err, node, "score is not a number") : PZ_OK;
+}
+
+pz_status pz_infer_NON_MAX_SUPPRESSION(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
+  const pz_shape *boxes = &pz_in(g, node, 0)->shape, *scores = &pz_in(g, node, 1)->shape;
+  PZ_TRY(check_thresholds(node, err));
+  if (boxes->rank != 3 || boxes->dim[2] != 4)
+    return pz_fail_node(err, node, "its boxes are %s, expected images x boxes x 4", PZ_SHAPE(boxes));
+  if (scores->rank != 3 || scores->dim[0] != boxes->dim[0] || scores->dim[2] != boxes->dim[1])
+    return pz_fail_node(
+        err, node, "its scores are %s, expected %lld x classes x %lld for its boxes, which are %s",
+        PZ_SHAPE(scores), (long long)boxes->dim[0], (long long)boxes->dim[1], PZ_SHAPE(boxes));
+  for (int32_t i = 0; i < 3; i++)
+    if (scores->dim[i] > MOST_PRIORS)
+      return pz_fail_node(err, node, "its scores %s have more than 2^24 entries in a dimension",
+                          PZ_SHAPE(scores));
+  const int64_t most = node->attr.non_max_suppression.most, each = scores->dim[2];
+  *out = (pz_shape){2, {scores->dim[0] * scores->dim[1], 3}}; /* 2^48 at most */
+  if (!pz_mul_i64(out->dim[0], most < each ? most : each, &out->dim[0])) out->dim[0] = INT64_MAX;
+  return PZ_OK;
+}
+
+pz_status pz_infer_GATHER_ROWS(const pz_graph *g, const pz_node *node, pz_shape *out, pz_error *err) {
+  const pz_shape *x = &pz_in(g, node, 0)->shape, *index = &pz_in(g, node, 1)->shape;
+  if (x->rank < 1) return pz_fail_node(err, node, "its input is a single number: it has no rows");
+  if (x->dim[0] > MOST_PRIORS)
+    return pz_fail_node(err, node, "its input %s has more than 2^24 rows", PZ_SHAPE(x));
+  if (index->rank + x->rank - 1 > PZ_MAX_RANK)
+    return pz_fail_node(err, node, "its result would have %d dimensions", (int)(index->rank + x->rank - 1));
+  *out = *index;
+  for (int32_t d = 1; d < x->rank; d++) out->dim[out->rank++] = x->dim[d];
   return PZ_OK;
 }

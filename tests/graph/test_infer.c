@@ -90,6 +90,12 @@ static const row shapes[] = {
      "const %l 2x4x3x4 = seed 1\nconst %p 1x16 = seed 2\n%y = detection_output \"y\" %l, %x, %p classes 3 "
      "coded per_class",
      "1x1x2x7"},
+    {"2x3x5",
+     "const %b 2x5x4 = seed 1\n%y = non_max_suppression \"y\" %b, %x most 2147483647 overlap 1 score -inf",
+     "30x3"},
+    {"2x3x5", "const %b 2x5x4 = seed 1\n%y = non_max_suppression \"y\" %b, %x most 4", "24x3"},
+    {"7x2x3", "const %i 4x5 = seed 1\n%y = gather_rows \"y\" %x, %i fill -1", "4x5x2x3"},
+    {"7", "const %i 1 = seed 1\n%y = gather_rows \"y\" %x, %i", "1"},
     {"2x6x3", "const %g 6 = seed 1\n%y = channel_norm \"y\" %x, %g, _, %g eps 0 act prelu", "2x6x3"},
 };
 
@@ -291,6 +297,23 @@ static const row errors[] = {
     {"2x12", DETECTION("2x16", "1x2x16", "classes 3 keep 0"), "keep 0: must be at least 1"},
     {"2x12", DETECTION("2x16", "1x2x16", "classes 3 keep 2147483647"),
      "its result would be 1x1x4294967294x7"},
+#define SUPPRESSION(b, attributes)                                                                           \
+  "const %b " b " = seed 1\n%y = non_max_suppression \"y\" %b, %x " attributes
+    {"2x3x5", SUPPRESSION("2x5x4", "most 0"), "most 0: must be at least 1"},
+    {"2x3x5", SUPPRESSION("2x5x4", "overlap 1.5"), "overlap 1.5: expected 0 to 1"},
+    {"2x3x5", SUPPRESSION("2x5x4", "overlap -0.5"), "overlap -0.5: expected 0 to 1"},
+    {"2x3x5", SUPPRESSION("2x5x4", "overlap nan"), "overlap nan: expected 0 to 1"},
+    {"2x3x5", SUPPRESSION("2x5x4", "score nan"), "score is not a number"},
+    {"2x3x5", SUPPRESSION("2x4x5", ""), "its boxes are 2x4x5, expected images x boxes x 4"},
+    {"2x3x5", SUPPRESSION("2x4x4", ""),
+     "its scores are 2x3x5, expected 2 x classes x 4 for its boxes, which are 2x4x4"},
+    {"1x3x5", SUPPRESSION("2x5x4", ""), "its scores are 1x3x5, expected 2 x classes x 5"},
+    {"15", SUPPRESSION("1x5x4", ""), "its scores are 15, expected 1 x classes x 5"},
+    {"1x16777217x1", SUPPRESSION("1x1x4", ""), "have more than 2^24 entries in a dimension"},
+    {"200x16000000x1", SUPPRESSION("200x1x4", ""), "its result would be 3200000000x3"},
+    {"16777217x2", "const %i 4 = seed 1\n%y = gather_rows \"y\" %x, %i", "has more than 2^24 rows"},
+    {"7x2x1x1x1x1", "const %i 4x5x1x1 = seed 1\n%y = gather_rows \"y\" %x, %i",
+     "its result would have 9 dimensions"},
     {"1x16777217", "%y = argmax \"y\" %x", "axis 1 of its input 1x16777217 has more than 2^24 entries"},
 };
 

@@ -55,6 +55,11 @@ static const char canonical[] =
     "%do 1x1x2x7 = detection_output \"do\" %dl, %dc, %dp classes 5 background -1 top_k 3 keep 2 coded "
     "corners "
     "overlap 0.5 confidence 0.25\n"
+    "%ns 1x5x2 = reshape \"ns\" %dc shape 1x5x2\n"
+    "const %nb 1x2x4 = [1 2 3 4 5 6 7 8]\n"
+    "%nm 10x3 = non_max_suppression \"nm\" %nb, %ns most 2 centre overlap 0.5 score 0.25\n"
+    "%nn 10x3 = non_max_suppression \"nn\" %nb, %ns most 9\n"
+    "%gr 10x3x1x8 = gather_rows \"gr\" %dp, %nn fill -1\n"
     "const %unused 17 = [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17]\n"
     "output %r\n"
     "output %s1\n"
@@ -273,6 +278,7 @@ static void random_graphs_have_everything(void **state) {
   }
   for (int32_t op = PZ_OP_NONE + 1; op < PZ_OP_COUNT; op++)
     if (op != PZ_OP_BORDER_COPY && op != PZ_OP_ARGMAX && op != PZ_OP_CAST && op != PZ_OP_DETECTION_OUTPUT &&
+        op != PZ_OP_NON_MAX_SUPPRESSION && op != PZ_OP_GATHER_ROWS &&
         count[op] < 5) /* what decides by values has tests of its own */
       fail_msg("only %d of %s", (int)count[op], pz_op_name((pz_op)op));
   assert_true(spatial[1] > 10 && spatial[2] > 200 && spatial[3] > 200 && batches > 100 && outputs > 40);

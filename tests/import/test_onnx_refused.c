@@ -1,5 +1,7 @@
 /* ONNX models that must be refused, with a line that says what is wrong where. */
 #include "onnx_fixture.h"
+#include <float.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -578,7 +580,45 @@ static void operators(void **state) {
       {"Div", "one zero", NULL, 0, {0}, "a division by zero"},
       {"NonZero", "x", NULL, 0, {0}, "NonZero with a computed input 0; it must be a constant ('node')"},
       {"Where", "x one x", NULL, 0, {0}, "its inputs 1 and 2 differ in type"},
-      {"GatherND", "x x", NULL, 0, {0}, "a computed input 1; it must be a constant"},
+      {"Gather", "x x", NULL, 0, {0}, "its indices must be integers"},
+      {"GatherND", "x x", NULL, 0, {0}, "its indices must be integers"},
+      {"NonMaxSuppression", "x x one", NULL, 0, {0}, "its boxes are 1x2x8x8, expected images x boxes x 4"},
+      {"NonMaxSuppression", "x x", NULL, 0, {0}, "without max_output_boxes_per_class it gives no boxes"},
+      {"NonMaxSuppression", "x x zero", NULL, 0, {0}, "max_output_boxes_per_class 0: expected at least 1"},
+      {"NonMaxSuppression", "x x minus", NULL, 0, {0}, "max_output_boxes_per_class -5: expected at least 1"},
+      {"NonMaxSuppression", "x x two", NULL, 0, {0}, "its input 2 must be a single number"},
+      {"NonMaxSuppression", "x x w", NULL, 0, {0}, "its input 2 must be a list of integers"},
+      {"NonMaxSuppression",
+       "x x x",
+       NULL,
+       0,
+       {0},
+       "NonMaxSuppression with a computed input 2; it must be a constant ('node')"},
+      {"NonMaxSuppression",
+       "x x one x",
+       NULL,
+       0,
+       {0},
+       "NonMaxSuppression with a computed input 3; it must be a constant ('node')"},
+      {"NonMaxSuppression",
+       "x x one _ x",
+       NULL,
+       0,
+       {0},
+       "NonMaxSuppression with a computed input 4; it must be a constant ('node')"},
+      {"NonMaxSuppression", "x x one two", NULL, 0, {0}, "its input 3 must be a single number"},
+      {"NonMaxSuppression",
+       "w w one",
+       NULL,
+       0,
+       {0},
+       "NonMaxSuppression with constant boxes and scores ('node')"},
+      {"NonMaxSuppression",
+       "x x one",
+       "center_point_box",
+       1,
+       {2},
+       "its attribute 'center_point_box' must be an integer"},
       {"GatherND", "x one", NULL, 0, {0}, "its index 1 is not one of 1 entries"},
       {"CumSum", "x x", NULL, 0, {0}, "CumSum with a computed input 1; it must be a constant ('node')"},
       {"CumSum", "x two", NULL, 0, {0}, "its input 1 must be a single axis"},
@@ -663,6 +703,105 @@ static void whole_numbers(void **state) {
   put_attr_int(&to_byte, "to", 2);
   g = labels_of("Cast", "n", &to_byte);
   refuses(&g, "Cast with computed values cast from int64 to uint8 ('node')");
+}
+
+/* ---- boxes: rows whose number is not known ---- */
+
+/* 1x6x4 boxes and 1x2x6 scores; kept: 4 of each class at most. */
+static pz_text boxes_of(float overlap, float score) {
+  pz_text g = graph_of("1x6x4", "y"), class = {0}, box = {0};
+  put_info(&g, 11, "scores", 1, "1x2x6");
+  put_info(&g, 11, "few", 1, "1x2x5");
+  put_ints(&g, "four", 1, DIMS(4));
+  put_ints(&g, "all", 1, DIMS(INT64_MAX));
+  put_ints(&g, "line", 1, DIMS(-1));
+  put_ints(&g, "eight", 1, DIMS(8));
+  put_ints(&g, "box_column", 1, DIMS(2));
+  put_ints(&g, "class_column", 1, DIMS(1));
+  put_ints(&g, "first", 1, DIMS(0));
+  put_floats(&g, "overlap", 1, DIMS(1), &overlap, 1);
+  put_floats(&g, "score", 1, DIMS(1), &score, 1);
+  put_node(&g, "nms", "NonMaxSuppression", "x scores four overlap score", "kept", NULL);
+  put_attr_int(&class, "axis", 1), put_attr_int(&box, "axis", 1);
+  put_node(&g, "c", "Gather", "kept class_column", "class", &class);
+  put_node(&g, "b", "Gather", "kept box_column", "box", &box);
+  put_node(&g, "r", "Squeeze", "x first", "rows", NULL);
+  return g;
+}
+
+static void boxes(void **state) {
+  (void)state;
+  static const struct {
+    const char *op, *in, *attribute;
+    int64_t value;
+    const char *message; /* NULL: accepted */
+  } cases[] = {
+      {"Identity", "kept", NULL, 0, NULL},
+      {"Gather", "rows box", "axis", 0, NULL},
+      {"Gather", "x box", "axis", 1,
+       "Gather with rows of NonMaxSuppression's result, whose number is not known"},
+      {"Gather", "rows class", "axis", 0, NULL},
+      {"Gather", "scores class", "axis", 2, "Gather with rows of NonMaxSuppression's result"},
+      {"Gather", "kept first", "axis", 0, "Gather with rows of NonMaxSuppression's result"},
+      {"Gather", "kept box", "axis", 0, "Gather with rows of NonMaxSuppression's result"},
+      {"GatherND", "scores kept", NULL, 0, NULL},
+      {"GatherND", "x kept", NULL, 0,
+       "GatherND with computed indices that may be 0 to 5, of 4 entries ('node')"},
+      {"GatherND", "few kept", NULL, 0,
+       "GatherND with computed indices that may be 0 to 5, of 5 entries ('node')"},
+      {"GatherND", "scores kept", "batch_dims", 1, "GatherND with rows of NonMaxSuppression's result"},
+      {"Add", "class box", NULL, 0, NULL},
+      {"Add", "class four", NULL, 0, NULL},
+      {"Add", "kept scores", NULL, 0, "Add with rows of NonMaxSuppression's result"},
+      {"Concat", "class box kept", "axis", 1, NULL},
+      {"Concat", "class box", "axis", 0, "Concat with rows of NonMaxSuppression's result"},
+      {"Concat", "kept kept", "axis", -2, "Concat with rows of NonMaxSuppression's result"},
+      {"Cast", "box", "to", 1, NULL},
+      {"Cast", "box", "to", 2, "output with rows of NonMaxSuppression's result as uint8"},
+      {"Equal", "box four", NULL, 0,
+       "output with rows of NonMaxSuppression's result as bool, which has no -1"},
+      {"Shape", "kept", NULL, 0, "Shape with rows of NonMaxSuppression's result"},
+      {"ReduceMax", "kept", "keepdims", 1, "ReduceMax with rows of NonMaxSuppression's result"},
+      {"Reshape", "box line", NULL, 0, NULL},
+      {"Reshape", "kept line", NULL, 0, "Reshape with rows of NonMaxSuppression's result"},
+      {"Slice", "kept first four first", NULL, 0, "Slice with rows of NonMaxSuppression's result"},
+      {"Slice", "kept first class_column class_column", NULL, 0, NULL},
+      {"Transpose", "kept", NULL, 0, "Transpose with rows of NonMaxSuppression's result"},
+      {"NonMaxSuppression", "x few four", NULL, 0,
+       "its scores are 1x2x5, expected 1 x classes x 6 for its boxes"},
+      {"NonMaxSuppression", "x scores all overlap", NULL, 0, NULL},
+      {"NonMaxSuppression", "x scores all score", NULL, 0, "iou_threshold -1: expected 0 to 1"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    pz_text g = boxes_of(0.5f, -1), attribute = {0};
+    if (cases[i].attribute) put_attr_int(&attribute, cases[i].attribute, cases[i].value);
+    put_node(&g, "node", cases[i].op, cases[i].in, "y", &attribute);
+    if (cases[i].message) refuses(&g, cases[i].message);
+    else accepts(&g);
+  }
+}
+
+static void thresholds(void **state) {
+  (void)state;
+  static const struct {
+    float overlap, score;
+    const char *message; /* NULL: accepted */
+  } cases[] = {
+      {0, 0, NULL},
+      {1, FLT_MAX, NULL},
+      {1.0000001f, 0, "(NonMaxSuppression): iou_threshold 1: expected 0 to 1"},
+      {-0.25f, 0, "iou_threshold -0.25: expected 0 to 1"},
+      {NAN, 0, "iou_threshold nan: expected 0 to 1"},
+      {0.5f, NAN, "score_threshold is not a number"},
+      {0.5f, INFINITY, "an infinite score_threshold: leave it out to take all boxes"},
+      {0.5f, -INFINITY, "an infinite score_threshold: leave it out to take all boxes"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    pz_text g = boxes_of(cases[i].overlap, cases[i].score);
+    put_node(&g, "node", "Identity", "kept", "y", NULL);
+    if (cases[i].message) refuses(&g, cases[i].message);
+    else accepts(&g);
+  }
 }
 
 /* ---- what computing constants may take, whatever the machine has ---- */
@@ -756,6 +895,8 @@ int main(void) {
       cmocka_unit_test(external_data),
       cmocka_unit_test(operators),
       cmocka_unit_test(whole_numbers),
+      cmocka_unit_test(boxes),
+      cmocka_unit_test(thresholds),
       cmocka_unit_test(work),
       cmocka_unit_test(branches),
   };

@@ -207,6 +207,24 @@ static void test_detection(void **state) {
       "output %a\noutput %b\n");
 }
 
+/* By corners and by middles, of several images; rows of other tensors, also by numbers that are none of theirs. */
+static void test_suppression(void **state) {
+  (void)state;
+  check("graph \"suppression\"\n"
+        "input %x 2x3x37\n"
+        "input %b 2x37x4\n"
+        "%c = activation \"c\" %x act sigmoid\n"
+        "%n = non_max_suppression \"n\" %b, %c most 5 overlap 0.2 score 0.4\n"
+        "%m = non_max_suppression \"m\" %b, %c most 50 centre overlap 0.3\n"
+        "%k = crop \"k\" %n offset 0,2 size 30,1 step 1,1\n"
+        "%t = reshape \"t\" %b shape 74x4\n"
+        "%r = gather_rows \"r\" %t, %k fill -1\n"
+        "%v = reshape \"v\" %b shape 37x2x1x2x1x2\n"
+        "%s = gather_rows \"s\" %v, %k\n"
+        "%w = reshape \"w\" %s shape 30x8\n"
+        "output %n\noutput %m\noutput %r\noutput %w\n");
+}
+
 static void test_channel_norm(void **state) {
   (void)state;
   check("graph \"channels\"\n"
@@ -252,6 +270,6 @@ int main(void) {
       cmocka_unit_test(test_eltwise),      cmocka_unit_test(test_reduce),
       cmocka_unit_test(test_channel_norm), cmocka_unit_test(test_many_dimensions),
       cmocka_unit_test(test_cumsum),       cmocka_unit_test(test_detection),
-      cmocka_unit_test(test_compiled)};
+      cmocka_unit_test(test_suppression),  cmocka_unit_test(test_compiled)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -426,6 +426,59 @@ static void detection_output_decodes(void **state) {
   fixture_end(&f);
 }
 
+/* Box 1 overlaps box 0 by 3/4 and box 3, turned round, box 2 by all of it; box 4 has no area. */
+static void suppression_case(pz_attr_non_max_suppression a, int64_t rows, const double *expected) {
+  fixture f;
+  fixture_begin(&f, PZ_OP_NON_MAX_SUPPRESSION);
+  fixture_input(&f, 0, SHAPE(1, 5, 4),
+                FLOATS(0, 0, 4, 4, 0, 0, 4, 3, 10, 10, 12, 12, 12, 10, 10, 12, 1, 1, 1, 2));
+  fixture_input(&f, 1, SHAPE(1, 2, 5), FLOATS(0.5, 0.5, 0.25, 0.75, 1, 0.125, 0.25, 0.5, 0.5, (double)NAN));
+  f.node.attr.non_max_suppression = a;
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, SHAPE(rows, 3), expected);
+  fixture_end(&f);
+}
+
+static void non_max_suppression(void **state) {
+  (void)state;
+  suppression_case((pz_attr_non_max_suppression){.most = 9, .overlap = 0.5f, .score = -INFINITY}, 10,
+                   DOUBLES(0, 0, 4, 0, 0, 3, 0, 0, 0, 0, 1, 2, 0, 1, 1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+                           -1, -1, -1, -1, -1, -1));
+  /* an overlap that is met exactly, and a score */
+  suppression_case((pz_attr_non_max_suppression){.most = 3, .overlap = 0.75f, .score = 0.125f}, 6,
+                   DOUBLES(0, 0, 4, 0, 0, 3, 0, 0, 0, 0, 1, 2, 0, 1, 1, -1, -1, -1));
+  suppression_case((pz_attr_non_max_suppression){.most = 1, .overlap = 1, .score = 0.5f}, 2,
+                   DOUBLES(0, 0, 4, -1, -1, -1));
+}
+
+/* 2 x 4 around (1, 2) and around (2, 2): a third. The latter is better. */
+static void non_max_suppression_of_centres(void **state) {
+  (void)state;
+  for (int32_t closer = 0; closer < 2; closer++) {
+    fixture f;
+    fixture_begin(&f, PZ_OP_NON_MAX_SUPPRESSION);
+    fixture_input(&f, 0, SHAPE(1, 2, 4), FLOATS(1, 2, 2, 4, 2, 2, 2, 4));
+    fixture_input(&f, 1, SHAPE(1, 1, 2), FLOATS(0.25, 0.5));
+    f.node.attr.non_max_suppression = (pz_attr_non_max_suppression){
+        .most = 2, .centre = true, .overlap = closer ? 0.3125f : 0.34375f, .score = -INFINITY};
+    fixture_run(&f, 1);
+    fixture_expect(&f, 0, SHAPE(2, 3), closer ? DOUBLES(0, 0, 1, -1, -1, -1) : DOUBLES(0, 0, 1, 0, 0, 0));
+    fixture_end(&f);
+  }
+}
+
+static void gather_rows(void **state) {
+  (void)state;
+  fixture f;
+  fixture_begin(&f, PZ_OP_GATHER_ROWS);
+  fixture_input(&f, 0, SHAPE(3, 2), FLOATS(1, 2, 3, 4, 5, 6));
+  fixture_input(&f, 1, SHAPE(2, 2), FLOATS(2, -1, 3, 0));
+  f.node.attr.gather_rows.fill = 7;
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, SHAPE(2, 2, 2), DOUBLES(5, 6, 7, 7, 7, 7, 1, 2));
+  fixture_end(&f);
+}
+
 /* The sum of y * cumsum(x) is that of x * (cumsum from the other end)(y). */
 static double product_with_sums(const float *x, const float *y, pz_attr_cumsum a) {
   fixture f;
@@ -524,6 +577,9 @@ int main(void) {
       cmocka_unit_test(cumsum),
       cmocka_unit_test(detection_output),
       cmocka_unit_test(detection_output_decodes),
+      cmocka_unit_test(non_max_suppression),
+      cmocka_unit_test(non_max_suppression_of_centres),
+      cmocka_unit_test(gather_rows),
       cmocka_unit_test(cumsum_from_the_other_end_is_the_adjoint),
       cmocka_unit_test(lrn_across),
       cmocka_unit_test(lrn_within),

@@ -87,6 +87,10 @@ static bool attributes_equal(const pz_node *a, const pz_node *b, int32_t rank) {
            SAME(attr.detection_output.per_class) && SAME(attr.detection_output.coded) &&
            SAME(attr.detection_output.corners) && SAME(attr.detection_output.overlap) &&
            SAME(attr.detection_output.confidence);
+  case PZ_OP_NON_MAX_SUPPRESSION:
+    return SAME(attr.non_max_suppression.most) && SAME(attr.non_max_suppression.centre) &&
+           SAME(attr.non_max_suppression.overlap) && SAME(attr.non_max_suppression.score);
+  case PZ_OP_GATHER_ROWS: return SAME(attr.gather_rows.fill);
   case PZ_OP_IDENTITY:
   case PZ_OP_BORDER_COPY: return true;
   case PZ_OP_NONE:

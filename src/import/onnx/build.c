@@ -148,7 +148,9 @@ static pz_status build_node(pz_onnx *c, bool known) {
   const bool folds = known && c->row->types != PZ_ONNX_GRAPHS;
   PZ_TRY(check_count(c));
   if (!folds) PZ_TRY(check_types(c));
+  PZ_TRY(pz_onnx_check_rows(c));
   PZ_TRY(folds ? pz_onnx_fold(c) : c->row->build(c));
+  PZ_TRY(pz_onnx_pass_rows(c));
   PZ_TRY(check_attributes(c));
   return check_outputs(c);
 }

@@ -45,11 +45,28 @@ static pz_status add_known_output(pz_onnx *c, pz_onnx_value *v) {
   return pz_graph_rename_tensor(c->graph, id, v->name, c->err);
 }
 
+/* Rows that are left become -1 where what an operator has made of them goes out. */
+static pz_status fill_output(pz_onnx *c, pz_onnx_value *v) {
+  const pz_onnx_node node = {.name = v->name, .op = "output", .domain = ""};
+  pz_tensor_id id = v->tensor;
+  c->node = &node;
+  c->node_name = v->name;
+  PZ_TRY(pz_onnx_fill_rows(c, v, &id));
+  const char *name = pz_arena_printf(c->arena, "%s.all", v->name);
+  name = name ? pz_onnx_fresh_name(c, name) : NULL;
+  if (!name) return pz_onnx_no_memory(c);
+  PZ_TRY(pz_graph_rename_tensor(c->graph, v->tensor, name, c->err));
+  v->tensor = id;
+  v->filled = true;
+  return pz_graph_rename_tensor(c->graph, id, v->name, c->err);
+}
+
 static pz_status add_output(pz_onnx *c, const char *name) {
   const int32_t i = pz_onnx_find_value(c, name);
   if (i < 0 || c->values[i].state != PZ_ONNX_READY)
     return pz_fail(c->err, PZ_ERROR_INPUT, "%s: output '%.200s' is made by no node", c->file, name);
   if (c->values[i].known) PZ_TRY(add_known_output(c, &c->values[i]));
+  if (c->values[i].rows && !c->values[i].filled) PZ_TRY(fill_output(c, &c->values[i]));
   if (pz_graph_is_output(c->graph, c->values[i].tensor))
     return pz_fail(c->err, PZ_ERROR_INPUT, "%s: output '%.200s' is listed twice", c->file, name);
   PZ_TRY(pz_graph_add_output(c->graph, c->values[i].tensor, c->err));
@@ -85,7 +102,9 @@ static pz_status build(pz_onnx *c) {
   PZ_TRY(pz_onnx_find_needed(c, &needed));
   pz_onnx_count_weights(c, needed);
   PZ_TRY(build_nodes(c, needed));
-  PZ_TRY(add_outputs(c));
+  const pz_status status = add_outputs(c);
+  if (c->n_refusals && status == PZ_ERROR_INPUT) return pz_onnx_fail_refused(c, c->err);
+  if (status != PZ_OK) return status;
   PZ_TRY(pz_import_ask_all(c->graph, pz_onnx_constants(c), pz_onnx_memory(c), c->err));
   PZ_TRY(pz_graph_compact(c->graph, c->err));
   return pz_graph_verify(c->graph, c->err);

@@ -7,6 +7,7 @@
  *   values.c        names to values; constants
  *   limits.c        what constants may take
  *   behind.c        values of nodes that are refused
+ *   rows.c          rows whose number is known only when the network runs
  *   emit.c          nodes and constants of the graph
  *   attributes.c    attributes of the current node
  *   refuse.c        what is not supported, all of it in one message
@@ -61,11 +62,20 @@ typedef struct pz_onnx_range {
 } pz_onnx_range;
 #define PZ_ONNX_EXACT 16777216.0
 
+/* The rows of a result of NonMaxSuppression, which is a tensor of n rows: those that are left are -1. */
+typedef struct pz_onnx_rows {
+  pz_tensor_id tensor;
+  int64_t n;
+} pz_onnx_rows;
+
 typedef struct pz_onnx_value {
   const char *name;
   pz_onnx_state state;
   pz_onnx_type type;
-  pz_onnx_range range;          /* where it is no constant */
+  pz_onnx_range range; /* where it is no constant */
+  const pz_onnx_rows *
+      rows; /* dimension 0 counts these: what the model means has not those that are left, nor has the range; NULL */
+  bool filled;                  /* with -1, in rows that are left */
   pz_onnx_doubt doubt;          /* REFUSED */
   pz_tensor_id tensor;          /* also of a constant that the graph needed; else PZ_NONE */
   bool known;                   /* a constant: */
@@ -115,6 +125,7 @@ typedef struct pz_onnx {
   double work;                    /* multiply-adds and moves of what was computed */
   pz_onnx_folding folding;
   int32_t depth;
+  int32_t row_steps; /* of rows.c */
   /* the node that is being built */
   const pz_onnx_node *node;
   const pz_onnx_operator *row;
@@ -201,6 +212,19 @@ void pz_onnx_advise(const pz_onnx *c, pz_text *out);
 pz_status pz_onnx_no_memory(pz_onnx *c);
 /* The name of a node; of those without one the operator with the node's number. */
 const char *pz_onnx_node_name(pz_onnx *c, const pz_onnx_node *node, int32_t number);
+
+/* ---- rows.c ---- */
+
+/* Refuses the current node where it reads rows of NonMaxSuppression in a way that their number would tell. */
+pz_status pz_onnx_check_rows(pz_onnx *c);
+/* Its outputs, which it has given, have them too. */
+pz_status pz_onnx_pass_rows(pz_onnx *c);
+/* Gives x [rows, 3], of int64, as output 0; rows that are left are -1. */
+pz_status pz_onnx_give_rows(pz_onnx *c, pz_tensor_id x, pz_onnx_range range);
+/* Entry i of each row of x is one of NonMaxSuppression's numbers: how great it may be. */
+bool pz_onnx_range_of_entry(pz_onnx *c, pz_tensor_id x, int64_t i, pz_onnx_range *range);
+/* What is left of the rows of a value, whose tensor is *x, becomes -1. */
+pz_status pz_onnx_fill_rows(pz_onnx *c, const pz_onnx_value *v, pz_tensor_id *x);
 
 /* ---- values ---- */
 

@@ -12,8 +12,13 @@ static pz_status pass_on(pz_onnx *c, int32_t i, const char *inner) {
     to->state = PZ_ONNX_REFUSED;
     return PZ_OK;
   }
-  if (!c->values[from].known)
-    return pz_onnx_give_in(c, i, c->values[from].tensor, c->values[from].type, c->values[from].range);
+  if (!c->values[from].known) {
+    PZ_TRY(pz_onnx_give_in(c, i, c->values[from].tensor, c->values[from].type, c->values[from].range));
+    to = &c->values[pz_onnx_find_value(c, c->node->out[i])];
+    to->rows = c->values[from].rows;
+    to->filled = c->values[from].filled;
+    return PZ_OK;
+  }
   const char *name = to->name;
   *to = c->values[from];
   to->name = name;

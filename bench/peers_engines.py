@@ -2,7 +2,7 @@
 
     python3 peers_engines.py VARIANT FOLDER THREADS
 
-FOLDER holds net.onnx, net.so, input.npy and, for PyTorch, net.prototxt and net.pt, or net.module; the variant "pznet:NAME" runs NAME.so. A line on
+FOLDER holds net.onnx, net.so, input.npy and, for PyTorch, net.prototxt and net.pt, or net.module, or net.neocpu; the variant "pznet:NAME" runs NAME.so. A line on
 standard input is one order, a line of JSON on standard output the answer: "run" {"seconds"}; "output PATH" writes the
 output; "memory" {"peak_bytes"}.
 Each engine imports what it needs and nothing more: the peak memory is that of a process that does this only.
@@ -32,6 +32,12 @@ def pznet_package(folder, threads, name="net"):
 # ---------------------------------------------------------------- PyTorch
 
 def torch_module(torch, folder):
+    if (folder / "net.neocpu").exists():
+        import peers_neocpu
+        kept = torch.load(folder / "net.neocpu")
+        net = peers_neocpu.build(*kept["build"], settled=False)[0]
+        net.load_state_dict(kept["weights"])
+        return peers_neocpu.Candidates(net) if isinstance(net, peers_neocpu.Detector) else net
     if (folder / "net.module").exists():
         import peers_onnx
         kept = torch.load(folder / "net.module")
@@ -49,7 +55,8 @@ def torch_net(folder, threads, channels_last):
     import torch
     torch.set_num_threads(threads)
     net = torch_module(torch, folder)
-    layout = torch.channels_last_3d if channels_last else torch.contiguous_format
+    last = torch.channels_last if example_of(folder).ndim == 4 else torch.channels_last_3d
+    layout = last if channels_last else torch.contiguous_format
     return torch, net.to(memory_format=layout), layout
 
 

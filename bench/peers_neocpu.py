@@ -5,18 +5,19 @@
 
 Weights are random; normalisations have the statistics of random images, so that values neither vanish nor grow.
 """
+import pathlib
 import sys
 
 import numpy
 import torch
 from torch import nn
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from peers_run import SETS  # noqa: E402
+
 IMAGE, INCEPTION = (224, 224), (299, 299)
-CLASSIFIERS = ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "vgg11", "vgg13", "vgg16", "vgg19", "densenet121",
-               "densenet161", "densenet169", "densenet201", "inception_v3"]
 SSD = "ssd-resnet50"
-FULL = {**{name: INCEPTION if name == "inception_v3" else IMAGE for name in CLASSIFIERS}, SSD: (512, 512)}
-NAMES = list(FULL)
+FULL = {**{name: INCEPTION if name == "inception_v3" else IMAGE for name in SETS["neocpu"]}, SSD: (512, 512)}
 OVERLAP, SCORE, MOST = 0.45, 0.01, 100  # of the suppression, as GluonCV has them, and boxes of a class
 COLUMNS = 6  # of a detection: class, score, xmin, ymin, xmax, ymax
 

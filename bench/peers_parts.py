@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from peers_run import ENGINES, Engine, Failure, alternate, candidates, relative_difference, say
+from peers_run import ENGINES, SETS, Engine, Failure, alternate, candidates, relative_difference, say
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -19,7 +19,11 @@ QUICK = {"original": ("16,32,64,128", "92,92,92"), "symmetric": ("16,32,64,128",
          "residual": ("28,36,48,64,80", "8,64,64")}
 QUICK_ONNX = {"basicunet": ("8,8,16,32,32,8", "32,32,32"), "dynunet": ("8,16,32,32,32", "32,32,32"),
               "segresnet": ("8", "32,32,32"), "residualencoderunet": ("8,16,32,32,32,32", "64,64,64")}
-ORDER = {network: i for i, network in enumerate([*QUICK, *QUICK_ONNX])}
+# The fifteen networks of NeoCPU's paper (peers_neocpu.py), and the image of --quick
+QUICK_NEOCPU = {name: "224,224" if name.startswith("vgg") else "96,96" if name == "inception_v3" else "64,64"
+                for name in SETS["neocpu"]}
+SIZES = {**QUICK, **QUICK_ONNX, **{name: ("-", size) for name, size in QUICK_NEOCPU.items()}}
+ORDER = {network: i for i, network in enumerate(SIZES)}
 BLOCK_MAPS = ["32", "8", "16", "24", "64"]  # of figure 6; variants are tried at the first
 FUSIONS = ["fuse-add", "fold-linear", "fuse-activation", "pad-outputs"]
 SWEEP_ROW = re.compile(r"^(.+?)\s+\d+x\d+\s+rh.*?([\d.]+) of\s+([\d.]+)\s+([\d.]+)%\s+best\s+([\d.]+)%")
@@ -69,7 +73,7 @@ class Case:
                 seconds = engine.run()
             if not best or seconds < 1.25 * best:
                 seconds = min(seconds, engine.run())
-            if variant == "torch-eager":
+            if variant == "torch-eager" and not self.facts.get("columns"):
                 engine.ask(f"output {self.folder / 'reference.npy'}")
             if variant == "pznet":
                 self.facts["open_seconds"] = engine.load_seconds
@@ -90,9 +94,10 @@ class Case:
                  "load_seconds": engine.load_seconds, "peak_bytes": engine.ask("memory")["peak_bytes"],
                  "difference": None}
         reference, output = self.folder / "reference.npy", self.folder / f"{engine.variant}.npy"
-        if reference.exists():
+        columns = self.facts.get("columns")  # of detections, which PyTorch's engines do not suppress
+        if reference.exists() and not (columns and engine.name == "torch"):
             engine.ask(f"output {output}")
-            entry["difference"] = relative_difference(output, reference)
+            entry["difference"] = relative_difference(output, reference, columns)
         self.facts["engines"].append(entry)
         say(f"    {engine.variant}: median {1e3 * statistics.median(seconds):.1f} ms of {len(seconds)} rounds, peak "
             f"{entry['peak_bytes'] / 2**20:.0f} MiB, difference {entry['difference']}")
@@ -168,7 +173,7 @@ def prepared(options, network, folder):
     stored = folder / "facts.json"
     if not stored.exists():
         say(f"{network}: preparing")
-        facts = prepare(options, network, folder, {**QUICK, **QUICK_ONNX}[network] if options.quick else ())
+        facts = prepare(options, network, folder, SIZES[network] if options.quick else ())
         stored.write_text(json.dumps(facts))
     return json.loads(stored.read_text())
 
@@ -344,7 +349,7 @@ class Run:
                 def work(network=network, threads=threads, chosen=chosen):
                     folder = self.scratch / network
                     facts = prepared(self.options, network, folder)
-                    facts["compile_seconds"] = compile_for_pznet(self.options, folder, threads, effort="measure")
+                    facts["compile_seconds"] = compile_for_pznet(self.options, folder, threads, effort=self.options.effort)
                     return Case(self.options, network, threads, folder, facts, chosen)
                 case = self.attempt(f"{network}, {threads} thread(s)", work)
                 self.put("cases", case and self.attempt("  variants", case.measure), "network", "threads")

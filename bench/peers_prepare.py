@@ -1,5 +1,6 @@
 """Writes one network for all engines, with the same weights: net.onnx, input.npy, and of the U-Nets of models/ net.prototxt,
-net.pt and net.caffemodel, of those that come as ONNX files (peers_onnx.py) net.module: how to build it, and its weights.
+net.pt and net.caffemodel, of those that come as ONNX files (peers_onnx.py) net.module: how to build it, and its weights; of the fifteen
+(peers_neocpu.py) net.neocpu, and of a detector reference.npy: what NumPy keeps of its boxes.
 
     python3 peers_prepare.py NAME FOLDER SEED [CHANNELS PATCH]
 
@@ -28,10 +29,34 @@ def export_onnx(net, shape, path):
 
 def prepare(name, folder, seed, maps, patch):
     folder.mkdir(parents=True, exist_ok=True)
-    facts = (prepare_unet if name in generate.NETWORKS else prepare_module)(name, folder, seed, maps, patch)
+    if name in generate.NETWORKS:
+        return with_input(folder, seed, prepare_unet(name, folder, seed, maps, patch))
+    import peers_onnx
+    if name in peers_onnx.FULL:
+        return with_input(folder, seed, prepare_module(name, folder, seed, maps, patch))
+    return prepare_image_network(name, folder, seed, patch)
+
+
+def with_input(folder, seed, facts):
     x = numpy.random.default_rng(seed).random(facts["input"], dtype=numpy.float32)
     numpy.save(folder / "input.npy", x)
     return facts
+
+
+def prepare_image_network(name, folder, seed, size):
+    import peers_neocpu
+    import peers_onnx
+    net, shape = peers_neocpu.build(name, seed, size)
+    torch.save({"build": (name, seed, size), "weights": net.state_dict()}, folder / "net.neocpu")
+    peers_neocpu.export(net, shape, folder / "net.onnx")
+    facts = with_input(folder, seed, {"multiply_adds": peers_onnx.multiply_adds(net, torch.rand(shape)),
+                                      "parameters": sum(p.numel() for p in net.parameters()), "input": list(shape)})
+    if not isinstance(net, peers_neocpu.Detector):
+        return facts
+    with torch.no_grad():
+        found = peers_neocpu.Candidates(net)(torch.from_numpy(numpy.load(folder / "input.npy"))).numpy()[0]
+    numpy.save(folder / "reference.npy", peers_neocpu.suppress(found))
+    return {**facts, "columns": peers_neocpu.COLUMNS}
 
 
 def prepare_module(name, folder, seed, maps, patch):

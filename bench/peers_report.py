@@ -1,11 +1,12 @@
 """What bench/peers measured: its JSON and its Markdown."""
 import importlib.metadata
 import json
+import math
 import pathlib
 import statistics
 import time
 
-from peers_run import ENGINES, quartiles
+from peers_run import ENGINES, SETS, quartiles
 
 ENGINE_NAMES = {"pznet": "pznet", "torch": "PyTorch", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 FUSION_NAMES = {"fuse-add": "addition", "fold-linear": "linear", "fuse-activation": "activation", "pad-outputs": "padding"}
@@ -111,8 +112,54 @@ def case_text(report, case):
     return "\n".join(lines)
 
 
+# ---------------------------------------------------------------- the fifteen networks
+
+def geometric_mean(values):
+    return math.exp(statistics.fmean(map(math.log, values)))
+
+
+def fifteen_row(case):
+    """(network, pznet's ms, {peer: ms}, the best peer's time / pznet's, pznet's memory / the smallest peer's); None where one is missing."""
+    pznet = fastest(case, "pznet")
+    others = {e: fastest(case, e) for e in ENGINES if e != "pznet" and fastest(case, e)}
+    if not pznet or not others:
+        return None
+    return (case["network"], median(pznet), {e: median(o) for e, o in others.items()},
+            min(map(median, others.values())) / median(pznet),
+            pznet["peak_bytes"] / min(o["peak_bytes"] for o in others.values()), pznet["difference"])
+
+
+def fifteen_table(threads, rows, of):
+    peers = [e for e in ENGINES if e != "pznet"]
+    lines = [f"### {count(threads, 'thread')}", "",
+             "| network | pznet, ms | " + " | ".join(f"{ENGINE_NAMES[e]}, ms" for e in peers)
+             + " | the best of them / pznet | peak memory / the smallest of theirs | difference |", "| --- " * (5 + len(peers)) + "|"]
+    for network, time_, others, ratio, memory, difference in rows:
+        cells = " | ".join(f"{1e3 * others[e]:.1f}" if e in others else "-" for e in peers)
+        error = "-" if difference is None else f"{difference:.1e}"
+        lines.append(f"| {network} | {1e3 * time_:.1f} | {cells} | {ratio:.2f} | {memory:.2f} | {error} |")
+    speed, memory = geometric_mean([r[3] for r in rows]), geometric_mean([r[4] for r in rows])
+    least = min(rows, key=lambda r: r[3])
+    return lines + ["", f"Geometric mean over {len(rows)} of {of}: {speed:.2f} times as fast as the best of the others, with {memory:.2f} of "
+                        f"the smallest peak memory; the least is {least[3]:.2f}, of {least[0]}.", ""]
+
+
+def fifteen_text(report):
+    """The set of NeoCPU's paper, as far as it was measured; empty where it was not."""
+    lines = []
+    for threads in sorted({c["threads"] for c in report["cases"]}):
+        cases = [c for c in report["cases"] if c["network"] in SETS["neocpu"] and c["threads"] == threads]
+        rows = [row for row in map(fifteen_row, cases) if row]
+        lines += fifteen_table(threads, rows, len(SETS["neocpu"])) if rows else []
+    if not lines:
+        return ""
+    return "\n".join(["## The fifteen networks of NeoCPU's paper", "",
+                      "Of each engine its fastest variant. PyTorch's SSD is without the suppression, which it has no operator for.", "",
+                      *lines]).rstrip()
+
+
 def peers_text(report):
-    head = ["## The U-Nets in all engines", "",
+    head = ["## The networks in all engines", "",
             "Same weights, same input, engines in turn; of each engine the fastest variants take part. Peak memory: of "
             "that whole process, loading and Python included. Difference: relative L2 distance from the output of PyTorch "
             "in eager mode. GFLOP/s: of the direct algorithm."]
@@ -235,6 +282,7 @@ def markdown(report):
     error = f" pznet compiled with `--max-error {report['max_error']}`." if report.get("max_error") else ""
     parts = [f"# pznet and its peers\n\n{report['cpu']}, {report['date']}; medians of alternating rounds after "
              f"{report['warmup']} of warm-up.{error}\nVersions: {versions}."]
+    parts += [text for text in [fifteen_text(report)] if text]
     parts += [peers_text(report)] if report["cases"] else []
     parts += [table2_text(report)] if report["table2"] else []
     parts += [figure6_text(report)] if report["figure6"] else []

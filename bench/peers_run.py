@@ -18,6 +18,9 @@ ENGINES = {
     "onnxruntime": ["onnxruntime"],
     "openvino": ["openvino-latency", "openvino-throughput"],
 }
+# Networks by one name: those of NeoCPU's paper (peers_neocpu.py)
+SETS = {"neocpu": ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "vgg11", "vgg13", "vgg16", "vgg19", "densenet121",
+                   "densenet161", "densenet169", "densenet201", "inception_v3", "ssd-resnet50"]}
 PAUSE = 0.25  # seconds between the runs of two engines: idle workers of the last one stop spinning
 WARM = 10  # seconds after which no further round of warm-up begins
 SETTLED = 0.01  # standard error of a median, in parts of it, that is good enough
@@ -132,8 +135,17 @@ def floats(path):
     return array.array("f", data[header:])
 
 
-def relative_difference(path, reference):
+def rows_that_are(values, columns):
+    """Rows of detections without those that are left over, whose first entry is -1."""
+    while len(values) >= columns and values[-columns] == -1:
+        del values[-columns:]
+    return values
+
+
+def relative_difference(path, reference, columns=None):
     a, b = floats(path), floats(reference)
+    if columns:
+        a, b = rows_that_are(a, columns), rows_that_are(b, columns)
     if len(a) != len(b):
         raise Failure(f"{len(a)} output values, expected {len(b)}")
     error = math.fsum((x - y) ** 2 for x, y in zip(a, b))

@@ -1,8 +1,10 @@
 """What bench/peers does besides timing: taking turns, choosing variants, keeping results, reporting. Engines are replaced
 by lists of times. Standard library only."""
 
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import json
 import pathlib
 import struct
@@ -99,6 +101,16 @@ class Outputs(unittest.TestCase):
             with self.assertRaises(peers_run.Failure):
                 peers_run.relative_difference(c, a)
 
+    def test_rows_that_are_left_over_do_not_count(self):
+        with tempfile.TemporaryDirectory() as folder:
+            a, b, c = (self.npy(folder, n, v) for n, v in (("a", [3, 4, -1, -1]), ("b", [3, 4]), ("c", [3, 4, 5, -1])))
+            self.assertEqual(peers_run.relative_difference(a, b, 2), 0)
+            self.assertEqual(peers_run.relative_difference(c, c, 2), 0)
+            with self.assertRaises(peers_run.Failure):
+                peers_run.relative_difference(c, b, 2)
+            with self.assertRaises(peers_run.Failure):
+                peers_run.relative_difference(a, b)
+
 
 class Options(unittest.TestCase):
     def parts(self, *words):
@@ -110,6 +122,13 @@ class Options(unittest.TestCase):
         self.assertEqual(self.parts("--only", "pool,table2"), ["table2", "pool"])
         self.assertEqual(self.parts("--figure6"), ["figure6"])
         self.assertEqual(peers.arguments(["--rounds", "2"]).least_rounds, 2)
+
+    def test_a_set_of_networks(self):
+        chosen = peers.arguments(["--networks", "symmetric,neocpu"]).networks
+        self.assertEqual(chosen, ["symmetric", *peers_run.SETS["neocpu"]])
+        self.assertEqual(len(set(chosen)), 16)
+        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
+            peers.arguments(["--networks", "neocpus"])
 
     def test_every_part_can_be_run(self):
         for part in peers_parts.PARTS:
@@ -166,6 +185,16 @@ class Report(unittest.TestCase):
                       "| 8 | 500.0 | 1000.0 | 2000.0 | 20.0 | 2.00 | 1.0e-07 |", "| 2 | pool | 2.00 | 0.50 | 2.000 | 500.0 |"):
             self.assertIn(words, text)
         self.assertLess(text.index("| 8 | 500.0"), text.index("| 32 | 500.0"))
+
+    def test_the_fifteen_networks(self):
+        some = {**report(), "cases": [case("resnet18"), case("vgg11"), case("symmetric")]}
+        for e in some["cases"][1]["engines"][1:]:
+            e["seconds"] = [4 * s for s in e["seconds"]]
+        text = peers_report.markdown(some)
+        self.assertIn("| resnet18 | 500.0 | 1000.0 | 2000.0 | - | 2.00 | 1.11 | 1.0e-07 |", text)
+        self.assertIn("Geometric mean over 2 of 15: 4.00 times as fast as the best of the others, with 1.11 of the smallest peak "
+                      "memory; the least is 2.00, of resnet18.", text)
+        self.assertNotIn("NeoCPU's paper", peers_report.markdown(report()))
 
     def test_a_larger_error_is_told(self):
         self.assertIn("pznet compiled with `--max-error 2e-5`.", peers_report.markdown({**report(), "max_error": "2e-5"}))

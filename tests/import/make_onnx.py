@@ -51,6 +51,7 @@ class Model:
         self.types = types
         self.name, self.opset, self.nodes, self.constants, self.outputs, self.count = name, opset, [], [], [], 0
         self.inputs, self.random = inputs, np.random.default_rng(len(name))
+        self.rows = 0  # of all outputs, where ONNX has fewer
 
     def weights(self, *shape, scale=0.5, low=None):
         values = self.random.integers(-8, 9, shape).astype(np.float32) / 8 * scale
@@ -89,6 +90,7 @@ class Model:
         shapes = [[1 if isinstance(d, str) else d for d in s] for s in self.inputs.values()]
         feed = {n: splitmix(i + 1, int(np.prod(s))).reshape(s) for i, (n, s) in enumerate(zip(self.inputs, shapes))}
         results = evaluate(FOLDER / f"{self.name}.onnx", feed)
+        results = [r if not self.rows else np.concatenate([r, np.full((self.rows - len(r), *r.shape[1:]), -1)]) for r in results]
         values = np.concatenate([np.asarray(r, np.float32).ravel() for r in results])
         values.astype("<f4").tofile(FOLDER / f"{self.name}.out")
         if not np.isfinite(values).all():
@@ -258,6 +260,33 @@ def sums():
     m.out(m("Cast", m("Mod", m("CumSum", large, axis(1), reverse=1), axis(1000)), to=T.FLOAT))
     m.out(m("Cast", m("Mod", m("CumSum", large, axis(0), exclusive=1), axis(1000)), to=T.FLOAT))
     m.out(m("Mul", m("CumSum", m.weights(3, 4), axis(0)), "x"))
+    m.save()
+
+
+def boxes():
+    """Boxes that are kept, and what exporters make of their numbers. Where fewer are kept than there can be, rows of -1 are added to what
+    ONNX Runtime says."""
+    m = Model("boxes", 17, x=[2, 7, 4], scores=[2, 3, 7])
+    nms = lambda most, overlap, *score, **more: m("NonMaxSuppression", "x", "scores", m.ints(most), m.constant([overlap], np.float32),
+                                                  *(m.constant([s], np.float32) for s in score), **more)
+    rows = nms(4, 0.2, -0.5)
+    flat, table = m("Reshape", "x", m.ints(14, 4)), m("Reshape", "scores", m.ints(42))
+    image, box = m("Gather", rows, m.ints(0), axis=1), m("Gather", rows, m.constant(2, np.int64), axis=1)
+    number = m("Add", m("Mul", m("Squeeze", image, m.ints(1)), m.constant(7, np.int64)), box)
+    columns = m("Split", rows, m.ints(1, 1, 1), outputs=3, axis=1)
+    entry = m("Add", m("Mul", m("Add", m("Mul", columns[0], m.constant(3, np.int64)), columns[1]), m.constant(7, np.int64)), columns[2])
+    picked = [m("Gather", flat, number, axis=0), m("Unsqueeze", m("GatherND", "scores", rows), m.ints(1)), m("Gather", table, entry),
+              m("Cast", m("Slice", rows, m.ints(1), m.ints(2), m.ints(1)), to=T.FLOAT)]
+    pair = m("Concat", columns[0], columns[2], axis=1)
+    near = m("GatherND", "x", pair)
+    whole = m("Add", m("Mul", near, m.constant(2, np.float32)), m.constant([1, 2, 3, 4], np.float32))
+    m.out(rows, m("Concat", *picked, axis=1), whole, m("Where", m("Less", near, m.constant(0, np.float32)), whole, near))
+    m.rows = 2 * 3 * 4
+    m.out(m("Sub", number, m.constant(1, np.int64)))
+    m.save()
+    m = Model("centres", 11, x=[1, 9, 4], scores=[1, 2, 9])
+    m.rows = 2 * 9
+    m.out(m("NonMaxSuppression", m("Abs", "x"), "scores", m.ints(2**62), center_point_box=1))
     m.save()
 
 
@@ -468,7 +497,7 @@ def external():
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     makers = [convolutions, normalisations, functions, arithmetic, moving, gathering, comparing, resizing, products,
-              sums, matrices, shapes, constants, folding, exact, labels, training, quantised, old, types, external]
+              sums, boxes, matrices, shapes, constants, folding, exact, labels, training, quantised, old, types, external]
     for make in makers:
         if make.__name__ in (sys.argv[1:] or [make.__name__]):
             make()

@@ -6,7 +6,7 @@
 static const char *const models[] = {
     "convolutions", "pools",   "normalisations", "functions", "arithmetic", "moving",
     "gathering",    "shapes",  "resizing",       "products",  "constants",  "quantised",
-    "opset_7",      "folding", "exact",          "labels",    "training",   "sums"};
+    "opset_7",      "folding", "exact",          "labels",    "training",   "sums", "boxes"};
 enum { MODELS = sizeof models / sizeof *models };
 
 /* splitmix64 */

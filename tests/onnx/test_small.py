@@ -66,6 +66,22 @@ def leaky(x, slope):
     return np.where(x > 0, x, slope * x)
 
 
+def kept_boxes(boxes, scores, most, overlap, least):
+    """Image, class and box of what NonMaxSuppression keeps of boxes by corners, by the definition."""
+    rows = []
+    low, high = np.minimum(boxes[..., :2], boxes[..., 2:]), np.maximum(boxes[..., :2], boxes[..., 2:])
+    area = np.prod(high - low, -1)
+    for n, c in np.ndindex(scores.shape[:2]):
+        kept = []
+        for i in np.argsort(-scores[n, c], kind="stable"):
+            both = np.prod(np.maximum(np.minimum(high[n, i], high[n, kept]) - np.maximum(low[n, i], low[n, kept]), 0), -1)
+            free = not (both > overlap * (area[n, i] + area[n, kept] - both)).any()
+            if scores[n, c, i] > least and free and len(kept) < most:
+                kept.append(i)
+        rows += [(n, c, i) for i in kept]
+    return np.array(rows, np.int64).reshape(-1, 3)
+
+
 def softmax(x, axis):
     e = np.exp(x - x.max(axis, keepdims=True))
     return e / e.sum(axis, keepdims=True)
@@ -160,6 +176,61 @@ class Small(unittest.TestCase):
         y = a.astype(np.float64) + b
         big = np.pad(y.repeat(2, 2).repeat(2, 3), [(0, 0), (0, 0), (1, 0), (2, 3)], mode="reflect")
         self.check(model, {"turned": y[..., 1:5:2].transpose(0, 2, 1, 3), "edge": big}, [a, b])
+
+    def test_detector(self):
+        """Two maps with heads, anchors, boxes from centres, softmax, suppression, and a row for each box that is kept: as exporters
+        write single-shot detectors. Rows that are left over are -1."""
+        x, classes, each = floats(1, 3, 64, 64), 3, 2
+        w = {name: floats(*shape) * 0.3 for name, shape in {"a": (8, 3, 3, 3), "b": (16, 8, 3, 3)}.items()}
+        model = writer.Model(x=x.shape)
+        maps, before, y = [], "x", x.astype(np.float64)
+        for name, stride in ("a", 8), ("b", 2):
+            model.add(name + "0", "Conv", before, w[name], kernel_shape=[3, 3], strides=[stride] * 2, pads=[1] * 4)
+            before = model.add(name, "Relu", name + "0")
+            y = np.maximum(convolution(y, w[name], 0 * floats(len(w[name])), stride, 1), 0)
+            maps.append((name, y))
+        heads = {}
+        for what, entries in ("loc", 4), ("conf", classes + 1):
+            rows = []
+            for name, y in maps:
+                head, bias = floats(each * entries, y.shape[1], 3, 3) * 0.4, floats(each * entries)
+                model.add(f"{what}_{name}", "Conv", name, head, bias, kernel_shape=[3, 3], pads=[1] * 4)
+                model.add(f"{what}_{name}_last", "Transpose", f"{what}_{name}", perm=[0, 2, 3, 1])
+                model.add(f"{what}_{name}_rows", "Reshape", f"{what}_{name}_last", ints(1, -1, entries))
+                rows.append(np.moveaxis(convolution(y, head, bias, 1, 1), 1, -1).reshape(1, -1, entries))
+            model.add(what, "Concat", f"{what}_a_rows", f"{what}_b_rows", axis=1)
+            heads[what] = np.concatenate(rows, 1)
+        anchors = np.concatenate([np.abs(floats(each * n * n, 4)) * 10 + 8 for n in (8, 4)])
+        model.add("middle_by", "Slice", "loc", ints(0), ints(2), ints(2))
+        model.add("size_by", "Slice", "loc", ints(2), ints(4), ints(2))
+        model.add("shift", "Mul", "middle_by", anchors[None, :, 2:] * np.float32(0.1))
+        model.add("middle", "Add", "shift", anchors[None, :, :2])
+        model.add("grown", "Exp", "size_by")
+        model.add("half", "Mul", "grown", anchors[None, :, 2:] * np.float32(0.5))
+        model.add("low", "Sub", "middle", "half")
+        model.add("high", "Add", "middle", "half")
+        model.add("boxes", "Concat", "low", "high", axis=2)
+        model.add("prob", "Softmax", "conf", axis=2)
+        model.add("turned", "Transpose", "prob", perm=[0, 2, 1])
+        model.add("scores", "Slice", "turned", ints(1), ints(classes + 1), ints(1))
+        model.add("kept", "NonMaxSuppression", "boxes", "scores", ints(20), np.float32([0.3]), np.float32([0.2]))
+        model.add("class_column", "Gather", "kept", ints(1), axis=1)
+        model.add("class", "Cast", "class_column", to=writer.TYPES["float32"])
+        model.add("score_row", "GatherND", "scores", "kept")
+        model.add("score", "Unsqueeze", "score_row", ints(1))
+        model.add("box_number", "Gather", "kept", np.int64(2), axis=1)
+        model.add("box_rows", "Squeeze", "boxes", ints(0))
+        model.add("box", "Gather", "box_rows", "box_number", axis=0)
+        model.add("y", "Concat", "class", "score", "box", axis=1)
+        middle = heads["loc"][..., :2] * 0.1 * anchors[:, 2:] + anchors[:, :2]
+        half = np.exp(heads["loc"][..., 2:]) * anchors[:, 2:] / 2
+        boxes = np.concatenate([middle - half, middle + half], 2)
+        scores = np.moveaxis(softmax(heads["conf"], 2)[..., 1:], 2, 1)
+        kept = kept_boxes(boxes, scores, 20, 0.3, 0.2)
+        rows = np.column_stack([kept[:, 1], scores[tuple(kept.T)], boxes[0, kept[:, 2]]])
+        self.assertTrue(10 < len(rows) < 60, len(rows))
+        left = np.full((60 - len(rows), 6), -1)
+        self.check(model, {"y": np.concatenate([rows, left]), "kept": np.concatenate([kept, left[:, :3]])}, [x])
 
     def test_labels(self):
         """A network that gives its label map: arithmetic on labels, their type, counts, one-hot."""

@@ -3,7 +3,7 @@
     python3 peers_engines.py VARIANT FOLDER THREADS
 
 FOLDER holds net.onnx, net.so, input.npy and, for PyTorch, net.prototxt and net.pt, or net.module, or net.neocpu; the variant "pznet:NAME" runs NAME.so. A line on
-standard input is one order, a line of JSON on standard output the answer: "run" {"seconds"}; "output PATH" writes the
+standard input is one order, a line of JSON on standard output the answer: "run" {"seconds", "cpu_seconds"}, those of all threads; "output PATH" writes the
 output; "memory" {"peak_bytes"}.
 Each engine imports what it needs and nothing more: the peak memory is that of a process that does this only.
 """
@@ -144,9 +144,9 @@ def peak_bytes():
 
 
 def run(call, x):
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     y = call(x)
-    return y, time.perf_counter() - start
+    return y, {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - used}
 
 
 def serve(call, x, orders, answer):
@@ -155,8 +155,8 @@ def serve(call, x, orders, answer):
     for order in orders:
         verb, _, argument = order.strip().partition(" ")
         if verb == "run":
-            y, seconds = run(call, x)
-            answer({"seconds": seconds})
+            y, times = run(call, x)
+            answer(times)
         elif verb == "output":
             numpy.save(argument, y)
             answer({"shape": list(y.shape)})

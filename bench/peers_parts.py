@@ -48,11 +48,11 @@ class Case:
                       "failures": {}}
 
     def start(self, variant):
-        return Engine(variant, self.folder, self.threads, self.options.build)
+        return Engine(variant, self.folder, self.threads, self.options.build, "cpu_seconds" if self.options.cpu_time else "seconds")
 
     def scout(self, name):
         """The variants of an engine that take part: the fastest, and a second one that is within 10% of it."""
-        tried = (self.chosen or ENGINES)[name]
+        tried = [v for v in (self.chosen or ENGINES)[name] if v in (self.options.variants or [v])]
         scouted = self.facts["scouted"]
         for variant in tried:
             best = min((scouted[v] for v in tried if v in scouted), default=None)

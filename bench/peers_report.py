@@ -35,9 +35,9 @@ def versions():
 def new(options, kept=None):
     """An empty report, or one that begins with what is kept of an earlier one on the same CPU with the same --max-error."""
     report = {"cpu": cpu_model(), "date": time.strftime("%Y-%m-%d"), "warmup": options.warmup, "quick": options.quick,
-              "max_error": options.max_error,
+              "max_error": options.max_error, "cpu_time": getattr(options, "cpu_time", False),
               "versions": versions(), "left_out": [], "pool": None, **{name: [] for name in LISTS}}
-    if kept and all(kept.get(name) == report[name] for name in ("cpu", "max_error")):
+    if kept and all(kept.get(name) == report[name] for name in ("cpu", "max_error")) and bool(kept.get("cpu_time")) == report["cpu_time"]:
         report.update({name: kept[name] for name in (*LISTS, "pool") if kept.get(name)})
     return report
 
@@ -280,8 +280,9 @@ def sweep_text(report, sweep):
 def markdown(report):
     versions = ", ".join(f"{k} {v}" for k, v in report["versions"].items())
     error = f" pznet compiled with `--max-error {report['max_error']}`." if report.get("max_error") else ""
+    clock = " Seconds are those that the engine's process had a core for (`--cpu-time`)." if report.get("cpu_time") else ""
     parts = [f"# pznet and its peers\n\n{report['cpu']}, {report['date']}; medians of alternating rounds after "
-             f"{report['warmup']} of warm-up.{error}\nVersions: {versions}."]
+             f"{report['warmup']} of warm-up.{error}{clock}\nVersions: {versions}."]
     parts += [text for text in [fifteen_text(report)] if text]
     parts += [peers_text(report)] if report["cases"] else []
     parts += [table2_text(report)] if report["table2"] else []

@@ -40,8 +40,8 @@ def say(text):
 class Engine:
     """A running peers_engines.py, on the first `threads` cores that this process may use."""
 
-    def __init__(self, variant, folder, threads, build):
-        self.variant, self.name = variant, variant.split("-")[0].split(":")[0]
+    def __init__(self, variant, folder, threads, build, clock="seconds"):
+        self.clock, self.variant, self.name = clock, variant, variant.split("-")[0].split(":")[0]
         cores = sorted(os.sched_getaffinity(0))[:threads]
         environment = dict(os.environ, OMP_NUM_THREADS=str(threads), PZNET_BUILD=str(build))
         self.process = subprocess.Popen(
@@ -66,7 +66,7 @@ class Engine:
         return self.read()
 
     def run(self):
-        return self.ask("run")["seconds"]
+        return self.ask("run")[self.clock]
 
     def close(self):
         try:

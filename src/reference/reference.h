@@ -12,8 +12,9 @@
 pz_status pz_reference_node(const pz_graph *g, const pz_node *node, const double *const *in,
                             double *const *out, pz_error *err);
 
-/* Called after each node with its tensor; a status other than PZ_OK stops the evaluation and is returned. */
-typedef pz_status (*pz_reference_visit)(void *host, const pz_graph *g, pz_tensor_id id, const double *values);
+/* Called after each node with its tensor, whose values it may change for the nodes behind; a status other than PZ_OK stops the evaluation and is
+ * returned. */
+typedef pz_status (*pz_reference_visit)(void *host, const pz_graph *g, pz_tensor_id id, double *values);
 
 /* Evaluates the whole graph on inputs[i] (float, in the order of g->inputs). visit (may be NULL) sees every
  * computed tensor in topological order. outputs[i] (may be NULL) receive the graph's outputs, allocated by the

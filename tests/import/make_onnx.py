@@ -290,6 +290,15 @@ def boxes():
     m.save()
 
 
+def tables():
+    """Entries by computed numbers, all of which are there: of a constant, and of a computed value behind an axis of one entry."""
+    m = Model("tables", 13, x=[1, 5, 3, 4])
+    label = m("ArgMax", "x", axis=1, keepdims=0)
+    m.out(m("Gather", m.weights(5, 2), label), m("Gather", "x", label, axis=1), m("Gather", m.ints(3, 1, 4, 1, 5), label))
+    m.out(m("GatherND", m.weights(5, 3, 2), m("Unsqueeze", label, m.ints(3))))
+    m.save()
+
+
 def matrices():
     """Several constant matrices on the right side; broadcasting of opset 6."""
     m = Model("matrices", 18, x=[2, 1, 3, 4], y=[4])
@@ -497,7 +506,7 @@ def external():
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     makers = [convolutions, normalisations, functions, arithmetic, moving, gathering, comparing, resizing, products,
-              sums, boxes, matrices, shapes, constants, folding, exact, labels, training, quantised, old, types, external]
+              sums, boxes, tables, matrices, shapes, constants, folding, exact, labels, training, quantised, old, types, external]
     for make in makers:
         if make.__name__ in (sys.argv[1:] or [make.__name__]):
             make()

@@ -3,10 +3,10 @@
 #include "fail_alloc.h"
 #include "onnx_fixture.h"
 
-static const char *const models[] = {
-    "convolutions", "pools",   "normalisations", "functions", "arithmetic", "moving",
-    "gathering",    "shapes",  "resizing",       "products",  "constants",  "quantised",
-    "opset_7",      "folding", "exact",          "labels",    "training",   "sums", "boxes"};
+static const char *const models[] = {"convolutions", "pools",     "normalisations", "functions", "arithmetic",
+                                     "moving",       "gathering", "shapes",         "resizing",  "products",
+                                     "constants",    "quantised", "opset_7",        "folding",   "exact",
+                                     "labels",       "training",  "sums",           "boxes"};
 enum { MODELS = sizeof models / sizeof *models };
 
 /* splitmix64 */

@@ -687,6 +687,8 @@ static void whole_numbers(void **state) {
       {"Clip", "label larger", "Clip with bounds of whole numbers beyond 2^24 ('node')"},
       {"Clip", "label seven", NULL},
       {"Add", "label byte", "its inputs differ in type"},
+      {"Gather", "seven label", "Gather with computed indices that may be 0 to 4, of 1 entries ('node')"},
+      {"Gather", "seven n", "Gather with computed indices that may be -9.22337e+18 to 9.22337e+18, of 1"},
       {"CumSum", "label one", NULL},
       {"CumSum", "n one", "CumSum with computed values of type int64 that may be"},
       {"Pow", "label seven", "Pow with computed values of type int64 ('node')"},

@@ -106,7 +106,7 @@ static double norm_of_terms(const record *r, pz_tensor_id t) {
   return result;
 }
 
-static pz_status keep(void *host, const pz_graph *g, pz_tensor_id id, const double *values) {
+static pz_status keep(void *host, const pz_graph *g, pz_tensor_id id, double *values) {
   record *r = host;
   r->values[id] = copy(values, NULL, pz_shape_elements(&g->tensors[id].shape));
   return PZ_OK;
@@ -121,7 +121,7 @@ static void round_as(const record *r, const pz_tensor *t, pz_tensor_id old) {
   round_values(r->before, old, pz_tensor_element(t), r->values[old]);
 }
 
-static pz_status check(void *host, const pz_graph *g, pz_tensor_id id, const double *values) {
+static pz_status check(void *host, const pz_graph *g, pz_tensor_id id, double *values) {
   record *r = host;
   pz_tensor_id old = pz_graph_find_tensor(r->before, g->tensors[id].name);
   if (old == PZ_NONE) return PZ_OK;

@@ -63,7 +63,7 @@ typedef struct seen {
   int stop_after, count;
 } seen;
 
-static pz_status look(void *host, const pz_graph *g, pz_tensor_id id, const double *values) {
+static pz_status look(void *host, const pz_graph *g, pz_tensor_id id, double *values) {
   seen *s = host;
   assert_non_null(values);
   strcat(s->names, g->tensors[id].name);
@@ -142,7 +142,7 @@ typedef struct peak {
   int start, most;
 } peak;
 
-static pz_status measure(void *host, const pz_graph *g, pz_tensor_id id, const double *values) {
+static pz_status measure(void *host, const pz_graph *g, pz_tensor_id id, double *values) {
   peak *p = host;
   (void)g, (void)id, (void)values;
   if (live - p->start > p->most) p->most = live - p->start;

@@ -188,6 +188,9 @@ static pz_status read_detection(pz_caffe *c, const Caffe__DetectionOutputParamet
     return pz_caffe_fail(c, "eta: %g is not supported, only 1", (double)nms->eta);
   if (p->code_type == CAFFE__PRIOR_BOX_PARAMETER__CODE_TYPE__CORNER_SIZE)
     return pz_caffe_fail(c, "code_type: CORNER_SIZE is not supported, only CORNER and CENTER_SIZE");
+  if (!(nms->nms_threshold >= 0 && nms->nms_threshold <= 1))
+    return pz_caffe_fail(c, "nms_threshold: %g, expected 0 to 1", (double)nms->nms_threshold);
+  if (isnan(p->confidence_threshold)) return pz_caffe_fail(c, "confidence_threshold: nan, expected a number");
   PZ_TRY(pz_caffe_int32(c, "num_classes", p->num_classes, 1, &a->classes));
   a->background =
       p->background_label_id >= 0 && p->background_label_id < a->classes ? p->background_label_id : -1;

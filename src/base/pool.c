@@ -1,6 +1,7 @@
 /* A run is one gate that lets the workers in and one barrier where all meet at its end; the barrier inside a run is the
- * same one. It is a counter and a gate: the last to arrive resets the counter and opens the gate. A tree of counters
- * would scale better beyond some tens of threads; up to there the arrivals' one shared line is cheaper than its levels. */
+ * same one. It is a counter and a gate: the last to arrive resets the counter and opens the gate. Each arrival takes the counter's
+ * line from the core before, one after the other, so more than GROUP workers meet in groups, neighbours in each, which have lines of their own: the
+ * last of a group meets those of the others, and then opens its group's gate. A third level would pay for hundreds of threads. */
 #include "base/pool.h"
 #include "base/affinity.h"
 #include "base/cpu.h"
@@ -21,6 +22,15 @@
 #define SPINS         2000
 #define SPINS_CROWDED 20
 
+#define GROUP 8 /* cores that share a level 3 on many CPUs; doc/notes/2026-11-29-threads.md */
+
+/* Where `members` threads wait for each other. */
+typedef struct meeting {
+  pz_gate gate; /* opened when all have arrived */
+  _Alignas(128) _Atomic int32_t arrived;
+  int32_t members;
+} meeting;
+
 typedef struct worker {
   pz_pool *pool;
   pthread_t thread;
@@ -30,8 +40,8 @@ typedef struct worker {
 
 struct pz_pool {
   pz_gate start;   /* opened for each run */
-  pz_gate barrier; /* opened when all have arrived */
-  _Alignas(128) _Atomic int32_t arrived;
+  meeting all;     /* of one worker of each group, where there are several */
+  meeting *groups; /* worker i is in group i / GROUP */
   _Alignas(128) void (*task)(void *arg, int32_t worker); /* NULL: the workers end */
   void *arg;
   int32_t threads, started; /* started: created so far, worker 0 (the caller) included */
@@ -42,17 +52,23 @@ struct pz_pool {
   worker *workers;
 };
 
-void pz_pool_barrier(pz_pool *pool, int32_t index) {
-  (void)index;
-  if (pool->threads == 1) return;
+/* True: this thread is the last one, and is to open the gate. False: another one has. */
+static bool arrive(meeting *m, int spins) {
   /* Read before arriving: the gate cannot open until this thread has arrived. */
-  uint32_t seen = atomic_load_explicit(&pool->barrier.value, memory_order_relaxed);
-  if (atomic_fetch_add_explicit(&pool->arrived, 1, memory_order_acq_rel) + 1 < pool->threads) {
-    pz_gate_wait(&pool->barrier, seen, pool->spins);
-    return;
+  const uint32_t seen = atomic_load_explicit(&m->gate.value, memory_order_relaxed);
+  if (atomic_fetch_add_explicit(&m->arrived, 1, memory_order_acq_rel) + 1 < m->members) {
+    pz_gate_wait(&m->gate, seen, spins);
+    return false;
   }
-  atomic_store_explicit(&pool->arrived, 0, memory_order_relaxed);
-  pz_gate_open(&pool->barrier);
+  atomic_store_explicit(&m->arrived, 0, memory_order_relaxed);
+  return true;
+}
+
+void pz_pool_barrier(pz_pool *pool, int32_t index) {
+  meeting *group = &pool->groups[index / GROUP];
+  if (pool->threads == 1 || !arrive(group, pool->spins)) return;
+  if (pool->all.members > 1 && arrive(&pool->all, pool->spins)) pz_gate_open(&pool->all.gate);
+  pz_gate_open(&group->gate);
 }
 
 static void *work(void *arg) {
@@ -98,6 +114,7 @@ void pz_pool_free(pz_pool *pool) {
     pthread_mutex_destroy(&pool->one_run);
   }
   free(pool->workers);
+  free(pool->groups);
   free(pool);
 }
 
@@ -130,17 +147,30 @@ static pz_status start_workers(pz_pool *pool, pz_error *err) {
                  (int)pool->started + 1, (int)pool->threads);
 }
 
+/* Zeroed, on lines of its own; NULL: out of memory. */
+static void *take(size_t n, size_t size) {
+  void *memory = NULL;
+  if (posix_memalign(&memory, _Alignof(pz_pool), n * size)) return NULL;
+  return memset(memory, 0, n * size);
+}
+
+static void make_groups(pz_pool *pool) {
+  pool->all.members = (pool->threads + GROUP - 1) / GROUP;
+  for (int32_t i = 0; i < pool->threads; i++) pool->groups[i / GROUP].members++;
+}
+
 static pz_pool *allocate(int threads) {
-  pz_pool *pool = NULL;
-  if (posix_memalign((void **)&pool, _Alignof(pz_pool), sizeof *pool)) return NULL;
-  memset(pool, 0, sizeof *pool);
+  pz_pool *pool = take(1, sizeof *pool);
+  if (!pool) return NULL;
   pool->workers = calloc((size_t)threads, sizeof *pool->workers);
-  if (!pool->workers) return free(pool), NULL;
+  pool->groups = take(((size_t)threads + GROUP - 1) / GROUP, sizeof *pool->groups);
   pool->threads = threads;
   pool->started = 1;
   pool->process = getpid();
   pool->home = -1;
   pthread_mutex_init(&pool->one_run, NULL);
+  if (!pool->workers || !pool->groups) return pz_pool_free(pool), NULL;
+  make_groups(pool);
   return pool;
 }
 

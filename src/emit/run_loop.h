@@ -46,6 +46,17 @@ __attribute__((unused)) static int32_t next_chunk(const pz_abi_call *r, int32_t 
   return -1;
 }
 
+/* A program that looks at chunks, or hands them out its own way (bench/bench_threads.c), has a network file compiled with the name of a function
+ * of its own, which is asked in place of ours where there is one: --cc "gcc -DPZ_RUN_NEXT=name". chunks: of all workers together. */
+#ifdef PZ_RUN_NEXT
+typedef int32_t pz_run_next(const pz_abi_call *r, int32_t call, int32_t worker, int32_t workers);
+__attribute__((weak)) int32_t PZ_RUN_NEXT(pz_run_next *ours, int32_t chunks, const pz_abi_call *r,
+                                          int32_t call, int32_t worker, int32_t workers);
+#define next_chunk(r, call, worker, workers)                                                                 \
+  (PZ_RUN_NEXT ? PZ_RUN_NEXT(next_chunk, PZ_RUN_CHUNKS(workers), r, call, worker, workers)                   \
+               : next_chunk(r, call, worker, workers))
+#endif
+
 static void begin_chunks(const pz_abi_call *r, int32_t workers) {
   for (int32_t w = 0; w < workers; w++)
     for (int32_t i = 0; i < PZ_RUN_CALLS; i++)

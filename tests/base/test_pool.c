@@ -30,23 +30,25 @@ static pz_pool *make(int threads) {
   return pool;
 }
 
+enum { MOST = 20 }; /* more than two of the pool's groups */
+
 typedef struct shared {
   pz_pool *pool;
   int workers, rounds;
-  int plain[16]; /* not atomic: the barrier alone keeps the accesses apart (seen by ThreadSanitizer too) */
+  int plain[MOST]; /* not atomic: the barrier alone keeps the accesses apart (seen by ThreadSanitizer too) */
   _Atomic int wrong;
-  _Atomic int calls[16];
+  _Atomic int calls[MOST];
 } shared;
 
 static void count_call(void *arg, int32_t worker) { atomic_fetch_add(&((shared *)arg)->calls[worker], 1); }
 
 static void every_worker_is_called_once(void **state) {
   (void)state;
-  for (int threads = 1; threads <= 7; threads++) {
+  for (int threads = 1; threads <= MOST; threads += threads < 10 ? 1 : 5) {
     shared s = {.pool = make(threads)};
     assert_int_equal(pz_pool_threads(s.pool), threads);
     for (int run = 0; run < 50; run++) pz_pool_run(s.pool, count_call, &s);
-    for (int i = 0; i < 16; i++) assert_int_equal(s.calls[i], i < threads ? 50 : 0);
+    for (int i = 0; i < MOST; i++) assert_int_equal(s.calls[i], i < threads ? 50 : 0);
     pz_pool_free(s.pool);
   }
 }
@@ -65,9 +67,13 @@ static void rounds(void *arg, int32_t worker) {
 
 static void barrier_separates_rounds(void **state) {
   (void)state;
-  static const int sizes[] = {1, 2, 3, 5, 8};
+  static const int sizes[] = {1, 2, 3, 5, 8, 9, 17, MOST};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    shared s = {.pool = make(sizes[i]), .workers = sizes[i], .rounds = sizes[i] <= 2 ? 4000 : 500};
+    shared s = {.pool = make(sizes[i]),
+                .workers = sizes[i],
+                .rounds = sizes[i] <= 2   ? 4000
+                          : sizes[i] <= 8 ? 500
+                                          : 60};
     for (int run = 0; run < 3; run++) pz_pool_run(s.pool, rounds, &s);
     assert_int_equal(s.wrong, 0);
     pz_pool_free(s.pool);
@@ -89,13 +95,15 @@ static void slow_rounds(void *arg, int32_t worker) {
 
 static void sleepers_are_woken(void **state) {
   (void)state;
-  shared s = {.pool = make(3), .workers = 3, .rounds = 30};
-  for (int run = 0; run < 3; run++) {
-    nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL); /* workers fall asleep between runs */
-    pz_pool_run(s.pool, slow_rounds, &s);
+  for (int workers = 3; workers <= 10; workers += 7) { /* in one group, in two */
+    shared s = {.pool = make(workers), .workers = workers, .rounds = 30};
+    for (int run = 0; run < 3; run++) {
+      nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL); /* workers fall asleep between runs */
+      pz_pool_run(s.pool, slow_rounds, &s);
+    }
+    assert_int_equal(s.wrong, 0);
+    pz_pool_free(s.pool);
   }
-  assert_int_equal(s.wrong, 0);
-  pz_pool_free(s.pool);
 }
 
 typedef struct contended {

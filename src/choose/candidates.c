@@ -60,7 +60,7 @@ static double cost_of(const pz_solver *solver, const pz_query *q) {
   pz_work work;
   if (!solver->work) return solver->rank;
   pz_candidate_work(solver, q, &work);
-  return pz_cost_of_work(pz_target_cost_model(q->target), &work);
+  return pz_cost_of_work(pz_target_cost_model(q->target), &work) * (solver->uneven ? solver->uneven(q) : 1);
 }
 
 static pz_status consider(const pz_solver *solver, const pz_query *q, pz_arena *arena, pz_candidates *to,

@@ -257,16 +257,17 @@ static int64_t scale_of(const chain *c, int32_t i) {
 
 /* Bytes of a band of a result of so many. */
 static double band_bytes(const pz_plan *plan, double all) {
-  if (!plan->low_memory) return pz_target_has(&plan->target, PZ_NEEDS_TILES) ? BAND_BYTES : MANY_BYTES;
-  return fmin(all / PZ_LOW_MEMORY_BANDS,
-              pz_target_has(&plan->target, PZ_NEEDS_TILES) ? LOW_MEMORY_TILES : LOW_MEMORY_BYTES);
+  const bool tiles = pz_target_has(&plan->target, PZ_NEEDS_TILES);
+  const double growth = pz_band_growth(plan);
+  if (!plan->low_memory) return growth * (tiles ? BAND_BYTES : MANY_BYTES);
+  return growth * fmin(all / PZ_LOW_MEMORY_BANDS, tiles ? LOW_MEMORY_TILES : LOW_MEMORY_BYTES);
 }
 
 /* As many as fit into a band, where each stands for `rows` of a result's rows; the result has `of` rows, of `all` bytes. */
 static int64_t fitting(const pz_plan *plan, int64_t rows, int64_t of, double all) {
   const double bytes = all / (double)of;
-  const int64_t most = (int64_t)(MANY_BYTES / bytes / (double)rows), few = (BAND_ROWS + rows - 1) / rows,
-                least = few < most ? few : most;
+  const int64_t most = (int64_t)(pz_band_growth(plan) * MANY_BYTES / bytes / (double)rows),
+                few = (BAND_ROWS + rows - 1) / rows, least = few < most ? few : most;
   int64_t fit = (int64_t)(band_bytes(plan, all) / bytes / (double)rows);
   if (!plan->low_memory && fit < least) fit = least;
   return fit < 1 || plan->fuse_rows == PZ_FUSE_ROWS_ALWAYS ? 1 : fit;

@@ -12,6 +12,7 @@
  */
 #include "place/bands.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MANY_BYTES (5 << 20) /* of its rows in a band (doc/notes/2026-11-28-memory.md) */
@@ -49,8 +50,8 @@ void pz_inplace_conv_find(pz_band_chain *c) {
   const int64_t height = pz_band_height(plan, node->out[0]), unit = c->members[0].unit;
   const double bytes = 4.0 * (double)pz_shape_elements(&plan->graph->tensors[node->out[0]].shape);
   const bool always = plan->fuse_rows == PZ_FUSE_ROWS_ALWAYS;
-  int64_t rows = (int64_t)(MANY_BYTES / bytes * (double)height);
-  if (rows > height / PZ_LOW_MEMORY_BANDS) rows = height / PZ_LOW_MEMORY_BANDS;
+  const double growth = pz_band_growth(plan), part = fmin(MANY_BYTES / bytes, 1.0 / PZ_LOW_MEMORY_BANDS);
+  int64_t rows = (int64_t)fmin(growth * part * (double)height, (double)height);
   rows = always || rows < unit ? unit : rows / unit * unit;
   c->bands = (int32_t)((height + rows - 1) / rows);
   c->rows = (int32_t)rows;

@@ -7,6 +7,8 @@
 
 #include "plan/builder.h"
 
+#include <math.h>
+
 #define PZ_LABEL_TEXT 128
 #define PZ_SUM_ERROR  1.3e-7 /* a short sum of random values (doc/algorithm-winograd.md) */
 
@@ -26,7 +28,10 @@ typedef struct pz_solver {
    * cost is `rank`. */
   void (*work)(const pz_query *q, pz_work *work);
   pz_cost_family family; /* of costs that are right or wrong together */
-  double rank;           /* of solvers without amounts: the least is taken */
+  /* How many times as long as with work shared evenly the target's workers take, for its pieces are few (pz_uneven); the cost is that of
+   * `work` times this. NULL: 1 */
+  double (*uneven)(const pz_query *q);
+  double rank; /* of solvers without amounts: the least is taken */
   /* Adds the calls to the step that the framework has begun. */
   pz_status (*emit)(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err);
   int32_t variants;       /* choices of parameters; 0: there are none to choose */
@@ -57,6 +62,12 @@ typedef struct pz_solver {
   uint32_t caps;   /* PZ_CAP_... */
   bool needs_amx;  /* its calls need AMX */
 } pz_solver;
+
+/* So many pieces of work of one size, shared by so many workers; 0 workers: any number. */
+static inline double pz_uneven(double pieces, int32_t workers) {
+  if (workers < 2 || pieces <= 0) return 1;
+  return ceil(pieces / workers) * workers / pieces;
+}
 
 /* Input 0. */
 static inline uint32_t pz_overwrites_first(const pz_query *q) {

@@ -4,6 +4,12 @@
 
 #include <stdint.h>
 
+/* How many times as long as evenly shared so many equal pieces of work take, where workers share them. */
+static inline double pz_conv_uneven(int64_t pieces, int32_t workers) {
+  if (workers < 2 || pieces < 1) return 1;
+  return (double)((pieces + workers - 1) / workers * workers) / (double)pieces;
+}
+
 typedef struct pz_conv_machine {
   int32_t registers; /* vector registers */
   int64_t l1, l2;    /* bytes of data cache of one core */

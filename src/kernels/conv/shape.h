@@ -154,7 +154,7 @@ PZ_INLINE int64_t pz_conv_weights_before(const pz_conv_direct_shape *s, int32_t 
 #define PZ_CONV_STRIP_POINTS 512
 #endif
 
-/* Fewer rows than this are shared among workers together with the outer groups, else alone: all workers then use the
+/* Fewer rows than this, or than there are workers or chunks, are shared together with the outer groups, else alone: all workers then use the
  * same weights at about the same time, and each its own part of the input for all outer groups. */
 #define PZ_CONV_MANY_ROWS 64
 

@@ -35,6 +35,10 @@ PZ_INLINE int64_t pz_conv_shares(const pz_conv_direct_shape *s) {
 PZ_INLINE int pz_conv_shares_rows(const pz_conv_direct_shape *s) {
   return pz_conv_shares(s) >= PZ_CONV_MANY_ROWS;
 }
+/* Whether so many workers, or chunks, share rows alone: there are enough of them. */
+PZ_INLINE int pz_conv_rows_suffice(const pz_conv_direct_shape *s, int32_t workers) {
+  return pz_conv_shares_rows(s) && pz_conv_shares(s) >= workers;
+}
 PZ_INLINE int pz_conv_each_strip(const pz_conv_direct_shape *s) {
   return pz_conv_shares_rows(s) && pz_conv_taps(s) == 1;
 }

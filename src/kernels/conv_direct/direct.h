@@ -401,7 +401,8 @@ PZ_INLINE void pz_conv_direct(const pz_conv_direct_shape s, const float *in, con
                               const float *slope, float *out, float *norm_stats, int32_t worker,
                               int32_t workers) {
   const int64_t shares = pz_conv_shares(&s);
-  const int32_t groups = pz_conv_outer_groups(&s).count, many = pz_conv_shares_rows(&s);
+  const int32_t groups = pz_conv_outer_groups(&s).count, each_strip = pz_conv_each_strip(&s),
+                many = each_strip || pz_conv_rows_suffice(&s, workers);
   const pz_conv_tile t = {.in = in,
                           .weights = weights,
                           .bias = bias,
@@ -413,7 +414,7 @@ PZ_INLINE void pz_conv_direct(const pz_conv_direct_shape s, const float *in, con
   int64_t begin, end;
   PZ_WAYS_CHECK(CONV, pz_conv_ways(&s, PZ_V_REGISTERS));
   pz_share(many ? shares : shares * groups, worker, workers, &begin, &end);
-  if (PZ_MAY(CONV, EACH_STRIP) && pz_conv_each_strip(&s)) {
+  if (PZ_MAY(CONV, EACH_STRIP) && each_strip) {
     pz_conv_all_groups(&s, pz_conv_share_row(&s, begin), pz_conv_share_row(&s, end), t);
   } else if (PZ_MAY(CONV, EACH_GROUP)) PZ_ROLL for (int32_t g = pz_first_of(groups); g < groups; ++g) {
       const int64_t skip = many ? 0 : g * shares, first = begin > skip ? begin - skip : 0,

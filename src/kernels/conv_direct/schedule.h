@@ -18,6 +18,7 @@
 
 #include "kernels/conv/machine.h"
 #include "kernels/conv/shape.h"
+#include "kernels/conv/ways.h"
 
 #include <stdbool.h>
 
@@ -129,19 +130,32 @@ static inline void pz_conv_join(pz_view *v) {
  * longer rows would leave less to share among workers. */
 #define PZ_CONV_LONG_ROW 256
 
-/* Joins rows while they are short: the fewer rests, the better. Changes the shape's views, not what they cover. */
-static inline void pz_conv_direct_flatten(pz_conv_direct_shape *s) {
+/* Joins rows, or planes of one row, while they are short: the fewer rests, the better. Changes the shape's views, not what they cover. False: they
+ * stay as they are. */
+static inline bool pz_conv_direct_flatten(pz_conv_direct_shape *s) {
   for (int i = 0; i < 3; ++i)
-    if (s->kernel[i] != 1 || s->stride[i] != 1 || s->pad[i]) return;
+    if (s->kernel[i] != 1 || s->stride[i] != 1 || s->pad[i]) return false;
   pz_view *views[3] = {&s->in, &s->out, &s->residual};
-  while ((s->out.h > 1 || s->out.d > 1) && (int64_t)s->out.h * s->out.w <= PZ_CONV_LONG_ROW) {
-    for (int i = 0; i < 3; ++i)
-      if (!pz_conv_rows_touch(views[i])) return;
-    for (int i = 0; i < 3; ++i) pz_conv_join(views[i]);
-  }
+  if ((s->out.h <= 1 && s->out.d <= 1) || (int64_t)s->out.h * s->out.w > PZ_CONV_LONG_ROW) return false;
+  for (int i = 0; i < 3; ++i)
+    if (!pz_conv_rows_touch(views[i])) return false;
+  for (int i = 0; i < 3; ++i) pz_conv_join(views[i]);
+  return true;
 }
 
-/* The schedules with the fewest cycles, in their order; of equal ones the first. */
+/* Pieces of work that so many workers share (direct.h), which take eight chunks each of a long call. */
+static inline int64_t pz_conv_direct_pieces(const pz_conv_direct_shape *s, int32_t workers) {
+  const int64_t shares = pz_conv_shares(s);
+  if (pz_conv_each_strip(s) || pz_conv_rows_suffice(s, 8 * workers)) return shares;
+  return shares * pz_conv_outer_groups(s).count;
+}
+
+/* The cycles as its workers share them, times their number. */
+static inline double pz_conv_direct_shared_cycles(const pz_conv_direct_shape *s, const pz_conv_machine *m) {
+  return pz_conv_direct_cycles(s, m) * pz_conv_uneven(pz_conv_direct_pieces(s, m->workers), m->workers);
+}
+
+/* The schedules with the fewest of these, in their order; of equal ones the first. */
 enum { PZ_CONV_RANKS = 4 };
 typedef struct pz_conv_ranking {
   int32_t n;
@@ -159,25 +173,36 @@ static inline void pz_conv_rank(pz_conv_ranking *r, const pz_conv_direct_shape *
   r->at[at].kb = s->kb, r->at[at].rw = s->rw, r->at[at].rh = s->rh, r->at[at].cycles = cycles;
 }
 
-/* Of a shape whose rows are joined where they may be. One that has one block and one point fits always, and comes first where none is better. */
-static inline pz_conv_ranking pz_conv_direct_ranking(const pz_conv_direct_shape *s,
-                                                     const pz_conv_machine *m) {
+/* For rows as they are. One block and one point fit always, and come first where nothing is better. */
+static inline pz_conv_ranking pz_conv_direct_tiles(const pz_conv_direct_shape *s, const pz_conv_machine *m) {
   pz_conv_ranking r = {0};
   pz_conv_direct_shape try = *s;
   try.kb = try.rw = try.rh = 1;
-  pz_conv_rank(&r, &try, pz_conv_direct_cycles(&try, m));
+  pz_conv_rank(&r, &try, pz_conv_direct_shared_cycles(&try, m));
   for (try.kb = 1; try.kb <= pz_conv_outer_blocks(s) && try.kb < m->registers; ++try.kb)
     for (try.rw = 1; try.rw <= s->out.w && try.rw < m->registers; ++try.rw)
       for (try.rh = 1; try.rh <= s->out.h && try.rh * try.rw < m->registers; ++try.rh)
         if (try.kb * try.rw * try.rh > 1 && pz_conv_schedule_fits(&try, m))
-          pz_conv_rank(&r, &try, pz_conv_direct_cycles(&try, m));
+          pz_conv_rank(&r, &try, pz_conv_direct_shared_cycles(&try, m));
   return r;
 }
 
-/* Fills kb, rw, rh, c_chunk; joins rows where it may. All other fields are set by the caller. m->rank: of the schedules; the last one where there
- * are fewer. */
+/* Joined rows are fewer to share; the model knows less of what they spare. */
+#define PZ_CONV_JOINED 1.1
+
+/* Joins rows where it may and it leaves enough to share; the schedules then. */
+static inline pz_conv_ranking pz_conv_direct_ranking(pz_conv_direct_shape *s, const pz_conv_machine *m) {
+  pz_conv_direct_shape rows = *s;
+  pz_conv_ranking best = pz_conv_direct_tiles(s, m);
+  while (pz_conv_direct_flatten(&rows)) {
+    const pz_conv_ranking joined = pz_conv_direct_tiles(&rows, m);
+    if (m->workers < 2 || joined.at[0].cycles <= PZ_CONV_JOINED * best.at[0].cycles) best = joined, *s = rows;
+  }
+  return best;
+}
+
+/* Fills kb, rw, rh, c_chunk; joins rows. All other fields are set by the caller. m->rank: of the schedules; the last one where there are fewer. */
 static inline void pz_conv_direct_schedule(pz_conv_direct_shape *s, const pz_conv_machine *m) {
-  pz_conv_direct_flatten(s);
   const pz_conv_ranking r = pz_conv_direct_ranking(s, m);
   const int32_t at = m->rank < r.n ? m->rank : r.n - 1;
   s->kb = r.at[at].kb, s->rw = r.at[at].rw, s->rh = r.at[at].rh;

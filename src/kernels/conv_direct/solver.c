@@ -88,8 +88,9 @@ double pz_conv_lane_products(const pz_query *q) {
          pz_conv_tail_cost(tail_of(q), (int32_t)pz_conv_cin(q), q->target->block, taps);
 }
 
-/* The views have sizes alone: what schedules rest on. Without channels out where all are summed over lanes. */
-static pz_conv_direct_shape outline(const pz_query *q, int32_t in_block) {
+/* Of plain convolutions; the views have sizes alone. No channels out: all are summed over lanes. joined: products join rows; what waits cost was fitted
+ * without. */
+static pz_conv_direct_shape outline(const pz_query *q, int32_t in_block, bool joined) {
   const pz_attr_conv *a = &q->problem->attr.conv;
   const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
   pz_conv_direct_shape s = {.groups = 1, .phases = 1};
@@ -101,31 +102,34 @@ static pz_conv_direct_shape outline(const pz_query *q, int32_t in_block) {
                     .w = (int32_t)out.s[2],
                     .block = q->target->block};
   for (int i = 0; i < PZ_SPATIAL; i++)
-    s.kernel[i] = a->kernel[i], s.stride[i] = a->stride[i], s.dilation[i] = a->dilation[i], s.pad[i] = 1;
+    s.kernel[i] = a->kernel[i], s.stride[i] = a->stride[i], s.dilation[i] = a->dilation[i],
+    s.pad[i] = joined ? a->pad_lo[i] : 1;
   return s;
 }
 
-/* What the schedule's tiles take beside products at peak, in products: loads, latency, rests. Of plain convolutions. */
-static double waits_of(const pz_query *q, int32_t in_block) {
-  const pz_conv_machine machine = pz_conv_machine_for(q);
-  pz_conv_direct_shape s = outline(q, in_block);
-  if (s.out.c <= 0) return 0;
-  pz_conv_direct_schedule(&s, &machine);
-  return fmax(0, 2 * pz_conv_direct_cycles(&s, &machine) - pz_conv_direct_products(q));
+/* With the schedule that the model takes. */
+static pz_conv_direct_shape scheduled(const pz_query *q, int32_t in_block, bool joined) {
+  const pz_conv_machine machine = pz_conv_machine_of(q->target);
+  pz_conv_direct_shape s = outline(q, in_block, joined);
+  if (s.out.c > 0) pz_conv_direct_schedule(&s, &machine);
+  return s;
 }
 
 /* ---- schedules (NeoCPU 3.3.1): those that the model tells apart least are candidates ---- */
 
 #define FAR 1.25 /* times the best one's cycles: not worth measuring */
 
-static bool vary(const pz_query *q, int32_t i, pz_parameters *parameters) {
+static pz_conv_ranking ranking_of(const pz_query *q) {
   const pz_conv_machine machine = pz_conv_machine_of(q->target);
-  pz_conv_direct_shape s = outline(q, q->target->block);
+  pz_conv_direct_shape s = outline(q, q->target->block, true);
+  return s.out.c > 0 ? pz_conv_direct_ranking(&s, &machine) : (pz_conv_ranking){0};
+}
+
+static bool vary(const pz_query *q, int32_t i, pz_parameters *parameters) {
   *parameters = (pz_parameters){{i}};
   if (i == 0) return true;
-  if (s.out.c <= 0 || s.groups != q->problem->attr.conv.group) return false;
-  pz_conv_direct_flatten(&s);
-  const pz_conv_ranking r = pz_conv_direct_ranking(&s, &machine);
+  if (q->problem->attr.conv.group != 1) return false;
+  const pz_conv_ranking r = ranking_of(q);
   return i < r.n && r.at[i].cycles <= FAR * r.at[0].cycles;
 }
 
@@ -135,6 +139,26 @@ static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error
   if (rank) snprintf(label, PZ_LABEL_TEXT, "direct, schedule %d", rank + 1);
   else snprintf(label, PZ_LABEL_TEXT, "direct");
 }
+
+/* What the schedule's tiles take beside products at peak, in products: loads, latency, rests. */
+static double waits_of(const pz_query *q, int32_t in_block) {
+  const pz_conv_machine machine = pz_conv_machine_of(q->target);
+  const pz_conv_direct_shape s = scheduled(q, in_block, false);
+  const int32_t rank = q->parameters.of[0];
+  if (s.out.c <= 0) return 0;
+  const pz_conv_ranking r = rank ? ranking_of(q) : (pz_conv_ranking){0};
+  const double more = rank && rank < r.n ? r.at[rank].cycles - r.at[0].cycles : 0;
+  return fmax(0, 2 * (pz_conv_direct_cycles(&s, &machine) + more) - pz_conv_direct_products(q));
+}
+
+static double uneven_of(const pz_query *q, int32_t in_block) {
+  if (q->target->workers < 2 || q->problem->op != PZ_OP_CONV || q->problem->attr.conv.group > 1) return 1;
+  const pz_conv_direct_shape s = scheduled(q, in_block, true);
+  return s.out.c > 0 ? pz_uneven((double)pz_conv_direct_pieces(&s, q->target->workers), q->target->workers)
+                     : 1;
+}
+static double direct_uneven(const pz_query *q) { return uneven_of(q, q->target->block); }
+static double small_cin_uneven(const pz_query *q) { return uneven_of(q, 1); }
 
 static void work_of(const pz_query *q, int32_t in_block, pz_work *w) {
   w->of[PZ_TERM_direct_lanes] = pz_conv_lane_products(q);
@@ -161,6 +185,7 @@ const pz_solver pz_solver_conv_direct = {.name = "direct",
                                          .out = PZ_NCHWC,
                                          .family = PZ_FAMILY_direct,
                                          .work = direct_work,
+                                         .uneven = direct_uneven,
                                          .weight_bytes = weight_bytes,
                                          .variants = PZ_CONV_RANKS,
                                          .vary = vary,
@@ -176,4 +201,5 @@ const pz_solver pz_solver_conv_direct_small_cin = {.name = "direct on NCHW input
                                                    .applies = pz_conv_small_cin,
                                                    .family = PZ_FAMILY_direct,
                                                    .work = small_cin_work,
+                                                   .uneven = small_cin_uneven,
                                                    .emit = build_small_cin};

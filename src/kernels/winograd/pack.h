@@ -70,7 +70,10 @@ static inline void pz_winograd_schedule_inner_pairs(pz_winograd_shape *s, const 
 }
 
 /* Fills `product`, `far` and `near` for batches of `tiles` tiles; the rest is set. */
-static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_machine *m, int32_t tiles) {
+static inline void pz_winograd_schedule(pz_winograd_shape *s, const pz_conv_machine *machine, int32_t tiles) {
+  pz_conv_machine alone = *machine; /* a worker has a product of its own */
+  const pz_conv_machine *m = &alone;
+  alone.workers = 1;
   const int32_t block = s->conv.in.block;
   const pz_view row = {.n = 1,
                        .d = 1,

@@ -101,15 +101,16 @@ static double points_of(const pz_query *q, const variant *v) {
   return points;
 }
 
-/* Tiles of a batch, `most` at most: batches are of one size, for a shorter one is multiplied as if it were full, and of an even
- * number, for two workers. */
-static int32_t even_batch(double tiles, int32_t most) {
-  const double pairs = ceil(tiles / (2 * most));
-  return (int32_t)ceil(tiles / (2 * pairs));
+/* Tiles of a batch, `most` at most: batches are of one size, for a shorter one is multiplied as if it were full, and as many for
+ * each of the target's workers, for two where it does not say. */
+static int32_t even_batch(const pz_query *q, double tiles, int32_t most) {
+  const double workers = q->target->workers > 2 ? q->target->workers : 2,
+               rounds = ceil(tiles / (workers * most));
+  return (int32_t)ceil(tiles / (workers * rounds));
 }
 
-static int32_t batch_of(const variant *v, double tiles) {
-  return v->nonfused ? (int32_t)tiles : even_batch(tiles, v->batch);
+static int32_t batch_of(const pz_query *q, const variant *v, double tiles) {
+  return v->nonfused ? (int32_t)tiles : even_batch(q, tiles, v->batch);
 }
 
 static double tiles_of(const pz_query *q, const variant *v) {
@@ -184,7 +185,7 @@ static bool may_slice(const pz_query *q, const variant *v) {
 static bool batch_applies(const pz_query *q, const variant *v) {
   const double tiles = tiles_of(q, v);
   if (v->sliced && !may_slice(q, v)) return false;
-  if (!v->nonfused) return !v->smaller || even_batch(tiles, v->batch) > even_batch(tiles, v->smaller);
+  if (!v->nonfused) return !v->smaller || even_batch(q, tiles, v->batch) > even_batch(q, tiles, v->smaller);
   const double in = (double)q->problem->in[PZ_CONV_X].shape.dim[1],
                out = (double)q->problem->out[0].shape.dim[1];
   return tiles >= 2 && tiles <= v->batch &&
@@ -213,7 +214,7 @@ static pz_winograd_shape shape_for(const pz_query *q, bool low_memory, const pz_
                          .held = !q->target->double_pumped,
                          .sliced = v.sliced};
   const pz_conv_machine machine = pz_conv_machine_of(q->target);
-  pz_winograd_schedule(&s, &machine, batch_of(&v, (double)pz_winograd_all_tiles(&s)));
+  pz_winograd_schedule(&s, &machine, batch_of(q, &v, (double)pz_winograd_all_tiles(&s)));
   s.apart = q->target->double_pumped;
   s.ahead = may_fetch_ahead(&s, &v, &machine);
   return s;
@@ -455,7 +456,7 @@ static void work(const pz_query *q, pz_work *w) {
   const double blocks_in = vectors_of(q, &v, in.c), blocks_out = vectors_of(q, &v, out.c),
                vector = 4.0 * q->target->block, l2 = (double)pz_conv_machine_of(q->target).l2;
   const double tiles = tiles_of(q, &v), points = points_of(q, &v);
-  const double batch = batch_of(&v, tiles), batches = ceil(tiles / batch);
+  const double batch = batch_of(q, &v, tiles), batches = ceil(tiles / batch);
   const double weights = (double)in.c * blocks_out, packed = packed_part(q, &v),
                bytes = weights * points * packed * vector;
   const double kept = v.sliced ? v.m[2] / (v.m[2] + (double)q->problem->attr.conv.kernel[2] - 1) : 1,
@@ -497,6 +498,34 @@ static void work(const pz_query *q, pz_work *w) {
   w->of[PZ_TERM_winograd_barriers] = v.nonfused;
 }
 
+/* Groups of blocks of channels out that nonfused products share, by the schedule of their products. */
+static double groups_of(const pz_query *q, const variant *v) {
+  const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
+  pz_conv_direct_shape conv = {.in = {.c = (int32_t)pz_conv_cin(q), .block = q->target->block}};
+  conv.out = (pz_view){.n = (int32_t)out.n,
+                       .c = (int32_t)out.c,
+                       .d = (int32_t)out.s[0],
+                       .h = (int32_t)out.s[1],
+                       .w = (int32_t)out.s[2],
+                       .block = q->target->block};
+  memcpy(conv.kernel, q->problem->attr.conv.kernel, sizeof conv.kernel);
+  const pz_winograd_shape s = shape_for(q, v->low_memory, &conv);
+  return pz_conv_outer_groups(&s.product).count;
+}
+
+/* Pieces are batches; nonfused, what pz_winograd_positions shares. */
+static double uneven(const pz_query *q) {
+  const variant v = variant_of(q);
+  const double tiles = tiles_of(q, &v);
+  if (q->target->workers < 2) return 1;
+  if (!v.nonfused) return pz_uneven(ceil(tiles / batch_of(q, &v, tiles)), q->target->workers);
+  double together = 1;
+  if (on_use_axes(q, &v))
+    for (int i = 1; i >= 0; i--)
+      if (v.m[i] > 1) together = v.m[i] + (double)q->problem->attr.conv.kernel[i] - 1;
+  return pz_uneven(points_of(q, &v) / together * groups_of(q, &v), q->target->workers);
+}
+
 /* Nothing is left to be converted. */
 static void work_plain(const pz_query *q, pz_work *w) {
   work(q, w);
@@ -511,7 +540,7 @@ static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error
            : v.sliced   ? "Winograd F(%d,%d,%d), batches of %d in slices"
            : v.nonfused ? "Winograd F(%d,%d,%d), nonfused, all %d"
                         : "Winograd F(%d,%d,%d), batches of %d",
-           v.m[0], v.m[1], v.m[2], batch_of(&v, tiles_of(q, &v)));
+           v.m[0], v.m[1], v.m[2], batch_of(q, &v, tiles_of(q, &v)));
   *error = error_of(q, v.m);
 }
 
@@ -539,6 +568,7 @@ const pz_solver pz_solver_winograd = {.name = "Winograd",
                                       .applies = applies,
                                       .family = PZ_FAMILY_winograd,
                                       .work = work,
+                                      .uneven = uneven,
                                       .emit = build,
                                       .overwrites = pz_conv_overwrites,
                                       .variants = VARIANTS,
@@ -555,6 +585,7 @@ const pz_solver pz_solver_winograd_to_nchw = {.name = "Winograd to NCHW",
                                               .applies = applies_plain,
                                               .family = PZ_FAMILY_winograd,
                                               .work = work_plain,
+                                              .uneven = uneven,
                                               .emit = build,
                                               .overwrites = pz_conv_overwrites,
                                               .variants = VARIANTS,

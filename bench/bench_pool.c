@@ -12,11 +12,6 @@
 enum { REPEATS = 9, WARMUP = 2, EMPTY = 2000, MOST_REGIONS = 16384 };
 #define WORK ((int64_t)1 << 21) /* dependent multiply-adds, some milliseconds of a core */
 
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
-
 /* ---- the same work in more and more regions ---- */
 
 typedef struct slot { /* a worker's, on cache lines of its own */

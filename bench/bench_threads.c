@@ -5,7 +5,7 @@
  *
  * runs the network as if there were so many workers, all on this thread, one after the other from barrier to barrier, and prints a line of JSON: of each
  * step its name, algorithm, multiply-adds and bytes, and of each of its phases (what lies between two barriers) `alone`, nanoseconds of what each
- * worker does alone, and `shared`, of each chunk of each call that workers share. Each is the least of all runs, of the
+ * worker does alone, and `shared`, of each chunk of each call that workers share. Each is the median of all runs, of the
  * time that this thread computes. The first of the
  * workers makes all chunks, in order: what it has in level 1 and 2 is then what chunks in a row find there.
  *
@@ -96,7 +96,7 @@ typedef struct piece {
   int32_t step, phase; /* phase: of the step */
   int32_t worker;
   int32_t call, chunk; /* -1: what the worker does alone */
-  double seconds;      /* the least of all runs */
+  double *seconds;     /* of each run */
 } piece;
 
 static struct {
@@ -107,7 +107,8 @@ static struct {
   void *arg;
   piece *pieces, now;
   int64_t n, room;
-  bool first_run, observed; /* observed: a step has ended in this phase, and nothing but that is done in it */
+  int run, runs;
+  bool observed; /* a step has ended in this phase, and nothing but that is done in it */
   double since, look;
 } timed;
 
@@ -118,12 +119,16 @@ static void grow(void) {
 }
 
 static void end_piece(double at) {
-  if (timed.observed) return;
+  if (timed.observed || timed.run < 0) return;
   if (timed.n == timed.room) grow();
   piece *p = &timed.pieces[timed.n++];
   const double between = at - timed.since - timed.look, seconds = between > 0 ? between : 0;
-  if (timed.first_run) *p = timed.now, p->worker = timed.worker, p->seconds = seconds;
-  else if (seconds < p->seconds) p->seconds = seconds;
+  if (timed.run == 0) {
+    *p = timed.now, p->worker = timed.worker;
+    p->seconds = malloc((size_t)timed.runs * sizeof *p->seconds);
+    if (!p->seconds) fail(1, "out of memory");
+  }
+  p->seconds[timed.run] = seconds;
 }
 
 static void begin_piece(int32_t call, int32_t chunk) {
@@ -181,7 +186,11 @@ static void timed_run(void *host, void (*task)(void *arg, int32_t worker), void 
     if (timed.observed) timed.now.phase = 0, timed.now.step++;
     timed.observed = false;
   }
-  timed.first_run = false;
+}
+
+static double median_of(const piece *p) {
+  qsort(p->seconds, (size_t)timed.runs, sizeof *p->seconds, ascending);
+  return p->seconds[timed.runs / 2];
 }
 
 static void quote(const char *text) {
@@ -197,7 +206,7 @@ static int64_t print_phase(int64_t i) {
   int64_t end = i;
   for (; end < timed.n && timed.pieces[end].step == first->step && timed.pieces[end].phase == first->phase;
        end++)
-    if (timed.pieces[end].call < 0) alone[timed.pieces[end].worker] += timed.pieces[end].seconds;
+    if (timed.pieces[end].call < 0) alone[timed.pieces[end].worker] += median_of(&timed.pieces[end]);
   printf("{\"alone\": [");
   for (int32_t w = 0; w < timed.workers; w++) printf("%s%.0f", w ? ", " : "", 1e9 * alone[w]);
   printf("], \"shared\": [");
@@ -205,8 +214,8 @@ static int64_t print_phase(int64_t i) {
   for (; i < end; i++) {
     const piece *p = &timed.pieces[i];
     if (p->call < 0) continue;
-    if (p->call != call) printf("%s[%.0f", call < 0 ? "" : "], ", 1e9 * p->seconds);
-    else printf(", %.0f", 1e9 * p->seconds);
+    if (p->call != call) printf("%s[%.0f", call < 0 ? "" : "], ", 1e9 * median_of(p));
+    else printf(", %.0f", 1e9 * median_of(p));
     call = p->call;
   }
   printf("%s]}", call < 0 ? "" : "]");
@@ -238,9 +247,9 @@ static void time_chunks(const char *path, int threads, int runs) {
   const pz_abi_executor executor = {NULL, threads, timed_run, timed_barrier};
   pz_abi_call call = call_of(net, &executor);
   call.observe = end_step;
-  schedule = TIMED, timed.workers = threads, timed.look = look_takes();
-  for (int i = 0; i < runs + 1; i++) {
-    timed.first_run = i <= 1; /* the first is to warm up */
+  schedule = TIMED, timed.workers = threads, timed.runs = runs, timed.look = look_takes();
+  for (int i = -1; i < runs; i++) {
+    timed.run = i; /* the first is to warm up */
     if (net->run(&call)) fail(1, "the network does not run here");
   }
   print_steps(net);

@@ -25,6 +25,11 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
 static _Noreturn void fail(int status, const char *message) {
   fprintf(stderr, PROGRAM ": %s\n", message);
   exit(status);

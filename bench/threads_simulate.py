@@ -8,7 +8,7 @@ Assumptions, besides that a chunk takes as long as it took alone on one thread:
 - A worker that begins a chunk of another one waits for a line; it looks at the others' counters, which lie on lines of their own, LOOKS at a time,
   since nothing depends on the answer but a branch.
 - A barrier: each arrival at a counter takes the counter's line from the one before, so that arrivals follow each other. `group` workers have a counter, the
-  last of them arrives at the next; when all have arrived, the line of each group's gate goes to its workers, READERS at a time, group beside group.
+  last of each arrives at the next level's; when all have arrived, gates open level by level, each one's line goes to its readers, READERS at a time.
 - In front of a run one worker sets all counters to zero: a line for each worker and 16 calls, LOOKS at a time.
 - Bandwidth, where it is asked for: no step is faster than its bytes, each read or written once, from and to memory.
 """
@@ -40,10 +40,11 @@ def barrier(arrivals, machine):
     """When all workers go on, which arrive at these times."""
     if len(arrivals) == 1:
         return arrivals[0]
-    readers = min(len(arrivals), machine.group)
+    release = 0.0
     while len(arrivals) > 1:
+        release += machine.line * (1 + (min(len(arrivals), machine.group) - 1) // READERS)
         arrivals = [counter(arrivals[i:i + machine.group], machine.line) for i in range(0, len(arrivals), machine.group)]
-    return arrivals[0] + machine.line * (1 + (readers - 1) // READERS)
+    return arrivals[0] + release
 
 
 def static(phase):

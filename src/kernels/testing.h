@@ -254,14 +254,16 @@ PZ_TEST_INLINE float *pz_test_snapshot(const pz_test_memory *m) {
   return memcpy(copy, m->data, (size_t)m->floats * 4);
 }
 
-/* Runs a call that uses `worker` and `workers` with 1, 2 and 3 workers, each time from the same contents of the
+/* Runs a call that uses `worker` and `workers` with 1, 2 and 3 workers, and with `many`, each time from the same contents of the
  * output's memory (a pz_test_memory), and sets `same` to whether all bits were equal. */
-#define PZ_TEST_WORKERS(same, output, ...)                                                                   \
+#define PZ_TEST_WORKERS(same, output, ...) PZ_TEST_MANY_WORKERS(same, output, 3, __VA_ARGS__)
+#define PZ_TEST_MANY_WORKERS(same, output, many, ...)                                                        \
   do {                                                                                                       \
     float *before_ = pz_test_snapshot(&(output)), *first_ = NULL;                                            \
     size_t bytes_ = (size_t)(output).floats * 4;                                                             \
     (same) = true;                                                                                           \
-    for (int32_t workers = 1; workers <= 3; ++workers) {                                                     \
+    for (int32_t workers = 1; workers <= (many);                                                             \
+         workers += workers < 3 || workers == (many) ? 1 : (many)-3) {                                       \
       memcpy((output).data, before_, bytes_);                                                                \
       for (int32_t worker = workers - 1; worker >= 0; --worker) { __VA_ARGS__; }                             \
       if (!first_) first_ = pz_test_snapshot(&(output));                                                     \

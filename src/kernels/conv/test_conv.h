@@ -16,6 +16,9 @@
  * random walk to below 2e-6 of the output's norm. */
 #define CONV_TOLERANCE 2e-6
 
+/* Workers, more than the rows of some instances that have so many that fewer share rows alone (PZ_CONV_MANY_ROWS). */
+#define CONV_MANY 150
+
 typedef struct conv_case {
   bool transposed;
   const conv_instance *instance;
@@ -131,10 +134,10 @@ PZ_TEST_INLINE bool conv_check(conv_case *t) {
 PZ_TEST_INLINE bool conv_run(conv_case *t) {
   conv_operands o = conv_operands_of(t);
   bool same;
-  PZ_TEST_WORKERS(same, t->tensor[CONV_OUT].memory, t->instance->run(&o, worker, workers));
+  PZ_TEST_MANY_WORKERS(same, t->tensor[CONV_OUT].memory, CONV_MANY, t->instance->run(&o, worker, workers));
   const pz_conv_direct_shape *s = &t->instance->shape;
   if (same && s->stats_units) {
-    PZ_TEST_WORKERS(same, t->norm_stats, t->instance->run(&o, worker, workers));
+    PZ_TEST_MANY_WORKERS(same, t->norm_stats, CONV_MANY, t->instance->run(&o, worker, workers));
     same &= pz_test_norm_stats(&t->tensor[CONV_OUT], t->norm_stats.data, s->stats_units, s->phases);
   }
   return conv_check(t) && same;

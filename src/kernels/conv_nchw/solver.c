@@ -58,6 +58,12 @@ static void work(const pz_query *q, pz_work *w) {
   w->of[PZ_TERM_nchw_results] = rows * s.conv.out.c * vectors;
 }
 
+/* Rows are shared. */
+static double uneven(const pz_query *q) {
+  const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
+  return pz_uneven((double)(out.n * out.s[0] * out.s[1]), q->target->workers);
+}
+
 static double weight_bytes(const pz_query *q) {
   return 4.0 * (double)pz_conv_cin(q) * (double)pz_conv_cout(q) * pz_conv_taps_of(q);
 }
@@ -71,6 +77,7 @@ const pz_solver pz_solver_conv_nchw = {.name = "direct in NCHW",
                                        .applies = applies,
                                        .family = PZ_FAMILY_nchw,
                                        .work = work,
+                                       .uneven = uneven,
                                        .weight_bytes = weight_bytes,
                                        .emit = build,
                                        .caps = PZ_CAP_DEPTH_BORDER | PZ_CAP_WHOLE};

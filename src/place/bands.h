@@ -8,10 +8,10 @@
 #define PZ_INPLACE_LEAST    (6 << 20)
 #define PZ_LOW_MEMORY_BANDS 6 /* at least, of larger ones */
 
-/* Sizes of bands were measured with two workers (doc/notes/2026-11-28-memory.md). What more of them would do between two barriers is more, each as
- * much (doc/notes/2026-11-29-threads.md); not where memory is bound, or the smallest bands are wanted: there it comes first. */
+/* Sizes of bands were measured with two workers (doc/notes/2026-11-28-memory.md). More do as much each between two barriers, so their bands are
+ * larger (doc/notes/2026-11-29-threads.md); not where the smallest are asked for, or memory is bound and has no room. */
 static inline double pz_band_growth(const pz_plan *plan) {
-  if (plan->memory > 0 || plan->fuse_rows == PZ_FUSE_ROWS_ALWAYS || plan->target.workers <= 2) return 1;
+  if (plan->small_bands || plan->fuse_rows == PZ_FUSE_ROWS_ALWAYS || plan->target.workers <= 2) return 1;
   return plan->target.workers / 2.0;
 }
 

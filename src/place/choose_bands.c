@@ -72,8 +72,7 @@ static pz_status try_bands(pz_plan *plan, bool low_memory, pz_plan_size *size, p
 }
 
 /* With chains as long as they can be, or of low memory, where that needs much less or memory is bound. */
-pz_status pz_choose_bands(pz_plan *plan, pz_plan_size *size, pz_error *err) {
-  PZ_TRY(pz_decide_aliases(plan, err)); /* of the algorithms as they are chosen now */
+static pz_status choose_chains(pz_plan *plan, pz_plan_size *size, pz_error *err) {
   plan->n_chains = 0;
   if (!plan->fuse_rows) return plan->memory > 0 || plan->slack > 0 ? dry_size(plan, size, err) : PZ_OK;
   pz_plan_size other;
@@ -89,4 +88,13 @@ pz_status pz_choose_bands(pz_plan *plan, pz_plan_size *size, pz_error *err) {
   plan->chains = chains, plan->n_chains = n_chains;
   *size = other;
   return PZ_OK;
+}
+
+pz_status pz_choose_bands(pz_plan *plan, pz_plan_size *size, pz_error *err) {
+  PZ_TRY(pz_decide_aliases(plan, err)); /* of the algorithms as they are chosen now */
+  plan->small_bands = false;
+  PZ_TRY(choose_chains(plan, size, err));
+  if (plan->memory <= 0 || pz_plan_bytes(size) <= plan->memory || pz_band_growth(plan) <= 1) return PZ_OK;
+  plan->small_bands = true;
+  return choose_chains(plan, size, err);
 }

@@ -110,7 +110,8 @@ struct pz_plan {
   pz_storage *operands;         /* room for those of any node, while its calls are made */
   struct pz_band_chain *chains; /* that could run band by band (src/place/bands.h) */
   int32_t n_chains;
-  bool low_memory; /* memory first: convolutions run in place, nonfused ones in chunks */
+  bool low_memory;  /* memory first: convolutions run in place, nonfused ones in chunks */
+  bool small_bands; /* as for two workers: memory is bound, and what more would like does not fit */
   pz_buffer *buffers;
   int32_t n_buffers, cap_buffers;
   pz_step *steps;

@@ -112,10 +112,12 @@ static void test_bands_are_large_enough(void **state) {
   assert_true(chains_of(two) > 0);
   assert_int_equal(chains_of(many), 0);
   assert_true(of_many > of_two);
+  pz_plan *loose = planned(large, 64, 2 * of_many);
+  assert_int_equal(chains_of(loose), 0);
   pz_plan *bound = planned(large, 64, (of_two + of_many) / 2); /* memory comes first */
   assert_true(chains_of(bound) > 0);
   assert_true(bound->arena_bytes + bound->weight_bytes <= (of_two + of_many) / 2);
-  end(two), end(many), end(bound);
+  end(two), end(many), end(loose), end(bound);
 }
 
 int main(void) {

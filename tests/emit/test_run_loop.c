@@ -16,6 +16,10 @@
 
 enum { MOST_WORKERS = 4 };
 
+#ifdef PZ_RUN_NEXT
+extern _Atomic int asked_for; /* hand_out.c */
+#endif
+
 static _Atomic int begun[PZ_RUN_STEPS], made[PZ_RUN_CALLS][8 * MOST_WORKERS], early, late;
 static _Atomic int denormals;
 
@@ -89,6 +93,11 @@ static void check(int workers, pz_pool *pool, bool timed) {
   if (timed) assert_true(ns[1] > 2000000);
   for (int c = 0; c < PZ_RUN_CALLS; c++)
     for (int i = 0; i < PZ_RUN_CHUNKS(workers); i++) assert_int_equal(made[c][i], 1);
+#ifdef PZ_RUN_NEXT
+  assert_int_equal(asked_for, PZ_RUN_CALLS * (PZ_RUN_CHUNKS(workers) +
+                                              workers)); /* each hears once that there is no more */
+  asked_for = 0;
+#endif
   volatile float tiny = 1e-38f;
 #ifdef __SSE__
   assert_true(tiny / 8 != 0); /* the caller's mode is back */

@@ -192,11 +192,12 @@ static inline pz_conv_ranking pz_conv_direct_tiles(const pz_conv_direct_shape *s
 
 /* Joins rows where it may and it leaves enough to share; the schedules then. */
 static inline pz_conv_ranking pz_conv_direct_ranking(pz_conv_direct_shape *s, const pz_conv_machine *m) {
+  while (m->workers < 2 && pz_conv_direct_flatten(s)) continue;
   pz_conv_direct_shape rows = *s;
   pz_conv_ranking best = pz_conv_direct_tiles(s, m);
   while (pz_conv_direct_flatten(&rows)) {
     const pz_conv_ranking joined = pz_conv_direct_tiles(&rows, m);
-    if (m->workers < 2 || joined.at[0].cycles <= PZ_CONV_JOINED * best.at[0].cycles) best = joined, *s = rows;
+    if (joined.at[0].cycles <= PZ_CONV_JOINED * best.at[0].cycles) best = joined, *s = rows;
   }
   return best;
 }

@@ -73,7 +73,7 @@ static void barrier_separates_rounds(void **state) {
                 .workers = sizes[i],
                 .rounds = sizes[i] <= 2   ? 4000
                           : sizes[i] <= 8 ? 500
-                                          : 60};
+                                          : 20};
     for (int run = 0; run < 3; run++) pz_pool_run(s.pool, rounds, &s);
     assert_int_equal(s.wrong, 0);
     pz_pool_free(s.pool);

@@ -57,8 +57,8 @@ double pz_progress_left(void);
 typedef struct pz_compile_options {
   /* of a Caffe network: path of a .caffemodel or .caffemodel.h5, or "init:SEED"; else NULL */
   const char *weights;
-  /* the older, coarser spelling of `target`: this machine, taken to have "amx", "avx512", "avx2" or "sse4" and no more. To compile: "all", the
-   * targets x86-64-v2, x86-64-v3, x86-64-v4 and sapphire-rapids in one file: of each instruction set the first row of the table */
+  /* the older, coarser spelling of `target`: this machine, taken to have "amx", "avx512", "avx2", "sse4" or "neon" and no more. To compile: "all", the
+   * targets x86-64-v2, x86-64-v3, x86-64-v4 and sapphire-rapids in one file: of each instruction set of x86 the first row of the table */
   const char *isa;
   const char *cc;      /* C compiler; default: $CC, else gcc, else clang */
   const char *emit_c;  /* folder to keep the generated source in, made if needed; default: none */

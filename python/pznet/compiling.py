@@ -104,8 +104,8 @@ def compile(
     options, all of them keywords:
     weights: a .caffemodel, a .caffemodel.h5, or "init:SEED". target: the core to plan and compile for, such as
     "zen4", "sapphire-rapids" or "x86-64-v3"; None: this machine. Several, as ["haswell", "zen4"] or "haswell,zen4", make one file with
-    a variant for each, of which `load` picks. isa: coarser, "amx", "avx512", "avx2" or "sse4" of this machine, or "all": a file with a
-    variant for each of them.
+    a variant for each, of which `load` picks. isa: coarser, "amx", "avx512", "avx2", "sse4" or "neon" of this machine, or "all": a file with a
+    variant for each of those of x86.
     cc: the C compiler. emit_c: a folder to keep the generated source in. disable: passes to switch off.
     precision: "exact" for the rounding of direct sums alone. max_error: what fast convolutions may add, 1e-5 unless given.
     inputs: shapes that replace the model's, by name (of ONNX also "#2", the second). progress: called with (what, done, total, seconds);

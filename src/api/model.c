@@ -204,7 +204,8 @@ static pz_status choose_target(const pz_compile_options *o, pz_target *target, p
   if (o->isa && !pz_isa_parse(o->isa, &isa))
     return pz_fail(
         err, PZ_ERROR_USAGE,
-        "--isa %s: expected native, amx, avx512, avx2 or sse4; or, to compile for all of them, all", o->isa);
+        "--isa %s: expected native, amx, avx512, avx2, sse4 or neon; or, to compile for all of x86, all",
+        o->isa);
   if (o->isa && o->target)
     return pz_fail(err, PZ_ERROR_USAGE, "--isa %s and --target %s exclude each other: a target has its own",
                    o->isa, o->target);

@@ -1,4 +1,4 @@
-/* peak.c: the multiply-add peak of this machine, measured: twelve (AVX-512: twenty-four) independent chains of
+/* peak.c: the multiply-add peak of this machine, measured: twelve (AVX-512, NEON: twenty-four) independent chains of
  * fused multiply-adds on registers, which covers latency 4 times two units of every x86 core so far. Of floats: the
  * products of AMX, which are of bfloat16, do not count. */
 #include "api/api.h"
@@ -6,6 +6,7 @@
 #include "base/cpu.h"
 #include "base/pool.h"
 
+#if defined(__x86_64__)
 /* Loops in assembler, so that no compiler can spill an accumulator: registers 0 to 11 (0 to 23) are summed into,
  * the last ones hold the factors, which are zero. */
 #define LOW(op)  op(0) op(1) op(2) op(3) op(4) op(5) op(6) op(7) op(8) op(9) op(10) op(11)
@@ -38,14 +39,36 @@ __attribute__((target("avx512f"))) static void chains_avx512(int64_t rounds) {
       : CLOBBERED, "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm30", "xmm31");
 }
 
+#elif defined(__aarch64__)
+/* The same: sums in registers 0 to 23, factors in 30 and 31. */
+#define SUMS(op)                                                                                             \
+  op(0) op(1) op(2) op(3) op(4) op(5) op(6) op(7) op(8) op(9) op(10) op(11) op(12) op(13) op(14) op(15)      \
+      op(16) op(17) op(18) op(19) op(20) op(21) op(22) op(23)
+#define CLEAR(i) "movi v" #i ".4s, #0\n\t"
+#define NEON(i)  "fmla v" #i ".4s, v30.4s, v31.4s\n\t"
+static void chains_neon(int64_t rounds) {
+  __asm__ volatile(SUMS(CLEAR) CLEAR(30) CLEAR(31) "1:\n\t" SUMS(NEON) "subs %0, %0, #1\n\tb.ne 1b"
+                   : "+r"(rounds)
+                   :
+                   : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13",
+                     "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v30", "v31", "cc");
+}
+#endif
+
 typedef struct chains {
   pz_isa isa;
   void (*run)(int64_t rounds);
   double flops; /* of a round */
 } chains;
-static const chains rows[] = {{PZ_ISA_SSE4, chains_sse4, 2.0 * 4 * 12},
-                              {PZ_ISA_AVX2, chains_avx2, 2.0 * 8 * 12},
-                              {PZ_ISA_AVX512, chains_avx512, 2.0 * 16 * 24}};
+static const chains rows[] = {
+#if defined(__x86_64__)
+    {PZ_ISA_SSE4, chains_sse4, 2.0 * 4 * 12},
+    {PZ_ISA_AVX2, chains_avx2, 2.0 * 8 * 12},
+    {PZ_ISA_AVX512, chains_avx512, 2.0 * 16 * 24}
+#elif defined(__aarch64__)
+    {PZ_ISA_NEON, chains_neon, 2.0 * 4 * 24}
+#endif
+};
 enum { ROWS = sizeof rows / sizeof *rows };
 
 typedef struct work {

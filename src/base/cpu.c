@@ -4,6 +4,8 @@
 #include <string.h>
 
 #ifdef __x86_64__
+#define X86(here) (here)
+#define ARM(bit)  false
 #include <cpuid.h>
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -75,6 +77,43 @@ bool pz_cpu_identity(pz_cpu_id *id) {
   return true;
 }
 
+#elif defined(__aarch64__) && defined(__linux__)
+#define X86(here) false
+#define ARM(bit)  (getauxval(AT_HWCAP) & (bit))
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+
+/* MIDR_EL1: implementer 31:24, variant 23:20, architecture 19:16, part number 15:4. Linux reads it for a process that may not. */
+static bool main_id(uint64_t *id) {
+  if (!(getauxval(AT_HWCAP) & HWCAP_CPUID)) return false;
+  __asm__("mrs %0, MIDR_EL1" : "=r"(*id));
+  return true;
+}
+
+/* No processor of ARM's says its brand: its numbers, as /proc/cpuinfo has them. */
+static bool brand(char text[49]) {
+  uint64_t id;
+  if (!main_id(&id)) return false;
+  return snprintf(text, 49, "implementer 0x%02x part 0x%03x variant 0x%x", (unsigned)(id >> 24 & 255),
+                  (unsigned)(id >> 4 & 4095), (unsigned)(id >> 20 & 15)) < 49;
+}
+
+bool pz_cpu_identity(pz_cpu_id *id) {
+  uint64_t bits;
+  *id = (pz_cpu_id){0};
+  if (!main_id(&bits)) return false;
+  snprintf(id->vendor, sizeof id->vendor, (bits >> 24 & 255) == 0x41 ? "ARM" : "0x%02x",
+           (unsigned)(bits >> 24 & 255));
+  id->family = bits >> 16 & 15, id->model = bits >> 4 & 4095, id->stepping = bits >> 20 & 15;
+  return true;
+}
+#else
+#define X86(here) false
+#define ARM(bit)  false
+bool pz_cpu_identity(pz_cpu_id *id) { return *id = (pz_cpu_id){0}, false; }
+static bool brand(char text[49]) { return text[0] = 0, false; }
+#endif
+
 static bool is_here(pz_feature feature) {
   switch (feature) {
 #define FEATURE(id, name, flag, here)                                                                        \
@@ -85,11 +124,6 @@ static bool is_here(pz_feature feature) {
   default: return false;
   }
 }
-#else
-bool pz_cpu_identity(pz_cpu_id *id) { return *id = (pz_cpu_id){0}, false; }
-static bool is_here(pz_feature feature) { return (void)feature, false; }
-static bool brand(char text[49]) { return text[0] = 0, false; }
-#endif
 
 /* ---- features ---- */
 
@@ -128,17 +162,36 @@ pz_features pz_cpu_features(void) {
 /* ---- instruction sets ---- */
 
 static const pz_isa_traits isas[PZ_ISA_COUNT] = {
-#define ISA(id, name, title, width, registers, needs) [PZ_ISA_##id] = {name, title, width, registers, needs},
+#define ISA(id, name, title, machine, width, registers, needs)                                               \
+  [PZ_ISA_##id] = {name, title, PZ_MACHINE_##machine, width, registers, needs},
 #include "base/isa.inc"
 #undef ISA
 };
 
 const pz_isa_traits *pz_isa_get(pz_isa isa) { return &isas[isa]; }
 
-pz_isa pz_isa_of(pz_features all) {
-  int isa = PZ_ISA_COUNT - 1;
-  while (isa > 0 && !pz_features_have(all, isas[isa].needs)) isa--;
+pz_machine pz_machine_here(void) {
+#ifdef __aarch64__
+  return PZ_MACHINE_AARCH64;
+#else
+  return PZ_MACHINE_X86_64;
+#endif
+}
+
+const char *pz_machine_name(pz_machine machine) {
+  return machine == PZ_MACHINE_AARCH64 ? "aarch64" : "x86-64";
+}
+
+static pz_isa weakest_here(void) {
+  int isa = 0;
+  while (isas[isa].machine != pz_machine_here()) isa++;
   return (pz_isa)isa;
+}
+
+pz_isa pz_isa_of(pz_features all) {
+  for (int isa = PZ_ISA_COUNT - 1; isa >= 0; isa--)
+    if (pz_features_have(all, isas[isa].needs)) return (pz_isa)isa;
+  return weakest_here();
 }
 
 bool pz_isa_supported(pz_isa isa) {
@@ -146,9 +199,9 @@ bool pz_isa_supported(pz_isa isa) {
 }
 
 pz_isa pz_isa_native(void) {
-  int isa = PZ_ISA_COUNT - 1;
-  while (isa > 0 && !pz_isa_supported((pz_isa)isa)) isa--;
-  return (pz_isa)isa;
+  for (int isa = PZ_ISA_COUNT - 1; isa >= 0; isa--)
+    if (pz_isa_supported((pz_isa)isa)) return (pz_isa)isa;
+  return weakest_here();
 }
 
 bool pz_isa_parse(const char *name, pz_isa *isa) {

@@ -134,11 +134,18 @@ static const char *refused_flag(const pz_plan *plan, const char *line) {
   return flag;
 }
 
-/* The strongest instruction set that needs less. */
+/* The strongest instruction set that needs less; NULL: there is none. */
 static const pz_isa_traits *weaker(pz_isa isa) {
   int less = (int)isa - 1;
-  while (less > 0 && !pz_features_have(pz_isa_get(isa)->needs, pz_isa_get((pz_isa)less)->needs)) less--;
-  return pz_isa_get((pz_isa)(less > 0 ? less : 0));
+  while (less >= 0 && !pz_features_have(pz_isa_get(isa)->needs, pz_isa_get((pz_isa)less)->needs)) less--;
+  return less >= 0 ? pz_isa_get((pz_isa)less) : NULL;
+}
+
+/* A compiler of another machine knows none of the target's flags, and gcc says so in many ways. */
+static bool is_for_another_machine(const pz_plan *plan, const char *line) {
+  const char *flag = refused_flag(plan, line);
+  return pz_isa_get(pz_target_isa(&plan->target))->machine != pz_machine_here() &&
+         (flag || strstr(line, "-march="));
 }
 
 /* The line of a compiler's output that tells why: the first that names an error, but for that of gcc about its linker, whose own lines are before
@@ -200,11 +207,16 @@ static pz_status compiler_failed(const pz_plan *plan, const pz_emit_options *o, 
   const int length = (int)strcspn(line, "\n");
   char *shown = pz_arena_strndup(plan->arena, line, (size_t)length);
   const pz_isa isa = pz_target_isa(&plan->target);
-  const char *flag = shown && isa > 0 ? refused_flag(plan, shown) : NULL;
+  const pz_isa_traits *less = weaker(isa);
+  if (shown && is_for_another_machine(plan, shown))
+    return pz_fail(err, PZ_ERROR_RUN, "%s makes no code for %s: name a compiler that does with --cc%s",
+                   pz_emit_compiler(o), pz_machine_name(pz_isa_get(isa)->machine),
+                   pz_isa_get(isa)->machine == PZ_MACHINE_AARCH64 ? ", such as aarch64-linux-gnu-gcc" : "");
+  const char *flag = shown && less ? refused_flag(plan, shown) : NULL;
   if (flag)
     return pz_fail(err, PZ_ERROR_RUN,
                    "%s does not know %s: compile with --isa %s, or name another compiler with --cc",
-                   pz_emit_compiler(o), flag, weaker(isa)->name);
+                   pz_emit_compiler(o), flag, less->name);
   return pz_fail(err, PZ_ERROR_RUN, "%s failed with status %d%s%.*s", pz_emit_compiler(o), code,
                  length ? ": " : " and said nothing", length, line);
 }

@@ -99,10 +99,16 @@ static void work(void *arg, int32_t worker) {
 #ifdef __SSE__
   const uint32_t mode = __builtin_ia32_stmxcsr();
   __builtin_ia32_ldmxcsr(mode | 0x8040); /* flush denormal results and operands to zero */
+#elif defined(__aarch64__)
+  uint64_t mode;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+  __asm__ volatile("msr fpcr, %0" : : "r"(mode | UINT64_C(1) << 24)); /* FZ: the same */
 #endif
   run_steps(r, worker, r->executor ? r->executor->workers : 1);
 #ifdef __SSE__
   __builtin_ia32_ldmxcsr(mode);
+#elif defined(__aarch64__)
+  __asm__ volatile("msr fpcr, %0" : : "r"(mode));
 #endif
 }
 

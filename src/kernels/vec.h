@@ -207,7 +207,11 @@ PZ_INLINE pz_v pz_v_from_bits(pz_vi x) { return (pz_v)x; }
 PZ_INLINE pz_vi pz_v_bits(pz_v x) { return (pz_vi)x; }
 /* Lanes whose mask is all ones from a, those whose mask is zero from b. */
 PZ_INLINE pz_v pz_v_select(pz_vi mask, pz_v a, pz_v b) {
+#if PZ_S == 4 && defined(__ARM_NEON)
+  return (pz_v)vbslq_f32((uint32x4_t)mask, (float32x4_t)a, (float32x4_t)b);
+#else
   return (pz_v)((mask & (pz_vi)a) | (~mask & (pz_vi)b));
+#endif
 }
 /* The last lane of x in all lanes. */
 PZ_INLINE pz_v pz_v_last(pz_v x) {
@@ -319,6 +323,37 @@ PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
 #error "PZ_S is wider than this instruction set's vectors"
 #endif
 
+/* a * b[lane] + c, lane a constant. Where the set multiplies by a lane (NEON's fmla by element), a vector of inputs is loaded once for S
+ * products of each vector of weights; elsewhere a broadcast from memory is cheaper than this. In assembler, so that the sum stays in its register: gcc 12
+ * copies it about otherwise, one move for each six products (doc/notes/2026-11-29-neon.md). */
+#if defined(__aarch64__) && PZ_S == 4
+#define PZ_V_HAS_LANES 1
+#define PZ_V_FMLA(lane) __asm__("fmla %0.4s, %1.4s, %2.s[" lane "]" : "+w"(c) : "w"(a), "w"(b))
+PZ_INLINE pz_v pz_v_fma_lane(pz_v a, pz_v b, int32_t lane, pz_v c) {
+  switch (lane) {
+  case 0: PZ_V_FMLA("0"); break;
+  case 1: PZ_V_FMLA("1"); break;
+  case 2: PZ_V_FMLA("2"); break;
+  default: PZ_V_FMLA("3");
+  }
+  return c;
+}
+#else
+#define PZ_V_HAS_LANES 0
+PZ_INLINE pz_v pz_v_fma_lane(pz_v a, pz_v b, int32_t lane, pz_v c) {
+  return pz_v_fma(a, pz_v_set1(b[lane]), c);
+}
+#endif
+
+/* *p as a factor of vectors: in all lanes, or in one where that is enough; a * x + c of such a one. A NEON load of all lanes takes a multiply-add's turn, and
+ * its address an instruction. */
+PZ_INLINE pz_v pz_v_factor(const float *p) {
+  return PZ_V_HAS_LANES ? (pz_v){*p} : pz_v_broadcast(p);
+}
+PZ_INLINE pz_v pz_v_fma_factor(pz_v a, pz_v x, pz_v c) {
+  return PZ_V_HAS_LANES ? pz_v_fma_lane(a, x, 0, c) : pz_v_fma(a, x, c);
+}
+
 /* All ones in the lanes in which a or b is NaN. */
 PZ_INLINE pz_vi pz_v_unordered(pz_v a, pz_v b) {
 #if PZ_S == 16 && defined(__AVX512DQ__)
@@ -373,13 +408,18 @@ PZ_INLINE pz_v pz_v_fma_broadcast(const float *p, pz_v b, pz_v c) {
 #else
 PZ_INLINE pz_v pz_v_add_broadcast(const float *p, pz_v b) { return pz_v_broadcast(p) + b; }
 PZ_INLINE pz_v pz_v_fma_broadcast(const float *p, pz_v b, pz_v c) {
-  return pz_v_fma(pz_v_broadcast(p), b, c);
+  return PZ_V_HAS_LANES ? pz_v_fma_lane(b, pz_v_factor(p), 0, c) : pz_v_fma(pz_v_broadcast(p), b, c);
 }
 #endif
 
 /* The larger, the smaller; NaN where one of the two is. */
+#if PZ_S == 4 && defined(__aarch64__)
+PZ_INLINE pz_v pz_v_max_nan(pz_v a, pz_v b) { return (pz_v)vmaxq_f32((float32x4_t)a, (float32x4_t)b); }
+PZ_INLINE pz_v pz_v_min_nan(pz_v a, pz_v b) { return (pz_v)vminq_f32((float32x4_t)a, (float32x4_t)b); }
+#else
 PZ_INLINE pz_v pz_v_max_nan(pz_v a, pz_v b) { return pz_v_select((pz_vi)(a == a), pz_v_max(a, b), a); }
 PZ_INLINE pz_v pz_v_min_nan(pz_v a, pz_v b) { return pz_v_select((pz_vi)(a == a), pz_v_min(a, b), a); }
+#endif
 
 /* Of each four lanes: those of a added up in pairs, then those of b. */
 PZ_INLINE pz_v pz_v_pairs(pz_v a, pz_v b) {

@@ -15,6 +15,15 @@ static inline pz_float_state pz_float_enter(void) {
   return before;
 }
 static inline void pz_float_leave(pz_float_state before) { __builtin_ia32_ldmxcsr(before); }
+#elif defined(__aarch64__)
+typedef uint64_t pz_float_state;
+static inline void pz_float_leave(pz_float_state before) { __asm__ volatile("msr fpcr, %0" : : "r"(before)); }
+static inline pz_float_state pz_float_enter(void) {
+  pz_float_state before;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(before));
+  pz_float_leave(UINT64_C(1) << 24); /* FPCR: no traps, to nearest, flush to zero, operands and results (FZ, 24) */
+  return before;
+}
 #else
 typedef int pz_float_state;
 static inline pz_float_state pz_float_enter(void) { return 0; }

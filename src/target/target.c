@@ -32,6 +32,7 @@ typedef struct row {
 
 #define INTEL "GenuineIntel"
 #define AMD   "AuthenticAMD"
+#define ARM   "ARM"
 #define IDS(...)                                                                                             \
   { __VA_ARGS__ }
 #define NO_IDS IDS({NULL, 0, 0, 0, 0, 0})
@@ -44,6 +45,9 @@ typedef struct row {
 #define WITH_TILES(more)                                                                                     \
   WITH_AVX512(PZ_NEEDS_TILES | PZ_HAS(AVX512_VNNI) | PZ_HAS(AVX_VNNI) | PZ_HAS(AVX512_FP16) |                \
               PZ_HAS(AMX_INT8) | (more))
+
+#define WITH_NEON(more) .features = PZ_NEEDS_NEON | (more), .vector_width = 4, .registers = 32
+#define NEON_OF_82      (PZ_HAS(ASIMDHP) | PZ_HAS(ASIMDDP))
 
 static const row rows[] = {
 #define CORE(title, numbers, ...) {.target = {.name = title, .core = title, __VA_ARGS__}, .ids = numbers},
@@ -82,12 +86,13 @@ const pz_cpu_range *pz_target_cpus(const char *core, int32_t i) {
   return r && i >= 0 && i < IDS_OF_ROW && r->ids[i].vendor ? &r->ids[i] : NULL;
 }
 
-/* The generic row with the most of these features. */
+/* The generic row with the most of these features; where they are too few for any, that of the instruction set that code is of nevertheless. */
 static const pz_target *generic_of(pz_features features) {
-  const pz_target *best = &rows[0].target;
+  const pz_features needs = pz_isa_get(pz_isa_of(features))->needs;
+  const pz_target *best = NULL;
   for (int i = 0; i < ROWS; i++)
-    if (is_generic(&rows[i]) && pz_features_have(features, rows[i].target.features) &&
-        pz_features_have(rows[i].target.features, best->features))
+    if (is_generic(&rows[i]) && pz_features_have(features | needs, rows[i].target.features) &&
+        (!best || pz_features_have(rows[i].target.features, best->features)))
       best = &rows[i].target;
   return best;
 }
@@ -128,7 +133,7 @@ void pz_target_flags(const pz_target *target, char out[PZ_TARGET_FLAGS]) {
   const pz_features used = pz_isa_get(pz_target_isa(target))->needs;
   size_t at = 0;
   for (int i = 0; i < PZ_FEATURE_COUNT && at < PZ_TARGET_FLAGS; i++)
-    if (used >> i & 1)
+    if (used >> i & 1 && *pz_feature_flag((pz_feature)i))
       at += (size_t)snprintf(out + at, PZ_TARGET_FLAGS - at, "%s%s", at ? " " : "",
                              pz_feature_flag((pz_feature)i));
 }

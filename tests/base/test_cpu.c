@@ -57,12 +57,14 @@ static void names_are_parsed(void **state) {
 static void widths(void **state) {
   (void)state;
   assert_int_equal(pz_isa_get(PZ_ISA_SSE4)->vector_width, 4);
+  assert_int_equal(pz_isa_get(PZ_ISA_NEON)->vector_width, 4);
+  assert_int_equal(pz_isa_get(PZ_ISA_NEON)->registers, 32);
   assert_int_equal(pz_isa_get(PZ_ISA_AVX2)->vector_width, 8);
   assert_int_equal(pz_isa_get(PZ_ISA_AVX512)->vector_width, 16);
   assert_int_equal(pz_isa_get(PZ_ISA_AMX)->vector_width, 16);
 }
 
-/* An independent witness: the flags that the kernel lists. */
+/* An independent witness: the flags that the kernel lists, as x86's or ARM's. */
 static bool kernel_lists(const char *flag) {
   static char text[1 << 16];
   FILE *file = fopen("/proc/cpuinfo", "r");
@@ -72,7 +74,12 @@ static bool kernel_lists(const char *flag) {
   text[n] = 0;
   char word[64];
   snprintf(word, sizeof word, " %s ", flag);
-  char *flags = strstr(text, "\nflags"), *end = flags ? strchr(flags + 1, '\n') : NULL;
+#ifdef __aarch64__
+  char *flags = strstr(text, "\nFeatures");
+#else
+  char *flags = strstr(text, "\nflags");
+#endif
+  char *end = flags ? strchr(flags + 1, '\n') : NULL;
   if (!end) return false;
   *end = ' ';
   end[1] = 0;
@@ -90,9 +97,16 @@ static bool tiles_are_allowed(void) {
 
 static void support_agrees_with_the_kernel(void **state) {
   (void)state;
-#ifndef __x86_64__
+#if defined(__aarch64__)
+  const bool neon = kernel_lists("asimd") && kernel_lists("atomics") && kernel_lists("asimdrdm");
+  if (!kernel_lists("fp")) skip(); /* qemu's user mode shows the flags of the machine that it runs on */
+  assert_int_equal(pz_isa_supported(PZ_ISA_NEON), neon);
+  assert_int_equal(pz_isa_native(), PZ_ISA_NEON);
+  return;
+#elif !defined(__x86_64__)
   skip();
 #endif
+  assert_false(pz_isa_supported(PZ_ISA_NEON));
   bool avx2 = kernel_lists("avx2") && kernel_lists("fma") && kernel_lists("f16c");
   bool avx512 = avx2 && kernel_lists("avx512f") && kernel_lists("avx512vl") && kernel_lists("avx512bw") &&
                 kernel_lists("avx512dq");

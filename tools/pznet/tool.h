@@ -116,11 +116,14 @@ typedef struct tool_model {
        "the core to plan and compile for: native (default), x86-64-v2, x86-64-v3, x86-64-v4, "               \
        "haswell,\n" TOOL_HELP_COLUMN                                                                         \
        "skylake-x, cascade-lake, ice-lake-server, sapphire-rapids, emerald-rapids,\n" TOOL_HELP_COLUMN       \
-       "granite-rapids, zen2, zen3, zen4, zen5; compile: several with commas between\n" TOOL_HELP_COLUMN     \
-       "make one file with a variant for each; of such a file: which is meant"},                             \
+       "granite-rapids, zen2, zen3, zen4, zen5; of ARM's armv8.2-a, cortex-a76,\n" TOOL_HELP_COLUMN          \
+       "neoverse-n1, neoverse-v1, neoverse-v2, with --cc aarch64-linux-gnu-gcc.\n" TOOL_HELP_COLUMN          \
+       "compile: several with commas between make one file with a variant for each;\n" TOOL_HELP_COLUMN      \
+       "of such a file: which is meant"},                                                                    \
       {"isa", 0, "SET",                                                                                      \
-       "coarser: this machine, taken to have amx, avx512, avx2 or sse4 and no more; compile: "               \
-       "all:\n" TOOL_HELP_COLUMN "x86-64-v2, x86-64-v3, x86-64-v4 and sapphire-rapids in one file"},         \
+       "coarser: this machine, taken to have amx, avx512, avx2, sse4 or neon and no more; "                  \
+       "compile:\n" TOOL_HELP_COLUMN                                                                         \
+       "all: x86-64-v2, x86-64-v3, x86-64-v4 and sapphire-rapids in one file"},                              \
       {"disable", 0, "PASSES",                                                                               \
        "comma-separated passes to leave out, e.g. fuse-add,fold-linear,fuse-activation,pad-outputs"},        \
       {"input", 0, "NAME=SHAPE",                                                                             \

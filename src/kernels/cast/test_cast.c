@@ -303,19 +303,33 @@ static void tensors(void **state) {
   }
 }
 
+#ifdef __SSE__
+static unsigned float_mode(void) { return __builtin_ia32_stmxcsr(); }
+static void set_float_mode(unsigned mode) { __builtin_ia32_ldmxcsr(mode); }
+enum { FLUSHES = 0x8040 };
+#elif defined(__aarch64__)
+static unsigned float_mode(void) {
+  uint64_t mode;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+  return (unsigned)mode;
+}
+static void set_float_mode(unsigned mode) { __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)mode)); }
+enum { FLUSHES = 1 << 24 };
+#endif
+
 /* Workers take denormal floats for zeros: halves stay what they are. */
 static void flushed(void **state) {
   (void)state;
-#ifdef __SSE__
-  const unsigned before = __builtin_ia32_stmxcsr();
-  __builtin_ia32_ldmxcsr(before | 0x8040);
+#if defined(__SSE__) || defined(__aarch64__)
+  const unsigned before = float_mode();
+  set_float_mode(before | FLUSHES);
   uint16_t h[PZ_S], back[PZ_S];
   float x[PZ_S];
   for (int i = 0; i < PZ_S; ++i) h[i] = (uint16_t)(1 + 37 * i);
   const pz_v v = pz_cast_load((const char *)h, PZ_CAST_F16, 1, 0, PZ_S, 1);
   pz_cast_store((char *)back, v, PZ_CAST_F16, 1, 0, PZ_S, 1);
   memcpy(x, &v, sizeof x);
-  __builtin_ia32_ldmxcsr(before);
+  set_float_mode(before);
   for (int i = 0; i < PZ_S; ++i) {
     assert_true((double)x[i] == of_bits(h[i], 5, 10));
     assert_int_equal(back[i], h[i]);

@@ -444,12 +444,12 @@ static const kind kinds[] = {
 int main(int argc, char **argv) {
   static problem problems[256];
   generator g = {.machine = {.l1 = 32 << 10, .l2 = 1 << 20}};
-  if (argc < 4) return fprintf(stderr, "usage: gen_conv KIND S REGISTERS [COUNT SEED]\n"), 2;
-  g.s = atoi(argv[2]), g.machine.registers = atoi(argv[3]);
-  g.random.state = argc > 5 ? (uint64_t)atoi(argv[5]) * 2654435761u + 1 : 1;
+  if (argc < 5) return fprintf(stderr, "usage: gen_conv KIND S REGISTERS LANES [COUNT SEED]\n"), 2;
+  g.s = atoi(argv[2]), g.machine.registers = atoi(argv[3]), g.machine.lanes = atoi(argv[4]);
+  g.random.state = argc > 6 ? (uint64_t)atoi(argv[6]) * 2654435761u + 1 : 1;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
     if (strcmp(argv[1], kinds[i].name)) continue;
-    int32_t count = kinds[i].make(&g, problems, argc > 4 ? atoi(argv[4]) : 0);
+    int32_t count = kinds[i].make(&g, problems, argc > 5 ? atoi(argv[5]) : 0);
     for (int32_t p = 0; p < count; ++p) kinds[i].print(&g, p, kinds[i].kernel, &problems[p].shape);
     printf("#define INSTANCES_KIND \"%s\"\n", kinds[i].name);
     print_table(problems, count);

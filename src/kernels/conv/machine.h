@@ -12,6 +12,7 @@ static inline double pz_conv_uneven(int64_t pieces, int32_t workers) {
 
 typedef struct pz_conv_machine {
   int32_t registers; /* vector registers */
+  int32_t lanes;     /* 1: a fused multiply-add takes one factor from a lane of a register (NEON) */
   int64_t l1, l2;    /* bytes of data cache of one core */
   int32_t workers;   /* that share a layer; 0: any number */
   int32_t

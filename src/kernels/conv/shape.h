@@ -114,6 +114,16 @@ PZ_INLINE int pz_conv_takes_rows(const pz_conv_direct_shape *s, int32_t kb, int3
   return kb == 1 && s->rh == 1 && s->kernel[2] > 1 && rw + s->kernel[2] + 1 <= registers - registers / 16;
 }
 
+/* By lane, of an NCHW input whose points in a row lie side by side: vectors of points wait, S of them in each, the last one ending with the
+ * last point that a tile of one row reads. Tiles of several rows, and of fewer points than a vector has, broadcast them. */
+PZ_INLINE int32_t pz_conv_point_reach(const pz_conv_direct_shape *s, int32_t points) {
+  return (points - 1) * s->stride[2] + 1;
+}
+PZ_INLINE int pz_conv_by_points(const pz_conv_direct_shape *s, int32_t points) {
+  return s->in.block == 1 && s->in.stride_w == 1 && s->rh == 1 &&
+         pz_conv_point_reach(s, points) >= s->out.block;
+}
+
 /* The input blocks that outer blocks first .. first+count-1 see. */
 typedef struct pz_conv_range {
   int32_t begin, end;

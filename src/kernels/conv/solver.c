@@ -96,6 +96,7 @@ pz_status pz_conv_add_scratch_call(pz_builder *b, const pz_conv_operands *p, pz_
 
 pz_conv_machine pz_conv_machine_of(const pz_target *target) {
   return (pz_conv_machine){.registers = target->registers,
+                           .lanes = pz_target_has(target, PZ_NEEDS_NEON),
                            .l1 = target->caches.l1d,
                            .l2 = target->caches.l2,
                            .workers = target->workers};

@@ -10,12 +10,6 @@
 
 #include "instances.h"
 
-#if PZ_S == 16 || defined(__AVX512VL__)
-#define REGISTERS 32
-#else
-#define REGISTERS 16
-#endif
-
 typedef struct kind {
   const char *name;
   bool transposed;
@@ -32,9 +26,10 @@ static const kind convolutions[] = {
 /* ---- deconvolutions: all phases, each scheduled as the generator did, packed one behind the other ---- */
 
 static void schedule(const kind *k, pz_conv_direct_shape *s) {
-  const pz_conv_machine machine = {.registers = REGISTERS, .l1 = 32 << 10, .l2 = 1 << 20};
+  const pz_conv_machine machine = {
+      .registers = PZ_V_REGISTERS, .lanes = PZ_V_HAS_LANES, .l1 = 32 << 10, .l2 = 1 << 20};
   if (k == convolutions) pz_conv_direct_schedule(s, &machine);
-  else pz_conv_depthwise_schedule(s, REGISTERS);
+  else pz_conv_depthwise_schedule(s, PZ_V_REGISTERS);
 }
 
 static void pack_phase(const kind *k, const pz_conv_direct_shape *s, const pz_deconv_phase *p,

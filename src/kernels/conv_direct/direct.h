@@ -11,7 +11,11 @@
  * The tile. In each step one input channel of one tap is broadcast at rw points and multiplied with kb vectors of weights:
  * kb*rw fused multiply-adds for kb + rw loads. Compilers lose up to half of the speed here by moving loads of later
  * steps up until registers spill, so empty asm statements pin the accumulators after each step and the operands that
- * wait in registers. Figures and what was tried: doc/notes/2026-11-28-convolutions.md. */
+ * wait in registers. Figures and what was tried: doc/notes/2026-11-28-convolutions.md.
+ *
+ * Where a multiply-add takes one factor from a lane (NEON), a point's S channels are one load for S steps instead of S broadcasts, each of which
+ * would take an instruction for its address too; of NCHW inputs S points are. Summed in the same order, but for tiles of one outer
+ * block, which then go tap by tap as all others do. What comes of it is counted: doc/notes/2026-11-29-neon.md. */
 #ifndef PZ_KERNELS_CONV_DIRECT_DIRECT_H
 #define PZ_KERNELS_CONV_DIRECT_DIRECT_H
 
@@ -61,23 +65,96 @@ PZ_INLINE void pz_conv_step(const pz_conv_direct_shape *s, int32_t kb, int32_t r
       if (pin) PZ_V_PIN(held[k]);
     }
     PZ_UNROLL for (int32_t r = 0; r < points; ++r) {
-      pz_v x = pz_v_broadcast(in + pz_conv_point(&s->in, s->stride, rw, r));
+      pz_v x = pz_v_factor(in + pz_conv_point(&s->in, s->stride, rw, r));
       if (PZ_CONV_PIN_BROADCAST && kb > 1) PZ_V_PIN(x);
-      PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[r * kb + k] = pz_v_fma(held[k], x, acc[r * kb + k]);
+      PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[r * kb + k] =
+          pz_v_fma_factor(held[k], x, acc[r * kb + k]);
     }
   } else {
     PZ_UNROLL for (int32_t r = 0; r < points; ++r) {
-      held[r] = pz_v_broadcast(in + pz_conv_point(&s->in, s->stride, rw, r));
+      held[r] = pz_v_factor(in + pz_conv_point(&s->in, s->stride, rw, r));
       if (pin) PZ_V_PIN(held[r]);
     }
     PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
       pz_v x = pz_v_load(weights + k * PZ_S);
-      PZ_UNROLL for (int32_t r = 0; r < points; ++r) acc[r * kb + k] = pz_v_fma(held[r], x, acc[r * kb + k]);
+      PZ_UNROLL for (int32_t r = 0; r < points; ++r) acc[r * kb + k] =
+          PZ_V_HAS_LANES ? pz_v_fma_lane(x, held[r], 0, acc[r * kb + k])
+                         : pz_v_fma(held[r], x, acc[r * kb + k]);
     }
   }
   PZ_UNROLL for (int32_t i = 0; i < kb * points; ++i) PZ_V_PIN(acc[i]);
   PZ_MEMORY_PIN();
 }
+
+/* ---- by lane ---- */
+
+#define PZ_CONV_LANES(s) (PZ_V_HAS_LANES && (s)->in.block == PZ_S)
+
+/* A block's channels at each point; vectors of a view that is channels-last lie anywhere. */
+PZ_INLINE void pz_conv_load_points(const pz_conv_direct_shape *s, int32_t rw, const float *in, pz_v *x) {
+  PZ_UNROLL for (int32_t r = 0; r < rw * s->rh; ++r) {
+    x[r] = pz_v_loadu(in + pz_conv_point(&s->in, s->stride, rw, r));
+    PZ_V_PIN(x[r]);
+  }
+}
+
+/* pz_conv_step, of channel `lane` of what waits in x. No sum is pinned: each product is (pz_v_fma_lane). */
+PZ_INLINE void pz_conv_step_of_lanes(int32_t kb, int32_t points, int32_t lane, const pz_v *x,
+                                     const float *weights, pz_v *acc) {
+  PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+    const pz_v w = pz_v_load(weights + k * PZ_S);
+    PZ_UNROLL for (int32_t r = 0; r < points; ++r) acc[r * kb + k] =
+        pz_v_fma_lane(w, x[r], lane, acc[r * kb + k]);
+  }
+  PZ_MEMORY_PIN();
+}
+
+/* A block's channels of each of the taps along w. */
+PZ_INLINE void pz_conv_taps_of_lanes(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, const float *in,
+                                     const float *weights, pz_v *acc) {
+  pz_v x[PZ_CONV_ACCUMULATORS];
+  PZ_ROLL for (int32_t w = 0; w < s->kernel[2]; ++w) {
+    PZ_POINTER_PIN(in);
+    PZ_POINTER_PIN(weights);
+    pz_conv_load_points(s, rw, in, x);
+    PZ_UNROLL for (int32_t c = 0; c < PZ_S; ++c)
+        pz_conv_step_of_lanes(kb, rw * s->rh, c, x, weights + c * kb * PZ_S, acc);
+    in += s->dilation[2] * s->in.stride_w;
+    weights += PZ_S * kb * PZ_S;
+  }
+}
+
+/* Where `reach` points of a row, S at least, lie in vectors: v starts with this one; the last one is moved back, so that nothing behind them
+ * is read. */
+PZ_INLINE int32_t pz_conv_vector_of(int32_t reach, int32_t v) {
+  return (v + 1) * PZ_S <= reach ? v * PZ_S : reach - PZ_S;
+}
+PZ_INLINE void pz_conv_load_row(int32_t reach, const float *in, pz_v *x) {
+  PZ_UNROLL for (int32_t v = 0; v < (reach + PZ_S - 1) / PZ_S; ++v) {
+    x[v] = pz_v_loadu(in + pz_conv_vector_of(reach, v));
+    PZ_V_PIN(x[v]);
+  }
+}
+/* w * point p of the row + c */
+PZ_INLINE pz_v pz_conv_fma_point(int32_t reach, int32_t p, pz_v w, const pz_v *x, pz_v c) {
+  return pz_v_fma_lane(w, x[p / PZ_S], p - pz_conv_vector_of(reach, p / PZ_S), c);
+}
+
+/* pz_conv_step of an NCHW input. */
+PZ_INLINE void pz_conv_step_of_points(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, const float *in,
+                                      const float *weights, pz_v *acc) {
+  const int32_t reach = pz_conv_point_reach(s, rw);
+  pz_v x[PZ_CONV_ACCUMULATORS];
+  pz_conv_load_row(reach, in, x);
+  PZ_UNROLL for (int32_t k = 0; k < kb; ++k) {
+    const pz_v w = pz_v_load(weights + k * PZ_S);
+    PZ_UNROLL for (int32_t r = 0; r < rw; ++r) acc[r * kb + k] =
+        pz_conv_fma_point(reach, r * s->stride[2], w, x, acc[r * kb + k]);
+  }
+  PZ_MEMORY_PIN();
+}
+
+/* ---- ---- */
 
 /* A tile of one outer block: kw steps at once. An input point is broadcast once for all outputs that it reaches, else
  * there were as many loads as multiply-adds. weights: of tap 0; those of the next tap lie `channels` vectors behind. */
@@ -90,13 +167,17 @@ PZ_INLINE void pz_conv_row_step(const pz_conv_direct_shape *s, int32_t rw, int32
     held[w] = pz_v_load(weights + w * channels * PZ_S);
     PZ_V_PIN(held[w]);
   }
+  const int by_points = PZ_V_HAS_LANES && pz_conv_by_points(s, rw);
+  pz_v points[PZ_CONV_ACCUMULATORS];
+  if (by_points) pz_conv_load_row(reach, in, points);
   PZ_UNROLL for (int32_t p = 0; p < reach; ++p) {
-    pz_v x = pz_v_broadcast(in + p * s->in.stride_w);
-    PZ_V_PIN(x);
+    pz_v x = by_points ? pz_v_zero() : pz_v_factor(in + p * s->in.stride_w);
+    if (!by_points) PZ_V_PIN(x);
     PZ_UNROLL for (int32_t w = 0; w < kw; ++w) {
       const int32_t r = (p - w * dilation) / stride;
       if (p >= w * dilation && r < rw && p == w * dilation + r * stride)
-        acc[r] = pz_v_fma(held[w], x, acc[r]);
+        acc[r] = by_points ? pz_conv_fma_point(reach, p, held[w], points, acc[r])
+                           : pz_v_fma_factor(held[w], x, acc[r]);
     }
   }
   PZ_UNROLL for (int32_t r = 0; r < rw; ++r) PZ_V_PIN(acc[r]);
@@ -123,8 +204,11 @@ PZ_INLINE void pz_conv_taps_of_row(const pz_conv_direct_shape *s, int32_t kb, in
   PZ_ROLL for (int32_t w = 0; w < across; ++w) {
     PZ_POINTER_PIN(in);
     PZ_POINTER_PIN(weights);
-    PZ_UNROLL for (int32_t i = 0; i < steps; ++i)
-        pz_conv_step(s, kb, rw, in + i * step, weights + i * kb * PZ_S, acc);
+    PZ_UNROLL for (int32_t i = 0; i < steps; ++i) {
+      if (PZ_V_HAS_LANES && pz_conv_by_points(s, rw))
+        pz_conv_step_of_points(s, kb, rw, in + i * step, weights + i * kb * PZ_S, acc);
+      else pz_conv_step(s, kb, rw, in + i * step, weights + i * kb * PZ_S, acc);
+    }
     in += tap;
     weights += steps * kb * PZ_S;
   }
@@ -139,7 +223,8 @@ PZ_INLINE const float *pz_conv_sum(const pz_conv_direct_shape *s, int32_t kb, in
         const float *x = in + b * s->in.stride_c + d * s->dilation[0] * s->in.stride_d +
                          h * s->dilation[1] * s->in.stride_h;
         pz_conv_fetch(s, rw, h, x);
-        if (PZ_MAY(CONV, ROWS) && pz_conv_takes_rows(s, kb, rw, PZ_V_REGISTERS))
+        if (PZ_CONV_LANES(s) && channels == PZ_S) pz_conv_taps_of_lanes(s, kb, rw, x, weights, acc);
+        else if (PZ_MAY(CONV, ROWS) && pz_conv_takes_rows(s, kb, rw, PZ_V_REGISTERS))
           pz_conv_row(s, rw, channels, x, weights, acc);
         else if (PZ_MAY(CONV, TAPS)) pz_conv_taps_of_row(s, kb, rw, channels, x, weights, acc);
         weights += s->kernel[2] * channels * kb * PZ_S;
@@ -224,13 +309,16 @@ PZ_INLINE void pz_conv_fetch_ahead(const pz_conv_direct_shape *s, const pz_conv_
 PZ_INLINE void pz_conv_sum_fetching(const pz_conv_direct_shape *s, int32_t kb, int32_t rw, int32_t points,
                                     const float *in, const float *weights, const float *residual, pz_v *acc) {
   const int32_t steps = s->in.block, lines = pz_conv_fetches_evenly(s) ? points * kb : 0;
+  pz_v x[PZ_CONV_ACCUMULATORS];
   PZ_POINTER_PIN(in);
   PZ_POINTER_PIN(weights);
   PZ_POINTER_PIN(residual);
+  if (PZ_CONV_LANES(s)) pz_conv_load_points(s, rw, in, x);
   PZ_UNROLL for (int32_t i = 0; i < steps; ++i) {
     PZ_UNROLL for (int32_t l = lines * i / steps; l < lines * (i + 1) / steps; ++l) __builtin_prefetch(
         residual + pz_conv_block_offset(s, &s->residual, l % kb) + l / kb * s->residual.stride_w, 0, 2);
-    pz_conv_step(s, kb, rw, in + i, weights + i * kb * PZ_S, acc);
+    if (PZ_CONV_LANES(s)) pz_conv_step_of_lanes(kb, rw * s->rh, i, x, weights + i * kb * PZ_S, acc);
+    else pz_conv_step(s, kb, rw, in + i, weights + i * kb * PZ_S, acc);
   }
 }
 

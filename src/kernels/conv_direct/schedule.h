@@ -10,6 +10,9 @@
  * gcc 12 copies accumulators about where more than two of either kind of operand are held: 4% on the multiply-adds.
  * A tile of one outer block takes the kw taps of a row together (pz_conv_takes_rows), which saves loads: kw weights and
  * a broadcast for each input point. More groups read the input more often: 4% too.
+ * Where a multiply-add takes a factor from a lane (NEON: pz_conv_step_of_lanes), the S channels of a block at a point are one load, and wait in a
+ * register, in place of S broadcasts; nothing of that was measured: what counts are instructions (doc/notes/2026-11-29-neon.md), four a cycle as on a
+ * Neoverse N1, of which two may be multiply-adds, with a latency of four cycles, and two may be loads.
  * The step takes the largest of these; a tile takes its steps and a constant, for loading, finishing and storing its
  * accumulators and for the loop. The schedule with the fewest cycles for all tiles of all outer groups is taken; the
  * splits into equal parts make short rests rare. doc/notes/2026-11-28-convolutions.md compares the model with measurements. */
@@ -24,13 +27,37 @@
 
 static inline double pz_conv_larger(double a, double b) { return a > b ? a : b; }
 
-/* Without a fused multiply-add (S = 4) a product needs a register and an instruction more. */
-static inline int32_t pz_conv_registers(const pz_conv_direct_shape *s, int32_t kb, int32_t points) {
+/* Vectors of inputs that wait for multiply-adds by lane, of a step of each channel of a block or, of an NCHW input, of each tap; rows: of all taps of
+ * a row. */
+static inline int32_t pz_conv_lane_vectors(const pz_conv_direct_shape *s, int32_t points, bool rows) {
+  const int32_t more = rows ? (s->kernel[2] - 1) * s->dilation[2] : 0,
+                reach = pz_conv_point_reach(s, points) + more;
+  return pz_conv_by_points(s, points) ? (reach + s->out.block - 1) / s->out.block : points;
+}
+
+/* Without a fused multiply-add (S = 4) a product needs a register and an instruction more. By lane two vectors of weights take turns, or
+ * the kernel's width of them wait. */
+static inline int32_t pz_conv_registers(const pz_conv_direct_shape *s, const pz_conv_machine *m, int32_t kb,
+                                        int32_t points) {
+  const bool rows = s->in.block == 1 && pz_conv_takes_rows(s, kb, points, m->registers);
+  if (m->lanes)
+    return kb * points + pz_conv_lane_vectors(s, points, rows) + (rows ? s->kernel[2] : 2);
   return kb * points + (kb < points ? kb : points) + (s->out.block == 4 ? 2 : 1);
 }
 
-static inline double pz_conv_step_cycles(const pz_conv_direct_shape *s, int32_t kb, int32_t points, bool near,
+static inline double pz_conv_lane_cycles(const pz_conv_direct_shape *s, int32_t kb, int32_t points, bool near,
                                          bool rows) {
+  rows = rows && s->in.block == 1;
+  const int32_t steps = rows ? s->kernel[2] : s->in.block;
+  const double fma = kb * points, loads = kb + pz_conv_lane_vectors(s, points, rows) / (double)steps,
+               stream = near ? 0 : kb * s->out.block * 4 / 16.0;
+  const double cycles = pz_conv_larger(pz_conv_larger(fma / 2, 5.0), pz_conv_larger(loads / 2, (fma + loads) / 4));
+  return pz_conv_larger(cycles, stream) + loads * 0.05; /* of equals the one with fewer loads */
+}
+
+static inline double pz_conv_step_cycles(const pz_conv_direct_shape *s, const pz_conv_machine *m, int32_t kb,
+                                         int32_t points, bool near, bool rows) {
+  if (m->lanes) return pz_conv_lane_cycles(s, kb, points, near, rows);
   const bool fused = s->out.block > 4;
   double fma = kb * points * (fused ? 0.5 : 1.0);
   double loads = (kb + points) * 0.7, issue = (kb * points * (fused ? 1.0 : 2.5) + kb + points) / 6.0;
@@ -51,7 +78,7 @@ static inline double pz_conv_row_cycles(const pz_conv_direct_shape *s, const pz_
     int32_t points = (tiles.size - part) * s->rh, count = part ? tiles.count - tiles.large : tiles.large;
     bool rows = pz_conv_takes_rows(s, kb, tiles.size - part, m->registers);
     if (count)
-      total += count * (steps * pz_conv_step_cycles(s, kb, points, near, rows) + kb * points * 2 + 20);
+      total += count * (steps * pz_conv_step_cycles(s, m, kb, points, near, rows) + kb * points * 2 + 20);
   }
   return total;
 }
@@ -94,7 +121,7 @@ static inline bool pz_conv_schedule_fits(const pz_conv_direct_shape *s, const pz
   /* tiles of rows sum in an order of their own: which tiles there are must not depend on the height (bands, same bits) */
   if (s->rh > 1 && s->kernel[2] > 1) return false;
   if (!pz_conv_phases_fit(s)) return false;
-  return pz_conv_registers(s, s->kb, s->rw * s->rh) <= m->registers;
+  return pz_conv_registers(s, m, s->kb, s->rw * s->rh) <= m->registers;
 }
 
 /* Bytes of the weights that one pass of one outer group streams through, for each input block. */

@@ -103,16 +103,16 @@ PZ_INLINE void pz_fft_step(int32_t kb, int32_t rw, int64_t imaginary, const floa
     PZ_V_PIN(wi[k]);
   }
   PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) {
-    pz_v x = pz_v_broadcast(in + i / kb * PZ_S);
+    pz_v x = pz_v_factor(in + i / kb * PZ_S);
 
-    re[i] = pz_v_fma(wr[i % kb], x, re[i]);
-    im[i] = pz_v_fma(wi[i % kb], x, im[i]);
+    re[i] = pz_v_fma_factor(wr[i % kb], x, re[i]);
+    im[i] = pz_v_fma_factor(wi[i % kb], x, im[i]);
   }
   PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) {
-    pz_v y = pz_v_broadcast(in + imaginary + i / kb * PZ_S);
+    pz_v y = pz_v_factor(in + imaginary + i / kb * PZ_S);
 
-    re[i] = pz_v_fma(-wi[i % kb], y, re[i]);
-    im[i] = pz_v_fma(wr[i % kb], y, im[i]);
+    re[i] = pz_v_fma_factor(-wi[i % kb], y, re[i]);
+    im[i] = pz_v_fma_factor(wr[i % kb], y, im[i]);
   }
   PZ_UNROLL for (int32_t i = 0; i < kb * rw; ++i) {
     PZ_V_PIN(re[i]);

@@ -143,11 +143,50 @@ static void test_sums(void **state) {
   for (int i = 0; i < PZ_S; ++i) assert_true(sums[i] == (float)(i * PZ_S * (PZ_S + 1) / 2));
 }
 
+/* A lane's product is the broadcast's, bit by bit; *p is read, and nothing beside it. */
+static void test_factors(void **state) {
+  (void)state;
+  pz_test_random r = {9};
+  pz_test_memory m = pz_test_alloc(1, false);
+  for (int i = 0; i < 1000; ++i) {
+    pz_v a, b, c;
+    for (int k = 0; k < PZ_S; ++k)
+      a[k] = pz_test_float(&r, -1, 1), b[k] = pz_test_float(&r, -1, 1), c[k] = pz_test_float(&r, -1, 1);
+    for (int lane = 0; lane < PZ_S; ++lane) {
+      *m.data = b[lane];
+      const pz_v want = pz_v_fma(a, pz_v_set1(b[lane]), c), by_lane = pz_v_fma_lane(a, b, lane, c),
+                 by_factor = pz_v_fma_factor(a, pz_v_factor(m.data), c),
+                 by_broadcast = pz_v_fma_broadcast(m.data, a, c);
+      assert_memory_equal(&by_lane, &want, sizeof want);
+      assert_memory_equal(&by_factor, &want, sizeof want);
+      assert_memory_equal(&by_broadcast, &want, sizeof want);
+    }
+  }
+  pz_test_free(&m);
+}
+
+/* What vec.h says of NaN, and of zeros: b where neither is larger. */
+static void test_larger_and_smaller(void **state) {
+  (void)state;
+  const pz_v nan = pz_v_set1(NAN), one = pz_v_set1(1), zero = pz_v_zero(), minus = pz_v_set1(-0.0f);
+  assert_true(isnan(pz_v_max(one, nan)[0]) && isnan(pz_v_min(one, nan)[0]));
+  assert_true(pz_v_max(nan, one)[0] == 1 && pz_v_min(nan, one)[0] == 1);
+  assert_true(isnan(pz_v_min_nan(nan, one)[0]) && isnan(pz_v_min_nan(one, nan)[0]));
+  assert_true(pz_v_max_nan(one, zero)[0] == 1 && pz_v_min_nan(one, zero)[0] == 0);
+  assert_true(signbit(pz_v_max(zero, minus)[0]) && !signbit(pz_v_max(minus, zero)[0]));
+  assert_true(pz_v_select_gt(nan, zero, one, zero)[0] == 0 && pz_v_select_gt(one, zero, one, zero)[0] == 1);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),    cmocka_unit_test(test_activations),
-                                     cmocka_unit_test(test_special), cmocka_unit_test(test_stated_errors),
-                                     cmocka_unit_test(test_exp),     cmocka_unit_test(test_lanes),
-                                     cmocka_unit_test(test_sums)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),
+                                     cmocka_unit_test(test_activations),
+                                     cmocka_unit_test(test_special),
+                                     cmocka_unit_test(test_stated_errors),
+                                     cmocka_unit_test(test_exp),
+                                     cmocka_unit_test(test_lanes),
+                                     cmocka_unit_test(test_sums),
+                                     cmocka_unit_test(test_factors),
+                                     cmocka_unit_test(test_larger_and_smaller)};
   if (!pz_test_cpu()) return 77;
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

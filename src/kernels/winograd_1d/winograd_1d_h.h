@@ -49,9 +49,12 @@ PZ_INLINE void pz_winograd_1d_h_load(const pz_winograd_1d_h_shape *s, int whole,
 /* `channels` channels of a block: every column's sum gets weight * input. */
 PZ_INLINE const float *pz_winograd_1d_h_channels(const pz_winograd_1d_h_shape *s, int32_t channels,
                                                  const float *in, const float *weights, pz_v *acc) {
+  pz_v x[PZ_CONV_ACCUMULATORS];
+  if (PZ_V_HAS_LANES) PZ_UNROLL for (int32_t c = 0; c < s->rw; ++c) x[c] = pz_v_load_once(in + c * PZ_S);
   PZ_UNROLL for (int32_t j = 0; j < channels; ++j, weights += PZ_S) {
     const pz_v w = pz_v_load(weights);
-    PZ_UNROLL for (int32_t c = 0; c < s->rw; ++c) acc[c] = pz_v_fma_broadcast(in + c * PZ_S + j, w, acc[c]);
+    PZ_UNROLL for (int32_t c = 0; c < s->rw; ++c) acc[c] =
+        PZ_V_HAS_LANES ? pz_v_fma_lane(w, x[c], j, acc[c]) : pz_v_fma_broadcast(in + c * PZ_S + j, w, acc[c]);
   }
   return weights;
 }

@@ -66,10 +66,10 @@ PZ_INLINE void pz_winograd_1d_w_step(const pz_winograd_1d_w_shape *s, const floa
       PZ_V_PIN(held[k]);
     }
     PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
-      pz_v x = pz_v_broadcast(in + p * extent + r);
+      pz_v x = pz_v_factor(in + p * extent + r);
       if (PZ_CONV_PIN_BROADCAST && kb > 1) PZ_V_PIN(x);
       PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[(p * rw + r) * kb + k] =
-          pz_v_fma(held[k], x, acc[(p * rw + r) * kb + k]);
+          pz_v_fma_factor(held[k], x, acc[(p * rw + r) * kb + k]);
     }
   }
   PZ_UNROLL for (int32_t i = 0; i < a * rw * kb; ++i) PZ_V_PIN(acc[i]);

@@ -10,7 +10,7 @@
 /* Machines that pznet generates code for: compilers make code of one of them. */
 typedef enum pz_machine { PZ_MACHINE_X86_64, PZ_MACHINE_AARCH64 } pz_machine;
 
-/* Instruction sets that pznet generates code for, weakest first; rows of isa.inc. Each stands for a set of features. */
+/* Instruction sets that pznet generates code for, those of a machine weakest first; rows of isa.inc. Each stands for a set of features. */
 typedef enum pz_isa {
 #define ISA(id, name, title, machine, width, registers, needs) PZ_ISA_##id,
 #include "base/isa.inc"
@@ -19,8 +19,8 @@ typedef enum pz_isa {
 } pz_isa;
 
 typedef struct pz_isa_traits {
-  const char *name;  /* "sse4", "neon", "avx2", "avx512", "amx": the spelling of --isa and of the manifest */
-  const char *title; /* "SSE4.2", "NEON", "AVX2", "AVX-512", "AMX": the spelling in messages */
+  const char *name;  /* "sse4", "avx2", "avx512", "amx", "neon": the spelling of --isa and of the manifest */
+  const char *title; /* "SSE4.2", "AVX2", "AVX-512", "AMX", "NEON": the spelling in messages */
   pz_machine machine;
   int vector_width;  /* S, floats in a register */
   int registers;     /* vector registers */

@@ -141,11 +141,11 @@ static const pz_isa_traits *weaker(pz_isa isa) {
   return less >= 0 ? pz_isa_get((pz_isa)less) : NULL;
 }
 
-/* A compiler of another machine knows none of the target's flags, and gcc says so in many ways. */
+/* A compiler of another machine knows none of the target's flags, and says so in many ways: gcc of -march=, clang of a CPU. */
 static bool is_for_another_machine(const pz_plan *plan, const char *line) {
   const char *flag = refused_flag(plan, line);
   return pz_isa_get(pz_target_isa(&plan->target))->machine != pz_machine_here() &&
-         (flag || strstr(line, "-march="));
+         (flag || strstr(line, "-march=") || strstr(line, "target CPU"));
 }
 
 /* The line of a compiler's output that tells why: the first that names an error, but for that of gcc about its linker, whose own lines are before

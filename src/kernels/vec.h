@@ -345,10 +345,16 @@ PZ_INLINE pz_v pz_v_fma_lane(pz_v a, pz_v b, int32_t lane, pz_v c) {
 }
 #endif
 
-/* *p as a factor of vectors: in all lanes, or in one where that is enough; a * x + c of such a one. A NEON load of all lanes takes a multiply-add's turn, and
- * its address an instruction. */
+/* *p as a factor of vectors: in all lanes, or in the first where that is enough; a * x + c of such a one. NEON's load of all lanes takes the turn of a
+ * multiply-add, and its address an instruction; gcc 12 would clear the other lanes. */
 PZ_INLINE pz_v pz_v_factor(const float *p) {
-  return PZ_V_HAS_LANES ? (pz_v){*p} : pz_v_broadcast(p);
+#if PZ_V_HAS_LANES
+  pz_v x;
+  __asm__("ldr %s0, %1" : "=w"(x) : "m"(*p));
+  return x;
+#else
+  return pz_v_broadcast(p);
+#endif
 }
 PZ_INLINE pz_v pz_v_fma_factor(pz_v a, pz_v x, pz_v c) {
   return PZ_V_HAS_LANES ? pz_v_fma_lane(a, x, 0, c) : pz_v_fma(a, x, c);

@@ -5,6 +5,7 @@ import filecmp
 import json
 import os
 import pathlib
+import platform
 import pty
 import re
 import resource
@@ -120,6 +121,20 @@ class Compile(Case):
         summary = json.loads(self.assert_works("compile", model, "--cc", CC, "--json", "-q", "-o", net))
         self.assertEqual(summary["target"], "native")
         self.assertIn(summary["core"], names[1:])
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "of a machine that is no ARM")
+    def test_another_machine(self):
+        """This machine's compiler knows nothing of ARM; another one makes a file that is refused here."""
+        model, net, cross = self.write("quick.prototxt", QUICK), self.folder / "quick.so", "aarch64-linux-gnu-gcc"
+        self.assert_fails(1, f"{CC} makes no code for aarch64: name a compiler that does with --cc, such as {cross}", "compile", model,
+                          "--cc", CC, "--target", "neoverse-n1", "-q", "-o", net)
+        self.assertFalse(net.exists())
+        if not shutil.which(cross):
+            self.skipTest(f"there is no {cross}")
+        summary = json.loads(self.assert_works("compile", model, "--cc", cross, "--target", "neoverse-n1", "--json", "-q", "-o", net))
+        self.assertEqual((summary["isa"], summary["target"]), ("neon", "neoverse-n1"))
+        self.assertIn("neon for neoverse-n1, ", self.assert_works("inspect", net))
+        self.assert_fails(3, "quick.so: was compiled for aarch64, this machine is x86-64", "verify", net)
 
     def test_other_files_in_the_folder_stay(self):
         model, source = self.write("quick.prototxt", QUICK), self.folder / "source"

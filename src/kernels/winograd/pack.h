@@ -17,6 +17,8 @@
 #define PZ_WINOGRAD_REGISTERS 20
 /* Fewer, down to these, where the batch is then multiplied in equal parts. */
 #define PZ_WINOGRAD_LEAST_REGISTERS 16
+/* With multiply-adds by lane inputs wait in registers too: those of a tile of as many accumulators. */
+#define PZ_WINOGRAD_LANE_REGISTERS 8
 
 /* Floats of one plane of all outer groups at a position. */
 static inline int64_t pz_winograd_plane_floats(const pz_winograd_shape *s) {
@@ -50,13 +52,14 @@ static inline int32_t pz_winograd_near(const pz_winograd_shape *s, const pz_conv
 /* With few accumulators. */
 static inline void pz_winograd_schedule_far(pz_winograd_shape *s, const pz_conv_machine *m) {
   pz_conv_machine few = *m;
-  if (few.registers > PZ_WINOGRAD_REGISTERS) few.registers = PZ_WINOGRAD_REGISTERS;
+  const int32_t more = m->lanes ? PZ_WINOGRAD_LANE_REGISTERS : 0;
+  if (few.registers > PZ_WINOGRAD_REGISTERS + more) few.registers = PZ_WINOGRAD_REGISTERS + more;
   pz_conv_direct_schedule(&s->product, &few);
   pz_conv_direct_shape equal = s->product;
   for (;; --few.registers, pz_conv_direct_schedule(&equal, &few)) {
     const pz_conv_split tiles = pz_conv_row_tiles(&equal, equal.kb);
     if (tiles.large == tiles.count) s->product = equal;
-    if (tiles.large == tiles.count || few.registers <= PZ_WINOGRAD_LEAST_REGISTERS) return;
+    if (tiles.large == tiles.count || few.registers <= PZ_WINOGRAD_LEAST_REGISTERS + more) return;
   }
 }
 

@@ -55,7 +55,8 @@ PZ_INLINE void pz_winograd_1d_w_load(const pz_winograd_1d_w_shape *s, int32_t pl
 
 /* ---- products ---- */
 
-/* Every sum gets weight[position, block] * in[position, tile]. Sum (position, tile, block) is (position * rw + tile) * kb + block. */
+/* Every sum gets weight[position, block] * in[position, tile]. By lane tiles are read a vector at a time, up to S - 1 floats further: in the scratch, where
+ * phases lie behind the last row. Sum (position, tile, block) is (position * rw + tile) * kb + block. */
 PZ_INLINE void pz_winograd_1d_w_step(const pz_winograd_1d_w_shape *s, const float *in, const float *weights,
                                      pz_v *acc) {
   const int32_t a = pz_winograd_1d_w_a(s), extent = pz_winograd_1d_w_extent(s), kb = s->kb, rw = s->rw;
@@ -65,14 +66,17 @@ PZ_INLINE void pz_winograd_1d_w_step(const pz_winograd_1d_w_shape *s, const floa
       held[k] = pz_v_load(weights + (p * kb + k) * PZ_S);
       PZ_V_PIN(held[k]);
     }
+    pz_v x = pz_v_zero();
     PZ_UNROLL for (int32_t r = 0; r < rw; ++r) {
-      pz_v x = pz_v_factor(in + p * extent + r);
+      if (!PZ_V_HAS_LANES) x = pz_v_broadcast(in + p * extent + r);
+      else if (r % PZ_S == 0) x = pz_v_loadu(in + p * extent + r); /* of tiles behind them too */
       if (PZ_CONV_PIN_BROADCAST && kb > 1) PZ_V_PIN(x);
       PZ_UNROLL for (int32_t k = 0; k < kb; ++k) acc[(p * rw + r) * kb + k] =
-          pz_v_fma_factor(held[k], x, acc[(p * rw + r) * kb + k]);
+          PZ_V_HAS_LANES ? pz_v_fma_lane(held[k], x, r % PZ_S, acc[(p * rw + r) * kb + k])
+                         : pz_v_fma(held[k], x, acc[(p * rw + r) * kb + k]);
     }
   }
-  PZ_UNROLL for (int32_t i = 0; i < a * rw * kb; ++i) PZ_V_PIN(acc[i]);
+  if (!PZ_V_HAS_LANES) PZ_UNROLL for (int32_t i = 0; i < a * rw * kb; ++i) PZ_V_PIN(acc[i]);
   PZ_MEMORY_PIN();
 }
 

@@ -249,7 +249,7 @@ static void forked_process_may_free(void **state) {
   pid_t child = fork();
   if (child == 0) {
     bool usable = pz_pool_usable(pool);
-    alarm(5);
+    alarm(60);
     pz_pool_free(pool);
     _exit(usable);
   }

@@ -623,7 +623,7 @@ class S3(unittest.TestCase):
             start = time.monotonic()
             with self.assertRaisesRegex(OSError, "no answer within 1 s"):
                 pznet.infer("s3://lab/in.zarr", self.net, progress=False)
-            self.assertLess(time.monotonic() - start, 20)
+            self.assertLess(time.monotonic() - start, 60)
         finally:
             self.server.send_signal(signal.SIGCONT)
             stores.Place.wait.__defaults__ = before

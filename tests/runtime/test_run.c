@@ -175,7 +175,7 @@ static void forked_process_is_told(void **state) {
   pid_t child = fork();
   if (child == 0) {
     float in[N] = {0}, out[N];
-    alarm(5);
+    alarm(60);
     pz_status status = run_once(net, in, out);
     pz_net_close(net);
     _exit(status == PZ_ERROR_RUN && strstr(pz_last_message(), "open it here") ? 0 : 1);

@@ -13,7 +13,8 @@ import sys
 import tempfile
 import unittest
 
-PZNET, NETWORKS, CC = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).absolute(), sys.argv[3]
+PZNET, NETWORKS, USERS_CC = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).absolute(), sys.argv[3]
+CC = os.environ.get("PZ_QUICK_COMPILER", USERS_CC)  # tests/CMakeLists.txt
 ROOT = pathlib.Path(__file__).parents[2]
 TINY, MODEL = NETWORKS / "tiny.so", ROOT / "tests/networks/tiny.prototxt"
 VERBS = ["compile", "inspect", "run", "infer", "verify", "bench", "tune", "cache"]
@@ -35,7 +36,7 @@ def pznet(*arguments, **options):
     words = [PZNET, *map(str, arguments)]
     if "compile" in words[1:2] or "inspect" in words[1:2]:
         words[2:2] = ESTIMATE
-    return subprocess.run(words, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, **options)
+    return subprocess.run(words, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL, **options)
 
 
 def npy(shape, values, descr="<f4"):

@@ -58,7 +58,7 @@ class Cache(unittest.TestCase):
     def test_what_the_compiler_is_called_for(self):
         """With other weights, for these and the manifest alone; with another network's list of steps for that too."""
         script, log = self.folder / "cc", self.folder / "log"
-        script.write_text(f"#!/bin/sh\nfor word; do case $word in *.c) basename $word >> {log};; esac; done\nexec gcc \"$@\"\n")
+        script.write_text(f"#!/bin/sh\nfor word; do case $word in *.c) basename $word >> {log};; esac; done\nexec ${{CC:-gcc}} \"$@\"\n")
         script.chmod(0o755)
 
         def sources(*arguments):
@@ -81,7 +81,7 @@ class Cache(unittest.TestCase):
         self.assertEqual(self.compile("cpath.so", 1, CPATH="/nowhere")["cached"], 0)
         script = self.folder / "cc"
         for i in range(2):  # prints the same, but it is another one
-            script.write_text(f"#!/bin/sh\n{'# longer' * i}\nexec gcc \"$@\"\n")
+            script.write_text(f"#!/bin/sh\n{'# longer' * i}\nexec ${{CC:-gcc}} \"$@\"\n")
             script.chmod(0o755)
             self.assertEqual(self.compile("script.so", 1, "--cc", str(script))["compiled"], n)
         self.assertEqual(self.compile("script.so", 1, "--cc", str(script))["compiled"], 0)

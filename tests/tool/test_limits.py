@@ -21,7 +21,8 @@ import unittest
 PZNET, CC = os.path.abspath(sys.argv[1]), sys.argv[2]
 ROOT = pathlib.Path(__file__).parents[2]
 MIB = 1 << 20
-MOST_SECONDS = 5  # a second on a machine with nothing else to do
+MOST_SECONDS = 5  # of a processor, whatever else the machine does; one where it does nothing else
+PATIENCE = 120  # seconds in which something happens at all
 
 LAYER = """layer {{ name: "{0}" type: "Convolution" bottom: "{1}" top: "{0}" convolution_param {{
   num_output: {2} kernel_size: {3} pad: {4} bias_term: false weight_filler {{ type: "xavier" }} }} }}
@@ -58,6 +59,43 @@ def processes(mark):
         except OSError:
             pass
     return found
+
+
+def spent(process):
+    """Seconds of a processor, of the process, its children, and theirs."""
+    rows = {}
+    for folder in pathlib.Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit():
+                fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+                rows[int(folder.name)] = int(fields[1]), sum(map(int, fields[11:15]))
+        except OSError:
+            pass
+    total, family = 0, [process]
+    while family:
+        parent = family.pop()
+        total += rows.get(parent, (0, 0))[1]
+        family += [pid for pid, (of, _) in rows.items() if of == parent]
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for_handler(process, number):
+    """Until it has its own way with the signal, or has ended."""
+    end = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < end:
+        try:
+            caught = re.search(r"SigCgt:\s*(\w+)", pathlib.Path(f"/proc/{process.pid}/status").read_text())
+        except OSError:
+            return
+        if caught and int(caught.group(1), 16) >> (number - 1) & 1:
+            return
+        time.sleep(0.005)
+
+
+def ran():
+    """Seconds of a processor, of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 class Case(unittest.TestCase):
@@ -118,13 +156,13 @@ class Memory(Case):
     def test_a_model_that_needs_too_much_costs_little(self):
         path = self.write("wide.prototxt", model(65536, 48))
         for verb, arguments in [("compile", ["-o", self.folder / "net.so", "--effort", "estimate"]), ("compile", ["-o", self.folder / "net.so"])]:
-            begin = time.monotonic()
+            begin = ran()
             code, text, used = self.limited(resource.RLIMIT_AS, 3000 * MIB, verb, path, "-w", "init:1", *arguments)
             self.assertEqual(code, 3, text)
             self.assert_one_line_with_both_numbers(text, 3000 * MIB)
             self.assertIn("ulimit -v", text)
             self.assertLess(used, 1000 * MIB)
-            self.assertLess(time.monotonic() - begin, 60)  # a second, on a quiet machine
+            self.assertLess(ran() - begin, 20)  # a second, on a quiet machine
         self.assertFalse((self.folder / "net.so").exists())
         self.assertEqual(list(self.temporary.iterdir()), [])
 
@@ -235,18 +273,20 @@ class Disk(Case):
 class Signals(Case):
     def check(self, stage, delay, number, *arguments):
         """Ended by the signal, or before it."""
+        begin = ran()
         process = self.start(*arguments)
+        wait_for_handler(process, number)
         time.sleep(delay)
-        begin = time.monotonic()
+        before = spent(process.pid)
         process.send_signal(number)
-        message = process.communicate(timeout=60)[1]
-        seconds = time.monotonic() - begin
+        message = process.communicate(timeout=PATIENCE)[1]
+        seconds = ran() - begin - before
         what = f"{stage} after {delay:.2f} s, {signal.Signals(number).name}: status {process.returncode}, {seconds:.2f} s, {message}"
         self.assertIn(process.returncode, (0, 128 + number), what)
         self.assertLess(seconds, MOST_SECONDS, what)
         if process.returncode:
             self.assertIn("pznet: interrupted", message.splitlines()[-1], what)
-        end = time.monotonic() + MOST_SECONDS
+        end = time.monotonic() + PATIENCE / 4
         while processes(str(self.temporary)) and time.monotonic() < end:
             time.sleep(0.02)
         self.assertEqual(processes(str(self.temporary)), [], what)
@@ -296,13 +336,13 @@ class Killed(Case):
         return self.write("cc.sh", f"#!/bin/sh\n[ $1 = --version ] && exec echo cc\ntrap '' TERM INT HUP\nsh -c 'echo $$ >> {self.folder}/started; exec sleep 60' &\nwait\n", 0o755)
 
     def wait_for_compilers(self, process):
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while not (self.folder / "started").exists() and time.monotonic() < end and process.poll() is None:
             time.sleep(0.01)
         self.assertTrue((self.folder / "started").exists())
 
     def assert_all_end(self):
-        end = time.monotonic() + MOST_SECONDS
+        end = time.monotonic() + PATIENCE / 4
         while processes(str(self.folder)) and time.monotonic() < end:
             time.sleep(0.02)
         self.assertEqual(processes(str(self.folder)), [])

@@ -17,7 +17,7 @@ import sys
 import time
 import unittest
 
-from case import AMX_COMPILER, CC, CPU, Case, ESTIMATE, MODEL, NETWORKS, PZNET, QUICK, ROOT, TINY, VERBS, floats, level2_kib, npy, only, pznet
+from case import AMX_COMPILER, CC, CPU, Case, ESTIMATE, MODEL, NETWORKS, PZNET, QUICK, ROOT, TINY, USERS_CC, VERBS, floats, level2_kib, npy, only, pznet
 
 
 class Usage(Case):
@@ -74,7 +74,7 @@ class Usage(Case):
 class Compile(Case):
     def test_the_same_bytes_again(self):
         again, source = self.folder / "tiny.so", self.folder / "source"
-        out = self.assert_works("compile", MODEL, "-w", "init:1", "-q", "--cc", CC, "--emit-c", source, "-o", again)
+        out = self.assert_works("compile", MODEL, "-w", "init:1", "-q", "--cc", USERS_CC, "--emit-c", source, "-o", again)
         self.assertEqual(out, "")
         self.assertTrue(filecmp.cmp(TINY, again, shallow=False), "the network files differ")
         files = only("*")(source)
@@ -246,7 +246,7 @@ class Compile(Case):
             os.environ | {"TMPDIR": str(temporary)},
         )
         files = [pathlib.Path(f"{started}.{i}") for i in (1, 2)]
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while not all(f.exists() and f.read_text() for f in files) and time.monotonic() < end:
             time.sleep(0.01)
         children = [int(f.read_text()) for f in files]
@@ -258,7 +258,7 @@ class Compile(Case):
         for again in self.folder.glob("started.*"):  # by a second compiler, that ran beside the first one
             children = children + [int(again.read_text() or 0)]
             again.unlink()
-        end = time.monotonic() + 5
+        end = time.monotonic() + 30  # of the 60 that they would sleep
         while any(self.runs(child) for child in children) and time.monotonic() < end:
             time.sleep(0.01)
         self.assertFalse([child for child in children if self.runs(child)])
@@ -293,10 +293,8 @@ class Compile(Case):
         ]:
             with self.subTest(number):
                 process, children = self.start_compiler_that_never_ends(start)
-                begin = time.monotonic()
                 send(process.pid, number)
-                message = process.communicate(timeout=30)[1]
-                self.assertLess(time.monotonic() - begin, 30)
+                message = process.communicate(timeout=50)[1]  # the compiler would sleep for 60
                 self.assertEqual(process.returncode, 128 + number, message)
                 self.assertIn("pznet: interrupted", message)
                 self.assert_nothing_left(children)

@@ -3,6 +3,8 @@
 Times are real and decide nothing here: what is tested is what is measured, kept, found again and refused."""
 
 import json
+import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -93,9 +95,12 @@ class Tune(Case):
         self.compile(1, *NOTHING)
         words = [PZNET, "tune", self.network, "--cc", CC, "--database", self.database, "--effort", "exhaustive"]
         process = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        catches = lambda: int(re.search(r"SigCgt:\s*(\w+)", pathlib.Path(f"/proc/{process.pid}/status").read_text()).group(1), 16)
+        while process.poll() is None and not catches() >> (signal.SIGINT - 1) & 1:
+            time.sleep(0.005)
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=240)
         self.assertIn(process.returncode, (0, 130), errors)
         if process.returncode == 130:
             self.assertIn("interrupted", errors.splitlines()[-1])
@@ -106,7 +111,7 @@ class Tune(Case):
         words = list(map(str, [PZNET, "tune", self.network, "--cc", CC, "--database", self.database, "--json"]))
         both = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
         for process in both:
-            out, errors = process.communicate(timeout=120)
+            out, errors = process.communicate(timeout=240)
             self.assertEqual((process.returncode, errors), (0, ""))
             self.assertLessEqual(json.loads(out)["left"], json.loads(out)["noisy"])
         self.assertEqual(self.until_quiet()["measured"], 0)

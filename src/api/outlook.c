@@ -37,8 +37,11 @@ void pz_outlook_begin(pz_outlook *o, const pz_tuner *tuner, pz_progress progress
 /* Multiply-adds of the direct algorithm a second of a thread, two thirds of what Symmetric was seen to do (295, 283, 188 and 73 G); ResNet-50 does a quarter of
  * it on AMX. Of NEON, which nobody has measured: as of SSE4.2, whose vectors are as wide. */
 static double run_rate(const pz_plan *plan) {
-  static const double rates[PZ_ISA_COUNT] = {
-      [PZ_ISA_AMX] = 200e9, [PZ_ISA_AVX512] = 190e9, [PZ_ISA_AVX2] = 125e9, [PZ_ISA_SSE4] = 50e9, [PZ_ISA_NEON] = 50e9};
+  static const double rates[PZ_ISA_COUNT] = {[PZ_ISA_AMX] = 200e9,
+                                             [PZ_ISA_AVX512] = 190e9,
+                                             [PZ_ISA_AVX2] = 125e9,
+                                             [PZ_ISA_SSE4] = 50e9,
+                                             [PZ_ISA_NEON] = 50e9};
   return rates[pz_target_isa(&plan->target)];
 }
 

@@ -22,8 +22,8 @@ typedef struct pz_isa_traits {
   const char *name;  /* "sse4", "avx2", "avx512", "amx", "neon": the spelling of --isa and of the manifest */
   const char *title; /* "SSE4.2", "AVX2", "AVX-512", "AMX", "NEON": the spelling in messages */
   pz_machine machine;
-  int vector_width;  /* S, floats in a register */
-  int registers;     /* vector registers */
+  int vector_width; /* S, floats in a register */
+  int registers;    /* vector registers */
   pz_features needs;
 } pz_isa_traits;
 
@@ -45,7 +45,8 @@ void pz_cpu_model(char *out, int size);
 /* What CPUID calls it, numbers as its maker's manuals count them; of ARM's the main ID register, MIDR_EL1. False where that cannot be told. */
 typedef struct pz_cpu_id {
   char vendor[13]; /* "GenuineIntel", "AuthenticAMD", "ARM" */
-  unsigned family, model, stepping; /* of ARM's: the architecture as the register counts it, the part number, the variant */
+  unsigned family, model,
+      stepping; /* of ARM's: the architecture as the register counts it, the part number, the variant */
 } pz_cpu_id;
 bool pz_cpu_identity(pz_cpu_id *id);
 

@@ -24,7 +24,7 @@ typedef uint64_t pz_features; /* a bit for each pz_feature */
   (PZ_NEEDS_AVX2 | PZ_HAS(AVX512F) | PZ_HAS(AVX512VL) | PZ_HAS(AVX512BW) | PZ_HAS(AVX512DQ))
 #define PZ_NEEDS_TILES (PZ_NEEDS_AVX512 | PZ_HAS(AVX512_BF16) | PZ_HAS(AMX_TILE) | PZ_HAS(AMX_BF16))
 
-#define PZ_NEEDS_NEON  (PZ_HAS(ASIMD) | PZ_HAS(ATOMICS) | PZ_HAS(ASIMDRDM))
+#define PZ_NEEDS_NEON (PZ_HAS(ASIMD) | PZ_HAS(ATOMICS) | PZ_HAS(ASIMDRDM))
 
 static inline bool pz_features_have(pz_features all, pz_features needed) { return !(needed & ~all); }
 

@@ -327,7 +327,7 @@ PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
  * products of each vector of weights; elsewhere a broadcast from memory is cheaper than this. In assembler, so that the sum stays in its register: gcc 12
  * copies it about otherwise, one move for each six products (doc/notes/2026-11-29-neon.md). */
 #if defined(__aarch64__) && PZ_S == 4
-#define PZ_V_HAS_LANES 1
+#define PZ_V_HAS_LANES  1
 #define PZ_V_FMLA(lane) __asm__("fmla %0.4s, %1.4s, %2.s[" lane "]" : "+w"(c) : "w"(a), "w"(b))
 PZ_INLINE pz_v pz_v_fma_lane(pz_v a, pz_v b, int32_t lane, pz_v c) {
   switch (lane) {

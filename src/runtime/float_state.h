@@ -21,7 +21,8 @@ static inline void pz_float_leave(pz_float_state before) { __asm__ volatile("msr
 static inline pz_float_state pz_float_enter(void) {
   pz_float_state before;
   __asm__ volatile("mrs %0, fpcr" : "=r"(before));
-  pz_float_leave(UINT64_C(1) << 24); /* FPCR: no traps, to nearest, flush to zero, operands and results (FZ, 24) */
+  pz_float_leave(
+      UINT64_C(1) << 24); /* FPCR: no traps, to nearest, flush to zero, operands and results (FZ, 24) */
   return before;
 }
 #else

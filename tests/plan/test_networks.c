@@ -50,8 +50,7 @@ static const char *pass_off(uint64_t seed) {
  * quarter of all: here passes and plans are random, and the kernels are those of other tests, which are compiled as users have them. */
 static void one_network(uint64_t seed) {
   char name[32];
-  const pz_isa asked = (pz_isa)(seed % PZ_ISA_COUNT),
-               isa = pz_isa_supported(asked) ? asked : pz_isa_native();
+  const pz_isa asked = (pz_isa)(seed % PZ_ISA_COUNT), isa = pz_isa_supported(asked) ? asked : pz_isa_native();
   pz_graph *graph;
   pz_error err;
   snprintf(name, sizeof name, "seed %llu", (unsigned long long)seed);

@@ -53,7 +53,8 @@ static void code_is_of_the_strongest_set_that_is_there(void **state) {
       const pz_features less = needs & ~(UINT64_C(1) << k);
       const pz_isa weaker = pz_isa_of(less);
       const bool is_one = pz_features_have(less, pz_isa_get(weaker)->needs);
-      if (is_one) assert_true((int)weaker < i && pz_isa_get(weaker)->machine == pz_isa_get((pz_isa)i)->machine);
+      if (is_one)
+        assert_true((int)weaker < i && pz_isa_get(weaker)->machine == pz_isa_get((pz_isa)i)->machine);
       else assert_int_equal(pz_isa_get(weaker)->machine, pz_machine_here());
     }
   }
@@ -200,18 +201,28 @@ static void processors_have_rows(void **state) {
   static const struct {
     pz_cpu_id id;
     const char *row;
-  } cpus[] = {
-      {{"GenuineIntel", 6, 0x3f, 2}, "haswell"},         {{"GenuineIntel", 6, 0x55, 4}, "skylake-x"},
-      {{"GenuineIntel", 6, 0x55, 7}, "cascade-lake"},    {{"GenuineIntel", 6, 0x6a, 6}, "ice-lake-server"},
-      {{"GenuineIntel", 6, 0x8f, 8}, "sapphire-rapids"}, {{"GenuineIntel", 6, 0xcf, 2}, "emerald-rapids"},
-      {{"GenuineIntel", 6, 0xad, 1}, "granite-rapids"},  {{"GenuineIntel", 6, 0xa7, 1}, NULL},
-      {{"AuthenticAMD", 0x17, 0x01, 2}, NULL},           {{"AuthenticAMD", 0x17, 0x31, 0}, "zen2"},
-      {{"AuthenticAMD", 0x19, 0x01, 1}, "zen3"},         {{"AuthenticAMD", 0x19, 0x21, 0}, "zen3"},
-      {{"AuthenticAMD", 0x19, 0x11, 1}, "zen4"},         {{"AuthenticAMD", 0x19, 0x61, 2}, "zen4"},
-      {{"AuthenticAMD", 0x19, 0xa0, 2}, "zen4"},         {{"AuthenticAMD", 0x1a, 0x02, 1}, "zen5"},
-      {{"ARM", 15, 0xd0c, 3}, "neoverse-n1"},            {{"ARM", 15, 0xd40, 1}, "neoverse-v1"},
-      {{"ARM", 15, 0xd4f, 0}, "neoverse-v2"},            {{"ARM", 15, 0xd08, 3}, NULL},
-      {{"HygonGenuine", 0x18, 0x00, 2}, NULL},           {{"", 0, 0, 0}, NULL}};
+  } cpus[] = {{{"GenuineIntel", 6, 0x3f, 2}, "haswell"},
+              {{"GenuineIntel", 6, 0x55, 4}, "skylake-x"},
+              {{"GenuineIntel", 6, 0x55, 7}, "cascade-lake"},
+              {{"GenuineIntel", 6, 0x6a, 6}, "ice-lake-server"},
+              {{"GenuineIntel", 6, 0x8f, 8}, "sapphire-rapids"},
+              {{"GenuineIntel", 6, 0xcf, 2}, "emerald-rapids"},
+              {{"GenuineIntel", 6, 0xad, 1}, "granite-rapids"},
+              {{"GenuineIntel", 6, 0xa7, 1}, NULL},
+              {{"AuthenticAMD", 0x17, 0x01, 2}, NULL},
+              {{"AuthenticAMD", 0x17, 0x31, 0}, "zen2"},
+              {{"AuthenticAMD", 0x19, 0x01, 1}, "zen3"},
+              {{"AuthenticAMD", 0x19, 0x21, 0}, "zen3"},
+              {{"AuthenticAMD", 0x19, 0x11, 1}, "zen4"},
+              {{"AuthenticAMD", 0x19, 0x61, 2}, "zen4"},
+              {{"AuthenticAMD", 0x19, 0xa0, 2}, "zen4"},
+              {{"AuthenticAMD", 0x1a, 0x02, 1}, "zen5"},
+              {{"ARM", 15, 0xd0c, 3}, "neoverse-n1"},
+              {{"ARM", 15, 0xd40, 1}, "neoverse-v1"},
+              {{"ARM", 15, 0xd4f, 0}, "neoverse-v2"},
+              {{"ARM", 15, 0xd08, 3}, NULL},
+              {{"HygonGenuine", 0x18, 0x00, 2}, NULL},
+              {{"", 0, 0, 0}, NULL}};
   for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++) {
     const pz_target *t = pz_target_of_cpu(&cpus[i].id);
     assert_int_equal(!t, !cpus[i].row);

@@ -40,8 +40,7 @@ static inline int32_t pz_conv_lane_vectors(const pz_conv_direct_shape *s, int32_
 static inline int32_t pz_conv_registers(const pz_conv_direct_shape *s, const pz_conv_machine *m, int32_t kb,
                                         int32_t points) {
   const bool rows = s->in.block == 1 && pz_conv_takes_rows(s, kb, points, m->registers);
-  if (m->lanes)
-    return kb * points + pz_conv_lane_vectors(s, points, rows) + (rows ? s->kernel[2] : 2);
+  if (m->lanes) return kb * points + pz_conv_lane_vectors(s, points, rows) + (rows ? s->kernel[2] : 2);
   return kb * points + (kb < points ? kb : points) + (s->out.block == 4 ? 2 : 1);
 }
 
@@ -51,7 +50,8 @@ static inline double pz_conv_lane_cycles(const pz_conv_direct_shape *s, int32_t 
   const int32_t steps = rows ? s->kernel[2] : s->in.block;
   const double fma = kb * points, loads = kb + pz_conv_lane_vectors(s, points, rows) / (double)steps,
                stream = near ? 0 : kb * s->out.block * 4 / 16.0;
-  const double cycles = pz_conv_larger(pz_conv_larger(fma / 2, 5.0), pz_conv_larger(loads / 2, (fma + loads) / 4));
+  const double cycles =
+      pz_conv_larger(pz_conv_larger(fma / 2, 5.0), pz_conv_larger(loads / 2, (fma + loads) / 4));
   return pz_conv_larger(cycles, stream) + loads * 0.05; /* of equals the one with fewer loads */
 }
 

@@ -70,7 +70,8 @@ static void winograd_choose(test_layer *l, pz_test_random *r) {
 static void winograd_how(winograd_own *own, pz_test_random *r) {
   static const int32_t outputs[4] = {1, 2, 4, 6};
   pz_winograd_shape *s = &own->s;
-  const pz_conv_machine machine = {.registers = PZ_V_REGISTERS, .lanes = PZ_V_HAS_LANES, .l1 = 32768, .l2 = 524288};
+  const pz_conv_machine machine = {
+      .registers = PZ_V_REGISTERS, .lanes = PZ_V_HAS_LANES, .l1 = 32768, .l2 = 524288};
   for (int i = 0; i < 3; ++i) s->m[i] = s->conv.kernel[i] == 1 ? 1 : outputs[pz_test_int(r, 0, 3)];
   own->nonfused = !own->plain && pz_test_int(r, 0, 2) == 0;
   s->on_use = own->nonfused ? 2 - pz_test_int(r, 0, 3) / 2 : pz_test_int(r, 0, 1);

@@ -93,7 +93,9 @@ static pz_winograd_shape scheduled(int32_t m, int32_t channels, int32_t tiles, i
   s.conv.in = (pz_view){.n = 1, .c = channels, .d = 66, .h = 66, .w = 66, .block = PZ_S};
   s.conv.out = (pz_view){.n = 1, .c = channels, .d = 64, .h = 64, .w = 64, .block = PZ_S};
   for (int i = 0; i < 3; ++i) s.conv.kernel[i] = 3;
-  pz_winograd_schedule(&s, &(pz_conv_machine){.registers = PZ_V_REGISTERS, .lanes = PZ_V_HAS_LANES, .l1 = 48 << 10, .l2 = l2}, tiles);
+  pz_winograd_schedule(
+      &s, &(pz_conv_machine){.registers = PZ_V_REGISTERS, .lanes = PZ_V_HAS_LANES, .l1 = 48 << 10, .l2 = l2},
+      tiles);
   return s;
 }
 
@@ -118,8 +120,10 @@ static void test_near(void **state) {
   assert_int_equal(scheduled(4, 32, 24, 512 << 10).near, 0);
   pz_winograd_shape s = scheduled(4, 32, 12, 512 << 10);
   s.m[0] = 6;
-  pz_winograd_schedule(&s, &(pz_conv_machine){.registers = PZ_V_REGISTERS, .lanes = PZ_V_HAS_LANES, .l1 = 48 << 10, .l2 = 1 << 20},
-                       12);
+  pz_winograd_schedule(
+      &s,
+      &(pz_conv_machine){.registers = PZ_V_REGISTERS, .lanes = PZ_V_HAS_LANES, .l1 = 48 << 10, .l2 = 1 << 20},
+      12);
   assert_int_equal(s.near, PZ_S < 16);
 }
 

@@ -211,6 +211,8 @@ pz_status pz_onnx_check_rows(pz_onnx *c) {
   const row *r = rows && c->row ? find(c->node->op) : NULL;
   bool good = false;
   if (!rows) return PZ_OK;
+  for (int32_t i = 0; i < c->node->n_in; i++) /* which may have had rows too */
+    c->guessed |= pz_onnx_has(c, i) && pz_onnx_in(c, i)->state == PZ_ONNX_REFUSED;
   if (r && same) PZ_TRY(r->check(c, &good));
   return good ? PZ_OK : pz_onnx_refuse(c, REASON);
 }

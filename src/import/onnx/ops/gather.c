@@ -73,7 +73,9 @@ static void append(pz_shape *to, const pz_shape *from, int32_t begin, int32_t en
 
 /* ---- computed indices ---- */
 
+/* Whether indices are what a node computes. Of those of a node that is refused nothing is known. */
 static bool is_computed(pz_onnx *c) {
+  c->guessed |= pz_onnx_in(c, 1)->state == PZ_ONNX_REFUSED;
   return !pz_onnx_is_known(c, 1) && pz_onnx_in(c, 1)->state == PZ_ONNX_READY;
 }
 

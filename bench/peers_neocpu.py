@@ -108,6 +108,7 @@ class Candidates(nn.Module):
     def __init__(self, net):
         super().__init__()
         self.net = net
+        self.train(net.training)
 
     def forward(self, x):
         boxes, scores = self.net(x)

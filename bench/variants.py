@@ -4,7 +4,7 @@
     bench/variants.py build/pznet models/symmetric.prototxt models/residual.prototxt [--targets x86-64-v3,x86-64-v4,sapphire-rapids]
 
 Models are Caffe's, with weights made up, or ONNX files. All files are compiled with the cost model, which depends on the target alone, so that a variant and
-its own file have the same plan; that is checked. Both are timed in turn, `--rounds` times, by `pznet bench` with `--runs` runs on `--threads` threads. Of the two
+its own file have the same plan and the same kernels; that is checked. Both are timed in turn, `--rounds` times, by `pznet bench` with `--runs` runs on `--threads` threads. Of the two
 the quotient of the rounds' medians is told: the median over the rounds, and between which it lies in half of them; and the quotient of the least times.
 Memory is the most that one run of `pznet run` has at a time. Standard library only.
 """
@@ -54,8 +54,10 @@ class Bench:
         return used.ru_maxrss / 1024 * 1.048576 if not status else float("nan")
 
 
-def check_plans(one, row, own):
-    """A variant's plan is its own file's."""
+def check_same(one, row, own):
+    """A variant's plan is its own file's, and so are its kernels: those of the own file were all kept when the one file was compiled."""
+    if own["kernels"]["compiled"]:
+        sys.exit(f"{row['target']}: its own file has {own['kernels']['compiled']} kernels that {one} has not")
     if (row["weights_bytes"], row["arena_bytes"]) != (own["weights_bytes"], own["arena_bytes"]):
         sys.exit(f"{row['target']}: the variant of {one} is planned otherwise than its own file")
 
@@ -84,7 +86,7 @@ def run(bench, model):
     own = {}
     for target in targets:
         own[target], alone = bench.compile(model, target, f"{model.stem}-{target}")
-        check_plans(one, rows[target], alone)
+        check_same(one, rows[target], alone)
     sizes, shared = {t: own[t].stat().st_size for t in targets}, sum(rows[t]["weights_shared_bytes"] for t in targets)
     size, limit = one.stat().st_size, sum(sizes.values()) - shared
     print(f"{model.stem}: one file {1e-6 * size:.3f} MB; own files {' + '.join(f'{1e-6 * sizes[t]:.3f}' for t in targets)} MB, less {1e-6 * shared:.3f} MB "

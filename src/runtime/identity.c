@@ -1,4 +1,5 @@
 #include "runtime/identity.h"
+#include "runtime/image.h"
 #include "runtime/private.h"
 #include <ctype.h>
 #include <errno.h>
@@ -31,15 +32,27 @@ pz_status pz_identity_compare(const char *has, const char *wanted, const char *p
 
 enum { PIECE = 256 << 10 };
 
-static pz_status add_range(const struct pz_net_private *more, uint64_t at, uint64_t end, char *buffer,
-                           pz_digest *digest, pz_error *err) {
+static pz_status add_range(const struct pz_net_private *more, int file, uint64_t at, uint64_t end,
+                           char *buffer, pz_digest *digest, pz_error *err) {
   while (at < end) {
-    const ssize_t n = pread(more->file, buffer, end - at < PIECE ? end - at : PIECE, (off_t)at);
+    const ssize_t n = pread(file, buffer, end - at < PIECE ? end - at : PIECE, (off_t)at);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return pz_fail(err, PZ_ERROR_INPUT, "%s: cannot be read: %m", more->path);
     if (n == 0) return pz_fail(err, PZ_ERROR_INPUT, "%s: became shorter while it was open", more->path);
     pz_digest_add(digest, buffer, (size_t)n);
     at += (uint64_t)n;
+  }
+  return PZ_OK;
+}
+
+/* Those that are kept are in the library. */
+static pz_status add_weights(const struct pz_net_private *more, const char *weights, char *buffer,
+                             pz_digest *digest, pz_error *err) {
+  const uint64_t begin = more->weights.offset, behind = begin + more->weights.bytes;
+  for (uint64_t at = begin, end; at < behind; at = end) {
+    end = behind;
+    if (pz_weights_kept(&more->kept, at, &end)) pz_digest_add(digest, weights + (at - begin), end - at);
+    else PZ_TRY(add_range(more, more->source, at, end, buffer, digest, err));
   }
   return PZ_OK;
 }
@@ -50,12 +63,23 @@ static pz_status add_all(const struct pz_net *net, char *buffer, pz_digest *dige
   const uint64_t size = (uint64_t)more->info.st_size, begin = more->weights.offset,
                  bytes = more->weights.bytes;
   struct link_map *map;
-  if (more->shared || !bytes) return add_range(more, 0, size, buffer, digest, err);
+  if (more->shared || !bytes) return add_range(more, more->file, 0, size, buffer, digest, err);
   if (dlinfo(net->library, RTLD_DI_LINKMAP, &map))
     return pz_fail(err, PZ_ERROR_RUN, "%s: %s", more->path, dlerror());
-  PZ_TRY(add_range(more, 0, begin, buffer, digest, err));
-  pz_digest_add(digest, (const char *)map->l_addr + more->weights.address, bytes);
-  return add_range(more, begin + bytes, size, buffer, digest, err);
+  PZ_TRY(add_range(more, more->file, 0, begin, buffer, digest, err));
+  PZ_TRY(add_weights(more, (const char *)map->l_addr + more->weights.address, buffer, digest, err));
+  return add_range(more, more->file, begin + bytes, size, buffer, digest, err);
+}
+
+/* What is not in memory must still be as it was when it was summed. */
+static pz_status check_source(const struct pz_net_private *more, pz_error *err) {
+  struct stat now;
+  if (more->source < 0 || (!fstat(more->source, &now) && pz_image_same_file(&more->info, &now))) return PZ_OK;
+  return pz_fail(
+      err, PZ_ERROR_INPUT,
+      "%s: was written to while it was open, and what this machine's variant does not read of it is "
+      "not kept: its SHA-256 cannot be told any more; open it again",
+      more->path);
 }
 
 static pz_status compute(struct pz_net *net, pz_error *err) {
@@ -66,6 +90,7 @@ static pz_status compute(struct pz_net *net, pz_error *err) {
   pz_status status = add_all(net, buffer, &digest, err);
   free(buffer);
   if (status == PZ_OK) status = pz_runtime_check_file(net, err);
+  if (status == PZ_OK) status = check_source(net->more, err);
   pz_digest_end_text(&digest, text);
   if (status == PZ_OK) memcpy(net->more->digest, text, sizeof text);
   return status;

@@ -171,32 +171,18 @@ pz_status pz_image_keep(pz_image *image, const pz_stretch *stretches, int32_t n,
   Elf64_Shdr s;
   if (image->shared || !image->weights.bytes) return PZ_OK;
   PZ_TRY(pz_elf_find_section(&image->elf, PZ_ABI_WEIGHTS_SECTION, &s, err));
-  image->kept = stretches, image->n_kept = n, image->kept_from = s.sh_offset;
+  image->kept = (pz_kept_weights){stretches, n, s.sh_offset};
   return PZ_OK;
-}
-
-/* Whether the byte at `offset`, of the weights, is kept, and where that changes, at `end` at the latest. By whole pages. */
-static bool is_kept(const pz_image *image, size_t offset, size_t *end) {
-  const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-  for (int32_t i = 0; i < image->n_kept; i++) {
-    const uint64_t from = (image->kept_from + image->kept[i].begin) / page * page,
-                   to = (image->kept_from + image->kept[i].end + page - 1) / page * page;
-    if (offset >= to) continue;
-    const bool kept = offset >= from;
-    if ((kept ? to : from) < *end) *end = kept ? to : from;
-    return kept;
-  }
-  return false;
 }
 
 pz_status pz_image_read(pz_image *image, size_t offset, uint8_t *buffer, const uint8_t **bytes, size_t *n,
                         pz_error *err) {
   const pz_weights_place *w = &image->weights;
-  size_t end = offset < w->offset              ? w->offset
-               : offset < w->offset + w->bytes ? w->offset + w->bytes
-                                               : image->size;
+  uint64_t end = offset < w->offset              ? w->offset
+                 : offset < w->offset + w->bytes ? w->offset + w->bytes
+                                                 : image->size;
   const bool among_weights = offset >= w->offset && offset < w->offset + w->bytes;
-  const bool passes = among_weights && (image->shared || (image->kept && !is_kept(image, offset, &end)));
+  const bool passes = among_weights && (image->shared || !pz_weights_kept(&image->kept, offset, &end));
   uint8_t *to = passes ? buffer : image->data + offset;
   *n = end - offset < PZ_IMAGE_PIECE ? end - offset : PZ_IMAGE_PIECE;
   *bytes = to;

@@ -16,11 +16,9 @@ typedef struct pz_image {
   size_t size;
   pz_elf elf;
   pz_weights_place weights; /* pages that are read last; none where there are few */
-  const pz_stretch *kept;   /* of the weights, what stays in memory; NULL: all; the caller's */
-  int32_t n_kept;
-  uint64_t kept_from;      /* where their section begins in the file */
-  int copy;                /* an empty file in memory for library.h, or -1 */
-  char *memory, *reserved; /* what was mapped */
+  pz_kept_weights kept;     /* of the weights, what stays in memory */
+  int copy;                 /* an empty file in memory for library.h, or -1 */
+  char *memory, *reserved;  /* what was mapped */
   size_t memory_bytes, reserved_bytes;
 } pz_image;
 
@@ -35,7 +33,7 @@ void pz_image_close(pz_image *image);
 pz_status pz_image_keep(pz_image *image, const pz_stretch *stretches, int32_t n, pz_error *err);
 /* Not all of the file will be in memory. */
 static inline bool pz_image_needs_buffer(const pz_image *image) {
-  return image->weights.bytes && (image->shared || image->kept);
+  return image->weights.bytes && (image->shared || image->kept.stretches);
 }
 
 /* Up to PZ_IMAGE_PIECE bytes from `offset` on; *bytes points to them, in the image or in `buffer`, which is as large where one is needed. Asked for in

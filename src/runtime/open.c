@@ -20,13 +20,12 @@ typedef struct pz_opening {
   pz_mask mask;       /* of its variants */
 } pz_opening;
 
-/* The digest of a file whose weights are not all kept is computed while they pass: later they are gone. */
 static pz_status check_bytes(struct pz_net *net, pz_image *image, const pz_opening *how, pz_error *err) {
   char digest[PZ_DIGEST_TEXT];
-  const bool digested = how->digest || image->kept;
-  PZ_TRY(pz_file_checksum_check(image, how->unfinished, digested ? digest : NULL, err));
-  if (digested) memcpy(net->more->digest, digest, sizeof digest);
-  return how->digest ? pz_identity_compare(digest, how->digest, image->path, err) : PZ_OK;
+  PZ_TRY(pz_file_checksum_check(image, how->unfinished, how->digest ? digest : NULL, err));
+  if (!how->digest) return PZ_OK;
+  memcpy(net->more->digest, digest, sizeof digest);
+  return pz_identity_compare(digest, how->digest, image->path, err);
 }
 
 /* Everything that can be known before code of the file runs. */
@@ -51,6 +50,9 @@ static pz_status load(struct pz_net *net, const pz_opening *how, pz_error *err) 
   if (status == PZ_OK)
     status = (how->shared ? pz_library_load_shared : pz_library_load_copy)(net->arena, &image, variant.symbol,
                                                                            &library, err);
+  more->kept = image.kept;
+  if (image.kept.stretches)
+    more->source = image.file, image.file = -1; /* for a digest that is asked for later */
   pz_image_close(&image);
   net->library = library.handle, net->abi = library.abi, more->file = library.file;
   return status == PZ_OK ? pz_abi_check(net->abi, more->path, err) : status;
@@ -99,7 +101,7 @@ static pz_status prepare(struct pz_net *net, const char *path, const pz_net_opti
   net->more = PZ_NEW(net->arena, struct pz_net_private, 1);
   if (!net->more || !(net->more->path = pz_arena_strdup(net->arena, path)))
     return pz_fail_memory(err, path, sizeof *net->more);
-  net->more->file = -1;
+  net->more->file = net->more->source = -1;
   pthread_mutex_init(&net->more->one_run, NULL);
   PZ_TRY(take_digest(net->arena, options->digest, &how.digest, err));
   PZ_TRY(load(net, &how, err));
@@ -147,6 +149,7 @@ void pz_runtime_close(struct pz_net *net) {
   free(net->state);
   if (net->library) dlclose(net->library);
   if (net->more && net->more->file >= 0) close(net->more->file);
+  if (net->more && net->more->source >= 0) close(net->more->source);
   if (net->more) pthread_mutex_destroy(&net->more->one_run);
   pz_arena_free(net->arena);
 }

@@ -15,6 +15,8 @@ struct pz_net_private {
   int file; /* what runs: the file itself, or a copy without the weights, which are at their place in memory */
   struct stat info;            /* of the file at `path`, when it was read */
   pz_weights_place weights;    /* what the copy is without */
+  pz_kept_weights kept;        /* of these, what is in memory; the rest is in `source` alone */
+  int source;                  /* the file itself, where not all of it is kept; else -1 */
   char digest[PZ_DIGEST_TEXT]; /* SHA-256 of the file; "": not computed yet */
   pz_abi_executor executor;    /* the pool, with a defined floating-point state in each worker */
 };

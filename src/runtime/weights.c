@@ -21,6 +21,20 @@ pz_status pz_weights_find(const pz_elf *elf, pz_weights_place *place, pz_error *
   return PZ_OK;
 }
 
+bool pz_weights_kept(const pz_kept_weights *kept, uint64_t offset, uint64_t *end) {
+  const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  if (!kept->stretches) return true;
+  for (int32_t i = 0; i < kept->n; i++) {
+    const uint64_t from = (kept->section + kept->stretches[i].begin) / page * page,
+                   to = (kept->section + kept->stretches[i].end + page - 1) / page * page;
+    if (offset >= to) continue;
+    const bool among = offset >= from;
+    if ((among ? to : from) < *end) *end = among ? to : from;
+    return among;
+  }
+  return false;
+}
+
 /* Piece by piece, and each piece is given back, so that not both take memory. */
 static bool copy(char *to, char *from, size_t bytes) {
   if (mmap(to, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)

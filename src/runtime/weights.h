@@ -18,6 +18,15 @@ typedef struct pz_stretch {
   uint64_t begin, end;
 } pz_stretch;
 
+/* Of the weights, what a network reads: whole pages of these stretches, ascending. stretches NULL: all. */
+typedef struct pz_kept_weights {
+  const pz_stretch *stretches;
+  int32_t n;
+  uint64_t section; /* where it begins in the file */
+} pz_kept_weights;
+/* Whether the byte at `offset` in the file, of the weights, is among them, and where that changes: *end, or before. */
+bool pz_weights_kept(const pz_kept_weights *kept, uint64_t offset, uint64_t *end);
+
 /* Enough of them for huge pages. */
 static inline bool pz_weights_are_huge(const pz_weights_place *place) {
   return place->bytes >= 2 * PZ_HUGE_PAGE;

@@ -300,6 +300,35 @@ static void one_of_two_is_loaded(void **state) {
   strongest = PZ_ISA_AVX2;
 }
 
+/* What was not kept can be told of as long as nobody writes to the file. */
+static void a_digest_of_what_was_not_kept(void **state) {
+  (void)state;
+  pz_net *net;
+  const char *digest;
+  size_t size;
+  uint8_t *data = bytes_of(NET("variants"), &size);
+  put_file(data, size);
+  assert_int_equal(pz_net_open(file_path, NULL, &net), PZ_OK);
+  unlink(file_path); /* its name alone */
+  assert_int_equal(pz_net_digest(net, &digest), PZ_OK);
+  pz_net_close(net);
+  put_file(data, size);
+  assert_int_equal(pz_net_open(file_path, NULL, &net), PZ_OK);
+  assert_int_equal(truncate(file_path, 100), 0);
+  assert_int_equal(pz_net_digest(net, &digest), PZ_ERROR_INPUT);
+  assert_non_null(strstr(pz_last_message(), file_path));
+  pz_net_close(net);
+  put_file(data, size);
+  assert_int_equal(pz_net_open(file_path, NULL, &net), PZ_OK);
+  FILE *file = fopen(file_path, "r+b");
+  assert_non_null(file);
+  assert_true(fwrite("x", 1, 1, file) == 1 && !fclose(file));
+  assert_int_equal(pz_net_digest(net, &digest), PZ_ERROR_INPUT);
+  assert_non_null(strstr(pz_last_message(), "was written to while it was open"));
+  pz_net_close(net);
+  free(data);
+}
+
 /* What other variants read is summed, and takes no memory. */
 static void weights_of_others_are_not_kept(void **state) {
   (void)state;
@@ -339,6 +368,7 @@ int main(void) {
       cmocka_unit_test(the_manifest_is_the_picked_one_s),
       cmocka_unit_test(random_damage_is_survived),
       cmocka_unit_test(one_of_two_is_loaded),
+      cmocka_unit_test(a_digest_of_what_was_not_kept),
       cmocka_unit_test(weights_of_others_are_not_kept),
   };
   return cmocka_run_group_tests(tests, folder_begin, folder_end);

@@ -1,19 +1,26 @@
 #!/bin/sh
-# A short run of everything that a compiler sees, with clang: the project itself, its warnings errors, and the C that it generates. The command is built
-# with sanitizers, of the objects that the fuzzers have too (clang_build.sh).
+# A short run of everything that a compiler sees, with clang: the project itself, its warnings errors, and the C that it generates.
 #
 #   clang.sh
 set -eu
 cd "$(dirname "$0")/.."
-tests/clang_build.sh pznet_fuzzed
+build=build/clang
 clang=$(command -v clang || command -v clang-14)
-pznet=build/clang/pznet_fuzzed
+cmake -S . -B $build -G Ninja -DCMAKE_C_COMPILER="$clang" -DPZ_FUZZ=ON >/dev/null
+cmake --build $build --target pznet_command >$build/clang-build.log 2>&1 || {
+  cat $build/clang-build.log
+  exit 1
+}
+if grep -E 'warning:' $build/clang-build.log; then
+  echo "clang.sh: clang has warnings"
+  exit 1
+fi
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 # name, model, instruction set
 try() {
-  PZNET_CACHE_DIR=$temporary $pznet compile "$2" --weights init:1 --effort estimate --isa "$3" --cc "$clang" -q -o "$temporary/$1.so"
-  $pznet verify "$temporary/$1.so" --model "$2" --weights init:1 >/dev/null
+  PZNET_CACHE_DIR=$temporary $build/pznet compile "$2" --weights init:1 --effort estimate --isa "$3" --cc "$clang" -q -o "$temporary/$1.so"
+  $build/pznet verify "$temporary/$1.so" --model "$2" --weights init:1 >/dev/null
 }
 try tiny tests/networks/tiny.prototxt native
 try tiny2 tests/networks/tiny.prototxt avx2

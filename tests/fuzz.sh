@@ -27,10 +27,15 @@ harnesses=${*:-$(sed -n 's/^ *foreach(harness \(.*\))$/\1/p' tests/import/fuzz/C
 build=build/clang
 top=$(pwd)
 
+clang=$(command -v clang || command -v clang-14)
+cmake -S . -B $build -G Ninja -DCMAKE_C_COMPILER="$clang" -DPZ_FUZZ=ON >/dev/null
 targets="import_seeds formats_seeds"
 for h in $harnesses; do targets="$targets fuzz_$h"; done
 # shellcheck disable=SC2086
-tests/clang_build.sh $targets
+cmake --build $build --target $targets >$build/fuzz-build.log 2>&1 || {
+  cat $build/fuzz-build.log
+  exit 1
+}
 
 work=$build
 [ $kind = replay ] && work=$build/replay && rm -rf "$work/corpus"

@@ -200,7 +200,8 @@ static void pointer(const writer *w, pz_code *c, const pz_pointer *at) {
   else if (at->space == PZ_SPACE_WEIGHTS)
     pz_code_put(c, "WEIGHTS($), ",
                 w->options->weights ? pz_weights_mapped(w->options->weights, offset) : offset);
-  else if (at->space == PZ_SPACE_SCRATCH) pz_code_add(c, "SCRATCH, ");
+  else if (at->space == PZ_SPACE_SCRATCH && !offset) pz_code_add(c, "SCRATCH, ");
+  else if (at->space == PZ_SPACE_SCRATCH) pz_code_put(c, "(void *)((char *)SCRATCH + $), ", offset);
   else
     pz_code_put(c, "$($, $), ", pz_code_choice(at->space == PZ_SPACE_INPUT, "INPUT", "OUTPUT"), at->index,
                 offset);

@@ -116,7 +116,7 @@ typedef struct tool_model {
        "the core to plan and compile for: native (default), x86-64-v2, x86-64-v3, x86-64-v4, "               \
        "haswell,\n" TOOL_HELP_COLUMN                                                                         \
        "skylake-x, cascade-lake, ice-lake-server, sapphire-rapids, emerald-rapids,\n" TOOL_HELP_COLUMN       \
-       "granite-rapids, zen2, zen3, zen4, zen5; of ARM's armv8.2-a, cortex-a76,\n" TOOL_HELP_COLUMN          \
+       "granite-rapids, zen2, zen3, zen4, zen5, of ARM armv8.2-a, cortex-a76,\n" TOOL_HELP_COLUMN            \
        "neoverse-n1, neoverse-v1, neoverse-v2, with --cc aarch64-linux-gnu-gcc.\n" TOOL_HELP_COLUMN          \
        "compile: several with commas between make one file with a variant for each;\n" TOOL_HELP_COLUMN      \
        "of such a file: which is meant"},                                                                    \

@@ -52,9 +52,12 @@ __attribute__((unused)) static int32_t next_chunk(const pz_abi_call *r, int32_t 
 typedef int32_t pz_run_next(const pz_abi_call *r, int32_t call, int32_t worker, int32_t workers);
 __attribute__((weak)) int32_t PZ_RUN_NEXT(pz_run_next *ours, int32_t chunks, const pz_abi_call *r,
                                           int32_t call, int32_t worker, int32_t workers);
-#define next_chunk(r, call, worker, workers)                                                                 \
-  (PZ_RUN_NEXT ? PZ_RUN_NEXT(next_chunk, PZ_RUN_CHUNKS(workers), r, call, worker, workers)                   \
-               : next_chunk(r, call, worker, workers))
+__attribute__((unused)) static int32_t chunk_handed_out(const pz_abi_call *r, int32_t call, int32_t worker,
+                                                        int32_t workers) {
+  if (!PZ_RUN_NEXT) return next_chunk(r, call, worker, workers);
+  return PZ_RUN_NEXT(next_chunk, PZ_RUN_CHUNKS(workers), r, call, worker, workers);
+}
+#define next_chunk chunk_handed_out
 #endif
 
 static void begin_chunks(const pz_abi_call *r, int32_t workers) {

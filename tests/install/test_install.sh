@@ -43,7 +43,7 @@ sed -n 's/^[a-z].*[ *]\(pz_[a-z_]*\)(.*/\1/p' "$prefix/include/pznet/pznet.h" | 
 symbols() { nm -D --defined-only "$1" | sed 's/.* //' | sort; }
 symbols "$lib/libpznet.so" > "$folder/exported"
 diff "$folder/declared" "$folder/exported" || fail "libpznet exports (>) something else than pznet.h declares (<)"
-grep -v -x -e pz_compile -e pz_inspect -e pz_inspect_page -e pz_targets -e pz_bench -e pz_bench_net -e pz_verify -e pz_verify_net -e 'pz_tune_.*' -e 'pz_cache_.*' "$folder/declared" > "$folder/runtime"
+grep -v -x -e pz_compile -e pz_inspect -e pz_inspect_page -e pz_inspect_plan -e pz_targets -e pz_bench -e pz_bench_net -e pz_verify -e pz_verify_net -e pz_verify_file -e 'pz_tune_.*' -e 'pz_cache_.*' "$folder/declared" > "$folder/runtime"
 symbols "$lib/libpznet-runtime.so" | diff "$folder/runtime" - || fail "libpznet-runtime exports something else"
 if readelf -d "$lib/libpznet-runtime.so" | grep NEEDED | grep protobuf; then fail "the runtime needs protobuf"; fi
 if readelf -p .rodata "$lib/libpznet-runtime.so" | grep -e fold-linear -e prototxt; then fail "the runtime holds the compiler half"; fi

@@ -189,7 +189,9 @@ static void rows_have_processors(void **state) {
           pz_target_of_cpu(&id); /* another one where its own excludes some of them first */
       assert_non_null(row);
     }
-    assert_int_equal(n > 0, strncmp(name, "x86-64-", 7) != 0);
+    const bool any =
+        !strncmp(name, "x86-64-", 7) || !strncmp(name, "armv8", 5); /* that has the instruction set */
+    assert_int_equal(n > 0, !any);
   }
   assert_null(pz_target_cpus("zen4", -1));
   assert_null(pz_target_cpus("zen9", 0));

@@ -141,8 +141,8 @@ typedef struct tool_model {
       {"algorithm", 0, "LAYER=NAME",                                                                         \
        "the algorithm that a layer has to have, as pznet inspect --plan names both"},                        \
       {"search", 0, "HOW",                                                                                   \
-       "what is chosen from: global (default): all algorithms and layouts; or transforms, layout or nchw, "  \
-       "what\n" TOOL_HELP_COLUMN "pznet inspect --plan compares it with"},                                   \
+       "what is chosen from: global (default): all algorithms and layouts; transforms, layout or "           \
+       "nchw:\n" TOOL_HELP_COLUMN "less, as pznet inspect --plan compares"},                                 \
   {                                                                                                          \
     "vector-block", 0, "S", "channels in a block of the layout; default: the width of a vector"              \
   }

@@ -31,7 +31,7 @@ check: test-dependencies
 	@cmake -S . -B $(BUILD)/check -G Ninja -DPZ_TESTS=ON >$(BUILD)-check.log 2>&1 || { cat $(BUILD)-check.log; exit 1; }
 	@rm -f $(BUILD)-check.log
 	@tests/python/venv.sh $(BUILD)/check & venv=$$!; cmake --build $(BUILD)/check -j $(JOBS); built=$$?; wait $$venv && exit $$built
-	@tests/fuzz.sh --replay 8
+	@tests/fuzz.sh --replay 4
 	@tests/clang.sh
 	@ctest --test-dir $(BUILD)/check --output-on-failure -j $(JOBS)
 

@@ -112,17 +112,17 @@ def row(name, n):
 
 
 def disassembled(args):
-    if args.library == "-":
+    if args.file == "-":
         return sys.stdin
-    if args.library.endswith((".s", ".txt")):
-        return open(args.library, encoding="utf-8", errors="replace")
-    command = [args.objdump, "-d", "--no-show-raw-insn", args.library]
+    if args.file.endswith((".s", ".txt")):
+        return open(args.file, encoding="utf-8", errors="replace")
+    command = [args.objdump, "-d", "--no-show-raw-insn", args.file]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace").stdout
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("library")
+    parser.add_argument("file", metavar="LIBRARY")
     parser.add_argument("--function", default=".", metavar="REGEXP")
     parser.add_argument("--all", action="store_true", help="every innermost loop of eight multiply-adds and more")
     parser.add_argument("--show", action="store_true", help="the loops' instructions too")
@@ -143,7 +143,7 @@ def main():
             if args.show:
                 print("\n".join(f"    {address:x}: {word} {operands}" for address, word, operands in loop))
     if not found:
-        sys.exit(f"instructions.py: {args.library}: no function that matches '{args.function}' has a loop with multiply-adds of vectors")
+        sys.exit(f"instructions.py: {args.file}: no function that matches '{args.function}' has a loop with multiply-adds of vectors")
 
 
 if __name__ == "__main__":

@@ -2,24 +2,14 @@
 
     python3 threads_export.py FOLDER resnet50 vgg16 ...
 
-Started by bench/threads. Where torchvision's own operators are not there (its wheel for another PyTorch), their names are made known first: they are of
-detection alone."""
+Started by bench/threads."""
 import pathlib
 import sys
 import warnings
 
 import torch
 
-
-def models():
-    try:
-        library = torch.library.Library("torchvision", "DEF")
-        for name in ("nms", "qnms"):
-            library.define(name + "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    except RuntimeError:
-        library = None  # they are there
-    import torchvision.models
-    return torchvision.models, library
+from peers_neocpu import torchvision_models
 
 
 def export(folder, name, of):
@@ -34,6 +24,6 @@ def export(folder, name, of):
 
 
 if __name__ == "__main__":
-    torchvision_models, kept = models()
+    models = torchvision_models()
     for each in sys.argv[2:]:
-        export(pathlib.Path(sys.argv[1]), each, torchvision_models)
+        export(pathlib.Path(sys.argv[1]), each, models)

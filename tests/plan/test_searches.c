@@ -40,17 +40,21 @@ static pz_status plan_of(const pz_graph *g, const pz_plan_options *options, pz_p
   return pz_plan_new(g, options, plan, err);
 }
 
+static pz_plan *plan_by(const pz_graph *g, pz_search search) {
+  const pz_plan_options options = {.target = pz_target_as(PZ_ISA_AVX2), .search = search, .sized = true};
+  pz_plan *plan;
+  pz_error err;
+  assert_int_equal(plan_of(g, &options, &plan, &err), PZ_OK);
+  return plan;
+}
+
 static bool is_conv(const pz_plan *plan, pz_node_id n) { return plan->graph->nodes[n].op == PZ_OP_CONV; }
 
 static void test_what_is_searched(void **state) {
   (void)state;
   pz_graph *g = parsed();
   for (int i = 0; i < PZ_SEARCHES; i++) {
-    const pz_plan_options options = {
-        .target = pz_target_as(PZ_ISA_AVX2), .search = (pz_search)i, .sized = true};
-    pz_plan *plan;
-    pz_error err;
-    assert_int_equal(plan_of(g, &options, &plan, &err), PZ_OK);
+    pz_plan *plan = plan_by(g, (pz_search)i);
     for (pz_node_id n = 0; n < g->n_nodes; n++) {
       const pz_solver *solver = pz_chosen(plan, n);
       if (!is_conv(plan, n) || i == PZ_SEARCH_GLOBAL) continue;
@@ -74,11 +78,7 @@ static void test_conversions(void **state) {
   pz_graph *g = parsed();
   int32_t n[PZ_SEARCHES];
   for (int i = 0; i < PZ_SEARCHES; i++) {
-    const pz_plan_options options = {
-        .target = pz_target_as(PZ_ISA_AVX2), .search = (pz_search)i, .sized = true};
-    pz_plan *plan;
-    pz_error err;
-    assert_int_equal(plan_of(g, &options, &plan, &err), PZ_OK);
+    pz_plan *plan = plan_by(g, (pz_search)i);
     n[i] = conversions(plan);
     pz_plan_free(plan);
   }

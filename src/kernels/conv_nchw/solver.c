@@ -2,9 +2,7 @@
 #include "kernels/conv/solver.h"
 #include "kernels/conv_nchw/pack.h"
 
-static bool applies(const pz_query *q) {
-  return q->problem->attr.conv.group == 1 && pz_problem_input(q->problem, PZ_CONV_X) != NULL;
-}
+static bool applies(const pz_query *q) { return q->problem->attr.conv.group == 1; }
 
 static pz_conv_nchw_shape shape_for(const pz_query *q, const pz_conv_direct_shape *conv) {
   const pz_conv_machine machine = pz_conv_machine_of(q->target);

@@ -48,18 +48,6 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 static double cost_of(const pz_candidate *c) { return c->solver->work ? c->cost : 0; }
 
-/* The layouts, a bit each, that tensor `id` is wanted in. */
-static uint32_t wanted_layouts(const pz_plan *plan, pz_tensor_id id, pz_layout written) {
-  const pz_graph *g = plan->graph;
-  uint32_t wanted = pz_graph_is_output(g, id) ? 1u << PZ_NCHW : 0;
-  for (pz_node_id n = 0; n < g->n_nodes; n++)
-    for (int32_t i = 0; i < g->nodes[n].n_in; i++) {
-      if (g->nodes[n].in[i] != id || plan->problems[n].in[i].packed) continue;
-      wanted |= 1u << (pz_chosen(plan, n)->any_layout ? written : pz_wanted_layout(plan, n, i));
-    }
-  return wanted;
-}
-
 typedef struct conversion {
   pz_tensor_id tensor;
   pz_layout from, to;
@@ -72,28 +60,54 @@ static void add_conversion(const pz_plan *plan, pz_tensor_id id, pz_layout from,
       (conversion){id, from, to, pz_transform_cost(&plan->graph->tensors[id].shape, &plan->target, from, to)};
 }
 
-/* The conversions of a plan: room for two a tensor. Inputs of the network are given NCHW. */
-static int32_t find_conversions(const pz_plan *plan, conversion *all) {
+/* By tensor: the layout in which it is written, the network's inputs NCHW; and those in which it is wanted, a bit each. */
+typedef struct layouts_of {
+  pz_layout *written;
+  uint32_t *wanted;
+} layouts_of;
+
+/* Where the search leaves conversions out, a convolution's result is converted to NCHW at once: that is a conversion of its own. */
+static bool parts_layouts(const pz_plan *plan, pz_node_id n) {
+  return plan->search == PZ_SEARCH_LAYOUT && plan->graph->nodes[n].op == PZ_OP_CONV &&
+         pz_chosen(plan, n)->out == PZ_NCHWC;
+}
+
+static void find_layouts(const pz_plan *plan, const layouts_of *l) {
   const pz_graph *g = plan->graph;
-  int32_t n = 0;
+  for (pz_node_id n = 0; n < g->n_nodes; n++)
+    for (int32_t i = 0; i < g->nodes[n].n_out; i++)
+      l->written[g->nodes[n].out[i]] = parts_layouts(plan, n) ? PZ_NCHW : pz_chosen(plan, n)->out;
+  for (pz_node_id n = 0; n < g->n_nodes; n++)
+    for (int32_t i = 0; i < g->nodes[n].n_in; i++) {
+      const pz_tensor_id id = g->nodes[n].in[i];
+      if (id == PZ_NONE || g->tensors[id].data || plan->problems[n].in[i].packed) continue;
+      l->wanted[id] |= 1u << (pz_chosen(plan, n)->any_layout ? l->written[id] : pz_wanted_layout(plan, n, i));
+    }
+  for (int32_t i = 0; i < g->n_outputs; i++) l->wanted[g->outputs[i]] |= 1u << PZ_NCHW;
+}
+
+/* Room for two a tensor. */
+static int32_t find_conversions(const pz_plan *plan, const layouts_of *l, conversion *all) {
+  const pz_graph *g = plan->graph;
+  int32_t count = 0;
+  for (pz_node_id n = 0; n < g->n_nodes; n++)
+    if (parts_layouts(plan, n)) add_conversion(plan, g->nodes[n].out[0], PZ_NCHWC, PZ_NCHW, all, &count);
   for (pz_tensor_id id = 0; id < g->n_tensors; id++) {
-    const pz_node_id maker = pz_graph_producer(g, id);
-    pz_layout written = maker == PZ_NONE ? PZ_NCHW : pz_chosen(plan, maker)->out;
-    if (g->tensors[id].data) continue;
-    if (plan->search == PZ_SEARCH_LAYOUT && maker != PZ_NONE && g->nodes[maker].op == PZ_OP_CONV &&
-        written == PZ_NCHWC)
-      add_conversion(plan, id, PZ_NCHWC, PZ_NCHW, all, &n), written = PZ_NCHW;
-    const pz_layout other = written == PZ_NCHW ? PZ_NCHWC : PZ_NCHW;
-    if (wanted_layouts(plan, id, written) >> other & 1) add_conversion(plan, id, written, other, all, &n);
+    const pz_layout other = l->written[id] == PZ_NCHW ? PZ_NCHWC : PZ_NCHW;
+    if (!g->tensors[id].data && (l->wanted[id] >> other & 1))
+      add_conversion(plan, id, l->written[id], other, all, &count);
   }
-  return n;
+  return count;
 }
 
 static pz_status conversions_of(const view *v, const pz_plan *plan, conversion **all, int32_t *n,
                                 pz_error *err) {
-  *all = PZ_NEW(v->arena, conversion, 2 * (size_t)plan->graph->n_tensors + 1);
-  if (!*all) return pz_fail_memory(err, "conversions", 64);
-  *n = find_conversions(plan, *all);
+  const size_t tensors = (size_t)plan->graph->n_tensors + 1;
+  const layouts_of l = {PZ_NEW(v->arena, pz_layout, tensors), PZ_NEW(v->arena, uint32_t, tensors)};
+  *all = PZ_NEW(v->arena, conversion, 2 * tensors);
+  if (!*all || !l.written || !l.wanted) return pz_fail_memory(err, "conversions", 64 * tensors);
+  find_layouts(plan, &l);
+  *n = find_conversions(plan, &l, *all);
   return PZ_OK;
 }
 

@@ -23,7 +23,7 @@
 #include <string.h>
 
 #if defined(__SSE4_1__)
-#include <immintrin.h>
+#include "kernels/isa/intrinsics.h"
 #elif defined(__ARM_NEON)
 #include <arm_neon.h>
 #endif

@@ -16,7 +16,7 @@ PARTS = ["peers", "table2", "pool", "figure6", "sweep"]
 
 # (feature maps, patch) of --quick
 QUICK = {"original": ("16,32,64,128", "92,92,92"), "symmetric": ("16,32,64,128", "32,32,32"),
-         "residual": ("28,36,48,64,80", "8,64,64")}
+         "residual": ("28,36,48,64,80", "8,64,64"), "factorised": ("28,36,48,64,80", "8,64,64")}
 QUICK_ONNX = {"basicunet": ("8,8,16,32,32,8", "32,32,32"), "dynunet": ("8,16,32,32,32", "32,32,32"),
               "segresnet": ("8", "32,32,32"), "residualencoderunet": ("8,16,32,32,32,32", "64,64,64")}
 # The fifteen networks of NeoCPU's paper (peers_neocpu.py), and the image of --quick

@@ -52,12 +52,15 @@ class Net:
         self.shape[name] = (maps, out)
         return name
 
-    def deconvolution(self, name, bottom, maps, factor):
+    def deconvolution(self, name, bottom, maps, kernel, dense=False):
+        """Of stride = kernel; dense: of stride 1, padded so that the size stays."""
         channels, size = self.shape[bottom]
-        text = f"num_output: {maps} {spell('kernel_size', factor)} {spell('stride', factor)}"
+        stride = (1,) * AXES if dense else kernel
+        text = f"num_output: {maps} {spell('kernel_size', kernel)} {spell('stride', stride)}"
+        text += f" {spell('pad', tuple(k // 2 for k in kernel))}" if dense else ""
         self.layer(name, "Deconvolution", [bottom], weighted(text, True))
-        self.count(channels * maps * math.prod(factor), maps, math.prod(size))
-        self.shape[name] = (maps, tuple(s * f for s, f in zip(size, factor)))
+        self.count(channels * maps * math.prod(kernel), maps, math.prod(size))
+        self.shape[name] = (maps, tuple(n * s for n, s in zip(size, stride)))
         return name
 
     def count(self, weights, biases, positions):
@@ -184,6 +187,26 @@ def residual(net, maps):
     net.output(u_net(net, maps, flat, block, join_by_adding(flat)), 3, (1, 5, 5))
 
 
+def factorised(net, maps):
+    """Residual with factorised kernels (R(2+1)D: Tran et al. 2018): 1x3x3, then 3x1x1, in place of 3x3x3; and a deconvolution of
+    stride 1 at the end, as networks for anisotropic electron microscopy have it (PZnet 2.2)."""
+    flat, slice_, column = (1, 2, 2), (1, 3, 3), (3, 1, 1)
+
+    def pair(name, x, width):
+        return net.convolution(name, net.convolution(f"{name}_flat", x, width, slice_), width, column)
+
+    def block(net, name, x, width):
+        first = net.unit(f"{name}_conv1", x, width, slice_)
+        second = net.normalise(f"{name}_conv2", pair(f"{name}_conv2", first, width))
+        third = pair(f"{name}_conv3", second, width)
+        return net.normalise(f"{name}_sum", net.add(f"{name}_sum", third, first))
+
+    net.unit("first", "input", maps[0], (1, 5, 5))
+    last = net.deconvolution("last", u_net(net, maps, flat, block, join_by_adding(flat)), 3, (1, 5, 5), dense=True)
+    net.layer("output", "Sigmoid", [last])
+    net.shape["output"] = net.shape[last]
+
+
 def block(net, maps):
     """The basic block of figure 6: two convolutions, as in Symmetric."""
     net.output(plain_block(True)(net, "block", "input", maps[0]), maps[0], (1, 1, 1))
@@ -207,6 +230,7 @@ NETWORKS = {
     "original": (original, [64, 128, 256, 512], [108, 108, 108], 1, HERE / "original.prototxt"),
     "symmetric": (symmetric, [32, 64, 128, 256], [64, 64, 64], 1, HERE / "symmetric.prototxt"),
     "residual": (residual, [28, 36, 48, 64, 80], [18, 160, 160], 1, HERE / "residual.prototxt"),
+    "factorised": (factorised, [28, 36, 48, 64, 80], [18, 192, 192], 1, HERE / "factorised.prototxt"),
     "block": (block, [16], [64, 64, 64], 0, HERE / "block.prototxt"),
     "membrane": (membrane, [16, 24, 32, 48], [8, 160, 160], 1, HERE.parent / "examples/membrane/membrane.prototxt"),
 }

@@ -454,12 +454,44 @@ PZ_INLINE int64_t pz_winograd_sums_at(const pz_winograd_shape *s, int32_t tile, 
   return ((int64_t)b * pz_winograd_slices_of(s) + tile * s->m[2]) * PZ_S;
 }
 
+/* Block by block: what a tile streams along the width of all its rows and blocks are more lines at once than a core puts together, where
+ * a vector is half of one (doc/notes/2026-11-30-factorised.md). */
+PZ_INLINE int pz_winograd_by_blocks(const pz_winograd_shape *s) {
+  return s->conv.stream && PZ_S < 16 && !pz_winograd_short(s, s->conv.out.c);
+}
+
+/* Of tile k of the batch in block b, or of those that share its vectors there; `next` comes behind it. */
+PZ_INLINE void pz_winograd_store_tile(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t k,
+                                      int32_t b, const pz_winograd_tile *t,
+                                      const pz_winograd_sharers *sharers, pz_winograd_next next, float *from,
+                                      const pz_conv_epilogue *e, float *pooled, float *record) {
+  const float *back = pz_winograd_balance_at(s, from + pz_winograd_balance_place(s)).back;
+  const pz_v factor = !z.inner_pairs ? pz_v_zero()
+                      : sharers      ? pz_v_four_times(back + k)
+                                     : pz_winograd_back_of(s, back + k, b);
+  if (PZ_MAY(WINOGRAD, POOLED) && s->pooled.c && !sharers) pz_winograd_fetch_pooled(s, z, t, b, pooled);
+  pz_winograd_output(s, z, t, sharers, factor, from + pz_winograd_sums_at(s, k, b), b, e,
+                     s->conv.stats_units ? record + (int64_t)b * s->conv.stats_units * PZ_NORM_RECORD : NULL,
+                     next);
+  if (!PZ_MAY(WINOGRAD, POOLED) || !s->pooled.c) return;
+  if (!sharers) pz_winograd_pool(s, t, b, e->out, pooled);
+  else if (PZ_MAY(WINOGRAD, SHORT))
+    PZ_ROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i)
+        pz_winograd_pool(s, &sharers->tile[i], b, e->out, pooled);
+}
+
 /* Results of tiles first .. first + count - 1. */
 PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
                                  int32_t count, float *from, const pz_conv_epilogue *e, float *pooled,
                                  float *record) {
-  const float *back = pz_winograd_balance_at(s, from + pz_winograd_balance_place(s)).back;
   const int32_t whole = pz_winograd_whole(s, s->conv.out.c), few = pz_winograd_short(s, s->conv.out.c) > 0;
+  if (pz_winograd_by_blocks(s)) {
+    PZ_ROLL for (int32_t b = pz_rolled(0); b < whole; ++b) PZ_ROLL for (int32_t k = 0; k < count; ++k) {
+      const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
+      pz_winograd_store_tile(s, z, k, b, &t, NULL, (pz_winograd_next){NULL, 0}, from, e, pooled, record);
+    }
+    return;
+  }
   PZ_ROLL for (int32_t k = 0; k < count; ++k) {
     const pz_winograd_tile t = pz_winograd_tile_at(s, first + k),
                            after = pz_winograd_tile_at(s, first + k + 1);
@@ -468,21 +500,10 @@ PZ_INLINE void pz_winograd_store(const pz_winograd_shape *s, const pz_winograd_s
     if (k == 0 && whole) pz_winograd_fetch_ends(s, z, &t, 0, e);
     if (PZ_MAY(WINOGRAD, SHORT) && shared) sharers = pz_winograd_sharers_at(s, first + k, count - k);
     PZ_ROLL for (int32_t b = pz_rolled(0); b < whole + shared; ++b) {
-      const pz_v factor = !z.inner_pairs ? pz_v_zero()
-                          : b == whole   ? pz_v_four_times(back + k)
-                                         : pz_winograd_back_of(s, back + k, b);
       const pz_winograd_next next = b + 1 < whole ? (pz_winograd_next){&t, b + 1}
                                                   : (pz_winograd_next){k + 1 < count ? &after : NULL, 0};
-      if (PZ_MAY(WINOGRAD, POOLED) && s->pooled.c && b < whole) pz_winograd_fetch_pooled(s, z, &t, b, pooled);
-      pz_winograd_output(
-          s, z, &t, PZ_MAY(WINOGRAD, SHORT) && b == whole ? &sharers : NULL, factor,
-          from + pz_winograd_sums_at(s, k, b), b, e,
-          s->conv.stats_units ? record + (int64_t)b * s->conv.stats_units * PZ_NORM_RECORD : NULL, next);
-      if (!PZ_MAY(WINOGRAD, POOLED) || !s->pooled.c) continue;
-      if (b < whole) pz_winograd_pool(s, &t, b, e->out, pooled);
-      else if (PZ_MAY(WINOGRAD, SHORT))
-        PZ_ROLL for (int32_t i = 0; i < PZ_WINOGRAD_SHARING; ++i)
-            pz_winograd_pool(s, &sharers.tile[i], b, e->out, pooled);
+      pz_winograd_store_tile(s, z, k, b, &t, PZ_MAY(WINOGRAD, SHORT) && b == whole ? &sharers : NULL, next,
+                             from, e, pooled, record);
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "kernels/conv_dot/pack.h"
 #include "kernels/conv_dot/tail.h"
 #include "kernels/deconv/deconv.h"
+#include "kernels/norm/shape.h"
 #include "kernels/test_activation.h"
 #include "kernels/testing.h"
 
@@ -19,9 +20,9 @@ typedef struct generator {
 
 /* ---- printing ---- */
 
-/* The direct kernel alone collects moments, into records from unit `unit` on. */
+/* Kernels that collect moments do so into records from unit `unit` on. */
 static void print_statistics(const char *kernel, const pz_conv_direct_shape *s, int32_t unit) {
-  if (strcmp(kernel, "pz_conv_direct")) return;
+  if (strcmp(kernel, "pz_conv_direct") && strcmp(kernel, "pz_conv_depthwise")) return;
   if (s->stats_units) printf("o->norm_stats + %d * 5 * PZ_S, ", unit);
   else printf("NULL, ");
 }
@@ -296,6 +297,10 @@ static int32_t make_dot(generator *g, problem *p, int32_t count) {
   return count;
 }
 
+static int32_t units_of(const pz_conv_direct_shape *s, bool depthwise) {
+  return depthwise ? (int32_t)pz_norm_units(&s->out) : pz_conv_units(s);
+}
+
 static int32_t make_depthwise(generator *g, problem *p, int32_t count) {
   for (int32_t i = 0; i < count; ++i) {
     p[i] = random_start(g, g->s, g->s);
@@ -303,6 +308,7 @@ static int32_t make_depthwise(generator *g, problem *p, int32_t count) {
     random_windows(g, &p[i].shape);
     random_epilogue(g, &p[i].shape);
     place_all(g, &p[i], seldom(g, 2));
+    if (i % 2) p[i].shape.stats_units = units_of(&p[i].shape, true);
     pz_conv_depthwise_schedule(&p[i].shape, g->machine.registers);
     name_it(&p[i], i);
   }
@@ -346,14 +352,15 @@ static void border_for_phases(pz_conv_direct_shape *s) {
 }
 
 /* That all phases collect. */
-static int32_t units_of_phases(const generator *g, const pz_conv_direct_shape *s) {
+static int32_t units_of_phases(const generator *g, const pz_conv_direct_shape *s, bool depthwise) {
+  const pz_deconv_merge merge = depthwise ? PZ_DECONV_EACH : pz_deconv_merges(s);
   int32_t units = 0;
   pz_deconv_phase p;
-  for (int32_t i = 0; i < pz_deconv_phases(s, pz_deconv_merges(s)); ++i) {
-    if (!pz_deconv_phase_of(s, pz_deconv_merges(s), i, &p)) continue;
+  for (int32_t i = 0; i < pz_deconv_phases(s, merge); ++i) {
+    if (!pz_deconv_phase_of(s, merge, i, &p)) continue;
     p.shape.stats_units = 1;
-    pz_conv_direct_schedule(&p.shape, &g->machine);
-    units += pz_conv_units(&p.shape);
+    if (!depthwise) pz_conv_direct_schedule(&p.shape, &g->machine);
+    units += units_of(&p.shape, depthwise);
   }
   return units;
 }
@@ -374,7 +381,7 @@ static int32_t make_deconv(generator *g, problem *p, int32_t count) {
     if (i % 4 == 0) tighten(g, &p[i].shape);
     place_all(g, &p[i], 1);
     p[i].shape.kb = p[i].shape.rw = p[i].shape.rh = 1;
-    if (i % 2) p[i].shape.stats_units = units_of_phases(g, &p[i].shape);
+    if (i % 2) p[i].shape.stats_units = units_of_phases(g, &p[i].shape, false);
     name_it(&p[i], i);
   }
   return count;
@@ -384,9 +391,10 @@ static int32_t make_deconv_depthwise(generator *g, problem *p, int32_t count) {
   make_deconv(g, p, count);
   for (int32_t i = 0; i < count; ++i) {
     pz_conv_direct_shape *s = &p[i].shape;
-    s->out.c = s->groups = s->in.c, s->residual.c = s->residual.c ? s->in.c : 0, s->stats_units = 0;
+    s->out.c = s->groups = s->in.c, s->residual.c = s->residual.c ? s->in.c : 0;
     s->in.channels_last = s->out.channels_last = s->residual.channels_last = 0;
     place_all(g, &p[i], 1);
+    s->stats_units = s->stats_units ? units_of_phases(g, s, true) : 0;
     name_it(&p[i], i);
   }
   return count;
@@ -415,7 +423,7 @@ static void print_phases(const generator *g, int32_t index, const char *kernel,
     printf("o->residual_scale, o->slope, o->out + %lld, ", (long long)p.out_offset);
     print_statistics(kernel, &p.shape, unit);
     printf("worker, workers);\n");
-    unit += p.shape.stats_units ? pz_conv_units(&p.shape) : 0;
+    unit += p.shape.stats_units ? units_of(&p.shape, depthwise) : 0;
     weights +=
         ((depthwise ? pz_conv_depthwise_weight_floats(&p.shape) : pz_conv_direct_weight_floats(&p.shape)) +
          15) /

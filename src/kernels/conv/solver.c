@@ -87,9 +87,10 @@ int32_t pz_conv_epilogue_args(const pz_conv_operands *p, pz_arg *args, int32_t n
 
 pz_status pz_conv_add_scratch_call(pz_builder *b, const pz_conv_operands *p, pz_pointer weights,
                                    pz_dtype type, const char *header, const char *function, pz_text *shape,
-                                   int64_t scratch_floats, pz_error *err) {
-  pz_arg args[8] = {{.name = "in", .at = p->in.at}, {.name = "weights", .at = weights, .type = type}};
+                                   bool collects_stats, int64_t scratch_floats, pz_error *err) {
+  pz_arg args[9] = {{.name = "in", .at = p->in.at}, {.name = "weights", .at = weights, .type = type}};
   int32_t n = pz_conv_epilogue_args(p, args, 2);
+  if (collects_stats) args[n++] = (pz_arg){.name = "norm_stats", .written = true, .at = p->norm_stats};
   args[n++] = (pz_arg){.name = "scratch", .written = true, .at = pz_add_scratch(b, PZ_F32, scratch_floats)};
   return pz_add_call(b, header, function, shape, args, n, err);
 }
@@ -120,7 +121,7 @@ pz_status pz_conv_add(const pz_query *q, pz_builder *b, const pz_conv_method *m,
   pz_text_conv_direct(&shape, s);
   pz_arg args[8] = {{.name = "in", .at = p->in.at}, {.name = "weights", .at = packed}};
   int32_t n = pz_conv_epilogue_args(p, args, 2);
-  if (m->collects_stats) args[n++] = (pz_arg){.name = "norm_stats", .written = true, .at = p->norm_stats};
+  if (m->units) args[n++] = (pz_arg){.name = "norm_stats", .written = true, .at = p->norm_stats};
   PZ_TRY(pz_add_call(b, m->header, m->function, &shape, args, n, err));
   if (m->ways) pz_call_ways(b, "PZ_CONV_WAYS", m->ways(s, q->target->registers));
   return PZ_OK;
@@ -132,18 +133,25 @@ int32_t pz_conv_units_with(const pz_query *q, const pz_conv_method *m, pz_conv_d
   const pz_conv_machine machine = pz_conv_machine_for(q);
   s.stats_units = 1;
   m->schedule(&s, &machine);
-  return pz_conv_units(&s);
+  return m->units(&s);
 }
 
 /* Results that go past the caches would have to be read again: a pass of its own costs no more. */
 bool pz_conv_collects_stats(const pz_query *q, const pz_conv_method *m, const pz_conv_direct_shape *s) {
-  return m->collects_stats && !s->stream && q->problem->epilogue.norm_stats;
+  return m->units && !(m->streams && s->stream) && q->problem->epilogue.norm_stats;
 }
 
 pz_status pz_conv_add_stats(pz_builder *b, const pz_conv_direct_shape *s, pz_conv_operands *p,
                             pz_error *err) {
   if (!s->stats_units) return PZ_OK;
   return pz_add_norm_stats(b, &p->out.view, s->stats_units, &p->norm_stats, err);
+}
+
+pz_status pz_conv_collect_stats(const pz_query *q, pz_builder *b, pz_conv_direct_shape *s, int64_t units,
+                                pz_conv_operands *p, pz_error *err) {
+  if (!q->problem->epilogue.norm_stats || units > INT32_MAX) return PZ_OK;
+  s->stats_units = (int32_t)units, s->stream = 0;
+  return pz_conv_add_stats(b, s, p, err);
 }
 
 /* ---- convolution ---- */
@@ -153,6 +161,8 @@ pz_status pz_conv_build(const pz_query *q, const pz_placed *placed, pz_builder *
   pz_conv_operands p;
   PZ_TRY(pz_conv_begin(q, placed, b, &p, err));
   pz_conv_direct_shape s = pz_conv_shape_of(q, &p);
+  if (pz_conv_collects_stats(q, m, &s)) s.stats_units = pz_conv_units_with(q, m, s);
+  PZ_TRY(pz_conv_add_stats(b, &s, &p, err));
   PZ_TRY(pz_conv_add(q, b, m, &s, &p, q->problem->in[PZ_CONV_WEIGHT].data, err));
   return pz_set_algorithm(b, err, "%s %dx%dx%d, %d blocks x %d points", m->name, s.kernel[0], s.kernel[1],
                           s.kernel[2], s.kb, s.rw * s.rh);

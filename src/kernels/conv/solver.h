@@ -31,10 +31,11 @@ pz_status pz_conv_add_narrow_call(pz_builder *b, const pz_conv_operands *p, pz_p
                                   int64_t scratch_floats, pz_error *err);
 /* What follows a sum, from args[n] on: bias, residual, residual_scale, slope, out. Returns the number of arguments then. */
 int32_t pz_conv_epilogue_args(const pz_conv_operands *p, pz_arg *args, int32_t n);
-/* The call of a convolution that has scratch and no more: in, weights, bias, residual, residual_scale, slope, out, scratch. */
+/* The call of a convolution that has scratch: in, weights, bias, residual, residual_scale, slope, out, where it can collect moments norm_stats,
+ * scratch. */
 pz_status pz_conv_add_scratch_call(pz_builder *b, const pz_conv_operands *p, pz_pointer weights,
                                    pz_dtype type, const char *header, const char *function, pz_text *shape,
-                                   int64_t scratch_floats, pz_error *err);
+                                   bool collects_stats, int64_t scratch_floats, pz_error *err);
 /* The input is the network's own and has few channels: it is read as it is, NCHW. */
 bool pz_conv_small_cin(const pz_query *q);
 /* The result leaves the network, has few channels, and nothing else reads it: NCHW is what is wanted. */
@@ -63,8 +64,11 @@ typedef struct pz_conv_method {
   void (*schedule)(pz_conv_direct_shape *s, const pz_conv_machine *m);
   int64_t (*weight_floats)(const pz_conv_direct_shape *s);
   void (*pack)(const pz_conv_direct_shape *s, const float *weights, float *packed);
-  bool merges;         /* the phases of a deconvolution along w can be one call */
-  bool collects_stats; /* moments of results */
+  bool merges; /* the phases of a deconvolution along w can be one call */
+  int32_t (*units)(
+      const pz_conv_direct_shape *s); /* of moments of results, a block; NULL: it collects none */
+  bool
+      streams; /* results past the caches where the shape says so; its moments are then a pass of their own */
   uint32_t (*ways)(const pz_conv_direct_shape *s,
                    int32_t registers); /* PZ_CONV_WAYS (kernels/conv/ways.h); or NULL */
 } pz_conv_method;
@@ -78,6 +82,9 @@ pz_status pz_conv_add(const pz_query *q, pz_builder *b, const pz_conv_method *m,
  * s->stats_units. */
 bool pz_conv_collects_stats(const pz_query *q, const pz_conv_method *m, const pz_conv_direct_shape *s);
 int32_t pz_conv_units_with(const pz_query *q, const pz_conv_method *m, pz_conv_direct_shape s);
+/* Where they are wanted: `units` of each block, which are read again when they have been stored, so that results do not stream. */
+pz_status pz_conv_collect_stats(const pz_query *q, pz_builder *b, pz_conv_direct_shape *s, int64_t units,
+                                pz_conv_operands *p, pz_error *err);
 pz_status pz_conv_add_stats(pz_builder *b, const pz_conv_direct_shape *s, pz_conv_operands *p, pz_error *err);
 
 int64_t pz_conv_cin(const pz_query *q); /* channels in, and out */

@@ -145,6 +145,18 @@ PZ_TEST_INLINE void test_close(test_layer *l) {
   free(l->shape);
 }
 
+/* Of half of the layers that can have them moments are collected by reading results again. Says so; stats_units is 1 then. */
+PZ_TEST_INLINE bool test_wants_stats(test_layer *l, pz_test_random *r) {
+  const bool wanted = !l->conv->out.channels_last && pz_test_int(r, 0, 1);
+  if (wanted) l->conv->stats_units = 1, l->conv->stream = l->whole.stream = 0;
+  return wanted;
+}
+/* Room for them; means are far from zero. */
+PZ_TEST_INLINE void test_stats(test_layer *l) {
+  for (int32_t k = 0; k < l->conv->out.c && l->conv->stats_units; ++k) l->o.bias[k] += 1e3f;
+  l->norm_stats = pz_test_alloc(pz_norm_floats(&l->conv->out, l->conv->stats_units), false);
+}
+
 /* What a kernel is given; NULL where it is not to be read. */
 PZ_TEST_INLINE const float *test_bias(const test_layer *l) {
   return l->whole.has_bias ? l->o.packed_bias.data : NULL;

@@ -49,7 +49,7 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   pz_text shape = {0};
   pz_text_conv_bf16x3(&shape, &s);
   PZ_TRY(pz_conv_add_scratch_call(b, &p, weights, PZ_BF16, "kernels/conv_bf16x3/bf16x3.h", "pz_conv_bf16x3",
-                                  &shape, pz_bf16x3_scratch(&s), err));
+                                  &shape, false, pz_bf16x3_scratch(&s), err));
   b->step->multiply_adds_done +=
       PZ_BF16X2_MULTIPLY_ADDS * products_of(&s) * s.conv.out.n * s.conv.out.d * s.conv.out.h;
   return pz_set_algorithm(b, err, "bf16x%d taps %dx%dx%d, strips of %d rows", s.terms, s.conv.kernel[0],

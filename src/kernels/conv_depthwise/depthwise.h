@@ -2,12 +2,14 @@
  *
  * Contract: conv/shape.h with groups = in.c = out.c and one phase; in, out, residual of block S, aligned to the vector; bias,
  * residual_scale, slope padded with zeros to whole blocks. Of the schedule rw is used. The unit of work is a row
- * (n, block, d, h): any number of workers gives the same bits. */
+ * (n, block, d, h), or some of them where the shape says that moments of the results are collected (norm_stats: records of norm/moments.h
+ * over n, block, unit): any number of workers gives the same bits. */
 #ifndef PZ_KERNELS_CONV_DEPTHWISE_DEPTHWISE_H
 #define PZ_KERNELS_CONV_DEPTHWISE_DEPTHWISE_H
 
 #include "kernels/conv/epilogue.h"
 #include "kernels/conv_depthwise/pack.h"
+#include "kernels/norm/moments.h"
 #include "kernels/rows.h"
 
 #define PZ_DEPTHWISE_POINTS 16
@@ -65,23 +67,57 @@ PZ_INLINE void pz_depthwise_tiles(const pz_conv_depthwise_shape *s, int32_t rw, 
   }
 }
 
+typedef struct pz_depthwise_operands {
+  const float *in, *weights, *bias, *residual, *residual_scale, *slope;
+  float *out;
+} pz_depthwise_operands;
+
+PZ_INLINE void pz_depthwise_row(const pz_conv_depthwise_shape *s, const pz_depthwise_operands *o,
+                                pz_row row) {
+  const pz_conv_split tiles = pz_conv_split_of(s->out.w, s->rw);
+  pz_depthwise_tile t = {.block = row.b, .weights = o->weights + (int64_t)row.b * pz_conv_taps(s) * PZ_S};
+  t.in = o->in + row.n * s->in.stride_n + row.b * s->in.stride_c +
+         (row.d * s->stride[0] - s->pad[0]) * s->in.stride_d +
+         (row.h * s->stride[1] - s->pad[1]) * s->in.stride_h - s->pad[2] * s->in.stride_w;
+  t.out = o->out + pz_row_offset(&s->out, row);
+  if (s->residual.c) t.residual = o->residual + pz_row_offset(&s->residual, row);
+  t.bias = s->has_bias ? pz_v_load(o->bias + row.b * PZ_S) : pz_v_zero();
+  t.residual_scale = s->has_residual_scale ? pz_v_load(o->residual_scale + row.b * PZ_S) : pz_v_zero();
+  t.slope = s->act == PZ_K_ACT_PRELU ? pz_v_load(o->slope + row.b * PZ_S) : pz_v_zero();
+  pz_depthwise_tiles(s, tiles.size, tiles.large, &t);
+  if (tiles.large < tiles.count) pz_depthwise_tiles(s, tiles.size - 1, tiles.count - tiles.large, &t);
+}
+
+/* Rows and their moments, unit after unit (norm/shape.h). */
+PZ_INLINE void pz_depthwise_with_stats(const pz_conv_depthwise_shape *s, const pz_depthwise_operands *o,
+                                       float *norm_stats, int32_t worker, int32_t workers) {
+  const int64_t units = pz_norm_units(&s->out), rows = pz_norm_unit_rows(&s->out),
+                all = pz_norm_block_rows(&s->out);
+  int64_t begin, end;
+  pz_share(s->out.n * pz_blocks(&s->out) * units, worker, workers, &begin, &end);
+  PZ_ROLL for (int64_t i = begin; i < end; ++i) {
+    const int64_t block = i / units, first = i % units * rows, stop = first + rows < all ? first + rows : all;
+    pz_row row = {.n = (int32_t)(block / pz_blocks(&s->out)), .b = (int32_t)(block % pz_blocks(&s->out))};
+    const float *from = o->out + pz_row_offset(&s->out, row);
+    PZ_ROLL for (int64_t r = first; r < stop; ++r) {
+      row.d = (int32_t)(r / s->out.h), row.h = (int32_t)(r % s->out.h);
+      pz_depthwise_row(s, o, row);
+    }
+    const pz_norm_lanes lanes = pz_norm_region(&s->out, from, first, stop);
+    pz_norm_store(pz_norm_record_at(norm_stats, &s->out, s->stats_units, row.n, row.b, i % units), &lanes);
+  }
+}
+
 PZ_INLINE void pz_conv_depthwise(const pz_conv_depthwise_shape s, const float *in, const float *weights,
                                  const float *bias, const float *residual, const float *residual_scale,
-                                 const float *slope, float *out, int32_t worker, int32_t workers) {
-  const pz_conv_split tiles = pz_conv_split_of(s.out.w, s.rw);
-  PZ_EACH_ROW(&s.out, row, worker, workers) {
-    pz_depthwise_tile t = {.block = row.b, .weights = weights + (int64_t)row.b * pz_conv_taps(&s) * PZ_S};
-    t.in = in + row.n * s.in.stride_n + row.b * s.in.stride_c +
-           (row.d * s.stride[0] - s.pad[0]) * s.in.stride_d +
-           (row.h * s.stride[1] - s.pad[1]) * s.in.stride_h - s.pad[2] * s.in.stride_w;
-    t.out = out + pz_row_offset(&s.out, row);
-    if (s.residual.c) t.residual = residual + pz_row_offset(&s.residual, row);
-    t.bias = s.has_bias ? pz_v_load(bias + row.b * PZ_S) : pz_v_zero();
-    t.residual_scale = s.has_residual_scale ? pz_v_load(residual_scale + row.b * PZ_S) : pz_v_zero();
-    t.slope = s.act == PZ_K_ACT_PRELU ? pz_v_load(slope + row.b * PZ_S) : pz_v_zero();
-    pz_depthwise_tiles(&s, tiles.size, tiles.large, &t);
-    if (tiles.large < tiles.count) pz_depthwise_tiles(&s, tiles.size - 1, tiles.count - tiles.large, &t);
+                                 const float *slope, float *out, float *norm_stats, int32_t worker,
+                                 int32_t workers) {
+  const pz_depthwise_operands o = {in, weights, bias, residual, residual_scale, slope, out};
+  if (s.stats_units) {
+    pz_depthwise_with_stats(&s, &o, norm_stats, worker, workers);
+    return;
   }
+  PZ_EACH_ROW(&s.out, row, worker, workers) pz_depthwise_row(&s, &o, row);
 }
 
 #endif

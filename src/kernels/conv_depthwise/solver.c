@@ -1,19 +1,16 @@
 /* solver.c: convolution and deconvolution channel by channel (kernels/conv_depthwise/depthwise.h). */
 #include "kernels/conv_depthwise/pack.h"
 #include "kernels/deconv/solver.h"
+#include "kernels/norm/shape.h"
 
 static void schedule_depthwise(pz_conv_direct_shape *s, const pz_conv_machine *m) {
   pz_conv_depthwise_schedule(s, m->registers);
 }
-static const pz_conv_method depthwise = {"depthwise",
-                                         "kernels/conv_depthwise/depthwise.h",
-                                         "pz_conv_depthwise",
-                                         schedule_depthwise,
-                                         pz_conv_depthwise_weight_floats,
-                                         pz_conv_depthwise_pack,
-                                         false,
-                                         false,
-                                         NULL};
+static int32_t units_of(const pz_conv_direct_shape *s) { return (int32_t)pz_norm_units(&s->out); }
+static const pz_conv_method depthwise = {
+    "depthwise",        "kernels/conv_depthwise/depthwise.h", "pz_conv_depthwise",
+    schedule_depthwise, pz_conv_depthwise_weight_floats,      pz_conv_depthwise_pack,
+    .units = units_of};
 
 static pz_status build_depthwise(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   return pz_conv_build(q, placed, b, &depthwise, err);

@@ -20,9 +20,10 @@ const pz_conv_method pz_conv_direct_method = {"direct",
                                               schedule_direct,
                                               pz_conv_direct_weight_floats,
                                               pz_conv_direct_pack,
-                                              true,
-                                              true,
-                                              pz_conv_ways};
+                                              .merges = true,
+                                              .units = pz_conv_units,
+                                              .streams = true,
+                                              .ways = pz_conv_ways};
 
 /* The parts of the whole convolution as its tail sees them. */
 static pz_conv_operands operands_of_tail(const pz_conv_operands *whole, const pz_conv_tail *tail) {

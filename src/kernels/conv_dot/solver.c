@@ -7,15 +7,9 @@ static void schedule_dot(pz_conv_direct_shape *s, const pz_conv_machine *m) {
   pz_conv_dot_schedule(s, m->registers);
 }
 
-const pz_conv_method pz_conv_dot_method = {"direct, lanes over input channels",
-                                           "kernels/conv_dot/dot.h",
-                                           "pz_conv_dot",
-                                           schedule_dot,
-                                           pz_conv_dot_weight_floats,
-                                           pz_conv_dot_pack,
-                                           false,
-                                           false,
-                                           NULL};
+const pz_conv_method pz_conv_dot_method = {
+    "direct, lanes over input channels", "kernels/conv_dot/dot.h", "pz_conv_dot",  schedule_dot,
+    pz_conv_dot_weight_floats,           pz_conv_dot_pack,         .streams = true};
 
 static pz_status build_dot(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   return pz_conv_build(q, placed, b, &pz_conv_dot_method, err);

@@ -24,7 +24,7 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   pz_text shape = {0};
   pz_text_conv_nchw(&shape, &s);
   PZ_TRY(pz_conv_add_scratch_call(b, &p, weights, PZ_F32, "kernels/conv_nchw/nchw.h", "pz_conv_nchw", &shape,
-                                  pz_conv_nchw_scratch(&s), err));
+                                  false, pz_conv_nchw_scratch(&s), err));
   return pz_set_algorithm(b, err, "direct in NCHW %dx%dx%d, %d channels x %d vectors", s.conv.kernel[0],
                           s.conv.kernel[1], s.conv.kernel[2], s.conv.kb, s.conv.rw);
 }

@@ -35,8 +35,8 @@ static pz_status add_phase(const pz_query *q, pz_builder *b, const pz_conv_metho
   const pz_status status = pz_conv_add(q, b, m, &phase->shape, &p, weights, err);
   free(weights);
   if (phase->shape.stats_units)
-    all->norm_stats = pz_pointer_behind(all->norm_stats, PZ_F32,
-                                        pz_conv_units(&phase->shape) * pz_norm_record(&all->out.view));
+    all->norm_stats =
+        pz_pointer_behind(all->norm_stats, PZ_F32, m->units(&phase->shape) * pz_norm_record(&all->out.view));
   return status;
 }
 

@@ -142,7 +142,7 @@ int main(int argc, char **argv) {
   double *work = malloc((size_t)pz_fft_pack_doubles(&shape) * sizeof *work);
   memset(o.weights, 0, (size_t)pz_fft_weight_floats(&shape) * sizeof *plain);
   pz_fft_pack(&shape, plain, work, o.weights);
-  pz_fft(shape, o.in, o.weights, o.bias, NULL, NULL, NULL, o.out, o.scratch, 0, 1);
+  pz_fft(shape, o.in, o.weights, o.bias, NULL, NULL, NULL, o.out, NULL, o.scratch, 0, 1);
   const double error = error_of(&o, plain, 2000);
   double at[3], total = 0, *times = malloc((size_t)rounds * 3 * sizeof *times);
   for (int64_t r = 0; r < rounds; ++r) {

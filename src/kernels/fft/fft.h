@@ -12,6 +12,7 @@
 
 #include "kernels/conv/epilogue.h"
 #include "kernels/fft/transform.h"
+#include "kernels/norm/moments.h"
 
 /* Where a tile lies: image, first output along each axis; how many inputs and outputs it has there. */
 typedef struct pz_fft_tile {
@@ -219,29 +220,44 @@ PZ_INLINE void pz_fft_load(const pz_fft_shape *s, const float *twiddles, int64_t
   }
 }
 
+/* The moments of a tile's results in a block, which are near. */
+PZ_INLINE void pz_fft_collect(const pz_fft_shape *s, const pz_fft_tile *t, int32_t block, const float *out,
+                              float *record) {
+  const pz_view *v = &s->conv.out;
+  pz_norm_collect_box(v, out + pz_fft_place(v, t, block, 0, 0), t->outputs[0], t->outputs[1], t->outputs[2],
+                      record);
+}
+
+/* records: of moments in block 0, or NULL. */
 PZ_INLINE void pz_fft_store(const pz_fft_shape *s, const float *twiddles, int64_t first, int32_t count,
-                            const float *slots, float *work, const pz_conv_epilogue *e) {
+                            const float *slots, float *work, const pz_conv_epilogue *e, float *records) {
+  const int64_t record = (int64_t)s->conv.stats_units * PZ_NORM_RECORD;
   PZ_ROLL for (int32_t k = 0; k < count; ++k) {
     const pz_fft_tile t = pz_fft_tile_at(s, first + k);
-    PZ_ROLL for (int32_t b = 0; b < pz_fft_blocks(s->conv.out.c, PZ_S); ++b)
-        pz_fft_back(s, twiddles, &t, b, slots + b * pz_fft_block_step(s) + k * PZ_S, work, e);
+    PZ_ROLL for (int32_t b = 0; b < pz_fft_blocks(s->conv.out.c, PZ_S); ++b) {
+      pz_fft_back(s, twiddles, &t, b, slots + b * pz_fft_block_step(s) + k * PZ_S, work, e);
+      if (s->conv.stats_units) pz_fft_collect(s, &t, b, e->out, records + b * record);
+    }
   }
 }
 
 PZ_INLINE void pz_fft(const pz_fft_shape s, const float *in, const float *weights, const float *bias,
                       const float *residual, const float *residual_scale, const float *slope, float *out,
-                      float *scratch, int32_t worker, int32_t workers) {
-  const int64_t tiles = pz_fft_all_tiles(&s);
+                      float *norm_stats, float *scratch, int32_t worker, int32_t workers) {
+  const int64_t run = pz_fft_run(&s), batches = pz_fft_batches(&s);
   const pz_conv_epilogue epilogue = {bias, residual, residual_scale, slope, out, NULL};
   float *slots = scratch + pz_fft_work(&s);
   int64_t begin, end;
-  pz_share((tiles + s.batch - 1) / s.batch, worker, workers, &begin, &end);
+  pz_share(pz_fft_all_tiles(&s) / run * batches, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
-    const int64_t first = i * s.batch;
-    const int32_t count = tiles - first < s.batch ? (int32_t)(tiles - first) : s.batch;
+    const int64_t at = i % batches * s.batch, first = i / batches * run + at;
+    const int32_t count = run - at < s.batch ? (int32_t)(run - at) : s.batch;
+    float *records = s.conv.stats_units ? pz_norm_begin_records(norm_stats, &s.conv.out, s.conv.stats_units,
+                                                                i / batches, i % batches)
+                                        : NULL;
     pz_fft_load(&s, weights, first, count, in, scratch, slots + pz_fft_slot(&s));
     pz_fft_multiply(&s, count, weights + pz_fft_twiddle_floats(&s), slots);
-    pz_fft_store(&s, weights, first, count, slots, scratch, &epilogue);
+    pz_fft_store(&s, weights, first, count, slots, scratch, &epilogue, records);
   }
   if (s.conv.stream) pz_v_stream_end();
 }

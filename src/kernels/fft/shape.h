@@ -48,6 +48,11 @@ PZ_INLINE int32_t pz_fft_tiles(const pz_fft_shape *s, int32_t axis) {
 PZ_INLINE int64_t pz_fft_all_tiles(const pz_fft_shape *s) {
   return (int64_t)s->conv.out.n * pz_fft_tiles(s, 0) * pz_fft_tiles(s, 1) * pz_fft_tiles(s, 2);
 }
+/* Tiles that follow each other in batches: of one sample where moments are collected; their batches, units of moments then. */
+PZ_INLINE int64_t pz_fft_run(const pz_fft_shape *s) {
+  return s->conv.stats_units ? pz_fft_all_tiles(s) / s->conv.out.n : pz_fft_all_tiles(s);
+}
+PZ_INLINE int64_t pz_fft_batches(const pz_fft_shape *s) { return (pz_fft_run(s) + s->batch - 1) / s->batch; }
 PZ_INLINE int32_t pz_fft_half(const pz_fft_shape *s) { return s->size[2] / 2 + 1; }
 PZ_INLINE int32_t pz_fft_frequencies(const pz_fft_shape *s) {
   return s->size[0] * s->size[1] * pz_fft_half(s);

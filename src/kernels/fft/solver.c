@@ -69,6 +69,10 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   const int32_t kb = s.conv.kb, rw = s.conv.rw;
   s.conv = pz_conv_shape_of(q, &p);
   s.conv.kb = kb, s.conv.rw = rw;
+  s.conv.stats_units = 1; /* batches are of one sample then */
+  const int64_t units = pz_fft_batches(&s);
+  s.conv.stats_units = 0;
+  PZ_TRY(pz_conv_collect_stats(q, b, &s.conv, units, &p, err));
   PZ_TRY(pz_add_weights(b, PZ_F32, pz_fft_weight_floats(&s), &weights, &packed, err));
   if (!b->unpacked && !b->dry) PZ_TRY(pack(&s, q->problem->in[PZ_CONV_WEIGHT].data, packed, err));
   pz_text shape = {0};
@@ -77,7 +81,7 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
       4.0 * (double)pz_fft_all_tiles(&s) * pz_fft_frequencies(&s) * s.conv.in.c * s.conv.out.c;
   PZ_TRY(pz_set_algorithm(b, err, "FFT, tiles of %dx%dx%d, batches of %d, %d blocks x %d tiles", s.size[0],
                           s.size[1], s.size[2], s.batch, kb, rw));
-  return pz_conv_add_scratch_call(b, &p, weights, PZ_F32, "kernels/fft/fft.h", "pz_fft", &shape,
+  return pz_conv_add_scratch_call(b, &p, weights, PZ_F32, "kernels/fft/fft.h", "pz_fft", &shape, true,
                                   pz_fft_scratch(&s), err);
 }
 

@@ -39,6 +39,8 @@ static void fft_schedule(test_layer *l, pz_test_random *r) {
   const int32_t *kernel = s->conv.kernel;
   for (int i = 0; i < 3; ++i) s->size[i] = fft_tile(r, kernel[i], kernel[0] > 1);
   pz_fft_schedule(s, PZ_V_REGISTERS, pz_test_int(r, 1, 16));
+  if (test_wants_stats(l, r)) s->conv.stats_units = (int32_t)pz_fft_batches(s);
+  test_stats(l);
   l->packed = pz_test_alloc(pz_fft_weight_floats(s), false);
   memset(l->packed.data, 0, (size_t)pz_fft_weight_floats(s) * sizeof(float));
   double *work = malloc((size_t)pz_fft_pack_doubles(s) * sizeof *work);
@@ -49,7 +51,7 @@ static void fft_schedule(test_layer *l, pz_test_random *r) {
 }
 static void fft_run(const test_layer *l, int32_t worker, int32_t workers) {
   pz_fft(*(const pz_fft_shape *)l->shape, l->o.in.at, l->packed.data, test_bias(l), test_residual(l),
-         test_scale(l), test_slope(l), l->o.out.at, l->scratch.data, worker, workers);
+         test_scale(l), test_slope(l), l->o.out.at, l->norm_stats.data, l->scratch.data, worker, workers);
 }
 static const test_row fft_row = {.name = "fft",
                                  .shape = sizeof(pz_fft_shape),

@@ -164,4 +164,28 @@ PZ_INLINE pz_norm_lanes pz_norm_region(const pz_view *v, const float *in, int64_
   return all;
 }
 
+/* For a kernel that has just stored some d x h x w points of a block, the first one at `at`: their moments are added to a record. They
+ * should still be near, so such a kernel does not stream. */
+PZ_INLINE void pz_norm_collect_box(const pz_view *v, const float *at, int32_t d, int32_t h, int32_t w,
+                                   float *record) {
+  pz_view box = *v;
+  box.d = d, box.h = h, box.w = w;
+  const pz_norm_lanes lanes = pz_norm_region(&box, at, 0, (int64_t)d * h);
+  pz_norm_collect(record, &lanes);
+}
+
+/* Record `unit` of block b of sample n, where each block has `units`. */
+PZ_INLINE float *pz_norm_record_at(float *norm_stats, const pz_view *v, int64_t units, int64_t n, int64_t b,
+                                   int64_t unit) {
+  return norm_stats + ((n * pz_blocks(v) + b) * units + unit) * PZ_NORM_RECORD;
+}
+
+/* Makes that record of all blocks empty; returns that of block 0. */
+PZ_INLINE float *pz_norm_begin_records(float *norm_stats, const pz_view *v, int64_t units, int64_t n,
+                                       int64_t unit) {
+  PZ_ROLL for (int32_t b = 0; b < pz_blocks(v); ++b)
+      pz_norm_clear(pz_norm_record_at(norm_stats, v, units, n, b, unit));
+  return pz_norm_record_at(norm_stats, v, units, n, 0, unit);
+}
+
 #endif

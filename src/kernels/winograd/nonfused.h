@@ -96,16 +96,47 @@ PZ_INLINE void pz_winograd_positions(const pz_winograd_positions_shape s, const 
   }
 }
 
-/* Unit: a tile of a block of channels out. */
+/* Results and their moments. Unit: PZ_WINOGRAD_UNIT tiles of a block of channels out of a sample, which is one of moments too. Of each block's
+ * stats_units units these are the first from norm_stats on. */
+PZ_INLINE void pz_winograd_outputs_with_stats(const pz_winograd_shape *s, const float *products,
+                                              const float *scales, const pz_conv_epilogue *e,
+                                              float *norm_stats, int32_t worker, int32_t workers) {
+  const pz_winograd_sizes z = pz_winograd_sizes_of(s);
+  const int32_t blocks = pz_winograd_blocks(s->conv.out.c, PZ_S);
+  const int64_t run = pz_winograd_run(s), units = pz_winograd_units(s);
+  int64_t begin, end;
+  pz_share(s->conv.out.n * units * blocks, worker, workers, &begin, &end);
+  PZ_ROLL for (int64_t i = begin; i < end; ++i) {
+    const int32_t b = (int32_t)(i % blocks);
+    const int64_t n = i / blocks / units, unit = i / blocks % units, last = (unit + 1) * PZ_WINOGRAD_UNIT,
+                  stop = n * run + (last < run ? last : run);
+    float *record = pz_norm_record_at(norm_stats, &s->conv.out, s->conv.stats_units, n, b, unit);
+    pz_norm_clear(record);
+    PZ_ROLL for (int64_t k = n * run + unit * PZ_WINOGRAD_UNIT; k < stop; ++k) {
+      const pz_winograd_tile t = pz_winograd_tile_at(s, k);
+      const pz_v back =
+          s->inner_pairs ? pz_winograd_back_of(s, scales + pz_winograd_tiles_filled(s) + k, b) : pz_v_zero();
+      pz_winograd_fetch_ends(s, z, &t, b, e);
+      pz_winograd_output(s, z, &t, NULL, back, products + k * PZ_S + b * s->product.out.stride_c, b, e,
+                         record, (pz_winograd_next){NULL, 0});
+    }
+  }
+}
+
+/* Unit: a tile of a block of channels out. norm_stats: records (norm/moments.h) over n, block, unit, if the shape says so; or NULL. */
 PZ_INLINE void pz_winograd_outputs(const pz_winograd_outputs_shape s, const float *products,
                                    const float *scales, const float *bias, const float *residual,
                                    const float *residual_scale, const float *slope, float *out,
-                                   int32_t worker, int32_t workers) {
+                                   float *norm_stats, int32_t worker, int32_t workers) {
   const pz_conv_epilogue epilogue = {bias, residual, residual_scale, slope, out, NULL};
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   const int32_t blocks = pz_winograd_blocks(s.conv.out.c, PZ_S);
   int64_t begin, end;
   PZ_WINOGRAD_CHECK_WAYS(s);
+  if (PZ_MAY(WINOGRAD, STATS) && s.conv.stats_units) {
+    pz_winograd_outputs_with_stats(&s, products, scales, &epilogue, norm_stats, worker, workers);
+    return;
+  }
   pz_share(pz_winograd_all_tiles(&s) * blocks, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_winograd_tile t = pz_winograd_tile_at(&s, i / blocks),

@@ -83,6 +83,11 @@ PZ_INLINE int64_t pz_winograd_run(const pz_winograd_shape *s) {
 PZ_INLINE int32_t pz_winograd_batches(const pz_winograd_shape *s) {
   return (int32_t)((pz_winograd_run(s) + s->product.out.w - 1) / s->product.out.w);
 }
+/* Units of moments of each block where all tiles are one batch: so many tiles each. */
+#define PZ_WINOGRAD_UNIT 8
+PZ_INLINE int32_t pz_winograd_units(const pz_winograd_shape *s) {
+  return (int32_t)((pz_winograd_all_tiles(s) / s->conv.out.n + PZ_WINOGRAD_UNIT - 1) / PZ_WINOGRAD_UNIT);
+}
 /* Channels of a short block at most. */
 #define PZ_WINOGRAD_SHORT 4
 

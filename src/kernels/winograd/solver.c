@@ -1,6 +1,7 @@
 /* solver.c: convolution by minimal filtering (kernels/winograd). Variants: the outputs of a tile along each axis, and
  * how many tiles make a batch; or all tiles at once, nonfused. */
 #include "kernels/conv/solver.h"
+#include "kernels/norm/shape.h"
 #include "kernels/norm/solver.h"
 #include "kernels/winograd/pack.h"
 #include "kernels/winograd/solver.h"
@@ -288,8 +289,9 @@ static pz_status add_stages(pz_builder *b, const parts *p, const shared *all, bo
                               {.name = "taken", .at = p->taken},
                               {.name = "products", .written = true, .at = all->products},
                               {.name = "scratch", .written = true, .at = scratch}};
-  pz_arg outputs[7] = {{.name = "products", .at = all->products}, {.name = "scales", .at = all->scales}};
-  const int32_t n = pz_conv_epilogue_args(&p->conv, outputs, 2);
+  pz_arg outputs[8] = {{.name = "products", .at = all->products}, {.name = "scales", .at = all->scales}};
+  int32_t n = pz_conv_epilogue_args(&p->conv, outputs, 2);
+  outputs[n++] = (pz_arg){.name = "norm_stats", .written = true, .at = p->conv.norm_stats};
   if (p->shape.inner_pairs) {
     PZ_TRY(add_stage(b, p, "pz_winograd_scales", scales, 3, err));
     if (!first) pz_call_after_all(b);
@@ -326,13 +328,30 @@ static void take_rows(pz_storage *s, int32_t first, int32_t rows) {
   s->view.h = rows;
 }
 
+/* Of all parts together: each has its own. */
+static int32_t units_of_parts(const parts *p, int32_t rows) {
+  const int32_t height = p->conv.out.view.h;
+  int32_t units = 0;
+  for (int32_t first = 0; first < height; first += rows) {
+    pz_storage out = p->conv.out;
+    pz_winograd_shape s = p->shape;
+    take_rows(&out, first, rows < height - first ? rows : height - first);
+    s.conv.out = out.view;
+    units += pz_winograd_units(&s);
+  }
+  return units;
+}
+
 /* All tiles nonfused; one part after the other has them where they would take much memory. */
 static pz_status add_positions(const pz_query *q, const pz_placed *placed, pz_builder *b, const parts *p,
                                pz_error *err) {
   const pz_view in = p->conv.in.view, out = p->conv.out.view;
   const int32_t rows = rows_of_part(placed->low_memory, &p->shape);
+  const int32_t units = q->problem->epilogue.norm_stats ? units_of_parts(p, rows) : 0;
   shared all = {0};
   parts before = *p;
+  pz_pointer norm_stats = {PZ_SPACE_NULL, 0, 0};
+  if (units) PZ_TRY(pz_add_norm_stats(b, &out, units, &norm_stats, err));
   for (int32_t first = 0; first < out.h; first += rows) {
     const int32_t n = rows < out.h - first ? rows : out.h - first;
     parts part = *p;
@@ -341,6 +360,10 @@ static pz_status add_positions(const pz_query *q, const pz_placed *placed, pz_bu
     if (part.conv.residual.tensor != PZ_NONE) take_rows(&part.conv.residual, first, n);
     const pz_conv_direct_shape conv = pz_conv_shape_of(q, &part.conv);
     part.shape = shape_for(q, placed->low_memory, &conv);
+    part.shape.conv.stats_units = units, part.conv.norm_stats = norm_stats;
+    if (units)
+      norm_stats = pz_pointer_behind(
+          norm_stats, PZ_F32, (int64_t)pz_winograd_units(&part.shape) * pz_norm_record(&part.conv.out.view));
     part.weights = before.weights, part.taken = before.taken;
     if (first == 0) PZ_TRY(add_shared(b, &part.shape, &all, err));
     if (first == 0 || part.shape.product.kb != before.shape.product.kb) PZ_TRY(add_weights(q, b, &part, err));
@@ -350,7 +373,6 @@ static pz_status add_positions(const pz_query *q, const pz_placed *placed, pz_bu
   return PZ_OK;
 }
 
-/* Nonfused there are few points: statistics are a pass of their own. */
 static pz_status collect_stats(pz_builder *b, parts *p, pz_error *err) {
   p->shape.conv.stats_units = 1;
   p->shape.conv.stats_units = pz_winograd_batches(&p->shape);

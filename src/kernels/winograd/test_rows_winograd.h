@@ -88,11 +88,10 @@ static void winograd_schedule(test_layer *l, pz_test_random *r) {
   winograd_own *own = l->shape;
   pz_winograd_shape *s = &own->s;
   winograd_how(own, r);
-  if (!own->nonfused && !s->fours && !s->conv.out.channels_last && pz_test_int(r, 0, 1))
-    s->conv.stats_units = 1, s->conv.stats_units = pz_winograd_batches(s);
-  for (int32_t k = 0; k < s->conv.out.c && s->conv.stats_units; ++k)
-    l->o.bias[k] += 1e3f; /* means far from zero */
-  l->norm_stats = pz_test_alloc(pz_norm_floats(&s->conv.out, s->conv.stats_units), false);
+  if (!s->fours && !s->conv.out.channels_last && pz_test_int(r, 0, 1))
+    s->conv.stats_units = 1, s->conv.stats_units = own->nonfused ? pz_winograd_units(s) + pz_test_int(r, 0, 1)
+                                                                 : pz_winograd_batches(s);
+  test_stats(l);
   l->packed = zeros(pz_winograd_weight_floats(s));
   pz_winograd_pack(s, l->o.weights, l->packed.data);
   l->more[WINOGRAD_TAKEN] = zeros(pz_winograd_taken_floats(s));
@@ -131,7 +130,7 @@ static void winograd_stages(const test_layer *l, int32_t workers) {
     pz_winograd_positions(s, slots, l->packed.data, taken, products, fresh, i, workers);
   for (int32_t i = 0; i < workers; ++i)
     pz_winograd_outputs(s, products, scales, test_bias(l), test_residual(l), test_scale(l), test_slope(l),
-                        l->o.out.at, i, workers);
+                        l->o.out.at, l->norm_stats.data, i, workers);
 }
 static void winograd_run(const test_layer *l, int32_t worker, int32_t workers) {
   const winograd_own *own = l->shape;

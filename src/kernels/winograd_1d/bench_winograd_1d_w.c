@@ -11,7 +11,7 @@ typedef pz_bench_first_operands operands;
 #define ONE(NAME, ACT, KD, R, M, K, W, KB, RW)                                                               \
   static __attribute__((noinline)) void NAME##_##KD##_##M##_##K##_##KB##_##RW(const operands *o) {           \
     const pz_winograd_1d_w_shape s = SHAPE(KD, R, M, K, W, KB, RW, ACT);                                     \
-    pz_winograd_1d_w(s, o->in, o->packed, o->bias, NULL, NULL, NULL, o->out, o->scratch, 0, 1);              \
+    pz_winograd_1d_w(s, o->in, o->packed, o->bias, NULL, NULL, NULL, o->out, NULL, o->scratch, 0, 1);        \
   }
 #define CASE(...) ONE(elu, PZ_K_ACT_ELU, __VA_ARGS__) ONE(none, PZ_K_ACT_NONE, __VA_ARGS__)
 #define ROW(KD, R, M, K, W, KB, RW)                                                                          \

@@ -40,6 +40,11 @@ PZ_INLINE int32_t pz_winograd_1d_w_bands(const pz_winograd_1d_w_shape *s) {
   return (s->conv.out.h + PZ_WINOGRAD_BAND - 1) / PZ_WINOGRAD_BAND;
 }
 
+/* Units of moments of each block: bands of all planes. */
+PZ_INLINE int32_t pz_winograd_1d_w_units(const pz_winograd_1d_w_shape *s) {
+  return s->conv.out.d * pz_winograd_1d_w_bands(s);
+}
+
 /* Floats of a row of transformed inputs; of those of a band, one plane. */
 PZ_INLINE int64_t pz_winograd_1d_w_row(const pz_winograd_1d_w_shape *s) {
   return (int64_t)pz_winograd_1d_w_a(s) * pz_winograd_1d_w_extent(s);

@@ -36,13 +36,14 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   void *packed;
   PZ_TRY(pz_conv_begin(q, placed, b, &p, err));
   const pz_conv_direct_shape conv = pz_conv_shape_of(q, &p);
-  const pz_winograd_1d_w_shape s = shape_for(q, &conv);
+  pz_winograd_1d_w_shape s = shape_for(q, &conv);
+  PZ_TRY(pz_conv_collect_stats(q, b, &s.conv, pz_winograd_1d_w_units(&s), &p, err));
   PZ_TRY(pz_add_weights(b, PZ_F32, pz_winograd_1d_w_weight_floats(&s), &weights, &packed, err));
   if (!b->dry) pz_winograd_1d_w_pack(&s, q->problem->in[PZ_CONV_WEIGHT].data, packed);
   pz_text shape = {0};
   pz_text_winograd_1d_w(&shape, &s);
   PZ_TRY(pz_conv_add_scratch_call(b, &p, weights, PZ_F32, "kernels/winograd_1d/winograd_1d_w.h",
-                                  "pz_winograd_1d_w", &shape, pz_winograd_1d_w_scratch(&s), err));
+                                  "pz_winograd_1d_w", &shape, true, pz_winograd_1d_w_scratch(&s), err));
   const double tiles = (double)s.conv.out.n * s.conv.out.d * s.conv.out.h * pz_winograd_1d_w_tiles(&s),
                rows = (double)s.conv.in.c * s.conv.kernel[0] * s.conv.kernel[1];
   b->step->multiply_adds_done += tiles * rows * pz_winograd_1d_w_a(&s) * s.conv.out.c;

@@ -33,11 +33,13 @@ static void along_w_schedule(test_layer *l, pz_test_random *r) {
   l->packed = zeros(pz_winograd_1d_w_weight_floats(s));
   pz_winograd_1d_w_pack(s, l->o.weights, l->packed.data);
   l->scratch = pz_test_alloc(pz_winograd_1d_w_scratch(s), false);
+  if (test_wants_stats(l, r)) s->conv.stats_units = pz_winograd_1d_w_units(s);
+  test_stats(l);
 }
 static void rows_run(const test_layer *l, int32_t worker, int32_t workers) {
   pz_winograd_1d_w(*(const pz_winograd_1d_w_shape *)l->shape, l->o.in.at, l->packed.data, test_bias(l),
-                   test_residual(l), test_scale(l), test_slope(l), l->o.out.at, l->scratch.data, worker,
-                   workers);
+                   test_residual(l), test_scale(l), test_slope(l), l->o.out.at, l->norm_stats.data,
+                   l->scratch.data, worker, workers);
 }
 static const test_row along_w_row = {.name = "winograd along w",
                                      .shape = sizeof(pz_winograd_1d_w_shape),

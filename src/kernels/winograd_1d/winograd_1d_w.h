@@ -4,11 +4,13 @@
  * Contract: shape_w.h; weights packed by pack_w.h; bias, residual_scale, slope padded with zeros to whole blocks; out, residual of block S,
  * residual may be the very storage of out. Reads `in` as far as the direct convolution would. Writes the inside of out; padding lanes
  * become zero. scratch: pz_winograd_1d_w_scratch floats of this worker's own, aligned to the vector. The unit of work is a band of rows
- * of one plane of results; each result is summed in one order, (channel, kd, kh), so any number of workers gives the same bits. */
+ * of one plane of results; each result is summed in one order, (channel, kd, kh), so any number of workers gives the same bits. If the shape
+ * says so, the moments of the results are collected: norm_stats holds records (norm/moments.h) over n, block, plane, band. */
 #ifndef PZ_KERNELS_WINOGRAD_1D_WINOGRAD_1D_W_H
 #define PZ_KERNELS_WINOGRAD_1D_WINOGRAD_1D_W_H
 
 #include "kernels/conv_direct/direct.h"
+#include "kernels/norm/moments.h"
 #include "kernels/winograd/points.h"
 #include "kernels/winograd/transforms.h"
 #include "kernels/winograd_1d/shape_w.h"
@@ -176,10 +178,23 @@ PZ_INLINE void pz_winograd_1d_w_lines(const pz_winograd_1d_w_shape *s, int64_t n
   }
 }
 
+/* The moments of those rows, a unit of each block. */
+PZ_INLINE void pz_winograd_1d_w_collect(const pz_winograd_1d_w_shape *s, int64_t n, int32_t d, int32_t first,
+                                        int32_t rows, const float *out, float *norm_stats) {
+  const pz_view *v = &s->conv.out;
+  const int64_t unit = (int64_t)d * pz_winograd_1d_w_bands(s) + first / PZ_WINOGRAD_BAND;
+  out += n * v->stride_n + d * v->stride_d + first * v->stride_h;
+  PZ_ROLL for (int32_t b = 0; b < pz_conv_outer_blocks(&s->conv); ++b) {
+    float *record = pz_norm_record_at(norm_stats, v, s->conv.stats_units, n, b, unit);
+    pz_norm_clear(record);
+    pz_norm_collect_box(v, out + b * v->stride_c, 1, rows, v->w, record);
+  }
+}
+
 PZ_INLINE void pz_winograd_1d_w(const pz_winograd_1d_w_shape s, const float *in, const float *weights,
                                 const float *bias, const float *residual, const float *residual_scale,
-                                const float *slope, float *out, float *scratch, int32_t worker,
-                                int32_t workers) {
+                                const float *slope, float *out, float *norm_stats, float *scratch,
+                                int32_t worker, int32_t workers) {
   const pz_conv_direct_shape *c = &s.conv;
   const pz_conv_epilogue epilogue = {bias, residual, residual_scale, slope, out, NULL};
   float *phases = scratch + pz_winograd_1d_w_scratch(&s) - s.m * pz_winograd_1d_w_phase(&s);
@@ -196,6 +211,7 @@ PZ_INLINE void pz_winograd_1d_w(const pz_winograd_1d_w_shape s, const float *in,
     PZ_ROLL for (int32_t p = d && i > begin ? c->kernel[0] - 1 : 0; p < c->kernel[0]; ++p)
         pz_winograd_1d_w_load(&s, d + p, rows, from + p * c->in.stride_d, scratch, phases);
     pz_winograd_1d_w_lines(&s, n, d, first, rows, scratch, weights, &epilogue);
+    if (c->stats_units) pz_winograd_1d_w_collect(&s, n, d, first, rows, out, norm_stats);
   }
   if (c->stream) pz_v_stream_end();
 }

@@ -2,6 +2,7 @@
  * reference, on 1, 2 and 3 threads to the same bits. */
 #include "base/cpu.h"
 #include "optimise/optimise.h"
+#include "plan/solver.h"
 #include "support/compiled.h"
 #include "support/random_graph.h"
 
@@ -9,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -114,6 +116,56 @@ static void test_filtered(void **state) {
              (expected){2, 2});
 }
 
+/* Algorithms that read their results again, all asked for by name: two samples, tiles and bands cut off at each end. */
+static const char asked[] = "graph \"asked\"\n"
+                            "input %x 2x2x3x34x30\n"
+                            "const %w1 20x2x3x3x3 = seed 1 scale 0.2\n"
+                            "const %b1 20 = seed 2 scale 5\n"
+                            "const %w2 20x20x3x3x3 = seed 3 scale 0.1\n"
+                            "const %w3 20x20x1x5x5 = seed 4 scale 0.1\n"
+                            "const %w4 20x1x3x3x3 = seed 5 scale 0.3\n"
+                            "%a = conv \"a\" %x, %w1, %b1 kernel 3,3,3 pad 1,1,1:1,1,1\n"
+                            "%an = group_norm \"an\" %a groups 2 act relu\n"
+                            "%b = conv \"b\" %an, %w2, %b1 kernel 3,3,3 pad 1,1,1:1,1,1\n"
+                            "%bn = group_norm \"bn\" %b groups 2 act relu\n"
+                            "%c = conv \"c\" %bn, %w3, %b1 kernel 1,5,5 pad 0,2,2:0,2,2 act elu 1\n"
+                            "%cn = group_norm \"cn\" %c groups 2\n"
+                            "%d = conv \"d\" %cn, %w4, %b1 kernel 3,3,3 pad 1,1,1:1,1,1 group 20\n"
+                            "%dn = group_norm \"dn\" %d groups 2\n"
+                            "output %dn\n";
+/* The label of the first candidate of layer `name` that has `part` in it, as "LAYER=LABEL". */
+static const char *label_of(const pz_plan *plan, const char *name, const char *part, char *text,
+                            size_t size) {
+  const pz_node_id n = pz_graph_find_node(plan->graph, name);
+  for (int32_t i = 0; i < plan->choices[n].n; i++) {
+    const char *label = plan->choices[n].candidates[i].label;
+    if (strstr(label, part)) return snprintf(text, size, "%s=%s", name, label), text;
+  }
+  fail_msg("layer %s has no candidate '%s'", name, part);
+  return NULL;
+}
+static void test_asked(void **state) {
+  (void)state;
+  static const char *const parts[][2] = {
+      {"a", "1-D along w"}, {"b", "nonfused"}, {"c", "FFT"}, {"d", "depthwise"}};
+  enum { LAYERS = sizeof parts / sizeof *parts };
+  const pz_isa native = pz_isa_native(), isa = native == PZ_ISA_AMX ? PZ_ISA_AVX512 : native;
+  pz_plan_options options = {.target = pz_target_as(isa), .max_error = 1e-4};
+  char text[LAYERS][2 * PZ_LABEL_TEXT];
+  const char *algorithms[LAYERS];
+  pz_error err = {0};
+  pz_plan *plan;
+  pz_graph *graph = parse(asked);
+  assert_int_equal(pz_optimise(graph, NULL, NULL, NULL, &err), PZ_OK);
+  assert_int_equal(pz_plan_new(graph, &options, &plan, &err), PZ_OK);
+  for (int i = 0; i < LAYERS; i++)
+    algorithms[i] = label_of(plan, parts[i][0], parts[i][1], text[i], sizeof text[i]);
+  pz_plan_free(plan);
+  pz_graph_free(graph);
+  options.algorithms = algorithms, options.n_algorithms = LAYERS;
+  check(asked, options, (expected){0, 4});
+}
+
 /* The random networks of test_networks.c have such normalisations. */
 static void test_random(void **state) {
   (void)state;
@@ -131,6 +183,6 @@ static void test_random(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_direct), cmocka_unit_test(test_filtered),
-                                     cmocka_unit_test(test_random)};
+                                     cmocka_unit_test(test_asked), cmocka_unit_test(test_random)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

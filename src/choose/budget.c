@@ -1,6 +1,7 @@
 /* budget.c: what convolutions give up of their time, or get for it, so that the whole network keeps within bounds: on error; and
- * on memory, packed weights and what a run needs. First changes the one that saves most for the time that it costs. Smaller
- * weights are also taken where they cost little. */
+ * on memory, packed weights and what a run needs. Where memory is bound, weights have a price in the global search: the least one with which
+ * the network fits, in bands as they are worth it or wherever there can be some, whichever is expected to take less time. Smaller weights
+ * are also taken where they cost little: first changes the layer that saves most for the time that it costs. */
 #include "choose/choose.h"
 
 #include <math.h>
@@ -9,6 +10,7 @@
 typedef struct budget {
   pz_plan *plan;
   const pz_costs *costs;
+  double byte; /* the price of weights */
 } budget;
 
 /* Another candidate for a node. */
@@ -28,8 +30,7 @@ static const pz_priced *priced_now(const budget *b, pz_node_id n) { return price
 /* Costs of nodes add up, and may be changed one by one, as long as no edge between them changes: the layouts stay as they were chosen. Whoever
  * chooses layouts anew chooses with the bounds in mind. */
 static bool keeps_edges(const budget *b, pz_node_id n, int32_t i) {
-  const pz_priced *now = priced_now(b, n), *then = priced(b, n, i);
-  return now->in == then->in && now->out == then->out && now->any_layout == then->any_layout;
+  return pz_priced_alike(priced_now(b, n), priced(b, n, i));
 }
 
 static double slowdown(const budget *b, const change *c) {
@@ -92,12 +93,17 @@ static int32_t parts_of(const pz_plan *plan, const pz_candidate *c) {
   return parts <= STEPS ? (int32_t)parts : STEPS + 1;
 }
 
+/* Time and weights. */
+static double paid_for(const budget *b, pz_node_id n, int32_t i) {
+  return priced(b, n, i)->cost + b->byte * b->plan->choices[n].candidates[i].weights;
+}
+
 static void add_node(knapsack *k, pz_node_id n, uint16_t *picked) {
   const pz_choice *choice = &k->budget->plan->choices[n];
   for (int32_t s = 0; s <= STEPS; s++) k->further[s] = INFINITY, picked[s] = 0;
   for (int32_t i = 0; i < choice->n && i <= UINT16_MAX; i++) {
     if (!keeps_edges(k->budget, n, i)) continue;
-    const double time = priced(k->budget, n, i)->cost;
+    const double time = paid_for(k->budget, n, i);
     for (int32_t parts = parts_of(k->budget->plan, &choice->candidates[i]), s = parts; s <= STEPS; s++)
       if (k->least[s - parts] + time < k->further[s])
         k->further[s] = k->least[s - parts] + time, picked[s] = (uint16_t)i;
@@ -117,9 +123,9 @@ static void choose_smallest(const budget *b) {
   }
 }
 
-static double cost_of_all(const budget *b) {
+static double paid_for_all(const budget *b) {
   double cost = 0;
-  for (pz_node_id n = 0; n < nodes(b); n++) cost += priced_now(b, n)->cost;
+  for (pz_node_id n = 0; n < nodes(b); n++) cost += paid_for(b, n, chosen(b, n));
   return cost;
 }
 
@@ -129,7 +135,7 @@ static void solve(knapsack *k) {
   uint16_t *picked = k->picked;
   for (int32_t s = 0; s <= STEPS; s++) k->least[s] = 0;
   for (pz_node_id n = 0; n < nodes(b); n++) add_node(k, n, picked), picked += STEPS + 1;
-  if (slack_for_error(b) >= 0 && !(k->least[STEPS] < cost_of_all(b))) return;
+  if (slack_for_error(b) >= 0 && !(k->least[STEPS] < paid_for_all(b))) return;
   if (isinf(k->least[STEPS])) return choose_smallest(b);
   for (pz_node_id n = nodes(b) - 1, s = STEPS; n >= 0; n--) {
     picked -= STEPS + 1;
@@ -138,8 +144,8 @@ static void solve(knapsack *k) {
   }
 }
 
-pz_status pz_satisfy_error_bound(pz_plan *plan, const pz_costs *costs, pz_error *err) {
-  const budget b = {plan, costs};
+pz_status pz_satisfy_error_bound(pz_plan *plan, const pz_costs *costs, double byte, pz_error *err) {
+  const budget b = {plan, costs, byte};
   const size_t bytes = 2 * (STEPS + 1) * sizeof(double) + (size_t)nodes(&b) * (STEPS + 1) * sizeof(uint16_t);
   double *rows = malloc(bytes);
   if (!rows) return pz_fail_memory(err, "the choice of algorithms", bytes);
@@ -151,6 +157,13 @@ pz_status pz_satisfy_error_bound(pz_plan *plan, const pz_costs *costs, pz_error 
 
 /* ---- memory ---- */
 
+double pz_cost_of_nodes(const pz_plan *plan, const pz_costs *costs) {
+  double cost = 0;
+  for (pz_node_id n = 0; n < costs->n_nodes; n++) cost += costs->node[n][plan->choices[n].chosen].cost;
+  return cost;
+}
+static double cost_of_all(const budget *b) { return pz_cost_of_nodes(b->plan, b->costs); }
+
 /* Bytes saved for each unit of time; 0: nothing. */
 static double gain(const budget *b, const change *c) {
   const double saved = c->now->weights - c->then->weights;
@@ -159,26 +172,21 @@ static double gain(const budget *b, const change *c) {
 }
 
 /* A change costs `most` at most, saves `threshold` bytes at least for each unit of time, and adds `error` to the square of the network's at
- * most; if `sure`, it is not from a measured time to a guess. */
+ * most; it is not from a measured time to a guess. */
 typedef struct limits {
   double most, threshold, error;
-  bool sure;
 } limits;
+
+static bool adds_too_much(const change *c, double error) {
+  const double added = squares(c->then) - squares(c->now);
+  return added > 0 && added > error;
+}
 
 static double smaller_weights(const budget *b, const void *within, const change *c) {
   const limits *l = within;
-  const double g = gain(b, c), error = squares(c->then) - squares(c->now);
-  if (g <= 0 || slowdown(b, c) > l->most || g < l->threshold || (l->sure && is_unsure(b, c))) return 0;
-  return error > 0 && error > l->error ? 0 : g;
-}
-
-/* What is saved, in bytes, and costs. False: there is no change left. */
-static bool spend_some(const budget *b, limits l, double *saved, double *slower) {
-  change c = {0};
-  l.error = slack_for_error(b);
-  if (!change_one(b, smaller_weights, &l, &c, slower)) return false;
-  *saved = c.now->weights - c.then->weights;
-  return true;
+  const double g = gain(b, c);
+  if (g <= 0 || slowdown(b, c) > l->most || g < l->threshold || is_unsure(b, c)) return 0;
+  return adds_too_much(c, l->error) ? 0 : g;
 }
 
 #define THRESHOLD 4 /* per cent of all memory for one of the time */
@@ -186,15 +194,15 @@ static bool spend_some(const budget *b, limits l, double *saved, double *slower)
 /* Gives a part of all convolutions' time for smaller weights, where it buys most, as long as it is worth it. size: of the plan
  * before. False: nothing was. */
 static bool spend_slack(const budget *b, const pz_plan_size *size) {
-  double cost, saved, slower;
-  cost = cost_of_all(b);
-  const double threshold = cost > 0 ? THRESHOLD * pz_plan_bytes(size) / cost : 0;
-  double left = b->plan->slack * cost;
+  const double cost = cost_of_all(b), threshold = cost > 0 ? THRESHOLD * pz_plan_bytes(size) / cost : 0;
+  double left = b->plan->slack * cost, slower;
+  change made;
   bool any = false;
-  for (; left > 0 &&
-         spend_some(b, (limits){.most = left, .threshold = threshold, .sure = true}, &saved, &slower);
-       any = true)
-    left -= slower > 0 ? slower : 0;
+  while (left > 0) {
+    const limits l = {left, threshold, slack_for_error(b)};
+    if (!change_one(b, smaller_weights, &l, &made, &slower)) break;
+    left -= slower > 0 ? slower : 0, any = true;
+  }
   return any;
 }
 
@@ -206,23 +214,94 @@ static pz_status too_small(const pz_plan *plan, const pz_plan_size *size, pz_err
       1e-6 * plan->memory);
 }
 
+static bool fits(const pz_plan *plan, const pz_plan_size *size) {
+  return plan->memory <= 0 || pz_plan_bytes(size) <= plan->memory;
+}
+
+/* The search with weights at a price, and what comes of it: size, and cost with that of bands. */
+static pz_status try_price(const budget *b, double byte, pz_size_of size_of, pz_plan_size *size, double *cost,
+                           pz_error *err) {
+  const pz_prices prices = {.byte = byte, .any = true};
+  PZ_TRY(pz_choose_solvers(b->plan, b->costs, &prices, cost, err));
+  PZ_TRY(size_of(b->plan, size, err));
+  *cost += b->costs->byte * size->again;
+  return PZ_OK;
+}
+
+/* The least price with which the network fits, to some per cent; the plan is that of it. If none does: of the highest. */
+static pz_status find_byte_price(const budget *b, pz_size_of size_of, pz_plan_size *size, double *cost,
+                                 pz_error *err) {
+  enum { RISES = 12, HALVINGS = 6 };
+  double low = 0, high = 1e-3 * cost_of_all(b) / pz_plan_bytes(size);
+  PZ_TRY(try_price(b, 0, size_of, size, cost, err));
+  for (int i = 0; i < RISES && !fits(b->plan, size); i++) {
+    if (i) low = high, high *= 8; /* up to 1e10 times where it began */
+    PZ_TRY(try_price(b, high, size_of, size, cost, err));
+  }
+  bool is_of_high = true;
+  for (int i = 0; i < HALVINGS && low > 0 && fits(b->plan, size); i++) {
+    const double middle = sqrt(low * high);
+    PZ_TRY(try_price(b, middle, size_of, size, cost, err));
+    is_of_high = fits(b->plan, size);
+    *(is_of_high ? &high : &low) = middle;
+    if (!is_of_high) PZ_TRY(try_price(b, high, size_of, size, cost, err));
+  }
+  return PZ_OK;
+}
+
+/* What a price of all weights leaves of the memory: faster algorithms where there is room for their weights. */
+static double faster(const budget *b, const void *within, const change *c) {
+  const limits *l = within;
+  const double more = c->then->weights - c->now->weights, saved = -slowdown(b, c);
+  if (saved <= 0 || more > l->most || adds_too_much(c, l->error)) return 0;
+  return saved;
+}
+static pz_status use_room(const budget *b, pz_size_of size_of, pz_plan_size *size, pz_error *err) {
+  change made;
+  double slower;
+  for (;;) {
+    const limits l = {.most = b->plan->memory - pz_plan_bytes(size), .error = slack_for_error(b)};
+    pz_plan_size then;
+    if (!change_one(b, faster, &l, &made, &slower)) return PZ_OK;
+    PZ_TRY(size_of(b->plan, &then, err));
+    if (!fits(b->plan, &then)) {
+      choose(b, made.node, (int32_t)(made.now - b->plan->choices[made.node].candidates));
+      return size_of(b->plan, size, err);
+    }
+    *size = then;
+  }
+}
+
+/* One way to lay the network out. */
+typedef struct way {
+  pz_fuse_rows fuse_rows;
+  pz_plan_size size;
+  double cost;
+} way;
+
+static pz_status find_way(const budget *b, pz_size_of size_of, way *w, pz_error *err) {
+  b->plan->fuse_rows = w->fuse_rows;
+  PZ_TRY(find_byte_price(b, size_of, &w->size, &w->cost, err));
+  return fits(b->plan, &w->size) ? use_room(b, size_of, &w->size, err) : PZ_OK;
+}
+
+static pz_status fit(const budget *b, pz_size_of size_of, pz_plan_size *size, pz_error *err) {
+  pz_plan *plan = b->plan;
+  way ways[2] = {{plan->fuse_rows, *size, 0}, {PZ_FUSE_ROWS_ALWAYS, *size, 0}};
+  const int n = plan->fuse_rows == PZ_FUSE_ROWS_AUTO ? 2 : 1; /* never: no bands are asked for */
+  for (int i = 0; i < n; i++) PZ_TRY(find_way(b, size_of, &ways[i], err));
+  const bool first =
+      n == 2 && fits(plan, &ways[0].size) && (!fits(plan, &ways[1].size) || ways[0].cost <= ways[1].cost);
+  if (first) PZ_TRY(find_way(b, size_of, &ways[0], err));
+  const way *w = first ? &ways[0] : &ways[n - 1];
+  return fits(plan, &w->size) ? PZ_OK : too_small(plan, &w->size, err);
+}
+
 pz_status pz_satisfy_memory_bound(pz_plan *plan, const pz_costs *costs, pz_size_of size_of, pz_error *err) {
-  const budget b = {plan, costs};
-  const limits any = {.most = INFINITY};
+  const budget b = {plan, costs, 0};
   pz_plan_size size;
   PZ_TRY(size_of(plan, &size, err));
   if (plan->slack > 0 && spend_slack(&b, &size))
     PZ_TRY(size_of(plan, &size, err)); /* other algorithms have other tiles */
-  if (plan->memory <= 0 || pz_plan_bytes(&size) <= plan->memory) return PZ_OK;
-  if (plan->fuse_rows == PZ_FUSE_ROWS_AUTO) { /* those too that cost time */
-    plan->fuse_rows = PZ_FUSE_ROWS_ALWAYS;
-    PZ_TRY(size_of(plan, &size, err));
-  }
-  while (pz_plan_bytes(&size) > plan->memory) {
-    double missing = (pz_plan_bytes(&size) - plan->memory) / 4, saved, slower;
-    if (!spend_some(&b, any, &saved, &slower)) return too_small(plan, &size, err);
-    for (missing -= saved; missing > 0 && spend_some(&b, any, &saved, &slower);) missing -= saved;
-    PZ_TRY(size_of(plan, &size, err));
-  }
-  return PZ_OK;
+  return fits(plan, &size) ? PZ_OK : fit(&b, size_of, &size, err);
 }

@@ -10,19 +10,19 @@
 /* Times that differ by less are taken for equal: the smaller error decides, then the smaller weights. */
 #define EQUAL 1.02
 
-/* Candidates of one node with one set of layouts; one of them stands for all. */
+/* Candidates of one node with one set of layouts, which all do the epilogue's pooling or none; one of them stands for all. */
 typedef struct option {
   int32_t candidate;
   double cost;
 } option;
 
-enum { MOST_OPTIONS = 8 }; /* layouts read, written, and whether any is read */
+enum { MOST_OPTIONS = 16 }; /* layouts read, written, whether any is read, whether it pools */
 
 typedef struct search {
   pz_plan *plan;
   const pz_costs *costs;
   pz_arena *arena;
-  double price;                   /* of the square of an error, in the unit of costs */
+  const pz_prices *prices;        /* in the unit of costs */
   option (*option)[MOST_OPTIONS]; /* by node */
   int32_t *options;               /* by variable: how many values it has; nodes come first */
   int32_t *readers, *variable;    /* by tensor: edges; its variable, -1: none */
@@ -39,6 +39,7 @@ static double square(const pz_candidate *c) { return c->added * c->added; }
 static bool is_allowed(const search *s, pz_node_id n, int32_t i) {
   const pz_priced *all = s->costs->node[n];
   const int32_t how = s->costs->forced[n];
+  if (s->prices->any) return true;
   if (how >= 0) return i == how;
   if (how == PZ_BY_TIME) return all[i].timed;
   return all[0].counted || all[i].cost <= all[0].cost; /* ranks are no costs: of the first alone */
@@ -48,11 +49,8 @@ static bool is_allowed(const search *s, pz_node_id n, int32_t i) {
 static double cost_of(const search *s, pz_node_id n, int32_t i) {
   const pz_priced *p = &s->costs->node[n][i];
   const bool rank = s->costs->forced[n] == PZ_BY_COST && !s->costs->node[n][0].counted;
-  return (rank ? 0 : p->cost) + s->price * square(&s->plan->choices[n].candidates[i]);
-}
-
-static bool same_layouts(const pz_priced *a, const pz_priced *b) {
-  return a->in == b->in && a->out == b->out && a->any_layout == b->any_layout;
+  const pz_candidate *c = &s->plan->choices[n].candidates[i];
+  return (rank ? 0 : p->cost) + s->prices->error * square(c) + s->prices->byte * c->weights;
 }
 
 static bool is_smaller(const pz_candidate *c, const pz_candidate *than) {
@@ -63,7 +61,8 @@ static void take_cheapest(search *s, pz_node_id n, int32_t i) {
   option *o = s->option[n];
   const double cost = cost_of(s, n, i);
   int32_t k = 0;
-  while (k < s->options[n] && !same_layouts(&s->costs->node[n][o[k].candidate], &s->costs->node[n][i])) k++;
+  while (k < s->options[n] && !pz_priced_alike(&s->costs->node[n][o[k].candidate], &s->costs->node[n][i]))
+    k++;
   if (k == s->options[n]) o[s->options[n]++] = (option){i, cost};
   else if (cost < o[k].cost) o[k] = (option){i, cost};
 }
@@ -73,7 +72,7 @@ static void take_smaller(search *s, pz_node_id n, int32_t i) {
   const pz_candidate *c = s->plan->choices[n].candidates;
   for (int32_t k = 0; k < s->options[n]; k++) {
     option *o = &s->option[n][k];
-    if (!same_layouts(&s->costs->node[n][o->candidate], &s->costs->node[n][i])) continue;
+    if (!pz_priced_alike(&s->costs->node[n][o->candidate], &s->costs->node[n][i])) continue;
     if (cost_of(s, n, i) <= EQUAL * o->cost && is_smaller(&c[i], &c[o->candidate])) o->candidate = i;
   }
 }
@@ -82,7 +81,8 @@ static void find_options(search *s, pz_node_id n) {
   s->options[n] = 0;
   for (int32_t i = 0; i < s->costs->candidates[n]; i++)
     if (is_allowed(s, n, i)) take_cheapest(s, n, i);
-  for (int32_t i = 0; s->costs->forced[n] == PZ_BY_TIME && s->price <= 0 && i < s->costs->candidates[n]; i++)
+  const bool free = s->prices->error <= 0 && s->prices->byte <= 0;
+  for (int32_t i = 0; s->costs->forced[n] == PZ_BY_TIME && free && i < s->costs->candidates[n]; i++)
     if (is_allowed(s, n, i)) take_smaller(s, n, i);
   if (!s->options[n]) s->option[n][s->options[n]++] = (option){0, 0}; /* none was timed */
 }
@@ -132,6 +132,11 @@ static double of_reading(const search *s, const pz_edge *e, int32_t i, int32_t j
   return !converted && pz_edge_cost(s->costs, e, i, j) > 0 ? INFINITY : 0;
 }
 
+static double of_pooling(const search *s, const pz_edge *e, int32_t i, int32_t j, int32_t converted) {
+  (void)converted;
+  return -pz_edge_spares(s->costs, e, i, j);
+}
+
 static pz_status add_edges(const search *s, pz_pbqp *p, pz_error *err) {
   bool *told = PZ_NEW(s->arena, bool, (size_t)s->tensors + 1);
   if (!told) return no_memory(err);
@@ -139,6 +144,7 @@ static pz_status add_edges(const search *s, pz_pbqp *p, pz_error *err) {
     const pz_edge *e = &s->costs->edges[k];
     const bool several = s->variable[e->tensor] >= 0;
     PZ_TRY(add_group(s, p, e, true, several ? of_reading : of_one_reader, err));
+    if (e->pooling > 0) PZ_TRY(add_group(s, p, e, true, of_pooling, err));
     if (several && !told[e->tensor]) PZ_TRY(add_group(s, p, e, false, of_converting, err));
     told[e->tensor] = true;
   }
@@ -170,9 +176,20 @@ static pz_status state(search *s, pz_pbqp **p, pz_error *err) {
   return add_edges(s, *p, err);
 }
 
-/* With errors at that price. *cost: what is expected of the plan, without it. */
-static pz_status solve(pz_plan *plan, const pz_costs *costs, double price, double *cost, pz_error *err) {
-  search s = {.plan = plan, .costs = costs, .price = price, .arena = pz_arena_new()};
+/* Of the chosen candidates' errors and weights. */
+static double paid(const pz_plan *plan, const pz_costs *costs, const pz_prices *prices) {
+  double sum = 0;
+  for (pz_node_id n = 0; n < costs->n_nodes; n++) {
+    const pz_candidate *c = &plan->choices[n].candidates[plan->choices[n].chosen];
+    sum += prices->error * square(c) + prices->byte * c->weights;
+  }
+  return sum;
+}
+
+/* *cost: what is expected of the plan, without prices. */
+static pz_status solve(pz_plan *plan, const pz_costs *costs, const pz_prices *prices, double *cost,
+                       pz_error *err) {
+  search s = {.plan = plan, .costs = costs, .prices = prices, .arena = pz_arena_new()};
   pz_pbqp *p = NULL;
   if (!s.arena) return no_memory(err);
   pz_arena_watch(s.arena, pz_arena_watched(plan->arena));
@@ -183,7 +200,7 @@ static pz_status solve(pz_plan *plan, const pz_costs *costs, double price, doubl
   if (status == PZ_OK) status = pz_pbqp_solve(p, &pz_dynamic_programming, value, NULL, err);
   for (pz_node_id n = 0; n < costs->n_nodes && status == PZ_OK; n++)
     plan->choices[n].chosen = candidate_of(&s, n, value[n]);
-  if (status == PZ_OK) *cost = pz_pbqp_cost(p, value) - price * pz_error_of(plan);
+  if (status == PZ_OK) *cost = pz_pbqp_cost(p, value) - paid(plan, costs, prices);
   pz_arena_free(s.arena);
   return status;
 }
@@ -203,30 +220,39 @@ static bool is_within(const pz_plan *plan) {
 
 /* The least price at which the errors keep within the bound, to a few per cent: with a Lagrange multiplier layouts and errors are searched
  * together. What is left of the bound is for pz_satisfy_error_bound. */
-static pz_status find_price(pz_plan *plan, const pz_costs *costs, double cost, pz_error *err) {
+static pz_status find_price(pz_plan *plan, const pz_costs *costs, pz_prices prices, double *cost,
+                            pz_error *err) {
   enum { DOUBLINGS = 24, HALVINGS = 12 };
-  double low = 0, high = 1e-3 * cost / (plan->max_error * plan->max_error), ignored;
+  double low = 0, high = 1e-3 * *cost / (plan->max_error * plan->max_error);
   int tries = 0;
   for (; tries < DOUBLINGS && !is_within(plan); tries++) {
     if (tries) low = high, high *= 4; /* up to 1e14 times where it began */
-    PZ_TRY(solve(plan, costs, high, &ignored, err));
+    prices.error = high;
+    PZ_TRY(solve(plan, costs, &prices, cost, err));
   }
   for (int i = 0; i < HALVINGS && is_within(plan) && high > 1.02 * low; i++) {
-    const double middle = low > 0 ? sqrt(low * high) : high / 16;
-    PZ_TRY(solve(plan, costs, middle, &ignored, err));
+    prices.error = low > 0 ? sqrt(low * high) : high / 16;
+    PZ_TRY(solve(plan, costs, &prices, cost, err));
     if (is_within(plan)) {
-      high = middle;
+      high = prices.error;
       continue;
     }
-    low = middle;
-    PZ_TRY(solve(plan, costs, high, &ignored, err));
+    low = prices.error, prices.error = high;
+    PZ_TRY(solve(plan, costs, &prices, cost, err));
   }
   return PZ_OK;
 }
 
-pz_status pz_choose_solvers(pz_plan *plan, const pz_costs *costs, bool *bounded, pz_error *err) {
-  double cost = 0;
-  PZ_TRY(solve(plan, costs, 0, &cost, err));
-  *bounded = !is_within(plan);
-  return *bounded ? find_price(plan, costs, cost, err) : PZ_OK;
+pz_status pz_choose_solvers(pz_plan *plan, const pz_costs *costs, const pz_prices *prices, double *cost,
+                            pz_error *err) {
+  double expected = 0;
+  PZ_TRY(solve(plan, costs, prices, &expected, err));
+  if (!is_within(plan)) {
+    PZ_TRY(find_price(plan, costs, *prices, &expected, err));
+    expected -= pz_cost_of_nodes(plan, costs);
+    PZ_TRY(pz_satisfy_error_bound(plan, costs, prices->byte, err));
+    expected += pz_cost_of_nodes(plan, costs);
+  }
+  if (cost) *cost = expected;
+  return PZ_OK;
 }

@@ -170,14 +170,17 @@ static void price(const tables *t, pz_node_id n) {
   for (int32_t i = 0; i < choice->n; i++) {
     const pz_candidate *c = &choice->candidates[i];
     const double guess = t->rate * c->cost;
-    t->node[n][i] = (pz_priced){.cost = is_timed(t, n, i) ? c->seconds
-                                        : slowest > guess ? slowest
-                                                          : guess,
-                                .in = c->solver->in,
-                                .out = c->solver->out,
-                                .any_layout = c->solver->any_layout,
-                                .timed = is_timed(t, n, i),
-                                .counted = c->solver->work != NULL};
+    const pz_query q = {&t->plan->problems[n], &t->plan->target, c->parameters};
+    t->node[n][i] =
+        (pz_priced){.cost = is_timed(t, n, i) ? c->seconds
+                            : slowest > guess ? slowest
+                                              : guess,
+                    .in = c->solver->in,
+                    .out = c->solver->out,
+                    .any_layout = c->solver->any_layout,
+                    .timed = is_timed(t, n, i),
+                    .counted = c->solver->work != NULL,
+                    .pools = q.problem->epilogue.pools && c->solver->pools && c->solver->pools(&q)};
   }
 }
 
@@ -191,10 +194,21 @@ double pz_transform_cost(const pz_shape *shape, const pz_target *target, pz_layo
          (double)pz_block_count(s.c, target->block);
 }
 
+/* A step that moves data, as conversions do: what of one's cost is its reading and writing. */
+static double pooling_cost(const pz_plan *plan, pz_tensor_id in, pz_node_id pool) {
+  const pz_shape *x = &plan->graph->tensors[in].shape, *y = &plan->problems[pool].out[0].shape;
+  const double points = (double)pz_shape_elements(x);
+  return pz_transform_cost(x, &plan->target, PZ_NCHW, PZ_NCHWC) * (points + (double)pz_shape_elements(y)) /
+         (2 * points);
+}
+
 static void add_edge(const tables *t, int32_t *n, pz_tensor_id id, pz_node_id from, pz_node_id to,
                      pz_reads reads) {
   pz_edge *e = &t->edges[(*n)++];
   *e = (pz_edge){.tensor = id, .from = from, .to = to, .reads = reads};
+  if (from != PZ_NONE && to != PZ_NONE &&
+      pz_told_pooling(t->plan->graph, &t->plan->problems[from], from) == to)
+    e->pooling = t->rate * pooling_cost(t->plan, id, to);
   for (int a = 0; a < 2; a++)
     for (int b = 0; b < 2; b++)
       e->transform[a][b] = t->rate * pz_transform_cost(&t->plan->graph->tensors[id].shape, &t->plan->target,
@@ -310,6 +324,7 @@ pz_status pz_costs_of(pz_plan *plan, const pz_plan_options *options, pz_costs *c
                       .edges = t.edges,
                       .into = t.into,
                       .out_of = t.out_of,
-                      .first_out = t.first_out};
+                      .first_out = t.first_out,
+                      .byte = t.rate * pz_target_cost_model(&plan->target)->factor[PZ_TERM_any_far] / 64};
   return PZ_OK;
 }

@@ -13,6 +13,7 @@ typedef struct pz_priced {
   bool any_layout;   /* reads its inputs in whichever layout there is */
   bool timed;        /* the cost is a time, not a guess */
   bool counted;      /* it is of amounts, not a rank: conversions can be weighed against it */
+  bool pools;        /* convolutions: the epilogue's pooling is done with it, and has no step of its own */
 } pz_priced;
 
 /* A computed tensor on its way. */
@@ -24,6 +25,8 @@ typedef struct pz_edge {
   double transform
       [2]
       [2]; /* [layout that it is written in][that it is read in], in the unit of costs; 0 where they are one */
+  /* More than 0: `to` is the pooling that the epilogue of `from` is told of, and its own step is expected to cost this. */
+  double pooling;
 } pz_edge;
 
 typedef struct pz_costs {
@@ -35,6 +38,7 @@ typedef struct pz_costs {
   /* Edges into node n: edges[into[n]] to edges[into[n + 1] - 1]; those into PZ_NONE come last. Edges out of it: edges[out_of[i]], i from first_out[n]
    * to first_out[n + 1] - 1, those of one tensor together. */
   const int32_t *into, *out_of, *first_out;
+  double byte; /* what reading a byte of memory costs */
 } pz_costs;
 
 /* Finds the candidates of all nodes that the bound on the error leaves, with their times as the options' chooser knows them, into
@@ -43,6 +47,11 @@ pz_status pz_costs_of(pz_plan *plan, const pz_plan_options *options, pz_costs *c
 
 /* What it costs to convert a tensor, in multiply-adds of vectors at peak. */
 double pz_transform_cost(const pz_shape *shape, const pz_target *target, pz_layout from, pz_layout to);
+
+/* Edges cost the same with either candidate of a node. */
+static inline bool pz_priced_alike(const pz_priced *a, const pz_priced *b) {
+  return a->in == b->in && a->out == b->out && a->any_layout == b->any_layout && a->pools == b->pools;
+}
 
 /* The layouts at the ends of an edge, with candidate i of `from` and candidate j of `to`. */
 static inline pz_layout pz_edge_written(const pz_costs *c, const pz_edge *e, int32_t i) {
@@ -57,6 +66,11 @@ static inline pz_layout pz_edge_read(const pz_costs *c, const pz_edge *e, int32_
 /* cost[layout][layout] of an edge. */
 static inline double pz_edge_cost(const pz_costs *c, const pz_edge *e, int32_t i, int32_t j) {
   return e->transform[pz_edge_written(c, e, i)][pz_edge_read(c, e, i, j)];
+}
+/* What is spared of the cost of candidate j of `to`, a pooling, which candidate i of `from` does with its results. */
+static inline double pz_edge_spares(const pz_costs *c, const pz_edge *e, int32_t i, int32_t j) {
+  if (e->pooling <= 0 || !c->node[e->from][i].pools) return 0;
+  return c->node[e->to][j].timed || c->node[e->to][j].counted ? c->node[e->to][j].cost : e->pooling;
 }
 
 #endif

@@ -27,6 +27,8 @@ static pz_status dry_size(pz_plan *plan, pz_plan_size *size, pz_error *err) {
   PZ_TRY(pz_place_all(plan, err));
   plan->dry = false;
   *size = (pz_plan_size){.run = plan->arena_bytes, .weights = plan->weight_bytes};
+  for (int32_t i = 0; i < plan->n_chains; i++)
+    if (plan->chains[i].wanted) size->again += pz_bands_again(&plan->chains[i]);
   pz_place_nothing(plan);
   return PZ_OK;
 }

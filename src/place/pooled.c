@@ -1,22 +1,11 @@
 /* pooled.c: which pooling is done by the convolution whose result it reads. */
 #include "place/place.h"
 
-#include <string.h>
-
-/* The first with the epilogue's windows: another one of the same result is a step. */
 pz_node_id pz_pooling_of(const pz_plan *plan, pz_node_id n) {
-  const pz_graph *g = plan->graph;
   const pz_query q = pz_query_of(plan, n);
-  const int32_t *window = q.problem->epilogue.pool;
   const pz_solver *solver = pz_chosen(plan, n);
   if (!q.problem->epilogue.pools || !solver->pools || !solver->pools(&q)) return PZ_NONE;
-  for (pz_node_id i = n + 1; i < g->n_nodes; i++) {
-    const pz_node *node = &g->nodes[i];
-    if (node->op == PZ_OP_POOL && node->in[0] == g->nodes[n].out[0] && pz_node_pools_simply(g, node) &&
-        !memcmp(node->attr.pool.kernel, window, sizeof node->attr.pool.kernel))
-      return i;
-  }
-  return PZ_NONE;
+  return pz_told_pooling(plan->graph, q.problem, n);
 }
 
 pz_node_id pz_pooled_by(const pz_plan *plan, pz_node_id n) {

@@ -35,6 +35,7 @@ static inline pz_layout pz_wanted_layout(const pz_plan *plan, pz_node_id n, int3
 
 typedef struct pz_plan_size {
   int64_t run, weights; /* bytes */
+  double again;         /* that bands read again, less those that they spare */
 } pz_plan_size;
 static inline double pz_plan_bytes(const pz_plan_size *s) { return (double)(s->run + s->weights); }
 

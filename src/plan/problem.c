@@ -175,3 +175,14 @@ bool pz_problem_is_padded(const pz_graph *graph, const pz_node *node) {
     if (x->border_lo[i] < lo[i] || x->border_hi[i] < hi[i]) return false;
   return true;
 }
+
+pz_node_id pz_told_pooling(const pz_graph *g, const pz_problem *problem, pz_node_id n) {
+  const int32_t *window = problem->epilogue.pool;
+  for (pz_node_id i = n + 1; problem->epilogue.pools && i < g->n_nodes; i++) {
+    const pz_node *node = &g->nodes[i];
+    if (node->op == PZ_OP_POOL && node->in[0] == g->nodes[n].out[0] && pz_node_pools_simply(g, node) &&
+        !memcmp(node->attr.pool.kernel, window, sizeof node->attr.pool.kernel))
+      return i;
+  }
+  return PZ_NONE;
+}

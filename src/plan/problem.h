@@ -59,6 +59,9 @@ typedef struct pz_query {
 pz_status pz_problems_of(const pz_graph *graph, const pz_target *target, pz_arena *arena,
                          const pz_problem **problems, pz_error *err);
 
+/* The pooling that the epilogue of convolution n is told of: the first of its result with these windows. PZ_NONE: it is told of none. */
+pz_node_id pz_told_pooling(const pz_graph *graph, const pz_problem *problem, pz_node_id n);
+
 /* ---- as text (key.c) ---- */
 
 /* Operator, operands, attributes, epilogue: every field, in one line of printable ASCII. Problems have equal texts if and only if they are

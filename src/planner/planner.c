@@ -52,12 +52,11 @@ static pz_status allocate(pz_plan *plan, pz_error *err) {
 
 static pz_status choose(pz_plan *plan, const pz_plan_options *options, pz_error *err) {
   pz_costs costs;
-  bool bounded;
+  const pz_prices none = {0};
   if (plan->max_error > 0)
     PZ_TRY(pz_expect_error_propagation(plan->graph, plan->arena, &plan->expected_propagation, err));
   PZ_TRY(pz_costs_of(plan, options, &costs, err));
-  PZ_TRY(pz_choose_solvers(plan, &costs, &bounded, err));
-  if (bounded) PZ_TRY(pz_satisfy_error_bound(plan, &costs, err));
+  PZ_TRY(pz_choose_solvers(plan, &costs, &none, NULL, err));
   return pz_satisfy_memory_bound(plan, &costs, pz_choose_bands, err);
 }
 

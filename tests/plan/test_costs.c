@@ -150,11 +150,10 @@ static void make(synthetic *s, const double cost[2][2], int32_t how, double tran
   s->costs = (pz_costs){2, 3, s->node, s->candidates, s->forced, s->edges, s->into, s->out_of, s->first_out};
 }
 static void choose(synthetic *s) {
-  bool bounded = true;
+  const pz_prices none = {0};
   pz_error err = {0};
   s->plan.arena = pz_arena_new();
-  assert_int_equal(pz_choose_solvers(&s->plan, &s->costs, &bounded, &err), PZ_OK);
-  assert_false(bounded);
+  assert_int_equal(pz_choose_solvers(&s->plan, &s->costs, &none, NULL, &err), PZ_OK);
   pz_arena_free(s->plan.arena);
 }
 static void expect(const double cost[2][2], int32_t how, double transform, int32_t a, int32_t b) {
@@ -202,6 +201,58 @@ static void test_counted(void **state) {
   }
 }
 
+/* A convolution that takes longer is taken where it does what follows it: of a pooling its time, or what that is expected to be. */
+static void test_pooling(void **state) {
+  (void)state;
+  static const double cost[2][2] = {{3, 4}, {2, 2}};
+  static const struct {
+    double pooling;
+    int32_t how, chosen;
+  } cases[] = {{0, PZ_BY_TIME, 0},
+               {9, PZ_BY_TIME, 1},
+               {1e-9, PZ_BY_TIME, 1},
+               {0.9, PZ_BY_COST, 0},
+               {1.1, PZ_BY_COST, 1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    synthetic s;
+    make(&s, cost, cases[i].how, 0);
+    for (int n = 0; n < 2; n++) s.priced[n][1].in = s.priced[n][1].out = PZ_NCHW;
+    for (int k = 0; k < 2; k++) s.priced[0][k].counted = true;
+    s.priced[0][1].pools = true, s.edges[1].pooling = cases[i].pooling;
+    choose(&s);
+    if (s.choices[0].chosen != cases[i].chosen) fail_msg("case %d: %d", (int)i, (int)s.choices[0].chosen);
+  }
+}
+
+/* Weights that have a price are smaller, by candidates that nobody would choose from too. */
+static void test_price_of_weights(void **state) {
+  (void)state;
+  static const double cost[2][2] = {{1, 2}, {1, 2}};
+  static const struct {
+    pz_prices prices;
+    int32_t chosen;
+  } cases[] = {{{.byte = 0.05}, 0},
+               {{.byte = 0.2}, 0},
+               {{.byte = 0.05, .any = true}, 0},
+               {{.byte = 0.2, .any = true}, 1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    synthetic s;
+    pz_error err = {0};
+    double expected;
+    make(&s, cost, PZ_BY_TIME, 0);
+    for (int n = 0; n < 2; n++) {
+      s.priced[n][1].in = s.priced[n][1].out = PZ_NCHW, s.priced[n][1].timed = false;
+      s.list[n][0].weights = 20, s.list[n][1].weights = 10;
+    }
+    s.plan.arena = pz_arena_new();
+    assert_int_equal(pz_choose_solvers(&s.plan, &s.costs, &cases[i].prices, &expected, &err), PZ_OK);
+    pz_arena_free(s.plan.arena);
+    for (int n = 0; n < 2; n++)
+      if (s.choices[n].chosen != cases[i].chosen) fail_msg("case %d: %d", (int)i, (int)s.choices[n].chosen);
+    assert_true(fabs(expected - 2 * cost[0][cases[i].chosen]) < 1e-9);
+  }
+}
+
 /* Of times within two per cent, with the same layouts, the smaller error is taken, then the smaller weights. */
 static void test_near_times(void **state) {
   (void)state;
@@ -223,7 +274,7 @@ static void test_near_times(void **state) {
 
 /* ---- of networks ---- */
 
-/* What a choice costs: all candidates, and of each tensor one conversion, however many want it. */
+/* What a choice costs: all candidates but poolings that convolutions do, and of each tensor one conversion, however many want it. */
 static double cost_of_all(const pz_costs *c, const int32_t *chosen) {
   double sum = 0;
   for (pz_node_id n = 0; n < c->n_nodes; n++) sum += c->node[n][chosen[n]].cost;
@@ -237,6 +288,7 @@ static double cost_of_all(const pz_costs *c, const int32_t *chosen) {
                                                  o->to == PZ_NONE ? 0 : chosen[o->to]) > 0)
         cost = 0;
     }
+    if (e->pooling > 0) cost -= pz_edge_spares(c, e, chosen[e->from], chosen[e->to]);
     sum += cost;
   }
   return sum;
@@ -248,9 +300,7 @@ static double least_of_all(const pz_costs *c, int32_t *chosen, pz_node_id n) {
   double least = INFINITY;
   for (int32_t i = 0; i < c->candidates[n]; i++) {
     bool first = true; /* of its layouts, and so the cheapest: lists are sorted */
-    for (int32_t k = 0; k < i; k++)
-      first = first && (c->node[n][k].in != c->node[n][i].in || c->node[n][k].out != c->node[n][i].out ||
-                        c->node[n][k].any_layout != c->node[n][i].any_layout);
+    for (int32_t k = 0; k < i; k++) first = first && !pz_priced_alike(&c->node[n][k], &c->node[n][i]);
     if (!first || (!c->node[n][0].counted && c->node[n][i].cost > c->node[n][0].cost)) continue;
     chosen[n] = i;
     least = fmin(least, least_of_all(c, chosen, n + 1));
@@ -260,12 +310,13 @@ static double least_of_all(const pz_costs *c, int32_t *chosen, pz_node_id n) {
 
 static double expect_least(fixture *f) {
   const pz_costs c = costs_of(f, NULL);
-  bool bounded;
+  const pz_prices none = {0};
+  double expected;
   pz_error err = {0};
   int32_t now[16], all[16];
   assert_true(c.n_nodes <= 16);
   f->plan->max_error = 1; /* no bound */
-  assert_int_equal(pz_choose_solvers(f->plan, &c, &bounded, &err), PZ_OK);
+  assert_int_equal(pz_choose_solvers(f->plan, &c, &none, &expected, &err), PZ_OK);
   for (pz_node_id n = 0; n < c.n_nodes; n++) now[n] = f->plan->choices[n].chosen;
   const double is = cost_of_all(&c, now), least = least_of_all(&c, all, 0);
   if (!(fabs(is - least) <= 1e-12 * least)) fail_msg("%g, the least is %g", is, least);
@@ -347,9 +398,10 @@ static void test_times(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_all_layouts), cmocka_unit_test(test_edges),
-      cmocka_unit_test(test_chosen),      cmocka_unit_test(test_counted),
-      cmocka_unit_test(test_near_times),  cmocka_unit_test(test_one_conversion),
-      cmocka_unit_test(test_whole_plans), cmocka_unit_test(test_times)};
+      cmocka_unit_test(test_all_layouts),      cmocka_unit_test(test_edges),
+      cmocka_unit_test(test_chosen),           cmocka_unit_test(test_counted),
+      cmocka_unit_test(test_near_times),       cmocka_unit_test(test_pooling),
+      cmocka_unit_test(test_price_of_weights), cmocka_unit_test(test_one_conversion),
+      cmocka_unit_test(test_whole_plans),      cmocka_unit_test(test_times)};
   return cmocka_run_group_tests(tests, set_target, NULL);
 }

@@ -27,14 +27,31 @@ static int32_t nodes(const budget *b) { return b->costs->n_nodes; }
 static const pz_priced *priced(const budget *b, pz_node_id n, int32_t i) { return &b->costs->node[n][i]; }
 static const pz_priced *priced_now(const budget *b, pz_node_id n) { return priced(b, n, chosen(b, n)); }
 
-/* Costs of nodes add up, and may be changed one by one, as long as no edge between them changes: the layouts stay as they were chosen. Whoever
+/* Costs of nodes add up, and may be changed one by one, as long as no tensor is converted otherwise: the layouts stay as they were chosen. Whoever
  * chooses layouts anew chooses with the bounds in mind. */
-static bool keeps_edges(const budget *b, pz_node_id n, int32_t i) {
-  return pz_priced_alike(priced_now(b, n), priced(b, n, i));
+static bool keeps_layouts(const budget *b, pz_node_id n, int32_t i) {
+  const pz_priced *now = priced_now(b, n), *then = priced(b, n, i);
+  return now->in == then->in && now->out == then->out && now->any_layout == then->any_layout;
 }
 
+/* Of a node with candidate i, less that of a pooling which it does then. */
+static double cost_at(const pz_plan *plan, const pz_costs *c, pz_node_id n, int32_t i) {
+  double cost = c->node[n][i].cost;
+  for (int32_t k = c->first_out[n]; k < c->first_out[n + 1]; k++) {
+    const pz_edge *e = &c->edges[c->out_of[k]];
+    if (e->pooling > 0) cost -= pz_edge_spares(c, e, i, plan->choices[e->to].chosen);
+  }
+  return cost;
+}
+double pz_cost_of_nodes(const pz_plan *plan, const pz_costs *costs) {
+  double cost = 0;
+  for (pz_node_id n = 0; n < costs->n_nodes; n++) cost += cost_at(plan, costs, n, plan->choices[n].chosen);
+  return cost;
+}
+static double cost_of_all(const budget *b) { return pz_cost_of_nodes(b->plan, b->costs); }
+
 static double slowdown(const budget *b, const change *c) {
-  return priced(b, c->node, c->i)->cost - priced_now(b, c->node)->cost;
+  return cost_at(b->plan, b->costs, c->node, c->i) - cost_at(b->plan, b->costs, c->node, chosen(b, c->node));
 }
 
 /* From a measured time to a guess. */
@@ -51,7 +68,7 @@ static bool change_one(const budget *b, gain_of *gain, const void *limits, chang
   for (pz_node_id n = 0; n < nodes(b); n++)
     for (int32_t i = 0; i < b->costs->candidates[n]; i++) {
       const change c = {n, i, pz_plan_candidate(b->plan, n), &b->plan->choices[n].candidates[i]};
-      const double w = keeps_edges(b, n, i) ? gain(b, limits, &c) : 0;
+      const double w = keeps_layouts(b, n, i) ? gain(b, limits, &c) : 0;
       if (w > best) best = w, *made = c;
     }
   if (best <= 0) return false;
@@ -95,14 +112,14 @@ static int32_t parts_of(const pz_plan *plan, const pz_candidate *c) {
 
 /* Time and weights. */
 static double paid_for(const budget *b, pz_node_id n, int32_t i) {
-  return priced(b, n, i)->cost + b->byte * b->plan->choices[n].candidates[i].weights;
+  return cost_at(b->plan, b->costs, n, i) + b->byte * b->plan->choices[n].candidates[i].weights;
 }
 
 static void add_node(knapsack *k, pz_node_id n, uint16_t *picked) {
   const pz_choice *choice = &k->budget->plan->choices[n];
   for (int32_t s = 0; s <= STEPS; s++) k->further[s] = INFINITY, picked[s] = 0;
   for (int32_t i = 0; i < choice->n && i <= UINT16_MAX; i++) {
-    if (!keeps_edges(k->budget, n, i)) continue;
+    if (!keeps_layouts(k->budget, n, i)) continue;
     const double time = paid_for(k->budget, n, i);
     for (int32_t parts = parts_of(k->budget->plan, &choice->candidates[i]), s = parts; s <= STEPS; s++)
       if (k->least[s - parts] + time < k->further[s])
@@ -118,7 +135,7 @@ static void choose_smallest(const budget *b) {
     const pz_choice *choice = &b->plan->choices[n];
     int32_t best = choice->chosen;
     for (int32_t i = 0; i < choice->n; i++)
-      if (keeps_edges(b, n, i) && choice->candidates[i].added < choice->candidates[best].added) best = i;
+      if (keeps_layouts(b, n, i) && choice->candidates[i].added < choice->candidates[best].added) best = i;
     choose(b, n, best);
   }
 }
@@ -157,13 +174,6 @@ pz_status pz_satisfy_error_bound(pz_plan *plan, const pz_costs *costs, double by
 
 /* ---- memory ---- */
 
-double pz_cost_of_nodes(const pz_plan *plan, const pz_costs *costs) {
-  double cost = 0;
-  for (pz_node_id n = 0; n < costs->n_nodes; n++) cost += costs->node[n][plan->choices[n].chosen].cost;
-  return cost;
-}
-static double cost_of_all(const budget *b) { return pz_cost_of_nodes(b->plan, b->costs); }
-
 /* Bytes saved for each unit of time; 0: nothing. */
 static double gain(const budget *b, const change *c) {
   const double saved = c->now->weights - c->then->weights;
@@ -172,9 +182,10 @@ static double gain(const budget *b, const change *c) {
 }
 
 /* A change costs `most` at most, saves `threshold` bytes at least for each unit of time, and adds `error` to the square of the network's at
- * most; it is not from a measured time to a guess. */
+ * most; if `sure`, it is not from a measured time to a guess. */
 typedef struct limits {
   double most, threshold, error;
+  bool sure;
 } limits;
 
 static bool adds_too_much(const change *c, double error) {
@@ -185,7 +196,7 @@ static bool adds_too_much(const change *c, double error) {
 static double smaller_weights(const budget *b, const void *within, const change *c) {
   const limits *l = within;
   const double g = gain(b, c);
-  if (g <= 0 || slowdown(b, c) > l->most || g < l->threshold || is_unsure(b, c)) return 0;
+  if (g <= 0 || slowdown(b, c) > l->most || g < l->threshold || (l->sure && is_unsure(b, c))) return 0;
   return adds_too_much(c, l->error) ? 0 : g;
 }
 
@@ -199,7 +210,7 @@ static bool spend_slack(const budget *b, const pz_plan_size *size) {
   change made;
   bool any = false;
   while (left > 0) {
-    const limits l = {left, threshold, slack_for_error(b)};
+    const limits l = {left, threshold, slack_for_error(b), true};
     if (!change_one(b, smaller_weights, &l, &made, &slower)) break;
     left -= slower > 0 ? slower : 0, any = true;
   }
@@ -228,25 +239,50 @@ static pz_status try_price(const budget *b, double byte, pz_size_of size_of, pz_
   return PZ_OK;
 }
 
-/* The least price with which the network fits, to some per cent; the plan is that of it. If none does: of the highest. */
+/* Smaller weights, one layer after the other, until the network fits or nothing is left. */
+static pz_status shrink(const budget *b, pz_size_of size_of, pz_plan_size *size, pz_error *err) {
+  limits l = {.most = INFINITY};
+  change made = {0};
+  double slower;
+  while (!fits(b->plan, size)) {
+    double missing = (pz_plan_bytes(size) - b->plan->memory) / 4;
+    bool any = false;
+    for (; missing > 0; missing -= made.now->weights - made.then->weights, any = true) {
+      l.error = slack_for_error(b);
+      if (!change_one(b, smaller_weights, &l, &made, &slower)) break;
+    }
+    if (!any) return PZ_OK;
+    PZ_TRY(size_of(b->plan, size, err));
+  }
+  return PZ_OK;
+}
+
+/* The least price with which the network fits, to some per cent; the plan is that of it. If none does: of the one with which it is smallest, and
+ * then layer by layer. */
 static pz_status find_byte_price(const budget *b, pz_size_of size_of, pz_plan_size *size, double *cost,
                                  pz_error *err) {
   enum { RISES = 12, HALVINGS = 6 };
-  double low = 0, high = 1e-3 * cost_of_all(b) / pz_plan_bytes(size);
-  PZ_TRY(try_price(b, 0, size_of, size, cost, err));
-  for (int i = 0; i < RISES && !fits(b->plan, size); i++) {
-    if (i) low = high, high *= 8; /* up to 1e10 times where it began */
-    PZ_TRY(try_price(b, high, size_of, size, cost, err));
+  double low = 0, price = 0, smallest = 0, least = INFINITY;
+  const double begin = 1e-3 * cost_of_all(b) / pz_plan_bytes(size);
+  for (int i = 0; i < RISES; i++) { /* up to 1e9 times where it began */
+    low = price, price = i ? begin * pow(8, i - 1) : 0;
+    PZ_TRY(try_price(b, price, size_of, size, cost, err));
+    if (fits(b->plan, size)) break;
+    if (pz_plan_bytes(size) < least) least = pz_plan_bytes(size), smallest = price;
   }
-  bool is_of_high = true;
-  for (int i = 0; i < HALVINGS && low > 0 && fits(b->plan, size); i++) {
-    const double middle = sqrt(low * high);
+  if (!fits(b->plan, size)) {
+    PZ_TRY(try_price(b, smallest, size_of, size, cost, err));
+    *cost -= cost_of_all(b);
+    PZ_TRY(shrink(b, size_of, size, err));
+    *cost += cost_of_all(b);
+    return PZ_OK;
+  }
+  for (int i = 0; i < HALVINGS && low > 0; i++) {
+    const double middle = sqrt(low * price);
     PZ_TRY(try_price(b, middle, size_of, size, cost, err));
-    is_of_high = fits(b->plan, size);
-    *(is_of_high ? &high : &low) = middle;
-    if (!is_of_high) PZ_TRY(try_price(b, high, size_of, size, cost, err));
+    *(fits(b->plan, size) ? &price : &low) = middle;
   }
-  return PZ_OK;
+  return low > 0 && !fits(b->plan, size) ? try_price(b, price, size_of, size, cost, err) : PZ_OK;
 }
 
 /* What a price of all weights leaves of the memory: faster algorithms where there is room for their weights. */

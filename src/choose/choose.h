@@ -29,7 +29,7 @@ pz_status pz_choose_solvers(pz_plan *plan, const pz_costs *costs, const pz_price
 double pz_error_of(const pz_plan *plan);
 /* With the layouts as they are, the fastest algorithms whose errors together keep within max_error (budget.c); `byte` is the price of weights. */
 pz_status pz_satisfy_error_bound(pz_plan *plan, const pz_costs *costs, double byte, pz_error *err);
-/* Of all nodes, without conversions. */
+/* Of all nodes, without conversions, and without poolings that convolutions do. */
 double pz_cost_of_nodes(const pz_plan *plan, const pz_costs *costs);
 /* What the plan needs with the candidates as they are now. */
 typedef pz_status (*pz_size_of)(pz_plan *plan, pz_plan_size *size, pz_error *err);

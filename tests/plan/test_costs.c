@@ -143,11 +143,12 @@ static void make(synthetic *s, const double cost[2][2], int32_t how, double tran
   }
   const pz_node_id ends[3][2] = {{PZ_NONE, 0}, {0, 1}, {1, PZ_NONE}};
   for (int e = 0; e < 3; e++)
-    s->edges[e] = (pz_edge){e, ends[e][0], ends[e][1], PZ_READS_IN, {{0, transform}, {transform, 0}}};
+    s->edges[e] = (pz_edge){e, ends[e][0], ends[e][1], PZ_READS_IN, {{0, transform}, {transform, 0}}, 0};
   s->into[1] = 1, s->into[2] = 2;
   s->out_of[0] = 1, s->out_of[1] = 2, s->first_out[1] = 1, s->first_out[2] = 2;
   s->plan.choices = s->choices;
-  s->costs = (pz_costs){2, 3, s->node, s->candidates, s->forced, s->edges, s->into, s->out_of, s->first_out};
+  s->costs =
+      (pz_costs){2, 3, s->node, s->candidates, s->forced, s->edges, s->into, s->out_of, s->first_out, 0};
 }
 static void choose(synthetic *s) {
   const pz_prices none = {0};

@@ -23,7 +23,8 @@ static pz_shape5 shape_of(const pz_plan *plan, pz_tensor_id id) {
 
 bool pz_may_be_inplace(const pz_plan *plan, pz_node_id n) {
   const pz_node *node = &plan->graph->nodes[n];
-  if (node->op != PZ_OP_CONV || pz_chosen(plan, n)->in != PZ_NCHWC || pz_chosen(plan, n)->out != PZ_NCHWC)
+  if (node->op != PZ_OP_CONV || pz_chosen(plan, n)->in != PZ_NCHWC || pz_chosen(plan, n)->out != PZ_NCHWC ||
+      pz_norm_of(plan, n) != PZ_NONE)
     return false;
   const pz_tensor_id x = node->in[PZ_CONV_X], y = node->out[0];
   const pz_shape5 in = shape_of(plan, x), out = shape_of(plan, y);

@@ -73,6 +73,7 @@ static pz_status ensure_inputs(pz_plan *plan, pz_node_id n, pz_error *err) {
   for (int32_t i = 0; i < node->n_in; i++) {
     const pz_tensor_id id = node->in[i];
     if (id == PZ_NONE || plan->problems[n].in[i].packed) continue;
+    if (i == 0 && plan->pending[id].at.space != PZ_SPACE_NULL) continue; /* as it lies, without a border */
     if (any && (plan->nchw[id] >= 0 || plan->nchwc[id] >= 0)) continue;
     PZ_TRY(pz_ensure_layout(plan, id, pz_wanted_layout(plan, n, i), err));
   }
@@ -145,7 +146,8 @@ static pz_status emit_node(pz_plan *plan, pz_node_id n, pz_step *step, pz_error 
   }
   if (all_views) return PZ_OK;
   pz_placed placed = {.in = in, .out = out, .pooled = {.tensor = PZ_NONE}, .low_memory = plan->low_memory};
-  if (node->n_in && node->in[0] != PZ_NONE) placed.norm_stats = plan->norm_stats[node->in[0]];
+  if (node->n_in && node->in[0] != PZ_NONE)
+    placed.norm_stats = plan->norm_stats[node->in[0]], placed.pending = plan->pending[node->in[0]];
   if (pooling != PZ_NONE)
     PZ_TRY(pz_output_storage(plan, plan->graph->nodes[pooling].out[0], PZ_NCHWC, &placed.pooled, err));
   pz_builder b = pz_builder_of(plan, step);
@@ -166,6 +168,7 @@ static pz_status part_layouts(pz_plan *plan, const pz_node *node, pz_error *err)
 static pz_status plan_node(pz_plan *plan, pz_node_id n, pz_error *err) {
   const pz_node *node = &plan->graph->nodes[n];
   if (pz_pooled_by(plan, n) != PZ_NONE) return ensure_outputs(plan, node, err);
+  if (pz_normed_by(plan, n) != PZ_NONE) return pz_add_norm_factors(plan, n, err);
   PZ_TRY(ensure_inputs(plan, n, err));
   pz_step *step = NULL;
   PZ_TRY(pz_new_step(plan, node->name, pz_op_name(node->op), n, &step, err));
@@ -236,5 +239,6 @@ void pz_place_nothing(pz_plan *plan) {
   for (int32_t i = 0; i < plan->graph->n_tensors; i++) {
     plan->nchw[i] = plan->nchwc[i] = -1;
     plan->norm_stats[i].units = 0;
+    plan->pending[i].at.space = PZ_SPACE_NULL;
   }
 }

@@ -59,6 +59,13 @@ pz_status pz_shifted_storage(pz_plan *plan, pz_tensor_id from, pz_tensor_id to, 
  * PZ_NONE: there is none. */
 pz_node_id pz_pooling_of(const pz_plan *plan, pz_node_id n);
 pz_node_id pz_pooled_by(const pz_plan *plan, pz_node_id n);
+/* The convolution that does normalisation n as it reads, which then has no results of its own; the normalisation that convolution n does.
+ * PZ_NONE: there is none (normed.c). */
+pz_node_id pz_normed_by(const pz_plan *plan, pz_node_id n);
+pz_node_id pz_norm_of(const pz_plan *plan, pz_node_id n);
+/* The step of such a normalisation. */
+pz_status pz_add_norm_factors(pz_plan *plan, pz_node_id n, pz_error *err);
+
 /* Zeroes the border of what convolution n pools, if it does. */
 pz_status pz_add_pooled_border(pz_plan *plan, pz_step *step, pz_node_id n, pz_error *err);
 

@@ -51,11 +51,19 @@ typedef struct pz_norm_stats {
   int32_t units; /* of each block */
 } pz_norm_stats;
 
+/* Of a tensor that lies as it was before its normalisation, which the one that reads it does: act((x - center) * factor + term), with the
+ * vectors of kernels/norm/shape.h at `at`. PZ_SPACE_NULL: it lies as it is. */
+typedef struct pz_norm_pending {
+  pz_pointer at;
+  pz_activation act;
+} pz_norm_pending;
+
 /* A node's operands as placed. They may be rows of the tensors, which then are the problem. */
 typedef struct pz_placed {
   const pz_storage *in, *out; /* by slot; in: of those that are computed, out: of those that are no views */
   pz_storage pooled;        /* of the epilogue's pooling, where the candidate does it; else tensor PZ_NONE */
   pz_norm_stats norm_stats; /* of in[0] */
+  pz_norm_pending pending;  /* of in[0] */
   bool low_memory;          /* memory comes first */
 } pz_placed;
 

@@ -102,6 +102,7 @@ struct pz_plan {
   int32_t n_storages, cap_storages;
   int32_t *nchw, *nchwc;      /* by tensor: index of its storage in that layout, -1: none yet */
   pz_norm_stats *norm_stats;  /* by tensor */
+  pz_norm_pending *pending;   /* by tensor */
   pz_tensor_id *alias_parent; /* by tensor: the concatenation it is written into, PZ_NONE */
   int64_t *alias_channel;     /* the first channel of its slice there */
   int32_t (*border_lo)[PZ_SPATIAL], (*border_hi)[PZ_SPATIAL]; /* by tensor; parent's and parts' are equal */

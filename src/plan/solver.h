@@ -54,6 +54,11 @@ typedef struct pz_solver {
   double (*weight_bytes)(const pz_query *q);
   /* Does the epilogue's pooling, which there is, as the result is made. NULL: no. */
   bool (*pools)(const pz_query *q);
+  /* Convolutions: input 0 may lie as it was before a normalisation with this activation, which is done as it is read. NULL: no. */
+  bool (*normalises)(const pz_query *q, const pz_activation *act);
+  /* Normalisations: adds the call that makes *pending for such a reader, in place of the results. NULL: none. */
+  pz_status (*factors)(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_norm_pending *pending,
+                       pz_error *err);
   /* Output `i` is a view in input 0, which is at `in`: *view. NULL: never. */
   bool (*views)(const pz_query *q, const pz_storage *in, int32_t i, pz_storage *view);
   /* The inputs, a bit a slot, one of which the first output may overwrite. NULL: none. */

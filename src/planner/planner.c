@@ -37,14 +37,16 @@ static pz_status allocate(pz_plan *plan, pz_error *err) {
   plan->nchw = PZ_NEW(plan->arena, int32_t, tensors);
   plan->nchwc = PZ_NEW(plan->arena, int32_t, tensors);
   plan->norm_stats = PZ_NEW(plan->arena, pz_norm_stats, tensors);
+  plan->pending = PZ_NEW(plan->arena, pz_norm_pending, tensors);
   plan->alias_parent = PZ_NEW(plan->arena, pz_tensor_id, tensors);
   plan->alias_channel = PZ_NEW(plan->arena, int64_t, tensors);
   plan->border_lo = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_lo);
   plan->border_hi = pz_arena_alloc(plan->arena, tensors, sizeof *plan->border_hi);
   plan->extents = PZ_NEW(plan->arena, pz_extent, tensors);
   plan->operands = PZ_NEW(plan->arena, pz_storage, most_operands(plan->graph) + 1);
-  if (!plan->choices || !plan->nchw || !plan->nchwc || !plan->norm_stats || !plan->alias_parent ||
-      !plan->alias_channel || !plan->border_lo || !plan->border_hi || !plan->extents || !plan->operands)
+  if (!plan->choices || !plan->nchw || !plan->nchwc || !plan->norm_stats || !plan->pending ||
+      !plan->alias_parent || !plan->alias_channel || !plan->border_lo || !plan->border_hi || !plan->extents ||
+      !plan->operands)
     return pz_fail_memory(err, "the plan", tensors * 64);
   for (size_t i = 0; i < tensors; i++) plan->nchw[i] = plan->nchwc[i] = -1;
   return PZ_OK;

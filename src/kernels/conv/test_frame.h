@@ -24,7 +24,7 @@ typedef struct test_layer {
   pz_conv_direct_shape whole; /* the problem; a deconvolution where `transposed` */
   bool transposed, in_place;  /* in_place: Base, if there is one, is in the storage of the result */
   pz_test_conv o;
-  pz_test_memory packed, scratch, more[4], norm_stats; /* where a row has them */
+  pz_test_memory packed, scratch, more[6], norm_stats; /* where a row has them */
   pz_test_tensor pooled;
   const int32_t *pool_window; /* of what is pooled */
 } test_layer;
@@ -137,8 +137,8 @@ PZ_TEST_INLINE void test_schedule(test_layer *l, const test_row *row, pz_test_ra
   pz_test_conv_pack(&l->o);
 }
 PZ_TEST_INLINE void test_close(test_layer *l) {
-  pz_test_memory *const all[] = {&l->packed,  &l->scratch, &l->more[0],    &l->more[1],
-                                 &l->more[2], &l->more[3], &l->norm_stats, &l->pooled.memory};
+  pz_test_memory *const all[] = {&l->packed,  &l->scratch, &l->more[0], &l->more[1],    &l->more[2],
+                                 &l->more[3], &l->more[4], &l->more[5], &l->norm_stats, &l->pooled.memory};
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
     if (all[i]->map) pz_test_free(all[i]);
   pz_test_conv_free(&l->o, l->whole.residual.c && !l->in_place);

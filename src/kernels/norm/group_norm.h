@@ -148,6 +148,26 @@ PZ_INLINE void pz_group_norm(const pz_group_norm_shape s, const float *in, const
   }
 }
 
+/* In place of results what they come from, for a reader that normalises what it reads: act((x - center) * factor + term). factors: pz_norm_factor_floats
+ * over n, block, aligned to the vector; those of padding lanes are zero. Unit of work: a block of a sample. */
+PZ_INLINE void pz_group_norm_factors(const pz_group_norm_factors_shape s, const float *norm_stats,
+                                     const float *gamma, const float *beta, float *factors, int32_t worker,
+                                     int32_t workers) {
+  pz_norm_groups groups = {.n = -1};
+  int64_t begin, end;
+  pz_share((int64_t)s.in.n * pz_blocks(&s.in), worker, workers, &begin, &end);
+  for (int64_t i = begin; i < end; ++i) {
+    const int32_t n = (int32_t)(i / pz_blocks(&s.in)), b = (int32_t)(i % pz_blocks(&s.in)),
+                  channels = pz_block_channels(&s.in, b);
+    pz_norm_groups_of_block(&s, norm_stats, n, b, &groups);
+    const pz_norm_factors f = pz_norm_factors_of(&s, &groups, b, gamma, beta, NULL);
+    float *to = factors + i * PZ_NORM_VECTORS * PZ_S;
+    pz_v_store(to + PZ_NORM_CENTER * PZ_S, pz_v_first(f.center, channels));
+    pz_v_store(to + PZ_NORM_FACTOR * PZ_S, pz_v_first(f.factor, channels));
+    pz_v_store(to + PZ_NORM_TERM * PZ_S, pz_v_first(f.term, channels));
+  }
+}
+
 /* ---- spans ---- */
 
 /* The groups of the span that begins with block b: its whole blocks are one region; a last block with padding lanes has fewer

@@ -25,7 +25,13 @@ typedef struct pz_norm_stats_of_units_shape {
 typedef struct pz_group_norm_shape {
   PZ_GROUP_NORM_FIELDS(PZ_FIELD, PZ_FIELDS)
 } pz_group_norm_shape;
-typedef pz_group_norm_shape pz_group_norm_whole_shape;
+typedef pz_group_norm_shape pz_group_norm_whole_shape, pz_group_norm_factors_shape;
+
+/* What a reader that normalises needs of each block of a sample: vectors of centers, factors and terms (group_norm.h). */
+enum { PZ_NORM_CENTER, PZ_NORM_FACTOR, PZ_NORM_TERM, PZ_NORM_VECTORS };
+PZ_INLINE int64_t pz_norm_factor_floats(const pz_view *v) {
+  return (int64_t)v->n * pz_blocks(v) * PZ_NORM_VECTORS * v->block;
+}
 
 /* Rows of a piece. */
 PZ_INLINE int32_t pz_norm_piece_rows(const pz_view *v) {

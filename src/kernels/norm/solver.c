@@ -95,6 +95,33 @@ static pz_status build_group_norm(const pz_query *q, const pz_placed *placed, pz
                           collected ? ", collected by the convolution" : "",
                           q->problem->attr.group_norm.groups);
 }
+static pz_status build_factors(const pz_query *q, const pz_placed *placed, pz_builder *b,
+                               pz_norm_pending *pending, pz_error *err) {
+  const pz_attr_group_norm *a = &q->problem->attr.group_norm;
+  operands p = {.in = placed->in[0]};
+  pz_norm_stats norm_stats = placed->norm_stats;
+  const bool collected = norm_stats.units > 0;
+  pz_text shape = {0};
+  PZ_TRY(pz_add_channel_vector(b, &q->problem->in[PZ_GROUP_NORM_GAMMA], p.in.view.c, &p.gamma, err));
+  PZ_TRY(pz_add_channel_vector(b, &q->problem->in[PZ_GROUP_NORM_BETA], p.in.view.c, &p.beta, err));
+  if (!collected) PZ_TRY(add_statistics(b, &p, &norm_stats, err));
+  *pending = (pz_norm_pending){.act = a->act};
+  PZ_TRY(pz_add_buffer(b, PZ_F32, pz_norm_factor_floats(&p.in.view), &pending->at, err));
+  pz_text_group_norm(&shape, &(pz_group_norm_shape){.in = p.in.view,
+                                                    .units = norm_stats.units,
+                                                    .groups = a->groups,
+                                                    .has_gamma = p.gamma.space != PZ_SPACE_NULL,
+                                                    .has_beta = p.beta.space != PZ_SPACE_NULL,
+                                                    .eps = a->eps});
+  const pz_arg args[] = {{.name = "norm_stats", .at = norm_stats.at},
+                         {.name = "gamma", .at = p.gamma},
+                         {.name = "beta", .at = p.beta},
+                         {.name = "factors", .written = true, .at = pending->at}};
+  PZ_TRY(pz_add_call(b, "kernels/norm/group_norm.h", "pz_group_norm_factors", &shape, args, 4, err));
+  if (!collected) pz_call_after_all(b);
+  return pz_set_algorithm(b, err, "factors of %d groups%s, for the convolution that reads", a->groups,
+                          collected ? " from what the convolution collected" : "");
+}
 const pz_solver pz_solver_group_norm = {.name = "group normalisation",
                                         .op = PZ_OP_GROUP_NORM,
                                         .in = PZ_NCHWC,
@@ -102,6 +129,7 @@ const pz_solver pz_solver_group_norm = {.name = "group normalisation",
                                         .applies = constants,
                                         .rank = PZ_LAST_CHOICE,
                                         .emit = build_group_norm,
+                                        .factors = build_factors,
                                         .overwrites = pz_overwrites_first};
 
 /* ---- a worker does whole groups ---- */

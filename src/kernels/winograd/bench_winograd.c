@@ -158,7 +158,7 @@ typedef struct operands {
 __attribute__((noinline)) static void input(const operands *o, int64_t batch) {
   const pz_winograd_shape s = shape;
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
-  pz_winograd_load(&s, z, batch * BATCH, BATCH, o->taken, o->in, o->scratch);
+  pz_winograd_load(&s, z, batch * BATCH, BATCH, o->taken, (pz_winograd_source){o->in, NULL}, o->scratch);
 }
 __attribute__((noinline)) static void multiply(const operands *o, int64_t batch) {
   const pz_winograd_shape s = shape;
@@ -241,7 +241,7 @@ int main(int argc, char **argv) {
   pz_winograd_pack(&shape, plain, o.weights);
   memset(o.taken, 0, (size_t)pz_winograd_taken_floats(&shape) * sizeof *plain);
   pz_winograd_pack_taken(&shape, plain, o.taken);
-  pz_winograd(shape, shape_functions, o.in, o.weights, o.taken, o.bias, NULL, NULL, NULL, o.out, NULL, NULL,
+  pz_winograd(shape, shape_functions, o.in, NULL, o.weights, o.taken, o.bias, NULL, NULL, NULL, o.out, NULL, NULL,
               o.scratch, 0, 1);
   const double error = error_of(&o, plain, 4000);
   double *times[3];

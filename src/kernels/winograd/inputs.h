@@ -3,6 +3,8 @@
 #ifndef PZ_KERNELS_WINOGRAD_INPUTS_H
 #define PZ_KERNELS_WINOGRAD_INPUTS_H
 
+#include "kernels/activation.h"
+#include "kernels/norm/shape.h"
 #include "kernels/point.h"
 #include "kernels/winograd/points.h"
 #include "kernels/winograd/shape.h"
@@ -178,6 +180,43 @@ PZ_INLINE void pz_winograd_fill(const pz_winograd_shape *s, const pz_winograd_si
   }
 }
 
+/* What inputs in a block are normalised with as they are read. */
+typedef struct pz_winograd_normed {
+  pz_v center, factor, term;
+} pz_winograd_normed;
+
+PZ_INLINE pz_v pz_winograd_norm(const pz_winograd_shape *s, const pz_winograd_normed *f, const float *at) {
+  return pz_activate(s->norm_act, s->norm_alpha, s->norm_beta, pz_v_zero(),
+                     pz_v_fma(pz_v_load(at) - f->center, f->factor, f->term));
+}
+
+/* Slice w of a tile whose inputs are normalised as they are read; zeros where they end. factors: of all blocks. */
+PZ_INLINE void pz_winograd_fill_normed(const pz_winograd_shape *s, const pz_winograd_sizes z,
+                                       const pz_winograd_tile *t, int32_t block, int32_t w, const float *in,
+                                       const float *factors, pz_v *to) {
+  const pz_view *v = &s->conv.in;
+  const int32_t *pad = s->conv.pad, x = t->at[2] - pad[2] + w, y = t->at[1] - pad[1], d0 = t->at[0] - pad[0];
+  factors += ((int64_t)t->n * pz_winograd_blocks(v->c, PZ_S) + block) * PZ_NORM_VECTORS * PZ_S;
+  const pz_winograd_normed f = {pz_v_load(factors + PZ_NORM_CENTER * PZ_S),
+                                pz_v_load(factors + PZ_NORM_FACTOR * PZ_S),
+                                pz_v_load(factors + PZ_NORM_TERM * PZ_S)};
+  const int within = x >= 0 && x < v->w, all = d0 >= 0 && d0 + z.a0 <= v->d && y >= 0 && y + z.a1 <= v->h;
+  if (within && all) {
+    PZ_ROLL for (int32_t d = 0; d < z.a0; ++d, in += v->stride_d)
+        PZ_UNROLL for (int32_t h = 0; h < z.a1; ++h) {
+      *to++ = pz_winograd_norm(s, &f, in + h * v->stride_h);
+      pz_winograd_fetch(in + h * v->stride_h + z.m2 * v->stride_w, s->near);
+    }
+    return;
+  }
+  PZ_ROLL for (int32_t d = 0; d < z.a0; ++d) PZ_ROLL for (int32_t h = 0; h < z.a1; ++h) {
+    const float *at = in + d * v->stride_d + h * v->stride_h;
+    const int there = within && d0 + d >= 0 && d0 + d < v->d && y + h >= 0 && y + h < v->h;
+    *to++ = there ? pz_winograd_norm(s, &f, at) : pz_v_zero();
+    pz_winograd_fetch(at + z.m2 * v->stride_w, s->near);
+  }
+}
+
 /* Tiles that share vectors of a short block, [tile][PZ_WINOGRAD_SHORT lanes]. */
 #define PZ_WINOGRAD_SHARING (PZ_S / PZ_WINOGRAD_SHORT)
 
@@ -240,17 +279,25 @@ typedef struct pz_winograd_ring {
   pz_v *slices, *squares; /* [slice][d][h], [slice] */
 } pz_winograd_ring;
 
-/* Slice w of a tile in a block of channels; or, of the short block, of those that share its vectors. in: the channel block 0 of all. Returns its sum
- * of squares, for pairs. */
+/* The input, the channel block 0 of all; factors: where it is normalised as it is read, else NULL. */
+typedef struct pz_winograd_source {
+  const float *at, *factors;
+} pz_winograd_source;
+
+/* Slice w of a tile in a block of channels; or, of the short block, of those that share its vectors. Returns its sum of squares, for pairs. */
 PZ_INLINE pz_v pz_winograd_slice_of(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                     const pz_winograd_tile *t, const pz_winograd_sharers *sharers,
-                                    int32_t block, int32_t w, const float *in, float *to, int64_t step) {
+                                    int32_t block, int32_t w, pz_winograd_source source, float *to,
+                                    int64_t step) {
   const pz_view *v = &s->conv.in;
+  const float *in = source.at;
   const int32_t whole = t->inputs[0] == z.a0 && t->inputs[1] == z.a1,
-                filled = sharers || !whole || w >= t->inputs[2];
+                normed = PZ_MAY(WINOGRAD, NORMED) && s->normed,
+                filled = normed || sharers || !whole || w >= t->inputs[2];
   const float *slice = in + pz_winograd_origin(s, t, block) + w * v->stride_w;
   pz_v patch[PZ_WINOGRAD_PLANE];
   if (PZ_MAY(WINOGRAD, SHORT) && sharers) pz_winograd_fill_short(s, z, sharers, block, w, in, patch);
+  else if (normed) pz_winograd_fill_normed(s, z, t, block, w, slice, source.factors, patch);
   else if (filled) pz_winograd_fill(s, z, t, block, w, slice, patch);
   /* One copy of the transforms: two, each with constant strides, ran no faster and took longer to compile (doc/notes/2026-11-29-compiling.md). */
   const int32_t lanes = filled ? PZ_S : pz_point_channels(v, block);
@@ -263,11 +310,10 @@ PZ_INLINE pz_v pz_winograd_slice_of(const pz_winograd_shape *s, const pz_winogra
   return pz_winograd_slice(z, from, to, step);
 }
 
-/* One tile of one block of channels; or, of the short block, those that share its vectors. in: the channel block 0 of all. Returns the sum of
- * squares, for pairs. */
+/* One tile of one block of channels; or, of the short block, those that share its vectors. Returns the sum of squares, for pairs. */
 PZ_INLINE pz_v pz_winograd_slices(const pz_winograd_shape *s, const pz_winograd_sizes z,
                                   const pz_winograd_tile *t, const pz_winograd_sharers *sharers,
-                                  int32_t block, const float *in, const pz_winograd_ring *ring) {
+                                  int32_t block, pz_winograd_source in, const pz_winograd_ring *ring) {
   pz_v sum = pz_v_zero();
   PZ_ROLL for (int32_t w = ring->kept; w < z.a2; ++w) {
     const int32_t place = (ring->first + w) % z.a2;

@@ -59,8 +59,8 @@ PZ_INLINE void pz_winograd_inputs(const pz_winograd_inputs_shape s, const float 
     const int64_t b = begin / tiles, first = begin % tiles;
     stop = (b + 1) * tiles < end ? (b + 1) * tiles : end;
     const pz_winograd_balance known = {.scale = (float *)(s.inner_pairs ? scales + first : scales)};
-    pz_winograd_load_block(&s, z, (int32_t)b, first, (int32_t)(stop - begin), known, in,
-                           slots + b * s.product.in.stride_c + first * PZ_S);
+    pz_winograd_load_block(&s, z, (int32_t)b, first, (int32_t)(stop - begin), known,
+                           (pz_winograd_source){in, NULL}, slots + b * s.product.in.stride_c + first * PZ_S);
   }
 }
 

@@ -36,6 +36,8 @@
  *   (nonfused.h).
  * apart: 1: the inputs' last transform, which stores much, multiplies and adds in operations of their own.
  * held: 1: of pairs, an input waits in a register for all blocks out; 0: each operation loads it anew.
+ * normed: 1: inputs are normalised as they are read, act((x - center) * factor + term) with norm_act, which is zero at zero, and zero where in
+ *   ends, for it has no border; no block in is short; not where all tiles are one batch.
  * pooled: the largest of each window of the result, as tiles leave the cache; c = 0: none. Windows lie side
  *   by side, 1 or 2 points along each axis, so that m and the result's sizes are multiples; out is NCHWc,
  *   and does not stream. Not where all tiles are one batch. */
@@ -53,6 +55,10 @@
       inner_pairs) /* 1: channels in are multiplied in inner pairs (inner_pairs.h), but for those of short blocks */ \
   ONE(int, held)                                                                                                     \
   ONE(int, sliced) /* 1: scratch keeps slices; no weights are transformed on use then */                             \
+  ONE(int, normed)                                                                                                   \
+  ONE(int, norm_act)                                                                                                 \
+  ONE(float, norm_alpha)                                                                                             \
+  ONE(float, norm_beta)                                                                                              \
   ONE(view, pooled)                                                                                                  \
   MANY(int, pool_window, 3)
 typedef struct pz_winograd_shape {

@@ -227,7 +227,7 @@ typedef struct parts {
   pz_conv_operands conv;
   pz_winograd_shape shape;
   int32_t registers; /* of vectors */
-  pz_pointer weights, taken;
+  pz_pointer weights, taken, factors;
 } parts;
 
 static void tell_ways(pz_builder *b, const parts *p) {
@@ -238,11 +238,12 @@ static void tell_ways(pz_builder *b, const parts *p) {
 }
 
 static pz_status add_batches(pz_builder *b, const parts *p, pz_error *err) {
-  pz_arg args[11] = {{.name = "in", .at = p->conv.in.at},
+  pz_arg args[12] = {{.name = "in", .at = p->conv.in.at},
+                     {.name = "factors", .at = p->factors},
                      {.name = "weights", .at = p->weights},
                      {.name = "taken", .at = p->taken}};
   pz_text shape = {0};
-  int32_t n = pz_conv_epilogue_args(&p->conv, args, 3);
+  int32_t n = pz_conv_epilogue_args(&p->conv, args, 4);
   args[n++] = (pz_arg){.name = "pooled", .written = true, .at = p->conv.pooled};
   args[n++] = (pz_arg){.name = "norm_stats", .written = true, .at = p->conv.norm_stats};
   args[n++] = (pz_arg){
@@ -390,6 +391,20 @@ static void products_text(const pz_winograd_shape *s, char *text, size_t size) {
   else snprintf(text, size, "%s", channels);
 }
 
+/* The input lies as it was before its normalisation. */
+static void take_pending(const pz_placed *placed, parts *p) {
+  if (placed->pending.at.space == PZ_SPACE_NULL) return;
+  p->factors = placed->pending.at;
+  p->shape.normed = 1, p->shape.norm_act = (int32_t)placed->pending.act.kind;
+  p->shape.norm_alpha = placed->pending.act.alpha, p->shape.norm_beta = placed->pending.act.beta;
+}
+
+static bool normalises(const pz_query *q, const pz_activation *act) {
+  const variant v = variant_of(q);
+  return !v.nonfused && pz_activation_zero_at_zero(act->kind) &&
+         !(has_short(q, &v) && is_short(q, pz_conv_cin(q)));
+}
+
 static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
   parts p = {.registers = q->target->registers};
   const variant v = variant_of(q);
@@ -397,17 +412,18 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   const pz_conv_direct_shape conv = pz_conv_shape_of(q, &p.conv);
   const pz_winograd_shape s = p.shape = shape_for(q, placed->low_memory, &conv);
   if (!v.nonfused && q->problem->epilogue.norm_stats) PZ_TRY(collect_stats(b, &p, err));
+  take_pending(placed, &p);
   b->step->multiply_adds_done =
       (double)pz_winograd_all_tiles(&s) * pz_winograd_points(&s) * pz_winograd_all_steps(&s);
   char products[64];
   products_text(&s, products, sizeof products);
-  PZ_TRY(pz_set_algorithm(b, err, "Winograd F(%d,%d,%d), %s %d%s, %s", s.m[0], s.m[1], s.m[2],
+  PZ_TRY(pz_set_algorithm(b, err, "Winograd F(%d,%d,%d), %s %d%s, %s%s", s.m[0], s.m[1], s.m[2],
                           v.nonfused ? "all" : "batches of", s.product.out.w,
                           v.sliced      ? " in slices"
                           : !v.nonfused ? ""
                           : v.small     ? " tiles, nonfused, small weights"
                                         : " tiles, nonfused",
-                          products));
+                          products, p.shape.normed ? ", of normalised input" : ""));
   if (v.nonfused) return add_positions(q, placed, b, &p, err);
   pz_conv_pool(q, placed, &p.conv, &p.shape.conv, &p.shape.pooled, p.shape.pool_window);
   PZ_TRY(pz_conv_tell_pool(b, &p.shape.pooled, p.shape.pool_window, err));
@@ -599,6 +615,7 @@ const pz_solver pz_solver_winograd = {.name = "Winograd",
                                       .tile_rows = tile_rows,
                                       .weight_bytes = weight_bytes,
                                       .pools = pools,
+                                      .normalises = normalises,
                                       .caps = PZ_CAP_CHANNELS_LAST};
 const pz_solver pz_solver_winograd_to_nchw = {.name = "Winograd to NCHW",
                                               .op = PZ_OP_CONV,
@@ -614,4 +631,5 @@ const pz_solver pz_solver_winograd_to_nchw = {.name = "Winograd to NCHW",
                                               .vary = vary,
                                               .describe = describe_plain,
                                               .tile_rows = tile_rows,
-                                              .weight_bytes = weight_bytes};
+                                              .weight_bytes = weight_bytes,
+                                              .normalises = normalises};

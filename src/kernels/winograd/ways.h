@@ -24,6 +24,7 @@ enum {
   PZ_WINOGRAD_WAY_STATS,
   PZ_WINOGRAD_WAY_AHEAD,
   PZ_WINOGRAD_WAY_RESIDUAL,
+  PZ_WINOGRAD_WAY_NORMED,
   PZ_WINOGRAD_WAY_NCHW_OUT
 };
 
@@ -46,7 +47,8 @@ PZ_INLINE uint32_t pz_winograd_ways(const pz_winograd_shape *s) {
          PZ_WAY(WINOGRAD, FEWER_BLOCKS, outer.large < outer.count) | PZ_WAY(WINOGRAD, FLAT, s->m[1] == 1) |
          PZ_WAY(WINOGRAD, HIGH, s->m[1] != 1) | PZ_WAY(WINOGRAD, POOLED, s->pooled.c) |
          PZ_WAY(WINOGRAD, STATS, c->stats_units) | PZ_WAY(WINOGRAD, AHEAD, s->ahead) |
-         PZ_WAY(WINOGRAD, RESIDUAL, c->residual.c) | PZ_WAY(WINOGRAD, NCHW_OUT, c->out.block == 1);
+         PZ_WAY(WINOGRAD, RESIDUAL, c->residual.c) | PZ_WAY(WINOGRAD, NORMED, s->normed) |
+         PZ_WAY(WINOGRAD, NCHW_OUT, c->out.block == 1);
 }
 
 /* Of the products, which are those of the direct convolution. registers: of vectors. */

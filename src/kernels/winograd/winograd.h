@@ -6,7 +6,8 @@
  * the edge would read beyond is zero. Writes the inside of out; padding lanes become zero. scratch: pz_winograd_scratch
  * floats of this worker's own. The unit of work is a batch; a tile's sums do not depend on the others of its batch, so
  * any number of workers gives the same bits. pooled: the largest of each window, if the shape says so, else NULL. If it says so, too, the
- * moments of the results are collected: statistics holds records (norm/moments.h) over n, block of channels, batch. */
+ * moments of the results are collected: statistics holds records (norm/moments.h) over n, block of channels, batch. factors: where the shape says that
+ * inputs are normalised as they are read (norm/group_norm.h), else NULL. */
 #ifndef PZ_KERNELS_WINOGRAD_WINOGRAD_H
 #define PZ_KERNELS_WINOGRAD_WINOGRAD_H
 
@@ -241,7 +242,7 @@ PZ_INLINE pz_v pz_winograd_scale_in(const pz_winograd_shape *s, const pz_winogra
 /* Transformed inputs of block b of tiles first .. first + count - 1, into places from `to` on. p: of pairs, of these tiles. */
 PZ_INLINE void pz_winograd_load_block(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t b,
                                       int64_t first, int32_t count, const pz_winograd_balance p,
-                                      const float *in, float *to) {
+                                      pz_winograd_source in, float *to) {
   const int few = pz_winograd_short(s, s->conv.in.c) && b == pz_winograd_whole(s, s->conv.in.c);
   pz_v slices[PZ_WINOGRAD_MOST_A * PZ_WINOGRAD_PLANE], of_slices[PZ_WINOGRAD_MOST_A];
   pz_winograd_ring ring = {.slices = slices, .squares = of_slices};
@@ -290,7 +291,7 @@ PZ_INLINE void pz_winograd_check_scales(const pz_winograd_shape *s, const pz_win
 /* Slices of block b of tiles first .. first + count - 1, to the bands: `to` is of the first one. p: of pairs; squares are added up. */
 PZ_INLINE void pz_winograd_load_slices(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t b,
                                        int64_t first, int32_t count, const pz_winograd_balance p,
-                                       const float *in, float *to) {
+                                       pz_winograd_source in, float *to) {
   pz_v squares[PZ_WINOGRAD_MOST_A];
   PZ_ROLL for (int32_t k = 0; k < count; ++k) {
     const pz_winograd_tile t = pz_winograd_tile_at(s, first + k);
@@ -309,7 +310,7 @@ PZ_INLINE void pz_winograd_load_slices(const pz_winograd_shape *s, const pz_wino
 /* The same of the short block. */
 PZ_INLINE void pz_winograd_load_shared(const pz_winograd_shape *s, const pz_winograd_sizes z, int32_t b,
                                        int64_t first, int32_t count, const pz_winograd_balance p,
-                                       const float *in, float *to) {
+                                       pz_winograd_source in, float *to) {
   PZ_ROLL for (int32_t k = 0; k < count; k += PZ_WINOGRAD_SHARING) {
     const pz_winograd_sharers sharers = pz_winograd_sharers_at(s, first + k, count - k);
     pz_v sum = pz_v_zero();
@@ -400,7 +401,7 @@ PZ_INLINE void pz_winograd_multiply_bands(const pz_winograd_shape *s, const pz_w
 
 /* scratch: of the worker; taken: packed for pairs. */
 PZ_INLINE void pz_winograd_load(const pz_winograd_shape *s, const pz_winograd_sizes z, int64_t first,
-                                int32_t count, const float *taken, const float *in, float *scratch) {
+                                int32_t count, const float *taken, pz_winograd_source in, float *scratch) {
   const pz_winograd_balance p = pz_winograd_balance_at(s, scratch + pz_winograd_balance_place(s));
   float *slots = scratch + z.together * z.slot;
   if (PZ_MAY(WINOGRAD, INNER_PAIRS) && z.inner_pairs)
@@ -455,7 +456,7 @@ PZ_INLINE int64_t pz_winograd_sums_at(const pz_winograd_shape *s, int32_t tile, 
 }
 
 /* Block by block: what a tile streams along the width of all its rows and blocks are more lines at once than a core puts together, where
- * a vector is half of one (doc/notes/2026-11-30-factorised.md). */
+ * a vector is half of one (doc/notes/2026-11-30-winograd.md). */
 PZ_INLINE int pz_winograd_by_blocks(const pz_winograd_shape *s) {
   return s->conv.stream && PZ_S < 16 && !pz_winograd_short(s, s->conv.out.c);
 }
@@ -550,9 +551,10 @@ PZ_INLINE int pz_winograd_bands_apart(const pz_winograd_shape *s) {
   }
 
 PZ_INLINE void pz_winograd(const pz_winograd_shape s, pz_winograd_bands *bands, const float *in,
-                           const float *weights, const float *taken, const float *bias, const float *residual,
-                           const float *residual_scale, const float *slope, float *out, float *pooled,
-                           float *norm_stats, float *scratch, int32_t worker, int32_t workers) {
+                           const float *factors, const float *weights, const float *taken, const float *bias,
+                           const float *residual, const float *residual_scale, const float *slope, float *out,
+                           float *pooled, float *norm_stats, float *scratch, int32_t worker,
+                           int32_t workers) {
   const pz_conv_epilogue epilogue = {bias, residual, residual_scale, slope, out, NULL};
   const pz_winograd_sizes z = pz_winograd_sizes_of(&s);
   int64_t begin, end;
@@ -561,7 +563,7 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, pz_winograd_bands *bands, 
   pz_share(batches, worker, workers, &begin, &end);
   PZ_ROLL for (int64_t i = begin; i < end; ++i) {
     const pz_winograd_batch b = pz_winograd_batch_at(&s, i);
-    pz_winograd_load(&s, z, b.first, b.count, taken, in, scratch);
+    pz_winograd_load(&s, z, b.first, b.count, taken, (pz_winograd_source){in, factors}, scratch);
     const pz_winograd_batch next = pz_winograd_batch_at(&s, i + 1 < end ? i + 1 : i);
     const pz_winograd_ahead ahead = {
         .in = in, .tile = next.first, .end = i + 1 < end ? next.first + next.count : next.first};

@@ -241,8 +241,8 @@ int main(int argc, char **argv) {
   pz_winograd_pack(&shape, plain, o.weights);
   memset(o.taken, 0, (size_t)pz_winograd_taken_floats(&shape) * sizeof *plain);
   pz_winograd_pack_taken(&shape, plain, o.taken);
-  pz_winograd(shape, shape_functions, o.in, NULL, o.weights, o.taken, o.bias, NULL, NULL, NULL, o.out, NULL, NULL,
-              o.scratch, 0, 1);
+  pz_winograd(shape, shape_functions, o.in, NULL, o.weights, o.taken, o.bias, NULL, NULL, NULL, o.out, NULL,
+              NULL, o.scratch, 0, 1);
   const double error = error_of(&o, plain, 4000);
   double *times[3];
   for (int i = 0; i < 3; ++i) times[i] = malloc((size_t)(batches * rounds) * sizeof **times);

@@ -22,14 +22,20 @@ static pz_graph *parse(const char *text) {
   return graph;
 }
 
-/* Passes over memory for statistics; *gathered: normalisations whose convolution gathers them. Frees the graph. */
-static int passes_of(pz_graph *graph, const pz_plan_options *options, int *collected) {
+/* Of the graph after its passes. */
+static pz_plan *plan_of(pz_graph *graph, const pz_plan_options *options) {
   pz_error err = {0};
   pz_plan *plan;
-  int passes = 0;
-  *collected = 0;
   assert_int_equal(pz_optimise(graph, NULL, NULL, NULL, &err), PZ_OK);
   assert_int_equal(pz_plan_new(graph, options, &plan, &err), PZ_OK);
+  return plan;
+}
+
+/* Passes over memory for statistics; *gathered: normalisations whose convolution gathers them. Frees the graph. */
+static int passes_of(pz_graph *graph, const pz_plan_options *options, int *collected) {
+  pz_plan *plan = plan_of(graph, options);
+  int passes = 0;
+  *collected = 0;
   for (int32_t i = 0; i < plan->n_steps; i++) {
     const pz_step *step = &plan->steps[i];
     *collected += strstr(step->algorithm, "collected by the convolution") ||
@@ -153,11 +159,8 @@ typedef struct asked_for {
 /* options->algorithms: for layers[i], one whose label has parts[i] in it. */
 static void ask(const char *network, const char layers[ASKED], const char *const parts[ASKED],
                 pz_plan_options *options, asked_for *of) {
-  pz_error err = {0};
-  pz_plan *plan;
   pz_graph *graph = parse(network);
-  assert_int_equal(pz_optimise(graph, NULL, NULL, NULL, &err), PZ_OK);
-  assert_int_equal(pz_plan_new(graph, options, &plan, &err), PZ_OK);
+  pz_plan *plan = plan_of(graph, options);
   for (int i = 0; i < ASKED; i++)
     of->algorithms[i] =
         label_of(plan, (const char[2]){layers[i], 0}, parts[i], of->text[i], sizeof of->text[i]);
@@ -201,11 +204,8 @@ static const char reads[] = "graph \"reads\"\n"
                             "output %e\n";
 static int normalising(const pz_plan_options *options) {
   pz_graph *graph = parse(reads);
-  pz_error err = {0};
-  pz_plan *plan;
+  pz_plan *plan = plan_of(graph, options);
   int n = 0;
-  assert_int_equal(pz_optimise(graph, NULL, NULL, NULL, &err), PZ_OK);
-  assert_int_equal(pz_plan_new(graph, options, &plan, &err), PZ_OK);
   for (int32_t i = 0; i < plan->n_steps; i++)
     for (int32_t c = 0; c < plan->steps[i].n_calls; c++)
       n += !strcmp(plan->steps[i].calls[c].function, "pz_group_norm_factors");

@@ -2,13 +2,13 @@
  *
  * gcc's <immintrin.h> declares the intrinsics of all instruction sets, whatever is compiled for: reading them takes 0.4 to 0.6 s for each
  * C file of a network, as long as all else that the compiler does with a small one (doc/notes/2026-11-30-headers.md). Its parts refuse to be
- * included one by one unless <immintrin.h> says that it has begun. That is said here for the versions that are known to have these parts
- * in this order; any other gcc, and clang, which reads only what the target has, read all. */
+ * included one by one unless <immintrin.h> says that it has begun. That is said here for the version with which it was tried; any other gcc, and
+ * clang, which reads only what the target has, read all. */
 #ifndef PZ_KERNELS_ISA_INTRINSICS_H
 #define PZ_KERNELS_ISA_INTRINSICS_H
 
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__INTEL_COMPILER) && !defined(PZ_ALL_INTRINSICS)
-#if __GNUC__ >= 12 && __GNUC__ <= 15 && !defined(_IMMINTRIN_H_INCLUDED)
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__INTEL_COMPILER)
+#if __GNUC__ == 12 && !defined(_IMMINTRIN_H_INCLUDED)
 #define PZ_SOME_INTRINSICS
 #endif
 #endif

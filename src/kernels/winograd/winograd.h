@@ -522,14 +522,6 @@ PZ_INLINE pz_winograd_batch pz_winograd_batch_at(const pz_winograd_shape *s, int
                              .count = left < s->product.out.w ? (int32_t)left : s->product.out.w};
 }
 
-/* Of batch i in block 0; those of all blocks are made empty. */
-PZ_INLINE float *pz_winograd_begin_records(const pz_winograd_shape *s, float *norm_stats, int64_t i) {
-  const int64_t units = s->conv.stats_units, blocks = pz_winograd_blocks(s->conv.out.c, PZ_S);
-  float *record = norm_stats + (i / units * blocks * units + i % units) * PZ_NORM_RECORD;
-  PZ_ROLL for (int64_t b = 0; b < blocks; ++b) pz_norm_clear(record + b * units * PZ_NORM_RECORD);
-  return record;
-}
-
 /* Bands in a function of their own, of each shape, where blocks are short: in one with the other stages gcc 12 keeps their sums in memory (36
  * channels, F(6,4,4): 6800 in place of 4400 ns a tile). The shape is not handed to it, for then gcc would not see it as constants here. */
 typedef void pz_winograd_bands(int64_t first, int32_t count, const float *weights, const float *taken,
@@ -572,7 +564,9 @@ PZ_INLINE void pz_winograd(const pz_winograd_shape s, pz_winograd_bands *bands, 
       bands(b.first, b.count, weights, taken, ahead, scratch);
     else if (PZ_MAY(WINOGRAD, SLICED))
       pz_winograd_multiply_bands(&s, z, b.first, b.count, weights, taken, ahead, scratch);
-    float *record = s.conv.stats_units ? pz_winograd_begin_records(&s, norm_stats, i) : NULL;
+    float *record = s.conv.stats_units ? pz_norm_begin_records(norm_stats, &s.conv.out, s.conv.stats_units,
+                                                               i / s.conv.stats_units, i % s.conv.stats_units)
+                                       : NULL;
     pz_winograd_store(&s, z, b.first, b.count, scratch, &epilogue, pooled, record);
   }
   if (s.conv.stream) pz_v_stream_end();

@@ -87,6 +87,45 @@ static void test_few_pieces_cost(void **state) {
   end(two), end(many);
 }
 
+/* An input of three channels; a kernel of 5 x 5; few channels out. */
+static const char odd[] = "graph \"odd\"\n"
+                          "input %x 1x3x1x30x40\n"
+                          "const %w 32x3x1x3x3 = seed 1 scale 0.1\n"
+                          "const %v 32x32x1x5x5 = seed 2 scale 0.05\n"
+                          "const %u 2x32x1x3x3 = seed 3 scale 0.1\n"
+                          "%a = conv \"first\" %x, %w kernel 1,3,3 pad 0,1,1:0,1,1 act relu\n"
+                          "%b = conv \"second\" %a, %v kernel 1,5,5 pad 0,2,2:0,2,2 act relu\n"
+                          "%c = conv \"last\" %b, %u kernel 1,3,3 pad 0,1,1:0,1,1\n"
+                          "output %c\n";
+
+static double cost_of(const pz_plan *plan, const char *node, const char *label) {
+  const pz_choice *c = &plan->choices[pz_graph_find_node(plan->graph, node)];
+  for (int32_t i = 0; i < c->n; i++)
+    if (!strncmp(c->candidates[i].label, label, strlen(label))) return c->candidates[i].cost;
+  fail_msg("%s: no candidate '%s'", node, label);
+  return 0;
+}
+
+/* The cost on 64 workers beside that on one is what waiting takes. */
+static void test_each_method_knows_its_pieces(void **state) {
+  (void)state;
+  const struct {
+    const char *node, *label;
+    double pieces;
+  } rows[] = {{"first", "Winograd F(4) 1-D along w", 8}, /* bands of 4 rows */
+              {"second", "FFT, tiles of 1x16x16", 2},    /* 12 tiles in batches of 6 */
+              {"last", "Winograd F(4) 1-D along h", 8},  /* rows of tiles */
+              {"last", "direct, lanes over input channels", 30}};
+  pz_plan *one = planned(odd, 1, 0), *many = planned(odd, 64, 0);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const double waits =
+        cost_of(many, rows[i].node, rows[i].label) / cost_of(one, rows[i].node, rows[i].label);
+    if (waits / pz_uneven(rows[i].pieces, 64) < 0.999 || waits / pz_uneven(rows[i].pieces, 64) > 1.001)
+      fail_msg("%s: %g times, not %g", rows[i].label, waits, pz_uneven(rows[i].pieces, 64));
+  }
+  end(one), end(many);
+}
+
 static const char large[] = "graph \"large\"\n"
                             "input %x 1x8x16x192x192\n"
                             "const %w 32x8x3x3x3 = seed 1 scale 0.1\n"
@@ -123,6 +162,7 @@ static void test_bands_are_large_enough(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_uneven), cmocka_unit_test(test_batches_are_cut_for_the_workers),
-      cmocka_unit_test(test_few_pieces_cost), cmocka_unit_test(test_bands_are_large_enough)};
+      cmocka_unit_test(test_few_pieces_cost), cmocka_unit_test(test_each_method_knows_its_pieces),
+      cmocka_unit_test(test_bands_are_large_enough)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,12 @@ static void dot_work(const pz_query *q, pz_work *w) {
       0.99 * pz_conv_vectors(q, 1, 1) / taps * pz_conv_tail_cost(out, in, q->target->block, taps);
 }
 
+/* Pieces are rows. */
+static double uneven(const pz_query *q) {
+  const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
+  return pz_uneven((double)(out.n * out.s[0] * out.s[1]), q->target->workers);
+}
+
 const pz_solver pz_solver_conv_dot = {.name = "direct, lanes over input channels",
                                       .direct = true,
                                       .overwrites = pz_conv_overwrites,
@@ -34,4 +40,5 @@ const pz_solver pz_solver_conv_dot = {.name = "direct, lanes over input channels
                                       .applies = pz_conv_small_cout,
                                       .family = PZ_FAMILY_dot,
                                       .work = dot_work,
+                                      .uneven = uneven,
                                       .emit = build_dot};

@@ -149,6 +149,12 @@ static void work(const pz_query *q, pz_work *w) {
   else w->of[outside ? PZ_TERM_fft_products_outside : PZ_TERM_fft_products] = passes * vectors * product;
 }
 
+/* Pieces are batches. */
+static double uneven(const pz_query *q) {
+  pz_fft_shape s;
+  return outline(q, &s) ? pz_uneven((double)pz_fft_batches(&s), q->target->workers) : 1;
+}
+
 static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
   pz_fft_shape s;
   outline(q, &s);
@@ -170,6 +176,7 @@ const pz_solver pz_solver_fft = {.name = "FFT",
                                  .applies = applies,
                                  .family = PZ_FAMILY_fft,
                                  .work = work,
+                                 .uneven = uneven,
                                  .emit = build,
                                  .overwrites = pz_conv_overwrites,
                                  .variants = VARIANTS,

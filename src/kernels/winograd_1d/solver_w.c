@@ -4,6 +4,7 @@
 #include "kernels/winograd/solver.h"
 #include "kernels/winograd_1d/pack_w.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static const int32_t outputs_of_tile[] = {2, 4, 6};
@@ -71,6 +72,13 @@ static void work(const pz_query *q, pz_work *w) {
   w->of[PZ_TERM_winograd_1d_inputs] = tiles * channels * kernel[0] * a * INPUT;
 }
 
+/* Pieces are bands of a plane. */
+static double uneven(const pz_query *q) {
+  const pz_shape5 out = pz_shape_as5(&q->problem->out[0].shape);
+  const double bands = ceil((double)out.s[1] / PZ_WINOGRAD_BAND);
+  return pz_uneven((double)(out.n * out.s[0]) * bands, q->target->workers);
+}
+
 static void describe(const pz_query *q, char label[PZ_LABEL_TEXT], double *error) {
   snprintf(label, PZ_LABEL_TEXT, "Winograd F(%d) 1-D along w", outputs_of(q));
   *error = error_of(q);
@@ -88,6 +96,7 @@ const pz_solver pz_solver_winograd_1d_w = {.name = "Winograd 1-D along w",
                                            .applies = applies,
                                            .family = PZ_FAMILY_winograd_1d,
                                            .work = work,
+                                           .uneven = uneven,
                                            .emit = build,
                                            .overwrites = pz_conv_overwrites,
                                            .variants = VARIANTS,

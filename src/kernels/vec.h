@@ -73,6 +73,8 @@ typedef float pz_v_anywhere __attribute__((vector_size(4 * PZ_S), aligned(4), ma
 /* Emits nothing: x has to be in a register here; no load or store may move across. */
 #if defined(__AVX512VL__) || (PZ_S == 16 && defined(__AVX512F__))
 #define PZ_V_PIN(x) __asm__ volatile("" : "+v"(x))
+#elif PZ_S == 16
+#define PZ_V_PIN(x) __asm__ volatile("" : "+m"(x))
 #elif defined(__SSE__)
 #define PZ_V_PIN(x) __asm__ volatile("" : "+x"(x))
 #elif defined(__aarch64__)
@@ -97,7 +99,7 @@ PZ_INLINE int32_t pz_rolled(int32_t first) {
 PZ_INLINE int32_t pz_first_of(int32_t passes) { return passes == 2 ? pz_rolled(0) : 0; }
 
 /* Vector registers of the instruction set. */
-#if defined(__AVX512VL__) || defined(__aarch64__) || (PZ_S == 16 && defined(__AVX512F__))
+#if defined(__AVX512VL__) || defined(__aarch64__) || PZ_S == 16
 #define PZ_V_REGISTERS 32
 #else
 #define PZ_V_REGISTERS 16
@@ -318,6 +320,11 @@ PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
 PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
   pz_v product = a * b;
   return product + c;
+}
+#elif defined(PZ_EMULATED) /* kernels/isa/emulated.h */
+PZ_INLINE pz_v pz_v_fma(pz_v a, pz_v b, pz_v c) {
+  PZ_UNROLL for (int32_t i = 0; i < PZ_S; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return c;
 }
 #elif defined(__FMA__) && ((PZ_S == 16 && !defined(__AVX512F__)))
 #error "PZ_S is wider than this instruction set's vectors"
@@ -586,7 +593,7 @@ PZ_INLINE void pz_v_deal_fours(const float *p, pz_v y[4]) {
 
 /* Sum of all lanes, in a fixed order: the upper half onto the lower, until one is left. */
 PZ_INLINE float pz_v_sum(pz_v x) {
-#if defined(__SSE4_1__)
+#if defined(__SSE4_1__) && (PZ_S < 16 || defined(__AVX512F__))
 #if PZ_S == 16
   __m512d wide = _mm512_castps_pd((__m512)x);
   __m256 y = _mm256_add_ps(_mm256_castpd_ps(_mm512_castpd512_pd256(wide)),

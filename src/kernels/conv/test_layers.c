@@ -5,7 +5,7 @@
 #include "kernels/conv_direct/pack.h"
 #include "kernels/deconv/deconv.h"
 
-#if defined(__AMX_BF16__) || defined(__AMXBF16__) /* gcc's name, clang 14's */
+#if defined(__AMX_BF16__) || defined(__AMXBF16__) || defined(PZ_EMULATED_TILES) /* gcc's name, clang 14's */
 #include "kernels/conv_bf16x3/test_rows_bf16x3.h"
 #define TEST_ROWS   TEST_BF16X3_ROWS, TEST_BF16X2_ROWS
 #define TEST_OTHERS TEST_BF16X2_OTHERS

@@ -11,6 +11,10 @@
 
 #include "kernels/vec.h"
 
+#ifdef PZ_EMULATED
+#include "kernels/isa/emulated.h"
+#endif
+
 enum { PZ_TILE_ROWS = 16, PZ_TILE_BYTES = 64 /* of a row */, PZ_TILE_FLOATS = 256, PZ_TILE_SUMS = 4 };
 
 #define PZ_TILE_ZERO(tile) _tile_zero(tile)

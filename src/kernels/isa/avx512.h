@@ -7,6 +7,9 @@
 
 #include "kernels/vec.h"
 
+#ifdef PZ_EMULATED
+#include "kernels/isa/emulated.h"
+#else
 /* 32 bfloat16 numbers, or other values of 16 bits. */
 typedef __m512i pz_bf16s;
 
@@ -53,5 +56,6 @@ PZ_INLINE pz_v pz_v_load_masked(uint16_t mask, const float *p) {
 PZ_INLINE pz_v pz_v_load_over(pz_v x, uint16_t mask, const float *p) {
   return (pz_v)_mm512_mask_loadu_ps((__m512)x, (__mmask16)mask, p);
 }
+#endif
 
 #endif

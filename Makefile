@@ -5,13 +5,14 @@
 # make fuzz    fuzzes importers, compiler and volume readers (SECONDS each, 600 by default; or RUNS=100000 inputs each)
 # make doc     builds the manual as a site, with Sphinx in a virtual environment of the build folder
 # make neon    the kernels' tests and networks for ARM's NEON, under qemu (or says what it wants for that)
+# make emulated  the tests of kernels for AVX-512 and AMX on any CPU with AVX2
 # make races   the pool and the volume engine under the thread sanitizer
 BUILD ?= build
 SECONDS ?= 600
 JOBS ?= $(shell nproc)
 REPOSITORY ?=
 
-.PHONY: all run check bench doc fuzz neon races format clean dependencies test-dependencies
+.PHONY: all run check bench doc fuzz neon emulated races format clean dependencies test-dependencies
 
 all: dependencies
 	@cmake -S . -B $(BUILD) -G Ninja -DPZ_TESTS=OFF >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -46,6 +47,9 @@ fuzz: test-dependencies
 
 neon: test-dependencies
 	@tests/neon.sh $(BUILD)/check || [ $$? = 77 ]
+
+emulated: test-dependencies
+	@tests/emulated.sh $(BUILD)/emulated
 
 races: test-dependencies
 	@tests/races.sh

@@ -67,8 +67,9 @@ static bool zero_axes(const pz_nd_axes *x) {
     if ((*x)[i]) return false;
   return true;
 }
-#define zero_size zero_int
-#define zero_span zero_long
+#define zero_size      zero_int
+#define zero_sized_int zero_int
+#define zero_span      zero_long
 /* In all fields: where the channels alone are none, others may count (product.out of winograd/shape.h). */
 #define ONE(type, name) any |= !zero_##type(&x->name);
 #define MANY(type, name, n)                                                                                  \
@@ -108,6 +109,7 @@ static void value_sized_int(pz_text *t, const int32_t *x, bool sized) { (void)si
   }
 VALUES(int)
 VALUES(size)
+VALUES(sized_int)
 VALUES(long)
 VALUES(float)
 

@@ -227,6 +227,19 @@ static void test_reads(void **state) {
   assert_int_equal(normalising(&options), 0);
 }
 
+/* On AMX too; it is run where there is that. */
+static void test_reads_on_amx(void **state) {
+  (void)state;
+  static const char *const parts[ASKED] = {"bf16x2", "bf16x2", "bf16x2", "bf16x2"};
+  pz_plan_options options = {.max_error = 1e-4};
+  asked_for of;
+  assert_true(pz_target_parse("sapphire-rapids", &options.target));
+  ask(reads, "bcde", parts, &options, &of);
+  assert_int_equal(normalising(&options), 2);
+  if (pz_isa_native() == PZ_ISA_AMX) check(reads, options, (expected){4, 0});
+  else check_plan(reads, &options, (expected){4, 0});
+}
+
 /* The random networks of test_networks.c have such normalisations. */
 static void test_random(void **state) {
   (void)state;
@@ -243,8 +256,8 @@ static void test_random(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_direct), cmocka_unit_test(test_filtered),
-                                     cmocka_unit_test(test_asked), cmocka_unit_test(test_reads),
-                                     cmocka_unit_test(test_random)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_direct),       cmocka_unit_test(test_filtered),
+                                     cmocka_unit_test(test_asked),        cmocka_unit_test(test_reads),
+                                     cmocka_unit_test(test_reads_on_amx), cmocka_unit_test(test_random)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

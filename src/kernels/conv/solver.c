@@ -11,6 +11,7 @@ pz_status pz_conv_begin(const pz_query *q, const pz_placed *placed, pz_builder *
   p->in = placed->in[PZ_CONV_X];
   p->residual = (pz_storage){.tensor = PZ_NONE};
   p->norm_stats = p->pooled = (pz_pointer){PZ_SPACE_NULL, 0, 0};
+  p->factors = placed->pending.at;
   if (in[PZ_CONV_RESIDUAL].present) p->residual = placed->in[PZ_CONV_RESIDUAL];
   PZ_TRY(pz_add_channel_vector(b, &in[PZ_CONV_BIAS], p->out.view.c, &p->bias, err));
   PZ_TRY(pz_add_channel_vector(b, &in[PZ_CONV_RESIDUAL_SCALE], p->out.view.c, &p->residual_scale, err));

@@ -10,6 +10,7 @@
 typedef struct pz_conv_operands {
   pz_storage in, residual, out;
   pz_pointer bias, residual_scale, slope, norm_stats, pooled;
+  pz_pointer factors; /* where the input lies as it was before its normalisation */
 } pz_conv_operands;
 pz_status pz_conv_begin(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_conv_operands *p,
                         pz_error *err);

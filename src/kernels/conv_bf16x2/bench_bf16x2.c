@@ -88,8 +88,8 @@ typedef struct layer {
 } layer;
 
 static __attribute__((noinline)) void run(const layer *l) {
-  pz_conv_bf16x2(shape, shape_of_functions, NULL, l->in, (const uint16_t *)l->packed, l->bias, NULL, NULL,
-                 NULL, l->out, NULL, l->scratch, 0, 1);
+  pz_conv_bf16x2(shape, shape_of_functions, NULL, l->in, NULL, (const uint16_t *)l->packed, l->bias, NULL,
+                 NULL, NULL, l->out, NULL, l->scratch, 0, 1);
 }
 
 static layer new_layer(pz_test_random *r) {

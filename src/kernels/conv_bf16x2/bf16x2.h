@@ -1,7 +1,8 @@
 /* bf16x2.h: the direct convolution by products of bfloat16 numbers on AMX tiles.
  *
  * Contract: shape.h; that of conv_direct/direct.h for the operands but for the weights (pack.h) and statistics, which are not
- * collected. pooled: the largest of each window, if the shape says so, else NULL. scratch: pz_bf16x2_scratch floats of this worker's own. A result is summed by one worker in one order, (kd, kh, kw,
+ * collected. pooled: the largest of each window, if the shape says so, else NULL. factors: where it says that inputs are normalised as
+ * they are read, those of all blocks (norm/normed.h), else NULL. scratch: pz_bf16x2_scratch floats of this worker's own. A result is summed by one worker in one order, (kd, kh, kw,
  * channels) at each point, few channels in behind all kw, so any number of workers and any strips give the same bits.
  *
  * Each factor is the sum of two bfloat16 numbers, the nearest to it and the nearest to what is left, which hold 16 to 17 bits of
@@ -21,6 +22,7 @@
 #include "kernels/conv_bf16x2/ways.h"
 #include "kernels/isa/amx.h"
 #include "kernels/isa/avx512.h"
+#include "kernels/norm/normed.h"
 #include "kernels/pool/pool.h"
 #include "kernels/winograd/transforms.h"
 
@@ -62,6 +64,9 @@ typedef struct pz_bf16x2_source {
   int64_t unit, units;
   pz_bf16x2_strip at;
   int32_t left, k, slot, limit, plane, pair, row;
+  const float *factors; /* normed: of all blocks */
+  int32_t column;       /* of in, of the next position */
+  uint32_t inside;      /* the run's planes, a bit each, in which its row is one of in */
 } pz_bf16x2_source;
 
 PZ_INLINE int32_t pz_bf16x2_pieces(const pz_conv_bf16x2_shape *s) {
@@ -98,6 +103,19 @@ PZ_INLINE int pz_bf16x2_find_planes(const pz_conv_bf16x2_shape *s, pz_bf16x2_sou
   return all;
 }
 
+/* Which of the run's planes, `first` of the strip and those behind it, have its row `row` of the strip. */
+PZ_INLINE void pz_bf16x2_find_inside(const pz_conv_bf16x2_shape *s, pz_bf16x2_source *x, int32_t first,
+                                     int32_t row) {
+  const pz_view *in = &s->conv.in;
+  const int32_t last = x->at.planes + pz_bf16x2_reach(s, 0) - 1 - first, y = s->origin[1] + x->at.h + row;
+  x->column = s->origin[2], x->inside = 0;
+  if (y < 0 || y >= in->h) return;
+  PZ_UNROLL for (int32_t i = 0; i < pz_bf16x2_points(s); ++i) {
+    const int32_t plane = s->origin[0] + x->at.d + first + (i < last ? i : last);
+    x->inside |= (uint32_t)(plane >= 0 && plane < in->d) << i;
+  }
+}
+
 /* The next run: a row, or, where no gap lies between the rows of a slot, all of them. False: there is none. Of a last group whose last
  * planes are missing, the last one there is stands for these: results that they alone make are not wanted. */
 PZ_INLINE int pz_bf16x2_next_run(const pz_conv_bf16x2_shape *s, pz_bf16x2_source *x) {
@@ -111,8 +129,9 @@ PZ_INLINE int pz_bf16x2_next_run(const pz_conv_bf16x2_shape *s, pz_bf16x2_source
             (x->at.h + (s->by_row ? x->k : x->row)) * in->stride_h + 2 * x->pair * in->stride_c;
   x->to = x->ring + x->slot % s->slots * pz_bf16x2_slot(s) + x->plane * pz_bf16x2_plane(s) +
           2 * x->pair * pz_bf16x2_piece(s) + (int64_t)x->row * pitch * PZ_BF16X2_TILE;
-  const int stored = pz_bf16x2_find_planes(s, x, first),
-            whole = stored && !s->by_row && in->stride_h == pitch * in->stride_w;
+  const int normed = PZ_MAY(BF16X2, NORMED) && s->normed, stored = pz_bf16x2_find_planes(s, x, first),
+            whole = stored && !normed && !s->by_row && in->stride_h == pitch * in->stride_w;
+  if (normed) pz_bf16x2_find_inside(s, x, first, s->by_row ? x->k : x->row);
   x->left = whole ? rows * pitch : pitch;
   x->row = whole ? rows : x->row + 1;
   return 1;
@@ -146,15 +165,31 @@ PZ_INLINE int64_t pz_bf16x2_plane_at(const pz_conv_bf16x2_shape *s, const pz_bf1
   return x->planes_at[i] + block * s->conv.in.stride_c;
 }
 
+/* Block `block` of the pair at the next position, in all planes of the group, normalised. */
+PZ_INLINE void pz_bf16x2_normed_inputs(const pz_conv_bf16x2_shape *s, const pz_bf16x2_source *x,
+                                       int32_t block, pz_v to[PZ_BF16X2_MOST_POINTS]) {
+  const pz_view *in = &s->conv.in;
+  const uint32_t inside = x->column >= 0 && x->column < in->w ? x->inside : 0;
+  const pz_normed f = pz_normed_of(in, x->factors, x->at.n, block + 2 * x->pair);
+  PZ_UNROLL for (int32_t i = 0; i < pz_bf16x2_points(s); ++i) {
+    to[i] = pz_v_zero();
+    if (inside >> i & 1)
+      to[i] = pz_normed_load(&f, s->norm_act, s->norm_alpha, s->norm_beta,
+                             x->from + pz_bf16x2_plane_at(s, x, block, i));
+  }
+}
+
 /* Block `block` of the pair at the next position, in all planes of the group: B^T of F(m, 3) along the depth. */
 PZ_INLINE void pz_bf16x2_inputs(const pz_conv_bf16x2_shape *s, const pz_bf16x2_source *x, int32_t block,
                                 int32_t few, pz_v to[PZ_BF16X2_MOST_POINTS]) {
   const pz_view *in = &s->conv.in;
   const int32_t b = block + 2 * (pz_bf16x2_pieces(s) == 1 ? 0 : x->pair);
-  PZ_UNROLL for (int32_t i = 0; i < pz_bf16x2_points(s); ++i) {
-    const float *from = x->from + pz_bf16x2_plane_at(s, x, block, i);
-    to[i] = PZ_MAY(BF16X2, NARROW) && few ? pz_bf16x2_narrow(in, from, x->left) : pz_point_load(in, b, from);
-  }
+  if (PZ_MAY(BF16X2, NORMED) && s->normed) pz_bf16x2_normed_inputs(s, x, block, to);
+  else PZ_UNROLL for (int32_t i = 0; i < pz_bf16x2_points(s); ++i) {
+      const float *from = x->from + pz_bf16x2_plane_at(s, x, block, i);
+      to[i] =
+          PZ_MAY(BF16X2, NARROW) && few ? pz_bf16x2_narrow(in, from, x->left) : pz_point_load(in, b, from);
+    }
   if (!PZ_MAY(BF16X2, FILTERING) || s->m == 1) return;
   pz_v k[PZ_WINOGRAD_CONSTANTS];
   pz_winograd_forward_constants(0, s->m, 3, k);
@@ -196,7 +231,7 @@ PZ_INLINE int pz_bf16x2_split_position(const pz_conv_bf16x2_shape *s, pz_bf16x2_
   if (PZ_MAY(BF16X2, PAIRS_IN) && (!pz_bf16x2_single(s) || x->pair < pz_bf16x2_pairs(s)))
     pz_bf16x2_split_pair(s, x);
   else if (PZ_MAY(BF16X2, SINGLE_IN)) pz_bf16x2_split_single(s, x);
-  x->from += s->conv.in.stride_w, x->to += PZ_BF16X2_TILE, --x->left;
+  x->from += s->conv.in.stride_w, x->to += PZ_BF16X2_TILE, --x->left, ++x->column;
   return 1;
 }
 
@@ -660,7 +695,8 @@ PZ_INLINE void pz_bf16x2_pool(const pz_conv_bf16x2_shape *s, const pz_bf16x2_str
 /* Strips begin .. end - 1. */
 PZ_INLINE void pz_bf16x2_run(const pz_conv_bf16x2_shape *s, const pz_bf16x2_functions *f,
                              const int64_t *sizes, int64_t begin, int64_t end, const float *in,
-                             const pz_bf16_pair *weights, const pz_conv_epilogue *epilogue, float *ring) {
+                             const float *factors, const pz_bf16_pair *weights,
+                             const pz_conv_epilogue *epilogue, float *ring) {
   const pz_conv_direct_shape *c = &s->conv;
   float *sums = ring + s->slots * pz_bf16x2_slot(s),
         *nobody = sums + 8 * pz_bf16x2_points(s) * PZ_BF16X2_FLOATS, *zeros = nobody + PZ_BF16X2_FLOATS;
@@ -670,6 +706,7 @@ PZ_INLINE void pz_bf16x2_run(const pz_conv_bf16x2_shape *s, const pz_bf16x2_func
                                    c->pad[2] * c->in.stride_w,
                              .ring = ring,
                              .zeros = zeros,
+                             .factors = factors,
                              .unit = begin,
                              .units = end,
                              .at = pz_bf16x2_strip_at(s, begin)};
@@ -701,9 +738,10 @@ PZ_INLINE void pz_bf16x2_run(const pz_conv_bf16x2_shape *s, const pz_bf16x2_func
 }
 
 PZ_INLINE void pz_conv_bf16x2(const pz_conv_bf16x2_shape s, const pz_bf16x2_functions f, const int64_t *sizes,
-                              const float *in, const uint16_t *weights, const float *bias,
-                              const float *residual, const float *residual_scale, const float *slope,
-                              float *out, float *pooled, float *scratch, int32_t worker, int32_t workers) {
+                              const float *in, const float *factors, const uint16_t *weights,
+                              const float *bias, const float *residual, const float *residual_scale,
+                              const float *slope, float *out, float *pooled, float *scratch, int32_t worker,
+                              int32_t workers) {
   const pz_conv_epilogue epilogue = {bias, residual, residual_scale, slope, out, pooled};
   int64_t begin, end;
   PZ_WAYS_CHECK(BF16X2, pz_bf16x2_ways(&s));
@@ -712,7 +750,7 @@ PZ_INLINE void pz_conv_bf16x2(const pz_conv_bf16x2_shape s, const pz_bf16x2_func
            &begin, &end);
   if (begin >= end) return;
   pz_tiles_begin(pz_bf16x2_weight_rows(&s));
-  pz_bf16x2_run(&s, &f, sizes, begin, end, in, (const pz_bf16_pair *)weights, &epilogue, scratch);
+  pz_bf16x2_run(&s, &f, sizes, begin, end, in, factors, (const pz_bf16_pair *)weights, &epilogue, scratch);
   pz_tiles_end();
   if (s.conv.stream) pz_v_stream_end();
 }

@@ -41,7 +41,9 @@ enum {
  *   its own.
  * pooled: the largest of each window of the result, while that is near; c = 0: none. Windows lie side by
  *   side, 1 or 2 points along each axis, so that m, rows, planes and the result's sizes are multiples; out
- *   does not stream. */
+ *   does not stream.
+ * normed: 1: inputs are normalised as they are read, act((x - center) * factor + term) with norm_act, which is zero at zero, and zero where in
+ *   ends, for it has no border; in is NCHWc, not narrow_in. origin: the plane, row and column of in that the first result's first tap is of. */
 #define PZ_CONV_BF16X2_FIELDS(ONE, MANY)                                                                     \
   ONE(sized_conv, conv) /* stride, groups 1; in and out of block 16; kb, rw, rh, c_chunk are not used */     \
   ONE(int, m)                                                                                                \
@@ -55,6 +57,11 @@ enum {
   ONE(int, chunks)                                                                                           \
   ONE(int, flat)       /* tiles are cut from the strip, not from its rows */                                 \
   MANY(int, absent, 2) /* first and last planes of what is read that are border and not stored: zeros */     \
+  ONE(int, normed)                                                                                           \
+  ONE(int, norm_act)                                                                                         \
+  ONE(float, norm_alpha)                                                                                     \
+  ONE(float, norm_beta)                                                                                      \
+  MANY(sized_int, origin, 3)                                                                                 \
   ONE(sized_view, pooled)                                                                                    \
   MANY(int, pool_window, 3)
 typedef struct pz_conv_bf16x2_shape {

@@ -113,10 +113,14 @@ static void set_absent(pz_conv_bf16x2_shape *s, const pz_view *in, int32_t first
 }
 
 /* The call that makes them, from plane and column `first` on, with weights packed. */
-static pz_status add_call(pz_builder *b, const pz_conv_operands *p, const pz_conv_bf16x2_shape *s,
+static pz_status add_call(pz_builder *b, const pz_conv_operands *p, const pz_conv_bf16x2_shape *all,
                           pz_pointer packed, const int32_t first[2], pz_pointer scratch, pz_error *err) {
+  pz_conv_bf16x2_shape some = *all;
+  const pz_conv_bf16x2_shape *s = &some;
   const pz_conv_direct_shape *c = &s->conv;
   pz_text shape = {0};
+  if (s->normed)
+    some.origin[0] = first[0] - c->pad[0], some.origin[1] = -c->pad[1], some.origin[2] = first[1] - c->pad[2];
   pz_text_conv_bf16x2(&shape, s);
   pz_pointer pooled = p->pooled;
   if (s->pooled.c) {
@@ -129,8 +133,10 @@ static pz_status add_call(pz_builder *b, const pz_conv_operands *p, const pz_con
   part.residual.at = pz_pointer_behind(p->residual.at, PZ_F32,
                                        first[0] * c->residual.stride_d + first[1] * c->residual.stride_w);
   part.out.at = pz_pointer_behind(p->out.at, PZ_F32, first[0] * c->out.stride_d + first[1] * c->out.stride_w);
-  pz_arg args[9] = {{.name = "in", .at = part.in.at}, {.name = "weights", .at = packed, .type = PZ_BF16}};
-  int32_t n = pz_conv_epilogue_args(&part, args, 2);
+  pz_arg args[10] = {{.name = "in", .at = part.in.at},
+                     {.name = "factors", .at = part.factors},
+                     {.name = "weights", .at = packed, .type = PZ_BF16}};
+  int32_t n = pz_conv_epilogue_args(&part, args, 3);
   args[n++] = (pz_arg){.name = "pooled", .written = true, .at = pooled};
   args[n++] = (pz_arg){.name = "scratch", .written = true, .at = scratch};
   b->step->multiply_adds_done += multiply_adds_of(s);
@@ -207,9 +213,9 @@ static pz_conv_operands operands_behind(const pz_query *q, const pz_conv_operand
 static pz_status tell(pz_builder *b, const pz_conv_bf16x2_shape *s, int32_t axis, int32_t rest,
                       pz_error *err) {
   const int32_t *k = s->conv.kernel, strip[] = {s->planes, s->rows};
-  PZ_TRY(pz_set_algorithm(b, err, "bf16x2 %dx%dx%d%s%s, strips of %d rows x %d planes", k[axis], k[!axis],
+  PZ_TRY(pz_set_algorithm(b, err, "bf16x2 %dx%dx%d%s%s, strips of %d rows x %d planes%s", k[axis], k[!axis],
                           k[2], along(s->m, axis), rest ? " and F(2,3) at its end" : "", strip[!axis],
-                          strip[axis]));
+                          strip[axis], s->normed ? ", of normalised input" : ""));
   return pz_conv_tell_pool(b, &s->pooled, s->pool_window, err);
 }
 
@@ -220,12 +226,23 @@ static pz_status add_channels(const pz_query *q, pz_builder *b, const pz_conv_op
   const int32_t planes = some->conv.out.d, rest = rest_of(m, axis, planes), most = planes - rest;
   pz_conv_bf16x2_shape end = shape_of_planes(q, some, 2, rest ? rest : most),
                        s = most ? shape_of_planes(q, some, m, most) : end;
-  if (!axis) set_absent(&end, &p->in.view, rest ? most : 0), set_absent(&s, &p->in.view, 0);
+  if (!axis && !some->normed) set_absent(&end, &p->in.view, rest ? most : 0), set_absent(&s, &p->in.view, 0);
   const int64_t floats = scratch_of(q, &s), of_end = scratch_of(q, &end);
   const pz_pointer scratch = pz_add_scratch(b, PZ_F32, of_end > floats ? of_end : floats);
   PZ_TRY(tell(b, &s, axis, rest && most, err));
   if (most) PZ_TRY(add_planes(q, b, p, &s, weights, 0, scratch, err));
   return rest ? add_planes(q, b, p, &end, weights, most, scratch, err) : PZ_OK;
+}
+
+/* The input lies as it was before its normalisation. */
+static void take_pending(const pz_placed *placed, pz_conv_bf16x2_shape *s) {
+  const pz_activation *act = &placed->pending.act;
+  if (placed->pending.at.space == PZ_SPACE_NULL) return;
+  s->normed = 1, s->norm_act = (int32_t)act->kind, s->norm_alpha = act->alpha, s->norm_beta = act->beta;
+}
+
+static bool normalises(const pz_query *q, const pz_activation *act) {
+  return pz_activation_zero_at_zero(act->kind) && !pz_bf16x2_narrow_at_end((int32_t)pz_conv_cin(q));
 }
 
 static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b, pz_error *err) {
@@ -236,6 +253,7 @@ static pz_status build(const pz_query *q, const pz_placed *placed, pz_builder *b
   pz_conv_bf16x2_shape all = {.conv = pz_conv_shape_of(q, &whole)};
   pz_conv_direct_shape *conv = &all.conv;
   pz_conv_pool(q, placed, &whole, conv, &all.pooled, all.pool_window);
+  take_pending(placed, &all);
   if (axis) exchange_axes(conv);
   const int32_t at_once = channels_at_once(q, &all, m);
   b->step->multiply_adds_done = 0;
@@ -443,6 +461,7 @@ const pz_solver pz_solver_conv_bf16x2 = {.name = "bf16x2",
                                          .tile_rows = tile_rows,
                                          .weight_bytes = weight_bytes,
                                          .pools = pools,
+                                         .normalises = normalises,
                                          .caps = PZ_CAP_DEPTH_BORDER | PZ_CAP_CHANNELS_LAST,
                                          .needs_amx = true};
 

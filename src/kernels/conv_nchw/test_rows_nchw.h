@@ -38,7 +38,8 @@ static void nchw_choose(test_layer *l, pz_test_random *r) {
 }
 static void nchw_schedule(test_layer *l, pz_test_random *r) {
   static const int32_t level2[] = {1 << 10, 1 << 20};
-  const pz_conv_machine machine = {PZ_V_REGISTERS, 32 << 10, level2[pz_test_int(r, 0, 1)], 0};
+  const pz_conv_machine machine = {
+      .registers = PZ_V_REGISTERS, .l1 = 32 << 10, .l2 = level2[pz_test_int(r, 0, 1)]};
   pz_conv_nchw_shape *s = l->shape;
   s->lanes = PZ_S;
   pz_conv_nchw_schedule(s, &machine);

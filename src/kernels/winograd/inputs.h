@@ -3,8 +3,7 @@
 #ifndef PZ_KERNELS_WINOGRAD_INPUTS_H
 #define PZ_KERNELS_WINOGRAD_INPUTS_H
 
-#include "kernels/activation.h"
-#include "kernels/norm/shape.h"
+#include "kernels/norm/normed.h"
 #include "kernels/point.h"
 #include "kernels/winograd/points.h"
 #include "kernels/winograd/shape.h"
@@ -180,14 +179,8 @@ PZ_INLINE void pz_winograd_fill(const pz_winograd_shape *s, const pz_winograd_si
   }
 }
 
-/* What inputs in a block are normalised with as they are read. */
-typedef struct pz_winograd_normed {
-  pz_v center, factor, term;
-} pz_winograd_normed;
-
-PZ_INLINE pz_v pz_winograd_norm(const pz_winograd_shape *s, const pz_winograd_normed *f, const float *at) {
-  return pz_activate(s->norm_act, s->norm_alpha, s->norm_beta, pz_v_zero(),
-                     pz_v_fma(pz_v_load(at) - f->center, f->factor, f->term));
+PZ_INLINE pz_v pz_winograd_norm(const pz_winograd_shape *s, const pz_normed *f, const float *at) {
+  return pz_normed_load(f, s->norm_act, s->norm_alpha, s->norm_beta, at);
 }
 
 /* Slice w of a tile whose inputs are normalised as they are read; zeros where they end. factors: of all blocks. */
@@ -196,10 +189,7 @@ PZ_INLINE void pz_winograd_fill_normed(const pz_winograd_shape *s, const pz_wino
                                        const float *factors, pz_v *to) {
   const pz_view *v = &s->conv.in;
   const int32_t *pad = s->conv.pad, x = t->at[2] - pad[2] + w, y = t->at[1] - pad[1], d0 = t->at[0] - pad[0];
-  factors += ((int64_t)t->n * pz_winograd_blocks(v->c, PZ_S) + block) * PZ_NORM_VECTORS * PZ_S;
-  const pz_winograd_normed f = {pz_v_load(factors + PZ_NORM_CENTER * PZ_S),
-                                pz_v_load(factors + PZ_NORM_FACTOR * PZ_S),
-                                pz_v_load(factors + PZ_NORM_TERM * PZ_S)};
+  const pz_normed f = pz_normed_of(v, factors, t->n, block);
   const int within = x >= 0 && x < v->w, all = d0 >= 0 && d0 + z.a0 <= v->d && y >= 0 && y + z.a1 <= v->h;
   if (within && all) {
     PZ_ROLL for (int32_t d = 0; d < z.a0; ++d, in += v->stride_d)

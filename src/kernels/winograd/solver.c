@@ -227,7 +227,7 @@ typedef struct parts {
   pz_conv_operands conv;
   pz_winograd_shape shape;
   int32_t registers; /* of vectors */
-  pz_pointer weights, taken, factors;
+  pz_pointer weights, taken;
 } parts;
 
 static void tell_ways(pz_builder *b, const parts *p) {
@@ -239,7 +239,7 @@ static void tell_ways(pz_builder *b, const parts *p) {
 
 static pz_status add_batches(pz_builder *b, const parts *p, pz_error *err) {
   pz_arg args[12] = {{.name = "in", .at = p->conv.in.at},
-                     {.name = "factors", .at = p->factors},
+                     {.name = "factors", .at = p->conv.factors},
                      {.name = "weights", .at = p->weights},
                      {.name = "taken", .at = p->taken}};
   pz_text shape = {0};
@@ -394,7 +394,6 @@ static void products_text(const pz_winograd_shape *s, char *text, size_t size) {
 /* The input lies as it was before its normalisation. */
 static void take_pending(const pz_placed *placed, parts *p) {
   if (placed->pending.at.space == PZ_SPACE_NULL) return;
-  p->factors = placed->pending.at;
   p->shape.normed = 1, p->shape.norm_act = (int32_t)placed->pending.act.kind;
   p->shape.norm_alpha = placed->pending.act.alpha, p->shape.norm_beta = placed->pending.act.beta;
 }

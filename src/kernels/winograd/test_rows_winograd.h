@@ -3,6 +3,7 @@
 #define PZ_KERNELS_WINOGRAD_TEST_ROWS_WINOGRAD_H
 
 #include "kernels/conv/test_frame.h"
+#include "kernels/norm/test_normed.h"
 #include "kernels/test_activation.h"
 #include "kernels/winograd/nonfused.h"
 #include "kernels/winograd/pack.h"
@@ -85,33 +86,11 @@ static void winograd_how(winograd_own *own, pz_test_random *r) {
   s->ahead = !own->nonfused && pz_test_int(r, 0, 1);
   s->apart = pz_test_int(r, 0, 1);
 }
-/* The kernel normalises as it reads: what it is given is not known but inside, and lies far from zero; the input becomes what comes of it. */
 static void winograd_norm(test_layer *l, pz_test_random *r) {
-  static const int acts[3] = {PZ_K_ACT_NONE, PZ_K_ACT_RELU, PZ_K_ACT_ELU};
   pz_winograd_shape *s = l->shape;
-  const pz_view *v = &l->o.in.view;
-  const int32_t blocks = pz_blocks(v);
-  s->normed = 1, s->norm_act = acts[pz_test_int(r, 0, 2)], s->norm_alpha = 0.25f;
-  l->more[WINOGRAD_RAW] = pz_test_alloc(l->o.in.memory.floats, false);
-  l->more[WINOGRAD_FACTORS] = zeros(pz_norm_factor_floats(v));
-  float *factors = l->more[WINOGRAD_FACTORS].data;
-  for (int32_t n = 0; n < v->n; ++n)
-    for (int32_t c = 0; c < v->c; ++c) {
-      float *at = factors + ((int64_t)n * blocks + c / PZ_S) * PZ_NORM_VECTORS * PZ_S + c % PZ_S;
-      at[PZ_NORM_CENTER * PZ_S] = pz_test_float(r, -8, 8),
-                          at[PZ_NORM_FACTOR * PZ_S] = pz_test_float(r, 0.2f, 0.7f);
-      at[PZ_NORM_TERM * PZ_S] = pz_test_float(r, -0.3f, 0.3f);
-    }
-  PZ_TEST_EACH(*v, 0, blocks * PZ_S) {
-    float *x = pz_test_at(&l->o.in, n, c, d, h, w),
-          *raw = l->more[WINOGRAD_RAW].data + (x - l->o.in.memory.data);
-    const float *at = factors + ((int64_t)n * blocks + c / PZ_S) * PZ_NORM_VECTORS * PZ_S + c % PZ_S;
-    *raw = c < v->c ? *x + at[PZ_NORM_CENTER * PZ_S] : 0;
-    if (c < v->c)
-      *x = (float)pz_test_activate(s->norm_act, 0.25, 0, 0,
-                                   fma((double)(*raw - at[PZ_NORM_CENTER * PZ_S]),
-                                       (double)at[PZ_NORM_FACTOR * PZ_S], (double)at[PZ_NORM_TERM * PZ_S]));
-  }
+  const test_normed to = {&s->norm_act, &s->norm_alpha, &l->more[WINOGRAD_RAW], &l->more[WINOGRAD_FACTORS]};
+  s->normed = 1;
+  test_norm_input(l, &to, r);
 }
 static const float *winograd_in(const test_layer *l) {
   const winograd_own *own = l->shape;

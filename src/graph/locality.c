@@ -1,0 +1,443 @@
+#include "graph/locality.h"
+
+#include "graph/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of a total stride; what is larger is not one that patches could begin at multiples of. */
+enum { MOST_STRIDE = 4096 };
+
+/* What is known of a tensor along an axis. */
+typedef struct extent {
+  bool
+      map; /* its elements lie beside those of the input; else it is one value for all of them, or not known */
+  int64_t num, den; /* voxels from an element to the next: num / den */
+  int64_t size;     /* of a volume that is tried */
+  int64_t lo, hi;   /* elements that are needed; none where lo > hi */
+} extent;
+
+typedef struct state {
+  const pz_graph *g;
+  pz_locality *l;
+  extent *of; /* by tensor, along the axis */
+  int32_t axis;
+} state;
+
+/* ---- small numbers ---- */
+
+static int64_t gcd(int64_t a, int64_t b) {
+  while (b) {
+    const int64_t rest = a % b;
+    a = b, b = rest;
+  }
+  return a;
+}
+static int64_t floor_of(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+static int64_t ceil_of(int64_t a, int64_t b) { return -floor_of(-a, b); }
+
+/* ---- a node along an axis ---- */
+
+/* What a node does to positions: element o of its result reads elements floor((o*mul + lo) / div) .. floor((o*mul + hi) / div) of its input, or, of a
+ * transposed one, ceil for the first. A result has floor((n*grow + more) / shrink) + 1 elements. */
+typedef struct rule {
+  int64_t mul, lo, hi, div;
+  bool first_up;
+  int64_t grow, more, shrink;
+} rule;
+
+static const rule same = {.mul = 1, .div = 1, .grow = 1, .more = -1, .shrink = 1};
+
+static rule window(int64_t kernel, int64_t stride, int64_t dilation, int64_t pad_lo, int64_t pad_hi,
+                   bool up) {
+  const int64_t reach = dilation * (kernel - 1);
+  return (rule){.mul = stride,
+                .lo = -pad_lo,
+                .hi = reach - pad_lo,
+                .div = 1,
+                .grow = 1,
+                .more = pad_lo + pad_hi - reach - 1 + (up ? stride - 1 : 0),
+                .shrink = stride};
+}
+
+static rule transposed(const pz_attr_conv *c, int32_t i) {
+  const int64_t reach = (int64_t)c->dilation[i] * (c->kernel[i] - 1);
+  return (rule){.mul = 1,
+                .lo = c->pad_lo[i] - reach,
+                .hi = c->pad_lo[i],
+                .div = c->stride[i],
+                .first_up = true,
+                .grow = c->stride[i],
+                .more = reach - c->stride[i] - c->pad_lo[i] - c->pad_hi[i] + c->output_pad[i],
+                .shrink = 1};
+}
+
+/* By p elements for q, in lowest terms; the position looked at is (o + 0.5) * q/p - 0.5, or o * q/p, and is rounded or lies between two. */
+static rule resized(const pz_attr_resize *r, int64_t p, int64_t q) {
+  const bool linear = r->kind == PZ_RESIZE_LINEAR;
+  const int64_t at = r->coordinate != PZ_COORDINATE_ASYMMETRIC ? q - p : 0; /* of 2p */
+  int64_t up = 0;
+  switch (r->rounding) {
+  case PZ_ROUND_PREFER_FLOOR: up = p - 1; break;
+  case PZ_ROUND_PREFER_CEIL: up = p; break;
+  case PZ_ROUND_FLOOR: up = 0; break;
+  case PZ_ROUND_CEIL: up = 2 * p - 1; break;
+  }
+  return (rule){.mul = 2 * q,
+                .lo = at + (linear ? 0 : up),
+                .hi = at + (linear ? 2 * p : up),
+                .div = 2 * p,
+                .grow = p,
+                .more = -q,
+                .shrink = q};
+}
+
+static int32_t dim_of(const state *s, const pz_tensor *t) { return t->shape.rank - PZ_SPATIAL + s->axis; }
+static int64_t size_of(const state *s, pz_tensor_id id) {
+  const pz_tensor *t = &s->g->tensors[id];
+  return t->shape.dim[dim_of(s, t)];
+}
+
+static bool is_spatial(const state *s, const pz_node *node, int32_t axis) {
+  return axis == dim_of(s, &s->g->tensors[node->in[0]]);
+}
+
+/* The rule of a node from its first input to its results. False: it has none. */
+static bool rule_of(const state *s, const pz_node *node, rule *r) {
+  const int32_t i = s->axis;
+  const pz_attributes *a = &node->attr;
+  const int32_t dim = dim_of(s, &s->g->tensors[node->in[0]]);
+  *r = same;
+  switch (node->op) {
+  case PZ_OP_CONV: {
+    const pz_attr_conv *c = &a->conv;
+    *r = window(c->kernel[i], c->stride[i], c->dilation[i], c->pad_lo[i], c->pad_hi[i], false);
+    return true;
+  }
+  case PZ_OP_DECONV: *r = transposed(&a->conv, i); return true;
+  case PZ_OP_POOL: {
+    const pz_attr_pool *p = &a->pool;
+    *r = window(p->kernel[i], p->stride[i], p->dilation[i], p->pad_lo[i], p->pad_hi[i], p->ceil);
+    return true;
+  }
+  case PZ_OP_LRN:
+    if (a->lrn.within_channel) *r = window(a->lrn.size, 1, 1, a->lrn.size / 2, a->lrn.size / 2, false);
+    return true;
+  case PZ_OP_CROP: {
+    if (a->crop.step[dim] != 1) return false;
+    const int64_t offset = a->crop.offset[dim], less = size_of(s, node->in[0]) - a->crop.size[dim];
+    *r = (rule){.mul = 1, .lo = offset, .hi = offset, .div = 1, .grow = 1, .more = -less - 1, .shrink = 1};
+    return true;
+  }
+  case PZ_OP_PAD: {
+    const int64_t lo = a->pad.lo[dim], hi = a->pad.hi[dim];
+    if (a->pad.kind == PZ_PAD_WRAP && (lo || hi)) return false;
+    *r = (rule){.mul = 1, .lo = -lo, .hi = -lo, .div = 1, .grow = 1, .more = lo + hi - 1, .shrink = 1};
+    return true;
+  }
+  case PZ_OP_RESIZE: {
+    const int64_t in = size_of(s, node->in[0]), out = size_of(s, node->out[0]), both = gcd(in, out);
+    if (in != out) *r = resized(&a->resize, out / both, in / both);
+    return in == out || a->resize.coordinate != PZ_COORDINATE_ALIGN_CORNERS;
+  }
+  case PZ_OP_DEPTH_TO_SPACE: {
+    const int64_t b = a->depth_to_space.block[i];
+    *r = a->depth_to_space.inverse
+             ? (rule){.mul = b, .hi = b - 1, .div = 1, .grow = 1, .more = -b, .shrink = b}
+             : (rule){.mul = 1, .div = b, .grow = b, .more = -1, .shrink = 1};
+    return true;
+  }
+  case PZ_OP_BATCH_NORM:
+  case PZ_OP_SCALE:
+  case PZ_OP_ACTIVATION:
+  case PZ_OP_POWER:
+  case PZ_OP_ELTWISE:
+  case PZ_OP_IDENTITY:
+  case PZ_OP_BORDER_COPY:
+  case PZ_OP_CAST:
+  case PZ_OP_GROUP_NORM:
+  case PZ_OP_CHANNEL_NORM: return true;
+  case PZ_OP_CONCAT: return !is_spatial(s, node, a->concat.axis);
+  case PZ_OP_SLICE: return !is_spatial(s, node, a->slice.axis);
+  case PZ_OP_SOFTMAX: return !is_spatial(s, node, a->softmax.axis);
+  case PZ_OP_ARGMAX: return !is_spatial(s, node, a->argmax.axis);
+  case PZ_OP_GATHER: return !is_spatial(s, node, a->gather.axis);
+  case PZ_OP_CUMSUM: return !is_spatial(s, node, a->cumsum.axis);
+  case PZ_OP_REDUCE: return !a->reduce.axis[dim];
+  case PZ_OP_RESHAPE: return pz_shape_equal(&a->reshape.shape, &s->g->tensors[node->in[0]].shape);
+  case PZ_OP_PERMUTE: return a->permute.order[dim] == dim;
+  case PZ_OP_NONE:
+  case PZ_OP_INNER_PRODUCT:
+  case PZ_OP_DETECTION_OUTPUT:
+  case PZ_OP_NON_MAX_SUPPRESSION:
+  case PZ_OP_GATHER_ROWS:
+  case PZ_OP_COUNT: return false;
+  }
+  return false;
+}
+
+/* ---- layers that look at all of space ---- */
+
+static void blame(const state *s, pz_node_id n, const char *why) {
+  if (s->l->node == PZ_NONE || n < s->l->node) s->l->node = n, s->l->why = why;
+}
+
+/* All of a row becomes one value. */
+static bool is_global(const state *s, const pz_node *node) {
+  const pz_attr_pool *p = &node->attr.pool;
+  const int64_t in = size_of(s, node->in[0]);
+  if (node->op != PZ_OP_POOL || in == 1) return false;
+  return size_of(s, node->out[0]) == 1 && p->kernel[s->axis] >= in;
+}
+
+static const char *reason_of(const pz_node *node) {
+  switch (node->op) {
+  case PZ_OP_POOL:
+  case PZ_OP_REDUCE: return "takes one value of all of space";
+  case PZ_OP_INNER_PRODUCT: return "is a product with all of space";
+  case PZ_OP_RESIZE: return "aligns the corners of what it resizes, so that its scale depends on the size";
+  case PZ_OP_CUMSUM: return "sums up all that is in front";
+  default: return "depends on where things lie";
+  }
+}
+
+/* A constant that differs from place to place. */
+static bool is_painted(const state *s, pz_tensor_id id, const pz_node *node, int32_t i) {
+  const pz_tensor *t = &s->g->tensors[id];
+  if (!t->data) return false;
+  if (node->op == PZ_OP_SCALE) {
+    const int32_t at = dim_of(s, &s->g->tensors[node->in[0]]) - node->attr.scale.axis;
+    return i > 0 && at >= 0 && at < t->shape.rank && t->shape.dim[at] > 1;
+  }
+  return node->op == PZ_OP_ELTWISE && size_of(s, id) > 1;
+}
+
+/* ---- forwards: scales ---- */
+
+static bool spatial_rank(const state *s, pz_tensor_id id) {
+  return s->g->tensors[id].shape.rank == s->g->tensors[s->g->inputs[0]].shape.rank;
+}
+static bool is_map(const state *s, pz_tensor_id id) {
+  return id != PZ_NONE && !s->g->tensors[id].data && s->of[id].map;
+}
+
+/* Inputs that lie beside the result, behind the first: summands, what is joined. */
+static bool joins(const pz_node *node, int32_t i) {
+  if (node->op == PZ_OP_ELTWISE || node->op == PZ_OP_CONCAT) return true;
+  if (node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV) return i == PZ_CONV_X || i == PZ_CONV_RESIDUAL;
+  return i == 0;
+}
+
+/* Where a rule sends a scale. False: there is none as large. */
+static bool rescale(const rule *r, const extent *x, extent *out) {
+  out->num = x->num * r->shrink, out->den = x->den * r->grow;
+  const int64_t both = gcd(out->num, out->den);
+  out->num /= both, out->den /= both;
+  return out->num <= MOST_STRIDE && out->den <= MOST_STRIDE;
+}
+
+/* The result of a node that sends its first input by the rule; others have its scale, or are values for all of it. */
+static void forward(state *s, pz_node_id n) {
+  const pz_node *node = &s->g->nodes[n];
+  extent out = {0};
+  rule r = same;
+  bool any = false, ruled = true;
+  for (int32_t i = 0; i < node->n_in; i++) {
+    const pz_tensor_id id = node->in[i];
+    if (id == PZ_NONE) continue;
+    if (is_painted(s, id, node, i)) blame(s, n, "has constants that differ from place to place");
+    if (!joins(node, i)) {
+      if (is_map(s, id) || (node->op == PZ_OP_SCALE && !s->g->tensors[id].data))
+        blame(s, n, "takes factors that are computed of all of space");
+      continue;
+    }
+    if (!is_map(s, id)) continue;
+    extent one = {.map = true};
+    if (i == PZ_CONV_X || (!any && node->op != PZ_OP_CONV && node->op != PZ_OP_DECONV)) {
+      ruled = rule_of(s, node, &r) && !is_global(s, node);
+      if (!ruled || !rescale(&r, &s->of[id], &one)) {
+        blame(s, n, reason_of(node));
+        continue;
+      }
+    } else {
+      one.num = s->of[id].num, one.den = s->of[id].den;
+    }
+    if (any && (one.num != out.num || one.den != out.den))
+      blame(s, n, "joins tensors of different resolutions");
+    if (!any) out = one;
+    any = true;
+  }
+  for (int32_t i = 0; i < node->n_in && any; i++)
+    if (joins(node, i) && node->in[i] != PZ_NONE && !s->g->tensors[node->in[i]].data &&
+        !is_map(s, node->in[i]))
+      blame(s, n, "spreads one value over all of space");
+  if (node->op == PZ_OP_GROUP_NORM && any) blame(s, n, "takes statistics over all of space");
+  for (int32_t i = 0; i < node->n_out; i++) s->of[node->out[i]] = out;
+}
+
+/* ---- forwards: sizes ---- */
+
+/* Whether the network can be applied to so many voxels along the axis: no rest is left where there must be none, and what is joined is of one size. */
+static bool takes(state *s, int64_t size) {
+  const pz_graph *g = s->g;
+  s->of[g->inputs[0]].size = size;
+  for (pz_node_id n = 0; n < g->n_nodes; n++) {
+    const pz_node *node = &g->nodes[n];
+    rule r;
+    int64_t out = 0;
+    if (node->op == PZ_OP_NONE || !s->of[node->out[0]].map) continue;
+    for (int32_t i = 0; i < node->n_in; i++) {
+      if (!joins(node, i) || !is_map(s, node->in[i])) continue;
+      int64_t n_out = s->of[node->in[i]].size;
+      if ((i == 0 || node->op == PZ_OP_CONCAT || node->op == PZ_OP_ELTWISE) && rule_of(s, node, &r)) {
+        const int64_t all = n_out * r.grow + r.more;
+        const bool whole = node->op == PZ_OP_DEPTH_TO_SPACE || node->op == PZ_OP_RESIZE;
+        if (all < 0 || (whole && (all + r.shrink) % r.shrink)) return false;
+        n_out = all / r.shrink + 1;
+      }
+      if (out && n_out != out) return false;
+      out = n_out;
+    }
+    if (out < 1) return false;
+    for (int32_t i = 0; i < node->n_out; i++) s->of[node->out[i]].size = out;
+  }
+  return true;
+}
+
+/* ---- backwards: what is needed ---- */
+
+static void need(extent *x, int64_t lo, int64_t hi) {
+  if (x->lo > x->hi) x->lo = lo, x->hi = hi;
+  if (lo < x->lo) x->lo = lo;
+  if (hi > x->hi) x->hi = hi;
+}
+
+static void need_of_node(state *s, const pz_node *node) {
+  extent out = {.lo = 0, .hi = -1};
+  for (int32_t i = 0; i < node->n_out; i++) {
+    const extent *o = &s->of[node->out[i]];
+    if (o->map && o->lo <= o->hi) need(&out, o->lo, o->hi);
+  }
+  if (out.lo > out.hi) return;
+  for (int32_t i = 0; i < node->n_in; i++) {
+    rule r = same;
+    if (!joins(node, i) || !is_map(s, node->in[i])) continue;
+    if (i == 0) rule_of(s, node, &r);
+    const int64_t lo = out.lo * r.mul + r.lo, hi = out.hi * r.mul + r.hi;
+    need(&s->of[node->in[i]], r.first_up ? ceil_of(lo, r.div) : floor_of(lo, r.div), floor_of(hi, r.div));
+  }
+}
+
+/* The input's elements that elements lo .. hi of the result depend on. */
+static extent needed(state *s, int64_t lo, int64_t hi) {
+  const pz_graph *g = s->g;
+  for (pz_tensor_id t = 0; t < g->n_tensors; t++) s->of[t].lo = 0, s->of[t].hi = -1;
+  need(&s->of[g->outputs[0]], lo, hi);
+  for (pz_node_id n = g->n_nodes - 1; n >= 0; n--)
+    if (g->nodes[n].op != PZ_OP_NONE) need_of_node(s, &g->nodes[n]);
+  return s->of[g->inputs[0]];
+}
+
+/* ---- along an axis ---- */
+
+static void find_reach(state *s) {
+  pz_locality *l = s->l;
+  const int32_t i = s->axis;
+  const extent *out = &s->of[s->g->outputs[0]];
+  const int64_t num = out->num, den = out->den, phases = l->stride[i] * den / num;
+  for (int64_t p = 0; p < phases; p++) {
+    const extent in = needed(s, p, p);
+    const int64_t own = p * num / den + l->before[i];
+    if (in.lo > in.hi) continue;
+    if (own - in.lo > l->reach_lo[i]) l->reach_lo[i] = own - in.lo;
+    if (in.hi - own > l->reach_hi[i]) l->reach_hi[i] = in.hi - own;
+  }
+}
+
+static bool find_stride(state *s) {
+  int64_t stride = 1;
+  for (pz_tensor_id t = 0; t < s->g->n_tensors; t++)
+    if (s->of[t].map) {
+      stride = stride / gcd(stride, s->of[t].num) * s->of[t].num;
+      if (stride > MOST_STRIDE) return false;
+    }
+  s->l->stride[s->axis] = stride;
+  return true;
+}
+
+static void find_sizes(state *s) {
+  const int64_t size = size_of(s, s->g->inputs[0]), stride = s->l->stride[s->axis];
+  bool any = stride > 1;
+  for (int64_t n = 1; n < stride && any; n++) any = takes(s, size + n);
+  s->l->any_size[s->axis] = any || stride == 1;
+}
+
+/* parts: of each node, the voxels of the result's size that one of its own elements counts for, multiplied over the axes. */
+static void count_parts(const state *s, double *parts) {
+  const extent *of_out = &s->of[s->g->outputs[0]];
+  for (pz_node_id n = 0; n < s->g->n_nodes; n++) {
+    const pz_node *node = &s->g->nodes[n];
+    if (node->op == PZ_OP_NONE) continue;
+    const pz_tensor_id id = node->op == PZ_OP_DECONV ? node->in[0] : node->out[0];
+    const extent *x = &s->of[id];
+    if (!x->map) parts[n] = 0;
+    else
+      parts[n] *= (double)x->den / (double)x->num * (double)of_out->num / (double)of_out->den /
+                  (double)size_of(s, id);
+  }
+}
+
+static bool along_axis(state *s, double *parts) {
+  const pz_graph *g = s->g;
+  pz_locality *l = s->l;
+  memset(s->of, 0, (size_t)g->n_tensors * sizeof *s->of);
+  s->of[g->inputs[0]] = (extent){.map = true, .num = 1, .den = 1};
+  for (pz_node_id n = 0; n < g->n_nodes; n++)
+    if (g->nodes[n].op != PZ_OP_NONE) forward(s, n);
+  const extent out = s->of[g->outputs[0]];
+  if (!out.map || !find_stride(s)) return false;
+  l->coarser[s->axis] = out.num, l->finer[s->axis] = out.den;
+  const int64_t in = size_of(s, g->inputs[0]), made = size_of(s, g->outputs[0]);
+  l->before[s->axis] = in > made && out.num == out.den ? (in - made) / 2 : 0;
+  find_sizes(s);
+  find_reach(s);
+  count_parts(s, parts);
+  return true;
+}
+
+/* Tensors that have not the input's rank are no maps: a rank of more than the input's comes from reshaping. */
+static bool one_rank(const pz_graph *g, pz_locality *l) {
+  const state s = {.g = g, .l = l};
+  for (pz_node_id n = 0; n < g->n_nodes; n++) {
+    const pz_node *node = &g->nodes[n];
+    if (node->op == PZ_OP_NONE) continue;
+    bool kept = node->n_in > 0;
+    for (int32_t i = 0; i < node->n_out; i++) kept = kept && spatial_rank(&s, node->out[i]);
+    if (kept) continue;
+    blame(&s, n, node->op == PZ_OP_INNER_PRODUCT ? reason_of(node) : "is no map over space");
+    return false;
+  }
+  return true;
+}
+
+pz_status pz_graph_locality(const pz_graph *g, pz_locality *l, pz_error *err) {
+  *l = (pz_locality){.node = PZ_NONE};
+  for (int i = 0; i < PZ_SPATIAL; i++) l->stride[i] = l->coarser[i] = l->finer[i] = 1, l->any_size[i] = true;
+  if (g->n_inputs != 1 || g->n_outputs != 1) return PZ_OK;
+  const int32_t axes = g->tensors[g->inputs[0]].shape.rank - 2;
+  if (axes < 1 || axes > PZ_SPATIAL || !one_rank(g, l)) return PZ_OK;
+  state s = {.g = g, .l = l, .of = calloc((size_t)g->n_tensors, sizeof *s.of)};
+  double *parts = calloc((size_t)g->n_nodes + 1, sizeof *parts);
+  bool known = s.of && parts;
+  if (!known) {
+    free(s.of), free(parts);
+    return pz_fail_memory(err, "what results depend on", (size_t)g->n_tensors * sizeof *s.of);
+  }
+  for (pz_node_id n = 0; n < g->n_nodes; n++) parts[n] = 1;
+  for (s.axis = PZ_SPATIAL - axes; s.axis < PZ_SPATIAL && known; s.axis++) known = along_axis(&s, parts);
+  for (pz_node_id n = 0; n < g->n_nodes && known; n++)
+    if (parts[n] > 0) l->multiply_adds += parts[n] * pz_node_multiply_adds(g, &g->nodes[n]);
+  l->known = known;
+  free(s.of), free(parts);
+  return PZ_OK;
+}

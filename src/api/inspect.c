@@ -4,6 +4,7 @@
 #include "base/inert.h"
 #include "base/json.h"
 #include "emit/emit.h"
+#include "emit/locality.h"
 #include "runtime/runtime.h"
 #include "runtime/variant.h"
 
@@ -101,6 +102,94 @@ static void choice_table(const view *v, pz_text *out) {
                         "and may choose others by that\n");
 }
 
+static const char *text_of(const json_t *m, const char *key) {
+  const char *s = json_string_value(json_object_get(m, key));
+  return s ? s : "?";
+}
+
+/* As it is shown. */
+static const char *shown(pz_arena *arena, const json_t *m, const char *key) {
+  return pz_inert_in(arena, text_of(m, key));
+}
+
+/* "8 x 8 x 8"; of a 2D network the last two. */
+static void print_triple(const json_t *t, bool planar, pz_text *out) {
+  for (size_t i = planar; i < 3; i++)
+    pz_text_printf(out, "%s%lld", i > (size_t)planar ? " x " : "",
+                   (long long)json_integer_value(json_array_get(t, i)));
+}
+
+static json_int_t of_axis(const json_t *l, const char *key, size_t i) {
+  return json_integer_value(json_array_get(json_object_get(l, key), i));
+}
+
+/* Of a network whose result is smaller than its patch, what the largest of the patches that were tried would cost. */
+static void larger_patch(const json_t *l, double ideal, pz_text *out) {
+  const json_t *all = json_object_get(l, "larger"), *p = json_array_get(all, json_array_size(all) - 1);
+  double voxels = 1;
+  for (size_t i = 0; i < 3; i++) voxels *= json_number_value(json_array_get(json_object_get(p, "out"), i));
+  if (!p || voxels <= 0) return;
+  pz_text_append(out, "; with patches of ");
+  print_triple(json_object_get(p, "in"), false, out);
+  pz_text_printf(out, " %.3g times",
+                 json_number_value(json_object_get(p, "multiply_adds")) / (ideal * voxels));
+}
+
+/* What a patch costs beside the ideal, where its neighbours do not overlap, and where a quarter of its result does along each axis with a reach. */
+static void arithmetic_line(const json_t *m, const json_t *l, const json_t *shape, pz_text *out) {
+  const double ideal = json_number_value(json_object_get(l, "multiply_adds"));
+  const size_t rank = json_array_size(shape);
+  double voxels = 1, overlapped = 1;
+  for (size_t i = 2; i < rank; i++) {
+    const size_t axis = i + 3 - rank;
+    voxels *= json_number_value(json_array_get(shape, i));
+    if (of_axis(l, "reach_before", axis) + of_axis(l, "reach_behind", axis)) overlapped /= 0.75;
+  }
+  if (ideal <= 0 || voxels <= 0) return;
+  const double alone = json_number_value(json_object_get(m, "multiply_adds")) / (ideal * voxels);
+  pz_text_printf(out, "%-14s %.3g times the ideal for a patch's result", "arithmetic", alone);
+  if (alone < 1.02) pz_text_printf(out, ", %.3g with a quarter of overlap", alone * overlapped);
+  else larger_patch(l, ideal, out);
+  pz_text_append(out, "\n");
+}
+
+/* What a result depends on (emit/locality.h). */
+static void locality_lines(pz_arena *arena, const json_t *m, pz_text *out) {
+  const json_t *l = json_object_get(m, "locality"),
+               *shape = json_object_get(json_array_get(json_object_get(m, "outputs"), 0), "shape");
+  const bool planar = json_array_size(shape) == 4, global = !json_is_null(json_object_get(l, "global_layer"));
+  if (!l) return;
+  pz_text_printf(out, "%-14s ", "receptive field");
+  if (json_object_get(l, "stride")) {
+    for (size_t i = planar; i < 3; i++)
+      pz_text_printf(out, "%s%lld", i > (size_t)planar ? " x " : "",
+                     (long long)(of_axis(l, "reach_before", i) + of_axis(l, "reach_behind", i) + 1));
+    pz_text_append(out, " voxels, total stride ");
+    print_triple(json_object_get(l, "stride"), planar, out);
+    if (global) pz_text_append(out, "; but ");
+  }
+  if (global)
+    pz_text_printf(out, "all of space, for layer '%s' %s", shown(arena, l, "global_layer"),
+                   shown(arena, l, "global_why"));
+  pz_text_append(out, "\n");
+  if (json_object_get(l, "stride")) arithmetic_line(m, l, shape, out);
+}
+
+/* Of a model: what its network file's manifest would say. */
+static pz_status model_locality(view *v, json_t **m, pz_error *err) {
+  const pz_graph *g = v->model.after;
+  pz_json *j = &v->model.json;
+  json_t *dims = json_array(), *locality;
+  double multiply_adds = 0;
+  PZ_TRY(pz_locality_json(j, g, &locality, err));
+  const pz_shape *shape = &g->tensors[g->outputs[0]].shape;
+  for (int i = 0; i < shape->rank; i++) pz_json_append(j, dims, json_integer(shape->dim[i]));
+  for (pz_node_id n = 0; n < g->n_nodes; n++) multiply_adds += pz_node_multiply_adds(g, &g->nodes[n]);
+  *m = pz_json_pack(j, "{s:o, s:f, s:[{s:o}]}", "locality", locality, "multiply_adds", multiply_adds,
+                    "outputs", "shape", dims);
+  return PZ_OK;
+}
+
 static json_t *choice_json(pz_json *j, const pz_choice *choice) {
   json_t *all = json_array();
   for (int32_t i = 0; i < choice->n; i++) {
@@ -154,16 +243,17 @@ static pz_status make_plan(view *v, pz_error *err) {
 static pz_status as_json(view *v, pz_text *out, pz_error *err) {
   PZ_TRY(make_plan(v, err));
   pz_json *j = &v->model.json;
-  json_t *steps = json_array();
+  json_t *steps = json_array(), *locality;
+  PZ_TRY(pz_locality_json(j, v->model.after, &locality, err));
   for (int32_t i = 0; i < v->plan->n_steps; i++)
     pz_json_append(j, steps,
                    pz_json_pack(j, "{s:o, s:s, s:s}", "layer", pz_json_name(v->plan->steps[i].name), "op",
                                 v->plan->steps[i].op, "algorithm", v->plan->steps[i].algorithm));
-  json_t *all =
-      pz_json_pack(j, "{s:o, s:O, s:o, s:o, s:o, s:I, s:I}", "before", graph_json(j, v->model.before),
-                   "passes", v->model.passes, "after", graph_json(j, v->model.after), "plan", steps,
-                   "choices", choices_json(j, v->plan), "weights_bytes", (json_int_t)v->plan->weight_bytes,
-                   "arena_bytes", (json_int_t)pz_emit_arena_bytes(v->plan));
+  json_t *all = pz_json_pack(j, "{s:o, s:O, s:o, s:o, s:o, s:o, s:I, s:I}", "before",
+                             graph_json(j, v->model.before), "passes", v->model.passes, "after",
+                             graph_json(j, v->model.after), "locality", locality, "plan", steps, "choices",
+                             choices_json(j, v->plan), "weights_bytes", (json_int_t)v->plan->weight_bytes,
+                             "arena_bytes", (json_int_t)pz_emit_arena_bytes(v->plan));
   char *text;
   PZ_TRY(pz_json_out(j, all, &text, err));
   pz_text_append(out, text);
@@ -183,6 +273,10 @@ static pz_status as_table(view *v, pz_text *out, pz_error *err) {
   pz_text_append(out, "\n\n");
   graph_table(v, v->model.after, "after the passes", out);
   plan_table(v->plan, out);
+  json_t *m;
+  PZ_TRY(model_locality(v, &m, err));
+  locality_lines(v->model.arena, m, out);
+  json_decref(m);
   choice_table(v, out);
   return PZ_OK;
 }
@@ -221,16 +315,6 @@ static pz_status inspect_model(view *v, const char *format, pz_text *out, pz_err
 }
 
 /* ---- a network file ---- */
-
-static const char *text_of(const json_t *m, const char *key) {
-  const char *s = json_string_value(json_object_get(m, key));
-  return s ? s : "?";
-}
-
-/* As it is shown. */
-static const char *shown(pz_arena *arena, const json_t *m, const char *key) {
-  return pz_inert_in(arena, text_of(m, key));
-}
 
 static void shape_line(pz_arena *arena, const json_t *ports, const char *title, pz_text *out) {
   for (size_t i = 0; i < json_array_size(ports); i++) {
@@ -294,6 +378,7 @@ static void manifest_table(pz_arena *arena, const json_t *m, pz_text *out) {
   variant_lines(arena, m, out);
   shape_line(arena, json_object_get(m, "inputs"), "input", out);
   shape_line(arena, json_object_get(m, "outputs"), "output", out);
+  locality_lines(arena, m, out);
   pz_text_printf(
       out, "%-14s %.3f G multiply-adds, %.3f MB of weights, %.3f MB of memory\n\n%-28s %-14s %-44s %12s\n",
       "a run", 1e-9 * json_number_value(json_object_get(m, "multiply_adds")),

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "emit/emit.h"
+#include "emit/locality.h"
 #include "pznet/network_abi.h"
 
 #include <string.h>
@@ -91,7 +92,7 @@ static json_t *outputs_json(pz_json *j, const pz_plan *plan, const pz_sources *f
 }
 
 static json_t *manifest_json(pz_json *j, const pz_plan *plan, const pz_emit_options *o, const char *self_test,
-                             const pz_sources *steps, const pz_sources *outputs) {
+                             json_t *locality, const pz_sources *steps, const pz_sources *outputs) {
   json_t *m = json_object();
   pz_json_set(j, m, PZ_ABI_CHECKSUM, json_string("0000000000000000")); /* its place */
   pz_json_set(j, m, "pznet_version", json_string(PZ_VERSION));
@@ -108,6 +109,7 @@ static json_t *manifest_json(pz_json *j, const pz_plan *plan, const pz_emit_opti
   pz_json_set(j, m, "disabled_passes", pz_json_name(o->disabled ? o->disabled : ""));
   pz_json_set(j, m, "inputs", ports_json(j, plan->graph, plan->graph->inputs, plan->graph->n_inputs));
   pz_json_set(j, m, "outputs", outputs_json(j, plan, outputs));
+  pz_json_set(j, m, "locality", locality);
   pz_json_set(j, m, "multiply_adds", json_integer((json_int_t)plan->multiply_adds));
   pz_json_set(j, m, "weights_bytes", json_integer(plan->weight_bytes));
   pz_json_set(j, m, "worker_bytes", json_integer(plan->worker_bytes));
@@ -136,7 +138,9 @@ pz_status pz_emit_manifest_text(const pz_plan *plan, const pz_emit_options *opti
   pz_sources *steps, *outputs;
   PZ_TRY(pz_emit_flow(plan, plan->arena, &steps, &outputs, err));
   pz_json j = {0};
-  json_t *m = manifest_json(&j, plan, options, self_test, steps, outputs);
+  json_t *locality;
+  PZ_TRY(pz_locality_json(&j, plan->graph, &locality, err));
+  json_t *m = manifest_json(&j, plan, options, self_test, locality, steps, outputs);
   char *text = pz_json_print(&j, m, JSON_INDENT(1));
   json_decref(m);
   *json = text ? pz_arena_strdup(plan->arena, text) : NULL;

@@ -387,13 +387,18 @@ static void count_parts(const state *s, double *parts) {
   }
 }
 
-static bool along_axis(state *s, double *parts) {
+static void all_forward(state *s) {
   const pz_graph *g = s->g;
-  pz_locality *l = s->l;
   memset(s->of, 0, (size_t)g->n_tensors * sizeof *s->of);
   s->of[g->inputs[0]] = (extent){.map = true, .num = 1, .den = 1};
   for (pz_node_id n = 0; n < g->n_nodes; n++)
     if (g->nodes[n].op != PZ_OP_NONE) forward(s, n);
+}
+
+static bool along_axis(state *s, double *parts) {
+  const pz_graph *g = s->g;
+  pz_locality *l = s->l;
+  all_forward(s);
   const extent out = s->of[g->outputs[0]];
   if (!out.map || !find_stride(s)) return false;
   l->coarser[s->axis] = out.num, l->finer[s->axis] = out.den;
@@ -440,4 +445,36 @@ pz_status pz_graph_locality(const pz_graph *g, pz_locality *l, pz_error *err) {
   l->known = known;
   free(s.of), free(parts);
   return PZ_OK;
+}
+
+/* Of each node's multiply-adds, along the axis, as many times as its own elements are there in a patch of so many voxels. */
+static bool scale_nodes(state *s, int64_t in, int64_t *out, double *parts) {
+  all_forward(s);
+  if (!takes(s, in)) return false;
+  *out = s->of[s->g->outputs[0]].size;
+  for (pz_node_id n = 0; n < s->g->n_nodes; n++) {
+    const pz_node *node = &s->g->nodes[n];
+    if (node->op == PZ_OP_NONE) continue;
+    const pz_tensor_id id = node->op == PZ_OP_DECONV ? node->in[0] : node->out[0];
+    if (s->of[id].map) parts[n] *= (double)s->of[id].size / (double)size_of(s, id);
+  }
+  return true;
+}
+
+pz_status pz_graph_arithmetic(const pz_graph *g, const int64_t in[PZ_SPATIAL], int64_t out[PZ_SPATIAL],
+                              double *multiply_adds, bool *fits, pz_error *err) {
+  const int32_t axes = g->tensors[g->inputs[0]].shape.rank - 2;
+  pz_locality ignored = {.node = PZ_NONE};
+  state s = {.g = g, .l = &ignored, .of = calloc((size_t)g->n_tensors, sizeof *s.of)};
+  double *parts = calloc((size_t)g->n_nodes + 1, sizeof *parts);
+  const bool there = s.of && parts;
+  *fits = there, *multiply_adds = 0;
+  for (int i = 0; i < PZ_SPATIAL; i++) out[i] = 1;
+  for (pz_node_id n = 0; n < g->n_nodes && there; n++) parts[n] = 1;
+  for (s.axis = PZ_SPATIAL - axes; s.axis < PZ_SPATIAL && *fits; s.axis++)
+    *fits = scale_nodes(&s, in[s.axis], &out[s.axis], parts);
+  for (pz_node_id n = 0; n < g->n_nodes && *fits; n++)
+    *multiply_adds += parts[n] * pz_node_multiply_adds(g, &g->nodes[n]);
+  free(s.of), free(parts);
+  return there ? PZ_OK : pz_fail_memory(err, "what results depend on", (size_t)g->n_tensors * sizeof *s.of);
 }

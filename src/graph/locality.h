@@ -29,4 +29,9 @@ typedef struct pz_locality {
 /* Of a network with one input and one output; of others `known` is false. Fails only when out of memory. */
 pz_status pz_graph_locality(const pz_graph *g, pz_locality *locality, pz_error *err);
 
+/* The same network for a patch of in[0] x in[1] x in[2] voxels: the size of its result, and the multiply-adds of the direct algorithm. *fits: it can be
+ * applied to such a patch. Of a network whose locality is known. */
+pz_status pz_graph_arithmetic(const pz_graph *g, const int64_t in[PZ_SPATIAL], int64_t out[PZ_SPATIAL],
+                              double *multiply_adds, bool *fits, pz_error *err);
+
 #endif

@@ -54,6 +54,17 @@ static pz_status bind_ports(const char *path, pz_net *net, pz_patch_function *f,
   return PZ_OK;
 }
 
+/* A result of another resolution than the volume's would be taken for the middle of it. */
+static pz_status check_scale(const char *path, const pz_network_locality *l, pz_error *err) {
+  for (int i = 0; i < 3; i++)
+    if (l->known && l->coarser[i] != l->finer[i])
+      return pz_fail(
+          err, PZ_ERROR_INPUT,
+          "%s: its result has %lld voxel%s along %c for %lld of the volume; infer needs one for each", path,
+          (long long)l->finer[i], l->finer[i] == 1 ? "" : "s", "zyx"[i], (long long)l -> coarser[i]);
+  return PZ_OK;
+}
+
 static pz_status with_volume(const pz_patch_function *f, const pz_volume_reader *input,
                              const pz_volume_writer *output, const pz_infer_options *options, char **report,
                              pz_error *err) {
@@ -92,7 +103,11 @@ static pz_status with_net(pz_net *net, const pz_volume_reader *input, const pz_v
   PZ_TRY(identify(net, output->path || output->job, options->digest, &digest, err));
   pz_patch_function f = {
       .run = run_net, .host = net, .pool = net->pool, .digest = digest, .memory = pz_net_memory(net) + bytes};
+  pz_network_locality locality;
+  pz_network_locality_read(pz_net_manifest(net), &locality);
+  f.locality = &locality;
   PZ_TRY(bind_ports(path, net, &f, err));
+  PZ_TRY(check_scale(path, &locality, err));
   return with_volume(&f, input, output, options, report, err);
 }
 

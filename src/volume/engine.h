@@ -22,6 +22,7 @@
 #include "base/pool.h"
 #include "volume/blocks.h"
 #include "volume/job.h"
+#include "volume/locality.h"
 #include "volume/tiling.h"
 #include "formats/volume.h"
 
@@ -35,10 +36,11 @@ typedef struct pz_patch_function {
   /* in: [channels_in][z][y][x], out: [channels_out][z][y][x]. Deterministic. */
   pz_status (*run)(void *host, const void *in, void *out, pz_error *err);
   void *host;
-  pz_pool *pool;      /* for the work around `run`; NULL: the calling thread alone */
-  int64_t memory;     /* bytes that it holds */
-  const char *digest; /* its identity */
-  bool planar;        /* a 2D network: its axes are y and x */
+  pz_pool *pool;                       /* for the work around `run`; NULL: the calling thread alone */
+  int64_t memory;                      /* bytes that it holds */
+  const char *digest;                  /* its identity */
+  bool planar;                         /* a 2D network: its axes are y and x */
+  const pz_network_locality *locality; /* what a result depends on; NULL: not known */
 } pz_patch_function;
 
 #define PZ_PORTION (INT64_C(1) << 20) /* bytes */

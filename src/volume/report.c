@@ -69,6 +69,26 @@ static void put_place(pz_json *j, json_t *o, const pz_volume_info *input, const 
   if (!whole) pz_json_set(j, o, "first_voxel", sizes(j, at));
 }
 
+/* How many times the ideal arithmetic the run is, and which larger patch would be cheaper; nothing where that is not known. */
+static void put_arithmetic(pz_json *j, json_t *o, const pz_patch_function *f, const pz_run_layout *p) {
+  const pz_network_locality *l = f->locality;
+  const int64_t *size = p->result.shape;
+  const double voxels = (double)size[0] * (double)size[1] * (double)size[2],
+               times =
+                   l ? pz_arithmetic(l, (double)p->patches * p->tiling.flips, voxels * p->tiling.flips) : 0;
+  double costs;
+  if (times <= 0) return;
+  json_t *a = json_object();
+  pz_json_set(j, a, "times", pz_json_real(times));
+  const pz_larger_patch *larger =
+      pz_larger_patch_find(l, p->view.size, f->out, &p->tiling.grid, times, &costs);
+  if (larger) {
+    pz_json_set(j, a, "larger", sizes(j, larger->in));
+    pz_json_set(j, a, "larger_times", pz_json_real(costs));
+  }
+  pz_json_set(j, o, "arithmetic", a);
+}
+
 static void put_plan(pz_json *j, json_t *o, const pz_patch_function *f, const pz_volume *input,
                      const char *output, const pz_run_layout *p) {
   const pz_axis *a = p->grid.axis;
@@ -90,6 +110,7 @@ static void put_plan(pz_json *j, json_t *o, const pz_patch_function *f, const pz
   pz_json_set(j, o, "blocks", json_integer(p->blocks));
   pz_json_set(j, o, "repeated", pz_json_real(repeated(p)));
   pz_json_set(j, o, "voxels", json_integer(p->result.shape[0] * p->result.shape[1] * p->result.shape[2]));
+  put_arithmetic(j, o, f, p);
   pz_json_set(j, o, "input_planes", json_integer(p->ring));
   pz_json_set(j, o, "memory", bytes(j, p));
   put_notes(j, o, &input->notes);

@@ -154,6 +154,19 @@ static void print_notes(const json_t *notes) {
 }
 
 /* What is about to be done, before it starts: shapes, patches, memory. */
+/* What patches that overlap, or reach beyond their result, cost. */
+static void print_arithmetic(const json_t *a) {
+  const double times = json_number_value(json_object_get(a, "times"));
+  if (times < 1.05) return;
+  tool_warn("%.3g times the ideal arithmetic", times);
+  if (json_object_get(a, "larger")) {
+    tool_warn("; patches of ");
+    print_dims(json_object_get(a, "larger"));
+    tool_warn(" would cost %.3g times", json_number_value(json_object_get(a, "larger_times")));
+  }
+  tool_warn("\n");
+}
+
 static void planned(void *host, const char *text) {
   state *s = host;
   json_t *p = json_loads(text, 0, NULL);
@@ -174,6 +187,7 @@ static void planned(void *host, const char *text) {
     if (blocks > 1)
       tool_warn("%lld blocks, since memory does not suffice for whole planes: %.0f%% of the patches again\n",
                 blocks, 100 * json_number_value(json_object_get(p, "repeated")));
+    print_arithmetic(json_object_get(p, "arithmetic"));
     print_notes(json_object_get(p, "notes"));
   }
   json_decref(p);

@@ -333,6 +333,34 @@ typedef struct pz_attr_gather_rows {
   float fill;
 } pz_attr_gather_rows;
 
+/* volume_border: x, place [6]: where a patch lies, z, y and x of its first voxel, and the size of the volume, whole numbers. x where an element lies in
+ * the volume, `value` outside of it. axes: for each of z, y and x the number 0 (nothing is outside), or 1, num, den, first, rules, and so many rules
+ * of three numbers, mul, add, div: element e of x is element place * den / num + first + e of the tensor of the whole volume, which has as many as come
+ * of the volume's size by one rule after the other, n -> floor((n * mul + add) / div). */
+typedef struct pz_attr_volume_border {
+  pz_index_list axes;
+  float value;
+} pz_attr_volume_border;
+enum { PZ_BORDER_RULES = 4 };
+typedef struct pz_border_axis {
+  bool bounded;
+  int64_t num, den, first;
+  int32_t rules;
+  struct {
+    int64_t mul, add, div;
+  } rule[PZ_BORDER_RULES];
+} pz_border_axis;
+/* False: they are none. */
+bool pz_border_axes(const pz_index_list *axes, pz_border_axis out[PZ_SPATIAL]);
+/* Elements begin .. end - 1 of `size` lie in the volume. */
+void pz_border_inside(const pz_border_axis *a, int64_t place, int64_t volume, int64_t size, int64_t *begin,
+                      int64_t *end);
+/* history: x [N, C, d, h, w]. The last `planes` planes of what the runs before were given, zero before the first run, and behind them x. (The
+ * reference knows first runs alone.) */
+typedef struct pz_attr_history {
+  int32_t planes;
+} pz_attr_history;
+
 typedef enum pz_op {
 #define OP(id, name, min_in, max_in, attr_type, family, layouts) PZ_OP_##id,
 #include "graph/ops.inc"
@@ -370,6 +398,8 @@ typedef union pz_attributes {
   pz_attr_detection_output detection_output;
   pz_attr_non_max_suppression non_max_suppression;
   pz_attr_gather_rows gather_rows;
+  pz_attr_volume_border volume_border;
+  pz_attr_history history;
 } pz_attributes;
 
 typedef struct pz_node {

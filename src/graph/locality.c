@@ -1,6 +1,7 @@
 #include "graph/locality.h"
 
 #include "graph/internal.h"
+#include "graph/positions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,158 +25,6 @@ typedef struct state {
   int32_t axis;
 } state;
 
-/* ---- small numbers ---- */
-
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    const int64_t rest = a % b;
-    a = b, b = rest;
-  }
-  return a;
-}
-static int64_t floor_of(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-static int64_t ceil_of(int64_t a, int64_t b) { return -floor_of(-a, b); }
-
-/* ---- a node along an axis ---- */
-
-/* What a node does to positions: element o of its result reads elements floor((o*mul + lo) / div) .. floor((o*mul + hi) / div) of its input, or, of a
- * transposed one, ceil for the first. A result has floor((n*grow + more) / shrink) + 1 elements. */
-typedef struct rule {
-  int64_t mul, lo, hi, div;
-  bool first_up;
-  int64_t grow, more, shrink;
-} rule;
-
-static const rule same = {.mul = 1, .div = 1, .grow = 1, .more = -1, .shrink = 1};
-
-static rule window(int64_t kernel, int64_t stride, int64_t dilation, int64_t pad_lo, int64_t pad_hi,
-                   bool up) {
-  const int64_t reach = dilation * (kernel - 1);
-  return (rule){.mul = stride,
-                .lo = -pad_lo,
-                .hi = reach - pad_lo,
-                .div = 1,
-                .grow = 1,
-                .more = pad_lo + pad_hi - reach - 1 + (up ? stride - 1 : 0),
-                .shrink = stride};
-}
-
-static rule transposed(const pz_attr_conv *c, int32_t i) {
-  const int64_t reach = (int64_t)c->dilation[i] * (c->kernel[i] - 1);
-  return (rule){.mul = 1,
-                .lo = c->pad_lo[i] - reach,
-                .hi = c->pad_lo[i],
-                .div = c->stride[i],
-                .first_up = true,
-                .grow = c->stride[i],
-                .more = reach - c->stride[i] - c->pad_lo[i] - c->pad_hi[i] + c->output_pad[i],
-                .shrink = 1};
-}
-
-/* By p elements for q, in lowest terms; the position looked at is (o + 0.5) * q/p - 0.5, or o * q/p, and is rounded or lies between two. */
-static rule resized(const pz_attr_resize *r, int64_t p, int64_t q) {
-  const bool linear = r->kind == PZ_RESIZE_LINEAR;
-  const int64_t at = r->coordinate != PZ_COORDINATE_ASYMMETRIC ? q - p : 0; /* of 2p */
-  int64_t up = 0;
-  switch (r->rounding) {
-  case PZ_ROUND_PREFER_FLOOR: up = p - 1; break;
-  case PZ_ROUND_PREFER_CEIL: up = p; break;
-  case PZ_ROUND_FLOOR: up = 0; break;
-  case PZ_ROUND_CEIL: up = 2 * p - 1; break;
-  }
-  return (rule){.mul = 2 * q,
-                .lo = at + (linear ? 0 : up),
-                .hi = at + (linear ? 2 * p : up),
-                .div = 2 * p,
-                .grow = p,
-                .more = -q,
-                .shrink = q};
-}
-
-static int32_t dim_of(const state *s, const pz_tensor *t) { return t->shape.rank - PZ_SPATIAL + s->axis; }
-static int64_t size_of(const state *s, pz_tensor_id id) {
-  const pz_tensor *t = &s->g->tensors[id];
-  return t->shape.dim[dim_of(s, t)];
-}
-
-static bool is_spatial(const state *s, const pz_node *node, int32_t axis) {
-  return axis == dim_of(s, &s->g->tensors[node->in[0]]);
-}
-
-/* The rule of a node from its first input to its results. False: it has none. */
-static bool rule_of(const state *s, const pz_node *node, rule *r) {
-  const int32_t i = s->axis;
-  const pz_attributes *a = &node->attr;
-  const int32_t dim = dim_of(s, &s->g->tensors[node->in[0]]);
-  *r = same;
-  switch (node->op) {
-  case PZ_OP_CONV: {
-    const pz_attr_conv *c = &a->conv;
-    *r = window(c->kernel[i], c->stride[i], c->dilation[i], c->pad_lo[i], c->pad_hi[i], false);
-    return true;
-  }
-  case PZ_OP_DECONV: *r = transposed(&a->conv, i); return true;
-  case PZ_OP_POOL: {
-    const pz_attr_pool *p = &a->pool;
-    *r = window(p->kernel[i], p->stride[i], p->dilation[i], p->pad_lo[i], p->pad_hi[i], p->ceil);
-    return true;
-  }
-  case PZ_OP_LRN:
-    if (a->lrn.within_channel) *r = window(a->lrn.size, 1, 1, a->lrn.size / 2, a->lrn.size / 2, false);
-    return true;
-  case PZ_OP_CROP: {
-    if (a->crop.step[dim] != 1) return false;
-    const int64_t offset = a->crop.offset[dim], less = size_of(s, node->in[0]) - a->crop.size[dim];
-    *r = (rule){.mul = 1, .lo = offset, .hi = offset, .div = 1, .grow = 1, .more = -less - 1, .shrink = 1};
-    return true;
-  }
-  case PZ_OP_PAD: {
-    const int64_t lo = a->pad.lo[dim], hi = a->pad.hi[dim];
-    if (a->pad.kind == PZ_PAD_WRAP && (lo || hi)) return false;
-    *r = (rule){.mul = 1, .lo = -lo, .hi = -lo, .div = 1, .grow = 1, .more = lo + hi - 1, .shrink = 1};
-    return true;
-  }
-  case PZ_OP_RESIZE: {
-    const int64_t in = size_of(s, node->in[0]), out = size_of(s, node->out[0]), both = gcd(in, out);
-    if (in != out) *r = resized(&a->resize, out / both, in / both);
-    return in == out || a->resize.coordinate != PZ_COORDINATE_ALIGN_CORNERS;
-  }
-  case PZ_OP_DEPTH_TO_SPACE: {
-    const int64_t b = a->depth_to_space.block[i];
-    *r = a->depth_to_space.inverse
-             ? (rule){.mul = b, .hi = b - 1, .div = 1, .grow = 1, .more = -b, .shrink = b}
-             : (rule){.mul = 1, .div = b, .grow = b, .more = -1, .shrink = 1};
-    return true;
-  }
-  case PZ_OP_BATCH_NORM:
-  case PZ_OP_SCALE:
-  case PZ_OP_ACTIVATION:
-  case PZ_OP_POWER:
-  case PZ_OP_ELTWISE:
-  case PZ_OP_IDENTITY:
-  case PZ_OP_BORDER_COPY:
-  case PZ_OP_CAST:
-  case PZ_OP_GROUP_NORM:
-  case PZ_OP_CHANNEL_NORM: return true;
-  case PZ_OP_CONCAT: return !is_spatial(s, node, a->concat.axis);
-  case PZ_OP_SLICE: return !is_spatial(s, node, a->slice.axis);
-  case PZ_OP_SOFTMAX: return !is_spatial(s, node, a->softmax.axis);
-  case PZ_OP_ARGMAX: return !is_spatial(s, node, a->argmax.axis);
-  case PZ_OP_GATHER: return !is_spatial(s, node, a->gather.axis);
-  case PZ_OP_CUMSUM: return !is_spatial(s, node, a->cumsum.axis);
-  case PZ_OP_REDUCE: return !a->reduce.axis[dim];
-  case PZ_OP_RESHAPE: return pz_shape_equal(&a->reshape.shape, &s->g->tensors[node->in[0]].shape);
-  case PZ_OP_PERMUTE: return a->permute.order[dim] == dim;
-  case PZ_OP_NONE:
-  case PZ_OP_INNER_PRODUCT:
-  case PZ_OP_DETECTION_OUTPUT:
-  case PZ_OP_NON_MAX_SUPPRESSION:
-  case PZ_OP_GATHER_ROWS:
-  case PZ_OP_COUNT: return false;
-  }
-  return false;
-}
-
 /* ---- layers that look at all of space ---- */
 
 static void blame(const state *s, pz_node_id n, const char *why) {
@@ -185,9 +34,9 @@ static void blame(const state *s, pz_node_id n, const char *why) {
 /* All of a row becomes one value. */
 static bool is_global(const state *s, const pz_node *node) {
   const pz_attr_pool *p = &node->attr.pool;
-  const int64_t in = size_of(s, node->in[0]);
+  const int64_t in = pz_size_along(s->g, node->in[0], s->axis);
   if (node->op != PZ_OP_POOL || in == 1) return false;
-  return size_of(s, node->out[0]) == 1 && p->kernel[s->axis] >= in;
+  return pz_size_along(s->g, node->out[0], s->axis) == 1 && p->kernel[s->axis] >= in;
 }
 
 static const char *reason_of(const pz_node *node) {
@@ -206,10 +55,10 @@ static bool is_painted(const state *s, pz_tensor_id id, const pz_node *node, int
   const pz_tensor *t = &s->g->tensors[id];
   if (!t->data) return false;
   if (node->op == PZ_OP_SCALE) {
-    const int32_t at = dim_of(s, &s->g->tensors[node->in[0]]) - node->attr.scale.axis;
+    const int32_t at = pz_dim_of(s->g, node->in[0], s->axis) - node->attr.scale.axis;
     return i > 0 && at >= 0 && at < t->shape.rank && t->shape.dim[at] > 1;
   }
-  return node->op == PZ_OP_ELTWISE && size_of(s, id) > 1;
+  return node->op == PZ_OP_ELTWISE && pz_size_along(s->g, id, s->axis) > 1;
 }
 
 /* ---- forwards: scales ---- */
@@ -221,17 +70,10 @@ static bool is_map(const state *s, pz_tensor_id id) {
   return id != PZ_NONE && !s->g->tensors[id].data && s->of[id].map;
 }
 
-/* Inputs that lie beside the result, behind the first: summands, what is joined. */
-static bool joins(const pz_node *node, int32_t i) {
-  if (node->op == PZ_OP_ELTWISE || node->op == PZ_OP_CONCAT) return true;
-  if (node->op == PZ_OP_CONV || node->op == PZ_OP_DECONV) return i == PZ_CONV_X || i == PZ_CONV_RESIDUAL;
-  return i == 0;
-}
-
 /* Where a rule sends a scale. False: there is none as large. */
-static bool rescale(const rule *r, const extent *x, extent *out) {
+static bool rescale(const pz_position_rule *r, const extent *x, extent *out) {
   out->num = x->num * r->shrink, out->den = x->den * r->grow;
-  const int64_t both = gcd(out->num, out->den);
+  const int64_t both = pz_gcd(out->num, out->den);
   out->num /= both, out->den /= both;
   return out->num <= MOST_STRIDE && out->den <= MOST_STRIDE;
 }
@@ -240,13 +82,13 @@ static bool rescale(const rule *r, const extent *x, extent *out) {
 static void forward(state *s, pz_node_id n) {
   const pz_node *node = &s->g->nodes[n];
   extent out = {0};
-  rule r = same;
+  pz_position_rule r = {.mul = 1, .div = 1, .grow = 1, .more = -1, .shrink = 1};
   bool any = false, ruled = true;
   for (int32_t i = 0; i < node->n_in; i++) {
     const pz_tensor_id id = node->in[i];
     if (id == PZ_NONE) continue;
     if (is_painted(s, id, node, i)) blame(s, n, "has constants that differ from place to place");
-    if (!joins(node, i)) {
+    if (!pz_joins(node, i)) {
       if (is_map(s, id) || (node->op == PZ_OP_SCALE && !s->g->tensors[id].data))
         blame(s, n, "takes factors that are computed of all of space");
       continue;
@@ -254,7 +96,7 @@ static void forward(state *s, pz_node_id n) {
     if (!is_map(s, id)) continue;
     extent one = {.map = true};
     if (i == PZ_CONV_X || (!any && node->op != PZ_OP_CONV && node->op != PZ_OP_DECONV)) {
-      ruled = rule_of(s, node, &r) && !is_global(s, node);
+      ruled = pz_position_rule_of(s->g, node, s->axis, &r) && !is_global(s, node);
       if (!ruled || !rescale(&r, &s->of[id], &one)) {
         blame(s, n, reason_of(node));
         continue;
@@ -268,7 +110,7 @@ static void forward(state *s, pz_node_id n) {
     any = true;
   }
   for (int32_t i = 0; i < node->n_in && any; i++)
-    if (joins(node, i) && node->in[i] != PZ_NONE && !s->g->tensors[node->in[i]].data &&
+    if (pz_joins(node, i) && node->in[i] != PZ_NONE && !s->g->tensors[node->in[i]].data &&
         !is_map(s, node->in[i]))
       blame(s, n, "spreads one value over all of space");
   if (node->op == PZ_OP_GROUP_NORM && any) blame(s, n, "takes statistics over all of space");
@@ -283,13 +125,14 @@ static bool takes(state *s, int64_t size) {
   s->of[g->inputs[0]].size = size;
   for (pz_node_id n = 0; n < g->n_nodes; n++) {
     const pz_node *node = &g->nodes[n];
-    rule r;
+    pz_position_rule r;
     int64_t out = 0;
     if (node->op == PZ_OP_NONE || !s->of[node->out[0]].map) continue;
     for (int32_t i = 0; i < node->n_in; i++) {
-      if (!joins(node, i) || !is_map(s, node->in[i])) continue;
+      if (!pz_joins(node, i) || !is_map(s, node->in[i])) continue;
       int64_t n_out = s->of[node->in[i]].size;
-      if ((i == 0 || node->op == PZ_OP_CONCAT || node->op == PZ_OP_ELTWISE) && rule_of(s, node, &r)) {
+      if ((i == 0 || node->op == PZ_OP_CONCAT || node->op == PZ_OP_ELTWISE) &&
+          pz_position_rule_of(s->g, node, s->axis, &r)) {
         const int64_t all = n_out * r.grow + r.more;
         const bool whole = node->op == PZ_OP_DEPTH_TO_SPACE || node->op == PZ_OP_RESIZE;
         if (all < 0 || (whole && (all + r.shrink) % r.shrink)) return false;
@@ -320,11 +163,12 @@ static void need_of_node(state *s, const pz_node *node) {
   }
   if (out.lo > out.hi) return;
   for (int32_t i = 0; i < node->n_in; i++) {
-    rule r = same;
-    if (!joins(node, i) || !is_map(s, node->in[i])) continue;
-    if (i == 0) rule_of(s, node, &r);
+    pz_position_rule r = {.mul = 1, .div = 1, .grow = 1, .more = -1, .shrink = 1};
+    if (!pz_joins(node, i) || !is_map(s, node->in[i])) continue;
+    if (i == 0) pz_position_rule_of(s->g, node, s->axis, &r);
     const int64_t lo = out.lo * r.mul + r.lo, hi = out.hi * r.mul + r.hi;
-    need(&s->of[node->in[i]], r.first_up ? ceil_of(lo, r.div) : floor_of(lo, r.div), floor_of(hi, r.div));
+    need(&s->of[node->in[i]], r.first_up ? pz_ceil_of(lo, r.div) : pz_floor_of(lo, r.div),
+         pz_floor_of(hi, r.div));
   }
 }
 
@@ -358,7 +202,7 @@ static bool find_stride(state *s) {
   int64_t stride = 1;
   for (pz_tensor_id t = 0; t < s->g->n_tensors; t++)
     if (s->of[t].map) {
-      stride = stride / gcd(stride, s->of[t].num) * s->of[t].num;
+      stride = stride / pz_gcd(stride, s->of[t].num) * s->of[t].num;
       if (stride > MOST_STRIDE) return false;
     }
   s->l->stride[s->axis] = stride;
@@ -366,7 +210,7 @@ static bool find_stride(state *s) {
 }
 
 static void find_sizes(state *s) {
-  const int64_t size = size_of(s, s->g->inputs[0]), stride = s->l->stride[s->axis];
+  const int64_t size = pz_size_along(s->g, s->g->inputs[0], s->axis), stride = s->l->stride[s->axis];
   bool any = stride > 1;
   for (int64_t n = 1; n < stride && any; n++) any = takes(s, size + n);
   s->l->any_size[s->axis] = any || stride == 1;
@@ -383,7 +227,7 @@ static void count_parts(const state *s, double *parts) {
     if (!x->map) parts[n] = 0;
     else
       parts[n] *= (double)x->den / (double)x->num * (double)of_out->num / (double)of_out->den /
-                  (double)size_of(s, id);
+                  (double)pz_size_along(s->g, id, s->axis);
   }
 }
 
@@ -402,7 +246,8 @@ static bool along_axis(state *s, double *parts) {
   const extent out = s->of[g->outputs[0]];
   if (!out.map || !find_stride(s)) return false;
   l->coarser[s->axis] = out.num, l->finer[s->axis] = out.den;
-  const int64_t in = size_of(s, g->inputs[0]), made = size_of(s, g->outputs[0]);
+  const int64_t in = pz_size_along(s->g, g->inputs[0], s->axis),
+                made = pz_size_along(s->g, g->outputs[0], s->axis);
   l->before[s->axis] = in > made && out.num == out.den ? (in - made) / 2 : 0;
   find_sizes(s);
   find_reach(s);
@@ -456,7 +301,7 @@ static bool scale_nodes(state *s, int64_t in, int64_t *out, double *parts) {
     const pz_node *node = &s->g->nodes[n];
     if (node->op == PZ_OP_NONE) continue;
     const pz_tensor_id id = node->op == PZ_OP_DECONV ? node->in[0] : node->out[0];
-    if (s->of[id].map) parts[n] *= (double)s->of[id].size / (double)size_of(s, id);
+    if (s->of[id].map) parts[n] *= (double)s->of[id].size / (double)pz_size_along(s->g, id, s->axis);
   }
   return true;
 }

@@ -125,6 +125,11 @@ static pz_status place_output(pz_plan *plan, pz_node_id n, const pz_storage *in,
   pz_storage view;
   if (solver->views && solver->views(&q, &in[0], i, &view))
     return pz_make_view(plan, node->out[i], solver->out, &view, err);
+  if (solver->through && i == 0 && pz_graph_count_uses(plan->graph, node->in[0]) == 1 &&
+      in[0].at.space == PZ_SPACE_ARENA) {
+    PZ_TRY(pz_make_view(plan, node->out[i], solver->out, &in[0], err));
+    return pz_output_storage(plan, node->out[i], solver->out, out, err);
+  }
   for (int32_t slot = 0; slots >> slot && !done; slot++)
     if (slots >> slot & 1)
       PZ_TRY(pz_make_in_place(plan, node->in[slot], node->out[i], solver->out, &done, err));

@@ -188,7 +188,9 @@ pz_status pz_make_view(pz_plan *plan, pz_tensor_id to, pz_layout layout, const p
   return keep(plan, layout, &s, err);
 }
 
-static bool is_view_op(pz_op op) { return op == PZ_OP_CROP || op == PZ_OP_SLICE || op == PZ_OP_RESHAPE; }
+static bool is_view_op(pz_op op) {
+  return op == PZ_OP_CROP || op == PZ_OP_SLICE || op == PZ_OP_RESHAPE || op == PZ_OP_VOLUME_BORDER;
+}
 
 /* A concatenation's buffer holds its parts too, which others may still read. */
 static bool holds_parts(const pz_plan *plan, pz_tensor_id id) {

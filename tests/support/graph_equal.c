@@ -91,6 +91,10 @@ static bool attributes_equal(const pz_node *a, const pz_node *b, int32_t rank) {
     return SAME(attr.non_max_suppression.most) && SAME(attr.non_max_suppression.centre) &&
            SAME(attr.non_max_suppression.overlap) && SAME(attr.non_max_suppression.score);
   case PZ_OP_GATHER_ROWS: return SAME(attr.gather_rows.fill);
+  case PZ_OP_VOLUME_BORDER:
+    return SAME(attr.volume_border.value) && SAME(attr.volume_border.axes.n) &&
+           SAME_LIST(attr.volume_border.axes.entries, a->attr.volume_border.axes.n);
+  case PZ_OP_HISTORY: return SAME(attr.history.planes);
   case PZ_OP_IDENTITY:
   case PZ_OP_BORDER_COPY: return true;
   case PZ_OP_NONE:

@@ -126,5 +126,8 @@ bool pz_attr_own(pz_arena *arena, pz_node *node) {
   if (node->op == PZ_OP_GATHER)
     return own_list(arena, (const void **)&node->attr.gather.index.entries, (size_t)node->attr.gather.index.n,
                     sizeof(int64_t));
+  if (node->op == PZ_OP_VOLUME_BORDER)
+    return own_list(arena, (const void **)&node->attr.volume_border.axes.entries,
+                    (size_t)node->attr.volume_border.axes.n, sizeof(int64_t));
   return true;
 }

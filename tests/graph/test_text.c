@@ -60,6 +60,9 @@ static const char canonical[] =
     "%nm 10x3 = non_max_suppression \"nm\" %nb, %ns most 2 centre overlap 0.5 score 0.25\n"
     "%nn 10x3 = non_max_suppression \"nn\" %nb, %ns most 9\n"
     "%gr 10x3x1x8 = gather_rows \"gr\" %dp, %nn fill -1\n"
+    "input %pl 6\n"
+    "%vb 1x2x4x6x6 = volume_border \"vb\" %data, %pl axes 0,1,2,1,-3,0,1,1,1,0,2,1,-1,2,2,0,1 value -inf\n"
+    "%hi 1x2x7x6x6 = history \"hi\" %data planes 3\n"
     "const %unused 17 = [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17]\n"
     "output %r\n"
     "output %s1\n"
@@ -278,8 +281,8 @@ static void random_graphs_have_everything(void **state) {
   }
   for (int32_t op = PZ_OP_NONE + 1; op < PZ_OP_COUNT; op++)
     if (op != PZ_OP_BORDER_COPY && op != PZ_OP_ARGMAX && op != PZ_OP_CAST && op != PZ_OP_DETECTION_OUTPUT &&
-        op != PZ_OP_NON_MAX_SUPPRESSION && op != PZ_OP_GATHER_ROWS &&
-        count[op] < 5) /* what decides by values has tests of its own */
+        op != PZ_OP_NON_MAX_SUPPRESSION && op != PZ_OP_GATHER_ROWS && op != PZ_OP_VOLUME_BORDER &&
+        op != PZ_OP_HISTORY && count[op] < 5) /* what decides by values has tests of its own */
       fail_msg("only %d of %s", (int)count[op], pz_op_name((pz_op)op));
   assert_true(spatial[1] > 10 && spatial[2] > 200 && spatial[3] > 200 && batches > 100 && outputs > 40);
 }

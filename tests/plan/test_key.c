@@ -76,6 +76,7 @@ static void make(made *m, pz_op op) {
   m->in[1].data = values;
   if (op == PZ_OP_SLICE) m->problem.attr.slice.begin = splits;
   if (op == PZ_OP_GATHER) m->problem.attr.gather.index = (pz_index_list){2, entries};
+  if (op == PZ_OP_VOLUME_BORDER) m->problem.attr.volume_border.axes = (pz_index_list){2, entries};
 }
 
 /* ---- attributes, by the table that the text form of graphs goes by ---- */
@@ -127,7 +128,7 @@ static void flip_lists(keys *k, made *m, const pz_attr_field *row, void *at) {
   case PZ_ATTR_SPLITS: flip_i64(k, &m->problem, splits, OUTPUTS + 1); break;
   case PZ_ATTR_LIST:
     flip_i64(k, &m->problem, entries, 2);
-    m->problem.attr.gather.index.n = 1, add(k, &m->problem), m->problem.attr.gather.index.n = 2;
+    ((pz_index_list *)at)->n = 1, add(k, &m->problem), ((pz_index_list *)at)->n = 2;
     break;
   case PZ_ATTR_SHAPE:
     *shape = (pz_shape){2, {3, 4}}, add(k, &m->problem);

@@ -13,6 +13,7 @@ static const char canonical[] =
     "input %rows 1x2x10\n"
     "input %bytes 1x2x4x6x6 u8 wanted f16\n"
     "input %levels 1x2x10 i16 scale 0.25 zero_point -7 border 0,0,1:0,0,2\n"
+    "input %pl 6\n"
     "const %w 3x2x1x1x1 = [1 -2.5 3e-07 nan inf -inf]\n"
     "const %b 3 = [0 -0 0.1]\n"
     "%conv1 1x3x4x6x6 border 1,1,1:1,2,2 = conv \"conv1\" %data, %w, %b, _, _, %b act prelu\n"
@@ -60,7 +61,6 @@ static const char canonical[] =
     "%nm 10x3 = non_max_suppression \"nm\" %nb, %ns most 2 centre overlap 0.5 score 0.25\n"
     "%nn 10x3 = non_max_suppression \"nn\" %nb, %ns most 9\n"
     "%gr 10x3x1x8 = gather_rows \"gr\" %dp, %nn fill -1\n"
-    "input %pl 6\n"
     "%vb 1x2x4x6x6 = volume_border \"vb\" %data, %pl axes 0,1,2,1,-3,0,1,1,1,0,2,1,-1,2,2,0,1 value -inf\n"
     "%hi 1x2x7x6x6 = history \"hi\" %data planes 3\n"
     "const %unused 17 = [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17]\n"
@@ -78,7 +78,7 @@ static void prints_what_it_parsed(void **state) {
   assert_string_equal(text, canonical);
   free(text);
   assert_true(isnan(g->tensors[pz_graph_find_tensor(g, "w")].data[3]));
-  assert_int_equal(g->nodes[0].place.line, 9);
+  assert_int_equal(g->nodes[0].place.line, 10);
   assert_string_equal(g->nodes[0].place.file, "t");
   assert_int_equal(g->tensors[pz_graph_find_tensor(g, "conv1")].border_hi[1], 2);
   pz_text out = {0};

@@ -110,6 +110,12 @@ typedef struct pz_compile_options {
   /* "LAYER=ALGORITHM", n_algorithms of them: what a layer has to have, as pz_inspect_plan names both. Others are not tried for it. */
   const char *const *algorithms;
   int32_t n_algorithms;
+  /* "exact": a network file for exact tiles (doc/volumes-exact.md), which pz_infer applies to volumes so that each voxel is what the evaluation of the
+   * whole volume gives. Its runs follow each other along z. NULL: one for patches as the model has them */
+  const char *tiling;
+  /* of such a file, "Z,Y,X" ("Y,X" of a 2D network): the voxels of the result that a run makes, multiples of the total stride; NULL: about as many
+   * as the model's result has */
+  const char *patch;
 } pz_compile_options;
 #define PZ_COMPILE_OPTIONS                                                                                   \
   { 0 }

@@ -16,6 +16,8 @@ typedef struct pz_model {
   json_t *passes;           /* [{"name", "changes"}] */
   pz_json json;             /* of what was built so far */
   pz_text notes;            /* lines of the importer that the user should see */
+  /* Of options->tiling: what the manifest says of the network's locality, and of its tiles; in the arena. NULL: it was left as it is. */
+  const char *locality, *exact;
 } pz_model;
 
 pz_status pz_model_load(const char *path, const pz_compile_options *options, pz_model *model, pz_error *err);

@@ -119,6 +119,8 @@ pz_status pz_build_plan(pz_build *b, pz_error *err) {
                               .model = base_name(b->path),
                               .model_digest = b->model.digest,
                               .disabled = b->options->disable,
+                              .locality = b->model.locality,
+                              .exact = b->model.exact,
                               .interrupt = b->options->interrupt,
                               .tick = b->options->progress ? tick : NULL,
                               .tick_host = b,

@@ -43,6 +43,9 @@ typedef struct pz_emit_options {
   pz_emit_counts *counts; /* of kernels, added to; or NULL */
   pz_compile_work *work;  /* what the C compiler has to do, for who tells of it; or NULL */
   const char *tuning;     /* the text of the section .pznet.tuning (api/tuning_section.h), or NULL: none */
+  /* JSON texts: of a network for exact tiles what it depended on before (locality.h; NULL: as the plan's graph does), and of its tiles (NULL: it has
+   * none), which pz_infer reads */
+  const char *locality, *exact;
   const pz_weights_map
       *weights;    /* of a variant: where its weights lie among those of all; NULL: they are the plan's own */
   int32_t variant; /* its index: it is called pz_network, pz_network_1, .. */

@@ -110,6 +110,7 @@ static json_t *manifest_json(pz_json *j, const pz_plan *plan, const pz_emit_opti
   pz_json_set(j, m, "inputs", ports_json(j, plan->graph, plan->graph->inputs, plan->graph->n_inputs));
   pz_json_set(j, m, "outputs", outputs_json(j, plan, outputs));
   pz_json_set(j, m, "locality", locality);
+  if (o->exact) pz_json_set(j, m, "exact", pz_json_read(j, o->exact, strlen(o->exact), 0, NULL));
   pz_json_set(j, m, "multiply_adds", json_integer((json_int_t)plan->multiply_adds));
   pz_json_set(j, m, "weights_bytes", json_integer(plan->weight_bytes));
   pz_json_set(j, m, "worker_bytes", json_integer(plan->worker_bytes));
@@ -139,7 +140,8 @@ pz_status pz_emit_manifest_text(const pz_plan *plan, const pz_emit_options *opti
   PZ_TRY(pz_emit_flow(plan, plan->arena, &steps, &outputs, err));
   pz_json j = {0};
   json_t *locality;
-  PZ_TRY(pz_locality_json(&j, plan->graph, &locality, err));
+  if (options->locality) locality = pz_json_read(&j, options->locality, strlen(options->locality), 0, NULL);
+  else PZ_TRY(pz_locality_json(&j, plan->graph, &locality, err));
   json_t *m = manifest_json(&j, plan, options, self_test, locality, steps, outputs);
   char *text = pz_json_print(&j, m, JSON_INDENT(1));
   json_decref(m);

@@ -140,6 +140,10 @@ typedef struct tool_model {
        "chains of layers run band by band: auto (default): where that saves memory; never; always"},         \
       {"algorithm", 0, "LAYER=NAME",                                                                         \
        "the algorithm that a layer has to have, as pznet inspect --plan names both"},                        \
+      {"tiling", 0, "exact",                                                                                 \
+       "for exact tiles: pznet infer makes each voxel as the evaluation of the whole volume does"},          \
+      {"patch", 0, "Z,Y,X",                                                                                  \
+       "of exact tiles: the voxels that a run makes, multiples of the total stride; default: the model's"},  \
       {"search", 0, "HOW",                                                                                   \
        "what is chosen from: global (default): all algorithms and layouts; transforms, layout or "           \
        "nchw:\n" TOOL_HELP_COLUMN "less, as pznet inspect --plan compares"},                                 \

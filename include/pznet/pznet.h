@@ -365,7 +365,13 @@ typedef enum pz_store { PZ_STORE_F32, PZ_STORE_U8, PZ_STORE_ARGMAX, PZ_STORE_THR
 /* A function of the blended values, before they are stored. SOFTMAX: over the channels of a voxel. */
 typedef enum pz_apply { PZ_APPLY_NOTHING, PZ_APPLY_SIGMOID, PZ_APPLY_SOFTMAX } pz_apply;
 /* Whose result is reproduced: where patches lie, their weights, what is beyond the volume (doc/volumes-tilings.md). */
-typedef enum pz_tiling { PZ_TILING_PZNET, PZ_TILING_MONAI, PZ_TILING_NNUNET, PZ_TILING_CHUNKFLOW } pz_tiling;
+typedef enum pz_tiling {
+  PZ_TILING_PZNET,
+  PZ_TILING_MONAI,
+  PZ_TILING_NNUNET,
+  PZ_TILING_CHUNKFLOW,
+  PZ_TILING_EXACT /* of a network file that was compiled so, of which PZ_TILING_PZNET means the same; without overlap, blend, border and crop */
+} pz_tiling;
 /* What overlapping patches are summed in. AUTO: floats that suffice; half precision for nnU-Net, which sums so. */
 typedef enum pz_sums { PZ_SUMS_AUTO, PZ_SUMS_FLOAT, PZ_SUMS_HALF } pz_sums;
 

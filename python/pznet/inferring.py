@@ -28,7 +28,7 @@ Box = tuple[int, int, int]  # along z, y and x
 # In the order of the C enumerations.
 DTYPES = [np.dtype(t) for t in ("f4", "u1", "u2", "i2", "i1", "u4", "i4", "u8", "i8", "f2", "f8", "?")]
 CHOICES = {
-    "tiling": ["pznet", "monai", "nnunet", "chunkflow"],
+    "tiling": ["pznet", "monai", "nnunet", "chunkflow", "exact"],
     "blend": ["constant", "gaussian", "bump"],
     "normalize": ["auto", "none", "unit", "zscore"],
     "border": ["mirror", "zero"],

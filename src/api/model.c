@@ -189,8 +189,9 @@ static pz_status tell_exact(pz_model *m, const pz_exact_tile *t, pz_error *err) 
   pz_json *j = &m->json;
   json_t *way = json_array();
   for (int i = 0; i < PZ_SPATIAL; i++) pz_json_append(j, way, json_string(ways[t->way[i]]));
-  json_t *o = pz_json_pack(j, "{s:o, s:o, s:o, s:o, s:o}", "way", way, "in", triple(j, t->in), "out",
-                           triple(j, t->out), "first", triple(j, t->first), "result", triple(j, t->result));
+  json_t *o = pz_json_pack(j, "{s:o, s:o, s:o, s:o, s:o, s:o}", "way", way, "in", triple(j, t->in), "out",
+                           triple(j, t->out), "first", triple(j, t->first), "result", triple(j, t->result),
+                           "before", triple(j, t->before));
   return print_json(m, o, &m->exact, err);
 }
 

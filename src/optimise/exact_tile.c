@@ -238,6 +238,11 @@ static pz_status find_outside(maker *m, pz_error *err) {
     if (node->op == PZ_OP_NONE || !m->map[node->out[0]]) continue;
     for (int i = m->first_axis; i < PZ_SPATIAL; i++)
       reads = reads || (is_cut(m, i) && reads_outside(node, i));
+    for (int i = m->first_axis; i < PZ_SPATIAL && reads; i++)
+      if (m->l.before[i] && !m->l.any_size[i])
+        return refuse(
+            node, "pads, in a network whose result is smaller than its input and that takes some sizes alone",
+            err);
     if (reads) PZ_TRY(node->op == PZ_OP_POOL ? outside_of_pool(m, n, err) : want_outside(m, n, 0, err));
     if (node->op == PZ_OP_PAD) PZ_TRY(outside_of_pad(m, n, err));
     if (node->op == PZ_OP_LRN && node->attr.lrn.within_channel)
@@ -469,6 +474,7 @@ static void tell(const maker *m, pz_exact_tile *facts) {
     facts->way[i] = i < m->first_axis ? PZ_TILE_TILE : m->o->way[i];
     facts->in[i] = facts->out[i] = 1;
     if (i < m->first_axis) continue;
+    facts->before[i] = m->l.before[i];
     facts->in[i] = pz_size_along(m->g, x, i), facts->out[i] = pz_size_along(m->g, y, i);
     if (!is_cut(m, i)) continue;
     const span *in = &m->of[x][i], *out = &m->of[y][i];

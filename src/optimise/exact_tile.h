@@ -25,6 +25,8 @@ typedef struct pz_exact_options {
 typedef struct pz_exact_tile {
   pz_tile_way way[PZ_SPATIAL];
   int64_t in[PZ_SPATIAL], out[PZ_SPATIAL], first[PZ_SPATIAL], result[PZ_SPATIAL];
+  int64_t before
+      [PZ_SPATIAL]; /* voxels by which the network's result is smaller at each end: the volume's size is to be told with them */
 } pz_exact_tile;
 
 /* *tile is the caller's. A network that looks at all of space, or has a layer of which no tiles are made, is PZ_ERROR_INPUT, which names the layer. */

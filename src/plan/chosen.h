@@ -18,10 +18,10 @@ static inline pz_builder pz_builder_of(pz_plan *plan, pz_step *step) {
 
 /* In which layout a computed input is read: the solver's, that of its result, or NCHW whatever the solver is. */
 typedef enum pz_reads { PZ_READS_IN, PZ_READS_OUT, PZ_READS_NCHW } pz_reads;
-/* The sum that a convolution starts from is read in the layout of its result, factors of a scale are read NCHW. */
+/* The sum that a convolution starts from is read in the layout of its result, factors of a scale and the place of a patch are read NCHW. */
 static inline pz_reads pz_reads_of(pz_op op, int32_t slot) {
   if ((op == PZ_OP_CONV || op == PZ_OP_DECONV) && slot == PZ_CONV_RESIDUAL) return PZ_READS_OUT;
-  return op == PZ_OP_SCALE && slot > 0 ? PZ_READS_NCHW : PZ_READS_IN;
+  return (op == PZ_OP_SCALE || op == PZ_OP_VOLUME_BORDER) && slot > 0 ? PZ_READS_NCHW : PZ_READS_IN;
 }
 /* The layout in which node n reads the computed tensor at that slot. */
 static inline pz_layout pz_wanted_layout(const pz_plan *plan, pz_node_id n, int32_t slot) {

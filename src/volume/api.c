@@ -12,6 +12,18 @@ static pz_status run_net(void *net, const void *in, void *out, pz_error *err) {
   return pz_fail(err, PZ_ERROR_RUN, "%s", pz_last_message());
 }
 
+/* A network for exact tiles, with the place of its patch. */
+typedef struct exact_net {
+  pz_net *net;
+  float place[6];
+} exact_net;
+static pz_status run_exact(void *host, const void *in, void *out, pz_error *err) {
+  const exact_net *e = host;
+  if (pz_net_run(e->net, (const void *const[]){in, e->place}, (void *const[]){out}) == PZ_OK) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_RUN, "%s", pz_last_message());
+}
+static void reset_exact(void *host) { pz_net_reset(((const exact_net *)host)->net); }
+
 /* A 2D network is a 3D one whose patches are one plane thick. */
 static pz_status spatial(const char *path, const char *what, const pz_port *port, int32_t *channels,
                          int64_t size[3], pz_error *err) {
@@ -35,7 +47,7 @@ static pz_status check_type(const char *path, const char *what, const pz_port *p
 
 static pz_status bind_ports(const char *path, pz_net *net, pz_patch_function *f, pz_error *err) {
   pz_port in, out;
-  if (pz_net_inputs(net) != 1 || pz_net_outputs(net) != 1)
+  if (pz_net_inputs(net) != 1 + (f->tiles != NULL) || pz_net_outputs(net) != 1)
     return pz_fail(err, PZ_ERROR_INPUT,
                    "%s: %d inputs and %d outputs; infer needs a network with one of each", path,
                    pz_net_inputs(net), pz_net_outputs(net));
@@ -51,6 +63,27 @@ static pz_status bind_ports(const char *path, pz_net *net, pz_patch_function *f,
   f->given = (pz_element){out.dtype, out.scale, out.zero_point};
   PZ_TRY(check_type(path, "input", &in, err));
   PZ_TRY(check_type(path, "output", &out, err));
+  return PZ_OK;
+}
+
+/* Whole numbers that float holds. */
+enum { MOST_VOXELS = 1 << 24 };
+
+static pz_status check_exact(const char *path, const pz_infer_options *options, const pz_network_tiles *t,
+                             const pz_network_locality *l, const pz_net *net, pz_error *err) {
+  pz_port place;
+  if (!t->exact && options->tiling == PZ_TILING_EXACT && l->layer[0])
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: layer '%s' %s, so that no tile can be exact; use overlapping patches", path, l->layer,
+                   l->why);
+  if (!t->exact && options->tiling == PZ_TILING_EXACT)
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: was not compiled for exact tiles; compile it with --tiling exact", path);
+  if (!t->exact) return PZ_OK;
+  if (!l->known || pz_net_inputs(net) != 2 || pz_net_input(net, 1, &place) != PZ_OK || place.rank != 1 ||
+      place.elements != 6 || place.dtype != PZ_F32)
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: is not as pznet compiles networks for exact tiles; compile it again", path);
   return PZ_OK;
 }
 
@@ -104,8 +137,16 @@ static pz_status with_net(pz_net *net, const pz_volume_reader *input, const pz_v
   pz_patch_function f = {
       .run = run_net, .host = net, .pool = net->pool, .digest = digest, .memory = pz_net_memory(net) + bytes};
   pz_network_locality locality;
+  pz_network_tiles tiles;
+  exact_net exact = {.net = net};
   pz_network_locality_read(pz_net_manifest(net), &locality);
+  PZ_TRY(pz_network_tiles_read(path, pz_net_manifest(net), &tiles, err));
   f.locality = &locality;
+  if (tiles.exact) {
+    f.tiles = &tiles, f.place = exact.place;
+    f.run = run_exact, f.host = &exact, f.reset = reset_exact;
+  }
+  PZ_TRY(check_exact(path, options, &tiles, &locality, net, err));
   PZ_TRY(bind_ports(path, net, &f, err));
   PZ_TRY(check_scale(path, &locality, err));
   return with_volume(&f, input, output, options, report, err);
@@ -116,7 +157,7 @@ static pz_status check_options(const pz_infer_options *o, pz_error *err) {
   if ((unsigned)o->blend > PZ_BLEND_BUMP || (unsigned)o->normalize > PZ_NORMALIZE_ZSCORE ||
       (unsigned)o->border > PZ_BORDER_ZERO || (unsigned)o->nan > PZ_NAN_ZERO ||
       (unsigned)o->store > PZ_STORE_THRESHOLD || (unsigned)o->apply > PZ_APPLY_SOFTMAX ||
-      (unsigned)o->tiling > PZ_TILING_CHUNKFLOW || (unsigned)o->sums > PZ_SUMS_HALF)
+      (unsigned)o->tiling > PZ_TILING_EXACT || (unsigned)o->sums > PZ_SUMS_HALF)
     return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: an option is none of the values of its enumeration");
   if (o->store == PZ_STORE_THRESHOLD && !isfinite(o->threshold))
     return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: a threshold that is no finite number");

@@ -222,6 +222,7 @@ typedef struct layer {
  * what may be lost. */
 static bool worth_recording(const pz_run *r) {
   const int64_t *out = r->function->out;
+  if (z_axis(r)->warm) return false; /* the state behind it is not recorded */
   const double bytes = 4.0 * (double)(out[0] * out[1] * out[2]) * r->function->channels_out;
   if (r->patch_seconds == 0) return true;
   return bytes / r->tuning.journal_speed < r->patch_seconds / 10 &&
@@ -425,6 +426,8 @@ static pz_status one_layer(pz_run *r, int64_t k, pz_error *err) {
 
 /* The first layer that reaches into what is not finished. */
 static int64_t first_needed(const pz_run *r) {
+  const pz_axis *z = z_axis(r);
+  if (z->warm) return r->first_layer > z->warm ? r->first_layer - z->warm : 0;
   return r->sink ? r->first_layer : pz_layers_needed(z_axis(r), r->first_layer);
 }
 
@@ -432,6 +435,7 @@ static pz_status all_layers(pz_run *r, pz_error *err) {
   const int64_t first = first_needed(r), skipped = first * r->window.block.patches;
   r->done += skipped;
   if (skipped) pz_forecast_skip(&r->forecast, skipped);
+  if (r->function->reset) r->function->reset(r->function->host);
   for (int64_t k = first; k < r->layout.layers; k++) PZ_TRY(one_layer(r, k, err));
   return PZ_OK;
 }

@@ -41,6 +41,10 @@ typedef struct pz_patch_function {
   const char *digest;                  /* its identity */
   bool planar;                         /* a 2D network: its axes are y and x */
   const pz_network_locality *locality; /* what a result depends on; NULL: not known */
+  /* Of a network for exact tiles; NULL: of another. `run` reads the place of its patch in `place`: z, y and x, and the volume's size. */
+  const pz_network_tiles *tiles;
+  float *place;
+  void (*reset)(void *host); /* before the first run of a stream */
 } pz_patch_function;
 
 #define PZ_PORTION (INT64_C(1) << 20) /* bytes */

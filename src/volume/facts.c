@@ -14,7 +14,7 @@ const char *pz_normalize_name(pz_normalize v) {
 const char *pz_border_name(pz_border v) { return (const char *const[]){"mirror", "zero"}[v]; }
 const char *pz_nan_name(pz_nan v) { return (const char *const[]){"error", "propagate", "zero"}[v]; }
 const char *pz_tiling_name(pz_tiling v) {
-  return (const char *const[]){"pznet", "monai", "nnunet", "chunkflow"}[v];
+  return (const char *const[]){"pznet", "monai", "nnunet", "chunkflow", "exact"}[v];
 }
 static const char *weights_name(pz_weights v) {
   return (const char *const[]){"constant", "gaussian", "bump", "nnU-Net's gaussian", "chunkflow's bump"}[v];
@@ -67,7 +67,8 @@ static void tiling_facts(pz_arena *a, const int64_t out[3], const pz_tiling_rule
   const pz_grid_rule *g = &t->grid;
   char flips[8 * 2 + 1] = "";
   add(f, "placement", false,
-      g->even           ? "even"
+      g->exact          ? "exact"
+      : g->even         ? "even"
       : g->whole_inputs ? "whole inputs"
       : g->centred      ? "centred"
                         : "flush");

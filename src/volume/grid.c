@@ -51,8 +51,21 @@ static void leave_out(pz_axis *a) {
   while (a->count > 1 && pz_axis_start(a, a->count - 1) >= a->result) a->count--;
 }
 
+int64_t pz_axis_place(const pz_axis *a, int64_t k) { return (k + a->skip) * a->out; }
+
+/* Each is at a multiple of its results' size, so that where a volume is cut changes no bits. */
+static void make_exact(int i, const pz_grid_rule *rule, pz_axis *a) {
+  a->result = a->size, a->step = a->out;
+  a->before = rule->from[i] - rule->first[i];
+  a->low = -rule->from[i];
+  a->count = (a->size - rule->from[i] + a->out - 1) / a->out;
+  a->free = a->count * a->out;
+  a->warm = rule->stream[i] ? (rule->warm[i] + a->out - 1) / a->out : 0;
+}
+
 static pz_status make_axis(int i, const pz_grid_rule *rule, pz_axis *a, pz_error *err) {
   const int64_t crop = rule->crop[i];
+  if (rule->exact) return make_exact(i, rule, a), PZ_OK;
   PZ_TRY(check_axis("zyx"[i], a, crop, rule -> whole_inputs, err));
   a->before = (a->in - a->out) / 2;
   a->origin = crop, a->result = a->size - 2 * crop;
@@ -99,7 +112,8 @@ int64_t pz_axis_covering(const pz_axis *a, int64_t i, int64_t *last) {
 pz_axis pz_axis_part(const pz_axis *whole, int64_t begin, int64_t end) {
   pz_axis a = *whole;
   int64_t ignored, last;
-  const int64_t first = pz_axis_covering(whole, begin, &ignored);
+  int64_t first = pz_axis_covering(whole, begin, &ignored);
+  if (whole->warm) first = first > whole->warm ? first - whole->warm : 0;
   pz_axis_covering(whole, end - 1, &last);
   a.skip += first, a.count = last - first + 1;
   a.low += begin, a.origin += begin, a.result = end - begin;
@@ -126,7 +140,7 @@ int64_t pz_mirror(int64_t i, int64_t n) {
 
 int64_t pz_axis_needs(const pz_axis *a, int64_t k, bool mirror, int64_t *last) {
   const int64_t begin = pz_axis_input(a, k), end = begin + a->in - 1;
-  int64_t low = begin < 0 ? 0 : begin;
+  int64_t low = begin < 0 ? 0 : begin < a->size ? begin : a->size;
   *last = end < a->size ? end : a->size - 1;
   /* A voxel beyond the border stands for one inside, at most as far from the border. */
   if (mirror && begin < 0) *last = -begin > *last ? -begin : *last;

@@ -31,6 +31,10 @@ typedef struct pz_grid_rule {
   int64_t crop[3];
   bool even, centred;
   bool whole_inputs; /* input patches lie inside the volume; crop is at least the margin */
+  /* Exact tiles: patch k is at place k * out, its input begins at place + first, its results are those from place + result on. Along streams each patch
+   * is run behind the one before it, and those that end before the result are run too, up to `warm` voxels before it. */
+  bool exact, stream[3];
+  int64_t first[3], from[3], warm[3];
 } pz_grid_rule;
 
 typedef struct pz_axis {
@@ -41,6 +45,7 @@ typedef struct pz_axis {
   int64_t step, free; /* flush: voxels from one to the next; the place of the last patch of the whole span */
   double even;        /* even: voxels from one to the next; else 0 */
   int64_t skip, low;  /* patches left out at the beginning; what is subtracted from a place */
+  int64_t warm;       /* of streams: patches that are run before the first whose result is wanted; else 0 */
 } pz_axis;
 
 typedef struct pz_grid {
@@ -53,6 +58,8 @@ int64_t pz_grid_patches(const pz_grid *grid);
 
 /* The first output voxel of patch k in the result, which may be outside it. */
 int64_t pz_axis_start(const pz_axis *a, int64_t k);
+/* Of exact tiles: the place of patch k in the volume. */
+int64_t pz_axis_place(const pz_axis *a, int64_t k);
 /* The part begin..end-1 of the result that patch k covers. */
 static inline int64_t pz_axis_begin(const pz_axis *a, int64_t k) {
   const int64_t start = pz_axis_start(a, k);

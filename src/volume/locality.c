@@ -60,6 +60,31 @@ void pz_network_locality_read(const char *manifest, pz_network_locality *l) {
   json_decref(m);
 }
 
+static bool read_ways(const json_t *o, pz_network_tiles *t) {
+  const json_t *all = json_object_get(o, "way");
+  for (int i = 0; i < 3; i++) {
+    const char *way = json_string_value(json_array_get(all, (size_t)i));
+    t->stream[i] = way && !strcmp(way, "stream");
+    if (!way || (!t->stream[i] && strcmp(way, "tile") != 0) || (t->stream[i] && i)) return false;
+  }
+  return true;
+}
+
+pz_status pz_network_tiles_read(const char *path, const char *manifest, pz_network_tiles *t, pz_error *err) {
+  pz_json j = {0};
+  json_t *m = pz_json_read(&j, manifest, strlen(manifest), 0, NULL);
+  const json_t *o = json_object_get(m, "exact");
+  *t = (pz_network_tiles){.exact = o != NULL};
+  const bool good =
+      !o || (read_ways(o, t) && read_triple(o, "in", 1, t->in) && read_triple(o, "out", 1, t->out) &&
+             read_triple(o, "first", -INT32_MAX, t->first) &&
+             read_triple(o, "result", -INT32_MAX, t->result) && read_triple(o, "before", 0, t->before));
+  json_decref(m);
+  if (good) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_INPUT,
+                 "%s: manifest: exact: is not as pznet writes it; compile the network again", path);
+}
+
 double pz_arithmetic(const pz_network_locality *l, double runs, double voxels) {
   return l->ideal > 0 && voxels > 0 ? runs * l->run / (l->ideal * voxels) : 0;
 }

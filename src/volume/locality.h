@@ -29,6 +29,20 @@ typedef struct pz_network_locality {
 /* Of a manifest; what is not as it should be counts as not known. */
 void pz_network_locality_read(const char *manifest, pz_network_locality *locality);
 
+/* Of a network for exact tiles (optimise/exact_tile.h), along z, y and x: for a patch at place p its input is voxels p + first .. of the volume, `in` of them,
+ * its results those of voxels p + result .., `out` of them. */
+typedef struct pz_network_tiles {
+  bool exact;     /* it is one */
+  bool stream[3]; /* runs follow each other along this axis */
+  int64_t in[3], out[3], first[3], result[3];
+  int64_t before
+      [3]; /* by which the network's result is smaller at each end; 0: it looks at zeros beyond the volume */
+} pz_network_tiles;
+
+/* Of a manifest that a network file has; what is not as it should be is PZ_ERROR_INPUT. */
+pz_status pz_network_tiles_read(const char *path, const char *manifest, pz_network_tiles *tiles,
+                                pz_error *err);
+
 /* How many times the ideal arithmetic so many runs for so many voxels are; 0: not known. */
 double pz_arithmetic(const pz_network_locality *l, double runs, double voxels);
 

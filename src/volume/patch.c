@@ -226,8 +226,20 @@ static void read_row(const patch_work *j, int64_t i, int32_t worker) {
   for (int64_t x = hi; x < f->in[2]; x++) out[x] = beyond(s, c, row, out, sx[x], begin, lo, hi);
 }
 
+/* Sizes that the network takes: those that it is told of. */
+static void tell_place(const pz_window *s, const int64_t k[3]) {
+  const pz_patch_function *f = s->function;
+  for (int i = 0; i < 3 && f->tiles; i++) {
+    const pz_axis *a = &s->block.grid.axis[i];
+    const int64_t stride = f->locality->any_size[i] ? 1 : f->locality->stride[i];
+    f->place[i] = (float)pz_axis_place(a, k[i]);
+    f->place[3 + i] = (float)((a->size + 2 * f->tiles->before[i] + stride - 1) / stride * stride);
+  }
+}
+
 void pz_patch_read(pz_window *s, const int64_t k[3]) {
   const pz_patch_function *f = s->function;
+  tell_place(s, k);
   int64_t *source = s->source;
   for (int i = 0; i < 3; source += f->in[i], i++)
     fill_source(&s->block.grid.axis[i], k[i], s->layout->tiling.mirror, source);

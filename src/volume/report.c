@@ -81,7 +81,7 @@ static void put_arithmetic(pz_json *j, json_t *o, const pz_patch_function *f, co
   json_t *a = json_object();
   pz_json_set(j, a, "times", pz_json_real(times));
   const pz_larger_patch *larger =
-      pz_larger_patch_find(l, p->view.size, f->out, &p->tiling.grid, times, &costs);
+      f->tiles ? NULL : pz_larger_patch_find(l, p->view.size, f->out, &p->tiling.grid, times, &costs);
   if (larger) {
     pz_json_set(j, a, "larger", sizes(j, larger->in));
     pz_json_set(j, a, "larger_times", pz_json_real(costs));

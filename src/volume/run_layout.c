@@ -290,13 +290,28 @@ static bool fit_blocks(const pz_run_asked *q, const mode *m, const int64_t sink[
   return best.blocks > 0;
 }
 
+/* A stream has the state of one column of patches: each is a block. */
+static pz_status cut_streams(pz_arena *arena, const pz_axis *axis, char name, int64_t align, ways *w,
+                             pz_error *err) {
+  const int64_t parts = (axis->result + axis->out - 1) / axis->out;
+  if (axis->out % align && parts > 1)
+    return pz_fail(
+        err, PZ_ERROR_USAGE,
+        "the output is written in boxes of %lld voxels along %c, which do not divide the network's tiles of "
+        "%lld; choose chunks that do",
+        (long long)align, name, (long long)axis->out);
+  w->n = 1, w->asked[0] = parts;
+  return pz_cuts_make(arena, axis, parts, axis->out, false, &w->cut[0], err);
+}
+
 /* The ways of the job that is gone on with, and no others. */
 static pz_status find_all_ways(pz_arena *arena, const pz_run_asked *q, const int64_t sink[3],
                                const pz_run_layout *a, ways w[2], pz_error *err) {
   for (int i = 0; i < 2; i++) {
     const pz_axis *axis = &a->grid.axis[1 + i];
     const int64_t align = sink ? sink[1 + i] : 1;
-    if (!q->blocks) PZ_TRY(find_ways(arena, axis, align, a->tiling.mirror, &w[i], err));
+    if (a->tiling.grid.stream[0]) PZ_TRY(cut_streams(arena, axis, "yx"[i], align, &w[i], err));
+    else if (!q->blocks) PZ_TRY(find_ways(arena, axis, align, a->tiling.mirror, &w[i], err));
     else {
       w[i].n = 1, w[i].asked[0] = q->blocks[i];
       PZ_TRY(pz_cuts_make(arena, axis, q->blocks[i], align, a->tiling.mirror, &w[i].cut[0], err));
@@ -355,7 +370,9 @@ static pz_status fit(const pz_run_asked *q, const ways w[2], const int64_t sink[
   const bool partial =
       a->cut[0].most_in < q->input->info.shape[1] || a->cut[1].most_in < q->input->info.shape[2];
   /* A reader's cache is for whole planes. */
-  for (size_t i = partial && q->input->cache_memory ? 2 : 0; i < sizeof modes / sizeof *modes; i++)
+  const bool streams = a->tiling.grid.stream[0]; /* in blocks, mostly */
+  for (size_t i = streams || (partial && q->input->cache_memory) ? 2 : 0; i < sizeof modes / sizeof *modes;
+       i++)
     if (fit_blocks(q, &modes[i], sink, w, limit, a)) return PZ_OK;
   return too_little(limit, given ? NULL : &machine, a, err);
 }
@@ -363,7 +380,8 @@ static pz_status fit(const pz_run_asked *q, const ways w[2], const int64_t sink[
 static pz_status tile(const pz_run_asked *q, pz_run_layout *a, pz_error *err) {
   const pz_patch_function *f = q->function;
   pz_box box;
-  PZ_TRY(pz_tiling_resolve(q->options, f->in, f->out, f->planar, &a->tiling, err));
+  if (f->tiles) PZ_TRY(pz_tiling_exact(q->options, f->tiles, f->locality, &a->tiling, err));
+  else PZ_TRY(pz_tiling_resolve(q->options, f->in, f->out, f->planar, &a->tiling, err));
   PZ_TRY(choose_view(q->input->info.shape, q->options, &box, &a->view, err));
   PZ_TRY(pz_grid_make(a->view.size, f->in, f->out, &a->tiling.grid, &a->grid, err));
   /* Of the whole, so that a box is summed as the whole is. */

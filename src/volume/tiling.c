@@ -147,3 +147,37 @@ pz_status pz_tiling_resolve(const pz_infer_options *o, const int64_t in[3], cons
   }
   return choose_flips(o, in, out, planar, r, err);
 }
+
+static pz_status check_exact_options(const pz_infer_options *o, pz_error *err) {
+  const char *what = NULL;
+  for (int i = 0; i < 3; i++) {
+    if (o->overlap[i] || o->overlap_part[i] > 0) what = "an overlap";
+    if (o->crop[i]) what = "a crop";
+  }
+  if (o->blend != PZ_BLEND_CONSTANT) what = "a blend";
+  if (o->mirror_axes) what = "an augmentation";
+  if (o->skip_zero) what = "skipping zero patches";
+  if (o->given & PZ_GIVEN_CONTEXT) what = "a context";
+  if (o->tiling != PZ_TILING_PZNET && o->tiling != PZ_TILING_EXACT) what = "another package's tiling";
+  if (!what) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_USAGE,
+                 "the network file was compiled for exact tiles, with which %s has no meaning; leave it "
+                 "away, or compile "
+                 "the model without --tiling exact",
+                 what);
+}
+
+pz_status pz_tiling_exact(const pz_infer_options *o, const pz_network_tiles *t, const pz_network_locality *l,
+                          pz_tiling_rules *r, pz_error *err) {
+  const bool smaller = t->before[0] || t->before[1] || t->before[2];
+  *r = (pz_tiling_rules){.flips = 1, .mirror = smaller && o->border == PZ_BORDER_MIRROR};
+  PZ_TRY(check_exact_options(o, err));
+  r->grid.exact = true;
+  for (int i = 0; i < 3; i++) {
+    r->grid.step[i] = (double)t->out[i];
+    r->grid.stream[i] = t->stream[i];
+    r->grid.first[i] = t->first[i], r->grid.from[i] = t->result[i];
+    r->grid.warm[i] = l->before[i] - t->result[i] + l->stride[i];
+  }
+  return PZ_OK;
+}

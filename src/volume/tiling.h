@@ -4,6 +4,7 @@
 
 #include "volume/blend.h"
 #include "volume/grid.h"
+#include "volume/locality.h"
 
 typedef struct pz_tiling_rules {
   pz_grid_rule grid;
@@ -20,5 +21,9 @@ typedef struct pz_tiling_rules {
  * is PZ_ERROR_USAGE. */
 pz_status pz_tiling_resolve(const pz_infer_options *options, const int64_t in[3], const int64_t out[3],
                             bool planar, pz_tiling_rules *rules, pz_error *err);
+
+/* The same for a network for exact tiles. */
+pz_status pz_tiling_exact(const pz_infer_options *options, const pz_network_tiles *tiles,
+                          const pz_network_locality *locality, pz_tiling_rules *rules, pz_error *err);
 
 #endif

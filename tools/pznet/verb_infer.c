@@ -23,7 +23,7 @@ static const char *const normalizes[] = {"auto", "none", "unit", "zscore", NULL}
 static const char *const borders[] = {"mirror", "zero", NULL};
 static const char *const nans[] = {"error", "propagate", "zero", NULL};
 static const char *const dtypes[] = {"f32", "u8", NULL};
-static const char *const tilings[] = {"pznet", "monai", "nnunet", "chunkflow", NULL};
+static const char *const tilings[] = {"pznet", "monai", "nnunet", "chunkflow", "exact", NULL};
 static const char *const sums[] = {"auto", "float", "half", NULL};
 
 /* Voxels such as 4,32,32, or parts of the output patch such as 0.25 or 0.25,0.5,0.5: those have a point. */
@@ -357,7 +357,7 @@ static const tool_option options[] = {
     {"context", 0, "Z,Y,X",
      "tile the box with so many voxels around it by itself; default: as a run of the whole volume has it"},
     {"tiling", 0, "NAME",
-     "pznet (default), monai, nnunet, chunkflow: patches as that package has them; options override"},
+     "pznet (default), monai, nnunet, chunkflow: patches as that package has them; exact: compile --tiling exact"},
     {"overlap", 0, "Z,Y,X",
      "what neighbouring patches share: voxels (4,32,32), or a part of the patch (0.25); default 0,\n"
      "                               monai 0.25, nnunet 0.5, chunkflow 0.5"},

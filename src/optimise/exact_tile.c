@@ -196,12 +196,12 @@ static pz_status want_outside(maker *m, pz_node_id n, float value, pz_error *err
   return PZ_OK;
 }
 
-/* Whether results inside of the volume are made of elements outside of it. */
-static bool reads_outside(const pz_node *node, int i) {
+/* Whether results inside of the volume are made of elements outside of it. Windows reach beyond the end only where sizes are no multiples. */
+static bool reads_outside(const maker *m, const pz_node *node, int i) {
   const pz_attr_conv *c = &node->attr.conv;
   const pz_attr_pool *p = &node->attr.pool;
   if (node->op == PZ_OP_CONV) return c->pad_lo[i] || c->pad_hi[i];
-  if (node->op == PZ_OP_POOL) return p->pad_lo[i] || p->pad_hi[i] || p->ceil;
+  if (node->op == PZ_OP_POOL) return p->pad_lo[i] || p->pad_hi[i] || (p->ceil && p->stride[i] > 1 && m->l.any_size[i]);
   if (node->op != PZ_OP_DECONV) return false;
   const int64_t reach = (int64_t)c->dilation[i] * (c->kernel[i] - 1);
   return reach - c->pad_lo[i] >= c->stride[i] || reach - c->pad_hi[i] + c->output_pad[i] >= c->stride[i];
@@ -237,7 +237,7 @@ static pz_status find_outside(maker *m, pz_error *err) {
     bool reads = false;
     if (node->op == PZ_OP_NONE || !m->map[node->out[0]]) continue;
     for (int i = m->first_axis; i < PZ_SPATIAL; i++)
-      reads = reads || (is_cut(m, i) && reads_outside(node, i));
+      reads = reads || (is_cut(m, i) && reads_outside(m, node, i));
     for (int i = m->first_axis; i < PZ_SPATIAL && reads; i++)
       if (m->l.before[i] && !m->l.any_size[i])
         return refuse(

@@ -48,6 +48,16 @@ pz_status pz_cuts_make(pz_arena *arena, const pz_axis *a, int64_t wanted, int64_
   return PZ_OK;
 }
 
+pz_status pz_cuts_by_patch(pz_arena *arena, const pz_axis *a, bool mirror, pz_cuts *c, pz_error *err) {
+  memset(c, 0, sizeof *c);
+  c->at = PZ_NEW(arena, int64_t, a->count + 1);
+  if (!c->at) return pz_fail_memory(err, "the places of blocks", 8ull * (unsigned long long)a->count);
+  for (int64_t k = 0; k < a->count; k++) c->at[c->n++] = pz_axis_begin(a, k);
+  c->at[c->n] = a->result;
+  count(a, mirror, c);
+  return PZ_OK;
+}
+
 int64_t pz_cuts_most(const pz_axis *a, const pz_cuts *c) {
   int64_t most = 0;
   for (int64_t i = 0; i < c->n; i++) {

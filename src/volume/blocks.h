@@ -24,6 +24,9 @@ typedef struct pz_cuts {
 pz_status pz_cuts_make(pz_arena *arena, const pz_axis *axis, int64_t wanted, int64_t align, bool mirror,
                        pz_cuts *cuts, pz_error *err);
 
+/* A part for each patch, which must not overlap. */
+pz_status pz_cuts_by_patch(pz_arena *arena, const pz_axis *axis, bool mirror, pz_cuts *cuts, pz_error *err);
+
 /* Of the part with the most patches. */
 int64_t pz_cuts_most(const pz_axis *axis, const pz_cuts *cuts);
 

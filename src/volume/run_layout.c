@@ -291,17 +291,18 @@ static bool fit_blocks(const pz_run_asked *q, const mode *m, const int64_t sink[
 }
 
 /* A stream has the state of one column of patches: each is a block. */
-static pz_status cut_streams(pz_arena *arena, const pz_axis *axis, char name, int64_t align, ways *w,
-                             pz_error *err) {
-  const int64_t parts = (axis->result + axis->out - 1) / axis->out;
-  if (axis->out % align && parts > 1)
-    return pz_fail(
-        err, PZ_ERROR_USAGE,
-        "the output is written in boxes of %lld voxels along %c, which do not divide the network's tiles of "
-        "%lld; choose chunks that do",
-        (long long)align, name, (long long)axis->out);
-  w->n = 1, w->asked[0] = parts;
-  return pz_cuts_make(arena, axis, parts, axis->out, false, &w->cut[0], err);
+static pz_status cut_streams(pz_arena *arena, const pz_axis *axis, char name, int64_t align, bool mirror,
+                             ways *w, pz_error *err) {
+  w->n = 1, w->asked[0] = axis->count;
+  PZ_TRY(pz_cuts_by_patch(arena, axis, mirror, &w->cut[0], err));
+  for (int64_t i = 0; i < w->cut[0].n; i++)
+    if (w->cut[0].at[i] % align)
+      return pz_fail(err, PZ_ERROR_USAGE,
+                     "the output is written in boxes of %lld voxels along %c, which do not divide the "
+                     "network's tiles of "
+                     "%lld; choose chunks that do, or compile the network for other tiles",
+                     (long long)align, name, (long long)axis->out);
+  return PZ_OK;
 }
 
 /* The ways of the job that is gone on with, and no others. */
@@ -310,7 +311,8 @@ static pz_status find_all_ways(pz_arena *arena, const pz_run_asked *q, const int
   for (int i = 0; i < 2; i++) {
     const pz_axis *axis = &a->grid.axis[1 + i];
     const int64_t align = sink ? sink[1 + i] : 1;
-    if (a->tiling.grid.stream[0]) PZ_TRY(cut_streams(arena, axis, "yx"[i], align, &w[i], err));
+    if (a->tiling.grid.stream[0])
+      PZ_TRY(cut_streams(arena, axis, "yx"[i], align, a -> tiling.mirror, &w[i], err));
     else if (!q->blocks) PZ_TRY(find_ways(arena, axis, align, a->tiling.mirror, &w[i], err));
     else {
       w[i].n = 1, w[i].asked[0] = q->blocks[i];

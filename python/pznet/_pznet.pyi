@@ -22,6 +22,8 @@ def compile(
     output_types: Sequence[str] = ...,
     cache: str | None = None,
     budget: float | None = None,
+    tiling: str | None = None,
+    patch: str | None = None,
 ) -> str: ...
 def infer(net: Net, options: tuple[Any, ...], /) -> str: ...
 def tune(

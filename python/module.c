@@ -66,19 +66,19 @@ static bool budget_of(PyObject *seconds, pz_compile_options *o) {
 }
 
 static PyObject *compile_network(PyObject *module, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"model",     "output",    "weights",  "isa",         "cc",           "emit_c",
-                          "disable",   "inputs",    "progress", "effort",      "tuning",       "threads",
-                          "precision", "max_error", "target",   "input_types", "output_types", "cache",
-                          "budget",    "tiling",    "patch",    NULL};
+  static char *names[] = {
+      "model",        "output", "weights", "isa",     "cc",        "emit_c",    "disable", "inputs",
+      "progress",     "effort", "tuning",  "threads", "precision", "max_error", "target",  "input_types",
+      "output_types", "cache",  "budget",  "tiling",  "patch",     "volume",    NULL};
   compile_args a = {.options = PZ_COMPILE_OPTIONS, .progress = Py_None};
   pz_compile_options *o = &a.options;
   PyObject *budget = Py_None;
   const char **shapes = NULL, **input_types = NULL, **output_types = NULL;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O&zzzzzOOzzizd|zOOzOzz", names, PyUnicode_FSConverter,
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O&zzzzzOOzzizd|zOOzOzzz", names, PyUnicode_FSConverter,
                                    &a.model, PyUnicode_FSConverter, &a.output, &o->weights, &o->isa, &o->cc,
                                    &o->emit_c, &o->disable, &a.shapes, &a.progress, &o->effort, &o->tuning,
                                    &o->threads, &o->precision, &o->max_error, &o->target, &a.input_types,
-                                   &a.output_types, &o->cache, &budget, &o->tiling, &o->patch))
+                                   &a.output_types, &o->cache, &budget, &o->tiling, &o->patch, &o->volume))
     return NULL;
   PyObject *result = NULL;
   if (budget_of(budget, o) && strings(a.shapes, &shapes, &o->n_input_shapes) &&

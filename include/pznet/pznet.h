@@ -116,6 +116,9 @@ typedef struct pz_compile_options {
   /* of such a file, "Z,Y,X" ("Y,X" of a 2D network): the voxels of the result that a run makes, multiples of the total stride; NULL: about as many
    * as the model's result has */
   const char *patch;
+  /* of such a file, "Z,Y,X" or "Y,X": the size of the volumes that it will be applied to. Along y and x, where `patch` is no less, a run makes all of
+   * the volume, which costs nothing beside the ideal; the file takes volumes of that size alone then. NULL: any */
+  const char *volume;
 } pz_compile_options;
 #define PZ_COMPILE_OPTIONS                                                                                   \
   { 0 }

@@ -24,6 +24,7 @@ def compile(
     budget: float | None = None,
     tiling: str | None = None,
     patch: str | None = None,
+    volume: str | None = None,
 ) -> str: ...
 def infer(net: Net, options: tuple[Any, ...], /) -> str: ...
 def tune(

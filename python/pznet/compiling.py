@@ -40,6 +40,7 @@ class Options(TypedDict, total=False):
     threads: int | None
     tiling: str | None
     patch: Sequence[int] | None
+    volume: Sequence[int] | None
 
 
 def _types(wanted: Mapping[str, str] | str | None) -> list[str]:
@@ -62,7 +63,7 @@ def network_file(model: Path, output: Path, options: Options) -> dict[str, Any]:
     if target is not None and not isinstance(target, str):
         target = ",".join(target)
     shapes = [f"{name}=" + "x".join(str(int(d)) for d in shape) for name, shape in (options.get("inputs") or {}).items()]
-    patch = options.get("patch")
+    patch, volume = (None if n is None else ",".join(str(int(i)) for i in n) for n in (options.get("patch"), options.get("volume")))
     paths = (options.get("weights"), options.get("emit_c"), options.get("tuning"), options.get("cache"))
     weights, emit_c, tuning, cache = (p if p is None else os.fspath(p) for p in paths)
     summary: dict[str, Any] = json.loads(
@@ -70,7 +71,7 @@ def network_file(model: Path, output: Path, options: Options) -> dict[str, Any]:
                        options.get("progress"), options.get("effort"), tuning, options.get("threads") or 0,
                        options.get("precision"), options.get("max_error") or 0.0,
                        target, _types(options.get("input_types")), _types(options.get("output_types")), cache, options.get("budget"),
-                       options.get("tiling"), None if patch is None else ",".join(str(int(n)) for n in patch))
+                       options.get("tiling"), patch, volume)
     )
     return summary
 
@@ -122,7 +123,8 @@ def compile(
     compiled before, or "none". threads: that layers are cut for and timed with; None: the
     cores of this process.
     tiling: "exact" for a network file for exact tiles, which `infer` applies so that each voxel is as the evaluation of the whole volume
-    has it. patch: of such a file, the voxels of the result that a run makes, multiples of the total stride.
+    has it. patch: of such a file, the voxels of the result that a run makes, multiples of the total stride. volume: the size of the volumes: along y
+    and x a run makes all of it where the patch is no smaller.
     Returns the manifest with the timings, or the open network. Raises `Error`, ValueError or MemoryError.
     """
     module = export.is_module(model)

@@ -138,6 +138,7 @@ static void larger_patch(const json_t *l, double ideal, pz_text *out) {
 /* What a patch costs beside the ideal, where its neighbours do not overlap, and where a quarter of its result does along each axis with a reach. */
 static void arithmetic_line(const json_t *m, const json_t *l, const json_t *shape, pz_text *out) {
   const double ideal = json_number_value(json_object_get(l, "multiply_adds"));
+  const bool exact = json_object_get(m, "exact") != NULL;
   const size_t rank = json_array_size(shape);
   double voxels = 1, overlapped = 1;
   for (size_t i = 2; i < rank; i++) {
@@ -148,7 +149,8 @@ static void arithmetic_line(const json_t *m, const json_t *l, const json_t *shap
   if (ideal <= 0 || voxels <= 0) return;
   const double alone = json_number_value(json_object_get(m, "multiply_adds")) / (ideal * voxels);
   pz_text_printf(out, "%-14s %.3g times the ideal for a patch's result", "arithmetic", alone);
-  if (alone < 1.02) pz_text_printf(out, ", %.3g with a quarter of overlap", alone * overlapped);
+  if (exact) pz_text_append(out, ", in a volume without end");
+  else if (alone < 1.02) pz_text_printf(out, ", %.3g with a quarter of overlap", alone * overlapped);
   else larger_patch(l, ideal, out);
   pz_text_append(out, "\n");
 }
@@ -175,18 +177,27 @@ static void locality_lines(pz_arena *arena, const json_t *m, pz_text *out) {
   if (json_object_get(l, "stride")) arithmetic_line(m, l, shape, out);
 }
 
+/* As it was before tiles were made of it. */
+static pz_status locality_of(view *v, json_t **locality, pz_error *err) {
+  const char *made = v->model.locality;
+  if (!made) return pz_locality_json(&v->model.json, v->model.after, locality, err);
+  *locality = pz_json_read(&v->model.json, made, strlen(made), 0, NULL);
+  return PZ_OK;
+}
+
 /* Of a model: what its network file's manifest would say. */
 static pz_status model_locality(view *v, json_t **m, pz_error *err) {
   const pz_graph *g = v->model.after;
   pz_json *j = &v->model.json;
   json_t *dims = json_array(), *locality;
   double multiply_adds = 0;
-  PZ_TRY(pz_locality_json(j, g, &locality, err));
+  PZ_TRY(locality_of(v, &locality, err));
   const pz_shape *shape = &g->tensors[g->outputs[0]].shape;
   for (int i = 0; i < shape->rank; i++) pz_json_append(j, dims, json_integer(shape->dim[i]));
   for (pz_node_id n = 0; n < g->n_nodes; n++) multiply_adds += pz_node_multiply_adds(g, &g->nodes[n]);
   *m = pz_json_pack(j, "{s:o, s:f, s:[{s:o}]}", "locality", locality, "multiply_adds", multiply_adds,
                     "outputs", "shape", dims);
+  if (v->model.exact) pz_json_set(j, *m, "exact", json_true());
   return PZ_OK;
 }
 
@@ -244,7 +255,7 @@ static pz_status as_json(view *v, pz_text *out, pz_error *err) {
   PZ_TRY(make_plan(v, err));
   pz_json *j = &v->model.json;
   json_t *steps = json_array(), *locality;
-  PZ_TRY(pz_locality_json(j, v->model.after, &locality, err));
+  PZ_TRY(locality_of(v, &locality, err));
   for (int32_t i = 0; i < v->plan->n_steps; i++)
     pz_json_append(j, steps,
                    pz_json_pack(j, "{s:o, s:s, s:s}", "layer", pz_json_name(v->plan->steps[i].name), "op",

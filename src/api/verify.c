@@ -304,11 +304,29 @@ static pz_status compare(comparison *c, const pz_graph *g, pz_json *j, json_t *r
   return PZ_OK;
 }
 
+/* A file for exact tiles says itself of which. */
+static void take_tiles(const pz_net *net, pz_json *j, pz_compile_options *o, char *patch, size_t size) {
+  json_t *manifest = read_manifest(j, net);
+  const json_t *exact = json_object_get(manifest, "exact"), *out = json_object_get(exact, "out"),
+               *shape = json_object_get(json_array_get(json_object_get(manifest, "outputs"), 0), "shape");
+  int n = 0;
+  *patch = 0;
+  for (size_t i = json_array_size(shape) == 4; i < 3 && exact; i++)
+    n += snprintf(patch + n, size - (size_t)n, "%s%lld", n ? "," : "",
+                  (long long)json_integer_value(json_array_get(out, i)));
+  if (exact && !o->tiling) o->tiling = "exact", o->patch = patch;
+  json_decref(manifest);
+}
+
 static pz_status check_model(pz_net *net, const char *path, const pz_compile_options *options, pz_json *j,
                              json_t *report, bool *good, pz_error *err) {
-  static const pz_compile_options defaults = PZ_COMPILE_OPTIONS;
+  pz_compile_options asked = PZ_COMPILE_OPTIONS;
   pz_model model;
-  PZ_TRY(pz_model_load(path, options ? options : &defaults, &model, err));
+  char patch[80];
+  if (options) asked = *options;
+  take_tiles(net, j, &asked, patch, sizeof patch);
+  PZ_TRY(pz_model_load(path, &asked, &model, err));
+  pz_net_reset(net);
   comparison c = {.net = net, .err = err};
   const pz_status status = compare(&c, model.before, j, report, good, err);
   for (int32_t i = 0; c.kept && i < c.n; i++) free(c.kept[i].values);

@@ -201,7 +201,8 @@ static bool reads_outside(const maker *m, const pz_node *node, int i) {
   const pz_attr_conv *c = &node->attr.conv;
   const pz_attr_pool *p = &node->attr.pool;
   if (node->op == PZ_OP_CONV) return c->pad_lo[i] || c->pad_hi[i];
-  if (node->op == PZ_OP_POOL) return p->pad_lo[i] || p->pad_hi[i] || (p->ceil && p->stride[i] > 1 && m->l.any_size[i]);
+  if (node->op == PZ_OP_POOL)
+    return p->pad_lo[i] || p->pad_hi[i] || (p->ceil && p->stride[i] > 1 && m->l.any_size[i]);
   if (node->op != PZ_OP_DECONV) return false;
   const int64_t reach = (int64_t)c->dilation[i] * (c->kernel[i] - 1);
   return reach - c->pad_lo[i] >= c->stride[i] || reach - c->pad_hi[i] + c->output_pad[i] >= c->stride[i];
@@ -474,7 +475,7 @@ static void tell(const maker *m, pz_exact_tile *facts) {
     facts->way[i] = i < m->first_axis ? PZ_TILE_TILE : m->o->way[i];
     facts->in[i] = facts->out[i] = 1;
     if (i < m->first_axis) continue;
-    facts->before[i] = m->l.before[i];
+    facts->before[i] = m->l.before[i], facts->first[i] = -m->l.before[i];
     facts->in[i] = pz_size_along(m->g, x, i), facts->out[i] = pz_size_along(m->g, y, i);
     if (!is_cut(m, i)) continue;
     const span *in = &m->of[x][i], *out = &m->of[y][i];

@@ -66,9 +66,6 @@ static pz_status bind_ports(const char *path, pz_net *net, pz_patch_function *f,
   return PZ_OK;
 }
 
-/* Whole numbers that float holds. */
-enum { MOST_VOXELS = 1 << 24 };
-
 static pz_status check_exact(const char *path, const pz_infer_options *options, const pz_network_tiles *t,
                              const pz_network_locality *l, const pz_net *net, pz_error *err) {
   pz_port place;

@@ -26,6 +26,8 @@
 #include "volume/tiling.h"
 #include "formats/volume.h"
 
+#define PZ_MOST_PLACE (1 << 23) /* voxels: floats hold all whole numbers up to twice that */
+
 /* What is applied to a patch. */
 typedef struct pz_patch_function {
   int64_t in[3], out[3]; /* z, y, x */

@@ -64,8 +64,9 @@ static bool read_ways(const json_t *o, pz_network_tiles *t) {
   const json_t *all = json_object_get(o, "way");
   for (int i = 0; i < 3; i++) {
     const char *way = json_string_value(json_array_get(all, (size_t)i));
-    t->stream[i] = way && !strcmp(way, "stream");
-    if (!way || (!t->stream[i] && strcmp(way, "tile") != 0) || (t->stream[i] && i)) return false;
+    t->stream[i] = way && !strcmp(way, "stream"), t->whole[i] = way && !strcmp(way, "whole");
+    if (!way || (!t->stream[i] && !t->whole[i] && strcmp(way, "tile") != 0) || (t->stream[i] && i))
+      return false;
   }
   return true;
 }
@@ -83,6 +84,11 @@ pz_status pz_network_tiles_read(const char *path, const char *manifest, pz_netwo
   if (good) return PZ_OK;
   return pz_fail(err, PZ_ERROR_INPUT,
                  "%s: manifest: exact: is not as pznet writes it; compile the network again", path);
+}
+
+int64_t pz_network_size(const pz_network_tiles *t, const pz_network_locality *l, int axis, int64_t voxels) {
+  const int64_t stride = l->any_size[axis] ? 1 : l->stride[axis];
+  return (voxels + 2 * t->before[axis] + stride - 1) / stride * stride;
 }
 
 double pz_arithmetic(const pz_network_locality *l, double runs, double voxels) {

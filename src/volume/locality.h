@@ -34,6 +34,8 @@ void pz_network_locality_read(const char *manifest, pz_network_locality *localit
 typedef struct pz_network_tiles {
   bool exact;     /* it is one */
   bool stream[3]; /* runs follow each other along this axis */
+  bool whole
+      [3]; /* a run makes all of the volume, which has to have the size that the network was compiled for */
   int64_t in[3], out[3], first[3], result[3];
   int64_t before
       [3]; /* by which the network's result is smaller at each end; 0: it looks at zeros beyond the volume */
@@ -42,6 +44,9 @@ typedef struct pz_network_tiles {
 /* Of a manifest that a network file has; what is not as it should be is PZ_ERROR_INPUT. */
 pz_status pz_network_tiles_read(const char *path, const char *manifest, pz_network_tiles *tiles,
                                 pz_error *err);
+
+/* The size that such a network is told of a volume of so many voxels along an axis: with what it looks at beyond, and up to what it can be applied to. */
+int64_t pz_network_size(const pz_network_tiles *t, const pz_network_locality *l, int axis, int64_t voxels);
 
 /* How many times the ideal arithmetic so many runs for so many voxels are; 0: not known. */
 double pz_arithmetic(const pz_network_locality *l, double runs, double voxels);

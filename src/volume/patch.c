@@ -231,9 +231,8 @@ static void tell_place(const pz_window *s, const int64_t k[3]) {
   const pz_patch_function *f = s->function;
   for (int i = 0; i < 3 && f->tiles; i++) {
     const pz_axis *a = &s->block.grid.axis[i];
-    const int64_t stride = f->locality->any_size[i] ? 1 : f->locality->stride[i];
     f->place[i] = (float)pz_axis_place(a, k[i]);
-    f->place[3 + i] = (float)((a->size + 2 * f->tiles->before[i] + stride - 1) / stride * stride);
+    f->place[3 + i] = (float)pz_network_size(f->tiles, f->locality, i, a->size);
   }
 }
 

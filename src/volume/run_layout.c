@@ -379,12 +379,31 @@ static pz_status fit(const pz_run_asked *q, const ways w[2], const int64_t sink[
   return too_little(limit, given ? NULL : &machine, a, err);
 }
 
+/* Along axes of which a run makes all; and that places are numbers of single precision. */
+static pz_status check_sizes(const pz_patch_function *f, const pz_box *view, pz_error *err) {
+  for (int i = 0; i < 3 && f->tiles; i++) {
+    const int64_t size = view->size[i], in = f->in[i];
+    if (size > PZ_MOST_PLACE)
+      return pz_fail(err, PZ_ERROR_INPUT,
+                     "the volume has %lld voxels along %c; exact tiles are of at most %d", (long long)size,
+                     "zyx"[i], PZ_MOST_PLACE);
+    if (f->tiles->whole[i] && (size > f->out[i] || size <= f->out[i] - f->locality->stride[i]))
+      return pz_fail(err, PZ_ERROR_INPUT,
+                     "the volume has %lld voxels along %c; the network was compiled for whole volumes of "
+                     "%lld: compile it "
+                     "with --volume for this size, or without",
+                     (long long)size, "zyx"[i], (long long)(in - 2 * f->tiles->before[i]));
+  }
+  return PZ_OK;
+}
+
 static pz_status tile(const pz_run_asked *q, pz_run_layout *a, pz_error *err) {
   const pz_patch_function *f = q->function;
   pz_box box;
   if (f->tiles) PZ_TRY(pz_tiling_exact(q->options, f->tiles, f->locality, &a->tiling, err));
   else PZ_TRY(pz_tiling_resolve(q->options, f->in, f->out, f->planar, &a->tiling, err));
   PZ_TRY(choose_view(q->input->info.shape, q->options, &box, &a->view, err));
+  PZ_TRY(check_sizes(f, &a->view, err));
   PZ_TRY(pz_grid_make(a->view.size, f->in, f->out, &a->tiling.grid, &a->grid, err));
   /* Of the whole, so that a box is summed as the whole is. */
   const pz_axis *axis = a->grid.axis;

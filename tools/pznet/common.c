@@ -234,6 +234,7 @@ bool tool_model_set(tool_model *m, const char *name, const char *value, bool *go
   else if (!strcmp(name, "search")) o->search = value;
   else if (!strcmp(name, "tiling")) o->tiling = value;
   else if (!strcmp(name, "patch")) o->patch = value;
+  else if (!strcmp(name, "volume")) o->volume = value;
   else if (!strcmp(name, "algorithm")) {
     *good = add(name, m->algorithms, &o->n_algorithms, value);
     o->algorithms = m->algorithms;

@@ -144,6 +144,8 @@ typedef struct tool_model {
        "for exact tiles: pznet infer makes each voxel as the evaluation of the whole volume does"},          \
       {"patch", 0, "Z,Y,X",                                                                                  \
        "of exact tiles: the voxels that a run makes, multiples of the total stride; default: the model's"},  \
+      {"volume", 0, "Z,Y,X",                                                                                 \
+       "of exact tiles: the size of the volumes; runs make all of y and x where --patch is no smaller"},     \
       {"search", 0, "HOW",                                                                                   \
        "what is chosen from: global (default): all algorithms and layouts; transforms, layout or "           \
        "nchw:\n" TOOL_HELP_COLUMN "less, as pznet inspect --plan compares"},                                 \

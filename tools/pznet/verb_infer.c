@@ -357,7 +357,7 @@ static const tool_option options[] = {
     {"context", 0, "Z,Y,X",
      "tile the box with so many voxels around it by itself; default: as a run of the whole volume has it"},
     {"tiling", 0, "NAME",
-     "pznet (default), monai, nnunet, chunkflow: patches as that package has them; exact: compile --tiling exact"},
+     "pznet (default), monai, nnunet, chunkflow: patches as that package has them; exact: of exact tiles"},
     {"overlap", 0, "Z,Y,X",
      "what neighbouring patches share: voxels (4,32,32), or a part of the patch (0.25); default 0,\n"
      "                               monai 0.25, nnunet 0.5, chunkflow 0.5"},

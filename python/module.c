@@ -66,21 +66,23 @@ static bool budget_of(PyObject *seconds, pz_compile_options *o) {
 }
 
 static PyObject *compile_network(PyObject *module, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {
-      "model",        "output", "weights", "isa",     "cc",        "emit_c",    "disable", "inputs",
-      "progress",     "effort", "tuning",  "threads", "precision", "max_error", "target",  "input_types",
-      "output_types", "cache",  "budget",  "tiling",  "patch",     "volume",    NULL};
+  static char *names[] = {"model",     "output",    "weights",  "isa",         "cc",           "emit_c",
+                          "disable",   "inputs",    "progress", "effort",      "tuning",       "threads",
+                          "precision", "max_error", "target",   "input_types", "output_types", "cache",
+                          "budget",    "tiling",    "patch",    "volume",      "memory",       NULL};
   compile_args a = {.options = PZ_COMPILE_OPTIONS, .progress = Py_None};
   pz_compile_options *o = &a.options;
   PyObject *budget = Py_None;
+  long long memory = 0;
   const char **shapes = NULL, **input_types = NULL, **output_types = NULL;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&O&zzzzzOOzzizd|zOOzOzzz", names, PyUnicode_FSConverter,
-                                   &a.model, PyUnicode_FSConverter, &a.output, &o->weights, &o->isa, &o->cc,
-                                   &o->emit_c, &o->disable, &a.shapes, &a.progress, &o->effort, &o->tuning,
-                                   &o->threads, &o->precision, &o->max_error, &o->target, &a.input_types,
-                                   &a.output_types, &o->cache, &budget, &o->tiling, &o->patch, &o->volume))
+  if (!PyArg_ParseTupleAndKeywords(
+          args, kwargs, "O&O&zzzzzOOzzizd|zOOzOzzzL", names, PyUnicode_FSConverter, &a.model,
+          PyUnicode_FSConverter, &a.output, &o->weights, &o->isa, &o->cc, &o->emit_c, &o->disable, &a.shapes,
+          &a.progress, &o->effort, &o->tuning, &o->threads, &o->precision, &o->max_error, &o->target,
+          &a.input_types, &a.output_types, &o->cache, &budget, &o->tiling, &o->patch, &o->volume, &memory))
     return NULL;
   PyObject *result = NULL;
+  o->memory = memory;
   if (budget_of(budget, o) && strings(a.shapes, &shapes, &o->n_input_shapes) &&
       strings(a.input_types, &input_types, &o->n_input_types) &&
       strings(a.output_types, &output_types, &o->n_output_types)) {

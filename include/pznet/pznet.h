@@ -113,8 +113,8 @@ typedef struct pz_compile_options {
   /* "exact": a network file for exact tiles (doc/volumes-exact.md), which pz_infer applies to volumes so that each voxel is what the evaluation of the
    * whole volume gives. Its runs follow each other along z. NULL: one for patches as the model has them */
   const char *tiling;
-  /* of such a file, "Z,Y,X" ("Y,X" of a 2D network): the voxels of the result that a run makes, multiples of the total stride; NULL: about as many
-   * as the model's result has */
+  /* of such a file, "Z,Y,X" ("Y,X" of a 2D network): the voxels of the result that a run makes, multiples of the total stride; "auto": as many as
+   * fit into `memory` with all that pz_infer takes; NULL: about as many as the model's result has */
   const char *patch;
   /* of such a file, "Z,Y,X" or "Y,X": the size of the volumes that it will be applied to. Along y and x, where `patch` is no less, a run makes all of
    * the volume, which costs nothing beside the ideal; the file takes volumes of that size alone then. NULL: any */

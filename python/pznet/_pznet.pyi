@@ -25,6 +25,7 @@ def compile(
     tiling: str | None = None,
     patch: str | None = None,
     volume: str | None = None,
+    memory: int = 0,
 ) -> str: ...
 def infer(net: Net, options: tuple[Any, ...], /) -> str: ...
 def tune(

@@ -39,8 +39,9 @@ class Options(TypedDict, total=False):
     cache: Path | None
     threads: int | None
     tiling: str | None
-    patch: Sequence[int] | None
+    patch: Sequence[int] | str | None
     volume: Sequence[int] | None
+    memory: int | None
 
 
 def _types(wanted: Mapping[str, str] | str | None) -> list[str]:
@@ -63,7 +64,7 @@ def network_file(model: Path, output: Path, options: Options) -> dict[str, Any]:
     if target is not None and not isinstance(target, str):
         target = ",".join(target)
     shapes = [f"{name}=" + "x".join(str(int(d)) for d in shape) for name, shape in (options.get("inputs") or {}).items()]
-    patch, volume = (None if n is None else ",".join(str(int(i)) for i in n) for n in (options.get("patch"), options.get("volume")))
+    patch, volume = (n if n is None or isinstance(n, str) else ",".join(str(int(i)) for i in n) for n in (options.get("patch"), options.get("volume")))
     paths = (options.get("weights"), options.get("emit_c"), options.get("tuning"), options.get("cache"))
     weights, emit_c, tuning, cache = (p if p is None else os.fspath(p) for p in paths)
     summary: dict[str, Any] = json.loads(
@@ -71,7 +72,7 @@ def network_file(model: Path, output: Path, options: Options) -> dict[str, Any]:
                        options.get("progress"), options.get("effort"), tuning, options.get("threads") or 0,
                        options.get("precision"), options.get("max_error") or 0.0,
                        target, _types(options.get("input_types")), _types(options.get("output_types")), cache, options.get("budget"),
-                       options.get("tiling"), patch, volume)
+                       options.get("tiling"), patch, volume, options.get("memory") or 0)
     )
     return summary
 
@@ -121,10 +122,10 @@ def compile(
     None: as "measure", within a budget. budget: seconds that measuring may take, what is worth most first; 0: nothing is measured; None: 10
     where effort is None, else any. tuning: the database of times, or "none". cache: the folder of kernels that were
     compiled before, or "none". threads: that layers are cut for and timed with; None: the
-    cores of this process.
+    cores of this process. memory: bytes that weights and a run may take together.
     tiling: "exact" for a network file for exact tiles, which `infer` applies so that each voxel is as the evaluation of the whole volume
-    has it. patch: of such a file, the voxels of the result that a run makes, multiples of the total stride. volume: the size of the volumes: along y
-    and x a run makes all of it where the patch is no smaller.
+    has it. patch: of such a file, the voxels of the result that a run makes, multiples of the total stride, or "auto": as many as fit into
+    `memory`. volume: the size of the volumes: along y and x a run makes all of it where the patch is no smaller.
     Returns the manifest with the timings, or the open network. Raises `Error`, ValueError or MemoryError.
     """
     module = export.is_module(model)

@@ -1,11 +1,9 @@
 /* model.c: a model file, imported and optimised. */
 #include "api/api.h"
+#include "api/exact.h"
 #include "base/digest.h"
 #include "base/file.h"
-#include "graph/locality.h"
 #include "import/import.h"
-#include "emit/locality.h"
-#include "optimise/exact_tile.h"
 #include "optimise/optimise.h"
 
 #include <stdlib.h>
@@ -156,103 +154,6 @@ static void note_pass(void *host, const pz_pass *pass, int changes, const pz_gra
       pz_json_pack(j, "{s:s, s:s, s:i}", "name", pass->name, "title", pass->title, "changes", changes));
 }
 
-/* ---- exact tiles ---- */
-
-/* "Z,Y,X", as many numbers as the network has axes. */
-static pz_status parse_sizes(const char *option, const char *text, int32_t first, int64_t out[PZ_SPATIAL],
-                             pz_error *err) {
-  const char *at = text;
-  for (int i = first; i < PZ_SPATIAL; i++) {
-    char *end;
-    out[i] = strtoll(at, &end, 10);
-    if (end == at || out[i] < 1 || out[i] > INT32_MAX || *end != (i + 1 < PZ_SPATIAL ? ',' : 0))
-      return pz_fail(err, PZ_ERROR_USAGE, "--%s %s: expected %s", option, text,
-                     first == 0 ? "three numbers, as 16,256,256" : "a number for each axis, as 256,256");
-    at = end + 1;
-  }
-  return PZ_OK;
-}
-
-static pz_status print_json(pz_model *m, json_t *o, const char **text, pz_error *err) {
-  char *all = pz_json_print(&m->json, o, 0);
-  json_decref(o);
-  *text = all ? pz_arena_strdup(m->arena, all) : NULL;
-  free(all);
-  return *text ? PZ_OK : pz_fail_memory(err, "what a network depends on", 4096);
-}
-
-static json_t *triple(pz_json *j, const int64_t v[PZ_SPATIAL]) {
-  return pz_json_pack(j, "[I,I,I]", (json_int_t)v[0], (json_int_t)v[1], (json_int_t)v[2]);
-}
-
-static pz_status tell_exact(pz_model *m, const pz_exact_tile *t, pz_error *err) {
-  static const char *const ways[] = {"whole", "tile", "stream"};
-  pz_json *j = &m->json;
-  json_t *way = json_array();
-  for (int i = 0; i < PZ_SPATIAL; i++) pz_json_append(j, way, json_string(ways[t->way[i]]));
-  json_t *o = pz_json_pack(j, "{s:o, s:o, s:o, s:o, s:o, s:o}", "way", way, "in", triple(j, t->in), "out",
-                           triple(j, t->out), "first", triple(j, t->first), "result", triple(j, t->result),
-                           "before", triple(j, t->before));
-  return print_json(m, o, &m->exact, err);
-}
-
-/* Results of a run: as asked, or the model's own in whole strides. */
-static pz_status choose_tile(const pz_compile_options *o, const pz_graph *g, int32_t first,
-                             pz_exact_options *tile, pz_error *err) {
-  pz_locality l;
-  PZ_TRY(pz_graph_locality(g, &l, err));
-  if (o->patch) PZ_TRY(parse_sizes("patch", o->patch, first, tile->out, err));
-  for (int i = first; i < PZ_SPATIAL; i++) {
-    tile->way[i] = i ? PZ_TILE_TILE : PZ_TILE_STREAM;
-    if (o->patch || g->n_outputs != 1 || g->tensors[g->outputs[0]].shape.rank < 3) continue;
-    const int64_t all = pz_shape_as5(&g->tensors[g->outputs[0]].shape).s[i];
-    tile->out[i] = all / l.stride[i] * l.stride[i];
-    if (!tile->out[i]) tile->out[i] = l.stride[i];
-  }
-  return PZ_OK;
-}
-
-static int32_t first_axis(const pz_graph *g) {
-  const int32_t first = PZ_SPATIAL + 2 - g->tensors[g->inputs[0]].shape.rank;
-  return first < 0 ? 0 : first;
-}
-
-/* Along y and x where a run makes all of the volume: the way, and what the network's input is to be. *other: it is of another size. */
-static pz_status choose_whole(const pz_compile_options *o, const pz_graph *g, pz_exact_options *tile,
-                              pz_shape *shape, bool *other, pz_error *err) {
-  const int32_t first = first_axis(g);
-  int64_t size[PZ_SPATIAL];
-  pz_locality l;
-  *shape = g->tensors[g->inputs[0]].shape, *other = false;
-  if (!o->volume) return PZ_OK;
-  PZ_TRY(pz_graph_locality(g, &l, err));
-  PZ_TRY(parse_sizes("volume", o->volume, first, size, err));
-  for (int i = 1; i < PZ_SPATIAL; i++) {
-    const int32_t dim = shape->rank - PZ_SPATIAL + i;
-    if (i < first || dim < 2 || tile->out[i] < size[i]) continue;
-    const int64_t stride = l.any_size[i] ? 1 : l.stride[i], all = size[i] + 2 * l.before[i];
-    tile->way[i] = PZ_TILE_WHOLE;
-    const int64_t needed =
-        (all - shape->dim[dim] % stride + stride - 1) / stride * stride + shape->dim[dim] % stride;
-    *other = *other || needed != shape->dim[dim];
-    shape->dim[dim] = needed;
-  }
-  return PZ_OK;
-}
-
-static pz_status make_exact(pz_model *m, const pz_exact_options *wanted, pz_error *err) {
-  const pz_exact_options tile = *wanted;
-  pz_exact_tile facts;
-  pz_graph *made;
-  json_t *locality;
-  PZ_TRY(pz_exact_tile_make(m->before, &tile, &made, &facts, err));
-  pz_status status = pz_locality_json(&m->json, m->before, &locality, err);
-  pz_graph_free(m->before);
-  m->before = made;
-  if (status == PZ_OK) status = print_json(m, locality, &m->locality, err);
-  return status == PZ_OK ? tell_exact(m, &facts, err) : status;
-}
-
 static pz_status import_model(const char *path, const pz_import_options *import, pz_model *m, pz_error *err) {
   return (is_onnx(path) ? pz_import_onnx : pz_import_caffe)(path, import, &m->before, err);
 }
@@ -265,8 +166,7 @@ static pz_status prepare_exact(const char *path, const pz_compile_options *o, co
   if (m->before->n_inputs != 1)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: has %d inputs; exact tiles are of networks with one", path,
                    (int)m->before->n_inputs);
-  PZ_TRY(choose_tile(o, m->before, first_axis(m->before), tile, err));
-  PZ_TRY(choose_whole(o, m->before, tile, &shape.shape, &other, err));
+  PZ_TRY(pz_exact_choose(o, m->before, tile, &shape.shape, &other, err));
   if (!other) return PZ_OK;
   shape.input = pz_arena_strdup(m->arena, m->before->tensors[m->before->inputs[0]].name);
   if (!shape.input) return pz_fail_memory(err, "a name", 0);
@@ -278,28 +178,18 @@ static pz_status prepare_exact(const char *path, const pz_compile_options *o, co
   return import_model(path, &again, m, err);
 }
 
-static pz_status check_tiling(const pz_compile_options *o, pz_error *err) {
-  if (o->tiling && strcmp(o->tiling, "exact"))
-    return pz_fail(err, PZ_ERROR_USAGE, "--tiling %s: expected exact", o->tiling);
-  if ((o->patch || o->volume) && !o->tiling)
-    return pz_fail(
-        err, PZ_ERROR_USAGE,
-        "--patch and --volume go with --tiling exact; else a model's own patch is set with --input");
-  return PZ_OK;
-}
-
 static pz_status load(const char *path, const pz_compile_options *options, pz_model *m, pz_error *err) {
   pz_digest digest;
   pz_import_options import = {
       .weights = options->weights, .notes = &m->notes, .digest = &digest, .interrupt = options->interrupt};
   pz_digest_begin(&digest);
-  PZ_TRY(check_tiling(options, err));
+  PZ_TRY(pz_exact_check(options, err));
   PZ_TRY(parse_shapes(m->arena, options, &import, err));
   PZ_TRY(import_model(path, &import, m, err));
   pz_exact_options tile = {0};
   if (options->tiling) PZ_TRY(prepare_exact(path, options, &import, m, &tile, err));
   PZ_TRY(set_types(m->arena, options, m->before, err));
-  if (options->tiling) PZ_TRY(make_exact(m, &tile, err));
+  if (options->tiling) PZ_TRY(pz_exact_apply(m, &tile, err));
   PZ_TRY(digest_model(path, options, &digest, err));
   pz_digest_end_text(&digest, m->digest);
   if (m->notes.failed) return pz_fail_memory(err, "notes", 64);

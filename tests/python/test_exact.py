@@ -83,6 +83,23 @@ class Exact(unittest.TestCase):
             np.testing.assert_array_equal(part, got[(slice(None), *box)])
         self.assertTrue((pznet.infer(volume, net, threads=1) == pznet.infer(volume, net, threads=3)).all())
 
+    def test_whole_planes(self):
+        volume = np.random.default_rng(5).random((11, 21, 18), np.float32)
+        want = self.whole(UNET, volume, 2)
+        for patch in [(4, 21, 18), (4, 32, 8)]:
+            net = self.network(UNET, (8, 16, 16), tiling="exact", patch=patch, volume=volume.shape)
+            self.same(pznet.infer(volume, net), want)
+        with self.assertRaisesRegex(Exception, "the volume has 16 voxels along y; the network was compiled for whole volumes of 22"):
+            pznet.infer(volume[:, :16], net)
+
+    def test_patch_by_memory(self):
+        volume = np.random.default_rng(6).random((9, 40, 50), np.float32)
+        net = self.network(UNET, (8, 16, 16), tiling="exact", patch="auto", memory=100 << 20, volume=volume.shape)
+        self.same(pznet.infer(volume, net, memory=200 << 20), self.whole(UNET, volume, 2))
+        for options, message in [({}, "--patch auto wants --memory"), ({"memory": 1 << 20}, "the smallest tiles take .* raise --memory")]:
+            with self.assertRaisesRegex((ValueError, MemoryError, pznet.Error), message):
+                self.network(UNET, (8, 16, 16), tiling="exact", patch="auto", **options)
+
     def test_images(self):
         volume = np.random.default_rng(2).random((3, 21, 34), np.float32)
         got = pznet.infer(volume, self.network(UNET, (16, 16), tiling="exact", patch=(8, 12)))

@@ -236,6 +236,14 @@ pz_status pz_net_run(pz_net *net, const void *const *inputs, void *const *output
  * again, after a run that is in progress. */
 void pz_net_reset(pz_net *net);
 
+/* Of a network file for exact tiles (pz_compile_options.tiling): the planes of a stream, some at a time. `planes` are the next ones of a column, as large as the
+ * first input says, with zeros where they lie outside of the volume; `results` receives as many. place: z, y and x of where the column's results begin,
+ * multiples of the sizes of the output; z grows by the output's planes from call to call, from a stream's first on. volume: the volume's size. A stream
+ * begins behind pz_net_reset. What of `planes` and `results` is which voxel, and how many calls go by before the first result, the manifest's "exact" says: planes are
+ * voxels place + first .., results those of place + result ... PZ_ERROR_INPUT: it is no such file. */
+pz_status pz_net_stream(pz_net *net, const int64_t place[3], const int64_t volume[3], const void *planes,
+                        void *results);
+
 /* One step of the network's plan and what it took. Strings live as long as the net. */
 typedef struct pz_step_profile {
   const char *name, *op, *algorithm;

@@ -119,6 +119,37 @@ pz_status pz_net_run(pz_net *net, const void *const *inputs, void *const *output
 
 void pz_net_reset(pz_net *net) { pz_runtime_reset(net); }
 
+static bool takes_places(const pz_net *net) {
+  const pz_abi_port *place = &net->abi->inputs[1];
+  return net->abi->n_inputs == 2 && net->abi->n_outputs == 1 && place->rank == 1 && place->dim[0] == 6 &&
+         place->type == PZ_ABI_F32 && net->abi->state_bytes > 0;
+}
+
+/* Floats hold all whole numbers up to 2^24. */
+static bool is_place(const int64_t place[3], const int64_t volume[3]) {
+  for (int i = 0; i < 3; i++)
+    if (place[i] < 0 || place[i] > 1 << 23 || volume[i] < 1 || volume[i] > 1 << 23) return false;
+  return true;
+}
+
+pz_status pz_net_stream(pz_net *net, const int64_t place[3], const int64_t volume[3], const void *planes,
+                        void *results) {
+  pz_error err = {0};
+  float at[6];
+  if (!net || !place || !volume || !planes || !results)
+    return wrong_use("pz_net_stream: net, place, volume, planes and results must be given");
+  if (!takes_places(net)) {
+    pz_fail(&err, PZ_ERROR_INPUT,
+            "%s: was not compiled for exact tiles of volumes; compile it with --tiling exact",
+            pz_runtime_path(net));
+    return pz_public_status(&err);
+  }
+  if (!is_place(place, volume))
+    return wrong_use("pz_net_stream: a place or a size that is negative or above 2^23");
+  for (int i = 0; i < 3; i++) at[i] = (float)place[i], at[3 + i] = (float)volume[i];
+  return pz_net_run(net, (const void *const[]){planes, at}, (void *const[]){results});
+}
+
 pz_status pz_net_profile(pz_net *net, const void *const *inputs, void *const *outputs, int32_t runs,
                          pz_step_profile *steps) {
   if (!buffers_are_there(net, inputs, outputs))

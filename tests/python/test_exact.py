@@ -1,6 +1,7 @@
 """Exact tiles: `infer` of small networks that are compiled for them, beside the network compiled for the whole volume, 1e-5; boxes, threads and a run that
 was interrupted have the same bits. PZNET: the command."""
 
+import importlib.util
 import itertools
 import os
 import signal
@@ -131,6 +132,38 @@ class Exact(unittest.TestCase):
         self.assertGreater(stopped, 0)
         self.assertEqual(subprocess.run(command + ["--resume"]).returncode, 0)
         np.testing.assert_array_equal(np.load(out), want)
+
+    @unittest.skipUnless(importlib.util.find_spec("torch") and importlib.util.find_spec("onnx"), "PyTorch or onnx is missing")
+    def test_pytorch(self):
+        """Modules of local layers beside PyTorch's own evaluation of the whole volume."""
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, up):
+                super().__init__()
+                self.first = nn.Sequential(nn.Conv3d(1, 6, 3, padding=1), nn.BatchNorm3d(6), nn.LeakyReLU(0.1))
+                self.down = nn.Sequential(nn.Conv3d(6, 8, 3, stride=2, padding=1), nn.ELU(), nn.Conv3d(8, 8, 3, padding=2, dilation=2), nn.ReLU())
+                self.up = up
+                self.last = nn.Conv3d(6, 2, (3, 5, 3), padding=(1, 2, 1))
+
+            def forward(self, x):
+                x = self.first(x)
+                return torch.softmax(self.last(x + self.up(self.down(x))), 1)
+
+        torch.manual_seed(1)
+        ups = [nn.ConvTranspose3d(8, 6, 2, stride=2), nn.ConvTranspose3d(8, 6, 4, stride=2, padding=1),
+               nn.Sequential(nn.Upsample(scale_factor=2), nn.Conv3d(8, 6, 3, padding=1))]
+        volume = np.random.default_rng(7).random((10, 26, 22), np.float32)
+        for up in ups:
+            module = Net(up).eval()
+            for norm in (module.first[1],):
+                norm.running_mean.uniform_(-0.3, 0.3), norm.running_var.uniform_(0.5, 2)
+            with torch.no_grad():
+                want = module(torch.from_numpy(volume)[None, None])[0].numpy()
+            net = self.path("net.so")
+            pznet.compile(module, torch.zeros(1, 1, 8, 16, 16), net, effort="estimate", tuning="none", tiling="exact", patch=(4, 10, 8))
+            self.same(pznet.infer(volume, net), want)
 
     def test_refused(self):
         volume = np.zeros((8, 8, 8), np.float32)

@@ -63,7 +63,7 @@ typedef struct pz_solver {
   bool (*views)(const pz_query *q, const pz_storage *in, int32_t i, pz_storage *view);
   /* The inputs, a bit a slot, one of which the first output may overwrite. NULL: none. */
   uint32_t (*overwrites)(const pz_query *q);
-  bool through; /* output 0 lies in input 0, which nothing else reads, and is written through it */
+  bool through;    /* output 0 lies in input 0, which nothing else reads, and is written through it */
   bool any_layout; /* the input is read in whichever layout there is */
   uint32_t caps;   /* PZ_CAP_... */
   bool needs_amx;  /* its calls need AMX */

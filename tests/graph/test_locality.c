@@ -159,19 +159,23 @@ static void test_larger(void **state) {
   int64_t out[3];
   double multiply_adds;
   bool fits;
-  assert_int_equal(pz_graph_arithmetic(g, (const int64_t[3]){1, 1, 144}, out, &multiply_adds, &fits, NULL), PZ_OK);
+  assert_int_equal(pz_graph_arithmetic(g, (const int64_t[3]){1, 1, 144}, out, &multiply_adds, &fits, NULL),
+                   PZ_OK);
   assert_true(fits && out[2] == 144 && fabs(multiply_adds - 144 * (3 + 3 + 1.5 + 1)) < 1e-9);
-  assert_int_equal(pz_graph_arithmetic(g, (const int64_t[3]){1, 1, 145}, out, &multiply_adds, &fits, NULL), PZ_OK);
+  assert_int_equal(pz_graph_arithmetic(g, (const int64_t[3]){1, 1, 145}, out, &multiply_adds, &fits, NULL),
+                   PZ_OK);
   assert_false(fits);
   pz_graph_free(g);
   g = parse(LINE "%a = conv \"a\" %x, %w kernel 1,1,3\n%y = conv \"y\" %a, %w kernel 1,1,3\noutput %y\n");
-  assert_int_equal(pz_graph_arithmetic(g, (const int64_t[3]){1, 1, 10}, out, &multiply_adds, &fits, NULL), PZ_OK);
+  assert_int_equal(pz_graph_arithmetic(g, (const int64_t[3]){1, 1, 10}, out, &multiply_adds, &fits, NULL),
+                   PZ_OK);
   assert_true(fits && out[2] == 6 && multiply_adds == 3 * 8 + 3 * 6);
   pz_graph_free(g);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_reach), cmocka_unit_test(test_sizes),
-                                     cmocka_unit_test(test_global), cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_larger)};
+                                     cmocka_unit_test(test_global), cmocka_unit_test(test_arithmetic),
+                                     cmocka_unit_test(test_larger)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,7 +184,7 @@ static void planned(void *host, const char *text) {
               (long long)json_integer_value(json_object_get(p, "patches")),
               tool_size(json_number_value(json_object_get(p, "peak_bytes")), memory));
     const long long blocks = json_integer_value(json_object_get(p, "blocks"));
-    if (blocks > 1)
+    if (blocks > 1 && json_number_value(json_object_get(p, "repeated")) > 0) /* not columns of exact tiles */
       tool_warn("%lld blocks, since memory does not suffice for whole planes: %.0f%% of the patches again\n",
                 blocks, 100 * json_number_value(json_object_get(p, "repeated")));
     print_arithmetic(json_object_get(p, "arithmetic"));

@@ -36,7 +36,7 @@ def size(n: float) -> str:
 def planned(plan: dict[str, Any]) -> None:
     shapes = (" x ".join(str(n) for n in plan[name]["shape"]) for name in ("input", "output"))
     say("volume {}, output {}, {} patches, peak memory about {}".format(*shapes, plan["patches"], size(plan["peak_bytes"])))
-    if plan["blocks"] > 1:
+    if plan["blocks"] > 1 and plan["repeated"] > 0:  # not columns of exact tiles
         say(f"{plan['blocks']} blocks, since memory does not suffice for whole planes: {100 * plan['repeated']:.0f}% of the patches again")
     for note in plan.get("notes", []):
         say(f"pznet: note: {note}")

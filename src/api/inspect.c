@@ -288,6 +288,7 @@ static pz_status as_table(view *v, pz_text *out, pz_error *err) {
   PZ_TRY(model_locality(v, &m, err));
   locality_lines(v->model.arena, m, out);
   json_decref(m);
+  PZ_TRY(pz_json_end(&v->model.json, "what a network depends on", err));
   choice_table(v, out);
   return PZ_OK;
 }

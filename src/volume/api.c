@@ -67,7 +67,8 @@ static pz_status bind_ports(const char *path, pz_net *net, pz_patch_function *f,
 }
 
 static pz_status check_exact(const char *path, const pz_infer_options *options, const pz_network_tiles *t,
-                             const pz_network_locality *l, const pz_net *net, pz_error *err) {
+                             const pz_network_locality *l, const pz_net *net, const pz_patch_function *f,
+                             pz_error *err) {
   pz_port place;
   if (!t->exact && options->tiling == PZ_TILING_EXACT && l->layer[0])
     return pz_fail(err, PZ_ERROR_INPUT,
@@ -77,8 +78,13 @@ static pz_status check_exact(const char *path, const pz_infer_options *options, 
     return pz_fail(err, PZ_ERROR_INPUT,
                    "%s: was not compiled for exact tiles; compile it with --tiling exact", path);
   if (!t->exact) return PZ_OK;
-  if (!l->known || pz_net_inputs(net) != 2 || pz_net_input(net, 1, &place) != PZ_OK || place.rank != 1 ||
-      place.elements != 6 || place.dtype != PZ_F32)
+  bool sound = true;
+  for (int i = 0; i < 3; i++)
+    sound = sound && t->in[i] == f->in[i] && t->out[i] == f->out[i] && t->first[i] <= 0 &&
+            t->result[i] <= 0 && t->first[i] > -PZ_MOST_PLACE && t->result[i] > -PZ_MOST_PLACE &&
+            t->before[i] < PZ_MOST_PLACE;
+  if (!sound || !l->known || pz_net_inputs(net) != 2 || pz_net_input(net, 1, &place) != PZ_OK ||
+      place.rank != 1 || place.elements != 6 || place.dtype != PZ_F32)
     return pz_fail(err, PZ_ERROR_INPUT,
                    "%s: is not as pznet compiles networks for exact tiles; compile it again", path);
   return PZ_OK;
@@ -143,8 +149,8 @@ static pz_status with_net(pz_net *net, const pz_volume_reader *input, const pz_v
     f.tiles = &tiles, f.place = exact.place;
     f.run = run_exact, f.host = &exact, f.reset = reset_exact;
   }
-  PZ_TRY(check_exact(path, options, &tiles, &locality, net, err));
   PZ_TRY(bind_ports(path, net, &f, err));
+  PZ_TRY(check_exact(path, options, &tiles, &locality, net, &f, err));
   PZ_TRY(check_scale(path, &locality, err));
   return with_volume(&f, input, output, options, report, err);
 }

@@ -382,12 +382,13 @@ static pz_status fit(const pz_run_asked *q, const ways w[2], const int64_t sink[
 /* Along axes of which a run makes all; and that places are numbers of single precision. */
 static pz_status check_sizes(const pz_patch_function *f, const pz_box *view, pz_error *err) {
   for (int i = 0; i < 3 && f->tiles; i++) {
-    const int64_t size = view->size[i], in = f->in[i];
+    const int64_t size = view->size[i], in = f->in[i], out = f->out[i], stride = f->locality->stride[i];
+    const bool fits = f->locality->any_size[i] ? size == out : size <= out && size > out - stride;
     if (size > PZ_MOST_PLACE)
       return pz_fail(err, PZ_ERROR_INPUT,
                      "the volume has %lld voxels along %c; exact tiles are of at most %d", (long long)size,
                      "zyx"[i], PZ_MOST_PLACE);
-    if (f->tiles->whole[i] && (size > f->out[i] || size <= f->out[i] - f->locality->stride[i]))
+    if (f->tiles->whole[i] && !fits)
       return pz_fail(err, PZ_ERROR_INPUT,
                      "the volume has %lld voxels along %c; the network was compiled for whole volumes of "
                      "%lld: compile it "

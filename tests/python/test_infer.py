@@ -480,7 +480,7 @@ class Infer(unittest.TestCase):
 
     def test_refusals(self):
         for options, says in (
-            ({"tiling": "mona"}, "tiling 'mona': expected pznet, monai, nnunet or chunkflow"),
+            ({"tiling": "mona"}, "tiling 'mona': expected pznet, monai, nnunet, chunkflow or exact"),
             ({"tiling": "monai", "blend": "bump"}, "blends with gaussian or constant, not bump"),
             ({"overlap": 10}, "overlap 10 along z"),
             ({"overlap": 1.0}, "overlap 1 along z"),
@@ -543,7 +543,7 @@ class Infer(unittest.TestCase):
     def test_the_command_refuses_contradictions(self):
         out = os.path.join(self.folder, "refused.npy")
         for options, says in (
-            (["--tiling", "tile"], "expected pznet, monai, nnunet or chunkflow"),
+            (["--tiling", "tile"], "expected pznet, monai, nnunet, chunkflow or exact"),
             (["--tiling", "monai", "--blend", "bump"], "blends with gaussian or constant, not bump"),
             (["--tiling", "chunkflow", "--blend", "gaussian"], "blends with bump, not gaussian"),
             (["--tiling", "chunkflow", "--border", "zero"], "a border has no meaning"),

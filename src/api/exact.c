@@ -43,18 +43,14 @@ static pz_status print_json(pz_model *m, json_t *o, const char **text, pz_error 
   return *text ? PZ_OK : pz_fail_memory(err, "what a network depends on", 4096);
 }
 
-static json_t *triple(pz_json *j, const int64_t v[PZ_SPATIAL]) {
-  return pz_json_pack(j, "[I,I,I]", (json_int_t)v[0], (json_int_t)v[1], (json_int_t)v[2]);
-}
-
 static pz_status tell_exact(pz_model *m, const pz_exact_tile *t, pz_error *err) {
   static const char *const ways[] = {"whole", "tile", "stream"};
   pz_json *j = &m->json;
   json_t *way = json_array();
   for (int i = 0; i < PZ_SPATIAL; i++) pz_json_append(j, way, json_string(ways[t->way[i]]));
-  json_t *o = pz_json_pack(j, "{s:o, s:o, s:o, s:o, s:o, s:o}", "way", way, "in", triple(j, t->in), "out",
-                           triple(j, t->out), "first", triple(j, t->first), "result", triple(j, t->result),
-                           "before", triple(j, t->before));
+  json_t *o = pz_json_pack(j, "{s:o, s:o, s:o, s:o, s:o, s:o}", "way", way, "in", pz_json_triple(j, t->in),
+                           "out", pz_json_triple(j, t->out), "first", pz_json_triple(j, t->first), "result",
+                           pz_json_triple(j, t->result), "before", pz_json_triple(j, t->before));
   return print_json(m, o, &m->exact, err);
 }
 
@@ -108,28 +104,24 @@ static void set_sides(int64_t side, const int64_t *volume, const pz_locality *l,
   }
 }
 
-/* The longest sides whose run fits into o->memory: the fewer voxels are computed twice. */
+/* The longest sides whose run fits into o->memory: the fewer voxels are computed twice. volume: NULL where it is not known. */
 static pz_status largest_tile(const pz_compile_options *o, const pz_graph *g, const pz_locality *l,
-                              int32_t first, pz_exact_options *tile, pz_error *err) {
-  int64_t volume[PZ_SPATIAL] = {0}, low = 0, high = MOST_SIDE, unit = 1;
+                              const int64_t *volume, int32_t first, pz_exact_options *tile, pz_error *err) {
+  int64_t low = 0, unit = 8, longest = MOST_SIDE;
   double bytes = 0, least = 0;
   if (!o->memory)
     return pz_fail(err, PZ_ERROR_USAGE, "--patch auto wants --memory, into which the tiles are to fit");
-  if (o->volume) PZ_TRY(parse_sizes("volume", o->volume, first, volume, err));
   for (int i = 0; i < PZ_SPATIAL; i++)
     if (l->stride[i] > unit) unit = l->stride[i];
-  if (unit < 8) unit = 8;
+  if (volume) longest = volume[1] > volume[2] ? volume[1] : volume[2];
+  int64_t high = in_strides(longest, unit);
   tile->out[0] =
       in_strides(PLANES > LEAST_PLANES * l->stride[0] ? PLANES : LEAST_PLANES * l->stride[0], l->stride[0]);
-  for (int i = 1; i < PZ_SPATIAL && o->volume; i++)
-    if (in_strides(volume[i], unit) < high) high = in_strides(volume[i], unit);
-  if (o->volume && volume[1] != volume[2])
-    high = in_strides(volume[1] > volume[2] ? volume[1] : volume[2], unit);
   while (low < high) { /* the longest that fits is in low .. high; low 0: none is known to */
     const int64_t side = low      ? (low + high + unit) / 2 / unit * unit
                          : !least ? (high < 256 ? high : 256)
                                   : in_strides(high / 2, unit);
-    set_sides(side, o->volume ? volume : NULL, l, first, tile);
+    set_sides(side, volume, l, first, tile);
     PZ_TRY(measure_tile(o, g, tile, &bytes, err));
     if (!least || bytes < least) least = bytes;
     if (bytes <= (double)o->memory) low = side;
@@ -141,51 +133,41 @@ static pz_status largest_tile(const pz_compile_options *o, const pz_graph *g, co
     return pz_fail(err, PZ_ERROR_MEMORY,
                    "--patch auto: the smallest tiles take %.0f MB, the limit is %.0f MB; raise --memory",
                    1e-6 * least, 1e-6 * (double)o->memory);
-  set_sides(low, o->volume ? volume : NULL, l, first, tile);
+  set_sides(low, volume, l, first, tile);
   return PZ_OK;
 }
 
 /* ---- tiles ---- */
 
 /* Results of a run: as asked, or the model's own in whole strides. */
-static pz_status choose_tile(const pz_compile_options *o, const pz_graph *g, int32_t first,
-                             pz_exact_options *tile, pz_error *err) {
-  pz_locality l;
-  PZ_TRY(pz_graph_locality(g, &l, err));
+static pz_status choose_tile(const pz_compile_options *o, const pz_graph *g, const pz_locality *l,
+                             const int64_t *volume, int32_t first, pz_exact_options *tile, pz_error *err) {
   const bool automatic = o->patch && !strcmp(o->patch, "auto");
   for (int i = first; i < PZ_SPATIAL; i++) tile->way[i] = i ? PZ_TILE_TILE : PZ_TILE_STREAM;
-  if (automatic) return largest_tile(o, g, &l, first, tile, err);
+  if (automatic) return largest_tile(o, g, l, volume, first, tile, err);
   if (o->patch) PZ_TRY(parse_sizes("patch", o->patch, first, tile->out, err));
   for (int i = first; i < PZ_SPATIAL; i++) {
     if (o->patch || g->n_outputs != 1 || g->tensors[g->outputs[0]].shape.rank < 3) continue;
     const int64_t all = pz_shape_as5(&g->tensors[g->outputs[0]].shape).s[i];
-    tile->out[i] = all / l.stride[i] * l.stride[i];
-    if (!tile->out[i]) tile->out[i] = l.stride[i];
+    tile->out[i] = all / l->stride[i] * l->stride[i];
+    if (!tile->out[i]) tile->out[i] = l->stride[i];
   }
   return PZ_OK;
 }
 
 /* Along y and x where a run makes all of the volume: the way, and what the network's input is to be. *other: it is of another size. */
-static pz_status choose_whole(const pz_compile_options *o, const pz_graph *g, pz_exact_options *tile,
-                              pz_shape *shape, bool *other, pz_error *err) {
-  const int32_t first = first_axis(g);
-  int64_t size[PZ_SPATIAL];
-  pz_locality l;
-  *shape = g->tensors[g->inputs[0]].shape, *other = false;
-  if (!o->volume) return PZ_OK;
-  PZ_TRY(pz_graph_locality(g, &l, err));
-  PZ_TRY(parse_sizes("volume", o->volume, first, size, err));
+static void choose_whole(const pz_locality *l, const int64_t *volume, int32_t first, pz_exact_options *tile,
+                         pz_shape *shape, bool *other) {
   for (int i = 1; i < PZ_SPATIAL; i++) {
     const int32_t dim = shape->rank - PZ_SPATIAL + i;
-    if (i < first || dim < 2 || tile->out[i] < size[i]) continue;
-    const int64_t stride = l.any_size[i] ? 1 : l.stride[i], all = size[i] + 2 * l.before[i];
+    if (i < first || dim < 2 || tile->out[i] < volume[i]) continue;
+    const int64_t stride = l->any_size[i] ? 1 : l->stride[i], all = volume[i] + 2 * l->before[i];
     tile->way[i] = PZ_TILE_WHOLE;
     const int64_t needed =
         (all - shape->dim[dim] % stride + stride - 1) / stride * stride + shape->dim[dim] % stride;
     *other = *other || needed != shape->dim[dim];
     shape->dim[dim] = needed;
   }
-  return PZ_OK;
 }
 
 pz_status pz_exact_apply(pz_model *m, const pz_exact_options *tile, pz_error *err) {
@@ -202,6 +184,13 @@ pz_status pz_exact_apply(pz_model *m, const pz_exact_options *tile, pz_error *er
 
 pz_status pz_exact_choose(const pz_compile_options *o, const pz_graph *g, pz_exact_options *tile,
                           pz_shape *input, bool *other, pz_error *err) {
-  PZ_TRY(choose_tile(o, g, first_axis(g), tile, err));
-  return choose_whole(o, g, tile, input, other, err);
+  const int32_t first = first_axis(g);
+  int64_t volume[PZ_SPATIAL] = {0};
+  pz_locality l;
+  *input = g->tensors[g->inputs[0]].shape, *other = false;
+  PZ_TRY(pz_graph_locality(g, &l, err));
+  if (o->volume) PZ_TRY(parse_sizes("volume", o->volume, first, volume, err));
+  PZ_TRY(choose_tile(o, g, &l, o->volume ? volume : NULL, first, tile, err));
+  if (o->volume) choose_whole(&l, volume, first, tile, input, other);
+  return PZ_OK;
 }

@@ -81,3 +81,7 @@ char *pz_json_print(const pz_json *j, const json_t *json, size_t flags) {
 pz_status pz_json_end(const pz_json *j, const char *what, pz_error *err) {
   return j->failed ? pz_fail_memory(err, what, 4096) : PZ_OK;
 }
+
+json_t *pz_json_triple(pz_json *j, const int64_t v[3]) {
+  return pz_json_pack(j, "[I,I,I]", (json_int_t)v[0], (json_int_t)v[1], (json_int_t)v[2]);
+}

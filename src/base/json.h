@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct pz_json {
   bool failed;
@@ -31,6 +32,9 @@ void pz_json_append(pz_json *j, json_t *array, json_t *value);
 void pz_json_update(pz_json *j, json_t *object, const json_t *from);
 /* json_pack; NULL where it fails. */
 json_t *pz_json_pack(pz_json *j, const char *format, ...);
+
+/* An array of three whole numbers, as sizes along z, y and x are. */
+json_t *pz_json_triple(pz_json *j, const int64_t v[3]);
 
 /* A text of this program's own making, or of a file: NULL where it is no JSON (then `error` says why; it may be NULL), and where memory is short,
  * which is a failure. */

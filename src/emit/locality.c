@@ -2,10 +2,6 @@
 
 #include "graph/locality.h"
 
-static json_t *triple(pz_json *j, const int64_t v[PZ_SPATIAL]) {
-  return pz_json_pack(j, "[I,I,I]", (json_int_t)v[0], (json_int_t)v[1], (json_int_t)v[2]);
-}
-
 /* A patch that is percent / 100 times as large along axes with a reach, in whole strides; what a run of it would take. */
 static pz_status add_larger(pz_json *j, const pz_graph *g, const pz_locality *l, int percent, json_t *all,
                             pz_error *err) {
@@ -20,19 +16,19 @@ static pz_status add_larger(pz_json *j, const pz_graph *g, const pz_locality *l,
   PZ_TRY(pz_graph_arithmetic(g, in, out, &multiply_adds, &fits, err));
   if (!fits) return PZ_OK;
   pz_json_append(j, all,
-                 pz_json_pack(j, "{s:o,s:o,s:f}", "in", triple(j, in), "out", triple(j, out), "multiply_adds",
-                              multiply_adds));
+                 pz_json_pack(j, "{s:o,s:o,s:f}", "in", pz_json_triple(j, in), "out", pz_json_triple(j, out),
+                              "multiply_adds", multiply_adds));
   return PZ_OK;
 }
 
 static pz_status add_known(pz_json *j, const pz_graph *g, const pz_locality *l, json_t *o, pz_error *err) {
   static const int percents[] = {150, 200, 300, 400};
   json_t *any = json_array(), *larger = json_array();
-  pz_json_set(j, o, "stride", triple(j, l->stride));
-  pz_json_set(j, o, "reach_before", triple(j, l->reach_lo));
-  pz_json_set(j, o, "reach_behind", triple(j, l->reach_hi));
-  pz_json_set(j, o, "coarser", triple(j, l->coarser));
-  pz_json_set(j, o, "finer", triple(j, l->finer));
+  pz_json_set(j, o, "stride", pz_json_triple(j, l->stride));
+  pz_json_set(j, o, "reach_before", pz_json_triple(j, l->reach_lo));
+  pz_json_set(j, o, "reach_behind", pz_json_triple(j, l->reach_hi));
+  pz_json_set(j, o, "coarser", pz_json_triple(j, l->coarser));
+  pz_json_set(j, o, "finer", pz_json_triple(j, l->finer));
   for (int i = 0; i < PZ_SPATIAL; i++) pz_json_append(j, any, json_boolean(l->any_size[i]));
   pz_json_set(j, o, "any_size", any);
   pz_json_set(j, o, "multiply_adds", pz_json_real(l->multiply_adds));

@@ -1,7 +1,6 @@
 /* infer_volume.c: operators of networks that are applied to volumes in exact tiles (optimise/exact_tile.h). */
 #include "graph/internal.h"
-
-static int64_t floor_of(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+#include "graph/positions.h"
 
 enum { MOST = 1 << 20 };
 static bool is_small(int64_t x, int64_t least) { return x >= least && x <= MOST; }
@@ -42,9 +41,9 @@ void pz_border_inside(const pz_border_axis *a, int64_t place, int64_t volume, in
                       int64_t *end) {
   *begin = 0, *end = size;
   if (!a->bounded) return;
-  const int64_t first = floor_of(place * a->den, a->num) + a->first;
+  const int64_t first = pz_floor_of(place * a->den, a->num) + a->first;
   for (int32_t i = 0; i < a->rules; i++)
-    volume = floor_of(volume * a->rule[i].mul + a->rule[i].add, a->rule[i].div);
+    volume = pz_floor_of(volume * a->rule[i].mul + a->rule[i].add, a->rule[i].div);
   *begin = within(-first, size), *end = within(volume - first, size);
 }
 

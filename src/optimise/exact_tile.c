@@ -4,7 +4,6 @@
 #include "graph/positions.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- what is known of each tensor along each axis ---- */
@@ -20,7 +19,6 @@ typedef struct span {
 typedef struct outside {
   bool wanted;
   float value;
-  pz_node_id by;
 } outside;
 
 typedef struct maker {
@@ -48,8 +46,6 @@ static pz_status refuse(const pz_node *node, const char *why, pz_error *err) {
 
 /* ---- sizes ---- */
 
-static int64_t floor_div(int64_t a, int64_t b) { return pz_floor_of(a, b); }
-
 /* One rule behind the others; they are joined where that is the same. False: there are too many. */
 static bool add_rule(pz_border_axis *a, int64_t mul, int64_t add, int64_t div) {
   if (mul == div && add >= 0 && add < div) return true;
@@ -74,7 +70,7 @@ static bool add_rule(pz_border_axis *a, int64_t mul, int64_t add, int64_t div) {
 /* Along a stream results follow from what has been given: the last one is that of which the last element is there. */
 static void follow(const maker *m, const pz_position_rule *r, int64_t there, span *out) {
   const int64_t planes = m->o->out[0] * out->den / out->num;
-  out->hi = floor_div((there + 1) * r->div - 1 - r->hi, r->mul);
+  out->hi = pz_floor_of((there + 1) * r->div - 1 - r->hi, r->mul);
   out->lo = out->from = out->hi - planes + 1;
 }
 
@@ -137,10 +133,10 @@ static void needs(const maker *m, const pz_node *node, int32_t k, int i, int64_t
   pz_position_rule r;
   need[0] = lo, need[1] = hi;
   if (k || !pz_position_rule_of(m->g, node, i, &r)) return;
-  need[0] = r.first_up ? pz_ceil_of(lo * r.mul + r.lo, r.div) : floor_div(lo * r.mul + r.lo, r.div);
-  need[1] = floor_div(hi * r.mul + r.hi, r.div);
+  need[0] = r.first_up ? pz_ceil_of(lo * r.mul + r.lo, r.div) : pz_floor_of(lo * r.mul + r.lo, r.div);
+  need[1] = pz_floor_of(hi * r.mul + r.hi, r.div);
   if (r.first_up) { /* a result that no tap reaches lies behind one that there is */
-    const int64_t own = floor_div(lo + r.hi, r.div);
+    const int64_t own = pz_floor_of(lo + r.hi, r.div);
     if (own < need[0]) need[0] = own;
   }
 }
@@ -192,7 +188,7 @@ static pz_status want_outside(maker *m, pz_node_id n, float value, pz_error *err
   if (differs)
     return refuse(&m->g->nodes[n],
                   "wants another value around its input than a layer before that reads it too", err);
-  *o = (outside){true, value, n};
+  *o = (outside){true, value};
   return PZ_OK;
 }
 
@@ -299,27 +295,33 @@ static pz_status keep(maker *m, pz_tensor_id old, pz_tensor_id made, pz_error *e
   return PZ_OK;
 }
 
-/* The part of a tensor that a node reads; along whole axes all of it. */
-static pz_status take(maker *m, const pz_node *node, int32_t k, int64_t need[PZ_SPATIAL][2], pz_tensor_id *id,
-                      pz_error *err) {
-  const pz_tensor_id old = node->in[k];
-  const pz_shape shape = m->to->tensors[m->now[old]].shape;
+/* Of a tensor the part from offset on, of that size, along axes that are cut; along whole ones all of it. */
+static pz_status take_part(maker *m, const int64_t offset[PZ_SPATIAL], const int64_t size[PZ_SPATIAL],
+                           pz_tensor_id *id, pz_error *err) {
+  const pz_shape shape = m->to->tensors[*id].shape;
+  pz_tensor_id from = *id;
   pz_node crop = pz_node_new(PZ_OP_CROP);
   bool whole = true;
-  *id = m->now[old];
   for (int d = 0; d < shape.rank; d++) crop.attr.crop.size[d] = shape.dim[d];
   for (int i = m->first_axis; i < PZ_SPATIAL; i++) {
     const int32_t dim = pz_dim_of(m->to, *id, i);
     if (!is_cut(m, i)) continue;
-    crop.attr.crop.offset[dim] = need[i][0] - m->of[old][i].from;
-    crop.attr.crop.size[dim] = need[i][1] - need[i][0] + 1;
-    whole = whole && crop.attr.crop.size[dim] == shape.dim[dim];
+    crop.attr.crop.offset[dim] = offset[i], crop.attr.crop.size[dim] = size[i];
+    whole = whole && size[i] == shape.dim[dim];
   }
   if (whole) return PZ_OK;
-  crop.in = id, crop.n_in = 1;
-  pz_tensor_id from = *id;
-  crop.in = &from;
+  crop.in = &from, crop.n_in = 1;
   return add(m, &crop, "part", id, err);
+}
+
+/* What a node reads of its input k. */
+static pz_status take(maker *m, const pz_node *node, int32_t k, int64_t need[PZ_SPATIAL][2], pz_tensor_id *id,
+                      pz_error *err) {
+  int64_t offset[PZ_SPATIAL], size[PZ_SPATIAL];
+  for (int i = m->first_axis; i < PZ_SPATIAL; i++)
+    offset[i] = need[i][0] - m->of[node->in[k]][i].from, size[i] = need[i][1] - need[i][0] + 1;
+  *id = m->now[node->in[k]];
+  return take_part(m, offset, size, id, err);
 }
 
 /* Padding gives way to what is there. */
@@ -348,22 +350,12 @@ static void set_pool(maker *m, pz_node *node) {
 /* Elements of a result that all of the elements read make: more than are wanted. */
 static pz_status crop_behind(maker *m, const pz_node *old, int64_t need[PZ_SPATIAL][2],
                              const int64_t times[PZ_SPATIAL], pz_tensor_id *id, pz_error *err) {
-  pz_node crop = pz_node_new(PZ_OP_CROP);
-  const pz_shape shape = m->to->tensors[*id].shape;
-  bool whole = true;
-  for (int d = 0; d < shape.rank; d++) crop.attr.crop.size[d] = shape.dim[d];
+  int64_t offset[PZ_SPATIAL], size[PZ_SPATIAL];
   for (int i = m->first_axis; i < PZ_SPATIAL; i++) {
     const span *y = &m->of[old->out[0]][i];
-    const int32_t dim = pz_dim_of(m->to, *id, i);
-    if (!is_cut(m, i)) continue;
-    crop.attr.crop.offset[dim] = y->lo - need[i][0] * times[i];
-    crop.attr.crop.size[dim] = y->hi - y->lo + 1;
-    whole = whole && crop.attr.crop.size[dim] == shape.dim[dim];
+    offset[i] = y->lo - need[i][0] * times[i], size[i] = y->hi - y->lo + 1;
   }
-  if (whole) return PZ_OK;
-  pz_tensor_id from = *id;
-  crop.in = &from, crop.n_in = 1;
-  return add(m, &crop, "part", id, err);
+  return take_part(m, offset, size, id, err);
 }
 
 static pz_status set_resize(maker *m, const pz_node *old, pz_node *node, int64_t need[PZ_SPATIAL][2],

@@ -5,10 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static json_t *sizes(pz_json *j, const int64_t s[3]) {
-  return pz_json_pack(j, "[I,I,I]", (json_int_t)s[0], (json_int_t)s[1], (json_int_t)s[2]);
-}
-
 static json_t *reals(pz_json *j, const double *v, int n) {
   json_t *all = json_array();
   for (int i = 0; i < n; i++) pz_json_append(j, all, pz_json_real(v[i]));
@@ -39,7 +35,7 @@ static json_t *volume(pz_json *j, const pz_volume_info *info) {
   json_t *o = json_object();
   pz_json_set(j, o, "dtype", json_string(pz_dtype_name(info->dtype)));
   pz_json_set(j, o, "channels", json_integer(info->channels));
-  pz_json_set(j, o, "shape", sizes(j, info->shape));
+  pz_json_set(j, o, "shape", pz_json_triple(j, info->shape));
   put_geometry(j, o, &info->geometry);
   return o;
 }
@@ -66,7 +62,7 @@ static void put_place(pz_json *j, json_t *o, const pz_volume_info *input, const 
     at[i] = p->view.start[i] + p->grid.axis[i].origin;
     whole = whole && p->result.shape[i] == input->shape[i];
   }
-  if (!whole) pz_json_set(j, o, "first_voxel", sizes(j, at));
+  if (!whole) pz_json_set(j, o, "first_voxel", pz_json_triple(j, at));
 }
 
 /* How many times the ideal arithmetic the run is, and which larger patch would be cheaper; nothing where that is not known. */
@@ -74,8 +70,7 @@ static void put_arithmetic(pz_json *j, json_t *o, const pz_patch_function *f, co
   const pz_network_locality *l = f->locality;
   const int64_t *size = p->result.shape;
   const double voxels = (double)size[0] * (double)size[1] * (double)size[2],
-               times =
-                   l ? pz_arithmetic(l, (double)p->patches * p->tiling.flips, voxels * p->tiling.flips) : 0;
+               times = l ? pz_arithmetic(l, (double)p->patches, voxels) : 0;
   double costs;
   if (times <= 0) return;
   json_t *a = json_object();
@@ -83,7 +78,7 @@ static void put_arithmetic(pz_json *j, json_t *o, const pz_patch_function *f, co
   const pz_larger_patch *larger =
       f->tiles ? NULL : pz_larger_patch_find(l, p->view.size, f->out, &p->tiling.grid, times, &costs);
   if (larger) {
-    pz_json_set(j, a, "larger", sizes(j, larger->in));
+    pz_json_set(j, a, "larger", pz_json_triple(j, larger->in));
     pz_json_set(j, a, "larger_times", pz_json_real(costs));
   }
   pz_json_set(j, o, "arithmetic", a);
@@ -102,10 +97,10 @@ static void put_plan(pz_json *j, json_t *o, const pz_patch_function *f, const pz
   put_place(j, out, &input->info, p);
   pz_json_set(j, o, "input", in);
   pz_json_set(j, o, "output", out);
-  pz_json_set(j, o, "patch_in", sizes(j, f->in));
-  pz_json_set(j, o, "patch_out", sizes(j, f->out));
-  pz_json_set(j, o, "overlap", sizes(j, overlap));
-  pz_json_set(j, o, "grid", sizes(j, counts));
+  pz_json_set(j, o, "patch_in", pz_json_triple(j, f->in));
+  pz_json_set(j, o, "patch_out", pz_json_triple(j, f->out));
+  pz_json_set(j, o, "overlap", pz_json_triple(j, overlap));
+  pz_json_set(j, o, "grid", pz_json_triple(j, counts));
   pz_json_set(j, o, "patches", json_integer(p->patches));
   pz_json_set(j, o, "blocks", json_integer(p->blocks));
   pz_json_set(j, o, "repeated", pz_json_real(repeated(p)));
@@ -209,7 +204,7 @@ char *pz_report_volume(const pz_volume *v) {
   pz_json_set(&j, o, "axes", axes(&j, i->has_channels));
   pz_json_set(&j, o, "stored", stored(&j, v));
   if (v->axes.time_points > 1) pz_json_set(&j, o, "time_points", json_integer(v->axes.time_points));
-  pz_json_set(&j, o, "step", sizes(&j, v->step));
+  pz_json_set(&j, o, "step", pz_json_triple(&j, v->step));
   if (v->sequential) pz_json_set(&j, o, "sequential", json_true());
   put_notes(&j, o, &v->notes);
   pz_json_set(&j, o, "bytes", json_integer(pz_volume_bytes(i)));

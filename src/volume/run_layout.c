@@ -371,8 +371,8 @@ static pz_status fit(const pz_run_asked *q, const ways w[2], const int64_t sink[
   use_cuts(w, 0, 0, a);
   const bool partial =
       a->cut[0].most_in < q->input->info.shape[1] || a->cut[1].most_in < q->input->info.shape[2];
-  /* A reader's cache is for whole planes. */
   const bool streams = a->tiling.grid.stream[0]; /* in blocks, mostly */
+  /* A reader's cache is for whole planes. */
   for (size_t i = streams || (partial && q->input->cache_memory) ? 2 : 0; i < sizeof modes / sizeof *modes;
        i++)
     if (fit_blocks(q, &modes[i], sink, w, limit, a)) return PZ_OK;

@@ -66,11 +66,9 @@ static pz_graph *network(int kind, const int64_t size[3]) {
   char text[4096];
   pz_graph *g;
   pz_error err = {0};
-  const bool odd = kind == 4; /* its last kernel has another shape */
-  snprintf(text, sizeof text, "graph \"n\"\ninput %%x 1x2x%lldx%lldx%lld\n%s%s%soutput %%y\n",
-           (long long)size[0], (long long)size[1], (long long)size[2], constants, odd ? "" : "",
-           networks[kind]);
-  if (odd) {
+  snprintf(text, sizeof text, "graph \"n\"\ninput %%x 1x2x%lldx%lldx%lld\n%s%soutput %%y\n",
+           (long long)size[0], (long long)size[1], (long long)size[2], constants, networks[kind]);
+  if (kind == 4) { /* its last kernel has another shape */
     char *at = strstr(text, "const %v 3x3x3x3x3");
     memcpy(at, "const %v 3x3x3x1x5", 18);
   }

@@ -153,7 +153,6 @@ static void print_notes(const json_t *notes) {
     tool_warn("pznet: note: %s\n", json_string_value(json_array_get(notes, i)));
 }
 
-/* What is about to be done, before it starts: shapes, patches, memory. */
 /* What patches that overlap, or reach beyond their result, cost. */
 static void print_arithmetic(const json_t *a) {
   const double times = json_number_value(json_object_get(a, "times"));
@@ -167,6 +166,7 @@ static void print_arithmetic(const json_t *a) {
   tool_warn("\n");
 }
 
+/* What is about to be done, before it starts: shapes, patches, memory. */
 static void planned(void *host, const char *text) {
   state *s = host;
   json_t *p = json_loads(text, 0, NULL);

@@ -3,6 +3,7 @@
 #include "base/digest.h"
 #include "base/memory.h"
 #include "runtime/runtime.h"
+#include "volume/locality.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,13 +42,12 @@ static void fill_elements(pz_element e, uint64_t *state, int64_t n, void *out) {
 
 /* The second input of a network for exact tiles: a patch at a volume's first voxel. */
 static bool fill_place(const pz_net *net, int32_t index, const pz_port *port, float *place) {
-  pz_json j = {0};
-  if (index != 1 || port->rank != 1 || port->elements != 6) return false;
-  json_t *m = pz_json_read(&j, net->manifest, strlen(net->manifest), 0, NULL);
-  const bool exact = json_is_object(json_object_get(m, "exact"));
-  json_decref(m);
-  for (int i = 0; i < 6 && exact; i++) place[i] = i < 3 ? 0 : 65536;
-  return exact;
+  pz_network_tiles tiles;
+  if (index != 1 || port->rank != 1 || port->elements != 6 ||
+      pz_network_tiles_read("", net->manifest, &tiles, NULL) != PZ_OK)
+    return false;
+  for (int i = 0; i < 6 && tiles.exact; i++) place[i] = i < 3 ? 0 : 65536;
+  return tiles.exact;
 }
 
 static pz_status new_buffers(int32_t n, void ***list, pz_error *err) {

@@ -5,6 +5,7 @@
 #include "reference/reference.h"
 #include "runtime/runtime.h"
 #include "runtime/variant.h"
+#include "volume/locality.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -305,17 +306,14 @@ static pz_status compare(comparison *c, const pz_graph *g, pz_json *j, json_t *r
 }
 
 /* A file for exact tiles says itself of which. */
-static void take_tiles(const pz_net *net, pz_json *j, pz_compile_options *o, char *patch, size_t size) {
-  json_t *manifest = read_manifest(j, net);
-  const json_t *exact = json_object_get(manifest, "exact"), *out = json_object_get(exact, "out"),
-               *shape = json_object_get(json_array_get(json_object_get(manifest, "outputs"), 0), "shape");
-  int n = 0;
-  *patch = 0;
-  for (size_t i = json_array_size(shape) == 4; i < 3 && exact; i++)
-    n += snprintf(patch + n, size - (size_t)n, "%s%lld", n ? "," : "",
-                  (long long)json_integer_value(json_array_get(out, i)));
-  if (exact && !o->tiling) o->tiling = "exact", o->patch = patch;
-  json_decref(manifest);
+static void take_tiles(const pz_net *net, pz_compile_options *o, char *patch, size_t size) {
+  pz_network_tiles tiles;
+  const int64_t *out = tiles.out;
+  if (o->tiling || pz_network_tiles_read("", net->manifest, &tiles, NULL) != PZ_OK || !tiles.exact) return;
+  const bool planar = net->abi->outputs[0].rank == 4;
+  if (planar) snprintf(patch, size, "%lld,%lld", (long long)out[1], (long long)out[2]);
+  else snprintf(patch, size, "%lld,%lld,%lld", (long long)out[0], (long long)out[1], (long long)out[2]);
+  o->tiling = "exact", o->patch = patch;
 }
 
 static pz_status check_model(pz_net *net, const char *path, const pz_compile_options *options, pz_json *j,
@@ -324,7 +322,7 @@ static pz_status check_model(pz_net *net, const char *path, const pz_compile_opt
   pz_model model;
   char patch[80];
   if (options) asked = *options;
-  take_tiles(net, j, &asked, patch, sizeof patch);
+  take_tiles(net, &asked, patch, sizeof patch);
   PZ_TRY(pz_model_load(path, &asked, &model, err));
   pz_net_reset(net);
   comparison c = {.net = net, .err = err};

@@ -93,14 +93,14 @@ def overlaps(value: Any) -> tuple[tuple[int, ...], tuple[float, ...]]:
 
 def mirrored(augment: str | Sequence[int] | None) -> int:
     """The bits of the network's spatial axes that are mirrored."""
-    if augment is None or augment == "mirror":
-        return MIRROR_ALL if augment else 0
+    if augment is None or augment in ("mirror", "none"):
+        return MIRROR_ALL if augment == "mirror" else 0
     axes: Any = augment
     if isinstance(augment, str):
         head, _, tail = augment.partition(":")
         axes = [int(a) for a in tail.split(",")] if head == "mirror" and tail.replace(",", "").isdecimal() and "" not in tail.split(",") else []
     if not len(axes) or any(a not in (0, 1, 2) for a in axes):
-        raise ValueError(f"augment {augment!r}: expected 'mirror', or axes of the network as in 'mirror:0,1' or (0, 1)")
+        raise ValueError(f"augment {augment!r}: expected 'mirror', 'none', or axes of the network as in 'mirror:0,1' or (0, 1)")
     return sum({1 << int(a) for a in axes})
 
 
@@ -278,6 +278,8 @@ def source_of(volume: Any, letters: str | None, at: Any, threads: int) -> Source
 
 def sink_of(out: Any, layout: dict[str, Any], element: int, threads: int, overwrite: bool, resume: bool) -> Sink | None:
     """Likewise."""
+    if isinstance(out, Sink):
+        return out
     if is_path(out) and is_store(os.fspath(out)):
         return StoreSink(os.fspath(out), layout, element, threads, overwrite, resume)
     given = [name for name, value in layout.items() if value is not None]

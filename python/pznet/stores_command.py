@@ -77,6 +77,10 @@ def write_report(path: str, report: dict[str, Any]) -> None:
 
 def main(text: str) -> int:
     asked = json.loads(text)
+    if asked.get("recipe"):
+        from .cases import command
+
+        return command.main(asked)
     try:
         stores.tensorstore()
         progress: Any = False if asked["quiet"] and asked["progress"] != "json" else JsonLines() if asked["progress"] == "json" else True

@@ -15,7 +15,8 @@ typedef struct state {
   tool_progress progress;
   const char *json, *output;
   const char *format, *chunks, *shards, *codec; /* of outputs in stores */
-  bool argmax, dtype_u8, threshold, sigmoid, softmax;
+  const char *recipe, *configuration;
+  bool augment_none, argmax, dtype_u8, threshold, sigmoid, softmax;
 } state;
 
 static const char *const blends[] = {"constant", "gaussian", "bump", NULL};
@@ -71,7 +72,7 @@ static bool box(const char *value, pz_infer_options *o) {
   return good;
 }
 
-/* mirror, or mirror:0,1 */
+/* none, mirror, or mirror:0,1 */
 static bool augment(const char *value, pz_infer_options *o) {
   uint32_t axes = 0;
   const char *at = value + strlen("mirror");
@@ -82,7 +83,7 @@ static bool augment(const char *value, pz_infer_options *o) {
     if (good) axes |= 1u << (at[1] - '0'), at += 2;
   }
   if (good && !*at) return o->mirror_axes = axes, true;
-  tool_warn("pznet: --augment %s: expected mirror, or axes of the network as in mirror:0,1\n", value);
+  tool_warn("pznet: --augment %s: expected mirror, none, or axes of the network as in mirror:0,1\n", value);
   return false;
 }
 
@@ -110,7 +111,11 @@ static bool set(void *host, const char *name, const char *value) {
   if (!strcmp(name, "codec")) return s->codec = value, true;
   if (!strcmp(name, "axes")) return o->axes = value, true;
   if (!strcmp(name, "at")) return o->at = value, true;
-  if (!strcmp(name, "augment")) return augment(value, o);
+  if (!strcmp(name, "recipe")) return s->recipe = value, true;
+  if (!strcmp(name, "configuration")) return s->configuration = value, true;
+  if (!strcmp(name, "augment") && !strcmp(value, "none"))
+    return s->augment_none = true, o->mirror_axes = 0, true;
+  if (!strcmp(name, "augment")) return s->augment_none = false, augment(value, o);
   if (!strcmp(name, "threshold")) return s->threshold = true, threshold(value, &o->threshold);
   if (!strcmp(name, "memory")) return tool_bytes(name, value, &o->memory);
   if (!strcmp(name, "digest")) return o->digest = value, true;
@@ -263,8 +268,8 @@ static json_t *box_json(const pz_box *b) {
                                          b->size[i] ? json_integer(b->start[i] + b->size[i]) : json_null()));
   return all;
 }
-static json_t *augment_json(uint32_t axes) {
-  if (!axes) return json_null();
+static json_t *augment_json(uint32_t axes, bool none) {
+  if (!axes) return none ? json_string("none") : json_null();
   if (axes == PZ_MIRROR_ALL) return json_string("mirror");
   json_t *all = json_array();
   for (int i = 0; i < 3; i++)
@@ -283,21 +288,22 @@ static json_t *options_json(const state *s) {
       text_or_null(o->axes), "at", text_or_null(o->at), "tiling", tilings[o->tiling], "overlap",
       overlap_json(o), "blend", given & PZ_GIVEN_BLEND ? json_string(blends[o->blend]) : json_null(),
       "border", given & PZ_GIVEN_BORDER ? json_string(borders[o->border]) : json_null(), "crop",
-      triple_json(o->crop, given & PZ_GIVEN_CROP), "augment", augment_json(o->mirror_axes), "normalize",
-      normalizes[o->normalize], "nan", nans[o->nan], "dtype", s->dtype_u8 ? "u8" : "f32", "argmax", s->argmax,
-      "threshold", s->threshold ? json_real((double)o->threshold) : json_null(), "sigmoid", s->sigmoid,
-      "softmax", s->softmax, "sums", sums[o->sums], "skip_zero", o->skip_zero, "resume", o->resume,
-      "overwrite", !o->no_overwrite, "update", o->update, "memory", (json_int_t)o->memory, "threads",
-      o->threads ? json_integer(o->threads) : json_null(), "format", text_or_null(s->format), "chunks",
-      text_or_null(s->chunks), "shards", text_or_null(s->shards), "codec", text_or_null(s->codec));
+      triple_json(o->crop, given & PZ_GIVEN_CROP), "augment", augment_json(o->mirror_axes, s->augment_none),
+      "normalize", normalizes[o->normalize], "nan", nans[o->nan], "dtype", s->dtype_u8 ? "u8" : "f32",
+      "argmax", s->argmax, "threshold", s->threshold ? json_real((double)o->threshold) : json_null(),
+      "sigmoid", s->sigmoid, "softmax", s->softmax, "sums", sums[o->sums], "skip_zero", o->skip_zero,
+      "resume", o->resume, "overwrite", !o->no_overwrite, "update", o->update, "memory",
+      (json_int_t)o->memory, "threads", o->threads ? json_integer(o->threads) : json_null(), "format",
+      text_or_null(s->format), "chunks", text_or_null(s->chunks), "shards", text_or_null(s->shards), "codec",
+      text_or_null(s->codec));
 }
 
 static int in_stores(const state *s, const char *const args[3]) {
-  json_t *asked =
-      json_pack("{s:s,s:s,s:s,s:s,s:o,s:b,s:o,s:o,s:o}", "version", pz_version(), "network", args[0], "input",
-                args[1], "output", args[2], "digest", text_or_null(s->options.digest), "quiet",
-                s->progress.quiet, "progress", json_string(s->progress.json ? "json" : "bar"), "json",
-                text_or_null(s->json), "options", options_json(s));
+  json_t *asked = json_pack(
+      "{s:s,s:s,s:s,s:s,s:o,s:b,s:o,s:o,s:o,s:o,s:o}", "version", pz_version(), "network", args[0], "input",
+      args[1], "output", args[2], "digest", text_or_null(s->options.digest), "quiet", s->progress.quiet,
+      "progress", json_string(s->progress.json ? "json" : "bar"), "json", text_or_null(s->json), "options",
+      options_json(s), "recipe", text_or_null(s->recipe), "configuration", text_or_null(s->configuration));
   if (!asked) {
     tool_warn("pznet: the names of the volumes are no UTF-8, which stores' must be\n");
     return PZ_ERROR_USAGE;
@@ -331,7 +337,8 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   s.options.planned = planned;
   s.options.planned_host = &s;
   if (s.json && !report_is_writable(s.json)) return PZ_ERROR_INPUT;
-  if (tool_is_store(args[1]) || tool_is_store(args[2])) return in_stores(&s, args);
+  if (s.recipe || tool_is_store(args[1]) || tool_is_store(args[2])) return in_stores(&s, args);
+  if (s.configuration) return tool_usage(verb, "--configuration is one of a --recipe's");
   if (s.format || s.chunks || s.shards || s.codec)
     return tool_usage(verb, "--format, --chunks, --shards and --codec are of outputs in stores, as out.zarr");
   char *report = NULL;
@@ -378,6 +385,9 @@ static const tool_option options[] = {
     {"softmax", 0, NULL, "write the softmax of the blended values over the channels"},
     {"argmax", 0, NULL, "write the index of the greatest channel, u8"},
     {"threshold", 0, "T", "write 1 where a value is greater than T, else 0, u8, for each channel"},
+    {"recipe", 0, "FILE",
+     "what is done before and after the network: nnU-Net's plans.json, or a MONAI bundle's inference.json"},
+    {"configuration", 0, "NAME", "of plans: as 3d_fullres; default: the one that has the network's patch"},
     {"skip-zero", 0, NULL, "do not run patches whose input is all zero; their output is 0"},
     {"memory", 0, "SIZE", "a limit such as 4G: obeyed, or refused with the number needed"},
     TOOL_DIGEST_OPTION,

@@ -19,7 +19,7 @@ from . import axes as axes_of
 from .compiling import progress_left
 from .network import DTYPES as ELEMENTS
 from .network import Network, Path
-from .places import Finished, is_store
+from .places import NIFTI, Finished, is_image, is_store
 
 Progress = Callable[[str, int, int, float], object]
 Triple = Union[int, float, Sequence[int], Sequence[float]]
@@ -238,6 +238,9 @@ class Sink:
         else:
             self.out[tuple(box) if len(box) > 1 else box[0]] = voxels[0]
 
+    def end(self, report: dict[str, Any]) -> None:
+        """All is written."""
+
     def arguments(self) -> tuple[Any, ...]:
         chunks = axes_of.chunks_of(self.out, len(getattr(self.out, "shape", ())))
         return (self.write, tuple(chunks[-3:]) if chunks and len(chunks) >= 3 else (0, 0, 0), None)
@@ -273,13 +276,22 @@ def source_of(volume: Any, letters: str | None, at: Any, threads: int) -> Source
     if not is_path(volume):
         return Source(volume, letters, at)
     path = os.fspath(volume)
+    if is_image(path):
+        from . import itk  # with SimpleITK
+
+        return itk.ImageSource(path, letters, at)
     return StoreSource(path, letters, at, threads) if is_store(path) else None
 
 
-def sink_of(out: Any, layout: dict[str, Any], element: int, threads: int, overwrite: bool, resume: bool) -> Sink | None:
-    """Likewise."""
+def sink_of(out: Any, layout: dict[str, Any], element: int, threads: int, overwrite: bool, resume: bool, source: Source | None = None) -> Sink | None:
+    """Likewise. source: an image's goes to NIfTI with its directions."""
     if isinstance(out, Sink):
         return out
+    path = os.fspath(out) if is_path(out) else ""
+    if is_image(path) or (path.lower().endswith(NIFTI) and hasattr(source, "direction")):
+        from . import itk
+
+        return itk.ImageSink(path, source, overwrite, resume)
     if is_path(out) and is_store(os.fspath(out)):
         return StoreSink(os.fspath(out), layout, element, threads, overwrite, resume)
     given = [name for name, value in layout.items() if value is not None]
@@ -341,7 +353,7 @@ def run(
     voxels, parts = overlaps(overlap)
     source = source_of(volume, axes, at, net.threads)
     layout = {"format": format, "chunks": chunks, "shards": shards, "codec": codec}
-    sink = sink_of(out, layout, 1 if argmax or threshold is not None or dtype == "u8" else 4, net.threads, overwrite, resume)
+    sink = sink_of(out, layout, 1 if argmax or threshold is not None or dtype == "u8" else 4, net.threads, overwrite, resume, source)
     stored = sink if isinstance(sink, StoreSink) else None
     bar = Bar() if progress is True else None
 
@@ -393,6 +405,12 @@ def run(
         if stored:
             stored.result.finish(report["determined_by"])
             report["notes"] = report.get("notes", []) + stored.result.notes
+        if sink:
+            sink.end(report)
+        if hasattr(source, "direction"):
+            from . import itk
+
+            report["notes"] = report.get("notes", []) + itk.lost(source, sink, out)
     except Finished:
         assert stored
         stored.result.forget()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 SUFFIXES = {".zarr": "zarr3", ".n5": "n5", ".precomputed": "precomputed"}
+IMAGES = (".mha", ".mhd", ".nrrd", ".nhdr")
+NIFTI = (".nii", ".nii.gz")
 SCHEMES = ("s3", "gs", "http", "https", "file")
 FILES = {"zarr.json": "zarr3", ".zarray": "zarr", ".zgroup": "zarr", "attributes.json": "n5", "info": "precomputed"}
 
@@ -20,3 +22,8 @@ def is_store(path: str) -> bool:
     if any(part.lower().endswith(tuple(SUFFIXES)) for part in path.split("/")):
         return True
     return os.path.isdir(path) and any(os.path.exists(os.path.join(path, name)) for name in FILES)
+
+
+def is_image(path: str) -> bool:
+    """Whether a path is one of an image that SimpleITK reads and writes (itk.py)."""
+    return path.lower().endswith(IMAGES)

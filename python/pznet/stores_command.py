@@ -13,7 +13,9 @@ from typing import Any
 from . import inferring, stores
 from . import __version__
 from ._net import Error
+from .itk import ImageError
 from .network import Network
+from .places import is_store
 
 USAGE, INPUT, RUN, INTERRUPTED = 2, 3, 1, 130  # pz_status, and what shells have for Ctrl-C
 
@@ -82,7 +84,8 @@ def main(text: str) -> int:
 
         return command.main(asked)
     try:
-        stores.tensorstore()
+        if any(is_store(asked[name]) for name in ("input", "output")):
+            stores.tensorstore()
         progress: Any = False if asked["quiet"] and asked["progress"] != "json" else JsonLines() if asked["progress"] == "json" else True
         if asked["version"] != __version__:
             raise stores.StoreError(f"this command is of pznet {asked['version']}, the Python package of {__version__}: install both of one version")
@@ -99,7 +102,7 @@ def main(text: str) -> int:
     except KeyboardInterrupt:
         say("pznet: interrupted; the same command with --resume goes on from what was recorded")
         return INTERRUPTED
-    except stores.StoreError as error:
+    except (stores.StoreError, ImageError) as error:
         say(f"pznet: {error}")
         return INPUT
     except ValueError as error:

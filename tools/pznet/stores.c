@@ -1,4 +1,4 @@
-/* stores.c: volumes in stores of chunks (Zarr, N5, precomputed), which the Python package reads and writes: this process becomes Python. */
+/* stores.c: volumes that the Python package reads and writes, of stores of chunks (Zarr, N5, precomputed) and of ITK: this process becomes Python. */
 #include "tool.h"
 
 #include <errno.h>
@@ -31,6 +31,14 @@ static bool is_folder_of_chunks(const char *path) {
   for (int i = 0; files[i]; i++)
     if (snprintf(file, sizeof file, "%s/%s", path, files[i]) < (int)sizeof file && access(file, F_OK) == 0)
       return true;
+  return false;
+}
+
+bool tool_is_image(const char *path) {
+  static const char *const images[] = {".mha", ".mhd", ".nrrd", ".nhdr", NULL};
+  const size_t n = strlen(path);
+  for (int i = 0; images[i]; i++)
+    if (n > strlen(images[i]) && !strcasecmp(path + n - strlen(images[i]), images[i])) return true;
   return false;
 }
 
@@ -71,8 +79,8 @@ int tool_become_python(const json_t *asked) {
   char *text = json_dumps(asked, JSON_COMPACT);
   if (!text) return tool_warn("pznet: not enough memory\n"), PZ_ERROR_MEMORY;
   execlp(python, python, "-c", script, text, (char *)NULL);
-  tool_warn("pznet: %s: %s; Zarr, N5 and precomputed volumes are read and written through the Python "
-            "package: pip install 'pznet[zarr]'\n",
+  tool_warn("pznet: %s: %s; Zarr, N5, precomputed, .mha and .nrrd volumes, and recipes, go through the Python "
+            "package: pip install 'pznet[zarr]' or 'pznet[medical]'\n",
             python, strerror(errno));
   free(text);
   return PZ_ERROR_RUN;

@@ -94,6 +94,8 @@ void tool_progress_end(tool_progress *progress);
 
 /* Whether a volume of that name is one of a store of chunks, as Zarr, which the Python package reads and writes. */
 bool tool_is_store(const char *path);
+/* Whether a volume is one of ITK's, .mha, .mhd or .nrrd, which the Python package reads and writes through SimpleITK. */
+bool tool_is_image(const char *path);
 /* Goes on as the Python package's pznet.stores_command with `asked`. Returns where that cannot be. */
 int tool_become_python(const json_t *asked);
 

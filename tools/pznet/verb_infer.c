@@ -337,7 +337,8 @@ static int run(const tool_verb *verb, int argc, char **argv) {
   s.options.planned = planned;
   s.options.planned_host = &s;
   if (s.json && !report_is_writable(s.json)) return PZ_ERROR_INPUT;
-  if (s.recipe || tool_is_store(args[1]) || tool_is_store(args[2])) return in_stores(&s, args);
+  for (int i = 1; i < 3; i++)
+    if (s.recipe || tool_is_store(args[i]) || tool_is_image(args[i])) return in_stores(&s, args);
   if (s.configuration) return tool_usage(verb, "--configuration is one of a --recipe's");
   if (s.format || s.chunks || s.shards || s.codec)
     return tool_usage(verb, "--format, --chunks, --shards and --codec are of outputs in stores, as out.zarr");

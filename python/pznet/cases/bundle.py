@@ -301,7 +301,7 @@ class Recipe:
     configuration: str = ""
     files: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    reader: images.Reader = images.Reader(lambda path: read_xyz(path), lambda path, made, image: write_xyz(path, made, image), (".nii.gz", ".nii", *images.ITK_SUFFIXES))
+    reader: images.Reader = images.Reader(lambda path: read_xyz(path), lambda path, made, image: write_xyz(path, made, image), (".nii.gz", ".nii", *images.IMAGES))
 
     def describe(self) -> str:
         return f"{self.path}: {', '.join(self.names)}"

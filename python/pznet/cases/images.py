@@ -10,16 +10,18 @@ import importlib
 import json
 import math
 import os
-import shutil
-import tempfile
 from dataclasses import dataclass, field
 from typing import Any, Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-ITK_SUFFIXES = (".mha", ".mhd", ".nrrd", ".nhdr")
-SUFFIXES = (".nii.gz", ".nii", *ITK_SUFFIXES, ".gipl", ".tif", ".tiff")
+from .. import itk
+from ..itk import one_line
+from ..places import IMAGES
+
+SUFFIXES = (".nii.gz", ".nii", *IMAGES, ".gipl", ".tif", ".tiff")
+ITK = (".nii.gz", ".nii", *IMAGES, ".gipl")
 
 
 class CaseError(ValueError):
@@ -41,11 +43,6 @@ class Image:
     spacing: tuple[float, float, float]
     place: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-
-
-def one_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1][:300] if lines else type(error).__name__
 
 
 def suffix_of(path: str) -> str:
@@ -167,8 +164,8 @@ class Reader:
 
 
 READERS = {
-    "SimpleITKIO": Reader(read_itk, write_itk, (".nii.gz", ".nii", ".nrrd", ".nhdr", ".mha", ".mhd", ".gipl")),
-    "SimpleITKIOWithReorient": Reader(lambda path: read_itk(path, "RAS"), write_itk, (".nii.gz", ".nii", ".nrrd", ".nhdr", ".mha", ".mhd", ".gipl")),
+    "SimpleITKIO": Reader(read_itk, write_itk, ITK),
+    "SimpleITKIOWithReorient": Reader(lambda path: read_itk(path, "RAS"), write_itk, ITK),
     "NibabelIO": Reader(read_nibabel, write_nibabel, (".nii.gz", ".nii")),
     "NibabelIOWithReorient": Reader(lambda path: read_nibabel(path, True), write_nibabel, (".nii.gz", ".nii")),
     "Tiff3DIO": Reader(read_tiff, write_tiff, (".tif", ".tiff")),
@@ -211,11 +208,4 @@ def read(paths: Sequence[str], reader: Reader) -> Image:
 
 def write(path: str, labels: Any, image: Image, reader: Reader) -> None:
     """Labels [z, y, x] in the place of their image. The file appears when it is whole."""
-    folder = tempfile.mkdtemp(prefix=".pznet-", dir=os.path.dirname(path) or ".")
-    try:
-        reader.write(os.path.join(folder, os.path.basename(path)), labels, image)
-        made = sorted(os.listdir(folder), key=lambda name: name == os.path.basename(path))
-        for name in made:  # what a header names, as .raw of .mhd, before it
-            os.replace(os.path.join(folder, name), os.path.join(os.path.dirname(path) or ".", name))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    itk.write(path, lambda there: reader.write(there, labels, image))

@@ -1,0 +1,128 @@
+"""Volumes that SimpleITK reads and writes, .mha, .mhd, .nrrd and .nhdr, whole in memory (stores.py has the others that are not the C library's)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .inferring import Sink, Source
+from .places import is_image
+
+TURNED = np.diag([-1.0, -1.0, 1.0])  # NIfTI's axes to the right and the front, those of ITK to the left and the back
+
+
+class ImageError(OSError):
+    """An image that cannot be read or written as wanted, in one line."""
+
+
+def simpleitk(path: str) -> Any:
+    try:
+        import SimpleITK
+    except ImportError:
+        raise ImageError(f"{path}: images of this kind are read and written through SimpleITK: pip install 'pznet[medical]'") from None
+    return SimpleITK
+
+
+def one_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1][:300] if lines else type(error).__name__
+
+
+class ImageSource(Source):
+    """An image; its values as they are in the file."""
+
+    def __init__(self, path: str, letters: str | None, at: Any) -> None:
+        sitk = simpleitk(path)
+        try:
+            self.image = sitk.ReadImage(path)
+        except RuntimeError as error:
+            raise ImageError(f"{path}: cannot be read: {one_line(error)}") from None
+        values = sitk.GetArrayViewFromImage(self.image)
+        several = self.image.GetNumberOfComponentsPerPixel() > 1
+        if letters is None:
+            letters = {2: "yx", 3: "zyx"}.get(self.image.GetDimension(), "")
+            if not letters:
+                raise ImageError(f"{path}: has {self.image.GetDimension()} dimensions: say what they are, the slowest first, as by --axes czyx")
+            letters += "c" if several else ""
+        super().__init__(values, letters, at)
+        rank = self.image.GetDimension()
+        if rank > 3:
+            return
+        spacing, origin = self.image.GetSpacing()[::-1], self.image.GetOrigin()[::-1]
+        self.voxel_size = (*(1.0,) * (3 - rank), *spacing)
+        self.unit = "mm"
+        self.direction = np.eye(3)
+        self.direction[:rank, :rank] = np.reshape(self.image.GetDirection(), (rank, rank))
+        self.first = np.array([*self.image.GetOrigin(), *(0.0,) * (3 - rank)])
+        if np.allclose(self.direction, np.eye(3)):
+            self.origin = (*(0.0,) * (3 - rank), *origin)
+
+
+class ImageSink(Sink):
+    """A result that is written when all of it is there."""
+
+    def __init__(self, path: str, source: Source | None, overwrite: bool, resume: bool) -> None:
+        super().__init__(None)
+        self.sitk, self.path, self.source = simpleitk(path), path, source
+        folder = os.path.dirname(path) or "."
+        if resume:
+            raise ValueError(f"{path}: results of this kind are written at once, and cannot be resumed; leave --resume away")
+        if not overwrite and os.path.exists(path):
+            raise ImageError(f"{path}: exists")
+        if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+            raise ImageError(f"{path}: cannot be written: {folder} is no folder that can be written to")
+
+    def plan(self, plan: dict[str, Any]) -> None:
+        super().plan(plan)
+        self.geometry = plan["output"]
+        self.start = np.array(plan["output"].get("first_voxel", [0, 0, 0])[::-1], float)
+
+    def place(self) -> tuple[Any, Any, Any]:
+        """The voxel size, the first voxel's place and the axes' directions, along x, y and z."""
+        if isinstance(self.source, ImageSource) and self.source.unit:
+            size, direction = np.array(self.source.voxel_size[::-1]), self.source.direction
+            return size, self.source.first + direction @ (size * self.start), direction
+        if "affine" in self.geometry:
+            affine = np.array(self.geometry["affine"])
+            size = np.sqrt((affine[:, :3] ** 2).sum(axis=0))
+            return size, TURNED @ affine[:, 3], TURNED @ (affine[:, :3] / size)
+        return np.array(self.geometry.get("voxel_size", [1, 1, 1])[::-1]), np.array(self.geometry.get("origin", [0, 0, 0])[::-1]), np.eye(3)
+
+    def end(self, report: dict[str, Any]) -> None:
+        assert self.out is not None
+        values: npt.NDArray[Any] = self.out if self.out.dtype != np.float16 else self.out.astype(np.float32)
+        image = self.sitk.GetImageFromArray(np.moveaxis(values, 0, -1) if values.ndim == 4 else values, isVector=values.ndim == 4)
+        size, origin, direction = self.place()
+        image.SetSpacing([float(s) for s in size])
+        image.SetOrigin([float(o) for o in origin])
+        image.SetDirection([float(d) for d in direction.ravel()])
+        write(self.path, lambda path: self.sitk.WriteImage(image, path, useCompression=True))
+        self.out = self.path
+
+
+def write(path: str, to: Any) -> None:
+    """Calls to(a path of that name in a folder of its own), and moves what it made to its place: a file appears when it is whole."""
+    here = os.path.dirname(path) or "."
+    folder = tempfile.mkdtemp(prefix=".pznet-", dir=here)
+    name = os.path.basename(path)
+    try:
+        to(os.path.join(folder, name))
+        for made in sorted(os.listdir(folder), key=lambda made: made == name):  # what a header names, as .raw of .mhd, before it
+            os.replace(os.path.join(folder, made), os.path.join(here, made))
+    except RuntimeError as error:
+        raise ImageError(f"{path}: cannot be written: {one_line(error)}") from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def lost(source: Source | None, sink: Sink | None, out: Any) -> list[str]:
+    """Notes on what does not arrive: directions, in formats without them."""
+    turned = isinstance(source, ImageSource) and bool(source.unit) and source.origin is None
+    if not turned or isinstance(sink, ImageSink) or not isinstance(out, (str, os.PathLike)):
+        return []
+    return [f"{os.fspath(out)}: the input's axes are turned in space, which this format does not say; .mha, .nrrd and .nii.gz do"]

@@ -49,14 +49,15 @@ static const struct {
 static pz_status check(const pz_volume *m, const pz_volume *input, pz_error *err) {
   const int64_t *have = m->info.shape, *want = input->info.shape;
   if (m->info.channels != 1)
-    return pz_fail(err, PZ_ERROR_INPUT, "%s: the mask has %d channels; expected one: which voxels are wanted",
-                   m->path, m->info.channels);
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: a mask of %d channels; expected one, which says what voxels are wanted", m->path,
+                   m->info.channels);
   if (memcmp(have, want, sizeof m->info.shape) == 0) return PZ_OK;
   return pz_fail(err, PZ_ERROR_INPUT,
-                 "%s: the mask has %lld x %lld x %lld voxels (z, y, x), %s has %lld x %lld x %lld; expected "
-                 "the same",
-                 m->path, (long long)have[0], (long long)have[1], (long long)have[2], input->path,
-                 (long long)want[0], (long long)want[1], (long long)want[2]);
+                 "%s: a mask of %lld x %lld x %lld voxels (z, y, x) for a volume of %lld x %lld x %lld, %s; "
+                 "expected the same size",
+                 m->path, (long long)have[0], (long long)have[1], (long long)have[2], (long long)want[0],
+                 (long long)want[1], (long long)want[2], input->path);
 }
 
 pz_status pz_mask_open(const pz_infer_options *o, const pz_volume *input, pz_volume **mask, pz_error *err) {

@@ -294,6 +294,8 @@ static pz_status check_options(const pz_infer_options *o, pz_error *err) {
 static pz_status open_all(const char *network, const pz_infer_options *o, ensemble *e, pz_error *err) {
   if (o->ensemble_size && (!o->ensemble || o->ensemble_nets))
     return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: the networks to average with are paths, in `ensemble`");
+  for (int i = 0; i < o->ensemble_size; i++)
+    if (!o->ensemble[i]) return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: the path of a network is missing");
   for (int i = 0; i <= o->ensemble_size; i++, e->n++) {
     const pz_net_options net_options = {.threads = o->threads, .digest = i ? NULL : o->digest};
     PZ_TRY(pz_runtime_open(i ? o->ensemble[i - 1] : network, &net_options, &e->net[i], err));

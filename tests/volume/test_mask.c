@@ -142,11 +142,15 @@ static void blank(const job *j, const pz_volume_info *info, char *result) {
 
 /* A part of the result, now and then. */
 static void random_box(job *j, uint64_t *s) {
-  if (fx_between(s, 0, 2)) return;
+  if (fx_between(s, 0, 1)) return;
   for (int i = 0; i < 3; i++) {
     const int64_t crop = j->options.crop[i], n = j->info.shape[i] - 2 * crop, start = fx_between(s, 0, n - 1);
     j->options.box.start[i] = crop + start, j->options.box.size[i] = fx_between(s, 1, n - start);
   }
+  const int32_t *crop = j->options.crop;
+  if (crop[0] || crop[1] || crop[2] || fx_between(s, 0, 1)) return;
+  j->options.given |= PZ_GIVEN_CONTEXT;
+  for (int i = 0; i < 3; i++) j->options.context[i] = (int32_t)fx_between(s, 0, 6);
 }
 
 /* In blocks, where it is little. */

@@ -112,7 +112,7 @@ static void put_plan(pz_json *j, json_t *o, const pz_patch_function *f, const pz
   pz_json_set(j, o, "peak_bytes", json_integer(p->bytes.total));
 }
 
-/* Nothing where there is one network, and no mask. */
+/* Of one network, and without a mask, nothing is said of them. */
 static json_t *network(pz_json *j, const char *path, const char *digest) {
   json_t *o = json_object();
   pz_json_set(j, o, "path", path ? pz_json_name(path) : json_null());

@@ -52,9 +52,12 @@ static bool write_box(void *host, const pz_box *box, const void *voxels, const i
 
 typedef struct work {
   pz_infer_options options;
-  pz_volume_reader input;
+  pz_volume_reader input, mask;
   pz_volume_writer output;
-  stream reader, writer;
+  stream reader, masker, writer;
+  PyObject *others; /* a tuple of pznet._net.Net */
+  PyObject *handles[PZ_MOST_ENSEMBLE];
+  pz_net *nets[PZ_MOST_ENSEMBLE];
   progress_host progress;
   PyObject *planned;
   failure failed;
@@ -76,17 +79,16 @@ static void on_planned(void *host, const char *json) {
 }
 
 /* A path, or (callable, dtype, channels, (z, y, x), step, voxel size or zeros, unit, origin or None, identity or None). */
-static bool take_input(PyObject *given, work *w) {
+static bool take_volume(PyObject *given, stream *from, pz_volume_reader *r) {
   static const int bytes[] = {
       [PZ_F32] = 4, [PZ_U8] = 1,  [PZ_U16] = 2, [PZ_I16] = 2, [PZ_I8] = 1,  [PZ_U32] = 4,
       [PZ_I32] = 4, [PZ_U64] = 8, [PZ_I64] = 8, [PZ_F16] = 2, [PZ_F64] = 8, [PZ_BOOL] = 1};
-  pz_volume_reader *r = &w->input;
   int dtype;
   long long size[3], step[3];
   double *voxel = r->voxel_size, *first = r->origin;
   PyObject *origin;
   if (!PyTuple_Check(given)) return (r->path = PyUnicode_AsUTF8(given)) != NULL;
-  if (!PyArg_ParseTuple(given, "Oii(LLL)(LLL)(ddd)zOz", &w->reader.callable, &dtype, &r->channels, &size[0],
+  if (!PyArg_ParseTuple(given, "Oii(LLL)(LLL)(ddd)zOz", &from->callable, &dtype, &r->channels, &size[0],
                         &size[1], &size[2], &step[0], &step[1], &step[2], &voxel[0], &voxel[1], &voxel[2],
                         &r->unit, &origin, &r->identity))
     return false;
@@ -95,10 +97,18 @@ static bool take_input(PyObject *given, work *w) {
   if (dtype < 0 || dtype > PZ_BOOL) return PyErr_SetString(PyExc_ValueError, "an unknown dtype"), false;
   r->dtype = (pz_dtype)dtype;
   for (int i = 0; i < 3; i++) r->shape[i] = size[i], r->step[i] = step[i];
-  r->read = read_box, r->host = &w->reader;
-  w->reader.channels = r->channels;
-  w->reader.element = bytes[dtype];
+  r->read = read_box, r->host = from;
+  from->channels = r->channels;
+  from->element = bytes[dtype];
   return true;
+}
+
+static bool take_input(PyObject *given, work *w) { return take_volume(given, &w->reader, &w->input); }
+
+static bool take_mask(PyObject *given, work *w) {
+  if (given == Py_None) return true;
+  w->options.mask = &w->mask;
+  return take_volume(given, &w->masker, &w->mask);
 }
 
 /* A path, or (callable, step, path of a job or None). */
@@ -112,18 +122,19 @@ static bool take_output(PyObject *given, work *w) {
   return true;
 }
 
-static bool take_options(PyObject *args, PyObject **input, PyObject **output, work *w) {
+static bool take_options(PyObject *args, PyObject **input, PyObject **output, PyObject **mask, work *w) {
   pz_infer_options *o = &w->options;
   int tiling, blend, normalize, border, nan, store, sums, apply, skip_zero, resume, no_overwrite, update;
   long long memory, start[3], size[3];
   PyObject *progress;
-  if (!PyArg_ParseTuple(args, "OO(iii)(ddd)(iii)IIiiiiiiiifppppLOOzz(LLL)(LLL)(iii)", input, output,
+  if (!PyArg_ParseTuple(args, "OO(iii)(ddd)(iii)IIiiiiiiiifppppLOOzz(LLL)(LLL)(iii)O!O", input, output,
                         &o->overlap[0], &o->overlap[1], &o->overlap[2], &o->overlap_part[0],
                         &o->overlap_part[1], &o->overlap_part[2], &o->crop[0], &o->crop[1], &o->crop[2],
                         &o->given, &o->mirror_axes, &tiling, &blend, &normalize, &border, &nan, &store, &sums,
                         &apply, &o->threshold, &skip_zero, &resume, &no_overwrite, &update, &memory,
                         &progress, &w->planned, &o->axes, &o->at, &start[0], &start[1], &start[2], &size[0],
-                        &size[1], &size[2], &o->context[0], &o->context[1], &o->context[2]))
+                        &size[1], &size[2], &o->context[0], &o->context[1], &o->context[2], &PyTuple_Type,
+                        &w->others, mask))
     return false;
   for (int i = 0; i < 3; i++) o->box.start[i] = start[i], o->box.size[i] = size[i];
   o->tiling = (pz_tiling)tiling, o->blend = (pz_blend)blend, o->normalize = (pz_normalize)normalize;
@@ -134,7 +145,7 @@ static bool take_options(PyObject *args, PyObject **input, PyObject **output, wo
   w->progress.callable = progress == Py_None ? NULL : progress;
   o->progress = pznet_on_progress, o->progress_host = &w->progress, o->interrupt = &w->progress.interrupt;
   o->planned = on_planned, o->planned_host = w;
-  w->reader.failed = w->writer.failed = &w->failed;
+  w->reader.failed = w->masker.failed = w->writer.failed = &w->failed;
   return true;
 }
 
@@ -154,16 +165,36 @@ static PyObject *run(PyObject *module, pz_net *net, work *w) {
   return text;
 }
 
+/* A capsule that the caller releases; NULL: an exception. */
+static pz_net *open_handle(PyObject *opened, PyObject **handle) {
+  *handle = PyObject_CallMethod(opened, "handle", NULL);
+  return *handle ? PyCapsule_GetPointer(*handle, PZNET_HANDLE) : NULL;
+}
+
+static bool take_others(work *w) {
+  const Py_ssize_t n = PyTuple_GET_SIZE(w->others);
+  if (n > PZ_MOST_ENSEMBLE)
+    return PyErr_Format(PyExc_ValueError, "an ensemble of %zd networks beside the first: expected at most %d",
+                        n, PZ_MOST_ENSEMBLE),
+           false;
+  for (Py_ssize_t i = 0; i < n; i++)
+    if (!(w->nets[i] = open_handle(PyTuple_GET_ITEM(w->others, i), &w->handles[i]))) return false;
+  w->options.ensemble_size = (int32_t)n;
+  if (n) w->options.ensemble_nets = w->nets;
+  return true;
+}
+
 /* infer(net, options): net is a pznet._net.Net, options are those that pznet/inferring.py gives; the report comes back. */
 PyObject *pznet_infer(PyObject *module, PyObject *args) {
-  PyObject *opened, *options, *input, *output;
+  PyObject *opened, *options, *input, *output, *mask, *handle = NULL, *report = NULL;
   work w = {.planned = NULL};
   if (!PyArg_ParseTuple(args, "OO!", &opened, &PyTuple_Type, &options) ||
-      !take_options(options, &input, &output, &w) || !take_input(input, &w) || !take_output(output, &w))
+      !take_options(options, &input, &output, &mask, &w) || !take_input(input, &w) ||
+      !take_output(output, &w) || !take_mask(mask, &w))
     return NULL;
-  PyObject *handle = PyObject_CallMethod(opened, "handle", NULL);
-  pz_net *net = handle ? PyCapsule_GetPointer(handle, PZNET_HANDLE) : NULL;
-  PyObject *report = net ? run(module, net, &w) : NULL;
+  pz_net *net = open_handle(opened, &handle);
+  if (net && take_others(&w)) report = run(module, net, &w);
+  for (int i = 0; i < PZ_MOST_ENSEMBLE; i++) Py_XDECREF(w.handles[i]);
   Py_XDECREF(handle);
   return report;
 }

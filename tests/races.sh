@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 build=build/races
-tests="test_base_pool test_volume_engine test_volume_resume test_volume_tilings test_volume_api"
+tests="test_base_pool test_volume_engine test_volume_resume test_volume_tilings test_volume_mask test_volume_api"
 cmake -S . -B $build -G Ninja -DPZ_SANITIZE=thread >/dev/null
 # shellcheck disable=SC2086
 cmake --build $build --target $tests net_good >$build/build.log 2>&1 || {
@@ -16,4 +16,4 @@ cmake --build $build --target $tests net_good >$build/build.log 2>&1 || {
 plain=""
 setarch -R true 2>/dev/null && plain="setarch -R"
 TSAN_OPTIONS="halt_on_error=1 exitcode=66" $plain ctest --test-dir $build --output-on-failure \
-  -R '^(base_pool|volume_(engine|resume|tilings|api))$'
+  -R '^(base_pool|volume_(engine|resume|tilings|mask|api))$'

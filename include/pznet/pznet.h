@@ -394,7 +394,8 @@ enum {
   PZ_GIVEN_CROP = 8,
   PZ_GIVEN_CONTEXT = 16
 };
-#define PZ_MIRROR_ALL UINT32_MAX
+#define PZ_MIRROR_ALL    UINT32_MAX
+#define PZ_MOST_ENSEMBLE 31
 
 /* A part of a volume: voxels start..start+size-1 along z, y and x, of every channel. */
 typedef struct pz_box {
@@ -453,6 +454,16 @@ typedef struct pz_infer_options {
   /* with PZ_GIVEN_CONTEXT: the box and so many voxels around it (z, y, x), where the volume has them, are tiled as if there were nothing else;
    * statistics too are of these alone */
   int32_t context[3];
+  /* Other networks whose results are averaged with the first one's, patch by patch (doc/volumes-ensembles.md): `ensemble_size` of them, at most
+   * PZ_MOST_ENSEMBLE. pz_infer takes paths, `ensemble`; pz_net_infer open networks, `ensemble_nets`, each of them once, which stay the caller's.
+   * Their ports must be the first one's but for the names, or it is PZ_ERROR_INPUT. `digest` is of the first one alone. */
+  const char *const *ensemble;
+  struct pz_net *const *ensemble_nets;
+  int32_t ensemble_size;
+  /* The voxels that are wanted, those that are not 0 in this volume, which has one channel and the shape of the input, or it is PZ_ERROR_INPUT;
+   * NULL: all (doc/volumes-masks.md). Elsewhere the result is 0. Patches of which no voxel is wanted are not run. With a path in it, or callbacks, which
+   * are called from the caller's thread; it is read by boxes, and options->resume wants an identity of it as of the input's. */
+  const struct pz_volume_reader *mask;
 } pz_infer_options;
 #define PZ_INFER_OPTIONS                                                                                     \
   { 0 }

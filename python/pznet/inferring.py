@@ -168,19 +168,19 @@ class Source:
     origin: tuple[float, float, float] | None = None
     identity: str | None = None  # for resume
 
-    def __init__(self, volume: Any, letters: str | None = None, at: Any = None) -> None:
-        self.volume = view(volume, "volume")
+    def __init__(self, volume: Any, letters: str | None = None, at: Any = None, name: str = "volume") -> None:
+        self.volume = view(volume, name)
         shape = tuple(int(n) for n in getattr(self.volume, "shape", ()))
         self.axes = axes_of.Axes(shape, letters, at, self.volume)
         self.channels, self.shape = self.axes.channels, self.axes.shape
-        self.code = self.dtype_code(np.dtype(self.volume.dtype))
+        self.code = self.dtype_code(np.dtype(self.volume.dtype), name)
 
     @staticmethod
-    def dtype_code(dtype: np.dtype[Any]) -> int:
+    def dtype_code(dtype: np.dtype[Any], name: str) -> int:
         dtype = dtype.newbyteorder("=")
         if dtype in DTYPES:
             return DTYPES.index(dtype)
-        raise ValueError(f"the volume is of {dtype}: expected bool, integers or floats of at most 64 bits; convert it, as by .astype('float32')")
+        raise ValueError(f"the {name} is of {dtype}: expected bool, integers or floats of at most 64 bits; convert it, as by .astype('float32')")
 
     def read(self, start: Box, size: Box, memory: memoryview, strides: Box) -> None:
         dtype = DTYPES[self.code]
@@ -194,11 +194,11 @@ class Source:
 class StoreSource(Source):
     """A volume in a store."""
 
-    def __init__(self, path: str, letters: str | None, at: Any, threads: int) -> None:
+    def __init__(self, path: str, letters: str | None, at: Any, threads: int, name: str = "volume") -> None:
         from . import stores  # with tensorstore, where there is one
 
         array = stores.Array(path, at, threads)
-        super().__init__(array, letters or array.letters, array.at)
+        super().__init__(array, letters or array.letters, array.at, name)
         self.identity = array.identity
         if letters is None:  # else what is said of the axes may be of others
             self.voxel_size, self.unit, self.origin = array.said.geometry()
@@ -271,16 +271,30 @@ class StoreSink(Sink):
         return (self.write, self.step, self.result.job)
 
 
-def source_of(volume: Any, letters: str | None, at: Any, threads: int) -> Source | None:
+def source_of(volume: Any, letters: str | None, at: Any, threads: int, name: str = "volume") -> Source | None:
     """None: a path that is the C library's."""
     if not is_path(volume):
-        return Source(volume, letters, at)
+        return Source(volume, letters, at, name)
     path = os.fspath(volume)
     if is_image(path):
         from . import itk  # with SimpleITK
 
-        return itk.ImageSource(path, letters, at)
-    return StoreSource(path, letters, at, threads) if is_store(path) else None
+        return itk.ImageSource(path, letters, at, name)
+    return StoreSource(path, letters, at, threads, name) if is_store(path) else None
+
+
+def mask_of(mask: Any, threads: int) -> Any:
+    """What the C library reads: None, a path, or a source's arguments."""
+    if mask is None:
+        return None
+    source = source_of(mask, None, None, threads, "mask")
+    return source.arguments() if source else os.fspath(mask)
+
+
+def others_of(ensemble: Sequence[Network | Path] | None, threads: int) -> list[Network]:
+    if isinstance(ensemble, (str, bytes, os.PathLike, Network)):
+        raise ValueError("ensemble: expected a list of networks, or of paths of network files")
+    return [net if isinstance(net, Network) else Network(net, threads) for net in ensemble or ()]
 
 
 def sink_of(out: Any, layout: dict[str, Any], element: int, threads: int, overwrite: bool, resume: bool, source: Source | None = None) -> Sink | None:
@@ -323,6 +337,8 @@ def run(
     sigmoid: bool,
     softmax: bool,
     sums: str,
+    ensemble: Sequence[Network | Path] | None,
+    mask: Any,
     skip_zero: bool,
     resume: bool,
     overwrite: bool,
@@ -351,6 +367,7 @@ def run(
     given = {"overlap": overlap, "blend": blend, "border": border, "crop": crop, "context": context}
     start, size = box_of(box)
     voxels, parts = overlaps(overlap)
+    others = others_of(ensemble, net.threads)
     source = source_of(volume, axes, at, net.threads)
     layout = {"format": format, "chunks": chunks, "shards": shards, "codec": codec}
     sink = sink_of(out, layout, 1 if argmax or threshold is not None or dtype == "u8" else 4, net.threads, overwrite, resume, source)
@@ -400,6 +417,8 @@ def run(
             start,
             size,
             tuple(int(v) for v in triple("context", 0 if context is None else context)),
+            tuple(other._net for other in others),
+            mask_of(mask, net.threads),
         )
         report = json.loads(_pznet.infer(net._net, options))
         if stored:
@@ -449,6 +468,8 @@ def infer(
     sigmoid: bool = False,
     softmax: bool = False,
     sums: str = "auto",
+    ensemble: Sequence[Network | Path] | None = None,
+    mask: Any = None,
     skip_zero: bool = False,
     resume: bool = False,
     overwrite: bool = True,
@@ -479,6 +500,8 @@ def infer(
     values, before they are stored. threshold: 1 where a value is greater, else 0, for each channel.
     tiling: "pznet", "monai", "nnunet" or "chunkflow". overlap: voxels (int) or a part of the output patch (float), or three.
     augment: "mirror", or the network's axes as in "mirror:0,1" or (0, 1). memory: a limit in bytes.
+    ensemble: other networks, or paths, of the same ports: the mean of all results is taken patch by patch. mask: a volume of the same size, an
+    array or a path as volume is: where it is 0 the result is, and patches that lie outside of it as a whole are not run.
     resume: for paths; goes on from unfinished work, does nothing where out is finished.
     overwrite: False refuses a path that exists.
     update: a dataset of out's name in an HDF5 file that holds others too is replaced.
@@ -488,7 +511,7 @@ def infer(
     Returns out. Warns of values that dtype="u8" clipped, of those not finite, and where values of the volume, of 32 or 64 bits,
     are not exact in float32 and are not normalised. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
     """
-    report, result = run(volume, net, out, box=box, context=context, axes=axes, at=at, tiling=tiling, overlap=overlap, blend=blend, border=border, crop=crop, augment=augment, normalize=normalize, nan=nan, dtype=dtype, argmax=argmax, threshold=threshold, sigmoid=sigmoid, softmax=softmax, sums=sums, skip_zero=skip_zero, resume=resume, overwrite=overwrite, update=update, memory=memory, threads=threads, format=format, chunks=chunks, shards=shards, codec=codec, progress=progress)
+    report, result = run(volume, net, out, box=box, context=context, axes=axes, at=at, tiling=tiling, overlap=overlap, blend=blend, border=border, crop=crop, augment=augment, normalize=normalize, nan=nan, dtype=dtype, argmax=argmax, threshold=threshold, sigmoid=sigmoid, softmax=softmax, sums=sums, ensemble=ensemble, mask=mask, skip_zero=skip_zero, resume=resume, overwrite=overwrite, update=update, memory=memory, threads=threads, format=format, chunks=chunks, shards=shards, codec=codec, progress=progress)
     if report["clipped"]:
         warnings.warn(f"{report['clipped']} values outside of 0..1 were clipped by dtype='u8'", stacklevel=2)
     if report["not_finite"]:

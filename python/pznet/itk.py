@@ -36,7 +36,7 @@ def one_line(error: BaseException) -> str:
 class ImageSource(Source):
     """An image; its values as they are in the file."""
 
-    def __init__(self, path: str, letters: str | None, at: Any) -> None:
+    def __init__(self, path: str, letters: str | None, at: Any, name: str = "volume") -> None:
         sitk = simpleitk(path)
         try:
             self.image = sitk.ReadImage(path)
@@ -49,7 +49,7 @@ class ImageSource(Source):
             if not letters:
                 raise ImageError(f"{path}: has {self.image.GetDimension()} dimensions: say what they are, the slowest first, as by --axes czyx")
             letters += "c" if several else ""
-        super().__init__(values, letters, at)
+        super().__init__(values, letters, at, name)
         rank = self.image.GetDimension()
         if rank > 3:
             return

@@ -94,6 +94,8 @@ def main(text: str) -> int:
                                   on_plan=None if asked["quiet"] else planned, **asked["options"])
         for name in "input", "output":
             report[name]["path"] = asked[name]
+        if "mask" in report:
+            report["mask"]["path"] = asked["options"]["mask"]
         if not asked["quiet"]:
             told(asked, report)
         if asked["json"]:

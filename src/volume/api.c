@@ -6,16 +6,18 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static pz_status run_net(void *net, const void *in, void *out, pz_error *err) {
   if (pz_net_run(net, (const void *const[]){in}, (void *const[]){out}) == PZ_OK) return PZ_OK;
   return pz_fail(err, PZ_ERROR_RUN, "%s", pz_last_message());
 }
 
-/* A network for exact tiles, with the place of its patch. */
+/* A network for exact tiles, with the place of its patch, which is that of all networks. */
 typedef struct exact_net {
   pz_net *net;
-  float place[6];
+  const float *place;
 } exact_net;
 static pz_status run_exact(void *host, const void *in, void *out, pz_error *err) {
   const exact_net *e = host;
@@ -130,29 +132,145 @@ static pz_status identify(pz_net *net, bool job, const char *wanted, const char 
   return job ? pz_runtime_digest(net, digest, err) : PZ_OK;
 }
 
-static pz_status with_net(pz_net *net, const pz_volume_reader *input, const pz_volume_writer *output,
-                          const pz_infer_options *options, char **report, pz_error *err) {
-  const char *path = pz_runtime_path(net);
-  const char *digest;
-  const int64_t bytes = pz_runtime_file_bytes(net); /* code and weights count as memory */
-  PZ_TRY(check_pool(net, err));
-  PZ_TRY(identify(net, output->path || output->job, options->digest, &digest, err));
-  pz_patch_function f = {
-      .run = run_net, .host = net, .pool = net->pool, .digest = digest, .memory = pz_net_memory(net) + bytes};
+/* ------------------------------------------------------------------ one network, or several */
+
+/* A network that is open, and what is known of it. */
+typedef struct member {
+  pz_net *net;
+  exact_net exact;
   pz_network_locality locality;
   pz_network_tiles tiles;
-  exact_net exact = {.net = net};
-  pz_network_locality_read(pz_net_manifest(net), &locality);
-  PZ_TRY(pz_network_tiles_read(path, pz_net_manifest(net), &tiles, err));
-  f.locality = &locality;
-  if (tiles.exact) {
-    f.tiles = &tiles, f.place = exact.place;
-    f.run = run_exact, f.host = &exact, f.reset = reset_exact;
+  pz_patch_function f; /* as it would be alone */
+} member;
+
+/* job: its identity is needed. place: what networks for exact tiles read. */
+static pz_status bind(member *m, const pz_infer_options *options, bool job, const char *wanted, float *place,
+                      pz_error *err) {
+  pz_net *net = m->net;
+  const char *path = pz_runtime_path(net);
+  const int64_t bytes = pz_runtime_file_bytes(net); /* code and weights count as memory */
+  pz_patch_function *f = &m->f;
+  PZ_TRY(check_pool(net, err));
+  *f = (pz_patch_function){
+      .run = run_net, .host = net, .pool = net->pool, .path = path, .memory = pz_net_memory(net) + bytes};
+  PZ_TRY(identify(net, job, wanted, &f->digest, err));
+  pz_network_locality_read(pz_net_manifest(net), &m->locality);
+  PZ_TRY(pz_network_tiles_read(path, pz_net_manifest(net), &m->tiles, err));
+  f->locality = &m->locality;
+  m->exact = (exact_net){net, place};
+  if (m->tiles.exact) {
+    f->tiles = &m->tiles, f->place = place;
+    f->run = run_exact, f->host = &m->exact, f->reset = reset_exact;
   }
-  PZ_TRY(bind_ports(path, net, &f, err));
-  PZ_TRY(check_exact(path, options, &tiles, &locality, net, &f, err));
-  PZ_TRY(check_scale(path, &locality, err));
-  return with_volume(&f, input, output, options, report, err);
+  PZ_TRY(bind_ports(path, net, f, err));
+  PZ_TRY(check_exact(path, options, &m->tiles, &m->locality, net, f, err));
+  return check_scale(path, &m->locality, err);
+}
+
+/* "1 x 64 x 64 x 64 of u8, scale 0.5, zero point 128" */
+enum { PORT_TEXT = 160 };
+static const char *port_text(const pz_patch_function *f, bool output, char text[PORT_TEXT]) {
+  const int64_t *size = output ? f->out : f->in;
+  const pz_element *e = output ? &f->given : &f->taken;
+  int n = snprintf(text, PORT_TEXT, "%d x ", output ? f->channels_out : f->channels_in);
+  for (int i = f->planar; i < 3; i++)
+    n += snprintf(text + n, (size_t)(PORT_TEXT - n), "%lld%s", (long long)size[i], i < 2 ? " x " : "");
+  n += snprintf(text + n, (size_t)(PORT_TEXT - n), " of %s", pz_dtype_name(e->type));
+  if (e->scale != 1 || e->zero_point)
+    snprintf(text + n, (size_t)(PORT_TEXT - n), ", scale %.9g, zero point %d", (double)e->scale,
+             e->zero_point);
+  return text;
+}
+
+/* What the words say is all that a port is. */
+static pz_status same_ports(const pz_patch_function *f, const pz_patch_function *first, pz_error *err) {
+  char its[PORT_TEXT], that[PORT_TEXT];
+  for (int output = 0; output < 2; output++)
+    if (strcmp(port_text(f, output, its), port_text(first, output, that)) != 0)
+      return pz_fail(err, PZ_ERROR_INPUT,
+                     "%s: its %s is %s, that of %s is %s; networks that are averaged have the same", f->path,
+                     output ? "output" : "input", its, first->path, that);
+  return PZ_OK;
+}
+
+/* What patches of exact tiles read and give, along an axis. */
+static bool same_axis(const member *m, const member *first, int i) {
+  const pz_network_tiles *a = &m->tiles, *b = &first->tiles;
+  const pz_network_locality *k = &m->locality, *l = &first->locality;
+  return a->stream[i] == b->stream[i] && a->whole[i] == b->whole[i] && a->first[i] == b->first[i] &&
+         a->result[i] == b->result[i] && a->before[i] == b->before[i] && k->stride[i] == l->stride[i] &&
+         k->before[i] == l->before[i] && k->behind[i] == l->behind[i] && k->any_size[i] == l->any_size[i];
+}
+
+static pz_status same_tiles(const member *m, const member *first, pz_error *err) {
+  if (m->tiles.exact != first->tiles.exact)
+    return pz_fail(err, PZ_ERROR_INPUT,
+                   "%s: was compiled %s exact tiles, %s %s; compile both in the same way", m->f.path,
+                   m->tiles.exact ? "for" : "without", first->f.path,
+                   m->tiles.exact ? "was not" : "for them");
+  for (int i = 0; i < 3 && m->tiles.exact; i++)
+    if (!same_axis(m, first, i))
+      return pz_fail(err, PZ_ERROR_INPUT,
+                     "%s: its exact tiles differ from those of %s along %c; networks that are averaged look "
+                     "equally far and are compiled with the same --patch and --volume",
+                     m->f.path, first->f.path, "zyx"[i]);
+  return PZ_OK;
+}
+
+static pz_status agree(const member *all, int i, pz_error *err) {
+  const member *m = &all[i];
+  for (int k = 0; k < i; k++)
+    if (m->net == all[k].net)
+      return pz_fail(err, PZ_ERROR_USAGE, "%s: one open network is given twice; open it twice", m->f.path);
+  PZ_TRY(same_ports(&m->f, &all[0].f, err));
+  return same_tiles(m, &all[0], err);
+}
+
+/* All networks of a run, the first of which is what the options are of. */
+typedef struct ensemble {
+  pz_net *net[1 + PZ_MOST_ENSEMBLE];
+  int n;
+  member *member;
+  pz_patch_other other[PZ_MOST_ENSEMBLE];
+  pz_network_locality locality; /* of all: a patch costs the sum, and so does the ideal */
+  float place[6];
+} ensemble;
+
+static void add_member(ensemble *e, int i, pz_patch_function *f) {
+  const member *m = &e->member[i];
+  pz_network_locality *l = &e->locality;
+  l->run += m->locality.run;
+  l->ideal = l->ideal > 0 && m->locality.ideal > 0 ? l->ideal + m->locality.ideal : 0;
+  l->n_larger = 0;
+  f->memory += m->f.memory;
+  e->other[i - 1] = (pz_patch_other){m->f.run, m->f.host, m->f.reset, m->f.path, m->f.digest};
+  f->n_others = i;
+}
+
+static pz_status bind_all(ensemble *e, const pz_infer_options *options, bool job, pz_patch_function *f,
+                          pz_error *err) {
+  for (int i = 0; i < e->n; i++) {
+    e->member[i].net = e->net[i];
+    PZ_TRY(bind(&e->member[i], options, job, i ? NULL : options->digest, e->place, err));
+    if (i) PZ_TRY(agree(e->member, i, err));
+  }
+  *f = e->member[0].f;
+  f->others = e->other;
+  e->locality = e->member[0].locality;
+  f->locality = &e->locality;
+  for (int i = 1; i < e->n; i++) add_member(e, i, f);
+  return PZ_OK;
+}
+
+static pz_status with_nets(ensemble *e, const pz_volume_reader *input, const pz_volume_writer *output,
+                           const pz_infer_options *options, char **report, pz_error *err) {
+  pz_patch_function f;
+  e->member = calloc((size_t)e->n, sizeof *e->member);
+  if (!e->member) return pz_fail_memory(err, "networks", (unsigned long long)e->n * sizeof *e->member);
+  pz_status status = bind_all(e, options, output->path || output->job, &f, err);
+  if (status == PZ_OK) status = with_volume(&f, input, output, options, report, err);
+  free(e->member);
+  return status;
 }
 
 /* What an enumeration holds comes from the caller and indexes tables. */
@@ -164,22 +282,51 @@ static pz_status check_options(const pz_infer_options *o, pz_error *err) {
     return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: an option is none of the values of its enumeration");
   if (o->store == PZ_STORE_THRESHOLD && !isfinite(o->threshold))
     return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: a threshold that is no finite number");
+  if (o->ensemble_size < 0 || o->ensemble_size > PZ_MOST_ENSEMBLE)
+    return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: %d networks to average with; expected at most %d",
+                   (int)o->ensemble_size, PZ_MOST_ENSEMBLE);
   if (o->memory < 0)
     return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: a negative limit on memory; expected bytes");
   return PZ_OK;
 }
 
+/* Those that were opened are e->net[0..e->n-1], also after a failure. */
+static pz_status open_all(const char *network, const pz_infer_options *o, ensemble *e, pz_error *err) {
+  if (o->ensemble_size && (!o->ensemble || o->ensemble_nets))
+    return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: the networks to average with are paths, in `ensemble`");
+  for (int i = 0; i < o->ensemble_size; i++)
+    if (!o->ensemble[i]) return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: the path of a network is missing");
+  for (int i = 0; i <= o->ensemble_size; i++, e->n++) {
+    const pz_net_options net_options = {.threads = o->threads, .digest = i ? NULL : o->digest};
+    PZ_TRY(pz_runtime_open(i ? o->ensemble[i - 1] : network, &net_options, &e->net[i], err));
+  }
+  return PZ_OK;
+}
+
 static pz_status infer(const char *network, const char *input, const char *output,
                        const pz_infer_options *options, char **report, pz_error *err) {
-  const pz_net_options net_options = {.threads = options->threads, .digest = options->digest};
   const pz_volume_reader reader = {.path = input};
   const pz_volume_writer writer = {.path = output};
-  pz_net *net;
+  ensemble e = {.n = 0};
   PZ_TRY(check_options(options, err));
-  PZ_TRY(pz_runtime_open(network, &net_options, &net, err));
-  const pz_status status = with_net(net, &reader, &writer, options, report, err);
-  pz_runtime_close(net);
+  pz_status status = open_all(network, options, &e, err);
+  if (status == PZ_OK) status = with_nets(&e, &reader, &writer, options, report, err);
+  for (int i = 0; i < e.n; i++) pz_runtime_close(e.net[i]);
   return status;
+}
+
+static pz_status infer_open(pz_net *net, const pz_volume_reader *input, const pz_volume_writer *output,
+                            const pz_infer_options *o, char **report, pz_error *err) {
+  ensemble e = {.net = {net}, .n = 1};
+  PZ_TRY(check_options(o, err));
+  if (o->ensemble_size && (!o->ensemble_nets || o->ensemble))
+    return pz_fail(err, PZ_ERROR_USAGE,
+                   "pz_net_infer: the networks to average with are open ones, in `ensemble_nets`");
+  for (int i = 0; i < o->ensemble_size; i++) {
+    if (!o->ensemble_nets[i]) return pz_fail(err, PZ_ERROR_USAGE, "pz_net_infer: a network is missing");
+    e.net[e.n++] = o->ensemble_nets[i];
+  }
+  return with_nets(&e, input, output, o, report, err);
 }
 
 static const pz_infer_options defaults = PZ_INFER_OPTIONS;
@@ -202,7 +349,7 @@ pz_status pz_net_infer(pz_net *net, const pz_volume_reader *input, const pz_volu
   if (!net || !input || !output || (!input->path && !input->read) || (!output->path && !output->write))
     pz_fail(&err, PZ_ERROR_USAGE,
             "pz_net_infer: net, input and output must be given, each with a path or a function");
-  else if (check_options(options, &err) == PZ_OK) with_net(net, input, output, options, report, &err);
+  else infer_open(net, input, output, options, report, &err);
   return pz_public_status(&err);
 }
 

@@ -5,6 +5,7 @@
 #include "volume/run_layout.h"
 #include "formats/convert.h"
 #include "volume/finished.h"
+#include "volume/mask.h"
 #include "formats/io.h"
 #include "formats/sink.h"
 #include "volume/normalize.h"
@@ -109,9 +110,8 @@ static pz_status check_join(pz_run *r, pz_error *err) {
   return o->file ? PZ_OK : pz_fail(err, PZ_ERROR_OUTPUT, "%s: %m", r->output_name);
 }
 
-/* A file may hold both, as datasets of two names. */
-static bool is_input(const pz_run *r) {
-  const pz_volume *input = r->input;
+/* The input, or the mask. A file may hold both it and the output, as datasets of two names. */
+static bool is_output(const pz_run *r, const pz_volume *input) {
   const pz_volume_path *o = &r->output;
   if (input->calls) return false;
   if (input->format->owns) return input->format->owns(input, o->file);
@@ -122,9 +122,11 @@ static bool is_input(const pz_run *r) {
 static pz_status check_output(pz_run *r, pz_error *err) {
   const pz_volume_path *o = &r->output;
   if (r->sink) return PZ_OK;
-  if (is_input(r))
+  const bool input = is_output(r, r->input);
+  if (input || (r->mask && is_output(r, r->mask)))
     return pz_fail(err, PZ_ERROR_USAGE,
-                   "%s: the output is the input, or would lie in it; give the result another name", o->file);
+                   "%s: the output is the %s, or would lie in it; give the result another name", o->file,
+                   input ? "input" : "mask");
   PZ_TRY(pz_file_check_writable(o->file, err));
   PZ_TRY(check_join(r, err));
   return o->format->check_output ? o->format->check_output(o->file, o->dataset, &r->layout.result, err)
@@ -248,6 +250,15 @@ static pz_status replay(pz_run *r, const layer *w, int64_t index, float *out, pz
   return pz_io_read(w->journal, r->result_path, out, bytes, index * bytes, err);
 }
 
+/* A stream begins anew: of networks that have a state. */
+static void reset_state(pz_run *r) {
+  const pz_patch_function *f = r->function;
+  if (f->reset) f->reset(f->host);
+  for (int32_t i = 0; i < f->n_others; i++)
+    if (f->others[i].reset) f->others[i].reset(f->others[i].host);
+  r->state_lost = false;
+}
+
 static pz_status compute(pz_run *r, layer *w, const int64_t k[3], float *out, bool *skipped, pz_error *err) {
   if (!w->fed) {
     int64_t last;
@@ -257,12 +268,14 @@ static pz_status compute(pz_run *r, layer *w, const int64_t k[3], float *out, bo
     w->fed = true;
   }
   const double begin = pz_now();
-  *skipped = r->options->skip_zero && pz_patch_is_zero(&r->window, k);
+  *skipped = pz_mask_leaves_out(&r->window, k) || (r->options->skip_zero && pz_patch_is_zero(&r->window, k));
   if (!*skipped) {
+    if (r->state_lost) reset_state(r);
     pz_patch_read(&r->window, k);
     PZ_TRY(pz_patch_apply(&r->window, out, err));
     r->patch_seconds = pz_now() - begin;
   }
+  r->state_lost = *skipped;
   r->counts.run += !*skipped, r->counts.skipped += *skipped;
   r->counts.compute += pz_now() - begin;
   return PZ_OK;
@@ -406,12 +419,20 @@ static void release_input(pz_run *r, int64_t k) {
   pz_stages_release(r->stages, pz_window_count(&r->window, block, first));
 }
 
+/* By the caller's thread: of a mask little is read, beside what a layer takes to compute. */
+static pz_status read_mask(pz_run *r, int64_t k, pz_error *err) {
+  const double begin = pz_now();
+  PZ_TRY(pz_mask_read(&r->window, k, err));
+  r->counts.wait += pz_now() - begin;
+  return PZ_OK;
+}
+
 static pz_status one_layer(pz_run *r, int64_t k, pz_error *err) {
   const int64_t line = r->window.block.grid.axis[2].count, patches = r->window.block.patches,
                 block = r->window.block.index;
   layer w;
   PZ_TRY(begin_layer(r, block, k, &w, err));
-  pz_status status = PZ_OK;
+  pz_status status = read_mask(r, k, err);
   for (int64_t i = 0; i < patches && status == PZ_OK; i++) {
     status = one_patch(r, &w, i, err);
     if (status == PZ_OK && i + 1 == patches) release_input(r, k);
@@ -435,7 +456,7 @@ static pz_status all_layers(pz_run *r, pz_error *err) {
   const int64_t first = first_needed(r), skipped = first * r->window.block.patches;
   r->done += skipped;
   if (skipped) pz_forecast_skip(&r->forecast, skipped);
-  if (r->function->reset) r->function->reset(r->function->host);
+  reset_state(r);
   for (int64_t k = first; k < r->layout.layers; k++) PZ_TRY(one_layer(r, k, err));
   return PZ_OK;
 }
@@ -532,12 +553,16 @@ static pz_status with_job(pz_run *r, pz_error *err) {
 }
 
 /* What a job cannot find again cannot be resumed. */
+static bool is_known(const pz_volume *v) { return !v || !v->calls || v->calls->identity; }
+
 static pz_status choose_output(pz_run *r, const pz_volume_writer *output, pz_error *err) {
   r->sink = output->path ? NULL : output;
   r->output_name = output->path ? output->path : "the result";
-  const bool input = !r->input->calls || r->input->calls->identity;
+  const bool input = is_known(r->input) && is_known(r->mask);
   if (r->options->resume && (!input || (r->sink && !output->job)))
-    return pz_fail(err, PZ_ERROR_USAGE, "resume needs an input and an output that are files or in stores");
+    return pz_fail(err, PZ_ERROR_USAGE,
+                   "resume needs an input, an output and a mask, where there is one, that are files or in "
+                   "stores");
   if (r->sink) r->output.file = input ? output->job : NULL;
   if (r->sink) return PZ_OK;
   PZ_TRY(pz_volume_parse_output(r->arena, output->path, &r->output, err));
@@ -548,7 +573,7 @@ static pz_status choose_output(pz_run *r, const pz_volume_writer *output, pz_err
 /* What is begun in one way does not go on in the other. */
 static pz_status collect_facts(pz_run *r, pz_error *err) {
   pz_facts *f = &r->facts;
-  PZ_TRY(pz_facts_collect(r->arena, r->function, r->input, &r->layout, r->output.dataset, r->options,
+  PZ_TRY(pz_facts_collect(r->arena, r->function, r->input, r->mask, &r->layout, r->output.dataset, r->options,
                           r->normalize, f, err));
   f->fact[f->n++] = (pz_job_fact){PZ_FACT_BESIDE, r->joins ? "beside others" : "a file of its own", false};
   return PZ_OK;
@@ -562,6 +587,7 @@ static pz_status check_sink(const pz_run *r, pz_error *err) {
 static pz_status lay_out(pz_run *r, const int64_t *blocks, pz_error *err) {
   const pz_run_asked asked = {.function = r->function,
                               .input = r->input,
+                              .mask = r->mask,
                               .options = r->options,
                               .tuning = &r->tuning,
                               .sink = r->sink ? r->sink->step : NULL,
@@ -617,6 +643,7 @@ static pz_status find_job(pz_run *r, pz_error *err) {
 }
 
 static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *err) {
+  PZ_TRY(pz_mask_open(r->options, r->input, &r->mask, err));
   PZ_TRY(choose_output(r, output, err));
   PZ_TRY(check_channels(r, err));
   PZ_TRY(lay_out(r, NULL, err));
@@ -630,7 +657,7 @@ static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *er
   if (r->finished) return PZ_OK;
   if (r->options->resume) PZ_TRY(find_job(r, err));
   PZ_TRY(announce(r, err));
-  PZ_TRY(pz_window_make(r->function, &r->layout, r->options, &r->input->info, &r->window, err));
+  PZ_TRY(pz_window_make(r->function, &r->layout, r->options, &r->input->info, r->mask, &r->window, err));
   if (r->options->resume) return PZ_OK;
   PZ_TRY(read_early(r, err));
   return collect_facts(r, err);
@@ -638,7 +665,7 @@ static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *er
 
 /* Work is kept for --resume after an interruption, a full disk and the like; a volume that is bad is not resumed. */
 static bool worth_keeping(const pz_run *r, pz_status status) {
-  return (!r->input->calls || r->input->calls->identity) && status != PZ_OK && status != PZ_ERROR_INPUT &&
+  return is_known(r->input) && is_known(r->mask) && status != PZ_OK && status != PZ_ERROR_INPUT &&
          status != PZ_ERROR_USAGE && !r->published && !r->hopeless &&
          (r->done > 0 || status == PZ_INTERRUPTED || pz_job_resumed(r->job));
 }
@@ -688,7 +715,7 @@ static pz_status to_sink(pz_run *r, pz_error *err) {
   if (r->output.file && !r->job) PZ_TRY(find_job(r, err));
   if (r->job) PZ_TRY(find_planes(r, err));
   PZ_TRY(all_work(r, err));
-  return pz_volume_confirm(r->input, r->facts.volume_digest, err);
+  return pz_run_confirm(r, err);
 }
 
 static pz_status work(pz_run *r, const pz_volume_writer *output, pz_error *err) {
@@ -726,6 +753,7 @@ pz_status pz_engine_run(const pz_patch_function *function, pz_volume *input, con
   const pz_status status = whole_run(&r, output, report, err);
   pz_stages_stop(r.stages, NULL, NULL);
   pz_window_free(&r.window);
+  pz_volume_close(r.mask);
   pz_arena_free(r.arena);
   return status;
 }

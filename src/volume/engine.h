@@ -28,6 +28,14 @@
 
 #define PZ_MOST_PLACE (1 << 23) /* voxels: floats hold all whole numbers up to twice that */
 
+/* One of several networks with the same ports, whose results for a patch are averaged. */
+typedef struct pz_patch_other {
+  pz_status (*run)(void *host, const void *in, void *out, pz_error *err); /* as that of a pz_patch_function */
+  void *host;
+  void (*reset)(void *host); /* likewise */
+  const char *path, *digest;
+} pz_patch_other;
+
 /* What is applied to a patch. */
 typedef struct pz_patch_function {
   int64_t in[3], out[3]; /* z, y, x */
@@ -38,9 +46,12 @@ typedef struct pz_patch_function {
   /* in: [channels_in][z][y][x], out: [channels_out][z][y][x]. Deterministic. */
   pz_status (*run)(void *host, const void *in, void *out, pz_error *err);
   void *host;
-  pz_pool *pool;                       /* for the work around `run`; NULL: the calling thread alone */
-  int64_t memory;                      /* bytes that it holds */
-  const char *digest;                  /* its identity */
+  pz_pool *pool;                /* for the work around `run`; NULL: the calling thread alone */
+  int64_t memory;               /* bytes that it holds */
+  const char *path;             /* for the report; NULL: not known */
+  const char *digest;           /* its identity */
+  const pz_patch_other *others; /* with which it is averaged, in this order */
+  int32_t n_others;
   bool planar;                         /* a 2D network: its axes are y and x */
   const pz_network_locality *locality; /* what a result depends on; NULL: not known */
   /* Of a network for exact tiles; NULL: of another. `run` reads the place of its patch in `place`: z, y and x, and the volume's size. */
@@ -48,6 +59,8 @@ typedef struct pz_patch_function {
   float *place;
   void (*reset)(void *host); /* before the first run of a stream */
 } pz_patch_function;
+
+static inline int32_t pz_patch_networks(const pz_patch_function *f) { return 1 + f->n_others; }
 
 #define PZ_PORTION (INT64_C(1) << 20) /* bytes */
 
@@ -77,12 +90,17 @@ typedef struct pz_run_layout {
   int64_t
       buffers; /* of patches that the network has written; 2 where one is recorded while the next is made */
   int64_t stores, store_planes;
+  /* Of a mask: planes of it that are kept, whole steps; they are read up to multiples of `step`, in the volume. */
+  struct {
+    int64_t planes, step, read_planes;
+    bool cached; /* the reader keeps its cache */
+  } mask;
   pz_sum sum;
   bool typed;  /* the result has the type of what the network gives, which is no float */
   bool cached; /* the reader keeps its cache */
   int workers;
   struct {
-    int64_t input, sums, patches, weights, stores, scratch, reader, network, process, total;
+    int64_t input, sums, patches, weights, stores, scratch, reader, mask, network, process, total;
   } bytes;
 } pz_run_layout;
 
@@ -90,7 +108,7 @@ typedef struct pz_run_layout {
  * reader's cache away. */
 typedef struct pz_run_asked {
   const pz_patch_function *function;
-  pz_volume *input;
+  pz_volume *input, *mask; /* mask: or NULL */
   const pz_infer_options *options;
   const pz_engine_tuning *tuning; /* or NULL */
   const int64_t

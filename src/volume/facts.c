@@ -26,20 +26,26 @@ static void add(pz_facts *f, const char *name, bool input, const char *value) {
   f->fact[f->n++] = (pz_job_fact){name, value, input};
 }
 
+/* The names of the facts that say which file it is. */
+typedef struct file_names {
+  const char *place, *size, *time, *digest;
+} file_names;
+
 /* Of the file that is read, whatever has its name by now. */
-static pz_status file_facts(pz_arena *a, pz_volume *v, pz_facts *f, pz_error *err) {
+static pz_status file_facts(pz_arena *a, pz_volume *v, const file_names *names, pz_facts *f,
+                            const char **digest, pz_error *err) {
   const struct stat *info = &v->identity.noted;
   char real[PATH_MAX], text[PZ_DIGEST_TEXT], *block = PZ_NEW(a, char, PZ_IDENTITY_BLOCK);
   if (!block) return pz_fail_memory(err, "a digest", PZ_IDENTITY_BLOCK);
   PZ_TRY(pz_volume_digest(v, block, text, err));
-  add(f, PZ_FACT_PLACE, true, pz_arena_strdup(a, realpath(v->path, real) ? real : v->path));
+  add(f, names->place, true, pz_arena_strdup(a, realpath(v->path, real) ? real : v->path));
   if (v->identity.known) {
-    add(f, PZ_FACT_SIZE, true, pz_arena_printf(a, "%lld bytes", (long long)info->st_size));
-    add(f, PZ_FACT_TIME, true,
+    add(f, names->size, true, pz_arena_printf(a, "%lld bytes", (long long)info->st_size));
+    add(f, names->time, true,
         pz_arena_printf(a, "%lld.%09ld", (long long)info->st_mtim.tv_sec, (long)info->st_mtim.tv_nsec));
   }
-  f->volume_digest = pz_arena_strdup(a, text);
-  add(f, PZ_FACT_DIGEST, true, f->volume_digest);
+  *digest = pz_arena_strdup(a, text);
+  add(f, names->digest, true, *digest);
   return PZ_OK;
 }
 
@@ -103,20 +109,52 @@ static void box_facts(pz_arena *a, const pz_volume *v, const pz_run_layout *layo
             : pz_arena_printf(a, "%d,%d,%d", o->context[0], o->context[1], o->context[2]));
 }
 
-pz_status pz_facts_collect(pz_arena *a, const pz_patch_function *function, pz_volume *input,
+/* Of an input that is no file, its identity, where there is one. */
+static pz_status input_facts(pz_arena *a, pz_volume *input, pz_facts *f, pz_error *err) {
+  static const file_names names = {PZ_FACT_PLACE, PZ_FACT_SIZE, PZ_FACT_TIME, PZ_FACT_DIGEST};
+  if (!input->calls) return file_facts(a, input, &names, f, &f->volume_digest, err);
+  if (input->calls->identity) add(f, PZ_FACT_PLACE, true, pz_arena_strdup(a, input->calls->identity));
+  return PZ_OK;
+}
+
+/* The first fact is one of runs without a mask too, so that what was begun with one does not go on without. */
+static pz_status mask_facts(pz_arena *a, pz_volume *mask, pz_facts *f, pz_error *err) {
+  static const file_names names = {PZ_FACT_MASK_PLACE, "mask's size", "mask's time of change",
+                                   "mask's digest"};
+  const char *identity = mask && mask->calls ? mask->calls->identity : NULL;
+  add(f, "mask", true,
+      !mask          ? "none"
+      : !mask->calls ? "a file"
+      : identity     ? pz_arena_strdup(a, identity)
+                     : "not known");
+  if (!mask || mask->calls) return PZ_OK;
+  PZ_TRY(file_facts(a, mask, &names, f, &f->mask_digest, err));
+  add(f, "mask's dataset", true, mask->dataset ? mask->dataset : "none");
+  return PZ_OK;
+}
+
+/* As many facts as networks, and the number first: fewer are not more with some left away. */
+static void network_facts(pz_arena *a, const pz_patch_function *function, pz_facts *f) {
+  add(f, "network", true, function->digest);
+  add(f, "networks averaged", true, pz_arena_printf(a, "%d", (int)pz_patch_networks(function)));
+  for (int i = 0; i < function->n_others; i++)
+    add(f, pz_arena_printf(a, "network %d", i + 2), true, function->others[i].digest);
+}
+
+pz_status pz_facts_collect(pz_arena *a, const pz_patch_function *function, pz_volume *input, pz_volume *mask,
                            const pz_run_layout *layout, const char *dataset_out, const pz_infer_options *o,
                            pz_normalize normalize, pz_facts *f, pz_error *err) {
-  f->n = 0, f->volume_digest = NULL;
+  f->n = 0, f->volume_digest = f->mask_digest = NULL;
   add(f, "pznet", false, PZ_VERSION);
-  add(f, "network", true, function->digest);
+  network_facts(a, function, f);
   add(f, "network's input", true, sizes(a, function->channels_in, function->in));
   add(f, "network's output", true, sizes(a, function->channels_out, function->out));
-  if (!input->calls) PZ_TRY(file_facts(a, input, f, err));
-  else if (input->calls->identity) add(f, PZ_FACT_PLACE, true, pz_arena_strdup(a, input->calls->identity));
+  PZ_TRY(input_facts(a, input, f, err));
   add(f, "input dataset", true, input->dataset ? input->dataset : "none");
   add(f, "volume's axes", false, axes_in_words(a, input));
   add(f, "volume's shape", true, sizes(a, input->info.channels, input->info.shape));
   add(f, "volume's dtype", true, pz_dtype_name(input->info.dtype));
+  PZ_TRY(mask_facts(a, mask, f, err));
   add(f, "output dataset", false, dataset_out ? dataset_out : "none");
   tiling_facts(a, function->out, &layout->tiling, f);
   box_facts(a, input, layout, o, f);
@@ -128,6 +166,6 @@ pz_status pz_facts_collect(pz_arena *a, const pz_patch_function *function, pz_vo
     add(f, "threshold", false, pz_arena_printf(a, "%.9g", (double)o->threshold));
   add(f, "skipping of zero patches", false, o->skip_zero ? "on" : "off");
   for (int i = 0; i < f->n; i++)
-    if (!f->fact[i].value) return pz_fail_memory(err, "the options in words", 0);
+    if (!f->fact[i].value || !f->fact[i].name) return pz_fail_memory(err, "the options in words", 0);
   return PZ_OK;
 }

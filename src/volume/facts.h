@@ -6,12 +6,12 @@
 #include "volume/engine.h"
 #include "volume/job.h"
 
-enum { PZ_MAX_FACTS = 40 };
+enum { PZ_MAX_FACTS = 48 + PZ_MOST_ENSEMBLE };
 
 typedef struct pz_facts {
   pz_job_fact fact[PZ_MAX_FACTS];
   int n;
-  const char *volume_digest; /* NULL: the volume is no file */
+  const char *volume_digest, *mask_digest; /* NULL: it is no file */
 } pz_facts;
 
 /* The fact that says where the volume lies, and those that say of which bytes its file is. */
@@ -19,13 +19,15 @@ typedef struct pz_facts {
 #define PZ_FACT_SIZE   "volume's size"
 #define PZ_FACT_TIME   "volume's time of change"
 #define PZ_FACT_DIGEST "volume's digest"
+/* Where a mask lies that is a file. */
+#define PZ_FACT_MASK_PLACE "mask's place"
 /* Whether the output is a file or a dataset beside others, which the engine adds. */
 #define PZ_FACT_BESIDE "output's place"
 
 /* Strings live in the arena. The volume's identity is its path, size, time of change, and a digest of 64 blocks of 64 KiB
- * that are spread over the file (all of it when it is no larger); one that is no file has none. */
+ * that are spread over the file (all of it when it is no larger); one that is no file has none. That of a mask, which may be NULL, is the same. */
 pz_status pz_facts_collect(pz_arena *arena, const pz_patch_function *function, pz_volume *input,
-                           const pz_run_layout *layout, const char *dataset_out,
+                           pz_volume *mask, const pz_run_layout *layout, const char *dataset_out,
                            const pz_infer_options *options, pz_normalize normalize, pz_facts *facts,
                            pz_error *err);
 

@@ -32,9 +32,8 @@ typedef struct record {
 } record;
 
 bool pz_finished_counts(pz_finished_places places, const pz_job_fact *fact) {
-  static const char *const never[] = {PZ_FACT_PLACE, PZ_FACT_BESIDE}, *const of_the_file[] = {PZ_FACT_SIZE,
-                                                                                              PZ_FACT_TIME,
-                                                                                              PZ_FACT_DIGEST};
+  static const char *const never[] = {PZ_FACT_PLACE, PZ_FACT_MASK_PLACE, PZ_FACT_BESIDE},
+                           *const of_the_file[] = {PZ_FACT_SIZE, PZ_FACT_TIME, PZ_FACT_DIGEST};
   for (size_t i = 0; i < sizeof never / sizeof *never; i++)
     if (strcmp(fact->name, never[i]) == 0) return false;
   for (size_t i = 0; places.input && i < sizeof of_the_file / sizeof *of_the_file; i++)

@@ -2,6 +2,7 @@
 
 #include "base/huge.h"
 #include "volume/blend.h"
+#include "volume/mask.h"
 #include "formats/convert.h"
 
 #include <math.h>
@@ -39,7 +40,9 @@ static int64_t place_voxels(pz_window *s, char *block) {
   for (int i = 0; i < p->buffers; i++) s->out[i] = place(block, &at, out);
   for (int i = 0; i < p->stores; i++) s->store[i] = place(block, &at, p->bytes.stores / p->stores);
   if (f->given.type != PZ_F32) s->raw = place(block, &at, raw);
-  if (p->tiling.flips > 1) s->flipped_in = place(block, &at, in), s->flipped_out = place(block, &at, out);
+  if (p->tiling.flips > 1) s->flipped_in = place(block, &at, in);
+  if (pz_patch_runs(f, &p->tiling) > 1) s->more_out = place(block, &at, out);
+  if (s->mask.volume) s->mask.ring = place(block, &at, pz_mask_ring_bytes(p, s->mask.volume));
   return at;
 }
 
@@ -61,13 +64,15 @@ static bool take_all(pz_window *s, pz_error *err) {
          (s->inverse = take(s, workers * x * 8, "a row", err)) &&
          (s->best = take(s, workers * x * 4, "a row", err)) &&
          (!p->typed || (s->row = take(s, workers * f->channels_out * x * 4, "a row", err))) &&
+         (!s->mask.volume || (s->inside = take(s, workers * x, "a row", err))) &&
          (s->source = take(s, (f->in[0] + f->in[1] + f->in[2]) * 8, "indices", err));
 }
 
 pz_status pz_window_make(const pz_patch_function *f, const pz_run_layout *layout,
-                         const pz_infer_options *options, const pz_volume_info *input, pz_window *s,
-                         pz_error *err) {
+                         const pz_infer_options *options, const pz_volume_info *input, pz_volume *mask,
+                         pz_window *s, pz_error *err) {
   *s = (pz_window){.function = f, .layout = layout, .options = options, .dtype = input->dtype};
+  s->mask.volume = mask, s->mask.block = -1;
   s->arena = pz_arena_new();
   if (!s->arena) return pz_fail_memory(err, "a window", 0);
   double *scratch = take(s, (f->out[0] + f->out[1] + f->out[2]) * 8, "the weights", err);
@@ -299,14 +304,28 @@ static void decode_row(const patch_work *j, int64_t i, int32_t worker) {
   pz_elements_to(f->given, j->window->raw + i * n * pz_dtype_bytes(f->given.type), n, j->sum + i * n);
 }
 
-static pz_status apply_once(pz_window *s, const char *in, float *out, pz_error *err) {
+static pz_status run_network(const pz_patch_function *f, int32_t network, const void *in, void *out,
+                             pz_error *err) {
+  if (!network) return f->run(f->host, in, out, err);
+  const pz_patch_other *other = &f->others[network - 1];
+  return other->run(other->host, in, out, err);
+}
+
+static pz_status apply_once(pz_window *s, int32_t network, const char *in, float *out, pz_error *err) {
   const pz_patch_function *f = s->function;
-  if (!s->raw) return f->run(f->host, in, out, err);
-  PZ_TRY(f->run(f->host, in, s->raw, err));
+  if (!s->raw) return run_network(f, network, in, out, err);
+  PZ_TRY(run_network(f, network, in, s->raw, err));
   patch_work j = {
       .window = s, .sum = out, .units = f->channels_out * f->out[0] * f->out[1], .unit = decode_row};
   run(&j);
   return PZ_OK;
+}
+
+static void flip_input(pz_window *s, int flip) {
+  const pz_patch_function *f = s->function;
+  patch_work j = {
+      .window = s, .which = flip, .units = f->channels_in * f->in[0] * f->in[1], .unit = flip_row};
+  run(&j);
 }
 
 /* Adds the result of a flipped patch, flipped back; after the last one the sum is divided. */
@@ -314,24 +333,34 @@ static void add_flipped_row(const patch_work *j, int64_t i, int32_t worker) {
   (void)worker;
   const pz_window *s = j->window;
   const int64_t *n = s->function->out;
-  const float *from = s->flipped_out + flipped_row(i, n, j->which) * n[2];
+  const float *from = s->more_out + flipped_row(i, n, j->which) * n[2];
   const float divide = (float)j->n;
   float *to = j->sum + i * n[2];
   for (int64_t x = 0; x < n[2]; x++) to[x] = (to[x] + from[j->which & 4 ? n[2] - 1 - x : x]) / divide;
 }
 
-pz_status pz_patch_apply(pz_window *s, float *out, pz_error *err) {
+/* divide: by how much the sum is, behind the last one; 1 before. */
+static void add_result(pz_window *s, int flip, float *sum, int divide) {
   const pz_patch_function *f = s->function;
+  patch_work j = {.window = s, .which = flip, .sum = sum, .n = divide, .unit = add_flipped_row};
+  j.units = f->channels_out * f->out[0] * f->out[1];
+  run(&j);
+}
+
+int pz_patch_runs(const pz_patch_function *f, const pz_tiling_rules *t) {
+  return t->flips * (int)pz_patch_networks(f);
+}
+
+/* Each mirror image goes through all networks, so that it is made once. */
+pz_status pz_patch_apply(pz_window *s, float *out, pz_error *err) {
   const pz_tiling_rules *t = &s->layout->tiling;
-  PZ_TRY(apply_once(s, s->in, out, err));
-  for (int i = 1; i < t->flips; i++) {
-    patch_work j = {
-        .window = s, .which = t->flip[i], .units = f->channels_in * f->in[0] * f->in[1], .unit = flip_row};
-    run(&j);
-    PZ_TRY(apply_once(s, s->flipped_in, s->flipped_out, err));
-    j.units = f->channels_out * f->out[0] * f->out[1], j.unit = add_flipped_row;
-    j.sum = out, j.n = i + 1 == t->flips ? t->flips : 1;
-    run(&j);
+  const int networks = (int)pz_patch_networks(s->function), runs = pz_patch_runs(s->function, t);
+  PZ_TRY(apply_once(s, 0, s->in, out, err));
+  for (int i = 1; i < runs; i++) {
+    const int flip = t->flip[i / networks], network = i % networks;
+    if (flip && !network) flip_input(s, flip);
+    PZ_TRY(apply_once(s, network, flip ? s->flipped_in : s->in, s->more_out, err));
+    add_result(s, flip, out, i + 1 == runs ? runs : 1);
   }
   return PZ_OK;
 }
@@ -476,6 +505,8 @@ static void store_row(const patch_work *j, int64_t i, int32_t worker) {
       .best = s->best + worker * x,
       .threshold = s->options->threshold,
   };
+  const uint8_t *inside = pz_mask_row(s, z, y, worker);
+  if (inside) pz_mask_sums(inside, &row);
   pz_blend_tally told = {.first = -1};
   pz_blend_count_not_finite(&row, &told);
   pz_blend_apply(s->options->apply, &row, inverse);
@@ -483,6 +514,7 @@ static void store_row(const patch_work *j, int64_t i, int32_t worker) {
   add_tally(j->tally, &told, i * row.channels * x + told.first);
   if (p->typed) store_typed(s, &row, worker);
   else pz_blend_store(s->options->store, &row);
+  if (inside && !p->typed) pz_mask_stored(inside, &row, p->result.channels, pz_dtype_bytes(p->result.dtype));
 }
 
 pz_part_tally pz_part_store(pz_window *s, const pz_part *part, int which) {

@@ -20,13 +20,21 @@ typedef struct pz_window {
   float *out[2];
   float *weights;        /* of an output patch */
   double *shift, *scale; /* for each input channel */
-  char *store[2];  /* a part of the result, [channels][planes][rows][x]; as large as store_planes planes */
-  double *inverse; /* for each worker, a row */
-  float *best;     /* for each worker, a row */
-  int64_t *source; /* where the voxels of a patch come from: in[0] + in[1] + in[2] indices, -1 for zero */
-  char *flipped_in;
-  float *flipped_out; /* for test-time augmentation */
-  float *row;         /* for each worker, rows of a result that is not stored as floats are; else NULL */
+  char *store[2];   /* a part of the result, [channels][planes][rows][x]; as large as store_planes planes */
+  double *inverse;  /* for each worker, a row */
+  float *best;      /* for each worker, a row */
+  int64_t *source;  /* where the voxels of a patch come from: in[0] + in[1] + in[2] indices, -1 for zero */
+  char *flipped_in; /* for test-time augmentation */
+  float *more_out;  /* what is averaged with `out`: results for mirror images, and of further networks */
+  float *row;       /* for each worker, rows of a result that is not stored as floats are; else NULL */
+  uint8_t *inside;  /* for each worker, a row: where the mask is not 0; NULL: there is no mask */
+  struct {
+    pz_volume *volume; /* NULL: there is none */
+    char
+        *ring; /* [layout->mask.planes][y][x] of the block's result; plane z of the volume is at z % planes */
+    int64_t block,
+        have; /* planes of the volume before `have` have been read for this block; block -1: none */
+  } mask;
 } pz_window;
 
 /* Planes z..z+planes-1 of the block's result, of each the rows y..y+rows-1; and where they go in a buffer that has so many planes, of as
@@ -36,9 +44,10 @@ typedef struct pz_part {
   int64_t at, buffer;
 } pz_part;
 
+/* mask: or NULL; it must outlive the window. */
 pz_status pz_window_make(const pz_patch_function *function, const pz_run_layout *layout,
-                         const pz_infer_options *options, const pz_volume_info *input, pz_window *window,
-                         pz_error *err);
+                         const pz_infer_options *options, const pz_volume_info *input, pz_volume *mask,
+                         pz_window *window, pz_error *err);
 void pz_window_free(pz_window *window);
 pz_block pz_window_block(const pz_window *window, int64_t index);
 /* Planes of all blocks, one after the other, are counted from 0 on; the n-th is at n % ring of the ring, and has room for the largest block's. */
@@ -51,7 +60,9 @@ int64_t pz_window_channel_bytes(const pz_window *window);
 void pz_patch_read(pz_window *window, const int64_t k[3]);
 /* Whether its voxels inside the volume are all zero. */
 bool pz_patch_is_zero(pz_window *window, const int64_t k[3]);
-/* The network's result for window->in: its mean over the flips of the tiling. */
+/* Runs of networks for a patch: for each of its flips, those of all. */
+int pz_patch_runs(const pz_patch_function *function, const pz_tiling_rules *tiling);
+/* The result for window->in: the mean over the flips of the tiling and the networks. */
 pz_status pz_patch_apply(pz_window *window, float *out, pz_error *err);
 /* Adds weight * out for the planes from `from` on. False: some value that was added is not finite. */
 bool pz_patch_scatter(pz_window *window, const int64_t k[3], const float *out, int64_t from);

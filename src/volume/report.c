@@ -41,12 +41,12 @@ static json_t *volume(pz_json *j, const pz_volume_info *info) {
 }
 
 static json_t *bytes(pz_json *j, const pz_run_layout *p) {
-  return pz_json_pack(j, "{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "input", (json_int_t)p->bytes.input,
+  return pz_json_pack(j, "{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "input", (json_int_t)p->bytes.input,
                       "sums", (json_int_t)p->bytes.sums, "patches", (json_int_t)p->bytes.patches, "weights",
                       (json_int_t)p->bytes.weights, "result", (json_int_t)p->bytes.stores, "scratch",
-                      (json_int_t)p->bytes.scratch, "reader", (json_int_t)p->bytes.reader, "network",
-                      (json_int_t)p->bytes.network, "process", (json_int_t)p->bytes.process, "total",
-                      (json_int_t)p->bytes.total);
+                      (json_int_t)p->bytes.scratch, "reader", (json_int_t)p->bytes.reader, "mask",
+                      (json_int_t)p->bytes.mask, "network", (json_int_t)p->bytes.network, "process",
+                      (json_int_t)p->bytes.process, "total", (json_int_t)p->bytes.total);
 }
 
 /* What patches that reach into two blocks and more cost, as a part of the patches of the whole. */
@@ -112,6 +112,29 @@ static void put_plan(pz_json *j, json_t *o, const pz_patch_function *f, const pz
   pz_json_set(j, o, "peak_bytes", json_integer(p->bytes.total));
 }
 
+/* Of one network, and without a mask, nothing is said of them. */
+static json_t *network(pz_json *j, const char *path, const char *digest) {
+  json_t *o = json_object();
+  pz_json_set(j, o, "path", path ? pz_json_name(path) : json_null());
+  pz_json_set(j, o, "digest", json_string(digest));
+  return o;
+}
+static void put_ensemble(pz_json *j, json_t *o, const pz_patch_function *f) {
+  if (!f->n_others) return;
+  json_t *all = json_array();
+  pz_json_append(j, all, network(j, f->path, f->digest));
+  for (int i = 0; i < f->n_others; i++)
+    pz_json_append(j, all, network(j, f->others[i].path, f->others[i].digest));
+  pz_json_set(j, o, "ensemble", all);
+}
+static void put_mask(pz_json *j, json_t *o, const pz_volume *mask) {
+  if (!mask) return;
+  json_t *m = json_object();
+  pz_json_set(j, m, "path", pz_json_name(mask->path));
+  pz_json_set(j, m, "dtype", json_string(pz_dtype_name(mask->info.dtype)));
+  pz_json_set(j, o, "mask", m);
+}
+
 static void put_counts(pz_json *j, json_t *o, const pz_run_layout *p, const pz_engine_counts *c) {
   const pz_job_tally *t = &c->tally;
   const double voxels = (double)p->result.shape[0] * (double)p->result.shape[1] * (double)p->result.shape[2];
@@ -161,6 +184,8 @@ char *pz_report_print(const pz_run *r, bool done) {
   pz_json j = {0};
   json_t *o = json_object();
   put_plan(&j, o, r->function, r->input, r->output_name, &r->layout);
+  put_ensemble(&j, o, r->function);
+  put_mask(&j, o, r->mask);
   if (r->stale[0]) pz_json_set(&j, o, "made_anew", pz_json_name(r->stale));
   if (!done && r->facts.n) put_facts(&j, o, &r->facts);
   if (!done && r->job) pz_json_set(&j, o, "resumed", json_boolean(pz_job_resumed(r->job)));

@@ -231,8 +231,13 @@ static bool remember(const pz_run *r, const char *whole) {
   return pz_finished_remember(whole, r->output.file, &run, r->options->resume);
 }
 
-static pz_status let_appear(const pz_run *r, const char *whole, const pz_volume_join *joined, pz_error *err) {
+pz_status pz_run_confirm(const pz_run *r, pz_error *err) {
   PZ_TRY(pz_volume_confirm(r->input, r->facts.volume_digest, err));
+  return r->mask ? pz_volume_confirm(r->mask, r->facts.mask_digest, err) : PZ_OK;
+}
+
+static pz_status let_appear(const pz_run *r, const char *whole, const pz_volume_join *joined, pz_error *err) {
+  PZ_TRY(pz_run_confirm(r, err));
   if (r->joins) PZ_TRY(check_unchanged(joined, err));
   return take_name(r, whole, err);
 }

@@ -15,7 +15,7 @@ typedef enum pz_run_part { PZ_RUN_STATISTICS, PZ_RUN_PATCHES, PZ_RUN_WRITING } p
 typedef struct pz_run {
   pz_arena *arena;
   const pz_patch_function *function;
-  pz_volume *input;
+  pz_volume *input, *mask; /* mask: NULL where there is none; the run's own */
   const pz_infer_options *options;
   pz_engine_tuning tuning;
   const pz_volume_writer *sink; /* takes the result; NULL: a file, through a job */
@@ -36,8 +36,9 @@ typedef struct pz_run {
   int64_t first_plane; /* of a result that a callback takes: planes of the first block that it has taken */
   int64_t from;        /* planes before it are written */
   pz_engine_counts counts;
-  int64_t done;   /* patches, for the progress */
-  int64_t stored; /* parts of the result, handed to the writer */
+  int64_t done;    /* patches, for the progress */
+  bool state_lost; /* of a stream: the patch before was not run */
+  int64_t stored;  /* parts of the result, handed to the writer */
   double begun, patch_seconds;
   pz_forecast forecast;
   bool published;            /* the result has its name */
@@ -55,6 +56,8 @@ bool pz_run_interrupted(const pz_run *r);
 pz_status pz_run_open_result(pz_run *r, pz_error *err);
 /* The result takes its name in one step, after all of it is on the disk. */
 pz_status pz_run_publish(pz_run *r, pz_error *err);
+/* Whether the input and the mask still are what they were; before a result appears. */
+pz_status pz_run_confirm(const pz_run *r, pz_error *err);
 /* Which datasets the result and the input are in `path`, the output's file or what is about to be it. False: not known. */
 bool pz_run_locate(const pz_run *r, const char *path, pz_finished_places *places);
 pz_status pz_run_damaged(const pz_run *r, pz_error *err);

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "formats/sink.h"
 #include "volume/blend.h"
+#include "volume/mask.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -107,13 +108,14 @@ static void describe_result(const pz_run_asked *q, pz_run_layout *a) {
 }
 
 /* Whole numbers may be labels, which have no mean. */
-static pz_status check_coverage(const pz_patch_function *f, int64_t coverage, int flips, pz_error *err) {
+static pz_status check_coverage(const pz_patch_function *f, int64_t coverage, int runs, pz_error *err) {
   const char kind = pz_dtype_kind(f->given.type);
-  if ((kind != 'u' && kind != 'i') || f->given.scale != 1 || (coverage <= 1 && flips <= 1)) return PZ_OK;
+  if ((kind != 'u' && kind != 'i') || f->given.scale != 1 || (coverage <= 1 && runs <= 1)) return PZ_OK;
   return pz_fail(
       err, PZ_ERROR_INPUT,
       "the network gives whole numbers (%s), as labels are, of which no mean is taken, and patches overlap "
-      "or are flipped; use a volume that whole patches fill, or compile the network without its argmax and "
+      "or are flipped, or networks are averaged; use a volume that whole patches fill, or compile the "
+      "network without its argmax and "
       "use --argmax",
       pz_dtype_name(f->given.type));
 }
@@ -176,25 +178,27 @@ static void count_bytes(const pz_run_asked *q, pz_run_layout *a) {
   const int64_t x = a->cut[1].most_out, yx = pz_times(a->cut[0].most_out, x), out = volume_of(f->out);
   a->bytes.input = larger(pz_times(a->ring, input_plane(q, a)), row_for_statistics(q, a));
   a->bytes.sums = pz_times(pz_times(a->depth, yx), pz_times(f->channels_out, pz_sum_bytes(a->sum)));
-  const int64_t flipped = a->tiling.flips > 1;
+  const int64_t flipped = a->tiling.flips > 1, more = pz_patch_runs(f, &a->tiling) > 1;
   const int64_t of_in = f->channels_in * pz_dtype_bytes(f->taken.type),
                 of_raw = f->given.type == PZ_F32 ? 0 : f->channels_out * pz_dtype_bytes(f->given.type);
   a->bytes.patches =
       pz_plus(pz_plus(pz_times(1 + flipped, pz_times(volume_of(f->in), of_in)), pz_times(out, of_raw)),
-              pz_times(a->buffers + flipped, pz_times(out, f->channels_out * INT64_C(4))));
+              pz_times(a->buffers + more, pz_times(out, f->channels_out * INT64_C(4))));
   a->bytes.weights = pz_times(out, 4);
   a->bytes.stores = pz_times(a->stores, pz_times(a->store_planes, result_plane(a)));
-  a->bytes.scratch = pz_times(a->workers, pz_times(x, 12 + (a->typed ? f->channels_out * INT64_C(4) : 0)));
+  a->bytes.scratch = pz_times(
+      a->workers, pz_times(x, 12 + (q->mask != NULL) + (a->typed ? f->channels_out * INT64_C(4) : 0)));
   a->bytes.reader = q->input->memory - (a->cached ? 0 : q->input->cache_memory);
   /* what a callback is expected to hold while it fills a box: a copy of it */
   if (q->input->calls)
     a->bytes.reader =
         pz_plus(a->bytes.reader, pz_times(pz_read_planes(q->tuning, q->input, a), input_plane(q, a)));
+  a->bytes.mask = pz_mask_bytes(a, q->mask);
   a->bytes.network = f->memory;
   a->bytes.process = PROCESS_BYTES;
-  const int64_t parts[] = {a->bytes.input,   a->bytes.sums,    a->bytes.patches,
-                           a->bytes.weights, a->bytes.stores,  a->bytes.scratch,
-                           a->bytes.reader,  a->bytes.network, a->bytes.process};
+  const int64_t parts[] = {a->bytes.input,   a->bytes.sums,    a->bytes.patches, a->bytes.weights,
+                           a->bytes.stores,  a->bytes.scratch, a->bytes.reader,  a->bytes.mask,
+                           a->bytes.network, a->bytes.process};
   a->bytes.total = 0;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
     a->bytes.total = pz_plus(a->bytes.total, parts[i]);
@@ -223,6 +227,7 @@ static void choose_stores(const pz_run_asked *q, const mode *m, const int64_t si
 static bool fits(const pz_run_asked *q, const mode *m, const int64_t sink[3], const ring *r, int64_t limit,
                  pz_run_layout *a) {
   choose_stores(q, m, sink, a);
+  if (q->mask) pz_mask_lay_out(q->mask, m->whole_steps, q->tuning, a);
   a->ring = r->most;
   count_bytes(q, a);
   if (a->bytes.total <= limit) return true;
@@ -372,7 +377,7 @@ static pz_status fit(const pz_run_asked *q, const ways w[2], const int64_t sink[
   const bool partial =
       a->cut[0].most_in < q->input->info.shape[1] || a->cut[1].most_in < q->input->info.shape[2];
   const bool streams = a->tiling.grid.stream[0]; /* in blocks, mostly */
-  /* A reader's cache is for whole planes. */
+  /* A reader's cache is for whole planes; a mask has its own beside the input's. */
   for (size_t i = streams || (partial && q->input->cache_memory) ? 2 : 0; i < sizeof modes / sizeof *modes;
        i++)
     if (fit_blocks(q, &modes[i], sink, w, limit, a)) return PZ_OK;
@@ -410,7 +415,7 @@ static pz_status tile(const pz_run_asked *q, pz_run_layout *a, pz_error *err) {
   const pz_axis *axis = a->grid.axis;
   const int64_t coverage =
       pz_times(pz_times(pz_axis_coverage(&axis[0]), pz_axis_coverage(&axis[1])), pz_axis_coverage(&axis[2]));
-  PZ_TRY(check_coverage(f, coverage, a->tiling.flips, err));
+  PZ_TRY(check_coverage(f, coverage, pz_patch_runs(f, &a->tiling), err));
   a->sum = a->tiling.half ? PZ_SUM_HALF : pz_blend_float_suffices(coverage) ? PZ_SUM_FLOAT : PZ_SUM_DOUBLE;
   return cut_grid(q->options, &box, &a->view, &a->grid, err);
 }
@@ -432,6 +437,7 @@ pz_status pz_lay_out_run(pz_arena *arena, const pz_run_asked *q, pz_run_layout *
   PZ_TRY(find_all_ways(arena, q, sink, a, w, err));
   PZ_TRY(fit(q, w, sink, a, err));
   if (!a->cached) PZ_TRY(pz_volume_uncached(q->input, err));
+  if (q->mask && !a->mask.cached) PZ_TRY(pz_volume_uncached(q->mask, err));
   a->block_planes = up(planes_of_input(a, &a->ring_base), a->step);
   return PZ_OK;
 }

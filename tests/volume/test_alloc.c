@@ -62,7 +62,7 @@ static void whole_runs(void **state) {
   (void)state;
   const int64_t in[3] = {4, 4, 5}, out[3] = {2, 4, 4};
   const pz_engine_tuning eager = {.record_seconds = 1e-9, .journal_speed = 1e18};
-  const pz_infer_options o = {.overlap = {1, 0, 1}, .planned = ignore_plan, .normalize = PZ_NORMALIZE_ZSCORE};
+  pz_infer_options o = {.overlap = {1, 0, 1}, .planned = ignore_plan, .normalize = PZ_NORMALIZE_ZSCORE};
   for (int n = 0; n < NAMES; n += 2) { /* laid out in advance, and written at the end */
     const fx_folder f = fx_enter();
     const pz_volume_info info = fx_info(PZ_I16, 1, 3, 4, 5);
@@ -72,12 +72,16 @@ static void whole_runs(void **state) {
     snprintf(to, sizeof to, "%s", fx_path(&f, names[n]));
     snprintf(file, sizeof file, "%.*s", (int)strcspn(to, ":"), to);
     fx_save(from, &info, data);
+    const pz_volume_reader mask = {.path = from};
+    o.mask = n ? &mask : NULL;
     PZ_FAIL_EACH_ALLOC() {
       pz_error err = {0};
       fx_net net;
       pz_volume *v = NULL;
       char *report = NULL;
       fx_net_make(&net, FX_RAMP, 1, 2, in, out);
+      const pz_patch_other other = {net.function.run, &net, NULL, "b", "b"};
+      net.function.others = &other, net.function.n_others = n > 0;
       pz_status status = pz_volume_open(from, &v, &err);
       if (status == PZ_OK)
         status = pz_engine_run(&net.function, v, &(pz_volume_writer){.path = to}, &o, &eager, &report, &err);

@@ -201,6 +201,58 @@ static void digests(void **state) {
   fx_leave(&f);
 }
 
+/* A network with itself is itself; of two open ones, and of paths; and with a mask. */
+static void ensembles(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+  const pz_volume_info info = fx_info(PZ_U8, 1, 4, 13, 17);
+  uint8_t *data = fx_content(&info, 1);
+  char in[600], out[600];
+  snprintf(in, sizeof in, "%s", fx_path(&f, "in.npy"));
+  snprintf(out, sizeof out, "%s", fx_path(&f, "out.npy"));
+  memset(data, 0, 200);
+  fx_save(in, &info, data);
+  pz_net *nets[2];
+  for (int i = 0; i < 2; i++) assert_int_equal(pz_net_open(NETWORK, NULL, &nets[i]), PZ_OK);
+  const pz_volume_reader reader = {.path = in};
+  const pz_volume_writer writer = {.path = out};
+  const char *const paths[] = {NETWORK, NULL};
+  const pz_infer_options by_path = {.ensemble = paths, .ensemble_size = 1, .mask = &reader},
+                         open = {.ensemble_nets = &nets[1], .ensemble_size = 1, .mask = &reader};
+  for (int i = 0; i < 2; i++) {
+    char *report;
+    pz_volume_info got;
+    const pz_status status = i ? pz_net_infer(nets[0], &reader, &writer, &open, &report)
+                               : pz_infer(NETWORK, in, out, &by_path, &report);
+    if (status != PZ_OK) fail_msg("%s", pz_last_message());
+    assert_non_null(strstr(report, "\"networks averaged\": \"2\""));
+    float *result = fx_load(out, &got);
+    for (int64_t k = 0; k < 4 * 13 * 17; k++) {
+      const double v = data[k] / 255.0;
+      assert_true(fabs(result[k] - (data[k] ? 2 * v * v + 1 : 0)) <= 3e-6);
+    }
+    free(result), pz_free(report);
+  }
+  const struct {
+    pz_infer_options o;
+    const char *says;
+  } cases[] = {{{.ensemble = paths, .ensemble_size = 2}, "path of a network is missing"},
+               {{.ensemble_size = 1}, "paths, in `ensemble`"},
+               {{.ensemble_nets = nets, .ensemble_size = 1}, "paths, in `ensemble`"},
+               {{.ensemble = paths, .ensemble_size = 32}, "at most 31"},
+               {{.mask = &(pz_volume_reader){.path = NULL}}, "a mask must be given with a path"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_int_equal(pz_infer(NETWORK, in, out, &cases[i].o, NULL), PZ_ERROR_USAGE);
+    if (!strstr(pz_last_message(), cases[i].says)) fail_msg("%s", pz_last_message());
+  }
+  assert_int_equal(pz_net_infer(nets[1], &reader, &writer, &open, NULL), PZ_ERROR_USAGE);
+  assert_non_null(strstr(pz_last_message(), "given twice"));
+  assert_int_equal(pz_net_infer(nets[0], &reader, &writer, &by_path, NULL), PZ_ERROR_USAGE);
+  for (int i = 0; i < 2; i++) pz_net_close(nets[i]);
+  free(data);
+  fx_leave(&f);
+}
+
 static void refusals(void **state) {
   (void)state;
   const fx_folder f = fx_enter();
@@ -239,8 +291,8 @@ static void refusals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(infer), cmocka_unit_test(described),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(infer),     cmocka_unit_test(described),
                                      cmocka_unit_test(callbacks), cmocka_unit_test(digests),
-                                     cmocka_unit_test(refusals)};
+                                     cmocka_unit_test(ensembles), cmocka_unit_test(refusals)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,8 @@ typedef struct state {
   const char *format, *chunks, *shards, *codec; /* of outputs in stores */
   const char *recipe, *configuration;
   bool augment_none, argmax, dtype_u8, threshold, sigmoid, softmax;
+  char *names[PZ_MOST_ENSEMBLE]; /* of --ensemble, which are freed */
+  pz_volume_reader mask;
 } state;
 
 static const char *const blends[] = {"constant", "gaussian", "bump", NULL};
@@ -96,6 +98,27 @@ static bool threshold(const char *value, float *out) {
   return false;
 }
 
+/* b.so,c.so; more than once adds to them. */
+static bool ensemble(const char *value, state *s) {
+  int32_t *n = &s->options.ensemble_size;
+  for (const char *at = value, *end; at; at = *end ? end + 1 : NULL) {
+    end = at + strcspn(at, ",");
+    if (end == at || *n == PZ_MOST_ENSEMBLE) {
+      tool_warn("pznet: --ensemble %s: expected network files as in b.so,c.so, at most %d\n", value,
+                PZ_MOST_ENSEMBLE);
+      return false;
+    }
+    if (!(s->names[*n] = strndup(at, (size_t)(end - at)))) return false;
+    ++*n;
+  }
+  s->options.ensemble = (const char *const *)s->names;
+  return true;
+}
+
+static void forget(state *s) {
+  for (int i = 0; i < s->options.ensemble_size; i++) free(s->names[i]);
+}
+
 static bool set(void *host, const char *name, const char *value) {
   state *s = host;
   pz_infer_options *o = &s->options;
@@ -119,6 +142,8 @@ static bool set(void *host, const char *name, const char *value) {
   if (!strcmp(name, "threshold")) return s->threshold = true, threshold(value, &o->threshold);
   if (!strcmp(name, "memory")) return tool_bytes(name, value, &o->memory);
   if (!strcmp(name, "digest")) return o->digest = value, true;
+  if (!strcmp(name, "ensemble")) return ensemble(value, s);
+  if (!strcmp(name, "mask")) return s->mask.path = value, o->mask = &s->mask, true;
   if (!strcmp(name, "threads")) return tool_int(name, value, 0, 4096, &o->threads);
   if (!strcmp(name, "blend")) {
     good = tool_choice(name, value, blends, &choice), o->blend = (pz_blend)choice;
@@ -277,13 +302,21 @@ static json_t *augment_json(uint32_t axes, bool none) {
   return all;
 }
 
+static json_t *ensemble_json(const pz_infer_options *o) {
+  if (!o->ensemble_size) return json_null();
+  json_t *all = json_array();
+  for (int i = 0; i < o->ensemble_size; i++)
+    if (json_array_append_new(all, json_string(o->ensemble[i])) != 0) return json_decref(all), NULL;
+  return all;
+}
+
 /* The options as pznet.infer has them. */
 static json_t *options_json(const state *s) {
   const pz_infer_options *o = &s->options;
   const uint32_t given = o->given;
   return json_pack(
       "{s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:s,s:s,s:s,s:b,s:o,s:b,s:b,s:s,s:b,s:b,s:b,s:b,s:I,s:o,s:o,"
-      "s:o,s:o,s:o}",
+      "s:o,s:o,s:o,s:o,s:o}",
       "box", box_json(&o->box), "context", triple_json(o->context, given & PZ_GIVEN_CONTEXT), "axes",
       text_or_null(o->axes), "at", text_or_null(o->at), "tiling", tilings[o->tiling], "overlap",
       overlap_json(o), "blend", given & PZ_GIVEN_BLEND ? json_string(blends[o->blend]) : json_null(),
@@ -295,17 +328,17 @@ static json_t *options_json(const state *s) {
       "resume", o->resume, "overwrite", !o->no_overwrite, "update", o->update, "memory",
       (json_int_t)o->memory, "threads", o->threads ? json_integer(o->threads) : json_null(), "format",
       text_or_null(s->format), "chunks", text_or_null(s->chunks), "shards", text_or_null(s->shards), "codec",
-      text_or_null(s->codec));
+      text_or_null(s->codec), "ensemble", ensemble_json(o), "mask", text_or_null(s->mask.path));
 }
 
-static int in_stores(const state *s, const char *const args[3]) {
+static int in_python(const state *s, const char *const args[3]) {
   json_t *asked = json_pack(
       "{s:s,s:s,s:s,s:s,s:o,s:b,s:o,s:o,s:o,s:o,s:o}", "version", pz_version(), "network", args[0], "input",
       args[1], "output", args[2], "digest", text_or_null(s->options.digest), "quiet", s->progress.quiet,
       "progress", json_string(s->progress.json ? "json" : "bar"), "json", text_or_null(s->json), "options",
       options_json(s), "recipe", text_or_null(s->recipe), "configuration", text_or_null(s->configuration));
   if (!asked) {
-    tool_warn("pznet: the names of the volumes are no UTF-8, which stores' must be\n");
+    tool_warn("pznet: the names of the volumes and networks are no UTF-8, which stores' must be\n");
     return PZ_ERROR_USAGE;
   }
   const int status = tool_become_python(asked);
@@ -313,46 +346,73 @@ static int in_stores(const state *s, const char *const args[3]) {
   return status;
 }
 
-static int run(const tool_verb *verb, int argc, char **argv) {
-  state s = {.progress = {.unit = "patches"}};
-  s.options = (pz_infer_options)PZ_INFER_OPTIONS;
-  const char *args[3];
-  int n;
-  if (!tool_parse(verb, argc, argv, set, &s, args, 3, &n)) return PZ_ERROR_USAGE;
-  if (n != 3) return tool_usage(verb, "name the network file, the volume and the output");
-  s.output = args[2];
-  if (s.argmax && s.dtype_u8)
+static int check_kinds(const tool_verb *verb, const state *s) {
+  if (s->argmax && s->dtype_u8)
     return tool_usage(verb, "--argmax and --dtype u8 exclude each other: labels are u8 already");
-  if (s.threshold && (s.argmax || s.dtype_u8))
+  if (s->threshold && (s->argmax || s->dtype_u8))
     return tool_usage(verb, "--threshold goes without --argmax and --dtype u8: it gives 0 and 1, u8 already");
-  if (s.sigmoid && s.softmax) return tool_usage(verb, "--sigmoid and --softmax exclude each other");
-  s.options.store = s.argmax      ? PZ_STORE_ARGMAX
-                    : s.threshold ? PZ_STORE_THRESHOLD
-                    : s.dtype_u8  ? PZ_STORE_U8
-                                  : PZ_STORE_F32;
-  s.options.apply = s.sigmoid ? PZ_APPLY_SIGMOID : s.softmax ? PZ_APPLY_SOFTMAX : PZ_APPLY_NOTHING;
-  s.options.progress = tool_progress_show;
-  s.options.progress_host = &s.progress;
-  s.options.interrupt = tool_interrupt("; the same command with --resume goes on from what was recorded");
-  s.options.planned = planned;
-  s.options.planned_host = &s;
-  if (s.json && !report_is_writable(s.json)) return PZ_ERROR_INPUT;
-  for (int i = 1; i < 3; i++)
-    if (s.recipe || tool_is_store(args[i]) || tool_is_image(args[i])) return in_stores(&s, args);
-  if (s.configuration) return tool_usage(verb, "--configuration is one of a --recipe's");
-  if (s.format || s.chunks || s.shards || s.codec)
-    return tool_usage(verb, "--format, --chunks, --shards and --codec are of outputs in stores, as out.zarr");
+  if (s->sigmoid && s->softmax) return tool_usage(verb, "--sigmoid and --softmax exclude each other");
+  return 0;
+}
+
+static void fill_options(state *s) {
+  pz_infer_options *o = &s->options;
+  o->store = s->argmax      ? PZ_STORE_ARGMAX
+             : s->threshold ? PZ_STORE_THRESHOLD
+             : s->dtype_u8  ? PZ_STORE_U8
+                            : PZ_STORE_F32;
+  o->apply = s->sigmoid ? PZ_APPLY_SIGMOID : s->softmax ? PZ_APPLY_SOFTMAX : PZ_APPLY_NOTHING;
+  o->progress = tool_progress_show, o->progress_host = &s->progress;
+  o->interrupt = tool_interrupt("; the same command with --resume goes on from what was recorded");
+  o->planned = planned, o->planned_host = s;
+}
+
+static int in_files(state *s, const char *const args[3]) {
   char *report = NULL;
-  const pz_status status = pz_infer(args[0], args[1], args[2], &s.options, &report);
-  tool_progress_end(&s.progress);
+  const pz_status status = pz_infer(args[0], args[1], args[2], &s->options, &report);
+  tool_progress_end(&s->progress);
   if (status != PZ_OK) {
     pz_free(report);
     return tool_fail(status);
   }
-  if (!s.progress.quiet) print_report(args[1], args[2], report);
-  const int written = s.json ? write_report(&s, report) : 0;
+  if (!s->progress.quiet) print_report(args[1], args[2], report);
+  const int written = s->json ? write_report(s, report) : 0;
   pz_free(report);
   return written;
+}
+
+/* Recipes, and volumes that the Python package reads and writes. */
+static bool is_for_python(const state *s, const char *const args[3]) {
+  const char *const volumes[] = {args[1], args[2], s->mask.path};
+  bool is = s->recipe != NULL;
+  for (int i = 0; i < 3; i++)
+    is = is || (volumes[i] && (tool_is_store(volumes[i]) || tool_is_image(volumes[i])));
+  return is;
+}
+
+static int infer(const tool_verb *verb, state *s, const char *const args[3]) {
+  const int wrong = check_kinds(verb, s);
+  if (wrong) return wrong;
+  s->output = args[2];
+  fill_options(s);
+  if (s->json && !report_is_writable(s->json)) return PZ_ERROR_INPUT;
+  if (s->configuration && !s->recipe) return tool_usage(verb, "--configuration is one of a --recipe's");
+  if (is_for_python(s, args)) return in_python(s, args);
+  if (s->format || s->chunks || s->shards || s->codec)
+    return tool_usage(verb, "--format, --chunks, --shards and --codec are of outputs in stores, as out.zarr");
+  return in_files(s, args);
+}
+
+static int run(const tool_verb *verb, int argc, char **argv) {
+  state s = {.progress = {.unit = "patches"}};
+  s.options = (pz_infer_options)PZ_INFER_OPTIONS;
+  const char *args[3];
+  int n, status = PZ_ERROR_USAGE;
+  if (tool_parse(verb, argc, argv, set, &s, args, 3, &n))
+    status =
+        n == 3 ? infer(verb, &s, args) : tool_usage(verb, "name the network file, the volume and the output");
+  forget(&s);
+  return status;
 }
 
 static const tool_option options[] = {
@@ -389,6 +449,10 @@ static const tool_option options[] = {
     {"recipe", 0, "FILE",
      "what is done before and after the network: nnU-Net's plans.json, or a MONAI bundle's inference.json"},
     {"configuration", 0, "NAME", "of plans: as 3d_fullres; default: the one that has the network's patch"},
+    {"ensemble", 0, "B.so,C.so",
+     "average NET.so and these networks, which have the same ports; --digest is of NET.so alone"},
+    {"mask", 0, "MASK",
+     "a volume of the same size: 0 where it is 0, and no patch is run that is outside of it as a whole"},
     {"skip-zero", 0, NULL, "do not run patches whose input is all zero; their output is 0"},
     {"memory", 0, "SIZE", "a limit such as 4G: obeyed, or refused with the number needed"},
     TOOL_DIGEST_OPTION,

@@ -312,6 +312,9 @@ class Recipe:
             step(state, threads)
         return Prepared(np.ascontiguousarray(state.values), state.back, state.undo)
 
+    def seen_through(self, prepared: Prepared, mask: Any) -> None:
+        """All: a bundle's network runs everywhere."""
+
     def sink(self, prepared: Prepared, half: bool, threads: int) -> labels.LabelSink:
         a = self.after
         decide = labels.greatest

@@ -15,7 +15,7 @@ from . import bundle, nnunet
 from .folder import Case, Record, Work, digest, find, suffix_of_images
 from .images import CaseError
 
-FREE = {"augment", "overlap", "blend", "sums", "nan", "threads", "memory", "overwrite", "resume"}  # what a recipe leaves open
+FREE = {"augment", "overlap", "blend", "sums", "nan", "threads", "memory", "overwrite", "resume", "ensemble", "mask"}  # what a recipe leaves open
 
 
 def defaults() -> dict[str, Any]:
@@ -60,9 +60,9 @@ def options_of(recipe: Any, given: dict[str, Any]) -> dict[str, Any]:
             options[name] = given[name]
     if given.get("augment"):
         options["augment"] = None if given["augment"] == "none" else given["augment"]
-    for name in ("out", "progress", "memory", "overwrite", "resume"):
+    for name in ("out", "progress", "memory", "mask", "overwrite", "resume"):
         options.pop(name, None)
-    return {**options, "overwrite": True, "resume": False}
+    return {**options, "overwrite": True, "resume": False, "ensemble": None}
 
 
 class Run:
@@ -74,7 +74,7 @@ class Run:
         self.reports: list[dict[str, Any]] = []
         self.failed = 0
         given = asked["options"]
-        ensemble = asked.get("ensemble") or []
+        ensemble = given["ensemble"] or []
         self.nets = [Network(asked["network"], given["threads"], digest=asked["digest"]), *(Network(path, given["threads"]) for path in ensemble)]
         for path, net in zip(ensemble, self.nets[1:]):
             if net.inputs != self.nets[0].inputs or [p.shape for p in net.outputs] != [p.shape for p in self.nets[0].outputs]:
@@ -82,13 +82,15 @@ class Run:
         self.recipe = load_recipe(asked["recipe"], asked.get("configuration"), self.nets[0])
         options = options_of(self.recipe, given)
         progress = JsonLines() if asked["progress"] == "json" else not self.quiet
-        self.work = Work(self.recipe, self.nets, options, self.nets[0].threads, progress, self.planned, memory=given["memory"])
+        self.work = Work(self.recipe, self.nets, options, self.nets[0].threads, progress, self.planned, mask=given["mask"], memory=given["memory"])
         self.made_by = {
             "networks": [digest([path]) for path in (asked["network"], *ensemble)],
             "recipe": digest(self.recipe.files),
             "options": {**options, "configuration": self.recipe.configuration, "version": asked["version"]},
         }
         self.made_by["options"].pop("threads")
+        if given["mask"]:
+            self.made_by["mask"] = given["mask"]
 
     def say(self, text: str) -> None:
         if not self.quiet:

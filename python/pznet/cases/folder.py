@@ -172,14 +172,17 @@ class Work:
         if len(image.values) != self.recipe.channels:
             raise CaseError(f"{case.paths[0]}: has {len(image.values)} channels, the recipe {self.recipe.channels}")
         read = time.monotonic()
+        mask = self.mask_of(case, image)
         prepared = self.recipe.prepare(image, self.threads)
         seen = image.values[0] if self.preview else None
         shape = image.values.shape[1:]
         image.values = image.values[:0]
         ready = time.monotonic()
-        report, sink = self.run(case, prepared)
+        report, sink = self.run(case, prepared, None if mask is None else self.recipe.seen_through(prepared, mask))
         ran = time.monotonic()
         made = self.recipe.finish(prepared, sink)
+        if mask is not None:
+            made = np.where(mask, made, made.dtype.type(0))
         images.write(case.output, made, image, self.recipe.reader)
         done = time.monotonic()
         seconds = {"read": read - start, "prepare": ready - read, "network": ran - ready, "write": done - ran, "total": done - start}
@@ -187,13 +190,24 @@ class Work:
         return {"case": case.name, "inputs": list(case.paths), "output": case.output, "shape": list(shape), "spacing": list(image.spacing),
                 "patches": report["patches"], "labels": labels, "notes": image.notes, "seconds": seconds}
 
-    def run(self, case: Case, prepared: Any) -> tuple[dict[str, Any], Any]:
+    def mask_of(self, case: Case, image: Image) -> Any:
+        """Where labels are wanted: a file, or in a folder that of the case's name."""
+        if self.mask is None:
+            return None
+        path = os.path.join(self.mask, os.path.basename(case.output)) if os.path.isdir(self.mask) else self.mask
+        made = images.read([path], self.recipe.reader)
+        if made.values.shape[1:] != image.values.shape[1:]:
+            sizes = [" x ".join(map(str, i.values.shape[1:])) for i in (made, image)]
+            raise CaseError(f"{path}: the mask has {sizes[0]} voxels: the image has {sizes[1]}")
+        return made.values[0] != 0
+
+    def run(self, case: Case, prepared: Any, mask: Any) -> tuple[dict[str, Any], Any]:
         sink = self.recipe.sink(prepared, self.options["sums"] != "float", self.threads)
         sink.networks = len(self.nets)
         reports = []
         for i, net in enumerate(self.nets):
             sink.before = i
             told = (lambda plan: self.planned(plan, case)) if i == 0 else None
-            report, _ = inferring.run(prepared.values, net, sink, on_plan=told, progress=self.progress, memory=self.memory, **self.options)
+            report, _ = inferring.run(prepared.values, net, sink, on_plan=told, progress=self.progress, memory=self.memory, mask=mask, **self.options)
             reports.append(report)
         return reports[0], sink

@@ -161,6 +161,11 @@ class Recipe:
         back, _ = self.probabilities.lines(target, values.shape[1:], wanted, spacing)
         return Prepared(made, back, box, whole)
 
+    def seen_through(self, prepared: Prepared, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
+        """Where the network's values count for what is inside of a mask of the image."""
+        made = mask.transpose(self.forward)[prepared.cropped].astype(np.float32)
+        return resample.reached(made, prepared.back)
+
     def sink(self, prepared: Prepared, half: bool, threads: int) -> labels.LabelSink:
         """half: the sums are of half precision, as nnU-Net's are."""
         decide = labels.in_order(self.regions) if self.regions else labels.greatest

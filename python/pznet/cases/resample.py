@@ -145,3 +145,14 @@ def volume(values: Floats, lines: Sequence[Line | None], clip: str | None, threa
 
     each(math.ceil(flat.shape[1] / rows), resize_rows, threads)
     return result
+
+
+def reached(wanted: Any, lines: Sequence[Line | None]) -> npt.NDArray[np.uint8]:
+    """1 for each of the old samples that one of the wanted new ones [z, y, x] is made of."""
+    for axis, line in enumerate(lines):
+        if line is None:
+            continue
+        front = np.moveaxis(wanted, axis, 0)
+        some = line.matrix().T @ front.reshape(line.m, -1)
+        wanted = np.moveaxis(some.reshape(line.n, *front.shape[1:]), 0, axis)
+    return np.ascontiguousarray(wanted > 0).astype(np.uint8)

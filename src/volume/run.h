@@ -20,6 +20,7 @@ typedef struct pz_run {
   pz_engine_tuning tuning;
   const pz_volume_writer *sink; /* takes the result; NULL: a file, through a job */
   pz_volume_path output;
+  int level;               /* of the output's compression; 0: none */
   bool joins;              /* the output is a file that has other things too */
   pz_error taken;          /* it has a dataset of this name, which is not to be replaced; "": none */
   const char *output_name; /* as the user wrote it */

@@ -8,6 +8,7 @@
 #include "formats/io.h"
 #include "formats/sink.h"
 #include "volume/normalize.h"
+#include "volume/preview.h"
 #include "volume/report.h"
 #include "volume/run.h"
 
@@ -533,7 +534,9 @@ static pz_status with_job(pz_run *r, pz_error *err) {
   PZ_TRY(pz_run_open_result(r, err));
   PZ_TRY(all_work(r, err));
   pz_window_free(&r->window);
-  return pz_run_publish(r, err);
+  PZ_TRY(pz_run_take_preview(r, err));
+  PZ_TRY(pz_run_publish(r, err));
+  return pz_run_write_preview(r, err);
 }
 
 static pz_status choose_codec(pz_run *r, pz_error *err) {
@@ -643,6 +646,7 @@ static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *er
   PZ_TRY(pz_normalize_choose(r->options->normalize, r->layout.tiling.divided, r->input,
                              r->function->taken.type, &r->normalize, err));
   PZ_TRY(check_output(r, err));
+  PZ_TRY(pz_run_begin_preview(r, err));
   if (r->options->resume) PZ_TRY(collect_facts(r, err));
   PZ_TRY(look_for_finished(r, err));
   if (r->finished) return PZ_OK;
@@ -679,7 +683,11 @@ static pz_status leave_finished(pz_run *r) {
 }
 
 static pz_status to_file(pz_run *r, pz_error *err) {
-  if (r->finished) return leave_finished(r);
+  if (r->finished) {
+    PZ_TRY(leave_finished(r));
+    PZ_TRY(pz_run_take_preview(r, err));
+    return pz_run_write_preview(r, err);
+  }
   if (!r->job) PZ_TRY(find_job(r, err));
   return with_job(r, err);
 }
@@ -706,7 +714,10 @@ static pz_status to_sink(pz_run *r, pz_error *err) {
   if (r->output.file && !r->job) PZ_TRY(find_job(r, err));
   if (r->job) PZ_TRY(find_planes(r, err));
   PZ_TRY(all_work(r, err));
-  return pz_volume_confirm(r->input, r->facts.volume_digest, err);
+  pz_window_free(&r->window);
+  PZ_TRY(pz_run_take_preview(r, err));
+  PZ_TRY(pz_volume_confirm(r->input, r->facts.volume_digest, err));
+  return pz_run_write_preview(r, err);
 }
 
 static pz_status work(pz_run *r, const pz_volume_writer *output, pz_error *err) {
@@ -744,6 +755,7 @@ pz_status pz_engine_run(const pz_patch_function *function, pz_volume *input, con
   const pz_status status = whole_run(&r, output, report, err);
   pz_stages_stop(r.stages, NULL, NULL);
   pz_window_free(&r.window);
+  pz_picture_free(&r.picture);
   pz_arena_free(r.arena);
   return status;
 }

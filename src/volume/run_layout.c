@@ -4,6 +4,7 @@
 #include "formats/deflate_out.h"
 #include "formats/sink.h"
 #include "volume/blend.h"
+#include "volume/picture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -207,6 +208,7 @@ static void count_bytes(const pz_run_asked *q, pz_run_layout *a) {
         pz_plus(a->bytes.reader, pz_times(pz_read_planes(q->tuning, q->input, a), input_plane(q, a)));
   a->bytes.network = f->memory;
   a->bytes.process = PROCESS_BYTES;
+  if (q->options->preview) a->bytes.process += pz_picture_memory(a->result.shape + 1);
   a->bytes.packing = packing_bytes(q, a);
   const int64_t parts[] = {a->bytes.input,   a->bytes.sums,    a->bytes.patches, a->bytes.weights,
                            a->bytes.stores,  a->bytes.scratch, a->bytes.reader,  a->bytes.network,

@@ -62,15 +62,17 @@ static void whole_runs(void **state) {
   (void)state;
   const int64_t in[3] = {4, 4, 5}, out[3] = {2, 4, 4};
   const pz_engine_tuning eager = {.record_seconds = 1e-9, .journal_speed = 1e18};
-  const pz_infer_options o = {.overlap = {1, 0, 1}, .planned = ignore_plan, .normalize = PZ_NORMALIZE_ZSCORE};
+  pz_infer_options o = {.overlap = {1, 0, 1}, .planned = ignore_plan, .normalize = PZ_NORMALIZE_ZSCORE};
   for (int n = 0; n < NAMES; n += 2) { /* laid out in advance, and written at the end */
     const fx_folder f = fx_enter();
     const pz_volume_info info = fx_info(PZ_I16, 1, 3, 4, 5);
     void *data = fx_content(&info, 1);
-    char from[600], to[600], file[600];
+    char from[600], to[600], file[600], picture[600];
     snprintf(from, sizeof from, "%s", fx_path(&f, "in.npy"));
     snprintf(to, sizeof to, "%s", fx_path(&f, names[n]));
     snprintf(file, sizeof file, "%.*s", (int)strcspn(to, ":"), to);
+    snprintf(picture, sizeof picture, "%s", fx_path(&f, "picture.png"));
+    o.preview = picture, o.codec = n == 2 ? "gzip" : NULL; /* of TIFF */
     fx_save(from, &info, data);
     PZ_FAIL_EACH_ALLOC() {
       pz_error err = {0};

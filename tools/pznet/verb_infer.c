@@ -398,8 +398,7 @@ static const tool_option options[] = {
     {"shards", 0, "Z,Y,X",
      "of a zarr3 output: voxels of a shard, multiples of the chunks; default about 16 MB a channel"},
     {"codec", 0, "NAME",
-     "in a store: zstd (default), zstd:LEVEL, blosc, gzip, gzip:LEVEL, none; .h5 and .tif: gzip, gzip:LEVEL, "
-     "none"},
+     "in a store: zstd (default), blosc, gzip, none; of .h5 and .tif: none (default), gzip; gzip:LEVEL"},
     {"preview", 0, "FILE.png", "a picture of the volume's middle plane and of the result's beside it"},
     {"json", 0, "FILE", "write a report as JSON (- for standard output)"},
     TOOL_PROGRESS_OPTION,

@@ -20,7 +20,7 @@ static void *content(const pz_volume_info *info, bool smooth) {
   uint8_t *data = fx_content(info, 7);
   const int64_t bytes = pz_volume_bytes(info), element = pz_dtype_bytes(info->dtype);
   for (int64_t i = 0; smooth && i < bytes; i++)
-    if (i / element % 5) data[i] = data[i - i / element % 5 * element];
+    if (i / element % 8) data[i] = 0;
   return data;
 }
 

@@ -127,14 +127,14 @@ static bool take_options(PyObject *args, PyObject **input, PyObject **output, Py
   int tiling, blend, normalize, border, nan, store, sums, apply, skip_zero, resume, no_overwrite, update;
   long long memory, start[3], size[3];
   PyObject *progress;
-  if (!PyArg_ParseTuple(args, "OO(iii)(ddd)(iii)IIiiiiiiiifppppLOOzz(LLL)(LLL)(iii)O!O", input, output,
+  if (!PyArg_ParseTuple(args, "OO(iii)(ddd)(iii)IIiiiiiiiifppppLOOzz(LLL)(LLL)(iii)O!Ozz", input, output,
                         &o->overlap[0], &o->overlap[1], &o->overlap[2], &o->overlap_part[0],
                         &o->overlap_part[1], &o->overlap_part[2], &o->crop[0], &o->crop[1], &o->crop[2],
                         &o->given, &o->mirror_axes, &tiling, &blend, &normalize, &border, &nan, &store, &sums,
                         &apply, &o->threshold, &skip_zero, &resume, &no_overwrite, &update, &memory,
                         &progress, &w->planned, &o->axes, &o->at, &start[0], &start[1], &start[2], &size[0],
                         &size[1], &size[2], &o->context[0], &o->context[1], &o->context[2], &PyTuple_Type,
-                        &w->others, mask))
+                        &w->others, mask, &o->codec, &o->preview))
     return false;
   for (int i = 0; i < 3; i++) o->box.start[i] = start[i], o->box.size[i] = size[i];
   o->tiling = (pz_tiling)tiling, o->blend = (pz_blend)blend, o->normalize = (pz_normalize)normalize;

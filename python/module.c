@@ -1,5 +1,5 @@
 /* module.c: pznet._pznet, the rest of the C extension over the public C API: networks are compiled, and applied to volumes
- * (infer.c). Imported when it is first needed (net.c). */
+ * (infer.c, preview.c). Imported when it is first needed (net.c). */
 #include "module.h"
 
 typedef struct module_state {
@@ -149,6 +149,7 @@ static PyObject *progress_left(PyObject *module, PyObject *unused) {
 static PyMethodDef functions[] = {{"compile", (PyCFunction)(void (*)(void))compile_network,
                                    METH_VARARGS | METH_KEYWORDS, "see pznet.compile"},
                                   {"infer", pznet_infer, METH_VARARGS, "see pznet.infer"},
+                                  {"preview", pznet_preview, METH_VARARGS, "a picture: pz_preview_write"},
                                   {"progress_left", progress_left, METH_NOARGS, "see pznet.progress_left"},
                                   {"tune", tune_network, METH_VARARGS, "see pznet.tune"},
                                   {"tune_fit", tune_fit, METH_VARARGS, "see pznet.tune_fit"},

@@ -26,5 +26,6 @@ typedef struct progress_host {
 void pznet_on_progress(void *host, const char *what, int64_t done, int64_t total, double seconds);
 
 PyObject *pznet_infer(PyObject *module, PyObject *args);
+PyObject *pznet_preview(PyObject *module, PyObject *args);
 
 #endif

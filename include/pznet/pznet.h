@@ -372,7 +372,14 @@ typedef enum pz_border { PZ_BORDER_MIRROR, PZ_BORDER_ZERO } pz_border;
  * with PZ_ERROR_RUN. PROPAGATE: they are handed on, in the output too. ZERO: those of the input become 0, those of the output
  * are an error. */
 typedef enum pz_nan { PZ_NAN_ERROR, PZ_NAN_PROPAGATE, PZ_NAN_ZERO } pz_nan;
-typedef enum pz_store { PZ_STORE_F32, PZ_STORE_U8, PZ_STORE_ARGMAX, PZ_STORE_THRESHOLD } pz_store;
+typedef enum pz_store {
+  PZ_STORE_F32,
+  PZ_STORE_U8,
+  PZ_STORE_ARGMAX,
+  PZ_STORE_THRESHOLD,
+  PZ_STORE_U16,
+  PZ_STORE_F16
+} pz_store;
 /* A function of the blended values, before they are stored. SOFTMAX: over the channels of a voxel. */
 typedef enum pz_apply { PZ_APPLY_NOTHING, PZ_APPLY_SIGMOID, PZ_APPLY_SOFTMAX } pz_apply;
 /* Whose result is reproduced: where patches lie, their weights, what is beyond the volume (doc/volumes-tilings.md). */
@@ -412,7 +419,9 @@ typedef struct pz_infer_options {
   pz_border border;
   pz_nan nan;
   /* F32 (where the output is of integers and `apply` is nothing, these, as they are); U8: probabilities times 255, rounded and clipped; ARGMAX: index of the greatest of several channels, u8;
-   * THRESHOLD: 1 where the value is greater than `threshold`, else 0, for each channel, u8 */
+   * THRESHOLD: 1 where the value is greater than `threshold`, else 0, for each channel, u8; U16: probabilities times 65535, as U8;
+   * F16: the half nearest to the 32-bit value, of two the even one; finite values beyond 65504 become that and count as clipped. NIfTI has no
+   * half: PZ_ERROR_USAGE */
   pz_store store;
   bool skip_zero; /* patches whose input is all zero are not run; their output is 0 */
   /* go on from the finished work beside the output, if there is any; do nothing where the output is whole and of this
@@ -464,6 +473,14 @@ typedef struct pz_infer_options {
    * NULL: all (doc/volumes-masks.md). Elsewhere the result is 0. Patches of which no voxel is wanted are not run. With a path in it, or callbacks, which
    * are called from the caller's thread; it is read by boxes, and options->resume wants an identity of it as of the input's. */
   const struct pz_volume_reader *mask;
+  /* Of an output that is a file: "gzip" or "gzip:LEVEL" (1, the default, to 9) compresses it, in HDF5 (shuffle and deflate) and TIFF; "none" or
+   * NULL: not. Values are the same. The run's planes are collected uncompressed beside the output and compressed when all are there.
+   * PZ_ERROR_USAGE for other formats and for callbacks. */
+  const char *codec;
+  /* A picture in this file, "out.png", of the middle plane along z of what the result is of (the first channel) and of the result's beside it:
+   * pz_preview_write. Its plane of the input is read for it once more, in the caller's thread. It is written when the result is whole: what fails there is
+   * PZ_ERROR_OUTPUT and leaves the result. Of a callback's result that was taken before options->resume there is none, as "notes" say. NULL: no picture. */
+  const char *preview;
 } pz_infer_options;
 #define PZ_INFER_OPTIONS                                                                                     \
   { 0 }
@@ -506,7 +523,7 @@ typedef struct pz_volume_reader {
   const char *identity;
 } pz_volume_reader;
 
-/* Where a result goes: a callback, or a path. `voxels` lie as a reader's do, and are to be copied; float32, or u8 as options->store says.
+/* Where a result goes: a callback, or a path. `voxels` lie as a reader's do, and are to be copied; float32, or what options->store says.
  * The boxes do not overlap, and together are the result. Each begins at a multiple of `step` along every axis, and ends at one or with the result.
  * The callback is called from one thread, not the caller's. False: pz_net_infer ends with PZ_ERROR_RUN. */
 typedef struct pz_volume_writer {
@@ -523,6 +540,24 @@ typedef struct pz_volume_writer {
  * files, or a reader with an identity and a writer with a job. */
 pz_status pz_net_infer(pz_net *net, const pz_volume_reader *input, const pz_volume_writer *output,
                        const pz_infer_options *options, char **report);
+
+/* A plane of a volume and the same plane of a result of it, for a picture. */
+typedef struct pz_preview {
+  int64_t height, width; /* of both; at least 1 */
+  const float *plane;    /* [height][width] */
+  const void *result;    /* [channels][height][width] */
+  pz_dtype dtype;        /* of the result */
+  int32_t channels;
+  /* The result is of labels: 0 is none, others have a colour each; of several channels, channel c is label c + 1 where it is not 0, the last counts. Otherwise values:
+   * 0 to 1, those of u8 and u16 0 to 255 and 65535, where some are beyond that the 1st to the 99th percentile; one channel grey, two and three
+   * red, green and blue, of more the first */
+  bool labels;
+} pz_preview;
+
+/* Writes a PNG with both beside each other, scaled down by a whole factor to at most 1024 pixels along each side: the plane in grey from its 1st to
+ * its 99th percentile, where pixels are means; labels over the grey; pixels of the result are the voxel in the middle of their square. The file
+ * appears whole or not at all. Pointers are not kept. PZ_ERROR_USAGE: the name does not end with ".png", sizes below 1; PZ_ERROR_OUTPUT: it cannot be written. */
+pz_status pz_preview_write(const char *path, const pz_preview *preview);
 
 /* A volume as pz_volume_describe sees it: JSON with format, dtype, shape, "step" (the box that is best read at once: z, y, x), "sequential"
  * where going back means to begin anew and, where they are known, "voxel_size" and "origin" (z, y, x)

@@ -33,9 +33,11 @@ CHOICES = {
     "normalize": ["auto", "none", "unit", "zscore"],
     "border": ["mirror", "zero"],
     "nan": ["error", "propagate", "zero"],
-    "dtype": ["f32", "u8"],
+    "dtype": ["f32", "u8", "u16", "f16"],
     "sums": ["auto", "float", "half"],
 }
+STORES = {"f32": 0, "u8": 1, "u16": 4, "f16": 5}  # pz_store; 2: argmax, 3: threshold
+BYTES = {"f32": 4, "u8": 1, "u16": 2, "f16": 2}
 GIVEN = {"overlap": 1, "blend": 2, "border": 4, "crop": 8, "context": 16}
 MIRROR_ALL = 0xFFFFFFFF
 
@@ -308,9 +310,9 @@ def sink_of(out: Any, layout: dict[str, Any], element: int, threads: int, overwr
         return itk.ImageSink(path, source, overwrite, resume)
     if is_path(out) and is_store(os.fspath(out)):
         return StoreSink(os.fspath(out), layout, element, threads, overwrite, resume)
-    given = [name for name, value in layout.items() if value is not None]
+    given = [name for name, value in layout.items() if value is not None and not (name == "codec" and is_path(out))]
     if given:
-        raise ValueError(f"{given[0]}: is of outputs in stores, as out.zarr")
+        raise ValueError(f"{given[0]}: is of outputs in stores, as out.zarr{', and of .h5 and .tif' * (given[0] == 'codec')}")
     return None if is_path(out) else Sink(out)
 
 
@@ -350,6 +352,7 @@ def run(
     shards: int | Sequence[int] | str | None,
     codec: str | None,
     progress: bool | Progress,
+    preview: Path | None = None,
     on_plan: Callable[[dict[str, Any]], object] | None = None,
 ) -> tuple[dict[str, Any], Any]:
     """What `infer` does, with the report of pz_net_infer; on_plan is called with the plan (doc/c-api.md)."""
@@ -363,6 +366,7 @@ def run(
         raise ValueError(f"threshold {threshold!r}: expected a number such as 0.5")
     if sigmoid and softmax:
         raise ValueError("sigmoid and softmax exclude each other")
+    choose("dtype", dtype)
     net = net if isinstance(net, Network) else Network(net, threads)
     given = {"overlap": overlap, "blend": blend, "border": border, "crop": crop, "context": context}
     start, size = box_of(box)
@@ -370,7 +374,7 @@ def run(
     others = others_of(ensemble, net.threads)
     source = source_of(volume, axes, at, net.threads)
     layout = {"format": format, "chunks": chunks, "shards": shards, "codec": codec}
-    sink = sink_of(out, layout, 1 if argmax or threshold is not None or dtype == "u8" else 4, net.threads, overwrite, resume, source)
+    sink = sink_of(out, layout, 1 if argmax or threshold is not None else BYTES[dtype], net.threads, overwrite, resume, source)
     stored = sink if isinstance(sink, StoreSink) else None
     bar = Bar() if progress is True else None
 
@@ -401,7 +405,7 @@ def run(
             choose("normalize", normalize),
             choose("border", border),
             choose("nan", nan),
-            3 if threshold is not None else 2 if argmax else choose("dtype", dtype),
+            3 if threshold is not None else 2 if argmax else STORES[dtype],
             choose("sums", sums),
             1 if sigmoid else 2 if softmax else 0,
             threshold or 0.0,
@@ -419,6 +423,8 @@ def run(
             tuple(int(v) for v in triple("context", 0 if context is None else context)),
             tuple(other._net for other in others),
             mask_of(mask, net.threads),
+            None if sink else codec,
+            None if preview is None else os.fspath(preview),
         )
         report = json.loads(_pznet.infer(net._net, options))
         if stored:
@@ -433,7 +439,9 @@ def run(
     except Finished:
         assert stored
         stored.result.forget()
-        report = seen | {"finished_before": True, "clipped": 0, "not_finite": 0, "patches_run": 0, "voxels_per_second": 0.0, "seconds": {"total": 0.0}}
+        if preview is not None:
+            stored.result.notes.append("no preview was made: the result was finished before")
+        report = seen | {"notes": seen.get("notes", []) + stored.result.notes, "finished_before": True, "clipped": 0, "not_finite": 0, "patches_run": 0, "voxels_per_second": 0.0, "seconds": {"total": 0.0}}
     except BaseException:
         if stored:
             stored.result.abandon()
@@ -480,6 +488,7 @@ def infer(
     chunks: int | Sequence[int] | str | None = None,
     shards: int | Sequence[int] | str | None = None,
     codec: str | None = None,
+    preview: Path | None = None,
     progress: bool | Progress = True,
 ) -> Any:
     """Applies a network to a volume patch by patch, as `pznet infer` does; doc/volumes.md says what the options mean.
@@ -495,7 +504,7 @@ def infer(
     counted from 0: "t=3", "t=3,c=0" or {"t": 3}.
     net: an open network, or the path of a network file. threads: of a network that is opened here.
     out: takes slices likewise, or a path; default: a new array, [z, y, x] or [channels, z, y, x], of float32 (uint8 with
-    argmax, threshold or dtype="u8"; the network's own where it gives integers). Voxel size, unit, origin and affine go from path to path; arrays have none.
+    argmax, threshold or dtype="u8"; "u16", "f16"; the network's own where it gives integers). Voxel size, unit, origin and affine go from path to path; arrays have none.
     nan: "error", "propagate" or "zero", of not-a-numbers and infinities. sigmoid, softmax (over the channels): of the blended
     values, before they are stored. threshold: 1 where a value is greater, else 0, for each channel.
     tiling: "pznet", "monai", "nnunet" or "chunkflow". overlap: voxels (int) or a part of the output patch (float), or three.
@@ -506,14 +515,16 @@ def infer(
     overwrite: False refuses a path that exists.
     update: a dataset of out's name in an HDF5 file that holds others too is replaced.
     format, chunks, shards, codec: of an out in a store: "zarr3" (default), "zarr2", "n5", "precomputed"; voxels along z, y, x; "zstd" (default),
-    "zstd:3", "blosc", "gzip", "none".
+    "zstd:3", "blosc", "gzip", "none". codec of a path of .h5 or .tif: "gzip", "gzip:LEVEL" (1, the default, to 9), "none".
+    preview: a path, "out.png", of a picture of the volume's middle plane and the result's beside it.
     progress: True shows a bar, a callable is called with (what, done, total, seconds); `progress_left` says there what is left.
-    Returns out. Warns of values that dtype="u8" clipped, of those not finite, and where values of the volume, of 32 or 64 bits,
+    Returns out. Warns of values that dtype clipped, of those not finite, and where values of the volume, of 32 or 64 bits,
     are not exact in float32 and are not normalised. Raises what slicing raised, `Error`, ValueError, MemoryError or KeyboardInterrupt.
     """
-    report, result = run(volume, net, out, box=box, context=context, axes=axes, at=at, tiling=tiling, overlap=overlap, blend=blend, border=border, crop=crop, augment=augment, normalize=normalize, nan=nan, dtype=dtype, argmax=argmax, threshold=threshold, sigmoid=sigmoid, softmax=softmax, sums=sums, ensemble=ensemble, mask=mask, skip_zero=skip_zero, resume=resume, overwrite=overwrite, update=update, memory=memory, threads=threads, format=format, chunks=chunks, shards=shards, codec=codec, progress=progress)
+    report, result = run(volume, net, out, box=box, context=context, axes=axes, at=at, tiling=tiling, overlap=overlap, blend=blend, border=border, crop=crop, augment=augment, normalize=normalize, nan=nan, dtype=dtype, argmax=argmax, threshold=threshold, sigmoid=sigmoid, softmax=softmax, sums=sums, ensemble=ensemble, mask=mask, skip_zero=skip_zero, resume=resume, overwrite=overwrite, update=update, memory=memory, threads=threads, format=format, chunks=chunks, shards=shards, codec=codec, preview=preview, progress=progress)
     if report["clipped"]:
-        warnings.warn(f"{report['clipped']} values outside of 0..1 were clipped by dtype='u8'", stacklevel=2)
+        beyond = "beyond 65504" if dtype == "f16" else "outside of 0..1"
+        warnings.warn(f"{report['clipped']} values {beyond} were clipped by dtype={dtype!r}", stacklevel=2)
     if report["not_finite"]:
         warnings.warn(f"{report['not_finite']} values are not a number or infinite, as nan='propagate' lets pass", stacklevel=2)
     if "rounded" in report:
@@ -522,4 +533,4 @@ def infer(
         warnings.warn(note, stacklevel=2)
     if out is not None:
         return out
-    return arrays.same_kind((volume,))(result) if result.dtype == np.float32 else result
+    return arrays.same_kind((volume,))(result) if result.dtype.kind == "f" else result

@@ -491,6 +491,8 @@ class Result:
         """plan: of the run; its output has voxel_size, unit, origin."""
         ts = tensorstore()
         begun = bool(plan.get("resumed"))
+        if dtype == np.float16 and self.layout.format in ("n5", "precomputed"):
+            raise ValueError(f"{self.path}: {self.layout.format} has no floats of 16 bits; use zarr3 or zarr2, or another dtype")
         self.check(plan.get("determined_by"), begun)
         plan = plan["output"]
         if not begun:

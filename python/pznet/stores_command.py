@@ -46,7 +46,10 @@ def planned(plan: dict[str, Any]) -> None:
 
 
 def told(asked: dict[str, Any], report: dict[str, Any]) -> None:
-    for name, what in (("clipped", "outside of 0..1 clipped by --dtype u8; --sigmoid and --softmax make probabilities"),
+    dtype = asked["options"]["dtype"]
+    clipped = ("beyond 65504 clipped by --dtype f16; --dtype f32 holds them" if dtype == "f16"
+               else f"outside of 0..1 clipped by --dtype {dtype}; --sigmoid and --softmax make probabilities")
+    for name, what in (("clipped", clipped),
                        ("not_finite", "not a number or infinite, as --nan propagate lets pass")):
         if report[name]:
             say(f"pznet: warning: {asked['output']}: {report[name]} value{'s' * (report[name] != 1)} {what}")

@@ -1,6 +1,7 @@
 /* hdf5.c: a dataset of an HDF5 file. Reading goes through the HDF5 library, but for filters of chunks, which are undone here;
  * one layer of chunks is kept, so that no chunk is decompressed twice. Writing lays the file out with one contiguous dataset, whose
- * place in the file the library tells; the planes are then written there like those of any raw format. */
+ * place in the file the library tells; the planes are then written there like those of any raw format. A compressed dataset is written from them in the end
+ * (hdf5_packed.h). */
 #include "formats/hdf5_check.h"
 #include "formats/hdf5_lock.h"
 #include "base/memory.h"
@@ -10,6 +11,7 @@
 #include "formats/hdf5_geometry.h"
 #include "formats/hdf5_join.h"
 #include "formats/hdf5_list.h"
+#include "formats/hdf5_packed.h"
 #include "formats/hdf5_quiet.h"
 #include "formats/hdf5_type.h"
 #include "formats/io.h"
@@ -331,50 +333,72 @@ static hid_t make_space(const pz_volume_info *info) {
   return info->has_channels ? H5Screate_simple(4, dim, NULL) : H5Screate_simple(3, dim + 1, NULL);
 }
 
-/* Early allocation and no fill: the library sets the place in the file aside and leaves it to us. No time stamps: the same
- * work gives the same bytes. */
-static hid_t make_dataset(hid_t file, const char *name, hid_t type, hid_t space, hid_t links, hid_t create) {
-  if (H5Pset_create_intermediate_group(links, 1) < 0 || H5Pset_layout(create, H5D_CONTIGUOUS) < 0 ||
-      H5Pset_alloc_time(create, H5D_ALLOC_TIME_EARLY) < 0 ||
+/* Early allocation and no fill: the library sets the place in the file aside and leaves it to us. */
+static bool set_contiguous(hid_t create) {
+  return H5Pset_layout(create, H5D_CONTIGUOUS) >= 0 && H5Pset_alloc_time(create, H5D_ALLOC_TIME_EARLY) >= 0;
+}
+
+/* No time stamps: the same work gives the same bytes. */
+static hid_t make_dataset(hid_t file, const char *name, const pz_volume_info *info, int level,
+                          const hid_t made[4]) {
+  const hid_t space = made[0], links = made[1], create = made[2], type = made[3];
+  if (space < 0 || links < 0 || create < 0 || type < 0 || H5Pset_create_intermediate_group(links, 1) < 0 ||
+      !(level > 0 ? pz_hdf5_pack(create, info, level) : set_contiguous(create)) ||
       H5Pset_fill_time(create, H5D_FILL_TIME_NEVER) < 0 || H5Pset_obj_track_times(create, false) < 0)
     return -1;
   return H5Dcreate2(file, name, type, space, links, create, H5P_DEFAULT);
 }
 
-bool pz_hdf5_make_dataset(hid_t file, const char *name, const pz_volume_info *info, int64_t *offset) {
-  const hid_t space = make_space(info), links = H5Pcreate(H5P_LINK_CREATE),
-              create = H5Pcreate(H5P_DATASET_CREATE), type = pz_hdf5_make_type(info->dtype);
-  hid_t data = -1;
-  if (space >= 0 && links >= 0 && create >= 0 && type >= 0)
-    data = make_dataset(file, name, type, space, links, create);
-  const bool good = data >= 0 && pz_hdf5_write_geometry(data, info);
-  const haddr_t place = good ? H5Dget_offset(data) : HADDR_UNDEF;
-  if (data >= 0) H5Dclose(data);
-  if (type >= 0) H5Tclose(type);
-  if (create >= 0) H5Pclose(create);
-  if (links >= 0) H5Pclose(links);
-  if (space >= 0) H5Sclose(space);
-  *offset = (int64_t)place;
-  return place != HADDR_UNDEF;
+static haddr_t header_of(hid_t data) {
+  H5O_info_t info;
+  return H5Oget_info2(data, &info, H5O_INFO_BASIC) < 0 ? HADDR_UNDEF : info.addr;
 }
 
-static pz_status lay_out(const char *path, const char *dataset, const pz_volume_info *info, int64_t *offset,
-                         pz_error *err) {
+bool pz_hdf5_make_dataset(hid_t file, const char *name, const pz_volume_info *info, int level,
+                          int64_t *place) {
+  const hid_t made[4] = {make_space(info), H5Pcreate(H5P_LINK_CREATE), H5Pcreate(H5P_DATASET_CREATE),
+                         pz_hdf5_make_type(info->dtype)};
+  const hid_t data = make_dataset(file, name, info, level, made);
+  const bool good = data >= 0 && pz_hdf5_write_geometry(data, info);
+  const haddr_t at = !good ? HADDR_UNDEF : level > 0 ? header_of(data) : H5Dget_offset(data);
+  if (data >= 0) H5Dclose(data);
+  if (made[3] >= 0) H5Tclose(made[3]);
+  if (made[2] >= 0) H5Pclose(made[2]);
+  if (made[1] >= 0) H5Pclose(made[1]);
+  if (made[0] >= 0) H5Sclose(made[0]);
+  *place = (int64_t)at;
+  return at != HADDR_UNDEF;
+}
+
+static pz_status create(const char *path, const char *dataset, const pz_volume_info *info, int level,
+                        int64_t *place, pz_error *err) {
   const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-  bool good = file >= 0 && pz_hdf5_make_dataset(file, dataset, info, offset);
+  bool good = file >= 0 && pz_hdf5_make_dataset(file, dataset, info, level, place);
   pz_status status = good ? PZ_OK : fail(err, path, dataset, "cannot create the dataset");
   if (file >= 0 && H5Fclose(file) < 0 && good) status = fail(err, path, dataset, "cannot create the file");
   return status == PZ_OK ? PZ_OK : PZ_ERROR_RUN;
 }
 
-static pz_status h5_lay_out(const char *path, const char *dataset, const pz_volume_info *info,
-                            int64_t *offset, pz_error *err) {
+static pz_status create_quietly(const char *path, const char *dataset, const pz_volume_info *info, int level,
+                                int64_t *place, pz_error *err) {
   PZ_TRY(pz_memory_room("HDF5", err));
   const quiet q = hush();
-  const pz_status status = lay_out(path, dataset ? dataset : PZ_HDF5_DEFAULT, info, offset, err);
+  const pz_status status = create(path, dataset, info, level, place, err);
   unhush(q);
   if (status != PZ_OK && err) err->status = status;
   return status;
+}
+
+static pz_status h5_lay_out(const char *path, const char *dataset, const pz_volume_info *info,
+                            int64_t *offset, pz_error *err) {
+  return create_quietly(path, dataset ? dataset : PZ_HDF5_DEFAULT, info, 0, offset, err);
+}
+
+static pz_status h5_convert(const char *path, const char *dataset, pz_volume_source *source, pz_error *err) {
+  const char *name = dataset ? dataset : PZ_HDF5_DEFAULT;
+  int64_t address;
+  PZ_TRY(create_quietly(path, name, source->info, source->level, &address, err));
+  return pz_hdf5_fill_packed(path, name, (uint64_t)address, source, err);
 }
 
 const pz_volume_format pz_volume_hdf5 = {
@@ -391,4 +415,8 @@ const pz_volume_format pz_volume_hdf5 = {
     .locate = pz_hdf5_locate,
     .join = pz_hdf5_join,
     .lay_out = h5_lay_out,
+    .most = pz_hdf5_packed_most,
+    .convert = h5_convert,
+    .convert_rate = 1e8,
+    .packs = true,
 };

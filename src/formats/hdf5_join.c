@@ -4,6 +4,7 @@
 #include "formats/hdf5_lock.h"
 #include "base/memory.h"
 #include "formats/hdf5_list.h"
+#include "formats/hdf5_packed.h"
 #include "formats/hdf5_quiet.h"
 #include "formats/io.h"
 
@@ -25,7 +26,8 @@ typedef struct work {
   const char *dataset;
   bool update, *joins;
   const pz_volume_info *info;
-  int64_t offset;
+  int level;
+  int64_t place; /* of its data, or of a compressed dataset */
   uint64_t address;
 } work;
 typedef pz_status (*step)(const pz_hdf5_search *search, work *w);
@@ -142,7 +144,7 @@ static pz_status copy_old(const pz_volume_join *j, int to, const pz_volume_sourc
 static pz_status replace(const pz_hdf5_search *s, const pz_hdf5_place *place, work *w) {
   if (place->exists && H5Ldelete(place->group, place->name, H5P_DEFAULT) < 0)
     return fail(s->err, s->path, w->dataset, "cannot remove the old dataset");
-  if (pz_hdf5_make_dataset(place->group, place->name, w->info, &w->offset)) return PZ_OK;
+  if (pz_hdf5_make_dataset(place->group, place->name, w->info, w->level, &w->place)) return PZ_OK;
   return fail(s->err, s->path, w->dataset, "cannot create the dataset");
 }
 
@@ -173,10 +175,15 @@ static pz_status put_strip(void *host, const void *strip, int64_t bytes, int64_t
 
 static pz_status fill_copy(const pz_volume_join *j, int to, pz_volume_source *source, pz_error *err) {
   bool joins;
-  work w = {.dataset = j->dataset, .update = j->update, .joins = &joins, .info = source->info};
+  work w = {.dataset = j->dataset,
+            .update = j->update,
+            .joins = &joins,
+            .info = source->info,
+            .level = source->level};
   PZ_TRY(copy_old(j, to, source, err));
   PZ_TRY(with_file(j->to, H5F_ACC_RDWR, put_dataset, &w, err));
-  return pz_volume_source_strips(source, put_strip, &(target){j->to, to, w.offset}, err);
+  if (source->level > 0) return pz_hdf5_fill_packed(j->to, j->dataset, (uint64_t)w.place, source, err);
+  return pz_volume_source_strips(source, put_strip, &(target){j->to, to, w.place}, err);
 }
 
 static pz_status make_copy(pz_volume_join *j, pz_volume_source *source, pz_error *err) {

@@ -17,8 +17,8 @@ pz_status pz_hdf5_check_join(const char *path, const char *dataset, bool update,
 uint64_t pz_hdf5_locate(const char *path, const char *dataset);
 pz_status pz_hdf5_join(pz_volume_join *join, pz_volume_source *source, pz_error *err);
 
-/* In hdf5.c: a dataset for the result, whose data is the raw array at *offset in the file; groups of its name are made. `at`: a
- * file or group. False: the library failed. */
-bool pz_hdf5_make_dataset(hid_t at, const char *name, const pz_volume_info *info, int64_t *offset);
+/* In hdf5.c: a dataset for the result; groups of its name are made. `at`: a file or group. Without a level its data is the raw array at *place in
+ * the file; with one *place is its header's, for pz_hdf5_fill_packed. False: the library failed. */
+bool pz_hdf5_make_dataset(hid_t at, const char *name, const pz_volume_info *info, int level, int64_t *place);
 
 #endif

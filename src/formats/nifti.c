@@ -233,6 +233,15 @@ static void nifti_close(pz_volume *v) {
   if (n->fd >= 0) close(n->fd);
 }
 
+static pz_status nifti_check_output(const char *path, const char *dataset, const pz_volume_info *info,
+                                    pz_error *err) {
+  (void)dataset;
+  if (info->dtype != PZ_F16) return PZ_OK;
+  return pz_fail(
+      err, PZ_ERROR_USAGE,
+      "%s: NIfTI has no floats of 16 bits; write them to .npy, .h5 or .tif, or use --dtype f32 or u16", path);
+}
+
 static pz_status nifti_lay_out(const char *path, const char *dataset, const pz_volume_info *info,
                                int64_t *offset, pz_error *err) {
   (void)dataset;
@@ -278,6 +287,7 @@ const pz_volume_format pz_volume_nifti = {
     .read = nifti_read,
     .close = nifti_close,
     .hold = pz_nifti_hold,
+    .check_output = nifti_check_output,
     .lay_out = nifti_lay_out,
 };
 
@@ -289,6 +299,7 @@ const pz_volume_format pz_volume_nifti_gz = {
     .read = nifti_read,
     .close = nifti_close,
     .hold = pz_nifti_hold,
+    .check_output = nifti_check_output,
     .most = gz_most,
     .convert = gz_convert,
     .convert_rate = 8e7,

@@ -78,12 +78,17 @@ pz_status pz_step_of(const int64_t wanted[3], const int64_t shape[3], int64_t st
 
 pz_status pz_volume_source_read(pz_volume_source *source, int64_t channel, const pz_box *box, void *voxels,
                                 pz_error *err) {
-  const pz_volume_info *info = source->info;
-  const int64_t row = box->size[2] * pz_dtype_bytes(info->dtype), plane = box->size[1] * row;
-  const run r = run_of(info, box, (const int64_t[3]){0, plane, row});
   if (source->go_on && !source->go_on(source->host, source->done))
     return pz_fail(err, PZ_INTERRUPTED, "interrupted while writing");
   if (box->start[1] == 0 && box->start[2] == 0) source->done += box->size[0];
+  return pz_volume_source_box(source, channel, box, voxels, err);
+}
+
+pz_status pz_volume_source_box(const pz_volume_source *source, int64_t channel, const pz_box *box,
+                               void *voxels, pz_error *err) {
+  const pz_volume_info *info = source->info;
+  const int64_t row = box->size[2] * pz_dtype_bytes(info->dtype), plane = box->size[1] * row;
+  const run r = run_of(info, box, (const int64_t[3]){0, plane, row});
   for (int64_t z = 0; z < box->size[0]; z += r.planes)
     for (int64_t y = 0; y < box->size[1]; y += r.rows) {
       const int64_t at = place_of(info, channel, box->start[0] + z, box->start[1] + y, box->start[2]);

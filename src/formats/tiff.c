@@ -1,8 +1,10 @@
 /* tiff.c: multi-page TIFF through libtiff: strips and tiles, its compressions, BigTIFF.
  *
  * A page is a plane; what the planes are, tiff_axes.h finds out. Channels are pages, or the samples of a page (as in RGB). Written is an
- * ImageJ hyperstack, in which the channel varies fastest (page = z * channels + channel), uncompressed, as BigTIFF when the file would pass 4 GB. */
+ * ImageJ hyperstack, in which the channel varies fastest (page = z * channels + channel), uncompressed or by deflate, as BigTIFF when the file would pass 4 GB
+ * uncompressed. */
 #include "base/memory.h"
+#include "formats/deflate_out.h"
 #include "formats/io.h"
 #include "formats/raw.h"
 #include "formats/tiff_axes.h"
@@ -502,8 +504,11 @@ static void describe(const pz_volume_info *info, const pz_geometry *g, char *tex
   snprintf(text + n, size - n, "loop=false\n");
 }
 
-static void set_fields(TIFF *file, const pz_volume_info *info, const pz_geometry *g, bool first,
-                       uint32_t rows) {
+/* Integers are stored as differences from their left neighbours. */
+static bool predicts(const pz_volume_info *info) { return pz_dtype_is_integer(info->dtype); }
+
+static void set_fields(TIFF *file, const pz_volume_info *info, const pz_geometry *g, bool first, int level) {
+  const uint32_t rows = (uint32_t)pz_volume_strip_rows(info);
   TIFFSetField(file, TIFFTAG_BITSPERSAMPLE, (int)(8 * pz_dtype_bytes(info->dtype)));
   for (int i = 0; i < KINDS; i++)
     if (kinds[i].kind == pz_dtype_kind(info->dtype))
@@ -511,7 +516,8 @@ static void set_fields(TIFF *file, const pz_volume_info *info, const pz_geometry
   TIFFSetField(file, TIFFTAG_IMAGEWIDTH, (uint32_t)info->shape[2]);
   TIFFSetField(file, TIFFTAG_IMAGELENGTH, (uint32_t)info->shape[1]);
   TIFFSetField(file, TIFFTAG_SAMPLESPERPIXEL, 1);
-  TIFFSetField(file, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
+  TIFFSetField(file, TIFFTAG_COMPRESSION, level > 0 ? COMPRESSION_ADOBE_DEFLATE : COMPRESSION_NONE);
+  if (level > 0 && predicts(info)) TIFFSetField(file, TIFFTAG_PREDICTOR, PREDICTOR_HORIZONTAL);
   TIFFSetField(file, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
   TIFFSetField(file, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
   TIFFSetField(file, TIFFTAG_ROWSPERSTRIP, rows);
@@ -544,7 +550,7 @@ static pz_status write_pages(const char *path, tiff *t, pz_volume_source *source
   pz_geometry g = info->geometry;
   pz_tiff_hold(&g, info, NULL);
   for (int64_t i = 0; i < info->channels * info->shape[0]; i++) {
-    set_fields(t->file, info, &g, i == 0, (uint32_t)pz_volume_strip_rows(info));
+    set_fields(t->file, info, &g, i == 0, 0);
     if (t->starved[0]) return pz_fail_memory(err, "a page of a TIFF file", 1 << 16);
     PZ_TRY(write_strips(path, t, source, i, strip, err));
     if (!TIFFWriteDirectory(t->file))
@@ -552,6 +558,85 @@ static pz_status write_pages(const char *path, tiff *t, pz_volume_source *source
   }
   return PZ_OK;
 }
+
+/* ------------------------------------------------------------------ writing by deflate */
+
+/* Strips are numbered through all pages. */
+typedef struct packed {
+  pz_volume_source *source;
+  const char *path;
+  tiff *t;
+  pz_geometry geometry;
+  int64_t rows, strips; /* of a strip; of a page */
+} packed;
+
+#define DEFINE_DIFFERENCES(T)                                                                                \
+  static void differences_##T(void *row, int64_t n) {                                                        \
+    T *v = row;                                                                                              \
+    for (int64_t i = n - 1; i > 0; i--) v[i] = (T)(v[i] - v[i - 1]);                                         \
+  }
+DEFINE_DIFFERENCES(uint8_t)
+DEFINE_DIFFERENCES(uint16_t)
+DEFINE_DIFFERENCES(uint32_t)
+DEFINE_DIFFERENCES(uint64_t)
+
+static void predict(const pz_volume_info *info, char *rows, int64_t n) {
+  static void (*const kinds[9])(void *, int64_t) = {[1] = differences_uint8_t,
+                                                    [2] = differences_uint16_t,
+                                                    [4] = differences_uint32_t,
+                                                    [8] = differences_uint64_t};
+  const int64_t element = pz_dtype_bytes(info->dtype), row = info->shape[2] * element;
+  for (int64_t i = 0; i < n; i++) kinds[element](rows + i * row, info->shape[2]);
+}
+
+static pz_status fill_strip(const void *host, int64_t index, char *work, char *to, int64_t *bytes,
+                            pz_error *err) {
+  (void)work;
+  const packed *p = host;
+  const pz_volume_info *info = p->source->info;
+  const int64_t page = index / p->strips, y = index % p->strips * p->rows;
+  const pz_box box = {.start = {page / info->channels, y, 0},
+                      .size = {1, least(p->rows, info->shape[1] - y), info->shape[2]}};
+  *bytes = box.size[1] * info->shape[2] * pz_dtype_bytes(info->dtype);
+  PZ_TRY(pz_volume_source_box(p->source, page % info->channels, &box, to, err));
+  if (predicts(info)) predict(info, to, box.size[1]);
+  return PZ_OK;
+}
+
+static pz_status put_strip(void *host, const pz_deflated *b, pz_error *err) {
+  packed *p = host;
+  tiff *t = p->t;
+  const int64_t page = b->index / p->strips, strip = b->index % p->strips;
+  if (strip == 0) set_fields(t->file, p->source->info, &p->geometry, page == 0, p->source->level);
+  if (t->starved[0]) return pz_fail_memory(err, "a page of a TIFF file", 1 << 16);
+  const bool good =
+      TIFFWriteRawStrip(t->file, (uint32_t)strip, (void *)b->packed, b->packed_bytes) == b->packed_bytes;
+  if (good && (strip + 1 < p->strips || TIFFWriteDirectory(t->file))) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_OUTPUT, "%s: writing page %lld: %s", p->path, (long long)page, why(t));
+}
+
+static bool go_on_packing(void *host, int64_t done) {
+  const packed *p = host;
+  return !p->source->go_on || p->source->go_on(p->source->host, done / p->strips);
+}
+
+static pz_status pack_pages(const char *path, tiff *t, pz_volume_source *source, pz_error *err) {
+  const pz_volume_info *info = source->info;
+  packed p = {.source = source, .path = path, .t = t, .geometry = info->geometry};
+  pz_tiff_hold(&p.geometry, info, NULL);
+  p.rows = pz_volume_strip_rows(info), p.strips = (info->shape[1] + p.rows - 1) / p.rows;
+  const pz_deflate d = {.pool = source->pool,
+                        .level = source->level,
+                        .blocks = info->channels * info->shape[0] * p.strips,
+                        .bytes = pz_volume_strip_bytes(info),
+                        .fill = fill_strip,
+                        .put = put_strip,
+                        .go_on = go_on_packing,
+                        .host = &p};
+  return pz_deflate_blocks(&d, err);
+}
+
+/* ------------------------------------------------------------------ a whole file */
 
 static pz_status tiff_check_output(const char *path, const char *dataset, const pz_volume_info *info,
                                    pz_error *err) {
@@ -563,11 +648,21 @@ static pz_status tiff_check_output(const char *path, const char *dataset, const 
                  (long long)pages, (long long)info->shape[1], (long long)info->shape[2]);
 }
 
-/* Of a page: its tags with their values, and a place and a size for each strip. */
+/* Of a page: its tags with their values, a place and a size for each strip, and what deflate adds to one that it does not make smaller. */
 static int64_t tiff_most(const pz_volume_info *info) {
-  enum { TAGS = 1024, STRIP = 16, TEXT = 1 << 16 };
-  const int64_t pages = info->channels * info->shape[0];
-  return pz_volume_bytes(info) + pages * (TAGS + STRIP * info->shape[1]) + TEXT;
+  enum { TAGS = 1024, STRIP = 16 + 16, TEXT = 1 << 16 };
+  const int64_t pages = info->channels * info->shape[0], bytes = pz_volume_bytes(info);
+  return bytes + bytes / 2048 + pages * (TAGS + STRIP * info->shape[1]) + TEXT;
+}
+
+static pz_status write_all(const char *path, tiff *t, pz_volume_source *source, pz_error *err) {
+  if (source->level > 0) return pack_pages(path, t, source, err);
+  const int64_t bytes = pz_volume_strip_bytes(source->info);
+  char *strip = malloc((size_t)bytes);
+  if (!strip) return pz_fail_memory(err, "a strip", (unsigned long long)bytes);
+  const pz_status status = write_pages(path, t, source, strip, err);
+  free(strip);
+  return status;
 }
 
 static pz_status tiff_convert(const char *path, const char *dataset, pz_volume_source *source,
@@ -575,19 +670,15 @@ static pz_status tiff_convert(const char *path, const char *dataset, pz_volume_s
   (void)dataset;
   tiff t = {0};
   PZ_TRY(pz_memory_room("libtiff", err));
-  const int64_t bytes = pz_volume_strip_bytes(source->info);
-  char *strip = malloc((size_t)bytes);
-  if (!strip) return pz_fail_memory(err, "a strip", (unsigned long long)bytes);
   pz_status status;
   if (open_tiff(path, pz_volume_bytes(source->info) > CLASSIC_LIMIT ? "w8" : "w", &t)) {
-    status = write_pages(path, &t, source, strip, err);
+    status = write_all(path, &t, source, err);
     t.message[0] = 0;
     close_tiff(&t);
     if (status == PZ_OK && t.starved[0]) status = pz_fail_memory(err, "a page of a TIFF file", 1 << 16);
     if (status == PZ_OK && (t.message[0] || t.io.reason))
       status = pz_fail(err, PZ_ERROR_OUTPUT, "%s: writing: %s", path, why(&t));
   } else status = pz_fail(err, PZ_ERROR_OUTPUT, "%s: creating: %s", path, why(&t));
-  free(strip);
   return status;
 }
 
@@ -603,4 +694,5 @@ const pz_volume_format pz_volume_tiff = {
     .most = tiff_most,
     .convert = tiff_convert,
     .convert_rate = 5e8,
+    .packs = true,
 };

@@ -1,6 +1,7 @@
 /* volume.c: the formats of formats.inc, and what all of them share. */
 #include "formats/volume.h"
 
+#include "formats/codec.h"
 #include "formats/io.h"
 #include "formats/kin.h"
 
@@ -158,6 +159,22 @@ pz_status pz_volume_parse_output(pz_arena *arena, const char *path, pz_volume_pa
       "%s: such files are read but not written; give the result a name that ends with .npy, .h5:/dataset, "
       ".tif, .nii or .nii.gz",
       path);
+}
+
+bool pz_volume_converts(const pz_volume_format *format, int level) {
+  return format->convert && (!format->lay_out || level > 0);
+}
+
+pz_status pz_volume_choose_codec(const pz_volume_format *format, const char *path, const char *codec,
+                                 int *level, pz_error *err) {
+  PZ_TRY(pz_codec_parse(codec, level, err));
+  if (!codec || format->packs || (*level == 0 && format->lay_out)) return PZ_OK;
+  if (format == &pz_volume_nifti_gz)
+    return pz_fail(err, PZ_ERROR_USAGE,
+                   "%s: .nii.gz is compressed in one way; leave --codec away, or name the result .nii", path);
+  return pz_fail(err, PZ_ERROR_USAGE,
+                 "%s: --codec compresses .h5 and .tif; name the result so, or .nii.gz, or leave --codec away",
+                 path);
 }
 
 /* A folder is one of slices, unless its name is that of a file or of another kind of folders. */

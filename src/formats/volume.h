@@ -69,6 +69,7 @@ typedef struct pz_volume_source {
   void *host;
   int64_t done;
   pz_pool *pool; /* for what takes long; NULL: the calling thread alone */
+  int level;     /* of deflate, for formats with `packs`; 0: uncompressed */
 } pz_volume_source;
 
 /* A finished result that goes into a file beside what is in it. */
@@ -108,13 +109,21 @@ struct pz_volume_format {
   uint64_t (*locate)(const char *path, const char *dataset);
   pz_status (*join)(pz_volume_join *join, pz_volume_source *source, pz_error *err);
   /* One of the two, or none of a format that is read only. lay_out creates a file that is whole but for its data, which is the raw array at
-   * *offset. convert writes the whole file from the finished result, with pz_io_create. */
+   * *offset. convert writes the whole file from the finished result, into the room of an empty file (pz_io_create). A format with both is converted where it is
+   * compressed. */
   pz_status (*lay_out)(const char *path, const char *dataset, const pz_volume_info *info, int64_t *offset,
                        pz_error *err);
   int64_t (*most)(const pz_volume_info *info); /* bytes that it may write, and not many more */
   pz_status (*convert)(const char *path, const char *dataset, pz_volume_source *source, pz_error *err);
   double convert_rate; /* bytes of the result a second, about, for times that are told */
+  bool packs;          /* convert and join compress by deflate where the source has a level */
 };
+
+/* Whether a result is collected as raw planes, from which the file is written in the end. */
+bool pz_volume_converts(const pz_volume_format *format, int level);
+/* PZ_ERROR_USAGE where the format is not compressed as `codec` says (codec.h); else *level is that of deflate. */
+pz_status pz_volume_choose_codec(const pz_volume_format *format, const char *path, const char *codec,
+                                 int *level, pz_error *err);
 
 #define FORMAT(id, shown) extern const pz_volume_format pz_volume_##id;
 #include "formats/formats.inc"
@@ -173,6 +182,9 @@ void pz_volume_hold(const pz_volume_format *format, pz_volume_info *info, pz_not
 /* A box of one channel of the finished result, densely, for `convert` and `join`. */
 pz_status pz_volume_source_read(pz_volume_source *source, int64_t channel, const pz_box *box, void *voxels,
                                 pz_error *err);
+/* The same by any thread, without go_on. */
+pz_status pz_volume_source_box(const pz_volume_source *source, int64_t channel, const pz_box *box,
+                               void *voxels, pz_error *err);
 /* All of it, channel by channel, in strips, each of which goes to `take` with its place among the result's bytes. */
 typedef pz_status (*pz_volume_take)(void *host, const void *strip, int64_t bytes, int64_t at, pz_error *err);
 pz_status pz_volume_source_strips(pz_volume_source *source, pz_volume_take take, void *host, pz_error *err);

@@ -277,7 +277,7 @@ static pz_status with_nets(ensemble *e, const pz_volume_reader *input, const pz_
 static pz_status check_options(const pz_infer_options *o, pz_error *err) {
   if ((unsigned)o->blend > PZ_BLEND_BUMP || (unsigned)o->normalize > PZ_NORMALIZE_ZSCORE ||
       (unsigned)o->border > PZ_BORDER_ZERO || (unsigned)o->nan > PZ_NAN_ZERO ||
-      (unsigned)o->store > PZ_STORE_THRESHOLD || (unsigned)o->apply > PZ_APPLY_SOFTMAX ||
+      (unsigned)o->store > PZ_STORE_F16 || (unsigned)o->apply > PZ_APPLY_SOFTMAX ||
       (unsigned)o->tiling > PZ_TILING_EXACT || (unsigned)o->sums > PZ_SUMS_HALF)
     return pz_fail(err, PZ_ERROR_USAGE, "pz_infer: an option is none of the values of its enumeration");
   if (o->store == PZ_STORE_THRESHOLD && !isfinite(o->threshold))

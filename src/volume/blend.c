@@ -201,102 +201,154 @@ void pz_blend_inverse(pz_sum kind, const pz_grid *grid, const float *weights, in
 
 /* ------------------------------------------------------------------ storing */
 
-/* Probabilities times 255, rounded; not-a-number gives 0, since the first comparison is then false. */
-static inline uint8_t to_u8(double v) {
-  v = v * 255 + 0.5;
+/* Probabilities times the greatest integer, rounded; not-a-number gives 0, since the first comparison is then false. */
+static inline double to_integer(double v, double greatest) {
+  v = v * greatest + 0.5;
   v = v > 0 ? v : 0;
-  return (uint8_t)(v < 255 ? v : 255);
+  return v < greatest ? v : greatest;
+}
+static inline uint8_t to_u8(double v) { return (uint8_t)to_integer(v, 255); }
+static inline uint16_t to_u16(double v) { return (uint16_t)to_integer(v, 65535); }
+
+/* The bits of the nearest half, of two the even one; what is finite stays so. */
+#define HALF_GREATEST 65504.0f
+#define HALF_BEYOND   65520.0f /* from here on the nearest half would be infinite */
+static inline uint16_t to_f16(float v) {
+  union {
+    float f;
+    uint32_t u;
+  } half, magnitude;
+  half.f = round_half(v);
+  magnitude.u = half.u & 0x7fffffffu;
+  const uint32_t sign = half.u >> 16 & 0x8000u;
+  const bool is_number = magnitude.u < 0x7f800000u, is_small = magnitude.u < 0x38800000u;
+  const float held = magnitude.f < HALF_GREATEST ? magnitude.f : HALF_GREATEST;
+  const uint32_t lost = magnitude.u == 0x7f800000u ? 0x7c00u : 0x7e00u,
+                 small = (uint32_t)(int32_t)((is_small ? held : 0) * 0x1p24f);
+  magnitude.f = held;
+  const uint32_t normal = (magnitude.u - (112u << 23)) >> 13;
+  return (uint16_t)(sign | (!is_number ? lost : is_small ? small : normal));
 }
 
 /* The same loops for the three kinds of sums. FINISH: the value that is stored. */
-#define DEFINE_STORES(KIND, T, FINISH)                                                                            \
-  WIDE static void store_f32_##KIND(const pz_blend_row *r) {                                                      \
-    for (int64_t c = 0; c < r->channels; c++) {                                                                   \
-      T *restrict sum = (T *)r->sum + c * r->stride;                                                              \
-      float *restrict out = (float *)r->out + c * r->out_stride;                                                  \
-      const double *restrict inverse = r->inverse;                                                                \
-      for (int64_t i = 0; i < r->n; i++) out[i] = FINISH((float)((double)sum[i] * inverse[i])), sum[i] = 0;       \
-    }                                                                                                             \
-  }                                                                                                               \
-  WIDE static void store_u8_##KIND(const pz_blend_row *r) {                                                       \
-    for (int64_t c = 0; c < r->channels; c++) {                                                                   \
-      T *restrict sum = (T *)r->sum + c * r->stride;                                                              \
-      uint8_t *restrict out = (uint8_t *)r->out + c * r->out_stride;                                              \
-      const double *restrict inverse = r->inverse;                                                                \
-      for (int64_t i = 0; i < r->n; i++) out[i] = to_u8(FINISH((double)sum[i] * inverse[i])), sum[i] = 0;         \
-    }                                                                                                             \
-  }                                                                                                               \
-  /* The index of the greatest channel, the first of equals.                                                    \
-   */ \
-  WIDE static void store_argmax_##KIND(const pz_blend_row *r) {                                                   \
-    uint8_t *restrict out = r->out;                                                                               \
-    float *restrict best = r->best;                                                                               \
-    for (int64_t i = 0; i < r->n; i++) best[i] = -INFINITY;                                                       \
-    memset(out, 0, (size_t)r->n);                                                                                 \
-    for (int64_t c = 0; c < r->channels; c++) {                                                                   \
-      T *restrict sum = (T *)r->sum + c * r->stride;                                                              \
-      for (int64_t i = 0; i < r->n; i++) {                                                                        \
-        const float v = FINISH((float)((double)sum[i] * r->inverse[i]));                                          \
-        out[i] = v > best[i] ? (uint8_t)c : out[i];                                                               \
-        best[i] = v > best[i] ? v : best[i];                                                                      \
-        sum[i] = 0;                                                                                               \
-      }                                                                                                           \
-    }                                                                                                             \
-  }                                                                                                               \
-  /* Not-a-number is not above. */                                                                                \
-  WIDE static void store_threshold_##KIND(const pz_blend_row *r) {                                                \
-    const float threshold = r->threshold;                                                                         \
-    for (int64_t c = 0; c < r->channels; c++) {                                                                   \
-      T *restrict sum = (T *)r->sum + c * r->stride;                                                              \
-      uint8_t *restrict out = (uint8_t *)r->out + c * r->out_stride;                                              \
-      const double *restrict inverse = r->inverse;                                                                \
-      for (int64_t i = 0; i < r->n; i++)                                                                          \
-        out[i] = FINISH((float)((double)sum[i] * inverse[i])) > threshold, sum[i] = 0;                            \
-    }                                                                                                             \
-  }                                                                                                               \
-  WIDE static bool finite_##KIND(const T *restrict sum, const double *restrict inverse, int64_t n) {              \
-    int lost = 0;                                                                                                 \
-    for (int64_t i = 0; i < n; i++) {                                                                             \
-      const float v = FINISH((float)((double)sum[i] * inverse[i]));                                               \
-      lost |= !PZ_IS_FINITE(v);                                                                                   \
-    }                                                                                                             \
-    return !lost;                                                                                                 \
-  }                                                                                                               \
-  static void tally_finite_##KIND(const pz_blend_row *r, pz_blend_tally *t) {                                     \
-    for (int64_t c = 0; c < r->channels; c++) {                                                                   \
-      const T *sum = (const T *)r->sum + c * r->stride;                                                           \
-      if (finite_##KIND(sum, r->inverse, r->n)) continue;                                                         \
-      for (int64_t i = 0; i < r->n; i++) {                                                                        \
-        const float v = FINISH((float)((double)sum[i] * r->inverse[i]));                                          \
-        if (PZ_IS_FINITE(v)) continue;                                                                            \
-        if (t->first < 0) t->first = c * r->n + i;                                                                \
-        t->not_finite++;                                                                                          \
-      }                                                                                                           \
-    }                                                                                                             \
-  }                                                                                                               \
-  /* Not-a-numbers and infinities are counted above. */                                                           \
-  WIDE static int64_t clipped_##KIND(const T *restrict sum, const double *restrict inverse, int64_t n) {          \
-    int64_t clipped = 0;                                                                                          \
-    for (int64_t i = 0; i < n; i++) {                                                                             \
-      const double v = FINISH((double)sum[i] * inverse[i]) * 255 + 0.5;                                           \
-      clipped += ((v < 0) | (v >= 256)) & PZ_IS_FINITE(v);                                                        \
-    }                                                                                                             \
-    return clipped;                                                                                               \
-  }                                                                                                               \
-  /* Whether all values surely are stored unclipped. */                                                           \
-  WIDE static bool inside_##KIND(const T *restrict sum, const double *restrict inverse, int64_t n) {              \
-    int outside = 0;                                                                                              \
-    for (int64_t i = 0; i < n; i++) {                                                                             \
-      const float v = FINISH((float)((double)sum[i] * inverse[i]));                                               \
-      outside |= !(fabsf(v - 0.5f) < 0.50196f);                                                                   \
-    }                                                                                                             \
-    return !outside;                                                                                              \
-  }                                                                                                               \
-  static void tally_clipped_##KIND(const pz_blend_row *r, pz_blend_tally *t) {                                    \
-    for (int64_t c = 0; c < r->channels; c++) {                                                                   \
-      const T *sum = (const T *)r->sum + c * r->stride;                                                           \
-      if (!inside_##KIND(sum, r->inverse, r->n)) t->clipped += clipped_##KIND(sum, r->inverse, r->n);             \
-    }                                                                                                             \
+#define DEFINE_STORES(KIND, T, FINISH)                                                                       \
+  WIDE static void store_f32_##KIND(const pz_blend_row *r) {                                                 \
+    for (int64_t c = 0; c < r->channels; c++) {                                                              \
+      T *restrict sum = (T *)r->sum + c * r->stride;                                                         \
+      float *restrict out = (float *)r->out + c * r->out_stride;                                             \
+      const double *restrict inverse = r->inverse;                                                           \
+      for (int64_t i = 0; i < r->n; i++) out[i] = FINISH((float)((double)sum[i] * inverse[i])), sum[i] = 0;  \
+    }                                                                                                        \
+  }                                                                                                          \
+  WIDE static void store_u8_##KIND(const pz_blend_row *r) {                                                  \
+    for (int64_t c = 0; c < r->channels; c++) {                                                              \
+      T *restrict sum = (T *)r->sum + c * r->stride;                                                         \
+      uint8_t *restrict out = (uint8_t *)r->out + c * r->out_stride;                                         \
+      const double *restrict inverse = r->inverse;                                                           \
+      for (int64_t i = 0; i < r->n; i++) out[i] = to_u8(FINISH((double)sum[i] * inverse[i])), sum[i] = 0;    \
+    }                                                                                                        \
+  }                                                                                                          \
+  WIDE static void store_u16_##KIND(const pz_blend_row *r) {                                                 \
+    for (int64_t c = 0; c < r->channels; c++) {                                                              \
+      T *restrict sum = (T *)r->sum + c * r->stride;                                                         \
+      uint16_t *restrict out = (uint16_t *)r->out + c * r->out_stride;                                       \
+      const double *restrict inverse = r->inverse;                                                           \
+      for (int64_t i = 0; i < r->n; i++) out[i] = to_u16(FINISH((double)sum[i] * inverse[i])), sum[i] = 0;   \
+    }                                                                                                        \
+  }                                                                                                          \
+  WIDE static void store_f16_##KIND(const pz_blend_row *r) {                                                 \
+    for (int64_t c = 0; c < r->channels; c++) {                                                              \
+      T *restrict sum = (T *)r->sum + c * r->stride;                                                         \
+      uint16_t *restrict out = (uint16_t *)r->out + c * r->out_stride;                                       \
+      const double *restrict inverse = r->inverse;                                                           \
+      for (int64_t i = 0; i < r->n; i++)                                                                     \
+        out[i] = to_f16(FINISH((float)((double)sum[i] * inverse[i]))), sum[i] = 0;                           \
+    }                                                                                                        \
+  }                                                                                                          \
+  /* The index of the greatest channel, the first of equals. */                                              \
+  WIDE static void store_argmax_##KIND(const pz_blend_row *r) {                                              \
+    uint8_t *restrict out = r->out;                                                                          \
+    float *restrict best = r->best;                                                                          \
+    for (int64_t i = 0; i < r->n; i++) best[i] = -INFINITY;                                                  \
+    memset(out, 0, (size_t)r->n);                                                                            \
+    for (int64_t c = 0; c < r->channels; c++) {                                                              \
+      T *restrict sum = (T *)r->sum + c * r->stride;                                                         \
+      for (int64_t i = 0; i < r->n; i++) {                                                                   \
+        const float v = FINISH((float)((double)sum[i] * r->inverse[i]));                                     \
+        out[i] = v > best[i] ? (uint8_t)c : out[i];                                                          \
+        best[i] = v > best[i] ? v : best[i];                                                                 \
+        sum[i] = 0;                                                                                          \
+      }                                                                                                      \
+    }                                                                                                        \
+  }                                                                                                          \
+  /* Not-a-number is not above. */                                                                           \
+  WIDE static void store_threshold_##KIND(const pz_blend_row *r) {                                           \
+    const float threshold = r->threshold;                                                                    \
+    for (int64_t c = 0; c < r->channels; c++) {                                                              \
+      T *restrict sum = (T *)r->sum + c * r->stride;                                                         \
+      uint8_t *restrict out = (uint8_t *)r->out + c * r->out_stride;                                         \
+      const double *restrict inverse = r->inverse;                                                           \
+      for (int64_t i = 0; i < r->n; i++)                                                                     \
+        out[i] = FINISH((float)((double)sum[i] * inverse[i])) > threshold, sum[i] = 0;                       \
+    }                                                                                                        \
+  }                                                                                                          \
+  WIDE static bool finite_##KIND(const T *restrict sum, const double *restrict inverse, int64_t n) {         \
+    int lost = 0;                                                                                            \
+    for (int64_t i = 0; i < n; i++) {                                                                        \
+      const float v = FINISH((float)((double)sum[i] * inverse[i]));                                          \
+      lost |= !PZ_IS_FINITE(v);                                                                              \
+    }                                                                                                        \
+    return !lost;                                                                                            \
+  }                                                                                                          \
+  static void tally_finite_##KIND(const pz_blend_row *r, pz_blend_tally *t) {                                \
+    for (int64_t c = 0; c < r->channels; c++) {                                                              \
+      const T *sum = (const T *)r->sum + c * r->stride;                                                      \
+      if (finite_##KIND(sum, r->inverse, r->n)) continue;                                                    \
+      for (int64_t i = 0; i < r->n; i++) {                                                                   \
+        const float v = FINISH((float)((double)sum[i] * r->inverse[i]));                                     \
+        if (PZ_IS_FINITE(v)) continue;                                                                       \
+        if (t->first < 0) t->first = c * r->n + i;                                                           \
+        t->not_finite++;                                                                                     \
+      }                                                                                                      \
+    }                                                                                                        \
+  }                                                                                                          \
+  /* Not-a-numbers and infinities are counted above. */                                                      \
+  WIDE static int64_t clipped_##KIND(const T *restrict sum, const double *restrict inverse, int64_t n,       \
+                                     double greatest) {                                                      \
+    int64_t clipped = 0;                                                                                     \
+    for (int64_t i = 0; i < n; i++) {                                                                        \
+      const double v = FINISH((double)sum[i] * inverse[i]) * greatest + 0.5;                                 \
+      clipped += ((v < 0) | (v >= greatest + 1)) & PZ_IS_FINITE(v);                                          \
+    }                                                                                                        \
+    return clipped;                                                                                          \
+  }                                                                                                          \
+  /* Whether all values surely are stored unclipped: those nearer to 0.5 than `near`. */                     \
+  WIDE static bool inside_##KIND(const T *restrict sum, const double *restrict inverse, int64_t n,           \
+                                 float near) {                                                               \
+    int outside = 0;                                                                                         \
+    for (int64_t i = 0; i < n; i++) {                                                                        \
+      const float v = FINISH((float)((double)sum[i] * inverse[i]));                                          \
+      outside |= !(fabsf(v - 0.5f) < near);                                                                  \
+    }                                                                                                        \
+    return !outside;                                                                                         \
+  }                                                                                                          \
+  WIDE static int64_t beyond_##KIND(const T *restrict sum, const double *restrict inverse, int64_t n) {      \
+    int64_t beyond = 0;                                                                                      \
+    for (int64_t i = 0; i < n; i++) {                                                                        \
+      const float v = FINISH((float)((double)sum[i] * inverse[i]));                                          \
+      beyond += (fabsf(v) >= HALF_BEYOND) & PZ_IS_FINITE(v);                                                 \
+    }                                                                                                        \
+    return beyond;                                                                                           \
+  }                                                                                                          \
+  static void tally_clipped_##KIND(pz_store store, const pz_blend_row *r, pz_blend_tally *t) {               \
+    const double greatest = store == PZ_STORE_U8 ? 255 : 65535;                                              \
+    const float near = store == PZ_STORE_U8 ? 0.50196f : 0.500007f; /* below 0.5 + 0.5 / greatest */         \
+    for (int64_t c = 0; c < r->channels; c++) {                                                              \
+      const T *sum = (const T *)r->sum + c * r->stride;                                                      \
+      if (store == PZ_STORE_F16) t->clipped += beyond_##KIND(sum, r->inverse, r->n);                         \
+      else if (!inside_##KIND(sum, r->inverse, r->n, near))                                                  \
+        t->clipped += clipped_##KIND(sum, r->inverse, r->n, greatest);                                       \
+    }                                                                                                        \
   }
 
 #define AS_IT_IS(v) (v)
@@ -318,7 +370,9 @@ void pz_blend_store(pz_store store, const pz_blend_row *row) {
       [PZ_STORE_F32] = {store_f32_float, store_f32_double, store_f32_half},
       [PZ_STORE_U8] = {store_u8_float, store_u8_double, store_u8_half},
       [PZ_STORE_ARGMAX] = {store_argmax_float, store_argmax_double, store_argmax_half},
-      [PZ_STORE_THRESHOLD] = {store_threshold_float, store_threshold_double, store_threshold_half}};
+      [PZ_STORE_THRESHOLD] = {store_threshold_float, store_threshold_double, store_threshold_half},
+      [PZ_STORE_U16] = {store_u16_float, store_u16_double, store_u16_half},
+      [PZ_STORE_F16] = {store_f16_float, store_f16_double, store_f16_half}};
   stores[store][row->kind](row);
 }
 
@@ -328,8 +382,9 @@ void pz_blend_count_not_finite(const pz_blend_row *row, pz_blend_tally *tally) {
   tallies[row->kind](row, tally);
 }
 
-void pz_blend_count_clipped(const pz_blend_row *row, pz_blend_tally *tally) {
-  static void (*const tallies[])(const pz_blend_row *, pz_blend_tally *) = {
+void pz_blend_count_clipped(pz_store store, const pz_blend_row *row, pz_blend_tally *tally) {
+  static void (*const tallies[])(pz_store, const pz_blend_row *, pz_blend_tally *) = {
       tally_clipped_float, tally_clipped_double, tally_clipped_half};
-  tallies[row->kind](row, tally);
+  if (store == PZ_STORE_U8 || store == PZ_STORE_U16 || store == PZ_STORE_F16)
+    tallies[row->kind](store, row, tally);
 }

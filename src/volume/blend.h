@@ -71,10 +71,10 @@ void pz_blend_round_half(float *restrict sum, const double *restrict inverse, in
 /* What is told of the values of a row before they are stored. */
 typedef struct pz_blend_tally {
   int64_t not_finite, first; /* how many; channel * n + x of the first one, -1 when there is none */
-  int64_t clipped;           /* finite, and 255 times the value rounds to less than 0 or more than 255 */
+  int64_t clipped;           /* finite, and beyond what the type that is stored holds, after rounding */
 } pz_blend_tally;
 void pz_blend_count_not_finite(const pz_blend_row *row, pz_blend_tally *tally);
-void pz_blend_count_clipped(const pz_blend_row *row, pz_blend_tally *tally);
+void pz_blend_count_clipped(pz_store store, const pz_blend_row *row, pz_blend_tally *tally);
 
 /* Applies a function to the blended values of the row, in place: afterwards its sums are the values and `inverse`, which is
  * row->inverse, is 1. The row's kind may change. The function is evaluated in double, with an error below 1e-15 of it. */

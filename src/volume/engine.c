@@ -9,6 +9,7 @@
 #include "formats/io.h"
 #include "formats/sink.h"
 #include "volume/normalize.h"
+#include "volume/preview.h"
 #include "volume/report.h"
 #include "volume/run.h"
 
@@ -34,18 +35,21 @@ void pz_run_tell(pz_run *r, pz_run_part part, int64_t done, int64_t total) {
 
 #define READ_RATE  1e9 /* bytes a second, about */
 #define WRITE_RATE 1e9
+#define PACK_RATE  8e7 /* of a thread */
 
 /* What patches take is known when some are done. A pass over the volume comes before them for its mean, and where the result is to be turned into
  * its format one behind them. */
 static void foresee(pz_run *r) {
   const bool statistics = r->normalize == PZ_NORMALIZE_ZSCORE,
-             converts = !r->sink && (r->joins || r->output.format->convert);
+             converts = !r->sink && (r->joins || pz_volume_converts(r->output.format, r->level));
   const int64_t *view = r->layout.view.size;
   const double in = (double)r->input->info.channels * (double)pz_dtype_bytes(r->input->info.dtype) *
                     (double)view[0] * (double)view[1] * (double)view[2],
                out = (double)pz_volume_bytes(&r->layout.result),
-               rate = converts && r->output.format->convert_rate > 0 ? r->output.format->convert_rate
-                                                                     : WRITE_RATE;
+               threads = r->function->pool ? pz_pool_threads(r->function->pool) : 1,
+               rate = r->level > 0                                     ? threads * PACK_RATE
+                      : converts && r->output.format->convert_rate > 0 ? r->output.format->convert_rate
+                                                                       : WRITE_RATE;
   pz_forecast_begin(&r->forecast, r->options->progress, r->options->progress_host, r->begun);
   pz_forecast_add(&r->forecast, statistics ? in / READ_RATE : 0);
   pz_forecast_add(&r->forecast, -1);
@@ -546,10 +550,22 @@ static pz_status all_work(pz_run *r, pz_error *err) {
   return all_blocks(r, err);
 }
 
+/* What writes the file in the end may take as much memory as the window. */
 static pz_status with_job(pz_run *r, pz_error *err) {
   PZ_TRY(pz_run_open_result(r, err));
   PZ_TRY(all_work(r, err));
-  return pz_run_publish(r, err);
+  pz_window_free(&r->window);
+  PZ_TRY(pz_run_take_preview(r, err));
+  PZ_TRY(pz_run_publish(r, err));
+  return pz_run_write_preview(r, err);
+}
+
+static pz_status choose_codec(pz_run *r, pz_error *err) {
+  const char *codec = r->options->codec;
+  if (!r->sink) return pz_volume_choose_codec(r->output.format, r->output.file, codec, &r->level, err);
+  if (!codec) return PZ_OK;
+  return pz_fail(err, PZ_ERROR_USAGE,
+                 "a codec is of outputs that are files or stores; what takes the result may compress it");
 }
 
 /* What a job cannot find again cannot be resumed. */
@@ -576,7 +592,10 @@ static pz_status collect_facts(pz_run *r, pz_error *err) {
   PZ_TRY(pz_facts_collect(r->arena, r->function, r->input, r->mask, &r->layout, r->output.dataset, r->options,
                           r->normalize, f, err));
   f->fact[f->n++] = (pz_job_fact){PZ_FACT_BESIDE, r->joins ? "beside others" : "a file of its own", false};
-  return PZ_OK;
+  if (r->sink) return PZ_OK;
+  const char *codec = r->level ? pz_arena_printf(r->arena, "gzip:%d", r->level) : "none";
+  f->fact[f->n++] = (pz_job_fact){"compression", codec, false};
+  return codec ? PZ_OK : pz_fail_memory(err, "the options in words", 0);
 }
 
 static pz_status check_sink(const pz_run *r, pz_error *err) {
@@ -591,7 +610,8 @@ static pz_status lay_out(pz_run *r, const int64_t *blocks, pz_error *err) {
                               .options = r->options,
                               .tuning = &r->tuning,
                               .sink = r->sink ? r->sink->step : NULL,
-                              .blocks = blocks};
+                              .blocks = blocks,
+                              .packs = r->level > 0};
   PZ_TRY(pz_lay_out_run(r->arena, &asked, &r->layout, err));
   r->counts.patches = r->layout.patches;
   return PZ_OK;
@@ -645,6 +665,7 @@ static pz_status find_job(pz_run *r, pz_error *err) {
 static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *err) {
   PZ_TRY(pz_mask_open(r->options, r->input, &r->mask, err));
   PZ_TRY(choose_output(r, output, err));
+  PZ_TRY(choose_codec(r, err));
   PZ_TRY(check_channels(r, err));
   PZ_TRY(lay_out(r, NULL, err));
   PZ_TRY(check_sink(r, err));
@@ -652,6 +673,7 @@ static pz_status prepare(pz_run *r, const pz_volume_writer *output, pz_error *er
   PZ_TRY(pz_normalize_choose(r->options->normalize, r->layout.tiling.divided, r->input,
                              r->function->taken.type, &r->normalize, err));
   PZ_TRY(check_output(r, err));
+  PZ_TRY(pz_run_begin_preview(r, err));
   if (r->options->resume) PZ_TRY(collect_facts(r, err));
   PZ_TRY(look_for_finished(r, err));
   if (r->finished) return PZ_OK;
@@ -688,7 +710,11 @@ static pz_status leave_finished(pz_run *r) {
 }
 
 static pz_status to_file(pz_run *r, pz_error *err) {
-  if (r->finished) return leave_finished(r);
+  if (r->finished) {
+    PZ_TRY(leave_finished(r));
+    PZ_TRY(pz_run_take_preview(r, err));
+    return pz_run_write_preview(r, err);
+  }
   if (!r->job) PZ_TRY(find_job(r, err));
   return with_job(r, err);
 }
@@ -715,7 +741,10 @@ static pz_status to_sink(pz_run *r, pz_error *err) {
   if (r->output.file && !r->job) PZ_TRY(find_job(r, err));
   if (r->job) PZ_TRY(find_planes(r, err));
   PZ_TRY(all_work(r, err));
-  return pz_run_confirm(r, err);
+  pz_window_free(&r->window);
+  PZ_TRY(pz_run_take_preview(r, err));
+  PZ_TRY(pz_run_confirm(r, err));
+  return pz_run_write_preview(r, err);
 }
 
 static pz_status work(pz_run *r, const pz_volume_writer *output, pz_error *err) {
@@ -754,6 +783,7 @@ pz_status pz_engine_run(const pz_patch_function *function, pz_volume *input, con
   pz_stages_stop(r.stages, NULL, NULL);
   pz_window_free(&r.window);
   pz_volume_close(r.mask);
+  pz_picture_free(&r.picture);
   pz_arena_free(r.arena);
   return status;
 }

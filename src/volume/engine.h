@@ -100,7 +100,9 @@ typedef struct pz_run_layout {
   bool cached; /* the reader keeps its cache */
   int workers;
   struct {
-    int64_t input, sums, patches, weights, stores, scratch, reader, mask, network, process, total;
+    int64_t input, sums, patches, weights, stores, scratch, reader, mask, network, process;
+    int64_t packing; /* what compression takes more than the window, which is free by then */
+    int64_t total;
   } bytes;
 } pz_run_layout;
 
@@ -114,6 +116,7 @@ typedef struct pz_run_asked {
   const int64_t
       *sink; /* what a callback takes best at once (pz_volume_writer); NULL: the result goes to a file */
   const int64_t *blocks; /* pz_run_layout.asked of the job that is gone on with; NULL: as memory has it */
+  bool packs;            /* the result is compressed when the window is gone */
 } pz_run_asked;
 pz_status pz_lay_out_run(pz_arena *arena, const pz_run_asked *asked, pz_run_layout *out, pz_error *err);
 

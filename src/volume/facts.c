@@ -19,7 +19,9 @@ const char *pz_tiling_name(pz_tiling v) {
 static const char *weights_name(pz_weights v) {
   return (const char *const[]){"constant", "gaussian", "bump", "nnU-Net's gaussian", "chunkflow's bump"}[v];
 }
-const char *pz_store_name(pz_store v) { return (const char *const[]){"f32", "u8", "argmax", "threshold"}[v]; }
+const char *pz_store_name(pz_store v) {
+  return (const char *const[]){"f32", "u8", "argmax", "threshold", "u16", "f16"}[v];
+}
 const char *pz_apply_name(pz_apply v) { return (const char *const[]){"nothing", "sigmoid", "softmax"}[v]; }
 
 static void add(pz_facts *f, const char *name, bool input, const char *value) {

@@ -510,7 +510,7 @@ static void store_row(const patch_work *j, int64_t i, int32_t worker) {
   pz_blend_tally told = {.first = -1};
   pz_blend_count_not_finite(&row, &told);
   pz_blend_apply(s->options->apply, &row, inverse);
-  if (s->options->store == PZ_STORE_U8) pz_blend_count_clipped(&row, &told);
+  pz_blend_count_clipped(s->options->store, &row, &told);
   add_tally(j->tally, &told, i * row.channels * x + told.first);
   if (p->typed) store_typed(s, &row, worker);
   else pz_blend_store(s->options->store, &row);

@@ -41,12 +41,13 @@ static json_t *volume(pz_json *j, const pz_volume_info *info) {
 }
 
 static json_t *bytes(pz_json *j, const pz_run_layout *p) {
-  return pz_json_pack(j, "{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "input", (json_int_t)p->bytes.input,
-                      "sums", (json_int_t)p->bytes.sums, "patches", (json_int_t)p->bytes.patches, "weights",
-                      (json_int_t)p->bytes.weights, "result", (json_int_t)p->bytes.stores, "scratch",
-                      (json_int_t)p->bytes.scratch, "reader", (json_int_t)p->bytes.reader, "mask",
-                      (json_int_t)p->bytes.mask, "network", (json_int_t)p->bytes.network, "process",
-                      (json_int_t)p->bytes.process, "total", (json_int_t)p->bytes.total);
+  return pz_json_pack(j, "{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "input",
+                      (json_int_t)p->bytes.input, "sums", (json_int_t)p->bytes.sums, "patches",
+                      (json_int_t)p->bytes.patches, "weights", (json_int_t)p->bytes.weights, "result",
+                      (json_int_t)p->bytes.stores, "scratch", (json_int_t)p->bytes.scratch, "reader",
+                      (json_int_t)p->bytes.reader, "mask", (json_int_t)p->bytes.mask, "network",
+                      (json_int_t)p->bytes.network, "process", (json_int_t)p->bytes.process, "total",
+                      (json_int_t)p->bytes.total);
 }
 
 /* What patches that reach into two blocks and more cost, as a part of the patches of the whole. */

@@ -50,7 +50,9 @@ static pz_status reserve_joined(pz_run *r, pz_error *err) {
   if (stat(r->output.file, &info) != 0) return pz_io_fail(err, r->output.file, "looking at", errno);
   const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return pz_io_fail(err, path, "creating", errno);
-  const int64_t bytes = info.st_size + pz_volume_bytes(&r->layout.result) + MORE;
+  const int64_t result = r->level > 0 ? r->output.format->most(&r->layout.result)
+                                      : pz_volume_bytes(&r->layout.result),
+                bytes = info.st_size + result + MORE;
   const int code = fallocate(fd, 0, 0, bytes) != 0 ? errno : 0;
   close(fd);
   if (code == ENOSPC || code == EFBIG || code == EDQUOT)
@@ -99,7 +101,7 @@ static pz_status make_result(pz_run *r, pz_error *err) {
   const pz_volume_format *format = r->output.format;
   char text[32];
   if (r->joins) PZ_TRY(reserve_joined(r, err));
-  else if (format->convert) PZ_TRY(reserve_converted(r, err));
+  else if (pz_volume_converts(format, r->level)) PZ_TRY(reserve_converted(r, err));
   else if (format->lay_out)
     PZ_TRY(format->lay_out(r->result_path, r->output.dataset, &r->layout.result, &r->result_offset, err));
   const int fd = open(r->result_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -170,7 +172,8 @@ static pz_status convert(pz_run *r, const char *path, pz_volume_join *joined, pz
                              .info = &r->layout.result,
                              .go_on = finish_step,
                              .host = r,
-                             .pool = r->function->pool};
+                             .pool = r->function->pool,
+                             .level = r->level};
   source.fd = open(r->result_path, O_RDONLY | O_CLOEXEC);
   if (source.fd < 0) return pz_io_fail(err, r->result_path, "opening", errno);
   joined->to = path;
@@ -244,7 +247,7 @@ static pz_status let_appear(const pz_run *r, const char *whole, const pz_volume_
 
 static pz_status publish(pz_run *r, pz_volume_join *joined, pz_error *err) {
   const char *whole = r->result_path;
-  if (r->joins || r->output.format->convert) {
+  if (r->joins || pz_volume_converts(r->output.format, r->level)) {
     whole = pz_job_path(r->job, "result.out");
     if (!whole) return pz_fail_memory(err, "a path", 0);
     PZ_TRY(convert(r, whole, joined, err));

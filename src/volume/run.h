@@ -6,6 +6,7 @@
 #include "volume/facts.h"
 #include "volume/finished.h"
 #include "volume/job.h"
+#include "volume/picture.h"
 #include "volume/stages.h"
 
 /* Parts of a run that are told of, in their order. */
@@ -18,8 +19,12 @@ typedef struct pz_run {
   pz_volume *input, *mask; /* mask: NULL where there is none; the run's own */
   const pz_infer_options *options;
   pz_engine_tuning tuning;
-  const pz_volume_writer *sink; /* takes the result; NULL: a file, through a job */
+  const pz_volume_writer *sink;  /* takes the result; NULL: a file, through a job */
+  const pz_volume_writer *taker; /* where there is a preview: the caller's, behind ... */
+  pz_volume_writer through;      /* ... this, which `sink` is then */
+  pz_picture picture;
   pz_volume_path output;
+  int level;               /* of the output's compression; 0: none */
   bool joins;              /* the output is a file that has other things too */
   pz_error taken;          /* it has a dataset of this name, which is not to be replaced; "": none */
   const char *output_name; /* as the user wrote it */

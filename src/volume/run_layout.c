@@ -1,9 +1,11 @@
 /* run_layout.c: the memory of a run, known before it is taken. */
 #include "volume/run_layout.h"
 #include "base/memory.h"
+#include "formats/deflate_out.h"
 #include "formats/sink.h"
 #include "volume/blend.h"
 #include "volume/mask.h"
+#include "volume/picture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -92,6 +94,13 @@ static bool keeps_type(const pz_patch_function *f, const pz_infer_options *o) {
   return o->store == PZ_STORE_F32 && o->apply == PZ_APPLY_NOTHING && (kind == 'u' || kind == 'i');
 }
 
+static pz_dtype dtype_of_store(pz_store store) {
+  static const pz_dtype dtypes[] = {
+      [PZ_STORE_F32] = PZ_F32,      [PZ_STORE_U8] = PZ_U8,   [PZ_STORE_ARGMAX] = PZ_U8,
+      [PZ_STORE_THRESHOLD] = PZ_U8, [PZ_STORE_U16] = PZ_U16, [PZ_STORE_F16] = PZ_F16};
+  return dtypes[store];
+}
+
 static void describe_result(const pz_run_asked *q, pz_run_layout *a) {
   const pz_store store = q->options->store;
   pz_volume_info *r = &a->result;
@@ -102,7 +111,7 @@ static void describe_result(const pz_run_asked *q, pz_run_layout *a) {
     first[i] = a->view.start[i] + a->grid.axis[i].origin;
   }
   pz_geometry_crop(&r->geometry, first);
-  r->dtype = a->typed ? q->function->given.type : store == PZ_STORE_F32 ? PZ_F32 : PZ_U8;
+  r->dtype = a->typed ? q->function->given.type : dtype_of_store(store);
   r->channels = store == PZ_STORE_ARGMAX ? 1 : q->function->channels_out;
   r->has_channels = r->channels > 1;
 }
@@ -173,6 +182,13 @@ static int64_t row_for_statistics(const pz_run_asked *q, const pz_run_layout *a)
   return pz_times(a->view.size[2], q->function->channels_in * pz_dtype_bytes(q->input->info.dtype));
 }
 
+static int64_t packing_bytes(const pz_run_asked *q, const pz_run_layout *a) {
+  enum { BLOCK = 1 << 20 }; /* a chunk of HDF5; strips of TIFF are smaller */
+  const int64_t window =
+      pz_plus(pz_plus(a->bytes.input, a->bytes.sums), pz_plus(a->bytes.patches, a->bytes.stores));
+  return q->packs ? larger(0, pz_deflate_memory(a->workers, BLOCK) - window) : 0;
+}
+
 static void count_bytes(const pz_run_asked *q, pz_run_layout *a) {
   const pz_patch_function *f = q->function;
   const int64_t x = a->cut[1].most_out, yx = pz_times(a->cut[0].most_out, x), out = volume_of(f->out);
@@ -196,9 +212,11 @@ static void count_bytes(const pz_run_asked *q, pz_run_layout *a) {
   a->bytes.mask = pz_mask_bytes(a, q->mask);
   a->bytes.network = f->memory;
   a->bytes.process = PROCESS_BYTES;
+  if (q->options->preview) a->bytes.process += pz_picture_memory(a->result.shape + 1);
+  a->bytes.packing = packing_bytes(q, a);
   const int64_t parts[] = {a->bytes.input,   a->bytes.sums,    a->bytes.patches, a->bytes.weights,
                            a->bytes.stores,  a->bytes.scratch, a->bytes.reader,  a->bytes.mask,
-                           a->bytes.network, a->bytes.process};
+                           a->bytes.network, a->bytes.process, a->bytes.packing};
   a->bytes.total = 0;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
     a->bytes.total = pz_plus(a->bytes.total, parts[i]);

@@ -65,32 +65,39 @@ void *fx_content(const pz_volume_info *info, uint64_t seed) {
 }
 
 static pz_status save_by(const pz_volume_path *p, const char *raw, const pz_volume_info *info,
-                         const void *data, pz_error *err) {
+                         const void *data, const fx_packing *packing, pz_error *err) {
   int64_t offset = 0;
-  const char *laid = p->format->lay_out ? p->file : raw;
-  if (p->format->lay_out) PZ_TRY(p->format->lay_out(p->file, p->dataset, info, &offset, err));
+  const bool converts = pz_volume_converts(p->format, packing->level);
+  const char *laid = converts ? raw : p->file;
+  if (!converts) PZ_TRY(p->format->lay_out(p->file, p->dataset, info, &offset, err));
   const int fd = open(laid, O_RDWR | O_CREAT, 0666);
   assert_true(fd >= 0);
   assert_int_equal(pwrite(fd, data, (size_t)pz_volume_bytes(info), offset), pz_volume_bytes(info));
   pz_status status = PZ_OK;
-  pz_volume_source source = {.fd = fd, .path = laid, .info = info};
-  if (p->format->convert) status = p->format->convert(p->file, p->dataset, &source, err);
+  pz_volume_source source = {
+      .fd = fd, .path = laid, .info = info, .level = packing->level, .pool = packing->pool};
+  if (converts) status = p->format->convert(p->file, p->dataset, &source, err);
   close(fd);
   unlink(raw);
   return status;
 }
 
-pz_status fx_try_save(const char *path, const pz_volume_info *info, const void *data, pz_error *err) {
+pz_status fx_try_pack(const char *path, const pz_volume_info *info, const void *data,
+                      const fx_packing *packing, pz_error *err) {
   pz_arena *arena = pz_arena_new();
   pz_volume_path parts;
   char raw[600];
   pz_status status = pz_volume_parse_path(arena, path, &parts, err);
   if (status == PZ_OK) {
     snprintf(raw, sizeof raw, "%s.fixture", parts.file);
-    status = save_by(&parts, raw, info, data, err);
+    status = save_by(&parts, raw, info, data, packing, err);
   }
   pz_arena_free(arena);
   return status;
+}
+
+pz_status fx_try_save(const char *path, const pz_volume_info *info, const void *data, pz_error *err) {
+  return fx_try_pack(path, info, data, &(fx_packing){0}, err);
 }
 
 void fx_save(const char *path, const pz_volume_info *info, const void *data) {

@@ -27,6 +27,13 @@ void *fx_content(const pz_volume_info *info, uint64_t seed);
 /* Through the formats' own writers and readers. */
 void fx_save(const char *path, const pz_volume_info *info, const void *data);
 pz_status fx_try_save(const char *path, const pz_volume_info *info, const void *data, pz_error *err);
+/* The same, compressed. */
+typedef struct fx_packing {
+  int level;
+  pz_pool *pool;
+} fx_packing;
+pz_status fx_try_pack(const char *path, const pz_volume_info *info, const void *data,
+                      const fx_packing *packing, pz_error *err);
 void *fx_load(const char *path, pz_volume_info *info); /* the caller frees it */
 /* Holds an open volume to itself: all of it read at once, plane by plane, and as `boxes` random boxes with random strides, of which the
  * bytes between the rows must stay as they are. fx_load does it with what is small. */

@@ -316,7 +316,7 @@ class Stores(unittest.TestCase):
                    ("refused.zarr", {"chunks": 16, "shards": 24}, "expected multiples"), ("refused.n5", {"shards": 64}, "is written in chunks"),
                    ("refused.zarr", {"codec": "lzma"}, "expected zstd"), ("refused.zarr", {"codec": "blosc:3"}, "expected a level"),
                    ("nofolder/refused.zarr", {}, "is not there"), ("torn.zarr", {}, "is no Zarr"), ("mine", {"format": "zarr3"}, "is of outputs in stores"),
-                   ("refused.npy", {"codec": "zstd"}, "is of outputs in stores")]
+                   ("refused.npy", {"codec": "zstd"}, "are of outputs in stores")]
         for name, options, says in outputs:
             with self.subTest(name=name, options=options), self.assertRaisesRegex((OSError, ValueError, MemoryError, pznet.Error), says):
                 self.infer(good, self.path(name), **options)
@@ -390,7 +390,7 @@ class Stores(unittest.TestCase):
                            crop=(1, 2, 3), overlap=(0.25, 0.5, 0.5), progress=False)
         np.testing.assert_array_equal(load(out)[0], want)
         for words, status, says in (([self.path("nowhere.zarr"), out], 3, "no Zarr"), ([self.path("in.zarr"), out, "--box", "0:99,:,:"], 2, "the box goes"),
-                                    ([self.path("in.zarr"), out, "--digest", "0" * 64], 3, "SHA-256"), ([self.path("in.zarr"), self.path("x.npy"), "--codec", "none"], 2, "stores")):
+                                    ([self.path("in.zarr"), out, "--digest", "0" * 64], 3, "SHA-256"), ([self.path("in.zarr"), self.path("x.npy"), "--codec", "zstd"], 2, "stores")):
             ran = self.command(*words, "-q")
             self.assertEqual((ran.returncode, ran.stderr.count("\n")), (status, 1), ran.stderr)
             self.assertIn(says, ran.stderr)

@@ -67,10 +67,12 @@ static void whole_runs(void **state) {
     const fx_folder f = fx_enter();
     const pz_volume_info info = fx_info(PZ_I16, 1, 3, 4, 5);
     void *data = fx_content(&info, 1);
-    char from[600], to[600], file[600];
+    char from[600], to[600], file[600], picture[600];
     snprintf(from, sizeof from, "%s", fx_path(&f, "in.npy"));
     snprintf(to, sizeof to, "%s", fx_path(&f, names[n]));
     snprintf(file, sizeof file, "%.*s", (int)strcspn(to, ":"), to);
+    snprintf(picture, sizeof picture, "%s", fx_path(&f, "picture.png"));
+    o.preview = picture, o.codec = n == 2 ? "gzip" : NULL; /* of TIFF */
     fx_save(from, &info, data);
     const pz_volume_reader mask = {.path = from};
     o.mask = n ? &mask : NULL;

@@ -250,6 +250,7 @@ typedef struct meanwhile {
   enum { NOTHING, LOCKED, CHANGED, TAKEN, BROKEN, KILLED, INTERRUPTED } what;
   int at, calls, lock;
   bool update;
+  const char *codec;
   int runs; /* of the network */
   volatile int flag;
 } meanwhile;
@@ -285,6 +286,7 @@ static pz_status run_meanwhile(const char *in, const char *out, bool resume, mea
   const pz_infer_options o = {.normalize = PZ_NORMALIZE_NONE,
                               .resume = resume,
                               .update = m->update,
+                              .codec = m->codec,
                               .progress = watch,
                               .progress_host = m,
                               .interrupt = &m->flag};
@@ -303,6 +305,7 @@ typedef struct scene {
   char in[600], out[600], file[600];
   void *bytes;
   size_t size;
+  const char *codec;
 } scene;
 
 static scene make_scene(void) {
@@ -335,7 +338,7 @@ static void expect_finished(scene *s) {
 
 static void finish(scene *s) {
   pz_error err;
-  meanwhile nothing = {.lock = -1};
+  meanwhile nothing = {.lock = -1, .codec = s->codec};
   if (run_meanwhile(s->in, s->out, true, &nothing, &err) != PZ_OK) fail_msg("%s", err.message);
   expect_finished(s);
 }
@@ -405,22 +408,23 @@ static void readers_read_on(void **state) {
 }
 
 /* At any time: the old file, byte for byte, and the work goes on. */
-static void killed(void **state) {
-  (void)state;
+static void killed_with(const char *codec, int least) {
   for (int at = 1;; at++) {
     scene s = make_scene();
+    s.codec = codec;
     int ended;
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
-      meanwhile m = {.path = s.file, .what = at % 3 ? KILLED : INTERRUPTED, .at = at, .lock = -1};
+      meanwhile m = {
+          .path = s.file, .what = at % 3 ? KILLED : INTERRUPTED, .at = at, .lock = -1, .codec = codec};
       pz_error err;
       _exit(run_meanwhile(s.in, s.out, false, &m, &err) == PZ_OK ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &ended, 0), child);
     const bool done = WIFEXITED(ended) && WEXITSTATUS(ended) == 0;
     if (done) {
-      assert_true(at > Z);
+      assert_true(at > least);
       expect_file(s.file, LINKS + 1);
       expect_result(s.file, "x", 0);
       free(s.bytes);
@@ -430,6 +434,34 @@ static void killed(void **state) {
     expect_old(&s);
     finish(&s);
   }
+}
+
+static void killed(void **state) {
+  (void)state;
+  killed_with(NULL, Z);
+  killed_with("gzip:2", 2); /* once for the copy, once for the only chunk */
+}
+
+/* A compressed dataset is one like others, beside them and replaced. */
+static void compressed(void **state) {
+  (void)state;
+  const fx_folder f = fx_enter();
+  pz_error err;
+  make_file(fx_path(&f, "a.h5"), false);
+  for (int i = 0; i < 3; i++) {
+    const pz_infer_options o = {.update = i > 0, .codec = i == 1 ? NULL : "gzip"};
+    if (run(in_file(&f, "/raw"), in_file(&f, "/deep/x"), o, &err) != PZ_OK) fail_msg("%s", err.message);
+    expect_file(fx_path(&f, "a.h5"), LINKS + 1);
+    expect_result(fx_path(&f, "a.h5"), "deep/x", 0);
+    pz_infer_options again = o;
+    again.resume = true;
+    again.progress = NULL;
+    assert_int_equal(run(in_file(&f, "/raw"), in_file(&f, "/deep/x"), again, &err), PZ_OK);
+    again.codec = "gzip:9", again.update = false;
+    assert_int_equal(run(in_file(&f, "/raw"), in_file(&f, "/deep/x"), again, &err), PZ_ERROR_USAGE);
+    if (!strstr(err.message, "the compression was")) fail_msg("%s", err.message);
+  }
+  fx_leave(&f);
 }
 
 /* A job that was begun for a file of its own does not go on inside of another file. */
@@ -620,7 +652,7 @@ int main(void) {
       cmocka_unit_test(another_way),       cmocka_unit_test(all_are_finished),
       cmocka_unit_test(began_alone),       cmocka_unit_test(replaced_is_not_finished),
       cmocka_unit_test(changed_by_others), cmocka_unit_test(many),
-      cmocka_unit_test(killed_at_the_end),
+      cmocka_unit_test(killed_at_the_end), cmocka_unit_test(compressed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

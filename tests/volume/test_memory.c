@@ -36,15 +36,20 @@ typedef struct measured {
 } measured;
 
 /* In a process of its own, so that peaks do not mix. */
-static measured measure(const char *in, const char *out, int64_t limit) {
+static measured measure_with(const char *in, const char *out, int64_t limit, const char *codec,
+                             const char *preview) {
   int ends[2];
   measured m = {0};
   assert_int_equal(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {
     const int64_t patch[3] = {16, 128, 128};
-    pz_infer_options o = {
-        .overlap = {4, 16, 16}, .memory = limit, .planned = keep_estimate, .planned_host = &m.estimate};
+    pz_infer_options o = {.overlap = {4, 16, 16},
+                          .memory = limit,
+                          .planned = keep_estimate,
+                          .planned_host = &m.estimate,
+                          .codec = codec,
+                          .preview = preview};
     fx_net net;
     pz_error err = {0};
     fx_net_make(&net, FX_IDENTITY, 1, 1, patch, patch);
@@ -57,6 +62,10 @@ static measured measure(const char *in, const char *out, int64_t limit) {
   waitpid(child, NULL, 0);
   close(ends[0]), close(ends[1]);
   return m;
+}
+
+static measured measure(const char *in, const char *out, int64_t limit) {
+  return measure_with(in, out, limit, NULL, NULL);
 }
 
 /* Planes of 768 x 768 floats: 2.25 MiB each. */
@@ -116,6 +125,38 @@ static void limited(void **state) {
   fx_leave(&f);
 }
 
+/* What compresses the result, and what draws it, counts: in the tightest run that is not refused. */
+static void packed_and_drawn(void **state) {
+  (void)state;
+#ifdef SANITIZED
+  skip();
+#endif
+  static const char *const outs[] = {"out.h5", "out.tif"};
+  const fx_folder f = fx_enter();
+  char in[600], out[600], picture[600];
+  const int64_t patch[3] = {16, 128, 128};
+  sparse_volume(fx_path(&f, "in.npy"), 20);
+  snprintf(in, sizeof in, "%s", fx_path(&f, "in.npy"));
+  snprintf(picture, sizeof picture, "%s", fx_path(&f, "a.png"));
+  for (int i = 0; i < 2; i++) {
+    snprintf(out, sizeof out, "%s", fx_path(&f, outs[i]));
+    const pz_infer_options o = {
+        .overlap = {4, 16, 16}, .memory = 30 << 20, .codec = "gzip", .preview = picture};
+    fx_net net;
+    pz_error err = {0};
+    fx_net_make(&net, FX_IDENTITY, 1, 1, patch, patch);
+    assert_int_equal(fx_infer(&net, in, out, &o, NULL, &err), PZ_ERROR_MEMORY);
+    const char *number = strchr(err.message, '(');
+    assert_non_null(number);
+    const measured m = measure_with(in, out, atoll(number + 1), "gzip", picture);
+    assert_int_equal(m.status, PZ_OK);
+    print_message("estimate %lld MiB, peak %lld MiB\n", m.estimate >> 20, m.peak >> 20);
+    assert_true(m.peak <= m.estimate && m.estimate == atoll(number + 1));
+    assert_true(fx_exists(picture));
+  }
+  fx_leave(&f);
+}
+
 /* More than the machine has is refused as well, before anything is taken; a volume of any size is not. */
 static void absurd(void **state) {
   (void)state;
@@ -141,6 +182,6 @@ static void absurd(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(bounded), cmocka_unit_test(limited),
-                                     cmocka_unit_test(absurd)};
+                                     cmocka_unit_test(packed_and_drawn), cmocka_unit_test(absurd)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

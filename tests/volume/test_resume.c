@@ -159,6 +159,44 @@ static void while_writing(void **state) {
   }
 }
 
+/* A result that is compressed: in chunks that come all at once here, so the first of them is the moment. */
+static void stop_at_once(void *host, const char *what, int64_t done, int64_t total, double seconds) {
+  (void)host, (void)total, (void)seconds, (void)done;
+  if (strcmp(what, "writing") == 0) *stop_flag = 1;
+}
+
+static void while_packing(void **state) {
+  (void)state;
+  static const char *const outs[] = {"out.tif", "out.h5:/a"};
+  for (int i = 0; i < 2; i++) {
+    scene s = make_scene("out.npy");
+    fx_net net;
+    pz_error err;
+    pz_volume_info plain, packed;
+    fx_write_file(s.out, s.want, s.size);
+    void *want = fx_load(s.out, &plain);
+    free((char *)s.out);
+    s.out = strdup(fx_path(&s.folder, outs[i]));
+    s.options.codec = "gzip";
+    stop_flag = &net.flag;
+    s.options.progress = stop_at_once;
+    assert_int_equal(go(&s, &net, false, 0, &eager, &err), PZ_INTERRUPTED);
+    s.options.progress = NULL, s.options.codec = NULL;
+    assert_int_equal(go(&s, &net, true, 0, &eager, &err), PZ_ERROR_USAGE);
+    assert_non_null(strstr(err.message, "the compression was gzip:1 when the work began and is none now"));
+    s.options.codec = "gzip:1";
+    assert_int_equal(go(&s, &net, true, 0, &eager, &err), PZ_OK);
+    assert_int_equal(net.runs, 0);
+    void *got = fx_load(s.out, &packed);
+    assert_memory_equal(got, want, (size_t)pz_volume_bytes(&plain));
+    /* It is finished, and another compression is another result. */
+    assert_int_equal(go(&s, &net, true, 0, &eager, &err), PZ_OK);
+    assert_int_equal(net.runs, 0);
+    free(got), free(want);
+    end_scene(&s);
+  }
+}
+
 static void refused(scene *s, pz_status status, const char *says) {
   fx_net net;
   pz_error err;
@@ -313,9 +351,10 @@ static void two_at_once(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_patch),   cmocka_unit_test(crawling), cmocka_unit_test(killed),
-      cmocka_unit_test(while_writing), cmocka_unit_test(changed),  cmocka_unit_test(beginning),
-      cmocka_unit_test(zscore),        cmocka_unit_test(damaged),  cmocka_unit_test(two_at_once),
+      cmocka_unit_test(every_patch),   cmocka_unit_test(crawling),      cmocka_unit_test(killed),
+      cmocka_unit_test(while_writing), cmocka_unit_test(while_packing), cmocka_unit_test(changed),
+      cmocka_unit_test(beginning),     cmocka_unit_test(zscore),        cmocka_unit_test(damaged),
+      cmocka_unit_test(two_at_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

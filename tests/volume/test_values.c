@@ -55,7 +55,8 @@ static void *result_of(const scene *s, fx_kind kind, const pz_infer_options *o, 
   if (reported && !strstr(report, reported)) fail_msg("expected %s in %s", reported, report);
   free(report);
   void *data = fx_load(s->out, &got);
-  assert_int_equal(got.dtype, o->store == PZ_STORE_F32 ? PZ_F32 : PZ_U8);
+  static const pz_dtype dtypes[] = {PZ_F32, PZ_U8, PZ_U8, PZ_U8, PZ_U16, PZ_F16};
+  assert_int_equal(got.dtype, dtypes[o->store]);
   assert_int_equal(got.channels, s->info.channels);
   return data;
 }
@@ -257,6 +258,62 @@ static void clipped(void **state) {
   end_scene(&s);
 }
 
+/* As u8, in steps of 1/65535; from sums of each kind. */
+static void sixteen_bits(void **state) {
+  (void)state;
+  static const double edges[] = {-0.6, -0.4, 0.4, 0.6, 65534.4, 65534.6, 65535.4, 65535.6, 1e9, -1e9};
+  for (int sums = 0; sums < 2; sums++) {
+    scene s = make_scene(2);
+    int clip = 0;
+    char text[64];
+    for (int i = 0; i < 2 * VOXELS; i++) {
+      if (i < 10) s.data[i] = (float)(edges[i] / 65535);
+      if (i > 300) s.data[i] = 1.25f * s.data[i] - 0.1f;
+    }
+    pz_infer_options o = {.store = PZ_STORE_F32, .sums = sums ? PZ_SUMS_HALF : PZ_SUMS_AUTO};
+    float *values = result_of(&s, FX_IDENTITY, &o, NULL);
+    for (int i = 0; i < 2 * VOXELS; i++) {
+      const double v = (double)values[i] * 65535;
+      clip += v < -0.5 || v >= 65535.5;
+    }
+    snprintf(text, sizeof text, "\"clipped\": %d,", clip);
+    assert_true(clip > 10);
+    o.store = PZ_STORE_U16;
+    uint16_t *got = result_of(&s, FX_IDENTITY, &o, text);
+    for (int i = 0; i < 2 * VOXELS; i++)
+      assert_int_equal(got[i], floor(fmin(65535, fmax(0, (double)values[i] * 65535 + 0.5))));
+    free(got), free(values);
+    end_scene(&s);
+  }
+}
+
+/* The nearest halves, by another's conversion; what is finite stays so, and is told of. */
+static void halves(void **state) {
+  (void)state;
+  static const float values[] = {
+      0,        -0.f,     1,         -2.5f,      0.1f,       2049,          2051,
+      65504,    65519,    65520,     -65519.99f, -65520,     1e6f,          -3e38f,
+      0x1p-14f, 0x1p-24f, 0x1p-25f,  0x1.8p-25f, 0x1.8p-24f, -0x1.ffcp-15f, 0x1.ffep-15f,
+      1e-30f,   INFINITY, -INFINITY, NAN};
+  enum { N = sizeof values / sizeof *values };
+  scene s = make_scene(1);
+  for (int i = 0; i < N; i++) s.data[i] = values[i];
+  for (int i = 100; i < VOXELS; i++) s.data[i] = ldexpf(s.data[i] - 0.5f, i % 40 - 22);
+  const pz_infer_options o = {.store = PZ_STORE_F16, .nan = PZ_NAN_PROPAGATE};
+  uint16_t *got = result_of(&s, FX_IDENTITY, &o, "\"clipped\": 4,");
+  for (int i = 0; i < VOXELS; i++) {
+    const float v = s.data[i], held = isfinite(v) ? fminf(65504, fmaxf(-65504, v)) : v;
+    uint16_t want;
+    pz_elements_from((pz_element){PZ_F16, 1, 0}, &held, 1, &want);
+    if (v == 0)
+      want = (uint16_t)(want & 0x7fff), got[i] = (uint16_t)(got[i] & 0x7fff); /* a sum with 0 has no sign */
+    if (isnan(v)) assert_true((got[i] & 0x7c00) == 0x7c00 && got[i] & 0x3ff);
+    else assert_int_equal(got[i], want);
+  }
+  free(got);
+  end_scene(&s);
+}
+
 static void refusals(void **state) {
   (void)state;
   const struct {
@@ -360,10 +417,10 @@ static void rounded(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(in_the_input), cmocka_unit_test(zscore),    cmocka_unit_test(in_a_patch),
-      cmocka_unit_test(in_the_sums),  cmocka_unit_test(functions), cmocka_unit_test(threshold),
-      cmocka_unit_test(clipped),      cmocka_unit_test(refusals),  cmocka_unit_test(rows),
-      cmocka_unit_test(rounded),
+      cmocka_unit_test(in_the_input), cmocka_unit_test(zscore),       cmocka_unit_test(in_a_patch),
+      cmocka_unit_test(in_the_sums),  cmocka_unit_test(functions),    cmocka_unit_test(threshold),
+      cmocka_unit_test(clipped),      cmocka_unit_test(sixteen_bits), cmocka_unit_test(halves),
+      cmocka_unit_test(refusals),     cmocka_unit_test(rows),         cmocka_unit_test(rounded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

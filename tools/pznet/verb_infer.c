@@ -14,9 +14,10 @@ typedef struct state {
   pz_infer_options options;
   tool_progress progress;
   const char *json, *output;
-  const char *format, *chunks, *shards, *codec; /* of outputs in stores */
+  const char *format, *chunks, *shards; /* of outputs in stores */
   const char *recipe, *configuration;
-  bool augment_none, argmax, dtype_u8, threshold, sigmoid, softmax;
+  int dtype; /* of dtypes[] */
+  bool augment_none, argmax, threshold, sigmoid, softmax;
   char *names[PZ_MOST_ENSEMBLE]; /* of --ensemble, which are freed */
   pz_volume_reader mask;
 } state;
@@ -25,7 +26,8 @@ static const char *const blends[] = {"constant", "gaussian", "bump", NULL};
 static const char *const normalizes[] = {"auto", "none", "unit", "zscore", NULL};
 static const char *const borders[] = {"mirror", "zero", NULL};
 static const char *const nans[] = {"error", "propagate", "zero", NULL};
-static const char *const dtypes[] = {"f32", "u8", NULL};
+static const char *const dtypes[] = {"f32", "u8", "u16", "f16", NULL};
+static const pz_store stores[] = {PZ_STORE_F32, PZ_STORE_U8, PZ_STORE_U16, PZ_STORE_F16};
 static const char *const tilings[] = {"pznet", "monai", "nnunet", "chunkflow", "exact", NULL};
 static const char *const sums[] = {"auto", "float", "half", NULL};
 
@@ -131,7 +133,8 @@ static bool set(void *host, const char *name, const char *value) {
   if (!strcmp(name, "format")) return s->format = value, true;
   if (!strcmp(name, "chunks")) return s->chunks = value, true;
   if (!strcmp(name, "shards")) return s->shards = value, true;
-  if (!strcmp(name, "codec")) return s->codec = value, true;
+  if (!strcmp(name, "codec")) return o->codec = value, true;
+  if (!strcmp(name, "preview")) return o->preview = value, true;
   if (!strcmp(name, "axes")) return o->axes = value, true;
   if (!strcmp(name, "at")) return o->at = value, true;
   if (!strcmp(name, "recipe")) return s->recipe = value, true;
@@ -157,8 +160,7 @@ static bool set(void *host, const char *name, const char *value) {
     good = tool_choice(name, value, borders, &choice), o->border = (pz_border)choice;
     o->given |= PZ_GIVEN_BORDER;
   } else if (!strcmp(name, "nan")) good = tool_choice(name, value, nans, &choice), o->nan = (pz_nan)choice;
-  else if (!strcmp(name, "dtype"))
-    good = tool_choice(name, value, dtypes, &choice), s->dtype_u8 = choice == 1;
+  else if (!strcmp(name, "dtype")) good = tool_choice(name, value, dtypes, &s->dtype);
   else if (!strcmp(name, "argmax")) s->argmax = true;
   else if (!strcmp(name, "sigmoid")) s->sigmoid = true;
   else if (!strcmp(name, "softmax")) s->softmax = true;
@@ -254,10 +256,16 @@ static void warn(const char *output, const json_t *report, const char *name, con
   if (n) tool_warn("pznet: warning: %s: %lld value%s %s\n", output, (long long)n, n == 1 ? "" : "s", what);
 }
 
-static void print_report(const char *input, const char *output, const char *report) {
+/* By --dtype; what clips nothing has no words. */
+static const char *const clipped[] = {
+    "", "outside of 0..1 clipped by --dtype u8; --sigmoid and --softmax make probabilities",
+    "outside of 0..1 clipped by --dtype u16; --sigmoid and --softmax make probabilities",
+    "beyond 65504 clipped by --dtype f16; --dtype f32 holds them"};
+
+static void print_report(const state *s, const char *input, const char *report) {
+  const char *output = s->output;
   json_t *r = json_loads(report, 0, NULL);
-  warn(output, r, "clipped",
-       "outside of 0..1 clipped by --dtype u8; --sigmoid and --softmax make probabilities");
+  warn(output, r, "clipped", clipped[s->dtype]);
   warn(output, r, "not_finite", "not a number or infinite, as --nan propagate lets pass");
   const char *rounded = json_string_value(json_object_get(json_object_get(r, "rounded"), "text"));
   if (rounded) tool_warn("pznet: warning: %s: %s\n", input, rounded);
@@ -316,19 +324,19 @@ static json_t *options_json(const state *s) {
   const uint32_t given = o->given;
   return json_pack(
       "{s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:s,s:s,s:s,s:b,s:o,s:b,s:b,s:s,s:b,s:b,s:b,s:b,s:I,s:o,s:o,"
-      "s:o,s:o,s:o,s:o,s:o}",
+      "s:o,s:o,s:o,s:o,s:o,s:o}",
       "box", box_json(&o->box), "context", triple_json(o->context, given & PZ_GIVEN_CONTEXT), "axes",
       text_or_null(o->axes), "at", text_or_null(o->at), "tiling", tilings[o->tiling], "overlap",
       overlap_json(o), "blend", given & PZ_GIVEN_BLEND ? json_string(blends[o->blend]) : json_null(),
       "border", given & PZ_GIVEN_BORDER ? json_string(borders[o->border]) : json_null(), "crop",
       triple_json(o->crop, given & PZ_GIVEN_CROP), "augment", augment_json(o->mirror_axes, s->augment_none),
-      "normalize", normalizes[o->normalize], "nan", nans[o->nan], "dtype", s->dtype_u8 ? "u8" : "f32",
-      "argmax", s->argmax, "threshold", s->threshold ? json_real((double)o->threshold) : json_null(),
-      "sigmoid", s->sigmoid, "softmax", s->softmax, "sums", sums[o->sums], "skip_zero", o->skip_zero,
-      "resume", o->resume, "overwrite", !o->no_overwrite, "update", o->update, "memory",
-      (json_int_t)o->memory, "threads", o->threads ? json_integer(o->threads) : json_null(), "format",
-      text_or_null(s->format), "chunks", text_or_null(s->chunks), "shards", text_or_null(s->shards), "codec",
-      text_or_null(s->codec), "ensemble", ensemble_json(o), "mask", text_or_null(s->mask.path));
+      "normalize", normalizes[o->normalize], "nan", nans[o->nan], "dtype", dtypes[s->dtype], "argmax",
+      s->argmax, "threshold", s->threshold ? json_real((double)o->threshold) : json_null(), "sigmoid",
+      s->sigmoid, "softmax", s->softmax, "sums", sums[o->sums], "skip_zero", o->skip_zero, "resume",
+      o->resume, "overwrite", !o->no_overwrite, "update", o->update, "memory", (json_int_t)o->memory,
+      "threads", o->threads ? json_integer(o->threads) : json_null(), "format", text_or_null(s->format),
+      "chunks", text_or_null(s->chunks), "shards", text_or_null(s->shards), "codec", text_or_null(o->codec),
+      "preview", text_or_null(o->preview), "ensemble", ensemble_json(o), "mask", text_or_null(s->mask.path));
 }
 
 static int in_python(const state *s, const char *const args[3]) {
@@ -347,20 +355,17 @@ static int in_python(const state *s, const char *const args[3]) {
 }
 
 static int check_kinds(const tool_verb *verb, const state *s) {
-  if (s->argmax && s->dtype_u8)
-    return tool_usage(verb, "--argmax and --dtype u8 exclude each other: labels are u8 already");
-  if (s->threshold && (s->argmax || s->dtype_u8))
-    return tool_usage(verb, "--threshold goes without --argmax and --dtype u8: it gives 0 and 1, u8 already");
+  if (s->argmax && s->dtype)
+    return tool_usage(verb, "--argmax and --dtype exclude each other: labels are u8 already");
+  if (s->threshold && (s->argmax || s->dtype))
+    return tool_usage(verb, "--threshold goes without --argmax and --dtype: it gives 0 and 1, u8 already");
   if (s->sigmoid && s->softmax) return tool_usage(verb, "--sigmoid and --softmax exclude each other");
   return 0;
 }
 
 static void fill_options(state *s) {
   pz_infer_options *o = &s->options;
-  o->store = s->argmax      ? PZ_STORE_ARGMAX
-             : s->threshold ? PZ_STORE_THRESHOLD
-             : s->dtype_u8  ? PZ_STORE_U8
-                            : PZ_STORE_F32;
+  o->store = s->argmax ? PZ_STORE_ARGMAX : s->threshold ? PZ_STORE_THRESHOLD : stores[s->dtype];
   o->apply = s->sigmoid ? PZ_APPLY_SIGMOID : s->softmax ? PZ_APPLY_SOFTMAX : PZ_APPLY_NOTHING;
   o->progress = tool_progress_show, o->progress_host = &s->progress;
   o->interrupt = tool_interrupt("; the same command with --resume goes on from what was recorded");
@@ -375,7 +380,7 @@ static int in_files(state *s, const char *const args[3]) {
     pz_free(report);
     return tool_fail(status);
   }
-  if (!s->progress.quiet) print_report(args[1], args[2], report);
+  if (!s->progress.quiet) print_report(s, args[1], report);
   const int written = s->json ? write_report(s, report) : 0;
   pz_free(report);
   return written;
@@ -398,8 +403,8 @@ static int infer(const tool_verb *verb, state *s, const char *const args[3]) {
   if (s->json && !report_is_writable(s->json)) return PZ_ERROR_INPUT;
   if (s->configuration && !s->recipe) return tool_usage(verb, "--configuration is one of a --recipe's");
   if (is_for_python(s, args)) return in_python(s, args);
-  if (s->format || s->chunks || s->shards || s->codec)
-    return tool_usage(verb, "--format, --chunks, --shards and --codec are of outputs in stores, as out.zarr");
+  if (s->format || s->chunks || s->shards)
+    return tool_usage(verb, "--format, --chunks and --shards are of outputs in stores, as out.zarr");
   return in_files(s, args);
 }
 
@@ -441,7 +446,8 @@ static const tool_option options[] = {
     {"sums", 0, "HOW", "auto (default: nnunet in half precision, as nnU-Net), float, half"},
     {"nan", 0, "WHAT",
      "NaN and infinities: error (default), propagate, zero (those of the input; of the output: error)"},
-    {"dtype", 0, "TYPE", "of the output: f32 (default) or u8 (probabilities times 255)"},
+    {"dtype", 0, "TYPE",
+     "of the output: f32 (default), f16, or u8 and u16 (probabilities times 255 or 65535)"},
     {"sigmoid", 0, NULL, "write the sigmoid of the blended values"},
     {"softmax", 0, NULL, "write the softmax of the blended values over the channels"},
     {"argmax", 0, NULL, "write the index of the greatest channel, u8"},
@@ -466,7 +472,8 @@ static const tool_option options[] = {
     {"shards", 0, "Z,Y,X",
      "of a zarr3 output: voxels of a shard, multiples of the chunks; default about 16 MB a channel"},
     {"codec", 0, "NAME",
-     "of an output in a store: zstd (default), zstd:LEVEL, blosc, gzip, gzip:LEVEL, none"},
+     "in a store: zstd (default), blosc, gzip, none; of .h5 and .tif: none (default), gzip; gzip:LEVEL"},
+    {"preview", 0, "FILE.png", "a picture of the volume's middle plane and of the result's beside it"},
     {"json", 0, "FILE", "write a report as JSON (- for standard output)"},
     TOOL_PROGRESS_OPTION,
     {"quiet", 'q', NULL, "print errors only"},

@@ -114,10 +114,12 @@ typedef struct pz_compile_options {
    * whole volume gives. Its runs follow each other along z. NULL: one for patches as the model has them */
   const char *tiling;
   /* of such a file, "Z,Y,X" ("Y,X" of a 2D network): the voxels of the result that a run makes, multiples of the total stride; "auto": as many as
-   * fit into `memory` with all that pz_infer takes; NULL: about as many as the model's result has */
+   * fit into `memory` with all that pz_infer takes, or, with `volume`, those whose runs over all of it take the least arithmetic. NULL: about as many as
+   * the model's result has */
   const char *patch;
   /* of such a file, "Z,Y,X" or "Y,X": the size of the volumes that it will be applied to. Along y and x, where `patch` is no less, a run makes all of
-   * the volume, which costs nothing beside the ideal; the file takes volumes of that size alone then. NULL: any */
+   * the volume, which costs nothing beside the ideal; the file takes volumes of that size alone then. The manifest's "exact" says how many runs make the volume
+   * ("volume_runs") and how many times the ideal arithmetic these are ("volume_times"). NULL: any */
   const char *volume;
 } pz_compile_options;
 #define PZ_COMPILE_OPTIONS                                                                                   \

@@ -135,10 +135,21 @@ static void larger_patch(const json_t *l, double ideal, pz_text *out) {
                  json_number_value(json_object_get(p, "multiply_adds")) / (ideal * voxels));
 }
 
+/* Of exact tiles: what all runs over a volume cost, where its size is known. */
+static void volume_times(const json_t *exact, bool planar, pz_text *out) {
+  const json_t *volume = json_object_get(exact, "volume");
+  const double runs = json_number_value(json_object_get(exact, "volume_runs"));
+  pz_text_append(out, ", in a volume without end");
+  if (!volume || !json_object_get(exact, "volume_times")) return;
+  pz_text_printf(out, "; %.3g for all of ", json_number_value(json_object_get(exact, "volume_times")));
+  print_triple(volume, planar, out);
+  pz_text_printf(out, ", in %.0f run%s", runs, runs > 1 ? "s" : "");
+}
+
 /* What a patch costs beside the ideal, where its neighbours do not overlap, and where a quarter of its result does along each axis with a reach. */
 static void arithmetic_line(const json_t *m, const json_t *l, const json_t *shape, pz_text *out) {
   const double ideal = json_number_value(json_object_get(l, "multiply_adds"));
-  const bool exact = json_object_get(m, "exact") != NULL;
+  const json_t *exact = json_object_get(m, "exact");
   const size_t rank = json_array_size(shape);
   double voxels = 1, overlapped = 1;
   for (size_t i = 2; i < rank; i++) {
@@ -149,7 +160,7 @@ static void arithmetic_line(const json_t *m, const json_t *l, const json_t *shap
   if (ideal <= 0 || voxels <= 0) return;
   const double alone = json_number_value(json_object_get(m, "multiply_adds")) / (ideal * voxels);
   pz_text_printf(out, "%-14s %.3g times the ideal for a patch's result", "arithmetic", alone);
-  if (exact) pz_text_append(out, ", in a volume without end");
+  if (exact) volume_times(exact, rank == 4, out);
   else if (alone < 1.02) pz_text_printf(out, ", %.3g with a quarter of overlap", alone * overlapped);
   else larger_patch(l, ideal, out);
   pz_text_append(out, "\n");
@@ -197,7 +208,8 @@ static pz_status model_locality(view *v, json_t **m, pz_error *err) {
   for (pz_node_id n = 0; n < g->n_nodes; n++) multiply_adds += pz_node_multiply_adds(g, &g->nodes[n]);
   *m = pz_json_pack(j, "{s:o, s:f, s:[{s:o}]}", "locality", locality, "multiply_adds", multiply_adds,
                     "outputs", "shape", dims);
-  if (v->model.exact) pz_json_set(j, *m, "exact", json_true());
+  const char *exact = v->model.exact;
+  if (exact) pz_json_set(j, *m, "exact", pz_json_read(j, exact, strlen(exact), 0, NULL));
   return PZ_OK;
 }
 

@@ -219,11 +219,7 @@ static pz_status outside_of_pad(maker *m, pz_node_id n, pz_error *err) {
   for (int i = m->first_axis; i < PZ_SPATIAL; i++) {
     const int32_t dim = pz_dim_of(m->g, node->in[0], i);
     cut = cut || (is_cut(m, i) && (p->lo[dim] || p->hi[dim]));
-    if (!is_cut(m, i) && (p->lo[dim] || p->hi[dim]))
-      return refuse(node, "pads along an axis that is left whole", err);
   }
-  for (int dim = 0; dim < 2; dim++)
-    if (p->lo[dim] || p->hi[dim]) return refuse(node, "pads channels", err);
   if (cut && p->kind != PZ_PAD_CONSTANT) return refuse(node, "pads with values of the volume", err);
   return cut ? want_outside(m, n, p->value, err) : PZ_OK;
 }
@@ -379,6 +375,20 @@ static void set_crop(maker *m, const pz_node *old, pz_node *node) {
   }
 }
 
+/* What pads along axes that are left whole alone remains. */
+static bool set_pad(maker *m, const pz_node *old, pz_node *node) {
+  pz_attr_pad *p = &node->attr.pad;
+  bool any = false;
+  for (int i = m->first_axis; i < PZ_SPATIAL; i++)
+    if (is_cut(m, i)) p->lo[pz_dim_of(m->g, old->in[0], i)] = p->hi[pz_dim_of(m->g, old->in[0], i)] = 0;
+  for (int dim = 0; dim < PZ_MAX_RANK; dim++) any = any || p->lo[dim] || p->hi[dim];
+  return any;
+}
+
+static pz_node identity_of(const pz_node *node) {
+  return (pz_node){.op = PZ_OP_IDENTITY, .n_in = 1, .in = node->in, .name = node->name, .place = node->place};
+}
+
 /* The node on what its inputs are now. */
 static pz_status add_node(maker *m, const pz_node *old, pz_error *err) {
   int64_t need[PZ_SPATIAL][2], times[PZ_SPATIAL] = {1, 1, 1};
@@ -402,8 +412,8 @@ static pz_status add_node(maker *m, const pz_node *old, pz_error *err) {
   if (old->op == PZ_OP_CONV || old->op == PZ_OP_DECONV) set_conv(m, old, &node, need);
   if (old->op == PZ_OP_POOL) set_pool(m, &node);
   if (old->op == PZ_OP_CROP) set_crop(m, old, &node);
-  if (old->op == PZ_OP_PAD || old->op == PZ_OP_RESHAPE)
-    node = (pz_node){.op = PZ_OP_IDENTITY, .n_in = 1, .in = in, .name = node.name, .place = old->place};
+  if (old->op == PZ_OP_RESHAPE || (old->op == PZ_OP_PAD && !set_pad(m, old, &node)))
+    node = identity_of(&node);
   if (old->op == PZ_OP_RESIZE) PZ_TRY(set_resize(m, old, &node, need, times, err));
   if (old->op == PZ_OP_DEPTH_TO_SPACE && !old->attr.depth_to_space.inverse)
     for (int i = 0; i < PZ_SPATIAL; i++) times[i] = old->attr.depth_to_space.block[i];
@@ -503,7 +513,8 @@ static pz_status check(const maker *m, pz_error *err) {
   return PZ_OK;
 }
 
-static pz_status make(maker *m, pz_exact_tile *facts, pz_error *err) {
+/* All that is known of each tensor before anything is built. */
+static pz_status find_spans(maker *m, pz_error *err) {
   PZ_TRY(pz_graph_locality(m->g, &m->l, err));
   PZ_TRY(check(m, err));
   const size_t n = (size_t)m->g->n_tensors;
@@ -514,23 +525,59 @@ static pz_status make(maker *m, pz_exact_tile *facts, pz_error *err) {
   memset(m->of, 0, n * sizeof *m->of);
   PZ_TRY(forward(m, err));
   backward(m);
-  PZ_TRY(find_outside(m, err));
+  return find_outside(m, err);
+}
+
+static pz_status make(maker *m, pz_error *err) {
+  PZ_TRY(find_spans(m, err));
   PZ_TRY(pz_graph_new(m->g->name ? m->g->name : "", &m->to, err));
-  PZ_TRY(build(m, err));
-  tell(m, facts);
+  return build(m, err);
+}
+
+static pz_status begin(const pz_graph *g, const pz_exact_options *options, maker *m, pz_error *err) {
+  *m = (maker){.g = g, .o = options, .arena = pz_arena_new()};
+  if (!m->arena) return pz_fail_memory(err, "a tile", 0);
+  m->first_axis = g->n_inputs == 1 ? PZ_SPATIAL + 2 - g->tensors[g->inputs[0]].shape.rank : PZ_SPATIAL;
+  if (m->first_axis < 0) m->first_axis = 0;
   return PZ_OK;
 }
 
 pz_status pz_exact_tile_make(const pz_graph *g, const pz_exact_options *options, pz_graph **tile,
                              pz_exact_tile *facts, pz_error *err) {
-  maker m = {.g = g, .o = options, .arena = pz_arena_new()};
+  maker m;
   *tile = NULL;
-  if (!m.arena) return pz_fail_memory(err, "a tile", 0);
-  m.first_axis = g->n_inputs == 1 ? PZ_SPATIAL + 2 - g->tensors[g->inputs[0]].shape.rank : PZ_SPATIAL;
-  if (m.first_axis < 0) m.first_axis = 0;
-  const pz_status status = make(&m, facts, err);
-  pz_arena_free(m.arena);
-  if (status == PZ_OK) *tile = m.to;
+  PZ_TRY(begin(g, options, &m, err));
+  const pz_status status = make(&m, err);
+  if (status == PZ_OK) tell(&m, facts), *tile = m.to;
   else pz_graph_free(m.to);
+  pz_arena_free(m.arena);
+  return status;
+}
+
+/* A transposed convolution's arithmetic is by what it reads. */
+static double part_of(const maker *m, const pz_node *node, int i) {
+  const span *y = &m->of[node->out[0]][i];
+  int64_t made[2] = {y->lo, y->hi};
+  if (y->lo > y->hi) return 0;
+  if (node->op == PZ_OP_DECONV) needs(m, node, 0, i, y->lo, y->hi, made);
+  const pz_tensor_id by = node->op == PZ_OP_DECONV ? node->in[0] : node->out[0];
+  return (double)(made[1] - made[0] + 1) / (double)pz_size_along(m->g, by, i);
+}
+
+pz_status pz_exact_tile_parts(const pz_graph *g, const pz_exact_options *options,
+                              double *const parts[PZ_SPATIAL], pz_exact_tile *facts, pz_error *err) {
+  maker m;
+  PZ_TRY(begin(g, options, &m, err));
+  const pz_status status = find_spans(&m, err);
+  for (pz_node_id n = 0; n < g->n_nodes && status == PZ_OK; n++) {
+    const pz_node *node = &g->nodes[n];
+    const bool map = node->op != PZ_OP_NONE && m.map[node->out[0]];
+    for (int i = 0; i < PZ_SPATIAL; i++) {
+      const bool cut = i >= m.first_axis && is_cut(&m, i);
+      parts[i][n] = !map ? 0 : cut ? part_of(&m, node, i) : 1;
+    }
+  }
+  if (status == PZ_OK) tell(&m, facts);
+  pz_arena_free(m.arena);
   return status;
 }

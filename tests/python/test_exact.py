@@ -3,6 +3,7 @@ was interrupted have the same bits. PZNET: the command."""
 
 import importlib.util
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -97,6 +98,13 @@ class Exact(unittest.TestCase):
         volume = np.random.default_rng(6).random((9, 40, 50), np.float32)
         net = self.network(UNET, (8, 16, 16), tiling="exact", patch="auto", memory=100 << 20, volume=volume.shape)
         self.same(pznet.infer(volume, net, memory=200 << 20), self.whole(UNET, volume, 2))
+        exact, file = pznet.load(net).manifest["exact"], self.path("volume.npy")
+        np.save(file, volume)
+        self.assertEqual(subprocess.run([os.environ["PZNET"], "infer", net, file, self.path("out.npy"), "-q", "--json", file + ".json"]).returncode, 0)
+        with open(file + ".json") as report:
+            report = json.load(report)
+        self.assertEqual(exact["volume_runs"], report["patches"])
+        self.assertAlmostEqual(exact["volume_times"], report["arithmetic"]["times"], 3)
         for options, message in [({}, "--patch auto wants --memory"), ({"memory": 1 << 20}, "the smallest tiles take .* raise --memory")]:
             with self.assertRaisesRegex((ValueError, MemoryError, pznet.Error), message):
                 self.network(UNET, (8, 16, 16), tiling="exact", patch="auto", **options)

@@ -234,7 +234,7 @@ int64_t pz_net_memory(const pz_net *net);
  * threads. */
 pz_status pz_net_run(pz_net *net, const void *const *inputs, void *const *outputs);
 
-/* Some networks keep a state from run to run, as of a stream (none that this pznet compiles): zero when the net is opened. Zeroes it
+/* Networks for exact tiles keep a state from run to run, that of a stream: zero when the net is opened. Zeroes it
  * again, after a run that is in progress. */
 void pz_net_reset(pz_net *net);
 
@@ -242,7 +242,8 @@ void pz_net_reset(pz_net *net);
  * first input says, with zeros where they lie outside of the volume; `results` receives as many. place: z, y and x of where the column's results begin,
  * multiples of the sizes of the output; z grows by the output's planes from call to call, from a stream's first on. volume: the volume's size. A stream
  * begins behind pz_net_reset. What of `planes` and `results` is which voxel, and how many calls go by before the first result, the manifest's "exact" says: planes are
- * voxels place + first .., results those of place + result ... PZ_ERROR_INPUT: it is no such file. */
+ * voxels place + first .., results those of place + result ... Where no layer reaches along z, and of a 2D network, nothing is kept from call to call: calls may
+ * come in any order. PZ_ERROR_INPUT: it is no such file. */
 pz_status pz_net_stream(pz_net *net, const int64_t place[3], const int64_t volume[3], const void *planes,
                         void *results);
 

@@ -161,7 +161,8 @@ class Exact(unittest.TestCase):
 
         torch.manual_seed(1)
         ups = [nn.ConvTranspose3d(8, 6, 2, stride=2), nn.ConvTranspose3d(8, 6, 4, stride=2, padding=1),
-               nn.Sequential(nn.Upsample(scale_factor=2), nn.Conv3d(8, 6, 3, padding=1))]
+               nn.Sequential(nn.Upsample(scale_factor=2), nn.Conv3d(8, 6, 3, padding=1)),
+               nn.Sequential(nn.AvgPool3d(3, 1, 1, count_include_pad=False), nn.Upsample(scale_factor=2, mode="trilinear"), nn.Conv3d(8, 6, 3, padding=1))]
         volume = np.random.default_rng(7).random((10, 26, 22), np.float32)
         for up in ups:
             module = Net(up).eval()

@@ -196,6 +196,13 @@ static pz_status locality_of(view *v, json_t **locality, pz_error *err) {
   return PZ_OK;
 }
 
+/* Of exact tiles: which. */
+static void put_exact(view *v, json_t *o) {
+  const char *exact = v->model.exact;
+  pz_json *j = &v->model.json;
+  if (exact) pz_json_set(j, o, "exact", pz_json_read(j, exact, strlen(exact), 0, NULL));
+}
+
 /* Of a model: what its network file's manifest would say. */
 static pz_status model_locality(view *v, json_t **m, pz_error *err) {
   const pz_graph *g = v->model.after;
@@ -208,8 +215,7 @@ static pz_status model_locality(view *v, json_t **m, pz_error *err) {
   for (pz_node_id n = 0; n < g->n_nodes; n++) multiply_adds += pz_node_multiply_adds(g, &g->nodes[n]);
   *m = pz_json_pack(j, "{s:o, s:f, s:[{s:o}]}", "locality", locality, "multiply_adds", multiply_adds,
                     "outputs", "shape", dims);
-  const char *exact = v->model.exact;
-  if (exact) pz_json_set(j, *m, "exact", pz_json_read(j, exact, strlen(exact), 0, NULL));
+  put_exact(v, *m);
   return PZ_OK;
 }
 
@@ -272,11 +278,12 @@ static pz_status as_json(view *v, pz_text *out, pz_error *err) {
     pz_json_append(j, steps,
                    pz_json_pack(j, "{s:o, s:s, s:s}", "layer", pz_json_name(v->plan->steps[i].name), "op",
                                 v->plan->steps[i].op, "algorithm", v->plan->steps[i].algorithm));
-  json_t *all = pz_json_pack(j, "{s:o, s:O, s:o, s:o, s:o, s:o, s:I, s:I}", "before",
-                             graph_json(j, v->model.before), "passes", v->model.passes, "after",
-                             graph_json(j, v->model.after), "locality", locality, "plan", steps, "choices",
-                             choices_json(j, v->plan), "weights_bytes", (json_int_t)v->plan->weight_bytes,
-                             "arena_bytes", (json_int_t)pz_emit_arena_bytes(v->plan));
+  json_t *all = pz_json_pack(
+      j, "{s:o, s:O, s:o, s:o, s:o, s:o, s:I, s:I, s:f}", "before", graph_json(j, v->model.before), "passes",
+      v->model.passes, "after", graph_json(j, v->model.after), "locality", locality, "plan", steps, "choices",
+      choices_json(j, v->plan), "weights_bytes", (json_int_t)v->plan->weight_bytes, "arena_bytes",
+      (json_int_t)pz_emit_arena_bytes(v->plan), "multiply_adds", v->plan->multiply_adds);
+  put_exact(v, all);
   char *text;
   PZ_TRY(pz_json_out(j, all, &text, err));
   pz_text_append(out, text);

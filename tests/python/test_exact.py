@@ -54,7 +54,7 @@ class Exact(unittest.TestCase):
         return os.path.join(self.temporary.name, f"{next(self.count)}-{name}")
 
     def network(self, body, size, **options):
-        model, net = self.path("net.prototxt"), self.path("net.so")
+        model, net = self.model, _ = self.path("net.prototxt"), self.path("net.so")
         with open(model, "w") as file:
             file.write(text(body, size))
         pznet.compile(model, net, weights="init:1", effort="estimate", tuning="none", **options)
@@ -91,6 +91,8 @@ class Exact(unittest.TestCase):
         for patch in [(4, 21, 18), (4, 32, 8)]:
             net = self.network(UNET, (8, 16, 16), tiling="exact", patch=patch, volume=volume.shape)
             self.same(pznet.infer(volume, net), want)
+            verify = [os.environ["PZNET"], "verify", net, "--model", self.model, "--weights", "init:1"]
+            self.assertEqual(subprocess.run(verify, stdout=subprocess.DEVNULL).returncode, 0)
         with self.assertRaisesRegex(Exception, "the volume has 16 voxels along y; the network was compiled for whole volumes of 22"):
             pznet.infer(volume[:, :16], net)
 

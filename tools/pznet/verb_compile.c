@@ -89,9 +89,9 @@ static void print_tiles(const char *output, const json_t *exact) {
   tool_print("%s: exact tiles of %lld x %lld x %lld", output, of_axis(out, 0), of_axis(out, 1),
              of_axis(out, 2));
   if (get(exact, "volume_times"))
-    tool_print("; %lld of them make %lld x %lld x %lld, at %.3g times the ideal arithmetic",
-               (long long)json_integer_value(get(exact, "volume_runs")), of_axis(volume, 0),
-               of_axis(volume, 1), of_axis(volume, 2), json_number_value(get(exact, "volume_times")));
+    tool_print("; %.3g times the ideal arithmetic for all of %lld x %lld x %lld, runs: %lld",
+               json_number_value(get(exact, "volume_times")), of_axis(volume, 0), of_axis(volume, 1),
+               of_axis(volume, 2), (long long)json_integer_value(get(exact, "volume_runs")));
   tool_print("\n");
 }
 

@@ -114,10 +114,12 @@ typedef struct pz_compile_options {
    * whole volume gives. Its runs follow each other along z. NULL: one for patches as the model has them */
   const char *tiling;
   /* of such a file, "Z,Y,X" ("Y,X" of a 2D network): the voxels of the result that a run makes, multiples of the total stride; "auto": as many as
-   * fit into `memory` with all that pz_infer takes; NULL: about as many as the model's result has */
+   * fit into `memory` with all that pz_infer takes, or, with `volume`, those whose runs over all of it take the least arithmetic. NULL: about as many as
+   * the model's result has */
   const char *patch;
   /* of such a file, "Z,Y,X" or "Y,X": the size of the volumes that it will be applied to. Along y and x, where `patch` is no less, a run makes all of
-   * the volume, which costs nothing beside the ideal; the file takes volumes of that size alone then. NULL: any */
+   * the volume, which costs nothing beside the ideal; the file takes volumes of that size alone then. The manifest's "exact" says how many runs make the volume
+   * ("volume_runs") and how many times the ideal arithmetic these are ("volume_times"). NULL: any */
   const char *volume;
 } pz_compile_options;
 #define PZ_COMPILE_OPTIONS                                                                                   \
@@ -232,7 +234,7 @@ int64_t pz_net_memory(const pz_net *net);
  * threads. */
 pz_status pz_net_run(pz_net *net, const void *const *inputs, void *const *outputs);
 
-/* Some networks keep a state from run to run, as of a stream (none that this pznet compiles): zero when the net is opened. Zeroes it
+/* Networks for exact tiles keep a state from run to run, that of a stream: zero when the net is opened. Zeroes it
  * again, after a run that is in progress. */
 void pz_net_reset(pz_net *net);
 
@@ -240,7 +242,8 @@ void pz_net_reset(pz_net *net);
  * first input says, with zeros where they lie outside of the volume; `results` receives as many. place: z, y and x of where the column's results begin,
  * multiples of the sizes of the output; z grows by the output's planes from call to call, from a stream's first on. volume: the volume's size. A stream
  * begins behind pz_net_reset. What of `planes` and `results` is which voxel, and how many calls go by before the first result, the manifest's "exact" says: planes are
- * voxels place + first .., results those of place + result ... PZ_ERROR_INPUT: it is no such file. */
+ * voxels place + first .., results those of place + result ... Where no layer reaches along z, and of a 2D network, nothing is kept from call to call: calls may
+ * come in any order. PZ_ERROR_INPUT: it is no such file. */
 pz_status pz_net_stream(pz_net *net, const int64_t place[3], const int64_t volume[3], const void *planes,
                         void *results);
 

@@ -125,7 +125,8 @@ def compile(
     cores of this process. memory: bytes that weights and a run may take together.
     tiling: "exact" for a network file for exact tiles, which `infer` applies so that each voxel is as the evaluation of the whole volume
     has it. patch: of such a file, the voxels of the result that a run makes, multiples of the total stride, or "auto": as many as fit into
-    `memory`. volume: the size of the volumes: along y and x a run makes all of it where the patch is no smaller.
+    `memory`, or with volume those that take the least arithmetic for it. volume: the size of the volumes: along y and x a run makes all of it where the patch is
+    no smaller.
     Returns the manifest with the timings, or the open network. Raises `Error`, ValueError or MemoryError.
     """
     module = export.is_module(model)

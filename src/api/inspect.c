@@ -135,10 +135,21 @@ static void larger_patch(const json_t *l, double ideal, pz_text *out) {
                  json_number_value(json_object_get(p, "multiply_adds")) / (ideal * voxels));
 }
 
+/* Of exact tiles: what all runs over a volume cost, where its size is known. */
+static void volume_times(const json_t *exact, bool planar, pz_text *out) {
+  const json_t *volume = json_object_get(exact, "volume");
+  const double runs = json_number_value(json_object_get(exact, "volume_runs"));
+  pz_text_append(out, ", in a volume without end");
+  if (!volume || !json_object_get(exact, "volume_times")) return;
+  pz_text_printf(out, "; %.3g for all of ", json_number_value(json_object_get(exact, "volume_times")));
+  print_triple(volume, planar, out);
+  pz_text_printf(out, ", in %.0f run%s", runs, runs > 1 ? "s" : "");
+}
+
 /* What a patch costs beside the ideal, where its neighbours do not overlap, and where a quarter of its result does along each axis with a reach. */
 static void arithmetic_line(const json_t *m, const json_t *l, const json_t *shape, pz_text *out) {
   const double ideal = json_number_value(json_object_get(l, "multiply_adds"));
-  const bool exact = json_object_get(m, "exact") != NULL;
+  const json_t *exact = json_object_get(m, "exact");
   const size_t rank = json_array_size(shape);
   double voxels = 1, overlapped = 1;
   for (size_t i = 2; i < rank; i++) {
@@ -149,7 +160,7 @@ static void arithmetic_line(const json_t *m, const json_t *l, const json_t *shap
   if (ideal <= 0 || voxels <= 0) return;
   const double alone = json_number_value(json_object_get(m, "multiply_adds")) / (ideal * voxels);
   pz_text_printf(out, "%-14s %.3g times the ideal for a patch's result", "arithmetic", alone);
-  if (exact) pz_text_append(out, ", in a volume without end");
+  if (exact) volume_times(exact, rank == 4, out);
   else if (alone < 1.02) pz_text_printf(out, ", %.3g with a quarter of overlap", alone * overlapped);
   else larger_patch(l, ideal, out);
   pz_text_append(out, "\n");
@@ -185,6 +196,13 @@ static pz_status locality_of(view *v, json_t **locality, pz_error *err) {
   return PZ_OK;
 }
 
+/* Of exact tiles: which. */
+static void put_exact(view *v, json_t *o) {
+  const char *exact = v->model.exact;
+  pz_json *j = &v->model.json;
+  if (exact) pz_json_set(j, o, "exact", pz_json_read(j, exact, strlen(exact), 0, NULL));
+}
+
 /* Of a model: what its network file's manifest would say. */
 static pz_status model_locality(view *v, json_t **m, pz_error *err) {
   const pz_graph *g = v->model.after;
@@ -197,7 +215,7 @@ static pz_status model_locality(view *v, json_t **m, pz_error *err) {
   for (pz_node_id n = 0; n < g->n_nodes; n++) multiply_adds += pz_node_multiply_adds(g, &g->nodes[n]);
   *m = pz_json_pack(j, "{s:o, s:f, s:[{s:o}]}", "locality", locality, "multiply_adds", multiply_adds,
                     "outputs", "shape", dims);
-  if (v->model.exact) pz_json_set(j, *m, "exact", json_true());
+  put_exact(v, *m);
   return PZ_OK;
 }
 
@@ -260,11 +278,12 @@ static pz_status as_json(view *v, pz_text *out, pz_error *err) {
     pz_json_append(j, steps,
                    pz_json_pack(j, "{s:o, s:s, s:s}", "layer", pz_json_name(v->plan->steps[i].name), "op",
                                 v->plan->steps[i].op, "algorithm", v->plan->steps[i].algorithm));
-  json_t *all = pz_json_pack(j, "{s:o, s:O, s:o, s:o, s:o, s:o, s:I, s:I}", "before",
-                             graph_json(j, v->model.before), "passes", v->model.passes, "after",
-                             graph_json(j, v->model.after), "locality", locality, "plan", steps, "choices",
-                             choices_json(j, v->plan), "weights_bytes", (json_int_t)v->plan->weight_bytes,
-                             "arena_bytes", (json_int_t)pz_emit_arena_bytes(v->plan));
+  json_t *all = pz_json_pack(
+      j, "{s:o, s:O, s:o, s:o, s:o, s:o, s:I, s:I, s:f}", "before", graph_json(j, v->model.before), "passes",
+      v->model.passes, "after", graph_json(j, v->model.after), "locality", locality, "plan", steps, "choices",
+      choices_json(j, v->plan), "weights_bytes", (json_int_t)v->plan->weight_bytes, "arena_bytes",
+      (json_int_t)pz_emit_arena_bytes(v->plan), "multiply_adds", v->plan->multiply_adds);
+  put_exact(v, all);
   char *text;
   PZ_TRY(pz_json_out(j, all, &text, err));
   pz_text_append(out, text);

@@ -158,24 +158,42 @@ static pz_status import_model(const char *path, const pz_import_options *import,
   return (is_onnx(path) ? pz_import_onnx : pz_import_caffe)(path, import, &m->before, err);
 }
 
+typedef struct importer {
+  const char *path, *input;
+  const pz_import_options *import;
+} importer;
+
+/* The model as it would be with another input: what is noted of it is known already. */
+static pz_status import_as(void *host, const pz_shape *input, pz_graph **g, pz_error *err) {
+  const importer *i = host;
+  const pz_import_shape shape = {.input = i->input, .shape = *input};
+  pz_import_options again = *i->import;
+  pz_text notes = {0};
+  pz_digest digest;
+  pz_digest_begin(&digest);
+  again.shapes = &shape, again.n_shapes = 1, again.notes = &notes, again.digest = &digest;
+  const pz_status status = (is_onnx(i->path) ? pz_import_onnx : pz_import_caffe)(i->path, &again, g, err);
+  pz_text_free(&notes);
+  return status;
+}
+
 /* The tiles; where a run makes all of the volume the model is imported again, of that size. */
-static pz_status prepare_exact(const char *path, const pz_compile_options *o, const pz_import_options *import,
-                               pz_model *m, pz_exact_options *tile, pz_error *err) {
-  pz_import_shape shape;
-  bool other;
+static pz_status prepare_exact(const char *path, const pz_import_options *import, const pz_compile_options *o,
+                               pz_model *m, pz_exact_choice *choice, pz_error *err) {
   if (m->before->n_inputs != 1)
     return pz_fail(err, PZ_ERROR_INPUT, "%s: has %d inputs; exact tiles are of networks with one", path,
                    (int)m->before->n_inputs);
-  PZ_TRY(pz_exact_choose(o, m->before, tile, &shape.shape, &other, err));
-  if (!other) return PZ_OK;
-  shape.input = pz_arena_strdup(m->arena, m->before->tensors[m->before->inputs[0]].name);
-  if (!shape.input) return pz_fail_memory(err, "a name", 0);
+  importer host = {.path = path,
+                   .input = pz_arena_strdup(m->arena, m->before->tensors[m->before->inputs[0]].name),
+                   .import = import};
+  pz_graph *other;
+  if (!host.input) return pz_fail_memory(err, "a name", 0);
+  PZ_TRY(pz_exact_choose(o, m->before, &(const pz_exact_importer){import_as, &host}, choice, err));
+  if (!choice->other) return PZ_OK;
+  PZ_TRY(import_as(&host, &choice->input, &other, err));
   pz_graph_free(m->before);
-  m->before = NULL;
-  pz_import_options again = *import;
-  again.shapes = &shape, again.n_shapes = 1;
-  pz_digest_begin(again.digest);
-  return import_model(path, &again, m, err);
+  m->before = other;
+  return PZ_OK;
 }
 
 static pz_status load(const char *path, const pz_compile_options *options, pz_model *m, pz_error *err) {
@@ -186,10 +204,10 @@ static pz_status load(const char *path, const pz_compile_options *options, pz_mo
   PZ_TRY(pz_exact_check(options, err));
   PZ_TRY(parse_shapes(m->arena, options, &import, err));
   PZ_TRY(import_model(path, &import, m, err));
-  pz_exact_options tile = {0};
-  if (options->tiling) PZ_TRY(prepare_exact(path, options, &import, m, &tile, err));
+  pz_exact_choice choice = {0};
+  if (options->tiling) PZ_TRY(prepare_exact(path, &import, options, m, &choice, err));
   PZ_TRY(set_types(m->arena, options, m->before, err));
-  if (options->tiling) PZ_TRY(pz_exact_apply(m, &tile, err));
+  if (options->tiling) PZ_TRY(pz_exact_apply(m, &choice, err));
   PZ_TRY(digest_model(path, options, &digest, err));
   pz_digest_end_text(&digest, m->digest);
   if (m->notes.failed) return pz_fail_memory(err, "notes", 64);

@@ -305,24 +305,28 @@ static pz_status compare(comparison *c, const pz_graph *g, pz_json *j, json_t *r
   return PZ_OK;
 }
 
-/* A file for exact tiles says itself of which. */
-static void take_tiles(const pz_net *net, pz_compile_options *o, char *patch, size_t size) {
+static void print_sizes(const int64_t n[3], bool planar, char to[80]) {
+  if (planar) snprintf(to, 80, "%lld,%lld", (long long)n[1], (long long)n[2]);
+  else snprintf(to, 80, "%lld,%lld,%lld", (long long)n[0], (long long)n[1], (long long)n[2]);
+}
+
+/* A file for exact tiles says itself of which, and of which volume runs make all along an axis. */
+static void take_tiles(const pz_net *net, pz_compile_options *o, char patch[80], char volume[80]) {
   pz_network_tiles tiles;
-  const int64_t *out = tiles.out;
   if (o->tiling || pz_network_tiles_read("", net->manifest, &tiles, NULL) != PZ_OK || !tiles.exact) return;
   const bool planar = net->abi->outputs[0].rank == 4;
-  if (planar) snprintf(patch, size, "%lld,%lld", (long long)out[1], (long long)out[2]);
-  else snprintf(patch, size, "%lld,%lld,%lld", (long long)out[0], (long long)out[1], (long long)out[2]);
+  print_sizes(tiles.out, planar, patch), print_sizes(tiles.volume, planar, volume);
   o->tiling = "exact", o->patch = patch;
+  if (tiles.volume[0]) o->volume = volume;
 }
 
 static pz_status check_model(pz_net *net, const char *path, const pz_compile_options *options, pz_json *j,
                              json_t *report, bool *good, pz_error *err) {
   pz_compile_options asked = PZ_COMPILE_OPTIONS;
   pz_model model;
-  char patch[80];
+  char patch[80], volume[80];
   if (options) asked = *options;
-  take_tiles(net, &asked, patch, sizeof patch);
+  take_tiles(net, &asked, patch, volume);
   PZ_TRY(pz_model_load(path, &asked, &model, err));
   pz_net_reset(net);
   comparison c = {.net = net, .err = err};

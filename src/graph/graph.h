@@ -340,6 +340,8 @@ typedef struct pz_attr_gather_rows {
 typedef struct pz_attr_volume_border {
   pz_index_list axes;
   float value;
+  bool
+      edge; /* outside is, in place of `value`, the nearest element of x inside of the volume, or x as it is where there is none */
 } pz_attr_volume_border;
 enum { PZ_BORDER_RULES = 4 };
 typedef struct pz_border_axis {

@@ -306,20 +306,35 @@ static bool scale_nodes(state *s, int64_t in, int64_t *out, double *parts) {
   return true;
 }
 
+pz_status pz_graph_scale(const pz_graph *g, int32_t axis, int64_t in, int64_t *out, double *parts, bool *fits,
+                         pz_error *err) {
+  pz_locality ignored = {.node = PZ_NONE};
+  state s = {.g = g, .l = &ignored, .axis = axis, .of = calloc((size_t)g->n_tensors, sizeof *s.of)};
+  if (!s.of) return pz_fail_memory(err, "what results depend on", (size_t)g->n_tensors * sizeof *s.of);
+  *fits = scale_nodes(&s, in, out, parts);
+  free(s.of);
+  return PZ_OK;
+}
+
+static pz_status scale_all(const pz_graph *g, const int64_t in[PZ_SPATIAL], int64_t out[PZ_SPATIAL],
+                           double *parts, bool *fits, pz_error *err) {
+  const int32_t axes = g->tensors[g->inputs[0]].shape.rank - 2;
+  *fits = true;
+  for (int i = 0; i < PZ_SPATIAL; i++) out[i] = 1;
+  for (pz_node_id n = 0; n < g->n_nodes; n++) parts[n] = 1;
+  for (int32_t i = PZ_SPATIAL - axes; i < PZ_SPATIAL && *fits; i++)
+    PZ_TRY(pz_graph_scale(g, i, in[i], &out[i], parts, fits, err));
+  return PZ_OK;
+}
+
 pz_status pz_graph_arithmetic(const pz_graph *g, const int64_t in[PZ_SPATIAL], int64_t out[PZ_SPATIAL],
                               double *multiply_adds, bool *fits, pz_error *err) {
-  const int32_t axes = g->tensors[g->inputs[0]].shape.rank - 2;
-  pz_locality ignored = {.node = PZ_NONE};
-  state s = {.g = g, .l = &ignored, .of = calloc((size_t)g->n_tensors, sizeof *s.of)};
   double *parts = calloc((size_t)g->n_nodes + 1, sizeof *parts);
-  const bool there = s.of && parts;
-  *fits = there, *multiply_adds = 0;
-  for (int i = 0; i < PZ_SPATIAL; i++) out[i] = 1;
-  for (pz_node_id n = 0; n < g->n_nodes && there; n++) parts[n] = 1;
-  for (s.axis = PZ_SPATIAL - axes; s.axis < PZ_SPATIAL && *fits; s.axis++)
-    *fits = scale_nodes(&s, in[s.axis], &out[s.axis], parts);
-  for (pz_node_id n = 0; n < g->n_nodes && *fits; n++)
+  *fits = false, *multiply_adds = 0;
+  if (!parts) return pz_fail_memory(err, "what results depend on", (size_t)g->n_nodes * sizeof *parts);
+  const pz_status status = scale_all(g, in, out, parts, fits, err);
+  for (pz_node_id n = 0; n < g->n_nodes && *fits && status == PZ_OK; n++)
     *multiply_adds += parts[n] * pz_node_multiply_adds(g, &g->nodes[n]);
-  free(s.of), free(parts);
-  return there ? PZ_OK : pz_fail_memory(err, "what results depend on", (size_t)g->n_tensors * sizeof *s.of);
+  free(parts);
+  return status;
 }

@@ -29,6 +29,11 @@ typedef struct pz_locality {
 /* Of a network with one input and one output; of others `known` is false. Fails only when out of memory. */
 pz_status pz_graph_locality(const pz_graph *g, pz_locality *locality, pz_error *err);
 
+/* The same network for `in` voxels along one axis: the size of its result there, and what each node then does beside what it does in g, with which parts[node] is
+ * multiplied. *fits: it can be applied to so many. Of a network whose locality is known. */
+pz_status pz_graph_scale(const pz_graph *g, int32_t axis, int64_t in, int64_t *out, double *parts, bool *fits,
+                         pz_error *err);
+
 /* The same network for a patch of in[0] x in[1] x in[2] voxels: the size of its result, and the multiply-adds of the direct algorithm. *fits: it can be
  * applied to such a patch. Of a network whose locality is known. */
 pz_status pz_graph_arithmetic(const pz_graph *g, const int64_t in[PZ_SPATIAL], int64_t out[PZ_SPATIAL],

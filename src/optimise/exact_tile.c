@@ -208,8 +208,8 @@ static pz_status outside_of_pool(maker *m, pz_node_id n, pz_error *err) {
   const pz_node *node = &m->g->nodes[n];
   const pz_attr_pool *p = &node->attr.pool;
   if (p->kind == PZ_POOL_MAX) return want_outside(m, n, -INFINITY, err);
-  if (p->divisor == PZ_DIVISOR_KERNEL && !p->ceil) return want_outside(m, n, 0, err);
-  return refuse(node, "averages fewer values where the volume ends", err);
+  if (p->divisor == PZ_DIVISOR_VALID || !p->ceil) return want_outside(m, n, 0, err);
+  return refuse(node, "averages fewer values where windows end beyond the volume", err);
 }
 
 static pz_status outside_of_pad(maker *m, pz_node_id n, pz_error *err) {
@@ -219,11 +219,7 @@ static pz_status outside_of_pad(maker *m, pz_node_id n, pz_error *err) {
   for (int i = m->first_axis; i < PZ_SPATIAL; i++) {
     const int32_t dim = pz_dim_of(m->g, node->in[0], i);
     cut = cut || (is_cut(m, i) && (p->lo[dim] || p->hi[dim]));
-    if (!is_cut(m, i) && (p->lo[dim] || p->hi[dim]))
-      return refuse(node, "pads along an axis that is left whole", err);
   }
-  for (int dim = 0; dim < 2; dim++)
-    if (p->lo[dim] || p->hi[dim]) return refuse(node, "pads channels", err);
   if (cut && p->kind != PZ_PAD_CONSTANT) return refuse(node, "pads with values of the volume", err);
   return cut ? want_outside(m, n, p->value, err) : PZ_OK;
 }
@@ -244,8 +240,6 @@ static pz_status find_outside(maker *m, pz_error *err) {
     if (node->op == PZ_OP_PAD) PZ_TRY(outside_of_pad(m, n, err));
     if (node->op == PZ_OP_LRN && node->attr.lrn.within_channel)
       return refuse(node, "normalises within maps", err);
-    if (node->op == PZ_OP_RESIZE && node->attr.resize.kind == PZ_RESIZE_LINEAR)
-      return refuse(node, "interpolates, and repeats the last value where the volume ends", err);
   }
   return PZ_OK;
 }
@@ -260,14 +254,22 @@ static pz_status add(maker *m, const pz_node *node, const char *stem, pz_tensor_
   return pz_graph_add_node(m->to, &named, 1, &name, out, err);
 }
 
-static pz_status add_border(maker *m, pz_tensor_id old, pz_tensor_id *id, pz_error *err) {
+/* Along which axes what lies outside of a tensor of the whole volume, and where a part of it begins there. */
+typedef struct part_place {
+  bool cut[PZ_SPATIAL];
+  int64_t first[PZ_SPATIAL];
+} part_place;
+
+/* *id: of old's elements from there on. What is outside becomes the value, or that of the nearest element. */
+static pz_status add_border(maker *m, pz_tensor_id old, const part_place *at, float value, bool edge,
+                            pz_tensor_id *id, pz_error *err) {
   int64_t entries[PZ_SPATIAL * (5 + 3 * PZ_BORDER_RULES)];
   int32_t n = 0;
   for (int i = 0; i < PZ_SPATIAL; i++) {
     const span *s = &m->of[old][i];
-    entries[n++] = i >= m->first_axis && is_cut(m, i);
+    entries[n++] = at->cut[i];
     if (!entries[n - 1]) continue;
-    entries[n++] = s->num, entries[n++] = s->den, entries[n++] = s->lo, entries[n++] = s->size.rules;
+    entries[n++] = s->num, entries[n++] = s->den, entries[n++] = at->first[i], entries[n++] = s->size.rules;
     for (int32_t k = 0; k < s->size.rules; k++)
       entries[n++] = s->size.rule[k].mul, entries[n++] = s->size.rule[k].add,
       entries[n++] = s->size.rule[k].div;
@@ -275,7 +277,7 @@ static pz_status add_border(maker *m, pz_tensor_id old, pz_tensor_id *id, pz_err
   pz_node node = pz_node_new(PZ_OP_VOLUME_BORDER);
   pz_tensor_id in[2] = {*id, m->place};
   node.in = in, node.n_in = 2;
-  node.attr.volume_border = (pz_attr_volume_border){{n, entries}, m->outside[old].value};
+  node.attr.volume_border = (pz_attr_volume_border){{n, entries}, value, edge};
   return add(m, &node, "volume_border", id, err);
 }
 
@@ -283,8 +285,10 @@ static pz_status add_border(maker *m, pz_tensor_id old, pz_tensor_id *id, pz_err
 static pz_status keep(maker *m, pz_tensor_id old, pz_tensor_id made, pz_error *err) {
   const span *z = &m->of[old][0];
   const bool is_input = old == m->g->inputs[0];
+  part_place at = {.cut = {false}};
+  for (int i = m->first_axis; i < PZ_SPATIAL; i++) at.cut[i] = is_cut(m, i), at.first[i] = m->of[old][i].lo;
   if (m->outside[old].wanted && !(is_input && m->outside[old].value == 0))
-    PZ_TRY(add_border(m, old, &made, err));
+    PZ_TRY(add_border(m, old, &at, m->outside[old].value, false, &made, err));
   if (m->first_axis == 0 && m->o->way[0] == PZ_TILE_STREAM && z->from < z->lo) {
     pz_node node = pz_node_new(PZ_OP_HISTORY);
     node.in = &made, node.n_in = 1;
@@ -362,9 +366,11 @@ static pz_status set_resize(maker *m, const pz_node *old, pz_node *node, int64_t
                             int64_t times[PZ_SPATIAL], pz_error *err) {
   for (int i = m->first_axis; i < PZ_SPATIAL; i++) {
     const int64_t in = pz_size_along(m->g, old->in[0], i), out = pz_size_along(m->g, old->out[0], i);
+    const double scale = (double)old->attr.resize.scale[i];
     times[i] = out / in;
     if (!is_cut(m, i)) continue;
-    if (out % in) return refuse(old, "makes a volume smaller, or larger by a part of itself", err);
+    if (out % in || (scale > 0 && fabs(scale * (double)in - (double)out) > 1e-6 * (double)out))
+      return refuse(old, "makes a volume smaller, or larger by a part of itself", err);
     node->attr.resize.size[i] = (int32_t)((need[i][1] - need[i][0] + 1) * times[i]);
   }
   return PZ_OK;
@@ -377,6 +383,89 @@ static void set_crop(maker *m, const pz_node *old, pz_node *node) {
     if (!is_cut(m, i)) continue;
     node->attr.crop.offset[dim] = 0, node->attr.crop.size[dim] = y->hi - y->lo + 1;
   }
+}
+
+/* What pads along axes that are left whole alone remains. */
+static bool set_pad(maker *m, const pz_node *old, pz_node *node) {
+  pz_attr_pad *p = &node->attr.pad;
+  bool any = false;
+  for (int i = m->first_axis; i < PZ_SPATIAL; i++)
+    if (is_cut(m, i)) p->lo[pz_dim_of(m->g, old->in[0], i)] = p->hi[pz_dim_of(m->g, old->in[0], i)] = 0;
+  for (int dim = 0; dim < PZ_MAX_RANK; dim++) any = any || p->lo[dim] || p->hi[dim];
+  return any;
+}
+
+static pz_node identity_of(const pz_node *node) {
+  return (pz_node){.op = PZ_OP_IDENTITY, .n_in = 1, .in = node->in, .name = node->name, .place = node->place};
+}
+
+/* Interpolation repeats the last value where the volume ends. Whatever inside of it reads beyond reads the last value, too: it is in the part. */
+static pz_status repeat_last(maker *m, const pz_node *old, int64_t need[PZ_SPATIAL][2], pz_tensor_id *id,
+                             pz_error *err) {
+  part_place at = {.cut = {false}};
+  bool any = false;
+  if (old->op != PZ_OP_RESIZE || old->attr.resize.kind != PZ_RESIZE_LINEAR) return PZ_OK;
+  for (int i = m->first_axis; i < PZ_SPATIAL; i++) {
+    at.cut[i] = is_cut(m, i) && pz_size_along(m->g, old->in[0], i) != pz_size_along(m->g, old->out[0], i);
+    any = any || at.cut[i];
+    at.first[i] = need[i][0];
+  }
+  return any ? add_border(m, old->in[0], &at, 0, true, id, err) : PZ_OK;
+}
+
+/* ---- averages that count what is inside ---- */
+
+static pz_status add_constant(maker *m, const pz_shape *shape, float value, pz_tensor_id *id, pz_error *err) {
+  const int64_t n = pz_shape_elements(shape);
+  const char *name = pz_graph_fresh_name(m->to, "inside");
+  float *values = name ? PZ_NEW(m->arena, float, (size_t)n) : NULL;
+  if (!values) return pz_fail_memory(err, "a count", (size_t)n * sizeof *values);
+  for (int64_t i = 0; i < n; i++) values[i] = value;
+  return pz_graph_add_constant(m->to, name, shape, values, id, err);
+}
+
+static pz_status add_pair(maker *m, pz_eltwise_kind kind, pz_tensor_id a, pz_tensor_id b, pz_tensor_id *id,
+                          pz_error *err) {
+  pz_node node = pz_node_new(PZ_OP_ELTWISE);
+  pz_tensor_id in[2] = {a, b};
+  node.in = in, node.n_in = 2, node.attr.eltwise.kind = kind;
+  return add(m, &node, "counted", id, err);
+}
+
+/* Which part of each window along an axis is inside: of a row of ones, and zeros outside, the average. Where nothing is, some number. */
+static pz_status inside_of_windows(maker *m, const pz_node *old, int i, const int64_t need[2],
+                                   pz_tensor_id *id, pz_error *err) {
+  const pz_attr_pool *p = &old->attr.pool;
+  pz_shape shape = {.rank = m->g->tensors[old->in[0]].shape.rank, .dim = {1, 1, 1, 1, 1}}, one = shape;
+  pz_node pool = pz_node_new(PZ_OP_POOL);
+  part_place at = {.cut = {false}};
+  pz_tensor_id least;
+  at.cut[i] = true, at.first[i] = need[0];
+  shape.dim[pz_dim_of(m->g, old->in[0], i)] = need[1] - need[0] + 1;
+  PZ_TRY(add_constant(m, &shape, 1, id, err));
+  PZ_TRY(add_border(m, old->in[0], &at, 0, false, id, err));
+  pz_tensor_id in = *id;
+  pool.in = &in, pool.n_in = 1, pool.attr.pool.kind = PZ_POOL_AVE, pool.attr.pool.divisor = PZ_DIVISOR_KERNEL;
+  pool.attr.pool.kernel[i] = p->kernel[i], pool.attr.pool.stride[i] = p->stride[i];
+  pool.attr.pool.dilation[i] = p->dilation[i];
+  PZ_TRY(add(m, &pool, "windows", id, err));
+  PZ_TRY(add_constant(m, &one, 0.5f / (float)p->kernel[i], &least, err));
+  return add_pair(m, PZ_ELT_MAX, *id, least, id, err);
+}
+
+/* The result of a pool, which counts all of each window, becomes the average of what is inside. */
+static pz_status count_inside(maker *m, const pz_node *old, int64_t need[PZ_SPATIAL][2], pz_tensor_id *id,
+                              pz_error *err) {
+  if (old->op != PZ_OP_POOL || old->attr.pool.kind != PZ_POOL_AVE ||
+      old->attr.pool.divisor != PZ_DIVISOR_VALID)
+    return PZ_OK;
+  for (int i = m->first_axis; i < PZ_SPATIAL; i++) {
+    pz_tensor_id part;
+    if (!is_cut(m, i) || !reads_outside(m, old, i)) continue;
+    PZ_TRY(inside_of_windows(m, old, i, need[i], &part, err));
+    PZ_TRY(add_pair(m, PZ_ELT_DIV, *id, part, id, err));
+  }
+  return PZ_OK;
 }
 
 /* The node on what its inputs are now. */
@@ -395,6 +484,7 @@ static pz_status add_node(maker *m, const pz_node *old, pz_error *err) {
       needs(m, old, k, i, y->lo, y->hi, need[i]);
     }
     PZ_TRY(take(m, old, k, need, &in[k], err));
+    PZ_TRY(repeat_last(m, old, need, &in[k], err));
   }
   node.in = in;
   node.name = pz_graph_fresh_name(m->to, old->name);
@@ -402,8 +492,8 @@ static pz_status add_node(maker *m, const pz_node *old, pz_error *err) {
   if (old->op == PZ_OP_CONV || old->op == PZ_OP_DECONV) set_conv(m, old, &node, need);
   if (old->op == PZ_OP_POOL) set_pool(m, &node);
   if (old->op == PZ_OP_CROP) set_crop(m, old, &node);
-  if (old->op == PZ_OP_PAD || old->op == PZ_OP_RESHAPE)
-    node = (pz_node){.op = PZ_OP_IDENTITY, .n_in = 1, .in = in, .name = node.name, .place = old->place};
+  if (old->op == PZ_OP_RESHAPE || (old->op == PZ_OP_PAD && !set_pad(m, old, &node)))
+    node = identity_of(&node);
   if (old->op == PZ_OP_RESIZE) PZ_TRY(set_resize(m, old, &node, need, times, err));
   if (old->op == PZ_OP_DEPTH_TO_SPACE && !old->attr.depth_to_space.inverse)
     for (int i = 0; i < PZ_SPATIAL; i++) times[i] = old->attr.depth_to_space.block[i];
@@ -416,6 +506,7 @@ static pz_status add_node(maker *m, const pz_node *old, pz_error *err) {
   PZ_TRY(pz_graph_add_node(m->to, &node, old->n_out, names, out, err));
   for (int32_t k = 0; k < old->n_out; k++) {
     if (behind) PZ_TRY(crop_behind(m, old, need, times, &out[k], err));
+    PZ_TRY(count_inside(m, old, need, &out[k], err));
     PZ_TRY(keep(m, old->out[k], out[k], err));
   }
   return PZ_OK;
@@ -503,7 +594,8 @@ static pz_status check(const maker *m, pz_error *err) {
   return PZ_OK;
 }
 
-static pz_status make(maker *m, pz_exact_tile *facts, pz_error *err) {
+/* All that is known of each tensor before anything is built. */
+static pz_status find_spans(maker *m, pz_error *err) {
   PZ_TRY(pz_graph_locality(m->g, &m->l, err));
   PZ_TRY(check(m, err));
   const size_t n = (size_t)m->g->n_tensors;
@@ -514,23 +606,59 @@ static pz_status make(maker *m, pz_exact_tile *facts, pz_error *err) {
   memset(m->of, 0, n * sizeof *m->of);
   PZ_TRY(forward(m, err));
   backward(m);
-  PZ_TRY(find_outside(m, err));
+  return find_outside(m, err);
+}
+
+static pz_status make(maker *m, pz_error *err) {
+  PZ_TRY(find_spans(m, err));
   PZ_TRY(pz_graph_new(m->g->name ? m->g->name : "", &m->to, err));
-  PZ_TRY(build(m, err));
-  tell(m, facts);
+  return build(m, err);
+}
+
+static pz_status begin(const pz_graph *g, const pz_exact_options *options, maker *m, pz_error *err) {
+  *m = (maker){.g = g, .o = options, .arena = pz_arena_new()};
+  if (!m->arena) return pz_fail_memory(err, "a tile", 0);
+  m->first_axis = g->n_inputs == 1 ? PZ_SPATIAL + 2 - g->tensors[g->inputs[0]].shape.rank : PZ_SPATIAL;
+  if (m->first_axis < 0) m->first_axis = 0;
   return PZ_OK;
 }
 
 pz_status pz_exact_tile_make(const pz_graph *g, const pz_exact_options *options, pz_graph **tile,
                              pz_exact_tile *facts, pz_error *err) {
-  maker m = {.g = g, .o = options, .arena = pz_arena_new()};
+  maker m;
   *tile = NULL;
-  if (!m.arena) return pz_fail_memory(err, "a tile", 0);
-  m.first_axis = g->n_inputs == 1 ? PZ_SPATIAL + 2 - g->tensors[g->inputs[0]].shape.rank : PZ_SPATIAL;
-  if (m.first_axis < 0) m.first_axis = 0;
-  const pz_status status = make(&m, facts, err);
-  pz_arena_free(m.arena);
-  if (status == PZ_OK) *tile = m.to;
+  PZ_TRY(begin(g, options, &m, err));
+  const pz_status status = make(&m, err);
+  if (status == PZ_OK) tell(&m, facts), *tile = m.to;
   else pz_graph_free(m.to);
+  pz_arena_free(m.arena);
+  return status;
+}
+
+/* A transposed convolution's arithmetic is by what it reads. */
+static double part_of(const maker *m, const pz_node *node, int i) {
+  const span *y = &m->of[node->out[0]][i];
+  int64_t made[2] = {y->lo, y->hi};
+  if (y->lo > y->hi) return 0;
+  if (node->op == PZ_OP_DECONV) needs(m, node, 0, i, y->lo, y->hi, made);
+  const pz_tensor_id by = node->op == PZ_OP_DECONV ? node->in[0] : node->out[0];
+  return (double)(made[1] - made[0] + 1) / (double)pz_size_along(m->g, by, i);
+}
+
+pz_status pz_exact_tile_parts(const pz_graph *g, const pz_exact_options *options,
+                              double *const parts[PZ_SPATIAL], pz_exact_tile *facts, pz_error *err) {
+  maker m;
+  PZ_TRY(begin(g, options, &m, err));
+  const pz_status status = find_spans(&m, err);
+  for (pz_node_id n = 0; n < g->n_nodes && status == PZ_OK; n++) {
+    const pz_node *node = &g->nodes[n];
+    const bool map = node->op != PZ_OP_NONE && m.map[node->out[0]];
+    for (int i = 0; i < PZ_SPATIAL; i++) {
+      const bool cut = i >= m.first_axis && is_cut(&m, i);
+      parts[i][n] = !map ? 0 : cut ? part_of(&m, node, i) : 1;
+    }
+  }
+  if (status == PZ_OK) tell(&m, facts);
+  pz_arena_free(m.arena);
   return status;
 }

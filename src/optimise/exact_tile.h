@@ -33,4 +33,9 @@ typedef struct pz_exact_tile {
 pz_status pz_exact_tile_make(const pz_graph *g, const pz_exact_options *options, pz_graph **tile,
                              pz_exact_tile *facts, pz_error *err);
 
+/* What such a tile's run costs, without making it. parts[axis]: of each node of g what a run makes along the axis as a part of all that g does there, 1 along axes
+ * left whole; multiplied with each other and with the node's multiply-adds it is the run's. Room for n_nodes of each axis; errors as above. */
+pz_status pz_exact_tile_parts(const pz_graph *g, const pz_exact_options *options,
+                              double *const parts[PZ_SPATIAL], pz_exact_tile *facts, pz_error *err);
+
 #endif

@@ -113,6 +113,17 @@ static const pz_storage *placed_input(pz_plan *plan, pz_node_id n, int32_t slot)
   return pz_input_storage(plan, id, layout);
 }
 
+/* Nothing else reads what is written: no view of another tensor, no part of a concatenation that has a border of its own. */
+static bool may_write_through(const pz_plan *plan, pz_tensor_id id, const pz_storage *s) {
+  const pz_graph *g = plan->graph;
+  if (!s->owner || s->at.space != PZ_SPACE_ARENA || pz_graph_count_uses(g, id) != 1) return false;
+  for (pz_tensor_id t = 0; t < g->n_tensors; t++) {
+    const pz_node_id n = plan->alias_parent[t] == id ? pz_graph_producer(g, t) : PZ_NONE;
+    if (n != PZ_NONE && g->nodes[n].op == PZ_OP_VOLUME_BORDER) return false;
+  }
+  return true;
+}
+
 /* Views need no calls; a first output lies in place of an input where it may. */
 static pz_status place_output(pz_plan *plan, pz_node_id n, const pz_storage *in, int32_t i, pz_storage *out,
                               pz_error *err) {
@@ -125,8 +136,7 @@ static pz_status place_output(pz_plan *plan, pz_node_id n, const pz_storage *in,
   pz_storage view;
   if (solver->views && solver->views(&q, &in[0], i, &view))
     return pz_make_view(plan, node->out[i], solver->out, &view, err);
-  if (solver->through && i == 0 && pz_graph_count_uses(plan->graph, node->in[0]) == 1 &&
-      in[0].at.space == PZ_SPACE_ARENA) {
+  if (solver->through && i == 0 && may_write_through(plan, node->in[0], &in[0])) {
     PZ_TRY(pz_make_view(plan, node->out[i], solver->out, &in[0], err));
     return pz_output_storage(plan, node->out[i], solver->out, out, err);
   }

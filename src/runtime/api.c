@@ -3,6 +3,7 @@
 #include "base/inert.h"
 #include "pznet/pznet.h"
 #include "runtime/abi_check.h"
+#include "runtime/private.h"
 #include "runtime/profile.h"
 #include "runtime/runtime.h"
 #include <assert.h>
@@ -122,7 +123,7 @@ void pz_net_reset(pz_net *net) { pz_runtime_reset(net); }
 static bool takes_places(const pz_net *net) {
   const pz_abi_port *place = &net->abi->inputs[1];
   return net->abi->n_inputs == 2 && net->abi->n_outputs == 1 && place->rank == 1 && place->dim[0] == 6 &&
-         place->type == PZ_ABI_F32 && net->abi->state_bytes > 0;
+         place->type == PZ_ABI_F32 && net->more->exact;
 }
 
 /* Floats hold all whole numbers up to 2^24. */

@@ -81,6 +81,7 @@ pz_status pz_manifest_check(pz_arena *arena, const char *json, const char *path,
                    error.column, error.text);
   pz_status status = check_abi(file, path, err);
   if (status == PZ_OK) status = pz_variant_find(arena, file, path, mask, false, variant, err);
+  variant->exact = status == PZ_OK && json_object_get(file, "exact");
   if (status == PZ_OK && !variant->reads_all) status = print(arena, file, variant->index, manifest, err);
   json_decref(file);
   return status;

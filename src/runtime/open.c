@@ -35,6 +35,7 @@ static pz_status check_image(struct pz_net *net, pz_image *image, const pz_openi
   PZ_TRY(pz_manifest_extract(net->arena, &image->elf, &text, err));
   PZ_TRY(pz_elf_check_loadable(&image->elf, err));
   PZ_TRY(pz_manifest_check(net->arena, text, image->path, &how->mask, variant, &net->manifest, err));
+  net->more->exact = variant->exact;
   if (!variant->reads_all) PZ_TRY(pz_image_keep(image, variant->weights, variant->n_weights, err));
   return check_bytes(net, image, how, err);
 }

@@ -12,6 +12,7 @@ struct pz_net_private {
   const char *path; /* for messages */
   pthread_mutex_t one_run;
   bool shared; /* the file's pages are mapped */
+  bool exact;  /* for exact tiles, as the manifest says */
   int file; /* what runs: the file itself, or a copy without the weights, which are at their place in memory */
   struct stat info;            /* of the file at `path`, when it was read */
   pz_weights_place weights;    /* what the copy is without */

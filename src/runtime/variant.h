@@ -15,6 +15,7 @@ typedef struct pz_variant {
   int32_t index;
   char symbol[32];     /* of its entry */
   bool reads_all;      /* of the weights */
+  bool exact;          /* the network is for exact tiles */
   pz_stretch *weights; /* else: what it reads, ascending; in the arena */
   int32_t n_weights;
 } pz_variant;

@@ -80,6 +80,7 @@ pz_status pz_network_tiles_read(const char *path, const char *manifest, pz_netwo
       !o || (read_ways(o, t) && read_triple(o, "in", 1, t->in) && read_triple(o, "out", 1, t->out) &&
              read_triple(o, "first", -INT32_MAX, t->first) &&
              read_triple(o, "result", -INT32_MAX, t->result) && read_triple(o, "before", 0, t->before));
+  if (!read_triple(o, "volume", 1, t->volume)) memset(t->volume, 0, sizeof t->volume);
   json_decref(m);
   if (good) return PZ_OK;
   return pz_fail(err, PZ_ERROR_INPUT,

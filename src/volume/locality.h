@@ -37,6 +37,7 @@ typedef struct pz_network_tiles {
   bool whole
       [3]; /* a run makes all of the volume, which has to have the size that the network was compiled for */
   int64_t in[3], out[3], first[3], result[3];
+  int64_t volume[3]; /* the size that it was compiled for, or all 0 */
   int64_t before
       [3]; /* by which the network's result is smaller at each end; 0: it looks at zeros beyond the volume */
 } pz_network_tiles;

@@ -31,7 +31,18 @@ static const char *in_folder(const char *name) {
   " num_output: " maps " kernel_size: 3 pad: 1 axis: 1 weight_filler { type: \"xavier\" }"                   \
   " bias_filler { type: \"constant\" value: 0.2 } } }\n"
 
-static pz_net *compiled(const char *name, const pz_compile_options *more) {
+/* Layers that reach along y and x alone. */
+#define FLAT(name, of, maps)                                                                                 \
+  "layer { name: \"" name "\" type: \"Convolution\" bottom: \"" of "\" top: \"" name                         \
+  "\" convolution_param {"                                                                                   \
+  " num_output: " maps " kernel_size: 1 kernel_size: 3 kernel_size: 3 pad: 0 pad: 1 pad: 1 axis: 1"          \
+  " weight_filler { type: \"xavier\" } bias_filler { type: \"constant\" value: 0.2 } } }\n"
+#define RELU "layer { name: \"r\" type: \"ReLU\" bottom: \"a\" top: \"a\" }\n"
+
+static const char deep[] = CONV("a", "x", "4") RELU CONV("y", "a", "2"),
+                  flat[] = FLAT("a", "x", "4") RELU FLAT("y", "a", "2");
+
+static pz_net *compiled(const char *name, const char *layers, const pz_compile_options *more) {
   const char *model = in_folder("net.prototxt"), *file = in_folder(name);
   pz_compile_options o = *more;
   pz_net *net;
@@ -39,11 +50,8 @@ static pz_net *compiled(const char *name, const pz_compile_options *more) {
   assert_non_null(f);
   fprintf(f,
           "name: \"n\"\nlayer { name: \"x\" type: \"Input\" top: \"x\" input_param { shape { dim: 1 dim: 1 "
-          "dim: %d dim: %d "
-          "dim: %d } } }\n" CONV(
-              "a", "x", "4") "layer { name: \"r\" type: \"ReLU\" bottom: \"a\" top: \"a\" }\n" CONV("y", "a",
-                                                                                                    "2"),
-          DEPTH, SIDE, SIDE);
+          "dim: %d dim: %d dim: %d } } }\n%s",
+          DEPTH, SIDE, SIDE, layers);
   assert_int_equal(fclose(f), 0);
   o.weights = "init:3", o.effort = "estimate", o.tuning = "none";
   if (pz_compile(model, file, &o, NULL) != PZ_OK || pz_net_open(file, NULL, &net) != PZ_OK)
@@ -83,8 +91,9 @@ static void stream(pz_net *net) {
 
 static void test_stream(void **state) {
   (void)state;
-  pz_net *all = compiled("whole.so", &(const pz_compile_options)PZ_COMPILE_OPTIONS),
-         *exact = compiled("exact.so", &(const pz_compile_options){.tiling = "exact", .patch = "3,8,8"});
+  pz_net *all = compiled("whole.so", deep, &(const pz_compile_options)PZ_COMPILE_OPTIONS),
+         *exact =
+             compiled("exact.so", deep, &(const pz_compile_options){.tiling = "exact", .patch = "3,8,8"});
   for (int i = 0; i < DEPTH * SIDE * SIDE; i++) (&volume[0][0][0])[i] = (float)(i * 7919 % 1000) / 1000;
   assert_int_equal(pz_net_run(all, (const void *const[]){volume}, (void *const[]){whole}), PZ_OK);
   stream(exact);
@@ -99,9 +108,32 @@ static void test_stream(void **state) {
   pz_net_close(all), pz_net_close(exact);
 }
 
+/* Without a state: any order. */
+static void test_flat(void **state) {
+  static float planes[PLANES][WIDE][WIDE], results[2][PLANES][SIDE][SIDE];
+  const int64_t size[3] = {DEPTH, SIDE, SIDE};
+  (void)state;
+  pz_net *all = compiled("whole.so", flat, &(const pz_compile_options)PZ_COMPILE_OPTIONS),
+         *exact =
+             compiled("exact.so", flat, &(const pz_compile_options){.tiling = "exact", .patch = "3,8,8"});
+  assert_int_equal(pz_net_run(all, (const void *const[]){volume}, (void *const[]){whole}), PZ_OK);
+  for (int64_t at = DEPTH / PLANES * PLANES; at >= 0; at -= PLANES) {
+    for (int64_t z = 0; z < PLANES; z++)
+      for (int64_t y = 0; y < WIDE; y++)
+        for (int64_t x = 0; x < WIDE; x++) planes[z][y][x] = voxel(at + z, y - REACH, x - REACH);
+    assert_int_equal(pz_net_stream(exact, (const int64_t[3]){at, 0, 0}, size, planes, results), PZ_OK);
+    for (int64_t c = 0; c < 2; c++)
+      for (int64_t z = 0; z < PLANES && at + z < DEPTH; z++)
+        for (int64_t y = 0; y < SIDE; y++)
+          for (int64_t x = 0; x < SIDE; x++)
+            assert_true(fabsf(results[c][z][y][x] - whole[c][at + z][y][x]) < 1e-5f);
+  }
+  pz_net_close(all), pz_net_close(exact);
+}
+
 int main(void) {
   if (!mkdtemp(folder)) return 1;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_stream)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_stream), cmocka_unit_test(test_flat)};
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   rmdir(folder);
   return failed;

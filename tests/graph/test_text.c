@@ -62,6 +62,7 @@ static const char canonical[] =
     "%nn 10x3 = non_max_suppression \"nn\" %nb, %ns most 9\n"
     "%gr 10x3x1x8 = gather_rows \"gr\" %dp, %nn fill -1\n"
     "%vb 1x2x4x6x6 = volume_border \"vb\" %data, %pl axes 0,1,2,1,-3,0,1,1,1,0,2,1,-1,2,2,0,1 value -inf\n"
+    "%ve 1x2x4x6x6 = volume_border \"ve\" %data, %pl axes 0,0,1,1,1,0,0 edge\n"
     "%hi 1x2x7x6x6 = history \"hi\" %data planes 3\n"
     "const %unused 17 = [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17]\n"
     "output %r\n"

@@ -3,6 +3,7 @@ was interrupted have the same bits. PZNET: the command."""
 
 import importlib.util
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -53,7 +54,7 @@ class Exact(unittest.TestCase):
         return os.path.join(self.temporary.name, f"{next(self.count)}-{name}")
 
     def network(self, body, size, **options):
-        model, net = self.path("net.prototxt"), self.path("net.so")
+        model, net = self.model, _ = self.path("net.prototxt"), self.path("net.so")
         with open(model, "w") as file:
             file.write(text(body, size))
         pznet.compile(model, net, weights="init:1", effort="estimate", tuning="none", **options)
@@ -90,6 +91,8 @@ class Exact(unittest.TestCase):
         for patch in [(4, 21, 18), (4, 32, 8)]:
             net = self.network(UNET, (8, 16, 16), tiling="exact", patch=patch, volume=volume.shape)
             self.same(pznet.infer(volume, net), want)
+            verify = [os.environ["PZNET"], "verify", net, "--model", self.model, "--weights", "init:1"]
+            self.assertEqual(subprocess.run(verify, stdout=subprocess.DEVNULL).returncode, 0)
         with self.assertRaisesRegex(Exception, "the volume has 16 voxels along y; the network was compiled for whole volumes of 22"):
             pznet.infer(volume[:, :16], net)
 
@@ -97,6 +100,13 @@ class Exact(unittest.TestCase):
         volume = np.random.default_rng(6).random((9, 40, 50), np.float32)
         net = self.network(UNET, (8, 16, 16), tiling="exact", patch="auto", memory=100 << 20, volume=volume.shape)
         self.same(pznet.infer(volume, net, memory=200 << 20), self.whole(UNET, volume, 2))
+        exact, file = pznet.load(net).manifest["exact"], self.path("volume.npy")
+        np.save(file, volume)
+        self.assertEqual(subprocess.run([os.environ["PZNET"], "infer", net, file, self.path("out.npy"), "-q", "--json", file + ".json"]).returncode, 0)
+        with open(file + ".json") as report:
+            report = json.load(report)
+        self.assertEqual(exact["volume_runs"], report["patches"])
+        self.assertAlmostEqual(exact["volume_times"], report["arithmetic"]["times"], 3)
         for options, message in [({}, "--patch auto wants --memory"), ({"memory": 1 << 20}, "the smallest tiles take .* raise --memory")]:
             with self.assertRaisesRegex((ValueError, MemoryError, pznet.Error), message):
                 self.network(UNET, (8, 16, 16), tiling="exact", patch="auto", **options)
@@ -153,7 +163,8 @@ class Exact(unittest.TestCase):
 
         torch.manual_seed(1)
         ups = [nn.ConvTranspose3d(8, 6, 2, stride=2), nn.ConvTranspose3d(8, 6, 4, stride=2, padding=1),
-               nn.Sequential(nn.Upsample(scale_factor=2), nn.Conv3d(8, 6, 3, padding=1))]
+               nn.Sequential(nn.Upsample(scale_factor=2), nn.Conv3d(8, 6, 3, padding=1)),
+               nn.Sequential(nn.AvgPool3d(3, 1, 1, count_include_pad=False), nn.Upsample(scale_factor=2, mode="trilinear"), nn.Conv3d(8, 6, 3, padding=1))]
         volume = np.random.default_rng(7).random((10, 26, 22), np.float32)
         for up in ups:
             module = Net(up).eval()

@@ -145,7 +145,7 @@ typedef struct tool_model {
       {"tiling", 0, "exact",                                                                                 \
        "for exact tiles: pznet infer makes each voxel as the evaluation of the whole volume does"},          \
       {"patch", 0, "Z,Y,X",                                                                                  \
-       "of exact tiles: the voxels that a run makes, multiples of the total stride; auto: by --memory"},     \
+       "of exact tiles: voxels that a run makes, multiples of the stride; auto: by --memory, --volume"},     \
       {"volume", 0, "Z,Y,X",                                                                                 \
        "of exact tiles: the size of the volumes; runs make all of y and x where --patch is no smaller"},     \
       {"search", 0, "HOW",                                                                                   \

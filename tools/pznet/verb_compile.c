@@ -78,12 +78,30 @@ static void print_single(const char *output, const json_t *m, double seconds) {
       tool_size(json_number_value(get(m, "arena_bytes")), memory), seconds);
 }
 
+static long long of_axis(const json_t *triple, size_t i) {
+  return (long long)json_integer_value(json_array_get(triple, i));
+}
+
+/* A network for exact tiles: which, and what all of a volume costs where its size is known. */
+static void print_tiles(const char *output, const json_t *exact) {
+  const json_t *out = get(exact, "out"), *volume = get(exact, "volume");
+  if (!exact) return;
+  tool_print("%s: exact tiles of %lld x %lld x %lld", output, of_axis(out, 0), of_axis(out, 1),
+             of_axis(out, 2));
+  if (get(exact, "volume_times"))
+    tool_print("; %.3g times the ideal arithmetic for all of %lld x %lld x %lld, runs: %lld",
+               json_number_value(get(exact, "volume_times")), of_axis(volume, 0), of_axis(volume, 1),
+               of_axis(volume, 2), (long long)json_integer_value(get(exact, "volume_runs")));
+  tool_print("\n");
+}
+
 static void print_summary(const char *output, const json_t *m) {
   double seconds = 0;
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)(uintptr_t)get(m, "seconds"), key, value) seconds += json_number_value(value);
   (get(m, "variants") ? print_several : print_single)(output, m, seconds);
+  print_tiles(output, get(m, "exact"));
   tool_print("%s: SHA-256 %s\n", output, json_string_value(get(m, "file_sha256")));
 }
 

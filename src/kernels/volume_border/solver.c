@@ -7,7 +7,8 @@ _Static_assert((int)PZ_VOLUME_BORDER_RULES == (int)PZ_BORDER_RULES, "the kernel 
 static pz_volume_border_shape shape_of(const pz_query *q, const pz_placed *placed) {
   const pz_attr_volume_border *a = &q->problem->attr.volume_border;
   pz_border_axis axes[PZ_SPATIAL];
-  pz_volume_border_shape s = {.in = placed->in[0].view, .out = placed->out[0].view, .value = a->value};
+  pz_volume_border_shape s = {
+      .in = placed->in[0].view, .out = placed->out[0].view, .value = a->value, .edge = a->edge};
   pz_border_axes(&a->axes, axes);
   for (int i = 0; i < PZ_SPATIAL; i++) {
     s.bounded[i] = axes[i].bounded, s.num[i] = axes[i].num, s.den[i] = axes[i].den;

@@ -1,4 +1,4 @@
-/* What is outside of the volume, element by element; in place and not. */
+/* What is outside of the volume, element by element, a value or the nearest inside; in place and not. */
 #include "kernels/testing.h"
 #include "kernels/volume_border/volume_border.h"
 
@@ -31,6 +31,26 @@ static bool is_inside(const pz_volume_border_shape *s, const float *place, int32
   return !s->bounded[axis] || (e >= 0 && e < size_of(s, axis, (int64_t)place[3 + axis]));
 }
 
+static int32_t nearest(const pz_volume_border_shape *s, const float *place, int32_t axis, int32_t i,
+                       int32_t size) {
+  for (int32_t far = 0; far < size; ++far) {
+    if (i - far >= 0 && is_inside(s, place, axis, i - far)) return i - far;
+    if (i + far < size && is_inside(s, place, axis, i + far)) return i + far;
+  }
+  return -1;
+}
+
+/* Of a point outside. */
+static double beyond(const pz_volume_border_shape *s, const float *place, const pz_test_tensor *in, int32_t n,
+                     int32_t c, const int32_t at[3]) {
+  const int32_t size[3] = {in->view.d, in->view.h, in->view.w};
+  int32_t from[3];
+  bool any = true;
+  for (int i = 0; i < 3; ++i) from[i] = nearest(s, place, i, at[i], size[i]), any = any && from[i] >= 0;
+  const int32_t *p = any ? from : at;
+  return s->edge ? (double)*pz_test_at(in, n, c, p[0], p[1], p[2]) : (double)s->value;
+}
+
 static void test_outside(void **state) {
   (void)state;
   pz_test_random r = {5};
@@ -41,7 +61,8 @@ static void test_outside(void **state) {
     pz_test_tensor in = pz_test_tensor_random(&r, PZ_S, n, c, d, h, w),
                    out = pz_test_tensor_random(&r, PZ_S, n, c, d, h, w);
     const bool in_place = pz_test_int(&r, 0, 1);
-    pz_volume_border_shape s = {.value = pz_test_int(&r, 0, 1) ? 0 : -INFINITY};
+    pz_volume_border_shape s = {.value = pz_test_int(&r, 0, 1) ? 0 : -INFINITY,
+                                .edge = pz_test_int(&r, 0, 1)};
     float place[6];
     for (int i = 0; i < 3; ++i) {
       random_axis(&r, &s, i);
@@ -54,7 +75,8 @@ static void test_outside(void **state) {
       const bool inside =
           is_inside(&s, place, 0, d) && is_inside(&s, place, 1, h) && is_inside(&s, place, 2, w);
       want[((((int64_t)n * in.view.c + c) * in.view.d + d) * in.view.h + h) * in.view.w + w] =
-          inside ? (double)*pz_test_at(&in, n, c, d, h, w) : (double)s.value;
+          inside ? (double)*pz_test_at(&in, n, c, d, h, w)
+                 : beyond(&s, place, &in, n, c, (const int32_t[3]){d, h, w});
     }
     s.in = in.view, s.out = to->view;
     PZ_TEST_WORKERS(same, to->memory, pz_volume_border(s, in.at, place, to->at, worker, workers));

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
+import struct
 import tempfile
+import zlib
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .inferring import Sink, Source
+from .places import NIFTI
 from .places import is_image
 
 TURNED = np.diag([-1.0, -1.0, 1.0])  # NIfTI's axes to the right and the front, those of ITK to the left and the back
@@ -33,11 +37,57 @@ def one_line(error: BaseException) -> str:
     return lines[-1][:300] if lines else type(error).__name__
 
 
+def check_whole(path: str) -> None:
+    """Refuses NIfTI files that are cut or damaged: ITK reads these as zeros. Other formats it checks itself."""
+    if not path.lower().endswith(NIFTI):
+        return
+    packed = path.lower().endswith(".gz")
+    try:
+        with open(path, "rb") as file:
+            start = file.read(2)
+            file.seek(0)
+            unpack = zlib.decompressobj(31) if packed and start == b"\x1f\x8b" else None
+            header, length = b"", 0
+            for part in iter(lambda: file.read(2**20), b""):
+                while part:
+                    made = unpack.decompress(part, 2**22) if unpack else part
+                    part = unpack.unconsumed_tail if unpack else b""
+                    header += made[: 540 - len(header)]
+                    length += len(made)
+    except OSError as error:
+        raise ImageError(f"{path}: {error.strerror}") from None
+    except zlib.error as error:
+        raise ImageError(f"{path}: is damaged: {error}") from None
+    needed = bytes_of(header)
+    if needed is None:
+        raise ImageError(f"{path}: is no NIfTI file")
+    if length < needed or (unpack and not unpack.eof):
+        raise ImageError(f"{path}: ends early: it has {length} bytes, its voxels want {needed}")
+
+
+def bytes_of(header: bytes) -> int | None:
+    """What a NIfTI file has to have, by its header, of version 1 or 2; None where it is none."""
+    for order in "<", ">":
+        if header[:4] == struct.pack(f"{order}i", 348) and len(header) >= 352:
+            dims, bits = struct.unpack_from(f"{order}8h", header, 40), struct.unpack_from(f"{order}h", header, 72)[0]
+            start = struct.unpack_from(f"{order}f", header, 108)[0]
+        elif header[:4] == struct.pack(f"{order}i", 540) and len(header) >= 540:
+            dims, bits = struct.unpack_from(f"{order}8q", header, 16), struct.unpack_from(f"{order}h", header, 14)[0]
+            start = struct.unpack_from(f"{order}q", header, 168)[0]
+        else:
+            continue
+        if not 1 <= dims[0] <= 7 or min(dims[1 : dims[0] + 1]) < 1 or bits < 1 or not 0 <= start < 2**40:
+            return None
+        return int(start) + math.prod(dims[1 : dims[0] + 1]) * bits // 8
+    return None
+
+
 class ImageSource(Source):
     """An image; its values as they are in the file."""
 
     def __init__(self, path: str, letters: str | None, at: Any, name: str = "volume") -> None:
         sitk = simpleitk(path)
+        check_whole(path)
         try:
             self.image = sitk.ReadImage(path)
         except RuntimeError as error:

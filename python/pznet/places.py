@@ -27,3 +27,8 @@ def is_store(path: str) -> bool:
 def is_image(path: str) -> bool:
     """Whether a path is one of an image that SimpleITK reads and writes (itk.py)."""
     return path.lower().endswith(IMAGES)
+
+
+def is_case_folder(path: str) -> bool:
+    """Whether a path is a folder of cases, whose channels are files called CASE_0000 and so on."""
+    return os.path.isdir(path) and not is_store(path) and any("_0000." in name for name in os.listdir(path))

@@ -15,7 +15,7 @@ from . import __version__
 from ._net import Error
 from .itk import ImageError
 from .network import Network
-from .places import is_store
+from .places import is_case_folder, is_store
 
 USAGE, INPUT, RUN, INTERRUPTED = 2, 3, 1, 130  # pz_status, and what shells have for Ctrl-C
 
@@ -82,7 +82,7 @@ def write_report(path: str, report: dict[str, Any]) -> None:
 
 def main(text: str) -> int:
     asked = json.loads(text)
-    if asked.get("recipe"):
+    if asked.get("recipe") or is_case_folder(asked["input"]):
         from .cases import command
 
         return command.main(asked)

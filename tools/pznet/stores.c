@@ -1,6 +1,7 @@
 /* stores.c: volumes that the Python package reads and writes, of stores of chunks (Zarr, N5, precomputed) and of ITK: this process becomes Python. */
 #include "tool.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <libgen.h>
@@ -32,6 +33,15 @@ static bool is_folder_of_chunks(const char *path) {
     if (snprintf(file, sizeof file, "%s/%s", path, files[i]) < (int)sizeof file && access(file, F_OK) == 0)
       return true;
   return false;
+}
+
+bool tool_is_case_folder(const char *path) {
+  DIR *folder = opendir(path);
+  bool is = false;
+  if (!folder) return false;
+  for (const struct dirent *entry; !is && (entry = readdir(folder));) is = strstr(entry->d_name, "_0000.");
+  closedir(folder);
+  return is;
 }
 
 bool tool_is_image(const char *path) {

@@ -96,6 +96,8 @@ void tool_progress_end(tool_progress *progress);
 bool tool_is_store(const char *path);
 /* Whether a volume is one of ITK's, .mha, .mhd or .nrrd, which the Python package reads and writes through SimpleITK. */
 bool tool_is_image(const char *path);
+/* Whether it is a folder of cases, whose channels are files called CASE_0000 and so on, which the Python package runs one by one. */
+bool tool_is_case_folder(const char *path);
 /* Goes on as the Python package's pznet.stores_command with `asked`. Returns where that cannot be. */
 int tool_become_python(const json_t *asked);
 

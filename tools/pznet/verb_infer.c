@@ -386,10 +386,10 @@ static int in_files(state *s, const char *const args[3]) {
   return written;
 }
 
-/* Recipes, and volumes that the Python package reads and writes. */
+/* Recipes, folders of cases, and volumes that the Python package reads and writes. */
 static bool is_for_python(const state *s, const char *const args[3]) {
   const char *const volumes[] = {args[1], args[2], s->mask.path};
-  bool is = s->recipe != NULL;
+  bool is = s->recipe || tool_is_case_folder(args[1]);
   for (int i = 0; i < 3; i++)
     is = is || (volumes[i] && (tool_is_store(volumes[i]) || tool_is_image(volumes[i])));
   return is;

@@ -77,16 +77,21 @@ def orientation(of: Fields) -> Step:
     return step
 
 
-def spacing(of: Fields) -> Step:
+def sizes_of(of: Fields) -> list[float]:
+    """The three voxel sizes of Spacingd."""
     sizes = of.get("pixdim", "one to three voxel sizes", lambda v: is_number(v) or all_of(is_number, 1, 3)(v))
+    sizes = list(sizes) if isinstance(sizes, list) else [sizes]
+    return [*sizes, *[sizes[-1]] * (3 - len(sizes))]
+
+
+def spacing(of: Fields) -> Step:
+    sizes = sizes_of(of)
     mode = of.get("mode", '"bilinear" or "nearest"', lambda v: v in ("bilinear", "nearest") or v in (["bilinear"], ["nearest"]), "bilinear")
     of.get("padding_mode", '"border"', lambda v: v in ("border", ["border"]), "border")
     for name in ("diagonal", "scale_extent", "recompute_affine"):
         of.get(name, "false", lambda v: v is False, False)
     for name in ("min_pixdim", "max_pixdim"):
         of.get(name, "null", lambda v: v is None, None)
-    sizes = list(sizes) if isinstance(sizes, list) else [sizes]
-    sizes += [sizes[-1]] * (3 - len(sizes))
     order = 0 if mode in ("nearest", ["nearest"]) else 1
 
     def step(state: State, threads: int) -> None:
@@ -297,6 +302,7 @@ class Recipe:
     names: list[str]
     after: After
     options: dict[str, Any]
+    pixdim: list[float] = field(default_factory=lambda: [0.0] * 3)  # voxel sizes of Spacingd; 0: the image's
     suffix: str = ""  # that of the images
     configuration: str = ""
     files: list[str] = field(default_factory=list)
@@ -305,6 +311,12 @@ class Recipe:
 
     def describe(self) -> str:
         return f"{self.path}: {', '.join(self.names)}"
+
+    def bytes_to_prepare(self, image: Image) -> int:
+        """At most: the channels before and after they are resampled, and of one what is between two axes."""
+        old = math.prod(image.values.shape[1:])
+        grown = math.prod(max(1.0, s / w) if w > 0 else 1.0 for s, w in zip(image.spacing, self.pixdim))
+        return int(4 * old * grown * (2 * self.channels + 1))
 
     def prepare(self, image: Image, threads: int) -> Prepared:
         state = State(image.values, np.array(image.place["affine"], np.float64), nearest=self.after.nearest)
@@ -439,13 +451,15 @@ class Config:
 def load(path: str, patch: tuple[int, ...], channels: int, heads: int) -> Recipe:
     """The inference of a bundle, for a network of that patch, x, y, z, of so many channels in and out."""
     config = Config(path)
-    steps, names = [], []
+    steps, names, sizes = [], [], [0.0] * 3
     for name, of in config.transforms("preprocessing"):
         if name in PLAIN:
             continue
         if name not in PREPARE:
             raise CaseError(f"{path}: {of.name} is {of.values['_target_']}: expected {', '.join(n + 'd' for n in PREPARE)}, or those that only load and convert")
         steps.append(PREPARE[name](of))
+        if name == "Spacing":
+            sizes = sizes_of(of)
         names.append(of.values["_target_"].rsplit(".", 1)[-1])
     after = finishing(config)
     options = window(config, patch)
@@ -455,7 +469,7 @@ def load(path: str, patch: tuple[int, ...], channels: int, heads: int) -> Recipe
         raise CaseError(f"{path}: a threshold behind Invertd and Activationsd: expected sigmoid, and a threshold between 0 and 1")
     if after.activation and not after.late and not (after.nearest and after.threshold is None):  # the greatest is so before and after
         options[after.activation] = True
-    return Recipe(path, channels, heads, steps, names, after, options, files=[path])
+    return Recipe(path, channels, heads, steps, names, after, options, sizes, files=[path])
 
 
 def window(config: Config, patch: tuple[int, ...]) -> dict[str, Any]:

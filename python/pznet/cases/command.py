@@ -9,13 +9,16 @@ from typing import Any
 
 from .. import inferring
 from .._net import Error
+from ..itk import ImageError
 from ..network import Network
-from ..stores_command import INPUT, INTERRUPTED, RUN, JsonLines, say, size, write_report
-from . import bundle, nnunet
-from .folder import Case, Record, Work, digest, find, suffix_of_images
+from ..stores_command import INPUT, INTERRUPTED, RUN, USAGE, JsonLines, say, size, write_report
+from . import bundle, images, nnunet
+from .folder import Case, Record, digest, find, suffix_of_images
 from .images import CaseError
+from .work import ByOptions, ByRecipe
 
-FREE = {"augment", "overlap", "blend", "sums", "nan", "threads", "memory", "overwrite", "resume", "ensemble", "mask"}  # what a recipe leaves open
+FREE = {"augment", "overlap", "blend", "sums", "nan", "threads", "memory", "overwrite", "resume", "ensemble", "mask", "preview"}  # what a recipe leaves open
+APART = ("out", "threads", "progress", "memory", "overwrite", "resume", "ensemble", "mask", "preview", "box")  # not those of each case's run
 
 
 def defaults() -> dict[str, Any]:
@@ -47,22 +50,31 @@ def load_recipe(path: str, configuration: str | None, net: Network) -> Any:
     return made
 
 
-def options_of(recipe: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Of inferring.run: the recipe's, and what it leaves open as it was given."""
+def is_whole(box: Any) -> bool:
+    return box is None or all(list(range_of) == [0, None] for range_of in box)
+
+
+def given_of(given: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given: others than their defaults."""
     plain = defaults()
-    for name, value in given.items():
-        if name not in FREE and value not in (plain.get(name), None, False) and not (name == "box" and all(v == [0, None] for v in value)):
-            raise CaseError(f"--{name.replace('_', '-')}: the recipe says how; with --recipe there are --{', --'.join(sorted(FREE - {'overwrite'}))} and --no-overwrite")
-    options = {name: plain[name] for name in inspect.signature(inferring.run).parameters if name in plain}
-    options.update(recipe.options)
-    for name in ("overlap", "blend", "sums", "nan", "threads"):
-        if given.get(name) not in (plain[name], None):
-            options[name] = given[name]
-    if given.get("augment"):
-        options["augment"] = None if given["augment"] == "none" else given["augment"]
-    for name in ("out", "progress", "memory", "mask", "overwrite", "resume"):
-        options.pop(name, None)
-    return {**options, "overwrite": True, "resume": False, "ensemble": None}
+    return {name: value for name, value in given.items() if name in plain and value != plain[name] and value is not None and not (name == "box" and is_whole(value))}
+
+
+def options_of(recipe: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Of each case's run: the recipe's, and what it leaves open as it was given."""
+    told = given_of(given)
+    if recipe:
+        for name in told:
+            if name not in FREE:
+                free = ", ".join(f"--{name}" for name in sorted(FREE - {"overwrite"}))
+                raise ValueError(f"--{name.replace('_', '-')}: the recipe says how; beside --recipe there are {free} and --no-overwrite")
+    elif "box" in told:
+        raise ValueError("--box is of a volume: cases are computed whole")
+    options = defaults() | (recipe.options if recipe else {}) | told
+    if options["augment"] == "none":
+        options["augment"] = None
+    runs = inspect.signature(inferring.run).parameters
+    return {name: value for name, value in options.items() if name in runs and name not in APART} | {"threads": None, "box": None, "overwrite": True, "resume": False}
 
 
 class Run:
@@ -74,23 +86,23 @@ class Run:
         self.reports: list[dict[str, Any]] = []
         self.failed = 0
         given = asked["options"]
-        ensemble = given["ensemble"] or []
-        self.nets = [Network(asked["network"], given["threads"], digest=asked["digest"]), *(Network(path, given["threads"]) for path in ensemble)]
-        for path, net in zip(ensemble, self.nets[1:]):
-            if net.inputs != self.nets[0].inputs or [p.shape for p in net.outputs] != [p.shape for p in self.nets[0].outputs]:
+        others = given["ensemble"] or []
+        nets = [Network(asked["network"], given["threads"], digest=asked["digest"]), *(Network(path, given["threads"]) for path in others)]
+        for path, net in zip(others, nets[1:]):
+            if [(p.shape, p.type) for p in (*net.inputs, *net.outputs)] != [(p.shape, p.type) for p in (*nets[0].inputs, *nets[0].outputs)]:
                 raise CaseError(f"{path}: has other inputs or outputs than {asked['network']}: an ensemble's networks have the same")
-        self.recipe = load_recipe(asked["recipe"], asked.get("configuration"), self.nets[0])
+        self.recipe = load_recipe(asked["recipe"], asked["configuration"], nets[0]) if asked["recipe"] else None
         options = options_of(self.recipe, given)
         progress = JsonLines() if asked["progress"] == "json" else not self.quiet
-        self.work = Work(self.recipe, self.nets, options, self.nets[0].threads, progress, self.planned, mask=given["mask"], memory=given["memory"])
+        how = (nets, options, progress, self.planned, given["mask"], given["preview"], given["memory"])
+        self.work: Any = ByRecipe(*how, self.recipe, nets[0].threads) if self.recipe else ByOptions(*how)
+        self.channels = self.recipe.channels if self.recipe else int(nets[0].inputs[0].shape[1])
         self.made_by = {
-            "networks": [digest([path]) for path in (asked["network"], *ensemble)],
-            "recipe": digest(self.recipe.files),
-            "options": {**options, "configuration": self.recipe.configuration, "version": asked["version"]},
-        }
-        self.made_by["options"].pop("threads")
-        if given["mask"]:
-            self.made_by["mask"] = given["mask"]
+            "networks": [digest([path]) for path in (asked["network"], *others)],
+            "recipe": digest(self.recipe.files) + " " + self.recipe.configuration if self.recipe else None,
+            "options": options,
+            "version": asked["version"],
+        } | ({"mask": given["mask"]} if given["mask"] else {})
 
     def say(self, text: str) -> None:
         if not self.quiet:
@@ -98,15 +110,17 @@ class Run:
 
     def planned(self, plan: dict[str, Any], case: Case) -> None:
         shape = " x ".join(map(str, plan["input"]["shape"]))
-        self.say(f"{case.name}: {shape} voxels for the network, {plan['patches']} patches, peak memory about {size(plan['peak_bytes'])}")
+        self.say(f"{case.name}: {shape} voxels for the network, {plan['patches']} patches, peak memory of these about {size(plan['peak_bytes'])}")
 
     def all(self) -> int:
-        self.recipe.suffix = self.recipe.suffix or suffix_of_images(self.asked["input"], self.recipe.reader.suffixes)
-        cases = find(self.asked["input"], self.asked["output"], self.recipe.suffix, self.recipe.channels)
+        known = self.recipe.reader.suffixes if self.recipe else images.SUFFIXES
+        suffix = (self.recipe and self.recipe.suffix) or suffix_of_images(self.asked["input"], known)
+        cases = find(self.asked["input"], self.asked["output"], suffix, self.channels)
         os.makedirs(os.path.dirname(cases[0].output) or ".", exist_ok=True)
-        self.say(self.recipe.describe())
-        for note in self.recipe.notes:
-            self.say(f"pznet: note: {note}")
+        if self.work.preview and (len(cases) > 1 or self.work.preview.endswith("/")):
+            os.makedirs(self.work.preview, exist_ok=True)
+        for note in [self.recipe.describe(), *(f"pznet: note: {note}" for note in self.recipe.notes)] if self.recipe else []:
+            self.say(note)
         left = [(case, record) for case in cases for record in [Record(case, self.made_by)] if self.wanted(case, record)]
         before = len(cases) - len(left)
         if before:
@@ -123,7 +137,7 @@ class Run:
             return False
         if there is not None:
             if not self.asked["options"]["overwrite"]:
-                raise CaseError(f"{case.output}: exists, {there}; --no-overwrite keeps it: name another folder")
+                raise CaseError(f"{case.output}: exists ({there}), and --no-overwrite keeps it: name another folder")
             self.say(f"{case.output}: is made anew: {there}")
         return True
 
@@ -137,20 +151,25 @@ class Run:
         try:
             report = self.work(case)
             record.write()
-        except (CaseError, Error, ValueError, MemoryError, OSError) as error:
+        except (CaseError, Error, ValueError, MemoryError, OSError, RuntimeError) as error:
             self.failed += 1
-            say(f"pznet: {case.name}: {error or type(error).__name__}")
-            self.reports.append({"case": case.name, "output": case.output, "error": str(error)})
+            words = str(error) or type(error).__name__
+            say(f"pznet: {words}" if any(path in words for path in (*case.paths, case.output)) else f"pznet: {case.paths[0]}: {words}")
+            self.reports.append({"case": case.name, "output": case.output, "error": words})
             return
         for note in report["notes"]:
             self.say(f"pznet: note: {note}")
-        self.say(f"{case.output}: {report['patches']} patches in {report['seconds']['total']:.1f} s, labels {', '.join(map(str, report['labels']))}")
+        labels = f", labels {', '.join(map(str, report['labels']))}" if "labels" in report else ""
+        self.say(f"{case.output}: {report['patches']} patches in {report['seconds']['total']:.1f} s{labels}")
         self.reports.append(report)
+
+    def report(self) -> dict[str, Any]:
+        of = self.recipe
+        return {"recipe": of and of.path, "configuration": of and of.configuration, "cases": self.reports, "failed": self.failed, "seconds": time.monotonic() - self.start}
 
     def end(self, count: int, before: int) -> int:
         if self.asked["json"]:
-            write_report(self.asked["json"], {"recipe": self.recipe.path, "configuration": self.recipe.configuration, "cases": self.reports,
-                                              "failed": self.failed, "seconds": time.monotonic() - self.start})
+            write_report(self.asked["json"], self.report())
         if count > 1:
             done = count - before - self.failed
             self.say(f"{done} case{'s' * (done != 1)} in {inferring.Bar.duration(time.monotonic() - self.start)}" + (f", {self.failed} failed" if self.failed else ""))
@@ -163,9 +182,12 @@ def main(asked: dict[str, Any]) -> int:
     except KeyboardInterrupt:
         say("pznet: interrupted; the same command goes on with the cases that are not finished")
         return INTERRUPTED
-    except (CaseError, Error, ValueError) as error:
+    except (CaseError, Error, ImageError) as error:
         say(f"pznet: {error}")
         return INPUT
+    except ValueError as error:
+        say(f"pznet: {error}")
+        return USAGE
     except (MemoryError, OSError, RuntimeError) as error:
         say(f"pznet: {error or type(error).__name__}")
         return RUN

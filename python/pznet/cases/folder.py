@@ -1,4 +1,4 @@
-"""Cases in folders: CASE_0000 and so on are channels, what comes out has the case's name, and finished cases are passed over."""
+"""Cases in folders: CASE_0000 and so on are channels, what comes out has the case's name, and what made it is recorded."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ import hashlib
 import json
 import os
 import re
-import time
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Iterable, Sequence
 
-import numpy as np
-
-from .. import inferring
-from ..network import Network
 from . import images
-from .images import CaseError, Image
+from .images import CaseError
 
 RECORDS = ".pznet-cases"  # in the folder of results: of each case what made it
 
@@ -49,7 +44,7 @@ def in_folder(folder: str, suffix: str, channels: int) -> dict[str, tuple[str, .
                 path = os.path.join(folder, f"{case}_{c:04}{suffix}")
                 raise CaseError(f"{folder}: case {case} lacks channel {c} of {channels}: expected {path}")
         if len(there) > channels:
-            raise CaseError(f"{there[max(there)]}: case {case} has {len(there)} channels, the recipe {channels}")
+            raise CaseError(f"{there[max(there)]}: case {case} has {len(there)} channels: expected {channels}")
     return {case: tuple(there[c] for c in range(channels)) for case, there in found.items()}
 
 
@@ -94,12 +89,12 @@ def find(source: str, output: str, suffix: str, channels: int) -> list[Case]:
     if not os.path.exists(source):
         raise CaseError(f"{source}: no such file or folder")
     if not source.endswith(suffix):
-        raise CaseError(f"{source}: the recipe's images end in {suffix}")
+        raise CaseError(f"{source}: the images end in {suffix}")
     name, paths = single(source, suffix, channels)
     if os.path.isdir(output) or output.endswith("/"):
         return [Case(name, paths, os.path.join(output, name + suffix))]
     if not output.endswith(suffix):
-        raise CaseError(f"{output}: labels are written as images are: expected a name that ends in {suffix}")
+        raise CaseError(f"{output}: results are written as images are: expected a name that ends in {suffix}")
     return [Case(name, paths, output)]
 
 
@@ -149,65 +144,3 @@ class Record:
         with open(part, "w") as file:
             json.dump({**self.wanted, "output": identity(self.case.output)}, file, indent=1)
         os.replace(part, self.path)
-
-
-@dataclass
-class Work:
-    """What is done to each case. recipe: see nnunet.Recipe and bundle.Recipe."""
-
-    recipe: Any
-    nets: Sequence[Network]
-    options: dict[str, Any]  # of inferring.run
-    threads: int
-    progress: Any
-    planned: Callable[[dict[str, Any], Case], None]
-    mask: str | None = None
-    preview: str | None = None
-    memory: int = 0
-
-    def __call__(self, case: Case) -> dict[str, Any]:
-        """Reads, computes and writes a case; returns its report."""
-        start = time.monotonic()
-        image = images.read(case.paths, self.recipe.reader)
-        if len(image.values) != self.recipe.channels:
-            raise CaseError(f"{case.paths[0]}: has {len(image.values)} channels, the recipe {self.recipe.channels}")
-        read = time.monotonic()
-        mask = self.mask_of(case, image)
-        prepared = self.recipe.prepare(image, self.threads)
-        seen = image.values[0] if self.preview else None
-        shape = image.values.shape[1:]
-        image.values = image.values[:0]
-        ready = time.monotonic()
-        report, sink = self.run(case, prepared, None if mask is None else self.recipe.seen_through(prepared, mask))
-        ran = time.monotonic()
-        made = self.recipe.finish(prepared, sink)
-        if mask is not None:
-            made = np.where(mask, made, made.dtype.type(0))
-        images.write(case.output, made, image, self.recipe.reader)
-        done = time.monotonic()
-        seconds = {"read": read - start, "prepare": ready - read, "network": ran - ready, "write": done - ran, "total": done - start}
-        labels = {int(i): int(n) for i, n in enumerate(np.bincount(made.ravel())) if n}
-        return {"case": case.name, "inputs": list(case.paths), "output": case.output, "shape": list(shape), "spacing": list(image.spacing),
-                "patches": report["patches"], "labels": labels, "notes": image.notes, "seconds": seconds}
-
-    def mask_of(self, case: Case, image: Image) -> Any:
-        """Where labels are wanted: a file, or in a folder that of the case's name."""
-        if self.mask is None:
-            return None
-        path = os.path.join(self.mask, os.path.basename(case.output)) if os.path.isdir(self.mask) else self.mask
-        made = images.read([path], self.recipe.reader)
-        if made.values.shape[1:] != image.values.shape[1:]:
-            sizes = [" x ".join(map(str, i.values.shape[1:])) for i in (made, image)]
-            raise CaseError(f"{path}: the mask has {sizes[0]} voxels: the image has {sizes[1]}")
-        return made.values[0] != 0
-
-    def run(self, case: Case, prepared: Any, mask: Any) -> tuple[dict[str, Any], Any]:
-        sink = self.recipe.sink(prepared, self.options["sums"] != "float", self.threads)
-        sink.networks = len(self.nets)
-        reports = []
-        for i, net in enumerate(self.nets):
-            sink.before = i
-            told = (lambda plan: self.planned(plan, case)) if i == 0 else None
-            report, _ = inferring.run(prepared.values, net, sink, on_plan=told, progress=self.progress, memory=self.memory, mask=mask, **self.options)
-            reports.append(report)
-        return reports[0], sink

@@ -20,8 +20,8 @@ from .. import itk
 from ..itk import one_line
 from ..places import IMAGES
 
-SUFFIXES = (".nii.gz", ".nii", *IMAGES, ".gipl", ".tif", ".tiff")
-ITK = (".nii.gz", ".nii", *IMAGES, ".gipl")
+SUFFIXES = (".nii.gz", ".nii", *IMAGES, ".tif", ".tiff")
+ITK = (".nii.gz", ".nii", *IMAGES)
 
 
 class CaseError(ValueError):
@@ -182,6 +182,7 @@ def read(paths: Sequence[str], reader: Reader) -> Image:
     values: npt.NDArray[np.float32] | None = None
     notes = []
     for i, path in enumerate(paths):
+        itk.check_whole(path)
         part, spacing, place = reader.read(path)
         shape = part.shape
         if part.dtype.kind not in "fiub":

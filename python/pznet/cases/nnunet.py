@@ -137,6 +137,14 @@ class Recipe:
         size = " x ".join(f"{s:g}" for s in self.spacing)
         return f"{self.path}: {self.configuration}, voxels of {size}, {', '.join(sorted(set(self.schemes)))}, {self.heads} {'regions' if self.regions else 'classes'}"
 
+    def bytes_to_prepare(self, image: Image) -> int:
+        """At most: the result, and of a channel copies and what is between two axes."""
+        old = math.prod(image.values.shape[1:])
+        spacing = [image.spacing[i] for i in self.forward]
+        wanted = [*spacing[: 3 - len(self.spacing)], *self.spacing]
+        new = math.prod(n * max(1, s / w) for n, s, w in zip([image.values.shape[1 + i] for i in self.forward], spacing, wanted))
+        return int(4 * (self.channels * new + 2 * old + new) + old)
+
     def prepare(self, image: Image, threads: int) -> Prepared:
         values = image.values.transpose(0, *(i + 1 for i in self.forward))
         spacing = [image.spacing[i] for i in self.forward]
